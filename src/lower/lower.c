@@ -91,6 +91,7 @@ lower_clear (Lower *l)
   g_free (l->roles);
   orders_clear (l);
   g_free (l->times);
+  g_free (l->kept);
   g_array_unref (l->segments);
   g_clear_pointer (&l->spare_ops, g_array_unref);
   g_array_unref (l->kernels);

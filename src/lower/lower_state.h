@@ -73,6 +73,7 @@ typedef struct {
   uint32_t n_copies;
   bool has_split;          /* some backwards are I and W                             */
   LsChunkTimes *times;     /* [n_stages]; NULL: nobody asked                         */
+  double *kept;            /* likewise, of a schedule that is searched: LsSchedTimes */
   GArray **posts;          /* [pp] of Post, of what comes before a flush; NULL: none, or by a recipe
                           (lower_megatron.c, lower_pipedream.c) */
   GArray *segments;        /* LsSegment                                              */

@@ -54,6 +54,9 @@ typedef struct {
   const LsTime *const
       *actions; /* [rank][action of its order], measured; not owned; or NULL. Evaluation only, not pairs */
   LsTime comm;  /* from a stage to its neighbour on another rank; none within a rank */
+  /* What a chunk holds from I to W, in what one holds from F to I, which may be less; NULL: a half. Not
+   * owned. */
+  const double *kept; /* [stages of a pipe] */
 } LsSchedTimes;
 
 typedef struct {
@@ -71,7 +74,7 @@ typedef struct {
   /* Automatic schedules only. */
   LsSchedTimes times;  /* all 0: f = i = w, no communication */
   double memory_limit; /* micro-batches of a rank's full activations; one weighs 1 from F,
-                          1/2 from I, 0 from W; 0: unlimited */
+                          times.kept from I, 0 from W; 0: unlimited */
 } LsSchedShape;
 
 /* Members of LsSchedShape that only some schedules heed: a set of bits. */

@@ -23,8 +23,32 @@ typedef struct {
   uint32_t p, v, m;
   const LsTime *f, *i, *w; /* [p * v], not owned */
   LsTime comm;
-  uint32_t limit; /* half chunks that a rank may hold: F takes two, I and W give one back */
+  /* Memory, in units: an F takes `chunk` of them (0: 2); its I leaves kept[stage], which may be more, and its
+   * W nothing. kept NULL: half of a chunk. */
+  uint32_t limit; /* that a rank may hold; an I with no W before it to run may exceed it */
+  uint32_t chunk;
+  const uint32_t *kept; /* [p * v], not owned */
 } LsZbJob;
+
+static inline uint32_t
+ls_zb_takes (const LsZbJob *job)
+{
+  return job->chunk > 0 ? job->chunk : 2;
+}
+
+static inline uint32_t
+ls_zb_kept (const LsZbJob *job, uint32_t stage)
+{
+  return job->kept ? job->kept[stage] : ls_zb_takes (job) / 2;
+}
+
+/* What an F, or an I, takes more than it gives back. */
+static inline uint32_t
+ls_zb_needs (const LsZbJob *job, uint32_t stage, bool is_f)
+{
+  uint32_t takes = ls_zb_takes (job), kept = ls_zb_kept (job, stage);
+  return is_f ? takes : kept > takes ? kept - takes : 0;
+}
 
 static inline uint32_t
 ls_zb_stage (const LsZbJob *job, uint32_t rank, uint32_t chunk)
@@ -73,7 +97,7 @@ typedef struct {
   LsTime idle;               /* between its actions */
   LsTime wake;               /* making: when it looks again */
   uint32_t n[LS_ZB_N_KINDS]; /* symbols done */
-  uint32_t mem;              /* half chunks */
+  uint32_t mem;              /* units */
   uint32_t n_i, n_w, n_w_seen;
   uint32_t n_planned[2]; /* making: W of the template that are past, by chunk */
   size_t pos, n_out;

@@ -6,8 +6,9 @@
  *   v-half, v-min    zbv-auto with memory for floor ((p + 2) / 2), floor ((p + 4) / 3)
  *                    micro-batches, or the limit that is given if that is less
  *
- * Memory is counted in halves of a chunk's activations: an F takes two, its I and its W
- * give back one each. The effort is a count of timed actions, so that orders do not depend
+ * Memory is counted in parts of a chunk's activations: an F takes all; its I leaves what W
+ * multiplies, inputs and gradients of outputs, in a job as its chunks have it, else a half; its
+ * W nothing. The effort is a count of timed actions, so that orders do not depend
  * on the machine.
  *
  * Deviation: of the papers' methods the integer program is not here; the limits of v-half
@@ -16,6 +17,8 @@
  *
  * References: Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024; Qi et al., Pipeline
  * Parallelism with Controllable Memory, NeurIPS 2024. */
+#include <math.h>
+
 #include "schedules/sched_impl.h"
 #include "schedules/zb.h"
 
@@ -104,11 +107,25 @@ times_of (const LsSchedTimes *times, uint32_t n_stages)
   return all;
 }
 
+/* Memory is counted in parts of a chunk. With full recomputation an I keeps many times what its F did. */
+#define CHUNK_UNITS 128
+#define MOST_KEPT   64
+
 static uint32_t
-half_chunks (double limit, uint32_t n_chunks)
+units (double limit, uint32_t n_chunks)
 {
-  double n = limit * 2 * n_chunks;
+  double n = limit * CHUNK_UNITS * n_chunks;
   return limit <= 0 || n >= LS_ZB_UNLIMITED ? LS_ZB_UNLIMITED : (uint32_t) n;
+}
+
+/* Of all stages, rounded up; free with g_free. */
+static uint32_t *
+units_kept (const LsSchedTimes *times, uint32_t n_stages)
+{
+  uint32_t *all = g_new (uint32_t, n_stages);
+  for (uint32_t s = 0; s < n_stages; s++)
+    all[s] = (uint32_t) ceil (MIN (times->kept ? times->kept[s] : 0.5, MOST_KEPT) * CHUNK_UNITS);
+  return all;
 }
 
 static void
@@ -127,6 +144,7 @@ schedule (const LsSchedShape *shape, uint32_t n_chunks, double limit, GArray **r
 {
   uint32_t n_stages = shape->pp * n_chunks;
   g_autofree LsTime *times = times_of (&shape->times, n_stages);
+  g_autofree uint32_t *kept = units_kept (&shape->times, n_stages);
   LsZbJob job = {
     .p = shape->pp,
     .v = n_chunks,
@@ -135,7 +153,9 @@ schedule (const LsSchedShape *shape, uint32_t n_chunks, double limit, GArray **r
     .i = times + n_stages,
     .w = times + 2 * n_stages,
     .comm = shape->times.comm,
-    .limit = half_chunks (limit, n_chunks),
+    .limit = units (limit, n_chunks),
+    .chunk = CHUNK_UNITS,
+    .kept = kept,
   };
   size_t length = ls_zb_length (&job);
   LsZbSearch search;

@@ -3,7 +3,8 @@
  * Problem. Where the F and I of each rank are ordered, the W are free: whatever a W delays
  * must be weighed against the wait that it fills. Rule: before a symbol whose input arrives
  * after the rank is free, W that are due run while they fit (or nearly: LsZbRule); before
- * an F for which there is no memory, they run until there is; the rest runs at the end. A
+ * an F for which there is no memory, or an I that keeps more than it frees, they run until there is; the
+ * rest runs at the end. A
  * W that the string itself asks for runs there, unless one ran early in its place.
  *
  * All inputs are known when a symbol is placed, as ranks are advanced as far as they go and
@@ -91,10 +92,10 @@ ls_zb_do (LsZbRun *run, uint32_t rank, uint32_t kind, LsTime at)
   a->t = at + (is_f ? job->f : job->i)[s];
   run->end[!is_f][(size_t) s * job->m + a->n[kind]++] = a->t;
   if (is_f) {
-    a->mem += 2;
+    a->mem += ls_zb_takes (job);
     return s + 1 < job->p * job->v ? ls_zb_rank (job, s + 1) : job->p;
   }
-  a->mem--;
+  a->mem = a->mem + ls_zb_kept (job, s) - ls_zb_takes (job);
   run->w_chunks[(size_t) rank * job->v * job->m + a->n_i++] = (uint8_t) chunk;
   return s > 0 ? ls_zb_rank (job, s - 1) : job->p;
 }
@@ -109,9 +110,10 @@ void
 ls_zb_do_w (LsZbRun *run, uint32_t rank)
 {
   LsZbRank *a = &run->ranks[rank];
-  a->t += run->job->w[ls_zb_stage (run->job, rank, next_w_chunk (run, rank))];
+  uint32_t s = ls_zb_stage (run->job, rank, next_w_chunk (run, rank));
+  a->t += run->job->w[s];
   a->n_w++;
-  a->mem--;
+  a->mem -= ls_zb_kept (run->job, s);
 }
 
 static void
@@ -145,15 +147,15 @@ meet_w (LsZbRun *run, uint32_t rank, LsZbRule rule, uint8_t *out)
   }
 }
 
-/* W before a symbol whose input arrives at `at`. */
+/* W before a symbol that takes so much memory, whose input arrives at `at`. */
 static void
-fill_wait (LsZbRun *run, uint32_t rank, bool is_f, LsTime at, uint8_t sixteenths, uint8_t *out)
+fill_wait (LsZbRun *run, uint32_t rank, uint32_t needs, LsTime at, uint8_t sixteenths, uint8_t *out)
 {
   const LsZbJob *job = run->job;
   LsZbRank *a = &run->ranks[rank];
 
   while (a->n_w < a->n_i) {
-    if (!is_f || a->mem + 2 <= job->limit) {
+    if (needs == 0 || a->mem + needs <= job->limit) {
       LsTime w = job->w[ls_zb_stage (job, rank, next_w_chunk (run, rank))];
       if (at <= a->t || (double) (at - a->t) * 16 < (double) sixteenths * (double) w)
         return;
@@ -188,8 +190,9 @@ advance (LsZbRun *run, uint32_t rank, const uint8_t *string, LsZbRule rule, uint
     LsTime at = ls_zb_arrival (run, rank, kind);
     if (at < 0)
       return is_f || a->n[kind] < a->n[kind - LS_ZB_I];
-    fill_wait (run, rank, is_f, at, rule.sixteenths, out);
-    if (is_f && a->mem + 2 > run->job->limit)
+    uint32_t needs = ls_zb_needs (run->job, ls_zb_stage (run->job, rank, kind & 1), is_f);
+    fill_wait (run, rank, needs, at, rule.sixteenths, out);
+    if (is_f && a->mem + needs > run->job->limit)
       return false;
     if (at > a->t && a->first >= 0)
       a->idle += at - a->t;

@@ -60,7 +60,7 @@ try_1f1b (LsZbSearch *search)
 {
   const LsZbJob *job = search->run.job;
   for (uint32_t r = 0; r < job->p; r++) {
-    uint32_t warmup = MIN (job->p - r, MIN (job->m, job->limit / 2));
+    uint32_t warmup = MIN (job->p - r, MIN (job->m, job->limit / ls_zb_takes (job)));
     uint8_t *at = search->string + r * ls_zb_length (job);
     for (uint32_t k = 0; k < job->m + warmup; k++) {
       if (k >= warmup) {
@@ -200,7 +200,7 @@ void
 ls_zb_search_line (LsZbSearch *search)
 {
   const LsZbJob *job = search->run.job;
-  uint32_t most = MIN (job->m, job->limit / 2);
+  uint32_t most = MIN (job->m, job->limit / ls_zb_takes (job));
   int64_t budget = search->run.budget;
   g_autoptr (GArray) lines = g_array_new (FALSE, FALSE, sizeof (Line));
   g_array_set_clear_func (lines, line_clear);

@@ -127,7 +127,9 @@ look (const LsZbRun *run, const LsZbList *list, uint32_t rank, const Queue *q)
     if (at < 0 || (kind == LS_ZB_F && is_capped (list, a, rank)))
       continue;
     bool leaves_room = job->v == 2 && kind == LS_ZB_F && (!list->keys || i > 0);
-    if (kind < LS_ZB_I && a->mem + (leaves_room ? 4 : 2) > job->limit) {
+    uint32_t needs = ls_zb_needs (job, ls_zb_stage (job, rank, kind & 1), kind < LS_ZB_I);
+    bool may_wait = kind < LS_ZB_I || (needs > 0 && a->n_w < a->n_i); /* for a W */
+    if (may_wait && a->mem + (leaves_room ? 2 : 1) * needs > job->limit) {
       look.is_short = look.is_short || at <= a->t || i == 0;
       continue;
     }

@@ -149,8 +149,8 @@ last_held (const Block *b, uint32_t p)
 static bool
 block_may_fit (const Block *b, const LsZbJob *job)
 {
-  uint64_t limit = MIN (job->limit, 4 * job->p);     /* more than p micro-batches is for the greedy */
-  uint64_t most = N_SLOTS / 2 * limit + 2 * N_SLOTS; /* two half chunks to a chunk */
+  uint64_t limit = MIN (job->limit, (uint64_t) 2 * job->p * ls_zb_takes (job)); /* more is for the greedy */
+  uint64_t most = N_SLOTS * limit / ls_zb_takes (job) + 2 * N_SLOTS;
   return first_held (b, job->p) <= most && last_held (b, job->p) <= most;
 }
 
@@ -274,7 +274,8 @@ static void
 find_ways (Vee *vee)
 {
   int64_t budget = vee->search->run.budget;
-  bool is_ample = vee->search->run.job->limit >= 4 * vee->search->run.job->p;
+  const LsZbJob *job = vee->search->run.job;
+  bool is_ample = job->limit >= (uint64_t) 2 * job->p * ls_zb_takes (job);
 
   try_greedy (vee, is_ample ? budget / 3 : budget * 7 / 8);
   try_blocks (vee, is_ample ? budget / 5 : budget * 4 / 8);

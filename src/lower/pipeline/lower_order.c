@@ -93,6 +93,47 @@ times_init (Lower *l)
   }
 }
 
+/* Bytes of activations that are there after a pass, less those before it. */
+static double
+bytes_left (Lower *l, const Chunk *c, LsActionType pass)
+{
+  Build b;
+  build_init (&b, l);
+  build_pass (&b, c, pass);
+  double left = 0;
+  for (guint i = 0; i < b.ops->len; i++) {
+    const LsOp *op = &g_array_index (b.ops, LsOp, i);
+    for (uint32_t k = 0; k < op->n_buffers; k++)
+      if (op->buffers[k].category == LS_MEM_ACTIVATIONS)
+        left += (op->buffers[k].is_free ? -1.0 : 1.0) * (double) op->buffers[k].bytes;
+  }
+  build_clear (&b);
+  return left;
+}
+
+/* What is there between I and W, inputs of products and gradients of their outputs, over what a forward of the
+ * first stage keeps: 32 s b h of a GPT's 34 s b h, and 5 a s^2 b without flash attention (Qi et al. 2024, Zero
+ * Bubble Pipeline Parallelism, section 2; sail-sg/zero-bubble-pipeline-parallelism, megatron/core/
+ * pipeline_parallel/zerobubble/runtime.py, f_mem_approx and w_mem_approx). With sequence parallelism gradients
+ * behind a row-parallel product are whole on each rank, and W has more than the forward. The head's logits go
+ * before its I ends: a forward is taken to hold as much on each stage. */
+static void
+kept_init (Lower *l)
+{
+  if (l->kept || !l->sched->is_split)
+    return;
+  l->has_split = true;
+  l->kept = g_new0 (double, l->n_stages);
+  double first = bytes_left (l, &l->chunks[0], LS_ACTION_F);
+  for (uint32_t i = 0; i < l->n_stages && first > 0; i++) {
+    Chunk *c = &l->chunks[i];
+    if (i > 0 && is_alike (c, c - 1))
+      l->kept[i] = l->kept[i - 1];
+    else
+      l->kept[i] = MAX (0, bytes_left (l, c, LS_ACTION_F) + bytes_left (l, c, LS_ACTION_I)) / first;
+  }
+}
+
 static LsOrders *
 orders_copy (const LsOrders *o)
 {
@@ -148,7 +189,10 @@ init_present (Lower *l, const LsOrders *given)
   LsSchedShape shape = ls_strategy_sched_shape (l->s, l->n_micro_batches);
   if (has_messages || ls_sched_is_searched (l->sched)) {
     times_init (l);
+    if (ls_sched_is_searched (l->sched))
+      kept_init (l);
     shape.times.stages = l->times;
+    shape.times.kept = l->kept;
     shape.times.comm = l->costs ? l->costs->send (message_bytes (l), l->costs->data) : 0;
   }
   l->orders = given ? orders_copy (given) : ls_sched_orders (l->sched, &shape);

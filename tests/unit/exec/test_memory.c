@@ -153,6 +153,60 @@ what_waits_for_weight_gradients_is_the_published (void)
   LS_CHECK_INT (deep - flat, ==, UINT64_C (2) * 32 * 2048 * 1024);
 }
 
+/* Activations at their peak on each rank of a pipeline of 4, over s h. A GPT without dropout, by flash attention,
+ * tp 2. */
+static void
+peaks_of (const char *schedule, uint32_t layers, bool sp, double ret_peaks[4])
+{
+  LsModel m = gpt (layers, 1024, 16);
+  LsStrategy s;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (GError) error = NULL;
+  m.dropout = false;
+  m.attention = LS_ATTENTION_FLASH;
+  ls_strategy_init (&s);
+  s.schedule = g_strdup (schedule);
+  s.gpus = 8, s.tp = 2, s.pp = 4, s.sp = sp, s.global_batch = 12;
+  LS_CHECK (ls_strategy_resolve (&s, &m, 8, 8, diags));
+  g_autoptr (LsPlan) plan = ls_lower (&m, &s, NULL, &error);
+  LS_CHECK_NO_ERROR (error);
+  g_autoptr (LsMemory) memory = plan ? ls_memory_new (&(LsMemoryInput) { .plan = plan }) : NULL;
+  for (uint32_t r = 0; memory && r < 4; r++)
+    ret_peaks[r]
+        = (double) memory->classes[r].category_peak[LS_MEM_ACTIVATIONS] / (double) (m.seq * m.hidden);
+  ls_strategy_clear (&s);
+}
+
+/* Of a layer, in bytes over s b h, with t = 2. A forward keeps inputs of both norms 2 + 2, of QKV and fc1 2 + 2, Q, K
+ * and V 6 / t, what attention makes 2 / t and a number of each head (a / h more, 16 x 4 / t / 1024), what GELU reads
+ * and makes 16 / t: 20. With sequence parallelism the first four are cut, too: 16. W has the inputs 2 + 2 + (2 + 8) / t
+ * and gradients (6 + 8) / t + 2 + 2: 20; with sequence parallelism 1 + 1 + 5 + 7 + 2 + 2 = 18, as gradients behind
+ * row-parallel products are whole. So 1F1B holds p - r of the forward's, ZB-H1 as many less one and r + 1 of W's: on
+ * rank 0 what 1F1B does, on each as much, as the paper says, or with sequence parallelism more. Four layers on a rank
+ * less two, so that heads and messages cancel. zb-1p, whose orders differ with depth, holds no more than 1F1B's first
+ * rank but for what one I leaves more than its forward, and a gradient beside what it replaces, 16 / t. */
+static void
+zb_h1_holds_what_1f1b_does (void)
+{
+  static const double forward[] = { 20, 16 }, kept[] = { 20, 18 }, heads = 16 * 4.0 / 2 / 1024;
+  for (uint32_t sp = 0; sp < 2; sp++) {
+    double plain[2][4] = { { 0 } }, h1[2][4] = { { 0 } }, p1[4] = { 0 }, f = 2 * (forward[sp] + heads),
+           w = 2 * kept[sp];
+    for (uint32_t deep = 0; deep < 2; deep++) {
+      peaks_of ("1f1b", deep ? 16 : 8, sp, plain[deep]);
+      peaks_of ("zb-h1", deep ? 16 : 8, sp, h1[deep]);
+    }
+    peaks_of ("zb-1p", 16, sp, p1);
+    for (uint32_t r = 0; r < 4; r++) {
+      double in_forward = (4 - r) * f + r * w, in_backward = (3 - r) * f + (r + 1) * w;
+      LS_CHECK_NEAR (plain[1][r] - plain[0][r], (4 - r) * f, 0.002);
+      LS_CHECK_NEAR (h1[1][r] - h1[0][r], r == 3 ? in_forward : MAX (in_forward, in_backward),
+                     0.002); /* on the last rank with logits */
+      LS_CHECK (r == 3 || p1[r] < plain[1][0] + MAX (0, 2 * (w - f)) + 8);
+    }
+  }
+}
+
 /* --- clocks ------------------------------------------------------------------------- */
 
 static const LsBufferEvent *
@@ -363,4 +417,5 @@ LS_TEST_SUITE (
     LS_TEST (the_caching_allocator_counts_segments), LS_TEST (an_event_frees_what_the_step_before_left),
     LS_TEST (libraries_take_what_their_sources_say), LS_TEST (first_stage_activations_are_the_published_ones),
     LS_TEST (one_stage_holds_the_head_too), LS_TEST (full_recomputation_keeps_inputs_and_one_layer),
-    LS_TEST (static_memory_follows_the_recipe), LS_TEST (what_waits_for_weight_gradients_is_the_published))
+    LS_TEST (static_memory_follows_the_recipe), LS_TEST (what_waits_for_weight_gradients_is_the_published),
+    LS_TEST (zb_h1_holds_what_1f1b_does))

@@ -249,6 +249,51 @@ what_breaks_the_limit_is_timed_no_further (void)
   ls_zb_run_clear (&run);
 }
 
+/* The most that a rank holds, in units of the job. */
+static uint32_t
+most_held (const LsZbJob *job, const LsOrders *orders)
+{
+  uint32_t most = 0;
+  for (uint32_t r = 0; r < job->p; r++) {
+    uint32_t held = 0;
+    for (guint k = 0; k < orders->ranks[r]->len; k++) {
+      const LsAction *a = &g_array_index (orders->ranks[r], LsAction, k);
+      uint32_t kept = ls_zb_kept (job, ls_zb_stage (job, r, a->chunk));
+      held += a->type == LS_ACTION_F ? job->chunk : 0;
+      held += a->type == LS_ACTION_I ? kept - job->chunk : 0;
+      most = MAX (most, held);
+      held -= a->type == LS_ACTION_W ? kept : 0;
+    }
+  }
+  return most;
+}
+
+/* What a chunk keeps from I to W is what it says: nothing of its activations, some, all, or half as much again, which
+ * one I may hold above the limit where no W is left to run. Of one chunk and of two, with memory for p and for p / 2
+ * micro-batches. */
+static void
+memory_counts_what_a_chunk_keeps (void)
+{
+  static const uint32_t shares[] = { 0, 32, 64, 96 };
+  static const LsTime f[] = { 10, 10, 10, 10, 10, 10, 10, 12 };
+  for (guint k = 0; k < 4 * G_N_ELEMENTS (shares); k++) {
+    uint32_t v = 1 + k % 2, kept[8], limit = (k / 2 % 2 ? 4 : 2) * 64 * v,
+             above = MAX (64, shares[k / 4]) - 64;
+    for (guint s = 0; s < 8; s++)
+      kept[s] = shares[k / 4];
+    LsZbJob job = {
+      .p = 4, .v = v, .m = 12, .f = f, .i = f, .w = f, .comm = 1, .chunk = 64, .kept = kept, .limit = limit
+    };
+    LsZbSearch search;
+    ls_zb_search_init (&search, &job, 300000);
+    (v == 1 ? ls_zb_search_line : ls_zb_search_vee) (&search);
+    g_autoptr (LsOrders) orders = zb_orders (&search);
+    uint32_t most = most_held (&job, orders);
+    LS_CHECK (most <= limit + above && most > limit / 2);
+    ls_zb_search_clear (&search);
+  }
+}
+
 static void
 schedules_are_the_same_every_time (void)
 {
@@ -385,5 +430,5 @@ LS_TEST_SUITE (LS_TEST (random_jobs_run_within_their_memory),
                LS_TEST (zb_1p_and_zb_2p_reach_their_formulas), LS_TEST (v_half_and_v_min_reach_their_bubbles),
                LS_TEST (warm_ups_leave_the_line), LS_TEST (blocks_help_where_memory_is_ample),
                LS_TEST (what_breaks_the_limit_is_timed_no_further),
-               LS_TEST (schedules_are_the_same_every_time), LS_TEST (illegal_shapes_are_refused),
-               LS_TEST (spans_are_at_most_those_of_the_inventors))
+               LS_TEST (memory_counts_what_a_chunk_keeps), LS_TEST (schedules_are_the_same_every_time),
+               LS_TEST (illegal_shapes_are_refused), LS_TEST (spans_are_at_most_those_of_the_inventors))
