@@ -158,6 +158,18 @@ program_of_way (const LsJobSpec *spec, int dp_kind, const char *architecture)
   return here && here->defaults.dp_kind == dp_kind ? NULL : ls_softwares_find (dp_kind, "");
 }
 
+/* Units that multiply fp8 no faster than 16 bits: v5p and v6e convert it. */
+static void
+note_slow_fp8 (LsJobResult *r)
+{
+  const LsGpu *gpu = &r->cluster->spec.gpu;
+  if (r->strategy.dtype == LS_DTYPE_FP8 && gpu->peak_flops[LS_DTYPE_FP8] <= gpu->peak_flops[LS_DTYPE_BF16])
+    g_ptr_array_add (r->notes,
+                     g_strdup_printf ("fp8 on %s: its products take as long as in bf16, it has no faster "
+                                      "units for them; what fp8 adds around them is on top",
+                                      gpu->name));
+}
+
 void
 ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
 {
@@ -228,6 +240,7 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
   note_fetches (r);
   note_lone_products (r);
   note_guessed_attention (r);
+  note_slow_fp8 (r);
 }
 
 void
@@ -267,6 +280,12 @@ ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
                                     "attention; FLOPs and MFU count these, Megatron-LM all of it%s",
                                     s->lengths, packing->n_documents / s->global_batch,
                                     100 * packing->mean.pairs, busiest ? busiest : ""));
+  if (packing->n_longer > 0)
+    g_ptr_array_add (
+        notes,
+        g_strdup_printf ("lengths %s: documents longer than a sequence of %u tokens (--seq; %u of the "
+                         "step) are cut, and their parts do not see each other",
+                         s->lengths, s->seq, packing->n_longer));
 }
 
 void

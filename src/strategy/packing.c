@@ -18,6 +18,7 @@ typedef struct {
   double *sequence; /* [global_batch * width] as drawn     */
   uint32_t *order;  /* [global_batch] as dealt             */
   double n_documents;
+  uint32_t n_longer; /* than a sequence */
 } Packer;
 
 /* --- what is in a sequence ---------------------------------------------------------------- */
@@ -79,7 +80,10 @@ draw_sequences (Packer *p, uint64_t *state, GError **error)
   for (uint32_t i = 0; i < p->s->global_batch; i++) {
     double *sequence = p->sequence + (size_t) i * p->width;
     for (uint32_t at = 0, length; at < p->s->seq && p->n_documents <= MAX_DOCUMENTS; at += length) {
-      left = left > 0 ? left : ls_lengths_draw (p->s->lengths_drawn, state);
+      if (left == 0) {
+        left = ls_lengths_draw (p->s->lengths_drawn, state);
+        p->n_longer += left > p->s->seq;
+      }
       length = MIN (left, p->s->seq - at);
       left -= length;
       add_document (p, at, length, sequence);
@@ -205,6 +209,7 @@ packing_of (const Packer *p)
   bool has_each = p->s->lengths_draw == LS_LENGTHS_EACH;
   LsPacking *x = g_new0 (LsPacking, 1);
   x->n_documents = p->n_documents;
+  x->n_longer = p->n_longer;
   x->busiest_copy = 1;
   x->values = g_new (
       double, (1 + (has_each ? (size_t) p->s->dp * ls_strategy_micro_batches (p->s, 0) : 0)) * p->width);

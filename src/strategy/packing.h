@@ -34,6 +34,7 @@ typedef struct {
   LsDocuments *drawn;  /* [n_drawn]                                                */
   uint32_t *number;    /* [dp * micro-batches of a copy] in drawn, by copy; NULL with the mean */
   double n_documents;  /* of the step                                              */
+  uint32_t n_longer;   /* that are longer than a sequence, as drawn                */
   double busiest_copy; /* its pairs over the mean copy's: above 1 if they differ   */
   double *values;      /* owned: those of all of them                              */
 } LsPacking;

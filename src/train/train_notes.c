@@ -32,6 +32,26 @@ replaces_nodes (const LsReliability *reliability)
   return false;
 }
 
+#define FAR 2 /* times as many GPUs, or as few */
+
+/* What is counted by the job does not grow with it. */
+static void
+note_causes_of_jobs (LsTrainReport *r, const LsReliability *reliability)
+{
+  double seen = reliability->seen.of[LS_FAILS_GPU], own = r->job->strategy.gpus;
+  g_autoptr (GString) names = g_string_new (NULL);
+  for (guint i = 0; i < reliability->causes->len; i++) {
+    const LsFailureCause *cause = &g_array_index (reliability->causes, LsFailureCause, i);
+    if (cause->unit == LS_FAILS_JOB)
+      g_string_append_printf (names, "%s%s", names->len > 0 ? ", " : "", cause->name);
+  }
+  if (names->len > 0 && seen > 0 && (own * FAR < seen || own > seen * FAR))
+    g_ptr_array_add (r->notes,
+                     g_strdup_printf ("%s: taken as often as in the job of %.0f GPUs where it was counted, "
+                                      "though this one has %.0f: how it depends on size is not known",
+                                      names->str, seen, own));
+}
+
 void
 ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliability)
 {
@@ -44,6 +64,7 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
       r, r->goal.law.name && r->goal.critical_batch == 0,
       "the law of the loss says nothing of batches: this one is taken to need no more tokens than small ones "
       "(--critical-batch)");
+  note_causes_of_jobs (r, reliability);
   note (r, spec->elastic && has_spare, "--elastic has no effect here: a spare node is always free");
   note (r, spec->elastic && r->job->strategy.dp == 1, "--elastic has no effect here: there is one replica");
   note (r, spec->spares && !replaces_nodes (reliability), "--spares has no effect here: no node is replaced");

@@ -166,11 +166,22 @@ documents_end_with_their_sequence (void)
   LS_CHECK_DOUBLE (x->mean.pairs, ==, (25 + 9 + 4 + 25 + 1 + 16 + 16 + 1 + 25 + 4) / (4 * 64.0));
   LS_CHECK_DOUBLE (x->n_documents, ==, 10);
   LS_CHECK_INT (x->n_drawn, ==, 3); /* two have 1, 2 and 5 */
+  LS_CHECK_INT (x->n_longer, ==, 0);
   LS_CHECK_DOUBLE (x->busiest_copy, ==, 1);
   ls_strategy_clear (&s);
 }
 
 /* 7 1, 6 2, 5 3 and 4 4: 50, 40, 34 and 32 of 64 pairs; the first copy gets the first and the last. */
+static void
+longer_documents_are_counted (void)
+{
+  LsStrategy s = packed_job ("fixed:12", 1, 4); /* 8; 4 and 4; 8; 8 of the third */
+  g_autoptr (LsPacking) x = pack (&s);
+  LS_CHECK_DOUBLE (x->mean.pairs, ==, (64 + 16 + 16 + 64 + 64) / (4 * 64.0));
+  LS_CHECK_INT (x->n_longer, ==, 3);
+  ls_strategy_clear (&s);
+}
+
 static void
 sorted_sequences_are_dealt_forth_and_back (void)
 {
@@ -303,7 +314,7 @@ LS_TEST_SUITE (LS_TEST (layers_that_divide_are_spread_evenly),
                LS_TEST (what_divides_neither_way_is_to_be_balanced),
                LS_TEST (more_chunks_than_layers_fill_are_refused),
                LS_TEST (a_guard_limits_the_number_of_chunks), LS_TEST (given_layers_override),
-               LS_TEST (documents_end_with_their_sequence),
+               LS_TEST (documents_end_with_their_sequence), LS_TEST (longer_documents_are_counted),
                LS_TEST (sorted_sequences_are_dealt_forth_and_back),
                LS_TEST (ranks_meet_what_is_before_their_tokens),
                LS_TEST (a_step_has_the_same_documents_however_it_is_dealt),
