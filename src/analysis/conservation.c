@@ -195,7 +195,7 @@ low_rank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   double tokens = (double) s->global_batch * seq, mixers = 0;
   for (uint32_t i = 0; i < m->n_layers + m->predict_layers && !s->sp; i++)
     mixers += (kind_at (m, i) & LS_LAYER_MIXER) != 0;
-  return 6 * tokens * mixers * (s->tp - 1.0) * ls_mixer_n_low_rank (m) * m->hidden * m->mixer_head_dim;
+  return 6 * tokens * mixers * (s->tp - 1.0) * m->hidden * (double) ls_mixer_low_rank (m);
 }
 
 /* Of experts, for that share of all that tokens are assigned to. */

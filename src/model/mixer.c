@@ -51,6 +51,7 @@ ls_mixer_in_width (const LsModel *m)
   case LS_MIXER_LINEAR:
     return 4 * inner;
   case LS_MIXER_CONV:
+  case LS_MIXER_RWKV7:
     return 3 * inner;
   case LS_MIXER_KDA:
     return (m->mixer_full_gate ? 2 : 1) * inner + 2 * keys (m) + heads;
@@ -69,9 +70,9 @@ ls_mixer_conv_width (const LsModel *m)
 {
   bool has_keys = (m->mixer == LS_MIXER_MAMBA2 && !ls_mixer_selects (m)) || m->mixer == LS_MIXER_DELTA
       || m->mixer == LS_MIXER_KDA;
-  return m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_MLSTM || m->mixer == LS_MIXER_PRODUCT
-      ? 0
-      : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
+  bool has_none = m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_MLSTM || m->mixer == LS_MIXER_RWKV7
+      || m->mixer == LS_MIXER_PRODUCT;
+  return has_none ? 0 : ls_mixer_inner (m) + (has_keys ? 2 * keys (m) : 0);
 }
 
 /* What makes step sizes and keys of the inner activations; of rglru, two gates of each head. */
@@ -91,13 +92,24 @@ ls_mixer_n_low_rank (const LsModel *m)
 }
 
 uint64_t
+ls_mixer_low_rank (const LsModel *m)
+{
+  return m->mixer == LS_MIXER_RWKV7 ? m->mixer_rank : (uint64_t) ls_mixer_n_low_rank (m) * m->mixer_head_dim;
+}
+
+uint64_t
+ls_mixer_mlp_params (const LsModel *m)
+{
+  return m->mixer == LS_MIXER_RWKV7 ? m->hidden : 0;
+}
+
+uint64_t
 ls_mixer_linear_params (const LsModel *m)
 {
-  uint64_t low_rank = m->mixer_head_dim * (m->hidden + ls_mixer_inner (m));
   if (ls_mixer_gates_memory (m))
     return 2 * m->hidden * ls_mixer_inner (m);
   return m->hidden * (ls_mixer_in_width (m) + ls_mixer_inner (m)) + selection_params (m)
-      + ls_mixer_n_low_rank (m) * low_rank;
+      + ls_mixer_low_rank (m) * (m->hidden + ls_mixer_inner (m));
 }
 
 uint64_t
@@ -148,6 +160,8 @@ inner_params (const LsModel *m)
     return inner + 2 * heads;
   case LS_MIXER_CONV:
     return conv * (taps + m->mixer_bias);
+  case LS_MIXER_RWKV7:
+    return 6 * (uint64_t) m->hidden + 8 * inner;
   case LS_MIXER_MAMBA1:
     return conv * (taps + bias) + inner * (state + 2) + (m->mixer_plain_keys ? 0 : ls_mixer_select_width (m));
   case LS_MIXER_RGLRU:
@@ -198,6 +212,13 @@ ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
     { "linear-carried", "linear-carried-bwd", q, p, s, heads },
     { "linear-state", "linear-state-bwd", s, p, q, heads },
   };
+  const LsMixerProduct rwkv7[] = {
+    /* of a shape at once */
+    { "rwkv-scores", "rwkv-scores-bwd", q, q, s, 4 * heads },
+    { "rwkv-output", "rwkv-output-bwd", q, p, q, 4 * heads },
+    { "rwkv-carried", "rwkv-carried-bwd", q, p, s, 2 * heads },
+    { "rwkv-state", "rwkv-state-bwd", s, p, q, 2 * heads },
+  };
   const LsMixerProduct delta[] = {
     { "delta-keys", "delta-keys-bwd", q, q, s, heads },
     { "delta-w", "delta-w-bwd", q, s, q, heads },
@@ -209,6 +230,7 @@ ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
     { "delta-state", "delta-state-bwd", s, p, q, heads },
   };
   const LsMixerProduct *of_kind = m->mixer == LS_MIXER_MAMBA2 ? mamba2
+      : m->mixer == LS_MIXER_RWKV7                            ? rwkv7
       : is_linear                                             ? linear
       : is_delta                                              ? delta
                                                               : NULL;

@@ -18,6 +18,7 @@
  *     mamba1   2 I               I         k + 1 a column, I (R + 2 N) + R I, I (N + 2), norms of R + 2 N
  *     rglru    2 I               I         k + 1 a column, I decays, biases of 4 I + h
  *     mlstm    2 K + 2 I + 2 H   none      2 H, a norm of I
+ *     rwkv7    3 I               none      6 h + 8 I, and h of the MLP behind it
  *     product  none             none      nothing: one matrix, I = h, of one head
  *
  * and I h out of it; with mixer_bias, biases of all columns into it and of h out of it, and of conv of the
@@ -33,6 +34,7 @@
  *     kda      as delta, with N = P, and a value for each key, which heads of a group share
  *     linear   of each head Q K^T: Q Q N; the output: Q P Q; Q S: Q P N; K^T V: N P Q
  *     mlstm    as linear
+ *     rwkv7    of each head (N = P) four of Q Q N; four of Q P Q; two each of Q P N and N P Q
  *     conv     none, and none of a product
  *     mamba1   none: a scan of 9 I N operations a token (state-spaces/mamba, issue 110)
  *     rglru    none: a scan of 10 I operations a token, h' = a h + sqrt(1 - a^2) i x with a = exp(-8 r s),
@@ -56,6 +58,18 @@
  * 3); the vector that it divides by, N a head, and the maximum that its gates are kept below are left out: 1
  * of P numbers of a state. Worked example: xLSTM-7B (h 4096, H 8, P 512, N 256): 12288 + 16 columns in.
  *
+ * rwkv7 (Peng et al. 2025, RWKV-7 "Goose", arXiv 2503.14456, section 4) mixes each token with the one before:
+ * x + (x' - x) s, with a vector s for each of what makes receptance r, keys k, values v, and by products of low
+ * rank, R columns together, decays w, learning rates a, gates g and, of all but the first layer, how values mix
+ * with those of the first. With b = k' a, k' keys of unit length, the state is S = (diag (w) - b k'^T) S + k v^T
+ * and each head gives r S. Its chunks: q b, q k, r k, r b of Q Q N; from them (I + tril (q b))^-1 (q S + tril (q
+ * k) v) = u, and r S + tril (r k) v - tril (r b) u; the state gains k v^T - b u^T. Elements moved beside
+ * products, of I: 7 for shifts and 8 back, 11 for what makes w, k, v, k' and b and 17 back, 6 for the norm, the
+ * bonus (r k) v and the gate and 12 back; kept 6 of shifted tokens, one of which a product's input is, 4 of
+ * low-rank products, 5 of what goes into chunks. The MLP's shift moves 2 and 3 of h and keeps one more. Worked
+ * example: RWKV-7 1.5B (h 2048, 32 heads of 64, R 96 + 96 + 64 + 256): a layer has 12 h^2 + 2 h R + 19 h =
+ * 52.5 M weights; 24 layers with both tables of 65,536 rows 1.53 G.
+ *
  * Deviations. Products within a chunk are whole squares, though causal; the solution of the triangular system
  * of delta nets is left out (Q^3 / 3 a head, a sixth of one product); the state's pass between chunks is
  * bytes only. Sums that give the gradients of rglru's biases are left out. No kernel of these was measured
@@ -63,7 +77,7 @@
  *
  * References: Gu and Dao 2023 (mamba1), Dao and Gu 2024, section 6 (mamba2), Yang et al. 2024, sections 3.2
  * and 3.3 (delta), MiniMax 2025, section 2.2 (linear), Kimi Team 2025, section 4 (kda), De et al. 2024
- * (rglru). Sizes and parameters: modeling files of Transformers for nemotron_h, jamba, qwen3_next, minimax,
+ * (rglru), huggingface/transformers@2c774e29 src/transformers/models/rwkv7/modular_rwkv7.py (rwkv7). Sizes and parameters: modeling files of Transformers for nemotron_h, jamba, qwen3_next, minimax,
  * lfm2 and recurrent_gemma, of the publisher for kimi_linear. */
 #ifndef LS_MODEL_MIXER_H
 #define LS_MODEL_MIXER_H
@@ -93,8 +107,12 @@ uint64_t ls_mixer_inner (const LsModel *m);
 uint64_t ls_mixer_in_width (const LsModel *m);
 uint64_t ls_mixer_conv_width (const LsModel *m);
 
-/* Pairs of products of low rank, h x P and P x I, beside it: 2, 1 or none. */
+/* Pairs of products of low rank, h x P and P x I, beside it: 2, 1 or none; columns of all of them together,
+ * and what these make. */
 uint32_t ls_mixer_n_low_rank (const LsModel *m);
+uint64_t ls_mixer_low_rank (const LsModel *m);
+/* Of an MLP behind it, in the same layer: what mixes tokens with those before. */
+uint64_t ls_mixer_mlp_params (const LsModel *m);
 
 /* Whether step sizes and keys are made of the convolved columns. */
 bool ls_mixer_selects (const LsModel *m);

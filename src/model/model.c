@@ -283,7 +283,8 @@ layer_params (const LsModel *m, uint32_t kind, Experts which)
       + ls_layer_n_halves (kind) * ls_residual_params (m)
       + (ls_layer_has_attention (kind) ? attention_norm_params (&own, kind) : 0)
       + ls_streams_other_params (m, ls_layer_n_halves (kind)) + ls_beside_other_params (m)
-      + (kind & LS_LAYER_MIXER ? ls_mixer_other_params (&own) : 0);
+      + (kind & LS_LAYER_MIXER ? ls_mixer_other_params (&own) : 0)
+      + (kind & LS_LAYER_MIXER && !(kind & LS_LAYER_NO_MLP) ? ls_mixer_mlp_params (&own) : 0);
 }
 
 uint64_t

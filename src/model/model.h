@@ -42,6 +42,7 @@ typedef enum {
   LS_MIXER_KDA,
   LS_MIXER_RGLRU,
   LS_MIXER_MLSTM,
+  LS_MIXER_RWKV7,
   LS_MIXER_PRODUCT
 } LsMixerKind;
 /* Of a windowed layer a query sees so many keys, the last its own; or those of its own block of so many. */
@@ -168,7 +169,7 @@ typedef struct {
   uint32_t mixer_groups, mixer_state; /* of keys, and their width */
   uint32_t mixer_conv;                /* taps of the convolution before it */
   uint32_t mixer_chunk;               /* tokens that meet each other in products */
-  uint32_t mixer_rank;                /* of the step sizes (mamba1) */
+  uint32_t mixer_rank;                /* of the step sizes (mamba1); of all low-rank products (rwkv7) */
   bool mixer_full_gate;               /* the gate is a product, not two of low rank (kda) */
   bool mixer_bias;                    /* the ways into it and out of it have biases; of conv its taps, too */
   bool mixer_plain_conv;              /* the convolution of mamba1 or mamba2 has no bias */

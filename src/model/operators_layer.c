@@ -447,6 +447,7 @@ append_halves (GArray *operators, const LsCut *cut)
   }
   if (!(cut->kind & LS_LAYER_NO_MLP)) {
     begin_half (operators, cut, &halves[1]);
+    ls_operators_mlp_shift (operators, cut);
     append_mlp (operators, cut);
     end_half (operators, cut, &halves[1]);
   }

@@ -13,6 +13,7 @@ static const LsLinearNames down_names
 static const LsLinearNames up_names = { "mixer-gates-up", "mixer-gates-up-dgrad", "mixer-gates-up-wgrad" };
 
 #define FP32_BYTES 4
+#define N_LOW_RANK 4 /* products of rwkv7 */
 
 static uint64_t
 per_rank (const LsCut *cut, uint64_t columns)
@@ -49,6 +50,53 @@ append_in (GArray *operators, const LsCut *cut)
   op->saved_bytes += cut->tokens * width * cut->elt;
 }
 
+/* Of rwkv7: decays, learning rates, gates and how values mix, all in one kernel of as many FLOPs each way. Their
+ * inputs are kept by the shift. */
+static void
+append_low_rank_of_rwkv (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t rank = m->mixer_rank, inner = ls_mixer_inner (m);
+  LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
+  ls_operator_linear (op, cut, &down_names, cut->shard->dtype, m->hidden, rank);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, rank, m->hidden, 1);
+  op->saved_bytes = op->input_bytes = 0;
+  op = ls_operator_append (operators, up_names.fwd, LS_TP_NONE);
+  ls_operator_linear (op, cut, &up_names, cut->shard->dtype, rank, inner);
+  ls_operator_weight (op, LS_TENSOR_WHOLE, inner, rank, 1);
+  op->saved_bytes += N_LOW_RANK * cut->tokens * inner * cut->elt;
+}
+
+static void
+append_passes (GArray *operators, const LsCut *cut, const char *name, const char *back, uint64_t width,
+               uint32_t n_fwd, uint32_t n_back, uint32_t n_kept)
+{
+  LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  ls_operator_fwd (op,
+                   ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n_fwd * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, back, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n_back * cut->elt));
+  op->saved_bytes = n_kept * cut->tokens * width * cut->elt;
+}
+
+/* Of rwkv7: each token mixed with the one before, six times; one of what is made is the way in's to keep. */
+static void
+append_shift (GArray *operators, const LsCut *cut)
+{
+  if (cut->model->mixer == LS_MIXER_RWKV7)
+    append_passes (operators, cut, "token-shift", "token-shift-bwd", cut->model->hidden, 7, 8, 6);
+}
+
+void
+ls_operators_mlp_shift (GArray *operators, const LsCut *cut)
+{
+  if (!(cut->kind & LS_LAYER_MIXER) || ls_mixer_mlp_params (cut->model) == 0)
+    return;
+  append_passes (operators, cut, "mlp-shift", "mlp-shift-bwd", cut->model->hidden, 2, 3, 1);
+  ls_operator_param (&g_array_index (operators, LsOperator, operators->len - 1),
+                     ls_mixer_mlp_params (cut->model));
+}
+
 /* Of kda: decays, and a gate if that is of low rank. The narrow products are on every rank of tp, for its
  * tokens; the wide ones, all in one kernel of as many FLOPs, gather what these make. */
 static void
@@ -57,6 +105,8 @@ append_low_rank (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t n = ls_mixer_n_low_rank (m), rank = m->mixer_head_dim,
            wide = n * per_rank (cut, ls_mixer_inner (m));
+  if (m->mixer == LS_MIXER_RWKV7)
+    append_low_rank_of_rwkv (operators, cut);
   if (n == 0)
     return;
   LsCut local = *cut;
@@ -223,6 +273,11 @@ static void
 append_gate (GArray *operators, const LsCut *cut)
 {
   uint64_t inner = per_rank (cut, ls_mixer_inner (cut->model));
+  if (cut->model->mixer == LS_MIXER_RWKV7) {
+    append_passes (operators, cut, "mixer-gate", "mixer-gate-bwd", inner, 6, 12, 0);
+    ls_operator_param (&g_array_index (operators, LsOperator, operators->len - 1), inner_params (cut->model));
+    return;
+  }
   LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_stream (cut, "gated-norm", LS_KERNEL_NORM, cut->tokens, inner, 3 * cut->elt));
   ls_operator_igrad (op,
@@ -272,12 +327,15 @@ static void
 append_inner (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
+  append_shift (operators, cut);
   append_in (operators, cut);
   if (ls_mixer_gates_memory (m)) {
     ls_operators_memory_gate (operators, cut);
     return;
   }
   append_low_rank (operators, cut);
+  if (m->mixer == LS_MIXER_RWKV7)
+    append_passes (operators, cut, "mixer-mix", "mixer-mix-bwd", ls_mixer_inner (m), 11, 17, 5);
   append_exchange (operators, cut, true);
   append_conv (operators, cut);
   if (ls_mixer_selects (m))

@@ -60,6 +60,7 @@ typedef struct {
   uint32_t mem_blocks, adapter_rank; /* zamba: blocks that layers share, and their adapters */
   bool adapts_attention, mem_rope;
   uint32_t mixer_rank; /* of the step sizes; 0: a sixteenth of hidden, rounded up */
+  uint32_t decay_rank, rate_rank, value_rank, gate_rank; /* rwkv7 */
   bool mixer_bias, mixer_conv_bias;
   bool mixer_full_gate, attention_gate;
   uint32_t expert_latent;

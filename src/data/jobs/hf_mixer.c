@@ -40,6 +40,8 @@ hf_share_out (const HfFamily *f, HfConfig *c)
 static uint32_t
 rank (const HfFamily *f, const HfConfig *c, const LsModel *m)
 {
+  if (m->mixer == LS_MIXER_RWKV7)
+    return c->decay_rank + c->rate_rank + c->value_rank + c->gate_rank;
   if (f->least_rank > 0)
     return MAX (f->least_rank, m->hidden / 16);
   return m->mixer != LS_MIXER_MAMBA1 ? 0 : c->mixer_rank > 0 ? c->mixer_rank : (m->hidden + 15) / 16;
@@ -68,6 +70,11 @@ hf_add_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->mixer_bias = c->mixer_bias;
   m->mixer_plain_conv = !c->mixer_conv_bias && (m->mixer == LS_MIXER_MAMBA1 || m->mixer == LS_MIXER_MAMBA2);
   m->mixer_full_gate = c->mixer_full_gate;
+  if (m->mixer == LS_MIXER_RWKV7) { /* heads as wide as the file says divide hidden */
+    m->mixer_head_dim = m->mixer_state = m->head_dim;
+    m->mixer_heads = m->hidden / MAX (1, m->head_dim);
+    m->mixer_groups = m->mixer_heads;
+  }
   if (m->mixer == LS_MIXER_MLSTM) {
     m->mixer_heads = m->n_heads;
     m->mixer_head_dim = (uint32_t) (c->value_share * c->hidden) / m->n_heads;

@@ -33,17 +33,10 @@ static const LsEnumName positions[] = {
   { NULL },
 };
 static const LsEnumName mixers[] = {
-  { "none", LS_MIXER_NONE },
-  { "mamba1", LS_MIXER_MAMBA1 },
-  { "mamba2", LS_MIXER_MAMBA2 },
-  { "delta", LS_MIXER_DELTA },
-  { "linear", LS_MIXER_LINEAR },
-  { "conv", LS_MIXER_CONV },
-  { "kda", LS_MIXER_KDA },
-  { "rglru", LS_MIXER_RGLRU },
-  { "mlstm", LS_MIXER_MLSTM },
-  { "product", LS_MIXER_PRODUCT },
-  { NULL },
+  { "none", LS_MIXER_NONE },   { "mamba1", LS_MIXER_MAMBA1 },   { "mamba2", LS_MIXER_MAMBA2 },
+  { "delta", LS_MIXER_DELTA }, { "linear", LS_MIXER_LINEAR },   { "conv", LS_MIXER_CONV },
+  { "kda", LS_MIXER_KDA },     { "rglru", LS_MIXER_RGLRU },     { "mlstm", LS_MIXER_MLSTM },
+  { "rwkv7", LS_MIXER_RWKV7 }, { "product", LS_MIXER_PRODUCT }, { NULL },
 };
 static const LsEnumName stream_kinds[]
     = { { "mixed", LS_STREAMS_MIXED }, { "alternate", LS_STREAMS_ALTERNATE }, { NULL } };
@@ -151,7 +144,8 @@ const LsField ls_model_fields[] = {
         .meaning
         = "what M and m are: a state-space model (`mamba1`, `mamba2`), a gated delta net (`delta`), "
           "`linear` attention, a short convolution (`conv`), Kimi's delta attention (`kda`), Griffin's "
-          "recurrent unit (`rglru`), the matrix memory of xLSTM (`mlstm`), one linear layer (`product`); the "
+          "recurrent unit (`rglru`), the matrix memory of xLSTM (`mlstm`), "
+          "the time mixing of RWKV-7 (`rwkv7`), one linear layer (`product`); the "
           "keys that follow go with it"),
   UINT ("mixer_heads", mixer_heads, 1 << 20, .default_text = "none", .meaning = "its heads"),
   UINT ("mixer_head_dim", mixer_head_dim, 1 << 20, .default_text = "1", .meaning = "width of a head"),
@@ -161,11 +155,13 @@ const LsField ls_model_fields[] = {
         .meaning = "width of a key, which a head's state has for each of its own"),
   UINT ("mixer_conv", mixer_conv, 4096, .default_text = "4",
         .meaning = "taps of its convolution over tokens"),
-  UINT ("mixer_chunk", mixer_chunk, 65536, .default_text = "256 (delta, kda, mlstm: 64)",
+  UINT ("mixer_chunk", mixer_chunk, 65536, .default_text = "256 (delta, kda, mlstm, rwkv7: 64)",
         .meaning = "tokens that meet each other in matrix products"),
-  UINT ("mixer_rank", mixer_rank, 1 << 20, .default_text = "hidden / 16",
-        .meaning
-        = "rank of the step sizes of mamba1; of mamba2, where these and keys are made of convolved columns"),
+  UINT (
+      "mixer_rank", mixer_rank, 1 << 20, .default_text = "hidden / 16",
+      .meaning
+      = "rank of the step sizes of mamba1; of mamba2, where these and keys are made of convolved columns; of "
+        "the four low-rank products of rwkv7 together"),
   BOOL (mixer_full_gate, "the gate of kda is one matrix, not two of low rank"),
   BOOL (mixer_bias, "the ways into and out of mamba1, mamba2 and conv have biases; of conv the taps, too"),
   BOOL (mixer_plain_conv, "the convolution of mamba1 or mamba2 has no bias"),

@@ -211,14 +211,21 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
     return complain (doc, "mixer_heads", diags, NULL, "expected one head as wide as hidden of a product");
   if (m->mixer != LS_MIXER_KDA && m->mixer_full_gate)
     return complain (doc, "mixer_full_gate", diags, NULL, "expected it with kda");
+  if (m->mixer == LS_MIXER_RWKV7
+      && (ls_mixer_inner (m) != m->hidden || m->mixer_rank == 0 || m->norms != LS_NORMS_PRE))
+    return complain (doc, "mixer", diags, NULL,
+                     "expected rwkv7 as wide as hidden, with \"mixer_rank\", between norms before each half");
   const char *wanted = ls_mixer_check_biases (m);
   if (wanted)
     return complain (doc, m->mixer_bias ? "mixer_bias" : "mixer", diags, NULL, wanted);
   m->mixer_groups = m->mixer_groups ? m->mixer_groups : m->mixer_heads;
   m->mixer_state = m->mixer_state ? m->mixer_state : m->mixer_head_dim;
   m->mixer_conv = m->mixer_conv ? m->mixer_conv : 4;
-  m->mixer_chunk = m->mixer_chunk ? m->mixer_chunk : is_delta || m->mixer == LS_MIXER_MLSTM ? 64 : 256;
-  bool has_rank = m->mixer == LS_MIXER_MAMBA1 || (m->mixer == LS_MIXER_MAMBA2 && m->mixer_rank > 0);
+  m->mixer_chunk = m->mixer_chunk                                            ? m->mixer_chunk
+      : is_delta || m->mixer == LS_MIXER_MLSTM || m->mixer == LS_MIXER_RWKV7 ? 64
+                                                                             : 256;
+  bool has_rank = m->mixer == LS_MIXER_MAMBA1 || m->mixer == LS_MIXER_RWKV7
+      || (m->mixer == LS_MIXER_MAMBA2 && m->mixer_rank > 0);
   m->mixer_rank = !has_rank ? 0 : m->mixer_rank ? m->mixer_rank : MAX (1, m->hidden / 16);
   return true;
 }

@@ -216,7 +216,63 @@ ways_in_and_out_have_biases (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (ways_in_and_out_have_biases), LS_TEST (matrix_memories_are_linear_attention),
-               LS_TEST (weights_are_counted), LS_TEST (heads_are_cut_over_ranks),
-               LS_TEST (jobs_keep_the_laws), LS_TEST (what_is_not_known_is_refused),
-               LS_TEST (keys_of_convolved_columns))
+/* RWKV-7 with ranks of 96 together: receptance, keys and values of 512 x 512 each and as much out, 96 columns in and
+ * out; 6 vectors that mix tokens, 8 more, one of the MLP. Of a chunk of 64 and 8 heads of 64: four products of keys,
+ * four of values, two with the state and two into it, all of 64 x 64 x 64. Kept of 256 tokens, in 2 x 512 bytes each: 5
+ * shifted inputs and the normed one, the way in's input and three that it makes, the columns (96) and four that these
+ * make, five for chunks, and the MLP's. */
+static void
+rwkv7_is_a_delta_rule (void)
+{
+  LsModel m = griffin ();
+  m.layer_pattern = (char *) "M";
+  m.mlp = LS_MLP_RELU2;
+  m.norm = LS_NORM_LAYERNORM;
+  m.mixer = LS_MIXER_RWKV7;
+  m.mixer_rank = 96, m.mixer_chunk = 64;
+  const uint64_t h = 512, in_and_out = 4 * h * h, low = 96 * 2 * h;
+  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, in_and_out + low);
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, 14 * h);
+  LS_CHECK_INT (ls_model_layer_params (&m, 0), ==, in_and_out + low + 2 * h * 1024 + (14 + 1 + 4) * h);
+  LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 4 * 8 * 12 * 2.0 * 64 * 64 * 64);
+  count_weights (&m);
+  const LsShard shard = whole_shard (&m);
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 0, operators);
+  const LsOperator *shift
+      = find_operator (operators, "token-shift"),
+      *in = find_operator (operators, "mixer-in"), *up = find_operator (operators, "mixer-gates-up"),
+      *mix = find_operator (operators, "mixer-mix"), *mlp = find_operator (operators, "mlp-shift");
+  if (!LS_CHECK (shift && in && up && mix && mlp && !find_operator (operators, "mixer-conv")))
+    return;
+  const uint64_t tensor = 256 * 512 * 2;
+  LS_CHECK_DOUBLE (shift->fwd[0].bytes, ==, 7.0 * tensor);
+  LS_CHECK_DOUBLE (in->fwd[0].flops, ==, 2.0 * 256 * 512 * 3 * 512);
+  LS_CHECK_DOUBLE (up->fwd[0].flops, ==, 2.0 * 256 * 96 * 512);
+  LS_CHECK_INT (shift->saved_bytes, ==, 6 * tensor);
+  LS_CHECK_INT (in->saved_bytes, ==, 4 * tensor);
+  LS_CHECK_INT (up->saved_bytes, ==, 256 * 96 * 2 + 4 * tensor);
+  LS_CHECK_INT (mix->saved_bytes, ==, 5 * tensor);
+  LS_CHECK (mlp->saved_bytes == tensor && mlp->param_numel[0] == h);
+  for (guint i = 0; i < 12; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.recompute = i % 3;
+    s.pp = i / 3 % 2 + 1;
+    s.dp_kind = i / 6 && s.pp == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = 8;
+  s.global_batch = 16;
+  s.tp = 2;
+  says (&m, &s, "RWKV in the place of attention, cut over ranks");
+}
+
+LS_TEST_SUITE (LS_TEST (rwkv7_is_a_delta_rule), LS_TEST (ways_in_and_out_have_biases),
+               LS_TEST (matrix_memories_are_linear_attention), LS_TEST (weights_are_counted),
+               LS_TEST (heads_are_cut_over_ranks), LS_TEST (jobs_keep_the_laws),
+               LS_TEST (what_is_not_known_is_refused), LS_TEST (keys_of_convolved_columns))

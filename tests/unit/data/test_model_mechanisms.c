@@ -78,6 +78,10 @@
 #define DIFFLLAMA                                                                                            \
   (2 * 32000ull * 2048 + 2048 + 16 * (4 * 2048ull * 2048 + 3 * 2048ull * 8192 + 2 * 2048 + 4 * 64))
 
+/* RWKV-7 1.5B: by the shapes of its modeling file two tables, two norms, of a layer 12 D^2 + 2 D R + 19 D; the norm behind
+ * the embedding, 2 D, is left out, and what the first layer lacks, 2 D 64 + D, counted. */
+#define RWKV7(v_, d_, l_, r_) (2 * (v_) * (d_) + 2 * (d_) + (l_) * (d_) * (12ull * (d_) + 2ull * (r_) + 19))
+
 #define M  "\"mamba\","
 #define M5 M M M M M
 #define H  "\"hybrid\","
@@ -157,6 +161,10 @@ types_count_as_published (void)
       "\"tie_word_embeddings\":true,\"hidden_act\":\"poly_norm\"",
       MOTIF, MOTIF, 2.597, 2.597 },
     { "\"model_type\":\"diffllama\",\"lambda_std_dev\":0.1", DIFFLLAMA, DIFFLLAMA, 1.205, 1.205 },
+    { "\"model_type\":\"rwkv7\",\"architectures\":[\"RWKV7ForCausalLM\"],\"hidden_size\":2048,"
+      "\"num_hidden_layers\":24,\"decay_low_rank_dim\":96,\"a_low_rank_dim\":96,\"v_low_rank_dim\":64,"
+      "\"gate_low_rank_dim\":256,\"vocab_size\":65536,\"hidden_act\":\"sqrelu\",\"attn_mode\":\"chunk\"",
+      RWKV7 (65536ull, 2048ull, 24, 512), RWKV7 (65536ull, 2048ull, 24, 512), 1.527, 1.527 },
     { "\"model_type\":\"zaya\"", ZAYA (16), ZAYA (1), 8.84, 0.753 + 0.537 },
     { "\"model_type\":\"BlueLM\",\"architectures\":[\"BlueLMForCausalLM\"],\"hidden_size\":4096,"
       "\"intermediate_size\":11008,\"num_hidden_layers\":32,\"num_attention_heads\":32,\"vocab_size\":100096,"
@@ -267,6 +275,11 @@ model_files_say_the_same (void)
     { PLAIN ",\"ngram_tables\":4,\"ngram_rows\":100", NULL },
     { PLAIN ",\"ngram_tables\":4", "with \"ngram_rows\"" },
     { PLAIN ",\"ngram_tables\":4,\"ngram_rows\":100,\"dropout\":true", "learned positions nor dropout" },
+    { PLAIN ",\"layer_pattern\":\"M\",\"mixer\":\"rwkv7\",\"mixer_heads\":8,\"mixer_head_dim\":64",
+      "with \"mixer_rank\"" },
+    { PLAIN
+      ",\"layer_pattern\":\"M\",\"mixer\":\"rwkv7\",\"mixer_heads\":8,\"mixer_head_dim\":64,\"mixer_rank\":96",
+      NULL },
     { PLAIN ",\"mixer_bias\":true", "missing key \"mixer\"" },
     { PLAIN ",\"layer_pattern\":\"m\",\"mixer\":\"linear\",\"mixer_heads\":8,\"mixer_head_dim\":64,"
             "\"mixer_bias\":true",
