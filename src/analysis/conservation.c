@@ -146,7 +146,7 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
                                             : indexer_flops (m, kind, tokens, seq);
     latents += ls_layer_has_attention (kind) ? whole : 0;
     streams += (double) (ls_streams_linear_params (m, ls_layer_n_halves (kind)) + ls_streams_again_params (m)
-                         + ls_beside_linear_params (m))
+                         + ls_beside_linear_params (m) + ls_norm_gate_params (m, kind))
         + (ls_layer_has_attention (kind) ? (double) m->hidden * m->attention_experts : 0) /* a router */
         + (kind & LS_LAYER_BLOCK ? (double) ls_block_whole_params (m) : 0);
   }

@@ -48,6 +48,31 @@ ls_beside_table_params (const LsModel *m)
   return m->layer_vocab * width_of_all (m);
 }
 
+static bool
+gates_experts (uint32_t kind)
+{
+  return kind & LS_LAYER_EXPERTS && !(kind & LS_LAYER_NO_MLP);
+}
+
+uint64_t
+ls_norm_gate_params (const LsModel *m, uint32_t kind)
+{
+  return 2 * (uint64_t) m->hidden * m->norm_gate_rank * (!(kind & LS_LAYER_NO_MIXING) + gates_experts (kind));
+}
+
+const char *
+ls_model_check_norm_gate (const LsModel *m)
+{
+  if (m->latent_gate && (m->kv_lora == 0 || m->q_lora == 0 || m->attention_gate))
+    return "expected \"latent_gate\" with \"kv_lora\" and \"q_lora\", and without \"attention_gate\"";
+  bool is_plain = m->norms == LS_NORMS_PRE && m->norm == LS_NORM_RMSNORM && m->streams <= 1
+      && m->encoder_layers + m->predict_layers == 0 && !m->linear_bias;
+  return m->norm_gate_rank + m->latent_gate == 0 || is_plain
+      ? NULL
+      : "expected RMS norms before each half, one stream, and neither an encoder, \"predict_layers\" nor "
+        "biases with \"norm_gate_rank\" or \"latent_gate\"";
+}
+
 /* What it shares: keys and values as far as all see, or as a window goes; a memory. */
 static uint32_t
 shared_bit (uint32_t kind)

@@ -14,6 +14,11 @@
  * LAuReL: beside attention x, the normed input, goes through two products of rank r: y = x + norm (B A x),
  * with r of 2 h weights; then the sum of attention and residual is (sum + y) / sqrt 2.
  *
+ * Norm gates (A.X-K2): what a norm before attention, or before experts, gives is y = n sigmoid (B silu (A n)), A
+ * of h x r and B of r x h. Elements for a token: of r read 1, written 1, backward 3; of h 3, backward 5. Kept: n,
+ * B's output, twice r. Queries there come of their latent, before and behind its norm side by side: a product of
+ * 2 q_lora columns makes them and a gate of attention's output, a (d + v) columns (latent_gate).
+ *
  * Shared keys and values: a layer has queries only and meets what a layer before it made, which gets their
  * gradients in a sum. It keeps no keys and values of its own. A mixer among such layers gates what one before
  * it made (model/difference.h).
@@ -30,7 +35,8 @@
  * that run again keep what others took of their keys and values: not counted, as it is two layers' of all.
  *
  * References: huggingface/transformers@004edfe2 src/transformers/models/gemma3n/modular_gemma3n.py;
- * huggingface/transformers@033b1a82 src/transformers/models/gemma4/modular_gemma4.py; Menghani et al. 2024,
+ * huggingface/transformers@033b1a82 src/transformers/models/gemma4/modular_gemma4.py;
+ * huggingface/transformers@0572057b src/transformers/models/axk2/modular_axk2.py; Menghani et al. 2024,
  * LAuReL: Learned Augmented Residual Layer, arXiv 2411.07501. */
 #ifndef LS_MODEL_BESIDE_H
 #define LS_MODEL_BESIDE_H
@@ -46,6 +52,11 @@ uint64_t ls_beside_other_params (const LsModel *m);
 uint64_t ls_beside_end_linear_params (const LsModel *m);
 uint64_t ls_beside_end_other_params (const LsModel *m);
 uint64_t ls_beside_table_params (const LsModel *m);
+
+/* Of the norm gates of a layer of this kind. */
+uint64_t ls_norm_gate_params (const LsModel *m, uint32_t kind);
+/* What is wrong with them, or with a gate of the latent of queries; NULL: nothing. Static. */
+const char *ls_model_check_norm_gate (const LsModel *m);
 
 /* What is wrong with any of it; NULL: nothing. Static. */
 const char *ls_model_check_beside (const LsModel *m);

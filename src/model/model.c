@@ -176,7 +176,8 @@ attention_params (const LsModel *m, uint32_t kind, Experts which)
     return ls_compressed_linear_params (m, kind);
   if (m->attention_experts > 0)
     return attention_expert_params (m, which) + h * m->n_kv_heads * ls_model_kv_dim (m);
-  uint64_t q = m->q_lora > 0 ? m->q_lora * (h + query_width (m)) : h * query_width (m);
+  uint64_t q_up = m->latent_gate ? 2 * (query_width (m) + a * m->v_dim) : query_width (m);
+  uint64_t q = m->q_lora > 0 ? m->q_lora * (h + q_up) : h * query_width (m);
   if (m->kv_lora == 0)
     return q
         + h
@@ -233,7 +234,8 @@ layer_linear_params (const LsModel *all, uint32_t kind, Experts which)
 {
   LsModel own = ls_model_of_kind (all, kind), *m = &own;
   uint64_t n = mixing_linear_params (&own, kind, which)
-      + ls_streams_linear_params (m, ls_layer_n_halves (kind)) + ls_beside_linear_params (m);
+      + ls_streams_linear_params (m, ls_layer_n_halves (kind)) + ls_beside_linear_params (m)
+      + ls_norm_gate_params (m, kind);
   if (kind & LS_LAYER_NO_MLP)
     return n;
   if (!(kind & LS_LAYER_EXPERTS))

@@ -111,6 +111,7 @@ typedef struct {
    * it comes from; the rank of products beside attention (LAuReL). 0: none. */
   uint32_t layer_input, layer_vocab;
   uint32_t laurel_rank;
+  uint32_t norm_gate_rank; /* of a gate behind norms of attention and of experts (model/beside.h); 0: none */
   /* Tables of several tokens in a row (model/ngram.h), and rows of the first; 0: none, and the next is 0 too. */
   uint32_t ngram_tables, ngram_rows;
   uint32_t kv_shared_layers; /* last layers that meet keys and values of a layer before them, of the last that
@@ -146,6 +147,8 @@ typedef struct {
   uint32_t qk_conv, qk_mix; /* taps of convolutions of queries and keys (model/convolved.h); 0: none */
   uint32_t router_hidden;   /* columns of the layers of a router; 0: it has none but the last */
   bool residual_scale;      /* each half scales what it adds, and what it adds to */
+  bool latent_gate;         /* queries of latent attention, and a gate of its output, are made of their latent
+                               before and behind its norm together */
   bool attention_gate;      /* attention's output is gated: as wide a projection more as that of queries */
   /* Layers one by one, a letter each, begun again where it is shorter than the model; NULL: all A.
    *

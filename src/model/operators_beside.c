@@ -8,6 +8,9 @@
 
 static const LsLinearNames down_names = { "laurel-down", "laurel-down-dgrad", "laurel-down-wgrad" };
 static const LsLinearNames up_names = { "laurel-up", "laurel-up-dgrad", "laurel-up-wgrad" };
+static const LsLinearNames gate_down_names
+    = { "norm-gate-down", "norm-gate-down-dgrad", "norm-gate-down-wgrad" };
+static const LsLinearNames gate_up_names = { "norm-gate-up", "norm-gate-up-dgrad", "norm-gate-up-wgrad" };
 static const LsLinearNames gate_names
     = { "layer-input-gate", "layer-input-gate-dgrad", "layer-input-gate-wgrad" };
 static const LsLinearNames proj_names
@@ -46,6 +49,25 @@ ls_operators_laurel (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, pass (cut, "laurel-sum", h, 3));
   ls_operator_fwd (op, pass (cut, "laurel-add", h, 3));
   ls_operator_igrad (op, pass (cut, "laurel-add-bwd", h, 2));
+}
+
+void
+ls_operators_norm_gate (GArray *operators, const LsCut *cut)
+{
+  uint64_t h = cut->model->hidden, r = cut->model->norm_gate_rank, bytes = cut->local_tokens * cut->elt;
+  if (r == 0)
+    return;
+  append_product (operators, cut, &gate_down_names, h, r);
+  LsOperator *op = ls_operator_append (operators, "norm-gate-act", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "norm-gate-act", r, 2));
+  ls_operator_igrad (op, pass (cut, "norm-gate-act-bwd", r, 3));
+  op->saved_bytes = bytes * r;
+  append_product (operators, cut, &gate_up_names, r, h);
+  op = ls_operator_append (operators, "norm-gate", LS_TP_NONE);
+  ls_operator_fwd (op, pass (cut, "norm-gate", h, 3));
+  ls_operator_igrad (op, pass (cut, "norm-gate-bwd", h, 5));
+  ls_operator_igrad (op, pass (cut, "norm-gate-grad-add", h, 3)); /* of the norm's output, read twice */
+  op->saved_bytes = bytes * h; /* the gate's; the norm's output is the way in's */
 }
 
 /* dK and dV go to the layer that made both. */

@@ -169,6 +169,7 @@ void ls_operators_streams_correct (GArray *operators, const LsCut *cut);
  * attention's sum; in the place of keys and values; before the activation; at the end of a layer; behind the
  * embedding. */
 void ls_operators_laurel (GArray *operators, const LsCut *cut);
+void ls_operators_norm_gate (GArray *operators, const LsCut *cut); /* behind a norm that has one */
 void ls_operators_shared_keys (GArray *operators, const LsCut *cut);
 void ls_operators_sparse_gate (GArray *operators, const LsCut *cut);
 void ls_operators_layer_input (GArray *operators, const LsCut *cut);

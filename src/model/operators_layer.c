@@ -436,6 +436,7 @@ append_halves (GArray *operators, const LsCut *cut)
     ls_operators_block (operators, cut);
   if (!(cut->kind & LS_LAYER_NO_MIXING)) {
     begin_half (operators, cut, &halves[0]);
+    ls_operators_norm_gate (operators, cut);
     append_mixing (operators, cut);
     end_half (operators, cut, &halves[0]);
     ls_operators_laurel (operators, cut);
@@ -447,6 +448,8 @@ append_halves (GArray *operators, const LsCut *cut)
   }
   if (!(cut->kind & LS_LAYER_NO_MLP)) {
     begin_half (operators, cut, &halves[1]);
+    if (cut->kind & LS_LAYER_EXPERTS)
+      ls_operators_norm_gate (operators, cut);
     ls_operators_mlp_shift (operators, cut);
     append_mlp (operators, cut);
     end_half (operators, cut, &halves[1]);

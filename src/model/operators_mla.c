@@ -84,6 +84,23 @@ ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names
   op->is_latent_up = true;
 }
 
+/* The latent of queries before its norm and behind it, side by side, makes them and a gate; backward the
+ * gradient of the first meets what comes through the norm. */
+static void
+append_both_latents (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t both = 2 * (uint64_t) m->q_lora, values = cut->heads * m->v_dim;
+  LsOperator *op = ls_operator_append (operators, "q-latents", LS_TP_NONE);
+  ls_operator_fwd (
+      op,
+      ls_cut_stream (cut, "q-latents-join", LS_KERNEL_ELEMENTWISE, cut->local_tokens, both, 2 * cut->elt));
+  ls_operator_igrad (op,
+                     ls_cut_stream (cut, "q-latents-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
+                                    m->q_lora, 3 * cut->elt));
+  ls_operators_up (operators, cut, &q_up_names, both, both, cut->q_width + values);
+}
+
 void
 ls_operators_latent_query (GArray *operators, const LsCut *cut)
 {
@@ -94,7 +111,10 @@ ls_operators_latent_query (GArray *operators, const LsCut *cut)
   }
   ls_operators_down (operators, cut, &q_down_names, m->q_lora);
   ls_operators_latent_norm (operators, cut, "q-norm", cut->local_tokens, m->q_lora);
-  ls_operators_up (operators, cut, &q_up_names, m->q_lora, m->q_lora, cut->q_width);
+  if (m->latent_gate)
+    append_both_latents (operators, cut);
+  else
+    ls_operators_up (operators, cut, &q_up_names, m->q_lora, m->q_lora, cut->q_width);
 }
 
 void
@@ -254,6 +274,8 @@ ls_operators_latent_attention (GArray *operators, const LsCut *cut)
   append_attention (operators, cut);
   if (m->attention_gate)
     append_gate (operators, cut, values);
+  if (m->latent_gate)
+    ls_operator_gate (operators, cut, values);
   LsOperator *op = ls_operator_append (operators, "proj", LS_TP_ROW);
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, values, m->hidden);
   ls_operator_weight (op, LS_TENSOR_COLUMNS, m->hidden, values, 1);

@@ -69,6 +69,8 @@ check_model (Emit *e)
     emit_refuse (e, "--model", "its layers differ in width one by one, which cannot be written");
   if (ls_model_heads_differ (m))
     emit_refuse (e, "--model", "its layers differ in their heads; Megatron-LM's have the same");
+  if (m->norm_gate_rank > 0 || m->latent_gate)
+    emit_refuse (e, "--model", "gates behind norms or of latents cannot be written");
   if (m->ngram_tables > 0)
     emit_refuse (e, "--model", "embeddings of several tokens in a row cannot be written");
   if (m->zero_experts > 0)

@@ -109,6 +109,7 @@ static const LsField common[] = {
   COUNT ("hidden_size_per_layer_input", layer_input, 1 << 16),
   UINT ("vocab_size_per_layer_input", layer_vocab, 1 << 24),
   COUNT ("laurel_rank", laurel_rank, 1 << 20),
+  COUNT ("gated_norm_rank", norm_gate_rank, 1 << 20),
   COUNT ("num_kv_shared_layers", kv_shared, 65536),
   BOOL ("use_double_wide_mlp", doubles_ffn),
   COUNT ("num_nextn_predict_layers", n_predictions, 65536),

@@ -52,7 +52,7 @@ typedef struct {
   uint32_t q_lora, kv_lora, rope_dim, nope_dim, v_dim, index_heads, index_dim, index_top, index_every,
       index_first, index_block, index_top_blocks;
   uint32_t out_groups, out_lora, csa_ratio, hca_ratio, streams;
-  uint32_t layer_input, layer_vocab, laurel_rank, kv_shared, sparse_layers;
+  uint32_t layer_input, layer_vocab, laurel_rank, kv_shared, sparse_layers, norm_gate_rank;
   bool doubles_ffn;       /* gemma4: of layers that share keys and values */
   uint32_t n_predictions; /* multi-token prediction */
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand,

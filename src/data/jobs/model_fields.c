@@ -125,6 +125,9 @@ const LsField ls_model_fields[] = {
   UINT ("router_hidden", router_hidden, 1 << 20, .default_text = "none",
         .meaning = "columns of three layers of a router before its last, and of a norm"),
   BOOL (residual_scale, "each half scales and shifts what it adds, and what it adds to"),
+  BOOL (latent_gate,
+        "queries of latent attention, and a gate of its output, are made of their latent before "
+        "and behind its norm"),
   BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
     .meaning
@@ -251,6 +254,8 @@ const LsField ls_model_fields[] = {
   UINT ("layer_input", layer_input, 1 << 16, .default_text = "none",
         .meaning = "width of an input that each layer has of its own, from a table and from the embedding"),
   UINT ("layer_vocab", layer_vocab, 1 << 24, .default_text = "none", .meaning = "rows of that table"),
+  UINT ("norm_gate_rank", norm_gate_rank, 1 << 20, .default_text = "none",
+        .meaning = "rank of gates behind the norms before attention and before experts (A.X-K2)"),
   UINT ("ngram_tables", ngram_tables, 4096, .default_text = "none",
         .meaning = "tables of several tokens in a row, each `hidden / ngram_tables` wide, of which products "
                    "are added to the embedding of a token"),

@@ -165,6 +165,7 @@ add_beside (const HfConfig *c, LsModel *m)
   m->layer_input = c->layer_input;
   m->layer_vocab = c->layer_input > 0 ? c->layer_vocab : 0;
   m->laurel_rank = c->laurel_rank;
+  m->norm_gate_rank = c->norm_gate_rank;
   m->kv_shared_layers = c->kv_shared;
   m->sparse_layers = c->sparse_layers;
   if (c->ngram_ratio > 0 && c->ngram_tokens > 1) {

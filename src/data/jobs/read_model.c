@@ -270,6 +270,9 @@ complete_beside (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
   const char *wanted = ls_model_check_ngram (m);
   if (wanted)
     return complain (doc, "ngram_tables", diags, NULL, wanted);
+  wanted = ls_model_check_norm_gate (m);
+  if (wanted)
+    return complain (doc, m->latent_gate ? "latent_gate" : "norm_gate_rank", diags, NULL, wanted);
   wanted = ls_model_check_beside (m);
   return !wanted
       || complain (doc, m->kv_shared_layers > 0 ? "kv_shared_layers" : "layer_input", diags, NULL, wanted);

@@ -1,6 +1,6 @@
 /* Pins: the conservation laws hold with what stands beside the halves of layers (model/beside.h) and with streams
  * that alternate; weights, FLOPs and kept bytes of such layers, by hand; tables of several
- * tokens in a row; and what is refused there. */
+ * tokens in a row, gates of norms and latents; and what is refused there. */
 #include "layer_laws.h"
 #include "model/beside.h"
 #include "model/ngram.h"
@@ -215,6 +215,62 @@ tables_of_several_tokens (void)
   LS_CHECK (ls_model_check_ngram (&m) != NULL);
 }
 
-LS_TEST_SUITE (LS_TEST (tables_of_several_tokens), LS_TEST (weights_and_flops_are_those_of_the_parts),
+/* A.X-K2: latents of 128 for queries, of 64 for keys with 32 rotated; eight heads of 64 + 32 and values of 64. Queries
+ * and a gate come of 2 x 128 columns, 8 (96 + 64) wide. Gates of rank 16 stand behind the norms of attention in all six
+ * layers, of experts in five. Of 256 tokens, norm-gate-down is 2 x 256 x 512 x 16 FLOPs; kept are the norm's output, what
+ * the gate is made of and 16 twice. */
+static void
+norms_and_latents_have_gates (void)
+{
+  LsModel m = small_model ("gated"), plain = small_model ("plain");
+  m.kv_lora = plain.kv_lora = 64, m.q_lora = plain.q_lora = 128, m.rope_dim = plain.rope_dim = 32;
+  m.head_dim = plain.head_dim = 96, m.v_dim = plain.v_dim = 64, m.n_kv_heads = plain.n_kv_heads = 8;
+  m.n_experts = plain.n_experts = 8, m.top_k = plain.top_k = 2, m.expert_ffn = plain.expert_ffn = 256;
+  m.n_dense_layers = plain.n_dense_layers = 1, m.moe_every = plain.moe_every = 1;
+  m.mlp = plain.mlp = LS_MLP_SWIGLU;
+  m.latent_gate = true, m.norm_gate_rank = 16;
+  LS_CHECK (!ls_model_check_norm_gate (&m));
+  count_weights (&m);
+  const uint64_t up = 128 * 8 * (96 + 2 * 64), gate = 2 * 512 * 16;
+  LS_CHECK_INT (ls_model_layer_params (&m, 0) - ls_model_layer_params (&plain, 0), ==, up + gate);
+  LS_CHECK_INT (ls_model_layer_params (&m, 1) - ls_model_layer_params (&plain, 1), ==, up + 2 * gate);
+  LsShard shard = whole_shard (&m);
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 1, operators);
+  const LsOperator *down
+      = find_operator (operators, "norm-gate-down"),
+      *act = find_operator (operators, "norm-gate-act"), *wide = find_operator (operators, "norm-gate-up"),
+      *product = find_operator (operators, "norm-gate"), *query = find_operator (operators, "q-up");
+  if (!LS_CHECK (down && act && wide && product && query))
+    return;
+  LS_CHECK_DOUBLE (down->fwd[0].flops, ==, 2.0 * 256 * 512 * 16);
+  LS_CHECK_DOUBLE (query->fwd[0].flops, ==, 2.0 * 256 * 2 * 128 * 8 * (96 + 64));
+  LS_CHECK_INT (down->saved_bytes + act->saved_bytes + wide->saved_bytes + product->saved_bytes, ==,
+                256 * 2 * (2 * 512 + 2 * 16));
+  LS_CHECK_DOUBLE (product->fwd[0].bytes, ==, 256.0 * 512 * 2 * 3);
+  for (guint i = 0; i < 24; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.tp = i % 2 + 1;
+    LsModel own = m;
+    if (i / 2 % 2) /* else each rank routes its own tokens */
+      own.n_experts = own.top_k = own.expert_ffn = own.n_dense_layers = own.moe_every = 0;
+    s.sp = i % 2 && own.n_experts > 0;
+    s.recompute = i / 4 % 3;
+    s.dp_kind = i / 12 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s.ep = i / 12 || own.n_experts == 0 ? 1 : 2;
+    LS_CHECK (keeps_the_laws (&own, &s));
+  }
+  m.norms = LS_NORMS_BOTH;
+  LS_CHECK (ls_model_check_norm_gate (&m) != NULL);
+  m.norms = LS_NORMS_PRE, m.attention_gate = true;
+  LS_CHECK_STR (ls_model_check_norm_gate (&m),
+                "expected \"latent_gate\" with \"kv_lora\" and \"q_lora\", and without \"attention_gate\"");
+}
+
+LS_TEST_SUITE (LS_TEST (norms_and_latents_have_gates), LS_TEST (tables_of_several_tokens),
+               LS_TEST (weights_and_flops_are_those_of_the_parts),
                LS_TEST (layers_keep_what_the_backward_reads), LS_TEST (parts_beside_layers_keep_the_laws),
                LS_TEST (what_is_not_modelled_is_refused), LS_TEST (models_must_agree_with_themselves))

@@ -82,6 +82,15 @@
  * the embedding, 2 D, is left out, and what the first layer lacks, 2 D 64 + D, counted. */
 #define RWKV7(v_, d_, l_, r_) (2 * (v_) * (d_) + 2 * (d_) + (l_) * (d_) * (12ull * (d_) + 2ull * (r_) + 19))
 
+/* A.X-K2-Light by its class: 20.3 B, 2.57 B active. */
+#define AXK2(experts_)                                                                                       \
+  (2 * 163840ull * 2048 + 2048                                                                               \
+   + 48                                                                                                      \
+       * (2048ull * 384 + 2 * 384 * 32 * (96 + 64) + 2048 * (128 + 32) + 128 * 32 * (64 + 64)                \
+          + 32 * 64 * 2048 + 384 + 128 + 384 * 16 * 128 + 2048 * (128 + 16) + 2 * 128 + 2 * 2048 * 16        \
+          + 2 * 2048)                                                                                        \
+   + 3 * 2048ull * 5120 + 47 * (2048ull * 128 + (experts_ + 1) * 3 * 2048 * 512 + 2 * 2048 * 16))
+
 #define M  "\"mamba\","
 #define M5 M M M M M
 #define H  "\"hybrid\","
@@ -165,6 +174,7 @@ types_count_as_published (void)
       "\"num_hidden_layers\":24,\"decay_low_rank_dim\":96,\"a_low_rank_dim\":96,\"v_low_rank_dim\":64,"
       "\"gate_low_rank_dim\":256,\"vocab_size\":65536,\"hidden_act\":\"sqrelu\",\"attn_mode\":\"chunk\"",
       RWKV7 (65536ull, 2048ull, 24, 512), RWKV7 (65536ull, 2048ull, 24, 512), 1.527, 1.527 },
+    { "\"model_type\":\"axk2\",\"gated_norm_rank\":16,\"n_group\":null", AXK2 (128), AXK2 (8), 20.31, 2.573 },
     { "\"model_type\":\"zaya\"", ZAYA (16), ZAYA (1), 8.84, 0.753 + 0.537 },
     { "\"model_type\":\"BlueLM\",\"architectures\":[\"BlueLMForCausalLM\"],\"hidden_size\":4096,"
       "\"intermediate_size\":11008,\"num_hidden_layers\":32,\"num_attention_heads\":32,\"vocab_size\":100096,"
@@ -262,7 +272,6 @@ model_files_say_the_same (void)
       "/sliding_window_layers/1: expected the number of a layer" },
     { "\"model_type\":\"phi4flash\",\"mb_per_layer\":3", "a type of several kinds" },
     { "\"model_type\":\"phi4flash\",\"mlp_bias\":true", "biases of MLPs alone" },
-    { "\"model_type\":\"axk2\"", "norms with a gate" },
     { "\"model_type\":\"hrm_text\"", "several of which no gradient passes" },
     { "\"model_type\":\"cpmant\"", "attention of both ways to a prompt" },
     { PLAIN ",\"qk_conv\":2,\"qk_mix\":2,\"residual_scale\":true", NULL },
