@@ -90,8 +90,6 @@ lower_clear (Lower *l)
   ls_packing_free (l->packing);
   g_free (l->roles);
   orders_clear (l);
-  g_free (l->times);
-  g_free (l->kept);
   g_array_unref (l->segments);
   g_clear_pointer (&l->spare_ops, g_array_unref);
   g_array_unref (l->kernels);

@@ -14,10 +14,11 @@
  * LAuReL: beside attention x, the normed input, goes through two products of rank r: y = x + norm (B A x),
  * with r of 2 h weights; then the sum of attention and residual is (sum + y) / sqrt 2.
  *
- * Norm gates (A.X-K2): what a norm before attention, or before experts, gives is y = n sigmoid (B silu (A n)), A
- * of h x r and B of r x h. Elements for a token: of r read 1, written 1, backward 3; of h 3, backward 5. Kept: n,
- * B's output, twice r. Queries there come of their latent, before and behind its norm side by side: a product of
- * 2 q_lora columns makes them and a gate of attention's output, a (d + v) columns (latent_gate).
+ * Norm gates (A.X-K2): what a norm before attention, or before experts, gives is y = n sigmoid (B silu (A
+ * n)), A of h x r and B of r x h. Elements for a token: of r read 1, written 1, backward 3; of h 3,
+ * backward 5. Kept: n, B's output, twice r. Queries there come of their latent, before and behind its norm
+ * side by side: a product of 2 q_lora columns makes them and a gate of attention's output, a (d + v)
+ * columns (latent_gate).
  *
  * Shared keys and values: a layer has queries only and meets what a layer before it made, which gets their
  * gradients in a sum. It keeps no keys and values of its own. A mixer among such layers gates what one before

@@ -22,12 +22,13 @@
  *     product  none             none      nothing: one matrix, I = h, of one head
  *
  * and I h out of it; with mixer_bias, biases of all columns into it and of h out of it, and of conv of the
- * convolved ones. mixer_plain_conv leaves out the one of k + 1,
- * mixer_plain_keys the norms of mamba1, which Jamba has and Mamba has not. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the convolved columns as mamba1
- * does, by I (R + 2 K) + R H. kda also has, through P columns each, I for the decay of each channel and I for
- * the gate (mixer_full_gate: that as I columns into it instead). rglru, a real-gated linear recurrent unit,
- * makes of the convolved columns of each head two gates as wide, P x P each, of what comes in and of the
- * decay; the other I columns gate what it gives. Products of a chunk, m n k:
+ * convolved ones. mixer_plain_conv leaves out the one of k + 1, mixer_plain_keys the norms of mamba1,
+ * which Jamba has and Mamba has not. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the
+ * convolved columns as mamba1 does, by I (R + 2 K) + R H. kda also has, through P columns each, I for the
+ * decay of each channel and I for the gate (mixer_full_gate: that as I columns into it instead). rglru, a
+ * real-gated linear recurrent unit, makes of the convolved columns of each head two gates as wide, P x P
+ * each, of what comes in and of the decay; the other I columns gate what it gives. Products of a chunk, m
+ * n k:
  *
  *     mamba2   C B^T of each group: Q Q N; of each head (C B^T) X: Q P Q, B^T X: P N Q, C S: Q P N
  *     delta    of each head K K^T, Q K^T: Q Q N; W: Q N Q; U, output: Q P Q; W S, Q S: Q P N; K^T V: N P Q
@@ -58,27 +59,29 @@
  * 3); the vector that it divides by, N a head, and the maximum that its gates are kept below are left out: 1
  * of P numbers of a state. Worked example: xLSTM-7B (h 4096, H 8, P 512, N 256): 12288 + 16 columns in.
  *
- * rwkv7 (Peng et al. 2025, RWKV-7 "Goose", arXiv 2503.14456, section 4) mixes each token with the one before:
- * x + (x' - x) s, with a vector s for each of what makes receptance r, keys k, values v, and by products of low
- * rank, R columns together, decays w, learning rates a, gates g and, of all but the first layer, how values mix
- * with those of the first. With b = k' a, k' keys of unit length, the state is S = (diag (w) - b k'^T) S + k v^T
- * and each head gives r S. Its chunks: q b, q k, r k, r b of Q Q N; from them (I + tril (q b))^-1 (q S + tril (q
- * k) v) = u, and r S + tril (r k) v - tril (r b) u; the state gains k v^T - b u^T. Elements moved beside
- * products, of I: 7 for shifts and 8 back, 11 for what makes w, k, v, k' and b and 17 back, 6 for the norm, the
- * bonus (r k) v and the gate and 12 back; kept 6 of shifted tokens, one of which a product's input is, 4 of
- * low-rank products, 5 of what goes into chunks. The MLP's shift moves 2 and 3 of h and keeps one more. Worked
- * example: RWKV-7 1.5B (h 2048, 32 heads of 64, R 96 + 96 + 64 + 256): a layer has 12 h^2 + 2 h R + 19 h =
- * 52.5 M weights; 24 layers with both tables of 65,536 rows 1.53 G.
+ * rwkv7 (Peng et al. 2025, RWKV-7 "Goose", arXiv 2503.14456, section 4) mixes each token with the one
+ * before: x + (x' - x) s, with a vector s for each of what makes receptance r, keys k, values v, and by
+ * products of low rank, R columns together, decays w, learning rates a, gates g and, of all but the first
+ * layer, how values mix with those of the first. With b = k' a, k' keys of unit length, the state is S =
+ * (diag (w) - b k'^T) S + k v^T and each head gives r S. Its chunks: q b, q k, r k, r b of Q Q N; from
+ * them (I + tril (q b))^-1 (q S + tril (q k) v) = u, and r S + tril (r k) v - tril (r b) u; the state
+ * gains k v^T - b u^T. Elements moved beside products, of I: 7 for shifts and 8 back, 11 for what makes w,
+ * k, v, k' and b and 17 back, 6 for the norm, the bonus (r k) v and the gate and 12 back; kept 6 of
+ * shifted tokens, one of which a product's input is, 4 of low-rank products, 5 of what goes into chunks.
+ * The MLP's shift moves 2 and 3 of h and keeps one more. Worked example: RWKV-7 1.5B (h 2048, 32 heads of
+ * 64, R 96 + 96 + 64 + 256): a layer has 12 h^2 + 2 h R + 19 h = 52.5 M weights; 24 layers with both
+ * tables of 65,536 rows 1.53 G.
  *
  * Deviations. Products within a chunk are whole squares, though causal; the solution of the triangular system
  * of delta nets is left out (Q^3 / 3 a head, a sixth of one product); the state's pass between chunks is
  * bytes only. Sums that give the gradients of rglru's biases are left out. No kernel of these was measured
  * here: products run as other batched products do.
  *
- * References: Gu and Dao 2023 (mamba1), Dao and Gu 2024, section 6 (mamba2), Yang et al. 2024, sections 3.2
- * and 3.3 (delta), MiniMax 2025, section 2.2 (linear), Kimi Team 2025, section 4 (kda), De et al. 2024
- * (rglru), huggingface/transformers@2c774e29 src/transformers/models/rwkv7/modular_rwkv7.py (rwkv7). Sizes and parameters: modeling files of Transformers for nemotron_h, jamba, qwen3_next, minimax,
- * lfm2 and recurrent_gemma, of the publisher for kimi_linear. */
+ * References: Gu and Dao 2023 (mamba1), Dao and Gu 2024, section 6 (mamba2), Yang et al. 2024, sections
+ * 3.2 and 3.3 (delta), MiniMax 2025, section 2.2 (linear), Kimi Team 2025, section 4 (kda), De et al. 2024
+ * (rglru), huggingface/transformers@2c774e29 src/transformers/models/rwkv7/modular_rwkv7.py (rwkv7). Sizes
+ * and parameters: modeling files of Transformers for nemotron_h, jamba, qwen3_next, minimax, lfm2 and
+ * recurrent_gemma, of the publisher for kimi_linear. */
 #ifndef LS_MODEL_MIXER_H
 #define LS_MODEL_MIXER_H
 

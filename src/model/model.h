@@ -112,7 +112,8 @@ typedef struct {
   uint32_t layer_input, layer_vocab;
   uint32_t laurel_rank;
   uint32_t norm_gate_rank; /* of a gate behind norms of attention and of experts (model/beside.h); 0: none */
-  /* Tables of several tokens in a row (model/ngram.h), and rows of the first; 0: none, and the next is 0 too. */
+  /* Tables of several tokens in a row (model/ngram.h), and rows of the first; 0: none, and the next is 0
+   * too. */
   uint32_t ngram_tables, ngram_rows;
   uint32_t kv_shared_layers; /* last layers that meet keys and values of a layer before them, of the last that
                                 is windowed as they are and has its own, or gate what a mixer made (model/

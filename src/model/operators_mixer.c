@@ -50,8 +50,8 @@ append_in (GArray *operators, const LsCut *cut)
   op->saved_bytes += cut->tokens * width * cut->elt;
 }
 
-/* Of rwkv7: decays, learning rates, gates and how values mix, all in one kernel of as many FLOPs each way. Their
- * inputs are kept by the shift. */
+/* Of rwkv7: decays, learning rates, gates and how values mix, all in one kernel of as many FLOPs each
+ * way. Their inputs are kept by the shift. */
 static void
 append_low_rank_of_rwkv (GArray *operators, const LsCut *cut)
 {

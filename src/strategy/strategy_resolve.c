@@ -258,7 +258,7 @@ check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if ((m->mixer == LS_MIXER_PRODUCT || m->mixer == LS_MIXER_RWKV7) && s->tp > 1)
     unsupported (
         diags, "/tp",
-        "linear layers or RWKV in the place of attention, cut over ranks, are not modelled; expected 1, got %u",
+        "linear layers or RWKV in the place of attention, cut over ranks: not modelled; expected 1, got %u",
         s->tp);
   else if (m->mixer != LS_MIXER_NONE && (m->mixer_heads % s->tp != 0 || m->mixer_groups % s->tp != 0))
     conflict (diags, "/tp", "expected a divisor of the model's %u heads and %u groups of mixers; got %u",

@@ -111,12 +111,12 @@ bytes_left (Lower *l, const Chunk *c, LsActionType pass)
   return left;
 }
 
-/* What is there between I and W, inputs of products and gradients of their outputs, over what a forward of the
- * first stage keeps: 32 s b h of a GPT's 34 s b h, and 5 a s^2 b without flash attention (Qi et al. 2024, Zero
- * Bubble Pipeline Parallelism, section 2; sail-sg/zero-bubble-pipeline-parallelism, megatron/core/
- * pipeline_parallel/zerobubble/runtime.py, f_mem_approx and w_mem_approx). With sequence parallelism gradients
- * behind a row-parallel product are whole on each rank, and W has more than the forward. The head's logits go
- * before its I ends: a forward is taken to hold as much on each stage. */
+/* What is there between I and W, inputs of products and gradients of their outputs, over what a forward
+ * of the first stage keeps: 32 s b h of a GPT's 34 s b h, and 5 a s^2 b without flash attention (Qi et al.
+ * 2024, Zero Bubble Pipeline Parallelism, section 2; sail-sg/zero-bubble-pipeline-parallelism,
+ * megatron/core/pipeline_parallel/zerobubble/runtime.py, f_mem_approx and w_mem_approx). With sequence
+ * parallelism gradients behind a row-parallel product are whole on each rank, and W has more than the
+ * forward. The head's logits go before its I ends: a forward is taken to hold as much on each stage. */
 static void
 kept_init (Lower *l)
 {
@@ -246,5 +246,7 @@ orders_clear (Lower *l)
     ls_orders_free (l->orders);
     posts_clear (l);
   }
+  g_free (l->times);
+  g_free (l->kept);
   g_free (l->copies);
 }
