@@ -91,6 +91,9 @@
           + 2 * 2048)                                                                                        \
    + 3 * 2048ull * 5120 + 47 * (2048ull * 128 + (experts_ + 1) * 3 * 2048 * 512 + 2 * 2048 * 16))
 
+/* CPM-Ant-10B, but for 4.3 M in tables of prompts, segments and biases of positions. */
+#define CPMANT (2 * 30720ull * 4096 + 4096 + 48 * (4 * 4096ull * 4096 + 3 * 4096ull * 10240 + 2 * 4096))
+
 #define M  "\"mamba\","
 #define M5 M M M M M
 #define H  "\"hybrid\","
@@ -175,6 +178,7 @@ types_count_as_published (void)
       "\"gate_low_rank_dim\":256,\"vocab_size\":65536,\"hidden_act\":\"sqrelu\",\"attn_mode\":\"chunk\"",
       RWKV7 (65536ull, 2048ull, 24, 512), RWKV7 (65536ull, 2048ull, 24, 512), 1.527, 1.527 },
     { "\"model_type\":\"axk2\",\"gated_norm_rank\":16,\"n_group\":null", AXK2 (128), AXK2 (8), 20.31, 2.573 },
+    { "\"model_type\":\"cpmant\",\"prompt_length\":32", CPMANT, CPMANT, 9.514, 9.514 },
     { "\"model_type\":\"zaya\"", ZAYA (16), ZAYA (1), 8.84, 0.753 + 0.537 },
     { "\"model_type\":\"BlueLM\",\"architectures\":[\"BlueLMForCausalLM\"],\"hidden_size\":4096,"
       "\"intermediate_size\":11008,\"num_hidden_layers\":32,\"num_attention_heads\":32,\"vocab_size\":100096,"
@@ -273,7 +277,6 @@ model_files_say_the_same (void)
     { "\"model_type\":\"phi4flash\",\"mb_per_layer\":3", "a type of several kinds" },
     { "\"model_type\":\"phi4flash\",\"mlp_bias\":true", "biases of MLPs alone" },
     { "\"model_type\":\"hrm_text\"", "several of which no gradient passes" },
-    { "\"model_type\":\"cpmant\"", "attention of both ways to a prompt" },
     { PLAIN ",\"qk_conv\":2,\"qk_mix\":2,\"residual_scale\":true", NULL },
     { PLAIN ",\"qk_conv\":2", "\"qk_conv\" with \"qk_mix\"" },
     { PLAIN ",\"kv_conv\":2", NULL },
