@@ -12,9 +12,33 @@ ls_difference_calls (const LsModel *m)
   return m->difference ? 2 : 1;
 }
 
+uint64_t
+ls_difference_noise_heads (const LsModel *m, uint64_t heads)
+{
+  return m->noise_heads > 0 ? heads * m->noise_heads / m->n_heads : heads / 2;
+}
+
+uint64_t
+ls_difference_context (const LsModel *m, uint64_t heads)
+{
+  return 2 * (heads - ls_difference_noise_heads (m, heads)) * m->head_dim;
+}
+
+bool
+ls_model_shares_keys_evenly (const LsModel *m)
+{
+  uint32_t half = m->n_kv_heads / 2, noise = m->noise_heads;
+  if (noise == 0 || noise >= m->n_heads || half == 0)
+    return m->n_heads % m->n_kv_heads == 0;
+  return (m->n_heads - noise) % half == 0 && noise % half == 0;
+}
+
 const char *
 ls_model_check_difference (const LsModel *m)
 {
+  if (m->noise_heads > 0
+      && (!m->difference || m->noise_heads >= m->n_heads || m->n_heads % m->noise_heads != 0))
+    return "expected \"difference\", and a divisor of the heads, less than all, with \"noise_heads\"";
   if (!m->difference)
     return m->difference_plain ? "expected \"difference\" with \"difference_plain\"" : NULL;
   if (m->n_heads % 2 != 0 || m->n_kv_heads % 2 != 0)

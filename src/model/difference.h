@@ -7,6 +7,9 @@
  *
  *     y = (1 - l0) norm (A1 - l A2)              A1, A2: as wide as all heads, the norm over 2 d
  *
+ * Grouped (Grouped Differential Attention, 2025, arXiv 2510.06949): of a heads n make the second, which
+ * (a - n) / n heads of the first share; keys are half of each. The context is 2 (a - n) d wide.
+ *
  * As kernels have values as wide as keys, each attention is two calls, for the values of the first and of the
  * second: four calls of half of the heads each, which compute scores twice, 8 s^2 d a head instead of 4.
  * FLOPs of a model count what these calls do. Elements of the context of q columns that are moved beside
@@ -43,6 +46,12 @@
 
 /* Of an attention layer, all that is learned beside products; 0: it has no difference. */
 uint64_t ls_difference_params (const LsModel *m);
+/* Of so many heads, those of the second of the differences; columns of what all give, twice a key for each
+ * of the first. */
+uint64_t ls_difference_noise_heads (const LsModel *m, uint64_t heads);
+uint64_t ls_difference_context (const LsModel *m, uint64_t heads);
+/* Whether heads of queries share those of keys evenly, in each attention; of all models. */
+bool ls_model_shares_keys_evenly (const LsModel *m);
 /* Calls of attention for each head, in heads. */
 uint32_t ls_difference_calls (const LsModel *m);
 

@@ -102,7 +102,7 @@ qkv_width (const LsModel *m)
 static uint64_t
 context_width (const LsModel *m)
 {
-  return (uint64_t) m->n_heads * ls_model_v_dim (m);
+  return m->difference ? ls_difference_context (m, m->n_heads) : (uint64_t) m->n_heads * ls_model_v_dim (m);
 }
 
 bool

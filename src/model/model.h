@@ -144,6 +144,7 @@ typedef struct {
   bool logit_cap;           /* logits go through c tanh (x / c) */
   bool difference;          /* of two attentions (model/difference.h) */
   bool difference_plain;    /* their norm has no weights */
+  uint32_t noise_heads;     /* of the heads of queries, those of the second; 0: half */
   uint32_t kv_conv;         /* taps of a convolution of keys and values over tokens; 0: none */
   uint32_t qk_conv, qk_mix; /* taps of convolutions of queries and keys (model/convolved.h); 0: none */
   uint32_t router_hidden;   /* columns of the layers of a router; 0: it has none but the last */

@@ -1,3 +1,4 @@
+#include "model/difference.h"
 #include "model/operators_build.h"
 
 #include <stddef.h>
@@ -24,7 +25,8 @@ ls_cut_init (LsCut *cut, const LsModel *m, const LsShard *s)
   cut->q_width = cut->heads * m->head_dim;
   cut->k_width = cut->kv_heads * m->head_dim;
   cut->v_width = cut->kv_heads * ls_model_v_dim (m);
-  cut->context_width = cut->heads * ls_model_v_dim (m);
+  cut->context_width
+      = m->difference ? ls_difference_context (m, cut->heads) : cut->heads * ls_model_v_dim (m);
   cut->ffn = divide (m->ffn, s->tp);
   cut->vocab = ls_model_padded_vocab (m, s->vocab_multiple, s->tp) / s->tp;
   cut->act = ls_dtype_between (s->dtype);

@@ -5,16 +5,16 @@
 #include "model/mixer.h"
 #include "model/operators_build.h"
 
-/* Four calls, each of half of the heads. */
+/* Four calls: two of the heads of each attention, which are half of all unless they are grouped. */
 static void
 append_calls (GArray *operators, const LsCut *cut)
 {
-  uint64_t s = cut->shard->seq, q = cut->q_width;
-  LsAttentionPart half
-      = { .queries = s, .keys = s, .heads = cut->heads / 2, .kv_heads = cut->kv_heads / 2, .pairs = 0.5 };
+  uint64_t s = cut->shard->seq, q = cut->q_width, second = ls_difference_noise_heads (cut->model, cut->heads);
+  LsAttentionPart half = { .queries = s, .keys = s, .kv_heads = cut->kv_heads / 2, .pairs = 0.5 };
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
   op->layer_kind = cut->kind;
   for (uint32_t i = 0; i < 4; i++) {
+    half.heads = i < 2 ? cut->heads - second : second;
     ls_operator_fwd (op, ls_attention_kernel (cut, &half, false));
     ls_operator_igrad (op, ls_attention_kernel (cut, &half, true));
   }
@@ -25,23 +25,24 @@ append_calls (GArray *operators, const LsCut *cut)
 void
 ls_operators_difference (GArray *operators, const LsCut *cut)
 {
-  uint64_t q = cut->q_width, pair = 2ull * cut->model->head_dim, rows = cut->tokens * (q / pair);
+  uint64_t q = cut->q_width, made = cut->context_width, pair = 2ull * cut->model->head_dim,
+           rows = cut->tokens * (made / pair);
   append_calls (operators, cut);
   LsOperator *op = ls_operator_append (operators, "attention-difference", LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_pass (cut, "attention-join", q, 4));
-  ls_operator_fwd (op, ls_cut_pass (cut, "attention-difference", q, 3));
-  ls_operator_igrad (op, ls_cut_pass (cut, "attention-difference-bwd", q, 3));
+  ls_operator_fwd (op, ls_cut_pass (cut, "attention-difference", 2 * q + made, 1));
+  ls_operator_igrad (op, ls_cut_pass (cut, "attention-difference-bwd", 2 * q + made, 1));
   ls_operator_igrad (op, ls_cut_pass (cut, "attention-part", q, 4));
-  op->saved_bytes = cut->tokens * q * cut->elt;
+  op->saved_bytes = cut->tokens * (2 * q - made) * cut->elt; /* the second */
   op = ls_operator_append (operators, "difference-norm", LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_stream (cut, "difference-norm", LS_KERNEL_NORM, rows, pair, 2 * cut->elt));
-  ls_operator_fwd (op, ls_cut_pass (cut, "difference-factor", q, 2));
-  ls_operator_igrad (op, ls_cut_pass (cut, "difference-factor-bwd", q, 2));
+  ls_operator_fwd (op, ls_cut_pass (cut, "difference-factor", made, 2));
+  ls_operator_igrad (op, ls_cut_pass (cut, "difference-factor-bwd", made, 2));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "difference-norm-bwd", LS_KERNEL_NORM, rows, pair, 5 * cut->elt));
   ls_operator_param (op, ls_difference_params (cut->model));
   op->param_replicated = true;
-  op->saved_bytes = cut->tokens * q * cut->elt;
+  op->saved_bytes = cut->tokens * made * cut->elt;
 }
 
 /* Both inputs are kept by what made them. */

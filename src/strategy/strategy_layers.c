@@ -15,9 +15,11 @@ check_difference (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
                  s->cp);
   if (!m->difference)
     return;
-  if (m->n_heads / 2 % s->tp != 0 || m->n_kv_heads / 2 % s->tp != 0)
-    conflict (diags, "/tp", "expected a divisor of the %u and %u pairs of heads; got %u", m->n_heads / 2,
-              m->n_kv_heads / 2, s->tp);
+  uint32_t second = m->noise_heads > 0 ? m->noise_heads : m->n_heads / 2;
+  if (second % s->tp != 0 || m->n_kv_heads / 2 % s->tp != 0)
+    conflict (diags, "/tp",
+              "expected a divisor of the %u heads of second attentions and %u pairs of heads of keys; got %u",
+              second, m->n_kv_heads / 2, s->tp);
   if (s->attention == LS_ATTENTION_UNFUSED || s->cp > 1 || s->fp8_attention != LS_FP8_ATTENTION_NONE)
     unsupported (
         diags,

@@ -157,6 +157,7 @@ static const LsField common[] = {
   UINT ("cca_time1", qk_mix, 4096),
   UINT ("router_hidden_size", router_hidden, 1 << 20),
   UINT ("total_ut_steps", passes, 64),
+  COUNT ("num_noise_heads", noise_heads, 65536),
   COUNT ("emb_neighbor_num", ngram_tokens, 64),
   COUNT ("oe_neighbor_num", ngram_tokens, 64),
   COUNT ("emb_split_num", ngram_splits, 64),

@@ -64,6 +64,7 @@ typedef struct {
   bool mixer_bias, mixer_conv_bias;
   bool mixer_full_gate, attention_gate;
   uint32_t expert_latent;
+  uint32_t noise_heads;                        /* motif */
   uint32_t ngram_tokens, ngram_splits;         /* longcat: tables of 2 to so many tokens, so many of each */
   double ngram_ratio;                          /* rows of one to words */
   uint32_t passes;                             /* of a token through all layers */

@@ -254,6 +254,8 @@ const LsField ls_model_fields[] = {
   UINT ("layer_input", layer_input, 1 << 16, .default_text = "none",
         .meaning = "width of an input that each layer has of its own, from a table and from the embedding"),
   UINT ("layer_vocab", layer_vocab, 1 << 24, .default_text = "none", .meaning = "rows of that table"),
+  UINT ("noise_heads", noise_heads, 65536, .default_text = "half",
+        .meaning = "with difference, the heads of the second attention, each shared by several of the first"),
   UINT ("norm_gate_rank", norm_gate_rank, 1 << 20, .default_text = "none",
         .meaning = "rank of gates behind the norms before attention and before experts (A.X-K2)"),
   UINT ("ngram_tables", ngram_tables, 4096, .default_text = "none",

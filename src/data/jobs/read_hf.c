@@ -3,6 +3,7 @@
 
 #include "data/jobs/hf_family.h"
 #include "data/jobs/job_files.h"
+#include "model/difference.h"
 
 static void
 note (GPtrArray *notes, const char *text)
@@ -27,7 +28,7 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
                       "%u heads do not divide a hidden size of %u", c->heads, c->hidden);
     return false;
   }
-  if (m->n_heads % m->n_kv_heads != 0) {
+  if (!ls_model_shares_keys_evenly (m)) {
     ls_json_doc_diag (doc, first_of (doc, "num_key_value_heads", "num_kv_heads"), LS_JSON_AT_VALUE, diags,
                       NULL, "%u heads do not share %u heads of keys and values evenly", m->n_heads,
                       m->n_kv_heads);
@@ -166,6 +167,7 @@ add_beside (const HfConfig *c, LsModel *m)
   m->layer_vocab = c->layer_input > 0 ? c->layer_vocab : 0;
   m->laurel_rank = c->laurel_rank;
   m->norm_gate_rank = c->norm_gate_rank;
+  m->noise_heads = 2 * c->noise_heads == c->heads ? 0 : c->noise_heads;
   m->kv_shared_layers = c->kv_shared;
   m->sparse_layers = c->sparse_layers;
   if (c->ngram_ratio > 0 && c->ngram_tokens > 1) {

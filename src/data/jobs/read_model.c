@@ -316,7 +316,7 @@ complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
     ok = complain (doc, "heads", diags, "give \"head_dim\" if a head is not hidden / heads wide", text);
   }
   m->head_dim = m->head_dim ? m->head_dim : m->hidden / m->n_heads;
-  if (m->n_heads % m->n_kv_heads != 0) {
+  if (!ls_model_shares_keys_evenly (m)) {
     g_autofree char *text = g_strdup_printf ("%u heads do not share %u heads of keys and values evenly",
                                              m->n_heads, m->n_kv_heads);
     ok = complain (doc, "kv_heads", diags, NULL, text);

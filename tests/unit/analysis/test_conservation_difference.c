@@ -78,6 +78,49 @@ layers_keep_what_the_backward_reads (void)
   LS_CHECK_INT (kept (&m, 6) - kept (&none, 6), ==, 256 * 2 * (2 * 512 + 2 * 1024));
 }
 
+/* Eight heads of 64, two of them the second of differences that three of the first share: six of twice 64 go
+ * out. Calls are of six and of two heads, on two of keys; of a token 2 x 512 numbers are made, 768 left, and
+ * the second, 256, kept beside these. */
+static void
+grouped_heads_share_a_second (void)
+{
+  LsModel m = small_model ("grouped"), plain = small_model ("plain");
+  m.difference = plain.difference = true;
+  m.noise_heads = 2;
+  LS_CHECK (!ls_model_check_difference (&m));
+  count_weights (&m);
+  LS_CHECK_INT (ls_model_layer_params (&m, 0) - ls_model_layer_params (&plain, 0), ==, (768 - 512) * 512);
+  LsShard shard = whole_shard (&m);
+  shard.attention = LS_ATTENTION_FLASH;
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator)),
+                     others = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 0, operators);
+  ls_operators_layer (&plain, &shard, 0, others);
+  const LsOperator *calls = find_operator (operators, "attention"),
+                   *halves = find_operator (others, "attention"),
+                   *second = find_operator (operators, "attention-difference"),
+                   *norm = find_operator (operators, "difference-norm");
+  if (!LS_CHECK (calls && halves && second && norm && calls->n_fwd == 4))
+    return;
+  LS_CHECK_DOUBLE (calls->fwd[0].flops, ==, 1.5 * halves->fwd[0].flops);
+  LS_CHECK_DOUBLE (calls->fwd[2].flops, ==, 0.5 * halves->fwd[2].flops);
+  LS_CHECK_INT (calls->saved_bytes, ==, halves->saved_bytes);
+  LS_CHECK_DOUBLE (second->fwd[1].bytes, ==, 256.0 * 2 * (2 * 512 + 768));
+  LS_CHECK_INT (second->saved_bytes, ==, 256 * 2 * 256);
+  LS_CHECK_INT (norm->saved_bytes, ==, 256 * 2 * 768);
+  for (guint i = 0; i < 12; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.tp = i % 2 + 1;
+    s.sp = i % 2 && i / 2 % 2;
+    s.recompute = i / 4 % 3;
+    s.attention = LS_ATTENTION_FLASH;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
 static void
 differences_keep_the_laws (void)
 {
@@ -139,7 +182,8 @@ what_is_not_modelled_is_refused (void)
     s.tp = i == 0 ? 4 : 1;
     s.attention = i == 1 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
     s.cp = i == 2 ? 2 : 1;
-    says (&m, &s, i == 0 ? "pairs of heads; got 4" : "differences of two attentions are modelled in flash");
+    says (&m, &s,
+          i == 0 ? "pairs of heads of keys; got 4" : "differences of two attentions are modelled in flash");
   }
 }
 
@@ -163,6 +207,6 @@ models_must_agree_with_themselves (void)
 }
 
 LS_TEST_SUITE (LS_TEST (weights_and_flops_are_those_of_the_parts),
-               LS_TEST (layers_keep_what_the_backward_reads), LS_TEST (differences_keep_the_laws),
-               LS_TEST (convolutions_of_keys_keep_the_laws), LS_TEST (what_is_not_modelled_is_refused),
-               LS_TEST (models_must_agree_with_themselves))
+               LS_TEST (layers_keep_what_the_backward_reads), LS_TEST (grouped_heads_share_a_second),
+               LS_TEST (differences_keep_the_laws), LS_TEST (convolutions_of_keys_keep_the_laws),
+               LS_TEST (what_is_not_modelled_is_refused), LS_TEST (models_must_agree_with_themselves))

@@ -75,6 +75,12 @@
 /* Motif-2.6B: 2.6 B, but for four numbers of an activation in each layer. */
 #define MOTIF                                                                                                \
   (219520ull * 2048 + 2048 + 32 * (4 * 2048ull * 2048 + 3 * 2048ull * 8192 + 2 * 2048 + (4 + 2) * 128))
+/* Motif-2-12.7B: of 40 heads 8 are the second of the differences of 32, twice as wide, which go out. */
+#define MOTIF_2                                                                                              \
+  (2 * 219520ull * 4096 + 4096                                                                               \
+   + 40                                                                                                      \
+       * (4096ull * (40 + 2 * 16) * 128 + 2 * 32 * 128 * 4096ull + 3 * 4096ull * 16384 + 2 * 4096            \
+          + 6 * 128))
 #define DIFFLLAMA                                                                                            \
   (2 * 32000ull * 2048 + 2048 + 16 * (4 * 2048ull * 2048 + 3 * 2048ull * 8192 + 2 * 2048 + 4 * 64))
 
@@ -172,6 +178,10 @@ types_count_as_published (void)
       "\"intermediate_size\":8192,\"vocab_size\":219520,\"max_position_embeddings\":16384,"
       "\"tie_word_embeddings\":true,\"hidden_act\":\"poly_norm\"",
       MOTIF, MOTIF, 2.597, 2.597 },
+    { "\"model_type\":\"motif\",\"hidden_size\":4096,\"num_hidden_layers\":40,\"intermediate_size\":16384,"
+      "\"num_attention_heads\":40,\"num_key_value_heads\":16,\"num_noise_heads\":8,\"k_ratio\":1,"
+      "\"head_dim\":128,\"vocab_size\":219520,\"max_position_embeddings\":16384,\"hidden_act\":\"poly_norm\"",
+      MOTIF_2, MOTIF_2, 12.7, 12.7 },
     { "\"model_type\":\"diffllama\",\"lambda_std_dev\":0.1", DIFFLLAMA, DIFFLLAMA, 1.205, 1.205 },
     { "\"model_type\":\"rwkv7\",\"architectures\":[\"RWKV7ForCausalLM\"],\"hidden_size\":2048,"
       "\"num_hidden_layers\":24,\"decay_low_rank_dim\":96,\"a_low_rank_dim\":96,\"v_low_rank_dim\":64,"
@@ -282,7 +292,9 @@ model_files_say_the_same (void)
     { PLAIN ",\"kv_conv\":2", NULL },
     { PLAIN ",\"kv_conv\":2,\"kv_shared_layers\":2", "a convolution of keys and values" },
     { PLAIN ",\"difference\":true", NULL },
-    { "\"model_type\":\"Motif\",\"num_noise_heads\":8", "fewer heads in the second" },
+    { PLAIN ",\"kv_heads\":2,\"difference\":true,\"noise_heads\":2", NULL },
+    { PLAIN ",\"kv_heads\":2,\"difference\":true,\"noise_heads\":3", "a divisor of the heads" },
+    { PLAIN ",\"noise_heads\":2", "expected \"difference\"" },
     { PLAIN ",\"difference_plain\":true", "expected \"difference\" with" },
     { PLAIN ",\"ngram_tables\":4,\"ngram_rows\":100", NULL },
     { PLAIN ",\"ngram_tables\":4", "with \"ngram_rows\"" },
