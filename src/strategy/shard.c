@@ -131,6 +131,8 @@ static LsFp8Linear
 fp8_linear (const LsStrategy *s)
 {
   bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && (s->recompute_parts & LS_RECOMPUTE_OP);
+  if (s->dtype != LS_DTYPE_FP8)
+    return LS_FP8_LINEAR_TE;
   return has_ops && s->fp8_linear ? LS_FP8_LINEAR_TORCHAO : (LsFp8Linear) s->fp8_linear;
 }
 

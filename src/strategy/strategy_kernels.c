@@ -22,8 +22,6 @@ attention_of_recipe (const LsStrategy *s)
 void
 fill_kernels (LsStrategy *s)
 {
-  if (s->dtype != LS_DTYPE_FP8)
-    s->fp8_linear = LS_FP8_LINEAR_TE;
   s->bf16_experts &= ls_dtype_is_scaled ((LsDtype) s->dtype);
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
     s->fp8_attention = LS_FP8_ATTENTION_NONE;
@@ -87,7 +85,7 @@ check_fp8_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static void
 check_fp8_linear (const LsStrategy *s, LsDiagList *diags)
 {
-  bool is_te = s->fp8_linear == LS_FP8_LINEAR_TE;
+  bool is_te = s->dtype != LS_DTYPE_FP8 || s->fp8_linear == LS_FP8_LINEAR_TE;
   if (!is_te && s->fp8_recipe != LS_FP8_CURRENT && s->fp8_recipe != LS_FP8_MXFP8)
     conflict (diags, "/fp8_recipe", "expected current or mxfp8 with linear layers of torchao; got another");
   if (!is_te && s->lora_rank > 0)

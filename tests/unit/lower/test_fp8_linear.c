@@ -68,4 +68,22 @@ products_of_torchao_are_kept_as_in_bf16 (void)
   LS_CHECK (te.kept < bf16.kept && te.flops > bf16.flops);
 }
 
-LS_TEST_SUITE (LS_TEST (products_of_torchao_are_kept_as_in_bf16))
+/* A program that would have torchao's linear layers in fp8 runs a job in bf16 as any other, and keeps its word
+ * for jobs in fp8. */
+static void
+in_bf16_they_are_all_the_same (void)
+{
+  Again te = run_again (LS_DTYPE_BF16, LS_FP8_LINEAR_TE),
+        torchao = run_again (LS_DTYPE_BF16, LS_FP8_LINEAR_TORCHAO);
+  LS_CHECK_INT (torchao.kept, ==, te.kept);
+  LS_CHECK_NEAR (torchao.flops, te.flops, 1e-12);
+  LS_CHECK_INT (torchao.n_casts + torchao.n_amax, ==, 0);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsStrategy s = job (1, 1);
+  s.fp8_linear = LS_FP8_LINEAR_TORCHAO;
+  LS_CHECK (ls_strategy_resolve (&s, &model, s.gpus, 8, diags));
+  LS_CHECK_INT (s.fp8_linear, ==, LS_FP8_LINEAR_TORCHAO);
+  ls_strategy_clear (&s);
+}
+
+LS_TEST_SUITE (LS_TEST (in_bf16_they_are_all_the_same), LS_TEST (products_of_torchao_are_kept_as_in_bf16))
