@@ -119,38 +119,17 @@ ls_operators_layer_input (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op, pass (cut, "layer-input-grad-add", h, n > 1 ? n : 3));
 }
 
-/* As words are looked up, in a table of L p columns. */
-static void
-append_table (GArray *operators, const LsCut *cut, uint64_t rows, uint64_t width)
-{
-  double others = 1 - 1.0 / cut->shard->tp;
-  LsOperator *op = ls_operator_append (operators, "layer-words", LS_TP_ROW);
-  ls_operator_fwd (
-      op, ls_cut_stream (cut, "layer-lookup", LS_KERNEL_EMBEDDING, cut->tokens, width, 2 * cut->elt));
-  if (cut->shard->tp > 1)
-    ls_operator_fwd (op,
-                     ls_cut_stream (cut, "layer-lookup-mask", LS_KERNEL_ELEMENTWISE, cut->tokens, width,
-                                    cut->elt * others));
-  ls_operator_wgrad (op,
-                     ls_cut_stream (cut, "layer-words-grad-zero", LS_KERNEL_MEMSET, rows, width, cut->elt));
-  ls_operator_wgrad (
-      op, ls_cut_stream (cut, "layer-words-grad", LS_KERNEL_EMBEDDING, cut->tokens, width, 3 * cut->elt));
-  if (!cut->shard->grad_is_fresh)
-    ls_operator_wgrad (op,
-                       ls_cut_stream (cut, "layer-words-grad-accumulate", LS_KERNEL_ELEMENTWISE, rows, width,
-                                      ls_cut_accumulate_bytes (cut)));
-  ls_operator_table (op, LS_TENSOR_ROWS, rows, width);
-  op->tp_bytes = cut->tokens * width * cut->elt;
-}
-
 void
 ls_operators_layer_inputs (GArray *operators, const LsCut *cut)
 {
+  static const LsTableNames names
+      = { "layer-words",           "layer-lookup",     "layer-lookup-mask",
+          "layer-words-grad-zero", "layer-words-grad", "layer-words-grad-accumulate" };
   const LsModel *m = cut->model;
   uint64_t p = m->layer_input, width = m->n_layers * p;
   if (p == 0)
     return;
-  append_table (operators, cut, m->layer_vocab / cut->shard->tp, width);
+  ls_operators_table (operators, cut, &names, m->layer_vocab / cut->shard->tp, width, width);
   append_product (operators, cut, &all_names, m->hidden, width);
   ls_operators_latent_norm (operators, cut, "layer-inputs-norm", cut->local_tokens * m->n_layers, p);
   LsOperator *op = ls_operator_append (operators, "layer-inputs-add", LS_TP_NONE);

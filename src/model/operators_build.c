@@ -362,3 +362,26 @@ ls_operators_latent_norm (GArray *operators, const LsCut *cut, const char *name,
   op->saved_bytes = rows * width * cut->elt;
   ls_operator_norm_as_launched (op, cut, rows, width);
 }
+
+void
+ls_operators_table (GArray *operators, const LsCut *cut, const LsTableNames *names, uint64_t rows,
+                    uint64_t width, uint64_t n_columns)
+{
+  double others = 1 - 1.0 / cut->shard->tp;
+  LsOperator *op = ls_operator_append (operators, names->table, LS_TP_ROW);
+  ls_operator_fwd (
+      op, ls_cut_stream (cut, names->lookup, LS_KERNEL_EMBEDDING, cut->tokens, n_columns, 2 * cut->elt));
+  if (cut->shard->tp > 1)
+    ls_operator_fwd (
+        op,
+        ls_cut_stream (cut, names->mask, LS_KERNEL_ELEMENTWISE, cut->tokens, n_columns, cut->elt * others));
+  ls_operator_wgrad (op, ls_cut_stream (cut, names->zero, LS_KERNEL_MEMSET, rows, width, cut->elt));
+  ls_operator_wgrad (
+      op, ls_cut_stream (cut, names->grad, LS_KERNEL_EMBEDDING, cut->tokens, n_columns, 3 * cut->elt));
+  if (!cut->shard->grad_is_fresh)
+    ls_operator_wgrad (op,
+                       ls_cut_stream (cut, names->accumulate, LS_KERNEL_ELEMENTWISE, rows, width,
+                                      ls_cut_accumulate_bytes (cut)));
+  ls_operator_table (op, LS_TENSOR_ROWS, rows, width);
+  op->tp_bytes = cut->tokens * n_columns * cut->elt;
+}

@@ -172,6 +172,14 @@ void ls_operators_laurel (GArray *operators, const LsCut *cut);
 void ls_operators_norm_gate (GArray *operators, const LsCut *cut); /* behind a norm that has one */
 void ls_operators_shared_keys (GArray *operators, const LsCut *cut);
 void ls_operators_sparse_gate (GArray *operators, const LsCut *cut);
+/* Names of a table that tokens look up, and of its kernels. */
+typedef struct {
+  const char *table, *lookup, *mask, *zero, *grad, *accumulate;
+} LsTableNames;
+
+/* Cut by rows over tp as that of words is, and summed over tp: each token takes so many columns from it. */
+void ls_operators_table (GArray *operators, const LsCut *cut, const LsTableNames *names, uint64_t rows,
+                         uint64_t width, uint64_t n_columns);
 void ls_operators_layer_input (GArray *operators, const LsCut *cut);
 void ls_operators_layer_inputs (GArray *operators, const LsCut *cut);
 void ls_operators_ngram (GArray *operators, const LsCut *cut); /* behind words */
