@@ -41,6 +41,13 @@ ls_places_n (const LsPlaces *p)
   return p->n_hosts + p->n_groups + p->n_pods;
 }
 
+/* 0: a host, 1: a group, 2: a pod. */
+static inline uint32_t
+ls_places_tier (const LsPlaces *p, uint32_t place)
+{
+  return place < p->n_hosts ? 0 : place < p->n_hosts + p->n_groups ? 1 : 2;
+}
+
 /* The place of a group and of a pod. */
 static inline uint32_t
 ls_places_group_of (const LsPlaces *p, uint32_t host)

@@ -22,18 +22,6 @@ typedef struct {
   uint32_t *template, *shift; /* [communicators] */
 } Finding;
 
-static uint32_t
-next_id (GHashTable *ids, LsArena *arena, LsSig sig)
-{
-  guint known = GPOINTER_TO_UINT (g_hash_table_lookup (ids, &sig));
-  if (known > 0)
-    return known;
-  LsSig *kept = ls_arena_new_array (arena, LsSig, 1);
-  *kept = sig;
-  g_hash_table_insert (ids, kept, GUINT_TO_POINTER (g_hash_table_size (ids) + 1));
-  return g_hash_table_size (ids);
-}
-
 /* --- templates ------------------------------------------------------------------------- */
 
 /* The number of a list of places, which are those at this shift. */
@@ -47,7 +35,7 @@ lie_of (Finding *f, const uint32_t *places, uint32_t n, uint32_t shift)
     ls_sig_add (&sig, place);
     g_array_append_val (f->places, place);
   }
-  uint32_t lie = next_id (f->known, f->b->arena, sig) - 1;
+  uint32_t lie = sigs_id (f->known, f->b->arena, sig) - 1;
   if (lie < n_known)
     g_array_set_size (f->places, first);
   else
@@ -169,7 +157,7 @@ label_of (Finding *f, const BundleKind *kind, uint32_t k)
     is_any = is_any || label > 0;
     ls_sig_add (&sig, label);
   }
-  return is_any ? next_id (f->labels, b->arena, sig) : 0;
+  return is_any ? sigs_id (f->labels, b->arena, sig) : 0;
 }
 
 /* Of hosts, or of what is above them. */

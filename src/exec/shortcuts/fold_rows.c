@@ -84,16 +84,13 @@ static uint32_t
 number_of_row (Finding *f, LsSig key, uint32_t host, uint32_t n_places, Row row)
 {
   Blocks *b = f->b;
-  uint32_t known = GPOINTER_TO_UINT (g_hash_table_lookup (f->known, &key));
-  if (known > 0)
-    return known - 1;
+  uint32_t number = sigs_id (f->known, b->arena, key) - 1;
+  if (number < b->rows->len)
+    return number;
   if (!make_row (b, host, n_places, &row))
     return UINT32_MAX;
-  LsSig *kept = ls_arena_new_array (b->arena, LsSig, 1);
-  *kept = key;
   g_array_append_val (b->rows, row);
-  g_hash_table_insert (f->known, kept, GUINT_TO_POINTER (b->rows->len));
-  return b->rows->len - 1;
+  return number;
 }
 
 /* peers: of the GPUs of the row. */

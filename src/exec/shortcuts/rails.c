@@ -28,7 +28,7 @@ pair (Rails *r, const LsPlaces *at, uint32_t of, uint32_t by)
 {
   uint32_t local, local_by, place = ls_places_find (at, of, &local),
                             place_by = ls_places_find (at, by, &local_by);
-  uint32_t *known = &r->local[place < at->n_hosts ? 0 : place < at->n_hosts + at->n_groups ? 1 : 2][local];
+  uint32_t *known = &r->local[ls_places_tier (at, place)][local];
   if (place != place_by || (*known != NO_LOCAL && *known != local_by))
     return false;
   *known = local_by;

@@ -40,7 +40,7 @@ void rails_clear (Rails *r);
 static inline uint32_t
 rails_local (const Rails *r, const LsPlaces *at, uint32_t place, uint32_t local)
 {
-  return r->local[place < at->n_hosts ? 0 : place < at->n_hosts + at->n_groups ? 1 : 2][local];
+  return r->local[ls_places_tier (at, place)][local];
 }
 
 #endif

@@ -50,6 +50,19 @@ sigs_number (const LsSig *sig, uint32_t n, uint32_t *ret)
   return n_ids;
 }
 
+uint32_t
+sigs_id (GHashTable *ids, LsArena *arena, LsSig sig)
+{
+  guint known = GPOINTER_TO_UINT (g_hash_table_lookup (ids, &sig));
+  if (known > 0)
+    return known;
+  LsSig *kept = ls_arena_new_array (arena, LsSig, 1);
+  *kept = sig;
+  guint id = g_hash_table_size (ids) + 1;
+  g_hash_table_insert (ids, kept, GUINT_TO_POINTER (id));
+  return id;
+}
+
 /* --- uses by resource -------------------------------------------------------- */
 
 void

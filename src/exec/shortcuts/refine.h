@@ -44,6 +44,10 @@
 /* Returns how many differ; ret[i]: which of them sig[i] is, in the order of the first of each. */
 uint32_t sigs_number (const LsSig *sig, uint32_t n, uint32_t *ret);
 
+/* The number of a thing in a table of LsSig > number, from 1 on: the next one where it is new; its key is
+ * then kept in the arena. */
+uint32_t sigs_id (GHashTable *ids, LsArena *arena, LsSig sig);
+
 typedef struct {
   uint64_t coef;
   uint32_t resource; /* 0 .. n_resources - 1: those that are loaded         */

@@ -204,15 +204,13 @@ shapes_vector_of (Shapes *s, guint from, guint to)
     ls_sig_add (&sig, (uint64_t) l->pattern << 32 | l->local);
     ls_sig_add (&sig, l->coef);
   }
-  guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->vectors, &sig));
-  if (known > 0)
-    return known - 1;
+  uint32_t n_known = shapes_n_vectors (s), vector = sigs_id (s->vectors, s->arena, sig) - 1;
+  if (vector < n_known)
+    return vector;
   for (guint i = from; i < to; i++)
     g_array_append_val (s->loads, g_array_index (s->found, Found, i).load);
-  uint32_t end = s->loads->len;
-  g_array_append_val (s->first, end);
-  g_hash_table_insert (s->vectors, shapes_keep_sig (s, sig), GUINT_TO_POINTER (shapes_n_vectors (s)));
-  return shapes_n_vectors (s) - 1;
+  g_array_append_val (s->first, s->loads->len);
+  return vector;
 }
 
 /* Which GPUs of each place, of hosts, members have: newly allocated. */
@@ -235,12 +233,7 @@ label_of (Shapes *s, uint32_t vector, LsSig members)
   if (n_loads == 0 && members.a == 0 && members.b == 0)
     return 0;
   ls_sig_add (&members, vector);
-  guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->labels, &members));
-  if (known == 0) {
-    known = g_hash_table_size (s->labels) + 1;
-    g_hash_table_insert (s->labels, shapes_keep_sig (s, members), GUINT_TO_POINTER (known));
-  }
-  return known;
+  return sigs_id (s->labels, s->arena, members);
 }
 
 uint32_t

@@ -29,13 +29,12 @@ vector_on_rails (Shapes *s, const Rails *rails, uint32_t place, uint32_t vector)
   return shapes_vector_of (s, 0, n);
 }
 
-/* Of the i-th place; known: [2, places] what stood for vectors at hosts, and at places above them, + 1. */
+/* Of the i-th place; known: by tier and vector, what stood for it + 1. */
 static bool
 move_vector (Shapes *s, const Rails *rails, const Shape *from, uint32_t i, GHashTable *known, uint32_t *ret)
 {
   uint32_t place = g_array_index (s->lie.places, uint32_t, i);
-  uint64_t above = place < s->lie.at.n_hosts ? 0 : place < s->lie.at.n_hosts + s->lie.at.n_groups ? 1 : 2;
-  gpointer key = GSIZE_TO_POINTER (above << 32 | from->vector[i]);
+  gpointer key = GSIZE_TO_POINTER ((uint64_t) ls_places_tier (&s->lie.at, place) << 32 | from->vector[i]);
   *ret = GPOINTER_TO_UINT (g_hash_table_lookup (known, key)) - 1;
   if (*ret == UINT32_MAX) {
     *ret = vector_on_rails (s, rails, place, from->vector[i]);
