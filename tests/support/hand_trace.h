@@ -283,6 +283,17 @@ hand_free (Hand *h)
   g_free (h);
 }
 
+/* Who stands for whom, and for how many. */
+static inline bool
+has_same_classes (const LsTimeline *a, const LsTimeline *b)
+{
+  bool are_same = a->n_classes == b->n_classes && a->n_ranks == b->n_ranks;
+  for (uint32_t r = 0; r < a->n_ranks && are_same; r++)
+    are_same = ls_timeline_representative (a, r) == ls_timeline_representative (b, r)
+        && ls_timeline_multiplicity (a, r) == ls_timeline_multiplicity (b, r);
+  return are_same;
+}
+
 static inline bool
 has_same_bytes_on_links (const LsTimeline *a, const LsTimeline *b)
 {

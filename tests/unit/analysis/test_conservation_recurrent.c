@@ -3,6 +3,23 @@
 #include "layer_laws.h"
 #include "model/mixer.h"
 
+/* On 8 GPUs, with and without tensor and sequence parallelism and FSDP, and with each recomputation. */
+static void
+check_laws (const LsModel *m)
+{
+  for (guint i = 0; i < 12; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.tp = i % 2 + 1;
+    s.sp = i % 2 && i / 2 % 2;
+    s.recompute = i / 4 % 3;
+    s.dp_kind = i / 2 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    LS_CHECK (keeps_the_laws (m, &s));
+  }
+}
+
 /* Two layers of three have a recurrent unit of 8 heads of 64. */
 static LsModel
 griffin (void)
@@ -164,17 +181,7 @@ matrix_memories_are_linear_attention (void)
   LS_CHECK_INT (chunks->saved_bytes, ==,
                 4 * 512 * 32 * 4 + 2 * 256 * 512); /* states of chunks, and what is made */
   LS_CHECK_INT (gate->param_numel[0], ==, 512 + 2 * 8);
-  for (guint i = 0; i < 12; i++) {
-    LsStrategy s;
-    ls_strategy_init (&s);
-    s.gpus = 8;
-    s.global_batch = 16;
-    s.tp = i % 2 + 1;
-    s.sp = i % 2 && i / 2 % 2;
-    s.recompute = i / 4 % 3;
-    s.dp_kind = i / 2 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    LS_CHECK (keeps_the_laws (&m, &s));
-  }
+  check_laws (&m);
 }
 
 /* Mamba with biases: of 1024 columns in and of 512 out, none of the taps, and no norms of keys; the gradient of each
@@ -203,17 +210,7 @@ ways_in_and_out_have_biases (void)
   LS_CHECK_INT (in->param_numel[0] + in->param_numel[1], ==, 512 * 512 + 512);
   LS_CHECK (out->param_numel[0] == 512 && out->param_replicated);
   LS_CHECK_DOUBLE (in->wgrad[1].bytes, ==, 256.0 * 512 * 2);
-  for (guint i = 0; i < 12; i++) {
-    LsStrategy s;
-    ls_strategy_init (&s);
-    s.gpus = 8;
-    s.global_batch = 16;
-    s.tp = i % 2 + 1;
-    s.sp = i % 2 && i / 2 % 2;
-    s.recompute = i / 4 % 3;
-    s.dp_kind = i / 2 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    LS_CHECK (keeps_the_laws (&m, &s));
-  }
+  check_laws (&m);
 }
 
 /* RWKV-7 with ranks of 96 together: receptance, keys and values of 512 x 512 each and as much out, 96 columns in and

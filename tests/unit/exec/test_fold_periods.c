@@ -3,10 +3,9 @@
  * each all of a template, a bundle and a row come many times, in hosts, groups and pods that matter. */
 #include "ls_test.h"
 
-#include "tiny_cluster.h"
+#include "hand_trace.h"
 #include "random_job.h"
 
-#include "cluster/allocation.h"
 #include "strategy/strategy.h"
 
 enum { N_HOSTS = 32 };
@@ -64,24 +63,6 @@ resolve (const Shape *shape, LsModel *model, LsStrategy *s)
   return ls_strategy_resolve (s, model, s->gpus, 8, diags);
 }
 
-static bool
-has_same_bytes (const LsTimeline *a, const LsTimeline *b)
-{
-  for (uint32_t i = 0; i < a->n_resources; i++)
-    if (ls_timeline_bytes (a, i) != ls_timeline_bytes (b, i))
-      return false;
-  return true;
-}
-
-static bool
-has_same_classes (const LsTimeline *a, const LsTimeline *b)
-{
-  for (uint32_t r = 0; r < a->n_ranks; r++)
-    if (ls_timeline_representative (a, r) != ls_timeline_representative (b, r))
-      return false;
-  return a->n_classes == b->n_classes;
-}
-
 static void
 check_job (const LsCluster *cluster, const char *fabric, const Shape *shape)
 {
@@ -110,8 +91,8 @@ check_job (const LsCluster *cluster, const char *fabric, const Shape *shape)
                  "%s, %s: other classes", fabric, shape->name);
   ls_check_impl (t && w && t->digest == w->digest && t->window_end == w->window_end, __FILE__, __LINE__,
                  "%s, %s: another digest, or other times", fabric, shape->name);
-  ls_check_impl (t && w && has_same_bytes (t, w), __FILE__, __LINE__, "%s, %s: other bytes on links", fabric,
-                 shape->name);
+  ls_check_impl (t && w && has_same_bytes_on_links (t, w), __FILE__, __LINE__, "%s, %s: other bytes on links",
+                 fabric, shape->name);
   ls_calibration_clear (&calibration);
 }
 

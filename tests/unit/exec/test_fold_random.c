@@ -220,15 +220,6 @@ typedef struct {
   double tightness; /* sum of bounds over steps */
 } Tally;
 
-static bool
-has_same_classes (const LsTimeline *a, const LsTimeline *b)
-{
-  bool are_same = a->n_classes == b->n_classes && a->n_ranks == b->n_ranks;
-  for (uint32_t r = 0; r < a->n_ranks && are_same; r++)
-    are_same = ls_timeline_representative (a, r) == ls_timeline_representative (b, r);
-  return are_same;
-}
-
 /* All that a timeline says which may depend on who was found to be alike. */
 static void
 check_walk (const LsTimeline *t, const LsPlan *plan, const LsCluster *cluster,

@@ -27,6 +27,20 @@ static const LsModel model = {
   .dropout = true,
 };
 
+/* The same as a Llama: K and V half as wide as Q, gated MLP. */
+static inline LsModel
+small_llama (void)
+{
+  LsModel m = model;
+  m.n_kv_heads = 2;
+  m.mlp = LS_MLP_SWIGLU;
+  m.norm = LS_NORM_RMSNORM;
+  m.position = LS_POSITION_ROPE;
+  m.attention = LS_ATTENTION_FLASH;
+  m.linear_bias = m.dropout = false;
+  return m;
+}
+
 /* A resolved job of tp * pp ranks; knobs that matter are set by the caller. */
 static inline LsStrategy
 job (uint32_t tp, uint32_t pp)

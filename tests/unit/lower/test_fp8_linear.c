@@ -2,19 +2,6 @@
  * are products of PyTorch, as of those in bf16; of Transformer Engine's nothing is kept. */
 #include "fixtures.h"
 
-static LsModel
-llama (void)
-{
-  LsModel m = model;
-  m.n_kv_heads = 2;
-  m.mlp = LS_MLP_SWIGLU;
-  m.norm = LS_NORM_RMSNORM;
-  m.position = LS_POSITION_ROPE;
-  m.attention = LS_ATTENTION_FLASH;
-  m.linear_bias = m.dropout = false;
-  return m;
-}
-
 typedef struct {
   uint64_t kept;
   double flops;
@@ -24,7 +11,7 @@ typedef struct {
 static Again
 run_again (LsDtype dtype, LsFp8Linear linear)
 {
-  const LsModel m = llama ();
+  const LsModel m = small_llama ();
   LsStrategy s = job (1, 1);
   s.dp = s.gpus = 2;
   s.global_batch = 4;

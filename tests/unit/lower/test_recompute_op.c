@@ -2,20 +2,6 @@
  * ops of a small job, by hand. */
 #include "fixtures.h"
 
-/* Llama: K and V half as wide as Q, gated MLP. */
-static LsModel
-llama (void)
-{
-  LsModel m = model;
-  m.n_kv_heads = 2;
-  m.mlp = LS_MLP_SWIGLU;
-  m.norm = LS_NORM_RMSNORM;
-  m.position = LS_POSITION_ROPE;
-  m.attention = LS_ATTENTION_FLASH;
-  m.linear_bias = m.dropout = false;
-  return m;
-}
-
 static LsStrategy
 op_job (uint32_t tp)
 {
@@ -49,7 +35,7 @@ op_runs_every_other_product_again (void)
 {
   const double tokens = 128 * 2, h = 256, f = 1024;
   for (uint32_t tp = 1; tp <= 2; tp++) {
-    const LsModel m = llama ();
+    const LsModel m = small_llama ();
     LsStrategy s = op_job (tp);
     g_autoptr (LsPlan) plan = lowered_model (&m, &s);
     if (!LS_CHECK (plan != NULL))
@@ -94,7 +80,7 @@ op_runs_products_one_by_one_again (void)
                                 .access = LS_ACCESS_STRIDED16,
                                 .elements = ls_expression_parse ("s*b*q", &message) };
   g_array_prepend_val (recipes[2].forward, copy);
-  const LsModel m = llama ();
+  const LsModel m = small_llama ();
   LsStrategy s = op_job (1);
   s.kernels = g_strdup ("by hand");
   s.recipes = ls_recipes_new ();
@@ -121,7 +107,7 @@ listed_copies_of_fsdp_say_how_they_touch_memory (void)
   const LsRecipeKernel copy = { .name = g_strdup ("gather-copy-out"), .access = LS_ACCESS_MULTI };
   LsRecipe r = { .operator_ = LS_RECIPE_FSDP, .forward = g_array_new (FALSE, FALSE, sizeof copy) };
   g_array_append_val (r.forward, copy);
-  const LsModel m = llama ();
+  const LsModel m = small_llama ();
   LsStrategy s = op_job (1);
   s.kernels = g_strdup ("by hand");
   s.recipes = ls_recipes_new ();
@@ -154,7 +140,7 @@ kernels_of_another_access_are_others (void)
                                .read = 2 };
     g_array_append_val (r.forward, k);
   }
-  const LsModel m = llama ();
+  const LsModel m = small_llama ();
   LsStrategy s = op_job (1);
   s.kernels = g_strdup ("by hand");
   s.recipes = ls_recipes_new ();
@@ -184,7 +170,7 @@ cut_job (uint32_t cp)
 static uint64_t
 kept_by (uint32_t parts, uint32_t cp)
 {
-  const LsModel m = llama ();
+  const LsModel m = small_llama ();
   LsStrategy s = cut_job (cp);
   s.recompute = parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
   s.recompute_parts = parts;
@@ -231,7 +217,7 @@ op_keeps_the_other_products (void)
 static LsModel
 with_experts (void)
 {
-  LsModel m = llama ();
+  LsModel m = small_llama ();
   m.n_experts = 4, m.top_k = 2, m.expert_ffn = 512, m.moe_every = 1;
   return m;
 }
@@ -269,7 +255,7 @@ op_keeps_what_exchanges_bring (void)
     LS_CHECK_INT (count_again (plan, once[i]), ==, 0);
   Sums sums = sums_of (plan, 0);
   LS_CHECK_INT (sums.allocated, ==, sums.freed);
-  const LsModel plain = llama ();
+  const LsModel plain = small_llama ();
   g_autoptr (LsPlan) dense = lowered_experts (&plain, 0, LS_DISPATCHER_ALL_TO_ALL);
   uint64_t kept = 2 * tokens * (3 * 256 + 128) + lse + 2 * (2 * tokens * 2 * 256);
   uint64_t ends = dense ? kept_by_forward (dense) - 4 * (2 * tokens * (7 * 256 + 3 * 1024) + lse) : 0;
@@ -303,7 +289,7 @@ op_counts_latent_products (void)
     guint n;
   } products[] = { { "q-down", 0 }, { "q-up", 4 }, { "kv-down", 0 }, { "kv-up", 4 },
                    { "proj", 0 },   { "fc1", 4 },  { "fc2", 0 } };
-  LsModel m = llama ();
+  LsModel m = small_llama ();
   m.n_kv_heads = 4;
   m.kv_lora = 64, m.q_lora = 96, m.rope_dim = 32, m.v_dim = 32;
   LsStrategy s = op_job (1);
@@ -348,7 +334,7 @@ attention_over_a_cut_sequence_runs_again (void)
     { LS_RECOMPUTE_SELECTIVE, LS_RECOMPUTE_OP, false, false },
   };
   static const LsCpKind kinds[] = { LS_CP_RING, LS_CP_ALL_GATHER, LS_CP_ULYSSES };
-  const LsModel m = llama ();
+  const LsModel m = small_llama ();
   for (guint i = 0; i < G_N_ELEMENTS (cases) * G_N_ELEMENTS (kinds); i++) {
     guint c = i / G_N_ELEMENTS (kinds);
     LsStrategy s = cut_job (2);
@@ -370,7 +356,7 @@ static void
 dots_run_all_but_products_again (void)
 {
   static const uint32_t parts[] = { LS_RECOMPUTE_DOTS, LS_RECOMPUTE_DOTS_FLASH };
-  const LsModel m = llama ();
+  const LsModel m = small_llama ();
   for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
     for (int is_fp8 = 0; is_fp8 < 2; is_fp8++) {
       LsStrategy s = op_job (1);
@@ -406,7 +392,7 @@ op_goes_with_plain_layers_only (void)
     { 0, 2, LS_RECOMPUTE_CORE }, /* by itself it is not chosen there */
     { 0, 1, LS_RECOMPUTE_OP },
   };
-  const LsModel m = llama ();
+  const LsModel m = small_llama ();
   for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
     LsStrategy s = op_job (1);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
