@@ -19,7 +19,7 @@
 #include "cluster/cluster.h"
 
 /* Places are numbered: hosts, then groups, then pods. */
-typedef struct {
+typedef struct LsPlaces {
   uint32_t n_hosts, n_groups, n_pods;
   uint32_t gpus_per_host, hosts_per_group, groups_per_pod;
   uint32_t trunks_per_host, trunks_per_group, trunks_per_pod;

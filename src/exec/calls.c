@@ -194,7 +194,8 @@ known_calls_key (const Run *x, const LsCollRequest *request)
                             request->protocol,
                             request->root,
                             request->max_ctas,
-                            request->is_light };
+                            request->is_light,
+                            request->places != NULL };
   g_autoptr (GArray) bytes = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_array_append_vals (bytes, head, 2 * G_N_ELEMENTS (head));
   for (uint32_t i = 0, n; i < request->n; i += n) {
@@ -248,6 +249,10 @@ keep_plan (LsKnownCalls *calls, GBytes *key, const LsCollPlan *plan)
 
 /* --- one call ------------------------------------------------------------------- */
 
+/* So few that a member moves a cache line at most, as in the all-reduce of a norm: that takes its time, but
+ * shares with nobody, and counts nowhere. */
+#define TINY_BYTES 32
+
 LsCollRequest
 call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n, LsCollMemo *memo,
               LsArena *arena)
@@ -265,6 +270,7 @@ call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n
     .memo = memo,
     .max_ctas = key.max_ctas,
     .is_light = key.is_light,
+    .is_tiny = key.bytes <= TINY_BYTES,
     .algorithm = ls_coll_algorithm_name (key.algorithm),
     .weights = key.parts == LS_PARTS_EQUAL ? NULL : plan->weights,
     .weighs_senders = key.parts == LS_PARTS_SENT,
@@ -344,17 +350,6 @@ call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCol
   return lost_s > 0 && moving > 0
       ? (uint64_t) llround (fmin (1, lost_s / ls_time_to_s (moving)) * (double) LS_COEF_ONE)
       : 0;
-}
-
-/* --- what they load --------------------------------------------------------------- */
-
-uint32_t
-call_n_loads (const LsPhase *phase)
-{
-  for (uint32_t i = 0; i < phase->n_loads; i++)
-    if (phase->demand_bytes * (double) phase->loads[i].coef > CALL_LIGHT_BYTES * (double) LS_COEF_ONE)
-      return phase->n_loads;
-  return 0;
 }
 
 /* --- what tells calls apart -------------------------------------------------------- */

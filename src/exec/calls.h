@@ -78,11 +78,6 @@ const LsCollPlan *call_keep_plan (LsArena *arena, const LsCollPlan *plan);
 /* Share of a compute-bound kernel's rate that is lost while the call moves, in 1/LS_COEF_ONE. */
 uint64_t call_stall (const Run *x, CallKey key, const LsCollRequest *request, const LsCollPlan *plan);
 
-/* How many of its loads a phase makes: all, or none where it puts at most a cache line on any of them, as the
- * all-reduce of a norm does. That takes its time, but shares with nobody, and counts nowhere. */
-#define CALL_LIGHT_BYTES 64
-uint32_t call_n_loads (const LsPhase *phase);
-
 /* What tells calls and their phases apart, but for what they load. */
 void sig_add_call (LsSig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall);
 void sig_add_phase (LsSig *sig, const LsPhase *phase);

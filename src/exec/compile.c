@@ -276,12 +276,12 @@ add_uses (Run *x, Call *c, const LsCollPlan *plan, Caller caller)
   c->n_ample = ls_arena_new_array (x->arena, uint32_t, plan->n_phases);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *p = &plan->phases[i];
-    uint32_t n_most = MIN (call_n_loads (p), f->n_resources);
+    uint32_t n_most = MIN (p->n_loads, f->n_resources);
     if (n_most == 0)
       continue;
     c->n_ample[i] = shaped ? fold_ample_uses (f->ample, caller.list, shaped->pattern[i], NULL) : 0;
     c->uses[i] = ls_arena_new_array (x->arena, LsFlowUse, n_most + c->n_ample[i]);
-    c->n_uses[i] = fold_uses (f, p->loads, call_n_loads (p), caller.n_alike, c->uses[i]);
+    c->n_uses[i] = fold_uses (f, p->loads, p->n_loads, caller.n_alike, c->uses[i]);
     if (shaped)
       fold_ample_uses (f->ample, caller.list, shaped->pattern[i], &c->uses[i][c->n_uses[i]]);
   }

@@ -29,6 +29,8 @@ ls_copy_plan (const LsCluster *c, uint32_t gpu, LsCopyDirection direction, uint6
   if (network == LS_NETWORK_ALPHABETA)
     phase->n_loads = 0;
   LsCollPlan *plan = ls_arena_new_array (arena, LsCollPlan, 1);
-  *plan = (LsCollPlan) { .algorithm = "copy", .protocol = "DMA", .n_phases = 1, .phases = phase };
+  *plan = (LsCollPlan) {
+    .algorithm = "copy", .protocol = "DMA", .n_phases = 1, .phases = phase, .n_periods = 1
+  };
   return plan;
 }

@@ -15,6 +15,18 @@ typedef struct {
   uint32_t n;
 } LsCollHost;
 
+/* Seats: the members host after host, on each by ascending GPU. NCCL numbers nodes by the first rank that
+ * it finds on them and joins its rings and trees in that order; inside it follows the wiring (NCCL 2.30.7:
+ * src/init.cc, nodesFirstRank; src/graph/connect.cc, connectRings). */
+typedef struct {
+  uint32_t n_hosts, min_nics; /* NICs in use of the host that uses the fewest */
+  const LsCollHost *hosts;    /* in order of their lowest members             */
+  const uint32_t *sorted;     /* [n] GPU of a seat                            */
+  const uint32_t *member;     /* [n] member in that seat                      */
+  const uint32_t *seat;       /* [n] seat of a member                         */
+  const uint32_t *host_of;    /* [n] index into hosts of a seat               */
+} LsCollSeats;
+
 typedef struct {
   const LsCluster *cluster;
   const LsNccl *nccl;
@@ -27,16 +39,12 @@ typedef struct {
   LsCollMemo *memo;        /* NULL: none */
   const uint32_t *weights; /* as in LsCollRequest; NULL: equal parts, or not an all-to-all */
   bool weighs_senders;
-  const LsSpread *spread; /* NULL: none */
-  uint32_t n_hosts;
-  LsCollHost *hosts; /* in order of their lowest members       */
-  /* Seats: the members host after host, on each by ascending GPU. NCCL numbers nodes by the first rank that
-   * it finds on them and joins its rings and trees in that order; inside it follows the wiring (NCCL 2.30.7:
-   * src/init.cc, nodesFirstRank; src/graph/connect.cc, connectRings). */
-  const uint32_t *sorted;  /* [n] GPU of a seat                      */
-  const uint32_t *member;  /* [n] member in that seat                */
-  const uint32_t *seat;    /* [n] seat of a member                   */
-  const uint32_t *host_of; /* [n] index into hosts of a seat         */
+  const LsSpread *spread;            /* NULL: none */
+  bool is_tiny;                      /* phases may load nothing */
+  const struct LsCollPeriod *period; /* whose loads are wanted (period.h); NULL: those of all hosts */
+  uint32_t n_hosts, min_nics;        /* and what follows as in LsCollSeats */
+  const LsCollHost *hosts;
+  const uint32_t *sorted, *member, *seat, *host_of;
 } LsCollCall;
 
 #define LS_COLL_BIT(kind) (1u << (kind))
@@ -48,6 +56,7 @@ typedef struct {
   bool (*applies) (const LsCollCall *call); /* on these GPUs; NULL: on all */
   const char *wants;                        /* what it asks of them, in words */
   bool only_simple;                         /* neither LL nor LL128 */
+  bool turns; /* without a root, its messages do not change where all hosts take each other's place in turn */
   /* Messages that plan() looks at, where they may be more than n log n; or NULL. */
   uint64_t (*n_messages) (const LsCollCall *call);
   /* Fills all but the names. NULL: a phase for each round of the script, at the rates of
@@ -64,6 +73,9 @@ extern const LsCollAlgorithm ls_coll_ring, ls_coll_tree, ls_coll_nvls, ls_coll_n
 
 /* --- the shape of a call (shape.c) --- */
 
+/* Hosts, and members, whose messages are wanted: the first ones. */
+uint32_t ls_coll_loaded_hosts (const LsCollCall *call);
+uint32_t ls_coll_loaded_members (const LsCollCall *call);
 /* Members per host if that is the same for all, else 0. */
 uint32_t ls_coll_members_per_host (const LsCollCall *call);
 /* As many, if each host has all of its GPUs in the call, and all as many; else 0. */
@@ -75,9 +87,8 @@ bool ls_coll_has_nvswitch (const LsCollCall *call);
 /* What the busiest member moves of an all-to-all over what the mean one does: 1 with equal parts. */
 uint64_t ls_coll_sum_of_weights (const LsCollCall *call);
 double ls_coll_busiest_over_mean (const LsCollCall *call);
-/* NICs in use of host h, and of the host that uses the fewest. */
-uint32_t ls_coll_nics (const LsCollCall *call, uint32_t h);
-uint32_t ls_coll_min_nics (const LsCollCall *call);
+/* NICs in use of a host. */
+uint32_t ls_coll_nics (const LsCluster *c, const LsCollHost *host);
 /* What a host is; the least of what the links of all hosts carry, by their data sheets. */
 const LsClusterSpec *ls_coll_host_spec (const LsCollCall *call, uint32_t h);
 LsNcclLinks ls_coll_links (const LsCollCall *call);
@@ -97,6 +108,11 @@ uint32_t ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t 
 /* Least common multiple of the members per host: channels entered at 0 .. lcm - 1 are
  * all that differ, counted up to 2^20. 1 on one host. */
 uint32_t ls_coll_n_entries (const LsCollCall *call);
+
+/* --- seats (members.c) --- */
+
+/* Of these GPUs, in arena; sets what LsCollCall has of them. With a memo: once. */
+void ls_coll_take_seats (LsCollCall *call);
 
 /* --- limits (limits.c): LS_ERROR_LIMIT if there is more to do --- */
 

@@ -6,7 +6,7 @@
 
 #include "base/handover.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/algorithm.h"
+#include "network/period.h"
 
 /* Ties go to the first. */
 static const LsCollAlgorithm *const registry[LS_N_ALGORITHMS - 1] = {
@@ -61,90 +61,6 @@ ls_coll_algorithm_find (const char *name, LsAlgorithm *ret)
   return false;
 }
 
-typedef struct {
-  uint32_t gpu, member;
-} Seat;
-
-static int
-by_gpu (const void *a, const void *b)
-{
-  uint32_t x = ((const Seat *) a)->gpu, y = ((const Seat *) b)->gpu;
-  return (x > y) - (x < y);
-}
-
-/* Runs of one host put in order of their lowest members. */
-static void
-order_hosts (const LsCollCall *call, Seat *seats)
-{
-  uint32_t n_hosts = 0, n = call->n, n_in_place = 0;
-  while (n_in_place < n && seats[n_in_place].member == n_in_place)
-    n_in_place++;
-  if (n_in_place == n)
-    return;
-  g_autofree Seat *by_host = g_memdup2 (seats, n * sizeof *seats);
-  g_autofree Seat *first = g_new (Seat, n); /* of each host: its lowest member, and where its run begins */
-  for (uint32_t i = 0; i < n; i++) {
-    bool is_new = i == 0
-        || ls_cluster_host_of (call->cluster, seats[i].gpu)
-            != ls_cluster_host_of (call->cluster, seats[i - 1].gpu);
-    if (is_new)
-      first[n_hosts++] = (Seat) { seats[i].member, i };
-    first[n_hosts - 1].gpu = MIN (first[n_hosts - 1].gpu, seats[i].member);
-  }
-  qsort (first, n_hosts, sizeof *first, by_gpu);
-  for (uint32_t h = 0, at = 0; h < n_hosts; h++) {
-    uint32_t host = ls_cluster_host_of (call->cluster, by_host[first[h].member].gpu);
-    for (uint32_t i = first[h].member; i < n && ls_cluster_host_of (call->cluster, by_host[i].gpu) == host;
-         i++)
-      seats[at++] = by_host[i];
-  }
-}
-
-static void
-sort_members (LsCollCall *call)
-{
-  g_autofree Seat *seats = g_new (Seat, call->n);
-  bool is_sorted = true;
-  for (uint32_t i = 0; i < call->n; i++) {
-    seats[i] = (Seat) { call->gpus[i], i };
-    is_sorted = is_sorted && (i == 0 || call->gpus[i - 1] < call->gpus[i]);
-  }
-  if (!is_sorted)
-    qsort (seats, call->n, sizeof *seats, by_gpu);
-  for (uint32_t i = 1; i < call->n; i++)
-    g_assert (seats[i].gpu != seats[i - 1].gpu);
-  order_hosts (call, seats);
-  uint32_t *sorted = ls_arena_new_array (call->arena, uint32_t, call->n);
-  uint32_t *member = ls_arena_new_array (call->arena, uint32_t, call->n);
-  uint32_t *seat = ls_arena_new_array (call->arena, uint32_t, call->n);
-  for (uint32_t i = 0; i < call->n; i++) {
-    g_assert (seats[i].gpu < call->cluster->n_gpus);
-    sorted[i] = seats[i].gpu;
-    member[i] = seats[i].member;
-    seat[seats[i].member] = i;
-  }
-  call->sorted = sorted;
-  call->member = member;
-  call->seat = seat;
-}
-
-static void
-group_by_host (LsCollCall *call)
-{
-  call->hosts = ls_arena_new_array (call->arena, LsCollHost, MIN (call->n, call->cluster->spec.n_nodes));
-  uint32_t *host_of = ls_arena_new_array (call->arena, uint32_t, call->n);
-  uint32_t last = UINT32_MAX;
-  for (uint32_t i = 0; i < call->n; i++) {
-    uint32_t host = ls_cluster_host_of (call->cluster, call->sorted[i]);
-    if (host != last)
-      call->hosts[call->n_hosts++].gpus = &call->sorted[i];
-    call->hosts[call->n_hosts - 1].n++;
-    host_of[i] = call->n_hosts - 1;
-    last = host;
-  }
-  call->host_of = host_of;
-}
-
 uint32_t
 ls_coll_kinds (const LsCluster *c, const uint32_t *gpus, uint32_t n)
 {
@@ -167,6 +83,7 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
                       .n = q->n,
                       .arena = arena,
                       .memo = q->memo,
+                      .is_tiny = q->is_tiny,
                       .spread = q->spread };
   call.root = ls_coll_kind_has_root (q->kind) ? q->root : 0;
   call.bytes = q->kind == LS_COLL_BARRIER ? 0 : q->bytes;
@@ -179,8 +96,7 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
     call.bytes = (uint64_t) ceil ((double) call.bytes * ls_coll_busiest_over_mean (&call));
     call.weights = NULL;
   }
-  sort_members (&call);
-  group_by_host (&call);
+  ls_coll_take_seats (&call);
   return call;
 }
 
@@ -235,14 +151,20 @@ ls_coll_time_on_links (const LsCluster *c, const LsCollPlan *plan)
 }
 
 static void
-share_nothing (const LsCluster *c, LsCollPlan *plan)
+load_nothing (LsCollPlan *plan)
 {
   for (uint32_t i = 0; i < plan->n_phases; i++) {
-    LsPhase *phase = &plan->phases[i];
-    phase->rate_cap = rate_alone (c, phase, ls_cluster_n_resources (c));
-    phase->n_loads = 0;
-    phase->loads = NULL;
+    plan->phases[i].n_loads = 0;
+    plan->phases[i].loads = NULL;
   }
+}
+
+static void
+share_nothing (const LsCluster *c, LsCollPlan *plan)
+{
+  for (uint32_t i = 0; i < plan->n_phases; i++)
+    plan->phases[i].rate_cap = rate_alone (c, &plan->phases[i], ls_cluster_n_resources (c));
+  load_nothing (plan);
 }
 
 /* ICI is not NCCL's: on a torus there is one algorithm, elsewhere never that one. */
@@ -274,13 +196,26 @@ plan_by_rounds (const LsCollAlgorithm *a, const LsCollCall *call, LsCollPlan *pl
   ls_plan_of_rounds (call, &s, plan);
 }
 
-static LsCollPlan *
-plan_by (const LsCollAlgorithm *a, const LsCollCall *call)
+/* Of one period, where that will do. */
+static LsCollCall
+loaded_part (const LsCollAlgorithm *a, const LsCollCall *call, const LsPlaces *places)
 {
+  LsCollCall part = *call;
+  LsCollPeriod *period = ls_arena_new_array (call->arena, LsCollPeriod, 1);
+  bool turns = places && a->turns && !ls_coll_kind_has_root (call->kind);
+  part.period = turns && ls_coll_period (call, places, period) ? period : NULL;
+  return part;
+}
+
+static LsCollPlan *
+plan_by (const LsCollAlgorithm *a, const LsCollCall *whole, const LsPlaces *places)
+{
+  LsCollCall part = loaded_part (a, whole, places), *call = &part;
   LsCollPlan *plan = ls_arena_new_array (call->arena, LsCollPlan, 1);
   plan->algorithm = a->name;
   plan->protocol = ls_protocol_name (call->protocol);
   plan->array_bytes = (double) call->bytes;
+  plan->n_periods = call->period ? call->period->n : 1;
   if (a->plan)
     a->plan (call, plan);
   else
@@ -289,14 +224,14 @@ plan_by (const LsCollAlgorithm *a, const LsCollCall *call)
 }
 
 static LsCollPlan *
-fastest (const LsCollCall *call)
+fastest (const LsCollCall *call, const LsPlaces *places)
 {
   LsCollPlan *best = NULL;
   LsTime best_time = 0;
   for (size_t i = 0; i < G_N_ELEMENTS (registry); i++) {
     if (!applies (registry[i], call, registry[i]->automatic))
       continue;
-    LsCollPlan *plan = plan_by (registry[i], call);
+    LsCollPlan *plan = plan_by (registry[i], call, places);
     LsTime time = ls_coll_time_alone (call->cluster, plan);
     if (!best || time < best_time) {
       best = plan;
@@ -390,13 +325,16 @@ ls_coll_plan (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *reque
   if (request->n == 1) {
     LsCollPlan *nothing = ls_arena_new_array (arena, LsCollPlan, 1);
     nothing->algorithm = nothing->protocol = "";
+    nothing->n_periods = 1;
     return nothing;
   }
   LsCollCall call = call_of (c, nccl, request, arena);
   const LsCollAlgorithm *a = settle (request, &call);
-  LsCollPlan *plan = a ? plan_by (a, &call) : fastest (&call);
+  LsCollPlan *plan = a ? plan_by (a, &call, request->places) : fastest (&call, request->places);
   if (fidelity == LS_NETWORK_ALPHABETA || request->is_light)
     share_nothing (c, plan);
+  if (request->is_tiny)
+    load_nothing (plan);
   return plan;
 }
 
@@ -404,13 +342,15 @@ const LsScript *
 ls_coll_script (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request, LsArena *arena)
 {
   LsCollCall *call = ls_arena_new_array (arena, LsCollCall, 1);
-  *call = call_of (c, nccl, request, arena);
+  LsCollRequest own = *request;
+  own.memo = NULL; /* the script outlives it */
+  *call = call_of (c, nccl, &own, arena);
   LsScript *s = ls_arena_new_array (arena, LsScript, 1);
   *s = ls_script_of (call);
   if (call->n == 1)
     return s;
   const LsCollAlgorithm *a = settle (request, call);
-  a = a ? a : find_algorithm (fastest (call)->algorithm);
+  a = a ? a : find_algorithm (fastest (call, NULL)->algorithm);
   a->script (call, s);
   return s;
 }
@@ -429,7 +369,7 @@ ls_coll_check_size (const LsCluster *c, const LsNccl *nccl, const LsCollRequest 
   if (fidelity != LS_NETWORK_STEP)
     return TRUE;
   LsScript s = ls_script_of (&call);
-  a = a ? a : find_algorithm (fastest (&call)->algorithm);
+  a = a ? a : find_algorithm (fastest (&call, NULL)->algorithm);
   a->script (&call, &s);
   return ls_coll_script_is_small (&call, a, &s, error);
 }

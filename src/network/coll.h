@@ -61,6 +61,7 @@ typedef struct {
   double array_bytes;    /* what LsNccl.stall_per_byte counts            */
   uint32_t n_phases;
   LsPhase *phases;
+  uint32_t n_periods; /* 1; more: loads are those of the first of so many periods of hosts (period.c) */
 } LsCollPlan;
 
 /* What calls of other sizes have in common, such as the messages of n^2 pairs by link: kept
@@ -97,6 +98,8 @@ typedef struct {
   const LsSpread *spread; /* of dispatch and combine, which need it; NULL: none */
   uint32_t max_ctas;      /* thread blocks of NCCL at most (nccl.h); 0: as many as it has */
   bool is_light;          /* phases load nothing: they take their time and share with nobody */
+  bool is_tiny; /* phases load nothing, and links that are slower than NCCL do not make them longer */
+  const struct LsPlaces *places; /* of the cluster: the first period's loads will do; NULL: all are wanted */
 } LsCollRequest;
 
 /* Names of all algorithms, ending in NULL; static. */

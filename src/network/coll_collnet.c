@@ -300,7 +300,7 @@ script_of (const LsCollCall *call, uint32_t n_chunks, LsScript *s)
   s->route = route;
   s->base = ls_nccl_base (nccl, call->kind);
   s->rate_intra = nccl->ring_bus_intra / n_channels;
-  s->rate_inter = s->rate_switch = ls_coll_min_nics (call) * nccl->ring_bus_per_nic / x->k / n_channels;
+  s->rate_inter = s->rate_switch = call->min_nics * nccl->ring_bus_per_nic / x->k / n_channels;
   s->flows = n_channels * LS_COEF_ONE;
   s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (nccl, call->kind) / 2;
 }

@@ -75,7 +75,7 @@ spread_of (const LsCollCall *call, const LsDispatchSide *side)
 static double
 nic_rate (const Spread *x)
 {
-  return ls_coll_links (x->call).nic * ls_coll_min_nics (x->call) / x->k;
+  return ls_coll_links (x->call).nic * x->call->min_nics / x->k;
 }
 
 static double

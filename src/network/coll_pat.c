@@ -108,5 +108,6 @@ const LsCollAlgorithm ls_coll_pat = { .name = "pat",
                                       .applies = applies,
                                       .wants = "two nodes or more, one rank on each",
                                       .only_simple = true,
+                                      .turns = true,
                                       .plan = plan,
                                       .script = script };

@@ -57,15 +57,15 @@
 #include "base/gcd.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/algorithm.h"
 #include "network/mesh_rings.h"
+#include "network/period.h"
 
 /* The order in which each channel visits the members of the hosts. */
 typedef struct {
   const LsCollCall *call;
   uint32_t n;                 /* channels that differ; the c-th is like c mod n */
   const LsMeshRings *mesh;    /* [n_hosts]; NULL, or no ring: by ascending GPU  */
-  const bool *leaves_by_last; /* [n_hosts]: the last member's NIC, not the first's; NULL: nowhere */
+  const bool *leaves_by_last; /* [loaded hosts]: the last member's NIC, not the first's; NULL: nowhere */
 } Orders;
 
 static uint32_t *
@@ -126,8 +126,9 @@ leaves_by_last (const LsCollCall *call)
 {
   if (call->cluster->spec.rails < 2 || call->n_hosts < 2)
     return NULL;
-  bool *by_last = ls_arena_new_array (call->arena, bool, call->n_hosts);
-  for (uint32_t h = 0; h < call->n_hosts; h++) {
+  uint32_t n = ls_coll_loaded_hosts (call);
+  bool *by_last = ls_arena_new_array (call->arena, bool, n);
+  for (uint32_t h = 0; h < n; h++) {
     const LsCollHost *host = &call->hosts[h];
     by_last[h] = !has_pxn (call, host, &call->hosts[(h + 1) % call->n_hosts]) && !has_pairs (call, host);
   }
@@ -260,14 +261,16 @@ add_loads (const Orders *o, uint32_t n_flows, LsPhase *phase)
   uint64_t flows = n_flows * LS_COEF_ONE;
   uint64_t hbm = (uint64_t) llround ((double) flows * ls_nccl_hbm_per_wire (call->nccl, call->kind));
   LsLoadList loads = ls_load_list_new (call->cluster);
-  for (uint32_t h = 0; h < call->n_hosts; h++) {
+  for (uint32_t h = 0; h < ls_coll_loaded_hosts (call); h++) {
     add_inside (o, h, flows, &loads);
     if (call->n_hosts > 1)
       add_between (o, h, flows, &loads);
   }
-  for (uint32_t i = 0; i < call->n; i++)
-    ls_load_list_add (&loads, ls_cluster_hbm_resource (call->cluster, call->gpus[i]), hbm);
+  for (uint32_t i = 0; i < ls_coll_loaded_members (call); i++)
+    ls_load_list_add (&loads, ls_cluster_hbm_resource (call->cluster, call->sorted[i]), hbm);
   ls_load_list_finish (&loads, call->arena, phase);
+  if (call->period)
+    ls_coll_period_fold (call->period, call->cluster, call->arena, phase);
 }
 
 /* Bytes/s at most. */
@@ -292,7 +295,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
   phase->latency = ls_nccl_latency (call, LS_TUNE_RING);
   phase->demand_bytes = wire / n_flows;
   phase->rate_cap = rate_of_flow (call, n_flows);
-  if (call->bytes > 0)
+  if (call->bytes > 0 && !call->is_tiny)
     add_loads (&o, n_flows, phase);
   ret_plan->sm_share = fmin (1, n_used * nccl->sm_share_per_channel);
   ret_plan->n_phases = 1;
@@ -462,4 +465,4 @@ script (const LsCollCall *call, LsScript *s)
    | LS_COLL_BIT (LS_COLL_REDUCE_SCATTER) | LS_COLL_BIT (LS_COLL_BROADCAST) | LS_COLL_BIT (LS_COLL_REDUCE))
 
 const LsCollAlgorithm ls_coll_ring
-    = { .name = "ring", .kinds = KINDS, .automatic = KINDS, .plan = plan, .script = script };
+    = { .name = "ring", .kinds = KINDS, .automatic = KINDS, .turns = true, .plan = plan, .script = script };

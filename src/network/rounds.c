@@ -22,7 +22,8 @@
 #include <string.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/algorithm.h"
+#include "network/memo.h"
+#include "network/period.h"
 
 /* --- what the messages of rounds add up to, in blocks: on members, and on trunks ----------------- */
 
@@ -36,8 +37,8 @@ typedef struct {
 } LsTraffic;
 
 typedef struct {
-  const LsTraffic *traffic; /* [n] of the members                                    */
-  uint32_t n_loads;
+  const LsTraffic *traffic; /* [n] of the members whose messages they are            */
+  uint32_t n, n_loads;
   const LsLoad *loads;     /* coef: blocks times LS_HOP_WHOLE; sorted by resource   */
   bool has_way[LS_N_WAYS]; /* whether any message goes this way, blocks or not      */
 } LsSums;
@@ -48,45 +49,21 @@ typedef struct {
   uint32_t (*sends) (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret);
   LsCollKind kind;
   uint32_t n, root, n_blocks, first, n_rounds;
-  uint64_t flows; /* over how many ways a message spreads */
+  uint64_t flows;     /* over how many ways a message spreads */
+  uint32_t n_members; /* whose messages they are              */
   const uint32_t *weights;
   bool weighs_senders;
   const uint32_t *gpus;
   LsSums sums;
 } Known;
 
-struct LsCollMemo {
-  LsArena *arena;
-  const LsCluster *cluster; /* NULL: not used yet */
-  GPtrArray *known;         /* Known              */
-};
-
-LsCollMemo *
-ls_coll_memo_new (void)
-{
-  LsCollMemo *memo = g_new0 (LsCollMemo, 1);
-  memo->arena = ls_arena_new ();
-  memo->known = g_ptr_array_new ();
-  return memo;
-}
-
-void
-ls_coll_memo_free (LsCollMemo *memo)
-{
-  if (!memo)
-    return;
-  g_ptr_array_unref (memo->known);
-  ls_arena_free (memo->arena);
-  g_free (memo);
-}
-
 static bool
 is_same (const Known *a, const Known *b)
 {
   return a->sends == b->sends && a->kind == b->kind && a->n == b->n && a->root == b->root
       && a->n_blocks == b->n_blocks && a->first == b->first && a->n_rounds == b->n_rounds
-      && a->flows == b->flows && a->weights == b->weights && a->weighs_senders == b->weighs_senders
-      && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
+      && a->flows == b->flows && a->n_members == b->n_members && a->weights == b->weights
+      && a->weighs_senders == b->weighs_senders && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
 }
 
 static LsWay
@@ -120,7 +97,7 @@ add_message (const LsCollCall *call, const LsScript *s, uint32_t from, const LsS
   if (from < s->n)
     traffic[from].out[way] += send->n;
   if (send->to < s->n)
-    traffic[send->to].in[way] += send->n;
+    traffic[send->to % sums->n].in[way] += send->n;
   add_route (s, from, send, loads);
 }
 
@@ -129,16 +106,20 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
         LsSums *sums)
 {
   g_autofree LsSend *sends = g_new (LsSend, s->max_sends);
-  LsTraffic *traffic = ls_arena_new_array (arena, LsTraffic, s->n);
+  sums->n = ls_coll_loaded_members (call);
+  LsTraffic *traffic = ls_arena_new_array (arena, LsTraffic, sums->n);
+  uint32_t n_places = sums->n + (call->period ? 0 : s->n_switches);
   LsLoadList loads = ls_load_list_new (s->cluster);
   for (uint32_t r = first; r < first + n_rounds; r++)
-    for (uint32_t place = 0; place < s->n + s->n_switches; place++) {
+    for (uint32_t place = 0; place < n_places; place++) {
       uint32_t n = s->sends (s, place, r, sends);
       for (uint32_t i = 0; i < n; i++)
         add_message (call, s, place, &sends[i], traffic, &loads, sums);
     }
   LsPhase phase;
   ls_load_list_finish (&loads, arena, &phase);
+  if (call->period)
+    ls_coll_period_fold (call->period, s->cluster, arena, &phase);
   sums->traffic = traffic;
   sums->n_loads = phase.n_loads;
   sums->loads = phase.loads;
@@ -159,12 +140,19 @@ static const LsSums *
 sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds, LsArena *arena)
 {
   LsCollMemo *memo = call->memo;
-  Known wanted = { s->sends,      s->kind,
-                   s->n,          s->root,
-                   s->n_blocks,   first,
-                   n_rounds,      ls_script_n_channels (s) > 1 ? s->flows : 0,
-                   call->weights, call->weighs_senders,
-                   s->gpus,       { 0 } };
+  Known wanted = { s->sends,
+                   s->kind,
+                   s->n,
+                   s->root,
+                   s->n_blocks,
+                   first,
+                   n_rounds,
+                   ls_script_n_channels (s) > 1 ? s->flows : 0,
+                   ls_coll_loaded_members (call),
+                   call->weights,
+                   call->weighs_senders,
+                   s->gpus,
+                   { 0 } };
   const Known *known = memo ? find (memo, &wanted) : NULL;
   if (known)
     return &known->sums;
@@ -173,8 +161,6 @@ sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint3
   *new = wanted;
   add_up (call, s, first, n_rounds, to, &new->sums);
   if (memo) {
-    g_assert (!memo->cluster || memo->cluster == s->cluster);
-    memo->cluster = s->cluster;
     uint32_t *gpus = ls_arena_new_array (to, uint32_t, s->n);
     memcpy (gpus, s->gpus, s->n * sizeof *gpus);
     new->gpus = gpus;
@@ -192,10 +178,10 @@ sum_of (const uint64_t *blocks)
 }
 
 static uint64_t
-busiest (const LsScript *s, const LsSums *sums)
+busiest (const LsSums *sums)
 {
   uint64_t max = 0;
-  for (uint32_t i = 0; i < s->n; i++)
+  for (uint32_t i = 0; i < sums->n; i++)
     max = MAX (max, MAX (sum_of (sums->traffic[i].out), sum_of (sums->traffic[i].in)));
   return max;
 }
@@ -206,7 +192,7 @@ longest_s (const LsScript *s, const LsSums *sums, uint32_t n_flows)
 {
   const double rate[LS_N_WAYS] = { s->rate_intra, s->rate_inter, s->rate_switch };
   double longest = 0;
-  for (uint32_t i = 0; i < s->n; i++)
+  for (uint32_t i = 0; i < sums->n; i++)
     for (int way = 0; way < LS_N_WAYS; way++) {
       uint64_t blocks = MAX (sums->traffic[i].out[way], sums->traffic[i].in[way]);
       if (blocks > 0)
@@ -228,12 +214,12 @@ hbm_of (const LsScript *s, const LsTraffic *t)
 static void
 load_all (const LsScript *s, const LsSums *sums, double factor, LsArena *arena, LsPhase *phase)
 {
-  LsLoad *loads = ls_arena_new_array (arena, LsLoad, sums->n_loads + s->n);
+  LsLoad *loads = ls_arena_new_array (arena, LsLoad, sums->n_loads + sums->n);
   uint32_t n = 0;
   for (; n < sums->n_loads; n++)
     loads[n] = (LsLoad) { sums->loads[n].resource,
                           MAX (1, (uint64_t) llround ((double) sums->loads[n].coef * factor)) };
-  for (uint32_t i = 0; i < s->n; i++) {
+  for (uint32_t i = 0; i < sums->n; i++) {
     uint64_t hbm = hbm_of (s, &sums->traffic[i]);
     if (hbm > 0)
       loads[n++] = (LsLoad) { ls_cluster_hbm_resource (s->cluster, s->gpus[i]),
@@ -258,7 +244,7 @@ static void
 phase_of_sums (const LsCollCall *call, const LsScript *s, const LsSums *sums, const LsRounds *rounds,
                uint32_t n_flows, LsPhase *ret_phase)
 {
-  uint64_t max = busiest (s, sums);
+  uint64_t max = busiest (sums);
   double repeats = rounds->is_same ? rounds->n_rounds : 1;
   double min_s = rounds->min_s > 0 ? rounds->min_s : longest_s (s, sums, n_flows) * repeats;
   ret_phase->demand_bytes = (double) max * s->block_bytes * repeats / n_flows;
@@ -274,6 +260,11 @@ ls_phase_of_rounds (const LsCollCall *call, const LsScript *s, const LsRounds *r
   *ret_phase = (LsPhase) { .latency = rounds->latency };
   if (s->block_bytes <= 0)
     return;
+  if (call->is_tiny && rounds->min_s > 0) {
+    ret_phase->demand_bytes = s->block_bytes;
+    ret_phase->rate_cap = s->block_bytes / rounds->min_s;
+    return;
+  }
   g_autoptr (LsArena) scratch = ls_arena_new ();
   const LsSums *sums
       = sums_of_rounds (call, s, rounds->first, rounds->is_same ? 1 : rounds->n_rounds, scratch);

@@ -3,8 +3,8 @@
 
 #include "base/gcd.h"
 #include "cluster/route.h"
-#include "network/algorithm.h"
 #include "network/nccl/nccl.h"
+#include "network/period.h"
 
 /* How finely a script cuts a pipeline. That data follow one another through it is physical;
  * how finely is not. NCCL 2.30.7 moves slices of 16 to 512 KiB a channel (src/enqueue.cc,
@@ -17,6 +17,18 @@
 #define MAX_ENTRIES (UINT64_C (1) << 20)
 /* Bounds a script: some 4 s. Beyond it chunks grow, and filling takes longer. */
 #define MAX_MESSAGES (UINT64_C (1) << 25)
+
+uint32_t
+ls_coll_loaded_hosts (const LsCollCall *call)
+{
+  return call->period ? call->period->n_hosts : call->n_hosts;
+}
+
+uint32_t
+ls_coll_loaded_members (const LsCollCall *call)
+{
+  return call->period ? call->period->n_members : call->n;
+}
 
 uint32_t
 ls_coll_members_per_host (const LsCollCall *call)
@@ -55,15 +67,6 @@ ls_coll_min_members (const LsCollCall *call)
   return k;
 }
 
-static uint32_t
-nics_used (const LsCluster *c, const LsCollHost *host)
-{
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < host->n; i++)
-    n += i == 0 || ls_nic_of_gpu (c, host->gpus[i]) != ls_nic_of_gpu (c, host->gpus[i - 1]);
-  return n;
-}
-
 bool
 ls_coll_has_nvswitch (const LsCollCall *call)
 {
@@ -74,17 +77,11 @@ ls_coll_has_nvswitch (const LsCollCall *call)
 }
 
 uint32_t
-ls_coll_nics (const LsCollCall *call, uint32_t h)
+ls_coll_nics (const LsCluster *c, const LsCollHost *host)
 {
-  return nics_used (call->cluster, &call->hosts[h]);
-}
-
-uint32_t
-ls_coll_min_nics (const LsCollCall *call)
-{
-  uint32_t n = UINT32_MAX;
-  for (uint32_t h = 0; h < call->n_hosts; h++)
-    n = MIN (n, ls_coll_nics (call, h));
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < host->n; i++)
+    n += i == 0 || ls_nic_of_gpu (c, host->gpus[i]) != ls_nic_of_gpu (c, host->gpus[i - 1]);
   return n;
 }
 
@@ -113,15 +110,14 @@ ls_coll_bus (const LsCollCall *call)
   const LsNccl *nccl = call->nccl;
   if (call->n_hosts == 1)
     return nccl->ring_bus_intra;
-  return fmin (nccl->ring_bus_intra,
-               ls_nccl_rings_across (nccl, ls_coll_min_nics (call)) * nccl->ring_bus_per_nic);
+  return fmin (nccl->ring_bus_intra, ls_nccl_rings_across (nccl, call->min_nics) * nccl->ring_bus_per_nic);
 }
 
 uint32_t
 ls_coll_max_channels (const LsCollCall *call)
 {
   const LsNccl *nccl = call->nccl;
-  uint32_t all = call->n_hosts == 1 ? nccl->channels_ring : nccl->channels_net * ls_coll_min_nics (call);
+  uint32_t all = call->n_hosts == 1 ? nccl->channels_ring : nccl->channels_net * call->min_nics;
   return nccl->max_ctas > 0 ? MIN (all, nccl->max_ctas) : all;
 }
 

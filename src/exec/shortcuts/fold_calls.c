@@ -82,7 +82,7 @@ add_plan (Lowering *l, CallKey key, const LsCollPlan *plan, uint64_t stall, LsSi
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *p = &plan->phases[i];
     sig_add_phase (sig, p);
-    ret_patterns[i] = pattern_of (l, p->loads, call_n_loads (p));
+    ret_patterns[i] = pattern_of (l, p->loads, p->n_loads);
     ls_sig_add (sig, ret_patterns[i]);
   }
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/order.h"
+#include "base/tally.h"
 #include "exec/shortcuts/fold_blocks.h"
 #include "exec/state.h"
 
@@ -103,56 +103,6 @@ add_vector (Quotient *q, uint32_t class, uint32_t vector, uint64_t n, uint32_t p
     add_load (q, q->first_resource[class] + l[i].local, n * l[i].coef, pattern + l[i].pattern);
 }
 
-typedef struct {
-  uint64_t value;
-  uint32_t n; /* so many times */
-} Times;
-
-static int
-by_value (const void *a, const void *b)
-{
-  return LS_ORDER (((const Times *) a)->value, ((const Times *) b)->value);
-}
-
-static void
-add_time (GArray *times, uint64_t value)
-{
-  const Times once = { value, 1 };
-  if (times->len > 0 && g_array_index (times, Times, times->len - 1).value == value)
-    g_array_index (times, Times, times->len - 1).n++;
-  else
-    g_array_append_val (times, once);
-}
-
-/* How often each value is there, in order: calls add() of each. Neighbours are often the same. */
-static void
-add_each_once (Quotient *q, GArray *times, uint32_t comm,
-               void (*add) (Quotient *q, uint64_t value, uint32_t n, uint32_t comm))
-{
-  g_array_sort (times, by_value);
-  for (guint i = 0; i < times->len; i++) {
-    Times *own = &g_array_index (times, Times, i), *next = own + 1;
-    if (i + 1 < times->len && next->value == own->value)
-      next->n += own->n;
-    else
-      add (q, own->value, own->n, comm);
-  }
-  g_array_set_size (times, 0);
-}
-
-static void
-add_vectors (Quotient *q, uint64_t value, uint32_t n, uint32_t comm)
-{
-  add_vector (q, (uint32_t) (value >> 32), (uint32_t) value, n, 0);
-}
-
-static void
-add_member (Quotient *q, uint64_t value, uint32_t n, uint32_t comm)
-{
-  const RefineMember member = { .n = n, .rank = (uint32_t) value, .slot = q->slot[q->comm[comm]] };
-  g_array_append_val (q->members, member);
-}
-
 static void
 add_comm (Quotient *q, uint32_t class)
 {
@@ -162,17 +112,26 @@ add_comm (Quotient *q, uint32_t class)
   const Bundle *bundle = &b->bundles[b->bundle_of_comm[c]];
   const BundleKind *kind = blocks_kind (b, bundle);
   const Shape *shape = shapes_at (b->shapes, blocks_template (b, c)->shape);
-  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (Times));
+  g_autoptr (GArray) vectors = ls_tally_new (), ranks = ls_tally_new ();
   begin_owner (q);
   g_array_append_val (q->first_member, q->members->len);
   for (uint32_t k = 0; k < kind->n; k++)
-    add_time (times,
-              (uint64_t) b->class_of_place[blocks_moved (b, kind->place[k], bundle->shift)] << 32
-                  | shape->vector[kind->number[k]]);
-  add_each_once (q, times, class, add_vectors);
+    ls_tally_add (vectors,
+                  (uint64_t) b->class_of_place[blocks_moved (b, kind->place[k], bundle->shift)] << 32
+                      | shape->vector[kind->number[k]]);
+  ls_tally_sort (vectors);
+  for (guint i = 0; i < vectors->len; i++) {
+    const LsTally *t = &g_array_index (vectors, LsTally, i);
+    add_vector (q, (uint32_t) (t->value >> 32), (uint32_t) t->value, t->n, 0);
+  }
   for (uint32_t i = 0; i < comm->n_ranks; i++)
-    add_time (times, element_of (q, ls_comm_rank (comm, i)));
-  add_each_once (q, times, class, add_member);
+    ls_tally_add (ranks, element_of (q, ls_comm_rank (comm, i)));
+  ls_tally_sort (ranks);
+  for (guint i = 0; i < ranks->len; i++) {
+    const LsTally *t = &g_array_index (ranks, LsTally, i);
+    const RefineMember member = { .n = t->n, .rank = (uint32_t) t->value, .slot = q->slot[c] };
+    g_array_append_val (q->members, member);
+  }
 }
 
 /* Patterns of a rank: its kernels, its sends to the previous, to the next, its copies. */

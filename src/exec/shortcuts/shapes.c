@@ -27,7 +27,7 @@ shapes_new (const Run *x)
   s->vectors = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
   s->labels = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
   s->found = g_array_new (FALSE, FALSE, sizeof (Found));
-  s->patterns = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  s->patterns = g_array_new (FALSE, FALSE, sizeof (Pattern));
   return s;
 }
 
@@ -115,13 +115,19 @@ shapes_key (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n, const u
 
 /* --- what it loads ---------------------------------------------------------------- */
 
-static bool
-is_pattern (const Shapes *s, guint pattern, const LsLoad *loads, uint32_t n)
+static guint
+end_of_pattern (const Shapes *s, guint pattern)
 {
-  uint32_t from = g_array_index (s->patterns, uint32_t, pattern);
-  uint32_t to
-      = pattern + 1 < s->patterns->len ? g_array_index (s->patterns, uint32_t, pattern + 1) : s->found->len;
-  if (to - from != n)
+  return pattern + 1 < s->patterns->len ? g_array_index (s->patterns, Pattern, pattern + 1).first
+                                        : s->found->len;
+}
+
+static bool
+is_pattern (const Shapes *s, guint pattern, const LsLoad *loads, uint32_t n, uint32_t n_periods)
+{
+  const Pattern *known = &g_array_index (s->patterns, Pattern, pattern);
+  guint from = known->first;
+  if (end_of_pattern (s, pattern) - from != n || known->n_periods != n_periods)
     return false;
   for (uint32_t i = 0; i < n; i++) {
     const Found *f = &g_array_index (s->found, Found, from + i);
@@ -134,15 +140,16 @@ is_pattern (const Shapes *s, guint pattern, const LsLoad *loads, uint32_t n)
 
 /* UINT32_MAX: of no loads. *ok: false if one is elsewhere. */
 static uint32_t
-pattern_of (Shapes *s, const LsLoad *loads, uint32_t n, bool *ok)
+pattern_of (Shapes *s, const LsLoad *loads, uint32_t n, uint32_t n_periods, bool *ok)
 {
   if (n == 0)
     return UINT32_MAX;
   for (guint i = 0; i < s->patterns->len; i++)
-    if (is_pattern (s, i, loads, n))
+    if (is_pattern (s, i, loads, n, n_periods))
       return i;
-  uint32_t first = s->found->len, pattern = s->patterns->len;
-  g_array_append_val (s->patterns, first);
+  uint32_t pattern = s->patterns->len;
+  const Pattern own = { s->found->len, n_periods };
+  g_array_append_val (s->patterns, own);
   for (uint32_t i = 0; i < n; i++) {
     Found f = { .load = { .coef = loads[i].coef, .pattern = pattern } };
     f.place = s->lie.number[ls_places_find (&s->lie.at, loads[i].resource, &f.load.local)];
@@ -160,7 +167,7 @@ add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, uint32
   sig_add_call (sig, key, plan, stall);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *p = &plan->phases[i];
-    patterns[i] = pattern_of (s, p->loads, call_n_loads (p), &ok);
+    patterns[i] = pattern_of (s, p->loads, p->n_loads, plan->n_periods, &ok);
     sig_add_phase (sig, p);
     ls_sig_add (sig, patterns[i]);
   }
@@ -169,9 +176,8 @@ add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, uint32
 
 /* Those of one place together, else in the order in which they were found: by pattern and resource. */
 static void
-sort_found (Shapes *s)
+sort_found (Shapes *s, uint32_t n_places)
 {
-  uint32_t n_places = s->lie.places->len;
   g_autofree uint32_t *first = g_new0 (uint32_t, n_places + 1);
   GArray *sorted = g_array_sized_new (FALSE, FALSE, sizeof (Found), s->found->len);
   g_array_set_size (sorted, s->found->len);
@@ -249,18 +255,63 @@ shapes_keep (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t 
   return s->shapes->len - 1;
 }
 
-/* Of what was found, of these ranks; `shape` has the calls. */
-static uint32_t
-keep_shape (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks)
+/* The fewest and the most of all patterns. */
+static void
+find_periods (const Shapes *s, uint32_t *ret_fewest, uint32_t *ret_most)
+{
+  *ret_fewest = *ret_most = s->patterns->len > 0 ? g_array_index (s->patterns, Pattern, 0).n_periods : 1;
+  for (guint i = 1; i < s->patterns->len; i++) {
+    uint32_t n = g_array_index (s->patterns, Pattern, i).n_periods;
+    *ret_fewest = MIN (*ret_fewest, n);
+    *ret_most = MAX (*ret_most, n);
+  }
+}
+
+/* What one period loads is loaded by all. */
+static void
+repeat_periods (Shapes *s)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (Found));
+  for (guint p = 0; p < s->patterns->len; p++) {
+    uint32_t n_periods = g_array_index (s->patterns, Pattern, p).n_periods,
+             shift = s->lie.places->len / n_periods;
+    for (uint32_t k = 0; k < n_periods; k++)
+      for (guint i = g_array_index (s->patterns, Pattern, p).first; i < end_of_pattern (s, p); i++) {
+        Found f = g_array_index (s->found, Found, i);
+        f.place += k * shift;
+        g_array_append_val (all, f);
+      }
+  }
+  g_array_unref (s->found);
+  s->found = all;
+}
+
+/* Of what was found at the first places; those behind them have the same, again and again. */
+static const uint32_t *
+find_vectors (Shapes *s, uint32_t n_first)
 {
   uint32_t n = s->lie.places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
-  sort_found (s);
-  for (guint place = 0, i = 0; place < n; place++) {
+  sort_found (s, n_first);
+  for (guint place = 0, i = 0; place < n_first; place++) {
     guint from = i;
     while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
       i++;
     vector[place] = shapes_vector_of (s, from, i);
   }
+  for (uint32_t place = n_first; place < n; place++)
+    vector[place] = vector[place - n_first];
+  return vector;
+}
+
+/* Of what was found, of these ranks; `shape` has the calls. */
+static uint32_t
+keep_shape (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks)
+{
+  uint32_t n = s->lie.places->len, fewest, most;
+  find_periods (s, &fewest, &most);
+  if (fewest != most)
+    repeat_periods (s);
+  const uint32_t *vector = find_vectors (s, fewest == most ? n / most : n);
   shape.n_patterns = s->patterns->len;
   shape.n_places = n;
   shape.vector = vector;
@@ -308,6 +359,7 @@ lower_calls (Shapes *s, LsSig key, const GArray *keys, const uint32_t *ranks, ui
   for (guint i = 0; i < keys->len; i++) {
     CallKey call = g_array_index (keys, CallKey, i);
     LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
+    request.places = s->lie.has_faults ? NULL : &s->lie.at;
     const LsCollPlan *plan = call_plan (s->x, &request, arena, NULL);
     if (!plan)
       return NO_SHAPE;

@@ -22,6 +22,12 @@ typedef struct {
  * differently. */
 #define N_LYING 16
 
+/* Of the present shape: its loads are found[first ..), up to those of the next pattern. */
+typedef struct {
+  guint first;
+  uint32_t n_periods; /* of which these are the first (LsCollPlan) */
+} Pattern;
+
 struct Shapes {
   const Run *x;
   const LsPlan *plan; /* whole */
@@ -37,7 +43,7 @@ struct Shapes {
   GArray *found;        /* Found */
   Lying lying[N_LYING];
   uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
-  GArray *patterns; /* uint32_t: where those of the present shape begin in found */
+  GArray *patterns; /* Pattern */
 };
 
 LsSig *shapes_keep_sig (Shapes *s, LsSig sig);

@@ -179,7 +179,7 @@ static LsTuneComm
 comm_of (const LsCollCall *call)
 {
   const LsNccl *nccl = call->nccl;
-  uint32_t nics = call->n_hosts == 1 ? 0 : ls_coll_min_nics (call);
+  uint32_t nics = call->n_hosts == 1 ? 0 : call->min_nics;
   double inside = has_nvlink (call) ? nccl->nvlink : pcie_of (call);
   double nic = ls_coll_links (call).nic;
   LsTuneComm comm = { .tables = &nccl->tables,
@@ -326,7 +326,7 @@ bus_of_nics (const LsCollCall *call, uint32_t n)
 static double
 nic_bus (const LsCollCall *call)
 {
-  return bus_of_nics (call, ls_nccl_rings_across (call->nccl, ls_coll_min_nics (call)));
+  return bus_of_nics (call, ls_nccl_rings_across (call->nccl, call->min_nics));
 }
 
 /* Of the host whose NICs take longest for what its members send to others. */
@@ -336,8 +336,9 @@ across_seconds (const LsCollCall *call, double message)
   double longest = 0;
   for (uint32_t h = 0; h < call->n_hosts; h++) {
     uint32_t k = call->hosts[h].n;
-    longest = fmax (
-        longest, seconds (call, message * (call->n - k) * k, bus_of_nics (call, ls_coll_nics (call, h)), 1));
+    longest = fmax (longest,
+                    seconds (call, message * (call->n - k) * k,
+                             bus_of_nics (call, ls_coll_nics (call->cluster, &call->hosts[h])), 1));
   }
   return longest;
 }

@@ -1,0 +1,20 @@
+/* network/memo.h — what calls on the same GPUs have in common, kept from one to the next (private to
+ * network/). */
+#ifndef LS_NETWORK_MEMO_H
+#define LS_NETWORK_MEMO_H
+
+#include "network/algorithm.h"
+
+struct LsCollMemo {
+  LsArena *arena;
+  const LsCluster *cluster; /* NULL: not used yet                             */
+  GPtrArray *known;         /* of rounds.c                                    */
+  const uint32_t *gpus;     /* [n] of the latest call                         */
+  uint32_t n;
+  LsCollSeats seats; /* theirs */
+};
+
+/* From now on for this cluster, and no other; memo: NULL allowed. */
+void ls_coll_memo_of (LsCollMemo *memo, const LsCluster *c);
+
+#endif

@@ -1,0 +1,21 @@
+/* network/period.h — calls whose hosts repeat (private to network/). See period.c. */
+#ifndef LS_NETWORK_PERIOD_H
+#define LS_NETWORK_PERIOD_H
+
+#include "cluster/places.h"
+#include "network/algorithm.h"
+
+typedef struct LsCollPeriod {
+  const LsPlaces *at;
+  uint32_t n;                  /* periods: two or more                              */
+  uint32_t n_hosts, n_members; /* of one                                            */
+  uint32_t first_host, shift;  /* where that of the first begins; hosts to the next */
+} LsCollPeriod;
+
+/* False: they do not repeat, or the call does not turn. Borrows the places. Cost: linear in the members. */
+bool ls_coll_period (const LsCollCall *call, const LsPlaces *at, LsCollPeriod *ret);
+
+/* What all periods load at a place of the first one, of what messages of the first load anywhere. */
+void ls_coll_period_fold (const LsCollPeriod *p, const LsCluster *c, LsArena *arena, LsPhase *phase);
+
+#endif

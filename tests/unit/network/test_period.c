@@ -1,0 +1,207 @@
+/* Pins: the loads of the first of many periods of hosts are those of the whole call there, and again in each
+ * period (network/period.c), to the bit: by rings and by PAT, in groups, pods and neither, for members next to
+ * each other and far apart. Calls that do not repeat, or do not turn, are planned whole. */
+#include "fixtures.h"
+
+#include "cluster/places.h"
+
+typedef struct {
+  LsCluster *c;
+  LsPlaces at;
+} Made;
+
+static Made
+make (LsClusterSpec spec)
+{
+  Made m = { .c = ls_cluster_build (&spec, NULL) };
+  LS_CHECK (m.c && ls_places_init (&m.at, m.c));
+  return m;
+}
+
+static LsClusterSpec
+leaves (uint32_t per_leaf, uint32_t rails)
+{
+  LsClusterSpec spec = tiny_dgx (32);
+  spec.nodes_per_leaf = per_leaf;
+  spec.rails = rails;
+  return spec;
+}
+
+/* `hosts` of them, `step` apart, with the GPUs first, first + step_gpu .. of each. */
+typedef struct {
+  const char *algorithm;
+  LsCollKind kind;
+  uint32_t first_host, hosts, step, first, per_host, step_gpu, n_periods;
+} Case;
+
+static uint32_t
+gpus_of (const Case *x, uint32_t *gpus)
+{
+  uint32_t n = 0;
+  for (uint32_t h = 0; h < x->hosts; h++)
+    for (uint32_t g = 0; g < x->per_host; g++)
+      gpus[n++] = (x->first_host + h * x->step) * 8 + x->first + g * x->step_gpu;
+  return n;
+}
+
+static uint64_t
+coef_at (const LsPhase *phase, uint32_t resource)
+{
+  for (uint32_t i = 0; i < phase->n_loads; i++)
+    if (phase->loads[i].resource == resource)
+      return phase->loads[i].coef;
+  return 0;
+}
+
+/* So many periods further: hosts of one are `shift` from those of the next. */
+static uint32_t
+moved (const LsPlaces *at, uint32_t resource, uint32_t shift)
+{
+  uint32_t local, place = ls_places_find (at, resource, &local);
+  const uint32_t per[3] = { 1, at->hosts_per_group, at->hosts_per_group * at->groups_per_pod };
+  return ls_places_resource (at, place + shift / per[ls_places_tier (at, place)], local);
+}
+
+static void
+check_loads (const Made *m, const Case *x, const LsPhase *whole, const LsPhase *part)
+{
+  uint32_t shift = x->step * x->hosts / x->n_periods;
+  LS_CHECK_INT (part->latency, ==, whole->latency);
+  LS_CHECK (part->demand_bytes == whole->demand_bytes && part->rate_cap == whole->rate_cap);
+  LS_CHECK_INT (part->n_loads * x->n_periods, ==, whole->n_loads);
+  for (uint32_t i = 0; i < part->n_loads; i++)
+    for (uint32_t k = 0; k < x->n_periods; k++)
+      LS_CHECK_INT (coef_at (whole, moved (&m->at, part->loads[i].resource, k * shift)), ==,
+                    part->loads[i].coef);
+}
+
+static void
+check (const Made *m, const Case *x)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
+  uint32_t gpus[256], n = gpus_of (x, gpus);
+  LsCollRequest request
+      = { .kind = x->kind, .gpus = gpus, .n = n, .bytes = 64 * MIB, .algorithm = x->algorithm, .memo = memo };
+  const LsCollPlan *whole = ls_coll_plan (m->c, &round_nccl, &request, LS_NETWORK_FLOW, arena);
+  request.places = &m->at;
+  const LsCollPlan *part = ls_coll_plan (m->c, &round_nccl, &request, LS_NETWORK_FLOW, arena);
+  LS_CHECK_INT (whole->n_periods, ==, 1);
+  LS_CHECK_INT (part->n_periods, ==, x->n_periods);
+  LS_CHECK_INT (part->n_phases, ==, whole->n_phases);
+  for (uint32_t i = 0; i < whole->n_phases && part->n_periods == x->n_periods; i++)
+    check_loads (m, x, &whole->phases[i], &part->phases[i]);
+  LS_CHECK_INT (ls_coll_time_alone (m->c, part), ==, ls_coll_time_alone (m->c, whole));
+}
+
+static void
+check_all (LsClusterSpec spec, const Case *cases, size_t n)
+{
+  Made m = make (spec);
+  for (size_t i = 0; i < n; i++)
+    check (&m, &cases[i]);
+  ls_cluster_free (m.c);
+}
+
+#define CHECK_ALL(spec, cases) check_all (spec, cases, G_N_ELEMENTS (cases))
+
+static void
+groups_repeat (void)
+{
+  static const Case cases[] = {
+    { "ring", LS_COLL_ALL_REDUCE, 0, 32, 1, 0, 8, 1, 8 },
+    { "ring", LS_COLL_ALL_GATHER, 0, 16, 2, 3, 1, 1, 8 },    /* two members a group */
+    { "ring", LS_COLL_REDUCE_SCATTER, 4, 8, 2, 0, 4, 2, 4 }, /* not from the first group on */
+    { "ring", LS_COLL_ALL_REDUCE, 2, 24, 1, 0, 8, 1, 1 },    /* they begin within one */
+    { "pat", LS_COLL_ALL_GATHER, 0, 32, 1, 5, 1, 1, 8 },
+    { "pat", LS_COLL_REDUCE_SCATTER, 1, 15, 2, 0, 1, 1, 1 }, /* the last group has one member */
+    { "pat", LS_COLL_REDUCE_SCATTER, 1, 6, 4, 0, 1, 1, 6 },  /* one member a group */
+    { "pat", LS_COLL_ALL_GATHER, 0, 4, 8, 7, 1, 1, 4 },      /* every other group */
+  };
+  CHECK_ALL (leaves (4, 8), cases);
+  CHECK_ALL (leaves (4, 1), cases);
+}
+
+static void
+pods_repeat (void)
+{
+  LsClusterSpec spec = tiny_fat_tree (32); /* 4 nodes a leaf, 8 a pod */
+  static const Case cases[] = {
+    { "ring", LS_COLL_ALL_REDUCE, 0, 32, 1, 0, 8, 1, 4 },
+    { "ring", LS_COLL_ALL_GATHER, 0, 16, 2, 3, 1, 1, 4 },
+    { "ring", LS_COLL_ALL_GATHER, 8, 6, 4, 3, 2, 1, 3 }, /* two groups of each pod */
+    { "pat", LS_COLL_ALL_GATHER, 0, 32, 1, 5, 1, 1, 4 },
+    { "pat", LS_COLL_REDUCE_SCATTER, 16, 16, 1, 0, 1, 1, 2 },
+    { "pat", LS_COLL_REDUCE_SCATTER, 0, 8, 1, 0, 1, 1, 1 }, /* one pod */
+    { "ring", LS_COLL_ALL_REDUCE, 4, 24, 1, 0, 8, 1, 1 },   /* they begin within one */
+  };
+  CHECK_ALL (spec, cases);
+}
+
+static void
+others_are_planned_whole (void)
+{
+  static const Case cases[] = {
+    { "ring", LS_COLL_BROADCAST, 0, 32, 1, 0, 8, 1, 1 },
+    { "ring", LS_COLL_REDUCE, 0, 32, 1, 0, 8, 1, 1 },
+    { "tree", LS_COLL_ALL_REDUCE, 0, 32, 1, 0, 8, 1, 1 },
+  };
+  CHECK_ALL (leaves (4, 8), cases);
+}
+
+/* Neither order, nor the GPUs of a host, nor its place may differ in one period. */
+static void
+one_that_differs_ends_it (void)
+{
+  Made m = make (leaves (4, 8));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[32];
+  for (int what = 0; what < 4; what++) {
+    for (uint32_t h = 0; h < 32; h++)
+      gpus[h] = h * 8;
+    if (what == 1)
+      gpus[21]++;
+    if (what == 2) {
+      gpus[20] = 21 * 8;
+      gpus[21] = 20 * 8;
+    }
+    LsCollRequest request = { .kind = LS_COLL_ALL_GATHER,
+                              .gpus = gpus,
+                              .n = what == 3 ? 30 : 32,
+                              .bytes = 64 * MIB,
+                              .algorithm = "ring",
+                              .places = &m.at };
+    const LsCollPlan *plan = ls_coll_plan (m.c, &round_nccl, &request, LS_NETWORK_FLOW, arena);
+    LS_CHECK_INT (plan->n_periods, ==, what == 0 ? 8 : 1);
+  }
+  ls_cluster_free (m.c);
+}
+
+/* Few bytes take as long as before, and load nothing. */
+static void
+tiny_calls_load_nothing (void)
+{
+  Made m = make (leaves (4, 8));
+  static const char *const algorithms[] = { "ring", "tree", "nvls-tree" };
+  LsNccl nccl = round_nccl;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[256];
+  nccl.nvls_bus = 400e9;
+  for (uint32_t i = 0; i < 256; i++)
+    gpus[i] = i;
+  for (size_t a = 0; a < G_N_ELEMENTS (algorithms); a++) {
+    LsCollRequest request
+        = { .kind = LS_COLL_ALL_REDUCE, .gpus = gpus, .n = 256, .bytes = 8, .algorithm = algorithms[a] };
+    const LsCollPlan *plan = ls_coll_plan (m.c, &nccl, &request, LS_NETWORK_FLOW, arena);
+    request.is_tiny = true;
+    const LsCollPlan *tiny = ls_coll_plan (m.c, &nccl, &request, LS_NETWORK_FLOW, arena);
+    LS_CHECK_INT (tiny->n_phases, ==, plan->n_phases);
+    for (uint32_t i = 0; i < tiny->n_phases; i++)
+      LS_CHECK_INT (tiny->phases[i].n_loads, ==, 0);
+    LS_CHECK_NEAR ((double) ls_coll_time_alone (m.c, tiny), (double) ls_coll_time_alone (m.c, plan), 1e-9);
+  }
+  ls_cluster_free (m.c);
+}
+
+LS_TEST_SUITE (LS_TEST (groups_repeat), LS_TEST (pods_repeat), LS_TEST (others_are_planned_whole),
+               LS_TEST (one_that_differs_ends_it), LS_TEST (tiny_calls_load_nothing));
