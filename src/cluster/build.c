@@ -1,7 +1,9 @@
 /* cluster/build.c — a cluster = nodes × interior + fabric, checked, then laid out node by node. Linear
  * in the number of GPUs; index.h says where things come to lie. */
 #include <lockstep/error.h>
+#include <stdlib.h>
 
+#include "base/order.h"
 #include "cluster/fabric.h"
 #include "cluster/faults.h"
 #include "cluster/index.h"
@@ -138,7 +140,6 @@ add_index (LsCluster *c)
   }
   if (c->spec.others)
     add_starts (c);
-  x->fabric->first_vertex = ls_first_vertex (c, c->spec.n_nodes);
   x->fabric->first_trunk = ls_first_trunk (c, c->spec.n_nodes);
   c->n_trunks = x->fabric->first_trunk + x->fabric->n_trunks;
 }
@@ -147,7 +148,14 @@ add_index (LsCluster *c)
 static uint32_t
 n_laid_out (const LsCluster *c)
 {
-  return c->index->is_brief ? 1 : c->spec.n_nodes;
+  return ls_slot_of (c, c->spec.n_nodes);
+}
+
+static uint32_t
+laid_out_at (const LsCluster *c, uint32_t slot)
+{
+  const LsTopoIndex *x = c->index;
+  return !x->is_brief ? slot : slot > 0 ? x->own[slot - 1] : x->first_alike;
 }
 
 static void
@@ -162,9 +170,9 @@ lay_out_node (LsCluster *c, uint32_t host)
   layout->n_links = c->links->len - first;
   if (c->index->starts)
     c->index->starts[host + 1].link = c->links->len;
-  g_assert (c->nodes->len == ls_first_vertex (c, host + 1));
-  g_assert (c->trunks->len == ls_first_trunk (c, host + 1));
-  g_assert (c->links->len == ls_first_link (c, host + 1));
+  g_assert (c->nodes->len == ls_first_vertex (c, host) + layout->interior->n_vertices);
+  g_assert (c->trunks->len == ls_first_trunk_slot (c, host) + layout->n_trunks);
+  g_assert (c->links->len == ls_first_link (c, host) + layout->n_links);
 }
 
 static void
@@ -172,14 +180,12 @@ lay_out (LsCluster *c)
 {
   const LsFabric *fabric = c->index->fabric;
   c->index->has_links = true;
-  for (uint32_t host = 0; host < n_laid_out (c); host++)
-    lay_out_node (c, host);
-  for (guint t = 0; t < c->trunks->len && c->index->is_brief; t++)
-    g_array_index (c->trunks, LsTrunk, t).name = NULL;
+  for (uint32_t i = 0; i < n_laid_out (c); i++)
+    lay_out_node (c, laid_out_at (c, i));
   c->index->has_links = !c->index->is_brief;
   fabric->kind->lay_out (fabric, c);
-  g_assert (c->nodes->len == ls_first_vertex (c, n_laid_out (c)) + fabric->n_vertices);
-  g_assert (c->trunks->len == ls_first_trunk (c, n_laid_out (c)) + fabric->n_trunks);
+  g_assert (c->nodes->len == fabric->first_vertex + fabric->n_vertices);
+  g_assert (c->trunks->len == ls_first_trunk_slot (c, c->spec.n_nodes) + fabric->n_trunks);
 }
 
 /* What depends on all that is laid out. */
@@ -203,8 +209,8 @@ static gboolean
 check_bytes (const LsCluster *c, uint64_t max_bytes, GError **error)
 {
   const LsFabric *fabric = c->index->fabric;
-  uint64_t n_vertices = (uint64_t) ls_first_vertex (c, n_laid_out (c)) + fabric->n_vertices,
-           n_trunks = (uint64_t) ls_first_trunk (c, n_laid_out (c)) + fabric->n_trunks;
+  uint64_t n_vertices = (uint64_t) fabric->first_vertex + fabric->n_vertices,
+           n_trunks = (uint64_t) ls_first_trunk_slot (c, c->spec.n_nodes) + fabric->n_trunks;
   uint64_t bytes = n_vertices * (sizeof (LsTopoNode) + NAME_BYTES)
       + n_trunks * (sizeof (LsLink) + sizeof (LsTrunk) + NAME_BYTES);
   if (bytes <= max_bytes)
@@ -228,8 +234,35 @@ can_be_brief (const LsCluster *c)
 {
   const LsFabric *fabric = c->index->fabric;
   LsPlaces places;
-  return !(c->spec.faults && c->spec.faults->len > 0) && !c->spec.others && fabric->kind->groups
-      && fabric->kind->groups (fabric, &places);
+  return !c->spec.others && fabric->kind->groups && fabric->kind->groups (fabric, &places);
+}
+
+static int
+by_number (const void *a, const void *b)
+{
+  return LS_ORDER (*(const uint32_t *) a, *(const uint32_t *) b);
+}
+
+/* Nodes with faults stand for themselves, and the first without for all others. False: a fault is in no node,
+ * or there is one in each. */
+static bool
+find_own (LsCluster *c)
+{
+  LsTopoIndex *x = c->index;
+  guint n = c->spec.faults ? c->spec.faults->len : 0;
+  x->own = g_new (uint32_t, n + 1);
+  for (guint i = 0; i < n; i++) {
+    x->own[i] = ls_faults_node_named (&c->spec, g_array_index (c->spec.faults, LsFault, i).link);
+    if (x->own[i] == c->spec.n_nodes)
+      return false;
+  }
+  qsort (x->own, n, sizeof *x->own, by_number);
+  for (guint i = 0; i < n; i++)
+    if (i == 0 || x->own[i] != x->own[i - 1])
+      x->own[x->n_own++] = x->own[i];
+  while (x->first_alike < x->n_own && x->own[x->first_alike] == x->first_alike)
+    x->first_alike++;
+  return x->first_alike < c->spec.n_nodes;
 }
 
 static LsCluster *
@@ -243,21 +276,23 @@ build (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **er
   ls_seats_init (&c->seats, &c->spec);
   c->n_gpus = c->seats.n_gpus;
   add_index (c);
-  c->index->is_brief = is_brief && can_be_brief (c);
+  c->index->is_brief = is_brief && can_be_brief (c) && find_own (c);
+  c->index->fabric->first_vertex = ls_first_vertex (c, c->spec.n_nodes);
   if (!check_bytes (c, max_bytes, error)) {
     ls_cluster_free (c);
     return NULL;
   }
   const LsFabric *fabric = c->index->fabric;
-  guint n_trunks = ls_first_trunk (c, n_laid_out (c)) + fabric->n_trunks,
-        n_vertices = ls_first_vertex (c, n_laid_out (c)) + fabric->n_vertices;
+  guint n_node_trunks = ls_first_trunk_slot (c, c->spec.n_nodes), n_trunks = n_node_trunks + fabric->n_trunks,
+        n_vertices = fabric->first_vertex + fabric->n_vertices;
   c->nodes = g_array_sized_new (FALSE, FALSE, sizeof (LsTopoNode), n_vertices);
-  c->links = g_array_sized_new (FALSE, FALSE, sizeof (LsLink),
-                                c->index->is_brief ? ls_first_trunk (c, 1) : n_trunks);
+  c->links = g_array_sized_new (FALSE, FALSE, sizeof (LsLink), c->index->is_brief ? n_node_trunks : n_trunks);
   c->trunks = g_array_sized_new (FALSE, FALSE, sizeof (LsTrunk), n_trunks);
   lay_out (c);
   if (!finish (c, error))
     g_clear_pointer (&c, ls_cluster_free);
+  for (guint t = 0; c && c->index->is_brief && t < c->index->layouts[0].n_trunks; t++)
+    g_array_index (c->trunks, LsTrunk, t).name = NULL; /* that of the node that stands for others */
   return c;
 }
 
@@ -290,6 +325,7 @@ ls_cluster_free (LsCluster *c)
     g_free (c->index->layouts[k].proxies);
   }
   g_free (c->index->starts);
+  g_free (c->index->own);
   g_free (c->kind_of_host);
   ls_seats_clear (&c->seats);
   c->index->fabric->kind->free (c->index->fabric);

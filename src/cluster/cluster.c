@@ -2,22 +2,11 @@
 
 #include "cluster/index.h"
 
-/* In the array of a brief one. */
-static guint
-place_of (const LsCluster *c, uint32_t trunk)
-{
-  const LsTopoIndex *x = c->index;
-  if (!x->is_brief)
-    return trunk;
-  uint32_t per_node = x->layouts[0].n_trunks;
-  return trunk < x->fabric->first_trunk ? trunk % per_node : trunk - x->fabric->first_trunk + per_node;
-}
-
 const LsTrunk *
 ls_cluster_trunk (const LsCluster *c, uint32_t trunk)
 {
   g_assert (trunk < c->n_trunks);
-  return &g_array_index (c->trunks, LsTrunk, place_of (c, trunk));
+  return &g_array_index (c->trunks, LsTrunk, ls_trunk_slot (c, trunk));
 }
 
 /* Whose trunk it is, and which. */

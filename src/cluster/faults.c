@@ -48,6 +48,19 @@ node_part (const char *name)
   return slash && g_str_has_prefix (name, "node") ? (size_t) (slash + 1 - name) : 0;
 }
 
+/* Of a trunk within it or at its NICs, by either end. */
+uint32_t
+ls_faults_node_named (const LsClusterSpec *s, const char *trunk)
+{
+  const char *end = g_str_has_prefix (trunk, "node") ? trunk : strchr (trunk, '>');
+  end = end && *end == '>' ? end + 1 : end;
+  if (!end || !g_str_has_prefix (end, "node") || node_part (end) == 0)
+    return s->n_nodes;
+  char *slash;
+  guint64 host = g_ascii_isdigit (end[4]) ? g_ascii_strtoull (end + 4, &slash, 10) : s->n_nodes;
+  return host < s->n_nodes && *slash == '/' ? (uint32_t) host : s->n_nodes;
+}
+
 /* Of the links of the same node, or of the fabric. */
 static gboolean
 complain_of_name (const LsCluster *c, const char *name, GError **error)
@@ -60,7 +73,7 @@ complain_of_name (const LsCluster *c, const char *name, GError **error)
         "faults: \"%s\": a star stands for several links in a report; expected the name of "
         "one, such as \"%s\"",
         name, trunk_at (c, 0)->name);
-  for (guint t = 0; t < c->n_trunks; t++)
+  for (guint t = 0; t < c->trunks->len; t++)
     if (node_part (trunk_at (c, t)->name) == n && strncmp (trunk_at (c, t)->name, name, n) == 0)
       g_ptr_array_add (near, trunk_at (c, t)->name);
   g_ptr_array_add (near, NULL);
@@ -89,7 +102,7 @@ n_physical_of (const LsCluster *c, guint trunk)
 static double
 share_of_links (const LsCluster *c, const LsFault *fault, guint trunk, uint32_t n)
 {
-  bool is_sprayed = c->spec.routing == LS_ROUTING_SPRAY && trunk >= c->index->fabric->first_trunk;
+  bool is_sprayed = c->spec.routing == LS_ROUTING_SPRAY && trunk >= ls_first_trunk_slot (c, c->spec.n_nodes);
   if (is_sprayed && fault->capacity > 0)
     return fault->capacity;
   return 1 - (1 - fault->capacity) * fault->n_links / n;
@@ -120,9 +133,9 @@ find_trunk (const LsCluster *c, GHashTable *by_name, const char *name)
   if (by_name)
     return GPOINTER_TO_UINT (g_hash_table_lookup (by_name, name));
   guint t = 0;
-  while (t < c->n_trunks && strcmp (trunk_at (c, t)->name, name) != 0)
+  while (t < c->trunks->len && strcmp (trunk_at (c, t)->name, name) != 0)
     t++;
-  return t < c->n_trunks ? t + 1 : 0;
+  return t < c->trunks->len ? t + 1 : 0;
 }
 
 /* Newly allocated; NULL: so few are looked for that a table takes longer. */
@@ -132,7 +145,7 @@ index_names (const LsCluster *c, guint n_faults)
   if (n_faults < 32)
     return NULL;
   GHashTable *by_name = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint t = 0; t < c->n_trunks; t++)
+  for (guint t = 0; t < c->trunks->len; t++)
     g_hash_table_insert (by_name, trunk_at (c, t)->name, GUINT_TO_POINTER (t + 1));
   return by_name;
 }
@@ -195,7 +208,7 @@ degrade (LsCluster *c, const double *left)
     } else
       c->index->has_failed_switch_links |= is_failed;
   }
-  for (guint t = 0; t < c->n_trunks; t++) {
+  for (guint t = 0; t < c->trunks->len; t++) {
     trunk_at (c, t)->is_failed = left[t] == 0;
     trunk_at (c, t)->capacity_bytes_per_s *= left[t] == 0 ? 1 : left[t];
   }
@@ -208,8 +221,8 @@ ls_faults_apply (LsCluster *c, GError **error)
   if (!faults || faults->len == 0)
     return TRUE;
   g_autoptr (GHashTable) by_name = index_names (c, faults->len);
-  g_autofree double *left = g_new (double, c->n_trunks);
-  for (guint t = 0; t < c->n_trunks; t++)
+  g_autofree double *left = g_new (double, c->trunks->len);
+  for (guint t = 0; t < c->trunks->len; t++)
     left[t] = 1;
   for (guint i = 0; i < faults->len; i++)
     if (!apply_one (c, &g_array_index (faults, LsFault, i), by_name, left, error))
@@ -228,11 +241,11 @@ working_links (const LsCluster *c, uint32_t host)
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsLink));
   for (guint i = 0; i < ls_layout_of (c, host)->interior_links; i++) {
     LsLink link = g_array_index (c->links, LsLink, ls_first_link (c, host) + i);
-    if (ls_trunk_is_failed (c, link.trunk))
+    if (trunk_at (c, link.trunk)->is_failed)
       continue;
     link.from -= ls_first_vertex (c, host);
     link.to -= ls_first_vertex (c, host);
-    link.trunk -= ls_first_trunk (c, host);
+    link.trunk -= ls_first_trunk_slot (c, host);
     g_array_append_val (links, link);
   }
   return links;

@@ -38,6 +38,9 @@ gboolean ls_faults_apply (LsCluster *c, GError **error);
  * be reached can be. */
 gboolean ls_faults_finish (LsCluster *c, GError **error);
 
+/* The node that a trunk of this name is in; n_nodes: in none. */
+uint32_t ls_faults_node_named (const LsClusterSpec *spec, const char *trunk);
+
 /* NULL: this node has none. */
 static inline const LsNodeFaults *
 ls_faults_of_node (const LsCluster *c, uint32_t host)

@@ -30,17 +30,13 @@ typedef struct LsTopoIndex {
   LsNodeStart *starts; /* [n_nodes + 1]; NULL: all nodes are alike */
   LsFabric *fabric;
   GStringChunk *names;
-  bool is_brief;                /* node 0 stands for all: trunks are its own, then those of the fabric */
+  bool is_brief;                /* few nodes are laid out, and the first of these stands for all others */
+  uint32_t *own;                /* [n_own] in order, of a brief cluster: nodes that stand for themselves */
+  uint32_t n_own, first_alike;  /* and the node that is laid out for the others                        */
   bool has_links;               /* what is laid out now; not of the fabric of a brief cluster */
   GHashTable *faulty_nodes;     /* host > LsNodeFaults (faults.h); NULL: none             */
   bool has_failed_switch_links; /* between switches of the fabric                         */
 } LsTopoIndex;
-
-static inline bool
-ls_trunk_is_failed (const LsCluster *c, uint32_t trunk)
-{
-  return !c->index->is_brief && g_array_index (c->trunks, LsTrunk, trunk).is_failed;
-}
 
 static inline const LsNodeLayout *
 ls_layout_of (const LsCluster *c, uint32_t host)
@@ -54,12 +50,36 @@ ls_interior_of (const LsCluster *c, uint32_t host)
   return ls_layout_of (c, host)->interior;
 }
 
-/* Of what a node has, or with the number of nodes behind the last; links while they are laid out. */
+/* Which of those that are laid out a node is; with the number of nodes, how many are. */
+static inline uint32_t
+ls_slot_of (const LsCluster *c, uint32_t host)
+{
+  const LsTopoIndex *x = c->index;
+  if (!x->is_brief)
+    return host;
+  if (host == c->spec.n_nodes)
+    return x->n_own + 1;
+  uint32_t low = 0, high = x->n_own;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    *(x->own[middle] < host ? &low : &high) = x->own[middle] < host ? middle + 1 : middle;
+  }
+  return low < x->n_own && x->own[low] == host ? low + 1 : 0;
+}
+
+/* Of what a node has, or with the number of nodes behind the last: numbers of trunks are those of the whole
+ * cluster, but vertices, links and slots of trunks those of what is laid out. Links while that goes on. */
 static inline uint32_t
 ls_first_vertex (const LsCluster *c, uint32_t host)
 {
   const LsTopoIndex *x = c->index;
-  return x->starts ? x->starts[host].vertex : host * x->layouts[0].interior->n_vertices;
+  return x->starts ? x->starts[host].vertex : ls_slot_of (c, host) * x->layouts[0].interior->n_vertices;
+}
+static inline uint32_t
+ls_first_trunk_slot (const LsCluster *c, uint32_t host)
+{
+  const LsTopoIndex *x = c->index;
+  return x->starts ? x->starts[host].trunk : ls_slot_of (c, host) * x->layouts[0].n_trunks;
 }
 static inline uint32_t
 ls_first_trunk (const LsCluster *c, uint32_t host)
@@ -71,7 +91,26 @@ static inline uint32_t
 ls_first_link (const LsCluster *c, uint32_t host)
 {
   const LsTopoIndex *x = c->index;
-  return x->starts ? x->starts[host].link : host * x->layouts[0].n_links;
+  return x->starts ? x->starts[host].link : ls_slot_of (c, host) * x->layouts[0].n_links;
+}
+
+/* Where a trunk is laid out. */
+static inline uint32_t
+ls_trunk_slot (const LsCluster *c, uint32_t trunk)
+{
+  const LsTopoIndex *x = c->index;
+  if (!x->is_brief)
+    return trunk;
+  if (trunk >= x->fabric->first_trunk)
+    return trunk - x->fabric->first_trunk + ls_first_trunk_slot (c, c->spec.n_nodes);
+  uint32_t per_node = x->layouts[0].n_trunks;
+  return ls_first_trunk_slot (c, trunk / per_node) + trunk % per_node;
+}
+
+static inline bool
+ls_trunk_is_failed (const LsCluster *c, uint32_t trunk)
+{
+  return g_array_index (c->trunks, LsTrunk, ls_trunk_slot (c, trunk)).is_failed;
 }
 
 /* Trunk i of those that the fabric laid out with this node. */

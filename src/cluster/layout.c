@@ -67,14 +67,11 @@ ls_layout_vertices (LsCluster *c, LsNodeKind kind, uint32_t host, uint32_t n)
   }
 }
 
-/* Of a brief cluster: a vertex of node 0 or of the fabric. */
+/* Those of the fabric come last. */
 static LsNodeKind
 kind_of (const LsCluster *c, uint32_t vertex)
 {
-  const LsTopoIndex *x = c->index;
-  bool is_behind = x->is_brief && vertex >= x->fabric->first_vertex;
-  uint32_t at = is_behind ? vertex - x->fabric->first_vertex + ls_first_vertex (c, 1) : vertex;
-  return at < c->nodes->len ? g_array_index (c->nodes, LsTopoNode, at).kind : LS_NODE_LEAF;
+  return vertex < c->nodes->len ? g_array_index (c->nodes, LsTopoNode, vertex).kind : LS_NODE_LEAF;
 }
 
 static void

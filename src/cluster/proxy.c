@@ -19,7 +19,7 @@ find_nvlinks (const LsCluster *c, uint32_t host)
                to = g_array_index (c->nodes, LsTopoNode, link->to).kind;
     bool is
         = from == LS_NODE_NVSWITCH || to == LS_NODE_NVSWITCH || (from == LS_NODE_GPU && to == LS_NODE_GPU);
-    is_nvlink[link->trunk - ls_first_trunk (c, host)] |= is;
+    is_nvlink[link->trunk - ls_first_trunk_slot (c, host)] |= is;
     has_some |= is;
   }
   if (!has_some)

@@ -230,7 +230,8 @@ check_alike (const LsCluster *brief, const LsCluster *whole)
     if (i >= whole->n_trunks)
       continue;
     const LsTrunk *x = ls_cluster_trunk (brief, i), *y = ls_cluster_trunk (whole, i);
-    LS_CHECK (x->latency == y->latency && x->from == y->from && x->to == y->to && !x->is_failed);
+    LS_CHECK (x->latency == y->latency && x->from == y->from && x->to == y->to);
+    LS_CHECK (x->is_failed == y->is_failed);
     LS_CHECK (x->link->bandwidth_bytes_per_s == y->link->bandwidth_bytes_per_s);
   }
 }
@@ -255,30 +256,80 @@ check_ways (const LsCluster *brief, const LsCluster *whole, GRand *rand)
   }
 }
 
-/* Also where it cannot be brief: hashed, with a fault. */
+static void
+check_brief (const LsClusterSpec *s, bool is_small, GRand *rand)
+{
+  g_autoptr (LsCluster) whole = build (s);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsCluster) brief = ls_cluster_build_brief (s, UINT64_MAX, &error);
+  LS_CHECK_NO_ERROR (error);
+  if (!whole || !brief)
+    return;
+  LS_CHECK_INT (brief->n_trunks, ==, whole->n_trunks);
+  check_alike (brief, whole);
+  check_ways (brief, whole, rand);
+  LS_CHECK (is_small == (brief->trunks->len < whole->trunks->len / 4));
+}
+
+/* Also where it cannot be brief: hashed. */
 static void
 a_brief_cluster_says_what_a_whole_one_says (void)
 {
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
-  for (int i = 0; i < 7; i++) {
+  for (int i = 0; i < 6; i++) {
     LsClusterSpec s = i == 0 ? tiny_pcie (9) : i < 3 ? tiny_fat_tree (10 + 9 * (uint32_t) i) : tiny_dgx (45);
     s.pxn = i == 3;
     s.rails = i == 4 ? 4 : s.rails;
     s.routing = i == 5 ? LS_ROUTING_ECMP : LS_ROUTING_IDEAL;
-    if (i == 6)
-      add_fault (&s, "node0/gpu0>nvswitch", 0.5);
-    g_autoptr (LsCluster) whole = build (&s);
-    g_autoptr (GError) error = NULL;
-    g_autoptr (LsCluster) brief = ls_cluster_build_brief (&s, UINT64_MAX, &error);
-    LS_CHECK_NO_ERROR (error);
-    if (!whole || !brief)
-      return;
-    LS_CHECK_INT (brief->n_trunks, ==, whole->n_trunks);
-    check_alike (brief, whole);
-    check_ways (brief, whole, rand);
-    LS_CHECK (i > 4 || brief->trunks->len < whole->trunks->len / 4);
-    if (s.faults)
-      ls_cluster_spec_clear (&s);
+    check_brief (&s, i < 5, rand);
+  }
+}
+
+/* Nodes with faults are laid out beside one that has none, be it the first or not; not so faults between
+ * switches. */
+static void
+faults_of_nodes_leave_it_brief (void)
+{
+  static const struct {
+    struct {
+      const char *link;
+      double left;
+    } fault[4];
+    bool is_small;
+  } cases[] = {
+    { { { "node0/gpu0>nvswitch", 0.5 } }, true },
+    { { { "node1/gpu3>nvswitch", 0 }, { "node0/nic2>leaf2", 0.25 } }, true },
+    { { { "node44/nic7>leaf23", 0 }, { "leaf8>node20/nic0", 0.5 }, { "node20/gpu1>nvswitch", 0 } }, true },
+    { { { "leaf0>spines", 0.5 } }, false },
+    { { { "node0/gpu0>nvswitch", 0.5 }, { "leaf3>spines", 0.5 } }, false },
+  };
+  g_autoptr (GRand) rand = g_rand_new_with_seed (2);
+  for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsClusterSpec s = tiny_dgx (45);
+    s.pxn = true;
+    for (size_t k = 0; k < G_N_ELEMENTS (cases[i].fault) && cases[i].fault[k].link; k++)
+      add_fault (&s, cases[i].fault[k].link, cases[i].fault[k].left);
+    check_brief (&s, cases[i].is_small, rand);
+    ls_cluster_spec_clear (&s);
+  }
+}
+
+static void
+a_brief_cluster_refuses_what_a_whole_one_refuses (void)
+{
+  static const char *const links[]
+      = { "node3/gpu9>nvswitch", "node45/gpu0>nvswitch", "node/gpu0>nvswitch", "node*/gpu0>nvswitch",
+          "leaf3>node4x/nic3",   "leaf3>node4/nic9",     "spines>leaf0",       "" };
+  for (size_t i = 0; i < G_N_ELEMENTS (links); i++) {
+    LsClusterSpec s = tiny_dgx (45);
+    g_autoptr (GError) of_whole = NULL, of_brief = NULL;
+    add_fault (&s, links[i], 0.5);
+    g_autoptr (LsCluster) whole = ls_cluster_build (&s, &of_whole);
+    g_autoptr (LsCluster) brief = ls_cluster_build_brief (&s, UINT64_MAX, &of_brief);
+    LS_CHECK ((whole == NULL) == (brief == NULL));
+    if (of_whole && LS_CHECK (of_brief))
+      LS_CHECK_STR (of_brief->message, of_whole->message);
+    ls_cluster_spec_clear (&s);
   }
 }
 
@@ -286,4 +337,6 @@ LS_TEST_SUITE (LS_TEST (invariants_hold_on_all_shapes), LS_TEST (trunks_carry_na
                LS_TEST (trunk_capacity_is_the_sum_of_its_links), LS_TEST (uneven_planes_keep_all_links),
                LS_TEST (oversubscription_takes_uplinks_away), LS_TEST (one_leaf_needs_no_spine),
                LS_TEST (counts_that_do_not_deal_out_are_refused), LS_TEST (what_no_machine_has_is_refused),
-               LS_TEST (size_is_linear_in_gpus), LS_TEST (a_brief_cluster_says_what_a_whole_one_says))
+               LS_TEST (size_is_linear_in_gpus), LS_TEST (a_brief_cluster_says_what_a_whole_one_says),
+               LS_TEST (faults_of_nodes_leave_it_brief),
+               LS_TEST (a_brief_cluster_refuses_what_a_whole_one_refuses))
