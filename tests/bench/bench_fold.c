@@ -67,13 +67,14 @@ children_cpu_s (void)
       + (double) (used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
+#define REPLICAS "--model llama3.1-405b --tp 8 --pp 16"
+
+/* A sequence for each eight GPUs. */
 static void
-print_cpu (const char *name, const char *lockstep, guint n_gpus, const char *cluster, const char *other)
+print_cpu (const char *name, const char *lockstep, guint n_gpus, const char *cluster, const char *job)
 {
-  g_autofree char *text
-      = g_strdup_printf ("%s run --json --model llama3.1-405b --cluster %s --gpus %u --tp 8 "
-                         "--pp 16 --global-batch %u %s",
-                         lockstep, cluster, n_gpus, n_gpus / 8, other);
+  g_autofree char *text = g_strdup_printf ("%s run --json --cluster %s --gpus %u --global-batch %u %s",
+                                           lockstep, cluster, n_gpus, MAX (n_gpus / 8, 1), job);
   g_auto (GStrv) argv = g_strsplit (g_strchomp (text), " ", -1);
   g_autofree char *cpu = g_strconcat (name, "_cpu", NULL), *memory = g_strconcat (name, "_memory", NULL);
   double before = children_cpu_s (), wall_s, peak_mib;
@@ -87,11 +88,16 @@ print_scale (const char *lockstep)
 {
   static const guint sizes[] = { 1024, 4096, 16384, 65536, 131072, 262144, 1 << 20 };
   for (guint i = 0; i < G_N_ELEMENTS (sizes); i++)
-    print_cpu ("scale", lockstep, sizes[i], "dgx-h100", "");
-  print_cpu ("scale_bad_link", lockstep, 131072, "dgx-h100:faults.node0/nic0>leaf0=0.5", "");
+    print_cpu ("scale", lockstep, sizes[i], "dgx-h100", REPLICAS);
+  for (guint n = 131072; n <= 1 << 20; n *= 8) {
+    print_cpu ("scale_zero1", lockstep, n, "dgx-h100", REPLICAS " --zero 1");
+    print_cpu ("scale_fsdp", lockstep, n, "dgx-h100", "--model llama3.1-70b --tp 8 --dp-kind fsdp2");
+    print_cpu ("scale_bad_link", lockstep, n, "dgx-h100:faults.node0/nic0>leaf0=0.5", REPLICAS);
+  }
   print_cpu (
       "scale_slow_node", lockstep, 131072, "dgx-h100",
-      "--slow rank=0:1.2,rank=1:1.2,rank=2:1.2,rank=3:1.2,rank=4:1.2,rank=5:1.2,rank=6:1.2,rank=7:1.2");
+      REPLICAS
+      " --slow rank=0:1.2,rank=1:1.2,rank=2:1.2,rank=3:1.2,rank=4:1.2,rank=5:1.2,rank=6:1.2,rank=7:1.2");
 }
 
 int
