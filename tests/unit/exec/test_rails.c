@@ -1,23 +1,9 @@
 /* Pins: one GPU of each host stands for another where their ways are alike, trunk by trunk, and for none where
  * they are not; and GPUs of one number are told from others. */
 #include "ls_test.h"
-
-#include "tiny_cluster.h"
+#include "placed_cluster.h"
 
 #include "exec/shortcuts/rails.h"
-
-typedef struct {
-  LsCluster *c;
-  LsPlaces at;
-} Made;
-
-static Made
-make (LsClusterSpec spec)
-{
-  Made m = { .c = ls_cluster_build (&spec, NULL) };
-  LS_CHECK (m.c && ls_places_init (&m.at, m.c));
-  return m;
-}
 
 /* The trunk of a host that stands for the one of that name in host 0; "": none does. */
 static const char *

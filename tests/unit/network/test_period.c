@@ -2,21 +2,7 @@
  * period (network/period.c), to the bit: by rings and by PAT, in groups, pods and neither, for members next to
  * each other and far apart. Calls that do not repeat, or do not turn, are planned whole. */
 #include "fixtures.h"
-
-#include "cluster/places.h"
-
-typedef struct {
-  LsCluster *c;
-  LsPlaces at;
-} Made;
-
-static Made
-make (LsClusterSpec spec)
-{
-  Made m = { .c = ls_cluster_build (&spec, NULL) };
-  LS_CHECK (m.c && ls_places_init (&m.at, m.c));
-  return m;
-}
+#include "placed_cluster.h"
 
 static LsClusterSpec
 leaves (uint32_t per_leaf, uint32_t rails)
