@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/places.h"
 #include "network/memo.h"
 
 typedef struct {
@@ -86,11 +87,13 @@ group_by_host (const LsCollCall *call, LsArena *arena, LsCollSeats *to)
   to->hosts = hosts;
 }
 
-/* The same GPUs of a node of the same kind. */
+/* The same GPUs of a node of the same kind; one with faults may have taken NICs from some. */
 static bool
 is_like (const LsCluster *c, const LsCollHost *host, const LsCollHost *other)
 {
   bool are_alike = !c->kind_of_host && host->n == other->n
+      && ls_places_is_sound (c, ls_cluster_host_of (c, host->gpus[0]))
+      && ls_places_is_sound (c, ls_cluster_host_of (c, other->gpus[0]))
       && ls_cluster_local_of (c, host->gpus[0]) == ls_cluster_local_of (c, other->gpus[0]);
   for (uint32_t i = 1; i < host->n && are_alike; i++)
     are_alike = host->gpus[i] - host->gpus[0] == other->gpus[i] - other->gpus[0];

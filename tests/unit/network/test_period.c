@@ -1,6 +1,7 @@
 /* Pins: the loads of the first of many periods of hosts are those of the whole call there, and again in each
  * period (network/period.c), to the bit: by rings and by PAT, in groups, pods and neither, for members next to
- * each other and far apart. Calls that do not repeat, or do not turn, are planned whole. */
+ * each other and far apart. Calls that do not repeat, or do not turn, are planned whole. NICs are counted host by
+ * host where one has failed. */
 #include "fixtures.h"
 #include "placed_cluster.h"
 
@@ -189,5 +190,30 @@ tiny_calls_load_nothing (void)
   ls_cluster_free (m.c);
 }
 
+/* The last host that is like the one before it has one NIC fewer in use. */
+static void
+a_failed_nic_is_missed (void)
+{
+  LsClusterSpec spec = leaves (4, 8);
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[64];
+  for (uint32_t i = 0; i < 64; i++)
+    gpus[i] = i;
+  LsCollRequest request
+      = { .kind = LS_COLL_ALL_GATHER, .gpus = gpus, .n = 64, .bytes = 64 * MIB, .algorithm = "ring" };
+  LsCluster *sound = ls_cluster_build (&spec, NULL);
+  add_fault (&spec, "node5/nic2>leaf10", 0);
+  g_autoptr (GError) error = NULL;
+  LsCluster *faulty = ls_cluster_build (&spec, &error);
+  LS_CHECK_NO_ERROR (error);
+  const LsCollPlan *eight = ls_coll_plan (sound, &round_nccl, &request, LS_NETWORK_FLOW, arena),
+                   *seven = ls_coll_plan (faulty, &round_nccl, &request, LS_NETWORK_FLOW, arena);
+  LS_CHECK_NEAR (eight->sm_share / seven->sm_share, 8.0 / 7, 1e-12);
+  ls_cluster_spec_clear (&spec);
+  ls_cluster_free (sound);
+  ls_cluster_free (faulty);
+}
+
 LS_TEST_SUITE (LS_TEST (groups_repeat), LS_TEST (pods_repeat), LS_TEST (others_are_planned_whole),
-               LS_TEST (one_that_differs_ends_it), LS_TEST (tiny_calls_load_nothing));
+               LS_TEST (one_that_differs_ends_it), LS_TEST (tiny_calls_load_nothing),
+               LS_TEST (a_failed_nic_is_missed));
