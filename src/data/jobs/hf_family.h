@@ -31,6 +31,7 @@ typedef struct {
   uint32_t rotary_dim;
   double rotary_share; /* of head_dim */
   uint32_t sliding_window;
+  uint32_t both_sides_window; /* modernbert: keys on both sides of an encoder's query, half of them before */
   uint32_t window_heads, window_kv_heads, window_head_dim,
       window_v_dim;                      /* of layers with a window, if others differ */
   uint32_t full_kv_heads, full_head_dim; /* of layers without, if those with differ */

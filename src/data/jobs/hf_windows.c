@@ -270,9 +270,11 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const L
 {
   bool is_off = cJSON_IsNull (hf_get (doc, "sliding_window"));
   uint64_t chosen = c->index_top ? c->index_top : (uint64_t) c->index_block * c->index_top_blocks;
-  uint32_t window = c->sliding_window ? c->sliding_window : (uint32_t) MIN (chosen, 1 << 27);
-  uint32_t period = pattern_period (hf_get (doc, "sliding_window_pattern"));
-  m->full_every = period > 0 ? period : m->full_every;
+  uint32_t usual = c->both_sides_window >= 2 ? c->both_sides_window / 2 : (uint32_t) MIN (chosen, 1 << 27),
+           window = c->sliding_window ? c->sliding_window : usual;
+  uint32_t period = pattern_period (hf_get (doc, "sliding_window_pattern")),
+           interval = pattern_period (hf_get (doc, "global_attn_every_n_layers"));
+  m->full_every = period > 0 ? period : interval > 0 ? interval : m->full_every;
   if (m->n_layer_window > 0) { /* blocks said them */
     m->window = m->full_every = 0, m->full_first = false;
     return true;

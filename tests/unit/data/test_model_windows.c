@@ -111,7 +111,8 @@ layers_that_see_all_may_have_no_rope (void)
 }
 
 /* Without a list: Qwen's behind max_window_layers, 28 if that is not said; each second of the first so many of
- * Qwen2-MoE; all of Qwen3-MoE; SmolLM3's without rope; each second of VaultGemma; none of Laguna. */
+ * Qwen2-MoE; all of Qwen3-MoE; SmolLM3's without rope; each second of VaultGemma; none of Laguna; all but each
+ * third from the first of ModernBERT's decoder, half of whose 128 keys an encoder has behind; as AFMoE's file says. */
 static void
 the_rule_of_a_type_says_it (void)
 {
@@ -144,6 +145,17 @@ the_rule_of_a_type_says_it (void)
   check_layers (SHAPE ",\"model_type\":\"qwen2_moe\"," ON ",\"num_hidden_layers\":6,\"max_window_layers\":3,"
                       "\"num_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":64",
                 "wfwfff", "the gate of the shared expert is left out");
+  const char *left_out
+      = "a matrix of the hidden size with a norm before the head, and the head's bias, are left out";
+  check_layers (SHAPE ",\"model_type\":\"modernbert-decoder\",\"num_hidden_layers\":6", "fwwfww", left_out);
+  check_layers (SHAPE
+                ",\"model_type\":\"modernbert-decoder\",\"num_hidden_layers\":4,\"local_attention\":200,"
+                "\"sliding_window\":64,\"global_attn_every_n_layers\":2",
+                "fwfw", left_out);
+  check_layers (SHAPE ",\"model_type\":\"afmoe\",\"sliding_window\":64,\"num_hidden_layers\":4,"
+                      "\"global_attn_every_n_layers\":2,\"num_experts\":2,\"num_experts_per_tok\":1,"
+                      "\"moe_intermediate_size\":64",
+                "wFwF", NULL);
   check_layers (SHAPE ",\"model_type\":\"vaultgemma\",\"sliding_window\":64,\"num_hidden_layers\":4", "wfwf",
                 "the cap on attention scores is taken to cost nothing");
 }
