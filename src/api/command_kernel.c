@@ -90,8 +90,10 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   LsKernelRows *rows
       = ls_request_set_all (r, keys, set_knob, &spec, error) ? ls_kernel_rows_new (&spec, error) : NULL;
   ls_kernel_spec_clear (&spec);
-  if (rows)
+  if (rows) {
+    ls_answer_note_all (a, rows->notes);
     ls_answer_take (a, rows, &forms);
+  }
   return rows != NULL;
 }
 

@@ -12,6 +12,7 @@
 #include "data/machines/machines.h"
 #include "data/measured/read_kernels.h"
 #include "job/hardware.h"
+#include "job/job_steps.h"
 
 /* --- which kernels, from text -------------------------------------------------------------------- */
 
@@ -171,6 +172,8 @@ ls_kernel_rows_free (LsKernelRows *rows)
     return;
   g_free ((char *) rows->gpu);
   g_array_unref (rows->rows);
+  if (rows->notes)
+    g_ptr_array_unref (rows->notes);
   g_free (rows);
 }
 
@@ -395,17 +398,30 @@ errors_of (const GArray *rows, bool only_held_out)
                             .median_pct = ls_median (&g_array_index (errors, double, 0), n) };
 }
 
+/* Of what the GPU's own file names; the user's own times, and errors, say it themselves. */
+static void
+note_known (const Bench *b, GPtrArray *notes)
+{
+  g_autoptr (GString) words = g_string_new (NULL);
+  if (!b->spec->measured)
+    ls_append_known (words, "kernels", &b->gpu.kernels_known);
+  ls_note_known (words, notes);
+}
+
 static LsKernelRows *
 rows_new (const Bench *b, LsDiagList *diags, GError **error)
 {
   g_autoptr (LsKernelRows) rows = g_new0 (LsKernelRows, 1);
   rows->gpu = g_strdup (b->gpu.name);
   rows->rows = g_array_new (FALSE, FALSE, sizeof (LsKernelRow));
+  rows->notes = g_ptr_array_new_with_free_func (g_free);
   if (b->spec->from ? !append_table (b, rows->rows, diags, error) : !append_one (b, rows->rows, error))
     return NULL;
   rows->all = errors_of (rows->rows, false);
   rows->held_out = errors_of (rows->rows, true);
   rows->has_measured = rows->all.n > 0;
+  if (!rows->has_measured && !b->spec->gpu_calibration)
+    note_known (b, rows->notes);
   return g_steal_pointer (&rows);
 }
 

@@ -31,6 +31,7 @@ typedef struct {
   GArray *rows; /* of LsKernelRow */
   bool has_measured;
   LsKernelErrors all, held_out; /* if has_measured */
+  GPtrArray *notes;             /* char *: that kernels of this GPU are scaled, from what */
 } LsKernelRows;
 
 double ls_kernel_row_error_pct (const LsKernelRow *row); /* signed; NaN: not measured */

@@ -439,8 +439,8 @@ run_one (const LsJobSpec *spec, GError **error)
     ls_job_note_retries (spec, r);
     if (r->notes) {
       const LsClusterSpec *c = &r->cluster->spec;
-      ls_note_network (c, ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks), spec->nccl,
-                       r->notes);
+      bool is_across = ls_gpus_span_nodes (r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks);
+      ls_note_network (c, spec->cluster, is_across, spec->nccl, r->notes);
       ls_job_note_program (spec, r);
       ls_note_nccl (spec->nccl, r->hardware, r->notes);
       ls_job_note_calibration (spec, r);

@@ -4,6 +4,7 @@
 
 #include "analysis/own_runs.h"
 #include "data/measured/read_residuals.h"
+#include "job/job_steps.h"
 #include "job/softwares.h"
 #include "model/beside.h"
 #include "model/compressed.h"
@@ -197,17 +198,6 @@ share_of (const LsReport *r, LsPart from, LsPart to)
   return r->step_time_s > 0 ? sum / r->step_time_s : 0;
 }
 
-static void
-append_known (GString *words, const char *what, const LsKnown *known)
-{
-  if (known->by == LS_KNOWN_MEASURED)
-    return;
-  const char *from = known->by == LS_KNOWN_SCALED ? "scaled from " : "from data sheets";
-  const char *of = known->by == LS_KNOWN_SCALED ? (known->of ? known->of : "another machine") : "";
-  g_string_append_printf (words, "%s%s %s%s (%.0f %%)", words->len > 0 ? ", " : "", what, from, of,
-                          100 * known->error);
-}
-
 /* Kernels by their share of the step, exposed communication by its own. What the user gives replaces what is
  * known. */
 static void
@@ -221,9 +211,9 @@ widen_for_machine (const LsJobSpec *spec, const LsJobResult *r, LsInterval *inte
                 *inside = has_nccl ? &measured : &c->gpu.collectives_known,
                 *network = has_nccl || !is_across (r) ? &measured : &c->network_known;
   g_autoptr (GString) words = g_string_new (NULL);
-  append_known (words, "kernels", kernels);
-  append_known (words, "collectives in a node", inside);
-  append_known (words, "collectives across nodes", network);
+  ls_append_known (words, "kernels", kernels);
+  ls_append_known (words, "collectives in a node", inside);
+  ls_append_known (words, "collectives across nodes", network);
   if (words->len == 0)
     return;
   double error = kernels->error * share_of (&r->report, LS_PART_FORWARD, LS_PART_SLOWDOWN)

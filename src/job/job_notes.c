@@ -1,8 +1,11 @@
 #include "job/job_steps.h"
 
+#include <string.h>
+
 #include "compute/measured.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
+#include "data/text/override.h"
 #include "job/knobs.h"
 #include "job/softwares.h"
 #include "model/expert_load.h"
@@ -50,6 +53,27 @@ note_tcp (GPtrArray *notes)
                              "efficiency of node.nics.link and fabric.link"));
 }
 
+void
+ls_append_known (GString *words, const char *what, const LsKnown *known)
+{
+  if (known->by == LS_KNOWN_MEASURED)
+    return;
+  const char *from = known->by == LS_KNOWN_SCALED ? "scaled from " : "from data sheets";
+  const char *of = known->by == LS_KNOWN_SCALED ? (known->of ? known->of : "another machine") : "";
+  g_string_append_printf (words, "%s%s %s%s (%.0f %%)", words->len > 0 ? ", " : "", what, from, of,
+                          100 * known->error);
+}
+
+void
+ls_note_known (const GString *words, GPtrArray *notes)
+{
+  if (words->len > 0)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("not measured on this machine, with what a time is typically "
+                                      "off for that: %s",
+                                      words->str));
+}
+
 /* By ls_nic_of_gpu(), rings and messages alike. */
 static void
 note_idle_nics (const LsClusterSpec *c, GPtrArray *notes)
@@ -62,10 +86,26 @@ note_idle_nics (const LsClusterSpec *c, GPtrArray *notes)
                                     c->nics, c->gpus_per_node, c->gpus_per_node));
 }
 
-void
-ls_note_network (const LsClusterSpec *cluster, bool is_across, const char *nccl, GPtrArray *notes)
+/* Whether a change of the cluster's file says what of a link between nodes is reached. */
+static bool
+says_efficiency (const char *asked)
 {
-  if (cluster->transport == LS_NIC_TCP && is_across && !nccl)
+  const char *text = asked ? ls_override_find (asked) : NULL;
+  g_autoptr (GPtrArray) changes = text ? ls_override_split (text) : NULL;
+  bool says = false;
+  for (guint i = 0; changes && i < changes->len; i++) {
+    const char *change = changes->pdata[i];
+    bool is_of_link = g_str_has_prefix (change, "node.nics.link") || g_str_has_prefix (change, "fabric.link");
+    says = says || (is_of_link && strstr (change, "efficiency"));
+  }
+  return says;
+}
+
+void
+ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across, const char *nccl,
+                 GPtrArray *notes)
+{
+  if (cluster->transport == LS_NIC_TCP && is_across && !nccl && !says_efficiency (asked))
     note_tcp (notes);
   if (cluster->interior != LS_INTERIOR_TORUS && is_across && cluster->nics > cluster->gpus_per_node)
     note_idle_nics (cluster, notes);

@@ -99,9 +99,16 @@ void ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const Ls
 void ls_job_note_schedule (LsJobResult *r);
 
 /* Appends to notes that what GPUs of a cluster send over TCP is a bound, and that nodes have NICs that no GPU
- * sends by. is_across: between nodes. nccl: the file that the user gave of their own measurements, which says
- * itself what it is; NULL: none. */
-void ls_note_network (const LsClusterSpec *cluster, bool is_across, const char *nccl, GPtrArray *notes);
+ * sends by. asked: the cluster as the user named it: changes that say what links reach are no bound.
+ * is_across: between nodes. nccl: the file that the user gave of their own measurements, which says itself
+ * what it is; NULL: none. */
+void ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across, const char *nccl,
+                      GPtrArray *notes);
+
+/* Appends "kernels scaled from h100 (10 %)" to words, unless that was measured on the machine itself. */
+void ls_append_known (GString *words, const char *what, const LsKnown *known);
+/* Appends such words to notes, unless they are empty. */
+void ls_note_known (const GString *words, GPtrArray *notes);
 
 /* Appends to notes, if the optimizer is not Adam, that no measured run behind an interval has it, and what of
  * it is not as it runs. */

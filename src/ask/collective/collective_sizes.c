@@ -220,6 +220,16 @@ title_of (const LsCollectiveRun *run)
                           last->n_nodes, last->n_nodes == 1 ? "" : "s");
 }
 
+static void
+note_known (const LsClusterSpec *spec, bool is_across, GPtrArray *notes)
+{
+  g_autoptr (GString) words = g_string_new (NULL);
+  ls_append_known (words, "collectives in a node", &spec->gpu.collectives_known);
+  if (is_across)
+    ls_append_known (words, "collectives across nodes", &spec->network_known);
+  ls_note_known (words, notes);
+}
+
 static gboolean
 tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
           const LsCollectiveNetwork *networks, GError **error)
@@ -247,7 +257,10 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
   uint32_t n_gpus = 0;
   for (guint i = 0; i < run->rows->len; i++)
     n_gpus = MAX (n_gpus, g_array_index (run->rows, LsCollectiveRow, i).n_ranks);
-  ls_note_network (&hardware->spec, n_gpus > ls_cluster_taken (&hardware->spec), spec->nccl, run->notes);
+  bool is_across = n_gpus > ls_cluster_taken (&hardware->spec);
+  ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, run->notes);
+  if (!spec->nccl || ls_hardware_has_other_nccl (hardware))
+    note_known (&hardware->spec, is_across, run->notes);
   ls_note_nccl (spec->nccl, hardware, run->notes);
   return TRUE;
 }
