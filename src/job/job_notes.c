@@ -39,6 +39,12 @@ ls_job_note_schedule (LsJobResult *r)
   if (!sched || !sched->is_split || !r->notes || r->strategy.pp == 1)
     return;
   note_tensor_parallel (r);
+  if (sched->bounded && !r->report.fits)
+    g_ptr_array_add (
+        r->notes,
+        g_strdup_printf ("%s holds as many activations as make it shorter, whatever a GPU has: %s "
+                         "hold fewer",
+                         sched->name, sched->bounded));
 }
 
 /* Measured: all-reduce of 8 MB to 128 MB over 4 nodes of 8 V100, a TCP network of 100 Gbit/s, bus bandwidth 4

@@ -100,6 +100,8 @@ typedef struct {
   uint32_t knobs;          /* LsSchedKnob that it has                              */
   bool has_pytorch_rounds; /* without being asked for them, and no others          */
   bool is_split;           /* backwards are I and W: activations may be held until W */
+  const char *bounded;     /* it holds whatever makes it shorter, unless its shape has a limit: schedules of
+                              its kind that hold less, "zb-1p or zb-2p"; NULL: it has one of its own */
   bool always_pairs;       /* of a forward and a backward, without being asked for them */
   /* The schedule's own part of ls_sched_refusal; pp and n_micro_batches are not 0. */
   const char *(*refusal) (const LsSchedShape *shape);

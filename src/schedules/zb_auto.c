@@ -173,7 +173,7 @@ schedule (const LsSchedShape *shape, uint32_t n_chunks, double limit, GArray **r
   ls_zb_search_clear (&search);
 }
 
-#define DEFINE_SCHED(ident, title, place, refuse, chunks_of, n, limit_of)                                    \
+#define DEFINE_SCHED(ident, title, place, refuse, chunks_of, n, limit_of, less)                              \
   static void ident##_orders (const LsSchedShape *shape, GArray **ranks)                                     \
   {                                                                                                          \
     schedule (shape, n, limit_of (shape), ranks);                                                            \
@@ -182,14 +182,16 @@ schedule (const LsSchedShape *shape, uint32_t n_chunks, double limit, GArray **r
     .name = title,                                                                                           \
     .placement = place,                                                                                      \
     .is_split = true,                                                                                        \
+    .bounded = less,                                                                                         \
     .refusal = refuse,                                                                                       \
     .n_chunks = chunks_of,                                                                                   \
     .orders = ident##_orders,                                                                                \
   };
 
-DEFINE_SCHED (zb_auto, "zb-auto", LS_PLACE_LOOP, refuse_line, NULL, 1, limit_given)
-DEFINE_SCHED (zb_1p, "zb-1p", LS_PLACE_LOOP, refuse_line, NULL, 1, limit_1p)
-DEFINE_SCHED (zb_2p, "zb-2p", LS_PLACE_LOOP, refuse_line, NULL, 1, limit_2p)
-DEFINE_SCHED (zbv_auto, "zbv-auto", LS_PLACE_WAVE, refuse_vee, ls_sched_two_chunks, 2, limit_given)
-DEFINE_SCHED (v_half, "v-half", LS_PLACE_WAVE, refuse_vee, ls_sched_two_chunks, 2, limit_half)
-DEFINE_SCHED (v_min, "v-min", LS_PLACE_WAVE, refuse_vee, ls_sched_two_chunks, 2, limit_min)
+DEFINE_SCHED (zb_auto, "zb-auto", LS_PLACE_LOOP, refuse_line, NULL, 1, limit_given, "zb-1p or zb-2p")
+DEFINE_SCHED (zb_1p, "zb-1p", LS_PLACE_LOOP, refuse_line, NULL, 1, limit_1p, NULL)
+DEFINE_SCHED (zb_2p, "zb-2p", LS_PLACE_LOOP, refuse_line, NULL, 1, limit_2p, NULL)
+DEFINE_SCHED (zbv_auto, "zbv-auto", LS_PLACE_WAVE, refuse_vee, ls_sched_two_chunks, 2, limit_given,
+              "zbv, v-half or v-min")
+DEFINE_SCHED (v_half, "v-half", LS_PLACE_WAVE, refuse_vee, ls_sched_two_chunks, 2, limit_half, NULL)
+DEFINE_SCHED (v_min, "v-min", LS_PLACE_WAVE, refuse_vee, ls_sched_two_chunks, 2, limit_min, NULL)

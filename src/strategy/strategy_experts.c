@@ -376,20 +376,31 @@ check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "without qlora, layers in bf16 and DeepSeek's recipe; expected 0");
 }
 
+/* The first of what a model has that no adapters are modelled of or beside; NULL: nothing. */
+static const char *
+what_has_no_adapters (const LsModel *m)
+{
+  return m->mixer != LS_MIXER_NONE ? "mixers in the place of attention"
+      : ls_model_is_compressed (m) ? "attention to compressed keys"
+      : m->index_heads > 0         ? "attention to keys that an indexer chooses"
+      : ls_model_has_latents (m)   ? "latent attention"
+      : m->attention_experts > 0   ? "experts of attention"
+      : ls_model_n_streams (m) > 1 ? "several residual streams"
+      : m->encoder_layers > 0      ? "an encoder"
+      : m->predict_layers > 0      ? "layers that predict further tokens"
+      : m->own_layers > 0          ? "layers that come again"
+      : ls_model_has_beside (m)    ? "inputs of layers, layers that share keys or sparse MLPs"
+                                   : NULL;
+}
+
 /* Of a strategy with adapters on frozen weights: what is not modelled beside it. */
 static void
 check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  bool is_plain = !ls_model_has_latents (m) && m->index_heads == 0 && ls_model_n_streams (m) == 1
-      && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0 && m->predict_layers == 0 && m->own_layers == 0
-      && m->attention_experts == 0 && !ls_model_has_beside (m);
-  if (!is_plain)
-    unsupported (
-        diags, "/lora_rank",
-        "adapters of latent attention or attention to compressed or chosen keys, beside mixed residual "
-        "streams or inputs of layers, of experts of attention, mixers, encoders, layers that share keys, "
-        "predict or that come again are not modelled; expected 0");
+  const char *without = what_has_no_adapters (m);
+  if (without)
+    unsupported (diags, "/lora_rank", "adapters of a model with %s are not modelled; expected 0", without);
   if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)
     unsupported (diags, "/lora_rank",
                  "frozen weights with parameter servers, XLA's FSDP or offload are not modelled; expected 0");

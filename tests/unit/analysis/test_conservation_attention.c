@@ -103,8 +103,8 @@ static void
 what_is_not_modelled_is_refused (void)
 {
   static const char *const said[]
-      = { "adapters of latent attention", "without latent attention or experts of attention; got split",
-          "with experts or latent" };
+      = { "adapters of a model with latent attention",
+          "without latent attention or experts of attention; got split", "with experts or latent" };
   for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
     LsModel m = factorized ();
     m.n_experts = m.top_k = m.moe_every = m.expert_ffn = m.shared_ffn = 0;
@@ -217,7 +217,7 @@ experts_of_attention_have_rules (void)
   ls_strategy_init (&s);
   s.gpus = s.global_batch = 8;
   s.lora_rank = 8;
-  says (&m, &s, "of experts of attention");
+  says (&m, &s, "with experts of attention");
   wrong.attention_top_k = 0;
   LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "attention_top_k"));
   wrong = m, wrong.attention_top_k = 5;

@@ -162,7 +162,7 @@ what_is_not_modelled_is_refused (void)
   for (guint i = 0; i < G_N_ELEMENTS (models); i++) {
     static const char *const said[] = { "layers that use the weights of others on another stage",
                                         "weights that are gathered for each of the layers",
-                                        "predict or that come again are not modelled",
+                                        "a model with layers that come again",
                                         "uneven loads and capacities where layers differ",
                                         "the 2 experts of layer 1",
                                         "windows by layer",

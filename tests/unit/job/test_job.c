@@ -295,6 +295,33 @@ a_schedule_that_cannot_deliver_says_why (void)
   LS_CHECK (is_noted[1] && !is_noted[0] && !is_noted[2] && !is_noted[3]);
 }
 
+/* Searched orders without a limit hold what no GPU has: which hold less is said, where they do not fit. */
+static void
+an_order_without_a_limit_says_which_have_one (void)
+{
+  static const struct {
+    const char *schedule, *cluster;
+    bool is_told;
+  } cases[] = { { "zb-auto", "pair:gpu.hbm_size=1025MiB", true },
+                { "zbv-auto", "pair:gpu.hbm_size=1025MiB", true },
+                { "zb-2p", "pair:gpu.hbm_size=1025MiB", false },
+                { "zb-auto", "pair", false } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) error = NULL;
+    LsJobSpec spec;
+    init_small (&spec);
+    set (&spec, "schedule", cases[i].schedule);
+    set (&spec, "cluster", cases[i].cluster);
+    g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, &error);
+    LS_CHECK_NO_ERROR (error);
+    bool is_told = false;
+    for (guint k = 0; r && k < r->notes->len; k++)
+      is_told = is_told || strstr (r->notes->pdata[k], "hold fewer");
+    LS_CHECK (is_told == cases[i].is_told);
+    ls_job_spec_clear (&spec);
+  }
+}
+
 /* Pins: a job in the order of a file is the job of the schedule that wrote the file, to the
  * picosecond; a file of another shape or placement is refused with the difference. */
 
@@ -385,5 +412,6 @@ LS_TEST_SUITE_WITH (
     LS_TEST (the_cluster_is_as_large_as_asked_or_needed), LS_TEST (spans_do_not_change_the_step_time),
     LS_TEST (what_cannot_run_is_refused_with_its_code), LS_TEST (knobs_read_back_as_the_same_strategy),
     LS_TEST (a_summary_has_every_degree), LS_TEST (a_summary_tells_a_job_from_others),
-    LS_TEST (a_schedule_that_cannot_deliver_says_why), LS_TEST (a_file_is_the_schedule_that_wrote_it),
-    LS_TEST (a_file_may_have_pipes_both_ways), LS_TEST (other_shapes_are_refused))
+    LS_TEST (a_schedule_that_cannot_deliver_says_why), LS_TEST (an_order_without_a_limit_says_which_have_one),
+    LS_TEST (a_file_is_the_schedule_that_wrote_it), LS_TEST (a_file_may_have_pipes_both_ways),
+    LS_TEST (other_shapes_are_refused))
