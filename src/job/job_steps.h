@@ -95,8 +95,8 @@ void ls_idle_notes (const LsJobSpec *spec, const LsJobResult *prepared, const Ls
  * figures are bounds. */
 
 /* Appends to the notes of a result with a report: why a schedule that splits backwards gives less than
- * `lockstep schedule` says of it, where that is a hundredth of the step or more; and which hold less, where one
- * without a limit does not fit. */
+ * `lockstep schedule` says of it, where that is a hundredth of the step or more; and which hold less, where
+ * one without a limit does not fit. */
 void ls_job_note_schedule (LsJobResult *r);
 
 /* Appends to notes that what GPUs of a cluster send over TCP is a bound, and that nodes have NICs that no GPU

@@ -120,7 +120,7 @@ what_is_not_modelled_is_refused (void)
 {
   static const char *const said[] = { "inputs of layers, and keys and values that layers share",
                                       "keys and values that layers share in sequences that are cut",
-                                      "layers that share keys, predict", "a divisor of the 4097 rows" };
+                                      "a model with several residual streams", "a divisor of the 4097 rows" };
   for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
     LsModel m = beside ();
     LsStrategy s;
