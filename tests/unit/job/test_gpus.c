@@ -345,6 +345,7 @@ clusters_of_words (void)
     { "GB200 (Tyche)", "4", "gb200-nvl72" },
     { "GB300 NVL72", "72", "gb300-nvl72" },
     { "B200-SXM-180GB (OCI)", "8", "dgx-b200" },
+    { "B300-SXM", "8", "dgx-b300" },
     { "TPU v5e", "", "tpu-v5e" },
     { "H100-80GB", "2", "" },
     { "A100 server", "8", "" },
