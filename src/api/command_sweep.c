@@ -264,6 +264,9 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     return TRUE;
   }
   Data *s = g_steal_pointer (&made);
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  ls_sweep_run_notes (s->run, notes);
+  ls_answer_note_all (a, notes);
   ls_answer_take (a, s, &forms);
   emit (s, r, a);
   ls_answer_write (a, r, "list", write_list);

@@ -198,26 +198,56 @@ share_of (const LsReport *r, LsPart from, LsPart to)
   return r->step_time_s > 0 ? sum / r->step_time_s : 0;
 }
 
-/* Kernels by their share of the step, exposed communication by its own. What the user gives replaces what is
- * known. */
+/* Of each part of a machine; never NULL. */
+typedef struct {
+  const LsKnown *kernels, *inside, *across;
+} Known;
+
+/* What the user gives replaces what is known. */
+static Known
+known_of (const LsJobSpec *spec, const LsHardware *hardware, bool is_across)
+{
+  static const LsKnown measured;
+  bool has_nccl = spec->nccl && !ls_hardware_has_other_nccl (hardware);
+  bool has_kernels = spec->gpu_calibration && !hardware->calibration_of;
+  const LsClusterSpec *c = &hardware->spec;
+  return (Known) {
+    .kernels = has_kernels ? &measured : &c->gpu.kernels_known,
+    .inside = has_nccl ? &measured : &c->gpu.collectives_known,
+    .across = has_nccl || !is_across ? &measured : &c->network_known,
+  };
+}
+
+static GString *
+words_of (const Known *known)
+{
+  GString *words = g_string_new (NULL);
+  ls_append_known (words, "kernels", known->kernels);
+  ls_append_known (words, "collectives in a node", known->inside);
+  ls_append_known (words, "collectives across nodes", known->across);
+  return words;
+}
+
+void
+ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_across, GPtrArray *notes)
+{
+  const Known known = known_of (spec, hardware, is_across);
+  g_autoptr (GString) words = words_of (&known);
+  ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, notes);
+  ls_note_known (words, notes);
+}
+
+/* Kernels by their share of the step, exposed communication by its own. */
 static void
 widen_for_machine (const LsJobSpec *spec, const LsJobResult *r, LsInterval *interval)
 {
-  const LsClusterSpec *c = &r->hardware->spec;
-  static const LsKnown measured;
-  bool has_nccl = spec->nccl && !ls_hardware_has_other_nccl (r->hardware);
-  bool has_kernels = spec->gpu_calibration && !r->hardware->calibration_of;
-  const LsKnown *kernels = has_kernels ? &measured : &c->gpu.kernels_known,
-                *inside = has_nccl ? &measured : &c->gpu.collectives_known,
-                *network = has_nccl || !is_across (r) ? &measured : &c->network_known;
-  g_autoptr (GString) words = g_string_new (NULL);
-  ls_append_known (words, "kernels", kernels);
-  ls_append_known (words, "collectives in a node", inside);
-  ls_append_known (words, "collectives across nodes", network);
+  const Known known = known_of (spec, r->hardware, is_across (r));
+  g_autoptr (GString) words = words_of (&known);
   if (words->len == 0)
     return;
-  double error = kernels->error * share_of (&r->report, LS_PART_FORWARD, LS_PART_SLOWDOWN)
-      + fmax (inside->error, network->error) * share_of (&r->report, LS_PART_EXPOSED_TP, LS_PART_EXPOSED_EP);
+  double error = known.kernels->error * share_of (&r->report, LS_PART_FORWARD, LS_PART_SLOWDOWN)
+      + fmax (known.inside->error, known.across->error)
+          * share_of (&r->report, LS_PART_EXPOSED_TP, LS_PART_EXPOSED_EP);
   ls_interval_widen (interval, error, words->str);
 }
 

@@ -4,6 +4,7 @@
 #define LS_JOB_JOB_INTERVAL_H
 
 #include "analysis/interval.h"
+#include "job/hardware.h"
 #include "job/job.h"
 
 /* *ret_residuals: those of the spec; NULL if it wants none. LS_ERROR_INPUT: a file that is wrong, or
@@ -16,5 +17,9 @@ void ls_job_traits (const LsJobResult *result, const LsClusterSpec *cluster, LsT
 /* residuals: what the above gave, if not NULL. Clear with ls_interval_clear(). */
 void ls_job_interval (const LsJobSpec *spec, const LsJobResult *result, const LsResiduals *residuals,
                       LsInterval *ret);
+
+/* Appends to notes what an interval would say of the machine, for figures that have none: what of it was not
+ * measured, and what ls_note_network() tells. */
+void ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_across, GPtrArray *notes);
 
 #endif

@@ -1,4 +1,3 @@
-#include "job/softwares.h"
 #include "sweep/sweep.h"
 
 #include <math.h>
@@ -7,6 +6,8 @@
 #include <lockstep/error.h>
 
 #include "job/job_from.h"
+#include "job/job_interval.h"
+#include "job/softwares.h"
 #include "sweep/sweep_charts.h"
 #include "sweep/sweep_report.h"
 #include "sweep/sweep_state.h"
@@ -425,6 +426,15 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   x->report.simulate_s = (double) x->simulate_us / 1e6;
   x->report.wall_s = (double) (g_get_monotonic_time () - x->started) / 1e6;
   return g_steal_pointer (&x);
+}
+
+void
+ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
+{
+  uint32_t most = 0;
+  for (guint i = 0; run->clusters && i < run->clusters->len; i++)
+    most = MAX (most, ((const LsCluster *) run->clusters->pdata[i])->n_gpus);
+  ls_note_machine (&run->spec->job, run->hardware, most > ls_cluster_taken (&run->hardware->spec), notes);
 }
 
 const LsSweepReport *

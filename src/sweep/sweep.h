@@ -80,6 +80,8 @@ void ls_sweep_run_free (LsSweepRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsSweepRun, ls_sweep_run_free)
 
 const LsSweepReport *ls_sweep_run_report (const LsSweepRun *run);
+/* Appends what of its machine was not measured, char *, one line each; of what the leader of a team has. */
+void ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes);
 
 /* Every simulated configuration in the order of the space: CSV of picoseconds, bytes where they are
  * the peak, the flags that run takes, a column for each knob. Newly allocated. */
