@@ -388,9 +388,10 @@ lower_programs (Lower *l, GError **error)
       use_chunks_of (l, id % l->n_ep_roles);
     g_autoptr (GArray) instances = pipe_instances (l, r, &p->n_lead);
     if (l->too_long) {
-      g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
-                   "segment \"%s\" has more than %u ops: more pipeline stages or chunks make it shorter",
-                   l->too_long, MAX_OPS);
+      bool steps = g_str_has_prefix (l->too_long, "end"); /* the optimizer */
+      g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "segment \"%s\" has more than %u ops: %s make it shorter",
+                   l->too_long, MAX_OPS,
+                   steps ? "more pipeline stages, zero 1 or more ep" : "more pipeline stages or chunks");
       return FALSE;
     }
     p->n_instances = instances->len;
