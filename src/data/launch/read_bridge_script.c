@@ -1,6 +1,7 @@
 /* Scripts that start a recipe of Megatron-Bridge by its name: scripts/training/run_recipe.py, and
- * scripts/performance/setup_experiment.py of NVIDIA's DGX Cloud benchmarks
- * (NVIDIA-NeMo/Megatron-Bridge@067f987df and NVIDIA/dgxc-benchmarking@841f546, August 2026).
+ * scripts/performance/setup_experiment.py of NVIDIA's DGX Cloud benchmarks, with run_script.py, which it starts
+ * (NVIDIA-NeMo/Megatron-Bridge@067f987df, NVIDIA/dgxc-benchmarking@841f546 and
+ * AI-Hypercomputer/gpu-recipes@2e1fd5e, August 2026).
  *
  * A recipe is Python, which is not read: its name says the model, and what the script changes is read as a
  * configuration. What it leaves as it is, is told. */
@@ -299,6 +300,14 @@ set_gpus (const LaunchScript *script, LsImport *import)
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
+/* What launches a recipe of scripts/performance, and what that starts on each GPU; clouds have copies of it
+ * beside it, "custom_setup_experiment.py", which hand their options on. */
+static bool
+is_performance_script (const char *name)
+{
+  return g_str_has_suffix (name, "setup_experiment.py") || strcmp (name, "run_script.py") == 0;
+}
+
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
@@ -311,7 +320,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   }
   const char *recipe = VALUE_OF (script.words, "recipe", "mr", "model_recipe_name", "model"),
              *scheme = scheme_of (script.words, recipe);
-  bool is_performance = script.script && strcmp (script.script, "setup_experiment.py") == 0;
+  bool is_performance = script.script && is_performance_script (script.script);
   g_autofree char *model = recipe && !ls_shell_has_hole (recipe) ? model_of (recipe) : NULL;
   set_gpus (&script, import);
   set_dtype (script.words, import);
@@ -326,12 +335,13 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 static bool
 is_its (const ImportFile *file)
 {
-  static const char *const programs[] = { "run_recipe.py", "setup_experiment.py" };
+  static const char *const programs[] = { "run_recipe.py", "setup_experiment.py", "performance/run_script.py" };
   bool is_it = false;
   for (guint i = 0; i < G_N_ELEMENTS (programs); i++)
     is_it = is_it || strstr (file->text, programs[i]);
   bool names_recipe = strstr (file->text, "recipe") || strstr (file->text, " -mr ");
-  return is_it && names_recipe && g_str_has_prefix (file->text, "#!");
+  bool is_script = g_str_has_prefix (file->text, "#!") || g_str_has_suffix (file->path, ".sh");
+  return is_it && names_recipe && is_script;
 }
 
 const ImportReader import_bridge_script

@@ -377,7 +377,7 @@ shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, 
   if (strcmp (name, "false") == 0)
     return SHELL_NO;
   if (sh->output && !body && strcmp (name, "exit") != 0)
-    return shell_print (sh, words, target);
+    return shell_print (sh, words, here, target);
   if (strcmp (name, "exit") == 0 || strcmp (name, "return") == 0)
     leave (sh, words);
   else if (strcmp (name, "continue") == 0)

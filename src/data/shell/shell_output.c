@@ -1,10 +1,10 @@
 /* data/shell/shell_output.c — what a $(command) prints, where no run is needed to know it: conditions with
- * echo, arithmetic by expr, and where the script lies. */
+ * echo, documents by cat, arithmetic by expr, and where the script lies. */
 #include "data/shell/shell_parts.h"
 
 #include <string.h>
 
-#define MAX_OUTPUT 4096
+#define MAX_OUTPUT ((gsize) 64 << 10)
 
 static ShellStatus
 lose (LsShell *sh)
@@ -128,11 +128,13 @@ print_path (LsShell *sh, const char *name, const GPtrArray *words)
 /* --- the whole ------------------------------------------------------------------------------------ */
 
 ShellStatus
-shell_print (LsShell *sh, const GPtrArray *words, const char *target)
+shell_print (LsShell *sh, const GPtrArray *words, const char *here, const char *target)
 {
   const char *name = words->pdata[0];
   if (target && strcmp (name, "cd") != 0)
     return lose (sh);
+  if (here && words->len == 1 && strcmp (name, "cat") == 0)
+    return print (sh, here, false);
   if (strcmp (name, "echo") == 0)
     return print_words (sh, words);
   if (strcmp (name, "expr") == 0)

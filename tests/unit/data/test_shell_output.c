@@ -17,6 +17,8 @@ what_a_command_prints_is_known_by_the_script (void)
   shell_check ("N=2\nrun $(expr 16 \\* $N + 1) `expr 7 / 2` $(expr length ab) $(expr 1 / 0)\n",
                "run|33|3|{$(expr length ab)}|{$(expr 1 / 0)}\n");
   shell_check ("f() { echo $(( $1 * 2 )); }\nrun $(f 4) $(echo $(echo 3))\n", "run|8|3\n");
+  shell_check ("A=4\nrun \"$(cat <<- EOM\n  a $A \\$B\nEOM\n)\" $(cat <<'E'\n$A b\nE\n)\n",
+               "run|  a 4 $B|$A|b\n");
 }
 
 /* What only a run would know is not guessed, and what it sets is not kept. */
@@ -27,6 +29,7 @@ what_a_command_prints_beside_that_is_open (void)
                "run|{$(echo 1,2 | wc -l)}|{$(echo no >&2)}|{$(pwd)}\n");
   shell_check ("run $([ -f x ] && echo y) $(A=1; echo 2) $(<x)\nrun $A\n",
                "run|{$([ -f x ] && echo y)}|{$(A=1; echo 2)}|{$(<x)}\nrun|{$A}\n");
+  shell_check ("run $(cat x <<E\na\nE\n)\n", "run|{$(cat x <<E a E )}\n");
   shell_check ("run $(echo -e 'a\\nb') $(exit 0) $(ls; echo a)\nrun\n",
                "run|{$(echo -e 'a\\nb')}|{$(exit 0)}|{$(ls; echo a)}\nrun\n");
   shell_check ("run $(awk '{print $1' x)\n", "run|{$(awk '{print $1' x)}\n");
