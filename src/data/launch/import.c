@@ -193,7 +193,7 @@ static const ImportReader *const readers[] = {
   &import_nanotron,      &import_llm_foundry,   &import_maxtext,           &import_nemo,
   &import_automodel,     &import_neox,          &import_axolotl,           &import_llama_factory,
   &import_deepspeed,     &import_accelerate,    &import_hf_script,         &import_mlperf,
-  &import_bridge_script, &import_megatron,
+  &import_bridge_python, &import_bridge_script, &import_megatron,
 };
 
 /* "train_gpt.sh" as "train_gpt". */

@@ -41,11 +41,11 @@ typedef struct {
   bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 } ImportReader;
 
-extern const ImportReader import_accelerate, import_automodel, import_axolotl, import_bridge_script,
-    import_deepspeed, import_deepspeed_log, import_hf_script, import_llama_factory, import_llm_foundry,
-    import_maxtext, import_megatron_log, import_mlperf, import_megatron_test, import_megatron,
-    import_nanotron, import_nemo, import_neox, import_primus, import_torchtitan, import_torchtitan_log,
-    import_torchtitan_python, import_torchtitan_script;
+extern const ImportReader import_accelerate, import_automodel, import_axolotl, import_bridge_python,
+    import_bridge_script, import_deepspeed, import_deepspeed_log, import_hf_script, import_llama_factory,
+    import_llm_foundry, import_maxtext, import_megatron_log, import_mlperf, import_megatron_test,
+    import_megatron, import_nanotron, import_nemo, import_neox, import_primus, import_torchtitan,
+    import_torchtitan_log, import_torchtitan_python, import_torchtitan_script;
 
 /* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of
  * range is a conflict. A key that was given stays as it is. */

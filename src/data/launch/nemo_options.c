@@ -114,6 +114,9 @@ static const OptionRow rows[] = {
   RULE ("model.ub_tp_comm_overlap_cfg.fc1_*grad.method"),
   RULE ("model.ub_tp_comm_overlap_cfg.fc1_*grad.set_sm_margin"),
   AS ("comm_overlap.tp_comm_overlap", "tp-comm-overlap"),
+  AS ("model.transformer_impl", "transformer-impl"),
+  AS ("model.cuda_graph_impl", "cuda-graph-impl"),
+  AS ("model.cuda_graph_scope", "cuda-graph-scope"),
 
   /* batches */
   SAME ("model.", "micro_batch_size"),
@@ -141,6 +144,7 @@ static const OptionRow rows[] = {
   RULE ("trainer.precision"),
   RULE ("model.precision"),
   RULE ("mixed_precision"),
+  AS ("mixed_precision.reuse_grad_buf_for_mxfp8_param_ag", "reuse-grad-buf-for-mxfp8-param-ag"),
   RULE ("mixed_precision.*"),
   RULE ("trainer.plugins.*"),
   RULE ("model.fp8"),
@@ -221,7 +225,8 @@ static const char ignored[]
       "ddp.average_in_collective ddp.align_param_gather exp_manager.* ft.* hydra.* logger.* log.* "
       "model.attention_softmax_in_fp32 model.fp8_* model.ub_tp_comm_overlap_cfg* model.*_fusion "
       "model.*init_method* model.apex_transformer_log_level model.apply_query_key_layer_scaling "
-      "model.attention_type model.async_* model.data.* model.deteministic_mode model.dist_ckpt* "
+      "model.attention_type model.async_* model.cuda_graph_warmup_steps model.cross_entropy_fusion_impl "
+      "env_vars* model.data.* model.deteministic_mode model.dist_ckpt* "
       "model.do_layer_norm_weight_decay model.drop_layers model.enable_megatron_timers "
       "model.megatron_timer_kwargs.* model.gc_interval model.grad_allreduce_chunk_size_mb "
       "model.gradient_as_bucket_view model.hysteresis model.layernorm_* "

@@ -165,6 +165,68 @@ say_precision_name (Nemo *n, const char *name)
     }
 }
 
+/* Precisions of Megatron-Bridge by name, with what each sets beside (training/mixed_precision.py): formats,
+ * weights that are gathered in fp8, of mxfp8 where gradients lie, and layers at either end in bf16. */
+static const struct {
+  const char *name, *format, *recipe;
+  bool gathers;
+  const char *first, *last; /* layers; NULL: none */
+} bridge_precisions[] = {
+  { "fp8_delayed_scaling_mixed", "hybrid", "delayed", true, NULL, NULL },
+  { "with_mxfp8_mixed", "e4m3", "mxfp8", true, NULL, NULL },
+  { "nemotron_h_bf16_with_fp8_current_scaling_mixed", "hybrid", "tensorwise", true, "2", "2" },
+  { "nanov2_bf16_with_fp8_current_scaling_mixed", "hybrid", "blockwise", true, "2", "2" },
+  { "fp8_current_scaling_mixed", "hybrid", "tensorwise", true, "1", "1" },
+  { "fp8_subchannel_scaling_mixed", "hybrid", "blockwise", false, NULL, NULL },
+  { "nemotron_3_super_bf16_with_nvfp4_mixed", NULL, NULL, false, "0", "14" },
+};
+
+/* Layers at either end, where the configuration does not say otherwise. */
+static void
+say_ends (Nemo *n, const char *first, const char *last)
+{
+  const char *own_first = nemo_text (n, "mixed_precision.num_layers_at_start_in_bf16"),
+             *own_last = nemo_text (n, "mixed_precision.num_layers_at_end_in_bf16");
+  if (nemo_is_off (n, "mixed_precision.first_last_layers_bf16"))
+    return;
+  if (!first && !nemo_is_on (n, "mixed_precision.first_last_layers_bf16"))
+    return;
+  nemo_say (n, "first-last-layers-bf16", NULL);
+  nemo_say (n, "num-layers-at-start-in-bf16", own_first ? own_first : first ? first : "0");
+  nemo_say (n, "num-layers-at-end-in-bf16", own_last ? own_last : last ? last : "0");
+}
+
+static void
+say_bridge_precision (Nemo *n, const char *name)
+{
+  guint i = 0;
+  while (i < G_N_ELEMENTS (bridge_precisions) && !strstr (name, bridge_precisions[i].name))
+    i++;
+  bool is_known = i < G_N_ELEMENTS (bridge_precisions);
+  say_if (n, strstr (name, "bf16") != NULL, "bf16");
+  say_if (n, g_str_has_prefix (name, "fp16"), "fp16");
+  if (strstr (name, "nvfp4"))
+    nemo_say (n, "fp4-format", "e2m1");
+  if (is_known && bridge_precisions[i].format) {
+    nemo_say (n, "fp8-format", bridge_precisions[i].format);
+    nemo_say (n, "fp8-recipe", bridge_precisions[i].recipe);
+  }
+  if (is_known && bridge_precisions[i].gathers && !nemo_is_off (n, "mixed_precision.fp8_param_gather")) {
+    nemo_say (n, "fp8-param-gather", NULL);
+    say_if (n, strstr (name, "mxfp8") != NULL, "reuse-grad-buf-for-mxfp8-param-ag");
+  }
+  say_ends (n, is_known ? bridge_precisions[i].first : NULL, is_known ? bridge_precisions[i].last : NULL);
+}
+
+static void
+say_name (Nemo *n, const char *name)
+{
+  if (n->is_bridge)
+    say_bridge_precision (n, name);
+  else
+    say_precision_name (n, name);
+}
+
 /* Where the configuration of a precision stands, in NeMo 2 and Megatron-Bridge. */
 static void
 say_precision_config (Nemo *n, const char *prefix)
@@ -187,7 +249,7 @@ say_precision_config (Nemo *n, const char *prefix)
   say_if (n, nemo_is_on (n, gather), "fp8-param-gather");
   say_if (n, nemo_is_on (n, attention), "fp8-dot-product-attention");
   if (nemo_text (n, precision))
-    say_precision_name (n, nemo_text (n, precision));
+    say_name (n, nemo_text (n, precision));
 }
 
 /* In Megatron-Bridge what mixed_precision says goes over what ddp says; of its recipes by name those of fp16
@@ -217,7 +279,9 @@ nemo_say_precision (Nemo *n)
   while (i < G_N_ELEMENTS (names) && !nemo_text (n, names[i]))
     i++;
   if (i < G_N_ELEMENTS (names))
-    say_precision_name (n, nemo_text (n, names[i]));
+    say_name (n, nemo_text (n, names[i]));
+  else if (n->is_bridge && !nemo_text (n, "mixed_precision.precision"))
+    say_ends (n, NULL, NULL);
   say_precision_config (n, "model.");
   say_precision_config (n, "mixed_precision.");
   say_precision_config (n, "trainer.plugins.");
@@ -321,4 +385,34 @@ nemo_say_strategy (Nemo *n)
   bool is_overlapped = nemo_is_on (n, "model.overlap_p2p_comm");
   say_if (n, !is_overlapped && (n->is_nemo1 || nemo_is_off (n, "model.overlap_p2p_comm")),
           "no-overlap-p2p-communication");
+}
+
+/* Whether the products of an overlap leave SMs to what stays whole (lower/layers/lower_tp_overlap.c). */
+void
+nemo_set_margin (Nemo *n)
+{
+  static const char *const products[] = { "qkv_dgrad", "qkv_wgrad", "fc1_dgrad", "fc1_wgrad" };
+  guint n_on = 0, n_off = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (products); i++) {
+    g_autofree char *of = g_strconcat ("model.ub_tp_comm_overlap_cfg.", products[i], NULL);
+    g_autofree char *method = g_strconcat (of, ".method", NULL),
+                    *margin = g_strconcat (of, ".set_sm_margin", NULL);
+    bool is_bulk = g_strcmp0 (nemo_text (n, method), "bulk") == 0;
+    n_on += is_bulk && nemo_is_on (n, margin);
+    n_off += is_bulk && nemo_is_off (n, margin);
+  }
+  if (n_on + n_off > 0)
+    import_set_strategy (n->job.import, "tp_overlap_margin", n_on > 0 ? "1" : "0",
+                         "model.ub_tp_comm_overlap_cfg.*.set_sm_margin");
+  if (n_on > 0 && n_off > 0)
+    import_unknown (n->job.import,
+                    "model.ub_tp_comm_overlap_cfg: set_sm_margin of some products only; taken to be of all");
+}
+
+/* NeMo 1. */
+void
+nemo_set_amax_reduction (Nemo *n)
+{
+  if (n->job.import->strategy.dtype == LS_DTYPE_FP8 && nemo_is_off (n, "model.reduce_amax"))
+    import_set_strategy (n->job.import, "fp8_amax_reduction", "none", "model.reduce_amax");
 }

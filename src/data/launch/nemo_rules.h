@@ -18,6 +18,7 @@ typedef struct {
   LaunchJob job;         /* by NeMo's options */
   LaunchWords *megatron; /* what they are     */
   bool is_nemo1, is_bridge;
+  bool is_whole;                /* of Megatron-Bridge: a recipe, not what changes one */
   char *target;                 /* the class of its model; NULL: none is named */
   const char *named, *software; /* said by who reads a tree; NULL: not */
 } Nemo;
@@ -26,6 +27,13 @@ typedef struct {
  * software that follows from it the one given, unless they are NULL; program NULL: by what it has. */
 bool nemo_read_tree (cJSON *tree, const ImportFile *file, const char *program, const char *named,
                      const char *software, LsImport *import, LsDiagList *diags);
+
+/* The same of a recipe of Megatron-Bridge; is_whole: nothing stands in another one that is not here. */
+bool nemo_read_recipe (cJSON *tree, const ImportFile *file, const char *named, bool is_whole,
+                       LsImport *import, LsDiagList *diags);
+
+/* "bridge/qwen3_8b" of "qwen3_8b_pretrain_8gpu_h100_bf16_config"; the caller frees it. */
+char *bridge_model_of (const char *recipe);
 
 /* Of NeMo's options: */
 const char *nemo_text (const Nemo *n, const char *name); /* NULL: not given, or with a hole */
@@ -39,5 +47,9 @@ void nemo_say (Nemo *n, const char *megatron, const char *value);
 void nemo_say_model (Nemo *n);
 void nemo_say_strategy (Nemo *n);
 void nemo_say_precision (Nemo *n); /* a part of that */
+
+/* Sets what no option of Megatron-LM is. */
+void nemo_set_margin (Nemo *n);
+void nemo_set_amax_reduction (Nemo *n);
 
 #endif

@@ -1,6 +1,6 @@
 /* Scripts that start a recipe of Megatron-Bridge by its name: scripts/training/run_recipe.py, and
- * scripts/performance/setup_experiment.py of NVIDIA's DGX Cloud benchmarks, with run_script.py, which it starts
- * (NVIDIA-NeMo/Megatron-Bridge@067f987df, NVIDIA/dgxc-benchmarking@841f546 and
+ * scripts/performance/setup_experiment.py of NVIDIA's DGX Cloud benchmarks, with run_script.py, which it
+ * starts (NVIDIA-NeMo/Megatron-Bridge@067f987df, NVIDIA/dgxc-benchmarking@841f546 and
  * AI-Hypercomputer/gpu-recipes@2e1fd5e, August 2026).
  *
  * A recipe is Python, which is not read: its name says the model, and what the script changes is read as a
@@ -49,6 +49,8 @@ static const OptionRow rows[] = {
   RULE ("use_megatron_fsdp"),
   RULE ("moe_a2a_overlap"),
   RULE ("moe_flex_dispatcher_backend"),
+  AS ("cuda_graph_impl", "model.cuda_graph_impl"),
+  AS ("cuda_graph_scope", "model.cuda_graph_scope"),
   RULE ("recipe"),
   RULE ("model"),
   RULE ("mr"),
@@ -66,8 +68,9 @@ static const OptionRow rows[] = {
 static const char ignored[]
     = "a account additional_slurm_params c4_* ce cm container_image custom_* data dataset dataset_* "
       "detach distributed_timeout_minutes domain dryrun dump_env E env gn gpus_per_node gres head_only "
-      "hf hf_token i index_mapping_dir kubeflow_* l load_dir log_dir lr m max_retries max_steps min_lr "
-      "model_family_name most_recent_k ms nemo_home nh nsys_* offline p packager partition preempt_time "
+      "hf hf_token i index_mapping_dir kubeflow_* l load_dir log_dir lr m max_retries max_step max_steps "
+      "min_lr model_family_name most_recent_k ms nemo_home nh nsys_* offline p packager partition "
+      "preempt_time "
       "pretrained_checkpoint profiling_* save_* t time_limit tokenizer_* use_recipes vb vocab_size "
       "wandb_* warmup_iters wdj wdk wdp wds";
 
@@ -193,9 +196,8 @@ changes_of (const LaunchWords *words, bool is_performance, LsImport *import)
   return tree;
 }
 
-/* "bridge/qwen3_8b" of "qwen3_8b_pretrain_8gpu_h100_bf16_config"; the caller frees it. */
-static char *
-model_of (const char *recipe)
+char *
+bridge_model_of (const char *recipe)
 {
   static const char *const ends[] = { "_pretrain", "_sft", "_peft", "_config" };
   gsize n = strlen (recipe);
@@ -262,29 +264,30 @@ scheme_of (const LaunchWords *words, const char *recipe)
   return is_task || (recipe && strstr (recipe, "_peft")) ? "lora" : NULL;
 }
 
-/* Names of setup_experiment.py. */
+/* Names of setup_experiment.py (scripts/performance/utils/precision.py); by a name alone gradients would be
+ * summed in fp32, and layers at both ends be in bf16. */
 static void
-set_dtype (const LaunchWords *words, LsImport *import)
+say_dtype (const LaunchWords *words, cJSON *tree, LsImport *import)
 {
-  static const struct {
-    const char *name, *dtype, *recipe;
-  } dtypes[]
-      = { { "bf16", "bf16", NULL },       { "fp8_cs", "fp8", "current" },   { "fp8_mx", "fp8", "mxfp8" },
-          { "fp8_ds", "fp8", "delayed" }, { "fp8_sc", "fp8", "blockwise" }, { "nvfp4", "nvfp4", NULL } };
-  const char *name = VALUE_OF (words, "c", "compute_dtype");
-  for (guint i = 0; i < G_N_ELEMENTS (dtypes) && name; i++)
-    if (strcmp (name, dtypes[i].name) == 0) {
-      import_set_strategy (import, "dtype", dtypes[i].dtype, "--compute_dtype");
-      if (dtypes[i].recipe)
-        import_set_strategy (import, "fp8_recipe", dtypes[i].recipe, "--compute_dtype");
+  static const char *const names[][2] = { { "bf16", "bf16_mixed" },
+                                          { "fp8_cs", "bf16_with_fp8_current_scaling_mixed" },
+                                          { "fp8_mx", "bf16_with_mxfp8_mixed" },
+                                          { "fp8_ds", "bf16_with_fp8_delayed_scaling_mixed" },
+                                          { "fp8_sc", "bf16_with_fp8_subchannel_scaling_mixed" },
+                                          { "nvfp4", "bf16_with_nvfp4_mixed" } };
+  const char *name = VALUE_OF (words, "c", "compute_dtype"), *gpu = VALUE_OF (words, "g", "gpu");
+  if (!name && gpu)
+    import_infer (import, "dtype bf16: the default of --compute_dtype");
+  name = name || !gpu ? name : "bf16";
+  for (guint i = 0; i < G_N_ELEMENTS (names) && name; i++)
+    if (strcmp (name, names[i][0]) == 0) {
+      say (tree, "mixed_precision.precision", names[i][1]);
+      say (tree, "mixed_precision.grad_reduce_in_fp32", "false");
+      say (tree, "mixed_precision.first_last_layers_bf16", "false");
       return;
     }
   if (name)
     import_open (import, "dtype", "--compute_dtype: the script does not say its value");
-  else if (VALUE_OF (words, "g", "gpu")) {
-    import_set_strategy (import, "dtype", "bf16", "--compute_dtype");
-    import_infer (import, "dtype bf16: the default of --compute_dtype");
-  }
 }
 
 static void
@@ -321,10 +324,10 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   const char *recipe = VALUE_OF (script.words, "recipe", "mr", "model_recipe_name", "model"),
              *scheme = scheme_of (script.words, recipe);
   bool is_performance = script.script && is_performance_script (script.script);
-  g_autofree char *model = recipe && !ls_shell_has_hole (recipe) ? model_of (recipe) : NULL;
+  g_autofree char *model = recipe && !ls_shell_has_hole (recipe) ? bridge_model_of (recipe) : NULL;
   set_gpus (&script, import);
-  set_dtype (script.words, import);
   cJSON *tree = changes_of (script.words, is_performance, import);
+  say_dtype (script.words, tree, import);
   if (scheme)
     say_adapters (tree, scheme, model, import);
   launch_script_clear (&script);
@@ -335,7 +338,8 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 static bool
 is_its (const ImportFile *file)
 {
-  static const char *const programs[] = { "run_recipe.py", "setup_experiment.py", "performance/run_script.py" };
+  static const char *const programs[]
+      = { "run_recipe.py", "setup_experiment.py", "performance/run_script.py" };
   bool is_it = false;
   for (guint i = 0; i < G_N_ELEMENTS (programs); i++)
     is_it = is_it || strstr (file->text, programs[i]);

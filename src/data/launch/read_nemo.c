@@ -34,36 +34,6 @@ set_checks (Nemo *n)
     import_set_strategy (n->job.import, "grad_check", nemo_is_on (n, name) ? "1" : "0", name);
 }
 
-/* Whether the products of an overlap leave SMs to what stays whole (lower/layers/lower_tp_overlap.c). */
-static void
-set_margin (Nemo *n)
-{
-  static const char *const products[] = { "qkv_dgrad", "qkv_wgrad", "fc1_dgrad", "fc1_wgrad" };
-  guint n_on = 0, n_off = 0;
-  for (guint i = 0; i < G_N_ELEMENTS (products); i++) {
-    g_autofree char *of = g_strconcat ("model.ub_tp_comm_overlap_cfg.", products[i], NULL);
-    g_autofree char *method = g_strconcat (of, ".method", NULL),
-                    *margin = g_strconcat (of, ".set_sm_margin", NULL);
-    bool is_bulk = g_strcmp0 (nemo_text (n, method), "bulk") == 0;
-    n_on += is_bulk && nemo_is_on (n, margin);
-    n_off += is_bulk && nemo_is_off (n, margin);
-  }
-  if (n_on + n_off > 0)
-    import_set_strategy (n->job.import, "tp_overlap_margin", n_on > 0 ? "1" : "0",
-                         "model.ub_tp_comm_overlap_cfg.*.set_sm_margin");
-  if (n_on > 0 && n_off > 0)
-    import_unknown (n->job.import,
-                    "model.ub_tp_comm_overlap_cfg: set_sm_margin of some products only; taken to be of all");
-}
-
-/* NeMo 1. */
-static void
-set_amax_reduction (Nemo *n)
-{
-  if (n->job.import->strategy.dtype == LS_DTYPE_FP8 && nemo_is_off (n, "model.reduce_amax"))
-    import_set_strategy (n->job.import, "fp8_amax_reduction", "none", "model.reduce_amax");
-}
-
 /* A sequence of the data is not longer than the model's, and what is computed is that. */
 static void
 check_rest (Nemo *n)
@@ -135,14 +105,14 @@ set_software (Nemo *n)
 static bool
 is_change (const Nemo *n)
 {
-  return n->is_bridge && !has_dimensions (n);
+  return n->is_bridge && !n->is_whole && !has_dimensions (n);
 }
 
 /* Its name sets all of it, whatever the recipe has (megatron/bridge/training/mixed_precision.py). */
 static bool
 has_precision (const Nemo *n)
 {
-  return nemo_text (n, "mixed_precision") != NULL;
+  return nemo_text (n, "mixed_precision") || nemo_text (n, "mixed_precision.precision");
 }
 
 /* What is set by itself and stands in the recipe too, which may set it once more. */
@@ -162,7 +132,9 @@ tell_changes (Nemo *n)
                                        "peft.dim" };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
     bool is_there = launch_words_find (n->job.words, names[i]) || nemo_is_off (n, names[i]),
-         is_read = strcmp (names[i], "peft.dim") == 0 && nemo_text (n, "peft._target_");
+         is_read = strcmp (names[i], "peft.dim") == 0
+        ? nemo_text (n, "peft._target_") != NULL
+        : g_str_has_prefix (names[i], "mixed_precision.") && has_precision (n);
     if (is_there && !is_read)
       import_unknown (n->job.import, "%s: not followed; what the recipe says is taken", names[i]);
   }
@@ -189,6 +161,7 @@ read_megatron (Nemo *n)
   }
   megatron_optimizer (&job);
   megatron_dispatcher (&job);
+  megatron_graphs (&job);
   g_hash_table_unref (job.open);
 }
 
@@ -246,8 +219,8 @@ read_options (Nemo *n)
     set_checks (n);
     check_rest (n);
   }
-  set_margin (n);
-  set_amax_reduction (n);
+  nemo_set_margin (n);
+  nemo_set_amax_reduction (n);
   set_adapters (n);
   set_software (n);
 }
@@ -350,14 +323,14 @@ is_nemo1 (const cJSON *tree)
       && !yaml_config_find (tree, "train") && !yaml_config_find (tree, "model._target_");
 }
 
-bool
-nemo_read_tree (cJSON *tree, const ImportFile *file, const char *program, const char *named,
-                const char *software, LsImport *import, LsDiagList *diags)
+/* *n: what is known of it before. */
+static bool
+read_tree (Nemo *n, cJSON *tree, const ImportFile *file, const char *program, LsImport *import,
+           LsDiagList *diags)
 {
-  Nemo n = { .is_nemo1 = is_nemo1 (tree), .is_bridge = yaml_config_find (tree, "train") != NULL };
-  n.named = named;
-  n.software = software;
-  import->program = program ? program : n.is_nemo1 ? "NeMo" : n.is_bridge ? "Megatron-Bridge" : "NeMo 2";
+  n->is_nemo1 = is_nemo1 (tree);
+  n->is_bridge = yaml_config_find (tree, "train") != NULL;
+  import->program = program ? program : n->is_nemo1 ? "NeMo" : n->is_bridge ? "Megatron-Bridge" : "NeMo 2";
   if (!check_kind (tree, file->path, diags)) {
     cJSON_Delete (tree);
     return false;
@@ -365,20 +338,36 @@ nemo_read_tree (cJSON *tree, const ImportFile *file, const char *program, const 
   tell_defaults (tree, import);
   const cJSON *target = yaml_config_find (tree, "model.config._target_");
   target = target ? target : yaml_config_find (tree, "model._target_");
-  n.target = cJSON_IsString (target) ? g_strdup (target->valuestring) : NULL;
+  n->target = cJSON_IsString (target) ? g_strdup (target->valuestring) : NULL;
   yaml_config_move (tree, "model.config", "model");
   if (has_sides (tree))
     join_sides (tree, import);
   yaml_config_move (tree, "trainer.strategy.ddp", "ddp");
   yaml_config_move (tree, "trainer.strategy", "model");
-  n.job = (LaunchJob) { .import = import, .table = &nemo_options };
+  n->job = (LaunchJob) { .import = import, .table = &nemo_options };
   g_autoptr (LaunchWords) words = yaml_config_words (tree), megatron = launch_words_new ();
-  n.job.words = words;
-  n.megatron = megatron;
-  option_translate (&n.job, megatron);
-  read_options (&n);
-  g_free (n.target);
+  n->job.words = words;
+  n->megatron = megatron;
+  option_translate (&n->job, megatron);
+  read_options (n);
+  g_free (n->target);
   return true;
+}
+
+bool
+nemo_read_tree (cJSON *tree, const ImportFile *file, const char *program, const char *named,
+                const char *software, LsImport *import, LsDiagList *diags)
+{
+  Nemo n = { .named = named, .software = software };
+  return read_tree (&n, tree, file, program, import, diags);
+}
+
+bool
+nemo_read_recipe (cJSON *tree, const ImportFile *file, const char *named, bool is_whole, LsImport *import,
+                  LsDiagList *diags)
+{
+  Nemo n = { .named = named, .is_whole = is_whole };
+  return read_tree (&n, tree, file, "Megatron-Bridge", import, diags);
 }
 
 /* --- scripts -------------------------------------------------------------------------------------- */

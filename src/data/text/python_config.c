@@ -129,14 +129,14 @@ scan (LsPython *p, const char *text, gsize n)
 
 /* --- statements ------------------------------------------------------------------------------------ */
 
-static const PythonLine *
-line_at (const LsPython *p, guint i)
+const PythonLine *
+python_line (const LsPython *p, guint i)
 {
   return &g_array_index (p->lines, PythonLine, i);
 }
 
-static bool
-starts (const LsPython *p, const PythonLine *line, const char *const *words)
+bool
+python_starts (const LsPython *p, const PythonLine *line, const char *const *words)
 {
   const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
   g_autofree char *word = g_strndup (t->at, t->n);
@@ -181,13 +181,37 @@ set_target (PythonPlace *x, const GPtrArray *names, cJSON *item)
   }
 }
 
+/* "f (cfg, n=1)": what the function sets in cfg is set here. */
+static void
+perform (LsPython *p, const PythonLine *line, GHashTable *names)
+{
+  const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
+  PythonPlace x = { .python = p, .names = names, .at = line->first };
+  bool is_call = line->n >= 4 && t[0].kind == PYTHON_NAME && python_is (&t[1], "(")
+      && t[2].kind == PYTHON_NAME && (python_is (&t[3], ")") || python_is (&t[3], ","));
+  g_autofree char *function = is_call ? g_strndup (t[0].at, t[0].n) : NULL,
+                  *of = is_call ? g_strndup (t[2].at, t[2].n) : NULL;
+  g_clear_pointer (&p->first, cJSON_Delete);
+  if (!names || !is_call || !g_hash_table_contains (names, of) || !python_has_function (p, function)) {
+    p->n_passed++;
+    return;
+  }
+  p->is_statement = true;
+  cJSON_Delete (python_expression (&x));
+  p->is_statement = false;
+  if (p->first)
+    g_hash_table_insert (names, g_strdup (of), g_steal_pointer (&p->first));
+  else
+    p->n_passed++;
+}
+
 static void
 assign (LsPython *p, const PythonLine *line, GHashTable *names)
 {
   PythonPlace x = { .python = p, .names = names, .at = line->first };
   g_autoptr (GPtrArray) target = g_ptr_array_new_with_free_func (g_free);
   if (!read_target (&x, target)) {
-    p->n_passed++;
+    perform (p, line, names);
     return;
   }
   guint first = x.at;
@@ -199,69 +223,37 @@ assign (LsPython *p, const PythonLine *line, GHashTable *names)
 
 static const char *const idle[]
     = { "assert", "import", "from", "pass", "def", "class", "global", "raise", "async", NULL };
-static const char *const blocks[]
+const char *const python_blocks[]
     = { "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "match", "del", NULL };
 
-/* NULL: it did not return. */
-static cJSON *
-statement (LsPython *p, const PythonLine *line, GHashTable *names)
+/* "from m import a as b" */
+static void
+add_aliases (LsPython *p, const PythonLine *line)
 {
-  static const char *const returns[] = { "return", NULL };
-  if (starts (p, line, returns)) {
-    PythonPlace x = { .python = p, .names = names, .at = line->first + 1 };
-    return python_token (&x)->kind == PYTHON_END ? NULL : python_expression (&x);
-  }
-  PythonTokenKind kind = g_array_index (p->tokens, PythonToken, line->first).kind;
-  if (starts (p, line, blocks))
-    p->n_passed++;
-  else if (kind != PYTHON_TEXT && !starts (p, line, idle))
-    assign (p, line, names);
-  return NULL;
-}
-
-/* --- functions ------------------------------------------------------------------------------------- */
-
-/* Its name, newly allocated, if it can be called without an argument; NULL: it is none, or cannot. */
-static char *
-function_of (LsPython *p, const PythonLine *line)
-{
-  static const char *const defines[] = { "def", NULL };
   const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
-  if (line->indent > 0 || line->n < 5 || !starts (p, line, defines) || t[1].kind != PYTHON_NAME
-      || !python_is (&t[2], "("))
-    return NULL;
-  return python_is (&t[3], ")") ? g_strndup (t[1].at, t[1].n) : NULL;
-}
-
-static cJSON *
-run_body (LsPython *p, guint first)
-{
-  g_autoptr (GHashTable) names
-      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
-  guint indent = first < p->lines->len ? line_at (p, first)->indent : 0;
-  cJSON *result = NULL;
-  for (guint i = first; i < p->lines->len && !result && !p->why && indent > 0; i++) {
-    const PythonLine *line = line_at (p, i);
-    if (line->indent < indent)
-      break;
-    if (line->indent == indent)
-      result = statement (p, line, names);
-  }
-  return result;
+  for (guint i = 1; i + 1 < line->n; i++)
+    if (python_is (&t[i], "as") && t[i - 1].kind == PYTHON_NAME && t[i + 1].kind == PYTHON_NAME)
+      g_hash_table_insert (p->aliases, g_strndup (t[i + 1].at, t[i + 1].n),
+                           g_strndup (t[i - 1].at, t[i - 1].n));
 }
 
 cJSON *
-python_call (LsPython *p, const char *name, guint line)
+python_statement (LsPython *p, const PythonLine *line, GHashTable *names)
 {
-  cJSON *result = NULL;
-  python_enter (p, line);
-  for (guint i = 0; i < p->lines->len && !result && !p->why; i++) {
-    g_autofree char *function = function_of (p, line_at (p, i));
-    if (g_strcmp0 (function, name) == 0)
-      result = run_body (p, i + 1);
+  static const char *const returns[] = { "return", NULL };
+  if (python_starts (p, line, returns)) {
+    PythonPlace x = { .python = p, .names = names, .at = line->first + 1 };
+    return python_token (&x)->kind == PYTHON_END ? NULL : python_expression (&x);
   }
-  p->depth--;
-  return result;
+  static const char *const from[] = { "from", NULL };
+  PythonTokenKind kind = g_array_index (p->tokens, PythonToken, line->first).kind;
+  if (python_starts (p, line, from))
+    add_aliases (p, line);
+  if (python_starts (p, line, python_blocks))
+    p->n_passed++;
+  else if (kind != PYTHON_TEXT && !python_starts (p, line, idle))
+    assign (p, line, names);
+  return NULL;
 }
 
 static void
@@ -278,6 +270,7 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   p->tokens = g_array_new (FALSE, FALSE, sizeof (PythonToken));
   p->lines = g_array_new (FALSE, FALSE, sizeof (PythonLine));
   p->functions = g_ptr_array_new_with_free_func (g_free);
+  p->aliases = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   p->values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
   if (!scan (p, text, n)) {
     refuse (p, name, diags);
@@ -285,7 +278,7 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
     return NULL;
   }
   for (guint i = 0; i < p->lines->len; i++) {
-    char *function = function_of (p, line_at (p, i));
+    char *function = python_function_of (p, python_line (p, i));
     if (function)
       g_ptr_array_add (p->functions, function);
   }
@@ -301,6 +294,8 @@ ls_python_free (LsPython *p)
   g_array_unref (p->lines);
   g_ptr_array_unref (p->functions);
   g_hash_table_unref (p->values);
+  g_hash_table_unref (p->aliases);
+  cJSON_Delete (p->first);
   g_free (p->path);
   g_free (p->why);
   g_free (p);
@@ -317,8 +312,8 @@ static void
 set_values (LsPython *p)
 {
   for (guint i = 0; i < p->lines->len && !p->why; i++)
-    if (line_at (p, i)->indent == 0)
-      cJSON_Delete (statement (p, line_at (p, i), NULL));
+    if (python_line (p, i)->indent == 0)
+      cJSON_Delete (python_statement (p, python_line (p, i), NULL));
 }
 
 cJSON *
@@ -328,7 +323,7 @@ ls_python_value (LsPython *p, const char *function, guint *ret_n_passed, LsDiagL
   g_hash_table_remove_all (p->values);
   set_values (p);
   p->n_passed = 0;
-  cJSON *result = python_call (p, function, 0);
+  cJSON *result = python_call (p, function, NULL, 0);
   *ret_n_passed = p->n_passed;
   if (!result && !p->why)
     ls_diag_add (diags, LS_ERROR_INPUT, p->path, 0, 0, NULL, NULL, NULL, "its function %s returns nothing",

@@ -279,24 +279,25 @@ argument (PythonPlace *x, cJSON *call, guint *n)
   x->python->n_passed += is_spread;
 }
 
-/* replace (x, a=1) */
+/* Behind "(". callee: a name, or something of which a method is called. */
+/* The function's own value, if it is followed. */
 static cJSON *
-replaced (cJSON *call)
+followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, guint line)
 {
-  cJSON *object = cJSON_DetachItemFromObjectCaseSensitive (call, "0"), *item;
-  cJSON_DeleteItemFromObjectCaseSensitive (call, "()");
-  while ((item = cJSON_DetachItemFromArray (call, 0)))
-    python_set_member (object, item->string, item);
+  cJSON *result = python_call (x->python, name, call, line);
+  if (!result && !is_bare)
+    return call;
   cJSON_Delete (call);
-  return object;
+  return result;
 }
 
-/* Behind "(". callee: a name, or something of which a method is called. */
 static Value
 call (PythonPlace *x, Value callee, guint first)
 {
   cJSON *object = cJSON_CreateObject ();
   guint n = 0, line = python_token (x)->line;
+  bool is_statement = x->python->is_statement;
+  x->python->is_statement = false;
   if (callee.name)
     cJSON_AddStringToObject (object, "()", callee.name);
   bool is_bare = python_is (python_token (x), ")");
@@ -310,14 +311,12 @@ call (PythonPlace *x, Value callee, guint first)
     cJSON_Delete (object);
     return hole (x, callee, first);
   }
-  bool is_ours = g_ptr_array_find_with_equal_func (x->python->functions, callee.name, g_str_equal, NULL);
   bool replaces = g_str_has_suffix (callee.name, "replace")
       && cJSON_IsObject (cJSON_GetObjectItemCaseSensitive (object, "0"));
-  if (is_bare && is_ours) {
-    cJSON_Delete (object);
-    object = python_call (x->python, callee.name, line);
-  } else if (replaces)
-    object = replaced (object);
+  if (python_is_followed (x->python, callee.name, is_bare, is_statement))
+    object = followed (x, callee.name, object, is_bare, line);
+  else if (replaces)
+    object = python_replaced (object);
   g_free (callee.name);
   return value_of (x, object ? object : cJSON_CreateNull ());
 }

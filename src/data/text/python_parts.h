@@ -25,10 +25,13 @@ struct LsPython {
   GArray *tokens; /* of PythonToken; a line ends with PYTHON_END */
   GArray *lines;  /* of PythonLine  */
   GPtrArray *functions;
-  GHashTable *values; /* name -> cJSON *: what the file sets */
+  GHashTable *values;  /* name -> cJSON *: what the file sets */
+  GHashTable *aliases; /* name -> char *: the one that it is imported for */
   /* Of the value that is being found: */
   guint n_items, n_passed, depth;
-  char *why; /* what is wrong; NULL: nothing is */
+  bool is_statement; /* a call for what it does to its first argument is read */
+  cJSON *first;      /* what the last call made of its first argument; NULL: it had none */
+  char *why;         /* what is wrong; NULL: nothing is */
   guint where;
 };
 
@@ -62,7 +65,27 @@ void python_set_member (cJSON *object, const char *name, cJSON *item);
 
 /* --- python_config.c ------------------------------------------------------------------------------- */
 
-/* What a function returns; NULL: nothing. */
-cJSON *python_call (LsPython *p, const char *name, guint line);
+extern const char *const python_blocks[]; /* what begins a statement that decides, to a NULL */
+
+const PythonLine *python_line (const LsPython *p, guint i);
+/* Whether a line begins with one of these words. */
+bool python_starts (const LsPython *p, const PythonLine *line, const char *const *words);
+/* What a statement returns; NULL: it does not. names: those of the function; NULL: of the file. */
+cJSON *python_statement (LsPython *p, const PythonLine *line, GHashTable *names);
+
+/* --- python_functions.c ---------------------------------------------------------------------------- */
+
+/* The name of a function that begins in this line, newly allocated, if it can be called without an argument;
+ * NULL: none does, or it cannot. */
+char *python_function_of (const LsPython *p, const PythonLine *line);
+bool python_has_function (const LsPython *p, const char *name);
+/* Whether a call of it is followed: as a statement always, else if nothing in it is decided, or it takes
+ * nothing. */
+bool python_is_followed (const LsPython *p, const char *name, bool is_bare, bool is_statement);
+/* What a function returns; NULL: nothing. arguments: an object by name and place, of which some are taken;
+ * NULL: there are none. */
+cJSON *python_call (LsPython *p, const char *name, cJSON *arguments, guint line);
+/* replace (x, a=1): what a call of it is, which is taken. */
+cJSON *python_replaced (cJSON *call);
 
 #endif

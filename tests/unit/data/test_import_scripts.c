@@ -86,13 +86,16 @@ recipes_of_megatron_bridge_are_changed_by_options (void)
   "#!/bin/bash\nuv run python scripts/performance/setup_experiment.py -mr llama3_70b -ng 64 -g h100 "
   check (
       PERF "-c fp8_cs -tp 4 -pp 4 -vp 5 -mb 1 -gb 128 -gn 8 -a b",
-      "gpus=64; dtype=fp8; fp8_recipe=current; tp=4; sp=true; pp=4; vpp=5; micro_batch=1; global_batch=128; "
+      "gpus=64; dtype=fp8; fp8_recipe=current; fp8_params=true; grad_dtype=bf16; bf16_first; tp=4; sp=true; pp=4; vpp=5; micro_batch=1; global_batch=128; "
       "layers=80; mlp=swiglu; recompute; -gn; -a; ?what this file leaves");
   check (PERF "--num_layers 40 --recompute_num_layers 2 --use_megatron_fsdp true",
          "layers=40; hidden=8192; mlp=swiglu; recompute=full; recompute_method=block; recompute_layers=2; "
          "dp_kind=fsdp2; dtype=bf16; ~dtype bf16: the default");
   check (PERF "--recompute_modules mlp,layernorm --cuda_graph_impl local --use_tokendrop true",
-         "recompute=selective; recompute_parts=norm,mlp; ?--cuda_graph_impl local; ?--use_tokendrop true");
+         "recompute=selective; recompute_parts=norm,mlp; cuda_graphs=layer; ?--use_tokendrop true");
+  check (PERF "--cuda_graph_impl local --cuda_graph_scope full_iteration", "cuda_graphs=step");
+  check (PERF "--cuda_graph_impl transformer_engine --cuda_graph_scope attn,moe_router",
+         "cuda_graphs=layer; ?--cuda-graph-scope attn,moe_router: a graph of all of a layer");
   check (PERF "-mr qwen3_30b_a3b --num_moe_experts 64", "experts=64; layers=48");
   check (PERF "--task peft -tp 1", "sp; lora_rank=16; ~adapters: those of the recipe");
   check ("#!/bin/bash\ntorchrun --nproc_per_node 8 run_recipe.py --recipe llama3_70b_pretrain_config "
@@ -100,7 +103,9 @@ recipes_of_megatron_bridge_are_changed_by_options (void)
          "gpus=8; layers=8; hidden=8192; mlp=swiglu; tp=2; sp; dtype");
 #define RECIPE "#!/bin/bash\ntorchrun --nproc_per_node 8 run_recipe.py --recipe llama3_8b_pretrain_config "
   check (RECIPE "train.micro_batch_size=1 mixed_precision=bf16_with_fp8_current_scaling_mixed",
-         "dtype=fp8; fp8_recipe=current; grad_dtype=fp32");
+         "dtype=fp8; fp8_recipe=current; grad_dtype=fp32; fp8_params=true; bf16_first=1; bf16_last=1");
+  check (RECIPE "mixed_precision=bf16_with_mxfp8_mixed", "fp8_recipe=mxfp8; fp8_params=true; bf16_first");
+  check (RECIPE "mixed_precision=bf16_with_fp8_subchannel_scaling_mixed", "fp8_recipe=blockwise; fp8_params");
   check (RECIPE "ddp.use_megatron_fsdp=True ddp.overlap_grad_reduce=false peft.dim=8",
          "dp_kind=fsdp2; zero=3; ~zero 3; ?ddp.overlap_grad_reduce: not followed; ?peft.dim: not followed");
   check (RECIPE "$(echo \"$CHANGES\" | tr '\\n' ' ') model.tensor_model_parallel_size=2",

@@ -62,8 +62,8 @@ set_async (LaunchJob *job)
 
 /* Of transformer_config.py: a graph for each layer, of Megatron-LM or of Transformer Engine, or of an
  * iteration. */
-static void
-set_graphs (LaunchJob *job)
+void
+megatron_graphs (LaunchJob *job)
 {
   const char *impl = option_text (job, "cuda-graph-impl"), *scope = option_text (job, "cuda-graph-scope");
   bool is_on = option_is_on (job, "enable-cuda-graph") || option_is_on (job, "external-cuda-graph")
@@ -71,6 +71,8 @@ set_graphs (LaunchJob *job)
   if (is_on)
     import_set_strategy (job->import, "cuda_graphs",
                          scope && strstr (scope, "full_iteration") ? "step" : "layer", "--enable-cuda-graph");
+  if (is_on && scope && *scope && !strstr (scope, "full"))
+    import_unknown (job->import, "--cuda-graph-scope %s: a graph of all of a layer is taken", scope);
 }
 
 /* The master of the precision-aware optimizer: 16 bits are all that a bf16 weight lacks of an fp32 one
@@ -229,7 +231,7 @@ void
 megatron_kernels (LaunchJob *job)
 {
   tell_fusions (job);
-  set_graphs (job);
+  megatron_graphs (job);
   megatron_optimizer (job);
   tell_memory (job);
   tell_experts (job);

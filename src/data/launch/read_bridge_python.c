@@ -1,0 +1,192 @@
+/* Recipes of Megatron-Bridge in Python: src/megatron/bridge/recipes and perf_recipes, a function for each
+ * (NVIDIA-NeMo/Megatron-Bridge@067f987df, August 2026).
+ *
+ * A recipe takes another and sets members of it. The files that it imports from stand behind it; all are read
+ * as one. What they do not say is told. */
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/launch/launch_script.h"
+#include "data/launch/nemo_rules.h"
+#include "data/launch/yaml_config.h"
+#include "data/text/python_config.h"
+
+static const char *
+made_by (const cJSON *object)
+{
+  const cJSON *name = cJSON_GetObjectItemCaseSensitive (object, "()");
+  return cJSON_IsString (name) ? name->valuestring : NULL;
+}
+
+/* --- what calls stand for ------------------------------------------------------------------------------- */
+
+/* AutoBridge.from_hf_pretrained ("meta-llama/...").get_model_config () names what the model is. */
+static char *
+hub_name_of (const char *text)
+{
+  const char *at = text ? strstr (text, "from_hf_pretrained") : NULL,
+             *quote = at ? strpbrk (at, "\"'") : NULL, *end = quote ? strchr (quote + 1, *quote) : NULL;
+  return end ? g_strndup (quote + 1, (gsize) (end - quote - 1)) : NULL;
+}
+
+/* What training/mixed_precision.py makes of a name, and perf_recipes/_common.py of its short one. */
+static void
+set_precision (cJSON *tree)
+{
+  static const char *const names[][2] = { { "bf16", "bf16_mixed" },
+                                          { "fp8_cs", "bf16_with_fp8_current_scaling_mixed" },
+                                          { "fp8_ds", "bf16_with_fp8_delayed_scaling_mixed" },
+                                          { "fp8_mx", "bf16_with_mxfp8_mixed" },
+                                          { "fp8_sc", "bf16_with_fp8_subchannel_scaling_mixed" },
+                                          { "nvfp4", "bf16_with_nvfp4_mixed" } };
+  cJSON *precision = yaml_config_find (tree, "mixed_precision");
+  const char *made = made_by (precision);
+  const cJSON *asked = cJSON_GetObjectItemCaseSensitive (precision, "0");
+  if (!made)
+    return;
+  bool is_short = strcmp (made, "_perf_precision") == 0 && cJSON_IsString (asked);
+  for (guint i = 0; i < G_N_ELEMENTS (names) && is_short; i++)
+    if (strcmp (asked->valuestring, names[i][0]) == 0)
+      made = names[i][1];
+  if (!cJSON_HasObjectItem (precision, "precision"))
+    cJSON_AddStringToObject (precision, "precision", made);
+  for (guint i = 0; i < 2 && is_short; i++) {
+    static const char *const off[] = { "grad_reduce_in_fp32", "first_last_layers_bf16" };
+    if (!cJSON_HasObjectItem (precision, off[i]))
+      cJSON_AddFalseToObject (precision, off[i]);
+  }
+}
+
+/* Which function makes an object is no member of it. */
+static void
+forget_calls (cJSON *tree)
+{
+  for (cJSON *item = tree->child, *next; item; item = next) {
+    next = item->next;
+    if (item->string && (strcmp (item->string, "()") == 0 || g_ascii_isdigit (*item->string)))
+      cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
+    else if (cJSON_IsObject (item))
+      forget_calls (item);
+  }
+}
+
+/* --- which recipe --------------------------------------------------------------------------------------- */
+
+static const char *
+given (const ImportFiles *files, const char *name)
+{
+  for (guint i = 0; i < files->n_given; i++)
+    if (strcmp (files->given[i].name, name) == 0) {
+      files->given[i].is_used = true;
+      return files->given[i].value;
+    }
+  return NULL;
+}
+
+/* The one that is asked for, or the only one of the first file; NULL: a diagnostic. The caller frees it. */
+static char *
+find_recipe (const ImportFiles *files, LsDiagList *diags)
+{
+  const ImportFile *file = &files->files[0];
+  g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, diags);
+  const char *asked = given (files, "recipe");
+  g_autoptr (GString) names = g_string_new (NULL);
+  const GPtrArray *functions = python ? ls_python_functions (python) : NULL;
+  if (!functions)
+    return NULL;
+  for (guint i = 0; i < functions->len; i++) {
+    if (g_strcmp0 (asked, functions->pdata[i]) == 0)
+      return g_strdup (asked);
+    g_string_append_printf (names, "%s%s", i > 0 ? ", " : "", (const char *) functions->pdata[i]);
+  }
+  if (!asked && functions->len == 1)
+    return g_strdup (functions->pdata[0]);
+  g_autofree char *hint = g_strdup_printf ("say which behind its name: %s:recipe=NAME", file->path);
+  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, asked ? NULL : hint,
+               asked ? "it has no recipe %s; it has %s" : "%sit has several recipes: %s", asked ? asked : "",
+               names->str);
+  return NULL;
+}
+
+/* All files as one, each of which is well formed; NULL: a diagnostic. text: what it is of, freed later. */
+static LsPython *
+join_files (const ImportFiles *files, GString *text, LsDiagList *diags)
+{
+  for (guint i = 0; i < files->n; i++) {
+    const ImportFile *file = &files->files[i];
+    g_autoptr (LsPython) alone = ls_python_new (file->text, file->n, file->path, diags);
+    if (!alone)
+      return NULL;
+    g_string_append_len (text, file->text, (gssize) file->n);
+    g_string_append_c (text, '\n');
+  }
+  return ls_python_new (text->str, text->len, files->files[0].path, diags);
+}
+
+/* "llama3_70b_pretrain_64gpu_h100_fp8cs_config" is for 64 GPUs. */
+static void
+set_gpus (const char *recipe, LsImport *import)
+{
+  const char *end = strstr (recipe, "gpu_"), *begin = end;
+  while (begin && begin > recipe && g_ascii_isdigit (begin[-1]))
+    begin--;
+  guint64 n = begin && begin < end ? g_ascii_strtoull (begin, NULL, 10) : 0;
+  if (n > 0) {
+    import_set_strategy_number (import, "gpus", n);
+    import_infer (import, "gpus %" G_GUINT64_FORMAT ": the recipe's name says so", n);
+  } else
+    import_open (import, "gpus", "how many GPUs: nothing here says");
+}
+
+/* --- files ---------------------------------------------------------------------------------------------- */
+
+/* The model of a hub that a recipe asks for, else the one that it is called by; the caller frees it. */
+static char *
+model_of (const cJSON *tree, const char *base)
+{
+  const cJSON *model = cJSON_GetObjectItemCaseSensitive (tree, "model");
+  const cJSON *whole = cJSON_IsObject (model) ? cJSON_GetObjectItemCaseSensitive (model, "()") : model;
+  char *hub = hub_name_of (cJSON_IsString (whole) ? whole->valuestring : NULL);
+  return hub ? hub : bridge_model_of (base);
+}
+
+static bool
+read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autofree char *recipe = find_recipe (files, diags);
+  g_autoptr (LsPython) python = recipe ? join_files (files, text, diags) : NULL;
+  guint n_passed = 0;
+  cJSON *tree = python ? ls_python_value (python, recipe, &n_passed, diags) : NULL;
+  import->program = "Megatron-Bridge";
+  if (!tree)
+    return false;
+  const char *made = made_by (tree);
+  if (!made || !cJSON_HasObjectItem (tree, "train")) {
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, files->files[0].path, 0, 0, NULL, NULL, NULL,
+                 "%s returns what %s makes, which is no recipe of a training job", recipe,
+                 made ? made : "it");
+    cJSON_Delete (tree);
+    return false;
+  }
+  bool is_whole = strcmp (made, "ConfigContainer") == 0;
+  g_autofree char *model = model_of (tree, is_whole ? recipe : made);
+  if (!is_whole)
+    import_unknown (import, "%s, which %s changes: it is in no file here", made, recipe);
+  if (n_passed > 0)
+    import_unknown (import, "what %s does besides, in %u places: it is not followed", recipe, n_passed);
+  set_gpus (recipe, import);
+  set_precision (tree);
+  forget_calls (tree);
+  return nemo_read_recipe (tree, &files->files[0], model, is_whole, import, diags);
+}
+
+static bool
+is_its (const ImportFile *file)
+{
+  return strstr (file->text, "ConfigContainer") && launch_has_line (file->text, "def ")
+      && launch_has_line (file->text, "from megatron.bridge");
+}
+
+const ImportReader import_bridge_python = { "recipes of Megatron-Bridge in Python", is_its, read };

@@ -1,0 +1,154 @@
+/* data/text/python_functions.c — functions of a file of Python, and what comes of calling them. */
+#include <string.h>
+
+#include "data/text/python_parts.h"
+
+/* Behind the "(" of its parameters, a token, where one begins in this line; 0: none does. */
+static guint
+parameters_of (const LsPython *p, const PythonLine *line)
+{
+  static const char *const defines[] = { "def", NULL };
+  const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
+  bool is_one = line->indent == 0 && line->n >= 5 && python_starts (p, line, defines)
+      && t[1].kind == PYTHON_NAME && python_is (&t[2], "(");
+  return is_one ? line->first + 3 : 0;
+}
+
+char *
+python_function_of (const LsPython *p, const PythonLine *line)
+{
+  guint at = parameters_of (p, line);
+  const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
+  return at > 0 && python_is (&t[3], ")") ? g_strndup (t[1].at, t[1].n) : NULL;
+}
+
+/* The line in which one begins, the last of that name; lines->len: there is none. */
+static guint
+find_line (const LsPython *p, const char *name)
+{
+  for (guint i = p->lines->len; i-- > 0;) {
+    const PythonLine *line = python_line (p, i);
+    const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
+    if (parameters_of (p, line) > 0 && t[1].n == strlen (name) && strncmp (t[1].at, name, t[1].n) == 0)
+      return i;
+  }
+  return p->lines->len;
+}
+
+/* The same by the name that an import gives it. */
+static guint
+find_function (const LsPython *p, const char *name)
+{
+  guint i = find_line (p, name);
+  const char *alias = g_hash_table_lookup (p->aliases, name);
+  return i == p->lines->len && alias ? find_line (p, alias) : i;
+}
+
+bool
+python_has_function (const LsPython *p, const char *name)
+{
+  return find_function (p, name) < p->lines->len;
+}
+
+/* Whether what its body does depends on something. */
+static bool
+decides (const LsPython *p, guint first)
+{
+  for (guint i = first; i < p->lines->len && python_line (p, i)->indent > 0; i++)
+    if (python_starts (p, python_line (p, i), python_blocks))
+      return true;
+  return false;
+}
+
+static cJSON *
+run_body (LsPython *p, guint first, GHashTable *names)
+{
+  guint indent = first < p->lines->len ? python_line (p, first)->indent : 0;
+  cJSON *result = NULL;
+  for (guint i = first; i < p->lines->len && !result && !p->why && indent > 0; i++) {
+    const PythonLine *line = python_line (p, i);
+    if (line->indent < indent)
+      break;
+    if (line->indent == indent)
+      result = python_statement (p, line, names);
+  }
+  return result;
+}
+
+/* Passes over what a parameter's type is. */
+static void
+pass_type (PythonPlace *x)
+{
+  for (int depth = 0; python_token (x)->kind != PYTHON_END; x->at++) {
+    const PythonToken *t = python_token (x);
+    if (depth == 0 && (python_is (t, "=") || python_is (t, ",") || python_is (t, ")")))
+      return;
+    depth += python_is (t, "[") || python_is (t, "(");
+    depth -= python_is (t, "]") || python_is (t, ")");
+  }
+}
+
+/* What parameters are in a call, which is an object of arguments; *ret_first: the name of the first, newly
+ * allocated. False: one of them has no value. */
+static bool
+bind (LsPython *p, guint at, cJSON *arguments, GHashTable *names, char **ret_first)
+{
+  PythonPlace x = { .python = p, .at = at };
+  for (guint i = 0; python_token (&x)->kind == PYTHON_NAME || python_take (&x, "*"); i++) {
+    python_take (&x, ",");
+    g_autofree char *name = g_strndup (python_token (&x)->at, python_token (&x)->n),
+                    *place = g_strdup_printf ("%u", i);
+    x.at++;
+    pass_type (&x);
+    cJSON *usual = python_take (&x, "=") ? python_expression (&x) : NULL,
+          *item = cJSON_DetachItemFromObjectCaseSensitive (arguments, name);
+    item = item ? item : cJSON_DetachItemFromObjectCaseSensitive (arguments, place);
+    if (item)
+      cJSON_Delete (usual);
+    if (!item && !usual)
+      return false;
+    g_hash_table_insert (names, g_strdup (name), item ? item : usual);
+    *ret_first = *ret_first ? *ret_first : g_strdup (name);
+    python_take (&x, ",");
+  }
+  return python_is (python_token (&x), ")");
+}
+
+cJSON *
+python_call (LsPython *p, const char *name, cJSON *arguments, guint line)
+{
+  g_autoptr (GHashTable) names
+      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
+  g_autofree char *first = NULL;
+  guint i = find_function (p, name);
+  cJSON *result = NULL;
+  if (i == p->lines->len)
+    return NULL;
+  python_enter (p, line);
+  if (!p->why && bind (p, parameters_of (p, python_line (p, i)), arguments, names, &first)) {
+    result = run_body (p, i + 1, names);
+    cJSON_Delete (p->first);
+    cJSON *mine = first ? g_hash_table_lookup (names, first) : NULL;
+    p->first = mine ? cJSON_Duplicate (mine, true) : NULL;
+  }
+  p->depth--;
+  return result;
+}
+
+bool
+python_is_followed (const LsPython *p, const char *name, bool is_bare, bool is_statement)
+{
+  guint i = find_function (p, name);
+  return i < p->lines->len && (is_bare || is_statement || !decides (p, i + 1));
+}
+
+cJSON *
+python_replaced (cJSON *call)
+{
+  cJSON *object = cJSON_DetachItemFromObjectCaseSensitive (call, "0"), *item;
+  cJSON_DeleteItemFromObjectCaseSensitive (call, "()");
+  while ((item = cJSON_DetachItemFromArray (call, 0)))
+    python_set_member (object, item->string, item);
+  cJSON_Delete (call);
+  return object;
+}

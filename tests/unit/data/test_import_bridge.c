@@ -1,0 +1,65 @@
+/* Pins what recipes of Megatron-Bridge in Python mean: a function that takes another and sets members of it. */
+#include "ls_test.h"
+
+#include "import_check.h"
+
+#define FROM "from megatron.bridge.training.config import ConfigContainer\n"
+#define BASE                                                                                                 \
+  "def base() -> ConfigContainer:\n"                                                                         \
+  "    \"\"\"A recipe.\"\"\"\n"                                                                              \
+  "    cfg = ConfigContainer(model=None, train=TrainingConfig(global_batch_size=32, micro_batch_size=2),\n"  \
+  "        ddp=DistributedDataParallelConfig(check_for_nan_in_grad=True, grad_reduce_in_fp32=True,\n"        \
+  "            overlap_grad_reduce=True, overlap_param_gather=True, use_distributed_optimizer=True),\n"      \
+  "        dataset=GPTDatasetConfig(seq_length=4096), mixed_precision=\"bf16_mixed\")\n"                     \
+  "    cfg.model = AutoBridge.from_hf_pretrained(\"meta-llama/Meta-Llama-3-8B\").to_megatron_provider()\n"   \
+  "    return cfg\n\n"
+
+/* Of several functions the one that is asked for, with what stands in none of its own. */
+static void
+a_recipe_takes_another (void)
+{
+  check_read ("Megatron-Bridge", FROM BASE, "layers=32; tp=1; global_batch=32; ?how many GPUs");
+  check_read (NULL, FROM BASE "def llama3_8b_pretrain_8gpu_h100_bf16_config():\n    return base()\n",
+              "it has several recipes: base, llama3_8b_pretrain_8gpu_h100_bf16_config");
+  check_read (
+      "Megatron-Bridge",
+      FROM "def llama3_70b_pretrain_64gpu_h100_fp8cs_config():\n"
+           "    cfg = llama3_70b_pretrain_config()\n"
+           "    cfg.mixed_precision = _perf_precision(\"fp8_cs\")\n"
+           "    cfg.model.tensor_model_parallel_size = 4\n"
+           "    cfg.model.sequence_parallel = True\n"
+           "    cfg.train.micro_batch_size = 1\n"
+           "    _finish(cfg)\n"
+           "    return cfg\n",
+      "gpus=64; layers=80; tp=4; sp=true; micro_batch=1; dtype=fp8; fp8_recipe=current; fp8_params=true; "
+      "grad_dtype=bf16; bf16_first; ~gpus 64; ?llama3_70b_pretrain_config, which; ?in 1 places; "
+      "?what this file leaves");
+  check_read (NULL, FROM "def f():\n    return odd(1)\n", "no recipe of a training job");
+}
+
+/* Functions that set members of what is handed to them, by names that imports give, with usual values. */
+static void
+functions_change_a_recipe (void)
+{
+  check_read ("Megatron-Bridge",
+              FROM "from a import (\n    base as small,\n)\n"
+                   "def _finish(cfg: ConfigContainer, n: int = 4, *, odd=None) -> None:\n"
+                   "    cfg.ddp.check_for_nan_in_grad = False\n"
+                   "    _inner(cfg)\n"
+                   "    cfg.model.pipeline_model_parallel_size = n\n"
+                   "    if cfg.model.x:\n        cfg.model.tensor_model_parallel_size = 8\n"
+                   "def _inner(cfg):\n    cfg.model.tensor_model_parallel_size = 2\n"
+                   "def _sized(cfg, n):\n    cfg.train.global_batch_size = n\n    return cfg\n"
+                   "def base(odd):\n    cfg = ConfigContainer(train=TrainingConfig(micro_batch_size=1),\n"
+                   "        ddp=DDP(check_for_nan_in_grad=True, use_distributed_optimizer=True),\n"
+                   "        mixed_precision=bf16_mixed(), model=M)\n    return cfg\n"
+                   "def llama3_8b_pretrain_16gpu_h100_bf16_config():\n"
+                   "    cfg = _sized(small(3), 64)\n"
+                   "    _finish(cfg, n=2)\n"
+                   "    cfg.env_vars = {\"A\": 1}\n"
+                   "    return cfg\n",
+              "gpus=16; layers=32; tp=2; pp=2; micro_batch=1; global_batch=64; grad_check=false; dtype=bf16; "
+              "?in 1 places");
+}
+
+LS_TEST_SUITE (LS_TEST (a_recipe_takes_another), LS_TEST (functions_change_a_recipe))
