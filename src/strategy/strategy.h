@@ -237,6 +237,7 @@ typedef struct {
   uint32_t n_recompute_stages;
   bool partition_activations; /* kept inputs are cut over tp                    */
   bool offload_activations;   /* kept activations go to the memory of the host  */
+  uint32_t offload_layers;    /* those of a chunk's first ones; 0: all but the last */
   int cuda_allocator;         /* LsCudaAllocator                                */
 
   uint32_t lora_rank; /* of adapters on weights that are frozen; 0: all weights learn */

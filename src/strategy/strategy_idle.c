@@ -63,6 +63,7 @@ CONDITION (is_not_deepspeed3, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 
 CONDITION (has_masters, s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->master == LS_MASTER_FP32)
 CONDITION (is_not_offloaded, s->offload == LS_OFFLOAD_NONE)
 CONDITION (is_not_full, s->recompute != LS_RECOMPUTE_FULL)
+CONDITION (offloads_no_activations, !s->offload_activations)
 CONDITION (is_not_selective, s->recompute != LS_RECOMPUTE_SELECTIVE)
 CONDITION (recomputes_nothing, ls_strategy_recomputes_nothing (s))
 CONDITION (is_not_overlapped, s->p2p != LS_P2P_OVERLAPPED)
@@ -182,6 +183,7 @@ static const struct {
   { "recompute_method", is_not_full, "it needs --recompute full" },
   { "recompute_layers", is_not_full, "it needs --recompute full" },
   { "recompute_early_stop", is_not_full, "it needs --recompute full" },
+  { "offload_layers", offloads_no_activations, "it needs --offload-activations" },
   { "apex_norm", has_no_layernorm, "the model has no layer norms" },
   { "batch_ends", fetches_everywhere_or_never, "it needs --set batch_sync=1 and more than two stages" },
   { "split_bias_dropout", has_no_bias, "the model's products have no bias" },

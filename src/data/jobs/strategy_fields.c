@@ -131,6 +131,8 @@ const LsField ls_strategy_fields[] = {
   { BOOL (memory, partition_activations, "false",
           "full: kept inputs are cut over tp, and gathered for recomputation") },
   { BOOL (memory, offload_activations, "false", "kept activations go to the host's memory and come back") },
+  { UINT (memory, offload_layers, "all but the last", "offload_activations: of a chunk's first layers"),
+    SET_ONLY },
   { ENUM (memory, cuda_allocator, cuda_allocators, "none",
           "PyTorch's: segments of fixed size, which it gives back and takes anew at the GPU's limit, or that "
           "grow (expandable_segments)"),

@@ -240,6 +240,7 @@ build_forward (Build *b, DpPass *p, const DpBackend *backend)
 {
   const Lower *l = b->l;
   const Chunk *c = p->c;
+  Offload offload = { .is_under_way = false };
   if (reads_batch (l, c))
     read_batch (b);
   for (guint i = 0; i < c->operators->len; i++) {
@@ -248,7 +249,7 @@ build_forward (Build *b, DpPass *p, const DpBackend *backend)
     guint first = b->ops->len;
     build_forward_operator (b, c, i, LS_TAG_F, !is_recomputed (l, c, i));
     recompute_keep (b, c, i, first_op (b, first));
-    offload_behind (b, c, i);
+    offload_behind (b, c, i, &offload);
     hook_at (backend->after, b, p, i);
   }
 }

@@ -87,8 +87,11 @@ typedef struct {
   bool is_under_way;
 } Reload;
 
+/* The copy out that is under way, of `layer`. */
+typedef Reload Offload;
+
 /* In a forward, behind operator i; in a backward, before it (r->layer UINT32_MAX at first). */
-void offload_behind (Build *b, const Chunk *c, guint i);
+void offload_behind (Build *b, const Chunk *c, guint i, Offload *o);
 void reload_before (Build *b, const Chunk *c, guint i, Reload *r);
 
 /* --- lower_cp.c --- */

@@ -1,21 +1,25 @@
 /* lower/layers/lower_offload_activations.c — kept activations wait in the memory of the host
  * (Transformer Engine's cpu_offload; Rajbhandari et al. 2020, P_a+cpu).
  *
- * Behind a layer's forward what it keeps is copied out, on a stream of its own, and its memory
- * is free once that is done. A layer's copy back begins with the backward of the layer behind
+ * Behind a layer's forward what it keeps is copied out, on a stream of its own. Behind the next
+ * layer the compute stream waits for that, so that the memory is free for what the host issues
+ * from there on, however far it is ahead, and the next copy begins. A layer's copy back begins with the backward of the layer behind
  * it, so that it has that long to arrive. The last layer of a chunk stays: its backward is
- * the first. PCIe is shared with whatever else crosses it.
+ * the first. So do those behind the first offload_layers, if that is said. PCIe is shared with
+ * whatever else crosses it.
  *
  * What comes back takes the place of what came before it (Transformer Engine's double
  * buffer), so that its memory is taken when the copy begins, however far the host is ahead.
  *
- * Deviation: the bounce buffers of the host's driver cost nothing. */
+ * Deviations: the bounce buffers of the host's driver cost nothing. Transformer Engine begins to
+ * bring some of several layers back while others, which stayed, are run. */
 #include "lower/layers/lower_layers.h"
 
 static bool
 is_offloaded (const Lower *l, const Chunk *c, uint32_t layer)
 {
-  return l->s->offload_activations && layer + 1 < c->n_layers;
+  uint32_t n = l->s->offload_layers;
+  return l->s->offload_activations && layer + 1 < c->n_layers && (n == 0 || layer < n);
 }
 
 /* The copy has the bytes of the buffers that it moves. */
@@ -34,22 +38,39 @@ build_copy (Build *b, const Chunk *c, uint32_t layer, LsStream stream, LsCopyDir
   LsBufferEvent *moved = ls_arena_new_array (b->l->plan->arena, LsBufferEvent, made->n_buffers);
   for (uint16_t i = 0; i < made->n_buffers; i++) {
     moved[i] = made->buffers[i];
-    moved[i].when = is_out ? LS_AT_END : LS_AT_START;
+    moved[i].when = LS_AT_START;
     made->bytes += moved[i].bytes;
   }
-  made->buffers = moved;
+  made->buffers = is_out ? NULL : moved;
+  made->n_buffers = is_out ? 0 : made->n_buffers;
   return op;
 }
 
+/* The compute stream waits for a copy, and what was copied is free. */
+static void
+finish_copy (Build *b, const Chunk *c, Offload *o)
+{
+  if (!o->is_under_way)
+    return;
+  build_join (b, o->op);
+  uint16_t op = build_op (b, ls_op_blank (LS_OP_RECORD, b->stream, LS_TAG_SYNC, "offloaded"), NULL, 0);
+  saved_by_layer (b, op, c, o->layer, true);
+  o->is_under_way = false;
+}
+
 void
-offload_behind (Build *b, const Chunk *c, guint i)
+offload_behind (Build *b, const Chunk *c, guint i, Offload *o)
 {
   bool ends_layer = layer_of (c, i) != UINT16_MAX
       && (i + 1 == c->operators->len || layer_of (c, i + 1) != layer_of (c, i));
-  if (!ends_layer || !is_offloaded (b->l, c, layer_of (c, i)))
+  if (!ends_layer)
+    return;
+  finish_copy (b, c, o);
+  if (!is_offloaded (b->l, c, layer_of (c, i)))
     return;
   LsDep done = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
-  build_copy (b, c, layer_of (c, i), LS_STREAM_COPY, LS_COPY_TO_HOST, &done, 1);
+  uint16_t op = build_copy (b, c, layer_of (c, i), LS_STREAM_COPY, LS_COPY_TO_HOST, &done, 1);
+  *o = (Offload) { .layer = layer_of (c, i), .op = op, .is_under_way = true };
 }
 
 void

@@ -93,6 +93,7 @@ class JobOptions(TypedDict, total=False):
     recompute_early_stop: Text  # full: stop once the backward has what it needs, as PyTorch since 2.1 without reentrance [0]
     partition_activations: Switch  # full: kept inputs are cut over tp, and gathered for recomputation [0]
     offload_activations: Switch  # kept activations go to the host's memory and come back [0]
+    offload_layers: Number  # offload_activations: of a chunk's first layers [all but the last]
     cuda_allocator: Literal["none", "caching", "expandable"] | Sequence[Literal["none", "caching", "expandable"]] | None  # PyTorch's: segments of fixed size, which it gives back and takes anew at the GPU's limit, or that grow (expandable_segments) [none]
     offload: Literal["none", "optimizer", "parameters"] | Sequence[Literal["none", "optimizer", "parameters"]] | None  # deepspeed: what lives outside the accelerator (parameters: the optimizer too) [none]
     offload_to: Literal["cpu", "nvme"] | Sequence[Literal["cpu", "nvme"]] | None  # where it lives [cpu]
