@@ -114,6 +114,8 @@ static const OptionRow rows[] = {
   RULE ("model.ub_tp_comm_overlap_cfg.fc1_*grad.method"),
   RULE ("model.ub_tp_comm_overlap_cfg.fc1_*grad.set_sm_margin"),
   AS ("comm_overlap.tp_comm_overlap", "tp-comm-overlap"),
+  AS ("comm_overlap.overlap_moe_expert_parallel_comm", "overlap-moe-expert-parallel-comm"),
+  AS ("comm_overlap.delay_wgrad_compute", "delay-wgrad-compute"),
   AS ("model.transformer_impl", "transformer-impl"),
   AS ("model.cuda_graph_impl", "cuda-graph-impl"),
   AS ("model.cuda_graph_scope", "cuda-graph-scope"),
@@ -143,6 +145,10 @@ static const OptionRow rows[] = {
   /* precision */
   RULE ("trainer.precision"),
   RULE ("model.precision"),
+  RULE ("model.cpu_offloading"),
+  RULE ("model.cpu_offloading_num_layers"),
+  RULE ("model.cpu_offloading_activations"),
+  RULE ("model.cpu_offloading_weights"),
   RULE ("mixed_precision"),
   AS ("mixed_precision.reuse_grad_buf_for_mxfp8_param_ag", "reuse-grad-buf-for-mxfp8-param-ag"),
   RULE ("mixed_precision.*"),
@@ -225,7 +231,8 @@ static const char ignored[]
       "ddp.average_in_collective ddp.align_param_gather exp_manager.* ft.* hydra.* logger.* log.* "
       "model.attention_softmax_in_fp32 model.fp8_* model.ub_tp_comm_overlap_cfg* model.*_fusion "
       "model.*init_method* model.apex_transformer_log_level model.apply_query_key_layer_scaling "
-      "model.attention_type model.async_* model.cuda_graph_warmup_steps model.cross_entropy_fusion_impl "
+      "model.attention_type model.async_* model.moe_router_force_load_balancing model.moe_a2a_overlap "
+      "model.use_te_rng_tracker model.init_model_with_meta_device model.cuda_graph_warmup_steps model.cross_entropy_fusion_impl "
       "env_vars* model.data.* model.deteministic_mode model.dist_ckpt* "
       "model.do_layer_norm_weight_decay model.drop_layers model.enable_megatron_timers "
       "model.megatron_timer_kwargs.* model.gc_interval model.grad_allreduce_chunk_size_mb "

@@ -416,3 +416,20 @@ nemo_set_amax_reduction (Nemo *n)
   if (n->job.import->strategy.dtype == LS_DTYPE_FP8 && nemo_is_off (n, "model.reduce_amax"))
     import_set_strategy (n->job.import, "fp8_amax_reduction", "none", "model.reduce_amax");
 }
+
+/* Of megatron/core/model_parallel_config.py: activations of the first layers of a stage, by Transformer
+ * Engine. */
+void
+nemo_set_offload (Nemo *n)
+{
+  const char *layers = nemo_text (n, "model.cpu_offloading_num_layers");
+  if (!nemo_is_on (n, "model.cpu_offloading"))
+    return;
+  if (nemo_is_on (n, "model.cpu_offloading_weights"))
+    import_unknown (n->job.import, "model.cpu_offloading_weights: weights are taken to stay");
+  if (nemo_is_off (n, "model.cpu_offloading_activations"))
+    return;
+  import_set_strategy (n->job.import, "offload_activations", "1", "model.cpu_offloading");
+  if (layers)
+    import_set_strategy (n->job.import, "offload_layers", layers, "model.cpu_offloading_num_layers");
+}

@@ -51,5 +51,6 @@ void nemo_say_precision (Nemo *n); /* a part of that */
 /* Sets what no option of Megatron-LM is. */
 void nemo_set_margin (Nemo *n);
 void nemo_set_amax_reduction (Nemo *n);
+void nemo_set_offload (Nemo *n);
 
 #endif

@@ -45,6 +45,7 @@ static const OptionRow rows[] = {
   AS ("num_moe_experts", "model.num_moe_experts"),
   AS ("rl", "model.recompute_num_layers"),
   AS ("recompute_num_layers", "model.recompute_num_layers"),
+  RULE ("activation_offload_layers"),
   RULE ("recompute_modules"),
   RULE ("use_megatron_fsdp"),
   RULE ("moe_a2a_overlap"),
@@ -126,6 +127,12 @@ say_rules (const LaunchWords *words, const LaunchJob *job, bool is_performance, 
     g_autofree char *list = g_strdup_printf ("[%s]", modules);
     say (tree, "model.recompute_granularity", "selective");
     say (tree, "model.recompute_modules", list);
+  }
+  const char *offloaded = VALUE_OF (words, "activation_offload_layers");
+  if (offloaded) {
+    say (tree, "model.cpu_offloading", "true");
+    say (tree, "model.cpu_offloading_weights", "false");
+    say (tree, "model.cpu_offloading_num_layers", offloaded);
   }
   if (option_is_on (job, "use_megatron_fsdp")) {
     say (tree, "ddp.use_megatron_fsdp", "true");

@@ -221,6 +221,7 @@ read_options (Nemo *n)
   }
   nemo_set_margin (n);
   nemo_set_amax_reduction (n);
+  nemo_set_offload (n);
   set_adapters (n);
   set_software (n);
 }

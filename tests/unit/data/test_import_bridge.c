@@ -62,4 +62,34 @@ functions_change_a_recipe (void)
               "?in 1 places");
 }
 
-LS_TEST_SUITE (LS_TEST (a_recipe_takes_another), LS_TEST (functions_change_a_recipe))
+/* What overlaps exchanges of experts, what goes to the host, and which graphs there are. */
+static void
+what_recipes_set_is_heeded (void)
+{
+  check_read (
+      "Megatron-Bridge",
+      FROM "def qwen3_30b_a3b_pretrain_8gpu_gb200_fp8mx_config():\n"
+           "    cfg = qwen3_30b_a3b_pretrain_config()\n"
+           "    cfg.mixed_precision = bf16_with_mxfp8_mixed()\n"
+           "    cfg.model.expert_model_parallel_size = 8\n"
+           "    cfg.train.micro_batch_size = 4\n"
+           "    cfg.model.cuda_graph_impl = \"local\"\n"
+           "    cfg.model.cuda_graph_scope = \"full_iteration\"\n"
+           "    cfg.comm_overlap = CommOverlapConfig(overlap_moe_expert_parallel_comm=True,\n"
+           "                                         delay_wgrad_compute=True)\n"
+           "    return cfg\n",
+      "ep=8; ep_overlap=1; delay_wgrad=1; cuda_graphs=step; fp8_recipe=mxfp8; fp8_params=true; grad_dtype=fp32");
+  check_read ("Megatron-Bridge",
+              FROM "def llama3_70b_pretrain_64gpu_gb200_fp8cs_config():\n"
+                   "    cfg = llama3_70b_pretrain_config()\n"
+                   "    cfg.mixed_precision = bf16_with_fp8_current_scaling_mixed()\n"
+                   "    cfg.train.micro_batch_size = 2\n"
+                   "    cfg.model.cpu_offloading = True\n"
+                   "    cfg.model.cpu_offloading_weights = False\n"
+                   "    cfg.model.cpu_offloading_num_layers = 40\n"
+                   "    return cfg\n",
+              "offload_activations=true; offload_layers=40; bf16_first=1; bf16_last=1");
+}
+
+LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
+               LS_TEST (functions_change_a_recipe))
