@@ -159,6 +159,33 @@ set_kept_products (LaunchJob *job, const char *policy, const char *parts)
         policy);
 }
 
+/* remat_policy custom: of tensors by name, which stay, on the device or the host; base.yml keeps none but the
+ * input of a layer. */
+static void
+set_custom (LaunchJob *job)
+{
+  static const char *const tensors[]
+      = { "context",   "mlpwi",      "mlpwi_0",  "mlpwi_1",       "mlpwo",      "moe_mlpwi_0",  "moe_mlpwi_1",
+          "moe_mlpwo", "query_proj", "key_proj", "value_proj",    "kv_proj",    "qkv_proj",     "out_proj",
+          "mla_q",     "mla_kv",     "engram",   "query_wa_proj", "kv_wa_proj", "attention_out" };
+  const char *input = option_text (job, "decoder_layer_input");
+  g_autoptr (GString) kept = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (tensors); i++) {
+    const char *where = option_text (job, tensors[i]);
+    if (where && strcmp (where, "remat") != 0)
+      g_string_append_printf (kept, " %s", tensors[i]);
+  }
+  if (kept->len > 0) {
+    import_open (job->import, "recompute",
+                 "remat_policy custom: it keeps%s beside inputs, which is no choice here", kept->str);
+    return;
+  }
+  import_set_strategy (job->import, "recompute", "full", "remat_policy");
+  import_infer (job->import, "recompute full: remat_policy custom keeps inputs of layers alone");
+  if (input && strcmp (input, "offload") == 0)
+    import_set_strategy (job->import, "offload_activations", "1", "decoder_layer_input");
+}
+
 static void
 set_recompute (LaunchJob *job)
 {
@@ -188,7 +215,10 @@ set_recompute (LaunchJob *job)
         set_kept_products (job, policy, policies[i].parts);
       return;
     }
-  import_open (job->import, "recompute", "remat_policy %s: what it keeps is no choice here", policy);
+  if (strcmp (policy, "custom") == 0)
+    set_custom (job);
+  else
+    import_open (job->import, "recompute", "remat_policy %s: what it keeps is no choice here", policy);
 }
 
 static void

@@ -284,6 +284,10 @@ products_of_experts_are_kept (void)
   check_read ("MaxText", MAXTEXT "remat_policy: minimal_with_context\n",
               "recompute=selective; recompute_parts=norm,activation; ?minimal_with_context: with experts");
   check_read ("MaxText", MAXTEXT "remat_policy: full\n", "recompute=full; recompute_parts");
+  check_read ("MaxText", MAXTEXT "remat_policy: custom\ndecoder_layer_input: offload\nmlpwo: remat\n",
+              "recompute=full; offload_activations=true; ~recompute full");
+  check_read ("MaxText", MAXTEXT "remat_policy: custom\nquery_proj: device\nmlpwo: offload\n",
+              "recompute; offload_activations; ?it keeps mlpwo query_proj beside");
 }
 
 static void
