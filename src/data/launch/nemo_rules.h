@@ -32,6 +32,11 @@ bool nemo_read_tree (cJSON *tree, const ImportFile *file, const char *program, c
 bool nemo_read_recipe (cJSON *tree, const ImportFile *file, const char *named, bool is_whole,
                        LsImport *import, LsDiagList *diags);
 
+/* The configuration that a recipe in Python is, of the files from `first` on; NULL: a diagnostic. *ret_model:
+ * as nemo_read_recipe() takes it; the caller frees both. */
+cJSON *bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char **ret_model,
+                      bool *ret_is_whole, LsImport *import, LsDiagList *diags);
+
 /* "bridge/qwen3_8b" of "qwen3_8b_pretrain_8gpu_h100_bf16_config"; the caller frees it. */
 char *bridge_model_of (const char *recipe);
 

@@ -109,11 +109,11 @@ find_recipe (const ImportFiles *files, LsDiagList *diags)
   return NULL;
 }
 
-/* All files as one, each of which is well formed; NULL: a diagnostic. text: what it is of, freed later. */
+/* All files from `first` on as one, each well formed; NULL: a diagnostic. text outlives it. */
 static LsPython *
-join_files (const ImportFiles *files, GString *text, LsDiagList *diags)
+join_files (const ImportFiles *files, guint first, GString *text, LsDiagList *diags)
 {
-  for (guint i = 0; i < files->n; i++) {
+  for (guint i = first; i < files->n; i++) {
     const ImportFile *file = &files->files[i];
     g_autoptr (LsPython) alone = ls_python_new (file->text, file->n, file->path, diags);
     if (!alone)
@@ -121,7 +121,7 @@ join_files (const ImportFiles *files, GString *text, LsDiagList *diags)
     g_string_append_len (text, file->text, (gssize) file->n);
     g_string_append_c (text, '\n');
   }
-  return ls_python_new (text->str, text->len, files->files[0].path, diags);
+  return ls_python_new (text->str, text->len, files->files[first].path, diags);
 }
 
 /* "llama3_70b_pretrain_64gpu_h100_fp8cs_config" is for 64 GPUs. */
@@ -151,34 +151,53 @@ model_of (const cJSON *tree, const char *base)
   return hub ? hub : bridge_model_of (base);
 }
 
+/* The tree of a recipe of the files from `first` on; NULL: a diagnostic. */
+static cJSON *
+tree_of (const ImportFiles *files, guint first, const char *recipe, guint *ret_n_passed, LsDiagList *diags)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autoptr (LsPython) python = join_files (files, first, text, diags);
+  cJSON *tree = python ? ls_python_value (python, recipe, ret_n_passed, diags) : NULL;
+  const char *made = tree ? made_by (tree) : NULL;
+  if (!tree || (made && cJSON_HasObjectItem (tree, "train")))
+    return tree;
+  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, files->files[first].path, 0, 0, NULL, NULL, NULL,
+               "%s returns what %s makes, which is no recipe of a training job", recipe, made ? made : "it");
+  cJSON_Delete (tree);
+  return NULL;
+}
+
+cJSON *
+bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char **ret_model,
+               bool *ret_is_whole, LsImport *import, LsDiagList *diags)
+{
+  guint n_passed = 0;
+  cJSON *tree = tree_of (files, first, recipe, &n_passed, diags);
+  if (!tree)
+    return NULL;
+  const char *made = made_by (tree);
+  *ret_is_whole = strcmp (made, "ConfigContainer") == 0;
+  *ret_model = model_of (tree, *ret_is_whole ? recipe : made);
+  if (!*ret_is_whole)
+    import_unknown (import, "%s, which %s changes: it is in no file here", made, recipe);
+  if (n_passed > 0)
+    import_unknown (import, "what %s does besides, in %u place%s: it is not followed", recipe, n_passed,
+                    n_passed > 1 ? "s" : "");
+  set_precision (tree);
+  forget_calls (tree);
+  return tree;
+}
+
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  g_autoptr (GString) text = g_string_new (NULL);
-  g_autofree char *recipe = find_recipe (files, diags);
-  g_autoptr (LsPython) python = recipe ? join_files (files, text, diags) : NULL;
-  guint n_passed = 0;
-  cJSON *tree = python ? ls_python_value (python, recipe, &n_passed, diags) : NULL;
+  g_autofree char *recipe = find_recipe (files, diags), *model = NULL;
+  bool is_whole;
+  cJSON *tree = recipe ? bridge_recipe (files, 0, recipe, &model, &is_whole, import, diags) : NULL;
   import->program = "Megatron-Bridge";
   if (!tree)
     return false;
-  const char *made = made_by (tree);
-  if (!made || !cJSON_HasObjectItem (tree, "train")) {
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, files->files[0].path, 0, 0, NULL, NULL, NULL,
-                 "%s returns what %s makes, which is no recipe of a training job", recipe,
-                 made ? made : "it");
-    cJSON_Delete (tree);
-    return false;
-  }
-  bool is_whole = strcmp (made, "ConfigContainer") == 0;
-  g_autofree char *model = model_of (tree, is_whole ? recipe : made);
-  if (!is_whole)
-    import_unknown (import, "%s, which %s changes: it is in no file here", made, recipe);
-  if (n_passed > 0)
-    import_unknown (import, "what %s does besides, in %u places: it is not followed", recipe, n_passed);
   set_gpus (recipe, import);
-  set_precision (tree);
-  forget_calls (tree);
   return nemo_read_recipe (tree, &files->files[0], model, is_whole, import, diags);
 }
 

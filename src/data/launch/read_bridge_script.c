@@ -318,6 +318,64 @@ is_performance_script (const char *name)
   return g_str_has_suffix (name, "setup_experiment.py") || strcmp (name, "run_script.py") == 0;
 }
 
+/* The name of its function: that of a performance recipe has what it is for (scripts/performance/utils/
+ * utils.py, _recipe_function_name). NULL: something of it is not said. The caller frees it. */
+static char *
+function_of (const LaunchWords *words, const char *recipe, bool is_performance)
+{
+  const char *n = VALUE_OF (words, "ng", "num_gpus"), *gpu = VALUE_OF (words, "g", "gpu"),
+             *dtype = VALUE_OF (words, "c", "compute_dtype"), *task = VALUE_OF (words, "task", "t");
+  if (!is_performance)
+    return g_strdup (recipe);
+  if (!recipe || !n || !gpu)
+    return NULL;
+  g_auto (GStrv) parts = g_strsplit (dtype ? dtype : "bf16", "_", -1);
+  g_autofree char *format = g_strjoinv ("", parts);
+  return g_strdup_printf ("%s_%s_%sgpu_%s_%s_config", recipe, task ? task : "pretrain", n, gpu, format);
+}
+
+/* One configuration on top of another, both of which are taken. */
+static cJSON *
+lay_over (cJSON *below, cJSON *above)
+{
+  cJSON *item;
+  while ((item = cJSON_DetachItemFromArray (above, 0))) {
+    cJSON *old = cJSON_DetachItemFromObjectCaseSensitive (below, item->string);
+    bool are_both = cJSON_IsObject (old) && cJSON_IsObject (item);
+    g_autofree char *name = g_strdup (item->string);
+    cJSON_AddItemToObject (below, name, are_both ? lay_over (old, item) : item);
+    if (!are_both)
+      cJSON_Delete (old);
+  }
+  cJSON_Delete (above);
+  return below;
+}
+
+/* Of the files behind the script, the first that is Python; files->n: none is. */
+static guint
+find_python (const ImportFiles *files)
+{
+  guint i = 1;
+  while (i < files->n && !g_str_has_suffix (files->files[i].path, ".py"))
+    i++;
+  return MIN (i, files->n);
+}
+
+/* The changes on top of the recipe that stands behind the script. Takes tree. */
+static bool
+read_changed (const ImportFiles *files, cJSON *tree, const char *function, LsImport *import,
+              LsDiagList *diags)
+{
+  bool is_whole = false;
+  g_autofree char *model = NULL;
+  cJSON *recipe = bridge_recipe (files, find_python (files), function, &model, &is_whole, import, diags);
+  if (!recipe) {
+    cJSON_Delete (tree);
+    return false;
+  }
+  return nemo_read_recipe (lay_over (recipe, tree), &files->files[0], model, is_whole, import, diags);
+}
+
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
@@ -337,7 +395,11 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   say_dtype (script.words, tree, import);
   if (scheme)
     say_adapters (tree, scheme, model, import);
+  g_autofree char *function = function_of (script.words, recipe, is_performance);
   launch_script_clear (&script);
+  import->program = kind.program;
+  if (function && find_python (files) < files->n)
+    return read_changed (files, tree, function, import, diags);
   return nemo_read_tree (tree, &files->files[0], kind.program, model, NULL, import, diags);
 }
 

@@ -326,7 +326,9 @@ ls_python_value (LsPython *p, const char *function, guint *ret_n_passed, LsDiagL
   cJSON *result = python_call (p, function, NULL, 0);
   *ret_n_passed = p->n_passed;
   if (!result && !p->why)
-    ls_diag_add (diags, LS_ERROR_INPUT, p->path, 0, 0, NULL, NULL, NULL, "its function %s returns nothing",
+    ls_diag_add (diags, LS_ERROR_INPUT, p->path, 0, 0, NULL, NULL, NULL,
+                 python_has_function (p, function) ? "its function %s returns nothing"
+                                                   : "it has no function %s",
                  function);
   if (!p->why)
     return result;

@@ -32,7 +32,7 @@ a_recipe_takes_another (void)
            "    _finish(cfg)\n"
            "    return cfg\n",
       "gpus=64; layers=80; tp=4; sp=true; micro_batch=1; dtype=fp8; fp8_recipe=current; fp8_params=true; "
-      "grad_dtype=bf16; bf16_first; ~gpus 64; ?llama3_70b_pretrain_config, which; ?in 1 places; "
+      "grad_dtype=bf16; bf16_first; ~gpus 64; ?llama3_70b_pretrain_config, which; ?in 1 place:; "
       "?what this file leaves");
   check_read (NULL, FROM "def f():\n    return odd(1)\n", "no recipe of a training job");
 }
@@ -59,7 +59,7 @@ functions_change_a_recipe (void)
                    "    cfg.env_vars = {\"A\": 1}\n"
                    "    return cfg\n",
               "gpus=16; layers=32; tp=2; pp=2; micro_batch=1; global_batch=64; grad_check=false; dtype=bf16; "
-              "?in 1 places");
+              "?in 1 place:");
 }
 
 /* What overlaps exchanges of experts, what goes to the host, and which graphs there are. */
