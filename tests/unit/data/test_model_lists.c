@@ -463,6 +463,8 @@ what_is_refused_says_why (void)
     { "\"model_type\":\"inkling_text\"", "a bias of scores" },
     { "\"model_type\":\"deepseek_v41\"", "layers share by lists" },
     { "\"model_type\":\"diffusion_gemma_text\"", "block diffusion" },
+    { "\"model_type\":\"glm_image_text\"", "a head of other words" },
+    { "\"model_type\":\"nemotron_flash\"", "delta nets and state-space" },
     { "\"model_type\":\"bailing_hybrid\",\"short_conv_kernel_size\":4", "gated latent attention" },
     { NAS ",\"num_hidden_layers\":2,\"block_configs\":[" BLOCK (GROUPS (4), TIMES (1)) "]",
       "as many block_configs" },
