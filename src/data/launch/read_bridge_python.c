@@ -58,6 +58,18 @@ set_precision (cJSON *tree)
   }
 }
 
+/* A number by a name that no file here sets. */
+static void
+drop_vocab (cJSON *tree, LsImport *import)
+{
+  cJSON *vocab = yaml_config_find (tree, "tokenizer.vocab_size");
+  if (!cJSON_IsString (vocab))
+    return;
+  import_unknown (import, "tokenizer.vocab_size %s: no file here sets it; the model's vocabulary is taken",
+                  vocab->valuestring);
+  cJSON_Delete (cJSON_DetachItemViaPointer (yaml_config_find (tree, "tokenizer"), vocab));
+}
+
 /* Which function makes an object is no member of it. */
 static void
 forget_calls (cJSON *tree)
@@ -184,6 +196,7 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
     import_unknown (import, "what %s does besides, in %u place%s: it is not followed", recipe, n_passed,
                     n_passed > 1 ? "s" : "");
   set_precision (tree);
+  drop_vocab (tree, import);
   forget_calls (tree);
   return tree;
 }

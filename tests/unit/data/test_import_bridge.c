@@ -79,16 +79,18 @@ what_recipes_set_is_heeded (void)
            "                                         delay_wgrad_compute=True)\n"
            "    return cfg\n",
       "ep=8; ep_overlap=1; delay_wgrad=1; cuda_graphs=step; fp8_recipe=mxfp8; fp8_params=true; grad_dtype=fp32");
-  check_read ("Megatron-Bridge",
-              FROM "def llama3_70b_pretrain_64gpu_gb200_fp8cs_config():\n"
-                   "    cfg = llama3_70b_pretrain_config()\n"
-                   "    cfg.mixed_precision = bf16_with_fp8_current_scaling_mixed()\n"
-                   "    cfg.train.micro_batch_size = 2\n"
-                   "    cfg.model.cpu_offloading = True\n"
-                   "    cfg.model.cpu_offloading_weights = False\n"
-                   "    cfg.model.cpu_offloading_num_layers = 40\n"
-                   "    return cfg\n",
-              "offload_activations=true; offload_layers=40; bf16_first=1; bf16_last=1");
+  check_read (
+      "Megatron-Bridge",
+      FROM "def llama3_70b_pretrain_64gpu_gb200_fp8cs_config():\n"
+           "    cfg = llama3_70b_pretrain_config()\n"
+           "    cfg.mixed_precision = bf16_with_fp8_current_scaling_mixed()\n"
+           "    cfg.train.micro_batch_size = 2\n"
+           "    cfg.model.cpu_offloading = True\n"
+           "    cfg.tokenizer.vocab_size = USUAL_SIZE\n"
+           "    cfg.model.cpu_offloading_weights = False\n"
+           "    cfg.model.cpu_offloading_num_layers = 40\n"
+           "    return cfg\n",
+      "vocab=128256; ?tokenizer.vocab_size USUAL_SIZE: no file; offload_activations=true; offload_layers=40; bf16_first=1; bf16_last=1");
 }
 
 LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
