@@ -121,6 +121,13 @@ find_recipe (const ImportFiles *files, LsDiagList *diags)
   return NULL;
 }
 
+/* What functions of the program do, as far as a step shows it. training/flex_dispatcher_backend.py: the same
+ * for every GPU that the backend runs on. */
+static const char known_functions[] = "def apply_flex_dispatcher_backend(model_config, backend=None):\n"
+                                      "    model_config.moe_token_dispatcher_type = \"flex\"\n"
+                                      "    model_config.moe_flex_dispatcher_backend = backend\n"
+                                      "    model_config.moe_shared_expert_overlap = False\n";
+
 /* All files from `first` on as one, each well formed; NULL: a diagnostic. text outlives it. */
 static LsPython *
 join_files (const ImportFiles *files, guint first, GString *text, LsDiagList *diags)
@@ -133,17 +140,39 @@ join_files (const ImportFiles *files, guint first, GString *text, LsDiagList *di
     g_string_append_len (text, file->text, (gssize) file->n);
     g_string_append_c (text, '\n');
   }
+  g_string_append (text, known_functions);
   return ls_python_new (text->str, text->len, files->files[first].path, diags);
 }
 
-/* "llama3_70b_pretrain_64gpu_h100_fp8cs_config" is for 64 GPUs. */
-static void
-set_gpus (const char *recipe, LsImport *import)
+/* "llama3_70b_pretrain_64gpu_h100_fp8cs_config" is for 64 GPUs; 0: its name does not say. */
+static guint64
+gpus_of (const char *recipe)
 {
   const char *end = strstr (recipe, "gpu_"), *begin = end;
   while (begin && begin > recipe && g_ascii_isdigit (begin[-1]))
     begin--;
-  guint64 n = begin && begin < end ? g_ascii_strtoull (begin, NULL, 10) : 0;
+  return begin && begin < end ? g_ascii_strtoull (begin, NULL, 10) : 0;
+}
+
+/* Scripts that run performance recipes take a backend that is named for the dispatcher
+ * (scripts/performance/utils/utils.py, finalize_config_overrides). */
+static void
+settle_dispatcher (cJSON *tree, const char *recipe)
+{
+  cJSON *model = cJSON_GetObjectItemCaseSensitive (tree, "model");
+  const cJSON *backend = cJSON_GetObjectItemCaseSensitive (model, "moe_flex_dispatcher_backend");
+  if (gpus_of (recipe) == 0 || !cJSON_IsString (backend))
+    return;
+  cJSON_DeleteItemFromObjectCaseSensitive (model, "moe_token_dispatcher_type");
+  cJSON_DeleteItemFromObjectCaseSensitive (model, "moe_shared_expert_overlap");
+  cJSON_AddStringToObject (model, "moe_token_dispatcher_type", "flex");
+  cJSON_AddFalseToObject (model, "moe_shared_expert_overlap");
+}
+
+static void
+set_gpus (const char *recipe, LsImport *import)
+{
+  guint64 n = gpus_of (recipe);
   if (n > 0) {
     import_set_strategy_number (import, "gpus", n);
     import_infer (import, "gpus %" G_GUINT64_FORMAT ": the recipe's name says so", n);
@@ -197,6 +226,7 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
                     n_passed > 1 ? "s" : "");
   set_precision (tree);
   drop_vocab (tree, import);
+  settle_dispatcher (tree, recipe);
   forget_calls (tree);
   return tree;
 }

@@ -145,7 +145,7 @@ python_starts (const LsPython *p, const PythonLine *line, const char *const *wor
 
 /* c.training.steps; names: char *. False: it is no such thing. */
 static bool
-read_target (PythonPlace *x, GPtrArray *names)
+read_path (PythonPlace *x, GPtrArray *names)
 {
   do {
     if (python_token (x)->kind != PYTHON_NAME)
@@ -153,6 +153,15 @@ read_target (PythonPlace *x, GPtrArray *names)
     g_ptr_array_add (names, g_strndup (python_token (x)->at, python_token (x)->n));
     x->at++;
   } while (python_take (x, "."));
+  return true;
+}
+
+/* The same before a value. */
+static bool
+read_target (PythonPlace *x, GPtrArray *names)
+{
+  if (!read_path (x, names))
+    return false;
   if (python_take (x, ":"))
     python_pass_to (x, "=");
   return python_take (x, "=");
@@ -181,18 +190,27 @@ set_target (PythonPlace *x, const GPtrArray *names, cJSON *item)
   }
 }
 
-/* "f (cfg, n=1)": what the function sets in cfg is set here. */
+/* "f (cfg.model, n=1)": f, and in `of` what is handed over first. */
+static char *
+read_call (PythonPlace x, GPtrArray *of)
+{
+  const PythonToken *t = python_token (&x);
+  x.at++;
+  bool is_call = t->kind == PYTHON_NAME && python_take (&x, "(") && read_path (&x, of)
+      && (python_is (python_token (&x), ")") || python_is (python_token (&x), ","));
+  return is_call ? g_strndup (t->at, t->n) : NULL;
+}
+
+/* What the function sets in its first argument is set here. */
 static void
 perform (LsPython *p, const PythonLine *line, GHashTable *names)
 {
-  const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
   PythonPlace x = { .python = p, .names = names, .at = line->first };
-  bool is_call = line->n >= 4 && t[0].kind == PYTHON_NAME && python_is (&t[1], "(")
-      && t[2].kind == PYTHON_NAME && (python_is (&t[3], ")") || python_is (&t[3], ","));
-  g_autofree char *function = is_call ? g_strndup (t[0].at, t[0].n) : NULL,
-                  *of = is_call ? g_strndup (t[2].at, t[2].n) : NULL;
+  g_autoptr (GPtrArray) of = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *function = line->n >= 4 ? read_call (x, of) : NULL;
   g_clear_pointer (&p->first, cJSON_Delete);
-  if (!names || !is_call || !g_hash_table_contains (names, of) || !python_has_function (p, function)) {
+  if (!names || !function || !g_hash_table_contains (names, of->pdata[0])
+      || !python_has_function (p, function)) {
     p->n_passed++;
     return;
   }
@@ -200,7 +218,7 @@ perform (LsPython *p, const PythonLine *line, GHashTable *names)
   cJSON_Delete (python_expression (&x));
   p->is_statement = false;
   if (p->first)
-    g_hash_table_insert (names, g_strdup (of), g_steal_pointer (&p->first));
+    set_target (&x, of, g_steal_pointer (&p->first));
   else
     p->n_passed++;
 }

@@ -62,6 +62,36 @@ functions_change_a_recipe (void)
               "?in 1 place:");
 }
 
+#define EXPERTS(name)                                                                                        \
+  "def " name "() -> ConfigContainer:\n"                                                                     \
+  "    cfg = ConfigContainer(train=TrainingConfig(global_batch_size=32, micro_batch_size=2), model=None)\n"  \
+  "    cfg.model = AutoBridge.from_hf_pretrained(\"Qwen/Qwen3-30B-A3B\").to_megatron_provider()\n"           \
+  "    cfg.model.expert_model_parallel_size = 8\n"                                                           \
+  "    cfg.model.moe_token_dispatcher_type = \"alltoall\"\n"                                                 \
+  "    cfg.model.moe_flex_dispatcher_backend = \"deepep\"\n"
+
+/* A backend is named in vain where nothing makes it the dispatcher: a function of the program that is called
+ * with a part of the recipe, or the scripts that run performance recipes. */
+static void
+a_backend_is_the_dispatcher_where_it_is_applied (void)
+{
+  check_read ("Megatron-Bridge", FROM EXPERTS ("qwen3_30b_a3b_pretrain_config") "    return cfg\n",
+              "ep=8; dispatcher");
+  check_read (
+      "Megatron-Bridge",
+      FROM EXPERTS (
+          "qwen3_30b_a3b_pretrain_config") "    apply_flex_dispatcher_backend(cfg.model, cfg.model.moe_flex_dispatcher_backend)\n"
+                                           "    return cfg\n",
+      "ep=8; dispatcher=deepep");
+  check_read (
+      "Megatron-Bridge",
+      FROM EXPERTS (
+          "qwen3_30b_a3b_pretrain_16gpu_h100_bf16_config") "    cfg.model.moe_hybridep_num_sms = 24\n"
+                                                           "    cfg.model.moe_flex_dispatcher_backend = \"hybridep\"\n"
+                                                           "    return cfg\n",
+      "gpus=16; dispatcher=hybridep; dispatch_sms=24");
+}
+
 /* What overlaps exchanges of experts, what goes to the host, and which graphs there are. */
 static void
 what_recipes_set_is_heeded (void)
@@ -94,4 +124,4 @@ what_recipes_set_is_heeded (void)
 }
 
 LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
-               LS_TEST (functions_change_a_recipe))
+               LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe))
