@@ -240,20 +240,13 @@ blank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return has_none ? 0 : flops_of_share (m, s, seq, ls_expert_blank_share);
 }
 
-/* Adapters that every rank of tp has for all tokens, without sequence parallelism: A beside column-parallel
- * layers, B beside row-parallel ones. */
+/* Adapters that every rank of tp has for all tokens, without sequence parallelism. */
 static double
 repeated_adapters (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   const LsLora lora = ls_strategy_lora (s, m);
-  double columns = 0, rows = 0;
-  for (uint32_t module = LS_LORA_Q; module <= LS_LORA_DOWN; module <<= 1) {
-    bool is_row = module == LS_LORA_O || module == LS_LORA_DOWN, is_mlp = module & LS_LORA_MLP;
-    double n = lora.modules & module ? m->n_layers - (is_mlp ? ls_model_n_moe_layers (m) : 0) : 0;
-    *(is_row ? &rows : &columns) += n;
-  }
   double tokens = (double) s->global_batch * seq;
-  return s->sp ? 0 : 6 * tokens * lora.rank * m->hidden * (s->tp - 1.0) * (columns + rows);
+  return s->sp ? 0 : 6 * tokens * (s->tp - 1.0) * (double) ls_lora_repeated_params (m, &lora);
 }
 
 /* Of pairs that a mask hides, which its kernel meets: twice as many, as all of attention counts. */

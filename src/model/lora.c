@@ -15,17 +15,19 @@ append_a (GArray *operators, const LsCut *cut, const LsAdapted *what)
 {
   uint64_t rank = cut->shard->lora.rank;
   LsCut own = *cut;
-  own.tokens = what->is_row ? cut->tokens : cut->local_tokens;
-  LsOperator *op = ls_operator_append (operators, a_names.fwd, what->is_row ? LS_TP_ROW : LS_TP_NONE);
+  own.tokens = what->cuts_in ? cut->tokens : cut->local_tokens;
+  LsOperator *op = ls_operator_append (operators, a_names.fwd, what->cuts_in ? LS_TP_ROW : LS_TP_NONE);
   for (uint32_t i = 0; i < what->n; i++) {
     ls_operator_linear (op, &own, &a_names, cut->act, what->in, rank);
     ls_operator_igrad (
         op, ls_cut_stream (cut, "lora-grad-add", LS_KERNEL_ELEMENTWISE, own.tokens, what->in, 3 * cut->elt));
-    ls_operator_weight (op, what->is_row ? LS_TENSOR_COLUMNS : LS_TENSOR_WHOLE, rank, what->in, 1);
+    ls_operator_weight (op, what->cuts_in ? LS_TENSOR_COLUMNS : LS_TENSOR_WHOLE, rank, what->in, 1);
   }
+  if (what->is_input_kept)
+    op->saved_bytes = op->input_bytes = 0;
   op->is_adapter = true;
-  op->param_replicated = !what->is_row;
-  if (what->is_row)
+  op->param_replicated = !what->cuts_in;
+  if (what->cuts_in)
     op->tp_bytes = cut->tokens * rank * cut->elt;
 }
 
@@ -34,8 +36,8 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
 {
   uint64_t rank = cut->shard->lora.rank;
   LsCut own = *cut;
-  own.tokens = what->is_row ? cut->local_tokens : cut->tokens;
-  LsOperator *op = ls_operator_append (operators, b_names.fwd, what->is_row ? LS_TP_NONE : LS_TP_COLUMN);
+  own.tokens = what->cuts_out ? cut->tokens : cut->local_tokens;
+  LsOperator *op = ls_operator_append (operators, b_names.fwd, what->cuts_out ? LS_TP_COLUMN : LS_TP_NONE);
   uint64_t kept = 0;
   for (uint32_t i = 0; i < what->n; i++) {
     uint64_t out = what->out[i];
@@ -46,13 +48,13 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
                      ls_cut_stream (cut, "lora-scale", LS_KERNEL_ELEMENTWISE, own.tokens, out, 2 * cut->elt));
     ls_operator_fwd (op,
                      ls_cut_stream (cut, "lora-add", LS_KERNEL_ELEMENTWISE, own.tokens, out, 3 * cut->elt));
-    ls_operator_weight (op, what->is_row ? LS_TENSOR_WHOLE : LS_TENSOR_ROWS, out, rank, 1);
+    ls_operator_weight (op, what->cuts_out ? LS_TENSOR_ROWS : LS_TENSOR_WHOLE, out, rank, 1);
     kept += op->input_bytes;
   }
   op->saved_bytes = op->input_bytes = kept;
   op->is_adapter = true;
-  op->param_replicated = what->is_row;
-  if (!what->is_row)
+  op->param_replicated = !what->cuts_out;
+  if (what->cuts_out)
     op->tp_bytes = cut->tokens * rank * what->n * cut->elt;
 }
 
@@ -63,6 +65,13 @@ ls_operators_adapter (GArray *operators, const LsCut *cut, const LsAdapted *what
     return;
   append_a (operators, cut, what);
   append_b (operators, cut, what);
+}
+
+void
+ls_operators_adapter_of (GArray *operators, const LsCut *cut, LsLoraModule module, LsAdapted what)
+{
+  what.n = cut->shard->lora.rank > 0 && cut->shard->lora.modules & module ? 1 : 0;
+  ls_operators_adapter (operators, cut, &what);
 }
 
 /* Written in 16 bits before each use. */
@@ -114,12 +123,13 @@ module_named (const char *name)
   return 0;
 }
 
-/* Experts have none. */
+/* Experts have none; keys and values that are made of one latent have theirs together. */
 static uint32_t
 all_of (const LsModel *m)
 {
-  uint32_t mlp = m->n_experts > 0 ? 0 : LS_LORA_MLP;
-  return LS_LORA_ATTENTION | (ls_mlp_is_gated (m->mlp) ? mlp : mlp & ~(uint32_t) LS_LORA_GATE);
+  uint32_t mlp = m->n_experts > 0 ? 0 : LS_LORA_MLP,
+           attention = m->kv_lora > 0 ? LS_LORA_ATTENTION & ~(uint32_t) LS_LORA_V : LS_LORA_ATTENTION;
+  return attention | (ls_mlp_is_gated (m->mlp) ? mlp : mlp & ~(uint32_t) LS_LORA_GATE);
 }
 
 bool
@@ -150,31 +160,84 @@ ls_nf4_bytes (uint64_t numel)
   return (uint64_t) ((double) numel * NF4_BITS / 8);
 }
 
-/* Of a layer: in and out of each module. */
-static uint64_t
+/* In and out of adapters of a layer, and what of it every rank of tp has whole. */
+typedef struct {
+  uint64_t all, repeated;
+} Widths;
+
+static void
+add (Widths *w, uint64_t in, bool cuts_in, uint64_t out, bool cuts_out)
+{
+  w->all += in + out;
+  w->repeated += (cuts_in ? 0 : in) + (cuts_out ? 0 : out);
+}
+
+/* Of latents and of what they make. */
+static void
+add_latents (Widths *w, const LsModel *m, uint32_t modules)
+{
+  uint64_t h = m->hidden, q = (uint64_t) m->n_heads * m->head_dim,
+           kv = (uint64_t) m->n_heads * (m->head_dim - m->rope_dim + m->v_dim);
+  if (modules & LS_LORA_Q && m->q_lora > 0)
+    add (w, h, false, m->q_lora, false);
+  if (modules & LS_LORA_Q)
+    add (w, m->q_lora > 0 ? m->q_lora : h, false, q, true);
+  if (modules & LS_LORA_K) {
+    add (w, h, false, m->kv_lora + m->rope_dim, false);
+    add (w, m->kv_lora, false, kv, true);
+  }
+}
+
+static void
+add_qkv (Widths *w, const LsModel *m, uint32_t modules)
+{
+  uint64_t h = m->hidden;
+  if (modules & LS_LORA_Q)
+    add (w, h, false, (uint64_t) m->n_heads * m->head_dim, true);
+  if (modules & LS_LORA_K)
+    add (w, h, false, (uint64_t) m->n_kv_heads * m->head_dim, true);
+  if (modules & LS_LORA_V)
+    add (w, h, false, (uint64_t) m->n_kv_heads * ls_model_v_dim (m), true);
+}
+
+static Widths
 widths (const LsModel *all, uint32_t kind, uint32_t modules)
 {
   LsModel own = ls_model_of_kind (all, kind), *m = &own;
-  uint64_t h = m->hidden, q = (uint64_t) m->n_heads * m->head_dim, k = (uint64_t) m->n_kv_heads * m->head_dim,
-           v = (uint64_t) m->n_kv_heads * ls_model_v_dim (m),
-           context = (uint64_t) m->n_heads * ls_model_v_dim (m);
-  uint64_t n = 0;
-  n += modules & LS_LORA_Q ? h + q : 0;
-  n += modules & LS_LORA_K ? h + k : 0;
-  n += modules & LS_LORA_V ? h + v : 0;
-  n += modules & LS_LORA_O ? context + h : 0;
+  Widths w = { 0 };
+  (m->kv_lora > 0 ? add_latents : add_qkv) (&w, m, modules);
+  if (modules & LS_LORA_O)
+    add (&w, (uint64_t) m->n_heads * ls_model_v_dim (m), true, m->hidden, false);
   for (uint32_t mlp = LS_LORA_GATE; mlp <= LS_LORA_DOWN; mlp <<= 1)
-    n += modules & mlp && !(kind & LS_LAYER_EXPERTS) ? h + m->ffn : 0;
-  return n;
+    if (modules & mlp && !(kind & LS_LAYER_EXPERTS)) {
+      bool is_row = mlp == LS_LORA_DOWN;
+      add (&w, is_row ? m->ffn : m->hidden, is_row, is_row ? m->hidden : m->ffn, !is_row);
+    }
+  return w;
+}
+
+static Widths
+all_widths (const LsModel *m, const LsLora *lora)
+{
+  Widths sum = { 0 };
+  for (uint32_t i = 0; lora->rank > 0 && i < m->n_layers; i++) {
+    const Widths w = widths (m, ls_model_layer_kind (m, i), lora->modules);
+    sum.all += w.all;
+    sum.repeated += w.repeated;
+  }
+  return sum;
 }
 
 uint64_t
 ls_lora_params (const LsModel *m, const LsLora *lora)
 {
-  uint64_t n = 0;
-  for (uint32_t i = 0; lora->rank > 0 && i < m->n_layers; i++)
-    n += lora->rank * widths (m, ls_model_layer_kind (m, i), lora->modules);
-  return n;
+  return lora->rank * all_widths (m, lora).all;
+}
+
+uint64_t
+ls_lora_repeated_params (const LsModel *m, const LsLora *lora)
+{
+  return lora->rank * all_widths (m, lora).repeated;
 }
 
 double

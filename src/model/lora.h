@@ -20,6 +20,11 @@
  *
  * Q, K, V, gate and up have an adapter each (PEFT; Megatron-Bridge's canonical LoRA).
  *
+ * Latent attention. Each of its products has one (PEFT's all-linear: q_a_proj, q_b_proj, kv_a_proj_with_mqa,
+ * kv_b_proj, o_proj): Q those of queries, K those of keys and values, which are made together. What makes a
+ * latent is on every rank for its tokens, and so are both A and B beside it; what is made of one is
+ * column-parallel.
+ *
  * QLoRA. W is kept in NF4, 4 bits, with a constant of 8 bits for each block of 64 and one of 32 for 256 of
  * these: 4.127 bits a weight (Dettmers et al. 2023, section 3). Each use of it first writes it in 16 bits,
  * the forward and dY W alike (bitsandbytes, dequantize_4bit): N (4.127 / 8 + 2) bytes. Only the linear
@@ -32,7 +37,9 @@
  * layouts of 70 billion would fill a GPU of 141 GB, on which MLPerf's runs have them whole.
  *
  * Worked example. Llama 3.1 8B, r 16, all linear layers: a layer has 16 (2 x 4096 + 2 (4096 + 1024) + 2 x
- * 4096 + 3 (4096 + 14336)) = 1.31 M, the model 41.9 M.
+ * 4096 + 3 (4096 + 14336)) = 1.31 M, the model 41.9 M. DeepSeek-V3 (h 7168, latents 1536 and 512 + 64, 128
+ * heads of 192 and 128), r 16: 16 (7168 + 1536 + 1536 + 24576 + 7168 + 576 + 512 + 32768 + 16384 + 7168) =
+ * 1.59 M a layer, 97.0 M in all 61.
  *
  * Deviations. Dropout before A is left out. Gradients reach the embedding's output, as PEFT asks for
  * (enable_input_require_grads): without it the first layer's products with them are not made. Megatron-Bridge
@@ -69,8 +76,9 @@ bool ls_lora_modules (const LsModel *m, const char *text, uint32_t *ret_modules,
 /* Bytes of so many weights in NF4, with their constants. */
 uint64_t ls_nf4_bytes (uint64_t numel);
 
-/* Of all adapters of the model. */
+/* Of all adapters of the model; of these, what every rank of tp has whole. */
 uint64_t ls_lora_params (const LsModel *m, const LsLora *lora);
+uint64_t ls_lora_repeated_params (const LsModel *m, const LsLora *lora);
 
 /* What a step over so many sequences of seq tokens computes less than one that trains all, whose vocabulary
  * is padded to this: weight gradients that nobody needs, less the adapters. */

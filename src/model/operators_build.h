@@ -234,15 +234,20 @@ void ls_operators_experts (GArray *operators, const LsCut *cut);
 /* Attention whose queries and way out are by experts, all of it (operators_moe.c). */
 void ls_operators_attention_experts (GArray *operators, const LsCut *cut);
 
-/* A linear layer with adapters, on this rank: its input, and outputs of n modules; row-parallel or column. */
+/* A linear layer with adapters, on this rank: its input, and outputs of n modules. Tensor parallelism cuts
+ * the input of a row-parallel one, the outputs of a column-parallel one, and neither of what is on every
+ * rank. */
 typedef struct {
-  bool is_row;
+  bool cuts_in, cuts_out;
+  bool is_input_kept; /* by the adapter of another */
   uint64_t in, out[LS_OPERATOR_MAX_PRODUCTS];
   uint32_t n;
 } LsAdapted;
 
 /* What stands beside it; nothing where n is 0 (lora.c). */
 void ls_operators_adapter (GArray *operators, const LsCut *cut, const LsAdapted *what);
+/* Of this module alone, if the strategy wants one. */
+void ls_operators_adapter_of (GArray *operators, const LsCut *cut, LsLoraModule module, LsAdapted what);
 /* With adapters: takes from all other operators from this one on what learns. */
 void ls_operators_freeze (GArray *operators, guint from, const LsCut *cut);
 

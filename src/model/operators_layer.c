@@ -75,7 +75,7 @@ static void
 append_column_adapters (GArray *operators, const LsCut *cut, const LsLoraModule modules[3],
                         const uint64_t out[3])
 {
-  LsAdapted what = { .in = cut->model->hidden };
+  LsAdapted what = { .in = cut->model->hidden, .cuts_out = true };
   for (uint32_t i = 0; i < 3; i++)
     if (cut->shard->lora.rank > 0 && cut->shard->lora.modules & modules[i])
       what.out[what.n++] = out[i];
@@ -85,10 +85,8 @@ append_column_adapters (GArray *operators, const LsCut *cut, const LsLoraModule 
 static void
 append_row_adapter (GArray *operators, const LsCut *cut, LsLoraModule module, uint64_t in)
 {
-  bool is_there = cut->shard->lora.rank > 0 && cut->shard->lora.modules & module;
-  ls_operators_adapter (
-      operators, cut,
-      &(LsAdapted) { .is_row = true, .in = in, .out = { cut->model->hidden }, .n = is_there ? 1 : 0 });
+  ls_operators_adapter_of (operators, cut, module,
+                           (LsAdapted) { .cuts_in = true, .in = in, .out = { cut->model->hidden } });
 }
 
 void

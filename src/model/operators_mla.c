@@ -101,20 +101,31 @@ append_both_latents (GArray *operators, const LsCut *cut)
   ls_operators_up (operators, cut, &q_up_names, both, both, cut->q_width + values);
 }
 
+static void
+append_up_adapter (GArray *operators, const LsCut *cut, LsLoraModule module, uint64_t in, uint64_t out)
+{
+  ls_operators_adapter_of (operators, cut, module,
+                           (LsAdapted) { .cuts_out = true, .in = in, .out = { out } });
+}
+
 void
 ls_operators_latent_query (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
   if (m->q_lora == 0) {
     ls_operators_up (operators, cut, &q_up_names, m->hidden, m->hidden, cut->q_width);
+    append_up_adapter (operators, cut, LS_LORA_Q, m->hidden, cut->q_width);
     return;
   }
   ls_operators_down (operators, cut, &q_down_names, m->q_lora);
+  ls_operators_adapter_of (operators, cut, LS_LORA_Q, (LsAdapted) { .in = m->hidden, .out = { m->q_lora } });
   ls_operators_latent_norm (operators, cut, "q-norm", cut->local_tokens, m->q_lora);
   if (m->latent_gate)
     append_both_latents (operators, cut);
-  else
+  else {
     ls_operators_up (operators, cut, &q_up_names, m->q_lora, m->q_lora, cut->q_width);
+    append_up_adapter (operators, cut, LS_LORA_Q, m->q_lora, cut->q_width);
+  }
 }
 
 void
@@ -142,11 +153,15 @@ static void
 append_key_value (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t nope = m->head_dim - m->rope_dim;
-  ls_operators_down_beside (operators, cut, &kv_down_names, m->kv_lora + m->rope_dim);
+  uint64_t latent = m->kv_lora + m->rope_dim, width = cut->heads * (m->head_dim - m->rope_dim + m->v_dim);
+  ls_operators_down_beside (operators, cut, &kv_down_names, latent);
+  ls_operators_adapter_of (operators, cut, LS_LORA_K,
+                           (LsAdapted) { .in = m->hidden,
+                                         .out = { latent },
+                                         .is_input_kept = cut->shard->lora.modules & LS_LORA_Q });
   ls_operators_latent_norm (operators, cut, "kv-norm", cut->local_tokens, m->kv_lora);
-  ls_operators_up (operators, cut, &kv_up_names, m->kv_lora, m->kv_lora + m->rope_dim,
-                   cut->heads * (nope + m->v_dim));
+  ls_operators_up (operators, cut, &kv_up_names, m->kv_lora, latent, width);
+  append_up_adapter (operators, cut, LS_LORA_K, m->kv_lora, width);
 }
 
 /* Rotates the queries in place; writes keys, with the rotated part in each head, and values. */
@@ -280,4 +295,6 @@ ls_operators_latent_attention (GArray *operators, const LsCut *cut)
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, values, m->hidden);
   ls_operator_weight (op, LS_TENSOR_COLUMNS, m->hidden, values, 1);
   ls_operator_product (op, m->hidden);
+  ls_operators_adapter_of (operators, cut, LS_LORA_O,
+                           (LsAdapted) { .cuts_in = true, .in = values, .out = { m->hidden } });
 }

@@ -380,17 +380,18 @@ check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static const char *
 what_has_no_adapters (const LsModel *m)
 {
-  return m->mixer != LS_MIXER_NONE ? "mixers in the place of attention"
-      : ls_model_is_compressed (m) ? "attention to compressed keys"
-      : m->index_heads > 0         ? "attention to keys that an indexer chooses"
-      : ls_model_has_latents (m)   ? "latent attention"
-      : m->attention_experts > 0   ? "experts of attention"
-      : ls_model_n_streams (m) > 1 ? "several residual streams"
-      : m->encoder_layers > 0      ? "an encoder"
-      : m->predict_layers > 0      ? "layers that predict further tokens"
-      : m->own_layers > 0          ? "layers that come again"
-      : ls_model_has_beside (m)    ? "inputs of layers, layers that share keys or sparse MLPs"
-                                   : NULL;
+  return m->mixer != LS_MIXER_NONE                              ? "mixers in the place of attention"
+      : ls_model_is_compressed (m)                              ? "attention to compressed keys"
+      : m->index_heads > 0                                      ? "attention to keys that an indexer chooses"
+      : m->q_lora > 0 && m->kv_lora == 0                        ? "latents of queries alone"
+      : m->kv_lora > 0 && (m->latent_gate || m->attention_gate) ? "gates of latent attention"
+      : m->attention_experts > 0                                ? "experts of attention"
+      : ls_model_n_streams (m) > 1                              ? "several residual streams"
+      : m->encoder_layers > 0                                   ? "an encoder"
+      : m->predict_layers > 0                                   ? "layers that predict further tokens"
+      : m->own_layers > 0                                       ? "layers that come again"
+      : ls_model_has_beside (m) ? "inputs of layers, layers that share keys or sparse MLPs"
+                                : NULL;
 }
 
 /* Of a strategy with adapters on frozen weights: what is not modelled beside it. */
@@ -430,7 +431,8 @@ check_lora (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     return;
   if (!ls_lora_modules (m, s->lora_modules, &modules, &wrong))
     conflict (diags, "/lora_modules",
-              "expected all-linear or several of q, k, v, o%s, which are the model's linear layers; got %s",
+              "expected all-linear or several of %s, o%s, which are the model's linear layers; got %s",
+              m->kv_lora > 0 ? "q, k (keys and values, made of one latent)" : "q, k, v",
               m->n_experts > 0               ? ""
                   : ls_mlp_is_gated (m->mlp) ? ", gate, up, down"
                                              : ", up, down",

@@ -103,7 +103,7 @@ static void
 what_is_not_modelled_is_refused (void)
 {
   static const char *const said[]
-      = { "adapters of a model with latent attention",
+      = { "adapters of a model with latents of queries alone",
           "without latent attention or experts of attention; got split", "with experts or latent" };
   for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
     LsModel m = factorized ();
