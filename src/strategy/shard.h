@@ -57,5 +57,7 @@ bool ls_strategy_has_buckets (const LsStrategy *s);
 LsStepped ls_strategy_optimizer_kernels (const LsStrategy *s, uint64_t n, GArray *kernels);
 /* Its adapters; modules that the model has not are none. */
 LsLora ls_strategy_lora (const LsStrategy *s, const LsModel *m);
+/* The first of what a model has that no adapters are modelled of or beside; static; NULL: nothing. */
+const char *ls_strategy_bars_adapters (const LsModel *m);
 
 #endif

@@ -376,9 +376,8 @@ check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "without qlora, layers in bf16 and DeepSeek's recipe; expected 0");
 }
 
-/* The first of what a model has that no adapters are modelled of or beside; NULL: nothing. */
-static const char *
-what_has_no_adapters (const LsModel *m)
+const char *
+ls_strategy_bars_adapters (const LsModel *m)
 {
   return m->mixer != LS_MIXER_NONE                              ? "mixers in the place of attention"
       : ls_model_is_compressed (m)                              ? "attention to compressed keys"
@@ -399,7 +398,7 @@ static void
 check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  const char *without = what_has_no_adapters (m);
+  const char *without = ls_strategy_bars_adapters (m);
   if (without)
     unsupported (diags, "/lora_rank", "adapters of a model with %s are not modelled; expected 0", without);
   if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/lora.h"
+#include "strategy/shard.h"
 
 /* Names of modules in models of Transformers, as PEFT matches their ends; in NeMo's and Megatron-LM's, and in
  * MPT; and words that stand for several. */
@@ -20,9 +21,18 @@ static const struct {
   { "qkv_proj", LS_LORA_Q | LS_LORA_K | LS_LORA_V },
   { "query_key_value", LS_LORA_Q | LS_LORA_K | LS_LORA_V },
   { "gate_up_proj", LS_LORA_GATE | LS_LORA_UP },
+  { "q_a_proj", LS_LORA_Q },
+  { "q_b_proj", LS_LORA_Q },
+  { "kv_a_proj_with_mqa", LS_LORA_K },
+  { "kv_b_proj", LS_LORA_K },
   { "linear_q", LS_LORA_Q },
   { "linear_k", LS_LORA_K },
   { "linear_v", LS_LORA_V },
+  { "linear_q_proj", LS_LORA_Q },
+  { "linear_q_down_proj", LS_LORA_Q },
+  { "linear_q_up_proj", LS_LORA_Q },
+  { "linear_kv_down_proj", LS_LORA_K },
+  { "linear_kv_up_proj", LS_LORA_K },
   { "linear_qkv", LS_LORA_Q | LS_LORA_K | LS_LORA_V },
   { "linear_proj", LS_LORA_O },
   { "linear_fc1", LS_LORA_GATE | LS_LORA_UP },
@@ -97,7 +107,7 @@ can_be_simulated (const LsImport *import, const LaunchAdapters *a)
   const LsModel *m = &import->model;
   const LsStrategy *s = &import->strategy;
   bool is_scaled = ls_dtype_is_scaled ((LsDtype) s->dtype);
-  return m->kv_lora == 0 && m->mixer == LS_MIXER_NONE && m->encoder_layers == 0
+  return !ls_strategy_bars_adapters (m)
       && (!is_scaled || (s->dp_kind == LS_DP_MEGATRON && m->n_experts == 0 && !a->is_nf4));
 }
 

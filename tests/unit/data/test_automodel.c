@@ -30,7 +30,7 @@ automodel_is_read (void)
       "  sequence_parallel: true\npeft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n"
       "  dim: 16\n  target_modules: [\"*.linear_qkv\", \"model.layers.*.o_proj\"]\n"
       "slurm:\n  nodes: 2\n  ntasks_per_node: 8\n",
-      "tp=2; cp=2; cp_kind=ring; sp=true; gpus=16; zero=3; recompute=none; lora_rank; ?only adapters");
+      "tp=2; cp=2; cp_kind=ring; sp=true; gpus=16; zero=3; recompute=none; lora_rank=16; lora_modules");
   check_read ("NeMo AutoModel",
               "step_scheduler:\n  global_batch_size: 64\n  local_batch_size: 1\nmodel:\n"
               "  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n"
@@ -39,6 +39,10 @@ automodel_is_read (void)
               "peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  dim: 16\n"
               "  target_modules: [\"*.linear_qkv\", \"model.layers.*.o_proj\"]\n",
               "lora_rank=16; lora_modules=q,k,v,o");
+  check_read ("NeMo AutoModel", /* names of latent attention's products */
+              AUTOMODEL "peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  dim: 8\n"
+                        "  target_modules: [\"*.q_a_proj\", \"*.q_b_proj\"]\n",
+              "lora_rank=8; lora_modules=q");
   check_read ("NeMo AutoModel", AUTOMODEL "distributed:\n  tp_size: 1\nbenchmark:\n  num_nodes: 32\n",
               "gpus; global_batch=512; ?how many GPUs; ~it runs on 32 nodes");
   check_read (NULL, AUTOMODEL "distributed:\n  tp_size: 1\nflow_matching:\n  adapter_type: simple\n",
