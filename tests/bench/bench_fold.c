@@ -90,7 +90,7 @@ print_scale (const char *lockstep)
   for (guint i = 0; i < G_N_ELEMENTS (sizes); i++)
     print_cpu ("scale", lockstep, sizes[i], "dgx-h100", REPLICAS);
   for (guint n = 131072; n <= 1 << 20; n *= 8) {
-    print_cpu ("scale_zero1", lockstep, n, "dgx-h100", REPLICAS " --zero 1");
+    print_cpu ("scale_zero", lockstep, n, "dgx-h100", REPLICAS " --zero 1");
     print_cpu ("scale_fsdp", lockstep, n, "dgx-h100", "--model llama3.1-70b --tp 8 --dp-kind fsdp2");
     print_cpu ("scale_bad_link", lockstep, n, "dgx-h100:faults.node0/nic0>leaf0=0.5", REPLICAS);
   }
