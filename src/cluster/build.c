@@ -237,12 +237,6 @@ can_be_brief (const LsCluster *c)
   return !c->spec.others && fabric->kind->groups && fabric->kind->groups (fabric, &places);
 }
 
-static int
-by_number (const void *a, const void *b)
-{
-  return LS_ORDER (*(const uint32_t *) a, *(const uint32_t *) b);
-}
-
 /* Nodes with faults stand for themselves, and the first without for all others. False: a fault is in no node,
  * or there is one in each. */
 static bool
@@ -256,7 +250,7 @@ find_own (LsCluster *c)
     if (x->own[i] == c->spec.n_nodes)
       return false;
   }
-  qsort (x->own, n, sizeof *x->own, by_number);
+  qsort (x->own, n, sizeof *x->own, ls_compare_uint32);
   for (guint i = 0; i < n; i++)
     if (i == 0 || x->own[i] != x->own[i - 1])
       x->own[x->n_own++] = x->own[i];

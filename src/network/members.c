@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "cluster/places.h"
 #include "network/memo.h"
 
@@ -12,8 +13,7 @@ typedef struct {
 static int
 by_gpu (const void *a, const void *b)
 {
-  uint32_t x = ((const Seat *) a)->gpu, y = ((const Seat *) b)->gpu;
-  return (x > y) - (x < y);
+  return LS_ORDER (((const Seat *) a)->gpu, ((const Seat *) b)->gpu);
 }
 
 /* Runs of one host put in order of their lowest members. */
@@ -123,6 +123,8 @@ find_seats (const LsCollCall *call, LsArena *arena)
 static const LsCollSeats *
 remember (LsCollMemo *memo, const LsCollCall *call)
 {
+  g_assert (!memo->cluster || memo->cluster == call->cluster);
+  memo->cluster = call->cluster;
   if (memo->n != call->n || memcmp (memo->gpus, call->gpus, call->n * sizeof *memo->gpus) != 0) {
     uint32_t *gpus = ls_arena_new_array (memo->arena, uint32_t, call->n);
     memcpy (gpus, call->gpus, call->n * sizeof *gpus);
@@ -136,7 +138,6 @@ remember (LsCollMemo *memo, const LsCollCall *call)
 void
 ls_coll_take_seats (LsCollCall *call)
 {
-  ls_coll_memo_of (call->memo, call->cluster);
   LsCollSeats seats = call->memo ? *remember (call->memo, call) : find_seats (call, call->arena);
   call->n_hosts = seats.n_hosts;
   call->min_nics = seats.min_nics;

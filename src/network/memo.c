@@ -18,12 +18,3 @@ ls_coll_memo_free (LsCollMemo *memo)
   ls_arena_free (memo->arena);
   g_free (memo);
 }
-
-void
-ls_coll_memo_of (LsCollMemo *memo, const LsCluster *c)
-{
-  if (!memo)
-    return;
-  g_assert (!memo->cluster || memo->cluster == c);
-  memo->cluster = c;
-}

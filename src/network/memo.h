@@ -14,7 +14,4 @@ struct LsCollMemo {
   LsCollSeats seats; /* theirs */
 };
 
-/* From now on for this cluster, and no other; memo: NULL allowed. */
-void ls_coll_memo_of (LsCollMemo *memo, const LsCluster *c);
-
 #endif

@@ -18,8 +18,6 @@
  * Deviations. Calls with a root, or with unequal parts, do not turn; nor do faults. */
 #include "network/period.h"
 
-#include <string.h>
-
 /* Hosts that a turn may go by at the least. */
 static uint32_t
 unit_of (const LsPlaces *at)

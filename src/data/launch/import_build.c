@@ -70,6 +70,17 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
   import_conflict (import, "%s: \"%s\" is no value for %s", option, text, key);
 }
 
+const char *
+import_given (const ImportFiles *files, const char *name)
+{
+  for (guint i = 0; i < files->n_given; i++)
+    if (strcmp (files->given[i].name, name) == 0) {
+      files->given[i].is_used = true;
+      return files->given[i].value;
+    }
+  return NULL;
+}
+
 void
 import_set_model (LsImport *import, const char *key, const char *text, const char *option)
 {

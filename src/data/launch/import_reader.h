@@ -47,6 +47,9 @@ extern const ImportReader import_accelerate, import_automodel, import_axolotl, i
     import_megatron, import_nanotron, import_nemo, import_neox, import_primus, import_torchtitan,
     import_torchtitan_log, import_torchtitan_python, import_torchtitan_script;
 
+/* What is given by this name, of which there is now use; NULL: nothing is. */
+const char *import_given (const ImportFiles *files, const char *name);
+
 /* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of
  * range is a conflict. A key that was given stays as it is. */
 void import_set_model (LsImport *import, const char *key, const char *text, const char *option);

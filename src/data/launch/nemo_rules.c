@@ -181,6 +181,21 @@ static const struct {
   { "nemotron_3_super_bf16_with_nvfp4_mixed", NULL, NULL, false, "0", "14" },
 };
 
+const char *
+bridge_precision_of (const char *name)
+{
+  static const char *const names[][2] = { { "bf16", "bf16_mixed" },
+                                          { "fp8_cs", "bf16_with_fp8_current_scaling_mixed" },
+                                          { "fp8_ds", "bf16_with_fp8_delayed_scaling_mixed" },
+                                          { "fp8_mx", "bf16_with_mxfp8_mixed" },
+                                          { "fp8_sc", "bf16_with_fp8_subchannel_scaling_mixed" },
+                                          { "nvfp4", "bf16_with_nvfp4_mixed" } };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (name, names[i][0]) == 0)
+      return names[i][1];
+  return NULL;
+}
+
 /* Layers at either end, where the configuration does not say otherwise. */
 static void
 say_ends (Nemo *n, const char *first, const char *last)

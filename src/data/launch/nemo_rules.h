@@ -37,6 +37,10 @@ bool nemo_read_recipe (cJSON *tree, const ImportFile *file, const char *named, b
 cJSON *bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char **ret_model,
                       bool *ret_is_whole, LsImport *import, LsDiagList *diags);
 
+/* "bf16_with_mxfp8_mixed" of "fp8_mx", as scripts and recipes for performance call it; static; NULL: it is
+ * none of theirs. */
+const char *bridge_precision_of (const char *name);
+
 /* "bridge/qwen3_8b" of "qwen3_8b_pretrain_8gpu_h100_bf16_config"; the caller frees it. */
 char *bridge_model_of (const char *recipe);
 

@@ -34,21 +34,14 @@ hub_name_of (const char *text)
 static void
 set_precision (cJSON *tree)
 {
-  static const char *const names[][2] = { { "bf16", "bf16_mixed" },
-                                          { "fp8_cs", "bf16_with_fp8_current_scaling_mixed" },
-                                          { "fp8_ds", "bf16_with_fp8_delayed_scaling_mixed" },
-                                          { "fp8_mx", "bf16_with_mxfp8_mixed" },
-                                          { "fp8_sc", "bf16_with_fp8_subchannel_scaling_mixed" },
-                                          { "nvfp4", "bf16_with_nvfp4_mixed" } };
   cJSON *precision = yaml_config_find (tree, "mixed_precision");
   const char *made = made_by (precision);
   const cJSON *asked = cJSON_GetObjectItemCaseSensitive (precision, "0");
   if (!made)
     return;
   bool is_short = strcmp (made, "_perf_precision") == 0 && cJSON_IsString (asked);
-  for (guint i = 0; i < G_N_ELEMENTS (names) && is_short; i++)
-    if (strcmp (asked->valuestring, names[i][0]) == 0)
-      made = names[i][1];
+  const char *of_short = is_short ? bridge_precision_of (asked->valuestring) : NULL;
+  made = of_short ? of_short : made;
   if (!cJSON_HasObjectItem (precision, "precision"))
     cJSON_AddStringToObject (precision, "precision", made);
   for (guint i = 0; i < 2 && is_short; i++) {
@@ -85,24 +78,13 @@ forget_calls (cJSON *tree)
 
 /* --- which recipe --------------------------------------------------------------------------------------- */
 
-static const char *
-given (const ImportFiles *files, const char *name)
-{
-  for (guint i = 0; i < files->n_given; i++)
-    if (strcmp (files->given[i].name, name) == 0) {
-      files->given[i].is_used = true;
-      return files->given[i].value;
-    }
-  return NULL;
-}
-
 /* The one that is asked for, or the only one of the first file; NULL: a diagnostic. The caller frees it. */
 static char *
 find_recipe (const ImportFiles *files, LsDiagList *diags)
 {
   const ImportFile *file = &files->files[0];
   g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, diags);
-  const char *asked = given (files, "recipe");
+  const char *asked = import_given (files, "recipe");
   g_autoptr (GString) names = g_string_new (NULL);
   const GPtrArray *functions = python ? ls_python_functions (python) : NULL;
   if (!functions)

@@ -276,24 +276,16 @@ scheme_of (const LaunchWords *words, const char *recipe)
 static void
 say_dtype (const LaunchWords *words, cJSON *tree, LsImport *import)
 {
-  static const char *const names[][2] = { { "bf16", "bf16_mixed" },
-                                          { "fp8_cs", "bf16_with_fp8_current_scaling_mixed" },
-                                          { "fp8_mx", "bf16_with_mxfp8_mixed" },
-                                          { "fp8_ds", "bf16_with_fp8_delayed_scaling_mixed" },
-                                          { "fp8_sc", "bf16_with_fp8_subchannel_scaling_mixed" },
-                                          { "nvfp4", "bf16_with_nvfp4_mixed" } };
   const char *name = VALUE_OF (words, "c", "compute_dtype"), *gpu = VALUE_OF (words, "g", "gpu");
   if (!name && gpu)
     import_infer (import, "dtype bf16: the default of --compute_dtype");
   name = name || !gpu ? name : "bf16";
-  for (guint i = 0; i < G_N_ELEMENTS (names) && name; i++)
-    if (strcmp (name, names[i][0]) == 0) {
-      say (tree, "mixed_precision.precision", names[i][1]);
-      say (tree, "mixed_precision.grad_reduce_in_fp32", "false");
-      say (tree, "mixed_precision.first_last_layers_bf16", "false");
-      return;
-    }
-  if (name)
+  const char *precision = name ? bridge_precision_of (name) : NULL;
+  if (precision) {
+    say (tree, "mixed_precision.precision", precision);
+    say (tree, "mixed_precision.grad_reduce_in_fp32", "false");
+    say (tree, "mixed_precision.first_last_layers_bf16", "false");
+  } else if (name)
     import_open (import, "dtype", "--compute_dtype: the script does not say its value");
 }
 

@@ -279,8 +279,7 @@ argument (PythonPlace *x, cJSON *call, guint *n)
   x->python->n_passed += is_spread;
 }
 
-/* Behind "(". callee: a name, or something of which a method is called. */
-/* The function's own value, if it is followed. */
+/* What a call of a function gives whose body is followed; call: its arguments, which are taken. */
 static cJSON *
 followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, guint line)
 {
@@ -291,6 +290,7 @@ followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, guint lin
   return result;
 }
 
+/* Behind "(". callee: a name, or something of which a method is called. */
 static Value
 call (PythonPlace *x, Value callee, guint first)
 {

@@ -239,17 +239,6 @@ torchtitan_add_python (LaunchWords *words, const ImportFile *file, const char *a
   return true;
 }
 
-static const char *
-given (const ImportFiles *files, const char *name)
-{
-  for (guint i = 0; i < files->n_given; i++)
-    if (strcmp (files->given[i].name, name) == 0) {
-      files->given[i].is_used = true;
-      return files->given[i].value;
-    }
-  return NULL;
-}
-
 /* Its module is named by the folder. */
 static bool
 read_python (const ImportFiles *files, LsImport *import, LsDiagList *diags)
@@ -257,7 +246,7 @@ read_python (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   const ImportFile *file = &files->files[0];
   g_autoptr (LaunchWords) words = launch_words_new ();
   g_autofree char *folder = g_path_get_dirname (file->path), *name = g_path_get_basename (folder);
-  const char *asked = given (files, "config"), *module = given (files, "module");
+  const char *asked = import_given (files, "config"), *module = import_given (files, "module");
   module = module ? module : strcmp (name, ".") != 0 ? name : NULL;
   import->program = "torchtitan";
   if (!torchtitan_add_python (words, file, asked, module, import, diags))
