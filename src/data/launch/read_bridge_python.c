@@ -51,6 +51,28 @@ set_precision (cJSON *tree)
   }
 }
 
+/* A precision's fields overwrite those of the model that have their names (training/mixed_precision.py). */
+static void
+overwrite_by_precision (cJSON *tree)
+{
+  static const char *const fields[] = { "bf16",
+                                        "fp16",
+                                        "fp8",
+                                        "fp8_recipe",
+                                        "fp8_param",
+                                        "fp8_dot_product_attention",
+                                        "fp4",
+                                        "fp4_param",
+                                        "first_last_layers_bf16",
+                                        "num_layers_at_start_in_bf16",
+                                        "num_layers_at_end_in_bf16" };
+  cJSON *model = cJSON_GetObjectItemCaseSensitive (tree, "model");
+  if (!cJSON_HasObjectItem (yaml_config_find (tree, "mixed_precision"), "precision"))
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (fields); i++)
+    cJSON_DeleteItemFromObjectCaseSensitive (model, fields[i]);
+}
+
 /* A number by a name that no file here sets. */
 static void
 drop_vocab (cJSON *tree, LsImport *import)
@@ -207,6 +229,7 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
     import_unknown (import, "what %s does besides, in %u place%s: it is not followed", recipe, n_passed,
                     n_passed > 1 ? "s" : "");
   set_precision (tree);
+  overwrite_by_precision (tree);
   drop_vocab (tree, import);
   settle_dispatcher (tree, recipe);
   forget_calls (tree);

@@ -123,5 +123,22 @@ what_recipes_set_is_heeded (void)
       "vocab=128256; ?tokenizer.vocab_size USUAL_SIZE: no file; offload_activations=true; offload_layers=40; bf16_first=1; bf16_last=1");
 }
 
+/* What a precision leaves off is off, whatever the model says. */
+static void
+a_precision_overwrites_what_the_model_says (void)
+{
+  check_read ("Megatron-Bridge",
+              "from megatron.bridge.training.config import ConfigContainer\n"
+              "def own() -> ConfigContainer:\n"
+              "    cfg = ConfigContainer(model=None, train=TrainingConfig(global_batch_size=32,\n"
+              "        micro_batch_size=2), dataset=GPTDatasetConfig(seq_length=4096))\n"
+              "    cfg.model = GPTModelProvider(num_layers=2, hidden_size=64, num_attention_heads=4,\n"
+              "        vocab_size=128, first_last_layers_bf16=True, fp8=\"e4m3\")\n"
+              "    cfg.mixed_precision = bf16_with_fp8_delayed_scaling_mixed()\n"
+              "    return cfg\n",
+              "layers=2; dtype=fp8; fp8_recipe=delayed; fp8_params=true; bf16_first; bf16_last");
+}
+
 LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
+               LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe))
