@@ -75,6 +75,15 @@ programs_around_megatron_are_told_apart (void)
     LS_CHECK (has_line (import.unknown, "what cluster.sh sets") && !has_line (import.unknown, "activate"));
     ls_import_clear (&import);
   }
+}
+
+/* validate_args of Megatron-LM makes it selective, and refuses full recomputation without a method. */
+static void
+recomputation_is_what_megatron_makes_of_it (void)
+{
+  check (GPT "--recompute-granularity full --recompute-activations",
+         "recompute=selective; !full beside --recompute-activations");
+  check (GPT "--recompute-granularity full", "recompute=full; recompute_method=uniform; ~refuses full");
 #undef GPT
 }
 
@@ -394,4 +403,4 @@ LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_op
                LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
                LS_TEST (axes_that_are_not_read_are_told), LS_TEST (words_of_a_trainer_are_heeded),
-               LS_TEST (ends_of_a_pipeline_have_chunks))
+               LS_TEST (ends_of_a_pipeline_have_chunks), LS_TEST (recomputation_is_what_megatron_makes_of_it))

@@ -161,6 +161,10 @@ set_full (LaunchJob *job)
   layers = layers ? layers : option_number (job, "checkpoint-num-layers");
   import_set_strategy (import, "recompute", "full", "--recompute-granularity");
   import_set_strategy (import, "recompute_method", method ? method : "uniform", "--recompute-method");
+  if (!method && option_text (job, "recompute-granularity"))
+    import_infer (import,
+                  "recompute_method uniform: it is not said, and Megatron-LM refuses full "
+                  "recomputation without --recompute-method");
   if (layers > 0)
     import_set_strategy_number (import, "recompute_layers", layers);
 }
@@ -171,10 +175,15 @@ set_recompute (LaunchJob *job)
   const char *granularity = option_text (job, "recompute-granularity"),
              *method = option_text (job, "recompute-method"), *n = option_text (job, "recompute-num-layers");
   bool is_none = !g_strcmp0 (method, "block") && !g_strcmp0 (n, "0"); /* the first 0 layers */
-  bool is_full = (granularity && strcmp (granularity, "full") == 0)
-      || option_is_on (job, "checkpoint-activations") || option_text (job, "activations-checkpoint-method");
-  bool is_selective = option_is_on (job, "recompute-activations")
-      || (granularity && strcmp (granularity, "selective") == 0);
+  bool is_short = option_is_on (job, "recompute-activations"), /* validate_args: selective, whatever else */
+      says_full = granularity && strcmp (granularity, "full") == 0;
+  bool is_full = (says_full && !is_short) || option_is_on (job, "checkpoint-activations")
+      || option_text (job, "activations-checkpoint-method");
+  bool is_selective = is_short || (granularity && strcmp (granularity, "selective") == 0);
+  if (says_full && is_short)
+    import_conflict (job->import,
+                     "--recompute-granularity full beside --recompute-activations, which makes it "
+                     "selective in Megatron-LM (arguments.py): selective is taken");
   if (is_full && !is_none)
     set_full (job);
   else if (!granularity && !is_selective && launch_words_find (job->words, "recompute-granularity"))
