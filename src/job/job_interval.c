@@ -229,12 +229,24 @@ words_of (const Known *known)
 }
 
 void
+ls_note_roofline (const LsHardware *hardware, GPtrArray *notes)
+{
+  if (!hardware->calibration.kind[LS_KERNEL_GEMM].is_fitted)
+    g_ptr_array_add (
+        notes,
+        g_strdup_printf ("no kernel of %s was measured: they take what its data sheet promises, "
+                         "a bound that real ones do not reach; with your own: lockstep calibrate",
+                         hardware->spec.gpu.name));
+}
+
+void
 ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_across, GPtrArray *notes)
 {
   const Known known = known_of (spec, hardware, is_across);
   g_autoptr (GString) words = words_of (&known);
   ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, notes);
   ls_note_known (words, notes);
+  ls_note_roofline (hardware, notes);
 }
 
 /* Kernels by their share of the step, exposed communication by its own. */

@@ -21,5 +21,7 @@ void ls_job_interval (const LsJobSpec *spec, const LsJobResult *result, const Ls
 /* Appends to notes what an interval would say of the machine, for figures that have none: what of it was not
  * measured, and what ls_note_network() tells. */
 void ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_across, GPtrArray *notes);
+/* Appends to notes that no kernel of the accelerator was fitted, if so: its times are a bound. */
+void ls_note_roofline (const LsHardware *hardware, GPtrArray *notes);
 
 #endif

@@ -80,6 +80,19 @@ ls_note_known (const GString *words, GPtrArray *notes)
                                       words->str));
 }
 
+/* A file of ours says no number of nodes: they are as many as a job needs. */
+void
+ls_job_note_nodes (const LsJobSpec *spec, LsJobResult *r)
+{
+  uint32_t said = r->hardware->spec.n_nodes, taken = r->cluster->spec.n_nodes;
+  if (spec->n_nodes == 0 && said > 1 && taken > said)
+    g_ptr_array_add (
+        r->notes,
+        g_strdup_printf ("the cluster says %u nodes, the job takes %u: it is simulated on as many; "
+                         "--nodes %u holds it to what the cluster says",
+                         said, taken, said));
+}
+
 /* By ls_nic_of_gpu(), rings and messages alike. */
 static void
 note_idle_nics (const LsClusterSpec *c, GPtrArray *notes)
@@ -259,6 +272,23 @@ note_fetches (LsJobResult *r)
                          r->model.n_experts));
 }
 
+/* The figure: tests/accuracy/DISSECTION.md, Nemotron 3 Nano. */
+static void
+note_mixer (LsJobResult *r)
+{
+  LsMixerKind mixer = r->model.mixer;
+  if (mixer == LS_MIXER_NONE || mixer == LS_MIXER_CONV || mixer == LS_MIXER_PRODUCT)
+    return;
+  g_ptr_array_add (
+      r->notes,
+      g_strdup_printf (
+          "no kernel of the layers without attention was measured: products of their chunks take "
+          "the time of cuBLAS's, which Triton's do not reach%s",
+          mixer == LS_MIXER_MAMBA2 ? "; published steps of Nemotron 3 Nano are 33 to 49 % longer "
+                                     "than simulated"
+                                   : ""));
+}
+
 /* What it costs to launch one of them rests on one measurement (exec/host.c). */
 #define MUCH_OF_A_STEP 0.1
 
@@ -285,6 +315,7 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
   note_experts (program, r);
   note_fetches (r);
   note_lone_products (r);
+  note_mixer (r);
   note_guessed_attention (r);
   note_slow_fp8 (r);
 }

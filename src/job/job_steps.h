@@ -110,6 +110,9 @@ void ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_a
 void ls_append_known (GString *words, const char *what, const LsKnown *known);
 /* Appends such words to notes, unless they are empty. */
 void ls_note_known (const GString *words, GPtrArray *notes);
+/* Appends to the notes of a result that it takes more nodes than the cluster's file says, where no number was
+ * asked for. */
+void ls_job_note_nodes (const LsJobSpec *spec, LsJobResult *result);
 
 /* Appends to notes, if the optimizer is not Adam, that no measured run behind an interval has it, and what of
  * it is not as it runs. */
@@ -130,8 +133,8 @@ void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);
 void ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *result);
 
 /* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients
- * are reduced by other software and no list of kernels is given, and that attention takes the time of
- * another implementation, where its own was not measured. */
+ * are reduced by other software and no list of kernels is given, that attention takes the time of another
+ * implementation, where its own was not measured, and that no kernel of its mixer was. */
 void ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *result);
 
 /* --- job_retries.c --------------------------------------------------------------------------------- */

@@ -151,7 +151,7 @@ append_variation (LsTextTable *table, const LsTrainReport *r)
     return;
   const LsSpreadRow *job = ls_step_spread_of_job (s);
   double base = ls_step_spread_base_s (s);
-  append_line (table, "a step",
+  append_line (table, r->phases->len > 1 ? "a last step" : "a step",
                g_strdup_printf ("%.4g s in the mean (%.4g to %.4g), %+.2f %%: jitter %s",
                                 base * (1 + job->noise), base * job->low, base * job->high,
                                 100 * (base * (1 + job->noise) / s->step_s - 1), s->jitter));

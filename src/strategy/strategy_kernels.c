@@ -87,7 +87,8 @@ check_fp8_linear (const LsStrategy *s, LsDiagList *diags)
 {
   bool is_te = s->dtype != LS_DTYPE_FP8 || s->fp8_linear == LS_FP8_LINEAR_TE;
   if (!is_te && s->fp8_recipe != LS_FP8_CURRENT && s->fp8_recipe != LS_FP8_MXFP8)
-    conflict (diags, "/fp8_recipe", "expected current or mxfp8 with linear layers of torchao; got another");
+    conflict (diags, "/fp8_recipe",
+              "expected current or mxfp8, as linear layers of torchao (fp8_linear) have no other");
   if (!is_te && s->lora_rank > 0)
     unsupported (diags, "/fp8_linear",
                  "adapters beside linear layers of torchao in fp8 are not modelled; expected te");

@@ -150,9 +150,10 @@ const LsField ls_strategy_fields[] = {
           "number format of gradients, accumulated and reduced"),
     USUAL },
   { ENUM (
-      precision, fp8_recipe, fp8_recipes, "delayed",
-      "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, of 32 (Blackwell), or of "
-      "128 by DeepSeek's own kernels") },
+        precision, fp8_recipe, fp8_recipes, "delayed",
+        "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, of 32 (Blackwell), or "
+        "of 128 by DeepSeek's own kernels"),
+    .of_program = true },
   { ENUM (precision, fp8_linear, fp8_linears, "te",
           "fp8: linear layers of Transformer Engine, or of torchao, which cast weights in each pass and keep "
           "their input in 16 bits (torchao-cast, until July 2025: as cast, scaled by tensor)"),

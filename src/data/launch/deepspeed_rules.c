@@ -401,11 +401,10 @@ set_batch (LaunchJob *job)
   }
   if (!has_micro && has_global && has_steps && dp > 0 && s->global_batch % (dp * (guint64) steps) == 0)
     import_set_strategy_number (import, "micro_batch", s->global_batch / (dp * (guint64) steps));
-  if (has_micro && has_global && dp > 0
-      && s->global_batch % (dp * micro * (has_steps ? (guint64) steps : 1)) != 0)
-    import_conflict (import,
-                     "train_batch_size %u is no multiple of the %" G_GUINT64_FORMAT " sequences at once",
-                     s->global_batch, dp * micro);
+  guint64 of_step = dp * micro * (has_steps ? (guint64) steps : 1);
+  if (has_micro && has_global && dp > 0 && s->global_batch % of_step != 0)
+    import_conflict (import, "train_batch_size %u is no multiple of the %" G_GUINT64_FORMAT " sequences %s",
+                     s->global_batch, of_step, has_steps ? "of all accumulation steps" : "at once");
 }
 
 void

@@ -478,7 +478,9 @@ ls_field_value_hint (const LsField *f, const char *text)
   case LS_FIELD_RATE:
     return g_strdup_printf ("write \"%sGbit/s\" for bits or \"%sGB/s\" for bytes", n, n);
   case LS_FIELD_FLOPS:
-    return g_strdup_printf ("write \"%sTFLOP/s\" for 1e12 operations per second", n);
+    return g_ascii_strtod (n, NULL) < 1e6
+        ? g_strdup_printf ("write \"%sTFLOP/s\" for 1e12 operations per second", n)
+        : g_strdup_printf ("write \"%sFLOP/s\" for operations per second", n);
   default:
     if (strlen (n) > 5) /* too large for anything but bytes */
       return g_strdup_printf ("write \"%sB\" for bytes", n);
