@@ -15,6 +15,7 @@ static const struct {
   { "k_proj", LS_LORA_K },
   { "v_proj", LS_LORA_V },
   { "o_proj", LS_LORA_O },
+  { "output_proj", LS_LORA_O },
   { "gate_proj", LS_LORA_GATE },
   { "up_proj", LS_LORA_UP },
   { "down_proj", LS_LORA_DOWN },

@@ -188,12 +188,30 @@ import_check_given (const ImportFiles *files, LsDiagList *diags)
 
 /* Told in this order: a log has words of a script too. */
 static const ImportReader *const readers[] = {
-  &import_megatron_log,  &import_megatron_test, &import_torchtitan_log,    &import_deepspeed_log,
-  &import_primus,        &import_torchtitan,    &import_torchtitan_python, &import_torchtitan_script,
-  &import_nanotron,      &import_llm_foundry,   &import_maxtext,           &import_nemo,
-  &import_automodel,     &import_neox,          &import_axolotl,           &import_llama_factory,
-  &import_deepspeed,     &import_accelerate,    &import_hf_script,         &import_mlperf,
-  &import_bridge_python, &import_bridge_script, &import_megatron,
+  &import_megatron_log,
+  &import_megatron_test,
+  &import_torchtitan_log,
+  &import_deepspeed_log,
+  &import_primus,
+  &import_torchtitan,
+  &import_torchtitan_python,
+  &import_torchtitan_script,
+  &import_torchtune,
+  &import_nanotron,
+  &import_llm_foundry,
+  &import_maxtext,
+  &import_nemo,
+  &import_automodel,
+  &import_neox,
+  &import_axolotl,
+  &import_llama_factory,
+  &import_deepspeed,
+  &import_accelerate,
+  &import_hf_script,
+  &import_mlperf,
+  &import_bridge_python,
+  &import_bridge_script,
+  &import_megatron,
 };
 
 /* "train_gpt.sh" as "train_gpt". */
