@@ -197,6 +197,7 @@ static const ImportReader *const readers[] = {
   &import_torchtitan_python,
   &import_torchtitan_script,
   &import_torchtune,
+  &import_torchtune_script,
   &import_nanotron,
   &import_llm_foundry,
   &import_maxtext,

@@ -32,14 +32,31 @@ is_module_flag (const char *word)
       || (n >= 2 && word[0] == '-' && word[n - 1] == 'm' && strspn (word + 1, "bBEIOPqsSuvx") == n - 2);
 }
 
+/* "tune run --nproc_per_node 8 RECIPE --config NAME", in which options of torchrun stand in front of a
+ * recipe: where that is; 0: it is another command. */
+static guint
+find_recipe (const GPtrArray *words)
+{
+  bool is_tune = false;
+  for (guint i = 1; i < words->len; i++) {
+    is_tune = is_tune || (strcmp (words->pdata[i - 1], "tune") == 0 && strcmp (words->pdata[i], "run") == 0);
+    if (is_tune && i > 1 && strcmp (words->pdata[i], "--config") == 0)
+      return i - 1;
+  }
+  return 0;
+}
+
 guint
 launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script)
 {
   static const char *const launchers[] = { "torch.distributed.launch", "torch.distributed.run",
                                            "deepspeed.launcher.runner", "accelerate.commands.launch", NULL };
   bool is_command = words->len > 1 && g_strv_contains (commands, words->pdata[0]);
-  *ret_at = 0;
-  *ret_script = NULL;
+  guint recipe = find_recipe (words);
+  *ret_at = recipe;
+  *ret_script = recipe > 0 ? g_strdup (words->pdata[recipe]) : NULL;
+  if (recipe > 0)
+    return recipe + 1;
   if (is_command && g_ascii_isalpha (*(const char *) words->pdata[1])) {
     *ret_script = g_strdup_printf ("%s %s", (char *) words->pdata[0], (char *) words->pdata[1]);
     return 2;

@@ -103,6 +103,16 @@ has_word (const GPtrArray *words, const char *const *names)
   return false;
 }
 
+/* torchtune's own command for torchrun. */
+static bool
+has_tune (const GPtrArray *words)
+{
+  for (guint i = 1; i < words->len; i++)
+    if (strcmp (words->pdata[i - 1], "tune") == 0 && strcmp (words->pdata[i], "run") == 0)
+      return true;
+  return false;
+}
+
 /* A word whose options are not decided; NULL: there is none. */
 static const char *
 find_hole (const GPtrArray *words)
@@ -208,7 +218,7 @@ launch_count_gpus (const LaunchBatch *batch, const GPtrArray *front, bool is_one
                            *const slurm[] = { "srun", "sbatch", NULL };
   g_autoptr (LaunchWords) w = launch_words_new ();
   launch_words_add (w, (char *const *) front->pdata, front->len);
-  if (has_word (front, torch))
+  if (has_word (front, torch) || has_tune (front))
     return count_torchrun (w, front, import);
   if (has_word (front, mpi))
     return first_of (w, (const char *const[]) { "np", "n", NULL });

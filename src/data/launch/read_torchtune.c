@@ -183,14 +183,16 @@ set_batch (Torchtune *t)
   guint64 shards = degree_of (t, "data_parallel_shard_dim"),
           copies = shards * MAX (1, degree_of (t, "data_parallel_replicate_dim")),
           n = MAX (1, option_number (&t->own, "gradient_accumulation_steps"));
-  if (import_has_strategy (import, "gpus"))
-    copies = s->gpus / ((guint64) s->tp * s->cp);
+  guint64 each = (guint64) s->tp * s->cp,
+          gpus = import_has_strategy (import, "gpus") ? s->gpus : t->torch.gpus;
+  if (gpus > 0) /* which is told where they are no multiple */
+    copies = gpus / each;
   if (text_of (t, "batch_size"))
     import_set_strategy (import, "micro_batch", text_of (t, "batch_size"), "batch_size");
-  if (copies > 0) {
+  if (copies > 0 && (gpus == 0 || gpus % each == 0))
     config_set_batch (&t->own, copies, n);
+  if (copies > 0 || gpus > 0)
     return;
-  }
   import_open (import, "gpus", "how many GPUs: tune run is told, and the file does not say");
   import_open (import, "global_batch",
                "the global batch: batch_size x %" G_GUINT64_FORMAT
@@ -333,6 +335,8 @@ tell_rest (Torchtune *t)
   for (guint i = 0; i < G_N_ELEMENTS (beside); i++)
     if (text_of (t, beside[i]))
       import_unknown (import, "%s %s: left out", beside[i], text_of (t, beside[i]));
+  if (is_on (t, "compile.model") && option_is_off (&t->own, "compile.loss"))
+    import_unknown (import, "compile.loss: the loss is taken to be compiled, as layers are");
   option_tell_other (&t->own, "device", "cuda", "cuda");
   if (launch_words_find (t->own.words, "custom_sharded_layers"))
     import_unknown (import,
@@ -403,24 +407,32 @@ other_task (const cJSON *tree)
   return yaml_config_find (tree, "optimizer") ? NULL : "no optimizer";
 }
 
-static bool
-read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+bool
+torchtune_read (cJSON *tree, guint64 gpus, const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  cJSON *tree = cJSON_CreateObject ();
+  const char *other = other_task (tree);
   import->program = "torchtune";
-  bool ok = yaml_config_add (tree, &files->files[0], import, diags);
-  const char *other = ok ? other_task (tree) : NULL;
-  if (other)
-    ok = import_refuse_task (import->path, diags, "%s", other);
-  if (!ok || !hf_read_model (files, import, diags)) {
+  bool ok
+      = other ? import_refuse_task (import->path, diags, "%s", other) : hf_read_model (files, import, diags);
+  if (!ok) {
     cJSON_Delete (tree);
     return false;
   }
   g_autoptr (LaunchWords) words = yaml_config_words (tree), torch = launch_words_new ();
   read_options (&(Torchtune) { .own = { .import = import, .words = words, .table = &torchtune_options },
-                               .torch = { .import = import },
+                               .torch = { .import = import, .gpus = gpus },
                                .words = torch });
   return true;
+}
+
+static bool
+read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  cJSON *tree = cJSON_CreateObject ();
+  if (yaml_config_add (tree, &files->files[0], import, diags))
+    return torchtune_read (tree, 0, files, import, diags);
+  cJSON_Delete (tree);
+  return false;
 }
 
 static bool

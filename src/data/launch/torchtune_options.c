@@ -88,6 +88,7 @@ static const OptionRow rows[] = {
   IGNORED ("tokenizer.*"),
   IGNORED ("tensor_parallel_plan.*"),
   IGNORED ("batch_size_val"),
+  IGNORED ("checkpoint_dir"),
   IGNORED ("checkpointer.*"),
   IGNORED ("collate_fn"),
   IGNORED ("cudnn_deterministic_mode"),

@@ -46,6 +46,10 @@ full_recipes_are_read (void)
               MODEL ("llama3_1.llama3_1_8b") REST ADAMW
               "dtype: bf16\nenable_fp8_training: True\ndata_parallel_shard_dim: 8\n",
               "dtype=fp8; fp8_params=true; grad_dtype=bf16");
+  check_read ("torchtune",
+              MODEL ("llama3_1.llama3_1_8b") REST ADAMW
+              "dtype: bf16\ncompile:\n  model: True\n  loss: False\n",
+              "software=torchtune-2025-compile; ?compile.loss");
 }
 
 /* A function that is given its dimensions; that of Llama 2 has a width of its own for the MLP. */
@@ -121,6 +125,38 @@ other_tasks_are_refused (void)
   check_read (NULL, MODEL ("llama3_2_vision.llama3_2_vision_11b") REST ADAMW, "another task");
 }
 
-LS_TEST_SUITE (LS_TEST (full_recipes_are_read), LS_TEST (dimensions_are_read),
+#define WRITTEN                                                                                              \
+  "#!/bin/bash\n#SBATCH --nodes=2\ncat > llama.yaml <<END\n" MODEL ("llama3.llama3_8b") REST ADAMW           \
+      "lr_scheduler:\n  _component_: torchtune.training.lr_schedulers.get_cosine_schedule_with_warmup\n"     \
+      "dtype: bf16\ncompile: False\ngradient_accumulation_steps: 1\nclip_grad_norm: null\nEND\n"
+
+/* Of the command the GPUs, and what lies on top of the configuration that it names. */
+static void
+commands_are_read (void)
+{
+  check_read (
+      "torchtune",
+      WRITTEN
+      "srun tune run --nnodes 2 --nproc_per_node 8 --rdzv_backend c10d "
+      "full_finetune_distributed --config llama.yaml batch_size=4 compile=True "
+      "~lr_scheduler ~tokenizer.path ~no.such optimizer=bitsandbytes.optim.AdamW8bit tokenizer.max_seq_len=2048\n",
+      "gpus=16; seq=2048; micro_batch=4; global_batch=64; optimizer=adamw-8bit; "
+      "software=torchtune-2025-compile; dp_kind=fsdp2; -dataset._component_");
+  check_read ("torchtune", WRITTEN "tune run full_finetune_single_device --config llama.yaml\n",
+              "gpus=1; global_batch=2; dp_kind=none; master=none");
+  check_read (
+      "torchtune",
+      WRITTEN
+      "tune run --nproc_per_node 6 full_finetune_distributed --config llama.yaml "
+      "tensor_parallel_dim=4 tensor_parallel_plan._component_=torchtune.models.llama3.base_llama_tp_plan\n",
+      "tp=4; !6 GPUs are not tp 4");
+  check_read ("torchtune",
+              WRITTEN "tune run --nproc_per_node $1 full_finetune_distributed --config llama.yaml\n",
+              "gpus; global_batch; ?how many GPUs");
+  check_read (NULL, "tune run --nproc_per_node 8 full_finetune_distributed --config llama3/8B_full\n",
+              "whose configuration llama3/8B_full.yaml is not here");
+}
+
+LS_TEST_SUITE (LS_TEST (commands_are_read), LS_TEST (full_recipes_are_read), LS_TEST (dimensions_are_read),
                LS_TEST (single_devices_are_read), LS_TEST (adapters_are_read),
                LS_TEST (contradictions_are_told), LS_TEST (other_tasks_are_refused))
