@@ -58,6 +58,7 @@ static const OptionRow rows[] = {
   RULE ("bfloat16"),
   RULE ("batch_size"),
   RULE ("gradient_checkpointing"),
+  RULE ("activation_offloading"),
   RULE ("deepspeed"),
   RULE ("deepspeed.*"),
   RULE ("flash_attention"),
@@ -330,17 +331,29 @@ tell_loss (Axolotl *a, const cJSON *tree)
       import_unknown (a->job.import, "plugins CutCrossEntropyPlugin: logits are taken to be whole");
 }
 
-/* "offload" keeps what is not recomputed on the host. */
+/* What is offloaded beside adapters is not recomputed, but for "hidden_states" (loaders/model.py,
+ * _apply_activation_checkpointing); gradient_checkpointing "offload", of releases until 2025, does both. */
 static void
 say_recompute (Axolotl *a)
 {
-  const char *how = text_of (a, "gradient_checkpointing");
-  if (!launch_words_find (a->job.words, "gradient_checkpointing"))
-    return;
-  say (a, "gradient_checkpointing", "True");
-  if (how)
-    import_unknown (a->job.import, "gradient_checkpointing %s: activations are taken to stay on the GPU",
-                    how);
+  const char *how = text_of (a, "gradient_checkpointing"), *mode = text_of (a, "activation_offloading");
+  bool is_there = option_is_there (&a->job, "activation_offloading"),
+       is_disk = g_strcmp0 (mode, "disk") == 0 || g_strcmp0 (how, "offload_disk") == 0,
+       is_kept = is_there && text_of (a, "adapter") && g_strcmp0 (mode, "hidden_states") != 0;
+  LsImport *import = a->job.import;
+  if (is_there && !launch_words_find (a->job.words, "gradient_checkpointing"))
+    import_conflict (import, "activation_offloading without gradient_checkpointing: axolotl refuses it");
+  if (launch_words_find (a->job.words, "gradient_checkpointing"))
+    say (a, "gradient_checkpointing", is_kept ? "False" : "True");
+  if (is_disk || (how && !g_str_has_prefix (how, "offload")))
+    import_unknown (import,
+                    "gradient_checkpointing %s, activation_offloading %s: activations are taken to "
+                    "stay on the GPU",
+                    how ? how : "true", mode ? mode : "false");
+  else if (is_there || how)
+    import_set_strategy (import, "offload_activations", "1", "activation_offloading");
+  if (g_strcmp0 (mode, "legacy") == 0)
+    import_unknown (import, "activation_offloading legacy: copies are taken to run beside kernels");
 }
 
 /* FSDP is on where any of its parts is configured; with its shards the number of GPUs is known. */

@@ -217,8 +217,36 @@ experts_of_torchtitan_have_a_converter (void)
   check_all (rows, G_N_ELEMENTS (rows));
 }
 
-LS_TEST_SUITE (LS_TEST (experts_of_torchtitan_have_a_converter), LS_TEST (axolotl_has_uneven_adapters),
-               LS_TEST (weights_are_kept_as_they_are_loaded), LS_TEST (shards_have_formats_of_their_own),
-               LS_TEST (adapters_are_fp32), LS_TEST (options_tell_the_release_of_a_trainer),
+#define AXOLOTL                                                                                              \
+  "base_model: Qwen/Qwen3-8B\nsequence_len: 8192\nsample_packing: true\nmicro_batch_size: 2\n"               \
+  "datasets:\n  - path: x\n"
+
+/* Beside adapters what is offloaded is not recomputed, but for the inputs of layers. */
+static void
+axolotl_offloads_activations (void)
+{
+  check_read ("axolotl", AXOLOTL "gradient_checkpointing: true\nactivation_offloading: true\n",
+              "recompute=full; offload_activations=true");
+  check_read ("axolotl",
+              AXOLOTL "adapter: qlora\ngradient_checkpointing: true\nactivation_offloading: true\n",
+              "recompute=none; offload_activations=true; lora_rank=8");
+  check_read ("axolotl",
+              AXOLOTL "adapter: lora\ngradient_checkpointing: true\nactivation_offloading: hidden_states\n",
+              "recompute=full; offload_activations=true");
+  check_read ("axolotl", AXOLOTL "adapter: lora\ngradient_checkpointing: offload\n",
+              "recompute=full; offload_activations=true");
+  check_read ("axolotl", AXOLOTL "gradient_checkpointing: true\nactivation_offloading: legacy\n",
+              "offload_activations=true; ?activation_offloading legacy");
+  check_read ("axolotl", AXOLOTL "gradient_checkpointing: true\nactivation_offloading: disk\n",
+              "offload_activations; ?stay on the GPU");
+  check_read ("axolotl", AXOLOTL "gradient_checkpointing: true\nactivation_offloading: false\n",
+              "recompute=full; offload_activations");
+  check_read ("axolotl", AXOLOTL "activation_offloading: true\n", "!without gradient_checkpointing");
+}
+
+LS_TEST_SUITE (LS_TEST (axolotl_offloads_activations), LS_TEST (experts_of_torchtitan_have_a_converter),
+               LS_TEST (axolotl_has_uneven_adapters), LS_TEST (weights_are_kept_as_they_are_loaded),
+               LS_TEST (shards_have_formats_of_their_own), LS_TEST (adapters_are_fp32),
+               LS_TEST (options_tell_the_release_of_a_trainer),
                LS_TEST (programs_load_in_formats_of_their_own),
                LS_TEST (axolotl_trains_in_the_format_of_its_weights))
