@@ -62,7 +62,12 @@ set_products (LaunchJob *job, const char *format)
 {
   LsImport *import = job->import;
   const char *te = option_text (job, "model.backend.te_fp8.recipe");
-  bool is_fp8 = te || option_is_on (job, "fp8.enabled");
+  bool is_said = te || option_is_on (job, "fp8.enabled"), is_fp8 = is_said && import->strategy.lora_rank == 0;
+  if (is_said && !is_fp8) {
+    import_unknown (import, "%s: products beside adapters are taken to be in %s, which take longer",
+                    te ? "model.backend.te_fp8" : "fp8.enabled", format);
+    te = NULL;
+  }
   import_set_strategy (import, "dtype", is_fp8 ? "fp8" : format, POLICY "param_dtype");
   if (te)
     set_te_recipe (import, te);

@@ -204,8 +204,18 @@ shards_are_gathered_and_reduced_as_said (void)
               "zero=2; ?lm_head_precision");
 }
 
-LS_TEST_SUITE (LS_TEST (only_benchmarks_do_not_clip), LS_TEST (formats_are_those_of_the_policy),
-               LS_TEST (shards_are_gathered_and_reduced_as_said), LS_TEST (narrow_formats_are_read),
-               LS_TEST (automodel_is_read), LS_TEST (earlier_sections_are_read),
-               LS_TEST (exchanges_of_tokens_are_read), LS_TEST (chunks_share_layers),
-               LS_TEST (pipelines_pass_local_batches))
+/* Adapters beside products in fp8 are not simulated under FSDP. */
+static void
+adapters_have_products_in_16_bits (void)
+{
+#define LORA "peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  dim: 16\n"
+  check_read ("NeMo AutoModel", DENSE "fp8:\n  enabled: true\n" LORA,
+              "lora_rank=16; dtype=bf16; fp8_recipe; fp8_linear; fp8_params; ?fp8.enabled: products beside");
+  check_read ("NeMo AutoModel", DENSE "fp8:\n  enabled: true\n", "lora_rank; dtype=fp8; fp8_linear=torchao");
+}
+
+LS_TEST_SUITE (LS_TEST (adapters_have_products_in_16_bits), LS_TEST (only_benchmarks_do_not_clip),
+               LS_TEST (formats_are_those_of_the_policy), LS_TEST (shards_are_gathered_and_reduced_as_said),
+               LS_TEST (narrow_formats_are_read), LS_TEST (automodel_is_read),
+               LS_TEST (earlier_sections_are_read), LS_TEST (exchanges_of_tokens_are_read),
+               LS_TEST (chunks_share_layers), LS_TEST (pipelines_pass_local_batches))
