@@ -229,6 +229,10 @@ set_sharding (Torchtune *t)
   LsImport *import = t->own.import;
   if (import->strategy.dp_kind == LS_DP_FSDP2)
     import_set_strategy (import, "grad_sync", "each", "recipes");
+  if (import->strategy.dp_kind == LS_DP_DDP) /* shard_model is called where there are shards */
+    import_unknown (import,
+                    "data_parallel_replicate_dim without shards: torchtune reduces no gradients then; "
+                    "they are taken to be, by DDP");
   import_set_strategy (import, "grad_norm", text_of (t, "clip_grad_norm") ? "1" : "0", "clip_grad_norm");
   if (import->strategy.tp > 1 && !text_of (t, "tensor_parallel_plan._component_"))
     import_conflict (import, "tensor_parallel_dim %u without a tensor_parallel_plan: torchtune refuses it",
@@ -332,6 +336,9 @@ tell_rest (Torchtune *t)
   LsImport *import = t->own.import;
   const char *loss = last_of (t, "loss._component_"), *dropout = text_of (t, "model.attn_dropout");
   tell_switches (t);
+  if (text_of (t, "model.encoder_trainable"))
+    import_unknown (import, "model.encoder_trainable %s: what sees is left out",
+                    text_of (t, "model.encoder_trainable"));
   for (guint i = 0; i < G_N_ELEMENTS (beside); i++)
     if (text_of (t, beside[i]))
       import_unknown (import, "%s %s: left out", beside[i], text_of (t, beside[i]));

@@ -47,6 +47,7 @@ static const OptionRow rows[] = {
   RULE ("model.lora_dropout"),
   RULE ("model.quantize_base"),
   RULE ("model.use_dora"),
+  RULE ("model.encoder_trainable"),
   IGNORED ("model.lora_alpha"),
   IGNORED ("model.*_eps"),
   IGNORED ("model.rope_base"),

@@ -95,6 +95,11 @@ adapters_are_read (void)
 static void
 contradictions_are_told (void)
 {
+  check_read (
+      "torchtune",
+      MODEL ("llama3.llama3_8b") "  encoder_trainable: frozen\n" REST ADAMW
+                                 "dtype: bf16\ndata_parallel_shard_dim: 1\ndata_parallel_replicate_dim: 2\n",
+      "gpus=2; dp_kind=ddp; master=none; ?reduces no gradients; ?what sees is left out");
   check_read ("torchtune", MODEL ("llama3.llama3_8b") REST ADAMW "dtype: bf16\ntensor_parallel_dim: 2\n",
               "!without a tensor_parallel_plan");
   check_read ("torchtune",
