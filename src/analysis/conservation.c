@@ -240,13 +240,13 @@ blank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return has_none ? 0 : flops_of_share (m, s, seq, ls_expert_blank_share);
 }
 
-/* Adapters that every rank of tp has for all tokens, without sequence parallelism. */
+/* Adapters that every rank of tp has for all tokens: but for some of mixers without sequence parallelism. */
 static double
 repeated_adapters (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   const LsLora lora = ls_strategy_lora (s, m);
   double tokens = (double) s->global_batch * seq;
-  return s->sp ? 0 : 6 * tokens * (s->tp - 1.0) * (double) ls_lora_repeated_params (m, &lora);
+  return 6 * tokens * (s->tp - 1.0) * (double) ls_lora_repeated_params (m, &lora, s->sp);
 }
 
 /* Of pairs that a mask hides, which its kernel meets: twice as many, as all of attention counts. */
@@ -301,7 +301,7 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
   double one_hot = one_hot_flops (m, s, seq);
   double asked = ls_trained_flops (m, s, seq, false) + of_frozen (s, repeated_flops (m, s, seq))
       + (s->lora_rank > 0 ? one_hot / 2 : one_hot) + hidden_flops (m, s, seq) + two_way_flops (m, s, seq)
-      + masked_flops (m, s, seq) + low_rank_flops (m, s, seq) + repeated_adapters (m, s, seq)
+      + masked_flops (m, s, seq) + of_frozen (s, low_rank_flops (m, s, seq)) + repeated_adapters (m, s, seq)
       + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)

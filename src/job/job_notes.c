@@ -339,8 +339,9 @@ ls_note_adapters (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
   bool has_all = !s->lora_modules || g_str_equal (s->lora_modules, "all-linear");
   if (s->lora_rank > 0 && m->n_experts > 0 && has_all)
     g_ptr_array_add (notes,
-                     g_strdup ("adapters are of attention alone: those of experts, and of MLPs in a "
-                               "model with experts, are not modelled"));
+                     g_strdup_printf ("adapters are of %s alone: those of experts, and of MLPs in a model "
+                                      "with experts, are not modelled",
+                                      m->mixer == LS_MIXER_NONE ? "attention" : "attention and mixers"));
 }
 
 void

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/mixer.h"
 #include "model/operators_build.h"
 
 /* --- adapters on one rank, and what is left of operators whose weights are frozen (model/lora.h) --- */
@@ -15,8 +16,9 @@ append_a (GArray *operators, const LsCut *cut, const LsAdapted *what)
 {
   uint64_t rank = cut->shard->lora.rank;
   LsCut own = *cut;
-  own.tokens = what->cuts_in ? cut->tokens : cut->local_tokens;
-  LsOperator *op = ls_operator_append (operators, a_names.fwd, what->cuts_in ? LS_TP_ROW : LS_TP_NONE);
+  LsTpMode tp = !what->cuts_in ? LS_TP_NONE : what->is_inside ? LS_TP_REDUCE : LS_TP_ROW;
+  own.tokens = what->cuts_in || what->is_inside ? cut->tokens : cut->local_tokens;
+  LsOperator *op = ls_operator_append (operators, a_names.fwd, tp);
   for (uint32_t i = 0; i < what->n; i++) {
     ls_operator_linear (op, &own, &a_names, cut->act, what->in, rank);
     ls_operator_igrad (
@@ -27,8 +29,11 @@ append_a (GArray *operators, const LsCut *cut, const LsAdapted *what)
     op->saved_bytes = op->input_bytes = 0;
   op->is_adapter = true;
   op->param_replicated = !what->cuts_in;
-  if (what->cuts_in)
+  op->grad_is_whole = what->is_inside;
+  if (tp == LS_TP_ROW)
     op->tp_bytes = cut->tokens * rank * cut->elt;
+  if (tp == LS_TP_REDUCE)
+    op->reduce_bytes = cut->tokens * rank * cut->elt;
 }
 
 static void
@@ -36,8 +41,9 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
 {
   uint64_t rank = cut->shard->lora.rank;
   LsCut own = *cut;
-  own.tokens = what->cuts_out ? cut->tokens : cut->local_tokens;
-  LsOperator *op = ls_operator_append (operators, b_names.fwd, what->cuts_out ? LS_TP_COLUMN : LS_TP_NONE);
+  LsTpMode tp = what->cuts_out && !what->is_inside ? LS_TP_COLUMN : LS_TP_NONE;
+  own.tokens = what->cuts_out || what->is_inside ? cut->tokens : cut->local_tokens;
+  LsOperator *op = ls_operator_append (operators, b_names.fwd, tp);
   uint64_t kept = 0;
   for (uint32_t i = 0; i < what->n; i++) {
     uint64_t out = what->out[i];
@@ -54,7 +60,8 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
   op->saved_bytes = op->input_bytes = kept;
   op->is_adapter = true;
   op->param_replicated = !what->cuts_out;
-  if (what->cuts_out)
+  op->grad_is_whole = what->is_inside;
+  if (tp == LS_TP_COLUMN)
     op->tp_bytes = cut->tokens * rank * what->n * cut->elt;
 }
 
@@ -99,20 +106,111 @@ ls_operators_freeze (GArray *operators, guint from, const LsCut *cut)
     op->n_wgrad = 0;
     op->saved_bytes -= op->input_bytes;
     op->input_bytes = 0;
-    if (cut->shard->lora.is_nf4 && op->n_products > 0)
+    if (cut->shard->lora.is_nf4 && (op->n_products > 0 || op->is_linear))
       dequantise (op, cut);
   }
 }
 
-/* --- adapters of low rank beside frozen weights (Hu et al ---------------------------------------- */
+/* --- which there are, and how wide ---------------------------------------------------------- */
 
 static const struct {
   const char *name;
   LsLoraModule module;
 } names[] = {
-  { "q", LS_LORA_Q },       { "k", LS_LORA_K },   { "v", LS_LORA_V },       { "o", LS_LORA_O },
-  { "gate", LS_LORA_GATE }, { "up", LS_LORA_UP }, { "down", LS_LORA_DOWN },
+  { "q", LS_LORA_Q },           { "k", LS_LORA_K },       { "v", LS_LORA_V },       { "o", LS_LORA_O },
+  { "gate", LS_LORA_GATE },     { "up", LS_LORA_UP },     { "down", LS_LORA_DOWN }, { "in", LS_LORA_IN },
+  { "select", LS_LORA_SELECT }, { "step", LS_LORA_STEP }, { "out", LS_LORA_OUT },
 };
+
+/* Linear layers into a mixer, in keys, inner widths and heads; the first of a mixer that make up the whole
+ * way in are those of a model that does not say how many there are. Of others there is one. */
+static const struct {
+  LsMixerKind mixer;
+  uint8_t n;
+  struct {
+    LsLoraModule module;
+    uint8_t keys, inners, heads;
+  } parts[LS_LORA_MAX_PRODUCTS];
+} ways_in[] = {
+  { LS_MIXER_DELTA, 2, { { LS_LORA_IN, 2, 2, 0 }, { LS_LORA_IN, 0, 0, 2 } } },
+  { LS_MIXER_DELTA,
+    4,
+    { { LS_LORA_IN, 2, 1, 0 }, { LS_LORA_IN, 0, 1, 0 }, { LS_LORA_IN, 0, 0, 1 }, { LS_LORA_IN, 0, 0, 1 } } },
+  { LS_MIXER_DELTA,
+    6,
+    { { LS_LORA_Q, 1, 0, 0 },
+      { LS_LORA_K, 1, 0, 0 },
+      { LS_LORA_V, 0, 1, 0 },
+      { LS_LORA_IN, 0, 1, 0 },
+      { LS_LORA_IN, 0, 0, 1 },
+      { LS_LORA_IN, 0, 0, 1 } } },
+  { LS_MIXER_LINEAR, 2, { { LS_LORA_IN, 0, 3, 0 }, { LS_LORA_IN, 0, 1, 0 } } },
+  { LS_MIXER_KDA,
+    4,
+    { { LS_LORA_Q, 1, 0, 0 }, { LS_LORA_K, 1, 0, 0 }, { LS_LORA_V, 0, 1, 0 }, { LS_LORA_IN, 0, 0, 1 } } },
+  { LS_MIXER_KDA,
+    5,
+    { { LS_LORA_Q, 1, 0, 0 },
+      { LS_LORA_K, 1, 0, 0 },
+      { LS_LORA_V, 0, 1, 0 },
+      { LS_LORA_IN, 0, 0, 1 },
+      { LS_LORA_IN, 0, 1, 0 } } },
+  { LS_MIXER_RGLRU, 2, { { LS_LORA_IN, 0, 1, 0 }, { LS_LORA_IN, 0, 1, 0 } } },
+  { LS_MIXER_MLSTM,
+    6,
+    { { LS_LORA_Q, 1, 0, 0 },
+      { LS_LORA_K, 1, 0, 0 },
+      { LS_LORA_V, 0, 1, 0 },
+      { LS_LORA_IN, 0, 1, 0 },
+      { LS_LORA_IN, 0, 0, 1 },
+      { LS_LORA_IN, 0, 0, 1 } } },
+};
+
+/* Of one entry; 0: it is not this model's. */
+static uint32_t
+products_of (const LsModel *m, guint way, LsLoraProduct *products)
+{
+  uint64_t keys = (uint64_t) m->mixer_groups * m->mixer_state, sum = 0;
+  uint32_t n = ways_in[way].n;
+  if (ways_in[way].mixer != m->mixer || (m->mixer_products > 0 && m->mixer_products != n))
+    return 0;
+  for (uint32_t i = 0; i < n; i++) {
+    products[i].module = ways_in[way].parts[i].module;
+    products[i].columns = ways_in[way].parts[i].keys * keys
+        + ways_in[way].parts[i].inners * ls_mixer_inner (m)
+        + ways_in[way].parts[i].heads * (uint64_t) m->mixer_heads;
+    sum += products[i].columns;
+  }
+  return sum == ls_mixer_in_width (m) ? n : 0;
+}
+
+uint32_t
+ls_lora_products_in (const LsModel *m, LsLoraProduct ret_products[LS_LORA_MAX_PRODUCTS])
+{
+  uint32_t n = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (ways_in) && n == 0; i++)
+    n = products_of (m, i, ret_products);
+  if (n > 0 || m->mixer == LS_MIXER_NONE || m->mixer == LS_MIXER_PRODUCT)
+    return n;
+  ret_products[0] = (LsLoraProduct) { LS_LORA_IN, ls_mixer_in_width (m) };
+  return 1;
+}
+
+LsLoraModule
+ls_lora_way_out (const LsModel *m)
+{
+  bool is_o = m->mixer == LS_MIXER_KDA || (m->mixer == LS_MIXER_DELTA && m->mixer_products == 6);
+  return is_o ? LS_LORA_O : LS_LORA_OUT;
+}
+
+const char *
+ls_lora_check_products (const LsModel *m)
+{
+  LsLoraProduct products[LS_LORA_MAX_PRODUCTS];
+  return m->mixer_products == 0 || ls_lora_products_in (m, products) == m->mixer_products
+      ? NULL
+      : "expected it of mixers that are made of so many: delta of 2, 4 or 6";
+}
 
 static uint32_t
 module_named (const char *name)
@@ -123,13 +221,40 @@ module_named (const char *name)
   return 0;
 }
 
+static uint32_t
+of_mixer (const LsModel *m)
+{
+  LsLoraProduct products[LS_LORA_MAX_PRODUCTS];
+  uint32_t set = ls_lora_way_out (m) | (ls_mixer_selects (m) ? LS_LORA_SELECT | LS_LORA_STEP : 0);
+  for (uint32_t i = ls_lora_products_in (m, products); i-- > 0;)
+    set |= products[i].module;
+  return set;
+}
+
 /* Experts have none; keys and values that are made of one latent have theirs together. */
 static uint32_t
 all_of (const LsModel *m)
 {
   uint32_t mlp = m->n_experts > 0 ? 0 : LS_LORA_MLP,
            attention = m->kv_lora > 0 ? LS_LORA_ATTENTION & ~(uint32_t) LS_LORA_V : LS_LORA_ATTENTION;
-  return attention | (ls_mlp_is_gated (m->mlp) ? mlp : mlp & ~(uint32_t) LS_LORA_GATE);
+  uint32_t first[LS_MAX_MODEL_KINDS], set = 0;
+  for (uint32_t i = ls_model_first_of_kinds (m, first); i-- > 0;) {
+    uint32_t kind = ls_model_layer_kind (m, first[i]);
+    set |= ls_layer_has_attention (kind) ? attention : 0;
+    set |= kind & LS_LAYER_NO_MLP ? 0 : mlp;
+    set |= kind & LS_LAYER_MIXER ? of_mixer (m) : 0;
+  }
+  return ls_mlp_is_gated (m->mlp) ? set : set & ~(uint32_t) LS_LORA_GATE;
+}
+
+char *
+ls_lora_words (uint32_t modules, const char *between)
+{
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (modules & names[i].module)
+      g_string_append_printf (text, "%s%s", text->len > 0 ? between : "", names[i].name);
+  return g_string_free (text, FALSE);
 }
 
 bool
@@ -160,9 +285,10 @@ ls_nf4_bytes (uint64_t numel)
   return (uint64_t) ((double) numel * NF4_BITS / 8);
 }
 
-/* In and out of adapters of a layer, and what of it every rank of tp has whole. */
+/* In and out of adapters of a layer; what of it every rank of tp has whole, and what of that meets all tokens
+ * with sequence parallelism too. */
 typedef struct {
-  uint64_t all, repeated;
+  uint64_t all, repeated, inside;
 } Widths;
 
 static void
@@ -170,6 +296,13 @@ add (Widths *w, uint64_t in, bool cuts_in, uint64_t out, bool cuts_out)
 {
   w->all += in + out;
   w->repeated += (cuts_in ? 0 : in) + (cuts_out ? 0 : out);
+}
+
+static void
+add_inside (Widths *w, uint64_t in, bool cuts_in, uint64_t out, bool cuts_out)
+{
+  add (w, in, cuts_in, out, cuts_out);
+  w->inside += (cuts_in ? 0 : in) + (cuts_out ? 0 : out);
 }
 
 /* Of latents and of what they make. */
@@ -191,13 +324,36 @@ add_latents (Widths *w, const LsModel *m, uint32_t modules)
 static void
 add_qkv (Widths *w, const LsModel *m, uint32_t modules)
 {
-  uint64_t h = m->hidden;
+  uint64_t h = m->hidden, gate = m->attention_gate ? (uint64_t) m->n_heads * ls_model_v_dim (m) : 0;
   if (modules & LS_LORA_Q)
-    add (w, h, false, (uint64_t) m->n_heads * m->head_dim, true);
+    add (w, h, false, (uint64_t) m->n_heads * m->head_dim + gate, true);
+  if (modules & LS_LORA_Q && m->attention_gate_own)
+    add (w, h, false, 0, true);
   if (modules & LS_LORA_K)
     add (w, h, false, (uint64_t) m->n_kv_heads * m->head_dim, true);
   if (modules & LS_LORA_V)
     add (w, h, false, (uint64_t) m->n_kv_heads * ls_model_v_dim (m), true);
+}
+
+static void
+add_mixer (Widths *w, const LsModel *m, uint32_t modules)
+{
+  uint64_t h = m->hidden, inner = ls_mixer_inner (m);
+  uint32_t low = modules & LS_LORA_IN ? ls_mixer_n_low_rank (m) : 0;
+  LsLoraProduct products[LS_LORA_MAX_PRODUCTS];
+  for (uint32_t i = ls_lora_products_in (m, products); i-- > 0;)
+    if (modules & products[i].module)
+      add (w, h, false, products[i].columns, true);
+  for (; low > 0; low--) {
+    add (w, h, false, m->mixer_head_dim, false);
+    add (w, m->mixer_head_dim, false, inner, true);
+  }
+  if (ls_mixer_selects (m) && modules & LS_LORA_SELECT)
+    add_inside (w, inner, true, ls_mixer_select_width (m), false);
+  if (ls_mixer_selects (m) && modules & LS_LORA_STEP)
+    add_inside (w, m->mixer_rank, false, ls_mixer_n_steps (m), true);
+  if (modules & ls_lora_way_out (m))
+    add (w, inner, true, h, false);
 }
 
 static Widths
@@ -205,11 +361,15 @@ widths (const LsModel *all, uint32_t kind, uint32_t modules)
 {
   LsModel own = ls_model_of_kind (all, kind), *m = &own;
   Widths w = { 0 };
-  (m->kv_lora > 0 ? add_latents : add_qkv) (&w, m, modules);
-  if (modules & LS_LORA_O)
-    add (&w, (uint64_t) m->n_heads * ls_model_v_dim (m), true, m->hidden, false);
+  if (ls_layer_has_attention (kind)) {
+    (m->kv_lora > 0 ? add_latents : add_qkv) (&w, m, modules);
+    if (modules & LS_LORA_O)
+      add (&w, (uint64_t) m->n_heads * ls_model_v_dim (m), true, m->hidden, false);
+  }
+  if (kind & LS_LAYER_MIXER)
+    add_mixer (&w, m, modules);
   for (uint32_t mlp = LS_LORA_GATE; mlp <= LS_LORA_DOWN; mlp <<= 1)
-    if (modules & mlp && !(kind & LS_LAYER_EXPERTS)) {
+    if (modules & mlp && !(kind & (LS_LAYER_EXPERTS | LS_LAYER_NO_MLP))) {
       bool is_row = mlp == LS_LORA_DOWN;
       add (&w, is_row ? m->ffn : m->hidden, is_row, is_row ? m->hidden : m->ffn, !is_row);
     }
@@ -224,6 +384,7 @@ all_widths (const LsModel *m, const LsLora *lora)
     const Widths w = widths (m, ls_model_layer_kind (m, i), lora->modules);
     sum.all += w.all;
     sum.repeated += w.repeated;
+    sum.inside += w.inside;
   }
   return sum;
 }
@@ -235,9 +396,10 @@ ls_lora_params (const LsModel *m, const LsLora *lora)
 }
 
 uint64_t
-ls_lora_repeated_params (const LsModel *m, const LsLora *lora)
+ls_lora_repeated_params (const LsModel *m, const LsLora *lora, bool sp)
 {
-  return lora->rank * all_widths (m, lora).repeated;
+  const Widths w = all_widths (m, lora);
+  return lora->rank * (sp ? w.inside : w.repeated);
 }
 
 double

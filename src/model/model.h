@@ -151,6 +151,7 @@ typedef struct {
   bool residual_scale;      /* each half scales what it adds, and what it adds to */
   bool latent_gate;         /* queries of latent attention, and a gate of its output, are made of their latent
                                before and behind its norm together */
+  bool attention_gate_own;  /* by a linear layer of its own, not one with that of queries (model/lora.h) */
   bool attention_gate;      /* attention's output is gated: as wide a projection more as that of queries */
   /* Layers one by one, a letter each, begun again where it is shorter than the model; NULL: all A.
    *
@@ -175,6 +176,7 @@ typedef struct {
   uint32_t mixer_conv;                /* taps of the convolution before it */
   uint32_t mixer_chunk;               /* tokens that meet each other in products */
   uint32_t mixer_rank;                /* of the step sizes (mamba1); of all low-rank products (rwkv7) */
+  uint32_t mixer_products;            /* linear layers that make the way in (model/lora.h); 0: the usual */
   bool mixer_full_gate;               /* the gate is a product, not two of low rank (kda) */
   bool mixer_bias;                    /* the ways into it and out of it have biases; of conv its taps, too */
   bool mixer_plain_conv;              /* the convolution of mamba1 or mamba2 has no bias */

@@ -81,6 +81,7 @@ typedef struct {
   bool is_adapter;                              /* learns beside weights that do not                     */
   bool is_frozen;                               /* its parameters do not learn                           */
   bool is_nf4;                                  /* and are kept in 4 bits                                */
+  bool is_linear;                               /* of a mixer: its weight is that of linear layers       */
   bool is_expert;                               /* held by the ranks of an edp communicator, not of dp   */
   bool is_counted;                              /* of as many tokens as the host has counted             */
   bool grad_is_whole;          /* replicated, yet with SP each rank has the whole gradient: no

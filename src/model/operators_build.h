@@ -240,6 +240,7 @@ void ls_operators_attention_experts (GArray *operators, const LsCut *cut);
 typedef struct {
   bool cuts_in, cuts_out;
   bool is_input_kept; /* by the adapter of another */
+  bool is_inside;     /* of a mixer: what is not cut is whole on each rank, of all tokens */
   uint64_t in, out[LS_OPERATOR_MAX_PRODUCTS];
   uint32_t n;
 } LsAdapted;

@@ -257,12 +257,25 @@ append_indexer (GArray *operators, const LsCut *cut)
                                          .scores = (double) m->index_heads / block });
 }
 
+/* A gate of a product of its own has an adapter of its own; else it is one with the queries. */
+static void
+append_qkv_adapters (GArray *operators, const LsCut *cut)
+{
+  bool is_own = cut->model->attention_gate_own;
+  uint64_t gate = cut->model->attention_gate ? cut->context_width : 0;
+  append_column_adapters (operators, cut, (LsLoraModule[]) { LS_LORA_Q, LS_LORA_K, LS_LORA_V },
+                          (uint64_t[]) { cut->q_width + (is_own ? 0 : gate), cut->k_width, cut->v_width });
+  if (is_own)
+    ls_operators_adapter_of (
+        operators, cut, LS_LORA_Q,
+        (LsAdapted) { .cuts_out = true, .is_input_kept = true, .in = cut->model->hidden, .out = { gate } });
+}
+
 static void
 append_attention (GArray *operators, const LsCut *cut)
 {
   (cut->model->q_lora > 0 ? ls_operators_latent_qkv : ls_operators_qkv) (operators, cut);
-  append_column_adapters (operators, cut, (LsLoraModule[]) { LS_LORA_Q, LS_LORA_K, LS_LORA_V },
-                          (uint64_t[]) { cut->q_width, cut->k_width, cut->v_width });
+  append_qkv_adapters (operators, cut);
   if (cut->model->qk_norm)
     ls_operators_qk_norm (operators, cut);
   ls_operators_kv_conv (operators, cut);

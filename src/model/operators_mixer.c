@@ -39,12 +39,56 @@ repeated (const LsCut *cut)
 }
 
 static void
+linear_weight (LsOperator *op, LsTensorCut cut, uint64_t rows, uint64_t columns, uint64_t n)
+{
+  ls_operator_weight (op, cut, rows, columns, n);
+  op->is_linear = true;
+}
+
+/* Of the norm's output, which the adapters of attention beside it may keep. */
+static void
+append_in_adapters (GArray *operators, const LsCut *cut)
+{
+  const LsLora *lora = &cut->shard->lora;
+  LsLoraProduct products[LS_LORA_MAX_PRODUCTS];
+  uint32_t n = lora->rank > 0 ? ls_lora_products_in (cut->model, products) : 0,
+           of_attention = LS_LORA_Q | LS_LORA_K | (cut->model->kv_lora > 0 ? 0 : LS_LORA_V);
+  LsAdapted what = { .in = cut->model->hidden,
+                     .cuts_out = true,
+                     .is_input_kept = cut->kind & LS_LAYER_BOTH && lora->modules & of_attention };
+  for (uint32_t i = 0; i < n; i++) {
+    if (lora->modules & products[i].module)
+      what.out[what.n++] = per_rank (cut, products[i].columns);
+    if (what.n < LS_OPERATOR_MAX_PRODUCTS && i + 1 < n)
+      continue;
+    ls_operators_adapter (operators, cut, &what);
+    what.is_input_kept |= what.n > 0;
+    what.n = 0;
+  }
+}
+
+/* Of kda: beside both products of each pair; what is `in` keeps their input. */
+static void
+append_low_rank_adapters (GArray *operators, const LsCut *cut)
+{
+  const LsModel *m = cut->model;
+  uint64_t rank = m->mixer_head_dim, inner = per_rank (cut, ls_mixer_inner (m));
+  bool has_any = cut->shard->lora.rank > 0 && cut->shard->lora.modules & LS_LORA_IN;
+  uint32_t n = has_any ? ls_mixer_n_low_rank (m) : 0;
+  ls_operators_adapter (
+      operators, cut, &(LsAdapted) { .in = m->hidden, .is_input_kept = true, .n = n, .out = { rank, rank } });
+  for (uint32_t i = 0; i < n; i++)
+    ls_operators_adapter (operators, cut,
+                          &(LsAdapted) { .in = rank, .cuts_out = true, .n = 1, .out = { inner } });
+}
+
+static void
 append_in (GArray *operators, const LsCut *cut)
 {
   uint64_t width = per_rank (cut, ls_mixer_in_width (cut->model));
   LsOperator *op = ls_operator_append (operators, "mixer-in", LS_TP_COLUMN);
   ls_operator_linear (op, cut, &in_names, cut->shard->dtype, cut->model->hidden, width);
-  ls_operator_weight (op, LS_TENSOR_ROWS, width, cut->model->hidden, 1);
+  linear_weight (op, LS_TENSOR_ROWS, width, cut->model->hidden, 1);
   if (ls_mixer_in_biases (cut->model) > 0)
     ls_operator_bias (op, cut, (LsBias) { "mixer-in-bias-grad", LS_RECIPE_RESIDUAL }, cut->tokens, width);
   op->saved_bytes += cut->tokens * width * cut->elt;
@@ -116,15 +160,16 @@ append_low_rank (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "gates-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
                                     m->hidden, 3 * cut->elt));
-  ls_operator_weight (op, LS_TENSOR_WHOLE, rank, m->hidden, n);
+  linear_weight (op, LS_TENSOR_WHOLE, rank, m->hidden, n);
   op->param_replicated = true;
   op->saved_bytes = op->input_bytes = 0; /* kept by the way in */
   op = ls_operator_append (operators, up_names.fwd, LS_TP_COLUMN);
   ls_operator_linear (op, cut, &up_names, cut->shard->dtype, rank, wide);
-  ls_operator_weight (op, LS_TENSOR_ROWS, wide / n, rank, n);
+  linear_weight (op, LS_TENSOR_ROWS, wide / n, rank, n);
   op->tp_bytes = cut->tokens * n * rank * cut->elt;
   op->saved_bytes = op->input_bytes = n * op->input_bytes;
   op->saved_bytes += cut->tokens * wide * cut->elt;
+  append_low_rank_adapters (operators, cut);
 }
 
 /* All that is learned but the ways in and out. */
@@ -162,12 +207,19 @@ append_selection (GArray *operators, const LsCut *cut)
            steps = per_rank (cut, ls_mixer_n_steps (m));
   LsOperator *op = ls_operator_append (operators, "mixer-select", LS_TP_REDUCE);
   ls_operator_linear (op, cut, &select_names, cut->shard->dtype, inner, width);
-  ls_operator_weight (op, LS_TENSOR_COLUMNS, width, inner, 1);
+  linear_weight (op, LS_TENSOR_COLUMNS, width, inner, 1);
   op->saved_bytes = op->input_bytes = 0; /* the convolution's output, kept already */
   op->reduce_bytes = cut->tokens * width * cut->elt;
+  ls_operators_adapter_of (
+      operators, cut, LS_LORA_SELECT,
+      (LsAdapted) {
+          .cuts_in = true, .is_inside = true, .is_input_kept = true, .in = inner, .out = { width } });
   op = ls_operator_append (operators, "mixer-step", LS_TP_NONE);
   ls_operator_linear (op, cut, &step_names, cut->shard->dtype, m->mixer_rank, steps);
-  ls_operator_weight (op, LS_TENSOR_ROWS, steps, m->mixer_rank, 1);
+  linear_weight (op, LS_TENSOR_ROWS, steps, m->mixer_rank, 1);
+  ls_operators_adapter_of (
+      operators, cut, LS_LORA_STEP,
+      (LsAdapted) { .cuts_out = true, .is_inside = true, .in = m->mixer_rank, .out = { steps } });
 }
 
 /* Reads x, z, the step sizes and B and C, writes y; 9 operations a state each way forwards, 2.5 times that
@@ -329,6 +381,7 @@ append_inner (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   append_shift (operators, cut);
   append_in (operators, cut);
+  append_in_adapters (operators, cut);
   if (ls_mixer_gates_memory (m)) {
     ls_operators_memory_gate (operators, cut);
     return;
@@ -378,6 +431,8 @@ ls_operators_mixer (GArray *operators, const LsCut *cut)
     append_inner (operators, cut);
   LsOperator *op = ls_operator_append (operators, "mixer-out", LS_TP_ROW);
   ls_operator_linear (op, cut, &out_names, cut->shard->dtype, inner, m->hidden);
-  ls_operator_weight (op, LS_TENSOR_COLUMNS, m->hidden, inner, 1);
+  linear_weight (op, LS_TENSOR_COLUMNS, m->hidden, inner, 1);
   append_out_bias (operators, cut);
+  ls_operators_adapter_of (operators, cut, ls_lora_way_out (m),
+                           (LsAdapted) { .cuts_in = true, .in = inner, .out = { m->hidden } });
 }

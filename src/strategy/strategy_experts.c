@@ -355,9 +355,10 @@ check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static uint32_t
 least_kv_heads (const LsModel *m)
 {
-  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first), n = m->n_kv_heads;
+  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first), n = UINT32_MAX;
   for (uint32_t i = 0; i < n_kinds; i++)
-    n = MIN (n, ls_model_of_kind (m, ls_model_layer_kind (m, first[i])).n_kv_heads);
+    if (ls_layer_has_attention (ls_model_layer_kind (m, first[i])))
+      n = MIN (n, ls_model_of_kind (m, ls_model_layer_kind (m, first[i])).n_kv_heads);
   return n;
 }
 
@@ -379,7 +380,8 @@ check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 const char *
 ls_strategy_bars_adapters (const LsModel *m)
 {
-  return m->mixer != LS_MIXER_NONE                              ? "mixers in the place of attention"
+  return m->mixer == LS_MIXER_RWKV7                             ? "time mixing of RWKV-7"
+      : m->shared_blocks > 0                                    ? "blocks that layers share"
       : ls_model_is_compressed (m)                              ? "attention to compressed keys"
       : m->index_heads > 0                                      ? "attention to keys that an indexer chooses"
       : m->q_lora > 0 && m->kv_lora == 0                        ? "latents of queries alone"
@@ -428,14 +430,13 @@ check_lora (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   g_autofree char *wrong = NULL;
   if (s->lora_rank == 0)
     return;
-  if (!ls_lora_modules (m, s->lora_modules, &modules, &wrong))
+  if (!ls_lora_modules (m, s->lora_modules, &modules, &wrong)) {
+    ls_lora_modules (m, NULL, &modules, NULL);
+    g_autofree char *own = ls_lora_words (modules, ", ");
     conflict (diags, "/lora_modules",
-              "expected all-linear or several of %s, o%s, which are the model's linear layers; got %s",
-              m->kv_lora > 0 ? "q, k (keys and values, made of one latent)" : "q, k, v",
-              m->n_experts > 0               ? ""
-                  : ls_mlp_is_gated (m->mlp) ? ", gate, up, down"
-                                             : ", up, down",
-              wrong);
+              "expected all-linear or several of %s%s, which are the model's linear layers; got %s", own,
+              m->kv_lora > 0 ? " (k: keys and values, made of one latent)" : "", wrong);
+  }
   if (s->qlora && m->n_experts > 0)
     unsupported (diags, "/qlora", "experts in 4 bits are not modelled; expected 0");
   if (s->qlora && s->zero_stage == 3 && s->dp_kind == LS_DP_DEEPSPEED)

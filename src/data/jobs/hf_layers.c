@@ -218,6 +218,7 @@ drop_mixer (LsModel *m)
   g_clear_pointer (&m->layer_pattern, g_free);
   m->mixer = LS_MIXER_NONE;
   m->mixer_heads = m->mixer_head_dim = m->mixer_groups = m->mixer_state = m->mixer_conv = m->mixer_chunk = 0;
+  m->mixer_products = 0;
   m->mixer_full_gate = m->mixer_bias = m->mixer_plain_conv = m->mixer_plain_keys = false;
 }
 

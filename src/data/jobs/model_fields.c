@@ -129,6 +129,8 @@ const LsField ls_model_fields[] = {
         "queries of latent attention, and a gate of its output, are made of their latent before "
         "and behind its norm"),
   BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
+  BOOL (attention_gate_own,
+        "that projection is a linear layer of its own, with an adapter of its own (LoRA)"),
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",
     .meaning
     = "a letter a layer, begun again at its end: A attention and MLP or experts, D attention and an MLP, M a "
@@ -165,6 +167,9 @@ const LsField ls_model_fields[] = {
       .meaning
       = "rank of the step sizes of mamba1; of mamba2, where these and keys are made of convolved columns; of "
         "the four low-rank products of rwkv7 together"),
+  UINT ("mixer_products", mixer_products, 16, .default_text = "2 (delta)",
+        .meaning
+        = "linear layers that make the way into a delta net, each with an adapter (LoRA): 2, 4 or 6"),
   BOOL (mixer_full_gate, "the gate of kda is one matrix, not two of low rank"),
   BOOL (mixer_bias, "the ways into and out of mamba1, mamba2 and conv have biases; of conv the taps, too"),
   BOOL (mixer_plain_conv, "the convolution of mamba1 or mamba2 has no bias"),

@@ -142,7 +142,8 @@ const LsField ls_strategy_fields[] = {
   { ENUM (memory, offload_to, offload_places, "cpu", "where it lives") },
 
   { COUNT (memory, lora_rank, "0", "rank of adapters on frozen weights (LoRA); 0: all learn") },
-  { TEXT (memory, lora_modules, "all-linear", "what has one: q, k, v, o, gate, up, down, or all-linear") },
+  { TEXT (memory, lora_modules, "all-linear",
+          "what has one: q, k, v, o, gate, up, down; in, select, step, out of mixers; or all-linear") },
   { BOOL (memory, qlora, "false", "frozen weights of linear layers are kept in 4 bits (NF4)") },
 
   { ENUM (precision, dtype, dtypes, "bf16", "format of parameters and activations"), USUAL },

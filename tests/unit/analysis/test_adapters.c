@@ -1,4 +1,4 @@
-/* Pins adapters beside latent attention (model/lora.h): their weights by hand, how tensor parallelism cuts them, what
+/* Pins adapters beside latent attention and mixers (model/lora.h): their weights by hand, how tensor parallelism cuts them, what
  * is kept, and the laws of jobs that have them, over tp, sp, modules, recomputation and pipelines. */
 #include "layer_laws.h"
 
@@ -31,7 +31,7 @@ weights_are_counted (void)
   LsLora lora = { .rank = 16, .modules = modules };
   LS_CHECK_INT (ls_lora_params (&m, &lora), ==,
                 61 * 16 * (7168 + 1536 + 1536 + 24576 + 7168 + 576 + 512 + 32768 + 16384 + 7168));
-  LS_CHECK_INT (ls_lora_repeated_params (&m, &lora), ==,
+  LS_CHECK_INT (ls_lora_repeated_params (&m, &lora, false), ==,
                 61 * 16 * (7168 + 1536 + 1536 + 7168 + 576 + 512 + 7168));
   m.q_lora = 0;
   lora.modules = LS_LORA_Q;
@@ -121,5 +121,182 @@ jobs_keep_the_laws (void)
   }
 }
 
+/* Layers with a mixer of 8 heads of 64 on 4 keys of 32, and each third with attention. */
+static LsModel
+mixing (LsMixerKind mixer)
+{
+  LsModel m = small_model ("mixing");
+  m.mlp = LS_MLP_SWIGLU;
+  m.layer_pattern = (char *) "MMA";
+  m.mixer = mixer;
+  m.mixer_heads = 8, m.mixer_groups = 4;
+  m.mixer_head_dim = 64, m.mixer_state = 32;
+  m.mixer_conv = 4, m.mixer_chunk = 64;
+  m.mixer_rank = mixer == LS_MIXER_MAMBA1 ? 32 : 0;
+  if (mixer == LS_MIXER_KDA)
+    m.mixer_groups = 8, m.mixer_state = 64;
+  if (mixer == LS_MIXER_MLSTM)
+    m.mixer_groups = 8;
+  if (mixer == LS_MIXER_PRODUCT)
+    m.mixer_heads = m.mixer_groups = 1, m.mixer_head_dim = m.mixer_state = 512;
+  return m;
+}
+
+/* In and out of each adapter of a layer with a mixer, by hand: h 512, I 512, K 128, H 8. */
+static void
+weights_of_mixers (void)
+{
+  static const struct {
+    LsMixerKind mixer;
+    uint32_t n_products;
+    const char *modules;
+    uint64_t widths;
+  } of[] = {
+    { LS_MIXER_MAMBA2, 0, "in", 512 + 2 * 512 + 2 * 128 + 8 },
+    { LS_MIXER_MAMBA2, 0, "out", 512 + 512 },
+    { LS_MIXER_MAMBA1, 0, "in", 512 + 2 * 512 },
+    { LS_MIXER_MAMBA1, 0, "select", 512 + 32 + 2 * 32 },
+    { LS_MIXER_MAMBA1, 0, "step", 32 + 512 },
+    { LS_MIXER_DELTA, 0, "in", 2 * 512 + 2 * 128 + 2 * 512 + 2 * 8 },
+    { LS_MIXER_DELTA, 4, "in", 4 * 512 + 2 * 128 + 2 * 512 + 2 * 8 },
+    { LS_MIXER_DELTA, 4, "out", 512 + 512 },
+    { LS_MIXER_DELTA, 6, "in", 3 * 512 + 512 + 2 * 8 },
+    { LS_MIXER_LINEAR, 0, "in", 2 * 512 + 4 * 512 },
+    { LS_MIXER_CONV, 0, "in", 512 + 3 * 512 },
+    { LS_MIXER_KDA, 0, "in", 512 + 8 + 2 * (512 + 64 + 64 + 512) },
+    { LS_MIXER_RGLRU, 0, "in", 2 * 512 + 2 * 512 },
+    { LS_MIXER_MLSTM, 0, "in", 3 * 512 + 512 + 2 * 8 },
+    { LS_MIXER_PRODUCT, 0, "out", 512 + 512 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (of); i++) {
+    LsModel m = mixing (of[i].mixer);
+    m.mixer_products = of[i].n_products;
+    LsLora lora = { .rank = 16 };
+    g_autofree char *wrong = NULL;
+    LS_CHECK (ls_lora_modules (&m, of[i].modules, &lora.modules, &wrong));
+    LS_CHECK_INT (ls_lora_params (&m, &lora), ==, 4 * 16 * of[i].widths);
+    LS_CHECK (!ls_lora_check_products (&m));
+  }
+}
+
+/* Q, K and V where attention is, and where a mixer has products of these names; all of them together. */
+static void
+names_that_mixers_share (void)
+{
+  LsModel m = mixing (LS_MIXER_KDA);
+  LsLora lora = { .rank = 16 };
+  g_autofree char *wrong = NULL;
+  LS_CHECK (ls_lora_modules (&m, "q,v,o", &lora.modules, &wrong));
+  LS_CHECK_INT (ls_lora_params (&m, &lora), ==,
+                16 * (4 * (3 * (512 + 512)) + 2 * (512 + 512 + 512 + 256 + 512 + 512)));
+  LS_CHECK (!ls_lora_modules (&m, "out", &lora.modules, &wrong)); /* it is o */
+  LS_CHECK_STR (wrong, "out");
+  m.mixer_products = 3;
+  LS_CHECK (ls_lora_check_products (&m) != NULL);
+  LsModel alone = mixing (LS_MIXER_MAMBA2);
+  alone.layer_pattern = (char *) "m";
+  LS_CHECK (ls_lora_modules (&alone, NULL, &lora.modules, &wrong));
+  LS_CHECK_INT (lora.modules, ==, LS_LORA_IN | LS_LORA_OUT); /* neither attention nor an MLP */
+  g_autofree char *words = ls_lora_words (lora.modules, ", ");
+  LS_CHECK_STR (words, "in, out");
+}
+
+/* As wide as queries and their gate, or both by themselves: a layer of 8 heads of 64. */
+static void
+gates_of_attention (void)
+{
+  LsModel m = small_model ("gated");
+  m.attention_gate = true;
+  LsLora lora = { .rank = 16, .modules = LS_LORA_Q };
+  LS_CHECK_INT (ls_lora_params (&m, &lora), ==, 6 * 16 * (512 + 2 * 512));
+  m.attention_gate_own = true;
+  LS_CHECK_INT (ls_lora_params (&m, &lora), ==, 6 * 16 * (2 * 512 + 2 * 512));
+  for (guint i = 0; i < 4; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.lora_rank = 8;
+    s.tp = i / 2 + 1;
+    m.attention_gate_own = i % 2;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
+/* The input of a mixer's products is kept once, beside attention too: 256 tokens of 512. */
+static void
+mixers_keep_an_input_once (void)
+{
+  LsModel m = mixing (LS_MIXER_DELTA);
+  const uint64_t input = 256 * 512 * 2, narrow = 256 * 16 * 2;
+  LS_CHECK_INT (kept (&m, LS_LORA_IN) - kept (&m, LS_LORA_GATE), ==, 2 * narrow - input - narrow + input);
+  m.mixer_products = 4;
+  LS_CHECK_INT (kept (&m, LS_LORA_IN) - kept (&m, LS_LORA_GATE), ==, 4 * narrow - narrow);
+  m = mixing (LS_MIXER_MAMBA2);
+  m.layer_pattern = (char *) "P";
+  LS_CHECK_INT (kept (&m, LS_LORA_IN | LS_LORA_Q) + kept (&m, 0), ==,
+                kept (&m, LS_LORA_IN) + kept (&m, LS_LORA_Q) - input);
+}
+
+static void
+jobs_with_mixers_keep_the_laws (void)
+{
+  static const LsMixerKind mixers[]
+      = { LS_MIXER_MAMBA1, LS_MIXER_MAMBA2, LS_MIXER_DELTA, LS_MIXER_LINEAR, LS_MIXER_CONV,
+          LS_MIXER_KDA,    LS_MIXER_RGLRU,  LS_MIXER_MLSTM, LS_MIXER_PRODUCT };
+  static const char *const patterns[] = { "MMA", "P", "mad" };
+  for (guint i = 0; i < 24 * G_N_ELEMENTS (mixers); i++) {
+    LsModel m = mixing (mixers[i / 24]);
+    LsStrategy s;
+    ls_strategy_init (&s);
+    m.layer_pattern = (char *) patterns[i % 3];
+    s.gpus = 8;
+    s.global_batch = 16;
+    s.tp = m.mixer == LS_MIXER_PRODUCT ? 1 : 1u << i / 3 % 2;
+    s.sp = s.tp > 1 && i / 6 % 2;
+    s.recompute = i / 12 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
+    s.dp_kind = s.tp == 1 && i / 6 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s.pp = s.tp == 2 && i % 3 == 0 ? 2 : 1;
+    s.qlora = i % 5 == 1;
+    s.lora_rank = 8;
+    s.lora_modules = i % 4 == 3 && m.mixer != LS_MIXER_PRODUCT ? g_strdup ("in") : NULL;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
+/* In 4 bits as other linear layers: 512 x (1024 + 256 + 8) into it. */
+static void
+mixers_in_four_bits (void)
+{
+  LsModel m = mixing (LS_MIXER_MAMBA2);
+  LsShard shard = whole_shard (&m);
+  shard.lora = (LsLora) { .rank = 16, .modules = LS_LORA_IN, .is_nf4 = true };
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 0, operators);
+  const LsOperator *in = find_operator (operators, "mixer-in"),
+                   *conv = find_operator (operators, "mixer-conv");
+  if (!LS_CHECK (in && conv && in->is_nf4 && !conv->is_nf4))
+    return;
+  LS_CHECK_STR (in->fwd[0].name, "nf4-dequant");
+  LS_CHECK_NEAR (in->fwd[0].bytes, 512 * 1288.0 * (4.127 / 8 + 2), 1e-6);
+}
+
+/* Each token of RWKV-7 is mixed with the one before in another way for each product. */
+static void
+other_mixers_are_refused (void)
+{
+  LsModel m = mixing (LS_MIXER_RWKV7);
+  m.mixer_rank = 32, m.mixer_groups = 8, m.mixer_state = 64;
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = 8;
+  s.global_batch = 16;
+  s.lora_rank = 8;
+  says (&m, &s, "adapters of a model with time mixing of RWKV-7");
+}
+
 LS_TEST_SUITE (LS_TEST (weights_are_counted), LS_TEST (both_sides_of_a_latent_are_whole),
-               LS_TEST (one_input_is_kept_once), LS_TEST (jobs_keep_the_laws))
+               LS_TEST (one_input_is_kept_once), LS_TEST (jobs_keep_the_laws), LS_TEST (weights_of_mixers),
+               LS_TEST (names_that_mixers_share), LS_TEST (gates_of_attention),
+               LS_TEST (mixers_keep_an_input_once), LS_TEST (jobs_with_mixers_keep_the_laws),
+               LS_TEST (mixers_in_four_bits), LS_TEST (other_mixers_are_refused))

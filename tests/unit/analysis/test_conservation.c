@@ -395,9 +395,9 @@ adapters_are_refused_what_is_not_modelled (void)
 {
   for (guint i = 0; i < 8; i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    LsModel m = layered (i == 0 ? 0 : 3);
+    LsModel m = layered (3);
+    m.predict_layers = i == 0, m.decoder_seq = 0;
     m.encoder_layers = i == 1 ? m.encoder_layers : 0;
-    m.decoder_seq = 0;
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 2;

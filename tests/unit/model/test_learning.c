@@ -285,9 +285,10 @@ modules_by_name (void)
   uint32_t set = 0;
   char *wrong = NULL;
   moe.n_experts = 4;
-  LS_CHECK (ls_lora_modules (&m, NULL, &set, &wrong) && set == LS_LORA_ALL);
+  LS_CHECK (ls_lora_modules (&m, NULL, &set, &wrong) && set == (LS_LORA_ATTENTION | LS_LORA_MLP));
   LS_CHECK (ls_lora_modules (&m, "q,v", &set, &wrong) && set == (LS_LORA_Q | LS_LORA_V));
-  LS_CHECK (ls_lora_modules (&g, "all-linear", &set, &wrong) && set == (LS_LORA_ALL & ~LS_LORA_GATE));
+  LS_CHECK (ls_lora_modules (&g, "all-linear", &set, &wrong)
+            && set == (LS_LORA_ATTENTION | LS_LORA_UP | LS_LORA_DOWN));
   LS_CHECK (ls_lora_modules (&moe, "all-linear", &set, &wrong) && set == LS_LORA_ATTENTION);
   LS_CHECK (!ls_lora_modules (&moe, "q,down", &set, &wrong));
   LS_CHECK_STR (wrong, "down");

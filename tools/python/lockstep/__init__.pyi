@@ -98,7 +98,7 @@ class JobOptions(TypedDict, total=False):
     offload: Literal["none", "optimizer", "parameters"] | Sequence[Literal["none", "optimizer", "parameters"]] | None  # deepspeed: what lives outside the accelerator (parameters: the optimizer too) [none]
     offload_to: Literal["cpu", "nvme"] | Sequence[Literal["cpu", "nvme"]] | None  # where it lives [cpu]
     lora_rank: Number  # rank of adapters on frozen weights (LoRA); 0: all learn [0]
-    lora_modules: Text  # what has one: q, k, v, o, gate, up, down, or all-linear [all-linear]
+    lora_modules: Text  # what has one: q, k, v, o, gate, up, down; in, select, step, out of mixers; or all-linear [all-linear]
     qlora: Switch  # frozen weights of linear layers are kept in 4 bits (NF4) [0]
     grad_dtype: Literal["fp16", "bf16", "fp32", "auto"] | Sequence[Literal["fp16", "bf16", "fp32", "auto"]] | None  # number format of gradients, accumulated and reduced [the 16-bit type of dtype]
     fp8_recipe: Literal["delayed", "current", "blockwise", "mxfp8", "deepseek"] | Sequence[Literal["delayed", "current", "blockwise", "mxfp8", "deepseek"]] | None  # fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, of 32 (Blackwell), or of 128 by DeepSeek's own kernels [delayed]
