@@ -5,12 +5,60 @@
 #include "model/lora.h"
 #include "strategy/shard.h"
 
-/* Names of modules in models of Transformers, as PEFT matches their ends; in NeMo's and Megatron-LM's, and in
- * MPT; and words that stand for several. */
-static const struct {
+/* A name of a module, in models with this mixer, or in any. */
+typedef struct {
   const char *name;
   uint32_t modules;
-} known[] = {
+  LsMixerKind mixer;
+} Name;
+
+/* Names of modules in models of Transformers, as PEFT matches their ends; in NeMo's and Megatron-LM's, and in
+ * MPT; and words that stand for several. The first that fits a model counts: out_proj is of attention in
+ * models without mixers, of both in LFM2, whose mixers are convolutions. */
+static const Name known[] = {
+  { "out_proj", LS_LORA_O, LS_MIXER_NONE },
+  { "out_proj", LS_LORA_O | LS_LORA_OUT, LS_MIXER_CONV },
+  { "qkv_proj", LS_LORA_IN, LS_MIXER_LINEAR },
+  { "query_key_value", LS_LORA_Q | LS_LORA_K | LS_LORA_V | LS_LORA_IN, LS_MIXER_LINEAR },
+  { "q", LS_LORA_Q, LS_MIXER_MLSTM },
+  { "k", LS_LORA_K, LS_MIXER_MLSTM },
+  { "v", LS_LORA_V, LS_MIXER_MLSTM },
+  { "ogate_preact", LS_LORA_IN, LS_MIXER_MLSTM },
+  { "igate_preact", LS_LORA_IN, LS_MIXER_MLSTM },
+  { "fgate_preact", LS_LORA_IN, LS_MIXER_MLSTM },
+  { "g_proj", LS_LORA_IN, LS_MIXER_DELTA },
+  { "g_proj", LS_LORA_IN, LS_MIXER_KDA },
+  { "g_proj", LS_LORA_IN, LS_MIXER_LINEAR },
+  { "b_proj", LS_LORA_IN, LS_MIXER_KDA },
+  { "b_proj", LS_LORA_IN, LS_MIXER_DELTA },
+  { "a_proj", LS_LORA_IN, LS_MIXER_DELTA },
+  { "f_a_proj", LS_LORA_IN, LS_MIXER_KDA },
+  { "f_b_proj", LS_LORA_IN, LS_MIXER_KDA },
+  { "g_a_proj", LS_LORA_IN, LS_MIXER_KDA },
+  { "g_b_proj", LS_LORA_IN, LS_MIXER_KDA },
+  { "w1", LS_LORA_GATE, LS_MIXER_CONV },
+  { "w3", LS_LORA_UP, LS_MIXER_CONV },
+  { "w2", LS_LORA_DOWN, LS_MIXER_CONV },
+  { "linear_y", LS_LORA_IN, LS_MIXER_RGLRU },
+  { "linear_x", LS_LORA_IN, LS_MIXER_RGLRU },
+  { "linear_out", LS_LORA_OUT, LS_MIXER_RGLRU },
+  { "input_linear", LS_LORA_GATE | LS_LORA_UP, LS_MIXER_MAMBA2 },
+  { "output_linear", LS_LORA_DOWN, LS_MIXER_MAMBA2 },
+};
+
+static const Name known_in_any[] = {
+  { "in_proj", LS_LORA_IN },
+  { "in_proj_qkvz", LS_LORA_IN },
+  { "in_proj_ba", LS_LORA_IN },
+  { "in_proj_qkv", LS_LORA_IN },
+  { "in_proj_z", LS_LORA_IN },
+  { "in_proj_b", LS_LORA_IN },
+  { "in_proj_a", LS_LORA_IN },
+  { "output_gate", LS_LORA_IN },
+  { "x_proj", LS_LORA_SELECT },
+  { "bcdt_proj", LS_LORA_SELECT },
+  { "dt_proj", LS_LORA_STEP },
+
   { "q_proj", LS_LORA_Q },
   { "k_proj", LS_LORA_K },
   { "v_proj", LS_LORA_V },
@@ -43,7 +91,7 @@ static const struct {
   { "mlp_fc1", LS_LORA_GATE | LS_LORA_UP },
   { "mlp_fc2", LS_LORA_DOWN },
   { "Wqkv", LS_LORA_Q | LS_LORA_K | LS_LORA_V },
-  { "out_proj", LS_LORA_O },
+  { "out_proj", LS_LORA_OUT },
   { "attention", LS_LORA_ATTENTION },
   { "mlp", LS_LORA_MLP },
   { "all", LS_LORA_ALL },
@@ -51,14 +99,23 @@ static const struct {
   { "*_proj", LS_LORA_ALL },
 };
 
+static bool
+is_named (const Name *known_as, const char *last, const char *whole)
+{
+  return strcmp (known_as->name, last) == 0 || strcmp (known_as->name, whole) == 0;
+}
+
 static uint32_t
-modules_of (const char *name)
+modules_of (const LsModel *m, const char *name)
 {
   const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name, *star = strrchr (last, '*');
   const char *whole = star ? star + 1 : last; /* "*q_proj": of whatever part of the model */
-  for (guint i = 0; i < G_N_ELEMENTS (known); i++)
-    if (strcmp (known[i].name, last) == 0 || strcmp (known[i].name, whole) == 0)
+  for (guint i = 0; i < G_N_ELEMENTS (known) && m->n_layers > 0; i++)
+    if (known[i].mixer == m->mixer && is_named (&known[i], last, whole))
       return known[i].modules;
+  for (guint i = 0; i < G_N_ELEMENTS (known_in_any); i++)
+    if (is_named (&known_in_any[i], last, whole))
+      return known_in_any[i].modules;
   return strcmp (last, "*") == 0 ? LS_LORA_ALL : 0;
 }
 
@@ -71,7 +128,7 @@ read_modules (LsImport *import, const LaunchAdapters *a)
   for (guint i = 0; i < a->on->len; i++) {
     g_auto (GStrv) names = g_strsplit_set (a->on->pdata[i], ", ", -1); /* "q_proj,v_proj" */
     for (char **name = names; *name; name++) {
-      uint32_t modules = modules_of (*name);
+      uint32_t modules = modules_of (&import->model, *name);
       set |= modules;
       if (**name && modules == 0)
         import_unknown (import, "%s: %s is no linear layer that can have adapters; it is taken to have none",
@@ -81,24 +138,25 @@ read_modules (LsImport *import, const LaunchAdapters *a)
   return set;
 }
 
-/* Those that the model has. */
+/* Those that the model has. Of one whose layers are not known: those of attention and MLPs, and of mixers if
+ * a way into these was named, without which out_proj is attention's. */
 static void
 set_modules (LsImport *import, const LaunchAdapters *a, uint32_t set)
 {
-  static const char *const words[] = { "q", "k", "v", "o", "gate", "up", "down" };
-  uint32_t own;
-  char *wrong = NULL;
-  if (!ls_lora_modules (&import->model, NULL, &own, &wrong))
-    return;
+  uint32_t own = LS_LORA_ATTENTION | LS_LORA_MLP;
+  bool has_mixers = set != LS_LORA_ALL && set & LS_LORA_MIXER & ~(uint32_t) LS_LORA_OUT;
+  if (import->model.n_layers > 0)
+    ls_lora_modules (&import->model, NULL, &own, NULL);
+  else if (has_mixers)
+    own |= set & LS_LORA_MIXER;
+  else if (set & LS_LORA_OUT)
+    set |= LS_LORA_O;
   if (set & LS_LORA_MLP && import->model.n_experts > 0)
     import_unknown (import, "%s: adapters of experts are left out", a->option);
   if ((set & own) == own)
     return;
-  g_autoptr (GString) text = g_string_new (NULL);
-  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
-    if (set & own & (1U << i))
-      g_string_append_printf (text, "%s%s", text->len > 0 ? "," : "", words[i]);
-  import_set_strategy (import, "lora_modules", text->str, a->option);
+  g_autofree char *text = ls_lora_words (set & own, ",");
+  import_set_strategy (import, "lora_modules", text, a->option);
 }
 
 /* As far as the file says it (strategy/strategy_experts.c). */

@@ -39,6 +39,22 @@ automodel_is_read (void)
               "peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  dim: 16\n"
               "  target_modules: [\"*.linear_qkv\", \"model.layers.*.o_proj\"]\n",
               "lora_rank=16; lora_modules=q,k,v,o");
+  check_read ("NeMo AutoModel", /* names of a delta net's products, whose way out is not attention's */
+              "step_scheduler:\n  global_batch_size: 64\n  local_batch_size: 1\nmodel:\n"
+              "  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n"
+              "  pretrained_model_name_or_path: Qwen/Qwen3.5-35B-A3B\n"
+              "dataset:\n  seq_len: 4096\n"
+              "peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  dim: 8\n"
+              "  target_modules: [\"*.in_proj_qkv\", \"*.out_proj\", \"*.q_proj\"]\n",
+              "lora_rank=8; lora_modules=q,in,out");
+  check_read ("NeMo AutoModel", /* likewise of a model that is in no file here */
+              "step_scheduler:\n  global_batch_size: 64\n  local_batch_size: 1\nmodel:\n"
+              "  _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained\n"
+              "  pretrained_model_name_or_path: nobody/delta\n"
+              "dataset:\n  seq_len: 4096\n"
+              "peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  dim: 8\n"
+              "  target_modules: [\"*.in_proj_qkv\", \"*.out_proj\", \"*.q_proj\"]\n",
+              "lora_rank=8; lora_modules=q,in,out");
   check_read ("NeMo AutoModel", /* names of latent attention's products */
               AUTOMODEL "peft:\n  _target_: nemo_automodel.components._peft.lora.PeftConfig\n  dim: 8\n"
                         "  target_modules: [\"*.q_a_proj\", \"*.q_b_proj\"]\n",
