@@ -210,12 +210,12 @@ typedef struct LsClusterSpec {
   bool pxn;                /* with rails and NVLink: send through the GPU whose NIC
                                      is on the rail of the peer's                      */
   uint32_t nodes_per_leaf; /* trees: a leaf serves so many nodes of its rail    */
-  double oversubscription; /* leaf: down capacity / up capacity, >= 1           */
+  double oversubscription; /* leaf: bandwidth down / bandwidth up, >= 1         */
   LsLinkSpec spine;        /* one leaf-spine link; of a list, what links without
                                      figures of their own are                          */
   /* A fat tree: leaves of one pod share its spines, and cores join the pods. */
   uint32_t nodes_per_pod;        /* a multiple of nodes_per_leaf                      */
-  double spine_oversubscription; /* spine: down capacity / up capacity, >= 1          */
+  double spine_oversubscription; /* spine: bandwidth down / bandwidth up, >= 1        */
   LsLinkSpec core;               /* one spine-core link                               */
   /* A listed fabric (fabric_list.c). */
   GArray *switches;     /* char *, unique                                    */

@@ -4,7 +4,7 @@
  * nodes_per_leaf nodes of its rail and has one uplink to each spine of its pod. A spine has
  * one uplink to each core of its own group: spine i of every pod goes to group i. A
  * leaf-spine is one pod without cores. One leaf needs no spine, one pod no core. With W
- * for the payload rate of one link:
+ * for the bandwidth of one link by its data sheet:
  *
  *     spines of a pod    = NICs of a leaf * W nic / oversubscription / W link
  *     uplinks of a spine = leaves of a pod * W link / spine_oversubscription / W core_link
@@ -75,24 +75,38 @@ n_pods (const LsClusterSpec *s)
   return n_leaves (s) == 0 ? 0 : (n_leaves (s) + leaves_per_pod (s) - 1) / leaves_per_pod (s);
 }
 
+static uint64_t
+nics_of_leaf (const LsClusterSpec *s)
+{
+  return (uint64_t) (s->nics / s->rails) * s->nodes_per_leaf;
+}
+
 /* Bytes/s that the nodes below a leaf can send into it. */
 static double
 leaf_intake (const LsClusterSpec *s)
 {
-  return s->nics / s->rails * (double) s->nodes_per_leaf * ls_link_capacity (&s->nic);
+  return (double) nics_of_leaf (s) * ls_link_capacity (&s->nic);
+}
+
+/* The same by the data sheet of its links: so they are dealt out, whatever share of it payload reaches on one
+ * kind of link and on another. */
+static double
+leaf_bandwidth (const LsClusterSpec *s)
+{
+  return (double) nics_of_leaf (s) * s->nic.bandwidth_bytes_per_s;
 }
 
 /* Uplinks of a leaf, and of a spine, as numbers that need not be whole. */
 static double
 leaf_uplinks (const LsClusterSpec *s)
 {
-  return leaf_intake (s) / s->oversubscription / ls_link_capacity (&s->spine);
+  return leaf_bandwidth (s) / s->oversubscription / s->spine.bandwidth_bytes_per_s;
 }
 static double
 spine_uplinks (const LsClusterSpec *s)
 {
-  return (double) leaves_per_pod (s) * ls_link_capacity (&s->spine) / s->spine_oversubscription
-      / ls_link_capacity (&s->core);
+  return (double) leaves_per_pod (s) * s->spine.bandwidth_bytes_per_s / s->spine_oversubscription
+      / s->core.bandwidth_bytes_per_s;
 }
 
 static uint32_t
@@ -118,8 +132,8 @@ check_size (const LsClusterSpec *s, GError **error)
         s->n_nodes, s->nodes_per_leaf, s->rails, (guint64) n_leaves (s), LS_CLUSTER_MAX_FABRIC);
   if (leaf_uplinks (s) <= LS_CLUSTER_MAX_FABRIC)
     return TRUE;
-  g_autofree char *down = ls_format_rate (leaf_intake (s)),
-                  *up = ls_format_rate (ls_link_capacity (&s->spine));
+  g_autofree char *down = ls_format_rate (leaf_bandwidth (s)),
+                  *up = ls_format_rate (s->spine.bandwidth_bytes_per_s);
   return ls_spec_conflict (
       error,
       "a leaf of %u nodes with %u NICs each on its rail takes %s; with oversubscription %g and %s an uplink"

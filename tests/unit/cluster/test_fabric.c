@@ -138,6 +138,24 @@ odd_list (LsRouting routing)
   return s;
 }
 
+/* What payload reaches of a NIC's link, or of links between switches, moves no cable: a leaf has 4 uplinks, the
+ * spines of a pod have 64. */
+static void
+uplinks_are_dealt_by_bandwidth (void)
+{
+  for (guint i = 0; i < 4; i++) {
+    LsClusterSpec s = tiny_fat_tree (24);
+    s.nic.efficiency = i == 1 ? 0.37 : 0.97;
+    s.spine.efficiency = i == 2 ? 0.37 : 0.97;
+    s.core.efficiency = i == 3 ? 0.37 : 0.97;
+    g_autoptr (LsCluster) c = build (&s);
+    if (!LS_CHECK (c != NULL))
+      return;
+    LS_CHECK_NEAR (trunk_capacity (c, "leaf0>spines"), 4 * 25e9 * s.spine.efficiency, 1e-12);
+    LS_CHECK_NEAR (trunk_capacity (c, "pod1>cores"), 64 * 25e9 * s.core.efficiency, 1e-12);
+  }
+}
+
 static void
 lists_agree_with_search (void)
 {
@@ -271,6 +289,7 @@ gpus_lie_alike_by_hosts_and_leaves (void)
 
 LS_TEST_SUITE (LS_TEST (gpus_lie_alike_by_hosts_and_leaves), LS_TEST (fat_trees_agree_with_search),
                LS_TEST (a_route_reads_as_expected), LS_TEST (bandwidth_of_levels_is_that_of_a_superpod),
-               LS_TEST (spine_oversubscription_takes_uplinks_away), LS_TEST (lists_agree_with_search),
-               LS_TEST (a_list_can_say_what_a_leaf_spine_says), LS_TEST (pxn_keeps_to_the_rail),
-               LS_TEST (what_cannot_be_built_is_refused), LS_TEST (lists_with_mistakes_are_refused))
+               LS_TEST (spine_oversubscription_takes_uplinks_away), LS_TEST (uplinks_are_dealt_by_bandwidth),
+               LS_TEST (lists_agree_with_search), LS_TEST (a_list_can_say_what_a_leaf_spine_says),
+               LS_TEST (pxn_keeps_to_the_rail), LS_TEST (what_cannot_be_built_is_refused),
+               LS_TEST (lists_with_mistakes_are_refused))
