@@ -4,6 +4,7 @@
 
 #include "analysis/own_runs.h"
 #include "data/measured/read_residuals.h"
+#include "data/text/override.h"
 #include "job/job_steps.h"
 #include "job/softwares.h"
 #include "model/beside.h"
@@ -100,6 +101,17 @@ ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret
 
 /* ---- its interval ---- */
 
+/* Whether a change of the cluster's file is of what its accelerator computes or reads in a second. */
+static bool
+changes_rates (const char *asked)
+{
+  static const char *const keys[] = { "gpu.peak_flops", "gpu.hbm_bandwidth", "gpu.sm=" };
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    if (ls_override_changes (asked, keys[i], ""))
+      return true;
+  return false;
+}
+
 /* What measured runs cannot tell of a job, whosever they are; NULL: they may. */
 static const char *
 why_none (const LsJobSpec *spec, const LsJobResult *r)
@@ -108,6 +120,8 @@ why_none (const LsJobSpec *spec, const LsJobResult *r)
     return "the trace does not say what is trained";
   if (spec->network != LS_JOB_NETWORK_FLOW && spec->network != LS_JOB_NETWORK_ALL)
     return "the measured runs were compared with --network flow";
+  if (changes_rates (spec->cluster))
+    return "none of the measured runs was on an accelerator with the rates that were changed";
   if (r->cluster->kind_of_host)
     return "none of the measured runs was on nodes of several kinds";
   return NULL;

@@ -109,15 +109,8 @@ note_idle_nics (const LsClusterSpec *c, GPtrArray *notes)
 static bool
 says_efficiency (const char *asked)
 {
-  const char *text = asked ? ls_override_find (asked) : NULL;
-  g_autoptr (GPtrArray) changes = text ? ls_override_split (text) : NULL;
-  bool says = false;
-  for (guint i = 0; changes && i < changes->len; i++) {
-    const char *change = changes->pdata[i];
-    bool is_of_link = g_str_has_prefix (change, "node.nics.link") || g_str_has_prefix (change, "fabric.link");
-    says = says || (is_of_link && strstr (change, "efficiency"));
-  }
-  return says;
+  return ls_override_changes (asked, "node.nics.link", "efficiency")
+      || ls_override_changes (asked, "fabric.link", "efficiency");
 }
 
 void

@@ -51,6 +51,17 @@ ls_override_find (const char *name)
   return NULL;
 }
 
+bool
+ls_override_changes (const char *name, const char *prefix, const char *part)
+{
+  const char *text = name ? ls_override_find (name) : NULL;
+  g_autoptr (GPtrArray) changes = text ? ls_override_split (text) : NULL;
+  for (guint i = 0; changes && i < changes->len; i++)
+    if (g_str_has_prefix (changes->pdata[i], prefix) && strstr (changes->pdata[i], part))
+      return true;
+  return false;
+}
+
 char *
 ls_override_name (char *own, const char *asked)
 {

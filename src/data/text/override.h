@@ -32,6 +32,9 @@ bool ls_override_check (const char *name, const char *changes, LsDiagList *diags
 /* "a=1,b=[2,3]" as "a=1" and "b=[2,3]": char *, owned by the array; ends at what is no change. */
 GPtrArray *ls_override_split (const char *changes);
 
+/* Whether a name (NULL: none) has a change that begins so and has that part. */
+bool ls_override_changes (const char *name, const char *prefix, const char *part);
+
 /* "dgx-h100" as "dgx-h100:nodes=16" if that is how it was asked for: what to call the
  * result. own is freed. */
 char *ls_override_name (char *own, const char *asked);
