@@ -168,6 +168,8 @@ append_formats (GString *out, const LsStrategy *s)
       = s->fp8_attention != LS_FP8_ATTENTION_NONE ? knob_text (s, "fp8_attention") : NULL;
   if (attention)
     g_string_append_printf (out, ", attention in fp8 (%s)", attention);
+  if (s->grad_dtype == LS_DTYPE_FP32 && s->dtype != LS_DTYPE_FP32)
+    g_string_append (out, ", gradients in fp32");
 }
 
 static void
