@@ -199,6 +199,7 @@ static const ImportReader *const readers[] = {
   &import_torchtune,
   &import_torchtune_script,
   &import_nanotron,
+  &import_nanotron_script,
   &import_llm_foundry,
   &import_maxtext,
   &import_nemo,

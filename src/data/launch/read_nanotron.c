@@ -4,6 +4,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/launch_script.h"
 #include "data/launch/yaml_config.h"
 
 #define MODEL(option, key)    OPTION_MODEL_ROW ("model.model_config." option, key)
@@ -288,13 +289,10 @@ set_strategy (LaunchJob *job)
   import_infer (import, "software nanotron-2024: the release of nanotron that is known");
 }
 
-static bool
-read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+/* gpus: that a script starts; 0: none does. Takes the tree. */
+static void
+read_tree (cJSON *tree, guint64 gpus, LsImport *import)
 {
-  import->program = "nanotron";
-  cJSON *tree = yaml_config_load (files, import, diags);
-  if (!tree)
-    return false;
   g_autoptr (LaunchWords) words = yaml_config_words (tree);
   LaunchJob job = { .import = import, .words = words, .table = &table };
   option_read_all (&job);
@@ -308,8 +306,20 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   set_strategy (&job);
   import_set_optimizer (import, option_text (&job, "optimizer.optimizer_factory.name"), 0,
                         "optimizer.optimizer_factory.name");
+  if (gpus > 0 && import_has_strategy (import, "gpus") && import->strategy.gpus != gpus)
+    import_conflict (import, "the script starts %" G_GUINT64_FORMAT " processes, degrees in the file make %u",
+                     gpus, import->strategy.gpus);
   g_hash_table_unref (job.open);
-  return true;
+}
+
+static bool
+read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  import->program = "nanotron";
+  cJSON *tree = yaml_config_load (files, import, diags);
+  if (tree)
+    read_tree (tree, 0, import);
+  return tree != NULL;
 }
 
 static bool
@@ -325,3 +335,46 @@ is_its (const ImportFile *file)
 }
 
 const ImportReader import_nanotron = { "a configuration of nanotron", is_its, read };
+
+/* --- scripts: torchrun ... run_train.py --config-file FILE -------------------------------------------- */
+
+static bool
+is_known (const char *name)
+{
+  return strcmp (name, "config-file") == 0;
+}
+
+static bool
+read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  static const LaunchKind kind = { .program = "nanotron", .is_known = is_known, .n_needed = 1 };
+  LaunchScript script;
+  import->program = "nanotron";
+  bool ok = launch_script_read (files, &kind, &script, import, diags);
+  const LaunchOption *config = ok ? launch_words_find (script.words, "config-file") : NULL;
+  cJSON *tree = cJSON_CreateObject ();
+  ok = config && config->values->len > 0
+      && yaml_config_add_named (tree, files, config->values->pdata[0], import, diags);
+  if (ok && !fits (tree)) {
+    ls_diag_add (
+        diags, LS_ERROR_UNSUPPORTED, import->path, 0, 0, NULL, NULL, NULL,
+        "--config-file %s: it is no configuration of nanotron, and what else is started so is not known",
+        (const char *) config->values->pdata[0]);
+    ok = false;
+  }
+  if (ok)
+    read_tree (g_steal_pointer (&tree), script.gpus, import);
+  cJSON_Delete (tree);
+  launch_script_clear (&script);
+  return ok;
+}
+
+static bool
+is_its_script (const ImportFile *file)
+{
+  return strstr (file->text, "--config-file")
+      && (strstr (file->text, "torchrun") || strstr (file->text, "torch.distributed.run")
+          || strstr (file->text, "run_train.py"));
+}
+
+const ImportReader import_nanotron_script = { "a script of nanotron", is_its_script, read_script };

@@ -8,8 +8,6 @@
  * (torchtune/config/_utils.py). */
 #include <string.h>
 
-#include <lockstep/error.h>
-
 #include "data/launch/launch_script.h"
 #include "data/launch/torchtune_options.h"
 #include "data/launch/yaml_config.h"
@@ -18,28 +16,6 @@ static bool
 is_known (const char *name)
 {
   return strcmp (name, "config") == 0;
-}
-
-static bool
-refuse (const char *path, const char *name, LsDiagList *diags)
-{
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, "give it too, behind the script",
-               "a script of torchtune, whose configuration %s is not here", name);
-  return false;
-}
-
-/* Adds the configuration that the command names; false: with a diagnostic. */
-static bool
-add_config (cJSON *tree, const char *said, const ImportFiles *files, LsImport *import, LsDiagList *diags)
-{
-  g_autofree char *name = g_strconcat (said, launch_is_yaml (said) ? "" : ".yaml", NULL);
-  ImportYaml yaml = { 0 };
-  ImportFile file = { .path = name, .yaml = &yaml };
-  file.text = launch_file_of (files, name, &file.n);
-  bool ok = file.text ? yaml_config_add (tree, &file, import, diags) : refuse (import->path, name, diags);
-  cJSON_Delete (yaml.tree);
-  g_free (file.text);
-  return ok;
 }
 
 /* A member by its path. */
@@ -82,7 +58,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   cJSON *tree = cJSON_CreateObject ();
   if (ok)
     ok = config && config->values->len > 0
-        && add_config (tree, config->values->pdata[0], files, import, diags);
+        && yaml_config_add_named (tree, files, config->values->pdata[0], import, diags);
   for (guint i = 1; ok && i < config->values->len; i++)
     add_pair (tree, config->values->pdata[i], import);
   guint64 gpus = script.gpus;

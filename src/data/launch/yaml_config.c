@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include <lockstep/error.h>
+
+#include "data/launch/launch_script.h"
 #include "data/text/yaml.h"
 
 /* --- files ---------------------------------------------------------------------------------------- */
@@ -79,6 +82,23 @@ yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagLi
   if (ok)
     merge (into, tree);
   cJSON_Delete (tree);
+  return ok;
+}
+
+bool
+yaml_config_add_named (cJSON *into, const ImportFiles *files, const char *said, LsImport *import,
+                       LsDiagList *diags)
+{
+  g_autofree char *name = g_strconcat (said, launch_is_yaml (said) ? "" : ".yaml", NULL);
+  ImportYaml yaml = { 0 };
+  ImportFile file = { .path = name, .yaml = &yaml };
+  file.text = launch_file_of (files, name, &file.n);
+  bool ok = file.text && yaml_config_add (into, &file, import, diags);
+  if (!file.text)
+    ls_diag_add (diags, LS_ERROR_INPUT, import->path, 0, 0, NULL, NULL, "give it too, behind the script",
+                 "a script of %s, whose configuration %s is not here", import->program, name);
+  cJSON_Delete (yaml.tree);
+  g_free (file.text);
   return ok;
 }
 

@@ -19,6 +19,10 @@ cJSON *yaml_config_load (const ImportFiles *files, LsImport *import, LsDiagList 
 /* One file more on top; NULL: into is as it was, and there is a diagnostic. */
 bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags);
 
+/* The one that a command of a script names, with or without ".yaml" (launch_script.h, launch_file_of()). */
+bool yaml_config_add_named (cJSON *into, const ImportFiles *files, const char *name, LsImport *import,
+                            LsDiagList *diags);
+
 /* Why a file that no reader takes is not read, if its name says that it is YAML: a diagnostic. False: it is
  * none by its name. */
 bool yaml_config_refuse (const ImportFile *file, LsDiagList *diags);

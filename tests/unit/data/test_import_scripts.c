@@ -393,6 +393,24 @@ axes_that_are_not_read_are_told (void)
               "tp=2; ?doremi.domain_names");
 }
 
+/* nanotron's processes are as many as its degrees make. */
+static void
+a_script_of_nanotron_names_its_file (void)
+{
+#define STARTS(n, file)                                                                                      \
+  "cat > c.yaml <<EOF\nmodel:\n  model_config: {hidden_size: 64, num_hidden_layers: 8, "                     \
+  "num_attention_heads: 4, intermediate_size: 256, vocab_size: 1000}\n"                                      \
+  "tokens: {sequence_length: 128, micro_batch_size: 2, batch_accumulation_per_replica: 3}\n"                 \
+  "parallelism: {dp: 2, pp: 2, tp: 2}\nEOF\ntorchrun --nproc_per_node " n                                    \
+  " run_train.py --config-file " file
+  check_read ("nanotron", STARTS ("8", "c.yaml"), "layers=8; gpus=8; tp=2; global_batch=12");
+  check_read ("nanotron", STARTS ("4", "c.yaml"), "!starts 4 processes, degrees in the file make 8");
+  check_read (NULL, STARTS ("8", "other.yaml"), "whose configuration other.yaml is not here");
+  check_read (NULL, "cat > d.yaml <<EOF\na: 1\nEOF\ntorchrun train.py --config-file d.yaml",
+              "it is no configuration of nanotron");
+#undef STARTS
+}
+
 LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_optimizer_are_told),
                LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
                LS_TEST (programs_around_megatron_are_told_apart),
@@ -403,4 +421,5 @@ LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_op
                LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
                LS_TEST (axes_that_are_not_read_are_told), LS_TEST (words_of_a_trainer_are_heeded),
-               LS_TEST (ends_of_a_pipeline_have_chunks), LS_TEST (recomputation_is_what_megatron_makes_of_it))
+               LS_TEST (ends_of_a_pipeline_have_chunks), LS_TEST (recomputation_is_what_megatron_makes_of_it),
+               LS_TEST (a_script_of_nanotron_names_its_file))
