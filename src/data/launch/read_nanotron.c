@@ -4,7 +4,6 @@
 
 #include <lockstep/error.h>
 
-#include "data/launch/launch_script.h"
 #include "data/launch/yaml_config.h"
 
 #define MODEL(option, key)    OPTION_MODEL_ROW ("model.model_config." option, key)
@@ -350,18 +349,13 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   static const LaunchKind kind = { .program = "nanotron", .is_known = is_known, .n_needed = 1 };
   LaunchScript script;
   import->program = "nanotron";
-  bool ok = launch_script_read (files, &kind, &script, import, diags);
-  const LaunchOption *config = ok ? launch_words_find (script.words, "config-file") : NULL;
-  cJSON *tree = cJSON_CreateObject ();
-  ok = config && config->values->len > 0
-      && yaml_config_add_named (tree, files, config->values->pdata[0], import, diags);
-  if (ok && !fits (tree)) {
+  cJSON *tree = yaml_config_of_script (files, &kind, "config-file", &script, import, diags);
+  bool ok = tree && fits (tree);
+  if (tree && !ok)
     ls_diag_add (
         diags, LS_ERROR_UNSUPPORTED, import->path, 0, 0, NULL, NULL, NULL,
         "--config-file %s: it is no configuration of nanotron, and what else is started so is not known",
-        (const char *) config->values->pdata[0]);
-    ok = false;
-  }
+        (const char *) launch_words_find (script.words, "config-file")->values->pdata[0]);
   if (ok)
     read_tree (g_steal_pointer (&tree), script.gpus, import);
   cJSON_Delete (tree);

@@ -8,7 +8,6 @@
  * (torchtune/config/_utils.py). */
 #include <string.h>
 
-#include "data/launch/launch_script.h"
 #include "data/launch/torchtune_options.h"
 #include "data/launch/yaml_config.h"
 
@@ -53,20 +52,13 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   static const LaunchKind kind = { .program = "torchtune", .is_known = is_known, .n_needed = 1 };
   LaunchScript script;
   import->program = "torchtune";
-  bool ok = launch_script_read (files, &kind, &script, import, diags);
-  const LaunchOption *config = ok ? launch_words_find (script.words, "config") : NULL;
-  cJSON *tree = cJSON_CreateObject ();
-  if (ok)
-    ok = config && config->values->len > 0
-        && yaml_config_add_named (tree, files, config->values->pdata[0], import, diags);
-  for (guint i = 1; ok && i < config->values->len; i++)
+  cJSON *tree = yaml_config_of_script (files, &kind, "config", &script, import, diags);
+  const LaunchOption *config = tree ? launch_words_find (script.words, "config") : NULL;
+  for (guint i = 1; config && i < config->values->len; i++)
     add_pair (tree, config->values->pdata[i], import);
   guint64 gpus = script.gpus;
   launch_script_clear (&script);
-  if (ok)
-    return torchtune_read (tree, gpus, files, import, diags);
-  cJSON_Delete (tree);
-  return false;
+  return tree && torchtune_read (tree, gpus, files, import, diags);
 }
 
 static bool

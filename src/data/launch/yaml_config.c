@@ -4,7 +4,6 @@
 
 #include <lockstep/error.h>
 
-#include "data/launch/launch_script.h"
 #include "data/text/yaml.h"
 
 /* --- files ---------------------------------------------------------------------------------------- */
@@ -85,21 +84,36 @@ yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagLi
   return ok;
 }
 
-bool
-yaml_config_add_named (cJSON *into, const ImportFiles *files, const char *said, LsImport *import,
-                       LsDiagList *diags)
+/* said: NULL: the option has no value. */
+static bool
+add_named (cJSON *into, const ImportFiles *files, const char *said, LsImport *import, LsDiagList *diags)
 {
-  g_autofree char *name = g_strconcat (said, launch_is_yaml (said) ? "" : ".yaml", NULL);
+  g_autofree char *name = said ? g_strconcat (said, launch_is_yaml (said) ? "" : ".yaml", NULL) : NULL;
   ImportYaml yaml = { 0 };
   ImportFile file = { .path = name, .yaml = &yaml };
-  file.text = launch_file_of (files, name, &file.n);
+  file.text = name ? launch_file_of (files, name, &file.n) : NULL;
   bool ok = file.text && yaml_config_add (into, &file, import, diags);
   if (!file.text)
     ls_diag_add (diags, LS_ERROR_INPUT, import->path, 0, 0, NULL, NULL, "give it too, behind the script",
-                 "a script of %s, whose configuration %s is not here", import->program, name);
+                 "a script of %s, whose configuration%s%s is not here", import->program, name ? " " : "",
+                 name ? name : "");
   cJSON_Delete (yaml.tree);
   g_free (file.text);
   return ok;
+}
+
+cJSON *
+yaml_config_of_script (const ImportFiles *files, const LaunchKind *kind, const char *option,
+                       LaunchScript *ret_script, LsImport *import, LsDiagList *diags)
+{
+  bool ok = launch_script_read (files, kind, ret_script, import, diags);
+  const LaunchOption *config = ok ? launch_words_find (ret_script->words, option) : NULL;
+  const char *name = config && config->values->len > 0 ? config->values->pdata[0] : NULL;
+  cJSON *tree = cJSON_CreateObject ();
+  if (ok && add_named (tree, files, name, import, diags))
+    return tree;
+  cJSON_Delete (tree);
+  return NULL;
 }
 
 cJSON *

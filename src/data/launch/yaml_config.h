@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
 /* The file as YAML, borrowed, parsed when it is asked for first; NULL: it is none. */
@@ -19,9 +20,10 @@ cJSON *yaml_config_load (const ImportFiles *files, LsImport *import, LsDiagList 
 /* One file more on top; NULL: into is as it was, and there is a diagnostic. */
 bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags);
 
-/* The one that a command of a script names, with or without ".yaml" (launch_script.h, launch_file_of()). */
-bool yaml_config_add_named (cJSON *into, const ImportFiles *files, const char *name, LsImport *import,
-                            LsDiagList *diags);
+/* What a script names by such an option, with or without ".yaml" (launch_file_of()); the caller frees it.
+ * kind, ret_script: as of launch_script_read(). NULL: a diagnostic. */
+cJSON *yaml_config_of_script (const ImportFiles *files, const LaunchKind *kind, const char *option,
+                              LaunchScript *ret_script, LsImport *import, LsDiagList *diags);
 
 /* Why a file that no reader takes is not read, if its name says that it is YAML: a diagnostic. False: it is
  * none by its name. */

@@ -406,6 +406,8 @@ a_script_of_nanotron_names_its_file (void)
   check_read ("nanotron", STARTS ("8", "c.yaml"), "layers=8; gpus=8; tp=2; global_batch=12");
   check_read ("nanotron", STARTS ("4", "c.yaml"), "!starts 4 processes, degrees in the file make 8");
   check_read (NULL, STARTS ("8", "other.yaml"), "whose configuration other.yaml is not here");
+  check_read (NULL, STARTS ("8", ""), "a script of nanotron, whose configuration is not here");
+  check_read (NULL, "tune run full --config", "a script of torchtune, whose configuration is not here");
   check_read (NULL, "cat > d.yaml <<EOF\na: 1\nEOF\ntorchrun train.py --config-file d.yaml",
               "it is no configuration of nanotron");
 #undef STARTS
