@@ -122,66 +122,53 @@ static const struct {
   { "select", LS_LORA_SELECT }, { "step", LS_LORA_STEP }, { "out", LS_LORA_OUT },
 };
 
-/* Linear layers into a mixer, in keys, inner widths and heads; the first of a mixer that make up the whole
- * way in are those of a model that does not say how many there are. Of others there is one. */
+/* Linear layers into a mixer, in keys, inner widths and heads, as far as they make up the whole way in: the
+ * gate of kda may be of low rank instead. The first of a mixer are those of a model that does not say how
+ * many there are. Of others there is one. */
 static const struct {
   LsMixerKind mixer;
-  uint8_t n;
   struct {
     LsLoraModule module;
     uint8_t keys, inners, heads;
   } parts[LS_LORA_MAX_PRODUCTS];
 } ways_in[] = {
-  { LS_MIXER_DELTA, 2, { { LS_LORA_IN, 2, 2, 0 }, { LS_LORA_IN, 0, 0, 2 } } },
+#define EACH_BY_ITSELF                                                                                       \
+  {                                                                                                          \
+    { LS_LORA_Q, 1, 0, 0 }, { LS_LORA_K, 1, 0, 0 }, { LS_LORA_V, 0, 1, 0 }, { LS_LORA_IN, 0, 1, 0 },         \
+        { LS_LORA_IN, 0, 0, 1 }, { LS_LORA_IN, 0, 0, 1 },                                                    \
+  }
+  { LS_MIXER_DELTA, { { LS_LORA_IN, 2, 2, 0 }, { LS_LORA_IN, 0, 0, 2 } } },
   { LS_MIXER_DELTA,
-    4,
     { { LS_LORA_IN, 2, 1, 0 }, { LS_LORA_IN, 0, 1, 0 }, { LS_LORA_IN, 0, 0, 1 }, { LS_LORA_IN, 0, 0, 1 } } },
-  { LS_MIXER_DELTA,
-    6,
-    { { LS_LORA_Q, 1, 0, 0 },
-      { LS_LORA_K, 1, 0, 0 },
-      { LS_LORA_V, 0, 1, 0 },
-      { LS_LORA_IN, 0, 1, 0 },
-      { LS_LORA_IN, 0, 0, 1 },
-      { LS_LORA_IN, 0, 0, 1 } } },
-  { LS_MIXER_LINEAR, 2, { { LS_LORA_IN, 0, 3, 0 }, { LS_LORA_IN, 0, 1, 0 } } },
+  { LS_MIXER_DELTA, EACH_BY_ITSELF },
+  { LS_MIXER_LINEAR, { { LS_LORA_IN, 0, 3, 0 }, { LS_LORA_IN, 0, 1, 0 } } },
   { LS_MIXER_KDA,
-    4,
-    { { LS_LORA_Q, 1, 0, 0 }, { LS_LORA_K, 1, 0, 0 }, { LS_LORA_V, 0, 1, 0 }, { LS_LORA_IN, 0, 0, 1 } } },
-  { LS_MIXER_KDA,
-    5,
     { { LS_LORA_Q, 1, 0, 0 },
       { LS_LORA_K, 1, 0, 0 },
       { LS_LORA_V, 0, 1, 0 },
       { LS_LORA_IN, 0, 0, 1 },
       { LS_LORA_IN, 0, 1, 0 } } },
-  { LS_MIXER_RGLRU, 2, { { LS_LORA_IN, 0, 1, 0 }, { LS_LORA_IN, 0, 1, 0 } } },
-  { LS_MIXER_MLSTM,
-    6,
-    { { LS_LORA_Q, 1, 0, 0 },
-      { LS_LORA_K, 1, 0, 0 },
-      { LS_LORA_V, 0, 1, 0 },
-      { LS_LORA_IN, 0, 1, 0 },
-      { LS_LORA_IN, 0, 0, 1 },
-      { LS_LORA_IN, 0, 0, 1 } } },
+  { LS_MIXER_RGLRU, { { LS_LORA_IN, 0, 1, 0 }, { LS_LORA_IN, 0, 1, 0 } } },
+  { LS_MIXER_MLSTM, EACH_BY_ITSELF },
+#undef EACH_BY_ITSELF
 };
 
 /* Of one entry; 0: it is not this model's. */
 static uint32_t
 products_of (const LsModel *m, guint way, LsLoraProduct *products)
 {
-  uint64_t keys = (uint64_t) m->mixer_groups * m->mixer_state, sum = 0;
-  uint32_t n = ways_in[way].n;
-  if (ways_in[way].mixer != m->mixer || (m->mixer_products > 0 && m->mixer_products != n))
+  uint64_t keys = (uint64_t) m->mixer_groups * m->mixer_state, width = ls_mixer_in_width (m), sum = 0;
+  uint32_t n = 0;
+  if (ways_in[way].mixer != m->mixer)
     return 0;
-  for (uint32_t i = 0; i < n; i++) {
-    products[i].module = ways_in[way].parts[i].module;
-    products[i].columns = ways_in[way].parts[i].keys * keys
-        + ways_in[way].parts[i].inners * ls_mixer_inner (m)
-        + ways_in[way].parts[i].heads * (uint64_t) m->mixer_heads;
-    sum += products[i].columns;
+  for (; n < LS_LORA_MAX_PRODUCTS && sum < width; n++) {
+    products[n].module = ways_in[way].parts[n].module;
+    products[n].columns = ways_in[way].parts[n].keys * keys
+        + ways_in[way].parts[n].inners * ls_mixer_inner (m)
+        + ways_in[way].parts[n].heads * (uint64_t) m->mixer_heads;
+    sum += products[n].columns;
   }
-  return sum == ls_mixer_in_width (m) ? n : 0;
+  return sum == width && (m->mixer_products == 0 || m->mixer_products == n) ? n : 0;
 }
 
 uint32_t

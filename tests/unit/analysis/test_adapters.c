@@ -1,5 +1,6 @@
-/* Pins adapters beside latent attention and mixers (model/lora.h): their weights by hand, how tensor parallelism cuts them, what
- * is kept, and the laws of jobs that have them, over tp, sp, modules, recomputation and pipelines. */
+/* Pins adapters beside latent attention and mixers (model/lora.h): their weights by hand, how tensor parallelism
+ * cuts them, what is kept, and the laws of jobs that have them, over tp, sp, modules, recomputation and
+ * pipelines. */
 #include "layer_laws.h"
 
 #include "model/lora.h"
@@ -100,22 +101,29 @@ one_input_is_kept_once (void)
   LS_CHECK_INT (both + none, ==, q + k - 256 * 512 * 2);
 }
 
+/* On 8 GPUs, of rank 8. */
+static LsStrategy
+small_job (void)
+{
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = s.lora_rank = 8;
+  s.global_batch = 16;
+  return s;
+}
+
 static void
 jobs_keep_the_laws (void)
 {
   static const char *const modules[] = { "all-linear", "q,k,o", "k,gate", "q", "o,down" };
   for (guint i = 0; i < 60; i++) {
     LsModel m = latent (i % 2 ? 256 : 0);
-    LsStrategy s;
-    ls_strategy_init (&s);
-    s.gpus = 8;
-    s.global_batch = 16;
+    LsStrategy s = small_job ();
     s.tp = 1u << i % 3;
     s.sp = s.tp > 1 && i / 3 % 2;
     s.pp = i / 6 % 2 ? 2 : 1;
     s.recompute = i / 12 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
     s.dp_kind = s.tp == 1 && i / 6 % 4 == 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    s.lora_rank = 8;
     s.lora_modules = g_strdup (modules[i % G_N_ELEMENTS (modules)]);
     LS_CHECK (keeps_the_laws (&m, &s));
   }
@@ -212,11 +220,7 @@ gates_of_attention (void)
   m.attention_gate_own = true;
   LS_CHECK_INT (ls_lora_params (&m, &lora), ==, 6 * 16 * (2 * 512 + 2 * 512));
   for (guint i = 0; i < 4; i++) {
-    LsStrategy s;
-    ls_strategy_init (&s);
-    s.gpus = 8;
-    s.global_batch = 16;
-    s.lora_rank = 8;
+    LsStrategy s = small_job ();
     s.tp = i / 2 + 1;
     m.attention_gate_own = i % 2;
     LS_CHECK (keeps_the_laws (&m, &s));
@@ -247,18 +251,14 @@ jobs_with_mixers_keep_the_laws (void)
   static const char *const patterns[] = { "MMA", "P", "mad" };
   for (guint i = 0; i < 24 * G_N_ELEMENTS (mixers); i++) {
     LsModel m = mixing (mixers[i / 24]);
-    LsStrategy s;
-    ls_strategy_init (&s);
+    LsStrategy s = small_job ();
     m.layer_pattern = (char *) patterns[i % 3];
-    s.gpus = 8;
-    s.global_batch = 16;
     s.tp = m.mixer == LS_MIXER_PRODUCT ? 1 : 1u << i / 3 % 2;
     s.sp = s.tp > 1 && i / 6 % 2;
     s.recompute = i / 12 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
     s.dp_kind = s.tp == 1 && i / 6 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
     s.pp = s.tp == 2 && i % 3 == 0 ? 2 : 1;
     s.qlora = i % 5 == 1;
-    s.lora_rank = 8;
     s.lora_modules = i % 4 == 3 && m.mixer != LS_MIXER_PRODUCT ? g_strdup ("in") : NULL;
     LS_CHECK (keeps_the_laws (&m, &s));
   }
@@ -287,11 +287,7 @@ other_mixers_are_refused (void)
 {
   LsModel m = mixing (LS_MIXER_RWKV7);
   m.mixer_rank = 32, m.mixer_groups = 8, m.mixer_state = 64;
-  LsStrategy s;
-  ls_strategy_init (&s);
-  s.gpus = 8;
-  s.global_batch = 16;
-  s.lora_rank = 8;
+  LsStrategy s = small_job ();
   says (&m, &s, "adapters of a model with time mixing of RWKV-7");
 }
 
