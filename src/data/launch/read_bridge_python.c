@@ -1,8 +1,8 @@
 /* Recipes of Megatron-Bridge in Python: src/megatron/bridge/recipes and perf_recipes, a function for each
  * (NVIDIA-NeMo/Megatron-Bridge@067f987df, August 2026).
  *
- * A recipe takes another and sets members of it. The files that it imports from stand behind it; all are read
- * as one. What they do not say is told. */
+ * A recipe takes another and sets members of it. The files that it imports from stand behind it, or lie as in
+ * a checkout. What they do not say is told. */
 #include <string.h>
 
 #include <lockstep/error.h>
@@ -11,6 +11,9 @@
 #include "data/launch/nemo_rules.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/python_config.h"
+#include "data/text/read_file.h"
+
+#define MAX_FILES 64 /* of a recipe */
 
 static const char *
 made_by (const cJSON *object)
@@ -132,20 +135,81 @@ static const char known_functions[] = "def apply_flex_dispatcher_backend(model_c
                                       "    model_config.moe_flex_dispatcher_backend = backend\n"
                                       "    model_config.moe_shared_expert_overlap = False\n";
 
-/* All files from `first` on as one, each well formed; NULL: a diagnostic. text outlives it. */
-static LsPython *
-join_files (const ImportFiles *files, guint first, GString *text, LsDiagList *diags)
+/* a.b.c for a file x/a/y.py: x/a/b/c.py or x/a/b/c/__init__.py, which the caller frees; NULL: none is. */
+static char *
+find_import (const char *path, const char *module)
 {
-  for (guint i = first; i < files->n; i++) {
-    const ImportFile *file = &files->files[i];
-    g_autoptr (LsPython) alone = ls_python_new (file->text, file->n, file->path, diags);
-    if (!alone)
+  g_auto (GStrv) parts = g_strsplit (module, ".", -1);
+  g_autofree char *name = g_strjoinv ("/", parts), *file = g_strconcat (name, ".py", NULL),
+                  *folder = g_path_get_dirname (path);
+  for (const char *ends[] = { file, name }; *name;) {
+    g_autofree char *whole = g_build_filename (folder, ends[0], NULL),
+                    *init = g_build_filename (folder, ends[1], "__init__.py", NULL),
+                    *parent = g_path_get_dirname (folder);
+    if (g_file_test (whole, G_FILE_TEST_IS_REGULAR))
+      return g_steal_pointer (&whole);
+    if (g_file_test (init, G_FILE_TEST_IS_REGULAR))
+      return g_steal_pointer (&init);
+    if (strcmp (parent, folder) == 0)
       return NULL;
-    g_string_append_len (text, file->text, (gssize) file->n);
-    g_string_append_c (text, '\n');
+    g_free (folder);
+    folder = g_steal_pointer (&parent);
   }
-  g_string_append (text, known_functions);
-  return ls_python_new (text->str, text->len, files->files[first].path, diags);
+  return NULL;
+}
+
+/* A package of recipes; what the rest of the program does is known here. */
+static bool
+is_of_recipes (const char *module)
+{
+  g_auto (GStrv) parts = g_strsplit (module, ".", -1);
+  return g_strv_contains ((const char *const *) parts, "recipes")
+      || g_strv_contains ((const char *const *) parts, "perf_recipes");
+}
+
+/* Files that those which are given import from, where they lie as in the program: beside the folders of the
+ * file that names them. */
+static bool
+add_imported (LsPython *python, GPtrArray *paths, GPtrArray *texts, LsImport *import, LsDiagList *diags)
+{
+  for (guint i = 0; i < paths->len && i < MAX_FILES; i++) {
+    const GPtrArray *modules = ls_python_imports (python, i);
+    for (guint k = 0; k < modules->len; k++) {
+      gsize n;
+      g_autofree char *path
+          = is_of_recipes (modules->pdata[k]) ? find_import (paths->pdata[i], modules->pdata[k]) : NULL;
+      if (!path || g_ptr_array_find_with_equal_func (paths, path, g_str_equal, NULL))
+        continue;
+      char *text = ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags);
+      if (!text)
+        return false;
+      g_ptr_array_add (texts, text);
+      g_ptr_array_add (import->files, g_strdup (path));
+      g_ptr_array_add (paths, g_steal_pointer (&path));
+      if (!ls_python_add (python, text, n, paths->pdata[paths->len - 1], diags))
+        return false;
+    }
+  }
+  return true;
+}
+
+/* All files from `first` on, with what they import, each well formed; NULL: a diagnostic. texts, to which
+ * those that are read are added, outlive it. */
+static LsPython *
+join_files (const ImportFiles *files, guint first, GPtrArray *texts, LsImport *import, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (LsPython) python = NULL;
+  bool ok = true;
+  for (guint i = first; i < files->n && ok; i++) {
+    const ImportFile *file = &files->files[i];
+    ok = i == first ? (python = ls_python_new (file->text, file->n, file->path, diags)) != NULL
+                    : ls_python_add (python, file->text, file->n, file->path, diags);
+    g_ptr_array_add (paths, g_strdup (file->path));
+  }
+  ok = ok && add_imported (python, paths, texts, import, diags)
+      && ls_python_add (python, known_functions, strlen (known_functions), "", diags);
+  return ok ? g_steal_pointer (&python) : NULL;
 }
 
 /* "llama3_70b_pretrain_64gpu_h100_fp8cs_config" is for 64 GPUs; 0: its name does not say. */
@@ -198,10 +262,11 @@ model_of (const cJSON *tree, const char *base)
 
 /* The tree of a recipe of the files from `first` on; NULL: a diagnostic. */
 static cJSON *
-tree_of (const ImportFiles *files, guint first, const char *recipe, guint *ret_n_passed, LsDiagList *diags)
+tree_of (const ImportFiles *files, guint first, const char *recipe, guint *ret_n_passed, LsImport *import,
+         LsDiagList *diags)
 {
-  g_autoptr (GString) text = g_string_new (NULL);
-  g_autoptr (LsPython) python = join_files (files, first, text, diags);
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (LsPython) python = join_files (files, first, texts, import, diags);
   cJSON *tree = python ? ls_python_value (python, recipe, ret_n_passed, diags) : NULL;
   const char *made = tree ? made_by (tree) : NULL;
   if (!tree || (made && cJSON_HasObjectItem (tree, "train")))
@@ -217,7 +282,7 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
                bool *ret_is_whole, LsImport *import, LsDiagList *diags)
 {
   guint n_passed = 0;
-  cJSON *tree = tree_of (files, first, recipe, &n_passed, diags);
+  cJSON *tree = tree_of (files, first, recipe, &n_passed, import, diags);
   if (!tree)
     return NULL;
   const char *made = made_by (tree);

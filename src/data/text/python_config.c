@@ -101,11 +101,13 @@ scan (LsPython *p, const char *text, gsize n)
 {
   const char *end = text + n;
   guint number = 1, depth = 0;
-  PythonLine line = { 0 };
+  PythonLine line = { .first = p->tokens->len, .module = p->modules->len - 1 };
   for (const char *at = text; at < end;) {
     if (*at == '\n' && depth == 0) {
       end_line (p, &line, number);
-      line = (PythonLine) { .first = p->tokens->len, .indent = (guint) strspn (at + 1, " \t") };
+      line = (PythonLine) { .first = p->tokens->len,
+                            .indent = (guint) strspn (at + 1, " \t"),
+                            .module = line.module };
     }
     number += *at == '\n';
     if (*at == '#')
@@ -170,7 +172,7 @@ read_target (PythonPlace *x, GPtrArray *names)
 static void
 set_target (PythonPlace *x, const GPtrArray *names, cJSON *item)
 {
-  GHashTable *all = x->names ? x->names : x->python->values;
+  GHashTable *all = x->names ? x->names : python_module (x->python, x->module)->values;
   cJSON *object = names->len > 1 ? g_hash_table_lookup (all, names->pdata[0]) : NULL;
   if (names->len == 1) {
     g_hash_table_insert (all, g_strdup (names->pdata[0]), item);
@@ -205,12 +207,12 @@ read_call (PythonPlace x, GPtrArray *of)
 static void
 perform (LsPython *p, const PythonLine *line, GHashTable *names)
 {
-  PythonPlace x = { .python = p, .names = names, .at = line->first };
+  PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
   g_autoptr (GPtrArray) of = g_ptr_array_new_with_free_func (g_free);
   g_autofree char *function = line->n >= 4 ? read_call (x, of) : NULL;
   g_clear_pointer (&p->first, cJSON_Delete);
   if (!names || !function || !g_hash_table_contains (names, of->pdata[0])
-      || !python_has_function (p, function)) {
+      || !python_has_function (p, line->module, function)) {
     p->n_passed++;
     return;
   }
@@ -226,7 +228,7 @@ perform (LsPython *p, const PythonLine *line, GHashTable *names)
 static void
 assign (LsPython *p, const PythonLine *line, GHashTable *names)
 {
-  PythonPlace x = { .python = p, .names = names, .at = line->first };
+  PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
   g_autoptr (GPtrArray) target = g_ptr_array_new_with_free_func (g_free);
   if (!read_target (&x, target)) {
     perform (p, line, names);
@@ -241,57 +243,59 @@ assign (LsPython *p, const PythonLine *line, GHashTable *names)
 
 static const char *const idle[]
     = { "assert", "import", "from", "pass", "def", "class", "global", "raise", "async", NULL };
-const char *const python_blocks[]
+static const char *const blocks[]
     = { "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "match", "del", NULL };
-
-/* "from m import a as b" */
-static void
-add_aliases (LsPython *p, const PythonLine *line)
-{
-  const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
-  for (guint i = 1; i + 1 < line->n; i++)
-    if (python_is (&t[i], "as") && t[i - 1].kind == PYTHON_NAME && t[i + 1].kind == PYTHON_NAME)
-      g_hash_table_insert (p->aliases, g_strndup (t[i + 1].at, t[i + 1].n),
-                           g_strndup (t[i - 1].at, t[i - 1].n));
-}
 
 cJSON *
 python_statement (LsPython *p, const PythonLine *line, GHashTable *names)
 {
   static const char *const returns[] = { "return", NULL };
   if (python_starts (p, line, returns)) {
-    PythonPlace x = { .python = p, .names = names, .at = line->first + 1 };
-    return python_token (&x)->kind == PYTHON_END ? NULL : python_expression (&x);
+    PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first + 1 };
+    return python_token (&x)->kind == PYTHON_END ? cJSON_CreateNull () : python_expression (&x);
   }
-  static const char *const from[] = { "from", NULL };
   PythonTokenKind kind = g_array_index (p->tokens, PythonToken, line->first).kind;
-  if (python_starts (p, line, from))
-    add_aliases (p, line);
-  if (python_starts (p, line, python_blocks))
+  p->module = line->module;
+  if (python_starts (p, line, blocks))
     p->n_passed++;
   else if (kind != PYTHON_TEXT && !python_starts (p, line, idle))
     assign (p, line, names);
   return NULL;
 }
 
+/* What is wrong, once. */
 static void
-refuse (const LsPython *p, const char *path, LsDiagList *diags)
+refuse (LsPython *p, LsDiagList *diags)
 {
-  ls_diag_add (diags, LS_ERROR_INPUT, path, p->where, 0, NULL, NULL, NULL, "%s", p->why);
+  ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, p->module)->path, p->where, 0, NULL, NULL, NULL, "%s",
+               p->why);
+  g_clear_pointer (&p->why, g_free);
+}
+
+bool
+ls_python_add (LsPython *p, const char *text, gsize n, const char *name, LsDiagList *diags)
+{
+  guint first = p->lines->len;
+  p->module = python_add_module (p, name);
+  if (!scan (p, text, n)) {
+    refuse (p, diags);
+    return false;
+  }
+  for (guint i = first; i < p->lines->len; i++)
+    python_add_imports (p, python_line (p, i));
+  return true;
 }
 
 LsPython *
 ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
 {
   LsPython *p = g_new0 (LsPython, 1);
-  p->path = g_strdup (name);
+  p->modules = g_array_new (FALSE, FALSE, sizeof (PythonModule));
+  g_array_set_clear_func (p->modules, python_module_clear);
   p->tokens = g_array_new (FALSE, FALSE, sizeof (PythonToken));
   p->lines = g_array_new (FALSE, FALSE, sizeof (PythonLine));
   p->functions = g_ptr_array_new_with_free_func (g_free);
-  p->aliases = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
-  p->values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
-  if (!scan (p, text, n)) {
-    refuse (p, name, diags);
+  if (!ls_python_add (p, text, n, name, diags)) {
     ls_python_free (p);
     return NULL;
   }
@@ -303,6 +307,12 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   return p;
 }
 
+const GPtrArray *
+ls_python_imports (const LsPython *p, guint file)
+{
+  return python_module (p, file)->imported;
+}
+
 void
 ls_python_free (LsPython *p)
 {
@@ -311,10 +321,8 @@ ls_python_free (LsPython *p)
   g_array_unref (p->tokens);
   g_array_unref (p->lines);
   g_ptr_array_unref (p->functions);
-  g_hash_table_unref (p->values);
-  g_hash_table_unref (p->aliases);
+  g_array_unref (p->modules);
   cJSON_Delete (p->first);
-  g_free (p->path);
   g_free (p->why);
   g_free (p);
 }
@@ -325,33 +333,36 @@ ls_python_functions (const LsPython *p)
   return p->functions;
 }
 
-/* What the file sets, before any function is called. */
+/* What the files set, before any function is called; those that are imported from stand behind. */
 static void
 set_values (LsPython *p)
 {
-  for (guint i = 0; i < p->lines->len && !p->why; i++)
-    if (python_line (p, i)->indent == 0)
-      cJSON_Delete (python_statement (p, python_line (p, i), NULL));
+  for (guint m = p->modules->len; m-- > 0;) {
+    g_hash_table_remove_all (python_module (p, m)->values);
+    for (guint i = 0; i < p->lines->len && !p->why; i++)
+      if (python_line (p, i)->indent == 0 && python_line (p, i)->module == m)
+        cJSON_Delete (python_statement (p, python_line (p, i), NULL));
+  }
 }
 
 cJSON *
 ls_python_value (LsPython *p, const char *function, guint *ret_n_passed, LsDiagList *diags)
 {
   p->n_items = p->depth = 0;
-  g_hash_table_remove_all (p->values);
   set_values (p);
-  p->n_passed = 0;
-  cJSON *result = python_call (p, function, NULL, 0);
+  p->n_passed = p->n_open = 0;
+  cJSON *result = p->why ? NULL : python_call (p, 0, function, NULL, 0);
   *ret_n_passed = p->n_passed;
+  if (cJSON_IsNull (result))
+    g_clear_pointer (&result, cJSON_Delete);
   if (!result && !p->why)
-    ls_diag_add (diags, LS_ERROR_INPUT, p->path, 0, 0, NULL, NULL, NULL,
-                 python_has_function (p, function) ? "its function %s returns nothing"
-                                                   : "it has no function %s",
+    ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, 0)->path, 0, 0, NULL, NULL, NULL,
+                 python_has_function (p, 0, function) ? "its function %s returns nothing"
+                                                      : "it has no function %s",
                  function);
   if (!p->why)
     return result;
-  refuse (p, p->path, diags);
-  g_clear_pointer (&p->why, g_free);
+  refuse (p, diags);
   cJSON_Delete (result);
   return NULL;
 }

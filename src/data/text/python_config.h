@@ -8,17 +8,19 @@
  *     [1, 2], (1, 2)         arrays; {"a": 1} an object; numbers, texts, True, False and None are themselves
  *     2 * 8, "a" "b"         + - * / // % of numbers, + of texts
  *     c.training.steps = 16  a member is set, and made where there was none
- *     big ()                 what that function of the file returns, if nothing is handed over
+ *     big (), big (2)        what that function returns; as it is written if that hangs on what is unknown
+ *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
  *
- * What takes more (conditions, comparisons, indices, lambdas, comprehensions) is a text that is one hole, as
- * of data/shell/shell.h, with its first words. Statements that are not followed (if, for, with, calls for
- * what they do) are counted. */
+ * What takes more (indices, lambdas, comprehensions, what is not known) is a text that is one hole, as of
+ * data/shell/shell.h, with its first words. Statements that are not followed ("if" of what is unknown, for,
+ * with, calls for what they do) are counted. */
 #ifndef LS_DATA_TEXT_PYTHON_CONFIG_H
 #define LS_DATA_TEXT_PYTHON_CONFIG_H
 
 #include <cjson/cJSON.h>
 #include <glib.h>
+#include <stdbool.h>
 
 #include "base/diag.h"
 
@@ -27,10 +29,15 @@ typedef struct LsPython LsPython;
 /* n bytes; name stands for the path in diagnostics. NULL and a diagnostic (LS_ERROR_INPUT) for a text or a
  * bracket that does not end. text outlives it. */
 LsPython *ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags);
+/* One more file, that those before it may import from: "from a.b.c import f" means the one whose path ends
+ * most like a/b/c.py, of those that have f. False and a diagnostic as above; text outlives it. */
+bool ls_python_add (LsPython *python, const char *text, gsize n, const char *name, LsDiagList *diags);
 void ls_python_free (LsPython *python); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPython, ls_python_free)
 
-/* Functions of the file that can be called without an argument, in its order; char *, owned by it. */
+/* What the file of that number imports from, "a.b.c", in its order; char *, owned by it. */
+const GPtrArray *ls_python_imports (const LsPython *python, guint file);
+/* Functions of the first file that can be called without an argument, in its order; char *, owned by it. */
 const GPtrArray *ls_python_functions (const LsPython *python);
 
 /* What one of them returns; the caller frees it with cJSON_Delete(). *ret_n_passed: statements that were not

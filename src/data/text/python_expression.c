@@ -8,14 +8,6 @@
 #define MAX_ITEMS 100000
 #define MAX_HOLE  60 /* letters of an expression that a hole shows */
 
-/* item NULL: a name that means nothing here, which may be called. */
-typedef struct {
-  cJSON *item;
-  char *name;
-} Value;
-
-static Value expression (PythonPlace *x);
-
 gsize
 python_text_prefix (const char *at)
 {
@@ -44,43 +36,44 @@ python_take (PythonPlace *x, const char *text)
   return is_there;
 }
 
-static void
-expect (PythonPlace *x, const char *text)
+bool
+python_expect (PythonPlace *x, const char *text)
 {
-  if (!python_take (x, text)) {
-    g_autofree char *why = g_strdup_printf ("expected \"%s\"", text);
-    python_fail (x->python, python_token (x)->line, why);
-  }
+  if (python_take (x, text))
+    return true;
+  g_autofree char *why = g_strdup_printf ("expected \"%s\"", text);
+  python_fail (x->python, python_token (x)->line, why);
+  return false;
 }
 
-static Value
-value_of (PythonPlace *x, cJSON *item)
+PythonValue
+python_value_of (PythonPlace *x, cJSON *item)
 {
   if (++x->python->n_items > MAX_ITEMS)
     python_fail (x->python, python_token (x)->line, "it makes too much");
-  return (Value) { .item = item };
+  return (PythonValue) { .item = item };
 }
 
-static cJSON *
-item_of (PythonPlace *x, Value v)
+cJSON *
+python_item_of (PythonPlace *x, PythonValue v)
 {
   if (v.item)
     return v.item;
   cJSON *item = cJSON_CreateString (v.name ? v.name : "");
   g_free (v.name);
-  return value_of (x, item).item;
+  return python_value_of (x, item).item;
 }
 
-static void
-drop (Value v)
+void
+python_drop (PythonValue v)
 {
   cJSON_Delete (v.item);
   g_free (v.name);
 }
 
 /* In the place of v, from a token on. */
-static Value
-hole (PythonPlace *x, Value v, guint first)
+PythonValue
+python_hole_of (PythonPlace *x, PythonValue v, guint first)
 {
   const PythonToken *from = &g_array_index (x->python->tokens, PythonToken, first);
   const PythonToken *last = &g_array_index (x->python->tokens, PythonToken, MAX (first + 1, x->at) - 1);
@@ -89,8 +82,8 @@ hole (PythonPlace *x, Value v, guint first)
                   *text = g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, shown, LS_SHELL_HOLE_END);
   for (char *c = text + 1; c[0] && c[1]; c++)
     *c = g_ascii_iscntrl (*c) || (*c & 0x80) ? ' ' : *c;
-  drop (v);
-  return value_of (x, cJSON_CreateString (text));
+  python_drop (v);
+  return python_value_of (x, cJSON_CreateString (text));
 }
 
 void
@@ -125,7 +118,7 @@ append_text (GString *out, const PythonToken *t)
 }
 
 /* Texts one behind the other are one. */
-static Value
+static PythonValue
 text (PythonPlace *x)
 {
   g_autoptr (GString) out = g_string_new (NULL);
@@ -136,11 +129,11 @@ text (PythonPlace *x)
     append_text (out, python_token (x));
   }
   if (is_formatted || !g_utf8_validate (out->str, -1, NULL))
-    return hole (x, (Value) { 0 }, first);
-  return value_of (x, cJSON_CreateString (out->str));
+    return python_hole_of (x, (PythonValue) { 0 }, first);
+  return python_value_of (x, cJSON_CreateString (out->str));
 }
 
-static Value
+static PythonValue
 number (PythonPlace *x)
 {
   g_autoptr (GString) digits = g_string_new_len (python_token (x)->at, (gssize) python_token (x)->n);
@@ -148,8 +141,8 @@ number (PythonPlace *x)
   g_string_replace (digits, "_", "", 0);
   double value = g_ascii_strtod (digits->str, &end);
   guint first = x->at++;
-  return *end || !isfinite (value) ? hole (x, (Value) { 0 }, first)
-                                   : value_of (x, cJSON_CreateNumber (value));
+  return *end || !isfinite (value) ? python_hole_of (x, (PythonValue) { 0 }, first)
+                                   : python_value_of (x, cJSON_CreateNumber (value));
 }
 
 void
@@ -160,7 +153,7 @@ python_set_member (cJSON *object, const char *name, cJSON *item)
 }
 
 /* Of [ ], ( ) and { } without keys, behind the bracket. */
-static Value
+static PythonValue
 items (PythonPlace *x, const char *end, bool is_tuple)
 {
   guint first = x->at - 1;
@@ -169,7 +162,7 @@ items (PythonPlace *x, const char *end, bool is_tuple)
   while (!python_is (python_token (x), end) && python_token (x)->kind != PYTHON_END && !x->python->why
          && !is_made) {
     python_take (x, "*");
-    cJSON_AddItemToArray (list, item_of (x, expression (x)));
+    cJSON_AddItemToArray (list, python_item_of (x, python_any (x)));
     is_made = python_is (python_token (x), "for") || python_is (python_token (x), "async");
     if (!is_made && !python_take (x, ","))
       break;
@@ -177,19 +170,19 @@ items (PythonPlace *x, const char *end, bool is_tuple)
   }
   if (is_made)
     python_pass_to (x, end);
-  expect (x, end);
+  python_expect (x, end);
   if (is_made)
-    return hole (x, (Value) { .item = list }, first);
+    return python_hole_of (x, (PythonValue) { .item = list }, first);
   if (is_tuple && !has_comma && cJSON_GetArraySize (list) == 1) {
-    Value only = { .item = cJSON_DetachItemFromArray (list, 0) };
+    PythonValue only = { .item = cJSON_DetachItemFromArray (list, 0) };
     cJSON_Delete (list);
     return only;
   }
-  return value_of (x, list);
+  return python_value_of (x, list);
 }
 
 /* Behind "{". Keys are texts. */
-static Value
+static PythonValue
 dictionary (PythonPlace *x)
 {
   guint first = x->at - 1;
@@ -201,23 +194,23 @@ dictionary (PythonPlace *x)
       is_plain = false;
       break;
     }
-    Value key = expression (x);
+    PythonValue key = python_any (x);
     is_plain = key.item && cJSON_IsString (key.item) && python_take (x, ":");
     if (is_plain)
-      python_set_member (object, key.item->valuestring, item_of (x, expression (x)));
-    drop (key);
+      python_set_member (object, key.item->valuestring, python_item_of (x, python_any (x)));
+    python_drop (key);
     is_plain = is_plain && (python_take (x, ",") || python_is (python_token (x), "}"));
   }
   python_pass_to (x, "}");
-  expect (x, "}");
-  return is_plain ? value_of (x, object) : hole (x, (Value) { .item = object }, first);
+  python_expect (x, "}");
+  return is_plain ? python_value_of (x, object) : python_hole_of (x, (PythonValue) { .item = object }, first);
 }
 
 static cJSON *
 known (const PythonPlace *x, const char *name)
 {
   cJSON *item = x->names ? g_hash_table_lookup (x->names, name) : NULL;
-  return item ? item : g_hash_table_lookup (x->python->values, name);
+  return item ? item : python_imported_value (x->python, x->module, name);
 }
 
 static void
@@ -229,30 +222,30 @@ count_items (PythonPlace *x, const cJSON *item)
   }
 }
 
-static Value
+static PythonValue
 copy_of (PythonPlace *x, const cJSON *item)
 {
   cJSON *copy = cJSON_Duplicate (item, true);
   count_items (x, copy->child);
-  return value_of (x, copy);
+  return python_value_of (x, copy);
 }
 
-static Value
+static PythonValue
 name (PythonPlace *x)
 {
   g_autofree char *text = g_strndup (python_token (x)->at, python_token (x)->n);
   guint first = x->at++;
   if (strcmp (text, "None") == 0)
-    return value_of (x, cJSON_CreateNull ());
+    return python_value_of (x, cJSON_CreateNull ());
   if (strcmp (text, "True") == 0 || strcmp (text, "False") == 0)
-    return value_of (x, cJSON_CreateBool (*text == 'T'));
+    return python_value_of (x, cJSON_CreateBool (*text == 'T'));
   if (strcmp (text, "lambda") == 0) {
     python_pass_to (x, ":");
     python_take (x, ":");
-    return hole (x, expression (x), first);
+    return python_hole_of (x, python_any (x), first);
   }
   const cJSON *item = known (x, text);
-  return item ? copy_of (x, item) : (Value) { .name = g_steal_pointer (&text) };
+  return item ? copy_of (x, item) : (PythonValue) { .name = g_steal_pointer (&text) };
 }
 
 /* --- calls ----------------------------------------------------------------------------------------- */
@@ -266,33 +259,39 @@ argument (PythonPlace *x, cJSON *call, guint *n)
       = is_named ? g_strndup (python_token (x)->at, python_token (x)->n) : g_strdup_printf ("%u", *n);
   guint first = x->at;
   x->at += is_named ? 2 : 0;
-  Value v = expression (x);
+  PythonValue v = python_any (x);
   if (python_is (python_token (x), "for")) {
     python_pass_to (x, ")");
-    v = hole (x, v, first);
+    v = python_hole_of (x, v, first);
   }
   *n += !is_named && !is_spread;
   if (is_spread)
-    drop (v);
+    python_drop (v);
   else
-    python_set_member (call, key, item_of (x, v));
+    python_set_member (call, key, python_item_of (x, v));
   x->python->n_passed += is_spread;
 }
 
-/* What a call of a function gives whose body is followed; call: its arguments, which are taken. */
+/* What a call of a function gives whose body is followed; call: its arguments, which are taken. As it is
+ * written where a condition in the body is not known, and the call hands something over. */
 static cJSON *
-followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, guint line)
+followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, bool is_statement, guint line)
 {
-  cJSON *result = python_call (x->python, name, call, line);
-  if (!result && !is_bare)
-    return call;
-  cJSON_Delete (call);
-  return result;
+  LsPython *p = x->python;
+  guint n_open = p->n_open, n_passed = p->n_passed;
+  cJSON *arguments = cJSON_Duplicate (call, true),
+        *result = python_call (x->python, x->module, name, arguments, line);
+  bool is_whole = is_bare || is_statement || (result && p->n_open == n_open);
+  cJSON_Delete (is_whole ? call : result);
+  cJSON_Delete (arguments);
+  if (!is_whole)
+    p->n_passed = n_passed;
+  return is_whole ? result : call;
 }
 
 /* Behind "(". callee: a name, or something of which a method is called. */
-static Value
-call (PythonPlace *x, Value callee, guint first)
+static PythonValue
+call (PythonPlace *x, PythonValue callee, guint first)
 {
   cJSON *object = cJSON_CreateObject ();
   guint n = 0, line = python_token (x)->line;
@@ -306,40 +305,45 @@ call (PythonPlace *x, Value callee, guint first)
     if (!python_take (x, ","))
       break;
   }
-  expect (x, ")");
+  python_expect (x, ")");
   if (!callee.name) {
     cJSON_Delete (object);
-    return hole (x, callee, first);
+    return python_hole_of (x, callee, first);
   }
   bool replaces = g_str_has_suffix (callee.name, "replace")
       && cJSON_IsObject (cJSON_GetObjectItemCaseSensitive (object, "0"));
-  if (python_is_followed (x->python, callee.name, is_bare, is_statement))
-    object = followed (x, callee.name, object, is_bare, line);
+  if (python_is_builtin (callee.name)) {
+    cJSON *answer = python_answer (callee.name, object);
+    cJSON_Delete (object);
+    return answer ? (python_drop (callee), python_value_of (x, answer)) : python_hole_of (x, callee, first);
+  }
+  if (python_has_function (x->python, x->module, callee.name))
+    object = followed (x, callee.name, object, is_bare, is_statement, line);
   else if (replaces)
     object = python_replaced (object);
   g_free (callee.name);
-  return value_of (x, object ? object : cJSON_CreateNull ());
+  return python_value_of (x, object ? object : cJSON_CreateNull ());
 }
 
-static Value
-member (PythonPlace *x, Value v, guint first)
+static PythonValue
+member (PythonPlace *x, PythonValue v, guint first)
 {
   g_autofree char *key = g_strndup (python_token (x)->at, python_token (x)->n);
   x->at++;
   if (v.name) {
     char *longer = g_strconcat (v.name, ".", key, NULL);
     g_free (v.name);
-    return (Value) { .name = longer };
+    return (PythonValue) { .name = longer };
   }
   const cJSON *item = cJSON_IsObject (v.item) ? cJSON_GetObjectItemCaseSensitive (v.item, key) : NULL;
   if (!item || python_is (python_token (x), "("))
-    return hole (x, v, first);
-  Value copy = copy_of (x, item);
-  drop (v);
+    return python_hole_of (x, v, first);
+  PythonValue copy = copy_of (x, item);
+  python_drop (v);
   return copy;
 }
 
-static Value
+static PythonValue
 atom (PythonPlace *x)
 {
   const PythonToken *t = python_token (x);
@@ -356,14 +360,14 @@ atom (PythonPlace *x)
   if (python_take (x, "{"))
     return dictionary (x);
   python_fail (x->python, t->line, "expected a value");
-  return (Value) { .item = cJSON_CreateNull () };
+  return (PythonValue) { .item = cJSON_CreateNull () };
 }
 
-static Value
-postfix (PythonPlace *x)
+PythonValue
+python_operand (PythonPlace *x)
 {
   guint first = x->at;
-  Value v = atom (x);
+  PythonValue v = atom (x);
   while (!x->python->why)
     if (python_take (x, "."))
       v = member (x, v, first);
@@ -371,128 +375,9 @@ postfix (PythonPlace *x)
       v = call (x, v, first);
     else if (python_take (x, "[")) {
       python_pass_to (x, "]");
-      expect (x, "]");
-      v = hole (x, v, first);
+      python_expect (x, "]");
+      v = python_hole_of (x, v, first);
     } else
       break;
   return v;
-}
-
-/* --- operators ------------------------------------------------------------------------------------- */
-
-static Value
-unary (PythonPlace *x)
-{
-  guint first = x->at;
-  double sign = 1;
-  bool is_known = true;
-  for (; python_is (python_token (x), "-") || python_is (python_token (x), "+")
-       || python_is (python_token (x), "~") || python_is (python_token (x), "not")
-       || python_is (python_token (x), "await");
-       x->at++) {
-    sign = python_is (python_token (x), "-") ? -sign : sign;
-    is_known = is_known && (python_is (python_token (x), "-") || python_is (python_token (x), "+"));
-  }
-  bool is_plain = x->at == first;
-  Value v = postfix (x);
-  if (is_plain)
-    return v;
-  if (!is_known || !cJSON_IsNumber (v.item))
-    return hole (x, v, first);
-  cJSON_SetNumberHelper (v.item, sign * v.item->valuedouble);
-  return v;
-}
-
-/* NaN: it is none of numbers. */
-static double
-computed (const PythonToken *mark, double a, double b)
-{
-  return python_is (mark, "+") ? a + b
-      : python_is (mark, "-")  ? a - b
-      : python_is (mark, "*")  ? a * b
-      : python_is (mark, "/")  ? a / b
-      : python_is (mark, "//") ? floor (a / b)
-      : python_is (mark, "%")  ? a - b * floor (a / b)
-                               : NAN;
-}
-
-static Value
-combined (PythonPlace *x, const PythonToken *mark, Value a, Value b, guint first)
-{
-  bool are_texts = cJSON_IsString (a.item) && cJSON_IsString (b.item);
-  double result = cJSON_IsNumber (a.item) && cJSON_IsNumber (b.item)
-      ? computed (mark, a.item->valuedouble, b.item->valuedouble)
-      : NAN;
-  g_autofree char *joined = are_texts && python_is (mark, "+") && !ls_shell_has_hole (a.item->valuestring)
-      ? g_strconcat (a.item->valuestring, b.item->valuestring, NULL)
-      : NULL;
-  drop (b);
-  if (!joined && !isfinite (result))
-    return hole (x, a, first);
-  drop (a);
-  return value_of (x, joined ? cJSON_CreateString (joined) : cJSON_CreateNumber (result));
-}
-
-/* From those that bind least. */
-static const char *const levels[][9] = {
-  { "or", "and" },
-  { "==", "!=", "<", ">", "<=", ">=", "in", "is", "not" },
-  { "|", "&", "^", "<<", ">>" },
-  { "+", "-" },
-  { "*", "/", "//", "%", "**", "@" },
-};
-
-static bool
-is_of_level (const PythonToken *t, guint level)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (levels[level]) && levels[level][i]; i++)
-    if (python_is (t, levels[level][i]))
-      return true;
-  return false;
-}
-
-static Value
-binary (PythonPlace *x, guint level)
-{
-  if (level == G_N_ELEMENTS (levels))
-    return unary (x);
-  guint first = x->at;
-  Value v = binary (x, level + 1);
-  while (is_of_level (python_token (x), level) && !x->python->why) {
-    const PythonToken *mark = python_token (x);
-    x->at++;
-    if (python_is (mark, "is") || python_is (mark, "not"))
-      x->at += python_is (python_token (x), "not") || python_is (python_token (x), "in");
-    v = combined (x, mark, v, binary (x, level + 1), first);
-  }
-  return v;
-}
-
-static Value
-expression (PythonPlace *x)
-{
-  guint first = x->at;
-  bool is_near = python_enter (x->python, python_token (x)->line);
-  Value v = is_near ? binary (x, 0) : (Value) { .item = cJSON_CreateNull () };
-  if (python_is (python_token (x), "if") && !x->python->why) {
-    x->at++;
-    drop (expression (x));
-    expect (x, "else");
-    drop (expression (x));
-    v = hole (x, v, first);
-  }
-  x->python->depth--;
-  return v;
-}
-
-cJSON *
-python_expression (PythonPlace *x)
-{
-  return item_of (x, expression (x));
-}
-
-cJSON *
-python_hole (PythonPlace *x, cJSON *item, guint first)
-{
-  return hole (x, (Value) { .item = item }, first).item;
 }

@@ -22,42 +22,72 @@ python_function_of (const LsPython *p, const PythonLine *line)
   return at > 0 && python_is (&t[3], ")") ? g_strndup (t[1].at, t[1].n) : NULL;
 }
 
-/* The line in which one begins, the last of that name; lines->len: there is none. */
-static guint
-find_line (const LsPython *p, const char *name)
+guint
+python_function_line (const LsPython *p, guint module, const char *name)
 {
   for (guint i = p->lines->len; i-- > 0;) {
     const PythonLine *line = python_line (p, i);
     const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
-    if (parameters_of (p, line) > 0 && t[1].n == strlen (name) && strncmp (t[1].at, name, t[1].n) == 0)
+    if (line->module == module && parameters_of (p, line) > 0 && t[1].n == strlen (name)
+        && strncmp (t[1].at, name, t[1].n) == 0)
       return i;
   }
   return p->lines->len;
 }
 
-/* The same by the name that an import gives it. */
-static guint
-find_function (const LsPython *p, const char *name)
+bool
+python_defines (const LsPython *p, guint module, const char *name)
 {
-  guint i = find_line (p, name);
-  const char *alias = g_hash_table_lookup (p->aliases, name);
-  return i == p->lines->len && alias ? find_line (p, alias) : i;
+  return python_function_line (p, module, name) < p->lines->len;
 }
 
 bool
-python_has_function (const LsPython *p, const char *name)
+python_has_function (const LsPython *p, guint module, const char *name)
 {
-  return find_function (p, name) < p->lines->len;
+  return python_find_function (p, module, name) < p->lines->len;
 }
 
-/* Whether what its body does depends on something. */
-static bool
-decides (const LsPython *p, guint first)
+/* Behind what is further in than line i. */
+static guint
+pass_block (const LsPython *p, guint i)
 {
-  for (guint i = first; i < p->lines->len && python_line (p, i)->indent > 0; i++)
-    if (python_starts (p, python_line (p, i), python_blocks))
-      return true;
-  return false;
+  guint indent = python_line (p, i)->indent;
+  for (i++; i < p->lines->len && python_line (p, i)->indent > indent;)
+    i++;
+  return i;
+}
+
+static cJSON *run_body (LsPython *p, guint first, GHashTable *names);
+
+/* "if", with what stands behind it for the case that it is not so: the part that is run, if that is known.
+ * Returns where it ends. */
+static guint
+run_if (LsPython *p, guint i, GHashTable *names, cJSON **ret_result)
+{
+  static const char *const more[] = { "elif", "else", NULL };
+  const guint indent = python_line (p, i)->indent, module = python_line (p, i)->module;
+  bool is_done = false, is_open = false;
+  for (bool is_first = true; i < p->lines->len; is_first = false, i = pass_block (p, i)) {
+    const PythonLine *line = python_line (p, i);
+    if (line->indent != indent || line->module != module || (!is_first && !python_starts (p, line, more)))
+      break;
+    if (is_done)
+      continue;
+    PythonPlace x = { .python = p, .names = names, .module = module, .at = line->first };
+    x.at += !python_is (python_token (&x), "else");
+    bool is_true = python_take (&x, "else") || python_is_true (&x, &is_open);
+    python_take (&x, ":");
+    if (python_token (&x)->kind != PYTHON_END) { /* "if a: b" */
+      is_true = false;
+      is_open = true;
+    }
+    is_done = is_true || is_open;
+    p->n_passed += is_open;
+    p->n_open += is_open;
+    if (is_true)
+      *ret_result = run_body (p, i + 1, names);
+  }
+  return i;
 }
 
 static cJSON *
@@ -65,12 +95,18 @@ run_body (LsPython *p, guint first, GHashTable *names)
 {
   guint indent = first < p->lines->len ? python_line (p, first)->indent : 0;
   cJSON *result = NULL;
-  for (guint i = first; i < p->lines->len && !result && !p->why && indent > 0; i++) {
+  static const char *const ifs[] = { "if", NULL };
+  for (guint i = first; i < p->lines->len && !result && !p->why && indent > 0;) {
     const PythonLine *line = python_line (p, i);
     if (line->indent < indent)
       break;
+    if (line->indent == indent && python_starts (p, line, ifs)) {
+      i = run_if (p, i, names, &result);
+      continue;
+    }
     if (line->indent == indent)
       result = python_statement (p, line, names);
+    i++;
   }
   return result;
 }
@@ -91,9 +127,9 @@ pass_type (PythonPlace *x)
 /* What parameters are in a call, which is an object of arguments; *ret_first: the name of the first, newly
  * allocated. False: one of them has no value. */
 static bool
-bind (LsPython *p, guint at, cJSON *arguments, GHashTable *names, char **ret_first)
+bind (LsPython *p, const PythonLine *line, cJSON *arguments, GHashTable *names, char **ret_first)
 {
-  PythonPlace x = { .python = p, .at = at };
+  PythonPlace x = { .python = p, .module = line->module, .at = parameters_of (p, line) };
   for (guint i = 0; python_token (&x)->kind == PYTHON_NAME || python_take (&x, "*"); i++) {
     python_take (&x, ",");
     g_autofree char *name = g_strndup (python_token (&x)->at, python_token (&x)->n),
@@ -115,17 +151,17 @@ bind (LsPython *p, guint at, cJSON *arguments, GHashTable *names, char **ret_fir
 }
 
 cJSON *
-python_call (LsPython *p, const char *name, cJSON *arguments, guint line)
+python_call (LsPython *p, guint module, const char *name, cJSON *arguments, guint line)
 {
   g_autoptr (GHashTable) names
       = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
   g_autofree char *first = NULL;
-  guint i = find_function (p, name);
+  guint i = python_find_function (p, module, name);
   cJSON *result = NULL;
   if (i == p->lines->len)
     return NULL;
   python_enter (p, line);
-  if (!p->why && bind (p, parameters_of (p, python_line (p, i)), arguments, names, &first)) {
+  if (!p->why && bind (p, python_line (p, i), arguments, names, &first)) {
     result = run_body (p, i + 1, names);
     cJSON_Delete (p->first);
     cJSON *mine = first ? g_hash_table_lookup (names, first) : NULL;
@@ -133,13 +169,6 @@ python_call (LsPython *p, const char *name, cJSON *arguments, guint line)
   }
   p->depth--;
   return result;
-}
-
-bool
-python_is_followed (const LsPython *p, const char *name, bool is_bare, bool is_statement)
-{
-  guint i = find_function (p, name);
-  return i < p->lines->len && (is_bare || is_statement || !decides (p, i + 1));
 }
 
 cJSON *

@@ -17,30 +17,44 @@ typedef struct {
 
 /* A logical line: brackets hold their lines together. */
 typedef struct {
-  guint first, n, indent;
+  guint first, n, indent, module;
 } PythonLine;
 
-struct LsPython {
+/* A file. */
+typedef struct {
   char *path;
-  GArray *tokens; /* of PythonToken; a line ends with PYTHON_END */
-  GArray *lines;  /* of PythonLine  */
+  GHashTable *values;  /* name -> cJSON *: what it sets                   */
+  GHashTable *imports; /* name -> what it is imported for                 */
+  GPtrArray *imported; /* char *: a.b.c, of "from a.b.c import"           */
+} PythonModule;
+
+struct LsPython {
+  GArray *modules; /* of PythonModule */
+  GArray *tokens;  /* of PythonToken; a line ends with PYTHON_END */
+  GArray *lines;   /* of PythonLine  */
   GPtrArray *functions;
-  GHashTable *values;  /* name -> cJSON *: what the file sets */
-  GHashTable *aliases; /* name -> char *: the one that it is imported for */
   /* Of the value that is being found: */
   guint n_items, n_passed, depth;
-  bool is_statement; /* a call for what it does to its first argument is read */
-  cJSON *first;      /* what the last call made of its first argument; NULL: it had none */
-  char *why;         /* what is wrong; NULL: nothing is */
-  guint where;
+  guint n_open;        /* conditions that are not known */
+  bool is_statement;   /* a call for what it does to its first argument is read */
+  cJSON *first;        /* what the last call made of its first argument; NULL: it had none */
+  char *why;           /* what is wrong; NULL: nothing is */
+  guint where, module; /* a line, of the file that is evaluated */
 };
 
 /* Where one stands, and what names mean there. */
 typedef struct {
   LsPython *python;
   GHashTable *names; /* name -> cJSON * of the function; NULL: of the file */
-  guint at;          /* a token */
+  guint module;
+  guint at; /* a token */
 } PythonPlace;
+
+/* item NULL: a name that means nothing here, which may be called. */
+typedef struct {
+  cJSON *item;
+  char *name;
+} PythonValue;
 
 /* Expressions and calls within each other; false behind the last: python_fail() was called. */
 bool python_enter (LsPython *p, guint line);
@@ -57,11 +71,43 @@ bool python_take (PythonPlace *x, const char *text);
 gsize python_text_prefix (const char *at);
 /* Passes over the rest in brackets, up to the one that ends it. */
 void python_pass_to (PythonPlace *x, const char *end);
+/* The same, and a fault if it is not there. */
+bool python_expect (PythonPlace *x, const char *text);
+PythonValue python_value_of (PythonPlace *x, cJSON *item);
+/* Takes v; the caller frees it. */
+cJSON *python_item_of (PythonPlace *x, PythonValue v);
+void python_drop (PythonValue v);
+/* In the place of v, which is taken, from a token on. */
+PythonValue python_hole_of (PythonPlace *x, PythonValue v, guint first);
+/* A value with its members and calls. */
+PythonValue python_operand (PythonPlace *x);
+void python_set_member (cJSON *object, const char *name, cJSON *item);
+
+/* --- python_condition.c ---------------------------------------------------------------------------- */
+
+/* With all operators. */
+PythonValue python_any (PythonPlace *x);
 /* What an expression is; after python_fail() anything. The caller frees it. */
 cJSON *python_expression (PythonPlace *x);
 /* Takes item, which stands from a token on. */
 cJSON *python_hole (PythonPlace *x, cJSON *item, guint first);
-void python_set_member (cJSON *object, const char *name, cJSON *item);
+/* Whether an expression is; *ret_is_open: that is not known. */
+bool python_is_true (PythonPlace *x, bool *ret_is_open);
+/* getattr, hasattr, isinstance (x, str): what a call of it gives; NULL: that is not known. */
+bool python_is_builtin (const char *name);
+cJSON *python_answer (const char *name, const cJSON *call);
+
+/* --- python_modules.c ------------------------------------------------------------------------------ */
+
+guint python_add_module (LsPython *p, const char *path);
+PythonModule *python_module (const LsPython *p, guint i);
+void python_module_clear (gpointer module);
+/* Of a line "from a.b.c import f as g". */
+void python_add_imports (LsPython *p, const PythonLine *line);
+/* The line in which a function begins that has this name in a file; n lines: there is none. */
+guint python_find_function (const LsPython *p, guint module, const char *name);
+/* What a name was set to, for a file; NULL: to nothing. */
+cJSON *python_imported_value (const LsPython *p, guint module, const char *name);
 
 /* --- python_config.c ------------------------------------------------------------------------------- */
 
@@ -70,7 +116,8 @@ extern const char *const python_blocks[]; /* what begins a statement that decide
 const PythonLine *python_line (const LsPython *p, guint i);
 /* Whether a line begins with one of these words. */
 bool python_starts (const LsPython *p, const PythonLine *line, const char *const *words);
-/* What a statement returns; NULL: it does not. names: those of the function; NULL: of the file. */
+/* What a statement returns, null if it returns nothing; NULL: it does not return. names: those of the
+ * function; NULL: of the file. */
 cJSON *python_statement (LsPython *p, const PythonLine *line, GHashTable *names);
 
 /* --- python_functions.c ---------------------------------------------------------------------------- */
@@ -78,13 +125,13 @@ cJSON *python_statement (LsPython *p, const PythonLine *line, GHashTable *names)
 /* The name of a function that begins in this line, newly allocated, if it can be called without an argument;
  * NULL: none does, or it cannot. */
 char *python_function_of (const LsPython *p, const PythonLine *line);
-bool python_has_function (const LsPython *p, const char *name);
-/* Whether a call of it is followed: as a statement always, else if nothing in it is decided, or it takes
- * nothing. */
-bool python_is_followed (const LsPython *p, const char *name, bool is_bare, bool is_statement);
-/* What a function returns; NULL: nothing. arguments: an object by name and place, of which some are taken;
- * NULL: there are none. */
-cJSON *python_call (LsPython *p, const char *name, cJSON *arguments, guint line);
+bool python_has_function (const LsPython *p, guint module, const char *name);
+/* In that file itself; the line, the last of that name. */
+bool python_defines (const LsPython *p, guint module, const char *name);
+guint python_function_line (const LsPython *p, guint module, const char *name);
+/* What a function returns that is called from a file; NULL: nothing. arguments: an object by name and place,
+ * of which some are taken; NULL: there are none. */
+cJSON *python_call (LsPython *p, guint module, const char *name, cJSON *arguments, guint line);
 /* replace (x, a=1): what a call of it is, which is taken. */
 cJSON *python_replaced (cJSON *call);
 

@@ -62,6 +62,49 @@ functions_change_a_recipe (void)
               "?in 1 place:");
 }
 
+/* Beside the folders of the file that is given, through a file between; another that has a function of the same
+ * name; what is no recipe is not looked for. */
+static void
+files_of_recipes_find_what_they_import (void)
+{
+  static const char *const files[][2] = {
+    { "m/perf_recipes/h100/a.py",
+      FROM "from m.recipes.h100.a import job_16gpu_config as _usual\n"
+           "from m.perf_recipes._common import finish\nfrom m.training.x import lost\n"
+           "def job_16gpu_config():\n    cfg = _usual()\n    finish(cfg)\n"
+           "    lost(cfg)\n    return cfg\n" },
+    { "m/recipes/h100/a.py",
+      "from m.recipes.common import base\ndef job_16gpu_config():\n    cfg = base()\n"
+      "    cfg.train.global_batch_size = 64\n    return cfg\n" },
+    { "m/recipes/common/__init__.py", BASE },
+    { "m/perf_recipes/_common.py",
+      "def finish(cfg):\n    if cfg.train.micro_batch_size == 2:\n        cfg.train.micro_batch_size = 4\n" },
+    { "m/training/x.py", "def lost(cfg):\n    cfg.train.micro_batch_size = 1\n    return cfg\n" },
+  };
+  g_autofree char *top = g_dir_make_tmp ("lockstep-XXXXXX", NULL);
+  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++) {
+    char *path = g_build_filename (top, files[i][0], NULL);
+    g_autofree char *folder = g_path_get_dirname (path);
+    LS_CHECK_INT (g_mkdir_with_parents (folder, 0700), ==, 0);
+    LS_CHECK (g_file_set_contents (path, files[i][1], -1, NULL));
+    g_ptr_array_add (paths, path);
+  }
+  const char *const given[] = { paths->pdata[0], NULL };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsImport import;
+  bool ok = ls_import_load (given, &import, diags);
+  g_autofree char *said = ls_diag_list_format (diags);
+  ls_check_impl (ok, __FILE__, __LINE__, "%s", said);
+  if (!ok)
+    return;
+  static const char *const expected[] = { "gpus=16", "layers=32", "global_batch=64", "micro_batch=4" };
+  for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
+    check_one (&import, expected[i], "a.py");
+  LS_CHECK_INT (import.files->len, ==, 4);
+  ls_import_clear (&import);
+}
+
 #define EXPERTS(name)                                                                                        \
   "def " name "() -> ConfigContainer:\n"                                                                     \
   "    cfg = ConfigContainer(train=TrainingConfig(global_batch_size=32, micro_batch_size=2), model=None)\n"  \
@@ -141,4 +184,5 @@ a_precision_overwrites_what_the_model_says (void)
 
 LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
                LS_TEST (a_precision_overwrites_what_the_model_says),
-               LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe))
+               LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
+               LS_TEST (files_of_recipes_find_what_they_import))

@@ -1,0 +1,275 @@
+/* data/text/python_condition.c — operators, and what is true: of what is known, else a hole. */
+#include <math.h>
+#include <string.h>
+
+#include "data/shell/shell.h"
+#include "data/text/python_parts.h"
+
+/* --- what is true ----------------------------------------------------------------------------------- */
+
+typedef enum { PYTHON_FALSE, PYTHON_TRUE, PYTHON_OPEN } PythonTruth;
+
+static bool
+is_open (const cJSON *item)
+{
+  return !item || (cJSON_IsString (item) && ls_shell_has_hole (item->valuestring));
+}
+
+/* A name that means nothing here, and what was not evaluated, is neither. */
+static PythonTruth
+truth_of (const cJSON *item)
+{
+  if (is_open (item))
+    return PYTHON_OPEN;
+  bool is_true = cJSON_IsBool (item) ? cJSON_IsTrue (item)
+      : cJSON_IsNumber (item)        ? item->valuedouble != 0
+      : cJSON_IsString (item)        ? *item->valuestring != '\0'
+                                     : item->child != NULL;
+  return is_true ? PYTHON_TRUE : PYTHON_FALSE;
+}
+
+bool
+python_is_builtin (const char *name)
+{
+  return strcmp (name, "getattr") == 0 || strcmp (name, "hasattr") == 0 || strcmp (name, "isinstance") == 0;
+}
+
+/* An attribute that nothing sets here may still be there. */
+cJSON *
+python_answer (const char *name, const cJSON *call)
+{
+  const cJSON *of = cJSON_GetObjectItemCaseSensitive (call, "0"),
+              *what = cJSON_GetObjectItemCaseSensitive (call, "1"), *member = NULL;
+  if (is_open (of) || !cJSON_IsString (what))
+    return NULL;
+  if (strcmp (name, "isinstance") == 0)
+    return strcmp (what->valuestring, "str") == 0 ? cJSON_CreateBool (cJSON_IsString (of)) : NULL;
+  member = cJSON_IsObject (of) ? cJSON_GetObjectItemCaseSensitive (of, what->valuestring) : NULL;
+  return !member ? NULL : *name == 'h' ? cJSON_CreateTrue () : cJSON_Duplicate (member, true);
+}
+
+/* --- operators -------------------------------------------------------------------------------------- */
+
+static PythonValue
+unary (PythonPlace *x)
+{
+  guint first = x->at;
+  double sign = 1;
+  bool is_known = true;
+  for (; python_is (python_token (x), "-") || python_is (python_token (x), "+")
+       || python_is (python_token (x), "~") || python_is (python_token (x), "await");
+       x->at++) {
+    sign = python_is (python_token (x), "-") ? -sign : sign;
+    is_known = is_known && (python_is (python_token (x), "-") || python_is (python_token (x), "+"));
+  }
+  bool is_plain = x->at == first;
+  PythonValue v = python_operand (x);
+  if (is_plain)
+    return v;
+  if (!is_known || !cJSON_IsNumber (v.item))
+    return python_hole_of (x, v, first);
+  cJSON_SetNumberHelper (v.item, sign * v.item->valuedouble);
+  return v;
+}
+
+/* NaN: it is none of numbers. */
+static double
+computed (const PythonToken *mark, double a, double b)
+{
+  return python_is (mark, "+") ? a + b
+      : python_is (mark, "-")  ? a - b
+      : python_is (mark, "*")  ? a * b
+      : python_is (mark, "/")  ? a / b
+      : python_is (mark, "//") ? floor (a / b)
+      : python_is (mark, "%")  ? a - b * floor (a / b)
+                               : NAN;
+}
+
+static bool
+is_among (const cJSON *item, const cJSON *all)
+{
+  for (const cJSON *one = all->child; one; one = one->next)
+    if (cJSON_IsObject (all) ? strcmp (one->string, item->valuestring) == 0 : cJSON_Compare (one, item, true))
+      return true;
+  return false;
+}
+
+/* Some of what they hold is not known: neither alike nor different. */
+static bool
+holds_open (const cJSON *item)
+{
+  if (is_open (item))
+    return true;
+  for (const cJSON *one = item->child; one; one = one->next)
+    if (holds_open (one))
+      return true;
+  return false;
+}
+
+static PythonTruth
+compared (const PythonToken *mark, const cJSON *a, const cJSON *b)
+{
+  bool are_numbers = cJSON_IsNumber (a) && cJSON_IsNumber (b);
+  double below = are_numbers ? a->valuedouble - b->valuedouble : 0;
+  bool is_same = python_is (mark, "==") || python_is (mark, "!=") || python_is (mark, "is");
+  if (is_open (a) || is_open (b))
+    return PYTHON_OPEN;
+  if (cJSON_IsNull (a) || cJSON_IsNull (b))
+    return is_same ? (cJSON_IsNull (a) && cJSON_IsNull (b)) != python_is (mark, "!=") : PYTHON_OPEN;
+  if (holds_open (a) || holds_open (b))
+    return PYTHON_OPEN;
+  if (is_same)
+    return (bool) cJSON_Compare (a, b, true) != python_is (mark, "!=");
+  if (python_is (mark, "in") && (cJSON_IsArray (b) || (cJSON_IsObject (b) && cJSON_IsString (a))))
+    return is_among (a, b);
+  if (!are_numbers || python_is (mark, "in"))
+    return PYTHON_OPEN;
+  return python_is (mark, "<") ? below < 0
+      : python_is (mark, ">")  ? below > 0
+      : python_is (mark, "<=") ? below <= 0
+                               : below >= 0;
+}
+
+/* Takes b, and a unless it is what is returned. */
+static PythonValue
+arithmetic (PythonPlace *x, const PythonToken *mark, PythonValue a, PythonValue b, guint first)
+{
+  bool are_texts = cJSON_IsString (a.item) && cJSON_IsString (b.item);
+  double result = cJSON_IsNumber (a.item) && cJSON_IsNumber (b.item)
+      ? computed (mark, a.item->valuedouble, b.item->valuedouble)
+      : NAN;
+  g_autofree char *joined = are_texts && python_is (mark, "+") && !ls_shell_has_hole (a.item->valuestring)
+      ? g_strconcat (a.item->valuestring, b.item->valuestring, NULL)
+      : NULL;
+  python_drop (b);
+  if (!joined && !isfinite (result))
+    return python_hole_of (x, a, first);
+  python_drop (a);
+  return python_value_of (x, joined ? cJSON_CreateString (joined) : cJSON_CreateNumber (result));
+}
+
+static PythonValue
+truth_value (PythonPlace *x, PythonValue v, PythonTruth truth, guint first)
+{
+  if (truth == PYTHON_OPEN)
+    return python_hole_of (x, v, first);
+  python_drop (v);
+  return python_value_of (x, cJSON_CreateBool (truth == PYTHON_TRUE));
+}
+
+static bool
+is_one_of (const PythonToken *t, const char *const *marks)
+{
+  for (; *marks; marks++)
+    if (python_is (t, *marks))
+      return true;
+  return false;
+}
+
+static PythonValue
+product (PythonPlace *x, guint level)
+{
+  static const char *const levels[][7]
+      = { { "|", "&", "^", "<<", ">>" }, { "+", "-" }, { "*", "/", "//", "%", "**", "@" } };
+  if (level == G_N_ELEMENTS (levels))
+    return unary (x);
+  guint first = x->at;
+  PythonValue v = product (x, level + 1);
+  while (is_one_of (python_token (x), levels[level]) && !x->python->why) {
+    const PythonToken *mark = python_token (x);
+    x->at++;
+    v = arithmetic (x, mark, v, product (x, level + 1), first);
+  }
+  return v;
+}
+
+static PythonValue
+comparison (PythonPlace *x)
+{
+  static const char *const marks[] = { "==", "!=", "<", ">", "<=", ">=", "in", "is", "not", NULL };
+  guint first = x->at;
+  PythonValue v = product (x, 0);
+  for (guint n = 0; is_one_of (python_token (x), marks) && !x->python->why; n++) {
+    bool is_not = python_take (x, "not");
+    const PythonToken *mark = python_token (x);
+    x->at++;
+    is_not = is_not || (python_is (mark, "is") && python_take (x, "not"));
+    PythonValue other = product (x, 0);
+    PythonTruth truth = n > 0 ? PYTHON_OPEN : compared (mark, v.item, other.item); /* a < b < c */
+    python_drop (other);
+    v = truth_value (x, v, truth == PYTHON_OPEN || !is_not ? truth : PYTHON_TRUE - truth, first);
+  }
+  return v;
+}
+
+static PythonValue
+negation (PythonPlace *x)
+{
+  guint first = x->at;
+  if (!python_take (x, "not"))
+    return comparison (x);
+  bool is_near = python_enter (x->python, python_token (x)->line);
+  PythonValue v = is_near ? negation (x) : (PythonValue) { .item = cJSON_CreateNull () };
+  x->python->depth--;
+  PythonTruth truth = truth_of (v.item);
+  return truth_value (x, v, truth == PYTHON_OPEN ? truth : PYTHON_TRUE - truth, first);
+}
+
+/* "a or b" is a if that is true, "a and b" if that is false. */
+static PythonValue
+either (PythonPlace *x, bool is_and)
+{
+  guint first = x->at;
+  PythonValue v = is_and ? negation (x) : either (x, true);
+  while (python_take (x, is_and ? "and" : "or") && !x->python->why) {
+    PythonValue other = is_and ? negation (x) : either (x, true);
+    PythonTruth truth = truth_of (v.item);
+    bool is_first = truth == (is_and ? PYTHON_FALSE : PYTHON_TRUE);
+    python_drop (truth == PYTHON_OPEN || is_first ? other : v);
+    v = truth == PYTHON_OPEN ? python_hole_of (x, v, first) : is_first ? v : other;
+  }
+  return v;
+}
+
+PythonValue
+python_any (PythonPlace *x)
+{
+  guint first = x->at;
+  bool is_near = python_enter (x->python, python_token (x)->line);
+  PythonValue v = is_near ? either (x, false) : (PythonValue) { .item = cJSON_CreateNull () };
+  if (python_is (python_token (x), "if") && !x->python->why) {
+    x->at++;
+    PythonValue condition = python_any (x);
+    PythonTruth truth = truth_of (condition.item);
+    python_drop (condition);
+    bool has_other = python_expect (x, "else");
+    PythonValue other = has_other ? python_any (x) : (PythonValue) { .item = cJSON_CreateNull () };
+    python_drop (truth == PYTHON_FALSE ? v : other);
+    v = truth == PYTHON_FALSE ? other : v;
+    v = truth == PYTHON_OPEN ? python_hole_of (x, v, first) : v;
+  }
+  x->python->depth--;
+  return v;
+}
+
+bool
+python_is_true (PythonPlace *x, bool *ret_is_open)
+{
+  PythonValue v = python_any (x);
+  PythonTruth truth = truth_of (v.item);
+  python_drop (v);
+  *ret_is_open = truth == PYTHON_OPEN;
+  return truth == PYTHON_TRUE;
+}
+
+cJSON *
+python_expression (PythonPlace *x)
+{
+  return python_item_of (x, python_any (x));
+}
+
+cJSON *
+python_hole (PythonPlace *x, cJSON *item, guint first)
+{
+  return python_hole_of (x, (PythonValue) { .item = item }, first).item;
+}

@@ -1,0 +1,156 @@
+/* Pins what of Python is evaluated: what a function returns that only calls, assigns and decides by what is known. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "data/text/python_config.h"
+
+/* What f returns, as JSON, with '<' and '>' around holes, and "+n" for n statements that are not followed; or
+ * "LINE: what". */
+static char *
+python (const char *text)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsPython) p = ls_python_new (text, strlen (text), "t", diags);
+  guint n_passed = 0;
+  cJSON *root = p ? ls_python_value (p, "f", &n_passed, diags) : NULL;
+  if (!root) {
+    g_autofree char *what = ls_diag_list_format (diags);
+    return g_strndup (what + strlen ("t:"), strcspn (what, "\n") - strlen ("t:"));
+  }
+  char *printed = cJSON_PrintUnformatted (root);
+  GString *json = g_string_new (printed);
+  cJSON_free (printed);
+  cJSON_Delete (root);
+  g_string_replace (json, "\\u0001", "<", 0);
+  g_string_replace (json, "\\u0002", ">", 0);
+  if (n_passed > 0)
+    g_string_append_printf (json, "+%u", n_passed);
+  return g_string_free (json, FALSE);
+}
+
+static void
+check_python (const char *text, const char *expected)
+{
+  g_autofree char *got = python (text);
+  ls_check_impl (strcmp (got, expected) == 0, __FILE__, __LINE__, "%s\n=> %s\nbut: %s", text, expected, got);
+}
+
+#define F(body) "def f():\n  return " body "\n"
+
+static void
+expressions_of_python_are_evaluated (void)
+{
+  check_python (F ("A(x=1, y=B.C('d', e=[1, (2, 3), {'k': None}]))"),
+                "{\"()\":\"A\",\"x\":1,\"y\":{\"()\":\"B.C\",\"0\":\"d\",\"e\":[1,[2,3],{\"k\":null}]}}");
+  check_python (F ("[2 * 8_192, 7 // 2, -7 % 3, 1e-3, 8 / 2, (1 + 2) * 3, - - 4, 0x]"),
+                "[16384,3,2,0.001,4,9,4,\"<0x>\"]");
+  check_python (F ("['a' \"b\", 'c' + 'd', r'\\n', '''e\nf''', True, f'{x}']"),
+                "[\"ab\",\"cd\",\"\\\\n\",\"e\\nf\",true,\"<f'{x}'>\"]");
+  check_python (F ("replace(A(x=1, y=2), y=3, z=torch.bfloat16)"),
+                "{\"()\":\"A\",\"x\":1,\"y\":3,\"z\":\"torch.bfloat16\"}");
+  check_python (F ("[a and b, 1 if c else 2, d['e'], lambda x: x, [i for i in j], 1 / 0]"),
+                "[\"<a and b>\",\"<1 if c else 2>\",\"<d['e']>\",\"<lambda x: x>\",\"<[i for i in j]>\","
+                "\"<1 / 0>\"]");
+  check_python (F ("A(**b, c=1)"), "{\"()\":\"A\",\"c\":1}+1");
+  check_python (F ("{**a, 'b': 1}"), "\"<{**a, 'b': 1}>\"");
+}
+
+static void
+statements_of_python_are_followed (void)
+{
+  check_python ("N = 4\ndef g():\n  return A(t=B(x=1), n=N)\n\ndef f() -> A:\n  \"\"\"doc\n  doc\"\"\"\n"
+                "  import os\n  c = g()\n  c.t.x = 2 * c.n\n  c.u.v: int = 3\n  assert c\n\n"
+                "  def inner():\n    return 1\n\n  # a comment\n  return c\n",
+                "{\"()\":\"A\",\"t\":{\"()\":\"B\",\"x\":8},\"n\":4,\"u\":{\"v\":3}}");
+  check_python ("def f():\n  c = A()\n  if c:\n    c.x = 1\n  c.list.append(2)\n  c.n += 1\n  return c\n",
+                "{\"()\":\"A\",\"x\":1}+2");
+  check_python ("def f():\n  c = A()\n  if d:\n    c.x = 1\n  else:\n    c.x = 2\n  return c\n",
+                "{\"()\":\"A\"}+1");
+  check_python ("def f():\n  a = b = A(x=1)\n  return a\n", "\"<b>\"");
+  check_python ("def f(x):\n  return 1\n", " error: its function f returns nothing");
+  check_python ("def f():\n  pass\n", " error: its function f returns nothing");
+}
+
+/* By what is known; what is not is a hole, and nothing of its "if" is run. */
+static void
+conditions_of_python_are_decided (void)
+{
+  check_python (F ("[not 1, 1 < 2, 2 <= 1, 1 == 1.0, 'a' != 'a', None is None, A() is not None, {} is None]"),
+                "[false,true,false,true,false,true,true,false]");
+  check_python (
+      F ("['a' in ['b', 'a'], 'a' not in {'a': 1}, not 1 == 2, 1 == 2 or 3, [] or 4, 5 and 6, 7 or a]"),
+      "[true,false,true,3,4,6,7]");
+  check_python (F ("[a == 1, a is None, not a, 1 < 2 < 3, 'a' < 'b', a or 1]"),
+                "[\"<a == 1>\",\"<a is None>\",\"<not a>\",\"<1 < 2 < 3>\",\"<'a' < 'b'>\","
+                "\"<a or 1>\"]");
+  check_python (F ("[1 if 0 else 2, 1 if [0] else 2, getattr(A(x=3), 'x', 4), hasattr(A(x=3), 'x')]"),
+                "[2,1,3,true]");
+  check_python (F ("[getattr(A(), 'x', 4), hasattr(A(), 'x'), isinstance('a', str), isinstance(A(), str),"
+                   " isinstance(A(), A)]"),
+                "[\"<getattr(A(), 'x', 4)>\",\"<hasattr(A(), 'x')>\",true,false,\"<isinstance(A(), A)>\"]");
+  check_python ("def f():\n  c = A(n=2)\n  if c.n == 1:\n    c.x = 1\n  elif c.n == 2:\n    c.x = 2\n"
+                "    if c.x < 2:\n      c.y = 1\n  else:\n    c.x = 3\n  return c\n",
+                "{\"()\":\"A\",\"n\":2,\"x\":2}");
+  check_python ("def g(c, n=None):\n  if n is not None:\n    c.n = n\n    return\n  c.n = 0\n\n"
+                "def f():\n  c = A()\n  g(c, 3)\n  return c\n",
+                "{\"()\":\"A\",\"n\":3}");
+  check_python ("def f():\n  c = A()\n  if 1: c.x = 1\n  c.y = 2\n  if 0: c.x = 1\n  return c\n",
+                "{\"()\":\"A\",\"y\":2}+2");
+  check_python (
+      "def g(n):\n  if n == 1:\n    return B()\n  return C(n=n)\n\ndef f():\n  return [g(1), g(2), g(a)]\n",
+      "[{\"()\":\"B\"},{\"()\":\"C\",\"n\":2},{\"()\":\"C\",\"n\":\"a\"}]");
+  check_python ("def g(n):\n  if a:\n    return B()\n  return C(n=n)\n\ndef f():\n  return g(1)\n",
+                "{\"()\":\"g\",\"0\":1}");
+}
+
+/* Each file has names of its own: an import is of the file that is called so, under another name too, through
+ * a file between, and not of the one that imports. */
+static void
+files_of_python_import_from_each_other (void)
+{
+  static const char *const files[][2] = {
+    { "r/perf/a.py",
+      "from m.r.perf.mid import f as small, N\nfrom m.r.other import g\n"
+      "def f():\n  c = small()\n  c.n = N\n  c.g = g()\n  return c\n"
+      "def h():\n  return 'not this'\n" },
+    { "r/other.py", "def g():\n  return h()\ndef h():\n  return M\nM = 'other'\n" },
+    { "r/perf/mid.py", "from m.r.base import f\nN = 3\n" },
+    { "r/base.py", "N = 4\ndef f():\n  return Base(n=N, h=h())\ndef h():\n  return 'base'\n" },
+    { "x/base.py", "def f():\n  return 'not this'\n" },
+  };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsPython) p = ls_python_new (files[0][1], strlen (files[0][1]), files[0][0], diags);
+  guint n_passed;
+  for (guint i = 1; i < G_N_ELEMENTS (files); i++)
+    LS_CHECK (ls_python_add (p, files[i][1], strlen (files[i][1]), files[i][0], diags));
+  LS_CHECK_STR (ls_python_imports (p, 0)->pdata[1], "m.r.other");
+  cJSON *root = ls_python_value (p, "f", &n_passed, diags);
+  char *printed = root ? cJSON_PrintUnformatted (root) : NULL;
+  LS_CHECK_STR (printed, "{\"()\":\"Base\",\"h\":\"base\",\"n\":3,\"g\":\"other\"}");
+  cJSON_free (printed);
+  cJSON_Delete (root);
+}
+
+static void
+malformed_python_is_refused (void)
+{
+  check_python ("def f():\n  return A(x=\n", "3:0: error: a bracket does not end");
+  check_python ("x = 'a\n", "1:0: error: this text does not end");
+  check_python (F ("A(x=)"), "2:0: error: expected a value");
+  check_python (F ("A(x=1 y=2)"), "2:0: error: expected \")\"");
+  check_python (F ("f()"), "2:0: error: it is nested too deep, or calls itself");
+  g_autofree char *open = g_strnfill (70, '('), *shut = g_strnfill (70, ')'),
+                  *deep = g_strdup_printf ("def f():\n  return %s1%s\n", open, shut);
+  check_python (deep, "2:0: error: it is nested too deep, or calls itself");
+  g_autoptr (GString) large = g_string_new ("def f():\n  x = 1\n");
+  for (guint i = 0; i < 20; i++) /* 2^20 items */
+    g_string_append (large, "  x = [x, x]\n");
+  g_string_append (large, "  return x\n");
+  g_autofree char *got = python (large->str);
+  LS_CHECK (g_str_has_suffix (got, "error: it makes too much"));
+}
+
+LS_TEST_SUITE (LS_TEST (expressions_of_python_are_evaluated), LS_TEST (statements_of_python_are_followed),
+               LS_TEST (conditions_of_python_are_decided), LS_TEST (files_of_python_import_from_each_other),
+               LS_TEST (malformed_python_is_refused))
