@@ -5,6 +5,7 @@
 #include "data/jobs/job_files.h"
 #include "data/launch/import.h"
 #include "data/text/field.h"
+#include "data/text/override.h"
 
 #define MAX_SHOWN 6 /* of what may matter: all of it is what `import` is for */
 
@@ -109,14 +110,21 @@ ls_job_from_has_size (const LsJobSpec *spec, const LsClusterSpec *cluster, LsDia
   return false;
 }
 
-/* A model that is given in place of the file's; how long a sequence is, the file says still. */
+/* A model that is given in place of the file's; what of it a job chooses, the file says still: how long a
+ * sequence is, and how many layers predict further tokens. */
 static bool
 load_given (const LsJobSpec *spec, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
-  if (!ls_model_load (spec->model, ret_model, notes, diags))
+  bool predicts = spec->from && has (spec->from->model_said, "predict_layers");
+  g_autofree char *change
+      = predicts ? g_strdup_printf ("predict_layers=%u", spec->from->model.predict_layers) : NULL,
+      *name = change ? ls_override_add (spec->model, change) : g_strdup (spec->model);
+  if (!ls_model_load (name, ret_model, notes, diags))
     return false;
-  if (spec->from && has (spec->from->model_said, "seq"))
+  if (spec->from && has (spec->from->model_said, "seq")) {
     ret_model->seq = spec->from->model.seq;
+    ls_model_notes_drop_length (notes);
+  }
   return true;
 }
 

@@ -115,6 +115,7 @@ static const LsField common[] = {
   BOOL ("use_double_wide_mlp", doubles_ffn),
   COUNT ("num_nextn_predict_layers", n_predictions, 65536),
   COUNT ("num_mtp_modules", n_predictions, 65536),
+  UINT ("predict_layers", predict_layers, MAX_PREDICTIONS),
   UINT ("mamba_num_heads", mixer_heads, 1 << 20),
   UINT ("mamba_n_heads", mixer_heads, 1 << 20),
   UINT ("linear_num_value_heads", mixer_heads, 1 << 20),

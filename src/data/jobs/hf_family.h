@@ -16,6 +16,8 @@
 #include "model/model.h"
 
 /* Numbers of layers one by one; n 0: all have the same. */
+#define MAX_PREDICTIONS 64
+
 typedef struct {
   uint32_t *of; /* [n] */
   uint32_t n;
@@ -54,8 +56,9 @@ typedef struct {
       index_first, index_block, index_top_blocks;
   uint32_t out_groups, out_lora, csa_ratio, hca_ratio, streams;
   uint32_t layer_input, layer_vocab, laurel_rank, kv_shared, sparse_layers, norm_gate_rank;
-  bool doubles_ffn;       /* gemma4: of layers that share keys and values */
-  uint32_t n_predictions; /* multi-token prediction */
+  bool doubles_ffn;        /* gemma4: of layers that share keys and values */
+  uint32_t n_predictions;  /* multi-token prediction */
+  uint32_t predict_layers; /* of those, what is trained: no key of Hugging Face, but of ours */
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand,
       mixer_width;                   /* of all heads; 0: hidden, or a multiple */
   uint32_t mem_blocks, adapter_rank; /* zamba: blocks that layers share, and their adapters */

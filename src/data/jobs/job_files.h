@@ -73,7 +73,7 @@ const LsField *ls_model_types_fields (void);
 /* Such a file with all that it says of each type, which are counted; 0: diagnostics. */
 guint ls_model_types_check (const LsJsonDoc *doc, LsDiagList *diags);
 
-/* Takes out the note about seq, once the training length is known from elsewhere. */
+/* Takes out the note about seq, once the training length is known from elsewhere; notes may be NULL. */
 void ls_model_notes_drop_length (GPtrArray *notes);
 
 /* --- read_scaling.c: laws of loss and batch (model/scaling.h), models/scaling/NAME.json --- */

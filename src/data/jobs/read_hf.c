@@ -193,6 +193,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.ffn = inner_width (f, c);
   m.vocab = c->vocab;
   m.seq = c->seq;
+  m.predict_layers = c->predict_layers;
   m.mlp = activation (f, c);
   m.position = position (f, c);
   m.attention = LS_ATTENTION_FLASH;
@@ -287,6 +288,8 @@ check_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
 }
 
 #define LENGTH_REMEDY "set the training length with --seq"
+#define PREDICT_NOTE                                                                                         \
+  "layers that predict further tokens are left out: predict_layers=1 behind the model's name brings one"
 
 static bool
 is_known_activation (const char *name)
@@ -317,6 +320,14 @@ note_zero_experts (const HfConfig *c, GPtrArray *notes)
 }
 
 static void
+drop_notes (GPtrArray *notes, const char *end)
+{
+  for (guint i = notes ? notes->len : 0; i-- > 0;)
+    if (g_str_has_suffix (g_ptr_array_index (notes, i), end))
+      g_ptr_array_remove_index (notes, i);
+}
+
+static void
 note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GPtrArray *notes)
 {
   static const char *const positions[] = { "alibi", "nope", "rope", NULL };
@@ -335,8 +346,10 @@ note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GP
           "weights of keys and values that a checkpoint may have in layers which use those of others "
           "are left out");
   if (c->n_predictions > 0)
-    note (notes, "layers that predict further tokens are left out: predict_layers in the model brings them");
+    note (notes, PREDICT_NOTE);
   hf_note_omissions (doc, f, notes);
+  if (c->predict_layers > 0)
+    drop_notes (notes, PREDICT_NOTE);
 }
 
 /* Behind what is read of each layer. */
@@ -405,6 +418,9 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
     .attention_offset = UINT32_MAX, /* the last */
   };
   LsModel model = { 0 };
+  const cJSON *predicts = outer ? hf_get (outer, "predict_layers") : NULL; /* given behind the file's name */
+  if (cJSON_IsNumber (predicts) && predicts->valuedouble >= 0 && predicts->valuedouble <= MAX_PREDICTIONS)
+    c.predict_layers = (uint32_t) predicts->valuedouble;
   bool ok = (!hf_has_sides (outer) || hf_read_encoder (outer, doc, &c, diags))
       && read_config (doc, f, &c, &model, notes, diags) && ls_model_complete (doc, &model, diags);
   if (ok && outer)
@@ -465,7 +481,5 @@ ls_model_read_hf (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, Ls
 void
 ls_model_notes_drop_length (GPtrArray *notes)
 {
-  for (guint i = notes->len; i-- > 0;)
-    if (g_str_has_suffix (g_ptr_array_index (notes, i), LENGTH_REMEDY))
-      g_ptr_array_remove_index (notes, i);
+  drop_notes (notes, LENGTH_REMEDY);
 }

@@ -33,6 +33,7 @@ static const OptionRow rows[] = {
   SAME ("model.", "moe_expert_capacity_factor"),
   SAME ("model.", "moe_pad_expert_input_to_capacity"),
   SAME ("model.", "hybrid_override_pattern"),
+  SAME ("model.", "mtp_num_layers"),
   SAME ("model.", "hybrid_attention_ratio"),
   SAME ("model.", "hybrid_mlp_ratio"),
   SAME ("model.", "is_hybrid_model"),

@@ -113,6 +113,25 @@ files_of_recipes_find_what_they_import (void)
   "    cfg.model.moe_token_dispatcher_type = \"alltoall\"\n"                                                 \
   "    cfg.model.moe_flex_dispatcher_backend = \"deepep\"\n"
 
+/* Of a model whose dimensions are elsewhere what is said of experts holds; of one that has none it does not. */
+static void
+experts_of_a_model_that_is_not_here_are_believed (void)
+{
+#define OF(name)                                                                                             \
+  FROM "def " name "() -> ConfigContainer:\n"                                                                \
+       "    cfg = ConfigContainer(train=TrainingConfig(global_batch_size=32), model=Provider())\n"           \
+       "    cfg.model.expert_model_parallel_size = 8\n"                                                      \
+       "    cfg.model.expert_tensor_parallel_size = 1\n"                                                     \
+       "    cfg.model.mtp_num_layers = 2\n"                                                                  \
+       "    cfg.model.moe_token_dispatcher_type = \"flex\"\n"                                                \
+       "    cfg.model.moe_flex_dispatcher_backend = \"hybridep\"\n    return cfg\n"
+  check_read ("Megatron-Bridge", OF ("unheard_of_pretrain_config"),
+              "layers; ep=8; etp=1; dispatcher=hybridep; predict_layers=2");
+  check_read ("Megatron-Bridge", OF ("llama3_8b_pretrain_config"),
+              "layers=32; ep; etp; dispatcher; ~ep 1: the model has no");
+#undef OF
+}
+
 /* A backend is named in vain where nothing makes it the dispatcher: a function of the program that is called
  * with a part of the recipe, or the scripts that run performance recipes. */
 static void
@@ -185,4 +204,5 @@ a_precision_overwrites_what_the_model_says (void)
 LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
                LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
-               LS_TEST (files_of_recipes_find_what_they_import))
+               LS_TEST (files_of_recipes_find_what_they_import),
+               LS_TEST (experts_of_a_model_that_is_not_here_are_believed))

@@ -183,7 +183,7 @@ megatron_dispatcher (LaunchJob *job)
   bool is_flex = type && strcmp (type, "flex") == 0;
   if (!backend || strcmp (backend, "hybridep") != 0)
     n_sms = n_sms ? n_sms : option_number (job, "moe-deepep-num-sms");
-  if (job->import->model.n_experts == 0)
+  if (!megatron_may_have_experts (job))
     return;
   if (type && strcmp (type, "allgather") == 0)
     import_unknown (job->import, "--moe-token-dispatcher-type allgather: tokens are sent as by alltoall");

@@ -18,6 +18,8 @@ void megatron_kernels (LaunchJob *job);
 void megatron_namespace (LaunchWords *words); /* before options are read */
 void megatron_optimizer (LaunchJob *job);     /* a part of that, with what adds to gradients */
 void megatron_dispatcher (LaunchJob *job);    /* another */
+/* The model has experts, or is not in the files. */
+bool megatron_may_have_experts (const LaunchJob *job);
 void megatron_graphs (LaunchJob *job);        /* another */
 void megatron_fp8_attention (LaunchJob *job); /* behind the number format and cp */
 

@@ -8,10 +8,11 @@
 
 /* --- degrees -------------------------------------------------------------------------------------- */
 
-static bool
-has_open_experts (const LaunchJob *job)
+bool
+megatron_may_have_experts (const LaunchJob *job)
 {
-  return option_is_there (job, "num-experts") && option_number (job, "num-experts") == 0;
+  bool is_open = option_is_there (job, "num-experts") && option_number (job, "num-experts") == 0;
+  return job->import->model.n_experts > 0 || is_open || !import_has_model (job->import, "layers");
 }
 
 static bool
@@ -41,12 +42,12 @@ set_degrees (LaunchJob *job)
   set_context (job);
   if (import->model.n_experts > 0)
     option_default (job, "ep", "1");
-  else if (import_has_strategy (import, "ep") && !has_open_experts (job)) {
+  else if (import_has_strategy (import, "ep") && !megatron_may_have_experts (job)) {
     if (import->strategy.ep > 1)
       import_infer (import, "ep 1: the model has no experts");
     option_forget (job, "ep");
   }
-  if (import->model.n_experts == 0)
+  if (!megatron_may_have_experts (job))
     option_forget (job, "etp");
 }
 
