@@ -264,6 +264,22 @@ masked_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return 12.0 * s->global_batch * seq * seq * widths;
 }
 
+/* What a window leaves out, and attention's backward in fp8 computes all the same: 8 of 12. */
+static double
+unskipped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  double widths = 0;
+  if (s->fp8_attention == LS_FP8_ATTENTION_NONE)
+    return 0;
+  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
+    uint32_t kind = kind_at (m, MIN (i, m->n_layers - 1)), all = kind & ~(uint32_t) LS_LAYER_WINDOWED;
+    if (ls_layer_has_attention (kind) && kind != all)
+      widths += 2 * (ls_model_attention_pairs (m, all, seq) - ls_model_attention_pairs (m, kind, seq))
+          * ls_model_attention_width (m, kind);
+  }
+  return 8.0 * s->global_batch * seq * seq * widths;
+}
+
 /* The third that is for gradients of weights is not computed of what is frozen. */
 static double
 of_frozen (const LsStrategy *s, double flops)
@@ -301,8 +317,8 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
   double one_hot = one_hot_flops (m, s, seq);
   double asked = ls_trained_flops (m, s, seq, false) + of_frozen (s, repeated_flops (m, s, seq))
       + (s->lora_rank > 0 ? one_hot / 2 : one_hot) + hidden_flops (m, s, seq) + two_way_flops (m, s, seq)
-      + masked_flops (m, s, seq) + of_frozen (s, low_rank_flops (m, s, seq)) + repeated_adapters (m, s, seq)
-      + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
+      + masked_flops (m, s, seq) + unskipped_flops (m, s, seq) + of_frozen (s, low_rank_flops (m, s, seq))
+      + repeated_adapters (m, s, seq) + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;

@@ -188,6 +188,21 @@ note_guessed_attention (LsJobResult *r)
           name, is_fp8 ? " in fp8" : "", r->cluster->spec.gpu.name, c->name));
 }
 
+/* Of fp8, in which heads of 64 and 128 were measured without a window. */
+static void
+note_fp8_attention (LsJobResult *r)
+{
+  const LsModel *m = &r->model;
+  bool is_wide = m->head_dim > 128, has_window = m->window > 0 || m->n_layer_window > 0;
+  if (r->strategy.fp8_attention == LS_FP8_ATTENTION_NONE || !(is_wide || has_window))
+    return;
+  g_ptr_array_add (
+      r->notes,
+      g_strdup_printf ("attention in fp8 was not measured %s: its rate is that of others in fp8%s",
+                       is_wide ? "with heads wider than 128" : "with a window",
+                       has_window ? ", and its backward skips nothing that a window leaves out" : ""));
+}
+
 /* "GPUs" of "gpu". */
 static char *
 runs_on_words (const LsSoftwareSpec *software)
@@ -310,6 +325,7 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
   note_lone_products (r);
   note_mixer (r);
   note_guessed_attention (r);
+  note_fp8_attention (r);
   note_slow_fp8 (r);
 }
 

@@ -5,8 +5,11 @@
 
 /* NVIDIA/TransformerEngine@d0067d0d, transformer_engine/pytorch/attention/dot_product_attention/utils.py,
  * get_attention_backend, and transformer_engine/common/fused_attn/fused_attn.cpp: cuDNN's alone, scaled in
- * one of three ways, over whole sequences, with heads up to 128. Beside linear layers in nvfp4 it is so
- * only where it is told a way of its own, beside those in blocks of 128 never. */
+ * one of three ways, over whole sequences, with heads up to 128, from Blackwell on up to 192 with values of
+ * 128. Beside linear layers in nvfp4 it is so only where it is told a way of its own, beside those in blocks
+ * of 128 never. */
+#define WIDE_HEAD 128
+#define MAX_HEAD  192
 
 static int
 attention_of_recipe (const LsStrategy *s)
@@ -51,14 +54,22 @@ check_fp8_ways (const LsStrategy *s, LsDiagList *diags)
 static void
 check_fp8_shapes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (ls_model_has_latents (m) || m->attention_experts > 0 || m->head_dim > 128)
+  bool is_wide = m->head_dim > WIDE_HEAD;
+  if (m->attention_experts > 0 || m->index_heads > 0 || ls_model_is_compressed (m))
     unsupported (diags, "/fp8_attention",
-                 "attention in fp8 with latents, with experts of its own or with heads wider than 128 is not "
+                 "attention in fp8 with experts of its own, with an indexer or to compressed keys is not "
                  "modelled; expected none");
-  if (m->window > 0 || m->n_layer_window > 0)
+  else if (m->head_dim > MAX_HEAD || ls_model_v_dim (m) > WIDE_HEAD)
     unsupported (diags, "/fp8_attention",
-                 "attention in fp8 with a window is not modelled, as cuDNN's backward does not skip what it "
-                 "leaves out; expected none");
+                 "attention in fp8 with heads wider than %u, or values wider than %u, is not modelled; "
+                 "expected none",
+                 MAX_HEAD, WIDE_HEAD);
+  else if (is_wide && s->fp8_attention == LS_FP8_ATTENTION_DELAYED)
+    conflict (
+        diags, "/fp8_attention",
+        "expected current, mxfp8 or none with heads wider than %u, as cuDNN has them from Blackwell on; "
+        "got delayed",
+        WIDE_HEAD);
   if (m->encoder_layers > 0)
     unsupported (diags, "/fp8_attention", "attention in fp8 with an encoder is not modelled; expected none");
   if (s->cp > 1)

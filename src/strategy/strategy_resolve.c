@@ -309,10 +309,6 @@ check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
               s->zero_stage >= 2 ? "each" : "last", s->zero_stage, sums_each ? "each" : "last");
   if (s->dp_kind == LS_DP_PS && sums_each)
     conflict (diags, "/grad_sync", "expected last, as servers sum the gradients of a step; got each");
-  if (s->dp_kind == LS_DP_MEGATRON && s->zero_stage > 0 && s->gather_overlap == 1 && !s->dp_overlap)
-    conflict (diags, "/gather_overlap",
-              "expected 0 with dp_overlap 0, as Megatron-LM's overlap_param_gather needs "
-              "overlap_grad_reduce; got 1");
   if (s->collective_lists
       && (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3 || s->offload != LS_OFFLOAD_NONE))
     conflict (

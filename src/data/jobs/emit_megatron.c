@@ -217,6 +217,8 @@ check_data_parallel (Emit *e)
     check_fsdp2 (e);
   else if (!is_ddp && s->dp_kind != LS_DP_NONE)
     emit_refuse (e, knob, "Megatron-LM has megatron and fsdp2");
+  if (is_ddp && s->zero_stage > 0 && s->gather_overlap == 1 && !s->dp_overlap)
+    emit_refuse (e, "--dp-overlap 0", "Megatron-LM's --overlap-param-gather needs --overlap-grad-reduce");
   if (is_ddp && s->zero_stage > 1)
     emit_refuse (e, "--zero",
                  "Megatron-LM's distributed optimizer is stage 1; stages 2 and 3 are --dp-kind fsdp2");

@@ -97,18 +97,6 @@ bool python_is_true (PythonPlace *x, bool *ret_is_open);
 bool python_is_builtin (const char *name);
 cJSON *python_answer (const char *name, const cJSON *call);
 
-/* --- python_modules.c ------------------------------------------------------------------------------ */
-
-guint python_add_module (LsPython *p, const char *path);
-PythonModule *python_module (const LsPython *p, guint i);
-void python_module_clear (gpointer module);
-/* Of a line "from a.b.c import f as g". */
-void python_add_imports (LsPython *p, const PythonLine *line);
-/* The line in which a function begins that has this name in a file; n lines: there is none. */
-guint python_find_function (const LsPython *p, guint module, const char *name);
-/* What a name was set to, for a file; NULL: to nothing. */
-cJSON *python_imported_value (const LsPython *p, guint module, const char *name);
-
 /* --- python_config.c ------------------------------------------------------------------------------- */
 
 extern const char *const python_blocks[]; /* what begins a statement that decides, to a NULL */
@@ -122,6 +110,15 @@ cJSON *python_statement (LsPython *p, const PythonLine *line, GHashTable *names)
 
 /* --- python_functions.c ---------------------------------------------------------------------------- */
 
+guint python_add_module (LsPython *p, const char *path);
+PythonModule *python_module (const LsPython *p, guint i);
+void python_module_clear (gpointer module);
+/* Of a line "from a.b.c import f as g". */
+void python_add_imports (LsPython *p, const PythonLine *line);
+/* The line in which a function begins that has this name in a file; n lines: there is none. */
+guint python_find_function (const LsPython *p, guint module, const char *name);
+/* What a name was set to, for a file; NULL: to nothing. */
+cJSON *python_imported_value (const LsPython *p, guint module, const char *name);
 /* The name of a function that begins in this line, newly allocated, if it can be called without an argument;
  * NULL: none does, or it cannot. */
 char *python_function_of (const LsPython *p, const PythonLine *line);

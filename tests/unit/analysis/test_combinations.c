@@ -149,11 +149,15 @@ static void
 draw_fp8_attention (GRand *rand, Ask *a)
 {
   LsStrategy *s = &a->s;
+  const LsModel *m = &a->model;
   bool is_in_blocks = s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_BLOCKWISE,
-       has_part = s->cp > 1 || s->lengths || s->attention == LS_ATTENTION_UNFUSED || a->model.window > 0
-      || a->model.attention == LS_ATTENTION_UNFUSED || a->model.encoder_layers > 0;
-  if (chance (rand, 0.3) && !has_part && !is_in_blocks && !ls_model_has_latents (&a->model))
-    s->fp8_attention = g_rand_int_range (rand, LS_FP8_ATTENTION_DELAYED, LS_FP8_ATTENTION_MXFP8 + 1);
+       has_part = s->cp > 1 || s->lengths || s->attention == LS_ATTENTION_UNFUSED
+      || m->attention == LS_ATTENTION_UNFUSED || m->encoder_layers > 0,
+       is_far
+      = m->index_heads > 0 || ls_model_is_compressed (m) || m->head_dim > 192 || ls_model_v_dim (m) > 128;
+  int first = m->head_dim > 128 ? LS_FP8_ATTENTION_CURRENT : LS_FP8_ATTENTION_DELAYED;
+  if (chance (rand, 0.3) && !has_part && !is_in_blocks && !is_far)
+    s->fp8_attention = g_rand_int_range (rand, first, LS_FP8_ATTENTION_MXFP8 + 1);
 }
 
 static void

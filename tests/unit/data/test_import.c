@@ -370,9 +370,9 @@ contradictions_are_told (void)
   check (GPT "--num-layers-per-virtual-pipeline-stage 4", "!6 chunks of a stage, and no pipeline; vpp");
   check (GPT "--pipeline-model-parallel-size 4 --num-layers-per-virtual-pipeline-stage 5",
          "!does not divide");
-  check (GPT "--tensor-model-parallel-size eight",
-         "!--tensor-model-parallel-size: \"eight\" is no value for tp");
-  check (GPT "--tensor-model-parallel-size", "!--tensor-model-parallel-size: a value is missing");
+  check (GPT "--context-parallel-size eight", "!--context-parallel-size: \"eight\" is no value for cp");
+  check (GPT "--use-distributed-optimizer --overlap-param-gather --tensor-model-parallel-size",
+         "!--tensor-model-parallel-size: a value is missing; !--overlap-param-gather without");
   check ("torchrun --nproc_per_node 8 pretrain_gpt.py " GPT "--global-batch-size 36", "!batch of 36");
 }
 

@@ -296,7 +296,6 @@ sequences_are_cut_by_rules (void)
 /* ---- ways to be data parallel ---- */
 
 SET (megatron_each, s->dp_kind = LS_DP_MEGATRON; s->grad_sync = LS_GRAD_SYNC_EACH)
-SET (gathers_alone, s->zero_stage = 1; s->dp_overlap = false; s->gather_overlap = 1)
 SET (partial_xla, s->dp_kind = LS_DP_XLA_FSDP; s->zero_stage = 1)
 SET (groups_of_three, s->zero_stage = 1; s->zero_group = 3)
 
@@ -306,8 +305,6 @@ ways_have_their_limits (void)
   static const Case cases[] = {
     { &gpt3, 8, megatron_each,
       "error: /grad_sync: expected last, as Megatron-LM reduces with the last micro-batch only; got each\n" },
-    { &gpt3, 8, gathers_alone,
-      "error: /gather_overlap: expected 0 with dp_overlap 0, as Megatron-LM's overlap_param_gather needs overlap_grad_reduce; got 1\n" },
     { &gpt3, 8, partial_xla, "error: /zero: expected 3, as XLA's FSDP shards everything; got 1\n" },
     { &gpt3, 8, groups_of_three,
       "error: /zero: expected groups whose size divides dp * cp = 8 * 1; got 1@3\n" },

@@ -9,6 +9,8 @@
 void megatron_model (LaunchJob *job);
 void megatron_vocab (LaunchJob *job); /* a part of that */
 void megatron_strategy (LaunchJob *job);
+/* What arguments.py asserts of a command line; recipes, which do not pass there, may have gathers alone. */
+void megatron_check_gathers (LaunchJob *job);
 void megatron_precision (LaunchJob *job); /* a part of that */
 void megatron_changes (LaunchJob *job);   /* the same of what only changes another job: no defaults */
 void megatron_stages (LaunchJob *job);    /* a part of that */

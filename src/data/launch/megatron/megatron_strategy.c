@@ -342,6 +342,14 @@ set_overlap (LaunchJob *job)
 }
 
 void
+megatron_check_gathers (LaunchJob *job)
+{
+  bool is_ddp = job->import->strategy.dp_kind == LS_DP_MEGATRON && job->import->strategy.zero_stage > 0;
+  if (is_ddp && option_is_on (job, "overlap-param-gather") && !option_is_on (job, "overlap-grad-reduce"))
+    import_conflict (job->import, "--overlap-param-gather without --overlap-grad-reduce");
+}
+
+void
 megatron_strategy (LaunchJob *job)
 {
   option_set_defaults (job, OPTION_STRATEGY);

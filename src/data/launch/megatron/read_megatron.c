@@ -143,6 +143,7 @@ megatron_read (LaunchJob *job)
   tell_lack (job);
   megatron_model (job);
   megatron_strategy (job);
+  megatron_check_gathers (job);
   megatron_kernels (job);
   g_hash_table_unref (job->open);
 }
