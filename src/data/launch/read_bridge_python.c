@@ -76,15 +76,18 @@ overwrite_by_precision (cJSON *tree)
     cJSON_DeleteItemFromObjectCaseSensitive (model, fields[i]);
 }
 
-/* A number by a name that no file here sets. */
+/* A number by a name that no file here sets, or one that does not resize the model (training/setup.py,
+ * _validate_and_set_vocab_size). */
 static void
 drop_vocab (cJSON *tree, LsImport *import)
 {
   cJSON *vocab = yaml_config_find (tree, "tokenizer.vocab_size");
-  if (!cJSON_IsString (vocab))
+  bool is_unused = cJSON_IsFalse (yaml_config_find (tree, "tokenizer.use_tokenizer_vocab_size"));
+  if (!vocab || (!is_unused && !cJSON_IsString (vocab)))
     return;
-  import_unknown (import, "tokenizer.vocab_size %s: no file here sets it; the model's vocabulary is taken",
-                  vocab->valuestring);
+  if (!is_unused)
+    import_unknown (import, "tokenizer.vocab_size %s: no file here sets it; the model's vocabulary is taken",
+                    vocab->valuestring);
   cJSON_Delete (cJSON_DetachItemViaPointer (yaml_config_find (tree, "tokenizer"), vocab));
 }
 

@@ -165,12 +165,13 @@ what_recipes_set_is_heeded (void)
            "    cfg.mixed_precision = bf16_with_mxfp8_mixed()\n"
            "    cfg.model.expert_model_parallel_size = 8\n"
            "    cfg.train.micro_batch_size = 4\n"
+           "    cfg.tokenizer.vocab_size = 32000\n    cfg.tokenizer.use_tokenizer_vocab_size = False\n"
            "    cfg.model.cuda_graph_impl = \"local\"\n"
            "    cfg.model.cuda_graph_scope = \"full_iteration\"\n"
            "    cfg.comm_overlap = CommOverlapConfig(overlap_moe_expert_parallel_comm=True,\n"
            "                                         delay_wgrad_compute=True)\n"
            "    return cfg\n",
-      "ep=8; ep_overlap=1; delay_wgrad=1; cuda_graphs=step; fp8_recipe=mxfp8; fp8_params=true; grad_dtype=fp32");
+      "vocab=151936; ep=8; ep_overlap=1; delay_wgrad=1; cuda_graphs=step; fp8_recipe=mxfp8; fp8_params=true; grad_dtype=fp32");
   check_read (
       "Megatron-Bridge",
       FROM "def llama3_70b_pretrain_64gpu_gb200_fp8cs_config():\n"
