@@ -115,10 +115,13 @@ set_batch (LaunchJob *job)
 
 /* --- recomputation -------------------------------------------------------------------------------- */
 
-/* Whether a layer of the model has it; of others Megatron-LM says nothing. */
+/* Whether a layer of the model has it, or may, as it is not here; of others Megatron-LM says nothing. */
 static bool
-has_module (const LsModel *m, const char *module)
+has_module (const LsImport *import, const char *module)
 {
+  const LsModel *m = &import->model;
+  if (!import_has_model (import, "layers"))
+    return true;
   if (strcmp (module, "mlp") == 0)
     return ls_model_n_moe_layers (m) < m->n_layers;
   if (strcmp (module, "moe") == 0)
@@ -137,7 +140,7 @@ set_parts (LaunchJob *job)
       const MegatronModule *known = megatron_modules;
       while (known->theirs && strcmp (known->theirs, *module) != 0)
         known++;
-      if (known->theirs && has_module (&job->import->model, *module))
+      if (known->theirs && has_module (job->import, *module))
         g_string_append_printf (parts, "%s%s", parts->len > 0 ? "," : "", known->ours);
       else if (**module && !known->theirs)
         import_unknown (job->import, "--recompute-modules %s", *module);
