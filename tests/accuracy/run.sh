@@ -11,8 +11,8 @@
 # LS_UPDATE_GOLDEN=1 reruns everything and rewrites results.txt, the manual and README.md
 # (minutes), and where the data are that do not ship, topologies/calib/residuals.json.
 # memory.csv has runs whose memory was measured, vtrain_fabric.csv those that settled a
-# fabric, eager.csv steps that we timed ourselves (README.md); memory.txt and so on are what
-# we say of them.
+# fabric, eager.csv steps that we timed ourselves, experts.csv published ones of models with
+# experts (README.md); memory.txt and so on are what we say of them.
 # Usage: run.sh LOCKSTEP
 set -euo pipefail # so that no reader of a pipe may leave early: grep -q would
 lockstep=$(realpath -- "$1")
@@ -38,7 +38,7 @@ three_numbers() {
 if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
   "$lockstep" validate cases.csv --markdown "$out/table" > "$out/results" </dev/null
   cat -- "$out/results" > results.txt
-  for name in memory vtrain_fabric eager; do
+  for name in memory vtrain_fabric eager experts; do
     "$lockstep" validate "$name.csv" > "$name.txt" </dev/null
   done
   replace_block "$trust" accuracy "$out/table"
@@ -46,7 +46,7 @@ if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
   replace_block "$readme" trust "$out/numbers"
   runs=${LS_SHARED_DATA:-../../../shared/data}/runs/cases.csv
   # vtrain-single is no measurement: see DISSECTION.md
-  [[ ! -e $runs ]] || "$lockstep" validate "$runs" --only '^(?!vtrain-single)' --residuals ../../topologies/calib/residuals.json > /dev/null </dev/null
+  [[ ! -e $runs ]] || "$lockstep" validate "$runs" experts.csv --only '^(?!vtrain-single)' --residuals ../../topologies/calib/residuals.json > /dev/null </dev/null
   exit 0
 fi
 
@@ -82,6 +82,6 @@ awk -F, -v OFS=, -v fast="$fast" 'NR > 1 && $1 !~ fast { next } NR > 1 { $1 = "r
 "$lockstep" validate "$out/renamed.csv" </dev/null | rows | cut -d' ' -f2-4 > "$out/renamed"
 rows < results.txt | grep -E -- "$fast" | cut -d' ' -f2-4 | diff - "$out/renamed"
 [[ $(wc -l < "$out/renamed") -ge 8 ]]
-for name in memory eager; do
+for name in memory eager experts; do
   "$lockstep" validate "$name.csv" </dev/null | diff - "$name.txt"
 done
