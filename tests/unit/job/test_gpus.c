@@ -225,13 +225,44 @@ visit_kernels (Chip *fast, Chip *slow)
               < 0.03); /* GB300 over GB200: 2.6 %, by what was measured of small fp4 */
   else
     LS_CHECK_INT (n_slower, ==, 0);
-  LS_CHECK (n_compared > 10000);
+  LS_CHECK (n_compared > 5000); /* streams alone, where an SM is slower */
 }
 
 static void
 no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse (void)
 {
   for_each_pair (visit_kernels);
+}
+
+/* Cards of which little more than single products in bf16 was measured (zzc0721/torch-performance-test-data): of
+ * 4,096, 8,192 and 10,240, TFLOP/s. */
+static void
+products_of_single_cards (void)
+{
+  static const struct {
+    const char *gpu;
+    double rate[3];
+  } cards[] = { { "l4", { 54.91, 59.40, 56.90 } },
+                { "a10g", { 62.48, 66.59, 69.47 } },
+                { "a40", { 115.16, 110.64, 122.29 } },
+                { "rtx-4090", { 151.50, 160.17, 158.54 } } };
+  static const uint64_t n[] = { 4096, 8192, 10240 };
+  for (guint i = 0; i < G_N_ELEMENTS (cards); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    Chip c = { 0 };
+    if (!LS_CHECK (ls_gpu_load (cards[i].gpu, &c.gpu, diags)
+                   && ls_calibration_load (c.gpu.calibration, &c.calibration, diags)))
+      continue;
+    c.calibration.sustained = 1;
+    for (guint k = 0; k < G_N_ELEMENTS (n); k++) {
+      LsKernel gemm = ls_kernel_gemm ("g", LS_DTYPE_BF16, n[k], n[k], n[k], 1, 2, false);
+      double s = ls_time_to_s (ls_kernel_cost (&c.calibration, &c.gpu, &gemm).alone);
+      double rate = 2e-12 * (double) (n[k] * n[k] * n[k]) / s;
+      if (!LS_CHECK (fabs (rate / cards[i].rate[k] - 1) < (k == 0 ? 0.25 : 0.07)))
+        printf ("%s, %g: %.1f of %.1f TFLOP/s\n", cards[i].gpu, (double) n[k], rate, cards[i].rate[k]);
+    }
+    ls_gpu_clear (&c.gpu);
+  }
 }
 
 /* ---- steps ---- */
@@ -312,7 +343,12 @@ drivers_names (void)
     { "NVIDIA A100-SXM4-40GB", "a100-40g" },
     { "NVIDIA H100 80GB HBM3", "h100" },
     { "NVIDIA H200", "h200" },
+    { "NVIDIA H200 NVL", "h200-nvl" },
     { "NVIDIA H20", "h20" },
+    { "NVIDIA A10G", "a10g" },
+    { "NVIDIA A40", "a40" },
+    { "NVIDIA L4", "l4" },
+    { "NVIDIA L40S", "l40s" },
     { "NVIDIA GeForce RTX 4090", "rtx-4090" },
     { "NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-pro-6000" },
     { "Tesla V100-SXM2-32GB", "v100" },
@@ -346,6 +382,10 @@ clusters_of_words (void)
     { "GB300 NVL72", "72", "gb300-nvl72" },
     { "B200-SXM-180GB (OCI)", "8", "dgx-b200" },
     { "B300-SXM", "8", "dgx-b300" },
+    { "NVIDIA A10G", "8", "aws-g5" },
+    { "L4-24GB", "8", "aws-g6" },
+    { "L40S", "8", "l40s-pcie" },
+    { "H200-NVL-141GB", "8", "h200-nvl-pcie" },
     { "TPU v5e", "", "tpu-v5e" },
     { "H100-80GB", "2", "" },
     { "A100 server", "8", "" },
@@ -434,7 +474,7 @@ a_calibration_of_another_gpu_is_known (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (a_calibration_of_another_gpu_is_known),
+LS_TEST_SUITE (LS_TEST (a_calibration_of_another_gpu_is_known), LS_TEST (products_of_single_cards),
                LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
                LS_TEST (no_step_is_slower_on_a_gpu_that_is_nowhere_worse), LS_TEST (drivers_names),
                LS_TEST (clusters_of_words), LS_TEST (the_architecture_is_of_the_gpu),
