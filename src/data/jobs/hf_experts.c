@@ -148,7 +148,7 @@ hf_add_experts (const HfFamily *f, const HfConfig *c, LsModel *m)
   m->moe_every
       = MAX (1, f->experts == HF_INTERLEAVED ? c->interleave : MAX (c->sparse_step, c->expert_period));
   if (f->experts == HF_INTERLEAVED || c->expert_ffn == 0)
-    m->expert_ffn = c->ffn;
+    m->expert_ffn = c->ffn > 0 ? c->ffn : m->ffn; /* four times hidden, of a type without gates */
   if (f->experts == HF_INTERLEAVED && c->dense_ffn > 0)
     m->ffn = c->dense_ffn;
   m->shared_ffn = c->shared_ffn > 0  ? c->shared_ffn

@@ -163,5 +163,27 @@ keys_say_which_kind_it_is (void)
   }
 }
 
+/* Not as an unknown type, but by what cannot be simulated. */
+static void
+types_that_cannot_be_say_why (void)
+{
+  static const char *const cases[][2] = {
+    { "\"model_type\":\"zgcm\"", "layers with a window alone" },
+    { "\"model_type\":\"qwen4_exp_text\"", "products of low rank" },
+    { "\"model_type\":\"dots3_note\"", "of two shapes" },
+    { "\"model_type\":\"rwkv6qwen2\"", "before its seventh version" },
+    { "\"model_type\":\"k2_horizon\",\"mova_num_experts\":3", "made by experts" },
+    { "\"model_type\":\"k2_horizon\",\"attention_gate_func\":\"tanh\"", "a type of several kinds" },
+    { "\"model_type\":\"apertus1p5_text\",\"output_vocab_size\":131072", "a head of fewer words" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    uint64_t active;
+    g_autofree char *said = NULL;
+    LS_CHECK_INT (params_of (cases[i][0], &active, &said), ==, 0);
+    ls_check_impl (strstr (said, cases[i][1]) != NULL, __FILE__, __LINE__, "%s: %s", cases[i][0], said);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (keys_say_which_kind_it_is), LS_TEST (the_version_says_which_it_is),
-               LS_TEST (a_key_says_where_norms_stand), LS_TEST (a_wrong_variant_is_refused))
+               LS_TEST (a_key_says_where_norms_stand), LS_TEST (a_wrong_variant_is_refused),
+               LS_TEST (types_that_cannot_be_say_why))

@@ -156,6 +156,9 @@ the_rule_of_a_type_says_it (void)
                       "\"global_attn_every_n_layers\":2,\"num_experts\":2,\"num_experts_per_tok\":1,"
                       "\"moe_intermediate_size\":64",
                 "wFwF", NULL);
+  check_layers (SHAPE ",\"model_type\":\"kolibri1\",\"sliding_window\":64,\"num_hidden_layers\":6,"
+                      "\"num_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":64",
+                "wwwwFw", NULL);
   check_layers (SHAPE ",\"model_type\":\"vaultgemma\",\"sliding_window\":64,\"num_hidden_layers\":4", "wfwf",
                 "the cap on attention scores is taken to cost nothing");
 }
