@@ -240,13 +240,16 @@ blank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return has_none ? 0 : flops_of_share (m, s, seq, ls_expert_blank_share);
 }
 
-/* Adapters that every rank of tp has for all tokens: but for some of mixers without sequence parallelism. */
+/* Adapters that every rank of tp has for all tokens: but for some of mixers without sequence parallelism. And
+ * copies of those of keys and values. */
 static double
 repeated_adapters (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   const LsLora lora = ls_strategy_lora (s, m);
   double tokens = (double) s->global_batch * seq;
-  return 6 * tokens * (s->tp - 1.0) * (double) ls_lora_repeated_params (m, &lora, s->sp);
+  return 6 * tokens
+      * ((s->tp - 1.0) * (double) ls_lora_repeated_params (m, &lora, s->sp)
+         + (double) ls_lora_copied_params (m, &lora, s->tp));
 }
 
 /* Of pairs that a mask hides, which its kernel meets: twice as many, as all of attention counts. */

@@ -351,6 +351,11 @@ ls_note_adapters (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
                      g_strdup_printf ("adapters are of %s alone: those of experts, and of MLPs in a model "
                                       "with experts, are not modelled",
                                       m->mixer == LS_MIXER_NONE ? "attention" : "attention and mixers"));
+  if (s->lora_rank > m->hidden) /* each of them has the hidden size on one side */
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("adapters of rank %u are of a higher one than any weight beside them "
+                                      "can have: each has more numbers than that weight, and can say no more",
+                                      s->lora_rank));
 }
 
 void

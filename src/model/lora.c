@@ -389,6 +389,20 @@ ls_lora_repeated_params (const LsModel *m, const LsLora *lora, bool sp)
   return lora->rank * (sp ? w.inside : w.repeated);
 }
 
+uint64_t
+ls_lora_copied_params (const LsModel *m, const LsLora *lora, uint32_t tp)
+{
+  uint64_t columns = 0;
+  for (uint32_t i = 0; lora->rank > 0 && m->kv_lora == 0 && i < m->n_layers; i++) {
+    uint32_t kind = ls_model_layer_kind (m, i);
+    LsModel own = ls_model_of_kind (m, kind);
+    uint64_t head = (lora->modules & LS_LORA_K ? own.head_dim : 0)
+        + (lora->modules & LS_LORA_V ? ls_model_v_dim (&own) : 0);
+    columns += ls_layer_has_attention (kind) && tp > own.n_kv_heads ? (tp - own.n_kv_heads) * head : 0;
+  }
+  return lora->rank * columns;
+}
+
 double
 ls_lora_flops_saved (const LsModel *m, const LsLora *lora, uint64_t vocab, uint32_t seq, double n_sequences)
 {

@@ -18,6 +18,8 @@
  *     column    a: T_local x r x in                    b: gathers T r; T x out / t x r
  *     row       a: T x r x in / t, T r summed over tp  b: T_local x out x r
  *
+ * Ranks beyond one for a head of keys and values have a copy of that head, and of B beside it.
+ *
  * Q, K, V, gate and up have an adapter each (PEFT; Megatron-Bridge's canonical LoRA).
  *
  * Latent attention. Each of its products has one (PEFT's all-linear: q_a_proj, q_b_proj, kv_a_proj_with_mqa,
@@ -70,7 +72,8 @@
  * Deviations. Dropout before A is left out. Gradients reach the embedding's output, as PEFT asks for
  * (enable_input_require_grads): without it the first layer's products with them are not made. Megatron-Bridge
  * cuts A over tp beside column-parallel layers, and gathers as much; Megatron-Core's delta net has one
- * product in. Sums over tp of the gradient of A beside step sizes, r R numbers a layer, are left out. */
+ * product in, and with more ranks than heads of keys and values it has no copies but cuts Q, K and V of a group
+ * as one, beside adapters too, and gathers what they make (core/transformer/attention.py). Sums over tp of the gradient of A beside step sizes, r R numbers a layer, are left out. */
 #ifndef LS_MODEL_LORA_H
 #define LS_MODEL_LORA_H
 
@@ -129,6 +132,8 @@ uint64_t ls_nf4_bytes (uint64_t numel);
  * with sequence parallelism only what stands inside of mixers. */
 uint64_t ls_lora_params (const LsModel *m, const LsLora *lora);
 uint64_t ls_lora_repeated_params (const LsModel *m, const LsLora *lora, bool sp);
+/* What ranks of tp beyond one for a head of keys and values have again of B, all of them together. */
+uint64_t ls_lora_copied_params (const LsModel *m, const LsLora *lora, uint32_t tp);
 
 /* What a step over so many sequences of seq tokens computes less than one that trains all, whose vocabulary
  * is padded to this: weight gradients that nobody needs, less the adapters. */

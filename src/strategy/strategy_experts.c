@@ -351,17 +351,6 @@ check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "stage below 3");
 }
 
-/* Of keys and values, in the layer that has the fewest. */
-static uint32_t
-least_kv_heads (const LsModel *m)
-{
-  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first), n = UINT32_MAX;
-  for (uint32_t i = 0; i < n_kinds; i++)
-    if (ls_layer_has_attention (ls_model_layer_kind (m, first[i])))
-      n = MIN (n, ls_model_of_kind (m, ls_model_layer_kind (m, first[i])).n_kv_heads);
-  return n;
-}
-
 /* Of weights in 16 bits, or in fp8 alone, that are whole on each copy. */
 static void
 check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
@@ -418,9 +407,6 @@ check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->full_k_is_v)
     unsupported (diags, "/lora_rank",
                  "adapters of layers whose keys are their values are not modelled; expected 0");
-  if (s->tp > least_kv_heads (m))
-    unsupported (diags, "/lora_rank",
-                 "adapters of keys and values that ranks of tp share are not modelled; expected 0");
 }
 
 void

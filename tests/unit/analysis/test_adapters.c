@@ -227,6 +227,35 @@ gates_of_attention (void)
   }
 }
 
+/* Of 8 heads on 2 of keys and values with 8 ranks: each has a head of 64, six of them one that another has. */
+static void
+heads_that_ranks_share (void)
+{
+  LsModel m = small_model ("shared heads");
+  m.n_kv_heads = 2;
+  LsLora lora = { .rank = 16, .modules = LS_LORA_Q | LS_LORA_K };
+  LS_CHECK_INT (ls_lora_copied_params (&m, &lora, 2), ==, 0);
+  LS_CHECK_INT (ls_lora_copied_params (&m, &lora, 8), ==, 6 * 16 * (8 - 2) * 64);
+  g_autoptr (GArray) operators = adapted (&m, LS_LORA_K | LS_LORA_V, 8);
+  const LsOperator *b = find_operator (operators, "lora-b");
+  if (LS_CHECK (b != NULL))
+    LS_CHECK_INT (b->param_numel[0], ==, 16 * 64);
+  static const char *const modules[] = { "all-linear", "q,o", "k", "v,gate" };
+  for (guint i = 0; i < 32; i++) {
+    LsStrategy s = small_job ();
+    m.mlp = LS_MLP_SWIGLU;
+    m.window = i % 3 ? 0 : 64;
+    m.window_kv_heads = i % 3 ? 0 : 4;
+    m.full_every = i % 3 ? 0 : 2;
+    s.tp = 4u << i % 2;
+    s.sp = i / 2 % 2;
+    s.recompute = i / 4 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
+    s.qlora = i / 8 % 2;
+    s.lora_modules = g_strdup (modules[i / 8]);
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
 /* The input of a mixer's products is kept once, beside attention too: 256 tokens of 512. */
 static void
 mixers_keep_an_input_once (void)
@@ -294,5 +323,6 @@ other_mixers_are_refused (void)
 LS_TEST_SUITE (LS_TEST (weights_are_counted), LS_TEST (both_sides_of_a_latent_are_whole),
                LS_TEST (one_input_is_kept_once), LS_TEST (jobs_keep_the_laws), LS_TEST (weights_of_mixers),
                LS_TEST (names_that_mixers_share), LS_TEST (gates_of_attention),
-               LS_TEST (mixers_keep_an_input_once), LS_TEST (jobs_with_mixers_keep_the_laws),
-               LS_TEST (mixers_in_four_bits), LS_TEST (other_mixers_are_refused))
+               LS_TEST (heads_that_ranks_share), LS_TEST (mixers_keep_an_input_once),
+               LS_TEST (jobs_with_mixers_keep_the_laws), LS_TEST (mixers_in_four_bits),
+               LS_TEST (other_mixers_are_refused))
