@@ -72,8 +72,9 @@
  * Deviations. Dropout before A is left out. Gradients reach the embedding's output, as PEFT asks for
  * (enable_input_require_grads): without it the first layer's products with them are not made. Megatron-Bridge
  * cuts A over tp beside column-parallel layers, and gathers as much; Megatron-Core's delta net has one
- * product in, and with more ranks than heads of keys and values it has no copies but cuts Q, K and V of a group
- * as one, beside adapters too, and gathers what they make (core/transformer/attention.py). Sums over tp of the gradient of A beside step sizes, r R numbers a layer, are left out. */
+ * product in. With more ranks than heads of keys and values it has no copies but cuts Q, K and V of a group
+ * as one, beside adapters too, and gathers what they make (core/transformer/attention.py). Sums over tp of
+ * the gradient of A beside step sizes, r R numbers a layer, are left out. */
 #ifndef LS_MODEL_LORA_H
 #define LS_MODEL_LORA_H
 
