@@ -184,7 +184,7 @@ attention_of_h20_follows_from_the_h100 (void)
 /* --- networks without GPUDirect --------------------------------------------------------------------- */
 
 /* Pins what a network without GPUDirect, or over TCP, does to collectives: on every shipped cluster of
- * servers none is faster than without PXN (which it has not), and small ones are slower; a large one over all
+ * servers with it none is faster than without PXN (which it has not), and small ones are slower; a large one over all
  * nodes moves no more than the links from switch to CPU carry of it; nothing changes inside a node; and what
  * crosses nodes over TCP is said to be a bound unless the user gives figures, an NCCL file or an efficiency. */
 
@@ -241,7 +241,8 @@ nothing_is_faster_through_host_memory (void)
     LsClusterSpec spec;
     if (!LS_CHECK (ls_cluster_load (name, &spec, diags)))
       continue;
-    bool has_network = spec.interior == LS_INTERIOR_SERVER && spec.nics > 0 && spec.transport == LS_NIC_RDMA;
+    bool has_network = spec.interior == LS_INTERIOR_SERVER && spec.nics > 0 && spec.transport == LS_NIC_RDMA
+        && !spec.is_staged;
     for (guint k = 0; has_network && k < 3; k++)
       check_rows (name, ((const char *const[]) { "all-reduce", "all-to-all", "all-gather" })[k],
                   2 * spec.gpus_per_node, false);
