@@ -258,6 +258,8 @@ ls_model_of_kind (const LsModel *m, uint32_t kind)
     G_STRUCT_MEMBER (uint32_t, &own, l->n) = 0;
   }
   own.kv_shared_layers = (kind & LS_LAYER_KV_SHARED) != 0;
+  own.attention_gate = m->attention_gate && (!m->attention_gate_windowed || kind & LS_LAYER_WINDOWED);
+  own.attention_gate_own = m->attention_gate_own && own.attention_gate;
   if (kind & LS_LAYER_CHOSEN || !(kind & LS_LAYER_WINDOWED))
     own.index_heads = own.index_dim = own.index_block = 0;
   if (!(kind & LS_LAYER_WINDOWED))
@@ -393,6 +395,16 @@ ls_model_check_sides (const LsModel *m)
   return m->encoder_layers + m->predict_layers + m->index_every == 0
       ? NULL
       : "expected neither an encoder, \"predict_layers\" nor \"index_every\" where layers come again";
+}
+
+const char *
+ls_model_check_windowed_gate (const LsModel *m)
+{
+  bool has_windows = m->window > 0 || m->n_layer_window > 0;
+  bool is_whole = m->attention_gate && has_windows && m->kv_lora == 0;
+  return !m->attention_gate_windowed || is_whole
+      ? NULL
+      : "expected \"attention_gate\" and \"window\", without latents, with gates in layers with a window";
 }
 
 const char *

@@ -153,6 +153,7 @@ typedef struct {
                                before and behind its norm together */
   bool attention_gate_own;  /* by a linear layer of its own, not one with that of queries (model/lora.h) */
   bool attention_gate;      /* attention's output is gated: as wide a projection more as that of queries */
+  bool attention_gate_windowed; /* in layers with a window alone */
   /* Layers one by one, a letter each, begun again where it is shorter than the model; NULL: all A.
    *
    *     A  attention, then an MLP or experts     a  attention alone    d  an MLP alone
@@ -270,6 +271,8 @@ const char *ls_model_check_attention_experts (const LsModel *m);
 const char *ls_model_check_expert_parts (const LsModel *m);
 /* What is wrong with an encoder and its decoder, or with layers that come again; NULL: nothing. Static. */
 const char *ls_model_check_sides (const LsModel *m);
+/* Whether gates stand where windows are, and no latents, whose layers have none; NULL: nothing. Static. */
+const char *ls_model_check_windowed_gate (const LsModel *m);
 /* What is wrong with lists of widths; NULL: nothing. Static. */
 const char *ls_model_check_lists (const LsModel *m);
 /* Whether so many ranks cut the heads and the MLP of each layer evenly. */

@@ -131,6 +131,18 @@ pattern_period (const cJSON *pattern)
   return global ? (uint32_t) (global - letters) + 1 : 0;
 }
 
+/* By the first key that the file has; 0: by none. */
+static uint32_t
+period_said (const LsJsonDoc *doc)
+{
+  static const char *const keys[]
+      = { "sliding_window_pattern", "global_attn_every_n_layers", "window_attn_skip_freq" };
+  uint32_t period = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (keys) && period == 0; i++)
+    period = pattern_period (hf_get (doc, keys[i]));
+  return period;
+}
+
 /* Of MiniMax-M3, by layer: indexers could add values of their own to what attention makes. */
 static bool
 check_index_values (const LsJsonDoc *doc, LsDiagList *diags)
@@ -259,6 +271,9 @@ drop_windows (LsModel *m)
 {
   m->window = m->full_every = 0, m->full_first = false, m->window_kind = LS_WINDOW_SLIDING;
   m->window_heads = m->window_kv_heads = m->window_head_dim = 0; /* no layer has them */
+  m->attention_gate = m->attention_gate && !m->attention_gate_windowed;
+  m->attention_gate_own = m->attention_gate_own && m->attention_gate;
+  m->attention_gate_windowed = false;
   if (m->kv_lora == 0)
     m->index_heads = m->index_dim = m->index_block = 0;
 }
@@ -272,9 +287,8 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const L
   uint64_t chosen = c->index_top ? c->index_top : (uint64_t) c->index_block * c->index_top_blocks;
   uint32_t usual = c->both_sides_window >= 2 ? c->both_sides_window / 2 : (uint32_t) MIN (chosen, 1 << 27),
            window = c->sliding_window ? c->sliding_window : usual;
-  uint32_t period = pattern_period (hf_get (doc, "sliding_window_pattern")),
-           interval = pattern_period (hf_get (doc, "global_attn_every_n_layers"));
-  m->full_every = period > 0 ? period : interval > 0 ? interval : m->full_every;
+  uint32_t period = period_said (doc);
+  m->full_every = period > 0 ? period : m->full_every;
   if (m->n_layer_window > 0) { /* blocks said them */
     m->window = m->full_every = 0, m->full_first = false;
     return true;
@@ -289,6 +303,21 @@ add_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const L
     return false;
   m->window = m->n_layer_window > 0 ? 0 : window;
   return true;
+}
+
+/* Of a type with gates where windows are, the list of the file must say so too. */
+static bool
+check_gates (const LsJsonDoc *doc, const HfFamily *f, const LsModel *m, LsDiagList *diags)
+{
+  const cJSON *list = f->model.attention_gate_windowed ? hf_get (doc, "attention_gate_layers") : NULL;
+  const cJSON *one = list ? list->child : NULL;
+  uint32_t i = 0;
+  for (; one && i < m->n_layers; one = one->next, i++)
+    if (cJSON_IsTrue (one) != ls_model_of_kind (m, ls_model_layer_kind (m, i)).attention_gate)
+      break;
+  return !cJSON_IsArray (list) || (!one && i == m->n_layers)
+      || hf_refuse (doc, list, diags,
+                    "gates behind attention in other layers than those with a window cannot be simulated");
 }
 
 bool
@@ -311,5 +340,5 @@ hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMod
   if (!add_windows (doc, f, c, said, m, notes, diags))
     return false;
   add_rotation (doc, f, c, said, m, notes);
-  return true;
+  return check_gates (doc, f, m, diags);
 }

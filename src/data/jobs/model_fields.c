@@ -129,6 +129,7 @@ const LsField ls_model_fields[] = {
         "queries of latent attention, and a gate of its output, are made of their latent before "
         "and behind its norm"),
   BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
+  BOOL (attention_gate_windowed, "in layers with a window alone"),
   BOOL (attention_gate_own,
         "that projection is a linear layer of its own, with an adapter of its own (LoRA)"),
   { "layer_pattern", LS_FIELD_STRING, offsetof (LsModel, layer_pattern), .default_text = "`\"A\"`",

@@ -138,6 +138,8 @@ complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
     return complain (doc, "position", diags, NULL, "expected \"rope\", as there is what it rotates");
   if (m->rotary_dim > m->head_dim)
     return complain (doc, "rotary_dim", diags, NULL, "expected \"rotary_dim\" of at most head_dim");
+  if (ls_model_check_windowed_gate (m))
+    return complain (doc, "attention_gate_windowed", diags, NULL, ls_model_check_windowed_gate (m));
   if (m->unbiased_qkv && !m->linear_bias)
     return complain (doc, "unbiased_qkv", diags, NULL, "expected \"linear_bias\" with biases on all but QKV");
   return !ls_model_check_values (m) || complain (doc, "v_dim", diags, NULL, ls_model_check_values (m));

@@ -152,6 +152,37 @@ encoders_with_rope_keep_the_laws (void)
   }
 }
 
+/* Gates of the 512 columns of contexts, in two of three layers; their adapters of rank 16 too. */
+static void
+gates_in_windows_alone_keep_the_laws (void)
+{
+  LsModel m = small_model ("gated"), plain = small_model ("plain");
+  LsLora lora = { .rank = 16, .modules = LS_LORA_Q };
+  m.window = 64, m.full_every = 3;
+  m.attention_gate = m.attention_gate_own = m.attention_gate_windowed = true;
+  LS_CHECK (!ls_model_check_windowed_gate (&m));
+  count_weights (&m);
+  for (uint32_t i = 0; i < m.n_layers; i++)
+    LS_CHECK_INT (ls_model_layer_params (&m, i) - ls_model_layer_params (&plain, i), ==,
+                  i % 3 < 2 ? 512 * 512 : 0);
+  LS_CHECK_INT (ls_lora_params (&m, &lora) - ls_lora_params (&plain, &lora), ==, 4 * 16 * (512 + 512));
+  for (guint i = 0; i < 12; i++) {
+    LsStrategy s;
+    ls_strategy_init (&s);
+    s.gpus = 8;
+    s.tp = 1u << i % 3;
+    s.pp = s.tp < 4 ? 2 : 1;
+    s.dp_kind = i / 3 % 2 && s.pp == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
+    s.lora_rank = i < 6 ? 0 : 16;
+    s.global_batch = 8;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+  m.window = 0;
+  LS_CHECK (ls_model_check_windowed_gate (&m) != NULL);
+  m.window = 64, m.attention_gate = false;
+  LS_CHECK (ls_model_check_windowed_gate (&m) != NULL);
+}
+
 static void
 what_is_not_modelled_is_refused (void)
 {
@@ -185,4 +216,4 @@ what_is_not_modelled_is_refused (void)
 
 LS_TEST_SUITE (LS_TEST (listed_layers_keep_the_laws), LS_TEST (layers_that_come_again_keep_the_laws),
                LS_TEST (small_experts_keep_the_laws), LS_TEST (encoders_with_rope_keep_the_laws),
-               LS_TEST (what_is_not_modelled_is_refused))
+               LS_TEST (gates_in_windows_alone_keep_the_laws), LS_TEST (what_is_not_modelled_is_refused))

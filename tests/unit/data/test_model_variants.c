@@ -168,7 +168,10 @@ static void
 types_that_cannot_be_say_why (void)
 {
   static const char *const cases[][2] = {
-    { "\"model_type\":\"zgcm\"", "layers with a window alone" },
+    { "\"model_type\":\"zgcm\",\"num_hidden_layers\":2,\"attention_gate_layers\":[true,false]",
+      "/attention_gate_layers: gates behind attention in other layers than those with a window" },
+    { "\"model_type\":\"zgcm\",\"num_hidden_layers\":2,\"attention_gate_layers\":[true]",
+      "/attention_gate_layers: gates behind attention in other layers than those with a window" },
     { "\"model_type\":\"qwen4_exp_text\"", "products of low rank" },
     { "\"model_type\":\"dots3_note\"", "of two shapes" },
     { "\"model_type\":\"rwkv6qwen2\"", "before its seventh version" },

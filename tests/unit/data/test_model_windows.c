@@ -159,6 +159,12 @@ the_rule_of_a_type_says_it (void)
   check_layers (SHAPE ",\"model_type\":\"kolibri1\",\"sliding_window\":64,\"num_hidden_layers\":6,"
                       "\"num_experts\":2,\"num_experts_per_tok\":1,\"moe_intermediate_size\":64",
                 "wwwwFw", NULL);
+  check_layers (
+      SHAPE
+      ",\"model_type\":\"zgcm\",\"sliding_window\":64,\"num_hidden_layers\":4,\"layer_types\":[\"full_attention\","
+      "\"sliding_attention\",\"sliding_attention\",\"sliding_attention\"],"
+      "\"attention_gate_layers\":[false,true,true,true]",
+      "fwww", NULL);
   check_layers (SHAPE ",\"model_type\":\"vaultgemma\",\"sliding_window\":64,\"num_hidden_layers\":4", "wfwf",
                 "the cap on attention scores is taken to cost nothing");
 }
