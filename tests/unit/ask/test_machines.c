@@ -183,8 +183,8 @@ attention_of_h20_follows_from_the_h100 (void)
 
 /* --- networks without GPUDirect --------------------------------------------------------------------- */
 
-/* Pins what a network without GPUDirect, or over TCP, does to collectives: on every shipped cluster of
- * servers with it none is faster than without PXN (which it has not), and small ones are slower; a large one over all
+/* Pins what a network without GPUDirect, or over TCP, does to collectives: on every shipped cluster of servers
+ * with it none is faster than without PXN (which it has not), and small ones are slower; a large one over all
  * nodes moves no more than the links from switch to CPU carry of it; nothing changes inside a node; and what
  * crosses nodes over TCP is said to be a bound unless the user gives figures, an NCCL file or an efficiency. */
 

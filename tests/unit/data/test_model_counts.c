@@ -342,6 +342,9 @@ decoders_of_2026_count_as_their_code_says (void)
 #define K2_SPARSE(experts_)                                                                                  \
   (K2_SIZE + 34 * 4096.0 * (3 * (((experts_) + 2) * 768 - 12288.0) + 64) + 36 * 4096.0 * 4096                \
    + 36 * 40 * 128.0)
+#define COGVLM(inner_, words_)                                                                               \
+  "\"hidden_size\":4096,\"intermediate_size\":" #inner_ ",\"num_attention_heads\":32,"                       \
+  "\"num_hidden_layers\":32,\"vocab_size\":" #words_ ",\"template_version\":\"chat\""
 #define ZGCM(gates_)                                                                                         \
   (TABLES (2, 155136, 4096) + LAYERS (32, 4096, 32, 8, 128, 3, 11008, 2) + 32 * 2 * 128                      \
    + (gates_) *4096.0 * 4096)
@@ -364,6 +367,13 @@ decoders_of_2026_count_as_their_code_says (void)
     { "\"model_type\":\"zgcm\",\"window_attn_skip_freq\":6,\"attention_gate_layers\":null,\"layer_types\":null",
       ZGCM (27), 0, LS_POSITION_ROPE, NULL },
     { "\"model_type\":\"zgcm\",\"window_attn_skip_freq\":1", ZGCM (0), 0, LS_POSITION_ROPE, NULL },
+    { "\"architectures\":[\"CogVLMForCausalLM\"]," COGVLM (11008, 32000), 6738415616, 0, LS_POSITION_ROPE,
+      "model_type (none) is not known; read as cogvlm, which its architecture CogVLMForCausalLM is" },
+    { "\"model_type\":\"cogvlm\",\"num_multi_query_heads\":4," COGVLM (14336, 128256),
+      8030261248 - 32 * 2 * 4096 * 512, 0, LS_POSITION_ROPE,
+      "experts of images are left out: all tokens are taken as words" },
+    { "\"model_type\":\"cogvlm\"," COGVLM (14336, 128256), 8030261248, 0, LS_POSITION_ROPE,
+      "experts of images are left out: all tokens are taken as words" },
     { "\"model_type\":\"lille-130m\",\"block_size\":512,\"layer_norm_eps\":1e-5,\"n_embd\":640,\"n_head\":10,"
       "\"n_kv_heads\":2,\"n_layer\":24,\"rope_theta\":10000,\"vocab_size\":32768",
       TABLES (1, 32768, 640) + LAYERS (24, 640, 10, 2, 64, 3, 1792, 2), 0, LS_POSITION_ROPE, NULL },
