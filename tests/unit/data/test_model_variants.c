@@ -175,6 +175,7 @@ types_that_cannot_be_say_why (void)
     { "\"model_type\":\"qwen4_exp_text\"", "products of low rank" },
     { "\"model_type\":\"dots3_note\"", "of two shapes" },
     { "\"model_type\":\"rwkv6qwen2\"", "before its seventh version" },
+    { "\"model_type\":\"arwkv7\"", "only a checkpoint says" },
     { "\"model_type\":\"k2_horizon\",\"mova_num_experts\":3", "made by experts" },
     { "\"model_type\":\"k2_horizon\",\"attention_gate_func\":\"tanh\"", "a type of several kinds" },
     { "\"model_type\":\"apertus1p5_text\",\"output_vocab_size\":131072", "a head of fewer words" },
