@@ -9,6 +9,7 @@ typedef struct {
   uint64_t m, n, k, batch;
   double flops, bytes;
   uint32_t kind, dtype, access, flags;
+  uint64_t n_serial;
 } Shape;
 
 struct BoundKernels {
@@ -36,7 +37,8 @@ shape_of (const LsKernel *k, bool is_in_graph)
                    (uint32_t) k->kind,
                    (uint32_t) k->dtype,
                    (uint32_t) k->access,
-                   flags };
+                   flags,
+                   k->n_serial };
 }
 
 LS_DEFINE_BYTES_KEY (shape, Shape)

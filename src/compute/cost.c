@@ -52,7 +52,10 @@
  *
  * Kernels with an access kind (LsAccess), whose figures are those of topologies/calib/access-*.json:
  *
- *     t = launch + max (bytes / (share * bandwidth), elements / (elements_per_sm * n_sm))
+ *     t = launch + max (bytes / (share * bandwidth), elements / (elements_per_sm * n_sm), n_serial step)
+ *
+ * Products of chunks of a sequence that Triton makes (triton-dot) do as many multiply-adds in a second on an
+ * SM, and where each waits for the one before, as states of gated delta nets do, one in a step.
  *
  * What PyTorch launches one by one is of two sorts. Contiguous tensors are loaded in vectors, near the
  * bandwidth. A broadcast, transposed or cast operand is loaded element by element: such a kernel takes a
@@ -400,11 +403,13 @@ clocked (const LsCalibration *c, const LsKindFit *fit, const LsKernel *kernel)
 static LsKernelCost
 access_cost (const LsAccessFit *fit, const LsGpu *gpu, const LsKernel *kernel)
 {
-  double elements = (double) kernel->m * (double) kernel->n, rate = fit->elements_per_sm * gpu->n_sm;
+  bool is_gemm = ls_kernel_is_gemm (kernel->kind);
+  double elements = is_gemm ? kernel->flops / 2 : (double) kernel->m * (double) kernel->n;
+  double rate = fit->elements_per_sm * gpu->n_sm, chain_s = kernel->n_serial * ls_time_to_s (fit->step);
   LsKernelCost cost = {
-    .compute_s = rate > 0 ? elements / rate : 0,
+    .compute_s = fmax (rate > 0 ? elements / rate : 0, chain_s),
     .memory_s = kernel->bytes / (fit->share * gpu->hbm_bytes_per_s),
-    .launch_s = ls_time_to_s (fit->launch) * fmax (1, (double) kernel->batch),
+    .launch_s = ls_time_to_s (fit->launch) * (is_gemm ? 1 : fmax (1, (double) kernel->batch)),
     .source = fit->is_fitted ? LS_COST_FITTED : LS_COST_ROOFLINE,
   };
   settle (&cost);
@@ -457,8 +462,10 @@ slow_masked (const LsCalibration *c, const LsKernel *kernel, LsKernelCost *cost)
 LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
-  if (kernel->access != LS_ACCESS_NONE)
-    return access_cost (&calibration->access[kernel->access], gpu, kernel);
+  const LsAccessFit *access = &calibration->access[kernel->access];
+  bool is_unknown = ls_kernel_is_gemm (kernel->kind) && access->elements_per_sm <= 0;
+  if (kernel->access != LS_ACCESS_NONE && !is_unknown)
+    return access_cost (access, gpu, kernel);
   const LsKindFit *fit = ls_calibration_fit (calibration, kernel);
   LsKindFit at = clocked (calibration, fit, kernel);
   LsKernelCost cost = ls_kernel_cost_by (&at, ls_calibration_sustained (calibration, kernel), gpu, kernel);

@@ -78,7 +78,7 @@ typedef struct {
 
 /* How fast kernels of one access kind are (LsAccess):
  *
- *     t = launch + max (bytes / (share * bandwidth), elements / (elements_per_sm * n_sm))
+ *     t = launch + max (bytes / (share * bandwidth), elements / (elements_per_sm * n_sm), n_serial step)
  *
  * Kernels that do not load in vectors take a constant time per element, whatever its bytes. */
 typedef struct {
@@ -86,6 +86,7 @@ typedef struct {
   double share;           /* (0, 1] of the HBM bandwidth                                 */
   double elements_per_sm; /* elements that an SM does in a second; 0: no limit           */
   LsTime launch;          /* from the end of the kernel before to the start of this one  */
+  LsTime step;            /* of a chain of tiles, what one takes (LsKernel.n_serial)      */
 } LsAccessFit;
 
 typedef struct LsCalibration {

@@ -280,21 +280,27 @@ note_fetches (LsJobResult *r)
                          r->model.n_experts));
 }
 
-/* The figure: tests/accuracy/DISSECTION.md, Nemotron 3 Nano. */
+/* Kernels of gated delta nets alone were measured (access triton-dot); products of other mixers' chunks take
+ * their rate. */
 static void
 note_mixer (LsJobResult *r)
 {
   LsMixerKind mixer = r->model.mixer;
-  if (mixer == LS_MIXER_NONE || mixer == LS_MIXER_CONV || mixer == LS_MIXER_PRODUCT)
+  const LsAccessFit *fit = &r->hardware->calibration.access[LS_ACCESS_TRITON_DOT];
+  bool is_scan = mixer == LS_MIXER_MAMBA1 || mixer == LS_MIXER_RGLRU, is_known = fit->elements_per_sm > 0;
+  if (mixer == LS_MIXER_NONE || mixer == LS_MIXER_CONV || mixer == LS_MIXER_PRODUCT
+      || (mixer == LS_MIXER_DELTA && fit->is_fitted))
     return;
   g_ptr_array_add (
       r->notes,
       g_strdup_printf (
-          "no kernel of the layers without attention was measured: products of their chunks take "
-          "the time of cuBLAS's, which Triton's do not reach%s",
-          mixer == LS_MIXER_MAMBA2 ? "; published steps of Nemotron 3 Nano are 33 to 49 % longer "
-                                     "than simulated"
-                                   : ""));
+          "no kernel of the layers without attention was measured%s: %s",
+          mixer == LS_MIXER_DELTA ? " on this accelerator" : "",
+          is_scan         ? "their scan takes the time of its bytes and FLOPs"
+              : !is_known ? "products of their chunks take the time of a library's"
+              : fit->is_fitted
+              ? "products of their chunks take the rate of gated delta nets'"
+              : "products of their chunks take the rate of gated delta nets' on another, scaled"));
 }
 
 /* What it costs to launch one of them rests on one measurement (exec/host.c). */

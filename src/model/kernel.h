@@ -66,6 +66,8 @@ typedef enum {
   LS_ACCESS_XLA_COLRED,    /* elementwise, and sums over the first dimension beside        */
   LS_ACCESS_XLA_TRANSPOSE, /* transposes, and sums beside                               */
   LS_ACCESS_TINY,          /* a few kB: all launch                                         */
+  LS_ACCESS_TRITON_DOT,    /* products of tiles of a chunk, made by a compiler; of a batched GEMM, or of m x n
+                              multiply-adds                                                    */
   LS_N_ACCESSES
 } LsAccess;
 
@@ -80,7 +82,8 @@ typedef enum {
       X ("adam", LS_ACCESS_ADAM), X ("adam16", LS_ACCESS_ADAM16), X ("softmax", LS_ACCESS_SOFTMAX),          \
       X ("triton", LS_ACCESS_TRITON), X ("triton-red", LS_ACCESS_TRITON_RED), X ("xla", LS_ACCESS_XLA),      \
       X ("xla-red", LS_ACCESS_XLA_RED), X ("xla-colred", LS_ACCESS_XLA_COLRED),                              \
-      X ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE), X ("tiny", LS_ACCESS_TINY)
+      X ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE), X ("tiny", LS_ACCESS_TINY),                              \
+      X ("triton-dot", LS_ACCESS_TRITON_DOT)
 
 /* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
  * -3, cuDNN's; AUTO: whichever a GPU was measured with. Behind those that a job chooses from stand cuDNN's
@@ -127,6 +130,7 @@ typedef struct {
   bool masked;         /* attention reads a mask, a number for each pair                       */
   bool unaligned;      /* GEMM: rows of an operand or of the result begin on no 16 bytes      */
   uint32_t n_launches; /* of its matrices or tensors by the host, on several streams; 0: one of all      */
+  uint32_t n_serial;   /* triton-dot: tiles of a chain, each of which waits for the one before; 0: none */
   bool is_cast;        /* brings an operand of a product into its format, or finds its maximum for that */
   bool of_cut;         /* the maximum of a tensor that sequence parallelism cuts: its ranks share it next */
 } LsKernel;

@@ -201,33 +201,33 @@ ls_mixer_products (const LsModel *m, uint32_t n_ranks, uint32_t seq,
   bool is_delta = m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA,
        is_linear = m->mixer == LS_MIXER_LINEAR || m->mixer == LS_MIXER_MLSTM;
   const LsMixerProduct mamba2[] = {
-    { "ssd-scores", "ssd-scores-bwd", q, q, s, groups },
-    { "ssd-output", "ssd-output-bwd", q, p, q, heads },
-    { "ssd-state", "ssd-state-bwd", p, s, q, heads },
-    { "ssd-carried", "ssd-carried-bwd", q, p, s, heads },
+    { "ssd-scores", "ssd-scores-bwd", "ssd-scores-again", q, q, s, groups, 1, 0 },
+    { "ssd-output", "ssd-output-bwd", "ssd-output-again", q, p, q, heads, 1, 0 },
+    { "ssd-state", "ssd-state-bwd", "ssd-state-again", p, s, q, heads, 1, 0 },
+    { "ssd-carried", "ssd-carried-bwd", "ssd-carried-again", q, p, s, heads, 0, 0 },
   };
   const LsMixerProduct linear[] = {
-    { "linear-scores", "linear-scores-bwd", q, q, s, heads },
-    { "linear-output", "linear-output-bwd", q, p, q, heads },
-    { "linear-carried", "linear-carried-bwd", q, p, s, heads },
-    { "linear-state", "linear-state-bwd", s, p, q, heads },
+    { "linear-scores", "linear-scores-bwd", "linear-scores-again", q, q, s, heads, 1, 0 },
+    { "linear-output", "linear-output-bwd", "linear-output-again", q, p, q, heads, 0, 0 },
+    { "linear-carried", "linear-carried-bwd", "linear-carried-again", q, p, s, heads, 0, 0 },
+    { "linear-state", "linear-state-bwd", "linear-state-again", s, p, q, heads, 1, 3 },
   };
   const LsMixerProduct rwkv7[] = {
     /* of a shape at once */
-    { "rwkv-scores", "rwkv-scores-bwd", q, q, s, 4 * heads },
-    { "rwkv-output", "rwkv-output-bwd", q, p, q, 4 * heads },
-    { "rwkv-carried", "rwkv-carried-bwd", q, p, s, 2 * heads },
-    { "rwkv-state", "rwkv-state-bwd", s, p, q, 2 * heads },
+    { "rwkv-scores", "rwkv-scores-bwd", "rwkv-scores-again", q, q, s, 4 * heads, 1, 0 },
+    { "rwkv-output", "rwkv-output-bwd", "rwkv-output-again", q, p, q, 4 * heads, 0, 0 },
+    { "rwkv-carried", "rwkv-carried-bwd", "rwkv-carried-again", q, p, s, 2 * heads, 0, 0 },
+    { "rwkv-state", "rwkv-state-bwd", "rwkv-state-again", s, p, q, 2 * heads, 1, 3 },
   };
   const LsMixerProduct delta[] = {
-    { "delta-keys", "delta-keys-bwd", q, q, s, heads },
-    { "delta-w", "delta-w-bwd", q, s, q, heads },
-    { "delta-u", "delta-u-bwd", q, p, q, heads },
-    { "delta-erase", "delta-erase-bwd", q, p, s, heads },
-    { "delta-scores", "delta-scores-bwd", q, q, s, heads },
-    { "delta-output", "delta-output-bwd", q, p, q, heads },
-    { "delta-carried", "delta-carried-bwd", q, p, s, heads },
-    { "delta-state", "delta-state-bwd", s, p, q, heads },
+    { "delta-keys", "delta-keys-bwd", "delta-keys-again", q, q, s, heads, 1, 0 },
+    { "delta-w", "delta-w-bwd", "delta-w-again", q, s, q, heads, 1, 0 },
+    { "delta-u", "delta-u-bwd", "delta-u-again", q, p, q, heads, 1, 0 },
+    { "delta-erase", "delta-erase-bwd", "delta-erase-again", q, p, s, heads, 1, 3 },
+    { "delta-scores", "delta-scores-bwd", "delta-scores-again", q, q, s, heads, 2, 0 },
+    { "delta-output", "delta-output-bwd", "delta-output-again", q, p, q, heads, 0, 0 },
+    { "delta-carried", "delta-carried-bwd", "delta-carried-again", q, p, s, heads, 0, 0 },
+    { "delta-state", "delta-state-bwd", "delta-state-again", s, p, q, heads, 1, 0 },
   };
   const LsMixerProduct *of_kind = m->mixer == LS_MIXER_MAMBA2 ? mamba2
       : m->mixer == LS_MIXER_RWKV7                            ? rwkv7

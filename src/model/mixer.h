@@ -72,10 +72,21 @@
  * 64, R 96 + 96 + 64 + 256): a layer has 12 h^2 + 2 h R + 19 h = 52.5 M weights; 24 layers with both
  * tables of 65,536 rows 1.53 G.
  *
+ * Kernels. A product is a kernel of Triton (access triton-dot of compute/cost.h), as flash-linear-attention
+ * 0.5 and mamba_ssm 2.3 have them: their small tiles reach a seventh of what cuBLAS does on Hopper. Backward
+ * each has two gradients, and some are made again from what was kept (n_again): scores, and of mamba2 the
+ * states and what dt's gradient takes (mamba_ssm/ops/triton/ssd_combined.py of
+ * state-spaces/mamba@e9594ce1: 143 kFLOP a token and head of P 64, N 128 for 53 forward); of delta nets W, U,
+ * the states and twice the scores (fla/ops/gated_delta_rule/chunk.py of
+ * fla-org/flash-linear-attention@bc3b101d: 491 for 180 with N = P = 128). States of delta nets, mlstm, rwkv7
+ * and linear attention go from chunk to chunk inside a kernel, once forward and three times backward, a step
+ * of latency each (n_serial).
+ *
  * Deviations. Products within a chunk are whole squares, though causal; the solution of the triangular system
- * of delta nets is left out (Q^3 / 3 a head, a sixth of one product); the state's pass between chunks is
- * bytes only. Sums that give the gradients of rglru's biases are left out. No kernel of these was measured
- * here: products run as other batched products do.
+ * of delta nets is left out (Q^3 / 3 a head, a sixth of one product); the state's pass between chunks of
+ * mamba2 is bytes only. Sums that give the gradients of rglru's biases are left out. Kernels of gated delta
+ * nets alone were measured, by others (topologies/calib/access.set.json): mean error 11 % over heads and
+ * lengths (tests/unit/job/test_mixer_kernels.c).
  *
  * References: Gu and Dao 2023 (mamba1), Dao and Gu 2024, section 6 (mamba2), Yang et al. 2024, sections
  * 3.2 and 3.3 (delta), MiniMax 2025, section 2.2 (linear), Kimi Team 2025, section 4 (kda), De et al. 2024
@@ -88,9 +99,12 @@
 #include "model/model.h"
 
 typedef struct {
-  const char *name, *grad_name; /* static */
+  const char *name, *grad_name, *again_name; /* static */
   uint64_t m, n, k;
-  uint64_t batch; /* of a chunk of a sequence */
+  uint64_t batch;    /* of a chunk of a sequence                                             */
+  uint32_t n_again;  /* as many products backward beside its two gradients, as what it gave is made again */
+  uint32_t n_serial; /* in how many of the kernels that it is in, forward and backward, chunks wait for the
+                        one before                                                           */
 } LsMixerProduct;
 
 #define LS_MIXER_MAX_PRODUCTS 8

@@ -291,7 +291,27 @@ append_branch_gate (GArray *operators, const LsCut *cut)
       op, ls_cut_stream (cut, "branch-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, inner, 5 * cut->elt));
 }
 
-/* Products of chunks, each with two gradients, and the states between chunks. */
+/* Triton's kernel for a product of all chunks, which wait for each other in `n_serial` passes over them. */
+static LsKernel
+chunk_kernel (const LsCut *cut, LsKernel kernel, uint64_t n_serial)
+{
+  kernel.kind = kernel.flops > 0 ? LS_KERNEL_BATCHED_GEMM : LS_KERNEL_ELEMENTWISE;
+  kernel.access = LS_ACCESS_TRITON_DOT;
+  kernel.n_serial = (uint32_t) MIN (n_serial * ls_mixer_n_chunks (cut->model, cut->shard->seq), G_MAXINT32);
+  return kernel;
+}
+
+/* What is made again counts as no work of the model: multiply-adds as elements, no FLOPs. */
+static LsKernel
+again_kernel (const LsCut *cut, const LsMixerProduct *p, const LsKernel *forward)
+{
+  LsKernel again = ls_kernel_stream (p->again_name, LS_KERNEL_ELEMENTWISE, cut->act, p->m * p->n * p->k,
+                                     forward->batch * p->n_again, p->n_again * forward->bytes, 0);
+  return chunk_kernel (cut, again, p->n_serial > 0 ? 1 : 0);
+}
+
+/* Products of chunks, each with two gradients in one kernel and what these need again, and the states between
+ * chunks. */
 static void
 append_chunks (GArray *operators, const LsCut *cut)
 {
@@ -304,12 +324,14 @@ append_chunks (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "mixer-chunks", LS_TP_NONE);
   for (uint32_t i = 0; i < n; i++) {
     const LsMixerProduct *p = &products[i];
-    ls_operator_fwd (
-        op, ls_kernel_gemm (p->name, cut->act, p->m, p->n, p->k, p->batch * chunks, cut->elt, false));
-    ls_operator_igrad (
-        op, ls_kernel_gemm (p->grad_name, cut->act, p->m, p->k, p->n, p->batch * chunks, cut->elt, false));
-    ls_operator_igrad (
-        op, ls_kernel_gemm (p->grad_name, cut->act, p->k, p->n, p->m, p->batch * chunks, cut->elt, false));
+    LsKernel forward
+        = ls_kernel_gemm (p->name, cut->act, p->m, p->n, p->k, p->batch * chunks, cut->elt, false);
+    ls_operator_fwd (op, chunk_kernel (cut, forward, p->n_serial > 0 ? 1 : 0));
+    if (p->n_again > 0)
+      ls_operator_igrad (op, again_kernel (cut, p, &forward));
+    LsKernel gradients
+        = ls_kernel_gemm (p->grad_name, cut->act, p->m, p->k, p->n, 2 * p->batch * chunks, cut->elt, false);
+    ls_operator_igrad (op, chunk_kernel (cut, gradients, p->n_serial > 0 ? p->n_serial - 1 : 0));
   }
   double states = (double) chunks * (double) own * m->mixer_state * FP32_BYTES;
   LsKernel pass = ls_kernel_stream ("state-passing", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, chunks,

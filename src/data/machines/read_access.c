@@ -14,6 +14,8 @@ static const LsField fit_fields[] = {
     .meaning = "elements that an SM does in a second, whatever their bytes; 0: no limit" },
   { "launch", LS_FIELD_TIME, offsetof (LsAccessFit, launch), .max = (double) LS_S, .default_text = "0us",
     .meaning = "gap between two kernels of a queue, and what a small kernel takes at least" },
+  { "step", LS_FIELD_TIME, offsetof (LsAccessFit, step), .max = (double) LS_S, .default_text = "0us",
+    .meaning = "triton-dot: what a tile takes that waits for another" },
   { "source", LS_FIELD_IGNORED, .required = true, .meaning = "who measured it, or why this guess" },
   { NULL },
 };
@@ -53,6 +55,8 @@ static const LsField kind_fields[] = {
   ACCESS ("xla-colred", LS_ACCESS_XLA_COLRED, "elementwise, with sums over the first dimension beside it"),
   ACCESS ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE, "transposes, with sums beside it"),
   ACCESS ("tiny", LS_ACCESS_TINY, "a few kB: all launch"),
+  ACCESS ("triton-dot", LS_ACCESS_TRITON_DOT,
+          "made by a compiler: products of tiles of a chunk; an element is a multiply-add"),
   { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (kind_fields) == LS_N_ACCESSES);

@@ -23,6 +23,7 @@ typedef struct {
   double flops, bytes; /* below 0: absent */
   int access;          /* LsAccess */
   bool by_blocks, unaligned, masked;
+  uint32_t n_serial;
 } TraceKernel;
 
 typedef struct {

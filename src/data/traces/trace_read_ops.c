@@ -65,14 +65,18 @@ read_kernel (TraceReading *r, const cJSON *node, const TraceKernel *from, LsKern
     .by_blocks = from->by_blocks,
     .unaligned = from->unaligned,
     .masked = from->masked,
+    .n_serial = from->n_serial,
   };
   if (from->unaligned && !is_gemm)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "\"unaligned\" is of GEMMs");
   if (from->masked && !is_attention)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "\"masked\" is of attention");
+  if (from->n_serial > 0 && from->access != LS_ACCESS_TRITON_DOT)
+    ls_trace_complain (r, node, NULL, TRACE_ALL, "\"serial\" is of kernels with the access triton-dot");
   if (from->by_blocks && (!is_gemm || from->dtype != LS_DTYPE_FP8))
     ls_trace_complain (r, node, NULL, TRACE_ALL, "\"by_blocks\" is of GEMMs in fp8");
-  if ((is_gemm || is_attention) && from->access != LS_ACCESS_NONE)
+  bool is_of_chunks = from->kind == LS_KERNEL_BATCHED_GEMM && from->access == LS_ACCESS_TRITON_DOT;
+  if ((is_gemm || is_attention) && from->access != LS_ACCESS_NONE && !is_of_chunks)
     ls_trace_complain (r, node, NULL, TRACE_ALL,
                        "\"access\" is of kernels that stream; a kernel of kind %s has none",
                        ls_kernel_kind_name ((LsKernelKind) from->kind));
