@@ -196,6 +196,8 @@ static const ImportReader *const readers[] = {
   &import_torchtitan,
   &import_torchtitan_python,
   &import_torchtitan_script,
+  &import_litgpt,
+  &import_litgpt_script,
   &import_torchtune,
   &import_torchtune_script,
   &import_nanotron,

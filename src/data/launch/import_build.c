@@ -273,6 +273,10 @@ static const struct {
   { "adamw_bnb_8bit", "adamw-8bit" },
   { "adamw_8bit", "adamw-8bit" },
   { "paged_adamw_8bit", "adamw-8bit" },
+  { "pagedadamw", "adam" },
+  { "pagedadamw32bit", "adam" },
+  { "adamw8bit", "adamw-8bit" },
+  { "pagedadamw8bit", "adamw-8bit" },
   { "adafactor", "adafactor" },
   { "lion", "lion" },
   { "lion_32bit", "lion" },
@@ -326,7 +330,7 @@ import_set_optimizer (LsImport *import, const char *theirs, double momentum, con
     import_unknown (import, "%s %s: on the host memory and time are those of Adam", option, theirs);
   else
     import_set_strategy (import, "optimizer", ours, option);
-  if (ours && g_str_has_prefix (theirs, "paged_"))
+  if (ours && g_ascii_strncasecmp (theirs, "paged", 5) == 0)
     import_infer (import, "%s %s: its pages stay on the GPU", option, theirs);
 }
 

@@ -21,7 +21,8 @@ launch_script_refuse (const ImportFile *file, LsDiagList *diags)
 
 /* Commands that packages install. A script of Python behind one is the value of an option:
  * "--external_plugins reward.py". */
-static const char *const commands[] = { "axolotl", "llamafactory-cli", "megatron", "swift", "trl", NULL };
+static const char *const commands[]
+    = { "axolotl", "litgpt", "llamafactory-cli", "megatron", "swift", "trl", NULL };
 
 /* "-m", "-um": flags of python of one letter stand together; "--module" of launchers. */
 static bool
@@ -46,20 +47,34 @@ find_recipe (const GPtrArray *words)
   return 0;
 }
 
+/* "swift sft", "srun -N 2 litgpt pretrain": where what such a command is told to do stands; 0: it is another
+ * one. */
+static guint
+find_command (const GPtrArray *words)
+{
+  static const char *const starters[] = { "srun", "uv", "poetry", "nohup", "env", "time", NULL };
+  bool is_started = words->len > 0 && g_strv_contains (starters, words->pdata[0]);
+  for (guint i = 1; i < words->len && (i == 1 || is_started); i++)
+    if (g_strv_contains (commands, words->pdata[i - 1]) && g_ascii_isalpha (*(const char *) words->pdata[i]))
+      return i;
+  return 0;
+}
+
 guint
 launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script)
 {
   static const char *const launchers[] = { "torch.distributed.launch", "torch.distributed.run",
                                            "deepspeed.launcher.runner", "accelerate.commands.launch", NULL };
-  bool is_command = words->len > 1 && g_strv_contains (commands, words->pdata[0]);
-  guint recipe = find_recipe (words);
+  guint recipe = find_recipe (words), command = find_command (words);
   *ret_at = recipe;
   *ret_script = recipe > 0 ? g_strdup (words->pdata[recipe]) : NULL;
   if (recipe > 0)
     return recipe + 1;
-  if (is_command && g_ascii_isalpha (*(const char *) words->pdata[1])) {
-    *ret_script = g_strdup_printf ("%s %s", (char *) words->pdata[0], (char *) words->pdata[1]);
-    return 2;
+  if (command > 0) {
+    *ret_at = command - 1;
+    *ret_script
+        = g_strdup_printf ("%s %s", (char *) words->pdata[command - 1], (char *) words->pdata[command]);
+    return command + 1;
   }
   for (guint i = 0; i < words->len; i++) {
     bool is_module = i > 0 && is_module_flag (words->pdata[i - 1]);

@@ -78,6 +78,8 @@ take_command (const LsShellCommand *c, gpointer data)
     return;
   }
   guint n_known = count_known (s, c->words, c->n);
+  if (s->kind->starts)
+    n_known = s->kind->starts (c->words, c->n) ? n_known + s->kind->n_needed : 0;
   if (s->kind->mark && launch_names_file (s->files, c->words, c->n, s->kind->mark))
     n_known += s->kind->n_needed;
   if (n_known < s->kind->n_needed)

@@ -18,6 +18,8 @@ typedef struct {
   const char
       *gpus; /* options that say how many GPUs, whatever launches it, with blanks between; NULL: none does */
   bool is_last; /* scripts that no other program knows are asked for it */
+  /* A command that launches, whatever its options, by its words; others then do not. NULL: options tell. */
+  bool (*starts) (char *const *words, guint n);
   const char
       *mark; /* the start of a line of YAML in which options may stand, that a command names; NULL: none */
 } LaunchKind;

@@ -258,14 +258,8 @@ set_software (Torchtune *t)
 static void
 set_optimizer (Torchtune *t)
 {
-  static const char *const classes[][2] = { { "PagedAdamW", "paged_adamw" },
-                                            { "PagedAdamW32bit", "paged_adamw_32bit" },
-                                            { "PagedAdamW8bit", "paged_adamw_8bit" },
-                                            { "AdamW8bit", "adamw_8bit" } };
-  const char *class = last_of (t, "optimizer._component_"), *name = class;
-  for (guint i = 0; class && i < G_N_ELEMENTS (classes); i++)
-    name = strcmp (class, classes[i][0]) == 0 ? classes[i][1] : name;
-  import_set_optimizer (t->own.import, name, 0, "optimizer._component_");
+  const char *class = last_of (t, "optimizer._component_");
+  import_set_optimizer (t->own.import, class, 0, "optimizer._component_");
   if (g_strcmp0 (class, "AdamW") == 0 && !is_on (t, "optimizer.fused"))
     import_unknown (t->own.import,
                     "optimizer.fused is not on: its kernels are taken to be those of the fused one");

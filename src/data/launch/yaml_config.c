@@ -117,6 +117,19 @@ yaml_config_of_script (const ImportFiles *files, const LaunchKind *kind, const c
 }
 
 cJSON *
+yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const char *option,
+                       LsImport *import, LsDiagList *diags)
+{
+  const LaunchOption *config = launch_words_find (words, option);
+  cJSON *tree = cJSON_CreateObject ();
+  if (!config
+      || add_named (tree, files, config->values->len > 0 ? config->values->pdata[0] : NULL, import, diags))
+    return tree;
+  cJSON_Delete (tree);
+  return NULL;
+}
+
+cJSON *
 yaml_config_load (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   cJSON *tree = cJSON_CreateObject ();

@@ -25,6 +25,10 @@ bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsD
 cJSON *yaml_config_of_script (const ImportFiles *files, const LaunchKind *kind, const char *option,
                               LaunchScript *ret_script, LsImport *import, LsDiagList *diags);
 
+/* The same of options that were read; one that is not there is an empty configuration. */
+cJSON *yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const char *option,
+                              LsImport *import, LsDiagList *diags);
+
 /* Why a file that no reader takes is not read, if its name says that it is YAML: a diagnostic. False: it is
  * none by its name. */
 bool yaml_config_refuse (const ImportFile *file, LsDiagList *diags);
