@@ -196,6 +196,8 @@ static const ImportReader *const readers[] = {
   &import_torchtitan,
   &import_torchtitan_python,
   &import_torchtitan_script,
+  &import_internevo_script,
+  &import_internevo,
   &import_litgpt,
   &import_litgpt_script,
   &import_torchtune,
@@ -353,7 +355,8 @@ read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_im
     return false;
   GString *known = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
-    g_string_append_printf (known, "%s%s", i > 0 ? ", " : "", readers[i]->what);
+    if (readers[i]->what)
+      g_string_append_printf (known, "%s%s", known->len > 0 ? ", " : "", readers[i]->what);
   ls_diag_add (diags, LS_ERROR_INPUT, files->files[0].path, 0, 0, NULL, NULL, NULL,
                "this is nothing that is known; it may be %s", known->str);
   g_string_free (known, TRUE);

@@ -333,7 +333,7 @@ is_its (const ImportFile *file)
   return yaml_config_is (file, "model_config", fits);
 }
 
-const ImportReader import_nanotron = { "a configuration of nanotron", is_its, read };
+const ImportReader import_nanotron = { "a configuration or a script of nanotron", is_its, read };
 
 /* --- scripts: torchrun ... run_train.py --config-file FILE -------------------------------------------- */
 
@@ -371,4 +371,4 @@ is_its_script (const ImportFile *file)
           || strstr (file->text, "run_train.py"));
 }
 
-const ImportReader import_nanotron_script = { "a script of nanotron", is_its_script, read_script };
+const ImportReader import_nanotron_script = { NULL, is_its_script, read_script };

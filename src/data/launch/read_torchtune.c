@@ -455,4 +455,4 @@ is_its (const ImportFile *file)
   return yaml_config_is (file, "torchtune.", fits);
 }
 
-const ImportReader import_torchtune = { "a configuration of torchtune", is_its, read };
+const ImportReader import_torchtune = { "a configuration or a script of torchtune", is_its, read };

@@ -67,4 +67,4 @@ is_its (const ImportFile *file)
   return strstr (file->text, "tune run") && strstr (file->text, "--config");
 }
 
-const ImportReader import_torchtune_script = { "a script of torchtune", is_its, read };
+const ImportReader import_torchtune_script = { NULL, is_its, read };

@@ -91,6 +91,8 @@ pretraining_is_read (void)
               "software=litgpt-2026-compile; ?devices auto; zero");
   check_read ("LitGPT", "model_name: pythia-160m\n" TRAINED "devices: 8\n",
               "gpus=16; zero=3@8; linear_bias=true; rotary_dim=16; vocab=50304; ~one after the other");
+  check_read ("LitGPT", "model_name: pythia-160m\ntrain: {global_batch_size: 64}\ndevices: 8\n",
+              "gpus=8; zero; global_batch=64");
   check_read ("LitGPT",
               "model_name: pythia-160m\ntrain: {global_batch_size: 8, tie_embeddings: true, epochs: 2}\n",
               "tied_embeddings=true; micro_batch=4; grad_norm=true; !train.epochs; ~max_norm is 1");

@@ -473,4 +473,4 @@ is_its (const ImportFile *file)
   return yaml_config_is (file, "train:", fits);
 }
 
-const ImportReader import_litgpt = { "a configuration of LitGPT", is_its, read };
+const ImportReader import_litgpt = { "a configuration or a script of LitGPT", is_its, read };

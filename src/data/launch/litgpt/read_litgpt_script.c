@@ -91,4 +91,4 @@ is_its (const ImportFile *file)
   return at || strstr (file->text, "litgpt finetune");
 }
 
-const ImportReader import_litgpt_script = { "a script of LitGPT", is_its, read };
+const ImportReader import_litgpt_script = { NULL, is_its, read };

@@ -1,0 +1,151 @@
+/* What a configuration of InternEvo sets: names at the start of its lines are its sections, and those of
+ * files that it imports all names from,
+ *
+ *     with read_base():
+ *         from configs._base_.models.internlm2_7B import *
+ *
+ * hold where it sets none of its own (internlm/core/context/parallel_context.py, Config.from_file). */
+#include <string.h>
+
+#include "data/launch/internevo/internevo_rules.h"
+#include "data/launch/launch_script.h"
+#include "data/launch/yaml_config.h"
+#include "data/text/python_config.h"
+
+#define MAX_BASES  4 /* files that import others */
+#define MAX_NAMES  200
+#define JOB        "lockstep_job"
+#define NAME_CHARS G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_"
+
+/* --- files ------------------------------------------------------------------------------------------- */
+
+/* "configs._base_.models.internlm2_7B": its file, from the end of its path; NULL: it is not here. */
+static char *
+base_of (const ImportFiles *files, const char *module)
+{
+  g_autofree char *path = g_strdelimit (g_strdup (module), ".", '/'), *file = g_strconcat (path, ".py", NULL);
+  for (const char *at = file; at; at = strchr (at, '/')) {
+    at += *at == '/';
+    gsize n;
+    char *text = launch_file_of (files, at, &n);
+    if (text)
+      return text;
+  }
+  return NULL;
+}
+
+/* The module of a line "from MODULE import *"; NULL: it is another line. */
+static char *
+imported (const char *line)
+{
+  line += strspn (line, " \t");
+  if (!g_str_has_prefix (line, "from "))
+    return NULL;
+  line += strlen ("from ") + strspn (line + strlen ("from "), " ");
+  gsize n = strspn (line, NAME_CHARS ".");
+  const char *rest = line + n;
+  return g_str_has_prefix (rest, " import *") ? g_strndup (line, n) : NULL;
+}
+
+/* What a text imports, each in front of it. */
+static void
+add_text (GString *to, const ImportFiles *files, const char *text, guint depth, LsImport *import)
+{
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  for (char **line = lines; *line; line++) {
+    g_autofree char *module = imported (*line), *base = module && depth > 0 ? base_of (files, module) : NULL;
+    if (base)
+      add_text (to, files, base, depth - 1, import);
+    else if (module)
+      import_unknown (import, "what %s sets: it is imported, and not here", module);
+  }
+  g_string_append (to, text);
+  g_string_append_c (to, '\n');
+}
+
+/* --- names --------------------------------------------------------------------------------------------- */
+
+/* "model = dict (": of small letters, as capitals are constants; NULL: the line sets nothing. */
+static char *
+name_set (const char *line)
+{
+  gsize n = g_ascii_islower (*line) ? strspn (line, NAME_CHARS) : 0, blanks = strspn (line + n, " ");
+  return n > 0 && line[n + blanks] == '=' && line[n + blanks + 1] != '=' ? g_strndup (line, n) : NULL;
+}
+
+/* Whether it changes what is set, or decides: "model['checkpoint'] = 1", "data.update (...)", "if DEBUG:". */
+static bool
+is_followed (const char *line)
+{
+  static const char *const words[] = { "if", "for", "while", "exec", "del", NULL };
+  gsize n = strspn (line, NAME_CHARS);
+  g_autofree char *word = g_strndup (line, n);
+  return n == 0 || !(strchr ("[.(", line[n] ? line[n] : ' ') || g_strv_contains (words, word));
+}
+
+/* A function that returns all that is set, behind the text. */
+static void
+add_job (GString *text, LsImport *import)
+{
+  g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_string_append (text, "\ndef " JOB " ():\n    return dict (");
+  for (char **line = lines; *line && g_hash_table_size (seen) < MAX_NAMES; line++) {
+    char *name = name_set (*line);
+    if (!name && !is_followed (*line))
+      import_unknown (import, "%s: it is not followed", *line);
+    if (name && !g_hash_table_contains (seen, name))
+      g_string_append_printf (text, "%s=%s, ", name, name);
+    if (name)
+      g_hash_table_add (seen, name);
+  }
+  g_string_append (text, ")\n");
+}
+
+bool
+internevo_is_config (const char *text)
+{
+  static const char *const sections[] = { "parallel", "model", "data" };
+  guint n = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (sections); i++) {
+    g_autofree char *spaced = g_strconcat (sections[i], " = dict(", NULL),
+                    *tight = g_strconcat (sections[i], "=dict(", NULL);
+    n += launch_has_line (text, spaced) || launch_has_line (text, tight);
+  }
+  bool is_based = strstr (text, "read_base") != NULL;
+  return (n == G_N_ELEMENTS (sections) || (is_based && n > 0))
+      && (strstr (text, "zero1") || strstr (text, "micro_bsz") || strstr (text, "internlm"));
+}
+
+/* Which function makes an object is no member of it. */
+static void
+forget_calls (cJSON *tree)
+{
+  for (cJSON *item = tree->child, *next; item; item = next) {
+    next = item->next;
+    if (item->string && (strcmp (item->string, "()") == 0 || g_ascii_isdigit (*item->string)))
+      cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
+    else if (cJSON_IsObject (item))
+      forget_calls (item);
+  }
+}
+
+LaunchWords *
+internevo_words (const ImportFiles *files, const char *own, gsize n, const char *name, LsImport *import,
+                 LsDiagList *diags)
+{
+  g_autofree char *whole = g_strndup (own, n);
+  g_autoptr (GString) text = g_string_new (NULL);
+  guint n_passed = 0;
+  add_text (text, files, whole, MAX_BASES, import);
+  add_job (text, import);
+  g_autoptr (LsPython) python = ls_python_new (text->str, text->len, name, diags);
+  cJSON *tree = python ? ls_python_value (python, JOB, &n_passed, diags) : NULL;
+  if (!tree)
+    return NULL;
+  forget_calls (tree);
+  LaunchWords *words = launch_words_new ();
+  launch_words_add_tree (words, tree);
+  cJSON_Delete (tree);
+  return words;
+}
