@@ -198,6 +198,8 @@ static const ImportReader *const readers[] = {
   &import_torchtitan_script,
   &import_internevo_script,
   &import_internevo,
+  &import_xtuner_script,
+  &import_xtuner,
   &import_litgpt,
   &import_litgpt_script,
   &import_torchtune,

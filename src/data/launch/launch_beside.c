@@ -22,7 +22,7 @@ launch_script_refuse (const ImportFile *file, LsDiagList *diags)
 /* Commands that packages install. A script of Python behind one is the value of an option:
  * "--external_plugins reward.py". */
 static const char *const commands[]
-    = { "axolotl", "litgpt", "llamafactory-cli", "megatron", "swift", "trl", NULL };
+    = { "axolotl", "litgpt", "llamafactory-cli", "megatron", "swift", "trl", "xtuner", NULL };
 
 /* "-m", "-um": flags of python of one letter stand together; "--module" of launchers. */
 static bool

@@ -324,4 +324,5 @@ is_its (const ImportFile *file)
       && launch_has_line (file->text, "from megatron.bridge");
 }
 
-const ImportReader import_bridge_python = { "recipes of Megatron-Bridge in Python", is_its, read };
+const ImportReader import_bridge_python
+    = { "recipes of Megatron-Bridge in Python and scripts that start one", is_its, read };

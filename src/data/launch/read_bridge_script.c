@@ -409,5 +409,4 @@ is_its (const ImportFile *file)
   return is_it && names_recipe && is_script;
 }
 
-const ImportReader import_bridge_script
-    = { "a script that starts a recipe of Megatron-Bridge", is_its, read };
+const ImportReader import_bridge_script = { NULL, is_its, read };

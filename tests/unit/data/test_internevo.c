@@ -90,9 +90,10 @@ contradictions_are_told (void)
       MODEL DATA
       "parallel = dict(zero1=dict(size=8, fsdp=True), pipeline=2)\n"
       "model = dict(num_layers=4, use_flash_attn=False, deepnorm=True, a_new_key=3, drop_rate=0.1)\n"
-      "model[\"checkpoint\"] = True\nif True:\n    data = 3\nmine = dict(x=1)\n",
+      "model[\"checkpoint\"] = True\nmine += [1]\nif True:\n    data = 3\nmine = dict(x=1)\n",
       "!fsdp with a pipeline; !use_packed_dataset differ; ?model.deepnorm; ?model.a_new_key; dropout=true; "
-      "attention=unfused; ?model[\"checkpoint\"] = True: it is not followed; ?if True:; ?mine.x");
+      "attention=unfused; ?model[\"checkpoint\"] = True: it is not followed; ?mine += [1]; "
+      "?if True:; ?mine.x");
   check_read ("InternEvo",
               "with read_base():\n    from configs._base_.nothing import *\n" MODEL DATA
               "parallel = dict(zero1=8)\nmodel_type = \"OTHER\"\n",
@@ -117,9 +118,10 @@ scripts_are_read (void)
   check_read ("InternEvo", odd, "!3 GPUs are no multiple of 2");
   check_read ("InternEvo",
               "cat > one.py <<END\n" MODEL "parallel = dict(zero1=8, tensor=2)\nEND\ncat > two.py <<END\n"
-              "with read_base():\n    from configs._base_.models.one import *\n\nSEQ_LEN = 64\n" DATA
+              "with read_base():\n    from configs._base_.models.one import *\n\n"
+              "SEQ_LEN = 64\nSEQ_LEN *= 2  # of both\n" DATA
               "END\ntorchrun --nproc_per_node 4 train.py --config two.py\n",
-              "layers=32; tp=2; gpus=4; seq=64; global_batch=16");
+              "layers=32; tp=2; gpus=4; seq=128; global_batch=16");
   check_read (NULL, "torchrun --nproc_per_node 8 train.py --config configs/no.py\n",
               "whose configuration configs/no.py is not here");
   check_read (NULL, "echo a = 3 > o.py\ntorchrun --nproc_per_node 8 train.py --config o.py\n",

@@ -6,10 +6,6 @@
 
 extern const OptionTable internevo_options;
 
-/* A configuration as names of its sections, "model.num_layers"; NULL: with a diagnostic. name: of the file,
- * for what is told. */
-LaunchWords *internevo_words (const ImportFiles *files, const char *text, gsize n, const char *name,
-                              LsImport *import, LsDiagList *diags);
 /* Whether a text sets the sections that a configuration has. */
 bool internevo_is_config (const char *text);
 

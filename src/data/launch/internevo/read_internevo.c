@@ -8,6 +8,7 @@
 
 #include "data/launch/internevo/internevo_rules.h"
 #include "data/launch/launch_script.h"
+#include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
 
 static bool
@@ -391,6 +392,21 @@ read_words (LaunchWords *words, guint64 gpus, LsImport *import)
   launch_words_free (words);
 }
 
+bool
+internevo_is_config (const char *text)
+{
+  static const char *const sections[] = { "parallel", "model", "data" };
+  guint n = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (sections); i++) {
+    g_autofree char *spaced = g_strconcat (sections[i], " = dict(", NULL),
+                    *tight = g_strconcat (sections[i], "=dict(", NULL);
+    n += launch_has_line (text, spaced) || launch_has_line (text, tight);
+  }
+  bool is_based = strstr (text, "read_base") != NULL;
+  return (n == G_N_ELEMENTS (sections) || (is_based && n > 0))
+      && (strstr (text, "zero1") || strstr (text, "micro_bsz") || strstr (text, "internlm"));
+}
+
 static bool
 check_task (const LaunchWords *words, const LsImport *import, LsDiagList *diags)
 {
@@ -404,7 +420,12 @@ internevo_read_text (const ImportFiles *files, const char *text, gsize n, const 
                      LsImport *import, LsDiagList *diags)
 {
   import->program = "InternEvo";
-  LaunchWords *words = internevo_words (files, text, n, name, import, diags);
+  static const char *const passed[] = { NULL };
+  cJSON *tree = python_names_of (files, text, n, name, passed, import, diags);
+  LaunchWords *words = tree ? launch_words_new () : NULL;
+  if (tree)
+    launch_words_add_tree (words, tree);
+  cJSON_Delete (tree);
   if (words && check_task (words, import, diags)) {
     read_words (words, gpus, import);
     return true;

@@ -47,7 +47,8 @@ is_config (const ImportFile *file)
   return false;
 }
 
-const ImportReader import_torchtitan = { "a configuration of torchtitan", is_config, read_config };
+const ImportReader import_torchtitan
+    = { "a log, a configuration or a script of torchtitan", is_config, read_config };
 
 /* --- scripts --------------------------------------------------------------------------------------- */
 
@@ -174,7 +175,7 @@ is_script (const ImportFile *file)
   return false;
 }
 
-const ImportReader import_torchtitan_script = { "a launch script of torchtitan", is_script, read_script };
+const ImportReader import_torchtitan_script = { NULL, is_script, read_script };
 
 /* --- a log of torchtitan: what it says of its job when it starts, and the lines of its steps ----- */
 
@@ -417,4 +418,4 @@ is_its (const ImportFile *file)
   return false;
 }
 
-const ImportReader import_torchtitan_log = { "a log of torchtitan", is_its, read };
+const ImportReader import_torchtitan_log = { NULL, is_its, read };

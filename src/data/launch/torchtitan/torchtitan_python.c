@@ -262,5 +262,4 @@ is_python (const ImportFile *file)
       && launch_has_line (file->text, "from torchtitan");
 }
 
-const ImportReader import_torchtitan_python
-    = { "configurations of torchtitan in Python", is_python, read_python };
+const ImportReader import_torchtitan_python = { NULL, is_python, read_python };

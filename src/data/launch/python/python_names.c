@@ -1,15 +1,16 @@
-/* What a configuration of InternEvo sets: names at the start of its lines are its sections, and those of
- * files that it imports all names from,
+/* What a configuration in Python sets: names at the start of its lines, and those of files that it imports
+ * all names from,
  *
  *     with read_base():
  *         from configs._base_.models.internlm2_7B import *
  *
- * hold where it sets none of its own (internlm/core/context/parallel_context.py, Config.from_file). */
+ * which hold where it sets none of its own (Config.from_file of mmengine, and of InternEvo's
+ * internlm/core/context/parallel_context.py). */
+#include "data/launch/python/python_names.h"
+
 #include <string.h>
 
-#include "data/launch/internevo/internevo_rules.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/yaml_config.h"
 #include "data/text/python_config.h"
 
 #define MAX_BASES  4 /* files that import others */
@@ -47,6 +48,20 @@ imported (const char *line)
   return g_str_has_prefix (rest, " import *") ? g_strndup (line, n) : NULL;
 }
 
+/* "n *= m" as "n = n * (m)", of one line; the caller frees it. */
+static char *
+without_augment (const char *line)
+{
+  gsize n = strspn (line, NAME_CHARS), blanks = strspn (line + n, " "),
+        op = strspn (line + n + blanks, "+-*/%");
+  const char *rest = line + n + blanks + op;
+  gsize end = strcspn (rest, "#");
+  if (n == 0 || op == 0 || *rest != '=' || strpbrk (rest, "([{"))
+    return g_strdup (line);
+  return g_strdup_printf ("%.*s = %.*s %.*s (%.*s)", (int) n, line, (int) n, line, (int) op,
+                          line + n + blanks, (int) end - 1, rest + 1);
+}
+
 /* What a text imports, each in front of it. */
 static void
 add_text (GString *to, const ImportFiles *files, const char *text, guint depth, LsImport *import)
@@ -59,8 +74,10 @@ add_text (GString *to, const ImportFiles *files, const char *text, guint depth, 
     else if (module)
       import_unknown (import, "what %s sets: it is imported, and not here", module);
   }
-  g_string_append (to, text);
-  g_string_append_c (to, '\n');
+  for (char **line = lines; *line; line++) {
+    g_autofree char *plain = without_augment (*line);
+    g_string_append_printf (to, "%s\n", plain);
+  }
 }
 
 /* --- names --------------------------------------------------------------------------------------------- */
@@ -73,26 +90,33 @@ name_set (const char *line)
   return n > 0 && line[n + blanks] == '=' && line[n + blanks + 1] != '=' ? g_strndup (line, n) : NULL;
 }
 
-/* Whether it changes what is set, or decides: "model['checkpoint'] = 1", "data.update (...)", "if DEBUG:". */
+/* Not what changes what is set, or decides: "model['checkpoint'] = 1", "data.update (...)", "n += [1]",
+ * "if DEBUG:". */
 static bool
-is_followed (const char *line)
+is_followed (const char *line, const char *const *passed)
 {
   static const char *const words[] = { "if", "for", "while", "exec", "del", NULL };
-  gsize n = strspn (line, NAME_CHARS);
+  gsize n = strspn (line, NAME_CHARS), blanks = strspn (line + n, " "),
+        op = strspn (line + n + blanks, "+-*/%");
   g_autofree char *word = g_strndup (line, n);
-  return n == 0 || !(strchr ("[.(", line[n] ? line[n] : ' ') || g_strv_contains (words, word));
+  for (; *passed; passed++)
+    if (g_str_has_prefix (line, *passed))
+      return true;
+  return n == 0
+      || !(strchr ("[.(", line[n] ? line[n] : ' ') || g_strv_contains (words, word)
+           || (op > 0 && line[n + blanks + op] == '='));
 }
 
 /* A function that returns all that is set, behind the text. */
 static void
-add_job (GString *text, LsImport *import)
+add_job (GString *text, const char *const *passed, LsImport *import)
 {
   g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_string_append (text, "\ndef " JOB " ():\n    return dict (");
   for (char **line = lines; *line && g_hash_table_size (seen) < MAX_NAMES; line++) {
     char *name = name_set (*line);
-    if (!name && !is_followed (*line))
+    if (!name && !is_followed (*line, passed))
       import_unknown (import, "%s: it is not followed", *line);
     if (name && !g_hash_table_contains (seen, name))
       g_string_append_printf (text, "%s=%s, ", name, name);
@@ -100,21 +124,6 @@ add_job (GString *text, LsImport *import)
       g_hash_table_add (seen, name);
   }
   g_string_append (text, ")\n");
-}
-
-bool
-internevo_is_config (const char *text)
-{
-  static const char *const sections[] = { "parallel", "model", "data" };
-  guint n = 0;
-  for (guint i = 0; i < G_N_ELEMENTS (sections); i++) {
-    g_autofree char *spaced = g_strconcat (sections[i], " = dict(", NULL),
-                    *tight = g_strconcat (sections[i], "=dict(", NULL);
-    n += launch_has_line (text, spaced) || launch_has_line (text, tight);
-  }
-  bool is_based = strstr (text, "read_base") != NULL;
-  return (n == G_N_ELEMENTS (sections) || (is_based && n > 0))
-      && (strstr (text, "zero1") || strstr (text, "micro_bsz") || strstr (text, "internlm"));
 }
 
 /* Which function makes an object is no member of it. */
@@ -130,22 +139,18 @@ forget_calls (cJSON *tree)
   }
 }
 
-LaunchWords *
-internevo_words (const ImportFiles *files, const char *own, gsize n, const char *name, LsImport *import,
-                 LsDiagList *diags)
+cJSON *
+python_names_of (const ImportFiles *files, const char *own, gsize n, const char *name,
+                 const char *const *passed, LsImport *import, LsDiagList *diags)
 {
   g_autofree char *whole = g_strndup (own, n);
   g_autoptr (GString) text = g_string_new (NULL);
   guint n_passed = 0;
   add_text (text, files, whole, MAX_BASES, import);
-  add_job (text, import);
+  add_job (text, passed, import);
   g_autoptr (LsPython) python = ls_python_new (text->str, text->len, name, diags);
   cJSON *tree = python ? ls_python_value (python, JOB, &n_passed, diags) : NULL;
-  if (!tree)
-    return NULL;
-  forget_calls (tree);
-  LaunchWords *words = launch_words_new ();
-  launch_words_add_tree (words, tree);
-  cJSON_Delete (tree);
-  return words;
+  if (tree)
+    forget_calls (tree);
+  return tree;
 }

@@ -1,0 +1,16 @@
+/* data/launch/python/python_names.h — configurations in Python that set names at the start of their lines
+ * (private to launch/). */
+#ifndef LS_DATA_LAUNCH_PYTHON_NAMES_H
+#define LS_DATA_LAUNCH_PYTHON_NAMES_H
+
+#include <cjson/cJSON.h>
+
+#include "data/launch/import_reader.h"
+
+/* The names that a text sets, and those of files that it imports all names from, as one object; which
+ * function makes an object is left out. passed: starts of lines that change
+ * nothing here, though they are not followed; NULL ends them. The caller frees it; NULL: a diagnostic. */
+cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, const char *name,
+                        const char *const *passed, LsImport *import, LsDiagList *diags);
+
+#endif
