@@ -72,7 +72,18 @@ set_named (Litgpt *g, const char *said)
   ls_model_clear (&m);
 }
 
-/* Only pretrain can share the weights of the embedding; a file of ours is as it says. */
+/* Only pretrain can share the weights of the embedding, whatever a model's file says. */
+static void
+set_head (Litgpt *g)
+{
+  LsImport *import = g->job.import;
+  bool is_tied = is_on (g, "train.tie_embeddings");
+  import_set_model (import, "tied_embeddings", is_tied ? "1" : "0", "train.tie_embeddings");
+  if (!is_tied)
+    import_infer (import,
+                  "the head has weights of its own: LitGPT shares them by train.tie_embeddings alone");
+}
+
 static void
 set_model (Litgpt *g)
 {
@@ -80,13 +91,6 @@ set_model (Litgpt *g)
   const char *said = text_of (g, g->command->model);
   if (import_has_model (import, "layers"))
     return;
-  if (is_on (g, "train.tie_embeddings"))
-    import_set_model (import, "tied_embeddings", "1", "train.tie_embeddings");
-  else {
-    import_set_model (import, "tied_embeddings", "0", "train.tie_embeddings");
-    import_infer (import,
-                  "the head has weights of its own: LitGPT shares them by train.tie_embeddings alone");
-  }
   if (text_of (g, "model_config.n_layer")) {
     litgpt_set_dimensions (&g->job);
     g->block = option_number (&g->job, "model_config.block_size");
@@ -435,13 +439,16 @@ litgpt_read (cJSON *tree, const LitgptCommand *command, const ImportFiles *files
   import->program = "LitGPT";
   bool ok = !command->refused
       || import_refuse_task (import->path, diags, "litgpt %s %s", command->name, command->refused);
-  if (!ok || !hf_read_model (files, import, diags)) {
+  if (!ok) {
     cJSON_Delete (tree);
     return false;
   }
   add_model_config (tree, files);
   g_autoptr (LaunchWords) words = yaml_config_words (tree);
   Litgpt g = { .job = { .import = import, .words = words, .table = &litgpt_options }, .command = command };
+  set_head (&g);
+  if (!hf_read_model (files, import, diags))
+    return false;
   read_options (&g);
   return true;
 }
