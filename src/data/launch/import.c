@@ -207,6 +207,7 @@ static const ImportReader *const readers[] = {
   &import_nanotron,
   &import_nanotron_script,
   &import_llm_foundry,
+  &import_maxtext_models,
   &import_maxtext,
   &import_nemo,
   &import_automodel,

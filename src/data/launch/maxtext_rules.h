@@ -14,6 +14,9 @@ double maxtext_real (const LaunchJob *job, const char *name, double otherwise);
  * here, may say it. */
 bool maxtext_is_of_base (const LaunchJob *job, const char *name);
 
+/* The job of a configuration, by its options. Takes tree. False: with a diagnostic. */
+bool maxtext_read_tree (cJSON *tree, const char *path, LsImport *import, LsDiagList *diags);
+
 /* Sets the model. */
 void maxtext_model (LaunchJob *job);
 

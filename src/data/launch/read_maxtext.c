@@ -39,7 +39,7 @@ axis (const LaunchJob *job, const char *name, bool *ret_open)
 
 typedef struct {
   guint64 data, shards, tp, cp, pp, ep;
-  bool data_open, shards_open, is_open; /* left to the number of devices; another one is a hole */
+  bool data_open, shards_open, ep_open, is_open; /* left to the number of devices; another one is a hole */
 } Mesh;
 
 static Mesh
@@ -48,13 +48,13 @@ mesh_of (LaunchJob *job)
   Mesh m = { 0 };
   bool is_sequence = false;
   m.data = axis (job, "data", &m.data_open);
-  m.shards = axis (job, "fsdp", &m.shards_open) * axis (job, "fsdp_transpose", &m.is_open);
+  m.shards = axis (job, "fsdp", &m.shards_open) * axis (job, "fsdp_transpose", &m.shards_open);
   guint64 sequence = axis (job, "tensor_sequence", &is_sequence);
   m.tp = axis (job, "tensor", &m.is_open) * axis (job, "tensor_transpose", &m.is_open) * sequence;
   m.cp = axis (job, "context", &m.is_open) * axis (job, "sequence", &m.is_open);
   m.pp = axis (job, "pipeline", &m.is_open);
-  m.ep = axis (job, "expert", &m.is_open);
-  m.is_open = m.is_open || is_sequence;
+  m.ep = axis (job, "expert", &m.ep_open);
+  m.is_open = m.is_open || m.ep_open || is_sequence;
   import_set_strategy (job->import, "sp", sequence > 1 ? "1" : "0", "tensor_sequence_parallelism");
   if (sequence > 1)
     import_infer (job->import, "sp: tensor_sequence_parallelism cuts sequences between layers");
@@ -82,18 +82,31 @@ count_shards (const LaunchJob *job, const Mesh *m)
   return is_known && gpus % of_model == 0 ? gpus / of_model : 0;
 }
 
+/* What is left of the devices, if it is known how many there are. */
+static void
+close_experts (LaunchJob *job, Mesh *m)
+{
+  guint64 others = m->tp * m->cp * m->pp * m->data * m->shards, gpus = job->import->strategy.gpus;
+  bool is_known = import_is_given (job->import, "gpus") && others > 0 && gpus % others == 0;
+  if (m->ep_open && is_known)
+    m->ep = gpus / others;
+  else if (m->ep_open)
+    import_open (job->import, "ep", "ep: what the other degrees leave of the devices");
+}
+
 static guint64
 set_mesh (LaunchJob *job, Mesh *m)
 {
   LsImport *import = job->import;
-  bool is_sharded = m->shards > 1 || m->shards_open || m->ep > 1;
+  bool is_sharded = m->shards > 1 || m->shards_open || m->ep > 1 || m->ep_open;
   import_set_strategy_number (import, "tp", m->tp);
   import_set_strategy_number (import, "cp", m->cp);
   import_set_strategy_number (import, "pp", m->pp);
-  if (m->ep > 1 || import->model.n_experts > 0)
-    import_set_strategy_number (import, "ep", m->ep);
   import_set_strategy (import, "dp_kind", "xla-fsdp", "ici_fsdp_parallelism");
   close_data (job, m);
+  close_experts (job, m);
+  if (!import_is_open (import, "ep") && (m->ep > 1 || import->model.n_experts > 0))
+    import_set_strategy_number (import, "ep", m->ep);
   guint64 shards = is_sharded ? count_shards (job, m) : 0;
   bool is_one = import_is_given (import, "gpus") && import->strategy.gpus == m->tp * m->cp * m->pp * shards;
   if (shards > 0 && m->ep > 1 && !is_one)
@@ -322,9 +335,8 @@ check_kind (const LaunchJob *job, const char *path, LsDiagList *diags)
   return !what;
 }
 
-/* Takes tree. */
-static bool
-read_tree (cJSON *tree, const char *path, LsImport *import, LsDiagList *diags)
+bool
+maxtext_read_tree (cJSON *tree, const char *path, LsImport *import, LsDiagList *diags)
 {
   import->program = "MaxText";
   g_autoptr (LaunchWords) words = yaml_config_words (tree);
@@ -387,7 +399,7 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     yaml_config_set_pair (tree, words->pdata[i]);
   launch_script_clear (&script);
   if (ok)
-    return read_tree (tree, files->files[0].path, import, diags);
+    return maxtext_read_tree (tree, files->files[0].path, import, diags);
   cJSON_Delete (tree);
   return false;
 }
@@ -434,7 +446,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   if (!is_config (&files->files[0]))
     return read_script (files, import, diags);
   cJSON *tree = yaml_config_load (files, import, diags);
-  return tree && read_tree (tree, files->files[0].path, import, diags);
+  return tree && maxtext_read_tree (tree, files->files[0].path, import, diags);
 }
 
 const ImportReader import_maxtext = { "a configuration or a script of MaxText", is_its, read };

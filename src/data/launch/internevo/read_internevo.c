@@ -423,8 +423,10 @@ internevo_read_text (const ImportFiles *files, const char *text, gsize n, const 
   static const char *const passed[] = { NULL };
   cJSON *tree = python_names_of (files, text, n, name, passed, import, diags);
   LaunchWords *words = tree ? launch_words_new () : NULL;
-  if (tree)
+  if (tree) {
+    python_names_forget_calls (tree);
     launch_words_add_tree (words, tree);
+  }
   cJSON_Delete (tree);
   if (words && check_task (words, import, diags)) {
     read_words (words, gpus, import);

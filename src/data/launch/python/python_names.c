@@ -126,16 +126,15 @@ add_job (GString *text, const char *const *passed, LsImport *import)
   g_string_append (text, ")\n");
 }
 
-/* Which function makes an object is no member of it. */
-static void
-forget_calls (cJSON *tree)
+void
+python_names_forget_calls (cJSON *tree)
 {
   for (cJSON *item = tree->child, *next; item; item = next) {
     next = item->next;
     if (item->string && (strcmp (item->string, "()") == 0 || g_ascii_isdigit (*item->string)))
       cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
     else if (cJSON_IsObject (item))
-      forget_calls (item);
+      python_names_forget_calls (item);
   }
 }
 
@@ -149,8 +148,5 @@ python_names_of (const ImportFiles *files, const char *own, gsize n, const char 
   add_text (text, files, whole, MAX_BASES, import);
   add_job (text, passed, import);
   g_autoptr (LsPython) python = ls_python_new (text->str, text->len, name, diags);
-  cJSON *tree = python ? ls_python_value (python, JOB, &n_passed, diags) : NULL;
-  if (tree)
-    forget_calls (tree);
-  return tree;
+  return python ? ls_python_value (python, JOB, &n_passed, diags) : NULL;
 }

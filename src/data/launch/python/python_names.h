@@ -7,10 +7,12 @@
 
 #include "data/launch/import_reader.h"
 
-/* The names that a text sets, and those of files that it imports all names from, as one object; which
- * function makes an object is left out. passed: starts of lines that change
- * nothing here, though they are not followed; NULL ends them. The caller frees it; NULL: a diagnostic. */
+/* The names that a text sets, and those of files that it imports all names from, as one object, as
+ * data/text/python_config.h has it. passed: starts of lines that change nothing here, though they are not
+ * followed; NULL ends them. The caller frees it; NULL: a diagnostic. */
 cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, const char *name,
                         const char *const *passed, LsImport *import, LsDiagList *diags);
+/* Drops which functions make objects, and their arguments without a name, in place. */
+void python_names_forget_calls (cJSON *tree);
 
 #endif

@@ -286,6 +286,8 @@ xtuner_read_text (const ImportFiles *files, const char *text, gsize n, const cha
   static const char *const passed[] = { "if use_varlen_attn", "custom_hooks", NULL };
   import->program = "XTuner";
   cJSON *tree = python_names_of (files, text, n, name, passed, import, diags);
+  if (tree)
+    python_names_forget_calls (tree);
   const LaunchOption *changes = script ? launch_words_find (script->words, "cfg-options") : NULL;
   for (guint i = 0; tree && changes && i < changes->values->len; i++)
     yaml_config_set_pair (tree, changes->values->pdata[i]);
