@@ -118,7 +118,7 @@ dimensions_are_read (void)
       "sliding_window_indices: [1, 1, 0, 1, 1, 0], norm_qk: true, norm_qk_type: olmo2, norm_1: false, "
       "n_shared_expert: 1, final_logit_softcapping: 30.0}\n"
       "train: {micro_batch_size: 4, max_seq_length: 256}\n",
-      "head_dim=64; kv_heads=2; vocab=1000; qkv_bias=true; norm=rmsnorm; norms=post; qk_norm=true; "
+      "attention; head_dim=64; kv_heads=2; vocab=1000; qkv_bias=true; norm=rmsnorm; norms=post; qk_norm=true; "
       "qk_norm_over=all; experts=4; top_k=2; expert_ffn=96; window=32; full_every=3; logit_cap=true; "
       "rotary_dim; !above the model's block_size; ?n_shared_expert");
 }

@@ -107,7 +107,10 @@ static void
 set_attention (Litgpt *g)
 {
   LsImport *import = g->job.import;
-  if (text_of (g, "model_config.attention_logit_softcapping") || import->model.logit_cap) {
+  bool is_capped = text_of (g, "model_config.n_layer")
+      ? text_of (g, "model_config.attention_logit_softcapping") != NULL
+      : import->model.logit_cap;
+  if (is_capped) {
     import_set_strategy (import, "attention", "unfused", "model_config.attention_logit_softcapping");
     import_infer (import, "attention unfused: scores are capped, for which LitGPT multiplies by itself");
   }
@@ -115,8 +118,8 @@ set_attention (Litgpt *g)
     import_unknown (
         import,
         "window %u: LitGPT makes its mask by a loop of the host over the sequence, in each layer, "
-        "which is left out; kernels are taken to be those of FlashAttention",
-        import->model.window);
+        "which is left out%s",
+        import->model.window, is_capped ? "" : "; kernels are taken to be those of FlashAttention");
 }
 
 /* A batch is padded to its longest; pretraining has whole sequences, one token of the next one with each. */
