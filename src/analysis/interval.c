@@ -219,8 +219,7 @@ is_below_all (const LsResiduals *r, const char *without, double mfu)
   return r->groups->len > 0;
 }
 
-/* Without a word of its own, a group has no experts: no table of runs has a column for them
- * (data/measured/read_cases.h). */
+/* Without a word of its own, a group has no experts. */
 static bool
 is_told_of (const LsResidualGroup *g, LsAspect aspect)
 {

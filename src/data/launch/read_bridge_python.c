@@ -225,15 +225,32 @@ gpus_of (const char *recipe)
   return begin && begin < end ? g_ascii_strtoull (begin, NULL, 10) : 0;
 }
 
+/* DeepEP runs on one node's GPUs, not on racks (training/flex_dispatcher_backend.py). */
+static bool
+may_run_deepep (const char *recipe)
+{
+  static const char *const racks[] = { "_gb200_", "_gb300_", "_vr200_" };
+  for (guint i = 0; i < G_N_ELEMENTS (racks); i++)
+    if (strstr (recipe, racks[i]))
+      return false;
+  return true;
+}
+
 /* Scripts that run performance recipes take a backend that is named for the dispatcher
  * (scripts/performance/utils/utils.py, finalize_config_overrides). */
 static void
-settle_dispatcher (cJSON *tree, const char *recipe)
+settle_dispatcher (cJSON *tree, const char *recipe, LsImport *import)
 {
   cJSON *model = cJSON_GetObjectItemCaseSensitive (tree, "model");
   const cJSON *backend = cJSON_GetObjectItemCaseSensitive (model, "moe_flex_dispatcher_backend");
   if (gpus_of (recipe) == 0 || !cJSON_IsString (backend))
     return;
+  if (strcmp (backend->valuestring, "deepep") == 0 && !may_run_deepep (recipe)) {
+    import_infer (import,
+                  "moe_flex_dispatcher_backend deepep: Megatron-Bridge does not run it on the GPUs of "
+                  "racks; the tokens of experts go by all-to-all");
+    return;
+  }
   cJSON_DeleteItemFromObjectCaseSensitive (model, "moe_token_dispatcher_type");
   cJSON_DeleteItemFromObjectCaseSensitive (model, "moe_shared_expert_overlap");
   cJSON_AddStringToObject (model, "moe_token_dispatcher_type", "flex");
@@ -299,7 +316,7 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
   set_precision (tree);
   overwrite_by_precision (tree);
   drop_vocab (tree, import);
-  settle_dispatcher (tree, recipe);
+  settle_dispatcher (tree, recipe, import);
   forget_calls (tree);
   return tree;
 }
