@@ -7,6 +7,7 @@
 #include "exec/shortcuts/plan_bound.h"
 #include "job/job_steps.h"
 #include "job/job_from.h"
+#include "job/job_interval.h"
 #include "job/knobs.h"
 #include "job/softwares.h"
 #include "lower/lower.h"
@@ -434,6 +435,8 @@ run_one (const LsJobSpec *spec, GError **error)
   if (r)
     add_headroom (spec, r);
   if (r && !spec->no_notes) {
+      if (r->guessed_share > 0) /* of a trace times may be recorded */
+        ls_note_roofline (r->hardware, r->notes);
     ls_job_note_schedule (r);
     ls_job_note_kernels (spec, r);
     ls_job_note_retries (spec, r);

@@ -362,7 +362,6 @@ ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
   r->step_spread = g_steal_pointer (&part_at (parts, parts->len - 1)->spread);
   fill_activities (r);
   tell_notes (r, part_at (parts, 0)->result->notes);
-  ls_note_roofline (part_at (parts, 0)->result->hardware, r->notes);
   r->has_end = spec->days > 0;
   r->has_steps = spec->steps > 0;
   r->n_seeds = spec->seeds;

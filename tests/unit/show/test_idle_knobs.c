@@ -242,8 +242,10 @@ what_a_knob_is_anyway_is_not_noted (void)
     init_job (&spec, &job);
     g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
     ls_job_spec_clear (&spec);
-    ls_check_impl (r && r->notes->len == 0, __FILE__, __LINE__, "%s: %s", options[i],
-                   r && r->notes->len > 0 ? (char *) g_ptr_array_index (r->notes, 0) : "refused");
+    LS_CHECK (r);
+    for (guint n = 0; r && n < r->notes->len; n++)
+      ls_check_impl (!strstr (g_ptr_array_index (r->notes, n), "no effect"), __FILE__, __LINE__, "%s: %s",
+                     options[i], (char *) g_ptr_array_index (r->notes, n));
   }
 }
 
