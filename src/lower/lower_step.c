@@ -349,4 +349,5 @@ step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p)
   bytes[LS_MEM_PARAMETERS] += frozen_bytes (l, pp_rank);
   if (l->s->offload != LS_OFFLOAD_NONE)
     *(l->s->offload_to == LS_OFFLOAD_TO_NVME ? &p->nvme_bytes : &p->host_bytes) = all - states (bytes);
+  p->host_bytes += activations_in_host (l, p);
 }

@@ -181,6 +181,7 @@ typedef struct {
   bool is_light;    /* a collective of few numbers: takes its time, shares with nobody, counts on no link */
   bool is_in_graph; /* a kernel: launched by a CUDA graph, behind another */
   bool is_counted;  /* while it is lowered: its size is of tokens that the host has counted */
+  bool is_kept;     /* while it is lowered: a copy of what a layer keeps for its backward */
   uint16_t layer;   /* index in the chunk; UINT16_MAX: none */
   uint16_t unit;    /* bucket; UINT16_MAX: none             */
   uint16_t event;   /* record, wait: event class; LS_EVENT_NONE */
@@ -222,7 +223,7 @@ typedef struct {
   uint32_t n_per_flush; /* micro-batches between two flushes of the pipeline; 0: it is not known */
   uint16_t stage;       /* pipeline stage of the role */
   uint64_t static_bytes[LS_N_MEM]; /* alive for the whole run */
-  uint64_t host_bytes, nvme_bytes; /* of the states of one rank, what lives there instead */
+  uint64_t host_bytes, nvme_bytes; /* of one rank, what lives there at most: states, activations */
   uint64_t n_params;               /* on one rank                 */
 } LsProgram;
 

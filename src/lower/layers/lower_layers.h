@@ -93,6 +93,8 @@ typedef Reload Offload;
 /* In a forward, behind operator i; in a backward, before it (r->layer UINT32_MAX at first). */
 void offload_behind (Build *b, const Chunk *c, guint i, Offload *o);
 void reload_before (Build *b, const Chunk *c, guint i, Reload *r);
+/* Of a rank with that program: bytes that wait in the memory of the host at once, at most. */
+uint64_t activations_in_host (const Lower *l, const LsProgram *p);
 
 /* --- lower_cp.c --- */
 

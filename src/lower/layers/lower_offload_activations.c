@@ -12,6 +12,8 @@
  * What comes back takes the place of what came before it (Transformer Engine's double
  * buffer), so that its memory is taken when the copy begins, however far the host is ahead.
  *
+ * What waits there at once counts in the order of the program: from the copy out to the copy back.
+ *
  * Deviations: the bounce buffers of the host's driver cost nothing. Transformer Engine begins to
  * bring some of several layers back while others, which stayed, are run. */
 #include "lower/layers/lower_layers.h"
@@ -33,6 +35,7 @@ build_copy (Build *b, const Chunk *c, uint32_t layer, LsStream stream, LsCopyDir
       = ls_op_blank (LS_OP_COPY, stream, LS_TAG_SYNC, is_out ? "offload activations" : "reload activations");
   copy.root = direction;
   copy.host = LS_HOST_LAUNCH;
+  copy.is_kept = true;
   uint16_t op = build_op (b, copy, deps, n_deps);
   saved_by_layer (b, op, c, layer, is_out);
   LsOp *made = &g_array_index (b->ops, LsOp, op);
@@ -89,4 +92,27 @@ reload_before (Build *b, const Chunk *c, guint i, Reload *r)
   const LsDep deps[] = { { LS_DEP_STREAM, LS_STREAM_COMPUTE }, { LS_DEP_STREAM, LS_STREAM_COPY } };
   r->op = build_copy (b, c, layer - 1, LS_STREAM_COPY_IN, LS_COPY_TO_DEVICE, deps, G_N_ELEMENTS (deps));
   r->is_under_way = true;
+}
+
+/* What leaves, and what of it has not come back, at most. */
+static void
+follow_copies (const LsSegment *seg, uint64_t *bytes, uint64_t *most)
+{
+  for (uint32_t o = 0; o < seg->n_ops; o++) {
+    const LsOp *op = &seg->ops[o];
+    if (op->is_kept && op->root == LS_COPY_TO_HOST)
+      *bytes += op->bytes;
+    else if (op->is_kept)
+      *bytes -= MIN (op->bytes, *bytes);
+    *most = MAX (*most, *bytes);
+  }
+}
+
+uint64_t
+activations_in_host (const Lower *l, const LsProgram *p)
+{
+  uint64_t bytes = 0, most = 0;
+  for (uint32_t i = 0; l->s->offload_activations && i < p->n_instances; i++)
+    follow_copies (&g_array_index (l->segments, LsSegment, p->instances[i].segment), &bytes, &most);
+  return most;
 }

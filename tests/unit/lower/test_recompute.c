@@ -297,9 +297,31 @@ offloaded_activations_come_back (void)
   LS_CHECK (sums.copied[LS_COPY_TO_HOST] < kept);
 }
 
+/* What waits in the host at once: of each micro-batch in flight all layers of a stage but the last. */
+static void
+offloaded_activations_take_room_in_the_host (void)
+{
+  static const struct {
+    uint32_t pp, role, n_layers;
+  } cases[] = { { 1, 0, 3 }, { 2, 0, 2 }, { 2, 1, 1 } };
+  uint64_t layer = 34u * SBH + 5u * 4 * 128 * 128 * 2;
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsStrategy s = job (1, cases[i].pp);
+    g_autoptr (LsPlan) none = lowered (&s);
+    s.offload_activations = true;
+    g_autoptr (LsPlan) plan = lowered (&s);
+    if (none && plan) {
+      LS_CHECK_INT (none->programs[cases[i].role].host_bytes, ==, 0);
+      LS_CHECK_INT (plan->programs[cases[i].role].host_bytes, ==, cases[i].n_layers * layer);
+    }
+    ls_strategy_clear (&s);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (uniform_runs_all_layers_again), LS_TEST (early_stop_leaves_the_last_product_out),
                LS_TEST (block_runs_the_first_layers_again), LS_TEST (selective_parts_make_inputs_again),
                LS_TEST (selective_parts_keep_less), LS_TEST (split_backward_frees_what_was_made_again),
                LS_TEST (an_mlp_runs_again), LS_TEST (experts_run_again),
                LS_TEST (an_input_stays_in_its_own_format), LS_TEST (partitioned_inputs_are_gathered),
-               LS_TEST (offloaded_activations_come_back))
+               LS_TEST (offloaded_activations_come_back),
+               LS_TEST (offloaded_activations_take_room_in_the_host))
