@@ -36,12 +36,13 @@ prepare (const LsSweepRun *x, const Work *w)
   return r;
 }
 
-/* By the order of allocations, without running. */
+/* By the order of allocations, without running; at_least: of any run. */
 static uint64_t
-least_memory (const LsSweepRun *x, const LsJobResult *prepared)
+memory_in_order (const LsSweepRun *x, const LsJobResult *prepared, bool at_least)
 {
   LsMemoryInput in = ls_job_result_memory_input (prepared, x->hardware, &x->options.memory);
   in.options.allocator = LS_MEMORY_EXACT;
+  in.at_least = at_least;
   g_autoptr (LsMemory) m = ls_memory_new (&in);
   return ls_memory_fullest (m)->needed_bytes;
 }
@@ -73,18 +74,26 @@ confirm (const LsSweepRun *x, Work *w, LsJobResult *plain, const LsRunOptions *o
     to->figures.breakdown_s[i] = p->breakdown_s[i];
 }
 
+/* What its allocator costs it is looked for where all that its programs take may be too much. */
+static bool
+may_retry (const LsSweepRun *x, const Work *w, const LsJobResult *prepared)
+{
+  bool has_places = prepared->strategy.offload_activations;
+  return ls_job_may_retry (prepared, has_places ? memory_in_order (x, prepared, false) : w->memory_bytes);
+}
+
 /* Owns prepared. */
 static void
 run_to_its_step (const LsSweepRun *x, Work *w, LsJobResult *prepared)
 {
-  bool may_retry = ls_job_may_retry (prepared, w->memory_bytes), wants_all = sweep_wants_all (x),
+  bool retries = may_retry (x, w, prepared), wants_all = sweep_wants_all (x),
        is_likely = !wants_all && w->least <= w->likely;
   LsRunOptions options = options_of (x, is_likely);
   double cost_share[4];
   g_autoptr (LsJobResult) r = run (x, w, prepared, &options, !wants_all, cost_share);
   if (!r)
     return;
-  w->status = may_retry && !wants_all ? TRY_RAN : TRY_DONE;
+  w->status = retries && !wants_all ? TRY_RAN : TRY_DONE;
   w->step = step_of (r);
   if (is_likely && w->step <= w->hope)
     confirm (x, w, g_steal_pointer (&r), &options, cost_share);
@@ -104,7 +113,7 @@ try_it (const LsSweepRun *x, Work *w)
     w->status = TRY_PRUNED;
     return;
   }
-  w->memory_bytes = least_memory (x, prepared);
+  w->memory_bytes = memory_in_order (x, prepared, true);
   if (is_host && w->memory_bytes > candidate_limit (x, &prepared->strategy)) {
     w->status = TRY_INFEASIBLE;
     return;

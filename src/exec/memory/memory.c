@@ -325,11 +325,14 @@ ls_memory_new (const LsMemoryInput *in)
   LsMemory *memory = g_new0 (LsMemory, 1);
   memory->options = in->options;
   memory->is_timed = any_spans (in);
+  g_assert (!in->at_least || !memory->is_timed);
   g_assert (!in->retries || in->options.clock == LS_MEMORY_HOST);
   g_autoptr (GArray) classes = g_array_new (FALSE, FALSE, sizeof (LsClassMemory));
   for (uint32_t role = 0; role < in->plan->n_roles; role++) {
     g_autoptr (GArray) changes = memory_changes_in_order (in->plan, &in->plan->programs[role]);
     bool is_order_enough = in->options.clock == LS_MEMORY_HOST && !memory_changes_streams (changes);
+    if (in->at_least)
+      memory_changes_leave_out_places (changes);
     if (in->retries && (is_order_enough || !in->timeline))
       retries_add_role (in->retries, in, role, changes);
     uint32_t n_kinds = in->cluster ? ls_cluster_spec_n_kinds (&in->cluster->spec) : 1;

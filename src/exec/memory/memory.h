@@ -13,7 +13,9 @@
  *
  * Where no buffer changes streams the host clock is the order of the program: one walk per
  * role. That walk is also the estimate of a run that keeps no times, which is then too low
- * for buffers that do change streams.
+ * for buffers that do change streams, and too high for those that are taken when their op starts
+ * (what was offloaded comes back): the host is ahead, so that others are gone by then. Without
+ * these it is what any run holds at least.
  *
  * Steady state. Steps are alike and overlap at their ends: the step that was recorded is
  * laid before and after itself, and what is alive in the window counts.
@@ -57,6 +59,7 @@ typedef struct {
   const LsCluster *cluster;   /* with nccl: what libraries take; NULL: nothing      */
   const LsNccl *nccl;
   LsMemoryOptions options;
+  bool at_least;      /* without a timeline: a bound, of what is there whenever ops start */
   LsRetries *retries; /* NULL, or new: filled in the same walk, on the host's clock */
 } LsMemoryInput;
 

@@ -195,6 +195,17 @@ memory_changes_streams (const GArray *changes)
   return false;
 }
 
+void
+memory_changes_leave_out_places (GArray *changes)
+{
+  static const LsBufferEvent nothing[2] = { { .when = LS_AT_START }, { .is_free = true } };
+  for (guint i = 0; i < changes->len; i++) {
+    MemoryChange *c = &g_array_index (changes, MemoryChange, i);
+    if (c->alloc != UINT32_MAX && g_array_index (changes, MemoryChange, c->alloc).buffer->when == LS_AT_START)
+      c->buffer = &nothing[c->buffer->is_free];
+  }
+}
+
 /* --- when ops are issued, start and end ------------------------------------------ */
 
 typedef struct {

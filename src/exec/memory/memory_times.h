@@ -33,4 +33,7 @@ GArray *memory_changes_timed (const LsTimeline *t, uint32_t rank, LsMemoryClock 
 /* Whether some buffer is freed on another stream than it was allocated on. */
 bool memory_changes_streams (const GArray *changes);
 
+/* Those of buffers that are taken when their op starts become nothing: no order says when that is. */
+void memory_changes_leave_out_places (GArray *changes);
+
 #endif
