@@ -10,6 +10,7 @@
 #include "cluster/cluster.h"
 #include "cluster/segment.h"
 #include "compute/cost.h"
+#include "exec/memory/memory.h"
 #include "network/coll.h"
 #include "strategy/strategy.h"
 
@@ -85,6 +86,10 @@ gboolean ls_hardware_check_formats (const LsClusterSpec *spec, const LsStrategy 
  * lacks one. */
 gboolean ls_hardware_check_parts (const LsHardware *hardware, const LsCluster *cluster,
                                   const LsStrategy *strategy, GError **error);
+
+/* LS_ERROR_CONFLICT: the caching allocator, which is PyTorch's, on TPUs. */
+gboolean ls_hardware_check_allocator (const LsClusterSpec *spec, const LsMemoryOptions *memory,
+                                      GError **error);
 
 /* LS_ERROR_UNSUPPORTED where nodes are of several kinds: `what` ("--sensitivity") is of one. */
 gboolean ls_hardware_check_alike (const LsClusterSpec *spec, const char *what, GError **error);

@@ -127,3 +127,14 @@ ls_hardware_check_alike (const LsClusterSpec *spec, const char *what, GError **e
                spec->gpu.name, ls_cluster_spec_of_kind (spec, 1)->gpu.name);
   return FALSE;
 }
+
+gboolean
+ls_hardware_check_allocator (const LsClusterSpec *spec, const LsMemoryOptions *memory, GError **error)
+{
+  if (memory->allocator != LS_MEMORY_CACHING || spec->interior != LS_INTERIOR_TORUS)
+    return TRUE;
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_CONFLICT,
+                       "--memory-allocator caching: TPUs have no caching allocator of PyTorch: XLA places "
+                       "buffers when it compiles");
+  return FALSE;
+}

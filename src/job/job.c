@@ -336,17 +336,6 @@ ls_job_simulate (const LsModel *model, const LsHardware *hardware, uint32_t n_no
 
 /* --- model and strategy --------------------------------------------------------- */
 
-static gboolean
-check_allocator (const LsJobSpec *spec, const LsHardware *hardware, GError **error)
-{
-  if (spec->options.memory.allocator != LS_MEMORY_CACHING || hardware->spec.interior != LS_INTERIOR_TORUS)
-    return TRUE;
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_CONFLICT,
-                       "--memory-allocator caching: TPUs have no caching allocator of PyTorch: XLA places "
-                       "buffers when it compiles");
-  return FALSE;
-}
-
 /* Both inputs, all their diagnostics together. notes: of a foreign model file. */
 static gboolean
 load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtrArray *notes, GError **error)
@@ -362,7 +351,7 @@ load (const LsJobSpec *spec, LsModel *ret_model, LsHardware **ret_hardware, GPtr
     is_loaded = ls_job_from_has_size (spec, &(*ret_hardware)->spec, diags);
   }
   if (is_loaded ? ls_hardware_set_slice (*ret_hardware, spec->slice, error)
-              && check_allocator (spec, *ret_hardware, error)
+              && ls_hardware_check_allocator (&(*ret_hardware)->spec, &spec->options.memory, error)
                 : ls_diag_list_to_error (diags, error))
     return TRUE;
   if (has_model)

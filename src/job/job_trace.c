@@ -63,7 +63,8 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
 
   g_autoptr (LsJobResult) r = g_new0 (LsJobResult, 1);
   take_trace (r, trace, &spec->strategy);
-  if (!ls_hardware_set_slice (hardware, spec->slice, error))
+  if (!ls_hardware_set_slice (hardware, spec->slice, error)
+      || !ls_hardware_check_allocator (&hardware->spec, &spec->options.memory, error))
     return NULL;
   hardware->spec.segment = 0; /* it says where each rank is */
   LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan),

@@ -222,6 +222,7 @@ load (LsSweepRun *x, GError **error)
   gboolean has_options = ls_job_spec_options (job, &x->options, error);
   x->options.calls = x->calls = ls_known_calls_new ();
   return has_options && ls_hardware_check_formats (&x->hardware->spec, &job->strategy, error)
+      && ls_hardware_check_allocator (&x->hardware->spec, &x->options.memory, error)
       && check_memory (&x->hardware->spec, error);
 }
 

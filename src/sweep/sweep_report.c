@@ -66,16 +66,30 @@ compare_indices (gconstpointer a, gconstpointer b)
   return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* With which `lockstep run` takes the same job: what was said of all of them, then the knobs. As a cell. */
+static char *
+options_of (const LsSweepRun *x, const LsStrategy *s)
+{
+  const GPtrArray *said = x->spec->job.options_said;
+  g_autofree char *knobs = ls_knobs_format (s);
+  g_autoptr (GString) all = g_string_new (NULL);
+  for (guint i = 0; said && i < said->len; i++)
+    g_string_append_printf (all, "%s ", (const char *) said->pdata[i]);
+  g_string_append (all, knobs);
+  g_string_replace (all, "\"", "\"\"", 0);
+  return g_strdup_printf ("\"%s\"", all->str);
+}
+
 static void
 append_row (GString *out, const LsSweepRun *x, const Candidate *c)
 {
   LsStrategy s;
   candidate_strategy_at (x, c->index, &s);
-  g_autofree char *knobs = ls_knobs_format (&s);
+  g_autofree char *options = options_of (x, &s);
   g_string_append_printf (out, "%" PRId64 ",", (int64_t) c->step);
   if (c->is_confirmed)
     g_string_append_printf (out, "%" PRIu64, c->memory_bytes);
-  g_string_append_printf (out, ",\"%s\",%s,%" PRIu64, knobs, c->is_confirmed ? "peak" : "at least",
+  g_string_append_printf (out, ",%s,%s,%" PRIu64, options, c->is_confirmed ? "peak" : "at least",
                           c->memory_bytes);
   ls_sweep_csv_knobs (out, &s, NULL);
   g_string_append_c (out, '\n');
