@@ -1,7 +1,9 @@
 #include "job/job_steps.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "compute/around.h"
 #include "data/jobs/job_files.h"
 #include "data/launch/launch_changes.h"
 #include "data/text/field.h"
@@ -58,11 +60,26 @@ mesh_of (const LsJobResult *r)
   return (LsMesh) { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
 }
 
+/* What GEMMs are told of SMs that communication will hold makes a difference to those that launch a block for
+ * each SM, or where something of it was measured (exec/kernel_run.c). */
+static bool
+heeds_margins (const LsHardware *h)
+{
+  const LsAround *a = &h->calibration.around;
+  LsGemms gemms = ls_around_gemms (a, h->spec.gpu.persistent_gemms);
+  double saved = ls_around_lost (a, gemms) - ls_around_lost (a, LS_GEMMS_PERSISTENT);
+  return gemms == LS_GEMMS_PERSISTENT || a->priority_wait > 0 || fabs (saved) > 0
+      || ls_cluster_spec_n_kinds (&h->spec) > 1;
+}
+
+/* Of what the GPUs heed. */
 static char *
-plan_text (const LsJobResult *r)
+plan_text (const Search *x, const LsJobResult *r)
 {
   const LsMesh mesh = mesh_of (r);
-  return ls_trace_format (r->plan, &(LsTraceHead) { .name = "", .source = "", .mesh = &mesh }, NULL);
+  const LsTraceHead head
+      = { .name = "", .source = "", .mesh = &mesh, .no_margins = !heeds_margins (x->hardware) };
+  return ls_trace_format (r->plan, &head, NULL);
 }
 
 /* An order that is searched for costs more than the answer is worth; an order from a file, kernels of another
@@ -110,9 +127,9 @@ has_same_plan (Search *x, const LsJobResult *without)
 {
   if (!without->plan || !has_same_sizes (without->plan, x->job->plan))
     return false;
-  g_autofree char *text = plan_text (without);
+  g_autofree char *text = plan_text (x, without);
   if (!x->plan)
-    x->plan = plan_text (x->job);
+    x->plan = plan_text (x, x->job);
   return text && g_strcmp0 (text, x->plan) == 0;
 }
 

@@ -66,6 +66,7 @@ CONDITION (is_not_full, s->recompute != LS_RECOMPUTE_FULL)
 CONDITION (offloads_no_activations, !s->offload_activations)
 CONDITION (is_not_selective, s->recompute != LS_RECOMPUTE_SELECTIVE)
 CONDITION (recomputes_nothing, ls_strategy_recomputes_nothing (s))
+CONDITION (has_no_parts_to_name, ls_strategy_recomputes_nothing (s) && s->lora_rank > 0)
 CONDITION (is_not_overlapped, s->p2p != LS_P2P_OVERLAPPED)
 CONDITION (scatters_nothing, s->p2p == LS_P2P_SCATTER_GATHER && s->tp == 1)
 CONDITION (has_no_lora, s->lora_rank == 0)
@@ -177,6 +178,8 @@ static const struct {
   { "pipeline_batch", has_one_stage, "pp is 1" },
   { "p2p_warmup_flush", is_not_overlapped, "it needs --p2p overlapped" },
   { "post_validation", has_no_norm, "no norm of the gradients is taken" },
+  { "recompute", has_no_parts_to_name,
+    "flash attention computes its inside again by itself; beside adapters --recompute full drops more" },
   { "recompute", recomputes_nothing,
     "flash attention computes its inside again by itself; --recompute-parts norm,activation drops more" },
   { "recompute_parts", is_not_selective, "it needs --recompute selective" },

@@ -96,15 +96,18 @@ ls_trace_op_of (const LsOp *op, const GArray *kernels)
 }
 
 static GArray *
-segments_of (const LsPlan *plan, const GArray *kernels)
+segments_of (const LsPlan *plan, const GArray *kernels, bool no_margins)
 {
   GArray *segments = array_of (sizeof (TraceSegment), plan->n_segments);
   for (uint32_t s = 0; s < plan->n_segments; s++) {
     TraceSegment *to = &g_array_index (segments, TraceSegment, s);
     to->name = BORROWED (plan->segments[s].name);
     to->ops = array_of (sizeof (TraceOp), plan->segments[s].n_ops);
-    for (uint32_t i = 0; i < plan->segments[s].n_ops; i++)
-      g_array_index (to->ops, TraceOp, i) = ls_trace_op_of (&plan->segments[s].ops[i], kernels);
+    for (uint32_t i = 0; i < plan->segments[s].n_ops; i++) {
+      TraceOp *op = &g_array_index (to->ops, TraceOp, i);
+      *op = ls_trace_op_of (&plan->segments[s].ops[i], kernels);
+      op->has_margin &= !no_margins;
+    }
   }
   return segments;
 }
@@ -353,7 +356,7 @@ ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
   if (!ls_trace_can_say (plan, error))
     return NULL;
   file.kernels = ls_trace_kernels_of (plan);
-  file.segments = segments_of (plan, file.kernels);
+  file.segments = segments_of (plan, file.kernels, head->no_margins);
   file.roles = roles_of (plan);
   uint32_t slots = slots_bound (plan);
   if (is_mesh (plan, head->mesh, slots))
