@@ -424,8 +424,6 @@ run_one (const LsJobSpec *spec, GError **error)
   if (r)
     add_headroom (spec, r);
   if (r && !spec->no_notes) {
-      if (r->guessed_share > 0) /* of a trace times may be recorded */
-        ls_note_roofline (r->hardware, r->notes);
     ls_job_note_schedule (r);
     ls_job_note_kernels (spec, r);
     ls_job_note_retries (spec, r);
@@ -437,8 +435,11 @@ run_one (const LsJobSpec *spec, GError **error)
       ls_job_note_program (spec, r);
       ls_note_nccl (spec->nccl, r->hardware, r->notes);
       ls_job_note_calibration (spec, r);
+      if (r->guessed_share > 0) /* of a trace times may be recorded */
+        ls_note_roofline (r->hardware, r->notes);
       ls_note_optimizer (&r->strategy, r->notes);
       ls_note_adapters (&r->strategy, &r->model, r->notes);
+      ls_note_positions (&r->strategy, &r->model, r->notes);
       ls_note_documents (&r->strategy, &r->model, r->notes);
       ls_note_drops (&r->strategy, &r->model, r->notes);
     }

@@ -364,6 +364,18 @@ ls_note_adapters (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
                                       s->lora_rank));
 }
 
+/* Megatron-LM refuses it: --max-position-embeddings is the size of the table. */
+void
+ls_note_positions (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
+{
+  if (m->position == LS_POSITION_LEARNED && s->seq > m->seq)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("--seq %u: %s has a table of %u learned positions, which does not grow "
+                                      "with it and has no rows for those behind; seq=%u behind the model's "
+                                      "name makes it longer",
+                                      s->seq, m->name, m->seq, s->seq));
+}
+
 void
 ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 {
