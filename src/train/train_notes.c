@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "train/train_steps.h"
 
@@ -6,12 +7,15 @@ void
 ls_train_note_storage (LsTrainReport *r, const LsTrainChoice *choice)
 {
   const LsCheckpointTimes *t = &r->checkpoint.times;
-  if (t->write_s <= choice->interval_s)
+  g_autofree char *takes = g_strdup_printf ("%.4g s", t->write_s),
+                  *has = g_strdup_printf ("%.4g s", choice->interval_s);
+  if (t->write_s <= choice->interval_s
+      || strcmp (takes, has) == 0) /* what it waits then is nothing to tell */
     return;
   g_ptr_array_add (r->notes,
-                   g_strdup_printf ("writing a checkpoint takes %.4g s, longer than the %.4g s to the next: "
-                                    "the job waits for it each time",
-                                    t->write_s, choice->interval_s));
+                   g_strdup_printf ("writing a checkpoint takes %s, longer than the %s to the next: the job "
+                                    "waits for it each time",
+                                    takes, has));
 }
 
 static void
