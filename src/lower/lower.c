@@ -387,13 +387,8 @@ lower_programs (Lower *l, GError **error)
     if (l->n_ep_roles > 1)
       use_chunks_of (l, id % l->n_ep_roles);
     g_autoptr (GArray) instances = pipe_instances (l, r, &p->n_lead);
-    if (l->too_long) {
-      bool steps = g_str_has_prefix (l->too_long, "end"); /* the optimizer */
-      g_set_error (error, LS_ERROR, LS_ERROR_LIMIT, "segment \"%s\" has more than %u ops: %s make it shorter",
-                   l->too_long, MAX_OPS,
-                   steps ? "more pipeline stages, zero 1 or more ep" : "more pipeline stages or chunks");
-      return FALSE;
-    }
+    if (l->too_long)
+      return refuse_long_segment (l, error);
     p->n_instances = instances->len;
     p->instances = ls_arena_new_array (l->plan->arena, LsInstance, instances->len);
     memcpy (p->instances, instances->data, instances->len * sizeof (LsInstance));

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include <lockstep/error.h>
+
+#include "strategy/dp_traits.h"
+
 void
 build_init (Build *b, Lower *l)
 {
@@ -351,4 +355,34 @@ build_buffer (Build *b, uint16_t op_index, uint16_t id, LsMemCategory category, 
     .when = is_free ? LS_AT_END : LS_AT_ISSUE,
   };
   op->buffers = all;
+}
+
+/* Ranks of other copies become more stages, or share its experts; a step on the optimizer's part of a rank is
+ * shorter than on all. */
+gboolean
+refuse_long_segment (const Lower *l, GError **error)
+{
+  const LsStrategy *s = l->s;
+  uint32_t n_layers = l->model->n_layers, copies = s->dp * s->cp;
+  bool is_end = g_str_has_prefix (l->too_long, "end"), /* the optimizer */
+      has_shards
+      = s->optimizer_kind ? s->dp_kind == LS_DP_MEGATRON : ls_dp_traits (s->dp_kind)->stages >> 1 & 1;
+  const struct {
+    bool is_possible;
+    const char *what;
+  } ways[] = {
+    { 2 * s->pp <= n_layers && s->dp % 2 == 0, "more pipeline stages (--pp)" },
+    { !is_end && s->vpp > 1 && s->pp * (s->vpp + 1) <= n_layers, "more chunks (--vpp)" },
+    { is_end && s->zero_stage == 0 && copies > 1 && has_shards, "--zero 1" },
+    { is_end && l->model->n_experts % (2 * s->ep) == 0 && l->model->n_experts > s->ep
+          && copies * s->tp % (2 * s->ep * s->etp) == 0,
+      "more --ep" },
+  };
+  g_autoptr (GString) text = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++)
+    if (ways[i].is_possible)
+      g_string_append_printf (text, "%s%s", text->len > 0 ? ", " : "", ways[i].what);
+  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "segment \"%s\" has more than %u ops%s%s", l->too_long,
+               MAX_OPS, text->len > 0 ? "; what makes it shorter: " : "", text->str);
+  return FALSE;
 }

@@ -110,6 +110,9 @@ n_scaled_products (const LsOperator *o)
   return n;
 }
 
+/* LS_ERROR_UNSUPPORTED, with what of the job would make l->too_long shorter and is not so already. FALSE. */
+gboolean refuse_long_segment (const Lower *l, GError **error);
+
 /* There is one. */
 static inline bool
 multiplies_scaled (const LsOperator *o)
