@@ -283,6 +283,7 @@ ls_recipe_gb200 (const char *folder, const LsRecipe *b200, LsDiagList *diags)
   r->calibration.measured = NULL;
   r->calibration.sustained = GB200_SUSTAINED;
   r->cublaslt_nvfp4 = b200->cublaslt_nvfp4;
+  r->adam_s = b200->adam_s; /* for those that are like it */
   for (guint i = 0; i < LS_N_ENTRIES; i++)
     r->slot_source[i] = g_strdup (b200->slot_source[i]);
   const LsCudnnOf cudnn = { .gpu = GB200_CUDNN, .name = "gb200", .is_hot_when_long = true };

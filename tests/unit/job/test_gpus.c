@@ -492,7 +492,30 @@ a_calibration_of_another_gpu_is_known (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (a_calibration_of_another_gpu_is_known), LS_TEST (products_of_single_cards),
+/* What was not measured of one is carried over from the other: nothing of it is left out. */
+static void
+an_optimizer_takes_as_long_from_the_same_memory (void)
+{
+  g_autoptr (GArray) chips = load_chips ();
+  const LsKernel adam = ls_kernel_stream ("adam", LS_KERNEL_OPTIMIZER, LS_DTYPE_BF16, 1, 1 << 28, 28e8, 0);
+  guint n = 0;
+  for (guint i = 0; i < chips->len; i++)
+    for (guint k = 0; k < i; k++) {
+      const Chip *a = &g_array_index (chips, Chip, i), *b = &g_array_index (chips, Chip, k);
+      if (!a->generation || a->generation != b->generation
+          || a->gpu.hbm_bytes_per_s != b->gpu.hbm_bytes_per_s)
+        continue;
+      double x = ls_time_to_s (ls_kernel_cost (&a->calibration, &a->gpu, &adam).alone),
+             y = ls_time_to_s (ls_kernel_cost (&b->calibration, &b->gpu, &adam).alone);
+      ls_check_impl (fabs (log (x / y)) < 0.05, __FILE__, __LINE__, "%s: %g s, %s: %g s", a->gpu.name, x,
+                     b->gpu.name, y);
+      n++;
+    }
+  LS_CHECK_INT (n, >=, 6);
+}
+
+LS_TEST_SUITE (LS_TEST (an_optimizer_takes_as_long_from_the_same_memory),
+               LS_TEST (a_calibration_of_another_gpu_is_known), LS_TEST (products_of_single_cards),
                LS_TEST (no_kernel_is_slower_on_a_gpu_that_is_nowhere_worse),
                LS_TEST (no_step_is_slower_on_a_gpu_that_is_nowhere_worse), LS_TEST (attention_of_a30),
                LS_TEST (drivers_names), LS_TEST (clusters_of_words), LS_TEST (the_architecture_is_of_the_gpu),
