@@ -1,5 +1,6 @@
-/* sweep/sweep_none.c — why no configuration is legal and fits: the rules that forbid most of them, the one
- * that lacks the least memory, and what would make that one fit. */
+/* sweep/sweep_none.c — why no configuration is legal and fits: the rules that forbid most of them, or what
+ * refuses those that no rule forbids; the one that lacks the least memory, and what would make that one
+ * fit. */
 #include <string.h>
 
 #include "ask/memory_view.h"
@@ -9,6 +10,7 @@
 
 #define MAX_LOOKED_AT 200000 /* takes a second */
 #define MAX_RULES     6
+#define MAX_REFUSED   4 /* of those that are legal by all rules: each is tried once more */
 
 /* --- the nearest -------------------------------------------------------------------------------- */
 
@@ -74,15 +76,21 @@ find_nearest (LsSweepRun *x, uint64_t *ret_index, uint64_t *ret_needed)
   return least < UINT64_MAX;
 }
 
-/* As `lockstep memory` would of that job. */
+/* One of its configurations, as `lockstep run` and `memory` take it. Clear it. */
+static void
+job_of (const LsSweepRun *x, const LsStrategy *s, LsJobSpec *ret_spec)
+{
+  ls_job_spec_copy (&x->spec->job, ret_spec);
+  ls_strategy_clear (&ret_spec->strategy);
+  ls_strategy_copy (&ret_spec->strategy, s);
+  ret_spec->headroom = (LsHeadroomAsk) { .is_set = true, .bytes = x->headroom[s->dp_kind].bytes };
+}
+
 static LsMemoryAdvice *
 advise (const LsSweepRun *x, const LsStrategy *s)
 {
   LsJobSpec spec;
-  ls_job_spec_copy (&x->spec->job, &spec);
-  ls_strategy_clear (&spec.strategy);
-  ls_strategy_copy (&spec.strategy, s);
-  spec.headroom = (LsHeadroomAsk) { .is_set = true, .bytes = x->headroom[s->dp_kind].bytes };
+  job_of (x, s, &spec);
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
   LsMemoryAdvice *advice = r ? ls_memory_advise (&spec, r, NULL) : NULL;
   ls_job_spec_clear (&spec);
@@ -169,6 +177,37 @@ look_at (const LsSweepRun *x, uint64_t index, GHashTable *rules, LsSweepNone *no
   none->n_looked_at++;
 }
 
+/* What no rule forbids, but its plan or its nodes. */
+static bool
+look_at_refused (const LsSweepRun *x, uint64_t index, GHashTable *rules)
+{
+  LsStrategy s;
+  LsJobSpec spec;
+  g_autoptr (GError) error = NULL;
+  candidate_strategy_at (x, index, &s);
+  job_of (x, &s, &spec);
+  ls_job_result_free (ls_job_spec_run (&spec, &error));
+  ls_job_spec_clear (&spec);
+  ls_strategy_clear (&s);
+  if (!error)
+    return false;
+  LsSweepRule *rule = rule_of (rules, error->message);
+  rule->n++;
+  rule->n_alone++;
+  return true;
+}
+
+static void
+look_at_all_refused (const LsSweepRun *x, GHashTable *rules, LsSweepNone *none)
+{
+  guint n = 0;
+  for (guint i = 0; i < x->candidates->len && n < MAX_REFUSED; i++)
+    if (candidate_at (x, i)->status == TRY_ILLEGAL)
+      n += look_at_refused (x, candidate_at (x, i)->index, rules);
+  if (n > 0)
+    none->n_looked_at = n;
+}
+
 static int
 compare_rules (gconstpointer a, gconstpointer b)
 {
@@ -192,6 +231,8 @@ describe_rules (LsSweepRun *x, LsSweepNone *none)
   uint64_t every = 1 + x->spec->space.size / MAX_LOOKED_AT;
   for (uint64_t index = 0; index < x->spec->space.size; index += every)
     look_at (x, index, rules, none);
+  if (g_hash_table_size (rules) == 0)
+    look_at_all_refused (x, rules, none);
   GHashTableIter iter;
   gpointer rule;
   for (g_hash_table_iter_init (&iter, rules); g_hash_table_iter_next (&iter, NULL, &rule);) {
