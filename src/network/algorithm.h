@@ -226,6 +226,9 @@ double ls_nccl_p2p_seconds (const LsCollCall *call);
  * not, side by side; the longer one is that of ls_nccl_p2p_seconds(). */
 void ls_nccl_all_to_all_seconds (const LsCollCall *call, double *ret_inside, double *ret_across);
 
+/* Why the call cannot go by the protocol that it asks for; static; NULL: it can. */
+const char *ls_nccl_lacks_protocol (const LsCollCall *call);
+
 /* What NCCL's tuner runs of `among`, a bit for each LsTuneAlgorithm, and with which protocol:
  * sets call->protocol if it is AUTO. false: the tuner does not know the call, or none of these. */
 bool ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm);

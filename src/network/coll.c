@@ -253,6 +253,14 @@ ls_coll_applies (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *re
   return a && applies (a, &call, a->kinds);
 }
 
+const char *
+ls_coll_lacks_protocol (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  LsCollCall call = call_of (c, nccl, request, arena);
+  return ls_nccl_lacks_protocol (&call);
+}
+
 char *
 ls_coll_rule (const char *algorithm)
 {

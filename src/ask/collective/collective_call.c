@@ -234,6 +234,13 @@ static gboolean
 check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
             const LsCollectiveNetwork *network, GError **error)
 {
+  const char *why = ls_coll_lacks_protocol (c, nccl, request);
+  if (why) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--protocol %s does not do %s on these %u %s of %s: %s",
+                 ls_protocol_name (request->protocol), ls_coll_kind_name (request->kind), request->n,
+                 ls_cluster_chip_word (&c->spec, request->n), c->spec.name, why);
+    return FALSE;
+  }
   if (ls_coll_applies (c, nccl, request))
     return ls_coll_check_size (c, nccl, request, network->fidelity, error);
   complain_of_algorithm (c, nccl, request, error);

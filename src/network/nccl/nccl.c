@@ -198,13 +198,36 @@ comm_of (const LsCollCall *call)
   return comm;
 }
 
+/* Others are made of sends. */
+static bool
+is_tuned (LsCollKind kind)
+{
+  return kind == LS_COLL_ALL_REDUCE || kind == LS_COLL_ALL_GATHER || kind == LS_COLL_REDUCE_SCATTER
+      || kind == LS_COLL_BROADCAST || kind == LS_COLL_REDUCE;
+}
+
+const char *
+ls_nccl_lacks_protocol (const LsCollCall *call)
+{
+  if (call->protocol == LS_PROTOCOL_AUTO)
+    return NULL;
+  if (call->cluster->spec.interior == LS_INTERIOR_TORUS)
+    return "the chips of a torus have none";
+  if (call->protocol != LS_PROTOCOL_LL128)
+    return NULL;
+  if (!is_tuned (call->kind))
+    return "what is made of sends goes by LL and Simple";
+  if (!has_nvlink (call))
+    return "LL128 wants NVLink between the GPUs of a node";
+  if (call->nccl->tables.ring_ll128 == 0)
+    return "no rate of LL128 is known of these GPUs";
+  return NULL;
+}
+
 bool
 ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm)
 {
-  bool is_known = call->kind == LS_COLL_ALL_REDUCE || call->kind == LS_COLL_ALL_GATHER
-      || call->kind == LS_COLL_REDUCE_SCATTER || call->kind == LS_COLL_BROADCAST
-      || call->kind == LS_COLL_REDUCE;
-  if (call->nccl->nvlink <= 0 || !is_known || among == 0)
+  if (call->nccl->nvlink <= 0 || !is_tuned (call->kind) || among == 0)
     return false;
   LsTuneSet from = { .algorithms = among };
   if (call->protocol != LS_PROTOCOL_AUTO)
