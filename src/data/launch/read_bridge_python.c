@@ -245,15 +245,16 @@ settle_dispatcher (cJSON *tree, const char *recipe, LsImport *import)
   const cJSON *backend = cJSON_GetObjectItemCaseSensitive (model, "moe_flex_dispatcher_backend");
   if (gpus_of (recipe) == 0 || !cJSON_IsString (backend))
     return;
-  if (strcmp (backend->valuestring, "deepep") == 0 && !may_run_deepep (recipe)) {
+  bool is_flex = strcmp (backend->valuestring, "deepep") != 0 || may_run_deepep (recipe);
+  if (!is_flex)
     import_infer (import,
                   "moe_flex_dispatcher_backend deepep: Megatron-Bridge does not run it on the GPUs of "
                   "racks; the tokens of experts go by all-to-all");
-    return;
-  }
   cJSON_DeleteItemFromObjectCaseSensitive (model, "moe_token_dispatcher_type");
+  cJSON_AddStringToObject (model, "moe_token_dispatcher_type", is_flex ? "flex" : "alltoall");
+  if (!is_flex)
+    return;
   cJSON_DeleteItemFromObjectCaseSensitive (model, "moe_shared_expert_overlap");
-  cJSON_AddStringToObject (model, "moe_token_dispatcher_type", "flex");
   cJSON_AddFalseToObject (model, "moe_shared_expert_overlap");
 }
 

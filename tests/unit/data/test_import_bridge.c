@@ -159,6 +159,12 @@ a_backend_is_the_dispatcher_where_it_is_applied (void)
   check_read ("Megatron-Bridge",
               FROM EXPERTS ("qwen3_30b_a3b_pretrain_8gpu_gb200_bf16_config") "    return cfg\n",
               "gpus=8; dispatcher; ~go by all-to-all");
+  check_read (
+      "Megatron-Bridge",
+      FROM EXPERTS (
+          "qwen3_30b_a3b_pretrain_8gpu_gb300_bf16_config") "    apply_flex_dispatcher_backend(cfg.model, \"deepep\")\n"
+                                                           "    return cfg\n",
+      "gpus=8; dispatcher; ~go by all-to-all");
 }
 
 /* What overlaps exchanges of experts, what goes to the host, and which graphs there are. */
