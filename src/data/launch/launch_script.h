@@ -61,12 +61,15 @@ char *launch_drop_starter (GPtrArray *words);
  * the first, or in it. The caller frees it; NULL: there is none. */
 char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
 
-/* Whether a line of a text begins so, behind blanks. */
+/* A diagnostic: a script of a program whose configuration is not here. name: NULL: none is said. False. */
+bool launch_refuse_config (const char *name, const LsImport *import, LsDiagList *diags);
+
 bool launch_is_yaml (const char *name); /* by its end */
 
 /* Whether one of the words names a file, beside or behind the script, that has such a line. */
 bool launch_names_file (const ImportFiles *files, char *const *words, guint n, const char *mark);
 
+/* Whether a line of a text begins so, behind blanks. */
 bool launch_has_line (const char *text, const char *start);
 
 #endif

@@ -107,6 +107,17 @@ launch_words_find (const LaunchWords *w, const char *name)
   return g_hash_table_lookup (w->by_name, name);
 }
 
+const char *
+launch_words_alone (const LaunchWords *w, bool (*fits) (const char *word))
+{
+  for (guint i = 0; i < w->options->len && w->others->len == 0; i++) {
+    const LaunchOption *o = w->options->pdata[i];
+    if (o->values->len > 1 && (!fits || fits (o->values->pdata[1])))
+      return o->values->pdata[1];
+  }
+  return w->others->len > 0 ? w->others->pdata[0] : NULL;
+}
+
 /* --- words ----------------------------------------------------------------------------------------- */
 
 static bool

@@ -48,4 +48,8 @@ void launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOpt
 /* NULL: it is not there, or off. */
 LaunchOption *launch_words_find (const LaunchWords *w, const char *name);
 
+/* The first word of no option, or where all stand behind options, which take one word each, the second behind
+ * one of them. fits: NULL: any does. NULL: there is none. */
+const char *launch_words_alone (const LaunchWords *w, bool (*fits) (const char *word));
+
 #endif

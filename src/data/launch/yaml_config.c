@@ -92,11 +92,8 @@ add_named (cJSON *into, const ImportFiles *files, const char *said, LsImport *im
   ImportYaml yaml = { 0 };
   ImportFile file = { .path = name, .yaml = &yaml };
   file.text = name ? launch_file_of (files, name, &file.n) : NULL;
-  bool ok = file.text && yaml_config_add (into, &file, import, diags);
-  if (!file.text)
-    ls_diag_add (diags, LS_ERROR_INPUT, import->path, 0, 0, NULL, NULL, "give it too, behind the script",
-                 "a script of %s, whose configuration%s%s is not here", import->program, name ? " " : "",
-                 name ? name : "");
+  bool ok
+      = file.text ? yaml_config_add (into, &file, import, diags) : launch_refuse_config (name, import, diags);
   cJSON_Delete (yaml.tree);
   g_free (file.text);
   return ok;

@@ -16,14 +16,11 @@ is_known (const char *name)
 
 /* A diagnostic; false. */
 static bool
-refuse (const char *config, bool is_there, const LsImport *import, LsDiagList *diags)
+refuse (const char *config, const LsImport *import, LsDiagList *diags)
 {
-  ls_diag_add (
-      diags, is_there ? LS_ERROR_UNSUPPORTED : LS_ERROR_INPUT, import->path, 0, 0, NULL, NULL,
-      is_there ? NULL : "give it too, behind the script",
-      is_there ? "--config %s: it is no configuration of InternEvo, and what else is started so is not known"
-               : "a script of InternEvo, whose configuration %s is not here",
-      config);
+  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, import->path, 0, 0, NULL, NULL, NULL,
+               "--config %s: it is no configuration of InternEvo, and what else is started so is not known",
+               config);
   return false;
 }
 
@@ -37,8 +34,10 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   const char *name = config && config->values->len > 0 ? config->values->pdata[0] : NULL;
   gsize n = 0;
   g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
-  if (ok && !(text && internevo_is_config (text)))
-    ok = refuse (name ? name : "(none)", text != NULL, import, diags);
+  if (ok && !text)
+    ok = launch_refuse_config (name, import, diags);
+  else if (ok && !internevo_is_config (text))
+    ok = refuse (name, import, diags);
   else if (ok)
     ok = internevo_read_text (files, text, n, name, script.gpus, import, diags);
   launch_script_clear (&script);

@@ -41,22 +41,10 @@ command_of (const LaunchScript *script)
   return command;
 }
 
-/* An option takes one word; a word more is no value of it. */
-static const char *
-word_alone (const LaunchWords *words)
-{
-  for (guint i = 0; i < words->options->len && words->others->len == 0; i++) {
-    const LaunchOption *o = words->options->pdata[i];
-    if (o->values->len > 1)
-      return o->values->pdata[1];
-  }
-  return words->others->len > 0 ? words->others->pdata[0] : NULL;
-}
-
 static void
 add_options (cJSON *tree, const LaunchWords *words, const LitgptCommand *command)
 {
-  const char *model = word_alone (words);
+  const char *model = launch_words_alone (words, NULL);
   for (guint i = 0; i < words->options->len; i++) {
     const LaunchOption *o = words->options->pdata[i];
     if (strcmp (o->name, "config") != 0)

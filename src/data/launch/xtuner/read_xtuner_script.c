@@ -32,32 +32,23 @@ set_gpus (LaunchScript *script, LsImport *import)
   import_infer (import, "1 GPU: NPROC_PER_NODE is not set");
 }
 
-/* The word alone, or behind the one value of an option; NULL: there is none. */
-static const char *
-config_of (const LaunchWords *words)
+/* No value of --cfg-options. */
+static bool
+is_no_pair (const char *word)
 {
-  for (guint i = 0; i < words->options->len && words->others->len == 0; i++) {
-    const LaunchOption *o = words->options->pdata[i];
-    if (o->values->len > 1 && !strchr (o->values->pdata[1], '='))
-      return o->values->pdata[1];
-  }
-  return words->others->len > 0 ? words->others->pdata[0] : NULL;
+  return !strchr (word, '=');
 }
 
 static bool
 read_job (const ImportFiles *files, LaunchScript *script, LsImport *import, LsDiagList *diags)
 {
-  const char *said = config_of (script->words);
-  g_autofree char *name
-      = g_strconcat (said ? said : "(none)", said && g_str_has_suffix (said, ".py") ? "" : ".py", NULL);
+  const char *said = launch_words_alone (script->words, is_no_pair);
+  g_autofree char *name = said ? g_strconcat (said, g_str_has_suffix (said, ".py") ? "" : ".py", NULL) : NULL;
   gsize n = 0;
-  g_autofree char *text = launch_file_of (files, name, &n);
+  g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
   set_gpus (script, import);
-  if (text)
-    return xtuner_read_text (files, text, n, name, script, import, diags);
-  ls_diag_add (diags, LS_ERROR_INPUT, import->path, 0, 0, NULL, NULL, "give it too, behind the script",
-               "a script of XTuner, whose configuration %s is not here", name);
-  return false;
+  return text ? xtuner_read_text (files, text, n, name, script, import, diags)
+              : launch_refuse_config (name, import, diags);
 }
 
 static bool
