@@ -216,7 +216,7 @@ ls_knobs_summary (const LsStrategy *s, const LsModel *m)
   append_recompute (out, s);
   if (s->software)
     g_string_append_printf (out, ", software %s%s", s->software, s->software_is_assumed ? " (assumed)" : "");
-  if (s->kernels)
+  if (s->kernels && (!s->recipes || ls_recipes_fit (s->recipes, m)))
     g_string_append_printf (out, ", kernels %s", s->kernels);
   return g_string_free (out, FALSE);
 }

@@ -114,7 +114,7 @@ ls_model_has_qkv_bias (const LsModel *m)
 bool
 ls_mlp_is_gated (LsMlp mlp)
 {
-  return mlp == LS_MLP_SWIGLU || mlp == LS_MLP_GEGLU;
+  return mlp == LS_MLP_SWIGLU || mlp == LS_MLP_GEGLU || mlp == LS_MLP_QUICK_GEGLU;
 }
 
 bool
@@ -244,16 +244,28 @@ layer_linear_params (const LsModel *all, uint32_t kind, Experts which)
       + expert_params (m, which) + mlp_params (m, m->hidden, m->shared_ffn);
 }
 
-/* Neither experts nor latents nor mixers have biases. */
+/* Of an MLP, or of experts and their router. */
 static uint64_t
-layer_biases (const LsModel *m, uint32_t kind)
+mlp_biases (const LsModel *m, uint32_t kind, Experts which)
 {
-  uint64_t n = 0, fc1 = (ls_mlp_is_gated (m->mlp) ? 2 : 1) * (uint64_t) m->ffn;
+  uint32_t n_inputs = ls_mlp_is_gated (m->mlp) ? 2 : 1;
+  if (kind & LS_LAYER_NO_MLP)
+    return 0;
+  if (!(kind & LS_LAYER_EXPERTS))
+    return n_inputs * (uint64_t) m->ffn + m->hidden;
+  return ls_model_router_width (m)
+      + (which == EXPERTS_MET ? m->top_k : m->n_experts) * (n_inputs * (uint64_t) m->expert_ffn + m->hidden);
+}
+
+/* Neither latents nor mixers have biases. */
+static uint64_t
+layer_biases (const LsModel *m, uint32_t kind, Experts which)
+{
+  uint64_t n = 0;
   if (ls_model_has_qkv_bias (m) && m->kv_lora == 0 && ls_layer_has_attention (kind))
     n += qkv_width (m);
   if (m->linear_bias)
-    n += (ls_layer_has_attention (kind) ? m->hidden : 0)
-        + (kind & (LS_LAYER_EXPERTS | LS_LAYER_NO_MLP) ? 0 : fc1 + m->hidden);
+    n += (ls_layer_has_attention (kind) ? m->hidden : 0) + mlp_biases (m, kind, which);
   return n;
 }
 
@@ -280,7 +292,7 @@ layer_params (const LsModel *m, uint32_t kind, Experts which)
   LsModel own = ls_model_of_kind (m, kind);
   uint64_t others = ls_block_shared_other_params (m), shared = ls_block_shared_linear_params (m) + others;
   return (is_block ? others : 0) - (is_again ? shared : 0) + layer_linear_params (m, kind, which)
-      + layer_biases (&own, kind) + norms_of (m, kind) * norm_params (m)
+      + layer_biases (&own, kind, which) + norms_of (m, kind) * norm_params (m)
       + (kind & LS_LAYER_EXPERTS ? ls_router_other_params (m) : 0)
       + ls_layer_n_halves (kind) * ls_residual_params (m)
       + (ls_layer_has_attention (kind) ? attention_norm_params (&own, kind) : 0)

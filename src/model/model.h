@@ -23,7 +23,8 @@
 
 #include "base/dtype.h"
 
-typedef enum { LS_MLP_GELU, LS_MLP_RELU2, LS_MLP_SWIGLU, LS_MLP_GEGLU } LsMlp; /* 2, 2, 3, 3 matrices */
+/* 2 matrices, or 3 with a gate; a quick GELU is x sigmoid (1.702 x), and its gate meets up + 1 (GPT-OSS). */
+typedef enum { LS_MLP_GELU, LS_MLP_RELU2, LS_MLP_SWIGLU, LS_MLP_GEGLU, LS_MLP_QUICK_GEGLU } LsMlp;
 /* Layer norms have a weight and a bias, a weight only, or nothing to learn. */
 typedef enum { LS_NORM_LAYERNORM, LS_NORM_RMSNORM, LS_NORM_LAYERNORM_WEIGHT, LS_NORM_LAYERNORM_PLAIN } LsNorm;
 /* Norms of a layer: before attention and before the MLP; after each instead, on what is added to the residual
@@ -126,13 +127,16 @@ typedef struct {
   LsNorm norm;
   LsPosition position;
   LsAttention attention; /* default of the runs           */
-  bool linear_bias;      /* biases on the linear layers   */
+  bool act_limit;        /* what goes into the activation is kept between limits (GPT-OSS) */
+  bool linear_bias;      /* biases on the linear layers, those of experts and routers too */
   bool qkv_bias;         /* bias on QKV only (Qwen)       */
   bool unbiased_qkv;     /* with linear_bias, on all but QKV (GPT-Neo) */
   bool qk_norm;          /* RMS norms of Q and K (Qwen3)             */
   LsQkNormOver qk_norm_over;
   LsNormPlaces norms;
   uint32_t rotary_dim;      /* of head_dim, what rope rotates; 0: all */
+  bool scaled_rope;         /* cos and sin of rope are times a factor: YaRN's of attention (Peng et al. 2023,
+                               arXiv 2309.00071, section 3.4) */
   uint32_t unrotated_every; /* of every so many layers the last has no rope; 0: all have it */
   uint32_t window;          /* keys that a query of a windowed layer sees; 0: no layer is windowed */
   LsWindowKind window_kind;

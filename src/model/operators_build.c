@@ -167,7 +167,7 @@ ls_operator_product (LsOperator *op, uint64_t columns)
 void
 ls_operator_bias (LsOperator *op, const LsCut *cut, LsBias bias, uint64_t rows, uint64_t cols)
 {
-  ls_operator_param (op, cols);
+  add_param (op, (LsTensor) { .kind = LS_TENSOR_VECTOR, .rows = 1, .columns = cols }, MAX (1, bias.n));
   if (!ls_cut_lists_bias_grad (cut, bias.which))
     ls_operator_wgrad (op, ls_cut_stream (cut, bias.grad_name, LS_KERNEL_REDUCTION, rows, cols, cut->elt));
 }

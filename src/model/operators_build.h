@@ -64,6 +64,7 @@ void ls_operator_product (LsOperator *op, uint64_t columns);
 typedef struct {
   const char *grad_name;
   LsRecipeOperator which;
+  uint64_t n; /* so many, each of some of the rows: experts; 0: one */
 } LsBias;
 
 void ls_operator_bias (LsOperator *op, const LsCut *cut, LsBias bias, uint64_t rows, uint64_t cols);
@@ -81,7 +82,8 @@ void ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator
                               uint64_t ffn);
 /* The same of a norm of so many rows of another width. */
 void ls_operator_norm_as_launched (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t width);
-/* Of the router or around the experts: rows that the rank's experts compute. */
+/* Of the router or around the experts: rows that the rank's experts compute (P). Products of experts and what
+ * is between them have as many as tokens, s b, as other lists do: ls_operator_as_launched. */
 void ls_operator_experts_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which,
                                       uint64_t rows);
 /* Of experts that run one after the other (LsRecipe.loops): each kernel is launched for each; of fc1, a
@@ -269,8 +271,10 @@ void ls_operators_block (GArray *operators, const LsCut *cut);
 void ls_operators_qkv (GArray *operators, const LsCut *cut);
 void ls_operators_proj (GArray *operators, const LsCut *cut);
 
-/* The activation of rows x cols: reads gate and up where the MLP has both; op keeps them. */
-void ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols);
+/* The activation, of an MLP or of experts, of rows x cols: reads gate and up where the MLP has both; op keeps
+ * them. */
+void ls_operator_activation (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t rows,
+                             uint64_t cols);
 
 /* Attention to the tokens of an encoder, from its way in to its way out; or of the queries that meet a
  * layer's own tokens, too (operators_attention.c). */

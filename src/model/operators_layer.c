@@ -116,7 +116,9 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
   const LsModel *m = cut->model;
   uint64_t rows = cut->local_tokens, h = m->hidden;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
-  bool is_apart = m->linear_bias && cut->shard->bias_is_apart, has_bias = m->linear_bias && !is_apart;
+  bool is_experts = which == LS_RECIPE_MLP_ADD && cut->kind & LS_LAYER_EXPERTS, /* whose biases are theirs */
+      is_biased = m->linear_bias && !is_experts, is_apart = is_biased && cut->shard->bias_is_apart,
+       has_bias = is_biased && !is_apart;
 
   if (is_apart) {
     LsKernel bias = ls_cut_stream (cut, "output-bias", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt);
@@ -136,7 +138,7 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
                                     h, 3 * cut->elt));
     launch_sum (op, cut, which);
   }
-  if (m->linear_bias) {
+  if (is_biased) {
     ls_operator_bias (op, cut, (LsBias) { "row-bias-grad", which }, rows, h);
     op->param_replicated = true;
   }
@@ -169,6 +171,7 @@ static const Activation activations[] = {
   [LS_MLP_RELU2] = { "squared-relu", "bias-squared-relu", "squared-relu-bwd", 1 },
   [LS_MLP_SWIGLU] = { "swiglu", "bias-swiglu", "swiglu-bwd", 2 },
   [LS_MLP_GEGLU] = { "geglu", "bias-geglu", "geglu-bwd", 2 },
+  [LS_MLP_QUICK_GEGLU] = { "quick-geglu", "bias-quick-geglu", "quick-geglu-bwd", 2 },
 };
 
 /* Megatron-LM of the unfused path has TorchScript fuse bias and GELU, in the approximation with tanh. What
@@ -202,17 +205,19 @@ activation_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_t c
 }
 
 void
-ls_operator_activation (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t cols)
+ls_operator_activation (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t rows,
+                        uint64_t cols)
 {
   const Activation *a = &activations[cut->model->mlp];
-  const char *fwd = cut->model->linear_bias ? a->fwd_bias : a->fwd;
+  bool adds_bias = cut->model->linear_bias && which == LS_RECIPE_ACTIVATION; /* experts' is in products */
+  const char *fwd = adds_bias ? a->fwd_bias : a->fwd;
 
   ls_operator_fwd (op, activation_stream (cut, fwd, rows, cols, a->n_inputs + 1, JIT_GELU_FWD_FLOPS));
   ls_operator_igrad (op,
                      activation_stream (cut, a->bwd, rows, cols, 2 * a->n_inputs + 1, JIT_GELU_BWD_FLOPS));
   op->saved_bytes = rows * cols * a->n_inputs * (cut->shard->fp8_act_store ? 1 : cut->elt);
   op->is_activation = true;
-  ls_operator_as_launched (op, cut, LS_RECIPE_ACTIVATION, rows, cols);
+  ls_operator_as_launched (op, cut, which, rows, cols);
 }
 
 static void
@@ -237,7 +242,8 @@ ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names)
                                         names->adapter_rank,
                                         1,
                                         { cut->ffn * (ls_mlp_is_gated (cut->model->mlp) ? 2 : 1) } });
-  ls_operator_activation (ls_operator_append (operators, names->act, LS_TP_NONE), cut, cut->tokens, cut->ffn);
+  ls_operator_activation (ls_operator_append (operators, names->act, LS_TP_NONE), cut, LS_RECIPE_ACTIVATION,
+                          cut->tokens, cut->ffn);
   append_fc2 (operators, cut, names->fc2);
   append_row_adapter (operators, cut, LS_LORA_DOWN, cut->ffn);
 }

@@ -175,6 +175,9 @@ append_router (GArray *operators, const Experts *x)
   if (!is_listed)
     ls_operator_igrad (op, back);
   ls_operator_local_linear (op, &x->cut, &router_names, x->cut.act, width, ls_model_router_width (m));
+  if (m->linear_bias)
+    ls_operator_bias (op, &x->cut, (LsBias) { "router-bias-grad", LS_RECIPE_ROUTER }, x->local,
+                      ls_model_router_width (m));
   if (!is_listed)
     ls_operator_fwd (op, choose);
   ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_ROUTER, x->cut.tokens);
@@ -303,12 +306,26 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
       = ls_dtype_array_bytes (ls_scaled_kept (x->cut.shard, dtype), x->cut.tokens * in);
 }
 
+/* A product of all experts here, with their biases, as the job's software launches it. */
+static void
+append_product (GArray *operators, const Experts *x, const LsLinearNames *names, LsBias bias, uint64_t in,
+                uint64_t out)
+{
+  append_linear (operators, x, names, bias.which == LS_RECIPE_EXPERT_FC1 ? LS_TENSOR_ROWS : LS_TENSOR_COLUMNS,
+                 in, out);
+  LsOperator *op = &g_array_index (operators, LsOperator, operators->len - 1);
+  bias.n = x->n_experts;
+  if (x->cut.model->linear_bias)
+    ls_operator_bias (op, &x->cut, bias, x->cut.tokens, out);
+  ls_operator_as_launched (op, &x->cut, bias.which, x->cut.tokens, x->ffn);
+}
+
 static void
 append_activation (GArray *operators, const Experts *x)
 {
   uint64_t rows = x->cut.tokens;
   LsOperator *op = ls_operator_append (operators, "expert-act", LS_TP_NONE);
-  ls_operator_activation (op, &x->cut, rows, x->ffn);
+  ls_operator_activation (op, &x->cut, LS_RECIPE_EXPERT_ACTIVATION, rows, x->ffn);
   if (!is_order_listed (x)) { /* else the probabilities are there */
     op->fwd[0].bytes += FP32_BYTES * (double) rows;
     op->igrad[0].bytes += 2 * FP32_BYTES * (double) rows;
@@ -368,10 +385,11 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
   append_permute (operators, &x);
   guint counted = operators->len;
   append_exchange (operators, &x, "dispatch", LS_EP_DISPATCH);
-  append_linear (operators, &x, &fc1_names, LS_TENSOR_ROWS, x.width,
-                 (ls_mlp_is_gated (m->mlp) ? 2 : 1) * x.ffn);
+  append_product (operators, &x, &fc1_names, (LsBias) { "expert-fc1-bias-grad", LS_RECIPE_EXPERT_FC1 },
+                  x.width, (ls_mlp_is_gated (m->mlp) ? 2 : 1) * x.ffn);
   append_activation (operators, &x);
-  append_linear (operators, &x, &fc2_names, LS_TENSOR_COLUMNS, x.ffn, x.width);
+  append_product (operators, &x, &fc2_names, (LsBias) { "expert-fc2-bias-grad", LS_RECIPE_EXPERT_FC2 }, x.ffn,
+                  x.width);
   append_exchange (operators, &x, "combine", LS_EP_COMBINE);
   for (guint i = counted; i < operators->len; i++)
     g_array_index (operators, LsOperator, i).is_counted = true;

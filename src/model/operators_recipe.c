@@ -23,7 +23,10 @@ static LsSizes
 sizes_of (const LsCut *cut, uint64_t tokens, uint64_t ffn)
 {
   double sequences = cut->shard->micro_batch;
-  return (LsSizes) { .at = { [LS_SIZE_S] = (double) tokens / sequences,
+  return (LsSizes) { .at = { [LS_SIZE_EXPERTS] = cut->model->n_experts,
+                             [LS_SIZE_CHOICES] = cut->model->top_k,
+                             [LS_SIZE_OWN_EXPERTS] = (double) cut->model->n_experts / MAX (1, cut->shard->ep),
+                             [LS_SIZE_S] = (double) tokens / sequences,
                              [LS_SIZE_B] = sequences,
                              [LS_SIZE_H] = (double) cut->model->hidden,
                              [LS_SIZE_Q] = (double) cut->q_width,
@@ -181,9 +184,6 @@ void
 ls_operator_experts_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t rows)
 {
   LsSizes sizes = sizes_of (cut, cut->local_tokens, cut->ffn);
-  sizes.at[LS_SIZE_EXPERTS] = cut->model->n_experts;
-  sizes.at[LS_SIZE_CHOICES] = cut->model->top_k;
-  sizes.at[LS_SIZE_OWN_EXPERTS] = (double) cut->model->n_experts / MAX (1, cut->shard->ep);
   sizes.at[LS_SIZE_EXPERT_ROWS] = (double) rows;
   as_launched (op, cut, which, sizes);
 }

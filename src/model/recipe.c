@@ -89,6 +89,12 @@ is_for (int models, const LsModel *m)
     return m->n_kv_heads == m->n_heads;
   case LS_FOR_MHA_ROPE:
     return m->n_kv_heads == m->n_heads && m->position == LS_POSITION_ROPE && m->kv_lora == 0;
+  case LS_FOR_SCALED_ROPE:
+    return m->scaled_rope && m->kv_lora == 0;
+  case LS_FOR_LIMITED_GEGLU:
+    return m->mlp == LS_MLP_QUICK_GEGLU && m->act_limit;
+  case LS_FOR_LINEAR_BIAS:
+    return m->linear_bias;
   case LS_FOR_ALL:
   case LS_N_FOR:
     break;
@@ -113,7 +119,7 @@ ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel 
   static const LsRecipeOperator general[LS_N_RECIPE_OPERATORS] = {
     [LS_RECIPE_INPUT_NORM] = LS_RECIPE_NORM,  [LS_RECIPE_MLP_NORM] = LS_RECIPE_NORM,
     [LS_RECIPE_FINAL_NORM] = LS_RECIPE_NORM,  [LS_RECIPE_ATTENTION_ADD] = LS_RECIPE_RESIDUAL,
-    [LS_RECIPE_MLP_ADD] = LS_RECIPE_RESIDUAL,
+    [LS_RECIPE_MLP_ADD] = LS_RECIPE_RESIDUAL, [LS_RECIPE_EXPERT_ACTIVATION] = LS_RECIPE_ACTIVATION,
   };
   for (; recipes; recipes = recipes->base) {
     const LsRecipe *r = find (recipes, which, model);
@@ -123,6 +129,19 @@ ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel 
       return r;
   }
   return NULL;
+}
+
+bool
+ls_recipes_fit (const LsRecipes *recipes, const LsModel *model)
+{
+  for (; recipes; recipes = recipes->base)
+    for (guint i = 0; i < recipes->operators->len; i++) {
+      const LsRecipe *r = &g_array_index (recipes->operators, LsRecipe, i);
+      bool is_experts = r->operator_ >= LS_RECIPE_EXPERT_FC1 && r->operator_ <= LS_RECIPE_UNPERMUTE;
+      if (is_for (r->models, model) && (!is_experts || model->n_experts > 0))
+        return true;
+    }
+  return false;
 }
 
 bool

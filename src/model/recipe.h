@@ -31,6 +31,9 @@ typedef enum {
   LS_RECIPE_FC1,           /* up, or gate and up                            */
   LS_RECIPE_ACTIVATION,
   LS_RECIPE_FC2,
+  LS_RECIPE_EXPERT_FC1,        /* of all experts of a rank */
+  LS_RECIPE_EXPERT_ACTIVATION, /* or as any */
+  LS_RECIPE_EXPERT_FC2,
   LS_RECIPE_ROUTER,
   LS_RECIPE_PERMUTE,   /* tokens to the rows of experts, with what sorts them where they arrive */
   LS_RECIPE_UNPERMUTE, /* and back                                     */
@@ -53,9 +56,12 @@ typedef enum {
   LS_FOR_SWIGLU,
   LS_FOR_GELU,
   LS_FOR_RELU2,
-  LS_FOR_GQA,      /* fewer heads of K and V than of Q; not latent attention */
-  LS_FOR_MHA,      /* as many                          */
-  LS_FOR_MHA_ROPE, /* as many, and they are rotated; not latent attention */
+  LS_FOR_GQA,           /* fewer heads of K and V than of Q; not latent attention */
+  LS_FOR_MHA,           /* as many                          */
+  LS_FOR_MHA_ROPE,      /* as many, and they are rotated; not latent attention */
+  LS_FOR_SCALED_ROPE,   /* cos and sin are times a factor; not latent attention */
+  LS_FOR_LIMITED_GEGLU, /* a quick GELU between limits      */
+  LS_FOR_LINEAR_BIAS,   /* biases on all linear layers      */
   LS_N_FOR
 } LsRecipeFor;
 
@@ -123,6 +129,8 @@ void ls_recipe_clear (LsRecipe *recipe); /* frees what it owns */
 
 /* The entry for an operator of this model; NULL: as built in. recipes may be NULL. */
 const LsRecipe *ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model);
+/* Whether the list names anything that this model has. */
+bool ls_recipes_fit (const LsRecipes *recipes, const LsModel *model);
 /* Whether experts of this model run one after the other. */
 bool ls_recipes_loop (const LsRecipes *recipes, const LsModel *model);
 /* Of an entry's kernels that with this name; NULL: there is none. */

@@ -120,9 +120,9 @@ check_scaled_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 
 /* Their bytes are those of 16 bits. */
 static void
-check_recipes (const LsStrategy *s, LsDiagList *diags)
+check_recipes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (s->recipes && (s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32))
+  if ((s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32) && ls_recipes_fit (s->recipes, m))
     conflict (diags, "/kernels", "expected bf16, fp16, fp8 or nvfp4 with listed kernels; got %s",
               ls_dtype_name ((LsDtype) s->dtype));
 }
@@ -161,6 +161,6 @@ check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   check_fp8_linear (s, diags);
   check_scaled_experts (s, m, diags);
   check_fp8_attention (s, m, diags);
-  check_recipes (s, diags);
+  check_recipes (s, m, diags);
   check_documents (s, m, diags);
 }

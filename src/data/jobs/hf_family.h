@@ -196,6 +196,7 @@ void hf_note_omissions (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *note
 bool hf_is_off (const cJSON *node);                                   /* NULL, null, false, 0 or [] */
 const cJSON *hf_find_type (const LsJsonDoc *types, const char *name); /* NULL: there is none */
 const cJSON *hf_get (const LsJsonDoc *doc, const char *key);          /* of the root; NULL: not there */
+bool hf_rope_is_scaled (const LsJsonDoc *doc); /* cos and sin are times a factor (hf_windows.c) */
 
 bool hf_has_experts (const HfFamily *f, const HfConfig *c);
 bool hf_is_latent (const HfFamily *f, const HfConfig *c); /* attention */

@@ -54,6 +54,31 @@ note_period (GPtrArray *notes, bool is_exact, uint32_t period, const char *what)
         g_strdup_printf ("%s: taken as each %u. layer, which the file has in other layers", what, period));
 }
 
+/* --- rope ------------------------------------------------------------------------------- */
+
+static double
+number_or (const cJSON *object, const char *key, double otherwise)
+{
+  const cJSON *number = cJSON_GetObjectItemCaseSensitive (object, key);
+  return cJSON_IsNumber (number) ? number->valuedouble : otherwise;
+}
+
+/* modeling_rope_utils.py of Transformers, _compute_yarn_parameters: cos and sin are times attention_factor,
+ * by default 0.1 m ln (factor) + 1 of mscale over that of mscale_all_dim, where both are there. */
+bool
+hf_rope_is_scaled (const LsJsonDoc *doc)
+{
+  const cJSON *scaling = hf_get (doc, "rope_scaling"),
+              *rope = scaling ? scaling : hf_get (doc, "rope_parameters");
+  const cJSON *new_type = cJSON_GetObjectItemCaseSensitive (rope, "rope_type"),
+              *type = new_type ? new_type : cJSON_GetObjectItemCaseSensitive (rope, "type");
+  double mscale = number_or (rope, "mscale", 0), all = number_or (rope, "mscale_all_dim", 0);
+  bool is_yarn = cJSON_IsString (type) && strcmp (type->valuestring, "yarn") == 0,
+       is_alike = mscale != 0 && mscale == all;
+  double own = number_or (rope, "factor", 1) > 1 && !is_alike ? 0 : 1; /* anything but 1 is a scale */
+  return is_yarn && number_or (rope, "attention_factor", own) != 1;
+}
+
 /* --- layers without rope ---------------------------------------------------------------- */
 
 /* no_rope_layers has 1 for layers with rope, layer_rope_theta 0 for those without. false: no list. */

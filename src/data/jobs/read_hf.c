@@ -81,7 +81,7 @@ activation (const HfFamily *f, const HfConfig *c)
 static void
 set_biases (const HfFamily *f, const HfConfig *c, LsModel *m)
 {
-  m->linear_bias = (c->bias && !f->qkv_bias_alone) || (c->attention_bias && c->mlp_bias);
+  m->linear_bias |= (c->bias && !f->qkv_bias_alone) || (c->attention_bias && c->mlp_bias);
   m->qkv_bias |= (c->attention_bias && !c->mlp_bias) || (c->bias && f->qkv_bias_alone);
 }
 
@@ -207,6 +207,7 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.tied_embeddings = c->tied;
   m.dropout = c->dropout > 0;
   m.norms = c->post_norm ? LS_NORMS_BOTH : m.norms;
+  m.scaled_rope = m.position == LS_POSITION_ROPE && hf_rope_is_scaled (doc);
   m.rotary_dim = c->rotary_share < 1 ? (uint32_t) (c->rotary_share * m.head_dim) : c->rotary_dim;
   if (m.position != LS_POSITION_ROPE || m.rotary_dim >= m.head_dim)
     m.rotary_dim = 0;

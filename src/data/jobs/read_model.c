@@ -47,9 +47,10 @@ complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
     return complain (doc, "dense_layers", diags, NULL, "expected at least one layer with experts");
   if (3.0 * m->n_layers * m->n_experts * m->hidden * m->expert_ffn > MAX_PARAMS)
     return complain (doc, "experts", diags, NULL, "expected experts of fewer than 1e18 parameters together");
-  if (m->linear_bias)
+  if (m->linear_bias && m->shared_ffn + m->expert_latent + m->adjugate_ffn + m->router_hidden > 0)
     return complain (doc, "linear_bias", diags, NULL,
-                     "expected no biases in a model with experts: grouped matrix products have none");
+                     "expected neither shared experts, small ones, a latent around experts nor layers of a "
+                     "router in a model with experts and biases");
   return true;
 }
 

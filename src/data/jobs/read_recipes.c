@@ -38,6 +38,9 @@ static const LsEnumName operators[] = {
   { "fc1", LS_RECIPE_FC1 },
   { "activation", LS_RECIPE_ACTIVATION },
   { "fc2", LS_RECIPE_FC2 },
+  { "expert-fc1", LS_RECIPE_EXPERT_FC1 },
+  { "expert-activation", LS_RECIPE_EXPERT_ACTIVATION },
+  { "expert-fc2", LS_RECIPE_EXPERT_FC2 },
   { "router", LS_RECIPE_ROUTER },
   { "permute", LS_RECIPE_PERMUTE },
   { "unpermute", LS_RECIPE_UNPERMUTE },
@@ -63,6 +66,9 @@ static const LsEnumName models[] = {
   { "gqa", LS_FOR_GQA },
   { "mha", LS_FOR_MHA },
   { "mha-rope", LS_FOR_MHA_ROPE },
+  { "scaled-rope", LS_FOR_SCALED_ROPE },
+  { "limited-geglu", LS_FOR_LIMITED_GEGLU },
+  { "linear-bias", LS_FOR_LINEAR_BIAS },
   { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (models) == LS_N_FOR + 1);
@@ -125,7 +131,7 @@ static const LsRecipeKernel kernel_blank = { .dtype = LS_DTYPE_BF16 };
 
 static const LsField operator_fields[] = {
   { "operator", LS_FIELD_ENUM, offsetof (LsRecipe, operator_), .required = true, .names = operators,
-    .meaning = "which one; norm, residual: any that is not named apart" },
+    .meaning = "which one; norm, residual, activation: any that is not named apart" },
   { "for", LS_FIELD_ENUM, offsetof (LsRecipe, models), .names = models, .default_text = "`\"all\"`",
     .meaning = "models that have this; of several entries the first that fits" },
   { "one_by_one", LS_FIELD_BOOL, offsetof (LsRecipe, one_by_one), .default_text = "false",
@@ -193,6 +199,9 @@ static const struct {
   [LS_RECIPE_FC1] = { "sbhf", true },
   [LS_RECIPE_ACTIVATION] = { "sbf", false },
   [LS_RECIPE_FC2] = { "sbhf", true },
+  [LS_RECIPE_EXPERT_FC1] = { "sbhfO", true },
+  [LS_RECIPE_EXPERT_ACTIVATION] = { "sbfO", false },
+  [LS_RECIPE_EXPERT_FC2] = { "sbhfO", true },
   [LS_RECIPE_ROUTER] = { "sbhEC", true },
   [LS_RECIPE_PERMUTE] = { "sbhECOP", false },
   [LS_RECIPE_UNPERMUTE] = { "sbhECOP", false },
@@ -326,8 +335,10 @@ check_kernels (Check *check, const cJSON *object, const char *key, GArray *kerne
 static bool
 has_bias (const LsRecipe *r)
 {
-  return r->operator_ == LS_RECIPE_QKV || r->operator_ == LS_RECIPE_FC1 || r->operator_ == LS_RECIPE_RESIDUAL
-      || r->operator_ == LS_RECIPE_ATTENTION_ADD || r->operator_ == LS_RECIPE_MLP_ADD;
+  return r->operator_ == LS_RECIPE_QKV || r->operator_ == LS_RECIPE_FC1
+      || r->operator_ == LS_RECIPE_EXPERT_FC1 || r->operator_ == LS_RECIPE_EXPERT_FC2
+      || r->operator_ == LS_RECIPE_RESIDUAL || r->operator_ == LS_RECIPE_ATTENTION_ADD
+      || r->operator_ == LS_RECIPE_MLP_ADD;
 }
 
 /* Of products that are computed each by itself. */
@@ -363,7 +374,7 @@ check_place (Check *check, const cJSON *object)
               "%s looks no words up; expected it of embedding", operator_name (r));
   if (r->bias_grad_is_listed && !has_bias (r))
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "bias_grad_listed"),
-              "%s has no bias; expected it of qkv, fc1 or a sum", operator_name (r));
+              "%s has no bias; expected it of qkv, fc1, a product of experts or a sum", operator_name (r));
   if (r->loops && r->operator_ != LS_RECIPE_PERMUTE)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "loops"),
               "%s does not say how experts run; expected it of permute", operator_name (r));

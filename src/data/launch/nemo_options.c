@@ -60,6 +60,8 @@ static const OptionRow rows[] = {
   RULE ("model.ffn_hidden_size"),
   RULE ("model.ffn_dropout"),
   RULE ("model.activation"),
+  AS ("model.activation_func_clamp_value", "activation-func-clamp-value"),
+  AS ("model.use_transformer_engine_op_fuser", "use-transformer-engine-op-fuser"),
   RULE ("model.activation_func*"),
   RULE ("model.gated_linear_unit"),
   RULE ("model.normalization"),

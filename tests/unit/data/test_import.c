@@ -171,7 +171,7 @@ values_are_those_of_our_keys (void)
       "layers=24; hidden=1024; heads=16; seq=2048; tp=8; pp=4; micro_batch=4; global_batch=64; dtype=bf16; "
       "schedule=1f1b; zero=0; recompute=none; sp=false; cp=1; ep");
   check (GPT "--swiglu", "mlp=swiglu; ffn=2688; ~ffn 2688");
-  check (GPT "--quick-geglu", "mlp=geglu; ffn=4096");
+  check (GPT "--quick-geglu --activation-func-clamp-value 7.0", "mlp=quick-geglu; ffn=4096; act_limit=true");
   check (GPT "--num-experts 8 --deepspeed --moe-train-capacity-factor 1.2", "expert_capacity=1.2");
   check (GPT "--num-experts 1 --deepspeed --moe-train-capacity-factor 1.2", "expert_capacity");
   check (GPT "--mtp-num-layers 0", "predict_layers");

@@ -154,6 +154,39 @@ layers_come_again (void)
   ls_model_clear (&m);
 }
 
+/* Pins: when cos and sin of a rotation are times a factor, as YaRN's formula says; not where the two parts of
+ * that cancel, as DeepSeek-V3's do. */
+static void
+some_rotations_are_scaled (void)
+{
+  static const struct {
+    const char *rope;
+    bool is_scaled;
+  } cases[] = {
+    { "\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":32.0}", true },
+    { "\"rope_parameters\":{\"rope_type\":\"yarn\",\"factor\":4}", true },
+    { "\"rope_scaling\":{\"type\":\"yarn\",\"factor\":40,\"mscale\":1.0,\"mscale_all_dim\":1.0}", false },
+    { "\"rope_scaling\":{\"type\":\"yarn\",\"factor\":40,\"mscale\":0.7,\"mscale_all_dim\":1.0}", true },
+    { "\"rope_scaling\":{\"type\":\"yarn\",\"factor\":4,\"attention_factor\":1.0}", false },
+    { "\"rope_scaling\":{\"type\":\"yarn\",\"factor\":1}", false },
+    { "\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":8.0}", false },
+    { "\"rope_scaling\":null", false },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *text
+        = g_strdup_printf ("{\"model_type\":\"qwen3\",\"hidden_size\":512,\"num_hidden_layers\":2,"
+                           "\"num_attention_heads\":8,\"vocab_size\":1000,\"intermediate_size\":256,"
+                           "\"max_position_embeddings\":4096,\"num_key_value_heads\":4,\"head_dim\":64,%s}",
+                           cases[i].rope);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+    LsModel m = { 0 };
+    ls_check_impl (doc && ls_model_read (doc, &m, NULL, diags) && m.scaled_rope == cases[i].is_scaled,
+                   __FILE__, __LINE__, "%s", cases[i].rope);
+    ls_model_clear (&m);
+  }
+}
+
 #define PUZZLE                                                                                               \
   "\"model_type\":\"gpt_oss_puzzle\",\"hidden_size\":512,\"intermediate_size\":256,\"num_hidden_layers\":3," \
   "\"num_attention_heads\":8,\"num_key_value_heads\":4,\"head_dim\":64,\"vocab_size\":1000,"                 \
@@ -170,7 +203,8 @@ layers_come_again (void)
 static void
 blocks_may_say_keys_of_the_file (void)
 {
-  const uint64_t rest = 2 * 1000 * 512 + 512, plain = 2 * 512 * 512 + 2 * 512 * 256 + 1024 + 2 * 512;
+  const uint64_t rest = 2 * 1000 * 512 + 512, plain = 2 * 512 * 512 + 2 * 512 * 256 + 1024 + 512 + 2 * 512,
+                 expert = 3 * 512 * 256 + 2 * 256 + 512, router = 512 + 1; /* biases everywhere */
   static const char text[]
       = "{" PUZZLE ",\"block_configs\":[{\"num_local_experts\":4,\"sliding_window\":128},"
         "{\"num_local_experts\":2,\"sliding_window\":null},"
@@ -179,8 +213,8 @@ blocks_may_say_keys_of_the_file (void)
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
   LsModel m = { 0 };
   if (LS_CHECK (doc && ls_model_read (doc, &m, NULL, diags))) {
-    LS_CHECK_INT (ls_model_params (&m, m.vocab), ==, rest + 3 * plain + 8 * (512 + 3 * 512 * 256));
-    LS_CHECK_INT (ls_model_active_params (&m, m.vocab), ==, rest + 3 * plain + 8 * 512 + 6 * 3 * 512 * 256);
+    LS_CHECK_INT (ls_model_params (&m, m.vocab), ==, rest + 3 * plain + 8 * (router + expert));
+    LS_CHECK_INT (ls_model_active_params (&m, m.vocab), ==, rest + 3 * plain + 8 * router + 6 * expert);
     LS_CHECK (m.window == 0 && m.n_layer_window == 3 && m.layer_window[1] == 0 && m.layer_window[2] == 128);
   }
   ls_model_clear (&m);
@@ -321,6 +355,6 @@ every_second_layer_has_attention (void)
 }
 
 LS_TEST_SUITE (LS_TEST (types_count_as_published), LS_TEST (layers_come_again),
-               LS_TEST (blocks_may_say_keys_of_the_file), LS_TEST (sides_may_be_parts_of_the_file),
-               LS_TEST (recurrent_layers_and_local_attention), LS_TEST (blocks_say_which_are_recurrent),
-               LS_TEST (every_second_layer_has_attention))
+               LS_TEST (some_rotations_are_scaled), LS_TEST (blocks_may_say_keys_of_the_file),
+               LS_TEST (sides_may_be_parts_of_the_file), LS_TEST (recurrent_layers_and_local_attention),
+               LS_TEST (blocks_say_which_are_recurrent), LS_TEST (every_second_layer_has_attention))

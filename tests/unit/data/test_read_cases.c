@@ -123,7 +123,9 @@ every_wrong_cell_is_reported (void)
   LS_CHECK_INT (ls_diag_list_n (diags), ==, 11);
   g_autofree char *report = ls_diag_list_format (diags);
   check_says (report, "c.csv:2:6: error: /x/gpus: expected a whole number from 1 to ");
-  check_says (report, "/x/mlp: expected one of \"gelu\", \"relu2\", \"swiglu\", \"geglu\"; got \"silu\"");
+  check_says (
+      report,
+      "/x/mlp: expected one of \"gelu\", \"relu2\", \"swiglu\", \"geglu\", \"quick-geglu\"; got \"silu\"");
   check_says (report,
               "/x/dtype: expected one of \"fp16\", \"bf16\", \"fp8\", \"nvfp4\", \"fp32\"; got \"int4\"");
   check_says (report, "/x/zero: expected 0 to 3, auto, or STAGE@GROUP");

@@ -344,7 +344,96 @@ megatron_copies_slices (void)
   check_copies (&none, fused);
 }
 
+/* Pins: what Megatron-Core launches around experts with biases and limits (strategies/kernels:
+ * megatron-core-unfused), by hand: passes over a tensor in 16 bits, read and written; and that Transformer
+ * Engine's fuser, and a model without these, launch one kernel. */
+
+typedef struct {
+  const char *op, *list;
+  bool is_plain; /* a gate by SiLU, no biases */
+  const char *kernels;
+  double fwd_bytes, bwd_bytes; /* an element of rows x width, products and probabilities aside */
+} Unfused;
+
+#define LIMITS      "limit gate; limit up; limits concat; offset; quick-geglu; "
+#define LIMITS_GRAD "quick-geglu grad; limit gate grad; limit up grad; halves grad concat; "
+#define BIAS        "expert bias; expert bias add; expert outputs concat; "
+#define BIAS_GRAD                                                                                            \
+  "grad times bias; probability grad; grad times probability; expert bias grad; expert grads concat; "
+
+static const LsOperator *
+operator_named (const GArray *operators, const char *name)
+{
+  for (guint i = 0; i < operators->len; i++)
+    if (strcmp (g_array_index (operators, LsOperator, i).name, name) == 0)
+      return &g_array_index (operators, LsOperator, i);
+  return NULL;
+}
+
+/* Appends names of what is no product; its bytes. */
+static double
+streams_of (const LsKernel *kernels, uint32_t n, GString *names)
+{
+  double bytes = 0;
+  for (uint32_t k = 0; k < n; k++)
+    if (kernels[k].kind != LS_KERNEL_GEMM) {
+      g_string_append_printf (names, "%s; ", kernels[k].name);
+      bytes += kernels[k].bytes;
+    }
+  return bytes;
+}
+
+static void
+check_unfused (const Unfused *u)
+{
+  LsModel m = model;
+  m.n_experts = 8, m.top_k = 2, m.expert_ffn = 512, m.hidden = 1024;
+  m.mlp = u->is_plain ? LS_MLP_SWIGLU : LS_MLP_QUICK_GEGLU, m.act_limit = m.linear_bias = !u->is_plain;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsRecipes) recipes = ls_recipes_load (u->list, diags);
+  const LsShard shard = { .tp = 1,
+                          .ep = 2,
+                          .etp = 1,
+                          .micro_batch = 2,
+                          .seq = 2048,
+                          .cp = 1,
+                          .attention = LS_ATTENTION_FLASH,
+                          .dtype = LS_DTYPE_BF16,
+                          .grad_dtype = LS_DTYPE_BF16,
+                          .recipes = recipes };
+  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  ls_operators_layer (&m, &shard, 0, operators);
+  const LsOperator *op = operator_named (operators, u->op);
+  if (!LS_CHECK (recipes && op))
+    return;
+  bool is_act = strcmp (u->op, "expert-act") == 0;
+  double elements = 2.0 * TOKENS * (is_act ? 512 : 1024), weights = is_act ? 2.0 * TOKENS * 4 : 0;
+  g_autoptr (GString) names = g_string_new (NULL);
+  double fwd = streams_of (op->fwd, op->n_fwd, names), bwd = streams_of (op->igrad, op->n_igrad, names);
+  LS_CHECK_STR (names->str, u->kernels);
+  LS_CHECK_DOUBLE (round ((fwd - weights) / elements), ==, u->fwd_bytes);
+  LS_CHECK_DOUBLE (round ((bwd - 2 * weights) / elements), ==, u->bwd_bytes);
+}
+
+static void
+megatron_fuses_neither_limits_nor_biases (void)
+{
+  static const Unfused unfused[] = {
+    { "expert-act", "megatron-core-unfused", false, LIMITS LIMITS_GRAD, 16 + 6, 10 + 6 + 6 + 8 },
+    { "expert-act", "megatron-core", false, LIMITS LIMITS_GRAD, 16 + 6, 10 + 6 + 6 + 8 },
+    { "expert-act", "megatron-core-op-fuser", false, "limited quick-geglu; limited quick-geglu grad; ", 6,
+      10 },
+    { "expert-act", "megatron-core-unfused", true, "swiglu; swiglu-bwd; ", 6, 10 },
+    { "expert-fc2", "megatron-core-unfused", false, BIAS BIAS_GRAD, 2 + 6 + 4, 4 + 2 + 4 + 2 + 4 },
+    { "expert-fc2", "megatron-core-op-fuser", false, "", 0, 0 },
+    { "expert-fc2", "megatron-core-unfused", true, "", 0, 0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (unfused); i++)
+    check_unfused (&unfused[i]);
+}
+
 LS_TEST_SUITE (LS_TEST (norms_run_again), LS_TEST (megatron_copies_slices),
-               LS_TEST (its_software_names_the_list), LS_TEST (input_gradients_take_what_was_measured),
-               LS_TEST (stages_between_keep_their_mask), LS_TEST (hosts_are_late_behind_transfers_that_block),
+               LS_TEST (megatron_fuses_neither_limits_nor_biases), LS_TEST (its_software_names_the_list),
+               LS_TEST (input_gradients_take_what_was_measured), LS_TEST (stages_between_keep_their_mask),
+               LS_TEST (hosts_are_late_behind_transfers_that_block),
                LS_TEST (an_exchange_takes_what_was_measured))

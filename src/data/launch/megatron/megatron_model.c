@@ -29,7 +29,10 @@ static void
 set_position (LaunchJob *job)
 {
   const char *type = option_text (job, "position-embedding-type");
-  bool is_rope = type && (g_str_has_suffix (type, "rope") || strcmp (type, "rotary") == 0);
+  bool is_yarn = type && strcmp (type, "yarn") == 0,
+       is_rope = is_yarn || (type && (g_str_has_suffix (type, "rope") || strcmp (type, "rotary") == 0));
+  if (is_yarn || (type && job->import->model.scaled_rope))
+    option_set_model (job, "scaled_rope", is_yarn ? "1" : "0");
   if (is_rope || option_is_on (job, "use-rotary-position-embeddings"))
     option_set_model (job, "position", "rope");
   else if (!type && option_is_on (job, "no-position-embedding"))
@@ -91,11 +94,14 @@ has_biases (const LaunchJob *job)
 static void
 set_switches (LaunchJob *job)
 {
+  const char *limit = option_text (job, "activation-func-clamp-value");
   bool has_bias = has_biases (job), has_latent = option_is_on (job, "multi-latent-attention");
-  if (has_bias && import_has_model (job->import, "experts")) {
-    import_infer (job->import, "linear_bias false: grouped matrix products of experts have none");
+  if (has_bias && option_number (job, "moe-shared-expert-intermediate-size") > 0) {
+    import_infer (job->import, "linear_bias false: Megatron-Core's shared experts have none");
     has_bias = false;
   }
+  if (limit && g_ascii_strtod (limit, NULL) > 0)
+    option_set_model (job, "act_limit", "1");
   if (!has_bias || has_latent)
     option_set_model (job, "linear_bias", "0");
   option_set_model (job, "dropout",

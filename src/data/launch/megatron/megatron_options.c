@@ -14,6 +14,7 @@
 WHEN (has_experts, m->n_experts > 0)
 WHEN (has_rms_norm, m->norm == LS_NORM_RMSNORM)
 WHEN (has_no_bias, !m->linear_bias)
+WHEN (is_not_scaled, !m->scaled_rope)
 WHEN (cuts_tensors, s->tp > 1)
 WHEN (cuts_context, s->cp > 1)
 WHEN (pads_otherwise, s->vocab_multiple != LS_VOCAB_MULTIPLE)
@@ -35,6 +36,8 @@ VALUE (expert_groups, NUMBER (m->expert_groups > 0, m->expert_groups))
 VALUE (top_groups, NUMBER (m->expert_groups > 0, m->top_groups))
 VALUE (rotary_percent,
        m->rotary_dim > 0 ? g_strdup_printf ("%g", (double) m->rotary_dim / m->head_dim) : NULL)
+VALUE (yarn, WORD (m->scaled_rope, "yarn"))
+VALUE (limit, WORD (m->act_limit, "7.0")) /* GPT-OSS's */
 VALUE (unrotated, NUMBER (m->unrotated_every > 0, m->unrotated_every))
 VALUE (window, m->window > 0 ? g_strdup_printf ("%u,0", m->window - 1) : NULL) /* keys before its own */
 VALUE (full_every, NUMBER (m->full_every > 0, m->full_every))
@@ -147,11 +150,9 @@ muon_mode (const LsModel *m, const LsStrategy *s)
 /* --- words ----------------------------------------------------------------------------------------- */
 
 static const OptionWord norms[] = { { "RMSNorm", "rmsnorm" }, { "LayerNorm", "layernorm" }, { NULL, NULL } };
-static const OptionWord positions[] = { { "rope", "rope" },
-                                        { "learned_absolute", "learned" },
-                                        { "none", "none" },
-                                        { "alibi", "alibi" },
-                                        { NULL, NULL } };
+static const OptionWord positions[]
+    = { { "rope", "rope" }, { "yarn", "rope" },   { "learned_absolute", "learned" },
+        { "none", "none" }, { "alibi", "alibi" }, { NULL, NULL } };
 static const OptionWord cp_kinds[] = { { "p2p", "ring" },
                                        { "a2a", "ulysses" },
                                        { "all_gather", "all-gather" },
@@ -249,9 +250,12 @@ static const OptionRow rows[] = {
   MODEL ("swiglu", "mlp", .on = "swiglu", .otherwise = "gelu"),
   MODEL ("squared-relu", "mlp", .on = "relu2"),
   MODEL ("geglu", "mlp", .on = "geglu"),
-  MODEL ("quick-geglu", "mlp", .on = "geglu"),
+  MODEL ("quick-geglu", "mlp", .on = "quick-geglu"),
+  DECIDES ("activation-func-clamp-value", "act_limit", .value = limit),
   MODEL ("normalization", "norm", .words = norms, .otherwise = "layernorm", .when = has_rms_norm),
-  MODEL ("position-embedding-type", "position", .words = positions, .otherwise = "learned"),
+  MODEL ("position-embedding-type", "position", .words = positions, .otherwise = "learned",
+         .when = is_not_scaled),
+  RULE ("position-embedding-type", .value = yarn),
   RULE ("use-rotary-position-embeddings"),
   RULE ("no-position-embedding"),
   RULE ("add-position-embedding"),
@@ -390,6 +394,7 @@ static const OptionRow rows[] = {
   RULE ("reuse-grad-buf-for-mxfp8-param-ag"),
   RULE ("fp8-dot-product-attention"),
   SWITCH ("activation-func-fp8-input-store", "fp8_act_store"),
+  STRATEGY ("use-transformer-engine-op-fuser", "kernels", .on = "megatron-core-op-fuser"),
   RULE ("fp4-format", .value = fp4_format),
   RULE ("fp4-recipe", .value = fp4_recipe, .joins = true),
   RULE ("first-last-layers-bf16", .value = bf16_layers),
