@@ -125,7 +125,8 @@ repeated_head_flops (const LsModel *m, const LsStrategy *s, double tokens)
   return 6.0 * tokens * weights * m->hidden;
 }
 
-/* Of groups of mixers that several context-parallel ranks have. */
+/* Of groups of mixers that several context-parallel ranks have. These products have no weights: none is
+ * frozen. */
 static double
 repeated_group_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
@@ -153,8 +154,7 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   streams += s->sp ? 0 : (1 + m->predict_layers) * (double) ls_streams_end_linear_params (m);
   streams += s->sp ? 0 : (double) (ls_beside_end_linear_params (m) + ls_ngram_linear_params (m));
   double heads = ls_model_has_latents (m) ? 0 : repeated_head_flops (m, s, tokens);
-  return heads + (s->tp - 1.0) * latents + 6 * tokens * (s->tp - 1.0) * streams
-      + repeated_group_flops (m, s, seq);
+  return heads + (s->tp - 1.0) * latents + 6 * tokens * (s->tp - 1.0) * streams;
 }
 
 /* Words looked up by a product with a one-hot matrix, as some software does: no FLOPs of the model. */
@@ -319,8 +319,9 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
   uint32_t seq = s->seq ? s->seq : m->seq;
   double one_hot = one_hot_flops (m, s, seq);
   double asked = ls_trained_flops (m, s, seq, false) + of_frozen (s, repeated_flops (m, s, seq))
-      + (s->lora_rank > 0 ? one_hot / 2 : one_hot) + hidden_flops (m, s, seq) + two_way_flops (m, s, seq)
-      + masked_flops (m, s, seq) + unskipped_flops (m, s, seq) + of_frozen (s, low_rank_flops (m, s, seq))
+      + repeated_group_flops (m, s, seq) + (s->lora_rank > 0 ? one_hot / 2 : one_hot)
+      + hidden_flops (m, s, seq) + two_way_flops (m, s, seq) + masked_flops (m, s, seq)
+      + unskipped_flops (m, s, seq) + of_frozen (s, low_rank_flops (m, s, seq))
       + repeated_adapters (m, s, seq) + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
   double done = ls_plan_model_flops (plan, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)

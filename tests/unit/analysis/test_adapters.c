@@ -293,6 +293,21 @@ jobs_with_mixers_keep_the_laws (void)
   }
 }
 
+/* One group of keys on two ranks of cp: its products, which no weight is in, are there twice, and count in full. */
+static void
+groups_that_ranks_share (void)
+{
+  for (guint i = 0; i < 12; i++) {
+    LsModel m = mixing (LS_MIXER_MAMBA2);
+    LsStrategy s = small_job ();
+    m.mixer_groups = 1u << i % 2;
+    s.cp = 2u << i % 2;
+    s.pp = i / 2 % 2 + 1;
+    s.recompute = i / 4 % 3;
+    LS_CHECK (keeps_the_laws (&m, &s));
+  }
+}
+
 /* In 4 bits as other linear layers: 512 x (1024 + 256 + 8) into it. */
 static void
 mixers_in_four_bits (void)
@@ -324,5 +339,5 @@ LS_TEST_SUITE (LS_TEST (weights_are_counted), LS_TEST (both_sides_of_a_latent_ar
                LS_TEST (one_input_is_kept_once), LS_TEST (jobs_keep_the_laws), LS_TEST (weights_of_mixers),
                LS_TEST (names_that_mixers_share), LS_TEST (gates_of_attention),
                LS_TEST (heads_that_ranks_share), LS_TEST (mixers_keep_an_input_once),
-               LS_TEST (jobs_with_mixers_keep_the_laws), LS_TEST (mixers_in_four_bits),
-               LS_TEST (other_mixers_are_refused))
+               LS_TEST (jobs_with_mixers_keep_the_laws), LS_TEST (groups_that_ranks_share),
+               LS_TEST (mixers_in_four_bits), LS_TEST (other_mixers_are_refused))
