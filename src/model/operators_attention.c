@@ -233,8 +233,7 @@ static bool
 has_window_mask (const LsCut *cut)
 {
   const LsShard *s = cut->shard;
-  return s->window_mask && s->cp <= 1 && !s->documents
-      && ls_model_masks_window (cut->model, cut->kind, s->seq);
+  return s->window_mask && s->cp <= 1 && ls_model_masks_window (cut->model, cut->kind, s->seq);
 }
 
 /* Of all pairs. cuDNN's backward in fp8 skips nothing that a window leaves out: its rate for windows falls to

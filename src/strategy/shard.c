@@ -215,7 +215,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .fp8_linear = fp8_linear (s),
     .fp8_weights = s->fp8_params && s->fp8_recipe != LS_FP8_MXFP8,
     .fp8_attention = (LsFp8Attention) s->fp8_attention,
-    .window_mask = s->window_mask,
+    .window_mask = s->window_mask && !s->lengths, /* kernels that keep documents apart skip */
     .bf16_experts = s->bf16_experts,
     .bf16_first = s->bf16_first,
     .bf16_last = s->bf16_last,

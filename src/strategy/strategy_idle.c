@@ -78,6 +78,7 @@ CONDITION (pads_nothing,
            ls_expert_load_is_even (s->expert_load)
                && (s->expert_padding != LS_EXPERT_PADDING_CAPACITY || s->expert_capacity == 1))
 CONDITION (has_no_lengths, !s->lengths)
+CONDITION (has_lengths, s->lengths)
 CONDITION (has_mean_lengths, !s->lengths || s->lengths_draw == LS_LENGTHS_MEAN)
 CONDITION (has_no_attention, ls_model_n_attention_layers (m) == 0)
 CONDITION (has_no_layernorm, !ls_norm_is_layernorm (m->norm))
@@ -195,6 +196,7 @@ static const struct {
   { "window_mask", is_unfused, "attention that is not fused masks anyway" },
   { "window_mask", has_no_window, "no layer of the model has a window" },
   { "window_mask", has_cp, "it needs --cp 1" },
+  { "window_mask", has_lengths, "kernels that keep documents apart skip what a window leaves out" },
   { "fp8_recipe", is_not_fp8, "it needs --dtype fp8" },
   { "fp8_linear", is_not_fp8, "it needs --dtype fp8" },
   { "fp8_amax_reduction", has_own_scales,

@@ -228,7 +228,31 @@ experts_of_attention_have_rules (void)
   LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "norms of queries"));
 }
 
-LS_TEST_SUITE (LS_TEST (experts_of_attention_are_counted), LS_TEST (experts_of_attention_are_cut_by_heads),
+/* Kernels that keep documents apart have no mask: what it says of windows does not matter. */
+static void
+windows_in_documents_are_no_masks (void)
+{
+  static const char *const lengths[] = { "fixed:32", "fixed:100", "uniform:1:300" };
+  for (guint i = 0; i < 12; i++) {
+    LsModel m = small_model ("windowed");
+    m.window = 64;
+    m.full_every = i % 2 ? 3 : 0;
+    for (guint masked = 0; masked < 2; masked++) {
+      LsStrategy s;
+      ls_strategy_init (&s);
+      s.gpus = s.global_batch = 8;
+      g_autofree char *why = NULL;
+      s.window_mask = masked;
+      s.pp = i / 6 + 1;
+      s.lengths = g_strdup (lengths[i % 3]);
+      s.lengths_drawn = ls_lengths_parse (s.lengths, &why);
+      LS_CHECK (keeps_the_laws (&m, &s));
+    }
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (windows_in_documents_are_no_masks), LS_TEST (experts_of_attention_are_counted),
+               LS_TEST (experts_of_attention_are_cut_by_heads),
                LS_TEST (jobs_with_experts_of_attention_keep_the_laws),
                LS_TEST (experts_of_attention_have_rules), LS_TEST (weights_and_flops_are_counted),
                LS_TEST (queries_are_cut_and_latents_whole), LS_TEST (jobs_keep_the_laws),
