@@ -245,6 +245,18 @@ is_other_dtype (const LsCalibration *c, const LsKindFit *fit, const LsKernel *ke
   return is_matrix && !is_16_bit && fit->is_fitted && fit == &c->kind[kernel->kind];
 }
 
+/* Of numbers in 16 bits. Y = X W with M rows of tokens: rows of Y lie along N; those of X, the second operand
+ * of BLAS, along K, or along M if it is transposed; those of W along K if it is transposed, else along N. */
+static bool
+is_unaligned (const LsKernel *k, LsGemmLayout layout)
+{
+  bool first_is_t = layout == LS_LAYOUT_TN || layout == LS_LAYOUT_TT;
+  bool second_is_t = layout == LS_LAYOUT_NT || layout == LS_LAYOUT_TT;
+  bool is_off_k = k->k % 8 != 0 && (first_is_t || !second_is_t);
+  bool is_off = k->n % 8 != 0 || is_off_k || (second_is_t && k->m % 8 != 0);
+  return is_off && ls_kernel_is_gemm (k->kind) && ls_dtype_size (k->dtype) == 2;
+}
+
 static LsKernelRow
 cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
 {
@@ -260,6 +272,9 @@ cost_row (const Bench *b, const LsTimedKernel *timed, bool is_in_table)
   };
   if (timed->what == LS_TIMED_USUAL && !by_access)
     ls_measured_refine (b->calibration.measured, timed->attention, fit, &b->gpu, &timed->kernel, &row.cost);
+  row.kernel.unaligned = is_unaligned (&row.kernel, (LsGemmLayout) b->spec->layout);
+  if (!by_access)
+    ls_kernel_cost_unaligned (&b->calibration, &b->gpu, &row.kernel, &row.cost);
   if (b->spec->sustained)
     ls_kernel_cost_in_layer (&b->calibration, &timed->kernel, &row.cost);
   if (is_in_table)

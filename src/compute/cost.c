@@ -434,10 +434,9 @@ ls_kernel_cost_in_layer (const LsCalibration *calibration, const LsKernel *kerne
   settle (cost);
 }
 
-/* Rows that begin on no 16 bytes cannot be loaded as the fast kernels do (Hopper: wgmma by TMA); libraries
- * fall back to kernels of older chips. */
-static void
-slow_unaligned (const LsCalibration *c, const LsGpu *gpu, const LsKernel *kernel, LsKernelCost *cost)
+void
+ls_kernel_cost_unaligned (const LsCalibration *c, const LsGpu *gpu, const LsKernel *kernel,
+                          LsKernelCost *cost)
 {
   double rate = c->gemm_unaligned * gpu->peak_flops[kernel->dtype];
   if (!kernel->unaligned || ls_dtype_bytes (kernel->dtype) != 2)
@@ -471,7 +470,7 @@ ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKern
   LsKernelCost cost = ls_kernel_cost_by (&at, ls_calibration_sustained (calibration, kernel), gpu, kernel);
   ls_measured_refine (calibration->measured, ls_calibration_implementation (calibration, kernel), fit, gpu,
                       kernel, &cost);
-  slow_unaligned (calibration, gpu, kernel, &cost);
+  ls_kernel_cost_unaligned (calibration, gpu, kernel, &cost);
   slow_masked (calibration, kernel, &cost);
   ls_kernel_cost_in_layer (calibration, kernel, &cost);
   return cost;

@@ -157,6 +157,11 @@ double ls_calibration_sustained (const LsCalibration *calibration, const LsKerne
 LsKernelCost ls_kernel_cost_by (const LsKindFit *fit, double sustained, const LsGpu *gpu,
                                 const LsKernel *kernel);
 
+/* A GEMM whose rows begin on no 16 bytes (LsKernel.unaligned): they cannot be loaded as the fast kernels do
+ * (Hopper: wgmma by TMA), and libraries fall back to kernels of older chips. ls_kernel_cost() holds it. */
+void ls_kernel_cost_unaligned (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel,
+                               LsKernelCost *cost);
+
 /* A kernel that streams, alone, as it is inside a layer (LsAround.streams_in_layer). ls_kernel_cost() holds
  * it. */
 void ls_kernel_cost_in_layer (const LsCalibration *calibration, const LsKernel *kernel, LsKernelCost *cost);
