@@ -59,6 +59,11 @@ void ls_operator_weight (LsOperator *op, LsTensorCut cut, uint64_t rows, uint64_
 void ls_operator_table (LsOperator *op, LsTensorCut cut, uint64_t rows, uint64_t columns);
 void ls_operator_product (LsOperator *op, uint64_t columns);
 
+/* Of the products of an operator those whose rows begin on no 16 bytes (LsKernel.unaligned), after the last
+ * kernel is there; or of each that has a weight, from a place on. */
+void ls_operator_mark_unaligned (LsOperator *op, const LsCut *cut);
+void ls_operators_mark_unaligned (GArray *operators, guint from, const LsCut *cut);
+
 /* A bias that was added to rows x cols elements: its parameters and the column
  * sum that gives its gradient, unless the job's software lists that. */
 typedef struct {

@@ -192,16 +192,6 @@ append_reduced (GArray *operators, const LsCut *cut, const char *name)
   return op;
 }
 
-/* Logits and their gradient have rows that begin on no 16 bytes, and a product that writes such rows runs the
- * same slow kernels as one that reads them: 50257 words from 8192 x 768 on an H100, torch 2.11, in bf16: 6.63
- * ms of cutlass_75_tensorop_bf16_s1688gemm, 95 TFLOP/s; the two of the backward 140 and 148. */
-static void
-mark_unaligned (LsKernel *kernels, uint32_t n, const LsCut *cut)
-{
-  for (uint32_t i = 0; i < n; i++)
-    kernels[i].unaligned = kernels[i].kind == LS_KERNEL_GEMM && cut->elt * cut->vocab % 16 != 0;
-}
-
 static void
 append_logits (GArray *operators, const LsCut *cut, bool with_weight)
 {
@@ -212,9 +202,7 @@ append_logits (GArray *operators, const LsCut *cut, bool with_weight)
   if (with_weight)
     ls_operator_table (op, LS_TENSOR_ROWS, cut->vocab, h);
   ls_operator_as_launched (op, cut, LS_RECIPE_LOGITS, cut->tokens, cut->ffn);
-  mark_unaligned (op->fwd, op->n_fwd, cut);
-  mark_unaligned (op->igrad, op->n_igrad, cut);
-  mark_unaligned (op->wgrad, op->n_wgrad, cut);
+  ls_operator_mark_unaligned (op, cut);
 }
 
 /* c tanh (x / c) of the logits in place; its backward wants the result. */

@@ -493,6 +493,7 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   append_halves (operators, &cut);
   if (own.seq != all->seq)
     set_length (operators, from, &cut);
+  ls_operators_mark_unaligned (operators, from, &cut);
   ls_operators_freeze (operators, from, &cut);
   if (kind & LS_LAYER_AGAIN && !(kind & LS_LAYER_BLOCK))
     leave_params (operators, from);

@@ -351,6 +351,28 @@ words_are_padded_to_a_multiple (void)
   }
 }
 
+/* Products of a layer whose rows begin on no 16 bytes are told, all three of each; those of other widths, or
+ * without weights, are not. */
+static void
+odd_rows_of_a_layer_are_told (void)
+{
+  static const struct {
+    uint32_t hidden, ffn;
+    const char *odd, *even;
+  } cases[]
+      = { { 1028, 2048, "qkv", "attention" }, { 1024, 2050, "fc1", "proj" }, { 1024, 2052, "fc2", "qkv" } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsModel m = llama ();
+    m.hidden = cases[i].hidden, m.ffn = cases[i].ffn;
+    LsShard s = shard (NULL);
+    g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    ls_operators_layer (&m, &s, 0, ops);
+    const LsOperator *odd = named (ops, cases[i].odd), *even = named (ops, cases[i].even);
+    LS_CHECK (odd->fwd[0].unaligned && odd->igrad[odd->n_igrad - 1].unaligned && odd->wgrad[0].unaligned);
+    LS_CHECK (!even->fwd[0].unaligned && !even->igrad[0].unaligned);
+  }
+}
+
 /* 512 tokens, two of eight experts each; the fullest has a quarter of all, and others are padded to it. */
 static void
 experts_have_sizes_of_their_own (void)
@@ -419,4 +441,4 @@ LS_TEST_SUITE (LS_TEST (a_base_has_what_a_list_does_not_name), LS_TEST (experts_
                LS_TEST (an_optimizer_in_16_bits_moves_half),
                LS_TEST (unfused_attention_runs_the_kernels_of_its_lists),
                LS_TEST (gradients_of_biases_are_there_once), LS_TEST (words_are_looked_up_by_a_product),
-               LS_TEST (words_are_padded_to_a_multiple))
+               LS_TEST (words_are_padded_to_a_multiple), LS_TEST (odd_rows_of_a_layer_are_told))
