@@ -67,7 +67,7 @@ add_slab (Chunks *p)
     s->chunks[i].next = p->spare;
 }
 
-static inline void
+static G_GNUC_NO_INLINE void
 list_grow (Chunks *p, List *l)
 {
   if (!p->spare)
@@ -141,6 +141,16 @@ list_give_places (List *l)
     for (Entry *x = c->entries + from, *end = c->entries + chunk_end (l, c); x < end; x++)
       if (x->event)
         x->event->place = x;
+}
+
+/* Whether it has no more than n entries, empty ones too. */
+static inline bool
+list_is_within (const List *l, uint32_t n)
+{
+  uint32_t has = 0, from = l->from;
+  for (const Chunk *c = l->first; c && has <= n; c = c->next, from = 0)
+    has += chunk_end (l, c) - from;
+  return has <= n;
 }
 
 static inline bool

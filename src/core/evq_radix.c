@@ -11,9 +11,10 @@
  * The next events are in the first list that is not empty: the lowest level, there the
  * lowest digit. That list is opened: the floor becomes the earliest time that it could
  * hold, and its events are placed anew, all on lower levels. So an event moves at most
- * once a level, however many there are. A list of a few is sorted into the front instead,
- * an array from which events are popped; what is scheduled before the end of that list is
+ * once a level, however many there are. A short list is sorted into the front instead, an
+ * array from which events are popped; what is scheduled before the end of that list is
  * inserted there, and if the front is full, what is later than the present is placed anew.
+ * A list of a few is sorted by insertion, a longer one by parts of its time first.
  *
  * Why it works. The floor moves only when an event is popped at it or later, so nothing is
  * scheduled before it, and an event stays in its list until that is opened. While the front
@@ -24,9 +25,11 @@
  *
  * What makes it fast. Entries hold the time beside the event, in chunks, so moving a list
  * reads and writes entries in sequence and touches no event; those of a short list fire
- * soon and are prefetched. An event knows the entry that it was scheduled into; after a move
- * that is out of date until one of the list is removed, when all of the list are told. A
- * removed event leaves an empty entry; when these outnumber the events, all are rewritten.
+ * soon and are prefetched. With each event that leaves a long front, one of the list after
+ * it is prefetched: of many asked for at once the memory brings the last too late. An event
+ * knows the entry that it was scheduled into; after a move that is out of date until one of
+ * the list is removed, when all of the list are told. A removed event leaves an empty entry;
+ * when these outnumber the events, all are rewritten.
  *
  * After R. K. Ahuja, K. Mehlhorn, J. B. Orlin, R. E. Tarjan, "Faster algorithms for
  * the shortest path problem", J. ACM 37 (1990), with digits of several bits; the front is
@@ -40,9 +43,13 @@
 #define N_DIGITS  (1 << BITS)
 #define N_LEVELS  ((64 + BITS - 1) / BITS)
 #define N_WORDS   (N_DIGITS / 64) /* of the flags of a level */
-#define MAX_FRONT 64              /* entries */
-#define TO_FRONT  40              /* entries of a list that is sorted into the front */
-#define FEW       1024            /* empty entries that are not worth a sweep */
+#define MAX_FRONT 300             /* entries */
+#define TO_FRONT  240             /* entries of a list that is sorted into the front */
+#define FEW       24              /* entries of a list that is sorted by insertion alone */
+#define PART_BITS 7               /* of the part of a list's time that an entry is in */
+#define N_PARTS   (1 << PART_BITS)
+#define MAX_PART  40   /* entries of a part that are sorted by insertion */
+#define NO_SWEEP  1024 /* empty entries that are not worth a sweep */
 
 typedef struct {
   LsTime now;                        /* of the event that was popped last                 */
@@ -51,6 +58,7 @@ typedef struct {
   uint32_t from, to;                 /* in front                                          */
   uint32_t levels;                   /* bit: the level has flags                          */
   bool has_instant;                  /* there may be entries in instant                   */
+  const Entry *ahead, *ahead_end;    /* of the list after the front: not yet prefetched   */
   uint64_t flags[N_LEVELS][N_WORDS]; /* bit: the list is not empty, or was before a sweep */
   Entry front[MAX_FRONT];            /* sorted by time, phase and seq; none is empty      */
   List instant[LS_N_PHASES];
@@ -161,15 +169,33 @@ list_rewrite (Radix *q, List *list, PlaceFn place_one, bool fire_soon)
 
 /* --- removing ---------------------------------------------------------- */
 
+/* The first that is not before that time. */
+static inline uint32_t
+first_in_front (const Radix *q, LsTime at)
+{
+  uint32_t i = q->from;
+  for (uint32_t n = q->to - i; n > 0;) {
+    uint32_t half = n / 2;
+    bool is_after = q->front[i + half].at < at;
+    i += is_after ? half + 1 : 0;
+    n = is_after ? n - half - 1 : half;
+  }
+  return i;
+}
+
 static bool
 remove_from_front (Radix *q, const LsEvent *e)
 {
-  uint32_t i = q->from;
-  while (i < q->to && q->front[i].event != e)
+  uint32_t i = q->to - q->from > FEW ? first_in_front (q, e->at) : q->from;
+  while (i < q->to && q->front[i].event != e && q->front[i].at <= e->at)
     i++;
-  if (i == q->to)
+  if (i == q->to || q->front[i].event != e)
     return false;
-  memmove (&q->front[i], &q->front[i + 1], (--q->to - i) * sizeof q->front[0]);
+  if (i - q->from < q->to - i) {
+    memmove (&q->front[q->from + 1], &q->front[q->from], (i - q->from) * sizeof q->front[0]);
+    q->from++;
+  } else
+    memmove (&q->front[i], &q->front[i + 1], (--q->to - i) * sizeof q->front[0]);
   return true;
 }
 
@@ -193,7 +219,7 @@ vacate (Radix *q, LsEvent *e)
   if (!l->has_places)
     list_give_places (l);
   ((Entry *) e->place)->event = NULL;
-  if (++q->chunks.n_removed > q->n + FEW)
+  if (++q->chunks.n_removed > q->n + NO_SWEEP)
     sweep (q);
 }
 
@@ -223,7 +249,7 @@ clear_flag (Radix *q, uint32_t level, uint32_t digit)
 
 /* Of a list of one chunk. */
 static inline void
-list_to_front (Radix *q, List *l)
+few_to_front (Radix *q, List *l)
 {
   const Entry *first = l->first->entries + l->from, *end = l->first->entries + l->to;
   q->from = q->to = 0;
@@ -237,15 +263,89 @@ list_to_front (Radix *q, List *l)
   list_drop_chunk (&q->chunks, l);
 }
 
+/* Empties a list of at most TO_FRONT entries; returns how many had an event. */
+static inline uint32_t
+list_take (Radix *q, List *l, Entry *to)
+{
+  uint32_t n = 0;
+  for (Chunk *c = l->first; c; c = list_drop_chunk (&q->chunks, l))
+    for (uint32_t i = l->from, end = chunk_end (l, c); i < end; i++) {
+      Entry x = c->entries[i];
+      ls_event_prefetch (x.event);
+      if (x.event)
+        to[n++] = x;
+      else
+        q->chunks.n_removed--;
+    }
+  return n;
+}
+
+static inline uint32_t
+part_of (Entry x, uint32_t shift)
+{
+  return (uint64_t) x.at >> (shift - PART_BITS) & (N_PARTS - 1);
+}
+
+/* Sorts a list, of 2^shift ps, into the front, unless too many of it are in one part of
+ * its time: then they go to lower levels, and the front stays empty. Returns which. */
+static G_GNUC_NO_INLINE bool
+parts_to_front (Radix *q, List *l, uint32_t shift)
+{
+  G_STATIC_ASSERT (TO_FRONT <= UINT8_MAX && PART_BITS <= BITS);
+  Entry all[TO_FRONT];
+  uint8_t n_in[N_PARTS] = { 0 }, at[N_PARTS];
+  uint32_t n = list_take (q, l, all), before = 0, most = 0;
+  for (uint32_t i = 0; i < n; i++)
+    n_in[part_of (all[i], shift)]++;
+  for (uint32_t p = 0; p < N_PARTS; p++) {
+    at[p] = (uint8_t) before;
+    before += n_in[p];
+    most = MAX (most, n_in[p]);
+  }
+  q->from = q->to = 0;
+  if (most > MAX_PART) {
+    for (uint32_t i = 0; i < n; i++)
+      place_later (q, all[i], false);
+    return false;
+  }
+  for (uint32_t i = 0; i < n; i++)
+    q->front[at[part_of (all[i], shift)]++] = all[i];
+  while (q->to < n)
+    place_in_front (q, q->front[q->to]);
+  return true;
+}
+
+/* Events of the first list will be prefetched one by one. */
+static inline void
+look_ahead (Radix *q)
+{
+  q->ahead = q->ahead_end = NULL;
+  if (!q->levels)
+    return;
+  uint32_t level = (uint32_t) __builtin_ctz (q->levels);
+  const List *l = &q->later[level][first_digit (q, level)];
+  if (l->first) {
+    q->ahead = l->first->entries + l->from;
+    q->ahead_end = l->first->entries + chunk_end (l, l->first);
+  }
+}
+
 /* Opens the first list, the times of which begin at `base`. Returns whether it went to
  * lower levels. */
 static inline bool
 open_list (Radix *q, List *l, uint64_t base, uint32_t level)
 {
   q->floor = q->front_end = base;
-  if (l->first == l->last && l->to - l->from <= TO_FRONT) {
+  if (l->first == l->last && l->to - l->from <= FEW) {
     q->front_end = base + (UINT64_C (1) << level * BITS);
-    list_to_front (q, l);
+    few_to_front (q, l);
+    return false;
+  }
+  if (level > 0 && list_is_within (l, TO_FRONT)) {
+    if (!parts_to_front (q, l, level * BITS))
+      return true;
+    q->front_end = base + (UINT64_C (1) << level * BITS);
+    look_ahead (q);
     return false;
   }
   if (level > 0) {
@@ -259,7 +359,7 @@ open_list (Radix *q, List *l, uint64_t base, uint32_t level)
 
 /* Moves on to the next events, if one is before `before`: into the front, or, if many are
  * of one time, into the instant. Both are empty. */
-static bool
+static G_GNUC_NO_INLINE bool
 open_next (Radix *q, LsTime before)
 {
   while (q->levels) {
@@ -355,10 +455,10 @@ take (Radix *q, Entry x)
   return x.event;
 }
 
-static LsEvent *
-radix_pop (void *queue, LsTime before)
+/* Where the front is empty, or is not all that could be next. */
+static G_GNUC_NO_INLINE LsEvent *
+pop_any (Radix *q, LsTime before)
 {
-  Radix *q = queue;
   if (q->now >= before)
     return NULL;
   List *instant = first_instant (q);
@@ -370,6 +470,19 @@ radix_pop (void *queue, LsTime before)
   if (!is_front_next (q, instant))
     return take (q, instant->first->entries[instant->from++]);
   return q->front[q->from].at < before ? take (q, q->front[q->from++]) : NULL;
+}
+
+static LsEvent *
+radix_pop (void *queue, LsTime before)
+{
+  Radix *q = queue;
+  if (q->has_instant || q->from == q->to)
+    return pop_any (q, before);
+  if (q->front[q->from].at >= before)
+    return NULL;
+  if (q->ahead < q->ahead_end)
+    ls_event_prefetch (q->ahead++->event);
+  return take (q, q->front[q->from++]);
 }
 
 static size_t

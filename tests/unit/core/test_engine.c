@@ -151,15 +151,10 @@ traffic_clear (Traffic *t)
   g_rand_free (t->rand);
 }
 
-/* Pushes event i, or moves it if it is queued: to now, or up to 2^45 ps ahead. */
+/* Pushes event i, or moves it if it is queued. */
 static void
-schedule (Traffic *t, int i)
+schedule_at (Traffic *t, int i, LsTime at)
 {
-  LsTime at = t->now;
-  if (g_rand_int_range (t->rand, 0, 4) > 0) {
-    int bits = g_rand_int_range (t->rand, 1, 46);
-    at += (LsTime) ((uint64_t) g_rand_int (t->rand) << 13 >> (45 - bits));
-  }
   uint64_t order = (uint64_t) g_rand_int_range (t->rand, 0, LS_N_PHASES) << 56 | t->seq++;
   for (int k = 0; k < t->n_types; k++) {
     LsEvent *e = &t->events[k][i];
@@ -171,6 +166,18 @@ schedule (Traffic *t, int i)
     e->order = order;
     evq_types[k]->push (t->queue[k], e);
   }
+}
+
+/* To now, or up to 2^45 ps ahead. */
+static void
+schedule (Traffic *t, int i)
+{
+  LsTime at = t->now;
+  if (g_rand_int_range (t->rand, 0, 4) > 0) {
+    int bits = g_rand_int_range (t->rand, 1, 46);
+    at += (LsTime) ((uint64_t) g_rand_int (t->rand) << 13 >> (45 - bits));
+  }
+  schedule_at (t, i, at);
 }
 
 /* The index that the queues pop; -1: nothing before that time, -2: they differ. */
@@ -207,6 +214,15 @@ drain (Traffic *t)
   LS_CHECK_INT (evq_types[FAST]->size (t->queue[FAST]), ==, 0);
 }
 
+/* If it is queued. */
+static void
+remove_one (Traffic *t, int i)
+{
+  for (int k = 0; k < t->n_types; k++)
+    if (ls_event_is_queued (&t->events[k][i]))
+      evq_types[k]->remove (t->queue[k], &t->events[k][i]);
+}
+
 static void
 churn (Traffic *t, int n_rounds)
 {
@@ -215,8 +231,7 @@ churn (Traffic *t, int n_rounds)
     if (!ls_event_is_queued (&t->events[FAST][i]) || what < 3)
       schedule (t, i);
     else if (what == 3)
-      for (int k = 0; k < t->n_types; k++)
-        evq_types[k]->remove (t->queue[k], &t->events[k][i]);
+      remove_one (t, i);
     else if (!LS_CHECK_INT (pop (t, t->now), ==, -1)
              || !LS_CHECK_INT (pop (t, what == 4 ? t->now + 1 : LS_TIME_NEVER), >=, -1))
       return;
@@ -234,6 +249,31 @@ same_order_under_random_traffic (void)
     Traffic t;
     traffic_init (&t, 20 + s, sizes[s], N_TYPES);
     churn (&t, 40000);
+    drain (&t);
+    traffic_clear (&t);
+  }
+}
+
+/* Lists of any length are opened, those that the front takes and longer ones, with times
+ * all over them or mostly the same, with their first entries removed and some others. */
+static void
+lists_of_any_length_come_out_in_order (void)
+{
+  enum { ROUNDS = 400, MOST = 700 };
+  for (guint32 s = 0; s < ROUNDS; s++) {
+    Traffic t;
+    traffic_init (&t, 500 + s, 1 + (int) (s * 37 % MOST), N_TYPES);
+    LsTime span = 1 << g_rand_int_range (t.rand, 8, 25); /* of one list, where that is a digit's */
+    int n_same = g_rand_int_range (t.rand, 0, 3) * t.n / 3;
+    for (int i = 0; i < t.n; i++)
+      schedule_at (&t, i, span + (i < n_same ? span / 2 : g_rand_int_range (t.rand, 0, (gint32) span)));
+    int n_gone = g_rand_int_range (t.rand, 0, t.n);
+    for (int i = 0; i < n_gone / 2; i++)
+      remove_one (&t, i);
+    for (int i = 0; i < n_gone / 2; i++)
+      remove_one (&t, g_rand_int_range (t.rand, 0, t.n));
+    if (s % 2)
+      churn (&t, 2 * t.n);
     drain (&t);
     traffic_clear (&t);
   }
@@ -298,7 +338,7 @@ ties_go_by_phase_and_history (void)
 static void
 a_crowded_future_keeps_the_present_in_order (void)
 {
-  enum { N_FIRST = 20, N_SOON = 100, N = N_FIRST + N_SOON + 1 };
+  enum { N_FIRST = 20, N_SOON = 400, N = N_FIRST + N_SOON + 1 };
   for (int k = 0; k < N_TYPES; k++) {
     void *q = evq_types[k]->create ();
     LsEvent e[N];
@@ -374,7 +414,7 @@ a_removed_event_may_be_freed (void)
 
 LS_TEST_SUITE (LS_TEST (an_instant_goes_by_phase_then_history),
                LS_TEST (a_moved_event_goes_behind_its_new_equals), LS_TEST (a_stopped_run_goes_on),
-               LS_TEST (same_order_under_random_traffic), LS_TEST (a_hundred_thousand_come_out_in_order),
-               LS_TEST (order_survives_any_number_of_moves), LS_TEST (ties_go_by_phase_and_history),
-               LS_TEST (a_crowded_future_keeps_the_present_in_order), LS_TEST (a_pop_in_vain_changes_nothing),
-               LS_TEST (a_removed_event_may_be_freed))
+               LS_TEST (same_order_under_random_traffic), LS_TEST (lists_of_any_length_come_out_in_order),
+               LS_TEST (a_hundred_thousand_come_out_in_order), LS_TEST (order_survives_any_number_of_moves),
+               LS_TEST (ties_go_by_phase_and_history), LS_TEST (a_crowded_future_keeps_the_present_in_order),
+               LS_TEST (a_pop_in_vain_changes_nothing), LS_TEST (a_removed_event_may_be_freed))
