@@ -111,12 +111,23 @@ check_copies (const Run *x, GError **error)
   return TRUE;
 }
 
+static bool
+has_states_outside (const LsPlan *plan)
+{
+  for (uint32_t role = 0; role < plan->n_roles; role++)
+    if (plan->programs[role].host_bytes > 0 || plan->programs[role].nvme_bytes > 0)
+      return true;
+  return false;
+}
+
 /* States that live outside the accelerators find room in the memory and on the drives of each node,
  * as far as their sizes are known. */
 static gboolean
 check_room_outside (const Run *x, GError **error)
 {
   uint32_t n_nodes = x->cluster->spec.n_nodes;
+  if (!has_states_outside (x->plan))
+    return TRUE;
   g_autofree uint64_t *in_memory = g_new0 (uint64_t, n_nodes), *on_drives = g_new0 (uint64_t, n_nodes);
   for (uint32_t r = 0; r < x->plan->n_ranks; r++) {
     const LsProgram *p = &x->plan->programs[ls_plan_role (x->plan, r)];

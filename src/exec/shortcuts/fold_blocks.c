@@ -189,6 +189,16 @@ add_above (const Blocks *b, uint32_t place, LsSig *sig)
     ls_sig_add (sig, b->class_of_place[place]);
 }
 
+/* Whether a round knows the same of a host as of the one before it. */
+static bool
+is_as_before (const Round *x, uint32_t host)
+{
+  const Blocks *b = x->b;
+  return host > 0 && b->class_of_place[host] == b->class_of_place[host - 1]
+      && x->sums[host].a == x->sums[host - 1].a && x->sums[host].b == x->sums[host - 1].b
+      && ls_places_group_of (b->at, host) == ls_places_group_of (b->at, host - 1);
+}
+
 static void
 refine_places (Round *x)
 {
@@ -197,6 +207,10 @@ refine_places (Round *x)
   add_bundles (x);
   add_rows (x);
   for (uint32_t i = 0; i < b->n_places; i++) {
+    if (i < b->at->n_hosts && is_as_before (x, i)) {
+      x->scratch[i] = x->scratch[i - 1];
+      continue;
+    }
     LsSig own = ls_sig_of (b->class_of_place[i]);
     ls_sig_add_sig (&own, x->sums[i]);
     if (i < b->at->n_hosts) {

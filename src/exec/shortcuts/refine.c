@@ -26,6 +26,10 @@ number (const LsSig *sig, uint32_t n, Table *table, uint32_t *ret)
   memset (table->ids, 0, ((size_t) mask + 1) * sizeof *table->ids);
   for (uint32_t i = 0; i < n; i++) {
     uint32_t at = (uint32_t) sig[i].a & mask;
+    if (i > 0 && sig[i].a == sig[i - 1].a && sig[i].b == sig[i - 1].b) {
+      ret[i] = ret[i - 1];
+      continue;
+    }
     while (table->ids[at] != 0) {
       const LsSig *other = &sig[first_of[table->ids[at] - 1]];
       if (other->a == sig[i].a && other->b == sig[i].b)
