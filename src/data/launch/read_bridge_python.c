@@ -9,6 +9,7 @@
 
 #include "data/launch/launch_script.h"
 #include "data/launch/nemo_rules.h"
+#include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/python_config.h"
 #include "data/text/read_file.h"
@@ -133,10 +134,21 @@ find_recipe (const ImportFiles *files, LsDiagList *diags)
 
 /* What functions of the program do, as far as a step shows it. training/flex_dispatcher_backend.py: the same
  * for every GPU that the backend runs on. */
+#define KNOWN_PATH "megatron/bridge/training/flex_dispatcher_backend.py"
 static const char known_functions[] = "def apply_flex_dispatcher_backend(model_config, backend=None):\n"
                                       "    model_config.moe_token_dispatcher_type = \"flex\"\n"
                                       "    model_config.moe_flex_dispatcher_backend = backend\n"
                                       "    model_config.moe_shared_expert_overlap = False\n";
+
+/* The folder above one, above where we are too; NULL: there is none. The caller frees it. */
+static char *
+folder_above (const char *folder)
+{
+  g_autofree char *name = g_path_get_basename (folder),
+                  *whole = *name == '.' ? g_canonicalize_filename (folder, NULL) : g_strdup (folder),
+                  *above = g_path_get_dirname (whole);
+  return strcmp (above, whole) != 0 ? g_steal_pointer (&above) : NULL;
+}
 
 /* a.b.c for a file x/a/y.py: x/a/b/c.py or x/a/b/c/__init__.py, which the caller frees; NULL: none is. */
 static char *
@@ -145,16 +157,14 @@ find_import (const char *path, const char *module)
   g_auto (GStrv) parts = g_strsplit (module, ".", -1);
   g_autofree char *name = g_strjoinv ("/", parts), *file = g_strconcat (name, ".py", NULL),
                   *folder = g_path_get_dirname (path);
-  for (const char *ends[] = { file, name }; *name;) {
-    g_autofree char *whole = g_build_filename (folder, ends[0], NULL),
-                    *init = g_build_filename (folder, ends[1], "__init__.py", NULL),
-                    *parent = g_path_get_dirname (folder);
+  while (folder && *name) {
+    g_autofree char *whole = g_build_filename (folder, file, NULL),
+                    *init = g_build_filename (folder, name, "__init__.py", NULL),
+                    *parent = folder_above (folder);
     if (g_file_test (whole, G_FILE_TEST_IS_REGULAR))
       return g_steal_pointer (&whole);
     if (g_file_test (init, G_FILE_TEST_IS_REGULAR))
       return g_steal_pointer (&init);
-    if (strcmp (parent, folder) == 0)
-      return NULL;
     g_free (folder);
     folder = g_steal_pointer (&parent);
   }
@@ -211,7 +221,7 @@ join_files (const ImportFiles *files, guint first, GPtrArray *texts, LsImport *i
     g_ptr_array_add (paths, g_strdup (file->path));
   }
   ok = ok && add_imported (python, paths, texts, import, diags)
-      && ls_python_add (python, known_functions, strlen (known_functions), "", diags);
+      && ls_python_add (python, known_functions, strlen (known_functions), KNOWN_PATH, diags);
   return ok ? g_steal_pointer (&python) : NULL;
 }
 
@@ -283,12 +293,12 @@ model_of (const cJSON *tree, const char *base)
 
 /* The tree of a recipe of the files from `first` on; NULL: a diagnostic. */
 static cJSON *
-tree_of (const ImportFiles *files, guint first, const char *recipe, guint *ret_n_passed, LsImport *import,
+tree_of (const ImportFiles *files, guint first, const char *recipe, GPtrArray *passed, LsImport *import,
          LsDiagList *diags)
 {
   g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsPython) python = join_files (files, first, texts, import, diags);
-  cJSON *tree = python ? ls_python_value (python, recipe, ret_n_passed, diags) : NULL;
+  cJSON *tree = python ? ls_python_value (python, recipe, passed, diags) : NULL;
   const char *made = tree ? made_by (tree) : NULL;
   if (!tree || (made && cJSON_HasObjectItem (tree, "train")))
     return tree;
@@ -302,8 +312,8 @@ cJSON *
 bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char **ret_model,
                bool *ret_is_whole, LsImport *import, LsDiagList *diags)
 {
-  guint n_passed = 0;
-  cJSON *tree = tree_of (files, first, recipe, &n_passed, import, diags);
+  g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free);
+  cJSON *tree = tree_of (files, first, recipe, passed, import, diags);
   if (!tree)
     return NULL;
   const char *made = made_by (tree);
@@ -311,9 +321,7 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
   *ret_model = model_of (tree, *ret_is_whole ? recipe : made);
   if (!*ret_is_whole)
     import_unknown (import, "%s, which %s changes: it is in no file here", made, recipe);
-  if (n_passed > 0)
-    import_unknown (import, "what %s does besides, in %u place%s: it is not followed", recipe, n_passed,
-                    n_passed > 1 ? "s" : "");
+  python_tell_passed (import, recipe, passed);
   set_precision (tree);
   overwrite_by_precision (tree);
   drop_vocab (tree, import);

@@ -6,6 +6,8 @@
 #include "data/text/json_scan.h"
 #include "data/text/python_parts.h"
 
+#define MAX_PASSED 60 /* letters of a statement that is not followed */
+
 void
 python_fail (LsPython *p, guint line, const char *why)
 {
@@ -21,6 +23,26 @@ python_enter (LsPython *p, guint line)
   if (++p->depth > LS_JSON_MAX_DEPTH)
     python_fail (p, line, "it is nested too deep, or calls itself");
   return !p->why;
+}
+
+void
+python_pass (LsPython *p, guint module, guint first)
+{
+  const PythonPassed passed = { .first = first, .module = module };
+  PythonToken *t = &g_array_index (p->tokens, PythonToken, first);
+  if (t->is_passed)
+    return;
+  t->is_passed = true;
+  g_array_append_val (p->passed, passed);
+}
+
+void
+python_forget_passed (LsPython *p, guint n)
+{
+  for (guint i = n; i < p->passed->len; i++)
+    g_array_index (p->tokens, PythonToken, g_array_index (p->passed, PythonPassed, i).first).is_passed
+        = false;
+  g_array_set_size (p->passed, MIN (n, p->passed->len));
 }
 
 /* --- tokens ---------------------------------------------------------------------------------------- */
@@ -57,7 +79,7 @@ mark_length (const char *at)
 static PythonToken
 next_token (const char *at, const char *end, guint line)
 {
-  PythonToken t = { PYTHON_MARK, at, 1, line };
+  PythonToken t = { .kind = PYTHON_MARK, .at = at, .n = 1, .line = line };
   if (*at == '"' || *at == '\'' || python_text_prefix (at) > 0) {
     t.kind = PYTHON_TEXT;
     t.n = text_length (at, end);
@@ -89,7 +111,7 @@ end_line (LsPython *p, PythonLine *line, guint number)
 {
   if (p->tokens->len == line->first)
     return;
-  const PythonToken end = { PYTHON_END, "", 0, number };
+  const PythonToken end = { .kind = PYTHON_END, .at = "", .line = number };
   line->n = p->tokens->len - line->first;
   g_array_append_val (p->tokens, end);
   g_array_append_val (p->lines, *line);
@@ -169,8 +191,9 @@ read_target (PythonPlace *x, GPtrArray *names)
   return python_take (x, "=");
 }
 
+/* start: the token with which the statement begins. */
 static void
-set_target (PythonPlace *x, const GPtrArray *names, cJSON *item)
+set_target (PythonPlace *x, const GPtrArray *names, cJSON *item, guint start)
 {
   GHashTable *all = x->names ? x->names : python_module (x->python, x->module)->values;
   cJSON *object = names->len > 1 ? g_hash_table_lookup (all, names->pdata[0]) : NULL;
@@ -187,7 +210,7 @@ set_target (PythonPlace *x, const GPtrArray *names, cJSON *item)
   if (cJSON_IsObject (object))
     python_set_member (object, names->pdata[names->len - 1], item);
   else {
-    x->python->n_passed++;
+    python_pass (x->python, x->module, start);
     cJSON_Delete (item);
   }
 }
@@ -213,16 +236,16 @@ perform (LsPython *p, const PythonLine *line, GHashTable *names)
   g_clear_pointer (&p->first, cJSON_Delete);
   if (!names || !function || !g_hash_table_contains (names, of->pdata[0])
       || !python_has_function (p, line->module, function)) {
-    p->n_passed++;
+    python_pass (p, line->module, line->first);
     return;
   }
   p->is_statement = true;
   cJSON_Delete (python_expression (&x));
   p->is_statement = false;
   if (p->first)
-    set_target (&x, of, g_steal_pointer (&p->first));
+    set_target (&x, of, g_steal_pointer (&p->first), line->first);
   else
-    p->n_passed++;
+    python_pass (p, line->module, line->first);
 }
 
 static void
@@ -238,7 +261,7 @@ assign (LsPython *p, const PythonLine *line, GHashTable *names)
   cJSON *item = python_expression (&x);
   if (python_token (&x)->kind != PYTHON_END && !p->why) /* a, b = c, d = ... */
     item = python_hole (&x, item, first);
-  set_target (&x, target, item);
+  set_target (&x, target, item, line->first);
 }
 
 static const char *const idle[]
@@ -257,7 +280,7 @@ python_statement (LsPython *p, const PythonLine *line, GHashTable *names)
   PythonTokenKind kind = g_array_index (p->tokens, PythonToken, line->first).kind;
   p->module = line->module;
   if (python_starts (p, line, blocks))
-    p->n_passed++;
+    python_pass (p, line->module, line->first);
   else if (kind != PYTHON_TEXT && !python_starts (p, line, idle))
     assign (p, line, names);
   return NULL;
@@ -295,6 +318,7 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   p->tokens = g_array_new (FALSE, FALSE, sizeof (PythonToken));
   p->lines = g_array_new (FALSE, FALSE, sizeof (PythonLine));
   p->functions = g_ptr_array_new_with_free_func (g_free);
+  p->passed = g_array_new (FALSE, FALSE, sizeof (PythonPassed));
   if (!ls_python_add (p, text, n, name, diags)) {
     ls_python_free (p);
     return NULL;
@@ -322,6 +346,7 @@ ls_python_free (LsPython *p)
   g_array_unref (p->lines);
   g_ptr_array_unref (p->functions);
   g_array_unref (p->modules);
+  g_array_unref (p->passed);
   cJSON_Delete (p->first);
   g_free (p->why);
   g_free (p);
@@ -345,14 +370,34 @@ set_values (LsPython *p)
   }
 }
 
+/* "a.py:12 "for x in y:"", up to the end of its line. */
+static char *
+passed_text (const LsPython *p, const PythonPassed *passed)
+{
+  const PythonToken *t = &g_array_index (p->tokens, PythonToken, passed->first);
+  gsize n = MIN (strcspn (t->at, "\r\n"), MAX_PASSED);
+  g_autofree char *shown = g_strchomp (python_shown (t->at, n));
+  return g_strdup_printf ("%s:%u \"%s%s\"", python_module (p, passed->module)->path, t->line, shown,
+                          n == MAX_PASSED ? "..." : "");
+}
+
+static void
+add_passed (const LsPython *p, GPtrArray *passed)
+{
+  for (guint i = 0; i < p->passed->len; i++)
+    g_ptr_array_add (passed, passed_text (p, &g_array_index (p->passed, PythonPassed, i)));
+}
+
 cJSON *
-ls_python_value (LsPython *p, const char *function, guint *ret_n_passed, LsDiagList *diags)
+ls_python_value (LsPython *p, const char *function, GPtrArray *passed, LsDiagList *diags)
 {
   p->n_items = p->depth = 0;
   set_values (p);
-  p->n_passed = p->n_open = 0;
+  python_forget_passed (p, 0);
+  p->n_open = 0;
   cJSON *result = p->why ? NULL : python_call (p, 0, function, NULL, 0);
-  *ret_n_passed = p->n_passed;
+  if (passed)
+    add_passed (p, passed);
   if (cJSON_IsNull (result))
     g_clear_pointer (&result, cJSON_Delete);
   if (!result && !p->why)

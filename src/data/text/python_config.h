@@ -14,7 +14,7 @@
  *
  * What takes more (indices, lambdas, comprehensions, what is not known) is a text that is one hole, as of
  * data/shell/shell.h, with its first words. Statements that are not followed ("if" of what is unknown, for,
- * with, calls for what they do) are counted. */
+ * with, calls for what they do) are named with their places. */
 #ifndef LS_DATA_TEXT_PYTHON_CONFIG_H
 #define LS_DATA_TEXT_PYTHON_CONFIG_H
 
@@ -40,9 +40,9 @@ const GPtrArray *ls_python_imports (const LsPython *python, guint file);
 /* Functions of the first file that can be called without an argument, in its order; char *, owned by it. */
 const GPtrArray *ls_python_functions (const LsPython *python);
 
-/* What one of them returns; the caller frees it with cJSON_Delete(). *ret_n_passed: statements that were not
- * followed. NULL and a diagnostic (LS_ERROR_INPUT) if it returns nothing, is malformed, calls itself, or
- * makes too much. */
-cJSON *ls_python_value (LsPython *python, const char *function, guint *ret_n_passed, LsDiagList *diags);
+/* What one of them returns; the caller frees it with cJSON_Delete(). passed: to which is added, char *, what
+ * was not followed, each place once, as PATH:LINE "STATEMENT"; NULL: it is not asked for. NULL and a
+ * diagnostic (LS_ERROR_INPUT) if it returns nothing, is malformed, calls itself, or makes too much. */
+cJSON *ls_python_value (LsPython *python, const char *function, GPtrArray *passed, LsDiagList *diags);
 
 #endif

@@ -71,6 +71,15 @@ python_drop (PythonValue v)
   g_free (v.name);
 }
 
+char *
+python_shown (const char *at, gsize n)
+{
+  char *shown = g_strndup (at, n);
+  for (char *c = shown; *c; c++)
+    *c = g_ascii_iscntrl (*c) || (*c & 0x80) ? ' ' : *c;
+  return shown;
+}
+
 /* In the place of v, from a token on. */
 PythonValue
 python_hole_of (PythonPlace *x, PythonValue v, guint first)
@@ -78,10 +87,8 @@ python_hole_of (PythonPlace *x, PythonValue v, guint first)
   const PythonToken *from = &g_array_index (x->python->tokens, PythonToken, first);
   const PythonToken *last = &g_array_index (x->python->tokens, PythonToken, MAX (first + 1, x->at) - 1);
   gsize n = last->at >= from->at ? MIN ((gsize) (last->at + last->n - from->at), MAX_HOLE) : 0;
-  g_autofree char *shown = g_strndup (from->at, n),
+  g_autofree char *shown = python_shown (from->at, n),
                   *text = g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, shown, LS_SHELL_HOLE_END);
-  for (char *c = text + 1; c[0] && c[1]; c++)
-    *c = g_ascii_iscntrl (*c) || (*c & 0x80) ? ' ' : *c;
   python_drop (v);
   return python_value_of (x, cJSON_CreateString (text));
 }
@@ -250,6 +257,15 @@ name (PythonPlace *x)
 
 /* --- calls ----------------------------------------------------------------------------------------- */
 
+/* The members of an object, "**kwargs", as arguments by name. */
+static void
+spread (PythonPlace *x, cJSON *call, const cJSON *object)
+{
+  for (const cJSON *item = object->child; item; item = item->next)
+    if (strcmp (item->string, "()") != 0 && !g_ascii_isdigit (*item->string))
+      python_set_member (call, item->string, python_item_of (x, copy_of (x, item)));
+}
+
 static void
 argument (PythonPlace *x, cJSON *call, guint *n)
 {
@@ -260,16 +276,20 @@ argument (PythonPlace *x, cJSON *call, guint *n)
   guint first = x->at;
   x->at += is_named ? 2 : 0;
   PythonValue v = python_any (x);
+  bool is_known = is_spread && cJSON_IsObject (v.item);
   if (python_is (python_token (x), "for")) {
     python_pass_to (x, ")");
     v = python_hole_of (x, v, first);
   }
   *n += !is_named && !is_spread;
+  if (is_known)
+    spread (x, call, v.item);
+  if (is_spread && !is_known)
+    python_pass (x->python, x->module, first - 1);
   if (is_spread)
     python_drop (v);
   else
     python_set_member (call, key, python_item_of (x, v));
-  x->python->n_passed += is_spread;
 }
 
 /* What a call of a function gives whose body is followed; call: its arguments, which are taken. As it is
@@ -278,14 +298,14 @@ static cJSON *
 followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, bool is_statement, guint line)
 {
   LsPython *p = x->python;
-  guint n_open = p->n_open, n_passed = p->n_passed;
+  guint n_open = p->n_open, n_passed = p->passed->len;
   cJSON *arguments = cJSON_Duplicate (call, true),
         *result = python_call (x->python, x->module, name, arguments, line);
   bool is_whole = is_bare || is_statement || (result && p->n_open == n_open);
   cJSON_Delete (is_whole ? call : result);
   cJSON_Delete (arguments);
   if (!is_whole)
-    p->n_passed = n_passed;
+    python_forget_passed (p, n_passed);
   return is_whole ? result : call;
 }
 

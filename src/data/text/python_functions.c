@@ -241,7 +241,8 @@ run_if (LsPython *p, guint i, GHashTable *names, cJSON **ret_result)
       is_open = true;
     }
     is_done = is_true || is_open;
-    p->n_passed += is_open;
+    if (is_open)
+      python_pass (p, module, line->first);
     p->n_open += is_open;
     if (is_true)
       *ret_result = run_body (p, i + 1, names);

@@ -13,6 +13,7 @@ typedef struct {
   const char *at;
   gsize n;
   guint line;
+  bool is_passed; /* what begins here is among those that are not followed */
 } PythonToken;
 
 /* A logical line: brackets hold their lines together. */
@@ -28,13 +29,19 @@ typedef struct {
   GPtrArray *imported; /* char *: a.b.c, of "from a.b.c import"           */
 } PythonModule;
 
+/* A statement that is not followed, or a part of one. */
+typedef struct {
+  guint first, module; /* a token, and its file */
+} PythonPassed;
+
 struct LsPython {
   GArray *modules; /* of PythonModule */
   GArray *tokens;  /* of PythonToken; a line ends with PYTHON_END */
   GArray *lines;   /* of PythonLine  */
   GPtrArray *functions;
   /* Of the value that is being found: */
-  guint n_items, n_passed, depth;
+  guint n_items, depth;
+  GArray *passed;      /* of PythonPassed: what is not followed */
   guint n_open;        /* conditions that are not known */
   bool is_statement;   /* a call for what it does to its first argument is read */
   cJSON *first;        /* what the last call made of its first argument; NULL: it had none */
@@ -58,6 +65,13 @@ typedef struct {
 
 /* Expressions and calls within each other; false behind the last: python_fail() was called. */
 bool python_enter (LsPython *p, guint line);
+
+/* What begins with a token is not followed; once for each token. */
+void python_pass (LsPython *p, guint module, guint first);
+/* Forgets all but the first n of these. */
+void python_forget_passed (LsPython *p, guint n);
+/* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
+char *python_shown (const char *at, gsize n);
 
 /* The first fault counts. */
 void python_fail (LsPython *p, guint line, const char *why);

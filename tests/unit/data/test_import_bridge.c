@@ -1,6 +1,8 @@
 /* Pins what recipes of Megatron-Bridge in Python mean: a function that takes another and sets members of it. */
 #include "ls_test.h"
 
+#include <glib/gstdio.h>
+
 #include "import_check.h"
 
 #define FROM "from megatron.bridge.training.config import ConfigContainer\n"
@@ -32,8 +34,8 @@ a_recipe_takes_another (void)
            "    _finish(cfg)\n"
            "    return cfg\n",
       "gpus=64; layers=80; tp=4; sp=true; micro_batch=1; dtype=fp8; fp8_recipe=current; fp8_params=true; "
-      "grad_dtype=bf16; bf16_first; ~gpus 64; ?llama3_70b_pretrain_config, which; ?in 1 place:; "
-      "?what this file leaves");
+      "grad_dtype=bf16; bf16_first; ~gpus 64; ?llama3_70b_pretrain_config, which; "
+      "?:8 \"_finish(cfg)\"; ?what this file leaves");
   check_read (NULL, FROM "def f():\n    return odd(1)\n", "no recipe of a training job");
 }
 
@@ -59,7 +61,7 @@ functions_change_a_recipe (void)
                    "    cfg.env_vars = {\"A\": 1}\n"
                    "    return cfg\n",
               "gpus=16; layers=32; tp=2; pp=2; micro_batch=1; global_batch=64; grad_check=false; dtype=bf16; "
-              "?in 1 place:");
+              "?:9 \"if cfg.model.x:\"");
 }
 
 /* Beside the folders of the file that is given, through a file between; another that has a function of the same
@@ -102,6 +104,35 @@ files_of_recipes_find_what_they_import (void)
   for (guint i = 0; i < G_N_ELEMENTS (expected); i++)
     check_one (&import, expected[i], "a.py");
   LS_CHECK_INT (import.files->len, ==, 4);
+  ls_import_clear (&import);
+}
+
+/* A file that is named from within a checkout imports from above the folder where one is. */
+static void
+files_of_recipes_are_found_from_within (void)
+{
+  g_autofree char *top = g_dir_make_tmp ("lockstep-XXXXXX", NULL), *cwd = g_get_current_dir (),
+                  *folder = g_build_filename (top, "m", "recipes", "llama", NULL),
+                  *own = g_build_filename (folder, "a.py", NULL),
+                  *other = g_build_filename (top, "m", "recipes", "common.py", NULL);
+  LS_CHECK_INT (g_mkdir_with_parents (folder, 0700), ==, 0);
+  LS_CHECK (g_file_set_contents (other, BASE, -1, NULL));
+  LS_CHECK (g_file_set_contents (own,
+                                 FROM "from m.recipes.common import base\n"
+                                      "def job_16gpu_config():\n    return base()\n",
+                                 -1, NULL));
+  LS_CHECK_INT (g_chdir (folder), ==, 0);
+  const char *const given[] = { "a.py", NULL };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsImport import;
+  bool ok = ls_import_load (given, &import, diags);
+  LS_CHECK_INT (g_chdir (cwd), ==, 0);
+  g_autofree char *said = ls_diag_list_format (diags);
+  ls_check_impl (ok, __FILE__, __LINE__, "%s", said);
+  if (!ok)
+    return;
+  check_one (&import, "layers=32", "a.py");
+  LS_CHECK_STR (import.files->pdata[0], "a.py");
   ls_import_clear (&import);
 }
 
@@ -219,4 +250,5 @@ LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_ano
                LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
                LS_TEST (files_of_recipes_find_what_they_import),
+               LS_TEST (files_of_recipes_are_found_from_within),
                LS_TEST (experts_of_a_model_that_is_not_here_are_believed))

@@ -342,7 +342,7 @@ other_configurations_in_python_are_refused (void)
   check_titan ("  return Trainer.Config(\n", "#a bracket does not end");
   check_titan (TITAN ("))\n  if x:\n") "def _(x):\n  pass\n", "layers=32; gpus");
   check_titan ("  c = Trainer.Config(model_spec=model_registry(x))\n  if d:\n    c.y = 1\n  return c\n",
-               "?model llama3/x; ?what f does besides, in 1 places");
+               "?model llama3/x; ?what f does besides is not followed; ?:6 \"if d:\"");
 }
 
 /* HybridEP holds 16 SMs where nothing is said (core/transformer/transformer_config.py), DeepEP 20. */

@@ -12,8 +12,8 @@ python (const char *text)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsPython) p = ls_python_new (text, strlen (text), "t", diags);
-  guint n_passed = 0;
-  cJSON *root = p ? ls_python_value (p, "f", &n_passed, diags) : NULL;
+  g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free);
+  cJSON *root = p ? ls_python_value (p, "f", passed, diags) : NULL;
   if (!root) {
     g_autofree char *what = ls_diag_list_format (diags);
     return g_strndup (what + strlen ("t:"), strcspn (what, "\n") - strlen ("t:"));
@@ -24,8 +24,8 @@ python (const char *text)
   cJSON_Delete (root);
   g_string_replace (json, "\\u0001", "<", 0);
   g_string_replace (json, "\\u0002", ">", 0);
-  if (n_passed > 0)
-    g_string_append_printf (json, "+%u", n_passed);
+  if (passed->len > 0)
+    g_string_append_printf (json, "+%u", passed->len);
   return g_string_free (json, FALSE);
 }
 
@@ -53,6 +53,7 @@ expressions_of_python_are_evaluated (void)
                 "[\"<a and b>\",\"<1 if c else 2>\",\"<d['e']>\",\"<lambda x: x>\",\"<[i for i in j]>\","
                 "\"<1 / 0>\"]");
   check_python (F ("A(**b, c=1)"), "{\"()\":\"A\",\"c\":1}+1");
+  check_python ("def f():\n  b = {'c': 2, 'd': 3}\n  return A(**b, c=1)\n", "{\"()\":\"A\",\"d\":3,\"c\":1}");
   check_python (F ("{**a, 'b': 1}"), "\"<{**a, 'b': 1}>\"");
 }
 
@@ -121,15 +122,42 @@ files_of_python_import_from_each_other (void)
   };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsPython) p = ls_python_new (files[0][1], strlen (files[0][1]), files[0][0], diags);
-  guint n_passed;
   for (guint i = 1; i < G_N_ELEMENTS (files); i++)
     LS_CHECK (ls_python_add (p, files[i][1], strlen (files[i][1]), files[i][0], diags));
   LS_CHECK_STR (ls_python_imports (p, 0)->pdata[1], "m.r.other");
-  cJSON *root = ls_python_value (p, "f", &n_passed, diags);
+  cJSON *root = ls_python_value (p, "f", NULL, diags);
   char *printed = root ? cJSON_PrintUnformatted (root) : NULL;
   LS_CHECK_STR (printed, "{\"()\":\"Base\",\"h\":\"base\",\"n\":3,\"g\":\"other\"}");
   cJSON_free (printed);
   cJSON_Delete (root);
+}
+
+/* Each place once, however often it is reached; not those of a call that is taken as it is written. */
+static void
+statements_that_are_not_followed_are_named (void)
+{
+  static const char text[]
+      = "from m import b\n"
+        "def g():\n  return [A(**b), A(**b)]\n"
+        "def h(n):\n  if b:\n    return 1\n  return 2\n"
+        "def f():\n  c = A(x=1)\n  c.y = [g(), g(), h(1)]\n"
+        "  for i in range(4):  # \xc3\xa4\n    c.x = i\n"
+        "  if c.z and c.a_member_of_it_with_a_long_name and c.another_member:\n    c.x = 2\n"
+        "  c.list.append(\n    2)\n  return c\n";
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsPython) p = ls_python_new (text, strlen (text), "r/a.py", diags);
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free);
+    cJSON_Delete (ls_python_value (p, "f", passed, diags));
+    g_ptr_array_add (passed, NULL);
+    g_autofree char *all = g_strjoinv ("\n", (char **) passed->pdata);
+    LS_CHECK_STR (all,
+                  "r/a.py:3 \"**b), A(**b)]\"\n"
+                  "r/a.py:3 \"**b)]\"\n"
+                  "r/a.py:11 \"for i in range(4):  #\"\n"
+                  "r/a.py:13 \"if c.z and c.a_member_of_it_with_a_long_name and c.another_m...\"\n"
+                  "r/a.py:15 \"c.list.append(\"");
+  }
 }
 
 static void
@@ -153,4 +181,4 @@ malformed_python_is_refused (void)
 
 LS_TEST_SUITE (LS_TEST (expressions_of_python_are_evaluated), LS_TEST (statements_of_python_are_followed),
                LS_TEST (conditions_of_python_are_decided), LS_TEST (files_of_python_import_from_each_other),
-               LS_TEST (malformed_python_is_refused))
+               LS_TEST (statements_that_are_not_followed_are_named), LS_TEST (malformed_python_is_refused))

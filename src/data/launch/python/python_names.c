@@ -15,6 +15,7 @@
 
 #define MAX_BASES  4 /* files that import others */
 #define MAX_NAMES  200
+#define MAX_PASSED 5 /* places that are named */
 #define JOB        "lockstep_job"
 #define NAME_CHARS G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_"
 
@@ -78,6 +79,20 @@ add_text (GString *to, const ImportFiles *files, const char *text, guint depth, 
     g_autofree char *plain = without_augment (*line);
     g_string_append_printf (to, "%s\n", plain);
   }
+}
+
+/* --- what is told ------------------------------------------------------------------------------------- */
+
+void
+python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed)
+{
+  g_autoptr (GString) places = g_string_new (NULL);
+  for (guint i = 0; i < MIN (passed->len, MAX_PASSED); i++)
+    g_string_append_printf (places, "%s%s", i > 0 ? ", " : "", (const char *) passed->pdata[i]);
+  if (passed->len > MAX_PASSED)
+    g_string_append_printf (places, ", and %u more", passed->len - MAX_PASSED);
+  if (passed->len > 0)
+    import_unknown (import, "what %s does besides is not followed: %s", function, places->str);
 }
 
 /* --- names --------------------------------------------------------------------------------------------- */
@@ -144,9 +159,8 @@ python_names_of (const ImportFiles *files, const char *own, gsize n, const char 
 {
   g_autofree char *whole = g_strndup (own, n);
   g_autoptr (GString) text = g_string_new (NULL);
-  guint n_passed = 0;
   add_text (text, files, whole, MAX_BASES, import);
   add_job (text, passed, import);
   g_autoptr (LsPython) python = ls_python_new (text->str, text->len, name, diags);
-  return python ? ls_python_value (python, JOB, &n_passed, diags) : NULL;
+  return python ? ls_python_value (python, JOB, NULL, diags) : NULL;
 }

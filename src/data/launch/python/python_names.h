@@ -12,6 +12,9 @@
  * followed; NULL ends them. The caller frees it; NULL: a diagnostic. */
 cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, const char *name,
                         const char *const *passed, LsImport *import, LsDiagList *diags);
+/* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
+ * places, and how many more there are. */
+void python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed);
 /* Drops which functions make objects, and their arguments without a name, in place. */
 void python_names_forget_calls (cJSON *tree);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "data/launch/launch_script.h"
+#include "data/launch/python/python_names.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
 #include "data/text/python_config.h"
 
@@ -226,14 +227,13 @@ torchtitan_add_python (LaunchWords *words, const ImportFile *file, const char *a
 {
   g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, diags);
   const char *function = python ? find_function (python, asked, file->path, diags) : NULL;
-  guint n_passed = 0;
-  cJSON *tree = function ? ls_python_value (python, function, &n_passed, diags) : NULL;
+  g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free);
+  cJSON *tree = function ? ls_python_value (python, function, passed, diags) : NULL;
   if (!tree || !is_job (tree, function, file->path, diags)) {
     cJSON_Delete (tree);
     return false;
   }
-  if (n_passed > 0)
-    import_unknown (import, "what %s does besides, in %u places: it is not followed", function, n_passed);
+  python_tell_passed (import, function, passed);
   torchtitan_add_config (words, tree, module);
   cJSON_Delete (tree);
   return true;
