@@ -333,8 +333,8 @@ ls_request_has_knobs (const LsRequest *r)
   return FALSE;
 }
 
-/* What sets defaults comes first. */
-static const char *const files[] = { "for", "software", "from", "strategy", NULL };
+/* What sets defaults comes first, and the model for which launch files are read. */
+static const char *const files[] = { "for", "software", "model", "from", "strategy", NULL };
 
 /* What the files of a job are to know: what a program makes of its options depends on them together, so those
  * of the command line count among them. */

@@ -41,7 +41,7 @@ static const char *const common[]
         "debug",    NULL };
 
 /* What sets defaults comes first (job/job.h). */
-static const char *const first[] = { "for", "software", "from", "strategy", NULL };
+static const char *const first[] = { "for", "software", "model", "from", "strategy", NULL };
 
 static bool
 has_option (const SharedJobs *jobs, guint i, const char *key)
@@ -99,14 +99,15 @@ set_option (const SharedJobs *jobs, guint i, const char *key, const char *value,
   tell (jobs, i, key, true, error, diags);
 }
 
+/* turn: of `first`, or behind all of them. */
 static void
 set_options (const SharedJobs *jobs, guint i, LsJobSpec *spec, LsDiagList *diags)
 {
-  for (int pass = 0; pass < 2; pass++)
+  for (guint turn = 0; turn < G_N_ELEMENTS (first); turn++)
     for (char **o = entry (jobs, i)->options; o && *o; o++) {
       const char *equals = strchr (*o, '=');
       g_autofree char *key = g_strndup (*o, (gsize) (equals - *o));
-      if (g_strv_contains (first, key) == (pass == 0))
+      if (first[turn] ? strcmp (key, first[turn]) == 0 : !g_strv_contains (first, key))
         set_option (jobs, i, key, equals + 1, spec, diags);
     }
 }

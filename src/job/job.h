@@ -107,8 +107,8 @@ void ls_job_spec_copy (const LsJobSpec *spec,
 /* Sets one knob from text; key is a long flag without dashes (see lockstep/lockstep.h). Diagnostics are
  * LS_ERROR_USAGE; spec is then unchanged. "for" and "software", of which there is one, are set before all
  * knobs of a strategy: they take its defaults from a program (also LS_ERROR_INPUT). So is "from", behind
- * these: the files of ls_import_load(), a line each (also LS_ERROR_INPUT, LS_ERROR_CONFLICT,
- * LS_ERROR_UNSUPPORTED). */
+ * these and behind "model", which rules of launch files ask: the files of ls_import_load(), a line each (also
+ * LS_ERROR_INPUT, LS_ERROR_CONFLICT, LS_ERROR_UNSUPPORTED). */
 gboolean ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags);
 
 /* A strategy file over the defaults, which are of the software that it names unless the spec has one.

@@ -239,13 +239,27 @@ ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList
   return TRUE;
 }
 
-/* files: a line each. */
+/* files: a line each. They are read for the model that the job runs. */
+static bool
+load_from (const LsJobSpec *spec, const char *files, LsImport *ret_from, LsDiagList *diags)
+{
+  LsModel model;
+  g_auto (GStrv) paths = g_strsplit (files, "\n", -1);
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  if (!spec->model)
+    return ls_import_load ((const char *const *) paths, ret_from, diags);
+  if (!ls_model_load (spec->model, &model, notes, diags))
+    return false;
+  bool ok = ls_import_load_with ((const char *const *) paths, &model, ret_from, diags);
+  ls_model_clear (&model);
+  return ok;
+}
+
 static gboolean
 set_from (LsJobSpec *spec, const char *files, LsDiagList *diags)
 {
   LsImport from;
-  g_auto (GStrv) paths = g_strsplit (files, "\n", -1);
-  if (!ls_import_load ((const char *const *) paths, &from, diags))
+  if (!load_from (spec, files, &from, diags))
     return FALSE;
   if (!spec->strategy_knob)
     spec->strategy_knob = g_strdup ("from");

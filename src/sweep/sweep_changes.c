@@ -64,10 +64,9 @@ ask_now (const LsJobSpec *job, uint32_t gpus, LsJobSpec *now, GError **error)
   GString *files = g_string_new (NULL);
   for (guint i = 0; i < asked->len; i++)
     g_string_append_printf (files, "%s%s", i > 0 ? "\n" : "", (const char *) asked->pdata[i]);
-  bool ok = set (now, "for", job->software_name, error) && set (now, "from", files->str, error)
-      && set (now, "cluster", job->cluster, error)
-      && set (now, "gpu-calibration", job->gpu_calibration, error) && set (now, "nccl", job->nccl, error)
-      && set (now, "model", job->model, error);
+  bool ok = set (now, "for", job->software_name, error) && set (now, "model", job->model, error)
+      && set (now, "from", files->str, error) && set (now, "cluster", job->cluster, error)
+      && set (now, "gpu-calibration", job->gpu_calibration, error) && set (now, "nccl", job->nccl, error);
   g_string_free (files, TRUE);
   if (now->strategy.gpus == 0)
     now->strategy.gpus = gpus;

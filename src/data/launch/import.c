@@ -158,6 +158,24 @@ import_take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags
   return variables;
 }
 
+/* Whether a job says it, whichever model it runs. */
+static bool
+is_of_job (const char *key)
+{
+  return strcmp (key, "seq") == 0 || strcmp (key, "predict_layers") == 0 || strcmp (key, "attention") == 0;
+}
+
+/* Before a file is read, as import_take_given(); what the model does not have counts too. */
+static void
+import_take_model (LsImport *import, const LsModel *model)
+{
+  import_model (import, model, "--model");
+  for (const LsField *f = ls_model_fields; f->key; f++)
+    if (!f->file_only && !is_of_job (f->key))
+      g_hash_table_add (import->given, (gpointer) f->key);
+  import->model_is_given = true;
+}
+
 static void
 refuse (const char *path, const ImportGiven *g, LsDiagList *diags)
 {
@@ -330,15 +348,18 @@ is_adapter (const ImportFile *file, LsDiagList *diags)
   return doc && ls_refuse_adapter (doc, diags);
 }
 
-/* changes: "vocab=50257", char *. */
+/* changes: "vocab=50257", char *. model NULL: that of the files. */
 static bool
-read_files (const ImportFiles *files, const GPtrArray *changes, LsImport *ret_import, LsDiagList *diags)
+read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *model, LsImport *ret_import,
+            LsDiagList *diags)
 {
   const ImportReader *reader = choose (files);
   if (reader) {
     LsImport import;
     import_init (&import, files);
     g_autoptr (GArray) variables = import_take_given (&import, changes, diags);
+    if (model)
+      import_take_model (&import, model);
     ImportFiles all = *files;
     all.given = (ImportGiven *) (gpointer) variables->data;
     all.n_given = variables->len;
@@ -389,6 +410,12 @@ split_path (const char *path, GPtrArray *changes)
 bool
 ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diags)
 {
+  return ls_import_load_with (paths, NULL, ret_import, diags);
+}
+
+bool
+ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags)
+{
   g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (ImportFile));
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free),
                         changes = g_ptr_array_new_with_free_func (g_free);
@@ -406,7 +433,7 @@ ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diag
     g_array_append_val (files, file);
   }
   const ImportFiles all = { .files = (const ImportFile *) (gpointer) files->data, .n = files->len };
-  return read_files (&all, changes, ret_import, diags);
+  return read_files (&all, changes, model, ret_import, diags);
 }
 
 bool
@@ -416,7 +443,7 @@ ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_impor
   memcpy (file.text, text, n);
   file.text[n] = '\0';
   g_autoptr (GPtrArray) none = g_ptr_array_new ();
-  bool ok = read_files (&(ImportFiles) { .files = &file, .n = 1 }, none, ret_import, diags);
+  bool ok = read_files (&(ImportFiles) { .files = &file, .n = 1 }, none, NULL, ret_import, diags);
   file_clear (&file);
   return ok;
 }

@@ -37,6 +37,8 @@ typedef struct {
   LsModel model;
   LsStrategy strategy;
   GHashTable *model_said, *strategy_said; /* keys that are set: static strings */
+  bool model_is_given;                    /* by ls_import_load_with() */
+  bool model_is_named;                    /* the files name one, whether it is known or not */
   GHashTable *given;   /* keys that were given, whatever the files say: static strings, of either */
   const char *departs; /* the last of them of which a file says another value; NULL: none. Static */
   /* Keys, of either, that the file leaves open, static strings, and what is told of each, a line of
@@ -59,6 +61,11 @@ typedef struct {
  * success the caller clears *ret_import; on failure it is untouched and diags says why: LS_ERROR_INPUT;
  * LS_ERROR_UNSUPPORTED for jobs that are no decoders; LS_ERROR_USAGE: what is given is of no use. */
 bool ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diags);
+/* The same for a job that runs another model than the files say: rules that depend on a model see this one.
+ * A job chooses how long a sequence is and how many layers predict further tokens: the files still say these.
+ * model NULL: theirs. */
+bool ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *ret_import,
+                          LsDiagList *diags);
 /* The same of a text; name stands for its path, and nothing is given. */
 bool ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags);
 void ls_import_clear (LsImport *import); /* NULL allowed */

@@ -192,6 +192,9 @@ void
 import_model_of_name (LsImport *import, const char *name)
 {
   LsModel m = { 0 };
+  import->model_is_named = true;
+  if (import->model_is_given)
+    return;
   if (!ls_model_of_name (name, &m)) {
     import_unknown (import, "model %s: its dimensions are in no file here", name);
     return;
@@ -201,9 +204,17 @@ import_model_of_name (LsImport *import, const char *name)
   ls_model_clear (&m);
 }
 
+bool
+import_names_model (const LsImport *import)
+{
+  return import_has_model (import, "hidden") && (!import->model_is_given || import->model_is_named);
+}
+
 void
 import_padded_vocab (LsImport *import, guint64 words)
 {
+  if (import_is_given (import, "vocab"))
+    return;
   import_infer (import, "vocab %" G_GUINT64_FORMAT ": with its padding", words);
   import_set_model_number (import, "vocab", words);
   if (words % ((guint64) LS_VOCAB_MULTIPLE * MAX (1, import->strategy.tp)) != 0)

@@ -76,6 +76,8 @@ void import_set_software (LsImport *import, const char *name);
 /* The words of a vocabulary with the padding that a file says: they are padded no more. Once tp is known. */
 void import_padded_vocab (LsImport *import, guint64 words);
 bool import_has_model (const LsImport *import, const char *key);
+/* Whether its width is known, and not only as what is given in place of the files' model. */
+bool import_names_model (const LsImport *import);
 bool import_has_strategy (const LsImport *import, const char *key);
 
 /* Sets the keys of a model but for its sequence; `source` is said as where it is from. */

@@ -10,6 +10,7 @@
 
 #include "data/jobs/emit.h"
 #include "data/jobs/job_files.h"
+#include "data/launch/import.h"
 #include "data/text/field.h"
 #include "job/job.h"
 #include "job/job_from.h"
@@ -121,4 +122,51 @@ what_is_written_takes_the_same_picoseconds (void)
   ls_software_clear (&software);
 }
 
-LS_TEST_SUITE (LS_TEST (what_is_written_takes_the_same_picoseconds))
+#define AUTOMODEL                                                                                            \
+  "step_scheduler: { global_batch_size: 16, local_batch_size: 1 }\n"                                         \
+  "model: { _target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained,\n"                            \
+  "         pretrained_model_name_or_path: %s }\n"                                                           \
+  "distributed: { strategy: fsdp2, dp_size: 8 }\n"                                                           \
+  "fp8: { enabled: true, enable_fsdp_float8_all_gather: true }\n"
+#define ACCELERATE                                                                                           \
+  "distributed_type: FSDP\nmixed_precision: fp8\nnum_processes: 8\nmodel_name: %s\n"                         \
+  "fp8_config: { backend: AO }\nfsdp_config: { fsdp_version: 2, fsdp_reshard_after_forward: true }\n"
+
+/* A file that names one model, run with another: what its program makes of fp8. */
+static void
+check_model (const char *text, const char *named, const char *model, bool has_experts)
+{
+  char *path = NULL;
+  g_auto (GStrv) parts = g_strsplit (text, "%s", 2);
+  g_autofree char *whole = g_strjoinv (named, parts);
+  LsJobSpec spec;
+  close (g_file_open_tmp ("job-XXXXXX.yaml", &path, NULL));
+  g_file_set_contents (path, whole, -1, NULL);
+  ls_job_spec_init (&spec);
+  LS_CHECK (set (&spec, "model", model) && set (&spec, "from", path));
+  ls_check_impl (spec.strategy.bf16_experts == has_experts && spec.strategy.fp8_params == !has_experts,
+                 __FILE__, __LINE__, "%s with %s: bf16_experts %d, fp8_params %d\n%s", named, model,
+                 spec.strategy.bf16_experts, spec.strategy.fp8_params, whole);
+  for (guint i = 0; i < spec.from->unknown->len; i++)
+    ls_check_impl (!strstr (spec.from->unknown->pdata[i], named), __FILE__, __LINE__, "%s",
+                   (char *) spec.from->unknown->pdata[i]);
+  ls_job_spec_clear (&spec);
+  g_unlink (path);
+  g_free (path);
+}
+
+/* torchao's linear layers leave experts in 16 bits, and then nothing is gathered in 8: a rule that asks the model
+ * that runs, whether the file's is known or not. */
+static void
+rules_ask_the_model_that_runs (void)
+{
+  static const char *const texts[] = { AUTOMODEL, ACCELERATE },
+                           *const named[] = { "acme/unheard-of", "Qwen/Qwen3-30B-A3B", "Qwen/Qwen3-8B" };
+  for (guint t = 0; t < G_N_ELEMENTS (texts); t++)
+    for (guint i = 0; i < G_N_ELEMENTS (named); i++) {
+      check_model (texts[t], named[i], "mixtral-8x7b", true);
+      check_model (texts[t], named[i], "llama3.1-8b", false);
+    }
+}
+
+LS_TEST_SUITE (LS_TEST (rules_ask_the_model_that_runs), LS_TEST (what_is_written_takes_the_same_picoseconds))

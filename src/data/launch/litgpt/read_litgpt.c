@@ -61,11 +61,12 @@ set_named (Litgpt *g, const char *said)
     trimmed[strlen (trimmed) - 1] = '\0';
   g_autofree char *name = g_strconcat ("litgpt/", behind (trimmed, '/'), NULL);
   LsModel m = { 0 };
-  if (!ls_model_of_name (name, &m)) {
+  bool is_known = ls_model_of_name (name, &m);
+  if (!is_known && !import->model_is_given)
     import_unknown (
         import, "model %s: its dimensions are in no file here; its model_config.yaml may stand behind", said);
+  if (!is_known)
     return;
-  }
   import_model (import, &m, name);
   import_infer (import, "model %s: %s", name, m.source);
   g->block = m.seq;
@@ -89,7 +90,7 @@ set_model (Litgpt *g)
 {
   LsImport *import = g->job.import;
   const char *said = text_of (g, g->command->model);
-  if (import_has_model (import, "layers"))
+  if (import_has_model (import, "layers") && (!import->model_is_given || g->block > 0))
     return;
   if (text_of (g, "model_config.n_layer")) {
     litgpt_set_dimensions (&g->job);
@@ -97,7 +98,7 @@ set_model (Litgpt *g)
     g->block = g->block ? g->block : 4096;
   } else if (said)
     set_named (g, said);
-  else
+  else if (!import->model_is_given)
     import_unknown (import, "the model: %s is not said", g->command->model);
 }
 

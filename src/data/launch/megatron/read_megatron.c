@@ -117,7 +117,7 @@ megatron_trains_decoder (const LaunchWords *words, const char *script, const cha
 static void
 tell_lack (LaunchJob *job)
 {
-  if (launch_words_find (job->words, "hidden-size") || import_has_model (job->import, "hidden"))
+  if (launch_words_find (job->words, "hidden-size") || import_names_model (job->import))
     return;
   job->is_part = job->import->may_have_more = true;
   import_unknown (
