@@ -191,6 +191,17 @@ read_target (PythonPlace *x, GPtrArray *names)
   return python_take (x, "=");
 }
 
+/* An object for members of what has none: of a text, which is a name or a call that is not known, what it
+ * makes; else an empty one. The caller frees it. */
+static cJSON *
+made_of (const cJSON *item)
+{
+  cJSON *object = cJSON_CreateObject ();
+  if (cJSON_IsString (item))
+    cJSON_AddStringToObject (object, "()", item->valuestring);
+  return object;
+}
+
 /* start: the token with which the statement begins. */
 static void
 set_target (PythonPlace *x, const GPtrArray *names, cJSON *item, guint start)
@@ -201,10 +212,12 @@ set_target (PythonPlace *x, const GPtrArray *names, cJSON *item, guint start)
     g_hash_table_insert (all, g_strdup (names->pdata[0]), item);
     return;
   }
+  if (names->len > 1 && cJSON_IsString (object))
+    g_hash_table_insert (all, g_strdup (names->pdata[0]), object = made_of (object));
   for (guint i = 1; i + 1 < names->len && cJSON_IsObject (object); i++) {
     cJSON *part = cJSON_GetObjectItemCaseSensitive (object, names->pdata[i]);
     if (!cJSON_IsObject (part))
-      python_set_member (object, names->pdata[i], part = cJSON_CreateObject ());
+      python_set_member (object, names->pdata[i], part = made_of (part));
     object = part;
   }
   if (cJSON_IsObject (object))

@@ -13,8 +13,8 @@
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
  *
  * What takes more (indices, lambdas, comprehensions, what is not known) is a text that is one hole, as of
- * data/shell/shell.h, with its first words. Statements that are not followed ("if" of what is unknown, for,
- * with, calls for what they do) are named with their places. */
+ * data/shell/shell.h, with its first words and what names in it were set to. Statements that are not followed
+ * ("if" of what is unknown, for, with, calls for what they do) are named with their places. */
 #ifndef LS_DATA_TEXT_PYTHON_CONFIG_H
 #define LS_DATA_TEXT_PYTHON_CONFIG_H
 

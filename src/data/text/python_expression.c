@@ -6,7 +6,7 @@
 #include "data/text/python_parts.h"
 
 #define MAX_ITEMS 100000
-#define MAX_HOLE  60 /* letters of an expression that a hole shows */
+#define MAX_HOLE  120 /* letters of an expression that a hole shows */
 
 gsize
 python_text_prefix (const char *at)
@@ -80,14 +80,66 @@ python_shown (const char *at, gsize n)
   return shown;
 }
 
+static cJSON *
+known (const PythonPlace *x, const char *name)
+{
+  cJSON *item = x->names ? g_hash_table_lookup (x->names, name) : NULL;
+  return item ? item : python_imported_value (x->python, x->module, name);
+}
+
+/* What a token stands for, of a name that was set to a text or to a call whose first argument is one; NULL:
+ * it is as it is written. The caller frees it. */
+static char *
+text_of_name (const PythonPlace *x, guint at)
+{
+  const PythonToken *t = &g_array_index (x->python->tokens, PythonToken, at);
+  bool is_name = t->kind == PYTHON_NAME && !(at > 0 && python_is (t - 1, ".")) && !python_is (t + 1, "=");
+  g_autofree char *name = is_name ? g_strndup (t->at, t->n) : NULL;
+  const cJSON *item = name ? known (x, name) : NULL,
+              *made = cJSON_IsObject (item) ? cJSON_GetObjectItemCaseSensitive (item, "()") : NULL,
+              *of = made ? cJSON_GetObjectItemCaseSensitive (item, "0") : item;
+  if (!cJSON_IsString (of))
+    return NULL;
+  return made ? g_strdup_printf ("%s(\"%s\")", made->valuestring, of->valuestring)
+      : ls_shell_has_hole (of->valuestring) ? g_strdup (of->valuestring)
+                                            : g_strdup_printf ("\"%s\"", of->valuestring);
+}
+
+/* Without the marks of holes. */
+static void
+append_bare (GString *out, const char *text)
+{
+  for (; *text; text++)
+    if (*text != LS_SHELL_HOLE && *text != LS_SHELL_HOLE_END)
+      g_string_append_c (out, *text);
+}
+
+/* Tokens as they are written, with the texts that names stand for. */
+static char *
+written (const PythonPlace *x, guint first, guint end)
+{
+  GString *out = g_string_new (NULL);
+  for (guint i = first; i < end && out->len < MAX_HOLE; i++) {
+    const PythonToken *t = &g_array_index (x->python->tokens, PythonToken, i);
+    g_autofree char *text = text_of_name (x, i);
+    if (i > first && t->at > (t - 1)->at + (t - 1)->n)
+      g_string_append_len (out, (t - 1)->at + (t - 1)->n, t->at - (t - 1)->at - (gssize) (t - 1)->n);
+    if (text)
+      append_bare (out, text);
+    else
+      g_string_append_len (out, t->at, (gssize) t->n);
+  }
+  char *shown = python_shown (out->str, MIN (out->len, MAX_HOLE));
+  g_string_free (out, TRUE);
+  return shown;
+}
+
 /* In the place of v, from a token on. */
 PythonValue
 python_hole_of (PythonPlace *x, PythonValue v, guint first)
 {
-  const PythonToken *from = &g_array_index (x->python->tokens, PythonToken, first);
-  const PythonToken *last = &g_array_index (x->python->tokens, PythonToken, MAX (first + 1, x->at) - 1);
-  gsize n = last->at >= from->at ? MIN ((gsize) (last->at + last->n - from->at), MAX_HOLE) : 0;
-  g_autofree char *shown = python_shown (from->at, n),
+  guint end = MAX (first + 1, x->at);
+  g_autofree char *shown = written (x, first, end),
                   *text = g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, shown, LS_SHELL_HOLE_END);
   python_drop (v);
   return python_value_of (x, cJSON_CreateString (text));
@@ -211,13 +263,6 @@ dictionary (PythonPlace *x)
   python_pass_to (x, "}");
   python_expect (x, "}");
   return is_plain ? python_value_of (x, object) : python_hole_of (x, (PythonValue) { .item = object }, first);
-}
-
-static cJSON *
-known (const PythonPlace *x, const char *name)
-{
-  cJSON *item = x->names ? g_hash_table_lookup (x->names, name) : NULL;
-  return item ? item : python_imported_value (x->python, x->module, name);
 }
 
 static void

@@ -136,6 +136,24 @@ files_of_recipes_are_found_from_within (void)
   ls_import_clear (&import);
 }
 
+/* Members that are set behind what makes the model of a hub's name, which the recipe's name does not say. */
+static void
+a_model_of_a_hub_is_changed (void)
+{
+#define MAKE             "AutoBridge.from_hf_pretrained(\"Qwen/Qwen3-8B\").to_megatron_provider()\n"
+#define CHANGE(model)    "    " model ".num_layers = 8\n    " model ".tensor_model_parallel_size = 2\n"
+#define CONTAINER(model) "ConfigContainer(train=TrainingConfig(global_batch_size=32), model=" model ")\n"
+  static const char *const texts[] = {
+    FROM "def mine():\n    cfg = " CONTAINER ("None") "    cfg.model = " MAKE CHANGE (
+        "cfg.model") "    return cfg\n",
+    FROM "def mine():\n    model = " MAKE CHANGE ("model") "    return " CONTAINER ("model"),
+    FROM "def mine():\n    bridge = AutoBridge.from_hf_pretrained(\"Qwen/Qwen3-8B\")\n"
+         "    cfg = " CONTAINER ("bridge.to_megatron_provider()") CHANGE ("cfg.model") "    return cfg\n",
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    check_read ("Megatron-Bridge", texts[i], "layers=8; hidden=4096; ffn=12288; tp=2; global_batch=32");
+}
+
 #define EXPERTS(name)                                                                                        \
   "def " name "() -> ConfigContainer:\n"                                                                     \
   "    cfg = ConfigContainer(train=TrainingConfig(global_batch_size=32, micro_batch_size=2), model=None)\n"  \
@@ -250,5 +268,5 @@ LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_ano
                LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
                LS_TEST (files_of_recipes_find_what_they_import),
-               LS_TEST (files_of_recipes_are_found_from_within),
+               LS_TEST (files_of_recipes_are_found_from_within), LS_TEST (a_model_of_a_hub_is_changed),
                LS_TEST (experts_of_a_model_that_is_not_here_are_believed))

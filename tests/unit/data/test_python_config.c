@@ -68,6 +68,14 @@ statements_of_python_are_followed (void)
                 "{\"()\":\"A\",\"x\":1}+2");
   check_python ("def f():\n  c = A()\n  if d:\n    c.x = 1\n  else:\n    c.x = 2\n  return c\n",
                 "{\"()\":\"A\"}+1");
+  check_python ("def f():\n  m = A.of('x').make()\n  m.n = 8\n  c = B(m=m, p=name)\n  c.p.q.r = 1\n"
+                "  c.m.k = 2\n  return c\n",
+                "{\"()\":\"B\",\"m\":{\"()\":\"<A.of('x').make()>\",\"n\":8,\"k\":2},"
+                "\"p\":{\"()\":\"name\",\"q\":{\"r\":1}}}");
+  check_python (
+      "def g(n):\n  return A.of(n, n=n).make(x.n)\nN = g('b')\n"
+      "def f():\n  return [g('a'), N.more()]\n",
+      "[\"<A.of(\\\"a\\\", n=\\\"a\\\").make(x.n)>\",\"<A.of(\\\"b\\\", n=\\\"b\\\").make(x.n).more()>\"]");
   check_python ("def f():\n  a = b = A(x=1)\n  return a\n", "\"<b>\"");
   check_python ("def f(x):\n  return 1\n", " error: its function f returns nothing");
   check_python ("def f():\n  pass\n", " error: its function f returns nothing");
