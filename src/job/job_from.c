@@ -183,6 +183,19 @@ explained_first (gconstpointer a, gconstpointer b)
   return y - x;
 }
 
+/* That are of its files: those of a model that was given in their place are not. */
+static guint
+n_values (const LsImport *from)
+{
+  guint n = g_hash_table_size (from->strategy_said);
+  GHashTableIter iter;
+  gpointer key;
+  g_hash_table_iter_init (&iter, from->model_said);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    n += !from->model_is_given || !g_hash_table_contains (from->given, key);
+  return n;
+}
+
 void
 ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
 {
@@ -191,13 +204,11 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
     return;
   g_autoptr (GPtrArray) lines = unsettled (spec);
   g_ptr_array_sort (lines, explained_first); /* stable */
-  g_ptr_array_add (
-      notes,
-      g_strdup_printf ("%s is a job of %s: %u values, %u inferred, %u ignored, %u not known "
-                       "that may matter; lockstep import shows all",
-                       from->path, from->program,
-                       g_hash_table_size (from->model_said) + g_hash_table_size (from->strategy_said),
-                       from->inferred->len, from->ignored->len, lines->len));
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("%s is a job of %s: %u values, %u inferred, %u ignored, %u not known "
+                                    "that may matter; lockstep import shows all",
+                                    from->path, from->program, n_values (from), from->inferred->len,
+                                    from->ignored->len, lines->len));
   for (guint i = 0; i < MIN (lines->len, MAX_SHOWN); i++)
     g_ptr_array_add (notes, g_strdup_printf ("not known, may matter: %s", (char *) lines->pdata[i]));
   if (lines->len > MAX_SHOWN)
