@@ -127,6 +127,51 @@ key_to_set (const LsCommand *command, const char *name)
   return NULL;
 }
 
+/* What other programs call our options, in the words that most of them use; before a '='. */
+static const char *
+called_elsewhere (const char *typed)
+{
+  static const struct {
+    const char *theirs, *ours;
+  } names[] = {
+    { "tensor-parallel", "--tp" },
+    { "tensor-model-parallel", "--tp" },
+    { "pipeline-parallel", "--pp" },
+    { "pipeline-model-parallel", "--pp" },
+    { "virtual-pipeline", "--vpp" },
+    { "data-parallel", "--dp" },
+    { "context-parallel", "--cp" },
+    { "expert-parallel", "--ep" },
+    { "expert-model-parallel", "--ep" },
+    { "expert-tensor-parallel", "--etp" },
+    { "sequence-parallel", "--sp" },
+    { "fsdp", "--dp-kind=fsdp2" },
+    { "ddp", "--dp-kind=ddp" },
+    { "deepspeed", "--dp-kind=deepspeed" },
+    { "batch-size", "--micro-batch or --global-batch" },
+    { "per-device-train-batch-size", "--micro-batch" },
+    { "gradient-accumulation", "--global-batch: dp times --micro-batch times the steps that accumulate" },
+    { "precision", "--dtype" },
+    { "bf16", "--dtype=bf16" },
+    { "fp16", "--dtype=fp16" },
+    { "fp8", "--dtype=fp8" },
+    { "activation-checkpointing", "--recompute" },
+    { "gradient-checkpointing", "--recompute" },
+    { "cpu-offload", "--offload" },
+    { "num-gpus", "--gpus" },
+    { "ngpus", "--gpus" },
+    { "world-size", "--gpus" },
+    { "nproc", "--gpus" },
+    { "max-seq-len", "--seq" },
+    { "context-length", "--seq" },
+  };
+  g_autofree char *name = g_strdelimit (g_strdup (typed), "_", '-');
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (g_str_has_prefix (name, names[i].theirs))
+      return names[i].ours;
+  return NULL;
+}
+
 /* "Unknown option --modle", with the option that was probably meant. */
 static void
 report_unknown (const char *message, const LsCommand *command, const GArray *entries, GError **error)
@@ -137,8 +182,11 @@ report_unknown (const char *message, const LsCommand *command, const GArray *ent
     g_ptr_array_add (names, (gpointer) g_array_index (entries, GOptionEntry, i).long_name);
   g_ptr_array_add (names, NULL);
   const char *key = typed ? key_to_set (command, typed + 2) : NULL;
-  const char *near = typed ? ls_nearest_word (typed + 2, (const char *const *) names->pdata) : NULL;
-  if (key)
+  const char *near = typed ? ls_nearest_word (typed + 2, (const char *const *) names->pdata) : NULL,
+             *ours = typed && command->job != LS_JOB_NONE ? called_elsewhere (typed + 2) : NULL;
+  if (ours)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "unknown option %s; here it is %s", typed, ours);
+  else if (key)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
                  "unknown option %s; it is a knob without one: --set %s=VALUE", typed, key);
   else
