@@ -159,6 +159,7 @@ as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, LsSizes s
   bool is_lookup = which == LS_RECIPE_EMBEDDING;
   replace (&launch, r->forward, op->fwd, &op->n_fwd);
   replace (&launch, r->backward, is_lookup ? op->wgrad : op->igrad, is_lookup ? &op->n_wgrad : &op->n_igrad);
+  op->n_host_reads = (uint8_t) (op->n_host_reads + r->host_reads);
   if (r->saved)
     op->saved_bytes = op->input_bytes + (uint64_t) ls_expression_value (r->saved, &launch.sizes);
   if (op->tp == LS_TP_COLUMN && !cut->shard->gathers_in_pieces)

@@ -102,6 +102,7 @@ typedef struct {
   bool is_one_hot;     /* embedding: words by a product with a one-hot matrix, which is its core */
   bool loops;          /* permute: experts run one after the other, each behind a count that the host
                          waits for                                             */
+  uint32_t host_reads; /* so often the host waits for what is before the last kernel of the forward */
   /* a kernel of the lists sums the gradient of the bias: no kernel of its own does */
   bool bias_grad_is_listed;
   char *saved_text;

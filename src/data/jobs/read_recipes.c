@@ -148,6 +148,10 @@ static const LsField operator_fields[] = {
     .meaning
     = "permute: a rank's experts run one after the other, each behind a count of its tokens that the "
       "host waits for" },
+  { "host_reads", LS_FIELD_UINT, offsetof (LsRecipe, host_reads), .max = 8, .default_text = "none",
+    .meaning
+    = "so often the host waits for all that is before the last kernel of `forward`, as for a copy from "
+      "pageable memory" },
   { "bias_grad_listed", LS_FIELD_BOOL, offsetof (LsRecipe, bias_grad_is_listed), .default_text = "false",
     .meaning = "a kernel of `backward` sums the gradient of the bias too; else one does that is built in" },
   KERNELS ("forward", forward, "in order; again where the forward is computed again"),

@@ -411,6 +411,7 @@ check_unfused (const Unfused *u)
   g_autoptr (GString) names = g_string_new (NULL);
   double fwd = streams_of (op->fwd, op->n_fwd, names), bwd = streams_of (op->igrad, op->n_igrad, names);
   LS_CHECK_STR (names->str, u->kernels);
+  LS_CHECK_INT (op->n_host_reads, ==, strstr (u->kernels, "offset; ") != NULL);
   LS_CHECK_DOUBLE (round ((fwd - weights) / elements), ==, u->fwd_bytes);
   LS_CHECK_DOUBLE (round ((bwd - 2 * weights) / elements), ==, u->bwd_bytes);
 }
