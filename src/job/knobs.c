@@ -172,6 +172,13 @@ append_formats (GString *out, const LsStrategy *s)
     g_string_append (out, ", gradients in fp32");
 }
 
+char *
+ls_knobs_recompute (const LsStrategy *s)
+{
+  bool has_parts = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts != LS_RECOMPUTE_CORE;
+  return has_parts ? knob_text (s, "recompute_parts") : g_strdup (ls_recompute_name (s->recompute));
+}
+
 static void
 append_recompute (GString *out, const LsStrategy *s)
 {

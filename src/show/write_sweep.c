@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "data/text/csv.h"
+#include "job/knobs.h"
 #include "show/text_table.h"
 
 #define GIB 1073741824.0
@@ -29,7 +30,8 @@ add_layout (LsTextTable *t, const LsStrategy *s)
   ls_text_table_add (t, "%u", s->micro_batch);
   ls_text_table_add (t, "%u %s", s->zero_stage, ls_dp_kind_name (s->dp_kind));
   ls_text_table_add (t, "%s", s->schedule);
-  ls_text_table_add (t, "%s", ls_recompute_name (s->recompute));
+  g_autofree char *recompute = ls_knobs_recompute (s);
+  ls_text_table_add (t, "%s", recompute);
 }
 
 /* "also vpp 5 (+0.4 %), micro-batch 2 (+1.3 %)"; NULL: none. */
