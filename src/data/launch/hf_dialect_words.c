@@ -49,12 +49,18 @@ hf_dialect_release (const HfDialect *d, const LaunchWords *words)
   return word ? (HfRelease) { HF_RELEASE_4, word, true } : (HfRelease) { d->release, d->pins, false };
 }
 
+/* Options that it alone has go first: two trainers of a program may have one command. */
 const HfDialect *
 hf_dialect_of (const char *script, const LaunchWords *words)
 {
   for (const HfDialect *d = hf_dialects; d->name; d++)
-    if ((script && d->prefix && (g_str_has_prefix (script, d->prefix) || has_command (d->commands, script)))
-        || has_any (words, d->marks))
+    if (has_any (words, d->marks))
+      return d;
+  for (const HfDialect *d = hf_dialects; script && d->name; d++)
+    if (d->prefix && has_command (d->commands, script))
+      return d;
+  for (const HfDialect *d = hf_dialects; script && d->name; d++)
+    if (d->prefix && g_str_has_prefix (script, d->prefix))
       return d;
   return NULL;
 }
@@ -70,9 +76,13 @@ hf_dialect_check (const HfDialect *d, const char *script, const LaunchWords *wor
   const LaunchOption *task = launch_words_find (words, name);
   const char *text = task && task->values->len > 0 ? task->values->pdata[0] : NULL;
   g_autofree char *pair = text ? g_strconcat (name, "=", text, NULL) : NULL;
-  const char *other = launch_words_find (words, "do_train") ? NULL : first_of (words, d->others);
+  const char *trains = d->trains ? d->trains : "do_train";
+  const char *other = launch_words_find (words, trains) ? NULL : first_of (words, d->others);
+  const char *learns = !script && d->learns ? first_of (words, d->learns) : NULL;
   if (other)
-    return import_refuse_task (path, diags, "%s without do_train", other);
+    return import_refuse_task (path, diags, "%s without %s", other, trains);
+  if (learns)
+    return import_refuse_task (path, diags, "%s", learns);
   if (!is_other && !kind && (!pair || has_item (d->tasks, pair)))
     return true;
   return import_refuse_task (path, diags, "%s", is_other ? script : kind ? kind->written : pair);
@@ -119,13 +129,19 @@ say_defaults (const HfDialect *d, const LaunchJob *own, LaunchWords *to)
   }
 }
 
+static guint64
+gpus_of (const LaunchJob *own)
+{
+  return import_is_given (own->import, "gpus") ? own->import->strategy.gpus : own->gpus;
+}
+
 /* As many micro-batches as make up the least batch on all ranks. */
 static void
 say_steps (const HfDialect *d, const LaunchJob *own, LaunchWords *to)
 {
   const LaunchJob job = { .import = own->import, .words = to };
   guint64 micro = MAX (1, option_number (&job, "per_device_train_batch_size"));
-  guint64 gpus = import_is_given (own->import, "gpus") ? own->import->strategy.gpus : own->gpus;
+  guint64 gpus = gpus_of (own);
   if (d->least_batch == 0 || gpus == 0 || has_any (to, "gradient_accumulation_steps"))
     return;
   guint64 steps = (d->least_batch + micro * gpus - 1) / (micro * gpus);
@@ -145,6 +161,8 @@ hf_dialect_words (const HfDialect *d, const LaunchWords *words, guint64 gpus, Ls
   if (d->near && option_number (&own, d->near) > 1)
     import_unknown (import, "%s: taken for parallelism_config_cp_size of a Trainer, a ring", d->near);
   say_words (d, &own, to);
+  if (d->say)
+    d->say (&own, gpus_of (&own), to);
   say_defaults (d, &own, to);
   if (d->freezes && launch_words_find (to, "use_peft") && !option_is_on (&own, d->freezes))
     import_unknown (import, "without %s all but linear layers is trained too; it is taken to be frozen",

@@ -118,6 +118,67 @@ static const HfDefault llama_factory_defaults[] = {
   { "cutoff_len", "2048", "" },
 };
 
+/* Its second trainer, USE_V1: src/llamafactory/v1/config. It always has a norm of gradients
+ * (core/base_trainer.py, fit). What else its options mean is in hf_factory.c. */
+static const OptionRow llama_factory_1_rows[] = {
+  AS ("model", "model_name_or_path"),
+  AS ("micro_batch_size", "per_device_train_batch_size"),
+  AS ("global_batch_size", "global_train_batch_size"),
+  AS ("cutoff_len", "cutoff_len"),
+  AS ("flash_attn", "attn_implementation"),
+  AS ("enable_activation_checkpointing", "gradient_checkpointing"),
+  AS ("dist_config.reshard_after_forward", "fsdp_reshard_after_forward"),
+  AS ("dist_config.offload_params", "fsdp_offload_params"),
+  AS ("dist_config.config_file", "deepspeed"),
+  AS ("dist_config.ep_size", "expert_parallel_size"),
+  AS ("optim_config.name", "optim"),
+  AS ("peft_config.r", "lora_r"),
+  AS ("peft_config.lora_dropout", "lora_dropout"),
+  AS ("peft_config.target_modules", "lora_target_modules"),
+  RULE ("batching_strategy"),
+  RULE ("bf16"),
+  RULE ("cp_mode"),
+  RULE ("cp_size"),
+  RULE ("dist_config.ep_dispatcher"),
+  RULE ("dist_config.name"),
+  RULE ("dp_size"),
+  RULE ("kernel_config.name"),
+  RULE ("model_class"),
+  RULE ("mp_replicate_size"),
+  RULE ("mp_shard_size"),
+  RULE ("peft_config.name"),
+  RULE ("quant_config.name"),
+  RULE ("quant_config.quantization_bit"),
+};
+
+static const char llama_factory_1_ignored[]
+    = "batching_workers custom_chat_template dist_config.dcp_path dist_config.pin_memory dist_timeout "
+      "dpo_label_smoothing eval_dataset init_config.* kernel_config.* ld_alpha learning_rate "
+      "logging_steps lr_scheduler_config.* max_grad_norm max_new_tokens max_steps num_train_epochs "
+      "optim_config.* output_dir peft_config.adapter_name_or_path peft_config.export_* "
+      "peft_config.freeze_* peft_config.infer_dtype peft_config.lora_alpha peft_config.use_rslora pref_* "
+      "quant_config.* resume_from_checkpoint sample_backend save_* seed simpo_gamma train_dataset "
+      "trust_remote_code";
+
+static const HfWord llama_factory_1_words[] = {
+  { "batching_strategy", "padding_free", "padding_free", "True" },
+  { "batching_strategy", "dynamic_padding_free", "padding_free", "True" },
+  { "batching_strategy", "normal", "padding_free", "False" },
+  { "batching_strategy", "dynamic_batching", "padding_free", "False" },
+};
+
+static const HfDefault llama_factory_1_defaults[] = {
+  { "model_name_or_path", "Qwen/Qwen3-4B-Instruct-2507", "" },
+  { "per_device_train_batch_size", "1", "" },
+  { "cutoff_len", "2048", "" },
+  { "gradient_checkpointing", "True", "enable_activation_checkpointing" },
+  { "gradient_checkpointing_kwargs", "{\"use_reentrant\": false}", "", "gradient_checkpointing",
+    "layers are checkpointed without reentrance (v1/core/base_trainer.py)" },
+  { "lora_r", "8", "", "use_peft" },
+  { "lora_dropout", "0.05", "", "use_peft" },
+  { "lora_target_modules", "all", "", "use_peft" },
+};
+
 /* deepspeedai/DeepSpeedExamples (45b4b715, March 2026): applications/DeepSpeed-Chat, main.py of
  * training/step1_supervised_finetuning. Linear layers whose names contain lora_module_name have adapters. */
 static const OptionRow deepspeed_chat_rows[] = {
@@ -316,6 +377,23 @@ const HfDialect hf_dialects[] = {
     COUNTED (llama_factory_defaults),
     .release = "hf-trainer-2026",
     .pins = "transformers up to 5.8 (pyproject.toml of August 2026)" },
+  { "LLaMA-Factory v1",
+    "llamafactory-cli ",
+    "llamafactory-cli sft llamafactory-cli train",
+    "dist_config.name kernel_config.name quant_config.name peft_config.name optim_config.name "
+    "init_config.name",
+    "model_class=llm",
+    "peft_config.export_dir",
+    { COUNTED (llama_factory_1_rows), llama_factory_1_ignored },
+    COUNTED (llama_factory_1_words),
+    .defaults = llama_factory_1_defaults,
+    .n_defaults = G_N_ELEMENTS (llama_factory_1_defaults),
+    .release = "llama-factory-v1-2026",
+    .pins = "transformers up to 5.8 (pyproject.toml of August 2026)",
+    .trains = "train_dataset",
+    .learns = "pref_loss pref_beta pref_ftx simpo_gamma dpo_label_smoothing ld_alpha",
+    .data = "train_dataset",
+    .say = hf_factory_say },
   { "DeepSpeed-Chat",
     NULL,
     "",

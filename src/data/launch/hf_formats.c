@@ -238,7 +238,9 @@ set_shards (const HfJob *hf, const Formats *f)
     import_set_strategy (import, "master", is_fp32 ? "weights" : "none", "torch_dtype");
   else if (!is_fp32)
     import_set_strategy (import, "narrow_shards", "1", "torch_dtype");
-  if (f->mixed)
+  if (f->mixed && f->said && is_wide (f->loaded))
+    tell_loaded (hf, f, ", and so are shards");
+  else if (f->mixed)
     import_infer (import, "shards fp32: accelerate makes what FSDP trains fp32 with mixed_precision %s",
                   f->mixed);
   else

@@ -60,6 +60,7 @@ static const OptionRow rows[] = {
   RULE ("*activation_checkpointing"),
   RULE ("fsdp_config.offload_params"),
   STRATEGY ("context_parallel_kind", "cp_kind"),
+  STRATEGY ("expert_parallel_size", "ep"),
   RULE ("parallelism_config.parallelism_config_dp_replicate_size"),
   RULE ("parallelism_config.parallelism_config_dp_shard_size"),
   RULE ("parallelism_config.parallelism_config_tp_size"),

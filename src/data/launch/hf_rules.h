@@ -35,6 +35,9 @@ typedef struct {
   const char *name, *text;
 } HfFile;
 
+/* own: the options as they are said; gpus: 0: not known. Adds options of a Trainer. */
+typedef void HfSay (const LaunchJob *own, guint64 gpus, LaunchWords *to);
+
 /* A program around a Trainer, whose options are those of one, by other names and with other defaults. Lists
  * have blanks between their items. */
 typedef struct {
@@ -43,7 +46,7 @@ typedef struct {
   const char *commands; /* those that train                                                       */
   const char *marks;    /* options that no other program has                                      */
   const char *tasks;    /* "stage=pt stage=sft": values of an option with which it is the next token */
-  const char *others;   /* options of what trains nothing, where do_train is not on */
+  const char *others;   /* options of what trains nothing, where `trains` is not on */
   OptionTable options;  /* the option of a Trainer of each; "*": of the same name                 */
   const HfWord *words;
   guint n_words;
@@ -57,6 +60,10 @@ typedef struct {
   const char *near;    /* an option that is something like that which stands for it; NULL: none is */
   const char *freezes; /* an option without which adapters leave all but linear layers to be trained; NULL */
   guint least_batch;   /* sequences of a step, where no accumulation is said; 0: one micro-batch each */
+  const char *trains;  /* an option of what trains; NULL: do_train                                 */
+  const char *learns;  /* options of learning from preferences, where no command says; NULL: none    */
+  const char *data;    /* the option that names a data set, which tells it too; NULL: none does       */
+  HfSay *say;          /* what several of its options mean together; NULL: nothing                  */
 } HfDialect;
 
 typedef struct {
@@ -113,6 +120,9 @@ void hf_read_deepspeed (HfJob *hf);
  * commands/config/config_args.py) since 0.11, and flags of accelerate launch. */
 
 extern const OptionTable hf_options;
+
+/* hf_factory.c: what options of the second trainer of LLaMA-Factory mean together. */
+HfSay hf_factory_say;
 
 extern const HfDialect hf_dialects[]; /* a name of NULL ends them */
 

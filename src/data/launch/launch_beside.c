@@ -174,15 +174,25 @@ launch_is_yaml (const char *name)
   return g_str_has_suffix (name, ".yaml") || g_str_has_suffix (name, ".yml");
 }
 
+static bool
+has_any_line (const char *text, const char *starts)
+{
+  g_auto (GStrv) items = g_strsplit (starts, " ", -1);
+  for (char **start = items; *start; start++)
+    if (launch_has_line (text, *start))
+      return true;
+  return false;
+}
+
 bool
-launch_names_file (const ImportFiles *files, char *const *words, guint n, const char *mark)
+launch_names_file (const ImportFiles *files, char *const *words, guint n, const char *marks)
 {
   for (guint i = 0; i < n; i++) {
     const char *equals = words[i][0] == '-' ? strchr (words[i], '=') : NULL,
                *name = equals ? equals + 1 : words[i];
     gsize size;
     g_autofree char *text = launch_is_yaml (name) ? launch_file_of (files, name, &size) : NULL;
-    if (text && launch_has_line (text, mark))
+    if (text && has_any_line (text, marks))
       return true;
   }
   return false;

@@ -80,7 +80,7 @@ take_command (const LsShellCommand *c, gpointer data)
   guint n_known = count_known (s, c->words, c->n);
   if (s->kind->starts)
     n_known = s->kind->starts (c->words, c->n) ? n_known + s->kind->n_needed : 0;
-  if (s->kind->mark && launch_names_file (s->files, c->words, c->n, s->kind->mark))
+  if (s->kind->marks && launch_names_file (s->files, c->words, c->n, s->kind->marks))
     n_known += s->kind->n_needed;
   if (n_known < s->kind->n_needed)
     return;
@@ -238,7 +238,7 @@ refuse (const Search *s, const char *path, LsDiagList *diags)
   add_names (why, "; it sources what is not here: ", s->sources);
   add_names (why, "; it starts what is not here: ", s->started);
   const char *hint = s->sources->len + s->started->len > 0 ? "give these files too, behind it"
-      : s->kind->mark && strstr (s->files->files[0].text, ".yaml")
+      : s->kind->marks && strstr (s->files->files[0].text, ".yaml")
       ? "give the YAML that it names too, behind it"
       : NULL;
   ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, hint, "%s", why->str);

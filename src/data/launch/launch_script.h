@@ -20,8 +20,8 @@ typedef struct {
   bool is_last; /* scripts that no other program knows are asked for it */
   /* A command that launches, whatever its options, by its words; others then do not. NULL: options tell. */
   bool (*starts) (char *const *words, guint n);
-  const char
-      *mark; /* the start of a line of YAML in which options may stand, that a command names; NULL: none */
+  /* Starts of lines, with blanks between, of YAML with options that a command names; NULL: none */
+  const char *marks;
 } LaunchKind;
 
 typedef struct {
@@ -66,8 +66,9 @@ bool launch_refuse_config (const char *name, const LsImport *import, LsDiagList 
 
 bool launch_is_yaml (const char *name); /* by its end */
 
-/* Whether one of the words names a file, beside or behind the script, that has such a line. */
-bool launch_names_file (const ImportFiles *files, char *const *words, guint n, const char *mark);
+/* Whether one of the words names a file, beside or behind the script, that has a line which begins with one
+ * of marks, with blanks between. */
+bool launch_names_file (const ImportFiles *files, char *const *words, guint n, const char *marks);
 
 /* Whether a line of a text begins so, behind blanks. */
 bool launch_has_line (const char *text, const char *start);

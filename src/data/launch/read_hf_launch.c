@@ -12,6 +12,7 @@
 #include "data/text/yaml.h"
 
 #define ARGUMENT "model_name_or_path:" /* of a Trainer, in YAML */
+#define DATA_SET "train_dataset:"      /* of LLaMA-Factory v1, whose model is only a "model" */
 
 static bool
 add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImport *import,
@@ -143,9 +144,10 @@ has_part (const char *name, const char *const *parts)
 }
 
 /* By the name of its script, or an option that no other job has; what only generates or evaluates says no
- * batch that is trained on. */
+ * batch that is trained on. Of a configuration alone by its data set: the command says the task. */
 static bool
-check_task (const char *script, const LaunchWords *said, const char *path, LsDiagList *diags)
+check_task (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
+            LsDiagList *diags)
 {
   static const char *const learnt[]
       = { "dpo", "grpo", "ppo", "kto", "orpo", "rloo", "gspo", "dapo", "simpo", "reinforce", "reward", NULL };
@@ -158,6 +160,9 @@ check_task (const char *script, const LaunchWords *said, const char *path, LsDia
     if (launch_words_find (said, marks[i]))
       return import_refuse_task (path, diags, "--%s", marks[i]);
   bool trains = launch_words_find (said, "per_device_train_batch_size");
+  const LaunchOption *data = !script && d && d->data ? launch_words_find (said, d->data) : NULL;
+  if (data && data->values->len > 0 && has_part (data->values->pdata[0], learnt))
+    return import_refuse_task (path, diags, "%s %s", d->data, (const char *) data->values->pdata[0]);
   if (script && (has_part (script, learnt) || (!trains && has_part (script, others))))
     return import_refuse_task (path, diags, "%s", script);
   return true;
@@ -171,7 +176,7 @@ read_words (const ImportFiles *files, const char *script, const LaunchWords *sai
   const HfDialect *dialect = hf_dialect_of (script, said);
   const char *path = files->files[0].path;
   if ((dialect && !hf_dialect_check (dialect, script, said, path, diags))
-      || !check_task (script, said, path, diags))
+      || !check_task (dialect, script, said, path, diags))
     return false;
   g_autoptr (LaunchWords) own = dialect ? hf_dialect_words (dialect, said, gpus, import) : NULL;
   launch_words_add_words (words, own ? own : said);
@@ -183,6 +188,17 @@ read_words (const ImportFiles *files, const char *script, const LaunchWords *sai
       = !hf.has_trainer && !launch_words_find (said, "model_name_or_path") && hf_uses_deepspeed (&hf.job);
   import->program = dialect ? dialect->name : is_own ? "DeepSpeed" : "Hugging Face Trainer";
   return read_job (files, &hf, diags);
+}
+
+/* "key=value" behind a file of arguments (OmegaConf.from_cli of LLaMA-Factory). */
+static void
+add_pairs (const LaunchWords *own, LaunchWords *said)
+{
+  for (guint i = 1; i < own->others->len; i++) {
+    char *word = own->others->pdata[i];
+    if (g_ascii_isalpha (*word) && strchr (word, '='))
+      launch_words_add_pairs (said, &word, 1);
+  }
 }
 
 /* Arguments in YAML that a script is started with, before those of the command: --config of TRL, and a file
@@ -202,6 +218,8 @@ add_arguments (const ImportFiles *files, const LaunchWords *own, LaunchWords *sa
   if (!text && (is_yaml || config))
     import_unknown (import, "what %s says: it is not here",
                     name && !ls_shell_has_hole (name) ? name : "--config");
+  if (is_yaml && !config)
+    add_pairs (own, said);
   launch_words_add_words (said, own);
   return true;
 }
@@ -244,7 +262,7 @@ static bool
 read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   const LaunchKind kind = { "a Trainer of Hugging Face", is_known, names_deepspeed (&files->files[0]) ? 1 : 2,
-                            true, .mark = ARGUMENT };
+                            true, .marks = ARGUMENT " " DATA_SET };
   LaunchScript script;
   if (!check_command (&files->files[0], diags))
     return false;
@@ -265,18 +283,22 @@ read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags)
       && read_words (files, NULL, said, words, 0, import, diags);
 }
 
+/* With a name of a model, under the option of the program that it is. */
 static bool
 fits (const cJSON *tree)
 {
   g_autoptr (LaunchWords) words = launch_words_new ();
   launch_words_add_tree (words, tree);
-  return launch_words_find (words, "model_name_or_path") && hf_dialect_of (NULL, words);
+  const HfDialect *d = hf_dialect_of (NULL, words);
+  const OptionRow *model = d ? option_find (&d->options, "model") : NULL;
+  bool is_own = model && g_strcmp0 (model->key, "model_name_or_path") == 0;
+  return d && launch_words_find (words, is_own ? "model" : "model_name_or_path");
 }
 
 static bool
 is_around (const ImportFile *file)
 {
-  return yaml_config_is (file, "model_name_or_path", fits);
+  return yaml_config_is (file, "model_name_or_path", fits) || yaml_config_is (file, "_config:", fits);
 }
 
 const ImportReader import_llama_factory = { "a configuration of LLaMA-Factory", is_around, read_around };
