@@ -23,8 +23,8 @@ char *ls_knob_of_program (const LsField *knob, const LsStrategy *s, const LsStra
  * weights that stay whole after a forward, which parts are recomputed. Newly allocated. */
 char *ls_knobs_summary (const LsStrategy *s, const LsModel *m);
 
-/* What is recomputed, in a word or two: "none", "full", "selective", or its parts where they are others than by
- * itself: "norm,activation". Newly allocated. */
+/* What is recomputed, in a word or two: "none", "full", "selective", or its parts where they are others than
+ * by itself: "norm,activation". Newly allocated. */
 char *ls_knobs_recompute (const LsStrategy *s);
 
 /* A word for a shell: as it is, or in quotes where it needs them. Newly allocated. */
