@@ -269,6 +269,25 @@ python_expression (PythonPlace *x)
 }
 
 cJSON *
+python_tuple (PythonPlace *x)
+{
+  guint first = x->at;
+  cJSON *item = python_expression (x), *all;
+  if (!python_is (python_token (x), ",") || x->python->why)
+    return item;
+  cJSON_AddItemToArray (all = cJSON_CreateArray (), item);
+  while (python_take (x, ",") && python_token (x)->kind != PYTHON_END && !python_is (python_token (x), "=")
+         && !x->python->why) {
+    if (python_is (python_token (x), "*")) { /* "a, *b" */
+      python_pass_to (x, "=");
+      return python_hole (x, all, first);
+    }
+    cJSON_AddItemToArray (all, python_expression (x));
+  }
+  return all;
+}
+
+cJSON *
 python_hole (PythonPlace *x, cJSON *item, guint first)
 {
   return python_hole_of (x, (PythonValue) { .item = item }, first).item;

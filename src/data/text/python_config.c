@@ -3,6 +3,7 @@
 #include <lockstep/error.h>
 #include <string.h>
 
+#include "data/shell/shell.h"
 #include "data/text/json_scan.h"
 #include "data/text/python_parts.h"
 
@@ -180,13 +181,31 @@ read_path (PythonPlace *x, GPtrArray *names)
   return true;
 }
 
-/* The same before a value. */
+/* One path, before "=" or, of several, "," ; to targets, each a GPtrArray of char *. */
 static bool
-read_target (PythonPlace *x, GPtrArray *names)
+add_target (PythonPlace *x, GPtrArray *targets)
 {
-  if (!read_path (x, names))
+  GPtrArray *names = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (targets, names);
+  return read_path (x, names);
+}
+
+/* "a.b =", "a: int =", "a, b =", "(a, b) =", before a value; *ret_is_tuple: the value is unpacked. */
+static bool
+read_targets (PythonPlace *x, GPtrArray *targets, bool *ret_is_tuple)
+{
+  bool is_list = python_take (x, "["), is_bracketed = is_list || python_take (x, "(");
+  *ret_is_tuple = is_list;
+  if (!add_target (x, targets))
     return false;
-  if (python_take (x, ":"))
+  while (python_take (x, ",")) {
+    *ret_is_tuple = true;
+    if (python_token (x)->kind == PYTHON_NAME && !add_target (x, targets))
+      return false;
+  }
+  if (is_bracketed && !python_take (x, is_list ? "]" : ")"))
+    return false;
+  if (!*ret_is_tuple && python_take (x, ":"))
     python_pass_to (x, "=");
   return python_take (x, "=");
 }
@@ -261,20 +280,49 @@ perform (LsPython *p, const PythonLine *line, GHashTable *names)
     python_pass (p, line->module, line->first);
 }
 
+/* "f(x)[1]", of the hole "f(x)": a part of what is not known. The caller frees it. */
+static cJSON *
+part_of_hole (const cJSON *hole, guint i)
+{
+  g_autofree char *bare = g_strndup (hole->valuestring, strlen (hole->valuestring) - 1),
+                  *text = g_strdup_printf ("%s[%u]%c", bare, i, LS_SHELL_HOLE_END);
+  return cJSON_CreateString (text);
+}
+
+/* Each target gets its part of item, which is taken and stands from a token on. Where it has not as many that
+ * are known, the statement, which begins at start, is named, and each part is a hole. */
+static void
+unpack (PythonPlace *x, const GPtrArray *targets, cJSON *item, guint first, guint start)
+{
+  bool is_known = cJSON_IsArray (item) && (guint) cJSON_GetArraySize (item) == targets->len;
+  if (!is_known) {
+    python_pass (x->python, x->module, start);
+    item = python_hole (x, item, first);
+  }
+  for (guint i = 0; i < targets->len; i++)
+    set_target (x, targets->pdata[i], is_known ? cJSON_DetachItemFromArray (item, 0) : part_of_hole (item, i),
+                start);
+  cJSON_Delete (item);
+}
+
 static void
 assign (LsPython *p, const PythonLine *line, GHashTable *names)
 {
   PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
-  g_autoptr (GPtrArray) target = g_ptr_array_new_with_free_func (g_free);
-  if (!read_target (&x, target)) {
+  g_autoptr (GPtrArray) targets = g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
+  bool is_tuple;
+  if (!read_targets (&x, targets, &is_tuple)) {
     perform (p, line, names);
     return;
   }
   guint first = x.at;
-  cJSON *item = python_expression (&x);
-  if (python_token (&x)->kind != PYTHON_END && !p->why) /* a, b = c, d = ... */
+  cJSON *item = python_tuple (&x);
+  if (python_token (&x)->kind != PYTHON_END && !p->why) /* a = b = ... */
     item = python_hole (&x, item, first);
-  set_target (&x, target, item, line->first);
+  if (is_tuple)
+    unpack (&x, targets, item, first, line->first);
+  else
+    set_target (&x, targets->pdata[0], item, line->first);
 }
 
 static const char *const idle[]
@@ -288,7 +336,7 @@ python_statement (LsPython *p, const PythonLine *line, GHashTable *names)
   static const char *const returns[] = { "return", NULL };
   if (python_starts (p, line, returns)) {
     PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first + 1 };
-    return python_token (&x)->kind == PYTHON_END ? cJSON_CreateNull () : python_expression (&x);
+    return python_token (&x)->kind == PYTHON_END ? cJSON_CreateNull () : python_tuple (&x);
   }
   PythonTokenKind kind = g_array_index (p->tokens, PythonToken, line->first).kind;
   p->module = line->module;

@@ -103,6 +103,8 @@ void python_set_member (cJSON *object, const char *name, cJSON *item);
 PythonValue python_any (PythonPlace *x);
 /* What an expression is; after python_fail() anything. The caller frees it. */
 cJSON *python_expression (PythonPlace *x);
+/* The same, of "a, b" without brackets an array. */
+cJSON *python_tuple (PythonPlace *x);
 /* Takes item, which stands from a token on. */
 cJSON *python_hole (PythonPlace *x, cJSON *item, guint first);
 /* Whether an expression is; *ret_is_open: that is not known. */

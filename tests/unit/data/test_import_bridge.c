@@ -154,6 +154,35 @@ a_model_of_a_hub_is_changed (void)
     check_read ("Megatron-Bridge", texts[i], "layers=8; hidden=4096; ffn=12288; tp=2; global_batch=32");
 }
 
+/* An optimizer and a schedule that one function makes: of a file that is here, and of one that is not, where
+ * what is set on the optimizer holds and what it is besides is told. */
+static void
+an_optimizer_of_a_pair_is_changed (void)
+{
+#define STATES                                                                                               \
+  "    opt, sched = adam_with_cosine(lr=1e-3)\n"                                                             \
+  "    opt.use_precision_aware_optimizer = True\n    opt.exp_avg_dtype = torch.bfloat16\n"                   \
+  "    opt.exp_avg_sq_dtype = torch.bfloat16\n"
+#define WHOLE(optimizer)                                                                                     \
+  "ConfigContainer(train=TrainingConfig(global_batch_size=32), model=llama3_8b(), optimizer=" optimizer ")\n"
+  static const char *const texts[] = {
+    FROM "def mine():\n" STATES "    return " WHOLE ("opt"),
+    FROM "def mine():\n    cfg = " WHOLE ("None") STATES "    cfg.optimizer = opt\n    return cfg\n",
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    g_autofree char *known = g_strconcat ("def adam_with_cosine(lr):\n"
+                                          "    return OptimizerConfig(optimizer=\"adam\", "
+                                          "use_distributed_optimizer=True), Schedule(lr=lr)\n",
+                                          texts[i], NULL);
+    check_read (
+        "Megatron-Bridge", texts[i],
+        "optimizer; moment_dtype=bf16; variance_dtype=bf16; ?\"opt, sched = adam_with_cosine(lr=1e-3)\"");
+    check_read ("Megatron-Bridge", known, "zero=1; optimizer=adam; moment_dtype=bf16; variance_dtype=bf16");
+  }
+#undef STATES
+#undef WHOLE
+}
+
 #define EXPERTS(name)                                                                                        \
   "def " name "() -> ConfigContainer:\n"                                                                     \
   "    cfg = ConfigContainer(train=TrainingConfig(global_batch_size=32, micro_batch_size=2), model=None)\n"  \
@@ -267,6 +296,6 @@ a_precision_overwrites_what_the_model_says (void)
 LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
                LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
-               LS_TEST (files_of_recipes_find_what_they_import),
+               LS_TEST (files_of_recipes_find_what_they_import), LS_TEST (an_optimizer_of_a_pair_is_changed),
                LS_TEST (files_of_recipes_are_found_from_within), LS_TEST (a_model_of_a_hub_is_changed),
                LS_TEST (experts_of_a_model_that_is_not_here_are_believed))

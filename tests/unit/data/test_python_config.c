@@ -81,6 +81,27 @@ statements_of_python_are_followed (void)
   check_python ("def f():\n  pass\n", " error: its function f returns nothing");
 }
 
+/* Each target gets its part; of what is not known a part that is not, with the members that are set on it. */
+static void
+tuples_are_unpacked (void)
+{
+  check_python ("N, M = 2, 3\ndef g(x):\n  return A(x=x), B(y=x)\n"
+                "def f():\n  a, b = g(N)\n  a.z = M\n  c = C(a=a)\n  c.b, c.d = b, (4,)\n  return c\n",
+                "{\"()\":\"C\",\"a\":{\"()\":\"A\",\"x\":2,\"z\":3},"
+                "\"b\":{\"()\":\"B\",\"y\":2},\"d\":[4]}");
+  check_python ("def f():\n  (a, b), [c, d], e = 1, 2, 3\n  return 4\n", "4+1");
+  check_python ("def f():\n  (a, b) = 1, 2\n  [c,] = [3]\n  d, = 4,\n  (e) = 5\n  a, b = b, a\n"
+                "  return a, b, c, d, e\n",
+                "[2,1,3,4,5]");
+  check_python ("def f():\n  a, b = other(n=1)\n  a.x = 2\n  return C(a=a, b=b)\n",
+                "{\"()\":\"C\",\"a\":{\"()\":\"<other(n=1)[0]>\",\"x\":2},\"b\":\"<other(n=1)[1]>\"}+1");
+  check_python ("def f():\n  a, b = 1, 2, 3\n  return a, b\n", "[\"<1, 2, 3[0]>\",\"<1, 2, 3[1]>\"]+1");
+  check_python ("def f():\n  a, b = c = 1, 2\n  return a\n", "\"<c[0]>\"+1");
+  check_python ("def f():\n  a, *b = 1, 2\n  return 3\n", "3+1");
+  check_python ("def f():\n  a = 1, *b\n  return a\n", "\"<1, *b>\"");
+  check_python ("def f():\n  a = 1\n  a.x, b = 2, 3\n  return a, b\n", "[1,3]+1");
+}
+
 /* By what is known; what is not is a hole, and nothing of its "if" is run. */
 static void
 conditions_of_python_are_decided (void)
@@ -188,5 +209,6 @@ malformed_python_is_refused (void)
 }
 
 LS_TEST_SUITE (LS_TEST (expressions_of_python_are_evaluated), LS_TEST (statements_of_python_are_followed),
-               LS_TEST (conditions_of_python_are_decided), LS_TEST (files_of_python_import_from_each_other),
+               LS_TEST (tuples_are_unpacked), LS_TEST (conditions_of_python_are_decided),
+               LS_TEST (files_of_python_import_from_each_other),
                LS_TEST (statements_that_are_not_followed_are_named), LS_TEST (malformed_python_is_refused))
