@@ -9,6 +9,7 @@
  *     2 * 8, "a" "b"         + - * / // % of numbers, + of texts
  *     c.training.steps = 16  a member is set, and made where there was none
  *     a, b = f ()            each gets its part; of what is not known, a part that is not known
+ *     f (*a, **b), {**b}     of what is known what it holds; def f (a, *rest, **more) has the rest
  *     big (), big (2)        what that function returns; as it is written if that hangs on what is unknown
  *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text

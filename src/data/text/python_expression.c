@@ -240,31 +240,6 @@ items (PythonPlace *x, const char *end, bool is_tuple)
   return python_value_of (x, list);
 }
 
-/* Behind "{". Keys are texts. */
-static PythonValue
-dictionary (PythonPlace *x)
-{
-  guint first = x->at - 1;
-  cJSON *object = cJSON_CreateObject ();
-  bool is_plain = true;
-  while (!python_is (python_token (x), "}") && python_token (x)->kind != PYTHON_END && !x->python->why
-         && is_plain) {
-    if (python_is (python_token (x), "**")) {
-      is_plain = false;
-      break;
-    }
-    PythonValue key = python_any (x);
-    is_plain = key.item && cJSON_IsString (key.item) && python_take (x, ":");
-    if (is_plain)
-      python_set_member (object, key.item->valuestring, python_item_of (x, python_any (x)));
-    python_drop (key);
-    is_plain = is_plain && (python_take (x, ",") || python_is (python_token (x), "}"));
-  }
-  python_pass_to (x, "}");
-  python_expect (x, "}");
-  return is_plain ? python_value_of (x, object) : python_hole_of (x, (PythonValue) { .item = object }, first);
-}
-
 static void
 count_items (PythonPlace *x, const cJSON *item)
 {
@@ -280,6 +255,54 @@ copy_of (PythonPlace *x, const cJSON *item)
   cJSON *copy = cJSON_Duplicate (item, true);
   count_items (x, copy->child);
   return python_value_of (x, copy);
+}
+
+/* Whether an object is a dictionary, and not what an unknown function makes. */
+static bool
+is_dictionary (const cJSON *item)
+{
+  const cJSON *made = cJSON_IsObject (item) ? cJSON_GetObjectItemCaseSensitive (item, "()") : NULL;
+  return cJSON_IsObject (item) && (!cJSON_IsString (made) || strcmp (made->valuestring, "dict") == 0);
+}
+
+/* The members of a dictionary, "**kwargs", as arguments by name or members. */
+static void
+spread (PythonPlace *x, cJSON *to, const cJSON *object)
+{
+  for (const cJSON *item = object->child; item; item = item->next)
+    if (strcmp (item->string, "()") != 0 && !g_ascii_isdigit (*item->string))
+      python_set_member (to, item->string, python_item_of (x, copy_of (x, item)));
+}
+
+/* "a: 1" or "**b" of a dictionary. False: it is not known. */
+static bool
+entry (PythonPlace *x, cJSON *object)
+{
+  bool is_spread = python_take (x, "**");
+  PythonValue key = python_any (x);
+  bool is_known
+      = is_spread ? is_dictionary (key.item) : key.item && cJSON_IsString (key.item) && python_take (x, ":");
+  if (is_known && is_spread)
+    spread (x, object, key.item);
+  else if (is_known)
+    python_set_member (object, key.item->valuestring, python_item_of (x, python_any (x)));
+  python_drop (key);
+  return is_known && (python_take (x, ",") || python_is (python_token (x), "}"));
+}
+
+/* Behind "{". Keys are texts. */
+static PythonValue
+dictionary (PythonPlace *x)
+{
+  guint first = x->at - 1;
+  cJSON *object = cJSON_CreateObject ();
+  bool is_plain = true;
+  while (!python_is (python_token (x), "}") && python_token (x)->kind != PYTHON_END && !x->python->why
+         && is_plain)
+    is_plain = entry (x, object);
+  python_pass_to (x, "}");
+  python_expect (x, "}");
+  return is_plain ? python_value_of (x, object) : python_hole_of (x, (PythonValue) { .item = object }, first);
 }
 
 static PythonValue
@@ -302,39 +325,44 @@ name (PythonPlace *x)
 
 /* --- calls ----------------------------------------------------------------------------------------- */
 
-/* The members of an object, "**kwargs", as arguments by name. */
+/* "**b" and "*b" behind the mark. What is not known of it is named. */
 static void
-spread (PythonPlace *x, cJSON *call, const cJSON *object)
+spread_argument (PythonPlace *x, cJSON *call, guint *n, bool is_list)
 {
-  for (const cJSON *item = object->child; item; item = item->next)
-    if (strcmp (item->string, "()") != 0 && !g_ascii_isdigit (*item->string))
-      python_set_member (call, item->string, python_item_of (x, copy_of (x, item)));
+  guint mark = x->at - 1;
+  PythonValue v = python_any (x);
+  if (!is_list && is_dictionary (v.item))
+    spread (x, call, v.item);
+  else if (is_list && cJSON_IsArray (v.item))
+    for (const cJSON *item = v.item->child; item; item = item->next) {
+      g_autofree char *key = g_strdup_printf ("%u", (*n)++);
+      python_set_member (call, key, python_item_of (x, copy_of (x, item)));
+    }
+  else
+    python_pass (x->python, x->module, mark);
+  python_drop (v);
 }
 
 static void
 argument (PythonPlace *x, cJSON *call, guint *n)
 {
-  bool is_named = python_token (x)->kind == PYTHON_NAME && python_is (python_token (x) + 1, "=");
-  bool is_spread = !is_named && (python_take (x, "**") || python_take (x, "*"));
+  bool is_named = python_token (x)->kind == PYTHON_NAME && python_is (python_token (x) + 1, "="),
+       is_list = python_take (x, "*");
+  if (is_list || python_take (x, "**")) {
+    spread_argument (x, call, n, is_list);
+    return;
+  }
   g_autofree char *key
       = is_named ? g_strndup (python_token (x)->at, python_token (x)->n) : g_strdup_printf ("%u", *n);
   guint first = x->at;
   x->at += is_named ? 2 : 0;
   PythonValue v = python_any (x);
-  bool is_known = is_spread && cJSON_IsObject (v.item);
   if (python_is (python_token (x), "for")) {
     python_pass_to (x, ")");
     v = python_hole_of (x, v, first);
   }
-  *n += !is_named && !is_spread;
-  if (is_known)
-    spread (x, call, v.item);
-  if (is_spread && !is_known)
-    python_pass (x->python, x->module, first - 1);
-  if (is_spread)
-    python_drop (v);
-  else
-    python_set_member (call, key, python_item_of (x, v));
+  *n += !is_named;
+  python_set_member (call, key, python_item_of (x, v));
 }
 
 /* What a call of a function gives whose body is followed; call: its arguments, which are taken. As it is
@@ -349,8 +377,10 @@ followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, bool is_s
   bool is_whole = is_bare || is_statement || (result && p->n_open == n_open);
   cJSON_Delete (is_whole ? call : result);
   cJSON_Delete (arguments);
-  if (!is_whole)
+  if (!is_whole) { /* what is open in it is so no more for those around it */
     python_forget_passed (p, n_passed);
+    p->n_open = n_open;
+  }
   return is_whole ? result : call;
 }
 

@@ -173,12 +173,35 @@ parameters_of (const LsPython *p, const PythonLine *line)
   return is_one ? line->first + 3 : 0;
 }
 
+/* Passes over a parameter's type, or over its usual value. */
+static void
+pass_type (PythonPlace *x)
+{
+  for (int depth = 0; python_token (x)->kind != PYTHON_END; x->at++) {
+    const PythonToken *t = python_token (x);
+    if (depth == 0 && (python_is (t, "=") || python_is (t, ",") || python_is (t, ")")))
+      return;
+    depth += python_is (t, "[") || python_is (t, "(") || python_is (t, "{");
+    depth -= python_is (t, "]") || python_is (t, ")") || python_is (t, "}");
+  }
+}
+
 char *
-python_function_of (const LsPython *p, const PythonLine *line)
+python_function_of (LsPython *p, const PythonLine *line)
 {
   guint at = parameters_of (p, line);
   const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
-  return at > 0 && python_is (&t[3], ")") ? g_strndup (t[1].at, t[1].n) : NULL;
+  PythonPlace x = { .python = p, .module = line->module, .at = at };
+  while (at > 0 && !python_is (python_token (&x), ")")) {
+    bool is_rest = python_take (&x, "**") || python_take (&x, "*") || python_take (&x, "/");
+    pass_type (&x);
+    if (!python_take (&x, "=") && !is_rest)
+      return NULL;
+    pass_type (&x);
+    if (!python_take (&x, ",") && !python_is (python_token (&x), ")"))
+      return NULL;
+  }
+  return at > 0 ? g_strndup (t[1].at, t[1].n) : NULL;
 }
 
 guint
@@ -271,17 +294,36 @@ run_body (LsPython *p, guint first, GHashTable *names)
   return result;
 }
 
-/* Passes over what a parameter's type is. */
-static void
-pass_type (PythonPlace *x)
+/* What is left in a call: for "*" what has no name, for "**" what has one. The caller frees it. */
+static cJSON *
+take_rest (cJSON *arguments, bool is_named)
 {
-  for (int depth = 0; python_token (x)->kind != PYTHON_END; x->at++) {
-    const PythonToken *t = python_token (x);
-    if (depth == 0 && (python_is (t, "=") || python_is (t, ",") || python_is (t, ")")))
-      return;
-    depth += python_is (t, "[") || python_is (t, "(");
-    depth -= python_is (t, "]") || python_is (t, ")");
+  cJSON *rest = is_named ? cJSON_CreateObject () : cJSON_CreateArray ();
+  for (cJSON *item = arguments ? arguments->child : NULL, *next; item; item = next) {
+    next = item->next;
+    if (strcmp (item->string, "()") == 0 || is_named == (bool) g_ascii_isdigit (*item->string))
+      continue;
+    cJSON *taken = cJSON_DetachItemViaPointer (arguments, item);
+    if (is_named)
+      python_set_member (rest, taken->string, taken);
+    else
+      cJSON_AddItemToArray (rest, taken);
   }
+  return rest;
+}
+
+/* What a parameter is in a call, behind its name: by name, by its place, as is usual; NULL: nothing. */
+static cJSON *
+take_argument (PythonPlace *x, cJSON *arguments, const char *name, guint place)
+{
+  g_autofree char *number = g_strdup_printf ("%u", place);
+  pass_type (x);
+  cJSON *usual = python_take (x, "=") ? python_expression (x) : NULL,
+        *item = cJSON_DetachItemFromObjectCaseSensitive (arguments, name);
+  item = item ? item : cJSON_DetachItemFromObjectCaseSensitive (arguments, number);
+  if (item)
+    cJSON_Delete (usual);
+  return item ? item : usual;
 }
 
 /* What parameters are in a call, which is an object of arguments; *ret_first: the name of the first, newly
@@ -290,22 +332,22 @@ static bool
 bind (LsPython *p, const PythonLine *line, cJSON *arguments, GHashTable *names, char **ret_first)
 {
   PythonPlace x = { .python = p, .module = line->module, .at = parameters_of (p, line) };
-  for (guint i = 0; python_token (&x)->kind == PYTHON_NAME || python_take (&x, "*"); i++) {
-    python_take (&x, ",");
-    g_autofree char *name = g_strndup (python_token (&x)->at, python_token (&x)->n),
-                    *place = g_strdup_printf ("%u", i);
-    x.at++;
-    pass_type (&x);
-    cJSON *usual = python_take (&x, "=") ? python_expression (&x) : NULL,
-          *item = cJSON_DetachItemFromObjectCaseSensitive (arguments, name);
-    item = item ? item : cJSON_DetachItemFromObjectCaseSensitive (arguments, place);
-    if (item)
-      cJSON_Delete (usual);
-    if (!item && !usual)
+  for (guint place = 0; !python_is (python_token (&x), ")");) {
+    bool is_named = python_take (&x, "**"), is_rest = is_named || python_take (&x, "*");
+    if (python_token (&x)->kind == PYTHON_NAME) {
+      g_autofree char *name = g_strndup (python_token (&x)->at, python_token (&x)->n);
+      x.at++;
+      if (is_rest)
+        pass_type (&x);
+      cJSON *item = is_rest ? take_rest (arguments, is_named) : take_argument (&x, arguments, name, place++);
+      if (!item)
+        return false;
+      g_hash_table_insert (names, g_strdup (name), item);
+      *ret_first = *ret_first ? *ret_first : g_strdup (name);
+    } else if (is_named || (!is_rest && !python_take (&x, "/")))
       return false;
-    g_hash_table_insert (names, g_strdup (name), item ? item : usual);
-    *ret_first = *ret_first ? *ret_first : g_strdup (name);
-    python_take (&x, ",");
+    if (!python_take (&x, ","))
+      break;
   }
   return python_is (python_token (&x), ")");
 }

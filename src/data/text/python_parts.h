@@ -137,7 +137,7 @@ guint python_find_function (const LsPython *p, guint module, const char *name);
 cJSON *python_imported_value (const LsPython *p, guint module, const char *name);
 /* The name of a function that begins in this line, newly allocated, if it can be called without an argument;
  * NULL: none does, or it cannot. */
-char *python_function_of (const LsPython *p, const PythonLine *line);
+char *python_function_of (LsPython *p, const PythonLine *line);
 bool python_has_function (const LsPython *p, guint module, const char *name);
 /* In that file itself; the line, the last of that name. */
 bool python_defines (const LsPython *p, guint module, const char *name);

@@ -154,6 +154,24 @@ a_model_of_a_hub_is_changed (void)
     check_read ("Megatron-Bridge", texts[i], "layers=8; hidden=4096; ffn=12288; tp=2; global_batch=32");
 }
 
+/* A recipe of releases up to 0.3: what is usual for a model, as parameters of a function for all of its family. */
+static void
+a_recipe_hands_parameters_on (void)
+{
+  check_read ("Megatron-Bridge",
+              FROM
+              "def llama3_8b_pretrain_config(**user_kwargs: Unpack[Common]) -> ConfigContainer:\n"
+              "    usual: Common = {\"tensor_model_parallel_size\": 2, \"hf_path\": HUB}\n"
+              "    return _common(**{**usual, **user_kwargs})\n"
+              "def _common(hf_path: str, tensor_model_parallel_size: int = 1, global_batch_size: int = 64):\n"
+              "    model = AutoBridge.from_hf_pretrained(hf_path).to_megatron_provider()\n"
+              "    model.tensor_model_parallel_size = tensor_model_parallel_size\n"
+              "    return ConfigContainer(model=model,\n"
+              "        train=TrainingConfig(global_batch_size=global_batch_size))\n"
+              "HUB = \"meta-llama/Meta-Llama-3-8B\"\n",
+              "layers=32; tp=2; global_batch=64");
+}
+
 /* An optimizer and a schedule that one function makes: of a file that is here, and of one that is not, where
  * what is set on the optimizer holds and what it is besides is told. */
 static void
@@ -297,5 +315,6 @@ LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_ano
                LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
                LS_TEST (files_of_recipes_find_what_they_import), LS_TEST (an_optimizer_of_a_pair_is_changed),
-               LS_TEST (files_of_recipes_are_found_from_within), LS_TEST (a_model_of_a_hub_is_changed),
+               LS_TEST (a_recipe_hands_parameters_on), LS_TEST (files_of_recipes_are_found_from_within),
+               LS_TEST (a_model_of_a_hub_is_changed),
                LS_TEST (experts_of_a_model_that_is_not_here_are_believed))

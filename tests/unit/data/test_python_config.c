@@ -102,6 +102,25 @@ tuples_are_unpacked (void)
   check_python ("def f():\n  a = 1\n  a.x, b = 2, 3\n  return a, b\n", "[1,3]+1");
 }
 
+/* What no parameter has the name of, and what is handed over from a dictionary or a list. */
+static void
+the_rest_of_a_call_is_handed_on (void)
+{
+  check_python ("def g(a, *rest, b=2, **more):\n  return A(a=a, b=b, r=rest, **more)\n"
+                "def f():\n  return g(1, 3, 4, c=5, d=6)\n",
+                "{\"()\":\"A\",\"a\":1,\"b\":2,\"r\":[3,4],\"c\":5,\"d\":6}");
+  check_python ("def g(l=3, /, *, n, k):\n  return A(n=n, k=k, l=l)\n"
+                "def f(n: int = 4, *, m: dict[str, int] = {'a': 1, 'b': 2}, **more: M):\n"
+                "  usual = {'n': n, 'k': 1}\n  return g(**{**usual, **more, 'k': 2})\n",
+                "{\"()\":\"A\",\"n\":4,\"k\":2,\"l\":3}");
+  check_python (F ("[A(*[1, 2], 3), B(**dict(x=1)), {**{'a': 1}, 'b': 2}]"),
+                "[{\"()\":\"A\",\"0\":1,\"1\":2,\"2\":3},{\"()\":\"B\",\"x\":1},{\"a\":1,\"b\":2}]");
+  check_python (F ("[A(*b), A(*{'a': 1}), A(**B(x=1)), {**B(x=1)}]"),
+                "[{\"()\":\"A\"},{\"()\":\"A\"},{\"()\":\"A\"},\"<{**B(x=1)}>\"]+3");
+  check_python ("def g(a, **more):\n  return 1\ndef f():\n  return g(b=2)\n", "{\"()\":\"g\",\"b\":2}");
+  check_python ("def g(**{}):\n  return 1\ndef f():\n  return [g()]\n", "[null]");
+}
+
 /* By what is known; what is not is a hole, and nothing of its "if" is run. */
 static void
 conditions_of_python_are_decided (void)
@@ -132,6 +151,9 @@ conditions_of_python_are_decided (void)
       "[{\"()\":\"B\"},{\"()\":\"C\",\"n\":2},{\"()\":\"C\",\"n\":\"a\"}]");
   check_python ("def g(n):\n  if a:\n    return B()\n  return C(n=n)\n\ndef f():\n  return g(1)\n",
                 "{\"()\":\"g\",\"0\":1}");
+  check_python ("def h(n):\n  if a:\n    return B()\n  return C(n=n)\n"
+                "def g(n):\n  return D(h=h(n), n=n)\n\ndef f():\n  return g(1)\n",
+                "{\"()\":\"D\",\"h\":{\"()\":\"h\",\"0\":1},\"n\":1}");
 }
 
 /* Each file has names of its own: an import is of the file that is called so, under another name too, through
@@ -209,6 +231,6 @@ malformed_python_is_refused (void)
 }
 
 LS_TEST_SUITE (LS_TEST (expressions_of_python_are_evaluated), LS_TEST (statements_of_python_are_followed),
-               LS_TEST (tuples_are_unpacked), LS_TEST (conditions_of_python_are_decided),
-               LS_TEST (files_of_python_import_from_each_other),
+               LS_TEST (tuples_are_unpacked), LS_TEST (the_rest_of_a_call_is_handed_on),
+               LS_TEST (conditions_of_python_are_decided), LS_TEST (files_of_python_import_from_each_other),
                LS_TEST (statements_that_are_not_followed_are_named), LS_TEST (malformed_python_is_refused))
