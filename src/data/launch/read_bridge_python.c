@@ -34,6 +34,15 @@ hub_name_of (const char *text)
   return end ? g_strndup (quote + 1, (gsize) (end - quote - 1)) : NULL;
 }
 
+/* The model of a hub that a recipe asks for; NULL: it asks for none. The caller frees it. */
+static char *
+hub_of (const cJSON *tree)
+{
+  const cJSON *model = cJSON_GetObjectItemCaseSensitive (tree, "model");
+  const cJSON *whole = cJSON_IsObject (model) ? cJSON_GetObjectItemCaseSensitive (model, "()") : model;
+  return hub_name_of (cJSON_IsString (whole) ? whole->valuestring : NULL);
+}
+
 /* What training/mixed_precision.py makes of a name, and perf_recipes/_common.py of its short one. */
 static void
 set_precision (cJSON *tree)
@@ -77,13 +86,15 @@ overwrite_by_precision (cJSON *tree)
     cJSON_DeleteItemFromObjectCaseSensitive (model, fields[i]);
 }
 
-/* A number by a name that no file here sets, or one that does not resize the model (training/setup.py,
- * _validate_and_set_vocab_size). */
+/* A number by a name that no file here sets, or one that does not resize the model, which has its own where a
+ * hub has it, unless that is asked for (training/setup.py, _validate_and_set_vocab_size, of v0.2.0 too). */
 static void
 drop_vocab (cJSON *tree, LsImport *import)
 {
   cJSON *vocab = yaml_config_find (tree, "tokenizer.vocab_size");
-  bool is_unused = cJSON_IsFalse (yaml_config_find (tree, "tokenizer.use_tokenizer_vocab_size"));
+  const cJSON *asked = yaml_config_find (tree, "tokenizer.use_tokenizer_vocab_size");
+  g_autofree char *hub = hub_of (tree);
+  bool is_unused = cJSON_IsFalse (asked) || (hub && !cJSON_IsTrue (asked));
   if (!vocab || (!is_unused && !cJSON_IsString (vocab)))
     return;
   if (!is_unused)
@@ -285,9 +296,7 @@ set_gpus (const char *recipe, LsImport *import)
 static char *
 model_of (const cJSON *tree, const char *base)
 {
-  const cJSON *model = cJSON_GetObjectItemCaseSensitive (tree, "model");
-  const cJSON *whole = cJSON_IsObject (model) ? cJSON_GetObjectItemCaseSensitive (model, "()") : model;
-  char *hub = hub_name_of (cJSON_IsString (whole) ? whole->valuestring : NULL);
+  char *hub = hub_of (tree);
   return hub ? hub : bridge_model_of (base);
 }
 

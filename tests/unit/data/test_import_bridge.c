@@ -166,10 +166,10 @@ a_recipe_hands_parameters_on (void)
               "def _common(hf_path: str, tensor_model_parallel_size: int = 1, global_batch_size: int = 64):\n"
               "    model = AutoBridge.from_hf_pretrained(hf_path).to_megatron_provider()\n"
               "    model.tensor_model_parallel_size = tensor_model_parallel_size\n"
-              "    return ConfigContainer(model=model,\n"
+              "    return ConfigContainer(model=model, tokenizer=TokenizerConfig(vocab_size=32000),\n"
               "        train=TrainingConfig(global_batch_size=global_batch_size))\n"
               "HUB = \"meta-llama/Meta-Llama-3-8B\"\n",
-              "layers=32; tp=2; global_batch=64");
+              "layers=32; vocab=128256; tp=2; global_batch=64");
 }
 
 /* An optimizer and a schedule that one function makes: of a file that is here, and of one that is not, where
