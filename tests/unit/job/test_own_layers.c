@@ -45,17 +45,23 @@ add_kernel (Layer *layer, const LsKernel *k, bool is_forward)
   layer->norm_bytes += k->kind == LS_KERNEL_NORM && !is_add ? k->bytes / ((double) TOKENS * HIDDEN) : 0;
 }
 
+static LsShard
+shard_with (const LsRecipes *recipes)
+{
+  return (LsShard) { .tp = 1,
+                     .micro_batch = 2,
+                     .seq = 2048,
+                     .cp = 1,
+                     .attention = LS_ATTENTION_FLASH,
+                     .dtype = LS_DTYPE_BF16,
+                     .grad_dtype = LS_DTYPE_BF16,
+                     .recipes = recipes };
+}
+
 static Layer
 lower (const LsRecipes *recipes)
 {
-  const LsShard shard = { .tp = 1,
-                          .micro_batch = 2,
-                          .seq = 2048,
-                          .cp = 1,
-                          .attention = LS_ATTENTION_FLASH,
-                          .dtype = LS_DTYPE_BF16,
-                          .grad_dtype = LS_DTYPE_BF16,
-                          .recipes = recipes };
+  const LsShard shard = shard_with (recipes);
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   Layer layer = { 0 };
   ls_operators_layer (&model, &shard, 0, operators);
@@ -294,14 +300,8 @@ check_copies (const Copies *c, const LsRecipes *recipes)
   LsModel m = model;
   m.n_heads = c->heads, m.n_kv_heads = c->groups, m.kv_lora = c->kv_lora, m.position = c->position;
   m.q_lora = 0, m.rope_dim = c->kv_lora > 0 ? 64 : 0, m.v_dim = c->kv_lora > 0 ? 128 : 0;
-  const LsShard shard = { .tp = c->tp,
-                          .micro_batch = 2,
-                          .seq = 2048,
-                          .cp = 1,
-                          .attention = LS_ATTENTION_FLASH,
-                          .dtype = LS_DTYPE_BF16,
-                          .grad_dtype = LS_DTYPE_BF16,
-                          .recipes = recipes };
+  LsShard shard = shard_with (recipes);
+  shard.tp = c->tp;
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   g_autoptr (GString) copied = g_string_new (NULL);
   double bytes = 0;
@@ -391,16 +391,8 @@ check_unfused (const Unfused *u)
   m.mlp = u->is_plain ? LS_MLP_SWIGLU : LS_MLP_QUICK_GEGLU, m.act_limit = m.linear_bias = !u->is_plain;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsRecipes) recipes = ls_recipes_load (u->list, diags);
-  const LsShard shard = { .tp = 1,
-                          .ep = 2,
-                          .etp = 1,
-                          .micro_batch = 2,
-                          .seq = 2048,
-                          .cp = 1,
-                          .attention = LS_ATTENTION_FLASH,
-                          .dtype = LS_DTYPE_BF16,
-                          .grad_dtype = LS_DTYPE_BF16,
-                          .recipes = recipes };
+  LsShard shard = shard_with (recipes);
+  shard.ep = 2, shard.etp = 1;
   g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *op = operator_named (operators, u->op);
@@ -411,6 +403,8 @@ check_unfused (const Unfused *u)
   g_autoptr (GString) names = g_string_new (NULL);
   double fwd = streams_of (op->fwd, op->n_fwd, names), bwd = streams_of (op->igrad, op->n_igrad, names);
   LS_CHECK_STR (names->str, u->kernels);
+  LS_CHECK_INT (op->n_params == 2 ? op->param_numel[1] : 0, ==,
+                is_act || u->is_plain ? 0 : 4 * 1024); /* biases */
   LS_CHECK_INT (op->n_host_reads, ==, strstr (u->kernels, "offset; ") != NULL);
   LS_CHECK_DOUBLE (round ((fwd - weights) / elements), ==, u->fwd_bytes);
   LS_CHECK_DOUBLE (round ((bwd - 2 * weights) / elements), ==, u->bwd_bytes);
