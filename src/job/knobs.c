@@ -172,11 +172,19 @@ append_formats (GString *out, const LsStrategy *s)
     g_string_append (out, ", gradients in fp32");
 }
 
+/* Others than by itself; NULL: none. The caller frees it. */
+static char *
+recomputed_parts (const LsStrategy *s)
+{
+  bool has_parts = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts != LS_RECOMPUTE_CORE;
+  return has_parts ? knob_text (s, "recompute_parts") : NULL;
+}
+
 char *
 ls_knobs_recompute (const LsStrategy *s)
 {
-  bool has_parts = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts != LS_RECOMPUTE_CORE;
-  return has_parts ? knob_text (s, "recompute_parts") : g_strdup (ls_recompute_name (s->recompute));
+  char *parts = recomputed_parts (s);
+  return parts ? parts : g_strdup (ls_recompute_name (s->recompute));
 }
 
 static void
@@ -184,8 +192,7 @@ append_recompute (GString *out, const LsStrategy *s)
 {
   if (s->recompute == LS_RECOMPUTE_NONE || ls_strategy_recomputes_nothing (s))
     return;
-  bool has_parts = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts != LS_RECOMPUTE_CORE;
-  g_autofree char *parts = has_parts ? knob_text (s, "recompute_parts") : NULL;
+  g_autofree char *parts = recomputed_parts (s);
   g_string_append_printf (out, ", %s recompute%s%s", ls_recompute_name (s->recompute), parts ? " of " : "",
                           parts ? parts : "");
   bool has_groups = s->recompute == LS_RECOMPUTE_FULL
