@@ -114,11 +114,11 @@ split_short (int argc, char *const *argv, const GArray *entries)
   return args;
 }
 
-/* A knob without an option of its own; NULL: name is none. */
+/* A knob without an option of its own, before a '='; NULL: name is none. */
 static const char *
 key_to_set (const LsCommand *command, const char *name)
 {
-  g_autofree char *key = g_strdelimit (g_strdup (name), "-", '_');
+  g_autofree char *key = g_strdelimit (g_strndup (name, strcspn (name, "=")), "-", '_');
   guint n;
   const LsOption *options = ls_command_options (command, &n);
   for (guint i = 0; i < n; i++)
@@ -127,9 +127,10 @@ key_to_set (const LsCommand *command, const char *name)
   return NULL;
 }
 
-/* What other programs call our options, in the words that most of them use; before a '='. */
+/* What other programs call our options, in the words that most of them use. near: one of ours that is much
+ * like it, before which a whole name goes, and not the beginning of one; NULL: none. */
 static const char *
-called_elsewhere (const char *typed)
+called_elsewhere (const char *typed, const char *near)
 {
   static const struct {
     const char *theirs, *ours;
@@ -167,7 +168,8 @@ called_elsewhere (const char *typed)
   };
   g_autofree char *name = g_strdelimit (g_strdup (typed), "_", '-');
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (g_str_has_prefix (name, names[i].theirs))
+    if (g_str_has_prefix (name, names[i].theirs)
+        && (!near || strcspn (name, "=") == strlen (names[i].theirs)))
       return names[i].ours;
   return NULL;
 }
@@ -183,12 +185,12 @@ report_unknown (const char *message, const LsCommand *command, const GArray *ent
   g_ptr_array_add (names, NULL);
   const char *key = typed ? key_to_set (command, typed + 2) : NULL;
   const char *near = typed ? ls_nearest_word (typed + 2, (const char *const *) names->pdata) : NULL,
-             *ours = typed && command->job != LS_JOB_NONE ? called_elsewhere (typed + 2) : NULL;
-  if (ours)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "unknown option %s; here it is %s", typed, ours);
-  else if (key)
+             *ours = typed && command->job != LS_JOB_NONE ? called_elsewhere (typed + 2, near) : NULL;
+  if (key)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
                  "unknown option %s; it is a knob without one: --set %s=VALUE", typed, key);
+  else if (ours)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "unknown option %s; here it is %s", typed, ours);
   else
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, near ? "%c%s; did you mean --%s?" : "%c%s",
                  g_ascii_tolower (*message), message + 1, near);
