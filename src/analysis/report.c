@@ -81,9 +81,11 @@ static double
 peak_flops (const LsStrategy *s, const LsCluster *c, const uint32_t *gpus, uint32_t n_ranks, double step_s)
 {
   uint32_t n_of_kind[LS_MAX_NODE_KINDS] = { 0 }, n = gpus ? n_ranks : c->n_gpus;
-  for (uint32_t i = 0; i < n_ranks && gpus; i++)
+  bool are_alike = !c->kind_of_host;
+  n_of_kind[0] = are_alike ? n : 0;
+  for (uint32_t i = 0; i < n_ranks && gpus && !are_alike; i++)
     n_of_kind[ls_cluster_kind_of (c, ls_cluster_host_of (c, gpus[i]))]++;
-  for (uint32_t host = 0; host < c->spec.n_nodes && !gpus; host++)
+  for (uint32_t host = 0; host < c->spec.n_nodes && !gpus && !are_alike; host++)
     n_of_kind[ls_cluster_kind_of (c, host)] += ls_cluster_gpus_of (c, host);
   double peak = 0;
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++)

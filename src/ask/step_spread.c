@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/draw.h"
+#include "base/gcd.h"
 #include "base/order.h"
 #include "base/parallel.h"
 #include "job/sensitivity_scale.h"
@@ -16,24 +17,12 @@
 
 /* --- the ranks of a job ---------------------------------------------------------------------- */
 
-static uint32_t
-least_common_multiple (uint32_t a, uint32_t b)
-{
-  uint32_t x = a, y = b;
-  while (y > 0) {
-    uint32_t rest = x % y;
-    x = y;
-    y = rest;
-  }
-  return a / x * b;
-}
-
 /* How many ranks of a stage meet each layer (plan/bind.h). */
 static uint32_t
 together (const LsStrategy *s, uint32_t per_stage)
 {
   uint32_t dense = s->tp * s->cp, experts = MAX (s->ep, 1) * (s->etp > 0 ? s->etp : s->tp);
-  uint32_t n = s->ep > 1 ? least_common_multiple (dense, experts) : dense;
+  uint32_t n = s->ep > 1 ? ls_lcm (dense, experts) : dense;
   return n > 0 && per_stage % n == 0 ? n : per_stage;
 }
 

@@ -1,4 +1,4 @@
-/* base/gcd.h — the greatest common divisor. */
+/* base/gcd.h — the greatest common divisor, the least common multiple. */
 #ifndef LS_BASE_GCD_H
 #define LS_BASE_GCD_H
 
@@ -14,6 +14,13 @@ ls_gcd (uint32_t a, uint32_t b)
     b = rest;
   }
   return a;
+}
+
+/* Of numbers above 0; it must fit. */
+static inline uint32_t
+ls_lcm (uint32_t a, uint32_t b)
+{
+  return a / ls_gcd (a, b) * b;
 }
 
 #endif

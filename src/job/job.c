@@ -93,8 +93,8 @@ make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cl
   g_autoptr (LsOrders) orders = order ? ls_job_order_load (order, s, error) : NULL;
   if ((order && !orders) || !ls_budget_check_passes (s, model, hardware->max_memory_bytes, error))
     return NULL;
-  g_autofree uint32_t *gpus = ls_job_gpus (s, cluster, error);
-  if (!gpus)
+  g_autofree uint32_t *gpus = s->allocation ? ls_job_gpus (s, cluster, error) : NULL;
+  if (s->allocation && !gpus)
     return NULL;
   g_autoptr (LsCallTimes) times = ls_call_times_new (&hardware->nccl);
   LsCostSources of = { hardware, cluster, s, times, gpus };
@@ -104,7 +104,8 @@ make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cl
   g_autoptr (LsPlan) plan = ls_lower_orders (model, s, orders, &costs, error);
   if (!plan || !ls_budget_check_plan (plan, hardware->max_memory_bytes, error))
     return NULL;
-  memcpy (plan->gpu_of_rank, gpus, plan->n_ranks * sizeof *gpus);
+  for (uint32_t r = 0; r < plan->n_ranks && (gpus || cluster->spec.taken_per_node > 0); r++)
+    plan->gpu_of_rank[r] = gpus ? gpus[r] : ls_cluster_gpu_of (&cluster->spec, r);
   if (!ls_job_check_pieces (plan, s, cluster, error))
     return NULL;
 #ifndef NDEBUG

@@ -72,13 +72,12 @@ heeds_margins (const LsHardware *h)
       || ls_cluster_spec_n_kinds (&h->spec) > 1;
 }
 
-/* Of what the GPUs heed. */
+/* Of what the GPUs heed, but for who does it. */
 static char *
 plan_text (const Search *x, const LsJobResult *r)
 {
-  const LsMesh mesh = mesh_of (r);
   const LsTraceHead head
-      = { .name = "", .source = "", .mesh = &mesh, .no_margins = !heeds_margins (x->hardware) };
+      = { .name = "", .source = "", .no_margins = !heeds_margins (x->hardware), .no_ranks = true };
   return ls_trace_format (r->plan, &head, NULL);
 }
 
@@ -125,7 +124,8 @@ has_same_sizes (const LsPlan *a, const LsPlan *b)
 static bool
 has_same_plan (Search *x, const LsJobResult *without)
 {
-  if (!without->plan || !has_same_sizes (without->plan, x->job->plan))
+  if (!without->plan || !has_same_sizes (without->plan, x->job->plan)
+      || !ls_plan_has_same_ranks (without->plan, x->job->plan))
     return false;
   g_autofree char *text = plan_text (x, without);
   if (!x->plan)

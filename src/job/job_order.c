@@ -35,7 +35,7 @@ call_time (const LsCostSources *of, LsCollKind kind, uint64_t bytes, const uint3
 {
   g_autofree uint32_t *gpus = g_new (uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
-    gpus[i] = of->gpu_of_rank[ranks[i]];
+    gpus[i] = of->gpu_of_rank ? of->gpu_of_rank[ranks[i]] : ls_cluster_gpu_of (&of->cluster->spec, ranks[i]);
   return ls_call_time (of->call_times, of->cluster, kind, bytes, gpus, n);
 }
 

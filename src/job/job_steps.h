@@ -72,9 +72,9 @@ gboolean ls_job_check_pieces (const LsPlan *plan, const LsStrategy *s, const LsC
 typedef struct {
   const LsHardware *hardware;
   const LsCluster *cluster;
-  const LsStrategy *strategy; /* resolved */
-  LsCallTimes *call_times;    /* with the hardware's NCCL */
-  const uint32_t *gpu_of_rank;
+  const LsStrategy *strategy;  /* resolved */
+  LsCallTimes *call_times;     /* with the hardware's NCCL */
+  const uint32_t *gpu_of_rank; /* NULL: ls_cluster_gpu_of() */
 } LsCostSources;
 
 /* Borrows `of`, which must outlive the result. */

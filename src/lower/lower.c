@@ -315,8 +315,6 @@ uses_slot (const Lower *l, LsSlot slot)
 static uint32_t
 role_of_rank (const Lower *l, uint32_t rank)
 {
-  if (l->n_cp_roles * l->n_ep_roles * l->n_dp_roles == 1)
-    return l->plan->role_of_rank[rank];
   LsCoord at = ls_mesh_coord (&l->mesh, rank);
   uint32_t role = l->n_cp_roles > 1 ? at.pp * l->n_cp_roles + at.cp : at.pp;
   role = l->n_ep_roles > 1 ? role * l->n_ep_roles + ls_mesh_expert_coord (&l->mesh, rank).ep : role;
@@ -331,6 +329,12 @@ number_roles (Lower *l)
   uint32_t n_all = l->mesh.pp * l->n_cp_roles * l->n_ep_roles * l->n_dp_roles;
   g_autofree uint32_t *number = g_new0 (uint32_t, n_all);
   l->roles = g_new (uint32_t, n_all);
+  for (uint32_t i = 0; i < n_all; i++)
+    l->roles[i] = i;
+  if (n_all == l->mesh.pp) { /* each has the role of its stage (ls_plan_bind_mesh()) */
+    p->n_roles = n_all;
+    return;
+  }
   for (uint32_t r = 0; r < p->n_ranks; r++) {
     p->role_of_rank[r] = role_of_rank (l, r);
     number[p->role_of_rank[r]] = 1;

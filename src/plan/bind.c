@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/gcd.h"
+
 /* What a rank is by its number alone. Of pipes: with f each way, p/f ranks apart, rank r has the stages s = r
  * and s = -1 - r modulo p/f; the ranks that agree in them have all their stages in common. */
 typedef enum {
@@ -258,6 +260,18 @@ ls_mesh_binding_comms (const LsMeshBinding *b, LsSlot slot, uint32_t *ret_first)
   return b->slots[slot].is_bound ? b->slots[slot].group.n : 0;
 }
 
+bool
+ls_mesh_binding_is_same (const LsMeshBinding *a, const LsMeshBinding *b)
+{
+  bool is_same = memcmp (a->degree, b->degree, sizeof a->degree) == 0
+      && memcmp (a->stride, b->stride, sizeof a->stride) == 0 && a->period == b->period
+      && a->copies_of_cp == b->copies_of_cp && a->copies_of_dp == b->copies_of_dp
+      && a->mesh.shard == b->mesh.shard && a->mesh.split == b->mesh.split;
+  for (int s = 0; s < LS_SLOT_PREV && is_same; s++)
+    is_same = a->slots[s].is_bound == b->slots[s].is_bound && a->slots[s].first == b->slots[s].first;
+  return is_same;
+}
+
 uint32_t
 ls_mesh_binding_stages (const LsMeshBinding *b)
 {
@@ -268,6 +282,25 @@ uint32_t
 ls_mesh_binding_first_of_stage (const LsMeshBinding *b, uint32_t stage)
 {
   return stage * b->stride[DIGIT_PP];
+}
+
+static bool
+has_slot (const LsMeshBinding *b, LsSlot slot)
+{
+  return b->slots[slot].is_bound;
+}
+
+/* A stride divides the ranks, so a common multiple of two is no more than they are. */
+uint32_t
+ls_mesh_binding_repeats (const LsMeshBinding *b, uint32_t *ret_block)
+{
+  uint32_t unit = b->stride[DIGIT_DP];
+  *ret_block = unit * b->degree[DIGIT_DP];
+  if (has_slot (b, LS_SLOT_EP) || has_slot (b, LS_SLOT_ETP) || has_slot (b, LS_SLOT_EDP))
+    unit = b->degree[DIGIT_EDP] > 1 ? ls_lcm (unit, b->stride[DIGIT_EDP]) : *ret_block;
+  if ((has_slot (b, LS_SLOT_SHARD) || has_slot (b, LS_SLOT_REPLICA)) && b->degree[DIGIT_RUN] > 1)
+    unit = ls_lcm (unit, b->stride[DIGIT_RUN]);
+  return unit;
 }
 
 LsBinding
@@ -331,15 +364,27 @@ list_dimensions (LsPlan *plan, const BoundSlot *s)
   }
 }
 
+/* Those that lie like the one before them share its table. */
 static void
 list_each (LsPlan *plan, const BoundSlot *s)
 {
-  for (uint32_t i = 0; i < s->group.n; i++)
-    plan->comms[s->first + i].offsets = ls_arena_new_array (plan->arena, uint32_t, s->member.n);
+  uint32_t n = s->member.n;
+  g_autofree uint32_t *ranks = g_new (uint32_t, (gsize) s->group.n * n);
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
     uint32_t member = number_of (plan->by_mesh, &s->member, r);
     if (member != UINT32_MAX)
-      plan->comms[s->first + number_of (plan->by_mesh, &s->group, r)].offsets[member] = r;
+      ranks[(gsize) number_of (plan->by_mesh, &s->group, r) * n + member] = r;
+  }
+  for (uint32_t i = 0; i < s->group.n; i++) {
+    LsCommunicator *c = &plan->comms[s->first + i];
+    uint32_t *offsets = &ranks[(gsize) i * n];
+    c->first = offsets[0];
+    for (uint32_t k = n; k-- > 0;)
+      offsets[k] -= c->first;
+    bool is_as_before = i > 0 && memcmp (c[-1].offsets, offsets, n * sizeof *offsets) == 0;
+    c->offsets = is_as_before
+        ? c[-1].offsets
+        : memcpy (ls_arena_new_array (plan->arena, uint32_t, n), offsets, n * sizeof *offsets);
   }
 }
 
@@ -371,10 +416,12 @@ ls_plan_bind_mesh (LsPlan *plan, const LsMesh *mesh, uint32_t slots)
   LsMeshBinding *b = plan->by_mesh = digits_new (plan->arena, mesh);
   plan->role_of_rank = ls_arena_new_array (plan->arena, uint32_t, plan->n_ranks);
   plan->gpu_of_rank = ls_arena_new_array (plan->arena, uint32_t, plan->n_ranks);
-  for (uint32_t r = 0; r < plan->n_ranks; r++) {
-    plan->role_of_rank[r] = index_of (b, DIGIT_PP, r);
+  uint32_t stride = mesh->pp > 1 ? b->stride[DIGIT_PP] : plan->n_ranks;
+  for (uint32_t r = 0; r < plan->n_ranks; r += stride)
+    for (uint32_t i = 0, stage = index_of (b, DIGIT_PP, r); i < stride; i++)
+      plan->role_of_rank[r + i] = stage;
+  for (uint32_t r = 0; r < plan->n_ranks; r++)
     plan->gpu_of_rank[r] = r;
-  }
   plan->n_comms = 0;
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (slots & LS_SLOT_BIT (s))

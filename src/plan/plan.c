@@ -266,8 +266,9 @@ ls_plan_n_op_instances (const LsPlan *plan)
     n_of_role[role] = n_program_ops (plan, &plan->programs[role]);
 
   uint64_t n = 0;
-  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    n += n_of_role[ls_plan_role (plan, rank)];
+  g_autofree uint64_t *n_ranks = ls_plan_ranks_of_roles (plan);
+  for (uint32_t role = 0; role < plan->n_roles; role++)
+    n += n_ranks[role] * n_of_role[role];
   return n;
 }
 
@@ -275,7 +276,49 @@ uint64_t *
 ls_plan_ranks_of_roles (const LsPlan *plan)
 {
   uint64_t *n_ranks = g_new0 (uint64_t, plan->n_roles);
-  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    n_ranks[ls_plan_role (plan, rank)]++;
+  for (uint32_t rank = 0, first = 0; rank < plan->n_ranks; first = rank) {
+    uint32_t role = ls_plan_role (plan, rank);
+    while (rank < plan->n_ranks && ls_plan_role (plan, rank) == role)
+      rank++;
+    n_ranks[role] += rank - first;
+  }
   return n_ranks;
+}
+
+static bool
+is_same_communicator (const LsCommunicator *a, const LsCommunicator *b)
+{
+  bool is_same = a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks;
+  for (uint32_t i = 0; is_same && i < a->n_ranks; i++)
+    is_same = ls_comm_rank (a, i) == ls_comm_rank (b, i);
+  return is_same;
+}
+
+static bool
+is_same_binding (const LsPlan *a, const LsPlan *b, uint32_t rank)
+{
+  const LsBinding of_a = ls_plan_binding (a, rank), of_b = ls_plan_binding (b, rank);
+  return memcmp (&of_a, &of_b, sizeof of_a) == 0;
+}
+
+/* The rules of one mesh make the same of all ranks. */
+static bool
+have_one_mesh (const LsPlan *a, const LsPlan *b)
+{
+  return !a->bindings && !b->bindings && ls_mesh_binding_is_same (a->by_mesh, b->by_mesh)
+      && memcmp (a->role_of_rank, b->role_of_rank, a->n_ranks * sizeof *a->role_of_rank) == 0;
+}
+
+bool
+ls_plan_has_same_ranks (const LsPlan *a, const LsPlan *b)
+{
+  bool is_same = a->n_ranks == b->n_ranks && a->n_comms == b->n_comms
+      && memcmp (a->gpu_of_rank, b->gpu_of_rank, a->n_ranks * sizeof *a->gpu_of_rank) == 0;
+  if (!is_same || have_one_mesh (a, b))
+    return is_same;
+  for (uint32_t r = 0; r < a->n_ranks && is_same; r++)
+    is_same = is_same_binding (a, b, r);
+  for (uint32_t c = 0; c < a->n_comms && is_same; c++)
+    is_same = is_same_communicator (&a->comms[c], &b->comms[c]);
+  return is_same;
 }

@@ -285,9 +285,14 @@ uint32_t ls_mesh_binding_comm (const struct LsMeshBinding *b, uint32_t rank, LsS
 uint32_t ls_mesh_binding_peer (const struct LsMeshBinding *b, uint32_t rank, uint32_t peer);
 /* How many communicators a slot has, from *ret_first on. */
 uint32_t ls_mesh_binding_comms (const struct LsMeshBinding *b, LsSlot slot, uint32_t *ret_first);
+/* Whether all ranks are bound alike. */
+bool ls_mesh_binding_is_same (const struct LsMeshBinding *a, const struct LsMeshBinding *b);
 /* How many stages there are, and the first rank of one. */
 uint32_t ls_mesh_binding_stages (const struct LsMeshBinding *b);
 uint32_t ls_mesh_binding_first_of_stage (const struct LsMeshBinding *b, uint32_t stage);
+/* After how many ranks all may come again, in each *ret_block of them, in a circle: a whole number of
+ * data-parallel copies, of those of experts too. */
+uint32_t ls_mesh_binding_repeats (const struct LsMeshBinding *b, uint32_t *ret_block);
 
 static inline uint32_t
 ls_plan_role (const LsPlan *plan, uint32_t rank)
@@ -344,6 +349,8 @@ uint64_t ls_plan_n_op_instances (const LsPlan *plan);
 
 /* [n_roles], newly allocated: how many ranks run each program. */
 uint64_t *ls_plan_ranks_of_roles (const LsPlan *plan);
+/* Whether ranks have the same GPUs, roles, neighbours and communicators in both. */
+bool ls_plan_has_same_ranks (const LsPlan *a, const LsPlan *b);
 
 /* Static verification: indices in range, dependencies acyclic and backward, events
  * recorded before they are waited for, every slot bound, members of a communicator

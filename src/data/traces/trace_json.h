@@ -35,7 +35,8 @@ typedef struct {
   const LsMesh *mesh;         /* by which ranks were bound; NULL or another: they are listed */
   const LsModel *model;       /* NULL: not known */
   const LsStrategy *strategy; /* resolved; NULL with model */
-  bool no_margins;            /* says nothing of LsOp.has_margin: not to be read back, but to be compared */
+  /* Says nothing of LsOp.has_margin, and nothing of ranks: not to be read back, but to be compared. */
+  bool no_margins, no_ranks;
 } LsTraceHead;
 
 /* Newly allocated JSON text. LS_ERROR_UNSUPPORTED if the plan has what the file

@@ -174,22 +174,6 @@ slots_bound (const LsPlan *plan)
   return slots;
 }
 
-static bool
-same_communicator (const LsCommunicator *a, const LsCommunicator *b)
-{
-  bool is_same = a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks;
-  for (uint32_t i = 0; is_same && i < a->n_ranks; i++)
-    is_same = ls_comm_rank (a, i) == ls_comm_rank (b, i);
-  return is_same;
-}
-
-static bool
-same_binding (const LsPlan *a, const LsPlan *b, uint32_t rank)
-{
-  const LsBinding of_a = ls_plan_binding (a, rank), of_b = ls_plan_binding (b, rank);
-  return a->gpu_of_rank[rank] == b->gpu_of_rank[rank] && memcmp (&of_a, &of_b, sizeof of_a) == 0;
-}
-
 /* Whether the rules of the mesh give exactly these bindings. */
 static bool
 is_mesh (const LsPlan *plan, const LsMesh *mesh, uint32_t slots)
@@ -200,11 +184,7 @@ is_mesh (const LsPlan *plan, const LsMesh *mesh, uint32_t slots)
   LsPlan *made = g_new0 (LsPlan, 1);
   made->arena = ls_arena_new ();
   ls_plan_bind_mesh (made, mesh, slots);
-  bool is_same = made->n_comms == plan->n_comms;
-  for (uint32_t r = 0; is_same && r < plan->n_ranks; r++)
-    is_same = same_binding (made, plan, r);
-  for (uint32_t i = 0; is_same && i < plan->n_comms; i++)
-    is_same = same_communicator (&made->comms[i], &plan->comms[i]);
+  bool is_same = ls_plan_has_same_ranks (made, plan);
   ls_plan_free (made);
   return is_same;
 }
@@ -358,10 +338,10 @@ ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
   file.kernels = ls_trace_kernels_of (plan);
   file.segments = segments_of (plan, file.kernels, head->no_margins);
   file.roles = roles_of (plan);
-  uint32_t slots = slots_bound (plan);
-  if (is_mesh (plan, head->mesh, slots))
+  uint32_t slots = head->no_ranks ? 0 : slots_bound (plan);
+  if (!head->no_ranks && is_mesh (plan, head->mesh, slots))
     put_mesh (&file, head->mesh, slots);
-  else
+  else if (!head->no_ranks)
     put_ranks (&file, plan);
   char *text = format_file (&file, head);
   clear_file (&file);

@@ -70,12 +70,13 @@ typedef struct {
 static Neighbours
 neighbours_of (const LsPlan *plan, const LsCluster *cluster, const LsCommunicator *comm, uint32_t rank)
 {
-  uint32_t host = ls_cluster_host_of (cluster, plan->gpu_of_rank[rank]);
+  uint32_t host = ls_cluster_host_of (cluster, plan->gpu_of_rank[rank]),
+           first = ls_cluster_gpu_at (cluster, host, 0), n_gpus = ls_cluster_gpus_of (cluster, host);
   Neighbours n = { .is_alone = true };
   g_autoptr (GHashTable) nics = g_hash_table_new (NULL, NULL);
   for (uint32_t i = 0; i < comm->n_ranks; i++) {
     uint32_t gpu = plan->gpu_of_rank[ls_comm_rank (comm, i)];
-    if (ls_cluster_host_of (cluster, gpu) != host) {
+    if (gpu - first >= n_gpus) {
       n.is_alone = false;
       continue;
     }

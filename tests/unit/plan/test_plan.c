@@ -387,7 +387,63 @@ orders_are_alike_where_they_number_alike (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (every_value_has_its_own_name), LS_TEST (names_in_reports_are_stable),
+/* As listed, rank by rank. */
+static LsPlan *
+listed (LsMesh mesh, uint32_t slots)
+{
+  LsPlan *plan = bound (mesh, slots);
+  LsBinding *bindings = ls_plan_bindings (plan, plan->arena);
+  plan->bindings = bindings;
+  return plan;
+}
+
+/* Pins: plans are compared by what each rank is bound to, however they say it; a mesh in another order, another
+ * group of shards, another GPU and a slot less are told apart, a dimension of 1 moved is not. */
+static void
+plans_have_the_same_ranks (void)
+{
+  const LsMesh mesh = { .tp = 2, .cp = 1, .dp = 4, .pp = 2, .shard = 2 };
+  const uint32_t slots = LS_SLOT_BIT (LS_SLOT_TP) | LS_SLOT_BIT (LS_SLOT_DP) | LS_SLOT_BIT (LS_SLOT_SHARD);
+  g_autoptr (LsPlan) own = bound (mesh, slots), same = bound (mesh, slots), each = listed (mesh, slots);
+  LS_CHECK (ls_plan_has_same_ranks (own, same) && ls_plan_has_same_ranks (own, each));
+  struct {
+    const char *order;
+    uint32_t shard, slots;
+    bool is_same;
+  } cases[] = { { "tp-dp-cp-ep-pp", 2, slots, true },
+                { "tp-pp-cp-ep-dp", 2, slots, false },
+                { "tp-cp-ep-dp-pp", 4, slots, false },
+                { "tp-cp-ep-dp-pp", 2, slots & ~LS_SLOT_BIT (LS_SLOT_TP), false } };
+  for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsMesh other = mesh;
+    uint32_t named;
+    LS_CHECK (ls_rank_order_parse (cases[i].order, &other.order, &named));
+    other.shard = cases[i].shard;
+    g_autoptr (LsPlan) by_mesh = bound (other, cases[i].slots), by_list = listed (other, cases[i].slots);
+    LS_CHECK_INT (ls_plan_has_same_ranks (own, by_mesh), ==, cases[i].is_same);
+    LS_CHECK_INT (ls_plan_has_same_ranks (own, by_list), ==, cases[i].is_same);
+    LS_CHECK_INT (ls_plan_has_same_ranks (each, by_list), ==, cases[i].is_same);
+  }
+  same->gpu_of_rank[3] = 4;
+  LS_CHECK (!ls_plan_has_same_ranks (own, same));
+}
+
+/* Pins: runs of shards that lie alike have one table, and begin where their first member is. */
+static void
+groups_of_shards_share_a_table (void)
+{
+  g_autoptr (LsPlan) plan
+      = bound ((LsMesh) { .tp = 2, .cp = 1, .dp = 4, .pp = 2, .shard = 2 }, LS_SLOT_BIT (LS_SLOT_SHARD));
+  LS_CHECK_INT (plan->n_comms, ==, 8);
+  check_members (plan, 0, LS_SLOT_SHARD, 2, (uint32_t[]) { 0, 2 });
+  check_members (plan, 15, LS_SLOT_SHARD, 2, (uint32_t[]) { 13, 15 });
+  for (uint32_t c = 1; c < plan->n_comms; c++)
+    LS_CHECK (plan->comms[c].offsets == plan->comms[0].offsets
+              && plan->comms[c].first == ls_comm_rank (&plan->comms[c], 0));
+}
+
+LS_TEST_SUITE (LS_TEST (plans_have_the_same_ranks), LS_TEST (groups_of_shards_share_a_table),
+               LS_TEST (every_value_has_its_own_name), LS_TEST (names_in_reports_are_stable),
                LS_TEST (op_instances_are_counted_over_ranks), LS_TEST (a_plan_frees_its_arena),
                LS_TEST (sixteen_ranks_as_megatron_groups_them), LS_TEST (cp_lies_between_tp_and_dp),
                LS_TEST (rank_and_coordinates_are_inverse), LS_TEST (an_order_numbers_ranks_as_megatron_does),
