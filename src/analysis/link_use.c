@@ -234,7 +234,7 @@ utilisation_of (const Places *p, uint32_t trunk)
 
 /* Links of one number at places of a kind. */
 typedef struct {
-  guint tally, n; /* n in a row that are used so */
+  guint tally, n; /* of the latest, n that are used so */
   uint32_t first, last;
   double bytes, utilisation;
 } Column;
@@ -264,9 +264,15 @@ begin_column (Places *p, Column *column, uint32_t trunk)
   add_name_of (p, column, trunk);
 }
 
+/* Places that are used alike, and how many. */
+typedef struct {
+  uint32_t first, last, n;
+} Alike;
+
 static void
-tally_trunk (Places *p, Column *column, uint32_t trunk)
+tally_trunk (Places *p, Column *column, const Alike *alike, uint32_t local)
 {
+  uint32_t trunk = ls_places_resource (&p->at, alike->first, local);
   double bytes = ls_timeline_bytes (p->t, trunk), own = bytes > 0 ? utilisation_of (p, trunk) : 0;
   if (bytes <= 0)
     return;
@@ -276,46 +282,42 @@ tally_trunk (Places *p, Column *column, uint32_t trunk)
     end_row (p, column);
   column->bytes = bytes;
   column->utilisation = own;
-  column->last = trunk;
-  column->n++;
+  column->last = MAX (column->last, ls_places_resource (&p->at, alike->last, local));
+  column->n += alike->n;
 }
 
-/* n_rows as the row that begins at `before`; the last begins at `last`. */
-static void
-repeat_row (Column *columns, uint32_t n, uint32_t before, uint32_t last, guint n_rows)
+/* Alike: in the order of the first of each. Hosts with faults have other rates, and those above are few. */
+static GArray *
+alike_new (const Places *p, uint32_t from, uint32_t n)
 {
-  for (uint32_t i = 0; i < n && n_rows > 0; i++)
-    if (columns[i].n > 0 && columns[i].last == before + i) {
-      columns[i].last = last + i;
-      columns[i].n += n_rows;
-    }
-}
-
-/* How many places behind this one are used as it is: hosts. */
-static guint
-count_alike (const Places *p, uint32_t place, uint32_t end)
-{
-  uint32_t last = place;
-  while (last + 1 < MIN (end, p->at.n_hosts) && ls_places_is_sound (p->c, last)
-         && ls_places_is_sound (p->c, last + 1) && ls_timeline_is_alike (p->t, last, last + 1))
-    last++;
-  return last - place;
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (Alike));
+  const uint32_t *class_of = ls_timeline_places (p->t);
+  g_autofree uint32_t *known = class_of ? g_new0 (uint32_t, ls_places_n (&p->at)) : NULL; /* + 1 */
+  for (uint32_t place = from; place < from + n; place++) {
+    bool may_be_alike = known && place < p->at.n_hosts && ls_places_is_sound (p->c, place);
+    uint32_t *number = may_be_alike ? &known[class_of[place]] : NULL;
+    Alike *alike = number && *number > 0 ? &g_array_index (all, Alike, *number - 1) : NULL,
+          own = { place, place, 1 };
+    if (alike)
+      *alike = (Alike) { alike->first, place, alike->n + 1 };
+    else
+      g_array_append_val (all, own);
+    if (number && !alike)
+      *number = all->len;
+  }
+  return all;
 }
 
 static void
 tally_places (Places *p, uint32_t from, uint32_t n, uint32_t n_trunks)
 {
   g_autofree Column *columns = g_new (Column, n_trunks + 1);
+  g_autoptr (GArray) all = alike_new (p, from, n_trunks > 0 ? n : 0);
   for (uint32_t i = 0; i < n_trunks; i++)
     columns[i] = (Column) { .first = UINT32_MAX };
-  for (uint32_t place = from; place < from + n && n_trunks > 0; place++) {
-    uint32_t first = ls_places_resource (&p->at, place, 0);
+  for (guint k = 0; k < all->len; k++)
     for (uint32_t i = 0; i < n_trunks; i++)
-      tally_trunk (p, &columns[i], first + i);
-    guint n_alike = count_alike (p, place, from + n);
-    place += n_alike;
-    repeat_row (columns, n_trunks, first, ls_places_resource (&p->at, place, 0), n_alike);
-  }
+      tally_trunk (p, &columns[i], &g_array_index (all, Alike, k), i);
   for (uint32_t i = 0; i < n_trunks; i++) {
     end_row (p, &columns[i]);
     if (columns[i].first != UINT32_MAX && columns[i].last != columns[i].first)

@@ -77,9 +77,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsTimeline, ls_timeline_free)
 
 /* Payload of the ops of the last step on a resource. */
 double ls_timeline_bytes (const LsTimeline *t, uint32_t resource);
-/* Whether the resources at place b (cluster/places.h) carry what those of the same numbers do at place a;
- * false: it is not known without a look at each. */
-bool ls_timeline_is_alike (const LsTimeline *t, uint32_t a, uint32_t b);
+/* [places], borrowed: equal of places (cluster/places.h) whose resources carry what those of the same numbers
+ * at the other do; below the number of places. NULL: it is not known without a look at each. */
+const uint32_t *ls_timeline_places (const LsTimeline *t);
 
 /* Whose spans tell what happened on a rank. */
 static inline uint32_t
