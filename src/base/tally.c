@@ -14,15 +14,21 @@ ls_tally_new (void)
 void
 ls_tally_add (GArray *tally, uint64_t value)
 {
-  const LsTally once = { value, 1 };
+  ls_tally_add_times (tally, value, 1);
+}
+
+void
+ls_tally_add_times (GArray *tally, uint64_t value, uint32_t n)
+{
+  const LsTally own = { value, n };
   for (guint i = 1; i <= MIN (tally->len, MOST_LOOKED_BACK); i++) {
     LsTally *known = &g_array_index (tally, LsTally, tally->len - i);
     if (known->value == value) {
-      known->n++;
+      known->n += n;
       return;
     }
   }
-  g_array_append_val (tally, once);
+  g_array_append_val (tally, own);
 }
 
 static int

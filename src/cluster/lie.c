@@ -12,7 +12,7 @@ ls_lie_init (LsLie *l, const LsCluster *c)
   *l = (LsLie) { .cluster = c, .at = at, .has_faults = c->spec.faults && c->spec.faults->len > 0 };
   l->number = g_new (uint32_t, n);
   memset (l->number, 0xff, n * sizeof *l->number);
-  l->places = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  l->places = g_array_sized_new (FALSE, FALSE, sizeof (uint32_t), n);
   return true;
 }
 
@@ -29,8 +29,8 @@ number_of (LsLie *l, uint32_t place, bool *ret_is_new)
 {
   *ret_is_new = l->number[place] == LS_NO_PLACE;
   if (*ret_is_new) {
-    l->number[place] = l->places->len;
-    g_array_append_val (l->places, place);
+    l->number[place] = l->places->len++; /* there is room for all */
+    g_array_index (l->places, uint32_t, l->number[place]) = place;
   }
   return l->number[place];
 }
@@ -43,24 +43,26 @@ add_rates (const LsLie *l, uint32_t place, LsSig *key)
     ls_sig_add_double (key, ls_cluster_resource_capacity (l->cluster, ls_places_resource (&l->at, place, i)));
 }
 
-static void
+/* Returns its number. */
+static uint32_t
 add_above (LsLie *l, uint32_t place, LsSig *key)
 {
   bool is_new;
-  ls_sig_add (key, number_of (l, place, &is_new));
+  uint32_t number = number_of (l, place, &is_new);
   if (is_new && l->has_faults)
     add_rates (l, place, key);
+  return number;
 }
 
 static void
 add_host (LsLie *l, uint32_t host, LsSig *key)
 {
-  if (!ls_places_is_sound (l->cluster, host))
+  if (l->has_faults && !ls_places_is_sound (l->cluster, host))
     ls_sig_add (key, UINT64_C (1) << 63 | host);
-  if (l->at.trunks_per_group > 0)
-    add_above (l, ls_places_group_of (&l->at, host), key);
-  if (l->at.trunks_per_pod > 0)
-    add_above (l, ls_places_pod_of (&l->at, host), key);
+  uint64_t group = l->at.trunks_per_group > 0 ? add_above (l, ls_places_group_of (&l->at, host), key) : 0,
+           pod = l->at.trunks_per_pod > 0 ? add_above (l, ls_places_pod_of (&l->at, host), key) : 0;
+  if (l->at.trunks_per_group > 0 || l->at.trunks_per_pod > 0)
+    ls_sig_add (key, group << 32 | pod);
 }
 
 static void
@@ -71,7 +73,7 @@ forget_places (LsLie *l)
   g_array_set_size (l->places, 0);
 }
 
-/* GPUs of one host are digits of a word, by this base. Words have both high bits, hosts have none or one. */
+/* GPUs of one host are digits of a word, by this base. Words have both high bits, other numbers have not. */
 static void
 add_gpu (const LsLie *l, uint32_t gpu, uint64_t *word, LsSig *key)
 {
@@ -83,26 +85,33 @@ add_gpu (const LsLie *l, uint32_t gpu, uint64_t *word, LsSig *key)
   *word = *word * base + gpu + 1;
 }
 
+static inline uint32_t
+gpu_of_member (const uint32_t *gpu_of, const uint32_t *members, uint32_t i)
+{
+  return gpu_of ? gpu_of[members[i]] : members[i];
+}
+
+/* A sum over runs of members on one host: that of one does not wait for that of the one before. */
 LsSig
 ls_lie_of (LsLie *l, const uint32_t *gpu_of, const uint32_t *members, uint32_t n)
 {
   LsSig key = { n, 0 };
-  uint32_t per_host = l->at.gpus_per_host, last = LS_NO_PLACE;
-  uint64_t word = 0;
+  uint32_t per_host = l->at.gpus_per_host;
   forget_places (l);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t gpu = gpu_of ? gpu_of[members[i]] : members[i], host = gpu / per_host;
-    if (host != last) {
-      bool is_new;
-      ls_sig_add (&key, UINT64_C (3) << 62 | word);
-      ls_sig_add (&key, number_of (l, host, &is_new));
-      if (is_new)
-        add_host (l, host, &key);
-      last = host;
-      word = 0;
+  for (uint32_t i = 0, n_runs = 0; i < n; n_runs++) {
+    uint32_t first = gpu_of_member (gpu_of, members, i), host = first / per_host;
+    bool is_new;
+    uint64_t word = 0;
+    LsSig run = ls_sig_of ((uint64_t) n_runs << 32 | number_of (l, host, &is_new));
+    if (is_new)
+      add_host (l, host, &run);
+    for (uint32_t gpu = first; gpu - host * per_host < per_host; gpu = gpu_of_member (gpu_of, members, i)) {
+      add_gpu (l, gpu - host * per_host, &word, &run);
+      if (++i == n)
+        break;
     }
-    add_gpu (l, gpu - host * per_host, &word, &key);
+    ls_sig_add (&run, UINT64_C (3) << 62 | word);
+    ls_sig_add_times (&key, 1, run);
   }
-  ls_sig_add (&key, UINT64_C (3) << 62 | word);
   return key;
 }

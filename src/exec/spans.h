@@ -50,9 +50,7 @@ bool spans_skip (Run *x, Rank *r, uint32_t step, uint32_t n, uint32_t *ret_first
 static inline uint64_t
 digest_of (uint64_t what)
 {
-  LsDigest d = { LS_FNV_BASIS };
-  ls_digest_u64 (&d, what);
-  return d.state;
+  return ls_sig_mix (what + LS_SIG_SALT_A);
 }
 
 void digest_add (XJob *job, uint32_t step, LsTime at, uint64_t weight);

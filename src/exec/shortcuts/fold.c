@@ -45,9 +45,14 @@ count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_
 {
   uint32_t *first = g_new (uint32_t, (gsize) n_classes + 1),
            *count = g_new0 (uint32_t, (gsize) n_classes + 1);
-  for (uint32_t i = 0; i < n; i++)
-    if (count[class_of[i]]++ == 0)
-      first[class_of[i]] = i;
+  for (uint32_t i = 0, from = 0; i < n; from = i) {
+    uint32_t class = class_of[i];
+    if (count[class] == 0)
+      first[class] = i;
+    while (i < n && class_of[i] == class)
+      i++;
+    count[class] += i - from;
+  }
   *ret_first = first;
   *ret_count = count;
 }
@@ -244,20 +249,33 @@ peer_of (const LsPlan *plan, RoleWork *work, uint32_t rank, uint32_t p)
   return rank + work->distance[p];
 }
 
+/* Of ranks that follow each other, of one role and class. Returns the first behind them. */
+static uint32_t
+weigh_alike (Fold *f, RoleWork *work, uint32_t first)
+{
+  const LsPlan *plan = f->plan;
+  uint32_t role = ls_plan_role (plan, first), class = f->class_of_rank[first], end = first + 1;
+  while (end < plan->n_ranks && f->class_of_rank[end] == class && ls_plan_role (plan, end) == role)
+    end++;
+  uint64_t sum = 0;
+  for (uint32_t i = first; i < end && work->copies; i++)
+    sum += digest_of (UINT64_C (1) << 63 | i);
+  f->copy_weight[class] += sum;
+  for (uint32_t p = 0; p < 2; p++) {
+    sum = 0;
+    for (uint32_t i = first; i < end && work->sends[p]; i++)
+      sum += digest_of ((uint64_t) i << 32 | peer_of (plan, work, i, p));
+    f->channel_weight[2 * class + p] += sum;
+  }
+  return end;
+}
+
 static void
 weigh_ranks (Fold *f, const RoleCalls *roles)
 {
-  const LsPlan *plan = f->plan;
-  g_autofree RoleWork *works = role_works_new (plan, roles);
-  for (uint32_t i = 0; i < plan->n_ranks; i++) {
-    RoleWork *work = &works[ls_plan_role (plan, i)];
-    uint32_t class = f->class_of_rank[i];
-    if (work->copies)
-      f->copy_weight[class] += digest_of (UINT64_C (1) << 63 | i);
-    for (uint32_t p = 0; p < 2; p++)
-      if (work->sends[p])
-        f->channel_weight[2 * class + p] += digest_of ((uint64_t) i << 32 | peer_of (plan, work, i, p));
-  }
+  g_autofree RoleWork *works = role_works_new (f->plan, roles);
+  for (uint32_t i = 0; i < f->plan->n_ranks;)
+    i = weigh_alike (f, &works[ls_plan_role (f->plan, i)], i);
 }
 
 static void

@@ -24,17 +24,22 @@
  * *periods* further on: pods, or groups, or hosts, where links above these differ in nothing. So a
  * communicator of a mesh, and what a host sends, is where the first of its kind is, moved by periods.
  *
- * Cost. Once: O(hosts + communicators), and O(ranks) to compare their roles. First step: O(places +
- * (bundles at a place)) a round, with a few nanoseconds each. Second step:
- * O(classes of places * what one loads). Shapes: each is lowered once.
+ * Where whole stretches of hosts come again, only one of each sort is looked at (fold_stretch.h).
  *
- * Worked example. 16,384 GPUs in hosts of 8, tp 8, pp 16: 2,048 hosts and 512 groups and pods become some
- * hundred classes of places, and these 32 classes of ranks. The eight data-parallel communicators of the GPUs
- * of a host are one bundle: 16 of these, for 128 communicators. */
+ * Cost. Once: O(communicators), O(ranks) to compare their roles and to say their classes. First step: O(kept
+ * places + (bundles at such a place)) a round. Second step: O(classes of places * what one loads). Shapes:
+ * each is lowered once, in the hosts of its ranks.
+ *
+ * Worked example. 1,048,576 GPUs in hosts of 8, 32 hosts a leaf of each rail, tp 8, pp 16: 131,072 hosts are
+ * 256 stretches of 32 hosts of each stage. Data-parallel trees have a root in the first and in the last:
+ * these two and the second are kept, 1,536 hosts and 48 groups, some hundred classes of places, and these 32
+ * classes of ranks. The eight data-parallel communicators of the GPUs of a host are one bundle: 16 of these,
+ * for 128 communicators. */
 #ifndef LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 #define LS_EXEC_SHORTCUTS_FOLD_BLOCKS_H
 
 #include "exec/shortcuts/fold.h"
+#include "exec/shortcuts/fold_stretch.h"
 #include "exec/shortcuts/shapes.h"
 
 /* What neighbouring GPUs of a host send to ranks of another, in one direction. */
@@ -60,63 +65,103 @@ typedef struct {
   uint32_t shape, n_ranks;
   uint32_t lie; /* which list of places, by their numbers in the shape: equal of equal lists */
   uint8_t slot;
+  bool is_across; /* see Blocks */
+  uint32_t n_kept_members;
+  const uint32_t *kept_members; /* those in stretches that are kept; NULL: all */
 } Template;
+
+/* A communicator in several stretches: what it loads, where the first of those that are alike but for whole
+ * blocks does so, and what that is in each stretch. */
+typedef struct {
+  uint32_t shape;
+  const uint32_t *places; /* of the shape */
+  uint32_t n;
+  uint32_t *stretch; /* [n] */
+  LsSig *sum;        /* [n] over places */
+} Across;
 
 /* Bundles that are alike but for where they are. */
 typedef struct {
   LsSig sig; /* of all that its communicators are, but for where */
   uint32_t n_comms;
   const uint32_t *templates; /* [n_comms] */
-  uint32_t n, n_hosts;       /* places where something is loaded or a member is: hosts, then those above */
-  const uint32_t *place;     /* [n] at no shift                          */
-  const uint32_t *number;    /* [n] in the shapes                        */
-  const uint32_t *label;     /* [n] equal of what is equal, of any kind */
+  uint32_t n, n_hosts;    /* kept places where something is loaded or a member is: hosts, then those above */
+  const uint32_t *times;  /* [n] for how many places each stands; NULL: 1 */
+  const uint32_t *place;  /* [n] at no shift                          */
+  const uint32_t *number; /* [n] in the shapes                        */
+  const uint32_t *label;  /* [n] equal of what is equal, of any kind */
 } BundleKind;
+
+/* A communicator that stands for those of other stretches. */
+typedef struct {
+  uint32_t comm, template;
+  uint32_t shift;  /* in periods */
+  uint32_t n_like; /* those for which it stands */
+  uint32_t bundle, class;
+} KeptComm;
 
 /* Communicators in the same places. */
 typedef struct {
   uint32_t kind, shift;
-  uint32_t first; /* into comm_of_bundle */
+  uint32_t first; /* into kept_of_bundle */
 } Bundle;
 
-/* What the first step finds out. */
+/* What the first step finds out, of places that are kept (fold_stretch.h). */
 typedef struct {
   const Run *x;
   const LsPlan *plan; /* whole */
   const RoleCalls *roles;
   const uint8_t *peers; /* see Refine */
   Shapes *shapes;
-  const LsPlaces *at;
+  Stretches stretches;
+  const LsPlaces *at;                                /* of stretches */
   double fastest;                                    /* run_fastest_kernel() */
   uint32_t period, groups_of_period, pods_of_period; /* hosts; 0: nothing is known of other places         */
   uint32_t *rank_of_gpu;                             /* [GPUs], or UINT32_MAX; NULL: GPU i has rank i      */
   LsArena *arena;
   GArray *templates, *kinds; /* Template, BundleKind                        */
+  GArray *kept;              /* KeptComm, in the order of communicators     */
+  uint32_t *kept_of_comm;    /* [n_comms] which one stands for each         */
+  GHashTable *across;        /* communicator > Across; NULL: all is kept    */
   uint32_t n_bundles;
   Bundle *bundles;
-  uint32_t *bundle_of_comm, *comm_of_bundle; /* [n_comms]; the latter by bundle, in order   */
-  GArray *rows;                              /* Row                                         */
-  GArray *row_lies;                          /* RowLie                                      */
-  GArray *rows_at;                           /* RowAt                                       */
-  GArray *row_places;                        /* uint32_t                                    */
+  uint32_t *kept_of_bundle; /* by bundle, in order                         */
+  GArray *rows;             /* Row                                         */
+  GArray *row_lies;         /* RowLie                                      */
+  GArray *rows_at;          /* RowAt                                       */
+  GArray *row_places;       /* uint32_t                                    */
   uint32_t n_row_labels;
   uint32_t n_places;
   bool *is_ample; /* [groups, pods] all that is there */
   uint32_t *class_of_place, n_place_classes;
-  uint32_t *class_of_comm, n_comm_classes;
+  uint32_t n_comm_classes;
 } Blocks;
 
 /* slot: [n_comms] of each communicator's members. False: this cluster or plan is not made so. */
 bool blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers);
 void blocks_clear (Blocks *b);
 
-/* UINT32_MAX: none. */
+/* Of a GPU of those places; UINT32_MAX: none. */
 static inline uint32_t
 blocks_rank (const Blocks *b, uint32_t gpu)
 {
   if (b->rank_of_gpu)
     return b->rank_of_gpu[gpu];
-  return gpu < b->plan->n_ranks ? gpu : UINT32_MAX;
+  uint32_t rank = stretch_gpu (&b->stretches, gpu);
+  return rank < b->plan->n_ranks ? rank : UINT32_MAX;
+}
+
+/* The host of a rank, or the one that stands for it. */
+static inline uint32_t
+blocks_host (const Blocks *b, uint32_t rank)
+{
+  return stretch_kept (&b->stretches, b->plan->gpu_of_rank[rank] / b->at->gpus_per_host);
+}
+
+static inline uint32_t
+blocks_resource (const Blocks *b, uint32_t place, uint32_t local)
+{
+  return ls_places_resource (b->stretches.whole, stretch_place (&b->stretches, place), local);
 }
 
 /* A place, so many periods further on. */
@@ -142,23 +187,32 @@ blocks_is_local (const BundleKind *kind)
   return kind->n == 1 && kind->n_hosts == 1;
 }
 
-/* What a communicator loads, and where the first of its kind does so. */
-static inline const Template *
-blocks_template (const Blocks *b, uint32_t comm)
+static inline KeptComm *
+blocks_kept (const Blocks *b, uint32_t i)
 {
-  const Bundle *bundle = &b->bundles[b->bundle_of_comm[comm]];
-  uint32_t i = 0;
-  while (b->comm_of_bundle[bundle->first + i] != comm)
-    i++;
-  return &g_array_index (b->templates, Template, blocks_kind (b, bundle)->templates[i]);
+  return &g_array_index (b->kept, KeptComm, i);
+}
+
+/* What it loads, and where the first of its kind does so. */
+static inline const Template *
+blocks_template (const Blocks *b, const KeptComm *kept)
+{
+  return &g_array_index (b->templates, Template, kept->template);
+}
+
+/* The class of a communicator. */
+static inline uint32_t
+blocks_class (const Blocks *b, uint32_t comm)
+{
+  return blocks_kept (b, b->kept_of_comm[comm])->class;
 }
 
 /* A rank by the class of its place and its number there. */
 static inline uint32_t
 blocks_seat (const Blocks *b, uint32_t rank)
 {
-  uint32_t gpu = b->plan->gpu_of_rank[rank], per_host = b->at->gpus_per_host;
-  return b->class_of_place[gpu / per_host] * per_host + gpu % per_host;
+  uint32_t per_host = b->at->gpus_per_host;
+  return b->class_of_place[blocks_host (b, rank)] * per_host + b->plan->gpu_of_rank[rank] % per_host;
 }
 
 /* Whether what others load at a place matters to them. */
@@ -168,14 +222,20 @@ blocks_matters (const Blocks *b, uint32_t place)
   return place < b->at->n_hosts || !b->is_ample[place - b->at->n_hosts];
 }
 
-/* fold_bundles.c, fold_rows.c: parts of blocks_init(). False: a call cannot be planned. */
+/* Parts of blocks_init(). fold_sorts.c: keeps one stretch of each sort, and fills in across; false: there
+ * are too many, or a call cannot be planned. fold_bundles.c, fold_rows.c: false: a call cannot be planned, or
+ * stretches are not alike after all. */
+bool sorts_find (Blocks *b, const uint8_t *slot);
 bool bundles_find (Blocks *b, const uint8_t *slot);
 bool rows_find (Blocks *b);
 /* Whether GPUs of both hosts have ranks of the same roles, where GPU i has rank i. */
 bool rows_are_of_same_roles (const Blocks *b, uint32_t host, uint32_t other);
 
-/* The shapes of the sends of a rank to previous and next, and of its copies; NO_SHAPE: none. ret_places: of
- * sends, where these lie, SEND_PLACES at most. False: a call cannot be planned. */
+/* fold_rounds.c: fills in the classes of places and of communicators that are kept. */
+void blocks_refine (Blocks *b);
+
+/* The shapes of the sends of a kept rank to previous and next, and of its copies; NO_SHAPE: none. ret_places:
+ * of sends, where these lie, SEND_PLACES at most. False: a call cannot be planned. */
 #define SEND_PLACES 6
 bool rows_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3],
                       uint32_t ret_places[2][SEND_PLACES]);

@@ -14,12 +14,16 @@ typedef struct {
 typedef struct {
   Blocks *b;
   const uint8_t *slot;
-  Seen *seen;                 /* [GPUs of a period]; NULL: each communicator has its own */
-  GHashTable *known;          /* LsSig of places > lie + 1                               */
-  GArray *first;              /* uint32_t: where those of each lie begin in places, and of one more */
-  GArray *places;             /* uint32_t: at no shift                                   */
-  GHashTable *labels;         /* LsSig > label                                           */
-  uint32_t *template, *shift; /* [communicators] */
+  Seen *seen;         /* [GPUs of a period]; NULL: each communicator has its own */
+  GHashTable *across; /* Across > template + 1                                   */
+  GHashTable *known;  /* LsSig of places > lie + 1                               */
+  GArray *first;      /* uint32_t: where those of each lie begin in places, and of one more */
+  GArray *places;     /* uint32_t: at no shift                                   */
+  GHashTable *labels; /* LsSig > label                                           */
+  uint32_t *kept_at;  /* [GPUs that are kept] which of this first member was kept last, + 1 */
+  /* Of the stretch looked at: its first GPU, and how many there are; the number of the first, kept. */
+  uint32_t gpu, n_gpus, kept_gpu;
+  bool is_kept;
 } Finding;
 
 /* --- templates ------------------------------------------------------------------------- */
@@ -28,11 +32,15 @@ typedef struct {
 static uint32_t
 lie_of (Finding *f, const uint32_t *places, uint32_t n, uint32_t shift)
 {
+  const Stretches *s = &f->b->stretches;
   uint32_t first = f->places->len, n_known = g_hash_table_size (f->known);
   LsSig sig = { n, 0 };
   for (uint32_t k = 0; k < n; k++) {
-    uint32_t place = blocks_moved (f->b, places[k], -shift);
-    ls_sig_add (&sig, place);
+    uint32_t place = LS_NO_PLACE;
+    if (stretch_keeps (s, places[k]))
+      place = blocks_moved (f->b, stretch_kept (s, places[k]), -shift);
+    if (place != LS_NO_PLACE)
+      ls_sig_add (&sig, (uint64_t) k << 32 | place);
     g_array_append_val (f->places, place);
   }
   uint32_t lie = sigs_id (f->known, f->b->arena, sig) - 1;
@@ -51,44 +59,93 @@ places_of (const Finding *f, uint32_t lie, uint32_t *ret_n)
   return &g_array_index (f->places, uint32_t, first[0]);
 }
 
-/* False: a call cannot be planned. */
-static bool
-add_template (Finding *f, uint32_t c, int list, uint32_t shift)
+/* Which members are kept, and how many; NULL: all. */
+static const uint32_t *
+kept_members (const Blocks *b, const LsCommunicator *comm, uint32_t *ret_n)
+{
+  uint32_t n = comm->n_ranks, *kept = b->stretches.kept ? ls_arena_new_array (b->arena, uint32_t, n) : NULL;
+  *ret_n = kept ? 0 : n;
+  bool is_kept = false;
+  for (uint32_t i = 0, first = 0, n_alike = 0; i < n && kept; i++) {
+    uint32_t gpu = b->plan->gpu_of_rank[ls_comm_rank (comm, i)];
+    if (gpu - first >= n_alike) { /* in another stretch */
+      first = gpu;
+      is_kept = stretch_before (&b->stretches, gpu, &n_alike) == gpu;
+    }
+    if (is_kept)
+      kept[(*ret_n)++] = i;
+  }
+  return kept;
+}
+
+static void
+add_template (Finding *f, KeptComm *kept, uint32_t shape, bool is_across, const uint32_t *places)
 {
   Blocks *b = f->b;
+  const LsCommunicator *comm = &b->plan->comms[kept->comm];
+  Template own = { .shape = shape,
+                   .n_ranks = comm->n_ranks,
+                   .lie = lie_of (f, places, shapes_at (b->shapes, shape)->n_places, kept->shift),
+                   .is_across = is_across,
+                   .slot = f->slot[kept->comm] };
+  own.kept_members = kept_members (b, comm, &own.n_kept_members);
+  kept->template = b->templates->len;
+  g_array_append_val (b->templates, own);
+}
+
+static const RoleCalls *
+role_of (const Finding *f, uint32_t c)
+{
+  const LsPlan *plan = f->b->plan;
+  return &f->b->roles[ls_plan_role (plan, ls_comm_rank (&plan->comms[c], 0))];
+}
+
+/* A number for what a communicator calls: equal of equal calls. */
+static uint32_t
+calls_of (const Finding *f, uint32_t c)
+{
+  return role_of (f, c)->id[CALLS + f->slot[c]];
+}
+
+/* False: a call cannot be planned. */
+static bool
+find_template (Finding *f, KeptComm *kept)
+{
+  Blocks *b = f->b;
+  uint32_t c = kept->comm;
   const LsCommunicator *comm = &b->plan->comms[c];
-  const RoleCalls *role = &b->roles[ls_plan_role (b->plan, ls_comm_rank (comm, 0))];
-  const uint32_t *at;
+  uint32_t id = calls_of (f, c), gpus = b->period * b->at->gpus_per_host,
+           first = stretch_kept_gpu (&b->stretches, comm->first);
+  kept->shift = gpus > 0 ? first / gpus : 0;
+  Seen *seen = f->seen ? &f->seen[first - kept->shift * gpus] : NULL;
+  if (seen && seen->offsets == comm->offsets && seen->n_ranks == comm->n_ranks && seen->list == id) {
+    kept->template = seen->template;
+    return true;
+  }
+  const uint32_t *places;
   g_autofree uint32_t *ranks = ls_comm_ranks (comm);
-  uint32_t shape = shapes_of_calls (b->shapes, role->keys[list], role->id[list], ranks, comm->n_ranks, &at);
+  uint32_t shape = shapes_of_calls (b->shapes, role_of (f, c)->keys[CALLS + f->slot[c]], id, ranks,
+                                    comm->n_ranks, &places);
   if (shape == NO_SHAPE)
     return false;
-  const Template own = { .shape = shape,
-                         .n_ranks = comm->n_ranks,
-                         .lie = lie_of (f, at, shapes_at (b->shapes, shape)->n_places, shift),
-                         .slot = f->slot[c] };
-  g_array_append_val (b->templates, own);
+  add_template (f, kept, shape, false, places);
+  if (seen)
+    *seen = (Seen) { comm->offsets, comm->n_ranks, id, kept->template };
   return true;
 }
 
-static bool
-find_template (Finding *f, uint32_t c)
+/* Those of one Across are whole blocks apart. */
+static void
+find_template_across (Finding *f, KeptComm *kept, const Across *a)
 {
   const Blocks *b = f->b;
-  const LsCommunicator *comm = &b->plan->comms[c];
-  int list = CALLS + f->slot[c];
-  uint32_t id = b->roles[ls_plan_role (b->plan, ls_comm_rank (comm, 0))].id[list];
-  uint32_t gpus = b->period * b->at->gpus_per_host;
-  f->shift[c] = gpus > 0 ? comm->first / gpus : 0;
-  Seen *seen = f->seen ? &f->seen[comm->first - f->shift[c] * gpus] : NULL;
-  if (!seen || seen->offsets != comm->offsets || seen->n_ranks != comm->n_ranks || seen->list != id) {
-    if (!add_template (f, c, list, f->shift[c]))
-      return false;
-    if (seen)
-      *seen = (Seen) { comm->offsets, comm->n_ranks, id, b->templates->len - 1 };
-  }
-  f->template[c] = seen ? seen->template : b->templates->len - 1;
-  return true;
+  kept->shift = b->plan->comms[kept->comm].first / b->stretches.gpus_of_block * b->stretches.n_kept;
+  uint32_t known = GPOINTER_TO_UINT (g_hash_table_lookup (f->across, a));
+  kept->template = known - 1;
+  if (known > 0)
+    return;
+  add_template (f, kept, a->shape, true, a->places);
+  g_hash_table_insert (f->across, (gpointer) a, GUINT_TO_POINTER (kept->template + 1));
 }
 
 /* --- bundles --------------------------------------------------------------------------- */
@@ -99,9 +156,10 @@ count_shifts (const Finding *f)
 {
   const Blocks *b = f->b;
   uint32_t n_lies = f->first->len - 1, *first = g_new0 (uint32_t, n_lies + 1);
-  for (uint32_t c = 0; c < b->plan->n_comms; c++) {
-    uint32_t *n = &first[g_array_index (b->templates, Template, f->template[c]).lie + 1];
-    *n = MAX (*n, f->shift[c] + 1);
+  for (guint i = 0; i < b->kept->len; i++) {
+    const KeptComm *kept = blocks_kept (b, i);
+    uint32_t *n = &first[blocks_template (b, kept)->lie + 1];
+    *n = MAX (*n, kept->shift + 1);
   }
   for (uint32_t i = 0; i < n_lies; i++)
     first[i + 1] += first[i];
@@ -115,11 +173,11 @@ number_bundles (Finding *f)
   g_autofree uint32_t *first = count_shifts (f);
   uint32_t n = first[f->first->len - 1];
   g_autofree uint32_t *bundle_at = g_new0 (uint32_t, n + 1); /* + 1 */
-  for (uint32_t c = 0; c < b->plan->n_comms; c++) {
-    uint32_t lie = g_array_index (b->templates, Template, f->template[c]).lie,
-             *own = &bundle_at[first[lie] + f->shift[c]];
+  for (guint i = 0; i < b->kept->len; i++) {
+    KeptComm *kept = blocks_kept (b, i);
+    uint32_t *own = &bundle_at[first[blocks_template (b, kept)->lie] + kept->shift];
     *own = *own == 0 ? ++b->n_bundles : *own;
-    b->bundle_of_comm[c] = *own - 1;
+    kept->bundle = *own - 1;
   }
 }
 
@@ -129,16 +187,18 @@ fill_bundles (Finding *f)
 {
   Blocks *b = f->b;
   b->bundles = g_new0 (Bundle, b->n_bundles + 1);
-  for (uint32_t c = 0; c < b->plan->n_comms; c++)
-    b->bundles[b->bundle_of_comm[c] + 1].first++;
+  b->kept_of_bundle = g_new (uint32_t, b->kept->len + 1);
+  for (guint i = 0; i < b->kept->len; i++)
+    b->bundles[blocks_kept (b, i)->bundle + 1].first++;
   for (uint32_t i = 0; i < b->n_bundles; i++)
     b->bundles[i + 1].first += b->bundles[i].first;
   g_autofree uint32_t *next = g_new (uint32_t, b->n_bundles + 1);
   for (uint32_t i = 0; i < b->n_bundles; i++)
     next[i] = b->bundles[i].first;
-  for (uint32_t c = 0; c < b->plan->n_comms; c++) {
-    b->bundles[b->bundle_of_comm[c]].shift = f->shift[c];
-    b->comm_of_bundle[next[b->bundle_of_comm[c]]++] = c;
+  for (guint i = 0; i < b->kept->len; i++) {
+    const KeptComm *kept = blocks_kept (b, i);
+    b->bundles[kept->bundle].shift = kept->shift;
+    b->kept_of_bundle[next[kept->bundle]++] = i;
   }
 }
 
@@ -168,13 +228,25 @@ add_places (Finding *f, uint32_t lie, bool of_hosts, BundleKind *kind)
               *label = (uint32_t *) kind->label;
   const uint32_t *places = places_of (f, lie, &n);
   for (uint32_t k = 0; k < n; k++) {
-    uint32_t own = (places[k] < f->b->at->n_hosts) == of_hosts ? label_of (f, kind, k) : 0;
+    bool counts = places[k] != LS_NO_PLACE && (places[k] < f->b->at->n_hosts) == of_hosts;
+    uint32_t own = counts ? label_of (f, kind, k) : 0;
     if (own == 0)
       continue;
     place[kind->n] = places[k];
     number[kind->n] = k;
     label[kind->n++] = own;
   }
+}
+
+/* NULL: once each. */
+static const uint32_t *
+times_of (const Blocks *b, const BundleKind *kind)
+{
+  bool is_across = g_array_index (b->templates, Template, kind->templates[0]).is_across;
+  uint32_t *times = is_across ? ls_arena_new_array (b->arena, uint32_t, kind->n + 1) : NULL;
+  for (uint32_t k = 0; k < kind->n && times; k++)
+    times[k] = stretch_times (&b->stretches, kind->place[k]);
+  return times;
 }
 
 static void
@@ -184,7 +256,7 @@ add_kind (Finding *f, const Bundle *bundle)
   BundleKind kind = { .n_comms = bundle[1].first - bundle->first };
   uint32_t *templates = ls_arena_new_array (b->arena, uint32_t, kind.n_comms), n_places;
   for (uint32_t i = 0; i < kind.n_comms; i++) {
-    templates[i] = f->template[b->comm_of_bundle[bundle->first + i]];
+    templates[i] = blocks_kept (b, b->kept_of_bundle[bundle->first + i])->template;
     const Template *t = &g_array_index (b->templates, Template, templates[i]);
     ls_sig_add_sig (&kind.sig, shapes_at (b->shapes, t->shape)->sig);
     ls_sig_add (&kind.sig, (uint64_t) t->n_ranks << 32 | t->slot);
@@ -198,6 +270,7 @@ add_kind (Finding *f, const Bundle *bundle)
   add_places (f, lie, true, &kind);
   kind.n_hosts = kind.n;
   add_places (f, lie, false, &kind);
+  kind.times = times_of (b, &kind);
   g_array_append_val (b->kinds, kind);
 }
 
@@ -207,8 +280,8 @@ find_kinds (Finding *f)
   Blocks *b = f->b;
   g_autofree LsSig *sigs = g_new0 (LsSig, b->n_bundles + 1);
   g_autofree uint32_t *kind = g_new (uint32_t, b->n_bundles + 1);
-  for (uint32_t c = 0; c < b->plan->n_comms; c++)
-    ls_sig_add (&sigs[b->bundle_of_comm[c]], f->template[c]);
+  for (guint i = 0; i < b->kept->len; i++)
+    ls_sig_add (&sigs[blocks_kept (b, i)->bundle], blocks_kept (b, i)->template);
   sigs_number (sigs, b->n_bundles, kind);
   for (uint32_t i = 0; i < b->n_bundles; i++) {
     b->bundles[i].kind = kind[i];
@@ -217,11 +290,75 @@ find_kinds (Finding *f)
   }
 }
 
+/* Whether a communicator of another stretch is what that one is in its own. */
+static bool
+is_like (const Finding *f, uint32_t c, uint32_t kept)
+{
+  const LsCommunicator *own = &f->b->plan->comms[c], *other = &f->b->plan->comms[kept];
+  return own->offsets == other->offsets && own->n_ranks == other->n_ranks && f->slot[c] == f->slot[kept]
+      && calls_of (f, c) == calls_of (f, kept);
+}
+
+/* Finds the stretch of a GPU, unless it is that of the GPU before. */
+static void
+look_at_stretch (Finding *f, uint32_t gpu)
+{
+  const Stretches *s = &f->b->stretches;
+  if (gpu - f->gpu < f->n_gpus)
+    return;
+  uint32_t n_left;
+  f->gpu = gpu;
+  f->is_kept = stretch_before (s, gpu, &n_left) == gpu;
+  f->n_gpus = n_left;
+  f->kept_gpu = stretch_kept_gpu (s, gpu);
+}
+
+/* False: as find_template(), or nothing that is kept stands for it. */
+static bool
+find_kept (Finding *f, uint32_t c)
+{
+  Blocks *b = f->b;
+  uint32_t first = ls_comm_rank (&b->plan->comms[c], 0);
+  const Across *across = b->across ? g_hash_table_lookup (b->across, GUINT_TO_POINTER (c)) : NULL;
+  look_at_stretch (f, first);
+  uint32_t *known = f->kept_at && !across ? &f->kept_at[f->kept_gpu + (first - f->gpu)] : NULL;
+  if (known && !f->is_kept) {
+    b->kept_of_comm[c] = *known - 1;
+    if (*known == 0 || !is_like (f, c, blocks_kept (b, *known - 1)->comm))
+      return false;
+    blocks_kept (b, *known - 1)->n_like++;
+    return true;
+  }
+  KeptComm own = { .comm = c };
+  bool ok = across || find_template (f, &own);
+  if (across)
+    find_template_across (f, &own, across);
+  b->kept_of_comm[c] = b->kept->len;
+  g_array_append_val (b->kept, own);
+  if (known)
+    *known = b->kept->len;
+  return ok;
+}
+
+/* How many others a communicator that is kept stands for, if stretches are what they are said to be. */
+static uint32_t
+n_expected (const Blocks *b, const KeptComm *kept)
+{
+  const Stretches *s = &b->stretches;
+  uint32_t first = ls_comm_rank (&b->plan->comms[kept->comm], 0);
+  bool is_in_one = s->kept && !blocks_template (b, kept)->is_across;
+  return is_in_one ? s->n_of[s->kept[stretch_of_gpu (s, first)]] - 1 : 0;
+}
+
 static bool
 find_templates (Finding *f)
 {
-  for (uint32_t c = 0; c < f->b->plan->n_comms; c++)
-    if (!find_template (f, c))
+  const Blocks *b = f->b;
+  for (uint32_t c = 0; c < b->plan->n_comms; c++)
+    if (!find_kept (f, c))
+      return false;
+  for (guint i = 0; i < b->kept->len; i++)
+    if (blocks_kept (b, i)->n_like != n_expected (b, blocks_kept (b, i)))
       return false;
   return true;
 }
@@ -233,17 +370,18 @@ bundles_find (Blocks *b, const uint8_t *slot)
   Finding f = { .b = b,
                 .slot = slot,
                 .seen = b->period > 0 ? g_new0 (Seen, b->period * b->at->gpus_per_host) : NULL,
+                .across = g_hash_table_new (NULL, NULL),
                 .known = g_hash_table_new (ls_sig_hash, ls_sig_is_same),
                 .first = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
                 .places = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
-                .labels = g_hash_table_new (ls_sig_hash, ls_sig_is_same),
-                .template = g_new (uint32_t, n + 1),
-                .shift = g_new (uint32_t, n + 1) };
+                .labels = g_hash_table_new (ls_sig_hash, ls_sig_is_same) };
+  if (b->stretches.kept)
+    f.kept_at = g_new0 (uint32_t, b->at->n_hosts * b->at->gpus_per_host);
   g_array_append_val (f.first, zero);
   b->templates = g_array_new (FALSE, FALSE, sizeof (Template));
   b->kinds = g_array_new (FALSE, FALSE, sizeof (BundleKind));
-  b->bundle_of_comm = g_new (uint32_t, n + 1);
-  b->comm_of_bundle = g_new (uint32_t, n + 1);
+  b->kept = g_array_new (FALSE, FALSE, sizeof (KeptComm));
+  b->kept_of_comm = g_new (uint32_t, n + 1);
   bool ok = find_templates (&f);
   if (ok) {
     number_bundles (&f);
@@ -251,11 +389,11 @@ bundles_find (Blocks *b, const uint8_t *slot)
     find_kinds (&f);
   }
   g_free (f.seen);
+  g_hash_table_unref (f.across);
   g_hash_table_unref (f.known);
   g_array_unref (f.first);
   g_array_unref (f.places);
   g_hash_table_unref (f.labels);
-  g_free (f.template);
-  g_free (f.shift);
+  g_free (f.kept_at);
   return ok;
 }

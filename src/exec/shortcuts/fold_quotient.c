@@ -10,7 +10,7 @@
 typedef struct {
   const Blocks *b;
   const uint8_t *slot;
-  uint32_t *place, *comm;   /* by class: the first                            */
+  uint32_t *place, *comm;   /* by class: the first, of communicators that are kept */
   uint32_t *rank_of_seat;   /* [classes * GPUs of a host] in it, or UINT32_MAX */
   uint32_t *seat;           /* [n_ranks]                                      */
   uint32_t *first_resource; /* [classes + 1]                                  */
@@ -40,7 +40,9 @@ find_seats (Quotient *q)
   const Blocks *b = q->b;
   uint32_t per_host = b->at->gpus_per_host, n = b->n_place_classes;
   q->place = firsts (b->class_of_place, b->n_places, n);
-  q->comm = firsts (b->class_of_comm, b->plan->n_comms, b->n_comm_classes);
+  q->comm = g_new (uint32_t, b->n_comm_classes + 1);
+  for (guint i = b->kept->len; i-- > 0;)
+    q->comm[blocks_kept (b, i)->class] = i;
   q->rank_of_seat = g_new (uint32_t, (gsize) n * per_host + 1);
   q->seat = g_new (uint32_t, (gsize) n * per_host + 1);
   q->first_resource = g_new0 (uint32_t, n + 1);
@@ -107,29 +109,34 @@ static void
 add_comm (Quotient *q, uint32_t class)
 {
   const Blocks *b = q->b;
-  uint32_t c = q->comm[class];
-  const LsCommunicator *comm = &b->plan->comms[c];
-  const Bundle *bundle = &b->bundles[b->bundle_of_comm[c]];
+  const KeptComm *kept = blocks_kept (b, q->comm[class]);
+  const LsCommunicator *comm = &b->plan->comms[kept->comm];
+  const Bundle *bundle = &b->bundles[kept->bundle];
   const BundleKind *kind = blocks_kind (b, bundle);
-  const Shape *shape = shapes_at (b->shapes, blocks_template (b, c)->shape);
+  const Template *template = blocks_template (b, kept);
+  const Shape *shape = shapes_at (b->shapes, template->shape);
   g_autoptr (GArray) vectors = ls_tally_new (), ranks = ls_tally_new ();
   begin_owner (q);
   g_array_append_val (q->first_member, q->members->len);
   for (uint32_t k = 0; k < kind->n; k++)
-    ls_tally_add (vectors,
-                  (uint64_t) b->class_of_place[blocks_moved (b, kind->place[k], bundle->shift)] << 32
-                      | shape->vector[kind->number[k]]);
+    ls_tally_add_times (vectors,
+                        (uint64_t) b->class_of_place[blocks_moved (b, kind->place[k], bundle->shift)] << 32
+                            | shape->vector[kind->number[k]],
+                        kind->times ? kind->times[k] : 1);
   ls_tally_sort (vectors);
   for (guint i = 0; i < vectors->len; i++) {
     const LsTally *t = &g_array_index (vectors, LsTally, i);
     add_vector (q, (uint32_t) (t->value >> 32), (uint32_t) t->value, t->n, 0);
   }
-  for (uint32_t i = 0; i < comm->n_ranks; i++)
-    ls_tally_add (ranks, element_of (q, ls_comm_rank (comm, i)));
+  for (uint32_t i = 0; i < template->n_kept_members; i++) {
+    uint32_t rank = ls_comm_rank (comm, template->kept_members ? template->kept_members[i] : i);
+    ls_tally_add_times (ranks, element_of (q, rank),
+                        template->is_across ? stretch_times (&b->stretches, blocks_host (b, rank)) : 1);
+  }
   ls_tally_sort (ranks);
   for (guint i = 0; i < ranks->len; i++) {
     const LsTally *t = &g_array_index (ranks, LsTally, i);
-    const RefineMember member = { .n = t->n, .rank = (uint32_t) t->value, .slot = q->slot[c] };
+    const RefineMember member = { .n = t->n, .rank = (uint32_t) t->value, .slot = q->slot[kept->comm] };
     g_array_append_val (q->members, member);
   }
 }
@@ -187,7 +194,7 @@ use_by_bundle (Quotient *q, const Bundle *bundle, const BundleKind *kind, uint32
     const Shape *shape
         = shapes_at (b->shapes, g_array_index (b->templates, Template, kind->templates[i]).shape);
     use_vector (q, place, shape->vector[kind->number[k]],
-                b->class_of_comm[b->comm_of_bundle[bundle->first + i]], 0);
+                blocks_kept (b, b->kept_of_bundle[bundle->first + i])->class, 0);
   }
 }
 
@@ -266,7 +273,7 @@ bindings_of (const Quotient *q)
     LsBinding *to = &bindings[i];
     *to = ls_plan_binding (b->plan, rank_at (q, i));
     for (int s = 0; s < LS_SLOT_PREV; s++)
-      to->comm[s] = to->comm[s] == UINT32_MAX ? UINT32_MAX : b->class_of_comm[to->comm[s]];
+      to->comm[s] = to->comm[s] == UINT32_MAX ? UINT32_MAX : blocks_class (b, to->comm[s]);
     for (int p = 0; p < 2; p++)
       to->peer[p] = to->peer[p] == UINT32_MAX ? UINT32_MAX : element_of (q, to->peer[p]);
   }
@@ -296,16 +303,17 @@ tell_apart (const Quotient *q, Refine *r)
   for (uint32_t i = 0; i < r->n_ranks; i++)
     r->rank[i] = first_of_rank (q, i);
   for (uint32_t c = 0; c < r->n_comms; c++) {
-    ls_sig_add (&r->comm[c], b->plan->comms[q->comm[c]].n_ranks);
-    ls_sig_add_sig (&r->comm[c], shapes_at (b->shapes, blocks_template (b, q->comm[c])->shape)->sig);
+    const KeptComm *kept = blocks_kept (b, q->comm[c]);
+    ls_sig_add (&r->comm[c], b->plan->comms[kept->comm].n_ranks);
+    ls_sig_add_sig (&r->comm[c], shapes_at (b->shapes, blocks_template (b, kept)->shape)->sig);
   }
   bool *is_ample = g_new (bool, r->n_resources + 1);
   r->is_ample = is_ample;
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = q->first_resource[class]; i < q->first_resource[class + 1]; i++) {
-      uint32_t resource = ls_places_resource (b->at, q->place[class], i - q->first_resource[class]);
-      is_ample[i] = ls_places_is_ample (b->at, b->x->cluster, resource);
-      ls_sig_add_double (&r->resource[i], run_capacity (b->x, b->at, b->fastest, resource));
+      uint32_t resource = blocks_resource (b, q->place[class], i - q->first_resource[class]);
+      is_ample[i] = ls_places_is_ample (b->stretches.whole, b->x->cluster, resource);
+      ls_sig_add_double (&r->resource[i], run_capacity (b->x, b->stretches.whole, b->fastest, resource));
     }
 }
 
@@ -352,11 +360,17 @@ spread_ranks (const Quotient *q, const Classes *c, FoldClasses *ret)
   g_autofree uint32_t *number = g_new0 (uint32_t, c->n_ranks + 1);
   ret->rank = g_new (uint32_t, b->plan->n_ranks + 1);
   ret->row_of_rank = g_new (uint32_t, c->n_ranks + 1);
-  for (uint32_t i = 0; i < b->plan->n_ranks; i++) {
-    uint32_t element = element_of (q, i), before = ret->n_ranks;
-    ret->rank[i] = renumber (number, c->rank[element], &ret->n_ranks);
-    if (ret->n_ranks > before)
-      ret->row_of_rank[before] = element;
+  for (uint32_t first = 0, n; first < b->plan->n_ranks; first += n) {
+    uint32_t kept = stretch_before (&b->stretches, first, &n);
+    n = MIN (n, b->plan->n_ranks - first);
+    if (kept < first)
+      memcpy (&ret->rank[first], &ret->rank[kept], n * sizeof *ret->rank);
+    for (uint32_t i = first; i < first + n && kept == first; i++) {
+      uint32_t element = element_of (q, i), before = ret->n_ranks;
+      ret->rank[i] = renumber (number, c->rank[element], &ret->n_ranks);
+      if (ret->n_ranks > before)
+        ret->row_of_rank[before] = element;
+    }
   }
   for (uint32_t i = 0; i < q->n_ranks; i++)
     ret->owner[b->n_comm_classes + i] = ret->n_comms + number[c->rank[i]] - 1;
@@ -373,12 +387,13 @@ spread_comms (const Quotient *q, const Classes *c, FoldClasses *ret)
   ret->calls = g_new0 (const ShapedCalls *, c->n_comms + 2 * (gsize) c->n_ranks + 1);
   ret->first_pattern = g_new0 (uint32_t, c->n_comms + 2 * (gsize) c->n_ranks + 1);
   for (uint32_t i = 0; i < b->plan->n_comms; i++) {
-    uint32_t class = b->class_of_comm[i], before = ret->n_comms;
+    uint32_t class = blocks_class (b, i), before = ret->n_comms;
     ret->comm[i] = renumber (number, c->comm[class], &ret->n_comms);
     if (ret->n_comms == before)
       continue;
     ret->row_of_comm[before] = class;
-    ret->calls[before] = shapes_at (b->shapes, blocks_template (b, i)->shape)->calls;
+    ret->calls[before]
+        = shapes_at (b->shapes, blocks_template (b, blocks_kept (b, q->comm[class]))->shape)->calls;
   }
   for (uint32_t i = 0; i < b->n_comm_classes; i++)
     ret->owner[i] = number[c->comm[i]] - 1;

@@ -35,10 +35,24 @@ find_peers (const Blocks *b, uint32_t host, uint32_t to_next, uint32_t *ret_peer
   }
 }
 
+/* Whether all these are in the stretch of the host. */
+static bool
+are_beside (const Blocks *b, uint32_t host, const uint32_t *peers)
+{
+  const Stretches *s = &b->stretches;
+  if (!s->kept)
+    return true;
+  uint32_t own = stretch_of_gpu (s, stretch_gpu (s, host * b->at->gpus_per_host));
+  for (uint32_t i = 0; i < b->at->gpus_per_host; i++)
+    if (peers[i] != UINT32_MAX && stretch_of_gpu (s, b->plan->gpu_of_rank[peers[i]]) != own)
+      return false;
+  return true;
+}
+
 static uint32_t
 host_of_peer (const Blocks *b, uint32_t peer)
 {
-  return peer == UINT32_MAX ? UINT32_MAX : b->plan->gpu_of_rank[peer] / b->at->gpus_per_host;
+  return peer == UINT32_MAX ? UINT32_MAX : blocks_host (b, peer);
 }
 
 bool
@@ -54,7 +68,8 @@ rows_shape_rank (const Blocks *b, uint32_t rank, uint32_t ret_shape[3], uint32_t
     ret_shape[p] = shapes_of_calls (b->shapes, role->keys[SENDS + p], role->id[SENDS + p], ranks, 2, &at);
     if (ret_shape[p] == NO_SHAPE)
       return false;
-    memcpy (ret_places[p], at, shapes_at (b->shapes, ret_shape[p])->n_places * sizeof *at);
+    for (uint32_t k = 0; k < shapes_at (b->shapes, ret_shape[p])->n_places; k++)
+      ret_places[p][k] = stretch_kept (&b->stretches, at[k]);
   }
   ret_shape[2] = shapes_of_copies (b->shapes, role, rank);
   return ret_shape[2] != NO_SHAPE;
@@ -107,7 +122,10 @@ add_row (Finding *f, uint32_t host, Row row, const uint32_t *peers)
   for (uint32_t i = 0; i < n; i++)
     ls_sig_add (&key, b->roles[ls_plan_role (b->plan, f->ranks[i])].id[SENDS + row.to_next]);
   RowLie lie = { .from = host, .to = host_of_peer (b, peers[0]), .first = b->row_places->len };
-  g_array_append_vals (b->row_places, places, n_places);
+  for (uint32_t k = 0; k < n_places; k++) {
+    uint32_t place = stretch_kept (&b->stretches, places[k]);
+    g_array_append_val (b->row_places, place);
+  }
   lie.row = number_of_row (f, key, host, n_places, row);
   const RowAt at = { b->row_lies->len, 0 };
   g_array_append_val (b->row_lies, lie);
@@ -121,6 +139,8 @@ find_rows_to (Finding *f, uint32_t host, uint32_t to_next)
   const Blocks *b = f->b;
   uint32_t per_host = b->at->gpus_per_host;
   find_peers (b, host, to_next, f->peers);
+  if (!are_beside (b, host, f->peers))
+    return false;
   for (uint32_t i = 0, n; i < per_host; i += n) {
     uint32_t to = host_of_peer (b, f->peers[i]);
     for (n = 1; i + n < per_host && host_of_peer (b, f->peers[i + n]) == to;)
@@ -134,10 +154,11 @@ find_rows_to (Finding *f, uint32_t host, uint32_t to_next)
 bool
 rows_are_of_same_roles (const Blocks *b, uint32_t host, uint32_t other)
 {
-  uint32_t n = b->at->gpus_per_host;
+  uint32_t n = b->at->gpus_per_host, first = stretch_gpu (&b->stretches, host * n),
+           first_of_other = stretch_gpu (&b->stretches, other * n);
   const uint32_t *role = b->plan->role_of_rank;
-  return (MAX (host, other) + 1) * n <= b->plan->n_ranks
-      && memcmp (&role[host * n], &role[other * n], n * sizeof *role) == 0;
+  return MAX (first, first_of_other) + n <= b->plan->n_ranks
+      && memcmp (&role[first], &role[first_of_other], n * sizeof *role) == 0;
 }
 
 /* As of a host that is alike but for whole periods: a role has its neighbours at one distance. */

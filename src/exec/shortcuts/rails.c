@@ -80,13 +80,16 @@ rails_find (Rails *r, const LsCluster *c, const LsPlaces *at, const uint32_t *gp
   uint32_t per_host = at->gpus_per_host, moved = to - gpus[0] % per_host,
            n_local[3] = { ls_places_n_at (at, 0), at->trunks_per_group, at->trunks_per_pod };
   bool is_seen[3] = { false }, ok = true;
+  uint32_t n_left = 1 + (at->n_groups > 1) + (at->n_pods > 1); /* of ways to lie, not seen */
   for (int k = 0; k < 3; k++)
     r->local[k] = locals_new (n_local[k]);
-  for (uint32_t i = 1; i < n && ok; i++) {
+  for (uint32_t i = 1; i < n && ok && n_left > 0; i++) {
     bool *seen = &is_seen[relation_of (at, gpus[0] / per_host, gpus[i] / per_host)];
-    ok = *seen
-        || (pair_ways (r, c, at, gpus[0], gpus[i], moved) && pair_ways (r, c, at, gpus[i], gpus[0], moved));
+    if (*seen)
+      continue;
+    ok = pair_ways (r, c, at, gpus[0], gpus[i], moved) && pair_ways (r, c, at, gpus[i], gpus[0], moved);
     *seen = true;
+    n_left--;
   }
   r->local[0][at->trunks_per_host + gpus[0] % per_host] = at->trunks_per_host + to;
   for (int k = 0; k < 3 && ok; k++)

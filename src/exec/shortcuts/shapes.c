@@ -247,8 +247,11 @@ shapes_keep (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t 
 {
   uint32_t *label = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1));
   g_autofree LsSig *members = find_members (s, ranks, n_ranks);
-  for (uint32_t k = 0; k < shape.n_places; k++)
-    label[k] = label_of (s, shape.vector[k], members[k]);
+  for (uint32_t k = 0; k < shape.n_places; k++) {
+    bool is_as_before
+        = k > 0 && shape.vector[k] == shape.vector[k - 1] && ls_sig_is_same (&members[k], &members[k - 1]);
+    label[k] = is_as_before ? label[k - 1] : label_of (s, shape.vector[k], members[k]);
+  }
   shape.label = label;
   g_array_append_val (s->shapes, shape);
   g_hash_table_insert (s->known, shapes_keep_sig (s, key), GUINT_TO_POINTER (s->shapes->len));
@@ -372,22 +375,17 @@ lower_calls (Shapes *s, LsSig key, const GArray *keys, const uint32_t *ranks, ui
   return keep_shape (s, key, shape, ranks, n);
 }
 
+/* By the first that lay so. */
 static uint32_t
-lower_unknown (Shapes *s, LsSig lie, LsSig key, const GArray *keys, uint32_t list, const uint32_t *ranks,
-               uint32_t n)
+lower_first (Shapes *s, LsSig lie, LsSig key, const GArray *keys, const uint32_t *ranks, uint32_t n)
 {
-  LsSig rails_key;
-  uint32_t number, shape = shapes_on_rails (s, key, list, ranks, n, &rails_key, &number);
-  if (shape != NO_SHAPE)
-    return shape;
   const Lying *first = find_lying (s, lie, ranks, n);
-  lie_of (s, first->ranks, n);
-  shape = lower_calls (s, key, keys, first->ranks, n, first->memo);
-  lie_of (s, ranks, n);
-  if (shape != NO_SHAPE && number != NO_GPU_NUMBER) {
-    g_array_index (s->shapes, Shape, shape).gpu = number;
-    g_hash_table_insert (s->on_rails, shapes_keep_sig (s, rails_key), GUINT_TO_POINTER (shape + 1));
-  }
+  bool is_itself = memcmp (first->ranks, ranks, n * sizeof *ranks) == 0;
+  if (!is_itself)
+    lie_of (s, first->ranks, n);
+  uint32_t shape = lower_calls (s, key, keys, first->ranks, n, first->memo);
+  if (!is_itself)
+    lie_of (s, ranks, n);
   return shape;
 }
 
@@ -397,14 +395,23 @@ uint32_t
 shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *ranks, uint32_t n,
                  const uint32_t **ret_places)
 {
-  LsSig lie = lie_of (s, ranks, n), key = lie;
+  RailsLie on_rails
+      = n > 2 ? shapes_rails_lie (s, ranks, n) : (RailsLie) { lie_of (s, ranks, n), NO_GPU_NUMBER };
+  LsSig lie = on_rails.of_first;
+  ls_sig_add (&lie, on_rails.number);
+  LsSig key = lie;
   ls_sig_add (&key, list);
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
   uint32_t shape = known - 1;
   if (known == 0 && n <= 2)
     shape = lower_calls (s, key, keys, ranks, n, NULL);
-  else if (known == 0)
-    shape = lower_unknown (s, lie, key, keys, list, ranks, n);
+  else if (known == 0) {
+    shape = shapes_on_rails (s, on_rails, key, list, ranks, n);
+    if (shape == NO_SHAPE) {
+      shape = lower_first (s, lie, key, keys, ranks, n);
+      shapes_keep_on_rails (s, on_rails, list, shape);
+    }
+  }
   *ret_places = &g_array_index (s->lie.places, uint32_t, 0);
   return shape;
 }

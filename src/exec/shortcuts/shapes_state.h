@@ -52,9 +52,18 @@ uint32_t shapes_vector_of (Shapes *s, guint from, guint to);
 /* `shape` has all but the labels. */
 uint32_t shapes_keep (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks);
 
-/* By a shape of GPUs that lie so but for their number in hosts of their own; NO_SHAPE: there is none that can
- * stand for these. *ret_key: under which it would be; *ret_number: theirs, or NO_GPU_NUMBER (rails.h). */
-uint32_t shapes_on_rails (Shapes *s, LsSig key, uint32_t list, const uint32_t *ranks, uint32_t n,
-                          LsSig *ret_key, uint32_t *ret_number);
+/* How ranks lie: as GPUs 0 of their hosts do, and their number in these, where they have one. Numbers all
+ * their places. */
+typedef struct {
+  LsSig of_first;
+  uint32_t number; /* NO_GPU_NUMBER: of_first is how they lie themselves (rails.h) */
+} RailsLie;
+
+RailsLie shapes_rails_lie (Shapes *s, const uint32_t *ranks, uint32_t n);
+/* By a shape of GPUs that lie so but for their number; NO_SHAPE: there is none that can stand for these. */
+uint32_t shapes_on_rails (Shapes *s, RailsLie lie, LsSig key, uint32_t list, const uint32_t *ranks,
+                          uint32_t n);
+/* What stands for those, from now on. */
+void shapes_keep_on_rails (Shapes *s, RailsLie lie, uint32_t list, uint32_t shape);
 
 #endif

@@ -1,0 +1,132 @@
+/* exec/shortcuts/fold_sorts.c — which stretches are alike, by communicators in several of them. */
+#include <string.h>
+
+#include "exec/shortcuts/fold_blocks.h"
+#include "exec/state.h"
+
+typedef struct {
+  Blocks *b;
+  const uint8_t *slot;
+  const uint32_t *offsets; /* those of which it is known */
+  uint32_t farthest;       /* how far they go from the first, but for whole blocks */
+  uint32_t begin;          /* of the stretch looked at: its first GPU */
+  GHashTable *known;       /* LsSig of where and what > Across */
+  LsSig *sum;              /* [stretches] zeros, but while one is looked at */
+  LsSig *sig;              /* [stretches] of all communicators */
+} Sorting;
+
+/* In one stretch: its members do not leave that of the first. */
+static bool
+is_in_one (Sorting *s, const LsCommunicator *comm)
+{
+  const Stretches *of = &s->b->stretches;
+  if (comm->offsets != s->offsets) {
+    s->offsets = comm->offsets;
+    s->farthest = 0;
+    for (uint32_t i = 0; i < comm->n_ranks; i++)
+      s->farthest = MAX (s->farthest, comm->offsets[i] % of->gpus_of_block);
+  }
+  if (comm->first - s->begin >= of->gpus_of_stretch)
+    s->begin = comm->first - comm->first % of->gpus_of_stretch;
+  return comm->first - s->begin + s->farthest < of->gpus_of_stretch;
+}
+
+static Across *
+across_new (Sorting *s, const uint32_t *places, uint32_t number, uint32_t first)
+{
+  const Stretches *of = &s->b->stretches;
+  const Shape *shape = shapes_at (s->b->shapes, number);
+  uint32_t block = first / of->gpus_of_block, n = 0;
+  Across *a = ls_arena_new_array (s->b->arena, Across, 1);
+  uint32_t *stretch = ls_arena_new_array (s->b->arena, uint32_t, MIN (of->n, shape->n_places) + 1);
+  for (uint32_t k = 0; k < shape->n_places; k++) {
+    const StretchPlace p = stretch_place_of (of, places[k]);
+    LsSig *sum = &s->sum[p.stretch], own = ls_sig_of ((uint64_t) p.number << 32 | (p.block - block));
+    if (shape->label[k] == 0 || p.tier->stretch == p.tier->block)
+      continue;
+    if (sum->a == 0 && sum->b == 0)
+      stretch[n++] = p.stretch;
+    ls_sig_add (&own, (uint64_t) (p.tier - of->tier) << 32 | shape->label[k]);
+    ls_sig_add_times (sum, 1, own);
+  }
+  uint32_t *kept = ls_arena_new_array (s->b->arena, uint32_t, shape->n_places + 1);
+  memcpy (kept, places, shape->n_places * sizeof *kept);
+  *a = (Across) { number, kept, n, stretch, ls_arena_new_array (s->b->arena, LsSig, n + 1) };
+  for (uint32_t i = 0; i < n; i++) {
+    a->sum[i] = s->sum[stretch[i]];
+    s->sum[stretch[i]] = (LsSig) { 0 };
+  }
+  return a;
+}
+
+/* The same for all that lie alike, whole blocks apart. NULL: a call cannot be planned. */
+static Across *
+across_of (Sorting *s, uint32_t c)
+{
+  const Blocks *b = s->b;
+  const LsCommunicator *comm = &b->plan->comms[c];
+  const RoleCalls *role = &b->roles[ls_plan_role (b->plan, ls_comm_rank (comm, 0))];
+  int list = CALLS + s->slot[c];
+  LsSig key = ls_sig_of ((uint64_t) (uintptr_t) comm->offsets);
+  ls_sig_add (&key, (uint64_t) comm->n_ranks << 32 | comm->first % b->stretches.gpus_of_block);
+  ls_sig_add (&key, role->id[list]);
+  Across *a = g_hash_table_lookup (s->known, &key);
+  if (a)
+    return a;
+  const uint32_t *places;
+  g_autofree uint32_t *ranks = ls_comm_ranks (comm);
+  uint32_t shape
+      = shapes_of_calls (b->shapes, role->keys[list], role->id[list], ranks, comm->n_ranks, &places);
+  if (shape == NO_SHAPE)
+    return NULL;
+  a = across_new (s, places, shape, ls_comm_rank (comm, 0));
+  LsSig *kept = ls_arena_new_array (b->arena, LsSig, 1);
+  *kept = key;
+  g_hash_table_insert (s->known, kept, a);
+  return a;
+}
+
+/* Sums over communicators are bilinear in random words of who it is and of what it has there. */
+static bool
+add_comm (Sorting *s, uint32_t c)
+{
+  Across *a = across_of (s, c);
+  const LsSig own = ls_sig_of (c);
+  g_hash_table_insert (s->b->across, GUINT_TO_POINTER (c), a);
+  for (uint32_t i = 0; a && i < a->n; i++) {
+    s->sig[a->stretch[i]].a += own.a * a->sum[i].a;
+    s->sig[a->stretch[i]].b += own.b * a->sum[i].b;
+  }
+  return a != NULL;
+}
+
+/* False: a call cannot be planned. */
+static bool
+add_comms (Sorting *s)
+{
+  Blocks *b = s->b;
+  bool ok = true;
+  b->across = g_hash_table_new (NULL, NULL);
+  for (uint32_t c = 0; c < b->plan->n_comms && ok; c++)
+    ok = is_in_one (s, &b->plan->comms[c]) || add_comm (s, c);
+  return ok;
+}
+
+bool
+sorts_find (Blocks *b, const uint8_t *slot)
+{
+  uint32_t n = b->stretches.n;
+  Sorting s = { .b = b,
+                .slot = slot,
+                .known = g_hash_table_new (ls_sig_hash, ls_sig_is_same),
+                .sum = g_new0 (LsSig, n),
+                .sig = g_new0 (LsSig, n) };
+  g_autofree uint32_t *sort = g_new (uint32_t, n);
+  uint32_t n_sorts = add_comms (&s) ? sigs_number (s.sig, n, sort) : n;
+  if (n_sorts <= n / 2)
+    stretches_keep (&b->stretches, sort, n_sorts);
+  g_hash_table_unref (s.known);
+  g_free (s.sum);
+  g_free (s.sig);
+  return n_sorts <= n / 2;
+}
