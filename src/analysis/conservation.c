@@ -10,6 +10,7 @@
 #include "model/expert_load.h"
 #include "model/mixer.h"
 #include "model/ngram.h"
+#include "model/predict.h"
 #include "model/streams.h"
 #include "strategy/packing.h"
 #include "strategy/shard.h"
@@ -70,18 +71,14 @@ ls_plan_model_flops (const LsPlan *plan, bool is_recomputed)
 /* Sums of up to 10^8 terms that are each exact to 2^-53. */
 #define FLOPS_TOLERANCE 1e-7
 
-/* A layer that predicts is as the last. */
+/* Layers of multi-token prediction too. */
 static uint32_t
-kind_at (const LsModel *m, uint32_t i)
+n_with (const LsModel *m, uint32_t trait)
 {
-  return ls_model_layer_kind (m, MIN (i, m->n_layers - 1));
-}
-
-/* Layers that predict, if what they are as has that. */
-static uint32_t
-n_predicting (const LsModel *m, bool is_last_so)
-{
-  return is_last_so ? m->predict_layers : 0;
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++)
+    n += (ls_model_layer_kind (m, i) & trait) != 0;
+  return n;
 }
 
 /* Of a layer, what all ranks of tp do that have no part of the tokens of their own. */
@@ -116,11 +113,11 @@ static double
 repeated_head_flops (const LsModel *m, const LsStrategy *s, double tokens)
 {
   double weights = 0;
-  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
-    LsModel own = ls_model_of_kind (m, kind_at (m, i));
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++) {
+    LsModel own = ls_model_of_kind (m, ls_model_layer_kind (m, i));
     double n_more = s->tp > own.n_kv_heads ? s->tp - own.n_kv_heads : 0;
-    if (ls_layer_has_attention (kind_at (m, i)))
-      weights += n_more * ls_model_kv_dim (&own) * (kind_at (m, i) & LS_LAYER_BLOCK ? 2 : 1);
+    if (ls_layer_has_attention (ls_model_layer_kind (m, i)))
+      weights += n_more * ls_model_kv_dim (&own) * (ls_model_layer_kind (m, i) & LS_LAYER_BLOCK ? 2 : 1);
   }
   return 6.0 * tokens * weights * m->hidden;
 }
@@ -130,19 +127,17 @@ repeated_head_flops (const LsModel *m, const LsStrategy *s, double tokens)
 static double
 repeated_group_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  double more = ls_mixer_flops (m, s->tp * s->cp, seq) - ls_mixer_flops (m, 1, seq), n_mixers = 0;
-  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++)
-    n_mixers += (kind_at (m, i) & LS_LAYER_MIXER) != 0;
-  return 3.0 * s->global_batch * n_mixers * more;
+  double more = ls_mixer_flops (m, s->tp * s->cp, seq) - ls_mixer_flops (m, 1, seq);
+  return 3.0 * s->global_batch * n_with (m, LS_LAYER_MIXER) * more;
 }
 
 static double
 repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   double tokens = (double) s->global_batch * seq, latents = 0, streams = 0;
-  uint32_t n_layers = m->n_layers + m->predict_layers;
+  uint32_t n_layers = ls_model_n_all_layers (m);
   for (uint32_t i = 0; i < n_layers && !s->sp; i++) {
-    uint32_t kind = kind_at (m, i);
+    uint32_t kind = ls_model_layer_kind (m, i);
     double whole = ls_model_has_latents (m) ? latent_flops (m, kind, tokens, seq)
                                             : indexer_flops (m, kind, tokens, seq);
     latents += ls_layer_has_attention (kind) ? whole : 0;
@@ -172,10 +167,10 @@ static double
 hidden_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   double widths = 0;
-  for (uint32_t i = 0; i < m->n_layers + m->predict_layers && s->attention == LS_ATTENTION_UNFUSED; i++)
-    if (ls_layer_has_attention (kind_at (m, i)))
-      widths += (1 - 2 * ls_model_attention_pairs (m, kind_at (m, i), seq))
-          * ls_model_attention_width (m, kind_at (m, i));
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m) && s->attention == LS_ATTENTION_UNFUSED; i++)
+    if (ls_layer_has_attention (ls_model_layer_kind (m, i)))
+      widths += (1 - 2 * ls_model_attention_pairs (m, ls_model_layer_kind (m, i), seq))
+          * ls_model_attention_width (m, ls_model_layer_kind (m, i));
   return 12 * (double) s->global_batch * seq * seq * widths;
 }
 
@@ -192,9 +187,7 @@ two_way_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 static double
 low_rank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  double tokens = (double) s->global_batch * seq, mixers = 0;
-  for (uint32_t i = 0; i < m->n_layers + m->predict_layers && !s->sp; i++)
-    mixers += (kind_at (m, i) & LS_LAYER_MIXER) != 0;
+  double tokens = (double) s->global_batch * seq, mixers = s->sp ? 0 : n_with (m, LS_LAYER_MIXER);
   return 6 * tokens * mixers * (s->tp - 1.0) * m->hidden * (double) ls_mixer_low_rank (m);
 }
 
@@ -215,8 +208,7 @@ flops_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
                     .expert_share = share,
                     .expert_capacity = s->expert_capacity,
                     .expert_padding = (LsExpertPadding) s->expert_padding };
-  double assignments = (double) s->global_batch * seq * m->top_k
-      * (ls_model_n_moe_layers (m) + n_predicting (m, kind_at (m, m->n_layers) & LS_LAYER_EXPERTS));
+  double assignments = (double) s->global_batch * seq * m->top_k * n_with (m, LS_LAYER_EXPERTS);
   return 6 * (double) ls_model_expert_params (m) * assignments * share_of (m, &shard);
 }
 
@@ -259,8 +251,8 @@ masked_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   if (!s->window_mask || s->cp > 1 || s->lengths || s->attention != LS_ATTENTION_FLASH)
     return 0;
   double widths = 0;
-  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
-    uint32_t kind = kind_at (m, MIN (i, m->n_layers - 1));
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++) {
+    uint32_t kind = ls_model_layer_kind (m, i);
     if (ls_layer_has_attention (kind) && ls_model_masks_window (m, kind, seq))
       widths += 2 * (1 - ls_model_attention_pairs (m, kind, seq)) * ls_model_attention_width (m, kind);
   }
@@ -274,8 +266,8 @@ unskipped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   double widths = 0;
   if (s->fp8_attention == LS_FP8_ATTENTION_NONE)
     return 0;
-  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
-    uint32_t kind = kind_at (m, MIN (i, m->n_layers - 1)), all = kind & ~(uint32_t) LS_LAYER_WINDOWED;
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++) {
+    uint32_t kind = ls_model_layer_kind (m, i), all = kind & ~(uint32_t) LS_LAYER_WINDOWED;
     if (ls_layer_has_attention (kind) && kind != all)
       widths += 2 * (ls_model_attention_pairs (m, all, seq) - ls_model_attention_pairs (m, kind, seq))
           * ls_model_attention_width (m, kind);

@@ -123,6 +123,19 @@ layer_of (const Chunk *c, guint i)
   return g_array_index (c->layer_of, uint16_t, i);
 }
 
+static inline bool
+is_layer (const Chunk *c, guint i)
+{
+  return layer_of (c, i) != UINT16_MAX;
+}
+
+/* Of a layer of the chunk, or of a block of multi-token prediction, which is with the head. */
+static inline bool
+is_in_layer (const Chunk *c, guint i)
+{
+  return is_layer (c, i) || operator_at (c, i)->is_of_block;
+}
+
 /* Stage of a rank's chunk, of whichever pipe. */
 static inline uint32_t
 stage_at (const Lower *l, uint32_t pp_rank, uint32_t chunk)

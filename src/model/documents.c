@@ -6,6 +6,7 @@
 #include <lockstep/units.h>
 
 #include "base/draw.h"
+#include "model/predict.h"
 
 void
 ls_documents_apply (const LsDocuments *d, uint32_t layer_kind, uint32_t cp_rank, LsKernel *kernel)
@@ -21,8 +22,8 @@ ls_documents_flops_between (const LsModel *m, const LsDocuments *d, uint32_t seq
                             bool causal)
 {
   double s = seq, widths = 0;
-  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
-    uint32_t kind = ls_model_layer_kind (m, MIN (i, m->n_layers - 1));
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++) {
+    uint32_t kind = ls_model_layer_kind (m, i);
     double left = kind & LS_LAYER_WINDOWED ? d->windowed : d->pairs;
     widths += ls_layer_has_attention (kind)
         ? 2 * ls_model_attention_pairs (m, kind, seq) * (1 - left) * ls_model_attention_width (m, kind)

@@ -17,6 +17,7 @@
 #include "model/compressed.h"
 #include "model/difference.h"
 #include "model/mixer.h"
+#include "model/predict.h"
 
 /* Without those of compressed keys. */
 static double
@@ -91,8 +92,8 @@ ls_model_flops (const LsModel *m, uint64_t vocab, uint32_t seq, double n_sequenc
   double s = seq;
   double linear = 6 * s * (double) ls_model_linear_params (m, vocab);
   double widths = 0, mixers = 0, indexed = 0; /* widths: of heads, as if no layer had a window */
-  for (uint32_t i = 0; i < m->n_layers + m->predict_layers; i++) {
-    uint32_t kind = ls_model_layer_kind (m, MIN (i, m->n_layers - 1));
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++) {
+    uint32_t kind = ls_model_layer_kind (m, i);
     widths += ls_layer_has_attention (kind)
         ? 2 * ls_model_attention_pairs (m, kind, seq) * ls_model_attention_width (m, kind)
         : 0;

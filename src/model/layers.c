@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "model/predict.h"
+
 /* Of the pattern. */
 static char
 letter_of (const LsModel *m, uint32_t layer)
@@ -177,9 +179,33 @@ traits_at (const LsModel *m, uint32_t layer)
       | side_of (m, layer);
 }
 
+/* Of a layer of a block: by its letter; what layers differ in by place is as in the last of the model. */
+static uint32_t
+traits_of_predicting (const LsModel *m, char letter)
+{
+  uint32_t last = m->n_layers - 1, kind = traits_of (letter);
+  kind |= m->n_experts > 0 && !strchr ("Damd", letter) ? LS_LAYER_EXPERTS : 0;
+  if (!ls_layer_has_attention (kind))
+    return kind;
+  return kind | (is_windowed (m, last) ? LS_LAYER_WINDOWED : 0)
+      | (is_unrotated (m, last) ? LS_LAYER_UNROTATED : 0);
+}
+
+static uint32_t
+predicting_kind (const LsModel *m, uint32_t layer)
+{
+  uint32_t place = layer - m->n_layers, n = ls_model_block_layers (m);
+  uint32_t kind = m->predict_pattern ? traits_of_predicting (m, m->predict_pattern[place % n])
+                                     : ls_model_layer_kind (m, m->n_layers - 1);
+  kind |= m->predict_windowed && ls_layer_has_attention (kind) ? LS_LAYER_WINDOWED : 0;
+  return kind | (ls_model_block_is_again (m, place / n) ? LS_LAYER_AGAIN : 0);
+}
+
 uint32_t
 ls_model_layer_kind (const LsModel *m, uint32_t layer)
 {
+  if (m->predict_layers > 0 && layer >= m->n_layers)
+    return predicting_kind (m, layer);
   uint32_t own = own_layer (m, layer);
   return traits_at (m, own) + (layer != own ? LS_LAYER_AGAIN : 0)
       + LS_N_LAYER_TRAITS * first_as_wide (m, own);

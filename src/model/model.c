@@ -9,6 +9,7 @@
 #include "model/difference.h"
 #include "model/mixer.h"
 #include "model/ngram.h"
+#include "model/predict.h"
 #include "model/streams.h"
 
 void
@@ -19,6 +20,7 @@ ls_model_clear (LsModel *model)
   g_free (model->name);
   g_free (model->source);
   g_free (model->layer_pattern);
+  g_free (model->predict_pattern);
   for (guint i = 0; i < LS_N_MODEL_LISTS; i++)
     g_free (G_STRUCT_MEMBER (uint32_t *, model, ls_model_lists[i].list));
   *model = (LsModel) { 0 };
@@ -31,6 +33,7 @@ ls_model_copy (LsModel *dest, const LsModel *source)
   dest->name = g_strdup (source->name);
   dest->source = g_strdup (source->source);
   dest->layer_pattern = g_strdup (source->layer_pattern);
+  dest->predict_pattern = g_strdup (source->predict_pattern);
   for (guint i = 0; i < LS_N_MODEL_LISTS; i++) {
     const LsModelList *l = &ls_model_lists[i];
     G_STRUCT_MEMBER (uint32_t *, dest, l->list)
@@ -320,22 +323,18 @@ ls_model_layer_linear_params (const LsModel *m, uint32_t layer)
   return met_linear_params (m, ls_model_layer_kind (m, layer));
 }
 
-/* A layer that predicts is as the last, behind a projection of two inputs; the head is that of the model. */
+/* Of a block of multi-token prediction without its layers and the head: a projection of two inputs; the same
+ * with norms of both, and one before the head. */
 static uint64_t
-predict_linear_params (const LsModel *m, Experts which)
+predict_linear_params (const LsModel *m)
 {
-  uint32_t kind = ls_model_layer_kind (m, m->n_layers - 1);
-  return layer_linear_params (m, kind, which) + 2 * (uint64_t) m->hidden * m->hidden
-      + ls_streams_end_linear_params (m);
+  return 2 * (uint64_t) m->hidden * m->hidden + ls_streams_end_linear_params (m);
 }
 
-/* With two norms before it, and one before the head. */
 static uint64_t
-predict_params (const LsModel *m, Experts which)
+predict_params (const LsModel *m)
 {
-  uint32_t kind = ls_model_layer_kind (m, m->n_layers - 1);
-  return layer_params (m, kind, which) + 2 * (uint64_t) m->hidden * m->hidden + 3 * norm_params (m)
-      + ls_streams_end_linear_params (m) + ls_streams_end_other_params (m);
+  return predict_linear_params (m) + ls_streams_end_other_params (m) + 3 * norm_params (m);
 }
 
 uint64_t
@@ -343,8 +342,8 @@ ls_model_linear_params (const LsModel *m, uint64_t vocab)
 {
   uint64_t n = vocab * m->hidden + ls_streams_end_linear_params (m) + ls_beside_end_linear_params (m)
       + ls_ngram_linear_params (m);
-  n += m->predict_layers * (predict_linear_params (m, EXPERTS_MET) + vocab * m->hidden);
-  for (uint32_t i = 0; i < m->n_layers; i++)
+  n += m->predict_layers * (predict_linear_params (m) + vocab * m->hidden);
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++)
     n += met_linear_params (m, ls_model_layer_kind (m, i));
   return n;
 }
@@ -355,9 +354,9 @@ params_with (const LsModel *m, uint64_t vocab, Experts which)
   uint64_t table = vocab * m->hidden, layers = 0;
   uint64_t positions = m->position == LS_POSITION_LEARNED ? (uint64_t) m->seq * m->hidden : 0;
   uint64_t head = m->tied_embeddings ? 0 : table;
-  for (uint32_t i = 0; i < m->n_layers; i++)
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++)
     layers += layer_params (m, ls_model_layer_kind (m, i), which);
-  layers += m->predict_layers * predict_params (m, which);
+  layers += ls_model_n_own_blocks (m) * predict_params (m);
   layers += ls_streams_end_linear_params (m) + ls_streams_end_other_params (m);
   layers += ls_beside_table_params (m) + ls_beside_end_linear_params (m) + ls_beside_end_other_params (m);
   layers += ls_ngram_linear_params (m);

@@ -209,8 +209,10 @@ typedef struct {
   uint32_t expert_latent;  /* width that experts read and write, between two projections of all; 0: hidden */
   uint32_t shared_ffn;     /* inner width of the experts that see every token, together */
   uint32_t n_dense_layers; /* first layers that have an MLP instead (of width ffn) */
-  uint32_t predict_layers; /* behind the last, each with a head of its own, for tokens further ahead
-                              (DeepSeek-AI 2024, DeepSeek-V3, section 2.2) */
+  uint32_t predict_layers; /* blocks of multi-token prediction behind the last layer (model/predict.h) */
+  char *predict_pattern;   /* layers of each, as in layer_pattern; NULL: one, as the last of the model */
+  bool predict_windowed;   /* their attention has the window, also where that of the last layer has none */
+  bool predict_shared;     /* each block has the weights of the first */
   uint32_t moe_every;      /* of every so many others the last has experts: 1, all of them */
   uint32_t own_layers;     /* first layers, whose weights those behind them use again, in order; 0: all have
                               their own (Dehghani et al. 2018, Universal Transformers, arXiv 1807.03819) */
@@ -250,8 +252,8 @@ typedef enum {
   LS_N_LAYER_TRAITS = 131072  /* times the first of 16384 layers fits in 32 bits, and twice that */
 } LsLayerTrait;
 
-/* Of a layer in model order: its traits, and LS_N_LAYER_TRAITS times the first layer that is as wide, where
- * layers differ in width one by one. */
+/* Of a layer in model order, behind the last those of blocks of multi-token prediction: its traits, and
+ * LS_N_LAYER_TRAITS times the first layer that is as wide, where layers differ in width one by one. */
 uint32_t ls_model_layer_kind (const LsModel *m, uint32_t layer);
 /* The model as layers of this kind have it: their widths and heads, of an indexer too, and no lists of them.
  * Its strings are those of m. */

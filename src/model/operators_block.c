@@ -73,8 +73,8 @@ append_concat (GArray *operators, const LsCut *cut)
 static void
 leave_weights (GArray *operators, guint from, const LsCut *cut)
 {
-  for (guint i = from; cut->kind & LS_LAYER_AGAIN && i < operators->len; i++)
-    g_array_index (operators, LsOperator, i).n_params = 0;
+  if (cut->kind & LS_LAYER_AGAIN)
+    ls_operators_leave_params (operators, from);
 }
 
 static void

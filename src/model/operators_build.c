@@ -165,6 +165,13 @@ ls_operator_product (LsOperator *op, uint64_t columns)
 }
 
 void
+ls_operators_leave_params (GArray *operators, guint from)
+{
+  for (guint i = from; i < operators->len; i++)
+    g_array_index (operators, LsOperator, i).n_params = 0;
+}
+
+void
 ls_operator_bias (LsOperator *op, const LsCut *cut, LsBias bias, uint64_t rows, uint64_t cols)
 {
   add_param (op, (LsTensor) { .kind = LS_TENSOR_VECTOR, .rows = 1, .columns = cols }, MAX (1, bias.n));

@@ -58,6 +58,8 @@ void ls_operator_param (LsOperator *op, uint64_t numel); /* a vector */
 void ls_operator_weight (LsOperator *op, LsTensorCut cut, uint64_t rows, uint64_t columns, uint64_t n);
 void ls_operator_table (LsOperator *op, LsTensorCut cut, uint64_t rows, uint64_t columns);
 void ls_operator_product (LsOperator *op, uint64_t columns);
+/* From this place on: products and their gradients are computed, but what they add up to is another's. */
+void ls_operators_leave_params (GArray *operators, guint from);
 
 /* Of the products of an operator those whose rows begin on no 16 bytes (LsKernel.unaligned), after the last
  * kernel is there; or of each that has a weight, from a place on. */

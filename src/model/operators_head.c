@@ -20,9 +20,9 @@
  * (trainer.py, _eval_train_metrics), cross-entropy and perplexity; here the kernels are in the forward, and
  * their memory is not counted.
  *
- * Layers that predict tokens further ahead stand behind the head, whose weight they share. Deviations: the
- * embedding of the next token is looked up for nothing, as if its table were the one of the first stage; with
- * tensor parallelism the projection's parts are gathered for nothing.
+ * Blocks of multi-token prediction (model/predict.h) stand behind the head, whose weight they share.
+ * Deviations: the embedding of the next token is looked up for nothing, as if its table were the one of the
+ * first stage; with tensor parallelism the projection's parts are gathered for nothing.
  *
  * Behind an encoder the tokens are the decoder's. The norm at the encoder's end stands here, too; what it
  * makes is kept for all layers that meet it. In a pipeline encoder and decoder are apart: the norm ends the
@@ -32,6 +32,7 @@
  * With the norm's and the logits' inputs the head keeps 4 s b h (1/t with SP) +
  * 4 s b V / t (Korthikanti et al. 2022, section 4.3). */
 #include "model/operators_build.h"
+#include "model/predict.h"
 
 /* Embeddings on one rank: vocabulary-parallel words, then, after the reduction, learned positions and
  * dropout on this rank's tokens. */
@@ -326,21 +327,37 @@ append_head (GArray *operators, const LsCut *cut, bool with_weight)
     append_loss (operators, cut);
 }
 
-/* The norms of what comes from the layers and of the embedding of the next token, both through one
- * projection, and a layer as the last. */
 static void
-append_prediction (GArray *operators, const LsCut *cut)
+append_block_layers (GArray *operators, const LsCut *cut, uint32_t block)
+{
+  const LsModel *m = cut->model;
+  uint32_t n = ls_model_block_layers (m);
+  guint from = operators->len;
+  for (uint32_t i = 0; i < n; i++)
+    ls_operators_layer (m, cut->shard, m->n_layers + block * n + i, operators);
+  for (guint i = from; i < operators->len; i++)
+    g_array_index (operators, LsOperator, i).is_of_block = true;
+}
+
+/* The norms of what comes from the layers and of the embedding of the next token, both through one
+ * projection, the layers of the block, and the head again. */
+static void
+append_prediction (GArray *operators, const LsCut *cut, uint32_t block)
 {
   static const LsNormPlace state = { "predict-state-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_RESIDUAL, false },
                            token = { "predict-token-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_RESIDUAL, false };
   uint64_t h = cut->model->hidden;
+  guint from = operators->len;
   ls_operators_norm (operators, cut, &token, cut->elt);
   ls_operators_norm (operators, cut, &state, cut->elt);
   LsOperator *op = ls_operator_append (operators, "predict-proj", LS_TP_NONE);
   ls_operator_linear (op, cut, &predict_names, cut->act, 2 * h, h / cut->shard->tp);
   ls_operator_weight (op, LS_TENSOR_ROWS, h / cut->shard->tp, 2 * h, 1);
   ls_operators_streams_begin (operators, cut);
-  ls_operators_layer (cut->model, cut->shard, cut->model->n_layers - 1, operators);
+  append_block_layers (operators, cut, block);
+  append_head (operators, cut, false);
+  if (ls_model_block_is_again (cut->model, block))
+    ls_operators_leave_params (operators, from);
 }
 
 void
@@ -390,10 +407,8 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
   } else {
     append_head (operators, &cut, with_weight);
   }
-  for (uint32_t i = 0; i < m->predict_layers; i++) {
-    append_prediction (operators, &cut);
-    append_head (operators, &cut, false);
-  }
+  for (uint32_t i = 0; i < m->predict_layers; i++)
+    append_prediction (operators, &cut, i);
   for (uint32_t i = 0; i < s->train_metrics; i++)
     append_metric (operators, &cut);
   ls_operators_freeze (operators, begin, &cut);

@@ -300,7 +300,7 @@ append_attention (GArray *operators, const LsCut *cut)
 LsDtype
 ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer)
 {
-  bool is_at_end = layer < s->bf16_first || layer + s->bf16_last >= m->n_layers;
+  bool is_at_end = layer < s->bf16_first || MIN (layer, m->n_layers - 1) + s->bf16_last >= m->n_layers;
   return is_at_end ? ls_dtype_between (s->dtype) : s->dtype;
 }
 
@@ -435,14 +435,6 @@ set_length (GArray *operators, guint from, const LsCut *cut)
   }
 }
 
-/* Its products and their gradients are computed, but what they add up to is another layer's. */
-static void
-leave_params (GArray *operators, guint from)
-{
-  for (guint i = from; i < operators->len; i++)
-    g_array_index (operators, LsOperator, i).n_params = 0;
-}
-
 static void
 append_halves (GArray *operators, const LsCut *cut)
 {
@@ -496,5 +488,5 @@ ls_operators_layer (const LsModel *m, const LsShard *all, uint32_t layer, GArray
   ls_operators_mark_unaligned (operators, from, &cut);
   ls_operators_freeze (operators, from, &cut);
   if (kind & LS_LAYER_AGAIN && !(kind & LS_LAYER_BLOCK))
-    leave_params (operators, from);
+    ls_operators_leave_params (operators, from);
 }

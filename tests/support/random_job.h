@@ -98,6 +98,11 @@ random_kind (GRand *rand, LsModel *m)
   else if (g_rand_int_range (rand, 0, 3) == 0)
     random_layers (rand, m);
   m->predict_layers = pick (rand, 5, (uint32_t[]) { 0, 0, 0, 0, 1 });
+  if (m->predict_layers > 0 && g_rand_boolean (rand)) {
+    m->predict_layers = 2;
+    m->predict_pattern = (char *) (g_rand_boolean (rand) ? "ad" : "D");
+    m->predict_shared = g_rand_boolean (rand);
+  }
   m->tied_embeddings = m->tied_embeddings || m->predict_layers > 1;
 }
 

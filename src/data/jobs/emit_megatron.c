@@ -30,6 +30,10 @@ check_model (Emit *e)
     emit_refuse (e, "--model", "layers by a pattern, or with a gate behind attention, cannot be written");
   if (m->encoder_layers > 0)
     emit_refuse (e, "--model", "an encoder stands before its decoder; pretrain_gpt.py trains decoders");
+  if (m->predict_pattern || m->predict_windowed)
+    emit_refuse (
+        e, "--model",
+        "blocks that predict further tokens are of other layers than its last, which cannot be written");
   if (m->own_layers > 0)
     emit_refuse (e, "--model", "its layers use the weights of others again, which cannot be written");
   if (m->adjugate_of > 0)

@@ -129,7 +129,7 @@ static const LsField other_fields[] = {
 };
 
 /* As long as all tables together, their ends included. */
-static LsField type_fields[160];
+static LsField type_fields[192];
 
 /* Keys of a model, but of those that every file begins with: all of a type may have them. As the model comes
  * first in a type, places are the same. */

@@ -218,8 +218,13 @@ const LsField ls_model_fields[] = {
         .meaning = "of every so many of the others the last has experts"),
   UINT ("predict_layers", predict_layers, 64, .default_text = "none",
         .meaning
-        = "layers behind the last that predict tokens further ahead (MTP): each takes its input and an "
-          "embedding through a projection, and ends in the head again"),
+        = "blocks behind the last layer that predict tokens further ahead (MTP): each takes its input and "
+          "an embedding through a projection, and ends in the head again"),
+  { "predict_pattern", LS_FIELD_STRING, offsetof (LsModel, predict_pattern),
+    .default_text = "one, as the last of the model",
+    .meaning = "layers of each of these blocks, letters as in `layer_pattern`" },
+  BOOL (predict_windowed, "their attention has the `window`, also where that of the last layer has none"),
+  BOOL (predict_shared, "these blocks have the same weights: those of the first"),
   UINT ("own_layers", own_layers, 65536, .default_text = "layers",
         .meaning = "first layers, whose weights those behind them use again, in order"),
   UINT ("encoder_layers", encoder_layers, 65536, .default_text = "none",

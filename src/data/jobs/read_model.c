@@ -11,6 +11,7 @@
 #include "model/lora.h"
 #include "model/mixer.h"
 #include "model/ngram.h"
+#include "model/predict.h"
 #include "model/streams.h"
 
 static bool
@@ -270,6 +271,18 @@ complete_sides (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 }
 
 static bool
+complete_predictions (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
+{
+  const char *wanted = ls_model_check_predictions (m);
+  return !wanted
+      || complain (doc,
+                   m->predict_pattern        ? "predict_pattern"
+                       : m->predict_windowed ? "predict_windowed"
+                                             : "predict_shared",
+                   diags, NULL, wanted);
+}
+
+static bool
 complete_beside (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *wanted = ls_model_check_ngram (m);
@@ -304,7 +317,7 @@ ls_model_complete (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   ok = (!wanted || complain (doc, listed_key (m), diags, NULL, wanted)) && ok;
   ok = complete_attention_experts (doc, m, diags) && complete_blocks (doc, m, diags) && ok;
   ok = complete_sides (doc, m, diags) && complete_beside (doc, m, diags) && ok;
-  ok = complete_difference (doc, m, diags) && ok;
+  ok = complete_difference (doc, m, diags) && complete_predictions (doc, m, diags) && ok;
   return complete_latent (doc, m, diags) && ok;
 }
 

@@ -20,8 +20,9 @@ void keep_gradient (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free
 void saved_by_layer (Build *b, uint16_t op, const Chunk *c, uint32_t layer, bool is_free);
 
 /* Buffer ids of a chunk: activations, inputs and gradients of operators, inputs of layers; from
- * here on what context parallelism holds while an operator runs, N_CP_BUFFERS for each; from
- * buffer_base() on what data parallelism gathers and reduces. */
+ * here on what context parallelism holds while an operator runs, N_CP_BUFFERS for each; behind these inputs
+ * of what runs again of blocks of multi-token prediction, one for each operator; from buffer_base() on what
+ * data parallelism gathers and reduces. */
 enum { N_CP_BUFFERS = 3 };
 
 static inline guint
@@ -31,9 +32,15 @@ cp_buffer_base (const Chunk *c)
 }
 
 static inline guint
-buffer_base (const Chunk *c)
+block_buffer_base (const Chunk *c)
 {
   return cp_buffer_base (c) + N_CP_BUFFERS * c->operators->len;
+}
+
+static inline guint
+buffer_base (const Chunk *c)
+{
+  return block_buffer_base (c) + c->operators->len;
 }
 
 /* --- lower_operator.c --- */

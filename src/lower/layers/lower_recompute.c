@@ -68,12 +68,6 @@ recompute_n_layers (const Lower *l, uint32_t pp_rank, uint32_t n_layers)
 }
 
 static bool
-is_layer (const Chunk *c, guint i)
-{
-  return layer_of (c, i) != UINT16_MAX;
-}
-
-static bool
 begins_layer (const Chunk *c, guint i)
 {
   return is_layer (c, i) && (i == 0 || layer_of (c, i - 1) != layer_of (c, i));
@@ -104,7 +98,7 @@ whole_part (const Lower *l, const Chunk *c, guint i)
     [LS_MLP_PART_MOE] = LS_RECOMPUTE_MOE,
     [LS_MLP_PART_SHARED] = LS_RECOMPUTE_SHARED | LS_RECOMPUTE_MOE,
   };
-  bool is_there = l->s->recompute == LS_RECOMPUTE_SELECTIVE && is_layer (c, i);
+  bool is_there = l->s->recompute == LS_RECOMPUTE_SELECTIVE && is_in_layer (c, i);
   return is_there ? l->s->recompute_parts & parts[operator_at (c, i)->part] : 0;
 }
 
@@ -151,14 +145,14 @@ is_recomputed (const Lower *l, const Chunk *c, guint i)
 {
   if (is_made_again (l, c, i))
     return true;
-  if (!is_layer (c, i))
+  if (!is_in_layer (c, i))
     return false;
   if (recomputes_ops (l))
-    return true;
+    return is_layer (c, i);
   if (l->s->recompute == LS_RECOMPUTE_SELECTIVE)
     return whole_part (l, c, i)
         || ((l->s->recompute_parts & LS_RECOMPUTE_CORE) && operator_at (c, i)->attention_core);
-  return layer_of (c, i) < c->n_recomputed;
+  return layer_of (c, i) < c->n_recomputed; /* none of a block */
 }
 
 /* It is no output of the norm before it. */
@@ -172,7 +166,7 @@ keeps_gathered_input (const Lower *l, const Chunk *c, guint i)
 bool
 drops_input (const Lower *l, const Chunk *c, guint i)
 {
-  if (l->s->recompute != LS_RECOMPUTE_SELECTIVE || i == 0 || !is_layer (c, i)
+  if (l->s->recompute != LS_RECOMPUTE_SELECTIVE || i == 0 || !is_in_layer (c, i)
       || operator_at (c, i)->input_bytes == 0 || keeps_gathered_input (l, c, i)
       || (makes_latents_again (l) && operator_at (c, i)->is_latent_up))
     return false;
@@ -379,7 +373,7 @@ recompute_prepare (const Lower *l, Chunk *c)
 static uint16_t
 group_buffer (const Chunk *c, guint i)
 {
-  return (uint16_t) (c->operators->len + layer_of (c, i));
+  return (uint16_t) (is_layer (c, i) ? c->operators->len + layer_of (c, i) : block_buffer_base (c) + i);
 }
 
 static uint64_t
