@@ -59,6 +59,8 @@ typedef struct {
   bool doubles_ffn;        /* gemma4: of layers that share keys and values */
   uint32_t n_predictions;  /* multi-token prediction */
   uint32_t predict_layers; /* of those, what is trained: no key of Hugging Face, but of ours */
+  char *predict_pattern;   /* of ours, too */
+  bool predict_shared;
   uint32_t mixer_heads, mixer_head_dim, mixer_groups, mixer_state, mixer_conv, mixer_chunk, mixer_expand,
       mixer_width;                   /* of all heads; 0: hidden, or a multiple */
   uint32_t mem_blocks, adapter_rank; /* zamba: blocks that layers share, and their adapters */
@@ -190,6 +192,15 @@ uint32_t hf_count_layers (const LsJsonDoc *doc);
  * the type has them. */
 bool hf_add_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m,
                      LsDiagList *diags);
+/* A pattern of a list of names, and of a string of letters, one half of a layer each. The caller frees it;
+ * NULL: a diagnostic says why. */
+char *hf_pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, LsDiagList *diags);
+char *hf_pattern_of_letters (const LsJsonDoc *doc, const cJSON *letters, LsDiagList *diags);
+/* What is given behind a file's name of multi-token prediction; the layers of its blocks, into a model that
+ * is else complete. */
+void hf_read_predictions (const LsJsonDoc *outer, HfConfig *c);
+bool hf_add_predictions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsModel *m,
+                         LsDiagList *diags);
 /* Appends what is left out in all models of the type, or since the file asks for it: char *. */
 void hf_note_omissions (const LsJsonDoc *doc, const HfFamily *f, GPtrArray *notes);
 

@@ -53,8 +53,8 @@ letter_of_name (const HfFamily *f, const cJSON *name)
   return '\0';
 }
 
-static char *
-pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, LsDiagList *diags)
+char *
+hf_pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, LsDiagList *diags)
 {
   g_autoptr (GString) pattern = g_string_new (NULL);
   const cJSON *name;
@@ -74,9 +74,9 @@ pattern_of_list (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, LsD
   return g_strdup (pattern->str);
 }
 
-/* One half of a layer each: M mixer, * attention, - MLP, E experts. */
-static char *
-pattern_of_halves (const LsJsonDoc *doc, const cJSON *halves, LsDiagList *diags)
+/* M mixer, * attention, - MLP, E experts. */
+char *
+hf_pattern_of_letters (const LsJsonDoc *doc, const cJSON *halves, LsDiagList *diags)
 {
   static const char theirs[] = "M*-E", ours[] = "made"; /* place by place */
   g_autofree char *pattern = g_strdup (halves->valuestring);
@@ -152,13 +152,13 @@ find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
   const cJSON *halves = hf_get (doc, "hybrid_override_pattern");
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     if (cJSON_IsArray (hf_get (doc, lists[i])))
-      return pattern_of_list (doc, f, hf_get (doc, lists[i]), diags);
+      return hf_pattern_of_list (doc, f, hf_get (doc, lists[i]), diags);
   uint32_t first;
   const cJSON *numbers = numbered_attention (doc, &first);
   if (numbers)
     return pattern_of_numbers (doc, numbers, first, c->layers, diags);
   if (cJSON_IsString (halves))
-    return pattern_of_halves (doc, halves, diags);
+    return hf_pattern_of_letters (doc, halves, diags);
   if (c->attention_period > 0)
     return pattern_of_period (c);
   if (!f->model.layer_pattern)

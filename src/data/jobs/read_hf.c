@@ -180,7 +180,7 @@ static LsModel
 to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
 {
   LsModel m = f->model;
-  m.layer_pattern = NULL;
+  m.layer_pattern = m.predict_pattern = NULL;
   m.name = model_name (doc);
   m.source = g_strdup_printf ("Hugging Face configuration, model_type %s", f->model_type);
   m.n_layers = c->layers * (f->layers_are_patterns ? (uint32_t) strlen (f->model.layer_pattern) : 1);
@@ -193,7 +193,6 @@ to_model (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c)
   m.ffn = inner_width (f, c);
   m.vocab = c->vocab;
   m.seq = c->seq;
-  m.predict_layers = c->predict_layers;
   m.mlp = activation (f, c);
   m.position = position (f, c);
   m.attention = LS_ATTENTION_FLASH;
@@ -391,7 +390,7 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
     add_shared_blocks (c, &model);
   if (ok)
     add_compressed (f, c, &model);
-  ok = ok && hf_add_layers (doc, f, c, &model, notes, diags);
+  ok = ok && hf_add_layers (doc, f, c, &model, notes, diags) && hf_add_predictions (doc, f, c, &model, diags);
   repeat_layers (c, &model);
   if (ok)
     *ret_model = model;
@@ -415,13 +414,13 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
     .rotary_share = 1,
     .mixer_conv_bias = true,
     .qk_norm = f->model.qk_norm,
+    .predict_shared = f->model.predict_shared,
     .unrotated_every = f->model.unrotated_every,
     .attention_offset = UINT32_MAX, /* the last */
   };
   LsModel model = { 0 };
-  const cJSON *predicts = outer ? hf_get (outer, "predict_layers") : NULL; /* given behind the file's name */
-  if (cJSON_IsNumber (predicts) && predicts->valuedouble >= 0 && predicts->valuedouble <= MAX_PREDICTIONS)
-    c.predict_layers = (uint32_t) predicts->valuedouble;
+  if (outer)
+    hf_read_predictions (outer, &c);
   bool ok = (!hf_has_sides (outer) || hf_read_encoder (outer, doc, &c, diags))
       && read_config (doc, f, &c, &model, notes, diags) && ls_model_complete (doc, &model, diags);
   if (ok && outer)
@@ -434,6 +433,7 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
   g_free (c.activation);
   g_free (c.position);
   g_free (c.pattern);
+  g_free (c.predict_pattern);
   hf_free_widths (&c);
   return ok;
 }
