@@ -110,15 +110,29 @@ ls_job_from_has_size (const LsJobSpec *spec, const LsClusterSpec *cluster, LsDia
   return false;
 }
 
+/* What the file says of multi-token prediction, as changes of a model; "": nothing. The caller frees it. */
+static char *
+predictions_of (const LsImport *from)
+{
+  const LsModel *m = &from->model;
+  GString *changes = g_string_new (NULL);
+  if (!has (from->model_said, "predict_layers"))
+    return g_string_free (changes, FALSE);
+  g_string_append_printf (changes, "predict_layers=%u", m->predict_layers);
+  if (has (from->model_said, "predict_pattern"))
+    g_string_append_printf (changes, ",predict_pattern=%s", m->predict_pattern);
+  if (has (from->model_said, "predict_shared"))
+    g_string_append_printf (changes, ",predict_shared=%s", m->predict_shared ? "true" : "false");
+  return g_string_free (changes, FALSE);
+}
+
 /* A model that is given in place of the file's; what of it a job chooses, the file says still: how long a
- * sequence is, and how many layers predict further tokens. */
+ * sequence is, and what predicts further tokens. */
 static bool
 load_given (const LsJobSpec *spec, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
-  bool predicts = spec->from && has (spec->from->model_said, "predict_layers");
-  g_autofree char *change
-      = predicts ? g_strdup_printf ("predict_layers=%u", spec->from->model.predict_layers) : NULL,
-      *name = change ? ls_override_add (spec->model, change) : g_strdup (spec->model);
+  g_autofree char *changes = spec->from ? predictions_of (spec->from) : g_strdup (""),
+                  *name = *changes ? ls_override_add (spec->model, changes) : g_strdup (spec->model);
   if (!ls_model_load (name, ret_model, notes, diags))
     return false;
   if (spec->from && has (spec->from->model_said, "seq")) {

@@ -162,7 +162,7 @@ import_take_given (LsImport *import, const GPtrArray *changes, LsDiagList *diags
 static bool
 is_of_job (const char *key)
 {
-  return strcmp (key, "seq") == 0 || strcmp (key, "predict_layers") == 0 || strcmp (key, "attention") == 0;
+  return strcmp (key, "seq") == 0 || g_str_has_prefix (key, "predict_") || strcmp (key, "attention") == 0;
 }
 
 /* Before a file is read, as import_take_given(); what the model does not have counts too. */

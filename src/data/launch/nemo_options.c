@@ -33,7 +33,10 @@ static const OptionRow rows[] = {
   SAME ("model.", "moe_expert_capacity_factor"),
   SAME ("model.", "moe_pad_expert_input_to_capacity"),
   SAME ("model.", "hybrid_override_pattern"),
+  SAME ("model.", "hybrid_layer_pattern"),
   SAME ("model.", "mtp_num_layers"),
+  SAME ("model.", "mtp_hybrid_override_pattern"),
+  SAME ("model.", "mtp_use_repeated_layer"),
   SAME ("model.", "hybrid_attention_ratio"),
   SAME ("model.", "hybrid_mlp_ratio"),
   SAME ("model.", "is_hybrid_model"),
@@ -235,6 +238,7 @@ static const char ignored[]
       "model.attention_softmax_in_fp32 model.fp8_* model.ub_tp_comm_overlap_cfg* model.*_fusion "
       "model.*init_method* model.apex_transformer_log_level model.apply_query_key_layer_scaling "
       "model.attention_type model.async_* model.moe_router_force_load_balancing model.moe_a2a_overlap "
+      "model.calculate_per_token_loss model.mtp_loss_scaling_factor model.keep_mtp_spec_in_bf16 "
       "model.use_te_rng_tracker model.init_model_with_meta_device model.cuda_graph_warmup_steps "
       "model.cross_entropy_fusion_impl env_vars* model.data.* model.deteministic_mode model.dist_ckpt* "
       "model.do_layer_norm_weight_decay model.drop_layers model.enable_megatron_timers "

@@ -149,6 +149,8 @@ read_megatron (Nemo *n)
   option_read_all (&job);
   if (has_model (n))
     megatron_model (&job);
+  else
+    megatron_predictions (&job);
   if (is_whole)
     megatron_strategy (&job);
   else {

@@ -174,8 +174,8 @@ values_are_those_of_our_keys (void)
   check (GPT "--quick-geglu --activation-func-clamp-value 7.0", "mlp=quick-geglu; ffn=4096; act_limit=true");
   check (GPT "--num-experts 8 --deepspeed --moe-train-capacity-factor 1.2", "expert_capacity=1.2");
   check (GPT "--num-experts 1 --deepspeed --moe-train-capacity-factor 1.2", "expert_capacity");
-  check (GPT "--mtp-num-layers 0", "predict_layers");
-  check (GPT "--mtp-num-layers 1", "predict_layers=1");
+  check (GPT "--mtp-num-layers 0 --mtp-use-repeated-layer", "predict_layers; predict_shared");
+  check (GPT "--mtp-num-layers 1", "predict_layers=1; predict_shared");
   check (GPT "--num-key-value-heads 4", "kv_heads=4");
   check (GPT "--attention-head-type multiquery", "kv_heads=1");
   check (GPT "--attention-head-type multihead", "kv_heads=16");
@@ -249,9 +249,9 @@ static void
 mixers_are_read (void)
 {
   check (GPT "--hybrid-layer-pattern 'M-M*|ME-M/*E/*E' --num-experts 8 --disable-bias-linear "
-             "--pipeline-model-parallel-size 2",
-         "layers=8; layer_pattern=mdmamedm; mixer=mamba2; mixer_heads=32; mixer_head_dim=64; mixer_groups=8; "
-         "mixer_state=128; mixer_chunk=128; predict_layers=2; layers_per_chunk=4x2");
+             "--pipeline-model-parallel-size 2 --mtp-use-repeated-layer",
+         "layer_pattern=mdmamedm; mixer=mamba2; mixer_heads=32; mixer_groups=8; mixer_state=128; "
+         "predict_layers=2; predict_pattern=ae; predict_shared=true; layers_per_chunk=4x2");
   check (GPT "--hybrid-override-pattern MMM --mamba-num-heads 16 --mamba-state-dim 64",
          "layers=3; layer_pattern=m; mixer_heads=16; mixer_state=64");
   check (GPT "--is-hybrid-model --num-layers 8 --hybrid-attention-ratio 0.25 --hybrid-mlp-ratio 0.5",

@@ -219,11 +219,13 @@ experts_of_a_model_that_is_not_here_are_believed (void)
        "    cfg.model.expert_model_parallel_size = 8\n"                                                      \
        "    cfg.model.expert_tensor_parallel_size = 1\n"                                                     \
        "    cfg.model.recompute_granularity = \"selective\"\n    cfg.model.recompute_modules = [\"moe\"]\n"  \
-       "    cfg.model.mtp_num_layers = 2\n"                                                                  \
+       "    cfg.model.mtp_num_layers = 2\n    cfg.model.mtp_hybrid_override_pattern = \"*E\"\n"              \
+       "    cfg.model.mtp_use_repeated_layer = True\n"                                                       \
        "    cfg.model.moe_token_dispatcher_type = \"flex\"\n"                                                \
        "    cfg.model.moe_flex_dispatcher_backend = \"hybridep\"\n    return cfg\n"
   check_read ("Megatron-Bridge", OF ("unheard_of_pretrain_config"),
-              "layers; ep=8; etp=1; dispatcher=hybridep; predict_layers=2; recompute_parts=moe");
+              "layers; ep=8; etp=1; dispatcher=hybridep; predict_layers=2; predict_pattern=ae; "
+              "predict_shared=true; recompute_parts=moe");
   check_read ("Megatron-Bridge", OF ("llama3_8b_pretrain_config"),
               "layers=32; ep; etp; dispatcher; recompute_parts; ~ep 1: the model has no");
 #undef OF

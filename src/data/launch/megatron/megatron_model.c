@@ -110,8 +110,8 @@ set_switches (LaunchJob *job)
 
 /* --- attention ------------------------------------------------------------------------------------ */
 
-static guint64
-number_or (const LaunchJob *job, const char *name, const char *older, guint64 otherwise)
+guint64
+megatron_number_or (const LaunchJob *job, const char *name, const char *older, guint64 otherwise)
 {
   guint64 value = option_number (job, name);
   value = value ? value : option_number (job, older);
@@ -123,7 +123,7 @@ static void
 set_latent (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 plain = number_or (job, "qk-head-dim", "qk-nope-head-dim", 128);
+  guint64 plain = megatron_number_or (job, "qk-head-dim", "qk-nope-head-dim", 128);
   import_set_model_number (import, "head_dim", plain + import->model.rope_dim);
   if (import_has_model (import, "heads"))
     import_set_model_number (import, "kv_heads", import->model.n_heads);
@@ -295,125 +295,6 @@ set_experts (LaunchJob *job)
 
 /* --- mixers ---------------------------------------------------------------------------------------- */
 
-/* Evenly spaced attention and MLPs among Mamba layers, as pattern_from_ratios () of
- * megatron/core/models/hybrid/hybrid_layer_allocation.py has it; the caller frees it. */
-static char *
-pattern_of_ratios (guint n_layers, double attention, double mlp)
-{
-  char *pattern = g_strnfill (n_layers, 'm');
-  double n_attention = rint (n_layers * attention), n_mlp = rint (n_layers * mlp);
-  double section = (n_layers - n_attention) / (n_attention + 1), x = section;
-  for (guint i = 0; i < n_layers; i++) {
-    bool is_its = x < 0.5;
-    pattern[i] = is_its ? 'a' : 'm';
-    x += is_its ? section : -1;
-  }
-  section = n_mlp > 0 ? (n_layers - n_attention - n_mlp) / n_mlp : 0;
-  x = section;
-  for (guint i = 0; i < n_layers && n_mlp > 0; i++)
-    if (pattern[i] == 'm') {
-      bool is_its = x < 0.5;
-      pattern[i] = is_its ? 'd' : 'm';
-      x += is_its ? section : -1;
-    }
-  return pattern;
-}
-
-static double
-ratio_of (const LaunchJob *job, const char *name)
-{
-  const char *text = option_text (job, name);
-  return text ? CLAMP (g_ascii_strtod (text, NULL), 0, 1) : 0;
-}
-
-/* "M-M*E": Mamba, an MLP, attention, experts, each a layer; "|" ends a chunk of the pipeline, and behind "/"
- * stand layers that predict further ahead. The caller frees it; NULL: it has other layers. */
-static char *
-read_pattern (const char *text)
-{
-  static const char theirs[] = "M*+-E", ours[] = "maade";
-  GString *pattern = g_string_new (NULL);
-  for (const char *p = text; *p && *p != '/'; p++) {
-    const char *at = strchr (theirs, *p);
-    if (*p == '|')
-      continue;
-    if (!at || pattern->len >= 65536) {
-      g_string_free (pattern, TRUE);
-      return NULL;
-    }
-    g_string_append_c (pattern, ours[at - theirs]);
-  }
-  return g_string_free (pattern, FALSE);
-}
-
-static guint64
-count_predicted (const char *text)
-{
-  guint64 n = 0;
-  for (const char *p = text; *p; p++)
-    n += *p == '/';
-  return n;
-}
-
-/* MambaMixer (): twice the width of the layer in heads of 64, 8 groups of 128 states, convolutions of 4,
- * chunks of 128. */
-static void
-set_mamba (LaunchJob *job)
-{
-  LsImport *import = job->import;
-  guint64 head_dim = number_or (job, "mamba-head-dim", "mamba-head-dim", 64);
-  import_set_model (import, "mixer", "mamba2", "--hybrid-layer-pattern");
-  import_set_model_number (
-      import, "mixer_heads",
-      number_or (job, "mamba-num-heads", "mamba-num-heads", 2 * (guint64) import->model.hidden / head_dim));
-  import_set_model_number (import, "mixer_head_dim", head_dim);
-  import_set_model_number (import, "mixer_groups",
-                           number_or (job, "mamba-num-groups", "mamba-num-groups", 8));
-  import_set_model_number (import, "mixer_state", number_or (job, "mamba-state-dim", "mamba-state-dim", 128));
-  import_set_model_number (import, "mixer_conv", 4);
-  import_set_model_number (import, "mixer_chunk", 128);
-}
-
-static void
-set_hybrid (LaunchJob *job)
-{
-  LsImport *import = job->import;
-  const char *text = option_text (job, "hybrid-layer-pattern");
-  text = text ? text : option_text (job, "hybrid-override-pattern");
-  bool has_pattern
-      = option_is_there (job, "hybrid-layer-pattern") || option_is_there (job, "hybrid-override-pattern");
-  bool is_hybrid = has_pattern || option_is_on (job, "is-hybrid-model")
-      || (job->script && g_str_has_prefix (job->script, "pretrain_mamba"));
-  if (!is_hybrid || import->model.hidden == 0)
-    return;
-  g_autofree char *pattern = text ? read_pattern (text)
-      : import->model.n_layers > 0
-      ? pattern_of_ratios (import->model.n_layers, ratio_of (job, "hybrid-attention-ratio"),
-                           ratio_of (job, "hybrid-mlp-ratio"))
-      : NULL;
-  if (!pattern || !*pattern) {
-    import_unknown (import, "which layers have Mamba: --hybrid-layer-pattern %s",
-                    text ? text : "is not here");
-    return;
-  }
-  if (job->script && !g_str_has_prefix (job->script, "pretrain_mamba")
-      && !g_str_has_prefix (job->script, "pretrain_hybrid"))
-    import_unknown (import,
-                    "the letters of --hybrid-layer-pattern: %s makes layers of them; "
-                    "taken for Mamba, MLPs, experts and attention of Megatron-Core",
-                    job->script);
-  import_set_model_number (import, "layers", strlen (pattern));
-  if (strspn (pattern, "m") == strlen (pattern))
-    pattern[1] = '\0';
-  import_set_model (import, "layer_pattern", pattern, "--hybrid-layer-pattern");
-  if (strchr (pattern, 'm'))
-    set_mamba (job);
-  if (text && count_predicted (text) > 0) {
-    import_set_model_number (import, "predict_layers", count_predicted (text));
-    import_infer (import, "layers that predict further ahead are taken for layers as the pattern begins");
-  }
-}
-
 /* Gated delta nets, of every so many layers all but the last, as Qwen3-Next has them. */
 static void
 set_delta (LaunchJob *job)
@@ -462,8 +343,8 @@ static void
 set_encoder (LaunchJob *job)
 {
   LsImport *import = job->import;
-  guint64 n = number_or (job, "encoder-num-layers", "num-layers", 0),
-          n_decoder = number_or (job, "decoder-num-layers", "decoder-num-layers", n);
+  guint64 n = megatron_number_or (job, "encoder-num-layers", "num-layers", 0),
+          n_decoder = megatron_number_or (job, "decoder-num-layers", "decoder-num-layers", n);
   if (!has_encoder (job) && option_text (job, "decoder-seq-length"))
     import_unknown (import, "--decoder-seq-length %s", option_text (job, "decoder-seq-length"));
   if (!has_encoder (job) || n == 0)
@@ -485,7 +366,7 @@ megatron_model (LaunchJob *job)
   set_ffn (job);
   set_heads (job);
   set_experts (job);
-  set_hybrid (job);
+  megatron_hybrid (job);
   set_delta (job);
   set_position (job);
   set_layer_kinds (job);

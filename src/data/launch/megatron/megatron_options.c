@@ -30,6 +30,7 @@ WHEN (is_bf16, ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16)
 WHEN (is_flex, m->n_experts > 0 && s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
 
 VALUE (latent, ON (m->kv_lora > 0))
+VALUE (repeated, ON (m->predict_shared))
 VALUE (plain_head_dim, NUMBER (m->kv_lora > 0, m->head_dim - m->rope_dim))
 VALUE (grouped, ON (m->kv_lora == 0 && m->n_kv_heads != m->n_heads))
 VALUE (expert_groups, NUMBER (m->expert_groups > 0, m->expert_groups))
@@ -230,6 +231,8 @@ static const OptionRow rows[] = {
   RULE ("expert-interval"),
   RULE ("hybrid-layer-pattern"),
   OLD ("hybrid-override-pattern", OPTION_RULE, NULL, NULL),
+  RULE ("mtp-hybrid-override-pattern"),
+  RULE ("mtp-use-repeated-layer", .value = repeated),
   OLD ("hybrid-attention-ratio", OPTION_RULE, NULL, NULL),
   OLD ("hybrid-mlp-ratio", OPTION_RULE, NULL, NULL),
   RULE ("is-hybrid-model"),

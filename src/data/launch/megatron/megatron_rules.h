@@ -7,7 +7,11 @@
 
 /* Of it: */
 void megatron_model (LaunchJob *job);
-void megatron_vocab (LaunchJob *job); /* a part of that */
+void megatron_vocab (LaunchJob *job);       /* a part of that */
+void megatron_hybrid (LaunchJob *job);      /* another: layers by a pattern */
+void megatron_predictions (LaunchJob *job); /* a part of that, also of a model that is in no file here */
+/* A number by today's name of an option, by an older one, or where neither is given. */
+guint64 megatron_number_or (const LaunchJob *job, const char *name, const char *older, guint64 otherwise);
 void megatron_strategy (LaunchJob *job);
 /* What arguments.py asserts of a command line; recipes, which do not pass there, may have gathers alone. */
 void megatron_check_gathers (LaunchJob *job);
