@@ -258,8 +258,8 @@ ls_limit_of_call (LsCallLimits *l, uint32_t rank, const LsOp *op)
   uint32_t id = ls_plan_comm_of (l->plan, rank, op->slot);
   const LsCommunicator *comm = &l->plan->comms[id];
   g_autofree char *key
-      = g_strdup_printf ("%u %u %u %u %" G_GUINT64_FORMAT " %u %u %u", id, op->coll, op->root, op->parts,
-                         op->bytes, op->algorithm, op->max_ctas, op->is_light);
+      = g_strdup_printf ("%u %u %u %u %" G_GUINT64_FORMAT " %u %u %u %u", id, op->coll, op->root, op->parts,
+                         op->bytes, op->algorithm, op->max_ctas, op->is_light, op->carries_scores);
   const LsCallLimit *known = g_hash_table_lookup (l->known, key);
   if (known)
     return *known;

@@ -17,6 +17,7 @@ collective_key (const LsOp *op)
                      .parts = op->parts,
                      .max_ctas = op->max_ctas,
                      .is_light = op->is_light,
+                     .carries_scores = op->carries_scores,
                      .root = op->root,
                      .bytes = op->bytes };
 }
@@ -44,6 +45,7 @@ by_key (const void *a, const void *b)
   LS_SMALLER_FIRST (x->parts, y->parts);
   LS_SMALLER_FIRST (x->max_ctas, y->max_ctas);
   LS_SMALLER_FIRST (x->is_light, y->is_light);
+  LS_SMALLER_FIRST (x->carries_scores, y->carries_scores);
   LS_SMALLER_FIRST (x->root, y->root);
   return LS_ORDER (x->bytes, y->bytes);
 }
@@ -270,6 +272,7 @@ call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n
     .memo = memo,
     .max_ctas = key.max_ctas,
     .is_light = key.is_light,
+    .carries_scores = key.carries_scores,
     .is_tiny = key.bytes <= TINY_BYTES,
     .algorithm = ls_coll_algorithm_name (key.algorithm),
     .weights = key.parts == LS_PARTS_EQUAL ? NULL : plan->weights,

@@ -14,12 +14,13 @@
 
 /* What tells the calls of a communicator, channel or copy engine apart. */
 typedef struct {
-  uint8_t kind;      /* LsCollKind; of a copy: LsCopyDirection */
-  uint8_t algorithm; /* LsAlgorithm                            */
-  uint8_t parts;     /* LsParts                                */
-  uint8_t max_ctas;  /* 0: as many as NCCL has                 */
-  bool is_light;     /* it loads nothing                       */
-  uint32_t root;     /* member; 0 where the kind has none      */
+  uint8_t kind;        /* LsCollKind; of a copy: LsCopyDirection */
+  uint8_t algorithm;   /* LsAlgorithm                            */
+  uint8_t parts;       /* LsParts                                */
+  uint8_t max_ctas;    /* 0: as many as NCCL has                 */
+  bool is_light;       /* it loads nothing                       */
+  bool carries_scores; /* LsOp.carries_scores                  */
+  uint32_t root;       /* member; 0 where the kind has none      */
   uint64_t bytes;
 } CallKey;
 
@@ -31,7 +32,8 @@ static inline bool
 call_key_equal (CallKey a, CallKey b)
 {
   return a.kind == b.kind && a.parts == b.parts && a.algorithm == b.algorithm && a.root == b.root
-      && a.bytes == b.bytes && a.max_ctas == b.max_ctas && a.is_light == b.is_light;
+      && a.bytes == b.bytes && a.max_ctas == b.max_ctas && a.is_light == b.is_light
+      && a.carries_scores == b.carries_scores;
 }
 
 /* ---- what programs call ---- */

@@ -39,7 +39,8 @@ typedef struct {
   LsCollMemo *memo;        /* NULL: none */
   const uint32_t *weights; /* as in LsCollRequest; NULL: equal parts, or not an all-to-all */
   bool weighs_senders;
-  const LsSpread *spread;            /* NULL: none */
+  const LsSpread *spread; /* NULL: none */
+  bool carries_scores;
   bool is_tiny;                      /* phases may load nothing */
   const struct LsCollPeriod *period; /* whose loads are wanted (period.h); NULL: those of all hosts */
   uint32_t n_hosts, min_nics;        /* and what follows as in LsCollSeats */

@@ -84,7 +84,8 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
                       .arena = arena,
                       .memo = q->memo,
                       .is_tiny = q->is_tiny,
-                      .spread = q->spread };
+                      .spread = q->spread,
+                      .carries_scores = q->carries_scores };
   call.root = ls_coll_kind_has_root (q->kind) ? q->root : 0;
   call.bytes = q->kind == LS_COLL_BARRIER ? 0 : q->bytes;
   call.protocol = q->protocol;

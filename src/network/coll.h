@@ -96,6 +96,7 @@ typedef struct {
   const uint32_t *weights; /* [n]; their sum is above 0 and below 2^31 */
   bool weighs_senders;
   const LsSpread *spread; /* of dispatch and combine, which need it; NULL: none */
+  bool carries_scores;    /* of these: scores of experts go with tokens, or their gradients back */
   uint32_t max_ctas;      /* thread blocks of NCCL at most (nccl.h); 0: as many as it has */
   bool is_light;          /* phases load nothing: they take their time and share with nobody */
   bool is_tiny; /* phases load nothing, and links that are slower than NCCL do not make them longer */

@@ -15,6 +15,9 @@
  *                        T s r / (share of NVLink)               measured with its own rows counted
  *                        T s h (H - 1) / H / (share of a NIC))
  *
+ * HybridEP sends with a token the scores of all experts of the host that it goes to, in fp32, and gathers
+ * gradients of as many on the way back of the backward: s is then larger by 4 E c / n bytes for E experts.
+ *
  * With other than even load the busiest member's. Both ways are under way at once, so all is one phase.
  *
  * Worked example. 4,096 tokens of 7,168 fp8 numbers with a scale for each 128 (7,392 bytes), 8 of 256 experts
@@ -34,7 +37,8 @@
 #include "network/algorithm.h"
 #include "network/nccl/nccl.h"
 
-#define BLOCKS 65536 /* of a token's bytes times tokens: what messages are cut into */
+#define FP32_BYTES 4
+#define BLOCKS     65536 /* of a token's bytes times tokens: what messages are cut into */
 
 typedef struct {
   const LsCollCall *call;
@@ -58,12 +62,22 @@ applies (const LsCollCall *call)
       && figures_of (call)->of_nvlink > 0 && call->spread->draw.n_items % call->n == 0;
 }
 
+/* T rows of a score for each expert of a host (hybrid_ep_backend.cuh, deepseek-ai/DeepEP@94a9f8f6, branch
+ * hybrid-ep: FORWARD_DISPATCH, BACKWARD_COMBINE). DeepEP sends those of a token's own experts, a few. */
+static double
+scores_bytes (const LsCollCall *call, uint32_t members_of_host)
+{
+  const LsSpread *s = call->spread;
+  double experts = (double) s->draw.n_items / call->n * members_of_host;
+  return s->is_hybrid && call->carries_scores ? (double) s->n_tokens * experts * FP32_BYTES : 0;
+}
+
 static Spread
 spread_of (const LsCollCall *call, const LsDispatchSide *side)
 {
   Spread x = { .call = call, .side = side, .k = ls_coll_members_per_host (call) };
   const LsDraw *draw = &call->spread->draw;
-  x.copy = (double) call->bytes / draw->n_drawn;
+  x.copy = (double) call->bytes / draw->n_drawn + scores_bytes (call, x.k);
   x.ranks = ls_draw_parts (draw, call->n);
   x.hosts = ls_draw_parts (draw, call->n_hosts);
   x.inside = x.ranks * (x.k - 1) / x.k;

@@ -178,6 +178,7 @@ typedef struct {
   uint8_t parts;    /* LsParts    */
   uint8_t max_ctas; /* thread blocks that NCCL may launch for a collective; 0: as many as it has channels */
   bool has_margin;  /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel_run.c) */
+  bool carries_scores; /* tokens to their experts, or gradients back: with what routers gave them */
   bool is_light;    /* a collective of few numbers: takes its time, shares with nobody, counts on no link */
   bool is_in_graph; /* a kernel: launched by a CUDA graph, behind another */
   bool is_counted;  /* while it is lowered: its size is of tokens that the host has counted */

@@ -17,6 +17,7 @@ typedef struct {
   uint64_t bytes;
   uint8_t coll, algorithm, dtype, parts; /* calls only */
   uint32_t root;                         /* calls only */
+  bool carries_scores;                   /* calls only */
 } Item;
 
 typedef struct {
@@ -77,7 +78,8 @@ next_item (const LsPlan *plan, Cursor *c, Item *ret_item)
                            .algorithm = c->op->algorithm,
                            .dtype = c->op->dtype,
                            .root = c->op->root,
-                           .parts = c->op->parts };
+                           .parts = c->op->parts,
+                           .carries_scores = c->op->carries_scores };
       return TRUE;
     }
   }
@@ -88,7 +90,7 @@ static gboolean
 item_equal (const Item *a, const Item *b)
 {
   return a->bytes == b->bytes && a->coll == b->coll && a->algorithm == b->algorithm && a->dtype == b->dtype
-      && a->root == b->root && a->parts == b->parts;
+      && a->root == b->root && a->parts == b->parts && a->carries_scores == b->carries_scores;
 }
 
 /* ---- hashes of sequences, each computed once ---- */
@@ -113,8 +115,8 @@ sequence_new (const LsPlan *plan, gint64 key, Cursor c)
   for (Item item; next_item (plan, &c, &item); n_items++) {
     ls_digest_u64 (&digest, item.bytes);
     ls_digest_u64 (&digest,
-                   (uint64_t) item.parts << 56 | (uint64_t) item.root << 16 | (uint64_t) item.coll << 8
-                       | item.dtype);
+                   (uint64_t) item.parts << 56 | (uint64_t) item.carries_scores << 48
+                       | (uint64_t) item.root << 16 | (uint64_t) item.coll << 8 | item.dtype);
   }
 
   Sequence *s = g_new (Sequence, 1);

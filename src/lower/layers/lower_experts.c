@@ -12,7 +12,11 @@
  * wait: there is no knob for that. The counts go over ep; Megatron-LM gathers them over etp as well.
  *
  * With DeepEP the exchanges are its dispatch and combine, as Megatron-LM's flex dispatcher calls them: the
- * host waits for the counts in the same way.
+ * host waits for the counts in the same way. With HybridEP ranks gather, in the place of counts, which
+ * experts each token goes to, a byte for each expert (executor.cu, allgather_routing_map () of deepseek-ai/
+ * DeepEP@94a9f8f6, branch hybrid-ep; by NCCL unless enable_custom_allgather is set, which Megatron-LM's
+ * fused_a2a.py does not). Worked example. 8,192 tokens of 512 experts on 64 ranks: 268 MB. Deviations: the
+ * kernel that then reads it, and rows of scores that are made for gradients on their way back, are left out.
  *
  * Unequal parts: member j of ep receives share w_j of what is sent, or sends it back; all other
  * numbers follow (plan.h, LsParts). */
@@ -35,6 +39,7 @@ exchange (Build *b, const LsOperator *o, bool is_dispatch, LsTag tag, const char
   if (l->shard.sends_tokens_once) {
     op->algorithm = is_dispatch ? LS_ALGORITHM_DISPATCH : LS_ALGORITHM_COMBINE;
     op->has_margin = l->s->dispatch_margin;
+    op->carries_scores = o->ep == LS_EP_DISPATCH;
   }
   if (b->beside)
     b->beside (b, o->ep == LS_EP_DISPATCH ? LS_BESIDE_DISPATCH : LS_BESIDE_COMBINE);
@@ -62,10 +67,13 @@ host_counts_tokens (Build *b, LsTag tag)
   Lower *l = b->l;
   LsDep dep = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
   if (l->mesh.ep > 1) {
-    uint64_t bytes = (uint64_t) COUNT_BYTES * l->model->n_experts * l->mesh.ep;
+    bool has_map = l->plan->spread.is_hybrid;
+    uint64_t each = has_map ? l->plan->spread.n_tokens : COUNT_BYTES;
+    uint64_t bytes = each * l->model->n_experts * l->mesh.ep;
+    const char *name = has_map ? "routing map all-gather" : "token counts all-gather";
     dep = (LsDep) { LS_DEP_END,
                     build_coll (b, LS_STREAM_EP, LS_SLOT_EP, LS_COLL_ALL_GATHER, bytes, LS_DTYPE_BYTE, tag,
-                                "token counts all-gather") };
+                                name) };
   }
   LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, tag, "token counts");
   op.host = LS_HOST_SYNC;

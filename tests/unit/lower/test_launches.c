@@ -1,6 +1,6 @@
 /* Pins what a rank's experts cost the host: a launch for each expert of a product, and of a cast whose scale is
  * not known before; one where one kernel has all; and that no CUDA graph of a layer holds what works on tokens
- * which the host has counted. */
+ * which the host has counted; what HybridEP sends beside tokens. */
 #include "fixtures.h"
 #include "unit/model/recipe_layers.h"
 
@@ -147,5 +147,41 @@ experts_run_one_after_the_other (void)
   ls_strategy_clear (&s);
 }
 
+/* With HybridEP two ranks gather a byte for each of eight experts of all tokens; scores go there and their gradients
+ * back, not with what experts made. */
+static void
+hybridep_sends_scores_and_gathers_a_map (void)
+{
+  static const struct {
+    const char *name;
+    bool carries;
+  } calls[] = { { "dispatch all-to-all", true },
+                { "dispatch grad all-to-all", true },
+                { "combine all-to-all", false },
+                { "combine grad all-to-all", false } };
+  LsModel m = model;
+  m.n_experts = 8, m.top_k = 2, m.expert_ffn = 512, m.moe_every = 1;
+  m.linear_bias = false;
+  LsStrategy s = job (1, 1);
+  s.gpus = s.dp = s.ep = 2;
+  s.global_batch = 2 * s.micro_batch;
+  s.dispatcher = LS_DISPATCHER_HYBRIDEP;
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  const uint64_t tokens = (uint64_t) s.micro_batch * m.seq;
+  guint n_maps = 0, n_calls = 0;
+  for (uint32_t i = 0; LS_CHECK (plan != NULL) && i < plan->n_segments; i++)
+    for (uint32_t o = 0; o < plan->segments[i].n_ops; o++) {
+      const LsOp *op = &plan->segments[i].ops[o];
+      if (strcmp (op->name, "routing map all-gather") == 0 && ++n_maps)
+        LS_CHECK_INT (op->bytes, ==, 2 * tokens * 8);
+      for (guint c = 0; c < G_N_ELEMENTS (calls); c++)
+        if (strcmp (op->name, calls[c].name) == 0 && ++n_calls)
+          LS_CHECK_INT (op->carries_scores, ==, calls[c].carries);
+    }
+  LS_CHECK (n_maps > 0 && n_calls == 4 * n_maps);
+  ls_strategy_clear (&s);
+}
+
 LS_TEST_SUITE (LS_TEST (experts_run_one_after_the_other), LS_TEST (each_expert_is_launched),
-               LS_TEST (one_kernel_is_one_launch), LS_TEST (graphs_do_not_hold_counted_tokens))
+               LS_TEST (one_kernel_is_one_launch), LS_TEST (hybridep_sends_scores_and_gathers_a_map),
+               LS_TEST (graphs_do_not_hold_counted_tokens))
