@@ -197,8 +197,11 @@ typedef struct {
    * 2404.07413, section 2.2): queries and the way out of attention are by so many experts of its own, of
    * which a token is sent to so many; each has their share of the heads. 0: none, and the next is 0 too. */
   uint32_t attention_experts, attention_top_k;
-  uint32_t zero_experts;  /* more of them that the router may choose and that do nothing; top_k is without
+  uint32_t zero_experts; /* more of them that the router may choose and that do nothing; top_k is without
                               these, on the mean (LongCat-Flash) */
+  bool
+      sigmoid_router; /* scores are sigmoids of logits, to which a bias of each expert is added for the choice
+                             alone (DeepSeek-AI 2024, DeepSeek-V3, section 2.1.2) */
   uint32_t expert_groups; /* parts of the experts, in order, of which a token is sent to experts of top_groups
                               only; 0: to any, and the next is 0 too */
   uint32_t top_groups;

@@ -95,6 +95,8 @@ is_for (int models, const LsModel *m)
     return m->mlp == LS_MLP_QUICK_GEGLU && m->act_limit;
   case LS_FOR_LINEAR_BIAS:
     return m->linear_bias;
+  case LS_FOR_SIGMOID_ROUTER:
+    return m->sigmoid_router;
   case LS_FOR_ALL:
   case LS_N_FOR:
     break;

@@ -62,6 +62,7 @@ typedef enum {
   LS_FOR_SCALED_ROPE,   /* cos and sin are times a factor; not latent attention */
   LS_FOR_LIMITED_GEGLU, /* a quick GELU between limits      */
   LS_FOR_LINEAR_BIAS,   /* biases on all linear layers      */
+  LS_FOR_SIGMOID_ROUTER,
   LS_N_FOR
 } LsRecipeFor;
 

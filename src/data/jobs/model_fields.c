@@ -199,6 +199,8 @@ const LsField ls_model_fields[] = {
         .meaning
         = "outputs of the router beside these that stand for doing nothing; `top_k` is without them, "
           "on the mean"),
+  BOOL (sigmoid_router,
+        "scores of its experts are sigmoids, to which a bias of each is added for the choice alone"),
   UINT ("expert_groups", expert_groups, 1024, .default_text = "none",
         .meaning
         = "equal parts of the experts, in order: a token is sent to experts of `top_groups` of them"),

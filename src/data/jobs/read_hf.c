@@ -392,6 +392,7 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
     add_compressed (f, c, &model);
   ok = ok && hf_add_layers (doc, f, c, &model, notes, diags) && hf_add_predictions (doc, f, c, &model, diags);
   repeat_layers (c, &model);
+  model.sigmoid_router = model.sigmoid_router && model.n_experts > 0;
   if (ok)
     *ret_model = model;
   else

@@ -30,7 +30,7 @@ complete_experts (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   if (m->n_experts == 0) {
     bool is_dense = m->expert_latent + m->zero_experts + m->top_k + m->expert_groups + m->top_groups
             + m->expert_ffn + m->adjugate_ffn + m->adjugate_of + m->shared_ffn + m->n_dense_layers
-            + m->moe_every
+            + m->moe_every + m->sigmoid_router
         == 0;
     return is_dense
         || complain (doc, "experts", diags, NULL, "missing key \"experts\", which others go with");

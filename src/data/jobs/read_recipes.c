@@ -69,6 +69,7 @@ static const LsEnumName models[] = {
   { "scaled-rope", LS_FOR_SCALED_ROPE },
   { "limited-geglu", LS_FOR_LIMITED_GEGLU },
   { "linear-bias", LS_FOR_LINEAR_BIAS },
+  { "sigmoid-router", LS_FOR_SIGMOID_ROUTER },
   { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (models) == LS_N_FOR + 1);

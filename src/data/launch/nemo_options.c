@@ -65,6 +65,7 @@ static const OptionRow rows[] = {
   RULE ("model.activation"),
   AS ("model.activation_func_clamp_value", "activation-func-clamp-value"),
   AS ("model.use_transformer_engine_op_fuser", "use-transformer-engine-op-fuser"),
+  AS ("model.moe_router_fusion", "moe-router-fusion"),
   RULE ("model.activation_func*"),
   RULE ("model.gated_linear_unit"),
   RULE ("model.normalization"),

@@ -140,6 +140,17 @@ tell_changes (Nemo *n)
   }
 }
 
+/* moe_router_fusion is off by default (transformer_config.py): scores are then made by many kernels. */
+static void
+set_router_kernels (Nemo *n)
+{
+  bool has_fuser = nemo_is_on (n, "model.use_transformer_engine_op_fuser");
+  if (n->is_bridge && n->job.import->strategy.ep > 1 && !nemo_is_on (n, "model.moe_router_fusion"))
+    import_set_strategy (n->job.import, "kernels",
+                         has_fuser ? "megatron-core-op-fuser-unfused-router" : "megatron-core-unfused-router",
+                         "model.moe_router_fusion");
+}
+
 static void
 read_megatron (Nemo *n)
 {
@@ -164,6 +175,8 @@ read_megatron (Nemo *n)
   megatron_optimizer (&job);
   megatron_dispatcher (&job);
   megatron_graphs (&job);
+  if (is_whole)
+    set_router_kernels (n);
   g_hash_table_unref (job.open);
 }
 

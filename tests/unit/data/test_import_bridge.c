@@ -253,7 +253,12 @@ a_backend_is_the_dispatcher_where_it_is_applied (void)
       "gpus=16; dispatcher=hybridep; dispatch_sms=24");
   check_read ("Megatron-Bridge",
               FROM EXPERTS ("qwen3_30b_a3b_pretrain_8gpu_b200_bf16_config") "    return cfg\n",
-              "gpus=8; dispatcher=deepep");
+              "gpus=8; dispatcher=deepep; kernels=megatron-core-unfused-router");
+  check_read (
+      "Megatron-Bridge",
+      FROM EXPERTS ("qwen3_30b_a3b_pretrain_8gpu_b200_bf16_config") "    cfg.model.moe_router_fusion = True\n"
+                                                                    "    return cfg\n",
+      "gpus=8; kernels");
   check_read ("Megatron-Bridge",
               FROM EXPERTS ("qwen3_30b_a3b_pretrain_8gpu_gb200_bf16_config") "    return cfg\n",
               "gpus=8; dispatcher; ~go by all-to-all");

@@ -137,6 +137,19 @@ layers_of_a_block_are_as_the_release_has_them (void)
   }
 }
 
+/* Routers of Nemotron-H are by sigmoids where it has any. */
+static void
+routers_are_there_with_experts_alone (void)
+{
+  for (guint i = 0; i < 2; i++) {
+    LsModel m = { 0 };
+    g_autofree char *said = NULL;
+    LS_CHECK (read_keys (i ? NEMOTRON ("M*-") : NEMOTRON ("ME*E"), &m, &said));
+    LS_CHECK_INT (m.sigmoid_router, ==, i == 0);
+    ls_model_clear (&m);
+  }
+}
+
 static void
 what_cannot_be_simulated_is_refused (void)
 {
@@ -163,4 +176,4 @@ what_cannot_be_simulated_is_refused (void)
 
 LS_TEST_SUITE (LS_TEST (blocks_of_nemotron_share_their_weights),
                LS_TEST (layers_of_a_block_are_as_the_release_has_them),
-               LS_TEST (what_cannot_be_simulated_is_refused))
+               LS_TEST (routers_are_there_with_experts_alone), LS_TEST (what_cannot_be_simulated_is_refused))

@@ -427,8 +427,42 @@ megatron_fuses_neither_limits_nor_biases (void)
     check_unfused (&unfused[i]);
 }
 
-LS_TEST_SUITE (LS_TEST (norms_run_again), LS_TEST (megatron_copies_slices),
-               LS_TEST (megatron_fuses_neither_limits_nor_biases), LS_TEST (its_software_names_the_list),
-               LS_TEST (input_gradients_take_what_was_measured), LS_TEST (stages_between_keep_their_mask),
-               LS_TEST (hosts_are_late_behind_transfers_that_block),
+/* Of routers by sigmoids, where they are not fused, by hand: bytes for each token and expert, and for each token
+ * and expert of its own; backward also the input in fp32, 6 bytes a number, and its gradient in 16 bits. Others,
+ * and where they are fused, have a kernel each way. */
+static void
+routers_that_are_not_fused_are_many_kernels (void)
+{
+  static const char *const lists[]
+      = { "megatron-core-unfused-router", "megatron-core-op-fuser-unfused-router", "megatron-core-unfused",
+          "megatron-core-unfused-router" };
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
+    LsModel m = model;
+    m.n_experts = 64, m.top_k = 8, m.expert_ffn = 512, m.hidden = 1024, m.sigmoid_router = i < 3;
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsRecipes) recipes = ls_recipes_load (lists[i], diags);
+    LsShard shard = shard_with (recipes);
+    shard.ep = 2, shard.etp = 1;
+    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    ls_operators_layer (&m, &shard, 0, operators);
+    const LsOperator *op = operator_named (operators, "router");
+    if (!LS_CHECK (recipes && op))
+      return;
+    g_autoptr (GString) names = g_string_new (NULL);
+    double scores = 64.0 * TOKENS, chosen = 8.0 * TOKENS, input = 1024.0 * TOKENS;
+    double fwd = streams_of (op->fwd, op->n_fwd, names), bwd = streams_of (op->igrad, op->n_igrad, names);
+    bool is_listed = i < 2;
+    LS_CHECK_DOUBLE (fwd, ==,
+                     is_listed ? 112 * scores + (48 + 16 + 32 + 48) * chosen + 6 * 12 * 64
+                               : (2 + 4 + 1) * scores);
+    LS_CHECK_DOUBLE (bwd - 6 * input, ==, /* less a sum of gradients */
+                     is_listed ? (4 + 24 + 16 + 12 + 4 + 24) * scores + (96 + 16 + 16) * chosen + 12 * input
+                               : (2 + 8 + 1) * scores);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (norms_run_again), LS_TEST (routers_that_are_not_fused_are_many_kernels),
+               LS_TEST (megatron_copies_slices), LS_TEST (megatron_fuses_neither_limits_nor_biases),
+               LS_TEST (its_software_names_the_list), LS_TEST (input_gradients_take_what_was_measured),
+               LS_TEST (stages_between_keep_their_mask), LS_TEST (hosts_are_late_behind_transfers_that_block),
                LS_TEST (an_exchange_takes_what_was_measured))
