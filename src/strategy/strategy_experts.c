@@ -338,6 +338,11 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 void
 check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
+  bool gathers_each = (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3) || s->dp_kind == LS_DP_XLA_FSDP;
+  if (gathers_each && m->predict_shared && m->predict_layers > 1)
+    unsupported (diags, "/dp_kind",
+                 "weights that blocks of multi-token prediction share, gathered for each of them, are not "
+                 "modelled; expected another than deepspeed with zero 3, or xla-fsdp");
   if (m->own_layers + m->shared_blocks == 0)
     return;
   if (s->pp > 1)

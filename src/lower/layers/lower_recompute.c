@@ -36,6 +36,9 @@
  * last tensor that the backward needs is there (its default since PyTorch 2.1, pytorch/pytorch#96866): the
  * last product of the MLP and what is behind it then run once only.
  *
+ * Blocks of multi-token prediction, which are with the head, run again by parts alone. Deviation: by layers,
+ * and by operators, nothing of them does; Megatron-LM's run again as a whole where layers do by `uniform`.
+ *
  * Partitioned activations: the kept input of a group is cut over tp, and gathered before the
  * group runs again (Megatron-LM's distribute_saved_activations; Rajbhandari et al. 2020, P_a). */
 #include "lower/data/lower_dp.h"

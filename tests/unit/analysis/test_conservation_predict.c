@@ -198,6 +198,13 @@ jobs_keep_the_laws (void)
 static void
 what_is_wrong_is_said (void)
 {
+  LsModel dense = small_model ("dense");
+  dense.predict_layers = 2, dense.predict_shared = true;
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = s.global_batch = 8;
+  s.dp_kind = LS_DP_DEEPSPEED, s.zero_stage = 3;
+  says (&dense, &s, "gathered for each of them");
   LsModel m = hybrid (true), wrong = m;
   wrong.predict_layers = 0;
   LS_CHECK (strstr (ls_model_check_predictions (&wrong), "missing key \"predict_layers\""));
