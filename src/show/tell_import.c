@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/jobs/job_files.h"
 #include "data/launch/import.h"
 #include "show/text_table.h"
 
@@ -45,9 +46,21 @@ add_measured (LsJsonOut *w, const LsImportMeasured *m)
   ls_json_out_end_object (w);
 }
 
+/* Keys of the strategy that another program has as it has them by itself: char *, static. */
+static GPtrArray *
+given_way (const LsImport *import)
+{
+  GPtrArray *keys = g_ptr_array_new ();
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (ls_import_gives_way (import, f))
+      g_ptr_array_add (keys, (gpointer) f->key);
+  return keys;
+}
+
 char *
 ls_import_to_json (const LsImport *import)
 {
+  g_autoptr (GPtrArray) by_rule = given_way (import);
   GString *text = g_string_new (NULL);
   LsJsonOut w;
   ls_json_out_init (&w, text, 2);
@@ -60,6 +73,7 @@ ls_import_to_json (const LsImport *import)
   ls_json_out_begin_object (&w, "strategy");
   ls_import_write_strategy (import, &w);
   ls_json_out_end_object (&w);
+  add_list (&w, "by_rule", by_rule);
   add_measured (&w, &import->measured);
   add_list (&w, "inferred", import->inferred);
   add_list (&w, "unknown", import->unknown);
@@ -105,11 +119,11 @@ add_lines (GString *out, const char *title, const GPtrArray *list)
 }
 
 static void
-add_ignored (GString *out, const GPtrArray *list)
+add_words (GString *out, const char *title, const GPtrArray *list)
 {
   gsize width = 100;
   if (list->len > 0)
-    g_string_append (out, "\nignored, as they matter neither to time nor to memory");
+    g_string_append_printf (out, "\n%s", title);
   for (guint i = 0; i < list->len; i++) {
     const char *word = list->pdata[i];
     gsize n = strlen (word) + 1;
@@ -124,6 +138,7 @@ add_ignored (GString *out, const GPtrArray *list)
 char *
 ls_import_to_text (const LsImport *import)
 {
+  g_autoptr (GPtrArray) by_rule = given_way (import);
   GString *out = g_string_new (NULL);
   const LsImportMeasured *m = &import->measured;
   g_string_append_printf (out, "%s: a job of %s\n\n", import->path, import->program);
@@ -137,9 +152,11 @@ ls_import_to_text (const LsImport *import)
     g_string_append_printf (out, "  %-22s %.2f GiB, reserved %.2f GiB\n", "fullest rank",
                             m->allocated_bytes / (1 << 30), m->reserved_bytes / (1 << 30));
   add_lines (out, "inferred", import->inferred);
+  add_words (out, "of the strategy by rules of the program alone: with --software these are as that has them",
+             by_rule);
   add_lines (out, "not known, may matter", import->unknown);
   add_lines (out, "contradictory", import->conflicts);
-  add_ignored (out, import->ignored);
+  add_words (out, "ignored, as they matter neither to time nor to memory", import->ignored);
   return g_string_free (out, FALSE);
 }
 

@@ -35,6 +35,7 @@
       .max = MAX_DEGREE, .runs = true, .argument = "A,B,...", .n_offset = offsetof (LsStrategy, n_##key_)
 #define USUAL    .usual = true
 #define SET_ONLY .set_only = true
+#define OF_JOB   .of_job = true
 #define ON_OFF   .argument = "0|1"
 
 const LsField ls_strategy_fields[] = {
@@ -47,29 +48,29 @@ const LsField ls_strategy_fields[] = {
     .meaning = "of a trace: its job named no software, and was taken to run this one; nothing in a file of a "
                "strategy" },
 
-  { UINT (layout, gpus, "tp pp cp dp, or the whole cluster or slice", "ranks of the job"), USUAL },
-  { UINT (layout, tp, "1", "tensor-parallel degree"), USUAL },
+  { UINT (layout, gpus, "tp pp cp dp, or the whole cluster or slice", "ranks of the job"), USUAL, OF_JOB },
+  { UINT (layout, tp, "1", "tensor-parallel degree"), USUAL, OF_JOB },
   { BOOL (layout, sp, "false", "sequence parallelism beside tensor parallelism; no effect with tp 1"),
     USUAL },
-  { UINT (layout, pp, "1", "pipeline stages"), USUAL },
-  { UINT (layout, vpp, "1", "model chunks of a stage (virtual stages)"), USUAL },
+  { UINT (layout, pp, "1", "pipeline stages"), USUAL, OF_JOB },
+  { UINT (layout, vpp, "1", "model chunks of a stage (virtual stages)"), USUAL, OF_JOB },
   { TEXT (layout, schedule, "1f1b, interleaved-1f1b if vpp > 1",
           "pipeline schedule (lockstep list schedules)"),
     USUAL },
-  { UINT (layout, dp, "gpus / (tp pp cp)", "data-parallel degree"), USUAL },
+  { UINT (layout, dp, "gpus / (tp pp cp)", "data-parallel degree"), USUAL, OF_JOB },
   { ENUM (layout, dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs",
           "who reduces gradients, and when"),
     USUAL },
   { CUSTOM (layout, zero, strategy_parse_zero, strategy_format_zero, "0, 3 with fsdp1, fsdp2, xla-fsdp",
             "ZeRO stage, sharded over all data-parallel ranks, or over groups of G"),
     .argument = "N[@G]", .expected = "0 to 3, auto, or STAGE@GROUP such as \"3@8\"", USUAL },
-  { UINT (layout, cp, "1", "context-parallel degree; needs flash attention"), USUAL },
-  { UINT (layout, ep, "1", "expert-parallel degree; with tp > 1 experts need sp"), USUAL },
-  { UINT (layout, etp, "tp", "tensor-parallel degree of experts") },
+  { UINT (layout, cp, "1", "context-parallel degree; needs flash attention"), USUAL, OF_JOB },
+  { UINT (layout, ep, "1", "expert-parallel degree; with tp > 1 experts need sp"), USUAL, OF_JOB },
+  { UINT (layout, etp, "tp", "tensor-parallel degree of experts"), OF_JOB },
   { CUSTOM (layout, rank_order, strategy_parse_rank_order, strategy_format_rank_order, "tp-cp-ep-dp-pp",
             "which degrees ranks are numbered by, the fastest first, as Megatron-LM's order"),
     .argument = "A-B-...", .expected = "names out of tp, cp, ep, dp and pp, each once, such as \"tp-pp-dp\"",
-    .clear = strategy_clear_rank_order },
+    .clear = strategy_clear_rank_order, OF_JOB },
   { CUSTOM (
         layout, placement, strategy_parse_placement, strategy_format_placement, "block: node after node",
         "which GPU each rank has: cyclic (over the nodes), the nodes of a list as SLURM writes it, or of a "
@@ -78,32 +79,35 @@ const LsField ls_strategy_fields[] = {
     .expected
     = "block, cyclic, random:SEED, random-gpus:SEED, nodes such as \"node[000-063,072]\", or a file "
       "of either",
-    .words = placement_words, .why = strategy_why_placement, .clear = strategy_clear_placement },
+    .words = placement_words, .why = strategy_why_placement, .clear = strategy_clear_placement, OF_JOB },
 
-  { UINT (batch, micro_batch, "1", "sequences of one micro-batch"), USUAL },
+  { UINT (batch, micro_batch, "1", "sequences of one micro-batch"), USUAL, OF_JOB },
   { ROW (batch, global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"), .min = 1,
-    .max = 1 << 30, USUAL },
+    .max = 1 << 30, USUAL, OF_JOB },
   { LIST (batch, micro_batches_per_replica, "as many each",
           "micro-batches of each data-parallel rank, dp of them, whose gradients meet once: unequal numbers "
           "for nodes of unequal speed"),
     .min = 1,
     .expected
     = "micro-batches of each data-parallel rank such as 10,6 or 10x4,6x4 (4 ranks of 10, then 4 of 6), "
-      "whole numbers" },
-  { ROW (batch, seq, LS_FIELD_UINT, "the model's", "tokens of one sequence"), .min = 1, .max = 1 << 30,
-    USUAL },
+      "whole numbers",
+    OF_JOB },
+  { ROW (batch, seq, LS_FIELD_UINT, "the model's", "tokens of one sequence"), .min = 1, .max = 1 << 30, USUAL,
+    OF_JOB },
   { CUSTOM (batch, lengths, strategy_parse_lengths, strategy_format_lengths, "whole: each fills a sequence",
             "tokens of documents, packed into sequences, with attention inside each: fixed:N, uniform:A:B, "
             "lognormal:MEDIAN:SIGMA[:MAX], file:PATH (a CSV of length,count)"),
     .argument = "TEXT",
     .expected = "whole, fixed:N, uniform:A:B, lognormal:MEDIAN:SIGMA[:MAX] or file:PATH, a CSV with columns "
                 "length and count",
-    .words = lengths_words, .why = strategy_why_lengths, .clear = strategy_clear_lengths },
+    .words = lengths_words, .why = strategy_why_lengths, .clear = strategy_clear_lengths, OF_JOB },
   { ENUM (batch, lengths_draw, lengths_draws, "each",
-          "lengths: each micro-batch has documents of its own, or all have the mean of the step") },
+          "lengths: each micro-batch has documents of its own, or all have the mean of the step"),
+    OF_JOB },
   { ENUM (batch, lengths_balance, lengths_balances, "none",
-          "lengths: sequences with more attention first, dealt to copies forth and back, or as drawn") },
-  { ROW (batch, lengths_seed, LS_FIELD_UINT, "0", "lengths: of the draw"), .max = G_MAXUINT32 },
+          "lengths: sequences with more attention first, dealt to copies forth and back, or as drawn"),
+    OF_JOB },
+  { ROW (batch, lengths_seed, LS_FIELD_UINT, "0", "lengths: of the draw"), .max = G_MAXUINT32, OF_JOB },
 
   { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"),
     USUAL },
@@ -141,10 +145,11 @@ const LsField ls_strategy_fields[] = {
           "deepspeed: what lives outside the accelerator (parameters: the optimizer too)") },
   { ENUM (memory, offload_to, offload_places, "cpu", "where it lives") },
 
-  { COUNT (memory, lora_rank, "0", "rank of adapters on frozen weights (LoRA); 0: all learn") },
+  { COUNT (memory, lora_rank, "0", "rank of adapters on frozen weights (LoRA); 0: all learn"), OF_JOB },
   { TEXT (memory, lora_modules, "all-linear",
-          "what has one: q, k, v, o, gate, up, down; in, select, step, out of mixers; or all-linear") },
-  { BOOL (memory, qlora, "false", "frozen weights of linear layers are kept in 4 bits (NF4)") },
+          "what has one: q, k, v, o, gate, up, down; in, select, step, out of mixers; or all-linear"),
+    OF_JOB },
+  { BOOL (memory, qlora, "false", "frozen weights of linear layers are kept in 4 bits (NF4)"), OF_JOB },
 
   { ENUM (precision, dtype, dtypes, "bf16", "format of parameters and activations"), USUAL },
   { ENUM (precision, grad_dtype, grad_dtypes, "the 16-bit type of dtype",

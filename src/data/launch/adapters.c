@@ -185,7 +185,7 @@ launch_set_adapters (LsImport *import, const LaunchAdapters *a)
   guint64 rank = a->rank > 0 ? a->rank : a->usual_rank;
   if (a->rank == 0)
     import_infer (import, "lora_rank %" G_GUINT64_FORMAT ": the default of the program", rank);
-  import_set_strategy_number (import, "lora_rank", rank);
+  import_set_strategy_count (import, "lora_rank", rank, a->option);
   set_modules (import, a, set);
   if (a->is_nf4)
     import_set_strategy (import, "qlora", "1", a->option);

@@ -68,17 +68,18 @@ set_products (LaunchJob *job, const char *format)
                     te ? "model.backend.te_fp8" : "fp8.enabled", format);
     te = NULL;
   }
-  import_set_strategy (import, "dtype", is_fp8 ? "fp8" : format, POLICY "param_dtype");
+  import_set_strategy (import, "dtype", is_fp8 ? "fp8" : format,
+                       POLICY "param_dtype fp8.* model.backend.te_fp8.* te_fp8.*");
   if (te)
     set_te_recipe (import, te);
   else if (is_fp8) {
     const char *recipe = option_text (job, "fp8.recipe_name");
     import_set_strategy (import, "fp8_recipe", "current", "fp8.recipe_name");
-    import_set_strategy (import, "fp8_linear", "torchao", "fp8.enabled");
+    import_set_strategy (import, "fp8_linear", "torchao", "--");
     bool gathers = option_is_on (job, "fp8.enable_fsdp_float8_all_gather"),
          has_experts = import->model.n_experts > 0;
     if (has_experts)
-      import_set_strategy (import, "bf16_experts", "1", "fp8.enabled");
+      import_set_strategy (import, "bf16_experts", "1", "--");
     if (gathers && has_experts)
       import_unknown (
           import,
@@ -99,7 +100,7 @@ set_whole (LaunchJob *job, const char *stored)
   set_products (job, stored);
   if (strcmp (stored, "fp32") == 0)
     return;
-  import_set_strategy (job->import, "master", "none", "model.torch_dtype");
+  import_set_strategy (job->import, "master", "none", "--");
   import_infer (job->import, "weights %s: so they are stored, and so they are stepped on", stored);
 }
 
@@ -115,7 +116,7 @@ set_shards (LaunchJob *job, const char *stored)
     return;
   }
   if (is_torch && !is_lora) {
-    import_set_strategy (import, "narrow_shards", "1", "model.torch_dtype");
+    import_set_strategy (import, "narrow_shards", "1", "--");
     import_infer (import, "shards %s, and so are the moments: weights are stored so (model.torch_dtype)",
                   stored);
   } else if (!is_torch)

@@ -209,7 +209,7 @@ set_stage (LaunchJob *job, guint64 stage)
   number_of (job, "zero_optimization.zero_hpz_partition_size", &pages);
   g_autofree char *zero = shards > 0 && stage == 3 ? g_strdup_printf ("3@%.0f", shards)
                                                    : g_strdup_printf ("%" G_GUINT64_FORMAT, stage);
-  import_set_strategy (import, "dp_kind", "deepspeed", "zero_optimization");
+  import_set_strategy (import, "dp_kind", "deepspeed", "--");
   if (!is_open (job, "zero_optimization.stage"))
     import_set_strategy (import, "zero", zero, "zero_optimization.stage");
   if (pages > 1)
@@ -263,13 +263,15 @@ set_offload (LaunchJob *job, guint64 stage)
   const char *optimizer = place_of (job, "offload_optimizer", "zero_optimization.cpu_offload"),
              *params = place_of (job, "offload_param", "zero_optimization.cpu_offload_params");
   if (params && stage == 3)
-    import_set_strategy (job->import, "offload", "parameters", "zero_optimization.offload_param");
+    import_set_strategy (job->import, "offload", "parameters",
+                         "zero_optimization.offload_param* zero_optimization.cpu_offload*");
   else if (optimizer && stage > 0)
-    import_set_strategy (job->import, "offload", "optimizer", "zero_optimization.offload_optimizer");
+    import_set_strategy (job->import, "offload", "optimizer",
+                         "zero_optimization.offload_optimizer* zero_optimization.cpu_offload*");
   else
     return;
   import_set_strategy (job->import, "offload_to", params && stage == 3 ? params : optimizer,
-                       "zero_optimization.offload_*.device");
+                       "zero_optimization.offload_*.device zero_optimization.cpu_offload*");
 }
 
 static void
@@ -303,7 +305,11 @@ set_precision (LaunchJob *job)
     import_conflict (import, "bf16.enabled and fp16.enabled");
   bool is_known = is_bf16 || is_fp16 || !(is_open_bf16 || is_open_fp16);
   if (is_known && !import_has_strategy (import, "dtype"))
-    import_set_strategy (import, "dtype", is_bf16 ? "bf16" : is_fp16 ? "fp16" : "fp32", "bf16.enabled");
+    import_set_strategy (import, "dtype",
+                         is_bf16       ? "bf16"
+                             : is_fp16 ? "fp16"
+                                       : "fp32",
+                         "bf16* fp16* bfloat16*");
   else if (!import_has_strategy (import, "dtype"))
     import_open (import, "dtype", "bf16.enabled and fp16.enabled: it does not say which");
 }
@@ -316,7 +322,8 @@ set_grad_dtype (LaunchJob *job)
              *sent = option_text (job, "communication_data_type");
   const char *dtype = kept ? kept : sent;
   if (dtype && strcmp (dtype, "none") != 0)
-    import_set_strategy (job->import, "grad_dtype", dtype, "data_types.grad_accum_dtype");
+    import_set_strategy (job->import, "grad_dtype", dtype,
+                         "data_types.grad_accum_dtype communication_data_type");
   if (kept && sent && strcmp (kept, sent) != 0)
     import_unknown (job->import,
                     "communication_data_type %s: gradients are taken to be sent as they are kept", sent);
@@ -332,7 +339,7 @@ set_recompute (LaunchJob *job)
     g_autofree char *name = g_strconcat ("activation_checkpointing.", options[i], NULL);
     if (!launch_words_find (job->words, name) && !option_is_off (job, name))
       continue;
-    import_set_strategy (job->import, "recompute", "full", "activation_checkpointing");
+    import_set_strategy (job->import, "recompute", "full", "activation_checkpointing.*");
     import_infer (job->import,
                   "recompute full: activation_checkpointing is configured, and taken for all layers");
   }

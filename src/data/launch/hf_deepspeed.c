@@ -130,7 +130,7 @@ hf_read_deepspeed (HfJob *hf)
   if (hf_deepspeed_is_python (job))
     open_python (hf);
   if (!hf->deepspeed) {
-    import_set_strategy (job->import, "dp_kind", "deepspeed", "deepspeed");
+    import_set_strategy (job->import, "dp_kind", "deepspeed", "--");
     return;
   }
   fill_autos (hf);

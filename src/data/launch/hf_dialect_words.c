@@ -121,7 +121,7 @@ say_defaults (const HfDialect *d, const LaunchJob *own, LaunchWords *to)
     if (has_any (to, w->says) || has_any (own->words, w->unless)
         || (w->with && !launch_words_find (to, w->with)))
       continue;
-    launch_words_add_value (to, w->says, w->as);
+    launch_words_add_by (to, false, w->says, w->as);
     if (w->why)
       import_infer (own->import, "%s %s: %s", w->says, w->as, w->why);
     else
@@ -146,7 +146,7 @@ say_steps (const HfDialect *d, const LaunchJob *own, LaunchWords *to)
     return;
   guint64 steps = (d->least_batch + micro * gpus - 1) / (micro * gpus);
   g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, steps);
-  launch_words_add_value (to, "gradient_accumulation_steps", text);
+  launch_words_add_by (to, false, "gradient_accumulation_steps", text);
   import_infer (own->import,
                 "gradient_accumulation_steps %s: as many as make up %u sequences, the default of %s", text,
                 d->least_batch, d->name);

@@ -111,18 +111,18 @@ say_formats (const Factory *f, bool is_wrapped, bool is_lora)
   bool is_16 = !option_is_off (f->own, "bf16"), is_turbo = is_wrapped && shards_by (f, "fsdpturbo"),
        is_cast = is_wrapped && is_16 && (!is_turbo || is_lora);
   if (shards_by (f, "deepspeed")) {
-    say (f, "bf16", "True");
+    launch_words_add_by (f->to, false, "bf16", "True");
     import_infer (import, "bf16: what LLaMA-Factory v1 makes of \"auto\" for DeepSpeed");
   } else if (is_cast) {
-    say (f, "bf16", "True");
+    launch_words_add_by (f->to, option_is_on (f->own, "bf16"), "bf16", "True");
     import_infer (import, "bf16: FSDP2 gathers weights in it (plugins/trainer_plugins/distributed/fsdp2.py)");
   } else if (is_16 && !is_turbo) {
     import_infer (import, "bf16 has no effect without FSDP2: products are in the format of the weights");
   }
   if (is_lora && (is_16 || !is_wrapped)) {
-    say (f, "torch_dtype", "auto");
+    launch_words_add_by (f->to, false, "torch_dtype", "auto");
   } else {
-    say (f, "torch_dtype", is_turbo && is_16 ? "bfloat16" : "float32");
+    launch_words_add_by (f->to, false, "torch_dtype", is_turbo && is_16 ? "bfloat16" : "float32");
     import_infer (import, "torch_dtype %s: LLaMA-Factory v1 makes all that is trained so (%s)",
                   is_turbo && is_16 ? "bfloat16" : "float32",
                   is_turbo ? "plugins/trainer_plugins/distributed/fsdpturbo.py" : "core/model_engine.py");

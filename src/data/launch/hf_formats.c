@@ -142,10 +142,10 @@ hf_set_fp8 (HfJob *hf)
                        is_ao                                                          ? "current"
                            : option_is_on (job, "fp8_config.use_mxfp8_block_scaling") ? "mxfp8"
                                                                                       : "delayed",
-                       "fp8_config.backend");
+                       "fp8_config.backend fp8_config.use_mxfp8_block_scaling");
   import_set_strategy (import, "fp8_linear", is_ao ? "torchao" : "te", "fp8_config.backend");
   if (is_ao && has_experts)
-    import_set_strategy (import, "bf16_experts", "1", "fp8_config.backend");
+    import_set_strategy (import, "bf16_experts", "1", "--");
   else if (is_ao && !is_off && import->strategy.dp_kind == LS_DP_FSDP2)
     import_set_strategy (import, "fp8_params", "1", "fp8_config.enable_fsdp_float8_all_gather");
 }
@@ -170,7 +170,8 @@ hf_set_dtype (HfJob *hf)
   if (!f.is_mixed_said && is_wide (f.loaded) && why)
     import_open (import, "dtype", "the number format: %s", why);
   else
-    import_set_strategy (import, "dtype", f.mixed ? f.mixed : f.loaded, "mixed_precision");
+    import_set_strategy (import, "dtype", f.mixed ? f.mixed : f.loaded,
+                         "mixed_precision bf16 fp16 torch_dtype dtype pure_bf16");
 }
 
 /* --- what is stepped on ---------------------------------------------------------------------------- */
@@ -205,7 +206,7 @@ set_whole (const HfJob *hf, const Formats *f)
 {
   LsImport *import = hf->job.import;
   bool is_cast = is_wide (f->loaded);
-  import_set_strategy (import, "master", is_cast ? "weights" : "none", "torch_dtype");
+  import_set_strategy (import, "master", is_cast ? "weights" : "none", "--");
   tell_loaded (hf, f, is_cast ? ", cast for each product" : ", which are stepped on as they are");
   if (f->mixed && strcmp (f->mixed, "fp16") == 0 && strcmp (f->loaded, "fp16") == 0)
     import_unknown (import,
@@ -217,7 +218,7 @@ static void
 set_adapters (const HfJob *hf, const Formats *f)
 {
   LsImport *import = hf->job.import;
-  import_set_strategy (import, "master", "weights", "use_peft");
+  import_set_strategy (import, "master", "weights", "--");
   import_infer (import, "adapters fp32: PEFT makes them so (autocast_adapter_dtype)");
   if (is_wide (f->loaded) && !import->strategy.qlora)
     import_unknown (import,
@@ -235,9 +236,9 @@ set_shards (const HfJob *hf, const Formats *f)
   bool is_whole = import->strategy.gpus == 1 || import->strategy.dp_kind == LS_DP_DDP,
        is_fp32 = f->mixed || is_wide (f->loaded);
   if (is_whole)
-    import_set_strategy (import, "master", is_fp32 ? "weights" : "none", "torch_dtype");
+    import_set_strategy (import, "master", is_fp32 ? "weights" : "none", "--");
   else if (!is_fp32)
-    import_set_strategy (import, "narrow_shards", "1", "torch_dtype");
+    import_set_strategy (import, "narrow_shards", "1", "--");
   if (f->mixed && f->said && is_wide (f->loaded))
     tell_loaded (hf, f, ", and so are shards");
   else if (f->mixed)

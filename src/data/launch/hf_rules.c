@@ -99,7 +99,7 @@ set_attention (LaunchJob *job)
   if (is_fa2 || is_fa3)
     import_set_strategy (job->import, "attention_kernel", is_fa3 ? "fa3" : "fa2", "attn_implementation");
   if (strstr (how, "flash"))
-    import_set_strategy (job->import, "window_mask", "0", "attn_implementation");
+    import_set_strategy (job->import, "window_mask", "0", "--");
 }
 
 /* --- precision and memory -------------------------------------------------------------------------- */
@@ -144,7 +144,8 @@ set_recompute (HfJob *hf)
   bool is_wrapped = hf_is_on (job, "activation_checkpointing");
   bool is_full = hf_is_on (job, "gradient_checkpointing") || is_wrapped;
   if (is_full || hf->has_trainer || is_off (job, "activation_checkpointing"))
-    import_set_strategy (job->import, "recompute", is_full ? "full" : "none", "gradient_checkpointing");
+    import_set_strategy (job->import, "recompute", is_full ? "full" : "none",
+                         "gradient_checkpointing fsdp_activation_checkpointing activation_checkpointing");
   if (is_full && (is_wrapped || is_without_reentrance (job)))
     import_set_strategy (job->import, "recompute_early_stop", "1", "use_reentrant");
 }
@@ -264,7 +265,9 @@ set_zero (LaunchJob *job, const char *stage, bool is_hybrid)
       ? g_strdup_printf ("%s@%" G_GUINT64_FORMAT, stage, shards * cp)
       : is_hybrid ? g_strdup_printf ("%s@8", stage)
                   : g_strdup (stage);
-  import_set_strategy (import, "zero", zero, "fsdp_sharding_strategy");
+  import_set_strategy (
+      import, "zero", zero,
+      "fsdp_sharding_strategy sharding_strategy fsdp fsdp_reshard_after_forward reshard_after_forward");
   if (is_hybrid && !(replicas > 1))
     import_unknown (import, "the ranks of a node, which a hybrid strategy shards over: taken for 8");
 }
@@ -287,22 +290,23 @@ set_fsdp (LaunchJob *job)
        is_kept = is_second && (is_off (job, "reshard_after_forward") || strcmp (shardings[k].zero, "2") == 0);
   tell_units (job, is_second);
   if (!is_second && strcmp (shardings[k].zero, "0") == 0) {
-    import_set_strategy (import, "dp_kind", "ddp", "fsdp_sharding_strategy");
+    import_set_strategy (import, "dp_kind", "ddp", "fsdp_sharding_strategy sharding_strategy fsdp");
     return;
   }
   import_set_strategy (import, "dp_kind", is_second ? "fsdp2" : "fsdp1", "fsdp_version");
   set_zero (job, is_second ? (is_kept ? "2" : "3") : shardings[k].zero, shardings[k].is_hybrid);
   if (is_second)
-    import_set_strategy (import, "reshard_after_forward", is_kept ? "0" : "1", "fsdp_reshard_after_forward");
+    import_set_strategy (import, "reshard_after_forward", is_kept ? "0" : "1",
+                         "fsdp_reshard_after_forward reshard_after_forward fsdp_sharding_strategy fsdp");
   const char *prefetch = hf_text (job, "backward_prefetch");
   if (!is_second && prefetch)
     import_set_strategy (import, "backward_prefetch",
                          strstr (prefetch, "POST") || strstr (prefetch, "post")     ? "post"
                              : strstr (prefetch, "PRE") || strstr (prefetch, "pre") ? "pre"
                                                                                     : "none",
-                         "fsdp_backward_prefetch");
+                         "fsdp_backward_prefetch* backward_prefetch*");
   if (!is_second && hf_is_on (job, "forward_prefetch"))
-    import_set_strategy (import, "forward_prefetch", "1", "fsdp_forward_prefetch");
+    import_set_strategy (import, "forward_prefetch", "1", "fsdp_forward_prefetch forward_prefetch");
 }
 
 /* --- who shards ------------------------------------------------------------------------------------ */

@@ -280,6 +280,9 @@ import_init (LsImport *import, const ImportFiles *files)
   ls_strategy_init (&import->strategy);
   import->model_said = g_hash_table_new (g_str_hash, g_str_equal);
   import->strategy_said = g_hash_table_new (g_str_hash, g_str_equal);
+  import->by_rule = g_hash_table_new (g_str_hash, g_str_equal);
+  import->words = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  import->decided = g_hash_table_new (g_str_hash, g_str_equal);
   import->given = g_hash_table_new (g_str_hash, g_str_equal);
   import->open = g_hash_table_new (g_str_hash, g_str_equal);
   import->follows_gpus = g_hash_table_new (g_str_hash, g_str_equal);
@@ -303,6 +306,9 @@ ls_import_clear (LsImport *import)
   ls_strategy_clear (&import->strategy);
   g_hash_table_unref (import->model_said);
   g_hash_table_unref (import->strategy_said);
+  g_hash_table_unref (import->by_rule);
+  g_hash_table_unref (import->words);
+  g_hash_table_unref (import->decided);
   g_hash_table_unref (import->given);
   g_hash_table_unref (import->open);
   g_hash_table_unref (import->follows_gpus);

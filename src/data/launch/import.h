@@ -12,6 +12,7 @@
 
 #include "base/diag.h"
 #include "data/text/json_doc.h"
+#include "data/text/field.h"
 #include "data/text/json_out.h"
 #include "model/model.h"
 #include "strategy/strategy.h"
@@ -37,8 +38,12 @@ typedef struct {
   LsModel model;
   LsStrategy strategy;
   GHashTable *model_said, *strategy_said; /* keys that are set: static strings */
-  bool model_is_given;                    /* by ls_import_load_with() */
-  bool model_is_named;                    /* the files name one, whether it is known or not */
+  GHashTable *by_rule; /* those of strategy_said that no word of the files says: a rule of the program does */
+  /* Options that the files give, also as off: "tensor-parallel" for "--tensor_parallel", and of "a.b.c" also
+   * "b.c" and "c" (char *, owned). Keys of the strategy that they decide by their rows, static strings. */
+  GHashTable *words, *decided;
+  bool model_is_given; /* by ls_import_load_with() */
+  bool model_is_named; /* the files name one, whether it is known or not */
   GHashTable *given;   /* keys that were given, whatever the files say: static strings, of either */
   const char *departs; /* the last of them of which a file says another value; NULL: none. Static */
   /* Keys, of either, that the file leaves open, static strings, and what is told of each, a line of
@@ -69,6 +74,11 @@ bool ls_import_load_with (const char *const *paths, const LsModel *model, LsImpo
 /* The same of a text; name stands for its path, and nothing is given. */
 bool ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags);
 void ls_import_clear (LsImport *import); /* NULL allowed */
+
+/* Whether another program that runs the job has a key of the strategy as it has it by itself: no word of the
+ * files says it, and it does not tell which ranks, sequences and weights that learn there are (LsField
+ * of_job). */
+bool ls_import_gives_way (const LsImport *import, const LsField *key);
 
 /* Adds what ls_import_load() of a whole job still lacks to be run, and its conflicts, as LS_ERROR_CONFLICT
  * and LS_ERROR_INPUT. */

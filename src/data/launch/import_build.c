@@ -52,6 +52,78 @@ compare_given (LsImport *import, const LsField *fields, const void *target, cons
   ls_strategy_clear (&strategy);
 }
 
+/* --- which words say a key ------------------------------------------------------------------------- */
+
+/* "--a_b" as "a-b". */
+static char *
+bare_name (const char *name, gsize n)
+{
+  char *bare = g_strndup (name, n);
+  g_strdelimit (bare, "_", '-');
+  memmove (bare, bare + strspn (bare, "-"), strlen (bare + strspn (bare, "-")) + 1);
+  return bare;
+}
+
+void
+import_note_word (LsImport *import, const char *name, const char *key)
+{
+  char *bare = bare_name (name, strlen (name));
+  for (const char *dot = strchr (bare, '.'); dot; dot = strchr (dot + 1, '.'))
+    g_hash_table_add (import->words, g_strdup (dot + 1));
+  g_hash_table_add (import->words, bare);
+  const LsField *f = key ? ls_field_find (ls_strategy_fields, key) : NULL;
+  if (f)
+    g_hash_table_add (import->decided, (gpointer) f->key);
+}
+
+/* pattern: may have '*'. */
+static bool
+has_word (const LsImport *import, const char *pattern)
+{
+  if (!strchr (pattern, '*'))
+    return g_hash_table_contains (import->words, pattern);
+  GHashTableIter words;
+  gpointer word;
+  for (g_hash_table_iter_init (&words, import->words); g_hash_table_iter_next (&words, &word, NULL);)
+    if (g_pattern_match_simple (pattern, word))
+      return true;
+  return false;
+}
+
+/* Whether the files give one of these names, which blanks part. */
+static bool
+has_option (const LsImport *import, const char *names)
+{
+  bool is_there = false;
+  for (const char *name = names; *name && !is_there; name += strspn (name, " ")) {
+    gsize n = strcspn (name, " ");
+    g_autofree char *bare = bare_name (name, n);
+    is_there = *bare && has_word (import, bare);
+    name += n;
+  }
+  return is_there;
+}
+
+static void
+note_origin (LsImport *import, const LsField *f, const char *option)
+{
+  if (g_hash_table_contains (import->decided, f->key) || has_option (import, option))
+    g_hash_table_remove (import->by_rule, f->key);
+  else
+    g_hash_table_add (import->by_rule, (gpointer) f->key);
+}
+
+/* --- what is only its program's ---------------------------------------------------------------------- */
+
+bool
+ls_import_gives_way (const LsImport *import, const LsField *key)
+{
+  return !key->of_job && g_hash_table_contains (import->by_rule, key->key)
+      && g_hash_table_contains (import->strategy_said, key->key);
+}
+
+/* --- keys that are set ------------------------------------------------------------------------------ */
+
 static void
 set (LsImport *import, const LsField *fields, void *target, GHashTable *said, const char *key,
      const char *text, const char *option)
@@ -65,9 +137,11 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
   }
   if (ls_field_set_text (fields, target, key, text, diags)) {
     g_hash_table_add (said, (gpointer) f->key);
+    if (fields == ls_strategy_fields)
+      note_origin (import, f, option);
     return;
   }
-  import_conflict (import, "%s: \"%s\" is no value for %s", option, text, key);
+  import_conflict (import, "%.*s: \"%s\" is no value for %s", (int) strcspn (option, " "), option, text, key);
 }
 
 const char *
@@ -102,11 +176,17 @@ import_set_model_number (LsImport *import, const char *key, guint64 value)
 }
 
 void
-import_set_strategy_number (LsImport *import, const char *key, guint64 value)
+import_set_strategy_count (LsImport *import, const char *key, guint64 value, const char *option)
 {
   char text[24];
   g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT, value);
-  import_set_strategy (import, key, text, key);
+  import_set_strategy (import, key, text, option);
+}
+
+void
+import_set_strategy_number (LsImport *import, const char *key, guint64 value)
+{
+  import_set_strategy_count (import, key, value, "--");
 }
 
 /* --- what is left open ----------------------------------------------------------------------------- */
@@ -217,8 +297,10 @@ import_padded_vocab (LsImport *import, guint64 words)
     return;
   import_infer (import, "vocab %" G_GUINT64_FORMAT ": with its padding", words);
   import_set_model_number (import, "vocab", words);
-  if (words % ((guint64) LS_VOCAB_MULTIPLE * MAX (1, import->strategy.tp)) != 0)
-    import_set_strategy_number (import, "vocab_multiple", 1);
+  if (words % ((guint64) LS_VOCAB_MULTIPLE * MAX (1, import->strategy.tp)) == 0)
+    return;
+  import_set_strategy_number (import, "vocab_multiple", 1);
+  g_hash_table_remove (import->by_rule, "vocab_multiple"); /* the file says both, by the words with padding */
 }
 
 void

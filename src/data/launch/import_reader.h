@@ -52,12 +52,21 @@ extern const ImportReader import_accelerate, import_automodel, import_axolotl, i
 /* What is given by this name, of which there is now use; NULL: nothing is. */
 const char *import_given (const ImportFiles *files, const char *name);
 
-/* Sets a key of the model or the strategy from text; `option` is what the file calls it. A value out of
- * range is a conflict. A key that was given stays as it is. */
+/* An option that the files give, as on or as off, and the key of the strategy that its row decides; NULL:
+ * none. By these a key that is set is told to be of the files, or of a rule of their program. */
+void import_note_word (LsImport *import, const char *name, const char *key);
+
+/* Sets a key of the model or the strategy from text; `option` is what the file calls it: a name that may have
+ * '*' for any characters, several with blanks where each of them says it, "--" where it is a rule of the
+ * program that does. A key of the strategy is said by the files where they give one of these, or an option
+ * whose row decides it (option_table.h); otherwise it is by_rule. A value out of range is a conflict. A key
+ * that was given stays as it is. */
 void import_set_model (LsImport *import, const char *key, const char *text, const char *option);
 void import_set_strategy (LsImport *import, const char *key, const char *text, const char *option);
 void import_set_model_number (LsImport *import, const char *key, guint64 value);
+/* By a rule; the second as an option says it. */
 void import_set_strategy_number (LsImport *import, const char *key, guint64 value);
+void import_set_strategy_count (LsImport *import, const char *key, guint64 value, const char *option);
 /* What is told of a key of the model or the strategy whose value the file leaves open: of `unknown` too. What
  * is told first stays. */
 void import_open (LsImport *import, const char *key, const char *format, ...) G_GNUC_PRINTF (3, 4);

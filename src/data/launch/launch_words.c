@@ -86,6 +86,7 @@ launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOption *
   LaunchOption *o = g_new0 (LaunchOption, 1);
   o->written = g_strdup (option->written);
   o->name = name;
+  o->is_default = option->is_default;
   o->values = g_ptr_array_new_with_free_func (g_free);
   for (guint i = 0; i < option->values->len; i++)
     g_ptr_array_add (o->values, g_strdup (option->values->pdata[i]));
@@ -173,6 +174,26 @@ launch_words_add_value (LaunchWords *w, const char *name, const char *value)
 }
 
 void
+launch_words_add_by (LaunchWords *w, bool is_said, const char *name, const char *value)
+{
+  launch_words_add_value (w, name, value);
+  LaunchOption *o = launch_words_find (w, name);
+  if (is_said)
+    return;
+  if (o)
+    o->is_default = true;
+  else
+    g_hash_table_insert (w->off, g_strdup (name), NULL);
+}
+
+bool
+launch_words_is_default_off (const LaunchWords *w, const char *name)
+{
+  gpointer said = NULL;
+  return g_hash_table_lookup_extended (w->off, name, NULL, &said) && !said;
+}
+
+void
 launch_words_add_words (LaunchWords *w, const LaunchWords *others)
 {
   for (guint i = 0; i < others->options->len; i++) {
@@ -182,6 +203,7 @@ launch_words_add_words (LaunchWords *w, const LaunchWords *others)
       continue;
     }
     LaunchOption *copy = add_option (w, o->written, strlen (o->written));
+    copy->is_default = o->is_default;
     for (guint k = 0; k < o->values->len; k++)
       g_ptr_array_add (copy->values, g_strdup (o->values->pdata[k]));
   }

@@ -14,6 +14,7 @@ typedef struct {
   char *written;     /* as the file has it: "--tp_size", "training.seq_len" */
   const char *name;  /* of it, without dashes in front, or another that it stands for                     */
   GPtrArray *values; /* char *; none: it is on                              */
+  bool is_default;   /* no file gives it: its program takes it so           */
 } LaunchOption;
 
 typedef struct {
@@ -31,6 +32,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LaunchWords, launch_words_free)
 void launch_words_add (LaunchWords *w, char *const *words, guint n);
 /* An option with its one value; NULL: none. An empty list, None, False and null: it is off. */
 void launch_words_add_value (LaunchWords *w, const char *name, const char *value);
+/* The same; is_said: as a file says, else as its program has it where nothing is said. */
+void launch_words_add_by (LaunchWords *w, bool is_said, const char *name, const char *value);
 /* "a.b=c": an option with its value, as above; "+" in front is passed over. Words without "=" are others. */
 void launch_words_add_pairs (LaunchWords *w, char *const *words, guint n);
 /* "--a", "b", "c.d=e": options, and pairs, which are of no option in front of them but others. */
@@ -47,6 +50,8 @@ void launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOpt
 
 /* NULL: it is not there, or off. */
 LaunchOption *launch_words_find (const LaunchWords *w, const char *name);
+/* Whether it is off by default, and not by a file. */
+bool launch_words_is_default_off (const LaunchWords *w, const char *name);
 
 /* The first word of no option, or where all stand behind options, which take one word each, the second behind
  * one of them. fits: NULL: any does. NULL: there is none. */

@@ -306,7 +306,7 @@ nemo_say_precision (Nemo *n)
   if ((sync && strcmp (sync, "fp32") != 0) || reduces_in_16 (n))
     nemo_say (n, "grad-reduce-in-bf16", NULL);
   else
-    nemo_say (n, "accumulate-allreduce-grads-in-fp32", NULL);
+    launch_words_add_by (n->megatron, sync, "accumulate-allreduce-grads-in-fp32", NULL);
 }
 
 /* NeMo 1: method and number stand there also where nothing is recomputed. */
@@ -341,7 +341,7 @@ say_data_parallel (Nemo *n)
       && !g_hash_table_contains (n->megatron->off, "use-distributed-optimizer")) {
     import_infer (n->job.import, "zero 1: use_distributed_optimizer is on in recipes of %s",
                   n->job.import->program);
-    nemo_say (n, "use-distributed-optimizer", NULL);
+    launch_words_add_by (n->megatron, false, "use-distributed-optimizer", NULL);
   }
 }
 
@@ -354,7 +354,8 @@ say_kernels (Nemo *n)
                           : has_engine || nemo_is_on (n, "model.use_flash_attention");
   if (!backend && has_engine)
     import_infer (n->job.import, "attention flash: Transformer Engine takes a fused kernel");
-  nemo_say (n, "attention-backend", is_flash ? "flash" : "unfused");
+  launch_words_add_by (n->megatron, backend || nemo_is_on (n, "model.use_flash_attention"),
+                       "attention-backend", is_flash ? "flash" : "unfused");
 }
 
 /* What a Trainer of Lightning takes for devices by itself, or for "auto" and -1: all GPUs of a node. */

@@ -404,6 +404,31 @@ tell_packed (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
                  o->written);
 }
 
+/* What the row of an option decides of the strategy; NULL: nothing. */
+static const char *
+key_of (const OptionRow *row)
+{
+  return row && (row->kind == OPTION_STRATEGY || row->kind == OPTION_RULE) ? row->key : NULL;
+}
+
+static void
+note_words (const LaunchJob *job)
+{
+  const LaunchWords *w = job->words;
+  for (guint i = 0; i < w->options->len; i++) {
+    const LaunchOption *o = w->options->pdata[i];
+    if (o->is_default || launch_words_find (w, o->name) != o)
+      continue;
+    import_note_word (job->import, o->name, key_of (option_find (job->table, o->name)));
+    import_note_word (job->import, o->written, NULL);
+  }
+  GHashTableIter iter;
+  gpointer name;
+  for (g_hash_table_iter_init (&iter, w->off); g_hash_table_iter_next (&iter, &name, NULL);)
+    if (!launch_words_is_default_off (w, name))
+      import_note_word (job->import, name, key_of (option_find (job->table, name)));
+}
+
 static void
 read_option (LaunchJob *job, const LaunchOption *o)
 {
@@ -440,6 +465,7 @@ option_read_all (LaunchJob *job)
   g_autoptr (GHashTable) seen = g_hash_table_new (g_direct_hash, g_direct_equal);
   job->open = g_hash_table_new (g_str_hash, g_str_equal);
   job->import->table = job->table;
+  note_words (job);
   for (guint i = 0; i < job->words->options->len; i++) {
     LaunchOption *o = launch_words_find (job->words, ((LaunchOption *) job->words->options->pdata[i])->name);
     if (!o || !g_hash_table_add (seen, o))

@@ -195,6 +195,8 @@ translate (const LaunchJob *job, const LaunchOption *o, LaunchWords *to)
     import_ignore (job->import, "%s", o->written);
   else if (row->key)
     launch_words_add_renamed (to, name_there (row, o->name), o);
+  else
+    import_note_word (job->import, o->name, NULL);
 }
 
 /* Of several names of one option, that of which a file has a value holds. */
@@ -202,6 +204,7 @@ static void
 translate_off (const LaunchJob *job, const char *name, LaunchWords *to)
 {
   const OptionRow *row = option_find (job->table, name);
+  import_note_word (job->import, name, NULL);
   if (row && row->key && !launch_words_find (to, name_there (row, name)))
     launch_words_add_value (to, name_there (row, name), "false");
 }

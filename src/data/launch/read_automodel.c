@@ -60,7 +60,11 @@ say_recompute (Automodel *a)
                      "full selective true false none yes no on off 0 1", "none");
   bool is_selective = how && strcmp (how, "selective") == 0, is_full = how && strcmp (how, "full") == 0;
   is_full = is_full || (!is_selective && is_on (a, "distributed.activation_checkpointing"));
-  say (a, "activation_checkpoint.mode", is_selective ? "selective" : is_full ? "full" : "none");
+  launch_words_add_by (a->words, how || is_full || is_off (a, "distributed.activation_checkpointing"),
+                       "activation_checkpoint.mode",
+                       is_selective  ? "selective"
+                           : is_full ? "full"
+                                     : "none");
   if (is_selective)
     say (a, "activation_checkpoint.selective_ac_option", "op");
 }
@@ -76,7 +80,7 @@ say_reshard (Automodel *a)
   if (is_on (a, name))
     say (a, "parallelism.fsdp_reshard_after_forward", "always");
   else if (has_experts || is_off (a, name))
-    say (a, "parallelism.fsdp_reshard_after_forward", "never");
+    launch_words_add_by (a->words, is_off (a, name), "parallelism.fsdp_reshard_after_forward", "never");
 }
 
 static void
@@ -105,7 +109,8 @@ say_rest (Automodel *a)
     say (a, "parallelism.data_parallel_shard_degree", text_of (a, "distributed.dp_size"));
   say_reshard (a);
   if (!is_on (a, "distributed.sequence_parallel"))
-    say (a, "parallelism.enable_sequence_parallel", "false");
+    launch_words_add_by (a->words, is_off (a, "distributed.sequence_parallel"),
+                         "parallelism.enable_sequence_parallel", "false");
   say_recompute (a);
 }
 
@@ -200,7 +205,7 @@ set_sharding (Automodel *a)
   if (import->strategy.cp > 1)
     import_set_strategy (import, "cp_kind",
                          g_strcmp0 (text_of (a, "model.backend.attn"), "te") == 0 ? "ring" : "all-gather",
-                         "distributed.cp_size");
+                         "model.backend.attn");
   if (is_off (a, "distributed.defer_fsdp_grad_sync"))
     import_set_strategy (import, "grad_sync", "each", "distributed.defer_fsdp_grad_sync");
   else if (import->strategy.pp <= 1 || import->strategy.ep > 1)
@@ -215,7 +220,7 @@ set_clipping (Automodel *a)
   const char *recipe = text_of (a, "recipe");
   if (recipe ? strstr (recipe, "Benchmark") != NULL
              : launch_words_find (a->own.words, "benchmark.warmup_steps") != NULL)
-    import_set_strategy (a->own.import, "grad_norm", "0", "recipe");
+    import_set_strategy (a->own.import, "grad_norm", "0", "--");
 }
 
 /* The fake gate deals experts out in turn (components/moe/layers.py, FakeBalancedGate); with noise it draws
@@ -240,9 +245,9 @@ set_exchange (Automodel *a)
                        is_known       ? how
                            : is_torch ? "all-to-all"
                                       : "deepep",
-                       "model.backend.dispatcher");
+                       "model.backend.dispatcher " AUTOMODEL_EARLY_DEEPEP);
   if (n_sms > 0 && !is_torch)
-    import_set_strategy_number (import, "dispatch_sms", n_sms);
+    import_set_strategy_count (import, "dispatch_sms", n_sms, "model.backend.dispatcher_num_sms");
   if (!is_on (a, "model.backend.fake_balanced_gate"))
     return;
   const char *noise = text_of (a, "model.backend.fake_gate_noise");
@@ -262,7 +267,7 @@ set_kernels (Automodel *a)
   bool is_late = !text_of (a, "distributed._target_")
       && !launch_words_find (a->own.words, AUTOMODEL_EARLY_DEEPEP) && !is_off (a, AUTOMODEL_EARLY_DEEPEP);
   if (is_on (a, "model.backend.rope_fusion") || (is_late && !is_off (a, "model.backend.rope_fusion")))
-    import_set_strategy (import, "kernels", "nemo-automodel-2026", "model.backend.rope_fusion");
+    import_set_strategy (import, "kernels", "nemo-automodel-2026", "--");
   if (g_strcmp0 (text_of (a, "model.backend.attn"), "flex") == 0)
     import_unknown (import,
                     "model.backend.attn flex: FlexAttention is taken to be as fast as FlashAttention");

@@ -265,11 +265,12 @@ say_precision (Axolotl *a)
        is_bf16 = is_on (a, "bfloat16")
       || (is_auto ? !is_off && !is_other : launch_words_find (a->job.words, "bf16") != NULL);
   const char *weights = is_bf16 ? "bfloat16" : is_fp16 || is_half ? "float16" : "float32";
-  say (a, "torch_dtype", weights);
+  bool is_said = !is_auto || is_other || is_off || is_on (a, "bfloat16");
+  launch_words_add_by (a->trainer, is_said, "torch_dtype", weights);
   import_infer (a->job.import, "torch_dtype %s: axolotl loads weights so (utils/config, resolve_dtype)",
                 weights);
   if (is_bf16 && g_strcmp0 (bf16, "full") != 0)
-    say (a, "bf16", "True");
+    launch_words_add_by (a->trainer, is_said, "bf16", "True");
   else if (is_fp16)
     say (a, "fp16", "True");
   if (is_auto && is_bf16 && !is_on (a, "bfloat16"))

@@ -324,7 +324,7 @@ set_fsdp (LaunchJob *job)
              *mixed = option_text (job, "fsdp_config.mixed_precision");
   bool is_there = kind || mixed || option_is_on (job, "fsdp_config.activation_checkpointing");
   if (!is_there) {
-    import_set_strategy (job->import, "dp_kind", "ddp", "fsdp_config");
+    import_set_strategy (job->import, "dp_kind", "ddp", "--");
     import_infer (job->import, "dp_kind ddp: no fsdp_config");
     return;
   }
@@ -333,7 +333,7 @@ set_fsdp (LaunchJob *job)
                      "FULL_SHARD");
   option_tell_other (job, "fsdp_config.mixed_precision", "PURE DEFAULT", "PURE");
   bool is_none = kind && strcmp (kind, "NO_SHARD") == 0, is_grad = kind && strstr (kind, "SHARD_GRAD_OP");
-  import_set_strategy (job->import, "dp_kind", "fsdp1", "fsdp_config");
+  import_set_strategy (job->import, "dp_kind", "fsdp1", "--");
   import_set_strategy (job->import, "zero",
                        is_none                                           ? "0"
                            : is_grad || (kind && strstr (kind, "ZERO2")) ? "2"
@@ -374,7 +374,7 @@ set_attention (LaunchJob *job)
   if (impl && strcmp (impl, "triton") == 0)
     import_set_strategy (job->import, "attention_kernel", "triton", "attn_impl");
   else if (is_flash || option_is_on (job, "model.use_flash_attention_2"))
-    import_set_strategy (job->import, "attention_kernel", "fa2", "attn_impl");
+    import_set_strategy (job->import, "attention_kernel", "fa2", "attn_impl use_flash_attention_2");
   if (is_unfused || (is_flash && !is_hf))
     import_set_strategy (job->import, "qkv_layout", is_flash ? "unpadded" : "joint", "attn_impl");
 }
@@ -407,7 +407,7 @@ set_strategy (LaunchJob *job)
   set_recompute (job);
   set_precision (job);
   set_attention (job);
-  import_set_strategy (job->import, "grad_norm", is_clipped ? "1" : "0", "algorithms.gradient_clipping");
+  import_set_strategy (job->import, "grad_norm", is_clipped ? "1" : "0", "algorithms.gradient_clipping*");
   if (option_is_on (job, "expandable_segments"))
     import_set_strategy (job->import, "cuda_allocator", "expandable", "expandable_segments");
   import_set_software (job->import, "llm-foundry-2023");

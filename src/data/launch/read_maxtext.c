@@ -102,7 +102,7 @@ set_mesh (LaunchJob *job, Mesh *m)
   import_set_strategy_number (import, "tp", m->tp);
   import_set_strategy_number (import, "cp", m->cp);
   import_set_strategy_number (import, "pp", m->pp);
-  import_set_strategy (import, "dp_kind", "xla-fsdp", "ici_fsdp_parallelism");
+  import_set_strategy (import, "dp_kind", "xla-fsdp", "--");
   close_data (job, m);
   close_experts (job, m);
   if (!import_is_open (import, "ep") && (m->ep > 1 || import->model.n_experts > 0))
@@ -118,7 +118,7 @@ set_mesh (LaunchJob *job, Mesh *m)
   if (m->ep > 1)
     shards = 0;
   g_autofree char *group = g_strdup_printf ("3@%" G_GUINT64_FORMAT, shards);
-  import_set_strategy (import, "zero", shards > 0 ? group : is_sharded ? "3" : "0", "ici_fsdp_parallelism");
+  import_set_strategy (import, "zero", shards > 0 ? group : is_sharded ? "3" : "0", "ici_fsdp* dcn_fsdp*");
   if (m->pp > 1)
     import_unknown (import,
                     "the schedule of MaxText's pipeline: num_layers_per_pipeline_stage and its repeats");
@@ -247,7 +247,7 @@ set_precision (LaunchJob *job)
   if (option_text (job, "matmul_precision") && strcmp (option_text (job, "matmul_precision"), "default") != 0)
     import_unknown (job->import, "matmul_precision %s", option_text (job, "matmul_precision"));
   bool is_fp8 = quantization && strstr (quantization, "fp8");
-  import_set_strategy (job->import, "dtype", is_fp8 ? "fp8" : dtype ? dtype : "bf16", "dtype");
+  import_set_strategy (job->import, "dtype", is_fp8 ? "fp8" : dtype ? dtype : "bf16", "dtype quantization");
   if (quantization && strstr (quantization, "current"))
     import_set_strategy (job->import, "fp8_recipe", "current", "quantization");
   else if (quantization && strstr (quantization, "mxfp8"))

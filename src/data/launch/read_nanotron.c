@@ -270,7 +270,7 @@ set_strategy (LaunchJob *job)
   bool is_full = option_is_on (job, "parallelism.recompute_layer");
   set_degrees (job);
   set_ranks (job);
-  import_set_strategy (import, "dp_kind", "megatron", "dp");
+  import_set_strategy (import, "dp_kind", "megatron", "--");
   import_set_strategy (import, "zero", zero ? zero : "0", "optimizer.zero_stage");
   import_set_strategy (import, "recompute", is_full ? "full" : "none", "parallelism.recompute_layer");
   if (option_is_on (job, "parallelism.moe_layer_recompute"))

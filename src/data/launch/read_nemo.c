@@ -21,7 +21,7 @@ set_fsdp (Nemo *n)
     return;
   import_set_strategy (n->job.import, "dp_kind", "fsdp1", "model.fsdp");
   import_set_strategy (n->job.import, "zero", strategy && strstr (strategy, "grad") ? "2" : "3",
-                       "model.fsdp_sharding_strategy");
+                       "model.fsdp_sharding_strategy model.fsdp");
   if (strategy && strstr (strategy, "hybrid"))
     import_unknown (n->job.import, "model.fsdp_sharding_strategy %s", strategy);
 }

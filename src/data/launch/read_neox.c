@@ -195,7 +195,7 @@ set_degrees (LaunchJob *job)
   option_default (job, "sp", "0");
   import_set_strategy_number (job->import, "pp", MAX (1, pp));
   if (pp > 1)
-    import_set_strategy (job->import, "schedule", "1f1b", "pipe_parallel_size");
+    import_set_strategy (job->import, "schedule", "1f1b", "--");
 }
 
 /* NeoXArgs.calculate_derived (): a batch, or what makes one. */
@@ -245,9 +245,9 @@ set_precision (LaunchJob *job)
     precision = "fp32";
   }
   if (precision)
-    import_set_strategy (job->import, "dtype", precision, "precision");
+    import_set_strategy (job->import, "dtype", precision, "precision fp16* bf16*");
   if (grads || option_is_on (job, "fp32_allreduce"))
-    import_set_strategy (job->import, "grad_dtype", grads ? grads : "fp32", "fp32_allreduce");
+    import_set_strategy (job->import, "grad_dtype", grads ? grads : "fp32", "fp32_allreduce data_types*");
 }
 
 static void
@@ -261,8 +261,8 @@ set_offload (LaunchJob *job)
     to = "cpu";
   if (!to || strcmp (to, "none") == 0)
     return;
-  import_set_strategy (job->import, "offload", is_param ? "parameters" : "optimizer", "offload_optimizer");
-  import_set_strategy (job->import, "offload_to", to, "offload_optimizer.device");
+  import_set_strategy (job->import, "offload", is_param ? "parameters" : "optimizer", "*offload*");
+  import_set_strategy (job->import, "offload_to", to, "*offload*");
 }
 
 static void
@@ -270,8 +270,8 @@ set_zero (LaunchJob *job)
 {
   guint64 stage = option_number (job, "zero_optimization.stage");
   stage = stage ? stage : option_number (job, "zero_stage");
-  import_set_strategy (job->import, "dp_kind", "deepspeed", "zero_optimization");
-  import_set_strategy_number (job->import, "zero", stage);
+  import_set_strategy (job->import, "dp_kind", "deepspeed", "--");
+  import_set_strategy_count (job->import, "zero", stage, "zero*stage");
   bool is_said = launch_words_find (job->words, "zero_optimization.overlap_comm")
       || !is_not_off (job, "zero_optimization.overlap_comm");
   if (is_said)
@@ -279,7 +279,7 @@ set_zero (LaunchJob *job)
                          option_is_on (job, "zero_optimization.overlap_comm") ? "1" : "0",
                          "zero_optimization.overlap_comm");
   else
-    import_set_strategy (job->import, "dp_overlap", stage == 3 ? "1" : "0", "zero_optimization");
+    import_set_strategy (job->import, "dp_overlap", stage == 3 ? "1" : "0", "--");
   set_offload (job);
 }
 
@@ -292,7 +292,7 @@ set_recompute (LaunchJob *job)
   if (!is_on)
     return;
   import_set_strategy (job->import, "recompute_method", "uniform", "checkpoint_activations");
-  import_set_strategy_number (job->import, "recompute_layers", MAX (1, layers));
+  import_set_strategy_count (job->import, "recompute_layers", MAX (1, layers), "checkpoint*");
   bool is_cut = option_is_on (job, "partition_activations");
   if (is_cut && job->import->strategy.tp > 1)
     import_set_strategy (job->import, "partition_activations", "1", "partition_activations");
@@ -368,7 +368,7 @@ set_attention (const cJSON *tree, LsImport *import, const char *path, LsDiagList
   if (other
       || (config && !is_flash && find_other (config, (const char *const[]) { "global", "mamba", NULL })))
     import_unknown (import, "attention_config: layers with %s attention", other ? other : "several kinds of");
-  import_set_strategy (import, "attention", is_flash ? "flash" : "unfused", "attention_config");
+  import_set_strategy (import, "attention", is_flash ? "flash" : "unfused", "attention_config*");
   if (!config)
     import_infer (import, "attention unfused: attention_config is \"global\" by default");
   return true;

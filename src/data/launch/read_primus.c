@@ -176,7 +176,7 @@ static void
 add_pairs (LaunchWords *words, const char *const (*pairs)[2], guint n)
 {
   for (guint i = 0; i < n; i++)
-    launch_words_add_value (words, pairs[i][0], pairs[i][1]);
+    launch_words_add_by (words, false, pairs[i][0], pairs[i][1]);
 }
 
 static void
@@ -187,7 +187,7 @@ add_defaults (const Primus *p, LaunchWords *words)
     add_pairs (words, fine_tuning, G_N_ELEMENTS (fine_tuning));
   for (guint i = 0; i < G_N_ELEMENTS (of_models); i++)
     if (g_str_has_prefix (p->model, of_models[i][0]))
-      launch_words_add_value (words, of_models[i][1], of_models[i][2]);
+      launch_words_add_by (words, false, of_models[i][1], of_models[i][2]);
 }
 
 static void
@@ -267,7 +267,7 @@ add_flavor (const Primus *p, LaunchWords *words)
     }
   if (is_fp8)
     launch_words_add_value (words, "model.converters", "quantize.linear.float8");
-  launch_words_add_value (words, "compile.enable", "true");
+  launch_words_add_by (words, false, "compile.enable", "true");
 }
 
 /* Kernels and logging of its own are not torchtitan's. */

@@ -52,7 +52,12 @@ say_recompute (Torchtune *t)
 {
   const char *mode = text_of (t, "ac_mode"), *option = text_of (t, "ac_option");
   bool is_full = is_on (t, "enable_activation_checkpointing");
-  say (t, "activation_checkpoint.mode", mode ? (is_full ? "none" : mode) : is_full ? "full" : "none");
+  launch_words_add_by (t->words,
+                       mode || is_full || option_is_off (&t->own, "enable_activation_checkpointing"),
+                       "activation_checkpoint.mode",
+                       mode          ? (is_full ? "none" : mode)
+                           : is_full ? "full"
+                                     : "none");
   if (mode && is_full)
     import_infer (t->own.import,
                   "recompute none: ac_mode beside enable_activation_checkpointing, which "
@@ -70,7 +75,8 @@ say_rest (Torchtune *t)
   seq = seq ? seq : text_of (t, "dataset.max_seq_len");
   if (seq)
     say (t, "training.seq_len", seq);
-  say (t, "parallelism.fsdp_reshard_after_forward", is_kept ? "never" : "always");
+  launch_words_add_by (t->words, is_kept || old || is_on (t, "fsdp_reshard_after_forward"),
+                       "parallelism.fsdp_reshard_after_forward", is_kept ? "never" : "always");
   if (old && strcmp (old, "FULL_SHARD") != 0 && strcmp (old, "SHARD_GRAD_OP") != 0)
     import_unknown (t->own.import, "fsdp_sharding_strategy %s: taken for FULL_SHARD", old);
   say_recompute (t);
@@ -211,11 +217,11 @@ set_formats (Torchtune *t)
   option_tell_other (&t->own, "dtype", "bf16 fp32", "bf16");
   option_tell_other (&t->own, "fp8_recipe_name", "tensorwise", "tensorwise");
   import_set_strategy (import, "dtype", is_fp8 ? "fp8" : is_fp32 ? "fp32" : "bf16", "dtype");
-  import_set_strategy (import, "grad_dtype", is_fp32 ? "fp32" : "bf16", "dtype");
+  import_set_strategy (import, "grad_dtype", is_fp32 ? "fp32" : "bf16", "--");
   if (is_fsdp)
-    import_set_strategy (import, "narrow_shards", is_fp32 ? "0" : "1", "dtype");
+    import_set_strategy (import, "narrow_shards", is_fp32 ? "0" : "1", "--");
   else if (!is_fp32)
-    import_set_strategy (import, "master", "none", "dtype");
+    import_set_strategy (import, "master", "none", "--");
   if (!is_fp32)
     import_infer (import, "weights, gradients and moments bf16: a model is made in dtype");
   if (is_fp8 && is_fsdp && !recipe) /* of its own configuration, without a name (training/quantization.py) */
@@ -228,7 +234,7 @@ set_sharding (Torchtune *t)
 {
   LsImport *import = t->own.import;
   if (import->strategy.dp_kind == LS_DP_FSDP2)
-    import_set_strategy (import, "grad_sync", "each", "recipes");
+    import_set_strategy (import, "grad_sync", "each", "--");
   if (import->strategy.dp_kind == LS_DP_DDP) /* shard_model is called where there are shards */
     import_unknown (import,
                     "data_parallel_replicate_dim without shards: torchtune reduces no gradients then; "

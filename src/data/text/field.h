@@ -83,7 +83,8 @@ struct LsField {
   bool usual;               /* of a knob: the short help shows it too       */
   bool set_only;            /* of a knob: no flag of its own, --set alone; what it says is the program's */
   bool of_program;          /* of a knob with a flag: what it says is the program's, not the user's choice */
-  bool root_only;           /* required of a file, not of an object within one */
+  bool of_job;    /* of a knob: which ranks, sequences and weights that learn a job has, whatever runs it */
+  bool root_only; /* required of a file, not of an object within one */
   char **(*items) (
       const char *text); /* of ARRAY of values: a text instead of it, such as "1..8", as the texts
                                          of its values; NULL: it is none, or one value */

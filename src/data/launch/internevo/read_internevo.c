@@ -144,7 +144,7 @@ set_isp (LaunchJob *job, guint64 size)
       "tensor mode isp: sequences are cut over %" G_GUINT64_FORMAT " ranks, as DeepSpeed-Ulysses does", size);
   if (weight > 1) {
     g_autofree char *zero = g_strdup_printf ("3@%" G_GUINT64_FORMAT, weight);
-    import_set_strategy (import, "zero", zero, "parallel.weight");
+    import_set_strategy (import, "zero", zero, "parallel.weight*");
     import_unknown (import,
                     "parallel.weight %" G_GUINT64_FORMAT
                     ": taken to be ZeRO-3 in groups of so many, whose optimizer is "
@@ -186,7 +186,7 @@ set_pipeline (LaunchJob *job)
     if (!option_is_on (job, "parallel.pipeline.interleaved_overlap"))
       import_conflict (import, "model.num_chunks without interleaved_overlap: InternEvo refuses it");
   } else if (pp > 1)
-    import_set_strategy (import, "schedule", "1f1b", "parallel.pipeline");
+    import_set_strategy (import, "schedule", "1f1b", "--");
 }
 
 /* zero1: -1, all copies; 1, none; else groups of so many. fsdp shards in these groups, too. */
@@ -198,9 +198,10 @@ set_shards (LaunchJob *job)
   bool is_fsdp = option_is_on (job, "parallel.zero1.fsdp");
   g_autofree char *zero = size > 1 ? g_strdup_printf ("%d@%" G_GUINT64_FORMAT, is_fsdp ? 3 : 1, size)
                                    : g_strdup (is_fsdp ? "3" : "1");
-  import_set_strategy (import, "dp_kind", is_fsdp ? "fsdp1" : "deepspeed", "parallel.zero1");
+  import_set_strategy (import, "dp_kind", is_fsdp ? "fsdp1" : "deepspeed",
+                       is_fsdp ? "parallel.zero1.fsdp" : "--");
   if (!import_has_strategy (import, "zero"))
-    import_set_strategy (import, "zero", size == 1 ? "0" : zero, "parallel.zero1");
+    import_set_strategy (import, "zero", size == 1 ? "0" : zero, "parallel.zero1*");
   if (is_fsdp && import->strategy.pp > 1)
     import_conflict (import, "parallel.zero1 fsdp with a pipeline: InternEvo refuses it");
   if (is_fsdp) {
@@ -310,7 +311,7 @@ set_recompute (LaunchJob *job, const ModelType *type)
     import_set_strategy (import, "recompute", "full", "model.checkpoint");
     if (part < 1) {
       import_set_strategy (import, "recompute_method", "block", "model.checkpoint");
-      import_set_strategy_number (import, "recompute_layers", n);
+      import_set_strategy_count (import, "recompute_layers", n, "model.checkpoint");
       import_infer (
           import,
           "recompute block: %u layers of each chunk; norms of the others, which are computed again, "

@@ -112,7 +112,7 @@ set_attention (Litgpt *g)
       ? text_of (g, "model_config.attention_logit_softcapping") != NULL
       : import->model.logit_cap;
   if (is_capped) {
-    import_set_strategy (import, "attention", "unfused", "model_config.attention_logit_softcapping");
+    import_set_strategy (import, "attention", "unfused", "--");
     import_infer (import, "attention unfused: scores are capped, for which LitGPT multiplies by itself");
   }
   if (import->model.window > 0)
@@ -210,7 +210,7 @@ set_batch (Litgpt *g)
   }
   if (g->command->is_within_node && nodes > 1 && devices > 1 && gpus <= G_MAXUINT32) {
     g_autofree char *zero = g_strdup_printf ("3@%" G_GUINT64_FORMAT, devices);
-    import_set_strategy (import, "zero", zero, "num_nodes");
+    import_set_strategy (import, "zero", zero, "--");
     import_infer (import, "zero %s: HYBRID_SHARD shards within a node", zero);
   }
 }
@@ -246,10 +246,10 @@ set_sharded (Litgpt *g, const Precision *p)
 {
   LsImport *import = g->job.import;
   bool is_wide = strcmp (p->format, "fp32") == 0;
-  import_set_strategy (import, "dp_kind", g->command->dp_kind, "devices");
-  import_set_strategy (import, "recompute", g->command->recomputes ? "full" : "none", "devices");
-  import_set_strategy (import, "narrow_shards", p->is_mixed || is_wide ? "0" : "1", "precision");
-  import_set_strategy (import, "grad_dtype", p->is_mixed ? "fp32" : p->format, "precision");
+  import_set_strategy (import, "dp_kind", g->command->dp_kind, "--");
+  import_set_strategy (import, "recompute", g->command->recomputes ? "full" : "none", "--");
+  import_set_strategy (import, "narrow_shards", p->is_mixed || is_wide ? "0" : "1", "--");
+  import_set_strategy (import, "grad_dtype", p->is_mixed ? "fp32" : p->format, "--");
   if (p->is_mixed)
     import_unknown (import,
                     "precision %s: weights are gathered in fp32%s, and cast for each product: they are taken "
@@ -272,9 +272,9 @@ set_precision (Litgpt *g)
   if (is_sharded (g))
     set_sharded (g, p);
   else {
-    import_set_strategy (import, "recompute", "none", "devices");
+    import_set_strategy (import, "recompute", "none", "--");
     if (strcmp (p->format, "fp32") != 0)
-      import_set_strategy (import, "master", p->is_mixed ? "weights" : "none", "precision");
+      import_set_strategy (import, "master", p->is_mixed ? "weights" : "none", "--");
   }
   if (strcmp (p->format, "fp32") == 0)
     import_unknown (import,

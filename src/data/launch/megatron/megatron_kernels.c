@@ -70,7 +70,8 @@ megatron_graphs (LaunchJob *job)
       || (impl && strcmp (impl, "none") != 0);
   if (is_on)
     import_set_strategy (job->import, "cuda_graphs",
-                         scope && strstr (scope, "full_iteration") ? "step" : "layer", "--enable-cuda-graph");
+                         scope && strstr (scope, "full_iteration") ? "step" : "layer",
+                         "--enable-cuda-graph --external-cuda-graph --cuda-graph-impl --cuda-graph-scope");
   if (is_on && scope && *scope && !strstr (scope, "full"))
     import_unknown (job->import, "--cuda-graph-scope %s: a graph of all of a layer is taken", scope);
 }
@@ -194,13 +195,14 @@ megatron_dispatcher (LaunchJob *job)
     n_sms
         = option_number (job, "moe-hybridep-num-sms") > 0 ? option_number (job, "moe-hybridep-num-sms") : 16;
   import_set_strategy (job->import, "dispatcher", is_hybrid ? "hybridep" : "deepep",
-                       "--moe-token-dispatcher-type");
+                       "--moe-token-dispatcher-type --moe-enable-deepep --moe-flex-dispatcher-backend");
   if (backend && !is_hybrid && strcmp (backend, "deepep") != 0)
     import_unknown (job->import,
                     "--moe-flex-dispatcher-backend %s: its kernels are taken to be as fast as DeepEP's",
                     backend);
   if (n_sms > 0)
-    import_set_strategy_number (job->import, "dispatch_sms", n_sms);
+    import_set_strategy_count (job->import, "dispatch_sms", n_sms,
+                               "--moe-flex-dispatcher-num-sms --moe-*ep-num-sms");
 }
 
 /* Without an exchange there is nothing to run beside. */

@@ -158,7 +158,9 @@ set_ends (LaunchJob *job)
     guint64 n = stage == 0 && first ? first : stage == pp - 1 && last ? last : each;
     g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", n / vpp);
   }
-  import_set_strategy (import, "layers_per_chunk", list->str, "--decoder-first-pipeline-num-layers");
+  import_set_strategy (
+      import, "layers_per_chunk", list->str,
+      "--decoder-first-pipeline-num-layers --decoder-last-pipeline-num-layers --account-for-*");
   g_string_free (list, TRUE);
 }
 
@@ -193,7 +195,8 @@ set_sides (LaunchJob *job)
   g_autofree char *list = g_strdup_printf ("%" G_GUINT64_FORMAT "x%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT
                                            "x%" G_GUINT64_FORMAT,
                                            encoder / split, split, decoder / (pp - split), pp - split);
-  import_set_strategy (import, "layers_per_chunk", list, "--pipeline-model-parallel-split-rank");
+  import_set_strategy (import, "layers_per_chunk", list,
+                       "--pipeline-model-parallel-split-rank --encoder-pipeline-model-parallel-size");
 }
 
 void
@@ -209,7 +212,7 @@ megatron_stages (LaunchJob *job)
   if (import->strategy.pp == 1)
     return;
   if (option_is_there (job, "deepspeed")) { /* pretrain_gpt.py: GPTModelPipe () */
-    import_set_strategy (import, "p2p", "deepspeed", "--deepspeed");
+    import_set_strategy (import, "p2p", "deepspeed", "--");
     import_infer (import, "p2p deepspeed: the pipeline is that of DeepSpeed's engine");
   }
   if (option_is_on (job, "enable-zero-bubble")) {
@@ -221,7 +224,7 @@ megatron_stages (LaunchJob *job)
   if (import->strategy.vpp > 1 && !job->is_dump)
     import_set_strategy (import, "p2p",
                          option_is_on (job, "no-overlap-p2p-communication") ? "batched" : "overlapped",
-                         "--no-overlap-p2p-communication");
+                         "--no-overlap-p2p-communication --overlap-p2p-communication *overlap_p2p_comm");
 }
 
 /* "Ett|tt|ttL": what each chunk holds, in model order. */

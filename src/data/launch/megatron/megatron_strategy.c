@@ -164,13 +164,16 @@ set_full (LaunchJob *job)
   layers = layers ? layers : option_number (job, "activations-checkpoint-num-layers");
   layers = layers ? layers : option_number (job, "checkpoint-num-layers");
   import_set_strategy (import, "recompute", "full", "--recompute-granularity");
-  import_set_strategy (import, "recompute_method", method ? method : "uniform", "--recompute-method");
+  import_set_strategy (import, "recompute_method", method ? method : "uniform",
+                       "--recompute-method --activations-checkpoint-method");
   if (!method && option_text (job, "recompute-granularity"))
     import_infer (import,
                   "recompute_method uniform: it is not said, and Megatron-LM refuses full "
                   "recomputation without --recompute-method");
   if (layers > 0)
-    import_set_strategy_number (import, "recompute_layers", layers);
+    import_set_strategy_count (
+        import, "recompute_layers", layers,
+        "--recompute-num-layers --activations-checkpoint-num-layers --checkpoint-num-layers");
 }
 
 static void
@@ -206,7 +209,7 @@ set_recompute (LaunchJob *job)
 static void
 set_fp8 (LaunchJob *job)
 {
-  import_set_strategy (job->import, "dtype", "fp8", "--fp8-format");
+  import_set_strategy (job->import, "dtype", "fp8", "--fp8-format --fp8 --fp8-hybrid --fp8-e4m3");
   if (option_text (job, "fp8-recipe"))
     return;
   import_infer (job->import, "fp8_recipe delayed: the default");
@@ -247,7 +250,7 @@ megatron_precision (LaunchJob *job)
     import_set_strategy (job->import, "fp8_amax_reduction", "tp", "--tp-only-amax-red");
   bool is_16 = is_bf16 ? sums_in_bf16 (job, in_fp32) : is_fp16 && !in_fp32;
   const char *grads = !is_16 ? "fp32" : is_bf16 ? "bf16" : "fp16";
-  import_set_strategy (job->import, "grad_dtype", grads, "--grad-reduce-in-bf16");
+  import_set_strategy (job->import, "grad_dtype", grads, "--grad-reduce-in-bf16 --main-grads-dtype");
 }
 
 /* Transformer Engine has fused kernels; layers of Megatron-LM's own have them with --use-flash-attn. */
@@ -280,18 +283,19 @@ set_fsdp (LaunchJob *job)
       : strcmp (shards, "optim_grads") == 0         ? "2"
                                                     : "3";
   import_set_strategy (job->import, "dp_kind", "fsdp2", "--use-torch-fsdp2");
-  import_set_strategy (job->import, "zero", zero, "--data-parallel-sharding-strategy");
+  import_set_strategy (job->import, "zero", zero, "--data-parallel-sharding-strategy --use-torch-fsdp2");
   if (is_own)
     import_infer (job->import, "dp_kind fsdp2: Megatron-FSDP shards as fully_shard does");
   else
-    import_set_strategy (job->import, "reshard_after_forward", strcmp (zero, "3") == 0 ? "1" : "0", "--");
+    import_set_strategy (job->import, "reshard_after_forward", strcmp (zero, "3") == 0 ? "1" : "0",
+                         "--torch-fsdp2-no-reshard-after-forward");
 }
 
 static void
 set_deepspeed (LaunchJob *job)
 {
   const char *stage = option_text (job, "zero-stage");
-  import_set_strategy (job->import, "dp_kind", "deepspeed", "--deepspeed");
+  import_set_strategy (job->import, "dp_kind", "deepspeed", "--");
   if (stage)
     import_set_strategy (job->import, "zero", stage, "--zero-stage");
   else
@@ -305,7 +309,7 @@ set_zero (LaunchJob *job)
   guint64 n = option_number (job, "num-distributed-optimizer-instances");
   bool is_on = option_is_on (job, "use-distributed-optimizer");
   const LsStrategy *s = &import->strategy;
-  import_set_strategy (import, "dp_kind", "megatron", "--use-distributed-optimizer");
+  import_set_strategy (import, "dp_kind", "megatron", "--");
   if (n > 1 && is_on && s->gpus > 0) {
     g_autofree char *zero = g_strdup_printf ("1@%u", (guint) MAX (1, s->gpus / (s->tp * s->pp) / n));
     import_set_strategy (import, "zero", zero, "--num-distributed-optimizer-instances");
@@ -341,7 +345,8 @@ set_overlap (LaunchJob *job)
     return;
   bool is_bulk
       = option_is_on (job, "disable-tp-comm-overlap-ag") && option_is_on (job, "disable-tp-comm-overlap-rs");
-  import_set_strategy (job->import, "tp_overlap_kind", is_bulk ? "bulk" : "ring", "--tp-comm-overlap");
+  import_set_strategy (job->import, "tp_overlap_kind", is_bulk ? "bulk" : "ring",
+                       "--disable-tp-comm-overlap-ag --disable-tp-comm-overlap-rs");
 }
 
 void

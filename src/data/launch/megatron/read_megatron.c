@@ -197,7 +197,7 @@ add_stage (const ImportFiles *files, LaunchWords *words)
   if (stage)
     launch_words_add_renamed (words, "zero-stage", stage);
   else
-    launch_words_add_value (words, "zero-stage", "0");
+    launch_words_add_by (words, false, "zero-stage", "0");
 }
 
 static bool

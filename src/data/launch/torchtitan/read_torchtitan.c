@@ -338,11 +338,11 @@ complete (LaunchWords *words, LsImport *import)
 {
   const LaunchOption *mode = launch_words_find (words, "activation_checkpoint.mode");
   if (!mode)
-    launch_words_add_value (words, "activation_checkpoint.mode", "none");
+    launch_words_add_by (words, false, "activation_checkpoint.mode", "none");
   if (launch_words_find (words, "activation_checkpoint.selective_ac_option") || !mode
       || strcmp (mode->values->pdata[0], "selective") != 0)
     return;
-  launch_words_add_value (words, "activation_checkpoint.selective_ac_option", "op");
+  launch_words_add_by (words, false, "activation_checkpoint.selective_ac_option", "op");
   import_unknown (import, "what is recomputed selectively: the log does not say; taken for \"op\"");
 }
 

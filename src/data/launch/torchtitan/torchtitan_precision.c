@@ -43,7 +43,7 @@ set_converted (LaunchJob *job)
   bool has_experts = job->import->model.n_experts > 0,
        are_converted = has_converter (job, "grouped_mm") || (listed && listed->values->len > 0);
   if (has_experts && !are_converted)
-    import_set_strategy (job->import, "bf16_experts", "1", "model.converters");
+    import_set_strategy (job->import, "bf16_experts", "1", "--");
   for (guint f = 0; f < G_N_ELEMENTS (filters); f++) {
     const LaunchOption *o = launch_words_find (job->words, filters[f]);
     for (guint i = 0; o && i < o->values->len; i++) {
@@ -62,7 +62,7 @@ set_float8 (LaunchJob *job)
   const char *recipe = recipe_of (job);
   bool gathers = option_is_on (job, "quantize.linear.float8.enable_fsdp_float8_all_gather")
       || option_is_on (job, "float8.enable_fsdp_float8_all_gather");
-  import_set_strategy (import, "dtype", "fp8", "model.converters");
+  import_set_strategy (import, "dtype", "fp8", "model.converters float8.*");
   import_set_strategy (import, "fp8_recipe", "current", "float8.recipe_name");
   if (strcmp (recipe, "tensorwise") != 0)
     import_unknown (import, "float8.recipe_name %s: taken for one scale for each tensor", recipe);
@@ -95,7 +95,7 @@ torchtitan_precision (LaunchJob *job)
     import_set_strategy (import, "dtype", "nvfp4", "model.converters");
     import_unknown (import, "the layers that NVFP4LinearConverter leaves in bf16: none is taken to be");
   } else if (has_converter (job, "mx")) {
-    import_set_strategy (import, "dtype", "fp8", "model.converters");
+    import_set_strategy (import, "dtype", "fp8", "model.converters float8.*");
     import_set_strategy (import, "fp8_recipe", "mxfp8", "model.converters");
   }
 }

@@ -359,9 +359,9 @@ set_compile (LaunchJob *job)
     return;
   }
   if (strcmp (*software, "torchtitan") == 0) {
-    import_set_strategy (import, "kernels", COMPILED, "compile.enable");
+    import_set_strategy (import, "kernels", COMPILED, "--");
     if (import->strategy.cp > 1)
-      import_set_strategy (import, "cp_steps", "pytorch-compile", "compile.enable");
+      import_set_strategy (import, "cp_steps", "pytorch-compile", "--");
     import_infer (import, "kernels " COMPILED ": those that compile.enable runs");
     return;
   }

@@ -71,7 +71,7 @@ set_zero (LaunchJob *job, guint64 n)
        is_always = reshard && strcmp (reshard, "always") == 0;
   g_autofree char *group = n > 0 ? g_strdup_printf ("@%" G_GUINT64_FORMAT, n) : g_strdup (""),
                   *zero = g_strconcat (is_never ? "2" : "3", group, NULL);
-  import_set_strategy (job->import, "dp_kind", "fsdp2", "data_parallel_shard_degree");
+  import_set_strategy (job->import, "dp_kind", "fsdp2", "--");
   import_set_strategy (job->import, "zero", zero, "data_parallel_shard_degree");
   if (is_never || is_always)
     import_set_strategy (job->import, "reshard_after_forward", is_always ? "1" : "0",
@@ -105,7 +105,7 @@ set_tensor (LaunchJob *job)
     import_unknown (import, "disable_loss_parallel: the loss is taken to be parallel");
   bool is_plain = option_is_off (job, "parallelism.enable_sequence_parallel");
   import_set_strategy (import, "sp", import->strategy.tp > 1 && !is_plain ? "1" : "0",
-                       "tensor_parallel_degree");
+                       "enable_sequence_parallel");
   if (import->strategy.tp > 1 && !is_plain)
     import_infer (import, "sp: it has sequence parallelism wherever it has tensor parallelism");
   else if (import_has_strategy (import, "tp_overlap") && import->strategy.tp == 1)
@@ -241,7 +241,8 @@ set_layers (LaunchJob *job, guint64 first, guint64 last)
     before = here;
   }
   if (!is_even)
-    import_set_strategy (import, "layers_per_chunk", list->str, "pipeline_parallel_layers_per_stage");
+    import_set_strategy (import, "layers_per_chunk", list->str,
+                         "pipeline_parallel_layers_per_stage pipeline_parallel_*_stage_less_layers");
   g_string_free (list, TRUE);
 }
 
@@ -426,7 +427,7 @@ set_every (LaunchJob *job, guint64 every)
   }
   import_set_strategy (import, "recompute", "full", "activation_checkpoint.mode");
   import_set_strategy (import, "recompute_method", "block", "activation_checkpoint.selective_ac_option");
-  import_set_strategy_number (import, "recompute_layers", n);
+  import_set_strategy_count (import, "recompute_layers", n, "activation_checkpoint.selective_ac_option");
   import_infer (import,
                 "recompute full of %" G_GUINT64_FORMAT " layers of a chunk: every %" G_GUINT64_FORMAT
                 " layers one is recomputed as a whole, here the first ones",

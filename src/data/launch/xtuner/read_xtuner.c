@@ -113,7 +113,7 @@ say_precision (Xtuner *x)
              *wrapper = text_of (x, "optim_wrapper.type");
   bool is_flash = !how || strcmp (how, "flash_attention_2") == 0,
        is_cast = !wrapper || strstr (wrapper, "AmpOptimWrapper") != NULL;
-  say (x, "attn_implementation", how ? how : "flash_attention_2");
+  launch_words_add_by (x->trainer, how, "attn_implementation", how ? how : "flash_attention_2");
   if (is_flash)
     loaded = "bfloat16";
   else if (loaded && strchr (loaded, '.'))
@@ -121,12 +121,13 @@ say_precision (Xtuner *x)
   if (is_flash)
     import_infer (x->job.import,
                   "weights bf16, FlashAttention 2: XTuner takes it where flash-attn is installed");
-  say (x, "torch_dtype", loaded ? loaded : "float32");
+  launch_words_add_by (x->trainer, text_of (x, "model.llm.torch_dtype"), "torch_dtype",
+                       loaded ? loaded : "float32");
   if (uses_deepspeed (x)) {
-    say (x, "bf16", "True");
+    launch_words_add_by (x->trainer, false, "bf16", "True");
     import_infer (x->job.import, "dtype bf16: XTuner asks DeepSpeed for it where a GPU has it");
   } else if (is_cast)
-    say (x, cast && strcmp (cast, "bfloat16") == 0 ? "bf16" : "fp16", "True");
+    launch_words_add_by (x->trainer, cast, cast && strcmp (cast, "bfloat16") == 0 ? "bf16" : "fp16", "True");
 }
 
 /* Several documents in one sequence meet each other, unless attention is told their lengths. */
@@ -151,11 +152,10 @@ static void
 say_rest (Xtuner *x)
 {
   const char *clip = text_of (x, "optim_wrapper.clip_grad.max_norm");
-  say (x, "max_grad_norm", clip ? clip : uses_deepspeed (x) ? "1" : "0");
-  if (!option_is_off (&x->job, "model.use_activation_checkpointing"))
-    say (x, "gradient_checkpointing", "True");
-  else
-    say (x, "gradient_checkpointing", "False");
+  launch_words_add_by (x->trainer, clip, "max_grad_norm", clip ? clip : uses_deepspeed (x) ? "1" : "0");
+  bool is_off = option_is_off (&x->job, "model.use_activation_checkpointing");
+  launch_words_add_by (x->trainer, is_off || is_on (x, "model.use_activation_checkpointing"),
+                       "gradient_checkpointing", is_off ? "False" : "True");
 }
 
 /* All linear layers but the head, where none are named (find_all_linear_names). False: there are none. */

@@ -1,0 +1,101 @@
+/* Pins which keys of a strategy the words of a launch file say, and which only rules of its program, for programs
+ * of each way to say options: what a user says beside the file goes before the latter. */
+#include "import_check.h"
+
+#include "data/jobs/job_files.h"
+#include "data/text/field.h"
+
+/* expected: the keys that give way to another program, with blanks between them, in the order of the fields. */
+static void
+check_rules (const char *text, const char *expected)
+{
+  LsImport import;
+  if (!read_text (text, &import))
+    return;
+  GString *found = g_string_new (NULL);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (ls_import_gives_way (&import, f))
+      g_string_append_printf (found, "%s%s", found->len > 0 ? " " : "", f->key);
+  ls_check_impl (g_str_equal (found->str, expected), __FILE__, __LINE__, "%s\nexpected %s\nfound    %s", text,
+                 expected, found->str);
+  g_string_free (found, TRUE);
+  ls_import_clear (&import);
+}
+
+#define MEGATRON                                                                                             \
+  "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 512 --num-attention-heads 8 "    \
+  "--seq-length 512 --vocab-size 1000 --micro-batch-size 1 --swiglu "
+
+static void
+options_of_megatron_say_their_keys (void)
+{
+  check_rules (MEGATRON, "sp dp_kind zero recompute dtype grad_dtype attention dp_overlap");
+  check_rules (MEGATRON "--bf16 --use-distributed-optimizer --sequence-parallel --overlap-grad-reduce",
+               "dp_kind recompute grad_dtype attention gather_overlap");
+  check_rules (MEGATRON
+               "--bf16 --accumulate-allreduce-grads-in-fp32 --use-flash-attn --recompute-activations",
+               "sp dp_kind zero recompute_parts dp_overlap");
+  check_rules (MEGATRON
+               "--fp16 --recompute-granularity full --recompute-method block --recompute-num-layers 1",
+               "sp dp_kind zero grad_dtype attention dp_overlap");
+  check_rules (MEGATRON "--bf16 --fp8-hybrid --use-torch-fsdp2",
+               "sp recompute grad_dtype fp8_recipe attention reshard_after_forward");
+}
+
+#define TORCHTITAN                                                                                           \
+  "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
+
+static void
+a_configuration_of_torchtitan_says_its_keys (void)
+{
+  check_rules (TORCHTITAN,
+               "sp dp_kind zero recompute recompute_method recompute_layers dtype grad_dtype attention");
+  check_rules (TORCHTITAN "mixed_precision_param = 'bfloat16'\nmixed_precision_reduce = 'float32'\n"
+                          "[compile]\nenable = true\n[activation_checkpoint]\nmode = 'full'\n"
+                          "[parallelism]\ndata_parallel_shard_degree = 8\ntensor_parallel_degree = 2\n",
+               "sp dp_kind attention kernels");
+}
+
+/* An option that is off is said too. */
+static void
+a_configuration_of_deepspeed_says_its_keys (void)
+{
+  check_rules ("{\"train_micro_batch_size_per_gpu\": 1, \"zero_optimization\": {\"stage\": 3}}",
+               "dp_kind dtype dp_overlap grad_norm");
+  check_rules (
+      "{\"train_micro_batch_size_per_gpu\": 1, \"zero_optimization\": {\"stage\": 2, \"overlap_comm\": "
+      "false, \"offload_optimizer\": {\"device\": \"cpu\"}}, \"bf16\": {\"enabled\": true}, "
+      "\"gradient_clipping\": 1.0}",
+      "dp_kind");
+}
+
+#define TRAINER                                                                                              \
+  "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-1.5B --output_dir o "              \
+  "--per_device_train_batch_size 1 "
+
+/* In which format a Trainer steps on weights is its habit, also where the file says in which they are loaded. */
+static void
+options_of_a_trainer_say_their_keys (void)
+{
+  check_rules (TRAINER "--bf16 --torch_dtype bfloat16", "dp_kind recompute master");
+  check_rules (TRAINER "--bf16 --fsdp 'full_shard auto_wrap' --gradient_checkpointing True "
+                       "--attn_implementation flash_attention_2",
+               "dp_kind window_mask");
+}
+
+/* Words that a reader puts where its program has them by itself are no words of the file. */
+static void
+defaults_in_words_of_another_program_are_rules (void)
+{
+  static const char axolotl[]
+      = "base_model: Qwen/Qwen3-8B\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\n"
+        "sequence_len: 2048\ndatasets:\n  - path: x\n    type: alpaca\n";
+  g_autofree char *said = g_strconcat (axolotl, "bf16: true\ngradient_checkpointing: true\n", NULL);
+  check_rules (axolotl, "dp_kind recompute dtype master");
+  check_rules (said, "dp_kind master");
+}
+
+LS_TEST_SUITE (LS_TEST (a_configuration_of_deepspeed_says_its_keys),
+               LS_TEST (a_configuration_of_torchtitan_says_its_keys),
+               LS_TEST (defaults_in_words_of_another_program_are_rules),
+               LS_TEST (options_of_a_trainer_say_their_keys), LS_TEST (options_of_megatron_say_their_keys))
