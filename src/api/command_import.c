@@ -46,7 +46,7 @@ check_model (const LsImport *import, const char *name, LsDiagList *diags)
 static bool
 check_strategy (const LsImport *import, const char *name, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) doc = ls_import_strategy (import, name, diags);
+  g_autoptr (LsJsonDoc) doc = ls_import_strategy (import, NULL, name, diags);
   LsStrategy strategy;
   if (!doc || !ls_strategy_read (doc, &strategy, diags))
     return false;

@@ -71,7 +71,11 @@ typedef struct {
                            Shared, counted */
   bool gpus_are_from;    /* the number of GPUs is that of `from`: another size of the job takes its place */
   bool software_is_from; /* so is `software` */
-  bool is_strict;        /* what is not known of `from` is refused */
+  /* Keys that `from` has only by the rules of its program, and that are as `software`, another one, has them:
+   * static strings; NULL: none. Counted. And the stage of ZeRO that `from` says, if that has none such. */
+  GHashTable *given_up;
+  bool zero_is_given_up;
+  bool is_strict; /* what is not known of `from` is refused */
   LsStrategy strategy;
   char *strategy_knob; /* NULL: none was set that a trace would contradict */
   LsSoftwareSpec

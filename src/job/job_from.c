@@ -210,6 +210,41 @@ n_values (const LsImport *from)
   return n;
 }
 
+/* "dp_kind fsdp2 (megatron)": of a key as it is now, and as the rules of the file's program have it. */
+static char *
+text_of_change (const LsJobSpec *spec, const LsField *f)
+{
+  g_autofree char *theirs = ls_field_text (f, &spec->from->strategy, NULL),
+                  *now = ls_field_text (f, &spec->strategy, NULL);
+  return g_strcmp0 (theirs, now) != 0
+      ? g_strdup_printf ("%s %s (%s)", f->key, now ? now : "by itself", theirs ? theirs : "none")
+      : NULL;
+}
+
+/* What another program than the file's has as it has it by itself. */
+static void
+tell_given_up (const LsJobSpec *spec, GPtrArray *notes)
+{
+  const LsImport *from = spec->from;
+  GString *keys = g_string_new (NULL);
+  for (const LsField *f = ls_strategy_fields; spec->given_up && f->key; f++) {
+    bool is_so = has (spec->given_up, f->key) && !has (spec->said, f->key);
+    g_autofree char *change = is_so ? text_of_change (spec, f) : NULL;
+    if (change && strcmp (f->key, "zero") == 0 && spec->zero_is_given_up)
+      g_ptr_array_add (notes,
+                       g_strdup_printf ("%s says another stage of ZeRO than %s has; taken as its own: %s; "
+                                        "--zero says another",
+                                        from->path, spec->software_name, change));
+    else if (change)
+      g_string_append_printf (keys, "%s%s", keys->len > 0 ? ", " : "", change);
+  }
+  if (keys->len > 0)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("not said by %s but by rules of %s, so as %s has it: %s", from->path,
+                                      from->program, spec->software_name, keys->str));
+  g_string_free (keys, TRUE);
+}
+
 void
 ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
 {
@@ -227,6 +262,7 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
     g_ptr_array_add (notes, g_strdup_printf ("not known, may matter: %s", (char *) lines->pdata[i]));
   if (lines->len > MAX_SHOWN)
     g_ptr_array_add (notes, g_strdup_printf ("not known, may matter: %u more", lines->len - MAX_SHOWN));
+  tell_given_up (spec, notes);
   if (spec->model)
     g_ptr_array_add (notes, g_strdup_printf ("the model is %s, not that of %s", spec->model, from->path));
 }

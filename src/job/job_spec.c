@@ -7,6 +7,7 @@
 #include "job/job.h"
 #include "job/knobs.h"
 #include "job/softwares.h"
+#include "strategy/dp_traits.h"
 
 void
 ls_job_spec_init (LsJobSpec *spec)
@@ -79,6 +80,7 @@ ls_job_spec_clear (LsJobSpec *spec)
     g_atomic_rc_box_release_full (spec->software, software_clear);
   g_free (spec->software_name);
   g_clear_pointer (&spec->said, g_hash_table_unref);
+  g_clear_pointer (&spec->given_up, g_hash_table_unref);
   g_clear_pointer (&spec->options_said, g_ptr_array_unref);
   ls_job_spec_init (spec);
 }
@@ -98,6 +100,7 @@ ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
   ret_copy->software = spec->software ? g_atomic_rc_box_acquire (spec->software) : NULL;
   ret_copy->program = spec->program ? ret_copy->software : NULL;
   ret_copy->from = spec->from ? g_atomic_rc_box_acquire (spec->from) : NULL;
+  ret_copy->given_up = spec->given_up ? g_hash_table_ref (spec->given_up) : NULL;
   ret_copy->said = NULL;
   GHashTableIter keys;
   gpointer key;
@@ -199,15 +202,70 @@ take_strategy (LsJobSpec *spec, const LsStrategy *strategy, const char *knob)
     spec->strategy_knob = g_strdup (knob);
 }
 
-/* What a launch file says, over the defaults of what runs it. */
+/* Whether the program of a launch file runs it, in whichever release: what follows from its rules holds. */
+static bool
+runs_its_own (const LsJobSpec *spec)
+{
+  const char *its = spec->from->strategy.software;
+  if (!spec->software || spec->software_is_from || strcmp (spec->software->program, spec->from->program) == 0)
+    return true;
+  LsSoftwareSpec named;
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  if (!its || !ls_software_load (its, &named, none))
+    return false;
+  bool is_same = strcmp (spec->software->program, named.program) == 0;
+  ls_software_clear (&named);
+  return is_same;
+}
+
+/* Those that give way to the program that runs the job; NULL: none does. */
+static GHashTable *
+keys_given_up (const LsJobSpec *spec)
+{
+  if (runs_its_own (spec))
+    return NULL;
+  GHashTable *keys = g_hash_table_new (g_str_hash, g_str_equal);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (ls_import_gives_way (spec->from, f))
+      g_hash_table_add (keys, (gpointer) f->key);
+  return keys;
+}
+
+/* A stage of ZeRO is of a way to be data parallel, which may be another one now. */
+static bool
+has_stage (const LsStrategy *s)
+{
+  uint32_t stages = ls_dp_traits (ls_strategy_dp_kind (s))->stages;
+  return stages == 0 || s->zero_stage == LS_ZERO_AUTO || (stages & 1u << s->zero_stage) != 0;
+}
+
+static bool
+read_from (LsJobSpec *spec, LsStrategy *ret_strategy, LsDiagList *diags)
+{
+  const LsImport *from = spec->from;
+  g_autoptr (LsJsonDoc) doc = ls_import_strategy (from, spec->given_up, from->name, diags);
+  return doc && ls_strategy_read_over (doc, &spec->strategy, ret_strategy, said_of (spec), diags);
+}
+
+/* What a launch file says, over the defaults of what runs it; what it does not say holds only where its own
+ * program does. */
 static gboolean
 take_from (LsJobSpec *spec, LsDiagList *diags)
 {
   const LsImport *from = spec->from;
   LsStrategy strategy;
-  g_autoptr (LsJsonDoc) doc = ls_import_strategy (from, from->name, diags);
-  if (!doc || !ls_strategy_read_over (doc, &spec->strategy, &strategy, said_of (spec), diags))
+  g_clear_pointer (&spec->given_up, g_hash_table_unref);
+  spec->given_up = keys_given_up (spec);
+  spec->zero_is_given_up = false;
+  if (!read_from (spec, &strategy, diags))
     return FALSE;
+  if (spec->given_up && !g_hash_table_contains (from->given, "zero") && !has_stage (&strategy)) {
+    ls_strategy_clear (&strategy);
+    spec->zero_is_given_up = g_hash_table_add (spec->given_up, (gpointer) "zero");
+    g_hash_table_remove (said_of (spec), "zero");
+    if (!read_from (spec, &strategy, diags))
+      return FALSE;
+  }
   take_strategy (spec, &strategy, "from");
   spec->gpus_are_from = g_hash_table_contains (from->strategy_said, "gpus");
   return TRUE;

@@ -23,7 +23,7 @@ static void
 read_back (const LsImport *import)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsJsonDoc) doc = ls_import_strategy (import, "fuzz", diags);
+  g_autoptr (LsJsonDoc) doc = ls_import_strategy (import, NULL, "fuzz", diags);
   LsStrategy s;
   g_assert ((doc != NULL) == (import->conflicts->len == 0));
   if (doc && ls_strategy_read (doc, &s, diags))

@@ -480,8 +480,15 @@ ls_import_model (const LsImport *import, const char *name, LsDiagList *diags)
 }
 
 LsJsonDoc *
-ls_import_strategy (const LsImport *import, const char *name, LsDiagList *diags)
+ls_import_strategy (const LsImport *import, GHashTable *without, const char *name, LsDiagList *diags)
 {
-  g_autofree char *text = ls_import_strategy_text (import, name);
+  LsImport rest = *import; /* borrows */
+  g_autoptr (GHashTable) said = g_hash_table_new (g_str_hash, g_str_equal);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (g_hash_table_contains (import->strategy_said, f->key)
+        && !(without && g_hash_table_contains (without, f->key)))
+      g_hash_table_add (said, (gpointer) f->key);
+  rest.strategy_said = said;
+  g_autofree char *text = ls_import_strategy_text (&rest, name);
   return parse (import, text, name, diags);
 }

@@ -84,9 +84,11 @@ bool ls_import_gives_way (const LsImport *import, const LsField *key);
  * and LS_ERROR_INPUT. */
 bool ls_import_check (const LsImport *import, LsDiagList *diags);
 
-/* The job as our files of a model and of a strategy; "name" is as given. NULL: diagnostics. */
+/* The job as our files of a model and of a strategy; "name" is as given. NULL: diagnostics. without: keys
+ * that are left out; NULL: none. */
 LsJsonDoc *ls_import_model (const LsImport *import, const char *name, LsDiagList *diags);
-LsJsonDoc *ls_import_strategy (const LsImport *import, const char *name, LsDiagList *diags);
+LsJsonDoc *ls_import_strategy (const LsImport *import, GHashTable *without, const char *name,
+                               LsDiagList *diags);
 /* Their texts, newly allocated, end in a newline. */
 char *ls_import_model_text (const LsImport *import, const char *name);
 char *ls_import_strategy_text (const LsImport *import, const char *name);

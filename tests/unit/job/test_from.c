@@ -169,4 +169,128 @@ rules_ask_the_model_that_runs (void)
     }
 }
 
-LS_TEST_SUITE (LS_TEST (rules_ask_the_model_that_runs), LS_TEST (what_is_written_takes_the_same_picoseconds))
+/* --- run by another program ------------------------------------------------------------------------- */
+
+#define SIZES                                                                                                \
+  "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 512 --vocab-size 1000 "             \
+  "--micro-batch-size 1 --global-batch-size 8 --max-position-embeddings 512 "
+#define MEGATRON                                                                                             \
+  "torchrun --nproc_per_node 8 pretrain_gpt.py " SIZES                                                       \
+  "--tensor-model-parallel-size 2 --bf16 --use-distributed-optimizer --recompute-activations\n"
+#define TORCHTITAN                                                                                           \
+  "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nlocal_batch_size = 1\nseq_len = 1024\n"              \
+  "[parallelism]\ndata_parallel_shard_degree = 4\ntensor_parallel_degree = 2\n"                              \
+  "[activation_checkpoint]\nmode = 'full'\n"
+#define DEEPSPEED                                                                                            \
+  "{\"train_micro_batch_size_per_gpu\": 1, \"train_batch_size\": 8, \"bf16\": {\"enabled\": true}, "         \
+  "\"zero_optimization\": {\"stage\": 2}}"
+#define TRAINER                                                                                              \
+  "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen3-8B --output_dir o --bf16 "           \
+  "--torch_dtype bfloat16 --per_device_train_batch_size 1 --gradient_checkpointing True\n"
+#define AXOLOTL                                                                                              \
+  "base_model: Qwen/Qwen3-8B\nmicro_batch_size: 1\ngradient_accumulation_steps: 1\nsequence_len: 1024\n"     \
+  "datasets:\n  - path: x\n    type: alpaca\n"
+
+/* program: that of a file that names none. */
+static const struct {
+  const char *text, *name, *program;
+} jobs[] = {
+  { MEGATRON, "job-XXXXXX.sh", NULL },           { TORCHTITAN, "job-XXXXXX.toml", NULL },
+  { DEEPSPEED, "job-XXXXXX.json", "deepspeed" }, { TRAINER, "job-XXXXXX.sh", NULL },
+  { AXOLOTL, "job-XXXXXX.yaml", NULL },
+};
+
+/* software NULL: none is named. The caller clears *ret. */
+static void
+read_for (const char *text, const char *name, const char *software, LsJobSpec *ret)
+{
+  char *path = NULL;
+  close (g_file_open_tmp (name, &path, NULL));
+  g_file_set_contents (path, text, -1, NULL);
+  ls_job_spec_init (ret);
+  LS_CHECK ((!software || set (ret, "software", software)) && set (ret, "from", path));
+  g_unlink (path);
+  g_free (path);
+}
+
+/* "tp 2; sp true; ": all knobs, or those that the file says. */
+static char *
+knobs_of (const LsJobSpec *spec, bool has_program)
+{
+  GString *all = g_string_new (NULL);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    bool is_wanted = has_program || g_hash_table_contains (spec->from->strategy_said, f->key);
+    g_autofree char *value = is_wanted && !f->file_only ? ls_field_text (f, &spec->strategy, NULL) : NULL;
+    if (value)
+      g_string_append_printf (all, "%s %s; ", f->key, value);
+  }
+  return g_string_free (all, FALSE);
+}
+
+/* Of a file that does not name its program, such as one of DeepSpeed, what it says. */
+static void
+its_own_program_changes_nothing (void)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
+    LsJobSpec alone, named;
+    read_for (jobs[i].text, jobs[i].name, NULL, &alone);
+    bool has_program = alone.software != NULL;
+    read_for (jobs[i].text, jobs[i].name, has_program ? alone.software->name : jobs[i].program, &named);
+    g_autofree char *a = knobs_of (&alone, has_program), *b = knobs_of (&named, has_program);
+    LS_CHECK_STR (b, a);
+    LS_CHECK (!named.given_up);
+    ls_job_spec_clear (&alone);
+    ls_job_spec_clear (&named);
+  }
+}
+
+/* expected: "key=value" with blanks between them, and "?words" of a note. */
+static void
+check_under (const char *text, const char *name, const char *software, const char *expected)
+{
+  LsJobSpec spec;
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+  g_auto (GStrv) all = g_strsplit (expected, "; ", -1);
+  read_for (text, name, software, &spec);
+  ls_job_from_notes (&spec, notes);
+  g_ptr_array_add (notes, NULL);
+  g_autofree char *told = g_strjoinv ("\n", (char **) notes->pdata);
+  for (char **one = all; *one; one++) {
+    g_auto (GStrv) pair = g_strsplit (*one, "=", 2);
+    const LsField *f = pair[1] ? ls_field_find (ls_strategy_fields, pair[0]) : NULL;
+    g_autofree char *value = f ? ls_field_text (f, &spec.strategy, NULL) : NULL;
+    bool is_so = f ? g_strcmp0 (value, pair[1]) == 0 : strstr (told, *one + 1) != NULL;
+    ls_check_impl (is_so, __FILE__, __LINE__, "%s under %s: expected %s, found %s\n%s", text, software, *one,
+                   value ? value : "nothing", told);
+  }
+  ls_job_spec_clear (&spec);
+}
+
+/* What the file says holds, what only follows from rules of its program is as the other has it: sequence
+ * parallelism, who reduces gradients, masters, recomputation by default. */
+static void
+another_program_has_what_the_file_does_not_say (void)
+{
+  check_under (
+      MEGATRON, jobs[0].name, "torchtitan",
+      "tp=2; micro_batch=1; global_batch=8; dtype=bf16; recompute=selective; sp=true; dp_kind=fsdp2; "
+      "zero=auto; dp_overlap=true; recompute_parts=op; ?another stage of ZeRO than torchtitan has; "
+      "?dp_kind fsdp2 (megatron)");
+  check_under (MEGATRON, jobs[0].name, "pytorch-ddp", "dp_kind=ddp; zero=auto; master=weights; sp=false");
+  check_under (TORCHTITAN, jobs[1].name, "megatron",
+               "tp=2; sp=false; dp_kind=megatron; zero=auto; recompute=full; attention=auto; "
+               "kernels=megatron-core-unfused; ?as megatron has it: sp false (true)");
+  check_under (TORCHTITAN, jobs[1].name, "torchtune-2025",
+               "dp_kind=fsdp2; zero=3; master=none; grad_dtype=bf16; grad_norm=false; recompute=full");
+  check_under (DEEPSPEED, jobs[2].name, "torchtitan", "dp_kind=fsdp2; zero=2; dtype=bf16; grad_norm=true");
+  check_under (DEEPSPEED, jobs[2].name, "megatron",
+               "dp_kind=megatron; zero=auto; ?another stage of ZeRO than megatron has");
+  check_under (TRAINER, jobs[3].name, "megatron",
+               "dp_kind=megatron; master=fp32; grad_dtype=fp32; recompute=full; dtype=bf16");
+  check_under (TRAINER, jobs[3].name, "hf-trainer-2026", "dp_kind=ddp; master=none; recompute=full");
+  check_under (AXOLOTL, jobs[4].name, "torchtitan", "dp_kind=fsdp2; master=fp32; micro_batch=1");
+}
+
+LS_TEST_SUITE (LS_TEST (another_program_has_what_the_file_does_not_say),
+               LS_TEST (its_own_program_changes_nothing), LS_TEST (rules_ask_the_model_that_runs),
+               LS_TEST (what_is_written_takes_the_same_picoseconds))
