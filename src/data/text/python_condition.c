@@ -95,13 +95,13 @@ is_among (const cJSON *item, const cJSON *all)
 }
 
 /* Some of what they hold is not known: neither alike nor different. */
-static bool
-holds_open (const cJSON *item)
+bool
+python_holds_open (const cJSON *item)
 {
   if (is_open (item))
     return true;
   for (const cJSON *one = item->child; one; one = one->next)
-    if (holds_open (one))
+    if (python_holds_open (one))
       return true;
   return false;
 }
@@ -116,7 +116,7 @@ compared (const PythonToken *mark, const cJSON *a, const cJSON *b)
     return PYTHON_OPEN;
   if (cJSON_IsNull (a) || cJSON_IsNull (b))
     return is_same ? (cJSON_IsNull (a) && cJSON_IsNull (b)) != python_is (mark, "!=") : PYTHON_OPEN;
-  if (holds_open (a) || holds_open (b))
+  if (python_holds_open (a) || python_holds_open (b))
     return PYTHON_OPEN;
   if (is_same)
     return (bool) cJSON_Compare (a, b, true) != python_is (mark, "!=");
@@ -268,23 +268,29 @@ python_expression (PythonPlace *x)
   return python_item_of (x, python_any (x));
 }
 
+/* Whether another item stands behind a comma. */
+static bool
+has_more (PythonPlace *x)
+{
+  const PythonToken *t = python_token (x);
+  return t->kind != PYTHON_END && !python_is (t, "=") && !python_is (t, "]") && !python_is (t, ")");
+}
+
 cJSON *
 python_tuple (PythonPlace *x)
 {
   guint first = x->at;
-  cJSON *item = python_expression (x), *all;
-  if (!python_is (python_token (x), ",") || x->python->why)
-    return item;
-  cJSON_AddItemToArray (all = cJSON_CreateArray (), item);
-  while (python_take (x, ",") && python_token (x)->kind != PYTHON_END && !python_is (python_token (x), "=")
-         && !x->python->why) {
-    if (python_is (python_token (x), "*")) { /* "a, *b" */
-      python_pass_to (x, "=");
-      return python_hole (x, all, first);
-    }
-    cJSON_AddItemToArray (all, python_expression (x));
+  bool is_spread = python_is (python_token (x), "*"), is_known;
+  cJSON *all = cJSON_CreateArray ();
+  is_known = python_add_item (x, all);
+  if (!is_spread && !python_is (python_token (x), ",")) {
+    cJSON *only = cJSON_DetachItemFromArray (all, 0);
+    cJSON_Delete (all);
+    return only;
   }
-  return all;
+  while (!x->python->why && python_take (x, ",") && has_more (x))
+    is_known = python_add_item (x, all) && is_known;
+  return is_known ? all : python_hole (x, all, first);
 }
 
 cJSON *

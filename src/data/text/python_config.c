@@ -7,45 +7,6 @@
 #include "data/text/json_scan.h"
 #include "data/text/python_parts.h"
 
-#define MAX_PASSED 60 /* letters of a statement that is not followed */
-
-void
-python_fail (LsPython *p, guint line, const char *why)
-{
-  if (p->why)
-    return;
-  p->why = g_strdup (why);
-  p->where = line;
-}
-
-bool
-python_enter (LsPython *p, guint line)
-{
-  if (++p->depth > LS_JSON_MAX_DEPTH)
-    python_fail (p, line, "it is nested too deep, or calls itself");
-  return !p->why;
-}
-
-void
-python_pass (LsPython *p, guint module, guint first)
-{
-  const PythonPassed passed = { .first = first, .module = module };
-  PythonToken *t = &g_array_index (p->tokens, PythonToken, first);
-  if (t->is_passed)
-    return;
-  t->is_passed = true;
-  g_array_append_val (p->passed, passed);
-}
-
-void
-python_forget_passed (LsPython *p, guint n)
-{
-  for (guint i = n; i < p->passed->len; i++)
-    g_array_index (p->tokens, PythonToken, g_array_index (p->passed, PythonPassed, i).first).is_passed
-        = false;
-  g_array_set_size (p->passed, MIN (n, p->passed->len));
-}
-
 /* --- tokens ---------------------------------------------------------------------------------------- */
 
 /* Of a text that begins at `at`; 0: it does not end. */
@@ -152,209 +113,7 @@ scan (LsPython *p, const char *text, gsize n)
   return depth == 0 || (python_fail (p, number, "a bracket does not end"), false);
 }
 
-/* --- statements ------------------------------------------------------------------------------------ */
-
-const PythonLine *
-python_line (const LsPython *p, guint i)
-{
-  return &g_array_index (p->lines, PythonLine, i);
-}
-
-bool
-python_starts (const LsPython *p, const PythonLine *line, const char *const *words)
-{
-  const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
-  g_autofree char *word = g_strndup (t->at, t->n);
-  return t->kind == PYTHON_NAME && g_strv_contains (words, word);
-}
-
-/* c.training.steps; names: char *. False: it is no such thing. */
-static bool
-read_path (PythonPlace *x, GPtrArray *names)
-{
-  do {
-    if (python_token (x)->kind != PYTHON_NAME)
-      return false;
-    g_ptr_array_add (names, g_strndup (python_token (x)->at, python_token (x)->n));
-    x->at++;
-  } while (python_take (x, "."));
-  return true;
-}
-
-/* One path, before "=" or, of several, "," ; to targets, each a GPtrArray of char *. */
-static bool
-add_target (PythonPlace *x, GPtrArray *targets)
-{
-  GPtrArray *names = g_ptr_array_new_with_free_func (g_free);
-  g_ptr_array_add (targets, names);
-  return read_path (x, names);
-}
-
-/* "a.b =", "a: int =", "a, b =", "(a, b) =", before a value; *ret_is_tuple: the value is unpacked. */
-static bool
-read_targets (PythonPlace *x, GPtrArray *targets, bool *ret_is_tuple)
-{
-  bool is_list = python_take (x, "["), is_bracketed = is_list || python_take (x, "(");
-  *ret_is_tuple = is_list;
-  if (!add_target (x, targets))
-    return false;
-  while (python_take (x, ",")) {
-    *ret_is_tuple = true;
-    if (python_token (x)->kind == PYTHON_NAME && !add_target (x, targets))
-      return false;
-  }
-  if (is_bracketed && !python_take (x, is_list ? "]" : ")"))
-    return false;
-  if (!*ret_is_tuple && python_take (x, ":"))
-    python_pass_to (x, "=");
-  return python_take (x, "=");
-}
-
-/* An object for members of what has none: of a text, which is a name or a call that is not known, what it
- * makes; else an empty one. The caller frees it. */
-static cJSON *
-made_of (const cJSON *item)
-{
-  cJSON *object = cJSON_CreateObject ();
-  if (cJSON_IsString (item))
-    cJSON_AddStringToObject (object, "()", item->valuestring);
-  return object;
-}
-
-/* start: the token with which the statement begins. */
-static void
-set_target (PythonPlace *x, const GPtrArray *names, cJSON *item, guint start)
-{
-  GHashTable *all = x->names ? x->names : python_module (x->python, x->module)->values;
-  cJSON *object = names->len > 1 ? g_hash_table_lookup (all, names->pdata[0]) : NULL;
-  if (names->len == 1) {
-    g_hash_table_insert (all, g_strdup (names->pdata[0]), item);
-    return;
-  }
-  if (names->len > 1 && cJSON_IsString (object))
-    g_hash_table_insert (all, g_strdup (names->pdata[0]), object = made_of (object));
-  for (guint i = 1; i + 1 < names->len && cJSON_IsObject (object); i++) {
-    cJSON *part = cJSON_GetObjectItemCaseSensitive (object, names->pdata[i]);
-    if (!cJSON_IsObject (part))
-      python_set_member (object, names->pdata[i], part = made_of (part));
-    object = part;
-  }
-  if (cJSON_IsObject (object))
-    python_set_member (object, names->pdata[names->len - 1], item);
-  else {
-    python_pass (x->python, x->module, start);
-    cJSON_Delete (item);
-  }
-}
-
-/* "f (cfg.model, n=1)": f, and in `of` what is handed over first. */
-static char *
-read_call (PythonPlace x, GPtrArray *of)
-{
-  const PythonToken *t = python_token (&x);
-  x.at++;
-  bool is_call = t->kind == PYTHON_NAME && python_take (&x, "(") && read_path (&x, of)
-      && (python_is (python_token (&x), ")") || python_is (python_token (&x), ","));
-  return is_call ? g_strndup (t->at, t->n) : NULL;
-}
-
-/* What the function sets in its first argument is set here. */
-static void
-perform (LsPython *p, const PythonLine *line, GHashTable *names)
-{
-  PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
-  g_autoptr (GPtrArray) of = g_ptr_array_new_with_free_func (g_free);
-  g_autofree char *function = line->n >= 4 ? read_call (x, of) : NULL;
-  g_clear_pointer (&p->first, cJSON_Delete);
-  if (!names || !function || !g_hash_table_contains (names, of->pdata[0])
-      || !python_has_function (p, line->module, function)) {
-    python_pass (p, line->module, line->first);
-    return;
-  }
-  p->is_statement = true;
-  cJSON_Delete (python_expression (&x));
-  p->is_statement = false;
-  if (p->first)
-    set_target (&x, of, g_steal_pointer (&p->first), line->first);
-  else
-    python_pass (p, line->module, line->first);
-}
-
-/* "f(x)[1]", of the hole "f(x)": a part of what is not known. The caller frees it. */
-static cJSON *
-part_of_hole (const cJSON *hole, guint i)
-{
-  g_autofree char *bare = g_strndup (hole->valuestring, strlen (hole->valuestring) - 1),
-                  *text = g_strdup_printf ("%s[%u]%c", bare, i, LS_SHELL_HOLE_END);
-  return cJSON_CreateString (text);
-}
-
-/* Each target gets its part of item, which is taken and stands from a token on. Where it has not as many that
- * are known, the statement, which begins at start, is named, and each part is a hole. */
-static void
-unpack (PythonPlace *x, const GPtrArray *targets, cJSON *item, guint first, guint start)
-{
-  bool is_known = cJSON_IsArray (item) && (guint) cJSON_GetArraySize (item) == targets->len;
-  if (!is_known) {
-    python_pass (x->python, x->module, start);
-    item = python_hole (x, item, first);
-  }
-  for (guint i = 0; i < targets->len; i++)
-    set_target (x, targets->pdata[i], is_known ? cJSON_DetachItemFromArray (item, 0) : part_of_hole (item, i),
-                start);
-  cJSON_Delete (item);
-}
-
-static void
-assign (LsPython *p, const PythonLine *line, GHashTable *names)
-{
-  PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
-  g_autoptr (GPtrArray) targets = g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
-  bool is_tuple;
-  if (!read_targets (&x, targets, &is_tuple)) {
-    perform (p, line, names);
-    return;
-  }
-  guint first = x.at;
-  cJSON *item = python_tuple (&x);
-  if (python_token (&x)->kind != PYTHON_END && !p->why) /* a = b = ... */
-    item = python_hole (&x, item, first);
-  if (is_tuple)
-    unpack (&x, targets, item, first, line->first);
-  else
-    set_target (&x, targets->pdata[0], item, line->first);
-}
-
-static const char *const idle[]
-    = { "assert", "import", "from", "pass", "def", "class", "global", "raise", "async", NULL };
-static const char *const blocks[]
-    = { "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "match", "del", NULL };
-
-cJSON *
-python_statement (LsPython *p, const PythonLine *line, GHashTable *names)
-{
-  static const char *const returns[] = { "return", NULL };
-  if (python_starts (p, line, returns)) {
-    PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first + 1 };
-    return python_token (&x)->kind == PYTHON_END ? cJSON_CreateNull () : python_tuple (&x);
-  }
-  PythonTokenKind kind = g_array_index (p->tokens, PythonToken, line->first).kind;
-  p->module = line->module;
-  if (python_starts (p, line, blocks))
-    python_pass (p, line->module, line->first);
-  else if (kind != PYTHON_TEXT && !python_starts (p, line, idle))
-    assign (p, line, names);
-  return NULL;
-}
-
-/* What is wrong, once. */
-static void
-refuse (LsPython *p, LsDiagList *diags)
-{
-  ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, p->module)->path, p->where, 0, NULL, NULL, NULL, "%s",
-               p->why);
-  g_clear_pointer (&p->why, g_free);
-}
+/* --- files ------------------------------------------------------------------------------------------ */
 
 bool
 ls_python_add (LsPython *p, const char *text, gsize n, const char *name, LsDiagList *diags)
@@ -362,7 +121,7 @@ ls_python_add (LsPython *p, const char *text, gsize n, const char *name, LsDiagL
   guint first = p->lines->len;
   p->module = python_add_module (p, name);
   if (!scan (p, text, n)) {
-    refuse (p, diags);
+    python_refuse (p, diags);
     return false;
   }
   for (guint i = first; i < p->lines->len; i++)
@@ -380,6 +139,8 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   p->lines = g_array_new (FALSE, FALSE, sizeof (PythonLine));
   p->functions = g_ptr_array_new_with_free_func (g_free);
   p->passed = g_array_new (FALSE, FALSE, sizeof (PythonPassed));
+  p->pasted = python_pasted_new ();
+  p->file_parts = g_ptr_array_new_with_free_func (g_free);
   if (!ls_python_add (p, text, n, name, diags)) {
     ls_python_free (p);
     return NULL;
@@ -408,6 +169,8 @@ ls_python_free (LsPython *p)
   g_ptr_array_unref (p->functions);
   g_array_unref (p->modules);
   g_array_unref (p->passed);
+  g_array_unref (p->pasted);
+  g_ptr_array_unref (p->file_parts);
   cJSON_Delete (p->first);
   g_free (p->why);
   g_free (p);
@@ -431,34 +194,17 @@ set_values (LsPython *p)
   }
 }
 
-/* "a.py:12 "for x in y:"", up to the end of its line. */
-static char *
-passed_text (const LsPython *p, const PythonPassed *passed)
-{
-  const PythonToken *t = &g_array_index (p->tokens, PythonToken, passed->first);
-  gsize n = MIN (strcspn (t->at, "\r\n"), MAX_PASSED);
-  g_autofree char *shown = g_strchomp (python_shown (t->at, n));
-  return g_strdup_printf ("%s:%u \"%s%s\"", python_module (p, passed->module)->path, t->line, shown,
-                          n == MAX_PASSED ? "..." : "");
-}
-
-static void
-add_passed (const LsPython *p, GPtrArray *passed)
-{
-  for (guint i = 0; i < p->passed->len; i++)
-    g_ptr_array_add (passed, passed_text (p, &g_array_index (p->passed, PythonPassed, i)));
-}
-
 cJSON *
 ls_python_value (LsPython *p, const char *function, GPtrArray *passed, LsDiagList *diags)
 {
   p->n_items = p->depth = 0;
   set_values (p);
+  python_keep_parts (p);
   python_forget_passed (p, 0);
   p->n_open = 0;
   cJSON *result = p->why ? NULL : python_call (p, 0, function, NULL, 0);
   if (passed)
-    add_passed (p, passed);
+    python_add_passed (p, passed);
   if (cJSON_IsNull (result))
     g_clear_pointer (&result, cJSON_Delete);
   if (!result && !p->why)
@@ -468,7 +214,7 @@ ls_python_value (LsPython *p, const char *function, GPtrArray *passed, LsDiagLis
                  function);
   if (!p->why)
     return result;
-  refuse (p, diags);
+  python_refuse (p, diags);
   cJSON_Delete (result);
   return NULL;
 }

@@ -5,16 +5,18 @@
  *
  *     Config (steps=16)      an object of the arguments by name; "()" is what is called, "0", "1" are
  *                            arguments without a name. replace (x, a=1) is x with another a
- *     [1, 2], (1, 2)         arrays; {"a": 1} an object; numbers, texts, True, False and None are themselves
+ *     [1, 2], (1, *a)        arrays; {"a": 1} an object; numbers, texts, True, False and None are themselves
+ *     {("a", 8): 1, 3: 2}    an object with members ("a",8) and (3)
+ *     d["a", 8], a[-1]       what is under that key, or in that place
  *     2 * 8, "a" "b"         + - * / // % of numbers, + of texts
  *     c.training.steps = 16  a member is set, and made where there was none
- *     a, b = f ()            each gets its part; of what is not known, a part that is not known
+ *     a, (b, *c) = f ()      each gets its part; of what is not known, a part that is not known
  *     f (*a, **b), {**b}     of what is known what it holds; def f (a, *rest, **more) has the rest
  *     big (), big (2)        what that function returns; as it is written if that hangs on what is unknown
  *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
  *
- * What takes more (indices, lambdas, comprehensions, what is not known) is a text that is one hole, as of
+ * What takes more (slices, lambdas, comprehensions, what is not known) is a text that is one hole, as of
  * data/shell/shell.h, with its first words and what names in it were set to. Statements that are not followed
  * ("if" of what is unknown, for, with, calls for what they do) are named with their places. */
 #ifndef LS_DATA_TEXT_PYTHON_CONFIG_H
@@ -35,6 +37,9 @@ LsPython *ls_python_new (const char *text, gsize n, const char *name, LsDiagList
  * most like a/b/c.py, of those that have f. False and a diagnostic as above; text outlives it. */
 bool ls_python_add (LsPython *python, const char *text, gsize n, const char *name, LsDiagList *diags);
 void ls_python_free (LsPython *python); /* NULL allowed */
+/* Says that the first file, from a line on (1: its first), is of another one, from a line of that on: places
+ * are named so. Lines are said in ascending order. */
+void ls_python_paste (LsPython *python, guint line, const char *name, guint from);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPython, ls_python_free)
 
 /* What the file of that number imports from, "a.b.c", in its order; char *, owned by it. */
@@ -46,5 +51,8 @@ const GPtrArray *ls_python_functions (const LsPython *python);
  * was not followed, each place once, as PATH:LINE "STATEMENT"; NULL: it is not asked for. NULL and a
  * diagnostic (LS_ERROR_INPUT) if it returns nothing, is malformed, calls itself, or makes too much. */
 cJSON *ls_python_value (LsPython *python, const char *function, GPtrArray *passed, LsDiagList *diags);
+/* Parts of statements at the start of lines that were not followed when it was last called: spreads of what
+ * is not known. As above; char *, owned by it. */
+const GPtrArray *ls_python_file_parts (const LsPython *python);
 
 #endif

@@ -71,15 +71,6 @@ python_drop (PythonValue v)
   g_free (v.name);
 }
 
-char *
-python_shown (const char *at, gsize n)
-{
-  char *shown = g_strndup (at, n);
-  for (char *c = shown; *c; c++)
-    *c = g_ascii_iscntrl (*c) || (*c & 0x80) ? ' ' : *c;
-  return shown;
-}
-
 static cJSON *
 known (const PythonPlace *x, const char *name)
 {
@@ -211,100 +202,6 @@ python_set_member (cJSON *object, const char *name, cJSON *item)
   cJSON_AddItemToObject (object, name, item);
 }
 
-/* Of [ ], ( ) and { } without keys, behind the bracket. */
-static PythonValue
-items (PythonPlace *x, const char *end, bool is_tuple)
-{
-  guint first = x->at - 1;
-  cJSON *list = cJSON_CreateArray ();
-  bool has_comma = false, is_made = false;
-  while (!python_is (python_token (x), end) && python_token (x)->kind != PYTHON_END && !x->python->why
-         && !is_made) {
-    python_take (x, "*");
-    cJSON_AddItemToArray (list, python_item_of (x, python_any (x)));
-    is_made = python_is (python_token (x), "for") || python_is (python_token (x), "async");
-    if (!is_made && !python_take (x, ","))
-      break;
-    has_comma = !is_made;
-  }
-  if (is_made)
-    python_pass_to (x, end);
-  python_expect (x, end);
-  if (is_made)
-    return python_hole_of (x, (PythonValue) { .item = list }, first);
-  if (is_tuple && !has_comma && cJSON_GetArraySize (list) == 1) {
-    PythonValue only = { .item = cJSON_DetachItemFromArray (list, 0) };
-    cJSON_Delete (list);
-    return only;
-  }
-  return python_value_of (x, list);
-}
-
-static void
-count_items (PythonPlace *x, const cJSON *item)
-{
-  for (; item; item = item->next) {
-    x->python->n_items++;
-    count_items (x, item->child);
-  }
-}
-
-static PythonValue
-copy_of (PythonPlace *x, const cJSON *item)
-{
-  cJSON *copy = cJSON_Duplicate (item, true);
-  count_items (x, copy->child);
-  return python_value_of (x, copy);
-}
-
-/* Whether an object is a dictionary, and not what an unknown function makes. */
-static bool
-is_dictionary (const cJSON *item)
-{
-  const cJSON *made = cJSON_IsObject (item) ? cJSON_GetObjectItemCaseSensitive (item, "()") : NULL;
-  return cJSON_IsObject (item) && (!cJSON_IsString (made) || strcmp (made->valuestring, "dict") == 0);
-}
-
-/* The members of a dictionary, "**kwargs", as arguments by name or members. */
-static void
-spread (PythonPlace *x, cJSON *to, const cJSON *object)
-{
-  for (const cJSON *item = object->child; item; item = item->next)
-    if (strcmp (item->string, "()") != 0 && !g_ascii_isdigit (*item->string))
-      python_set_member (to, item->string, python_item_of (x, copy_of (x, item)));
-}
-
-/* "a: 1" or "**b" of a dictionary. False: it is not known. */
-static bool
-entry (PythonPlace *x, cJSON *object)
-{
-  bool is_spread = python_take (x, "**");
-  PythonValue key = python_any (x);
-  bool is_known
-      = is_spread ? is_dictionary (key.item) : key.item && cJSON_IsString (key.item) && python_take (x, ":");
-  if (is_known && is_spread)
-    spread (x, object, key.item);
-  else if (is_known)
-    python_set_member (object, key.item->valuestring, python_item_of (x, python_any (x)));
-  python_drop (key);
-  return is_known && (python_take (x, ",") || python_is (python_token (x), "}"));
-}
-
-/* Behind "{". Keys are texts. */
-static PythonValue
-dictionary (PythonPlace *x)
-{
-  guint first = x->at - 1;
-  cJSON *object = cJSON_CreateObject ();
-  bool is_plain = true;
-  while (!python_is (python_token (x), "}") && python_token (x)->kind != PYTHON_END && !x->python->why
-         && is_plain)
-    is_plain = entry (x, object);
-  python_pass_to (x, "}");
-  python_expect (x, "}");
-  return is_plain ? python_value_of (x, object) : python_hole_of (x, (PythonValue) { .item = object }, first);
-}
-
 static PythonValue
 name (PythonPlace *x)
 {
@@ -320,7 +217,7 @@ name (PythonPlace *x)
     return python_hole_of (x, python_any (x), first);
   }
   const cJSON *item = known (x, text);
-  return item ? copy_of (x, item) : (PythonValue) { .name = g_steal_pointer (&text) };
+  return item ? python_copy_of (x, item) : (PythonValue) { .name = g_steal_pointer (&text) };
 }
 
 /* --- calls ----------------------------------------------------------------------------------------- */
@@ -331,12 +228,12 @@ spread_argument (PythonPlace *x, cJSON *call, guint *n, bool is_list)
 {
   guint mark = x->at - 1;
   PythonValue v = python_any (x);
-  if (!is_list && is_dictionary (v.item))
-    spread (x, call, v.item);
+  if (!is_list && python_is_dictionary (v.item))
+    python_spread (x, call, v.item);
   else if (is_list && cJSON_IsArray (v.item))
     for (const cJSON *item = v.item->child; item; item = item->next) {
       g_autofree char *key = g_strdup_printf ("%u", (*n)++);
-      python_set_member (call, key, python_item_of (x, copy_of (x, item)));
+      python_set_member (call, key, python_item_of (x, python_copy_of (x, item)));
     }
   else
     python_pass (x->python, x->module, mark);
@@ -433,7 +330,7 @@ member (PythonPlace *x, PythonValue v, guint first)
   const cJSON *item = cJSON_IsObject (v.item) ? cJSON_GetObjectItemCaseSensitive (v.item, key) : NULL;
   if (!item || python_is (python_token (x), "("))
     return python_hole_of (x, v, first);
-  PythonValue copy = copy_of (x, item);
+  PythonValue copy = python_copy_of (x, item);
   python_drop (v);
   return copy;
 }
@@ -449,11 +346,11 @@ atom (PythonPlace *x)
   if (t->kind == PYTHON_NAME)
     return name (x);
   if (python_take (x, "("))
-    return items (x, ")", true);
+    return python_items (x, ")", true);
   if (python_take (x, "["))
-    return items (x, "]", false);
+    return python_items (x, "]", false);
   if (python_take (x, "{"))
-    return dictionary (x);
+    return python_dictionary (x);
   python_fail (x->python, t->line, "expected a value");
   return (PythonValue) { .item = cJSON_CreateNull () };
 }
@@ -468,11 +365,9 @@ python_operand (PythonPlace *x)
       v = member (x, v, first);
     else if (python_take (x, "("))
       v = call (x, v, first);
-    else if (python_take (x, "[")) {
-      python_pass_to (x, "]");
-      python_expect (x, "]");
-      v = python_hole_of (x, v, first);
-    } else
+    else if (python_take (x, "["))
+      v = python_subscript (x, v, first);
+    else
       break;
   return v;
 }

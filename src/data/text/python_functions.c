@@ -229,6 +229,30 @@ python_has_function (const LsPython *p, guint module, const char *name)
   return python_find_function (p, module, name) < p->lines->len;
 }
 
+/* --- statements --------------------------------------------------------------------------------------- */
+
+static const char *const idle[]
+    = { "assert", "import", "from", "pass", "def", "class", "global", "raise", "async", NULL };
+static const char *const blocks[]
+    = { "if", "elif", "else", "for", "while", "with", "try", "except", "finally", "match", "del", NULL };
+
+cJSON *
+python_statement (LsPython *p, const PythonLine *line, GHashTable *names)
+{
+  static const char *const returns[] = { "return", NULL };
+  if (python_starts (p, line, returns)) {
+    PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first + 1 };
+    return python_token (&x)->kind == PYTHON_END ? cJSON_CreateNull () : python_tuple (&x);
+  }
+  PythonTokenKind kind = g_array_index (p->tokens, PythonToken, line->first).kind;
+  p->module = line->module;
+  if (python_starts (p, line, blocks))
+    python_pass (p, line->module, line->first);
+  else if (kind != PYTHON_TEXT && !python_starts (p, line, idle))
+    python_assign (p, line, names);
+  return NULL;
+}
+
 /* Behind what is further in than line i. */
 static guint
 pass_block (const LsPython *p, guint i)

@@ -34,10 +34,18 @@ typedef struct {
   guint first, module; /* a token, and its file */
 } PythonPassed;
 
+/* Of the first file, from a line on. */
+typedef struct {
+  guint line, from;
+  char *path;
+} PythonPasted;
+
 struct LsPython {
-  GArray *modules; /* of PythonModule */
-  GArray *tokens;  /* of PythonToken; a line ends with PYTHON_END */
-  GArray *lines;   /* of PythonLine  */
+  GArray *modules;       /* of PythonModule */
+  GArray *pasted;        /* of PythonPasted */
+  GPtrArray *file_parts; /* char * */
+  GArray *tokens;        /* of PythonToken; a line ends with PYTHON_END */
+  GArray *lines;         /* of PythonLine  */
   GPtrArray *functions;
   /* Of the value that is being found: */
   guint n_items, depth;
@@ -63,19 +71,6 @@ typedef struct {
   char *name;
 } PythonValue;
 
-/* Expressions and calls within each other; false behind the last: python_fail() was called. */
-bool python_enter (LsPython *p, guint line);
-
-/* What begins with a token is not followed; once for each token. */
-void python_pass (LsPython *p, guint module, guint first);
-/* Forgets all but the first n of these. */
-void python_forget_passed (LsPython *p, guint n);
-/* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
-char *python_shown (const char *at, gsize n);
-
-/* The first fault counts. */
-void python_fail (LsPython *p, guint line, const char *why);
-
 /* --- python_expression.c --------------------------------------------------------------------------- */
 
 const PythonToken *python_token (const PythonPlace *x);
@@ -97,6 +92,26 @@ PythonValue python_hole_of (PythonPlace *x, PythonValue v, guint first);
 PythonValue python_operand (PythonPlace *x);
 void python_set_member (cJSON *object, const char *name, cJSON *item);
 
+/* --- python_containers.c ---------------------------------------------------------------------------- */
+
+/* A copy is counted. */
+PythonValue python_copy_of (PythonPlace *x, const cJSON *item);
+/* Whether an object is a dictionary, and not what an unknown function makes. */
+bool python_is_dictionary (const cJSON *item);
+/* The members of a dictionary, "**kwargs", as arguments by name or members. */
+void python_spread (PythonPlace *x, cJSON *to, const cJSON *object);
+/* "a" or "*b" of a list. False: b is not known, and left out. */
+bool python_add_item (PythonPlace *x, cJSON *list);
+/* Of [ ], ( ) and { } without keys, behind the bracket. */
+PythonValue python_items (PythonPlace *x, const char *end, bool is_tuple);
+/* Behind "{". Keys are texts, numbers, tuples, True, False and None. */
+PythonValue python_dictionary (PythonPlace *x);
+/* What stands in v under a key, behind "["; takes v, which begins with a token. */
+PythonValue python_subscript (PythonPlace *x, PythonValue v, guint first);
+/* "a, (b, *c) = ...", "a.b: int = ...", "f (a)" of a known function. What is not followed is noted. names: as
+ * of python_statement(). */
+void python_assign (LsPython *p, const PythonLine *line, GHashTable *names);
+
 /* --- python_condition.c ---------------------------------------------------------------------------- */
 
 /* With all operators. */
@@ -107,25 +122,41 @@ cJSON *python_expression (PythonPlace *x);
 cJSON *python_tuple (PythonPlace *x);
 /* Takes item, which stands from a token on. */
 cJSON *python_hole (PythonPlace *x, cJSON *item, guint first);
+/* Whether some of what it holds is not known. */
+bool python_holds_open (const cJSON *item);
 /* Whether an expression is; *ret_is_open: that is not known. */
 bool python_is_true (PythonPlace *x, bool *ret_is_open);
 /* getattr, hasattr, isinstance (x, str): what a call of it gives; NULL: that is not known. */
 bool python_is_builtin (const char *name);
 cJSON *python_answer (const char *name, const cJSON *call);
 
-/* --- python_config.c ------------------------------------------------------------------------------- */
+/* --- python_places.c ------------------------------------------------------------------------------- */
 
-extern const char *const python_blocks[]; /* what begins a statement that decides, to a NULL */
-
+/* Expressions and calls within each other; false behind the last: python_fail() was called. */
+bool python_enter (LsPython *p, guint line);
+/* The first fault counts. */
+void python_fail (LsPython *p, guint line, const char *why);
+/* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
+char *python_shown (const char *at, gsize n);
 const PythonLine *python_line (const LsPython *p, guint i);
 /* Whether a line begins with one of these words. */
 bool python_starts (const LsPython *p, const PythonLine *line, const char *const *words);
-/* What a statement returns, null if it returns nothing; NULL: it does not return. names: those of the
- * function; NULL: of the file. */
-cJSON *python_statement (LsPython *p, const PythonLine *line, GHashTable *names);
+GArray *python_pasted_new (void);
+/* What begins with a token is not followed; once for each token. */
+void python_pass (LsPython *p, guint module, guint first);
+/* Forgets all but the first n of these. */
+void python_forget_passed (LsPython *p, guint n);
+/* Appends all of these, char *; keeps those that are parts of statements as what the files set. */
+void python_add_passed (const LsPython *p, GPtrArray *passed);
+void python_keep_parts (LsPython *p);
+/* What is wrong, once. */
+void python_refuse (LsPython *p, LsDiagList *diags);
 
 /* --- python_functions.c ---------------------------------------------------------------------------- */
 
+/* What a statement returns, null if it returns nothing; NULL: it does not return. names: those of the
+ * function; NULL: of the file. */
+cJSON *python_statement (LsPython *p, const PythonLine *line, GHashTable *names);
 guint python_add_module (LsPython *p, const char *path);
 PythonModule *python_module (const LsPython *p, guint i);
 void python_module_clear (gpointer module);

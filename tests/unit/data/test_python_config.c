@@ -97,9 +97,47 @@ tuples_are_unpacked (void)
                 "{\"()\":\"C\",\"a\":{\"()\":\"<other(n=1)[0]>\",\"x\":2},\"b\":\"<other(n=1)[1]>\"}+1");
   check_python ("def f():\n  a, b = 1, 2, 3\n  return a, b\n", "[\"<1, 2, 3[0]>\",\"<1, 2, 3[1]>\"]+1");
   check_python ("def f():\n  a, b = c = 1, 2\n  return a\n", "\"<c[0]>\"+1");
-  check_python ("def f():\n  a, *b = 1, 2\n  return 3\n", "3+1");
   check_python ("def f():\n  a = 1, *b\n  return a\n", "\"<1, *b>\"");
   check_python ("def f():\n  a = 1\n  a.x, b = 2, 3\n  return a, b\n", "[1,3]+1");
+}
+
+/* Of targets within targets, and of the one that takes the rest. */
+static void
+tuples_within_tuples_are_unpacked (void)
+{
+  check_python ("def f():\n  (a, b), c = (1, 2), 3\n  [d, (e, [g])], h = (4, (5, [6])), 7\n"
+                "  return a, b, c, d, e, g, h\n",
+                "[1,2,3,4,5,6,7]");
+  check_python ("def f():\n  a, *b = 1, 2, 3\n  *c, d = 4,\n  e, *g, h = [5, 6, 7, 8]\n  *i, = 9, 10\n"
+                "  return a, b, c, d, e, g, h, i\n",
+                "[1,[2,3],[],4,5,[6,7],8,[9,10]]");
+  check_python ("def f():\n  c = A()\n  (c.x, *c.y), z = (1, 2, 3), 4\n  return c\n",
+                "{\"()\":\"A\",\"x\":1,\"y\":[2,3]}");
+  check_python ("def f():\n  (a, b), c = g(), 3\n  return a, b, c\n",
+                "[\"<g(), 3[0][0]>\",\"<g(), 3[0][1]>\",3]+1");
+  check_python ("def f():\n  a, *b, (c, d) = g()\n  return a, b, c, d\n",
+                "[\"<g()[0]>\",\"<g()[1:-1]>\",\"<g()[-1][0]>\",\"<g()[-1][1]>\"]+1");
+  check_python ("def f():\n  a, b, *c = 1,\n  return c\n", "\"<1,[2:]>\"+1");
+  check_python ("def f():\n  *a, *b = 1, 2\n  return 3\n", "3+1");
+  check_python ("def f():\n  *a = 1, 2\n  return 3\n", "3+1");
+  check_python ("def f():\n  () = ()\n  return 3\n", "3+1");
+}
+
+/* Keys are texts, numbers, tuples; of lists places, from the end too. */
+static void
+parts_are_taken_by_keys (void)
+{
+  check_python ("T = {('a', 8): 1, ('b', 8): {'n': 2}, 3: 4, 'c': 5, True: 6, None: 7}\n"
+                "def f():\n  k = 'a'\n  return T[k, 8], T[('b', 8)]['n'], T[3], T['c'], T[True], T[None]\n",
+                "[1,2,4,5,6,7]");
+  check_python ("def f():\n  a = [1, (2, 3)]\n  return a[0], a[-1][1], a[1, ], a[2], a[:1], a[0:1], a[b]\n",
+                "[1,3,\"<a[1, ]>\",\"<a[2]>\",\"<a[:1]>\",\"<a[0:1]>\",\"<a[b]>\"]");
+  check_python ("def f():\n  d = {('a', 1): 2}\n  return d['a'], d[('a', 2)], {(): 1}, {d: 1}, A(x=1)['x']\n",
+                "[\"<d['a']>\",\"<d[('a', 2)]>\",\"<{(): 1}>\",\"<{d: 1}>\",\"<A(x=1)['x']>\"]");
+  check_python (F ("A({('a', 1): 2}, **{3: 4})"), "{\"()\":\"A\",\"0\":{\"(\\\"a\\\",1)\":2},\"(3)\":4}");
+  check_python (F ("[*[1, 2], 3], (*(4,), 5), [*b, 6], [1, *{'c': 2}]"),
+                "[[1,2,3],[4,5],\"<[*b, 6]>\",\"<[1, *{'c': 2}]>\"]");
+  check_python ("def f():\n  a = [1, 2]\n  return *a, 3\n", "[1,2,3]");
 }
 
 /* What no parameter has the name of, and what is handed over from a dictionary or a list. */
@@ -231,6 +269,7 @@ malformed_python_is_refused (void)
 }
 
 LS_TEST_SUITE (LS_TEST (expressions_of_python_are_evaluated), LS_TEST (statements_of_python_are_followed),
-               LS_TEST (tuples_are_unpacked), LS_TEST (the_rest_of_a_call_is_handed_on),
+               LS_TEST (parts_are_taken_by_keys), LS_TEST (tuples_are_unpacked),
+               LS_TEST (tuples_within_tuples_are_unpacked), LS_TEST (the_rest_of_a_call_is_handed_on),
                LS_TEST (conditions_of_python_are_decided), LS_TEST (files_of_python_import_from_each_other),
                LS_TEST (statements_that_are_not_followed_are_named), LS_TEST (malformed_python_is_refused))
