@@ -117,11 +117,13 @@ scripts_are_read (void)
   check_read ("InternEvo", srun, "gpus=16; tp=2; micro_batch=2; global_batch=64; layers=32");
   check_read ("InternEvo", odd, "!3 GPUs are no multiple of 2");
   check_read ("InternEvo",
-              "cat > one.py <<END\n" MODEL "parallel = dict(zero1=8, tensor=2)\nEND\ncat > two.py <<END\n"
+              "cat > one.py <<END\n" MODEL
+              "parallel = dict(zero1=8, tensor=2, **more)\nEND\ncat > two.py <<END\n"
               "with read_base():\n    from configs._base_.models.one import *\n\n"
               "SEQ_LEN = 64\nSEQ_LEN *= 2  # of both\n" DATA
-              "END\ntorchrun --nproc_per_node 4 train.py --config two.py\n",
-              "layers=32; tp=2; gpus=4; seq=128; global_batch=16");
+              "x = dict(**other)\nEND\ntorchrun --nproc_per_node 4 train.py --config two.py\n",
+              "layers=32; tp=2; gpus=4; seq=128; global_batch=16; ?two.py does besides is not followed: "
+              "configs/_base_/models/one.py:17 \"**more)\", two.py:8 \"**other)\"");
   check_read (NULL, "torchrun --nproc_per_node 8 train.py --config configs/no.py\n",
               "whose configuration configs/no.py is not here");
   check_read (NULL, "echo a = 3 > o.py\ntorchrun --nproc_per_node 8 train.py --config o.py\n",

@@ -56,6 +56,20 @@ adapters_are_read (void)
               "?modules_to_save");
 }
 
+/* What is spread and not known is named, with the file and the line: settings may hide in it. */
+static void
+spreads_of_what_is_not_known_are_named (void)
+{
+  check_read (
+      "XTuner", FULL "visualizer = dict(**common)\nloops = dict(a=1, *hooks)\n",
+      "layers=28; ?job.yaml does besides is not followed: job.yaml:20 \"**common)\", job.yaml:21 \"*hooks)\"");
+  LsImport import;
+  if (!read_text (FULL "common = dict(b=2)\nextra = [1]\nx = dict(**common, c=3)\ny = f(*extra)\n", &import))
+    return;
+  LS_CHECK (!has_line (import.unknown, "besides"));
+  ls_import_clear (&import);
+}
+
 #define WRITTEN "cat > mine.py <<END\n" FULL "END\n"
 
 /* The GPUs, DeepSpeed by a name, and changes of what the file says. */
@@ -90,4 +104,4 @@ other_tasks_are_refused (void)
 }
 
 LS_TEST_SUITE (LS_TEST (configurations_are_read), LS_TEST (adapters_are_read), LS_TEST (commands_are_read),
-               LS_TEST (other_tasks_are_refused))
+               LS_TEST (other_tasks_are_refused), LS_TEST (spreads_of_what_is_not_known_are_named))

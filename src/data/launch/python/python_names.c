@@ -21,17 +21,20 @@
 
 /* --- files ------------------------------------------------------------------------------------------- */
 
-/* "configs._base_.models.internlm2_7B": its file, from the end of its path; NULL: it is not here. */
+/* "configs._base_.models.internlm2_7B": its file, from the end of its path, and that path; NULL: it is not
+ * here. */
 static char *
-base_of (const ImportFiles *files, const char *module)
+base_of (const ImportFiles *files, const char *module, char **ret_path)
 {
   g_autofree char *path = g_strdelimit (g_strdup (module), ".", '/'), *file = g_strconcat (path, ".py", NULL);
   for (const char *at = file; at; at = strchr (at, '/')) {
     at += *at == '/';
     gsize n;
     char *text = launch_file_of (files, at, &n);
-    if (text)
+    if (text) {
+      *ret_path = g_strdup (at);
       return text;
+    }
   }
   return NULL;
 }
@@ -63,21 +66,35 @@ without_augment (const char *line)
                           line + n + blanks, (int) end - 1, rest + 1);
 }
 
+/* The text that is read, and of which files its lines are. */
+typedef struct {
+  const ImportFiles *files;
+  LsImport *import;
+  GString *text;
+  guint n_lines;
+  GArray *firsts;   /* of guint: the first line of each file */
+  GPtrArray *paths; /* char * */
+} Pasted;
+
 /* What a text imports, each in front of it. */
 static void
-add_text (GString *to, const ImportFiles *files, const char *text, guint depth, LsImport *import)
+add_text (Pasted *to, const char *text, const char *path, guint depth)
 {
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   for (char **line = lines; *line; line++) {
-    g_autofree char *module = imported (*line), *base = module && depth > 0 ? base_of (files, module) : NULL;
+    g_autofree char *module = imported (*line), *found = NULL,
+                    *base = module && depth > 0 ? base_of (to->files, module, &found) : NULL;
     if (base)
-      add_text (to, files, base, depth - 1, import);
+      add_text (to, base, found, depth - 1);
     else if (module)
-      import_unknown (import, "what %s sets: it is imported, and not here", module);
+      import_unknown (to->import, "what %s sets: it is imported, and not here", module);
   }
-  for (char **line = lines; *line; line++) {
+  guint first = to->n_lines + 1;
+  g_array_append_val (to->firsts, first);
+  g_ptr_array_add (to->paths, g_strdup (path));
+  for (char **line = lines; *line; line++, to->n_lines++) {
     g_autofree char *plain = without_augment (*line);
-    g_string_append_printf (to, "%s\n", plain);
+    g_string_append_printf (to->text, "%s\n", plain);
   }
 }
 
@@ -159,8 +176,17 @@ python_names_of (const ImportFiles *files, const char *own, gsize n, const char 
 {
   g_autofree char *whole = g_strndup (own, n);
   g_autoptr (GString) text = g_string_new (NULL);
-  add_text (text, files, whole, MAX_BASES, import);
+  g_autoptr (GArray) firsts = g_array_new (FALSE, FALSE, sizeof (guint));
+  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  Pasted pasted = { files, import, text, 0, firsts, paths };
+  add_text (&pasted, whole, name, MAX_BASES);
   add_job (text, passed, import);
   g_autoptr (LsPython) python = ls_python_new (text->str, text->len, name, diags);
-  return python ? ls_python_value (python, JOB, NULL, diags) : NULL;
+  if (!python)
+    return NULL;
+  for (guint i = 0; i < paths->len; i++)
+    ls_python_paste (python, g_array_index (firsts, guint, i), paths->pdata[i], 1);
+  cJSON *tree = ls_python_value (python, JOB, NULL, diags);
+  python_tell_passed (import, name, ls_python_file_parts (python));
+  return tree;
 }

@@ -8,7 +8,8 @@
 #include "data/launch/import_reader.h"
 
 /* The names that a text sets, and those of files that it imports all names from, as one object, as
- * data/text/python_config.h has it. passed: starts of lines that change nothing here, though they are not
+ * data/text/python_config.h has it. Parts of them that are not known, "**other", are told with their places.
+ * passed: starts of lines that change nothing here, though they are not
  * followed; NULL ends them. The caller frees it; NULL: a diagnostic. */
 cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, const char *name,
                         const char *const *passed, LsImport *import, LsDiagList *diags);
