@@ -79,6 +79,7 @@ static const OptionRow rows[] = {
 
   /* memory and precision */
   RULE ("gradient_checkpointing"),
+  RULE ("grad_checkpoint"), /* of InternVL */
   RULE ("gradient_checkpointing_kwargs"),
   RULE ("use_reentrant_gc"),
   RULE ("gradient_checkpointing_kwargs.use_reentrant"),

@@ -142,10 +142,11 @@ set_recompute (HfJob *hf)
 {
   LaunchJob *job = &hf->job;
   bool is_wrapped = hf_is_on (job, "activation_checkpointing");
-  bool is_full = hf_is_on (job, "gradient_checkpointing") || is_wrapped;
+  bool is_full = hf_is_on (job, "gradient_checkpointing") || hf_is_on (job, "grad_checkpoint") || is_wrapped;
   if (is_full || hf->has_trainer || is_off (job, "activation_checkpointing"))
     import_set_strategy (job->import, "recompute", is_full ? "full" : "none",
-                         "gradient_checkpointing fsdp_activation_checkpointing activation_checkpointing");
+                         "gradient_checkpointing grad_checkpoint fsdp_activation_checkpointing "
+                         "activation_checkpointing");
   if (is_full && (is_wrapped || is_without_reentrance (job)))
     import_set_strategy (job->import, "recompute_early_stop", "1", "use_reentrant");
 }

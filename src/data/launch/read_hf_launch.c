@@ -149,8 +149,8 @@ static bool
 check_task (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
             LsDiagList *diags)
 {
-  static const char *const learnt[]
-      = { "dpo", "grpo", "ppo", "kto", "orpo", "rloo", "gspo", "dapo", "simpo", "reinforce", "reward", NULL };
+  static const char *const learnt[] = { "dpo",  "grpo",  "ppo", "kto",       "orpo",   "rloo", "gspo",
+                                        "dapo", "simpo", "mpo", "reinforce", "reward", NULL };
   static const char *const others[] = { "generate", "generation", "inference", "infer", "eval",
                                         "evaluate", "evaluation", "lighteval", NULL };
   static const char *const marks[]

@@ -27,6 +27,8 @@ weights_are_kept_as_they_are_loaded (void)
       "cutoff_len: 2048\nuse_reentrant_gc: false\n",
       "recompute=full; recompute_early_stop=true" },
     { RUN "--gradient_checkpointing True", "recompute=full; recompute_early_stop" },
+    { RUN "--grad_checkpoint True", "recompute=full" },
+    { RUN "--grad_checkpoint False", "recompute=none" },
     { RUN "--bf16 --torch_dtype bfloat16",
       "dtype=bf16; master=none; software=hf-trainer-2024; "
       "~weights bf16, which are stepped on as they are" },

@@ -23,6 +23,8 @@ static void
 tasks_of_a_trainer_are_told_apart (void)
 {
   check_read (NULL, "accelerate launch --num_processes 8 scripts/dpo.py " TRAINER, "dpo.py: another task");
+  check_read (NULL, "torchrun --nproc_per_node 8 train/internvl_chat_mpo.py " TRAINER,
+              "mpo.py: another task");
   check_read (NULL, "python submit.py -- accelerate launch dpo_tune.py " TRAINER,
               "dpo_tune.py: another task");
   check_read (NULL, "torchrun train_reward_model.py " TRAINER, "train_reward_model.py: another task");
