@@ -5,49 +5,6 @@
 #include "data/shell/shell.h"
 #include "data/text/python_parts.h"
 
-/* --- what is true ----------------------------------------------------------------------------------- */
-
-typedef enum { PYTHON_FALSE, PYTHON_TRUE, PYTHON_OPEN } PythonTruth;
-
-static bool
-is_open (const cJSON *item)
-{
-  return !item || (cJSON_IsString (item) && ls_shell_has_hole (item->valuestring));
-}
-
-/* A name that means nothing here, and what was not evaluated, is neither. */
-static PythonTruth
-truth_of (const cJSON *item)
-{
-  if (is_open (item))
-    return PYTHON_OPEN;
-  bool is_true = cJSON_IsBool (item) ? cJSON_IsTrue (item)
-      : cJSON_IsNumber (item)        ? item->valuedouble != 0
-      : cJSON_IsString (item)        ? *item->valuestring != '\0'
-                                     : item->child != NULL;
-  return is_true ? PYTHON_TRUE : PYTHON_FALSE;
-}
-
-bool
-python_is_builtin (const char *name)
-{
-  return strcmp (name, "getattr") == 0 || strcmp (name, "hasattr") == 0 || strcmp (name, "isinstance") == 0;
-}
-
-/* An attribute that nothing sets here may still be there. */
-cJSON *
-python_answer (const char *name, const cJSON *call)
-{
-  const cJSON *of = cJSON_GetObjectItemCaseSensitive (call, "0"),
-              *what = cJSON_GetObjectItemCaseSensitive (call, "1"), *member = NULL;
-  if (is_open (of) || !cJSON_IsString (what))
-    return NULL;
-  if (strcmp (name, "isinstance") == 0)
-    return strcmp (what->valuestring, "str") == 0 ? cJSON_CreateBool (cJSON_IsString (of)) : NULL;
-  member = cJSON_IsObject (of) ? cJSON_GetObjectItemCaseSensitive (of, what->valuestring) : NULL;
-  return !member ? NULL : *name == 'h' ? cJSON_CreateTrue () : cJSON_Duplicate (member, true);
-}
-
 /* --- operators -------------------------------------------------------------------------------------- */
 
 static PythonValue
@@ -98,7 +55,7 @@ is_among (const cJSON *item, const cJSON *all)
 bool
 python_holds_open (const cJSON *item)
 {
-  if (is_open (item))
+  if (python_is_open (item))
     return true;
   for (const cJSON *one = item->child; one; one = one->next)
     if (python_holds_open (one))
@@ -112,7 +69,7 @@ compared (const PythonToken *mark, const cJSON *a, const cJSON *b)
   bool are_numbers = cJSON_IsNumber (a) && cJSON_IsNumber (b);
   double below = are_numbers ? a->valuedouble - b->valuedouble : 0;
   bool is_same = python_is (mark, "==") || python_is (mark, "!=") || python_is (mark, "is");
-  if (is_open (a) || is_open (b))
+  if (python_is_open (a) || python_is_open (b))
     return PYTHON_OPEN;
   if (cJSON_IsNull (a) || cJSON_IsNull (b))
     return is_same ? (cJSON_IsNull (a) && cJSON_IsNull (b)) != python_is (mark, "!=") : PYTHON_OPEN;
@@ -183,6 +140,19 @@ product (PythonPlace *x, guint level)
   return v;
 }
 
+/* With "A" in os.environ. */
+static PythonTruth
+related (const PythonPlace *x, const PythonToken *mark, const cJSON *a, const PythonValue *b)
+{
+  bool asks = python_is (mark, "in") && b->name && cJSON_IsString (a) && !python_is_open (a)
+      && python_is_environment (x->python, b->name);
+  if (!asks)
+    return compared (mark, a, b->item);
+  cJSON *value = python_variable (x->python, a);
+  cJSON_Delete (value);
+  return value ? PYTHON_TRUE : PYTHON_FALSE;
+}
+
 static PythonValue
 comparison (PythonPlace *x)
 {
@@ -195,7 +165,7 @@ comparison (PythonPlace *x)
     x->at++;
     is_not = is_not || (python_is (mark, "is") && python_take (x, "not"));
     PythonValue other = product (x, 0);
-    PythonTruth truth = n > 0 ? PYTHON_OPEN : compared (mark, v.item, other.item); /* a < b < c */
+    PythonTruth truth = n > 0 ? PYTHON_OPEN : related (x, mark, v.item, &other); /* a < b < c */
     python_drop (other);
     v = truth_value (x, v, truth == PYTHON_OPEN || !is_not ? truth : PYTHON_TRUE - truth, first);
   }
@@ -211,7 +181,7 @@ negation (PythonPlace *x)
   bool is_near = python_enter (x->python, python_token (x)->line);
   PythonValue v = is_near ? negation (x) : (PythonValue) { .item = cJSON_CreateNull () };
   x->python->depth--;
-  PythonTruth truth = truth_of (v.item);
+  PythonTruth truth = python_truth_of (v.item);
   return truth_value (x, v, truth == PYTHON_OPEN ? truth : PYTHON_TRUE - truth, first);
 }
 
@@ -223,7 +193,7 @@ either (PythonPlace *x, bool is_and)
   PythonValue v = is_and ? negation (x) : either (x, true);
   while (python_take (x, is_and ? "and" : "or") && !x->python->why) {
     PythonValue other = is_and ? negation (x) : either (x, true);
-    PythonTruth truth = truth_of (v.item);
+    PythonTruth truth = python_truth_of (v.item);
     bool is_first = truth == (is_and ? PYTHON_FALSE : PYTHON_TRUE);
     python_drop (truth == PYTHON_OPEN || is_first ? other : v);
     v = truth == PYTHON_OPEN ? python_hole_of (x, v, first) : is_first ? v : other;
@@ -240,7 +210,7 @@ python_any (PythonPlace *x)
   if (python_is (python_token (x), "if") && !x->python->why) {
     x->at++;
     PythonValue condition = python_any (x);
-    PythonTruth truth = truth_of (condition.item);
+    PythonTruth truth = python_truth_of (condition.item);
     python_drop (condition);
     bool has_other = python_expect (x, "else");
     PythonValue other = has_other ? python_any (x) : (PythonValue) { .item = cJSON_CreateNull () };
@@ -256,7 +226,7 @@ bool
 python_is_true (PythonPlace *x, bool *ret_is_open)
 {
   PythonValue v = python_any (x);
-  PythonTruth truth = truth_of (v.item);
+  PythonTruth truth = python_truth_of (v.item);
   python_drop (v);
   *ret_is_open = truth == PYTHON_OPEN;
   return truth == PYTHON_TRUE;

@@ -182,26 +182,26 @@ ls_python_functions (const LsPython *p)
   return p->functions;
 }
 
-/* What the files set, before any function is called; those that are imported from stand behind. */
+/* What files set, from one on, before any function is called; those that are imported from stand behind. */
 static void
-set_values (LsPython *p)
+set_values (LsPython *p, guint first)
 {
-  for (guint m = p->modules->len; m-- > 0;) {
+  p->n_items = p->depth = 0;
+  for (guint m = p->modules->len; m-- > 0;)
     g_hash_table_remove_all (python_module (p, m)->values);
+  for (guint m = p->modules->len; m-- > first;)
     for (guint i = 0; i < p->lines->len && !p->why; i++)
       if (python_line (p, i)->indent == 0 && python_line (p, i)->module == m)
         cJSON_Delete (python_statement (p, python_line (p, i), NULL));
-  }
+  python_keep_parts (p);
+  python_forget_passed (p, 0);
+  p->n_open = 0;
 }
 
 cJSON *
 ls_python_value (LsPython *p, const char *function, GPtrArray *passed, LsDiagList *diags)
 {
-  p->n_items = p->depth = 0;
-  set_values (p);
-  python_keep_parts (p);
-  python_forget_passed (p, 0);
-  p->n_open = 0;
+  set_values (p, 0);
   cJSON *result = p->why ? NULL : python_call (p, 0, function, NULL, 0);
   if (passed)
     python_add_passed (p, passed);
@@ -217,4 +217,30 @@ ls_python_value (LsPython *p, const char *function, GPtrArray *passed, LsDiagLis
   python_refuse (p, diags);
   cJSON_Delete (result);
   return NULL;
+}
+
+cJSON *
+ls_python_name (LsPython *p, const char *name, GPtrArray *passed, LsDiagList *diags)
+{
+  set_values (p, 1);
+  if (!p->why)
+    python_run (p, 0);
+  if (passed)
+    python_add_passed (p, passed);
+  if (p->why) {
+    python_refuse (p, diags);
+    return NULL;
+  }
+  const cJSON *value = g_hash_table_lookup (python_module (p, 0)->values, name);
+  if (!value)
+    ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, 0)->path, 0, 0, NULL, NULL, NULL,
+                 "it sets nothing of the name %s at the start of a line", name);
+  return value ? cJSON_Duplicate (value, true) : NULL;
+}
+
+void
+ls_python_set_environment (LsPython *p, LsPythonVariable *variable, gpointer data)
+{
+  p->variable = variable;
+  p->variable_data = data;
 }

@@ -15,6 +15,9 @@
  *     big (), big (2)        what that function returns; as it is written if that hangs on what is unknown
  *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
+ *     a[0], a["b"]           a part of an array or an object; a.get ("b", 1)
+ *     int ("4"), " A".lower ()   likewise float, str, bool, upper, strip
+ *     os.environ["A"]        a variable that ls_python_set_environment() knows; os.environ.get, os.getenv
  *
  * What takes more (slices, lambdas, comprehensions, what is not known) is a text that is one hole, as of
  * data/shell/shell.h, with its first words and what names in it were set to. Statements that are not followed
@@ -29,6 +32,9 @@
 #include "base/diag.h"
 
 typedef struct LsPython LsPython;
+
+/* A variable of the environment, borrowed; NULL: it is not set. */
+typedef const char *LsPythonVariable (const char *name, gpointer data);
 
 /* n bytes; name stands for the path in diagnostics. NULL and a diagnostic (LS_ERROR_INPUT) for a text or a
  * bracket that does not end. text outlives it. */
@@ -54,5 +60,12 @@ cJSON *ls_python_value (LsPython *python, const char *function, GPtrArray *passe
 /* Parts of statements at the start of lines that were not followed when it was last called: spreads of what
  * is not known. As above; char *, owned by it. */
 const GPtrArray *ls_python_file_parts (const LsPython *python);
+
+/* The same of what the first file sets a name to, its statements one after the other; NULL and a diagnostic
+ * if it sets no such name. */
+cJSON *ls_python_name (LsPython *python, const char *name, GPtrArray *passed, LsDiagList *diags);
+
+/* From now on os.environ is known. data outlives python. */
+void ls_python_set_environment (LsPython *python, LsPythonVariable *variable, gpointer data);
 
 #endif

@@ -154,19 +154,22 @@ PythonValue
 python_subscript (PythonPlace *x, PythonValue v, guint first)
 {
   const PythonToken *t = python_token (x);
-  bool is_of = python_is_dictionary (v.item) || cJSON_IsArray (v.item),
+  bool is_environment = v.name && python_is_environment (x->python, v.name),
+       is_of = is_environment || python_is_dictionary (v.item) || cJSON_IsArray (v.item),
        is_key = t->kind == PYTHON_TEXT || t->kind == PYTHON_NUMBER || t->kind == PYTHON_NAME
       || python_is (t, "(") || python_is (t, "-");
   cJSON *key = is_of && is_key ? python_tuple (x) : NULL;
-  const cJSON *item = key && python_is (python_token (x), "]") ? at_key (v.item, key) : NULL;
-  PythonValue copy = item ? python_copy_of (x, item) : (PythonValue) { 0 };
+  bool is_whole = key && python_is (python_token (x), "]");
+  cJSON *variable = is_whole && is_environment ? python_variable (x->python, key) : NULL;
+  const cJSON *item = is_whole && !is_environment ? at_key (v.item, key) : NULL;
+  PythonValue part = item ? python_copy_of (x, item) : (PythonValue) { .item = variable };
   cJSON_Delete (key);
   python_pass_to (x, "]");
   python_expect (x, "]");
-  if (!item)
+  if (!part.item)
     return python_hole_of (x, v, first);
   python_drop (v);
-  return copy;
+  return part;
 }
 
 /* --- what is set ------------------------------------------------------------------------------------ */

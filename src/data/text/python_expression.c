@@ -8,34 +8,6 @@
 #define MAX_ITEMS 100000
 #define MAX_HOLE  120 /* letters of an expression that a hole shows */
 
-gsize
-python_text_prefix (const char *at)
-{
-  gsize n = strspn (at, "rRbBfFuU");
-  return n <= 2 && (at[n] == '"' || at[n] == '\'') ? n : 0;
-}
-
-const PythonToken *
-python_token (const PythonPlace *x)
-{
-  return &g_array_index (x->python->tokens, PythonToken, x->at);
-}
-
-bool
-python_is (const PythonToken *t, const char *text)
-{
-  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && strlen (text) == t->n
-      && memcmp (t->at, text, t->n) == 0;
-}
-
-bool
-python_take (PythonPlace *x, const char *text)
-{
-  bool is_there = python_is (python_token (x), text);
-  x->at += is_there;
-  return is_there;
-}
-
 bool
 python_expect (PythonPlace *x, const char *text)
 {
@@ -136,37 +108,6 @@ python_hole_of (PythonPlace *x, PythonValue v, guint first)
   return python_value_of (x, cJSON_CreateString (text));
 }
 
-void
-python_pass_to (PythonPlace *x, const char *end)
-{
-  guint depth = 0;
-  for (; python_token (x)->kind != PYTHON_END && (depth > 0 || !python_is (python_token (x), end)); x->at++) {
-    depth += python_is (python_token (x), "(") || python_is (python_token (x), "[")
-        || python_is (python_token (x), "{");
-    depth -= depth > 0
-        && (python_is (python_token (x), ")") || python_is (python_token (x), "]")
-            || python_is (python_token (x), "}"));
-  }
-}
-
-/* Whether a text has the letter in front, in either case. */
-static bool
-has_prefix (const PythonToken *t, char letter)
-{
-  gsize n = python_text_prefix (t->at);
-  return memchr (t->at, letter, n) || memchr (t->at, g_ascii_toupper (letter), n);
-}
-
-static void
-append_text (GString *out, const PythonToken *t)
-{
-  const char *p = t->at + python_text_prefix (t->at), *end = t->at + t->n;
-  gsize quotes = end - p >= 6 && p[1] == *p && p[2] == *p ? 3 : 1;
-  g_autofree char *inside = g_strndup (p + quotes, (gsize) (end - p) - 2 * quotes),
-                  *plain = has_prefix (t, 'r') ? NULL : g_strcompress (inside);
-  g_string_append (out, plain ? plain : inside);
-}
-
 /* Texts one behind the other are one. */
 static PythonValue
 text (PythonPlace *x)
@@ -175,8 +116,8 @@ text (PythonPlace *x)
   guint first = x->at;
   bool is_formatted = false;
   for (; python_token (x)->kind == PYTHON_TEXT; x->at++) {
-    is_formatted = is_formatted || has_prefix (python_token (x), 'f');
-    append_text (out, python_token (x));
+    is_formatted = is_formatted || python_has_prefix (python_token (x), 'f');
+    python_append_text (out, python_token (x));
   }
   if (is_formatted || !g_utf8_validate (out->str, -1, NULL))
     return python_hole_of (x, (PythonValue) { 0 }, first);
@@ -240,8 +181,9 @@ spread_argument (PythonPlace *x, cJSON *call, guint *n, bool is_list)
   python_drop (v);
 }
 
+/* *n counts those without a name, *n_open those whose value is a name that means nothing here. */
 static void
-argument (PythonPlace *x, cJSON *call, guint *n)
+argument (PythonPlace *x, cJSON *call, guint *n, guint *n_open)
 {
   bool is_named = python_token (x)->kind == PYTHON_NAME && python_is (python_token (x) + 1, "="),
        is_list = python_take (x, "*");
@@ -259,6 +201,7 @@ argument (PythonPlace *x, cJSON *call, guint *n)
     v = python_hole_of (x, v, first);
   }
   *n += !is_named;
+  *n_open += !v.item;
   python_set_member (call, key, python_item_of (x, v));
 }
 
@@ -281,31 +224,40 @@ followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, bool is_s
   return is_whole ? result : call;
 }
 
+/* Behind "(", up to behind ")". How many are names that mean nothing here. */
+static guint
+add_arguments (PythonPlace *x, cJSON *call)
+{
+  guint n = 0, n_open = 0;
+  while (!python_is (python_token (x), ")") && python_token (x)->kind != PYTHON_END && !x->python->why) {
+    argument (x, call, &n, &n_open);
+    if (!python_take (x, ","))
+      break;
+  }
+  python_expect (x, ")");
+  return n_open;
+}
+
 /* Behind "(". callee: a name, or something of which a method is called. */
 static PythonValue
 call (PythonPlace *x, PythonValue callee, guint first)
 {
   cJSON *object = cJSON_CreateObject ();
-  guint n = 0, line = python_token (x)->line;
+  guint line = python_token (x)->line;
   bool is_statement = x->python->is_statement;
   x->python->is_statement = false;
   if (callee.name)
     cJSON_AddStringToObject (object, "()", callee.name);
   bool is_bare = python_is (python_token (x), ")");
-  while (!python_is (python_token (x), ")") && python_token (x)->kind != PYTHON_END && !x->python->why) {
-    argument (x, object, &n);
-    if (!python_take (x, ","))
-      break;
-  }
-  python_expect (x, ")");
+  guint n_open = add_arguments (x, object);
   if (!callee.name) {
     cJSON_Delete (object);
     return python_hole_of (x, callee, first);
   }
   bool replaces = g_str_has_suffix (callee.name, "replace")
       && cJSON_IsObject (cJSON_GetObjectItemCaseSensitive (object, "0"));
-  if (python_is_builtin (callee.name)) {
-    cJSON *answer = python_answer (callee.name, object);
+  if (python_is_builtin (x->python, callee.name)) {
+    cJSON *answer = python_answer (x->python, callee.name, object, n_open > 0);
     cJSON_Delete (object);
     return answer ? (python_drop (callee), python_value_of (x, answer)) : python_hole_of (x, callee, first);
   }
@@ -335,6 +287,22 @@ member (PythonPlace *x, PythonValue v, guint first)
   return copy;
 }
 
+/* "lower ()" of a value that is known, behind the dot. */
+static PythonValue
+method (PythonPlace *x, PythonValue v, guint first)
+{
+  g_autofree char *name = g_strndup (python_token (x)->at, python_token (x)->n);
+  cJSON *arguments = cJSON_CreateObject ();
+  x->at += 2;
+  bool is_open = add_arguments (x, arguments) > 0;
+  cJSON *answer = is_open ? NULL : python_method (v.item, name, arguments);
+  cJSON_Delete (arguments);
+  if (!answer)
+    return python_hole_of (x, v, first);
+  python_drop (v);
+  return python_value_of (x, answer);
+}
+
 static PythonValue
 atom (PythonPlace *x)
 {
@@ -362,7 +330,7 @@ python_operand (PythonPlace *x)
   PythonValue v = atom (x);
   while (!x->python->why)
     if (python_take (x, "."))
-      v = member (x, v, first);
+      v = v.item && python_is (python_token (x) + 1, "(") ? method (x, v, first) : member (x, v, first);
     else if (python_take (x, "("))
       v = call (x, v, first);
     else if (python_take (x, "["))

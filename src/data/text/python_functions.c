@@ -297,15 +297,16 @@ run_if (LsPython *p, guint i, GHashTable *names, cJSON **ret_result)
   return i;
 }
 
+/* From line i on, those that are as far in, up to one that is less far, or of another file. */
 static cJSON *
-run_body (LsPython *p, guint first, GHashTable *names)
+run_lines (LsPython *p, guint i, GHashTable *names)
 {
-  guint indent = first < p->lines->len ? python_line (p, first)->indent : 0;
+  const guint indent = python_line (p, i)->indent, module = python_line (p, i)->module;
   cJSON *result = NULL;
   static const char *const ifs[] = { "if", NULL };
-  for (guint i = first; i < p->lines->len && !result && !p->why && indent > 0;) {
+  while (i < p->lines->len && !result && !p->why) {
     const PythonLine *line = python_line (p, i);
-    if (line->indent < indent)
+    if (line->indent < indent || line->module != module)
       break;
     if (line->indent == indent && python_starts (p, line, ifs)) {
       i = run_if (p, i, names, &result);
@@ -316,6 +317,23 @@ run_body (LsPython *p, guint first, GHashTable *names)
     i++;
   }
   return result;
+}
+
+static cJSON *
+run_body (LsPython *p, guint first, GHashTable *names)
+{
+  bool is_further_in = first < p->lines->len && python_line (p, first)->indent > 0;
+  return is_further_in ? run_lines (p, first, names) : NULL;
+}
+
+void
+python_run (LsPython *p, guint module)
+{
+  for (guint i = 0; i < p->lines->len; i++)
+    if (python_line (p, i)->module == module) {
+      cJSON_Delete (run_lines (p, i, NULL));
+      return;
+    }
 }
 
 /* What is left in a call: for "*" what has no name, for "**" what has one. The caller frees it. */

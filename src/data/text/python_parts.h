@@ -49,10 +49,12 @@ struct LsPython {
   GPtrArray *functions;
   /* Of the value that is being found: */
   guint n_items, depth;
-  GArray *passed;      /* of PythonPassed: what is not followed */
-  guint n_open;        /* conditions that are not known */
-  bool is_statement;   /* a call for what it does to its first argument is read */
-  cJSON *first;        /* what the last call made of its first argument; NULL: it had none */
+  GArray *passed;             /* of PythonPassed: what is not followed */
+  guint n_open;               /* conditions that are not known */
+  bool is_statement;          /* a call for what it does to its first argument is read */
+  cJSON *first;               /* what the last call made of its first argument; NULL: it had none */
+  LsPythonVariable *variable; /* of the environment; NULL: nobody knows it */
+  gpointer variable_data;
   char *why;           /* what is wrong; NULL: nothing is */
   guint where, module; /* a line, of the file that is evaluated */
 };
@@ -71,16 +73,25 @@ typedef struct {
   char *name;
 } PythonValue;
 
-/* --- python_expression.c --------------------------------------------------------------------------- */
+/* --- python_tokens.c ------------------------------------------------------------------------------- */
 
 const PythonToken *python_token (const PythonPlace *x);
 bool python_is (const PythonToken *t, const char *text);
 bool python_take (PythonPlace *x, const char *text);
 /* Letters in front of a quote, r"", f'', rb""; 0: there are none, or no text begins so. */
 gsize python_text_prefix (const char *at);
+/* Whether a text has the letter in front, in either case. */
+bool python_has_prefix (const PythonToken *t, char letter);
+/* What a text says, without its quotes. */
+void python_append_text (GString *out, const PythonToken *t);
 /* Passes over the rest in brackets, up to the one that ends it. */
 void python_pass_to (PythonPlace *x, const char *end);
-/* The same, and a fault if it is not there. */
+/* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
+char *python_shown (const char *at, gsize n);
+
+/* --- python_expression.c --------------------------------------------------------------------------- */
+
+/* As python_take(), and a fault if it is not there. */
 bool python_expect (PythonPlace *x, const char *text);
 PythonValue python_value_of (PythonPlace *x, cJSON *item);
 /* Takes v; the caller frees it. */
@@ -126,9 +137,25 @@ cJSON *python_hole (PythonPlace *x, cJSON *item, guint first);
 bool python_holds_open (const cJSON *item);
 /* Whether an expression is; *ret_is_open: that is not known. */
 bool python_is_true (PythonPlace *x, bool *ret_is_open);
-/* getattr, hasattr, isinstance (x, str): what a call of it gives; NULL: that is not known. */
-bool python_is_builtin (const char *name);
-cJSON *python_answer (const char *name, const cJSON *call);
+
+/* --- python_builtins.c ----------------------------------------------------------------------------- */
+
+/* NULL, a name that means nothing here, and what was not evaluated are open: neither true nor false. */
+typedef enum { PYTHON_FALSE, PYTHON_TRUE, PYTHON_OPEN } PythonTruth;
+bool python_is_open (const cJSON *item);
+PythonTruth python_truth_of (const cJSON *item);
+
+/* getattr, hasattr, isinstance (x, str), int, float, str, bool, and os.environ.get where the environment is
+ * known: what a call of it gives, with its arguments, of which some are names that mean nothing here; NULL:
+ * that is not known. */
+bool python_is_builtin (const LsPython *p, const char *name);
+cJSON *python_answer (const LsPython *p, const char *name, const cJSON *call, bool has_names);
+/* The same of a method of a text or a dictionary: "lower", "get". */
+cJSON *python_method (const cJSON *of, const char *name, const cJSON *call);
+/* Whether a name is that of the environment, os.environ, and that is known. */
+bool python_is_environment (const LsPython *p, const char *name);
+/* A variable of it; NULL: it is not set. */
+cJSON *python_variable (const LsPython *p, const cJSON *name);
 
 /* --- python_places.c ------------------------------------------------------------------------------- */
 
@@ -136,8 +163,6 @@ cJSON *python_answer (const char *name, const cJSON *call);
 bool python_enter (LsPython *p, guint line);
 /* The first fault counts. */
 void python_fail (LsPython *p, guint line, const char *why);
-/* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
-char *python_shown (const char *at, gsize n);
 const PythonLine *python_line (const LsPython *p, guint i);
 /* Whether a line begins with one of these words. */
 bool python_starts (const LsPython *p, const PythonLine *line, const char *const *words);
@@ -173,6 +198,8 @@ bool python_has_function (const LsPython *p, guint module, const char *name);
 /* In that file itself; the line, the last of that name. */
 bool python_defines (const LsPython *p, guint module, const char *name);
 guint python_function_line (const LsPython *p, guint module, const char *name);
+/* Runs the statements of a file, one after the other. */
+void python_run (LsPython *p, guint module);
 /* What a function returns that is called from a file; NULL: nothing. arguments: an object by name and place,
  * of which some are taken; NULL: there are none. */
 cJSON *python_call (LsPython *p, guint module, const char *name, cJSON *arguments, guint line);

@@ -38,15 +38,6 @@ python_starts (const LsPython *p, const PythonLine *line, const char *const *wor
   return t->kind == PYTHON_NAME && g_strv_contains (words, word);
 }
 
-char *
-python_shown (const char *at, gsize n)
-{
-  char *shown = g_strndup (at, n);
-  for (char *c = shown; *c; c++)
-    *c = g_ascii_iscntrl (*c) || (*c & 0x80) ? ' ' : *c;
-  return shown;
-}
-
 /* --- files ------------------------------------------------------------------------------------------- */
 
 static void

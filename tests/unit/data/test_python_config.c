@@ -5,15 +5,28 @@
 
 #include "data/text/python_config.h"
 
-/* What f returns, as JSON, with '<' and '>' around holes, and "+n" for n statements that are not followed; or
- * "LINE: what". */
-static char *
-python (const char *text)
+/* A is set to 4, B to nothing; what is asked for is counted in data. */
+static const char *
+variable (const char *name, gpointer data)
 {
+  (*(guint *) data)++;
+  return strcmp (name, "A") == 0 ? "4" : strcmp (name, "B") == 0 ? "" : NULL;
+}
+
+/* What f returns, or what the file sets a name to, as JSON, with '<' and '>' around holes, and "+n" for n
+ * statements that are not followed; or "LINE: what". */
+static char *
+python_of (const char *text, const char *name)
+{
+  guint n_asked = 0;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsPython) p = ls_python_new (text, strlen (text), "t", diags);
   g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free);
-  cJSON *root = p ? ls_python_value (p, "f", passed, diags) : NULL;
+  if (p && name)
+    ls_python_set_environment (p, variable, &n_asked);
+  cJSON *root = !p ? NULL
+      : name       ? ls_python_name (p, name, passed, diags)
+                   : ls_python_value (p, "f", passed, diags);
   if (!root) {
     g_autofree char *what = ls_diag_list_format (diags);
     return g_strndup (what + strlen ("t:"), strcspn (what, "\n") - strlen ("t:"));
@@ -30,10 +43,16 @@ python (const char *text)
 }
 
 static void
+check_of (const char *text, const char *name, const char *expected)
+{
+  g_autofree char *got = python_of (text, name);
+  ls_check_impl (strcmp (got, expected) == 0, __FILE__, __LINE__, "%s\n=> %s\nbut: %s", text, expected, got);
+}
+
+static void
 check_python (const char *text, const char *expected)
 {
-  g_autofree char *got = python (text);
-  ls_check_impl (strcmp (got, expected) == 0, __FILE__, __LINE__, "%s\n=> %s\nbut: %s", text, expected, got);
+  check_of (text, NULL, expected);
 }
 
 #define F(body) "def f():\n  return " body "\n"
@@ -264,11 +283,48 @@ malformed_python_is_refused (void)
   for (guint i = 0; i < 20; i++) /* 2^20 items */
     g_string_append (large, "  x = [x, x]\n");
   g_string_append (large, "  return x\n");
-  g_autofree char *got = python (large->str);
+  g_autofree char *got = python_of (large->str, NULL);
   LS_CHECK (g_str_has_suffix (got, "error: it makes too much"));
 }
 
-LS_TEST_SUITE (LS_TEST (expressions_of_python_are_evaluated), LS_TEST (statements_of_python_are_followed),
+/* Functions and methods of Python itself, and parts, of what is known alone. */
+static void
+values_of_python_itself_are_known (void)
+{
+  check_python (F ("[int(' 4 '), int(2.9), int('4.5'), int('a'), int('8', 16), float('1e-3'), int(True)]"),
+                "[4,2,\"<int('4.5')>\",\"<int('a')>\",\"<int('8', 16)>\",0.001,1]");
+  check_python (
+      F ("[str(128 * 1024), str(True), str('a'), str(None), str(0.5), bool(''), bool('a'), bool(b)]"),
+      "[\"131072\",\"True\",\"a\",\"None\",\"<str(0.5)>\",false,true,\"<bool(b)>\"]");
+  check_python (F ("['Ab'.lower(), 'Ab'.upper(), ' a '.strip(), 'a'.title(), 'a'.lower(1), a.lower()]"),
+                "[\"ab\",\"AB\",\"a\",\"<'a'.title()>\",\"<'a'.lower(1)>\",{\"()\":\"a.lower\"}]");
+  check_python (
+      "def f():\n  a = [1, 2, 3]\n  b = {'c': 4}\n"
+      "  return [a[0], a[-1], a[3], a[1:], a[:], b['c'], b['d'], b.get('c'), b.get('d', 5), b.get('d')]\n",
+      "[1,3,\"<a[3]>\",\"<a[1:]>\",\"<a[:]>\",4,\"<b['d']>\",4,5,null]");
+  check_python (F ("[os.environ['A'], os.environ.get('A', 1), A(x=1)['x']]"),
+                "[\"<os.environ['A']>\",{\"()\":\"os.environ.get\",\"0\":\"A\",\"1\":1},\"<A(x=1)['x']>\"]");
+}
+
+/* What a file does, one after the other, and the environment that it asks. */
+static void
+names_of_python_are_followed (void)
+{
+  check_of ("x = A(n=1)\nif x.n == 1:\n  x.n = 2\n  x.m = 3\nelse:\n  x.n = 4\ndef g():\n  return 1\ny = 2\n",
+            "x", "{\"()\":\"A\",\"n\":2,\"m\":3}");
+  check_of ("x = 1\nif y:\n  x = 2\nfor i in j:\n  x = 3\n", "x", "1+2");
+  check_of ("a = 1\n", "x", " error: it sets nothing of the name x at the start of a line");
+  check_of (
+      "x = [os.environ['A'], os.environ['C'], os.environ.get('C', 5), os.getenv('C'), int(os.environ['A']),"
+      " 'A' in os.environ, 'C' not in os.environ, os.getenv('B', 'b'), os.environ[y]]",
+      "x", "[\"4\",\"<os.environ['C']>\",5,null,4,true,true,\"\",\"<os.environ[y]>\"]");
+  check_of ("def on(n, d=False):\n  return os.environ.get(n, '1' if d else '0').lower() in ('1', 'true')\n"
+            "x = [on('A'), on('C', True), on('C')]\n",
+            "x", "[false,true,false]");
+}
+
+LS_TEST_SUITE (LS_TEST (values_of_python_itself_are_known), LS_TEST (names_of_python_are_followed),
+               LS_TEST (expressions_of_python_are_evaluated), LS_TEST (statements_of_python_are_followed),
                LS_TEST (parts_are_taken_by_keys), LS_TEST (tuples_are_unpacked),
                LS_TEST (tuples_within_tuples_are_unpacked), LS_TEST (the_rest_of_a_call_is_handed_on),
                LS_TEST (conditions_of_python_are_decided), LS_TEST (files_of_python_import_from_each_other),

@@ -1,0 +1,174 @@
+/* data/text/python_builtins.c — what functions and methods of Python give, of values that are known. */
+#include <string.h>
+
+#include "data/shell/shell.h"
+#include "data/text/python_parts.h"
+
+bool
+python_is_open (const cJSON *item)
+{
+  return !item || (cJSON_IsString (item) && ls_shell_has_hole (item->valuestring));
+}
+
+PythonTruth
+python_truth_of (const cJSON *item)
+{
+  if (python_is_open (item))
+    return PYTHON_OPEN;
+  bool is_true = cJSON_IsBool (item) ? cJSON_IsTrue (item)
+      : cJSON_IsNumber (item)        ? item->valuedouble != 0
+      : cJSON_IsString (item)        ? *item->valuestring != '\0'
+                                     : item->child != NULL;
+  return is_true ? PYTHON_TRUE : PYTHON_FALSE;
+}
+
+static const cJSON *
+argument (const cJSON *call, const char *place)
+{
+  return cJSON_GetObjectItemCaseSensitive (call, place);
+}
+
+/* --- the environment --------------------------------------------------------------------------------- */
+
+bool
+python_is_environment (const LsPython *p, const char *name)
+{
+  return p->variable && strcmp (name, "os.environ") == 0;
+}
+
+static bool
+asks_environment (const LsPython *p, const char *name)
+{
+  return p->variable && (strcmp (name, "os.environ.get") == 0 || strcmp (name, "os.getenv") == 0);
+}
+
+cJSON *
+python_variable (const LsPython *p, const cJSON *name)
+{
+  const char *value = python_is_open (name) || !cJSON_IsString (name)
+      ? NULL
+      : p->variable (name->valuestring, p->variable_data);
+  return value ? cJSON_CreateString (value) : NULL;
+}
+
+/* With what is usual where it is not set. */
+static cJSON *
+variable_or (const LsPython *p, const cJSON *call)
+{
+  const cJSON *name = argument (call, "0"), *usual = argument (call, "1");
+  usual = usual ? usual : argument (call, "default");
+  if (python_is_open (name) || !cJSON_IsString (name))
+    return NULL;
+  cJSON *value = python_variable (p, name);
+  return value ? value : usual ? cJSON_Duplicate (usual, true) : cJSON_CreateNull ();
+}
+
+/* --- functions --------------------------------------------------------------------------------------- */
+
+/* Of a number, or of a text that is one and nothing else but blanks. */
+static cJSON *
+number_of (const cJSON *of, bool is_whole)
+{
+  if (cJSON_IsBool (of))
+    return cJSON_CreateNumber (cJSON_IsTrue (of));
+  if (cJSON_IsNumber (of))
+    return cJSON_CreateNumber (is_whole ? (double) (gint64) CLAMP (of->valuedouble, -9e15, 9e15)
+                                        : of->valuedouble);
+  if (python_is_open (of) || !cJSON_IsString (of))
+    return NULL;
+  char *end, *text = g_strstrip (g_strdup (of->valuestring));
+  double value = g_ascii_strtod (text, &end);
+  bool is_number = end > text && *end == '\0' && strspn (text, "+-0123456789.eE") == strlen (text)
+      && !(is_whole && strpbrk (text, ".eE")) && value > -9e15 && value < 9e15;
+  g_free (text);
+  return is_number ? cJSON_CreateNumber (value) : NULL;
+}
+
+/* Of a whole number; how Python prints others is left open. */
+static cJSON *
+text_of (const cJSON *of)
+{
+  if (cJSON_IsBool (of))
+    return cJSON_CreateString (cJSON_IsTrue (of) ? "True" : "False");
+  if (cJSON_IsNull (of))
+    return cJSON_CreateString ("None");
+  if (cJSON_IsNumber (of) && of->valuedouble == (double) (gint64) CLAMP (of->valuedouble, -9e15, 9e15)) {
+    g_autofree char *text = g_strdup_printf ("%.0f", of->valuedouble);
+    return cJSON_CreateString (text);
+  }
+  return cJSON_IsString (of) && !python_is_open (of) ? cJSON_CreateString (of->valuestring) : NULL;
+}
+
+/* An attribute that nothing sets here may still be there. */
+static cJSON *
+attribute (const char *name, const cJSON *call)
+{
+  const cJSON *of = argument (call, "0"), *what = argument (call, "1"), *member = NULL;
+  if (python_is_open (of) || !cJSON_IsString (what))
+    return NULL;
+  if (strcmp (name, "isinstance") == 0)
+    return strcmp (what->valuestring, "str") == 0 ? cJSON_CreateBool (cJSON_IsString (of)) : NULL;
+  member = cJSON_IsObject (of) ? cJSON_GetObjectItemCaseSensitive (of, what->valuestring) : NULL;
+  return !member ? NULL : *name == 'h' ? cJSON_CreateTrue () : cJSON_Duplicate (member, true);
+}
+
+/* Functions of one argument, which is what they make something of. */
+static bool
+is_conversion (const char *name)
+{
+  static const char *const names[] = { "int", "float", "str", "bool", NULL };
+  return g_strv_contains (names, name);
+}
+
+bool
+python_is_builtin (const LsPython *p, const char *name)
+{
+  static const char *const names[] = { "getattr", "hasattr", "isinstance", NULL };
+  return g_strv_contains (names, name) || is_conversion (name) || asks_environment (p, name);
+}
+
+cJSON *
+python_answer (const LsPython *p, const char *name, const cJSON *call, bool has_names)
+{
+  const cJSON *of = argument (call, "0");
+  if (has_names && (asks_environment (p, name) || is_conversion (name)))
+    return NULL;
+  if (asks_environment (p, name))
+    return variable_or (p, call);
+  if (!is_conversion (name))
+    return attribute (name, call);
+  if (!of || argument (call, "1"))
+    return NULL;
+  PythonTruth truth = python_truth_of (of);
+  return *name == 'i'        ? number_of (of, true)
+      : *name == 'f'         ? number_of (of, false)
+      : *name == 's'         ? text_of (of)
+      : truth == PYTHON_OPEN ? NULL
+                             : cJSON_CreateBool (truth == PYTHON_TRUE);
+}
+
+/* --- methods and parts ------------------------------------------------------------------------------- */
+
+static cJSON *
+changed_text (const char *text, const char *name)
+{
+  g_autofree char *changed = strcmp (name, "lower") == 0 ? g_ascii_strdown (text, -1)
+      : strcmp (name, "upper") == 0                      ? g_ascii_strup (text, -1)
+      : strcmp (name, "strip") == 0                      ? g_strstrip (g_strdup (text))
+                                                         : NULL;
+  return changed ? cJSON_CreateString (changed) : NULL;
+}
+
+cJSON *
+python_method (const cJSON *of, const char *name, const cJSON *call)
+{
+  const cJSON *which = argument (call, "0"), *usual = argument (call, "1");
+  if (cJSON_IsString (of) && !python_is_open (of) && !call->child)
+    return changed_text (of->valuestring, name);
+  if (!cJSON_IsObject (of) || strcmp (name, "get") != 0 || python_is_open (which) || !cJSON_IsString (which)
+      || cJSON_HasObjectItem (of, "()"))
+    return NULL;
+  const cJSON *member = cJSON_GetObjectItemCaseSensitive (of, which->valuestring);
+  member = member ? member : usual;
+  return member ? cJSON_Duplicate (member, true) : cJSON_CreateNull ();
+}
