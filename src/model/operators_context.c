@@ -20,7 +20,10 @@
  * All-gather (Llama 3, Grattafiori et al. 2024, section 3.3.2): s/c queries with all s keys,
  * half of the pairs if balanced; unbalanced, rank i sees the keys of ranks 0 to i.
  *
- * Ulysses (Jacobs et al. 2023): all s tokens, heads / c.
+ * Ulysses (Jacobs et al. 2023): all s tokens, heads / c. Fewer heads of keys and values than ranks are
+ * repeated to c before they are exchanged, one for each rank (InternLM/xtuner@b934f462,
+ * xtuner/v1/module/attention/mha.py, repeat_kv); the copy is the one that packs them, and the sum of their
+ * gradients the one that unpacks.
  *
  * Worked example: s = 8192, c = 4, b = 1, d = 4096: 4 steps of 4 * 2048^2 * 4096 / 2 = 34.4
  * GFLOP, 137 together; times 4 ranks that is 4 s^2 d / 2.
@@ -114,7 +117,7 @@ part_of (const LsCut *cut, uint32_t cp_rank, uint32_t step, LsAttentionPart *par
     return ring_part (s, cp_rank, step, part);
   if (s->cp_kind == LS_CP_ULYSSES) {
     part->heads /= s->cp;
-    part->kv_heads /= s->cp;
+    part->kv_heads = MAX (part->kv_heads / s->cp, 1);
     return true;
   }
   part->queries = s->seq / s->cp;
@@ -239,10 +242,11 @@ ls_context_bytes (const LsModel *m, const LsShard *s)
   LsCut cut;
   ls_cut_init (&cut, m, s);
   bool has_all = ls_context_is_pytorchs (s);
+  uint64_t times = s->cp_kind == LS_CP_ULYSSES ? MAX (s->cp / cut.kv_heads, 1) : 1;
   return (LsContextBytes) {
     .q = cut.tokens * cut.q_width * cut.elt,
-    .k = cut.tokens * (has_all ? cut.q_width : cut.k_width) * cut.elt,
-    .v = cut.tokens * (has_all ? cut.context_width : cut.v_width) * cut.elt,
+    .k = cut.tokens * (has_all ? cut.q_width : cut.k_width * times) * cut.elt,
+    .v = cut.tokens * (has_all ? cut.context_width : cut.v_width * times) * cut.elt,
     .context = cut.tokens * cut.context_width * cut.elt,
   };
 }

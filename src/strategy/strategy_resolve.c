@@ -349,6 +349,8 @@ check_fsdp (const LsStrategy *s, LsDiagList *diags)
                  n, s->zero_stage, s->ep);
 }
 
+/* Ulysses deals out heads; where ranks are a multiple of those of keys and values, programs but those with
+ * Transformer Engine repeat them. */
 static void
 check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
@@ -360,7 +362,8 @@ check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags
     conflict (diags, "/cp", "expected a sequence length divisible by %" G_GUINT64_FORMAT " (cp%s%s); got %u",
               parts, is_halved ? ", twice for the balance" : "", s->sp ? ", tp for sp" : "", s->seq);
   uint32_t heads = MAX (m->n_heads / s->tp, 1), kv_heads = MAX (m->n_kv_heads / s->tp, 1);
-  if (s->cp_kind == LS_CP_ULYSSES && (heads % s->cp != 0 || kv_heads % s->cp != 0))
+  bool repeats = ls_strategy_dp_kind (s) != LS_DP_MEGATRON && s->cp % kv_heads == 0;
+  if (s->cp_kind == LS_CP_ULYSSES && (heads % s->cp != 0 || (kv_heads % s->cp != 0 && !repeats)))
     conflict (diags, "/cp",
               "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got "
               "%u",

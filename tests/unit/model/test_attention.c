@@ -250,6 +250,15 @@ ulysses_has_whole_sequences_of_few_heads (void)
   LS_CHECK_INT (bytes.k, ==, 2048 * 1024 * 2);
   LS_CHECK_INT (bytes.v, ==, bytes.k);
   LS_CHECK_INT (bytes.context, ==, bytes.q);
+
+  /* 8 heads of K and V on 16 ranks are sent as 16. */
+  s = cut_shard (16, LS_CP_ULYSSES, true);
+  ls_context_step (&model, &s, (LsContextPlace) { 0 }, &step);
+  bytes = ls_context_bytes (&model, &s);
+  LS_CHECK_INT (step.fwd.batch, ==, 2);
+  LS_CHECK_DOUBLE (step.fwd.flops, ==, 4 * 8192.0 * 8192 * 256 / 2);
+  LS_CHECK_INT (bytes.q, ==, 512 * 4096 * 2);
+  LS_CHECK_INT (bytes.k, ==, 512 * 2048 * 2);
 }
 
 /* The model of operators_mla.c's worked example, at 8192: keys 192 wide, values and so the context 128. */
