@@ -31,13 +31,15 @@ bool ls_model_read (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, 
 
 /* { "schema": "lockstep.model-names/1", "name": "published", "source": "...", "models": [
  *       { "names": ["llama3/8B", "meta-llama/Llama-3.1-8B"], "model": "llama3.1-8b" },
- *       { "names": ["gpt2"], "model": { a file of a model } } ] } */
+ *       { "names": ["gpt2"], "decoder_of": ["a model that sees"], "model": { a file of a model } } ] } */
 
 extern const LsField ls_model_names_fields[];
 
 /* The model of a name, in which capital letters are as small ones. On success the caller clears *ret_model;
  * false: nobody has that name, and *ret_model is untouched. */
 bool ls_model_of_name (const char *name, LsModel *ret_model);
+/* The same of a model that also sees or hears, by its name: the decoder of it that has a file here. */
+bool ls_model_decoder_of (const char *name, LsModel *ret_model);
 /* The other way round: the name "PREFIX/..." of a published model that is the same but for its sequences,
  * newly allocated; NULL: there is none. prefixes end in a NULL. */
 char *ls_model_name_of (const LsModel *model, const char *const *prefixes);

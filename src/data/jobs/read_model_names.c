@@ -12,13 +12,16 @@ typedef struct {
 } NamesFile;
 
 typedef struct {
-  GArray *names;
+  GArray *names, *decoder_of;
 } NamedModel;
 
 static const LsField name_element[] = { { "", LS_FIELD_STRING, 0, .required = true }, { NULL } };
 static const LsField named_fields[] = {
   { "names", LS_FIELD_ARRAY, offsetof (NamedModel, names), .required = true, .fields = name_element,
     .element_size = sizeof (char *), .meaning = "what programs and hubs call it" },
+  { "decoder_of", LS_FIELD_ARRAY, offsetof (NamedModel, decoder_of), .fields = name_element,
+    .element_size = sizeof (char *),
+    .meaning = "what they call models that are this one behind an encoder of what is no text" },
   { "model", LS_FIELD_IGNORED, .required = true, .expected = "text or object",
     .meaning = "a name of models/, or an object with the keys of such a file" },
   { NULL },
@@ -37,10 +40,10 @@ models_of (const LsJsonDoc *doc)
 }
 
 static bool
-has_name (const cJSON *entry, const char *name)
+has_name (const cJSON *entry, const char *list, const char *name)
 {
   const cJSON *one;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, list))
   {
     if (cJSON_IsString (one) && g_ascii_strcasecmp (one->valuestring, name) == 0)
       return true;
@@ -72,26 +75,44 @@ read_entry (const LsJsonDoc *doc, const cJSON *entry, LsModel *ret_model, LsDiag
   return part && ls_model_read_part (part, ret_model, diags);
 }
 
-/* Of that name, borrowed from the document; NULL: nobody has it. */
+/* Of that name in a list, borrowed from the document; NULL: nobody has it. */
 static const cJSON *
-entry_of (const LsJsonDoc *doc, const char *name)
+entry_in (const LsJsonDoc *doc, const char *list, const char *name)
 {
   const cJSON *entry;
   cJSON_ArrayForEach (entry, models_of (doc))
   {
-    if (has_name (entry, name))
+    if (has_name (entry, list, name))
       return entry;
   }
   return NULL;
 }
 
-bool
-ls_model_of_name (const char *name, LsModel *ret_model)
+static const cJSON *
+entry_of (const LsJsonDoc *doc, const char *name)
+{
+  return entry_in (doc, "names", name);
+}
+
+static bool
+read_named (const char *list, const char *name, LsModel *ret_model)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODEL_NAMES, "published", diags);
-  const cJSON *entry = doc ? entry_of (doc, name) : NULL;
+  const cJSON *entry = doc ? entry_in (doc, list, name) : NULL;
   return entry && read_entry (doc, entry, ret_model, diags);
+}
+
+bool
+ls_model_of_name (const char *name, LsModel *ret_model)
+{
+  return read_named ("names", name, ret_model);
+}
+
+bool
+ls_model_decoder_of (const char *name, LsModel *ret_model)
+{
+  return read_named ("decoder_of", name, ret_model);
 }
 
 /* --- the name of a model --------------------------------------------------------------------------- */
@@ -223,12 +244,10 @@ ls_model_file_of (const char *name, LsDiagList *diags)
 /* --- the file as a whole --------------------------------------------------------------------------- */
 
 static bool
-check_names (const LsJsonDoc *doc, const cJSON *entry, GHashTable *seen, LsDiagList *diags)
+check_list (const LsJsonDoc *doc, const cJSON *names, GHashTable *seen, LsDiagList *diags)
 {
-  const cJSON *names = cJSON_GetObjectItemCaseSensitive (entry, "names"), *one;
-  bool ok = cJSON_IsArray (names) && names->child;
-  if (!ok)
-    ls_json_doc_diag (doc, entry, LS_JSON_AT_VALUE, diags, NULL, "expected \"names\", a list of names");
+  const cJSON *one;
+  bool ok = true;
   cJSON_ArrayForEach (one, names)
   {
     char *key = cJSON_IsString (one) ? g_ascii_strdown (one->valuestring, -1) : NULL;
@@ -238,6 +257,17 @@ check_names (const LsJsonDoc *doc, const cJSON *entry, GHashTable *seen, LsDiagL
     ok = ok && is_new;
   }
   return ok;
+}
+
+static bool
+check_names (const LsJsonDoc *doc, const cJSON *entry, GHashTable *seen, LsDiagList *diags)
+{
+  const cJSON *names = cJSON_GetObjectItemCaseSensitive (entry, "names");
+  bool ok = cJSON_IsArray (names) && names->child;
+  if (!ok)
+    ls_json_doc_diag (doc, entry, LS_JSON_AT_VALUE, diags, NULL, "expected \"names\", a list of names");
+  return check_list (doc, names, seen, diags)
+      && check_list (doc, cJSON_GetObjectItemCaseSensitive (entry, "decoder_of"), seen, diags) && ok;
 }
 
 guint

@@ -216,6 +216,8 @@ static const ImportReader *const readers[] = {
   &import_torchtitan_script,
   &import_internevo_script,
   &import_internevo,
+  &import_xtuner_1_script,
+  &import_xtuner_1,
   &import_xtuner_script,
   &import_xtuner,
   &import_litgpt,

@@ -275,10 +275,13 @@ import_model_of_name (LsImport *import, const char *name)
   import->model_is_named = true;
   if (import->model_is_given)
     return;
-  if (!ls_model_of_name (name, &m)) {
+  bool is_whole = ls_model_of_name (name, &m);
+  if (!is_whole && !ls_model_decoder_of (name, &m)) {
     import_unknown (import, "model %s: its dimensions are in no file here", name);
     return;
   }
+  if (!is_whole)
+    import_unknown (import, "model %s: its decoder alone is simulated; what sees or hears is left out", name);
   import_model (import, &m, name);
   import_infer (import, "model %s: %s", name, m.source);
   ls_model_clear (&m);

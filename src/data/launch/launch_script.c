@@ -394,6 +394,22 @@ search_clear (Search *s)
   g_ptr_array_unref (s->started);
 }
 
+/* As they are, words of one with blanks between. */
+static GHashTable *
+values_of (const LsShell *shell)
+{
+  GHashTable *values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  const GPtrArray *names = ls_shell_names (shell);
+  for (guint i = 0; i < names->len; i++) {
+    g_autoptr (GPtrArray) words = ls_shell_words (shell, names->pdata[i]);
+    GString *text = g_string_new (NULL);
+    for (guint k = 0; words && k < words->len; k++)
+      g_string_append_printf (text, "%s%s", k > 0 ? " " : "", (const char *) words->pdata[k]);
+    g_hash_table_replace (values, g_strdup (names->pdata[i]), g_string_free (text, FALSE));
+  }
+  return values;
+}
+
 bool
 launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScript *ret_script,
                     LsImport *import, LsDiagList *diags)
@@ -402,8 +418,10 @@ launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScri
   *ret_script = (LaunchScript) { 0 };
   search_init (&s, files, kind, import);
   bool ok = search (&s, import, diags);
-  if (ok)
+  if (ok) {
     split (&s, ret_script, import);
+    ret_script->variables = values_of (s.shell);
+  }
   search_clear (&s);
   return ok;
 }
@@ -445,6 +463,8 @@ void
 launch_script_clear (LaunchScript *script)
 {
   launch_words_free (script->words);
+  if (script->variables)
+    g_hash_table_unref (script->variables);
   g_free (script->script);
   if (script->front)
     g_ptr_array_unref (script->front);

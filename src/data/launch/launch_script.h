@@ -25,10 +25,11 @@ typedef struct {
 } LaunchKind;
 
 typedef struct {
-  LaunchWords *words; /* behind the script of Python */
-  char *script;       /* as launch_find_script() has it */
-  guint64 gpus;       /* 0: not known */
-  GPtrArray *front;   /* char *: the words in front of the script */
+  LaunchWords *words;    /* behind the script of Python */
+  char *script;          /* as launch_find_script() has it */
+  guint64 gpus;          /* 0: not known */
+  GPtrArray *front;      /* char *: the words in front of the script */
+  GHashTable *variables; /* char * -> char *: what the script sets */
 } LaunchScript;
 
 /* Reads the first file as a script; others are what it sources. What is not decided is told in import. False:

@@ -269,7 +269,6 @@ SET (even_gather, odd_ring (s); s->cp_kind = LS_CP_ALL_GATHER; s->cp_balance = f
 SET (cut_twice, s->cp = 2; s->tp = 4; s->sp = true; s->seq = 1032)
 SET (many_heads, s->cp = 4; s->tp = 4; s->cp_kind = LS_CP_ULYSSES)
 SET (repeated_heads, many_heads (s); s->dp_kind = LS_DP_FSDP2)
-SET (odd_heads, s->cp = 3; s->cp_kind = LS_CP_ULYSSES; s->dp_kind = LS_DP_FSDP2; s->seq = 8190)
 SET (unfused_ring, s->cp = 2; s->attention = LS_ATTENTION_UNFUSED)
 SET (pieces_of_nothing, s->tp = 8; s->tp_overlap = true)
 SET (pieces_of_16, s->tp = 16; s->sp = s->tp_overlap = true)
@@ -288,8 +287,6 @@ sequences_are_cut_by_rules (void)
       "error: /cp: expected a divisor of the 16 heads and 2 key-value heads of a rank, which ulysses cuts; got 4\n" },
     { &llama3, 32, repeated_heads,
       "gpus 32 dp 2 fsdp2 overlap zero 3@0 batch 2 p2p none none seq 8192 flash bf16/bf16" },
-    { &llama3, 24, odd_heads,
-      "error: /cp: expected a divisor of the 64 heads and 8 key-value heads of a rank, which ulysses cuts; got 3\n" },
     { &llama3, 8, unfused_ring, "error: /cp: expected flash attention with cp 2; got unfused\n" },
     { &gpt3, 8, pieces_of_nothing,
       "error: /tp_overlap: expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none\n" },
