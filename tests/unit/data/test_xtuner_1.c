@@ -200,6 +200,15 @@ scripts_are_read (void)
                       "    global_batch_size=2 * int(ranks))\nEND\nCOMPILE=false\n" START
                       "xtuner/v1/train/cli/sft.py --config mine.py\n",
               "kernels=xtuner-v1-2026; global_batch=32; ~taken to be exported: COMPILE=false");
+  check_read (
+      "XTuner v1",
+      "mkdir -p bases\ncat > base.py <<'END'\nfrom more import length\nfsdp = FSDPConfig(recompute_ratio=0)\n"
+      "loader = DataloaderConfig(pack_max_length=length)\nEND\ncat > more.py <<'END'\n"
+      "from xtuner.v1.a import b\nlength = 2 * 1024\nEND\ncat > mine.py <<'END'\n" DENSE
+      "from bases.base import fsdp, loader as l\nfrom not_there import x\n"
+      "trainer = TrainerConfig(model_cfg=model_cfg, fsdp_cfg=fsdp, dataloader_cfg=l)\nEND\n" START
+      "xtuner/v1/train/cli/sft.py --config mine.py\n",
+      "recompute=none; seq=2048");
   check_read (NULL, START "xtuner/v1/train/cli/sft.py --config not_there.py\n",
               "whose configuration not_there.py is not");
 }

@@ -10,7 +10,8 @@
 #include "data/launch/xtuner/xtuner_1_tree.h"
 #include "data/text/python_config.h"
 
-#define PROGRAM "XTuner v1"
+#define PROGRAM   "XTuner v1"
+#define MAX_FILES 16 /* of a configuration, that import from others */
 
 /* --- the environment ---------------------------------------------------------------------------------- */
 
@@ -59,14 +60,42 @@ tell_environment (const Xtuner1Environment *e, LsImport *import)
 
 /* --- a file ------------------------------------------------------------------------------------------- */
 
+/* Files that it imports from, which stand behind it or beside it, to texts; those of XTuner itself are not
+ * asked for. */
+static bool
+add_imported (LsPython *python, const ImportFiles *files, GPtrArray *texts, LsDiagList *diags)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint file = 0; file <= texts->len && file < MAX_FILES; file++) {
+    const GPtrArray *modules = ls_python_imports (python, file);
+    for (guint i = 0; i < modules->len; i++) {
+      const char *module = modules->pdata[i];
+      g_autofree char *name = g_strdelimit (g_strconcat (module, ".", NULL), ".", '/'), *path = NULL;
+      name[strlen (name) - 1] = '\0';
+      path = g_strconcat (name, ".py", NULL);
+      bool is_own = *module != '.' && !g_str_has_prefix (module, "xtuner.");
+      gsize n;
+      char *text
+          = is_own && g_hash_table_add (seen, (gpointer) module) ? launch_file_of (files, path, &n) : NULL;
+      if (!text)
+        continue;
+      g_ptr_array_add (texts, text);
+      if (!ls_python_add (python, text, n, path, diags))
+        return false;
+    }
+  }
+  return true;
+}
+
 /* What a file sets a name to; NULL: a diagnostic. */
 static cJSON *
 value_of (const char *text, gsize n, const char *path, const char *name, Xtuner1Environment *e,
           LsImport *import, LsDiagList *diags)
 {
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free),
+                        passed = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsPython) python = ls_python_new (text, n, path, diags);
-  g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free);
-  if (!python)
+  if (!python || !add_imported (python, e->files, texts, diags))
     return NULL;
   ls_python_set_environment (python, xtuner_1_variable, e);
   cJSON *value = ls_python_name (python, name, passed, diags);
