@@ -237,6 +237,27 @@ arguments_are_read (void)
               "whose configuration m.py is not");
 }
 
+/* What another function makes is not taken for what is usual. */
+static void
+other_parts_are_told (void)
+{
+  check_read ("XTuner v1",
+              DENSE DEFAULTS "fsdp = my.make(8)\nloader = ldr\nloss = GRPOLossConfig()\n" TRAINER (),
+              "seq; ?fsdp_cfg is no FSDPConfig; ?dataloader_cfg is no DataloaderConfig; "
+              "?loss_cfg is no CELossConfig; ?pack_max_length: its value");
+  check_read ("XTuner v1", DENSE DEFAULTS "optim = make_optim()\n" TRAINER (), "?optim_cfg");
+  check_read (
+      "XTuner v1",
+      DENSE DEFAULTS
+      "model_cfg.float8_cfg = get_fp8()\nmodel_cfg.attention = make()\nmodel_cfg.compile_cfg = on(\"COMPILE\")\n"
+      "fsdp.recompute_ratio = ratio(2)\nloader.pack_max_length = max(1, 2)\n" TRAINER (
+          ", sp_size=min(8, n), intra_layer_micro_batch=a.b(1)"),
+      "seq; cp; micro_batch; recompute; gpus; dtype=bf16; qk_norm=true; "
+      "?model_cfg.attention; ?model_cfg.float8_cfg; ?what get_fp8(...) stands for; "
+      "?compile_cfg: its value is on(...); ?recompute_ratio: its value; ?pack_max_length: its value; "
+      "?sp_size: its value is min(...); ?intra_layer_micro_batch: its value");
+}
+
 static void
 other_tasks_are_refused (void)
 {
@@ -248,4 +269,5 @@ other_tasks_are_refused (void)
 
 LS_TEST_SUITE (LS_TEST (defaults_are_read), LS_TEST (own_degrees_are_known), LS_TEST (experts_are_read),
                LS_TEST (members_are_set), LS_TEST (fp8_is_read), LS_TEST (models_are_found),
-               LS_TEST (scripts_are_read), LS_TEST (arguments_are_read), LS_TEST (other_tasks_are_refused))
+               LS_TEST (scripts_are_read), LS_TEST (arguments_are_read), LS_TEST (other_parts_are_told),
+               LS_TEST (other_tasks_are_refused))

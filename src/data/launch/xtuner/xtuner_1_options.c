@@ -10,6 +10,12 @@
 
 static const OptionRow rows[] = {
   RULE ("global_batch_size"),
+  RULE ("fsdp_cfg"),
+  RULE ("fsdp_cfg.class"),
+  RULE ("loss_cfg"),
+  RULE ("loss_cfg.class"),
+  RULE ("dataloader_cfg"),
+  RULE ("dataloader_cfg.class"),
   RULE ("sp_size"),
   RULE ("intra_layer_micro_batch"),
   RULE ("fsdp_cfg.tp_size"),

@@ -9,6 +9,28 @@
 #define DATA  "dataloader_cfg."
 #define MOST  32768 /* pack_max_length by itself (datasets/config.py) */
 
+/* Whether a part is what makes it by itself, or nothing: not what another function makes, or a name that
+ * nothing here sets. */
+static bool
+is_followed (const LaunchJob *job, const char *part, const char *class)
+{
+  g_autofree char *name = g_strconcat (part, ".class", NULL);
+  const char *made = option_text (job, name);
+  return !launch_words_find (job->words, part) && (!made || strcmp (made, class) == 0);
+}
+
+static void
+tell_parts (LaunchJob *job)
+{
+  static const char *const parts[][2] = { { "fsdp_cfg", "FSDPConfig" },
+                                          { "loss_cfg", "CELossConfig" },
+                                          { "dataloader_cfg", "DataloaderConfig" } };
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    if (!is_followed (job, parts[i][0], parts[i][1]))
+      import_unknown (job->import, "%s is no %s that is followed: what is not said of it is as by itself",
+                      parts[i][0], parts[i][1]);
+}
+
 static guint64
 number_or (const LaunchJob *job, const char *name, guint64 otherwise)
 {
@@ -32,7 +54,8 @@ set_sequence (LaunchJob *job)
   const char *level = option_text (job, DATA "pack_level");
   bool is_open = launch_words_find (job->words, DATA "pack_max_length") != NULL
       && option_number (job, DATA "pack_max_length") == 0;
-  if (is_open)
+  bool has_loader = is_followed (job, "dataloader_cfg", "DataloaderConfig");
+  if (is_open || (!has_loader && option_number (job, DATA "pack_max_length") == 0))
     import_open (import, "seq", DATA "pack_max_length: its value is not said here");
   else {
     import_set_model_number (import, "seq", number_or (job, DATA "pack_max_length", MOST));
@@ -407,6 +430,7 @@ set_by_environment (LaunchJob *job, Xtuner1Environment *e)
 void
 xtuner_1_strategy (LaunchJob *job, Xtuner1Environment *environment)
 {
+  tell_parts (job);
   set_sequence (job);
   set_context (job);
   set_experts (job);
