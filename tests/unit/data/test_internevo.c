@@ -39,6 +39,16 @@ configurations_are_read (void)
       "grad_norm=false; !without interleaved_overlap; ?lengths; ~dtype fp16; ~micro_num 1");
 }
 
+/* What a function gives is not as if nothing was said. */
+static void
+calls_are_open (void)
+{
+  check_read ("InternEvo",
+              "model = dict(num_layers=8)\ndata = dict(seq_len=128, micro_bsz=max(1, n))\n"
+              "parallel = dict(zero1=4, tensor=dict(size=max(1, n)))\n",
+              "layers=8; ?micro_bsz: its value is max(...); ?tensor.size: its value is max(...)");
+}
+
 static void
 recomputation_is_read (void)
 {
@@ -130,5 +140,5 @@ scripts_are_read (void)
               "it is no configuration of InternEvo");
 }
 
-LS_TEST_SUITE (LS_TEST (configurations_are_read), LS_TEST (recomputation_is_read),
+LS_TEST_SUITE (LS_TEST (configurations_are_read), LS_TEST (calls_are_open), LS_TEST (recomputation_is_read),
                LS_TEST (other_axes_are_read), LS_TEST (contradictions_are_told), LS_TEST (scripts_are_read))

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "data/launch/launch_script.h"
+#include "data/shell/shell.h"
 #include "data/text/python_config.h"
 
 #define MAX_BASES  4 /* files that import others */
@@ -158,6 +159,30 @@ add_job (GString *text, const char *const *passed, LsImport *import)
   g_string_append (text, ")\n");
 }
 
+bool
+python_names_is_open_call (const cJSON *item)
+{
+  const cJSON *made = cJSON_GetObjectItemCaseSensitive (item, "()");
+  const char *name = cJSON_IsString (made) ? made->valuestring : NULL,
+             *dot = name ? strrchr (name, '.') : NULL;
+  for (const cJSON *part = item->child; part; part = part->next)
+    if (strcmp (part->string, "()") != 0 && !g_ascii_isdigit (*part->string))
+      return false;
+  return name && strcmp (name, "dict") != 0 && !g_ascii_isupper (dot ? dot[1] : *name);
+}
+
+/* "max(...)" in the place of a member is a value that is not said here. */
+static void
+open_call (cJSON *tree, cJSON *item)
+{
+  const char *made = cJSON_GetObjectItemCaseSensitive (item, "()")->valuestring;
+  g_autofree char *name = g_strdup (item->string),
+                  *text = ls_shell_has_hole (made)
+      ? g_strdup (made)
+      : g_strdup_printf ("%c%s(...)%c", LS_SHELL_HOLE, made, LS_SHELL_HOLE_END);
+  cJSON_ReplaceItemInObjectCaseSensitive (tree, name, cJSON_CreateString (text));
+}
+
 void
 python_names_forget_calls (cJSON *tree)
 {
@@ -165,6 +190,8 @@ python_names_forget_calls (cJSON *tree)
     next = item->next;
     if (item->string && (strcmp (item->string, "()") == 0 || g_ascii_isdigit (*item->string)))
       cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
+    else if (cJSON_IsObject (item) && python_names_is_open_call (item))
+      open_call (tree, item);
     else if (cJSON_IsObject (item))
       python_names_forget_calls (item);
   }

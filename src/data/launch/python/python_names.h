@@ -16,7 +16,10 @@ cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, con
 /* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
  * places, and how many more there are. */
 void python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed);
-/* Drops which functions make objects, and their arguments without a name, in place. */
+/* Drops which functions make objects, and their arguments without a name, in place. What a function gives of
+ * which no member is known becomes a hole. */
 void python_names_forget_calls (cJSON *tree);
+/* Whether an object is that: not an instance of a class, which has a capital letter. */
+bool python_names_is_open_call (const cJSON *object);
 
 #endif

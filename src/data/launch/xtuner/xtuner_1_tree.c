@@ -63,38 +63,6 @@ name_class (cJSON *object)
     cJSON_AddStringToObject (object, "path", path);
 }
 
-/* Whether an object is what a function gives, none of whose members is known: not an instance of a class,
- * which has a capital letter, nor what is set behind the call. */
-static bool
-is_open_call (const cJSON *item)
-{
-  const char *made = text_in (item, "()"), *name = made ? last_name (made) : NULL;
-  for (const cJSON *part = item->child; part; part = part->next)
-    if (strcmp (part->string, "()") != 0 && !g_ascii_isdigit (*part->string))
-      return false;
-  return name && !g_ascii_isupper (*name);
-}
-
-/* "max(...)" in its place is a value that is not said here. */
-static void
-open_calls (cJSON *tree)
-{
-  for (cJSON *item = tree->child, *next; item; item = next) {
-    next = item->next;
-    if (!cJSON_IsObject (item))
-      continue;
-    open_calls (item);
-    if (!is_open_call (item))
-      continue;
-    const char *made = text_in (item, "()");
-    g_autofree char *name = g_strdup (item->string),
-                    *text = ls_shell_has_hole (made)
-        ? g_strdup (made)
-        : g_strdup_printf ("%c%s(...)%c", LS_SHELL_HOLE, made, LS_SHELL_HOLE_END);
-    cJSON_ReplaceItemInObjectCaseSensitive (tree, name, cJSON_CreateString (text));
-  }
-}
-
 /* Members of the decoder lie on top of those of the model around it, whose class is kept apart. */
 static void
 lift_decoder (cJSON *model)
@@ -148,12 +116,11 @@ xtuner_1_settle (cJSON *tree)
     lift_decoder (model);
     name_class (model);
     attention = member (model, "attention");
-    if (attention && !is_open_call (attention))
+    if (attention && !python_names_is_open_call (attention))
       name_class (attention);
     if (text_in (model, "class") && !text_in (model, "path"))
       cJSON_DeleteItemFromObjectCaseSensitive (tree, "load_from");
   }
-  open_calls (tree);
   python_names_forget_calls (tree);
   drop_nulls (tree);
 }
