@@ -259,7 +259,7 @@ set_recompute (LaunchJob *job)
   import_set_strategy (import, "recompute", "full", FSDP "recompute_ratio");
   if (m->n_layers > 0 && recomputed < m->n_layers) {
     import_set_strategy (import, "recompute_method", "block", FSDP "recompute_ratio");
-    import_set_strategy_number (import, "recompute_layers", recomputed);
+    import_set_strategy_count (import, "recompute_layers", recomputed, FSDP "recompute_ratio");
     import_infer (import,
                   "recompute full of the first %" G_GUINT64_FORMAT " of %u layers: " FSDP
                   "recompute_ratio %g%s",
@@ -365,7 +365,7 @@ set_kernels (LaunchJob *job)
   g_autofree char *kernels = g_strconcat ("xtuner-v1-2026", is_eager ? "" : "-compile",
                                           is_chunked ? "-chunk" : "", is_each ? "-each" : "", NULL);
   if (is_eager || is_chunked || is_each)
-    import_set_strategy (import, "kernels", kernels, "compile_cfg, loss_cfg.mode, optim_cfg.foreach");
+    import_set_strategy (import, "kernels", kernels, "--");
   option_tell_other (job, "loss_cfg.mode", "eager chunk liger", "eager");
   if (is_liger)
     import_unknown (import, "loss_cfg.mode liger: taken for chunk, whose kernels are not fused");
@@ -396,31 +396,41 @@ set_optimizer (LaunchJob *job)
   g_autofree char *name
       = class ? g_strndup (class, strlen (class) - (g_str_has_suffix (class, "Config") ? 6 : 0))
               : g_strdup ("AdamW");
-  import_set_optimizer (job->import, name, 0, "optim_cfg");
+  import_set_optimizer (job->import, name, 0, "optim_cfg.class");
 }
 
 /* --- the environment ---------------------------------------------------------------------------------- */
 
-static bool
-is_set (Xtuner1Environment *e, const char *name, const char *value)
+/* A variable says what it is set to, as an option does. */
+static const char *
+variable_of (LaunchJob *job, Xtuner1Environment *e, const char *name)
 {
-  return g_strcmp0 (xtuner_1_variable (name, e), value) == 0;
+  const char *text = xtuner_1_variable (name, e);
+  if (text)
+    import_note_word (job->import, name, NULL);
+  return text;
+}
+
+static bool
+is_set (LaunchJob *job, Xtuner1Environment *e, const char *name, const char *value)
+{
+  return g_strcmp0 (variable_of (job, e, name), value) == 0;
 }
 
 static void
 set_by_environment (LaunchJob *job, Xtuner1Environment *e)
 {
   LsImport *import = job->import;
-  const char *allocator = xtuner_1_variable ("PYTORCH_CUDA_ALLOC_CONF", e), *margin;
-  if (is_set (e, "XTUNER_USE_FA3", "1"))
+  const char *allocator = variable_of (job, e, "PYTORCH_CUDA_ALLOC_CONF"), *margin;
+  if (is_set (job, e, "XTUNER_USE_FA3", "1"))
     import_set_strategy (import, "attention_kernel", "fa3", "XTUNER_USE_FA3");
-  if (is_set (e, "XTUNER_ACTIVATION_OFFLOAD", "1"))
+  if (is_set (job, e, "XTUNER_ACTIVATION_OFFLOAD", "1"))
     import_set_strategy (import, "offload_activations", "1", "XTUNER_ACTIVATION_OFFLOAD");
   if (allocator && strstr (allocator, "expandable_segments:True"))
     import_set_strategy (import, "cuda_allocator", "expandable", "PYTORCH_CUDA_ALLOC_CONF");
-  if (is_set (e, "XTUNER_DETERMINISTIC", "true"))
+  if (is_set (job, e, "XTUNER_DETERMINISTIC", "true"))
     import_unknown (import, "XTUNER_DETERMINISTIC: kernels are taken to be those that are faster");
-  if (is_set (e, "XTUNER_USE_NATIVE_RMSNORM", "0"))
+  if (is_set (job, e, "XTUNER_USE_NATIVE_RMSNORM", "0"))
     import_unknown (import, "XTUNER_USE_NATIVE_RMSNORM 0: norms are taken to be PyTorch's");
   margin = xtuner_1_variable ("XTUNER_SM_MARGIN", e);
   if (margin && strcmp (margin, "0") != 0)
