@@ -58,7 +58,7 @@ experts_are_read (void)
               EXPERTS DEFAULTS
               "model_cfg.dispatcher = \"deepep\"\nmodel_cfg.mtp_config = MTPConfig(num_layers=2, "
               "share_weights=True)\nfsdp.ep_size = model_cfg.ep_size\n" TRAINER (),
-              "ep=4; dispatcher=deepep; predict_layers=2; recompute=full; recompute_layers; ?share_weights");
+              "ep=4; dispatcher=deepep; predict_layers=2; predict_shared=true; recompute=full; recompute_layers");
   check_read ("XTuner v1",
               FRONT "model_cfg = Qwen3MoE30BA3Config()\n" DEFAULTS
                     "fsdp = FSDPConfig(ep_size=model_cfg.ep_size)\n" TRAINER (),

@@ -168,7 +168,6 @@ set_experts (LaunchJob *job)
   }
 }
 
-/* Of one set of weights that is run several times, each is taken to have its own. */
 static void
 set_predictions (LaunchJob *job)
 {
@@ -177,10 +176,7 @@ set_predictions (LaunchJob *job)
     return;
   import_set_model_number (job->import, "predict_layers", n);
   if (n > 1 && option_is_on (job, MODEL "mtp_config.share_weights"))
-    import_unknown (job->import,
-                    MODEL "mtp_config.share_weights: each of %" G_GUINT64_FORMAT
-                          " layers is taken to have weights of its own",
-                    n);
+    import_set_model (job->import, "predict_shared", "1", MODEL "mtp_config.share_weights");
 }
 
 /* Once; 0.0 and 0 are as if nothing was said. */
