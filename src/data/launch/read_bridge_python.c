@@ -103,19 +103,6 @@ drop_vocab (cJSON *tree, LsImport *import)
   cJSON_Delete (cJSON_DetachItemViaPointer (yaml_config_find (tree, "tokenizer"), vocab));
 }
 
-/* Which function makes an object is no member of it. */
-static void
-forget_calls (cJSON *tree)
-{
-  for (cJSON *item = tree->child, *next; item; item = next) {
-    next = item->next;
-    if (item->string && (strcmp (item->string, "()") == 0 || g_ascii_isdigit (*item->string)))
-      cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
-    else if (cJSON_IsObject (item))
-      forget_calls (item);
-  }
-}
-
 /* --- which recipe --------------------------------------------------------------------------------------- */
 
 /* The one that is asked for, or the only one of the first file; NULL: a diagnostic. The caller frees it. */
@@ -335,7 +322,7 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
   overwrite_by_precision (tree);
   drop_vocab (tree, import);
   settle_dispatcher (tree, recipe, import);
-  forget_calls (tree);
+  python_names_forget_calls (tree);
   return tree;
 }
 

@@ -120,21 +120,50 @@ is_conversion (const char *name)
   return g_strv_contains (names, name);
 }
 
+static bool
+is_choice (const char *name)
+{
+  static const char *const names[] = { "max", "min", NULL };
+  return g_strv_contains (names, name);
+}
+
+/* The largest or least of several numbers, or of one array of them; nothing by a name: "key", "default". */
+static cJSON *
+chosen (const char *name, const cJSON *call)
+{
+  const cJSON *first = argument (call, "0"), *best = NULL;
+  bool is_array = cJSON_IsArray (first) && !argument (call, "1");
+  for (const cJSON *item = call->child; item; item = item->next)
+    if (strcmp (item->string, "()") != 0 && !g_ascii_isdigit (*item->string))
+      return NULL;
+  for (const cJSON *item = is_array ? first->child : first; item; item = item->next) {
+    if (!cJSON_IsNumber (item))
+      return NULL;
+    bool is_better = best
+        && (name[1] == 'a' ? item->valuedouble > best->valuedouble : item->valuedouble < best->valuedouble);
+    best = !best || is_better ? item : best;
+  }
+  return best ? cJSON_CreateNumber (best->valuedouble) : NULL;
+}
+
 bool
 python_is_builtin (const LsPython *p, const char *name)
 {
   static const char *const names[] = { "getattr", "hasattr", "isinstance", NULL };
-  return g_strv_contains (names, name) || is_conversion (name) || asks_environment (p, name);
+  return g_strv_contains (names, name) || is_conversion (name) || is_choice (name)
+      || asks_environment (p, name);
 }
 
 cJSON *
 python_answer (const LsPython *p, const char *name, const cJSON *call, bool has_names)
 {
   const cJSON *of = argument (call, "0");
-  if (has_names && (asks_environment (p, name) || is_conversion (name)))
+  if (has_names && (asks_environment (p, name) || is_conversion (name) || is_choice (name)))
     return NULL;
   if (asks_environment (p, name))
     return variable_or (p, call);
+  if (is_choice (name))
+    return chosen (name, call);
   if (!is_conversion (name))
     return attribute (name, call);
   if (!of || argument (call, "1"))

@@ -318,8 +318,26 @@ a_precision_overwrites_what_the_model_says (void)
               "layers=2; dtype=fp8; fp8_recipe=delayed; fp8_params=true; bf16_first; bf16_last");
 }
 
-LS_TEST_SUITE (LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
-               LS_TEST (a_precision_overwrites_what_the_model_says),
+/* What a function that is not here gives is not as if nothing was said; adapters and layouts neither. */
+static void
+calls_are_open (void)
+{
+  check_read (
+      "Megatron-Bridge",
+      FROM
+      "def llama3_8b_peft_config():\n"
+      "    cfg = ConfigContainer(train=TrainingConfig(micro_batch_size=1), mixed_precision=bf16_mixed(),\n"
+      "        model=LlamaProvider(num_layers=4))\n"
+      "    cfg.model.tensor_model_parallel_size = max(1, 2)\n"
+      "    cfg.train.global_batch_size = batch_of(64)\n"
+      "    cfg.model.pipeline_model_parallel_layout = layout(4, 1)\n"
+      "    cfg.peft = default_peft_config(\"lora\")\n    return cfg\n",
+      "tp=2; micro_batch=1; global_batch; dtype=bf16; ?global_batch_size: its value is batch_of(...); "
+      "?pipeline_model_parallel_layout: its value is layout(...); ?what default_peft_config(...) stands");
+}
+
+LS_TEST_SUITE (LS_TEST (calls_are_open), LS_TEST (what_recipes_set_is_heeded),
+               LS_TEST (a_recipe_takes_another), LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
                LS_TEST (files_of_recipes_find_what_they_import), LS_TEST (an_optimizer_of_a_pair_is_changed),
                LS_TEST (a_recipe_hands_parameters_on), LS_TEST (files_of_recipes_are_found_from_within),

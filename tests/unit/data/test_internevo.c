@@ -46,7 +46,7 @@ calls_are_open (void)
   check_read ("InternEvo",
               "model = dict(num_layers=8)\ndata = dict(seq_len=128, micro_bsz=max(1, n))\n"
               "parallel = dict(zero1=4, tensor=dict(size=max(1, n)))\n",
-              "layers=8; ?micro_bsz: its value is max(...); ?tensor.size: its value is max(...)");
+              "layers=8; ?micro_bsz: its value is max(1, n); ?tensor.size: its value is max(1, n)");
 }
 
 static void

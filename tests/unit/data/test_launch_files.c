@@ -327,6 +327,8 @@ configurations_of_torchtitan_in_python_are_read (void)
       "?NVFP4LinearConverter leaves in bf16");
   check_titan (TITAN ("), activation_checkpoint=None, optimizer=muon(a=1))\n"),
                "recompute=none; ?optimizer.name muon; ?how many GPUs");
+  check_titan (TITAN ("), training=TrainingConfig(local_batch_size=min(4, 2), seq_len=pick(8192)))\n"),
+               "micro_batch=2; ?training.seq_len: its value is pick(...)");
 }
 
 static void

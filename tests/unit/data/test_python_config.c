@@ -291,6 +291,9 @@ malformed_python_is_refused (void)
 static void
 values_of_python_itself_are_known (void)
 {
+  check_python (
+      F ("[max(1, 2), min(3, 1, 2), max([2, 5]), max(1, n), max(1, 'a'), max(4), max([]), max([1], key=g)]"),
+      "[2,1,5,\"<max(1, n)>\",\"<max(1, 'a')>\",4,\"<max([])>\",\"<max([1], key=g)>\"]");
   check_python (F ("[int(' 4 '), int(2.9), int('4.5'), int('a'), int('8', 16), float('1e-3'), int(True)]"),
                 "[4,2,\"<int('4.5')>\",\"<int('a')>\",\"<int('8', 16)>\",0.001,1]");
   check_python (

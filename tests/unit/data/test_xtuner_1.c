@@ -250,12 +250,12 @@ other_parts_are_told (void)
       "XTuner v1",
       DENSE DEFAULTS
       "model_cfg.float8_cfg = get_fp8()\nmodel_cfg.attention = make()\nmodel_cfg.compile_cfg = on(\"COMPILE\")\n"
-      "fsdp.recompute_ratio = ratio(2)\nloader.pack_max_length = max(1, 2)\n" TRAINER (
+      "fsdp.recompute_ratio = ratio(2)\nloader.pack_max_length = ceil(1, 2)\n" TRAINER (
           ", sp_size=min(8, n), intra_layer_micro_batch=a.b(1)"),
       "seq; cp; micro_batch; recompute; gpus; dtype=bf16; qk_norm=true; "
       "?model_cfg.attention; ?model_cfg.float8_cfg; ?what get_fp8(...) stands for; "
       "?compile_cfg: its value is on(...); ?recompute_ratio: its value; ?pack_max_length: its value; "
-      "?sp_size: its value is min(...); ?intra_layer_micro_batch: its value");
+      "?sp_size: its value is min(8, n); ?intra_layer_micro_batch: its value");
 }
 
 static void

@@ -127,20 +127,6 @@ set_loss (cJSON *tree)
     cJSON_AddStringToObject (cJSON_AddObjectToObject (tree, "loss"), "kind", kind);
 }
 
-/* What is called, and arguments without a name, of each section. */
-static void
-forget_calls (cJSON *tree)
-{
-  cJSON *item, *next;
-  for (item = tree->child; item; item = next) {
-    next = item->next;
-    if (item->string && (strcmp (item->string, "()") == 0 || g_ascii_isdigit (*item->string)))
-      cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
-    else if (cJSON_IsObject (item))
-      forget_calls (item);
-  }
-}
-
 void
 torchtitan_add_config (LaunchWords *words, cJSON *tree, const char *module)
 {
@@ -151,7 +137,7 @@ torchtitan_add_config (LaunchWords *words, cJSON *tree, const char *module)
   set_loss (tree);
   cJSON_DeleteItemFromObjectCaseSensitive (tree, "model_spec");
   cJSON_DeleteItemFromObjectCaseSensitive (tree, "model_converters");
-  forget_calls (tree);
+  python_names_forget_calls (tree);
   launch_words_add_tree (words, tree);
 }
 
