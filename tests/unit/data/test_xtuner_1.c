@@ -54,11 +54,11 @@ experts_are_read (void)
   check_read ("XTuner v1", EXPERTS DEFAULTS TRAINER (),
               "experts=128; ep=4; dispatcher; recompute=full; recompute_method=block; recompute_layers=47; "
               "?outside of experts are whole on each of 4");
-  check_read ("XTuner v1",
-              EXPERTS DEFAULTS
-              "model_cfg.dispatcher = \"deepep\"\nmodel_cfg.mtp_config = MTPConfig(num_layers=2, "
-              "share_weights=True)\nfsdp.ep_size = model_cfg.ep_size\n" TRAINER (),
-              "ep=4; dispatcher=deepep; predict_layers=2; predict_shared=true; recompute=full; recompute_layers");
+  check_read (
+      "XTuner v1",
+      EXPERTS DEFAULTS "model_cfg.dispatcher = \"deepep\"\nmodel_cfg.mtp_config = MTPConfig(num_layers=2, "
+                       "share_weights=True)\nfsdp.ep_size = model_cfg.ep_size\n" TRAINER (),
+      "ep=4; dispatcher=deepep; predict_layers=2; predict_shared=true; recompute=full; recompute_layers");
   check_read ("XTuner v1",
               FRONT "model_cfg = Qwen3MoE30BA3Config()\n" DEFAULTS
                     "fsdp = FSDPConfig(ep_size=model_cfg.ep_size)\n" TRAINER (),
