@@ -217,7 +217,7 @@ text_of_change (const LsJobSpec *spec, const LsField *f)
   g_autofree char *theirs = ls_field_text (f, &spec->from->strategy, NULL),
                   *now = ls_field_text (f, &spec->strategy, NULL);
   return g_strcmp0 (theirs, now) != 0
-      ? g_strdup_printf ("%s %s (%s)", f->key, now ? now : "by itself", theirs ? theirs : "none")
+      ? g_strdup_printf ("%s %s (was %s)", f->key, now ? now : "by itself", theirs ? theirs : "none")
       : NULL;
 }
 
@@ -232,16 +232,16 @@ tell_given_up (const LsJobSpec *spec, GPtrArray *notes)
     g_autofree char *change = is_so ? text_of_change (spec, f) : NULL;
     if (change && strcmp (f->key, "zero") == 0 && spec->zero_is_given_up)
       g_ptr_array_add (notes,
-                       g_strdup_printf ("%s says another stage of ZeRO than %s has; taken as its own: %s; "
+                       g_strdup_printf ("%s says a stage of ZeRO that %s does not have; taken from %s: %s; "
                                         "--zero says another",
-                                        from->path, spec->software_name, change));
+                                        from->path, spec->software_name, spec->software_name, change));
     else if (change)
       g_string_append_printf (keys, "%s%s", keys->len > 0 ? ", " : "", change);
   }
   if (keys->len > 0)
     g_ptr_array_add (notes,
-                     g_strdup_printf ("not said by %s but by rules of %s, so as %s has it: %s", from->path,
-                                      from->program, spec->software_name, keys->str));
+                     g_strdup_printf ("%s does not say these, only rules of %s do; taken from %s: %s",
+                                      from->path, from->program, spec->software_name, keys->str));
   g_string_free (keys, TRUE);
 }
 

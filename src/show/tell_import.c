@@ -152,8 +152,7 @@ ls_import_to_text (const LsImport *import)
     g_string_append_printf (out, "  %-22s %.2f GiB, reserved %.2f GiB\n", "fullest rank",
                             m->allocated_bytes / (1 << 30), m->reserved_bytes / (1 << 30));
   add_lines (out, "inferred", import->inferred);
-  add_words (out, "of the strategy by rules of the program alone: with --software these are as that has them",
-             by_rule);
+  add_words (out, "said by rules of the program, not by the file: --software replaces them", by_rule);
   add_lines (out, "not known, may matter", import->unknown);
   add_lines (out, "contradictory", import->conflicts);
   add_words (out, "ignored, as they matter neither to time nor to memory", import->ignored);
