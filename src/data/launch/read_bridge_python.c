@@ -103,6 +103,16 @@ drop_vocab (cJSON *tree, LsImport *import)
   cJSON_Delete (cJSON_DetachItemViaPointer (yaml_config_find (tree, "tokenizer"), vocab));
 }
 
+/* LoRA (dim=8) says which adapters there are by its class. */
+static void
+name_adapters (cJSON *tree)
+{
+  cJSON *peft = cJSON_GetObjectItemCaseSensitive (tree, "peft");
+  const char *made = cJSON_IsObject (peft) ? made_by (peft) : NULL, *dot = made ? strrchr (made, '.') : NULL;
+  if (made && g_ascii_isupper (dot ? dot[1] : *made) && !cJSON_HasObjectItem (peft, "_target_"))
+    cJSON_AddStringToObject (peft, "_target_", made);
+}
+
 /* --- which recipe --------------------------------------------------------------------------------------- */
 
 /* The one that is asked for, or the only one of the first file; NULL: a diagnostic. The caller frees it. */
@@ -322,6 +332,7 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
   overwrite_by_precision (tree);
   drop_vocab (tree, import);
   settle_dispatcher (tree, recipe, import);
+  name_adapters (tree);
   python_names_forget_calls (tree);
   return tree;
 }

@@ -99,6 +99,19 @@ text_of (const cJSON *of)
   return cJSON_IsString (of) && !python_is_open (of) ? cJSON_CreateString (of->valuestring) : NULL;
 }
 
+/* A text is a str, and of no class of a program's own; abstract classes are open. */
+static cJSON *
+is_instance (const cJSON *of, const char *class)
+{
+  static const char *const abstract[] = { "Sequence", "Collection", "Container", "Iterable", "Reversible",
+                                          "Sized",    "Hashable",   "Any",       "object",   NULL };
+  const char *dot = strrchr (class, '.'), *name = dot ? dot + 1 : class;
+  if (strcmp (class, "str") == 0)
+    return cJSON_CreateBool (cJSON_IsString (of));
+  bool is_other = cJSON_IsString (of) && g_ascii_isupper (*name) && !g_strv_contains (abstract, name);
+  return is_other ? cJSON_CreateFalse () : NULL;
+}
+
 /* An attribute that nothing sets here may still be there. */
 static cJSON *
 attribute (const char *name, const cJSON *call)
@@ -107,7 +120,7 @@ attribute (const char *name, const cJSON *call)
   if (python_is_open (of) || !cJSON_IsString (what))
     return NULL;
   if (strcmp (name, "isinstance") == 0)
-    return strcmp (what->valuestring, "str") == 0 ? cJSON_CreateBool (cJSON_IsString (of)) : NULL;
+    return is_instance (of, what->valuestring);
   member = cJSON_IsObject (of) ? cJSON_GetObjectItemCaseSensitive (of, what->valuestring) : NULL;
   return !member ? NULL : *name == 'h' ? cJSON_CreateTrue () : cJSON_Duplicate (member, true);
 }
@@ -155,10 +168,12 @@ python_is_builtin (const LsPython *p, const char *name)
 }
 
 cJSON *
-python_answer (const LsPython *p, const char *name, const cJSON *call, bool has_names)
+python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_names)
 {
   const cJSON *of = argument (call, "0");
-  if (has_names && (asks_environment (p, name) || is_conversion (name) || is_choice (name)))
+  if (n_names > 1) /* one is a class */
+    return NULL;
+  if (n_names > 0 && (asks_environment (p, name) || is_conversion (name) || is_choice (name)))
     return NULL;
   if (asks_environment (p, name))
     return variable_or (p, call);

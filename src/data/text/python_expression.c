@@ -257,7 +257,7 @@ call (PythonPlace *x, PythonValue callee, guint first)
   bool replaces = g_str_has_suffix (callee.name, "replace")
       && cJSON_IsObject (cJSON_GetObjectItemCaseSensitive (object, "0"));
   if (python_is_builtin (x->python, callee.name)) {
-    cJSON *answer = python_answer (x->python, callee.name, object, n_open > 0);
+    cJSON *answer = python_answer (x->python, callee.name, object, n_open);
     cJSON_Delete (object);
     return answer ? (python_drop (callee), python_value_of (x, answer)) : python_hole_of (x, callee, first);
   }

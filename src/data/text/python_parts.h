@@ -146,10 +146,10 @@ bool python_is_open (const cJSON *item);
 PythonTruth python_truth_of (const cJSON *item);
 
 /* getattr, hasattr, isinstance (x, str), int, float, str, bool, max, min, and os.environ.get where the
- * environment is known: what a call of it gives, with its arguments, of which some are names that mean
- * nothing here; NULL: that is not known. */
+ * environment is known: what a call of it gives, with its arguments, of which n_names are names that
+ * mean nothing here; NULL: that is not known. */
 bool python_is_builtin (const LsPython *p, const char *name);
-cJSON *python_answer (const LsPython *p, const char *name, const cJSON *call, bool has_names);
+cJSON *python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_names);
 /* The same of a method of a text or a dictionary: "lower", "get". */
 cJSON *python_method (const cJSON *of, const char *name, const cJSON *call);
 /* Whether a name is that of the environment, os.environ, and that is known. */

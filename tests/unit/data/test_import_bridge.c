@@ -336,7 +336,29 @@ calls_are_open (void)
       "?pipeline_model_parallel_layout: its value is layout(...); ?what default_peft_config(...) stands");
 }
 
-LS_TEST_SUITE (LS_TEST (calls_are_open), LS_TEST (what_recipes_set_is_heeded),
+/* An object of peft/, and what recipes/utils/dataset_utils.py makes of a name of one. */
+static void
+adapters_are_read (void)
+{
+#define PEFT(more, what)                                                                                     \
+  FROM more "def llama3_8b_peft_config():\n"                                                                 \
+            "    cfg = ConfigContainer(train=TrainingConfig(micro_batch_size=1), model=None)\n"              \
+            "    cfg.model = AutoBridge.from_hf_pretrained(\"meta-llama/Meta-Llama-3-8B\")\n"                \
+            "    cfg.peft = " what "\n    return cfg\n"
+  check_read ("Megatron-Bridge", PEFT ("", "LoRA(dim=8, target_modules=[\"linear_qkv\", \"linear_proj\"])"),
+              "lora_rank=8; lora_modules=q,k,v,o");
+  check_read ("Megatron-Bridge", PEFT ("", "DoRA()"), "lora_rank; ?adapters DoRA: all weights");
+  check_read ("Megatron-Bridge", PEFT ("", "None"), "lora_rank");
+  check_read ("Megatron-Bridge",
+              PEFT ("def make(scheme, **more):\n    if scheme is None:\n        return None\n"
+                    "    if isinstance(scheme, PEFT):\n        return scheme\n"
+                    "    if scheme.lower() == \"lora\":\n        return LoRA(**more)\n"
+                    "    raise ValueError(scheme)\n",
+                    "make(\"lora\", dim=16)"),
+              "lora_rank=16");
+}
+
+LS_TEST_SUITE (LS_TEST (calls_are_open), LS_TEST (adapters_are_read), LS_TEST (what_recipes_set_is_heeded),
                LS_TEST (a_recipe_takes_another), LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
                LS_TEST (files_of_recipes_find_what_they_import), LS_TEST (an_optimizer_of_a_pair_is_changed),

@@ -291,6 +291,8 @@ malformed_python_is_refused (void)
 static void
 values_of_python_itself_are_known (void)
 {
+  check_python (F ("[isinstance('a', P), isinstance('a', a.P), isinstance('a', Sequence), isinstance(b, P)]"),
+                "[false,false,\"<isinstance('a', Sequence)>\",\"<isinstance(b, P)>\"]");
   check_python (
       F ("[max(1, 2), min(3, 1, 2), max([2, 5]), max(1, n), max(1, 'a'), max(4), max([]), max([1], key=g)]"),
       "[2,1,5,\"<max(1, n)>\",\"<max(1, 'a')>\",4,\"<max([])>\",\"<max([1], key=g)>\"]");
