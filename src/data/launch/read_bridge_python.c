@@ -103,6 +103,41 @@ drop_vocab (cJSON *tree, LsImport *import)
   cJSON_Delete (cJSON_DetachItemViaPointer (yaml_config_find (tree, "tokenizer"), vocab));
 }
 
+/* Of a list of chunks, each a list of its layers, what Megatron-Core calls a layout: "Ett|tt|tL"
+ * (core/transformer/pipeline_parallel_layer_layout.py). NULL: it is none. The caller frees it. */
+static char *
+layout_of (const cJSON *chunks)
+{
+  static const char *const layers[][2]
+      = { { "embedding", "E" }, { "decoder", "t" }, { "mtp", "m" }, { "loss", "L" } };
+  g_autoptr (GString) text = g_string_new (NULL);
+  for (const cJSON *chunk = chunks->child; chunk; chunk = chunk->next) {
+    g_string_append (text, chunk == chunks->child ? "" : "|");
+    for (const cJSON *layer = chunk->child; layer; layer = layer->next) {
+      gsize i = 0;
+      while (i < G_N_ELEMENTS (layers) && g_strcmp0 (cJSON_GetStringValue (layer), layers[i][0]) != 0)
+        i++;
+      if (i == G_N_ELEMENTS (layers))
+        return NULL;
+      g_string_append (text, layers[i][1]);
+    }
+    if (!cJSON_IsArray (chunk))
+      return NULL;
+  }
+  return chunks->child ? g_strdup (text->str) : NULL;
+}
+
+static void
+write_layout (cJSON *tree)
+{
+  static const char key[] = "pipeline_model_parallel_layout";
+  cJSON *model = cJSON_GetObjectItemCaseSensitive (tree, "model");
+  const cJSON *chunks = cJSON_IsObject (model) ? cJSON_GetObjectItemCaseSensitive (model, key) : NULL;
+  g_autofree char *text = cJSON_IsArray (chunks) ? layout_of (chunks) : NULL;
+  if (text)
+    cJSON_ReplaceItemInObjectCaseSensitive (model, key, cJSON_CreateString (text));
+}
+
 /* LoRA (dim=8) says which adapters there are by its class. */
 static void
 name_adapters (cJSON *tree)
@@ -333,6 +368,7 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
   drop_vocab (tree, import);
   settle_dispatcher (tree, recipe, import);
   name_adapters (tree);
+  write_layout (tree);
   python_names_forget_calls (tree);
   return tree;
 }

@@ -129,7 +129,7 @@ attribute (const char *name, const cJSON *call)
 static bool
 is_conversion (const char *name)
 {
-  static const char *const names[] = { "int", "float", "str", "bool", NULL };
+  static const char *const names[] = { "int", "float", "str", "bool", "list", "tuple", NULL };
   return g_strv_contains (names, name);
 }
 
@@ -187,6 +187,7 @@ python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_n
   return *name == 'i'        ? number_of (of, true)
       : *name == 'f'         ? number_of (of, false)
       : *name == 's'         ? text_of (of)
+      : *name != 'b'         ? (cJSON_IsArray (of) ? cJSON_Duplicate (of, true) : NULL)
       : truth == PYTHON_OPEN ? NULL
                              : cJSON_CreateBool (truth == PYTHON_TRUE);
 }

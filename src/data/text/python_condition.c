@@ -79,6 +79,8 @@ compared (const PythonToken *mark, const cJSON *a, const cJSON *b)
     return (bool) cJSON_Compare (a, b, true) != python_is (mark, "!=");
   if (python_is (mark, "in") && (cJSON_IsArray (b) || (cJSON_IsObject (b) && cJSON_IsString (a))))
     return is_among (a, b);
+  if (python_is (mark, "in") && cJSON_IsObject (b))
+    return python_has_key (b, a);
   if (!are_numbers || python_is (mark, "in"))
     return PYTHON_OPEN;
   return python_is (mark, "<") ? below < 0
@@ -87,11 +89,40 @@ compared (const PythonToken *mark, const cJSON *a, const cJSON *b)
                                : below >= 0;
 }
 
+/* a + b of lists; both are taken. */
+static PythonValue
+joined (PythonPlace *x, PythonValue a, PythonValue b)
+{
+  for (const cJSON *item = b.item->child; item && !x->python->why; item = item->next)
+    cJSON_AddItemToArray (a.item, python_item_of (x, python_copy_of (x, item)));
+  python_drop (b);
+  return a;
+}
+
+/* So many times a list, which is taken. */
+static PythonValue
+repeated (PythonPlace *x, PythonValue list, double times)
+{
+  cJSON *all = cJSON_CreateArray ();
+  for (double n = 0; n < times && !x->python->why; n++)
+    for (const cJSON *item = list.item->child; item && !x->python->why; item = item->next)
+      cJSON_AddItemToArray (all, python_item_of (x, python_copy_of (x, item)));
+  python_drop (list);
+  return python_value_of (x, all);
+}
+
 /* Takes b, and a unless it is what is returned. */
 static PythonValue
 arithmetic (PythonPlace *x, const PythonToken *mark, PythonValue a, PythonValue b, guint first)
 {
   bool are_texts = cJSON_IsString (a.item) && cJSON_IsString (b.item);
+  if (cJSON_IsArray (a.item) && cJSON_IsArray (b.item) && python_is (mark, "+"))
+    return joined (x, a, b);
+  if (cJSON_IsArray (a.item) && cJSON_IsNumber (b.item) && python_is (mark, "*")) {
+    double times = b.item->valuedouble;
+    python_drop (b);
+    return repeated (x, a, times);
+  }
   double result = cJSON_IsNumber (a.item) && cJSON_IsNumber (b.item)
       ? computed (mark, a.item->valuedouble, b.item->valuedouble)
       : NAN;

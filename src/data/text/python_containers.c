@@ -57,10 +57,54 @@ python_add_item (PythonPlace *x, cJSON *list)
   return is_known;
 }
 
+/* What a name meant before, set back; NULL: nothing. */
+static void
+set_back (GHashTable *names, const char *name, char *key, cJSON *value)
+{
+  if (key)
+    g_hash_table_insert (names, key, value);
+  else
+    g_hash_table_remove (names, name);
+}
+
+/* "f (a) for a in b", of which f (a) begins at a token and "for" stands here, up to `end`: of a list that is
+ * known. NULL: it is something else, and nothing is passed over. */
+static cJSON *
+made_of_each (PythonPlace *x, guint body, const char *end, guint n_passed)
+{
+  PythonPlace at = *x;
+  GHashTable *names = x->names ? x->names : python_module (x->python, x->module)->values;
+  at.at++;
+  g_autofree char *name = g_strndup (python_token (&at)->at, python_token (&at)->n);
+  bool is_name = python_token (&at)->kind == PYTHON_NAME;
+  at.at++;
+  if (!is_name || !python_take (&at, "in"))
+    return NULL;
+  PythonValue from = python_operand (&at);
+  if (!cJSON_IsArray (from.item) || !python_is (python_token (&at), end)) {
+    python_drop (from);
+    return NULL;
+  }
+  gpointer key = NULL, before = NULL;
+  g_hash_table_steal_extended (names, name, &key, &before);
+  python_forget_passed (x->python, n_passed);
+  cJSON *list = cJSON_CreateArray ();
+  for (const cJSON *item = from.item->child; item && !x->python->why; item = item->next) {
+    PythonPlace one = *x;
+    one.at = body;
+    g_hash_table_insert (names, g_strdup (name), python_item_of (x, python_copy_of (x, item)));
+    python_add_item (&one, list);
+  }
+  set_back (names, name, key, before);
+  python_drop (from);
+  x->at = at.at;
+  return list;
+}
+
 PythonValue
 python_items (PythonPlace *x, const char *end, bool is_tuple)
 {
-  guint first = x->at - 1;
+  guint first = x->at - 1, n_passed = x->python->passed->len;
   cJSON *list = cJSON_CreateArray ();
   bool has_comma = false, is_made = false, is_known = true;
   while (!python_is (python_token (x), end) && python_token (x)->kind != PYTHON_END && !x->python->why
@@ -70,6 +114,12 @@ python_items (PythonPlace *x, const char *end, bool is_tuple)
     if (!is_made && !python_take (x, ","))
       break;
     has_comma = !is_made;
+  }
+  cJSON *made = is_made && !has_comma && *end == ']' ? made_of_each (x, first + 1, end, n_passed) : NULL;
+  if (made) {
+    cJSON_Delete (list);
+    list = made;
+    is_made = false;
   }
   if (is_made)
     python_pass_to (x, end);
@@ -102,6 +152,15 @@ key_of (const cJSON *key)
                                    : g_strdup_printf ("(%s)", json);
   cJSON_free (json);
   return text;
+}
+
+PythonTruth
+python_has_key (const cJSON *dictionary, const cJSON *key)
+{
+  g_autofree char *name = key_of (key);
+  if (!name || !python_is_dictionary (dictionary))
+    return PYTHON_OPEN;
+  return cJSON_GetObjectItemCaseSensitive (dictionary, name) ? PYTHON_TRUE : PYTHON_FALSE;
 }
 
 /* "a: 1" or "**b" of a dictionary. False: it is not known. */

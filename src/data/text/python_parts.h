@@ -73,6 +73,9 @@ typedef struct {
   char *name;
 } PythonValue;
 
+/* NULL, a name that means nothing here, and what was not evaluated are open: neither true nor false. */
+typedef enum { PYTHON_FALSE, PYTHON_TRUE, PYTHON_OPEN } PythonTruth;
+
 /* --- python_tokens.c ------------------------------------------------------------------------------- */
 
 const PythonToken *python_token (const PythonPlace *x);
@@ -119,6 +122,8 @@ PythonValue python_items (PythonPlace *x, const char *end, bool is_tuple);
 PythonValue python_dictionary (PythonPlace *x);
 /* What stands in v under a key, behind "["; takes v, which begins with a token. */
 PythonValue python_subscript (PythonPlace *x, PythonValue v, guint first);
+/* Whether a dictionary has a key; open: it is none. */
+PythonTruth python_has_key (const cJSON *dictionary, const cJSON *key);
 /* "a, (b, *c) = ...", "a.b: int = ...", "f (a)" of a known function. What is not followed is noted. names: as
  * of python_statement(). */
 void python_assign (LsPython *p, const PythonLine *line, GHashTable *names);
@@ -140,8 +145,6 @@ bool python_is_true (PythonPlace *x, bool *ret_is_open);
 
 /* --- python_builtins.c ----------------------------------------------------------------------------- */
 
-/* NULL, a name that means nothing here, and what was not evaluated are open: neither true nor false. */
-typedef enum { PYTHON_FALSE, PYTHON_TRUE, PYTHON_OPEN } PythonTruth;
 bool python_is_open (const cJSON *item);
 PythonTruth python_truth_of (const cJSON *item);
 

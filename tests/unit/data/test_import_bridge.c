@@ -336,6 +336,26 @@ calls_are_open (void)
       "?pipeline_model_parallel_layout: its value is layout(...); ?what default_peft_config(...) stands");
 }
 
+/* A layout of chunks, each a list of layers, which a function finds by degrees. */
+static void
+layouts_of_pipelines_are_read (void)
+{
+  static const char layout[] = FROM
+      "def layout(pp, vp):\n"
+      "    known = {(1, 1): None,\n"
+      "             (2, 2): [[\"embedding\"] + [\"decoder\"] * 2] + [[\"decoder\"] * 2] * 2 + [[\"decoder\", \"loss\"]]}\n"
+      "    vp = 1 if vp is None else vp\n"
+      "    if (pp, vp) not in known:\n        raise ValueError(known.keys())\n"
+      "    found = known[(pp, vp)]\n"
+      "    if found is not None:\n        found = list([list(x) for x in found])\n"
+      "    return found\n"
+      "def llama3_8b_pretrain_config():\n"
+      "    cfg = ConfigContainer(train=TrainingConfig(micro_batch_size=1), model=LlamaProvider(num_layers=7))\n"
+      "    cfg.model.pipeline_model_parallel_size = 2\n"
+      "    cfg.model.pipeline_model_parallel_layout = layout(2, 2)\n    return cfg\n";
+  check_read ("Megatron-Bridge", layout, "pp=2; vpp=2; layers_per_chunk=2x3,1");
+}
+
 /* An object of peft/, and what recipes/utils/dataset_utils.py makes of a name of one. */
 static void
 adapters_are_read (void)
@@ -358,8 +378,9 @@ adapters_are_read (void)
               "lora_rank=16");
 }
 
-LS_TEST_SUITE (LS_TEST (calls_are_open), LS_TEST (adapters_are_read), LS_TEST (what_recipes_set_is_heeded),
-               LS_TEST (a_recipe_takes_another), LS_TEST (a_precision_overwrites_what_the_model_says),
+LS_TEST_SUITE (LS_TEST (calls_are_open), LS_TEST (adapters_are_read), LS_TEST (layouts_of_pipelines_are_read),
+               LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
+               LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
                LS_TEST (files_of_recipes_find_what_they_import), LS_TEST (an_optimizer_of_a_pair_is_changed),
                LS_TEST (a_recipe_hands_parameters_on), LS_TEST (files_of_recipes_are_found_from_within),

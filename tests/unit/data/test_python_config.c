@@ -291,6 +291,14 @@ malformed_python_is_refused (void)
 static void
 values_of_python_itself_are_known (void)
 {
+  check_python (
+      F ("[['a'] * 2 + ['b'], [1] * 0, [[1]] * 2, list([1]), tuple(a), [2] * n, [a] + b, (1, 2) in {(1, 2): 3},"
+         " (1, 3) not in {(1, 2): 3}, 8 in {9: 1}]"),
+      "[[\"a\",\"a\",\"b\"],[],[[1],[1]],[1],\"<tuple(a)>\",\"<[2] * n>\",\"<[a] + b>\",true,true,false]");
+  check_python (
+      "def f():\n  a = [1, 2]\n  x = 7\n  return [[x + 1 for x in a], x, [[y] for y in [list(z) for z in [a]]],"
+      " [b for b in c], [x for x in a if x], [x for x, y in a]]\n",
+      "[[2,3],7,[[[1,2]]],\"<[b for b in c]>\",\"<[x for x in a if x]>\",\"<[x for x, y in a]>\"]");
   check_python (F ("[isinstance('a', P), isinstance('a', a.P), isinstance('a', Sequence), isinstance(b, P)]"),
                 "[false,false,\"<isinstance('a', Sequence)>\",\"<isinstance(b, P)>\"]");
   check_python (
