@@ -76,17 +76,26 @@ step_flops (const LsModel *m, const LsStrategy *s, bool is_causal)
   return ls_trained_flops (m, s, seq, is_causal) - ls_dropped_flops (m, s, seq);
 }
 
+/* GPUs of each kind: of these, [n]; NULL: of the cluster's, which are n. */
+static void
+count_kinds (const LsCluster *c, const uint32_t *gpus, uint32_t n, uint32_t ret_n[LS_MAX_NODE_KINDS])
+{
+  if (!c->kind_of_host) {
+    ret_n[0] = n;
+    return;
+  }
+  for (uint32_t i = 0; i < n && gpus; i++)
+    ret_n[ls_cluster_kind_of (c, ls_cluster_host_of (c, gpus[i]))]++;
+  for (uint32_t host = 0; host < c->spec.n_nodes && !gpus; host++)
+    ret_n[ls_cluster_kind_of (c, host)] += ls_cluster_gpus_of (c, host);
+}
+
 /* Of all GPUs over a step: [n_ranks]; NULL: the mean of the cluster's GPUs for each. */
 static double
 peak_flops (const LsStrategy *s, const LsCluster *c, const uint32_t *gpus, uint32_t n_ranks, double step_s)
 {
   uint32_t n_of_kind[LS_MAX_NODE_KINDS] = { 0 }, n = gpus ? n_ranks : c->n_gpus;
-  bool are_alike = !c->kind_of_host;
-  n_of_kind[0] = are_alike ? n : 0;
-  for (uint32_t i = 0; i < n_ranks && gpus && !are_alike; i++)
-    n_of_kind[ls_cluster_kind_of (c, ls_cluster_host_of (c, gpus[i]))]++;
-  for (uint32_t host = 0; host < c->spec.n_nodes && !gpus && !are_alike; host++)
-    n_of_kind[ls_cluster_kind_of (c, host)] += ls_cluster_gpus_of (c, host);
+  count_kinds (c, gpus, n, n_of_kind);
   double peak = 0;
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++)
     peak += ls_cluster_spec_of_kind (&c->spec, k)->gpu.peak_flops[s->dtype] * ((double) n_of_kind[k] / n)

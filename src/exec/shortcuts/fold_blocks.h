@@ -75,6 +75,7 @@ typedef struct {
 typedef struct {
   uint32_t shape;
   const uint32_t *places; /* of the shape */
+  uint32_t template;      /* + 1; 0: none is made yet */
   uint32_t n;
   uint32_t *stretch; /* [n] */
   LsSig *sum;        /* [n] over places */

@@ -15,7 +15,6 @@ typedef struct {
   Blocks *b;
   const uint8_t *slot;
   Seen *seen;         /* [GPUs of a period]; NULL: each communicator has its own */
-  GHashTable *across; /* Across > template + 1                                   */
   GHashTable *known;  /* LsSig of places > lie + 1                               */
   GArray *first;      /* uint32_t: where those of each lie begin in places, and of one more */
   GArray *places;     /* uint32_t: at no shift                                   */
@@ -59,20 +58,30 @@ places_of (const Finding *f, uint32_t lie, uint32_t *ret_n)
   return &g_array_index (f->places, uint32_t, first[0]);
 }
 
+/* Finds the stretch of a GPU, unless it is that of the GPU before. */
+static void
+look_at_stretch (Finding *f, uint32_t gpu)
+{
+  const Stretches *s = &f->b->stretches;
+  if (gpu - f->gpu < f->n_gpus)
+    return;
+  uint32_t n_left;
+  f->gpu = gpu;
+  f->is_kept = stretch_before (s, gpu, &n_left) == gpu;
+  f->n_gpus = n_left;
+  f->kept_gpu = stretch_kept_gpu (s, gpu);
+}
+
 /* Which members are kept, and how many; NULL: all. */
 static const uint32_t *
-kept_members (const Blocks *b, const LsCommunicator *comm, uint32_t *ret_n)
+kept_members (Finding *f, const LsCommunicator *comm, uint32_t *ret_n)
 {
+  const Blocks *b = f->b;
   uint32_t n = comm->n_ranks, *kept = b->stretches.kept ? ls_arena_new_array (b->arena, uint32_t, n) : NULL;
   *ret_n = kept ? 0 : n;
-  bool is_kept = false;
-  for (uint32_t i = 0, first = 0, n_alike = 0; i < n && kept; i++) {
-    uint32_t gpu = b->plan->gpu_of_rank[ls_comm_rank (comm, i)];
-    if (gpu - first >= n_alike) { /* in another stretch */
-      first = gpu;
-      is_kept = stretch_before (&b->stretches, gpu, &n_alike) == gpu;
-    }
-    if (is_kept)
+  for (uint32_t i = 0; i < n && kept; i++) {
+    look_at_stretch (f, b->plan->gpu_of_rank[ls_comm_rank (comm, i)]);
+    if (f->is_kept)
       kept[(*ret_n)++] = i;
   }
   return kept;
@@ -88,7 +97,7 @@ add_template (Finding *f, KeptComm *kept, uint32_t shape, bool is_across, const 
                    .lie = lie_of (f, places, shapes_at (b->shapes, shape)->n_places, kept->shift),
                    .is_across = is_across,
                    .slot = f->slot[kept->comm] };
-  own.kept_members = kept_members (b, comm, &own.n_kept_members);
+  own.kept_members = kept_members (f, comm, &own.n_kept_members);
   kept->template = b->templates->len;
   g_array_append_val (b->templates, own);
 }
@@ -136,16 +145,15 @@ find_template (Finding *f, KeptComm *kept)
 
 /* Those of one Across are whole blocks apart. */
 static void
-find_template_across (Finding *f, KeptComm *kept, const Across *a)
+find_template_across (Finding *f, KeptComm *kept, Across *a)
 {
   const Blocks *b = f->b;
   kept->shift = b->plan->comms[kept->comm].first / b->stretches.gpus_of_block * b->stretches.n_kept;
-  uint32_t known = GPOINTER_TO_UINT (g_hash_table_lookup (f->across, a));
-  kept->template = known - 1;
-  if (known > 0)
-    return;
-  add_template (f, kept, a->shape, true, a->places);
-  g_hash_table_insert (f->across, (gpointer) a, GUINT_TO_POINTER (kept->template + 1));
+  if (a->template == 0) {
+    add_template (f, kept, a->shape, true, a->places);
+    a->template = kept->template + 1;
+  }
+  kept->template = a->template - 1;
 }
 
 /* --- bundles --------------------------------------------------------------------------- */
@@ -299,27 +307,13 @@ is_like (const Finding *f, uint32_t c, uint32_t kept)
       && calls_of (f, c) == calls_of (f, kept);
 }
 
-/* Finds the stretch of a GPU, unless it is that of the GPU before. */
-static void
-look_at_stretch (Finding *f, uint32_t gpu)
-{
-  const Stretches *s = &f->b->stretches;
-  if (gpu - f->gpu < f->n_gpus)
-    return;
-  uint32_t n_left;
-  f->gpu = gpu;
-  f->is_kept = stretch_before (s, gpu, &n_left) == gpu;
-  f->n_gpus = n_left;
-  f->kept_gpu = stretch_kept_gpu (s, gpu);
-}
-
 /* False: as find_template(), or nothing that is kept stands for it. */
 static bool
 find_kept (Finding *f, uint32_t c)
 {
   Blocks *b = f->b;
   uint32_t first = ls_comm_rank (&b->plan->comms[c], 0);
-  const Across *across = b->across ? g_hash_table_lookup (b->across, GUINT_TO_POINTER (c)) : NULL;
+  Across *across = b->across ? g_hash_table_lookup (b->across, GUINT_TO_POINTER (c)) : NULL;
   look_at_stretch (f, first);
   uint32_t *known = f->kept_at && !across ? &f->kept_at[f->kept_gpu + (first - f->gpu)] : NULL;
   if (known && !f->is_kept) {
@@ -370,7 +364,6 @@ bundles_find (Blocks *b, const uint8_t *slot)
   Finding f = { .b = b,
                 .slot = slot,
                 .seen = b->period > 0 ? g_new0 (Seen, b->period * b->at->gpus_per_host) : NULL,
-                .across = g_hash_table_new (NULL, NULL),
                 .known = g_hash_table_new (ls_sig_hash, ls_sig_is_same),
                 .first = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
                 .places = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
@@ -389,7 +382,6 @@ bundles_find (Blocks *b, const uint8_t *slot)
     find_kinds (&f);
   }
   g_free (f.seen);
-  g_hash_table_unref (f.across);
   g_hash_table_unref (f.known);
   g_array_unref (f.first);
   g_array_unref (f.places);

@@ -51,7 +51,11 @@ across_new (Sorting *s, const uint32_t *places, uint32_t number, uint32_t first)
   }
   uint32_t *kept = ls_arena_new_array (s->b->arena, uint32_t, shape->n_places + 1);
   memcpy (kept, places, shape->n_places * sizeof *kept);
-  *a = (Across) { number, kept, n, stretch, ls_arena_new_array (s->b->arena, LsSig, n + 1) };
+  *a = (Across) { .shape = number,
+                  .places = kept,
+                  .n = n,
+                  .stretch = stretch,
+                  .sum = ls_arena_new_array (s->b->arena, LsSig, n + 1) };
   for (uint32_t i = 0; i < n; i++) {
     a->sum[i] = s->sum[stretch[i]];
     s->sum[stretch[i]] = (LsSig) { 0 };
