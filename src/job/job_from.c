@@ -210,7 +210,7 @@ n_values (const LsImport *from)
   return n;
 }
 
-/* "dp_kind fsdp2 (megatron)": of a key as it is now, and as the rules of the file's program have it. */
+/* "dp_kind fsdp2 (was megatron)": of a key as it is now, and as the rules of the file's program have it. */
 static char *
 text_of_change (const LsJobSpec *spec, const LsField *f)
 {

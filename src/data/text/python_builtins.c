@@ -125,12 +125,52 @@ attribute (const char *name, const cJSON *call)
   return !member ? NULL : *name == 'h' ? cJSON_CreateTrue () : cJSON_Duplicate (member, true);
 }
 
+static cJSON *
+whole_number_of (const cJSON *of)
+{
+  return number_of (of, true);
+}
+
+static cJSON *
+any_number_of (const cJSON *of)
+{
+  return number_of (of, false);
+}
+
+static cJSON *
+truth_of (const cJSON *of)
+{
+  PythonTruth truth = python_truth_of (of);
+  return truth == PYTHON_OPEN ? NULL : cJSON_CreateBool (truth == PYTHON_TRUE);
+}
+
+static cJSON *
+list_of (const cJSON *of)
+{
+  return cJSON_IsArray (of) ? cJSON_Duplicate (of, true) : NULL;
+}
+
 /* Functions of one argument, which is what they make something of. */
+static const struct {
+  const char *name;
+  cJSON *(*make) (const cJSON *of); /* NULL: that is not known */
+} conversions[] = { { "int", whole_number_of }, { "float", any_number_of }, { "str", text_of },
+                    { "bool", truth_of },       { "list", list_of },        { "tuple", list_of } };
+
+/* Which one it is; as many as there are: none. */
+static gsize
+find_conversion (const char *name)
+{
+  gsize i = 0;
+  while (i < G_N_ELEMENTS (conversions) && strcmp (name, conversions[i].name) != 0)
+    i++;
+  return i;
+}
+
 static bool
 is_conversion (const char *name)
 {
-  static const char *const names[] = { "int", "float", "str", "bool", "list", "tuple", NULL };
-  return g_strv_contains (names, name);
+  return find_conversion (name) < G_N_ELEMENTS (conversions);
 }
 
 static bool
@@ -145,15 +185,15 @@ static cJSON *
 chosen (const char *name, const cJSON *call)
 {
   const cJSON *first = argument (call, "0"), *best = NULL;
-  bool is_array = cJSON_IsArray (first) && !argument (call, "1");
+  bool is_array = cJSON_IsArray (first) && !argument (call, "1"), is_most = strcmp (name, "max") == 0;
   for (const cJSON *item = call->child; item; item = item->next)
     if (strcmp (item->string, "()") != 0 && !g_ascii_isdigit (*item->string))
       return NULL;
   for (const cJSON *item = is_array ? first->child : first; item; item = item->next) {
     if (!cJSON_IsNumber (item))
       return NULL;
-    bool is_better = best
-        && (name[1] == 'a' ? item->valuedouble > best->valuedouble : item->valuedouble < best->valuedouble);
+    bool is_better
+        = best && (is_most ? item->valuedouble > best->valuedouble : item->valuedouble < best->valuedouble);
     best = !best || is_better ? item : best;
   }
   return best ? cJSON_CreateNumber (best->valuedouble) : NULL;
@@ -181,15 +221,7 @@ python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_n
     return chosen (name, call);
   if (!is_conversion (name))
     return attribute (name, call);
-  if (!of || argument (call, "1"))
-    return NULL;
-  PythonTruth truth = python_truth_of (of);
-  return *name == 'i'        ? number_of (of, true)
-      : *name == 'f'         ? number_of (of, false)
-      : *name == 's'         ? text_of (of)
-      : *name != 'b'         ? (cJSON_IsArray (of) ? cJSON_Duplicate (of, true) : NULL)
-      : truth == PYTHON_OPEN ? NULL
-                             : cJSON_CreateBool (truth == PYTHON_TRUE);
+  return of && !argument (call, "1") ? conversions[find_conversion (name)].make (of) : NULL;
 }
 
 /* --- methods and parts ------------------------------------------------------------------------------- */

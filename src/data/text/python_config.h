@@ -7,21 +7,21 @@
  *                            arguments without a name. replace (x, a=1) is x with another a
  *     [1, 2], (1, *a)        arrays; {"a": 1} an object; numbers, texts, True, False and None are themselves
  *     {("a", 8): 1, 3: 2}    an object with members ("a",8) and (3)
- *     d["a", 8], a[-1]       what is under that key, or in that place
- *     2 * 8, "a" "b"         + - * / // % of numbers, + of texts
+ *     d["a", 8], a[-1]       what is under that key, or in that place; d.get ("b", 1)
+ *     2 * 8, "a" "b"         + - * / // % of numbers, + of texts; [1] + [2] * 3
+ *     [f (x) for x in a]     of a list that is known, without "if"
  *     c.training.steps = 16  a member is set, and made where there was none
  *     a, (b, *c) = f ()      each gets its part; of what is not known, a part that is not known
  *     f (*a, **b), {**b}     of what is known what it holds; def f (a, *rest, **more) has the rest
  *     big (), big (2)        what that function returns; as it is written if that hangs on what is unknown
  *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
- *     a[0], a["b"]           a part of an array or an object; a.get ("b", 1)
- *     int ("4"), " A".lower ()   likewise float, str, bool, upper, strip
+ *     int ("4"), " A".lower ()   likewise float, str, bool, list, tuple, max, min, upper, strip
  *     os.environ["A"]        a variable that ls_python_set_environment() knows; os.environ.get, os.getenv
  *
- * What takes more (slices, lambdas, comprehensions, what is not known) is a text that is one hole, as of
- * data/shell/shell.h, with its first words and what names in it were set to. Statements that are not followed
- * ("if" of what is unknown, for, with, calls for what they do) are named with their places. */
+ * What takes more (slices, lambdas, other comprehensions, what is not known) is a text that is one hole, as
+ * of data/shell/shell.h, with its first words and what names in it were set to. Statements that are not
+ * followed ("if" of what is unknown, for, with, calls for what they do) are named with their places. */
 #ifndef LS_DATA_TEXT_PYTHON_CONFIG_H
 #define LS_DATA_TEXT_PYTHON_CONFIG_H
 
