@@ -61,19 +61,19 @@ wheel() {
   diff <(echo "$before") <(cd -- "$venv" && find . -name __pycache__ -prune -o -print | sort) || fail 'the wheel leaves files'
 }
 
-# The files of a package, without folders.
-files_of() { dpkg-deb -c "$out/$1"_*.deb | awk '!/^d/ { print $6 }'; }
+# has PACKAGE PATTERN: a file of the package has such a path.
+has() { [[ $(dpkg-deb -c "$out/$1"_*.deb | awk -v pattern="$2" '!/^d/ && $6 ~ pattern') ]]; }
 
 deb() {
   local version log n
   make > "$out/made"
   version=$("$lockstep" --version | sed -n 's/^lockstep //p')
   [[ $(dpkg-deb -f "$out"/lockstep_*.deb Version) == "$version" ]] || fail 'debian/changelog has another version than meson.build'
-  files_of lockstep | grep -q '^./usr/share/lockstep/topologies/gpu/' || fail 'lockstep has no data'
-  files_of liblockstep0 | grep -q '/liblockstep\.so\.0' || fail 'liblockstep0 has no library'
-  files_of liblockstep-dev | grep -q '/pkgconfig/lockstep.pc' || fail 'liblockstep-dev has no lockstep.pc'
-  files_of lockstep-doc | grep -q '/index.md' || fail 'lockstep-doc has no manual'
-  files_of python3-lockstep | grep -q '/_binding.py' || fail 'python3-lockstep has no module'
+  has lockstep '^[.]/usr/share/lockstep/topologies/gpu/' || fail 'lockstep has no data'
+  has liblockstep0 '/liblockstep[.]so[.]0' || fail 'liblockstep0 has no library'
+  has liblockstep-dev '/pkgconfig/lockstep[.]pc$' || fail 'liblockstep-dev has no lockstep.pc'
+  has lockstep-doc '/index[.]md$' || fail 'lockstep-doc has no manual'
+  has python3-lockstep '/_binding[.]py$' || fail 'python3-lockstep has no module'
   if command -v lintian >/dev/null; then
     log=$(lintian --fail-on none --suppress-tags "$([[ -d $build/tools/man ]] && compgen -G "$build/tools/man/*.1" >/dev/null || echo no-manual-page)" \
       --allow-root "$out"/*.deb 2>&1) || true

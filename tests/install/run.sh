@@ -38,7 +38,7 @@ diff <(cd -- "$root/src/include/lockstep" && ls -- *.h) <(ls "$copy/$includedir/
 pc=$copy/$libdir/pkgconfig/lockstep.pc
 sed -i "s,^prefix=.*,prefix=$copy," "$pc"
 export PKG_CONFIG_PATH=$copy/$libdir/pkgconfig LD_LIBRARY_PATH=$copy/$libdir LC_ALL=C.UTF-8
-[[ "lockstep $(pkg-config --modversion lockstep)" == "$("$copy/$bindir/lockstep" --version | head -n 1)" ]] || fail 'pkg-config names another version'
+[[ "lockstep $(pkg-config --modversion lockstep)" == "$("$copy/$bindir/lockstep" --version | sed -n 1p)" ]] || fail 'pkg-config names another version'
 read -r -a flags < <(pkg-config --cflags --libs lockstep)
 "$@" -std=gnu11 -Wall -Wextra -Werror "$root/tests/install/example.c" -o "$out/example" "${flags[@]}"
 

@@ -168,6 +168,20 @@ spelling() {
   refuses 'recieved ==> received' "$check" "$tree"
 }
 
+# A pipe into what stops early, where a script heeds what ends each command of a pipe; into what reads all, and without a pipe.
+pipes() {
+  local reader fine=$'set -euo pipefail\n# list | head\nlist | grep a > /dev/null || head -3 file\ngrep -q a file || list | grep --color a\n'
+  mkdir -p "$tree"/{.ci,tests,tools}
+  refuses 'no script was looked at' "$check" "$tree"
+  printf '%s' "$fine" > "$tree/tests/a.sh"
+  printf 'set -u\nlist | head\n' > "$tree/tools/b"
+  "$check" "$tree"
+  for reader in 'head -n 1' 'grep -q a' 'grep -xqF a' 'grep -F -m 1 a'; do
+    printf '%slist | %s\n' "$fine" "$reader" > "$tree/tools/c"
+    refuses "tools/c:5:list | $reader" "$check" "$tree"
+  done
+}
+
 # An output, a note, a file or a table that says GPU, and a command that was not tried. Keys, options and names of vertices
 # are no words.
 accelerator_word() {
