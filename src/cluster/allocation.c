@@ -470,7 +470,7 @@ bool
 ls_gpus_span_nodes (const LsCluster *c, const uint32_t *gpus, uint32_t n)
 {
   for (uint32_t i = 1; i < n; i++)
-    if (ls_cluster_host_of (c, gpus[i]) != ls_cluster_host_of (c, gpus[0]))
+    if (ls_cluster_host_of (c, gpus ? gpus[i] : i) != ls_cluster_host_of (c, gpus ? gpus[0] : 0))
       return true;
   return false;
 }

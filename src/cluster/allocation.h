@@ -79,7 +79,7 @@ uint32_t ls_allocation_n_ranks (const LsAllocation *a, const LsClusterSpec *spec
 gboolean ls_allocation_gpus (const LsAllocation *a, const LsClusterSpec *spec, uint32_t n_ranks,
                              uint32_t *ret_gpus, GError **error);
 
-/* Whether any two of these GPUs are of different nodes. */
+/* Whether any two of these GPUs are of different nodes; NULL: the first n of the cluster. */
 bool ls_gpus_span_nodes (const LsCluster *cluster, const uint32_t *gpus, uint32_t n);
 
 #endif

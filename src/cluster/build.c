@@ -185,7 +185,7 @@ lay_out (LsCluster *c)
   c->index->has_links = !c->index->is_brief;
   fabric->kind->lay_out (fabric, c);
   g_assert (c->nodes->len == fabric->first_vertex + fabric->n_vertices);
-  g_assert (c->trunks->len == ls_first_trunk_slot (c, c->spec.n_nodes) + fabric->n_trunks);
+  g_assert (c->trunks->len == ls_first_trunk_slot (c, c->spec.n_nodes) + ls_fabric_slots (c));
 }
 
 /* What depends on all that is laid out. */
@@ -210,7 +210,7 @@ check_bytes (const LsCluster *c, uint64_t max_bytes, GError **error)
 {
   const LsFabric *fabric = c->index->fabric;
   uint64_t n_vertices = (uint64_t) fabric->first_vertex + fabric->n_vertices,
-           n_trunks = (uint64_t) ls_first_trunk_slot (c, c->spec.n_nodes) + fabric->n_trunks;
+           n_trunks = (uint64_t) ls_first_trunk_slot (c, c->spec.n_nodes) + ls_fabric_slots (c);
   uint64_t bytes = n_vertices * (sizeof (LsTopoNode) + NAME_BYTES)
       + n_trunks * (sizeof (LsLink) + sizeof (LsTrunk) + NAME_BYTES);
   if (bytes <= max_bytes)
@@ -259,6 +259,15 @@ find_own (LsCluster *c)
   return x->first_alike < c->spec.n_nodes;
 }
 
+/* In a brief cluster, of what stands for others. */
+static void
+forget_names (LsCluster *c, guint n_node_trunks)
+{
+  for (guint t = 0; c->index->is_brief && t < c->trunks->len; t++)
+    if (t < c->index->layouts[0].n_trunks || t >= n_node_trunks)
+      g_array_index (c->trunks, LsTrunk, t).name = NULL;
+}
+
 static LsCluster *
 build (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **error)
 {
@@ -277,7 +286,8 @@ build (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **er
     return NULL;
   }
   const LsFabric *fabric = c->index->fabric;
-  guint n_node_trunks = ls_first_trunk_slot (c, c->spec.n_nodes), n_trunks = n_node_trunks + fabric->n_trunks,
+  guint n_node_trunks = ls_first_trunk_slot (c, c->spec.n_nodes),
+        n_trunks = n_node_trunks + ls_fabric_slots (c),
         n_vertices = fabric->first_vertex + fabric->n_vertices;
   c->nodes = g_array_sized_new (FALSE, FALSE, sizeof (LsTopoNode), n_vertices);
   c->links = g_array_sized_new (FALSE, FALSE, sizeof (LsLink), c->index->is_brief ? n_node_trunks : n_trunks);
@@ -285,8 +295,8 @@ build (const LsClusterSpec *spec, bool is_brief, uint64_t max_bytes, GError **er
   lay_out (c);
   if (!finish (c, error))
     g_clear_pointer (&c, ls_cluster_free);
-  for (guint t = 0; c && c->index->is_brief && t < c->index->layouts[0].n_trunks; t++)
-    g_array_index (c->trunks, LsTrunk, t).name = NULL; /* that of the node that stands for others */
+  if (c)
+    forget_names (c, n_node_trunks);
   return c;
 }
 

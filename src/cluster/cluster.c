@@ -34,6 +34,12 @@ ls_cluster_edge_of_trunk (const LsCluster *c, uint32_t trunk)
   return fabric->kind->edge (fabric, host, (local - n_inside) / 2);
 }
 
+uint32_t
+ls_cluster_n_edges (const LsCluster *c)
+{
+  return c->index->fabric->n_edges;
+}
+
 double
 ls_cluster_resource_capacity (const LsCluster *c, uint32_t resource)
 {
@@ -50,6 +56,9 @@ trunk_name (const LsCluster *c, uint32_t trunk, LsHostNames *names)
   const char *known = ls_cluster_trunk (c, trunk)->name;
   if (known)
     return g_strdup (known);
+  const LsFabric *fabric = c->index->fabric;
+  if (trunk >= fabric->first_trunk)
+    return fabric->kind->trunk_name (fabric, trunk - fabric->first_trunk);
   uint32_t local, host = host_of_trunk (c, trunk, &local);
   if (!names->trunks || names->host != host) {
     ls_host_names_clear (names);

@@ -313,6 +313,7 @@ const char *ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n);
 const LsTrunk *ls_cluster_trunk (const LsCluster *c, uint32_t trunk);
 /* The switch, below n_edges of the fabric, that a trunk of a NIC's port is at. */
 uint32_t ls_cluster_edge_of_trunk (const LsCluster *c, uint32_t trunk);
+uint32_t ls_cluster_n_edges (const LsCluster *c);
 
 /* Takes a copy of spec. Linear in the number of GPUs. Free with ls_cluster_free().
  * LS_ERROR_CONFLICT: as ls_cluster_spec_validate(), and faults that name no link of this

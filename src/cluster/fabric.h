@@ -65,6 +65,9 @@ typedef struct {
   /* NULL, or: fills in groups and pods, and what they have; false: there are none. */
   bool (*groups) (const LsFabric *fabric, LsPlaces *ret_places);
 
+  /* NULL without groups: the name of one of its trunks, newly allocated. */
+  char *(*trunk_name) (const LsFabric *fabric, uint32_t trunk);
+
   /* Appends hops (trunks of the cluster, shares, latency) from the one NIC to the other. */
   void (*way) (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRoute *route);
 } LsFabricKind;
@@ -73,7 +76,8 @@ typedef struct {
 struct LsFabric {
   uint32_t n_vertices, n_trunks; /* by new()     */
   uint32_t n_edges;              /* by new(); the first vertices are these */
-  const LsFabricKind *kind;      /* by the builder, as the rest */
+  uint32_t n_lower; /* by new(), with groups: trunks up and down of edges, in turns, before those of pods */
+  const LsFabricKind *kind; /* by the builder, as the rest */
   uint32_t first_vertex, first_trunk;
 };
 

@@ -207,6 +207,11 @@ n_links (const LsClusterSpec *s)
 
 /* --- layout --- */
 
+#define LEAF_END(vertex_, leaf_) LS_END (vertex_, LS_NO_NUMBER, "leaf", leaf_)
+#define SPINES_END(vertex_)      LS_END (vertex_, LS_NO_NUMBER, "spines", LS_NO_NUMBER)
+#define POD_END(pod_)            LS_END (0, LS_NO_NUMBER, "pod", pod_)
+#define CORES_END                LS_END (0, LS_NO_NUMBER, "cores", LS_NO_NUMBER)
+
 static LsFabric *
 tree_new (const LsClusterSpec *s)
 {
@@ -225,6 +230,7 @@ tree_new (const LsClusterSpec *s)
     .n_vertices = f->n_leaves + f->n_pods * f->spines_per_pod + f->spines_per_pod * f->uplinks,
     .n_trunks = f->t_cores + 2 * f->n_pods * pod_pairs,
     .n_edges = f->n_leaves,
+    .n_lower = f->t_cores,
   };
   return &f->base;
 }
@@ -249,7 +255,7 @@ lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
   for (uint32_t i = 0; i < ls_cluster_node_spec (c, host)->nics; i++) {
     uint32_t leaf = edge (fabric, host, i);
     ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i),
-                    LS_END (fabric->first_vertex + leaf, LS_NO_NUMBER, "leaf", leaf), 1, 1, port);
+                    LEAF_END (fabric->first_vertex + leaf, leaf), 1, 1, port);
   }
 }
 
@@ -258,10 +264,9 @@ add_leaf (const Tree *f, LsCluster *c, uint32_t leaf)
 {
   uint32_t first = leaf / f->leaves_per_pod * f->spines_per_pod,
            v_spine = f->base.first_vertex + f->n_leaves + first;
-  LsEnd end = LS_END (f->base.first_vertex + leaf, LS_NO_NUMBER, "leaf", leaf);
+  LsEnd end = LEAF_END (f->base.first_vertex + leaf, leaf);
   if (!f->is_hashed)
-    ls_layout_pair (c, end, LS_END (v_spine, LS_NO_NUMBER, "spines", LS_NO_NUMBER), f->spines_per_pod,
-                    f->spines_per_pod, &c->spec.spine);
+    ls_layout_pair (c, end, SPINES_END (v_spine), f->spines_per_pod, f->spines_per_pod, &c->spec.spine);
   for (uint32_t i = 0; i < f->spines_per_pod && f->is_hashed; i++)
     ls_layout_pair (c, end, LS_END (v_spine + i, LS_NO_NUMBER, "spine", first + i), 1, 1, &c->spec.spine);
 }
@@ -271,8 +276,7 @@ add_pod (const Tree *f, LsCluster *c, uint32_t pod)
 {
   uint32_t v_spine = f->base.first_vertex + f->n_leaves, v_core = v_spine + f->n_pods * f->spines_per_pod;
   if (!f->is_hashed)
-    ls_layout_trunks (c, LS_END (0, LS_NO_NUMBER, "pod", pod),
-                      LS_END (0, LS_NO_NUMBER, "cores", LS_NO_NUMBER), &c->spec.core);
+    ls_layout_trunks (c, POD_END (pod), CORES_END, &c->spec.core);
   for (uint32_t i = 0; i < f->spines_per_pod; i++)
     for (uint32_t j = 0; j < f->uplinks; j++) {
       uint32_t spine = pod * f->spines_per_pod + i, core = i * f->uplinks + j;
@@ -291,9 +295,10 @@ lay_out (const LsFabric *fabric, LsCluster *c)
   ls_layout_vertices (c, LS_NODE_LEAF, LS_NO_NUMBER, f->n_leaves);
   ls_layout_vertices (c, LS_NODE_SPINE, LS_NO_NUMBER, f->n_pods * f->spines_per_pod);
   ls_layout_vertices (c, LS_NODE_CORE, LS_NO_NUMBER, f->spines_per_pod * f->uplinks);
-  for (uint32_t leaf = 0; leaf < f->n_leaves && f->spines_per_pod > 0; leaf++)
+  uint32_t n_leaves = c->index->is_brief ? 1 : f->n_leaves, n_pods = c->index->is_brief ? 1 : f->n_pods;
+  for (uint32_t leaf = 0; leaf < n_leaves && f->spines_per_pod > 0; leaf++)
     add_leaf (f, c, leaf);
-  for (uint32_t pod = 0; pod < f->n_pods && f->uplinks > 0; pod++)
+  for (uint32_t pod = 0; pod < n_pods && f->uplinks > 0; pod++)
     add_pod (f, c, pod);
 }
 
@@ -421,11 +426,21 @@ groups (const LsFabric *fabric, LsPlaces *p)
   return true;
 }
 
+/* Of trunks that ideal spreading makes of all spines, and of all cores. */
+static char *
+trunk_name (const LsFabric *fabric, uint32_t trunk)
+{
+  bool is_lower = trunk < fabric->n_lower, is_up = trunk % 2 == 0;
+  const LsEnd below = is_lower ? LEAF_END (0, trunk / 2) : POD_END ((trunk - fabric->n_lower) / 2),
+              above = is_lower ? SPINES_END (0) : CORES_END;
+  return ls_layout_name (is_up ? below : above, is_up ? above : below);
+}
+
 #define TREE(name_)                                                                                          \
   {                                                                                                          \
     .name = name_, .check = check, .n_links = n_links, .new = tree_new, .free = tree_free,                   \
     .lay_out_node = lay_out_node, .lay_out = lay_out, .edge = edge, .reaches = reaches, .groups = groups,    \
-    .way = way,                                                                                              \
+    .trunk_name = trunk_name, .way = way,                                                                    \
   }
 
 const LsFabricKind ls_fabric_leaf_spine = TREE ("leaf-spine"), ls_fabric_fat_tree = TREE ("fat-tree");

@@ -4,7 +4,10 @@
  * needed only where there are several kinds:
  *
  *     vertices   interior of node 0, of node 1, .., then the switches of the fabric
- *     trunks     node 0: interior, NIC ports; node 1: ..; then those of the fabric */
+ *     trunks     node 0: interior, NIC ports; node 1: ..; then those of the fabric
+ *
+ * In a *brief* cluster one node is laid out for all that are alike, and of the fabric one pair of trunks of a
+ * leaf and one of a pod; they have no names there. */
 #ifndef LS_CLUSTER_INDEX_H
 #define LS_CLUSTER_INDEX_H
 
@@ -94,6 +97,23 @@ ls_first_link (const LsCluster *c, uint32_t host)
   return x->starts ? x->starts[host].link : ls_slot_of (c, host) * x->layouts[0].n_links;
 }
 
+/* Trunks of the fabric that are laid out: of a brief cluster a pair of an edge, and one of a pod. */
+static inline uint32_t
+ls_fabric_slots (const LsCluster *c)
+{
+  const LsFabric *fabric = c->index->fabric;
+  return !c->index->is_brief
+      ? fabric->n_trunks
+      : 2 * (uint32_t) (fabric->n_lower > 0) + 2 * (uint32_t) (fabric->n_trunks > fabric->n_lower);
+}
+
+static inline uint32_t
+ls_fabric_slot (const LsFabric *fabric, uint32_t trunk)
+{
+  bool is_of_pod = trunk >= fabric->n_lower;
+  return trunk % 2 + 2 * (uint32_t) (is_of_pod && fabric->n_lower > 0);
+}
+
 /* Where a trunk is laid out. */
 static inline uint32_t
 ls_trunk_slot (const LsCluster *c, uint32_t trunk)
@@ -102,7 +122,8 @@ ls_trunk_slot (const LsCluster *c, uint32_t trunk)
   if (!x->is_brief)
     return trunk;
   if (trunk >= x->fabric->first_trunk)
-    return trunk - x->fabric->first_trunk + ls_first_trunk_slot (c, c->spec.n_nodes);
+    return ls_fabric_slot (x->fabric, trunk - x->fabric->first_trunk)
+        + ls_first_trunk_slot (c, c->spec.n_nodes);
   uint32_t per_node = x->layouts[0].n_trunks;
   return ls_first_trunk_slot (c, trunk / per_node) + trunk % per_node;
 }

@@ -46,13 +46,27 @@ put_end (Name *name, const LsEnd *end, uint32_t named_host)
     put_number (name, end->number);
 }
 
-static char *
-trunk_name (const LsCluster *c, const LsEnd *from, const LsEnd *to)
+static Name
+name_of (const LsEnd *from, const LsEnd *to)
 {
   Name name = { .n = 0 };
   put_end (&name, from, LS_NO_NUMBER);
   put (&name, ">");
   put_end (&name, to, from->host);
+  return name;
+}
+
+char *
+ls_layout_name (LsEnd from, LsEnd to)
+{
+  const Name name = name_of (&from, &to);
+  return g_strdup (name.text);
+}
+
+static char *
+trunk_name (const LsCluster *c, const LsEnd *from, const LsEnd *to)
+{
+  const Name name = name_of (from, to);
   return g_string_chunk_insert_len (c->index->names, name.text, (gssize) name.n);
 }
 

@@ -18,6 +18,9 @@ typedef struct {
 #define LS_END(vertex_, host_, kind_, number_)                                                               \
   ((LsEnd) { .vertex = (vertex_), .host = (host_), .kind = (kind_), .number = (number_) })
 
+/* Newly allocated: "node3/gpu5>nvswitch". */
+char *ls_layout_name (LsEnd from, LsEnd to);
+
 /* n more vertices of a kind, with index 0 .. n-1. */
 void ls_layout_vertices (LsCluster *c, LsNodeKind kind, uint32_t host, uint32_t n);
 

@@ -287,8 +287,32 @@ gpus_lie_alike_by_hosts_and_leaves (void)
   ls_lie_clear (&lie);
 }
 
-LS_TEST_SUITE (LS_TEST (gpus_lie_alike_by_hosts_and_leaves), LS_TEST (fat_trees_agree_with_search),
-               LS_TEST (a_route_reads_as_expected), LS_TEST (bandwidth_of_levels_is_that_of_a_superpod),
+/* One node, one leaf and one pod of a brief cluster say of each resource what the whole says. */
+static void
+a_brief_cluster_is_the_whole (void)
+{
+  LsClusterSpec specs[] = { tiny_fat_tree (21), tiny_fat_tree (24), tiny_fat_tree (17), tiny_dgx (40) };
+  specs[1].spine_oversubscription = 4;
+  specs[2].rails = 2;
+  for (guint k = 0; k < G_N_ELEMENTS (specs); k++) {
+    g_autoptr (LsCluster) brief = ls_cluster_build_brief (&specs[k], UINT64_MAX, NULL);
+    g_autoptr (LsCluster) whole = build (&specs[k]);
+    bool are_same = LS_CHECK (brief && whole) && LS_CHECK_INT (brief->n_trunks, ==, whole->n_trunks)
+        && LS_CHECK (brief->trunks->len < whole->trunks->len);
+    for (uint32_t i = 0; are_same && i < ls_cluster_n_resources (whole); i++) {
+      g_autofree char *own = ls_cluster_resource_name (brief, i), *name = ls_cluster_resource_name (whole, i);
+      are_same = LS_CHECK_STR (own, name)
+          && ls_cluster_resource_capacity (brief, i) == ls_cluster_resource_capacity (whole, i)
+          && (i >= whole->n_trunks || ls_cluster_trunk (brief, i)->from == ls_cluster_trunk (whole, i)->from);
+    }
+    LS_CHECK (are_same);
+    ls_cluster_spec_clear (&specs[k]);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (a_brief_cluster_is_the_whole), LS_TEST (gpus_lie_alike_by_hosts_and_leaves),
+               LS_TEST (fat_trees_agree_with_search), LS_TEST (a_route_reads_as_expected),
+               LS_TEST (bandwidth_of_levels_is_that_of_a_superpod),
                LS_TEST (spine_oversubscription_takes_uplinks_away), LS_TEST (uplinks_are_dealt_by_bandwidth),
                LS_TEST (lists_agree_with_search), LS_TEST (a_list_can_say_what_a_leaf_spine_says),
                LS_TEST (pxn_keeps_to_the_rail), LS_TEST (what_cannot_be_built_is_refused),
