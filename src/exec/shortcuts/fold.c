@@ -126,7 +126,7 @@ fold_plan (Fold *f, const FoldClasses *c)
   for (uint32_t i = 0; i < q->n_ranks; i++) {
     LsBinding *b = &q->bindings[i];
     *b = ls_plan_binding (f->plan, f->rank[i]);
-    q->gpu_of_rank[i] = f->plan->gpu_of_rank[f->rank[i]];
+    q->gpu_of_rank[i] = ls_plan_gpu (f->plan, f->rank[i]);
     for (int s = 0; s < LS_SLOT_PREV; s++)
       b->comm[s] = b->comm[s] == UINT32_MAX ? UINT32_MAX : c->comm[b->comm[s]];
     for (int p = 0; p < 2; p++)
@@ -217,80 +217,6 @@ fold_classes_clear (FoldClasses *c)
   g_free (r);
 }
 
-/* --- weights -------------------------------------------------------------------- */
-
-/* What the ranks of a role do, to the next and to the previous. They are of one stage, so in a mesh their
- * neighbours are at one distance. */
-typedef struct {
-  bool sends[2], copies, has_distance;
-  uint32_t distance[2];
-} RoleWork;
-
-static RoleWork *
-role_works_new (const LsPlan *plan, const RoleCalls *roles)
-{
-  RoleWork *works = g_new0 (RoleWork, plan->n_roles + 1);
-  for (uint32_t r = 0; r < plan->n_roles; r++) {
-    for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-      works[r].copies = works[r].copies || roles[r].id[COPIES + d] != 0;
-    for (int p = 0; p < 2; p++)
-      works[r].sends[p] = roles[r].id[SENDS + 1 - p] != 0;
-  }
-  return works;
-}
-
-static uint32_t
-peer_of (const LsPlan *plan, RoleWork *work, uint32_t rank, uint32_t p)
-{
-  if (!work->has_distance || plan->bindings)
-    for (uint32_t k = 0; k < 2; k++)
-      work->distance[k] = ls_plan_peer (plan, rank, 1 - k) - rank;
-  work->has_distance = true;
-  return rank + work->distance[p];
-}
-
-/* Of ranks that follow each other, of one role and class. Returns the first behind them. */
-static uint32_t
-weigh_alike (Fold *f, RoleWork *work, uint32_t first)
-{
-  const LsPlan *plan = f->plan;
-  uint32_t role = ls_plan_role (plan, first), class = f->class_of_rank[first], end = first + 1;
-  while (end < plan->n_ranks && f->class_of_rank[end] == class && ls_plan_role (plan, end) == role)
-    end++;
-  uint64_t sum = 0;
-  for (uint32_t i = first; i < end && work->copies; i++)
-    sum += digest_of (UINT64_C (1) << 63 | i);
-  f->copy_weight[class] += sum;
-  for (uint32_t p = 0; p < 2; p++) {
-    sum = 0;
-    for (uint32_t i = first; i < end && work->sends[p]; i++)
-      sum += digest_of ((uint64_t) i << 32 | peer_of (plan, work, i, p));
-    f->channel_weight[2 * class + p] += sum;
-  }
-  return end;
-}
-
-static void
-weigh_ranks (Fold *f, const RoleCalls *roles)
-{
-  g_autofree RoleWork *works = role_works_new (f->plan, roles);
-  for (uint32_t i = 0; i < f->plan->n_ranks;)
-    i = weigh_alike (f, &works[ls_plan_role (f->plan, i)], i);
-}
-
-static void
-weigh (Fold *f, const RoleCalls *roles, const uint32_t *class_of_comm)
-{
-  const LsPlan *plan = f->plan;
-  uint32_t n_comms = f->quotient ? f->quotient->n_comms : plan->n_comms;
-  f->comm_weight = g_new0 (uint64_t, (gsize) n_comms + 1);
-  f->channel_weight = g_new0 (uint64_t, 2 * (gsize) f->n_ranks);
-  f->copy_weight = g_new0 (uint64_t, f->n_ranks);
-  for (uint32_t i = 0; i < plan->n_comms; i++)
-    f->comm_weight[class_of_comm ? class_of_comm[i] : i] += digest_of (i);
-  weigh_ranks (f, roles);
-}
-
 void
 fold_new (Run *x)
 {
@@ -310,7 +236,7 @@ fold_new (Run *x)
     fold_by (f, x, capacity, &classes);
   else
     stay_unfolded (f, x->cluster, capacity);
-  weigh (f, x->role_calls, is_folded ? classes.comm : NULL);
+  fold_weigh (f, x, is_folded ? classes.comm : NULL);
   f->sum = g_new0 (uint64_t, f->n_resources);
   fold_classes_clear (&classes);
 }

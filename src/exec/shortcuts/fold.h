@@ -67,7 +67,7 @@ typedef struct Fold {
   bool *is_private;            /* [n_comms of the quotient] of one class of ranks, without which nothing loads
                                what its calls do; NULL: none is */
   uint64_t *comm_weight, *channel_weight,
-      *copy_weight;    /* sums of digest_of() over a class; channels [2 * n_ranks] */
+      *copy_weight;    /* sums over a class (fold_weights.c); channels [2 * n_ranks]   */
   struct Call **calls; /* [n_comms of the quotient] the calls of each, planned; NULL: they are not yet */
   bool *is_ample;      /* [n_resources]; NULL: none is */
   FoldAmple *ample;    /* what these carry; NULL: the plan itself */
@@ -135,6 +135,9 @@ bool fold_has_slots_apart (const struct Refine *r, const uint32_t *comm);
 uint8_t *fold_owed (const Run *x);
 /* See Refine.peers, newly allocated. */
 uint8_t *fold_peers (const Run *x);
+
+/* fold_weights.c: the weights of all classes. class_of_comm: NULL: each is its own. */
+void fold_weigh (Fold *f, const Run *x, const uint32_t *class_of_comm);
 
 /* fold_private.c: which communicators of the quotient have what they load to themselves. Newly
  * allocated, see Fold.is_private. */

@@ -1,0 +1,128 @@
+/* exec/shortcuts/fold_weights.c — by what the members of a class count in the digest.
+ *
+ * Problem. The digest is a sum of weights times powers of times (spans.h), so a class counts by the sum of
+ * the weights of all its ranks, as they do one by one. A million ranks have a few classes, in long runs: a
+ * sum over a run must not take each of them.
+ *
+ * Equation. The weight of rank r for a thing of kind w is a product of two words that look random,
+ *
+ *     weight (r, w) = f(r / B, w) g(r mod B),  B = 4096, f and g of SplitMix64,
+ *
+ * so the ranks from a up to b - 1 sum up to
+ *
+ *     G(b') f(b / B, w) - G(a') f(a / B, w) + G(B) sum of f(k, w) over a / B <= k < b / B,
+ *     where G(i) = g(0) + ... + g(i - 1), a' = a mod B, b' = b mod B.
+ *
+ * Two ranks that change places differ in the sum, as in a sum of single words; four in a rectangle of two
+ * blocks do too, by (f - f') (g - g').
+ *
+ * Worked example. Ranks 4,000 to 9,000, B = 4096: G(808) f(2) - G(4000) f(0) + G(4096) (f(0) + f(1)): that is
+ * 96 of block 0, all of block 1 and 808 of block 2, where 9,000 itself is left out.
+ *
+ * Reference. Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. */
+#include "exec/shortcuts/fold.h"
+#include "exec/shortcuts/shapes.h"
+#include "exec/state.h"
+
+#define RANKS_PER_BLOCK 4096
+
+/* Kinds of things: a copy, or what is sent to a rank at a distance. */
+#define COPY UINT64_MAX
+
+/* What the ranks of a role do, to the next and to the previous. */
+typedef struct {
+  bool sends[2], copies;
+} RoleWork;
+
+typedef struct {
+  Fold *f;
+  RoleWork *works; /* [roles] */
+  uint64_t *sum;   /* [n + 1] G (i), of the n ranks of a block, or of all if these are fewer */
+} Weights;
+
+static RoleWork *
+role_works_new (const LsPlan *plan, const RoleCalls *roles)
+{
+  RoleWork *works = g_new0 (RoleWork, plan->n_roles + 1);
+  for (uint32_t r = 0; r < plan->n_roles; r++) {
+    for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
+      works[r].copies = works[r].copies || roles[r].id[COPIES + d] != 0;
+    for (int p = 0; p < 2; p++)
+      works[r].sends[p] = roles[r].id[SENDS + 1 - p] != 0;
+  }
+  return works;
+}
+
+static uint64_t *
+sums_new (uint32_t n_ranks)
+{
+  uint32_t n = MIN (n_ranks, RANKS_PER_BLOCK);
+  uint64_t *sum = g_new (uint64_t, (gsize) n + 1);
+  sum[0] = 0;
+  for (uint32_t i = 0; i < n; i++)
+    sum[i + 1] = sum[i] + ls_sig_mix (LS_SIG_SALT_B + i * LS_SIG_SALT_A);
+  return sum;
+}
+
+static uint64_t
+word_of_block (uint64_t kind, uint32_t block)
+{
+  return ls_sig_mix (kind + block * LS_SIG_SALT_A);
+}
+
+/* Of ranks that follow each other: from the first up to the one before `end`. */
+static uint64_t
+weight_of (const Weights *w, uint64_t what, uint32_t first, uint32_t end)
+{
+  const uint64_t kind = digest_of (what);
+  uint32_t block = first / RANKS_PER_BLOCK, last = end / RANKS_PER_BLOCK;
+  uint64_t sum = -w->sum[first % RANKS_PER_BLOCK] * word_of_block (kind, block);
+  for (; block < last; block++)
+    sum += w->sum[RANKS_PER_BLOCK] * word_of_block (kind, block);
+  return sum + w->sum[end % RANKS_PER_BLOCK] * word_of_block (kind, last);
+}
+
+/* Those of a role are of one stage, so in a mesh their neighbours are at one distance. */
+static uint32_t
+end_of_alike (const Fold *f, uint32_t first)
+{
+  const LsPlan *plan = f->plan;
+  uint32_t class = f->class_of_rank[first], of_role = plan->bindings ? 0 : ls_plan_end_of_role (plan, first),
+           end = first + 1;
+  while (end < of_role && f->class_of_rank[end] == class)
+    end++;
+  return end;
+}
+
+/* Returns the first behind those that are alike. */
+static uint32_t
+weigh_alike (Weights *w, uint32_t first)
+{
+  Fold *f = w->f;
+  const RoleWork *work = &w->works[ls_plan_role (f->plan, first)];
+  uint32_t class = f->class_of_rank[first], end = end_of_alike (f, first);
+  if (work->copies)
+    f->copy_weight[class] += weight_of (w, COPY, first, end);
+  for (uint32_t p = 0; p < 2; p++)
+    if (work->sends[p])
+      f->channel_weight[2 * class + p]
+          += weight_of (w, ls_plan_peer (f->plan, first, 1 - p) - first, first, end);
+  return end;
+}
+
+void
+fold_weigh (Fold *f, const Run *x, const uint32_t *class_of_comm)
+{
+  const LsPlan *plan = f->plan;
+  uint32_t n_comms = f->quotient ? f->quotient->n_comms : plan->n_comms;
+  Weights w = { .f = f, .works = role_works_new (plan, x->role_calls), .sum = sums_new (plan->n_ranks) };
+  f->comm_weight = g_new0 (uint64_t, (gsize) n_comms + 1);
+  f->channel_weight = g_new0 (uint64_t, 2 * (gsize) f->n_ranks);
+  f->copy_weight = g_new0 (uint64_t, f->n_ranks);
+  for (uint32_t i = 0; i < plan->n_comms; i++)
+    f->comm_weight[class_of_comm ? class_of_comm[i] : i] += digest_of (i);
+  for (uint32_t i = 0; i < plan->n_ranks;)
+    i = weigh_alike (&w, i);
+  g_free (w.works);
+  g_free (w.sum);
+}
