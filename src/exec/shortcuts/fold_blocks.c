@@ -9,11 +9,12 @@
 
 /* --- what lies where ------------------------------------------------------------------ */
 
+/* GPU i has rank i. */
 static bool
-is_identity (const uint32_t *map, uint32_t n)
+is_identity (const LsPlan *plan)
 {
-  for (uint32_t i = 0; i < n; i++)
-    if (map[i] != i)
+  for (uint32_t i = 0; i < plan->n_ranks && plan->gpu_of_rank; i++)
+    if (plan->gpu_of_rank[i] != i)
       return false;
   return true;
 }
@@ -23,12 +24,12 @@ static bool
 find_ranks (Blocks *b)
 {
   uint32_t n_gpus = b->stretches.whole->n_hosts * b->stretches.whole->gpus_per_host;
-  if (b->plan->n_ranks <= n_gpus && is_identity (b->plan->gpu_of_rank, b->plan->n_ranks))
+  if (b->plan->n_ranks <= n_gpus && is_identity (b->plan))
     return true;
   b->rank_of_gpu = g_new (uint32_t, n_gpus);
   memset (b->rank_of_gpu, 0xff, n_gpus * sizeof *b->rank_of_gpu);
   for (uint32_t i = 0; i < b->plan->n_ranks; i++) {
-    uint32_t *rank = &b->rank_of_gpu[b->plan->gpu_of_rank[i]];
+    uint32_t *rank = &b->rank_of_gpu[ls_plan_gpu (b->plan, i)];
     if (*rank != UINT32_MAX)
       return false;
     *rank = i;
@@ -67,7 +68,7 @@ forget (Blocks *b)
   g_clear_pointer (&b->kinds, g_array_unref);
   g_clear_pointer (&b->kept, g_array_unref);
   g_clear_pointer (&b->kept_of_comm, g_free);
-  g_clear_pointer (&b->across, g_hash_table_unref);
+  g_clear_pointer (&b->across, g_array_unref);
   g_clear_pointer (&b->bundles, g_free);
   g_clear_pointer (&b->kept_of_bundle, g_free);
   g_clear_pointer (&b->rows, g_array_unref);

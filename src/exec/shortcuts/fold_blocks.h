@@ -70,16 +70,28 @@ typedef struct {
   const uint32_t *kept_members; /* those in stretches that are kept; NULL: all */
 } Template;
 
-/* A communicator in several stretches: what it loads, where the first of those that are alike but for whole
- * blocks does so, and what that is in each stretch. */
+/* Where a communicator in several stretches lies, and what it loads in each: of GPUs of another number in the
+ * same hosts the same, but for that number (rails.h). */
 typedef struct {
-  uint32_t shape;
-  const uint32_t *places; /* of the shape */
-  uint32_t template;      /* + 1; 0: none is made yet */
+  const uint32_t *places;       /* of the shape */
+  const uint32_t *kept_members; /* see Template; NULL: they are not known yet, and lie is not */
+  uint32_t n_kept_members, lie;
   uint32_t n;
   uint32_t *stretch; /* [n] */
   LsSig *sum;        /* [n] over places */
+} Crossing;
+
+/* Communicators in several stretches that are alike but for whole blocks. */
+typedef struct {
+  uint32_t shape;
+  uint32_t template; /* + 1; 0: none is made yet */
+  Crossing *at;
 } Across;
+
+typedef struct {
+  uint32_t comm;
+  Across *across;
+} AcrossComm;
 
 /* Bundles that are alike but for where they are. */
 typedef struct {
@@ -123,7 +135,7 @@ typedef struct {
   GArray *templates, *kinds; /* Template, BundleKind                        */
   GArray *kept;              /* KeptComm, in the order of communicators     */
   uint32_t *kept_of_comm;    /* [n_comms] which one stands for each         */
-  GHashTable *across;        /* communicator > Across; NULL: all is kept    */
+  GArray *across;            /* AcrossComm, in the order of communicators; NULL: all is kept */
   uint32_t n_bundles;
   Bundle *bundles;
   uint32_t *kept_of_bundle; /* by bundle, in order                         */
@@ -156,7 +168,7 @@ blocks_rank (const Blocks *b, uint32_t gpu)
 static inline uint32_t
 blocks_host (const Blocks *b, uint32_t rank)
 {
-  return stretch_kept (&b->stretches, b->plan->gpu_of_rank[rank] / b->at->gpus_per_host);
+  return stretch_kept (&b->stretches, ls_plan_gpu (b->plan, rank) / b->at->gpus_per_host);
 }
 
 static inline uint32_t
@@ -213,7 +225,7 @@ static inline uint32_t
 blocks_seat (const Blocks *b, uint32_t rank)
 {
   uint32_t per_host = b->at->gpus_per_host;
-  return b->class_of_place[blocks_host (b, rank)] * per_host + b->plan->gpu_of_rank[rank] % per_host;
+  return b->class_of_place[blocks_host (b, rank)] * per_host + ls_plan_gpu (b->plan, rank) % per_host;
 }
 
 /* Whether what others load at a place matters to them. */

@@ -23,6 +23,7 @@ typedef struct {
   /* Of the stretch looked at: its first GPU, and how many there are; the number of the first, kept. */
   uint32_t gpu, n_gpus, kept_gpu;
   bool is_kept;
+  guint n_across; /* of b->across, those that are behind */
 } Finding;
 
 /* --- templates ------------------------------------------------------------------------- */
@@ -34,13 +35,14 @@ lie_of (Finding *f, const uint32_t *places, uint32_t n, uint32_t shift)
   const Stretches *s = &f->b->stretches;
   uint32_t first = f->places->len, n_known = g_hash_table_size (f->known);
   LsSig sig = { n, 0 };
+  g_array_set_size (f->places, first + n);
+  uint32_t *own = &g_array_index (f->places, uint32_t, first);
   for (uint32_t k = 0; k < n; k++) {
-    uint32_t place = LS_NO_PLACE;
-    if (stretch_keeps (s, places[k]))
-      place = blocks_moved (f->b, stretch_kept (s, places[k]), -shift);
-    if (place != LS_NO_PLACE)
-      ls_sig_add (&sig, (uint64_t) k << 32 | place);
-    g_array_append_val (f->places, place);
+    own[k] = LS_NO_PLACE;
+    if (!stretch_keeps (s, places[k]))
+      continue;
+    own[k] = blocks_moved (f->b, stretch_kept (s, places[k]), -shift);
+    ls_sig_add (&sig, (uint64_t) k << 32 | own[k]);
   }
   uint32_t lie = sigs_id (f->known, f->b->arena, sig) - 1;
   if (lie < n_known)
@@ -80,24 +82,33 @@ kept_members (Finding *f, const LsCommunicator *comm, uint32_t *ret_n)
   uint32_t n = comm->n_ranks, *kept = b->stretches.kept ? ls_arena_new_array (b->arena, uint32_t, n) : NULL;
   *ret_n = kept ? 0 : n;
   for (uint32_t i = 0; i < n && kept; i++) {
-    look_at_stretch (f, b->plan->gpu_of_rank[ls_comm_rank (comm, i)]);
+    look_at_stretch (f, ls_plan_gpu (b->plan, ls_comm_rank (comm, i)));
     if (f->is_kept)
       kept[(*ret_n)++] = i;
   }
   return kept;
 }
 
+static Crossing
+crossing_of (Finding *f, const KeptComm *kept, uint32_t shape, const uint32_t *places)
+{
+  const Blocks *b = f->b;
+  Crossing own = { .lie = lie_of (f, places, shapes_at (b->shapes, shape)->n_places, kept->shift) };
+  own.kept_members = kept_members (f, &b->plan->comms[kept->comm], &own.n_kept_members);
+  return own;
+}
+
 static void
-add_template (Finding *f, KeptComm *kept, uint32_t shape, bool is_across, const uint32_t *places)
+add_template (Finding *f, KeptComm *kept, uint32_t shape, bool is_across, const Crossing *at)
 {
   Blocks *b = f->b;
-  const LsCommunicator *comm = &b->plan->comms[kept->comm];
   Template own = { .shape = shape,
-                   .n_ranks = comm->n_ranks,
-                   .lie = lie_of (f, places, shapes_at (b->shapes, shape)->n_places, kept->shift),
+                   .n_ranks = b->plan->comms[kept->comm].n_ranks,
+                   .lie = at->lie,
                    .is_across = is_across,
-                   .slot = f->slot[kept->comm] };
-  own.kept_members = kept_members (f, comm, &own.n_kept_members);
+                   .slot = f->slot[kept->comm],
+                   .n_kept_members = at->n_kept_members,
+                   .kept_members = at->kept_members };
   kept->template = b->templates->len;
   g_array_append_val (b->templates, own);
 }
@@ -137,7 +148,8 @@ find_template (Finding *f, KeptComm *kept)
                                     comm->n_ranks, &places);
   if (shape == NO_SHAPE)
     return false;
-  add_template (f, kept, shape, false, places);
+  const Crossing at = crossing_of (f, kept, shape, places);
+  add_template (f, kept, shape, false, &at);
   if (seen)
     *seen = (Seen) { comm->offsets, comm->n_ranks, id, kept->template };
   return true;
@@ -149,8 +161,15 @@ find_template_across (Finding *f, KeptComm *kept, Across *a)
 {
   const Blocks *b = f->b;
   kept->shift = b->plan->comms[kept->comm].first / b->stretches.gpus_of_block * b->stretches.n_kept;
+  Crossing *at = a->at;
+  if (!at->kept_members) {
+    const Crossing own = crossing_of (f, kept, a->shape, at->places);
+    at->lie = own.lie;
+    at->n_kept_members = own.n_kept_members;
+    at->kept_members = own.kept_members;
+  }
   if (a->template == 0) {
-    add_template (f, kept, a->shape, true, a->places);
+    add_template (f, kept, a->shape, true, at);
     a->template = kept->template + 1;
   }
   kept->template = a->template - 1;
@@ -307,13 +326,23 @@ is_like (const Finding *f, uint32_t c, uint32_t kept)
       && calls_of (f, c) == calls_of (f, kept);
 }
 
+/* Of a communicator, which are asked in their order; NULL: it is in one stretch. */
+static Across *
+next_across (Finding *f, uint32_t c)
+{
+  const GArray *all = f->b->across;
+  if (!all || f->n_across == all->len || g_array_index (all, AcrossComm, f->n_across).comm != c)
+    return NULL;
+  return g_array_index (all, AcrossComm, f->n_across++).across;
+}
+
 /* False: as find_template(), or nothing that is kept stands for it. */
 static bool
 find_kept (Finding *f, uint32_t c)
 {
   Blocks *b = f->b;
   uint32_t first = ls_comm_rank (&b->plan->comms[c], 0);
-  Across *across = b->across ? g_hash_table_lookup (b->across, GUINT_TO_POINTER (c)) : NULL;
+  Across *across = next_across (f, c);
   look_at_stretch (f, first);
   uint32_t *known = f->kept_at && !across ? &f->kept_at[f->kept_gpu + (first - f->gpu)] : NULL;
   if (known && !f->is_kept) {

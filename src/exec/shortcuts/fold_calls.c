@@ -137,7 +137,7 @@ lower_copies (Lowering *l, const RoleCalls *role, uint32_t rank, LsSig *sig)
     g_autoptr (LsArena) arena = keys->len > 0 ? ls_arena_new () : NULL;
     for (guint i = 0; i < keys->len; i++) {
       CallKey key = g_array_index (keys, CallKey, i);
-      const LsCollPlan *plan = ls_copy_plan (l->x->cluster, l->plan->gpu_of_rank[rank], (LsCopyDirection) d,
+      const LsCollPlan *plan = ls_copy_plan (l->x->cluster, ls_plan_gpu (l->plan, rank), (LsCopyDirection) d,
                                              key.bytes, l->x->options->network, arena);
       add_plan (l, key, plan, 0, sig, ls_arena_new_array (arena, uint32_t, plan->n_phases));
     }
@@ -151,7 +151,7 @@ lower_rank (Lowering *l, uint32_t rank)
   const LsBinding b = ls_plan_binding (l->plan, rank);
   const RoleCalls *role = &l->roles[b.role];
   LsSig *sig = &l->out->rank[rank];
-  LsLoad kernel = { ls_cluster_hbm_resource (l->x->cluster, l->plan->gpu_of_rank[rank]), LS_COEF_ONE };
+  LsLoad kernel = { ls_cluster_hbm_resource (l->x->cluster, ls_plan_gpu (l->plan, rank)), LS_COEF_ONE };
   begin_owner (l, l->plan->n_comms + rank);
   ls_sig_add (sig, b.role);
   ls_sig_add_double (sig, l->x->options->slow ? l->x->options->slow[rank] : 1);

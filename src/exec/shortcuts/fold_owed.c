@@ -42,10 +42,9 @@ check_calls (const Owed *l)
 static bool
 calls_the_same (const Owed *l, const LsCommunicator *comm, int list)
 {
-  const uint32_t *role_of_rank = l->plan->role_of_rank;
-  uint32_t role = role_of_rank[ls_comm_rank (comm, 0)];
+  uint32_t role = ls_plan_role (l->plan, ls_comm_rank (comm, 0));
   for (uint32_t i = 1; i < comm->n_ranks; i++) {
-    uint32_t other = role_of_rank[ls_comm_rank (comm, i)];
+    uint32_t other = ls_plan_role (l->plan, ls_comm_rank (comm, i));
     if (other != role && l->roles[other].id[list] != l->roles[role].id[list])
       return false;
   }

@@ -44,7 +44,7 @@ are_beside (const Blocks *b, uint32_t host, const uint32_t *peers)
     return true;
   uint32_t own = stretch_of_gpu (s, stretch_gpu (s, host * b->at->gpus_per_host));
   for (uint32_t i = 0; i < b->at->gpus_per_host; i++)
-    if (peers[i] != UINT32_MAX && stretch_of_gpu (s, b->plan->gpu_of_rank[peers[i]]) != own)
+    if (peers[i] != UINT32_MAX && stretch_of_gpu (s, ls_plan_gpu (b->plan, peers[i])) != own)
       return false;
   return true;
 }
@@ -156,9 +156,10 @@ rows_are_of_same_roles (const Blocks *b, uint32_t host, uint32_t other)
 {
   uint32_t n = b->at->gpus_per_host, first = stretch_gpu (&b->stretches, host * n),
            first_of_other = stretch_gpu (&b->stretches, other * n);
-  const uint32_t *role = b->plan->role_of_rank;
-  return MAX (first, first_of_other) + n <= b->plan->n_ranks
-      && memcmp (&role[first], &role[first_of_other], n * sizeof *role) == 0;
+  bool are_same = MAX (first, first_of_other) + n <= b->plan->n_ranks;
+  for (uint32_t i = 0; i < n && are_same; i++)
+    are_same = ls_plan_role (b->plan, first + i) == ls_plan_role (b->plan, first_of_other + i);
+  return are_same;
 }
 
 /* As of a host that is alike but for whole periods: a role has its neighbours at one distance. */

@@ -11,6 +11,7 @@ typedef struct {
   uint32_t farthest;       /* how far they go from the first, but for whole blocks */
   uint32_t begin;          /* of the stretch looked at: its first GPU */
   GHashTable *known;       /* LsSig of where and what > Across */
+  GHashTable *crossings;   /* shape that another is like > the Crossing of the last such */
   LsSig *sum;              /* [stretches] zeros, but while one is looked at */
   LsSig *sig;              /* [stretches] of all communicators */
 } Sorting;
@@ -31,13 +32,12 @@ is_in_one (Sorting *s, const LsCommunicator *comm)
   return comm->first - s->begin + s->farthest < of->gpus_of_stretch;
 }
 
-static Across *
-across_new (Sorting *s, const uint32_t *places, uint32_t number, uint32_t first)
+static Crossing *
+crossing_new (Sorting *s, const uint32_t *places, const Shape *shape, uint32_t first)
 {
   const Stretches *of = &s->b->stretches;
-  const Shape *shape = shapes_at (s->b->shapes, number);
   uint32_t block = first / of->gpus_of_block, n = 0;
-  Across *a = ls_arena_new_array (s->b->arena, Across, 1);
+  Crossing *x = ls_arena_new_array (s->b->arena, Crossing, 1);
   uint32_t *stretch = ls_arena_new_array (s->b->arena, uint32_t, MIN (of->n, shape->n_places) + 1);
   for (uint32_t k = 0; k < shape->n_places; k++) {
     const StretchPlace p = stretch_place_of (of, places[k]);
@@ -51,15 +51,27 @@ across_new (Sorting *s, const uint32_t *places, uint32_t number, uint32_t first)
   }
   uint32_t *kept = ls_arena_new_array (s->b->arena, uint32_t, shape->n_places + 1);
   memcpy (kept, places, shape->n_places * sizeof *kept);
-  *a = (Across) { .shape = number,
-                  .places = kept,
-                  .n = n,
-                  .stretch = stretch,
-                  .sum = ls_arena_new_array (s->b->arena, LsSig, n + 1) };
+  *x = (Crossing) {
+    .places = kept, .n = n, .stretch = stretch, .sum = ls_arena_new_array (s->b->arena, LsSig, n + 1)
+  };
   for (uint32_t i = 0; i < n; i++) {
-    a->sum[i] = s->sum[stretch[i]];
+    x->sum[i] = s->sum[stretch[i]];
     s->sum[stretch[i]] = (LsSig) { 0 };
   }
+  return x;
+}
+
+static Across *
+across_new (Sorting *s, const uint32_t *places, uint32_t number, uint32_t first)
+{
+  const Shape *shape = shapes_at (s->b->shapes, number);
+  Across *a = ls_arena_new_array (s->b->arena, Across, 1);
+  Crossing *x = g_hash_table_lookup (s->crossings, GUINT_TO_POINTER (shape->like));
+  if (!x || memcmp (x->places, places, shape->n_places * sizeof *places) != 0) {
+    x = crossing_new (s, places, shape, first);
+    g_hash_table_insert (s->crossings, GUINT_TO_POINTER (shape->like), x);
+  }
+  *a = (Across) { .shape = number, .at = x };
   return a;
 }
 
@@ -94,14 +106,15 @@ across_of (Sorting *s, uint32_t c)
 static bool
 add_comm (Sorting *s, uint32_t c)
 {
-  Across *a = across_of (s, c);
-  const LsSig own = ls_sig_of (c);
-  g_hash_table_insert (s->b->across, GUINT_TO_POINTER (c), a);
-  for (uint32_t i = 0; a && i < a->n; i++) {
-    s->sig[a->stretch[i]].a += own.a * a->sum[i].a;
-    s->sig[a->stretch[i]].b += own.b * a->sum[i].b;
+  const AcrossComm own = { c, across_of (s, c) };
+  const LsSig word = ls_sig_of (c);
+  const Crossing *at = own.across ? own.across->at : NULL;
+  g_array_append_val (s->b->across, own);
+  for (uint32_t i = 0; at && i < at->n; i++) {
+    s->sig[at->stretch[i]].a += word.a * at->sum[i].a;
+    s->sig[at->stretch[i]].b += word.b * at->sum[i].b;
   }
-  return a != NULL;
+  return own.across != NULL;
 }
 
 /* False: a call cannot be planned. */
@@ -110,7 +123,7 @@ add_comms (Sorting *s)
 {
   Blocks *b = s->b;
   bool ok = true;
-  b->across = g_hash_table_new (NULL, NULL);
+  b->across = g_array_new (FALSE, FALSE, sizeof (AcrossComm));
   for (uint32_t c = 0; c < b->plan->n_comms && ok; c++)
     ok = is_in_one (s, &b->plan->comms[c]) || add_comm (s, c);
   return ok;
@@ -123,6 +136,7 @@ sorts_find (Blocks *b, const uint8_t *slot)
   Sorting s = { .b = b,
                 .slot = slot,
                 .known = g_hash_table_new (ls_sig_hash, ls_sig_is_same),
+                .crossings = g_hash_table_new (NULL, NULL),
                 .sum = g_new0 (LsSig, n),
                 .sig = g_new0 (LsSig, n) };
   g_autofree uint32_t *sort = g_new (uint32_t, n);
@@ -130,6 +144,7 @@ sorts_find (Blocks *b, const uint8_t *slot)
   if (n_sorts <= n / 2)
     stretches_keep (&b->stretches, sort, n_sorts);
   g_hash_table_unref (s.known);
+  g_hash_table_unref (s.crossings);
   g_free (s.sum);
   g_free (s.sig);
   return n_sorts <= n / 2;

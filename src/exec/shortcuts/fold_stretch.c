@@ -36,12 +36,12 @@ stretches_clear (Stretches *s)
   g_clear_pointer (&s->n_of, g_free);
 }
 
-/* Whether ranks of a block have the same roles a stretch further on. */
+/* Whether ranks of a block have the same roles a stretch further on. A block is of whole stages, or of one. */
 static bool
 have_same_roles (const LsPlan *plan, uint32_t block, uint32_t stretch)
 {
   const uint32_t *role = plan->role_of_rank;
-  for (uint32_t first = 0; first < plan->n_ranks; first += block)
+  for (uint32_t first = 0; role && first < plan->n_ranks; first += block)
     if (memcmp (&role[first], &role[first + stretch], (block - stretch) * sizeof *role) != 0)
       return false;
   return true;

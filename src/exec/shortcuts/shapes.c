@@ -21,6 +21,7 @@ shapes_new (const Run *x)
   s->shapes = g_array_new (FALSE, FALSE, sizeof (Shape));
   s->known = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
   s->on_rails = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
+  s->first_gpus = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   s->loads = g_array_new (FALSE, FALSE, sizeof (PlaceLoad));
   s->first = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_array_append_val (s->first, zero);
@@ -47,6 +48,7 @@ shapes_free (Shapes *s)
   g_array_unref (s->shapes);
   g_hash_table_unref (s->known);
   g_hash_table_unref (s->on_rails);
+  g_array_unref (s->first_gpus);
   g_array_unref (s->loads);
   g_array_unref (s->first);
   g_hash_table_unref (s->vectors);
@@ -91,6 +93,7 @@ shapes_n_vectors (const Shapes *s)
 static LsSig
 lie_of (Shapes *s, const uint32_t *ranks, uint32_t n)
 {
+  g_array_set_size (s->first_gpus, 0);
   return ls_lie_of (&s->lie, s->plan->gpu_of_rank, ranks, n);
 }
 
@@ -225,14 +228,14 @@ find_members (const Shapes *s, const uint32_t *ranks, uint32_t n)
 {
   LsSig *members = g_new0 (LsSig, s->lie.places->len + 1);
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t gpu = s->plan->gpu_of_rank[ranks[i]], host = gpu / s->lie.at.gpus_per_host;
+    uint32_t gpu = ls_plan_gpu (s->plan, ranks[i]), host = gpu / s->lie.at.gpus_per_host;
     ls_sig_add_times (&members[s->lie.number[host]], 1, ls_sig_of (gpu % s->lie.at.gpus_per_host));
   }
   return members;
 }
 
-static uint32_t
-label_of (Shapes *s, uint32_t vector, LsSig members)
+uint32_t
+shapes_label_of (Shapes *s, uint32_t vector, LsSig members)
 {
   uint32_t n_loads;
   shapes_vector (s, vector, &n_loads);
@@ -242,17 +245,21 @@ label_of (Shapes *s, uint32_t vector, LsSig members)
   return sigs_id (s->labels, s->arena, members);
 }
 
-uint32_t
-shapes_keep (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks)
+static const uint32_t *
+labels_of (Shapes *s, const uint32_t *vector, uint32_t n_places, const uint32_t *ranks, uint32_t n_ranks)
 {
-  uint32_t *label = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1));
+  uint32_t *label = ls_arena_new_array (s->arena, uint32_t, MAX (n_places, 1));
   g_autofree LsSig *members = find_members (s, ranks, n_ranks);
-  for (uint32_t k = 0; k < shape.n_places; k++) {
-    bool is_as_before
-        = k > 0 && shape.vector[k] == shape.vector[k - 1] && ls_sig_is_same (&members[k], &members[k - 1]);
-    label[k] = is_as_before ? label[k - 1] : label_of (s, shape.vector[k], members[k]);
+  for (uint32_t k = 0; k < n_places; k++) {
+    bool is_as_before = k > 0 && vector[k] == vector[k - 1] && ls_sig_is_same (&members[k], &members[k - 1]);
+    label[k] = is_as_before ? label[k - 1] : shapes_label_of (s, vector[k], members[k]);
   }
-  shape.label = label;
+  return label;
+}
+
+uint32_t
+shapes_keep (Shapes *s, LsSig key, Shape shape)
+{
   g_array_append_val (s->shapes, shape);
   g_hash_table_insert (s->known, shapes_keep_sig (s, key), GUINT_TO_POINTER (s->shapes->len));
   return s->shapes->len - 1;
@@ -318,7 +325,9 @@ keep_shape (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n
   shape.n_patterns = s->patterns->len;
   shape.n_places = n;
   shape.vector = vector;
-  return shapes_keep (s, key, shape, ranks, n_ranks);
+  shape.label = labels_of (s, vector, n, ranks, n_ranks);
+  shape.like = s->shapes->len;
+  return shapes_keep (s, key, shape);
 }
 
 static void
@@ -419,7 +428,7 @@ shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *r
 uint32_t
 shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
 {
-  uint32_t gpu = s->plan->gpu_of_rank[rank];
+  uint32_t gpu = ls_plan_gpu (s->plan, rank);
   LsSig key = key_of (s, UINT32_MAX, &rank, 1);
   Shape shape = { 0 };
   for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)

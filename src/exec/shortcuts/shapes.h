@@ -42,6 +42,7 @@ typedef struct {
   const uint32_t *vector;   /* [n_places] */
   const uint32_t *label;    /* [n_places] of the vector and the GPUs of members there; 0: neither */
   uint32_t gpu;             /* whose members have all that number in hosts of their own (rails.h) */
+  uint32_t like; /* the shape that this one is, but for that number: where labels differ, so do its */
 } Shape;
 
 typedef struct Shapes Shapes;

@@ -1,4 +1,6 @@
 /* exec/shortcuts/shapes_rails.c — shapes of GPUs of one number in their hosts, by those of another number. */
+#include <string.h>
+
 #include "base/order.h"
 #include "exec/shortcuts/rails.h"
 #include "exec/shortcuts/shapes_state.h"
@@ -29,52 +31,65 @@ vector_on_rails (Shapes *s, const Rails *rails, uint32_t place, uint32_t vector)
   return shapes_vector_of (s, 0, n);
 }
 
-/* Of the i-th place; known: by tier and vector, what stood for it + 1. */
+/* What stands for a vector and a label; NO_SHAPE: it is not known yet. */
+typedef struct {
+  uint32_t vector, label;
+} Moved;
+
+/* Of the k-th place. Each host has one member, and what is above hosts none. False: nothing does. */
 static bool
-move_vector (Shapes *s, const Rails *rails, const Shape *from, uint32_t i, GHashTable *known, uint32_t *ret)
+move_place (Shapes *s, const Rails *rails, const Shape *from, uint32_t to, uint32_t k, Moved *moved)
 {
-  uint32_t place = g_array_index (s->lie.places, uint32_t, i);
-  gpointer key = GSIZE_TO_POINTER ((uint64_t) ls_places_tier (&s->lie.at, place) << 32 | from->vector[i]);
-  *ret = GPOINTER_TO_UINT (g_hash_table_lookup (known, key)) - 1;
-  if (*ret == UINT32_MAX) {
-    *ret = vector_on_rails (s, rails, place, from->vector[i]);
-    g_hash_table_insert (known, key, GUINT_TO_POINTER (*ret + 1));
+  uint32_t place = g_array_index (s->lie.places, uint32_t, k);
+  LsSig members = { 0 };
+  moved->vector = vector_on_rails (s, rails, place, from->vector[k]);
+  if (moved->vector == NO_SHAPE)
+    return false;
+  if (ls_places_tier (&s->lie.at, place) == 0)
+    ls_sig_add_times (&members, 1, ls_sig_of (to));
+  moved->label = shapes_label_of (s, moved->vector, members);
+  return true;
+}
+
+/* Fills in vectors and labels; places of a tier that have one label have one vector, and have members or have
+ * none. */
+static bool
+move_places (Shapes *s, const Rails *rails, const Shape *from, uint32_t to, uint32_t *vector, uint32_t *label)
+{
+  uint32_t n_labels = g_hash_table_size (s->labels) + 1;
+  g_autofree Moved *known = g_new (Moved, 3 * (gsize) n_labels);
+  memset (known, 0xff, 3 * n_labels * sizeof *known);
+  for (uint32_t k = 0; k < from->n_places; k++) {
+    uint32_t place = g_array_index (s->lie.places, uint32_t, k);
+    Moved *moved = &known[ls_places_tier (&s->lie.at, place) * n_labels + from->label[k]];
+    if (moved->vector == NO_SHAPE && !move_place (s, rails, from, to, k, moved))
+      return false;
+    vector[k] = moved->vector;
+    label[k] = moved->label;
   }
-  return *ret != NO_SHAPE;
+  return true;
 }
 
-/* Whether a place loads what the one before it does, of the same tier. */
-static bool
-is_as_before (const Shapes *s, const uint32_t *vector, uint32_t i)
-{
-  const uint32_t *place = &g_array_index (s->lie.places, uint32_t, 0);
-  return i > 0 && vector[i] == vector[i - 1]
-      && ls_places_tier (&s->lie.at, place[i]) == ls_places_tier (&s->lie.at, place[i - 1]);
-}
-
-/* The shape of these ranks, as GPUs of another number in their hosts have that one. NO_SHAPE: theirs is
+/* The shape of these GPUs, as GPUs of another number in their hosts have that one. NO_SHAPE: theirs is
  * another. */
 static uint32_t
-shape_on_rails (Shapes *s, LsSig key, uint32_t from, uint32_t to, const uint32_t *gpus, const uint32_t *ranks,
-                uint32_t n)
+shape_on_rails (Shapes *s, LsSig key, uint32_t from, uint32_t to, const uint32_t *gpus, uint32_t n)
 {
   Shape shape = *shapes_at (s, from);
   Rails rails;
-  g_autoptr (GHashTable) known = g_hash_table_new (NULL, NULL);
-  uint32_t *vector = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1));
+  uint32_t *vector = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1)),
+           *label = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1));
   g_autofree uint32_t *own = g_new (uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
     own[i] = gpus[i] - to + shape.gpu;
-  bool ok = rails_find (&rails, s->x->cluster, &s->lie.at, own, n, to);
-  for (uint32_t i = 0; i < shape.n_places && ok; i++)
-    if (is_as_before (s, shape.vector, i))
-      vector[i] = vector[i - 1];
-    else
-      ok = move_vector (s, &rails, shapes_at (s, from), i, known, &vector[i]);
+  const Shape first = shape;
+  bool ok = rails_find (&rails, s->x->cluster, &s->lie.at, own, n, to)
+      && move_places (s, &rails, &first, to, vector, label);
   rails_clear (&rails);
   shape.vector = vector;
+  shape.label = label;
   shape.gpu = to;
-  return ok ? shapes_keep (s, key, shape, ranks, n) : NO_SHAPE;
+  return ok ? shapes_keep (s, key, shape) : NO_SHAPE;
 }
 
 /* Newly allocated. */
@@ -83,7 +98,7 @@ gpus_of (const Shapes *s, const uint32_t *ranks, uint32_t n)
 {
   uint32_t *gpus = g_new (uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
-    gpus[i] = s->plan->gpu_of_rank[ranks[i]];
+    gpus[i] = ls_plan_gpu (s->plan, ranks[i]);
   return gpus;
 }
 
@@ -94,7 +109,12 @@ shapes_rails_lie (Shapes *s, const uint32_t *ranks, uint32_t n)
   RailsLie lie = { .number = s->lie.has_faults ? NO_GPU_NUMBER : rails_number (&s->lie.at, gpus, n) };
   for (uint32_t i = 0; i < n && lie.number != NO_GPU_NUMBER; i++)
     gpus[i] -= lie.number;
-  lie.of_first = ls_lie_of (&s->lie, NULL, gpus, n);
+  bool is_known = s->first_gpus->len == n && memcmp (s->first_gpus->data, gpus, n * sizeof *gpus) == 0;
+  if (!is_known)
+    s->lie_of_first = ls_lie_of (&s->lie, NULL, gpus, n);
+  g_array_set_size (s->first_gpus, 0);
+  g_array_append_vals (s->first_gpus, gpus, n);
+  lie.of_first = s->lie_of_first;
   return lie;
 }
 
@@ -115,7 +135,7 @@ shapes_on_rails (Shapes *s, RailsLie lie, LsSig key, uint32_t list, const uint32
   if (known == 0)
     return NO_SHAPE;
   g_autofree uint32_t *gpus = gpus_of (s, ranks, n);
-  return shape_on_rails (s, key, known - 1, lie.number, gpus, ranks, n);
+  return shape_on_rails (s, key, known - 1, lie.number, gpus, n);
 }
 
 void

@@ -36,11 +36,14 @@ struct Shapes {
   GArray *shapes;       /* Shape */
   GHashTable *known;    /* LsSig of a key > shape + 1 */
   GHashTable *on_rails; /* the same of GPUs of one number, as if that were 0 */
-  GArray *loads;        /* PlaceLoad of all vectors */
-  GArray *first;        /* uint32_t: where those of each vector begin, and of one more */
-  GHashTable *vectors;  /* LsSig > vector + 1 */
-  GHashTable *labels;   /* LsSig > label */
-  GArray *found;        /* Found */
+  GArray *first_gpus; /* uint32_t: GPUs, as if they were of number 0, whose places are numbered in lie; empty:
+                           it is not known of which */
+  LsSig lie_of_first; /* how these lie */
+  GArray *loads;      /* PlaceLoad of all vectors */
+  GArray *first;      /* uint32_t: where those of each vector begin, and of one more */
+  GHashTable *vectors; /* LsSig > vector + 1 */
+  GHashTable *labels;  /* LsSig > label */
+  GArray *found;       /* Found */
   Lying lying[N_LYING];
   uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
   GArray *patterns; /* Pattern */
@@ -49,8 +52,9 @@ struct Shapes {
 LsSig *shapes_keep_sig (Shapes *s, LsSig sig);
 /* The vector of found[from .. to). */
 uint32_t shapes_vector_of (Shapes *s, guint from, guint to);
-/* `shape` has all but the labels. */
-uint32_t shapes_keep (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks);
+/* members: of a place, its GPUs that have some. */
+uint32_t shapes_label_of (Shapes *s, uint32_t vector, LsSig members);
+uint32_t shapes_keep (Shapes *s, LsSig key, Shape shape);
 
 /* How ranks lie: as GPUs 0 of their hosts do, and their number in these, where they have one. Numbers all
  * their places. */
