@@ -288,7 +288,7 @@ ls_limit_of_copy (LsCallLimits *l, uint32_t rank, const LsOp *op)
   if (!l->cluster || op->recorded != LS_TIME_NEVER)
     return limit;
   LsRoute route = { 0 };
-  uint32_t gpu = l->plan->gpu_of_rank[rank];
+  uint32_t gpu = ls_plan_gpu (l->plan, rank);
   bool is_nvme = op->root == LS_COPY_FROM_NVME || op->root == LS_COPY_TO_NVME;
   if (is_nvme)
     ls_route_nvme (l->cluster, gpu, op->root == LS_COPY_TO_NVME, &route);

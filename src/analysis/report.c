@@ -78,24 +78,24 @@ step_flops (const LsModel *m, const LsStrategy *s, bool is_causal)
 
 /* GPUs of each kind: of these, [n]; NULL: of the cluster's, which are n. */
 static void
-count_kinds (const LsCluster *c, const uint32_t *gpus, uint32_t n, uint32_t ret_n[LS_MAX_NODE_KINDS])
+count_kinds (const LsCluster *c, const LsPlan *plan, uint32_t n, uint32_t ret_n[LS_MAX_NODE_KINDS])
 {
   if (!c->kind_of_host) {
     ret_n[0] = n;
     return;
   }
-  for (uint32_t i = 0; i < n && gpus; i++)
-    ret_n[ls_cluster_kind_of (c, ls_cluster_host_of (c, gpus[i]))]++;
-  for (uint32_t host = 0; host < c->spec.n_nodes && !gpus; host++)
+  for (uint32_t i = 0; i < n && plan; i++)
+    ret_n[ls_cluster_kind_of (c, ls_cluster_host_of (c, ls_plan_gpu (plan, i)))]++;
+  for (uint32_t host = 0; host < c->spec.n_nodes && !plan; host++)
     ret_n[ls_cluster_kind_of (c, host)] += ls_cluster_gpus_of (c, host);
 }
 
-/* Of all GPUs over a step: [n_ranks]; NULL: the mean of the cluster's GPUs for each. */
+/* Of the GPUs of all ranks over a step; no plan: the mean of the cluster's GPUs for each. */
 static double
-peak_flops (const LsStrategy *s, const LsCluster *c, const uint32_t *gpus, uint32_t n_ranks, double step_s)
+peak_flops (const LsStrategy *s, const LsCluster *c, const LsPlan *plan, uint32_t n_ranks, double step_s)
 {
-  uint32_t n_of_kind[LS_MAX_NODE_KINDS] = { 0 }, n = gpus ? n_ranks : c->n_gpus;
-  count_kinds (c, gpus, n, n_of_kind);
+  uint32_t n_of_kind[LS_MAX_NODE_KINDS] = { 0 }, n = plan ? n_ranks : c->n_gpus;
+  count_kinds (c, plan, n, n_of_kind);
   double peak = 0;
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++)
     peak += ls_cluster_spec_of_kind (&c->spec, k)->gpu.peak_flops[s->dtype] * ((double) n_of_kind[k] / n)
@@ -105,18 +105,18 @@ peak_flops (const LsStrategy *s, const LsCluster *c, const uint32_t *gpus, uint3
 }
 
 double
-ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, const uint32_t *gpus, uint32_t n_ranks,
+ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, const LsPlan *plan, uint32_t n_ranks,
         double step_s)
 {
-  return step_flops (m, s, false) / peak_flops (s, c, gpus, n_ranks, step_s);
+  return step_flops (m, s, false) / peak_flops (s, c, plan, n_ranks, step_s);
 }
 
 static void
 fill_speed (LsReport *r, const LsTimeline *t, const LsModel *m, const LsStrategy *s, const LsCluster *c)
 {
-  double peak = peak_flops (s, c, t->plan->gpu_of_rank, t->n_ranks, r->step_time_s);
+  double peak = peak_flops (s, c, t->plan, t->n_ranks, r->step_time_s);
   r->tokens_per_s = (double) s->global_batch * sequence (m, s) / r->step_time_s;
-  r->mfu = ls_mfu (m, s, c, t->plan->gpu_of_rank, t->n_ranks, r->step_time_s);
+  r->mfu = ls_mfu (m, s, c, t->plan, t->n_ranks, r->step_time_s);
   r->mfu_causal = step_flops (m, s, true) / peak;
   r->hfu = (step_flops (m, s, false) + ls_plan_model_flops (t->plan, true)) / peak;
   r->flops_per_gpu = step_flops (m, s, false) / (t->n_ranks * r->step_time_s);
@@ -144,7 +144,7 @@ fill_memory (LsReport *r, const LsMemory *memory, const LsTimeline *t, const LsC
 {
   const LsClassMemory *fullest = ls_memory_fullest (memory);
   g_assert (fullest);
-  const LsGpu *gpu = ls_cluster_gpu_spec (c, t->plan->gpu_of_rank[fullest->rank]);
+  const LsGpu *gpu = ls_cluster_gpu_spec (c, ls_plan_gpu (t->plan, fullest->rank));
   r->peak_rank = fullest->rank;
   r->peak_bytes = fullest->peak_bytes;
   r->needed_bytes = fullest->needed_bytes;

@@ -159,8 +159,8 @@ void ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, c
 void ls_report_clear (LsReport *r);
 
 /* Model FLOPs of a step (attention whole, no recomputation) / dense peak of the strategy's dtype. s
- * resolved. */
-double ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, const uint32_t *gpus,
+ * resolved; plan: whose GPUs; NULL: the mean of the cluster's for each. */
+double ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, const LsPlan *plan,
                uint32_t n_ranks, double step_s);
 
 /* The name of a link, such as "node3/gpu5>nvswitch", with a star for each number. Newly allocated. */

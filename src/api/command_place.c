@@ -59,7 +59,7 @@ write_placement (gconstpointer data, const char *path, GError **error)
   if (g_str_has_suffix (name, ".json"))
     name[strlen (name) - strlen (".json")] = '\0';
   g_autofree char *text
-      = ls_placement_to_json (name, source, best->cluster, best->plan->gpu_of_rank, best->plan->n_ranks);
+      = ls_placement_to_json (name, source, best->cluster, ls_plan_gpus (best->plan), best->plan->n_ranks);
   return ls_write_text (path, text, error);
 }
 
@@ -84,7 +84,7 @@ static void
 note_best (const LsPlace *p, const char *knobs, LsAnswer *a)
 {
   const LsPlan *now = p->now->plan, *then = p->then->plan;
-  bool is_moved = memcmp (now->gpu_of_rank, then->gpu_of_rank, now->n_ranks * sizeof *now->gpu_of_rank) != 0;
+  bool is_moved = !ls_plan_has_same_gpus (now, then);
   bool is_written = strstr (knobs, "--placement") != NULL;
   g_autofree char *line = g_strdup_printf (
       "the best is the job with %s%s%s", knobs, is_moved && !is_written && *knobs != '\0' ? " and " : "",

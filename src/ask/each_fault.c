@@ -63,7 +63,7 @@ clear_group (gpointer group)
 static uint32_t
 node_of (const LsJobResult *r, uint32_t rank)
 {
-  return ls_cluster_host_of (r->cluster, r->plan->gpu_of_rank[rank]);
+  return ls_cluster_host_of (r->cluster, ls_plan_gpu (r->plan, rank));
 }
 
 /* "3,3,7": by GPU of the node the rank that stands for the one there. */
@@ -75,7 +75,7 @@ find_classes (Parts *p)
   g_autofree uint32_t *at = g_new (uint32_t, n_gpus);
   memset (at, 0xff, n_gpus * sizeof *at);
   for (uint32_t rank = 0; rank < r->plan->n_ranks; rank++)
-    at[r->plan->gpu_of_rank[rank]] = ls_timeline_representative (r->timeline, rank);
+    at[ls_plan_gpu (r->plan, rank)] = ls_timeline_representative (r->timeline, rank);
   p->classes = g_new0 (char *, n_nodes + 1);
   for (uint32_t node = 0; node < n_nodes; node++) {
     GString *out = g_string_new (NULL);
@@ -94,7 +94,7 @@ part_name (const Parts *p, uint32_t number)
     return ls_cluster_resource_name (r->cluster, number);
   case LS_FAULT_GPU:
     return g_strdup_printf ("rank %u, node%u/gpu%u", number, node_of (r, number),
-                            ls_cluster_local_of (r->cluster, r->plan->gpu_of_rank[number]));
+                            ls_cluster_local_of (r->cluster, ls_plan_gpu (r->plan, number)));
   default:
     return g_strdup_printf ("node%u", number);
   }

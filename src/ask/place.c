@@ -214,7 +214,7 @@ find_seats (const Search *x, Seats *ret_all)
                { "axes z-x-y", { 2, 0, 1 } },
                { "axes z-y-x", { 2, 1, 0 } } };
   const LsClusterSpec *spec = &x->p->now->cluster->spec;
-  const uint32_t *given = x->p->now->plan->gpu_of_rank;
+  const uint32_t *given = ls_plan_gpus (x->p->now->plan);
   uint32_t n_ranks = x->n_ranks, *sorted = g_memdup2 (given, n_ranks * sizeof *given);
   guint n = 0;
   add_seats (ret_all, &n, "as given", g_memdup2 (given, n_ranks * sizeof *given), n_ranks);

@@ -189,7 +189,7 @@ shared_job_place (const SharedJobs *jobs, guint i, const uint32_t *nodes)
   for (uint32_t r = 0; r < j->job->plan->n_ranks; r++) {
     uint32_t node = ls_cluster_host_of (j->job->cluster, j->own[r]),
              local = ls_cluster_local_of (j->job->cluster, j->own[r]);
-    j->job->plan->gpu_of_rank[r] = ls_cluster_gpu_at (jobs->cluster, nodes[node], local);
+    ls_plan_gpus (j->job->plan)[r] = ls_cluster_gpu_at (jobs->cluster, nodes[node], local);
   }
 }
 
@@ -234,14 +234,14 @@ prepare (SharedJobs *jobs, guint i, LsJobSpec *spec, const LsSharingOptions *opt
   ls_host_costs_default (&j->host);
   ls_job_host (j->job->hardware, &j->job->strategy, &j->host);
   GError *failed = NULL;
-  const LsPlan *plan = j->job->plan;
+  LsPlan *plan = j->job->plan;
   if (run.stragglers)
     j->slow = ls_slow_factors (run.stragglers, plan->n_ranks, &failed);
   if (failed) {
     g_propagate_error (error, failed);
     return FALSE;
   }
-  j->own = g_memdup2 (plan->gpu_of_rank, plan->n_ranks * sizeof *plan->gpu_of_rank);
+  j->own = g_memdup2 (ls_plan_gpus (plan), plan->n_ranks * sizeof *plan->gpu_of_rank);
   shared_job_place (jobs, i, nodes);
   return TRUE;
 }

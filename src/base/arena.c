@@ -1,4 +1,4 @@
-/* A list of blocks, newest first. Each is handed out from the front, zeroed as far as that:
+/* A list of blocks, newest first. Each is handed out from the front, zeroed as far as that, or large and zeroed:
  *
  *     block -> [header | used ............ | free ........ ] -> older block
  *                                          ^ header + used
@@ -48,12 +48,14 @@ ls_arena_free (LsArena *arena)
   g_free (arena);
 }
 
+/* A large one is zeroed as a whole: the system has pages that are. */
 static Block *
 block_new (LsArena *arena, size_t n_bytes, Block *older)
 {
   if (n_bytes > SIZE_MAX - sizeof (Block))
     g_error ("arena: a block of %zu bytes cannot exist", n_bytes);
-  Block *block = g_malloc (sizeof (Block) + n_bytes);
+  Block *block
+      = n_bytes >= LARGE ? g_malloc0 (sizeof (Block) + n_bytes) : g_malloc (sizeof (Block) + n_bytes);
   block->n_bytes = n_bytes;
   block->n_used = 0;
   block->older = older;
@@ -90,7 +92,7 @@ ls_arena_alloc (LsArena *arena, size_t n, size_t size)
   Block *block = block_with (arena, n_bytes);
   void *start = block->data + block->n_used;
   block->n_used += n_bytes;
-  return memset (start, 0, n_bytes);
+  return block->n_bytes >= LARGE ? start : memset (start, 0, n_bytes);
 }
 
 char *

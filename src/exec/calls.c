@@ -262,7 +262,7 @@ call_request (const LsPlan *plan, CallKey key, const uint32_t *ranks, uint32_t n
   uint32_t *gpus = ls_arena_new_array (arena, uint32_t, n);
   g_assert (key.parts == LS_PARTS_EQUAL || plan->n_weights == n);
   for (uint32_t i = 0; i < n; i++)
-    gpus[i] = plan->gpu_of_rank[ranks[i]];
+    gpus[i] = ls_plan_gpu (plan, ranks[i]);
   return (LsCollRequest) {
     .kind = (LsCollKind) key.kind,
     .gpus = gpus,

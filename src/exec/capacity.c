@@ -54,7 +54,7 @@ run_capacities (const Run *x)
       capacity[i] = MAX (capacity[i], fastest[ls_cluster_kind_of (x->cluster, host)]);
     }
     for (uint32_t r = 0; x->n_jobs > 1 && r < job->plan->n_ranks; r++) {
-      uint32_t gpu = job->plan->gpu_of_rank[r];
+      uint32_t gpu = ls_plan_gpu (job->plan, r);
       double *own = &capacity[ls_cluster_hbm_resource (x->cluster, gpu)];
       *own = MAX (*own, fastest[ls_cluster_kind_of (x->cluster, ls_cluster_host_of (x->cluster, gpu))]);
     }

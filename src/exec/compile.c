@@ -176,13 +176,23 @@ compile_segment (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, XSegmen
   return TRUE;
 }
 
+/* Of each role, those on nodes of that kind; newly allocated. */
+static uint64_t *
+ranks_of_kind (const Run *x, const XKind *kind)
+{
+  if (!x->cluster->kind_of_host)
+    return ls_plan_ranks_of_roles (x->plan);
+  uint64_t *n_ranks = g_new0 (uint64_t, x->plan->n_roles + 1);
+  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
+    n_ranks[ls_plan_role (x->plan, r)] += run_kind_of (x, x->plan, r) == kind;
+  return n_ranks;
+}
+
 /* Seconds of kernels of one step by the source of their cost, over all ranks on nodes of that kind. */
 static void
 count_cost_sources (Run *x, const XKind *kind)
 {
-  g_autofree uint64_t *n_ranks = g_new0 (uint64_t, x->plan->n_roles + 1);
-  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
-    n_ranks[ls_plan_role (x->plan, r)] += run_kind_of (x, x->plan, r) == kind;
+  g_autofree uint64_t *n_ranks = ranks_of_kind (x, kind);
   for (uint32_t role = 0; role < x->plan->n_roles; role++) {
     if (n_ranks[role] == 0)
       continue;
@@ -241,7 +251,7 @@ gboolean
 run_compile (Run *x, GError **error)
 {
   bool is_used[LS_MAX_NODE_KINDS] = { true };
-  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
+  for (uint32_t r = 0; r < x->plan->n_ranks && x->cluster->kind_of_host; r++)
     is_used[run_kind_of (x, x->plan, r) - x->kinds] = true;
   for (uint32_t kind = 0; kind < LS_MAX_NODE_KINDS; kind++)
     if (is_used[kind] && !compile_kind (x, kind, error))
@@ -383,7 +393,7 @@ plan_copies (Planning *p, uint32_t rank, int direction, const GArray *keys)
   for (guint i = 0; i < keys->len; i++) {
     CallKey key = g_array_index (keys, CallKey, i);
     const LsCollPlan *plan
-        = ls_copy_plan (x->cluster, x->plan->gpu_of_rank[rank], (LsCopyDirection) direction, key.bytes,
+        = ls_copy_plan (x->cluster, ls_plan_gpu (x->plan, rank), (LsCopyDirection) direction, key.bytes,
                         x->options->network, x->arena);
     add_call (x, &x->copies[rank * LS_N_COPY_DIRECTIONS + (uint32_t) direction].calls, key, plan,
               (Caller) { x->fold->n_of_rank[rank], NO_LIST });

@@ -251,7 +251,7 @@ kernel_init (Run *x, Rank *r)
 {
   ls_flow_init (&r->kernel, kernel_done);
   r->kernel.uses = &r->kernel_use;
-  LsLoad load = { ls_cluster_hbm_resource (x->cluster, x->plan->gpu_of_rank[r->id]), LS_COEF_ONE };
+  LsLoad load = { ls_cluster_hbm_resource (x->cluster, ls_plan_gpu (x->plan, r->id)), LS_COEF_ONE };
   fold_uses (x->fold, &load, 1, x->fold->n_of_rank[r->id], &r->kernel_use);
 }
 

@@ -72,10 +72,11 @@ serial_seconds (const Run *x, const LsProgram *p, const XKind *kind)
 static gboolean
 check_gpus (const Run *x, GError **error)
 {
-  for (uint32_t r = 0; r < x->plan->n_ranks; r++)
-    if (x->plan->gpu_of_rank[r] >= x->cluster->n_gpus) {
+  uint32_t n_listed = x->plan->gpu_of_rank || x->plan->n_ranks > x->cluster->n_gpus ? x->plan->n_ranks : 0;
+  for (uint32_t r = 0; r < n_listed; r++)
+    if (ls_plan_gpu (x->plan, r) >= x->cluster->n_gpus) {
       g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "rank %u runs on %s %u, but the cluster has %u %s", r,
-                   ls_cluster_chip_word (&x->cluster->spec, 1), x->plan->gpu_of_rank[r], x->cluster->n_gpus,
+                   ls_cluster_chip_word (&x->cluster->spec, 1), ls_plan_gpu (x->plan, r), x->cluster->n_gpus,
                    ls_cluster_chip_word (&x->cluster->spec, x->cluster->n_gpus));
       return FALSE;
     }
@@ -131,7 +132,7 @@ check_room_outside (const Run *x, GError **error)
   g_autofree uint64_t *in_memory = g_new0 (uint64_t, n_nodes), *on_drives = g_new0 (uint64_t, n_nodes);
   for (uint32_t r = 0; r < x->plan->n_ranks; r++) {
     const LsProgram *p = &x->plan->programs[ls_plan_role (x->plan, r)];
-    uint32_t node = ls_cluster_host_of (x->cluster, x->plan->gpu_of_rank[r]);
+    uint32_t node = ls_cluster_host_of (x->cluster, ls_plan_gpu (x->plan, r));
     const LsClusterSpec *spec = ls_cluster_node_spec (x->cluster, node);
     uint64_t memory = spec->cpu_memory_bytes, drives = spec->nvme_bytes * spec->nvme_drives;
     in_memory[node] += p->host_bytes;
@@ -194,8 +195,9 @@ static void
 choose_recorded (Run *x)
 {
   uint64_t n_spans = 0;
-  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    n_spans += x->spans_of_role[ls_plan_role (x->plan, i)];
+  g_autofree uint64_t *n_ranks = ls_plan_ranks_of_roles (x->plan);
+  for (uint32_t role = 0; role < x->plan->n_roles; role++)
+    n_spans += n_ranks[role] * x->spans_of_role[role];
   x->keeps_all_spans = n_spans <= x->options->max_spans;
 }
 

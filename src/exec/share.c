@@ -274,7 +274,7 @@ check_gpus_apart (const LsPlan *plan, const LsPlanPart *parts, uint32_t n_jobs, 
   for (uint32_t r = 0, job = 0; r < plan->n_ranks; r++) {
     while (job + 1 < n_jobs && r >= parts[job + 1].rank)
       job++;
-    uint32_t gpu = plan->gpu_of_rank[r];
+    uint32_t gpu = ls_plan_gpu (plan, r);
     if (gpu >= cluster->n_gpus)
       continue; /* said later */
     if (job_of[gpu] > 0 && job_of[gpu] != job + 1) {

@@ -113,7 +113,7 @@ static inline const XKind *
 run_kind_of (const Run *x, const LsPlan *whole, uint32_t rank)
 {
   return &x->kinds[ls_cluster_kind_of (x->cluster,
-                                       ls_cluster_host_of (x->cluster, whole->gpu_of_rank[rank]))];
+                                       ls_cluster_host_of (x->cluster, ls_plan_gpu (whole, rank)))];
 }
 
 static inline XJob *

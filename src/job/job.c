@@ -41,9 +41,9 @@ ls_job_result_step_time_s (const LsJobResult *r)
 double
 ls_job_result_mfu (const LsJobResult *r)
 {
-  return r->model.name ? ls_mfu (&r->model, &r->strategy, r->cluster, r->plan->gpu_of_rank, r->plan->n_ranks,
-                                 ls_job_result_step_time_s (r))
-                       : NAN;
+  return r->model.name
+      ? ls_mfu (&r->model, &r->strategy, r->cluster, r->plan, r->plan->n_ranks, ls_job_result_step_time_s (r))
+      : NAN;
 }
 
 LsMemoryInput
@@ -105,7 +105,7 @@ make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cl
   if (!plan || !ls_budget_check_plan (plan, hardware->max_memory_bytes, error))
     return NULL;
   for (uint32_t r = 0; r < plan->n_ranks && (gpus || cluster->spec.taken_per_node > 0); r++)
-    plan->gpu_of_rank[r] = gpus ? gpus[r] : ls_cluster_gpu_of (&cluster->spec, r);
+    ls_plan_gpus (plan)[r] = gpus ? gpus[r] : ls_cluster_gpu_of (&cluster->spec, r);
   if (!ls_job_check_pieces (plan, s, cluster, error))
     return NULL;
 #ifndef NDEBUG

@@ -23,7 +23,7 @@ static void
 append_rank (GString *out, uint32_t rank, const LsPlan *plan, const LsMesh *mesh, const LsCluster *c)
 {
   bool has_place = ls_mesh_n_ranks (mesh) == plan->n_ranks; /* not in a trace that lists its ranks */
-  uint32_t gpu = plan->gpu_of_rank[rank];
+  uint32_t gpu = ls_plan_gpu (plan, rank);
   const LsBinding b = ls_plan_binding (plan, rank);
   LsCoord at = has_place ? ls_mesh_coord (mesh, rank) : (LsCoord) { 0 };
   const uint32_t places[] = { rank, ls_cluster_host_of (c, gpu), ls_cluster_local_of (c, gpu) };
@@ -154,7 +154,7 @@ ls_job_check_pieces (const LsPlan *plan, const LsStrategy *s, const LsCluster *c
     uint32_t comm = ls_plan_comm_of (plan, r, LS_SLOT_TP),
              first = comm != UINT32_MAX ? ls_comm_rank (&plan->comms[comm], 0) : r;
     if (first != r
-        && !check_pieces_between (c, r, plan->gpu_of_rank[r], first, plan->gpu_of_rank[first], error))
+        && !check_pieces_between (c, r, ls_plan_gpu (plan, r), first, ls_plan_gpu (plan, first), error))
       return FALSE;
   }
   return TRUE;

@@ -20,7 +20,7 @@ n_gpus_of (const LsPlan *plan)
 {
   uint32_t n = 0;
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    n = MAX (n, plan->gpu_of_rank[rank] + 1);
+    n = MAX (n, ls_plan_gpu (plan, rank) + 1);
   return n;
 }
 
@@ -46,7 +46,7 @@ take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
 static gboolean
 place (LsJobResult *r, const LsAllocation *a, GError **error)
 {
-  return !a || ls_allocation_gpus (a, &r->cluster->spec, r->plan->n_ranks, r->plan->gpu_of_rank, error);
+  return !a || ls_allocation_gpus (a, &r->cluster->spec, r->plan->n_ranks, ls_plan_gpus (r->plan), error);
 }
 
 LsJobResult *

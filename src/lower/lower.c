@@ -335,6 +335,7 @@ number_roles (Lower *l)
     p->n_roles = n_all;
     return;
   }
+  p->role_of_rank = ls_arena_new_array (p->arena, uint32_t, p->n_ranks);
   for (uint32_t r = 0; r < p->n_ranks; r++) {
     p->role_of_rank[r] = role_of_rank (l, r);
     number[p->role_of_rank[r]] = 1;

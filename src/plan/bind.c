@@ -279,9 +279,22 @@ ls_mesh_binding_stages (const LsMeshBinding *b)
 }
 
 uint32_t
+ls_mesh_binding_stage (const LsMeshBinding *b, uint32_t rank)
+{
+  return index_of (b, DIGIT_PP, rank);
+}
+
+uint32_t
 ls_mesh_binding_first_of_stage (const LsMeshBinding *b, uint32_t stage)
 {
   return stage * b->stride[DIGIT_PP];
+}
+
+uint32_t
+ls_mesh_binding_end_of_stage (const LsMeshBinding *b, uint32_t rank)
+{
+  uint32_t n = b->mesh.pp > 1 ? b->stride[DIGIT_PP] : ls_mesh_n_ranks (&b->mesh);
+  return rank - rank % n + n;
 }
 
 static bool
@@ -308,7 +321,7 @@ ls_plan_binding (const LsPlan *plan, uint32_t rank)
 {
   if (plan->bindings)
     return plan->bindings[rank];
-  LsBinding b = { .role = plan->role_of_rank[rank] };
+  LsBinding b = { .role = ls_plan_role (plan, rank) };
   memset (b.comm, 0xff, sizeof b.comm);
   memset (b.member, 0xff, sizeof b.member);
   for (int s = 0; s < LS_SLOT_PREV; s++)
@@ -414,14 +427,8 @@ ls_plan_bind_mesh (LsPlan *plan, const LsMesh *mesh, uint32_t slots)
             || !(slots & (LS_SLOT_BIT (LS_SLOT_EP) | LS_SLOT_BIT (LS_SLOT_ETP) | LS_SLOT_BIT (LS_SLOT_EDP))));
   plan->n_ranks = ls_mesh_n_ranks (mesh);
   LsMeshBinding *b = plan->by_mesh = digits_new (plan->arena, mesh);
-  plan->role_of_rank = ls_arena_new_array (plan->arena, uint32_t, plan->n_ranks);
-  plan->gpu_of_rank = ls_arena_new_array (plan->arena, uint32_t, plan->n_ranks);
-  uint32_t stride = mesh->pp > 1 ? b->stride[DIGIT_PP] : plan->n_ranks;
-  for (uint32_t r = 0; r < plan->n_ranks; r += stride)
-    for (uint32_t i = 0, stage = index_of (b, DIGIT_PP, r); i < stride; i++)
-      plan->role_of_rank[r + i] = stage;
-  for (uint32_t r = 0; r < plan->n_ranks; r++)
-    plan->gpu_of_rank[r] = r;
+  plan->role_of_rank = NULL;
+  plan->gpu_of_rank = NULL;
   plan->n_comms = 0;
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (slots & LS_SLOT_BIT (s))

@@ -45,10 +45,9 @@ typedef struct LsMeshBinding LsMeshBinding;
    | LS_SLOT_BIT (LS_SLOT_EMBEDDING) | LS_SLOT_BIT (LS_SLOT_TP_CP) | LS_SLOT_BIT (LS_SLOT_STAGE)             \
    | LS_SLOT_BIT (LS_SLOT_MODEL) | LS_SLOT_BIT (LS_SLOT_WORLD))
 
-/* Fills in n_ranks, by_mesh, role_of_rank, gpu_of_rank (GPU i has rank i) and the communicators
- * of the given slots, a set of LS_SLOT_BIT; for shard and replica mesh->shard must be
- * set, for the experts' mesh->ep and mesh->etp, for pipes mesh->pipes. The role of a rank is its pipeline
- * stage; its neighbours are the stages before and after, in a circle. O(ranks). */
+/* Fills in n_ranks, by_mesh and the communicators of the given slots, a set of LS_SLOT_BIT; for shard and
+ * replica mesh->shard must be set, for the experts' mesh->ep and mesh->etp, for pipes mesh->pipes. The role
+ * of a rank is its pipeline stage; its neighbours are the stages before and after, in a circle. O(ranks). */
 void ls_plan_bind_mesh (LsPlan *plan, const LsMesh *mesh, uint32_t slots);
 
 #endif

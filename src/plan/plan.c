@@ -102,7 +102,7 @@ join_one (LsPlan *to, const LsPlan *from, const LsPlanPart *part)
     to->comms[part->comm + i] = join_comm (to->arena, &from->comms[i], part->rank);
   for (uint32_t i = 0; i < from->n_ranks; i++) {
     to->bindings[part->rank + i] = join_binding (ls_plan_binding (from, i), part);
-    to->gpu_of_rank[part->rank + i] = from->gpu_of_rank[i];
+    to->gpu_of_rank[part->rank + i] = ls_plan_gpu (from, i);
   }
 }
 
@@ -272,15 +272,44 @@ ls_plan_n_op_instances (const LsPlan *plan)
   return n;
 }
 
+uint32_t *
+ls_plan_gpus (LsPlan *plan)
+{
+  if (plan->gpu_of_rank)
+    return plan->gpu_of_rank;
+  plan->gpu_of_rank = ls_arena_new_array (plan->arena, uint32_t, MAX (1, plan->n_ranks));
+  for (uint32_t i = 0; i < plan->n_ranks; i++)
+    plan->gpu_of_rank[i] = i;
+  return plan->gpu_of_rank;
+}
+
+bool
+ls_plan_has_same_gpus (const LsPlan *a, const LsPlan *b)
+{
+  bool are_same = true;
+  for (uint32_t i = 0; i < a->n_ranks && are_same && (a->gpu_of_rank || b->gpu_of_rank); i++)
+    are_same = ls_plan_gpu (a, i) == ls_plan_gpu (b, i);
+  return are_same;
+}
+
+uint32_t
+ls_plan_end_of_role (const LsPlan *plan, uint32_t rank)
+{
+  if (!plan->bindings && !plan->role_of_rank)
+    return ls_mesh_binding_end_of_stage (plan->by_mesh, rank);
+  uint32_t role = ls_plan_role (plan, rank);
+  while (rank < plan->n_ranks && ls_plan_role (plan, rank) == role)
+    rank++;
+  return rank;
+}
+
 uint64_t *
 ls_plan_ranks_of_roles (const LsPlan *plan)
 {
   uint64_t *n_ranks = g_new0 (uint64_t, plan->n_roles);
-  for (uint32_t rank = 0, first = 0; rank < plan->n_ranks; first = rank) {
-    uint32_t role = ls_plan_role (plan, rank);
-    while (rank < plan->n_ranks && ls_plan_role (plan, rank) == role)
-      rank++;
-    n_ranks[role] += rank - first;
+  for (uint32_t first = 0, end; first < plan->n_ranks; first = end) {
+    end = ls_plan_end_of_role (plan, first);
+    n_ranks[ls_plan_role (plan, first)] += end - first;
   }
   return n_ranks;
 }
@@ -301,19 +330,27 @@ is_same_binding (const LsPlan *a, const LsPlan *b, uint32_t rank)
   return memcmp (&of_a, &of_b, sizeof of_a) == 0;
 }
 
+/* Of ranks of one mesh. */
+static bool
+have_same_roles (const LsPlan *a, const LsPlan *b)
+{
+  if (!a->role_of_rank || !b->role_of_rank)
+    return a->role_of_rank == b->role_of_rank;
+  return memcmp (a->role_of_rank, b->role_of_rank, a->n_ranks * sizeof *a->role_of_rank) == 0;
+}
+
 /* The rules of one mesh make the same of all ranks. */
 static bool
 have_one_mesh (const LsPlan *a, const LsPlan *b)
 {
   return !a->bindings && !b->bindings && ls_mesh_binding_is_same (a->by_mesh, b->by_mesh)
-      && memcmp (a->role_of_rank, b->role_of_rank, a->n_ranks * sizeof *a->role_of_rank) == 0;
+      && have_same_roles (a, b);
 }
 
 bool
 ls_plan_has_same_ranks (const LsPlan *a, const LsPlan *b)
 {
-  bool is_same = a->n_ranks == b->n_ranks && a->n_comms == b->n_comms
-      && memcmp (a->gpu_of_rank, b->gpu_of_rank, a->n_ranks * sizeof *a->gpu_of_rank) == 0;
+  bool is_same = a->n_ranks == b->n_ranks && a->n_comms == b->n_comms && ls_plan_has_same_gpus (a, b);
   if (!is_same || have_one_mesh (a, b))
     return is_same;
   for (uint32_t r = 0; r < a->n_ranks && is_same; r++)

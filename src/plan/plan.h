@@ -265,9 +265,9 @@ typedef struct {
   uint32_t n_comms;
   LsCommunicator *comms;
   LsBinding *bindings;           /* [n_ranks]; NULL: ranks are bound by a mesh, and have */
-  uint32_t *role_of_rank;        /* [n_ranks] each role of one stage */
+  uint32_t *role_of_rank;        /* [n_ranks] each role of one stage; NULL: the stage is the role */
   struct LsMeshBinding *by_mesh; /* plan/bind.h */
-  uint32_t *gpu_of_rank;         /* [n_ranks] */
+  uint32_t *gpu_of_rank;         /* [n_ranks]; NULL: GPU i has rank i */
   uint32_t n_weights;            /* 0, or members of each communicator that has unequal parts */
   uint32_t *weights;             /* by member; their sum is below 2^31 */
   LsSpread spread;               /* of calls by LS_ALGORITHM_DISPATCH and COMBINE */
@@ -288,9 +288,12 @@ uint32_t ls_mesh_binding_peer (const struct LsMeshBinding *b, uint32_t rank, uin
 uint32_t ls_mesh_binding_comms (const struct LsMeshBinding *b, LsSlot slot, uint32_t *ret_first);
 /* Whether all ranks are bound alike. */
 bool ls_mesh_binding_is_same (const struct LsMeshBinding *a, const struct LsMeshBinding *b);
-/* How many stages there are, and the first rank of one. */
+/* How many stages there are, that of a rank, and the first rank of one. */
 uint32_t ls_mesh_binding_stages (const struct LsMeshBinding *b);
+uint32_t ls_mesh_binding_stage (const struct LsMeshBinding *b, uint32_t rank);
 uint32_t ls_mesh_binding_first_of_stage (const struct LsMeshBinding *b, uint32_t stage);
+/* The first rank behind those of one stage that begin with this one. */
+uint32_t ls_mesh_binding_end_of_stage (const struct LsMeshBinding *b, uint32_t rank);
 /* After how many ranks all may come again, in each *ret_block of them, in a circle: a whole number of
  * data-parallel copies, of those of experts too. */
 uint32_t ls_mesh_binding_repeats (const struct LsMeshBinding *b, uint32_t *ret_block);
@@ -298,8 +301,24 @@ uint32_t ls_mesh_binding_repeats (const struct LsMeshBinding *b, uint32_t *ret_b
 static inline uint32_t
 ls_plan_role (const LsPlan *plan, uint32_t rank)
 {
-  return plan->bindings ? plan->bindings[rank].role : plan->role_of_rank[rank];
+  if (plan->bindings)
+    return plan->bindings[rank].role;
+  return plan->role_of_rank ? plan->role_of_rank[rank] : ls_mesh_binding_stage (plan->by_mesh, rank);
 }
+
+static inline uint32_t
+ls_plan_gpu (const LsPlan *plan, uint32_t rank)
+{
+  return plan->gpu_of_rank ? plan->gpu_of_rank[rank] : rank;
+}
+
+/* [n_ranks] GPUs of ranks, a list that can be written: made where the plan has none. */
+uint32_t *ls_plan_gpus (LsPlan *plan);
+/* Whether all ranks of both, which are as many, have the same GPUs. */
+bool ls_plan_has_same_gpus (const LsPlan *a, const LsPlan *b);
+
+/* The first rank behind those of one role that begin with this one; of a mesh, as far as its stage. */
+uint32_t ls_plan_end_of_role (const LsPlan *plan, uint32_t rank);
 
 /* The communicator of a slot below LS_SLOT_PREV, UINT32_MAX: none; and the index there. */
 static inline uint32_t

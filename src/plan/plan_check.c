@@ -265,9 +265,9 @@ check_gpus (const LsPlan *plan, LsPlanFault *fault)
 {
   g_autoptr (GHashTable) rank_of_gpu = g_hash_table_new (NULL, NULL);
   for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
-    if (!g_hash_table_insert (rank_of_gpu, GUINT_TO_POINTER (plan->gpu_of_rank[rank]),
+    if (!g_hash_table_insert (rank_of_gpu, GUINT_TO_POINTER (ls_plan_gpu (plan, rank)),
                               GUINT_TO_POINTER (rank)))
-      return fail (fault, "rank %u: gpu %u has a rank already", rank, plan->gpu_of_rank[rank]);
+      return fail (fault, "rank %u: gpu %u has a rank already", rank, ls_plan_gpu (plan, rank));
   return TRUE;
 }
 

@@ -242,11 +242,11 @@ json_side (LsJsonOut *w, const char *key, const LsJobResult *r)
   json_links (w, "links", &r->report);
   ls_json_out_begin_array (w, "node_of_rank");
   for (uint32_t i = 0; i < r->plan->n_ranks; i++)
-    ls_json_out_uint (w, NULL, ls_cluster_host_of (r->cluster, r->plan->gpu_of_rank[i]));
+    ls_json_out_uint (w, NULL, ls_cluster_host_of (r->cluster, ls_plan_gpu (r->plan, i)));
   ls_json_out_end_array (w);
   ls_json_out_begin_array (w, "gpu_of_rank");
   for (uint32_t i = 0; i < r->plan->n_ranks; i++)
-    ls_json_out_uint (w, NULL, ls_cluster_local_of (r->cluster, r->plan->gpu_of_rank[i]));
+    ls_json_out_uint (w, NULL, ls_cluster_local_of (r->cluster, ls_plan_gpu (r->plan, i)));
   ls_json_out_end_array (w);
   ls_json_out_end_object (w);
 }

@@ -38,7 +38,7 @@ write_rank (LsJsonOut *w, const LsPlan *plan, uint32_t rank)
   const LsBinding b = ls_plan_binding (plan, rank);
   ls_json_out_begin_object (w, NULL);
   ls_json_out_uint (w, "role", b.role);
-  ls_json_out_uint (w, "gpu", plan->gpu_of_rank[rank]);
+  ls_json_out_uint (w, "gpu", ls_plan_gpu (plan, rank));
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (b.comm[s] != UINT32_MAX) {
       char name[16];

@@ -157,7 +157,7 @@ put_head (ChakraWriter *w)
   chakra_add_string (&w->attrs, "source", w->head->source);
   chakra_add_int64 (&w->attrs, "rank", w->rank);
   chakra_add_int64 (&w->attrs, "ranks", w->plan->n_ranks);
-  chakra_add_int64 (&w->attrs, "gpu", w->plan->gpu_of_rank[w->rank]);
+  chakra_add_int64 (&w->attrs, "gpu", ls_plan_gpu (w->plan, w->rank));
   for (int side = 0; side < 2; side++)
     if (w->binding.peer[side] != UINT32_MAX)
       chakra_add_int64 (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), w->binding.peer[side]);

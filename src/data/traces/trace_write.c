@@ -217,7 +217,7 @@ put_ranks (TraceFile *file, const LsPlan *plan)
     const LsBinding b = ls_plan_binding (plan, r);
     TraceRank *to = &g_array_index (file->ranks, TraceRank, r);
     *to = (TraceRank) { .role = b.role,
-                        .gpu = plan->gpu_of_rank[r] == r ? LS_TRACE_ABSENT : plan->gpu_of_rank[r] };
+                        .gpu = ls_plan_gpu (plan, r) == r ? LS_TRACE_ABSENT : ls_plan_gpu (plan, r) };
     memcpy (to->comm, b.comm, sizeof to->comm);
     memcpy (to->peer, b.peer, sizeof to->peer);
   }

@@ -261,7 +261,7 @@ static bool
 is_of (const LsMemoryInput *in, Ranks of, uint32_t rank)
 {
   const LsCluster *c = in->cluster;
-  uint32_t kind = c ? ls_cluster_kind_of (c, ls_cluster_host_of (c, in->plan->gpu_of_rank[rank])) : 0;
+  uint32_t kind = c ? ls_cluster_kind_of (c, ls_cluster_host_of (c, ls_plan_gpu (in->plan, rank))) : 0;
   return ls_plan_role (in->plan, rank) == of.role && kind == of.node_kind;
 }
 
@@ -426,7 +426,7 @@ ls_memory_capacity (const LsGpu *gpu)
 uint64_t
 ls_memory_capacity_of (const LsPlan *plan, const LsCluster *cluster, uint32_t rank)
 {
-  return ls_memory_capacity (ls_cluster_gpu_spec (cluster, plan->gpu_of_rank[rank]));
+  return ls_memory_capacity (ls_cluster_gpu_spec (cluster, ls_plan_gpu (plan, rank)));
 }
 
 uint64_t

@@ -70,12 +70,12 @@ typedef struct {
 static Neighbours
 neighbours_of (const LsPlan *plan, const LsCluster *cluster, const LsCommunicator *comm, uint32_t rank)
 {
-  uint32_t host = ls_cluster_host_of (cluster, plan->gpu_of_rank[rank]),
+  uint32_t host = ls_cluster_host_of (cluster, ls_plan_gpu (plan, rank)),
            first = ls_cluster_gpu_at (cluster, host, 0), n_gpus = ls_cluster_gpus_of (cluster, host);
   Neighbours n = { .is_alone = true };
   g_autoptr (GHashTable) nics = g_hash_table_new (NULL, NULL);
   for (uint32_t i = 0; i < comm->n_ranks; i++) {
-    uint32_t gpu = plan->gpu_of_rank[ls_comm_rank (comm, i)];
+    uint32_t gpu = ls_plan_gpu (plan, ls_comm_rank (comm, i));
     if (gpu - first >= n_gpus) {
       n.is_alone = false;
       continue;
@@ -109,7 +109,7 @@ memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl
   if (nccl->nvlink <= 0) /* no NCCL: not an NVIDIA GPU */
     return;
   if (has_kernels (plan, program))
-    bytes[LS_MEM_WORKSPACE] += ls_cluster_gpu_spec (cluster, plan->gpu_of_rank[rank])->blas_workspace_bytes;
+    bytes[LS_MEM_WORKSPACE] += ls_cluster_gpu_spec (cluster, ls_plan_gpu (plan, rank))->blas_workspace_bytes;
   uint32_t slots = slots_called (plan, program);
   for (uint32_t s = 0; s < LS_N_SLOTS; s++) {
     uint32_t comm = slots & 1u << s ? binding.comm[s] : UINT32_MAX;

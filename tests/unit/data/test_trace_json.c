@@ -96,7 +96,7 @@ same_plan (const LsPlan *a, const LsPlan *b)
     const LsBinding of_a = ls_plan_binding (a, i), of_b = ls_plan_binding (b, i);
     ok = memcmp (&of_a, &of_b, sizeof of_a) == 0;
   }
-  return ok && memcmp (a->gpu_of_rank, b->gpu_of_rank, a->n_ranks * sizeof *a->gpu_of_rank) == 0;
+  return ok && ls_plan_has_same_gpus (a, b);
 }
 
 static LsTrace *

@@ -250,7 +250,7 @@ others_load_the_same_link (void)
     h->options.fold = LS_SHORTCUT_CHECK;
     for (uint32_t r = 0; r < 4; r++) {
       h->plan->bindings[r].role = r / 2;
-      h->plan->gpu_of_rank[r] = r / 2 * gpu + r % 2 * 8;
+      ls_plan_gpus (h->plan)[r] = r / 2 * gpu + r % 2 * 8;
     }
     for (uint32_t pair = 0; pair < 2; pair++) {
       hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, (const uint32_t[]) { 2 * pair, 2 * pair + 1 }, 2);

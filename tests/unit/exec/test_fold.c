@@ -439,9 +439,13 @@ count_owed (LsPlan *plan, uint32_t n_roles)
     n_owed += is_owed;
     roles[4] = roles[0];
     roles[4].id[CALLS + slot] = 98;
-    plan->role_of_rank[5] = n_roles - 1; /* one rank of the first */
+    g_autofree uint32_t *role_of_rank = g_new (uint32_t, plan->n_ranks);
+    for (uint32_t i = 0; i < plan->n_ranks; i++)
+      role_of_rank[i] = ls_plan_role (plan, i);
+    role_of_rank[5] = n_roles - 1; /* one rank of the first */
+    plan->role_of_rank = role_of_rank;
     LS_CHECK (n_roles == 4 || (owed_is_the_same (plan, roles, &is_owed) && !is_owed));
-    plan->role_of_rank[5] = 0;
+    plan->role_of_rank = NULL;
   }
   return n_owed;
 }

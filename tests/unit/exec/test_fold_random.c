@@ -127,7 +127,7 @@ place_ranks (GRand *rand, const LsCluster *cluster, LsPlan *plan)
       : word < 3                    ? g_strdup_printf ("%s:%u", words[word], g_rand_int (rand))
                                     : NULL;
   g_autoptr (LsAllocation) a = text ? ls_allocation_parse (text, &why) : NULL;
-  bool ok = ls_allocation_gpus (a, &cluster->spec, plan->n_ranks, plan->gpu_of_rank, NULL);
+  bool ok = ls_allocation_gpus (a, &cluster->spec, plan->n_ranks, ls_plan_gpus (plan), NULL);
   LS_CHECK (ok && !why);
 }
 
@@ -376,7 +376,7 @@ plan_on (GRand *rand, const LsCluster *cluster, uint32_t first, uint32_t stride)
     plan = ls_lower (&model, &s, NULL, NULL);
   ls_strategy_clear (&s);
   for (uint32_t r = 0; plan && r < plan->n_ranks; r++)
-    plan->gpu_of_rank[r] = (first + r / per_node * stride) * per_node + r % per_node;
+    ls_plan_gpus (plan)[r] = (first + r / per_node * stride) * per_node + r % per_node;
   return plan;
 }
 

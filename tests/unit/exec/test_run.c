@@ -297,7 +297,7 @@ copy_time (uint32_t n_ranks, uint32_t other_gpu)
 {
   Hand *h = hand_new (n_ranks);
   if (n_ranks > 1)
-    h->plan->gpu_of_rank[1] = other_gpu;
+    ls_plan_gpus (h->plan)[1] = other_gpu;
   for (uint32_t r = 0; r < n_ranks; r++) {
     hand_join (h, r, hand_copy (h, r, LS_COPY_TO_HOST, 252000000));
     hand_kernel (h, r, LS_TAG_F, LS_US);

@@ -54,7 +54,7 @@ pair_new (bool is_across)
   LsClusterSpec spec = tiny_dgx (2);
   ls_cluster_free (h->cluster);
   h->cluster = ls_cluster_build (&spec, NULL);
-  h->plan->gpu_of_rank[1] = spec.gpus_per_node;
+  ls_plan_gpus (h->plan)[1] = spec.gpus_per_node;
   return h;
 }
 
@@ -152,7 +152,7 @@ predict (const LsCluster *c, const LsPhase *const p[2], double ret_end_s[2])
 static const LsPhase *
 phase_of (const Hand *h, const Traffic *t, LsArena *arena)
 {
-  LsCollRequest request = { .kind = t->kind, .gpus = h->plan->gpu_of_rank, .n = 2, .bytes = BYTES };
+  LsCollRequest request = { .kind = t->kind, .gpus = ls_plan_gpus (h->plan), .n = 2, .bytes = BYTES };
   LsCollPlan *plan = ls_coll_plan (h->cluster, &h->nccl, &request, LS_NETWORK_FLOW, arena);
   LS_CHECK_INT (plan->n_phases, ==, 1);
   return &plan->phases[0];
@@ -226,8 +226,8 @@ sender_new (uint32_t from_node, uint32_t to_node, LsTime compute)
 {
   Hand *h = hand_new (2);
   h->nccl.p2p_inter = 25e9;
-  h->plan->gpu_of_rank[0] = 8 * from_node;
-  h->plan->gpu_of_rank[1] = 8 * to_node;
+  ls_plan_gpus (h->plan)[0] = 8 * from_node;
+  ls_plan_gpus (h->plan)[1] = 8 * to_node;
   for (uint32_t r = 0; r < 2; r++) {
     hand_kernel (h, r, LS_TAG_F, compute);
     hand_join (h, r, hand_p2p (h, r, r == 0 ? LS_SLOT_NEXT : LS_SLOT_PREV, r == 0, 97000000));
@@ -395,9 +395,9 @@ traffic_takes_its_share (void)
   Pair p = share_pair_new (sender_new (0, 2, 6 * LS_MS), sender_new (1, 3, 60 * LS_MS));
   const LsTraffic without_end = { .node_from = 1, .node_to = 3, .bytes = 1000000000 };
   p.traffic = &(LsShareTraffic) { &without_end, 1 };
-  p.a->plan->gpu_of_rank[0] = 0;
-  p.b->plan->gpu_of_rank[0] = 8 * 1 + 7; /* within one node: over no NIC */
-  p.b->plan->gpu_of_rank[1] = 8 * 1 + 6;
+  ls_plan_gpus (p.a->plan)[0] = 0;
+  ls_plan_gpus (p.b->plan)[0] = 8 * 1 + 7; /* within one node: over no NIC */
+  ls_plan_gpus (p.b->plan)[1] = 8 * 1 + 6;
   g_autoptr (GError) error = NULL;
   g_autoptr (LsShare) s = run_pair (&p, 0, LS_SHARE_ALL, &error);
   LS_CHECK_NO_ERROR (error);

@@ -175,7 +175,7 @@ stages_are_roles_in_a_circle (void)
   LS_CHECK_INT (ls_plan_peer (plan, 5, 0), ==, 1);
   LS_CHECK_INT (ls_plan_peer (plan, 5, 1), ==, 9);
   LS_CHECK_INT (ls_plan_peer (plan, 9, 1), ==, 1);
-  LS_CHECK_INT (plan->gpu_of_rank[11], ==, 11);
+  LS_CHECK_INT (ls_plan_gpu (plan, 11), ==, 11);
   g_autoptr (LsPlan) flat = bound ((LsMesh) { 2, 1, 2, 1 }, 0);
   LS_CHECK_INT (ls_plan_peer (flat, 3, 1), ==, UINT32_MAX);
 }
@@ -424,7 +424,7 @@ plans_have_the_same_ranks (void)
     LS_CHECK_INT (ls_plan_has_same_ranks (own, by_list), ==, cases[i].is_same);
     LS_CHECK_INT (ls_plan_has_same_ranks (each, by_list), ==, cases[i].is_same);
   }
-  same->gpu_of_rank[3] = 4;
+  ls_plan_gpus (same)[3] = 4;
   LS_CHECK (!ls_plan_has_same_ranks (own, same));
 }
 
