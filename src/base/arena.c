@@ -1,4 +1,5 @@
-/* A list of blocks, newest first. Each is handed out from the front, zeroed as far as that, or large and zeroed:
+/* A list of blocks, newest first. Each is handed out from the front, zeroed as far as that; a large one is
+ * zeroed as a whole.
  *
  *     block -> [header | used ............ | free ........ ] -> older block
  *                                          ^ header + used

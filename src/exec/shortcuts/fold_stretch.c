@@ -36,7 +36,7 @@ stretches_clear (Stretches *s)
   g_clear_pointer (&s->n_of, g_free);
 }
 
-/* Whether ranks of a block have the same roles a stretch further on. A block is of whole stages, or of one. */
+/* Whether ranks of a block have the same roles a stretch on: a block is of whole stages, or part of one. */
 static bool
 have_same_roles (const LsPlan *plan, uint32_t block, uint32_t stretch)
 {
