@@ -17,7 +17,7 @@ ls_timeline_free (LsTimeline *t)
   g_free (t->rank_of_row);
   g_free (t->ranks);
   g_free (t->multiplicity);
-  g_free (t->class_of_rank);
+  ls_rank_classes_free (t->classes);
   g_free (t->rank_of_class);
   g_free (t->resource_bytes);
   fold_places_free (t->places);
@@ -166,7 +166,7 @@ represent (Run *x, LsTimeline *t)
     t->rank_of_class[i] = f->rank[class];
     n_of_class[class] += f->n_of_rank[i];
   }
-  t->class_of_rank = g_steal_pointer (&f->class_of_rank);
+  t->classes = g_steal_pointer (&f->classes);
   t->rank_of_row = g_new (uint32_t, t->n_classes + 1);
   t->ranks = g_new0 (LsRankSpans, t->n_classes + 1);
   t->multiplicity = g_new (uint32_t, t->n_classes + 1);

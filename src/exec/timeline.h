@@ -13,6 +13,7 @@
 
 #include <lockstep/units.h>
 
+#include "exec/rank_classes.h"
 #include "plan/plan.h"
 
 #define LS_SPAN_NONE UINT32_MAX
@@ -54,8 +55,8 @@ typedef struct {
   LsRankSpans *ranks;      /* [n_rows]; only what overlaps the window is kept            */
   uint32_t *multiplicity;  /* [n_rows] ranks that each stands for; 0: another stands for it */
   uint32_t n_classes;      /* of ranks: what was simulated                               */
-  uint32_t *class_of_rank; /* [n_ranks]; NULL: everybody stands for himself              */
-  uint32_t *rank_of_class; /* [n_classes] who stands for it                              */
+  LsRankClasses *classes;  /* of ranks; NULL: each is its own                            */
+  uint32_t *rank_of_class; /* [n_classes] who stands for it; NULL: each for itself       */
   LsTime window_start;     /* end of step k - 1 on the last rank                     */
   LsTime window_end;       /* end of step k on the last rank                         */
   LsTime first_step;       /* duration of step 1; 0: it was cut short (steady.c)      */
@@ -85,7 +86,7 @@ const uint32_t *ls_timeline_places (const LsTimeline *t);
 static inline uint32_t
 ls_timeline_representative (const LsTimeline *t, uint32_t rank)
 {
-  return t->class_of_rank ? t->rank_of_class[t->class_of_rank[rank]] : rank;
+  return t->rank_of_class ? t->rank_of_class[ls_rank_class (t->classes, rank)] : rank;
 }
 
 static inline uint32_t

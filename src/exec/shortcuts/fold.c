@@ -25,7 +25,6 @@ static void
 stay_unfolded (Fold *f, const LsCluster *cluster, const double *capacity)
 {
   f->n_ranks = f->plan->n_ranks;
-  f->class_of_rank = identity (f->n_ranks);
   f->rank = identity (f->n_ranks);
   f->n_of_rank = ones (f->n_ranks);
   f->comm = identity (f->plan->n_comms);
@@ -103,7 +102,7 @@ fold_comm (Fold *f, const FoldClasses *c, uint32_t id, uint32_t *seen)
   to->first = 0;
   to->offsets = ls_arena_new_array (q->arena, uint32_t, MIN (from->n_ranks, q->n_ranks));
   for (uint32_t i = 0; i < from->n_ranks; i++) {
-    uint32_t class = c->rank[ls_comm_rank (from, i)];
+    uint32_t class = ls_rank_class (c->rank, ls_comm_rank (from, i));
     if (seen[class] == id + 1)
       continue;
     seen[class] = id + 1;
@@ -130,7 +129,7 @@ fold_plan (Fold *f, const FoldClasses *c)
     for (int s = 0; s < LS_SLOT_PREV; s++)
       b->comm[s] = b->comm[s] == UINT32_MAX ? UINT32_MAX : c->comm[b->comm[s]];
     for (int p = 0; p < 2; p++)
-      b->peer[p] = b->peer[p] == UINT32_MAX ? UINT32_MAX : c->rank[b->peer[p]];
+      b->peer[p] = b->peer[p] == UINT32_MAX ? UINT32_MAX : ls_rank_class (c->rank, b->peer[p]);
   }
   g_autofree uint32_t *seen = g_new0 (uint32_t, (gsize) q->n_ranks + 1);
   for (uint32_t i = 0; i < q->n_comms; i++)
@@ -141,14 +140,14 @@ static void
 fold_by (Fold *f, const Run *x, const double *capacity, FoldClasses *c)
 {
   f->n_ranks = c->n_ranks;
-  count_classes (c->rank, f->plan->n_ranks, c->n_ranks, &f->rank, &f->n_of_rank);
+  ls_rank_classes_count (c->rank, c->n_ranks, &f->rank, &f->n_of_rank);
   count_classes (c->comm, f->plan->n_comms, c->n_comms, &f->comm, &f->n_of_comm);
   if (c->places)
     fold_places (f, c);
   else
     fold_resources (f, x->cluster, capacity, c);
   fold_plan (f, c);
-  f->class_of_rank = g_steal_pointer (&c->rank);
+  f->classes = g_steal_pointer (&c->rank);
   f->is_private = fold_private (f, c);
   f->is_ample = g_new0 (bool, f->n_resources);
   for (uint32_t i = 0; i < c->refine->n_resources; i++)
@@ -188,7 +187,7 @@ void
 fold_classes_clear (FoldClasses *c)
 {
   Refine *r = c->refine;
-  g_free (c->rank);
+  ls_rank_classes_free (c->rank);
   g_free (c->comm);
   g_free (c->resource);
   fold_places_free (c->places);
@@ -249,7 +248,7 @@ fold_free (Fold *f)
   if (f->quotient)
     ls_arena_free (f->quotient->arena);
   g_free (f->quotient);
-  g_free (f->class_of_rank);
+  ls_rank_classes_free (f->classes);
   g_free (f->rank);
   g_free (f->n_of_rank);
   g_free (f->comm);

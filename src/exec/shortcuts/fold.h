@@ -32,6 +32,7 @@
 
 #include "cluster/places.h"
 #include "core/flow.h"
+#include "exec/rank_classes.h"
 #include "exec/timeline.h"
 #include "network/coll.h"
 #include "plan/plan.h"
@@ -51,13 +52,13 @@ typedef struct FoldPlaces {
 } FoldPlaces;
 
 typedef struct Fold {
-  const LsPlan *plan;      /* whole; borrowed                                       */
-  LsPlan *quotient;        /* NULL: the plan itself                                 */
-  uint32_t n_ranks;        /* of the quotient                                       */
-  uint32_t *class_of_rank; /* [plan->n_ranks]                                       */
-  uint32_t *rank;          /* [n_ranks] who stands for the class: its lowest rank   */
-  uint32_t *n_of_rank;     /* [n_ranks] in the class                                */
-  uint32_t *comm;          /* [n_comms of the quotient] likewise                    */
+  const LsPlan *plan;     /* whole; borrowed                                       */
+  LsPlan *quotient;       /* NULL: the plan itself                                 */
+  uint32_t n_ranks;       /* of the quotient                                       */
+  LsRankClasses *classes; /* of ranks; NULL: each is its own                       */
+  uint32_t *rank;         /* [n_ranks] who stands for the class: its lowest rank   */
+  uint32_t *n_of_rank;    /* [n_ranks] in the class                                */
+  uint32_t *comm;         /* [n_comms of the quotient] likewise                    */
   uint32_t *n_of_comm;
   uint32_t n_resources;        /* classes, and one more that nobody uses: see capacity  */
   uint32_t *class_of_resource; /* [resources of the cluster]; UINT32_MAX: not loaded. NULL: see places */
@@ -102,7 +103,8 @@ gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const Ls
 /* What is alike, and what those load that stand for others. Classes are numbered in the order of their
  * first. */
 typedef struct {
-  uint32_t *rank, *comm;                  /* [of the plan]                                         */
+  LsRankClasses *rank;                    /* of the plan                                           */
+  uint32_t *comm;                         /* [of the plan]                                         */
   uint32_t *resource;                     /* [resources of the cluster] NO_CLASS: not loaded; or   */
   FoldPlaces *places;                     /* the same by structure                                */
   uint32_t n_ranks, n_comms, n_resources; /* classes                                              */

@@ -243,7 +243,7 @@ take_classes (const Lowering *l, const uint32_t *resource_of, Classes *c, FoldCl
   ret->n_ranks = c->n_ranks;
   ret->n_comms = c->n_comms;
   ret->n_resources = c->n_resources;
-  ret->rank = g_steal_pointer (&c->rank);
+  ret->rank = ls_rank_classes_new (g_steal_pointer (&c->rank), l->plan->n_ranks);
   ret->comm = g_steal_pointer (&c->comm);
   ret->class_of = g_steal_pointer (&c->resource);
   ret->resource = g_new (uint32_t, n);
@@ -253,13 +253,13 @@ take_classes (const Lowering *l, const uint32_t *resource_of, Classes *c, FoldCl
   ret->row_of_rank = g_new (uint32_t, c->n_ranks + 1);
   ret->row_of_comm = g_new (uint32_t, c->n_comms + 1);
   for (uint32_t i = l->plan->n_ranks; i-- > 0;)
-    ret->row_of_rank[ret->rank[i]] = i;
+    ret->row_of_rank[ls_rank_class (ret->rank, i)] = i;
   for (uint32_t i = l->plan->n_comms; i-- > 0;)
     ret->row_of_comm[ret->comm[i]] = i;
   ret->owner = g_new (uint32_t, (gsize) l->plan->n_comms + l->plan->n_ranks + 1);
   memcpy (ret->owner, ret->comm, l->plan->n_comms * sizeof *ret->owner);
   for (uint32_t i = 0; i < l->plan->n_ranks; i++)
-    ret->owner[l->plan->n_comms + i] = ret->n_comms + ret->rank[i];
+    ret->owner[l->plan->n_comms + i] = ret->n_comms + ls_rank_class (ret->rank, i);
 }
 
 /* What each class calls, by those that stand for them, lowered once more: patterns come out as before. */

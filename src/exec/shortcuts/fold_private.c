@@ -65,7 +65,7 @@ need_sends (Private *p, const Fold *f, uint32_t class, int to_next)
 {
   uint32_t rank = f->rank[class], peer = ls_plan_peer (f->plan, rank, to_next);
   const uint32_t *sends = p->c->sends[p->c->row_of_rank[class]];
-  const uint32_t ends[2] = { class, peer == UINT32_MAX ? class : f->class_of_rank[peer] };
+  const uint32_t ends[2] = { class, peer == UINT32_MAX ? class : ls_rank_class (f->classes, peer) };
   need (p, sends[to_next], sends[to_next + 1], ends, 2);
 }
 

@@ -358,20 +358,19 @@ spread_ranks (const Quotient *q, const Classes *c, FoldClasses *ret)
 {
   const Blocks *b = q->b;
   g_autofree uint32_t *number = g_new0 (uint32_t, c->n_ranks + 1);
-  ret->rank = g_new (uint32_t, b->plan->n_ranks + 1);
+  uint32_t *class_of = g_new (uint32_t, stretch_n_gpus (&b->stretches) + 1);
   ret->row_of_rank = g_new (uint32_t, c->n_ranks + 1);
   for (uint32_t first = 0, n; first < b->plan->n_ranks; first += n) {
     uint32_t kept = stretch_before (&b->stretches, first, &n);
     n = MIN (n, b->plan->n_ranks - first);
-    if (kept < first)
-      memcpy (&ret->rank[first], &ret->rank[kept], n * sizeof *ret->rank);
     for (uint32_t i = first; i < first + n && kept == first; i++) {
       uint32_t element = element_of (q, i), before = ret->n_ranks;
-      ret->rank[i] = renumber (number, c->rank[element], &ret->n_ranks);
+      class_of[stretch_kept_gpu (&b->stretches, i)] = renumber (number, c->rank[element], &ret->n_ranks);
       if (ret->n_ranks > before)
         ret->row_of_rank[before] = element;
     }
   }
+  ret->rank = stretch_classes_new (&b->stretches, class_of, b->plan->n_ranks);
   for (uint32_t i = 0; i < q->n_ranks; i++)
     ret->owner[b->n_comm_classes + i] = ret->n_comms + number[c->rank[i]] - 1;
 }

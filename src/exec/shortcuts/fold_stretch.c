@@ -78,3 +78,17 @@ stretches_keep (Stretches *s, const uint32_t *sort, uint32_t n_sorts)
     first += *n_kept[k];
   }
 }
+
+uint32_t
+stretch_n_gpus (const Stretches *s)
+{
+  return s->at.n_hosts * s->at.gpus_per_host;
+}
+
+LsRankClasses *
+stretch_classes_new (const Stretches *s, uint32_t *class_of, uint32_t n_ranks)
+{
+  return s->kept ? ls_rank_classes_of_stretches (class_of, n_ranks, s->gpus_of_block, s->gpus_of_stretch,
+                                                 s->kept, s->n_kept)
+                 : ls_rank_classes_new (class_of, n_ranks);
+}

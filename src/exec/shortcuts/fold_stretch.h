@@ -29,6 +29,7 @@
 #include <stdbool.h>
 
 #include "cluster/places.h"
+#include "exec/rank_classes.h"
 #include "plan/plan.h"
 
 /* Hosts, groups or pods. */
@@ -57,6 +58,11 @@ void stretches_clear (Stretches *s);
 bool stretches_find (Stretches *s, const LsPlan *plan, uint32_t period);
 /* sort: [n], numbers in the order of the first of each. One of each sort is kept. */
 void stretches_keep (Stretches *s, const uint32_t *sort, uint32_t n_sorts);
+
+/* GPUs that are kept. */
+uint32_t stretch_n_gpus (const Stretches *s);
+/* Classes of ranks, where GPU i has rank i if stretches come again. Takes the list, of what is kept. */
+LsRankClasses *stretch_classes_new (const Stretches *s, uint32_t *class_of, uint32_t n_ranks);
 
 static inline uint32_t
 stretch_of_gpu (const Stretches *s, uint32_t gpu)

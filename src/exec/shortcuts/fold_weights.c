@@ -87,11 +87,8 @@ static uint32_t
 end_of_alike (const Fold *f, uint32_t first)
 {
   const LsPlan *plan = f->plan;
-  uint32_t class = f->class_of_rank[first], of_role = plan->bindings ? 0 : ls_plan_end_of_role (plan, first),
-           end = first + 1;
-  while (end < of_role && f->class_of_rank[end] == class)
-    end++;
-  return end;
+  return plan->bindings ? first + 1
+                        : MIN (ls_plan_end_of_role (plan, first), ls_rank_classes_end (f->classes, first));
 }
 
 /* Returns the first behind those that are alike. */
@@ -100,7 +97,7 @@ weigh_alike (Weights *w, uint32_t first)
 {
   Fold *f = w->f;
   const RoleWork *work = &w->works[ls_plan_role (f->plan, first)];
-  uint32_t class = f->class_of_rank[first], end = end_of_alike (f, first);
+  uint32_t class = ls_rank_class (f->classes, first), end = end_of_alike (f, first);
   if (work->copies)
     f->copy_weight[class] += weight_of (w, COPY, first, end);
   for (uint32_t p = 0; p < 2; p++)
