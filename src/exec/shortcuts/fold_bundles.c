@@ -317,13 +317,13 @@ find_kinds (Finding *f)
   }
 }
 
-/* Whether a communicator of another stretch is what that one is in its own. */
+/* Whether a communicator of another stretch is what that one is in its own, where its first member has the
+ * same place, and so the same role (stretches_find()). */
 static bool
 is_like (const Finding *f, uint32_t c, uint32_t kept)
 {
   const LsCommunicator *own = &f->b->plan->comms[c], *other = &f->b->plan->comms[kept];
-  return own->offsets == other->offsets && own->n_ranks == other->n_ranks && f->slot[c] == f->slot[kept]
-      && calls_of (f, c) == calls_of (f, kept);
+  return own->offsets == other->offsets && own->n_ranks == other->n_ranks && f->slot[c] == f->slot[kept];
 }
 
 /* Of a communicator, which are asked in their order; NULL: it is in one stretch. */
