@@ -42,6 +42,7 @@ typedef struct {
   const LsSpread *spread; /* NULL: none */
   bool carries_scores;
   bool is_tiny;                      /* phases may load nothing */
+  const struct LsPlaces *places;     /* as in LsCollRequest */
   const struct LsCollPeriod *period; /* whose loads are wanted (period.h); NULL: those of all hosts */
   uint32_t n_hosts, min_nics;        /* and what follows as in LsCollSeats */
   const LsCollHost *hosts;

@@ -204,6 +204,7 @@ loaded_part (const LsCollAlgorithm *a, const LsCollCall *call, const LsPlaces *p
   LsCollCall part = *call;
   LsCollPeriod *period = ls_arena_new_array (call->arena, LsCollPeriod, 1);
   bool turns = places && a->turns && !ls_coll_kind_has_root (call->kind);
+  part.places = places;
   part.period = turns && ls_coll_period (call, places, period) ? period : NULL;
   return part;
 }

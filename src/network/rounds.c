@@ -23,6 +23,7 @@
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/memo.h"
+#include "network/moved_route.h"
 #include "network/period.h"
 
 /* --- what the messages of rounds add up to, in blocks: on members, and on trunks ----------------- */
@@ -88,9 +89,10 @@ add_route (const LsScript *s, uint32_t from, const LsSend *send, LsLoadList *loa
   }
 }
 
+/* routes: NULL: each is found by itself. */
 static void
-add_message (const LsCollCall *call, const LsScript *s, uint32_t from, const LsSend *send, LsTraffic *traffic,
-             LsLoadList *loads, LsSums *sums)
+add_message (const LsCollCall *call, const LsScript *s, LsMovedRoutes *routes, uint32_t from,
+             const LsSend *send, LsTraffic *traffic, LsLoadList *loads, LsSums *sums)
 {
   LsWay way = way_of (call, s, from, send->to);
   sums->has_way[way] = true;
@@ -98,7 +100,10 @@ add_message (const LsCollCall *call, const LsScript *s, uint32_t from, const LsS
     traffic[from].out[way] += send->n;
   if (send->to < s->n)
     traffic[send->to % sums->n].in[way] += send->n;
-  add_route (s, from, send, loads);
+  if (routes)
+    ls_moved_routes_add (routes, s->cluster, s->gpus[from], s->gpus[send->to], send->n, loads);
+  else
+    add_route (s, from, send, loads);
 }
 
 static void
@@ -110,12 +115,16 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
   LsTraffic *traffic = ls_arena_new_array (arena, LsTraffic, sums->n);
   uint32_t n_places = sums->n + (call->period ? 0 : s->n_switches);
   LsLoadList loads = ls_load_list_new (s->cluster);
+  bool may_move = call->places && !s->route && ls_script_n_channels (s) == 1;
+  LsMovedRoutes routes;
+  ls_moved_routes_init (&routes, call->places);
   for (uint32_t r = first; r < first + n_rounds; r++)
     for (uint32_t place = 0; place < n_places; place++) {
       uint32_t n = s->sends (s, place, r, sends);
       for (uint32_t i = 0; i < n; i++)
-        add_message (call, s, place, &sends[i], traffic, &loads, sums);
+        add_message (call, s, may_move ? &routes : NULL, place, &sends[i], traffic, &loads, sums);
     }
+  ls_moved_routes_clear (&routes);
   LsPhase phase;
   ls_load_list_finish (&loads, arena, &phase);
   if (call->period)

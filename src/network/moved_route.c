@@ -1,0 +1,94 @@
+#include "network/moved_route.h"
+
+#include "cluster/route.h"
+
+#define ON_ITS_OWN UINT32_MAX
+
+static void
+free_route (gpointer route)
+{
+  g_free (((LsMovedRoute *) route)->hops);
+  g_free (route);
+}
+
+void
+ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at)
+{
+  *r = (LsMovedRoutes) { .at = at, .known = g_hash_table_new_full (NULL, NULL, NULL, free_route) };
+}
+
+void
+ls_moved_routes_clear (LsMovedRoutes *r)
+{
+  g_hash_table_unref (r->known);
+}
+
+/* Where a host has its trunks of a tier. */
+static uint32_t
+place_of (const LsPlaces *at, uint32_t host, uint8_t tier)
+{
+  return tier == 0 ? host : tier == 1 ? ls_places_group_of (at, host) : ls_places_pod_of (at, host);
+}
+
+/* How two hosts lie to each other. */
+static uint32_t
+relation_of (const LsPlaces *at, uint32_t host, uint32_t other)
+{
+  uint8_t tier = 0;
+  while (tier < 3 && place_of (at, host, tier) != place_of (at, other, tier))
+    tier++;
+  return tier;
+}
+
+/* False: it is at neither. */
+static bool
+find_hop (const LsPlaces *at, uint32_t host_from, uint32_t host_to, LsHop hop, LsMovedHop *ret)
+{
+  uint32_t place = ls_places_find (at, hop.trunk, &ret->local);
+  ret->tier = (uint8_t) ls_places_tier (at, place);
+  ret->share = hop.share;
+  ret->is_at_receiver = place != place_of (at, host_from, ret->tier);
+  return !ret->is_at_receiver || place == place_of (at, host_to, ret->tier);
+}
+
+static LsMovedRoute *
+route_new (const LsPlaces *at, const LsCluster *c, uint32_t from, uint32_t to)
+{
+  LsRoute route;
+  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  LsMovedRoute *r = g_new (LsMovedRoute, 1);
+  *r = (LsMovedRoute) { route.n_hops, g_new (LsMovedHop, route.n_hops + 1) };
+  for (uint32_t i = 0; i < route.n_hops; i++)
+    if (!find_hop (at, from / at->gpus_per_host, to / at->gpus_per_host, route.hop[i], &r->hops[i]))
+      r->n_hops = ON_ITS_OWN;
+  return r;
+}
+
+static const LsMovedRoute *
+route_of (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32_t to)
+{
+  uint32_t per_host = r->at->gpus_per_host, relation = relation_of (r->at, from / per_host, to / per_host);
+  gsize key = ((gsize) relation * per_host + from % per_host) * per_host + to % per_host;
+  LsMovedRoute *known = g_hash_table_lookup (r->known, GSIZE_TO_POINTER (key));
+  if (!known)
+    g_hash_table_insert (r->known, GSIZE_TO_POINTER (key), known = route_new (r->at, c, from, to));
+  return known;
+}
+
+void
+ls_moved_routes_add (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32_t to, uint64_t blocks,
+                     LsLoadList *loads)
+{
+  const LsMovedRoute *route = route_of (r, c, from, to);
+  uint32_t host_from = from / r->at->gpus_per_host, host_to = to / r->at->gpus_per_host;
+  LsRoute own;
+  if (route->n_hops == ON_ITS_OWN)
+    ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &own);
+  for (uint32_t i = 0; route->n_hops == ON_ITS_OWN && i < own.n_hops; i++)
+    ls_load_list_add (loads, own.hop[i].trunk, blocks * own.hop[i].share);
+  for (uint32_t i = 0; route->n_hops != ON_ITS_OWN && i < route->n_hops; i++) {
+    const LsMovedHop *hop = &route->hops[i];
+    uint32_t place = place_of (r->at, hop->is_at_receiver ? host_to : host_from, hop->tier);
+    ls_load_list_add (loads, ls_places_resource (r->at, place, hop->local), blocks * hop->share);
+  }
+}
