@@ -45,6 +45,12 @@ deepspeed_views (Build *b, uint64_t n)
   build_op (b, op, NULL, 0);
 }
 
+LsDtype
+deepspeed_gathers (const Lower *l)
+{
+  return dp_gathers_fp8 (l) ? LS_DTYPE_FP8 : ls_dtype_between (l->shard.dtype);
+}
+
 uint16_t
 deepspeed_copies (Build *b, LsStream stream, const char *name, LsDtype dtype, uint64_t numel, uint64_t n,
                   LsTag tag)
@@ -126,7 +132,7 @@ deepspeed_gather (Build *b, uint64_t numel, bool is_expert, uint16_t after)
   g_array_set_size (b->next_deps, n_joins);
   LsTag tag = !b->pass ? LS_TAG_OPTIMIZER : b->pass->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B;
   if (l->s->collective_lists)
-    op = deepspeed_copies (b, LS_STREAM_GATHER, "parameter-copy-out", l->shard.dtype, padded (numel, shard.n),
-                           shard.n, tag);
+    op = deepspeed_copies (b, LS_STREAM_GATHER, "parameter-copy-out", deepspeed_gathers (l),
+                           padded (numel, shard.n), shard.n, tag);
   return op;
 }

@@ -16,6 +16,9 @@ void deepspeed_wait (Build *b, LsStream stream);
 /* The host waits for the device, as far as this backend uses it. */
 void deepspeed_sync_host (Build *b);
 
+/* The format that parameters are gathered in. */
+LsDtype deepspeed_gathers (const Lower *l);
+
 /* With collective_lists: n launches of kernels that move so many bytes each, as one op. */
 uint16_t deepspeed_copies (Build *b, LsStream stream, const char *name, LsDtype dtype, uint64_t numel,
                            uint64_t n, LsTag tag);

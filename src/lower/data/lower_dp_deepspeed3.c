@@ -442,7 +442,7 @@ copy_persistent (Build *b, uint32_t pp_rank, bool is_expert, uint64_t numel)
           n_copies += (size + part - 1) / part;
       }
   }
-  deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", l->shard.dtype, numel, n_copies,
+  deepspeed_copies (b, LS_STREAM_COMPUTE, "persistent-copy-out", deepspeed_gathers (l), numel, n_copies,
                     LS_TAG_OPTIMIZER);
   deepspeed_views (b, 3 * n_copies);
 }

@@ -394,5 +394,24 @@ a_gather_per_parameter_is_refused (void)
   ls_strategy_clear (&s);
 }
 
-LS_TEST_SUITE (LS_TEST (legal_combinations_run), LS_TEST (norms_of_copied_experts_are_passed_on),
-               LS_TEST (a_gather_per_parameter_is_refused), LS_TEST (mirrored_stages_reduce_the_same_buckets))
+/* Lists of parameters are copied in the 16 bits that they are gathered in. */
+static void
+lists_of_parameters_are_copied_in_nvfp4_jobs (void)
+{
+  Ask a = { .model = expert_model () };
+  a.model.n_experts = 0;
+  ls_strategy_init (&a.s);
+  a.s.dtype = LS_DTYPE_NVFP4;
+  a.s.dp_kind = LS_DP_DEEPSPEED;
+  a.s.zero_stage = 3;
+  a.s.collective_lists = true;
+  a.s.gpus = a.s.global_batch = 4;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (ls_strategy_resolve (&a.s, &a.model, a.s.gpus, 8, diags));
+  run (&a, "lists in nvfp4");
+  ls_strategy_clear (&a.s);
+}
+
+LS_TEST_SUITE (LS_TEST (legal_combinations_run), LS_TEST (lists_of_parameters_are_copied_in_nvfp4_jobs),
+               LS_TEST (norms_of_copied_experts_are_passed_on), LS_TEST (a_gather_per_parameter_is_refused),
+               LS_TEST (mirrored_stages_reduce_the_same_buckets))
