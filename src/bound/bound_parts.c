@@ -71,7 +71,8 @@ full_bytes (const Parts *x, const LsOperator *o)
   uint64_t bytes = o->tp_bytes > 0
       ? o->tp_bytes
       : ls_boundary_bytes (x->cut.model, &x->cut.shard) * (x->cut.shard.sp ? x->cut.s->tp : 1);
-  return ls_dtype_cast_bytes (x->cut.shard.dtype, bytes); /* some are gathered in fp8 or nvfp4 */
+  bool has_nvfp4 = ls_formats_have (&x->cut.shard.formats, LS_FORMAT_NVFP4);
+  return ls_dtype_cast_bytes (has_nvfp4 ? LS_DTYPE_NVFP4 : x->cut.shard.dtype, bytes); /* some are in fp8 */
 }
 
 static bool

@@ -37,12 +37,18 @@ check_formats_of (const LsGpu *gpu, const LsStrategy *s, GError **error)
 {
   if (!ls_hardware_check_dtype (gpu, (LsDtype) s->dtype, error))
     return FALSE;
-  if (s->dtype != LS_DTYPE_FP8 || s->fp8_recipe != LS_FP8_MXFP8 || gpu->has_mxfp8)
+  bool has_mxfp8 = ls_formats_have (&s->module_formats, LS_FORMAT_MXFP8),
+       is_mxfp8 = s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_MXFP8;
+  if (ls_formats_have (&s->module_formats, LS_FORMAT_NVFP4)
+      && !ls_hardware_check_dtype (gpu, LS_DTYPE_NVFP4, error))
+    return FALSE;
+  if ((!is_mxfp8 && !has_mxfp8) || gpu->has_mxfp8)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
-               "--fp8-recipe mxfp8: the matrix units of %s take no scale for each 32 values\n"
-               "note: expected delayed, current or blockwise there",
-               gpu->name);
+               "%s mxfp8: the matrix units of %s take no scale for each 32 values\n"
+               "note: expected %s there",
+               is_mxfp8 ? "--fp8-recipe" : "--module-formats", gpu->name,
+               is_mxfp8 ? "delayed, current or blockwise" : "bf16, current or blockwise");
   return FALSE;
 }
 

@@ -120,6 +120,16 @@ multiplies_scaled (const LsOperator *o)
   return n_scaled_products (o) > 0;
 }
 
+/* The format of the first of these; else LS_DTYPE_BF16. */
+static inline LsDtype
+scaled_dtype (const LsOperator *o)
+{
+  for (uint32_t k = 0; k < o->n_fwd; k++)
+    if (o->fwd[k].kind == LS_KERNEL_GEMM && ls_dtype_is_scaled (o->fwd[k].dtype))
+      return o->fwd[k].dtype;
+  return LS_DTYPE_BF16;
+}
+
 /* What sequence parallelism gathers for it is cast before (model/operators_build.h). */
 static inline bool
 gathers_scaled (const Lower *l, const LsOperator *o)

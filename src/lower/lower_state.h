@@ -36,7 +36,7 @@ typedef struct {
   uint64_t n_nf4;           /* of the former of these, in 4 bits                      */
   uint64_t n_frozen_scaled; /* and weights of fp8 or nvfp4 products               */
   uint64_t n_expert;        /* of these, parameters of experts                        */
-  uint64_t n_scaled[2];     /* of these, weights of fp8 or nvfp4 products: of others, of experts */
+  uint64_t n_scaled[2][2];  /* of these, weights of products: of others, of experts; in fp8, in nvfp4 */
   uint64_t n_partial;       /* of these, replicated over tp, gradients in parts with SP */
 } Chunk;
 

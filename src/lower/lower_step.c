@@ -115,16 +115,19 @@ host_reads (Build *b)
   build_device_sync (b);
 }
 
-/* Weights of fp8 or nvfp4 products, but those that their layers cast. */
+/* Weights of products in this scaled format, but those that their layers cast. */
 static uint64_t
-n_scaled (const Lower *l, uint32_t pp_rank, Cut cut)
+n_scaled (const Lower *l, uint32_t pp_rank, LsDtype dtype, Cut cut)
 {
+  bool is_nvfp4 = dtype == LS_DTYPE_NVFP4;
   uint64_t n = 0;
   for (uint32_t c = 0; c < l->n_chunks && !l->shard.fp8_linear; c++)
     for (int is_expert = 0; is_expert < 2; is_expert++)
-      n += dp_part (chunk_at (l, pp_rank, c)->n_scaled[is_expert], n_parts (l, is_expert, cut));
+      n += dp_part (chunk_at (l, pp_rank, c)->n_scaled[is_expert][is_nvfp4], n_parts (l, is_expert, cut));
   return n;
 }
+
+static const LsDtype scaled_dtypes[] = { LS_DTYPE_FP8, LS_DTYPE_NVFP4 };
 
 /* Frozen weights in 16 bits, which Transformer Engine casts at the first micro-batch of a step all the same;
  * those in fp8 alone are as they are. */
@@ -152,10 +155,12 @@ optimizer_kernels (const Lower *l, uint32_t pp_rank)
   GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
   LsStepped stepped = ls_strategy_optimizer_kernels (l->s, n, kernels);
   stepped.n_tensors = n_tensors (l, pp_rank);
-  if (!l->backend->steps_on_shards)
-    ls_weight_cast_kernels (n_scaled (l, pp_rank, dp_gathers_fp8 (l) ? CUT_OPTIMIZER : CUT_PARAMS)
-                                + n_frozen_cast (l, pp_rank),
-                            l->shard.dtype, kernels);
+  for (guint i = 0; i < G_N_ELEMENTS (scaled_dtypes) && !l->backend->steps_on_shards; i++) {
+    LsDtype dtype = scaled_dtypes[i];
+    ls_weight_cast_kernels (n_scaled (l, pp_rank, dtype, dp_gathers_fp8 (l) ? CUT_OPTIMIZER : CUT_PARAMS)
+                                + (dtype == l->shard.dtype ? n_frozen_cast (l, pp_rank) : 0),
+                            dtype, kernels);
+  }
   ls_optimizer_as_launched (l->shard.recipes, l->model, stepped, kernels);
   return kernels;
 }
@@ -283,9 +288,10 @@ segment_reduce_chunk (Lower *l, uint32_t pp_rank, uint32_t chunk)
 static uint64_t
 weight_bytes (const Lower *l, uint32_t pp_rank)
 {
-  uint64_t n = n_kept (l, pp_rank, CUT_PARAMS),
-           beside = l->s->fp8_params ? 0 : 2 * n_scaled (l, pp_rank, CUT_PARAMS);
-  return n * ls_dtype_bytes (ls_strategy_weights (l->s)) + ls_dtype_array_bytes (l->shard.dtype, beside);
+  uint64_t bytes = n_kept (l, pp_rank, CUT_PARAMS) * ls_dtype_bytes (ls_strategy_weights (l->s));
+  for (guint i = 0; i < G_N_ELEMENTS (scaled_dtypes) && !l->s->fp8_params; i++)
+    bytes += ls_dtype_array_bytes (scaled_dtypes[i], 2 * n_scaled (l, pp_rank, scaled_dtypes[i], CUT_PARAMS));
+  return bytes;
 }
 
 /* Of weights that do not learn, cut as all parameters are: they need no more than what is computed with. */

@@ -26,6 +26,7 @@
 #define LS_MODEL_OPERATORS_H
 
 #include "model/documents.h"
+#include "model/formats.h"
 #include "model/kernel.h"
 #include "model/lora.h"
 #include "model/model.h"
@@ -156,7 +157,7 @@ typedef struct {
   bool fp8_weights;               /* weights come in fp8                */
   LsFp8Attention fp8_attention;   /* of layers in a scaled format */
   bool window_mask;               /* flash attention with a window gets a mask, and skips nothing */
-  bool bf16_experts;              /* products of experts are in bf16, not in the scaled dtype */
+  LsFormats formats;              /* of products, where they are not of the scaled dtype: by module */
   uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */
   bool apex_norm;     /* layer norms run apex's kernels, not those for long rows that came in 2022 */
   bool bias_is_apart; /* the bias of proj and fc2 is added in a kernel of its own        */

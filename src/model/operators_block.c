@@ -107,7 +107,7 @@ static void
 append_block_mlp (GArray *operators, const LsCut *cut)
 {
   static const LsNormPlace place = { "block-mlp-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false };
-  const LsMlpNames names = { "fc1", "mlp-act", "fc2", cut->model->block_mlp_rank };
+  const LsMlpNames names = { "fc1", "mlp-act", "fc2", .adapter_rank = cut->model->block_mlp_rank };
   guint from = operators->len;
   ls_operators_norm (operators, cut, &place, ls_scaled_norm_out_bytes (cut->shard));
   guint mlp = operators->len;

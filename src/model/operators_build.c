@@ -223,9 +223,12 @@ weight_gradient (LsOperator *op, const LsCut *cut, const char *name, LsDtype dty
 }
 
 void
-ls_operator_linear (LsOperator *op, const LsCut *cut, const LsLinearNames *names, LsDtype dtype, uint64_t in,
-                    uint64_t out)
+ls_operator_linear (LsOperator *op, const LsCut *of_layer, const LsLinearNames *names, LsDtype all,
+                    uint64_t in, uint64_t out)
 {
+  LsShard own;
+  const LsCut of_module = ls_cut_in_format (of_layer, names->module, all, &own), *cut = &of_module;
+  LsDtype dtype = own.dtype;
   uint64_t tokens = cut->tokens;
   bool is_column = op->tp == LS_TP_COLUMN;
   bool is_scaled = ls_dtype_is_scaled (dtype);

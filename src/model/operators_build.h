@@ -102,7 +102,12 @@ bool ls_operator_residual_sum (LsOperator *op, const LsCut *cut, LsRecipeOperato
 
 typedef struct {
   const char *fwd, *igrad, *wgrad; /* GEMMs */
+  LsModule module;                 /* whose format they have */
 } LsLinearNames;
+
+/* The cut for products of such a module in a model whose products are of this dtype: with the format that the
+ * module has of its own, where dtype is a scaled one. own: room for its shard, which the cut borrows. */
+LsCut ls_cut_in_format (const LsCut *cut, LsModule module, LsDtype dtype, LsShard *own);
 
 /* Adds to op, COLUMN or ROW, the three GEMMs of Y = X W^T with X [tokens, in],
  * W [out, in] on this rank; op saves X. W is no parameter yet. The W GEMM
@@ -235,6 +240,7 @@ void ls_operators_mlp_shift (GArray *operators, const LsCut *cut); /* of an MLP 
  * (operators_moe.c). */
 typedef struct {
   const char *fc1, *act, *fc2;
+  bool is_shared;        /* of shared experts */
   uint32_t adapter_rank; /* of products beside the way up (ls_operators_low_rank()); 0: none */
 } LsMlpNames;
 

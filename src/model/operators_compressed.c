@@ -18,10 +18,10 @@
 
 #define FP32_BYTES 4
 
-static const LsLinearNames kv_down_names = { "kv-down", "kv-down-dgrad", "kv-down-wgrad" };
+static const LsLinearNames kv_down_names = { "kv-down", "kv-down-dgrad", "kv-down-wgrad", LS_MODULE_QKV };
 static const LsLinearNames pool_names = { "pool-down", "pool-down-dgrad", "pool-down-wgrad" };
-static const LsLinearNames out_names = { "out-down", "out-down-dgrad", "out-down-wgrad" };
-static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
+static const LsLinearNames out_names = { "out-down", "out-down-dgrad", "out-down-wgrad", LS_MODULE_PROJ };
+static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad", LS_MODULE_PROJ };
 
 /* Means of tokens by a softmax over their weights, in one kernel each way. */
 static void

@@ -31,6 +31,8 @@
  *
  * With the norm's and the logits' inputs the head keeps 4 s b h (1/t with SP) +
  * 4 s b V / t (Korthikanti et al. 2022, section 4.3). */
+#include <string.h>
+
 #include "model/operators_build.h"
 #include "model/predict.h"
 
@@ -169,7 +171,8 @@ ls_operators_decoder_embedding (const LsModel *m, const LsShard *s, GArray *oper
 
 #define FP32_BYTES 4
 
-static const LsLinearNames predict_names = { "predict-proj", "predict-proj-dgrad", "predict-proj-wgrad" };
+static const LsLinearNames predict_names
+    = { "predict-proj", "predict-proj-dgrad", "predict-proj-wgrad", LS_MODULE_MTP };
 static const LsLinearNames logits_names = { "logits", "logits-dgrad", "logits-wgrad" };
 
 static LsKernel
@@ -327,6 +330,20 @@ append_head (GArray *operators, const LsCut *cut, bool with_weight)
     append_loss (operators, cut);
 }
 
+/* Megatron-LM enters one autocast for a whole block: fp8 whatever the layers at the ends are in, no fp4
+ * (NVIDIA/Megatron-LM@d98e8a64, megatron/core/transformer/multi_token_prediction.py,
+ * _proj_and_transformer_layer). */
+static LsShard
+shard_of_block (const LsShard *s)
+{
+  LsShard own = *s;
+  own.bf16_first = own.bf16_last = 0;
+  own.dtype = s->dtype == LS_DTYPE_NVFP4 ? LS_DTYPE_BF16 : s->dtype;
+  if (s->formats.of[LS_MODULE_MTP] != LS_FORMAT_OF_ALL)
+    memset (own.formats.of, s->formats.of[LS_MODULE_MTP], sizeof own.formats.of);
+  return own;
+}
+
 static void
 append_block_layers (GArray *operators, const LsCut *cut, uint32_t block)
 {
@@ -348,13 +365,16 @@ append_prediction (GArray *operators, const LsCut *cut, uint32_t block)
                            token = { "predict-token-norm", LS_RECIPE_INPUT_NORM, LS_RECIPE_RESIDUAL, false };
   uint64_t h = cut->model->hidden;
   guint from = operators->len;
+  LsShard own = shard_of_block (cut->shard);
+  LsCut inside = *cut;
+  inside.shard = &own;
   ls_operators_norm (operators, cut, &token, cut->elt);
   ls_operators_norm (operators, cut, &state, cut->elt);
   LsOperator *op = ls_operator_append (operators, "predict-proj", LS_TP_NONE);
-  ls_operator_linear (op, cut, &predict_names, cut->act, 2 * h, h / cut->shard->tp);
+  ls_operator_linear (op, &inside, &predict_names, own.dtype, 2 * h, h / cut->shard->tp);
   ls_operator_weight (op, LS_TENSOR_ROWS, h / cut->shard->tp, 2 * h, 1);
   ls_operators_streams_begin (operators, cut);
-  append_block_layers (operators, cut, block);
+  append_block_layers (operators, &inside, block);
   append_head (operators, cut, false);
   if (ls_model_block_is_again (cut->model, block))
     ls_operators_leave_params (operators, from);

@@ -23,10 +23,14 @@
 #include "model/operators_build.h"
 #include "model/streams.h"
 
-static const LsLinearNames qkv_names = { "qkv", "qkv-dgrad", "qkv-wgrad" };
-static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
-static const LsLinearNames fc1_names = { "fc1", "fc1-dgrad", "fc1-wgrad" };
-static const LsLinearNames fc2_names = { "fc2", "fc2-dgrad", "fc2-wgrad" };
+static const LsLinearNames qkv_names = { "qkv", "qkv-dgrad", "qkv-wgrad", LS_MODULE_QKV };
+static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad", LS_MODULE_PROJ };
+
+/* Of an MLP, and of shared experts. */
+static const LsLinearNames fc1_names[] = { { "fc1", "fc1-dgrad", "fc1-wgrad", LS_MODULE_FC1 },
+                                           { "fc1", "fc1-dgrad", "fc1-wgrad", LS_MODULE_SHARED_FC1 } };
+static const LsLinearNames fc2_names[] = { { "fc2", "fc2-dgrad", "fc2-wgrad", LS_MODULE_FC2 },
+                                           { "fc2", "fc2-dgrad", "fc2-wgrad", LS_MODULE_SHARED_FC2 } };
 
 /* Of keys that the layer makes itself. */
 static uint64_t
@@ -145,13 +149,13 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
 }
 
 static void
-append_fc1 (GArray *operators, const LsCut *cut, const char *name)
+append_fc1 (GArray *operators, const LsCut *cut, const LsMlpNames *names)
 {
   const LsModel *m = cut->model;
   uint64_t width = ls_mlp_is_gated (m->mlp) ? 2 * cut->ffn : cut->ffn;
-  LsOperator *op = ls_operator_append (operators, name, LS_TP_COLUMN);
+  LsOperator *op = ls_operator_append (operators, names->fc1, LS_TP_COLUMN);
 
-  ls_operator_linear (op, cut, &fc1_names, cut->shard->dtype, m->hidden, width);
+  ls_operator_linear (op, cut, &fc1_names[names->is_shared], cut->shard->dtype, m->hidden, width);
   ls_operator_weight (op, LS_TENSOR_ROWS, width, m->hidden, 1);
   if (m->linear_bias)
     ls_operator_bias (op, cut, (LsBias) { "fc1-bias-grad", LS_RECIPE_FC1 }, cut->tokens, width);
@@ -221,11 +225,11 @@ ls_operator_activation (LsOperator *op, const LsCut *cut, LsRecipeOperator which
 }
 
 static void
-append_fc2 (GArray *operators, const LsCut *cut, const char *name)
+append_fc2 (GArray *operators, const LsCut *cut, const LsMlpNames *names)
 {
-  LsOperator *op = ls_operator_append (operators, name, LS_TP_ROW);
+  LsOperator *op = ls_operator_append (operators, names->fc2, LS_TP_ROW);
 
-  ls_operator_linear (op, cut, &fc2_names, cut->shard->dtype, cut->ffn, cut->model->hidden);
+  ls_operator_linear (op, cut, &fc2_names[names->is_shared], cut->shard->dtype, cut->ffn, cut->model->hidden);
   ls_operator_weight (op, LS_TENSOR_COLUMNS, cut->model->hidden, cut->ffn, 1);
   ls_operator_product (op, cut->model->hidden);
   ls_operator_as_launched (op, cut, LS_RECIPE_FC2, cut->tokens, cut->ffn);
@@ -234,7 +238,7 @@ append_fc2 (GArray *operators, const LsCut *cut, const char *name)
 void
 ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names)
 {
-  append_fc1 (operators, cut, names->fc1);
+  append_fc1 (operators, cut, names);
   append_column_adapters (operators, cut, (LsLoraModule[]) { LS_LORA_GATE, LS_LORA_UP, 0 },
                           (uint64_t[]) { cut->ffn, cut->ffn, 0 });
   ls_operators_low_rank (operators, cut,
@@ -244,7 +248,7 @@ ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names)
                                         { cut->ffn * (ls_mlp_is_gated (cut->model->mlp) ? 2 : 1) } });
   ls_operator_activation (ls_operator_append (operators, names->act, LS_TP_NONE), cut, LS_RECIPE_ACTIVATION,
                           cut->tokens, cut->ffn);
-  append_fc2 (operators, cut, names->fc2);
+  append_fc2 (operators, cut, names);
   append_row_adapter (operators, cut, LS_LORA_DOWN, cut->ffn);
 }
 
@@ -300,8 +304,9 @@ append_attention (GArray *operators, const LsCut *cut)
 LsDtype
 ls_layer_dtype (const LsModel *m, const LsShard *s, uint32_t layer)
 {
-  bool is_at_end = layer < s->bf16_first || MIN (layer, m->n_layers - 1) + s->bf16_last >= m->n_layers;
-  return is_at_end ? ls_dtype_between (s->dtype) : s->dtype;
+  bool is_at_end = layer < s->bf16_first || layer + s->bf16_last >= m->n_layers,
+       is_of_block = layer >= m->n_layers; /* of multi-token prediction */
+  return is_at_end && !is_of_block ? ls_dtype_between (s->dtype) : s->dtype;
 }
 
 /* Where no norm stands at the beginning, the gradient of the residual meets that of attention or the MLP in a

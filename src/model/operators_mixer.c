@@ -3,10 +3,11 @@
 #include "model/mixer.h"
 #include "model/operators_build.h"
 
-static const LsLinearNames in_names = { "mixer-in", "mixer-in-dgrad", "mixer-in-wgrad" };
+static const LsLinearNames in_names = { "mixer-in", "mixer-in-dgrad", "mixer-in-wgrad", LS_MODULE_MIXER_IN };
 static const LsLinearNames select_names = { "mixer-select", "mixer-select-dgrad", "mixer-select-wgrad" };
 static const LsLinearNames step_names = { "mixer-step", "mixer-step-dgrad", "mixer-step-wgrad" };
-static const LsLinearNames out_names = { "mixer-out", "mixer-out-dgrad", "mixer-out-wgrad" };
+static const LsLinearNames out_names
+    = { "mixer-out", "mixer-out-dgrad", "mixer-out-wgrad", LS_MODULE_MIXER_OUT };
 
 static const LsLinearNames down_names
     = { "mixer-gates-down", "mixer-gates-down-dgrad", "mixer-gates-down-wgrad" };

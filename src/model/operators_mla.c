@@ -42,15 +42,15 @@
 #define FP32_BYTES  4
 #define INDEX_BYTES 4 /* of a chosen key */
 
-static const LsLinearNames q_down_names = { "q-down", "q-down-dgrad", "q-down-wgrad" };
-static const LsLinearNames q_up_names = { "q-up", "q-up-dgrad", "q-up-wgrad" };
-static const LsLinearNames qkv_down_names = { "qkv-down", "qkv-down-dgrad", "qkv-down-wgrad" };
-static const LsLinearNames kv_down_names = { "kv-down", "kv-down-dgrad", "kv-down-wgrad" };
-static const LsLinearNames kv_up_names = { "kv-up", "kv-up-dgrad", "kv-up-wgrad" };
+static const LsLinearNames q_down_names = { "q-down", "q-down-dgrad", "q-down-wgrad", LS_MODULE_QKV };
+static const LsLinearNames q_up_names = { "q-up", "q-up-dgrad", "q-up-wgrad", LS_MODULE_QKV };
+static const LsLinearNames qkv_down_names = { "qkv-down", "qkv-down-dgrad", "qkv-down-wgrad", LS_MODULE_QKV };
+static const LsLinearNames kv_down_names = { "kv-down", "kv-down-dgrad", "kv-down-wgrad", LS_MODULE_QKV };
+static const LsLinearNames kv_up_names = { "kv-up", "kv-up-dgrad", "kv-up-wgrad", LS_MODULE_QKV };
 static const LsLinearNames index_key_names = { "index-key", "index-key-dgrad", "index-key-wgrad" };
 static const LsLinearNames index_query_names = { "index-query", "index-query-dgrad", "index-query-wgrad" };
 static const LsLinearNames gate_names = { "gate", "gate-dgrad", "gate-wgrad" };
-static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad" };
+static const LsLinearNames proj_names = { "proj", "proj-dgrad", "proj-wgrad", LS_MODULE_PROJ };
 
 LsOperator *
 ls_operators_down (GArray *operators, const LsCut *cut, const LsLinearNames *names, uint64_t width)

@@ -86,10 +86,14 @@
 #define TILE_ROWS  64 /* of the smallest tile of a GEMM (compute/cost.c) */
 
 static const LsLinearNames router_names = { "router", "router-dgrad", "router-wgrad" };
-static const LsLinearNames latent_down_names = { "latent-down", "latent-down-dgrad", "latent-down-wgrad" };
-static const LsLinearNames latent_up_names = { "latent-up", "latent-up-dgrad", "latent-up-wgrad" };
-static const LsLinearNames fc1_names = { "expert-fc1", "expert-fc1-dgrad", "expert-fc1-wgrad" };
-static const LsLinearNames fc2_names = { "expert-fc2", "expert-fc2-dgrad", "expert-fc2-wgrad" };
+static const LsLinearNames latent_down_names
+    = { "latent-down", "latent-down-dgrad", "latent-down-wgrad", LS_MODULE_LATENT_DOWN };
+static const LsLinearNames latent_up_names
+    = { "latent-up", "latent-up-dgrad", "latent-up-wgrad", LS_MODULE_LATENT_UP };
+static const LsLinearNames fc1_names
+    = { "expert-fc1", "expert-fc1-dgrad", "expert-fc1-wgrad", LS_MODULE_EXPERT_FC1 };
+static const LsLinearNames fc2_names
+    = { "expert-fc2", "expert-fc2-dgrad", "expert-fc2-wgrad", LS_MODULE_EXPERT_FC2 };
 
 /* What one rank has to do with experts. */
 typedef struct {
@@ -283,27 +287,25 @@ static void
 append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, LsTensorCut cut, uint64_t in,
                uint64_t out)
 {
-  LsDtype dtype = x->cut.shard->bf16_experts ? x->cut.act : x->cut.shard->dtype;
+  LsShard own;
+  const LsCut inside = ls_cut_in_format (&x->cut, names->module, x->cut.shard->dtype, &own);
+  LsDtype dtype = own.dtype;
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
-
   if (ls_dtype_is_scaled (dtype)) {
-    const LsScaled product = {
-      .in = in, .out = out, .n = x->n_experts, .is_sent = names == &fc1_names && x->cut.shard->dispatch_fp8
-    };
-    ls_scaled_before_fwd (op, &x->cut, &product);
-    ls_scaled_before_igrad (op, &x->cut, &product);
-    ls_scaled_before_wgrad (op, &x->cut, &product);
+    bool is_sent = names == &fc1_names && own.dispatch_fp8;
+    const LsScaled product = { .in = in, .out = out, .n = x->n_experts, .is_sent = is_sent };
+    ls_scaled_before_fwd (op, &inside, &product);
+    ls_scaled_before_igrad (op, &inside, &product);
+    ls_scaled_before_wgrad (op, &inside, &product);
   }
   ls_operator_fwd (op, grouped_gemm (x, names->fwd, dtype, out, in, false));
   ls_operator_igrad (op, grouped_gemm (x, names->igrad, dtype, in, out, false));
-  ls_operator_wgrad (op,
-                     ls_scaled_wgrad (x->cut.shard, grouped_gemm (x, names->wgrad, dtype, out, in, true)));
+  ls_operator_wgrad (op, ls_scaled_wgrad (&own, grouped_gemm (x, names->wgrad, dtype, out, in, true)));
   ls_operator_launch_each (op, &x->cut, x->n_experts, names == &fc1_names);
   ls_operator_accumulate (op, &x->cut, in, x->n_experts * out);
   append_weights (op, x, cut, in, out);
   op->is_expert = true;
-  op->saved_bytes = op->input_bytes
-      = ls_dtype_array_bytes (ls_scaled_kept (x->cut.shard, dtype), x->cut.tokens * in);
+  op->saved_bytes = op->input_bytes = ls_dtype_array_bytes (ls_scaled_kept (&own, dtype), x->cut.tokens * in);
 }
 
 /* A product of all experts here, with their biases, as the job's software launches it. */
@@ -352,7 +354,7 @@ append_unpermute (GArray *operators, const Experts *x)
 static void
 append_shared (GArray *operators, const LsCut *cut)
 {
-  static const LsMlpNames names = { "shared-fc1", "shared-act", "shared-fc2" };
+  static const LsMlpNames names = { "shared-fc1", "shared-act", "shared-fc2", .is_shared = true };
   LsCut shared = *cut;
   LsShard keeping = *cut->shard;
   guint from = operators->len;
@@ -405,9 +407,10 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
 static const LsLinearNames kv_names = { "attention-kv", "attention-kv-dgrad", "attention-kv-wgrad" };
 static const LsLinearNames attention_router_names
     = { "attention-router", "attention-router-dgrad", "attention-router-wgrad" };
-static const LsLinearNames query_names = { "query-experts", "query-experts-dgrad", "query-experts-wgrad" };
+static const LsLinearNames query_names
+    = { "query-experts", "query-experts-dgrad", "query-experts-wgrad", LS_MODULE_EXPERT_FC1 };
 static const LsLinearNames output_names
-    = { "output-experts", "output-experts-dgrad", "output-experts-wgrad" };
+    = { "output-experts", "output-experts-dgrad", "output-experts-wgrad", LS_MODULE_EXPERT_FC2 };
 
 static Experts
 attention_experts (const LsCut *cut)

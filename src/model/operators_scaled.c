@@ -29,6 +29,26 @@ norm_casts (const LsShard *s)
   return s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED && s->lora.rank == 0;
 }
 
+LsCut
+ls_cut_in_format (const LsCut *cut, LsModule module, LsDtype dtype, LsShard *own)
+{
+  static const LsFp8Recipe recipes[LS_N_FORMATS] = { [LS_FORMAT_CURRENT] = LS_FP8_CURRENT,
+                                                     [LS_FORMAT_BLOCKWISE] = LS_FP8_BLOCKWISE,
+                                                     [LS_FORMAT_MXFP8] = LS_FP8_MXFP8 };
+  LsCut of_module = *cut;
+  *own = *cut->shard;
+  own->dtype = dtype;
+  of_module.shard = own;
+  uint8_t format = ls_dtype_is_scaled (dtype) ? own->formats.of[module] : LS_FORMAT_OF_ALL;
+  if (format == LS_FORMAT_OF_ALL)
+    return of_module;
+  own->fp8_recipe = recipes[format];
+  own->dtype = format == LS_FORMAT_BF16 ? LS_DTYPE_BF16
+      : format == LS_FORMAT_NVFP4       ? LS_DTYPE_NVFP4
+                                        : LS_DTYPE_FP8;
+  return of_module;
+}
+
 static const char *
 named (const LsCut *cut, const char *fp8, const char *nvfp4)
 {

@@ -181,6 +181,15 @@ ls_strategy_optimizer_kernels (const LsStrategy *s, uint64_t n, GArray *kernels)
                        .is_narrow = is_own && weights != LS_DTYPE_FP32 };
 }
 
+static LsFormats
+formats_of (const LsStrategy *s)
+{
+  LsFormats formats = s->module_formats;
+  if (s->bf16_experts)
+    formats.of[LS_MODULE_EXPERT_FC1] = formats.of[LS_MODULE_EXPERT_FC2] = LS_FORMAT_BF16;
+  return formats;
+}
+
 LsShard
 ls_strategy_shard (const LsStrategy *s, const LsModel *m)
 {
@@ -216,7 +225,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .fp8_weights = s->fp8_params && s->fp8_recipe != LS_FP8_MXFP8,
     .fp8_attention = (LsFp8Attention) s->fp8_attention,
     .window_mask = s->window_mask && !s->lengths, /* kernels that keep documents apart skip */
-    .bf16_experts = s->bf16_experts,
+    .formats = formats_of (s),
     .bf16_first = s->bf16_first,
     .bf16_last = s->bf16_last,
     .apex_norm = s->apex_norm,

@@ -15,6 +15,7 @@
 #include "base/dtype.h"
 #include "cluster/allocation.h"
 #include "model/documents.h"
+#include "model/formats.h"
 #include "model/model.h"
 #include "model/optimizer_kind.h"
 #include "model/recipe.h"
@@ -252,6 +253,7 @@ typedef struct {
   bool fp8_act_store;             /* the input of an MLP's activation is kept in fp8         */
   bool fp8_params;                /* weights are kept and gathered in fp8                    */
   bool bf16_experts;              /* fp8, nvfp4: products of experts are in bf16             */
+  LsFormats module_formats;       /* fp8, nvfp4: of modules whose products are in another one */
   uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */
 
   bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_wgrad.c) */

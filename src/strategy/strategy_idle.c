@@ -206,6 +206,7 @@ static const struct {
   { "bf16_experts", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "bf16_experts", has_no_experts, "the model has no experts" },
   { "bf16_last", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
+  { "module_formats", is_not_scaled, "it needs --dtype fp8 or nvfp4" },
   { "fp8_params", is_not_fp8, "it needs --dtype fp8" },
   { "lengths", has_no_attention, "the model has no attention" },
   { "lengths_draw", has_no_lengths, "it needs --lengths" },

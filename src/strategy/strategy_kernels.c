@@ -27,6 +27,8 @@ fill_kernels (LsStrategy *s)
 {
   s->bf16_experts &= ls_dtype_is_scaled ((LsDtype) s->dtype);
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
+    s->module_formats = (LsFormats) { 0 };
+  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
     s->fp8_attention = LS_FP8_ATTENTION_NONE;
   if (s->fp8_attention == LS_FP8_ATTENTION_RECIPE)
     s->fp8_attention = attention_of_recipe (s);
@@ -112,8 +114,33 @@ check_scaled_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (has_bf16 && s->fp8_params)
     unsupported (diags, "/fp8_params",
                  "expected false with experts in bf16, whose parameters would be gathered in another format");
-  if (has_bf16 && s->dispatch_fp8 && s->dispatcher == LS_DISPATCHER_DEEPEP)
+  bool takes_bf16 = has_bf16 || s->module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_BF16;
+  if (takes_bf16 && s->dispatch_fp8 && s->dispatcher == LS_DISPATCHER_DEEPEP)
     conflict (diags, "/dispatch_fp8", "expected false with experts in bf16, which do not take fp8");
+}
+
+/* Recipes of layers know no scales of earlier steps, but for all of the model (NVIDIA/Megatron-LM@d98e8a64,
+ * megatron/core/extensions/transformer_engine.py, TEQuantizationRecipe.parse_from_config); what a norm casts
+ * then is not known here. */
+static void
+check_module_formats (const LsStrategy *s, LsDiagList *diags)
+{
+  bool is_te = s->dtype != LS_DTYPE_FP8
+      || (s->fp8_linear == LS_FP8_LINEAR_TE && s->fp8_recipe != LS_FP8_DELAYED
+          && s->fp8_recipe != LS_FP8_DEEPSEEK);
+  if (!ls_formats_any (&s->module_formats))
+    return;
+  if (!is_te)
+    unsupported (diags, "/module_formats",
+                 "formats of single modules beside scales of earlier steps, DeepSeek's kernels or torchao's "
+                 "linear layers are not modelled; expected none");
+  if (s->fp8_params)
+    unsupported (
+        diags, "/fp8_params",
+        "expected false with formats of single modules, whose parameters would be gathered in another one");
+  if (s->lora_rank > 0)
+    unsupported (diags, "/module_formats",
+                 "formats of single modules beside adapters are not modelled; expected none");
 }
 
 /* --- kernels that are listed; documents -------------------------------------------------------- */
@@ -159,6 +186,7 @@ check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     conflict (diags, "/loss_kernel", "expected parallel with tp %u, which cuts the vocabulary; got fused",
               s->tp);
   check_fp8_linear (s, diags);
+  check_module_formats (s, diags);
   check_scaled_experts (s, m, diags);
   check_fp8_attention (s, m, diags);
   check_recipes (s, m, diags);

@@ -260,6 +260,8 @@ check_formats (Emit *e)
   bool is_bf16 = ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16;
   if (s->bf16_experts && e->m->n_experts > 0)
     emit_refuse (e, "--bf16-experts", "Megatron-LM has experts in the format of linear layers");
+  if (ls_formats_any (&s->module_formats))
+    emit_refuse (e, "--module-formats", "Megatron-LM reads them from a file (--te-precision-config-file)");
   if (s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DEEPSEEK)
     emit_refuse (e, "--fp8-recipe deepseek", "Megatron-LM casts by Transformer Engine's kernels");
   if (s->dtype == LS_DTYPE_NVFP4 && s->tp_overlap)

@@ -183,6 +183,13 @@ const LsField ls_strategy_fields[] = {
            "fp8, nvfp4: so many layers at the start have their products in bf16") },
   { COUNT (precision, bf16_last, "0",
            "fp8, nvfp4: and at the end; recipes of NVIDIA for nvfp4 keep some 15 %") },
+  { CUSTOM (precision, module_formats, strategy_parse_formats, strategy_format_formats, "none",
+            "fp8, nvfp4: modules whose products are in another format (Megatron-LM's "
+            "--te-precision-config-file): qkv:bf16,mixer-out:mxfp8"),
+    .argument = "MODULE:FORMAT,...",
+    .expected = "none, or pairs such as qkv:bf16 of qkv, proj, fc1, fc2, expert-fc1, expert-fc2, shared-fc1, "
+                "shared-fc2, latent-down, latent-up, mixer-in, mixer-out or mtp with bf16, current, "
+                "blockwise, mxfp8 or nvfp4" },
 
   { CUSTOM (optimizer, optimizer, strategy_parse_optimizer, strategy_format_optimizer, "adam",
             "which optimizer: adam or adamw, or one of a file (lockstep list optimizers)"),

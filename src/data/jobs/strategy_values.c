@@ -53,6 +53,20 @@ strategy_format_parts (const void *target)
   return g_string_free (out, FALSE);
 }
 
+/* "qkv:bf16,mixer-out:mxfp8", or "none" */
+bool
+strategy_parse_formats (const char *text, void *target)
+{
+  return ls_formats_parse (g_str_equal (text, "none") ? "" : text, &((LsStrategy *) target)->module_formats);
+}
+
+char *
+strategy_format_formats (const void *target)
+{
+  const LsFormats *formats = &((const LsStrategy *) target)->module_formats;
+  return ls_formats_any (formats) ? ls_formats_text (formats) : g_strdup ("none");
+}
+
 /* "auto", "0", "1", or the size of the groups that keep a copy. */
 bool
 strategy_parse_reshard (const char *text, void *target)

@@ -9,6 +9,8 @@
 bool strategy_parse_parts (const char *text, void *target);
 char *strategy_format_parts (const void *target);
 /* "auto", "0", "1", or the size of the groups that keep a copy */
+bool strategy_parse_formats (const char *text, void *target);
+char *strategy_format_formats (const void *target);
 bool strategy_parse_reshard (const char *text, void *target);
 char *strategy_format_reshard (const void *target);
 /* a name or a file, which is loaded: what a strategy holds is what is lowered */

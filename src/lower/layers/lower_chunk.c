@@ -22,7 +22,8 @@ append_part (Chunk *c, uint16_t layer, const GArray *operators, guint from, guin
     }
     for (uint32_t p = 0; p < o->n_params && !o->is_frozen; p++) {
       c->n_params += o->param_numel[p];
-      c->n_scaled[o->is_expert] += p == 0 && multiplies_scaled (o) ? o->param_numel[p] : 0;
+      if (p == 0 && multiplies_scaled (o))
+        c->n_scaled[o->is_expert][scaled_dtype (o) == LS_DTYPE_NVFP4] += o->param_numel[p];
       c->n_expert += o->is_expert ? o->param_numel[p] : 0;
       c->n_partial += o->param_replicated && !o->grad_is_whole ? o->param_numel[p] : 0;
     }

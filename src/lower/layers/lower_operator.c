@@ -45,7 +45,8 @@ full_bytes (const Lower *l, const LsOperator *o)
 static uint64_t
 gathered_bytes (const Lower *l, const LsOperator *o)
 {
-  return gathers_scaled (l, o) ? ls_dtype_cast_bytes (l->shard.dtype, full_bytes (l, o)) : full_bytes (l, o);
+  return gathers_scaled (l, o) ? ls_dtype_cast_bytes (scaled_dtype (o), full_bytes (l, o))
+                               : full_bytes (l, o);
 }
 
 static uint16_t

@@ -141,7 +141,12 @@ draw_numbers (GRand *rand, LsStrategy *s)
       = is_torchaos && s->lora_rank == 0 ? g_rand_int_range (rand, 0, LS_FP8_LINEAR_TORCHAO + 1) : 0;
   s->bf16_last = chance (rand, 0.2);
   s->bf16_experts = chance (rand, 0.2);
-  s->fp8_params = !s->bf16_last && !s->bf16_experts && chance (rand, 0.2);
+  bool can_mix = !s->fp8_linear && s->lora_rank == 0
+      && (s->dtype == LS_DTYPE_NVFP4 || s->fp8_recipe != LS_FP8_DELAYED);
+  for (uint32_t m = 1; can_mix && chance (rand, 0.3) && m < LS_N_MODULES; m++)
+    s->module_formats.of[m] = (uint8_t) (chance (rand, 0.3) ? g_rand_int_range (rand, 0, LS_N_FORMATS) : 0);
+  s->fp8_params
+      = !s->bf16_last && !s->bf16_experts && !ls_formats_any (&s->module_formats) && chance (rand, 0.2);
 }
 
 /* Where it is modelled. */

@@ -89,7 +89,7 @@ experts_may_stay_in_bf16 (void)
   g_autoptr (GArray) bf16 = layer_operators (&m, &s);
   s.dtype = LS_DTYPE_FP8;
   s.fp8_recipe = LS_FP8_CURRENT;
-  s.bf16_experts = true;
+  s.formats.of[LS_MODULE_EXPERT_FC1] = s.formats.of[LS_MODULE_EXPERT_FC2] = LS_FORMAT_BF16;
   g_autoptr (GArray) fp8 = layer_operators (&m, &s);
   const LsOperator *of_bf16 = operator_named (bf16, "expert-fc1"),
                    *of_fp8 = operator_named (fp8, "expert-fc1"), *qkv = operator_named (fp8, "qkv");
