@@ -168,6 +168,7 @@ static const OptionRow rows[] = {
   AS ("model.tp_only_amax_red", "tp-only-amax-red"),
   RULE ("model.reduce_amax"),
   AS ("model.fp8_dot_product_attention", "fp8-dot-product-attention"),
+  AS ("model.quant_recipe", "te-precision-config-file"),
   AS ("ddp.reuse_grad_buf_for_mxfp8_param_ag", "reuse-grad-buf-for-mxfp8-param-ag"),
   AS ("optimizer.reuse_grad_buf_for_mxfp8_param_ag", "reuse-grad-buf-for-mxfp8-param-ag"),
   AS ("model.first_last_layers_bf16", "first-last-layers-bf16"),

@@ -8,6 +8,7 @@
 #include <lockstep/error.h>
 
 #include "data/launch/launch_script.h"
+#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/nemo_rules.h"
 #include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
@@ -134,6 +135,30 @@ write_layout (cJSON *tree)
   cJSON *model = cJSON_GetObjectItemCaseSensitive (tree, "model");
   const cJSON *chunks = cJSON_IsObject (model) ? cJSON_GetObjectItemCaseSensitive (model, key) : NULL;
   g_autofree char *text = cJSON_IsArray (chunks) ? layout_of (chunks) : NULL;
+  if (text)
+    cJSON_ReplaceItemInObjectCaseSensitive (model, key, cJSON_CreateString (text));
+}
+
+/* A recipe of formats by its file, or as it is: what Megatron-LM's option of it is read as. */
+static void
+write_formats (cJSON *tree, LsImport *import)
+{
+  static const char key[] = "quant_recipe";
+  cJSON *model = cJSON_GetObjectItemCaseSensitive (tree, "model");
+  const cJSON *recipe = cJSON_IsObject (model) ? cJSON_GetObjectItemCaseSensitive (model, key) : NULL,
+              *of = cJSON_IsObject (recipe) ? cJSON_GetObjectItemCaseSensitive (recipe, "0") : NULL;
+  const char *path = cJSON_GetStringValue (of);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  gsize n;
+  g_autofree char *file = path ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags) : NULL,
+                  *text = file ? megatron_formats_text (file, n, path) : NULL;
+  if (cJSON_IsObject (of)) {
+    char *printed = cJSON_PrintUnformatted (of);
+    text = g_strdup (printed);
+    cJSON_free (printed);
+  }
+  if (file)
+    g_ptr_array_add (import->files, g_strdup (path));
   if (text)
     cJSON_ReplaceItemInObjectCaseSensitive (model, key, cJSON_CreateString (text));
 }
@@ -369,6 +394,7 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
   settle_dispatcher (tree, recipe, import);
   name_adapters (tree);
   write_layout (tree);
+  write_formats (tree, import);
   python_names_forget_calls (tree);
   return tree;
 }

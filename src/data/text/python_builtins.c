@@ -150,12 +150,20 @@ list_of (const cJSON *of)
   return cJSON_IsArray (of) ? cJSON_Duplicate (of, true) : NULL;
 }
 
+/* pathlib's: a text here. */
+static cJSON *
+path_of (const cJSON *of)
+{
+  return cJSON_IsString (of) && !python_is_open (of) ? cJSON_CreateString (of->valuestring) : NULL;
+}
+
 /* Functions of one argument, which is what they make something of. */
 static const struct {
   const char *name;
   cJSON *(*make) (const cJSON *of); /* NULL: that is not known */
-} conversions[] = { { "int", whole_number_of }, { "float", any_number_of }, { "str", text_of },
-                    { "bool", truth_of },       { "list", list_of },        { "tuple", list_of } };
+} conversions[]
+    = { { "int", whole_number_of }, { "float", any_number_of }, { "str", text_of }, { "bool", truth_of },
+        { "list", list_of },        { "tuple", list_of },       { "Path", path_of } };
 
 /* Which one it is; as many as there are: none. */
 static gsize
@@ -236,12 +244,26 @@ changed_text (const char *text, const char *name)
   return changed ? cJSON_CreateString (changed) : NULL;
 }
 
+/* Path (...).with_name ("b"): the file of that name in the folder of this one. */
+static cJSON *
+path_with_name (const char *path, const cJSON *call)
+{
+  const cJSON *name = argument (call, "0");
+  if (!cJSON_IsString (name) || python_is_open (name))
+    return NULL;
+  g_autofree char *folder = g_path_get_dirname (path),
+                  *whole = g_build_filename (folder, name->valuestring, NULL);
+  return cJSON_CreateString (whole);
+}
+
 cJSON *
 python_method (const cJSON *of, const char *name, const cJSON *call)
 {
   const cJSON *which = argument (call, "0"), *usual = argument (call, "1");
   if (cJSON_IsString (of) && !python_is_open (of) && !call->child)
     return changed_text (of->valuestring, name);
+  if (cJSON_IsString (of) && !python_is_open (of) && strcmp (name, "with_name") == 0)
+    return path_with_name (of->valuestring, call);
   if (!cJSON_IsObject (of) || strcmp (name, "get") != 0 || python_is_open (which) || !cJSON_IsString (which)
       || cJSON_HasObjectItem (of, "()"))
     return NULL;

@@ -17,6 +17,7 @@
  *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
  *     int ("4"), " A".lower ()   likewise float, str, bool, list, tuple, max, min, upper, strip
+ *     Path (__file__).with_name ("a")   a file beside the one that this stands in, as a text
  *     os.environ["A"]        a variable that ls_python_set_environment() knows; os.environ.get, os.getenv
  *
  * What takes more (slices, lambdas, other comprehensions, what is not known) is a text that is one hole, as

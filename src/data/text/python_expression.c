@@ -157,6 +157,9 @@ name (PythonPlace *x)
     python_take (x, ":");
     return python_hole_of (x, python_any (x), first);
   }
+  if (strcmp (text, "__file__") == 0)
+    return python_value_of (
+        x, cJSON_CreateString (g_array_index (x->python->modules, PythonModule, x->module).path));
   const cJSON *item = known (x, text);
   return item ? python_copy_of (x, item) : (PythonValue) { .name = g_steal_pointer (&text) };
 }

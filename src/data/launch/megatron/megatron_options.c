@@ -399,6 +399,7 @@ static const OptionRow rows[] = {
   SWITCH ("activation-func-fp8-input-store", "fp8_act_store"),
   STRATEGY ("use-transformer-engine-op-fuser", "kernels", .on = "megatron-core-op-fuser"),
   RULE ("fp4-format", .value = fp4_format),
+  RULE ("te-precision-config-file"),
   RULE ("fp4-recipe", .value = fp4_recipe, .joins = true),
   RULE ("first-last-layers-bf16", .value = bf16_layers),
   STRATEGY ("num-layers-at-start-in-bf16", "bf16_first", .with = "first-last-layers-bf16", .otherwise = "1",

@@ -3,6 +3,7 @@
 #ifndef LS_DATA_LAUNCH_MEGATRON_MEGATRON_RULES_H
 #define LS_DATA_LAUNCH_MEGATRON_MEGATRON_RULES_H
 
+#include "data/launch/import_reader.h"
 #include "data/launch/option_table.h"
 
 /* Of it: */
@@ -28,6 +29,11 @@ void megatron_dispatcher (LaunchJob *job);    /* another */
 bool megatron_may_have_experts (const LaunchJob *job);
 void megatron_graphs (LaunchJob *job);        /* another */
 void megatron_fp8_attention (LaunchJob *job); /* behind the number format and cp */
+void megatron_formats (LaunchJob *job);       /* of single modules, behind the number format */
+/* The file of --te-precision-config-file in place of its name, before options are read, where it is here. */
+void megatron_read_formats (const ImportFiles *files, LaunchWords *words);
+/* Such a file as that value, JSON, newly allocated; NULL: it is no mapping of YAML. name: for its path. */
+char *megatron_formats_text (const char *text, gsize n, const char *name);
 
 /* --- megatron_options.c ---------------------------------------------------------------------------- */
 

@@ -366,6 +366,7 @@ megatron_strategy (LaunchJob *job)
   set_recompute (job);
   megatron_precision (job);
   megatron_fp8_attention (job);
+  megatron_formats (job);
   set_attention (job);
   set_data_parallel (job);
   set_overlap (job);

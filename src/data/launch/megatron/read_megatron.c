@@ -15,8 +15,7 @@
 
 /* --- what trains no decoder ------------------------------------------------------------------------- */
 
-/* What a job does that trains no decoder on the next token: by the script of Python, or by an option that is
- * of such jobs only. */
+/* What a job does that trains no decoder: by the script of Python, or by an option of such jobs only. */
 static const struct {
   const char *start, *what;
 } scripts[] = {
@@ -211,6 +210,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   if (ok) {
     LaunchJob job = { .import = import, .words = script.words, .script = script.script, .gpus = script.gpus };
     add_stage (files, script.words);
+    megatron_read_formats (files, script.words);
     megatron_read (&job);
   }
   launch_script_clear (&script);

@@ -1,0 +1,242 @@
+/* Which of its modules run in which format: --te-precision-config-file of Megatron-LM, whose file is
+ * quant_recipe of Megatron-Bridge.
+ *
+ * Matchers stand in an order; the first pattern that a module's name fits says which recipe it has, and one
+ * that none fits has that of the job (megatron/core/quantization/quant_config.py of
+ * NVIDIA/Megatron-LM@d98e8a64; recipes: megatron/core/extensions/transformer_engine.py,
+ * TEQuantizationRecipe). Patterns are those of Python's fnmatch, which knows no escapes. Names are those of
+ * the modules of a rank, as hybrid_model.py and gpt_model.py go through them. */
+#include <fnmatch.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "data/launch/launch_script.h"
+#include "data/launch/megatron/megatron_rules.h"
+#include "data/text/yaml.h"
+
+char *
+megatron_formats_text (const char *text, gsize n, const char *name)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  cJSON *tree = ls_yaml_parse (text, n, name, NULL, diags);
+  char *made = cJSON_IsObject (tree) ? cJSON_PrintUnformatted (tree) : NULL,
+       *copy = made ? g_strdup (made) : NULL;
+  cJSON_free (made);
+  cJSON_Delete (tree);
+  return copy;
+}
+
+void
+megatron_read_formats (const ImportFiles *files, LaunchWords *words)
+{
+  static const char option[] = "te-precision-config-file";
+  const LaunchOption *o = launch_words_find (words, option);
+  const char *name = o && o->values->len > 0 ? o->values->pdata[0] : NULL;
+  gsize n;
+  g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL,
+                  *formats = text ? megatron_formats_text (text, n, name) : NULL;
+  if (formats)
+    launch_words_add_by (words, false, option, formats);
+}
+
+/* Of latent attention; of any other. */
+typedef enum { EVERY_ATTENTION, LATENT_ATTENTION, PLAIN_ATTENTION } Attention;
+
+static const struct {
+  const char *name;
+  LsModule module;
+  Attention attention;
+} modules[] = {
+  { "self_attention.linear_qkv", LS_MODULE_QKV, PLAIN_ATTENTION },
+  { "self_attention.linear_q_proj", LS_MODULE_QKV, LATENT_ATTENTION },
+  { "self_attention.linear_q_down_proj", LS_MODULE_QKV, LATENT_ATTENTION },
+  { "self_attention.linear_q_up_proj", LS_MODULE_QKV, LATENT_ATTENTION },
+  { "self_attention.linear_kv_down_proj", LS_MODULE_QKV, LATENT_ATTENTION },
+  { "self_attention.linear_kv_up_proj", LS_MODULE_QKV, LATENT_ATTENTION },
+  { "self_attention.linear_proj", LS_MODULE_PROJ, EVERY_ATTENTION },
+  { "mlp.linear_fc1", LS_MODULE_FC1, EVERY_ATTENTION },
+  { "mlp.linear_fc2", LS_MODULE_FC2, EVERY_ATTENTION },
+  { "mlp.experts.linear_fc1", LS_MODULE_EXPERT_FC1, EVERY_ATTENTION },
+  { "mlp.experts.linear_fc2", LS_MODULE_EXPERT_FC2, EVERY_ATTENTION },
+  { "mlp.shared_experts.linear_fc1", LS_MODULE_SHARED_FC1, EVERY_ATTENTION },
+  { "mlp.shared_experts.linear_fc2", LS_MODULE_SHARED_FC2, EVERY_ATTENTION },
+  { "mlp.fc1_latent_proj", LS_MODULE_LATENT_DOWN, EVERY_ATTENTION },
+  { "mlp.fc2_latent_proj", LS_MODULE_LATENT_UP, EVERY_ATTENTION },
+  { "mixer.in_proj", LS_MODULE_MIXER_IN, EVERY_ATTENTION },
+  { "mixer.out_proj", LS_MODULE_MIXER_OUT, EVERY_ATTENTION },
+};
+
+#define MANY_LAYERS 128 /* of a model that is not in the files */
+#define OPTION      "--te-precision-config-file"
+
+/* A file, and what of it is not understood, each once. */
+typedef struct {
+  const cJSON *matchers, *configs;
+  LsFormat of_all; /* the job's own, which needs no word */
+  GHashTable *wrong;
+} Recipe;
+
+static void
+complain (Recipe *r, const char *what)
+{
+  g_hash_table_add (r->wrong, g_strdup (what));
+}
+
+static bool
+is_on (const cJSON *object, const char *key)
+{
+  return cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (object, key));
+}
+
+static const char *
+word (const cJSON *object, const char *key)
+{
+  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, key));
+}
+
+/* What a module runs in while it is trained. */
+static LsFormat
+format_of_config (Recipe *r, const cJSON *config)
+{
+  static const struct {
+    const char *name;
+    LsFormat format;
+  } recipes[] = { { "tensorwise", LS_FORMAT_CURRENT },
+                  { "blockwise", LS_FORMAT_BLOCKWISE },
+                  { "mxfp8", LS_FORMAT_MXFP8 },
+                  { "nvfp4", LS_FORMAT_NVFP4 } };
+  const cJSON *training = cJSON_GetObjectItemCaseSensitive (config, "training_recipe"),
+              *overrides = cJSON_GetObjectItemCaseSensitive (training, "override_quantized_autocast");
+  const char *fp8 = word (training, "fp8_quantization_recipe"),
+             *fp4 = word (training, "fp4_quantization_recipe"), *name = fp8 ? fp8 : fp4;
+  if (!cJSON_IsObject (training))
+    complain (r, "a configuration without training_recipe");
+  if (is_on (training, "override_nonquantized_autocast"))
+    complain (r, "override_nonquantized_autocast: layers in bf16 are taken to stay so");
+  if (is_on (training, "fp8_param") || is_on (training, "fp4_param"))
+    complain (r, "parameters that are kept as they are multiplied: they are taken to be in 16 bits");
+  if (!cJSON_IsObject (training) || cJSON_IsFalse (overrides))
+    return LS_FORMAT_OF_ALL;
+  if (!name)
+    return LS_FORMAT_BF16;
+  for (guint i = 0; i < G_N_ELEMENTS (recipes); i++)
+    if (strcmp (name, recipes[i].name) == 0)
+      return recipes[i].format;
+  complain (r, name);
+  return LS_FORMAT_OF_ALL;
+}
+
+static LsFormat
+format_of (Recipe *r, const char *path)
+{
+  const cJSON *matcher;
+  cJSON_ArrayForEach (matcher, r->matchers)
+  {
+    const char *type = word (matcher, "type"), *pattern = word (matcher, "pattern"),
+               *config = word (matcher, "config");
+    if (!is_on (matcher, "enabled"))
+      continue;
+    if (g_strcmp0 (type, "glob") != 0 || !pattern || !config)
+      complain (r, "a matcher that is no glob");
+    else if (fnmatch (pattern, path, FNM_NOESCAPE) == 0) {
+      LsFormat format = format_of_config (r, cJSON_GetObjectItemCaseSensitive (r->configs, config));
+      return format == r->of_all ? LS_FORMAT_OF_ALL : format;
+    }
+  }
+  return LS_FORMAT_OF_ALL;
+}
+
+static bool
+has_module (const LsModel *m, guint i)
+{
+  bool is_latent = m->kv_lora > 0;
+  return modules[i].attention == EVERY_ATTENTION
+      || modules[i].attention == (is_latent ? LATENT_ATTENTION : PLAIN_ATTENTION);
+}
+
+/* Of modules in so many layers, or blocks, whose names begin so. False: some of one kind have another than
+ * the first. */
+static bool
+formats_of (Recipe *r, const LsModel *m, const char *begin, const char *inside, guint n, LsFormats *ret)
+{
+  bool is_alike = true, is_known[LS_N_MODULES] = { false };
+  *ret = (LsFormats) { 0 };
+  for (guint i = 0; i < G_N_ELEMENTS (modules); i++) {
+    LsModule module = modules[i].module;
+    for (guint layer = 0; layer < n && has_module (m, i); layer++) {
+      g_autofree char *path = g_strdup_printf ("%s%u.%s%s", begin, layer, inside, modules[i].name);
+      LsFormat format = format_of (r, path);
+      is_alike &= !is_known[module] || ret->of[module] == format;
+      if (!is_known[module])
+        ret->of[module] = (uint8_t) format;
+      is_known[module] = true;
+    }
+  }
+  return is_alike;
+}
+
+/* Blocks of multi-token prediction: as layers are, or all in one format. */
+static void
+add_blocks (Recipe *r, const LsModel *m, LsFormats *formats)
+{
+  LsFormats own;
+  bool is_alike = formats_of (r, m, "mtp.layers.", "mtp_model_layer.", m->predict_layers, &own);
+  uint8_t proj = (uint8_t) format_of (r, "mtp.layers.0.eh_proj");
+  bool is_one = is_alike, is_as_layers = is_alike && proj == LS_FORMAT_OF_ALL;
+  for (guint i = 0; i < G_N_ELEMENTS (modules); i++) {
+    is_one &= !has_module (m, i) || own.of[modules[i].module] == proj;
+    is_as_layers &= own.of[modules[i].module] == formats->of[modules[i].module];
+  }
+  if (is_as_layers)
+    return;
+  if (!is_one)
+    complain (r, "blocks of multi-token prediction whose modules are in several formats");
+  formats->of[LS_MODULE_MTP] = is_one ? proj : LS_FORMAT_OF_ALL;
+}
+
+static LsFormat
+format_of_job (const LsStrategy *s)
+{
+  static const LsFormat formats[] = { [LS_FP8_CURRENT] = LS_FORMAT_CURRENT,
+                                      [LS_FP8_BLOCKWISE] = LS_FORMAT_BLOCKWISE,
+                                      [LS_FP8_MXFP8] = LS_FORMAT_MXFP8,
+                                      [LS_FP8_DEEPSEEK] = LS_FORMAT_OF_ALL };
+  return s->dtype == LS_DTYPE_NVFP4 ? LS_FORMAT_NVFP4 : formats[s->fp8_recipe];
+}
+
+static void
+set_formats (LsImport *import, const cJSON *tree)
+{
+  const LsModel *m = &import->model;
+  LsFormats formats;
+  Recipe r = { .matchers = cJSON_GetObjectItemCaseSensitive (tree, "matchers"),
+               .configs = cJSON_GetObjectItemCaseSensitive (tree, "configs"),
+               .of_all = format_of_job (&import->strategy),
+               .wrong = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
+  if (!formats_of (&r, m, "decoder.layers.", "", m->n_layers > 0 ? m->n_layers : MANY_LAYERS, &formats))
+    complain (&r, "patterns of single layers: all are taken to be as the first");
+  if (m->predict_layers > 0 && import->strategy.dtype == LS_DTYPE_FP8)
+    add_blocks (&r, m, &formats); /* nothing of a block is in nvfp4 */
+  g_autofree char *text = ls_formats_text (&formats);
+  if (*text)
+    import_set_strategy (import, "module_formats", text, OPTION " model.quant_recipe");
+  GHashTableIter iter;
+  gpointer what;
+  g_hash_table_iter_init (&iter, r.wrong);
+  while (g_hash_table_iter_next (&iter, &what, NULL))
+    import_unknown (import, OPTION ": %s", (const char *) what);
+  g_hash_table_unref (r.wrong);
+}
+
+void
+megatron_formats (LaunchJob *job)
+{
+  const char *text = option_text (job, "te-precision-config-file");
+  cJSON *tree = text && *text == '{' ? cJSON_Parse (text) : NULL;
+  if (text && !tree)
+    import_unknown (job->import, OPTION " %s: it is not here", text);
+  else if (tree && ls_dtype_is_scaled ((LsDtype) job->import->strategy.dtype))
+    set_formats (job->import, tree);
+  cJSON_Delete (tree);
+}
