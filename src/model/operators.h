@@ -94,6 +94,8 @@ typedef struct {
   bool is_latent_up;           /* makes queries, keys or values from latents; the last keeps all three */
   bool is_latent_attention;    /* meets them */
   bool is_of_block;            /* of a layer of multi-token prediction, which stands with the head */
+  bool is_in_block;            /* of such a block, up to the norm before its logits */
+  bool begins_block;           /* the first of these */
   uint8_t n_products;          /* products of which its GEMM is made, as a model in PyTorch has them: */
   uint64_t product_columns[LS_OPERATOR_MAX_PRODUCTS]; /* columns of Q, K, V; of gate and up    */
   uint8_t n_gathers, n_reduces; /* LS_TP_COLUMN: of its input, and of the input's gradient; 0 counts as 1 */

@@ -306,12 +306,17 @@ gathers_logits (const LsCut *cut)
 }
 
 static void
-append_head (GArray *operators, const LsCut *cut, bool with_weight)
+append_final_norm (GArray *operators, const LsCut *cut)
 {
   static const LsNormPlace last = { "final-norm", LS_RECIPE_FINAL_NORM, LS_RECIPE_RESIDUAL, false };
-  const LsShard *s = cut->shard;
   ls_operators_streams_end (operators, cut);
   ls_operators_norm (operators, cut, &last, cut->elt);
+}
+
+static void
+append_head (GArray *operators, const LsCut *cut, bool with_weight)
+{
+  const LsShard *s = cut->shard;
   append_logits (operators, cut, with_weight);
   if (cut->model->logit_cap)
     append_logit_cap (operators, cut);
@@ -375,6 +380,10 @@ append_prediction (GArray *operators, const LsCut *cut, uint32_t block)
   ls_operator_weight (op, LS_TENSOR_ROWS, h / cut->shard->tp, 2 * h, 1);
   ls_operators_streams_begin (operators, cut);
   append_block_layers (operators, &inside, block);
+  append_final_norm (operators, cut);
+  for (guint i = from; i < operators->len; i++)
+    g_array_index (operators, LsOperator, i).is_in_block = true;
+  g_array_index (operators, LsOperator, from).begins_block = true;
   append_head (operators, cut, false);
   if (ls_model_block_is_again (cut->model, block))
     ls_operators_leave_params (operators, from);
@@ -404,6 +413,7 @@ append_decoder_head (GArray *operators, const LsModel *m, const LsShard *s, bool
   own.seq = ls_model_decoder_seq (m, s->seq);
   ls_cut_init (&cut, m, &own);
   guint from = operators->len;
+  append_final_norm (operators, &cut);
   append_head (operators, &cut, with_weight);
   for (guint i = from; i < operators->len; i++) {
     LsOperator *op = &g_array_index (operators, LsOperator, i);
@@ -425,6 +435,7 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
     }
     append_decoder_head (operators, m, s, with_weight);
   } else {
+    append_final_norm (operators, &cut);
     append_head (operators, &cut, with_weight);
   }
   for (uint32_t i = 0; i < m->predict_layers; i++)

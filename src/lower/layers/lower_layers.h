@@ -70,12 +70,34 @@ bool is_recomputed (const Lower *l, const Chunk *c, guint i);
 bool drops_input (const Lower *l, const Chunk *c, guint i);
 /* The input of operator i is that of a part of the layer which runs again from it. */
 bool keeps_part_input (const Lower *l, const Chunk *c, guint i);
+/* Layers that run again together. */
+static inline uint32_t
+recompute_group_size (const Lower *l)
+{
+  return l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM
+      ? l->s->recompute_layers
+      : 1;
+}
+
+static inline bool
+begins_layer (const Chunk *c, guint i)
+{
+  return is_layer (c, i) && (i == 0 || layer_of (c, i - 1) != layer_of (c, i));
+}
+
+/* --- lower_recompute_op.c --- */
+
 /* Layers run again but for the outputs of some operators. What of the bytes that operator i keeps
  * is then there from the forward on; makes chunk->again, if so. */
 bool recomputes_ops (const Lower *l);
 bool recomputes_no_products (const Lower *l); /* by operators, but for matrix products */
 uint64_t recompute_kept_bytes (const Lower *l, const Chunk *c, guint i);
 void recompute_prepare (const Lower *l, Chunk *c);
+/* Kept outputs of the layer that begins at i which are nobody's input. */
+uint64_t recompute_needless_bytes (const Lower *l, const Chunk *c, guint i);
+
+/* --- lower_recompute.c --- */
+
 /* In a forward, behind operator i, whose first op that is: the input of layers that will
  * run again; in a backward, before and behind operator i. done_from: operators from there on
  * have run again; at first how many there are. */

@@ -15,46 +15,22 @@
  *            mla-up: queries, keys and values of latent attention are made again from the latents
  *            before the backward of attention (Megatron-LM's mla_up_proj; DeepSeek-AI 2024,
  *            DeepSeek-V3, section 3.2.3).
- *            op: each layer runs again but for the outputs that were kept of every other matrix product, of
- *            flash attention and of reduce-scatters (torchtitan, parallelize_llama.py of December 2024,
- *            selective_ac_option "op"). Products are counted as Llama has them, within a layer: q, v, gate
- *            and down are kept, k, the projection and up run again. Nothing runs behind what the backward
- *            needs, so down does not matter (early stop), but its output is kept. In fp8 those of torchao
- *            are the same op, of tensors in fp8 (torch.mm in float8_linear.py); others are not. With latent
- *            attention products are q-down, q-up, kv-down, kv-up, the projection; shared experts' follow.
- *            The router's product always runs again, and so do grouped products, which are ops of another
- *            kind; what exchanges bring stays, and the numbers of tokens that the host has read (torchtitan,
- *            distributed/activation_checkpoint.py; pull requests 1672 of September 2025 and 1580: layers of
- *            models with experts run again to their end). Deviation: their dense layers stop early.
- *            dots: each layer runs again but for the outputs of its matrix products (JAX's policy
- *            dots_with_no_batch_dims_saveable, praxis' SAVE_DOT_WITH_NO_BATCH_DIM, MaxText's minimal): those
- *            of attention have a batch, so attention runs again, fused or not. Products are kept whatever
- *            their format, and XLA drops what nobody needs. dots-flash: attention is kept too (MaxText's
- *            minimal_flash).
+ *            op, dots, dots-flash: each layer but for some outputs (lower_recompute_op.c).
  *
  * Early stop: torch.utils.checkpoint without reentrance stops a layer that runs again, or a group, once the
  * last tensor that the backward needs is there (its default since PyTorch 2.1, pytorch/pytorch#96866): the
  * last product of the MLP and what is behind it then run once only.
  *
- * Blocks of multi-token prediction, which are with the head, run again by parts alone. Deviation: by layers,
- * and by operators, nothing of them does; Megatron-LM's run again as a whole where layers do by `uniform`.
+ * Blocks of multi-token prediction, which are with the head: where layers run again by `uniform` each runs
+ * again as a whole, from its norms to the one before its logits, and keeps what goes into these norms; by
+ * `block` nothing of them does (NVIDIA/Megatron-LM@d98e8a64, megatron/core/transformer/
+ * multi_token_prediction.py, _checkpointed_forward). Parts of them run again as those of layers.
+ * Deviation: by operators nothing of them does.
  *
  * Partitioned activations: the kept input of a group is cut over tp, and gathered before the
  * group runs again (Megatron-LM's distribute_saved_activations; Rajbhandari et al. 2020, P_a). */
 #include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
-
-bool
-recomputes_ops (const Lower *l)
-{
-  return l->s->recompute == LS_RECOMPUTE_SELECTIVE && l->s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-}
-
-bool
-recomputes_no_products (const Lower *l)
-{
-  return recomputes_ops (l) && !(l->s->recompute_parts & LS_RECOMPUTE_OP);
-}
 
 uint32_t
 recompute_n_layers (const Lower *l, uint32_t pp_rank, uint32_t n_layers)
@@ -71,24 +47,19 @@ recompute_n_layers (const Lower *l, uint32_t pp_rank, uint32_t n_layers)
 }
 
 static bool
-begins_layer (const Chunk *c, guint i)
+runs_blocks_again (const Lower *l)
 {
-  return is_layer (c, i) && (i == 0 || layer_of (c, i - 1) != layer_of (c, i));
+  return l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM;
 }
 
-static uint32_t
-group_size (const Lower *l)
-{
-  return l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM
-      ? l->s->recompute_layers
-      : 1;
-}
-
-/* The first operator of layers that run again together. */
+/* The first operator of layers that run again together, or of a block that does. */
 static bool
 begins_group (const Lower *l, const Chunk *c, guint i)
 {
-  return begins_layer (c, i) && layer_of (c, i) < c->n_recomputed && layer_of (c, i) % group_size (l) == 0;
+  if (!is_layer (c, i))
+    return runs_blocks_again (l) && operator_at (c, i)->begins_block;
+  return begins_layer (c, i) && layer_of (c, i) < c->n_recomputed
+      && layer_of (c, i) % recompute_group_size (l) == 0;
 }
 
 /* The part that operator i runs again with as a whole, or 0. */
@@ -148,6 +119,8 @@ is_recomputed (const Lower *l, const Chunk *c, guint i)
 {
   if (is_made_again (l, c, i))
     return true;
+  if (operator_at (c, i)->is_in_block && runs_blocks_again (l))
+    return true;
   if (!is_in_layer (c, i))
     return false;
   if (recomputes_ops (l))
@@ -155,7 +128,7 @@ is_recomputed (const Lower *l, const Chunk *c, guint i)
   if (l->s->recompute == LS_RECOMPUTE_SELECTIVE)
     return whole_part (l, c, i)
         || ((l->s->recompute_parts & LS_RECOMPUTE_CORE) && operator_at (c, i)->attention_core);
-  return layer_of (c, i) < c->n_recomputed; /* none of a block */
+  return layer_of (c, i) < c->n_recomputed;
 }
 
 /* It is no output of the norm before it. */
@@ -178,199 +151,6 @@ drops_input (const Lower *l, const Chunk *c, guint i)
       || (source->is_activation && (l->s->recompute_parts & LS_RECOMPUTE_ACTIVATION));
 }
 
-/* --- op ------------------------------------------------------------------------------- */
-
-/* Products of the layer before operator i. */
-static uint32_t
-n_products_before (const Chunk *c, guint i)
-{
-  uint32_t n = 0;
-  for (guint j = i; !begins_layer (c, j); j--)
-    n += operator_at (c, j - 1)->n_products;
-  return n;
-}
-
-/* All, or every other one, from the first of the layer on. */
-static bool
-is_kept_product (const Lower *l, const Chunk *c, guint i, uint32_t product)
-{
-  return recomputes_no_products (l) || (n_products_before (c, i) + product) % 2 == 0;
-}
-
-/* Of operator i, columns of products that are kept. */
-static uint64_t
-kept_columns (const Lower *l, const Chunk *c, guint i)
-{
-  uint64_t columns = 0;
-  for (uint32_t p = 0; p < operator_at (c, i)->n_products; p++)
-    columns += is_kept_product (l, c, i, p) ? operator_at (c, i)->product_columns[p] : 0;
-  return columns;
-}
-
-static bool
-is_kept_kind (const Lower *l, const LsKernel *k)
-{
-  return k->kind == LS_KERNEL_GEMM
-      && (k->dtype != LS_DTYPE_FP8 || l->shard.fp8_linear || recomputes_no_products (l));
-}
-
-static uint64_t
-kept_output_bytes (const Lower *l, const Chunk *c, guint i)
-{
-  const LsOperator *o = operator_at (c, i);
-  for (uint32_t k = 0; k < o->n_igrad && o->n_products > 0; k++)
-    if (is_kept_kind (l, &o->igrad[k]))
-      return kept_columns (l, c, i) * o->igrad[k].m * ls_dtype_bytes (l->act);
-  return 0;
-}
-
-static bool
-keeps_attention (const Lower *l)
-{
-  return !(l->s->recompute_parts & LS_RECOMPUTE_DOTS);
-}
-
-/* What an operator keeps is an output of its own, or of the one before it. */
-uint64_t
-recompute_kept_bytes (const Lower *l, const Chunk *c, guint i)
-{
-  const LsOperator *o = operator_at (c, i), *before = i > 0 ? operator_at (c, i - 1) : NULL;
-  if (ls_operator_is_flash (o))
-    return keeps_attention (l) ? o->saved_bytes : 0;
-  if (before && ls_operator_is_flash (before) && keeps_attention (l))
-    return o->input_bytes;
-  if (before && o->is_activation)
-    return MIN (o->saved_bytes, kept_output_bytes (l, c, i - 1));
-  return MIN (o->saved_bytes - o->input_bytes, kept_output_bytes (l, c, i));
-}
-
-/* Its output is for the next layer only. */
-static bool
-is_behind_all (const Chunk *c, guint i)
-{
-  bool is_needed = operator_at (c, i)->saved_bytes != operator_at (c, i)->input_bytes;
-  for (guint j = i + 1; j < c->operators->len && layer_of (c, j) == layer_of (c, i); j++)
-    is_needed |= operator_at (c, j)->saved_bytes > 0;
-  return !is_needed;
-}
-
-/* Kept outputs of the layer that begins at i which are nobody's input: of its row-parallel products, of
- * the reduce-scatters behind them and of exchanges; where all products are kept, of those whose output
- * something needs. */
-static uint64_t
-needless_bytes (const Lower *l, const Chunk *c, guint i)
-{
-  uint64_t bytes = 0, scattered = l->shard.sp && l->mesh.tp > 1 ? ls_boundary_bytes (l->model, &l->shard) : 0;
-  for (uint16_t layer = layer_of (c, i); i < c->operators->len && layer_of (c, i) == layer; i++)
-    if (operator_at (c, i)->tp == LS_TP_ROW && !(recomputes_no_products (l) && is_behind_all (c, i)))
-      bytes += kept_output_bytes (l, c, i) + scattered;
-    else if (l->mesh.ep > 1)
-      bytes += operator_at (c, i)->brought_bytes;
-  return bytes;
-}
-
-static bool
-ends_group (const Lower *l, const Chunk *c, guint i)
-{
-  return (layer_of (c, i) + 1u) % group_size (l) == 0 || layer_of (c, i) + 1u == c->n_recomputed;
-}
-
-/* The scores of experts multiply what they have made: it is made again where outputs are kept by operator. */
-static bool
-is_stopped_before (const Lower *l, const Chunk *c, guint i)
-{
-  if (!is_layer (c, i) || !is_behind_all (c, i))
-    return false;
-  return recomputes_ops (l) ? operator_at (c, i)->part != LS_MLP_PART_MOE : ends_group (l, c, i);
-}
-
-/* Products one by one: those that are kept do not run again. */
-static void
-drop_products (const Lower *l, LsOperator *o, const Chunk *c, guint i)
-{
-  uint8_t n = 0, product = 0;
-  for (uint32_t k = 0; k < o->n_fwd; k++)
-    if (!is_kept_kind (l, &o->fwd[k]) || !is_kept_product (l, c, i, product++))
-      o->fwd[n++] = o->fwd[k];
-  o->n_fwd = n;
-}
-
-/* Of a joint product fewer columns run again. */
-static void
-narrow_product (const Lower *l, LsOperator *o, uint64_t kept)
-{
-  uint8_t n = 0;
-  for (uint32_t k = 0; k < o->n_fwd; k++) {
-    bool is_product = is_kept_kind (l, &o->fwd[k]) && kept > 0;
-    if (is_product && kept == o->fwd[k].n)
-      continue;
-    o->fwd[n++] = is_product ? ls_kernel_gemm_columns (&o->fwd[k], o->fwd[k].n - kept) : o->fwd[k];
-  }
-  o->n_fwd = n;
-}
-
-static void
-narrow_forward (const Lower *l, LsOperator *o, const Chunk *c, guint i)
-{
-  uint32_t n_gemms = 0;
-  for (uint32_t k = 0; k < o->n_fwd; k++)
-    n_gemms += o->fwd[k].kind == LS_KERNEL_GEMM;
-  if (n_gemms == o->n_products)
-    drop_products (l, o, c, i);
-  else
-    narrow_product (l, o, kept_columns (l, c, i));
-  ls_scaled_drop_casts (&l->shard, o);
-}
-
-/* What attention made is kept; copies around it run again. */
-static void
-drop_attention (LsOperator *o)
-{
-  uint8_t n = 0;
-  for (uint32_t k = 0; k < o->n_fwd; k++)
-    if (o->fwd[k].kind != LS_KERNEL_ATTENTION_FWD)
-      o->fwd[n++] = o->fwd[k];
-  o->n_fwd = n;
-  o->context_parallel = false;
-}
-
-static void
-drop_all (LsOperator *o)
-{
-  o->n_fwd = 0;
-  o->context_parallel = false;
-  o->exchange.n = 0;
-}
-
-void
-recompute_prepare (const Lower *l, Chunk *c)
-{
-  if ((!recomputes_ops (l) && !l->s->recompute_early_stop) || c->again)
-    return;
-  c->again = g_array_new (FALSE, FALSE, sizeof (LsOperator));
-  g_array_set_size (c->again, c->operators->len);
-  c->again_at = pointers_to (c->again);
-  for (guint i = 0; i < c->operators->len; i++) {
-    LsOperator *o = c->again_at->pdata[i];
-    bool has_ops = recomputes_ops (l) && is_layer (c, i), is_stopped = is_stopped_before (l, c, i);
-    if (!has_ops && !is_stopped && operator_at (c, i)->n_fwd > 0) {
-      c->again_at->pdata[i] = c->operators->pdata[i];
-      continue;
-    }
-    ls_operator_copy (o, operator_at (c, i));
-    if (has_ops && o->n_products > 0)
-      narrow_forward (l, o, c, i);
-    if (has_ops && ls_operator_is_flash (o) && keeps_attention (l))
-      drop_attention (o);
-    o->ep = has_ops ? LS_EP_NONE : o->ep;
-    if (is_stopped)
-      drop_all (o);
-    if (o->n_fwd == 0 || (has_ops && o->tp == LS_TP_ROW && l->shard.sp))
-      o->tp = LS_TP_NONE;
-    o->saved_bytes -= has_ops ? recompute_kept_bytes (l, c, i) : 0;
-  }
-}
-
 /* --- inputs of groups ---------------------------------------------------------------- */
 
 static uint16_t
@@ -379,10 +159,18 @@ group_buffer (const Chunk *c, guint i)
   return (uint16_t) (is_layer (c, i) ? c->operators->len + layer_of (c, i) : block_buffer_base (c) + i);
 }
 
+/* What is partitioned of the inputs of a group: the first. */
 static uint64_t
 group_bytes (const Lower *l)
 {
   return ls_residual_bytes (l->model, &l->shard) / (l->s->partition_activations ? l->mesh.tp : 1);
+}
+
+/* Of a block the other: the embeddings of the next tokens. */
+static uint64_t
+second_input_bytes (const Lower *l, const Chunk *c, guint i)
+{
+  return is_layer (c, i) ? 0 : ls_boundary_bytes (l->model, &l->shard);
 }
 
 void
@@ -393,7 +181,8 @@ keep_group_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
                   ls_boundary_bytes (b->l->model, &b->l->shard), is_free);
   if (!begins_group (b->l, c, i))
     return;
-  uint64_t bytes = group_bytes (b->l) + (recomputes_ops (b->l) ? needless_bytes (b->l, c, i) : 0);
+  uint64_t bytes = group_bytes (b->l) + second_input_bytes (b->l, c, i)
+      + (recomputes_ops (b->l) ? recompute_needless_bytes (b->l, c, i) : 0);
   build_buffer (b, op, group_buffer (c, i), LS_MEM_ACTIVATIONS, bytes, is_free);
 }
 

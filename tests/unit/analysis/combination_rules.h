@@ -97,7 +97,6 @@ rules_of_experts (const Ask *a, Broken *b)
   uint32_t dp = s->gpus / (s->tp * s->pp * s->cp), etp = s->etp > 0 ? s->etp : s->tp;
   rule (b, m->n_experts > 0 || s->ep == 1, "/ep");
   rule (b, m->n_experts > 0 || s->expert_capacity <= 0, "/expert_capacity");
-  rule (b, m->n_experts > 0 || s->dispatcher != LS_DISPATCHER_DEEPEP, "/dispatcher");
   rule (b, m->n_experts == 0 || s->expert_capacity > 0 || s->expert_padding != LS_EXPERT_PADDING_CAPACITY,
         "/expert_padding");
   if (m->n_experts == 0)

@@ -107,6 +107,7 @@ draw_layers (GRand *rand, Ask *a)
   LsStrategy *s = &a->s;
   a->model.n_layers += chance (rand, 0.2) ? (uint32_t) g_rand_int_range (rand, 1, 4) : 0;
   s->balance_layers = chance (rand, 0.05);
+  a->model.predict_layers = chance (rand, 0.1) ? 1 : 0;
   if (!chance (rand, 0.15))
     return;
   s->n_layers_per_chunk = s->pp * s->vpp;
@@ -145,6 +146,7 @@ draw_numbers (GRand *rand, LsStrategy *s)
       && (s->dtype == LS_DTYPE_NVFP4 || s->fp8_recipe != LS_FP8_DELAYED);
   for (uint32_t m = 1; can_mix && chance (rand, 0.3) && m < LS_N_MODULES; m++)
     s->module_formats.of[m] = (uint8_t) (chance (rand, 0.3) ? g_rand_int_range (rand, 0, LS_N_FORMATS) : 0);
+  s->dispatch_fp8 &= !s->bf16_experts && s->module_formats.of[LS_MODULE_EXPERT_FC1] != LS_FORMAT_BF16;
   s->fp8_params
       = !s->bf16_last && !s->bf16_experts && !ls_formats_any (&s->module_formats) && chance (rand, 0.2);
 }
@@ -189,6 +191,7 @@ draw_adapters (GRand *rand, Ask *a)
       && s->delay_wgrad != 1 && s->dp_kind != LS_DP_XLA_FSDP && s->dp_kind != LS_DP_PS
       && s->offload == LS_OFFLOAD_NONE && s->tp <= a->model.n_kv_heads;
   can &= s->recompute != LS_RECOMPUTE_SELECTIVE || s->recompute_parts == LS_RECOMPUTE_CORE;
+  can &= a->model.predict_layers == 0;
   s->lora_rank = chance (rand, 0.2) && can ? 8 : 0;
   s->qlora = chance (rand, 0.3) && a->model.n_experts == 0 && s->dp_kind != LS_DP_DEEPSPEED
       && s->dp_kind != LS_DP_AUTO;

@@ -65,6 +65,29 @@ early_stop_leaves_the_last_product_out (void)
     }
 }
 
+/* A block of multi-token prediction runs again as a whole, a layer and its projection of 4 sbh^2 FLOPs, where
+ * layers do by groups: it keeps what goes into its two norms. By `block` nothing of it runs again. */
+static void
+blocks_run_again_with_groups_of_layers (void)
+{
+  LsModel m = model;
+  uint64_t allocated[2];
+  m.predict_layers = 1;
+  for (int is_block = 0; is_block <= 1; is_block++) {
+    LsStrategy s = job (1, 1);
+    s.recompute = LS_RECOMPUTE_FULL;
+    s.recompute_method = is_block ? LS_RECOMPUTE_BLOCK : LS_RECOMPUTE_UNIFORM;
+    s.recompute_layers = is_block ? 4 : 1;
+    g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+    Sums sums = plan ? sums_of (plan, 0) : (Sums) { 0 };
+    double block = layer_flops () + 4.0 * SBH * 256;
+    LS_CHECK_NEAR (sums.flops[LS_TAG_RECOMPUTE], 4 * layer_flops () + (is_block ? 0 : block), 1e-12);
+    allocated[is_block] = sums.allocated;
+    ls_strategy_clear (&s);
+  }
+  LS_CHECK_INT (allocated[0] - allocated[1], ==, 2 * 2 * SBH);
+}
+
 /* Block: the first N layers of a chunk, or as many as its rank is given. */
 static void
 block_runs_the_first_layers_again (void)
@@ -318,10 +341,10 @@ offloaded_activations_take_room_in_the_host (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (uniform_runs_all_layers_again), LS_TEST (early_stop_leaves_the_last_product_out),
-               LS_TEST (block_runs_the_first_layers_again), LS_TEST (selective_parts_make_inputs_again),
-               LS_TEST (selective_parts_keep_less), LS_TEST (split_backward_frees_what_was_made_again),
-               LS_TEST (an_mlp_runs_again), LS_TEST (experts_run_again),
-               LS_TEST (an_input_stays_in_its_own_format), LS_TEST (partitioned_inputs_are_gathered),
-               LS_TEST (offloaded_activations_come_back),
+LS_TEST_SUITE (LS_TEST (blocks_run_again_with_groups_of_layers), LS_TEST (uniform_runs_all_layers_again),
+               LS_TEST (early_stop_leaves_the_last_product_out), LS_TEST (block_runs_the_first_layers_again),
+               LS_TEST (selective_parts_make_inputs_again), LS_TEST (selective_parts_keep_less),
+               LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (an_mlp_runs_again),
+               LS_TEST (experts_run_again), LS_TEST (an_input_stays_in_its_own_format),
+               LS_TEST (partitioned_inputs_are_gathered), LS_TEST (offloaded_activations_come_back),
                LS_TEST (offloaded_activations_take_room_in_the_host))
