@@ -82,6 +82,12 @@
  * and linear attention go from chunk to chunk inside a kernel, once forward and three times backward, a step
  * of latency each (n_serial).
  *
+ * mamba2 keeps what its way in makes and what its scan gives before the gate, and makes all else again: the
+ * convolution and the states too (MambaSplitConv1dScanCombinedFn of the same file). Megatron-LM has the gate
+ * in that scan and the norm apart, and copies what goes in and out where a micro-batch has several sequences,
+ * as its layers have tokens first (NVIDIA/Megatron-LM@d98e8a64, megatron/core/ssm/mamba_mixer.py,
+ * _ssm_training); others have the gate in the norm.
+ *
  * Deviations. Products within a chunk are whole squares, though causal; the solution of the triangular system
  * of delta nets is left out (Q^3 / 3 a head, a sixth of one product); the state's pass between chunks of
  * mamba2 is bytes only. Sums that give the gradients of rglru's biases are left out. Kernels of gated delta

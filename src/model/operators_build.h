@@ -234,7 +234,8 @@ void ls_operators_residual_scale (GArray *operators, const LsCut *cut);
 
 /* A mixer, from its way in to its way out (operators_mixer.c). */
 void ls_operators_mixer (GArray *operators, const LsCut *cut);
-void ls_operators_mlp_shift (GArray *operators, const LsCut *cut); /* of an MLP behind one of rwkv7 */
+void ls_operators_recurrence (GArray *operators, const LsCut *cut); /* a part of that, of rglru */
+void ls_operators_mlp_shift (GArray *operators, const LsCut *cut);  /* of an MLP behind one of rwkv7 */
 
 /* A dense MLP of width cut->ffn, its names; and what stands in a layer with experts for it
  * (operators_moe.c). */

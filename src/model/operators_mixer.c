@@ -180,22 +180,48 @@ inner_params (const LsModel *m)
   return ls_mixer_other_params (m) - ls_mixer_in_biases (m) - ls_mixer_out_biases (m);
 }
 
-/* Causal, of each column by itself: fused with its activation. */
+static bool
+is_mamba2 (const LsCut *cut)
+{
+  return cut->model->mixer == LS_MIXER_MAMBA2;
+}
+
+static bool
+is_megatrons_mamba2 (const LsCut *cut)
+{
+  return is_mamba2 (cut) && cut->shard->mixer_by_megatron;
+}
+
+/* A copy between [tokens, sequences, columns], as layers have them, and [sequences, tokens, columns]. */
+static bool
+is_reordered (const LsCut *cut)
+{
+  return is_megatrons_mamba2 (cut) && cut->shard->micro_batch > 1;
+}
+
+static uint64_t
+conv_width (const LsCut *cut)
+{
+  return per_rank (cut, ls_mixer_conv_width (cut->model)) + repeated (cut);
+}
+
+/* Causal, of each column by itself: fused with its activation. Of mamba2 it is made again, from what the way
+ * in keeps. */
 static void
 append_conv (GArray *operators, const LsCut *cut)
 {
-  const LsModel *m = cut->model;
-  uint64_t width = per_rank (cut, ls_mixer_conv_width (m));
+  uint64_t width = conv_width (cut), in = per_rank (cut, ls_mixer_in_width (cut->model)) + repeated (cut);
   if (width == 0)
     return;
-  width += repeated (cut);
   LsOperator *op = ls_operator_append (operators, "mixer-conv", LS_TP_NONE);
-  ls_operator_fwd (
-      op, ls_cut_stream (cut, "mixer-conv", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
-  ls_operator_igrad (
-      op, ls_cut_stream (cut, "mixer-conv-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
-  ls_operator_param (op, per_rank (cut, inner_params (m)));
-  op->saved_bytes = cut->tokens * width * cut->elt;
+  if (is_reordered (cut))
+    ls_operator_fwd (op, ls_cut_pass (cut, "mixer-reorder", in, 2));
+  ls_operator_fwd (op, ls_cut_pass (cut, "mixer-conv", width, 2));
+  ls_operator_igrad (op, ls_cut_pass (cut, "mixer-conv-bwd", width, 3));
+  if (is_reordered (cut))
+    ls_operator_igrad (op, ls_cut_pass (cut, "mixer-reorder-bwd", in, 2));
+  ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
+  op->saved_bytes = is_mamba2 (cut) ? 0 : cut->tokens * width * cut->elt;
 }
 
 /* Step sizes and keys of the inner activations, summed over ranks in Jamba as in Megatron-Core's
@@ -243,43 +269,6 @@ append_scan (GArray *operators, const LsCut *cut)
   op->saved_bytes = cut->tokens * inner * cut->elt;
 }
 
-/* Of rglru: both gates of each head in one product, of the convolution's output, which is kept already. */
-static void
-append_head_gates (GArray *operators, const LsCut *cut)
-{
-  const LsModel *m = cut->model;
-  uint64_t heads = m->mixer_heads / cut->shard->tp, width = m->mixer_head_dim, tokens = cut->tokens;
-  bool is_fused = ls_cut_fuses_gradients (cut);
-  uint32_t grad_bytes = is_fused ? ls_dtype_bytes (cut->shard->grad_dtype) : cut->elt;
-  LsOperator *op = ls_operator_append (operators, "mixer-head-gates", LS_TP_NONE);
-  ls_operator_fwd (op,
-                   ls_kernel_gemm ("head-gates", cut->act, tokens, 2 * width, width, heads, cut->elt, false));
-  ls_operator_igrad (
-      op, ls_kernel_gemm ("head-gates-dgrad", cut->act, tokens, width, 2 * width, heads, cut->elt, false));
-  ls_operator_wgrad (
-      op,
-      ls_kernel_gemm ("head-gates-wgrad", cut->act, 2 * width, width, tokens, heads, grad_bytes, is_fused));
-  ls_operator_accumulate (op, cut, width, 2 * width * heads);
-  ls_operator_weight (op, LS_TENSOR_WHOLE, width, width, 2 * heads);
-  op->saved_bytes = tokens * 2 * width * heads * cut->elt;
-}
-
-/* Reads x and both gates, writes h, which is kept; backwards h and its gradient too, and three gradients. */
-static void
-append_recurrence (GArray *operators, const LsCut *cut)
-{
-  uint64_t inner = per_rank (cut, ls_mixer_inner (cut->model));
-  double elements = (double) cut->tokens * (double) inner, bytes = 4 * elements * cut->elt;
-  LsOperator *op = ls_operator_append (operators, "mixer-scan", LS_TP_NONE);
-  ls_operator_fwd (op,
-                   ls_kernel_stream ("recurrence", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner, bytes,
-                                     10 * elements));
-  ls_operator_igrad (op,
-                     ls_kernel_stream ("recurrence-bwd", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner,
-                                       2 * bytes, 25 * elements));
-  op->saved_bytes = cut->tokens * inner * cut->elt;
-}
-
 /* What it gives times an activation of the other columns. */
 static void
 append_branch_gate (GArray *operators, const LsCut *cut)
@@ -311,6 +300,13 @@ again_kernel (const LsCut *cut, const LsMixerProduct *p, const LsKernel *forward
   return chunk_kernel (cut, again, p->n_serial > 0 ? 1 : 0);
 }
 
+static LsKernel
+state_pass (const LsCut *cut, const char *name, uint64_t chunks, uint64_t columns)
+{
+  double bytes = 2.0 * (double) chunks * (double) columns * FP32_BYTES;
+  return ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, chunks, columns, bytes, 0);
+}
+
 /* Products of chunks, each with two gradients in one kernel and what these need again, and the states between
  * chunks. */
 static void
@@ -323,10 +319,16 @@ append_chunks (GArray *operators, const LsCut *cut)
   uint64_t chunks = ls_mixer_n_chunks (m, seq) * cut->shard->micro_batch;
   uint64_t inner = per_rank (cut, ls_mixer_inner (m)), own = inner / cp;
   LsOperator *op = ls_operator_append (operators, "mixer-chunks", LS_TP_NONE);
+  if (is_mamba2 (cut)) {
+    ls_operator_igrad (op, ls_cut_pass (cut, "mixer-conv-again", conv_width (cut), 2));
+    ls_operator_igrad (op, state_pass (cut, "state-passing-again", chunks, own * m->mixer_state));
+  }
   for (uint32_t i = 0; i < n; i++) {
     const LsMixerProduct *p = &products[i];
     LsKernel forward
         = ls_kernel_gemm (p->name, cut->act, p->m, p->n, p->k, p->batch * chunks, cut->elt, false);
+    if (is_megatrons_mamba2 (cut) && i + 1 == n) /* the last reads the gate, and writes what it had before */
+      forward.bytes += 2.0 * (double) (cut->tokens * inner * cut->elt);
     ls_operator_fwd (op, chunk_kernel (cut, forward, p->n_serial > 0 ? 1 : 0));
     if (p->n_again > 0)
       ls_operator_igrad (op, again_kernel (cut, p, &forward));
@@ -334,13 +336,25 @@ append_chunks (GArray *operators, const LsCut *cut)
         = ls_kernel_gemm (p->grad_name, cut->act, p->m, p->k, p->n, 2 * p->batch * chunks, cut->elt, false);
     ls_operator_igrad (op, chunk_kernel (cut, gradients, p->n_serial > 0 ? p->n_serial - 1 : 0));
   }
-  double states = (double) chunks * (double) own * m->mixer_state * FP32_BYTES;
-  LsKernel pass = ls_kernel_stream ("state-passing", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, chunks,
-                                    own * m->mixer_state, 2 * states, 0);
-  ls_operator_fwd (op, pass);
-  pass.name = "state-passing-bwd";
-  ls_operator_igrad (op, pass);
-  op->saved_bytes = (uint64_t) states + cut->tokens * inner * cut->elt;
+  ls_operator_fwd (op, state_pass (cut, "state-passing", chunks, own * m->mixer_state));
+  ls_operator_igrad (op, state_pass (cut, "state-passing-bwd", chunks, own * m->mixer_state));
+  op->saved_bytes
+      = (is_mamba2 (cut) ? 0 : chunks * own * m->mixer_state * FP32_BYTES) + cut->tokens * inner * cut->elt;
+}
+
+/* The gate of Megatron-LM's mamba2 is in the last kernel of the scan; backward it is a kernel, which reads
+ * both outputs, the gate and the gradient, and writes two. Its norm is apart, and keeps its input. */
+static void
+append_norm_of_megatron (GArray *operators, const LsCut *cut, uint64_t inner)
+{
+  LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
+  if (is_reordered (cut))
+    ls_operator_fwd (op, ls_cut_pass (cut, "mixer-reorder", inner, 2));
+  ls_operator_fwd (op, ls_cut_stream (cut, "grouped-norm", LS_KERNEL_NORM, cut->tokens, inner, 2 * cut->elt));
+  ls_operator_igrad (
+      op, ls_cut_stream (cut, "grouped-norm-bwd", LS_KERNEL_NORM, cut->tokens, inner, 3 * cut->elt));
+  ls_operator_igrad (op, ls_cut_pass (cut, "scan-gate-bwd", inner, 6));
+  op->saved_bytes = cut->tokens * inner * cut->elt;
 }
 
 /* y times a gate, normed, in one kernel. */
@@ -348,6 +362,10 @@ static void
 append_gate (GArray *operators, const LsCut *cut)
 {
   uint64_t inner = per_rank (cut, ls_mixer_inner (cut->model));
+  if (is_megatrons_mamba2 (cut)) {
+    append_norm_of_megatron (operators, cut, inner);
+    return;
+  }
   if (cut->model->mixer == LS_MIXER_RWKV7) {
     append_passes (operators, cut, "mixer-gate", "mixer-gate-bwd", inner, 6, 12, 0);
     ls_operator_param (&g_array_index (operators, LsOperator, operators->len - 1), inner_params (cut->model));
@@ -421,8 +439,7 @@ append_inner (GArray *operators, const LsCut *cut)
     return;
   }
   if (m->mixer == LS_MIXER_RGLRU) {
-    append_head_gates (operators, cut);
-    append_recurrence (operators, cut);
+    ls_operators_recurrence (operators, cut);
   } else if (m->mixer != LS_MIXER_CONV) {
     append_chunks (operators, cut);
   }
