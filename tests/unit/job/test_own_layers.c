@@ -427,6 +427,37 @@ megatron_fuses_neither_limits_nor_biases (void)
     check_unfused (&unfused[i]);
 }
 
+/* GPT-OSS: the bias behind attention is added in a kernel of its own, 4 bytes a number, before the sum of 6;
+ * behind experts there is the sum alone, as behind attention without biases. */
+static void
+megatron_adds_a_bias_apart_with_limits (void)
+{
+  static const struct {
+    const char *op;
+    bool is_plain;
+    const char *kernels;
+    double bytes;
+  } sums[] = { { "attention-add", false, "output bias; residual add; ", 4 + 6 },
+               { "mlp-add", false, "residual-add; ", 6 },
+               { "attention-add", true, "residual-add; ", 6 } };
+  for (guint i = 0; i < G_N_ELEMENTS (sums); i++) {
+    LsModel m = model;
+    m.n_experts = 8, m.top_k = 2, m.expert_ffn = 512, m.hidden = 1024;
+    m.mlp = sums[i].is_plain ? LS_MLP_SWIGLU : LS_MLP_QUICK_GEGLU;
+    m.act_limit = m.linear_bias = !sums[i].is_plain;
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsRecipes) recipes = ls_recipes_load ("megatron-core-op-fuser", diags);
+    LsShard shard = shard_with (recipes);
+    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    ls_operators_layer (&m, &shard, 0, operators);
+    const LsOperator *op = operator_named (operators, sums[i].op);
+    g_autoptr (GString) names = g_string_new (NULL);
+    LS_CHECK (op != NULL);
+    LS_CHECK_DOUBLE (streams_of (op->fwd, op->n_fwd, names), ==, sums[i].bytes * TOKENS * 1024);
+    LS_CHECK_STR (names->str, sums[i].kernels);
+  }
+}
+
 /* Of routers by sigmoids, where they are not fused, by hand: bytes for each token and expert, and for each token
  * and expert of its own; backward also the input in fp32, 6 bytes a number, and its gradient in 16 bits. Others,
  * and where they are fused, have a kernel each way. */
@@ -463,6 +494,7 @@ routers_that_are_not_fused_are_many_kernels (void)
 
 LS_TEST_SUITE (LS_TEST (norms_run_again), LS_TEST (routers_that_are_not_fused_are_many_kernels),
                LS_TEST (megatron_copies_slices), LS_TEST (megatron_fuses_neither_limits_nor_biases),
-               LS_TEST (its_software_names_the_list), LS_TEST (input_gradients_take_what_was_measured),
-               LS_TEST (stages_between_keep_their_mask), LS_TEST (hosts_are_late_behind_transfers_that_block),
+               LS_TEST (megatron_adds_a_bias_apart_with_limits), LS_TEST (its_software_names_the_list),
+               LS_TEST (input_gradients_take_what_was_measured), LS_TEST (stages_between_keep_their_mask),
+               LS_TEST (hosts_are_late_behind_transfers_that_block),
                LS_TEST (an_exchange_takes_what_was_measured))
