@@ -414,6 +414,46 @@ set_batch (LaunchJob *job)
                      s->global_batch, of_step, has_steps ? "of all accumulation steps" : "at once");
 }
 
+/* Shards and buckets, and what becomes of gradients. */
+static void
+set_engine (LaunchJob *job)
+{
+  guint64 stage = stage_of (job);
+  set_stage (job, stage);
+  set_overlap (job, stage);
+  drop_buckets (job, stage);
+  set_offload (job, stage);
+  set_grad_dtype (job);
+  set_norm (job);
+  tell_switches (job);
+}
+
+void
+deepspeed_read_engine (LaunchJob *job)
+{
+  const OptionTable *table = job->import->table;
+  job->table = &deepspeed_options;
+  option_read_all (job);
+  set_engine (job);
+  g_hash_table_unref (job->open);
+  job->import->table = table;
+}
+
+void
+deepspeed_pipeline_shards (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  const LsStrategy *s = &import->strategy;
+  bool is_whole = import_has_strategy (import, "zero") && s->zero_stage == 0;
+  if (!is_whole || s->dtype != LS_DTYPE_BF16 || import_is_given (import, "zero"))
+    return;
+  import_set_strategy (import, "zero", "1", "--");
+  import_set_strategy (import, "grad_dtype", "fp32", "--");
+  import_infer (import,
+                "zero 1, gradients in fp32: with weights in bf16 and stage 0 DeepSpeed's pipeline has "
+                "an optimizer that shards its state (runtime/bf16_optimizer.py)");
+}
+
 void
 deepspeed_read (LaunchJob *job)
 {
@@ -421,18 +461,11 @@ deepspeed_read (LaunchJob *job)
   if (!job->import->strategy.software)
     option_release (job, "deepspeed");
   option_read_all (job);
-  guint64 stage = stage_of (job);
-  set_stage (job, stage);
-  set_overlap (job, stage);
-  drop_buckets (job, stage);
-  set_offload (job, stage);
+  set_engine (job);
   set_precision (job);
-  set_grad_dtype (job);
   set_recompute (job);
-  set_norm (job);
   set_context (job);
   set_optimizer (job);
-  tell_switches (job);
   set_batch (job);
   g_hash_table_unref (job->open);
 }

@@ -13,6 +13,15 @@ bool deepspeed_add_json (LaunchWords *words, const char *text, gsize n, const ch
  * sets is read before. */
 void deepspeed_read (LaunchJob *job);
 
+/* Of a program that has the batch, number formats, recomputation and the optimizer itself, and a table of its
+ * own, the rest: stages, buckets, offloading, gradients, clipping. job->table is that of DeepSpeed then. */
+void deepspeed_read_engine (LaunchJob *job);
+
+/* With bf16 and no stage, the engine of pipelines has the optimizer of runtime/bf16_optimizer.py, which
+ * shards its state and sums gradients in fp32 (runtime/engine.py, _do_optimizer_sanity_check): stage 1 as
+ * that is simulated. The number format is set before. */
+void deepspeed_pipeline_shards (LaunchJob *job);
+
 /* Keys of DeepSpeed's configuration and what they are in our files. Names and rules as in
  * docs/_pages/config-json.md of DeepSpeed 0.17, of ZeRO as in deepspeed/runtime/zero/config.py, which takes
  * keys with and without "stage3_". */

@@ -101,6 +101,60 @@ configurations_in_a_script_are_read (void)
 #undef WRITES
 }
 
+/* Megatron-DeepSpeed: the engine shards, offloads, reduces and clips by the file; the batch and the number format
+ * are those of the options. */
+static void
+megatron_deepspeed_reads_its_file (void)
+{
+#define MEGATRON(file, ...)                                                                                  \
+  "#!/bin/bash\ncat <<END > ds.json\n" file "\nEND\ndeepspeed --num_gpus 8 pretrain_gpt.py "                 \
+  "--num-layers 8 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 --micro-batch-size 4 "        \
+  "--global-batch-size 64 --deepspeed --deepspeed_config ds.json " __VA_ARGS__ "\n"
+  check (MEGATRON ("{\"zero_optimization\": {\"stage\": 3, \"offload_optimizer\": {\"device\": \"cpu\"}, "
+                   "\"offload_param\": {\"device\": \"cpu\"}, \"reduce_bucket_size\": 7e7, "
+                   "\"stage3_prefetch_bucket_size\": 3e7}, \"fp16\": {\"enabled\": true}}",
+                   "--fp16 --zero-stage 3 --cpu-optimizer"),
+         "zero=3; offload=parameters; offload_to=cpu; reduce_bucket=70000000; prefetch_bucket=30000000; "
+         "dp_overlap=true; ~dp_overlap true; grad_norm=false; micro_batch=4; global_batch=64; dtype=fp16");
+  check (
+      MEGATRON (
+          "{\"train_micro_batch_size_per_gpu\": 2, \"train_batch_size\": 64, \"gradient_clipping\": 1.0, "
+          "\"zero_optimization\": {\"stage\": 2}}",
+          "--bf16 --zero-stage 1"),
+      "zero=2; ?--zero-stage 1: the file; ?train_micro_batch_size_per_gpu 2; micro_batch=4; grad_norm=true; "
+      "grad_dtype=bf16");
+  check (
+      MEGATRON ("{\"zero_optimization\": {\"stage\": 1}, \"data_types\": {\"grad_accum_dtype\": \"fp32\"}}",
+                "--bf16"),
+      "zero=1; grad_dtype=fp32");
+  check (MEGATRON ("{\"zero_optimization\": {\"stage\": $Z}}", "--bf16 --zero-stage 1"), "zero=1");
+#undef MEGATRON
+}
+
+/* Its pipeline has an optimizer of its own for bf16, which no stage turns off. */
+static void
+megatron_deepspeed_shards_bf16 (void)
+{
+#define MEGATRON                                                                                             \
+  "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 "        \
+  "--seq-length 1024 --micro-batch-size 4 --deepspeed "
+  check (MEGATRON "--zero-stage 0 --bf16", "zero=1; grad_dtype=fp32; ~bf16_optimizer.py");
+  check (MEGATRON "--zero-stage 0 --bf16 --no-pipeline-parallel", "zero=0; grad_dtype=bf16");
+  check (MEGATRON "--zero-stage 0 --fp16", "zero=0; grad_dtype=fp16");
+  check (MEGATRON "--zero-stage 1 --fp16 --deepspeed_config=other.json --cpu-optimizer",
+         "zero=1; ?what other.json says: it is not here; ?--cpu-optimizer: no file");
+  check (MEGATRON
+         "--zero-stage 1 --fp16 --checkpoint-activations --partition-activations --checkpoint-in-cpu "
+         "--tensor-model-parallel-size 2",
+         "recompute=full; partition_activations=true; offload_activations=true");
+  check (MEGATRON "--zero-stage 1 --fp16 --checkpoint-activations --partition-activations",
+         "partition_activations; ---partition-activations: no rank");
+#undef MEGATRON
+  check ("{num_layers: 8, hidden_size: 1024, num_attention_heads: 8, seq_length: 64, pipe_parallel_size: 1, "
+         "train_micro_batch_size_per_gpu: 2, precision: bfloat16, zero_optimization: {stage: 0}}",
+         "zero=1; grad_dtype=fp32; ~bf16_optimizer.py");
+}
+
 /* Options of OpenRLHF before 2026 and since; its batch is that of all ranks. */
 static void
 openrlhf_is_read (void)
@@ -128,7 +182,8 @@ openrlhf_is_read (void)
 #undef OPENRLHF
 }
 
-LS_TEST_SUITE (LS_TEST (openrlhf_is_read), LS_TEST (configurations_in_a_script_are_read),
+LS_TEST_SUITE (LS_TEST (megatron_deepspeed_reads_its_file), LS_TEST (megatron_deepspeed_shards_bf16),
+               LS_TEST (openrlhf_is_read), LS_TEST (configurations_in_a_script_are_read),
                LS_TEST (deepspeed_chat_has_its_own_options), LS_TEST (deepspeed_chat_has_adapters),
                LS_TEST (deepspeed_chat_learns_more_than_tokens), LS_TEST (what_python_configures_is_open),
                LS_TEST (the_same_is_told_once))

@@ -35,6 +35,9 @@ gpt_neox_is_read (void)
       "dtype=fp16; zero=1; dp_overlap=true; reduce_bucket=500000000; global_batch=64; gpus=32; recompute=full; "
       "recompute_layers=1; attention=flash; position=rope; rotary_dim=32; mlp=swiglu; ffn=5504; "
       "tied_embeddings=false; norms=shared; vocab=50257; -lr-decay-style; ?mystery_switch 3");
+  check_read ("gpt-neox", NEOX "mlp_type: gated\nmlp_multiple_of: 512\nactivation: silu\n",
+              "mlp=swiglu; ffn=5632; ~ffn 5632");
+  check_read ("gpt-neox", NEOX "mlp_type: other\n", "mlp=gelu; ?mlp_type other: taken for two matrices");
   check_read (
       "gpt-neox", NEOX "pos_emb: alibi\nmlp_type: llama\nintermediate_size: 5632\nprecision: bfloat16\n",
       "position=alibi; mlp=swiglu; ffn=5632; dtype=bf16; linear_bias=false; software=gpt-neox; apex_norm");

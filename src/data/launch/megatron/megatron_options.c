@@ -354,6 +354,10 @@ static const OptionRow rows[] = {
   RULE ("data-parallel-sharding-strategy"),
   RULE ("deepspeed"),
   DECIDES ("zero-stage", "zero"),
+  RULE ("deepspeed-config"),
+  RULE ("cpu-optimizer"),
+  RULE ("partition-activations"),
+  RULE ("checkpoint-in-cpu"),
 
   /* the batch */
   STRATEGY ("micro-batch-size", "micro_batch"),
@@ -444,8 +448,8 @@ static const OptionRow rows[] = {
   RULE ("embed-layernorm"),
 };
 
-/* What matters neither to time nor to memory: data, checkpoints, what is logged, how numbers begin and learn.
- * of deepspeed-config zero-stage matters. */
+/* What matters neither to time nor to memory: data, checkpoints, what is logged, how numbers begin and
+ * learn. */
 static const char ignored[]
     = "abort-on-unmet-fused-kernel-constraints adam-* adlr-autoresume* app-tag-* "
       "apply-query-key-layer-scaling apply-rope-fusion apply-wd-to-qk-layernorm async-save async-strategy "
@@ -456,7 +460,7 @@ static const char ignored[]
       "create-attention-mask-in-dataloader create-moe-param-group "
       "cross-entropy-fusion-impl cuda-graph-warmup-steps data-args-path data-cache-path data-impl data-path "
       "data-per-class-fraction data-sharding dataloader-* dataset ddp-average-in-collective decoupled-lr "
-      "decoupled-min-lr deepspeed-activation-checkpointing deepspeed-config deepspeed-mpi dino-* "
+      "decoupled-min-lr deepspeed-activation-checkpointing deepspeed-mpi dino-* "
       "disable-msc dist-ckpt-* dist-url distributed-backend distributed-timeout-* embedding-path "
       "enable-experimental enable-ft-package enable-gloo-process-groups enable-msc enable-one-logger "
       "end-weight-decay eod-mask-loss epochs error-injection-* eval-* evidence-data-path exit-* "

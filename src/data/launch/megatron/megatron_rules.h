@@ -22,6 +22,11 @@ void megatron_stages (LaunchJob *job);    /* a part of that */
 OptionValue megatron_layout;              /* of chunks, where they are not even */
 OptionValue megatron_mapping;             /* of ranks: pp before dp, and that differs */
 void megatron_kernels (LaunchJob *job);
+/* What is behind --deepspeed, after the strategy: the stage, and what the file of --deepspeed-config says. */
+void megatron_deepspeed (LaunchJob *job, const LaunchWords *deepspeed);
+/* That file, which the script writes or which lies beside it; the caller frees it; NULL: it is not here, or
+ * no JSON. */
+LaunchWords *megatron_deepspeed_file (const ImportFiles *files, const LaunchWords *words);
 void megatron_namespace (LaunchWords *words); /* before options are read */
 void megatron_optimizer (LaunchJob *job);     /* a part of that, with what adds to gradients */
 void megatron_dispatcher (LaunchJob *job);    /* another */

@@ -292,17 +292,6 @@ set_fsdp (LaunchJob *job)
 }
 
 static void
-set_deepspeed (LaunchJob *job)
-{
-  const char *stage = option_text (job, "zero-stage");
-  import_set_strategy (job->import, "dp_kind", "deepspeed", "--");
-  if (stage)
-    import_set_strategy (job->import, "zero", stage, "--zero-stage");
-  else
-    import_unknown (job->import, "the ZeRO stage: it stands in the file of --deepspeed_config");
-}
-
-static void
 set_zero (LaunchJob *job)
 {
   LsImport *import = job->import;
@@ -328,7 +317,7 @@ set_data_parallel (LaunchJob *job)
       || option_is_on (job, "use-custom-fsdp"))
     set_fsdp (job);
   else if (option_is_there (job, "deepspeed"))
-    set_deepspeed (job);
+    import_set_strategy (job->import, "dp_kind", "deepspeed", "--"); /* megatron_deepspeed () has the rest */
   else if (impl && strcmp (impl, "torch") == 0) {
     import_set_strategy (job->import, "dp_kind", "ddp", "--DDP-impl");
     import_set_strategy (job->import, "zero", "0", "--DDP-impl");

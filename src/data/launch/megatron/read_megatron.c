@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "data/launch/deepspeed_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/log_steps.h"
 #include "data/launch/yaml_config.h"
@@ -125,9 +124,9 @@ tell_lack (LaunchJob *job)
       "of the rest; of that, what is not given is as Megatron-LM has it by default");
 }
 
-/* Reads all options: job->table is set by it. */
+/* Reads all options: job->table is set by it. deepspeed: the file of --deepspeed-config; NULL: none. */
 static void
-megatron_read (LaunchJob *job)
+megatron_read (LaunchJob *job, const LaunchWords *deepspeed)
 {
   if (launch_words_find (job->words, "language-model-type"))
     import_unknown (job->import, "what turns images into tokens for the decoder: it is left out");
@@ -142,6 +141,8 @@ megatron_read (LaunchJob *job)
   tell_lack (job);
   megatron_model (job);
   megatron_strategy (job);
+  if (job->import->strategy.dp_kind == LS_DP_DEEPSPEED)
+    megatron_deepspeed (job, deepspeed);
   megatron_check_gathers (job);
   megatron_kernels (job);
   g_hash_table_unref (job->open);
@@ -179,26 +180,6 @@ check_script (const LaunchScript *script, LsImport *import, const char *path, Ls
   return true;
 }
 
-/* The stage of ZeRO, which the file of DeepSpeed has where no option has it. */
-static void
-add_stage (const ImportFiles *files, LaunchWords *words)
-{
-  const LaunchOption *o = launch_words_find (words, "deepspeed-config");
-  const char *name = o && o->values->len > 0 ? o->values->pdata[0] : NULL;
-  gsize n;
-  g_autofree char *text
-      = name && !launch_words_find (words, "zero-stage") ? launch_file_of (files, name, &n) : NULL;
-  g_autoptr (LaunchWords) deepspeed = launch_words_new ();
-  g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  if (!text || !deepspeed_add_json (deepspeed, text, n, name, none))
-    return;
-  const LaunchOption *stage = launch_words_find (deepspeed, "zero_optimization.stage");
-  if (stage)
-    launch_words_add_renamed (words, "zero-stage", stage);
-  else
-    launch_words_add_by (words, false, "zero-stage", "0");
-}
-
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
@@ -209,9 +190,9 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
       && check_script (&script, import, files->files[0].path, diags);
   if (ok) {
     LaunchJob job = { .import = import, .words = script.words, .script = script.script, .gpus = script.gpus };
-    add_stage (files, script.words);
     megatron_read_formats (files, script.words);
-    megatron_read (&job);
+    g_autoptr (LaunchWords) deepspeed = megatron_deepspeed_file (files, script.words);
+    megatron_read (&job, deepspeed);
   }
   launch_script_clear (&script);
   return ok;
@@ -358,7 +339,7 @@ read_log (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   }
   megatron_namespace (words);
   LaunchJob job = { .import = import, .words = words, .is_dump = true };
-  megatron_read (&job);
+  megatron_read (&job, NULL);
   read_vocab (file->text, import);
   read_iterations (file->text, import);
   return true;
@@ -485,7 +466,7 @@ read_test (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   if (!megatron_trains_decoder (words, NULL, files->files[0].path, diags))
     return false;
   LaunchJob job = { .import = import, .words = words };
-  megatron_read (&job);
+  megatron_read (&job, NULL);
   return read_golden (files, import, diags);
 }
 
