@@ -56,9 +56,11 @@ hf_dialect_of (const char *script, const LaunchWords *words)
   for (const HfDialect *d = hf_dialects; d->name; d++)
     if (has_any (words, d->marks))
       return d;
-  for (const HfDialect *d = hf_dialects; script && d->name; d++)
-    if (d->prefix && has_command (d->commands, script))
+  for (const HfDialect *d = hf_dialects; script && d->name; d++) {
+    bool is_other = d->lacks && !strchr (script, ' ') && has_any (words, d->lacks);
+    if (d->prefix && has_command (d->commands, script) && !is_other)
       return d;
+  }
   for (const HfDialect *d = hf_dialects; script && d->name; d++)
     if (d->prefix && g_str_has_prefix (script, d->prefix))
       return d;

@@ -426,6 +426,8 @@ const HfDialect hf_dialects[] = {
     .n_defaults = G_N_ELEMENTS (trl_defaults),
     .release = "hf-trainer-2026",
     .pins = "transformers from 4.56 on, which is 5 today (pyproject.toml of July 2026)",
-    .old = TRL_OLD },
+    .old = TRL_OLD,
+    .lacks = "block_size cutoff_len data_path max_seq_len model_max_length model_name seq_length train_file "
+             "train_file_path" },
   { NULL },
 };

@@ -61,6 +61,7 @@ typedef struct {
   const char *freezes; /* an option without which adapters leave all but linear layers to be trained; NULL */
   guint least_batch;   /* sequences of a step, where no accumulation is said; 0: one micro-batch each */
   const char *trains;  /* an option of what trains; NULL: do_train                                 */
+  const char *lacks;   /* options that a script of another program has that is called so too; NULL: none    */
   const char *learns;  /* options of learning from preferences, where no command says; NULL: none    */
   const char *data;    /* the option that names a data set, which tells it too; NULL: none does       */
   HfSay *say;          /* what several of its options mean together; NULL: nothing                  */

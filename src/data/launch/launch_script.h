@@ -38,6 +38,10 @@ bool launch_script_read (const ImportFiles *files, const LaunchKind *kind, Launc
                          LsImport *import, LsDiagList *diags);
 void launch_script_clear (LaunchScript *script);
 
+/* launch_environment.c: what variables that a script sets for its processes change, of CUDA, PyTorch and
+ * NCCL. What is not simulated of it is told. */
+void launch_environment (GHashTable *variables, LsImport *import);
+
 /* The variables that a script sets, as options; NULL: with a diagnostic. *ret_lacks: whether it sources what
  * is not here, which is told. */
 LaunchWords *launch_script_variables (const ImportFiles *files, LsImport *import, bool *ret_lacks,

@@ -159,11 +159,12 @@ typedef struct {
   LsImport *import;
   const LaunchWords *words;
   const OptionTable *table;
-  const char *script; /* "pretrain_gpt.py", NULL: not known */
-  guint64 gpus;       /* ranks that are launched; 0: not known */
-  bool is_part;       /* another file says more of the model: what is not given is not its default */
-  bool is_dump;       /* all arguments, as a log has them, not only those given */
-  GHashTable *open;   /* keys whose options have values that the file leaves open: static strings */
+  const char *script;    /* "pretrain_gpt.py", NULL: not known */
+  guint64 gpus;          /* ranks that are launched; 0: not known */
+  GHashTable *variables; /* char * -> char *: what its script sets; NULL: there is none */
+  bool is_part;          /* another file says more of the model: what is not given is not its default */
+  bool is_dump;          /* all arguments, as a log has them, not only those given */
+  GHashTable *open;      /* keys whose options have values that the file leaves open: static strings */
 } LaunchJob;
 
 /* option_release.c: sets software to the last release that has all options, and says which have: a range,

@@ -153,9 +153,10 @@ check_task (const HfDialect *d, const char *script, const LaunchWords *said, con
                                         "dapo", "simpo", "mpo", "reinforce", "reward", NULL };
   static const char *const others[] = { "generate", "generation", "inference", "infer", "eval",
                                         "evaluate", "evaluation", "lighteval", NULL };
-  static const char *const marks[]
-      = { "num_generations", "num_samples_per_prompt_rollout", "total_episodes",
-          "generation_only", "num_padding_at_beginning",       "offload_reference_model" };
+  static const char *const marks[] = {
+    "num_generations",          "num_samples_per_prompt_rollout", "total_episodes", "generation_only",
+    "num_padding_at_beginning", "offload_reference_model",        "use_vllm",       "vllm_server_host"
+  };
   for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
     if (launch_words_find (said, marks[i]))
       return import_refuse_task (path, diags, "--%s", marks[i]);

@@ -19,6 +19,40 @@ a_command_behind_another_is_read (void)
   check ("python sft.py --note -- " TRAINER, "gpus=1; micro_batch=2");
 }
 
+/* A script that is called as one of TRL, with options that this has not, is another: TRL's length of a sequence is
+ * not its own. */
+static void
+a_name_alone_is_no_program (void)
+{
+#define ARGUMENTS "--per_device_train_batch_size 1 --bf16 True --output_dir out "
+  check_read (
+      "Hugging Face Trainer",
+      "torchrun --nproc-per-node 8 train/sft.py --block_size=32768 --model_name=Qwen/Qwen2.5-32B " ARGUMENTS,
+      "seq=32768; layers=64; recompute=none");
+  check_read ("TRL", "torchrun --nproc-per-node 8 sft.py --model_name_or_path Qwen/Qwen2.5-32B " ARGUMENTS,
+              "seq=1024; layers=64; recompute=full");
+#undef ARGUMENTS
+}
+
+/* Variables change a job too, whatever program a script starts. */
+static void
+the_environment_is_heeded (void)
+{
+#define MEGATRON                                                                                             \
+  "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 "   \
+  "--seq-length 1024 --micro-batch-size 4\n"
+  check ("export CUDA_LAUNCH_BLOCKING=1\n" MEGATRON, "launch_blocking=true");
+  check ("export CUDA_LAUNCH_BLOCKING=0\n" MEGATRON, "launch_blocking");
+  check ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True torchrun --nproc_per_node 2 train.py " TRAINER,
+         "cuda_allocator=expandable");
+  check ("export NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_IB_DISABLE=0 NCCL_PROTO=$P\n" MEGATRON,
+         "?NCCL_ALGO Ring: NCCL; ?NCCL_NVLS_ENABLE 0: NCCL; ?NCCL_PROTO: its value is $P");
+  check ("export NVTE_FLASH_ATTN=0\nexport NVTE_FUSED_ATTN=0\n" MEGATRON,
+         "attention=unfused; ~NVTE_FUSED_ATTN are 0");
+  check ("export NVTE_FUSED_ATTN=0\n" MEGATRON, "attention=flash");
+#undef MEGATRON
+}
+
 static void
 tasks_of_a_trainer_are_told_apart (void)
 {
@@ -30,6 +64,8 @@ tasks_of_a_trainer_are_told_apart (void)
   check_read (NULL, "torchrun train_reward_model.py " TRAINER, "train_reward_model.py: another task");
   check_read (NULL, "accelerate launch rl.py --num_generations 8 " TRAINER,
               "--num_generations: another task");
+  check_read (NULL, "accelerate launch train.py --vllm_server_host $H --bf16 " TRAINER,
+              "--vllm_server_host: another task");
   check_read (NULL, "accelerate launch x.py --generation_only --bf16 --model_name_or_path a",
               "--generation_only: another task");
   check_read (NULL, "accelerate launch generate.py --model_name_or_path a --max_length 8 --output_dir b",
@@ -415,7 +451,8 @@ a_script_of_nanotron_names_its_file (void)
 #undef STARTS
 }
 
-LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_optimizer_are_told),
+LS_TEST_SUITE (LS_TEST (a_name_alone_is_no_program), LS_TEST (the_environment_is_heeded),
+               LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_optimizer_are_told),
                LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
                LS_TEST (programs_around_megatron_are_told_apart),
                LS_TEST (recipes_of_megatron_bridge_are_changed_by_options),

@@ -253,6 +253,17 @@ megatron_precision (LaunchJob *job)
   import_set_strategy (job->import, "grad_dtype", grads, "--grad-reduce-in-bf16 --main-grads-dtype");
 }
 
+/* Transformer Engine may launch neither FlashAttention nor cuDNN's kernel. */
+static bool
+has_no_fused (const LaunchJob *job)
+{
+  static const char *const names[] = { "NVTE_FLASH_ATTN", "NVTE_FUSED_ATTN" };
+  bool is_off = job->variables != NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (names) && is_off; i++)
+    is_off = g_strcmp0 (g_hash_table_lookup (job->variables, names[i]), "0") == 0;
+  return is_off;
+}
+
 /* Transformer Engine has fused kernels; layers of Megatron-LM's own have them with --use-flash-attn. */
 static void
 set_attention (LaunchJob *job)
@@ -263,7 +274,11 @@ set_attention (LaunchJob *job)
        is_local = (impl && strcmp (impl, "local") == 0) || strcmp (software, "megatron") != 0;
   if (backend)
     is_flash = strcmp (backend, "unfused") != 0 && strcmp (backend, "local") != 0;
-  else if (!is_flash && !is_local) {
+  else if (!is_local && has_no_fused (job)) {
+    is_flash = false;
+    import_note_word (job->import, "NVTE_FUSED_ATTN", "attention");
+    import_infer (job->import, "attention unfused: NVTE_FLASH_ATTN and NVTE_FUSED_ATTN are 0");
+  } else if (!is_flash && !is_local) {
     is_flash = true;
     import_infer (job->import, "attention flash: --attention-backend is auto, which takes a fused kernel");
   }

@@ -189,7 +189,11 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   bool ok = launch_script_read (files, &kind, &script, import, diags)
       && check_script (&script, import, files->files[0].path, diags);
   if (ok) {
-    LaunchJob job = { .import = import, .words = script.words, .script = script.script, .gpus = script.gpus };
+    LaunchJob job = { .import = import,
+                      .words = script.words,
+                      .script = script.script,
+                      .gpus = script.gpus,
+                      .variables = script.variables };
     megatron_read_formats (files, script.words);
     g_autoptr (LaunchWords) deepspeed = megatron_deepspeed_file (files, script.words);
     megatron_read (&job, deepspeed);
