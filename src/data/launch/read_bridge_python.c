@@ -9,7 +9,7 @@
 
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_rules.h"
-#include "data/launch/nemo_rules.h"
+#include "data/launch/nemo/nemo_rules.h"
 #include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/python_config.h"

@@ -10,7 +10,7 @@
 
 #include "data/launch/adapters.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/nemo_rules.h"
+#include "data/launch/nemo/nemo_rules.h"
 #include "data/launch/yaml_config.h"
 
 #define AS(variable, option) OPTION_AS_ROW (variable, option)

@@ -6,6 +6,11 @@
 #include "data/launch/import_reader.h"
 #include "data/launch/option_table.h"
 
+/* Whether a job trains a decoder on the next token, by its script (NULL: not known) and its options; false:
+ * with a diagnostic that says what else it does. */
+bool megatron_trains_decoder (const LaunchWords *words, const char *script, const char *path,
+                              LsDiagList *diags);
+
 /* Of it: */
 void megatron_model (LaunchJob *job);
 void megatron_vocab (LaunchJob *job);       /* a part of that */

@@ -12,104 +12,6 @@
 #include "data/launch/yaml_config.h"
 #include "data/text/yaml.h"
 
-/* --- what trains no decoder ------------------------------------------------------------------------- */
-
-/* What a job does that trains no decoder: by the script of Python, or by an option of such jobs only. */
-static const struct {
-  const char *start, *what;
-} scripts[] = {
-  { "pretrain_ict", "trains no decoder" },
-  { "pretrain_vision", "trains no decoder" },
-  { "pretrain_retro", "trains no decoder" },
-  { "pretrain_vlm", "trains no decoder" },
-  { "evaluate", "evaluates" },
-  { "generate", "generates text" },
-  { "run_text_generation", "generates text" },
-  { "run_mamba_text_generation", "generates text" },
-  { "text_generation", "generates text" },
-  { "preprocess_", "prepares data" },
-  { "analyze_data", "prepares data" },
-  { "gpt_dynamic_inference", "generates text" },
-  { "gpt_static_inference", "generates text" },
-  { "examples.inference", "generates text" },
-  { "inference", "generates text" },
-  { "merge_mp_partitions", "converts a checkpoint" },
-  { "convert", "converts a checkpoint" },
-  { "checkpoint_util", "converts a checkpoint" },
-  { "hf2", "converts a checkpoint" },
-  { "quantize", "quantizes a model" },
-  { "lm_evaluate", "evaluates" },
-  { "mmlu", "evaluates" },
-  { "build_idxmap", "prepares data" },
-};
-
-static const struct {
-  const char *option, *what, *value; /* value: what it begins with; NULL: any, or none */
-} foreign_marks[] = {
-  { "num-tokens-to-generate", "text is generated" },
-  { "max-new-tokens", "text is generated" },
-  { "num-fewshot", "an evaluation" },
-  { "advantage-estimator", "reinforcement learning" },
-  { "rollout-batch-size", "reinforcement learning" },
-  { "stage", "learning from preferences", "dpo" },
-  { "out-seq-length", "text is generated" },
-  { "task", "an evaluation, or training on labels" },
-  { "perform-rl-step", "reinforcement learning" },
-  { "grpo-group-size", "reinforcement learning" },
-  { "inference-dynamic-batching", "text is generated" },
-  { "retro-tasks", "data are prepared" },
-  { "target-tensor-model-parallel-size", "a checkpoint is converted" },
-};
-
-static bool
-refuse (const char *name, const char *what, const char *path, LsDiagList *diags)
-{
-  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-               "%s %s; a job of Lockstep trains a decoder on the next token", name, what);
-  return false;
-}
-
-static bool
-has_mark (const LaunchWords *words, const char *option, const char *value)
-{
-  const LaunchOption *o = launch_words_find (words, option);
-  return o && (!value || (o->values->len > 0 && g_str_has_prefix (o->values->pdata[0], value)));
-}
-
-/* Programs with a model and a loop of their own, some of whose options have the names of Megatron-LM's: by
- * others, which it and its forks have not. */
-static bool
-is_of_another (const LaunchWords *words, const char *path, LsDiagList *diags)
-{
-  static const char *const marks[] = { "sharding-strategy", "hidden-width", "dataset-percentage" };
-  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
-    if (launch_words_find (words, marks[i])) {
-      ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-                   "--%s: an option of another program than Megatron-LM, which is not read: give the job by "
-                   "--model and flags",
-                   marks[i]);
-      return true;
-    }
-  return false;
-}
-
-/* Whether a job trains a decoder on the next token, by its script (NULL: not known) and its options; false:
- * with a diagnostic that says what else it does. */
-static bool
-megatron_trains_decoder (const LaunchWords *words, const char *script, const char *path, LsDiagList *diags)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (scripts) && script; i++)
-    if (g_str_has_prefix (script, scripts[i].start))
-      return refuse (script, scripts[i].what, path, diags);
-  bool tunes = has_mark (words, "loss-type", "sft_loss"); /* of slime */
-  for (guint i = 0; i < G_N_ELEMENTS (foreign_marks) && !tunes; i++)
-    if (has_mark (words, foreign_marks[i].option, foreign_marks[i].value)) {
-      g_autofree char *name = g_strdup_printf ("--%s:", foreign_marks[i].option);
-      return refuse (name, foreign_marks[i].what, path, diags);
-    }
-  return !is_of_another (words, path, diags);
-}
-
 /* Without what Megatron-LM asks for, some other file has more of the job: of a program around it, as Primus
  * has its configuration. */
 static void
@@ -157,6 +59,18 @@ is_known (const char *name)
   return row && row->kind <= OPTION_STRATEGY && !row->on;
 }
 
+/* Options that only variables hold, of which one has the name of one of Megatron-LM's by chance. */
+static bool
+is_by_chance (const LaunchScript *script)
+{
+  guint n_known = 0, n = script->words->options->len;
+  for (guint i = 0; i < n; i++) {
+    const LaunchOption *o = script->words->options->pdata[i];
+    n_known += is_known (o->name);
+  }
+  return !script->script && n_known < 3 && n > 2 * n_known;
+}
+
 /* Encoders have layers as decoders have, and other tasks. */
 static bool
 check_script (const LaunchScript *script, LsImport *import, const char *path, LsDiagList *diags)
@@ -170,6 +84,11 @@ check_script (const LaunchScript *script, LsImport *import, const char *path, Ls
   }
   if (!megatron_trains_decoder (script->words, script->script, path, diags))
     return false;
+  if (is_by_chance (script)) {
+    ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL,
+                 "nothing here launches Megatron-LM, nor another program that is read");
+    return false;
+  }
   static const char *const known[] = { "pretrain_gpt", "pretrain_mamba", "pretrain_hybrid", "pretrain_t5" };
   for (guint i = 0; i < G_N_ELEMENTS (known); i++)
     if (script->script && g_str_has_prefix (script->script, known[i]))

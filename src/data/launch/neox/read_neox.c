@@ -287,11 +287,14 @@ fits (const cJSON *tree)
   static const char *const own[]
       = { "pipe_parallel_size", "model_parallel_size", "gpt_j_residual", "no_weight_tying",
           "checkpoint_factor",  "attention_config",    "hostfile",       "text_gen_type",
-          "num_layers",         "train_iters",         "tokenizer_type", "vocab_file" };
-  guint n = 0;
+          "num_layers",         "train_iters" },
+      *const words[] = { "tokenizer_type", "vocab_file" }; /* of what prepares data too */
+  guint n = 0, n_words = 0;
   for (guint i = 0; i < G_N_ELEMENTS (own); i++)
     n += yaml_config_find (tree, own[i]) != NULL;
-  return n >= 2 && !is_megatron (tree);
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    n_words += yaml_config_find (tree, words[i]) != NULL;
+  return n > 0 && n + n_words >= 2 && !is_megatron (tree);
 }
 
 static bool

@@ -7,7 +7,7 @@
 #include "data/launch/adapters.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_rules.h"
-#include "data/launch/nemo_rules.h"
+#include "data/launch/nemo/nemo_rules.h"
 #include "data/launch/yaml_config.h"
 
 /* --- what is known then --------------------------------------------------------------------------- */
@@ -243,27 +243,6 @@ read_options (Nemo *n)
 
 /* --- files ---------------------------------------------------------------------------------------- */
 
-/* T5, which says each side by itself. */
-static bool
-has_sides (const cJSON *tree)
-{
-  return cJSON_IsObject (yaml_config_find (tree, "model.encoder"))
-      && cJSON_IsObject (yaml_config_find (tree, "model.decoder"));
-}
-
-/* What NeMo 1 calls configurations of other models, of which some take all parts from elsewhere. */
-static const char *
-other_name (const cJSON *tree)
-{
-  static const char *const names[]
-      = { "_t5", "_t0", "_bart", "_ul2", "_griffin", "retro", "_bert", "_audio" };
-  const cJSON *name = yaml_config_find (tree, "name");
-  for (guint i = has_sides (tree); i < G_N_ELEMENTS (names) && cJSON_IsString (name); i++)
-    if (strstr (name->valuestring, names[i]))
-      return name->valuestring;
-  return NULL;
-}
-
 /* What one side says, the other says too: it is that of the model. */
 static void
 join_sides (cJSON *tree, LsImport *import)
@@ -280,41 +259,6 @@ join_sides (cJSON *tree, LsImport *import)
     if (!is_count && !cJSON_Compare (item, yaml_config_find (tree, path), true))
       import_unknown (import, "model.decoder.%s: taken for that of the encoder", item->string);
   }
-}
-
-static bool
-check_kind (const cJSON *tree, const char *path, LsDiagList *diags)
-{
-  static const char *const others[][2] = { { "model.retro", "a retriever" },
-                                           { "model.vision", "a model of images" },
-                                           { "model.vision_pretraining_type", "a model of images" },
-                                           { "model.bert_binary_head", "an encoder" },
-                                           { "model.unet_config", "a diffusion model" },
-                                           { "model.hyena", "layers of Hyena" } };
-  static const char *const sides[]
-      = { "model.encoder", "model.decoder", "model.pipeline_model_parallel_split_rank" };
-  const char *name = other_name (tree);
-  if (name) {
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-                 "name %s; a model of Lockstep is a decoder with attention", name);
-    return false;
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
-    const cJSON *node = yaml_config_find (tree, others[i][0]);
-    if (!node || cJSON_IsNull (node) || cJSON_IsFalse (node))
-      continue;
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-                 "%s: %s; a model of Lockstep is a decoder with attention", others[i][0], others[i][1]);
-    return false;
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (sides) && !has_sides (tree); i++)
-    if (cJSON_IsObject (yaml_config_find (tree, sides[i]))
-        || cJSON_IsNumber (yaml_config_find (tree, sides[i]))) {
-      ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-                   "%s: an encoder and a decoder, of which it does not say both", sides[i]);
-      return false;
-    }
-  return true;
 }
 
 /* Files that Hydra reads too. */
@@ -347,7 +291,7 @@ read_tree (Nemo *n, cJSON *tree, const ImportFile *file, const char *program, Ls
   n->is_nemo1 = is_nemo1 (tree);
   n->is_bridge = yaml_config_find (tree, "train") != NULL;
   import->program = program ? program : n->is_nemo1 ? "NeMo" : n->is_bridge ? "Megatron-Bridge" : "NeMo 2";
-  if (!check_kind (tree, file->path, diags)) {
+  if (!nemo_check_kind (tree, file->path, diags)) {
     cJSON_Delete (tree);
     return false;
   }
@@ -356,7 +300,7 @@ read_tree (Nemo *n, cJSON *tree, const ImportFile *file, const char *program, Ls
   target = target ? target : yaml_config_find (tree, "model._target_");
   n->target = cJSON_IsString (target) ? g_strdup (target->valuestring) : NULL;
   yaml_config_move (tree, "model.config", "model");
-  if (has_sides (tree))
+  if (nemo_has_sides (tree))
     join_sides (tree, import);
   yaml_config_move (tree, "trainer.strategy.ddp", "ddp");
   yaml_config_move (tree, "trainer.strategy", "model");
@@ -464,12 +408,12 @@ fits (const cJSON *tree)
     { "train.global_batch_size", "model" },
     { "train.train_iters", "model" },
   };
+  bool fits = false;
   for (guint i = 0; i < G_N_ELEMENTS (own); i++) {
     const char *const paths[] = { own[i][0], own[i][1], own[i][2], own[i][3], NULL };
-    if (has_all (tree, paths))
-      return true;
+    fits = fits || has_all (tree, paths);
   }
-  return false;
+  return fits && !yaml_config_find (tree, "distributed_strategy"); /* of NxD Training, for Trainium */
 }
 
 static bool
@@ -478,12 +422,18 @@ is_config (const ImportFile *file)
   return yaml_config_is (file, "model", fits);
 }
 
-/* Words "model.x=..." and "trainer.y=..." behind a script of Python. */
+/* Words "model.x=..." and "trainer.y=..." behind a script of Python: a trainer of Lightning, as other
+ * programs have one with other options. */
 static bool
 is_its (const ImportFile *file)
 {
-  bool has_pairs = strstr (file->text, "trainer.") && strstr (file->text, "model.")
-      && strstr (file->text, ".py") && strstr (file->text, "_size=");
+  static const char *const own[] = { "trainer.devices",   "trainer.num_nodes",  "trainer.precision",
+                                     "trainer.max_steps", "trainer.max_epochs", "trainer.strategy" };
+  bool has_pairs = false;
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++)
+    has_pairs = has_pairs || strstr (file->text, own[i]);
+  has_pairs = has_pairs && strstr (file->text, "model.") && strstr (file->text, ".py")
+      && strstr (file->text, "_size=");
   return has_pairs || is_config (file);
 }
 

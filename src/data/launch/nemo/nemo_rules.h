@@ -1,5 +1,5 @@
-/* data/launch/nemo_rules.h — options of NeMo 1, NeMo 2 and Megatron-Bridge, and which of Megatron-LM they are
- * (private to launch/).
+/* data/launch/nemo/nemo_rules.h — options of NeMo 1, NeMo 2 and Megatron-Bridge, and which of Megatron-LM
+ * they are (private to launch/).
  *
  * All three build Megatron-Core's configurations. A row of the table with a key is an OPTION_RULE; its key
  * is the name of Megatron-LM's option of the same value. Names of NeMo 1 are as in
@@ -7,8 +7,8 @@
  * megatron/core (transformer_config.py, model_parallel_config.py, distributed_data_parallel_config.py; core
  * 0.15), and in src/megatron/bridge/training of NVIDIA-NeMo/Megatron-Bridge (067f987df, August 2026).
  */
-#ifndef LS_DATA_LAUNCH_NEMO_RULES_H
-#define LS_DATA_LAUNCH_NEMO_RULES_H
+#ifndef LS_DATA_LAUNCH_NEMO_NEMO_RULES_H
+#define LS_DATA_LAUNCH_NEMO_NEMO_RULES_H
 
 #include "data/launch/option_table.h"
 
@@ -22,6 +22,10 @@ typedef struct {
   char *target;                 /* the class of its model; NULL: none is named */
   const char *named, *software; /* said by who reads a tree; NULL: not */
 } Nemo;
+
+/* nemo_kind.c: whether a model is one of Lockstep, and learns the next token; false: with a diagnostic. */
+bool nemo_check_kind (const cJSON *tree, const char *path, LsDiagList *diags);
+bool nemo_has_sides (const cJSON *tree); /* T5, which says each side by itself */
 
 /* Reads a configuration, which is freed. Where it has no model, that of the name `named`, and in place of the
  * software that follows from it the one given, unless they are NULL; program NULL: by what it has. */

@@ -1,4 +1,4 @@
-#include "data/launch/nemo_rules.h"
+#include "data/launch/nemo/nemo_rules.h"
 
 #include <string.h>
 
