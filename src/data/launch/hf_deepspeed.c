@@ -84,15 +84,19 @@ fill_autos (HfJob *hf)
   fill_elements (hf, "zero_optimization.stage3_param_persistence_threshold", 10 * hidden);
 }
 
+/* Clipping that no file says is "auto" (accelerate/utils/dataclasses.py, DeepSpeedPlugin): the Trainer's. */
 static void
 add_plugin (HfJob *hf)
 {
+  g_autofree char *auto_value = g_strdup_printf ("%cauto%c", LS_SHELL_HOLE, LS_SHELL_HOLE_END);
   hf->deepspeed = launch_words_new ();
   for (guint i = 0; i < G_N_ELEMENTS (plugin_keys); i++) {
     const char *value = hf_text (&hf->job, plugin_keys[i][0]);
     if (value)
       launch_words_add_value (hf->deepspeed, plugin_keys[i][1], value);
   }
+  if (hf->has_trainer && !launch_words_find (hf->deepspeed, "gradient_clipping"))
+    launch_words_add_value (hf->deepspeed, "gradient_clipping", auto_value);
 }
 
 /* All that no option says is open: no default of a Trainer or of DeepSpeed stands for it. */

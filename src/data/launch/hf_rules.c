@@ -273,6 +273,16 @@ set_zero (LaunchJob *job, const char *stage, bool is_hybrid)
     import_unknown (import, "the ranks of a node, which a hybrid strategy shards over: taken for 8");
 }
 
+/* A file of --fsdp_config was read, whose keys are members of it. */
+static bool
+has_members (const LaunchWords *words)
+{
+  bool has = false;
+  for (guint i = 0; i < words->options->len; i++)
+    has = has || g_str_has_prefix (((const LaunchOption *) words->options->pdata[i])->name, "fsdp_config.");
+  return has;
+}
+
 static void
 set_fsdp (LaunchJob *job)
 {
@@ -283,8 +293,8 @@ set_fsdp (LaunchJob *job)
                        "1 2 3 4 5 FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD HYBRID_SHARD_ZERO2",
                        "FULL_SHARD");
   const char *file = option_text (job, "fsdp_config");
-  if (file)
-    import_unknown (import, "what %s says of FSDP: it is not read", file);
+  if (file && !has_members (job->words))
+    import_unknown (import, "what %s says of FSDP: it is not here", file);
   tell_words (job);
   gsize k = find_sharding (job);
   bool is_second = number_of (job, "fsdp_version") == 2 || number_of (job, "version") == 2,

@@ -9,6 +9,7 @@
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/yaml_config.h"
+#include "data/text/json_scan.h"
 #include "data/text/yaml.h"
 
 #define ARGUMENT "model_name_or_path:" /* of a Trainer, in YAML */
@@ -169,6 +170,24 @@ check_task (const HfDialect *d, const char *script, const LaunchWords *said, con
   return true;
 }
 
+/* What a file of JSON behind --fsdp_config says, by the names that a mapping in its place has. */
+static bool
+add_fsdp (const ImportFiles *files, LaunchWords *words, LsDiagList *diags)
+{
+  const LaunchOption *config = launch_words_find (words, "fsdp_config");
+  const char *name = config && config->values->len > 0 ? config->values->pdata[0] : NULL;
+  gsize n;
+  g_autofree char *text = name && *name != '{' ? launch_file_of (files, name, &n) : NULL;
+  g_autoptr (LsJsonDoc) doc = text ? relaxed_json_parse (text, n, name, diags) : NULL;
+  if (doc) {
+    cJSON *tree = cJSON_CreateObject ();
+    cJSON_AddItemToObject (tree, "fsdp_config", cJSON_Duplicate (ls_json_doc_root (doc), true));
+    launch_words_add_tree (words, tree);
+    cJSON_Delete (tree);
+  }
+  return !text || doc;
+}
+
 /* With the words of the program that it is, if it is around a Trainer. */
 static bool
 read_words (const ImportFiles *files, const char *script, const LaunchWords *said, LaunchWords *words,
@@ -181,6 +200,8 @@ read_words (const ImportFiles *files, const char *script, const LaunchWords *sai
     return false;
   g_autoptr (LaunchWords) own = dialect ? hf_dialect_words (dialect, said, gpus, import) : NULL;
   launch_words_add_words (words, own ? own : said);
+  if (!add_fsdp (files, words, diags))
+    return false;
   HfJob hf = { .job = { .import = import, .words = words, .script = script, .gpus = gpus },
                .dialect = dialect,
                .release = dialect ? hf_dialect_release (dialect, said) : (HfRelease) { 0 },

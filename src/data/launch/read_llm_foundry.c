@@ -280,6 +280,12 @@ set_architecture (LaunchJob *job, const char *path, LsDiagList *diags)
     set_mpt (job);
   else if (hub)
     import_model_of_name (job->import, hub);
+  else if (name && !g_str_has_prefix (name, "hf_"))
+    import_unknown (
+        job->import,
+        "model.name %s: a class of a fork of llm-foundry; of its model what llm-foundry's have is "
+        "read alone, and attention is taken to be fused",
+        name);
   else
     import_unknown (job->import, "the model: pretrained_model_name_or_path is not there");
   set_seq (job);
@@ -367,7 +373,8 @@ set_attention (LaunchJob *job)
   const char *impl = option_text (job, "model.attn_config.attn_impl");
   impl = impl ? impl : option_text (job, "model.config_overrides.attn_config.attn_impl");
   bool is_unfused = impl && strcmp (impl, "torch") == 0, is_hf = !is_text (job, "model.name", "mpt");
-  if (is_hf && !option_is_on (job, "model.use_flash_attention_2") && !impl)
+  bool is_hub = option_text (job, "model.pretrained_model_name_or_path") != NULL;
+  if (is_hf && is_hub && !option_is_on (job, "model.use_flash_attention_2") && !impl)
     import_infer (job->import, "attention flash: PyTorch's, the default of transformers");
   import_set_strategy (job->import, "attention", is_unfused ? "unfused" : "flash", "attn_impl");
   bool is_flash = impl && strcmp (impl, "flash") == 0;

@@ -324,7 +324,7 @@ options_of_other_trainers_are_told (void)
   check (RUN "--lora_enable True --lora_r 16",
          "lora_rank; ?lora_enable: all weights are taken to be trained");
   check (RUN "--peft_enable False", "lora_rank");
-  check (RUN "--fsdp full_shard --fsdp_config f.json", "zero=3; ?what f.json says of FSDP: it is not read");
+  check (RUN "--fsdp full_shard --fsdp_config f.json", "zero=3; ?what f.json says of FSDP: it is not here");
 #undef RUN
 }
 

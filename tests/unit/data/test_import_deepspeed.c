@@ -53,6 +53,19 @@ deepspeed_chat_learns_more_than_tokens (void)
   check_read (NULL, CHAT "--offload_reference_model", "--offload_reference_model: another task");
 }
 
+/* A plugin of accelerate clips as the Trainer does. */
+static void
+a_plugin_clips_as_its_trainer (void)
+{
+#define PLUGIN                                                                                               \
+  "accelerate launch --use_deepspeed --num_processes 8 --zero_stage 3 train.py --output_dir out --bf16 "     \
+  "--per_device_train_batch_size 2 "
+  check (PLUGIN, "zero=3; grad_norm=true");
+  check (PLUGIN "--max_grad_norm 0.2", "grad_norm=true");
+  check (PLUGIN "--max_grad_norm 0", "grad_norm=false");
+#undef PLUGIN
+}
+
 /* Of another program neither the defaults of a Trainer hold nor those of DeepSpeed. */
 static void
 what_python_configures_is_open (void)
@@ -183,7 +196,7 @@ openrlhf_is_read (void)
 }
 
 LS_TEST_SUITE (LS_TEST (megatron_deepspeed_reads_its_file), LS_TEST (megatron_deepspeed_shards_bf16),
-               LS_TEST (openrlhf_is_read), LS_TEST (configurations_in_a_script_are_read),
-               LS_TEST (deepspeed_chat_has_its_own_options), LS_TEST (deepspeed_chat_has_adapters),
-               LS_TEST (deepspeed_chat_learns_more_than_tokens), LS_TEST (what_python_configures_is_open),
-               LS_TEST (the_same_is_told_once))
+               LS_TEST (openrlhf_is_read), LS_TEST (a_plugin_clips_as_its_trainer),
+               LS_TEST (configurations_in_a_script_are_read), LS_TEST (deepspeed_chat_has_its_own_options),
+               LS_TEST (deepspeed_chat_has_adapters), LS_TEST (deepspeed_chat_learns_more_than_tokens),
+               LS_TEST (what_python_configures_is_open), LS_TEST (the_same_is_told_once))

@@ -19,69 +19,6 @@ a_command_behind_another_is_read (void)
   check ("python sft.py --note -- " TRAINER, "gpus=1; micro_batch=2");
 }
 
-/* Configurations that look like those of a program, and are of another one or another task. */
-static void
-configurations_are_told_apart (void)
-{
-#define NEMO                                                                                                 \
-  "trainer: {devices: 8, num_nodes: 1, precision: bf16}\nmodel:\n  num_layers: 8\n  hidden_size: 512\n"      \
-  "  num_attention_heads: 8\n  tensor_model_parallel_size: 1\n  micro_batch_size: 1\n  global_batch_size: 8\n"
-  check_read ("NeMo", NEMO "  optim: {name: fused_adam}\ninference: {greedy: true}\n", "layers=8; gpus=8");
-  check_read (NULL, NEMO "inference: {greedy: true}\n", "inference without an optimizer: another task");
-  check_read (NULL, NEMO "  reward_model_type: regression\n", "model.reward_model_type: another task");
-  check_read (NULL, NEMO "  virtual_prompt_style: p-tuning\n", "model.virtual_prompt_style: another task");
-  check_read (NULL, NEMO "run: {huggingface_ckpt_path: /a}\n", "run.huggingface_ckpt_path: another task");
-  check_read (NULL, NEMO "run: {name: griffin_peft}\n",
-              "name griffin_peft; a model of Lockstep is a decoder");
-  check_read (NULL, NEMO "distributed_strategy: {tensor_model_parallel_size: 8}\n",
-              "the configuration of no program that is read");
-#undef NEMO
-  check_read (NULL, "tokenizer_type: GPT2BPETokenizer\nvocab_file: a.json\npreprocess_data: true\n",
-              "the configuration of no program that is read");
-  check_read (
-      NULL,
-      "#!/bin/bash\nARGS=(--total_epochs 500 --save_every 1 --batch_size 32)\ntorchrun ddp.py ${ARGS[@]}\n",
-      "nothing here launches Megatron-LM, nor another program");
-  check_read (NULL,
-              "#!/bin/bash\npython get_model.py\npython3 -m verl.trainer.main_ppo data.train_batch_size=256 "
-              "trainer.nnodes=1 model.path=a\n",
-              "nothing here launches Megatron-LM, nor another program");
-}
-
-/* A script that is called as one of TRL, with options that this has not, is another: TRL's length of a sequence is
- * not its own. */
-static void
-a_name_alone_is_no_program (void)
-{
-#define ARGUMENTS "--per_device_train_batch_size 1 --bf16 True --output_dir out "
-  check_read (
-      "Hugging Face Trainer",
-      "torchrun --nproc-per-node 8 train/sft.py --block_size=32768 --model_name=Qwen/Qwen2.5-32B " ARGUMENTS,
-      "seq=32768; layers=64; recompute=none");
-  check_read ("TRL", "torchrun --nproc-per-node 8 sft.py --model_name_or_path Qwen/Qwen2.5-32B " ARGUMENTS,
-              "seq=1024; layers=64; recompute=full");
-#undef ARGUMENTS
-}
-
-/* Variables change a job too, whatever program a script starts. */
-static void
-the_environment_is_heeded (void)
-{
-#define MEGATRON                                                                                             \
-  "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 "   \
-  "--seq-length 1024 --micro-batch-size 4\n"
-  check ("export CUDA_LAUNCH_BLOCKING=1\n" MEGATRON, "launch_blocking=true");
-  check ("export CUDA_LAUNCH_BLOCKING=0\n" MEGATRON, "launch_blocking");
-  check ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True torchrun --nproc_per_node 2 train.py " TRAINER,
-         "cuda_allocator=expandable");
-  check ("export NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_IB_DISABLE=0 NCCL_PROTO=$P\n" MEGATRON,
-         "?NCCL_ALGO Ring: NCCL; ?NCCL_NVLS_ENABLE 0: NCCL; ?NCCL_PROTO: its value is $P");
-  check ("export NVTE_FLASH_ATTN=0\nexport NVTE_FUSED_ATTN=0\n" MEGATRON,
-         "attention=unfused; ~NVTE_FUSED_ATTN are 0");
-  check ("export NVTE_FUSED_ATTN=0\n" MEGATRON, "attention=flash");
-#undef MEGATRON
-}
-
 static void
 tasks_of_a_trainer_are_told_apart (void)
 {
@@ -480,10 +417,9 @@ a_script_of_nanotron_names_its_file (void)
 #undef STARTS
 }
 
-LS_TEST_SUITE (LS_TEST (configurations_are_told_apart), LS_TEST (a_name_alone_is_no_program),
-               LS_TEST (the_environment_is_heeded), LS_TEST (a_plugin_may_change_the_loss),
-               LS_TEST (formats_of_an_optimizer_are_told), LS_TEST (a_command_behind_another_is_read),
-               LS_TEST (tasks_of_a_trainer_are_told_apart), LS_TEST (programs_around_megatron_are_told_apart),
+LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_optimizer_are_told),
+               LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
+               LS_TEST (programs_around_megatron_are_told_apart),
                LS_TEST (recipes_of_megatron_bridge_are_changed_by_options),
                LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
                LS_TEST (layers_with_experts_are_lists), LS_TEST (gradients_that_are_added_apart_are_told),

@@ -70,6 +70,8 @@ static const OptionRow rows[] = {
   RULE ("model.gated_linear_unit"),
   RULE ("model.normalization"),
   RULE ("model.position_embedding_type"),
+  AS ("model.rotary_percentage", "rotary-percent"),
+  AS ("model.rotary_percent", "rotary-percent"),
   RULE ("model.bias"),
   RULE ("model.add_bias_linear"),
   RULE ("model.share_embeddings_and_output_weights"),

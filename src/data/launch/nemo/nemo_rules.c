@@ -345,14 +345,30 @@ say_data_parallel (Nemo *n)
   }
 }
 
+/* A model in a checkpoint, whose configuration says this too. */
+static bool
+engine_is_elsewhere (const Nemo *n)
+{
+  static const char *const said[]
+      = { "model.num_layers", "model.transformer_engine", "model.use_flash_attention" };
+  bool is_said = !n->is_nemo1 || !launch_words_find (n->job.words, "model.restore_from_path");
+  for (guint i = 0; i < G_N_ELEMENTS (said); i++)
+    is_said = is_said || launch_words_find (n->job.words, said[i]) || nemo_is_off (n, said[i]);
+  return !is_said;
+}
+
 static void
 say_kernels (Nemo *n)
 {
   const char *backend = nemo_text (n, "model.attention_backend");
-  bool has_engine = !n->is_nemo1 || nemo_is_on (n, "model.transformer_engine");
+  bool is_elsewhere = !backend && engine_is_elsewhere (n);
+  bool has_engine = !n->is_nemo1 || nemo_is_on (n, "model.transformer_engine") || is_elsewhere;
+  if (is_elsewhere)
+    import_unknown (n->job.import,
+                    "model.transformer_engine: the checkpoint says it; attention is taken to be fused");
   bool is_flash = backend ? !strstr (backend, "unfused") && !strstr (backend, "local")
                           : has_engine || nemo_is_on (n, "model.use_flash_attention");
-  if (!backend && has_engine)
+  if (!backend && has_engine && !is_elsewhere)
     import_infer (n->job.import, "attention flash: Transformer Engine takes a fused kernel");
   launch_words_add_by (n->megatron, backend || nemo_is_on (n, "model.use_flash_attention"),
                        "attention-backend", is_flash ? "flash" : "unfused");
