@@ -65,6 +65,7 @@ read_slurm (LaunchBatch *b, LsShell *shell, const LsShellCommand *c)
   set_number (shell, "SLURM_GPUS_ON_NODE", gpus);
   set_number (shell, "SLURM_NTASKS_PER_NODE", tasks);
   set_number (shell, "SLURM_JOB_ID", 1); /* it is run as a job; which, says nothing */
+  set_number (shell, "SLURM_JOBID", 1);
 }
 
 /* "-l select=4:ncpus=8:ngpus=8": of so many nodes each. */

@@ -91,7 +91,7 @@ nothing_that_matters_is_ignored (void)
       "freeze_language_model: false}\n",
       "?model.config.num_hidden_layers 4; -model.config._target_; ?FusedLinearCrossEntropy: logits are; "
       "?freeze_embeddings: all weights");
-  check (GPT "--position-embedding-type rotary", "position=rope; ?position-embedding-type rotary");
+  check (GPT "--position-embedding-type sandwich", "?position-embedding-type sandwich");
   check ("bash start.sh --micro-batch-size 8 --seq-length 4096 --tensor-model-parallel-size 2",
          "tp=2; ?the rest of the job: no --hidden-size is here; dtype; mlp");
 #undef AXOLOTL

@@ -160,6 +160,15 @@ megatron_deepspeed_shards_bf16 (void)
          "--zero-stage 1 --fp16 --checkpoint-activations --partition-activations --checkpoint-in-cpu "
          "--tensor-model-parallel-size 2",
          "recompute=full; partition_activations=true; offload_activations=true");
+  check (MEGATRON "--zero-stage 0 --fp16 --pipeline-model-parallel-size 2 --pp-partition-method "
+                  "'type:transformer|embedding'",
+         "layers_per_chunk=4x2");
+  check (MEGATRON "--zero-stage 0 --fp16 --pipeline-model-parallel-size 5 --pp-partition-method "
+                  "'type:transformer|embedding'",
+         "layers_per_chunk=1,2x3,1");
+  check (MEGATRON "--zero-stage 0 --fp16 --pipeline-model-parallel-size 2 --pp-partition-method parameters",
+         "layers_per_chunk; ?--pp-partition-method parameters: layers");
+  check (MEGATRON "--zero-stage 1 --fp16 --position-embedding-type rotary", "position=rope");
   check (MEGATRON "--zero-stage 1 --fp16 --checkpoint-activations --partition-activations",
          "partition_activations; ---partition-activations: no rank");
 #undef MEGATRON

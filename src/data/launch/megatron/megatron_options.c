@@ -152,7 +152,7 @@ muon_mode (const LsModel *m, const LsStrategy *s)
 
 static const OptionWord norms[] = { { "RMSNorm", "rmsnorm" }, { "LayerNorm", "layernorm" }, { NULL, NULL } };
 static const OptionWord positions[]
-    = { { "rope", "rope" }, { "yarn", "rope" },   { "learned_absolute", "learned" },
+    = { { "rope", "rope" }, { "yarn", "rope" },   { "rotary", "rope" }, { "learned_absolute", "learned" },
         { "none", "none" }, { "alibi", "alibi" }, { NULL, NULL } };
 static const OptionWord cp_kinds[] = { { "p2p", "ring" },
                                        { "a2a", "ulysses" },
@@ -303,6 +303,7 @@ static const OptionRow rows[] = {
   RULE ("decoder-last-pipeline-num-layers"),
   RULE ("pipeline-model-parallel-split-rank"),
   RULE ("encoder-pipeline-model-parallel-size"),
+  RULE ("pp-partition-method"), /* of Megatron-DeepSpeed */
   RULE ("account-for-*"), /* embedding or loss in pipeline split */
   RULE ("no-pipeline-parallel"),
   RULE ("no-overlap-p2p-communication", .value = batched_p2p),
@@ -448,8 +449,7 @@ static const OptionRow rows[] = {
   RULE ("embed-layernorm"),
 };
 
-/* What matters neither to time nor to memory: data, checkpoints, what is logged, how numbers begin and
- * learn. */
+/* What matters neither to time nor to memory: data, checkpoints, logs, how numbers begin and learn. */
 static const char ignored[]
     = "abort-on-unmet-fused-kernel-constraints adam-* adlr-autoresume* app-tag-* "
       "apply-query-key-layer-scaling apply-rope-fusion apply-wd-to-qk-layernorm async-save async-strategy "

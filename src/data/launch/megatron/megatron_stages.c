@@ -164,6 +164,29 @@ set_ends (LaunchJob *job)
   g_string_free (list, TRUE);
 }
 
+/* DeepSpeed shares what a pattern of classes names evenly (runtime/pipe/module.py, _partition_layers): with
+ * both embeddings among them, the first and the last stage have a layer less. */
+static void
+set_partition (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  const char *method = option_text (job, "pp-partition-method");
+  guint pp = import->strategy.pp;
+  guint64 layers = import->model.n_layers, each = (layers + 2) / pp;
+  if (!method || pp == 1 || layers == 0)
+    return;
+  bool counts_ends = strstr (method, "transformer") && strstr (method, "embedding");
+  if (counts_ends && (layers + 2) % pp == 0) {
+    GString *list = g_string_new (NULL);
+    for (guint i = 0; i < pp; i++)
+      g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "",
+                              each - (i == 0) - (i == pp - 1));
+    import_set_strategy (import, "layers_per_chunk", list->str, "--pp-partition-method");
+    g_string_free (list, TRUE);
+  } else if (counts_ends || strcmp (method, "type:transformer") != 0)
+    import_unknown (import, "--pp-partition-method %s: layers are taken to be shared evenly", method);
+}
+
 /* Stages of an encoder before those of its decoder, which --pipeline-model-parallel-size counts alone where
  * the encoder's are said apart (core 0.9). Layers of either side are shared evenly. */
 static void
@@ -208,6 +231,7 @@ megatron_stages (LaunchJob *job)
   set_chunks (job);
   set_layout (job);
   set_ends (job);
+  set_partition (job);
   set_sides (job);
   if (import->strategy.pp == 1)
     return;
