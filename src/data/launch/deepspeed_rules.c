@@ -444,8 +444,9 @@ deepspeed_pipeline_shards (LaunchJob *job)
 {
   LsImport *import = job->import;
   const LsStrategy *s = &import->strategy;
-  bool is_whole = import_has_strategy (import, "zero") && s->zero_stage == 0;
-  if (!is_whole || s->dtype != LS_DTYPE_BF16 || import_is_given (import, "zero"))
+  bool is_whole = import_has_strategy (import, "zero") && s->zero_stage == 0,
+       is_bf16 = import_has_strategy (import, "dtype") && s->dtype == LS_DTYPE_BF16;
+  if (!is_whole || !is_bf16 || import_is_given (import, "zero"))
     return;
   import_set_strategy (import, "zero", "1", "--");
   import_set_strategy (import, "grad_dtype", "fp32", "--");

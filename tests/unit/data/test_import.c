@@ -207,7 +207,7 @@ values_are_those_of_our_keys (void)
   check ("python pretrain_t5.py " GPT "--disable-bias-linear --position-embedding-type none",
          "layers=48; encoder_layers=24; decoder_seq; seq=2048");
   check ("python train.py " GPT "--language-model-type mistral_7b --decoder-seq-length 4096",
-         "layers=24; encoder_layers; linear_bias=true; ?--decoder-seq-length 4096");
+         "layers=24; encoder_layers; linear_bias=true; seq=4096");
   check (GPT "--recompute-granularity full --recompute-method block --recompute-num-layers 0",
          "recompute=none");
   check (GPT "--position-embedding-type rope --rotary-percent 0.25 --no-rope-freq 4",

@@ -154,6 +154,7 @@ megatron_deepspeed_shards_bf16 (void)
   check (MEGATRON "--zero-stage 0 --bf16", "zero=1; grad_dtype=fp32; ~bf16_optimizer.py");
   check (MEGATRON "--zero-stage 0 --bf16 --no-pipeline-parallel", "zero=0; grad_dtype=bf16");
   check (MEGATRON "--zero-stage 0 --fp16", "zero=0; grad_dtype=fp16");
+  check (MEGATRON "--zero-stage 0 $DTYPE", "zero=0; dtype; ?the number format");
   check (MEGATRON "--zero-stage 1 --fp16 --deepspeed_config=other.json --cpu-optimizer",
          "zero=1; ?what other.json says: it is not here; ?--cpu-optimizer: no file");
   check (MEGATRON

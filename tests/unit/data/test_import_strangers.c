@@ -87,6 +87,9 @@ the_environment_is_heeded (void)
          "?NCCL_ALGO Ring: NCCL; ?NCCL_NVLS_ENABLE 0: NCCL; ?NCCL_PROTO: its value is $P");
   check ("export NVTE_FLASH_ATTN=0\nexport NVTE_FUSED_ATTN=0\n" MEGATRON,
          "attention=unfused; ~NVTE_FUSED_ATTN are 0");
+  check ("torchrun --nproc_per_node 8 train.py --language-model-type yi --num-layers 8 --hidden-size 1024 "
+         "--num-attention-heads 8 --seq-length 261 --decoder-seq-length 3200 --micro-batch-size 4\n",
+         "seq=3200; ~--decoder-seq-length, as");
   check ("export NVTE_FUSED_ATTN=0\n" MEGATRON, "attention=flash");
 #undef MEGATRON
 }

@@ -93,7 +93,7 @@ set_gradients (LaunchJob *job, const LaunchWords *engine)
   bool is_said = false;
   for (guint i = 0; i < G_N_ELEMENTS (keys) && engine; i++)
     is_said = is_said || launch_words_find (engine, keys[i]);
-  if (!is_said && job->import->strategy.dtype == LS_DTYPE_BF16)
+  if (!is_said && import_has_strategy (job->import, "dtype") && job->import->strategy.dtype == LS_DTYPE_BF16)
     import_set_strategy (job->import, "grad_dtype", "bf16", "--");
 }
 

@@ -345,7 +345,12 @@ set_encoder (LaunchJob *job)
   LsImport *import = job->import;
   guint64 n = megatron_number_or (job, "encoder-num-layers", "num-layers", 0),
           n_decoder = megatron_number_or (job, "decoder-num-layers", "decoder-num-layers", n);
-  if (!has_encoder (job) && option_text (job, "decoder-seq-length"))
+  guint64 decoder_seq = option_number (job, "decoder-seq-length");
+  if (!has_encoder (job) && launch_words_find (job->words, "language-model-type") && decoder_seq > 0) {
+    import_set_model_number (import, "seq", decoder_seq);
+    import_infer (import, "seq %" G_GUINT64_FORMAT ": --decoder-seq-length, as --seq-length is an image's",
+                  decoder_seq);
+  } else if (!has_encoder (job) && option_text (job, "decoder-seq-length"))
     import_unknown (import, "--decoder-seq-length %s", option_text (job, "decoder-seq-length"));
   if (!has_encoder (job) || n == 0)
     return;

@@ -304,7 +304,7 @@ static const OptionRow rows[] = {
   RULE ("pipeline-model-parallel-split-rank"),
   RULE ("encoder-pipeline-model-parallel-size"),
   RULE ("pp-partition-method"), /* of Megatron-DeepSpeed */
-  RULE ("account-for-*"), /* embedding or loss in pipeline split */
+  RULE ("account-for-*"),       /* embedding or loss in pipeline split */
   RULE ("no-pipeline-parallel"),
   RULE ("no-overlap-p2p-communication", .value = batched_p2p),
   SWITCH ("overlap-p2p-communication-warmup-flush", "p2p_warmup_flush", .when = overlaps_p2p),
