@@ -1,26 +1,9 @@
 /* data/text/python_builtins.c — what functions and methods of Python give, of values that are known. */
+#include <math.h>
 #include <string.h>
 
 #include "data/shell/shell.h"
 #include "data/text/python_parts.h"
-
-bool
-python_is_open (const cJSON *item)
-{
-  return !item || (cJSON_IsString (item) && ls_shell_has_hole (item->valuestring));
-}
-
-PythonTruth
-python_truth_of (const cJSON *item)
-{
-  if (python_is_open (item))
-    return PYTHON_OPEN;
-  bool is_true = cJSON_IsBool (item) ? cJSON_IsTrue (item)
-      : cJSON_IsNumber (item)        ? item->valuedouble != 0
-      : cJSON_IsString (item)        ? *item->valuestring != '\0'
-                                     : item->child != NULL;
-  return is_true ? PYTHON_TRUE : PYTHON_FALSE;
-}
 
 static const cJSON *
 argument (const cJSON *call, const char *place)
@@ -147,7 +130,20 @@ truth_of (const cJSON *of)
 static cJSON *
 list_of (const cJSON *of)
 {
-  return cJSON_IsArray (of) ? cJSON_Duplicate (of, true) : NULL;
+  cJSON *list = cJSON_IsArray (of) ? cJSON_Duplicate (of, true) : NULL;
+  if (list)
+    list->valueint = 0; /* it is another one */
+  return list;
+}
+
+static cJSON *
+length_of (const cJSON *of)
+{
+  bool is_text = cJSON_IsString (of) && !python_is_open (of);
+  cJSON *keys = python_is_dictionary (of) ? python_parts_of (of, PYTHON_KEYS) : NULL;
+  int n = is_text ? (int) g_utf8_strlen (of->valuestring, -1) : cJSON_GetArraySize (keys ? keys : of);
+  cJSON_Delete (keys);
+  return is_text || keys || cJSON_IsArray (of) ? cJSON_CreateNumber (n) : NULL;
 }
 
 /* pathlib's: a text here. */
@@ -162,8 +158,8 @@ static const struct {
   const char *name;
   cJSON *(*make) (const cJSON *of); /* NULL: that is not known */
 } conversions[]
-    = { { "int", whole_number_of }, { "float", any_number_of }, { "str", text_of }, { "bool", truth_of },
-        { "list", list_of },        { "tuple", list_of },       { "Path", path_of } };
+    = { { "int", whole_number_of }, { "float", any_number_of }, { "str", text_of },   { "bool", truth_of },
+        { "list", list_of },        { "tuple", list_of },       { "len", length_of }, { "Path", path_of } };
 
 /* Which one it is; as many as there are: none. */
 static gsize
@@ -179,6 +175,65 @@ static bool
 is_conversion (const char *name)
 {
   return find_conversion (name) < G_N_ELEMENTS (conversions);
+}
+
+/* Of a call, what stands in a place where it is a whole number; NAN: it is none. */
+static double
+whole_argument (const cJSON *call, const char *place)
+{
+  const cJSON *item = argument (call, place);
+  bool is_whole = cJSON_IsNumber (item) && item->valuedouble == floor (item->valuedouble);
+  return is_whole ? item->valuedouble : NAN;
+}
+
+/* NULL: it is not known, or has more than loops go over. */
+static cJSON *
+range_of (const cJSON *call)
+{
+  bool has_first = argument (call, "1") != NULL, has_step = argument (call, "2") != NULL;
+  double first = has_first ? whole_argument (call, "0") : 0,
+         end = whole_argument (call, has_first ? "1" : "0"), step = has_step ? whole_argument (call, "2") : 1,
+         n = ceil ((end - first) / step);
+  if (!isfinite (n) || n > PYTHON_MAX_ROUNDS)
+    return NULL;
+  cJSON *all = cJSON_CreateArray ();
+  for (double i = 0; i < n; i++)
+    cJSON_AddItemToArray (all, cJSON_CreateNumber (first + i * step));
+  return all;
+}
+
+static cJSON *
+quotient_of (const cJSON *call)
+{
+  double a = whole_argument (call, "0"), b = whole_argument (call, "1"), quotient = floor (a / b);
+  if (!isfinite (quotient))
+    return NULL;
+  cJSON *both = cJSON_CreateArray ();
+  cJSON_AddItemToArray (both, cJSON_CreateNumber (quotient));
+  cJSON_AddItemToArray (both, cJSON_CreateNumber (a - b * quotient));
+  return both;
+}
+
+/* Functions of several numbers. */
+static const struct {
+  const char *name;
+  cJSON *(*make) (const cJSON *call); /* NULL: that is not known */
+} of_numbers[] = { { "range", range_of }, { "divmod", quotient_of } };
+
+/* Which one it is; as many as there are: none. */
+static gsize
+find_of_numbers (const char *name)
+{
+  gsize i = 0;
+  while (i < G_N_ELEMENTS (of_numbers) && strcmp (name, of_numbers[i].name) != 0)
+    i++;
+  return i;
+}
+
+static bool
+is_of_numbers (const char *name)
+{
+  return find_of_numbers (name) < G_N_ELEMENTS (of_numbers);
 }
 
 static bool
@@ -211,7 +266,7 @@ bool
 python_is_builtin (const LsPython *p, const char *name)
 {
   static const char *const names[] = { "getattr", "hasattr", "isinstance", NULL };
-  return g_strv_contains (names, name) || is_conversion (name) || is_choice (name)
+  return g_strv_contains (names, name) || is_conversion (name) || is_choice (name) || is_of_numbers (name)
       || asks_environment (p, name);
 }
 
@@ -221,12 +276,16 @@ python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_n
   const cJSON *of = argument (call, "0");
   if (n_names > 1) /* one is a class */
     return NULL;
-  if (n_names > 0 && (asks_environment (p, name) || is_conversion (name) || is_choice (name)))
+  bool is_of_class
+      = !asks_environment (p, name) && !is_conversion (name) && !is_choice (name) && !is_of_numbers (name);
+  if (n_names > 0 && !is_of_class)
     return NULL;
   if (asks_environment (p, name))
     return variable_or (p, call);
   if (is_choice (name))
     return chosen (name, call);
+  if (is_of_numbers (name))
+    return of_numbers[find_of_numbers (name)].make (call);
   if (!is_conversion (name))
     return attribute (name, call);
   return of && !argument (call, "1") ? conversions[find_conversion (name)].make (of) : NULL;
@@ -256,9 +315,23 @@ path_with_name (const char *path, const cJSON *call)
   return cJSON_CreateString (whole);
 }
 
+/* What a method without arguments gives. */
+static cJSON *
+whole_of (const cJSON *dictionary, const char *name)
+{
+  static const char *const names[]
+      = { [PYTHON_KEYS] = "keys", [PYTHON_VALUES] = "values", [PYTHON_PAIRS] = "items" };
+  for (PythonDictionaryPart part = PYTHON_KEYS; part <= PYTHON_PAIRS; part++)
+    if (strcmp (name, names[part]) == 0)
+      return python_parts_of (dictionary, part);
+  return NULL;
+}
+
 cJSON *
 python_method (const cJSON *of, const char *name, const cJSON *call)
 {
+  if (python_is_dictionary (of) && !call->child)
+    return whole_of (of, name);
   const cJSON *which = argument (call, "0"), *usual = argument (call, "1");
   if (cJSON_IsString (of) && !python_is_open (of) && !call->child)
     return changed_text (of->valuestring, name);

@@ -51,18 +51,6 @@ is_among (const cJSON *item, const cJSON *all)
   return false;
 }
 
-/* Some of what they hold is not known: neither alike nor different. */
-bool
-python_holds_open (const cJSON *item)
-{
-  if (python_is_open (item))
-    return true;
-  for (const cJSON *one = item->child; one; one = one->next)
-    if (python_holds_open (one))
-      return true;
-  return false;
-}
-
 static PythonTruth
 compared (const PythonToken *mark, const cJSON *a, const cJSON *b)
 {
@@ -96,7 +84,8 @@ joined (PythonPlace *x, PythonValue a, PythonValue b)
   for (const cJSON *item = b.item->child; item && !x->python->why; item = item->next)
     cJSON_AddItemToArray (a.item, python_item_of (x, python_copy_of (x, item)));
   python_drop (b);
-  return a;
+  a.item->valueint = 0; /* it is another list */
+  return python_value_of (x, a.item);
 }
 
 /* So many times a list, which is taken. */
@@ -111,9 +100,8 @@ repeated (PythonPlace *x, PythonValue list, double times)
   return python_value_of (x, all);
 }
 
-/* Takes b, and a unless it is what is returned. */
-static PythonValue
-arithmetic (PythonPlace *x, const PythonToken *mark, PythonValue a, PythonValue b, guint first)
+PythonValue
+python_arithmetic (PythonPlace *x, const PythonToken *mark, PythonValue a, PythonValue b, guint first)
 {
   bool are_texts = cJSON_IsString (a.item) && cJSON_IsString (b.item);
   if (cJSON_IsArray (a.item) && cJSON_IsArray (b.item) && python_is (mark, "+"))
@@ -166,7 +154,7 @@ product (PythonPlace *x, guint level)
   while (is_one_of (python_token (x), levels[level]) && !x->python->why) {
     const PythonToken *mark = python_token (x);
     x->at++;
-    v = arithmetic (x, mark, v, product (x, level + 1), first);
+    v = python_arithmetic (x, mark, v, product (x, level + 1), first);
   }
   return v;
 }

@@ -5,7 +5,7 @@
 
 #include "data/shell/shell.h"
 #include "data/text/json_scan.h"
-#include "data/text/python_parts.h"
+#include "data/text/python_run.h"
 
 /* --- tokens ---------------------------------------------------------------------------------------- */
 
@@ -140,7 +140,9 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   p->functions = g_ptr_array_new_with_free_func (g_free);
   p->passed = g_array_new (FALSE, FALSE, sizeof (PythonPassed));
   p->pasted = python_pasted_new ();
-  p->file_parts = g_ptr_array_new_with_free_func (g_free);
+  p->frames = g_ptr_array_new ();
+  p->call = python_call;
+  p->file_passed = g_ptr_array_new_with_free_func (g_free);
   if (!ls_python_add (p, text, n, name, diags)) {
     ls_python_free (p);
     return NULL;
@@ -170,7 +172,8 @@ ls_python_free (LsPython *p)
   g_array_unref (p->modules);
   g_array_unref (p->passed);
   g_array_unref (p->pasted);
-  g_ptr_array_unref (p->file_parts);
+  g_ptr_array_unref (p->frames);
+  g_ptr_array_unref (p->file_passed);
   cJSON_Delete (p->first);
   g_free (p->why);
   g_free (p);
@@ -186,16 +189,16 @@ ls_python_functions (const LsPython *p)
 static void
 set_values (LsPython *p, guint first)
 {
-  p->n_items = p->depth = 0;
+  p->n_items = p->n_rounds = p->depth = 0;
+  p->n_objects = 0;
   for (guint m = p->modules->len; m-- > 0;)
     g_hash_table_remove_all (python_module (p, m)->values);
   for (guint m = p->modules->len; m-- > first;)
-    for (guint i = 0; i < p->lines->len && !p->why; i++)
-      if (python_line (p, i)->indent == 0 && python_line (p, i)->module == m)
-        cJSON_Delete (python_statement (p, python_line (p, i), NULL));
-  python_keep_parts (p);
+    if (!p->why)
+      python_run (p, m);
+  python_keep_passed (p);
   python_forget_passed (p, 0);
-  p->n_open = 0;
+  p->n_open = p->raise = 0;
 }
 
 cJSON *

@@ -10,19 +10,26 @@
  *     d["a", 8], a[-1]       what is under that key, or in that place; d.get ("b", 1)
  *     2 * 8, "a" "b"         + - * / // % of numbers, + of texts; [1] + [2] * 3
  *     [f (x) for x in a]     of a list that is known, without "if"
- *     c.training.steps = 16  a member is set, and made where there was none
+ *     c.training.steps = 16  a member is set, and made where there was none; c.options["a"] = 1 an item
+ *     n += 1, a.append (1)   what is set is changed; d.update ({"a": 1}), d.setdefault ("a", 1), a.extend (b)
+ *     c.a = a; a.n = 1       names, members and items may be one object: what is changed in it is so in all
+ *     a = b = 1              both are
  *     a, (b, *c) = f ()      each gets its part; of what is not known, a part that is not known
  *     f (*a, **b), {**b}     of what is known what it holds; def f (a, *rest, **more) has the rest
  *     big (), big (2)        what that function returns; as it is written if that hangs on what is unknown
  *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
+ *     for a, b in d.items () each round of it, of a list, a tuple, a range or a dictionary that is known,
+ *                            if it is not left early
+ *     try: ... except E:     the part that holds, where it is known whether it raises
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
- *     int ("4"), " A".lower ()   likewise float, str, bool, list, tuple, max, min, upper, strip
+ *     int ("4"), " A".lower ()   likewise float, str, bool, list, tuple, len, max, min, divmod, upper, strip
  *     Path (__file__).with_name ("a")   a file beside the one that this stands in, as a text
  *     os.environ["A"]        a variable that ls_python_set_environment() knows; os.environ.get, os.getenv
  *
  * What takes more (slices, lambdas, other comprehensions, what is not known) is a text that is one hole, as
  * of data/shell/shell.h, with its first words and what names in it were set to. Statements that are not
- * followed ("if" of what is unknown, for, with, calls for what they do) are named with their places. */
+ * followed ("if" and "for" of what is unknown, while, with, calls for what they do) are named with their
+ * places, and what they set is a hole, which says what decides; unless they only import or raise. */
 #ifndef LS_DATA_TEXT_PYTHON_CONFIG_H
 #define LS_DATA_TEXT_PYTHON_CONFIG_H
 
@@ -58,9 +65,9 @@ const GPtrArray *ls_python_functions (const LsPython *python);
  * was not followed, each place once, as PATH:LINE "STATEMENT"; NULL: it is not asked for. NULL and a
  * diagnostic (LS_ERROR_INPUT) if it returns nothing, is malformed, calls itself, or makes too much. */
 cJSON *ls_python_value (LsPython *python, const char *function, GPtrArray *passed, LsDiagList *diags);
-/* Parts of statements at the start of lines that were not followed when it was last called: spreads of what
- * is not known. As above; char *, owned by it. */
-const GPtrArray *ls_python_file_parts (const LsPython *python);
+/* What of the statements at the start of lines was not followed when it was last called. As above; char *,
+ * owned by it. */
+const GPtrArray *ls_python_file_passed (const LsPython *python);
 
 /* The same of what the first file sets a name to, its statements one after the other; NULL and a diagnostic
  * if it sets no such name. */

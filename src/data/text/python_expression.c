@@ -5,8 +5,7 @@
 #include "data/text/json_scan.h"
 #include "data/text/python_parts.h"
 
-#define MAX_ITEMS 100000
-#define MAX_HOLE  120 /* letters of an expression that a hole shows */
+#define MAX_HOLE 120 /* letters of an expression that a hole shows */
 
 bool
 python_expect (PythonPlace *x, const char *text)
@@ -21,8 +20,9 @@ python_expect (PythonPlace *x, const char *text)
 PythonValue
 python_value_of (PythonPlace *x, cJSON *item)
 {
-  if (++x->python->n_items > MAX_ITEMS)
-    python_fail (x->python, python_token (x)->line, "it makes too much");
+  x->python->n_items++;
+  python_check_items (x->python, python_token (x)->line);
+  python_identify (x->python, item);
   return (PythonValue) { .item = item };
 }
 
@@ -32,6 +32,7 @@ python_item_of (PythonPlace *x, PythonValue v)
   if (v.item)
     return v.item;
   cJSON *item = cJSON_CreateString (v.name ? v.name : "");
+  python_identify_name (x->python, item);
   g_free (v.name);
   return python_value_of (x, item).item;
 }
@@ -105,6 +106,7 @@ python_hole_of (PythonPlace *x, PythonValue v, guint first)
   g_autofree char *shown = written (x, first, end),
                   *text = g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, shown, LS_SHELL_HOLE_END);
   python_drop (v);
+  x->python->n_unknown++;
   return python_value_of (x, cJSON_CreateString (text));
 }
 
@@ -134,13 +136,6 @@ number (PythonPlace *x)
   guint first = x->at++;
   return *end || !isfinite (value) ? python_hole_of (x, (PythonValue) { 0 }, first)
                                    : python_value_of (x, cJSON_CreateNumber (value));
-}
-
-void
-python_set_member (cJSON *object, const char *name, cJSON *item)
-{
-  cJSON_DeleteItemFromObjectCaseSensitive (object, name);
-  cJSON_AddItemToObject (object, name, item);
 }
 
 static PythonValue
@@ -208,6 +203,19 @@ argument (PythonPlace *x, cJSON *call, guint *n, guint *n_open)
   python_set_member (call, key, python_item_of (x, v));
 }
 
+/* replace (x, a=1): what a call of it is, which is taken. */
+static cJSON *
+replaced (cJSON *call)
+{
+  cJSON *object = cJSON_DetachItemFromObjectCaseSensitive (call, "0"), *item;
+  cJSON_DeleteItemFromObjectCaseSensitive (call, "()");
+  object->valueint = 0; /* it is another one */
+  while ((item = cJSON_DetachItemFromArray (call, 0)))
+    python_set_member (object, item->string, item);
+  cJSON_Delete (call);
+  return object;
+}
+
 /* What a call of a function gives whose body is followed; call: its arguments, which are taken. As it is
  * written where a condition in the body is not known, and the call hands something over. */
 static cJSON *
@@ -215,8 +223,7 @@ followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, bool is_s
 {
   LsPython *p = x->python;
   guint n_open = p->n_open, n_passed = p->passed->len;
-  cJSON *arguments = cJSON_Duplicate (call, true),
-        *result = python_call (x->python, x->module, name, arguments, line);
+  cJSON *arguments = cJSON_Duplicate (call, true), *result = p->call (p, x->module, name, arguments, line);
   bool is_whole = is_bare || is_statement || (result && p->n_open == n_open);
   cJSON_Delete (is_whole ? call : result);
   cJSON_Delete (arguments);
@@ -227,9 +234,8 @@ followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, bool is_s
   return is_whole ? result : call;
 }
 
-/* Behind "(", up to behind ")". How many are names that mean nothing here. */
-static guint
-add_arguments (PythonPlace *x, cJSON *call)
+guint
+python_arguments (PythonPlace *x, cJSON *call)
 {
   guint n = 0, n_open = 0;
   while (!python_is (python_token (x), ")") && python_token (x)->kind != PYTHON_END && !x->python->why) {
@@ -252,7 +258,7 @@ call (PythonPlace *x, PythonValue callee, guint first)
   if (callee.name)
     cJSON_AddStringToObject (object, "()", callee.name);
   bool is_bare = python_is (python_token (x), ")");
-  guint n_open = add_arguments (x, object);
+  guint n_open = python_arguments (x, object);
   if (!callee.name) {
     cJSON_Delete (object);
     return python_hole_of (x, callee, first);
@@ -267,7 +273,9 @@ call (PythonPlace *x, PythonValue callee, guint first)
   if (python_has_function (x->python, x->module, callee.name))
     object = followed (x, callee.name, object, is_bare, is_statement, line);
   else if (replaces)
-    object = python_replaced (object);
+    object = replaced (object);
+  else
+    x->python->n_unknown++;
   g_free (callee.name);
   return python_value_of (x, object ? object : cJSON_CreateNull ());
 }
@@ -290,6 +298,18 @@ member (PythonPlace *x, PythonValue v, guint first)
   return copy;
 }
 
+/* What a method is called of that may change it, whose arguments begin here: a path with the method, from a
+ * token on; NULL: it is none. */
+static GPtrArray *
+changed_by (const PythonPlace *x, guint first)
+{
+  PythonPlace at = *x;
+  g_autoptr (GPtrArray) path = g_ptr_array_new_with_free_func (g_free);
+  at.at = first;
+  bool is_path = python_read_path (&at, path, false) && at.at + 1 == x->at;
+  return is_path && python_is_change (path) && python_is_set (x, path) ? g_steal_pointer (&path) : NULL;
+}
+
 /* "lower ()" of a value that is known, behind the dot. */
 static PythonValue
 method (PythonPlace *x, PythonValue v, guint first)
@@ -297,11 +317,16 @@ method (PythonPlace *x, PythonValue v, guint first)
   g_autofree char *name = g_strndup (python_token (x)->at, python_token (x)->n);
   cJSON *arguments = cJSON_CreateObject ();
   x->at += 2;
-  bool is_open = add_arguments (x, arguments) > 0;
-  cJSON *answer = is_open ? NULL : python_method (v.item, name, arguments);
+  g_autoptr (GPtrArray) changed = changed_by (x, first);
+  bool is_open = python_arguments (x, arguments) > 0;
+  cJSON *answer = is_open || changed ? NULL : python_method (v.item, name, arguments);
   cJSON_Delete (arguments);
-  if (!answer)
-    return python_hole_of (x, v, first);
+  if (!answer) {
+    v = python_hole_of (x, v, first);
+    if (changed)
+      python_open_change (x, changed, first);
+    return v;
+  }
   python_drop (v);
   return python_value_of (x, answer);
 }

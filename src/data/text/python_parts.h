@@ -1,4 +1,5 @@
-/* data/text/python_parts.h — what the parts of the reader of Python share (private to text/). */
+/* data/text/python_parts.h — what the parts of the reader of Python share, from words to expressions (private
+ * to text/). */
 #ifndef LS_DATA_TEXT_PYTHON_PARTS_H
 #define LS_DATA_TEXT_PYTHON_PARTS_H
 
@@ -40,24 +41,35 @@ typedef struct {
   char *path;
 } PythonPasted;
 
+/* What a function returns that is called from a file; NULL: nothing. arguments: an object by name and place,
+ * of which some are taken; NULL: there are none. */
+typedef cJSON *PythonCall (LsPython *python, guint module, const char *name, cJSON *arguments, guint line);
+
 struct LsPython {
-  GArray *modules;       /* of PythonModule */
-  GArray *pasted;        /* of PythonPasted */
-  GPtrArray *file_parts; /* char * */
-  GArray *tokens;        /* of PythonToken; a line ends with PYTHON_END */
-  GArray *lines;         /* of PythonLine  */
+  GArray *modules;        /* of PythonModule */
+  GArray *pasted;         /* of PythonPasted */
+  GPtrArray *file_passed; /* char * */
+  GArray *tokens;         /* of PythonToken; a line ends with PYTHON_END */
+  GArray *lines;          /* of PythonLine  */
   GPtrArray *functions;
   /* Of the value that is being found: */
-  guint n_items, depth;
+  guint n_items, n_rounds, depth;
   GArray *passed;             /* of PythonPassed: what is not followed */
-  guint n_open;               /* conditions that are not known */
+  guint n_open;               /* blocks that are not followed, and return something */
+  guint n_unknown;            /* what is not known, and may raise an exception */
+  guint n_tries, raise;       /* "try" around what is run; the token of a "raise" in it that is run, or 0 */
   bool is_statement;          /* a call for what it does to its first argument is read */
+  PythonCall *call;           /* python_call(), which runs statements */
+  GPtrArray *frames;          /* GHashTable *: the names of each function that is called */
+  int n_objects;              /* numbers of them, of python_identity.c */
   cJSON *first;               /* what the last call made of its first argument; NULL: it had none */
   LsPythonVariable *variable; /* of the environment; NULL: nobody knows it */
   gpointer variable_data;
   char *why;           /* what is wrong; NULL: nothing is */
   guint where, module; /* a line, of the file that is evaluated */
 };
+
+#define PYTHON_MAX_ROUNDS 1000 /* of all loops of a value */
 
 /* Where one stands, and what names mean there. */
 typedef struct {
@@ -92,99 +104,62 @@ void python_pass_to (PythonPlace *x, const char *end);
 /* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
 char *python_shown (const char *at, gsize n);
 
-/* --- python_expression.c --------------------------------------------------------------------------- */
+/* --- python_lines.c -------------------------------------------------------------------------------- */
 
-/* As python_take(), and a fault if it is not there. */
-bool python_expect (PythonPlace *x, const char *text);
-PythonValue python_value_of (PythonPlace *x, cJSON *item);
-/* Takes v; the caller frees it. */
-cJSON *python_item_of (PythonPlace *x, PythonValue v);
-void python_drop (PythonValue v);
-/* In the place of v, which is taken, from a token on. */
-PythonValue python_hole_of (PythonPlace *x, PythonValue v, guint first);
-/* A value with its members and calls. */
-PythonValue python_operand (PythonPlace *x);
-void python_set_member (cJSON *object, const char *name, cJSON *item);
-
-/* --- python_containers.c ---------------------------------------------------------------------------- */
-
-/* A copy is counted. */
-PythonValue python_copy_of (PythonPlace *x, const cJSON *item);
-/* Whether an object is a dictionary, and not what an unknown function makes. */
-bool python_is_dictionary (const cJSON *item);
-/* The members of a dictionary, "**kwargs", as arguments by name or members. */
-void python_spread (PythonPlace *x, cJSON *to, const cJSON *object);
-/* "a" or "*b" of a list. False: b is not known, and left out. */
-bool python_add_item (PythonPlace *x, cJSON *list);
-/* Of [ ], ( ) and { } without keys, behind the bracket. */
-PythonValue python_items (PythonPlace *x, const char *end, bool is_tuple);
-/* Behind "{". Keys are texts, numbers, tuples, True, False and None. */
-PythonValue python_dictionary (PythonPlace *x);
-/* What stands in v under a key, behind "["; takes v, which begins with a token. */
-PythonValue python_subscript (PythonPlace *x, PythonValue v, guint first);
-/* Whether a dictionary has a key; open: it is none. */
-PythonTruth python_has_key (const cJSON *dictionary, const cJSON *key);
-/* "a, (b, *c) = ...", "a.b: int = ...", "f (a)" of a known function. What is not followed is noted. names: as
- * of python_statement(). */
-void python_assign (LsPython *p, const PythonLine *line, GHashTable *names);
-
-/* --- python_condition.c ---------------------------------------------------------------------------- */
-
-/* With all operators. */
-PythonValue python_any (PythonPlace *x);
-/* What an expression is; after python_fail() anything. The caller frees it. */
-cJSON *python_expression (PythonPlace *x);
-/* The same, of "a, b" without brackets an array. */
-cJSON *python_tuple (PythonPlace *x);
-/* Takes item, which stands from a token on. */
-cJSON *python_hole (PythonPlace *x, cJSON *item, guint first);
-/* Whether some of what it holds is not known. */
-bool python_holds_open (const cJSON *item);
-/* Whether an expression is; *ret_is_open: that is not known. */
-bool python_is_true (PythonPlace *x, bool *ret_is_open);
-
-/* --- python_builtins.c ----------------------------------------------------------------------------- */
-
-bool python_is_open (const cJSON *item);
-PythonTruth python_truth_of (const cJSON *item);
-
-/* getattr, hasattr, isinstance (x, str), int, float, str, bool, max, min, and os.environ.get where the
- * environment is known: what a call of it gives, with its arguments, of which n_names are names that
- * mean nothing here; NULL: that is not known. */
-bool python_is_builtin (const LsPython *p, const char *name);
-cJSON *python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_names);
-/* The same of a method of a text or a dictionary: "lower", "get". */
-cJSON *python_method (const cJSON *of, const char *name, const cJSON *call);
-/* Whether a name is that of the environment, os.environ, and that is known. */
-bool python_is_environment (const LsPython *p, const char *name);
-/* A variable of it; NULL: it is not set. */
-cJSON *python_variable (const LsPython *p, const cJSON *name);
+const PythonLine *python_line (const LsPython *p, guint i);
+/* Whether a line begins with one of these words. */
+bool python_starts (const LsPython *p, const PythonLine *line, const char *const *words);
+/* Whether it is "if", "for" or the like. */
+bool python_is_block (const LsPython *p, const PythonLine *line);
+/* Behind line i and what is further in. */
+guint python_block_end (const LsPython *p, guint i);
+/* Whether one of these lines, or what stands in it behind ":", begins with one of these words. */
+bool python_block_has (const LsPython *p, guint i, const char *const *words);
+/* Whether line i is of the same block as an earlier one, and begins with one of these words. */
+bool python_goes_on (const LsPython *p, guint i, const PythonLine *first, const char *const *words);
 
 /* --- python_places.c ------------------------------------------------------------------------------- */
 
 /* Expressions and calls within each other; false behind the last: python_fail() was called. */
 bool python_enter (LsPython *p, guint line);
+/* A fault if it has made too much. */
+void python_check_items (LsPython *p, guint line);
 /* The first fault counts. */
 void python_fail (LsPython *p, guint line, const char *why);
-const PythonLine *python_line (const LsPython *p, guint i);
-/* Whether a line begins with one of these words. */
-bool python_starts (const LsPython *p, const PythonLine *line, const char *const *words);
 GArray *python_pasted_new (void);
 /* What begins with a token is not followed; once for each token. */
 void python_pass (LsPython *p, guint module, guint first);
 /* Forgets all but the first n of these. */
 void python_forget_passed (LsPython *p, guint n);
-/* Appends all of these, char *; keeps those that are parts of statements as what the files set. */
+/* Appends all of these, char *; keeps them as those of the files. */
 void python_add_passed (const LsPython *p, GPtrArray *passed);
-void python_keep_parts (LsPython *p);
+void python_keep_passed (LsPython *p);
 /* What is wrong, once. */
 void python_refuse (LsPython *p, LsDiagList *diags);
 
-/* --- python_functions.c ---------------------------------------------------------------------------- */
+/* --- python_values.c ------------------------------------------------------------------------------- */
 
-/* What a statement returns, null if it returns nothing; NULL: it does not return. names: those of the
- * function; NULL: of the file. */
-cJSON *python_statement (LsPython *p, const PythonLine *line, GHashTable *names);
+bool python_is_open (const cJSON *item);
+/* Whether some of what it holds is: it is neither like nor unlike another. */
+bool python_holds_open (const cJSON *item);
+PythonTruth python_truth_of (const cJSON *item);
+/* Whether an object is a dictionary, and not what an unknown function makes. */
+bool python_is_dictionary (const cJSON *item);
+/* A key as the name of a member: a text as it is, else as "(8)" and "(\"a\",1)", which no argument of a call
+ * has. NULL: it is not known, or is no key. The caller frees it. */
+char *python_key_of (const cJSON *key);
+/* Whether a dictionary has a key; open: it is none. */
+PythonTruth python_has_key (const cJSON *dictionary, const cJSON *key);
+/* Sets a member as the last, or what stands under a key in its place; item is taken. */
+void python_set_member (cJSON *object, const char *name, cJSON *item);
+void python_set_key (cJSON *dictionary, const char *key, cJSON *item);
+typedef enum { PYTHON_KEYS, PYTHON_VALUES, PYTHON_PAIRS } PythonDictionaryPart;
+/* An array of them, which the caller frees; NULL: it has keys that are not texts, or arguments without a
+ * name. */
+cJSON *python_parts_of (const cJSON *dictionary, PythonDictionaryPart part);
+
+/* --- python_modules.c ------------------------------------------------------------------------------ */
+
 guint python_add_module (LsPython *p, const char *path);
 PythonModule *python_module (const LsPython *p, guint i);
 void python_module_clear (gpointer module);
@@ -201,12 +176,109 @@ bool python_has_function (const LsPython *p, guint module, const char *name);
 /* In that file itself; the line, the last of that name. */
 bool python_defines (const LsPython *p, guint module, const char *name);
 guint python_function_line (const LsPython *p, guint module, const char *name);
-/* Runs the statements of a file, one after the other. */
-void python_run (LsPython *p, guint module);
-/* What a function returns that is called from a file; NULL: nothing. arguments: an object by name and place,
- * of which some are taken; NULL: there are none. */
-cJSON *python_call (LsPython *p, guint module, const char *name, cJSON *arguments, guint line);
-/* replace (x, a=1): what a call of it is, which is taken. */
-cJSON *python_replaced (cJSON *call);
+/* Behind the "(" of the parameters of a function, a token, where one begins in this line; 0: none does. */
+guint python_parameters_of (const LsPython *p, const PythonLine *line);
+/* Passes over a parameter's type, or over its usual value. */
+void python_pass_type (PythonPlace *x);
+
+/* --- python_identity.c ----------------------------------------------------------------------------- */
+
+/* Gives an object, an array or a hole a number that its copies keep; a name likewise, which is a
+ * text. */
+void python_identify (LsPython *p, cJSON *item);
+void python_identify_name (LsPython *p, cJSON *item);
+/* Sets a member of an object, or, without `set`, adds to an array, in all copies of it; item is copied.
+ * False: item holds it. */
+bool python_set_part (PythonPlace *x, cJSON *holder, const char *name, cJSON *item,
+                      void set (cJSON *, const char *, cJSON *));
+/* Makes a text and its copies an object that is called so; makes what may be shared and its copies a hole. */
+void python_make_object (LsPython *p, cJSON *text);
+void python_make_hole (LsPython *p, cJSON *item, const cJSON *hole);
+
+/* --- python_expression.c --------------------------------------------------------------------------- */
+
+/* As python_take(), and a fault if it is not there. */
+bool python_expect (PythonPlace *x, const char *text);
+PythonValue python_value_of (PythonPlace *x, cJSON *item);
+/* Takes v; the caller frees it. */
+cJSON *python_item_of (PythonPlace *x, PythonValue v);
+void python_drop (PythonValue v);
+/* In the place of v, which is taken, from a token on. */
+PythonValue python_hole_of (PythonPlace *x, PythonValue v, guint first);
+/* A value with its members and calls. */
+PythonValue python_operand (PythonPlace *x);
+/* Of a call, behind "(", up to behind ")". How many are names that mean nothing here. */
+guint python_arguments (PythonPlace *x, cJSON *call);
+
+/* --- python_containers.c ---------------------------------------------------------------------------- */
+
+/* A copy is counted. */
+PythonValue python_copy_of (PythonPlace *x, const cJSON *item);
+/* The members of a dictionary, "**kwargs", as arguments by name or members. */
+void python_spread (PythonPlace *x, cJSON *to, const cJSON *object);
+/* "a" or "*b" of a list. False: b is not known, and left out. */
+bool python_add_item (PythonPlace *x, cJSON *list);
+/* Of [ ], ( ) and { } without keys, behind the bracket. */
+PythonValue python_items (PythonPlace *x, const char *end, bool is_tuple);
+/* Behind "{". Keys are texts, numbers, tuples, True, False and None. */
+PythonValue python_dictionary (PythonPlace *x);
+/* What stands in v under a key, behind "["; takes v, which begins with a token. */
+PythonValue python_subscript (PythonPlace *x, PythonValue v, guint first);
+/* Behind "[", up to behind "]"; NULL: it is not known. The caller frees it. */
+cJSON *python_key (PythonPlace *x);
+
+/* --- python_condition.c ---------------------------------------------------------------------------- */
+
+/* With all operators. */
+PythonValue python_any (PythonPlace *x);
+/* a and b with a mark between them, from a token on. Takes both. */
+PythonValue python_arithmetic (PythonPlace *x, const PythonToken *mark, PythonValue a, PythonValue b,
+                               guint first);
+/* What an expression is; after python_fail() anything. The caller frees it. */
+cJSON *python_expression (PythonPlace *x);
+/* The same, of "a, b" without brackets an array. */
+cJSON *python_tuple (PythonPlace *x);
+/* Takes item, which stands from a token on. */
+cJSON *python_hole (PythonPlace *x, cJSON *item, guint first);
+/* Whether an expression is; *ret_is_open: that is not known. */
+bool python_is_true (PythonPlace *x, bool *ret_is_open);
+
+/* --- python_builtins.c ----------------------------------------------------------------------------- */
+
+/* getattr, hasattr, isinstance (x, str), int, float, str, bool, max, min, range, and os.environ.get where the
+ * environment is known: what a call of it gives, with its arguments, of which n_names are names that
+ * mean nothing here; NULL: that is not known. */
+bool python_is_builtin (const LsPython *p, const char *name);
+cJSON *python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_names);
+/* The same of a method of a text or a dictionary: "lower", "get". */
+cJSON *python_method (const cJSON *of, const char *name, const cJSON *call);
+/* Whether a name is that of the environment, os.environ, and that is known. */
+bool python_is_environment (const LsPython *p, const char *name);
+/* A variable of it; NULL: it is not set. */
+cJSON *python_variable (const LsPython *p, const cJSON *name);
+
+/* --- python_paths.c -------------------------------------------------------------------------------- */
+
+/* 'c.training.options["a"]': char *, a name, then members and keys; NULL is a key that is not known. */
+
+/* Adds what stands here to a path. False: it is none. evaluates: keys are; else they are known where they are
+ * written as a text or a number. */
+bool python_read_path (PythonPlace *x, GPtrArray *path, bool evaluates);
+/* A key as a step of it; the caller frees it. */
+char *python_step_of_key (const char *key);
+/* Whether its name was set here. */
+bool python_is_set (const PythonPlace *x, const GPtrArray *path);
+/* What stands there after n of its steps, borrowed; NULL: nothing, or that is not known. */
+cJSON *python_at_path (const PythonPlace *x, const GPtrArray *path, guint n);
+/* Puts item, which is taken, there. What is between is made where there was none. If it is not known what is
+ * set, the statement that begins at the token `start` is named, and what it is a part of is a hole. */
+void python_set_path (PythonPlace *x, const GPtrArray *path, guint n, cJSON *item, guint start);
+
+/* What n of its steps lead to is a hole; if it has more, all that is the same object. */
+void python_open_path (PythonPlace *x, const GPtrArray *path, guint n, const cJSON *hole, guint start);
+/* Whether its last step is a method that changes what it is called of. */
+bool python_is_change (const GPtrArray *path);
+/* What that is called of is a hole from now on, and the statement named that begins at the token `start`. */
+void python_open_change (PythonPlace *x, const GPtrArray *path, guint start);
 
 #endif

@@ -5,6 +5,7 @@
 #include "data/text/json_scan.h"
 #include "data/text/python_parts.h"
 
+#define MAX_ITEMS  100000
 #define MAX_PASSED 60 /* letters of a statement that is not followed */
 
 void
@@ -16,26 +17,19 @@ python_fail (LsPython *p, guint line, const char *why)
   p->where = line;
 }
 
+void
+python_check_items (LsPython *p, guint line)
+{
+  if (p->n_items > MAX_ITEMS)
+    python_fail (p, line, "it makes too much");
+}
+
 bool
 python_enter (LsPython *p, guint line)
 {
   if (++p->depth > LS_JSON_MAX_DEPTH)
     python_fail (p, line, "it is nested too deep, or calls itself");
   return !p->why;
-}
-
-const PythonLine *
-python_line (const LsPython *p, guint i)
-{
-  return &g_array_index (p->lines, PythonLine, i);
-}
-
-bool
-python_starts (const LsPython *p, const PythonLine *line, const char *const *words)
-{
-  const PythonToken *t = &g_array_index (p->tokens, PythonToken, line->first);
-  g_autofree char *word = g_strndup (t->at, t->n);
-  return t->kind == PYTHON_NAME && g_strv_contains (words, word);
 }
 
 /* --- files ------------------------------------------------------------------------------------------- */
@@ -91,6 +85,7 @@ python_pass (LsPython *p, guint module, guint first)
 {
   const PythonPassed passed = { .first = first, .module = module };
   PythonToken *t = &g_array_index (p->tokens, PythonToken, first);
+  p->n_unknown++;
   if (t->is_passed)
     return;
   t->is_passed = true;
@@ -118,23 +113,17 @@ passed_text (const LsPython *p, const PythonPassed *passed)
   return g_strdup_printf ("%s:%u \"%s%s\"", path, line, shown, n == MAX_PASSED ? "..." : "");
 }
 
-/* A statement begins where another one ends. */
 void
-python_keep_parts (LsPython *p)
+python_keep_passed (LsPython *p)
 {
-  g_ptr_array_set_size (p->file_parts, 0);
-  for (guint i = 0; i < p->passed->len; i++) {
-    const PythonPassed *passed = &g_array_index (p->passed, PythonPassed, i);
-    const PythonToken *t = &g_array_index (p->tokens, PythonToken, passed->first);
-    if (passed->first > 0 && (t - 1)->kind != PYTHON_END)
-      g_ptr_array_add (p->file_parts, passed_text (p, passed));
-  }
+  g_ptr_array_set_size (p->file_passed, 0);
+  python_add_passed (p, p->file_passed);
 }
 
 const GPtrArray *
-ls_python_file_parts (const LsPython *p)
+ls_python_file_passed (const LsPython *p)
 {
-  return p->file_parts;
+  return p->file_passed;
 }
 
 void

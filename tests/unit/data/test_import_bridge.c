@@ -60,8 +60,9 @@ functions_change_a_recipe (void)
                    "    _finish(cfg, n=2)\n"
                    "    cfg.env_vars = {\"A\": 1}\n"
                    "    return cfg\n",
-              "gpus=16; layers=32; tp=2; pp=2; micro_batch=1; global_batch=64; grad_check=false; dtype=bf16; "
-              "?:9 \"if cfg.model.x:\"");
+              "gpus=16; layers=32; pp=2; micro_batch=1; global_batch=64; grad_check=false; dtype=bf16; "
+              "?:9 \"if cfg.model.x:\"; tp; "
+              "?model.tensor_model_parallel_size: its value is if cfg.model.x, which is not said here");
 }
 
 /* Beside the folders of the file that is given, through a file between; another that has a function of the same

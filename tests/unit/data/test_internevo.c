@@ -100,10 +100,9 @@ contradictions_are_told (void)
       MODEL DATA
       "parallel = dict(zero1=dict(size=8, fsdp=True), pipeline=2)\n"
       "model = dict(num_layers=4, use_flash_attn=False, deepnorm=True, a_new_key=3, drop_rate=0.1)\n"
-      "model[\"checkpoint\"] = True\nmine += [1]\nif True:\n    data = 3\nmine = dict(x=1)\n",
+      "model[\"checkpoint\"] = True\nmine = dict(x=1)\nmine += [1]\nif OTHER:\n    mine = 3\n",
       "!fsdp with a pipeline; !use_packed_dataset differ; ?model.deepnorm; ?model.a_new_key; dropout=true; "
-      "attention=unfused; ?model[\"checkpoint\"] = True: it is not followed; ?mine += [1]; "
-      "?if True:; ?mine.x");
+      "attention=unfused; recompute=full; ? \"if OTHER:\"; ?what if OTHER stands for");
   check_read ("InternEvo",
               "with read_base():\n    from configs._base_.nothing import *\n" MODEL DATA
               "parallel = dict(zero1=8)\nmodel_type = \"OTHER\"\n",

@@ -421,8 +421,7 @@ internevo_read_text (const ImportFiles *files, const char *text, gsize n, const 
                      LsImport *import, LsDiagList *diags)
 {
   import->program = "InternEvo";
-  static const char *const passed[] = { NULL };
-  cJSON *tree = python_names_of (files, text, n, name, passed, import, diags);
+  cJSON *tree = python_names_of (files, text, n, name, import, diags);
   LaunchWords *words = tree ? launch_words_new () : NULL;
   if (tree) {
     python_names_forget_calls (tree);

@@ -53,20 +53,6 @@ imported (const char *line)
   return g_str_has_prefix (rest, " import *") ? g_strndup (line, n) : NULL;
 }
 
-/* "n *= m" as "n = n * (m)", of one line; the caller frees it. */
-static char *
-without_augment (const char *line)
-{
-  gsize n = strspn (line, NAME_CHARS), blanks = strspn (line + n, " "),
-        op = strspn (line + n + blanks, "+-*/%");
-  const char *rest = line + n + blanks + op;
-  gsize end = strcspn (rest, "#");
-  if (n == 0 || op == 0 || *rest != '=' || strpbrk (rest, "([{"))
-    return g_strdup (line);
-  return g_strdup_printf ("%.*s = %.*s %.*s (%.*s)", (int) n, line, (int) n, line, (int) op,
-                          line + n + blanks, (int) end - 1, rest + 1);
-}
-
 /* The text that is read, and of which files its lines are. */
 typedef struct {
   const ImportFiles *files;
@@ -93,10 +79,8 @@ add_text (Pasted *to, const char *text, const char *path, guint depth)
   guint first = to->n_lines + 1;
   g_array_append_val (to->firsts, first);
   g_ptr_array_add (to->paths, g_strdup (path));
-  for (char **line = lines; *line; line++, to->n_lines++) {
-    g_autofree char *plain = without_augment (*line);
-    g_string_append_printf (to->text, "%s\n", plain);
-  }
+  for (char **line = lines; *line; line++, to->n_lines++)
+    g_string_append_printf (to->text, "%s\n", *line);
 }
 
 /* --- what is told ------------------------------------------------------------------------------------- */
@@ -123,34 +107,15 @@ name_set (const char *line)
   return n > 0 && line[n + blanks] == '=' && line[n + blanks + 1] != '=' ? g_strndup (line, n) : NULL;
 }
 
-/* Not what changes what is set, or decides: "model['checkpoint'] = 1", "data.update (...)", "n += [1]",
- * "if DEBUG:". */
-static bool
-is_followed (const char *line, const char *const *passed)
-{
-  static const char *const words[] = { "if", "for", "while", "exec", "del", NULL };
-  gsize n = strspn (line, NAME_CHARS), blanks = strspn (line + n, " "),
-        op = strspn (line + n + blanks, "+-*/%");
-  g_autofree char *word = g_strndup (line, n);
-  for (; *passed; passed++)
-    if (g_str_has_prefix (line, *passed))
-      return true;
-  return n == 0
-      || !(strchr ("[.(", line[n] ? line[n] : ' ') || g_strv_contains (words, word)
-           || (op > 0 && line[n + blanks + op] == '='));
-}
-
 /* A function that returns all that is set, behind the text. */
 static void
-add_job (GString *text, const char *const *passed, LsImport *import)
+add_job (GString *text)
 {
   g_auto (GStrv) lines = g_strsplit (text->str, "\n", -1);
   g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_string_append (text, "\ndef " JOB " ():\n    return dict (");
   for (char **line = lines; *line && g_hash_table_size (seen) < MAX_NAMES; line++) {
     char *name = name_set (*line);
-    if (!name && !is_followed (*line, passed))
-      import_unknown (import, "%s: it is not followed", *line);
     if (name && !g_hash_table_contains (seen, name))
       g_string_append_printf (text, "%s=%s, ", name, name);
     if (name)
@@ -198,8 +163,8 @@ python_names_forget_calls (cJSON *tree)
 }
 
 cJSON *
-python_names_of (const ImportFiles *files, const char *own, gsize n, const char *name,
-                 const char *const *passed, LsImport *import, LsDiagList *diags)
+python_names_of (const ImportFiles *files, const char *own, gsize n, const char *name, LsImport *import,
+                 LsDiagList *diags)
 {
   g_autofree char *whole = g_strndup (own, n);
   g_autoptr (GString) text = g_string_new (NULL);
@@ -207,13 +172,13 @@ python_names_of (const ImportFiles *files, const char *own, gsize n, const char 
   g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
   Pasted pasted = { files, import, text, 0, firsts, paths };
   add_text (&pasted, whole, name, MAX_BASES);
-  add_job (text, passed, import);
+  add_job (text);
   g_autoptr (LsPython) python = ls_python_new (text->str, text->len, name, diags);
   if (!python)
     return NULL;
   for (guint i = 0; i < paths->len; i++)
     ls_python_paste (python, g_array_index (firsts, guint, i), paths->pdata[i], 1);
   cJSON *tree = ls_python_value (python, JOB, NULL, diags);
-  python_tell_passed (import, name, ls_python_file_parts (python));
+  python_tell_passed (import, name, ls_python_file_passed (python));
   return tree;
 }

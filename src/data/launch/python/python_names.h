@@ -8,11 +8,10 @@
 #include "data/launch/import_reader.h"
 
 /* The names that a text sets, and those of files that it imports all names from, as one object, as
- * data/text/python_config.h has it. Parts of them that are not known, "**other", are told with their places.
- * passed: starts of lines that change nothing here, though they are not
- * followed; NULL ends them. The caller frees it; NULL: a diagnostic. */
+ * data/text/python_config.h has it. What of them is not followed is told with its places. The caller frees
+ * it; NULL: a diagnostic. */
 cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, const char *name,
-                        const char *const *passed, LsImport *import, LsDiagList *diags);
+                        LsImport *import, LsDiagList *diags);
 /* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
  * places, and how many more there are. */
 void python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed);

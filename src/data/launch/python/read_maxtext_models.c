@@ -80,10 +80,9 @@ options_of (cJSON *model, LsImport *import)
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  static const char *const passed[] = { NULL };
   const ImportFile *file = &files->files[0];
   import->program = "MaxText";
-  cJSON *tree = python_names_of (files, file->text, file->n, file->path, passed, import, diags);
+  cJSON *tree = python_names_of (files, file->text, file->n, file->path, import, diags);
   cJSON *model = tree ? find_model (files, tree, diags) : NULL;
   bool ok = model && maxtext_read_tree (options_of (model, import), file->path, import, diags);
   cJSON_Delete (tree);

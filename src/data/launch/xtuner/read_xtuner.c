@@ -283,9 +283,8 @@ bool
 xtuner_read_text (const ImportFiles *files, const char *text, gsize n, const char *name,
                   const LaunchScript *script, LsImport *import, LsDiagList *diags)
 {
-  static const char *const passed[] = { "if use_varlen_attn", "custom_hooks", NULL };
   import->program = "XTuner";
-  cJSON *tree = python_names_of (files, text, n, name, passed, import, diags);
+  cJSON *tree = python_names_of (files, text, n, name, import, diags);
   if (tree)
     python_names_forget_calls (tree);
   const LaunchOption *changes = script ? launch_words_find (script->words, "cfg-options") : NULL;

@@ -1,0 +1,211 @@
+/* data/text/python_changes.c — statements that change what is set: "n += 1", "a.append (1)", and
+ * calls for what they do to their first argument. */
+#include <string.h>
+
+#include "data/text/python_run.h"
+
+/* --- methods ------------------------------------------------------------------------------------------ */
+
+/* What a method is called of, n steps of a path, and how. */
+typedef struct {
+  PythonPlace *x;
+  const GPtrArray *path;
+  guint n, start;
+  cJSON *of; /* NULL: nothing is known of it */
+  const cJSON *call;
+} Change;
+
+static const cJSON *
+only_argument (const Change *c)
+{
+  const cJSON *first = cJSON_GetObjectItemCaseSensitive (c->call, "0");
+  return c->call->child && !c->call->child->next ? first : NULL;
+}
+
+/* Behind what an array holds. False: it is not known what comes of it. */
+static bool
+add_item (PythonPlace *x, cJSON *array, const cJSON *item)
+{
+  cJSON *copy = python_item_of (x, python_copy_of (x, item));
+  bool ok = python_set_part (x, array, NULL, copy, NULL);
+  cJSON_Delete (copy);
+  return ok;
+}
+
+static bool
+add_items (PythonPlace *x, cJSON *array, const cJSON *list)
+{
+  bool ok = cJSON_IsArray (array) && cJSON_IsArray (list);
+  for (const cJSON *item = ok ? list->child : NULL; item && ok; item = item->next)
+    ok = add_item (x, array, item);
+  return ok;
+}
+
+/* Each of these says whether it is known what comes of it. */
+static bool
+append (const Change *c)
+{
+  const cJSON *item = only_argument (c);
+  return item && cJSON_IsArray (c->of) && add_item (c->x, c->of, item);
+}
+
+static bool
+extend (const Change *c)
+{
+  return add_items (c->x, c->of, only_argument (c));
+}
+
+/* Of what stands there, the part under a key becomes item, which is taken. */
+static void
+set_part (const Change *c, const char *key, cJSON *item)
+{
+  g_autoptr (GPtrArray) path = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < c->n; i++)
+    g_ptr_array_add (path, g_strdup (c->path->pdata[i]));
+  g_ptr_array_add (path, python_step_of_key (key));
+  python_set_path (c->x, path, path->len, item, c->start);
+}
+
+/* Of one dictionary, or of arguments by name. */
+static bool
+update (const Change *c)
+{
+  const cJSON *first = cJSON_GetObjectItemCaseSensitive (c->call, "0"), *from = first ? first : c->call;
+  if ((first && !only_argument (c)) || !python_is_dictionary (from) || cJSON_IsArray (c->of))
+    return false;
+  for (const cJSON *item = from->child; item; item = item->next)
+    if (strcmp (item->string, "()") != 0)
+      set_part (c, item->string, python_item_of (c->x, python_copy_of (c->x, item)));
+  return true;
+}
+
+/* What is there stays. */
+static bool
+set_default (const Change *c)
+{
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive (c->call, "1");
+  g_autofree char *key = python_key_of (cJSON_GetObjectItemCaseSensitive (c->call, "0"));
+  const cJSON *there = key && cJSON_IsObject (c->of) ? cJSON_GetObjectItemCaseSensitive (c->of, key) : NULL;
+  bool is_missing = key && !there && python_is_dictionary (c->of);
+  if (is_missing)
+    set_part (c, key, item ? python_item_of (c->x, python_copy_of (c->x, item)) : cJSON_CreateNull ());
+  else if (key && !there && !cJSON_IsArray (c->of)) {
+    python_pass (c->x->python, c->x->module, c->start);
+    set_part (c, key, python_hole (c->x, NULL, c->start));
+  }
+  return key && !cJSON_IsArray (c->of);
+}
+
+static const struct {
+  const char *name;
+  bool (*change) (const Change *c);
+} methods[]
+    = { { "append", append }, { "extend", extend }, { "update", update }, { "setdefault", set_default } };
+
+/* Whether it is known what comes of a method. */
+static bool
+follow_method (const Change *c)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (methods); i++)
+    if (strcmp (c->path->pdata[c->n], methods[i].name) == 0)
+      return methods[i].change (c);
+  return false;
+}
+
+/* The call of a method stands behind its path. */
+static void
+call_method (PythonPlace *x, const GPtrArray *path, guint start)
+{
+  const guint n = path->len - 1, n_passed = x->python->passed->len;
+  cJSON *call = cJSON_CreateObject ();
+  x->at++;
+  python_arguments (x, call);
+  bool is_plain = python_token (x)->kind == PYTHON_END && x->python->passed->len == n_passed;
+  const Change c = { x, path, n, start, python_at_path (x, path, n), call };
+  if (!is_plain || !follow_method (&c))
+    python_open_change (x, path, start);
+  cJSON_Delete (call);
+}
+
+/* --- operators ---------------------------------------------------------------------------------------- */
+
+bool
+python_is_augmented (const PythonToken *t)
+{
+  return t->kind == PYTHON_MARK && t->n > 1 && t->at[t->n - 1] == '=' && !python_is (t, "==")
+      && !python_is (t, "!=") && !python_is (t, "<=") && !python_is (t, ">=") && !python_is (t, ":=");
+}
+
+/* "n += 1" with the mark here. */
+static void
+augment (PythonPlace *x, const GPtrArray *path, guint start)
+{
+  PythonToken mark = *python_token (x);
+  PythonPlace before = *x;
+  mark.n--;
+  before.at = start;
+  PythonValue v = python_operand (&before);
+  x->at++;
+  PythonValue by = { .item = python_tuple (x) };
+  bool is_whole = python_token (x)->kind == PYTHON_END,
+       is_extended = is_whole && python_is (&mark, "+") && x->python->raise == 0
+      && add_items (x, python_at_path (x, path, path->len), by.item);
+  if (is_extended || x->python->raise > 0) {
+    python_drop (v);
+    python_drop (by);
+    return;
+  }
+  v = python_arithmetic (x, &mark, v, by, start);
+  v = is_whole ? v : python_hole_of (x, v, start);
+  python_set_path (x, path, path->len, python_item_of (x, v), start);
+}
+
+/* --- calls of functions -------------------------------------------------------------------------------- */
+
+/* "f (cfg.model, n=1)": f, and in `of` what is handed over first. */
+static char *
+read_call (PythonPlace x, GPtrArray *of)
+{
+  const PythonToken *t = python_token (&x);
+  x.at++;
+  bool is_call = t->kind == PYTHON_NAME && python_take (&x, "(") && python_read_path (&x, of, true)
+      && (python_is (python_token (&x), ")") || python_is (python_token (&x), ","));
+  return is_call ? g_strndup (t->at, t->n) : NULL;
+}
+
+/* What the function sets in its first argument is set here. False: it is no such call. */
+static bool
+perform (PythonPlace *x)
+{
+  LsPython *p = x->python;
+  guint start = x->at;
+  g_autoptr (GPtrArray) of = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *function = read_call (*x, of);
+  g_clear_pointer (&p->first, cJSON_Delete);
+  if (!x->names || !function || !python_is_set (x, of) || !python_has_function (p, x->module, function))
+    return false;
+  p->is_statement = true;
+  cJSON_Delete (python_expression (x));
+  p->is_statement = false;
+  if (p->first && p->raise == 0)
+    python_set_path (x, of, of->len, g_steal_pointer (&p->first), start);
+  else if (p->raise == 0)
+    python_pass (p, x->module, start);
+  return true;
+}
+
+void
+python_change (PythonPlace *x)
+{
+  guint start = x->at;
+  g_autoptr (GPtrArray) path = g_ptr_array_new_with_free_func (g_free);
+  PythonPlace behind = *x;
+  bool is_path = python_read_path (&behind, path, true);
+  const PythonToken *t = python_token (&behind);
+  if (is_path && python_is_augmented (t))
+    augment (&behind, path, start);
+  else if (is_path && python_is (t, "(") && python_is_change (path) && python_is_set (x, path))
+    call_method (&behind, path, start);
+  else if (!perform (x))
+    python_pass (x->python, x->module, start);
+}
