@@ -357,6 +357,18 @@ layouts_of_pipelines_are_read (void)
   check_read ("Megatron-Bridge", layout, "pp=2; vpp=2; layers_per_chunk=2x3,1");
 }
 
+/* In the last chunk, as many as are said; ours are nowhere else. */
+static void
+blocks_of_prediction_are_in_the_last_chunk (void)
+{
+#define PREDICTED "--num-layers 24 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout "
+  check (PREDICTED "'Et*5|t*7|t*7|t*5mL' --mtp-num-layers 1", "vpp=2; layers_per_chunk=5,7x2,5");
+  check (PREDICTED "'Et*5|t*7|t*7|t*5mL' --mtp-num-layers 2",
+         "?--pipeline-model-parallel-layout; layers_per_chunk");
+  check (PREDICTED "'Et*5|t*7|t*7m|t*5L' --mtp-num-layers 1",
+         "?--pipeline-model-parallel-layout; layers_per_chunk");
+}
+
 /* An object of peft/, and what recipes/utils/dataset_utils.py makes of a name of one. */
 static void
 adapters_are_read (void)
@@ -380,8 +392,8 @@ adapters_are_read (void)
 }
 
 LS_TEST_SUITE (LS_TEST (calls_are_open), LS_TEST (adapters_are_read), LS_TEST (layouts_of_pipelines_are_read),
-               LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
-               LS_TEST (a_precision_overwrites_what_the_model_says),
+               LS_TEST (blocks_of_prediction_are_in_the_last_chunk), LS_TEST (what_recipes_set_is_heeded),
+               LS_TEST (a_recipe_takes_another), LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
                LS_TEST (files_of_recipes_find_what_they_import), LS_TEST (an_optimizer_of_a_pair_is_changed),
                LS_TEST (a_recipe_hands_parameters_on), LS_TEST (files_of_recipes_are_found_from_within),

@@ -62,26 +62,39 @@ expand_groups (const char *text)
   return g_string_free (all, FALSE);
 }
 
-/* "Ett|t*3|ttL": layers of each chunk, in model order. Empty: it has other parts. */
+/* Of a chunk, "Et*3mL": its layers, and its blocks of multi-token prediction. False: it has other parts. */
+static bool
+read_chunk (const char *p, guint64 *n_layers, guint64 *n_blocks)
+{
+  *n_layers = *n_blocks = 0;
+  while (*p) {
+    guint64 times = 1;
+    char what = *p++;
+    if (*p == '*')
+      times = g_ascii_strtoull (p + 1, (char **) &p, 10);
+    if (!strchr ("EtmL, ", what)) /* commas are for the eye */
+      return false;
+    *n_layers += what == 't' ? MIN (times, 65536) : 0;
+    *n_blocks += what == 'm' ? MIN (times, 65536) : 0;
+  }
+  return true;
+}
+
+/* "Ett|t*3|ttL": layers of each chunk, in model order. Empty: it has other parts, or not all blocks of
+ * multi-token prediction in the last chunk, where ours are. */
 static GString *
-read_layout (const char *text, guint *ret_n)
+read_layout (const char *text, guint n_predicted, guint *ret_n)
 {
   GString *list = g_string_new (NULL);
   g_autofree char *all = expand_groups (text);
   g_auto (GStrv) chunks = g_strsplit (all, "|", 4097);
   *ret_n = g_strv_length (chunks);
   for (guint i = 0; i < *ret_n; i++) {
-    guint64 n = 0;
-    for (const char *p = chunks[i]; *p;) {
-      guint64 times = 1;
-      char what = *p++;
-      if (*p == '*')
-        times = g_ascii_strtoull (p + 1, (char **) &p, 10);
-      if (!strchr ("EtL, ", what)) { /* commas are for the eye */
-        g_string_truncate (list, 0);
-        return list;
-      }
-      n += what == 't' ? MIN (times, 65536) : 0;
+    guint64 n, n_blocks, expected = i + 1 == *ret_n ? n_predicted : 0;
+    bool ok = read_chunk (chunks[i], &n, &n_blocks) && (n_blocks == expected || n_blocks == 0);
+    if (!ok) {
+      g_string_truncate (list, 0);
+      return list;
     }
     g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", n);
   }
@@ -109,7 +122,8 @@ set_layout (LaunchJob *job)
   guint n;
   if (!text && !(pattern && strchr (pattern, '|')))
     return;
-  GString *list = text ? read_layout (text, &n) : read_pattern_cuts (pattern, &n);
+  GString *list
+      = text ? read_layout (text, job->import->model.predict_layers, &n) : read_pattern_cuts (pattern, &n);
   text = text ? text : pattern;
   guint pp = job->import->strategy.pp;
   if (list->len == 0)
