@@ -179,25 +179,11 @@ name_adapters (cJSON *tree)
 static char *
 find_recipe (const ImportFiles *files, LsDiagList *diags)
 {
+  static const PythonPick pick = { "recipe", "recipe" };
   const ImportFile *file = &files->files[0];
   g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, diags);
   const char *asked = import_given (files, "recipe");
-  g_autoptr (GString) names = g_string_new (NULL);
-  const GPtrArray *functions = python ? ls_python_functions (python) : NULL;
-  if (!functions)
-    return NULL;
-  for (guint i = 0; i < functions->len; i++) {
-    if (g_strcmp0 (asked, functions->pdata[i]) == 0)
-      return g_strdup (asked);
-    g_string_append_printf (names, "%s%s", i > 0 ? ", " : "", (const char *) functions->pdata[i]);
-  }
-  if (!asked && functions->len == 1)
-    return g_strdup (functions->pdata[0]);
-  g_autofree char *hint = g_strdup_printf ("say which behind its name: %s:recipe=NAME", file->path);
-  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, asked ? NULL : hint,
-               asked ? "it has no recipe %s; it has %s" : "%sit has several recipes: %s", asked ? asked : "",
-               names->str);
-  return NULL;
+  return python ? g_strdup (python_pick_function (python, &pick, asked, file->path, diags)) : NULL;
 }
 
 /* What functions of the program do, as far as a step shows it. training/flex_dispatcher_backend.py: the same

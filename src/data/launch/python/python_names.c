@@ -8,6 +8,7 @@
  * internlm/core/context/parallel_context.py). */
 #include "data/launch/python/python_names.h"
 
+#include <lockstep/error.h>
 #include <string.h>
 
 #include "data/launch/launch_script.h"
@@ -81,6 +82,28 @@ add_text (Pasted *to, const char *text, const char *path, guint depth)
   g_ptr_array_add (to->paths, g_strdup (path));
   for (char **line = lines; *line; line++, to->n_lines++)
     g_string_append_printf (to->text, "%s\n", *line);
+}
+
+/* --- functions --------------------------------------------------------------------------------------- */
+
+const char *
+python_pick_function (const LsPython *python, const PythonPick *pick, const char *asked, const char *path,
+                      LsDiagList *diags)
+{
+  const GPtrArray *functions = ls_python_functions (python);
+  g_autoptr (GString) names = g_string_new (NULL);
+  for (guint i = 0; i < functions->len; i++) {
+    if (g_strcmp0 (asked, functions->pdata[i]) == 0)
+      return functions->pdata[i];
+    g_string_append_printf (names, "%s%s", i > 0 ? ", " : "", (const char *) functions->pdata[i]);
+  }
+  if (!asked && functions->len == 1)
+    return functions->pdata[0];
+  g_autofree char *hint = g_strdup_printf ("say which behind its name: %s:%s=NAME", path, pick->key);
+  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, asked ? NULL : hint,
+               asked ? "it has no %s %s; it has %s" : "it has several %ss%s: %s", pick->what,
+               asked ? asked : "", names->str);
+  return NULL;
 }
 
 /* --- what is told ------------------------------------------------------------------------------------- */

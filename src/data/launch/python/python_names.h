@@ -1,17 +1,27 @@
-/* data/launch/python/python_names.h — configurations in Python that set names at the start of their lines
- * (private to launch/). */
+/* data/launch/python/python_names.h — configurations in Python: names at the start of their lines, and
+ * functions (private to launch/). */
 #ifndef LS_DATA_LAUNCH_PYTHON_NAMES_H
 #define LS_DATA_LAUNCH_PYTHON_NAMES_H
 
 #include <cjson/cJSON.h>
 
 #include "data/launch/import_reader.h"
+#include "data/text/python_config.h"
 
 /* The names that a text sets, and those of files that it imports all names from, as one object, as
  * data/text/python_config.h has it. What of them is not followed is told with its places. The caller frees
  * it; NULL: a diagnostic. */
 cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, const char *name,
                         LsImport *import, LsDiagList *diags);
+/* The word that asks for one of the functions of a file behind its name, and what each of them returns. */
+typedef struct {
+  const char *key, *what;
+} PythonPick;
+
+/* Of the functions that can be called without an argument the one that is asked for, or, NULL, the only one,
+ * borrowed; NULL: a diagnostic. */
+const char *python_pick_function (const LsPython *python, const PythonPick *pick, const char *asked,
+                                  const char *path, LsDiagList *diags);
 /* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
  * places, and how many more there are. */
 void python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed);

@@ -171,26 +171,7 @@ torchtitan_add_policies (LaunchWords *words, const LaunchWords *command)
 /* --- configurations in Python ---------------------------------------------------------------------- */
 
 /* Of a module since February 2026: each function without an argument returns one. */
-
-/* The one that is asked for, or the only one; NULL: a diagnostic. */
-static const char *
-find_function (const LsPython *python, const char *asked, const char *path, LsDiagList *diags)
-{
-  const GPtrArray *functions = ls_python_functions (python);
-  g_autoptr (GString) names = g_string_new (NULL);
-  for (guint i = 0; i < functions->len; i++) {
-    if (g_strcmp0 (asked, functions->pdata[i]) == 0)
-      return functions->pdata[i];
-    g_string_append_printf (names, "%s%s", i > 0 ? ", " : "", (const char *) functions->pdata[i]);
-  }
-  if (!asked && functions->len == 1)
-    return functions->pdata[0];
-  g_autofree char *hint = g_strdup_printf ("say which behind its name: %s:config=NAME", path);
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, asked ? NULL : hint,
-               asked ? "it has no configuration %s; it has %s" : "%sit has several configurations: %s",
-               asked ? asked : "", names->str);
-  return NULL;
-}
+static const PythonPick pick = { "config", "configuration" };
 
 /* Trainer.Config (model_spec=...), not one of reinforcement learning, which has a trainer among others, nor
  * what a function of another file makes of one. */
@@ -212,7 +193,7 @@ torchtitan_add_python (LaunchWords *words, const ImportFile *file, const char *a
                        LsImport *import, LsDiagList *diags)
 {
   g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, diags);
-  const char *function = python ? find_function (python, asked, file->path, diags) : NULL;
+  const char *function = python ? python_pick_function (python, &pick, asked, file->path, diags) : NULL;
   g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free);
   cJSON *tree = function ? ls_python_value (python, function, passed, diags) : NULL;
   if (!tree || !is_job (tree, function, file->path, diags)) {
