@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "data/shell/shell.h"
 #include "model/lora.h"
 #include "strategy/shard.h"
 
@@ -126,6 +127,11 @@ read_modules (LsImport *import, const LaunchAdapters *a)
   if (!a->on || a->on->len == 0)
     return LS_LORA_ALL;
   for (guint i = 0; i < a->on->len; i++) {
+    if (ls_shell_has_hole (a->on->pdata[i])) {
+      import_unknown (import, "%s: which layers have adapters is not said here; all linear ones are taken to",
+                      a->option);
+      return LS_LORA_ALL;
+    }
     g_auto (GStrv) names = g_strsplit_set (a->on->pdata[i], ", ", -1); /* "q_proj,v_proj" */
     for (char **name = names; *name; name++) {
       uint32_t modules = modules_of (&import->model, *name);

@@ -389,6 +389,9 @@ adapters_are_read (void)
                     "    raise ValueError(scheme)\n",
                     "make(\"lora\", dim=16)"),
               "lora_rank=16");
+  check_read ("Megatron-Bridge",
+              PEFT ("", "lora = LoRA(dim=8)\n    if other:\n        lora.target_modules = [\"linear_qkv\"]"),
+              "lora_rank=8; lora_modules; ?which layers have adapters is not said here");
 }
 
 LS_TEST_SUITE (LS_TEST (calls_are_open), LS_TEST (adapters_are_read), LS_TEST (layouts_of_pipelines_are_read),
