@@ -110,6 +110,7 @@ class JobOptions(TypedDict, total=False):
     bf16_experts: Switch  # fp8, nvfp4: products of experts are in bf16, as where only linear layers are converted [0]
     bf16_first: Number  # fp8, nvfp4: so many layers at the start have their products in bf16 [0]
     bf16_last: Number  # fp8, nvfp4: and at the end; recipes of NVIDIA for nvfp4 keep some 15 % [0]
+    module_formats: Text  # fp8, nvfp4: modules whose products are in another format (Megatron-LM's --te-precision-config-file): qkv:bf16,mixer-out:mxfp8 [none]
     optimizer: File  # which optimizer: adam or adamw, or one of a file (lockstep list optimizers) [adam]
     optimizer_cut: Literal["auto", "elements", "tensors"] | Sequence[Literal["auto", "elements", "tensors"]] | None  # megatron, zero 1: ranks have equal pieces of all parameters, or whole tensors [tensors where it multiplies matrices, else elements]
     optimizer_tp: Literal["blockwise", "duplicated", "distributed"] | Sequence[Literal["blockwise", "duplicated", "distributed"]] | None  # what is multiplied of a matrix that tp cuts: a rank's part, the whole on each, or parts whose products are summed [blockwise]

@@ -125,9 +125,8 @@ VALUE (master_fp16, WORD (s->master == LS_MASTER_FP16, "fp16"))
 static char *
 optimizer (const LsModel *m, const LsStrategy *s)
 {
-  bool is_sgd = s->optimizer && g_str_has_prefix (s->optimizer, "sgd"),
-       is_muon = g_strcmp0 (s->optimizer, "muon") == 0;
-  if (is_muon)
+  bool is_sgd = s->optimizer && g_str_has_prefix (s->optimizer, "sgd");
+  if (g_strcmp0 (s->optimizer, "muon") == 0)
     return g_strdup (s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS ? "dist_muon" : "muon");
   return g_strdup (is_sgd ? "sgd" : s->optimizer);
 }
