@@ -155,19 +155,23 @@ draw_places (GRand *rand, const LsCluster *c, FoldPlaces *ret, double *ret_bytes
   if (!ls_places_init (&ret->at, c))
     return false;
   const uint32_t n_of[] = { ret->at.n_hosts, ret->at.n_groups, ret->at.n_pods };
-  uint32_t most = 0, place = 0;
-  ret->class_of_place = g_new0 (uint32_t, ls_places_n (&ret->at) + 1);
-  for (uint32_t kind = 0; kind < 3; kind++)
+  uint32_t most = 0, place = 0, n = ls_places_n (&ret->at);
+  ret->class_of_place = g_new0 (uint32_t, n + 1);
+  for (uint32_t kind = 0; kind < 3; kind++) {
+    uint32_t number[N_CLASSES]; /* the first place of each */
+    memset (number, 0xff, sizeof number);
     for (uint32_t i = 0, class = 0; i < n_of[kind]; i++, place++) {
       class = g_rand_int_range (rand, 0, 3) > 0 ? class : (uint32_t) g_rand_int_range (rand, 0, N_CLASSES);
-      ret->class_of_place[place] = kind * N_CLASSES + class;
+      number[class] = MIN (number[class], place);
+      ret->class_of_place[place] = number[class];
       most = MAX (most, ls_places_n_at (&ret->at, place));
     }
-  ret->first = g_new (uint32_t, 3 * N_CLASSES);
-  ret->class_of = g_new (uint32_t, 3 * N_CLASSES * most + 1);
-  for (uint32_t i = 0; i < 3 * N_CLASSES; i++)
+  }
+  ret->first = g_new (uint32_t, n + 1);
+  ret->class_of = g_new (uint32_t, n * most + 1);
+  for (uint32_t i = 0; i < n; i++)
     ret->first[i] = i * most;
-  for (uint32_t i = 0; i < 3 * N_CLASSES * most; i++)
+  for (uint32_t i = 0; i < n * most; i++)
     ret->class_of[i] = g_rand_boolean (rand) ? UINT32_MAX : (uint32_t) g_rand_int_range (rand, 0, N_CLASSES);
   for (uint32_t i = 0; i < N_CLASSES; i++)
     ret_bytes_at[i] = g_rand_double_range (rand, 1, 1e9);
