@@ -61,6 +61,23 @@ ls_places_pod_of (const LsPlaces *p, uint32_t host)
   return p->n_hosts + p->n_groups + host / p->hosts_per_group / p->groups_per_pod;
 }
 
+/* The place of a tier in which a host is: itself, its group, its pod. */
+static inline uint32_t
+ls_places_of_host (const LsPlaces *p, uint32_t host, uint32_t tier)
+{
+  return tier == 0 ? host : tier == 1 ? ls_places_group_of (p, host) : ls_places_pod_of (p, host);
+}
+
+/* How two hosts lie to each other: the first tier in which they are at one place; 3: none. */
+static inline uint32_t
+ls_places_relation (const LsPlaces *p, uint32_t host, uint32_t other)
+{
+  uint32_t tier = 0;
+  while (tier < 3 && ls_places_of_host (p, host, tier) != ls_places_of_host (p, other, tier))
+    tier++;
+  return tier;
+}
+
 /* Whether a trunk of a group or a pod is ample, and whether all of a place are; those of hosts never are. */
 bool ls_places_is_ample (const LsPlaces *p, const LsCluster *c, uint32_t resource);
 bool ls_places_are_ample (const LsPlaces *p, const LsCluster *c, uint32_t place);

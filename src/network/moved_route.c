@@ -14,30 +14,14 @@ free_route (gpointer route)
 void
 ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at)
 {
-  *r = (LsMovedRoutes) { .at = at, .known = g_hash_table_new_full (NULL, NULL, NULL, free_route) };
+  *r = (LsMovedRoutes) { .at = at,
+                         .known = at ? g_hash_table_new_full (NULL, NULL, NULL, free_route) : NULL };
 }
 
 void
 ls_moved_routes_clear (LsMovedRoutes *r)
 {
-  g_hash_table_unref (r->known);
-}
-
-/* Where a host has its trunks of a tier. */
-static uint32_t
-place_of (const LsPlaces *at, uint32_t host, uint8_t tier)
-{
-  return tier == 0 ? host : tier == 1 ? ls_places_group_of (at, host) : ls_places_pod_of (at, host);
-}
-
-/* How two hosts lie to each other. */
-static uint32_t
-relation_of (const LsPlaces *at, uint32_t host, uint32_t other)
-{
-  uint8_t tier = 0;
-  while (tier < 3 && place_of (at, host, tier) != place_of (at, other, tier))
-    tier++;
-  return tier;
+  g_clear_pointer (&r->known, g_hash_table_unref);
 }
 
 /* False: it is at neither. */
@@ -47,8 +31,8 @@ find_hop (const LsPlaces *at, uint32_t host_from, uint32_t host_to, LsHop hop, L
   uint32_t place = ls_places_find (at, hop.trunk, &ret->local);
   ret->tier = (uint8_t) ls_places_tier (at, place);
   ret->share = hop.share;
-  ret->is_at_receiver = place != place_of (at, host_from, ret->tier);
-  return !ret->is_at_receiver || place == place_of (at, host_to, ret->tier);
+  ret->is_at_receiver = place != ls_places_of_host (at, host_from, ret->tier);
+  return !ret->is_at_receiver || place == ls_places_of_host (at, host_to, ret->tier);
 }
 
 static LsMovedRoute *
@@ -67,7 +51,8 @@ route_new (const LsPlaces *at, const LsCluster *c, uint32_t from, uint32_t to)
 static const LsMovedRoute *
 route_of (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32_t to)
 {
-  uint32_t per_host = r->at->gpus_per_host, relation = relation_of (r->at, from / per_host, to / per_host);
+  uint32_t per_host = r->at->gpus_per_host,
+           relation = ls_places_relation (r->at, from / per_host, to / per_host);
   gsize key = ((gsize) relation * per_host + from % per_host) * per_host + to % per_host;
   LsMovedRoute *known = g_hash_table_lookup (r->known, GSIZE_TO_POINTER (key));
   if (!known)
@@ -88,7 +73,7 @@ ls_moved_routes_add (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32
     ls_load_list_add (loads, own.hop[i].trunk, blocks * own.hop[i].share);
   for (uint32_t i = 0; route->n_hops != ON_ITS_OWN && i < route->n_hops; i++) {
     const LsMovedHop *hop = &route->hops[i];
-    uint32_t place = place_of (r->at, hop->is_at_receiver ? host_to : host_from, hop->tier);
+    uint32_t place = ls_places_of_host (r->at, hop->is_at_receiver ? host_to : host_from, hop->tier);
     ls_load_list_add (loads, ls_places_resource (r->at, place, hop->local), blocks * hop->share);
   }
 }

@@ -29,7 +29,7 @@ typedef struct {
   GHashTable *known; /* how the hosts lie to each other, and the numbers of the GPUs there > LsMovedRoute */
 } LsMovedRoutes;
 
-/* at: borrowed. */
+/* at: borrowed; NULL: nothing may be added. */
 void ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at);
 void ls_moved_routes_clear (LsMovedRoutes *r);
 

@@ -89,7 +89,7 @@ add_route (const LsScript *s, uint32_t from, const LsSend *send, LsLoadList *loa
   }
 }
 
-/* routes: NULL: each is found by itself. */
+/* Without places each route is found by itself. */
 static void
 add_message (const LsCollCall *call, const LsScript *s, LsMovedRoutes *routes, uint32_t from,
              const LsSend *send, LsTraffic *traffic, LsLoadList *loads, LsSums *sums)
@@ -100,7 +100,7 @@ add_message (const LsCollCall *call, const LsScript *s, LsMovedRoutes *routes, u
     traffic[from].out[way] += send->n;
   if (send->to < s->n)
     traffic[send->to % sums->n].in[way] += send->n;
-  if (routes)
+  if (routes->at)
     ls_moved_routes_add (routes, s->cluster, s->gpus[from], s->gpus[send->to], send->n, loads);
   else
     add_route (s, from, send, loads);
@@ -117,12 +117,12 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
   LsLoadList loads = ls_load_list_new (s->cluster);
   bool may_move = call->places && !s->route && ls_script_n_channels (s) == 1;
   LsMovedRoutes routes;
-  ls_moved_routes_init (&routes, call->places);
+  ls_moved_routes_init (&routes, may_move ? call->places : NULL);
   for (uint32_t r = first; r < first + n_rounds; r++)
     for (uint32_t place = 0; place < n_places; place++) {
       uint32_t n = s->sends (s, place, r, sends);
       for (uint32_t i = 0; i < n; i++)
-        add_message (call, s, may_move ? &routes : NULL, place, &sends[i], traffic, &loads, sums);
+        add_message (call, s, &routes, place, &sends[i], traffic, &loads, sums);
     }
   ls_moved_routes_clear (&routes);
   LsPhase phase;

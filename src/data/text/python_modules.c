@@ -136,8 +136,8 @@ python_find_function (const LsPython *p, guint module, const char *name)
   guint m = follow (p, module, &there, python_defines);
   if (m < p->modules->len)
     return python_function_line (p, m, there);
-  for (guint i = p->modules->len;
-       i-- > 0;) /* of "from m import *", of what is known of the program, pasted */
+  /* of "from m import *", of what is known of the program, pasted */
+  for (guint i = p->modules->len; i-- > 0;)
     if ((i != module || strcmp (there, name) != 0) && python_defines (p, i, there))
       return python_function_line (p, i, there);
   return p->lines->len;

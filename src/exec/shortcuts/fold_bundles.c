@@ -398,7 +398,7 @@ bundles_find (Blocks *b, const uint8_t *slot)
                 .places = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
                 .labels = g_hash_table_new (ls_sig_hash, ls_sig_is_same) };
   if (b->stretches.kept)
-    f.kept_at = g_new0 (uint32_t, b->at->n_hosts * b->at->gpus_per_host);
+    f.kept_at = g_new0 (uint32_t, stretch_n_gpus (&b->stretches));
   g_array_append_val (f.first, zero);
   b->templates = g_array_new (FALSE, FALSE, sizeof (Template));
   b->kinds = g_array_new (FALSE, FALSE, sizeof (BundleKind));

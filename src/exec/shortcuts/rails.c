@@ -65,26 +65,17 @@ is_one_to_one (const uint32_t *local, uint32_t n)
   return true;
 }
 
-/* How two hosts lie to each other. */
-static int
-relation_of (const LsPlaces *at, uint32_t host, uint32_t other)
-{
-  if (ls_places_pod_of (at, host) != ls_places_pod_of (at, other))
-    return 2;
-  return ls_places_group_of (at, host) != ls_places_group_of (at, other);
-}
-
 bool
 rails_find (Rails *r, const LsCluster *c, const LsPlaces *at, const uint32_t *gpus, uint32_t n, uint32_t to)
 {
   uint32_t per_host = at->gpus_per_host, moved = to - gpus[0] % per_host,
            n_local[3] = { ls_places_n_at (at, 0), at->trunks_per_group, at->trunks_per_pod };
-  bool is_seen[3] = { false }, ok = true;
+  bool is_seen[4] = { false }, ok = true;                      /* by how hosts lie, which are not the same */
   uint32_t n_left = 1 + (at->n_groups > 1) + (at->n_pods > 1); /* of ways to lie, not seen */
   for (int k = 0; k < 3; k++)
     r->local[k] = locals_new (n_local[k]);
   for (uint32_t i = 1; i < n && ok && n_left > 0; i++) {
-    bool *seen = &is_seen[relation_of (at, gpus[0] / per_host, gpus[i] / per_host)];
+    bool *seen = &is_seen[ls_places_relation (at, gpus[0] / per_host, gpus[i] / per_host)];
     if (*seen)
       continue;
     ok = pair_ways (r, c, at, gpus[0], gpus[i], moved) && pair_ways (r, c, at, gpus[i], gpus[0], moved);
