@@ -218,21 +218,44 @@ hbm_of (const LsScript *s, const LsTraffic *t)
   return (uint64_t) llround (blocks * (double) LS_HOP_WHOLE);
 }
 
-/* Trunks, which are in order, and behind them the memory of members: nothing is there twice. What rounds to
- * nothing stays, as the least there is. */
+/* A load of `coef` times the factor of *last, which has the one before: neighbours mostly carry the same. What
+ * rounds to nothing stays, as the least there is. */
+typedef struct {
+  double factor;
+  uint64_t coef, scaled;
+} Scaled;
+
+static uint64_t
+scaled_by (Scaled *last, uint64_t coef)
+{
+  if (coef != last->coef) {
+    last->coef = coef;
+    last->scaled = MAX (1, (uint64_t) llround ((double) coef * last->factor));
+  }
+  return last->scaled;
+}
+
+static bool
+is_same_traffic (const LsTraffic *a, const LsTraffic *b)
+{
+  return memcmp (a, b, sizeof *a) == 0;
+}
+
+/* Trunks, which are in order, and behind them the memory of members: nothing is there twice. */
 static void
 load_all (const LsScript *s, const LsSums *sums, double factor, LsArena *arena, LsPhase *phase)
 {
   LsLoad *loads = ls_arena_new_array (arena, LsLoad, sums->n_loads + sums->n);
+  Scaled of_trunks = { .factor = factor }, of_memory = { .factor = factor };
   uint32_t n = 0;
   for (; n < sums->n_loads; n++)
-    loads[n] = (LsLoad) { sums->loads[n].resource,
-                          MAX (1, (uint64_t) llround ((double) sums->loads[n].coef * factor)) };
+    loads[n] = (LsLoad) { sums->loads[n].resource, scaled_by (&of_trunks, sums->loads[n].coef) };
+  uint64_t hbm = 0;
   for (uint32_t i = 0; i < sums->n; i++) {
-    uint64_t hbm = hbm_of (s, &sums->traffic[i]);
+    if (i == 0 || !is_same_traffic (&sums->traffic[i], &sums->traffic[i - 1]))
+      hbm = hbm_of (s, &sums->traffic[i]);
     if (hbm > 0)
-      loads[n++] = (LsLoad) { ls_cluster_hbm_resource (s->cluster, s->gpus[i]),
-                              MAX (1, (uint64_t) llround ((double) hbm * factor)) };
+      loads[n++] = (LsLoad) { ls_cluster_hbm_resource (s->cluster, s->gpus[i]), scaled_by (&of_memory, hbm) };
   }
   ls_loads_sort (&loads[sums->n_loads], n - sums->n_loads);
   phase->loads = loads;

@@ -153,11 +153,12 @@ pattern_of (Shapes *s, const LsLoad *loads, uint32_t n, uint32_t n_periods, bool
   uint32_t pattern = s->patterns->len;
   const Pattern own = { s->found->len, n_periods };
   g_array_append_val (s->patterns, own);
+  g_array_set_size (s->found, own.first + n);
+  Found *found = &g_array_index (s->found, Found, own.first);
   for (uint32_t i = 0; i < n; i++) {
-    Found f = { .load = { .coef = loads[i].coef, .pattern = pattern } };
-    f.place = s->lie.number[ls_places_find (&s->lie.at, loads[i].resource, &f.load.local)];
-    *ok = *ok && f.place != LS_NO_PLACE;
-    g_array_append_val (s->found, f);
+    found[i].load = (PlaceLoad) { .coef = loads[i].coef, .pattern = pattern };
+    found[i].place = s->lie.number[ls_places_find (&s->lie.at, loads[i].resource, &found[i].load.local)];
+    *ok = *ok && found[i].place != LS_NO_PLACE;
   }
   return pattern;
 }
@@ -296,17 +297,47 @@ repeat_periods (Shapes *s)
   s->found = all;
 }
 
+static bool
+is_vector (const Shapes *s, uint32_t vector, guint from, guint to)
+{
+  uint32_t n;
+  const PlaceLoad *loads = shapes_vector (s, vector, &n);
+  bool is_same = n == to - from;
+  for (uint32_t i = 0; i < n && is_same; i++) {
+    const PlaceLoad *l = &g_array_index (s->found, Found, from + i).load;
+    is_same = l->coef == loads[i].coef && l->local == loads[i].local && l->pattern == loads[i].pattern;
+  }
+  return is_same;
+}
+
+/* The latest vectors: what a place loads, one shortly before it mostly loads too. */
+#define N_LATEST 4
+typedef struct {
+  uint32_t vector[N_LATEST], n; /* that ever were */
+} Latest;
+
+/* The vector of found[from .. to). */
+static uint32_t
+vector_after (Shapes *s, Latest *latest, guint from, guint to)
+{
+  for (uint32_t i = 0; i < MIN (latest->n, N_LATEST); i++)
+    if (is_vector (s, latest->vector[i], from, to))
+      return latest->vector[i];
+  return latest->vector[latest->n++ % N_LATEST] = shapes_vector_of (s, from, to);
+}
+
 /* Of what was found at the first places; those behind them have the same, again and again. */
 static const uint32_t *
 find_vectors (Shapes *s, uint32_t n_first)
 {
   uint32_t n = s->lie.places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
+  Latest latest = { .n = 0 };
   sort_found (s, n_first);
   for (guint place = 0, i = 0; place < n_first; place++) {
     guint from = i;
     while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
       i++;
-    vector[place] = shapes_vector_of (s, from, i);
+    vector[place] = vector_after (s, &latest, from, i);
   }
   for (uint32_t place = n_first; place < n; place++)
     vector[place] = vector[place - n_first];
