@@ -256,15 +256,15 @@ ls_limit_of_call (LsCallLimits *l, uint32_t rank, const LsOp *op)
   if (!l->cluster || !l->nccl)
     return (LsCallLimit) { .link = NO_LINK };
   uint32_t id = ls_plan_comm_of (l->plan, rank, op->slot);
-  const LsCommunicator *comm = &l->plan->comms[id];
+  const LsCommunicator comm = ls_plan_communicator (l->plan, id);
   g_autofree char *key
       = g_strdup_printf ("%u %u %u %u %" G_GUINT64_FORMAT " %u %u %u %u", id, op->coll, op->root, op->parts,
                          op->bytes, op->algorithm, op->max_ctas, op->is_light, op->carries_scores);
   const LsCallLimit *known = g_hash_table_lookup (l->known, key);
   if (known)
     return *known;
-  g_autofree uint32_t *ranks = ls_comm_ranks (comm);
-  return remember (l, g_steal_pointer (&key), limit_of_ranks (l, collective_key (op), ranks, comm->n_ranks));
+  g_autofree uint32_t *ranks = ls_comm_ranks (&comm);
+  return remember (l, g_steal_pointer (&key), limit_of_ranks (l, collective_key (op), ranks, comm.n_ranks));
 }
 
 LsCallLimit

@@ -282,15 +282,15 @@ static void
 take_collective (Walk *w, const LsSpan *x, const LsOp *op)
 {
   uint32_t id = ls_plan_comm_of (w->t->plan, w->rank, op->slot), last = w->rank, last_span = w->span;
-  const LsCommunicator *comm = &w->t->plan->comms[id];
+  const LsCommunicator comm = ls_plan_communicator (w->t->plan, id);
   LsTime came = x->start;
   take_moving (w, x->matched, ls_limit_of_call (w->limits, w->rank, op));
-  for (uint32_t i = 0; i < comm->n_ranks && came < x->matched; i++) {
-    uint32_t span = match_call (w->matcher, ls_comm_rank (comm, i), id, x);
-    if (span == LS_SPAN_NONE || span_of (w, ls_comm_rank (comm, i), span)->start <= came)
+  for (uint32_t i = 0; i < comm.n_ranks && came < x->matched; i++) {
+    uint32_t span = match_call (w->matcher, ls_comm_rank (&comm, i), id, x);
+    if (span == LS_SPAN_NONE || span_of (w, ls_comm_rank (&comm, i), span)->start <= came)
       continue;
-    came = span_of (w, ls_comm_rank (comm, i), span)->start;
-    last = ls_comm_rank (comm, i);
+    came = span_of (w, ls_comm_rank (&comm, i), span)->start;
+    last = ls_comm_rank (&comm, i);
     last_span = span;
   }
   take (w, came, LS_PATH_OTHER); /* a member without a span */

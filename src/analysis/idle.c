@@ -52,9 +52,9 @@ explain_communication (Gap *g, const LsSpan *x, const LsOp *op)
   LsPart moving = LS_PART_EXPOSED_PP, waiting = LS_PART_BUBBLE;
   if (op->kind == LS_OP_COLLECTIVE) {
     const LsPlan *plan = g->t->plan;
-    const LsCommunicator *comm = &plan->comms[ls_plan_comm_of (plan, g->rank, op->slot)];
-    if (!comm->spans_stages) {
-      moving = exposed_part (comm->axis);
+    const LsCommunicator comm = ls_plan_communicator (plan, ls_plan_comm_of (plan, g->rank, op->slot));
+    if (!comm.spans_stages) {
+      moving = exposed_part (comm.axis);
       waiting = LS_PART_SKEW;
     }
   }

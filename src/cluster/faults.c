@@ -11,14 +11,15 @@
 uint32_t
 ls_first_sound_node (const LsCluster *c, uint32_t kind)
 {
-  uint32_t n = c->spec.n_nodes, first = n;
-  for (uint32_t host = n; host-- > 0;)
-    if (ls_cluster_kind_of (c, host) == kind && (first == n || !ls_faults_of_node (c, host)))
-      first = host;
-  for (uint32_t host = 0; host < n; host++)
-    if (ls_cluster_kind_of (c, host) == kind && !ls_faults_of_node (c, host))
+  uint32_t n = c->spec.n_nodes, last = n;
+  for (uint32_t host = 0; host < n; host++) {
+    if (ls_cluster_kind_of (c, host) != kind)
+      continue;
+    if (!ls_faults_of_node (c, host))
       return host;
-  return first;
+    last = host;
+  }
+  return last;
 }
 
 void

@@ -94,7 +94,7 @@ blocked_by (Run *x, Rank *r, LsCause *ret_kind, SpanRef *ret_span)
 static bool
 has_arrived (Run *x, const Comm *c, uint32_t member)
 {
-  Rank *r = &x->ranks[ls_comm_rank (&x->plan->comms[c->id], member)];
+  Rank *r = &x->ranks[ls_comm_rank (&c->group, member)];
   uint64_t frame = c->frame[member];
   uint16_t op = c->op[member];
   if (op == NO_OP || frame < r->frames_first || frame >= r->frames_end)
@@ -107,7 +107,7 @@ has_arrived (Run *x, const Comm *c, uint32_t member)
 static void
 describe_missing (Run *x, GString *text, const Comm *c)
 {
-  const LsCommunicator *group = &x->plan->comms[c->id];
+  const LsCommunicator *group = &c->group;
   uint32_t n_missing = 0;
   for (uint32_t i = 0; i < group->n_ranks; i++)
     if (!has_arrived (x, c, i) && n_missing++ < 4)
@@ -152,7 +152,7 @@ first_missing (Run *x, Rank *r, const Block *b)
   if (op->kind != LS_OP_COLLECTIVE)
     return NO_ID;
   const Comm *c = &x->comms[r->binding->comm[op->slot]];
-  const LsCommunicator *group = &x->plan->comms[c->id];
+  const LsCommunicator *group = &c->group;
   for (uint32_t i = 0; i < group->n_ranks; i++)
     if (!has_arrived (x, c, i))
       return ls_comm_rank (group, i);
@@ -185,7 +185,7 @@ describe_rank (Run *x, GString *text, Rank *r, const Block *b)
   if (op->kind == LS_OP_COLLECTIVE && f->state[b->op] == OP_RUNNING) {
     const Comm *c = &x->comms[r->binding->comm[op->slot]];
     g_string_append_printf (text, ": %s on the %s communicator; missing: rank ", ls_coll_kind_name (op->coll),
-                            ls_axis_name (x->plan->comms[c->id].axis));
+                            ls_axis_name (c->group.axis));
     describe_missing (x, text, c);
   } else if (op->kind == LS_OP_P2P && f->state[b->op] == OP_RUNNING) {
     uint32_t peer = first_missing (x, r, b);

@@ -360,12 +360,12 @@ plan_comm (Planning *p, uint32_t id, const GArray *keys, GError **error)
     p->x->comms[id].calls = f->calls[id];
     return TRUE;
   }
-  const LsCommunicator *whole = &f->plan->comms[f->comm[id]];
-  g_autofree uint32_t *ranks = ls_comm_ranks (whole);
+  const LsCommunicator whole = ls_plan_communicator (f->plan, f->comm[id]);
+  g_autofree uint32_t *ranks = ls_comm_ranks (&whole);
   g_autoptr (LsCollMemo) memo = p->memo = ls_coll_memo_new ();
   gboolean ok = TRUE;
   for (guint i = 0; i < keys->len && ok; i++)
-    ok = plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), ranks, whole->n_ranks,
+    ok = plan_call (p, &p->x->comms[id].calls, g_array_index (keys, CallKey, i), ranks, whole.n_ranks,
                     (Caller) { f->n_of_comm[id], id }, error);
   p->memo = NULL;
   return ok;

@@ -113,7 +113,7 @@ check (const Call *calls, uint32_t step, Count asked, const char *what, uint32_t
 static gboolean
 check_comm (const Run *x, const Asked *of_role, uint32_t comm, uint32_t step, GError **error)
 {
-  const LsBinding b = ls_plan_binding (x->plan, ls_comm_rank (&x->plan->comms[comm], 0));
+  const LsBinding b = ls_plan_binding (x->plan, ls_plan_member (x->plan, comm, 0));
   Count asked = { 0 };
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (b.comm[s] == comm)
@@ -147,8 +147,7 @@ conserve_step (const Run *x, const XJob *job, uint32_t step, GError **error)
 {
   g_autofree Asked *of_role = ask (x, step);
   for (uint32_t comm = 0; comm < x->plan->n_comms; comm++)
-    if (is_of (x, ls_comm_rank (&x->plan->comms[comm], 0), job)
-        && !check_comm (x, of_role, comm, step, error))
+    if (is_of (x, ls_plan_member (x->plan, comm, 0), job) && !check_comm (x, of_role, comm, step, error))
       return FALSE;
   for (uint32_t rank = 0; rank < x->plan->n_ranks; rank++)
     if (is_of (x, rank, job) && !check_rank (x, of_role, rank, step, error))

@@ -23,8 +23,9 @@ typedef struct Comm {
   Motion motion; /* first member: events lead back here */
   uint32_t id;
   uint32_t n_arrived;
-  LsTime arrived;  /* latest */
-  uint64_t *frame; /* [n_ranks] of the op that arrived */
+  LsCommunicator group; /* its members */
+  LsTime arrived;       /* latest */
+  uint64_t *frame;      /* [n_ranks] of the op that arrived */
   uint16_t *op;
   uint32_t first_rank, step; /* who arrived first, and in which step it was */
   LsDtype dtype;

@@ -14,7 +14,7 @@ collective_finished (void *run, Motion *m, LsTime at)
 {
   Run *x = run;
   Comm *c = (Comm *) m;
-  const LsCommunicator *group = &x->plan->comms[c->id];
+  const LsCommunicator *group = &c->group;
   digest_add (x->ranks[ls_comm_rank (group, 0)].job, m->step, at, x->fold->comm_weight[c->id]);
   c->n_arrived = 0;
   c->arrived = 0;
@@ -42,7 +42,7 @@ static void
 collective_moving (void *run, const Motion *m, int sign)
 {
   Run *x = run;
-  const LsCommunicator *group = &x->plan->comms[((const Comm *) m)->id];
+  const LsCommunicator *group = &((const Comm *) m)->group;
   for (uint32_t i = 0; i < group->n_ranks && m->call->stall > 0; i++)
     kernel_stall (x, &x->ranks[ls_comm_rank (group, i)], m->call->stall, sign);
 }
@@ -50,7 +50,7 @@ collective_moving (void *run, const Motion *m, int sign)
 static void
 mismatch (Run *x, Comm *c, Rank *r, uint32_t step, const LsOp *op)
 {
-  const LsCommunicator *group = &x->plan->comms[c->id];
+  const LsCommunicator *group = &c->group;
   if (x->error)
     return;
   x->engine.stop_at = x->engine.now;
@@ -75,7 +75,7 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
   const LsOp *op = &f->seg->ops[op_index];
   uint32_t id = r->binding->comm[op->slot], member = r->binding->member[op->slot];
   Comm *c = &x->comms[id];
-  const LsCommunicator *group = &x->plan->comms[id];
+  const LsCommunicator *group = &c->group;
   if (c->n_arrived == 0) {
     c->motion.call = call_find (c->calls, collective_key (op));
     c->first_rank = r->id;
@@ -103,7 +103,8 @@ collectives_init (Run *x)
   x->comms = g_new0 (Comm, x->plan->n_comms);
   for (uint32_t i = 0; i < x->plan->n_comms; i++) {
     Comm *c = &x->comms[i];
-    uint32_t n = x->plan->comms[i].n_ranks;
+    c->group = ls_plan_communicator (x->plan, i);
+    uint32_t n = c->group.n_ranks;
     motion_init (&c->motion, collective_finished, collective_moving);
     c->id = i;
     c->frame = ls_arena_new_array (x->arena, uint64_t, n);

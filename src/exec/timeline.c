@@ -204,7 +204,7 @@ bytes_of_classes (const Run *x, const XJob *job, uint32_t step)
   g_autofree ExactBytes *of_class = g_new0 (ExactBytes, f->n_resources);
   double *bytes = g_new (double, f->n_resources);
   for (uint32_t i = 0; i < x->plan->n_comms; i++)
-    if (x->ranks[ls_comm_rank (&x->plan->comms[i], 0)].job == job)
+    if (x->ranks[ls_plan_member (x->plan, i, 0)].job == job)
       calls_count_bytes (x->comms[i].calls, step, of_class);
   for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
     bool is_own = x->ranks[i].job == job;

@@ -152,7 +152,7 @@ ls_job_check_pieces (const LsPlan *plan, const LsStrategy *s, const LsCluster *c
     return TRUE;
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
     uint32_t comm = ls_plan_comm_of (plan, r, LS_SLOT_TP),
-             first = comm != UINT32_MAX ? ls_comm_rank (&plan->comms[comm], 0) : r;
+             first = comm != UINT32_MAX ? ls_plan_member (plan, comm, 0) : r;
     if (first != r
         && !check_pieces_between (c, r, ls_plan_gpu (plan, r), first, ls_plan_gpu (plan, first), error))
       return FALSE;

@@ -69,6 +69,15 @@ parent_in (uint32_t n, uint32_t tree, uint32_t r)
   return n % 2 == 0 ? n - 1 - up : (up + 1) % n;
 }
 
+/* A depth of 0 is not known yet, but for the root. */
+static uint32_t
+depth_in (LsTreeNode *nodes, uint32_t r)
+{
+  if (nodes[r].parent != LS_NO_HOST && nodes[r].depth == 0)
+    nodes[r].depth = depth_in (nodes, nodes[r].parent) + 1;
+  return nodes[r].depth;
+}
+
 static void
 add_child (LsTreeNode *node, uint32_t child)
 {
@@ -88,9 +97,7 @@ ls_double_tree (uint32_t n, LsArena *arena)
     for (uint32_t r = 0; r < n; r++) {
       if (node[r].parent != LS_NO_HOST)
         add_child (&node[node[r].parent], r);
-      for (uint32_t up = node[r].parent; up != LS_NO_HOST; up = node[up].parent)
-        node[r].depth++;
-      d.depth = MAX (d.depth, node[r].depth);
+      d.depth = MAX (d.depth, depth_in (node, r));
     }
   }
   return d;

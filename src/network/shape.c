@@ -70,8 +70,11 @@ ls_coll_min_members (const LsCollCall *call)
 bool
 ls_coll_has_nvswitch (const LsCollCall *call)
 {
-  for (uint32_t h = 0; h < call->n_hosts; h++)
-    if (!ls_host_has_nvswitch (call->cluster, ls_cluster_host_of (call->cluster, call->hosts[h].gpus[0])))
+  const LsCluster *c = call->cluster;
+  uint32_t n
+      = c->kind_of_host || c->spec.faults ? call->n_hosts : MIN (call->n_hosts, 1); /* else all are alike */
+  for (uint32_t h = 0; h < n; h++)
+    if (!ls_host_has_nvswitch (c, ls_cluster_host_of (c, call->hosts[h].gpus[0])))
       return false;
   return true;
 }

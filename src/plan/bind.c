@@ -57,10 +57,22 @@ typedef struct {
   uint32_t n_places, n; /* numbers */
 } Number;
 
+/* How far the i-th is from the first, where each digit is a dimension: digits whose strides follow on each other
+ * are one step. */
+typedef struct {
+  uint32_t n;
+  struct {
+    uint32_t degree, stride;
+  } step[4];
+} Steps;
+
 typedef struct {
   bool is_bound;
   uint32_t first; /* communicator */
   Number group, member;
+  Steps to_group;       /* to the first member of a communicator, if `each` is NULL */
+  LsCommunicator like;  /* all of them, but for the first member                    */
+  LsCommunicator *each; /* [group.n]; NULL: they lie alike                          */
 } BoundSlot;
 
 struct LsMeshBinding {
@@ -197,6 +209,34 @@ number_of (const LsMeshBinding *b, const Number *number, uint32_t rank)
   return sum;
 }
 
+static Steps
+steps_of (const LsMeshBinding *b, const Number *number)
+{
+  Steps steps = { 0 };
+  for (uint32_t p = 0; p < number->n_places; p++) {
+    uint32_t degree = b->degree[number->places[p].digit], stride = b->stride[number->places[p].digit];
+    bool follows = steps.n > 0 && stride == steps.step[steps.n - 1].degree * steps.step[steps.n - 1].stride;
+    if (follows)
+      steps.step[steps.n - 1].degree *= degree;
+    else {
+      steps.step[steps.n].degree = degree;
+      steps.step[steps.n++].stride = stride;
+    }
+  }
+  return steps;
+}
+
+static uint32_t
+offset_of (const Steps *steps, uint32_t i)
+{
+  uint32_t sum = 0;
+  for (uint32_t p = 0; p + 1 < steps->n; p++) {
+    sum += i % steps->step[p].degree * steps->step[p].stride;
+    i /= steps->step[p].degree;
+  }
+  return steps->n > 0 ? sum + i * steps->step[steps->n - 1].stride : 0;
+}
+
 static LsAxis
 axis_of (const LsMesh *m, LsSlot slot)
 {
@@ -242,6 +282,37 @@ ls_mesh_binding_comm (const LsMeshBinding *b, uint32_t rank, LsSlot slot, uint32
   const BoundSlot *s = &b->slots[slot];
   *ret_member = s->is_bound ? number_of (b, &s->member, rank) : UINT32_MAX;
   return *ret_member != UINT32_MAX ? s->first + number_of (b, &s->group, rank) : UINT32_MAX;
+}
+
+LsCommRun
+ls_mesh_binding_comm_run (const LsMeshBinding *b, uint32_t id)
+{
+  const BoundSlot *s = b->slots;
+  while (!s->is_bound || id - s->first >= s->group.n)
+    s++;
+  uint32_t i = id - s->first;
+  if (s->each)
+    return (LsCommRun) { .first = s->each[i], .n = 1 };
+  LsCommRun run = { .first = s->like, .n = 1 };
+  run.first.first = offset_of (&s->to_group, i);
+  if (s->to_group.n > 0) {
+    run.n = s->to_group.step[0].degree - i % s->to_group.step[0].degree;
+    run.stride = s->to_group.step[0].stride;
+  }
+  return run;
+}
+
+LsCommRun
+ls_plan_comm_run (const LsPlan *plan, uint32_t id)
+{
+  return plan->comms ? (LsCommRun) { .first = plan->comms[id], .n = 1 }
+                     : ls_mesh_binding_comm_run (plan->by_mesh, id);
+}
+
+LsCommunicator
+ls_plan_communicator (const LsPlan *plan, uint32_t id)
+{
+  return ls_plan_comm_run (plan, id).first;
 }
 
 uint32_t
@@ -352,36 +423,23 @@ bind_slot (LsMeshBinding *b, LsSlot slot, uint32_t first)
   return s->is_bound ? s->group.n : 0;
 }
 
-/* How far the i-th is from the first, where each digit is a dimension. */
-static uint32_t
-offset_of (const LsMeshBinding *b, const Number *number, uint32_t i)
-{
-  uint32_t sum = 0;
-  for (uint32_t p = 0; p < number->n_places; p++) {
-    const Place *place = &number->places[p];
-    sum += i / place->weight % b->degree[place->digit] * b->stride[place->digit];
-  }
-  return sum;
-}
-
 /* All communicators of dimensions lie alike: they share one table. */
 static void
-list_dimensions (LsPlan *plan, const BoundSlot *s)
+list_dimensions (LsPlan *plan, BoundSlot *s)
 {
-  uint32_t *offsets = ls_arena_new_array (plan->arena, uint32_t, s->member.n);
+  const Steps to_member = steps_of (plan->by_mesh, &s->member);
+  s->to_group = steps_of (plan->by_mesh, &s->group);
+  s->like.offsets = ls_arena_new_array (plan->arena, uint32_t, s->member.n);
   for (uint32_t i = 0; i < s->member.n; i++)
-    offsets[i] = offset_of (plan->by_mesh, &s->member, i);
-  for (uint32_t i = 0; i < s->group.n; i++) {
-    plan->comms[s->first + i].first = offset_of (plan->by_mesh, &s->group, i);
-    plan->comms[s->first + i].offsets = offsets;
-  }
+    s->like.offsets[i] = offset_of (&to_member, i);
 }
 
 /* Those that lie like the one before them share its table. */
 static void
-list_each (LsPlan *plan, const BoundSlot *s)
+list_each (LsPlan *plan, BoundSlot *s)
 {
   uint32_t n = s->member.n;
+  s->each = ls_arena_new_array (plan->arena, LsCommunicator, s->group.n);
   g_autofree uint32_t *ranks = g_new (uint32_t, (gsize) s->group.n * n);
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
     uint32_t member = number_of (plan->by_mesh, &s->member, r);
@@ -389,7 +447,8 @@ list_each (LsPlan *plan, const BoundSlot *s)
       ranks[(gsize) number_of (plan->by_mesh, &s->group, r) * n + member] = r;
   }
   for (uint32_t i = 0; i < s->group.n; i++) {
-    LsCommunicator *c = &plan->comms[s->first + i];
+    LsCommunicator *c = &s->each[i];
+    *c = s->like;
     uint32_t *offsets = &ranks[(gsize) i * n];
     c->first = offsets[0];
     for (uint32_t k = n; k-- > 0;)
@@ -404,14 +463,12 @@ list_each (LsPlan *plan, const BoundSlot *s)
 static void
 list_members (LsPlan *plan, LsSlot slot)
 {
-  const BoundSlot *s = &plan->by_mesh->slots[slot];
+  BoundSlot *s = &plan->by_mesh->slots[slot];
   uint32_t uneven = BIT (RUN) | BIT (IN_RUN) | BIT (STAGES) | BIT (TURN)
       | (plan->by_mesh->mesh.split > 0 ? BIT (END) : 0);
   bool has_dimensions = !((spans[slot].group | spans[slot].member) & uneven);
-  for (uint32_t i = 0; i < s->group.n; i++) {
-    plan->comms[s->first + i] = communicator_of (&plan->by_mesh->mesh, slot);
-    plan->comms[s->first + i].n_ranks = s->member.n;
-  }
+  s->like = communicator_of (&plan->by_mesh->mesh, slot);
+  s->like.n_ranks = s->member.n;
   if (has_dimensions)
     list_dimensions (plan, s);
   else
@@ -433,7 +490,7 @@ ls_plan_bind_mesh (LsPlan *plan, const LsMesh *mesh, uint32_t slots)
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (slots & LS_SLOT_BIT (s))
       plan->n_comms += bind_slot (b, (LsSlot) s, plan->n_comms);
-  plan->comms = ls_arena_new_array (plan->arena, LsCommunicator, MAX (1, plan->n_comms));
+  plan->comms = NULL;
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (b->slots[s].is_bound)
       list_members (plan, (LsSlot) s);

@@ -69,12 +69,12 @@ join_program (LsArena *arena, const LsProgram *from, uint32_t first_segment)
 }
 
 static LsCommunicator
-join_comm (LsArena *arena, const LsCommunicator *from, uint32_t first_rank)
+join_comm (LsArena *arena, LsCommunicator from, uint32_t first_rank)
 {
-  LsCommunicator to = *from;
+  LsCommunicator to = from;
   to.first += first_rank;
-  to.offsets = ls_arena_new_array (arena, uint32_t, MAX (1, from->n_ranks));
-  memcpy (to.offsets, from->offsets, from->n_ranks * sizeof *to.offsets);
+  to.offsets = ls_arena_new_array (arena, uint32_t, MAX (1, from.n_ranks));
+  memcpy (to.offsets, from.offsets, from.n_ranks * sizeof *to.offsets);
   return to;
 }
 
@@ -99,7 +99,7 @@ join_one (LsPlan *to, const LsPlan *from, const LsPlanPart *part)
   if (from->n_kernels > 0)
     memcpy (to->kernels + part->kernel, from->kernels, from->n_kernels * sizeof *from->kernels);
   for (uint32_t i = 0; i < from->n_comms; i++)
-    to->comms[part->comm + i] = join_comm (to->arena, &from->comms[i], part->rank);
+    to->comms[part->comm + i] = join_comm (to->arena, ls_plan_communicator (from, i), part->rank);
   for (uint32_t i = 0; i < from->n_ranks; i++) {
     to->bindings[part->rank + i] = join_binding (ls_plan_binding (from, i), part);
     to->gpu_of_rank[part->rank + i] = ls_plan_gpu (from, i);
@@ -315,11 +315,13 @@ ls_plan_ranks_of_roles (const LsPlan *plan)
 }
 
 static bool
-is_same_communicator (const LsCommunicator *a, const LsCommunicator *b)
+is_same_communicator (const LsPlan *a, const LsPlan *b, uint32_t comm)
 {
-  bool is_same = a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks;
-  for (uint32_t i = 0; is_same && i < a->n_ranks; i++)
-    is_same = ls_comm_rank (a, i) == ls_comm_rank (b, i);
+  const LsCommunicator of_a = ls_plan_communicator (a, comm), of_b = ls_plan_communicator (b, comm);
+  bool is_same
+      = of_a.axis == of_b.axis && of_a.spans_stages == of_b.spans_stages && of_a.n_ranks == of_b.n_ranks;
+  for (uint32_t i = 0; is_same && i < of_a.n_ranks; i++)
+    is_same = ls_comm_rank (&of_a, i) == ls_comm_rank (&of_b, i);
   return is_same;
 }
 
@@ -356,6 +358,6 @@ ls_plan_has_same_ranks (const LsPlan *a, const LsPlan *b)
   for (uint32_t r = 0; r < a->n_ranks && is_same; r++)
     is_same = is_same_binding (a, b, r);
   for (uint32_t c = 0; c < a->n_comms && is_same; c++)
-    is_same = is_same_communicator (&a->comms[c], &b->comms[c]);
+    is_same = is_same_communicator (a, b, c);
   return is_same;
 }

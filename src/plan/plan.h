@@ -263,7 +263,7 @@ typedef struct {
   uint32_t n_kernels;
   LsKernel *kernels; /* interned by shape */
   uint32_t n_comms;
-  LsCommunicator *comms;
+  LsCommunicator *comms;         /* [n_comms]; NULL: they are those of the mesh */
   LsBinding *bindings;           /* [n_ranks]; NULL: ranks are bound by a mesh, and have */
   uint32_t *role_of_rank;        /* [n_ranks] each role of one stage; NULL: the stage is the role */
   struct LsMeshBinding *by_mesh; /* plan/bind.h */
@@ -276,6 +276,33 @@ typedef struct {
 void ls_plan_free (LsPlan *plan); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPlan, ls_plan_free)
 
+/* A communicator, however the plan says it; its offsets are the plan's. */
+LsCommunicator ls_plan_communicator (const LsPlan *plan, uint32_t id);
+
+/* Communicators that follow on each other and lie alike: they have one table of offsets. */
+typedef struct {
+  LsCommunicator first;
+  uint32_t n, stride; /* each begins so many ranks behind the one before */
+} LsCommRun;
+
+/* Those from this one on. Going through all by runs takes no division for each. */
+LsCommRun ls_plan_comm_run (const LsPlan *plan, uint32_t id);
+
+static inline LsCommunicator
+ls_comm_of_run (const LsCommRun *run, uint32_t i)
+{
+  LsCommunicator c = run->first;
+  c.first += i * run->stride;
+  return c;
+}
+
+static inline uint32_t
+ls_plan_member (const LsPlan *plan, uint32_t comm, uint32_t i)
+{
+  const LsCommunicator c = ls_plan_communicator (plan, comm);
+  return ls_comm_rank (&c, i);
+}
+
 /* What a rank is bound to, however the plan says it. A mesh takes divisions: ask for what is needed. */
 LsBinding ls_plan_binding (const LsPlan *plan, uint32_t rank);
 LsBinding *ls_plan_bindings (const LsPlan *plan, LsArena *arena); /* [n_ranks] all of them, in the arena */
@@ -284,6 +311,7 @@ LsBinding *ls_plan_bindings (const LsPlan *plan, LsArena *arena); /* [n_ranks] a
 uint32_t ls_mesh_binding_comm (const struct LsMeshBinding *b, uint32_t rank, LsSlot slot,
                                uint32_t *ret_member);
 uint32_t ls_mesh_binding_peer (const struct LsMeshBinding *b, uint32_t rank, uint32_t peer);
+LsCommRun ls_mesh_binding_comm_run (const struct LsMeshBinding *b, uint32_t id);
 /* How many communicators a slot has, from *ret_first on. */
 uint32_t ls_mesh_binding_comms (const struct LsMeshBinding *b, LsSlot slot, uint32_t *ret_first);
 /* Whether all ranks are bound alike. */

@@ -200,13 +200,13 @@ check_communicators (const LsPlan *plan, LsPlanFault *fault)
   g_autofree uint32_t *seen_in = g_new0 (uint32_t, plan->n_ranks);
 
   for (uint32_t c = 0; c < plan->n_comms; c++) {
-    const LsCommunicator *comm = &plan->comms[c];
-    if (comm->n_ranks == 0)
+    const LsCommunicator comm = ls_plan_communicator (plan, c);
+    if (comm.n_ranks == 0)
       return fail (fault, "communicator %u: has no members", c);
-    if ((unsigned) comm->axis >= LS_N_AXES)
-      return fail (fault, "communicator %u: axis %u does not exist", c, (unsigned) comm->axis);
-    for (uint32_t i = 0; i < comm->n_ranks; i++) {
-      uint32_t rank = ls_comm_rank (comm, i);
+    if ((unsigned) comm.axis >= LS_N_AXES)
+      return fail (fault, "communicator %u: axis %u does not exist", c, (unsigned) comm.axis);
+    for (uint32_t i = 0; i < comm.n_ranks; i++) {
+      uint32_t rank = ls_comm_rank (&comm, i);
       if (rank >= plan->n_ranks)
         return fail (fault, "communicator %u: member %u is rank %u, but there are %u ranks", c, i, rank,
                      plan->n_ranks);
@@ -233,7 +233,7 @@ check_binding (const LsPlan *plan, uint32_t rank, LsPlanFault *fault)
       return fail (fault, "rank %u: slot %s is bound to communicator %u, but there are %u", rank,
                    ls_slot_name (slot), c, plan->n_comms);
     uint32_t member = b.member[slot];
-    if (member >= plan->comms[c].n_ranks || ls_comm_rank (&plan->comms[c], member) != rank)
+    if (member >= ls_plan_communicator (plan, c).n_ranks || ls_plan_member (plan, c, member) != rank)
       return fail (fault, "rank %u: slot %s says that it is member %u of communicator %u, which it is not",
                    rank, ls_slot_name (slot), member, c);
   }

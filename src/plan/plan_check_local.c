@@ -220,7 +220,7 @@ check_slot (const LsPlan *plan, uint32_t rank, uint32_t slot, const SlotUse *use
     return ls_plan_fail (fault, plan, rank, use->first, "slot %s is not bound", ls_slot_name (slot));
   if (ls_slot_is_peer (slot))
     return TRUE;
-  uint32_t n = plan->comms[b.comm[slot]].n_ranks;
+  uint32_t n = ls_plan_communicator (plan, b.comm[slot]).n_ranks;
   return use->max_root < n
       || ls_plan_fail (fault, plan, rank, use->with_max,
                        "root %u does not exist: communicator %u has %u members", use->max_root, b.comm[slot],

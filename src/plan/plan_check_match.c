@@ -239,14 +239,14 @@ slots_to_comm (const LsPlan *plan, uint32_t rank, uint32_t comm)
 static gboolean
 check_calls (const LsPlan *plan, const Sequences *sequences, uint32_t comm, LsPlanFault *fault)
 {
-  const LsCommunicator *c = &plan->comms[comm];
-  uint32_t first = ls_comm_rank (c, 0);
+  const LsCommunicator c = ls_plan_communicator (plan, comm);
+  uint32_t first = ls_comm_rank (&c, 0);
   uint32_t first_role = ls_plan_role (plan, first);
   uint32_t first_slots = slots_to_comm (plan, first, comm);
   const Sequence *expected = sequence_of (plan, sequences, first_role, CALLS, first_slots);
 
-  for (uint32_t i = 1; i < c->n_ranks; i++) {
-    uint32_t rank = ls_comm_rank (c, i);
+  for (uint32_t i = 1; i < c.n_ranks; i++) {
+    uint32_t rank = ls_comm_rank (&c, i);
     uint32_t role = ls_plan_role (plan, rank);
     uint32_t slots = slots_to_comm (plan, rank, comm);
     if (!sequence_equal (expected, sequence_of (plan, sequences, role, CALLS, slots)))

@@ -24,8 +24,8 @@ write_groups (LsJsonOut *w, const LsPlan *plan)
     char name[16];
     g_snprintf (name, sizeof name, "%u", c + 1);
     ls_json_out_begin_object (w, name);
-    ls_json_out_string (w, "axis", ls_axis_name (plan->comms[c].axis));
-    if (plan->comms[c].spans_stages)
+    ls_json_out_string (w, "axis", ls_axis_name (ls_plan_communicator (plan, c).axis));
+    if (ls_plan_communicator (plan, c).spans_stages)
       ls_json_out_bool (w, "spans_stages", true);
     ls_json_out_end_object (w);
   }

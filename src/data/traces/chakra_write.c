@@ -87,8 +87,8 @@ members_of (const LsCommunicator *c)
 static void
 put_group (ChakraWriter *w, uint32_t comm)
 {
-  const LsCommunicator *c = &w->plan->comms[comm];
-  g_autofree char *members = members_of (c);
+  const LsCommunicator c = ls_plan_communicator (w->plan, comm);
+  g_autofree char *members = members_of (&c);
   g_autofree char *values = g_strdup_printf ("['[{\"pg_name\":\"%u\",\"ranks\":%s}]']", comm + 1, members);
   ChakraProtoMsg__IOInfo inputs = CHAKRA_PROTO_MSG__IOINFO__INIT;
   inputs.values = values;
@@ -101,8 +101,8 @@ put_group (ChakraWriter *w, uint32_t comm)
       g_ptr_array_add (slots, (gpointer) ls_slot_name ((LsSlot) s));
   chakra_add_string (&w->attrs, CHAKRA_OP, "communicator");
   chakra_add_bool (&w->attrs, "is_cpu_op", TRUE);
-  chakra_add_string (&w->attrs, "axis", ls_axis_name (c->axis));
-  if (c->spans_stages)
+  chakra_add_string (&w->attrs, "axis", ls_axis_name (c.axis));
+  if (c.spans_stages)
     chakra_add_bool (&w->attrs, "spans_stages", TRUE);
   chakra_add_strings (&w->attrs, "slots", slots);
   chakra_put_node (w, &node);
@@ -222,7 +222,8 @@ groups_text (const LsPlan *plan)
 {
   GString *text = g_string_new ("{");
   for (uint32_t c = 0; c < plan->n_comms; c++) {
-    g_autofree char *members = members_of (&plan->comms[c]);
+    const LsCommunicator comm = ls_plan_communicator (plan, c);
+    g_autofree char *members = members_of (&comm);
     g_string_append_printf (text, "%s\n  \"%u\": %s", c > 0 ? "," : "", c + 1, members);
   }
   return g_string_free (g_string_append (text, plan->n_comms > 0 ? "\n}\n" : "}\n"), FALSE);

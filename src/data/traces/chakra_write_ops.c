@@ -229,15 +229,15 @@ put_p2p (ChakraWriter *w, const LsOp *op)
 static void
 put_permute (ChakraWriter *w, const LsOp *op, uint32_t comm)
 {
-  const LsCommunicator *c = &w->plan->comms[comm];
-  uint32_t me = w->binding.member[op->slot], n = c->n_ranks;
+  const LsCommunicator c = ls_plan_communicator (w->plan, comm);
+  uint32_t me = w->binding.member[op->slot], n = c.n_ranks;
   uint64_t call = (uint64_t) w->calls[comm]++ * w->plan->n_comms + comm;
   uint32_t tag = (1u << 30) + (uint32_t) (call % (1u << 30));
   chakra_add_string (&w->attrs, CHAKRA_OP, ls_coll_kind_name ((LsCollKind) op->coll));
   chakra_add_int64 (&w->attrs, CHAKRA_NODES, 2);
-  put_message_node (w, op->name, true, ls_comm_rank (c, (me + 1) % n), op->bytes, tag);
+  put_message_node (w, op->name, true, ls_comm_rank (&c, (me + 1) % n), op->bytes, tag);
   chakra_add_bool (&w->attrs, "is_cpu_op", FALSE);
-  put_message_node (w, op->name, false, ls_comm_rank (c, (me + n - 1) % n), op->bytes, tag);
+  put_message_node (w, op->name, false, ls_comm_rank (&c, (me + n - 1) % n), op->bytes, tag);
 }
 
 static void
@@ -252,7 +252,7 @@ put_collective (ChakraWriter *w, const LsOp *op)
   }
   ChakraNode node;
   chakra_node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, op->name);
-  uint32_t n = chakra_shares ((LsCollKind) op->coll, w->plan->comms[comm].n_ranks);
+  uint32_t n = chakra_shares ((LsCollKind) op->coll, ls_plan_communicator (w->plan, comm).n_ranks);
   chakra_add_int64 (&w->attrs, "comm_type", comm_types[op->coll]);
   chakra_add_int64 (&w->attrs, "comm_size", (int64_t) (op->bytes / n + (op->bytes % n != 0)));
   if (op->bytes % n != 0)

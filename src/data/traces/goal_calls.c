@@ -100,9 +100,9 @@ goal_calls_find (GoalCalls *c, const LsOp *op, uint32_t comm, GError **error)
     return known;
   const LsPlan *plan = c->goal->plan;
   g_autoptr (LsArena) arena = ls_arena_new ();
-  const LsCommunicator *of = &plan->comms[comm];
-  g_autofree uint32_t *ranks = ls_comm_ranks (of);
-  LsCollRequest request = call_request (plan, collective_key (op), ranks, of->n_ranks, NULL, arena);
+  const LsCommunicator of = ls_plan_communicator (plan, comm);
+  g_autofree uint32_t *ranks = ls_comm_ranks (&of);
+  LsCollRequest request = call_request (plan, collective_key (op), ranks, of.n_ranks, NULL, arena);
   if (!call_check (c->goal->cluster, c->goal->nccl, &request, LS_NETWORK_STEP, error))
     return NULL;
   const LsScript *s = script_of (c, &request, arena);

@@ -204,12 +204,12 @@ put_ranks (TraceFile *file, const LsPlan *plan)
 {
   file->communicators = array_of (sizeof (TraceCommunicator), plan->n_comms);
   for (uint32_t i = 0; i < plan->n_comms; i++) {
-    const LsCommunicator *c = &plan->comms[i];
+    const LsCommunicator c = ls_plan_communicator (plan, i);
     g_array_index (file->communicators, TraceCommunicator, i) = (TraceCommunicator) {
-      .axis = (int) c->axis,
-      .spans_stages = c->spans_stages,
-      .ranks = ls_comm_ranks (c),
-      .n_ranks = c->n_ranks,
+      .axis = (int) c.axis,
+      .spans_stages = c.spans_stages,
+      .ranks = ls_comm_ranks (&c),
+      .n_ranks = c.n_ranks,
     };
   }
   file->ranks = array_of (sizeof (TraceRank), plan->n_ranks);

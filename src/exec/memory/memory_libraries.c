@@ -116,8 +116,10 @@ memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl
     for (uint32_t before = 0; before < s && comm != UINT32_MAX; before++)
       if (slots & 1u << before && binding.comm[before] == comm)
         comm = UINT32_MAX;
-    if (comm != UINT32_MAX)
-      bytes[LS_MEM_COMM_BUFFERS] += buffers_of (plan, cluster, nccl, &plan->comms[comm], rank);
+    if (comm == UINT32_MAX)
+      continue;
+    const LsCommunicator c = ls_plan_communicator (plan, comm);
+    bytes[LS_MEM_COMM_BUFFERS] += buffers_of (plan, cluster, nccl, &c, rank);
   }
 }
 

@@ -147,7 +147,8 @@ private_slots (const Run *x, const Rank *r)
   for (uint32_t s = 0; s < LS_SLOT_PREV; s++) {
     uint32_t c = r->binding->comm[s];
     bool is_alone = c != UINT32_MAX
-        && (x->plan->comms[c].n_ranks == 1 && (!x->fold->quotient || (x->fold->is_private[c])));
+        && (ls_plan_communicator (x->plan, c).n_ranks == 1
+            && (!x->fold->quotient || (x->fold->is_private[c])));
     slots |= is_alone ? 1u << s : 0;
   }
   return slots;

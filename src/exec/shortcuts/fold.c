@@ -92,17 +92,17 @@ static void
 fold_comm (Fold *f, const FoldClasses *c, uint32_t id, uint32_t *seen)
 {
   LsPlan *q = f->quotient;
-  const LsCommunicator *from = &f->plan->comms[f->comm[id]];
+  const LsCommunicator from = ls_plan_communicator (f->plan, f->comm[id]);
   LsCommunicator *to = &q->comms[id];
   int slot = 0;
-  while (ls_plan_comm_of (f->plan, ls_comm_rank (from, 0), (LsSlot) slot) != f->comm[id])
+  while (ls_plan_comm_of (f->plan, ls_comm_rank (&from, 0), (LsSlot) slot) != f->comm[id])
     slot++;
-  *to = *from;
+  *to = from;
   to->n_ranks = 0;
   to->first = 0;
-  to->offsets = ls_arena_new_array (q->arena, uint32_t, MIN (from->n_ranks, q->n_ranks));
-  for (uint32_t i = 0; i < from->n_ranks; i++) {
-    uint32_t class = ls_rank_class (c->rank, ls_comm_rank (from, i));
+  to->offsets = ls_arena_new_array (q->arena, uint32_t, MIN (from.n_ranks, q->n_ranks));
+  for (uint32_t i = 0; i < from.n_ranks; i++) {
+    uint32_t class = ls_rank_class (c->rank, ls_comm_rank (&from, i));
     if (seen[class] == id + 1)
       continue;
     seen[class] = id + 1;

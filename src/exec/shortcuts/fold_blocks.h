@@ -108,8 +108,9 @@ typedef struct {
 /* A communicator that stands for those of other stretches. */
 typedef struct {
   uint32_t comm, template;
-  uint32_t shift;  /* in periods */
-  uint32_t n_like; /* those for which it stands */
+  const uint32_t *offsets; /* of it: those of alike communicators are the same */
+  uint32_t shift;          /* in periods */
+  uint32_t n_like;         /* those for which it stands */
   uint32_t bundle, class;
 } KeptComm;
 

@@ -94,7 +94,8 @@ crossing_of (Finding *f, const KeptComm *kept, uint32_t shape, const uint32_t *p
 {
   const Blocks *b = f->b;
   Crossing own = { .lie = lie_of (f, places, shapes_at (b->shapes, shape)->n_places, kept->shift) };
-  own.kept_members = kept_members (f, &b->plan->comms[kept->comm], &own.n_kept_members);
+  const LsCommunicator comm = ls_plan_communicator (b->plan, kept->comm);
+  own.kept_members = kept_members (f, &comm, &own.n_kept_members);
   return own;
 }
 
@@ -103,7 +104,7 @@ add_template (Finding *f, KeptComm *kept, uint32_t shape, bool is_across, const 
 {
   Blocks *b = f->b;
   Template own = { .shape = shape,
-                   .n_ranks = b->plan->comms[kept->comm].n_ranks,
+                   .n_ranks = ls_plan_communicator (b->plan, kept->comm).n_ranks,
                    .lie = at->lie,
                    .is_across = is_across,
                    .slot = f->slot[kept->comm],
@@ -117,7 +118,7 @@ static const RoleCalls *
 role_of (const Finding *f, uint32_t c)
 {
   const LsPlan *plan = f->b->plan;
-  return &f->b->roles[ls_plan_role (plan, ls_comm_rank (&plan->comms[c], 0))];
+  return &f->b->roles[ls_plan_role (plan, ls_plan_member (plan, c, 0))];
 }
 
 /* A number for what a communicator calls: equal of equal calls. */
@@ -133,25 +134,25 @@ find_template (Finding *f, KeptComm *kept)
 {
   Blocks *b = f->b;
   uint32_t c = kept->comm;
-  const LsCommunicator *comm = &b->plan->comms[c];
+  const LsCommunicator comm = ls_plan_communicator (b->plan, c);
   uint32_t id = calls_of (f, c), gpus = b->period * b->at->gpus_per_host,
-           first = stretch_kept_gpu (&b->stretches, comm->first);
+           first = stretch_kept_gpu (&b->stretches, comm.first);
   kept->shift = gpus > 0 ? first / gpus : 0;
   Seen *seen = f->seen ? &f->seen[first - kept->shift * gpus] : NULL;
-  if (seen && seen->offsets == comm->offsets && seen->n_ranks == comm->n_ranks && seen->list == id) {
+  if (seen && seen->offsets == comm.offsets && seen->n_ranks == comm.n_ranks && seen->list == id) {
     kept->template = seen->template;
     return true;
   }
   const uint32_t *places;
-  g_autofree uint32_t *ranks = ls_comm_ranks (comm);
+  g_autofree uint32_t *ranks = ls_comm_ranks (&comm);
   uint32_t shape = shapes_of_calls (b->shapes, role_of (f, c)->keys[CALLS + f->slot[c]], id, ranks,
-                                    comm->n_ranks, &places);
+                                    comm.n_ranks, &places);
   if (shape == NO_SHAPE)
     return false;
   const Crossing at = crossing_of (f, kept, shape, places);
   add_template (f, kept, shape, false, &at);
   if (seen)
-    *seen = (Seen) { comm->offsets, comm->n_ranks, id, kept->template };
+    *seen = (Seen) { comm.offsets, comm.n_ranks, id, kept->template };
   return true;
 }
 
@@ -160,7 +161,8 @@ static void
 find_template_across (Finding *f, KeptComm *kept, Across *a)
 {
   const Blocks *b = f->b;
-  kept->shift = b->plan->comms[kept->comm].first / b->stretches.gpus_of_block * b->stretches.n_kept;
+  kept->shift
+      = ls_plan_communicator (b->plan, kept->comm).first / b->stretches.gpus_of_block * b->stretches.n_kept;
   Crossing *at = a->at;
   if (!at->kept_members) {
     const Crossing own = crossing_of (f, kept, a->shape, at->places);
@@ -320,10 +322,9 @@ find_kinds (Finding *f)
 /* Whether a communicator of another stretch is what that one is in its own, where its first member has the
  * same place, and so the same role (stretches_find()). */
 static bool
-is_like (const Finding *f, uint32_t c, uint32_t kept)
+is_like (const Finding *f, const LsCommunicator *own, uint32_t c, const KeptComm *kept)
 {
-  const LsCommunicator *own = &f->b->plan->comms[c], *other = &f->b->plan->comms[kept];
-  return own->offsets == other->offsets && own->n_ranks == other->n_ranks && f->slot[c] == f->slot[kept];
+  return own->offsets == kept->offsets && f->slot[c] == f->slot[kept->comm];
 }
 
 /* Of a communicator, which are asked in their order; NULL: it is in one stretch. */
@@ -338,21 +339,21 @@ next_across (Finding *f, uint32_t c)
 
 /* False: as find_template(), or nothing that is kept stands for it. */
 static bool
-find_kept (Finding *f, uint32_t c)
+find_kept (Finding *f, uint32_t c, const LsCommunicator *comm)
 {
   Blocks *b = f->b;
-  uint32_t first = ls_comm_rank (&b->plan->comms[c], 0);
+  uint32_t first = ls_comm_rank (comm, 0);
   Across *across = next_across (f, c);
   look_at_stretch (f, first);
   uint32_t *known = f->kept_at && !across ? &f->kept_at[f->kept_gpu + (first - f->gpu)] : NULL;
   if (known && !f->is_kept) {
     b->kept_of_comm[c] = *known - 1;
-    if (*known == 0 || !is_like (f, c, blocks_kept (b, *known - 1)->comm))
+    if (*known == 0 || !is_like (f, comm, c, blocks_kept (b, *known - 1)))
       return false;
     blocks_kept (b, *known - 1)->n_like++;
     return true;
   }
-  KeptComm own = { .comm = c };
+  KeptComm own = { .comm = c, .offsets = comm->offsets };
   bool ok = across || find_template (f, &own);
   if (across)
     find_template_across (f, &own, across);
@@ -368,7 +369,7 @@ static uint32_t
 n_expected (const Blocks *b, const KeptComm *kept)
 {
   const Stretches *s = &b->stretches;
-  uint32_t first = ls_comm_rank (&b->plan->comms[kept->comm], 0);
+  uint32_t first = ls_plan_member (b->plan, kept->comm, 0);
   bool is_in_one = s->kept && !blocks_template (b, kept)->is_across;
   return is_in_one ? s->n_of[s->kept[stretch_of_gpu (s, first)]] - 1 : 0;
 }
@@ -377,9 +378,15 @@ static bool
 find_templates (Finding *f)
 {
   const Blocks *b = f->b;
-  for (uint32_t c = 0; c < b->plan->n_comms; c++)
-    if (!find_kept (f, c))
-      return false;
+  LsCommRun run;
+  for (uint32_t c = 0; c < b->plan->n_comms; c += run.n) {
+    run = ls_plan_comm_run (b->plan, c);
+    for (uint32_t i = 0; i < run.n; i++) {
+      const LsCommunicator comm = ls_comm_of_run (&run, i);
+      if (!find_kept (f, c + i, &comm))
+        return false;
+    }
+  }
   for (guint i = 0; i < b->kept->len; i++)
     if (blocks_kept (b, i)->n_like != n_expected (b, blocks_kept (b, i)))
       return false;

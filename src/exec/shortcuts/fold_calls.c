@@ -121,12 +121,12 @@ has_room (const Lowering *l)
 static bool
 lower_comm (Lowering *l, uint32_t c, uint8_t slot)
 {
-  const LsCommunicator *comm = &l->plan->comms[c];
-  const RoleCalls *role = &l->roles[ls_plan_role (l->plan, ls_comm_rank (comm, 0))];
-  g_autofree uint32_t *ranks = ls_comm_ranks (comm);
+  const LsCommunicator comm = ls_plan_communicator (l->plan, c);
+  const RoleCalls *role = &l->roles[ls_plan_role (l->plan, ls_comm_rank (&comm, 0))];
+  g_autofree uint32_t *ranks = ls_comm_ranks (&comm);
   begin_owner (l, c);
-  ls_sig_add (&l->out->comm[c], comm->n_ranks);
-  return has_room (l) && lower_calls (l, role->keys[CALLS + slot], ranks, comm->n_ranks, &l->out->comm[c], 0);
+  ls_sig_add (&l->out->comm[c], comm.n_ranks);
+  return has_room (l) && lower_calls (l, role->keys[CALLS + slot], ranks, comm.n_ranks, &l->out->comm[c], 0);
 }
 
 static void

@@ -28,23 +28,24 @@ check_calls (const Owed *l)
         slot[comm] = (uint8_t) s;
         id[comm] = of_rank;
       }
-      if (id[comm] != of_rank || member >= plan->comms[comm].n_ranks
-          || ls_comm_rank (&plan->comms[comm], member) != i)
+      if (id[comm] != of_rank || member >= ls_plan_communicator (plan, comm).n_ranks
+          || ls_plan_member (plan, comm, member) != i)
         return NULL;
     }
   for (uint32_t c = 0; c < plan->n_comms; c++)
-    if (n_bound[c] != plan->comms[c].n_ranks)
+    if (n_bound[c] != ls_plan_communicator (plan, c).n_ranks)
       return NULL;
   return g_steal_pointer (&slot);
 }
 
 /* Members of a communicator must call the same. */
 static bool
-calls_the_same (const Owed *l, const LsCommunicator *comm, int list)
+calls_the_same (const Owed *l, uint32_t comm, int list)
 {
-  uint32_t role = ls_plan_role (l->plan, ls_comm_rank (comm, 0));
-  for (uint32_t i = 1; i < comm->n_ranks; i++) {
-    uint32_t other = ls_plan_role (l->plan, ls_comm_rank (comm, i));
+  const LsCommunicator c = ls_plan_communicator (l->plan, comm);
+  uint32_t role = ls_plan_role (l->plan, ls_comm_rank (&c, 0));
+  for (uint32_t i = 1; i < c.n_ranks; i++) {
+    uint32_t other = ls_plan_role (l->plan, ls_comm_rank (&c, i));
     if (other != role && l->roles[other].id[list] != l->roles[role].id[list])
       return false;
   }
@@ -63,7 +64,7 @@ check_calls_of_mesh (const Owed *l)
     memset (&slot[first], s, n);
     uint32_t n_looked_at = l->is_by_stage && s != LS_SLOT_PIPES ? MIN (n, 1) : n;
     for (uint32_t i = 0; i < n_looked_at; i++)
-      if (!calls_the_same (l, &plan->comms[first + i], CALLS + s))
+      if (!calls_the_same (l, first + i, CALLS + s))
         return NULL;
   }
   return g_steal_pointer (&slot);

@@ -83,10 +83,10 @@ find_owners (Private *p, const Fold *f)
   }
   for (int is_last = 0; is_last < 2; is_last++)
     for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
-      const LsCommunicator *c = &f->quotient->comms[i];
-      g_autofree uint32_t *ranks = ls_comm_ranks (c);
-      if ((c->n_ranks > 1) == is_last)
-        need (p, first[p->c->row_of_comm[i]], first[p->c->row_of_comm[i] + 1], ranks, c->n_ranks);
+      const LsCommunicator c = ls_plan_communicator (f->quotient, i);
+      g_autofree uint32_t *ranks = ls_comm_ranks (&c);
+      if ((c.n_ranks > 1) == is_last)
+        need (p, first[p->c->row_of_comm[i]], first[p->c->row_of_comm[i] + 1], ranks, c.n_ranks);
     }
   for (uint32_t i = 0; i < p->c->n_others; i++)
     p->owners[p->c->class_of[p->c->others[i]]] = (Owners) { NOBODY, NOBODY, true };
@@ -111,9 +111,9 @@ fold_private (const Fold *f, const FoldClasses *classes)
   find_owners (&p, f);
   bool *is_private = g_new0 (bool, (gsize) f->quotient->n_comms + 1);
   for (uint32_t i = 0; i < f->quotient->n_comms; i++) {
-    const LsCommunicator *c = &f->quotient->comms[i];
+    const LsCommunicator c = ls_plan_communicator (f->quotient, i);
     const uint32_t *first = &classes->refine->first[classes->row_of_comm[i]];
-    is_private[i] = c->n_ranks == 1 && owns_all (&p, first[0], first[1], ls_comm_rank (c, 0));
+    is_private[i] = c.n_ranks == 1 && owns_all (&p, first[0], first[1], ls_comm_rank (&c, 0));
   }
   return is_private;
 }

@@ -110,7 +110,7 @@ add_comm (Quotient *q, uint32_t class)
 {
   const Blocks *b = q->b;
   const KeptComm *kept = blocks_kept (b, q->comm[class]);
-  const LsCommunicator *comm = &b->plan->comms[kept->comm];
+  const LsCommunicator comm = ls_plan_communicator (b->plan, kept->comm);
   const Bundle *bundle = &b->bundles[kept->bundle];
   const BundleKind *kind = blocks_kind (b, bundle);
   const Template *template = blocks_template (b, kept);
@@ -129,7 +129,7 @@ add_comm (Quotient *q, uint32_t class)
     add_vector (q, (uint32_t) (t->value >> 32), (uint32_t) t->value, t->n, 0);
   }
   for (uint32_t i = 0; i < template->n_kept_members; i++) {
-    uint32_t rank = ls_comm_rank (comm, template->kept_members ? template->kept_members[i] : i);
+    uint32_t rank = ls_comm_rank (&comm, template->kept_members ? template->kept_members[i] : i);
     ls_tally_add_times (ranks, element_of (q, rank),
                         template->is_across ? stretch_times (&b->stretches, blocks_host (b, rank)) : 1);
   }
@@ -304,7 +304,7 @@ tell_apart (const Quotient *q, Refine *r)
     r->rank[i] = first_of_rank (q, i);
   for (uint32_t c = 0; c < r->n_comms; c++) {
     const KeptComm *kept = blocks_kept (b, q->comm[c]);
-    ls_sig_add (&r->comm[c], b->plan->comms[kept->comm].n_ranks);
+    ls_sig_add (&r->comm[c], ls_plan_communicator (b->plan, kept->comm).n_ranks);
     ls_sig_add_sig (&r->comm[c], shapes_at (b->shapes, blocks_template (b, kept)->shape)->sig);
   }
   bool *is_ample = g_new (bool, r->n_resources + 1);

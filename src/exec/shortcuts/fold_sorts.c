@@ -16,20 +16,36 @@ typedef struct {
   LsSig *sig;              /* [stretches] of all communicators */
 } Sorting;
 
+/* How far members are behind the first, but for whole blocks. */
+static uint32_t
+farthest_of (Sorting *s, const LsCommunicator *comm)
+{
+  if (comm->offsets != s->offsets) {
+    s->offsets = comm->offsets;
+    s->farthest = 0;
+    for (uint32_t i = 0; i < comm->n_ranks; i++)
+      s->farthest = MAX (s->farthest, comm->offsets[i] % s->b->stretches.gpus_of_block);
+  }
+  return s->farthest;
+}
+
 /* In one stretch: its members do not leave that of the first. */
 static bool
 is_in_one (Sorting *s, const LsCommunicator *comm)
 {
   const Stretches *of = &s->b->stretches;
-  if (comm->offsets != s->offsets) {
-    s->offsets = comm->offsets;
-    s->farthest = 0;
-    for (uint32_t i = 0; i < comm->n_ranks; i++)
-      s->farthest = MAX (s->farthest, comm->offsets[i] % of->gpus_of_block);
-  }
   if (comm->first - s->begin >= of->gpus_of_stretch)
     s->begin = comm->first - comm->first % of->gpus_of_stretch;
-  return comm->first - s->begin + s->farthest < of->gpus_of_stretch;
+  return comm->first - s->begin + farthest_of (s, comm) < of->gpus_of_stretch;
+}
+
+/* Where a whole number of them begins in each stretch: each stays before the next one begins. */
+static bool
+are_in_one (Sorting *s, const LsCommRun *run)
+{
+  uint32_t size = s->b->stretches.gpus_of_stretch, stride = run->stride;
+  return run->n > 1 && size % stride == 0
+      && run->first.first % stride + farthest_of (s, &run->first) < stride;
 }
 
 static Crossing *
@@ -80,22 +96,22 @@ static Across *
 across_of (Sorting *s, uint32_t c)
 {
   const Blocks *b = s->b;
-  const LsCommunicator *comm = &b->plan->comms[c];
-  const RoleCalls *role = &b->roles[ls_plan_role (b->plan, ls_comm_rank (comm, 0))];
+  const LsCommunicator comm = ls_plan_communicator (b->plan, c);
+  const RoleCalls *role = &b->roles[ls_plan_role (b->plan, ls_comm_rank (&comm, 0))];
   int list = CALLS + s->slot[c];
-  LsSig key = ls_sig_of ((uint64_t) (uintptr_t) comm->offsets);
-  ls_sig_add (&key, (uint64_t) comm->n_ranks << 32 | comm->first % b->stretches.gpus_of_block);
+  LsSig key = ls_sig_of ((uint64_t) (uintptr_t) comm.offsets);
+  ls_sig_add (&key, (uint64_t) comm.n_ranks << 32 | comm.first % b->stretches.gpus_of_block);
   ls_sig_add (&key, role->id[list]);
   Across *a = g_hash_table_lookup (s->known, &key);
   if (a)
     return a;
   const uint32_t *places;
-  g_autofree uint32_t *ranks = ls_comm_ranks (comm);
+  g_autofree uint32_t *ranks = ls_comm_ranks (&comm);
   uint32_t shape
-      = shapes_of_calls (b->shapes, role->keys[list], role->id[list], ranks, comm->n_ranks, &places);
+      = shapes_of_calls (b->shapes, role->keys[list], role->id[list], ranks, comm.n_ranks, &places);
   if (shape == NO_SHAPE)
     return NULL;
-  a = across_new (s, places, shape, ls_comm_rank (comm, 0));
+  a = across_new (s, places, shape, ls_comm_rank (&comm, 0));
   LsSig *kept = ls_arena_new_array (b->arena, LsSig, 1);
   *kept = key;
   g_hash_table_insert (s->known, kept, a);
@@ -124,8 +140,14 @@ add_comms (Sorting *s)
   Blocks *b = s->b;
   bool ok = true;
   b->across = g_array_new (FALSE, FALSE, sizeof (AcrossComm));
-  for (uint32_t c = 0; c < b->plan->n_comms && ok; c++)
-    ok = is_in_one (s, &b->plan->comms[c]) || add_comm (s, c);
+  LsCommRun run;
+  for (uint32_t c = 0; c < b->plan->n_comms && ok; c += run.n) {
+    run = ls_plan_comm_run (b->plan, c);
+    for (uint32_t i = are_in_one (s, &run) ? run.n : 0; i < run.n && ok; i++) {
+      const LsCommunicator comm = ls_comm_of_run (&run, i);
+      ok = is_in_one (s, &comm) || add_comm (s, c + i);
+    }
+  }
   return ok;
 }
 

@@ -83,9 +83,9 @@ known_collective (RankSum *r, const LsOp *op)
   const BoundCall *known = known_call (r, op->slot, key);
   if (known)
     return known;
-  const LsCommunicator *c = &plan->comms[ls_plan_comm_of (plan, r->rank, op->slot)];
-  g_autofree uint32_t *ranks = ls_comm_ranks (c); /* of some calls thousands */
-  return new_call (r, op->slot, key, ranks, c->n_ranks);
+  const LsCommunicator c = ls_plan_communicator (plan, ls_plan_comm_of (plan, r->rank, op->slot));
+  g_autofree uint32_t *ranks = ls_comm_ranks (&c); /* of some calls thousands */
+  return new_call (r, op->slot, key, ranks, c.n_ranks);
 }
 
 LsTime

@@ -316,9 +316,12 @@ is_member (const LsCommunicator *c, uint32_t rank)
 static bool
 is_of_all (const Round *round, uint32_t comm)
 {
-  bool all = comm < round->x->plan->n_comms && round->x->plan->comms[comm].spans_stages;
+  if (comm >= round->x->plan->n_comms)
+    return false;
+  const LsCommunicator c = ls_plan_communicator (round->x->plan, comm);
+  bool all = c.spans_stages;
   for (guint i = 0; i < round->walks->len && all; i++)
-    all = is_member (&round->x->plan->comms[comm], ((const Walk *) round->walks->pdata[i])->sum->rank);
+    all = is_member (&c, ((const Walk *) round->walks->pdata[i])->sum->rank);
   return all;
 }
 

@@ -86,7 +86,7 @@ has_barrier (const Run *x, const Steady *w, const Rank *r)
   const XSegment *seg = &x->segments[r->program->instances[place->instance].segment];
   for (uint32_t o = 0; o < place->op; o++)
     if (seg->x[o].kind == LS_OP_COLLECTIVE
-        && x->plan->comms[r->binding->comm[seg->x[o].slot]].n_ranks == x->plan->n_ranks)
+        && ls_plan_communicator (x->plan, r->binding->comm[seg->x[o].slot]).n_ranks == x->plan->n_ranks)
       return true;
   return x->plan->n_ranks == 1;
 }

@@ -192,7 +192,8 @@ trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op)
     return bytes;
   uint32_t comm = ls_plan_comm_of (t->plan, rank, op->slot);
   return (double) op->bytes
-      * ls_coll_wire_factor ((LsCollKind) op->coll, comm == UINT32_MAX ? 1 : t->plan->comms[comm].n_ranks);
+      * ls_coll_wire_factor ((LsCollKind) op->coll,
+                             comm == UINT32_MAX ? 1 : ls_plan_communicator (t->plan, comm).n_ranks);
 }
 
 /* Its group, how it is run, and its bus bandwidth while data move. */
@@ -203,12 +204,12 @@ write_collective (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
   fprintf (w->out, ",\"bytes\":%" PRIu64, op->bytes);
   if (comm == UINT32_MAX)
     return;
-  const LsCommunicator *c = &w->t->plan->comms[comm];
+  const LsCommunicator c = ls_plan_communicator (w->t->plan, comm);
   LsCallLimit call
       = op->recorded == LS_TIME_NEVER ? ls_limit_of_call (w->calls, rank, op) : (LsCallLimit) { 0 };
   const char *algorithm
       = call.algorithm ? call.algorithm : ls_coll_algorithm_name ((LsAlgorithm) op->algorithm);
-  fprintf (w->out, ",\"group\":%u,\"ranks\":%u,\"first_rank\":%u", comm, c->n_ranks, ls_comm_rank (c, 0));
+  fprintf (w->out, ",\"group\":%u,\"ranks\":%u,\"first_rank\":%u", comm, c.n_ranks, ls_comm_rank (&c, 0));
   if (algorithm && *algorithm) /* else as NCCL chooses */
     fprintf (w->out, ",\"algorithm\":\"%s\"", algorithm);
   if (call.protocol && *call.protocol)

@@ -141,9 +141,9 @@ check_replicas (const LsPlan *plan)
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
     const LsBinding b = ls_plan_binding (plan, r);
     LS_CHECK (b.comm[LS_SLOT_PIPES] != UINT32_MAX);
-    const LsCommunicator *c = &plan->comms[b.comm[LS_SLOT_PIPES]];
-    LS_CHECK_INT (c->n_ranks, ==, plan->n_chunks);
-    LS_CHECK (c->spans_stages);
+    const LsCommunicator c = ls_plan_communicator (plan, b.comm[LS_SLOT_PIPES]);
+    LS_CHECK_INT (c.n_ranks, ==, plan->n_chunks);
+    LS_CHECK (c.spans_stages);
     const LsProgram *p = &plan->programs[b.role];
     uint64_t summed = 0;
     for (uint32_t i = 0; i < p->n_instances; i++)

@@ -70,11 +70,12 @@ same_program (const LsProgram *a, const LsProgram *b)
 }
 
 static bool
-same_comm (const LsCommunicator *a, const LsCommunicator *b)
+same_comm (const LsPlan *a, const LsPlan *b, uint32_t comm)
 {
-  bool ok = a->axis == b->axis && a->spans_stages == b->spans_stages && a->n_ranks == b->n_ranks;
-  for (uint32_t i = 0; ok && i < a->n_ranks; i++)
-    ok = ls_comm_rank (a, i) == ls_comm_rank (b, i);
+  const LsCommunicator of_a = ls_plan_communicator (a, comm), of_b = ls_plan_communicator (b, comm);
+  bool ok = of_a.axis == of_b.axis && of_a.spans_stages == of_b.spans_stages && of_a.n_ranks == of_b.n_ranks;
+  for (uint32_t i = 0; ok && i < of_a.n_ranks; i++)
+    ok = ls_comm_rank (&of_a, i) == ls_comm_rank (&of_b, i);
   return ok;
 }
 
@@ -91,7 +92,7 @@ same_plan (const LsPlan *a, const LsPlan *b)
   for (uint32_t i = 0; ok && i < a->n_roles; i++)
     ok = same_program (&a->programs[i], &b->programs[i]);
   for (uint32_t i = 0; ok && i < a->n_comms; i++)
-    ok = same_comm (&a->comms[i], &b->comms[i]);
+    ok = same_comm (a, b, i);
   for (uint32_t i = 0; ok && i < a->n_ranks; i++) {
     const LsBinding of_a = ls_plan_binding (a, i), of_b = ls_plan_binding (b, i);
     ok = memcmp (&of_a, &of_b, sizeof of_a) == 0;

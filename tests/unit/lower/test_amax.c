@@ -79,9 +79,9 @@ delayed_scales_follow_each_pass (void)
   LS_CHECK_INT (a.backward, ==, 4 * 16);
   LS_CHECK_INT (a.slots, ==, 1u << LS_SLOT_STAGE);
   for (uint32_t r = 0; plan && r < plan->n_ranks; r++) {
-    const LsCommunicator *c = &plan->comms[ls_plan_comm_of (plan, r, LS_SLOT_STAGE)];
-    LS_CHECK_INT (c->n_ranks, ==, 4);
-    LS_CHECK (!c->spans_stages);
+    const LsCommunicator c = ls_plan_communicator (plan, ls_plan_comm_of (plan, r, LS_SLOT_STAGE));
+    LS_CHECK_INT (c.n_ranks, ==, 4);
+    LS_CHECK (!c.spans_stages);
   }
 }
 

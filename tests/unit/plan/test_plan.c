@@ -115,11 +115,11 @@ check_members (const LsPlan *plan, uint32_t rank, LsSlot slot, uint32_t n, const
   uint32_t member, id = ls_plan_comm (plan, rank, slot, &member);
   if (!LS_CHECK (id < plan->n_comms))
     return;
-  const LsCommunicator *c = &plan->comms[id];
-  LS_CHECK_INT (c->n_ranks, ==, n);
-  g_autofree uint32_t *ranks = ls_comm_ranks (c);
-  LS_CHECK (c->n_ranks == n && memcmp (ranks, expected, n * sizeof *expected) == 0);
-  LS_CHECK_INT (ls_comm_rank (c, member), ==, rank);
+  const LsCommunicator c = ls_plan_communicator (plan, id);
+  LS_CHECK_INT (c.n_ranks, ==, n);
+  g_autofree uint32_t *ranks = ls_comm_ranks (&c);
+  LS_CHECK (c.n_ranks == n && memcmp (ranks, expected, n * sizeof *expected) == 0);
+  LS_CHECK_INT (ls_comm_rank (&c, member), ==, rank);
 }
 
 /* Ranks in this order: tp fastest, then dp, then pp. */
@@ -136,8 +136,8 @@ a_slot_joins_what_it_spans (void)
   check_members (plan, 6, LS_SLOT_TP_CP, 2, (uint32_t[]) { 6, 7 });
   check_members (plan, 6, LS_SLOT_MODEL, 6, (uint32_t[]) { 2, 3, 6, 7, 10, 11 });
   check_members (plan, 6, LS_SLOT_WORLD, 12, (uint32_t[]) { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 });
-  LS_CHECK (plan->comms[ls_plan_comm_of (plan, 6, LS_SLOT_MODEL)].spans_stages);
-  LS_CHECK (!plan->comms[ls_plan_comm_of (plan, 6, LS_SLOT_DP)].spans_stages);
+  LS_CHECK (ls_plan_communicator (plan, ls_plan_comm_of (plan, 6, LS_SLOT_MODEL)).spans_stages);
+  LS_CHECK (!ls_plan_communicator (plan, ls_plan_comm_of (plan, 6, LS_SLOT_DP)).spans_stages);
 }
 
 /* Of 4 stages of 4 ranks the third has the embedding of a decoder. */
@@ -160,7 +160,7 @@ pipes_join_ranks_with_the_same_stages (void)
       = bound ((LsMesh) { .tp = 2, .cp = 1, .dp = 1, .pp = 8, .pipes = 2 }, LS_SLOT_BIT (LS_SLOT_PIPES));
   check_members (two, 1, LS_SLOT_PIPES, 2, (uint32_t[]) { 1, 15 });
   check_members (two, 4, LS_SLOT_PIPES, 2, (uint32_t[]) { 4, 10 });
-  LS_CHECK (two->comms[ls_plan_comm_of (two, 4, LS_SLOT_PIPES)].spans_stages);
+  LS_CHECK (ls_plan_communicator (two, ls_plan_comm_of (two, 4, LS_SLOT_PIPES)).spans_stages);
   g_autoptr (LsPlan) four
       = bound ((LsMesh) { .tp = 1, .cp = 1, .dp = 1, .pp = 8, .pipes = 4 }, LS_SLOT_BIT (LS_SLOT_PIPES));
   check_members (four, 4, LS_SLOT_PIPES, 4, (uint32_t[]) { 0, 3, 4, 7 });
@@ -347,15 +347,15 @@ ranks_and_communicators_agree (void)
         const LsBinding b = ls_plan_binding (plan, r);
         if (b.comm[s] == UINT32_MAX || !LS_CHECK (b.comm[s] < plan->n_comms))
           continue;
-        const LsCommunicator *c = &plan->comms[b.comm[s]], *next = c + 1;
-        LS_CHECK (b.member[s] < c->n_ranks && ls_comm_rank (c, b.member[s]) == r);
-        LS_CHECK (b.member[s] == 0 || ls_comm_rank (c, b.member[s] - 1) < r);
-        bool is_last = b.comm[s] + 1 == plan->n_comms || ls_comm_rank (next, 0) == 0;
-        LS_CHECK (is_last || (own_tables >> s & 1) || ls_comm_rank (next, 0) > ls_comm_rank (c, 0));
+        const LsCommunicator c = ls_plan_communicator (plan, b.comm[s]);
+        LS_CHECK (b.member[s] < c.n_ranks && ls_comm_rank (&c, b.member[s]) == r);
+        LS_CHECK (b.member[s] == 0 || ls_comm_rank (&c, b.member[s] - 1) < r);
+        uint32_t next = b.comm[s] + 1 < plan->n_comms ? ls_plan_member (plan, b.comm[s] + 1, 0) : 0;
+        LS_CHECK (next == 0 || (own_tables >> s & 1) || next > ls_comm_rank (&c, 0));
         n_members++;
       }
     for (uint32_t c = 0; c < plan->n_comms; c++)
-      n_members -= plan->comms[c].n_ranks;
+      n_members -= ls_plan_communicator (plan, c).n_ranks;
     LS_CHECK_INT (n_members, ==, 0);
   }
 }
@@ -438,8 +438,8 @@ groups_of_shards_share_a_table (void)
   check_members (plan, 0, LS_SLOT_SHARD, 2, (uint32_t[]) { 0, 2 });
   check_members (plan, 15, LS_SLOT_SHARD, 2, (uint32_t[]) { 13, 15 });
   for (uint32_t c = 1; c < plan->n_comms; c++)
-    LS_CHECK (plan->comms[c].offsets == plan->comms[0].offsets
-              && plan->comms[c].first == ls_comm_rank (&plan->comms[c], 0));
+    LS_CHECK (ls_plan_communicator (plan, c).offsets == ls_plan_communicator (plan, 0).offsets
+              && ls_plan_communicator (plan, c).first == ls_plan_member (plan, c, 0));
 }
 
 LS_TEST_SUITE (LS_TEST (plans_have_the_same_ranks), LS_TEST (groups_of_shards_share_a_table),
