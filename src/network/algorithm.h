@@ -196,6 +196,8 @@ void ls_load_list_add_route (LsLoadList *list, uint32_t from, uint32_t to, uint6
 void ls_load_list_scale (LsLoadList *list, double factor);
 /* Moves the sums into the phase and frees the list. */
 void ls_load_list_finish (LsLoadList *list, LsArena *arena, LsPhase *phase);
+/* Frees it as it is. */
+void ls_load_list_clear (LsLoadList *list);
 /* By resource, of which none is there twice. */
 void ls_loads_sort (LsLoad *loads, uint32_t n);
 

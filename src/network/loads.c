@@ -84,6 +84,12 @@ ls_load_list_scale (LsLoadList *list, double factor)
       list->slots[i].coef = MAX (1, (uint64_t) llround ((double) list->slots[i].coef * factor));
 }
 
+void
+ls_load_list_clear (LsLoadList *list)
+{
+  g_clear_pointer (&list->slots, g_free);
+}
+
 static int
 by_resource (const void *a, const void *b)
 {
@@ -144,5 +150,5 @@ ls_load_list_finish (LsLoadList *list, LsArena *arena, LsPhase *phase)
       phase->loads[phase->n_loads++] = list->slots[i];
   if (!list->has_all)
     ls_loads_sort (phase->loads, phase->n_loads);
-  g_clear_pointer (&list->slots, g_free);
+  ls_load_list_clear (list);
 }

@@ -9,13 +9,14 @@
 #define LS_NETWORK_MOVED_ROUTE_H
 
 #include "cluster/places.h"
-#include "network/algorithm.h"
+#include "network/place_loads.h"
 
 /* A trunk by where it is: at the sender's host, group or pod, or at the receiver's. */
 typedef struct {
   bool is_at_receiver;
   uint8_t tier;
   uint32_t local, share;
+  uint32_t row; /* of LsPlaceLoads */
 } LsMovedHop;
 
 /* Of pairs that lie alike. */
@@ -26,12 +27,17 @@ typedef struct {
 
 typedef struct {
   const LsPlaces *at;
+  bool
+      has_rows; /* of places, where loads that are at hosts, groups and pods are added up; else in the list */
+  LsPlaceLoads rows;
   GHashTable *known; /* how the hosts lie to each other, and the numbers of the GPUs there > LsMovedRoute */
 } LsMovedRoutes;
 
-/* at: borrowed; NULL: nothing may be added. */
-void ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at);
+/* at: borrowed; NULL: nothing may be added. gpus: between which messages go; NULL: few are loaded of many. */
+void ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus);
 void ls_moved_routes_clear (LsMovedRoutes *r);
+/* All that was added, and what is in the list besides, which is freed: as ls_load_list_finish(). */
+void ls_moved_routes_finish (LsMovedRoutes *r, LsLoadList *loads, LsArena *arena, LsPhase *phase);
 
 /* Adds what `blocks` of LS_HOP_WHOLE each load on the way from one GPU to another. */
 void ls_moved_routes_add (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32_t to, uint64_t blocks,

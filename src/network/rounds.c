@@ -117,16 +117,16 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
   LsLoadList loads = ls_load_list_new (s->cluster);
   bool may_move = call->places && !s->route && ls_script_n_channels (s) == 1;
   LsMovedRoutes routes;
-  ls_moved_routes_init (&routes, may_move ? call->places : NULL);
+  ls_moved_routes_init (&routes, may_move ? call->places : NULL, call->period ? NULL : s->gpus, s->n);
   for (uint32_t r = first; r < first + n_rounds; r++)
     for (uint32_t place = 0; place < n_places; place++) {
       uint32_t n = s->sends (s, place, r, sends);
       for (uint32_t i = 0; i < n; i++)
         add_message (call, s, &routes, place, &sends[i], traffic, &loads, sums);
     }
-  ls_moved_routes_clear (&routes);
   LsPhase phase;
-  ls_load_list_finish (&loads, arena, &phase);
+  ls_moved_routes_finish (&routes, &loads, arena, &phase);
+  ls_moved_routes_clear (&routes);
   if (call->period)
     ls_coll_period_fold (call->period, s->cluster, arena, &phase);
   sums->traffic = traffic;
@@ -218,8 +218,8 @@ hbm_of (const LsScript *s, const LsTraffic *t)
   return (uint64_t) llround (blocks * (double) LS_HOP_WHOLE);
 }
 
-/* A load of `coef` times the factor of *last, which has the one before: neighbours mostly carry the same. What
- * rounds to nothing stays, as the least there is. */
+/* A load of `coef` times the factor of *last, which has the one before: neighbours mostly carry the same.
+ * What rounds to nothing stays, as the least there is. */
 typedef struct {
   double factor;
   uint64_t coef, scaled;

@@ -57,8 +57,8 @@ typedef struct {
   uint32_t n_places, n; /* numbers */
 } Number;
 
-/* How far the i-th is from the first, where each digit is a dimension: digits whose strides follow on each other
- * are one step. */
+/* How far the i-th is from the first, where each digit is a dimension: digits whose strides follow on each
+ * other are one step. */
 typedef struct {
   uint32_t n;
   struct {

@@ -1,7 +1,8 @@
 /* Pins: the loads of the first of many periods of hosts are those of the whole call there, and again in each
- * period (network/period.c), to the bit: by rings and by PAT, in groups, pods and neither, for members next to
- * each other and far apart. Calls that do not repeat, or do not turn, are planned whole. NICs are counted host by
- * host where one has failed. */
+ * period (network/period.c), to the bit: by rings and by PAT, in groups, pods and neither, for members next
+ * to each other and far apart. Calls that do not repeat, or do not turn, are planned whole. NICs are counted
+ * host by host where one has failed. Loads that are added up by place (network/place_loads.c) are those of
+ * routes. */
 #include "fixtures.h"
 #include "placed_cluster.h"
 
@@ -67,11 +68,14 @@ check (const Made *m, const Case *x)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
+  g_autoptr (LsCollMemo) memo_of_part
+      = ls_coll_memo_new (); /* what the whole adds up would do for the part */
   uint32_t gpus[256], n = gpus_of (x, gpus);
   LsCollRequest request
       = { .kind = x->kind, .gpus = gpus, .n = n, .bytes = 64 * MIB, .algorithm = x->algorithm, .memo = memo };
   const LsCollPlan *whole = ls_coll_plan (m->c, &round_nccl, &request, LS_NETWORK_FLOW, arena);
   request.places = &m->at;
+  request.memo = memo_of_part;
   const LsCollPlan *part = ls_coll_plan (m->c, &round_nccl, &request, LS_NETWORK_FLOW, arena);
   LS_CHECK_INT (whole->n_periods, ==, 1);
   LS_CHECK_INT (part->n_periods, ==, x->n_periods);
@@ -134,6 +138,25 @@ others_are_planned_whole (void)
     { "tree", LS_COLL_ALL_REDUCE, 0, 32, 1, 0, 8, 1, 1 },
   };
   CHECK_ALL (leaves (4, 8), cases);
+}
+
+/* Loads that are added up by place are those that routes one by one add up to: between hosts next to each
+ * other, and between few that are far apart, which have no table of places. */
+static void
+trees_load_places (void)
+{
+  static const Case cases[] = {
+    { "tree", LS_COLL_ALL_REDUCE, 0, 32, 1, 5, 1, 1, 1 },
+    { "tree", LS_COLL_ALL_REDUCE, 3, 23, 1, 0, 2, 3, 1 },
+    { "tree", LS_COLL_ALL_REDUCE, 1, 11, 2, 2, 1, 1, 1 },
+    { "tree", LS_COLL_ALL_REDUCE, 0, 4, 8, 7, 1, 1, 1 },
+    { "tree", LS_COLL_ALL_REDUCE, 2, 3, 14, 0, 1, 1, 1 },
+    { "pairwise", LS_COLL_ALL_TO_ALL, 4, 9, 2, 1, 2, 1, 1 },
+    { "pairwise", LS_COLL_ALL_TO_ALL, 0, 2, 30, 0, 1, 1, 1 },
+  };
+  CHECK_ALL (leaves (4, 8), cases);
+  CHECK_ALL (leaves (4, 1), cases);
+  CHECK_ALL (tiny_fat_tree (32), cases);
 }
 
 /* Neither order, nor the GPUs of a host, nor its place may differ in one period. */
@@ -215,5 +238,5 @@ a_failed_nic_is_missed (void)
 }
 
 LS_TEST_SUITE (LS_TEST (groups_repeat), LS_TEST (pods_repeat), LS_TEST (others_are_planned_whole),
-               LS_TEST (one_that_differs_ends_it), LS_TEST (tiny_calls_load_nothing),
-               LS_TEST (a_failed_nic_is_missed));
+               LS_TEST (trees_load_places), LS_TEST (one_that_differs_ends_it),
+               LS_TEST (tiny_calls_load_nothing), LS_TEST (a_failed_nic_is_missed));

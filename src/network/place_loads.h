@@ -1,0 +1,44 @@
+/* network/place_loads.h — what is loaded at the same few trunks of many places (private to network/).
+ *
+ * Messages between thousands of hosts that lie alike cross a handful of trunks of each. So sums are kept in a
+ * row for each trunk of a tier, by place, where a table of all resources (LsLoadList) has to look each of
+ * them up. */
+#ifndef LS_NETWORK_PLACE_LOADS_H
+#define LS_NETWORK_PLACE_LOADS_H
+
+#include "cluster/places.h"
+#include "network/algorithm.h"
+
+#define LS_N_TIERS 3
+
+/* One trunk, by its number at a place, of all places of a tier. */
+typedef struct {
+  uint32_t tier, local;
+  uint64_t *sums; /* [places of the tier] */
+} LsPlaceRow;
+
+typedef struct {
+  const LsPlaces *at;
+  uint32_t first[LS_N_TIERS], n[LS_N_TIERS]; /* places of each tier */
+  GArray *rows;                              /* LsPlaceRow */
+} LsPlaceLoads;
+
+/* For what lies between the first and the last of these hosts; at: borrowed. False: they are few among many,
+ * and nothing is made. */
+bool ls_place_loads_init (LsPlaceLoads *p, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus);
+void ls_place_loads_clear (LsPlaceLoads *p);
+
+/* The number of a row, which is made if there is none. */
+uint32_t ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, uint32_t local);
+
+static inline void
+ls_place_loads_add (LsPlaceLoads *p, uint32_t row, uint32_t place, uint64_t coef)
+{
+  const LsPlaceRow *r = &g_array_index (p->rows, LsPlaceRow, row);
+  r->sums[place - p->first[r->tier]] += coef;
+}
+
+/* All that is not 0 into the phase, in the arena, in order of resource. */
+void ls_place_loads_finish (LsPlaceLoads *p, LsArena *arena, LsPhase *phase);
+
+#endif
