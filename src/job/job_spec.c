@@ -116,10 +116,10 @@ ls_job_spec_copy (const LsJobSpec *spec, LsJobSpec *ret_copy)
 static char *
 known_programs (void)
 {
-  const GArray *all = ls_softwares ();
+  const GPtrArray *all = ls_softwares ();
   GString *out = g_string_new (NULL);
   for (guint i = 0; i < all->len; i++) {
-    const LsSoftwareSpec *s = &g_array_index (all, LsSoftwareSpec, i);
+    const LsSoftwareSpec *s = all->pdata[i];
     if (s->emit)
       g_string_append_printf (out, "%s%s", out->len > 0 ? ", " : "", s->name);
   }

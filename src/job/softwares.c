@@ -11,56 +11,105 @@
 /* Of jobs like which nobody is known to have measured any. */
 #define RUNS_LIKE_NOBODY "software that is not known"
 
+/* A program at hand. Most are never more than looked at, so they are read when they are asked for. */
+typedef struct {
+  char *path;
+  LsSoftwareSpec head;
+  gsize is_read;
+  LsSoftwareSpec *spec; /* NULL: its file is wrong */
+} Program;
+
 static GArray *
-load (void)
+load_heads (void)
 {
-  GArray *all = g_array_new (FALSE, TRUE, sizeof (LsSoftwareSpec));
+  GArray *all = g_array_new (FALSE, TRUE, sizeof (Program));
   g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_SOFTWARE);
   for (guint i = 0; i < entries->len; i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    LsSoftwareSpec s;
-    if (ls_software_load_general (((const LsDataEntry *) entries->pdata[i])->path, &s, diags))
-      g_array_append_val (all, s);
+    const char *path = ((const LsDataEntry *) entries->pdata[i])->path;
+    Program p = { 0 };
+    if (!ls_software_load_head (path, &p.head, diags))
+      continue;
+    p.path = g_strdup (path);
+    g_array_append_val (all, p);
   }
   return all;
 }
 
-const GArray *
-ls_softwares (void)
+/* Program, in the order of their names; made once. */
+static GArray *
+programs (void)
 {
   static GArray *all;
   static gsize is_made;
   if (ls_once_enter (&is_made)) {
-    all = load ();
+    all = load_heads ();
     ls_once_leave (&is_made);
   }
   return all;
 }
 
+static const LsSoftwareSpec *
+read_program (Program *p)
+{
+  if (ls_once_enter (&p->is_read)) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsSoftwareSpec spec;
+    p->spec = ls_software_load (p->path, &spec, diags) ? g_memdup2 (&spec, sizeof spec) : NULL;
+    ls_once_leave (&p->is_read);
+  }
+  return p->spec;
+}
+
+const GPtrArray *
+ls_softwares (void)
+{
+  static GPtrArray *all;
+  static gsize is_made;
+  if (ls_once_enter (&is_made)) {
+    all = g_ptr_array_new ();
+    for (guint i = 0; i < programs ()->len; i++) {
+      const LsSoftwareSpec *s = read_program (&g_array_index (programs (), Program, i));
+      if (s)
+        g_ptr_array_add (all, (gpointer) s);
+    }
+    ls_once_leave (&is_made);
+  }
+  return all;
+}
+
+/* architecture: NULL: of those that name none. */
+static const LsSoftwareSpec *
+find_by_head (int dp_kind, const char *architecture)
+{
+  const LsSoftwareSpec *found = NULL;
+  for (guint i = 0; i < programs ()->len && !found; i++) {
+    Program *p = &g_array_index (programs (), Program, i);
+    bool fits = architecture ? p->head.architectures && ls_software_has_architecture (&p->head, architecture)
+                             : !p->head.architectures;
+    found = fits && ls_software_has_dp_kind (&p->head, dp_kind) ? read_program (p) : NULL;
+  }
+  return found;
+}
+
 const LsSoftwareSpec *
 ls_softwares_find (int dp_kind, const char *architecture)
 {
-  const GArray *all = ls_softwares ();
-  const LsSoftwareSpec *any = NULL;
-  for (guint i = 0; i < all->len; i++) {
-    const LsSoftwareSpec *s = &g_array_index (all, LsSoftwareSpec, i);
-    if (!ls_software_has_dp_kind (s, dp_kind))
-      continue;
-    if (s->architectures && ls_software_has_architecture (s, architecture))
-      return s;
-    if (!s->architectures && !any)
-      any = s;
-  }
-  return any;
+  const LsSoftwareSpec *found = find_by_head (dp_kind, architecture);
+  return found ? found : find_by_head (dp_kind, NULL);
 }
 
+/* Mostly one that was found before, and so is read: the others are asked behind these. */
 static const LsSoftwareSpec *
 find_named (const char *name)
 {
-  const GArray *all = ls_softwares ();
-  for (guint i = 0; i < all->len; i++)
-    if (strcmp (g_array_index (all, LsSoftwareSpec, i).name, name) == 0)
-      return &g_array_index (all, LsSoftwareSpec, i);
+  for (int others = 0; others < 2; others++)
+    for (guint i = 0; i < programs ()->len; i++) {
+      Program *p = &g_array_index (programs (), Program, i);
+      const LsSoftwareSpec *s = others || g_atomic_pointer_get (&p->is_read) ? read_program (p) : NULL;
+      if (s && strcmp (s->name, name) == 0)
+        return s;
+    }
   return NULL;
 }
 

@@ -18,10 +18,10 @@
 #include "data/jobs/read_software.h"
 #include "job/hardware.h"
 
-/* Programs that are at hand and have dp_kinds, or a writer of jobs; no releases of them. LsSoftwareSpec, in
+/* Programs that are at hand and have dp_kinds, or a writer of jobs; no releases of them. LsSoftwareSpec *, in
  * the order of their names; made once, then static. Those whose file is wrong are left out: `lockstep check`
- * tells. */
-const GArray *ls_softwares (void);
+ * tells. Reads all of them. */
+const GPtrArray *ls_softwares (void);
 
 /* dp_kind: LsDpKind, but AUTO; architecture: "hopper", "tpu". NULL: no program does that. Static. */
 const LsSoftwareSpec *ls_softwares_find (int dp_kind, const char *architecture);

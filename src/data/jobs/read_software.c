@@ -411,13 +411,22 @@ ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *di
   return true;
 }
 
+static char *
+text_of (const cJSON *root, const char *key)
+{
+  return g_strdup (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, key)));
+}
+
 bool
-ls_software_load_general (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags)
+ls_software_load_head (const char *name, LsSoftwareSpec *ret_head, LsDiagList *diags)
 {
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SOFTWARE, name, diags);
   const cJSON *root = doc ? ls_json_doc_root (doc) : NULL;
-  bool is_general = root && (cJSON_HasObjectItem (root, "dp_kinds") || cJSON_HasObjectItem (root, "emit"));
-  return is_general && ls_software_read (doc, ret_software, diags);
+  if (!root || !(cJSON_HasObjectItem (root, "dp_kinds") || cJSON_HasObjectItem (root, "emit")))
+    return false;
+  *ret_head = (LsSoftwareSpec) { .dp_kinds = text_of (root, "dp_kinds"),
+                                 .architectures = text_of (root, "architectures") };
+  return true;
 }
 
 void

@@ -61,9 +61,9 @@ const LsField *ls_software_fields (void); /* made once, then static */
 
 /* LS_ERROR_INPUT. On success the caller clears *ret_software; on failure it is untouched. */
 bool ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags);
-/* False without a diagnostic, too, where the file itself has neither dp_kinds nor emit: it is of a
- * release. */
-bool ls_software_load_general (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags);
+/* Only dp_kinds and architectures, as the file itself has them: what a program is chosen by. False without a
+ * diagnostic, too, where it has neither dp_kinds nor emit: it is of a release. */
+bool ls_software_load_head (const char *name, LsSoftwareSpec *ret_head, LsDiagList *diags);
 bool ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags);
 void ls_software_clear (LsSoftwareSpec *software); /* NULL allowed */
 
