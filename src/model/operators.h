@@ -161,6 +161,7 @@ typedef struct {
   bool window_mask;               /* flash attention with a window gets a mask, and skips nothing */
   LsFormats formats;              /* of products, where they are not of the scaled dtype: by module */
   uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */
+  bool flash_is_core;             /* flash attention is of the inside of attention that runs again */
   bool mixer_by_megatron; /* tensors are [tokens, sequences, hidden]; mamba2's norm is apart from its gate */
   bool apex_norm;         /* layer norms run apex's kernels, not those for long rows that came in 2022 */
   bool bias_is_apart;     /* the bias of proj and fc2 is added in a kernel of its own        */

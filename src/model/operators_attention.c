@@ -340,8 +340,8 @@ append_passes (LsOperator *op, const LsCut *cut, const LsAttentionPart *whole)
     ls_scaled_after_attention (op, cut, true);
 }
 
-/* Not attention_core: it recomputes the scores by itself, and has nothing of
- * that size to drop. */
+/* It recomputes the scores by itself, and has nothing of that size to drop. A checkpoint around it runs it
+ * again all the same. */
 static void
 append_flash (GArray *operators, const LsCut *cut)
 {
@@ -357,6 +357,7 @@ append_flash (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
 
   op->layer_kind = cut->kind;
+  op->attention_core = cut->shard->flash_is_core;
   if (cut->shard->cp > 1) {
     ls_operator_context_parallel (op, cut);
     return;

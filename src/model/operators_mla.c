@@ -246,6 +246,7 @@ append_attention (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
   op->is_latent_attention = true;
   op->layer_kind = cut->kind;
+  op->attention_core = cut->shard->flash_is_core;
   if (cut->shard->cp > 1) {
     ls_operator_context_parallel (op, cut);
     return;

@@ -234,6 +234,7 @@ typedef struct {
   int recompute_method; /* full: LsRecomputeMethod                         */
   uint32_t recompute_layers;  /* full: of a group, or of a chunk; 0: 1, or all   */
   bool recompute_early_stop;  /* full: nothing runs again behind what the backward needs last */
+  bool recompute_flash;       /* selective, core: flash attention runs again too */
   uint32_t *recompute_stages; /* full, block: recomputed layers of each pipeline rank, or NULL */
   uint32_t n_recompute_stages;
   bool partition_activations; /* kept inputs are cut over tp                    */

@@ -8,7 +8,7 @@ bool
 ls_strategy_recomputes_nothing (const LsStrategy *s)
 {
   return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE
-      && s->attention == LS_ATTENTION_FLASH;
+      && s->attention == LS_ATTENTION_FLASH && !s->recompute_flash;
 }
 
 /* --- conditions: true where the knobs named below make no difference --- */
@@ -62,6 +62,7 @@ CONDITION (is_not_deepspeed12, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage ==
 CONDITION (is_not_deepspeed3, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3)
 CONDITION (has_masters, s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->master == LS_MASTER_FP32)
 CONDITION (is_not_offloaded, s->offload == LS_OFFLOAD_NONE)
+CONDITION (keeps_core, s->recompute != LS_RECOMPUTE_SELECTIVE || !(s->recompute_parts & LS_RECOMPUTE_CORE))
 CONDITION (is_not_full, s->recompute != LS_RECOMPUTE_FULL)
 CONDITION (offloads_no_activations, !s->offload_activations)
 CONDITION (is_not_selective, s->recompute != LS_RECOMPUTE_SELECTIVE)
@@ -184,6 +185,8 @@ static const struct {
   { "recompute", recomputes_nothing,
     "flash attention computes its inside again by itself; --recompute-parts norm,activation drops more" },
   { "recompute_parts", is_not_selective, "it needs --recompute selective" },
+  { "recompute_flash", keeps_core, "it needs --recompute selective with the part core" },
+  { "recompute_flash", is_unfused, "it needs --attention flash" },
   { "recompute_method", is_not_full, "it needs --recompute full" },
   { "recompute_layers", is_not_full, "it needs --recompute full" },
   { "recompute_early_stop", is_not_full, "it needs --recompute full" },

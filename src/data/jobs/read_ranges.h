@@ -31,7 +31,7 @@ typedef enum {
   LS_SPACE_RECOMPUTE,
   LS_SPACE_TP_OVERLAP,
   LS_N_SPACE_AXES, /* behind it: the other knobs, in the order of ls_strategy_fields */
-  LS_MAX_SPACE_AXES = 128,
+  LS_MAX_SPACE_AXES = 160,
   LS_NO_SPACE_AXIS = LS_MAX_SPACE_AXES
 } LsSpaceAxis;
 

@@ -4,7 +4,10 @@
  *            recompute_layers layers and runs a group again before its backward; `block`
  *            runs the first recompute_layers layers of a chunk again, one by one, and keeps
  *            all of the others (Megatron-LM, core/transformer/transformer_block.py).
- * selective  core: the inside of attention (Korthikanti et al. 2022, section 5). norm,
+ * selective  core: the inside of attention (Korthikanti et al. 2022, section 5), of flash attention where
+ *            recompute_flash says so: Megatron-Core's checkpoint around core_attention does not ask
+ *            which kernel is in it (NVIDIA/Megatron-LM@core_v0.6.0, megatron/core/transformer/attention.py,
+ *            _checkpointed_attention_forward). norm,
  *            activation: the output of a norm or of the MLP's activation, which the matrix
  *            product behind it would have kept as its input, is computed again from what
  *            the norm or activation keeps anyway (Megatron-LM's CheckpointWithoutOutput).

@@ -85,6 +85,7 @@ programs_around_megatron_are_told_apart (void)
 static void
 recomputation_is_what_megatron_makes_of_it (void)
 {
+  check (GPT "--recompute-granularity selective --recompute-modules moe", "recompute=none; recompute_parts");
   check (GPT "--recompute-granularity full --recompute-activations",
          "recompute=selective; !full beside --recompute-activations");
   check (GPT "--recompute-granularity full", "recompute=full; recompute_method=uniform; ~refuses full");

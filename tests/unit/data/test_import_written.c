@@ -306,6 +306,7 @@ draw_job (GRand *rand, const LsStrategy *defaults, const OptionTable *table, Fav
   }
   s->grad_fusion = defaults->grad_fusion;
   s->cuda_allocator = defaults->cuda_allocator;
+  s->recompute_flash = defaults->recompute_flash;
   if (g_rand_boolean (rand))
     s->grad_dtype = LS_DTYPE_FP32;
   if (favour && g_rand_boolean (rand))

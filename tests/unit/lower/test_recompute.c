@@ -139,6 +139,39 @@ selective_parts_make_inputs_again (void)
   }
 }
 
+static guint
+n_again (const LsPlan *plan, const char *name)
+{
+  guint n = 0;
+  for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
+    const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      n += seg->ops[o].tag == LS_TAG_RECOMPUTE && strcmp (seg->ops[o].name, name) == 0;
+  }
+  return n;
+}
+
+/* Of flash attention core drops nothing, and runs nothing again but where its checkpoint does not ask which
+ * kernel is inside: then once for each of the four layers, and the log-sum-exp is dropped, 4 s b a bytes. */
+static void
+core_runs_flash_attention_again_where_its_checkpoint_does (void)
+{
+  uint64_t kept[2];
+  for (int again = 0; again < 2; again++) {
+    LsStrategy s = job (1, 1);
+    s.attention = LS_ATTENTION_FLASH;
+    s.recompute = LS_RECOMPUTE_SELECTIVE;
+    s.recompute_parts = LS_RECOMPUTE_CORE;
+    s.recompute_flash = again;
+    LS_CHECK_INT (ls_strategy_recomputes_nothing (&s), ==, !again);
+    g_autoptr (LsPlan) plan = lowered (&s);
+    LS_CHECK_INT (n_again (plan, "flash-attention-fwd"), ==, again ? 4 : 0);
+    kept[again] = kept_by_forward (plan);
+    ls_strategy_clear (&s);
+  }
+  LS_CHECK_INT (kept[0] - kept[1], ==, 4 * 4u * 128 * 2 * 4);
+}
+
 /* Bytes of activations that a forward leaves alive. */
 static uint64_t
 kept_by (LsStrategy *s)
@@ -343,8 +376,10 @@ offloaded_activations_take_room_in_the_host (void)
 
 LS_TEST_SUITE (LS_TEST (blocks_run_again_with_groups_of_layers), LS_TEST (uniform_runs_all_layers_again),
                LS_TEST (early_stop_leaves_the_last_product_out), LS_TEST (block_runs_the_first_layers_again),
-               LS_TEST (selective_parts_make_inputs_again), LS_TEST (selective_parts_keep_less),
-               LS_TEST (split_backward_frees_what_was_made_again), LS_TEST (an_mlp_runs_again),
-               LS_TEST (experts_run_again), LS_TEST (an_input_stays_in_its_own_format),
-               LS_TEST (partitioned_inputs_are_gathered), LS_TEST (offloaded_activations_come_back),
+               LS_TEST (selective_parts_make_inputs_again),
+               LS_TEST (core_runs_flash_attention_again_where_its_checkpoint_does),
+               LS_TEST (selective_parts_keep_less), LS_TEST (split_backward_frees_what_was_made_again),
+               LS_TEST (an_mlp_runs_again), LS_TEST (experts_run_again),
+               LS_TEST (an_input_stays_in_its_own_format), LS_TEST (partitioned_inputs_are_gathered),
+               LS_TEST (offloaded_activations_come_back),
                LS_TEST (offloaded_activations_take_room_in_the_host))

@@ -24,7 +24,7 @@ WHEN (is_ddp, s->dp_kind == LS_DP_MEGATRON)
 WHEN (is_distributed, is_ddp (m, s) && s->zero_stage > 0 && s->optimizer_cut != LS_OPTIMIZER_CUT_TENSORS)
 WHEN (is_fsdp2, s->dp_kind == LS_DP_FSDP2)
 WHEN (is_full, s->recompute == LS_RECOMPUTE_FULL)
-WHEN (is_selective, s->recompute == LS_RECOMPUTE_SELECTIVE)
+WHEN (is_selective, s->recompute == LS_RECOMPUTE_SELECTIVE && !ls_strategy_recomputes_nothing (s))
 WHEN (is_fp8, s->dtype == LS_DTYPE_FP8)
 WHEN (is_bf16, ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16)
 WHEN (is_flex, m->n_experts > 0 && s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
@@ -79,7 +79,6 @@ VALUE (instances, NUMBER (is_distributed (m, s) && s->zero_group > 0, s->dp * s-
 VALUE (fsdp2, ON (is_fsdp2 (m, s)))
 VALUE (fsdp2_format, WORD (is_fsdp2 (m, s), "torch_dist"))
 VALUE (keeps_gathered, ON (is_fsdp2 (m, s) && s->reshard_after_forward == 0))
-
 VALUE (granularity, WORD (is_full (m, s) || is_selective (m, s), ls_recompute_name (s->recompute)))
 VALUE (method, WORD (is_full (m, s), s->recompute_method == LS_RECOMPUTE_BLOCK ? "block" : "uniform"))
 
@@ -96,7 +95,8 @@ modules (const LsModel *m, const LsStrategy *s)
 {
   GString *list = g_string_new (NULL);
   for (const MegatronModule *module = megatron_modules; module->theirs; module++)
-    if (s->recompute_parts & module->part)
+    if (s->recompute_parts & module->part
+        && (module->part != LS_RECOMPUTE_CORE || s->attention != LS_ATTENTION_FLASH || s->recompute_flash))
       g_string_append_printf (list, "%s%s", list->len > 0 ? " " : "", module->theirs);
   g_autofree char *text = g_string_free (list, FALSE);
   return WORD (is_selective (m, s), text);

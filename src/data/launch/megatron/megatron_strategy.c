@@ -150,6 +150,8 @@ set_parts (LaunchJob *job)
     import_set_strategy (job->import, "recompute_parts", parts->str, "--recompute-modules");
   else if (!o)
     import_set_strategy (job->import, "recompute_parts", "core", "--recompute-modules");
+  else
+    import_set_strategy (job->import, "recompute", "none", "--recompute-modules");
   g_string_free (parts, TRUE);
 }
 
