@@ -109,7 +109,7 @@ exchanges_of_tokens_are_read (void)
   check_read ("NeMo AutoModel", BACKEND "    fake_balanced_gate: true\n    fake_gate_noise: 0.3\n",
               "expert_load; ?fake_gate_noise: tokens are taken to fall");
   check_read ("NeMo AutoModel", BACKEND "    attn: flex\n    rope_fusion: false\n",
-              "kernels; ?attn flex: FlexAttention is taken");
+              "attention_kernel=fa2; kernels; ?attn flex: FlexAttention is taken");
 }
 
 /* Layers that are over go to the first chunks; chunks that stages do not share are rounded or refused. */
