@@ -188,6 +188,7 @@ static const struct {
   { "recompute_flash", keeps_core, "it needs --recompute selective with the part core" },
   { "recompute_flash", is_unfused, "it needs --attention flash" },
   { "recompute_method", is_not_full, "it needs --recompute full" },
+  { "partition_activations", has_one_tp, "tp is 1" },
   { "recompute_layers", is_not_full, "it needs --recompute full" },
   { "recompute_early_stop", is_not_full, "it needs --recompute full" },
   { "offload_layers", offloads_no_activations, "it needs --offload-activations" },

@@ -182,6 +182,7 @@ fill_tensor_parallel (LsStrategy *s)
   if (s->tp == 1) {
     s->sp = false;
     s->tp_overlap = false;
+    s->partition_activations = false;
   }
 }
 
@@ -404,10 +405,9 @@ check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   else if (s->recompute_stages && s->n_recompute_stages != s->pp)
     conflict (diags, "/recompute_stages", "expected a number for each of the %u pipeline ranks; got %u",
               s->pp, s->n_recompute_stages);
-  if (s->partition_activations && (!is_full || s->tp == 1 || s->sp))
+  if (s->partition_activations && (!is_full || s->sp))
     conflict (diags, "/partition_activations",
-              "expected recompute full with tp above 1 and without sp, which cuts them already;"
-              " got %s, tp %u%s",
+              "expected recompute full without sp, which cuts them already; got %s, tp %u%s",
               ls_recompute_name (s->recompute), s->tp, s->sp ? " + sp" : "");
   bool is_grouped = is_full && s->recompute_method == LS_RECOMPUTE_UNIFORM && s->recompute_layers > 1;
   uint32_t unit = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 ? s->layers_per_unit : 1;

@@ -25,6 +25,23 @@ read_model (const ImportFile *file, LsImport *import, LsDiagList *diags)
   return true;
 }
 
+static bool has_key (const char *text, const char *key);
+
+/* What a file says of activation_checkpointing configures deepspeed.checkpointing, which a model's code calls
+ * or does not. Models of Hugging Face do not: theirs is torch.utils.checkpoint, by gradient_checkpointing
+ * (transformers 4.31 to 5, modeling_utils.py, gradient_checkpointing_enable). */
+static void
+keep_activations (LsImport *import)
+{
+  static const char *const keys[] = { "partition_activations", "offload_activations" };
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    if (import_has_strategy (import, keys[i]))
+      import_set_strategy (import, keys[i], "0", "activation_checkpointing.*");
+  import_infer (import,
+                "recompute none: models of Hugging Face do not ask activation_checkpointing, but "
+                "gradient_checkpointing, which is not said here; where it is on, --recompute full");
+}
+
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
@@ -41,7 +58,13 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   if (!import_has_model (import, "seq"))
     import_open (import, "seq", "how long a sequence is: nothing here says");
   LaunchJob job = { .import = import, .words = words };
+  bool asks_in_vain = files->n > 1 && has_key (files->files[1].text, "\"model_type\"")
+      && has_key (file->text, "\"activation_checkpointing\"");
+  if (asks_in_vain)
+    import_set_strategy (import, "recompute", "none", "activation_checkpointing.*");
   deepspeed_read (&job);
+  if (asks_in_vain)
+    keep_activations (import);
   return true;
 }
 

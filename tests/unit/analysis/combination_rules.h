@@ -117,7 +117,7 @@ rules_of_attention (const Ask *a, Broken *b)
   rule (b, !s->lengths || attention == LS_ATTENTION_FLASH, "/lengths");
   rule (b, s->cp == 1 || s->cp_kind != LS_CP_ULYSSES || m->n_kv_heads / s->tp % s->cp == 0, "/cp");
   rule (b, !s->tp_overlap || s->tp == 1 || s->sp, "/tp_overlap");
-  rule (b, !s->partition_activations || (s->recompute == LS_RECOMPUTE_FULL && s->tp > 1 && !s->sp),
+  rule (b, !s->partition_activations || s->tp == 1 || (s->recompute == LS_RECOMPUTE_FULL && !s->sp),
         "/partition_activations");
 }
 

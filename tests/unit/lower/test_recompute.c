@@ -336,6 +336,12 @@ partitioned_inputs_are_gathered (void)
   Sums sums = sums_of_job (&s, 0);
   LS_CHECK_INT (sums.gathered, ==, 4 * 2 * SBH);
   LS_CHECK_INT (sums_of_job (&whole, 0).allocated - sums.allocated, ==, 4 * SBH);
+
+  /* With tp 1 there is nothing to cut, and DeepSpeed takes it. */
+  s = job (1, 1);
+  s.recompute = LS_RECOMPUTE_FULL;
+  s.partition_activations = true;
+  LS_CHECK_INT (sums_of_job (&s, 0).gathered, ==, 0);
 }
 
 /* Offloaded: all layers but the last go out and come back, as many bytes. */

@@ -447,7 +447,6 @@ odd_recomputation_is_refused (void)
     bool sp, partitions;
   } wrong[] = {
     { "/recompute_stages", 1, 2, LS_RECOMPUTE_SELECTIVE, false, false },
-    { "/partition_activations", 1, 0, LS_RECOMPUTE_FULL, false, true },
     { "/partition_activations", 2, 0, LS_RECOMPUTE_FULL, true, true },
     { "/partition_activations", 2, 0, LS_RECOMPUTE_NONE, false, true },
   };
