@@ -81,6 +81,16 @@ programs_around_megatron_are_told_apart (void)
   }
 }
 
+/* floor (8 h / 3) = 1365; times 1.3, 1774: up to whole multiples. */
+static void
+flagscale_rounds_widths_as_llama_does (void)
+{
+  check (GPT "--swiglu --multiple-of 256 --apply-layernorm-rms",
+         "ffn=1536; mlp=swiglu; norm=rmsnorm; software=megatron-lm-2023-08; ~in multiples of 256");
+  check (GPT "--swiglu --multiple-of 256 --hidden-dim-multiplier 1.3",
+         "ffn=1792; mlp=swiglu; ~in multiples of 256");
+}
+
 /* validate_args of Megatron-LM makes it selective, and refuses full recomputation without a method. */
 static void
 recomputation_is_what_megatron_makes_of_it (void)
@@ -428,5 +438,6 @@ LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_op
                LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),
                LS_TEST (axes_that_are_not_read_are_told), LS_TEST (words_of_a_trainer_are_heeded),
-               LS_TEST (ends_of_a_pipeline_have_chunks), LS_TEST (recomputation_is_what_megatron_makes_of_it),
+               LS_TEST (ends_of_a_pipeline_have_chunks), LS_TEST (flagscale_rounds_widths_as_llama_does),
+               LS_TEST (recomputation_is_what_megatron_makes_of_it),
                LS_TEST (a_script_of_nanotron_names_its_file))

@@ -7,19 +7,33 @@
 
 /* --- layers --------------------------------------------------------------------------------------- */
 
-/* validate_args (): 4 h; with --swiglu two thirds of it, in whole multiples of 64. */
+/* Of 4 h two thirds, with --swiglu in whole multiples of 64 (validate_args ()). FlagScale has Llama's rule
+ * beside it (FlagOpen/FlagScale@ed55532, megatron/arguments.py): times a factor, up to whole multiples. */
+static guint64
+gated_ffn (const LaunchJob *job)
+{
+  guint64 wide = 8 * (guint64) job->import->model.hidden / 3, unit = option_number (job, "multiple-of");
+  const char *factor = option_text (job, "hidden-dim-multiplier");
+  if (unit == 0 || unit > wide)
+    return wide / 64 * 64;
+  double more = factor ? CLAMP (g_ascii_strtod (factor, NULL), 0, 64) : 1;
+  return ((guint64) ((double) wide * more) + unit - 1) / unit * unit;
+}
+
+/* Without --swiglu 4 h. */
 static void
 set_ffn (LaunchJob *job)
 {
   LsImport *import = job->import;
   bool is_gated = import->model.mlp == LS_MLP_SWIGLU, is_open = g_hash_table_contains (job->open, "ffn");
-  guint64 wide = 4 * (guint64) import->model.hidden, ffn = is_gated ? wide * 2 / 3 / 64 * 64 : wide;
-  if (import_has_model (import, "ffn") || is_open || wide == 0)
+  guint64 ffn = is_gated ? gated_ffn (job) : 4 * (guint64) import->model.hidden;
+  const char *unit = is_gated ? option_text (job, "multiple-of") : NULL;
+  if (import_has_model (import, "ffn") || is_open || ffn == 0)
     return;
-  import_infer (import, "ffn %" G_GUINT64_FORMAT ": %s", ffn,
-                is_gated
-                    ? "4 x 2/3 of the hidden size in multiples of 64, as --swiglu without --ffn-hidden-size"
-                    : "4 times the hidden size, without --ffn-hidden-size");
+  import_infer (import, "ffn %" G_GUINT64_FORMAT ": %s%s%s", ffn,
+                is_gated ? "4 x 2/3 of the hidden size in multiples of " : "4 times the hidden size",
+                is_gated ? (unit ? unit : "64") : "",
+                is_gated ? ", as --swiglu without --ffn-hidden-size" : ", without --ffn-hidden-size");
   import_set_model_number (import, "ffn", ffn);
 }
 

@@ -172,15 +172,6 @@ static const OptionWord state_dtypes[] = { { "fp32", "fp32" },
                                            { "torch.bfloat16", "bf16" },
                                            { "torch.uint8", "fp8" },
                                            { NULL, NULL } };
-/* A module may stand for several parts. */
-const MegatronModule megatron_modules[] = { { "core_attn", "core", LS_RECOMPUTE_CORE },
-                                            { "layernorm", "norm", LS_RECOMPUTE_NORM },
-                                            { "moe_act", "activation", LS_RECOMPUTE_ACTIVATION },
-                                            { "mla_up_proj", "mla-up", LS_RECOMPUTE_MLA_UP },
-                                            { "mlp", "mlp", LS_RECOMPUTE_MLP },
-                                            { "moe", "moe", LS_RECOMPUTE_MOE },
-                                            { "shared_experts", "shared", LS_RECOMPUTE_SHARED },
-                                            { NULL, NULL, 0 } };
 
 /* --- options --------------------------------------------------------------------------------------- */
 
@@ -255,6 +246,7 @@ static const OptionRow rows[] = {
   MODEL ("quick-geglu", "mlp", .on = "quick-geglu"),
   DECIDES ("activation-func-clamp-value", "act_limit", .value = limit),
   MODEL ("normalization", "norm", .words = norms, .otherwise = "layernorm", .when = has_rms_norm),
+  MODEL ("apply-layernorm-rms", "norm", .on = "rmsnorm"), /* of forks, as multiple-of */
   MODEL ("position-embedding-type", "position", .words = positions, .otherwise = "learned",
          .when = is_not_scaled),
   RULE ("position-embedding-type", .value = yarn),
@@ -444,6 +436,8 @@ static const OptionRow rows[] = {
   RULE ("moe-permute-fusion"),
   RULE ("moe-router-fusion"),
   RULE ("apply-layernorm-1p"),
+  RULE ("multiple-of"),
+  RULE ("hidden-dim-multiplier"),
   RULE ("fp16-lm-cross-entropy"),
   RULE ("embed-layernorm"),
 };
@@ -456,39 +450,39 @@ static const char ignored[]
       "bias-gelu-fusion bias-swiglu-fusion biencoder-* block-data-path calc-ft-timeouts "
       "calculate-per-token-loss check-for-large-grads check-for-nan-in-grad check-for-nan-in-loss-and-grad "
       "check-for-spiky-loss check-weight-hash-* ckpt-* classes-fraction config-logger-dir consumed-* "
-      "create-attention-mask-in-dataloader create-moe-param-group "
-      "cross-entropy-fusion-impl cuda-graph-warmup-steps data-args-path data-cache-path data-impl data-path "
-      "data-per-class-fraction data-sharding dataloader-* dataset ddp-average-in-collective decoupled-lr "
-      "decoupled-min-lr deepspeed-activation-checkpointing deepspeed-mpi dino-* "
-      "disable-msc dist-ckpt-* dist-url distributed-backend distributed-timeout-* embedding-path "
-      "enable-experimental enable-ft-package enable-gloo-process-groups enable-msc enable-one-logger "
-      "end-weight-decay eod-mask-loss epochs error-injection-* eval-* evidence-data-path exit-* "
-      "export-te-mcore-model fim-* finetune fp8-amax-* fp8-interval fp8-margin ft-* global-retriever* "
-      "gradient-accumulation-fusion gradient-reduce-div-fusion grpo-* head-lr-mult "
-      "high-priority-stream-groups hysteresis ict-* img-* indexer-* inference-* init-method-* "
-      "init-model-with-meta-device initial-loss-scale inprocess-* iter-per-epoch langrl-* layernorm-epsilon "
-      "lion-* load load-iteration local-rank log-* logging-level logits-save-* loss-scale loss-scale-* lr "
-      "lr-* manual-gc manual-gc-eval manual-gc-interval mask-* max-padding-length max-tokens-to-oom merge-* "
-      "mid-level-dataset-surplus min-loss-scale min-loss-scale-* min-lr mmap-warmup mock-data "
-      "moe-aux-loss-* moe-eval-capacity-factor moe-expert-rank-in-one-host moe-extended-tp-* "
-      "moe-input-jitter-eps moe-loss-coeff moe-min-capacity moe-per-layer-logging moe-router-bias-* "
-      "moe-router-dtype moe-router-enable-expert-bias moe-router-force-load-balancing "
-      "moe-router-load-balancing-type moe-router-num-groups moe-router-pre-softmax "
-      "moe-router-score-function moe-router-topk-scaling-factor moe-token-drop-policy moe-token-dropping "
-      "moe-z-loss-coeff mscale mscale-all-dim mtp-loss-scaling-factor muon-* no-barrier-with-level-1-timing "
-      "no-check-for-nan-in-loss-and-grad no-ckpt-fully-parallel-save no-create-attention-mask-in-dataloader "
-      "no-data-sharding no-dataset-* no-initialization no-load-* no-log-* no-mmap-bin-files no-one-logger "
-      "no-query-key-layer-scaling no-save-* no-use-tokenizer-model-from-checkpoint-args "
-      "no-weight-decay-cond-type non-persistent-* norm-epsilon num-channels num-classes "
-      "num-dataset-builder-threads num-workers nvidia-smi-* object-storage-cache-path one-logger-* "
-      "onnx-safe openai-gelu otel-* output-bert-embeddings override-* patch-dim patch-tokenizer-type "
-      "per-dataset-sequences-path per-split-data-args-path perform-initialization persist-layer-norm "
-      "pretrained-checkpoint profile-* prompt-path query-in-block-prob rank replication-* rerun-mode "
-      "reset-iteration reset-position-ids result-rejected-tracker-filename retriever-* "
-      "return-data-index rl-* rope-fusion rope-scaling-* rope-type rotary-* run-workload-inspector-server "
-      "sample-rate save save-interval save-retain-interval scatter-gather-tensors-in-pipeline seed "
-      "seq-len-interpolation-factor short-seq-prob split start-weight-decay straggler-* structured-logs* "
-      "swin-* tensorboard-* test-data-path tiktoken-* timing-log-* titles-data-path tokenizer-* train-data "
+      "create-attention-mask-in-dataloader create-moe-param-group cross-entropy-fusion-impl "
+      "cuda-graph-warmup-steps data-args-path data-cache-path data-impl data-path data-per-class-fraction "
+      "data-sharding dataloader-* dataset ddp-average-in-collective decoupled-lr decoupled-min-lr "
+      "deepspeed-activation-checkpointing deepspeed-mpi dino-* disable-msc dist-ckpt-* dist-url "
+      "distributed-backend distributed-timeout-* embedding-path enable-experimental enable-ft-package "
+      "enable-gloo-process-groups enable-msc enable-one-logger end-weight-decay eod-mask-loss epochs "
+      "error-injection-* eval-* evidence-data-path exit-* export-te-mcore-model fim-* finetune fp8-amax-* "
+      "fp8-interval fp8-margin ft-* global-retriever* gradient-accumulation-fusion "
+      "gradient-reduce-div-fusion grpo-* head-lr-mult high-priority-stream-groups hysteresis ict-* img-* "
+      "indexer-* inference-* init-method-* init-model-with-meta-device initial-loss-scale inprocess-* "
+      "iter-per-epoch langrl-* layernorm-epsilon lion-* load load-iteration local-rank log-* logging-level "
+      "logits-save-* loss-scale loss-scale-* lr lr-* manual-gc manual-gc-eval manual-gc-interval mask-* "
+      "max-padding-length max-tokens-to-oom merge-* mid-level-dataset-surplus min-loss-scale "
+      "min-loss-scale-* min-lr mmap-warmup mock-data moe-aux-loss-* moe-eval-capacity-factor "
+      "moe-expert-rank-in-one-host moe-extended-tp-* moe-input-jitter-eps moe-loss-coeff moe-min-capacity "
+      "moe-per-layer-logging moe-router-bias-* moe-router-dtype moe-router-enable-expert-bias "
+      "moe-router-force-load-balancing moe-router-load-balancing-type moe-router-num-groups "
+      "moe-router-pre-softmax moe-router-score-function moe-router-topk-scaling-factor moe-token-drop-policy "
+      "moe-token-dropping moe-z-loss-coeff mscale mscale-all-dim mtp-loss-scaling-factor muon-* "
+      "no-barrier-with-level-1-timing no-check-for-nan-in-loss-and-grad no-ckpt-fully-parallel-save "
+      "no-create-attention-mask-in-dataloader no-data-sharding no-dataset-* no-initialization no-load-* "
+      "no-log-* no-mmap-bin-files no-one-logger no-query-key-layer-scaling no-save-* "
+      "no-use-tokenizer-model-from-checkpoint-args no-weight-decay-cond-type non-persistent-* norm-epsilon "
+      "num-channels num-classes num-dataset-builder-threads num-workers nvidia-smi-* "
+      "object-storage-cache-path one-logger-* onnx-safe openai-gelu otel-* output-bert-embeddings override-* "
+      "patch-dim patch-tokenizer-type per-dataset-sequences-path per-split-data-args-path "
+      "perform-initialization persist-layer-norm pretrained-checkpoint profile-* prompt-path "
+      "query-in-block-prob rank replication-* rerun-mode reset-iteration reset-position-ids "
+      "result-rejected-tracker-filename retriever-* return-data-index rl-* rope-fusion rope-scaling-* "
+      "rope-type rotary-* run-workload-inspector-server sample-rate save save-interval save-retain-interval "
+      "scatter-gather-tensors-in-pipeline seed seq-len-interpolation-factor short-seq-prob "
+      "special-tokens-file split start-weight-decay straggler-* structured-logs* swin-* tensorboard-* "
+      "test-data-path tiktoken-* timing-log-* titles-data-path tokenizer-* train-data "
       "train-data-exact-num-epochs train-data-path train-iters train-samples train-sync-interval "
       "train-tokens train-weighted-split-paths-path universal-checkpoint use-checkpoint-* "
       "use-cpu-initialization use-dist-ckpt use-mcore-models use-one-sent-docs use-persistent-ckpt-worker "

@@ -2,7 +2,8 @@
  * megatron/training/arguments.py and of the configurations of megatron/core, of NVIDIA/Megatron-LM at
  * aed2f75e2, 35a3fa8b7, 9926228f7, and core_v0.5.0, 0.6.0, 0.9.0, 0.11.0, 0.12.0, 0.13.0 and 0.15.0. Options
  * that all of these have are not listed. Of what is older than April 2021 (--batch-size,
- * --model-parallel-size) that release is the nearest. */
+ * --model-parallel-size) that release is the nearest, and of --apply-layernorm-rms, which is of
+ * a fork (FlagOpen/FlagScale@ed55532, October 2023), August 2023. */
 #include "data/launch/megatron/megatron_rules.h"
 
 enum {
@@ -39,6 +40,7 @@ const OptionSpan megatron_spans[] = {
   { "activations-checkpoint-num-layers", MAY_2022, MAY_2022 },
   { "add-qkv-bias", CORE_0_5, CORE_0_15 },
   { "apply-layernorm-1p", AUGUST_2023, CORE_0_15 },
+  { "apply-layernorm-rms", AUGUST_2023, AUGUST_2023 },
   { "attention-backend", CORE_0_11, CORE_0_15 },
   { "batch-size", APRIL_2021, APRIL_2021 },
   { "checkpoint-activations", APRIL_2021, APRIL_2021 },

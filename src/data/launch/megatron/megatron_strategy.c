@@ -115,6 +115,16 @@ set_batch (LaunchJob *job)
 
 /* --- recomputation -------------------------------------------------------------------------------- */
 
+/* A module may stand for several parts. */
+const MegatronModule megatron_modules[] = { { "core_attn", "core", LS_RECOMPUTE_CORE },
+                                            { "layernorm", "norm", LS_RECOMPUTE_NORM },
+                                            { "moe_act", "activation", LS_RECOMPUTE_ACTIVATION },
+                                            { "mla_up_proj", "mla-up", LS_RECOMPUTE_MLA_UP },
+                                            { "mlp", "mlp", LS_RECOMPUTE_MLP },
+                                            { "moe", "moe", LS_RECOMPUTE_MOE },
+                                            { "shared_experts", "shared", LS_RECOMPUTE_SHARED },
+                                            { NULL, NULL, 0 } };
+
 /* Whether a layer of the model has it, or may, as it is not here; of others Megatron-LM says nothing. */
 static bool
 has_module (const LsImport *import, const char *module)
