@@ -62,6 +62,9 @@
  * constant time per element, in fp32 as in 16 bits, and gains nothing from a faster HBM. launch is the gap
  * that a GPU leaves between two kernels of a queue; the time of a kernel in a profile does not hold it.
  *
+ * Casts to mxfp8 (mx-cast, mx-cast-both) are bound by the SMs (NVIDIA/TransformerEngine, pull request 1628);
+ * without a figure of them by their kind.
+ *
  * Heat. A loop of one kernel stays cool up to `burst`, the rest of a longer one runs
  * hot; inside a training step (`sustained` < 1) everything does:
  *
@@ -462,7 +465,8 @@ LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
   const LsAccessFit *access = &calibration->access[kernel->access];
-  bool is_unknown = ls_kernel_is_gemm (kernel->kind) && access->elements_per_sm <= 0;
+  bool is_of_sms = ls_kernel_is_gemm (kernel->kind) || ls_access_is_mx_cast (kernel->access),
+       is_unknown = is_of_sms && access->elements_per_sm <= 0;
   if (kernel->access != LS_ACCESS_NONE && !is_unknown)
     return access_cost (access, gpu, kernel);
   const LsKindFit *fit = ls_calibration_fit (calibration, kernel);

@@ -68,6 +68,8 @@ typedef enum {
   LS_ACCESS_TINY,          /* a few kB: all launch                                         */
   LS_ACCESS_TRITON_DOT,    /* products of tiles of a chunk, made by a compiler; of a batched GEMM, or of m x n
                               multiply-adds                                                    */
+  LS_ACCESS_MX_CAST,       /* 16 bits to fp8 with a scale for each 32 values, along one dimension  */
+  LS_ACCESS_MX_CAST_BOTH,  /* along both dimensions in one kernel                                  */
   LS_N_ACCESSES
 } LsAccess;
 
@@ -83,7 +85,8 @@ typedef enum {
       X ("triton", LS_ACCESS_TRITON), X ("triton-red", LS_ACCESS_TRITON_RED), X ("xla", LS_ACCESS_XLA),      \
       X ("xla-red", LS_ACCESS_XLA_RED), X ("xla-colred", LS_ACCESS_XLA_COLRED),                              \
       X ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE), X ("tiny", LS_ACCESS_TINY),                              \
-      X ("triton-dot", LS_ACCESS_TRITON_DOT)
+      X ("triton-dot", LS_ACCESS_TRITON_DOT), X ("mx-cast", LS_ACCESS_MX_CAST),                              \
+      X ("mx-cast-both", LS_ACCESS_MX_CAST_BOTH)
 
 /* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
  * -3, cuDNN's; AUTO: whichever a GPU was measured with. Behind those that a job chooses from stand cuDNN's
@@ -110,6 +113,12 @@ static inline bool
 ls_kernel_is_attention (LsKernelKind kind)
 {
   return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
+}
+
+static inline bool
+ls_access_is_mx_cast (LsAccess access)
+{
+  return access == LS_ACCESS_MX_CAST || access == LS_ACCESS_MX_CAST_BOTH;
 }
 
 const char *ls_kernel_kind_name (LsKernelKind kind); /* static: "gemm" */

@@ -98,6 +98,16 @@ shared_amax (const LsCut *cut, uint64_t rows, uint64_t cols, bool is_between)
   return k;
 }
 
+/* Of Transformer Engine's kernel for scales of 32 values. */
+static LsAccess
+access_of_cast (const LsCut *cut, uint32_t n_layouts)
+{
+  const LsShard *s = cut->shard;
+  if (s->dtype != LS_DTYPE_FP8 || s->fp8_recipe != LS_FP8_MXFP8 || is_torchao (s))
+    return LS_ACCESS_NONE;
+  return n_layouts > 1 ? LS_ACCESS_MX_CAST_BOTH : LS_ACCESS_MX_CAST;
+}
+
 /* Into one layout, or into both. */
 static LsKernel
 cast (const LsCut *cut, uint64_t rows, uint64_t cols, uint32_t n_layouts)
@@ -106,6 +116,7 @@ cast (const LsCut *cut, uint64_t rows, uint64_t cols, uint32_t n_layouts)
                                    : named (cut, "fp8-cast", "nvfp4-cast");
   LsKernel k = stream (cut, name, rows, cols, cut->elt + n_layouts * way_of (cut->shard).layout_bytes);
   k.is_cast = true;
+  k.access = access_of_cast (cut, n_layouts);
   return k;
 }
 
@@ -179,6 +190,8 @@ of_experts (LsKernel k, const LsCut *cut, const LsScaled *p)
   bool is_fused = cut->shard->grouped_gemm
       || (cut->shard->dtype == LS_DTYPE_FP8 && cut->shard->fp8_recipe == LS_FP8_DELAYED);
   k.n_launches = is_fused ? 0 : (uint32_t) p->n;
+  if (k.access != LS_ACCESS_NONE)
+    k.batch = is_fused ? 1 : p->n;
   return k;
 }
 
@@ -340,7 +353,9 @@ append_cast (LsOperator *op, const LsCut *cut, uint64_t width, Append *append)
 {
   if (cut->shard->fp8_attention == LS_FP8_ATTENTION_CURRENT)
     append (op, ls_cut_stream (cut, "attention-amax", LS_KERNEL_REDUCTION, cut->tokens, width, cut->elt));
-  append (op, stream (cut, "attention-cast", cut->tokens, width, cut->elt + cast_bytes (cut)));
+  LsKernel k = stream (cut, "attention-cast", cut->tokens, width, cut->elt + cast_bytes (cut));
+  k.access = is_mxfp8 (cut) ? LS_ACCESS_MX_CAST_BOTH : LS_ACCESS_NONE;
+  append (op, k);
 }
 
 void

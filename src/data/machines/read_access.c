@@ -57,6 +57,9 @@ static const LsField kind_fields[] = {
   ACCESS ("tiny", LS_ACCESS_TINY, "a few kB: all launch"),
   ACCESS ("triton-dot", LS_ACCESS_TRITON_DOT,
           "made by a compiler: products of tiles of a chunk; an element is a multiply-add"),
+  ACCESS ("mx-cast", LS_ACCESS_MX_CAST,
+          "16 bits to fp8 with a scale for each 32 values, along one dimension"),
+  ACCESS ("mx-cast-both", LS_ACCESS_MX_CAST_BOTH, "the same along both dimensions in one kernel"),
   { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (kind_fields) == LS_N_ACCESSES);

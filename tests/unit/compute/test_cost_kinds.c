@@ -263,6 +263,23 @@ access_without_figures_is_a_roofline (void)
   ls_calibration_clear (&c);
 }
 
+/* 100 SMs find the maxima of 1e12 elements a second, whatever the memory; without that figure a cast takes
+ * what its kind does. */
+static void
+casts_to_mxfp8_are_bound_by_elements (void)
+{
+  LsGpu gpu = round_gpu ();
+  LsCalibration c = calibration_of (LS_KERNEL_NORM, tiled_fit ());
+  LsKernel plain = touching (LS_ACCESS_NONE, 100000000, 1),
+           cast = touching (LS_ACCESS_MX_CAST_BOTH, 100000000, 1);
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &cast).alone, ==, ls_kernel_cost (&c, &gpu, &plain).alone);
+  c.access[LS_ACCESS_MX_CAST_BOTH] = (LsAccessFit) { true, 0.9, 1e9, 2 * LS_US };
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &cast).alone, ==, 1002 * LS_US);
+  cast.access = LS_ACCESS_MX_CAST;
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &cast).alone, ==, ls_kernel_cost (&c, &gpu, &plain).alone);
+  ls_calibration_clear (&c);
+}
+
 /* Between launch and end, kinds that layers have, and no others; what was timed too, but nothing with an
  * access kind. */
 static void
@@ -360,6 +377,6 @@ LS_TEST_SUITE (LS_TEST (attention_deals_out_the_tiles_of_a_triangle), LS_TEST (w
                LS_TEST (streams_with_arithmetic_take_what_was_measured),
                LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (each_matrix_of_a_group_takes_a_launch),
                LS_TEST (small_streams_stay_in_the_l2), LS_TEST (access_is_elements_or_bytes_behind_the_gap),
-               LS_TEST (access_without_figures_is_a_roofline), LS_TEST (streams_take_longer_in_a_layer),
-               LS_TEST (parameters_come_from_hbm), LS_TEST (few_rows_take_the_time_of_their_flops),
-               LS_TEST (int8_becomes_bound_by_compute))
+               LS_TEST (access_without_figures_is_a_roofline), LS_TEST (casts_to_mxfp8_are_bound_by_elements),
+               LS_TEST (streams_take_longer_in_a_layer), LS_TEST (parameters_come_from_hbm),
+               LS_TEST (few_rows_take_the_time_of_their_flops), LS_TEST (int8_becomes_bound_by_compute))

@@ -395,6 +395,7 @@ block_scales_go_along_one_direction (void)
   LS_CHECK_DOUBLE (kernel_bytes (p.layer, "nvfp4-amax"), ==, 2 * local);
   LS_CHECK_DOUBLE (kernel_bytes (p.layer, "nvfp4-cast-transpose"), ==, (2 + 2 * 9.0 / 16) * local);
   LS_CHECK_DOUBLE (kernel_bytes (p.layer, "nvfp4-interleave"), ==, 2 * 9.0 / 16 * all);
+  LS_CHECK_INT (kernel_named (p.layer, "nvfp4-cast-transpose")->access, ==, LS_ACCESS_NONE);
   LS_CHECK_INT (kernel_named (p.layer, "qkv")->dtype, ==, LS_DTYPE_NVFP4);
   LS_CHECK_INT (kernel_named (p.layer, "flash-attention-fwd")->dtype, ==, LS_DTYPE_BF16);
   LS_CHECK_INT (kernel_named (p.head, "logits")->dtype, ==, LS_DTYPE_BF16);
@@ -406,6 +407,7 @@ block_scales_go_along_one_direction (void)
   Parts q = parts_new (&m, &mx);
   LS_CHECK_DOUBLE (kernel_bytes (q.layer, "fp8-cast-transpose"), ==, (2 + 2 * 33.0 / 32) * local);
   LS_CHECK (!kernel_named (q.layer, "fp8-amax") && !kernel_named (q.layer, "fp8-transpose"));
+  LS_CHECK_INT (kernel_named (q.layer, "fp8-cast-transpose")->access, ==, LS_ACCESS_MX_CAST_BOTH);
   parts_free (q);
 
   LsShard whole = shard (&m, 1, false, 1);
