@@ -247,6 +247,13 @@ typedef struct {
 
 void ls_operators_mlp (GArray *operators, const LsCut *cut, const LsMlpNames *names);
 void ls_operators_experts (GArray *operators, const LsCut *cut);
+/* operators_recipe.c: whether experts of so many columns, with rows of such a width, are computed by products
+ * that hold what stands between them; and makes that of three operators in order: the product fc1, the
+ * activation and fc2. cut->tokens: rows of all experts here. */
+bool ls_cut_fuses_experts (const LsCut *cut, uint64_t ffn, uint64_t width);
+void ls_operators_fuse_experts (LsOperator *fc1, const LsCut *cut, uint64_t ffn);
+/* Behind the experts of such a cut: copies of what they keep, where a list has them. */
+void ls_operators_stash_experts (GArray *operators, const LsCut *cut, uint64_t ffn);
 /* Attention whose queries and way out are by experts, all of it (operators_moe.c). */
 void ls_operators_attention_experts (GArray *operators, const LsCut *cut);
 

@@ -29,14 +29,12 @@
  *
  * The host launches a product for each expert of a rank, on several streams (GroupedLinear of Transformer
  * Engine, cublaslt_gemm.cu), and a cast of each one's rows where no kernel has all, as with delayed scales;
- * one where all are one kernel (grouped_gemm: torch._grouped_mm). Where the model's code runs them one after
- * the other (LsRecipe.loops), each kernel between the orders of tokens is launched for each. Deviation:
- * Python's share of an expert is not there, 52 us a layer even where its products are one kernel
- * (NVIDIA/TransformerEngine issue 2897, GB200).
+ * one where all are one kernel (grouped_gemm; torch._grouped_mm, operators_recipe.c). Where code runs them
+ * one after the other (LsRecipe.loops), each kernel between the orders of tokens is launched for each.
+ * Left out: Python's share of an expert (NVIDIA/TransformerEngine issue 2897: 52 us a layer).
  *
- * Behind a latent (Nemotron 3; Megatron-LM, moe_latent_size) rows are expert_latent wide from permute to
- * unpermute, between two products of each rank's tokens, latent-down of h to that and latent-up back; the
- * router and the shared experts see h.
+ * Behind a latent (Megatron-LM, moe_latent_size) rows are expert_latent wide from permute to unpermute,
+ * between two products of each rank's tokens, latent-down of h to that and latent-up back; the others see h.
  *
  * Kept: the input (by the shared experts if there are any), scores (fp32) and choices of the
  * router, the sorted rows R h, the input of the activation and its probabilities, its output:
@@ -54,8 +52,7 @@
  * of what tp gathers for them is kept, and the router keeps its own part; the gradient of their input is
  * added behind the router's.
  *
- * A small expert that neighbours share (Grove MoE) is computed with each of them, as if that were wider; of a
- * token that meets two of them its result could be used twice.
+ * A small expert that neighbours share (Grove MoE) is computed with each of them, as if that were wider.
  *
  * Experts of attention (mixture of attention heads: Zhang et al. 2022, arXiv 2210.05144; JetMoE). Of E, a
  * token is sent to k; of the a heads of a token each makes a / k, and brings what these made back to h. Keys
@@ -392,6 +389,9 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
   append_activation (operators, &x);
   append_product (operators, &x, &fc2_names, (LsBias) { "expert-fc2-bias-grad", LS_RECIPE_EXPERT_FC2 }, x.ffn,
                   x.width);
+  if (ls_cut_fuses_experts (cut, x.ffn, x.width))
+    ls_operators_fuse_experts (&g_array_index (operators, LsOperator, counted + 1), &x.cut, x.ffn);
+  ls_operators_stash_experts (operators, &x.cut, x.ffn);
   append_exchange (operators, &x, "combine", LS_EP_COMBINE);
   for (guint i = counted; i < operators->len; i++)
     g_array_index (operators, LsOperator, i).is_counted = true;

@@ -134,6 +134,14 @@ ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel 
 }
 
 bool
+ls_recipes_fuse_experts (const LsRecipes *recipes)
+{
+  while (recipes && !recipes->fuses_experts)
+    recipes = recipes->base;
+  return recipes != NULL;
+}
+
+bool
 ls_recipes_fit (const LsRecipes *recipes, const LsModel *model)
 {
   for (; recipes; recipes = recipes->base)

@@ -34,6 +34,7 @@ typedef enum {
   LS_RECIPE_EXPERT_FC1,        /* of all experts of a rank */
   LS_RECIPE_EXPERT_ACTIVATION, /* or as any */
   LS_RECIPE_EXPERT_FC2,
+  LS_RECIPE_EXPERT_STASH, /* what they keep is copied elsewhere, and back for their backward */
   LS_RECIPE_ROUTER,
   LS_RECIPE_PERMUTE,   /* tokens to the rows of experts, with what sorts them where they arrive */
   LS_RECIPE_UNPERMUTE, /* and back                                     */
@@ -117,9 +118,10 @@ typedef struct LsRecipes LsRecipes;
 struct LsRecipes {
   char *name, *source;
   char *based_on;
-  LsRecipes *base;   /* owned: what this list does not name; NULL: as built in */
-  char *variant_of;  /* the list in whose place a user of that program may put this one; NULL: none */
-  GArray *operators; /* LsRecipe */
+  LsRecipes *base;    /* owned: what this list does not name; NULL: as built in */
+  bool fuses_experts; /* products of experts in mxfp8 compute and cast what stands between them */
+  char *variant_of;   /* the list in whose place a user of that program may put this one; NULL: none */
+  GArray *operators;  /* LsRecipe */
 };
 
 LsRecipes *ls_recipes_new (void);               /* with one reference, empty */
@@ -135,6 +137,8 @@ const LsRecipe *ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which
 bool ls_recipes_fit (const LsRecipes *recipes, const LsModel *model);
 /* Whether experts of this model run one after the other. */
 bool ls_recipes_loop (const LsRecipes *recipes, const LsModel *model);
+/* Whether products of experts compute and cast the activation between them, in mxfp8. NULL allowed. */
+bool ls_recipes_fuse_experts (const LsRecipes *recipes);
 /* Of an entry's kernels that with this name; NULL: there is none. */
 const LsRecipeKernel *ls_recipe_kernel_named (const GArray *kernels, const char *name);
 /* Whether a rank of these sizes launches it. */

@@ -126,13 +126,19 @@ LsOptimizerKind *ls_optimizer_read (const LsJsonDoc *doc, LsDiagList *diags);
 
 extern const LsField ls_recipes_fields[];
 
-/* By name or path; NULL and diagnostics (LS_ERROR_INPUT) if the file is wrong: keys, expressions, sizes that
- * the operator does not have, kernels in the wrong place. */
+/* NULL and diagnostics (LS_ERROR_INPUT) if the file is wrong: keys, expressions, sizes that the operator does
+ * not have, kernels in the wrong place. */
+LsRecipes *ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags);
+
+/* --- load_recipes.c: lists by their names --------------------------------------------------------- */
+
+/* By name or path, or several joined by "+", of which a later one goes before those before it; NULL and
+ * diagnostics if a file is wrong. */
 LsRecipes *ls_recipes_load (const char *name, LsDiagList *diags);
+GStrv ls_recipes_parts (const char *text); /* the names in it; the caller frees them */
 /* All lists that are at hand, LsRecipes in the order of their names; made once, then static. Those whose
  * file is wrong are left out: `lockstep check` tells. */
 const GPtrArray *ls_recipes_all (void);
-LsRecipes *ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags);
 
 /* --- kinds of kernels as files and flags name them ----------------------------------------------- */
 

@@ -41,6 +41,7 @@ static const LsEnumName operators[] = {
   { "expert-fc1", LS_RECIPE_EXPERT_FC1 },
   { "expert-activation", LS_RECIPE_EXPERT_ACTIVATION },
   { "expert-fc2", LS_RECIPE_EXPERT_FC2 },
+  { "expert-stash", LS_RECIPE_EXPERT_STASH },
   { "router", LS_RECIPE_ROUTER },
   { "permute", LS_RECIPE_PERMUTE },
   { "unpermute", LS_RECIPE_UNPERMUTE },
@@ -173,6 +174,9 @@ const LsField ls_recipes_fields[] = {
   { "variant_of", LS_FIELD_STRING, offsetof (LsRecipes, variant_of), .default_text = "none",
     .meaning = "the list that it takes the place of where the program is asked to, say to compile: whatif "
                "proposes it" },
+  { "fused_experts", LS_FIELD_BOOL, offsetof (LsRecipes, fuses_experts), .default_text = "false",
+    .meaning = "in mxfp8 the products of a rank's experts are one kernel each, which computes the activation "
+               "between them, or its gradient, and casts it" },
   { "operators", LS_FIELD_ARRAY, offsetof (LsRecipes, operators), .required = true, .fields = operator_fields,
     .element_size = sizeof (LsRecipe), .meaning = "those that differ from what is built in" },
   { NULL },
@@ -207,6 +211,7 @@ static const struct {
   [LS_RECIPE_EXPERT_FC1] = { "sbhfO", true },
   [LS_RECIPE_EXPERT_ACTIVATION] = { "sbfO", false },
   [LS_RECIPE_EXPERT_FC2] = { "sbhfO", true },
+  [LS_RECIPE_EXPERT_STASH] = { "sbhfO", false },
   [LS_RECIPE_ROUTER] = { "sbhEC", true },
   [LS_RECIPE_PERMUTE] = { "sbhECOP", false },
   [LS_RECIPE_UNPERMUTE] = { "sbhECOP", false },
@@ -433,37 +438,4 @@ LsRecipes *
 ls_recipes_read (const LsJsonDoc *doc, LsDiagList *diags)
 {
   return read_over_bases (doc, 0, diags);
-}
-
-LsRecipes *
-ls_recipes_load (const char *name, LsDiagList *diags)
-{
-  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_KERNELS, name, diags);
-  return doc ? ls_recipes_read (doc, diags) : NULL;
-}
-
-static GPtrArray *
-load_all (void)
-{
-  GPtrArray *all = g_ptr_array_new ();
-  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_KERNELS);
-  for (guint i = 0; i < entries->len; i++) {
-    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    LsRecipes *list = ls_recipes_load (((const LsDataEntry *) entries->pdata[i])->path, diags);
-    if (list)
-      g_ptr_array_add (all, list);
-  }
-  return all;
-}
-
-const GPtrArray *
-ls_recipes_all (void)
-{
-  static GPtrArray *all;
-  static gsize is_made;
-  if (ls_once_enter (&is_made)) {
-    all = load_all ();
-    ls_once_leave (&is_made);
-  }
-  return all;
 }

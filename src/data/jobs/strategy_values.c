@@ -135,9 +135,14 @@ char *
 strategy_why_kernels (const char *text)
 {
   static const char *const own[] = { LS_BUILT_IN_KERNELS, NULL };
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  ls_recipes_unref (ls_recipes_load (text, diags));
-  return why_data (LS_DATA_KERNELS, own, text, diags);
+  g_auto (GStrv) parts = ls_recipes_parts (text);
+  for (guint i = 0; parts[i]; i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsRecipes) list = ls_recipes_load (parts[i], diags);
+    if (!list)
+      return why_data (LS_DATA_KERNELS, own, parts[i], diags);
+  }
+  return NULL;
 }
 
 char *

@@ -465,8 +465,8 @@ static void
 routers_that_are_not_fused_are_many_kernels (void)
 {
   static const char *const lists[]
-      = { "megatron-core-unfused-router", "megatron-core-op-fuser-unfused-router", "megatron-core-unfused",
-          "megatron-core-unfused-router" };
+      = { "megatron-core-unfused-router", "megatron-core-op-fuser+megatron-core-unfused-router",
+          "megatron-core-unfused", "megatron-core-unfused-router" };
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
     LsModel m = model;
     m.n_experts = 64, m.top_k = 8, m.expert_ffn = 512, m.hidden = 1024, m.sigmoid_router = i < 3;

@@ -61,16 +61,16 @@ set_async (LaunchJob *job)
 }
 
 /* Of transformer_config.py: a graph for each layer, of Megatron-LM or of Transformer Engine, or of an
- * iteration. */
+ * iteration, which was a scope until core 0.17 and is an implementation since. */
 void
 megatron_graphs (LaunchJob *job)
 {
   const char *impl = option_text (job, "cuda-graph-impl"), *scope = option_text (job, "cuda-graph-scope");
   bool is_on = option_is_on (job, "enable-cuda-graph") || option_is_on (job, "external-cuda-graph")
       || (impl && strcmp (impl, "none") != 0);
+  bool is_step = (scope && strstr (scope, "full_iteration")) || g_strcmp0 (impl, "full_iteration") == 0;
   if (is_on)
-    import_set_strategy (job->import, "cuda_graphs",
-                         scope && strstr (scope, "full_iteration") ? "step" : "layer",
+    import_set_strategy (job->import, "cuda_graphs", is_step ? "step" : "layer",
                          "--enable-cuda-graph --external-cuda-graph --cuda-graph-impl --cuda-graph-scope");
   if (is_on && scope && *scope && !strstr (scope, "full"))
     import_unknown (job->import, "--cuda-graph-scope %s: a graph of all of a layer is taken", scope);

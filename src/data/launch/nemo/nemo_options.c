@@ -66,6 +66,9 @@ static const OptionRow rows[] = {
   AS ("model.activation_func_clamp_value", "activation-func-clamp-value"),
   AS ("model.use_transformer_engine_op_fuser", "use-transformer-engine-op-fuser"),
   AS ("model.moe_router_fusion", "moe-router-fusion"),
+  RULE ("model.moe_paged_stash"),
+  RULE ("model.cross_entropy_fusion_impl"),
+  RULE ("model.cross_entropy_loss_fusion"),
   RULE ("model.activation_func*"),
   RULE ("model.gated_linear_unit"),
   RULE ("model.normalization"),
@@ -244,7 +247,7 @@ static const char ignored[]
       "model.attention_type model.async_* model.moe_router_force_load_balancing model.moe_a2a_overlap "
       "model.calculate_per_token_loss model.mtp_loss_scaling_factor model.keep_mtp_spec_in_bf16 "
       "model.use_te_rng_tracker model.init_model_with_meta_device model.cuda_graph_warmup_steps "
-      "model.cross_entropy_fusion_impl env_vars* model.data.* model.deteministic_mode model.dist_ckpt* "
+      "env_vars* model.data.* model.deteministic_mode model.dist_ckpt* "
       "model.do_layer_norm_weight_decay model.drop_layers model.enable_megatron_timers "
       "model.megatron_timer_kwargs.* model.gc_interval model.grad_allreduce_chunk_size_mb "
       "model.gradient_as_bucket_view model.hysteresis model.layernorm_* "

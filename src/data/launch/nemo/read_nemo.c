@@ -140,15 +140,27 @@ tell_changes (Nemo *n)
   }
 }
 
-/* moe_router_fusion is off by default (transformer_config.py): scores are then made by many kernels. */
+/* moe_router_fusion is off by default (transformer_config.py): scores are then made by many kernels.
+ * cross_entropy_loss_fusion is on in Megatron-Bridge (models/gpt_provider.py): its implementation decides. */
 static void
-set_router_kernels (Nemo *n)
+set_kernels (Nemo *n)
 {
-  bool has_fuser = nemo_is_on (n, "model.use_transformer_engine_op_fuser");
-  if (n->is_bridge && n->job.import->strategy.ep > 1 && !nemo_is_on (n, "model.moe_router_fusion"))
-    import_set_strategy (n->job.import, "kernels",
-                         has_fuser ? "megatron-core-op-fuser-unfused-router" : "megatron-core-unfused-router",
-                         "model.moe_router_fusion");
+  const char *loss = nemo_text (n, "model.cross_entropy_fusion_impl");
+  bool has_fuser = nemo_is_on (n, "model.use_transformer_engine_op_fuser"),
+       has_router = n->job.import->strategy.ep > 1 && !nemo_is_on (n, "model.moe_router_fusion"),
+       has_stash = has_fuser && nemo_is_on (n, "model.moe_paged_stash"),
+       has_loss = g_strcmp0 (loss, "te") == 0 && !nemo_is_off (n, "model.cross_entropy_loss_fusion");
+  g_autofree char *kernels = g_strconcat (has_fuser        ? "megatron-core-op-fuser"
+                                              : has_router ? "megatron-core-unfused-router"
+                                                           : "megatron-core-unfused",
+                                          has_fuser && has_router ? "+megatron-core-unfused-router" : "",
+                                          has_loss ? "+megatron-core-te-loss" : "",
+                                          has_stash ? "+megatron-core-paged-stash" : "", NULL);
+  if (n->is_bridge && (has_router || has_loss || has_stash))
+    import_set_strategy (
+        n->job.import, "kernels", kernels,
+        "model.use_transformer_engine_op_fuser model.moe_router_fusion model.moe_paged_stash "
+        "model.cross_entropy_fusion_impl model.cross_entropy_loss_fusion");
 }
 
 static void
@@ -176,7 +188,7 @@ read_megatron (Nemo *n)
   megatron_dispatcher (&job);
   megatron_graphs (&job);
   if (is_whole)
-    set_router_kernels (n);
+    set_kernels (n);
   g_hash_table_unref (job.open);
 }
 
