@@ -11,9 +11,9 @@
 # LS_UPDATE_GOLDEN=1 reruns everything and rewrites results.txt, the manual and README.md
 # (minutes), and where the data are that do not ship, topologies/calib/residuals.json.
 # memory.csv has runs whose memory was measured, vtrain_fabric.csv those that settled a
-# fabric, eager.csv steps that we timed ourselves, experts.csv published ones of models with
-# experts, blind.csv steps that were written down before they were simulated (README.md);
-# memory.txt and so on are what we say of them.
+# fabric, eager.csv steps that we timed ourselves, experts.csv and releases.csv published ones of
+# models with experts, blind.csv steps that were written down before they were simulated
+# (README.md); memory.txt and so on are what we say of them.
 # Usage: run.sh LOCKSTEP
 set -euo pipefail # so that no reader of a pipe may leave early: grep -q would
 lockstep=$(realpath -- "$1")
@@ -39,7 +39,7 @@ three_numbers() {
 if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
   "$lockstep" validate cases.csv --markdown "$out/table" > "$out/results" </dev/null
   cat -- "$out/results" > results.txt
-  for name in memory vtrain_fabric eager experts blind; do
+  for name in memory vtrain_fabric eager experts releases blind; do
     "$lockstep" validate "$name.csv" > "$name.txt" </dev/null
   done
   replace_block "$trust" accuracy "$out/table"
@@ -78,6 +78,7 @@ reruns() {
 reruns cases '^(sc21-t1-(1.7|7.5)B|korth-t5-(22|175)B|zb-t4-6.2B-m24|simumax.*tp1_pp2_dp4_mbc8|mpt-a100_80gb-7b|titan-t3|dgxc-v25.04-llama3.1-(8b-BF16-H100-8g|70b-BF16-H100-64)|internevo|maxtext-v5e-32B-1x|mlperf)' 18 results.txt
 reruns vtrain_fabric '^vtrain-multi-..[05]-' 12 vtrain_fabric.txt
 reruns blind '^(fp-aquila2-7b-a800-(dp8|tp8)|fp-llama2-7b-zero3-(a800|h800)$|te-|titan|torchao|am-lora-(llama3-8b|qwen2.5-7b)|am-gpt-oss)' 13 blind.txt
+reruns releases '^(qwen3-30b|nemotron-3-nano)-(gb200|b300)-8-' 10 releases.txt
 # Ids are names: with others the same rows have the predictions of results.txt.
 fast='^(sc21-t1-1.7B|korth-t5-22B|zb-t4-6.2B-m24|mpt-a100_80gb-7b|titan-t3|bloom-176B|maxtext-v5e-32B-1x)'
 awk -F, -v OFS=, -v fast="$fast" 'NR > 1 && $1 !~ fast { next } NR > 1 { $1 = "row" NR } 1' cases.csv > "$out/renamed.csv"

@@ -56,13 +56,17 @@ static const LsField own_fields[] = {
   LS_FIELDS_HEADER (LsSoftwareSpec),
   { "based_on", LS_FIELD_STRING, offsetof (LsSoftwareSpec, based_on), .default_text = "nothing",
     .meaning = "another file of this folder, whose keys hold where this one has none (but for dp_kinds, "
-               "architectures and tables)" },
+               "architectures, package and tables)" },
   { "program", LS_FIELD_STRING, offsetof (LsSoftwareSpec, program), .required = true,
     .meaning = "its name as one would say it" },
   { "vendor", LS_FIELD_STRING, offsetof (LsSoftwareSpec, vendor), .default_text = "not said",
     .meaning = "who makes it" },
   { "release", LS_FIELD_STRING, offsetof (LsSoftwareSpec, release), .default_text = "not said",
     .meaning = "of which release the file speaks" },
+  { "package", LS_FIELD_STRING, offsetof (LsSoftwareSpec, package), .default_text = "none",
+    .meaning
+    = "a package of it and its first version that the file speaks of, as in \"megatron-bridge 0.4\": "
+      "a checkout of it that says its version runs the file of that, or the last one before" },
   { "emit", LS_FIELD_STRING, offsetof (LsSoftwareSpec, emit), .default_text = "none",
     .meaning = "what --emit calls it; what that refuses is illegal with --for" },
   { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds), .default_text = "none",
@@ -287,6 +291,7 @@ forget_own (const cJSON *root, LsSoftwareSpec *s)
 {
   g_clear_pointer (&s->dp_kinds, g_free);
   g_clear_pointer (&s->architectures, g_free);
+  g_clear_pointer (&s->package, g_free);
   drop_list (table_fields, &s->tables);
   drop_said (cJSON_GetObjectItemCaseSensitive (root, "defaults"), s->by_architecture);
   if (cJSON_HasObjectItem (root, "headroom"))

@@ -39,6 +39,7 @@ typedef struct {
   char *name, *source;
   char *based_on;                   /* NULL: nothing */
   char *program, *vendor, *release; /* as one would say it: "Megatron-LM", "NVIDIA", "core 0.15" */
+  char *package; /* "megatron-bridge 0.4": one of it, and the first version that the file speaks of; NULL */
   /* whose measured runs tell how far off a prediction may be, in words; NULL: as those of the program that
    * jobs like it are taken to run (dp_kinds) */
   char *runs_like;
@@ -65,6 +66,9 @@ bool ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagLis
  * diagnostic, too, where it has neither dp_kinds nor emit: it is of a release. */
 bool ls_software_load_head (const char *name, LsSoftwareSpec *ret_head, LsDiagList *diags);
 bool ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags);
+/* The name of the file that speaks of a version of a package: the last that is not later, else the first;
+ * NULL: none speaks of it. The caller frees it (software_packages.c). */
+char *ls_software_of_package (const char *package, const char *version);
 void ls_software_clear (LsSoftwareSpec *software); /* NULL allowed */
 
 /* Whether it has that way to be data parallel (LsDpKind) among its dp_kinds, that accelerator among its

@@ -7,6 +7,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/jobs/read_software.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/nemo/nemo_rules.h"
@@ -223,6 +224,34 @@ find_import (const char *path, const char *module)
     folder = g_steal_pointer (&parent);
   }
   return NULL;
+}
+
+/* "0" of "MAJOR = 0"; NULL: no line says it. The caller frees it. */
+static char *
+number_of (const char *text, const char *name)
+{
+  g_autofree char *line = g_strdup_printf ("\n%s = ", name);
+  const char *at = strstr (text, line), *digits = at ? at + strlen (line) : "";
+  gsize n = strspn (digits, "0123456789");
+  return n > 0 ? g_strndup (digits, n) : NULL;
+}
+
+char *
+bridge_software (const char *path, LsImport *import)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  gsize n;
+  g_autofree char *info = find_import (path, "megatron.bridge.package_info"),
+                  *text = info ? ls_read_file (info, LAUNCH_MAX_BESIDE, &n, diags) : NULL,
+                  *major = text ? number_of (text, "MAJOR") : NULL,
+                  *minor = text ? number_of (text, "MINOR") : NULL;
+  if (!major || !minor)
+    return NULL;
+  g_autofree char *version = g_strconcat (major, ".", minor, NULL);
+  char *software = ls_software_of_package ("megatron-bridge", version);
+  if (software)
+    import_infer (import, "software %s: it is in a checkout of Megatron-Bridge %s", software, version);
+  return software;
 }
 
 /* A package of recipes; what the rest of the program does is known here. */

@@ -137,6 +137,33 @@ files_of_recipes_are_found_from_within (void)
   ls_import_clear (&import);
 }
 
+/* A checkout says its version: the file of that release, or of the last one before it, else of the first. */
+static void
+a_checkout_says_its_release (void)
+{
+  static const char *const cases[][3] = { { "0", "4", "software=megatron-bridge-26.04" },
+                                          { "0", "5", "software=megatron-bridge-26.06" },
+                                          { "0", "99", "software=megatron-bridge-26.08" },
+                                          { "0", "1", "software=megatron-bridge-26.02" },
+                                          { "x", "4", "software=nemo-2025" } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *top = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                    *folder = g_build_filename (top, "src", "megatron", "bridge", NULL),
+                    *own = g_build_filename (folder, "a.py", NULL),
+                    *info = g_build_filename (folder, "package_info.py", NULL),
+                    *text = g_strdup_printf ("\nMAJOR = %s\nMINOR = %s\n", cases[i][0], cases[i][1]);
+    LS_CHECK_INT (g_mkdir_with_parents (folder, 0700), ==, 0);
+    LS_CHECK (g_file_set_contents (info, text, -1, NULL) && g_file_set_contents (own, FROM BASE, -1, NULL));
+    const char *const given[] = { own, NULL };
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsImport import;
+    if (!LS_CHECK (ls_import_load (given, &import, diags)))
+      return;
+    check_one (&import, cases[i][2], "a.py");
+    ls_import_clear (&import);
+  }
+}
+
 /* Members that are set behind what makes the model of a hub's name, which the recipe's name does not say. */
 static void
 a_model_of_a_hub_is_changed (void)
@@ -413,9 +440,10 @@ adapters_are_read (void)
               "lora_rank=8; lora_modules; ?which layers have adapters is not said here");
 }
 
-LS_TEST_SUITE (LS_TEST (calls_are_open), LS_TEST (adapters_are_read), LS_TEST (layouts_of_pipelines_are_read),
-               LS_TEST (blocks_of_prediction_are_in_the_last_chunk), LS_TEST (what_recipes_set_is_heeded),
-               LS_TEST (a_recipe_takes_another), LS_TEST (a_precision_overwrites_what_the_model_says),
+LS_TEST_SUITE (LS_TEST (calls_are_open), LS_TEST (a_checkout_says_its_release), LS_TEST (adapters_are_read),
+               LS_TEST (layouts_of_pipelines_are_read), LS_TEST (blocks_of_prediction_are_in_the_last_chunk),
+               LS_TEST (what_recipes_set_is_heeded), LS_TEST (a_recipe_takes_another),
+               LS_TEST (a_precision_overwrites_what_the_model_says),
                LS_TEST (a_backend_is_the_dispatcher_where_it_is_applied), LS_TEST (functions_change_a_recipe),
                LS_TEST (files_of_recipes_find_what_they_import), LS_TEST (an_optimizer_of_a_pair_is_changed),
                LS_TEST (a_recipe_hands_parameters_on), LS_TEST (files_of_recipes_are_found_from_within),

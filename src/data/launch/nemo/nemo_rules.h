@@ -41,6 +41,10 @@ bool nemo_read_recipe (cJSON *tree, const ImportFile *file, const char *named, b
 cJSON *bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char **ret_model,
                       bool *ret_is_whole, LsImport *import, LsDiagList *diags);
 
+/* The software of the release whose checkout the file is in, by its package_info.py; NULL: it is in none. The
+ * caller frees it. */
+char *bridge_software (const char *path, LsImport *import);
+
 /* "bf16_with_mxfp8_mixed" of "fp8_mx", as scripts and recipes for performance call it; static; NULL: it is
  * none of theirs. */
 const char *bridge_precision_of (const char *name);

@@ -338,7 +338,8 @@ bool
 nemo_read_recipe (cJSON *tree, const ImportFile *file, const char *named, bool is_whole, LsImport *import,
                   LsDiagList *diags)
 {
-  Nemo n = { .named = named, .is_whole = is_whole };
+  g_autofree char *software = bridge_software (file->path, import);
+  Nemo n = { .named = named, .software = software, .is_whole = is_whole };
   return read_tree (&n, tree, file, "Megatron-Bridge", import, diags);
 }
 
