@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "data/text/python_config.h"
+#include "data/python/python.h"
 #include "ls_test.h"
 
 /* A is set to 4, B to nothing; what is asked for is counted in data. */

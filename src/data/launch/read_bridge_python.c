@@ -13,7 +13,7 @@
 #include "data/launch/nemo/nemo_rules.h"
 #include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
-#include "data/text/python_config.h"
+#include "data/python/python.h"
 #include "data/text/read_file.h"
 
 #define MAX_FILES 64 /* of a recipe */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "data/launch/launch_script.h"
+#include "data/python/python.h"
 #include "data/shell/shell.h"
-#include "data/text/python_config.h"
 
 #define MAX_BASES  4 /* files that import others */
 #define MAX_NAMES  200

@@ -6,10 +6,10 @@
 #include <cjson/cJSON.h>
 
 #include "data/launch/import_reader.h"
-#include "data/text/python_config.h"
+#include "data/python/python.h"
 
 /* The names that a text sets, and those of files that it imports all names from, as one object, as
- * data/text/python_config.h has it. What of them is not followed is told with its places. The caller frees
+ * data/python/python.h has it. What of them is not followed is told with its places. The caller frees
  * it; NULL: a diagnostic. */
 cJSON *python_names_of (const ImportFiles *files, const char *text, gsize n, const char *name,
                         LsImport *import, LsDiagList *diags);

@@ -7,7 +7,7 @@
 #include "data/launch/launch_script.h"
 #include "data/launch/python/python_names.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
-#include "data/text/python_config.h"
+#include "data/python/python.h"
 
 /* --- by the names of TOML -------------------------------------------------------------------------- */
 

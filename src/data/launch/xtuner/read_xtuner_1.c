@@ -8,7 +8,7 @@
 #include "data/launch/python/python_names.h"
 #include "data/launch/xtuner/xtuner_1_rules.h"
 #include "data/launch/xtuner/xtuner_1_tree.h"
-#include "data/text/python_config.h"
+#include "data/python/python.h"
 
 #define PROGRAM   "XTuner v1"
 #define MAX_FILES 16 /* of a configuration, that import from others */

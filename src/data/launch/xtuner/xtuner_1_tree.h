@@ -4,7 +4,7 @@
 
 #include <cjson/cJSON.h>
 
-/* As data/text/python_config.h has it, by the names of xtuner_1_options, in place. */
+/* As data/python/python.h has it, by the names of xtuner_1_options, in place. */
 void xtuner_1_settle (cJSON *trainer);
 
 #endif

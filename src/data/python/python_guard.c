@@ -1,6 +1,6 @@
-/* data/text/python_guard.c — "if hasattr (a, 'b') and a.b: a.b = False": behind it a.b is false, whatever it
- * was. */
-#include "data/text/python_run.h"
+/* data/python/python_guard.c — "if hasattr (a, 'b') and a.b: a.b = False": behind it a.b is false, whatever
+ * it was. */
+#include "data/python/python_run.h"
 
 static bool
 is_same_path (const GPtrArray *a, const GPtrArray *b)

@@ -1,7 +1,7 @@
-/* data/text/python_functions.c — what comes of calling a function of a file of Python. */
+/* data/python/python_functions.c — what comes of calling a function of a file of Python. */
 #include <string.h>
 
-#include "data/text/python_run.h"
+#include "data/python/python_run.h"
 
 /* What is left in a call: for "*" what has no name, for "**" what has one. The caller frees it. */
 static cJSON *

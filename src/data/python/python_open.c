@@ -1,5 +1,5 @@
-/* data/text/python_open.c — what lines set that are not followed: it is not known behind them. */
-#include "data/text/python_run.h"
+/* data/python/python_open.c — what lines set that are not followed: it is not known behind them. */
+#include "data/python/python_run.h"
 
 /* --- what lines set ----------------------------------------------------------------------------------- */
 

@@ -1,11 +1,11 @@
-/* data/text/python_parts.h — what the parts of the reader of Python share, from words to expressions (private
- * to text/). */
-#ifndef LS_DATA_TEXT_PYTHON_PARTS_H
-#define LS_DATA_TEXT_PYTHON_PARTS_H
+/* data/python/python_parts.h — what the parts of the reader of Python share, from words to expressions
+ * (private to python/). */
+#ifndef LS_DATA_PYTHON_PYTHON_PARTS_H
+#define LS_DATA_PYTHON_PYTHON_PARTS_H
 
 #include <stdbool.h>
 
-#include "data/text/python_config.h"
+#include "data/python/python.h"
 
 typedef enum { PYTHON_NAME, PYTHON_NUMBER, PYTHON_TEXT, PYTHON_MARK, PYTHON_END } PythonTokenKind;
 
@@ -118,7 +118,7 @@ bool python_block_has (const LsPython *p, guint i, const char *const *words);
 /* Whether line i is of the same block as an earlier one, and begins with one of these words. */
 bool python_goes_on (const LsPython *p, guint i, const PythonLine *first, const char *const *words);
 
-/* --- python_places.c ------------------------------------------------------------------------------- */
+/* --- python_passed.c ------------------------------------------------------------------------------- */
 
 /* Expressions and calls within each other; false behind the last: python_fail() was called. */
 bool python_enter (LsPython *p, guint line);
@@ -227,7 +227,7 @@ PythonValue python_subscript (PythonPlace *x, PythonValue v, guint first);
 /* Behind "[", up to behind "]"; NULL: it is not known. The caller frees it. */
 cJSON *python_key (PythonPlace *x);
 
-/* --- python_condition.c ---------------------------------------------------------------------------- */
+/* --- python_operators.c ---------------------------------------------------------------------------- */
 
 /* With all operators. */
 PythonValue python_any (PythonPlace *x);

@@ -1,8 +1,8 @@
-/* data/text/python_paths.c — places that are set: a name, and members and items behind it. */
+/* data/python/python_paths.c — places that are set: a name, and members and items behind it. */
 #include <string.h>
 
+#include "data/python/python_parts.h"
 #include "data/shell/shell.h"
-#include "data/text/python_parts.h"
 
 /* A step that is a key begins with it, which no name does. */
 #define KEY '['

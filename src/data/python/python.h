@@ -1,4 +1,4 @@
-/* data/text/python_config.h — what a function of Python returns, where it only calls and assigns.
+/* data/python/python.h — what a function of Python returns, where it only calls and assigns.
  *
  * Some programs are configured in Python: "def big (): c = small (); c.training.steps = 2 * 8; return c" and
  * "return Config (training=Training (steps=16))". That much is evaluated; nothing is run.
@@ -30,8 +30,8 @@
  * of data/shell/shell.h, with its first words and what names in it were set to. Statements that are not
  * followed ("if" and "for" of what is unknown, while, with, calls for what they do) are named with their
  * places, and what they set is a hole, which says what decides; unless they only import or raise. */
-#ifndef LS_DATA_TEXT_PYTHON_CONFIG_H
-#define LS_DATA_TEXT_PYTHON_CONFIG_H
+#ifndef LS_DATA_PYTHON_PYTHON_H
+#define LS_DATA_PYTHON_PYTHON_H
 
 #include <cjson/cJSON.h>
 #include <glib.h>

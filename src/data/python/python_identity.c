@@ -1,10 +1,10 @@
-/* data/text/python_identity.c — copies of one object: what is changed in one of them is changed in all.
+/* data/python/python_identity.c — copies of one object: what is changed in one of them is changed in all.
  *
  * In Python names and members share an object: behind "c.peft = a" it is one, and "a.dim = 16" is seen as
  * c.peft.dim. Here each has a copy. A number says which are copies of the same: valueint, which cJSON has no
  * use for in objects, arrays and texts, and which it copies with them. */
+#include "data/python/python_parts.h"
 #include "data/shell/shell.h"
-#include "data/text/python_parts.h"
 
 /* Not numbers, of which valueint is a part of the value. */
 static bool

@@ -1,8 +1,8 @@
-/* data/text/python_statements.c — lines of Python one after the other: conditions and loops that are
+/* data/python/python_statements.c — lines of Python one after the other: conditions and loops that are
  * decided by what is known, and statements. */
 #include <string.h>
 
-#include "data/text/python_run.h"
+#include "data/python/python_run.h"
 
 static const char *const idle[]
     = { "assert", "import", "from", "pass", "def", "class", "global", "raise", "async", NULL };

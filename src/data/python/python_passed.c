@@ -1,9 +1,9 @@
-/* data/text/python_places.c — lines and their files; what is not followed, and what is wrong. */
+/* data/python/python_passed.c — lines and their files; what is not followed, and what is wrong. */
 #include <lockstep/error.h>
 #include <string.h>
 
+#include "data/python/python_parts.h"
 #include "data/text/json_scan.h"
-#include "data/text/python_parts.h"
 
 #define MAX_ITEMS  100000
 #define MAX_PASSED 60 /* letters of a statement that is not followed */

@@ -1,7 +1,7 @@
-/* data/text/python_try.c — "try" with one "except" behind it, where it is known whether it raises.
+/* data/python/python_try.c — "try" with one "except" behind it, where it is known whether it raises.
  *
  * What is not known may raise: an import, a function that is not here, a value that is not evaluated. */
-#include "data/text/python_run.h"
+#include "data/python/python_run.h"
 
 /* Whether "except" in a line is for what "raise" in another one raises, by its name. */
 static bool

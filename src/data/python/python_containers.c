@@ -1,9 +1,9 @@
-/* data/text/python_containers.c — lists, tuples and dictionaries: how they are made, and what is taken of
+/* data/python/python_containers.c — lists, tuples and dictionaries: how they are made, and what is taken of
  * them. */
 #include <math.h>
 #include <string.h>
 
-#include "data/text/python_parts.h"
+#include "data/python/python_parts.h"
 
 static void
 count_items (PythonPlace *x, const cJSON *item)

@@ -1,9 +1,9 @@
-/* data/text/python_targets.c — what statements set: names, members and items, alone, one like the other, or
- * by taking a value apart. */
+/* data/python/python_targets.c — what statements set: names, members and items, alone, one like the other,
+ * or by taking a value apart. */
 #include <string.h>
 
+#include "data/python/python_run.h"
 #include "data/shell/shell.h"
-#include "data/text/python_run.h"
 
 /* What a value goes to: a path, or the parts of a tuple or a list, of which one may take the rest. */
 struct PythonTarget {

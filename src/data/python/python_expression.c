@@ -1,9 +1,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/python/python_parts.h"
 #include "data/shell/shell.h"
 #include "data/text/json_scan.h"
-#include "data/text/python_parts.h"
 
 #define MAX_HOLE 120 /* letters of an expression that a hole shows */
 

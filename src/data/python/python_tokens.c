@@ -1,7 +1,7 @@
-/* data/text/python_tokens.c — the words and marks of a file of Python, one by one. */
+/* data/python/python_tokens.c — the words and marks of a file of Python, one by one. */
 #include <string.h>
 
-#include "data/text/python_parts.h"
+#include "data/python/python_parts.h"
 
 gsize
 python_text_prefix (const char *at)

@@ -1,11 +1,11 @@
-#include "data/text/python_config.h"
+#include "data/python/python.h"
 
 #include <lockstep/error.h>
 #include <string.h>
 
+#include "data/python/python_run.h"
 #include "data/shell/shell.h"
 #include "data/text/json_scan.h"
-#include "data/text/python_run.h"
 
 /* --- tokens ---------------------------------------------------------------------------------------- */
 

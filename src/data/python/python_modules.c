@@ -1,8 +1,8 @@
-/* data/text/python_modules.c — files of Python that import from each other: what a name means in
+/* data/python/python_modules.c — files of Python that import from each other: what a name means in
  * one, and where its function begins. */
 #include <string.h>
 
-#include "data/text/python_parts.h"
+#include "data/python/python_parts.h"
 
 /* --- what a name means in a file ---------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
-/* data/text/python_values.c — what values of Python are: what is open, what is true, what is a dictionary. */
+/* data/python/python_values.c — values of Python: what is open, what is true, what is a dictionary. */
 #include <string.h>
 
+#include "data/python/python_parts.h"
 #include "data/shell/shell.h"
-#include "data/text/python_parts.h"
 
 bool
 python_is_open (const cJSON *item)

@@ -1,5 +1,5 @@
-/* data/text/python_lines.c — lines of Python, and the blocks that stand further in behind one. */
-#include "data/text/python_parts.h"
+/* data/python/python_lines.c — lines of Python, and the blocks that stand further in behind one. */
+#include "data/python/python_parts.h"
 
 const PythonLine *
 python_line (const LsPython *p, guint i)

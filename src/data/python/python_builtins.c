@@ -1,9 +1,9 @@
-/* data/text/python_builtins.c — what functions and methods of Python give, of values that are known. */
+/* data/python/python_builtins.c — what functions and methods of Python give, of values that are known. */
 #include <math.h>
 #include <string.h>
 
+#include "data/python/python_parts.h"
 #include "data/shell/shell.h"
-#include "data/text/python_parts.h"
 
 static const cJSON *
 argument (const cJSON *call, const char *place)

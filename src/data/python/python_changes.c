@@ -1,8 +1,8 @@
-/* data/text/python_changes.c — statements that change what is set: "n += 1", "a.append (1)", and
+/* data/python/python_changes.c — statements that change what is set: "n += 1", "a.append (1)", and
  * calls for what they do to their first argument. */
 #include <string.h>
 
-#include "data/text/python_run.h"
+#include "data/python/python_run.h"
 
 /* --- methods ------------------------------------------------------------------------------------------ */
 

@@ -1,9 +1,9 @@
-/* data/text/python_condition.c — operators, and what is true: of what is known, else a hole. */
+/* data/python/python_operators.c — operators, and what is true: of what is known, else a hole. */
 #include <math.h>
 #include <string.h>
 
+#include "data/python/python_parts.h"
 #include "data/shell/shell.h"
-#include "data/text/python_parts.h"
 
 /* --- operators -------------------------------------------------------------------------------------- */
 

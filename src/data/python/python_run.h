@@ -1,9 +1,9 @@
-/* data/text/python_run.h — what the parts of the reader of Python share that run statements (private
- * to text/). */
-#ifndef LS_DATA_TEXT_PYTHON_RUN_H
-#define LS_DATA_TEXT_PYTHON_RUN_H
+/* data/python/python_run.h — what the parts of the reader of Python share that run statements
+ * (private to python/). */
+#ifndef LS_DATA_PYTHON_PYTHON_RUN_H
+#define LS_DATA_PYTHON_PYTHON_RUN_H
 
-#include "data/text/python_parts.h"
+#include "data/python/python_parts.h"
 
 /* --- python_targets.c ------------------------------------------------------------------------------ */
 
