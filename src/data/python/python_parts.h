@@ -103,6 +103,8 @@ void python_append_text (GString *out, const PythonToken *t);
 void python_pass_to (PythonPlace *x, const char *end);
 /* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
 char *python_shown (const char *at, gsize n);
+/* Adds the lines of a text of n bytes, of the last file. False: python_fail() was called. */
+bool python_scan (LsPython *p, const char *text, gsize n);
 
 /* --- python_lines.c -------------------------------------------------------------------------------- */
 

@@ -69,3 +69,108 @@ python_append_text (GString *out, const PythonToken *t)
                   *plain = python_has_prefix (t, 'r') ? NULL : g_strcompress (inside);
   g_string_append (out, plain ? plain : inside);
 }
+
+/* --- from text to lines ------------------------------------------------------------------------------ */
+
+/* Of a text that begins at `at`; 0: it does not end. */
+static gsize
+text_length (const char *at, const char *end)
+{
+  const char *p = at + python_text_prefix (at);
+  char quote = *p;
+  bool is_long = p + 2 < end && p[1] == quote && p[2] == quote;
+  for (p += is_long ? 3 : 1; p < end; p++) {
+    if (*p == '\\')
+      p++;
+    else if (!is_long && *p == '\n')
+      return 0;
+    else if (*p == quote && (!is_long || (p + 2 < end && p[1] == quote && p[2] == quote)))
+      return (gsize) (p + (is_long ? 3 : 1) - at);
+  }
+  return 0;
+}
+
+static gsize
+mark_length (const char *at)
+{
+  static const char *const marks[] = { "**=", "//=", "<<=", ">>=", "->", ":=", "+=", "-=", "*=", "/=", "%=",
+                                       "|=",  "&=",  "^=",  "==",  "!=", "<=", ">=", "**", "//", "<<", ">>" };
+  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
+    if (g_str_has_prefix (at, marks[i]))
+      return strlen (marks[i]);
+  return 1;
+}
+
+static PythonToken
+next_token (const char *at, const char *end, guint line)
+{
+  PythonToken t = { .kind = PYTHON_MARK, .at = at, .n = 1, .line = line };
+  if (*at == '"' || *at == '\'' || python_text_prefix (at) > 0) {
+    t.kind = PYTHON_TEXT;
+    t.n = text_length (at, end);
+  } else if (g_ascii_isdigit (*at) || (*at == '.' && g_ascii_isdigit (at[1]))) {
+    t.kind = PYTHON_NUMBER;
+    t.n = strspn (at, G_CSET_DIGITS G_CSET_A_2_Z G_CSET_a_2_z "_.");
+    if ((at[t.n] == '-' || at[t.n] == '+') && (at[t.n - 1] == 'e' || at[t.n - 1] == 'E') && at[1] != 'x')
+      t.n += 1 + strspn (at + t.n + 1, G_CSET_DIGITS "_");
+  } else if (g_ascii_isalpha (*at) || *at == '_' || (*at & 0x80)) {
+    t.kind = PYTHON_NAME;
+    while (at + t.n < end && (g_ascii_isalnum (at[t.n]) || at[t.n] == '_' || (at[t.n] & 0x80)))
+      t.n++;
+  } else
+    t.n = mark_length (at);
+  return t;
+}
+
+static guint
+n_newlines (const char *at, gsize n)
+{
+  guint lines = 0;
+  for (gsize i = 0; i < n; i++)
+    lines += at[i] == '\n';
+  return lines;
+}
+
+static void
+end_line (LsPython *p, PythonLine *line, guint number)
+{
+  if (p->tokens->len == line->first)
+    return;
+  const PythonToken end = { .kind = PYTHON_END, .at = "", .line = number };
+  line->n = p->tokens->len - line->first;
+  g_array_append_val (p->tokens, end);
+  g_array_append_val (p->lines, *line);
+}
+
+bool
+python_scan (LsPython *p, const char *text, gsize n)
+{
+  const char *end = text + n;
+  guint number = 1, depth = 0;
+  PythonLine line = { .first = p->tokens->len, .module = p->modules->len - 1 };
+  for (const char *at = text; at < end;) {
+    if (*at == '\n' && depth == 0) {
+      end_line (p, &line, number);
+      line = (PythonLine) { .first = p->tokens->len,
+                            .indent = (guint) strspn (at + 1, " \t"),
+                            .module = line.module };
+    }
+    number += *at == '\n';
+    if (*at == '#')
+      at += strcspn (at, "\n");
+    else if (strchr (" \t\r\n\f\\", *at))
+      at++;
+    else {
+      PythonToken t = next_token (at, end, number);
+      if (t.n == 0)
+        return python_fail (p, number, "this text does not end"), false;
+      depth += t.kind == PYTHON_MARK && strchr ("([{", *at) != NULL;
+      depth -= t.kind == PYTHON_MARK && strchr (")]}", *at) != NULL && depth > 0;
+      g_array_append_val (p->tokens, t);
+      number += n_newlines (at, t.n);
+      at += t.n;
+    }
+  }
+  end_line (p, &line, number);
+  return depth == 0 || (python_fail (p, number, "a bracket does not end"), false);
+}
