@@ -28,9 +28,7 @@ asks_environment (const LsPython *p, const char *name)
 cJSON *
 python_variable (const LsPython *p, const cJSON *name)
 {
-  const char *value = python_is_open (name) || !cJSON_IsString (name)
-      ? NULL
-      : p->variable (name->valuestring, p->variable_data);
+  const char *value = !python_is_text (name) ? NULL : p->variable (name->valuestring, p->variable_data);
   return value ? cJSON_CreateString (value) : NULL;
 }
 
@@ -40,7 +38,7 @@ variable_or (const LsPython *p, const cJSON *call)
 {
   const cJSON *name = argument (call, "0"), *usual = argument (call, "1");
   usual = usual ? usual : argument (call, "default");
-  if (python_is_open (name) || !cJSON_IsString (name))
+  if (!python_is_text (name))
     return NULL;
   cJSON *value = python_variable (p, name);
   return value ? value : usual ? cJSON_Duplicate (usual, true) : cJSON_CreateNull ();
@@ -53,18 +51,18 @@ static cJSON *
 number_of (const cJSON *of, bool is_whole)
 {
   if (cJSON_IsBool (of))
-    return cJSON_CreateNumber (cJSON_IsTrue (of));
+    return python_number (cJSON_IsTrue (of), !is_whole);
   if (cJSON_IsNumber (of))
-    return cJSON_CreateNumber (is_whole ? (double) (gint64) CLAMP (of->valuedouble, -9e15, 9e15)
-                                        : of->valuedouble);
-  if (python_is_open (of) || !cJSON_IsString (of))
+    return python_number (is_whole ? (double) (gint64) CLAMP (of->valuedouble, -9e15, 9e15) : of->valuedouble,
+                          !is_whole);
+  if (!python_is_text (of))
     return NULL;
   char *end, *text = g_strstrip (g_strdup (of->valuestring));
   double value = g_ascii_strtod (text, &end);
   bool is_number = end > text && *end == '\0' && strspn (text, "+-0123456789.eE") == strlen (text)
       && !(is_whole && strpbrk (text, ".eE")) && value > -9e15 && value < 9e15;
   g_free (text);
-  return is_number ? cJSON_CreateNumber (value) : NULL;
+  return is_number ? python_number (value, !is_whole) : NULL;
 }
 
 /* Of a whole number; how Python prints others is left open. */
@@ -75,20 +73,23 @@ text_of (const cJSON *of)
     return cJSON_CreateString (cJSON_IsTrue (of) ? "True" : "False");
   if (cJSON_IsNull (of))
     return cJSON_CreateString ("None");
-  if (cJSON_IsNumber (of) && of->valuedouble == (double) (gint64) CLAMP (of->valuedouble, -9e15, 9e15)) {
+  if (cJSON_IsNumber (of) && !python_is_kind (of, PYTHON_FLOAT)
+      && of->valuedouble == (double) (gint64) CLAMP (of->valuedouble, -9e15, 9e15)) {
     g_autofree char *text = g_strdup_printf ("%.0f", of->valuedouble);
     return cJSON_CreateString (text);
   }
-  return cJSON_IsString (of) && !python_is_open (of) ? cJSON_CreateString (of->valuestring) : NULL;
+  return python_is_text (of) ? cJSON_CreateString (of->valuestring) : NULL;
 }
 
-/* A text is a str, and of no class of a program's own; abstract classes are open. */
+/* A text is a str, and of no class of a program's own; abstract classes are open. What is called is no str. */
 static cJSON *
 is_instance (const cJSON *of, const char *class)
 {
   static const char *const abstract[] = { "Sequence", "Collection", "Container", "Iterable", "Reversible",
                                           "Sized",    "Hashable",   "Any",       "object",   NULL };
   const char *dot = strrchr (class, '.'), *name = dot ? dot + 1 : class;
+  if (cJSON_IsString (of) && !python_is_text (of))
+    return NULL;
   if (strcmp (class, "str") == 0)
     return cJSON_CreateBool (cJSON_IsString (of));
   bool is_other = cJSON_IsString (of) && g_ascii_isupper (*name) && !g_strv_contains (abstract, name);
@@ -139,7 +140,7 @@ list_of (const cJSON *of)
 static cJSON *
 length_of (const cJSON *of)
 {
-  bool is_text = cJSON_IsString (of) && !python_is_open (of);
+  bool is_text = python_is_text (of);
   cJSON *keys = python_is_dictionary (of) ? python_parts_of (of, PYTHON_KEYS) : NULL;
   int n = is_text ? (int) g_utf8_strlen (of->valuestring, -1) : cJSON_GetArraySize (keys ? keys : of);
   cJSON_Delete (keys);
@@ -150,7 +151,7 @@ length_of (const cJSON *of)
 static cJSON *
 path_of (const cJSON *of)
 {
-  return cJSON_IsString (of) && !python_is_open (of) ? cJSON_CreateString (of->valuestring) : NULL;
+  return python_is_text (of) ? cJSON_CreateString (of->valuestring) : NULL;
 }
 
 /* Functions of one argument, which is what they make something of. */
@@ -259,7 +260,7 @@ chosen (const char *name, const cJSON *call)
         = best && (is_most ? item->valuedouble > best->valuedouble : item->valuedouble < best->valuedouble);
     best = !best || is_better ? item : best;
   }
-  return best ? cJSON_CreateNumber (best->valuedouble) : NULL;
+  return best ? python_number (best->valuedouble, python_is_kind (best, PYTHON_FLOAT)) : NULL;
 }
 
 bool
@@ -308,7 +309,7 @@ static cJSON *
 path_with_name (const char *path, const cJSON *call)
 {
   const cJSON *name = argument (call, "0");
-  if (!cJSON_IsString (name) || python_is_open (name))
+  if (!python_is_text (name))
     return NULL;
   g_autofree char *folder = g_path_get_dirname (path),
                   *whole = g_build_filename (folder, name->valuestring, NULL);
@@ -333,9 +334,9 @@ python_method (const cJSON *of, const char *name, const cJSON *call)
   if (python_is_dictionary (of) && !call->child)
     return whole_of (of, name);
   const cJSON *which = argument (call, "0"), *usual = argument (call, "1");
-  if (cJSON_IsString (of) && !python_is_open (of) && !call->child)
+  if (python_is_text (of) && !call->child)
     return changed_text (of->valuestring, name);
-  if (cJSON_IsString (of) && !python_is_open (of) && strcmp (name, "with_name") == 0)
+  if (python_is_text (of) && strcmp (name, "with_name") == 0)
     return path_with_name (of->valuestring, call);
   if (!cJSON_IsObject (of) || strcmp (name, "get") != 0 || python_is_open (which) || !cJSON_IsString (which)
       || cJSON_HasObjectItem (of, "()"))

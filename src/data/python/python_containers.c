@@ -122,6 +122,7 @@ python_items (PythonPlace *x, const char *end, bool is_tuple)
     cJSON_Delete (list);
     return only;
   }
+  list->type |= is_tuple ? PYTHON_TUPLE : 0;
   return python_value_of (x, list);
 }
 

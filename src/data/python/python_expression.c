@@ -64,9 +64,9 @@ text_of_name (const PythonPlace *x, guint at)
               *of = made ? cJSON_GetObjectItemCaseSensitive (item, "0") : item;
   if (!cJSON_IsString (of))
     return NULL;
-  return made ? g_strdup_printf ("%s(\"%s\")", made->valuestring, of->valuestring)
-      : ls_shell_has_hole (of->valuestring) ? g_strdup (of->valuestring)
-                                            : g_strdup_printf ("\"%s\"", of->valuestring);
+  return made                ? g_strdup_printf ("%s(\"%s\")", made->valuestring, of->valuestring)
+      : !python_is_text (of) ? g_strdup (of->valuestring)
+                             : g_strdup_printf ("\"%s\"", of->valuestring);
 }
 
 /* Without the marks of holes. */
@@ -133,9 +133,10 @@ number (PythonPlace *x)
   char *end;
   g_string_replace (digits, "_", "", 0);
   double value = g_ascii_strtod (digits->str, &end);
+  bool is_float = strpbrk (digits->str, ".eE") && !strpbrk (digits->str, "xX");
   guint first = x->at++;
   return *end || !isfinite (value) ? python_hole_of (x, (PythonValue) { 0 }, first)
-                                   : python_value_of (x, cJSON_CreateNumber (value));
+                                   : python_value_of (x, python_number (value, is_float));
 }
 
 static PythonValue

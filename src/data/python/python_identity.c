@@ -106,7 +106,7 @@ become (cJSON *item, int type, const char *text)
   cJSON_free (item->valuestring);
   item->child = NULL;
   item->valuestring = NULL;
-  item->type = (item->type & ~0xff) | type;
+  item->type = (item->type & ~(0xff | PYTHON_FLOAT | PYTHON_TUPLE | PYTHON_SET)) | type;
   if (type == cJSON_Object)
     cJSON_AddStringToObject (item, "()", text);
   else {

@@ -7,6 +7,23 @@
 
 /* --- operators -------------------------------------------------------------------------------------- */
 
+static PythonValue unary (PythonPlace *x);
+
+/* a ** b, which binds more than the sign of a, and less than that of b. */
+static PythonValue
+power (PythonPlace *x)
+{
+  guint first = x->at;
+  PythonValue v = python_operand (x);
+  const PythonToken *mark = python_token (x);
+  if (!python_take (x, "**"))
+    return v;
+  bool is_near = python_enter (x->python, mark->line);
+  PythonValue by = is_near ? unary (x) : (PythonValue) { .item = cJSON_CreateNull () };
+  x->python->depth--;
+  return python_arithmetic (x, mark, v, by, first);
+}
+
 static PythonValue
 unary (PythonPlace *x)
 {
@@ -20,7 +37,7 @@ unary (PythonPlace *x)
     is_known = is_known && (python_is (python_token (x), "-") || python_is (python_token (x), "+"));
   }
   bool is_plain = x->at == first;
-  PythonValue v = python_operand (x);
+  PythonValue v = power (x);
   if (is_plain)
     return v;
   if (!is_known || !cJSON_IsNumber (v.item))
@@ -39,37 +56,72 @@ computed (const PythonToken *mark, double a, double b)
       : python_is (mark, "/")  ? a / b
       : python_is (mark, "//") ? floor (a / b)
       : python_is (mark, "%")  ? a - b * floor (a / b)
+      : python_is (mark, "**") ? pow (a, b)
                                : NAN;
 }
 
-static bool
+/* Of whole numbers whole ones, as far as they are exact. */
+static cJSON *
+number_of (const PythonToken *mark, const cJSON *a, const cJSON *b)
+{
+  if (!cJSON_IsNumber (a) || !cJSON_IsNumber (b))
+    return NULL;
+  double value = computed (mark, a->valuedouble, b->valuedouble);
+  bool is_float = python_is_kind (a, PYTHON_FLOAT) || python_is_kind (b, PYTHON_FLOAT)
+      || python_is (mark, "/") || (python_is (mark, "**") && b->valuedouble < 0),
+       is_exact = is_float || fabs (value) <= 9007199254740992;
+  return isfinite (value) && is_exact ? python_number (value, is_float) : NULL;
+}
+
+/* a in b: one of a list, a key of a dictionary, a part of a text. */
+static PythonTruth
 is_among (const cJSON *item, const cJSON *all)
 {
-  for (const cJSON *one = all->child; one; one = one->next)
-    if (cJSON_IsObject (all) ? strcmp (one->string, item->valuestring) == 0 : cJSON_Compare (one, item, true))
-      return true;
-  return false;
+  PythonTruth truth = PYTHON_FALSE;
+  if (python_is_dictionary (all))
+    return python_has_key (all, item);
+  if (python_is_text (all) && python_is_text (item))
+    return strstr (all->valuestring, item->valuestring) ? PYTHON_TRUE : PYTHON_FALSE;
+  if (!cJSON_IsArray (all))
+    return PYTHON_OPEN;
+  for (const cJSON *one = all->child; one && truth != PYTHON_TRUE; one = one->next) {
+    PythonTruth is_it = python_is_same (one, item);
+    truth = is_it == PYTHON_FALSE ? truth : is_it;
+  }
+  return truth;
+}
+
+static PythonTruth
+inverse (PythonTruth truth)
+{
+  return truth == PYTHON_OPEN ? truth : PYTHON_TRUE - truth;
+}
+
+/* None, and nothing else, is None; a name that means nothing here is taken for something. */
+static PythonTruth
+is_none (const cJSON *a, const cJSON *b)
+{
+  const cJSON *other = cJSON_IsNull (a) ? b : a;
+  bool is_name = cJSON_IsString (other) && !python_is_open (other);
+  if (cJSON_IsNull (other))
+    return PYTHON_TRUE;
+  return python_is_unknown (other) && !is_name ? PYTHON_OPEN : PYTHON_FALSE;
 }
 
 static PythonTruth
 compared (const PythonToken *mark, const cJSON *a, const cJSON *b)
 {
-  bool are_numbers = cJSON_IsNumber (a) && cJSON_IsNumber (b);
+  bool are_numbers = cJSON_IsNumber (a) && cJSON_IsNumber (b), is_not = python_is (mark, "!=");
   double below = are_numbers ? a->valuedouble - b->valuedouble : 0;
-  bool is_same = python_is (mark, "==") || python_is (mark, "!=") || python_is (mark, "is");
-  if (python_is_open (a) || python_is_open (b))
+  if (!a || !b)
     return PYTHON_OPEN;
-  if (cJSON_IsNull (a) || cJSON_IsNull (b))
-    return is_same ? (cJSON_IsNull (a) && cJSON_IsNull (b)) != python_is (mark, "!=") : PYTHON_OPEN;
-  if (python_holds_open (a) || python_holds_open (b))
-    return PYTHON_OPEN;
-  if (is_same)
-    return (bool) cJSON_Compare (a, b, true) != python_is (mark, "!=");
-  if (python_is (mark, "in") && (cJSON_IsArray (b) || (cJSON_IsObject (b) && cJSON_IsString (a))))
+  if (python_is (mark, "in"))
     return is_among (a, b);
-  if (python_is (mark, "in") && cJSON_IsObject (b))
-    return python_has_key (b, a);
-  if (!are_numbers || python_is (mark, "in"))
+  if (is_not || python_is (mark, "==") || python_is (mark, "is")) {
+    PythonTruth truth = cJSON_IsNull (a) || cJSON_IsNull (b) ? is_none (a, b) : python_is_same (a, b);
+    return is_not ? inverse (truth) : truth;
+  }
+  if (!are_numbers)
     return PYTHON_OPEN;
   return python_is (mark, "<") ? below < 0
       : python_is (mark, ">")  ? below > 0
@@ -103,7 +155,7 @@ repeated (PythonPlace *x, PythonValue list, double times)
 PythonValue
 python_arithmetic (PythonPlace *x, const PythonToken *mark, PythonValue a, PythonValue b, guint first)
 {
-  bool are_texts = cJSON_IsString (a.item) && cJSON_IsString (b.item);
+  bool are_texts = python_is_text (a.item) && python_is_text (b.item);
   if (cJSON_IsArray (a.item) && cJSON_IsArray (b.item) && python_is (mark, "+"))
     return joined (x, a, b);
   if (cJSON_IsArray (a.item) && cJSON_IsNumber (b.item) && python_is (mark, "*")) {
@@ -111,17 +163,16 @@ python_arithmetic (PythonPlace *x, const PythonToken *mark, PythonValue a, Pytho
     python_drop (b);
     return repeated (x, a, times);
   }
-  double result = cJSON_IsNumber (a.item) && cJSON_IsNumber (b.item)
-      ? computed (mark, a.item->valuedouble, b.item->valuedouble)
-      : NAN;
-  g_autofree char *joined = are_texts && python_is (mark, "+") && !ls_shell_has_hole (a.item->valuestring)
-      ? g_strconcat (a.item->valuestring, b.item->valuestring, NULL)
-      : NULL;
+  cJSON *result = number_of (mark, a.item, b.item);
+  if (are_texts && python_is (mark, "+")) {
+    g_autofree char *joined = g_strconcat (a.item->valuestring, b.item->valuestring, NULL);
+    result = cJSON_CreateString (joined);
+  }
   python_drop (b);
-  if (!joined && !isfinite (result))
+  if (!result)
     return python_hole_of (x, a, first);
   python_drop (a);
-  return python_value_of (x, joined ? cJSON_CreateString (joined) : cJSON_CreateNumber (result));
+  return python_value_of (x, result);
 }
 
 static PythonValue
@@ -146,7 +197,7 @@ static PythonValue
 product (PythonPlace *x, guint level)
 {
   static const char *const levels[][7]
-      = { { "|", "&", "^", "<<", ">>" }, { "+", "-" }, { "*", "/", "//", "%", "**", "@" } };
+      = { { "|", "&", "^", "<<", ">>" }, { "+", "-" }, { "*", "/", "//", "%", "@" } };
   if (level == G_N_ELEMENTS (levels))
     return unary (x);
   guint first = x->at;
@@ -186,7 +237,7 @@ comparison (PythonPlace *x)
     PythonValue other = product (x, 0);
     PythonTruth truth = n > 0 ? PYTHON_OPEN : related (x, mark, v.item, &other); /* a < b < c */
     python_drop (other);
-    v = truth_value (x, v, truth == PYTHON_OPEN || !is_not ? truth : PYTHON_TRUE - truth, first);
+    v = truth_value (x, v, is_not ? inverse (truth) : truth, first);
   }
   return v;
 }
@@ -201,7 +252,7 @@ negation (PythonPlace *x)
   PythonValue v = is_near ? negation (x) : (PythonValue) { .item = cJSON_CreateNull () };
   x->python->depth--;
   PythonTruth truth = python_truth_of (v.item);
-  return truth_value (x, v, truth == PYTHON_OPEN ? truth : PYTHON_TRUE - truth, first);
+  return truth_value (x, v, inverse (truth), first);
 }
 
 /* "a or b" is a if that is true, "a and b" if that is false. */
@@ -279,6 +330,7 @@ python_tuple (PythonPlace *x)
   }
   while (!x->python->why && python_take (x, ",") && has_more (x))
     is_known = python_add_item (x, all) && is_known;
+  all->type |= PYTHON_TUPLE;
   return is_known ? all : python_hole (x, all, first);
 }
 

@@ -144,7 +144,18 @@ void python_refuse (LsPython *p, LsDiagList *diags);
 bool python_is_open (const cJSON *item);
 /* Whether some of what it holds is: it is neither like nor unlike another. */
 bool python_holds_open (const cJSON *item);
+/* A text that is known, not the name of something. */
+bool python_is_text (const cJSON *item);
+/* Whether nothing is known of what it is: what is open, a name that means nothing here, and what a function
+ * returns that is not here. What a class makes is true, and not None. */
+bool python_is_unknown (const cJSON *item);
 PythonTruth python_truth_of (const cJSON *item);
+/* a == b. */
+PythonTruth python_is_same (const cJSON *a, const cJSON *b);
+/* What Python tells apart and JSON does not: marks in cJSON's type, which it copies and has no use for. */
+typedef enum { PYTHON_FLOAT = 1 << 12, PYTHON_TUPLE = 1 << 13, PYTHON_SET = 1 << 14 } PythonKind;
+bool python_is_kind (const cJSON *item, PythonKind kind);
+cJSON *python_number (double value, bool is_float);
 /* Whether an object is a dictionary, and not what an unknown function makes. */
 bool python_is_dictionary (const cJSON *item);
 /* A key as the name of a member: a text as it is, else as "(8)" and "(\"a\",1)", which no argument of a call

@@ -10,10 +10,32 @@ python_is_open (const cJSON *item)
   return !item || (cJSON_IsString (item) && ls_shell_has_hole (item->valuestring));
 }
 
+bool
+python_is_text (const cJSON *item)
+{
+  return cJSON_IsString (item) && item->valueint == 0 && !ls_shell_has_hole (item->valuestring);
+}
+
+/* Whether "a.b.C" is called as classes are. */
+static bool
+is_class (const char *name)
+{
+  const char *dot = strrchr (name, '.');
+  return g_ascii_isupper (dot ? dot[1] : *name) && !ls_shell_has_hole (name);
+}
+
+bool
+python_is_unknown (const cJSON *item)
+{
+  const cJSON *made = cJSON_IsObject (item) ? cJSON_GetObjectItemCaseSensitive (item, "()") : NULL;
+  return made ? !python_is_dictionary (item) && !(cJSON_IsString (made) && is_class (made->valuestring))
+              : python_is_open (item) || (cJSON_IsString (item) && item->valueint > 0);
+}
+
 PythonTruth
 python_truth_of (const cJSON *item)
 {
-  if (python_is_open (item))
+  if (python_is_unknown (item))
     return PYTHON_OPEN;
   bool is_true = cJSON_IsBool (item) ? cJSON_IsTrue (item)
       : cJSON_IsNumber (item)        ? item->valuedouble != 0
@@ -31,6 +53,83 @@ python_holds_open (const cJSON *item)
     if (python_holds_open (one))
       return true;
   return false;
+}
+
+/* --- numbers, tuples and sets ------------------------------------------------------------------------ */
+
+cJSON *
+python_number (double value, bool is_float)
+{
+  cJSON *number = cJSON_CreateNumber (value);
+  number->type |= is_float ? PYTHON_FLOAT : 0;
+  return number;
+}
+
+bool
+python_is_kind (const cJSON *item, PythonKind kind)
+{
+  return item && (item->type & (int) kind) != 0;
+}
+
+/* --- what is alike ----------------------------------------------------------------------------------- */
+
+/* Of names, which of one class, "A.x" and "A.y", are alike where they are called alike. */
+static PythonTruth
+is_same_name (const cJSON *a, const cJSON *b)
+{
+  bool are_names = cJSON_IsString (a) && cJSON_IsString (b) && a->valueint > 0 && b->valueint > 0
+      && !python_is_open (a) && !python_is_open (b);
+  if (!are_names)
+    return PYTHON_OPEN;
+  if (strcmp (a->valuestring, b->valuestring) == 0)
+    return PYTHON_TRUE;
+  const char *dot = strrchr (a->valuestring, '.');
+  gsize n = dot ? (gsize) (dot - a->valuestring) + 1 : 0;
+  return n > 0 && strncmp (a->valuestring, b->valuestring, n) == 0 && !strchr (b->valuestring + n, '.')
+      ? PYTHON_FALSE
+      : PYTHON_OPEN;
+}
+
+static bool
+is_number (const cJSON *item)
+{
+  return cJSON_IsNumber (item) || cJSON_IsBool (item);
+}
+
+static double
+value_of (const cJSON *item)
+{
+  return cJSON_IsBool (item) ? cJSON_IsTrue (item) : item->valuedouble;
+}
+
+static PythonTruth
+are_same_lists (const cJSON *a, const cJSON *b)
+{
+  PythonTruth truth = cJSON_GetArraySize (a) == cJSON_GetArraySize (b) ? PYTHON_TRUE : PYTHON_FALSE;
+  if (python_is_kind (a, PYTHON_SET) || python_is_kind (b, PYTHON_SET))
+    return PYTHON_OPEN;
+  if (python_is_kind (a, PYTHON_TUPLE) != python_is_kind (b, PYTHON_TUPLE))
+    return PYTHON_FALSE;
+  const cJSON *x = a->child, *y = b->child;
+  for (; x && y && truth != PYTHON_FALSE; x = x->next, y = y->next) {
+    PythonTruth part = python_is_same (x, y);
+    truth = part == PYTHON_TRUE ? truth : part;
+  }
+  return truth;
+}
+
+PythonTruth
+python_is_same (const cJSON *a, const cJSON *b)
+{
+  if (python_is_unknown (a) || python_is_unknown (b))
+    return is_same_name (a, b);
+  if (is_number (a) && is_number (b))
+    return value_of (a) == value_of (b) ? PYTHON_TRUE : PYTHON_FALSE;
+  if (cJSON_IsArray (a) && cJSON_IsArray (b))
+    return are_same_lists (a, b);
+  if (python_holds_open (a) || python_holds_open (b))
+    return PYTHON_OPEN;
+  return cJSON_Compare (a, b, true) ? PYTHON_TRUE : PYTHON_FALSE;
 }
 
 /* --- dictionaries and members ------------------------------------------------------------------------ */

@@ -152,7 +152,7 @@ conditions_of_python_are_decided (void)
       "{\"()\":\"A\",\"x\":1,\"y\":2,\"z\":4}");
   check_python (
       "def g(n):\n  if n == 1:\n    return B()\n  return C(n=n)\n\ndef f():\n  return [g(1), g(2), g(a)]\n",
-      "[{\"()\":\"B\"},{\"()\":\"C\",\"n\":2},{\"()\":\"C\",\"n\":\"a\"}]");
+      "[{\"()\":\"B\"},{\"()\":\"C\",\"n\":2},{\"()\":\"g\",\"0\":\"a\"}]");
   check_python ("def g(n):\n  if a:\n    return B()\n  return C(n=n)\n\ndef f():\n  return g(1)\n",
                 "{\"()\":\"g\",\"0\":1}");
   check_python ("def h(n):\n  if a:\n    return B()\n  return C(n=n)\n"
