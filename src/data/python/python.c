@@ -32,6 +32,7 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   p->passed = g_array_new (FALSE, FALSE, sizeof (PythonPassed));
   p->pasted = python_pasted_new ();
   p->frames = g_ptr_array_new ();
+  p->set_variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
   p->call = python_call;
   p->file_passed = g_ptr_array_new_with_free_func (g_free);
   if (!ls_python_add (p, text, n, name, diags)) {
@@ -64,6 +65,7 @@ ls_python_free (LsPython *p)
   g_array_unref (p->passed);
   g_array_unref (p->pasted);
   g_ptr_array_unref (p->frames);
+  g_hash_table_unref (p->set_variables);
   g_ptr_array_unref (p->file_passed);
   cJSON_Delete (p->first);
   g_free (p->why);
@@ -82,6 +84,7 @@ set_values (LsPython *p, guint first)
 {
   p->n_items = p->n_rounds = p->depth = 0;
   p->n_objects = 0;
+  python_forget_variables (p);
   for (guint m = p->modules->len; m-- > 0;)
     g_hash_table_remove_all (python_module (p, m)->values);
   for (guint m = p->modules->len; m-- > first;)

@@ -5,12 +5,15 @@
  *
  *     Config (steps=16)      an object of the arguments by name; "()" is what is called, "0", "1" are
  *                            arguments without a name. replace (x, a=1) is x with another a
- *     [1, 2], (1, *a)        arrays; {"a": 1} an object; numbers, texts, True, False and None are themselves
+ *     [1, 2], (1, *a), {1}   arrays; {"a": 1}, dict (a=1) an object; numbers, texts, True, False and None are
+ *                            themselves
  *     {("a", 8): 1, 3: 2}    an object with members ("a",8) and (3)
- *     d["a", 8], a[-1]       what is under that key, or in that place; d.get ("b", 1)
- *     2 * 8, "a" "b"         + - * / // % of numbers, + of texts; [1] + [2] * 3
- *     [f (x) for x in a]     of a list that is known, without "if"
- *     c.training.steps = 16  a member is set, and made where there was none; c.options["a"] = 1 an item
+ *     d["a", 8], a[-1], a[1:]   what is under that key, or in that place; d.get ("b", 1)
+ *     2 * 8, "a" "b"         + - * / // % ** of numbers, + of texts; [1] + [2] * 3
+ *     f"{a}-{n:03d}"         of texts, whole numbers, truths and None
+ *     [f (x) for x in a if x]   of what is known, likewise of sets and dictionaries
+ *     c.training.steps = 16  a member is set, and made where there was none; c.options["a"] = 1, a[0] = 1 an
+ *                            item; setattr (c, "steps", 16)
  *     n += 1, a.append (1)   what is set is changed; d.update ({"a": 1}), d.setdefault ("a", 1), a.extend (b)
  *     c.a = a; a.n = 1       names, members and items may be one object: what is changed in it is so in all
  *     a = b = 1              both are
@@ -20,16 +23,24 @@
  *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
  *     for a, b in d.items () each round of it, of a list, a tuple, a range or a dictionary that is known,
  *                            if it is not left early
+ *     with a as b: ...       its body; b is not known
  *     try: ... except E:     the part that holds, where it is known whether it raises
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
- *     int ("4"), " A".lower ()   likewise float, str, bool, list, tuple, len, max, min, divmod, upper, strip
+ *     int ("4"), " A".lower ()   likewise float, str, bool, list, tuple, len, max, min, sum, any, all, abs,
+ *                            divmod, zip, enumerate, sorted, reversed, copy.deepcopy, upper, strip
  *     Path (__file__).with_name ("a")   a file beside the one that this stands in, as a text
- *     os.environ["A"]        a variable that ls_python_set_environment() knows; os.environ.get, os.getenv
+ *     os.environ["A"]        a variable that ls_python_set_environment() knows, or that the files set, which
+ *                            is named; os.environ.get, os.getenv
  *
- * What takes more (slices, lambdas, other comprehensions, what is not known) is a text that is one hole, as
- * of data/shell/shell.h, with its first words and what names in it were set to. Statements that are not
- * followed ("if" and "for" of what is unknown, while, with, calls for what they do) are named with their
- * places, and what they set is a hole, which says what decides; unless they only import or raise. */
+ * A name that means nothing here and what a function returns that is not here decide nothing: they are
+ * neither true nor like another value; only that the first is not None is taken for granted, and that the
+ * second is no text.
+ *
+ * What takes more (lambdas, what is not known) is a text that is one hole, as of data/shell/shell.h, with its
+ * first words and what names in it were set to. Statements that are not followed ("if" and "for" of what is
+ * unknown, while, calls for what they do, calls of unknown functions with an object that has a name) are
+ * named with their places, and what they set is a hole, which says what decides; unless they only import or
+ * raise. */
 #ifndef LS_DATA_PYTHON_PYTHON_H
 #define LS_DATA_PYTHON_PYTHON_H
 

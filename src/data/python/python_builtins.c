@@ -11,39 +11,6 @@ argument (const cJSON *call, const char *place)
   return cJSON_GetObjectItemCaseSensitive (call, place);
 }
 
-/* --- the environment --------------------------------------------------------------------------------- */
-
-bool
-python_is_environment (const LsPython *p, const char *name)
-{
-  return p->variable && strcmp (name, "os.environ") == 0;
-}
-
-static bool
-asks_environment (const LsPython *p, const char *name)
-{
-  return p->variable && (strcmp (name, "os.environ.get") == 0 || strcmp (name, "os.getenv") == 0);
-}
-
-cJSON *
-python_variable (const LsPython *p, const cJSON *name)
-{
-  const char *value = !python_is_text (name) ? NULL : p->variable (name->valuestring, p->variable_data);
-  return value ? cJSON_CreateString (value) : NULL;
-}
-
-/* With what is usual where it is not set. */
-static cJSON *
-variable_or (const LsPython *p, const cJSON *call)
-{
-  const cJSON *name = argument (call, "0"), *usual = argument (call, "1");
-  usual = usual ? usual : argument (call, "default");
-  if (!python_is_text (name))
-    return NULL;
-  cJSON *value = python_variable (p, name);
-  return value ? value : usual ? cJSON_Duplicate (usual, true) : cJSON_CreateNull ();
-}
-
 /* --- functions --------------------------------------------------------------------------------------- */
 
 /* Of a number, or of a text that is one and nothing else but blanks. */
@@ -66,8 +33,8 @@ number_of (const cJSON *of, bool is_whole)
 }
 
 /* Of a whole number; how Python prints others is left open. */
-static cJSON *
-text_of (const cJSON *of)
+cJSON *
+python_text_of (const cJSON *of)
 {
   if (cJSON_IsBool (of))
     return cJSON_CreateString (cJSON_IsTrue (of) ? "True" : "False");
@@ -81,7 +48,8 @@ text_of (const cJSON *of)
   return python_is_text (of) ? cJSON_CreateString (of->valuestring) : NULL;
 }
 
-/* A text is a str, and of no class of a program's own; abstract classes are open. What is called is no str. */
+/* A text is a str, and of no class of a program's own; abstract classes are open.
+ * What a call makes is no str. */
 static cJSON *
 is_instance (const cJSON *of, const char *class)
 {
@@ -129,15 +97,6 @@ truth_of (const cJSON *of)
 }
 
 static cJSON *
-list_of (const cJSON *of)
-{
-  cJSON *list = cJSON_IsArray (of) ? cJSON_Duplicate (of, true) : NULL;
-  if (list)
-    list->valueint = 0; /* it is another one */
-  return list;
-}
-
-static cJSON *
 length_of (const cJSON *of)
 {
   bool is_text = python_is_text (of);
@@ -158,9 +117,8 @@ path_of (const cJSON *of)
 static const struct {
   const char *name;
   cJSON *(*make) (const cJSON *of); /* NULL: that is not known */
-} conversions[]
-    = { { "int", whole_number_of }, { "float", any_number_of }, { "str", text_of },   { "bool", truth_of },
-        { "list", list_of },        { "tuple", list_of },       { "len", length_of }, { "Path", path_of } };
+} conversions[] = { { "int", whole_number_of }, { "float", any_number_of }, { "str", python_text_of },
+                    { "bool", truth_of },       { "len", length_of },       { "Path", path_of } };
 
 /* Which one it is; as many as there are: none. */
 static gsize
@@ -267,22 +225,25 @@ bool
 python_is_builtin (const LsPython *p, const char *name)
 {
   static const char *const names[] = { "getattr", "hasattr", "isinstance", NULL };
-  return g_strv_contains (names, name) || is_conversion (name) || is_choice (name) || is_of_numbers (name)
-      || asks_environment (p, name);
+  return g_strv_contains (names, name) || python_sequence_function (name) || is_conversion (name)
+      || is_choice (name) || is_of_numbers (name) || python_asks_environment (p, name);
 }
 
 cJSON *
 python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_names)
 {
   const cJSON *of = argument (call, "0");
+  PythonMake *make = python_sequence_function (name);
+  if (make)
+    return make (call);
   if (n_names > 1) /* one is a class */
     return NULL;
-  bool is_of_class
-      = !asks_environment (p, name) && !is_conversion (name) && !is_choice (name) && !is_of_numbers (name);
+  bool is_of_class = !python_asks_environment (p, name) && !is_conversion (name) && !is_choice (name)
+      && !is_of_numbers (name);
   if (n_names > 0 && !is_of_class)
     return NULL;
-  if (asks_environment (p, name))
-    return variable_or (p, call);
+  if (python_asks_environment (p, name))
+    return python_variable_or (p, call);
   if (is_choice (name))
     return chosen (name, call);
   if (is_of_numbers (name))
@@ -328,9 +289,19 @@ whole_of (const cJSON *dictionary, const char *name)
   return NULL;
 }
 
+static cJSON *
+copy_of (const cJSON *dictionary)
+{
+  cJSON *copy = cJSON_Duplicate (dictionary, true);
+  copy->valueint = 0; /* it is another one */
+  return copy;
+}
+
 cJSON *
 python_method (const cJSON *of, const char *name, const cJSON *call)
 {
+  if (python_is_dictionary (of) && !call->child && strcmp (name, "copy") == 0)
+    return copy_of (of);
   if (python_is_dictionary (of) && !call->child)
     return whole_of (of, name);
   const cJSON *which = argument (call, "0"), *usual = argument (call, "1");
@@ -338,10 +309,10 @@ python_method (const cJSON *of, const char *name, const cJSON *call)
     return changed_text (of->valuestring, name);
   if (python_is_text (of) && strcmp (name, "with_name") == 0)
     return path_with_name (of->valuestring, call);
-  if (!cJSON_IsObject (of) || strcmp (name, "get") != 0 || python_is_open (which) || !cJSON_IsString (which)
-      || cJSON_HasObjectItem (of, "()"))
+  g_autofree char *key = python_key_of (which);
+  if (!python_is_dictionary (of) || strcmp (name, "get") != 0 || !key || python_is_unknown (which))
     return NULL;
-  const cJSON *member = cJSON_GetObjectItemCaseSensitive (of, which->valuestring);
+  const cJSON *member = cJSON_GetObjectItemCaseSensitive (of, key);
   member = member ? member : usual;
   return member ? cJSON_Duplicate (member, true) : cJSON_CreateNull ();
 }

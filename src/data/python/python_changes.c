@@ -35,10 +35,20 @@ add_item (PythonPlace *x, cJSON *array, const cJSON *item)
 static bool
 add_items (PythonPlace *x, cJSON *array, const cJSON *list)
 {
-  bool ok = cJSON_IsArray (array) && cJSON_IsArray (list);
-  for (const cJSON *item = ok ? list->child : NULL; item && ok; item = item->next)
+  cJSON *all = cJSON_IsArray (array) ? python_list_of (list) : NULL;
+  bool ok = all != NULL;
+  for (const cJSON *item = ok ? all->child : NULL; item && ok; item = item->next)
     ok = add_item (x, array, item);
+  cJSON_Delete (all);
   return ok;
+}
+
+/* a += b of a list; of a tuple it makes another one. */
+static bool
+add_to_list (PythonPlace *x, cJSON *list, const cJSON *by)
+{
+  return !python_is_kind (list, PYTHON_TUPLE) && !python_is_kind (list, PYTHON_SET)
+      && add_items (x, list, by);
 }
 
 /* Each of these says whether it is known what comes of it. */
@@ -66,17 +76,30 @@ set_part (const Change *c, const char *key, cJSON *item)
   python_set_path (c->x, path, path->len, item, c->start);
 }
 
-/* Of one dictionary, or of arguments by name. */
+/* Of one dictionary, and of arguments by name. */
 static bool
 update (const Change *c)
 {
-  const cJSON *first = cJSON_GetObjectItemCaseSensitive (c->call, "0"), *from = first ? first : c->call;
-  if ((first && !only_argument (c)) || !python_is_dictionary (from) || cJSON_IsArray (c->of))
+  const cJSON *first = cJSON_GetObjectItemCaseSensitive (c->call, "0");
+  if ((first && !python_is_dictionary (first)) || cJSON_IsArray (c->of))
     return false;
-  for (const cJSON *item = from->child; item; item = item->next)
+  for (const cJSON *item = first ? first->child : NULL; item; item = item->next)
     if (strcmp (item->string, "()") != 0)
       set_part (c, item->string, python_item_of (c->x, python_copy_of (c->x, item)));
+  for (const cJSON *item = c->call->child; item; item = item->next)
+    if (!g_ascii_isdigit (*item->string))
+      set_part (c, item->string, python_item_of (c->x, python_copy_of (c->x, item)));
   return true;
+}
+
+/* The same of the environment. */
+static bool
+set_default_variable (const Change *c, const cJSON *key, const cJSON *item)
+{
+  PythonTruth is_there = python_has_variable (c->x->python, key);
+  if (is_there == PYTHON_FALSE && python_is_text (item))
+    python_set_variable (c->x->python, key->valuestring, cJSON_Duplicate (item, true));
+  return is_there == PYTHON_TRUE || (is_there == PYTHON_FALSE && python_is_text (item));
 }
 
 /* What is there stays. */
@@ -84,6 +107,8 @@ static bool
 set_default (const Change *c)
 {
   const cJSON *item = cJSON_GetObjectItemCaseSensitive (c->call, "1");
+  if (python_environment_in (c->path, c->n) > 0)
+    return set_default_variable (c, cJSON_GetObjectItemCaseSensitive (c->call, "0"), item);
   g_autofree char *key = python_key_of (cJSON_GetObjectItemCaseSensitive (c->call, "0"));
   const cJSON *there = key && cJSON_IsObject (c->of) ? cJSON_GetObjectItemCaseSensitive (c->of, key) : NULL;
   bool is_missing = key && !there && python_is_dictionary (c->of);
@@ -149,31 +174,69 @@ augment (PythonPlace *x, const GPtrArray *path, guint start)
   PythonValue by = { .item = python_tuple (x) };
   bool is_whole = python_token (x)->kind == PYTHON_END,
        is_extended = is_whole && python_is (&mark, "+") && x->python->raise == 0
-      && add_items (x, python_at_path (x, path, path->len), by.item);
+      && add_to_list (x, python_at_path (x, path, path->len), by.item);
   if (is_extended || x->python->raise > 0) {
     python_drop (v);
     python_drop (by);
     return;
   }
   v = python_arithmetic (x, &mark, v, by, start);
-  v = is_whole ? v : python_hole_of (x, v, start);
+  cJSON *of = python_at_path (x, path, path->len);
+  bool is_in_place = cJSON_IsObject (of) || (cJSON_IsArray (of) && !python_is_kind (of, PYTHON_TUPLE));
+  v = is_whole && !is_in_place ? v : python_hole_of (x, v, start);
+  if (is_in_place)
+    python_make_hole (x->python, of, v.item);
   python_set_path (x, path, path->len, python_item_of (x, v), start);
+}
+
+/* --- setattr ------------------------------------------------------------------------------------------ */
+
+/* "setattr (c.a, "n", 1)", of which the path of c.a is read, and a comma stands here. */
+static void
+set_attribute (PythonPlace *x, GPtrArray *path, guint start)
+{
+  guint n = path->len;
+  x->at++;
+  cJSON *name = python_expression (x), *item = python_expect (x, ",") ? python_expression (x) : NULL;
+  python_take (x, ",");
+  bool is_whole = python_expect (x, ")") && python_token (x)->kind == PYTHON_END;
+  g_ptr_array_add (path, is_whole && python_is_text (name) ? g_strdup (name->valuestring) : NULL);
+  if (item)
+    python_set_path (x, path, n + 1, item, start);
+  cJSON_Delete (name);
+}
+
+/* False: it is another statement. */
+static bool
+set_by_name (PythonPlace *x)
+{
+  PythonPlace at = *x;
+  g_autoptr (GPtrArray) path = g_ptr_array_new_with_free_func (g_free);
+  bool is_it = python_take (&at, "setattr") && python_take (&at, "(") && python_read_path (&at, path, true)
+      && python_is (python_token (&at), ",") && python_is_set (x, path);
+  if (is_it)
+    set_attribute (&at, path, x->at);
+  return is_it;
 }
 
 /* --- calls of functions -------------------------------------------------------------------------------- */
 
-/* "f (cfg.model, n=1)": f, and in `of` what is handed over first. */
+/* "f (cfg.model, n=1)": f, and in `of` what is handed over first, if that was set. */
 static char *
 read_call (PythonPlace x, GPtrArray *of)
 {
   const PythonToken *t = python_token (&x);
   x.at++;
-  bool is_call = t->kind == PYTHON_NAME && python_take (&x, "(") && python_read_path (&x, of, true)
+  if (t->kind != PYTHON_NAME || !python_take (&x, "("))
+    return NULL;
+  bool is_path = python_read_path (&x, of, true)
       && (python_is (python_token (&x), ")") || python_is (python_token (&x), ","));
-  return is_call ? g_strndup (t->at, t->n) : NULL;
+  if (!is_path || !python_is_set (&x, of))
+    g_ptr_array_set_size (of, 0);
+  return g_strndup (t->at, t->n);
 }
 
-/* What the function sets in its first argument is set here. False: it is no such call. */
+/* What the function sets in its arguments is set here. False: it is no such call. */
 static bool
 perform (PythonPlace *x)
 {
@@ -182,14 +245,14 @@ perform (PythonPlace *x)
   g_autoptr (GPtrArray) of = g_ptr_array_new_with_free_func (g_free);
   g_autofree char *function = read_call (*x, of);
   g_clear_pointer (&p->first, cJSON_Delete);
-  if (!x->names || !function || !python_is_set (x, of) || !python_has_function (p, x->module, function))
+  if (!x->names || !function || !python_has_function (p, x->module, function))
     return false;
   p->is_statement = true;
   cJSON_Delete (python_expression (x));
   p->is_statement = false;
-  if (p->first && p->raise == 0)
+  if (p->first && of->len > 0 && p->raise == 0)
     python_set_path (x, of, of->len, g_steal_pointer (&p->first), start);
-  else if (p->raise == 0)
+  else if (!p->first && p->raise == 0)
     python_pass (p, x->module, start);
   return true;
 }
@@ -204,8 +267,9 @@ python_change (PythonPlace *x)
   const PythonToken *t = python_token (&behind);
   if (is_path && python_is_augmented (t))
     augment (&behind, path, start);
-  else if (is_path && python_is (t, "(") && python_is_change (path) && python_is_set (x, path))
+  else if (is_path && python_is (t, "(") && python_is_change (path)
+           && (python_is_set (x, path) || python_environment_in (path, path->len - 1) > 0))
     call_method (&behind, path, start);
-  else if (!perform (x))
+  else if (!set_by_name (x) && !perform (x))
     python_pass (x->python, x->module, start);
 }

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/python/python_parts.h"
@@ -78,13 +79,15 @@ append_bare (GString *out, const char *text)
       g_string_append_c (out, *text);
 }
 
-/* Tokens as they are written, with the texts that names stand for. */
+/* Tokens of one line as they are written, with the texts that names stand for. */
 static char *
 written (const PythonPlace *x, guint first, guint end)
 {
   GString *out = g_string_new (NULL);
   for (guint i = first; i < end && out->len < MAX_HOLE; i++) {
     const PythonToken *t = &g_array_index (x->python->tokens, PythonToken, i);
+    if (t->kind == PYTHON_END)
+      break;
     g_autofree char *text = text_of_name (x, i);
     if (i > first && t->at > (t - 1)->at + (t - 1)->n)
       g_string_append_len (out, (t - 1)->at + (t - 1)->n, t->at - (t - 1)->at - (gssize) (t - 1)->n);
@@ -110,18 +113,69 @@ python_hole_of (PythonPlace *x, PythonValue v, guint first)
   return python_value_of (x, cJSON_CreateString (text));
 }
 
+/* "{a}" or "{a:03d}" of f"{a}", behind "{": the expression stands at a token. False: that is not known. */
+static bool
+append_value (GString *out, PythonPlace *x, const char **at, const char *end)
+{
+  cJSON *item = python_expression (x), *value = python_text_of (item);
+  bool is_whole = python_token (x)->kind == PYTHON_END && !x->python->why;
+  const char *format = python_token (x)[-1].at + python_token (x)[-1].n;
+  format += strspn (format, " ");
+  gsize zeros = g_str_has_prefix (format, ":0"), digits = zeros > 0 ? strspn (format + 2, G_CSET_DIGITS) : 0;
+  bool is_padded = digits > 0 && digits < 3 && g_str_has_prefix (format + 2 + digits, "d}")
+      && cJSON_IsNumber (item) && item->valuedouble >= 0,
+       is_known = is_whole && python_is_text (value) && (*format == '}' || is_padded);
+  if (is_known) {
+    gsize n = strlen (value->valuestring), width = is_padded ? (gsize) atoi (format + 2) : 0;
+    for (; n < width; n++)
+      g_string_append_c (out, '0');
+    g_string_append (out, value->valuestring);
+    *at = MIN (end, format + strcspn (format, "}") + 1);
+  }
+  cJSON_Delete (item);
+  cJSON_Delete (value);
+  x->at++;
+  return is_known;
+}
+
+/* f"a{b}". False: it is not known. */
+static bool
+append_formatted (GString *out, const PythonPlace *x)
+{
+  const PythonToken *t = python_token (x);
+  const gsize quotes = python_text_quotes (t);
+  const char *at = t->at + python_text_prefix (t->at) + quotes, *end = t->at + t->n - quotes;
+  PythonPlace inner = *x;
+  inner.at = t->inner;
+  for (bool is_known = t->inner > 0; at < end;) {
+    gsize n = MIN (strcspn (at, "{}"), (gsize) (end - at));
+    python_append_part (out, t, at, n);
+    at += n;
+    if (at == end)
+      return is_known;
+    bool is_brace = at[1] == *at;
+    if (is_brace)
+      g_string_append_c (out, *at);
+    at += 1 + is_brace;
+    if (!is_known || (!is_brace && !append_value (out, &inner, &at, end)))
+      return false;
+  }
+  return t->inner > 0;
+}
+
 /* Texts one behind the other are one. */
 static PythonValue
 text (PythonPlace *x)
 {
   g_autoptr (GString) out = g_string_new (NULL);
   guint first = x->at;
-  bool is_formatted = false;
-  for (; python_token (x)->kind == PYTHON_TEXT; x->at++) {
-    is_formatted = is_formatted || python_has_prefix (python_token (x), 'f');
-    python_append_text (out, python_token (x));
-  }
-  if (is_formatted || !g_utf8_validate (out->str, -1, NULL))
+  bool is_known = true;
+  for (; python_token (x)->kind == PYTHON_TEXT; x->at++)
+    if (python_has_prefix (python_token (x), 'f'))
+      is_known = append_formatted (out, x) && is_known;
+    else
+      python_append_text (out, python_token (x));
+  if (!is_known || !g_utf8_validate (out->str, -1, NULL))
     return python_hole_of (x, (PythonValue) { 0 }, first);
   return python_value_of (x, cJSON_CreateString (out->str));
 }
@@ -194,10 +248,15 @@ argument (PythonPlace *x, cJSON *call, guint *n, guint *n_open)
       = is_named ? g_strndup (python_token (x)->at, python_token (x)->n) : g_strdup_printf ("%u", *n);
   guint first = x->at;
   x->at += is_named ? 2 : 0;
+  guint n_passed = x->python->passed->len;
   PythonValue v = python_any (x);
   if (python_is (python_token (x), "for")) {
-    python_pass_to (x, ")");
-    v = python_hole_of (x, v, first);
+    cJSON *made = python_made_of_each (x, first, ")", false, n_passed);
+    if (!made)
+      python_pass_to (x, ")");
+    else
+      python_drop (v);
+    v = made ? python_value_of (x, made) : python_hole_of (x, v, first);
   }
   *n += !is_named;
   *n_open += !v.item;
@@ -248,6 +307,33 @@ python_arguments (PythonPlace *x, cJSON *call)
   return n_open;
 }
 
+/* Where the line of a token begins. */
+static guint
+line_start (const LsPython *p, guint at)
+{
+  while (at > 0 && g_array_index (p->tokens, PythonToken, at - 1).kind != PYTHON_END)
+    at--;
+  return at;
+}
+
+/* Whether a function that is not here, and no class, is handed an object that is set to a name, and may
+ * change it. */
+static bool
+may_change (const LsPython *p, const char *name, const cJSON *call)
+{
+  static const char *const others[]
+      = { "asdict", "astuple", "cast",  "dumps",  "fields",  "format", "hash",  "id",
+          "iter",   "map",     "next",  "print",  "repr",    "set",    "slice", "filter",
+          "type",   "vars",    "super", "pprint", "partial", NULL };
+  const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name;
+  if (g_ascii_isupper (*last) || g_strv_contains (others, last))
+    return false;
+  for (const cJSON *item = call->child; item; item = item->next)
+    if (!python_is_unknown (item) && python_is_shared (p, item))
+      return true;
+  return false;
+}
+
 /* Behind "(". callee: a name, or something of which a method is called. */
 static PythonValue
 call (PythonPlace *x, PythonValue callee, guint first)
@@ -275,8 +361,11 @@ call (PythonPlace *x, PythonValue callee, guint first)
     object = followed (x, callee.name, object, is_bare, is_statement, line);
   else if (replaces)
     object = replaced (object);
-  else
+  else {
     x->python->n_unknown++;
+    if (may_change (x->python, callee.name, object))
+      python_pass (x->python, x->module, line_start (x->python, first));
+  }
   g_free (callee.name);
   return python_value_of (x, object ? object : cJSON_CreateNull ());
 }

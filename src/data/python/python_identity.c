@@ -61,6 +61,18 @@ copies_of (LsPython *p, cJSON *item)
   return all;
 }
 
+bool
+python_is_shared (const LsPython *p, const cJSON *item)
+{
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
+  bool is_object = (cJSON_IsObject (item) || cJSON_IsArray (item)) && item->valueint > 0;
+  for (guint i = 0; i < p->frames->len && is_object; i++)
+    collect_named (p->frames->pdata[i], item->valueint, all);
+  for (guint i = 0; i < p->modules->len && is_object; i++)
+    collect_named (python_module (p, i)->values, item->valueint, all);
+  return all->len > 0;
+}
+
 /* An object that holds itself has no end here. */
 static bool
 holds (cJSON *item, const cJSON *other)

@@ -1,7 +1,25 @@
 /* data/python/python_open.c — what lines set that are not followed: it is not known behind them. */
+#include <string.h>
+
 #include "data/python/python_run.h"
 
 /* --- what lines set ----------------------------------------------------------------------------------- */
+
+/* Behind "setattr (": a member, or any of them. */
+static void
+visit_setattr (PythonPlace *x, PythonVisit *visit, gpointer data)
+{
+  g_autoptr (GPtrArray) path = g_ptr_array_new_with_free_func (g_free);
+  if (!python_read_path (x, path, false) || !python_take (x, ","))
+    return;
+  bool is_said = python_token (x)->kind == PYTHON_TEXT && python_is (python_token (x) + 1, ",")
+      && !python_has_prefix (python_token (x), 'f');
+  g_autoptr (GString) name = g_string_new (NULL);
+  if (is_said)
+    python_append_text (name, python_token (x));
+  g_ptr_array_add (path, is_said ? g_strdup (name->str) : NULL);
+  visit (x, path, path->len - !is_said, data);
+}
 
 /* What a statement sets that begins here. */
 static void
@@ -18,6 +36,8 @@ visit_statement (PythonPlace *x, PythonVisit *visit, gpointer data)
     visit (x, path, path->len - 1, data);
   } else if (python_is (python_token (x), "(") && python_is_change (path))
     visit (x, path, path->len - 1, data);
+  else if (path->len == 1 && strcmp (path->pdata[0], "setattr") == 0 && python_take (x, "("))
+    visit_setattr (x, visit, data);
 }
 
 /* "for a, b in c: d = 1", "else: d = 2", "del a", "a = 1". */
@@ -83,4 +103,76 @@ python_open_block (LsPython *p, guint i, guint decides, GHashTable *names)
   Decision d = { python_hole (&x, NULL, line->first), line->first };
   visit_block (p, i, names, open_path, &d);
   cJSON_Delete (d.hole);
+}
+
+/* --- functions in functions --------------------------------------------------------------------------- */
+
+/* What is changed, not what a name is set to, of names that are none of its own. */
+typedef struct {
+  Decision decision;
+  GHashTable *own;
+} Inner;
+
+static void
+open_outer (PythonPlace *x, const GPtrArray *path, guint n, gpointer data)
+{
+  Inner *inner = data;
+  if (n == 1 && path->len == 1)
+    g_hash_table_add (inner->own, g_strdup (path->pdata[0]));
+  else if (!g_hash_table_contains (inner->own, path->pdata[0]) && python_is_set (x, path))
+    python_open_path (x, path, n, inner->decision.hole, inner->decision.first);
+}
+
+/* Whether a function that is defined in line i is named behind it, within the one around it. */
+static bool
+is_used (const LsPython *p, guint i)
+{
+  const PythonToken *name = &g_array_index (p->tokens, PythonToken, python_line (p, i)->first + 1);
+  const guint module = python_line (p, i)->module;
+  g_autofree char *text = g_strndup (name->at, name->n);
+  for (i = python_block_end (p, i); i < p->lines->len; i++) {
+    const PythonLine *line = python_line (p, i);
+    if (line->module != module || line->indent == 0)
+      break;
+    for (guint at = line->first; at < line->first + line->n; at++)
+      if (python_is (&g_array_index (p->tokens, PythonToken, at), text))
+        return true;
+  }
+  return false;
+}
+
+void
+python_open_function (LsPython *p, const PythonLine *line, GHashTable *names)
+{
+  guint i = 0;
+  while (python_line (p, i) != line)
+    i++;
+  if (!is_used (p, i))
+    return;
+  PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
+  g_autoptr (GHashTable) own = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  for (guint at = line->first; at < line->first + line->n; at++) {
+    const PythonToken *t = &g_array_index (p->tokens, PythonToken, at);
+    g_hash_table_add (own, g_strndup (t->at, t->n));
+  }
+  python_pass_to (&x, ":");
+  Inner inner = { { python_hole (&x, NULL, line->first), line->first }, own };
+  const guint n_unknown = p->n_unknown;
+  for (guint end = python_block_end (p, i++); i < end; i = python_block_end (p, i))
+    visit_block (p, i, names, open_outer, &inner);
+  p->n_unknown = n_unknown;
+  cJSON_Delete (inner.decision.hole);
+}
+
+void
+python_open_globals (PythonPlace *x)
+{
+  GHashTable *values = python_module (x->python, x->module)->values;
+  guint start = x->at;
+  python_pass (x->python, x->module, start);
+  for (x->at++; python_token (x)->kind == PYTHON_NAME; python_take (x, ",")) {
+    char *name = g_strndup (python_token (x)->at, python_token (x)->n);
+    x->at++;
+    g_hash_table_insert (values, name, python_hole (x, NULL, start));
+  }
 }

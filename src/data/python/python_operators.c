@@ -218,9 +218,7 @@ related (const PythonPlace *x, const PythonToken *mark, const cJSON *a, const Py
       && python_is_environment (x->python, b->name);
   if (!asks)
     return compared (mark, a, b->item);
-  cJSON *value = python_variable (x->python, a);
-  cJSON_Delete (value);
-  return value ? PYTHON_TRUE : PYTHON_FALSE;
+  return python_has_variable (x->python, a);
 }
 
 static PythonValue
@@ -269,6 +267,12 @@ either (PythonPlace *x, bool is_and)
     v = truth == PYTHON_OPEN ? python_hole_of (x, v, first) : is_first ? v : other;
   }
   return v;
+}
+
+PythonValue
+python_either (PythonPlace *x)
+{
+  return either (x, false);
 }
 
 PythonValue

@@ -14,6 +14,7 @@ typedef struct {
   const char *at;
   gsize n;
   guint line;
+  guint inner;    /* of f"{a}": the first token of its expressions; 0: they are not known */
   bool is_passed; /* what begins here is among those that are not followed */
 } PythonToken;
 
@@ -65,8 +66,10 @@ struct LsPython {
   cJSON *first;               /* what the last call made of its first argument; NULL: it had none */
   LsPythonVariable *variable; /* of the environment; NULL: nobody knows it */
   gpointer variable_data;
-  char *why;           /* what is wrong; NULL: nothing is */
-  guint where, module; /* a line, of the file that is evaluated */
+  GHashTable *set_variables; /* name -> cJSON *: what the files set */
+  bool is_environment_open;  /* they set some that are not known    */
+  char *why;                 /* what is wrong; NULL: nothing is */
+  guint where, module;       /* a line, of the file that is evaluated */
 };
 
 #define PYTHON_MAX_ROUNDS 1000 /* of all loops of a value */
@@ -97,8 +100,10 @@ bool python_take (PythonPlace *x, const char *text);
 gsize python_text_prefix (const char *at);
 /* Whether a text has the letter in front, in either case. */
 bool python_has_prefix (const PythonToken *t, char letter);
-/* What a text says, without its quotes. */
+/* What a text says, without its quotes; a part of it of n letters; how many letters its quotes have. */
 void python_append_text (GString *out, const PythonToken *t);
+void python_append_part (GString *out, const PythonToken *t, const char *at, gsize n);
+gsize python_text_quotes (const PythonToken *t);
 /* Passes over the rest in brackets, up to the one that ends it. */
 void python_pass_to (PythonPlace *x, const char *end);
 /* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
@@ -166,6 +171,10 @@ PythonTruth python_has_key (const cJSON *dictionary, const cJSON *key);
 /* Sets a member as the last, or what stands under a key in its place; item is taken. */
 void python_set_member (cJSON *object, const char *name, cJSON *item);
 void python_set_key (cJSON *dictionary, const char *key, cJSON *item);
+/* What stands in a list under a key as python_key_of() has it, "(-1)"; NULL: nothing. */
+cJSON *python_item_at (const cJSON *list, const char *key);
+/* Sets that; item is taken. */
+void python_set_item (cJSON *list, const char *key, cJSON *item);
 typedef enum { PYTHON_KEYS, PYTHON_VALUES, PYTHON_PAIRS } PythonDictionaryPart;
 /* An array of them, which the caller frees; NULL: it has keys that are not texts, or arguments without a
  * name. */
@@ -200,6 +209,8 @@ void python_pass_type (PythonPlace *x);
  * text. */
 void python_identify (LsPython *p, cJSON *item);
 void python_identify_name (LsPython *p, cJSON *item);
+/* Whether a name or a member of one is the same object. */
+bool python_is_shared (const LsPython *p, const cJSON *item);
 /* Sets a member of an object, or, without `set`, adds to an array, in all copies of it; item is copied.
  * False: item holds it. */
 bool python_set_part (PythonPlace *x, cJSON *holder, const char *name, cJSON *item,
@@ -231,6 +242,10 @@ PythonValue python_copy_of (PythonPlace *x, const cJSON *item);
 void python_spread (PythonPlace *x, cJSON *to, const cJSON *object);
 /* "a" or "*b" of a list. False: b is not known, and left out. */
 bool python_add_item (PythonPlace *x, cJSON *list);
+/* "f (a) for a in b if a > 1", of which f (a), or "k: v" of a dictionary, begins at a token and "for" stands
+ * here, up to `end`: an array or an object. NULL: it is not known, and nothing is passed over. n_passed: how
+ * many statements were named before the body. */
+cJSON *python_made_of_each (PythonPlace *x, guint body, const char *end, bool is_dictionary, guint n_passed);
 /* Of [ ], ( ) and { } without keys, behind the bracket. */
 PythonValue python_items (PythonPlace *x, const char *end, bool is_tuple);
 /* Behind "{". Keys are texts, numbers, tuples, True, False and None. */
@@ -244,6 +259,8 @@ cJSON *python_key (PythonPlace *x);
 
 /* With all operators. */
 PythonValue python_any (PythonPlace *x);
+/* The same without "a if b else c". */
+PythonValue python_either (PythonPlace *x);
 /* a and b with a mark between them, from a token on. Takes both. */
 PythonValue python_arithmetic (PythonPlace *x, const PythonToken *mark, PythonValue a, PythonValue b,
                                guint first);
@@ -258,17 +275,42 @@ bool python_is_true (PythonPlace *x, bool *ret_is_open);
 
 /* --- python_builtins.c ----------------------------------------------------------------------------- */
 
-/* getattr, hasattr, isinstance (x, str), int, float, str, bool, max, min, range, and os.environ.get where the
- * environment is known: what a call of it gives, with its arguments, of which n_names are names that
- * mean nothing here; NULL: that is not known. */
+/* getattr, hasattr, isinstance (x, str), int, float, str, bool, max, min, range, those of python_sequences.c,
+ * and os.environ.get where the environment is known: what a call of it gives, with its arguments, of which
+ * n_names are names that mean nothing here; NULL: that is not known. */
 bool python_is_builtin (const LsPython *p, const char *name);
+/* What str () makes of a value; NULL: that is not known. The caller frees it. */
+cJSON *python_text_of (const cJSON *of);
 cJSON *python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_names);
 /* The same of a method of a text or a dictionary: "lower", "get". */
 cJSON *python_method (const cJSON *of, const char *name, const cJSON *call);
+/* --- python_sequences.c ---------------------------------------------------------------------------- */
+
+/* What a call gives, with its arguments; NULL: that is not known. The caller frees it. */
+typedef cJSON *PythonMake (const cJSON *call);
+/* zip, sorted, dict and others of that name; NULL: it is none of them. */
+PythonMake *python_sequence_function (const char *name);
+/* What a list, a tuple or a dictionary holds in its order, an array; NULL: it is none of them. The caller
+ * frees it. */
+cJSON *python_list_of (const cJSON *of);
+
+/* --- python_environment.c -------------------------------------------------------------------------- */
+
 /* Whether a name is that of the environment, os.environ, and that is known. */
 bool python_is_environment (const LsPython *p, const char *name);
-/* A variable of it; NULL: it is not set. */
+/* Whether it is os.environ.get or os.getenv. */
+bool python_asks_environment (const LsPython *p, const char *name);
+/* How many of the first n steps of a path are os.environ; 0: it is something else. */
+guint python_environment_in (const GPtrArray *path, guint n);
+/* A variable is set to a text, to null, which is nothing, or to what is not known; value is taken. name NULL:
+ * it is not known which one. */
+void python_set_variable (LsPython *p, const char *name, cJSON *value);
+void python_forget_variables (LsPython *p);
+/* A variable of it; NULL: it is not set, or not known. */
 cJSON *python_variable (const LsPython *p, const cJSON *name);
+PythonTruth python_has_variable (const LsPython *p, const cJSON *name);
+/* What os.environ.get gives; NULL: that is not known. */
+cJSON *python_variable_or (const LsPython *p, const cJSON *call);
 
 /* --- python_paths.c -------------------------------------------------------------------------------- */
 

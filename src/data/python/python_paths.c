@@ -72,14 +72,21 @@ python_is_set (const PythonPlace *x, const GPtrArray *path)
   return g_hash_table_contains (names_at (x), path->pdata[0]);
 }
 
+/* What a step leads to; NULL: nothing, or that is not known. */
+static cJSON *
+child_of (const cJSON *item, const char *step)
+{
+  if (cJSON_IsArray (item))
+    return step && *step == KEY ? python_item_at (item, name_of (step)) : NULL;
+  return step && cJSON_IsObject (item) ? cJSON_GetObjectItemCaseSensitive (item, name_of (step)) : NULL;
+}
+
 cJSON *
 python_at_path (const PythonPlace *x, const GPtrArray *path, guint n)
 {
   cJSON *item = g_hash_table_lookup (names_at (x), path->pdata[0]);
   for (guint i = 1; i < n && item; i++)
-    item = path->pdata[i] && cJSON_IsObject (item)
-        ? cJSON_GetObjectItemCaseSensitive (item, name_of (path->pdata[i]))
-        : NULL;
+    item = child_of (item, path->pdata[i]);
   return item;
 }
 
@@ -106,8 +113,18 @@ part_of (PythonPlace *x, cJSON *object, const char *step, const char *next, guin
   return cJSON_GetObjectItemCaseSensitive (object, name);
 }
 
-/* The object that holds the last of n steps; NULL: there is none, and from step *ret_n on it cannot be said
- * what is set. */
+/* The same of a list, which has the item; NULL: that may hold nothing. */
+static cJSON *
+item_of (PythonPlace *x, const cJSON *list, const char *step)
+{
+  cJSON *item = child_of (list, step);
+  if (cJSON_IsString (item))
+    python_make_object (x->python, item);
+  return cJSON_IsObject (item) || cJSON_IsArray (item) ? item : NULL;
+}
+
+/* The object or list that holds the last of n steps; NULL: there is none, and from step *ret_n on it cannot
+ * be said what is set. */
 static cJSON *
 holder_of (PythonPlace *x, const GPtrArray *path, guint n, guint start, guint *ret_n)
 {
@@ -115,10 +132,16 @@ holder_of (PythonPlace *x, const GPtrArray *path, guint n, guint start, guint *r
   if (cJSON_IsString (object))
     python_make_object (x->python, object);
   guint i = 1;
-  for (; i + 1 < n && cJSON_IsObject (object) && path->pdata[i]; i++)
-    object = part_of (x, object, path->pdata[i], path->pdata[i + 1], start);
+  for (cJSON *next = NULL; i + 1 < n && path->pdata[i]; i++, object = next) {
+    next = cJSON_IsObject (object) ? part_of (x, object, path->pdata[i], path->pdata[i + 1], start)
+        : cJSON_IsArray (object)   ? item_of (x, object, path->pdata[i])
+                                   : NULL;
+    if (!next)
+      break;
+  }
   *ret_n = i;
-  return cJSON_IsObject (object) && path->pdata[i] ? object : NULL;
+  bool is_holder = i + 1 == n && (cJSON_IsObject (object) || child_of (object, path->pdata[i]));
+  return is_holder && path->pdata[i] ? object : NULL;
 }
 
 /* False: it cannot be said what is set. */
@@ -126,7 +149,10 @@ static bool
 set_last (PythonPlace *x, cJSON *holder, const char *step, cJSON *item)
 {
   return holder
-      && python_set_part (x, holder, name_of (step), item, *step == KEY ? python_set_key : python_set_member);
+      && python_set_part (x, holder, name_of (step), item,
+                          cJSON_IsArray (holder) ? python_set_item
+                              : *step == KEY     ? python_set_key
+                                                 : python_set_member);
 }
 
 /* What stands there after n steps is a hole, and so are its copies. */
@@ -148,10 +174,16 @@ python_set_path (PythonPlace *x, const GPtrArray *path, guint n, cJSON *item, gu
     g_hash_table_insert (names_at (x), g_strdup (path->pdata[0]), item);
     return;
   }
-  guint n_known;
+  guint n_known = python_environment_in (path, n);
+  if (n_known > 0) {
+    const char *name = n == n_known + 1 ? path->pdata[n_known] : NULL;
+    python_pass (x->python, x->module, start);
+    python_set_variable (x->python, name ? name_of (name) : NULL, item);
+    return;
+  }
   cJSON *holder = holder_of (x, path, n, start, &n_known);
   if (!set_last (x, holder, path->pdata[n - 1], item)) {
-    cJSON *hole = python_hole (x, NULL, start);
+    cJSON *hole = python_is_open (item) ? cJSON_Duplicate (item, true) : python_hole (x, NULL, start);
     python_pass (x->python, x->module, start);
     open_whole (x, path, holder ? n - 1 : n_known, hole);
     cJSON_Delete (hole);

@@ -35,6 +35,10 @@ bool python_is_augmented (const PythonToken *t);
 
 /* What line i and those further in set is a hole from now on, as the line `decides` is written. */
 void python_open_block (LsPython *p, guint i, guint decides, GHashTable *names);
+/* "global a, b" in a function: what the file sets them to is a hole from now on. */
+void python_open_globals (PythonPlace *x);
+/* What a function in a function changes of what is set around it, whenever it is called, is a hole. */
+void python_open_function (LsPython *p, const PythonLine *line, GHashTable *names);
 
 /* --- python_guard.c -------------------------------------------------------------------------------- */
 

@@ -5,7 +5,8 @@
 #include "data/python/python_run.h"
 
 static const char *const idle[]
-    = { "assert", "import", "from", "pass", "def", "class", "global", "raise", "async", NULL };
+    = { "assert", "import", "from", "pass", "def", "class", "global", "nonlocal", "raise", "async", NULL };
+
 /* Whether nothing stands in a line behind ":". */
 static bool
 ends_line (const LsPython *p, const PythonLine *line)
@@ -25,6 +26,11 @@ run_statement (LsPython *p, const PythonLine *line, GHashTable *names)
   }
   static const char *const raises[] = { "raise", NULL },
                            *const may_raise[] = { "assert", "import", "from", "async", NULL };
+  static const char *const globals[] = { "global", NULL }, *const functions[] = { "def", NULL };
+  if (names && python_starts (p, line, globals))
+    python_open_globals (&x);
+  if (names && python_starts (p, line, functions))
+    python_open_function (p, line, names);
   p->module = line->module;
   p->n_unknown += python_starts (p, line, may_raise);
   if (p->n_tries > 0 && python_starts (p, line, raises))
@@ -118,14 +124,10 @@ run_if (LsPython *p, guint i, GHashTable *names, cJSON **ret_result)
 static cJSON *
 read_rounds (PythonPlace *x)
 {
-  cJSON *all = python_tuple (x),
-        *keys = python_is_dictionary (all) ? python_parts_of (all, PYTHON_KEYS) : NULL;
+  cJSON *over = python_tuple (x), *all = python_list_of (over);
   bool is_whole = python_take (x, ":") && python_token (x)->kind == PYTHON_END;
-  if (keys) {
-    cJSON_Delete (all);
-    all = keys;
-  }
-  if (!is_whole || !cJSON_IsArray (all))
+  cJSON_Delete (over);
+  if (!is_whole)
     g_clear_pointer (&all, cJSON_Delete);
   return all;
 }
@@ -162,6 +164,52 @@ run_for (LsPython *p, guint i, GHashTable *names, cJSON **ret_result)
   return python_block_end (p, i);
 }
 
+/* --- with --------------------------------------------------------------------------------------------- */
+
+/* "with (a as b, c as d):" */
+static bool
+is_in_brackets (PythonPlace x)
+{
+  if (!python_take (&x, "("))
+    return false;
+  PythonPlace as = x;
+  python_pass_to (&as, "as");
+  python_pass_to (&x, ")");
+  return as.at < x.at;
+}
+
+/* "with a as b, c:", whose body is run once. Returns where it ends. */
+static guint
+run_with (LsPython *p, guint i, GHashTable *names, cJSON **ret_result)
+{
+  const PythonLine *line = python_line (p, i);
+  PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
+  bool is_plain = true;
+  do {
+    guint first = ++x.at;
+    is_plain = !is_in_brackets (x);
+    if (!is_plain)
+      break;
+    cJSON *item = python_expression (&x);
+    cJSON_Delete (item);
+    if (python_take (&x, "as")) {
+      g_autoptr (GPtrArray) path = g_ptr_array_new_with_free_func (g_free);
+      is_plain = python_read_path (&x, path, true);
+      if (is_plain)
+        python_set_path (&x, path, path->len, python_hole (&x, NULL, first), line->first);
+    }
+  } while (is_plain && python_is (python_token (&x), ","));
+  PythonLine rest = *line;
+  is_plain = is_plain && python_take (&x, ":");
+  rest.first = x.at;
+  p->n_unknown++;
+  if (is_plain && !p->why)
+    *ret_result = run_part (p, i, &rest, names);
+  else
+    python_pass_block (p, i, i, names);
+  return python_block_end (p, i);
+}
+
 /* --- lines -------------------------------------------------------------------------------------------- */
 
 /* From line i on, those that are as far in, up to one that is less far, or of another file. */
@@ -169,7 +217,7 @@ static cJSON *
 run_lines (LsPython *p, guint i, GHashTable *names)
 {
   static const char *const ifs[] = { "if", NULL }, *const fors[] = { "for", NULL },
-                           *const tries[] = { "try", NULL };
+                           *const tries[] = { "try", NULL }, *const blocks[] = { "with", NULL };
   const guint indent = python_line (p, i)->indent, module = python_line (p, i)->module;
   cJSON *result = NULL;
   while (i < p->lines->len && !result && !p->why && p->raise == 0) {
@@ -187,6 +235,8 @@ run_lines (LsPython *p, guint i, GHashTable *names)
       i = run_for (p, i, names, &result);
     else if (python_starts (p, line, tries))
       i = python_run_try (p, i, names, &result);
+    else if (python_starts (p, line, blocks))
+      i = run_with (p, i, names, &result);
     else if (python_is_block (p, line)) {
       python_pass_block (p, i, i, names);
       i = python_block_end (p, i);

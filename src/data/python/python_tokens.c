@@ -60,14 +60,26 @@ python_has_prefix (const PythonToken *t, char letter)
   return memchr (t->at, letter, n) || memchr (t->at, g_ascii_toupper (letter), n);
 }
 
+gsize
+python_text_quotes (const PythonToken *t)
+{
+  const char *p = t->at + python_text_prefix (t->at), *end = t->at + t->n;
+  return end - p >= 6 && p[1] == *p && p[2] == *p ? 3 : 1;
+}
+
+void
+python_append_part (GString *out, const PythonToken *t, const char *at, gsize n)
+{
+  g_autofree char *inside = g_strndup (at, n),
+                  *plain = python_has_prefix (t, 'r') ? NULL : g_strcompress (inside);
+  g_string_append (out, plain ? plain : inside);
+}
+
 void
 python_append_text (GString *out, const PythonToken *t)
 {
-  const char *p = t->at + python_text_prefix (t->at), *end = t->at + t->n;
-  gsize quotes = end - p >= 6 && p[1] == *p && p[2] == *p ? 3 : 1;
-  g_autofree char *inside = g_strndup (p + quotes, (gsize) (end - p) - 2 * quotes),
-                  *plain = python_has_prefix (t, 'r') ? NULL : g_strcompress (inside);
-  g_string_append (out, plain ? plain : inside);
+  gsize prefix = python_text_prefix (t->at), quotes = python_text_quotes (t);
+  python_append_part (out, t, t->at + prefix + quotes, t->n - prefix - 2 * quotes);
 }
 
 /* --- from text to lines ------------------------------------------------------------------------------ */
@@ -142,9 +154,66 @@ end_line (LsPython *p, PythonLine *line, guint number)
   g_array_append_val (p->lines, *line);
 }
 
+/* --- what stands in f"{a}" ---------------------------------------------------------------------------- */
+
+/* Whether an expression in a text ends here, "a}", "a:03d}", "a!r}", "a=}". */
+static bool
+ends_expression (const char *at)
+{
+  return strchr ("}:!=", *at) && !g_str_has_prefix (at, "!=") && !g_str_has_prefix (at, "==");
+}
+
+/* The words of an expression in a text, from behind "{" up to its end. Returns where that is; NULL: there is
+ * none. */
+static const char *
+scan_expression (LsPython *p, const char *at, const char *end, guint line)
+{
+  const guint first = p->tokens->len;
+  guint depth = 0;
+  while (at < end && (depth > 0 || !ends_expression (at))) {
+    if (g_ascii_isspace (*at)) {
+      at++;
+      continue;
+    }
+    PythonToken t = next_token (at, end, line);
+    if (t.n == 0 || t.at + t.n > end)
+      return NULL;
+    depth += t.kind == PYTHON_MARK && strchr ("([{", *at) != NULL;
+    depth -= t.kind == PYTHON_MARK && strchr (")]}", *at) != NULL && depth > 0;
+    g_array_append_val (p->tokens, t);
+    at += t.n;
+  }
+  if (p->tokens->len == first)
+    return NULL;
+  const PythonToken stop = { .kind = PYTHON_END, .at = "", .line = line };
+  g_array_append_val (p->tokens, stop);
+  return at < end ? at : NULL;
+}
+
+/* The expressions of a text, one behind the other, behind the words of its file. */
+static void
+scan_formatted (LsPython *p, guint i)
+{
+  const PythonToken t = g_array_index (p->tokens, PythonToken, i);
+  const guint first = p->tokens->len;
+  const char *end = t.at + t.n;
+  bool ok = true;
+  for (const char *at = t.at + python_text_prefix (t.at);
+       ok && (at = memchr (at, '{', (gsize) (end - at)));) {
+    bool is_brace = at[1] == '{';
+    const char *stop = is_brace ? at + 1 : scan_expression (p, at + 1, end, t.line);
+    for (guint depth = 1; stop && !is_brace && stop < end && depth > 0; stop++)
+      depth += (*stop == '{') - (*stop == '}');
+    ok = stop && stop < end;
+    at = ok ? stop + is_brace : end;
+  }
+  g_array_index (p->tokens, PythonToken, i).inner = ok ? first : 0;
+}
+
 bool
 python_scan (LsPython *p, const char *text, gsize n)
 {
+  const guint first_token = p->tokens->len;
   const char *end = text + n;
   guint number = 1, depth = 0;
   PythonLine line = { .first = p->tokens->len, .module = p->modules->len - 1 };
@@ -172,5 +241,10 @@ python_scan (LsPython *p, const char *text, gsize n)
     }
   }
   end_line (p, &line, number);
+  for (guint i = first_token, all = p->tokens->len; i < all; i++) {
+    const PythonToken *t = &g_array_index (p->tokens, PythonToken, i);
+    if (t->kind == PYTHON_TEXT && python_has_prefix (t, 'f'))
+      scan_formatted (p, i);
+  }
   return depth == 0 || (python_fail (p, number, "a bracket does not end"), false);
 }

@@ -183,6 +183,22 @@ python_set_key (cJSON *dictionary, const char *key, cJSON *item)
     cJSON_AddItemToObject (dictionary, key, item);
 }
 
+cJSON *
+python_item_at (const cJSON *list, const char *key)
+{
+  char *end;
+  gint64 n = cJSON_GetArraySize (list), i = *key == '(' ? g_ascii_strtoll (key + 1, &end, 10) : n;
+  if (i == n || strcmp (end, ")") != 0 || i < -n || i > n)
+    return NULL;
+  return cJSON_GetArrayItem (list, (int) (i < 0 ? i + n : i));
+}
+
+void
+python_set_item (cJSON *list, const char *key, cJSON *item)
+{
+  cJSON_ReplaceItemViaPointer (list, python_item_at (list, key), item);
+}
+
 static cJSON *
 pair_of (const cJSON *member)
 {

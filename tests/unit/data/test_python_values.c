@@ -34,4 +34,72 @@ what_differs_in_python_differs (void)
   check_python (F ("[2 ** 10, 2 ** 3 ** 2, -2 ** 2, 2 ** -1, 2 ** 70]"), "[1024,512,-4,0.5,\"<2 ** 70>\"]");
 }
 
-LS_TEST_SUITE (LS_TEST (what_is_not_known_decides_nothing), LS_TEST (what_differs_in_python_differs))
+/* zip, enumerate, sorted and others, of what is known; a set has no order. */
+static void
+sequences_are_known (void)
+{
+  check_python (
+      "def f():\n  a, r = [1, 2], []\n  for i, (x, y) in enumerate(zip(a, (3, 4, 5)), start=1):\n    r.append(i * x * y)\n"
+      "  for i in range(10, 0, -3):\n    r.append(i)\n  return r\n",
+      "[3,16,10,7,4,1]");
+  check_python (
+      F ("[sorted([3, 1, 2]), sorted(['b', 'a'], reverse=True), sorted([1, 'a']), list(reversed((1, 2))), sum([1, 2]), "
+         "sum([1, a]), any([0, 1]), all([1, a]), all([0, a]), abs(-3), list({'a': 1}), list(zip([1], a))]"),
+      "[[1,2,3],[\"b\",\"a\"],\"<sorted([1, 'a'])>\",[2,1],3,\"<sum([1, a])>\",true,\"<all([1, a])>\",false,3,[\"a\"],"
+      "\"<list(zip([1], a))>\"]");
+  check_python (
+      F ("[1 in {1, 2, 1}, len({1, 1}), {*[1, 2]}, {1} == {1}, sorted({3, 1}), list({1, 2}), {1, a}, {'a'}]"),
+      "[true,1,[1,2],\"<{1} == {1}>\",[1,3],\"<list({1, 2})>\",\"<{1, a}>\",[\"a\"]]");
+  check_python (F ("[dict(n=1), dict({'n': 1, 'm': 2}, n=5), dict([('a', 1)]), dict(), dict(a, n=1)]"),
+                "[{\"n\":1},{\"n\":5,\"m\":2},{\"a\":1},{},\"<dict(a, n=1)>\"]");
+  check_python (
+      "def f():\n  a = A(m=C(k=1))\n  b = copy.deepcopy(a)\n  b.m.k = 2\n  c = copy.copy(a)\n  c.n = 5\n  c.m.k = 7\n"
+      "  d = {'x': 1}\n  e = d.copy()\n  e['z'] = 1\n  return a, b, c, d, e\n",
+      "[{\"()\":\"A\",\"m\":{\"()\":\"C\",\"k\":7}},{\"()\":\"A\",\"m\":{\"()\":\"C\",\"k\":2}},"
+      "{\"()\":\"A\",\"m\":{\"()\":\"C\",\"k\":7},\"n\":5},{\"x\":1},{\"x\":1,\"z\":1}]");
+}
+
+static void
+slices_are_taken (void)
+{
+  check_python (
+      "def f():\n  a = [1, 2, 3, 4]\n  return a[1:3], a[:2], a[-2:], a[::2], a[::-1], a[5:], a[-9:2], a[3:0:-2], 'abc'[1:]\n",
+      "[[2,3],[1,2],[3,4],[1,3],[4,3,2,1],[],[1,2],[4,2],\"bc\"]");
+  check_python (F ("[[1, 2][a:], [1][::0], {1, 2}[:1], b[1:], [1][0.5:]]"),
+                "[\"<[1, 2][a:]>\",\"<[1][::0]>\",\"<{1, 2}[:1]>\",\"<b[1:]>\",\"<[1][0.5:]>\"]");
+}
+
+/* With conditions, of several, of dictionaries; a name means again what it meant before. */
+static void
+comprehensions_are_made (void)
+{
+  check_python (
+      "def f():\n  n = 7\n  return [n * 2 for n in range(3) if n != 1], [x + y for x, (y,) in [(1, (2,))]], "
+      "[x for y in [[1], [2]] for x in y], n\n",
+      "[[0,4],[3],[1,2],7]");
+  check_python (
+      "def f():\n  d = {'a': 1, 'b': 2}\n  return {k: v * 2 for k, v in d.items() if k != 'a'}, {k: 1 for k in d}, "
+      "sum(v for v in d.values()), {x for x in [1, 1]}\n",
+      "[{\"b\":4},{\"a\":1,\"b\":1},3,[1]]");
+  check_python (
+      F ("[[x for x in a if x], [x for x in [1, 2] if a], {k: 1 for k in a}, [x for x, y in [1]], [x for x in {1, 2}]]"),
+      "[\"<[x for x in a if x]>\",\"<[x for x in [1, 2] if a]>\",\"<{k: 1 for k in a}>\",\"<[x for x, y in [1]]>\","
+      "\"<[x for x in {1, 2}]>\"]");
+}
+
+/* What stands in f"{a}", of texts and whole numbers; how Python prints others is left open. */
+static void
+formatted_texts_are_known (void)
+{
+  check_python (
+      "def f():\n  n, d = 8, {'a': 3}\n  return f'{n}b', f\"a{ n }_{'x'}\", f'{n:03d}', f'p', f'{{n}}', f\"{d['a']}-{n + 1}\" 'x' f'{n}', "
+      "f'\\n{n if n > 3 else 0}', rf'\\n{n}', f'{None}{n == 8}', f''\n",
+      "[\"8b\",\"a8_x\",\"008\",\"p\",\"{n}\",\"3-9x8\",\"\\n8\",\"\\\\n8\",\"NoneTrue\",\"\"]");
+  check_python (
+      "def f():\n  n = 8\n  return f'{n / 2}', f'{n!r}', f'{n:,}', f'{a}', f'{n=}', f'{n:{n}}', f'{n', f'{-n:03d}', f'{}'\n",
+      "[\"<f'{n / 2}'>\",\"<f'{n!r}'>\",\"<f'{n:,}'>\",\"<f'{a}'>\",\"<f'{n=}'>\",\"<f'{n:{n}}'>\",\"<f'{n'>\",\"<f'{-n:03d}'>\",\"<f'{}'>\"]");
+}
+
+LS_TEST_SUITE (LS_TEST (what_is_not_known_decides_nothing), LS_TEST (what_differs_in_python_differs),
+               LS_TEST (sequences_are_known), LS_TEST (slices_are_taken), LS_TEST (comprehensions_are_made),
+               LS_TEST (formatted_texts_are_known))
