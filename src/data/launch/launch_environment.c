@@ -3,11 +3,17 @@
 
 #include "data/launch/launch_script.h"
 
+/* What a script sets, and what of that processes see. */
+typedef struct {
+  GHashTable *variables; /* name -> text */
+  const LsShell *shell;
+} Environment;
+
 /* The value; NULL: it is not set, or left open, which is told. */
 static const char *
-value_of (GHashTable *variables, const char *name, LsImport *import)
+value_of (const Environment *e, const char *name, LsImport *import)
 {
-  const char *value = g_hash_table_lookup (variables, name);
+  const char *value = g_hash_table_lookup (e->variables, name);
   if (!value || !*value)
     return NULL;
   import_note_word (import, name, NULL);
@@ -18,15 +24,25 @@ value_of (GHashTable *variables, const char *name, LsImport *import)
   return NULL;
 }
 
+/* Whether processes see a variable that would matter; that they do not is told. */
+static bool
+is_seen (const Environment *e, const char *name, LsImport *import)
+{
+  bool is_exported = ls_shell_exports (e->shell, name);
+  if (!is_exported)
+    import_unknown (import, "%s: it is set and not exported; processes are taken not to see it", name);
+  return is_exported;
+}
+
 /* PyTorch's, by its names since 2021, those of ROCm, and that of 2.9 and later. */
 static void
-set_allocator (GHashTable *variables, LsImport *import)
+set_allocator (const Environment *e, LsImport *import)
 {
   static const char *const names[]
       = { "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF" };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    const char *value = value_of (variables, names[i], import);
-    if (value && strstr (value, "expandable_segments:True"))
+    const char *value = value_of (e, names[i], import);
+    if (value && strstr (value, "expandable_segments:True") && is_seen (e, names[i], import))
       import_set_strategy (import, "cuda_allocator", "expandable", names[i]);
   }
 }
@@ -43,21 +59,23 @@ static const struct {
 };
 
 static void
-tell_nccl (GHashTable *variables, LsImport *import)
+tell_nccl (const Environment *e, LsImport *import)
 {
   for (guint i = 0; i < G_N_ELEMENTS (choices); i++) {
-    const char *value = value_of (variables, choices[i].name, import);
-    if (value && (!choices[i].value || strcmp (value, choices[i].value) == 0))
+    const char *value = value_of (e, choices[i].name, import);
+    if (value && (!choices[i].value || strcmp (value, choices[i].value) == 0)
+        && is_seen (e, choices[i].name, import))
       import_unknown (import, "%s %s: NCCL is taken to choose as it does by itself", choices[i].name, value);
   }
 }
 
 void
-launch_environment (GHashTable *variables, LsImport *import)
+launch_environment (GHashTable *variables, const LsShell *shell, LsImport *import)
 {
-  const char *blocking = value_of (variables, "CUDA_LAUNCH_BLOCKING", import);
-  if (blocking && strcmp (blocking, "0") != 0)
+  const Environment e = { variables, shell };
+  const char *blocking = value_of (&e, "CUDA_LAUNCH_BLOCKING", import);
+  if (blocking && strcmp (blocking, "0") != 0 && is_seen (&e, "CUDA_LAUNCH_BLOCKING", import))
     import_set_strategy (import, "launch_blocking", "1", "CUDA_LAUNCH_BLOCKING");
-  set_allocator (variables, import);
-  tell_nccl (variables, import);
+  set_allocator (&e, import);
+  tell_nccl (&e, import);
 }

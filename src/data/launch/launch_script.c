@@ -421,7 +421,7 @@ launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScri
   if (ok) {
     split (&s, ret_script, import);
     ret_script->variables = values_of (s.shell);
-    launch_environment (ret_script->variables, import);
+    launch_environment (ret_script->variables, s.shell, import);
   }
   search_clear (&s);
   return ok;

@@ -61,6 +61,8 @@ LsShellOutside ls_shell_outside (const LsShell *sh, const char *name);
 const GPtrArray *ls_shell_names (const LsShell *sh);
 /* The words of a value: char *, owned by the array; NULL: it is not set. */
 GPtrArray *ls_shell_words (const LsShell *sh, const char *name);
+/* Whether processes see a variable: it is exported, set in front of a command, or set from outside. */
+bool ls_shell_exports (const LsShell *sh, const char *name);
 /* Names of variables that were taken as not set, sorted; g_list_free(). */
 GList *ls_shell_unset (const LsShell *sh);
 

@@ -382,6 +382,8 @@ shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, 
     leave (sh, words);
   else if (strcmp (name, "continue") == 0)
     sh->has_left = sh->continues = sh->mode == SHELL_RUN;
+  else if (strcmp (name, "set") == 0)
+    shell_set_options (sh, words);
   else if (strcmp (name, "unset") == 0)
     unset_all (sh, words);
   else if (strcmp (name, "read") == 0 && here)

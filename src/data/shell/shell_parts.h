@@ -27,6 +27,8 @@ struct LsShell {
   GHashTable *values;    /* name: ShellValue * */
   GPtrArray *names;      /* char *: in the order in which they were first set */
   GHashTable *functions; /* name: text of its body */
+  GHashTable *exported;  /* names that processes see */
+  bool exports_all;      /* "set -a": what is set from now on is exported */
   GHashTable *unset;     /* names that were taken as not set */
   GHashTable *outside;   /* name: LsShellOutside of what is set from outside */
   GPtrArray *outer;      /* words of commands that this text was handed to, borrowed */
@@ -61,6 +63,17 @@ void shell_unset (LsShell *sh, const char *name);
 bool shell_is_beside (const char *path);
 /* Where the script lies that is being read, as "0" or "BASH_SOURCE"; path NULL: nobody knows. */
 void shell_set_path (LsShell *sh, const char *name, const char *path);
+
+/* --- what processes see of them --- */
+
+void shell_export (LsShell *sh, const char *name);
+bool shell_is_declaration (const GPtrArray *words);
+/* Whether the names in a command are exported: "export A", "declare -x A". */
+bool shell_is_export (const GPtrArray *words);
+/* Exports those that stand there without a value; of any command, those that are set in front of it. */
+void shell_export_names (LsShell *sh, const GPtrArray *words, const GPtrArray *in_front);
+/* "set -a", "set +o allexport": whether what is set is exported. */
+void shell_set_options (LsShell *sh, const GPtrArray *words);
 
 /* --- words --- */
 

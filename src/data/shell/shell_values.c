@@ -19,6 +19,7 @@ ls_shell_new (const LsShellFuncs *funcs, gpointer data)
   sh->names = g_ptr_array_new_with_free_func (g_free);
   sh->functions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   sh->outside = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  sh->exported = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   sh->unset = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   sh->outer = g_ptr_array_new ();
   sh->texts = g_ptr_array_new ();
@@ -35,6 +36,7 @@ ls_shell_free (LsShell *sh)
   g_hash_table_unref (sh->values);
   g_ptr_array_unref (sh->names);
   g_hash_table_unref (sh->functions);
+  g_hash_table_unref (sh->exported);
   g_hash_table_unref (sh->unset);
   g_hash_table_unref (sh->outside);
   g_ptr_array_unref (sh->outer);
@@ -277,6 +279,7 @@ ls_shell_set (LsShell *sh, const char *name, const char *text)
   GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
   g_ptr_array_add (items, g_strdup (text));
   shell_assign (sh, name, items, false, false);
+  shell_export (sh, name);
   g_hash_table_insert (sh->outside, g_strdup (name), GINT_TO_POINTER (LS_SHELL_UNASKED));
 }
 

@@ -85,6 +85,14 @@ the_environment_is_heeded (void)
          "cuda_allocator=expandable");
   check ("export NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_IB_DISABLE=0 NCCL_PROTO=$P\n" MEGATRON,
          "?NCCL_ALGO Ring: NCCL; ?NCCL_NVLS_ENABLE 0: NCCL; ?NCCL_PROTO: its value is $P");
+  check (
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\nNCCL_IB_DISABLE=0\nCUDA_LAUNCH_BLOCKING=1\n" MEGATRON,
+      "?PYTORCH_CUDA_ALLOC_CONF: it is set and not exported; ?CUDA_LAUNCH_BLOCKING: it is set and not exported");
+  check (
+      "NCCL_ALGO=Ring\nNCCL_PROTO=LL\nexport NCCL_PROTO X\nset -euo pipefail\ndeclare -x NCCL_MIN_CTAS=4\nset -a\n"
+      "NCCL_MAX_CTAS=8\nset +o allexport\nNCCL_NTHREADS=64\n" MEGATRON,
+      "?NCCL_ALGO: it is set and not exported; ?NCCL_PROTO LL: NCCL; ?NCCL_MIN_CTAS 4: NCCL; ?NCCL_MAX_CTAS 8: NCCL; "
+      "?NCCL_NTHREADS: it is set and not exported");
   check ("export NVTE_FLASH_ATTN=0\nexport NVTE_FUSED_ATTN=0\n" MEGATRON,
          "attention=unfused; ~NVTE_FUSED_ATTN are 0");
   check ("torchrun --nproc_per_node 8 train.py --language-model-type yi --num-layers 8 --hidden-size 1024 "
