@@ -34,6 +34,7 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   p->frames = g_ptr_array_new ();
   p->set_variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
   p->call = python_call;
+  p->members = python_members_of;
   p->file_passed = g_ptr_array_new_with_free_func (g_free);
   if (!ls_python_add (p, text, n, name, diags)) {
     ls_python_free (p);

@@ -19,6 +19,7 @@
  *     a = b = 1              both are
  *     a, (b, *c) = f ()      each gets its part; of what is not known, a part that is not known
  *     f (*a, **b), {**b}     of what is known what it holds; def f (a, *rest, **more) has the rest
+ *     Small (n=1), Small.n   of a class of the files, with what its body and its bases set
  *     big (), big (2)        what that function returns; as it is written if that hangs on what is unknown
  *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
  *     for a, b in d.items () each round of it, of a list, a tuple, a range or a dictionary that is known,

@@ -276,6 +276,25 @@ replaced (cJSON *call)
   return object;
 }
 
+/* What a call of a class makes, which is taken: members that it does not say are as they usually are; members
+ * is taken. With arguments in order nobody knows which they are. */
+static cJSON *
+constructed (cJSON *members, cJSON *call)
+{
+  cJSON *item;
+  if (cJSON_GetObjectItemCaseSensitive (call, "0"))
+    cJSON_Delete (members);
+  else {
+    while ((item = cJSON_DetachItemFromArray (members, 0)))
+      if (cJSON_GetObjectItemCaseSensitive (call, item->string))
+        cJSON_Delete (item);
+      else
+        cJSON_AddItemToObject (call, item->string, item);
+    cJSON_Delete (members);
+  }
+  return call;
+}
+
 /* What a call of a function gives whose body is followed; call: its arguments, which are taken. As it is
  * written where a condition in the body is not known, and the call hands something over. */
 static cJSON *
@@ -357,7 +376,12 @@ call (PythonPlace *x, PythonValue callee, guint first)
     cJSON_Delete (object);
     return answer ? (python_drop (callee), python_value_of (x, answer)) : python_hole_of (x, callee, first);
   }
-  if (python_has_function (x->python, x->module, callee.name))
+  cJSON *members = python_has_function (x->python, x->module, callee.name)
+      ? NULL
+      : x->python->members (x->python, x->module, callee.name);
+  if (members)
+    object = constructed (members, object);
+  else if (python_has_function (x->python, x->module, callee.name))
     object = followed (x, callee.name, object, is_bare, is_statement, line);
   else if (replaces)
     object = replaced (object);
@@ -375,6 +399,15 @@ member (PythonPlace *x, PythonValue v, guint first)
 {
   g_autofree char *key = g_strndup (python_token (x)->at, python_token (x)->n);
   x->at++;
+  cJSON *members = v.name && !python_is (python_token (x), "(")
+      ? x->python->members (x->python, x->module, v.name)
+      : NULL,
+        *of_class = members ? cJSON_DetachItemFromObjectCaseSensitive (members, key) : NULL;
+  cJSON_Delete (members);
+  if (of_class) {
+    python_drop (v);
+    return python_value_of (x, of_class);
+  }
   if (v.name) {
     char *longer = g_strconcat (v.name, ".", key, NULL);
     g_free (v.name);

@@ -115,9 +115,9 @@ find_module (const LsPython *p, guint from, const Import *import,
   return best;
 }
 
-/* Where a name comes from in the end; *name is what it is called there. n: from none of the files. */
-static guint
-follow (const LsPython *p, guint module, const char **name, bool has (const LsPython *, guint, const char *))
+guint
+python_follow (const LsPython *p, guint module, const char **name,
+               bool has (const LsPython *, guint, const char *))
 {
   for (guint n = 0; n <= p->modules->len && module < p->modules->len && !has (p, module, *name); n++) {
     const Import *import = g_hash_table_lookup (python_module (p, module)->imports, *name);
@@ -133,7 +133,7 @@ guint
 python_find_function (const LsPython *p, guint module, const char *name)
 {
   const char *there = name;
-  guint m = follow (p, module, &there, python_defines);
+  guint m = python_follow (p, module, &there, python_defines);
   if (m < p->modules->len)
     return python_function_line (p, m, there);
   /* of "from m import *", of what is known of the program, pasted */
@@ -153,7 +153,7 @@ cJSON *
 python_imported_value (const LsPython *p, guint module, const char *name)
 {
   const char *there = name;
-  guint m = follow (p, module, &there, sets);
+  guint m = python_follow (p, module, &there, sets);
   for (guint i = p->modules->len; m == p->modules->len && i-- > 0;)
     if (i != module && sets (p, i, there))
       m = i;

@@ -79,6 +79,13 @@ visit_block (LsPython *p, guint i, GHashTable *names, PythonVisit *visit, gpoint
   }
 }
 
+void
+python_visit_set (LsPython *p, guint i, guint end, GHashTable *names, PythonVisit *visit, gpointer data)
+{
+  for (; i < end; i = python_block_end (p, i))
+    visit_block (p, i, names, visit, data);
+}
+
 /* --- what is done with it ----------------------------------------------------------------------------- */
 
 /* What stands in the place of what is not known, and the token with which the line begins that decides. */

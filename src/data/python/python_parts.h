@@ -46,6 +46,10 @@ typedef struct {
  * of which some are taken; NULL: there are none. */
 typedef cJSON *PythonCall (LsPython *python, guint module, const char *name, cJSON *arguments, guint line);
 
+/* What objects of a class of the files have, by name; NULL: there is none, or that is not known. The caller
+ * frees it. */
+typedef cJSON *PythonMembers (LsPython *python, guint module, const char *name);
+
 struct LsPython {
   GArray *modules;        /* of PythonModule */
   GArray *pasted;         /* of PythonPasted */
@@ -55,12 +59,14 @@ struct LsPython {
   GPtrArray *functions;
   /* Of the value that is being found: */
   guint n_items, n_rounds, depth;
+  guint n_classes;            /* whose bodies are being read, one within the other */
   GArray *passed;             /* of PythonPassed: what is not followed */
   guint n_open;               /* blocks that are not followed, and return something */
   guint n_unknown;            /* what is not known, and may raise an exception */
   guint n_tries, raise;       /* "try" around what is run; the token of a "raise" in it that is run, or 0 */
   bool is_statement;          /* a call for what it does to its first argument is read */
   PythonCall *call;           /* python_call(), which runs statements */
+  PythonMembers *members;     /* python_members_of(), which does, too */
   GPtrArray *frames;          /* GHashTable *: the names of each function that is called */
   int n_objects;              /* numbers of them, of python_identity.c */
   cJSON *first;               /* what the last call made of its first argument; NULL: it had none */
@@ -187,6 +193,10 @@ PythonModule *python_module (const LsPython *p, guint i);
 void python_module_clear (gpointer module);
 /* Of a line "from a.b.c import f as g". */
 void python_add_imports (LsPython *p, const PythonLine *line);
+/* The file that a name comes from in the end, of those that have it; *name is what it is called there. n:
+ * it is none of them. */
+guint python_follow (const LsPython *p, guint module, const char **name,
+                     bool has (const LsPython *, guint, const char *));
 /* The line in which a function begins that has this name in a file; n lines: there is none. */
 guint python_find_function (const LsPython *p, guint module, const char *name);
 /* What a name was set to, for a file; NULL: to nothing. */

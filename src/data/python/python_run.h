@@ -33,6 +33,8 @@ bool python_is_augmented (const PythonToken *t);
 
 /* --- python_open.c --------------------------------------------------------------------------------- */
 
+/* What lines set from i up to `end`. */
+void python_visit_set (LsPython *p, guint i, guint end, GHashTable *names, PythonVisit *visit, gpointer data);
 /* What line i and those further in set is a hole from now on, as the line `decides` is written. */
 void python_open_block (LsPython *p, guint i, guint decides, GHashTable *names);
 /* "global a, b" in a function: what the file sets them to is a hole from now on. */
@@ -59,6 +61,12 @@ void python_pass_block (LsPython *p, guint i, guint decides, GHashTable *names);
 cJSON *python_run_body (LsPython *p, guint first, GHashTable *names);
 /* Runs the statements of a file. */
 void python_run (LsPython *p, guint module);
+
+/* --- python_classes.c ------------------------------------------------------------------------------ */
+
+/* What objects of a class of the files have, by name; NULL: there is none, or that is not known. The caller
+ * frees it. */
+cJSON *python_members_of (LsPython *p, guint module, const char *name);
 
 /* --- python_functions.c ---------------------------------------------------------------------------- */
 

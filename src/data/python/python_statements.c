@@ -14,6 +14,21 @@ ends_line (const LsPython *p, const PythonLine *line)
   return python_is (&g_array_index (p->tokens, PythonToken, line->first + line->n - 1), ":");
 }
 
+/* "@dataclass", and "a: int" without a value. */
+static bool
+sets_nothing (PythonPlace x)
+{
+  if (python_take (&x, "@"))
+    return python_is (python_token (&x), "dataclass")
+        || (python_take (&x, "dataclasses") && python_take (&x, ".")
+            && python_is (python_token (&x), "dataclass"));
+  bool is_name = python_token (&x)->kind == PYTHON_NAME;
+  x.at++;
+  PythonPlace set = x;
+  python_pass_to (&set, "=");
+  return is_name && python_is (python_token (&x), ":") && python_token (&set)->kind == PYTHON_END;
+}
+
 /* What a statement returns, null if it returns nothing; NULL: it does not return. */
 static cJSON *
 run_statement (LsPython *p, const PythonLine *line, GHashTable *names)
@@ -35,7 +50,8 @@ run_statement (LsPython *p, const PythonLine *line, GHashTable *names)
   p->n_unknown += python_starts (p, line, may_raise);
   if (p->n_tries > 0 && python_starts (p, line, raises))
     p->raise = line->first;
-  else if (python_token (&x)->kind != PYTHON_TEXT && !python_starts (p, line, idle) && !python_assign (&x))
+  else if (python_token (&x)->kind != PYTHON_TEXT && !python_starts (p, line, idle) && !sets_nothing (x)
+           && !python_assign (&x))
     python_change (&x);
   return NULL;
 }

@@ -100,6 +100,25 @@ formatted_texts_are_known (void)
       "[\"<f'{n / 2}'>\",\"<f'{n!r}'>\",\"<f'{n:,}'>\",\"<f'{a}'>\",\"<f'{n=}'>\",\"<f'{n:{n}}'>\",\"<f'{n'>\",\"<f'{-n:03d}'>\",\"<f'{}'>\"]");
 }
 
+/* What the bodies of classes set; of one that has a constructor it is not known. */
+static void
+classes_have_members (void)
+{
+  check_python (
+      "class D:\n  n = 3\n  m = 4\nclass E(D):\n  m = 5\ndef f():\n  return D.n, E.m, E.n, D().n, E(n=9).n, D.z, [D.z == 1]\n",
+      "[3,5,3,3,9,\"D.z\",[\"<D.z == 1>\"]]");
+  check_python (
+      "@dataclass\nclass D(Base):\n  'doc'\n  q: int\n  n: int = 3\n  l: list = field(default_factory=list)\n"
+      "  k: int = field(default=7)\n  def h(self):\n    return 1\ndef f():\n  d = D(q=1)\n  d.n += 1\n  return d, D(1, 2)\n",
+      "[{\"()\":\"D\",\"q\":1,\"k\":7,\"l\":\"<class D>\",\"n\":4},{\"()\":\"D\",\"0\":1,\"1\":2}]");
+  check_python (
+      "class B:\n  a = 1\n  b = 2\n  def __post_init__(self):\n    if self.a > 1:\n      self.b = 5\nclass D(B):\n  c = 3\n"
+      "class G:\n  a = 1\n  def __init__(self):\n    self.a = 2\ndef f():\n  return D(a=4), G(), G.a\n",
+      "[{\"()\":\"D\",\"a\":4,\"b\":\"<class B>\",\"c\":3},{\"()\":\"G\"},\"G.a\"]");
+  check_python (
+      "class D:\n  a = field(default_factory=lambda: D())\n  b = D.a\ndef f():\n  return len([D()])\n", "1");
+}
+
 LS_TEST_SUITE (LS_TEST (what_is_not_known_decides_nothing), LS_TEST (what_differs_in_python_differs),
                LS_TEST (sequences_are_known), LS_TEST (slices_are_taken), LS_TEST (comprehensions_are_made),
-               LS_TEST (formatted_texts_are_known))
+               LS_TEST (formatted_texts_are_known), LS_TEST (classes_have_members))
