@@ -32,6 +32,7 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   p->passed = g_array_new (FALSE, FALSE, sizeof (PythonPassed));
   p->pasted = python_pasted_new ();
   p->frames = g_ptr_array_new ();
+  p->running = g_array_new (FALSE, FALSE, sizeof (guint));
   p->set_variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
   p->call = python_call;
   p->members = python_members_of;
@@ -66,6 +67,7 @@ ls_python_free (LsPython *p)
   g_array_unref (p->passed);
   g_array_unref (p->pasted);
   g_ptr_array_unref (p->frames);
+  g_array_unref (p->running);
   g_hash_table_unref (p->set_variables);
   g_ptr_array_unref (p->file_passed);
   cJSON_Delete (p->first);

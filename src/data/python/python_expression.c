@@ -153,10 +153,11 @@ append_formatted (GString *out, const PythonPlace *x)
     at += n;
     if (at == end)
       return is_known;
-    bool is_brace = at[1] == *at;
+    bool is_brace = at[1] == *at, is_value = *at == '{' && !is_brace;
     if (is_brace)
       g_string_append_c (out, *at);
     at += 1 + is_brace;
+    is_known = is_known && (is_brace || is_value);
     if (!is_known || (!is_brace && !append_value (out, &inner, &at, end)))
       return false;
   }

@@ -73,6 +73,7 @@ python_call (LsPython *p, guint module, const char *name, cJSON *arguments, guin
     return NULL;
   python_enter (p, line);
   g_ptr_array_add (p->frames, names);
+  g_array_append_val (p->running, i);
   if (!p->why && bind (p, python_line (p, i), arguments, names, &first)) {
     result = python_run_body (p, i + 1, names);
     cJSON_Delete (p->first);
@@ -80,6 +81,7 @@ python_call (LsPython *p, guint module, const char *name, cJSON *arguments, guin
     p->first = mine ? cJSON_Duplicate (mine, true) : NULL;
   }
   g_ptr_array_remove_index (p->frames, p->frames->len - 1);
+  g_array_set_size (p->running, p->running->len - 1);
   p->depth--;
   return result;
 }

@@ -129,6 +129,16 @@ python_follow (const LsPython *p, guint module, const char **name,
   return module < p->modules->len && has (p, module, *name) ? module : p->modules->len;
 }
 
+/* Whether a function is being called: "from m import f as g" does not mean the f that calls g. */
+static bool
+is_running (const LsPython *p, guint line)
+{
+  for (guint i = 0; i < p->running->len; i++)
+    if (g_array_index (p->running, guint, i) == line)
+      return true;
+  return false;
+}
+
 guint
 python_find_function (const LsPython *p, guint module, const char *name)
 {
@@ -137,9 +147,12 @@ python_find_function (const LsPython *p, guint module, const char *name)
   if (m < p->modules->len)
     return python_function_line (p, m, there);
   /* of "from m import *", of what is known of the program, pasted */
-  for (guint i = p->modules->len; i-- > 0;)
-    if ((i != module || strcmp (there, name) != 0) && python_defines (p, i, there))
-      return python_function_line (p, i, there);
+  for (guint i = p->modules->len; i-- > 0;) {
+    guint line
+        = i != module || strcmp (there, name) != 0 ? python_function_line (p, i, there) : p->lines->len;
+    if (line < p->lines->len && !is_running (p, line))
+      return line;
+  }
   return p->lines->len;
 }
 

@@ -67,6 +67,7 @@ struct LsPython {
   bool is_statement;          /* a call for what it does to its first argument is read */
   PythonCall *call;           /* python_call(), which runs statements */
   PythonMembers *members;     /* python_members_of(), which does, too */
+  GArray *running;            /* of guint: the lines in which functions begin that are called */
   GPtrArray *frames;          /* GHashTable *: the names of each function that is called */
   int n_objects;              /* numbers of them, of python_identity.c */
   cJSON *first;               /* what the last call made of its first argument; NULL: it had none */

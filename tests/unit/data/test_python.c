@@ -42,6 +42,8 @@ statements_of_python_are_followed (void)
       "def f():\n  return [g('a'), N.more()]\n",
       "[\"<A.of(\\\"a\\\", n=\\\"a\\\").make(x.n)>\",\"<A.of(\\\"b\\\", n=\\\"b\\\").make(x.n).more()>\"]");
   check_python ("def f():\n  a = b = A(x=1)\n  b.x = 2\n  return a\n", "{\"()\":\"A\",\"x\":2}");
+  check_python ("from m import f as _f\ndef f():\n  c = _f()\n  c.n = 1\n  return c\n",
+                "{\"()\":\"_f\",\"n\":1}");
   check_python ("def f(x):\n  return 1\n", " error: its function f returns nothing");
   check_python ("def f():\n  pass\n", " error: its function f returns nothing");
 }

@@ -96,8 +96,8 @@ formatted_texts_are_known (void)
       "f'\\n{n if n > 3 else 0}', rf'\\n{n}', f'{None}{n == 8}', f''\n",
       "[\"8b\",\"a8_x\",\"008\",\"p\",\"{n}\",\"3-9x8\",\"\\n8\",\"\\\\n8\",\"NoneTrue\",\"\"]");
   check_python (
-      "def f():\n  n = 8\n  return f'{n / 2}', f'{n!r}', f'{n:,}', f'{a}', f'{n=}', f'{n:{n}}', f'{n', f'{-n:03d}', f'{}'\n",
-      "[\"<f'{n / 2}'>\",\"<f'{n!r}'>\",\"<f'{n:,}'>\",\"<f'{a}'>\",\"<f'{n=}'>\",\"<f'{n:{n}}'>\",\"<f'{n'>\",\"<f'{-n:03d}'>\",\"<f'{}'>\"]");
+      "def f():\n  n = 8\n  return f'{n / 2}', f'{n!r}', f'{n:,}', f'{a}', f'{n=}', f'{n:{n}}', f'{n', f'{-n:03d}', f'{}', f'a}'\n",
+      "[\"<f'{n / 2}'>\",\"<f'{n!r}'>\",\"<f'{n:,}'>\",\"<f'{a}'>\",\"<f'{n=}'>\",\"<f'{n:{n}}'>\",\"<f'{n'>\",\"<f'{-n:03d}'>\",\"<f'{}'>\",\"<f'a}'>\"]");
 }
 
 /* What the bodies of classes set; of one that has a constructor it is not known. */
