@@ -6,7 +6,7 @@
 /* What a script sets, and what of that processes see. */
 typedef struct {
   GHashTable *variables; /* name -> text */
-  const LsShell *shell;
+  GHashTable *exported;  /* a set of names */
 } Environment;
 
 /* The value; NULL: it is not set, or left open, which is told. */
@@ -28,7 +28,7 @@ value_of (const Environment *e, const char *name, LsImport *import)
 static bool
 is_seen (const Environment *e, const char *name, LsImport *import)
 {
-  bool is_exported = ls_shell_exports (e->shell, name);
+  bool is_exported = g_hash_table_contains (e->exported, name);
   if (!is_exported)
     import_unknown (import, "%s: it is set and not exported; processes are taken not to see it", name);
   return is_exported;
@@ -70,9 +70,9 @@ tell_nccl (const Environment *e, LsImport *import)
 }
 
 void
-launch_environment (GHashTable *variables, const LsShell *shell, LsImport *import)
+launch_environment (GHashTable *variables, GHashTable *exported, LsImport *import)
 {
-  const Environment e = { variables, shell };
+  const Environment e = { variables, exported };
   const char *blocking = value_of (&e, "CUDA_LAUNCH_BLOCKING", import);
   if (blocking && strcmp (blocking, "0") != 0 && is_seen (&e, "CUDA_LAUNCH_BLOCKING", import))
     import_set_strategy (import, "launch_blocking", "1", "CUDA_LAUNCH_BLOCKING");

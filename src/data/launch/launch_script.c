@@ -22,6 +22,8 @@ typedef struct {
   guint n_commands; /* others that launch too             */
   GPtrArray *bare;  /* char *: lines that are options and no command */
   LaunchBatch batch;
+  GHashTable *variables,
+      *exported;      /* name -> text, and a set, as the command finds them; NULL: none was found */
   GPtrArray *sources; /* char *: files that are sourced and not there */
   GPtrArray *started; /* the same of scripts that are started */
 } Search;
@@ -65,6 +67,38 @@ add_words (GPtrArray *to, char *const *words, guint n)
 
 /* --- commands --------------------------------------------------------------------------------------- */
 
+/* As they are, words of one with blanks between. */
+static GHashTable *
+values_of (const LsShell *shell)
+{
+  GHashTable *values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  const GPtrArray *names = ls_shell_names (shell);
+  for (guint i = 0; i < names->len; i++) {
+    g_autoptr (GPtrArray) words = ls_shell_words (shell, names->pdata[i]);
+    GString *text = g_string_new (NULL);
+    for (guint k = 0; words && k < words->len; k++)
+      g_string_append_printf (text, "%s%s", k > 0 ? " " : "", (const char *) words->pdata[k]);
+    g_hash_table_replace (values, g_strdup (names->pdata[i]), g_string_free (text, FALSE));
+  }
+  return values;
+}
+
+/* What processes see of the variables, and what all are, as the command finds them. */
+static void
+take_values (Search *s)
+{
+  if (s->variables) {
+    g_hash_table_unref (s->variables);
+    g_hash_table_unref (s->exported);
+  }
+  s->variables = values_of (s->shell);
+  s->exported = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  const GPtrArray *names = ls_shell_names (s->shell);
+  for (guint i = 0; i < names->len; i++)
+    if (ls_shell_exports (s->shell, names->pdata[i]))
+      g_hash_table_add (s->exported, g_strdup (names->pdata[i]));
+}
+
 static void
 take_command (const LsShellCommand *c, gpointer data)
 {
@@ -91,6 +125,7 @@ take_command (const LsShellCommand *c, gpointer data)
   add_words (s->words, c->words, c->n);
   s->n_known = n_known;
   s->is_certain = c->is_certain;
+  take_values (s);
 }
 
 /* It is one of the job's, like those that were given. */
@@ -319,8 +354,8 @@ search (Search *s, LsImport *import, LsDiagList *diags)
 static guint64
 variable_of (const Search *s, const char *name)
 {
-  g_autoptr (GPtrArray) words = ls_shell_words (s->shell, name);
-  return words && words->len > 0 ? launch_last_number (words->pdata[0]) : 0;
+  const char *text = g_hash_table_lookup (s->variables, name);
+  return text && *text ? launch_last_number (text) : 0;
 }
 
 /* A command that a package installs starts processes as variables say, or uses the one GPU that it sees. */
@@ -328,9 +363,8 @@ static guint64
 count_by_variables (const Search *s)
 {
   guint64 each = variable_of (s, "NPROC_PER_NODE"), nodes = variable_of (s, "NNODES");
-  g_autoptr (GPtrArray) seen = ls_shell_words (s->shell, "CUDA_VISIBLE_DEVICES");
-  bool sees_one = seen && seen->len > 0 && g_ascii_isdigit (*(const char *) seen->pdata[0])
-      && !strchr (seen->pdata[0], ',');
+  const char *seen = g_hash_table_lookup (s->variables, "CUDA_VISIBLE_DEVICES");
+  bool sees_one = seen && g_ascii_isdigit (*seen) && !strchr (seen, ',');
   return each > 0 ? each * MAX (1, nodes) : sees_one;
 }
 
@@ -338,8 +372,8 @@ count_by_variables (const Search *s)
 static bool
 is_one_of_many (const Search *s, const LaunchWords *words)
 {
-  g_autoptr (GPtrArray) size = ls_shell_words (s->shell, "WORLD_SIZE");
-  return launch_words_find (words, "use-mpi") || (size && size->len > 0 && strcmp (size->pdata[0], "1") != 0);
+  const char *size = g_hash_table_lookup (s->variables, "WORLD_SIZE");
+  return launch_words_find (words, "use-mpi") || (size && *size && strcmp (size, "1") != 0);
 }
 
 static bool
@@ -388,26 +422,12 @@ static void
 search_clear (Search *s)
 {
   ls_shell_free (s->shell);
+  g_clear_pointer (&s->variables, g_hash_table_unref);
+  g_clear_pointer (&s->exported, g_hash_table_unref);
   g_ptr_array_unref (s->words);
   g_ptr_array_unref (s->bare);
   g_ptr_array_unref (s->sources);
   g_ptr_array_unref (s->started);
-}
-
-/* As they are, words of one with blanks between. */
-static GHashTable *
-values_of (const LsShell *shell)
-{
-  GHashTable *values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
-  const GPtrArray *names = ls_shell_names (shell);
-  for (guint i = 0; i < names->len; i++) {
-    g_autoptr (GPtrArray) words = ls_shell_words (shell, names->pdata[i]);
-    GString *text = g_string_new (NULL);
-    for (guint k = 0; words && k < words->len; k++)
-      g_string_append_printf (text, "%s%s", k > 0 ? " " : "", (const char *) words->pdata[k]);
-    g_hash_table_replace (values, g_strdup (names->pdata[i]), g_string_free (text, FALSE));
-  }
-  return values;
 }
 
 bool
@@ -419,9 +439,11 @@ launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScri
   search_init (&s, files, kind, import);
   bool ok = search (&s, import, diags);
   if (ok) {
+    if (!s.variables)
+      take_values (&s);
     split (&s, ret_script, import);
-    ret_script->variables = values_of (s.shell);
-    launch_environment (ret_script->variables, s.shell, import);
+    ret_script->variables = g_hash_table_ref (s.variables);
+    launch_environment (s.variables, s.exported, import);
   }
   search_clear (&s);
   return ok;

@@ -40,7 +40,7 @@ void launch_script_clear (LaunchScript *script);
 
 /* launch_environment.c: what variables that a script sets for its processes change, of CUDA, PyTorch and
  * NCCL. What is not simulated of it is told. */
-void launch_environment (GHashTable *variables, const LsShell *shell, LsImport *import);
+void launch_environment (GHashTable *variables, GHashTable *exported, LsImport *import);
 
 /* The variables that a script sets, as options; NULL: with a diagnostic. *ret_lacks: whether it sources what
  * is not here, which is told. */

@@ -22,21 +22,8 @@ enter (LsShell *sh, ShellMode mode)
 
 /* --- simple commands ------------------------------------------------------------------------------ */
 
-/* "A=1", which commands see where it is exported. */
 static void
-assign (ShellText *s, const char *end, const GPtrArray *words, GPtrArray *in_front)
-{
-  const char *name_end = shell_name_end (s->p, end);
-  g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
-  shell_perform_assignment (s->sh, s->p, end);
-  if (shell_is_export (words) || s->sh->exports_all)
-    shell_export (s->sh, name);
-  else if (words->len == 0)
-    g_ptr_array_add (in_front, g_steal_pointer (&name));
-}
-
-static void
-read_word (ShellText *s, GPtrArray *words, GPtrArray *in_front, bool *ret_has_begun)
+read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_begun)
 {
   const char *end = shell_next_end (s);
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
@@ -44,7 +31,7 @@ read_word (ShellText *s, GPtrArray *words, GPtrArray *in_front, bool *ret_has_be
   if (shell_is_descriptor (s, end) || s->is_bad || is_skipped)
     *ret_has_begun = *ret_has_begun || !assigns;
   else if (assigns)
-    assign (s, end, words, in_front);
+    shell_assign_in_command (s->sh, s->p, end, words, in_front);
   else {
     shell_expand (s->sh, s->p, end, words);
     *ret_has_begun = true;
@@ -74,8 +61,8 @@ set_target (ShellText *s, const char *from, char **target, bool *ret_is_appended
 static ShellStatus
 read_simple (ShellText *s)
 {
-  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free),
-                        in_front = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GHashTable) in_front = shell_in_front_new ();
   g_autofree char *here = NULL, *target = NULL;
   bool has_begun = false, is_appended = false;
   const char *begin = s->p;
@@ -101,7 +88,9 @@ read_simple (ShellText *s)
   shell_export_names (s->sh, words, in_front);
   if (words->len == 0 || is_skipped || shell_is_declaration (words) || shell_has_failed (s->sh))
     return SHELL_DONE;
-  return shell_run (s->sh, words, here, target, is_appended);
+  ShellStatus status = shell_run (s->sh, words, here, target, is_appended);
+  shell_set_back (s->sh, in_front);
+  return status;
 }
 
 /* --- blocks --------------------------------------------------------------------------------------- */

@@ -359,6 +359,23 @@ write_file (LsShell *sh, const GPtrArray *words, const char *here, const char *t
   g_string_free (text, TRUE);
 }
 
+/* "set -a", "set +o allexport": whether what is set is exported. */
+static void
+set_options (LsShell *sh, const GPtrArray *words)
+{
+  for (guint i = 1; i < words->len; i++) {
+    const char *word = words->pdata[i], *next = i + 1 < words->len ? words->pdata[i + 1] : "";
+    bool is_flag = (*word == '-' || *word == '+') && word[1] != '-',
+         is_it
+        = is_flag && (strchr (word + 1, 'a') || (strchr (word + 1, 'o') && strcmp (next, "allexport") == 0));
+    if (is_it && sh->mode == SHELL_RUN)
+      sh->exports_all = *word == '-';
+    if (!is_flag)
+      break;
+    i += strchr (word + 1, 'o') != NULL;
+  }
+}
+
 ShellStatus
 shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, bool is_appended)
 {
@@ -383,7 +400,7 @@ shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, 
   else if (strcmp (name, "continue") == 0)
     sh->has_left = sh->continues = sh->mode == SHELL_RUN;
   else if (strcmp (name, "set") == 0)
-    shell_set_options (sh, words);
+    set_options (sh, words);
   else if (strcmp (name, "unset") == 0)
     unset_all (sh, words);
   else if (strcmp (name, "read") == 0 && here)

@@ -3,19 +3,6 @@
 
 #include "data/shell/shell_parts.h"
 
-void
-shell_export (LsShell *sh, const char *name)
-{
-  if (sh->mode != SHELL_SKIPPED)
-    g_hash_table_add (sh->exported, g_strdup (name));
-}
-
-bool
-ls_shell_exports (const LsShell *sh, const char *name)
-{
-  return g_hash_table_contains (sh->exported, name);
-}
-
 bool
 shell_is_declaration (const GPtrArray *words)
 {
@@ -36,27 +23,71 @@ shell_is_export (const GPtrArray *words)
 }
 
 void
-shell_export_names (LsShell *sh, const GPtrArray *words, const GPtrArray *in_front)
+shell_export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front)
 {
-  for (guint i = 0; i < in_front->len && words->len > 0; i++)
-    shell_export (sh, in_front->pdata[i]);
+  GHashTableIter iter;
+  gpointer name;
+  for (g_hash_table_iter_init (&iter, in_front);
+       words->len > 0 && g_hash_table_iter_next (&iter, &name, NULL);)
+    shell_export (sh, name);
   for (guint i = 1; i < words->len && shell_is_export (words); i++)
     if (*(const char *) words->pdata[i] != '-')
       shell_export (sh, words->pdata[i]);
 }
 
-void
-shell_set_options (LsShell *sh, const GPtrArray *words)
+/* --- what is set in front of a command ----------------------------------------------------------------- */
+
+/* What a variable was before. */
+typedef struct {
+  ShellValue *value; /* NULL: it was not set */
+  bool is_exported;
+} Before;
+
+static void
+before_free (gpointer data)
 {
-  for (guint i = 1; i < words->len; i++) {
-    const char *word = words->pdata[i], *next = i + 1 < words->len ? words->pdata[i + 1] : "";
-    bool is_flag = (*word == '-' || *word == '+') && word[1] != '-',
-         is_it
-        = is_flag && (strchr (word + 1, 'a') || (strchr (word + 1, 'o') && strcmp (next, "allexport") == 0));
-    if (is_it && sh->mode == SHELL_RUN)
-      sh->exports_all = *word == '-';
-    if (!is_flag)
-      break;
-    i += strchr (word + 1, 'o') != NULL;
+  Before *before = data;
+  if (before->value)
+    shell_value_free (before->value);
+  g_free (before);
+}
+
+GHashTable *
+shell_in_front_new (void)
+{
+  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, before_free);
+}
+
+void
+shell_assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words,
+                         GHashTable *in_front)
+{
+  const char *name_end = shell_name_end (p, end);
+  g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
+  bool exports = shell_is_export (words) || sh->exports_all;
+  if (words->len == 0 && !g_hash_table_contains (in_front, name)) {
+    Before *before = g_new (Before, 1);
+    *before = (Before) { shell_value_copy (g_hash_table_lookup (sh->values, name)),
+                         exports || ls_shell_exports (sh, name) };
+    g_hash_table_insert (in_front, g_strdup (name), before);
+  }
+  shell_perform_assignment (sh, p, end);
+  if (exports)
+    shell_export (sh, name);
+}
+
+void
+shell_set_back (LsShell *sh, GHashTable *in_front)
+{
+  GHashTableIter iter;
+  gpointer name, data;
+  for (g_hash_table_iter_init (&iter, in_front); g_hash_table_iter_next (&iter, &name, &data);) {
+    Before *before = data;
+    if (!before->is_exported)
+      g_hash_table_remove (sh->exported, name);
+    if (before->value)
+      g_hash_table_replace (sh->values, g_strdup (name), g_steal_pointer (&before->value));
+    else
+      g_hash_table_remove (sh->values, name);
   }
 }

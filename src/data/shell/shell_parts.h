@@ -56,6 +56,8 @@ bool shell_afford (LsShell *sh, gsize n);
 /* --- variables --- */
 
 const ShellValue *shell_value (const LsShell *sh, const char *name);
+ShellValue *shell_value_copy (const ShellValue *value); /* NULL allowed */
+void shell_value_free (gpointer value);
 /* Sets or appends, in the current mode. Takes items. */
 void shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended);
 void shell_unset (LsShell *sh, const char *name);
@@ -70,10 +72,15 @@ void shell_export (LsShell *sh, const char *name);
 bool shell_is_declaration (const GPtrArray *words);
 /* Whether the names in a command are exported: "export A", "declare -x A". */
 bool shell_is_export (const GPtrArray *words);
+/* What variables that are set in front of a command were before. */
+GHashTable *shell_in_front_new (void);
+/* "A=1" in a command whose words begin with these; none: in front of it. */
+void shell_assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words,
+                              GHashTable *in_front);
 /* Exports those that stand there without a value; of any command, those that are set in front of it. */
-void shell_export_names (LsShell *sh, const GPtrArray *words, const GPtrArray *in_front);
-/* "set -a", "set +o allexport": whether what is set is exported. */
-void shell_set_options (LsShell *sh, const GPtrArray *words);
+void shell_export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front);
+/* Behind the command they are as before. */
+void shell_set_back (LsShell *sh, GHashTable *in_front);
 
 /* --- words --- */
 

@@ -2,11 +2,21 @@
 
 #include <string.h>
 
-static void
-value_free (gpointer value)
+void
+shell_value_free (gpointer value)
 {
   g_ptr_array_unref (((ShellValue *) value)->items);
   g_free (value);
+}
+
+ShellValue *
+shell_value_copy (const ShellValue *value)
+{
+  if (!value)
+    return NULL;
+  ShellValue *copy = g_new (ShellValue, 1);
+  *copy = (ShellValue) { g_ptr_array_ref (value->items), value->is_array };
+  return copy;
 }
 
 LsShell *
@@ -15,7 +25,7 @@ ls_shell_new (const LsShellFuncs *funcs, gpointer data)
   LsShell *sh = g_new0 (LsShell, 1);
   sh->funcs = *funcs;
   sh->data = data;
-  sh->values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
+  sh->values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, shell_value_free);
   sh->names = g_ptr_array_new_with_free_func (g_free);
   sh->functions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   sh->outside = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -271,6 +281,19 @@ GList *
 ls_shell_unset (const LsShell *sh)
 {
   return g_list_sort (g_hash_table_get_keys (sh->unset), (GCompareFunc) strcmp);
+}
+
+void
+shell_export (LsShell *sh, const char *name)
+{
+  if (sh->mode != SHELL_SKIPPED)
+    g_hash_table_add (sh->exported, g_strdup (name));
+}
+
+bool
+ls_shell_exports (const LsShell *sh, const char *name)
+{
+  return g_hash_table_contains (sh->exported, name);
 }
 
 void

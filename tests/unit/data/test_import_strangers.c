@@ -93,6 +93,15 @@ the_environment_is_heeded (void)
       "NCCL_MAX_CTAS=8\nset +o allexport\nNCCL_NTHREADS=64\n" MEGATRON,
       "?NCCL_ALGO: it is set and not exported; ?NCCL_PROTO LL: NCCL; ?NCCL_MIN_CTAS 4: NCCL; ?NCCL_MAX_CTAS 8: NCCL; "
       "?NCCL_NTHREADS: it is set and not exported");
+  check ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True CUDA_LAUNCH_BLOCKING=1 python prep.py\n" MEGATRON,
+         "cuda_allocator; launch_blocking");
+  check (MEGATRON "\nexport CUDA_LAUNCH_BLOCKING=1\n", "launch_blocking");
+  check ("CUDA_LAUNCH_BLOCKING=0 python prep.py\nCUDA_LAUNCH_BLOCKING=1\n" MEGATRON,
+         "launch_blocking; ?CUDA_LAUNCH_BLOCKING: it is set and not exported");
+  check (
+      "A=2\nA=9 B=3 python prep.py\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 "
+      "--num-attention-heads 8 --tensor-model-parallel-size $A --seq-length 1024 --micro-batch-size ${B:-4}\n",
+      "tp=2; micro_batch=4");
   check ("export NVTE_FLASH_ATTN=0\nexport NVTE_FUSED_ATTN=0\n" MEGATRON,
          "attention=unfused; ~NVTE_FUSED_ATTN are 0");
   check ("torchrun --nproc_per_node 8 train.py --language-model-type yi --num-layers 8 --hidden-size 1024 "
