@@ -351,21 +351,23 @@ search (Search *s, LsImport *import, LsDiagList *diags)
   return true;
 }
 
-static guint64
-variable_of (const Search *s, const char *name)
+/* What a process sees of a variable; NULL: nothing. */
+static const char *
+seen_of (const Search *s, const char *name)
 {
   const char *text = g_hash_table_lookup (s->variables, name);
-  return text && *text ? launch_last_number (text) : 0;
+  return text && *text && g_hash_table_contains (s->exported, name) ? text : NULL;
 }
 
 /* A command that a package installs starts processes as variables say, or uses the one GPU that it sees. */
 static guint64
 count_by_variables (const Search *s)
 {
-  guint64 each = variable_of (s, "NPROC_PER_NODE"), nodes = variable_of (s, "NNODES");
-  const char *seen = g_hash_table_lookup (s->variables, "CUDA_VISIBLE_DEVICES");
+  const char *each = seen_of (s, "NPROC_PER_NODE"), *nodes = seen_of (s, "NNODES"),
+             *seen = seen_of (s, "CUDA_VISIBLE_DEVICES");
+  guint64 n = each ? launch_last_number (each) : 0, n_nodes = nodes ? launch_last_number (nodes) : 1;
   bool sees_one = seen && g_ascii_isdigit (*seen) && !strchr (seen, ',');
-  return each > 0 ? each * MAX (1, nodes) : sees_one;
+  return n > 0 ? n * MAX (1, n_nodes) : sees_one;
 }
 
 /* What it starts is one process of several, which another script starts. */

@@ -96,6 +96,10 @@ the_environment_is_heeded (void)
   check ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True CUDA_LAUNCH_BLOCKING=1 python prep.py\n" MEGATRON,
          "cuda_allocator; launch_blocking");
   check (MEGATRON "\nexport CUDA_LAUNCH_BLOCKING=1\n", "launch_blocking");
+#define SWIFT "swift sft --model Qwen/Qwen2.5-1.5B --max_length 2048\n"
+  check ("#!/bin/bash\nNPROC_PER_NODE=4\nexport CUDA_VISIBLE_DEVICES=0\n" SWIFT, "gpus=1");
+  check ("#!/bin/bash\nexport NPROC_PER_NODE=4\n" SWIFT, "gpus=4");
+#undef SWIFT
   check ("CUDA_LAUNCH_BLOCKING=0 python prep.py\nCUDA_LAUNCH_BLOCKING=1\n" MEGATRON,
          "launch_blocking; ?CUDA_LAUNCH_BLOCKING: it is set and not exported");
   check (
