@@ -206,10 +206,27 @@ propose_document_order (Proposals *p)
     propose_one (p, "lengths-balance", s->lengths_balance == LS_LENGTHS_SORTED ? "none" : "sorted");
 }
 
+/* What frees most for its time. The inside of attention, which selective recomputation is of by itself, frees
+ * nothing where it is flash attention. Parts are of layers without adapters. */
+static void
+propose_cheap_parts (Proposals *p)
+{
+  const LsStrategy *s = p->s;
+  uint32_t cheap = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
+  bool has_them = s->recompute == LS_RECOMPUTE_SELECTIVE && (s->recompute_parts & cheap) == cheap;
+  if (has_them || s->lora_rank > 0)
+    return;
+  LsChange *change = propose (p);
+  ls_change_set (change, "recompute", "selective");
+  ls_change_set (change, "recompute-parts", "%s",
+                 s->attention == LS_ATTENTION_FLASH ? "norm,activation" : "core,norm,activation");
+}
+
 static void
 propose_recompute (Proposals *p)
 {
   propose_names (p, "recompute", p->s->recompute, LS_RECOMPUTE_NONE);
+  propose_cheap_parts (p);
 }
 
 /* Kept inputs of layers, cut. */

@@ -5,10 +5,16 @@
 #include "model/expert_load.h"
 
 bool
-ls_strategy_recomputes_nothing (const LsStrategy *s)
+ls_strategy_recompute_frees_nothing (const LsStrategy *s)
 {
   return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE
-      && s->attention == LS_ATTENTION_FLASH && !s->recompute_flash;
+      && s->attention == LS_ATTENTION_FLASH;
+}
+
+bool
+ls_strategy_recomputes_nothing (const LsStrategy *s)
+{
+  return ls_strategy_recompute_frees_nothing (s) && !s->recompute_flash;
 }
 
 /* --- conditions: true where the knobs named below make no difference --- */

@@ -56,7 +56,7 @@ ls_space_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
 void
 ls_space_choose_parts (const LsStrategy *base, LsStrategy *s)
 {
-  if (base->recompute_parts == 0 && ls_strategy_recomputes_nothing (s))
+  if (base->recompute_parts == 0 && ls_strategy_recompute_frees_nothing (s))
     s->recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
 }
 

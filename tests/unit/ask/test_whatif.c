@@ -228,6 +228,42 @@ what_a_job_has_not_can_be_proposed (void)
   }
 }
 
+/* Norms and activations are computed again for little: with the inside of attention where that keeps scores,
+ * without it where it is flash attention, which frees nothing; not where they are already, nor beside adapters,
+ * whose layers run again whole. */
+static void
+cheap_recomputation_is_proposed (void)
+{
+  static const struct {
+    const char *attention, *recompute, *parts, *lora, *expected;
+  } rows[] = {
+    { "flash", "none", "", "0", "--recompute selective --recompute-parts norm,activation" },
+    { "flash", "full", "", "0", "--recompute selective --recompute-parts norm,activation" },
+    { "unfused", "none", "", "0", "--recompute selective --recompute-parts core,norm,activation" },
+    { "unfused", "selective", "", "0", "--recompute selective --recompute-parts core,norm,activation" },
+    { "flash", "selective", "norm,activation", "0", NULL },
+    { "flash", "none", "", "8", NULL },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    bool has_parts = *rows[i].parts != '\0';
+    LsJobSpec spec;
+    init_job (&spec,
+              (const char *const[]) { "model", "gpt-1.7b:layers=2", "cluster", "dgx-h100", "gpus", "2",
+                                      "global-batch", "4", "attention", rows[i].attention, "recompute",
+                                      rows[i].recompute, "lora-rank", rows[i].lora,
+                                      has_parts ? "recompute-parts" : NULL, rows[i].parts, NULL });
+    g_autoptr (LsWhatIf) w = what_if (&spec, 1, NULL);
+    ls_job_spec_clear (&spec);
+    const LsWhatIfRow *row = NULL;
+    for (guint k = 0; w && k < w->rows->len && !row; k++) {
+      const LsWhatIfRow *r = &g_array_index (w->rows, LsWhatIfRow, k);
+      row = strstr (r->change, "--recompute-parts") ? r : NULL;
+    }
+    LS_CHECK_STR (row ? row->change : "", rows[i].expected ? rows[i].expected : "");
+    LS_CHECK (!row || !row->refused);
+  }
+}
+
 /* The later one counts where both set something; what they take is said once. */
 static void
 changes_join (void)
@@ -368,7 +404,8 @@ a_switch_is_turned_from_where_it_is (void)
 LS_TEST_SUITE (LS_TEST (the_options_of_a_row_do_what_it_says),
                LS_TEST (a_smaller_micro_batch_closes_the_bubble), LS_TEST (threads_change_nothing),
                LS_TEST (a_successor_is_tried), LS_TEST (what_a_job_has_not_can_be_proposed),
-               LS_TEST (changes_join), LS_TEST (a_switch_is_turned_from_where_it_is),
+               LS_TEST (cheap_recomputation_is_proposed), LS_TEST (changes_join),
+               LS_TEST (a_switch_is_turned_from_where_it_is),
                LS_TEST (other_kernels_of_the_program_are_tried),
                LS_TEST (variants_are_of_lists_that_there_are), LS_TEST (a_trace_leaves_nothing_to_change),
                LS_TEST (the_order_of_a_file_leaves_what_it_does_not_fix))
