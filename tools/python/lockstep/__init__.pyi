@@ -91,6 +91,7 @@ class JobOptions(TypedDict, total=False):
     recompute_layers: Number  # full: layers of a group, or recomputed ones of a chunk [uniform 1, block all]
     recompute_stages: Text  # full, block: recomputed layers of each pipeline rank, pp of them [all alike]
     recompute_early_stop: Text  # full: stop once the backward has what it needs, as PyTorch since 2.1 without reentrance [0]
+    recompute_flash: Text  # selective, core: flash attention runs again too, as in Megatron-Core's checkpoint around it [0]
     partition_activations: Switch  # full: kept inputs are cut over tp, and gathered for recomputation [0]
     offload_activations: Switch  # kept activations go to the host's memory and come back [0]
     offload_layers: Number  # offload_activations: of a chunk's first layers [all but the last]
