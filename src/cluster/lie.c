@@ -73,6 +73,15 @@ forget_places (LsLie *l)
   g_array_set_size (l->places, 0);
 }
 
+void
+ls_lie_restore (LsLie *l, const uint32_t *places, uint32_t n)
+{
+  forget_places (l);
+  g_array_append_vals (l->places, places, n);
+  for (uint32_t i = 0; i < n; i++)
+    l->number[places[i]] = i;
+}
+
 /* GPUs of one host are digits of a word, by this base. Words have both high bits, other numbers have not. */
 static void
 add_gpu (const LsLie *l, uint32_t gpu, uint64_t *word, LsSig *key)

@@ -36,6 +36,7 @@ static void
 lying_clear (Lying *l)
 {
   g_free (l->ranks);
+  g_free (l->places);
   ls_coll_memo_free (l->memo);
 }
 
@@ -377,6 +378,13 @@ has_room (const Shapes *s)
       < s->x->options->max_memory_bytes / 4;
 }
 
+/* Newly allocated. */
+static uint32_t *
+places_now (const Shapes *s)
+{
+  return g_memdup2 (s->lie.places->data, MAX (1, s->lie.places->len) * sizeof (uint32_t));
+}
+
 /* The first that lay so, as far as they are kept. */
 static Lying *
 find_lying (Shapes *s, LsSig key, const uint32_t *ranks, uint32_t n)
@@ -386,7 +394,12 @@ find_lying (Shapes *s, LsSig key, const uint32_t *ranks, uint32_t n)
       return &s->lying[i];
   Lying *l = &s->lying[s->n_lying++ % N_LYING];
   lying_clear (l);
-  *l = (Lying) { key, g_memdup2 (ranks, n * sizeof *ranks), n, ls_coll_memo_new () };
+  *l = (Lying) { .key = key,
+                 .ranks = g_memdup2 (ranks, n * sizeof *ranks),
+                 .n = n,
+                 .places = places_now (s),
+                 .n_places = s->lie.places->len,
+                 .memo = ls_coll_memo_new () };
   return l;
 }
 
@@ -421,11 +434,13 @@ lower_first (Shapes *s, LsSig lie, LsSig key, const GArray *keys, const uint32_t
 {
   const Lying *first = find_lying (s, lie, ranks, n);
   bool is_itself = memcmp (first->ranks, ranks, n * sizeof *ranks) == 0;
+  uint32_t n_own = s->lie.places->len;
+  g_autofree uint32_t *own = is_itself ? NULL : places_now (s);
   if (!is_itself)
-    lie_of (s, first->ranks, n);
+    ls_lie_restore (&s->lie, first->places, first->n_places);
   uint32_t shape = lower_calls (s, key, keys, first->ranks, n, first->memo);
   if (!is_itself)
-    lie_of (s, ranks, n);
+    ls_lie_restore (&s->lie, own, n_own);
   return shape;
 }
 

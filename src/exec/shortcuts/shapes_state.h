@@ -15,6 +15,7 @@ typedef struct {
 typedef struct {
   LsSig key; /* of how they lie */
   uint32_t *ranks, n;
+  uint32_t *places, n_places; /* LsLie.places of these */
   LsCollMemo *memo;
 } Lying;
 
