@@ -349,8 +349,8 @@ const char *ls_recompute_name (int recompute);
  * strategy of this model: "tp is 1". NULL: it may make one. Static. */
 const char *ls_strategy_idle (const LsStrategy *s, const LsModel *m, const char *key);
 
-/* Whether selective recomputation frees next to nothing: flash attention keeps no scores, whether it runs again
- * or not. */
+/* Whether selective recomputation frees next to nothing: flash attention keeps no scores, whether it runs
+ * again or not. */
 bool ls_strategy_recompute_frees_nothing (const LsStrategy *s);
 
 /* Whether selective recomputation has nothing to compute again: the inside of attention is one kernel,
