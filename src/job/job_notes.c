@@ -318,6 +318,20 @@ note_lone_products (LsJobResult *r)
                                       100 * share));
 }
 
+/* Where it does not, the option makes no difference, and that is told (strategy_idle.c). */
+static void
+note_flash_run_again (LsJobResult *r)
+{
+  const LsStrategy *s = &r->strategy;
+  if (ls_strategy_recompute_frees_nothing (s) && s->recompute_flash)
+    g_ptr_array_add (
+        r->notes,
+        g_strdup_printf ("--recompute selective frees next to nothing here: flash attention, which keeps "
+                         "no scores, runs again as a whole; %s drops more",
+                         s->lora_rank > 0 ? "beside adapters --recompute full"
+                                          : "--recompute-parts norm,activation"));
+}
+
 void
 ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
 {
@@ -333,6 +347,7 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
   note_guessed_attention (r);
   note_fp8_attention (r);
   note_slow_fp8 (r);
+  note_flash_run_again (r);
 }
 
 void

@@ -462,6 +462,31 @@ lone_products_are_told_where_they_cost (void)
   }
 }
 
+/* Under Megatron-Core selective recomputation of attention runs flash attention again, and frees nothing; not in
+ * software that leaves it out, nor where there are scores to free, nor of other parts. */
+static void
+flash_that_runs_again_is_told (void)
+{
+  static const struct {
+    const char *options;
+    bool is_told;
+  } rows[] = {
+    { JOB "dp-kind=megatron recompute=selective", true },
+    { JOB "dp-kind=megatron recompute=selective recompute-parts=norm,activation", false },
+    { JOB "dp-kind=megatron recompute=selective attention=unfused", false },
+    { MACHINE ("dgx-h100") "software=megatron-lm-2023-08 " SIZE "attention=flash recompute=selective",
+      false },
+    { JOB "dp-kind=megatron recompute=full", false },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    bool is_told = false;
+    for (guint k = 0; LS_CHECK (r) && k < r->notes->len; k++)
+      is_told |= strstr (r->notes->pdata[k], "frees next to nothing here") != NULL;
+    ls_check_impl (is_told == rows[i].is_told, __FILE__, __LINE__, "%s", rows[i].options);
+  }
+}
+
 /* torch's reducer has buckets beside the gradients, and copies the sums back; not where gradients are views of
  * buckets, and not where nothing overlaps, which is not torch's. */
 static void
@@ -485,7 +510,8 @@ ddp_has_buckets_beside_its_gradients (void)
   LS_CHECK_INT (bytes[1], ==, bytes[2]);
 }
 
-LS_TEST_SUITE (LS_TEST (layers_of_hugging_face_mask_windows), LS_TEST (ddp_has_buckets_beside_its_gradients),
+LS_TEST_SUITE (LS_TEST (flash_that_runs_again_is_told), LS_TEST (layers_of_hugging_face_mask_windows),
+               LS_TEST (ddp_has_buckets_beside_its_gradients),
                LS_TEST (lone_products_are_told_where_they_cost),
                LS_TEST (the_way_to_be_data_parallel_tells_the_program),
                LS_TEST (the_program_tells_what_is_stepped_on), LS_TEST (on_tpus_all_is_of_xla),
