@@ -1,9 +1,9 @@
 /* Pins which program a job is taken to run that names none: by the way to be data parallel that it asks for,
  * and on TPUs by the accelerator; that it takes what is the program's (kernels, host, habits) and not what is
  * a user's choice; that what the job says stays; that the options of a result, typed, are the same job; that
- * a program has other defaults on some accelerators; and that an accelerator that was not measured with the program's attention is no reason to refuse it. The
- * programs are those that are shipped. */
-#include "ls_test.h"
+ * a program has other defaults on some accelerators; and that an accelerator that was not measured with the
+ * program's attention is no reason to refuse it. The programs are those that are shipped. */
+#include "run_options.h"
 
 #include <glib/gstdio.h>
 #include <string.h>
@@ -14,37 +14,6 @@
 #include "job/knobs.h"
 #include "job/softwares.h"
 #include "model/operators.h"
-
-static void
-set_all (LsJobSpec *spec, const char *options)
-{
-  g_auto (GStrv) words = g_strsplit (options, " ", -1);
-  ls_job_spec_init (spec);
-  for (char **word = words; *word && **word; word++) {
-    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    g_auto (GStrv) pair = g_strsplit (*word, "=", 2);
-    bool ok = ls_job_spec_set (spec, pair[0], pair[1], diags);
-    g_autofree char *said = ls_diag_list_format (diags);
-    ls_check_impl (ok, __FILE__, __LINE__, "%s: %s", *word, said);
-  }
-}
-
-/* For ls_job_result_free(). */
-static LsJobResult *
-run (const char *options)
-{
-  LsJobSpec spec;
-  g_autoptr (GError) error = NULL;
-  set_all (&spec, options);
-  LsJobResult *r = ls_job_spec_run (&spec, &error);
-  LS_CHECK_NO_ERROR (error);
-  ls_job_spec_clear (&spec);
-  return r;
-}
-
-#define MACHINE(name) "model=llama3.1-8b:layers=2 cluster=" name " "
-#define SIZE          "gpus=8 global-batch=8 "
-#define JOB           MACHINE ("dgx-h100") SIZE
 
 static void
 check_program (const char *options, const char *program, const char *kernels)
@@ -164,28 +133,6 @@ experts_that_run_otherwise_are_told (void)
       if (strstr (r->notes->pdata[k], " runs experts "))
         found = r->notes->pdata[k];
     LS_CHECK_STR (found, rows[i].note);
-  }
-}
-
-/* Of DeepSpeed's stage 3, and of models whose experts run one after the other. */
-static void
-fetches_of_experts_are_told (void)
-{
-  static const struct {
-    const char *options;
-    gboolean is_told;
-  } rows[] = {
-    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=deepspeed zero=3", TRUE },
-    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=deepspeed zero=2", FALSE },
-    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=fsdp1 zero=3", FALSE },
-    { MACHINE ("dgx-h100") "software=hf-trainer-2024 " SIZE "dp-kind=deepspeed zero=3", FALSE },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_autoptr (LsJobResult) r = run (rows[i].options);
-    gboolean is_told = FALSE;
-    for (guint k = 0; r && k < r->notes->len; k++)
-      is_told |= strstr (r->notes->pdata[k], "fetches and frees the parameters of 8 experts") != NULL;
-    LS_CHECK_INT (is_told, ==, rows[i].is_told);
   }
 }
 
@@ -310,7 +257,8 @@ attention_that_was_not_measured_is_no_refusal (void)
 }
 
 /* Defaults of some accelerators go before the others of the program, there alone, and after what is said: of
- * the job, of the program's name, of a file that is based on the program's. The file is based on nemo-2024. */
+ * the job, of the program's name, of a file that is based on the program's. The file is based on nemo-2024.
+ * */
 static void
 defaults_of_an_accelerator_hold_there (void)
 {
@@ -358,7 +306,8 @@ defaults_of_an_accelerator_hold_there (void)
   g_rmdir (folder);
 }
 
-/* What a user chooses is not taken from a program that a job is only taken to run: it is where it is named. */
+/* What a user chooses is not taken from a program that a job is only taken to run: it is where it is named.
+ * */
 static void
 choices_of_an_accelerator_are_of_a_named_program (void)
 {
@@ -397,7 +346,8 @@ listed_kernels_are_no_refusal_in_fp32 (void)
   ls_job_spec_clear (&spec);
 }
 
-/* A program's habit is idle where it means nothing: torchtitan's recomputation ends early, without any too. */
+/* A program's habit is idle where it means nothing: torchtitan's recomputation ends early, without any too.
+ * */
 static void
 ending_early_needs_no_recomputation (void)
 {
@@ -448,47 +398,8 @@ layers_of_hugging_face_mask_windows (void)
   LS_CHECK_INT (n, >=, 6);
 }
 
-/* Products of experts one by one: the host takes most of the step, by a cost that was measured once. */
-static void
-lone_products_are_told_where_they_cost (void)
-{
-#define EXPERTS "model=qwen3-30b-a3b:layers=2 cluster=dgx-h100 gpus=8 global-batch=8 seq=4096 "
-  for (int is_grouped = 0; is_grouped < 2; is_grouped++) {
-    g_autoptr (LsJobResult) r = run (is_grouped ? EXPERTS "grouped-gemm=1" : EXPERTS);
-    bool is_told = false;
-    for (guint k = 0; LS_CHECK (r) && k < r->notes->len; k++)
-      is_told |= g_str_has_prefix (r->notes->pdata[k], "the host takes ");
-    LS_CHECK (is_told == !is_grouped);
-  }
-}
-
-/* Under Megatron-Core selective recomputation of attention runs flash attention again, and frees nothing; not in
- * software that leaves it out, nor where there are scores to free, nor of other parts. */
-static void
-flash_that_runs_again_is_told (void)
-{
-  static const struct {
-    const char *options;
-    bool is_told;
-  } rows[] = {
-    { JOB "dp-kind=megatron recompute=selective", true },
-    { JOB "dp-kind=megatron recompute=selective recompute-parts=norm,activation", false },
-    { JOB "dp-kind=megatron recompute=selective attention=unfused", false },
-    { MACHINE ("dgx-h100") "software=megatron-lm-2023-08 " SIZE "attention=flash recompute=selective",
-      false },
-    { JOB "dp-kind=megatron recompute=full", false },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_autoptr (LsJobResult) r = run (rows[i].options);
-    bool is_told = false;
-    for (guint k = 0; LS_CHECK (r) && k < r->notes->len; k++)
-      is_told |= strstr (r->notes->pdata[k], "frees next to nothing here") != NULL;
-    ls_check_impl (is_told == rows[i].is_told, __FILE__, __LINE__, "%s", rows[i].options);
-  }
-}
-
-/* torch's reducer has buckets beside the gradients, and copies the sums back; not where gradients are views of
- * buckets, and not where nothing overlaps, which is not torch's. */
+/* torch's reducer has buckets beside the gradients, and copies the sums back; not where gradients are views
+ * of buckets, and not where nothing overlaps, which is not torch's. */
 static void
 ddp_has_buckets_beside_its_gradients (void)
 {
@@ -510,14 +421,12 @@ ddp_has_buckets_beside_its_gradients (void)
   LS_CHECK_INT (bytes[1], ==, bytes[2]);
 }
 
-LS_TEST_SUITE (LS_TEST (flash_that_runs_again_is_told), LS_TEST (layers_of_hugging_face_mask_windows),
-               LS_TEST (ddp_has_buckets_beside_its_gradients),
-               LS_TEST (lone_products_are_told_where_they_cost),
+LS_TEST_SUITE (LS_TEST (layers_of_hugging_face_mask_windows), LS_TEST (ddp_has_buckets_beside_its_gradients),
                LS_TEST (the_way_to_be_data_parallel_tells_the_program),
                LS_TEST (the_program_tells_what_is_stepped_on), LS_TEST (on_tpus_all_is_of_xla),
                LS_TEST (what_does_not_run_there_is_told), LS_TEST (experts_that_run_otherwise_are_told),
-               LS_TEST (fetches_of_experts_are_told), LS_TEST (choices_stay_the_users),
-               LS_TEST (what_a_job_says_stays), LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
+               LS_TEST (choices_stay_the_users), LS_TEST (what_a_job_says_stays),
+               LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
                LS_TEST (options_are_the_same_job_again),
                LS_TEST (attention_that_was_not_measured_is_no_refusal),
                LS_TEST (defaults_of_an_accelerator_hold_there),

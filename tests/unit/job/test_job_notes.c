@@ -1,0 +1,71 @@
+/* Pins what the notes of a result tell of kernels: what is not simulated, what costs and need not, what frees
+ * nothing. */
+#include "run_options.h"
+
+#include <string.h>
+
+#define MIXTRAL "model=mixtral-8x7b:layers=2 cluster=dgx-h100 "
+
+/* Of DeepSpeed's stage 3, and of models whose experts run one after the other. */
+static void
+fetches_of_experts_are_told (void)
+{
+  static const struct {
+    const char *options;
+    gboolean is_told;
+  } rows[] = {
+    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=deepspeed zero=3", TRUE },
+    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=deepspeed zero=2", FALSE },
+    { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=fsdp1 zero=3", FALSE },
+    { MACHINE ("dgx-h100") "software=hf-trainer-2024 " SIZE "dp-kind=deepspeed zero=3", FALSE },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    gboolean is_told = FALSE;
+    for (guint k = 0; r && k < r->notes->len; k++)
+      is_told |= strstr (r->notes->pdata[k], "fetches and frees the parameters of 8 experts") != NULL;
+    LS_CHECK_INT (is_told, ==, rows[i].is_told);
+  }
+}
+
+/* Products of experts one by one: the host takes most of the step, by a cost that was measured once. */
+static void
+lone_products_are_told_where_they_cost (void)
+{
+#define EXPERTS "model=qwen3-30b-a3b:layers=2 cluster=dgx-h100 gpus=8 global-batch=8 seq=4096 "
+  for (int is_grouped = 0; is_grouped < 2; is_grouped++) {
+    g_autoptr (LsJobResult) r = run (is_grouped ? EXPERTS "grouped-gemm=1" : EXPERTS);
+    bool is_told = false;
+    for (guint k = 0; LS_CHECK (r) && k < r->notes->len; k++)
+      is_told |= g_str_has_prefix (r->notes->pdata[k], "the host takes ");
+    LS_CHECK (is_told == !is_grouped);
+  }
+}
+
+/* Under Megatron-Core selective recomputation of attention runs flash attention again, and frees nothing; not in
+ * software that leaves it out, nor where there are scores to free, nor of other parts. */
+static void
+flash_that_runs_again_is_told (void)
+{
+  static const struct {
+    const char *options;
+    bool is_told;
+  } rows[] = {
+    { JOB "dp-kind=megatron recompute=selective", true },
+    { JOB "dp-kind=megatron recompute=selective recompute-parts=norm,activation", false },
+    { JOB "dp-kind=megatron recompute=selective attention=unfused", false },
+    { MACHINE ("dgx-h100") "software=megatron-lm-2023-08 " SIZE "attention=flash recompute=selective",
+      false },
+    { JOB "dp-kind=megatron recompute=full", false },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    bool is_told = false;
+    for (guint k = 0; LS_CHECK (r) && k < r->notes->len; k++)
+      is_told |= strstr (r->notes->pdata[k], "frees next to nothing here") != NULL;
+    ls_check_impl (is_told == rows[i].is_told, __FILE__, __LINE__, "%s", rows[i].options);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (fetches_of_experts_are_told), LS_TEST (lone_products_are_told_where_they_cost),
+               LS_TEST (flash_that_runs_again_is_told));
