@@ -206,20 +206,34 @@ propose_document_order (Proposals *p)
     propose_one (p, "lengths-balance", s->lengths_balance == LS_LENGTHS_SORTED ? "none" : "sorted");
 }
 
-/* What frees most for its time. The inside of attention, which selective recomputation is of by itself, frees
- * nothing where it is flash attention. Parts are of layers without adapters. */
 static void
-propose_cheap_parts (Proposals *p)
+propose_parts (Proposals *p, uint32_t parts)
 {
-  const LsStrategy *s = p->s;
-  uint32_t cheap = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
-  bool has_them = s->recompute == LS_RECOMPUTE_SELECTIVE && (s->recompute_parts & cheap) == cheap;
-  if (has_them || s->lora_rank > 0)
+  const LsStrategy *s = p->s, of = { .recompute_parts = parts };
+  g_autofree char *text = ls_field_text (ls_field_find (ls_strategy_fields, "recompute_parts"), &of, NULL);
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && (s->recompute_parts & parts) == parts)
     return;
   LsChange *change = propose (p);
   ls_change_set (change, "recompute", "selective");
-  ls_change_set (change, "recompute-parts", "%s",
-                 s->attention == LS_ATTENTION_FLASH ? "norm,activation" : "core,norm,activation");
+  ls_change_set (change, "recompute-parts", "%s", text);
+}
+
+/* What the program it is for can run again, else what frees most for its time. The inside of attention, which
+ * is proposed without its name, frees nothing where it is flash attention. Parts are of layers without
+ * adapters. */
+static void
+propose_cheap_parts (Proposals *p)
+{
+  const GArray *range
+      = p->spec->program ? p->spec->program->ranges.values[ls_space_axis ("recompute_parts")] : NULL;
+  uint32_t core = p->s->attention == LS_ATTENTION_FLASH ? 0 : LS_RECOMPUTE_CORE;
+  if (p->s->lora_rank > 0)
+    return;
+  if (!range)
+    propose_parts (p, core | LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION);
+  for (guint i = 0; range && i < range->len; i++)
+    if (g_array_index (range, LsStrategy, i).recompute_parts != LS_RECOMPUTE_CORE)
+      propose_parts (p, g_array_index (range, LsStrategy, i).recompute_parts);
 }
 
 static void

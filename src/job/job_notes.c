@@ -328,8 +328,7 @@ note_flash_run_again (LsJobResult *r)
         r->notes,
         g_strdup_printf ("--recompute selective frees next to nothing here: flash attention, which keeps "
                          "no scores, runs again as a whole; %s drops more",
-                         s->lora_rank > 0 ? "beside adapters --recompute full"
-                                          : "--recompute-parts norm,activation"));
+                         s->lora_rank > 0 ? "beside adapters --recompute full" : "--recompute-parts norm"));
 }
 
 void

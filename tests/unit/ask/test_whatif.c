@@ -229,14 +229,17 @@ what_a_job_has_not_can_be_proposed (void)
 }
 
 /* Norms and activations are computed again for little: with the inside of attention where that keeps scores,
- * without it where it is flash attention, which frees nothing; not where they are already, nor beside adapters,
- * whose layers run again whole. */
+ * without it where it is flash attention, which frees nothing; not where they are already, nor beside
+ * adapters, whose layers run again whole. For Megatron-LM those that it can run again: of a dense model norms
+ * alone. */
 static void
 cheap_recomputation_is_proposed (void)
 {
   static const struct {
-    const char *attention, *recompute, *parts, *lora, *expected;
+    const char *attention, *recompute, *parts, *lora, *expected, *program;
   } rows[] = {
+    { "flash", "none", "", "0", "--recompute selective --recompute-parts norm", "megatron" },
+    { "flash", "selective", "norm", "0", NULL, "megatron" },
     { "flash", "none", "", "0", "--recompute selective --recompute-parts norm,activation" },
     { "flash", "full", "", "0", "--recompute selective --recompute-parts norm,activation" },
     { "unfused", "none", "", "0", "--recompute selective --recompute-parts core,norm,activation" },
@@ -246,10 +249,11 @@ cheap_recomputation_is_proposed (void)
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     bool has_parts = *rows[i].parts != '\0';
+    const char *key = rows[i].program ? "for" : "seq", *value = rows[i].program ? rows[i].program : "2048";
     LsJobSpec spec;
     init_job (&spec,
-              (const char *const[]) { "model", "gpt-1.7b:layers=2", "cluster", "dgx-h100", "gpus", "2",
-                                      "global-batch", "4", "attention", rows[i].attention, "recompute",
+              (const char *const[]) { key, value, "model", "gpt-1.7b:layers=2", "cluster", "dgx-h100", "gpus",
+                                      "2", "global-batch", "4", "attention", rows[i].attention, "recompute",
                                       rows[i].recompute, "lora-rank", rows[i].lora,
                                       has_parts ? "recompute-parts" : NULL, rows[i].parts, NULL });
     g_autoptr (LsWhatIf) w = what_if (&spec, 1, NULL);
