@@ -32,8 +32,7 @@ void ls_lie_clear (LsLie *l);
 /* Of n members. gpu_of: NULL, or their GPUs by what stands in members. Numbers all their places, until the
  * next call. */
 LsSig ls_lie_of (LsLie *l, const uint32_t *gpu_of, const uint32_t *members, uint32_t n);
-/* Numbers the places of a call before, by what that left in `places`; of this cluster, or of another copy of
- * it. */
+/* Numbers the places of a call before, by what that left in `places`. */
 void ls_lie_restore (LsLie *l, const uint32_t *places, uint32_t n);
 
 #endif

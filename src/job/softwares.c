@@ -28,10 +28,12 @@ load_heads (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     const char *path = ((const LsDataEntry *) entries->pdata[i])->path;
     Program p = { 0 };
-    if (!ls_software_load_head (path, &p.head, diags))
-      continue;
-    p.path = g_strdup (path);
-    g_array_append_val (all, p);
+    bool is_general = ls_software_load_head (path, &p.head, diags) && (p.head.dp_kinds || p.head.emit);
+    p.path = is_general ? g_strdup (path) : NULL;
+    if (is_general)
+      g_array_append_val (all, p);
+    else
+      ls_software_clear (&p.head);
   }
   return all;
 }

@@ -427,11 +427,12 @@ ls_software_load_head (const char *name, LsSoftwareSpec *ret_head, LsDiagList *d
 {
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_SOFTWARE, name, diags);
   const cJSON *root = doc ? ls_json_doc_root (doc) : NULL;
-  if (!root || !(cJSON_HasObjectItem (root, "dp_kinds") || cJSON_HasObjectItem (root, "emit")))
-    return false;
-  *ret_head = (LsSoftwareSpec) { .dp_kinds = text_of (root, "dp_kinds"),
-                                 .architectures = text_of (root, "architectures") };
-  return true;
+  if (root)
+    *ret_head = (LsSoftwareSpec) { .dp_kinds = text_of (root, "dp_kinds"),
+                                   .architectures = text_of (root, "architectures"),
+                                   .emit = text_of (root, "emit"),
+                                   .package = text_of (root, "package") };
+  return root != NULL;
 }
 
 void

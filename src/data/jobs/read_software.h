@@ -62,8 +62,8 @@ const LsField *ls_software_fields (void); /* made once, then static */
 
 /* LS_ERROR_INPUT. On success the caller clears *ret_software; on failure it is untouched. */
 bool ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags);
-/* Only dp_kinds and architectures, as the file itself has them: what a program is chosen by. False without a
- * diagnostic, too, where it has neither dp_kinds nor emit: it is of a release. */
+/* Only dp_kinds, architectures, emit and package, as the file itself has them: what a program is chosen by. A
+ * file without dp_kinds and emit is of a release. */
 bool ls_software_load_head (const char *name, LsSoftwareSpec *ret_head, LsDiagList *diags);
 bool ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList *diags);
 /* The name of the file that speaks of a version of a package: the last that is not later, else the first;

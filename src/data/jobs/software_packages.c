@@ -36,18 +36,19 @@ ls_software_of_package (const char *package, const char *version)
   char *name = NULL;
   for (guint i = 0; i < entries->len; i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    LsSoftwareSpec s;
-    if (!ls_software_load (((const LsDataEntry *) entries->pdata[i])->path, &s, diags))
+    const LsDataEntry *entry = entries->pdata[i];
+    LsSoftwareSpec head;
+    if (!ls_software_load_head (entry->path, &head, diags))
       continue;
-    const char *from = version_of (&s, package);
+    const char *from = version_of (&head, package);
     guint64 order = from ? order_of (from) : 0;
     bool is_nearer = order <= asked ? best > asked || order > best : order < best;
     if (from && (!name || is_nearer)) {
       g_free (name);
-      name = g_strdup (s.name);
+      name = g_strdup (entry->name);
       best = order;
     }
-    ls_software_clear (&s);
+    ls_software_clear (&head);
   }
   return name;
 }
