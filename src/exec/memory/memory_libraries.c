@@ -61,25 +61,34 @@ across_nodes (void)
   return 2 * (ls_tune_buffer_bytes (LS_PROTOCOL_LL128) + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE));
 }
 
-/* Members on the rank's own host, the NICs that these use, and whether all are there. */
+static bool
+is_member (const LsPlan *plan, uint32_t rank, uint32_t comm)
+{
+  bool is_bound = false;
+  for (uint32_t slot = 0; slot < LS_SLOT_PREV && !is_bound; slot++)
+    is_bound = ls_plan_comm_of (plan, rank, slot) == comm;
+  return is_bound;
+}
+
+/* Members on the rank's own host, and the NICs that these use. */
 typedef struct {
   uint32_t n_here, n_nics;
-  bool is_alone;
 } Neighbours;
 
+/* By the ranks of the host, which are few, not by the members. */
 static Neighbours
-neighbours_of (const LsPlan *plan, const LsCluster *cluster, const LsCommunicator *comm, uint32_t rank)
+neighbours_of (const LsPlan *plan, const LsCluster *cluster, uint32_t comm, uint32_t rank)
 {
   uint32_t host = ls_cluster_host_of (cluster, ls_plan_gpu (plan, rank)),
            first = ls_cluster_gpu_at (cluster, host, 0), n_gpus = ls_cluster_gpus_of (cluster, host);
-  Neighbours n = { .is_alone = true };
+  uint32_t begin = plan->gpu_of_rank ? 0 : MIN (first, plan->n_ranks),
+           end = plan->gpu_of_rank ? plan->n_ranks : MIN (first + n_gpus, plan->n_ranks);
+  Neighbours n = { 0 };
   g_autoptr (GHashTable) nics = g_hash_table_new (NULL, NULL);
-  for (uint32_t i = 0; i < comm->n_ranks; i++) {
-    uint32_t gpu = ls_plan_gpu (plan, ls_comm_rank (comm, i));
-    if (gpu - first >= n_gpus) {
-      n.is_alone = false;
+  for (uint32_t r = begin; r < end; r++) {
+    uint32_t gpu = ls_plan_gpu (plan, r);
+    if (gpu - first >= n_gpus || !is_member (plan, r, comm))
       continue;
-    }
     n.n_here++;
     g_hash_table_add (nics, GUINT_TO_POINTER (ls_nic_of_gpu (cluster, gpu) + 1));
   }
@@ -88,13 +97,13 @@ neighbours_of (const LsPlan *plan, const LsCluster *cluster, const LsCommunicato
 }
 
 static uint64_t
-buffers_of (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, const LsCommunicator *comm,
-            uint32_t rank)
+buffers_of (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, uint32_t comm, uint32_t rank)
 {
-  if (comm->n_ranks < 2)
+  uint32_t n_ranks = ls_plan_communicator (plan, comm).n_ranks;
+  if (n_ranks < 2)
     return 0;
   Neighbours n = neighbours_of (plan, cluster, comm, rank);
-  if (n.is_alone)
+  if (n.n_here == n_ranks)
     return nccl->channels_ring * inside_node ();
   uint64_t channels = (uint64_t) nccl->channels_net * n.n_nics;
   return channels * ((n.n_here - 1) * inside_node () + across_nodes ()) / n.n_here;
@@ -116,10 +125,8 @@ memory_add_libraries (const LsPlan *plan, const LsCluster *cluster, const LsNccl
     for (uint32_t before = 0; before < s && comm != UINT32_MAX; before++)
       if (slots & 1u << before && binding.comm[before] == comm)
         comm = UINT32_MAX;
-    if (comm == UINT32_MAX)
-      continue;
-    const LsCommunicator c = ls_plan_communicator (plan, comm);
-    bytes[LS_MEM_COMM_BUFFERS] += buffers_of (plan, cluster, nccl, &c, rank);
+    if (comm != UINT32_MAX)
+      bytes[LS_MEM_COMM_BUFFERS] += buffers_of (plan, cluster, nccl, comm, rank);
   }
 }
 

@@ -401,12 +401,14 @@ libraries_take_what_their_sources_say (void)
                     .programs = &program,
                     .n_comms = 1,
                     .comms = &comm,
-                    .bindings = bindings,
-                    .gpu_of_rank = ranks };
-    g_autoptr (LsMemory) m
-        = ls_memory_new (&(LsMemoryInput) { .plan = &plan, .cluster = cluster, .nccl = &nccl });
-    LS_CHECK_INT (m->classes[0].at_peak[LS_MEM_WORKSPACE], ==, rows[i].workspace);
-    LS_CHECK_INT (m->classes[0].at_peak[LS_MEM_COMM_BUFFERS], ==, rows[i].buffers);
+                    .bindings = bindings };
+    for (int is_listed = 0; is_listed < 2; is_listed++) {
+      plan.gpu_of_rank = is_listed ? ranks : NULL;
+      g_autoptr (LsMemory) m
+          = ls_memory_new (&(LsMemoryInput) { .plan = &plan, .cluster = cluster, .nccl = &nccl });
+      LS_CHECK_INT (m->classes[0].at_peak[LS_MEM_WORKSPACE], ==, rows[i].workspace);
+      LS_CHECK_INT (m->classes[0].at_peak[LS_MEM_COMM_BUFFERS], ==, rows[i].buffers);
+    }
     ls_cluster_free (cluster);
   }
 }
