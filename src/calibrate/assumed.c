@@ -56,7 +56,9 @@ compare_launch (const LsAssumed *a)
     return;
   ls_host_costs_default (&costs);
   bool is_fitted = a->cluster && a->cluster->fitted.host_launch > 0;
-  double assumed = ls_time_to_s (is_fitted ? a->cluster->fitted.host_launch : costs.cost[LS_HOST_LAUNCH]);
+  double times = a->cluster && a->cluster->cpu_call_time > 0 ? a->cluster->cpu_call_time : 1;
+  double assumed = is_fitted ? ls_time_to_s (a->cluster->fitted.host_launch)
+                             : times * ls_time_to_s (costs.cost[LS_HOST_LAUNCH]);
   a->around->host_launch = ls_time_from_s (launch->time_s);
   ls_assumed_add (a, "launch on the host", "us", assumed * 1e6, launch->time_s * 1e6,
                   "the least that a job pays: a framework pays more",

@@ -19,7 +19,7 @@
 static const struct {
   LsRunsParameter p;
   size_t offset; /* in LsFitted */
-  bool is_time;  /* us, else a factor */
+  bool is_time;  /* us on an x86 server, else a factor */
 } parameters[] = {
   { { "compute", 1, 0.5, 1.2 }, offsetof (LsFitted, compute), false },
   { { "overlap", 1, 0.25, 4 }, offsetof (LsFitted, overlap), false },
@@ -200,13 +200,13 @@ predict_rows (Batch *b, size_t row)
 }
 
 static LsFitted
-fitted_of (const double *values)
+fitted_of (const double *values, double call_time)
 {
   LsFitted f = { 0 };
   for (guint j = 0; j < N_PARAMETERS; j++) {
     char *at = (char *) &f + parameters[j].offset;
     if (parameters[j].is_time)
-      *(LsTime *) at = (LsTime) llround (values[j] * (double) LS_US);
+      *(LsTime *) at = (LsTime) llround (values[j] * call_time * (double) LS_US);
     else
       *(double *) at = values[j];
   }
@@ -217,7 +217,7 @@ static bool
 predict (void *context, const double *values, size_t row, double *ret_log)
 {
   LsCalibrateRuns *run = context;
-  const LsFitted f = fitted_of (values);
+  const LsFitted f = fitted_of (values, ls_hardware_call_time (run->hardware));
   LsHardware *hardware = ls_fitted_copy_new (run->hardware, &f);
   Batch b = { .run = run, .hardware = hardware, .log_s = ret_log };
   bool ok = predict_rows (&b, row);
@@ -316,18 +316,19 @@ sum_up (LsCalibrateRuns *run, const LsRunsFit *fit)
 }
 
 static void
-fill_lines (LsFittedReport *r, const LsRunsFit *fit)
+fill_lines (LsFittedReport *r, const LsRunsFit *fit, double call_time)
 {
   for (guint j = 0; j < N_PARAMETERS; j++) {
     const LsRunsParameter *p = &parameters[j].p;
+    double times = parameters[j].is_time ? call_time : 1;
     const LsFittedLine line = { .name = p->name,
                                 .unit = parameters[j].is_time ? "us" : "",
                                 .is_fitted = fit->state[j] == LS_FITTED,
                                 .at_bound = fit->at_bound[j],
-                                .start = p->start,
-                                .value = fit->value[j],
-                                .lo = p->lo,
-                                .hi = p->hi,
+                                .start = times * p->start,
+                                .value = times * fit->value[j],
+                                .lo = times * p->lo,
+                                .hi = times * p->hi,
                                 .error = fit->error[j],
                                 .sensitivity = fit->sensitivity[j],
                                 .why = reason (fit->state[j]) };
@@ -341,7 +342,7 @@ static void
 fill_report (LsCalibrateRuns *run, const LsRunsFit *fit)
 {
   LsFittedReport *r = &run->report;
-  fill_lines (r, fit);
+  fill_lines (r, fit, ls_hardware_call_time (run->hardware));
   guint n = run->cases->len;
   for (guint i = 0; i < n; i++) {
     const LsCase *c = g_ptr_array_index (run->cases, i);

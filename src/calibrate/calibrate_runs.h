@@ -11,7 +11,8 @@
  *   intra_node   0.4 to 1.25 times  what NCCL reaches is some 0.8 of the wire, which is the
  *   inter_node                      most; below 0.4 a link is broken, not slow
  *   host_launch  2 to 50 us         5 to 25 us an op are told (exec/host.c), and twice that on
- *                                   either side
+ *                                   either side; on other CPUs than those of x86 servers times
+ *                                   the cluster's call_time
  *
  * How far off the rows were that were left out in turn goes into the file with what was fitted: the interval
  * of later jobs on the cluster (analysis/own_runs.h).

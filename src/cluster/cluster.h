@@ -181,6 +181,7 @@ typedef struct LsClusterSpec {
 
   uint32_t cpu_sockets;        /* PCIe switches are dealt to them evenly            */
   uint32_t cpu_boards;         /* sockets are dealt to them; 0 is 1                 */
+  double cpu_call_time;        /* of a program's calls, times that on an x86 server; 0 is 1 */
   LsLinkSpec cpu_interconnect; /* between sockets of a board                        */
   LsLinkSpec cpu_memory;       /* of one socket                                     */
   uint64_t cpu_memory_bytes;   /* of the node                                       */

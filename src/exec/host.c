@@ -27,6 +27,9 @@
  * more of the driver's cost for segments of a GiB while the memory is full; 1 GiB taken and given back
  * through the driver's own pool took 31 ms once (vortex-data/vortex pull 7831, 2026).
  *
+ * All of it is of x86 servers. On other CPUs it is times the call_time of the cluster (job/job.c): on Grace,
+ * a linear layer of PyTorch takes 2.5 to 2.75 times as long (NVIDIA/TransformerEngine issue 2053).
+ *
  * None of this matters while the host runs ahead of the device; each can be set to
  * zero (--host-launch 0us and so on) to see what it is worth. */
 #include "exec/memory/retries.h"

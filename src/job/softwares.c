@@ -1,5 +1,6 @@
 #include "job/softwares.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/handover.h"
@@ -185,6 +186,21 @@ assume (const char *architecture, GHashTable *said, LsStrategy *s)
   s->software_is_assumed = true;
 }
 
+/* What a program's calls cost is told for x86 servers. What the job says is of its own hosts. */
+static void
+take_call_time (double call_time, GHashTable *said, LsStrategy *s)
+{
+  double times = call_time / (s->call_time > 0 ? s->call_time : 1);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    gsize at = f->offset - offsetof (LsStrategy, host);
+    if (f->offset < offsetof (LsStrategy, host) || at >= sizeof s->host || is_said (said, f->key))
+      continue;
+    LsTime *cost = &s->host[at / sizeof *s->host];
+    *cost = *cost == LS_HOST_AUTO ? *cost : (LsTime) llround ((double) *cost * times);
+  }
+  s->call_time = call_time;
+}
+
 void
 ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GHashTable *said, LsStrategy *s)
 {
@@ -196,6 +212,7 @@ ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GH
   take_defaults_here (s->software_is_assumed, said, s);
   if (!is_said (said, "kernels") && s->dtype == LS_DTYPE_FP32)
     ls_strategy_forget_kernels (s);
+  take_call_time (ls_hardware_call_time (hardware), said, s);
 }
 
 const LsSoftwareSpec *
@@ -216,6 +233,7 @@ ls_softwares_blank (const LsStrategy *s, LsStrategy *ret_blank)
     lend (software, NULL, ret_blank);
   ret_blank->architecture = s->architecture;
   take_defaults_here (true, NULL, ret_blank);
+  take_call_time (s->call_time > 0 ? s->call_time : 1, NULL, ret_blank);
 }
 
 const char *

@@ -172,6 +172,7 @@ typedef struct {
   LsRecipes *recipes;              /* what that file lists, shared; NULL without kernels   */
   GPtrArray *by_architecture;      /* LsArchitectureDefaults of its program, shared; NULL: none; no knob */
   const char *architecture;        /* of its accelerator: which of them hold; interned; NULL: none; no knob */
+  double call_time;                /* of its hosts' CPUs, by which `host` is scaled; 0: it is not; no knob */
   uint32_t train_metrics;          /* computed from the logits in each micro-batch       */
   int dtype;                       /* LsDtype                                            */
   int grad_dtype;                  /* LsDtype or LS_DTYPE_AUTO                           */

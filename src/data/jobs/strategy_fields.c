@@ -388,7 +388,8 @@ const LsField ls_strategy_fields[] = {
   { ENUM (host, cuda_graphs, cuda_graphs, "none",
           "what is launched as one CUDA graph: a layer each way, or the step up to the optimizer") },
   { HOST (host_launch, LS_HOST_LAUNCH, "10us, or as a fit of the cluster has it",
-          "what issuing a kernel costs the host; 0us: nothing") },
+          "what issuing a kernel costs the host; 0us: nothing. Defaults are times the call_time of the "
+          "cluster's CPUs") },
   { HOST (host_comm, LS_HOST_COMM, "20us", "the same for a collective or a group of sends and receives") },
   { HOST (host_sync, LS_HOST_SYNC, "10us", "what a synchronising call costs after the device is done") },
   { HOST (host_view, LS_HOST_VIEW, "2us", "a call from Python that launches nothing") },

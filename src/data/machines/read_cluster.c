@@ -61,6 +61,9 @@ static const LsField cpu_fields[] = {
   COUNT ("sockets", cpu_sockets, 1024, "per node; PCIe switches are dealt to them evenly"),
   { "boards", LS_FIELD_UINT, SPEC (cpu_boards), .min = 1, .max = 1024, .default_text = "1",
     .meaning = "sockets are dealt to them; between boards there is no CPU link" },
+  { "call_time", LS_FIELD_DOUBLE, SPEC (cpu_call_time), .above = true, .max = 100, .default_text = "1",
+    .meaning = "what a call of the program costs the host (`run --help host`), times what it costs an Intel "
+               "Xeon Platinum 8480C" },
   { "c2c", LS_FIELD_OBJECT, SPEC (c2c), .fields = ls_link_fields, .default_text = "none",
     .meaning = "GPU to CPU by NVLink-C2C instead of PCIe, of one GPU" },
   LINK ("interconnect", cpu_interconnect, "between two sockets of a board"),

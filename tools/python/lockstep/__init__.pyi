@@ -187,7 +187,7 @@ class JobOptions(TypedDict, total=False):
     max_reuse_distance: Number  # stage 3: parameters are kept if fewer elements are used before their next use; 0: none [1e9]
     collective_lists: Text  # stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each rank [0]
     cuda_graphs: Literal["none", "layer", "step"] | Sequence[Literal["none", "layer", "step"]] | None  # what is launched as one CUDA graph: a layer each way, or the step up to the optimizer [none]
-    host_launch: Text  # what issuing a kernel costs the host; 0us: nothing [10us, or as a fit of the cluster has it]
+    host_launch: Text  # what issuing a kernel costs the host; 0us: nothing. Defaults are times the call_time of the cluster's CPUs [10us, or as a fit of the cluster has it]
     host_comm: Text  # the same for a collective or a group of sends and receives [20us]
     host_sync: Text  # what a synchronising call costs after the device is done [10us]
     host_view: Text  # a call from Python that launches nothing [2us]
