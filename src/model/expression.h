@@ -24,13 +24,18 @@
  *     E   experts of a layer             O   those of the rank
  *     C   experts of a token             P   rows that these compute, with rows of zeros
  *
+ * and of mixers (model/mixer.h), whose q is the inner width, k that of keys, a and d their heads:
+ *
+ *     N   states of a channel            c   tokens of a chunk
+ *     g   groups of keys                 m   chunks of a sequence
+ *
  * Example. With s 4096, b 2, h 1024: "0.5*s*b*h + 3" is 4194307. */
 #ifndef LS_MODEL_EXPRESSION_H
 #define LS_MODEL_EXPRESSION_H
 
 #include <glib.h>
 
-#define LS_SIZE_LETTERS "sbhqkadfVSTrnvlECOP"
+#define LS_SIZE_LETTERS "sbhqkadfVSTrnvlECOPNgcm"
 
 typedef enum {
   LS_SIZE_S,
@@ -52,6 +57,10 @@ typedef enum {
   LS_SIZE_CHOICES,
   LS_SIZE_OWN_EXPERTS,
   LS_SIZE_EXPERT_ROWS,
+  LS_SIZE_STATES,
+  LS_SIZE_KEY_GROUPS,
+  LS_SIZE_CHUNK,
+  LS_SIZE_CHUNKS,
   LS_N_SIZES
 } LsSize;
 

@@ -162,10 +162,9 @@ typedef struct {
   LsFormats formats;              /* of products, where they are not of the scaled dtype: by module */
   uint32_t bf16_first, bf16_last; /* layers whose products are in bf16, not in the scaled dtype */
   bool flash_is_core;             /* flash attention is of the inside of attention that runs again */
-  bool mixer_by_megatron; /* tensors are [tokens, sequences, hidden]; mamba2's norm is apart from its gate */
-  bool apex_norm;         /* layer norms run apex's kernels, not those for long rows that came in 2022 */
-  bool bias_is_apart;     /* the bias of proj and fc2 is added in a kernel of its own        */
-  bool grad_is_fused;     /* the GEMM of W adds to a 16-bit gradient too, not only to an fp32 one */
+  bool apex_norm;     /* layer norms run apex's kernels, not those for long rows that came in 2022 */
+  bool bias_is_apart; /* the bias of proj and fc2 is added in a kernel of its own        */
+  bool grad_is_fused; /* the GEMM of W adds to a 16-bit gradient too, not only to an fp32 one */
   /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
   bool grad_is_cast;
   bool grad_is_fresh;       /* W makes a gradient of its own in the type of activations, and adds to none */

@@ -89,6 +89,8 @@ void ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator
                               uint64_t ffn);
 /* The same of a norm of so many rows of another width. */
 void ls_operator_norm_as_launched (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t width);
+/* Of an operator of a mixer, whose sizes are these; those of all operators are filled in. */
+void ls_operator_mixer_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, LsSizes sizes);
 /* Of the router or around the experts: rows that the rank's experts compute (P). Products of experts and what
  * is between them have as many as tokens, s b, as other lists do: ls_operator_as_launched. */
 void ls_operator_experts_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which,

@@ -186,23 +186,29 @@ is_mamba2 (const LsCut *cut)
   return cut->model->mixer == LS_MIXER_MAMBA2;
 }
 
-static bool
-is_megatrons_mamba2 (const LsCut *cut)
-{
-  return is_mamba2 (cut) && cut->shard->mixer_by_megatron;
-}
-
-/* A copy between [tokens, sequences, columns], as layers have them, and [sequences, tokens, columns]. */
-static bool
-is_reordered (const LsCut *cut)
-{
-  return is_megatrons_mamba2 (cut) && cut->shard->micro_batch > 1;
-}
-
 static uint64_t
 conv_width (const LsCut *cut)
 {
   return per_rank (cut, ls_mixer_conv_width (cut->model)) + repeated (cut);
+}
+
+/* The kernels of a software's list, if it names such an operator. */
+static void
+as_listed (LsOperator *op, const LsCut *cut, LsRecipeOperator which)
+{
+  const LsModel *m = cut->model;
+  uint64_t inner = per_rank (cut, ls_mixer_inner (m)), keys = (MAX (inner, conv_width (cut)) - inner) / 2;
+  ls_operator_mixer_as_launched (
+      op, cut, which,
+      (LsSizes) { .at
+                  = { [LS_SIZE_Q] = (double) inner,
+                      [LS_SIZE_K] = (double) keys,
+                      [LS_SIZE_A] = (double) inner / m->mixer_head_dim,
+                      [LS_SIZE_D] = m->mixer_head_dim,
+                      [LS_SIZE_STATES] = m->mixer_state,
+                      [LS_SIZE_KEY_GROUPS] = m->mixer_state > 0 ? (double) keys / m->mixer_state : 0,
+                      [LS_SIZE_CHUNK] = MIN (m->mixer_chunk, cut->shard->seq),
+                      [LS_SIZE_CHUNKS] = (double) ls_mixer_n_chunks (m, cut->shard->seq) / cp_of (cut) } });
 }
 
 /* Causal, of each column by itself: fused with its activation. Of mamba2 it is made again, from what the way
@@ -210,18 +216,15 @@ conv_width (const LsCut *cut)
 static void
 append_conv (GArray *operators, const LsCut *cut)
 {
-  uint64_t width = conv_width (cut), in = per_rank (cut, ls_mixer_in_width (cut->model)) + repeated (cut);
+  uint64_t width = conv_width (cut);
   if (width == 0)
     return;
   LsOperator *op = ls_operator_append (operators, "mixer-conv", LS_TP_NONE);
-  if (is_reordered (cut))
-    ls_operator_fwd (op, ls_cut_pass (cut, "mixer-reorder", in, 2));
   ls_operator_fwd (op, ls_cut_pass (cut, "mixer-conv", width, 2));
   ls_operator_igrad (op, ls_cut_pass (cut, "mixer-conv-bwd", width, 3));
-  if (is_reordered (cut))
-    ls_operator_igrad (op, ls_cut_pass (cut, "mixer-reorder-bwd", in, 2));
   ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
   op->saved_bytes = is_mamba2 (cut) ? 0 : cut->tokens * width * cut->elt;
+  as_listed (op, cut, LS_RECIPE_MIXER_CONV);
 }
 
 /* Step sizes and keys of the inner activations, summed over ranks in Jamba as in Megatron-Core's
@@ -327,8 +330,6 @@ append_chunks (GArray *operators, const LsCut *cut)
     const LsMixerProduct *p = &products[i];
     LsKernel forward
         = ls_kernel_gemm (p->name, cut->act, p->m, p->n, p->k, p->batch * chunks, cut->elt, false);
-    if (is_megatrons_mamba2 (cut) && i + 1 == n) /* the last reads the gate, and writes what it had before */
-      forward.bytes += 2.0 * (double) (cut->tokens * inner * cut->elt);
     ls_operator_fwd (op, chunk_kernel (cut, forward, p->n_serial > 0 ? 1 : 0));
     if (p->n_again > 0)
       ls_operator_igrad (op, again_kernel (cut, p, &forward));
@@ -340,21 +341,7 @@ append_chunks (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op, state_pass (cut, "state-passing-bwd", chunks, own * m->mixer_state));
   op->saved_bytes
       = (is_mamba2 (cut) ? 0 : chunks * own * m->mixer_state * FP32_BYTES) + cut->tokens * inner * cut->elt;
-}
-
-/* The gate of Megatron-LM's mamba2 is in the last kernel of the scan; backward it is a kernel, which reads
- * both outputs, the gate and the gradient, and writes two. Its norm is apart, and keeps its input. */
-static void
-append_norm_of_megatron (GArray *operators, const LsCut *cut, uint64_t inner)
-{
-  LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
-  if (is_reordered (cut))
-    ls_operator_fwd (op, ls_cut_pass (cut, "mixer-reorder", inner, 2));
-  ls_operator_fwd (op, ls_cut_stream (cut, "grouped-norm", LS_KERNEL_NORM, cut->tokens, inner, 2 * cut->elt));
-  ls_operator_igrad (
-      op, ls_cut_stream (cut, "grouped-norm-bwd", LS_KERNEL_NORM, cut->tokens, inner, 3 * cut->elt));
-  ls_operator_igrad (op, ls_cut_pass (cut, "scan-gate-bwd", inner, 6));
-  op->saved_bytes = cut->tokens * inner * cut->elt;
+  as_listed (op, cut, LS_RECIPE_MIXER_CHUNKS);
 }
 
 /* y times a gate, normed, in one kernel. */
@@ -362,10 +349,6 @@ static void
 append_gate (GArray *operators, const LsCut *cut)
 {
   uint64_t inner = per_rank (cut, ls_mixer_inner (cut->model));
-  if (is_megatrons_mamba2 (cut)) {
-    append_norm_of_megatron (operators, cut, inner);
-    return;
-  }
   if (cut->model->mixer == LS_MIXER_RWKV7) {
     append_passes (operators, cut, "mixer-gate", "mixer-gate-bwd", inner, 6, 12, 0);
     ls_operator_param (&g_array_index (operators, LsOperator, operators->len - 1), inner_params (cut->model));
@@ -377,6 +360,7 @@ append_gate (GArray *operators, const LsCut *cut)
                      ls_cut_stream (cut, "gated-norm-bwd", LS_KERNEL_NORM, cut->tokens, inner, 5 * cut->elt));
   if (ls_mixer_conv_width (cut->model) == 0)
     ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
+  as_listed (op, cut, LS_RECIPE_MIXER_GATE);
 }
 
 /* Copies that go with an exchange: of tokens what goes to one rank put together; of heads what came apart put

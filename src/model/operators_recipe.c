@@ -182,6 +182,15 @@ ls_operator_norm_as_launched (LsOperator *op, const LsCut *cut, uint64_t rows, u
 }
 
 void
+ls_operator_mixer_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, LsSizes sizes)
+{
+  double sequences = cut->shard->micro_batch;
+  sizes.at[LS_SIZE_S] = (double) cut->tokens / sequences;
+  sizes.at[LS_SIZE_B] = sequences;
+  as_launched (op, cut, which, sizes);
+}
+
+void
 ls_operator_experts_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, uint64_t rows)
 {
   LsSizes sizes = sizes_of (cut, cut->local_tokens, cut->ffn);

@@ -97,6 +97,8 @@ is_for (int models, const LsModel *m)
     return m->linear_bias;
   case LS_FOR_SIGMOID_ROUTER:
     return m->sigmoid_router;
+  case LS_FOR_MAMBA2:
+    return m->mixer == LS_MIXER_MAMBA2 && m->mixer_rank == 0;
   case LS_FOR_ALL:
   case LS_N_FOR:
     break;
@@ -174,10 +176,26 @@ bool
 ls_recipe_is_launched (const LsRecipeKernel *k, const LsSizes *sizes)
 {
   const double *at = sizes->at;
+  if (k->where == LS_WHERE_SEQUENCES)
+    return at[LS_SIZE_B] > 1;
   return k->where == LS_WHERE_ALWAYS || (at[LS_SIZE_K] > at[LS_SIZE_D] && at[LS_SIZE_Q] > at[LS_SIZE_K]);
 }
 
 #define MOST_ELEMENTS 9e15 /* exact in a double */
+
+/* Multiply-adds as a batch of products of a chunk, c x d x N: what a GPU takes them for that no rate of such
+ * kernels is known of. */
+static LsKernel
+product (LsKernel kernel, const LsSizes *sizes)
+{
+  double elements = (double) kernel.n, m = fmax (1, sizes->at[LS_SIZE_CHUNK]),
+         n = fmax (1, sizes->at[LS_SIZE_D]), k = fmax (1, sizes->at[LS_SIZE_STATES]);
+  kernel.kind = LS_KERNEL_BATCHED_GEMM;
+  kernel.m = (uint64_t) m, kernel.n = (uint64_t) n, kernel.k = (uint64_t) k;
+  kernel.batch = (uint64_t) fmax (1, round (elements / (m * n * k)));
+  kernel.flops = 2 * elements;
+  return kernel;
+}
 
 /* Whole elements and bytes: what a trace can hold. */
 LsKernel
@@ -188,6 +206,8 @@ ls_recipe_kernel (const LsRecipeKernel *k, const LsSizes *sizes, LsKernelKind ki
   LsKernel kernel = ls_kernel_stream (g_intern_string (k->name), kind, (LsDtype) k->dtype, 1,
                                       (uint64_t) elements, round (bytes), 0);
   kernel.access = (LsAccess) k->access;
+  if (k->is_product)
+    return product (kernel, sizes);
   if (k->launches) {
     kernel.batch
         = (uint64_t) fmin (fmax (1, round (ls_expression_value (k->launches, sizes))), MOST_ELEMENTS);

@@ -38,6 +38,9 @@ typedef enum {
   LS_RECIPE_ROUTER,
   LS_RECIPE_PERMUTE,   /* tokens to the rows of experts, with what sorts them where they arrive */
   LS_RECIPE_UNPERMUTE, /* and back                                     */
+  LS_RECIPE_MIXER_CONV,
+  LS_RECIPE_MIXER_CHUNKS, /* products of chunks, and the states between these */
+  LS_RECIPE_MIXER_GATE,   /* the norm and the gate behind them                */
   LS_RECIPE_LOGITS,
   LS_RECIPE_LOSS,
   LS_RECIPE_VOCAB_LOSS, /* with tensor parallelism: of a rank's part of the vocabulary */
@@ -64,26 +67,30 @@ typedef enum {
   LS_FOR_LIMITED_GEGLU, /* a quick GELU between limits      */
   LS_FOR_LINEAR_BIAS,   /* biases on all linear layers      */
   LS_FOR_SIGMOID_ROUTER,
+  LS_FOR_MAMBA2, /* whose keys and step sizes are columns of the way into it */
   LS_N_FOR
 } LsRecipeFor;
 
 /* Where a kernel is launched. */
 typedef enum {
   LS_WHERE_ALWAYS,
-  LS_WHERE_GROUPS, /* the rank has several groups of heads that share a K and V, and several in a group */
+  LS_WHERE_GROUPS,    /* the rank has several groups of heads that share a K and V, and several in a group */
+  LS_WHERE_SEQUENCES, /* a micro-batch has several sequences */
   LS_N_WHERE
 } LsRecipeWhere;
 
-/* Most kernels of a list; of the residual's, which go into a norm's. */
+/* Most kernels of a list around a core, and without one; of the residual's, which go into a norm's. */
 #define LS_RECIPE_MAX_KERNELS  18
+#define LS_RECIPE_MAX_CORELESS 22
 #define LS_RECIPE_MAX_RESIDUAL 2
 
 typedef struct {
-  char *name;   /* interned when it is lowered                    */
-  bool is_core; /* the operator's own kernels; the rest is not used */
-  int where;    /* LsRecipeWhere                                  */
-  int access;   /* LsAccess                                       */
-  int dtype;    /* LsDtype of what it reads                       */
+  char *name;      /* interned when it is lowered                    */
+  bool is_core;    /* the operator's own kernels; the rest is not used */
+  bool is_product; /* elements are multiply-adds of the model's     */
+  int where;       /* LsRecipeWhere                                  */
+  int access;      /* LsAccess                                       */
+  int dtype;       /* LsDtype of what it reads                       */
   char *elements_text, *bytes_text, *launches_text;
   double read, write; /* bytes of an element                            */
   LsExpression *elements;

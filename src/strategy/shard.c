@@ -229,7 +229,6 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .bf16_first = s->bf16_first,
     .bf16_last = s->bf16_last,
     .flash_is_core = s->recompute_flash,
-    .mixer_by_megatron = ls_dp_traits (s->dp_kind)->is_megatron,
     .apex_norm = s->apex_norm,
     .bias_is_apart = s->split_bias_dropout,
     .grad_is_fused = s->grad_fusion,

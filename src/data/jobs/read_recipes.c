@@ -45,6 +45,9 @@ static const LsEnumName operators[] = {
   { "router", LS_RECIPE_ROUTER },
   { "permute", LS_RECIPE_PERMUTE },
   { "unpermute", LS_RECIPE_UNPERMUTE },
+  { "mixer-conv", LS_RECIPE_MIXER_CONV },
+  { "mixer-chunks", LS_RECIPE_MIXER_CHUNKS },
+  { "mixer-gate", LS_RECIPE_MIXER_GATE },
   { "logits", LS_RECIPE_LOGITS },
   { "loss", LS_RECIPE_LOSS },
   { "vocab-loss", LS_RECIPE_VOCAB_LOSS },
@@ -71,11 +74,14 @@ static const LsEnumName models[] = {
   { "limited-geglu", LS_FOR_LIMITED_GEGLU },
   { "linear-bias", LS_FOR_LINEAR_BIAS },
   { "sigmoid-router", LS_FOR_SIGMOID_ROUTER },
+  { "mamba2", LS_FOR_MAMBA2 },
   { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (models) == LS_N_FOR + 1);
 
-static const LsEnumName places[] = { { "always", LS_WHERE_ALWAYS }, { "groups", LS_WHERE_GROUPS }, { NULL } };
+static const LsEnumName places[] = {
+  { "always", LS_WHERE_ALWAYS }, { "groups", LS_WHERE_GROUPS }, { "sequences", LS_WHERE_SEQUENCES }, { NULL }
+};
 G_STATIC_ASSERT (G_N_ELEMENTS (places) == LS_N_WHERE + 1);
 
 static const LsEnumName dtypes[]
@@ -111,9 +117,12 @@ static const LsField kernel_fields[] = { KERNEL ("core", LS_FIELD_BOOL, is_core)
 , KERNEL ("launches", LS_FIELD_STRING, launches_text),
     .default_text = "one", .meaning = "as many kernels that share elements and bytes, such as T"
 }
+, KERNEL ("product", LS_FIELD_BOOL, is_product),
+    .default_text = "false", .meaning = "its elements are multiply-adds, which count as FLOPs of the model"
+}
 , KERNEL ("where", LS_FIELD_ENUM, where), .names = places, .default_text = "`\"always\"`",
                                           .meaning = "groups: where a rank has several heads of K, and more "
-                                                     "of Q"
+                                                     "of Q; sequences: where a micro-batch has several"
 }
 , KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
                                           .meaning = "of what it reads"
@@ -215,6 +224,9 @@ static const struct {
   [LS_RECIPE_ROUTER] = { "sbhEC", true },
   [LS_RECIPE_PERMUTE] = { "sbhECOP", false },
   [LS_RECIPE_UNPERMUTE] = { "sbhECOP", false },
+  [LS_RECIPE_MIXER_CONV] = { "sbqkadNgcm", false },
+  [LS_RECIPE_MIXER_CHUNKS] = { "sbqkadNgcm", false },
+  [LS_RECIPE_MIXER_GATE] = { "sbqkadNgcm", false },
   [LS_RECIPE_LOGITS] = { "sbhV", true },
   [LS_RECIPE_LOSS] = { "sbhV", false },
   [LS_RECIPE_VOCAB_LOSS] = { "sbhV", false },
@@ -291,7 +303,7 @@ check_copy (Check *check, const cJSON *node, const LsRecipeKernel *k)
 static void
 check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
 {
-  bool says_anything = k->name || k->elements_text || k->bytes_text || k->launches_text
+  bool says_anything = k->name || k->is_product || k->elements_text || k->bytes_text || k->launches_text
       || k->access != LS_ACCESS_NONE || k->read + k->write > 0 || k->where != LS_WHERE_ALWAYS;
   if (k->is_core) {
     if (says_anything)
@@ -306,9 +318,16 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
     complain (check, node, "expected \"name\", \"access\" and \"elements\" of a kernel");
   if (k->bytes_text && k->read + k->write > 0)
     complain (check, node, "expected \"bytes\", or \"read\" and \"write\"; got both");
-  if (k->where != LS_WHERE_ALWAYS && !strchr (rules[check->recipe->operator_].sizes, 'k'))
-    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no heads",
+  const char *sizes = rules[check->recipe->operator_].sizes;
+  if (k->where == LS_WHERE_GROUPS && (!strchr (sizes, 'k') || strchr (sizes, 'N')))
+    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no heads of K",
               operator_name (check->recipe));
+  if (k->where == LS_WHERE_SEQUENCES && !strchr (sizes, 'b'))
+    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no sequences",
+              operator_name (check->recipe));
+  if (k->is_product && (k->access != LS_ACCESS_TRITON_DOT || !strchr (sizes, 'N') || k->launches_text))
+    complain (check, cJSON_GetObjectItemCaseSensitive (node, "product"),
+              "expected it of one launch of a mixer's, with access triton-dot");
   k->elements = parse (check, node, "elements", k->elements_text);
   k->bytes = parse (check, node, "bytes", k->bytes_text);
   k->launches = parse (check, node, "launches", k->launches_text);
@@ -319,7 +338,9 @@ max_kernels (const LsRecipe *r, const char *key)
 {
   bool is_sum = r->operator_ == LS_RECIPE_RESIDUAL || r->operator_ == LS_RECIPE_ATTENTION_ADD
       || r->operator_ == LS_RECIPE_MLP_ADD;
-  return is_sum && strcmp (key, "backward") == 0 ? LS_RECIPE_MAX_RESIDUAL : LS_RECIPE_MAX_KERNELS;
+  if (is_sum && strcmp (key, "backward") == 0)
+    return LS_RECIPE_MAX_RESIDUAL;
+  return rules[r->operator_].has_core ? LS_RECIPE_MAX_KERNELS : LS_RECIPE_MAX_CORELESS;
 }
 
 static void
@@ -349,6 +370,12 @@ has_bias (const LsRecipe *r)
       || r->operator_ == LS_RECIPE_EXPERT_FC1 || r->operator_ == LS_RECIPE_EXPERT_FC2
       || r->operator_ == LS_RECIPE_RESIDUAL || r->operator_ == LS_RECIPE_ATTENTION_ADD
       || r->operator_ == LS_RECIPE_MLP_ADD;
+}
+
+static bool
+is_of_mixer (const LsRecipe *r)
+{
+  return strchr (rules[r->operator_].sizes, 'N') != NULL;
 }
 
 /* Of products that are computed each by itself. */
@@ -388,6 +415,9 @@ check_place (Check *check, const cJSON *object)
   if (r->loops && r->operator_ != LS_RECIPE_PERMUTE)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "loops"),
               "%s does not say how experts run; expected it of permute", operator_name (r));
+  if (is_of_mixer (r) && r->models != LS_FOR_MAMBA2)
+    complain (check, object, "expected \"for\": \"mamba2\" of %s: of no other mixer kernels are listed",
+              operator_name (r));
   if (r->one_by_one && !has_products)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_by_one"),
               "%s is one product; expected it of qkv or fc1", operator_name (r));

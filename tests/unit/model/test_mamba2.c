@@ -1,5 +1,5 @@
 /* Pins what stands beside the products of Mamba-2's chunks, and what they keep: counts by hand of
- * mamba_split_conv1d_scan_combined of mamba_ssm, as Megatron-LM calls it. */
+ * mamba_split_conv1d_scan_combined of mamba_ssm, as modules with a norm of their own call it. */
 #include "ls_test.h"
 
 #include "model/mixer.h"
@@ -26,13 +26,12 @@ mamba2 (void)
 }
 
 static GArray *
-mixer_operators (bool by_megatron, uint32_t micro_batch)
+mixer_operators (uint32_t micro_batch)
 {
   LsModel m = mamba2 ();
   LsShard s = shard (&m, 1, false, micro_batch);
   LsCut cut;
   s.dtype = s.grad_dtype = LS_DTYPE_BF16;
-  s.mixer_by_megatron = by_megatron;
   GArray *ops = operators_new ();
   ls_cut_init (&cut, &m, &s);
   ls_operators_mixer (ops, &cut);
@@ -53,53 +52,34 @@ bytes_named (const GArray *ops, const char *name, bool is_backward)
   return bytes;
 }
 
-/* The convolution and the states are made again, whoever calls it. */
+/* The convolution and the states are made again. */
 static void
 its_backward_makes_inputs_again (void)
 {
   double states = (double) TOKENS / CHUNK * INNER * STATE;
-  for (int by_megatron = 0; by_megatron <= 1; by_megatron++) {
-    g_autoptr (GArray) ops = mixer_operators (by_megatron, 1);
-    LS_CHECK_DOUBLE (bytes_named (ops, "mixer-conv-again", true), ==, 2.0 * 2 * TOKENS * CONV);
-    LS_CHECK_DOUBLE (bytes_named (ops, "state-passing-again", true), ==, 2 * 4 * states);
-    LS_CHECK_DOUBLE (bytes_named (ops, "mixer-conv-again", false), ==, 0);
-  }
+  g_autoptr (GArray) ops = mixer_operators (1);
+  LS_CHECK_DOUBLE (bytes_named (ops, "mixer-conv-again", true), ==, 2.0 * 2 * TOKENS * CONV);
+  LS_CHECK_DOUBLE (bytes_named (ops, "state-passing-again", true), ==, 2 * 4 * states);
+  LS_CHECK_DOUBLE (bytes_named (ops, "mixer-conv-again", false), ==, 0);
 }
 
-/* Kept: what the way in made, the scan's output before the gate, the input of the way out; of Megatron-LM the
- * norm's input too. */
+/* Kept: what the way in made, the scan's output before the gate, the input of the way out. */
 static void
 it_keeps_no_convolution_and_no_states (void)
 {
-  for (int by_megatron = 0; by_megatron <= 1; by_megatron++) {
-    g_autoptr (GArray) ops = mixer_operators (by_megatron, 1);
-    uint64_t columns = 512 + IN + INNER + INNER + (by_megatron ? INNER : 0);
-    LS_CHECK_INT (saved_bytes (ops, true), ==, 2 * TOKENS * columns);
-  }
+  g_autoptr (GArray) ops = mixer_operators (1);
+  LS_CHECK_INT (saved_bytes (ops, true), ==, 2 * TOKENS * (512 + IN + INNER + INNER));
 }
 
-/* Megatron-LM: the gate is in the scan, whose backward reads and writes six tensors for it; the norm is apart.
- * Several sequences are copied in and out, and gradients of the way in back. */
+/* The gate is in the norm: x, z and what they give; backward the gradient and two more. */
 static void
-the_norm_of_megatron_is_apart (void)
+the_gate_is_in_the_norm (void)
 {
-  const double inner = 2.0 * TOKENS * INNER, in = 2.0 * TOKENS * IN;
-  g_autoptr (GArray) fused = mixer_operators (false, 2);
-  g_autoptr (GArray) apart = mixer_operators (true, 1);
-  g_autoptr (GArray) several = mixer_operators (true, 2);
-  LS_CHECK_DOUBLE (bytes_named (fused, "gated-norm", false), ==, 2 * 3 * inner);
-  LS_CHECK_DOUBLE (bytes_named (fused, "gated-norm-bwd", true), ==, 2 * 5 * inner);
-  LS_CHECK_DOUBLE (bytes_named (fused, "mixer-reorder", false), ==, 0);
-  LS_CHECK_DOUBLE (bytes_named (apart, "grouped-norm", false), ==, 2 * inner);
-  LS_CHECK_DOUBLE (bytes_named (apart, "grouped-norm-bwd", true), ==, 3 * inner);
-  LS_CHECK_DOUBLE (bytes_named (apart, "scan-gate-bwd", true), ==, 6 * inner);
-  LS_CHECK_DOUBLE (bytes_named (apart, "gated-norm", false), ==, 0);
-  LS_CHECK_DOUBLE (bytes_named (apart, "mixer-reorder", false), ==, 0);
-  LS_CHECK_DOUBLE (bytes_named (several, "mixer-reorder", false), ==, 2 * 2 * (in + inner));
-  LS_CHECK_DOUBLE (bytes_named (several, "mixer-reorder-bwd", true), ==, 2 * 2 * in);
-  double carried = bytes_named (apart, "ssd-carried", false) * 2 - bytes_named (fused, "ssd-carried", false);
-  LS_CHECK_DOUBLE (carried, ==, 2 * 2 * inner);
+  const double inner = 2.0 * TOKENS * INNER;
+  g_autoptr (GArray) ops = mixer_operators (2);
+  LS_CHECK_DOUBLE (bytes_named (ops, "gated-norm", false), ==, 2 * 3 * inner);
+  LS_CHECK_DOUBLE (bytes_named (ops, "gated-norm-bwd", true), ==, 2 * 5 * inner);
 }
 
 LS_TEST_SUITE (LS_TEST (its_backward_makes_inputs_again), LS_TEST (it_keeps_no_convolution_and_no_states),
-               LS_TEST (the_norm_of_megatron_is_apart))
+               LS_TEST (the_gate_is_in_the_norm))
