@@ -33,6 +33,8 @@
 #ifndef LS_MODEL_EXPRESSION_H
 #define LS_MODEL_EXPRESSION_H
 
+#include <stdbool.h>
+
 #include <glib.h>
 
 #define LS_SIZE_LETTERS "sbhqkadfVSTrnvlECOPNgcm"
@@ -66,6 +68,7 @@ typedef enum {
 
 typedef struct {
   double at[LS_N_SIZES]; /* 0: there is none here */
+  bool is_sent_once;     /* tokens go once to a rank, however many of its experts they have there */
 } LsSizes;
 
 typedef struct LsExpression LsExpression;

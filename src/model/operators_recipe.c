@@ -23,7 +23,8 @@ static LsSizes
 sizes_of (const LsCut *cut, uint64_t tokens, uint64_t ffn)
 {
   double sequences = cut->shard->micro_batch;
-  return (LsSizes) { .at = { [LS_SIZE_EXPERTS] = cut->model->n_experts,
+  return (LsSizes) { .is_sent_once = cut->shard->sends_tokens_once,
+                     .at = { [LS_SIZE_EXPERTS] = cut->model->n_experts,
                              [LS_SIZE_CHOICES] = cut->model->top_k,
                              [LS_SIZE_OWN_EXPERTS] = (double) cut->model->n_experts / MAX (1, cut->shard->ep),
                              [LS_SIZE_S] = (double) tokens / sequences,

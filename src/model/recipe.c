@@ -178,6 +178,8 @@ ls_recipe_is_launched (const LsRecipeKernel *k, const LsSizes *sizes)
   const double *at = sizes->at;
   if (k->where == LS_WHERE_SEQUENCES)
     return at[LS_SIZE_B] > 1;
+  if (k->where == LS_WHERE_SENT_ONCE || k->where == LS_WHERE_SENT_EACH)
+    return sizes->is_sent_once == (k->where == LS_WHERE_SENT_ONCE);
   return k->where == LS_WHERE_ALWAYS || (at[LS_SIZE_K] > at[LS_SIZE_D] && at[LS_SIZE_Q] > at[LS_SIZE_K]);
 }
 

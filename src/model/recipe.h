@@ -76,6 +76,8 @@ typedef enum {
   LS_WHERE_ALWAYS,
   LS_WHERE_GROUPS,    /* the rank has several groups of heads that share a K and V, and several in a group */
   LS_WHERE_SEQUENCES, /* a micro-batch has several sequences */
+  LS_WHERE_SENT_ONCE, /* DeepEP or HybridEP brings tokens to experts, and probabilities in fp32 */
+  LS_WHERE_SENT_EACH, /* another dispatcher does */
   LS_N_WHERE
 } LsRecipeWhere;
 

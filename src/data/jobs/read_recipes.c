@@ -79,9 +79,9 @@ static const LsEnumName models[] = {
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (models) == LS_N_FOR + 1);
 
-static const LsEnumName places[] = {
-  { "always", LS_WHERE_ALWAYS }, { "groups", LS_WHERE_GROUPS }, { "sequences", LS_WHERE_SEQUENCES }, { NULL }
-};
+static const LsEnumName places[] = { { "always", LS_WHERE_ALWAYS },       { "groups", LS_WHERE_GROUPS },
+                                     { "sequences", LS_WHERE_SEQUENCES }, { "sent-once", LS_WHERE_SENT_ONCE },
+                                     { "sent-each", LS_WHERE_SENT_EACH }, { NULL } };
 G_STATIC_ASSERT (G_N_ELEMENTS (places) == LS_N_WHERE + 1);
 
 static const LsEnumName dtypes[]
@@ -122,7 +122,9 @@ static const LsField kernel_fields[] = { KERNEL ("core", LS_FIELD_BOOL, is_core)
 }
 , KERNEL ("where", LS_FIELD_ENUM, where), .names = places, .default_text = "`\"always\"`",
                                           .meaning = "groups: where a rank has several heads of K, and more "
-                                                     "of Q; sequences: where a micro-batch has several"
+                                                     "of Q; sequences: where a micro-batch has several; "
+                                                     "sent-once, sent-each: where dispatcher is deepep or "
+                                                     "hybridep, or another"
 }
 , KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
                                           .meaning = "of what it reads"
@@ -321,6 +323,9 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
   const char *sizes = rules[check->recipe->operator_].sizes;
   if (k->where == LS_WHERE_GROUPS && (!strchr (sizes, 'k') || strchr (sizes, 'N')))
     complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no heads of K",
+              operator_name (check->recipe));
+  if ((k->where == LS_WHERE_SENT_ONCE || k->where == LS_WHERE_SENT_EACH) && !strchr (sizes, 'O'))
+    complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s is not of experts",
               operator_name (check->recipe));
   if (k->where == LS_WHERE_SEQUENCES && !strchr (sizes, 'b'))
     complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no sequences",

@@ -173,6 +173,40 @@ the_loss_reads_logits_twice (void)
   LS_CHECK_DOUBLE ((double) op->saved_bytes, ==, 2 * logits);
 }
 
+/* Of biases behind experts (GPT-OSS), which no product adds: with probabilities in 16 bits, bytes a row and
+ * column of b p, t + b p and what is joined, 2 + 6 + 4, and 4 + 2 + 4 + 2 + 4 backward; DeepEP and HybridEP
+ * bring probabilities in fp32, so that b p (4), the sum (2 + 4 + 4) and what is joined (8) are in fp32, and a
+ * cast (6) follows; backward a cast (6), two products (8 each), two sums (4 each), casts back (6) and what is
+ * joined (4). What each expert has is a launch for each. */
+static void
+probabilities_in_fp32_widen_what_they_scale (void)
+{
+  const double elements = (double) TOKENS * model.top_k * HIDDEN,
+               bytes[2][2]
+      = { { 2 + 6 + 4, 4 + 2 + 4 + 2 + 4 }, { 4 + 10 + 8 + 6, 6 + 8 + 4 + 8 + 4 + 6 + 4 } };
+  g_autoptr (LsRecipes) recipes = load ("megatron-core-unfused");
+  LsModel m = model;
+  m.mlp = LS_MLP_QUICK_GEGLU, m.act_limit = m.linear_bias = true;
+  for (int once = 0; once <= 1; once++) {
+    LsShard shard = shard_of (LS_DTYPE_BF16, recipes);
+    shard.sends_tokens_once = once;
+    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    ls_operators_layer (&m, &shard, 0, operators);
+    const LsOperator *op = operator_of (operators, "expert-fc2");
+    double streamed[2] = { 0, 0 };
+    uint32_t launches = 0;
+    for (uint32_t k = 0; LS_CHECK (op != NULL) && k < (uint32_t) op->n_fwd + op->n_igrad; k++) {
+      const LsKernel *kernel = k < op->n_fwd ? &op->fwd[k] : &op->igrad[k - op->n_fwd];
+      bool is_product = ls_kernel_is_gemm (kernel->kind);
+      streamed[k >= op->n_fwd] += is_product ? 0 : kernel->bytes;
+      launches += is_product ? 0 : MAX (1, kernel->n_launches);
+    }
+    LS_CHECK_DOUBLE (streamed[0], ==, bytes[once][0] * elements);
+    LS_CHECK_DOUBLE (streamed[1], ==, bytes[once][1] * elements);
+    LS_CHECK_INT (launches, ==, once ? 2 * 16 + 2 + 5 * 16 + 2 : 2 * 16 + 1 + 4 * 16 + 1);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (a_later_list_goes_first), LS_TEST (a_part_that_is_not_there_is_told),
                LS_TEST (products_of_experts_hold_what_is_between), LS_TEST (what_experts_keep_is_copied),
-               LS_TEST (the_loss_reads_logits_twice))
+               LS_TEST (the_loss_reads_logits_twice), LS_TEST (probabilities_in_fp32_widen_what_they_scale))
