@@ -85,8 +85,8 @@
  * mamba2 keeps what its way in makes and what its scan gives before the gate, and makes all else again: the
  * convolution and the states too (MambaSplitConv1dScanCombinedFn of the same file). The gate is in the norm
  * behind the scan, as mamba_ssm's own module calls it. Megatron-LM has it in the scan: its mixer is a list of
- * kernels (strategies/kernels: megatron-core-mamba2), whose time forwards is that of vLLM's table of an H100 but
- * for 3 to 23 % (tests/unit/job/test_mamba2_kernels.c).
+ * kernels (strategies/kernels: megatron-core-mamba2), whose time forwards is that of vLLM's table of an H100
+ * but for 2 to 23 % (tests/unit/job/test_mamba2_kernels.c).
  *
  * Deviations. Products within a chunk are whole squares, though causal; the solution of the triangular system
  * of delta nets is left out (Q^3 / 3 a head, a sixth of one product); the state's pass between chunks of
