@@ -8,6 +8,7 @@
 
 #include "base/handover.h"
 #include "base/suggest.h"
+#include "data/datadir_called.h"
 
 static const struct {
   const char *folder;
@@ -219,14 +220,18 @@ not_found (LsDataKind kind, const char *name)
   for (guint i = 0; i < entries->len; i++)
     g_ptr_array_add (names, ((LsDataEntry *) g_ptr_array_index (entries, i))->name);
   g_ptr_array_add (names, NULL);
-  const char *near = ls_suggest (name, (const char *const *) names->pdata);
+  g_autofree char *machines = kind == LS_DATA_CLUSTERS ? ls_data_clusters_with (name) : NULL;
+  const char *near = machines ? NULL : ls_suggest (name, (const char *const *) names->pdata);
+  if (machines)
+    return g_strdup_printf ("no cluster is named \"%s\"; %s", name, machines);
   if (near)
     return g_strdup_printf ("no %s is named \"%s\"; did you mean \"%s\"?", kinds[kind].what, name, near);
   if (entries->len == 0)
     return g_strdup_printf ("no %s is named \"%s\", nor is any other to be found: run from the root of the "
                             "project, or set LS_DATA_DIR to it, or to share/lockstep of an installation",
                             kinds[kind].what, name);
-  return g_strdup_printf ("no %s is named \"%s\" in %s/", kinds[kind].what, name, kinds[kind].folder);
+  return g_strdup_printf ("no %s is named \"%s\" in %s/%s", kinds[kind].what, name, kinds[kind].folder,
+                          kind == LS_DATA_MODELS ? "; the path of a Hugging Face config.json does too" : "");
 }
 
 /* What is wrong if a file's name is followed by a colon but no KEY=VALUE, else NULL. */
@@ -251,6 +256,8 @@ ls_data_find (LsDataKind kind, const char *name, char **reterr_message)
   if (ls_data_is_path (name))
     return g_strdup (name);
   char *path = *name ? find_named (kind, name) : NULL;
+  if (!path)
+    path = ls_data_find_called (kind, name);
   if (!path)
     *reterr_message = not_found (kind, name);
   return path;

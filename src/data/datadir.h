@@ -15,7 +15,9 @@
  * else the program reads by itself are found beside it all the same.
  * What contains a '/' or ends in ".json" is a path. What begins with '{' is the JSON itself, in which paths
  * are meant from the current folder; diagnostics name it after its kind (model:3:12).
- * Files go before members of sets. Either may be followed by changes: see data/text/override.h. */
+ * Files go before members of sets. A name that nothing has as it stands may differ in case, blanks and
+ * dashes, or be what else a cluster is called ("also" in its file). Any may be followed by changes: see
+ * data/text/override.h. */
 #ifndef LS_DATA_DATADIR_H
 #define LS_DATA_DATADIR_H
 
@@ -81,8 +83,8 @@ LsJsonDoc *ls_data_load_base (LsDataKind kind, const LsJsonDoc *doc, guint n_bas
  * calibration, also of a GPU described in the cluster, the generation of an NCCL file) are meant from its own
  * folder, if there is such a file: rewritten so. "extends" in it, or in a GPU described in it, names another
  * file of its kind or is the path of one: what it does not say itself is taken over from there, object by
- * object; a key that is null here is not. What a file says of itself (schema, name, source, successors) is
- * never taken over. Takes doc. ls_data_load() does it, before the changes of a name, whose paths are the
+ * object; a key that is null here is not. What a file says of itself (schema, name, also, source, successors)
+ * is never taken over. Takes doc. ls_data_load() does it, before the changes of a name, whose paths are the
  * user's. */
 LsJsonDoc *ls_data_complete (LsDataKind kind, LsJsonDoc *doc, LsDiagList *diags);
 

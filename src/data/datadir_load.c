@@ -81,7 +81,7 @@ rebase_key (LsJsonDoc *doc, const char *outer, const char *key, LsDiagList *diag
 static bool
 is_own (const char *key)
 {
-  static const char *const keys[] = { "schema", "name", "source", "successors", NULL };
+  static const char *const keys[] = { "schema", "name", "also", "source", "successors", NULL };
   return g_strv_contains (keys, key);
 }
 

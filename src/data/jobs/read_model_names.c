@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
-#include "data/datadir.h"
+#include "data/datadir_called.h"
 #include "data/jobs/job_files.h"
 #include "data/text/override.h"
 
@@ -197,6 +197,66 @@ is_a_file (const char *name)
   return path || strstr (name, ".json") || g_file_test (name, G_FILE_TEST_EXISTS);
 }
 
+/* What stands behind the last slash, as names are compared; newly allocated. */
+static char *
+bare_name (const char *name)
+{
+  const char *slash = strrchr (name, '/');
+  return ls_data_folded (slash ? slash + 1 : name);
+}
+
+static bool
+has_bare_name (const cJSON *entry, const char *bare)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+  {
+    g_autofree char *own = bare_name (one->valuestring);
+    if (g_str_equal (own, bare))
+      return true;
+  }
+  return false;
+}
+
+/* "gpt-oss-120b" of "openai/gpt-oss-120b", where no other model has that name behind a slash. A flavor that
+ * is only a size ("8B" of "llama3/8B") is none. */
+static const cJSON *
+entry_of_bare (const LsJsonDoc *doc, const char *name)
+{
+  g_autofree char *bare = strchr (name, '/') ? NULL : bare_name (name);
+  const cJSON *entry, *found = NULL;
+  guint n = 0;
+  if (!bare || !g_ascii_isalpha (*bare))
+    return NULL;
+  cJSON_ArrayForEach (entry, models_of (doc))
+  {
+    if (!has_bare_name (entry, bare))
+      continue;
+    found = entry;
+    n++;
+  }
+  return n == 1 ? found : NULL;
+}
+
+/* The published name whose bare one goes on behind a bare name, borrowed: "litgpt/Gemma-3-27b-it" of
+ * "gemma-3-27b". NULL: none. */
+static const char *
+longer_name (const LsJsonDoc *doc, const char *name)
+{
+  g_autofree char *bare = bare_name (name), *begun = g_strconcat (bare, "-", NULL);
+  const cJSON *models = models_of (doc), *entry, *one;
+  cJSON_ArrayForEach (entry, models)
+  {
+    cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+    {
+      g_autofree char *own = bare_name (one->valuestring);
+      if (strlen (begun) > 3 && !strchr (name, '/') && g_str_has_prefix (own, begun))
+        return one->valuestring;
+    }
+  }
+  return NULL;
+}
+
 static void
 collect_names (const LsJsonDoc *doc, GPtrArray *names)
 {
@@ -231,9 +291,17 @@ ls_model_file_of (const char *name, LsDiagList *diags)
     return g_strdup (name);
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODEL_NAMES, "published", diags);
   const cJSON *entry = doc ? entry_of (doc, own) : NULL;
+  if (doc && !entry)
+    entry = entry_of_bare (doc, own);
   if (entry) {
     char *file = file_of (doc, entry);
     return changes ? ls_override_name (file, name) : file;
+  }
+  const char *longer = doc ? longer_name (doc, own) : NULL;
+  if (longer) {
+    ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL,
+                 "no model is named \"%s\"; did you mean \"%s\"?", own, longer);
+    return NULL;
   }
   if (!doc || !looks_like_a_hub_name (own))
     return g_strdup (name);

@@ -190,11 +190,13 @@ static const LsField node_fields[] = {
   { NULL },
 };
 
-static const LsField successor_element[]
-    = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
+static const LsField name_element[] = { { "", LS_FIELD_STRING, 0, .required = true, .max = 64 }, { NULL } };
 
 const LsField ls_cluster_fields[] = {
   LS_FIELDS_HEADER (LsClusterSpec),
+  { "also", LS_FIELD_ARRAY, SPEC (also), .element_size = sizeof (char *), .fields = name_element,
+    .default_text = "none",
+    .meaning = "what else it is called, such as a type of machine of a cloud: a name too" },
   { "gpu", LS_FIELD_IGNORED, .expected = "text or object", .required = true,
     .meaning = "name of a file in topologies/gpu, a path, or an object with the keys of such a file" },
   { "nodes", LS_FIELD_UINT, SPEC (n_nodes), .min = 1, .max = 1 << 20, .default_text = "1",
@@ -207,8 +209,8 @@ const LsField ls_cluster_fields[] = {
     .meaning = "nodes of up to 3 other kinds" },
   { "fitted", LS_FIELD_OBJECT, 0, .fields = ls_fitted_fields, .default_text = "none",
     .meaning = "what `lockstep calibrate --runs` found on the cluster itself" },
-  { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *),
-    .fields = successor_element, .default_text = "none",
+  { "successors", LS_FIELD_ARRAY, SPEC (successors), .element_size = sizeof (char *), .fields = name_element,
+    .default_text = "none",
     .meaning = "names of clusters of later accelerators, which `lockstep whatif` tries instead" },
   { "faults", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "by name of a link, the share of its capacity that is left, from 0 (failed) to 1, or an "
