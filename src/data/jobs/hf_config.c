@@ -123,7 +123,6 @@ static const LsField common[] = {
   UINT ("mamba_n_heads", mixer_heads, 1 << 20),
   UINT ("linear_num_value_heads", mixer_heads, 1 << 20),
   UINT ("mamba_head_dim", mixer_head_dim, 1 << 20),
-  UINT ("mamba_d_head", mixer_head_dim, 1 << 20),
   UINT ("linear_value_head_dim", mixer_head_dim, 1 << 20),
   UINT ("n_groups", mixer_groups, 65536),
   UINT ("mamba_n_groups", mixer_groups, 65536),

@@ -175,8 +175,8 @@ bool hf_read_blocks (const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiag
  * activation_sparsity_pattern. */
 bool hf_read_beside (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 void hf_add_blocks (const HfConfig *c, LsModel *m);
-/* The rank of step sizes, a number or the word auto, by any of its names. */
-bool hf_read_rank (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
+/* What may be a number or the word auto: the rank of step sizes, by any of its names; the width of a head. */
+bool hf_read_auto_sizes (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags);
 /* The mixer of a type that has one, into a model whose heads are there. */
 void hf_add_mixer (const HfFamily *f, const HfConfig *c, LsModel *m);
 /* As many heads and as wide as attention's, of a type whose mixer says no more; layers that use what others

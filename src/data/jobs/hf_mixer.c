@@ -4,18 +4,25 @@
 #include "data/jobs/hf_family.h"
 
 bool
-hf_read_rank (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
+hf_read_auto_sizes (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
 {
-  static const char *const names[] = { "time_step_rank", "mamba_dt_rank" };
-  for (size_t i = 0; i < G_N_ELEMENTS (names); i++) {
-    const cJSON *node = hf_get (doc, names[i]);
+  const struct {
+    const char *key;
+    uint32_t *target;
+  } sizes[] = {
+    { "time_step_rank", &c->mixer_rank },
+    { "mamba_dt_rank", &c->mixer_rank },
+    { "mamba_d_head", &c->mixer_head_dim },
+  };
+  for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++) {
+    const cJSON *node = hf_get (doc, sizes[i].key);
     bool is_auto = cJSON_IsString (node) && strcmp (node->valuestring, "auto") == 0;
     if (!node || cJSON_IsNull (node) || is_auto)
       continue;
     if (!cJSON_IsNumber (node) || node->valuedouble < 1 || node->valuedouble > 1 << 20
         || node->valuedouble != (uint32_t) node->valuedouble)
       return hf_refuse (doc, node, diags, "expected \"auto\" or a whole number from 1 to 1048576");
-    c->mixer_rank = (uint32_t) node->valuedouble;
+    *sizes[i].target = (uint32_t) node->valuedouble;
   }
   return true;
 }

@@ -371,8 +371,8 @@ read_config (const LsJsonDoc *doc, const HfFamily *f, HfConfig *c, LsModel *ret_
   c->layers = c->layers ? c->layers : hf_count_layers (doc);
   c->sparse_layers = f->model.sparse_layers;
   c->heads = f->heads_are_experts ? c->kv_heads * MIN (c->top_k, 65536) : c->heads;
-  if (!hf_read_rank (doc, c, diags) || !hf_read_beside (doc, c, diags) || !hf_read_indexers (doc, c, diags)
-      || !hf_read_blocks (doc, c, notes, diags))
+  if (!hf_read_auto_sizes (doc, c, diags) || !hf_read_beside (doc, c, diags)
+      || !hf_read_indexers (doc, c, diags) || !hf_read_blocks (doc, c, notes, diags))
     return false;
   if (hf_has_experts (f, c) && !hf_read_dense_layers (doc, f, c, diags))
     return false;

@@ -323,6 +323,9 @@ heads_of_mixers_share_their_width (void)
     { "\"model_type\":\"falcon_h1\",\"mamba_d_ssm\":null", 128, 64 },
     { "\"model_type\":\"falcon_h1\",\"mamba_d_ssm\":1536,\"mamba_n_heads\":24,\"mamba_d_head\":32", 24, 32 },
     { "\"model_type\":\"bamba\",\"hidden_size\":2048,\"attn_layer_indices\":[9]", 128, 32 },
+    { "\"model_type\":\"bamba\",\"hidden_size\":4096,\"attn_layer_indices\":[9],\"mamba_n_heads\":64,"
+      "\"mamba_d_head\":\"auto\"",
+      64, 128 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsModel m = { 0 };
