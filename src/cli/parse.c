@@ -127,14 +127,26 @@ key_to_set (const LsCommand *command, const char *name)
   return NULL;
 }
 
+/* Whether a command has the option that a text begins with: "--dp-kind=fsdp2". */
+static bool
+has_option (const GPtrArray *names, const char *text)
+{
+  size_t n = strcspn (text + 2, "=: ");
+  for (guint i = 0; i + 1 < names->len; i++)
+    if (strlen (names->pdata[i]) == n && strncmp (names->pdata[i], text + 2, n) == 0)
+      return true;
+  return false;
+}
+
 /* What other programs call our options, in the words that most of them use. near: one of ours that is much
- * like it, before which a whole name goes, and not the beginning of one; NULL: none. */
+ * like it, before which a whole name goes, and not the beginning of one; NULL: none. names: of the options
+ * that the command has, NULL behind the last. */
 static const char *
-called_elsewhere (const char *typed, const char *near)
+called_elsewhere (const char *typed, const char *near, const GPtrArray *names)
 {
   static const struct {
     const char *theirs, *ours;
-  } names[] = {
+  } words[] = {
     { "tensor-parallel", "--tp" },
     { "tensor-model-parallel", "--tp" },
     { "pipeline-parallel", "--pp" },
@@ -149,9 +161,22 @@ called_elsewhere (const char *typed, const char *near)
     { "fsdp", "--dp-kind=fsdp2" },
     { "ddp", "--dp-kind=ddp" },
     { "deepspeed", "--dp-kind=deepspeed" },
+    { "tp-size", "--tp" },
+    { "tp-degree", "--tp" },
+    { "pp-size", "--pp" },
+    { "pp-degree", "--pp" },
+    { "dp-size", "--dp" },
+    { "dp-degree", "--dp" },
+    { "cp-size", "--cp" },
+    { "cp-degree", "--cp" },
+    { "ep-size", "--ep" },
+    { "ep-degree", "--ep" },
+    { "gbs", "--global-batch" },
+    { "mbs", "--micro-batch" },
     { "batch-size", "--micro-batch or --global-batch" },
     { "per-device-train-batch-size", "--micro-batch" },
     { "gradient-accumulation", "--global-batch: dp times --micro-batch times the steps that accumulate" },
+    { "grad-accum", "--global-batch: dp times --micro-batch times the steps that accumulate" },
     { "precision", "--dtype" },
     { "bf16", "--dtype=bf16" },
     { "fp16", "--dtype=fp16" },
@@ -159,18 +184,33 @@ called_elsewhere (const char *typed, const char *near)
     { "activation-checkpointing", "--recompute" },
     { "gradient-checkpointing", "--recompute" },
     { "cpu-offload", "--offload" },
+    { "flash-attention", "--attention=flash" },
+    { "flash-attn", "--attention=flash" },
+    { "packing", "--lengths: those of the documents that are packed into a sequence" },
+    { "packed", "--lengths: those of the documents that are packed into a sequence" },
+    { "document", "--lengths: those of the documents that are packed into a sequence" },
+    { "doc-len", "--lengths: those of the documents that are packed into a sequence" },
+    { "topology", "--cluster" },
+    { "hardware", "--cluster" },
+    { "machine", "--cluster" },
+    { "gpu-type", "--cluster" },
+    { "gpus-per-node", "--cluster=NAME:node.gpus=N" },
+    { "num-nodes", "--nodes" },
+    { "nnodes", "--nodes" },
     { "num-gpus", "--gpus" },
     { "ngpus", "--gpus" },
     { "world-size", "--gpus" },
     { "nproc", "--gpus" },
     { "max-seq-len", "--seq" },
     { "context-length", "--seq" },
+    { "sequence-length", "--seq" },
+    { "size", "--min and --max" },
   };
   g_autofree char *name = g_strdelimit (g_strdup (typed), "_", '-');
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (g_str_has_prefix (name, names[i].theirs)
-        && (!near || strcspn (name, "=") == strlen (names[i].theirs)))
-      return names[i].ours;
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (g_str_has_prefix (name, words[i].theirs) && (!near || strcspn (name, "=") == strlen (words[i].theirs))
+        && has_option (names, words[i].ours))
+      return words[i].ours;
   return NULL;
 }
 
@@ -185,7 +225,7 @@ report_unknown (const char *message, const LsCommand *command, const GArray *ent
   g_ptr_array_add (names, NULL);
   const char *key = typed ? key_to_set (command, typed + 2) : NULL;
   const char *near = typed ? ls_nearest_word (typed + 2, (const char *const *) names->pdata) : NULL,
-             *ours = typed && command->job != LS_JOB_NONE ? called_elsewhere (typed + 2, near) : NULL;
+             *ours = typed ? called_elsewhere (typed + 2, near, names) : NULL;
   if (key)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
                  "unknown option %s; it is a knob without one: --set %s=VALUE", typed, key);
