@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+#include "data/datadir.h"
+#include "data/machines/machines.h"
+#include "job/job_steps.h"
+
 #define MIXTRAL "model=mixtral-8x7b:layers=2 cluster=dgx-h100 "
 
 /* Of DeepSpeed's stage 3, and of models whose experts run one after the other. */
@@ -67,5 +71,45 @@ flash_that_runs_again_is_told (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (fetches_of_experts_are_told), LS_TEST (lone_products_are_told_where_they_cost),
-               LS_TEST (flash_that_runs_again_is_told));
+/* Bytes for bits and giga for tera; no machine at hand looks so. */
+static void
+rates_in_another_unit_are_told (void)
+{
+  static const struct {
+    const char *cluster, *told; /* NULL: nothing */
+  } rows[] = {
+    { "dgx-h100:node.nics.link.bandwidth=400GB/s", "a NIC of 400.0 GB/s is behind PCIe of 63.0 GB/s" },
+    { "dgx-h100:node.nics.link.bandwidth=400Gbit/s", NULL },
+    { "{\"extends\":\"dgx-h100\",\"gpu\":{\"extends\":\"h100\",\"hbm_bandwidth\":\"3.35GB/s\"}}",
+      "is the unit of peak_flops or hbm_bandwidth wrong?" },
+    { "{\"extends\":\"dgx-h100\",\"gpu\":{\"extends\":\"h100\",\"peak_flops\":{\"bf16\":\"989GFLOP/s\","
+      "\"fp16\":\"989GFLOP/s\"}}}",
+      "is the unit of peak_flops or hbm_bandwidth wrong?" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    LsClusterSpec spec;
+    if (!LS_CHECK (ls_cluster_load (rows[i].cluster, &spec, diags)))
+      continue;
+    ls_note_rates (&spec, notes);
+    LS_CHECK_INT (notes->len, ==, rows[i].told ? 1 : 0);
+    LS_CHECK (notes->len == 0 || strstr (notes->pdata[0], rows[i].told));
+    ls_cluster_spec_clear (&spec);
+  }
+  g_autoptr (GPtrArray) entries = ls_data_list (LS_DATA_CLUSTERS);
+  for (guint i = 0; i < entries->len; i++) {
+    const LsDataEntry *entry = entries->pdata[i];
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    LsClusterSpec spec;
+    if (!LS_CHECK (ls_cluster_load (entry->path, &spec, diags)))
+      continue;
+    ls_note_rates (&spec, notes);
+    ls_check_impl (notes->len == 0, __FILE__, __LINE__, "%s", entry->name);
+    ls_cluster_spec_clear (&spec);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (rates_in_another_unit_are_told), LS_TEST (fetches_of_experts_are_told),
+               LS_TEST (lone_products_are_told_where_they_cost), LS_TEST (flash_that_runs_again_is_told));
