@@ -63,7 +63,7 @@ ls_chunks_want_balance (const LsStrategy *s, const LsModel *m)
 {
   uint64_t n_chunks = (uint64_t) s->pp * s->vpp;
   return !s->layers_per_chunk && n_chunks > 1
-      && (s->balance_layers || !ls_chunks_are_even (m->n_layers, n_chunks));
+      && (s->layer_rule != LS_LAYER_RULE_AUTO || !ls_chunks_are_even (m->n_layers, n_chunks));
 }
 
 static uint32_t

@@ -102,6 +102,10 @@ typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
  * these, those of one copy; none. */
 typedef enum { LS_AMAX_STAGE, LS_AMAX_TP, LS_AMAX_NONE } LsAmaxReduction;
 
+/* Layers of chunks that are not listed: even where they come out even, else by what they cost; always by
+ * that; by the weights of products (lower/chunk_weights.h). */
+typedef enum { LS_LAYER_RULE_AUTO, LS_LAYER_RULE_BALANCED, LS_LAYER_RULE_WEIGHTS } LsLayerRule;
+
 /* How ranks that share an optimizer cut it: each has an equal piece of all elements (AUTO where it steps on
  * each element by itself), or whole tensors, dealt out. */
 typedef enum { LS_OPTIMIZER_CUT_AUTO, LS_OPTIMIZER_CUT_ELEMENTS, LS_OPTIMIZER_CUT_TENSORS } LsOptimizerCut;
@@ -189,7 +193,7 @@ typedef struct {
   uint64_t bucket_params;           /* megatron: 0: max (40e6, 1e6 dp)                    */
   uint32_t *layers_per_chunk;       /* [n_layers_per_chunk] in model order, or NULL: see strategy/shard.h */
   uint32_t n_layers_per_chunk;
-  bool balance_layers;   /* by what they cost even where they come out even     */
+  int layer_rule;        /* LsLayerRule: without layers_per_chunk                */
   bool layers_are_found; /* layers_per_chunk was not given, but balanced        */
 
   /* data parallelism: who uses which is in lower_dp_X.c */

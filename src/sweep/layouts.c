@@ -37,7 +37,7 @@ typedef struct {
 /* What the layers of chunks depend on, of one model. */
 typedef struct {
   const LsSched *pipes; /* NULL: its chunks are as many as the strategy says */
-  uint32_t pp, vpp, placement;
+  uint32_t pp, vpp, placement, rule;
   guint number; /* of an entry */
 } ChunksKey;
 
@@ -182,7 +182,8 @@ set_balanced (LsLayouts *l, LsStrategy *s, const Entry *e)
   const LsSched *sched = ls_sched_find (s->schedule);
   ChunksKey key;
   memset (&key, 0, sizeof key);
-  key.number = e->number, key.pp = s->pp, key.vpp = s->vpp, key.placement = (uint32_t) sched->placement;
+  key.number = e->number, key.rule = (uint32_t) s->layer_rule, key.pp = s->pp, key.vpp = s->vpp,
+  key.placement = (uint32_t) sched->placement;
   key.pipes = sched->placement == LS_PLACE_PIPES ? sched : NULL;
   const Chunks *known = g_hash_table_lookup (l->chunks, &key);
   if (known) {

@@ -66,6 +66,12 @@ is_word (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
   return g_ascii_isalpha (*(const char *) g_ptr_array_index (space->texts[axis], at));
 }
 
+static bool
+is_by_weights (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
+{
+  return strcmp (g_ptr_array_index (space->texts[axis], at), "weights") == 0;
+}
+
 /* Whether layers lie as they would without a list. */
 static bool
 is_even_layout (const LsStrategy *s, uint32_t n_layers)
@@ -79,7 +85,7 @@ is_even_layout (const LsStrategy *s, uint32_t n_layers)
 }
 
 /* "auto" and "balanced" mean the same where layers do not come out even, or there is but one chunk, or where
- * what comes out even is balanced. */
+ * what comes out even is balanced. "weights" is another layout with more than one chunk. */
 static bool
 repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
 {
@@ -89,10 +95,10 @@ repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
     n_layers += s->layers_per_chunk[i];
   bool is_even = n > 1 && (!s->layers_per_chunk || ls_chunks_are_even (n_layers, n));
   bool differs = is_even && !(s->layers_per_chunk && is_even_layout (s, n_layers));
-  if (at == 0 || differs || !is_word (space, axis, at))
+  if (at == 0 || differs || !is_word (space, axis, at) || (n > 1 && is_by_weights (space, axis, at)))
     return false;
   while (at-- > 0)
-    if (is_word (space, axis, at))
+    if (is_word (space, axis, at) && (n == 1 || !is_by_weights (space, axis, at)))
       return true;
   return false;
 }

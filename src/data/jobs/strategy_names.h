@@ -162,8 +162,10 @@ static const LsEnumName fp8_attentions[] = {
   { "delayed", LS_FP8_ATTENTION_DELAYED }, { "current", LS_FP8_ATTENTION_CURRENT },
   { "mxfp8", LS_FP8_ATTENTION_MXFP8 },     { NULL },
 };
-/* Without a list: whether the layers are balanced even where they come out even. */
-static const LsEnumName layer_rules[] = { { "auto", false }, { "balanced", true }, { NULL, 0 } };
+static const LsEnumName layer_rules[] = { { "auto", LS_LAYER_RULE_AUTO },
+                                          { "balanced", LS_LAYER_RULE_BALANCED },
+                                          { "weights", LS_LAYER_RULE_WEIGHTS },
+                                          { NULL } };
 static const LsEnumName flags[] = { { "0", 0 }, { "1", 1 }, { "auto", LS_FLAG_AUTO }, { NULL } };
 
 #endif

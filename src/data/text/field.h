@@ -62,7 +62,7 @@ struct LsField {
   const char *table; /* of OBJECT: the kind of file whose keys these are, documented there */
   size_t n_offset;
   bool runs;          /* of UINT_LIST: NxM is N, M times; a text in JSON too */
-  size_t word_offset; /* of UINT_LIST with names: bool, the word's value; false with a list */
+  size_t word_offset; /* of UINT_LIST with names: int, the word's value; 0 with a list */
   uint32_t n_row;
   size_t element_size;
   const void *blank;                              /* of ARRAY: an element without keys; NULL: zeros */

@@ -216,7 +216,7 @@ ls_field_value_set_list (const LsField *f, void *target, const uint32_t *values,
   *place = n > 0 ? g_memdup2 (values, n * sizeof *values) : NULL;
   *(uint32_t *) ((char *) target + f->n_offset) = n;
   if (f->names)
-    *(bool *) ((char *) target + f->word_offset) = false;
+    *(int *) ((char *) target + f->word_offset) = 0;
 }
 
 #define MAX_RUNS (1u << 20) /* numbers of a list */
@@ -245,7 +245,7 @@ set_word (const LsField *f, void *target, const char *text)
   for (const LsEnumName *e = f->names; e && e->name; e++)
     if (strcmp (e->name, text) == 0) {
       ls_field_value_set_list (f, target, NULL, 0);
-      *(bool *) ((char *) target + f->word_offset) = e->value != 0;
+      *(int *) ((char *) target + f->word_offset) = e->value;
       return true;
     }
   return false;

@@ -77,11 +77,11 @@ inside (const void *object, const LsField *f)
   return object ? (const char *) object + f->offset : NULL;
 }
 
-/* Stands for a list, and is not what it is without: that is the word of false. */
+/* Stands for a list, and is not what it is without: that is the word of 0. */
 static bool
 is_word (const LsField *f, const void *target)
 {
-  return f->names && *(const bool *) ((const char *) target + f->word_offset);
+  return f->names && *(const int *) ((const char *) target + f->word_offset) != 0;
 }
 
 static bool

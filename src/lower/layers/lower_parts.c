@@ -6,6 +6,7 @@
  * bf16; full recomputation by block runs only the first layers of a chunk again; here each layer runs again,
  * or none does. */
 #include "lower/balance.h"
+#include "lower/chunk_weights.h"
 #include "lower/layers/lower_layers.h"
 #include "lower/pipeline/lower_order.h"
 #include "strategy/shard.h"
@@ -102,7 +103,8 @@ void
 ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *times)
 {
   g_autofree uint32_t *layers = g_new (uint32_t, (gsize) s->pp * s->vpp);
-  ls_balance_layers (m, s, times, layers);
+  if (s->layer_rule != LS_LAYER_RULE_WEIGHTS || !ls_chunks_by_weights (m, s->pp * s->vpp, layers))
+    ls_balance_layers (m, s, times, layers);
   ls_strategy_set_layers (s, layers);
 }
 

@@ -106,7 +106,7 @@ draw_layers (GRand *rand, Ask *a)
 {
   LsStrategy *s = &a->s;
   a->model.n_layers += chance (rand, 0.2) ? (uint32_t) g_rand_int_range (rand, 1, 4) : 0;
-  s->balance_layers = chance (rand, 0.05);
+  s->layer_rule = chance (rand, 0.05) ? LS_LAYER_RULE_BALANCED : LS_LAYER_RULE_AUTO;
   a->model.predict_layers = chance (rand, 0.1) ? 1 : 0;
   if (!chance (rand, 0.15))
     return;

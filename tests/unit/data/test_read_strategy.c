@@ -62,10 +62,14 @@ flags_set_the_knobs (void)
             && !set (&s, "layers-per-chunk", "4x0"));
   LS_CHECK (!set (&s, "layers-per-chunk", "4x13x2") && !set (&s, "layers-per-chunk", "1x1048576,1")
             && s.n_layers_per_chunk == 16);
-  LS_CHECK (set (&s, "layers-per-chunk", "balanced") && !s.layers_per_chunk && s.balance_layers);
-  LS_CHECK (set (&s, "layers-per-chunk", "2,1x2") && s.n_layers_per_chunk == 3 && !s.balance_layers);
+  LS_CHECK (set (&s, "layers-per-chunk", "balanced") && !s.layers_per_chunk
+            && s.layer_rule == LS_LAYER_RULE_BALANCED);
+  LS_CHECK (set (&s, "layers-per-chunk", "weights") && !s.layers_per_chunk
+            && s.layer_rule == LS_LAYER_RULE_WEIGHTS);
+  LS_CHECK (set (&s, "layers-per-chunk", "2,1x2") && s.n_layers_per_chunk == 3
+            && s.layer_rule == LS_LAYER_RULE_AUTO);
   LS_CHECK (set (&s, "layers-per-chunk", "auto") && !s.layers_per_chunk && s.n_layers_per_chunk == 0
-            && !s.balance_layers);
+            && s.layer_rule == LS_LAYER_RULE_AUTO);
   LS_CHECK (set (&s, "recompute-stages", "1x3,2") && s.n_recompute_stages == 4 && s.recompute_stages[3] == 2);
   LS_CHECK (set (&s, "schedule", "zb-h1"));
   LS_CHECK_STR (s.schedule, "zb-h1");

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lower/balance.h"
+#include "lower/chunk_weights.h"
 #include "strategy/shard.h"
 
 typedef struct {
@@ -304,10 +305,53 @@ layers_that_come_out_even_are_balanced_if_asked_for (void)
   const LsModel m = { .n_layers = 8 };
   LsStrategy s = { .pp = 4, .vpp = 1 };
   LS_CHECK (!ls_chunks_want_balance (&s, &m));
-  s.balance_layers = true;
+  s.layer_rule = LS_LAYER_RULE_BALANCED;
   LS_CHECK (ls_chunks_want_balance (&s, &m));
   s.pp = 1;
   LS_CHECK (!ls_chunks_want_balance (&s, &m));
+}
+
+static void
+layers_by_weights_lie_as_nanotron_builds_them (void)
+{
+  /* bench_cluster's llama-1B, and one whose head is as heavy as nine layers */
+  LsModel m = { .n_layers = 24,
+                .hidden = 2048,
+                .n_heads = 32,
+                .head_dim = 64,
+                .ffn = 4096,
+                .vocab = 50257,
+                .mlp = LS_MLP_SWIGLU };
+  uint32_t layers[4];
+  if (LS_CHECK (ls_chunks_by_weights (&m, 4, layers)))
+    LS_CHECK (layers[0] == 7 && layers[1] == 7 && layers[2] == 6 && layers[3] == 4);
+  if (LS_CHECK (ls_chunks_by_weights (&m, 1, layers)))
+    LS_CHECK_INT (layers[0], ==, 24);
+  m.vocab = 200000;
+  LS_CHECK (!ls_chunks_by_weights (&m, 4, layers));
+  LS_CHECK (ls_chunks_by_weights (&m, 3, layers));
+}
+
+static void
+weights_rule_even_where_layers_come_out_even (void)
+{
+  LsModel m = { .n_layers = 24,
+                .hidden = 2048,
+                .n_heads = 32,
+                .n_kv_heads = 32,
+                .head_dim = 64,
+                .ffn = 4096,
+                .vocab = 50257,
+                .seq = 4096,
+                .mlp = LS_MLP_SWIGLU };
+  g_autoptr (GError) error = NULL;
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.pp = 4;
+  s.layer_rule = LS_LAYER_RULE_WEIGHTS;
+  if (resolve (&s, &m) && LS_CHECK (ls_strategy_balance (&s, &m, NULL, &error)))
+    LS_CHECK (s.n_layers_per_chunk == 4 && s.layers_per_chunk[0] == 7 && s.layers_per_chunk[3] == 4);
+  ls_strategy_clear (&s);
 }
 
 LS_TEST_SUITE (LS_TEST (of_layers_alike_no_layout_is_better),
@@ -315,4 +359,6 @@ LS_TEST_SUITE (LS_TEST (of_layers_alike_no_layout_is_better),
                LS_TEST (of_two_kinds_of_layers_no_move_helps), LS_TEST (layouts_are_as_documented),
                LS_TEST (ends_may_be_without_layers),
                LS_TEST (a_strategy_is_balanced_where_layers_do_not_come_out_even),
-               LS_TEST (layers_that_come_out_even_are_balanced_if_asked_for))
+               LS_TEST (layers_that_come_out_even_are_balanced_if_asked_for),
+               LS_TEST (layers_by_weights_lie_as_nanotron_builds_them),
+               LS_TEST (weights_rule_even_where_layers_come_out_even))
