@@ -63,6 +63,8 @@ propose_fp8 (Proposals *p)
 void
 propose_grad_fusion (Proposals *p)
 {
-  if (p->s->grad_dtype != LS_DTYPE_FP32)
+  if (p->s->grad_apart)
+    propose_one (p, "grad-apart", "0");
+  else if (p->s->grad_dtype != LS_DTYPE_FP32)
     propose_one (p, "grad-fusion", p->s->grad_fusion ? "0" : "1");
 }

@@ -165,6 +165,7 @@ typedef struct {
   bool apex_norm;     /* layer norms run apex's kernels, not those for long rows that came in 2022 */
   bool bias_is_apart; /* the bias of proj and fc2 is added in a kernel of its own        */
   bool grad_is_fused; /* the GEMM of W adds to a 16-bit gradient too, not only to an fp32 one */
+  bool grad_is_apart; /* it adds to none, an fp32 one neither: a kernel of its own does  */
   /* W makes a gradient in the type of activations, which is cast and then added to an fp32 one */
   bool grad_is_cast;
   bool grad_is_fresh;       /* W makes a gradient of its own in the type of activations, and adds to none */

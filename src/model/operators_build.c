@@ -183,7 +183,7 @@ bool
 ls_cut_fuses_gradients (const LsCut *cut)
 {
   const LsShard *s = cut->shard;
-  bool is_apart = s->grad_is_fresh || s->grad_is_own || s->grad_is_cast;
+  bool is_apart = s->grad_is_fresh || s->grad_is_own || s->grad_is_cast || s->grad_is_apart;
   return (s->grad_dtype == LS_DTYPE_FP32 || s->grad_is_fused) && !is_apart;
 }
 

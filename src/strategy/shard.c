@@ -232,6 +232,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .apex_norm = s->apex_norm,
     .bias_is_apart = s->split_bias_dropout,
     .grad_is_fused = s->grad_fusion,
+    .grad_is_apart = s->grad_apart,
     .grad_is_cast = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage <= 1 && s->dtype == LS_DTYPE_BF16
         && s->grad_dtype == LS_DTYPE_FP32,
     .grad_is_fresh = ls_dp_traits (s->dp_kind)->grad_is_fresh,

@@ -181,6 +181,7 @@ typedef struct {
   int dtype;                       /* LsDtype                                            */
   int grad_dtype;                  /* LsDtype or LS_DTYPE_AUTO                           */
   bool grad_fusion;                /* the GEMM of W adds to a 16-bit gradient too          */
+  bool grad_apart;                 /* it adds to none, an fp32 one neither                 */
   bool grad_norm;                  /* global gradient-norm all-reduce before the optimizer */
   char *optimizer;                 /* name or path; NULL: Adam                           */
   LsOptimizerKind *optimizer_kind; /* what that file says, shared; NULL: Adam        */

@@ -260,7 +260,11 @@ const LsField ls_strategy_fields[] = {
     SET_ONLY },
   { BOOL (software, grad_fusion, "false",
           "weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they "
-          "always do"),
+          "do but with grad_apart"),
+    SET_ONLY },
+  { BOOL (software, grad_apart, "false",
+          "gradients are added by kernels of their own, fp32 ones too, as with Megatron-LM's "
+          "--no-gradient-accumulation-fusion"),
     SET_ONLY },
   { BOOL (software, wgrad_placeholders, "false",
           "megatron, with Transformer Engine from 2.3 on: a 16-bit tensor stands for the gradient of each "

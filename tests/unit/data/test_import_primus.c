@@ -39,7 +39,7 @@ turbo_is_told (void)
                        "      use_turbo_attention: true\n      patch_zero_bubble: true\n"
                        "      gradient_accumulation_fusion: false\n",
               "experts=64; ep=8; dispatcher=deepep; shared_overlap=true; ?use_turbo_attention: attention is; "
-              "?patch_zero_bubble: the schedule; ?no-gradient-accumulation-fusion");
+              "?patch_zero_bubble: the schedule; grad_apart=true");
   check_read ("Primus",
               MEGATRON "mixtral_8x7B_v0.1.yaml" OVER "      moe_router_force_load_balancing: true\n"
                        "      moe_router_force_load_balancing_type: uniform\n",
@@ -76,7 +76,7 @@ namespaces_are_read (void)
   check (LOG " gradient_accumulation_fusion .... True\n" END, "tp=2; grad_fusion; tp_async");
   check (LOG " gradient_accumulation_fusion .... False\n"
              " async_tensor_model_parallel_allreduce .... False\n" END,
-         "tp=2; tp_async=false; ?no-gradient-accumulation-fusion: products");
+         "tp=2; tp_async=false; grad_apart=true");
   check (LOG " transformer_impl .... transformer_engine\n"
              " async_tensor_model_parallel_allreduce .... False\n" END,
          "tp=2; tp_async; ~Transformer Engine does not heed it");

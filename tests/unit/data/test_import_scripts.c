@@ -276,12 +276,11 @@ layers_with_experts_are_lists (void)
 #undef EXPERTS
 }
 
-/* Of fp32 gradients every product adds to them here. */
 static void
-gradients_that_are_added_apart_are_told (void)
+gradients_that_are_added_apart_are_so (void)
 {
 #define APART GPT "--bf16 --no-gradient-accumulation-fusion "
-  check (APART, "?--no-gradient-accumulation-fusion: products are taken; grad_fusion");
+  check (APART, "grad_apart=true; grad_fusion");
   check (APART "--grad-reduce-in-bf16", "grad_dtype=bf16; grad_fusion=false");
   check (APART "--use-torch-fsdp2", "dp_kind=fsdp2; grad_fusion");
   check (GPT "--bf16 --grad-reduce-in-bf16", "grad_dtype=bf16; grad_fusion");
@@ -433,7 +432,7 @@ LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_op
                LS_TEST (programs_around_megatron_are_told_apart),
                LS_TEST (recipes_of_megatron_bridge_are_changed_by_options),
                LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),
-               LS_TEST (layers_with_experts_are_lists), LS_TEST (gradients_that_are_added_apart_are_told),
+               LS_TEST (layers_with_experts_are_lists), LS_TEST (gradients_that_are_added_apart_are_so),
                LS_TEST (products_of_experts_are_kept), LS_TEST (a_capacity_of_experts_is_heeded),
                LS_TEST (copies_of_sharded_experts_are_told),
                LS_TEST (attention_of_llm_foundry_has_its_copies), LS_TEST (long_lists_of_data_are_read),

@@ -300,7 +300,12 @@ wgrad_accumulates_in_grad_dtype (void)
   LS_CHECK_DOUBLE (kernel_bytes (fused, "fc1-wgrad") - kernel_bytes (narrow, "fc1-wgrad"), ==, 2 * numel);
   LS_CHECK (kernel_named (fused, "grad-accumulate") == NULL);
   s.grad_dtype = LS_DTYPE_FP32;
-  s.grad_is_fused = false;
+
+  s.grad_is_apart = true; /* nanotron: the product writes 2; read 2 + 4, write 4 */
+  g_autoptr (GArray) apart = layer_operators (&m, &s);
+  LS_CHECK_DOUBLE (kernel_bytes (apart, "grad-accumulate"), ==, 10.0 * 2304 * 6144);
+  LS_CHECK_DOUBLE (kernel_bytes (apart, "qkv-wgrad"), ==, kernel_bytes (narrow, "qkv-wgrad"));
+  s.grad_is_fused = s.grad_is_apart = false;
 
   s.grad_is_cast = true; /* DeepSpeed's bf16 optimizer: read 2, write 4; read 4 + 4, write 4 */
   g_autoptr (GArray) cast = layer_operators (&m, &s);

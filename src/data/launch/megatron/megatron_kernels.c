@@ -38,8 +38,7 @@ set_grad_fusion (LaunchJob *job)
   if (!option_is_on (job, "no-gradient-accumulation-fusion") || ls_dp_traits (s->dp_kind)->is_fsdp)
     return;
   if (s->grad_dtype == LS_DTYPE_FP32)
-    import_unknown (job->import,
-                    "--no-gradient-accumulation-fusion: products are taken to add to fp32 gradients");
+    import_set_strategy (job->import, "grad_apart", "1", "--no-gradient-accumulation-fusion");
   else
     import_set_strategy (job->import, "grad_fusion", "0", "--no-gradient-accumulation-fusion");
 }
