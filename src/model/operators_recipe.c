@@ -125,7 +125,8 @@ gather_and_reduce_each (LsOperator *op, const LsCut *cut, const LsRecipe *r)
 {
   const LsShard *s = cut->shard;
   op->n_gathers = r->gathers_each ? op->n_products : 1;
-  op->n_reduces = r->reduces_each ? op->n_products : 1;
+  bool is_joint = !r->reduces_each || (r->reduces_gathered && s->sp);
+  op->n_reduces = is_joint ? 1 : op->n_products;
   if (op->n_gathers > 1 && s->tp > 1 && s->sp && s->sp_save_gathered)
     op->saved_bytes += (op->n_gathers - 1u) * op->input_bytes;
 }

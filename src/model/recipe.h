@@ -107,8 +107,10 @@ typedef struct {
   /* a GEMM for each of its products (Q, K, V; gate, up), but where they share a gather in pieces */
   bool one_by_one;
   /* and with tensor parallelism each of these gathers its input by itself (sequence parallelism), and its
-   * input gradient is reduced by itself, before they are summed */
+   * input gradient is reduced by itself, before they are summed; reduces_gathered: but with sequence
+   * parallelism once, as the backward of the gather that they share */
   bool gathers_each, reduces_each;
+  bool reduces_gathered;
   bool gathers_output; /* logits: those of all tp ranks are gathered, and each rank has the whole loss */
   bool is_one_hot;     /* embedding: words by a product with a one-hot matrix, which is its core */
   bool loops;          /* permute: experts run one after the other, each behind a count that the host

@@ -103,8 +103,13 @@ typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
 typedef enum { LS_AMAX_STAGE, LS_AMAX_TP, LS_AMAX_NONE } LsAmaxReduction;
 
 /* Layers of chunks that are not listed: even where they come out even, else by what they cost; always by
- * that; by the weights of products (lower/chunk_weights.h). */
-typedef enum { LS_LAYER_RULE_AUTO, LS_LAYER_RULE_BALANCED, LS_LAYER_RULE_WEIGHTS } LsLayerRule;
+ * that; by the weights of products, or by modules (lower/chunk_rules.h). */
+typedef enum {
+  LS_LAYER_RULE_AUTO,
+  LS_LAYER_RULE_BALANCED,
+  LS_LAYER_RULE_WEIGHTS,
+  LS_LAYER_RULE_MODULES
+} LsLayerRule;
 
 /* How ranks that share an optimizer cut it: each has an equal piece of all elements (AUTO where it steps on
  * each element by itself), or whole tensors, dealt out. */

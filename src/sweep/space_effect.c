@@ -66,10 +66,12 @@ is_word (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
   return g_ascii_isalpha (*(const char *) g_ptr_array_index (space->texts[axis], at));
 }
 
+/* By weights or modules. */
 static bool
-is_by_weights (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
+is_by_rule (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
 {
-  return strcmp (g_ptr_array_index (space->texts[axis], at), "weights") == 0;
+  const char *text = g_ptr_array_index (space->texts[axis], at);
+  return strcmp (text, "weights") == 0 || strcmp (text, "modules") == 0;
 }
 
 /* Whether layers lie as they would without a list. */
@@ -85,7 +87,8 @@ is_even_layout (const LsStrategy *s, uint32_t n_layers)
 }
 
 /* "auto" and "balanced" mean the same where layers do not come out even, or there is but one chunk, or where
- * what comes out even is balanced. "weights" is another layout with more than one chunk. */
+ * what comes out even is balanced. The other words are
+ * layouts of their own with more than one chunk. */
 static bool
 repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
 {
@@ -95,10 +98,10 @@ repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
     n_layers += s->layers_per_chunk[i];
   bool is_even = n > 1 && (!s->layers_per_chunk || ls_chunks_are_even (n_layers, n));
   bool differs = is_even && !(s->layers_per_chunk && is_even_layout (s, n_layers));
-  if (at == 0 || differs || !is_word (space, axis, at) || (n > 1 && is_by_weights (space, axis, at)))
+  if (at == 0 || differs || !is_word (space, axis, at) || (n > 1 && is_by_rule (space, axis, at)))
     return false;
   while (at-- > 0)
-    if (is_word (space, axis, at) && (n == 1 || !is_by_weights (space, axis, at)))
+    if (is_word (space, axis, at) && (n == 1 || !is_by_rule (space, axis, at)))
       return true;
   return false;
 }

@@ -153,6 +153,8 @@ static const LsField operator_fields[] = {
     .meaning = "one_by_one: with sequence parallelism each product gathers its input by itself" },
   { "reduces_each", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_each), .default_text = "false",
     .meaning = "one_by_one: with tensor parallelism the input gradient of each is reduced by itself" },
+  { "reduces_gathered", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_gathered), .default_text = "false",
+    .meaning = "reduces_each: but with sequence parallelism once, behind the gather that they share" },
   { "gathers_output", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_output), .default_text = "false",
     .meaning = "logits: with tensor parallelism each rank gathers them all, and computes the whole loss" },
   { "one_hot", LS_FIELD_BOOL, offsetof (LsRecipe, is_one_hot), .default_text = "false",
@@ -394,6 +396,11 @@ check_collectives (Check *check, const cJSON *object)
   if (r->reduces_each && !r->one_by_one)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "reduces_each"),
               "the products of %s are joint: expected \"one_by_one\" beside it", operator_name (r));
+  if (r->reduces_gathered && (!r->reduces_each || r->gathers_each))
+    complain (check, cJSON_GetObjectItemCaseSensitive (object, "reduces_gathered"),
+              "the products of %s do not share a gather: expected \"reduces_each\" beside it, and no"
+              " \"gathers_each\"",
+              operator_name (r));
   if (r->gathers_output && r->operator_ != LS_RECIPE_LOGITS)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "gathers_output"),
               "%s makes no logits; expected it of logits", operator_name (r));

@@ -281,11 +281,11 @@ const LsField ls_strategy_fields[] = {
   { LIST (pipeline, layers_per_chunk,
           "auto: even where pp vpp divides the layers, or layers + 2, else balanced",
           "layers of each chunk, pp vpp of them; balanced: by what layers, embedding and head cost; weights: "
-          "each up to the layer that passes its share of their weights and the head's, as nanotron does"),
+          "each up to the layer that passes its share of their weights and the head's, as nanotron does; "
+          "modules: embedding, layers, last norm and head count alike"),
     .names = layer_rules, .word_offset = offsetof (LsStrategy, layer_rule),
-    .expected
-    = "auto, balanced, weights, or layers of each chunk in model order such as 4x13,3x3 (13 chunks of 4, "
-      "then 3 of 3), whole numbers" },
+    .expected = "auto, balanced, weights, modules, or layers of each chunk in model order such as 4x13,3x3 "
+                "(13 chunks of 4, then 3 of 3), whole numbers" },
   { CTAS (pipeline, pp_max_ctas, "transfers between stages") },
   { BOOL (pipeline, post_validation, "false",
           "nobody waits for the norm of the gradients: it is checked a step later (zero bubble)") },

@@ -165,6 +165,7 @@ static const LsEnumName fp8_attentions[] = {
 static const LsEnumName layer_rules[] = { { "auto", LS_LAYER_RULE_AUTO },
                                           { "balanced", LS_LAYER_RULE_BALANCED },
                                           { "weights", LS_LAYER_RULE_WEIGHTS },
+                                          { "modules", LS_LAYER_RULE_MODULES },
                                           { NULL } };
 static const LsEnumName flags[] = { { "0", 0 }, { "1", 1 }, { "auto", LS_FLAG_AUTO }, { NULL } };
 

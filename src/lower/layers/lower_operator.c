@@ -66,16 +66,23 @@ build_tp_sync (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
  * a reduction (DTensor: torch.cat of torch.chunk, torch/distributed/_functional_collectives.py); one of
  * [tokens, sequences, hidden], as Megatron-LM's, is not. Only where the job's software lists such copies. Of
  * one sequence what was gathered is in order as it is; PyTorch copies it nevertheless until it had
- * torch._utils._maybe_view_chunk_cat. */
+ * torch._utils._maybe_view_chunk_cat. Gathered logits, cut along their words, are put in order by a copy of
+ * another name where one is listed, else by that behind gathers. */
 const char *const ls_tp_copies[]
-    = { "tp-gather-copy", "tp-gather-copy-of-one", "tp-scatter-copy", "tp-cut-copy", NULL };
+    = { "tp-gather-copy", "tp-gather-copy-of-one", "tp-logits-copy", "tp-scatter-copy", "tp-cut-copy", NULL };
+
+static const LsRecipeKernel *
+lists_tp_copy (const Lower *l, const char *name)
+{
+  const LsRecipe *r = ls_recipe_find (l->shard.recipes, LS_RECIPE_TP, l->model);
+  return r ? ls_recipe_kernel_named (r->forward, name) : NULL;
+}
 
 static void
 build_tp_copy (Build *b, const char *name, uint64_t bytes, LsTag tag)
 {
   const Lower *l = b->l;
-  const LsRecipe *r = ls_recipe_find (l->shard.recipes, LS_RECIPE_TP, l->model);
-  const LsRecipeKernel *listed = r ? ls_recipe_kernel_named (r->forward, name) : NULL;
+  const LsRecipeKernel *listed = lists_tp_copy (l, name);
   LsDtype dtype = ls_dtype_between (l->shard.dtype);
   if (!listed)
     return;
@@ -206,7 +213,8 @@ build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
     build_tp_sync (b, LS_COLL_ALL_REDUCE, o->reduce_bytes, tag, "loss all-reduce");
   else if (o->tp == LS_TP_GATHER) {
     build_tp_sync (b, LS_COLL_ALL_GATHER, o->reduce_bytes, tag, "logits all-gather");
-    build_tp_copy (b, "tp-gather-copy", o->reduce_bytes, tag);
+    build_tp_copy (b, lists_tp_copy (b->l, "tp-logits-copy") ? "tp-logits-copy" : "tp-gather-copy",
+                   o->reduce_bytes, tag);
   }
 }
 

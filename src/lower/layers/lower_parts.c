@@ -6,7 +6,7 @@
  * bf16; full recomputation by block runs only the first layers of a chunk again; here each layer runs again,
  * or none does. */
 #include "lower/balance.h"
-#include "lower/chunk_weights.h"
+#include "lower/chunk_rules.h"
 #include "lower/layers/lower_layers.h"
 #include "lower/pipeline/lower_order.h"
 #include "strategy/shard.h"
@@ -99,11 +99,19 @@ ls_strategy_set_layers (LsStrategy *s, const uint32_t *layers)
   s->layers_are_found = true;
 }
 
+static bool
+is_by_rule (const LsStrategy *s, const LsModel *m, uint32_t *ret_layers)
+{
+  uint32_t n = s->pp * s->vpp;
+  return (s->layer_rule == LS_LAYER_RULE_WEIGHTS && ls_chunks_by_weights (m, n, ret_layers))
+      || (s->layer_rule == LS_LAYER_RULE_MODULES && ls_chunks_by_modules (m, n, ret_layers));
+}
+
 void
 ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *times)
 {
   g_autofree uint32_t *layers = g_new (uint32_t, (gsize) s->pp * s->vpp);
-  if (s->layer_rule != LS_LAYER_RULE_WEIGHTS || !ls_chunks_by_weights (m, s->pp * s->vpp, layers))
+  if (!is_by_rule (s, m, layers))
     ls_balance_layers (m, s, times, layers);
   ls_strategy_set_layers (s, layers);
 }

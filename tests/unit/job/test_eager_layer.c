@@ -235,6 +235,7 @@ enum {
   SCATTERS,
   COPIES_OUT,
   COPIES_OF_ONE,
+  COPIES_OF_LOGITS,
   COPIES_IN,
   ROPE_CATS,
   ROPE_PRODUCTS,
@@ -252,6 +253,7 @@ count_op (const LsOp *op, int *n)
   n[LOSS_REDUCTIONS] += is_tp && strcmp (op->name, "loss all-reduce") == 0;
   n[COPIES_OUT] += strcmp (op->name, "tp-gather-copy") == 0;
   n[COPIES_OF_ONE] += strcmp (op->name, "tp-gather-copy-of-one") == 0;
+  n[COPIES_OF_LOGITS] += strcmp (op->name, "tp-logits-copy") == 0;
   n[SOFTMAX_AGAIN] += strcmp (op->name, "softmax again") == 0;
   n[COPIES_IN] += strcmp (op->name, "tp-scatter-copy") == 0;
   n[ROPE_CATS] += g_str_has_prefix (op->name, "rope ") && g_str_has_suffix (op->name, " cat");
@@ -312,6 +314,21 @@ tensor_parallel_products_gather_each_for_itself (void)
   LS_CHECK_INT (two[LOSS_REDUCTIONS], ==, 0); /* each rank has all logits */
 }
 
+/* Aleph Alpha's norms gather for gate and up, whose gradients are then reduced once: forward, again and
+ * backward 2 + 2 + 2 gathers, as many reductions. Only logits are copied. */
+static void
+norms_that_gather_reduce_once (void)
+{
+  int two[N_COUNTS] = { 0 }, three[N_COUNTS] = { 0 };
+  if (!count_step ("aleph-alpha-scaling", "llama3.1-8b:layers=2", "2", two)
+      || !count_step ("aleph-alpha-scaling", "llama3.1-8b:layers=3", "2", three))
+    return;
+  LS_CHECK_INT (three[GATHERS] - two[GATHERS], ==, 6);
+  LS_CHECK_INT (three[SCATTERS] - two[SCATTERS], ==, 6);
+  LS_CHECK_INT (two[COPIES_OF_LOGITS], ==, 1);
+  LS_CHECK (two[COPIES_OUT] == 0 && two[COPIES_IN] == 0 && two[LOSS_REDUCTIONS] == 0);
+}
+
 /* Equal gathers are one in a compiled graph: 2 + 2 + 2. Behind a gather of one sequence nothing is out of
  * order; outside of layers the head's input and the logits are gathered, and a gradient of words. */
 static void
@@ -356,4 +373,5 @@ LS_TEST_SUITE (LS_TEST (a_layer_has_as_many_kernels_as_it_launches),
                LS_TEST (a_layer_takes_what_it_takes_in_a_profile),
                LS_TEST (compiling_is_worth_what_was_published),
                LS_TEST (tensor_parallel_products_gather_each_for_itself),
-               LS_TEST (compiled_products_share_a_gather), LS_TEST (torchtitan_shares_its_gathers))
+               LS_TEST (norms_that_gather_reduce_once), LS_TEST (compiled_products_share_a_gather),
+               LS_TEST (torchtitan_shares_its_gathers))

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lower/balance.h"
-#include "lower/chunk_weights.h"
+#include "lower/chunk_rules.h"
 #include "strategy/shard.h"
 
 typedef struct {
@@ -333,6 +333,19 @@ layers_by_weights_lie_as_nanotron_builds_them (void)
 }
 
 static void
+layers_by_modules_lie_as_scaling_deals_them (void)
+{
+  LsModel m = { .n_layers = 80 };
+  uint32_t layers[8];
+  if (LS_CHECK (ls_chunks_by_modules (&m, 4, layers)))
+    LS_CHECK (layers[0] == 20 && layers[1] == 21 && layers[2] == 21 && layers[3] == 18);
+  if (LS_CHECK (ls_chunks_by_modules (&m, 1, layers)))
+    LS_CHECK_INT (layers[0], ==, 80);
+  m.n_layers = 2; /* embedding and a layer, a layer, norm, head */
+  LS_CHECK (!ls_chunks_by_modules (&m, 4, layers));
+}
+
+static void
 weights_rule_even_where_layers_come_out_even (void)
 {
   LsModel m = { .n_layers = 24,
@@ -361,4 +374,5 @@ LS_TEST_SUITE (LS_TEST (of_layers_alike_no_layout_is_better),
                LS_TEST (a_strategy_is_balanced_where_layers_do_not_come_out_even),
                LS_TEST (layers_that_come_out_even_are_balanced_if_asked_for),
                LS_TEST (layers_by_weights_lie_as_nanotron_builds_them),
+               LS_TEST (layers_by_modules_lie_as_scaling_deals_them),
                LS_TEST (weights_rule_even_where_layers_come_out_even))
