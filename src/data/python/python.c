@@ -33,6 +33,7 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   p->pasted = python_pasted_new ();
   p->frames = g_ptr_array_new ();
   p->running = g_array_new (FALSE, FALSE, sizeof (guint));
+  p->usual = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
   p->set_variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
   p->call = python_call;
   p->members = python_members_of;
@@ -68,9 +69,9 @@ ls_python_free (LsPython *p)
   g_array_unref (p->pasted);
   g_ptr_array_unref (p->frames);
   g_array_unref (p->running);
+  g_hash_table_unref (p->usual);
   g_hash_table_unref (p->set_variables);
   g_ptr_array_unref (p->file_passed);
-  cJSON_Delete (p->first);
   g_free (p->why);
   g_free (p);
 }
@@ -87,6 +88,7 @@ set_values (LsPython *p, guint first)
 {
   p->n_items = p->n_rounds = p->depth = 0;
   p->n_objects = 0;
+  g_hash_table_remove_all (p->usual);
   python_forget_variables (p);
   for (guint m = p->modules->len; m-- > 0;)
     g_hash_table_remove_all (python_module (p, m)->values);

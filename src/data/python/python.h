@@ -10,7 +10,7 @@
  *     {("a", 8): 1, 3: 2}    an object with members ("a",8) and (3)
  *     d["a", 8], a[-1], a[1:]   what is under that key, or in that place; d.get ("b", 1)
  *     2 * 8, "a" "b"         + - * / // % ** of numbers, + of texts; [1] + [2] * 3
- *     f"{a}-{n:03d}"         of texts, whole numbers, truths and None
+ *     f"{a}-{n:03d}"         of texts, numbers, truths and None; "{}".format (a), "%s" % a likewise
  *     [f (x) for x in a if x]   of what is known, likewise of sets and dictionaries
  *     c.training.steps = 16  a member is set, and made where there was none; c.options["a"] = 1, a[0] = 1 an
  *                            item; setattr (c, "steps", 16)
@@ -23,12 +23,15 @@
  *     big (), big (2)        what that function returns; as it is written if that hangs on what is unknown
  *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
  *     for a, b in d.items () each round of it, of a list, a tuple, a range or a dictionary that is known,
- *                            if it is not left early
+ *                            with break, continue and else
+ *     while n < 3: ...       each round of it, up to a number of them
  *     with a as b: ...       its body; b is not known
+ *     def f (a=[])           what a usually is, is one object; global a is that of the file
  *     try: ... except E:     the part that holds, where it is known whether it raises
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
  *     int ("4"), " A".lower ()   likewise float, str, bool, list, tuple, len, max, min, sum, any, all, abs,
- *                            divmod, zip, enumerate, sorted, reversed, copy.deepcopy, upper, strip
+ *                            divmod, zip, enumerate, sorted, reversed, copy.deepcopy, split, replace, join,
+ *                            startswith and other methods of texts
  *     Path (__file__).with_name ("a")   a file beside the one that this stands in, as a text
  *     os.environ["A"]        a variable that ls_python_set_environment() knows, or that the files set, which
  *                            is named; os.environ.get, os.getenv
@@ -38,8 +41,8 @@
  * second is no text.
  *
  * What takes more (lambdas, what is not known) is a text that is one hole, as of data/shell/shell.h, with its
- * first words and what names in it were set to. Statements that are not followed ("if" and "for" of what is
- * unknown, while, calls for what they do, calls of unknown functions with an object that has a name) are
+ * first words and what names in it were set to. Statements that are not followed ("if" and loops of what is
+ * unknown, calls for what they do, calls of unknown functions with an object that has a name) are
  * named with their places, and what they set is a hole, which says what decides; unless they only import or
  * raise. */
 #ifndef LS_DATA_PYTHON_PYTHON_H

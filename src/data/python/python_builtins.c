@@ -20,8 +20,9 @@ number_of (const cJSON *of, bool is_whole)
   if (cJSON_IsBool (of))
     return python_number (cJSON_IsTrue (of), !is_whole);
   if (cJSON_IsNumber (of))
-    return python_number (is_whole ? (double) (gint64) CLAMP (of->valuedouble, -9e15, 9e15) : of->valuedouble,
-                          !is_whole);
+    return is_whole && fabs (of->valuedouble) > 9e15
+        ? NULL
+        : python_number (is_whole ? trunc (of->valuedouble) + 0.0 : of->valuedouble, !is_whole);
   if (!python_is_text (of))
     return NULL;
   char *end, *text = g_strstrip (g_strdup (of->valuestring));
@@ -32,20 +33,11 @@ number_of (const cJSON *of, bool is_whole)
   return is_number ? python_number (value, !is_whole) : NULL;
 }
 
-/* Of a whole number; how Python prints others is left open. */
-cJSON *
-python_text_of (const cJSON *of)
+static cJSON *
+text_of (const cJSON *of)
 {
-  if (cJSON_IsBool (of))
-    return cJSON_CreateString (cJSON_IsTrue (of) ? "True" : "False");
-  if (cJSON_IsNull (of))
-    return cJSON_CreateString ("None");
-  if (cJSON_IsNumber (of) && !python_is_kind (of, PYTHON_FLOAT)
-      && of->valuedouble == (double) (gint64) CLAMP (of->valuedouble, -9e15, 9e15)) {
-    g_autofree char *text = g_strdup_printf ("%.0f", of->valuedouble);
-    return cJSON_CreateString (text);
-  }
-  return python_is_text (of) ? cJSON_CreateString (of->valuestring) : NULL;
+  g_autofree char *text = python_written (of);
+  return text ? cJSON_CreateString (text) : NULL;
 }
 
 /* A text is a str, and of no class of a program's own; abstract classes are open.
@@ -117,7 +109,7 @@ path_of (const cJSON *of)
 static const struct {
   const char *name;
   cJSON *(*make) (const cJSON *of); /* NULL: that is not known */
-} conversions[] = { { "int", whole_number_of }, { "float", any_number_of }, { "str", python_text_of },
+} conversions[] = { { "int", whole_number_of }, { "float", any_number_of }, { "str", text_of },
                     { "bool", truth_of },       { "len", length_of },       { "Path", path_of } };
 
 /* Which one it is; as many as there are: none. */
@@ -255,16 +247,6 @@ python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_n
 
 /* --- methods and parts ------------------------------------------------------------------------------- */
 
-static cJSON *
-changed_text (const char *text, const char *name)
-{
-  g_autofree char *changed = strcmp (name, "lower") == 0 ? g_ascii_strdown (text, -1)
-      : strcmp (name, "upper") == 0                      ? g_ascii_strup (text, -1)
-      : strcmp (name, "strip") == 0                      ? g_strstrip (g_strdup (text))
-                                                         : NULL;
-  return changed ? cJSON_CreateString (changed) : NULL;
-}
-
 /* Path (...).with_name ("b"): the file of that name in the folder of this one. */
 static cJSON *
 path_with_name (const char *path, const cJSON *call)
@@ -305,10 +287,9 @@ python_method (const cJSON *of, const char *name, const cJSON *call)
   if (python_is_dictionary (of) && !call->child)
     return whole_of (of, name);
   const cJSON *which = argument (call, "0"), *usual = argument (call, "1");
-  if (python_is_text (of) && !call->child)
-    return changed_text (of->valuestring, name);
-  if (python_is_text (of) && strcmp (name, "with_name") == 0)
-    return path_with_name (of->valuestring, call);
+  if (python_is_text (of))
+    return strcmp (name, "with_name") == 0 ? path_with_name (of->valuestring, call)
+                                           : python_text_method (of->valuestring, name, call);
   g_autofree char *key = python_key_of (which);
   if (!python_is_dictionary (of) || strcmp (name, "get") != 0 || !key || python_is_unknown (which))
     return NULL;

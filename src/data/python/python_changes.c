@@ -221,38 +221,22 @@ set_by_name (PythonPlace *x)
 
 /* --- calls of functions -------------------------------------------------------------------------------- */
 
-/* "f (cfg.model, n=1)": f, and in `of` what is handed over first, if that was set. */
-static char *
-read_call (PythonPlace x, GPtrArray *of)
-{
-  const PythonToken *t = python_token (&x);
-  x.at++;
-  if (t->kind != PYTHON_NAME || !python_take (&x, "("))
-    return NULL;
-  bool is_path = python_read_path (&x, of, true)
-      && (python_is (python_token (&x), ")") || python_is (python_token (&x), ","));
-  if (!is_path || !python_is_set (&x, of))
-    g_ptr_array_set_size (of, 0);
-  return g_strndup (t->at, t->n);
-}
-
-/* What the function sets in its arguments is set here. False: it is no such call. */
+/* "f (a)" of a function of the files. What it does to what it is handed is done, as copies of that are the same
+ * object. False: it is no such call. */
 static bool
 perform (PythonPlace *x)
 {
   LsPython *p = x->python;
   guint start = x->at;
-  g_autoptr (GPtrArray) of = g_ptr_array_new_with_free_func (g_free);
-  g_autofree char *function = read_call (*x, of);
-  g_clear_pointer (&p->first, cJSON_Delete);
-  if (!x->names || !function || !python_has_function (p, x->module, function))
+  const PythonToken *t = python_token (x);
+  g_autofree char *function = t->kind == PYTHON_NAME ? g_strndup (t->at, t->n) : NULL;
+  if (!function || !python_is (t + 1, "(") || !python_has_function (p, x->module, function))
     return false;
+  p->is_called = false;
   p->is_statement = true;
   cJSON_Delete (python_expression (x));
   p->is_statement = false;
-  if (p->first && of->len > 0 && p->raise == 0)
-    python_set_path (x, of, of->len, g_steal_pointer (&p->first), start);
-  else if (!p->first && p->raise == 0)
+  if (!p->is_called && p->raise == 0)
     python_pass (p, x->module, start);
   return true;
 }

@@ -59,12 +59,6 @@ typedef struct {
 
 static bool entry (PythonPlace *x, cJSON *object);
 
-static GHashTable *
-names_at (const PythonPlace *x)
-{
-  return x->names ? x->names : python_module (x->python, x->module)->values;
-}
-
 /* Sets the names of "a, (b, c)", up to `end`, to parts of item. False: it has other parts, or it is no such
  * target. */
 static bool
@@ -87,7 +81,7 @@ bind (PythonPlace *x, const char *end, const cJSON *item)
     } else if (python_token (x)->kind == PYTHON_NAME) {
       char *name = g_strndup (python_token (x)->at, python_token (x)->n);
       x->at++;
-      g_hash_table_insert (names_at (x), name, python_item_of (x, python_copy_of (x, part)));
+      g_hash_table_insert (python_names_with (x, name), name, python_item_of (x, python_copy_of (x, part)));
     } else
       return false;
     if (is_tuple && !python_take (x, ",") && !python_is (python_token (x), end))
@@ -142,7 +136,7 @@ save_names (PythonPlace x, const char *end)
     const PythonToken *t = python_token (&x);
     is_target = python_is (t, "for") || (is_target && !python_is (t, "in"));
     g_autofree char *name = is_target && t->kind == PYTHON_NAME ? g_strndup (t->at, t->n) : NULL;
-    const cJSON *before = name ? g_hash_table_lookup (names_at (&x), name) : NULL;
+    const cJSON *before = name ? g_hash_table_lookup (python_names_with (&x, name), name) : NULL;
     if (name && !g_hash_table_contains (saved, name))
       g_hash_table_insert (saved, g_strdup (name), before ? cJSON_Duplicate (before, true) : NULL);
   }
@@ -156,9 +150,9 @@ set_back (PythonPlace *x, GHashTable *saved)
   gpointer name, value;
   for (g_hash_table_iter_init (&iter, saved); g_hash_table_iter_next (&iter, &name, &value);)
     if (value)
-      g_hash_table_insert (names_at (x), g_strdup (name), cJSON_Duplicate (value, true));
+      g_hash_table_insert (python_names_with (x, name), g_strdup (name), cJSON_Duplicate (value, true));
     else
-      g_hash_table_remove (names_at (x), name);
+      g_hash_table_remove (python_names_with (x, name), name);
 }
 
 cJSON *

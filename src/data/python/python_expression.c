@@ -1,5 +1,4 @@
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "data/python/python_parts.h"
@@ -117,25 +116,22 @@ python_hole_of (PythonPlace *x, PythonValue v, guint first)
 static bool
 append_value (GString *out, PythonPlace *x, const char **at, const char *end)
 {
-  cJSON *item = python_expression (x), *value = python_text_of (item);
+  cJSON *item = python_expression (x);
   bool is_whole = python_token (x)->kind == PYTHON_END && !x->python->why;
-  const char *format = python_token (x)[-1].at + python_token (x)[-1].n;
-  format += strspn (format, " ");
-  gsize zeros = g_str_has_prefix (format, ":0"), digits = zeros > 0 ? strspn (format + 2, G_CSET_DIGITS) : 0;
-  bool is_padded = digits > 0 && digits < 3 && g_str_has_prefix (format + 2 + digits, "d}")
-      && cJSON_IsNumber (item) && item->valuedouble >= 0,
-       is_known = is_whole && python_is_text (value) && (*format == '}' || is_padded);
-  if (is_known) {
-    gsize n = strlen (value->valuestring), width = is_padded ? (gsize) atoi (format + 2) : 0;
-    for (; n < width; n++)
-      g_string_append_c (out, '0');
-    g_string_append (out, value->valuestring);
-    *at = MIN (end, format + strcspn (format, "}") + 1);
+  const char *behind = python_token (x)[-1].at + python_token (x)[-1].n;
+  behind += strspn (behind, " ");
+  const gsize n = strcspn (behind, "{}");
+  g_autofree char *format = *behind == ':' ? g_strndup (behind + 1, n - 1) : g_strdup (""),
+                  *text = is_whole && (*behind == ':' || *behind == '}') && behind[n] == '}'
+      ? python_formatted (item, format)
+      : NULL;
+  if (text) {
+    g_string_append (out, text);
+    *at = MIN (end, behind + n + 1);
   }
   cJSON_Delete (item);
-  cJSON_Delete (value);
   x->at++;
-  return is_known;
+  return text;
 }
 
 /* f"a{b}". False: it is not known. */

@@ -21,24 +21,64 @@ take_rest (cJSON *arguments, bool is_named)
   return rest;
 }
 
+/* What a parameter usually is, behind its type, borrowed; NULL: nothing. It is found once; where what stands
+ * there is malformed, it is not known. */
+static const cJSON *
+usual_of (PythonPlace *x)
+{
+  LsPython *p = x->python;
+  if (!python_take (x, "="))
+    return NULL;
+  g_autofree char *key = g_strdup_printf ("%u", x->at);
+  cJSON *usual = g_hash_table_lookup (p->usual, key);
+  if (usual) {
+    python_pass_type (x);
+    return usual;
+  }
+  const guint first = x->at, depth = p->depth;
+  usual = python_expression (x);
+  if (p->why && p->n_items <= PYTHON_MAX_ITEMS) {
+    g_clear_pointer (&p->why, g_free);
+    p->depth = depth;
+    x->at = first;
+    python_pass_type (x);
+    usual = python_hole (x, usual, first);
+  }
+  g_hash_table_insert (p->usual, g_steal_pointer (&key), usual);
+  return usual;
+}
+
 /* What a parameter is in a call, behind its name: by name, by its place, as is usual; NULL: nothing. */
 static cJSON *
 take_argument (PythonPlace *x, cJSON *arguments, const char *name, guint place)
 {
   g_autofree char *number = g_strdup_printf ("%u", place);
   python_pass_type (x);
-  cJSON *usual = python_take (x, "=") ? python_expression (x) : NULL,
-        *item = cJSON_DetachItemFromObjectCaseSensitive (arguments, name);
+  const cJSON *usual = usual_of (x);
+  cJSON *item = cJSON_DetachItemFromObjectCaseSensitive (arguments, name);
   item = item ? item : cJSON_DetachItemFromObjectCaseSensitive (arguments, number);
-  if (item)
-    cJSON_Delete (usual);
-  return item ? item : usual;
+  return item ? item : usual ? python_copy_of (x, usual).item : NULL;
 }
 
-/* What parameters are in a call, which is an object of arguments; *ret_first: the name of the first, newly
- * allocated. False: one of them has no value. */
+void
+python_keep_usual (LsPython *p, const PythonLine *line)
+{
+  PythonPlace x = { .python = p, .module = line->module, .at = python_parameters_of (p, line) };
+  const guint n_passed = p->passed->len, n_unknown = p->n_unknown;
+  while (x.at > 0 && !p->why && python_token (&x)->kind != PYTHON_END
+         && !python_is (python_token (&x), ")")) {
+    python_pass_type (&x);
+    usual_of (&x);
+    if (!python_take (&x, ","))
+      break;
+  }
+  python_forget_passed (p, n_passed); /* it is told where the function is called */
+  p->n_unknown = n_unknown;
+}
+
+/* What parameters are in a call, which is an object of arguments. False: one of them has no value. */
 static bool
-bind (LsPython *p, const PythonLine *line, cJSON *arguments, GHashTable *names, char **ret_first)
+bind (LsPython *p, const PythonLine *line, cJSON *arguments, GHashTable *names)
 {
   PythonPlace x = { .python = p, .module = line->module, .at = python_parameters_of (p, line) };
   for (guint place = 0; !python_is (python_token (&x), ")");) {
@@ -52,7 +92,6 @@ bind (LsPython *p, const PythonLine *line, cJSON *arguments, GHashTable *names, 
       if (!item)
         return false;
       g_hash_table_insert (names, g_strdup (name), item);
-      *ret_first = *ret_first ? *ret_first : g_strdup (name);
     } else if (is_named || (!is_rest && !python_take (&x, "/")))
       return false;
     if (!python_take (&x, ","))
@@ -66,7 +105,6 @@ python_call (LsPython *p, guint module, const char *name, cJSON *arguments, guin
 {
   g_autoptr (GHashTable) names
       = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
-  g_autofree char *first = NULL;
   guint i = python_find_function (p, module, name);
   cJSON *result = NULL;
   if (i == p->lines->len)
@@ -74,11 +112,9 @@ python_call (LsPython *p, guint module, const char *name, cJSON *arguments, guin
   python_enter (p, line);
   g_ptr_array_add (p->frames, names);
   g_array_append_val (p->running, i);
-  if (!p->why && bind (p, python_line (p, i), arguments, names, &first)) {
+  if (!p->why && bind (p, python_line (p, i), arguments, names)) {
     result = python_run_body (p, i + 1, names);
-    cJSON_Delete (p->first);
-    cJSON *mine = first ? g_hash_table_lookup (names, first) : NULL;
-    p->first = mine ? cJSON_Duplicate (mine, true) : NULL;
+    p->is_called = true;
   }
   g_ptr_array_remove_index (p->frames, p->frames->len - 1);
   g_array_set_size (p->running, p->running->len - 1);

@@ -28,14 +28,15 @@ python_identify_name (LsPython *p, cJSON *item)
     item->valueint = ++p->n_objects;
 }
 
+/* Not what such an item holds, as it may end with it. */
 static void
 collect (cJSON *item, int number, GPtrArray *all)
 {
-  for (; item; item = item->next) {
+  for (; item; item = item->next)
     if (may_be_shared (item) && item->valueint == number)
       g_ptr_array_add (all, item);
-    collect (item->child, number, all);
-  }
+    else
+      collect (item->child, number, all);
 }
 
 static void
@@ -47,15 +48,24 @@ collect_named (GHashTable *names, int number, GPtrArray *all)
     collect (value, number, all);
 }
 
+/* All that has this number: of functions that are called, of files, of what parameters usually are. */
+static void
+collect_all (const LsPython *p, int number, GPtrArray *all)
+{
+  for (guint i = 0; i < p->frames->len && number > 0; i++)
+    collect_named (p->frames->pdata[i], number, all);
+  for (guint i = 0; i < p->modules->len && number > 0; i++)
+    collect_named (python_module (p, i)->values, number, all);
+  if (number > 0)
+    collect_named (p->usual, number, all);
+}
+
 /* All copies of what a name or a member of one is, itself among them. */
 static GPtrArray *
 copies_of (LsPython *p, cJSON *item)
 {
   GPtrArray *all = g_ptr_array_new ();
-  for (guint i = 0; i < p->frames->len && item->valueint > 0; i++)
-    collect_named (p->frames->pdata[i], item->valueint, all);
-  for (guint i = 0; i < p->modules->len && item->valueint > 0; i++)
-    collect_named (python_module (p, i)->values, item->valueint, all);
+  collect_all (p, item->valueint, all);
   if (all->len == 0)
     g_ptr_array_add (all, item);
   return all;
@@ -65,11 +75,8 @@ bool
 python_is_shared (const LsPython *p, const cJSON *item)
 {
   g_autoptr (GPtrArray) all = g_ptr_array_new ();
-  bool is_object = (cJSON_IsObject (item) || cJSON_IsArray (item)) && item->valueint > 0;
-  for (guint i = 0; i < p->frames->len && is_object; i++)
-    collect_named (p->frames->pdata[i], item->valueint, all);
-  for (guint i = 0; i < p->modules->len && is_object; i++)
-    collect_named (python_module (p, i)->values, item->valueint, all);
+  if (cJSON_IsObject (item) || cJSON_IsArray (item))
+    collect_all (p, item->valueint, all);
   return all->len > 0;
 }
 

@@ -45,13 +45,8 @@ python_goes_on (const LsPython *p, guint i, const PythonLine *first, const char 
 bool
 python_block_has (const LsPython *p, guint i, const char *const *words)
 {
-  for (guint end = python_block_end (p, i); i < end; i++) {
-    PythonPlace x = { .python = (LsPython *) p, .at = python_line (p, i)->first };
-    PythonLine rest = *python_line (p, i);
-    python_pass_to (&x, ":");
-    rest.first = x.at + python_is (python_token (&x), ":");
-    if (python_starts (p, python_line (p, i), words) || python_starts (p, &rest, words))
+  for (guint end = python_block_end (p, i); i < end; i++)
+    if (python_starts (p, python_line (p, i), words))
       return true;
-  }
   return false;
 }

@@ -34,17 +34,59 @@ visit_statement (PythonPlace *x, PythonVisit *visit, gpointer data)
   if (python_is_augmented (python_token (x))) {
     g_ptr_array_add (path, NULL); /* it may change what stands there, as a method does */
     visit (x, path, path->len - 1, data);
-  } else if (python_is (python_token (x), "(") && python_is_change (path))
-    visit (x, path, path->len - 1, data);
-  else if (path->len == 1 && strcmp (path->pdata[0], "setattr") == 0 && python_take (x, "("))
+  } else if (path->len == 1 && strcmp (path->pdata[0], "setattr") == 0 && python_take (x, "("))
     visit_setattr (x, visit, data);
 }
 
-/* "for a, b in c: d = 1", "else: d = 2", "del a", "a = 1". */
+/* What is set to a name and handed to a function of the files, whose arguments begin here: it may be changed. */
+static void
+visit_arguments (PythonPlace *x, PythonVisit *visit, gpointer data)
+{
+  while (!python_is (python_token (x), ")") && python_token (x)->kind != PYTHON_END) {
+    bool is_named = python_token (x)->kind == PYTHON_NAME && python_is (python_token (x) + 1, "=");
+    g_autoptr (GPtrArray) path = g_ptr_array_new_with_free_func (g_free);
+    PythonPlace at = *x;
+    at.at += is_named ? 2 : 0;
+    const cJSON *item = python_read_path (&at, path, false) ? python_at_path (&at, path, path->len) : NULL;
+    bool is_whole = python_is (python_token (&at), ",") || python_is (python_token (&at), ")");
+    if (is_whole && (cJSON_IsObject (item) || cJSON_IsArray (item))) {
+      g_ptr_array_add (path, NULL);
+      visit (x, path, path->len - 1, data);
+    }
+    PythonPlace end = *x;
+    python_pass_to (&end, ")");
+    python_pass_to (x, ",");
+    x->at = MIN (x->at, end.at);
+    if (!python_take (x, ","))
+      break;
+  }
+}
+
+/* Calls in a line, wherever they stand, that change what is set: "b = a.pop ()", "f (a)". */
+static void
+visit_calls (PythonPlace x, PythonVisit *visit, gpointer data)
+{
+  for (guint end = x.at; python_token (&x)->kind != PYTHON_END; x.at = MAX (end, x.at + 1)) {
+    g_autoptr (GPtrArray) path = g_ptr_array_new_with_free_func (g_free);
+    PythonPlace at = x;
+    end = x.at + 1;
+    if (python_token (&x)->kind != PYTHON_NAME || !python_read_path (&at, path, false)
+        || !python_take (&at, "("))
+      continue;
+    end = at.at;
+    if (python_is_change (path))
+      visit (&x, path, path->len - 1, data);
+    else if (path->len == 1 && python_has_function (x.python, x.module, path->pdata[0]))
+      visit_arguments (&at, visit, data);
+  }
+}
+
+/* "for a, b in c:", "del a", "a = 1". */
 static void
 visit_line (LsPython *p, const PythonLine *line, GHashTable *names, PythonVisit *visit, gpointer data)
 {
   PythonPlace x = { .python = p, .names = names, .module = line->module, .at = line->first };
+  visit_calls (x, visit, data);
   bool is_for = python_is (python_token (&x), "for"), is_del = python_is (python_token (&x), "del");
   if (is_for || is_del) {
     x.at++;
@@ -52,12 +94,7 @@ visit_line (LsPython *p, const PythonLine *line, GHashTable *names, PythonVisit 
     if (target)
       python_visit_target (&x, target, visit, data);
   }
-  if (is_for || python_is_block (p, line)) {
-    python_pass_to (&x, ":");
-    if (!python_take (&x, ":"))
-      return;
-  }
-  if (!is_del)
+  if (!python_is_block (p, line))
     visit_statement (&x, visit, data);
 }
 
@@ -169,17 +206,4 @@ python_open_function (LsPython *p, const PythonLine *line, GHashTable *names)
     visit_block (p, i, names, open_outer, &inner);
   p->n_unknown = n_unknown;
   cJSON_Delete (inner.decision.hole);
-}
-
-void
-python_open_globals (PythonPlace *x)
-{
-  GHashTable *values = python_module (x->python, x->module)->values;
-  guint start = x->at;
-  python_pass (x->python, x->module, start);
-  for (x->at++; python_token (x)->kind == PYTHON_NAME; python_take (x, ",")) {
-    char *name = g_strndup (python_token (x)->at, python_token (x)->n);
-    x->at++;
-    g_hash_table_insert (values, name, python_hole (x, NULL, start));
-  }
 }

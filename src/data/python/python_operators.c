@@ -42,8 +42,18 @@ unary (PythonPlace *x)
     return v;
   if (!is_known || !cJSON_IsNumber (v.item))
     return python_hole_of (x, v, first);
-  cJSON_SetNumberHelper (v.item, sign * v.item->valuedouble);
-  return v;
+  bool is_float = python_is_kind (v.item, PYTHON_FLOAT);
+  double value = v.item->valuedouble * sign;
+  python_drop (v);
+  return python_value_of (x, python_number (is_float ? value : value + 0.0, is_float)); /* -0 is 0 */
+}
+
+/* a % b, which has the sign of b. */
+static double
+rest_of (double a, double b)
+{
+  double rest = fmod (a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
 /* NaN: it is none of numbers. */
@@ -54,8 +64,8 @@ computed (const PythonToken *mark, double a, double b)
       : python_is (mark, "-")  ? a - b
       : python_is (mark, "*")  ? a * b
       : python_is (mark, "/")  ? a / b
-      : python_is (mark, "//") ? floor (a / b)
-      : python_is (mark, "%")  ? a - b * floor (a / b)
+      : python_is (mark, "//") ? floor ((a - rest_of (a, b)) / b + 0.5)
+      : python_is (mark, "%")  ? rest_of (a, b)
       : python_is (mark, "**") ? pow (a, b)
                                : NAN;
 }
@@ -168,6 +178,8 @@ python_arithmetic (PythonPlace *x, const PythonToken *mark, PythonValue a, Pytho
     g_autofree char *joined = g_strconcat (a.item->valuestring, b.item->valuestring, NULL);
     result = cJSON_CreateString (joined);
   }
+  if (!result && python_is_text (a.item) && python_is (mark, "%"))
+    result = python_percent (a.item->valuestring, b.item);
   python_drop (b);
   if (!result)
     return python_hole_of (x, a, first);
@@ -275,10 +287,27 @@ python_either (PythonPlace *x)
   return either (x, false);
 }
 
+/* "a := b" in brackets, behind the mark. */
+static PythonValue
+named (PythonPlace *x, guint first)
+{
+  g_autoptr (GPtrArray) path = g_ptr_array_new_with_free_func (g_free);
+  cJSON *item = python_expression (x);
+  const PythonToken *name = &g_array_index (x->python->tokens, PythonToken, first);
+  g_ptr_array_add (path, g_strndup (name->at, name->n));
+  PythonValue v = python_copy_of (x, item);
+  python_set_path (x, path, 1, item, first);
+  return v;
+}
+
 PythonValue
 python_any (PythonPlace *x)
 {
   guint first = x->at;
+  bool is_named = python_token (x)->kind == PYTHON_NAME && python_is (python_token (x) + 1, ":=");
+  x->at += is_named ? 2 : 0;
+  if (is_named)
+    return named (x, first);
   bool is_near = python_enter (x->python, python_token (x)->line);
   PythonValue v = is_near ? either (x, false) : (PythonValue) { .item = cJSON_CreateNull () };
   if (python_is (python_token (x), "if") && !x->python->why) {

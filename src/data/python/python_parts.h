@@ -18,7 +18,8 @@ typedef struct {
   bool is_passed; /* what begins here is among those that are not followed */
 } PythonToken;
 
-/* A logical line: brackets hold their lines together. */
+/* A logical line: brackets hold their lines together, and what stands behind ";" or behind "if a:" is one of its
+ * own. */
 typedef struct {
   guint first, n, indent, module;
 } PythonLine;
@@ -42,6 +43,9 @@ typedef struct {
   char *path;
 } PythonPasted;
 
+/* A loop that is left, or goes on with its next round; open: one of them, or neither. */
+typedef enum { PYTHON_STAYS, PYTHON_BREAK, PYTHON_CONTINUE, PYTHON_OPEN_LEAP } PythonLeap;
+
 /* What a function returns that is called from a file; NULL: nothing. arguments: an object by name and place,
  * of which some are taken; NULL: there are none. */
 typedef cJSON *PythonCall (LsPython *python, guint module, const char *name, cJSON *arguments, guint line);
@@ -64,22 +68,26 @@ struct LsPython {
   guint n_open;               /* blocks that are not followed, and return something */
   guint n_unknown;            /* what is not known, and may raise an exception */
   guint n_tries, raise;       /* "try" around what is run; the token of a "raise" in it that is run, or 0 */
-  bool is_statement;          /* a call for what it does to its first argument is read */
+  guint n_loops;              /* around what is run */
+  PythonLeap leap;            /* out of the innermost of them */
+  bool is_statement;          /* a call for what it does is read */
+  bool is_called;             /* its arguments fitted the function */
   PythonCall *call;           /* python_call(), which runs statements */
   PythonMembers *members;     /* python_members_of(), which does, too */
   GArray *running;            /* of guint: the lines in which functions begin that are called */
   GPtrArray *frames;          /* GHashTable *: the names of each function that is called */
   int n_objects;              /* numbers of them, of python_identity.c */
-  cJSON *first;               /* what the last call made of its first argument; NULL: it had none */
   LsPythonVariable *variable; /* of the environment; NULL: nobody knows it */
   gpointer variable_data;
+  GHashTable *usual;         /* "TOKEN" of a parameter -> cJSON *: what it usually is */
   GHashTable *set_variables; /* name -> cJSON *: what the files set */
   bool is_environment_open;  /* they set some that are not known    */
   char *why;                 /* what is wrong; NULL: nothing is */
   guint where, module;       /* a line, of the file that is evaluated */
 };
 
-#define PYTHON_MAX_ROUNDS 1000 /* of all loops of a value */
+#define PYTHON_MAX_ROUNDS 1000   /* of all loops of a value */
+#define PYTHON_MAX_ITEMS  100000 /* that it makes */
 
 /* Where one stands, and what names mean there. */
 typedef struct {
@@ -127,7 +135,7 @@ bool python_starts (const LsPython *p, const PythonLine *line, const char *const
 bool python_is_block (const LsPython *p, const PythonLine *line);
 /* Behind line i and what is further in. */
 guint python_block_end (const LsPython *p, guint i);
-/* Whether one of these lines, or what stands in it behind ":", begins with one of these words. */
+/* Whether line i or one of those further in begins with one of these words. */
 bool python_block_has (const LsPython *p, guint i, const char *const *words);
 /* Whether line i is of the same block as an earlier one, and begins with one of these words. */
 bool python_goes_on (const LsPython *p, guint i, const PythonLine *first, const char *const *words);
@@ -290,11 +298,24 @@ bool python_is_true (PythonPlace *x, bool *ret_is_open);
  * and os.environ.get where the environment is known: what a call of it gives, with its arguments, of which
  * n_names are names that mean nothing here; NULL: that is not known. */
 bool python_is_builtin (const LsPython *p, const char *name);
-/* What str () makes of a value; NULL: that is not known. The caller frees it. */
-cJSON *python_text_of (const cJSON *of);
 cJSON *python_answer (const LsPython *p, const char *name, const cJSON *call, guint n_names);
 /* The same of a method of a text or a dictionary: "lower", "get". */
 cJSON *python_method (const cJSON *of, const char *name, const cJSON *call);
+
+/* --- python_texts.c -------------------------------------------------------------------------------- */
+
+/* What a method of a text gives; NULL: that is not known. The caller frees it. */
+cJSON *python_text_method (const char *text, const char *name, const cJSON *call);
+
+/* --- python_format.c ------------------------------------------------------------------------------- */
+
+/* What str () makes of a value; as a format has it, "03d", "" for none. NULL: that is not known. The caller frees
+ * it. */
+char *python_written (const cJSON *of);
+char *python_formatted (const cJSON *of, const char *format);
+/* "%s" % a. As above. */
+cJSON *python_percent (const char *text, const cJSON *of);
+
 /* --- python_sequences.c ---------------------------------------------------------------------------- */
 
 /* What a call gives, with its arguments; NULL: that is not known. The caller frees it. */
@@ -332,7 +353,11 @@ cJSON *python_variable_or (const LsPython *p, const cJSON *call);
 bool python_read_path (PythonPlace *x, GPtrArray *path, bool evaluates);
 /* A key as a step of it; the caller frees it. */
 char *python_step_of_key (const char *key);
-/* Whether its name was set here. */
+/* The names among which one is: of the function, or of the file where that has none or says "global". */
+GHashTable *python_names_with (const PythonPlace *x, const char *name);
+/* "global a, b" in a function. */
+void python_add_globals (PythonPlace *x);
+/* Whether its name was set, here or in a file. */
 bool python_is_set (const PythonPlace *x, const GPtrArray *path);
 /* What stands there after n of its steps, borrowed; NULL: nothing, or that is not known. */
 cJSON *python_at_path (const PythonPlace *x, const GPtrArray *path, guint n);

@@ -5,7 +5,6 @@
 #include "data/python/python_parts.h"
 #include "data/text/json_scan.h"
 
-#define MAX_ITEMS  100000
 #define MAX_PASSED 60 /* letters of a statement that is not followed */
 
 void
@@ -20,7 +19,7 @@ python_fail (LsPython *p, guint line, const char *why)
 void
 python_check_items (LsPython *p, guint line)
 {
-  if (p->n_items > MAX_ITEMS)
+  if (p->n_items > PYTHON_MAX_ITEMS)
     python_fail (p, line, "it makes too much");
 }
 

@@ -60,16 +60,43 @@ name_of (const char *step)
   return step + (*step == KEY);
 }
 
-static GHashTable *
-names_at (const PythonPlace *x)
+/* What no name is, in the names of a function. */
+static char *
+mark_of_global (const char *name)
 {
-  return x->names ? x->names : python_module (x->python, x->module)->values;
+  return g_strconcat ("global ", name, NULL);
+}
+
+GHashTable *
+python_names_with (const PythonPlace *x, const char *name)
+{
+  g_autofree char *mark = mark_of_global (name);
+  bool is_own = x->names && !g_hash_table_contains (x->names, mark);
+  return is_own ? x->names : python_module (x->python, x->module)->values;
+}
+
+void
+python_add_globals (PythonPlace *x)
+{
+  for (x->at++; python_token (x)->kind == PYTHON_NAME; python_take (x, ",")) {
+    g_autofree char *name = g_strndup (python_token (x)->at, python_token (x)->n);
+    g_hash_table_insert (x->names, mark_of_global (name), cJSON_CreateNull ());
+    x->at++;
+  }
+}
+
+/* What the name of a path was set to, in the function or in a file; NULL: it was not. */
+static cJSON *
+root_of (const PythonPlace *x, const GPtrArray *path)
+{
+  cJSON *root = g_hash_table_lookup (python_names_with (x, path->pdata[0]), path->pdata[0]);
+  return root ? root : python_imported_value (x->python, x->module, path->pdata[0]);
 }
 
 bool
 python_is_set (const PythonPlace *x, const GPtrArray *path)
 {
-  return g_hash_table_contains (names_at (x), path->pdata[0]);
+  return root_of (x, path) != NULL;
 }
 
 /* What a step leads to; NULL: nothing, or that is not known. */
@@ -84,7 +111,7 @@ child_of (const cJSON *item, const char *step)
 cJSON *
 python_at_path (const PythonPlace *x, const GPtrArray *path, guint n)
 {
-  cJSON *item = g_hash_table_lookup (names_at (x), path->pdata[0]);
+  cJSON *item = root_of (x, path);
   for (guint i = 1; i < n && item; i++)
     item = child_of (item, path->pdata[i]);
   return item;
@@ -128,7 +155,7 @@ item_of (PythonPlace *x, const cJSON *list, const char *step)
 static cJSON *
 holder_of (PythonPlace *x, const GPtrArray *path, guint n, guint start, guint *ret_n)
 {
-  cJSON *object = g_hash_table_lookup (names_at (x), path->pdata[0]);
+  cJSON *object = root_of (x, path);
   if (cJSON_IsString (object))
     python_make_object (x->python, object);
   guint i = 1;
@@ -163,7 +190,8 @@ open_whole (PythonPlace *x, const GPtrArray *path, guint n, cJSON *hole)
   if (cJSON_IsObject (whole) || cJSON_IsArray (whole))
     python_make_hole (x->python, whole, hole);
   else if (!whole && python_imported_value (x->python, x->module, path->pdata[0]))
-    g_hash_table_insert (names_at (x), g_strdup (path->pdata[0]), cJSON_Duplicate (hole, true));
+    g_hash_table_insert (python_names_with (x, path->pdata[0]), g_strdup (path->pdata[0]),
+                         cJSON_Duplicate (hole, true));
 }
 
 void
@@ -171,7 +199,7 @@ python_set_path (PythonPlace *x, const GPtrArray *path, guint n, cJSON *item, gu
 {
   python_identify (x->python, item);
   if (n == 1) {
-    g_hash_table_insert (names_at (x), g_strdup (path->pdata[0]), item);
+    g_hash_table_insert (python_names_with (x, path->pdata[0]), g_strdup (path->pdata[0]), item);
     return;
   }
   guint n_known = python_environment_in (path, n);

@@ -37,8 +37,6 @@ bool python_is_augmented (const PythonToken *t);
 void python_visit_set (LsPython *p, guint i, guint end, GHashTable *names, PythonVisit *visit, gpointer data);
 /* What line i and those further in set is a hole from now on, as the line `decides` is written. */
 void python_open_block (LsPython *p, guint i, guint decides, GHashTable *names);
-/* "global a, b" in a function: what the file sets them to is a hole from now on. */
-void python_open_globals (PythonPlace *x);
 /* What a function in a function changes of what is set around it, whenever it is called, is a hole. */
 void python_open_function (LsPython *p, const PythonLine *line, GHashTable *names);
 
@@ -51,6 +49,13 @@ bool python_is_guard (LsPython *p, guint i);
 
 /* "try" in line i. Returns where what is followed ends. */
 guint python_run_try (LsPython *p, guint i, GHashTable *names, cJSON **ret_result);
+
+/* --- python_loops.c -------------------------------------------------------------------------------- */
+
+/* "for" or "while" in line i, with "else". Returns where it ends. */
+guint python_run_loop (LsPython *p, guint i, GHashTable *names, cJSON **ret_result);
+/* Whether a block has "break" or "continue" of a loop around it. */
+bool python_leaps (const LsPython *p, guint i);
 
 /* --- python_statements.c --------------------------------------------------------------------------- */
 
@@ -73,5 +78,8 @@ cJSON *python_members_of (LsPython *p, guint module, const char *name);
 /* What a function returns that is called from a file; NULL: nothing. arguments: an object by name and place,
  * of which some are taken; NULL: there are none. */
 cJSON *python_call (LsPython *p, guint module, const char *name, cJSON *arguments, guint line);
+/* Of a function that is defined in a line: what its parameters usually are is found once, here, and is the same
+ * object in each call. */
+void python_keep_usual (LsPython *p, const PythonLine *line);
 
 #endif

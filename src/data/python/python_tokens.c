@@ -67,12 +67,58 @@ python_text_quotes (const PythonToken *t)
   return end - p >= 6 && p[1] == *p && p[2] == *p ? 3 : 1;
 }
 
+/* "\\x41" and "\\u0041", which have so many digits behind their letter; 0: it is no such thing. */
+static gsize
+n_digits_of (char letter)
+{
+  return letter == 'x' ? 2 : letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
+}
+
+/* The letter of a number behind a backslash, "101", "x41"; *ret_n: how many bytes that takes. 0: it is none. */
+static gunichar
+numbered_letter (const char *at, gsize n, gsize *ret_n)
+{
+  const gsize octal = MIN (strspn (at, "01234567"), MIN (n, 3)), hex = octal > 0 ? 0 : n_digits_of (*at);
+  g_autofree char *digits = octal > 0 ? g_strndup (at, octal) : g_strndup (at + 1, MIN (hex, n - 1));
+  bool is_number = octal > 0 || (hex > 0 && strspn (digits, "0123456789abcdefABCDEF") == hex);
+  const gunichar letter = is_number ? (gunichar) g_ascii_strtoull (digits, NULL, octal > 0 ? 8 : 16) : 0;
+  *ret_n = octal > 0 ? octal : 1 + hex;
+  return g_unichar_validate (letter) ? letter : 0;
+}
+
+/* What stands behind a backslash, of n bytes, at least one; returns how many it takes. One that means nothing
+ * stays as it is written. */
+static gsize
+append_escape (GString *out, const char *at, gsize n)
+{
+  static const char letters[] = "abfnrtv\\'\"", meant[] = "\a\b\f\n\r\t\v\\'\"";
+  const char *letter = memchr (letters, *at, sizeof letters - 1);
+  gsize taken;
+  gunichar numbered = numbered_letter (at, n, &taken);
+  if (numbered > 0) {
+    g_string_append_unichar (out, numbered);
+    return taken;
+  }
+  if (letter)
+    g_string_append_c (out, meant[letter - letters]);
+  else if (*at != '\n')
+    g_string_append_c (out, '\\');
+  return letter || *at == '\n';
+}
+
 void
 python_append_part (GString *out, const PythonToken *t, const char *at, gsize n)
 {
-  g_autofree char *inside = g_strndup (at, n),
-                  *plain = python_has_prefix (t, 'r') ? NULL : g_strcompress (inside);
-  g_string_append (out, plain ? plain : inside);
+  bool is_raw = python_has_prefix (t, 'r');
+  for (const char *end = at + n; at < end;) {
+    gsize plain = is_raw ? (gsize) (end - at) : MIN (strcspn (at, "\\"), (gsize) (end - at));
+    g_string_append_len (out, at, (gssize) plain);
+    at += plain;
+    if (end - at > 1)
+      at += 1 + append_escape (out, at + 1, (gsize) (end - at) - 1);
+    else
+      at = end;
+  }
 }
 
 void
@@ -210,6 +256,38 @@ scan_formatted (LsPython *p, guint i)
   g_array_index (p->tokens, PythonToken, i).inner = ok ? first : 0;
 }
 
+/* Whether what stands in a line behind ":" is a block of its own: "if a: b = 1". */
+static bool
+begins_block (const LsPython *p, const PythonLine *line)
+{
+  static const char *const words[] = { "if",     "elif",    "else",  "for", "while", "with", "try",
+                                       "except", "finally", "class", "def", "async", NULL };
+  return p->tokens->len > line->first && python_starts (p, line, words);
+}
+
+/* Adds what begins at `at` in a line to it. *depth: of brackets. Returns what is behind it; NULL:
+ * python_fail() was called. */
+static const char *
+scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guint *number, guint *depth)
+{
+  PythonToken t = next_token (at, end, *number);
+  if (t.n == 0)
+    return python_fail (p, *number, "this text does not end"), NULL;
+  bool is_mark = t.kind == PYTHON_MARK,
+       is_block = is_mark && *depth == 0 && t.n == 1 && *at == ':' && begins_block (p, line);
+  *depth += is_mark && strchr ("([{", *at) != NULL;
+  *depth -= is_mark && strchr (")]}", *at) != NULL && *depth > 0;
+  g_array_append_val (p->tokens, t);
+  *number += n_newlines (at, t.n);
+  at += t.n;
+  const char *rest = at + strspn (at, " \t\r");
+  if (!is_block || rest >= end || strchr ("#\n\\", *rest))
+    return at;
+  end_line (p, line, *number);
+  *line = (PythonLine) { .first = p->tokens->len, .indent = line->indent + 1, .module = line->module };
+  return rest;
+}
+
 bool
 python_scan (LsPython *p, const char *text, gsize n)
 {
@@ -218,27 +296,24 @@ python_scan (LsPython *p, const char *text, gsize n)
   guint number = 1, depth = 0;
   PythonLine line = { .first = p->tokens->len, .module = p->modules->len - 1 };
   for (const char *at = text; at < end;) {
-    if (*at == '\n' && depth == 0) {
+    bool is_next = *at == '\n';
+    if (depth == 0 && (is_next || *at == ';')) {
       end_line (p, &line, number);
       line = (PythonLine) { .first = p->tokens->len,
-                            .indent = (guint) strspn (at + 1, " \t"),
+                            .indent = is_next ? (guint) strspn (at + 1, " \t") : line.indent,
                             .module = line.module };
     }
-    number += *at == '\n';
+    number += is_next;
     if (*at == '#')
       at += strcspn (at, "\n");
-    else if (strchr (" \t\r\n\f\\", *at))
+    else if (*at == '\\') { /* the line goes on */
+      at += 1 + strspn (at + 1, " \t\r");
+      number += at < end && *at == '\n';
+      at += at < end && *at == '\n';
+    } else if (strchr (" \t\r\n\f", *at) || (depth == 0 && *at == ';'))
       at++;
-    else {
-      PythonToken t = next_token (at, end, number);
-      if (t.n == 0)
-        return python_fail (p, number, "this text does not end"), false;
-      depth += t.kind == PYTHON_MARK && strchr ("([{", *at) != NULL;
-      depth -= t.kind == PYTHON_MARK && strchr (")]}", *at) != NULL && depth > 0;
-      g_array_append_val (p->tokens, t);
-      number += n_newlines (at, t.n);
-      at += t.n;
-    }
+    else if (!(at = scan_token (p, at, end, &line, &number, &depth)))
+      return false;
   }
   end_line (p, &line, number);
   for (guint i = first_token, all = p->tokens->len; i < all; i++) {

@@ -149,6 +149,8 @@ python_key_of (const cJSON *key)
     return NULL;
   if (cJSON_IsString (key))
     return g_strdup (key->valuestring);
+  if (cJSON_IsBool (key)) /* is the same key as 1 or 0 */
+    return g_strdup (cJSON_IsTrue (key) ? "(1)" : "(0)");
   char *json = cJSON_PrintUnformatted (key);
   gsize n = strlen (json);
   char *text = cJSON_IsArray (key) ? g_strdup_printf ("(%.*s)", (int) n - 2, json + 1)

@@ -257,9 +257,9 @@ values_of_python_itself_are_known (void)
                 "[4,2,\"<int('4.5')>\",\"<int('a')>\",\"<int('8', 16)>\",0.001,1]");
   check_python (
       F ("[str(128 * 1024), str(True), str('a'), str(None), str(0.5), bool(''), bool('a'), bool(b)]"),
-      "[\"131072\",\"True\",\"a\",\"None\",\"<str(0.5)>\",false,true,\"<bool(b)>\"]");
+      "[\"131072\",\"True\",\"a\",\"None\",\"0.5\",false,true,\"<bool(b)>\"]");
   check_python (F ("['Ab'.lower(), 'Ab'.upper(), ' a '.strip(), 'a'.title(), 'a'.lower(1), a.lower()]"),
-                "[\"ab\",\"AB\",\"a\",\"<'a'.title()>\",\"<'a'.lower(1)>\",{\"()\":\"a.lower\"}]");
+                "[\"ab\",\"AB\",\"a\",\"A\",\"<'a'.lower(1)>\",{\"()\":\"a.lower\"}]");
   check_python (
       "def f():\n  a = [1, 2, 3]\n  b = {'c': 4}\n"
       "  return [a[0], a[-1], a[3], a[1:], a[:], b['c'], b['d'], b.get('c'), b.get('d', 5), b.get('d')]\n",
