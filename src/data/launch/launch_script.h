@@ -7,6 +7,8 @@
 #include "data/launch/launch_words.h"
 #include "data/shell/shell.h"
 
+struct LsPython; /* data/python/python.h */
+
 /* What a program's commands are known by. */
 typedef struct {
   const char *program;                 /* "Megatron-LM" */
@@ -41,6 +43,20 @@ void launch_script_clear (LaunchScript *script);
 /* launch_environment.c: what variables that a script sets for its processes change, of CUDA, PyTorch and
  * NCCL. What is not simulated of it is told. */
 void launch_environment (GHashTable *variables, GHashTable *exported, LsImport *import);
+
+/* What a script sets, name to text, and a set of names that processes see. */
+typedef struct {
+  GHashTable *variables, *exported;
+} LaunchEnvironment;
+
+/* launch_python.c: what a program in Python says itself that a command starts by a path with arguments, if it
+ * lies beside the script: adds options of the kind to words, and variables to the environment. The options
+ * are told. */
+void launch_python (const ImportFiles *files, const LaunchKind *kind, const char *path,
+                    const GPtrArray *arguments, LaunchWords *words, const LaunchEnvironment *environment,
+                    LsImport *import);
+/* Of a configuration in Python, which was evaluated: launch_environment() of what it sets. */
+void launch_python_environment (const struct LsPython *python, LsImport *import);
 
 /* The variables that a script sets, as options; NULL: with a diagnostic. *ret_lacks: whether it sources what
  * is not here, which is told. */

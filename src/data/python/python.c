@@ -37,6 +37,7 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   p->set_variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) cJSON_Delete);
   p->call = python_call;
   p->members = python_members_of;
+  p->options = cJSON_CreateObject ();
   p->file_passed = g_ptr_array_new_with_free_func (g_free);
   if (!ls_python_add (p, text, n, name, diags)) {
     ls_python_free (p);
@@ -72,6 +73,7 @@ ls_python_free (LsPython *p)
   g_hash_table_unref (p->usual);
   g_hash_table_unref (p->set_variables);
   g_ptr_array_unref (p->file_passed);
+  cJSON_Delete (p->options);
   g_free (p->why);
   g_free (p);
 }
@@ -138,6 +140,32 @@ ls_python_name (LsPython *p, const char *name, GPtrArray *passed, LsDiagList *di
     ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, 0)->path, 0, 0, NULL, NULL, NULL,
                  "it sets nothing of the name %s at the start of a line", name);
   return value ? cJSON_Duplicate (value, true) : NULL;
+}
+
+/* --- a program and its command ------------------------------------------------------------------------ */
+
+void
+ls_python_set_arguments (LsPython *p, const GPtrArray *words)
+{
+  p->arguments = words;
+}
+
+void
+ls_python_start (LsPython *p)
+{
+  p->is_script = true;
+  set_values (p, 1);
+  if (!p->why)
+    python_run (p, 0);
+  python_forget_passed (p, 0);
+  g_clear_pointer (&p->why, g_free);
+  p->is_script = false;
+}
+
+const cJSON *
+ls_python_options (const LsPython *p)
+{
+  return p->options;
 }
 
 void

@@ -33,8 +33,9 @@
  *                            divmod, zip, enumerate, sorted, reversed, copy.deepcopy, split, replace, join,
  *                            startswith and other methods of texts
  *     Path (__file__).with_name ("a")   a file beside the one that this stands in, as a text
- *     os.environ["A"]        a variable that ls_python_set_environment() knows, or that the files set, which
- *                            is named; os.environ.get, os.getenv
+ *     args = parser.parse_args ()  what a command says, of argparse and HfArgumentParser
+ *     os.environ["A"]        a variable that ls_python_set_environment() knows, or that the files set;
+ *                            os.environ.get, os.getenv
  *
  * A name that means nothing here and what a function returns that is not here decide nothing: they are
  * neither true nor like another value; only that the first is not None is taken for granted, and that the
@@ -87,6 +88,18 @@ const GPtrArray *ls_python_file_passed (const LsPython *python);
 /* The same of what the first file sets a name to, its statements one after the other; NULL and a diagnostic
  * if it sets no such name. */
 cJSON *ls_python_name (LsPython *python, const char *name, GPtrArray *passed, LsDiagList *diags);
+
+/* The words of the command that starts it, char *, behind its name, for argparse: they outlive python.
+ * Without them options are what they usually are, and the place is named. */
+void ls_python_set_arguments (LsPython *python, const GPtrArray *words);
+/* Runs the first file as a program, as far as it is followed: behind it are its options, and what it sets. */
+void ls_python_start (LsPython *python);
+/* The options that were declared, by their names without dashes, with what each is where the command does
+ * not say it; owned by it. */
+const cJSON *ls_python_options (const LsPython *python);
+/* What it set of the environment when it was last evaluated, names to texts, which are replaced or removed; a
+ * value that is not known is a hole. */
+void ls_python_add_variables (const LsPython *python, GHashTable *variables);
 
 /* From now on os.environ is known. data outlives python. */
 void ls_python_set_environment (LsPython *python, LsPythonVariable *variable, gpointer data);

@@ -152,6 +152,19 @@ call_method (PythonPlace *x, const GPtrArray *path, guint start)
   cJSON_Delete (call);
 }
 
+/* "parser.add_argument ("--a", default=1)", as above. */
+static void
+declare (PythonPlace *x, const GPtrArray *path, guint start)
+{
+  const guint n = path->len - 1;
+  cJSON *call = cJSON_CreateObject ();
+  x->at++;
+  python_arguments (x, call);
+  if (!python_declare (x, python_at_path (x, path, n), path->pdata[n], call))
+    python_pass (x->python, x->module, start);
+  cJSON_Delete (call);
+}
+
 /* --- operators ---------------------------------------------------------------------------------------- */
 
 bool
@@ -221,8 +234,8 @@ set_by_name (PythonPlace *x)
 
 /* --- calls of functions -------------------------------------------------------------------------------- */
 
-/* "f (a)" of a function of the files. What it does to what it is handed is done, as copies of that are the same
- * object. False: it is no such call. */
+/* "f (a)" of a function of the files. What it does to what it is handed is done, as copies of that are the
+ * same object. False: it is no such call. */
 static bool
 perform (PythonPlace *x)
 {
@@ -254,6 +267,8 @@ python_change (PythonPlace *x)
   else if (is_path && python_is (t, "(") && python_is_change (path)
            && (python_is_set (x, path) || python_environment_in (path, path->len - 1) > 0))
     call_method (&behind, path, start);
+  else if (is_path && python_is (t, "(") && python_declares (path) && python_is_set (x, path))
+    declare (&behind, path, start);
   else if (!set_by_name (x) && !perform (x))
     python_pass (x->python, x->module, start);
 }

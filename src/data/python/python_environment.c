@@ -80,3 +80,15 @@ python_variable_or (const LsPython *p, const cJSON *call)
       : usual                 ? cJSON_Duplicate (usual, true)
                               : cJSON_CreateNull ();
 }
+
+void
+ls_python_add_variables (const LsPython *p, GHashTable *variables)
+{
+  GHashTableIter iter;
+  gpointer name, value;
+  for (g_hash_table_iter_init (&iter, p->set_variables); g_hash_table_iter_next (&iter, &name, &value);)
+    if (cJSON_IsString (value))
+      g_hash_table_replace (variables, g_strdup (name), g_strdup (((const cJSON *) value)->valuestring));
+    else
+      g_hash_table_remove (variables, name);
+}

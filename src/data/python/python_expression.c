@@ -204,6 +204,8 @@ name (PythonPlace *x)
     python_take (x, ":");
     return python_hole_of (x, python_any (x), first);
   }
+  if (strcmp (text, "__name__") == 0 && x->python->is_script && x->module == 0)
+    return python_value_of (x, cJSON_CreateString ("__main__"));
   if (strcmp (text, "__file__") == 0)
     return python_value_of (
         x, cJSON_CreateString (g_array_index (x->python->modules, PythonModule, x->module).path));
@@ -382,6 +384,8 @@ call (PythonPlace *x, PythonValue callee, guint first)
     object = followed (x, callee.name, object, is_bare, is_statement, line);
   else if (replaces)
     object = replaced (object);
+  else if (python_adds_options (callee.name, object))
+    object = python_taken (object, "0");
   else {
     x->python->n_unknown++;
     if (may_change (x->python, callee.name, object))
@@ -439,7 +443,9 @@ method (PythonPlace *x, PythonValue v, guint first)
   x->at += 2;
   g_autoptr (GPtrArray) changed = changed_by (x, first);
   bool is_open = python_arguments (x, arguments) > 0;
-  cJSON *answer = is_open || changed ? NULL : python_method (v.item, name, arguments);
+  cJSON *answer = is_open || changed ? NULL
+      : python_is_parser (v.item)    ? python_parse (x, v.item, name, arguments, first)
+                                     : python_method (v.item, name, arguments);
   cJSON_Delete (arguments);
   if (!answer) {
     v = python_hole_of (x, v, first);

@@ -1,4 +1,5 @@
-/* data/python/python_loops.c — loops: each round of what is known, as long as it is known whether there is another.
+/* data/python/python_loops.c — loops: each round of what is known, as long as it is known whether there is
+ * another.
  *
  * Where that is not known, what the loop sets is not, either: rounds before have set nothing else. */
 #include "data/python/python_run.h"

@@ -38,7 +38,8 @@ visit_statement (PythonPlace *x, PythonVisit *visit, gpointer data)
     visit_setattr (x, visit, data);
 }
 
-/* What is set to a name and handed to a function of the files, whose arguments begin here: it may be changed. */
+/* What is set to a name and handed to a function of the files, whose arguments begin here: it may be
+ * changed. */
 static void
 visit_arguments (PythonPlace *x, PythonVisit *visit, gpointer data)
 {

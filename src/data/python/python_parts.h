@@ -18,8 +18,8 @@ typedef struct {
   bool is_passed; /* what begins here is among those that are not followed */
 } PythonToken;
 
-/* A logical line: brackets hold their lines together, and what stands behind ";" or behind "if a:" is one of its
- * own. */
+/* A logical line: brackets hold their lines together, and what stands behind ";" or behind "if a:" is one
+ * of its own. */
 typedef struct {
   guint first, n, indent, module;
 } PythonLine;
@@ -79,11 +79,14 @@ struct LsPython {
   int n_objects;              /* numbers of them, of python_identity.c */
   LsPythonVariable *variable; /* of the environment; NULL: nobody knows it */
   gpointer variable_data;
-  GHashTable *usual;         /* "TOKEN" of a parameter -> cJSON *: what it usually is */
-  GHashTable *set_variables; /* name -> cJSON *: what the files set */
-  bool is_environment_open;  /* they set some that are not known    */
-  char *why;                 /* what is wrong; NULL: nothing is */
-  guint where, module;       /* a line, of the file that is evaluated */
+  GHashTable *usual;          /* "TOKEN" of a parameter -> cJSON *: what it usually is */
+  GHashTable *set_variables;  /* name -> cJSON *: what the files set */
+  bool is_environment_open;   /* they set some that are not known    */
+  bool is_script;             /* the first file is what is started */
+  const GPtrArray *arguments; /* char *: words of the command; NULL: they are not known */
+  cJSON *options;             /* by their names: what they usually are */
+  char *why;                  /* what is wrong; NULL: nothing is */
+  guint where, module;        /* a line, of the file that is evaluated */
 };
 
 #define PYTHON_MAX_ROUNDS 1000   /* of all loops of a value */
@@ -186,6 +189,8 @@ PythonTruth python_has_key (const cJSON *dictionary, const cJSON *key);
 /* Sets a member as the last, or what stands under a key in its place; item is taken. */
 void python_set_member (cJSON *object, const char *name, cJSON *item);
 void python_set_key (cJSON *dictionary, const char *key, cJSON *item);
+/* A member of an object, which is taken. */
+cJSON *python_taken (cJSON *object, const char *name);
 /* What stands in a list under a key as python_key_of() has it, "(-1)"; NULL: nothing. */
 cJSON *python_item_at (const cJSON *list, const char *key);
 /* Sets that; item is taken. */
@@ -309,8 +314,8 @@ cJSON *python_text_method (const char *text, const char *name, const cJSON *call
 
 /* --- python_format.c ------------------------------------------------------------------------------- */
 
-/* What str () makes of a value; as a format has it, "03d", "" for none. NULL: that is not known. The caller frees
- * it. */
+/* What str () makes of a value; as a format has it, "03d", "" for none. NULL: that is not known. The caller
+ * frees it. */
 char *python_written (const cJSON *of);
 char *python_formatted (const cJSON *of, const char *format);
 /* "%s" % a. As above. */
@@ -325,6 +330,21 @@ PythonMake *python_sequence_function (const char *name);
 /* What a list, a tuple or a dictionary holds in its order, an array; NULL: it is none of them. The caller
  * frees it. */
 cJSON *python_list_of (const cJSON *of);
+
+/* --- python_options.c ------------------------------------------------------------------------------ */
+
+/* Whether an object takes the words of a command apart. */
+bool python_is_parser (const cJSON *item);
+/* Whether a function that is not here adds options to its first argument, which it returns. */
+bool python_adds_options (const char *function, const cJSON *call);
+/* Whether the last step of a path is a method that declares options. */
+bool python_declares (const GPtrArray *path);
+/* A call of such a method, with its arguments. False: it is another object. */
+bool python_declare (PythonPlace *x, cJSON *parser, const char *method, const cJSON *call);
+/* What another method of it gives, in an expression that begins with a token; NULL: that is not known.
+ * Where the command is not known, what options usually are, and the expression is named. */
+cJSON *python_parse (const PythonPlace *x, const cJSON *parser, const char *method, const cJSON *call,
+                     guint first);
 
 /* --- python_environment.c -------------------------------------------------------------------------- */
 

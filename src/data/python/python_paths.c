@@ -205,7 +205,8 @@ python_set_path (PythonPlace *x, const GPtrArray *path, guint n, cJSON *item, gu
   guint n_known = python_environment_in (path, n);
   if (n_known > 0) {
     const char *name = n == n_known + 1 ? path->pdata[n_known] : NULL;
-    python_pass (x->python, x->module, start);
+    if (!name)
+      python_pass (x->python, x->module, start);
     python_set_variable (x->python, name ? name_of (name) : NULL, item);
     return;
   }

@@ -78,8 +78,8 @@ cJSON *python_members_of (LsPython *p, guint module, const char *name);
 /* What a function returns that is called from a file; NULL: nothing. arguments: an object by name and place,
  * of which some are taken; NULL: there are none. */
 cJSON *python_call (LsPython *p, guint module, const char *name, cJSON *arguments, guint line);
-/* Of a function that is defined in a line: what its parameters usually are is found once, here, and is the same
- * object in each call. */
+/* Of a function that is defined in a line: what its parameters usually are is found once, here, and is the
+ * same object in each call. */
 void python_keep_usual (LsPython *p, const PythonLine *line);
 
 #endif

@@ -267,6 +267,17 @@ dictionary (const cJSON *call)
   return made;
 }
 
+/* vars (args), of what argparse makes. */
+static cJSON *
+members_of (const cJSON *call)
+{
+  const cJSON *of = argument (call, "0"), *made = cJSON_IsObject (of) ? argument (of, "()") : NULL;
+  bool is_known = cJSON_IsString (made) && strcmp (made->valuestring, "Namespace") == 0;
+  cJSON *members = is_known ? cJSON_Duplicate (of, true) : NULL;
+  cJSON_DeleteItemFromObjectCaseSensitive (members, "()");
+  return as_new (members, 0);
+}
+
 /* --- which one ---------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -285,7 +296,8 @@ static const struct {
                   { "copy.copy", shallow_copy },
                   { "copy.deepcopy", deep_copy },
                   { "deepcopy", deep_copy },
-                  { "dict", dictionary } };
+                  { "dict", dictionary },
+                  { "vars", members_of } };
 
 PythonMake *
 python_sequence_function (const char *name)

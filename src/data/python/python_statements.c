@@ -56,7 +56,8 @@ run_statement (LsPython *p, const PythonLine *line, GHashTable *names)
   return NULL;
 }
 
-/* Whether there is something further in than line i, and it does nothing here, imports and exceptions apart. */
+/* Whether there is something further in than line i, and it does nothing here, imports and exceptions
+ * apart. */
 static bool
 is_idle (const LsPython *p, guint i)
 {

@@ -1,5 +1,5 @@
-/* data/python/python_texts.c — methods of texts of Python, of what is known; of letters that are not ASCII only
- * where no method asks which they are. */
+/* data/python/python_texts.c — methods of texts of Python, of what is known; of letters that are not ASCII
+ * only where no method asks which they are. */
 #include <math.h>
 #include <string.h>
 
@@ -244,7 +244,7 @@ joined (const TextCall *c, const char *name)
   return made;
 }
 
-/* --- "{}-{a:02d}".format (1, a=2) ------------------------------------------------------------------------- */
+/* --- "{}-{a:02d}".format (1, a=2) ----------------------------------------------------------------------- */
 
 /* What stands for a name in braces; *next: which argument an empty one is. */
 static const cJSON *

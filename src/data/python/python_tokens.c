@@ -74,7 +74,8 @@ n_digits_of (char letter)
   return letter == 'x' ? 2 : letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
 }
 
-/* The letter of a number behind a backslash, "101", "x41"; *ret_n: how many bytes that takes. 0: it is none. */
+/* The letter of a number behind a backslash, "101", "x41"; *ret_n: how many bytes that takes. 0: it is
+ * none. */
 static gunichar
 numbered_letter (const char *at, gsize n, gsize *ret_n)
 {

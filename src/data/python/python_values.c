@@ -175,6 +175,14 @@ python_set_member (cJSON *object, const char *name, cJSON *item)
   cJSON_AddItemToObject (object, name, item);
 }
 
+cJSON *
+python_taken (cJSON *object, const char *name)
+{
+  cJSON *member = cJSON_DetachItemFromObjectCaseSensitive (object, name);
+  cJSON_Delete (object);
+  return member;
+}
+
 /* A key that is there keeps its place. */
 void
 python_set_key (cJSON *dictionary, const char *key, cJSON *item)

@@ -5,6 +5,7 @@
 #include <lockstep/error.h>
 
 #include "data/launch/hf_rules.h"
+#include "data/launch/launch_script.h"
 #include "data/launch/python/python_names.h"
 #include "data/launch/xtuner/xtuner_1_rules.h"
 #include "data/launch/xtuner/xtuner_1_tree.h"
@@ -102,6 +103,7 @@ value_of (const char *text, gsize n, const char *path, const char *name, Xtuner1
   if (value) {
     python_tell_passed (import, path, passed);
     tell_environment (e, import);
+    launch_python_environment (python, import);
   }
   return value;
 }

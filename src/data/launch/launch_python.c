@@ -1,0 +1,130 @@
+/* What a program in Python that a command starts says itself, where it lies beside the script: options that
+ * the command leaves as they are declared (argparse, dataclasses), and variables that it sets for its
+ * processes. */
+#include <string.h>
+
+#include "data/launch/launch_script.h"
+#include "data/python/python.h"
+
+#define MAX_FILES 16 /* of a program */
+#define MAX_SHOWN 8  /* options */
+#define MAX_ABOVE 3  /* folders above the script */
+
+static const char *
+exported_variable (const char *name, gpointer data)
+{
+  const LaunchEnvironment *e = data;
+  return g_hash_table_contains (e->exported, name) ? g_hash_table_lookup (e->variables, name) : NULL;
+}
+
+/* Files beside it that it imports from, "from arguments import get_args"; packages are others. */
+static void
+add_beside (LsPython *python, const ImportFiles *files, GPtrArray *texts)
+{
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  for (guint file = 0; file <= texts->len && file < MAX_FILES; file++) {
+    const GPtrArray *modules = ls_python_imports (python, file);
+    for (guint i = 0; i < modules->len; i++) {
+      const char *module = (const char *) modules->pdata[i] + (*(const char *) modules->pdata[i] == '.');
+      g_autofree char *name = g_strconcat (module, ".py", NULL);
+      gsize n;
+      char *text = *module && !strchr (module, '.') ? launch_file_of (files, name, &n) : NULL;
+      if (!text)
+        continue;
+      g_ptr_array_add (texts, text);
+      if (!ls_python_add (python, text, n, name, none))
+        return;
+    }
+  }
+}
+
+/* As a command would say it; NULL: it would not, or its value is not known. The caller frees it. */
+static char *
+word_of (const cJSON *usual)
+{
+  if (cJSON_IsString (usual))
+    return ls_shell_has_hole (usual->valuestring) || usual->valueint > 0 ? NULL
+                                                                         : g_strdup (usual->valuestring);
+  if (!cJSON_IsNumber (usual))
+    return NULL;
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  return g_strdup (g_ascii_dtostr (number, sizeof number, usual->valuedouble));
+}
+
+/* Options that matter and that the command does not say. */
+static void
+add_options (LaunchWords *words, const LsPython *python, const LaunchKind *kind, const char *name,
+             LsImport *import)
+{
+  g_autoptr (GString) told = g_string_new (NULL);
+  guint n = 0;
+  for (const cJSON *one = ls_python_options (python)->child; one; one = one->next) {
+    g_autofree char *word = word_of (one);
+    bool is_on = cJSON_IsTrue (one);
+    if ((!word && !is_on) || !kind->is_known (one->string) || launch_words_find (words, one->string))
+      continue;
+    launch_words_add_value (words, one->string, word);
+    if (++n <= MAX_SHOWN)
+      g_string_append_printf (told, "%s--%s%s%s", n > 1 ? ", " : "", one->string, word ? " " : "",
+                              word ? word : "");
+  }
+  if (n > MAX_SHOWN)
+    g_string_append_printf (told, ", and %u more", n - MAX_SHOWN);
+  if (n > 0)
+    import_infer (import, "options that the command leaves as %s declares them: %s", name, told->str);
+}
+
+static void
+add_variables (const LsPython *python, const LaunchEnvironment *e)
+{
+  g_autoptr (GHashTable) set = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  GHashTableIter iter;
+  gpointer name;
+  ls_python_add_variables (python, set);
+  ls_python_add_variables (python, e->variables);
+  for (g_hash_table_iter_init (&iter, set); g_hash_table_iter_next (&iter, &name, NULL);)
+    g_hash_table_add (e->exported, g_strdup (name));
+}
+
+/* Where it says from the folder of the script, beside that, or above, where the script may be started;
+ * NULL: it is not there. The caller frees it. */
+static char *
+find_program (const ImportFiles *files, const char *path, gsize *ret_n)
+{
+  char *text = g_str_has_suffix (path, ".py") ? launch_file_of (files, path, ret_n) : NULL;
+  g_autoptr (GString) above = g_string_new (path);
+  for (guint i = 0; i < MAX_ABOVE && !text && g_str_has_suffix (path, ".py") && *path != '/'; i++) {
+    g_string_prepend (above, "../");
+    text = launch_file_of (files, above->str, ret_n);
+  }
+  return text;
+}
+
+void
+launch_python (const ImportFiles *files, const LaunchKind *kind, const char *path, const GPtrArray *arguments,
+               LaunchWords *words, const LaunchEnvironment *environment, LsImport *import)
+{
+  gsize n;
+  g_autofree char *text = find_program (files, path, &n), *name = g_path_get_basename (path);
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  g_autoptr (LsPython) python = text ? ls_python_new (text, n, name, none) : NULL;
+  if (!python)
+    return;
+  add_beside (python, files, texts);
+  ls_python_set_environment (python, exported_variable, (gpointer) environment);
+  ls_python_set_arguments (python, arguments);
+  ls_python_start (python);
+  add_options (words, python, kind, name, import);
+  add_variables (python, environment);
+}
+
+void
+launch_python_environment (const LsPython *python, LsImport *import)
+{
+  g_autoptr (GHashTable) variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free),
+                         exported = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  const LaunchEnvironment e = { variables, exported };
+  add_variables (python, &e);
+  launch_environment (variables, exported, import);
+}
