@@ -44,6 +44,13 @@ python_forget_variables (LsPython *p)
 
 /* --- what is asked for ------------------------------------------------------------------------------- */
 
+/* What nobody knows outside is taken as not set. */
+static const char *
+outside (const LsPython *p, const char *name)
+{
+  return p->variable ? p->variable (name, p->variable_data) : NULL;
+}
+
 cJSON *
 python_variable (const LsPython *p, const cJSON *name)
 {
@@ -52,7 +59,7 @@ python_variable (const LsPython *p, const cJSON *name)
   const cJSON *set = g_hash_table_lookup (p->set_variables, name->valuestring);
   if (set)
     return python_is_text (set) ? cJSON_Duplicate (set, true) : NULL;
-  const char *value = p->variable (name->valuestring, p->variable_data);
+  const char *value = outside (p, name->valuestring);
   return value ? cJSON_CreateString (value) : NULL;
 }
 
@@ -64,7 +71,7 @@ python_has_variable (const LsPython *p, const cJSON *name)
   const cJSON *set = g_hash_table_lookup (p->set_variables, name->valuestring);
   if (set)
     return cJSON_IsNull (set) ? PYTHON_FALSE : python_is_text (set) ? PYTHON_TRUE : PYTHON_OPEN;
-  return p->variable (name->valuestring, p->variable_data) ? PYTHON_TRUE : PYTHON_FALSE;
+  return outside (p, name->valuestring) ? PYTHON_TRUE : PYTHON_FALSE;
 }
 
 cJSON *
