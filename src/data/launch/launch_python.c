@@ -101,11 +101,17 @@ find_program (const ImportFiles *files, const char *path, gsize *ret_n)
 }
 
 void
-launch_python (const ImportFiles *files, const LaunchKind *kind, const char *path, const GPtrArray *arguments,
-               LaunchWords *words, const LaunchEnvironment *environment, LsImport *import)
+launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray *command, LaunchWords *words,
+               const LaunchEnvironment *environment, LsImport *import)
 {
   gsize n;
-  g_autofree char *text = find_program (files, path, &n), *name = g_path_get_basename (path);
+  guint at = 0;
+  g_autofree char *name = NULL;
+  const guint first = launch_find_script (command, &at, &name);
+  g_autofree char *text = first > 0 ? find_program (files, command->pdata[at], &n) : NULL;
+  g_autoptr (GPtrArray) arguments = g_ptr_array_new ();
+  for (guint i = first; i < command->len; i++)
+    g_ptr_array_add (arguments, command->pdata[i]);
   g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
   g_autoptr (LsPython) python = text ? ls_python_new (text, n, name, none) : NULL;

@@ -408,20 +408,6 @@ split (Search *s, LaunchScript *ret, LsImport *import)
                       : launch_count_gpus (&s->batch, ret->front, is_one_of_many (s, ret->words), import);
 }
 
-/* What the program says itself that it starts. */
-static void
-read_program (const Search *s, const LaunchScript *script, LsImport *import)
-{
-  const LaunchEnvironment environment = { s->variables, s->exported };
-  g_autofree char *name = NULL;
-  guint at, first = launch_find_script (s->words, &at, &name);
-  g_autoptr (GPtrArray) arguments = g_ptr_array_new ();
-  for (guint i = first; i < s->words->len; i++)
-    g_ptr_array_add (arguments, s->words->pdata[i]);
-  if (first > 0)
-    launch_python (s->files, s->kind, s->words->pdata[at], arguments, script->words, &environment, import);
-}
-
 static void
 search_init (Search *s, const ImportFiles *files, const LaunchKind *kind, LsImport *import)
 {
@@ -458,7 +444,8 @@ launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScri
     if (!s.variables)
       take_values (&s);
     split (&s, ret_script, import);
-    read_program (&s, ret_script, import);
+    launch_python (files, kind, s.words, ret_script->words, &(LaunchEnvironment) { s.variables, s.exported },
+                   import);
     ret_script->variables = g_hash_table_ref (s.variables);
     launch_environment (s.variables, s.exported, import);
   }

@@ -49,12 +49,10 @@ typedef struct {
   GHashTable *variables, *exported;
 } LaunchEnvironment;
 
-/* launch_python.c: what a program in Python says itself that a command starts by a path with arguments, if it
- * lies beside the script: adds options of the kind to words, and variables to the environment. The options
- * are told. */
-void launch_python (const ImportFiles *files, const LaunchKind *kind, const char *path,
-                    const GPtrArray *arguments, LaunchWords *words, const LaunchEnvironment *environment,
-                    LsImport *import);
+/* launch_python.c: what the program in Python says itself that a command starts, if it lies beside the
+ * script: adds options of the kind to words, and variables to the environment. The options are told. */
+void launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray *command,
+                    LaunchWords *words, const LaunchEnvironment *environment, LsImport *import);
 /* Of a configuration in Python, which was evaluated: launch_environment() of what it sets. */
 void launch_python_environment (const struct LsPython *python, LsImport *import);
 
