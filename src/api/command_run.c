@@ -6,6 +6,7 @@
 #include "ask/memory_view.h"
 #include "base/suggest.h"
 #include "data/jobs/emit.h"
+#include "data/jobs/read_software.h"
 #include "data/machines/machines.h"
 #include "job/job.h"
 #include "job/knobs.h"
@@ -278,6 +279,23 @@ find_spread (LsJobAnswer *j, const Variation *v, GError **error)
   return j->step_spread != NULL;
 }
 
+/* Where the step was predicted as another program runs the job; a release is not asked of which it is. */
+static void
+note_other_program (const LsStrategy *s, const char *target, LsAnswer *a)
+{
+  LsSoftwareSpec head;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  if (!s->software || !ls_software_load_head (s->software, &head, diags))
+    return;
+  bool is_program = head.dp_kinds || head.emit;
+  g_autofree char *note = g_strdup_printf (
+      "the step was predicted as %s runs it, with its kernels: --for %s predicts it with its own",
+      s->software, target);
+  if (is_program && g_strcmp0 (head.emit, target) != 0)
+    ls_answer_note (a, note);
+  ls_software_clear (&head);
+}
+
 static gboolean
 emit (LsJobAnswer *j, const char *target, LsAnswer *a, GError **error)
 {
@@ -291,8 +309,10 @@ emit (LsJobAnswer *j, const char *target, LsAnswer *a, GError **error)
       = { .model = &r->model, .strategy = &r->strategy, .order = j->spec.order, .title = j->title };
   g_autofree char *notes = NULL;
   j->emitted = ls_emit (&emitted, target, &notes, error);
-  if (j->emitted)
+  if (j->emitted) {
+    note_other_program (&r->strategy, target, a);
     ls_answer_note_lines (a, notes);
+  }
   return j->emitted != NULL;
 }
 

@@ -5,7 +5,6 @@
 #include "base/handover.h"
 #include "base/suggest.h"
 #include "data/jobs/emit_target.h"
-#include "data/jobs/read_software.h"
 #include "model/operators.h"
 #include "strategy/shard.h"
 
@@ -112,22 +111,6 @@ write (const EmitTarget *target, const LsEmitJob *job)
   return g_string_free (out, FALSE);
 }
 
-/* The step was predicted as another program runs the job; a release is not asked of which it is. */
-static void
-note_other_program (Emit *e, const EmitTarget *target)
-{
-  const char *name = e->s->software;
-  LsSoftwareSpec head;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!name || !ls_software_load_head (name, &head, diags))
-    return;
-  bool is_program = head.dp_kinds || head.emit;
-  if (is_program && g_strcmp0 (head.emit, target->name) != 0)
-    emit_note (e, "the step was predicted as %s runs it, with its kernels: --for %s predicts that of %s",
-               name, target->name, target->program);
-  ls_software_clear (&head);
-}
-
 /* Whether the program has all of the job; false: *error is set. */
 static bool
 is_had (const EmitTarget *target, const LsEmitJob *job, GString *notes, GError **error)
@@ -148,8 +131,6 @@ is_had (const EmitTarget *target, const LsEmitJob *job, GString *notes, GError *
     emit_refuse (&e, "--set batch_sync=1", "Megatron-LM's way until late 2023");
   if (job->strategy->lora_rank > 0)
     emit_refuse (&e, "--lora-rank", "adapters on frozen weights are none of a pre-training's options");
-  if (error)
-    note_other_program (&e, target);
   if (job->strategy->launch_blocking)
     emit_note (&e, "CUDA_LAUNCH_BLOCKING=1 in the environment makes launches block");
   if (job->strategy->placement)
