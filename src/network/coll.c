@@ -244,6 +244,20 @@ fastest (const LsCollCall *call, const LsPlaces *places)
   return best;
 }
 
+/* Its algorithm; none is planned where there is no choice. */
+static const LsCollAlgorithm *
+fastest_algorithm (const LsCollCall *call)
+{
+  const LsCollAlgorithm *last = NULL;
+  guint n = 0;
+  for (size_t i = 0; i < G_N_ELEMENTS (registry); i++)
+    if (applies (registry[i], call, registry[i]->automatic)) {
+      last = registry[i];
+      n++;
+    }
+  return n == 1 ? last : find_algorithm (fastest (call, NULL)->algorithm);
+}
+
 bool
 ls_coll_applies (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request)
 {
@@ -360,7 +374,7 @@ ls_coll_script (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *req
   if (call->n == 1)
     return s;
   const LsCollAlgorithm *a = settle (request, call);
-  a = a ? a : find_algorithm (fastest (call, NULL)->algorithm);
+  a = a ? a : fastest_algorithm (call);
   a->script (call, s);
   return s;
 }
@@ -379,7 +393,7 @@ ls_coll_check_size (const LsCluster *c, const LsNccl *nccl, const LsCollRequest 
   if (fidelity != LS_NETWORK_STEP)
     return TRUE;
   LsScript s = ls_script_of (&call);
-  a = a ? a : find_algorithm (fastest (&call, NULL)->algorithm);
+  a = a ? a : fastest_algorithm (&call);
   a->script (&call, &s);
   return ls_coll_script_is_small (&call, a, &s, error);
 }
