@@ -56,7 +56,7 @@ compare_launch (const LsAssumed *a)
     return;
   ls_host_costs_default (&costs);
   bool is_fitted = a->cluster && a->cluster->fitted.host_launch > 0;
-  double times = a->cluster && a->cluster->cpu_call_time > 0 ? a->cluster->cpu_call_time : 1;
+  double times = a->cluster ? ls_cluster_call_time (a->cluster) : 1;
   double assumed = is_fitted ? ls_time_to_s (a->cluster->fitted.host_launch)
                              : times * ls_time_to_s (costs.cost[LS_HOST_LAUNCH]);
   a->around->host_launch = ls_time_from_s (launch->time_s);

@@ -217,7 +217,7 @@ static bool
 predict (void *context, const double *values, size_t row, double *ret_log)
 {
   LsCalibrateRuns *run = context;
-  const LsFitted f = fitted_of (values, ls_hardware_call_time (run->hardware));
+  const LsFitted f = fitted_of (values, ls_cluster_call_time (&run->hardware->spec));
   LsHardware *hardware = ls_fitted_copy_new (run->hardware, &f);
   Batch b = { .run = run, .hardware = hardware, .log_s = ret_log };
   bool ok = predict_rows (&b, row);
@@ -342,7 +342,7 @@ static void
 fill_report (LsCalibrateRuns *run, const LsRunsFit *fit)
 {
   LsFittedReport *r = &run->report;
-  fill_lines (r, fit, ls_hardware_call_time (run->hardware));
+  fill_lines (r, fit, ls_cluster_call_time (&run->hardware->spec));
   guint n = run->cases->len;
   for (guint i = 0; i < n; i++) {
     const LsCase *c = g_ptr_array_index (run->cases, i);

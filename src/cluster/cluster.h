@@ -311,6 +311,13 @@ typedef struct {
  * Static. */
 const char *ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n);
 
+/* What calls of a program take on its hosts, times what they take on an x86 server. */
+static inline double
+ls_cluster_call_time (const LsClusterSpec *spec)
+{
+  return spec->cpu_call_time > 0 ? spec->cpu_call_time : 1;
+}
+
 /* Of a trunk; in a brief cluster without its name. */
 const LsTrunk *ls_cluster_trunk (const LsCluster *c, uint32_t trunk);
 /* The switch, below n_edges of the fabric, that a trunk of a NIC's port is at. */

@@ -121,12 +121,6 @@ ls_hardware_architecture (const LsHardware *h)
   return h->own_generation ? h->own_generation : g_intern_string (h->nccl.tables.name);
 }
 
-double
-ls_hardware_call_time (const LsHardware *h)
-{
-  return h->spec.cpu_call_time > 0 ? h->spec.cpu_call_time : 1;
-}
-
 bool
 ls_hardware_has_other_nccl (const LsHardware *h)
 {

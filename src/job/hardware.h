@@ -44,9 +44,6 @@ char *ls_hardware_nccl_name (const LsGpu *gpu);
 /* Of its GPUs, static: "ampere"; of a torus "tpu". */
 const char *ls_hardware_architecture (const LsHardware *hardware);
 
-/* What calls of a program take on its hosts, times what they take on an x86 server. */
-double ls_hardware_call_time (const LsHardware *hardware);
-
 /* Whether its NCCL is that of another generation than its GPUs. */
 bool ls_hardware_has_other_nccl (const LsHardware *hardware);
 

@@ -225,7 +225,7 @@ ls_job_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
   if (costs->is_final)
     return;
   for (int i = 0; i < LS_N_HOST_COSTS; i++)
-    costs->cost[i] = (LsTime) llround ((double) costs->cost[i] * ls_hardware_call_time (h));
+    costs->cost[i] = (LsTime) llround ((double) costs->cost[i] * ls_cluster_call_time (&h->spec));
   if (h->spec.fitted.host_launch > 0)
     costs->cost[LS_HOST_LAUNCH] = h->spec.fitted.host_launch;
   costs->cost[LS_HOST_LAUNCH] = MAX (costs->cost[LS_HOST_LAUNCH], h->calibration.around.host_launch);

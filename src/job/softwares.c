@@ -212,7 +212,7 @@ ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GH
   take_defaults_here (s->software_is_assumed, said, s);
   if (!is_said (said, "kernels") && s->dtype == LS_DTYPE_FP32)
     ls_strategy_forget_kernels (s);
-  take_call_time (ls_hardware_call_time (hardware), said, s);
+  take_call_time (ls_cluster_call_time (&hardware->spec), said, s);
 }
 
 const LsSoftwareSpec *

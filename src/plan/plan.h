@@ -365,6 +365,17 @@ ls_plan_comm_of (const LsPlan *plan, uint32_t rank, LsSlot slot)
   return ls_plan_comm (plan, rank, slot, &member);
 }
 
+/* The slots, as bits, that a rank binds to a communicator; 0: it is no member. */
+static inline uint32_t
+ls_plan_slots_to (const LsPlan *plan, uint32_t rank, uint32_t comm)
+{
+  uint32_t slots = 0;
+  for (uint32_t slot = 0; slot < LS_SLOT_PREV; slot++)
+    if (ls_plan_comm_of (plan, rank, slot) == comm)
+      slots |= 1u << slot;
+  return slots;
+}
+
 /* The rank behind LS_SLOT_PREV (0) or LS_SLOT_NEXT (1); UINT32_MAX: none. */
 static inline uint32_t
 ls_plan_peer (const LsPlan *plan, uint32_t rank, uint32_t peer)

@@ -225,30 +225,19 @@ fail_transfers (LsPlanFault *fault, const LsPlan *plan, uint32_t sender, uint32_
 
 /* ---- collectives ---- */
 
-/* The slots that a rank binds to a communicator. */
-static uint32_t
-slots_to_comm (const LsPlan *plan, uint32_t rank, uint32_t comm)
-{
-  uint32_t slots = 0;
-  for (uint32_t slot = 0; slot < LS_SLOT_PREV; slot++)
-    if (ls_plan_comm_of (plan, rank, slot) == comm)
-      slots |= 1u << slot;
-  return slots;
-}
-
 static gboolean
 check_calls (const LsPlan *plan, const Sequences *sequences, uint32_t comm, LsPlanFault *fault)
 {
   const LsCommunicator c = ls_plan_communicator (plan, comm);
   uint32_t first = ls_comm_rank (&c, 0);
   uint32_t first_role = ls_plan_role (plan, first);
-  uint32_t first_slots = slots_to_comm (plan, first, comm);
+  uint32_t first_slots = ls_plan_slots_to (plan, first, comm);
   const Sequence *expected = sequence_of (plan, sequences, first_role, CALLS, first_slots);
 
   for (uint32_t i = 1; i < c.n_ranks; i++) {
     uint32_t rank = ls_comm_rank (&c, i);
     uint32_t role = ls_plan_role (plan, rank);
-    uint32_t slots = slots_to_comm (plan, rank, comm);
+    uint32_t slots = ls_plan_slots_to (plan, rank, comm);
     if (!sequence_equal (expected, sequence_of (plan, sequences, role, CALLS, slots)))
       return fail_calls (fault, plan, comm, first, rank, cursor (first_role, CALLS, first_slots),
                          cursor (role, CALLS, slots));

@@ -61,39 +61,34 @@ across_nodes (void)
   return 2 * (ls_tune_buffer_bytes (LS_PROTOCOL_LL128) + ls_tune_buffer_bytes (LS_PROTOCOL_SIMPLE));
 }
 
-static bool
-is_member (const LsPlan *plan, uint32_t rank, uint32_t comm)
-{
-  bool is_bound = false;
-  for (uint32_t slot = 0; slot < LS_SLOT_PREV && !is_bound; slot++)
-    is_bound = ls_plan_comm_of (plan, rank, slot) == comm;
-  return is_bound;
-}
-
 /* Members on the rank's own host, and the NICs that these use. */
 typedef struct {
-  uint32_t n_here, n_nics;
+  uint32_t n_here;
+  GHashTable *nics;
 } Neighbours;
 
-/* By the ranks of the host, which are few, not by the members. */
-static Neighbours
-neighbours_of (const LsPlan *plan, const LsCluster *cluster, uint32_t comm, uint32_t rank)
+static void
+add_neighbour (Neighbours *n, const LsCluster *cluster, uint32_t gpu)
 {
+  n->n_here++;
+  g_hash_table_add (n->nics, GUINT_TO_POINTER (ls_nic_of_gpu (cluster, gpu) + 1));
+}
+
+/* Where GPU i has rank i by the ranks of the host, which are few, else by the members. */
+static void
+find_neighbours (const LsPlan *plan, const LsCluster *cluster, uint32_t comm, uint32_t rank, Neighbours *n)
+{
+  const LsCommunicator c = ls_plan_communicator (plan, comm);
   uint32_t host = ls_cluster_host_of (cluster, ls_plan_gpu (plan, rank)),
            first = ls_cluster_gpu_at (cluster, host, 0), n_gpus = ls_cluster_gpus_of (cluster, host);
-  uint32_t begin = plan->gpu_of_rank ? 0 : MIN (first, plan->n_ranks),
-           end = plan->gpu_of_rank ? plan->n_ranks : MIN (first + n_gpus, plan->n_ranks);
-  Neighbours n = { 0 };
-  g_autoptr (GHashTable) nics = g_hash_table_new (NULL, NULL);
-  for (uint32_t r = begin; r < end; r++) {
-    uint32_t gpu = ls_plan_gpu (plan, r);
-    if (gpu - first >= n_gpus || !is_member (plan, r, comm))
-      continue;
-    n.n_here++;
-    g_hash_table_add (nics, GUINT_TO_POINTER (ls_nic_of_gpu (cluster, gpu) + 1));
+  for (uint32_t i = 0; plan->gpu_of_rank && i < c.n_ranks; i++) {
+    uint32_t gpu = ls_plan_gpu (plan, ls_comm_rank (&c, i));
+    if (gpu - first < n_gpus)
+      add_neighbour (n, cluster, gpu);
   }
-  n.n_nics = g_hash_table_size (nics);
-  return n;
+  for (uint32_t gpu = first; !plan->gpu_of_rank && gpu < MIN (first + n_gpus, plan->n_ranks); gpu++)
+    if (ls_plan_slots_to (plan, gpu, comm) != 0)
+      add_neighbour (n, cluster, gpu);
 }
 
 static uint64_t
@@ -102,10 +97,12 @@ buffers_of (const LsPlan *plan, const LsCluster *cluster, const LsNccl *nccl, ui
   uint32_t n_ranks = ls_plan_communicator (plan, comm).n_ranks;
   if (n_ranks < 2)
     return 0;
-  Neighbours n = neighbours_of (plan, cluster, comm, rank);
+  g_autoptr (GHashTable) nics = g_hash_table_new (NULL, NULL);
+  Neighbours n = { 0, nics };
+  find_neighbours (plan, cluster, comm, rank, &n);
   if (n.n_here == n_ranks)
     return nccl->channels_ring * inside_node ();
-  uint64_t channels = (uint64_t) nccl->channels_net * n.n_nics;
+  uint64_t channels = (uint64_t) nccl->channels_net * g_hash_table_size (nics);
   return channels * ((n.n_here - 1) * inside_node () + across_nodes ()) / n.n_here;
 }
 
