@@ -331,6 +331,7 @@ call_keep_plan (LsArena *arena, const LsCollPlan *plan)
     kept->phases[i] = plan->phases[i];
     kept->phases[i].loads = NULL;
     kept->phases[i].n_loads = 0;
+    kept->phases[i].loads_rate = 0;
   }
   return kept;
 }

@@ -20,6 +20,7 @@ typedef struct {
  * src/init.cc, nodesFirstRank; src/graph/connect.cc, connectRings). */
 typedef struct {
   uint32_t n_hosts, min_nics; /* NICs in use of the host that uses the fewest */
+  uint32_t n_entries;         /* ls_coll_n_entries()                          */
   const LsCollHost *hosts;    /* in order of their lowest members             */
   const uint32_t *sorted;     /* [n] GPU of a seat                            */
   const uint32_t *member;     /* [n] member in that seat                      */
@@ -45,6 +46,7 @@ typedef struct {
   const struct LsPlaces *places;     /* as in LsCollRequest */
   const struct LsCollPeriod *period; /* whose loads are wanted (period.h); NULL: those of all hosts */
   uint32_t n_hosts, min_nics;        /* and what follows as in LsCollSeats */
+  uint32_t n_entries;
   const LsCollHost *hosts;
   const uint32_t *sorted, *member, *seat, *host_of;
 } LsCollCall;
@@ -200,6 +202,9 @@ void ls_load_list_finish (LsLoadList *list, LsArena *arena, LsPhase *phase);
 void ls_load_list_clear (LsLoadList *list);
 /* By resource, of which none is there twice. */
 void ls_loads_sort (LsLoad *loads, uint32_t n);
+/* Bytes/s that one flow gets while nothing else moves, of resources below n_resources; INFINITY: it loads
+ * none of them. */
+double ls_loads_rate (const LsCluster *c, const LsLoad *loads, uint32_t n, uint32_t n_resources);
 
 /* --- what NCCL does, by numbers (nccl.c) --- */
 

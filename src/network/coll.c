@@ -105,14 +105,9 @@ call_of (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *q, LsArena
 static double
 rate_alone (const LsCluster *c, const LsPhase *phase, uint32_t n)
 {
-  double rate = phase->rate_cap;
-  for (uint32_t i = 0; i < phase->n_loads; i++) {
-    if (phase->loads[i].resource >= n)
-      continue;
-    double flows = (double) phase->loads[i].coef / (double) LS_COEF_ONE;
-    rate = fmin (rate, ls_cluster_resource_capacity (c, phase->loads[i].resource) / flows);
-  }
-  return rate;
+  bool is_known = phase->loads_rate > 0 && n == ls_cluster_n_resources (c);
+  return fmin (phase->rate_cap,
+               is_known ? phase->loads_rate : ls_loads_rate (c, phase->loads, phase->n_loads, n));
 }
 
 /* At most LS_TIME_NEVER. */
@@ -157,6 +152,7 @@ load_nothing (LsCollPlan *plan)
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     plan->phases[i].n_loads = 0;
     plan->phases[i].loads = NULL;
+    plan->phases[i].loads_rate = 0;
   }
 }
 

@@ -51,7 +51,8 @@ typedef struct {
   double demand_bytes; /* per flow; 0: latency only */
   double rate_cap;     /* bytes/s of one flow       */
   uint32_t n_loads;
-  LsLoad *loads; /* sorted by resource, each once */
+  LsLoad *loads;     /* sorted by resource, each once                                               */
+  double loads_rate; /* bytes/s that these leave one flow while nothing else moves; 0: not found yet */
 } LsPhase;
 
 typedef struct {
@@ -65,8 +66,8 @@ typedef struct {
 } LsCollPlan;
 
 /* What calls of other sizes have in common, such as the messages of n^2 pairs by link: kept
- * from one call to the next, and added up once. Plans are the same to the bit. For calls on
- * one cluster, one at a time. */
+ * from one call to the next, and added up once. Plans are the same to the bit; their loads
+ * live no longer than this. For calls on one cluster, one at a time. */
 typedef struct LsCollMemo LsCollMemo;
 LsCollMemo *ls_coll_memo_new (void);
 void ls_coll_memo_free (LsCollMemo *memo); /* NULL allowed */

@@ -32,6 +32,7 @@
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/algorithm.h"
+#include "network/memo.h"
 
 /* --- two binary trees over the same hosts, as NCCL builds them ----------------------------------- */
 
@@ -101,6 +102,19 @@ ls_double_tree (uint32_t n, LsArena *arena)
     }
   }
   return d;
+}
+
+/* Over the hosts of a call: once for calls of one memo. */
+static LsDoubleTree
+trees_of (const LsCollCall *call)
+{
+  LsCollMemo *memo = call->memo;
+  if (!memo)
+    return ls_double_tree (call->n_hosts, call->arena);
+  if (memo->n_hosts_of_trees != call->n_hosts)
+    memo->trees = ls_double_tree (call->n_hosts, memo->arena);
+  memo->n_hosts_of_trees = call->n_hosts;
+  return memo->trees;
 }
 
 /* --- all-reduce over NCCL's double binary tree --------------------------------------------------- */
@@ -224,7 +238,7 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
 {
   Tree *x = ls_arena_new_array (call->arena, Tree, 1);
   x->call = call;
-  x->trees = ls_double_tree (call->n_hosts, call->arena);
+  x->trees = trees_of (call);
   x->n_entries = ls_coll_n_entries (call);
   x->is_flat = is_flat;
   x->depth = is_flat ? 0 : x->trees.depth + ls_coll_max_members (call) - 1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/places.h"
 #include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 
@@ -138,6 +139,34 @@ ls_loads_sort (LsLoad *loads, uint32_t n)
   const LsLoad *sorted = sort_by_radix (loads, scratch, n);
   if (sorted != loads)
     memcpy (loads, sorted, n * sizeof *loads);
+}
+
+/* Loads of hosts that are alike: *before is the first of those that may be one host before. True: there is
+ * the same on the same trunk. */
+static bool
+is_as_before (const LsPlaces *at, const LsLoad *loads, uint32_t i, uint32_t *before)
+{
+  uint32_t resource = loads[i].resource;
+  if (resource >= at->first_of_groups)
+    return false;
+  while (*before < i && loads[*before].resource + at->trunks_per_host < resource)
+    ++*before;
+  return loads[*before].resource + at->trunks_per_host == resource && loads[*before].coef == loads[i].coef;
+}
+
+double
+ls_loads_rate (const LsCluster *c, const LsLoad *loads, uint32_t n, uint32_t n_resources)
+{
+  double rate = INFINITY;
+  LsPlaces at;
+  bool are_alike = !(c->spec.faults && c->spec.faults->len > 0) && ls_places_init (&at, c);
+  for (uint32_t i = 0, before = 0; i < n && loads[i].resource < n_resources; i++) {
+    if (are_alike && is_as_before (&at, loads, i, &before))
+      continue;
+    double flows = (double) loads[i].coef / (double) LS_COEF_ONE;
+    rate = fmin (rate, ls_cluster_resource_capacity (c, loads[i].resource) / flows);
+  }
+  return rate;
 }
 
 void

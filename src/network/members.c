@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gcd.h"
 #include "base/order.h"
 #include "cluster/places.h"
 #include "network/memo.h"
@@ -110,6 +111,18 @@ find_min_nics (const LsCluster *c, const LsCollSeats *seats)
   return n;
 }
 
+#define MAX_ENTRIES (UINT64_C (1) << 20)
+
+static uint32_t
+find_n_entries (const LsCollSeats *seats)
+{
+  uint64_t lcm = 1;
+  for (uint32_t h = 0; h < seats->n_hosts && seats->n_hosts > 1 && lcm < MAX_ENTRIES; h++)
+    if (lcm % seats->hosts[h].n != 0)
+      lcm = lcm / ls_gcd ((uint32_t) lcm, seats->hosts[h].n) * seats->hosts[h].n;
+  return (uint32_t) MIN (lcm, MAX_ENTRIES);
+}
+
 static LsCollSeats
 find_seats (const LsCollCall *call, LsArena *arena)
 {
@@ -117,6 +130,7 @@ find_seats (const LsCollCall *call, LsArena *arena)
   sort_members (call, arena, &seats);
   group_by_host (call, arena, &seats);
   seats.min_nics = find_min_nics (call->cluster, &seats);
+  seats.n_entries = find_n_entries (&seats);
   return seats;
 }
 
@@ -141,6 +155,7 @@ ls_coll_take_seats (LsCollCall *call)
   LsCollSeats seats = call->memo ? *remember (call->memo, call) : find_seats (call, call->arena);
   call->n_hosts = seats.n_hosts;
   call->min_nics = seats.min_nics;
+  call->n_entries = seats.n_entries;
   call->hosts = seats.hosts;
   call->sorted = seats.sorted;
   call->member = seats.member;

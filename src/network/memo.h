@@ -12,6 +12,8 @@ struct LsCollMemo {
   const uint32_t *gpus;     /* [n] of the latest call                         */
   uint32_t n;
   LsCollSeats seats; /* theirs */
+  LsDoubleTree trees;
+  uint32_t n_hosts_of_trees; /* 0: none yet */
 };
 
 #endif

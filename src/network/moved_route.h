@@ -11,18 +11,20 @@
 #include "cluster/places.h"
 #include "network/place_loads.h"
 
-/* A trunk by where it is: at the sender's host, group or pod, or at the receiver's. */
+/* Trunks that carry the same share of a flow at one place: the sender's host, group or pod, or the
+ * receiver's. */
 typedef struct {
   bool is_at_receiver;
   uint8_t tier;
-  uint32_t local, share;
+  uint32_t share;
+  uint32_t n, local[LS_MOST_OF_ROW];
   uint32_t row; /* of LsPlaceLoads */
-} LsMovedHop;
+} LsMovedPart;
 
 /* Of pairs that lie alike. */
 typedef struct {
-  uint32_t n_hops; /* UINT32_MAX: a trunk is elsewhere, and each pair has a route of its own */
-  LsMovedHop *hops;
+  uint32_t n_parts; /* UINT32_MAX: a trunk is elsewhere, and each pair has a route of its own */
+  LsMovedPart *parts;
 } LsMovedRoute;
 
 typedef struct {
@@ -30,7 +32,8 @@ typedef struct {
   bool
       has_rows; /* of places, where loads that are at hosts, groups and pods are added up; else in the list */
   LsPlaceLoads rows;
-  GHashTable *known; /* how the hosts lie to each other, and the numbers of the GPUs there > LsMovedRoute */
+  LsMovedRoute **known; /* [4 * GPUs of a host squared] by how hosts lie to each other, and by the numbers of
+                           the GPUs there; NULL: none is known */
 } LsMovedRoutes;
 
 /* at: borrowed; NULL: nothing may be added. gpus: between which messages go; NULL: few are loaded of many. */

@@ -1,5 +1,9 @@
 #include "network/place_loads.h"
 
+#include <string.h>
+
+#include "base/order.h"
+
 #define MOST_PER_GPU 4 /* hosts in between, of each of these GPUs */
 
 static void
@@ -36,58 +40,101 @@ ls_place_loads_clear (LsPlaceLoads *p)
 }
 
 uint32_t
-ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, uint32_t local)
+ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, const uint32_t *local, uint32_t n)
 {
   for (guint i = 0; i < p->rows->len; i++) {
     const LsPlaceRow *row = &g_array_index (p->rows, LsPlaceRow, i);
-    if (row->tier == tier && row->local == local)
+    if (row->tier == tier && row->n == n && memcmp (row->local, local, n * sizeof *local) == 0)
       return i;
   }
-  const LsPlaceRow row = { tier, local, g_new0 (uint64_t, p->n[tier]) };
+  LsPlaceRow row = { .tier = tier, .n = n, .sums = g_new0 (uint64_t, p->n[tier]) };
+  memcpy (row.local, local, n * sizeof *local);
   g_array_append_val (p->rows, row);
   return p->rows->len - 1;
 }
 
-static int
-by_tier (const void *a, const void *b)
+/* A trunk of a tier, by its number at a place. */
+typedef struct {
+  uint32_t local;
+  uint64_t *sums; /* [places of the tier] */
+} Trunk;
+
+static void
+free_trunk (gpointer trunk)
 {
-  const LsPlaceRow *x = a, *y = b;
-  return x->tier != y->tier ? (x->tier > y->tier) - (x->tier < y->tier)
-                            : (x->local > y->local) - (x->local < y->local);
+  g_free (((Trunk *) trunk)->sums);
 }
 
-/* Of rows of one tier, which are in order. */
-static void
-add_tier (const LsPlaceLoads *p, const LsPlaceRow *rows, uint32_t n_rows, LsPhase *phase)
+static int
+by_local (const void *a, const void *b)
 {
-  for (uint32_t place = 0; place < p->n[rows->tier]; place++)
-    for (uint32_t i = 0; i < n_rows; i++)
-      if (rows[i].sums[place] > 0)
+  return LS_ORDER (((const Trunk *) a)->local, ((const Trunk *) b)->local);
+}
+
+static uint64_t *
+sums_of (const LsPlaceLoads *p, GArray *trunks, uint32_t tier, uint32_t local)
+{
+  for (guint i = 0; i < trunks->len; i++)
+    if (g_array_index (trunks, Trunk, i).local == local)
+      return g_array_index (trunks, Trunk, i).sums;
+  const Trunk own = { local, g_new0 (uint64_t, p->n[tier]) };
+  g_array_append_val (trunks, own);
+  return own.sums;
+}
+
+/* What all rows say of each trunk of a tier, in order; newly allocated. */
+static GArray *
+trunks_new (const LsPlaceLoads *p, uint32_t tier)
+{
+  GArray *trunks = g_array_new (FALSE, FALSE, sizeof (Trunk));
+  g_array_set_clear_func (trunks, free_trunk);
+  for (guint r = 0; r < p->rows->len; r++) {
+    const LsPlaceRow *row = &g_array_index (p->rows, LsPlaceRow, r);
+    for (uint32_t i = 0; row->tier == tier && i < row->n; i++) {
+      uint64_t *sums = sums_of (p, trunks, tier, row->local[i]);
+      for (uint32_t place = 0; place < p->n[tier]; place++)
+        sums[place] += row->sums[place];
+    }
+  }
+  g_array_sort (trunks, by_local);
+  return trunks;
+}
+
+static void
+add_tier (const LsPlaceLoads *p, uint32_t tier, const GArray *trunks, LsPhase *phase)
+{
+  const Trunk *trunk = (const Trunk *) trunks->data;
+  for (uint32_t place = 0; place < p->n[tier]; place++)
+    for (guint i = 0; i < trunks->len; i++)
+      if (trunk[i].sums[place] > 0)
         phase->loads[phase->n_loads++]
-            = (LsLoad) { ls_places_resource (p->at, p->first[rows->tier] + place, rows[i].local),
-                         rows[i].sums[place] };
+            = (LsLoad) { ls_places_resource (p->at, p->first[tier] + place, trunk[i].local),
+                         trunk[i].sums[place] };
 }
 
 static uint32_t
-count (const LsPlaceLoads *p, const LsPlaceRow *rows, uint32_t n_rows)
+count (const LsPlaceLoads *p, uint32_t tier, const GArray *trunks)
 {
   uint32_t n = 0;
-  for (uint32_t i = 0; i < n_rows; i++)
-    for (uint32_t place = 0; place < p->n[rows[i].tier]; place++)
-      n += rows[i].sums[place] > 0;
+  for (guint i = 0; i < trunks->len; i++)
+    for (uint32_t place = 0; place < p->n[tier]; place++)
+      n += g_array_index (trunks, Trunk, i).sums[place] > 0;
   return n;
 }
 
 void
 ls_place_loads_finish (LsPlaceLoads *p, LsArena *arena, LsPhase *phase)
 {
-  g_array_sort (p->rows, by_tier);
-  const LsPlaceRow *rows = (const LsPlaceRow *) p->rows->data;
+  GArray *trunks[LS_N_TIERS];
+  uint32_t n = 0;
+  for (uint32_t tier = 0; tier < LS_N_TIERS; tier++) {
+    trunks[tier] = trunks_new (p, tier);
+    n += count (p, tier, trunks[tier]);
+  }
   phase->n_loads = 0;
-  phase->loads = ls_arena_new_array (arena, LsLoad, MAX (1, count (p, rows, p->rows->len)));
-  for (uint32_t from = 0, to = 0; from < p->rows->len; from = to) {
-    while (to < p->rows->len && rows[to].tier == rows[from].tier)
-      to++;
-    add_tier (p, &rows[from], to - from, phase);
+  phase->loads = ls_arena_new_array (arena, LsLoad, MAX (1, n));
+  for (uint32_t tier = 0; tier < LS_N_TIERS; tier++) {
+    add_tier (p, tier, trunks[tier], phase);
+    g_array_unref (trunks[tier]);
   }
 }

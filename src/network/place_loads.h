@@ -11,10 +11,12 @@
 
 #define LS_N_TIERS 3
 
-/* One trunk, by its number at a place, of all places of a tier. */
+#define LS_MOST_OF_ROW 8
+
+/* Trunks that always carry the same, by their numbers at a place, of all places of a tier. */
 typedef struct {
-  uint32_t tier, local;
-  uint64_t *sums; /* [places of the tier] */
+  uint32_t tier, n, local[LS_MOST_OF_ROW];
+  uint64_t *sums; /* [places of the tier] of each trunk */
 } LsPlaceRow;
 
 typedef struct {
@@ -28,8 +30,8 @@ typedef struct {
 bool ls_place_loads_init (LsPlaceLoads *p, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus);
 void ls_place_loads_clear (LsPlaceLoads *p);
 
-/* The number of a row, which is made if there is none. */
-uint32_t ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, uint32_t local);
+/* The number of a row of n trunks, which is made if there is none. A trunk may be in several. */
+uint32_t ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, const uint32_t *local, uint32_t n);
 
 static inline void
 ls_place_loads_add (LsPlaceLoads *p, uint32_t row, uint32_t place, uint64_t coef)

@@ -37,11 +37,21 @@ typedef struct {
   uint64_t out[LS_N_WAYS], in[LS_N_WAYS];
 } LsTraffic;
 
+/* What sums load by a factor, and what moves through memory for a block that is sent or received. */
+typedef struct Loaded Loaded;
+struct Loaded {
+  Loaded *next;
+  double factor, hbm_from, hbm_to, rate; /* rate: LsPhase.loads_rate */
+  uint32_t n_loads;
+  LsLoad *loads;
+};
+
 typedef struct {
   const LsTraffic *traffic; /* [n] of the members whose messages they are            */
   uint32_t n, n_loads;
   const LsLoad *loads;     /* coef: blocks times LS_HOP_WHOLE; sorted by resource   */
   bool has_way[LS_N_WAYS]; /* whether any message goes this way, blocks or not      */
+  Loaded *loaded;          /* as far as it was asked for                            */
 } LsSums;
 
 /* What was asked for, and the answer. Of a cluster only the messages tell scripts apart:
@@ -134,7 +144,7 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
   sums->loads = phase.loads;
 }
 
-static const Known *
+static Known *
 find (const LsCollMemo *memo, const Known *wanted)
 {
   for (guint i = 0; i < memo->known->len; i++)
@@ -145,7 +155,7 @@ find (const LsCollMemo *memo, const Known *wanted)
 
 /* Rounds first .. first + n_rounds - 1. Of call->memo, or else in arena. Cost: linear in the
  * messages, where the memo does not know it. */
-static const LsSums *
+static LsSums *
 sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_rounds, LsArena *arena)
 {
   LsCollMemo *memo = call->memo;
@@ -162,7 +172,7 @@ sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint3
                    call->weighs_senders,
                    s->gpus,
                    { 0 } };
-  const Known *known = memo ? find (memo, &wanted) : NULL;
+  Known *known = memo ? find (memo, &wanted) : NULL;
   if (known)
     return &known->sums;
   LsArena *to = memo ? memo->arena : arena;
@@ -243,10 +253,10 @@ is_same_traffic (const LsTraffic *a, const LsTraffic *b)
 
 /* Trunks, which are in order, and behind them the memory of members: nothing is there twice. */
 static void
-load_all (const LsScript *s, const LsSums *sums, double factor, LsArena *arena, LsPhase *phase)
+load_all (const LsScript *s, const LsSums *sums, LsArena *arena, Loaded *ret)
 {
   LsLoad *loads = ls_arena_new_array (arena, LsLoad, sums->n_loads + sums->n);
-  Scaled of_trunks = { .factor = factor }, of_memory = { .factor = factor };
+  Scaled of_trunks = { .factor = ret->factor }, of_memory = { .factor = ret->factor };
   uint32_t n = 0;
   for (; n < sums->n_loads; n++)
     loads[n] = (LsLoad) { sums->loads[n].resource, scaled_by (&of_trunks, sums->loads[n].coef) };
@@ -258,8 +268,28 @@ load_all (const LsScript *s, const LsSums *sums, double factor, LsArena *arena, 
       loads[n++] = (LsLoad) { ls_cluster_hbm_resource (s->cluster, s->gpus[i]), scaled_by (&of_memory, hbm) };
   }
   ls_loads_sort (&loads[sums->n_loads], n - sums->n_loads);
-  phase->loads = loads;
-  phase->n_loads = n;
+  ret->loads = loads;
+  ret->n_loads = n;
+  ret->rate = ls_loads_rate (s->cluster, loads, n, ls_cluster_n_resources (s->cluster));
+}
+
+/* Loads do not depend on bytes: calls of many sizes have the same ones. */
+static void
+load_phase (const LsCollCall *call, const LsScript *s, LsSums *sums, double factor, LsPhase *phase)
+{
+  LsArena *arena = call->memo ? call->memo->arena : call->arena;
+  Loaded *l = sums->loaded;
+  while (l && (l->factor != factor || l->hbm_from != s->hbm_from || l->hbm_to != s->hbm_to))
+    l = l->next;
+  if (!l) {
+    l = ls_arena_new_array (arena, Loaded, 1);
+    *l = (Loaded) { .next = sums->loaded, .factor = factor, .hbm_from = s->hbm_from, .hbm_to = s->hbm_to };
+    load_all (s, sums, arena, l);
+    sums->loaded = l;
+  }
+  phase->loads = l->loads;
+  phase->n_loads = l->n_loads;
+  phase->loads_rate = l->rate;
 }
 
 static LsTime
@@ -273,7 +303,7 @@ longest_hop (const LsScript *s, const LsSums *sums)
 }
 
 static void
-phase_of_sums (const LsCollCall *call, const LsScript *s, const LsSums *sums, const LsRounds *rounds,
+phase_of_sums (const LsCollCall *call, const LsScript *s, LsSums *sums, const LsRounds *rounds,
                uint32_t n_flows, LsPhase *ret_phase)
 {
   uint64_t max = busiest (sums);
@@ -282,7 +312,7 @@ phase_of_sums (const LsCollCall *call, const LsScript *s, const LsSums *sums, co
   ret_phase->demand_bytes = (double) max * s->block_bytes * repeats / n_flows;
   ret_phase->rate_cap = ret_phase->demand_bytes / min_s;
   double factor = (double) n_flows / (double) max * ((double) LS_COEF_ONE / LS_HOP_WHOLE);
-  load_all (s, sums, factor, call->arena, ret_phase);
+  load_phase (call, s, sums, factor, ret_phase);
 }
 
 void
@@ -298,8 +328,7 @@ ls_phase_of_rounds (const LsCollCall *call, const LsScript *s, const LsRounds *r
     return;
   }
   g_autoptr (LsArena) scratch = ls_arena_new ();
-  const LsSums *sums
-      = sums_of_rounds (call, s, rounds->first, rounds->is_same ? 1 : rounds->n_rounds, scratch);
+  LsSums *sums = sums_of_rounds (call, s, rounds->first, rounds->is_same ? 1 : rounds->n_rounds, scratch);
   phase_of_sums (call, s, sums, rounds, n_flows, ret_phase);
 }
 
@@ -339,7 +368,7 @@ ls_plan_of_rounds (const LsCollCall *call, const LsScript *s, LsCollPlan *ret_pl
   for (uint32_t r = 0; r < s->n_rounds && has_bytes; r++) {
     g_autoptr (LsArena) scratch = ls_arena_new ();
     LsRounds round = { .first = r, .n_rounds = 1 };
-    const LsSums *sums = sums_of_rounds (call, s, r, 1, scratch);
+    LsSums *sums = sums_of_rounds (call, s, r, 1, scratch);
     phase_of_sums (call, s, sums, &round, n_flows, &ret_plan->phases[r]);
     ret_plan->phases[r].latency = longest_hop (s, sums);
   }

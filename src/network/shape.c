@@ -14,7 +14,6 @@
 #define CHUNKS_PER_STAGE 32
 #define MIN_CHUNK_BYTES  2048
 /* Of channels that enter hosts differently: far more than are run (limits.c). */
-#define MAX_ENTRIES (UINT64_C (1) << 20)
 /* Bounds a script: some 4 s. Beyond it chunks grow, and filling takes longer. */
 #define MAX_MESSAGES (UINT64_C (1) << 25)
 
@@ -156,10 +155,7 @@ ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry)
 uint32_t
 ls_coll_n_entries (const LsCollCall *call)
 {
-  uint64_t lcm = 1;
-  for (uint32_t h = 0; h < call->n_hosts && call->n_hosts > 1 && lcm < MAX_ENTRIES; h++)
-    lcm = lcm / ls_gcd ((uint32_t) lcm, call->hosts[h].n) * call->hosts[h].n;
-  return (uint32_t) MIN (lcm, MAX_ENTRIES);
+  return call->n_entries;
 }
 
 uint64_t
