@@ -7,10 +7,12 @@
 uint32_t
 rails_number (const LsPlaces *at, const uint32_t *gpus, uint32_t n)
 {
-  uint32_t per_host = at->gpus_per_host, number = gpus[0] % per_host;
-  for (uint32_t i = 1; i < n; i++)
-    if (gpus[i] <= gpus[i - 1] || (gpus[i] - gpus[i - 1]) % per_host != 0)
+  uint32_t per_host = at->gpus_per_host, number = gpus[0] % per_host, step = per_host; /* of whole hosts */
+  for (uint32_t i = 1; i < n; i++) {
+    if (gpus[i] <= gpus[i - 1] || (gpus[i] - gpus[i - 1] != step && (gpus[i] - gpus[i - 1]) % per_host != 0))
       return NO_GPU_NUMBER;
+    step = gpus[i] - gpus[i - 1];
+  }
   return number;
 }
 

@@ -29,6 +29,7 @@ shapes_new (const Run *x)
   s->labels = g_hash_table_new (ls_sig_hash, ls_sig_is_same);
   s->found = g_array_new (FALSE, FALSE, sizeof (Found));
   s->patterns = g_array_new (FALSE, FALSE, sizeof (Pattern));
+  s->phases = g_array_new (FALSE, FALSE, sizeof (PhaseLoads));
   return s;
 }
 
@@ -37,6 +38,8 @@ lying_clear (Lying *l)
 {
   g_free (l->ranks);
   g_free (l->places);
+  g_clear_pointer (&l->phases, g_array_unref);
+  ls_arena_free (l->arena);
   ls_coll_memo_free (l->memo);
 }
 
@@ -57,6 +60,7 @@ shapes_free (Shapes *s)
   ls_lie_clear (&s->lie);
   g_array_unref (s->found);
   g_array_unref (s->patterns);
+  g_array_unref (s->phases);
   for (uint32_t i = 0; i < N_LYING; i++)
     lying_clear (&s->lying[i]);
   g_free (s);
@@ -117,146 +121,12 @@ shapes_key (Shapes *s, uint32_t list, const uint32_t *ranks, uint32_t n, const u
   return key;
 }
 
-/* --- what it loads ---------------------------------------------------------------- */
-
-static guint
-end_of_pattern (const Shapes *s, guint pattern)
-{
-  return pattern + 1 < s->patterns->len ? g_array_index (s->patterns, Pattern, pattern + 1).first
-                                        : s->found->len;
-}
-
-static bool
-is_pattern (const Shapes *s, guint pattern, const LsLoad *loads, uint32_t n, uint32_t n_periods)
-{
-  const Pattern *known = &g_array_index (s->patterns, Pattern, pattern);
-  guint from = known->first;
-  if (end_of_pattern (s, pattern) - from != n || known->n_periods != n_periods)
-    return false;
-  for (uint32_t i = 0; i < n; i++) {
-    const Found *f = &g_array_index (s->found, Found, from + i);
-    uint32_t local, place = ls_places_find (&s->lie.at, loads[i].resource, &local);
-    if (f->load.coef != loads[i].coef || f->load.local != local || f->place != s->lie.number[place])
-      return false;
-  }
-  return true;
-}
-
-/* UINT32_MAX: of no loads. *ok: false if one is elsewhere. */
-static uint32_t
-pattern_of (Shapes *s, const LsLoad *loads, uint32_t n, uint32_t n_periods, bool *ok)
-{
-  if (n == 0)
-    return UINT32_MAX;
-  for (guint i = 0; i < s->patterns->len; i++)
-    if (is_pattern (s, i, loads, n, n_periods))
-      return i;
-  uint32_t pattern = s->patterns->len;
-  const Pattern own = { s->found->len, n_periods };
-  g_array_append_val (s->patterns, own);
-  g_array_set_size (s->found, own.first + n);
-  Found *found = &g_array_index (s->found, Found, own.first);
-  for (uint32_t i = 0; i < n; i++) {
-    found[i].load = (PlaceLoad) { .coef = loads[i].coef, .pattern = pattern };
-    found[i].place = s->lie.number[ls_places_find (&s->lie.at, loads[i].resource, &found[i].load.local)];
-    *ok = *ok && found[i].place != LS_NO_PLACE;
-  }
-  return pattern;
-}
-
-/* patterns: [plan->n_phases], filled in. */
-static bool
-add_plan (Shapes *s, CallKey key, const LsCollPlan *plan, uint64_t stall, uint32_t *patterns, LsSig *sig)
-{
-  bool ok = true;
-  sig_add_call (sig, key, plan, stall);
-  for (uint32_t i = 0; i < plan->n_phases; i++) {
-    const LsPhase *p = &plan->phases[i];
-    patterns[i] = pattern_of (s, p->loads, p->n_loads, plan->n_periods, &ok);
-    sig_add_phase (sig, p);
-    ls_sig_add (sig, patterns[i]);
-  }
-  return ok;
-}
-
-/* Those of one place together, else in the order in which they were found: by pattern and resource. */
-static void
-sort_found (Shapes *s, uint32_t n_places)
-{
-  g_autofree uint32_t *first = g_new0 (uint32_t, n_places + 1);
-  GArray *sorted = g_array_sized_new (FALSE, FALSE, sizeof (Found), s->found->len);
-  g_array_set_size (sorted, s->found->len);
-  for (guint i = 0; i < s->found->len; i++)
-    first[g_array_index (s->found, Found, i).place + 1]++;
-  for (uint32_t p = 0; p < n_places; p++)
-    first[p + 1] += first[p];
-  for (guint i = 0; i < s->found->len; i++) {
-    const Found *f = &g_array_index (s->found, Found, i);
-    g_array_index (sorted, Found, first[f->place]++) = *f;
-  }
-  g_array_unref (s->found);
-  s->found = sorted;
-}
-
 LsSig *
 shapes_keep_sig (Shapes *s, LsSig sig)
 {
   LsSig *kept = ls_arena_new_array (s->arena, LsSig, 1);
   *kept = sig;
   return kept;
-}
-
-uint32_t
-shapes_vector_of (Shapes *s, guint from, guint to)
-{
-  LsSig sig = { to - from, 0 };
-  for (guint i = from; i < to; i++) {
-    const PlaceLoad *l = &g_array_index (s->found, Found, i).load;
-    ls_sig_add (&sig, (uint64_t) l->pattern << 32 | l->local);
-    ls_sig_add (&sig, l->coef);
-  }
-  uint32_t n_known = shapes_n_vectors (s), vector = sigs_id (s->vectors, s->arena, sig) - 1;
-  if (vector < n_known)
-    return vector;
-  for (guint i = from; i < to; i++)
-    g_array_append_val (s->loads, g_array_index (s->found, Found, i).load);
-  g_array_append_val (s->first, s->loads->len);
-  return vector;
-}
-
-/* Which GPUs of each place, of hosts, members have: newly allocated. */
-static LsSig *
-find_members (const Shapes *s, const uint32_t *ranks, uint32_t n)
-{
-  LsSig *members = g_new0 (LsSig, s->lie.places->len + 1);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t gpu = ls_plan_gpu (s->plan, ranks[i]), host = gpu / s->lie.at.gpus_per_host;
-    ls_sig_add_times (&members[s->lie.number[host]], 1, ls_sig_of (gpu % s->lie.at.gpus_per_host));
-  }
-  return members;
-}
-
-uint32_t
-shapes_label_of (Shapes *s, uint32_t vector, LsSig members)
-{
-  uint32_t n_loads;
-  shapes_vector (s, vector, &n_loads);
-  if (n_loads == 0 && members.a == 0 && members.b == 0)
-    return 0;
-  ls_sig_add (&members, vector);
-  return sigs_id (s->labels, s->arena, members);
-}
-
-static const uint32_t *
-labels_of (Shapes *s, const uint32_t *vector, uint32_t n_places, const uint32_t *ranks, uint32_t n_ranks)
-{
-  uint32_t *label = ls_arena_new_array (s->arena, uint32_t, MAX (n_places, 1));
-  g_autofree LsSig *members = find_members (s, ranks, n_ranks);
-  for (uint32_t k = 0; k < n_places; k++) {
-    bool is_as_before = k > 0 && vector[k] == vector[k - 1] && ls_sig_is_same (&members[k], &members[k - 1]);
-    label[k] = is_as_before ? label[k - 1] : shapes_label_of (s, vector[k], members[k]);
-  }
-  return label;
 }
 
 uint32_t
@@ -267,115 +137,45 @@ shapes_keep (Shapes *s, LsSig key, Shape shape)
   return s->shapes->len - 1;
 }
 
-/* The fewest and the most of all patterns. */
-static void
-find_periods (const Shapes *s, uint32_t *ret_fewest, uint32_t *ret_most)
-{
-  *ret_fewest = *ret_most = s->patterns->len > 0 ? g_array_index (s->patterns, Pattern, 0).n_periods : 1;
-  for (guint i = 1; i < s->patterns->len; i++) {
-    uint32_t n = g_array_index (s->patterns, Pattern, i).n_periods;
-    *ret_fewest = MIN (*ret_fewest, n);
-    *ret_most = MAX (*ret_most, n);
-  }
-}
+/* --- what it loads ---------------------------------------------------------------- */
 
-/* What one period loads is loaded by all. */
-static void
-repeat_periods (Shapes *s)
+/* For calls that add_call() adds, n of them, in the arena. */
+static ShapedCalls *
+begin_calls (Shapes *s, LsArena *arena, uint32_t n)
 {
-  GArray *all = g_array_new (FALSE, FALSE, sizeof (Found));
-  for (guint p = 0; p < s->patterns->len; p++) {
-    uint32_t n_periods = g_array_index (s->patterns, Pattern, p).n_periods,
-             shift = s->lie.places->len / n_periods;
-    for (uint32_t k = 0; k < n_periods; k++)
-      for (guint i = g_array_index (s->patterns, Pattern, p).first; i < end_of_pattern (s, p); i++) {
-        Found f = g_array_index (s->found, Found, i);
-        f.place += k * shift;
-        g_array_append_val (all, f);
-      }
-  }
-  g_array_unref (s->found);
-  s->found = all;
-}
-
-static bool
-is_vector (const Shapes *s, uint32_t vector, guint from, guint to)
-{
-  uint32_t n;
-  const PlaceLoad *loads = shapes_vector (s, vector, &n);
-  bool is_same = n == to - from;
-  for (uint32_t i = 0; i < n && is_same; i++) {
-    const PlaceLoad *l = &g_array_index (s->found, Found, from + i).load;
-    is_same = l->coef == loads[i].coef && l->local == loads[i].local && l->pattern == loads[i].pattern;
-  }
-  return is_same;
-}
-
-/* The latest vectors: what a place loads, one shortly before it mostly loads too. */
-#define N_LATEST 4
-typedef struct {
-  uint32_t vector[N_LATEST], n; /* that ever were */
-} Latest;
-
-/* The vector of found[from .. to). */
-static uint32_t
-vector_after (Shapes *s, Latest *latest, guint from, guint to)
-{
-  for (uint32_t i = 0; i < MIN (latest->n, N_LATEST); i++)
-    if (is_vector (s, latest->vector[i], from, to))
-      return latest->vector[i];
-  return latest->vector[latest->n++ % N_LATEST] = shapes_vector_of (s, from, to);
-}
-
-/* Of what was found at the first places; those behind them have the same, again and again. */
-static const uint32_t *
-find_vectors (Shapes *s, uint32_t n_first)
-{
-  uint32_t n = s->lie.places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
-  Latest latest = { .n = 0 };
-  sort_found (s, n_first);
-  for (guint place = 0, i = 0; place < n_first; place++) {
-    guint from = i;
-    while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
-      i++;
-    vector[place] = vector_after (s, &latest, from, i);
-  }
-  for (uint32_t place = n_first; place < n; place++)
-    vector[place] = vector[place - n_first];
-  return vector;
-}
-
-/* Of what was found, of these ranks; `shape` has the calls. */
-static uint32_t
-keep_shape (Shapes *s, LsSig key, Shape shape, const uint32_t *ranks, uint32_t n_ranks)
-{
-  uint32_t n = s->lie.places->len, fewest, most;
-  find_periods (s, &fewest, &most);
-  if (fewest != most)
-    repeat_periods (s);
-  const uint32_t *vector = find_vectors (s, fewest == most ? n / most : n);
-  shape.n_patterns = s->patterns->len;
-  shape.n_places = n;
-  shape.vector = vector;
-  shape.label = labels_of (s, vector, n, ranks, n_ranks);
-  shape.like = s->shapes->len;
-  return shapes_keep (s, key, shape);
-}
-
-static void
-begin_shape (Shapes *s)
-{
+  ShapedCalls *shaped = ls_arena_new_array (arena, ShapedCalls, 1);
+  shaped->calls = ls_arena_new_array (arena, ShapedCall, n);
   g_array_set_size (s->found, 0);
   g_array_set_size (s->patterns, 0);
+  g_array_set_size (s->phases, 0);
+  return shaped;
 }
 
-/* As of all that a run takes before it begins: a quarter of what it may. */
-static bool
-has_room (const Shapes *s)
+static void
+add_call (Shapes *s, ShapedCalls *calls, LsArena *arena, CallKey key, const LsCollPlan *plan, uint64_t stall)
 {
-  return s->loads->len < UINT32_MAX / 4 && s->found->len < UINT32_MAX / 4
-      && s->loads->len * sizeof (PlaceLoad) + s->found->len * sizeof (Found)
-      < s->x->options->max_memory_bytes / 4;
+  uint32_t *patterns = ls_arena_new_array (arena, uint32_t, plan->n_phases);
+  calls->calls[calls->n++] = (ShapedCall) { key, call_keep_plan (arena, plan), patterns, stall };
+  for (uint32_t i = 0; i < plan->n_phases; i++) {
+    const LsPhase *phase = &plan->phases[i];
+    const PhaseLoads own = { phase->loads, phase->n_loads, plan->n_periods, &patterns[i] };
+    g_array_append_val (s->phases, own);
+  }
+}
+
+static LsSig
+sig_of (const ShapedCalls *calls)
+{
+  LsSig sig = { 0 };
+  for (uint32_t c = 0; c < calls->n; c++) {
+    const ShapedCall *own = &calls->calls[c];
+    sig_add_call (&sig, own->key, own->plan, own->stall);
+    for (uint32_t i = 0; i < own->plan->n_phases; i++) {
+      sig_add_phase (&sig, &own->plan->phases[i]);
+      ls_sig_add (&sig, own->pattern[i]);
+    }
+  }
+  return sig;
 }
 
 /* Newly allocated. */
@@ -399,46 +199,113 @@ find_lying (Shapes *s, LsSig key, const uint32_t *ranks, uint32_t n)
                  .n = n,
                  .places = places_now (s),
                  .n_places = s->lie.places->len,
+                 .arena = ls_arena_new (),
                  .memo = ls_coll_memo_new () };
   return l;
 }
 
-static uint32_t
-lower_calls (Shapes *s, LsSig key, const GArray *keys, const uint32_t *ranks, uint32_t n, LsCollMemo *memo)
+/* NULL: a call cannot be planned. Loads are in this arena, or in the memo. */
+static ShapedCalls *
+plan_calls (Shapes *s, const GArray *keys, const uint32_t *ranks, uint32_t n, LsCollMemo *memo,
+            LsArena *arena)
 {
-  g_autoptr (LsArena) arena = ls_arena_new ();
-  ShapedCalls *shaped = ls_arena_new_array (s->x->arena, ShapedCalls, 1);
-  Shape shape = { .calls = shaped };
-  shaped->calls = ls_arena_new_array (s->x->arena, ShapedCall, keys->len);
-  shaped->n = keys->len;
-  begin_shape (s);
+  ShapedCalls *shaped = begin_calls (s, s->x->arena, keys->len);
   for (guint i = 0; i < keys->len; i++) {
     CallKey call = g_array_index (keys, CallKey, i);
     LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
     request.places = s->lie.has_faults ? NULL : &s->lie.at;
     const LsCollPlan *plan = call_plan (s->x, &request, arena, NULL);
     if (!plan)
-      return NO_SHAPE;
-    uint32_t *patterns = ls_arena_new_array (s->x->arena, uint32_t, plan->n_phases);
-    uint64_t stall = call_stall (s->x, call, &request, plan);
-    shaped->calls[i] = (ShapedCall) { call, call_keep_plan (s->x->arena, plan), patterns, stall };
-    if (!add_plan (s, call, plan, stall, patterns, &shape.sig) || !has_room (s))
-      return NO_SHAPE;
+      return NULL;
+    add_call (s, shaped, s->x->arena, call, plan, call_stall (s->x, call, &request, plan));
   }
-  return keep_shape (s, key, shape, ranks, n);
+  return shaped;
+}
+
+/* What was added; NO_SHAPE: something is loaded elsewhere, or it takes too much memory. */
+static uint32_t
+shape_new (Shapes *s, LsSig key, const ShapedCalls *calls, const uint32_t *ranks, uint32_t n)
+{
+  if (!shapes_find_patterns (s))
+    return NO_SHAPE;
+  Shape shape = { .sig = sig_of (calls),
+                  .calls = calls,
+                  .n_places = s->lie.places->len,
+                  .gpu = NO_GPU_NUMBER,
+                  .like = s->shapes->len };
+  shapes_place_loads (s, ranks, n, &shape);
+  return shapes_keep (s, key, shape);
+}
+
+static bool
+is_same_loads (const PhaseLoads *a, const PhaseLoads *b)
+{
+  bool is_same = a->n == b->n && a->n_periods == b->n_periods;
+  for (uint32_t i = 0; i < a->n && is_same && a->loads != b->loads; i++)
+    is_same = a->loads[i].resource == b->loads[i].resource && a->loads[i].coef == b->loads[i].coef;
+  return is_same;
+}
+
+/* Whether what was added loads what the first calls of ranks that lie so do. */
+static bool
+loads_as_first (const Shapes *s, const Lying *first)
+{
+  bool is_same = first->phases && first->phases->len == s->phases->len;
+  for (guint i = 0; i < s->phases->len && is_same; i++)
+    is_same = is_same_loads (&g_array_index (s->phases, PhaseLoads, i),
+                             &g_array_index (first->phases, PhaseLoads, i));
+  return is_same;
+}
+
+/* Its places load what those of the first do. */
+static uint32_t
+shape_like_first (Shapes *s, LsSig key, const ShapedCalls *calls, const Lying *first)
+{
+  Shape shape = *shapes_at (s, first->shape);
+  for (guint i = 0; i < s->phases->len; i++)
+    *g_array_index (s->phases, PhaseLoads, i).pattern = *g_array_index (first->phases, PhaseLoads, i).pattern;
+  shape.sig = sig_of (calls);
+  shape.calls = calls;
+  return shapes_keep (s, key, shape);
+}
+
+/* By ranks that lie so, of which the places are numbered. */
+static uint32_t
+lower_lying (Shapes *s, LsSig key, const GArray *keys, Lying *first)
+{
+  g_autoptr (LsArena) scratch = ls_arena_new ();
+  const ShapedCalls *calls
+      = plan_calls (s, keys, first->ranks, first->n, first->memo, first->phases ? scratch : first->arena);
+  if (calls && loads_as_first (s, first))
+    return shape_like_first (s, key, calls, first);
+  uint32_t shape = calls ? shape_new (s, key, calls, first->ranks, first->n) : NO_SHAPE;
+  if (!first->phases && shape != NO_SHAPE) {
+    first->phases = g_array_copy (s->phases);
+    first->shape = shape;
+  }
+  return shape;
+}
+
+/* Without what calls of ranks that lie alike have in common. */
+static uint32_t
+lower_few (Shapes *s, LsSig key, const GArray *keys, const uint32_t *ranks, uint32_t n)
+{
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const ShapedCalls *calls = plan_calls (s, keys, ranks, n, NULL, arena);
+  return calls ? shape_new (s, key, calls, ranks, n) : NO_SHAPE;
 }
 
 /* By the first that lay so. */
 static uint32_t
 lower_first (Shapes *s, LsSig lie, LsSig key, const GArray *keys, const uint32_t *ranks, uint32_t n)
 {
-  const Lying *first = find_lying (s, lie, ranks, n);
+  Lying *first = find_lying (s, lie, ranks, n);
   bool is_itself = memcmp (first->ranks, ranks, n * sizeof *ranks) == 0;
   uint32_t n_own = s->lie.places->len;
   g_autofree uint32_t *own = is_itself ? NULL : places_now (s);
   if (!is_itself)
     ls_lie_restore (&s->lie, first->places, first->n_places);
-  uint32_t shape = lower_calls (s, key, keys, first->ranks, n, first->memo);
+  uint32_t shape = lower_lying (s, key, keys, first);
   if (!is_itself)
     ls_lie_restore (&s->lie, own, n_own);
   return shape;
@@ -459,7 +326,7 @@ shapes_of_calls (Shapes *s, const GArray *keys, uint32_t list, const uint32_t *r
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
   uint32_t shape = known - 1;
   if (known == 0 && n <= 2)
-    shape = lower_calls (s, key, keys, ranks, n, NULL);
+    shape = lower_few (s, key, keys, ranks, n);
   else if (known == 0) {
     shape = shapes_on_rails (s, on_rails, key, list, ranks, n);
     if (shape == NO_SHAPE) {
@@ -476,22 +343,26 @@ shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
 {
   uint32_t gpu = ls_plan_gpu (s->plan, rank);
   LsSig key = key_of (s, UINT32_MAX, &rank, 1);
-  Shape shape = { 0 };
-  for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
+  uint32_t n = 0;
+  for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++) {
     ls_sig_add (&key, role->id[COPIES + d]);
+    n += role->keys[COPIES + d]->len;
+  }
   guint known = GPOINTER_TO_UINT (g_hash_table_lookup (s->known, &key));
   if (known > 0)
     return known - 1;
   g_autoptr (LsArena) arena = ls_arena_new ();
-  begin_shape (s);
+  ShapedCalls *calls = begin_calls (s, arena, n);
   for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
     for (guint i = 0; i < role->keys[COPIES + d]->len; i++) {
       CallKey call = g_array_index (role->keys[COPIES + d], CallKey, i);
-      const LsCollPlan *plan
-          = ls_copy_plan (s->x->cluster, gpu, (LsCopyDirection) d, call.bytes, s->x->options->network, arena);
-      uint32_t *patterns = ls_arena_new_array (arena, uint32_t, plan->n_phases);
-      if (!add_plan (s, call, plan, 0, patterns, &shape.sig))
-        return NO_SHAPE;
+      add_call (
+          s, calls, arena, call,
+          ls_copy_plan (s->x->cluster, gpu, (LsCopyDirection) d, call.bytes, s->x->options->network, arena),
+          0);
     }
-  return keep_shape (s, key, shape, &rank, 1);
+  uint32_t shape = shape_new (s, key, calls, &rank, 1);
+  if (shape != NO_SHAPE)
+    g_array_index (s->shapes, Shape, shape).calls = NULL;
+  return shape;
 }

@@ -70,25 +70,41 @@ move_places (Shapes *s, const Rails *rails, const Shape *from, uint32_t to, uint
   return true;
 }
 
+/* A shape that loads the same by GPUs of this number already. NO_SHAPE: there is none. */
+static uint32_t
+find_of_number (const Shapes *s, uint32_t like, uint32_t number)
+{
+  for (guint i = s->shapes->len; i-- > 0;)
+    if (shapes_at (s, i)->like == like && shapes_at (s, i)->gpu == number)
+      return i;
+  return NO_SHAPE;
+}
+
 /* The shape of these GPUs, as GPUs of another number in their hosts have that one. NO_SHAPE: theirs is
  * another. */
 static uint32_t
 shape_on_rails (Shapes *s, LsSig key, uint32_t from, uint32_t to, const uint32_t *gpus, uint32_t n)
 {
   Shape shape = *shapes_at (s, from);
+  uint32_t known = find_of_number (s, shape.like, to);
+  shape.gpu = to;
+  if (known != NO_SHAPE) {
+    shape.vector = shapes_at (s, known)->vector;
+    shape.label = shapes_at (s, known)->label;
+    return shapes_keep (s, key, shape);
+  }
   Rails rails;
   uint32_t *vector = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1)),
            *label = ls_arena_new_array (s->arena, uint32_t, MAX (shape.n_places, 1));
   g_autofree uint32_t *own = g_new (uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
-    own[i] = gpus[i] - to + shape.gpu;
-  const Shape first = shape;
+    own[i] = gpus[i] - to + shapes_at (s, from)->gpu;
+  const Shape first = *shapes_at (s, from);
   bool ok = rails_find (&rails, s->x->cluster, &s->lie.at, own, n, to)
       && move_places (s, &rails, &first, to, vector, label);
   rails_clear (&rails);
   shape.vector = vector;
   shape.label = label;
-  shape.gpu = to;
   return ok ? shapes_keep (s, key, shape) : NO_SHAPE;
 }
 

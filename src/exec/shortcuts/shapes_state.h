@@ -1,4 +1,4 @@
-/* exec/shortcuts/shapes_state.h — shapes as they are found out (private to shapes.c and shapes_rails.c). */
+/* exec/shortcuts/shapes_state.h — shapes as they are found out (private to shapes*.c). */
 #ifndef LS_EXEC_SHORTCUTS_SHAPES_STATE_H
 #define LS_EXEC_SHORTCUTS_SHAPES_STATE_H
 
@@ -10,13 +10,23 @@ typedef struct {
   PlaceLoad load;
 } Found;
 
+/* What a phase of a call loads, and where its pattern is to be. */
+typedef struct {
+  const LsLoad *loads;
+  uint32_t n, n_periods; /* see LsCollPlan */
+  uint32_t *pattern;     /* of ShapedCall  */
+} PhaseLoads;
+
 /* What was planned for ranks that lie in one way: other calls of ranks that lie alike add up the same
- * messages, and are planned for these ranks. */
+ * messages, are planned for these ranks, and mostly load the same. */
 typedef struct {
   LsSig key; /* of how they lie */
   uint32_t *ranks, n;
   uint32_t *places, n_places; /* LsLie.places of these */
   LsCollMemo *memo;
+  LsArena *arena; /* of the loads of phases                                                  */
+  GArray *phases; /* PhaseLoads of the first calls of which there is a shape; NULL: none yet */
+  uint32_t shape; /* theirs                                                                  */
 } Lying;
 
 /* So many are kept, the latest: tensor parallelism of a node makes as many data-parallel groups that lie
@@ -47,7 +57,8 @@ struct Shapes {
   GArray *found;       /* Found */
   Lying lying[N_LYING];
   uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
-  GArray *patterns; /* Pattern */
+  GArray *patterns; /* Pattern                                                       */
+  GArray *phases;   /* PhaseLoads of the calls that are looked at                    */
 };
 
 LsSig *shapes_keep_sig (Shapes *s, LsSig sig);
@@ -56,6 +67,12 @@ uint32_t shapes_vector_of (Shapes *s, guint from, guint to);
 /* members: of a place, its GPUs that have some. */
 uint32_t shapes_label_of (Shapes *s, uint32_t vector, LsSig members);
 uint32_t shapes_keep (Shapes *s, LsSig key, Shape shape);
+
+/* shapes_vectors.c: the patterns of the phases, and where they load; false: elsewhere, or it takes too much
+ * memory. */
+bool shapes_find_patterns (Shapes *s);
+/* What they load at each of shape->n_places, into vector, label and n_patterns; by members of these ranks. */
+void shapes_place_loads (Shapes *s, const uint32_t *ranks, uint32_t n_ranks, Shape *shape);
 
 /* How ranks lie: as GPUs 0 of their hosts do, and their number in these, where they have one. Numbers all
  * their places. */
