@@ -26,6 +26,7 @@ typedef struct {
   LsPlaces at;
   Tier tiers[3];
   double window_s;
+  bool has_faults;
   LsLinkGroups groups;
   GArray *busiest; /* LsLinkUse: LS_N_BUSIEST at most, in order */
   LsHostNames names;
@@ -100,14 +101,16 @@ find_alike (Places *p, Tier *tier)
   g_autofree uint32_t *known = class_of ? g_new0 (uint32_t, ls_places_n (&p->at)) : NULL; /* + 1 */
   tier->alike = g_array_new (FALSE, FALSE, sizeof (Alike));
   for (uint32_t place = tier->first; place < tier->first + tier->n && tier->n_trunks > 0; place++) {
-    uint32_t *number = known && may_be_alike (p, place) ? &known[class_of[place]] : NULL;
-    Alike *alike = number && *number > 0 ? &g_array_index (tier->alike, Alike, *number - 1) : NULL,
-          own = { place, place, 1 };
-    if (alike)
-      *alike = (Alike) { alike->first, place, alike->n + 1 };
-    else
-      g_array_append_val (tier->alike, own);
-    if (number && !alike)
+    uint32_t *number = known && (!p->has_faults || may_be_alike (p, place)) ? &known[class_of[place]] : NULL;
+    if (number && *number > 0) {
+      Alike *alike = &((Alike *) tier->alike->data)[*number - 1];
+      alike->last = place;
+      alike->n++;
+      continue;
+    }
+    const Alike own = { place, place, 1 };
+    g_array_append_val (tier->alike, own);
+    if (number)
       *number = tier->alike->len;
   }
 }
@@ -313,7 +316,10 @@ begin (Places *p)
 bool
 ls_link_use_by_places (LsReport *r, const LsTimeline *t, const LsCluster *c)
 {
-  Places p = { .t = t, .c = c, .window_s = ls_time_to_s (t->window_end - t->window_start) };
+  Places p = { .t = t,
+               .c = c,
+               .window_s = ls_time_to_s (t->window_end - t->window_start),
+               .has_faults = c->spec.faults && c->spec.faults->len > 0 };
   if (!ls_places_init (&p.at, c) || t->n_resources < p.at.n_trunks)
     return false;
   begin (&p);

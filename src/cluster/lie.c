@@ -59,10 +59,16 @@ add_host (LsLie *l, uint32_t host, LsSig *key)
 {
   if (l->has_faults && !ls_places_is_sound (l->cluster, host))
     ls_sig_add (key, UINT64_C (1) << 63 | host);
-  uint64_t group = l->at.trunks_per_group > 0 ? add_above (l, ls_places_group_of (&l->at, host), key) : 0,
-           pod = l->at.trunks_per_pod > 0 ? add_above (l, ls_places_pod_of (&l->at, host), key) : 0;
-  if (l->at.trunks_per_group > 0 || l->at.trunks_per_pod > 0)
-    ls_sig_add (key, group << 32 | pod);
+  if (l->at.trunks_per_group == 0 && l->at.trunks_per_pod == 0)
+    return;
+  if (host - l->first_of_group >= l->n_of_group) {
+    uint64_t group = l->at.trunks_per_group > 0 ? add_above (l, ls_places_group_of (&l->at, host), key) : 0,
+             pod = l->at.trunks_per_pod > 0 ? add_above (l, ls_places_pod_of (&l->at, host), key) : 0;
+    l->above = group << 32 | pod;
+    l->first_of_group = host - host % l->at.hosts_per_group;
+    l->n_of_group = l->at.hosts_per_group;
+  }
+  ls_sig_add (key, l->above);
 }
 
 static void
@@ -71,6 +77,7 @@ forget_places (LsLie *l)
   for (guint i = 0; i < l->places->len; i++)
     l->number[g_array_index (l->places, uint32_t, i)] = LS_NO_PLACE;
   g_array_set_size (l->places, 0);
+  l->n_of_group = 0;
 }
 
 void

@@ -23,6 +23,9 @@ typedef struct {
   bool has_faults;
   uint32_t *number; /* [places] of a place in the present list, or LS_NO_PLACE */
   GArray *places;   /* uint32_t, by number                                      */
+  /* The hosts of the group looked at last, 0: none; the numbers of the group and its pod, in a word. */
+  uint32_t first_of_group, n_of_group;
+  uint64_t above;
 } LsLie;
 
 /* False: the cluster is not one of places, and there is nothing to clear. */

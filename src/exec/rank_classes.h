@@ -53,6 +53,27 @@ ls_rank_class (const LsRankClasses *c, uint32_t rank)
   return c ? c->class_of[ls_rank_classes_at (c, rank)] : rank;
 }
 
+/* Where the list has the first rank of a stretch. */
+typedef struct {
+  uint32_t first, at;
+} LsRankStretch;
+
+static inline LsRankStretch
+ls_rank_stretch (const LsRankClasses *c, uint32_t rank)
+{
+  uint32_t first = rank - rank % c->per_stretch;
+  return (LsRankStretch) { first, ls_rank_classes_at (c, first) };
+}
+
+/* As ls_rank_class(), of ranks that mostly are in the stretch of the last one. */
+static inline uint32_t
+ls_rank_class_near (const LsRankClasses *c, uint32_t rank, LsRankStretch *last)
+{
+  if (rank - last->first >= c->per_stretch)
+    *last = ls_rank_stretch (c, rank);
+  return c->class_of[last->at + (rank - last->first)];
+}
+
 /* The first rank behind those of one class that begin with this one, up to the end of its stretch. */
 static inline uint32_t
 ls_rank_classes_end (const LsRankClasses *c, uint32_t rank)

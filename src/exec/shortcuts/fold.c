@@ -44,13 +44,9 @@ count_classes (const uint32_t *class_of, uint32_t n, uint32_t n_classes, uint32_
 {
   uint32_t *first = g_new (uint32_t, (gsize) n_classes + 1),
            *count = g_new0 (uint32_t, (gsize) n_classes + 1);
-  for (uint32_t i = 0, from = 0; i < n; from = i) {
-    uint32_t class = class_of[i];
-    if (count[class] == 0)
-      first[class] = i;
-    while (i < n && class_of[i] == class)
-      i++;
-    count[class] += i - from;
+  for (uint32_t i = n; i-- > 0;) {
+    first[class_of[i]] = i;
+    count[class_of[i]]++;
   }
   *ret_first = first;
   *ret_count = count;
@@ -101,8 +97,9 @@ fold_comm (Fold *f, const FoldClasses *c, uint32_t id, uint32_t *seen)
   to->n_ranks = 0;
   to->first = 0;
   to->offsets = ls_arena_new_array (q->arena, uint32_t, MIN (from.n_ranks, q->n_ranks));
+  LsRankStretch near = ls_rank_stretch (c->rank, ls_comm_rank (&from, 0));
   for (uint32_t i = 0; i < from.n_ranks; i++) {
-    uint32_t class = ls_rank_class (c->rank, ls_comm_rank (&from, i));
+    uint32_t class = ls_rank_class_near (c->rank, ls_comm_rank (&from, i), &near);
     if (seen[class] == id + 1)
       continue;
     seen[class] = id + 1;

@@ -158,8 +158,8 @@ count_resources (const Blocks *b, const uint32_t *place, uint32_t n_classes, Fol
   double most = 0;
   p->n_of_resource = g_new0 (uint32_t, n_classes + 1);
   p->capacity = g_new0 (double, n_classes + 1);
-  for (uint32_t i = 0; i < ls_places_n (&p->at); i++)
-    n_places[p->class_of_place[i]]++;
+  for (uint32_t i = 0; i < b->n_places; i++)
+    n_places[b->class_of_place[i]] += stretch_times (&b->stretches, i);
   for (uint32_t class = 0; class < b->n_place_classes; class ++)
     for (uint32_t i = 0; i < ls_places_n_at (b->at, place[class]); i++) {
       double capacity = run_capacity (b->x, &p->at, b->fastest, blocks_resource (b, place[class], i));
@@ -197,8 +197,7 @@ blocks_spread_resources (const Blocks *b, const uint32_t *place, const uint32_t 
   FoldPlaces *p = ret->places = g_new0 (FoldPlaces, 1);
   p->at = *b->stretches.whole;
   p->class_of_place = g_new (uint32_t, ls_places_n (&p->at) + 1);
-  for (uint32_t i = 0; i < ls_places_n (&p->at); i++)
-    p->class_of_place[i] = b->class_of_place[stretch_kept (&b->stretches, i)];
+  stretches_spread (&b->stretches, b->class_of_place, p->class_of_place);
   p->first = g_memdup2 (first, b->n_place_classes * sizeof *first);
   p->class_of = g_memdup2 (ret->class_of, r->n_resources * sizeof *p->class_of);
   count_resources (b, place, ret->n_resources, p);

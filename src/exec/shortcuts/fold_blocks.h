@@ -73,7 +73,7 @@ typedef struct {
 /* Where a communicator in several stretches lies, and what it loads in each: of GPUs of another number in the
  * same hosts the same, but for that number (rails.h). */
 typedef struct {
-  const uint32_t *places;       /* of the shape */
+  const uint32_t *places;       /* of the shape, as if its first member were in the first block */
   const uint32_t *kept_members; /* see Template; NULL: they are not known yet, and lie is not */
   uint32_t n_kept_members, lie;
   uint32_t n;

@@ -90,10 +90,10 @@ kept_members (Finding *f, const LsCommunicator *comm, uint32_t *ret_n)
 }
 
 static Crossing
-crossing_of (Finding *f, const KeptComm *kept, uint32_t shape, const uint32_t *places)
+crossing_of (Finding *f, const KeptComm *kept, uint32_t shape, const uint32_t *places, uint32_t shift)
 {
   const Blocks *b = f->b;
-  Crossing own = { .lie = lie_of (f, places, shapes_at (b->shapes, shape)->n_places, kept->shift) };
+  Crossing own = { .lie = lie_of (f, places, shapes_at (b->shapes, shape)->n_places, shift) };
   const LsCommunicator comm = ls_plan_communicator (b->plan, kept->comm);
   own.kept_members = kept_members (f, &comm, &own.n_kept_members);
   return own;
@@ -149,7 +149,7 @@ find_template (Finding *f, KeptComm *kept)
                                     comm.n_ranks, &places);
   if (shape == NO_SHAPE)
     return false;
-  const Crossing at = crossing_of (f, kept, shape, places);
+  const Crossing at = crossing_of (f, kept, shape, places, kept->shift);
   add_template (f, kept, shape, false, &at);
   if (seen)
     *seen = (Seen) { comm.offsets, comm.n_ranks, id, kept->template };
@@ -165,7 +165,7 @@ find_template_across (Finding *f, KeptComm *kept, Across *a)
       = ls_plan_communicator (b->plan, kept->comm).first / b->stretches.gpus_of_block * b->stretches.n_kept;
   Crossing *at = a->at;
   if (!at->kept_members) {
-    const Crossing own = crossing_of (f, kept, a->shape, at->places);
+    const Crossing own = crossing_of (f, kept, a->shape, at->places, 0);
     at->lie = own.lie;
     at->n_kept_members = own.n_kept_members;
     at->kept_members = own.kept_members;
@@ -346,13 +346,6 @@ find_kept (Finding *f, uint32_t c, const LsCommunicator *comm)
   Across *across = next_across (f, c);
   look_at_stretch (f, first);
   uint32_t *known = f->kept_at && !across ? &f->kept_at[f->kept_gpu + (first - f->gpu)] : NULL;
-  if (known && !f->is_kept) {
-    b->kept_of_comm[c] = *known - 1;
-    if (*known == 0 || !is_like (f, comm, c, blocks_kept (b, *known - 1)))
-      return false;
-    blocks_kept (b, *known - 1)->n_like++;
-    return true;
-  }
   KeptComm own = { .comm = c, .offsets = comm->offsets };
   bool ok = across || find_template (f, &own);
   if (across)
@@ -374,6 +367,49 @@ n_expected (const Blocks *b, const KeptComm *kept)
   return is_in_one ? s->n_of[s->kept[stretch_of_gpu (s, first)]] - 1 : 0;
 }
 
+/* How many of a run, from the i-th on, begin in one stretch that is not kept, and are in no other. */
+static uint32_t
+n_stood_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i)
+{
+  const GArray *across = f->b->across;
+  if (!f->kept_at || !across)
+    return 0;
+  look_at_stretch (f, ls_comm_rank (&run->first, 0) + i * run->stride);
+  uint32_t left = f->gpu + f->n_gpus - (ls_comm_rank (&run->first, 0) + i * run->stride),
+           n = f->is_kept || run->stride == 0 ? 0 : MIN (run->n - i, (left - 1) / run->stride + 1);
+  if (f->n_across < across->len)
+    n = MIN (n, g_array_index (across, AcrossComm, f->n_across).comm - (c + i));
+  return n;
+}
+
+/* n of them, each by what is kept of the same first member. False: as find_kept(). */
+static bool
+stand_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i, uint32_t n)
+{
+  Blocks *b = f->b;
+  const uint32_t *known
+      = &f->kept_at[f->kept_gpu + (ls_comm_rank (&run->first, 0) + i * run->stride - f->gpu)];
+  for (uint32_t k = 0; k < n; k++, known += run->stride) {
+    if (*known == 0 || !is_like (f, &run->first, c + i + k, blocks_kept (b, *known - 1)))
+      return false;
+    b->kept_of_comm[c + i + k] = *known - 1;
+    blocks_kept (b, *known - 1)->n_like++;
+  }
+  return true;
+}
+
+static bool
+find_of_run (Finding *f, uint32_t c, const LsCommRun *run)
+{
+  bool ok = true;
+  for (uint32_t i = 0, n; i < run->n && ok; i += MAX (1, n)) {
+    const LsCommunicator comm = ls_comm_of_run (run, i);
+    n = n_stood_for (f, c, run, i);
+    ok = n > 0 ? stand_for (f, c, run, i, n) : find_kept (f, c + i, &comm);
+  }
+  return ok;
+}
+
 static bool
 find_templates (Finding *f)
 {
@@ -381,11 +417,8 @@ find_templates (Finding *f)
   LsCommRun run;
   for (uint32_t c = 0; c < b->plan->n_comms; c += run.n) {
     run = ls_plan_comm_run (b->plan, c);
-    for (uint32_t i = 0; i < run.n; i++) {
-      const LsCommunicator comm = ls_comm_of_run (&run, i);
-      if (!find_kept (f, c + i, &comm))
-        return false;
-    }
+    if (!find_of_run (f, c, &run))
+      return false;
   }
   for (guint i = 0; i < b->kept->len; i++)
     if (blocks_kept (b, i)->n_like != n_expected (b, blocks_kept (b, i)))

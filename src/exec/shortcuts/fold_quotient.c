@@ -385,15 +385,18 @@ spread_comms (const Quotient *q, const Classes *c, FoldClasses *ret)
   ret->owner = g_new (uint32_t, b->n_comm_classes + q->n_ranks + 1);
   ret->calls = g_new0 (const ShapedCalls *, c->n_comms + 2 * (gsize) c->n_ranks + 1);
   ret->first_pattern = g_new0 (uint32_t, c->n_comms + 2 * (gsize) c->n_ranks + 1);
-  for (uint32_t i = 0; i < b->plan->n_comms; i++) {
-    uint32_t class = blocks_class (b, i), before = ret->n_comms;
-    ret->comm[i] = renumber (number, c->comm[class], &ret->n_comms);
+  g_autofree uint32_t *of_kept = g_new (uint32_t, b->kept->len + 1);
+  for (guint i = 0; i < b->kept->len; i++) { /* in the order of those for which they stand */
+    uint32_t class = blocks_kept (b, i)->class, before = ret->n_comms;
+    of_kept[i] = renumber (number, c->comm[class], &ret->n_comms);
     if (ret->n_comms == before)
       continue;
     ret->row_of_comm[before] = class;
     ret->calls[before]
         = shapes_at (b->shapes, blocks_template (b, blocks_kept (b, q->comm[class]))->shape)->calls;
   }
+  for (uint32_t i = 0; i < b->plan->n_comms; i++)
+    ret->comm[i] = of_kept[b->kept_of_comm[i]];
   for (uint32_t i = 0; i < b->n_comm_classes; i++)
     ret->owner[i] = number[c->comm[i]] - 1;
 }

@@ -49,15 +49,15 @@ are_in_one (Sorting *s, const LsCommRun *run)
 }
 
 static Crossing *
-crossing_new (Sorting *s, const uint32_t *places, const Shape *shape, uint32_t first)
+crossing_new (Sorting *s, const uint32_t *places, const Shape *shape)
 {
   const Stretches *of = &s->b->stretches;
-  uint32_t block = first / of->gpus_of_block, n = 0;
+  uint32_t n = 0;
   Crossing *x = ls_arena_new_array (s->b->arena, Crossing, 1);
   uint32_t *stretch = ls_arena_new_array (s->b->arena, uint32_t, MIN (of->n, shape->n_places) + 1);
   for (uint32_t k = 0; k < shape->n_places; k++) {
     const StretchPlace p = stretch_place_of (of, places[k]);
-    LsSig *sum = &s->sum[p.stretch], own = ls_sig_of ((uint64_t) p.number << 32 | (p.block - block));
+    LsSig *sum = &s->sum[p.stretch], own = ls_sig_of ((uint64_t) p.number << 32 | p.block);
     if (shape->label[k] == 0 || p.tier->stretch == p.tier->block)
       continue;
     if (sum->a == 0 && sum->b == 0)
@@ -78,13 +78,13 @@ crossing_new (Sorting *s, const uint32_t *places, const Shape *shape, uint32_t f
 }
 
 static Across *
-across_new (Sorting *s, const uint32_t *places, uint32_t number, uint32_t first)
+across_new (Sorting *s, const uint32_t *places, uint32_t number)
 {
   const Shape *shape = shapes_at (s->b->shapes, number);
   Across *a = ls_arena_new_array (s->b->arena, Across, 1);
   Crossing *x = g_hash_table_lookup (s->crossings, GUINT_TO_POINTER (shape->like));
   if (!x || memcmp (x->places, places, shape->n_places * sizeof *places) != 0) {
-    x = crossing_new (s, places, shape, first);
+    x = crossing_new (s, places, shape);
     g_hash_table_insert (s->crossings, GUINT_TO_POINTER (shape->like), x);
   }
   *a = (Across) { .shape = number, .at = x };
@@ -96,7 +96,7 @@ static Across *
 across_of (Sorting *s, uint32_t c)
 {
   const Blocks *b = s->b;
-  const LsCommunicator comm = ls_plan_communicator (b->plan, c);
+  LsCommunicator comm = ls_plan_communicator (b->plan, c);
   const RoleCalls *role = &b->roles[ls_plan_role (b->plan, ls_comm_rank (&comm, 0))];
   int list = CALLS + s->slot[c];
   LsSig key = ls_sig_of ((uint64_t) (uintptr_t) comm.offsets);
@@ -105,13 +105,14 @@ across_of (Sorting *s, uint32_t c)
   Across *a = g_hash_table_lookup (s->known, &key);
   if (a)
     return a;
+  comm.first %= b->stretches.gpus_of_block; /* those of the first block lie where these do in theirs */
   const uint32_t *places;
   g_autofree uint32_t *ranks = ls_comm_ranks (&comm);
   uint32_t shape
       = shapes_of_calls (b->shapes, role->keys[list], role->id[list], ranks, comm.n_ranks, &places);
   if (shape == NO_SHAPE)
     return NULL;
-  a = across_new (s, places, shape, ls_comm_rank (&comm, 0));
+  a = across_new (s, places, shape);
   LsSig *kept = ls_arena_new_array (b->arena, LsSig, 1);
   *kept = key;
   g_hash_table_insert (s->known, kept, a);

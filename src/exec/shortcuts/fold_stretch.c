@@ -79,6 +79,18 @@ stretches_keep (Stretches *s, const uint32_t *sort, uint32_t n_sorts)
   }
 }
 
+void
+stretches_spread (const Stretches *s, const uint32_t *of_kept, uint32_t *ret)
+{
+  const uint32_t n[3] = { s->whole->n_hosts, s->whole->n_groups, s->whole->n_pods };
+  for (int k = 0; k < 3; k++)
+    for (uint32_t i = 0; i < n[k]; i += s->tier[k].stretch) {
+      uint32_t place = s->tier[k].first + i;
+      memcpy (&ret[place], &of_kept[stretch_kept (s, place)],
+              MIN (s->tier[k].stretch, n[k] - i) * sizeof *ret);
+    }
+}
+
 uint32_t
 stretch_n_gpus (const Stretches *s)
 {

@@ -59,6 +59,9 @@ bool stretches_find (Stretches *s, const LsPlan *plan, uint32_t period);
 /* sort: [n], numbers in the order of the first of each. One of each sort is kept. */
 void stretches_keep (Stretches *s, const uint32_t *sort, uint32_t n_sorts);
 
+/* What is known of each place that is kept, of all that it stands for; ret: [places]. */
+void stretches_spread (const Stretches *s, const uint32_t *of_kept, uint32_t *ret);
+
 /* GPUs that are kept. */
 uint32_t stretch_n_gpus (const Stretches *s);
 /* Classes of ranks, where GPU i has rank i if stretches come again. Takes the list, of what is kept. */
