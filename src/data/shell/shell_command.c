@@ -273,7 +273,8 @@ hand_over (LsShell *sh, GPtrArray *words)
   for (guint i = 0; i < words->len; i++)
     g_ptr_array_add (all, words->pdata[i]);
   g_ptr_array_add (all, NULL);
-  const LsShellCommand command = { (char *const *) all->pdata, all->len - 1, sh->mode == SHELL_RUN };
+  bool is_certain = sh->mode == SHELL_RUN && !sh->is_in_maybe;
+  const LsShellCommand command = { (char *const *) all->pdata, all->len - 1, is_certain };
   sh->funcs.command (&command, sh->data);
 }
 
@@ -343,6 +344,31 @@ run_program (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read
     read_script (sh, words, read);
 }
 
+/* Whether a command in $(...) is one that is run for what it does, not for what it prints. */
+static bool
+starts_program (const GPtrArray *words)
+{
+  static const char *const printers[]
+      = { "echo", "expr", "cat", "dirname", "basename", "readlink", "realpath", "cd", NULL };
+  bool submits = is_one_of (words->pdata[0], submitters), prints = is_one_of (words->pdata[0], printers);
+  for (guint i = 0; i < words->len && !prints; i++)
+    if (g_str_has_suffix (words->pdata[i], ".py") || (submits && is_script (words->pdata[i])))
+      return true;
+  return false;
+}
+
+/* "LOG=$(torchrun train.py ...)", "ID=$(sbatch --parsable job.sh)": what it prints is not known. */
+static void
+run_for_output (LsShell *sh, GPtrArray *words, ShellReadFunc read)
+{
+  GString *output = sh->output;
+  sh->output = NULL;
+  sh->is_lost = false;
+  run_program (sh, words, NULL, read);
+  sh->output = output;
+  sh->is_lost = true;
+}
+
 /* "cat <<END > FILE", "tee FILE <<END", "echo '{...}' > FILE". */
 static void
 write_file (LsShell *sh, const GPtrArray *words, const char *here, const char *target, bool is_appended)
@@ -393,6 +419,10 @@ shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, 
     return SHELL_YES;
   if (strcmp (name, "false") == 0)
     return SHELL_NO;
+  if (sh->output && !body && !here && starts_program (words)) {
+    run_for_output (sh, words, read);
+    return SHELL_UNKNOWN;
+  }
   if (sh->output && !body && strcmp (name, "exit") != 0)
     return shell_print (sh, words, here, target);
   if (strcmp (name, "exit") == 0 || strcmp (name, "return") == 0)

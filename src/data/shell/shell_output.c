@@ -162,6 +162,7 @@ shell_output_of (LsShell *sh, const char *text, gsize n)
   sh->output = g_string_new (NULL);
   sh->folder = g_strdup (before.folder);
   sh->is_lost = false;
+  sh->is_in_maybe = before.is_in_maybe || before.mode == SHELL_MAYBE;
   sh->mode = SHELL_RUN;
   sh->read (sh, copy, strlen (copy));
   char *output = taken_output (sh, before.faults->len);
@@ -169,6 +170,7 @@ shell_output_of (LsShell *sh, const char *text, gsize n)
   sh->output = before.output;
   sh->folder = before.folder;
   sh->is_lost = before.is_lost;
+  sh->is_in_maybe = before.is_in_maybe;
   sh->mode = before.mode;
   sh->has_left = before.has_left;
   sh->continues = before.continues;

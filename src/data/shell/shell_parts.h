@@ -41,6 +41,7 @@ struct LsShell {
   ShellOutputFunc *output_of; /* shell_output_of ()             */
   GString *output;            /* of the $(command) that is being read; NULL: none is */
   bool is_lost;               /* what it prints is not known             */
+  bool is_in_maybe;           /* it stands in what is perhaps run        */
   char *folder;               /* that it changed to; NULL: it did not    */
   int depth;                  /* texts within texts, blocks within blocks */
   gsize n_bytes;              /* of words that were made, in all */

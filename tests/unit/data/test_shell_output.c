@@ -35,6 +35,16 @@ what_a_command_prints_beside_that_is_open (void)
   shell_check ("run $(awk '{print $1' x)\n", "run|{$(awk '{print $1' x)}\n");
 }
 
+/* A program is started for what it does, whatever becomes of what it prints. */
+static void
+a_command_that_launches_is_found_in_another (void)
+{
+  shell_check ("A=4\nlog=$(torchrun train.py --a $A 2>&1)\nrun $(echo x.py) $(ls *.sh) ${log:+1}\n",
+               "torchrun|train.py|--a|4\nrun|x.py|{$(ls *.sh)}|1\n");
+  shell_check ("id=$(sbatch --parsable job.sbatch)\nif [ $U = 1 ]; then b=`srun a.py`; fi\nrun $id\n",
+               "sbatch|--parsable|job.sbatch\nsrun|a.py?\nrun|{$(sbatch --parsable job.sbatch)}\n");
+}
+
 #define HERE "{the folder of the script}"
 
 static void
@@ -139,7 +149,8 @@ sourced_files_lie_where_their_path_says (void)
 }
 
 LS_TEST_SUITE (LS_TEST (what_a_command_prints_is_known_by_the_script),
-               LS_TEST (what_a_command_prints_beside_that_is_open), LS_TEST (a_script_knows_where_it_lies),
+               LS_TEST (what_a_command_prints_beside_that_is_open),
+               LS_TEST (a_command_that_launches_is_found_in_another), LS_TEST (a_script_knows_where_it_lies),
                LS_TEST (arithmetic_sets_variables), LS_TEST (files_are_written_line_by_line),
                LS_TEST (a_script_that_is_written_is_started),
                LS_TEST (sourced_files_lie_where_their_path_says))
