@@ -197,3 +197,32 @@ launch_names_file (const ImportFiles *files, char *const *words, guint n, const 
   }
   return false;
 }
+
+bool
+launch_sets_up_shell (const char *name)
+{
+  static const char *const names[] = { "activate", "conda.sh", "mamba.sh",   ".bashrc", ".bash_profile",
+                                       ".profile", "bashrc",   "modules.sh", NULL };
+  return g_strv_contains (names, name);
+}
+
+char *
+launch_with_names (const char *text)
+{
+  GString *out = g_string_new (NULL);
+  for (const char *p = text; *p; p++) {
+    if (*p != LS_SHELL_HOLE) {
+      g_string_append_c (out, *p);
+      continue;
+    }
+    const char *name = p + 1;
+    while (*name && *name != LS_SHELL_HOLE_END && !g_ascii_isalnum (*name) && *name != '_')
+      name++;
+    g_string_append_printf (out, "$%.*s", (int) strspn (name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_"),
+                            name);
+    p = strchr (p, LS_SHELL_HOLE_END);
+    if (!p)
+      break;
+  }
+  return g_string_free (out, FALSE);
+}

@@ -18,8 +18,9 @@ typedef struct {
   LsImport *import;
   GPtrArray *words; /* char *: of the best command so far */
   guint n_known;    /* options of it that are known       */
-  bool is_certain;
-  guint n_commands; /* others that launch too             */
+  bool is_certain, trains;
+  guint n_commands; /* that launch too, and do what it does */
+  guint n_passed;   /* that launch what trains nothing      */
   GPtrArray *bare;  /* char *: lines that are options and no command */
   LaunchBatch batch;
   GHashTable *variables,
@@ -99,6 +100,19 @@ take_values (Search *s)
       g_hash_table_add (s->exported, g_strdup (names->pdata[i]));
 }
 
+/* By the name of its script. */
+static bool
+trains_model (const LaunchKind *kind, const LsShellCommand *c)
+{
+  g_autofree char *script = NULL;
+  g_autoptr (GPtrArray) words = g_ptr_array_new ();
+  guint at;
+  for (guint i = 0; i < c->n && kind->does_other; i++)
+    g_ptr_array_add (words, c->words[i]);
+  launch_find_script (words, &at, &script);
+  return !script || !kind->does_other (script);
+}
+
 static void
 take_command (const LsShellCommand *c, gpointer data)
 {
@@ -118,9 +132,20 @@ take_command (const LsShellCommand *c, gpointer data)
     n_known += s->kind->n_needed;
   if (n_known < s->kind->n_needed)
     return;
-  s->n_commands++;
-  if (s->words->len > 0 && (s->is_certain > c->is_certain || s->n_known >= n_known))
+  bool trains = trains_model (s->kind, c), is_first = s->words->len == 0;
+  if (!is_first && s->trains > trains) {
+    s->n_passed++;
     return;
+  }
+  if (trains > s->trains) {
+    s->n_passed += s->n_commands;
+    s->n_commands = 0;
+    is_first = true;
+  }
+  s->n_commands++;
+  if (!is_first && (s->is_certain > c->is_certain || s->n_known >= n_known))
+    return;
+  s->trains = trains;
   g_ptr_array_set_size (s->words, 0);
   add_words (s->words, c->words, c->n);
   s->n_known = n_known;
@@ -167,15 +192,6 @@ read_beside (Search *s, const char *name)
   return text;
 }
 
-/* Files that a shell or a virtual environment is set up by: where programs are, and no option of one. */
-static bool
-sets_up_shell (const char *name)
-{
-  static const char *const names[] = { "activate", "conda.sh", "mamba.sh",   ".bashrc", ".bash_profile",
-                                       ".profile", "bashrc",   "modules.sh", NULL };
-  return g_strv_contains (names, name);
-}
-
 /* One that the script wrote, was given, or lies where the path says from its folder, from one above it, where
  * it may be started, or beside it. */
 static char *
@@ -197,31 +213,9 @@ find_source (const char *path, bool is_started, gpointer data)
   g_string_free (above, TRUE);
   text = text ? text : read_beside (s, name);
   GPtrArray *lacks = is_started ? s->started : s->sources;
-  if (!text && !sets_up_shell (name) && lacks->len < 100)
+  if (!text && !launch_sets_up_shell (name) && lacks->len < 100)
     g_ptr_array_add (lacks, g_strdup (name));
   return text;
-}
-
-/* With "$NAME" for what the script does not decide. */
-static char *
-with_names (const char *text)
-{
-  GString *out = g_string_new (NULL);
-  for (const char *p = text; *p; p++) {
-    if (*p != LS_SHELL_HOLE) {
-      g_string_append_c (out, *p);
-      continue;
-    }
-    const char *name = p + 1;
-    while (*name && *name != LS_SHELL_HOLE_END && !g_ascii_isalnum (*name) && *name != '_')
-      name++;
-    g_string_append_printf (out, "$%.*s", (int) strspn (name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_"),
-                            name);
-    p = strchr (p, LS_SHELL_HOLE_END);
-    if (!p)
-      break;
-  }
-  return g_string_free (out, FALSE);
 }
 
 /* What it writes is beside it then. */
@@ -229,7 +223,7 @@ static void
 note_written (const char *name, const char *text, bool is_appended, gpointer data)
 {
   const Search *s = data;
-  g_autofree char *base = g_path_get_basename (name), *own = with_names (text);
+  g_autofree char *base = g_path_get_basename (name), *own = launch_with_names (text);
   const char *before = is_appended ? g_hash_table_lookup (s->files->written, base) : NULL;
   if (g_hash_table_size (s->files->written) < MAX_WRITTEN && !ls_shell_has_hole (base))
     g_hash_table_replace (s->files->written, g_strdup (base),
@@ -292,6 +286,10 @@ tell_script (const Search *s, LsImport *import)
     import_infer (import, "taken as not set outside of the script: %s", names->str);
   if (s->n_commands > 1)
     import_infer (import, "of %u commands that launch, the one with the most options", s->n_commands);
+  if (s->n_passed > 0)
+    import_infer (import,
+                  "of the commands %u %s passed over: by the name of what they start they train nothing",
+                  s->n_passed, s->n_passed == 1 ? "is" : "are");
   if (s->n_commands > 0 && !s->is_certain)
     import_unknown (import, "whether this command is run: the script does not decide it");
   for (guint i = 0; i < s->sources->len; i++)

@@ -22,6 +22,9 @@ typedef struct {
   bool is_last; /* scripts that no other program knows are asked for it */
   /* A command that launches, whatever its options, by its words; others then do not. NULL: options tell. */
   bool (*starts) (char *const *words, guint n);
+  /* By the name of a script: a command that trains nothing, which counts where no other launches. NULL: all
+   * train */
+  bool (*does_other) (const char *script);
   /* Starts of lines, with blanks between, of YAML with options that a command names; NULL: none */
   const char *marks;
 } LaunchKind;
@@ -84,6 +87,12 @@ char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
 bool launch_refuse_config (const char *name, const LsImport *import, LsDiagList *diags);
 
 bool launch_is_yaml (const char *name); /* by its end */
+
+/* Files that a shell or a virtual environment is set up by: where programs are, and no option of one. */
+bool launch_sets_up_shell (const char *name);
+
+/* With "$NAME" for what the script does not decide; newly allocated. */
+char *launch_with_names (const char *text);
 
 /* Whether one of the words names a file, beside or behind the script, that has a line which begins with one
  * of marks, with blanks between. */

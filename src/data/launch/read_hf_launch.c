@@ -144,16 +144,23 @@ has_part (const char *name, const char *const *parts)
   return false;
 }
 
+static const char *const learnt[] = { "dpo",  "grpo",  "ppo", "kto",       "orpo",   "rloo", "gspo",
+                                      "dapo", "simpo", "mpo", "reinforce", "reward", NULL };
+static const char *const others[] = { "generate", "generation", "inference", "infer", "eval",
+                                      "evaluate", "evaluation", "lighteval", "merge", NULL };
+
+static bool
+does_other (const char *script)
+{
+  return has_part (script, learnt) || has_part (script, others);
+}
+
 /* By the name of its script, or an option that no other job has; what only generates or evaluates says no
  * batch that is trained on. Of a configuration alone by its data set: the command says the task. */
 static bool
 check_task (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
             LsDiagList *diags)
 {
-  static const char *const learnt[] = { "dpo",  "grpo",  "ppo", "kto",       "orpo",   "rloo", "gspo",
-                                        "dapo", "simpo", "mpo", "reinforce", "reward", NULL };
-  static const char *const others[] = { "generate", "generation", "inference", "infer", "eval",
-                                        "evaluate", "evaluation", "lighteval", NULL };
   static const char *const marks[] = {
     "num_generations",          "num_samples_per_prompt_rollout", "total_episodes", "generation_only",
     "num_padding_at_beginning", "offload_reference_model",        "use_vllm",       "vllm_server_host"
@@ -283,8 +290,12 @@ names_deepspeed (const ImportFile *file)
 static bool
 read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  const LaunchKind kind = { "a Trainer of Hugging Face", is_known, names_deepspeed (&files->files[0]) ? 1 : 2,
-                            true, .marks = ARGUMENT " " DATA_SET };
+  const LaunchKind kind = { "a Trainer of Hugging Face",
+                            is_known,
+                            names_deepspeed (&files->files[0]) ? 1 : 2,
+                            true,
+                            .does_other = does_other,
+                            .marks = ARGUMENT " " DATA_SET };
   LaunchScript script;
   if (!check_command (&files->files[0], diags))
     return false;

@@ -81,6 +81,22 @@ programs_around_megatron_are_told_apart (void)
   }
 }
 
+/* Of the commands of a script one that converts, evaluates or learns from preferences is not its job, however
+ * many options it has. */
+static void
+a_command_that_trains_goes_before_others (void)
+{
+  check (
+      "#!/bin/bash\nif [ \"$1\" = convert ]; then\n  torchrun tools/hf2megads_weight_converter.py --bf16 " GPT
+      "\nelse\n  torchrun --nproc_per_node 4 finetune.py " GPT "\nfi\n",
+      "layers=4; gpus=4; ~of the commands 1 is passed over; ?whether this command is run");
+  check ("#!/bin/bash\naccelerate launch --num_processes 8 sft.py " TRAINER
+         "\naccelerate launch --num_processes 4 dpo.py --bf16 --gradient_accumulation_steps 4 " TRAINER
+         "\npython merge_lora.py --model_name_or_path a --output_dir b\n",
+         "gpus=8; micro_batch=2; ~of the commands 1 is passed over");
+  check_read (NULL, "#!/bin/bash\ntorchrun tools/convert.py " GPT, "convert.py converts a checkpoint");
+}
+
 /* floor (8 h / 3) = 1365; times 1.3, 1774: up to whole multiples. */
 static void
 flagscale_rounds_widths_as_llama_does (void)
@@ -429,6 +445,7 @@ a_script_of_nanotron_names_its_file (void)
 
 LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_optimizer_are_told),
                LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
+               LS_TEST (a_command_that_trains_goes_before_others),
                LS_TEST (programs_around_megatron_are_told_apart),
                LS_TEST (recipes_of_megatron_bridge_are_changed_by_options),
                LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),

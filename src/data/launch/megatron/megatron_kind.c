@@ -84,12 +84,28 @@ is_of_another (const LaunchWords *words, const char *path, LsDiagList *diags)
   return false;
 }
 
+/* What such a script does; NULL: it trains. */
+static const char *
+deed_of (const char *script)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (scripts); i++)
+    if (g_str_has_prefix (script, scripts[i].start))
+      return scripts[i].what;
+  return NULL;
+}
+
+bool
+megatron_does_other (const char *script)
+{
+  return deed_of (script) != NULL;
+}
+
 bool
 megatron_trains_decoder (const LaunchWords *words, const char *script, const char *path, LsDiagList *diags)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (scripts) && script; i++)
-    if (g_str_has_prefix (script, scripts[i].start))
-      return refuse (script, scripts[i].what, path, diags);
+  const char *deed = script ? deed_of (script) : NULL;
+  if (deed)
+    return refuse (script, deed, path, diags);
   bool tunes = has_mark (words, "loss-type", "sft_loss"); /* of slime */
   for (guint i = 0; i < G_N_ELEMENTS (foreign_marks) && !tunes; i++)
     if (has_mark (words, foreign_marks[i].option, foreign_marks[i].value)) {

@@ -10,6 +10,8 @@
  * with a diagnostic that says what else it does. */
 bool megatron_trains_decoder (const LaunchWords *words, const char *script, const char *path,
                               LsDiagList *diags);
+/* Whether a script of this name trains no decoder. */
+bool megatron_does_other (const char *script);
 
 /* Of it: */
 void megatron_model (LaunchJob *job);

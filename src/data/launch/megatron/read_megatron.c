@@ -102,8 +102,13 @@ check_script (const LaunchScript *script, LsImport *import, const char *path, Ls
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  static const LaunchKind kind
-      = { "Megatron-LM", is_known, 3, true, .gpus = "actor-num-gpus-per-node", .is_last = true };
+  static const LaunchKind kind = { "Megatron-LM",
+                                   is_known,
+                                   3,
+                                   true,
+                                   .gpus = "actor-num-gpus-per-node",
+                                   .is_last = true,
+                                   .does_other = megatron_does_other };
   LaunchScript script;
   bool ok = launch_script_read (files, &kind, &script, import, diags)
       && check_script (&script, import, files->files[0].path, diags);
