@@ -6,19 +6,6 @@
 #include "data/launch/launch_script.h"
 #include "data/text/read_file.h"
 
-bool
-launch_script_refuse (const ImportFile *file, LsDiagList *diags)
-{
-  static const char *const ends[] = { ".sh", ".bash", ".slurm", ".sbatch", ".sub" };
-  bool is_script = g_str_has_prefix (file->text, "#!");
-  for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
-    is_script = is_script || g_str_has_suffix (file->path, ends[i]);
-  if (is_script)
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
-                 "a script, but no command of it launches a program that is read");
-  return is_script;
-}
-
 /* Commands that packages install. A script of Python behind one is the value of an option:
  * "--external_plugins reward.py". */
 static const char *const commands[]

@@ -231,3 +231,13 @@ launch_count_gpus (const LaunchBatch *batch, const GPtrArray *front, bool is_one
     return count_slurm (batch, w);
   return front->len > 0 ? count_alone (front, is_one_of_many, import) : 0;
 }
+
+bool
+launch_says_gpus (const char *options, const LaunchWords *words)
+{
+  g_auto (GStrv) names = g_strsplit (options ? options : "", " ", -1);
+  bool is_said = false;
+  for (char **name = names; *name; name++)
+    is_said = is_said || launch_words_find (words, *name);
+  return is_said;
+}

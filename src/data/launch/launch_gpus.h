@@ -4,6 +4,7 @@
 #define LS_DATA_LAUNCH_LAUNCH_GPUS_H
 
 #include "data/launch/import_reader.h"
+#include "data/launch/launch_words.h"
 #include "data/shell/shell.h"
 
 /* What lines of a batch system ask for; 0: not said. */
@@ -22,5 +23,8 @@ void launch_read_directive (LaunchBatch *batch, LsShell *shell, const LsShellCom
  * something else starts them. 0: not known; what is not decided is told in import. */
 guint64 launch_count_gpus (const LaunchBatch *batch, const GPtrArray *front, bool is_one_of_many,
                            LsImport *import);
+
+/* Whether a job has one of these options, with blanks between; NULL: there are none. */
+bool launch_says_gpus (const char *options, const LaunchWords *words);
 
 #endif

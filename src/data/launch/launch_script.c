@@ -20,8 +20,9 @@ typedef struct {
   guint n_known;    /* options of it that are known       */
   bool is_certain, trains;
   guint n_commands; /* that launch too, and do what it does */
-  guint n_passed;   /* that launch what trains nothing      */
-  GPtrArray *bare;  /* char *: lines that are options and no command */
+  bool has_no_command;
+  guint n_passed;  /* that launch what trains nothing      */
+  GPtrArray *bare; /* char *: lines that are options and no command */
   LaunchBatch batch;
   GHashTable *variables,
       *exported;      /* name -> text, and a set, as the command finds them; NULL: none was found */
@@ -259,18 +260,21 @@ add_names (GString *why, const char *what, const GPtrArray *names)
 }
 
 static bool
-refuse (const Search *s, const char *path, LsDiagList *diags)
+refuse (const Search *s, const ImportFile *file, LsDiagList *diags)
 {
+  if (launch_refuse_task (file, diags))
+    return false;
+  g_autofree char *started = s->sources->len + s->started->len > 0 ? NULL : launch_started (file);
   GString *why = g_string_new (NULL);
-  g_string_printf (why, "nothing here launches %s%s", s->kind->program,
-                   s->kind->is_last ? ", nor another program that is read" : "");
+  g_string_printf (why, "nothing here launches %s%s%s%s", s->kind->program,
+                   s->kind->is_last ? ", nor another program that is read" : "",
+                   started ? "; it starts " : "", started ? started : "");
   add_names (why, "; it sources what is not here: ", s->sources);
   add_names (why, "; it starts what is not here: ", s->started);
   const char *hint = s->sources->len + s->started->len > 0 ? "give these files too, behind it"
-      : s->kind->marks && strstr (s->files->files[0].text, ".yaml")
-      ? "give the YAML that it names too, behind it"
-      : NULL;
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, hint, "%s", why->str);
+      : s->kind->marks && strstr (file->text, ".yaml")     ? "give the YAML that it names too, behind it"
+                                                           : NULL;
+  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, hint, "%s", why->str);
   g_string_free (why, TRUE);
   return false;
 }
@@ -281,7 +285,8 @@ tell_script (const Search *s, LsImport *import)
   GList *unset = ls_shell_unset (s->shell);
   GString *names = g_string_new (NULL);
   for (GList *at = unset; at; at = at->next)
-    g_string_append_printf (names, "%s%s", names->len > 0 ? ", " : "", (const char *) at->data);
+    g_string_append_printf (names, "%s%s%s", names->len > 0 ? ", " : "",
+                            g_ascii_isdigit (*(const char *) at->data) ? "$" : "", (const char *) at->data);
   if (names->len > 0)
     import_infer (import, "taken as not set outside of the script: %s", names->str);
   if (s->n_commands > 1)
@@ -290,6 +295,8 @@ tell_script (const Search *s, LsImport *import)
     import_infer (import,
                   "of the commands %u %s passed over: by the name of what they start they train nothing",
                   s->n_passed, s->n_passed == 1 ? "is" : "are");
+  if (s->has_no_command)
+    import_unknown (import, "which command is run: none here has these options, which variables hold");
   if (s->n_commands > 0 && !s->is_certain)
     import_unknown (import, "whether this command is run: the script does not decide it");
   for (guint i = 0; i < s->sources->len; i++)
@@ -341,10 +348,11 @@ search (Search *s, LsImport *import, LsDiagList *diags)
                     (const char *) s->bare->pdata[0]);
   if (s->words->len == 0 && count_known (s, (char *const *) s->bare->pdata, s->bare->len) > 0)
     add_words (s->words, (char *const *) s->bare->pdata, s->bare->len);
-  if (s->words->len == 0 && s->kind->takes_variables)
+  s->has_no_command = s->words->len == 0 && s->kind->takes_variables;
+  if (s->has_no_command)
     take_variables (s);
   if (s->words->len == 0)
-    return refuse (s, s->files->files[0].path, diags);
+    return refuse (s, &s->files->files[0], diags);
   tell_script (s, import);
   return true;
 }
@@ -376,16 +384,6 @@ is_one_of_many (const Search *s, const LaunchWords *words)
   return launch_words_find (words, "use-mpi") || (size && *size && strcmp (size, "1") != 0);
 }
 
-static bool
-says_gpus (const LaunchKind *kind, const LaunchWords *words)
-{
-  g_auto (GStrv) names = g_strsplit (kind->gpus ? kind->gpus : "", " ", -1);
-  bool is_said = false;
-  for (char **name = names; *name; name++)
-    is_said = is_said || launch_words_find (words, *name);
-  return is_said;
-}
-
 static void
 split (Search *s, LaunchScript *ret, LsImport *import)
 {
@@ -399,7 +397,7 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   (s->kind->has_pairs ? launch_words_add_beside_pairs : launch_words_add) (
       ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
   /* with pairs the program says how many */
-  bool is_said = s->kind->has_pairs || says_gpus (s->kind, ret->words);
+  bool is_said = s->kind->has_pairs || launch_says_gpus (s->kind->gpus, ret->words);
   bool is_command = ret->script && strchr (ret->script, ' ');
   ret->gpus = is_said ? 0
       : is_command    ? count_by_variables (s)

@@ -64,8 +64,17 @@ void launch_python_environment (const struct LsPython *python, LsImport *import)
 LaunchWords *launch_script_variables (const ImportFiles *files, LsImport *import, bool *ret_lacks,
                                       LsDiagList *diags);
 
+/* --- launch_refuse.c --- */
+
 /* Why a file that no reader takes is not read, if it is a script: a diagnostic. False: it is none. */
 bool launch_script_refuse (const ImportFile *file, LsDiagList *diags);
+/* A diagnostic if a program that a script starts learns from rewards or preferences; false: none does. */
+bool launch_refuse_task (const ImportFile *file, LsDiagList *diags);
+/* What it starts, "train.py, eval.sh", newly allocated; NULL: nothing that is known by name. */
+char *launch_started (const ImportFile *file);
+/* By the name of a script or module: it learns from rewards or preferences; it trains nothing. */
+bool launch_learns (const char *name);
+bool launch_uses_model (const char *name);
 
 #define LAUNCH_MAX_BESIDE ((size_t) 4 << 20) /* bytes of a file that is found beside */
 

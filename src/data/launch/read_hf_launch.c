@@ -133,26 +133,10 @@ add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *wo
   return true;
 }
 
-/* Of a name such as "dpo_tune_cache.py", which words end at all but letters and digits. */
-static bool
-has_part (const char *name, const char *const *parts)
-{
-  g_auto (GStrv) words = g_strsplit_set (name, "_-. /", -1);
-  for (char **word = words; *word; word++)
-    if (g_strv_contains (parts, *word))
-      return true;
-  return false;
-}
-
-static const char *const learnt[] = { "dpo",  "grpo",  "ppo", "kto",       "orpo",   "rloo", "gspo",
-                                      "dapo", "simpo", "mpo", "reinforce", "reward", NULL };
-static const char *const others[] = { "generate", "generation", "inference", "infer", "eval",
-                                      "evaluate", "evaluation", "lighteval", "merge", NULL };
-
 static bool
 does_other (const char *script)
 {
-  return has_part (script, learnt) || has_part (script, others);
+  return launch_learns (script) || launch_uses_model (script);
 }
 
 /* By the name of its script, or an option that no other job has; what only generates or evaluates says no
@@ -170,9 +154,9 @@ check_task (const HfDialect *d, const char *script, const LaunchWords *said, con
       return import_refuse_task (path, diags, "--%s", marks[i]);
   bool trains = launch_words_find (said, "per_device_train_batch_size");
   const LaunchOption *data = !script && d && d->data ? launch_words_find (said, d->data) : NULL;
-  if (data && data->values->len > 0 && has_part (data->values->pdata[0], learnt))
+  if (data && data->values->len > 0 && launch_learns (data->values->pdata[0]))
     return import_refuse_task (path, diags, "%s %s", d->data, (const char *) data->values->pdata[0]);
-  if (script && (has_part (script, learnt) || (!trains && has_part (script, others))))
+  if (script && (launch_learns (script) || (!trains && launch_uses_model (script))))
     return import_refuse_task (path, diags, "%s", script);
   return true;
 }

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+/* In a hole, behind the name of a variable that branches set, which are perhaps taken. */
+#define UNDECIDED ", which the script does not decide"
+
 void
 shell_value_free (gpointer value)
 {
@@ -102,7 +105,9 @@ ls_shell_hole_names (const char *word)
   GString *names = g_string_new (NULL);
   for (const char *p = strchr (word, LS_SHELL_HOLE); p; p = strchr (p, LS_SHELL_HOLE)) {
     const char *end = strchr (++p, LS_SHELL_HOLE_END);
+    const char *why = strstr (p, UNDECIDED);
     gsize n = end ? (gsize) (end - p) : strlen (p);
+    n = why && why < p + n ? (gsize) (why - p) : n;
     g_string_append_printf (names, "%s%.*s", names->len > 0 ? ", " : "", (int) MIN (n, 60), p);
   }
   return g_string_free (names, FALSE);
@@ -136,8 +141,7 @@ shell_value (const LsShell *sh, const char *name)
 static char *
 perhaps (const char *name)
 {
-  return g_strdup_printf ("%c$%s, which the script does not decide%c", LS_SHELL_HOLE, name,
-                          LS_SHELL_HOLE_END);
+  return g_strdup_printf ("%c$%s" UNDECIDED "%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END);
 }
 
 static GPtrArray *

@@ -97,6 +97,22 @@ a_command_that_trains_goes_before_others (void)
   check_read (NULL, "#!/bin/bash\ntorchrun tools/convert.py " GPT, "convert.py converts a checkpoint");
 }
 
+/* Why a script is no job that is read: by what it starts. */
+static void
+a_script_that_is_not_read_says_what_it_starts (void)
+{
+  check_read (NULL, "#!/bin/bash\npython3 -m verl.trainer.main_ppo trainer.nnodes=2\n",
+              "verl.trainer.main_ppo, which learns from rewards or preferences: another task");
+  check_read (NULL, "#!/bin/bash\ncolossalai run --nproc_per_node 8 bench.py -b 8 --tp 4\n",
+              "nor another program that is read; it starts bench.py");
+  check_read (NULL, "#!/bin/bash\nsbatch --nodes 4 scripts/train.sbatch tune\n", "train.sbatch");
+  check ("#!/bin/bash\nARGS=(" GPT ")\nmake train\n",
+         "layers=4; ?which command is run: none here has these options");
+  check ("#!/bin/bash\nM=\"${1:-a}\"\nif [ $U -gt 2 ]; then TP=2; fi\ntorchrun pretrain_gpt.py "
+         "--tensor-model-parallel-size $TP " GPT,
+         "~taken as not set outside of the script: $1; ?its value is $TP, which is not said here");
+}
+
 /* floor (8 h / 3) = 1365; times 1.3, 1774: up to whole multiples. */
 static void
 flagscale_rounds_widths_as_llama_does (void)
@@ -446,6 +462,7 @@ a_script_of_nanotron_names_its_file (void)
 LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_optimizer_are_told),
                LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
                LS_TEST (a_command_that_trains_goes_before_others),
+               LS_TEST (a_script_that_is_not_read_says_what_it_starts),
                LS_TEST (programs_around_megatron_are_told_apart),
                LS_TEST (recipes_of_megatron_bridge_are_changed_by_options),
                LS_TEST (what_trains_nothing_is_refused), LS_TEST (a_tokenizer_is_known_by_its_file),

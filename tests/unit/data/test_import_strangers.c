@@ -40,7 +40,7 @@ configurations_are_told_apart (void)
   check_read (NULL,
               "#!/bin/bash\npython get_model.py\npython3 -m verl.trainer.main_ppo data.train_batch_size=256 "
               "trainer.nnodes=1 model.path=a\n",
-              "nothing here launches Megatron-LM, nor another program");
+              "verl.trainer.main_ppo, which learns from rewards or preferences: another task");
 }
 
 /* A script that is called as one of TRL, with options that this has not, is another: TRL's length of a sequence is
