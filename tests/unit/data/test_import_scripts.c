@@ -119,6 +119,8 @@ flagscale_rounds_widths_as_llama_does (void)
 {
   check (GPT "--swiglu --multiple-of 256 --apply-layernorm-rms",
          "ffn=1536; mlp=swiglu; norm=rmsnorm; software=megatron-lm-2023-08; ~in multiples of 256");
+  check (GPT "--t5-swiglu", "mlp=swiglu; ffn=2048");
+  check (GPT "--glu-activation geglu", "mlp=geglu; ffn=2048");
   check (GPT "--swiglu --multiple-of 256 --hidden-dim-multiplier 1.3",
          "ffn=1792; mlp=swiglu; ~in multiples of 256");
 }

@@ -20,12 +20,16 @@ gated_ffn (const LaunchJob *job)
   return ((guint64) ((double) wide * more) + unit - 1) / unit * unit;
 }
 
-/* Without --swiglu 4 h. */
+/* Without --swiglu 4 h, also of layers that are gated by an option of forks: --glu-activation
+ * (bigscience-workshop/Megatron-DeepSpeed@00ae467, megatron/model/glu_activations.py) and --t5-swiglu
+ * (OpenGPTX/Megatron-LM, megatron/arguments.py: a width that is given stays). */
 static void
 set_ffn (LaunchJob *job)
 {
   LsImport *import = job->import;
-  bool is_gated = import->model.mlp == LS_MLP_SWIGLU, is_open = g_hash_table_contains (job->open, "ffn");
+  bool is_fork = option_is_there (job, "glu-activation") || option_is_there (job, "t5-swiglu"),
+       is_gated = import->model.mlp == LS_MLP_SWIGLU && !is_fork,
+       is_open = g_hash_table_contains (job->open, "ffn");
   guint64 ffn = is_gated ? gated_ffn (job) : 4 * (guint64) import->model.hidden;
   const char *unit = is_gated ? option_text (job, "multiple-of") : NULL;
   if (import_has_model (import, "ffn") || is_open || ffn == 0)

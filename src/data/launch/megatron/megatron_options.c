@@ -150,6 +150,7 @@ muon_mode (const LsModel *m, const LsStrategy *s)
 /* --- words ----------------------------------------------------------------------------------------- */
 
 static const OptionWord norms[] = { { "RMSNorm", "rmsnorm" }, { "LayerNorm", "layernorm" }, { NULL, NULL } };
+static const OptionWord gates[] = { { "swiglu", "swiglu" }, { "geglu", "geglu" }, { NULL, NULL } };
 static const OptionWord positions[]
     = { { "rope", "rope" }, { "yarn", "rope" },   { "rotary", "rope" }, { "learned_absolute", "learned" },
         { "none", "none" }, { "alibi", "alibi" }, { NULL, NULL } };
@@ -244,6 +245,8 @@ static const OptionRow rows[] = {
   MODEL ("squared-relu", "mlp", .on = "relu2"),
   MODEL ("geglu", "mlp", .on = "geglu"),
   MODEL ("quick-geglu", "mlp", .on = "quick-geglu"),
+  MODEL ("glu-activation", "mlp", .words = gates, .until = "megatron-deepspeed-2022"), /* of a fork */
+  MODEL ("t5-swiglu", "mlp", .on = "swiglu"),
   DECIDES ("activation-func-clamp-value", "act_limit", .value = limit),
   MODEL ("normalization", "norm", .words = norms, .otherwise = "layernorm", .when = has_rms_norm),
   MODEL ("apply-layernorm-rms", "norm", .on = "rmsnorm"), /* of forks, as multiple-of */
