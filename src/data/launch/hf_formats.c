@@ -167,11 +167,13 @@ hf_set_dtype (HfJob *hf)
       : is_absent (hf)        ? "the configuration of DeepSpeed says it, which is not here"
       : import->may_have_more ? "bf16 or fp16 may be among the words that are not said"
                               : NULL;
+  if (deepspeed_format (hf))
+    import_note_word (import, "bf16.enabled", NULL);
   if (!f.is_mixed_said && is_wide (f.loaded) && why)
     import_open (import, "dtype", "the number format: %s", why);
   else
     import_set_strategy (import, "dtype", f.mixed ? f.mixed : f.loaded,
-                         "mixed_precision bf16 fp16 torch_dtype dtype pure_bf16");
+                         "mixed_precision bf16 fp16 torch_dtype dtype pure_bf16 bf16.enabled");
 }
 
 /* --- what is stepped on ---------------------------------------------------------------------------- */

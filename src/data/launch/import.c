@@ -373,6 +373,7 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
     all.n_given = variables->len;
     g_autoptr (GHashTable) written = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
     all.written = written;
+    all.found = import.files;
     bool ok = ls_diag_list_n (diags) == 0 && reader->read (&all, &import, diags)
         && import_check_given (&all, diags);
     if (ok)

@@ -32,6 +32,7 @@ typedef struct {
   ImportGiven *given;
   guint n_given;
   GHashTable *written; /* name without a folder to text: files that a script writes */
+  GPtrArray *found;    /* char *: paths of all that are read, to which those found beside are added */
 } ImportFiles;
 
 typedef struct {

@@ -104,19 +104,32 @@ launch_drop_starter (GPtrArray *words)
   return starter;
 }
 
+void
+launch_add_file (const ImportFiles *files, const char *path)
+{
+  const char *own = g_str_has_prefix (path, "./") ? path + 2 : path;
+  if (!g_ptr_array_find_with_equal_func (files->found, own, g_str_equal, NULL))
+    g_ptr_array_add (files->found, g_strdup (own));
+}
+
 /* NULL: there is none. */
 static char *
-read_beside (const ImportFiles *files, const char *name, gsize *ret_n)
+read_beside (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n)
 {
   g_autofree char *folder = g_path_get_dirname (files->files[0].path),
                   *path = g_build_filename (folder, name, NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  return g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, LAUNCH_MAX_BESIDE, ret_n, diags)
-                                                    : NULL;
+  char *text = g_file_test (path, G_FILE_TEST_IS_REGULAR)
+      ? ls_read_file (path, LAUNCH_MAX_BESIDE, ret_n, diags)
+      : NULL;
+  if (text && is_of_job)
+    launch_add_file (files, path);
+  return text;
 }
 
-char *
-launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n)
+/* is_of_job: what is found is read for the job, not to see what it is. */
+static char *
+find_file (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n)
 {
   g_autofree char *base = g_path_get_basename (name);
   const char *written = g_hash_table_lookup (files->written, base);
@@ -129,8 +142,14 @@ launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n)
       *ret_n = files->files[i].n;
       return g_strndup (files->files[i].text, files->files[i].n);
     }
-  char *text = read_beside (files, name, ret_n);
-  return text ? text : read_beside (files, base, ret_n);
+  char *text = read_beside (files, name, is_of_job, ret_n);
+  return text ? text : read_beside (files, base, is_of_job, ret_n);
+}
+
+char *
+launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n)
+{
+  return find_file (files, name, true, ret_n);
 }
 
 bool
@@ -178,7 +197,7 @@ launch_names_file (const ImportFiles *files, char *const *words, guint n, const 
     const char *equals = words[i][0] == '-' ? strchr (words[i], '=') : NULL,
                *name = equals ? equals + 1 : words[i];
     gsize size;
-    g_autofree char *text = launch_is_yaml (name) ? launch_file_of (files, name, &size) : NULL;
+    g_autofree char *text = launch_is_yaml (name) ? find_file (files, name, false, &size) : NULL;
     if (text && has_any_line (text, marks))
       return true;
   }

@@ -154,14 +154,6 @@ take_command (const LsShellCommand *c, gpointer data)
   take_values (s);
 }
 
-/* It is one of the job's, like those that were given. */
-static void
-add_file (LsImport *import, const char *path)
-{
-  if (!g_ptr_array_find_with_equal_func (import->files, path, g_str_equal, NULL))
-    g_ptr_array_add (import->files, g_strdup (path));
-}
-
 /* Of the files that were given, the one whose path ends in most of this one; NULL: none does. */
 static char *
 find_given (const Search *s, const char *path)
@@ -189,7 +181,7 @@ read_beside (Search *s, const char *name)
   char *text
       = g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags) : NULL;
   if (text)
-    add_file (s->import, g_str_has_prefix (path, "./") ? path + 2 : path);
+    launch_add_file (s->files, path);
   return text;
 }
 

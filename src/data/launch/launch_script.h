@@ -91,6 +91,8 @@ char *launch_drop_starter (GPtrArray *words);
  * not decide, else of those behind the first the one of that name, else one where it says from the folder of
  * the first, or in it. The caller frees it; NULL: there is none. */
 char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
+/* A file is one of the job's, like those that were given: it is told so. */
+void launch_add_file (const ImportFiles *files, const char *path);
 
 /* A diagnostic: a script of a program whose configuration is not here. name: NULL: none is said. False. */
 bool launch_refuse_config (const char *name, const LsImport *import, LsDiagList *diags);

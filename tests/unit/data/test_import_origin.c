@@ -1,5 +1,7 @@
 /* Pins which keys of a strategy the words of a launch file say, and which only rules of its program, for programs
  * of each way to say options: what a user says beside the file goes before the latter. */
+#include <glib/gstdio.h>
+
 #include "import_check.h"
 
 #include "data/jobs/job_files.h"
@@ -95,7 +97,46 @@ defaults_in_words_of_another_program_are_rules (void)
   check_rules (said, "dp_kind master");
 }
 
+/* Files beside a script that are read for it, its program and what that imports among them, are the job's; what
+ * DeepSpeed's own file says of the number format no other program's rule replaces. */
+static void
+files_that_are_found_are_of_the_job (void)
+{
+  static const char *const texts[][2] = {
+    { "job.sh",
+      "#!/bin/bash\ndeepspeed --num_gpus 8 train.py --deepspeed ds.json --per_device_train_batch_size 2 "
+      "--model_name_or_path Qwen/Qwen3-0.6B\n" },
+    { "train.py",
+      "import argparse\nfrom more import add\np = argparse.ArgumentParser()\nadd(p)\np.parse_args()\n" },
+    { "more.py", "def add(p):\n  p.add_argument('--max_seq_length', type=int, default=2048)\n" },
+    { "ds.json", "{\"zero_optimization\": {\"stage\": 2}, \"bf16\": {\"enabled\": true}}" }
+  };
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-XXXXXX", NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  char *paths[G_N_ELEMENTS (texts)];
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    paths[i] = g_build_filename (folder, texts[i][0], NULL);
+    LS_CHECK (g_file_set_contents (paths[i], texts[i][1], -1, NULL));
+  }
+  LsImport import;
+  if (LS_CHECK (ls_import_load ((const char *const[]) { paths[0], NULL }, &import, diags))) {
+    check_one (&import, "seq=2048", "job.sh");
+    check_one (&import, "zero=2", "job.sh");
+    LS_CHECK_INT (import.files->len, ==, G_N_ELEMENTS (texts));
+    for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+      LS_CHECK (g_ptr_array_find_with_equal_func (import.files, paths[i], g_str_equal, NULL));
+    LS_CHECK (!g_hash_table_contains (import.by_rule, ls_field_find (ls_strategy_fields, "dtype")->key));
+    ls_import_clear (&import);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    g_unlink (paths[i]);
+    g_free (paths[i]);
+  }
+  g_rmdir (folder);
+}
+
 LS_TEST_SUITE (LS_TEST (a_configuration_of_deepspeed_says_its_keys),
                LS_TEST (a_configuration_of_torchtitan_says_its_keys),
                LS_TEST (defaults_in_words_of_another_program_are_rules),
-               LS_TEST (options_of_a_trainer_say_their_keys), LS_TEST (options_of_megatron_say_their_keys))
+               LS_TEST (options_of_a_trainer_say_their_keys), LS_TEST (options_of_megatron_say_their_keys),
+               LS_TEST (files_that_are_found_are_of_the_job))
