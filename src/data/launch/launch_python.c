@@ -60,7 +60,10 @@ add_options (LaunchWords *words, const LsPython *python, const LaunchKind *kind,
   guint n = 0;
   for (const cJSON *one = ls_python_options (python)->child; one; one = one->next) {
     g_autofree char *word = word_of (one);
-    bool is_on = cJSON_IsTrue (one);
+    bool is_on = cJSON_IsTrue (one),
+         is_open = !cJSON_IsBool (one) && !cJSON_IsNull (one) && !word && kind->is_known (one->string);
+    if (is_open && !launch_words_find (words, one->string))
+      import_unknown (import, "--%s: what %s declares it to be is not followed", one->string, name);
     if ((!word && !is_on) || !kind->is_known (one->string) || launch_words_find (words, one->string))
       continue;
     launch_words_add_value (words, one->string, word);
@@ -72,6 +75,25 @@ add_options (LaunchWords *words, const LsPython *python, const LaunchKind *kind,
     g_string_append_printf (told, ", and %u more", n - MAX_SHOWN);
   if (n > 0)
     import_infer (import, "options that the command leaves as %s declares them: %s", name, told->str);
+}
+
+/* Packages that read a command, or files beside it, in ways that are not followed. */
+static void
+tell_packages (const char *text, const LsPython *python, const char *name, LsImport *import)
+{
+  static const char *const packages[] = { "hydra",   "absl",           "jsonargparse",
+                                          "draccus", "simple_parsing", "pydantic_settings",
+                                          "typer",   "click" };
+  bool has_options = ls_python_options (python)->child != NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (packages) && !has_options; i++) {
+    g_autofree char *plain = g_strconcat ("import ", packages[i], NULL),
+                    *from = g_strconcat ("from ", packages[i], NULL);
+    if (launch_has_line (text, plain) || launch_has_line (text, from)) {
+      import_unknown (import, "what %s takes where the command says nothing: it reads options by %s", name,
+                      packages[i]);
+      return;
+    }
+  }
 }
 
 static void
@@ -122,6 +144,7 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
   ls_python_set_arguments (python, arguments);
   ls_python_start (python);
   add_options (words, python, kind, name, import);
+  tell_packages (text, python, name, import);
   add_variables (python, environment);
 }
 

@@ -157,6 +157,7 @@ ls_python_start (LsPython *p)
   set_values (p, 1);
   if (!p->why)
     python_run (p, 0);
+  python_read_declared (p);
   python_forget_passed (p, 0);
   g_clear_pointer (&p->why, g_free);
   p->is_script = false;

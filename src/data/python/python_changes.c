@@ -254,6 +254,22 @@ perform (PythonPlace *x)
   return true;
 }
 
+/* "run (parser.parse_args ())" of a function that is not here: in a program that is started, for what it asks
+ * the command. */
+static void
+ask_command (PythonPlace x)
+{
+  LsPython *p = x.python;
+  const guint depth = p->depth;
+  if (!p->is_script || p->why)
+    return;
+  cJSON_Delete (python_expression (&x));
+  if (p->n_items <= PYTHON_MAX_ITEMS) {
+    g_clear_pointer (&p->why, g_free);
+    p->depth = depth;
+  }
+}
+
 void
 python_change (PythonPlace *x)
 {
@@ -269,6 +285,8 @@ python_change (PythonPlace *x)
     call_method (&behind, path, start);
   else if (is_path && python_is (t, "(") && python_declares (path) && python_is_set (x, path))
     declare (&behind, path, start);
-  else if (!set_by_name (x) && !perform (x))
+  else if (!set_by_name (x) && !perform (x)) {
+    ask_command (*x);
     python_pass (x->python, x->module, start);
+  }
 }

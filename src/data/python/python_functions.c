@@ -76,6 +76,30 @@ python_keep_usual (LsPython *p, const PythonLine *line)
   p->n_unknown = n_unknown;
 }
 
+cJSON *
+python_usual_of_function (LsPython *p, guint module, const char *name)
+{
+  guint i = python_find_function (p, module, name);
+  if (i == p->lines->len)
+    return NULL;
+  const PythonLine *line = python_line (p, i);
+  PythonPlace x = { .python = p, .module = line->module, .at = python_parameters_of (p, line) };
+  cJSON *all = cJSON_CreateObject ();
+  while (x.at > 0 && !p->why && !python_is (python_token (&x), ")")) {
+    bool is_rest = python_take (&x, "**") || python_take (&x, "*") || python_take (&x, "/"),
+         is_name = python_token (&x)->kind == PYTHON_NAME;
+    g_autofree char *own = g_strndup (python_token (&x)->at, is_name ? python_token (&x)->n : 0);
+    x.at += is_name;
+    python_pass_type (&x);
+    const cJSON *usual = usual_of (&x);
+    if (usual && !is_rest)
+      python_set_key (all, own, cJSON_Duplicate (usual, true));
+    if (!python_take (&x, ","))
+      break;
+  }
+  return all;
+}
+
 /* What parameters are in a call, which is an object of arguments. False: one of them has no value. */
 static bool
 bind (LsPython *p, const PythonLine *line, cJSON *arguments, GHashTable *names)

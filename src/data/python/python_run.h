@@ -82,4 +82,13 @@ cJSON *python_call (LsPython *p, guint module, const char *name, cJSON *argument
  * same object in each call. */
 void python_keep_usual (LsPython *p, const PythonLine *line);
 
+/* What parameters of a function usually are, by their names, of those without a "*" before them; the caller
+ * frees it. NULL: there is no such function. */
+cJSON *python_usual_of_function (LsPython *p, guint module, const char *name);
+
+/* --- python_declared.c ----------------------------------------------------------------------------- */
+
+/* Adds options of the first file that packages make of functions and classes. */
+void python_read_declared (LsPython *p);
+
 #endif

@@ -81,5 +81,34 @@ programs_beside_a_script_are_read (void)
   check (TRAIN ("def train(:\n  x = = 1\ntrain()\n"), "micro_batch=8");
 }
 
+/* Packages make options of a function's parameters, of decorators and of a class. What is not known of one that
+ * matters is told, and so are packages that are not followed. */
+static void
+options_of_functions_and_classes_are_read (void)
+{
+  check (
+      TRAIN (
+          "def train(base: str = 'a', *, max_seq_length: int = 256, per_device_train_batch_size=3):\n  pass\n"
+          "if __name__ == '__main__':\n  fire.Fire(train)\n"),
+      "micro_batch=3; seq=256");
+  check (
+      TRAIN ("def train(base: str = 'a', max_seq_length: int = 256, per_device_train_batch_size=3):\n  pass\n"
+             "if __name__ == '__main__':\n  fire.Fire(train)\n"),
+      "micro_batch=3; seq=256; ~as train.py declares them: --max_seq_length 256");
+  check (
+      TRAIN (
+          "@click.command()\n@click.option('-s', '--max-seq-length', default=512)\n"
+          "@click.option('--per_device_train_batch_size', default=size())\ndef main(**a):\n  pass\nmain()\n"),
+      "seq=512; ?--per_device_train_batch_size: what train.py declares it to be is not followed");
+  check (TRAIN ("@dataclass\nclass C:\n  max_seq_length: int = 128\nmain(tyro.cli(C))\n"), "seq=128");
+  check (TRAIN ("import hydra\n@hydra.main(config_path='c')\ndef main(c):\n  pass\nmain()\n"),
+         "?what train.py takes where the command says nothing: it reads options by hydra");
+  check (
+      TRAIN ("def get():\n  p = argparse.ArgumentParser()\n  p.add_argument('--max_seq_length', default=64)\n"
+             "  return p.parse_args()\nother.run(get())\n"),
+      "seq=64");
+}
+
 LS_TEST_SUITE (LS_TEST (options_are_read), LS_TEST (dataclasses_are_options),
-               LS_TEST (programs_beside_a_script_are_read))
+               LS_TEST (programs_beside_a_script_are_read),
+               LS_TEST (options_of_functions_and_classes_are_read))
