@@ -144,7 +144,7 @@ open_values (LaunchWords *words)
     const LaunchOption *o = words->options->pdata[i];
     for (guint k = 0; k < o->values->len; k++) {
       char *value = o->values->pdata[k];
-      bool is_hole = strcmp (value, "auto") == 0 || g_str_has_prefix (value, "${");
+      bool is_hole = strcmp (value, "auto") == 0 || *value == '$';
       if (!is_hole)
         continue;
       o->values->pdata[k] = g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, value, LS_SHELL_HOLE_END);

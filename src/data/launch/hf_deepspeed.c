@@ -40,7 +40,9 @@ static void
 fill (HfJob *hf, const char *key, const char *value)
 {
   const LaunchOption *o = launch_words_find (hf->deepspeed, key);
-  bool is_auto = o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]);
+  const char *text = o && o->values->len > 0 ? o->values->pdata[0] : "";
+  bool is_variable = *text == LS_SHELL_HOLE && text[1] == '$',
+       is_auto = ls_shell_has_hole (text) && !is_variable;
   if (is_auto && value)
     launch_words_add_value (hf->deepspeed, key, value);
 }

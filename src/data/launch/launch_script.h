@@ -22,6 +22,7 @@ typedef struct {
   bool is_last; /* scripts that no other program knows are asked for it */
   /* A command that launches, whatever its options, by its words; others then do not. NULL: options tell. */
   bool (*starts) (char *const *words, guint n);
+  bool knows_deepspeed; /* --deepspeed names a configuration of DeepSpeed */
   /* By the name of a script: a command that trains nothing, which counts where no other launches. NULL: all
    * train */
   bool (*does_other) (const char *script);

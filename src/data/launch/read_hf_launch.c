@@ -278,6 +278,7 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                             is_known,
                             names_deepspeed (&files->files[0]) ? 1 : 2,
                             true,
+                            .knows_deepspeed = true,
                             .does_other = does_other,
                             .marks = ARGUMENT " " DATA_SET };
   LaunchScript script;

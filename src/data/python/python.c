@@ -74,6 +74,7 @@ ls_python_free (LsPython *p)
   g_hash_table_unref (p->set_variables);
   g_ptr_array_unref (p->file_passed);
   cJSON_Delete (p->options);
+  cJSON_Delete (p->engine);
   g_free (p->why);
   g_free (p);
 }
@@ -174,4 +175,10 @@ ls_python_set_environment (LsPython *p, LsPythonVariable *variable, gpointer dat
 {
   p->variable = variable;
   p->variable_data = data;
+}
+
+const cJSON *
+ls_python_engine (const LsPython *p)
+{
+  return p->engine;
 }

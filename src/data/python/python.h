@@ -97,6 +97,9 @@ void ls_python_start (LsPython *python);
 /* The options that were declared, by their names without dashes, with what each is where the command does
  * not say it; owned by it. */
 const cJSON *ls_python_options (const LsPython *python);
+/* What it hands to deepspeed.initialize as its configuration, null where it hands over none; NULL: it does
+ * not call that. Borrowed. */
+const cJSON *ls_python_engine (const LsPython *python);
 /* What it set of the environment when it was last evaluated, names to texts, which are replaced or removed; a
  * value that is not known is a hole. */
 void ls_python_add_variables (const LsPython *python, GHashTable *variables);

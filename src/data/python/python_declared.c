@@ -4,7 +4,8 @@
  *     @click.option ("--layers", default=32)     that option
  *     tyro.cli (Config)                          the members of Config
  *
- * They are found wherever they stand in the file that is started. */
+ * They are found wherever they stand in the file that is started; so is the configuration that
+ * deepspeed.initialize is handed. */
 #include <string.h>
 
 #include "data/python/python_run.h"
@@ -76,6 +77,22 @@ read_decorator (LsPython *p, const PythonLine *line)
   cJSON_Delete (call);
 }
 
+/* --- DeepSpeed ---------------------------------------------------------------------------------------- */
+
+/* Where what calls it was not followed: "deepspeed . initialize (" from a token on. */
+static void
+read_engine (LsPython *p, guint i)
+{
+  PythonPlace x = { .python = p, .at = i };
+  if (!python_take (&x, "deepspeed") || !python_take (&x, ".") || !python_take (&x, "initialize")
+      || !python_take (&x, "(") || p->engine)
+    return;
+  cJSON *call = cJSON_CreateObject ();
+  python_arguments (&x, call);
+  python_note_engine (p, "deepspeed.initialize", call);
+  cJSON_Delete (call);
+}
+
 void
 python_read_declared (LsPython *p)
 {
@@ -85,8 +102,10 @@ python_read_declared (LsPython *p)
     if (line->module != 0)
       continue;
     read_decorator (p, line);
-    for (guint k = 0; k + 4 < line->n; k++)
+    for (guint k = 0; k + 4 < line->n; k++) {
       read_start (p, line->first + k);
+      read_engine (p, line->first + k);
+    }
     g_clear_pointer (&p->why, g_free);
   }
 }

@@ -388,6 +388,7 @@ call (PythonPlace *x, PythonValue callee, guint first)
     object = python_taken (object, "0");
   else {
     x->python->n_unknown++;
+    python_note_engine (x->python, callee.name, object);
     if (may_change (x->python, callee.name, object))
       python_pass (x->python, x->module, line_start (x->python, first));
   }

@@ -472,3 +472,18 @@ python_parse (const PythonPlace *x, const cJSON *parser, const char *method, con
   cJSON_AddItemToArray (both, hole_of ("the rest of the command"));
   return both;
 }
+
+/* --- DeepSpeed ---------------------------------------------------------------------------------------- */
+
+void
+python_note_engine (LsPython *p, const char *function, const cJSON *call)
+{
+  if (!p->is_script || !g_str_has_suffix (function, "deepspeed.initialize"))
+    return;
+  const cJSON *config = cJSON_GetObjectItemCaseSensitive (call, "config");
+  config = config ? config : cJSON_GetObjectItemCaseSensitive (call, "config_params");
+  if (p->engine && !(cJSON_IsNull (p->engine) && config))
+    return;
+  cJSON_Delete (p->engine);
+  p->engine = config ? cJSON_Duplicate (config, true) : cJSON_CreateNull ();
+}

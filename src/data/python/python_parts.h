@@ -85,8 +85,9 @@ struct LsPython {
   bool is_script;             /* the first file is what is started */
   const GPtrArray *arguments; /* char *: words of the command; NULL: they are not known */
   cJSON *options;             /* by their names: what they usually are */
-  char *why;                  /* what is wrong; NULL: nothing is */
-  guint where, module;        /* a line, of the file that is evaluated */
+  cJSON *engine;       /* what deepspeed.initialize is handed as its configuration; NULL: it is not called */
+  char *why;           /* what is wrong; NULL: nothing is */
+  guint where, module; /* a line, of the file that is evaluated */
 };
 
 #define PYTHON_MAX_ROUNDS 1000   /* of all loops of a value */
@@ -345,6 +346,9 @@ bool python_declare (PythonPlace *x, cJSON *parser, const char *method, const cJ
  * Where the command is not known, what options usually are, and the expression is named. */
 cJSON *python_parse (const PythonPlace *x, const cJSON *parser, const char *method, const cJSON *call,
                      guint first);
+
+/* A call of what is not here: keeps the configuration if it is deepspeed.initialize. */
+void python_note_engine (LsPython *p, const char *function, const cJSON *call);
 
 /* --- python_environment.c -------------------------------------------------------------------------- */
 

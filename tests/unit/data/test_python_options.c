@@ -109,6 +109,32 @@ options_of_functions_and_classes_are_read (void)
       "seq=64");
 }
 
+/* What a program hands to deepspeed.initialize is DeepSpeed's configuration; what of it is not known is open, and
+ * so is all where it is made in ways that are not followed. */
+static void
+a_dictionary_for_deepspeed_is_read (void)
+{
+#define ENGINE(config)                                                                                             \
+  TRAIN (                                                                                                          \
+      "def conf(a, stage=2):\n  return {'train_micro_batch_size_per_gpu': a.batch, 'gradient_clipping': clip(),\n" \
+      "    'zero_optimization': {'stage': stage}, 'bf16': {'enabled': True}}\n"                                    \
+      "def main():\n  p = argparse.ArgumentParser()\n  p.add_argument('--batch', type=int, default=4)\n"           \
+      "  a, _ = p.parse_known_args()\n  c = conf(a, 3)\n  c['gradient_accumulation_steps'] = 2\n"                  \
+      "  engine, *_ = deepspeed.initialize(model=m(), config=" config ")\nmain()\n")
+  check (ENGINE ("c"),
+         "dp_kind=deepspeed; zero=3; micro_batch=4; global_batch=64; dtype=bf16; grad_norm; "
+         "?gradient_clipping: its value is $clip; ~what train.py hands to deepspeed.initialize");
+  check (ENGINE ("load(c)"),
+         "dp_kind=deepspeed; zero; ?zero_optimization.stage: its value is the script of Python");
+  check (
+      TRAIN (
+          "def main():\n  deepspeed.initialize(model=m(), config_params={'zero_optimization': {'stage': 1}})\n"),
+      "dp_kind=deepspeed; zero=1");
+  check (TRAIN ("def f():\n  deepspeed.other(config={'zero_optimization': {'stage': 1}})\n"), "dp_kind=ddp");
+#undef ENGINE
+}
+
 LS_TEST_SUITE (LS_TEST (options_are_read), LS_TEST (dataclasses_are_options),
                LS_TEST (programs_beside_a_script_are_read),
-               LS_TEST (options_of_functions_and_classes_are_read))
+               LS_TEST (options_of_functions_and_classes_are_read),
+               LS_TEST (a_dictionary_for_deepspeed_is_read))
