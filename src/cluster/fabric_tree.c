@@ -183,7 +183,9 @@ check (const LsClusterSpec *s, GError **error)
       || !ls_spec_check_link ("fabric link", TRUE, &s->spine, error))
     return FALSE;
   if (s->rails == 0 || s->nics % s->rails != 0)
-    return ls_spec_conflict (error, "%u NICs per node do not deal out to %u rails", s->nics, s->rails);
+    return ls_spec_conflict (error,
+                             "%u NICs per node do not deal out to %u rails: \"rails\" is to divide \"nics\"",
+                             s->nics, s->rails);
   if (s->nodes_per_leaf == 0)
     return ls_spec_conflict (error, "a leaf needs at least one node");
   if (!(s->oversubscription >= 1))

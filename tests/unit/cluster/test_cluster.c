@@ -178,7 +178,8 @@ counts_that_do_not_deal_out_are_refused (void)
   REFUSE (LS_ERROR_CONFLICT, "4 PCIe switches do not deal out to 3 CPU sockets", s.cpu_sockets = 3);
   REFUSE (LS_ERROR_CONFLICT, "4 NVLinks per GPU cannot reach 6 NVSwitch planes", s.nvlinks_per_gpu = 4);
   REFUSE (LS_ERROR_CONFLICT, "5 NICs do not deal out to 4 PCIe switches", s.nics = 5);
-  REFUSE (LS_ERROR_CONFLICT, "8 NICs per node do not deal out to 3 rails", s.rails = 3);
+  REFUSE (LS_ERROR_CONFLICT, "8 NICs per node do not deal out to 3 rails: \"rails\" is to divide \"nics\"",
+          s.rails = 3);
   REFUSE (LS_ERROR_CONFLICT, "40 nodes need NICs", s.nics = 0);
   REFUSE (LS_ERROR_CONFLICT, "oversubscription 0.5", s.oversubscription = 0.5);
   REFUSE (LS_ERROR_CONFLICT, "not a whole number", s.oversubscription = 3);
