@@ -120,6 +120,54 @@ modules_of (const LsModel *m, const char *name)
   return strcmp (last, "*") == 0 ? LS_LORA_ALL : 0;
 }
 
+/* A text that is no list of names, which PEFT matches with whole paths of modules (tuners_utils.py,
+ * check_target_module_exists: re.fullmatch). */
+static bool
+is_pattern (const char *text)
+{
+  return *text != '[' && strpbrk (text, "\\|()[]^$+?") && strlen (text) < 1000;
+}
+
+/* By the paths that layers have in Transformers' models, alone and inside of those that see or hear. */
+static uint32_t
+modules_by_pattern (const char *pattern)
+{
+  static const char *const above[] = { "layers.1.",
+                                       "model.layers.1.",
+                                       "language_model.layers.1.",
+                                       "model.language_model.layers.1.",
+                                       "language_model.model.layers.1.",
+                                       "model.language_model.model.layers.1.",
+                                       "thinker.model.layers.1." };
+  static const Name below[] = { { "self_attn.q_proj", LS_LORA_Q }, { "self_attn.k_proj", LS_LORA_K },
+                                { "self_attn.v_proj", LS_LORA_V }, { "self_attn.o_proj", LS_LORA_O },
+                                { "mlp.gate_proj", LS_LORA_GATE }, { "mlp.up_proj", LS_LORA_UP },
+                                { "mlp.down_proj", LS_LORA_DOWN } };
+  g_autofree char *whole = g_strdup_printf ("^(?:%s)$", pattern);
+  uint32_t set = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (above); i++)
+    for (guint k = 0; k < G_N_ELEMENTS (below); k++) {
+      g_autofree char *path = g_strconcat (above[i], below[k].name, NULL);
+      if (g_regex_match_simple (whole, path, G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT))
+        set |= below[k].modules;
+    }
+  return set;
+}
+
+static uint32_t
+read_pattern (LsImport *import, const LaunchAdapters *a, const char *pattern)
+{
+  uint32_t set = modules_by_pattern (pattern);
+  g_autofree char *text = ls_lora_words (set, ",");
+  if (set == 0)
+    import_unknown (import,
+                    "%s: %s is the pattern of no linear layer that is known; it is taken to be of all",
+                    a->option, pattern);
+  else
+    import_infer (import, "%s: its pattern is that of %s, by names of Transformers' models", a->option, text);
+  return set ? set : LS_LORA_ALL;
+}
+
 static uint32_t
 read_modules (LsImport *import, const LaunchAdapters *a)
 {
@@ -131,6 +179,10 @@ read_modules (LsImport *import, const LaunchAdapters *a)
       import_unknown (import, "%s: which layers have adapters is not said here; all linear ones are taken to",
                       a->option);
       return LS_LORA_ALL;
+    }
+    if (is_pattern (a->on->pdata[i])) {
+      set |= read_pattern (import, a, a->on->pdata[i]);
+      continue;
     }
     g_auto (GStrv) names = g_strsplit_set (a->on->pdata[i], ", ", -1); /* "q_proj,v_proj" */
     for (char **name = names; *name; name++) {

@@ -127,6 +127,19 @@ classes_of_forks_are_told (void)
 #undef FORK
 }
 
+/* Which layers have adapters, in words that are no list of names. */
+static void
+adapters_are_on_all_layers_or_by_a_pattern (void)
+{
+#define ADAPTERS(words)                                                                                      \
+  "base_model: Qwen/Qwen3-8B\nmicro_batch_size: 1\nsequence_len: 64\ndatasets:\n  - path: x\n"               \
+  "adapter: lora\nlora_r: 4\n" words "\n"
+  check_read ("axolotl", ADAPTERS ("lora_target_linear: true"), "lora_rank=4; lora_modules");
+  check_read ("axolotl", ADAPTERS ("lora_target_modules: 'vision_(a|b)'"),
+              "lora_rank=4; lora_modules; ?is the pattern of no linear layer");
+#undef ADAPTERS
+}
+
 LS_TEST_SUITE (LS_TEST (configurations_are_told_apart), LS_TEST (a_name_alone_is_no_program),
                LS_TEST (a_file_of_fsdp_is_read), LS_TEST (the_environment_is_heeded),
-               LS_TEST (classes_of_forks_are_told))
+               LS_TEST (classes_of_forks_are_told), LS_TEST (adapters_are_on_all_layers_or_by_a_pattern))

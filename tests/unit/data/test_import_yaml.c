@@ -311,7 +311,10 @@ axolotl_is_read (void)
               AXOLOTL "adapter: lora\nlora_r: 32\nlora_alpha: 16\nlora_dropout: 0.05\nlora_target_modules:\n"
                       "  - q_proj\n  - o_proj\n  - down_proj\n  - lm_head\n",
               "lora_rank=32; lora_modules=q,o,down; ?lora_dropout 0.05; ?lm_head is no linear layer");
-  check_read ("axolotl", AXOLOTL "adapter: lora\nlora_r: 4\nlora_target_linear: true\n", "lora_rank=4");
+  check_read ("axolotl",
+              AXOLOTL
+              "adapter: lora\nlora_target_modules: 'model.layers.[\\d]+.(mlp|self_attn).(up|q)_proj'\n",
+              "lora_rank=8; lora_modules=q,up; ~its pattern is that of q,up");
   check_read ("axolotl",
               AXOLOTL "gradient_checkpointing: true\ngradient_checkpointing_kwargs: {use_reentrant: false}\n",
               "recompute=full; recompute_early_stop=true");
