@@ -46,13 +46,14 @@ set_number (LsShell *shell, const char *name, guint64 value)
     ls_shell_set (shell, name, text);
 }
 
+static const char *const gpu_options[] = { "gres", "gpus-per-node", NULL };
+
+/* Options of sbatch and lines of a script are the same; the former go before the latter. */
 static void
-read_slurm (LaunchBatch *b, LsShell *shell, const LsShellCommand *c)
+read_slurm (LaunchBatch *b, LsShell *shell, const LaunchWords *w)
 {
-  g_autoptr (LaunchWords) w = launch_words_new ();
-  launch_words_add (w, c->words, c->n);
-  guint64 nodes = first_of (w, node_options),
-          gpus = first_of (w, (const char *const[]) { "gres", "gpus-per-node", NULL }),
+  guint64 nodes = b->submitted_nodes ? b->submitted_nodes : first_of (w, node_options),
+          gpus = b->submitted_per_node ? b->submitted_per_node : first_of (w, gpu_options),
           tasks = value_of (w, "ntasks-per-node");
   b->nodes = nodes ? nodes : b->nodes;
   if (gpus > 0)
@@ -66,6 +67,74 @@ read_slurm (LaunchBatch *b, LsShell *shell, const LsShellCommand *c)
   set_number (shell, "SLURM_NTASKS_PER_NODE", tasks);
   set_number (shell, "SLURM_JOB_ID", 1); /* it is run as a job; which, says nothing */
   set_number (shell, "SLURM_JOBID", 1);
+}
+
+/* "--export=ALL,A=1": variables of the job. */
+static void
+read_export (LsShell *shell, const LaunchWords *w)
+{
+  const LaunchOption *o = launch_words_find (w, "export");
+  g_auto (GStrv) items = g_strsplit (o && o->values->len > 0 ? o->values->pdata[0] : "", ",", -1);
+  for (char **item = items; *item; item++) {
+    char *equals = strchr (*item, '=');
+    if (!equals || equals == *item)
+      continue;
+    *equals = '\0';
+    ls_shell_set (shell, *item, equals + 1);
+  }
+}
+
+/* The first of these whose value the script does not decide; NULL: there is none. */
+static const char *
+open_of (const LaunchWords *w, const char *const *names)
+{
+  for (; *names; names++) {
+    const LaunchOption *o = launch_words_find (w, *names);
+    if (o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]))
+      return o->written;
+  }
+  return NULL;
+}
+
+/* How many words of sbatch stand in front of the script that it starts; 0: it is another command. */
+static guint
+submit_words (const LsShellCommand *c)
+{
+  static const char *const ends[] = { ".sh", ".sbatch", ".slurm", ".job", ".batch" };
+  if (strcmp (ls_shell_base_of (c->words[0]), "sbatch") != 0)
+    return 0;
+  for (guint i = 1; i < c->n; i++)
+    for (guint k = 0; k < G_N_ELEMENTS (ends); k++)
+      if (*c->words[i] != '-' && g_str_has_suffix (c->words[i], ends[k]))
+        return i;
+  return 0;
+}
+
+void
+launch_read_submit (LaunchBatch *batch, LsShell *shell, const LsShellCommand *c, LsImport *import)
+{
+  guint n = submit_words (c);
+  if (n == 0)
+    return;
+  g_autoptr (LaunchWords) w = launch_words_new ();
+  launch_words_add (w, c->words, n);
+  const char *nodes = open_of (w, node_options), *gpus = open_of (w, gpu_options),
+             *open = nodes ? nodes : gpus;
+  if (open)
+    import_unknown (import, "what sbatch is told by %s: the script's own lines are taken", open);
+  guint64 n_nodes = first_of (w, node_options), per_node = first_of (w, gpu_options);
+  batch->submitted_nodes = n_nodes ? n_nodes : batch->submitted_nodes;
+  batch->submitted_per_node = per_node ? per_node : batch->submitted_per_node;
+  if (n_nodes > 0 || per_node > 0)
+    read_slurm (batch, shell, w);
+  read_export (shell, w);
+}
+
+void
+launch_given_nodes (LaunchBatch *batch, const char *name, const char *value)
+{
+  if (strcmp (name, "SLURM_NNODES") == 0 || strcmp (name, "SLURM_JOB_NUM_NODES") == 0)
+    batch->submitted_nodes = launch_last_number (value);
 }
 
 /* "-l select=4:ncpus=8:ngpus=8": of so many nodes each. */
@@ -89,8 +158,11 @@ launch_read_directive (LaunchBatch *batch, LsShell *shell, const LsShellCommand 
 {
   if (strcmp (line->words[0], "#PBS") == 0)
     read_pbs (batch, line);
-  else
-    read_slurm (batch, shell, line);
+  else {
+    g_autoptr (LaunchWords) w = launch_words_new ();
+    launch_words_add (w, line->words, line->n);
+    read_slurm (batch, shell, w);
+  }
 }
 
 /* --- the launcher ---------------------------------------------------------------------------------- */

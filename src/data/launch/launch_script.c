@@ -122,6 +122,7 @@ take_command (const LsShellCommand *c, gpointer data)
     launch_read_directive (&s->batch, s->shell, c);
     return;
   }
+  launch_read_submit (&s->batch, s->shell, c, s->import);
   if (g_str_has_prefix (c->words[0], "--")) {
     add_words (s->bare, c->words, c->n);
     return;
@@ -298,10 +299,12 @@ tell_script (const Search *s, LsImport *import)
 }
 
 static void
-set_given (const Search *s)
+set_given (Search *s)
 {
-  for (guint i = 0; i < s->files->n_given; i++)
+  for (guint i = 0; i < s->files->n_given; i++) {
     ls_shell_set (s->shell, s->files->given[i].name, s->files->given[i].value);
+    launch_given_nodes (&s->batch, s->files->given[i].name, s->files->given[i].value);
+  }
 }
 
 static void

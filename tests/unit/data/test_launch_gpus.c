@@ -52,6 +52,22 @@ a_batch_system_says_how_many (void)
          "gpus=16"); /* it is run as a job already */
 }
 
+/* What sbatch is told goes before the lines of the script that it starts. */
+static void
+options_of_sbatch_go_before_lines (void)
+{
+#define JOB                                                                                                   \
+  "cat > job.sh <<'END'\n#!/bin/bash\n#SBATCH --nodes=1\n#SBATCH --gpus-per-node=8\n"                         \
+  "torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 pretrain_gpt.py --num-layers $LAYERS --hidden-size 64 " \
+  "--num-attention-heads 1 --seq-length 8 --micro-batch-size 1\nEND\n"
+  check ("#!/bin/bash\n" JOB "sbatch --export=ALL,LAYERS=3 job.sh\n", "gpus=8; layers=3");
+  check ("#!/bin/bash\n" JOB "N=4\nid=$(sbatch --parsable --nodes=$N --export=ALL,LAYERS=3 job.sh)\n",
+         "gpus=32; layers=3");
+  check ("#!/bin/bash\n" JOB "sbatch -N $1 --export=ALL,LAYERS=3 job.sh\n",
+         "gpus=8; ?what sbatch is told by -N: the script's own lines are taken");
+#undef JOB
+}
+
 static void
 gradients_are_summed_as_the_optimizer_has_them (void)
 {
@@ -98,7 +114,7 @@ a_file_without_a_name_says_nothing (void)
 }
 
 LS_TEST_SUITE (LS_TEST (launchers_say_how_many), LS_TEST (what_is_not_known_leaves_it_open),
-               LS_TEST (a_batch_system_says_how_many),
+               LS_TEST (options_of_sbatch_go_before_lines), LS_TEST (a_batch_system_says_how_many),
                LS_TEST (gradients_are_summed_as_the_optimizer_has_them), LS_TEST (other_tasks_are_refused),
                LS_TEST (an_option_that_is_not_said_may_be_the_format),
                LS_TEST (a_file_without_a_name_says_nothing))
