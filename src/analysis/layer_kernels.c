@@ -337,12 +337,17 @@ typedef struct {
   const LsGpu *gpu;
 } Cost;
 
+/* What stands behind the product of Q, K and V is beside the rotation. */
 static void
 add_kernels (LsPassKernels *p, const Cost *cost, const LsOperator *op, const LsKernel *kernels, guint n)
 {
-  for (guint i = 0; i < n; i++)
-    add (p, part_of_kernel (op, &kernels[i]),
+  bool is_qkv = strcmp (op->name, "qkv") == 0, is_behind = false;
+  for (guint i = 0; i < n; i++) {
+    LsLayerPart part = part_of_kernel (op, &kernels[i]);
+    is_behind |= is_qkv && part == LS_LAYER_GEMM;
+    add (p, is_behind && part == LS_LAYER_BESIDE ? LS_LAYER_ROPE : part,
          ls_kernel_cost (cost->calibration, cost->gpu, &kernels[i]).alone);
+  }
 }
 
 LsLayerKernels

@@ -27,7 +27,7 @@ propose_kernels (Proposals *p)
   const GPtrArray *lists = ls_recipes_all ();
   for (guint i = 0; p->s->recipes && i < lists->len; i++) {
     const LsRecipes *list = lists->pdata[i];
-    if (g_strcmp0 (list->variant_of, p->s->recipes->name) == 0 && ls_recipes_fit (list, &p->r->model))
+    if (g_strcmp0 (list->variant_of, p->s->recipes->name) == 0 && ls_recipes_fit_alone (list, &p->r->model))
       propose_one (p, "kernels", list->name);
   }
 }

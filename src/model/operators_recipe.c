@@ -23,7 +23,11 @@ static LsSizes
 sizes_of (const LsCut *cut, uint64_t tokens, uint64_t ffn)
 {
   double sequences = cut->shard->micro_batch;
+  bool has_rope = cut->model->position == LS_POSITION_ROPE;
   return (LsSizes) { .is_sent_once = cut->shard->sends_tokens_once,
+                     .is_normed = cut->model->qk_norm,
+                     .is_rotated = has_rope && !(cut->kind & LS_LAYER_UNROTATED),
+                     .is_sharded = cut->shard->cp > 1,
                      .at = { [LS_SIZE_EXPERTS] = cut->model->n_experts,
                              [LS_SIZE_CHOICES] = cut->model->top_k,
                              [LS_SIZE_OWN_EXPERTS] = (double) cut->model->n_experts / MAX (1, cut->shard->ep),

@@ -89,6 +89,8 @@ is_for (int models, const LsModel *m)
     return m->n_kv_heads == m->n_heads;
   case LS_FOR_MHA_ROPE:
     return m->n_kv_heads == m->n_heads && m->position == LS_POSITION_ROPE && m->kv_lora == 0;
+  case LS_FOR_UNNORMED_ROPE:
+    return m->position == LS_POSITION_ROPE && !m->qk_norm && m->kv_lora == 0;
   case LS_FOR_SCALED_ROPE:
     return m->scaled_rope && m->kv_lora == 0;
   case LS_FOR_LIMITED_GEGLU:
@@ -144,15 +146,24 @@ ls_recipes_fuse_experts (const LsRecipes *recipes)
 }
 
 bool
+ls_recipes_fit_alone (const LsRecipes *recipes, const LsModel *model)
+{
+  bool has_experts = model->n_experts > 0;
+  for (guint i = 0; i < recipes->operators->len; i++) {
+    const LsRecipe *r = &g_array_index (recipes->operators, LsRecipe, i);
+    bool is_experts = r->operator_ >= LS_RECIPE_EXPERT_FC1 && r->operator_ <= LS_RECIPE_UNPERMUTE;
+    if (is_for (r->models, model) && (!is_experts || has_experts))
+      return true;
+  }
+  return recipes->fuses_experts && has_experts;
+}
+
+bool
 ls_recipes_fit (const LsRecipes *recipes, const LsModel *model)
 {
   for (; recipes; recipes = recipes->base)
-    for (guint i = 0; i < recipes->operators->len; i++) {
-      const LsRecipe *r = &g_array_index (recipes->operators, LsRecipe, i);
-      bool is_experts = r->operator_ >= LS_RECIPE_EXPERT_FC1 && r->operator_ <= LS_RECIPE_UNPERMUTE;
-      if (is_for (r->models, model) && (!is_experts || model->n_experts > 0))
-        return true;
-    }
+    if (ls_recipes_fit_alone (recipes, model))
+      return true;
   return false;
 }
 
@@ -176,11 +187,28 @@ bool
 ls_recipe_is_launched (const LsRecipeKernel *k, const LsSizes *sizes)
 {
   const double *at = sizes->at;
-  if (k->where == LS_WHERE_SEQUENCES)
+  bool has_groups = at[LS_SIZE_K] > at[LS_SIZE_D] && at[LS_SIZE_Q] > at[LS_SIZE_K];
+  switch ((LsRecipeWhere) k->where) {
+  case LS_WHERE_GROUPS:
+    return has_groups;
+  case LS_WHERE_SEQUENCES:
     return at[LS_SIZE_B] > 1;
-  if (k->where == LS_WHERE_SENT_ONCE || k->where == LS_WHERE_SENT_EACH)
+  case LS_WHERE_SENT_ONCE:
+  case LS_WHERE_SENT_EACH:
     return sizes->is_sent_once == (k->where == LS_WHERE_SENT_ONCE);
-  return k->where == LS_WHERE_ALWAYS || (at[LS_SIZE_K] > at[LS_SIZE_D] && at[LS_SIZE_Q] > at[LS_SIZE_K]);
+  case LS_WHERE_NORMED:
+    return sizes->is_normed;
+  case LS_WHERE_NORMED_VIEWS:
+    return sizes->is_normed && !has_groups;
+  case LS_WHERE_PLAIN_KEYS:
+    return !sizes->is_normed && !sizes->is_rotated;
+  case LS_WHERE_SHARDED:
+    return sizes->is_sharded;
+  case LS_WHERE_ALWAYS:
+  case LS_N_WHERE:
+    break;
+  }
+  return true;
 }
 
 #define MOST_ELEMENTS 9e15 /* exact in a double */

@@ -63,6 +63,7 @@ typedef enum {
   LS_FOR_GQA,           /* fewer heads of K and V than of Q; not latent attention */
   LS_FOR_MHA,           /* as many                          */
   LS_FOR_MHA_ROPE,      /* as many, and they are rotated; not latent attention */
+  LS_FOR_UNNORMED_ROPE, /* Q and K are rotated, and have no norms; not latent attention */
   LS_FOR_SCALED_ROPE,   /* cos and sin are times a factor; not latent attention */
   LS_FOR_LIMITED_GEGLU, /* a quick GELU between limits      */
   LS_FOR_LINEAR_BIAS,   /* biases on all linear layers      */
@@ -78,6 +79,10 @@ typedef enum {
   LS_WHERE_SEQUENCES, /* a micro-batch has several sequences */
   LS_WHERE_SENT_ONCE, /* DeepEP or HybridEP brings tokens to experts, and probabilities in fp32 */
   LS_WHERE_SENT_EACH, /* another dispatcher does */
+  LS_WHERE_NORMED,    /* heads of Q and K have norms of their own */
+  LS_WHERE_NORMED_VIEWS, /* they have, and Q is a view: there are no groups as above */
+  LS_WHERE_PLAIN_KEYS,   /* K is neither rotated nor normed */
+  LS_WHERE_SHARDED,      /* sequences are cut over ranks (cp), so that no list of attention counts */
   LS_N_WHERE
 } LsRecipeWhere;
 
@@ -146,6 +151,8 @@ void ls_recipe_clear (LsRecipe *recipe); /* frees what it owns */
 const LsRecipe *ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model);
 /* Whether the list names anything that this model has. */
 bool ls_recipes_fit (const LsRecipes *recipes, const LsModel *model);
+/* Whether it does itself, and not only what it is based on. */
+bool ls_recipes_fit_alone (const LsRecipes *recipes, const LsModel *model);
 /* Whether experts of this model run one after the other. */
 bool ls_recipes_loop (const LsRecipes *recipes, const LsModel *model);
 /* Whether products of experts compute and cast the activation between them, in mxfp8. NULL allowed. */

@@ -20,8 +20,9 @@ typedef struct {
   int64_t rank, world_size;
 } KinetoForm;
 
+/* By its class; a list's copies ("v copy") are the kernel that PyTorch copies slices by. */
 static const char *
-kineto_name (uint8_t class)
+kineto_name (const LsStepOp *op)
 {
   static const char *const names[] = {
     [LS_CLASS_GEMM] = "nvjet_hsh_256x128_64x4_2x1_v_bz_coopB_TNT",
@@ -60,7 +61,10 @@ kineto_name (uint8_t class)
     [LS_CLASS_SCATTER] = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
     [LS_CLASS_SEND_RECV] = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
   };
-  return names[class];
+  bool is_copy = op->class == LS_CLASS_ELEMENTWISE && op->name && g_str_has_suffix (op->name, " copy");
+  return is_copy ? "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<"
+                   "at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}>>(int)"
+                 : names[op->class];
 }
 
 static const char *
@@ -137,7 +141,7 @@ kineto_op (GString *out, const LsStepOp *op, LsTime at, guint correlation, const
   int64_t dur_ns = (end + 500) / 1000 - (at + 500) / 1000; /* both ends are rounded, as clocks are */
   g_string_append_printf (
       out, "  {\n    \"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": 0, \"tid\": %d,\n    ",
-      category, kineto_name (op->class), stream);
+      category, kineto_name (op), stream);
   kineto_us (out, "ts", at, KINETO_BASE_US);
   g_string_append_printf (
       out,

@@ -70,6 +70,7 @@ static const LsEnumName models[] = {
   { "gqa", LS_FOR_GQA },
   { "mha", LS_FOR_MHA },
   { "mha-rope", LS_FOR_MHA_ROPE },
+  { "unnormed-rope", LS_FOR_UNNORMED_ROPE },
   { "scaled-rope", LS_FOR_SCALED_ROPE },
   { "limited-geglu", LS_FOR_LIMITED_GEGLU },
   { "linear-bias", LS_FOR_LINEAR_BIAS },
@@ -79,9 +80,16 @@ static const LsEnumName models[] = {
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (models) == LS_N_FOR + 1);
 
-static const LsEnumName places[] = { { "always", LS_WHERE_ALWAYS },       { "groups", LS_WHERE_GROUPS },
-                                     { "sequences", LS_WHERE_SEQUENCES }, { "sent-once", LS_WHERE_SENT_ONCE },
-                                     { "sent-each", LS_WHERE_SENT_EACH }, { NULL } };
+static const LsEnumName places[] = { { "always", LS_WHERE_ALWAYS },
+                                     { "groups", LS_WHERE_GROUPS },
+                                     { "sequences", LS_WHERE_SEQUENCES },
+                                     { "sent-once", LS_WHERE_SENT_ONCE },
+                                     { "sent-each", LS_WHERE_SENT_EACH },
+                                     { "normed", LS_WHERE_NORMED },
+                                     { "normed-views", LS_WHERE_NORMED_VIEWS },
+                                     { "plain-keys", LS_WHERE_PLAIN_KEYS },
+                                     { "sharded", LS_WHERE_SHARDED },
+                                     { NULL } };
 G_STATIC_ASSERT (G_N_ELEMENTS (places) == LS_N_WHERE + 1);
 
 static const LsEnumName dtypes[]
@@ -124,7 +132,10 @@ static const LsField kernel_fields[] = { KERNEL ("core", LS_FIELD_BOOL, is_core)
                                           .meaning = "groups: where a rank has several heads of K, and more "
                                                      "of Q; sequences: where a micro-batch has several; "
                                                      "sent-once, sent-each: where dispatcher is deepep or "
-                                                     "hybridep, or another"
+                                                     "hybridep, or another; normed: where heads of Q and K "
+                                                     "have norms; normed-views: where they do, and not "
+                                                     "groups; plain-keys: where K is neither normed nor "
+                                                     "rotated; sharded: with cp above 1"
 }
 , KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
                                           .meaning = "of what it reads"

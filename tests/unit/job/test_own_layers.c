@@ -1,5 +1,5 @@
 /* Pins programs with transformer layers of their own: InternEvo, zero bubble's fork of Megatron-LM, and what
- * Megatron-Core copies around attention. */
+ * Megatron-Core does not fuse. */
 #include "dp_timeline.h"
 #include "ls_test.h"
 
@@ -283,67 +283,6 @@ an_exchange_takes_what_was_measured (void)
   ls_software_clear (&software);
 }
 
-/* Pins: what Megatron-Core copies around attention (strategies/kernels: megatron-core): Q where a rank has
- * several groups of several heads, V, and the gradients of all three; by hand for 64 heads in 8 groups. With
- * latent attention nothing is copied so. */
-
-typedef struct {
-  uint32_t heads, groups, tp, kv_lora;
-  LsPosition position;
-  const char *copied; /* in order: the forward, the backward */
-  double bytes;       /* an element of [tokens, head_dim] of the rank */
-} Copies;
-
-static void
-check_copies (const Copies *c, const LsRecipes *recipes)
-{
-  LsModel m = model;
-  m.n_heads = c->heads, m.n_kv_heads = c->groups, m.kv_lora = c->kv_lora, m.position = c->position;
-  m.q_lora = 0, m.rope_dim = c->kv_lora > 0 ? 64 : 0, m.v_dim = c->kv_lora > 0 ? 128 : 0;
-  LsShard shard = shard_with (recipes);
-  shard.tp = c->tp;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
-  g_autoptr (GString) copied = g_string_new (NULL);
-  double bytes = 0;
-  ls_operators_layer (&m, &shard, 0, operators);
-  for (guint i = 0; i < operators->len; i++) {
-    const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    for (uint32_t k = 0; k < (uint32_t) o->n_fwd + o->n_igrad; k++) {
-      const LsKernel *kernel = k < o->n_fwd ? &o->fwd[k] : &o->igrad[k - o->n_fwd];
-      if (!strstr (kernel->name, " copy") && !strstr (kernel->name, " concat"))
-        continue;
-      g_string_append_printf (copied, "%s; ", kernel->name);
-      bytes += kernel->bytes / ((double) TOKENS * 128);
-    }
-  }
-  LS_CHECK_STR (copied->str, c->copied);
-  LS_CHECK_DOUBLE (bytes, ==, c->bytes);
-}
-
-static void
-megatron_copies_slices (void)
-{
-  static const Copies copies[] = {
-    /* 4 bytes: read and written. Q 64, the gradients 64 + 8 + 8, V 8 */
-    { 64, 8, 1, 0, LS_POSITION_ROPE, "q copy; qkv grad concat; v copy; ", 4 * (64 + 80 + 8) },
-    /* one group a rank: Q is a view */
-    { 64, 8, 8, 0, LS_POSITION_ROPE, "qkv grad concat; v copy; ", 4 * (10 + 1) },
-    { 32, 32, 1, 0, LS_POSITION_ROPE, "qkv grad concat; v copy; ", 4 * (96 + 32) },
-    { 32, 32, 1, 0, LS_POSITION_LEARNED, "", 0 }, /* attention takes slices of one tensor */
-    { 64, 64, 1, 512, LS_POSITION_ROPE, "", 0 },
-    { 64, 1, 1, 512, LS_POSITION_ROPE, "", 0 },
-  };
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsRecipes) recipes = ls_recipes_load ("megatron-core", diags),
-                        fused = ls_recipes_load ("megatron-core-fused-rope", diags);
-  if (!LS_CHECK (recipes != NULL && fused != NULL))
-    return;
-  for (guint i = 0; i < G_N_ELEMENTS (copies); i++)
-    check_copies (&copies[i], recipes);
-  const Copies none = { 64, 8, 1, 0, LS_POSITION_ROPE, "", 0 };
-  check_copies (&none, fused);
-}
-
 /* Pins: what Megatron-Core launches around experts with biases and limits (strategies/kernels:
  * megatron-core-unfused), by hand: passes over a tensor in 16 bits, read and written; and that Transformer
  * Engine's fuser, and a model without these, launch one kernel. */
@@ -493,7 +432,7 @@ routers_that_are_not_fused_are_many_kernels (void)
 }
 
 LS_TEST_SUITE (LS_TEST (norms_run_again), LS_TEST (routers_that_are_not_fused_are_many_kernels),
-               LS_TEST (megatron_copies_slices), LS_TEST (megatron_fuses_neither_limits_nor_biases),
+               LS_TEST (megatron_fuses_neither_limits_nor_biases),
                LS_TEST (megatron_adds_a_bias_apart_with_limits), LS_TEST (its_software_names_the_list),
                LS_TEST (input_gradients_take_what_was_measured), LS_TEST (stages_between_keep_their_mask),
                LS_TEST (hosts_are_late_behind_transfers_that_block),
