@@ -291,21 +291,30 @@ a_backend_is_the_dispatcher_where_it_is_applied (void)
       "Megatron-Bridge",
       FROM EXPERTS (
           "qwen3_30b_a3b_pretrain_8gpu_b200_bf16_config") "    cfg.model.moe_router_fusion = True\n"
+                                                          "    cfg.model.fused_single_qkv_rope = True\n"
+                                                          "    return cfg\n",
+      "gpus=8; kernels=megatron-core-fused-rope");
+  check_read (
+      "Megatron-Bridge",
+      FROM EXPERTS (
+          "qwen3_30b_a3b_pretrain_8gpu_b200_bf16_config") "    cfg.model.moe_router_fusion = True\n"
                                                           "    cfg.model.moe_paged_stash = True\n"
                                                           "    cfg.model.cross_entropy_fusion_impl = \"te\"\n"
                                                           "    return cfg\n",
-      "kernels=megatron-core-unfused+megatron-core-te-loss");
+      "kernels=megatron-core+megatron-core-te-loss");
   check_read (
       "Megatron-Bridge",
       FROM EXPERTS (
           "qwen3_30b_a3b_pretrain_8gpu_b200_bf16_config") "    cfg.model.use_transformer_engine_op_fuser = True\n"
                                                           "    cfg.model.moe_paged_stash = True\n"
                                                           "    cfg.model.cross_entropy_fusion_impl = \"te\"\n"
+                                                          "    cfg.model.fused_single_qkv_rope = True\n"
                                                           "    cfg.model.cross_entropy_loss_fusion = False\n"
                                                           "    cfg.model.cuda_graph_impl = \"full_iteration\"\n"
                                                           "    cfg.model.cuda_graph_scope = []\n"
                                                           "    return cfg\n",
-      "kernels=megatron-core-op-fuser+megatron-core-unfused-router+megatron-core-paged-stash; cuda_graphs=step");
+      "kernels=megatron-core-op-fuser+megatron-core-unfused-router+megatron-core-paged-stash+"
+      "megatron-core-fused-rope; cuda_graphs=step");
   check_read ("Megatron-Bridge",
               FROM EXPERTS ("qwen3_30b_a3b_pretrain_8gpu_gb200_bf16_config") "    return cfg\n",
               "gpus=8; dispatcher; ~go by all-to-all");

@@ -19,6 +19,8 @@ megatron_is_overridden (void)
               "layers=32; vocab=128256; seq=8192; tp=2; sp=true; zero=1; micro_batch=4; global_batch=128; "
               "dtype=bf16; attention=flash; dp_overlap=true; tied_embeddings=false; ?how many GPUs; "
               "?odd_option 3; ~${GBS:128}: 128; -stderr_sink_level");
+  check_read ("Primus", MEGATRON "llama2_7B.yaml" OVER "      fused_single_qkv_rope: true\n",
+              "kernels=megatron-core-fused-rope");
   check_read ("Primus", MEGATRON "llama2_7B.yaml" OVER "      num_layers: 4\n",
               "layers=4; hidden=4096; seq=1024; micro_batch=2; global_batch=16");
   check_read ("Primus",

@@ -25,6 +25,9 @@ configurations_are_told_apart (void)
   check_read (NULL, NEMO "distributed_strategy: {tensor_model_parallel_size: 8}\n",
               "the configuration of no program that is read");
   check_read ("NeMo", NEMO "  position_embedding_type: rope\n  rotary_percentage: 0.5\n", "rotary_dim=32");
+  check_read ("NeMo", NEMO "  position_embedding_type: rope\n  fused_single_qkv_rope: true\n",
+              "kernels=megatron-core-fused-rope");
+  check_read ("NeMo", NEMO "  position_embedding_type: rope\n  fused_single_qkv_rope: false\n", "kernels");
 #undef NEMO
   check_read (
       "NeMo",

@@ -114,7 +114,7 @@ nemo_is_read (void)
   check_read ("NeMo",
               NEMO "  optim: {name: distributed_fused_adam, check_for_nan_in_grad: true}\n  fsdp: true\n",
               "dp_kind=fsdp1; zero=3; grad_check=true");
-  check_read ("NeMo", NEMO "  optim: {name: distributed_fused_adam}\n", "dp_kind=megatron; zero=1");
+  check_read ("NeMo", NEMO "  optim: {name: distributed_fused_adam}\n", "dp_kind=megatron; zero=1; kernels");
   check_read ("NeMo", NEMO "  activations_checkpoint_method: block\n  activations_checkpoint_num_layers: 0\n",
               "recompute=none; recompute_method");
   check_read (

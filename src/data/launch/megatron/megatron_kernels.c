@@ -30,6 +30,19 @@ tell_fusions (LaunchJob *job)
       import_infer (job->import, "--%s: kernels are those that the release launches without it", fusions[i]);
 }
 
+/* Megatron-LM has no option for it: programs that set its configuration do. Nothing is copied around
+ * attention then. */
+void
+megatron_fused_rope (LaunchJob *job)
+{
+  if (option_is_on (job, "fused-single-qkv-rope"))
+    import_set_strategy (job->import, "kernels",
+                         option_is_on (job, "use-transformer-engine-op-fuser")
+                             ? "megatron-core-op-fuser+megatron-core-fused-rope"
+                             : "megatron-core-fused-rope",
+                         "--fused-single-qkv-rope --use-transformer-engine-op-fuser");
+}
+
 /* Products of weights' gradients add to them, which Megatron-LM does by default and not with its FSDP. */
 static void
 set_grad_fusion (LaunchJob *job)
@@ -232,6 +245,7 @@ void
 megatron_kernels (LaunchJob *job)
 {
   tell_fusions (job);
+  megatron_fused_rope (job);
   megatron_graphs (job);
   megatron_optimizer (job);
   tell_memory (job);

@@ -397,6 +397,7 @@ static const OptionRow rows[] = {
   RULE ("fp8-dot-product-attention"),
   SWITCH ("activation-func-fp8-input-store", "fp8_act_store"),
   STRATEGY ("use-transformer-engine-op-fuser", "kernels", .on = "megatron-core-op-fuser"),
+  RULE ("fused-single-qkv-rope"),
   RULE ("fp4-format", .value = fp4_format),
   RULE ("te-precision-config-file"),
   RULE ("fp4-recipe", .value = fp4_recipe, .joins = true),

@@ -23,11 +23,12 @@ guint64 megatron_number_or (const LaunchJob *job, const char *name, const char *
 void megatron_strategy (LaunchJob *job);
 /* What arguments.py asserts of a command line; recipes, which do not pass there, may have gathers alone. */
 void megatron_check_gathers (LaunchJob *job);
-void megatron_precision (LaunchJob *job); /* a part of that */
-void megatron_changes (LaunchJob *job);   /* the same of what only changes another job: no defaults */
-void megatron_stages (LaunchJob *job);    /* a part of that */
-OptionValue megatron_layout;              /* of chunks, where they are not even */
-OptionValue megatron_mapping;             /* of ranks: pp before dp, and that differs */
+void megatron_precision (LaunchJob *job);  /* a part of that */
+void megatron_changes (LaunchJob *job);    /* the same of what only changes another job: no defaults */
+void megatron_stages (LaunchJob *job);     /* a part of that */
+OptionValue megatron_layout;               /* of chunks, where they are not even */
+OptionValue megatron_mapping;              /* of ranks: pp before dp, and that differs */
+void megatron_fused_rope (LaunchJob *job); /* one kernel rotates, and nothing is copied around attention */
 void megatron_kernels (LaunchJob *job);
 /* What is behind --deepspeed, after the strategy: the stage, and what the file of --deepspeed-config says. */
 void megatron_deepspeed (LaunchJob *job, const LaunchWords *deepspeed);

@@ -66,6 +66,7 @@ static const OptionRow rows[] = {
   AS ("model.activation_func_clamp_value", "activation-func-clamp-value"),
   AS ("model.use_transformer_engine_op_fuser", "use-transformer-engine-op-fuser"),
   AS ("model.moe_router_fusion", "moe-router-fusion"),
+  AS ("model.fused_single_qkv_rope", "fused-single-qkv-rope"),
   RULE ("model.moe_paged_stash"),
   RULE ("model.cross_entropy_fusion_impl"),
   RULE ("model.cross_entropy_loss_fusion"),

@@ -127,6 +127,7 @@ tell_changes (Nemo *n)
                                        "optimizer.use_distributed_optimizer",
                                        "model.attention_backend",
                                        "model.fp8",
+                                       "model.fused_single_qkv_rope",
                                        "mixed_precision.fp8",
                                        "mixed_precision.grad_reduce_in_fp32",
                                        "peft.dim" };
@@ -141,26 +142,40 @@ tell_changes (Nemo *n)
 }
 
 /* moe_router_fusion is off by default (transformer_config.py): scores are then made by many kernels.
- * cross_entropy_loss_fusion is on in Megatron-Bridge (models/gpt_provider.py): its implementation decides. */
+ * cross_entropy_loss_fusion is on in Megatron-Bridge (models/gpt_provider.py): its implementation decides.
+ * Parts that only recipes of Megatron-Bridge tell. */
 static void
-set_kernels (Nemo *n)
+append_bridge_kernels (const Nemo *n, GString *out)
 {
   const char *loss = nemo_text (n, "model.cross_entropy_fusion_impl");
   bool has_fuser = nemo_is_on (n, "model.use_transformer_engine_op_fuser"),
        has_router = n->job.import->strategy.ep > 1 && !nemo_is_on (n, "model.moe_router_fusion"),
        has_stash = has_fuser && nemo_is_on (n, "model.moe_paged_stash"),
        has_loss = g_strcmp0 (loss, "te") == 0 && !nemo_is_off (n, "model.cross_entropy_loss_fusion");
-  g_autofree char *kernels = g_strconcat (has_fuser        ? "megatron-core-op-fuser"
-                                              : has_router ? "megatron-core-unfused-router"
-                                                           : "megatron-core-unfused",
-                                          has_fuser && has_router ? "+megatron-core-unfused-router" : "",
-                                          has_loss ? "+megatron-core-te-loss" : "",
-                                          has_stash ? "+megatron-core-paged-stash" : "", NULL);
-  if (n->is_bridge && (has_router || has_loss || has_stash))
-    import_set_strategy (
-        n->job.import, "kernels", kernels,
-        "model.use_transformer_engine_op_fuser model.moe_router_fusion model.moe_paged_stash "
-        "model.cross_entropy_fusion_impl model.cross_entropy_loss_fusion");
+  if (!has_router && !has_loss && !has_stash)
+    return;
+  g_string_append (out,
+                   has_fuser        ? "megatron-core-op-fuser"
+                       : has_router ? "megatron-core-unfused-router"
+                                    : "megatron-core");
+  g_string_append (out, has_fuser && has_router ? "+megatron-core-unfused-router" : "");
+  g_string_append (out, has_loss ? "+megatron-core-te-loss" : "");
+  g_string_append (out, has_stash ? "+megatron-core-paged-stash" : "");
+}
+
+static void
+set_kernels (Nemo *n)
+{
+  g_autoptr (GString) kernels = g_string_new (NULL);
+  append_bridge_kernels (n, kernels);
+  if (kernels->len == 0)
+    return;
+  if (nemo_is_on (n, "model.fused_single_qkv_rope"))
+    g_string_append (kernels, "+megatron-core-fused-rope");
+  import_set_strategy (n->job.import, "kernels", kernels->str,
+                       "model.use_transformer_engine_op_fuser model.moe_router_fusion model.moe_paged_stash "
+                       "model.cross_entropy_fusion_impl model.cross_entropy_loss_fusion "
+                       "model.fused_single_qkv_rope");
 }
 
 static void
@@ -188,6 +203,8 @@ read_megatron (Nemo *n)
   megatron_dispatcher (&job);
   megatron_graphs (&job);
   if (is_whole)
+    megatron_fused_rope (&job);
+  if (is_whole && n->is_bridge)
     set_kernels (n);
   g_hash_table_unref (job.open);
 }
