@@ -210,7 +210,7 @@ ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GH
     assume (ls_hardware_architecture (hardware), said, s);
   s->architecture = g_intern_string (ls_hardware_architecture (hardware));
   take_defaults_here (s->software_is_assumed, said, s);
-  if (!is_said (said, "kernels") && s->dtype == LS_DTYPE_FP32)
+  if (!is_said (said, "kernels") && (s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32))
     ls_strategy_forget_kernels (s);
   take_call_time (ls_cluster_call_time (&hardware->spec), said, s);
 }

@@ -110,7 +110,7 @@ static void
 on_another_gpu_kernels_are_costed_again (void)
 {
   for (size_t i = 1; i < G_N_ELEMENTS (jobs); i += G_N_ELEMENTS (jobs) - 2) {
-    g_autofree char *job = g_strconcat ("attention-kernel fa2 ", jobs[i].job, NULL);
+    g_autofree char *job = g_strconcat ("attention-kernel fa2 kernels megatron-core-fa2 ", jobs[i].job, NULL);
     check_replay (job, "dgx-a100-80g", "dgx-h100", "", job);
   }
 }

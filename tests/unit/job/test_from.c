@@ -279,7 +279,7 @@ another_program_has_what_the_file_does_not_say (void)
   check_under (MEGATRON, jobs[0].name, "pytorch-ddp", "dp_kind=ddp; zero=auto; master=weights; sp=false");
   check_under (TORCHTITAN, jobs[1].name, "megatron",
                "tp=2; sp=false; dp_kind=megatron; zero=auto; recompute=full; attention=auto; "
-               "kernels=megatron-core-unfused; ?taken from megatron: sp false (was true)");
+               "kernels=megatron-core; ?taken from megatron: sp false (was true)");
   check_under (TORCHTITAN, jobs[1].name, "torchtune-2025",
                "dp_kind=fsdp2; zero=3; master=none; grad_dtype=bf16; grad_norm=false; recompute=full");
   check_under (DEEPSPEED, jobs[2].name, "torchtitan", "dp_kind=fsdp2; zero=2; dtype=bf16; grad_norm=true");

@@ -30,7 +30,7 @@ check_program (const char *options, const char *program, const char *kernels)
 static void
 the_way_to_be_data_parallel_tells_the_program (void)
 {
-  check_program (JOB, "megatron", "megatron-core-unfused");
+  check_program (JOB, "megatron", "megatron-core");
   check_program (JOB "zero=3", "deepspeed", "hf-transformers-4.49");
   check_program (JOB "dp-kind=fsdp2", "torchtitan", "torchtitan-2025-03");
   check_program (JOB "dp-kind=ddp", "pytorch-ddp", "hf-transformers-4.49-autocast");
