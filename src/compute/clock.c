@@ -8,8 +8,8 @@ power_share (const LsCalibration *c, const LsGpu *gpu)
 {
   const LsKindFit *gemm = &c->kind[LS_KERNEL_GEMM];
   double sustained = c->sustained > 0 ? c->sustained : 1;
-  double reached
-      = gemm->compute_efficiency * sustained * gpu->peak_flops[LS_DTYPE_BF16] / (1 + gemm->throttle);
+  double peak = gpu->peak_flops[gpu->peak_flops[LS_DTYPE_BF16] > 0 ? LS_DTYPE_BF16 : LS_DTYPE_FP16];
+  double reached = gemm->compute_efficiency * sustained * peak / (1 + gemm->throttle);
   return gpu->power_limited_flops > 0 && reached > gpu->power_limited_flops
       ? gpu->power_limited_flops / reached
       : 1;

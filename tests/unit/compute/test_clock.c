@@ -39,6 +39,19 @@ a_power_limit_counts_where_it_is_below_what_is_reached (void)
   LS_CHECK_NEAR (clock_of (70e12, 0, 64), 1, 0);
 }
 
+/* T4 and V100 have fp16 and no bf16. */
+static void
+a_power_limit_counts_without_bf16 (void)
+{
+  LsGpu gpu = gpu_of (50e12, 0);
+  gpu.peak_flops[LS_DTYPE_BF16] = 0;
+  gpu.peak_flops[LS_DTYPE_FP16] = 100e12;
+  LsCalibration c;
+  ls_calibration_init_roofline (&c);
+  LS_CHECK_NEAR (ls_clock (&c, &gpu, 1), 0.5 / c.kind[LS_KERNEL_GEMM].compute_efficiency, 1e-12);
+  ls_calibration_clear (&c);
+}
+
 /* Means of the largest of n normal draws: 0.564, 1.424, 2.376 and 3.240 for 2, 8, 64 and 1024
  * (Harter, Biometrika 48, 1961, up to 400); Blom's formula is within 0.06 of them. */
 static void
@@ -78,4 +91,5 @@ only_matrix_units_follow_it (void)
 }
 
 LS_TEST_SUITE (LS_TEST (a_power_limit_counts_where_it_is_below_what_is_reached),
-               LS_TEST (the_slowest_of_many_sets_the_pace), LS_TEST (only_matrix_units_follow_it))
+               LS_TEST (a_power_limit_counts_without_bf16), LS_TEST (the_slowest_of_many_sets_the_pace),
+               LS_TEST (only_matrix_units_follow_it))
