@@ -226,6 +226,7 @@ typedef struct LsClusterSpec {
   LsKnown network_known; /* how what NCCL reaches across nodes is known       */
   GArray *faults;        /* LsFault; NULL: none                               */
   GArray *also;          /* char *: what others call it; NULL: nothing else     */
+  GArray *slices;        /* char *: "NAME XxYxZ" of slices that have names; NULL: none */
   GArray *successors;    /* char *: clusters of later accelerators; NULL: none */
   GArray *others;        /* LsOtherNodes; NULL: all nodes are alike   */
   LsFitted fitted;

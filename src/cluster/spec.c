@@ -59,6 +59,7 @@ clear_lists (LsClusterSpec *spec)
   clear_strings (spec->switches);
   clear_strings (spec->successors);
   clear_strings (spec->also);
+  clear_strings (spec->slices);
   clear_strings (spec->fitted.runs.traits);
   for (guint i = 0; spec->switch_nics && i < spec->switch_nics->len; i++)
     g_free (g_array_index (spec->switch_nics, LsListNics, i).at);
@@ -68,7 +69,7 @@ clear_lists (LsClusterSpec *spec)
   clear_others (spec->others);
   GArray **lists[] = { &spec->list_vertices,      &spec->list_links,  &spec->mesh_links, &spec->switches,
                        &spec->switch_links,       &spec->switch_nics, &spec->faults,     &spec->successors,
-                       &spec->fitted.runs.traits, &spec->others,      &spec->also };
+                       &spec->fitted.runs.traits, &spec->others,      &spec->also,       &spec->slices };
   for (size_t i = 0; i < G_N_ELEMENTS (lists); i++)
     g_clear_pointer (lists[i], g_array_unref);
 }
@@ -142,6 +143,7 @@ copy_lists (LsClusterSpec *spec)
   spec->switches = copy_strings (spec->switches);
   spec->successors = copy_strings (spec->successors);
   spec->also = copy_strings (spec->also);
+  spec->slices = copy_strings (spec->slices);
   spec->fitted.runs.traits = copy_strings (spec->fitted.runs.traits);
   spec->switch_links = copy_links (spec->switch_links);
   spec->switch_nics = copy_array (spec->switch_nics);

@@ -25,19 +25,52 @@ is_called (const char *name, const char *folded)
 
 /* --- "also" --------------------------------------------------------------------------------- */
 
-/* What is wrong with the file, who reads it says. */
+/* "v5p-1024 8x8x8": what stands behind the blank if what stands before it is called so, else NULL. */
+static const char *
+shape_of (const char *slice, const char *folded)
+{
+  const char *blank = strchr (slice, ' ');
+  g_autofree char *name = blank ? g_strndup (slice, (gsize) (blank - slice)) : NULL;
+  return name && is_called (name, folded) ? blank + 1 : NULL;
+}
+
+/* The text of a list of the file that is called so. What is wrong with the file, who reads it says. */
+static char *
+find_in_list (const char *path, const char *key, const char *folded)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_data_open (path, diags);
+  const cJSON *list = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key) : NULL, *one;
+  bool is_slices = g_str_equal (key, "slices");
+  cJSON_ArrayForEach (one, list)
+  {
+    const char *text = cJSON_IsString (one) ? one->valuestring : "";
+    if (is_slices ? shape_of (text, folded) != NULL : is_called (text, folded))
+      return g_strdup (text);
+  }
+  return NULL;
+}
+
 static bool
 is_also (const LsDataEntry *entry, const char *folded)
 {
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsJsonDoc) doc = ls_data_open (entry->path, diags);
-  const cJSON *also = doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "also") : NULL, *one;
-  cJSON_ArrayForEach (one, also)
-  {
-    if (cJSON_IsString (one) && is_called (one->valuestring, folded))
-      return true;
-  }
-  return false;
+  g_autofree char *also = find_in_list (entry->path, "also", folded);
+  g_autofree char *slice = also ? NULL : find_in_list (entry->path, "slices", folded);
+  return also || slice;
+}
+
+char *
+ls_data_slice_named (const char *path, const char *name)
+{
+  if (ls_data_is_path (name))
+    return NULL;
+  g_autofree char *folded = ls_data_folded (name);
+  g_autofree char *slice = find_in_list (path, "slices", folded);
+  if (!slice)
+    return NULL;
+  g_auto (GStrv) axes = g_strsplit (shape_of (slice, folded), "x", -1);
+  g_autofree char *list = g_strjoinv (",", axes);
+  return g_strdup_printf ("node.torus.slice=[%s]", list);
 }
 
 char *

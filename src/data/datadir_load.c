@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/datadir.h"
+#include "data/datadir_called.h"
 #include "data/text/json_out.h"
 #include "data/text/override.h"
 
@@ -81,7 +82,7 @@ rebase_key (LsJsonDoc *doc, const char *outer, const char *key, LsDiagList *diag
 static bool
 is_own (const char *key)
 {
-  static const char *const keys[] = { "schema", "name", "also", "source", "successors", NULL };
+  static const char *const keys[] = { "schema", "name", "also", "slices", "source", "successors", NULL };
   return g_strv_contains (keys, key);
 }
 
@@ -229,6 +230,8 @@ load (LsDataKind kind, const char *name, guint depth, LsDiagList *diags)
         ? ls_json_doc_parse_given (path, ls_data_given_name (kind), diags)
         : ls_data_open (path, diags);
     doc = doc ? complete (kind, NULL, depth, doc, diags) : NULL;
+    g_autofree char *slice = kind == LS_DATA_CLUSTERS ? ls_data_slice_named (path, bare) : NULL;
+    doc = doc && slice ? ls_override_apply (doc, slice, diags) : doc;
     return doc && changes ? ls_override_apply (doc, changes, diags) : doc;
   }
   ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL, "%s", message);

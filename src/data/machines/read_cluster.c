@@ -197,6 +197,10 @@ const LsField ls_cluster_fields[] = {
   { "also", LS_FIELD_ARRAY, SPEC (also), .element_size = sizeof (char *), .fields = name_element,
     .default_text = "none",
     .meaning = "what else it is called, such as a type of machine of a cloud: a name too" },
+  { "slices", LS_FIELD_ARRAY, SPEC (slices), .element_size = sizeof (char *), .fields = name_element,
+    .default_text = "none",
+    .meaning = "of a torus: names of slices and their chips along x, y (and z), as \"v5p-1024 8x8x8\": each "
+               "name is one of the cluster with that slice" },
   { "gpu", LS_FIELD_IGNORED, .expected = "text or object", .required = true,
     .meaning = "name of a file in topologies/gpu, a path, or an object with the keys of such a file" },
   { "nodes", LS_FIELD_UINT, SPEC (n_nodes), .min = 1, .max = 1 << 20, .default_text = "1",
