@@ -32,19 +32,20 @@ says (const char *theirs, const char *ours)
   return *ours && g_str_has_prefix (theirs, ours) && !g_ascii_isdigit (theirs[strlen (ours)]);
 }
 
-/* Does the driver's name say all words of ours? "a100-80g": a100 and 80gb. */
-static guint
-matching_words (char **driver, const char *name)
+/* Letters of ours if the driver's name says all its words, else 0. "a100-80g": a100 and 80gb. Letters, as
+ * "A10G" says "a10" too, and "a10g" is more of it. */
+static size_t
+matching_letters (char **driver, const char *name)
 {
   g_auto (GStrv) ours = words_of (name);
-  guint n = 0;
+  size_t n = 0;
   for (char **word = ours; *word; word++) {
     bool found = false;
     for (char **d = driver; *d && !found; d++)
       found = says (*d, *word);
     if (!found)
       return 0;
-    n++;
+    n += strlen (*word);
   }
   return n;
 }
@@ -54,11 +55,11 @@ ls_gpu_called (const char *driver_name)
 {
   g_autoptr (GPtrArray) gpus = ls_data_list (LS_DATA_GPUS);
   g_auto (GStrv) words = words_of (driver_name);
-  guint best = 0;
+  size_t best = 0;
   const char *name = NULL;
   for (guint i = 0; i < gpus->len; i++) {
     const LsDataEntry *entry = g_ptr_array_index (gpus, i);
-    guint n = matching_words (words, entry->name);
+    size_t n = matching_letters (words, entry->name);
     if (n > 0 && n == best)
       name = NULL;
     if (n > best)

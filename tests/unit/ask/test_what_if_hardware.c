@@ -204,7 +204,7 @@ check_cluster (const char *cluster, GHashTable *kinds)
   const double *peak = h->spec.gpu.peak_flops;
   bool has_limit
       = h->spec.gpu.power_limited_flops > 0; /* of 16 bits: more of these a clock, fewer clocks a second */
-  const char *dtype = has_limit  ? "bf16"
+  const char *dtype = has_limit  ? (peak[LS_DTYPE_BF16] > 0 ? "bf16" : "fp16")
       : peak[LS_DTYPE_NVFP4] > 0 ? "nvfp4"
       : peak[LS_DTYPE_FP8] > 0   ? "fp8"
       : peak[LS_DTYPE_BF16] > 0  ? "bf16"
