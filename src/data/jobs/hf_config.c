@@ -431,7 +431,9 @@ hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
     if (!has_head (f, name))
       return hf_refuse (
           doc, name, diags,
-          "not known to be a decoder with a language-model head, which is all that can be simulated");
+          "not known to be a decoder with a language-model head, which is all that can be simulated; a "
+          "decoder with another head is simulated with that one where architectures=null stands behind its "
+          "name");
   }
   return true;
 }

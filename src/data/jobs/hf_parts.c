@@ -117,12 +117,33 @@ modules_of_adapter (const LsJsonDoc *doc)
   return cJSON_IsArray (list) && words->len > 0 ? g_string_free (g_steal_pointer (&words), FALSE) : NULL;
 }
 
+/* What names its model elsewhere: Ultravox has the name of what reads text, and a params.json of Meta's or
+ * Mistral's own code is none of Hugging Face's. */
+static bool
+refuse_elsewhere (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  const char *text = cJSON_GetStringValue (hf_get (doc, "text_model_id"));
+  const cJSON *config = hf_get (doc, "text_config");
+  bool is_named = text && !(config && config->child);
+  if (!is_named && !(hf_get (doc, "dim") && hf_get (doc, "n_layers") && !hf_get (doc, "model_type")))
+    return false;
+  ls_json_doc_diag_code (doc, LS_ERROR_UNSUPPORTED, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
+                         is_named
+                             ? "what reads text is another model: expected %s as --model"
+                             : "a params.json%s of the model's own code: expected the config.json of its "
+                               "Hugging Face repository, or the model's name",
+                         is_named ? text : "");
+  return true;
+}
+
 bool
 ls_refuse_adapter (const LsJsonDoc *doc, LsDiagList *diags)
 {
   const cJSON *base = hf_get (doc, "base_model_name_or_path"), *rank = hf_get (doc, "r");
-  if (hf_get (doc, "schema") || !hf_get (doc, "peft_type"))
+  if (hf_get (doc, "schema"))
     return false;
+  if (!hf_get (doc, "peft_type"))
+    return refuse_elsewhere (doc, diags);
   g_autofree char *modules = modules_of_adapter (doc);
   g_autofree char *number = cJSON_IsNumber (rank) ? g_strdup_printf ("%.0f", rank->valuedouble) : NULL;
   ls_json_doc_diag_code (
