@@ -48,7 +48,8 @@
  *     compute   max (L, batch * ceil (m / 128) * a / n_sm + tail * L)
  *
  * width_half is the exponentials, whose number per FLOP goes with 1 / k; tail says how
- * long the SMs run dry one after another at the end.
+ * long the SMs run dry one after another at the end. Kernels that skip larger blocks than a tile (splash
+ * attention of TPUs: 512 queries by 512 keys) meet (n + causal_block) / 2 keys on average.
  *
  * Kernels with an access kind (LsAccess), whose figures are those of topologies/calib/access-*.json:
  *
@@ -217,12 +218,12 @@ typedef struct {
 /* All keys, half of them with a causal mask, fewer with a window, which has a corner at both ends: as the
  * FLOPs say. */
 static Keys
-keys_met (const LsKernel *kernel)
+keys_met (const LsKindFit *fit, const LsKernel *kernel)
 {
   double passes = kernel->kind == LS_KERNEL_ATTENTION_BWD ? 2.5 : 1, n = (double) kernel->n;
   double pairs = (double) kernel->batch * (double) kernel->m * n;
   double share = kernel->flops / (4 * passes * pairs * (double) kernel->k);
-  double corner = fmin (n, ATTENTION_TILE_ROWS);
+  double corner = fmin (n, fmax (ATTENTION_TILE_ROWS, fit->causal_block));
   if (share >= 0.75)
     return (Keys) { n, n, n };
   Keys causal = { n / 2, (n + corner) / 2, n };
@@ -246,7 +247,7 @@ attention_compute_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *ker
 {
   double m = (double) kernel->m, heads = fmax (1, (double) kernel->batch);
   double blocks = heads * ceil (m / ATTENTION_TILE_ROWS);
-  const Keys met = keys_met (kernel);
+  const Keys met = keys_met (fit, kernel);
   double key_s = kernel->flops / (heads * m * met.by_query) * ATTENTION_TILE_ROWS * gpu->n_sm / rate;
   double wide = fit->wide_head > 0 ? fit->wide_head : WIDE_HEAD, width = head_width (fit, kernel);
   key_s
@@ -267,7 +268,8 @@ cool_compute_s (const LsKindFit *fit, double sustained, const LsGpu *gpu, const 
   bool has_shape = kernel->m > 0 && kernel->n > 0 && kernel->k > 0;
   if (fit->wave_rounding > 0 && gpu->n_sm > 0 && has_shape && ls_kernel_is_gemm (kernel->kind))
     return ls_tile_gemm_s (fit, gpu, kernel, rate);
-  if (fit->tail > 0 && gpu->n_sm > 0 && has_shape && ls_kernel_is_attention (kernel->kind))
+  bool has_tiles = (fit->tail > 0 || fit->causal_block > 0) && gpu->n_sm > 0;
+  if (has_tiles && has_shape && ls_kernel_is_attention (kernel->kind))
     return attention_compute_s (fit, gpu, kernel, rate);
   return even_compute_s (fit, kernel, rate);
 }

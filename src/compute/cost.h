@@ -42,6 +42,8 @@ typedef struct {
                                 each other                                             */
   double width_step;         /* a head runs the library's kernel for the next multiple of this
                                 width, up to 128; 0: for its own                       */
+  double causal_block;       /* edge of the blocks of queries and keys that attention computes or skips
+                                whole; 0: a tile's rows, 128                           */
   double tail;               /* longest tiles of attention in which SMs run out of work
                                 one by one; 0: no tiles, the work spreads evenly       */
   double tile_half;          /* edge of the square tile that runs at half rate         */

@@ -89,14 +89,16 @@ typedef enum {
       X ("mx-cast-both", LS_ACCESS_MX_CAST_BOTH)
 
 /* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
- * -3, cuDNN's; AUTO: whichever a GPU was measured with. Behind those that a job chooses from stand cuDNN's
- * for operands in fp8, with a scale for the tensor and with one for each 32 values. */
+ * -3, that of JAX's Pallas on TPUs without its causal mask, cuDNN's; AUTO: whichever a GPU was measured
+ * with. Behind those that a job chooses from stand cuDNN's for operands in fp8, with a scale for the tensor
+ * and with one for each 32 values. */
 typedef enum {
   LS_ATTENTION_KERNEL_AUTO,
   LS_ATTENTION_KERNEL_FA1,
   LS_ATTENTION_KERNEL_TRITON,
   LS_ATTENTION_KERNEL_FA2,
   LS_ATTENTION_KERNEL_FA3,
+  LS_ATTENTION_KERNEL_PALLAS,
   LS_ATTENTION_KERNEL_CUDNN,
   LS_ATTENTION_KERNEL_CUDNN_FP8,
   LS_ATTENTION_KERNEL_CUDNN_MXFP8,

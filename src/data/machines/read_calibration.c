@@ -94,6 +94,8 @@ const LsField ls_kind_fit_fields[] = {
     .meaning = "width of a head from which on wide_slow is paid, itself not" },
   { "width_step", LS_FIELD_DOUBLE, offsetof (LsKindFit, width_step), .max = 1e9, .default_text = "0",
     .meaning = "heads run kernels for the next multiple of this width, up to 128; 0: for their own" },
+  { "causal_block", LS_FIELD_DOUBLE, offsetof (LsKindFit, causal_block), .max = 1e9, .default_text = "128",
+    .meaning = "edge of the blocks of queries and keys that attention computes or skips whole" },
   { "tail", LS_FIELD_DOUBLE, offsetof (LsKindFit, tail), .max = 10, .default_text = "0",
     .meaning = "longest tiles of attention in which the SMs run out of work; 0: it spreads evenly over "
                "them" },
@@ -182,6 +184,9 @@ static const LsField kernel_fields[] = {
   ATTENTION ("fa2_bwd", LS_ATTENTION_KERNEL_FA2, 1, "backward"),
   ATTENTION ("fa3_fwd", LS_ATTENTION_KERNEL_FA3, 0, "FlashAttention-3, forward"),
   ATTENTION ("fa3_bwd", LS_ATTENTION_KERNEL_FA3, 1, "backward"),
+  ATTENTION ("pallas_fwd", LS_ATTENTION_KERNEL_PALLAS, 0,
+             "flash attention of JAX's Pallas on TPUs, forward, where all keys are met"),
+  ATTENTION ("pallas_bwd", LS_ATTENTION_KERNEL_PALLAS, 1, "backward"),
   ATTENTION ("cudnn_fwd", LS_ATTENTION_KERNEL_CUDNN, 0, "cuDNN's, forward"),
   ATTENTION ("cudnn_bwd", LS_ATTENTION_KERNEL_CUDNN, 1, "backward"),
   ATTENTION ("cudnn_fp8_fwd", LS_ATTENTION_KERNEL_CUDNN_FP8, 0,
@@ -192,7 +197,7 @@ static const LsField kernel_fields[] = {
   ATTENTION ("cudnn_mxfp8_bwd", LS_ATTENTION_KERNEL_CUDNN_MXFP8, 1, "backward"),
   { NULL },
 };
-G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 21);
+G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 23);
 
 #define MAX_SIZE 1e9 /* of a dimension */
 #define MEASURED(key_, kind_, member_)                                                                       \

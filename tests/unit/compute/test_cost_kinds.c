@@ -65,6 +65,28 @@ heads_run_the_kernel_for_the_next_width (void)
   LS_CHECK_DOUBLE (cost_with (&padded, &same).compute_s, ==, cost_with (&own, &same).compute_s);
 }
 
+/* Splash attention of TPUs: 2048 queries and keys in blocks of 512 are 10 of 16 under a causal mask, where FLOPs
+ * count a half; without a mask all of them, and of one block the whole. */
+static void
+blocks_under_a_causal_mask_are_whole (void)
+{
+  LsKindFit fit = { .compute_efficiency = 0.5, .causal_block = 512, .memory_efficiency = 1 };
+  LsGpu gpu = { .n_sm = 1, .hbm_bytes_per_s = 1e12, .peak_flops = { [LS_DTYPE_BF16] = 100e12 } };
+  static const struct {
+    uint64_t seq;
+    bool is_causal;
+    double share; /* of the square */
+  } cases[] = { { 2048, true, 10.0 / 16 }, { 2048, false, 1 }, { 512, true, 1 }, { 256, true, 1 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    for (int is_backward = 0; is_backward <= 1; is_backward++) {
+      double seq = (double) cases[i].seq, square = 4 * seq * seq * 8 * 128 * (is_backward ? 2.5 : 1);
+      LsKernel kernel = ls_kernel_attention ("a", LS_DTYPE_BF16, 1, cases[i].seq, 8, 8, 128,
+                                             cases[i].is_causal, is_backward);
+      LS_CHECK_NEAR (ls_kernel_cost_by (&fit, 1, &gpu, &kernel).compute_s, cases[i].share * square / 50e12,
+                     1e-9);
+    }
+}
+
 /* Worked example fa-1: 1 x 16,384 tokens, 16 heads of 128, without a mask. */
 static void
 attention_counts_its_flops (void)
@@ -372,7 +394,8 @@ int8_becomes_bound_by_compute (void)
 }
 
 LS_TEST_SUITE (LS_TEST (attention_deals_out_the_tiles_of_a_triangle), LS_TEST (wide_heads_cost_extra),
-               LS_TEST (heads_run_the_kernel_for_the_next_width), LS_TEST (attention_counts_its_flops),
+               LS_TEST (heads_run_the_kernel_for_the_next_width),
+               LS_TEST (blocks_under_a_causal_mask_are_whole), LS_TEST (attention_counts_its_flops),
                LS_TEST (another_attention_has_its_own_fits), LS_TEST (attention_in_fp8_is_cudnns),
                LS_TEST (streams_with_arithmetic_take_what_was_measured),
                LS_TEST (joining_partial_sums_takes_a_launch), LS_TEST (each_matrix_of_a_group_takes_a_launch),
