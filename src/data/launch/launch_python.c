@@ -108,8 +108,9 @@ name_holes (cJSON *item)
         : is_open                ? launch_with_names (one->valuestring)
                                  : NULL;
     g_autofree char *own = name && *name != '$' ? g_strconcat ("$", name, NULL) : g_strdup (name);
+    g_autofree char *key = g_strdup (one->string); /* not that of what is replaced */
     if (own && cJSON_IsObject (item))
-      cJSON_ReplaceItemInObjectCaseSensitive (item, g_strdup (one->string), cJSON_CreateString (own));
+      cJSON_ReplaceItemInObjectCaseSensitive (item, key, cJSON_CreateString (own));
     else if (!own)
       name_holes (one);
   }
