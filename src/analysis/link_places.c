@@ -91,7 +91,7 @@ tally_trunk (Places *p, Column *column, const Alike *alike, uint32_t local)
 static bool
 may_be_alike (const Places *p, uint32_t place)
 {
-  return place >= p->at.n_hosts || ls_places_is_sound (p->c, place);
+  return !p->has_faults || place >= p->at.n_hosts || ls_places_is_sound (p->c, place);
 }
 
 static void
@@ -101,7 +101,7 @@ find_alike (Places *p, Tier *tier)
   g_autofree uint32_t *known = class_of ? g_new0 (uint32_t, ls_places_n (&p->at)) : NULL; /* + 1 */
   tier->alike = g_array_new (FALSE, FALSE, sizeof (Alike));
   for (uint32_t place = tier->first; place < tier->first + tier->n && tier->n_trunks > 0; place++) {
-    uint32_t *number = known && (!p->has_faults || may_be_alike (p, place)) ? &known[class_of[place]] : NULL;
+    uint32_t *number = known && may_be_alike (p, place) ? &known[class_of[place]] : NULL;
     if (number && *number > 0) {
       Alike *alike = &((Alike *) tier->alike->data)[*number - 1];
       alike->last = place;
@@ -319,7 +319,7 @@ ls_link_use_by_places (LsReport *r, const LsTimeline *t, const LsCluster *c)
   Places p = { .t = t,
                .c = c,
                .window_s = ls_time_to_s (t->window_end - t->window_start),
-               .has_faults = c->spec.faults && c->spec.faults->len > 0 };
+               .has_faults = ls_cluster_has_faults (&c->spec) };
   if (!ls_places_init (&p.at, c) || t->n_resources < p.at.n_trunks)
     return false;
   begin (&p);

@@ -312,6 +312,13 @@ typedef struct {
  * Static. */
 const char *ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n);
 
+/* Whether something of it is broken or slow. */
+static inline bool
+ls_cluster_has_faults (const LsClusterSpec *spec)
+{
+  return spec->faults && spec->faults->len > 0;
+}
+
 /* What calls of a program take on its hosts, times what they take on an x86 server. */
 static inline double
 ls_cluster_call_time (const LsClusterSpec *spec)

@@ -9,7 +9,7 @@ ls_lie_init (LsLie *l, const LsCluster *c)
   if (!ls_places_init (&at, c))
     return false;
   uint32_t n = ls_places_n (&at);
-  *l = (LsLie) { .cluster = c, .at = at, .has_faults = c->spec.faults && c->spec.faults->len > 0 };
+  *l = (LsLie) { .cluster = c, .at = at, .has_faults = ls_cluster_has_faults (&c->spec) };
   l->number = g_new (uint32_t, n);
   memset (l->number, 0xff, n * sizeof *l->number);
   l->places = g_array_sized_new (FALSE, FALSE, sizeof (uint32_t), n);

@@ -72,10 +72,10 @@ ls_places_of_host (const LsPlaces *p, uint32_t host, uint32_t tier)
 static inline uint32_t
 ls_places_relation (const LsPlaces *p, uint32_t host, uint32_t other)
 {
-  uint32_t tier = 0;
-  while (tier < 3 && ls_places_of_host (p, host, tier) != ls_places_of_host (p, other, tier))
-    tier++;
-  return tier;
+  return host == other                                                ? 0
+      : ls_places_group_of (p, host) == ls_places_group_of (p, other) ? 1
+      : ls_places_pod_of (p, host) == ls_places_pod_of (p, other)     ? 2
+                                                                      : 3;
 }
 
 /* Whether a trunk of a group or a pod is ample, and whether all of a place are; those of hosts never are. */

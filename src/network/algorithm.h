@@ -20,12 +20,14 @@ typedef struct {
  * src/init.cc, nodesFirstRank; src/graph/connect.cc, connectRings). */
 typedef struct {
   uint32_t n_hosts, min_nics; /* NICs in use of the host that uses the fewest */
-  uint32_t n_entries;         /* ls_coll_n_entries()                          */
-  const LsCollHost *hosts;    /* in order of their lowest members             */
-  const uint32_t *sorted;     /* [n] GPU of a seat                            */
-  const uint32_t *member;     /* [n] member in that seat                      */
-  const uint32_t *seat;       /* [n] seat of a member                         */
-  const uint32_t *host_of;    /* [n] index into hosts of a seat               */
+  /* Least common multiple of the members per host: channels entered at 0 .. lcm - 1 are all that differ,
+   * counted up to 2^20. 1 on one host. */
+  uint32_t n_entries;
+  const LsCollHost *hosts; /* in order of their lowest members             */
+  const uint32_t *sorted;  /* [n] GPU of a seat                            */
+  const uint32_t *member;  /* [n] member in that seat                      */
+  const uint32_t *seat;    /* [n] seat of a member                         */
+  const uint32_t *host_of; /* [n] index into hosts of a seat               */
 } LsCollSeats;
 
 typedef struct {
@@ -109,9 +111,6 @@ uint32_t ls_coll_chunks (const LsCollCall *call, uint32_t n_channels, uint32_t s
  * its member `entry`; and x of a seat. */
 uint32_t ls_coll_seat_in_order (const LsCollCall *call, uint32_t h, uint32_t entry, uint32_t x);
 uint32_t ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry);
-/* Least common multiple of the members per host: channels entered at 0 .. lcm - 1 are
- * all that differ, counted up to 2^20. 1 on one host. */
-uint32_t ls_coll_n_entries (const LsCollCall *call);
 
 /* --- seats (members.c) --- */
 

@@ -105,7 +105,7 @@ where_of (LsCallTimes *times, const LsCluster *cluster, const uint32_t *gpus, ui
     return ls_lie_of (lie, NULL, gpus, n);
   uint32_t node = ls_cluster_host_of (cluster, gpus[0]);
   bool is_torus = spec->interior == LS_INTERIOR_TORUS,
-       is_inside = !(spec->faults && spec->faults->len > 0) && !spec->others;
+       is_inside = !ls_cluster_has_faults (spec) && !spec->others;
   for (uint32_t i = 1; i < n && is_inside; i++)
     is_inside = ls_cluster_host_of (cluster, gpus[i]) == node;
   return is_inside && is_torus

@@ -140,7 +140,7 @@ leaves_by_last (const LsCollCall *call)
 static uint32_t
 n_across (const LsCollCall *call, const LsMeshRings *mesh)
 {
-  uint32_t n = ls_coll_n_entries (call), all = n;
+  uint32_t n = call->n_entries, all = n;
   for (uint32_t h = 0; mesh && h < call->n_hosts; h++)
     if (mesh[h].n > 0)
       all = all / ls_gcd (all, mesh[h].n) * mesh[h].n;

@@ -239,7 +239,7 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
   Tree *x = ls_arena_new_array (call->arena, Tree, 1);
   x->call = call;
   x->trees = trees_of (call);
-  x->n_entries = ls_coll_n_entries (call);
+  x->n_entries = call->n_entries;
   x->is_flat = is_flat;
   x->depth = is_flat ? 0 : x->trees.depth + ls_coll_max_members (call) - 1;
   uint32_t n_trees = x->n_entries * x->trees.n_trees, n_channels = ls_coll_channels (call);
@@ -291,7 +291,7 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 static uint64_t
 n_messages (const LsCollCall *call)
 {
-  return 4 * (uint64_t) call->n * ls_coll_n_entries (call);
+  return 4 * (uint64_t) call->n * call->n_entries;
 }
 
 #define KINDS LS_COLL_BIT (LS_COLL_ALL_REDUCE)

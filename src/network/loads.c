@@ -159,7 +159,7 @@ ls_loads_rate (const LsCluster *c, const LsLoad *loads, uint32_t n, uint32_t n_r
 {
   double rate = INFINITY;
   LsPlaces at;
-  bool are_alike = !(c->spec.faults && c->spec.faults->len > 0) && ls_places_init (&at, c);
+  bool are_alike = !ls_cluster_has_faults (&c->spec) && ls_places_init (&at, c);
   for (uint32_t i = 0, before = 0; i < n && loads[i].resource < n_resources; i++) {
     if (are_alike && is_as_before (&at, loads, i, &before))
       continue;

@@ -111,6 +111,7 @@ find_min_nics (const LsCluster *c, const LsCollSeats *seats)
   return n;
 }
 
+/* Of channels that enter hosts differently: far more than are run (limits.c). */
 #define MAX_ENTRIES (UINT64_C (1) << 20)
 
 static uint32_t

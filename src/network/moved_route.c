@@ -103,18 +103,17 @@ typedef struct {
 static End
 end_of (const LsPlaces *at, uint32_t gpu)
 {
-  uint32_t host = gpu / at->gpus_per_host, group = host / at->hosts_per_group;
+  uint32_t host = gpu / at->gpus_per_host;
   return (End) { gpu - host * at->gpus_per_host,
-                 { host, at->n_hosts + group, at->n_hosts + at->n_groups + group / at->groups_per_pod } };
+                 { host, ls_places_group_of (at, host), ls_places_pod_of (at, host) } };
 }
 
 static const LsMovedRoute *
 route_of (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32_t to, const End *sender,
           const End *receiver)
 {
-  uint32_t per_host = r->at->gpus_per_host, relation = 0;
-  while (relation < 3 && sender->place[relation] != receiver->place[relation])
-    relation++;
+  uint32_t per_host = r->at->gpus_per_host,
+           relation = ls_places_relation (r->at, sender->place[0], receiver->place[0]);
   LsMovedRoute **known = &r->known[(relation * per_host + sender->number) * per_host + receiver->number];
   if (!*known)
     *known = route_new (r, c, from, to);

@@ -1,7 +1,6 @@
 /* network/shape.c — how the members of a call lie on hosts, and what NCCL makes of it. */
 #include <math.h>
 
-#include "base/gcd.h"
 #include "cluster/route.h"
 #include "network/nccl/nccl.h"
 #include "network/period.h"
@@ -13,7 +12,6 @@
  * not charge for it again: so many chunks that filling takes 1 / 32 of the time. */
 #define CHUNKS_PER_STAGE 32
 #define MIN_CHUNK_BYTES  2048
-/* Of channels that enter hosts differently: far more than are run (limits.c). */
 /* Bounds a script: some 4 s. Beyond it chunks grow, and filling takes longer. */
 #define MAX_MESSAGES (UINT64_C (1) << 25)
 
@@ -150,12 +148,6 @@ ls_coll_order_of_seat (const LsCollCall *call, uint32_t seat, uint32_t entry)
   const LsCollHost *host = &call->hosts[call->host_of[seat]];
   uint32_t local = seat - (uint32_t) (host->gpus - call->sorted);
   return (local + host->n - entry % host->n) % host->n;
-}
-
-uint32_t
-ls_coll_n_entries (const LsCollCall *call)
-{
-  return call->n_entries;
 }
 
 uint64_t

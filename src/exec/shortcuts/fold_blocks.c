@@ -42,8 +42,7 @@ find_ranks (Blocks *b)
 static void
 find_period (Blocks *b)
 {
-  const GArray *faults = b->x->cluster->spec.faults;
-  if (b->rank_of_gpu || b->plan->bindings || (faults && faults->len > 0))
+  if (b->rank_of_gpu || b->plan->bindings || ls_cluster_has_faults (&b->x->cluster->spec))
     return;
   b->period = b->at->trunks_per_pod > 0 ? b->at->hosts_per_group * b->at->groups_per_pod
       : b->at->trunks_per_group > 0     ? b->at->hosts_per_group

@@ -337,7 +337,7 @@ next_across (Finding *f, uint32_t c)
   return g_array_index (all, AcrossComm, f->n_across++).across;
 }
 
-/* False: as find_template(), or nothing that is kept stands for it. */
+/* Of one that nothing else stands for. False: as find_template(). */
 static bool
 find_kept (Finding *f, uint32_t c, const LsCommunicator *comm)
 {
@@ -372,17 +372,18 @@ static uint32_t
 n_stood_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i)
 {
   const GArray *across = f->b->across;
-  if (!f->kept_at || !across)
+  uint32_t first = ls_comm_rank (&run->first, 0) + i * run->stride;
+  if (!f->kept_at)
     return 0;
-  look_at_stretch (f, ls_comm_rank (&run->first, 0) + i * run->stride);
-  uint32_t left = f->gpu + f->n_gpus - (ls_comm_rank (&run->first, 0) + i * run->stride),
-           n = f->is_kept || run->stride == 0 ? 0 : MIN (run->n - i, (left - 1) / run->stride + 1);
+  look_at_stretch (f, first);
+  uint32_t left = f->gpu + f->n_gpus - first,
+           n = f->is_kept ? 0 : MIN (run->n - i, (left - 1) / MAX (1, run->stride) + 1);
   if (f->n_across < across->len)
     n = MIN (n, g_array_index (across, AcrossComm, f->n_across).comm - (c + i));
   return n;
 }
 
-/* n of them, each by what is kept of the same first member. False: as find_kept(). */
+/* n of them, each by what is kept of the same first member. False: nothing that is kept stands for one. */
 static bool
 stand_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i, uint32_t n)
 {
