@@ -2,13 +2,13 @@
 """Times training steps of Hugging Face's transformers on one GPU, as rows that `lockstep validate` reads.
 
 Each step is a forward, a backward, a clipped norm and a fused AdamW on random words; the model is made with random weights from a
-config.json, in bf16, or in fp32 under torch.autocast. A row has the median of five steps behind three, and the peak that PyTorch's
-allocator saw (torch.cuda.max_memory_allocated).
+config.json, in bf16, or in fp32 under torch.autocast; some are compiled, have the kernels of Liger-Kernel, or adapters of PEFT. A row
+has the median of five steps behind three, and the peak that PyTorch's allocator saw (torch.cuda.max_memory_allocated).
 
     python3 tools/kernelbench/steps.py [--only PATTERN] [--dry-run] > tests/accuracy/mine.csv
     cd tests/accuracy && lockstep validate mine.csv
 
-Needs torch and transformers, and a GPU with 80 GB; what fails costs its row and is named on standard error. --dry-run prints the
+Needs torch and transformers, of some rows peft and liger_kernel, and a GPU with 80 GB; what fails costs its row and is named on standard error. --dry-run prints the
 rows without times, and needs neither. Profiles of single steps, for lists of kernels: --trace FOLDER.
 """
 import argparse
@@ -23,10 +23,11 @@ import time
 
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "accuracy" / "eager"
 N_WARM_UP, N_STEPS = 3, 5
+LORA_RANK = 16
 COLUMNS = ("id,cluster,model,software,gpus,seq,dtype,global_batch,micro_batch,tp,pp,vpp,dp,cp,ep,sp,attention,grad_dtype,zero,recompute,"
-           "recompute_early_stop,schedule,dp_kind,dp_overlap,tp_overlap,p2p,iteration_s,allocated_gib,source").split(",")
+           "recompute_early_stop,schedule,dp_kind,dp_overlap,tp_overlap,p2p,lora_rank,lora_modules,iteration_s,allocated_gib,source").split(",")
 
-# Name, config, sequences of a micro-batch, micro-batches, tokens, and what is not usual.
+# Name, config, sequences of a micro-batch, micro-batches, tokens, and what is not usual: words apart by commas.
 STEPS = [
     ("llama8b-l4", "llama-8b-4-layers", 2, 1, 4096, ""),
     ("llama8b-l4-autocast", "llama-8b-4-layers", 2, 1, 4096, "autocast"),
@@ -41,41 +42,67 @@ STEPS = [
     ("neox-l6", "pythia-2.8b-8-layers", 4, 1, 2048, ""),
     ("gemma2-l6", "gemma2-2b-6-layers", 1, 1, 4096, "eager"),
     ("qwen3moe-l2", "qwen3-30b-a3b-2-layers", 2, 1, 4096, ""),
+    ("llama8b-l4-compile", "llama-8b-4-layers", 2, 1, 4096, "compile"),
+    ("llama8b-l4-autocast-compile", "llama-8b-4-layers", 2, 1, 4096, "autocast,compile"),
+    ("qwen2.5-0.5b-compile", "qwen2.5-0.5b", 4, 1, 2048, "compile"),
+    ("llama3b-ckpt-compile", "llama-3b", 2, 1, 4096, "checkpoint,compile"),
+    ("llama8b-l4-liger", "llama-8b-4-layers", 2, 1, 4096, "liger"),
+    ("llama3b-liger-ckpt", "llama-3b", 2, 1, 4096, "liger,checkpoint"),
+    ("mistral7b-lora", "mistral-7b", 2, 1, 4096, "lora,checkpoint"),
+    ("llama3b-lora", "llama-3b", 1, 1, 4096, "lora"),
+    ("llama1b-foreach", "llama-1b", 4, 1, 2048, "foreach"),
+    ("qwen2.5-0.5b-short", "qwen2.5-0.5b", 1, 1, 512, ""),
 ]
+
+
+def software_of(what):
+    return "hf-trainer-2026" + "".join(f"-{word}" for word in ("autocast", "compile", "liger") if word in what)
 
 
 def row_of(step, cluster, seconds, peak_gib, source):
     name, config, batch, n_micro, tokens, what = step
-    autocast, checkpoint = what == "autocast", what == "checkpoint"
+    what = what.split(",")
+    checkpoint = "checkpoint" in what
     values = dict.fromkeys(COLUMNS, "")
     values.update(dict.fromkeys(("gpus", "tp", "pp", "vpp", "dp", "cp", "ep"), 1))
-    values.update(id=name, cluster=cluster, model=f"./eager/{config}.json", software="hf-trainer-2026" + ("-autocast" if autocast else ""),
+    values.update(id=name, cluster=cluster, model=f"./eager/{config}.json", software=software_of(what),
                   seq=tokens, dtype="bf16", global_batch=batch * n_micro, micro_batch=batch, sp=0,
-                  attention="unfused" if what == "eager" else "flash", recompute="full" if checkpoint else "none",
+                  attention="unfused" if "eager" in what else "flash", recompute="full" if checkpoint else "none",
                   recompute_early_stop=int(checkpoint), dp_kind="none", iteration_s=seconds, allocated_gib=peak_gib, source=source)
+    if "lora" in what:
+        values.update(lora_rank=LORA_RANK, lora_modules="all-linear")
     return [values[c] for c in COLUMNS]
 
 
 def make_model(torch, transformers, config, what):
     """A model on the GPU with random weights, in fp32 for autocast, otherwise in bf16."""
-    kept = torch.float32 if what == "autocast" else torch.bfloat16
+    kept = torch.float32 if "autocast" in what else torch.bfloat16
     config = transformers.AutoConfig.for_model(**json.loads((CONFIGS / f"{config}.json").read_text()))
     with torch.device("cuda"):
-        model = transformers.AutoModelForCausalLM.from_config(config, dtype=kept, attn_implementation="eager" if what == "eager" else "sdpa")
+        model = transformers.AutoModelForCausalLM.from_config(config, dtype=kept,
+                                                              attn_implementation="eager" if "eager" in what else "sdpa")
     model = model.to(kept).train()
-    if what == "checkpoint":
+    if "liger" in what:  # as the Trainer does with use_liger_kernel
+        from liger_kernel.transformers import _apply_liger_kernel_to_instance
+        _apply_liger_kernel_to_instance(model=model)
+    if "checkpoint" in what:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-    return model
+    if "lora" in what:
+        import peft
+        model.enable_input_require_grads()
+        model = peft.get_peft_model(model, peft.LoraConfig(r=LORA_RANK, lora_alpha=2 * LORA_RANK, target_modules="all-linear",
+                                                           task_type="CAUSAL_LM"))
+    return torch.compile(model) if "compile" in what else model
 
 
-def step_of(torch, model, batch, n_micro, tokens, is_autocast):
-    parameters = list(model.parameters())
-    optimizer = torch.optim.AdamW(parameters, lr=1e-5, fused=True)
+def step_of(torch, model, batch, n_micro, tokens, what):
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(parameters, lr=1e-5, **({"foreach": True} if "foreach" in what else {"fused": True}))
     words = torch.randint(0, model.config.vocab_size, (batch, tokens), device="cuda")
 
     def step():
         for _ in range(n_micro):
-            with torch.autocast("cuda", torch.bfloat16, enabled=is_autocast):
+            with torch.autocast("cuda", torch.bfloat16, enabled="autocast" in what or "lora" in what):  # adapters are fp32
                 loss = model(input_ids=words, labels=words, use_cache=False).loss
             (loss / n_micro if n_micro > 1 else loss).backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
@@ -111,7 +138,8 @@ def trace(torch, step, path):
 
 def measure(torch, transformers, step, folder):
     name, config, batch, n_micro, tokens, what = step
-    run = step_of(torch, make_model(torch, transformers, config, what), batch, n_micro, tokens, what == "autocast")
+    what = what.split(",")
+    run = step_of(torch, make_model(torch, transformers, config, what), batch, n_micro, tokens, what)
     figures = time_steps(torch, run)
     if folder:
         trace(torch, run, pathlib.Path(folder) / f"{name}.json.gz")
