@@ -104,7 +104,7 @@ shares_init (Search *x)
   LsHardware chosen;
   if (!now->cluster->kind_of_host)
     return;
-  ls_hardware_for_job (now->hardware, s->attention_kernel, s->gpus, &chosen);
+  ls_hardware_for_job (now->hardware, s, s->gpus, &chosen);
   x->own_layers = g_new0 (uint32_t, s->pp * s->vpp);
   x->n_stages = s->pp > 1 && s->vpp == 1 && layers_of (now, x->own_layers) ? s->pp : 0;
   x->n_replicas = s->dp > 1 && !ls_strategy_why_even (s, &now->model) ? s->dp : 0;

@@ -59,7 +59,7 @@ run_probe (guint i, gpointer data)
   Probes *p = data;
   const LsHardware *hardware = p->r->hardware;
   LsHardware h;
-  ls_hardware_for_job (hardware, p->r->strategy.attention_kernel, 1, &h);
+  ls_hardware_for_job (hardware, &p->r->strategy, 1, &h);
   if (i == CLOCK)
     h.calibration.clock /= 1 + PROBE;
   g_autofree double *slow = slow_of (p, i);

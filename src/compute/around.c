@@ -11,11 +11,11 @@ ls_around_is_measured (const LsAround *a)
 }
 
 LsGemms
-ls_around_gemms (const LsAround *a, bool is_persistent)
+ls_around_gemms (const LsAround *a, bool is_persistent, bool is_dynamic)
 {
   if (a->gemms != LS_GEMMS_UNKNOWN)
     return (LsGemms) a->gemms;
-  return is_persistent ? LS_GEMMS_PERSISTENT : LS_GEMMS_TILES;
+  return !is_persistent ? LS_GEMMS_TILES : is_dynamic ? LS_GEMMS_CLUSTERS : LS_GEMMS_PERSISTENT;
 }
 
 double
@@ -25,6 +25,13 @@ ls_around_lost (const LsAround *a, LsGemms gemms)
       : gemms == LS_GEMMS_CLUSTERS           ? a->lost_clusters
                                              : a->lost_tiles;
   return lost > 0 ? lost : 1;
+}
+
+double
+ls_around_told (const LsAround *a, LsGemms gemms)
+{
+  return a->lost_told > 0 || gemms != LS_GEMMS_CLUSTERS ? ls_around_lost (a, LS_GEMMS_PERSISTENT)
+                                                        : ls_around_lost (a, LS_GEMMS_CLUSTERS);
 }
 
 double

@@ -116,9 +116,10 @@ typedef struct LsCalibration {
   LsKindFit attention[LS_N_ATTENTION_KERNELS][2]; /* other implementations of flash attention,
                               forward and backward, unless all 0; [AUTO] unused */
   int attention_kernel;                           /* LsAttentionKernel: which of them the job runs    */
-  GArray *measured;                               /* of LsMeasuredKernel, put before the fits; NULL: none  */
-  LsAccessFit access[LS_N_ACCESSES];              /* [NONE] unused                        */
-  LsAround around;                                /* what was measured besides                             */
+  bool dynamic_gemms; /* so are the job's GEMMs (LsStrategy): in clusters where they were persistent */
+  GArray *measured;   /* of LsMeasuredKernel, put before the fits; NULL: none  */
+  LsAccessFit access[LS_N_ACCESSES]; /* [NONE] unused                        */
+  LsAround around;                   /* what was measured besides                             */
   /* Of a cluster with several kinds of nodes (LsClusterSpec.others). */
   struct LsCalibration *others; /* [n_others] of kinds 1 .. ; owned; NULL: all nodes are alike            */
   uint32_t n_others;

@@ -31,6 +31,7 @@ cost_kernels (Run *x, uint32_t kind)
   }
   const LsCalibration *first = x->jobs[0].calibration;
   of->around = kind == 0 ? &first->around : &first->others[kind - 1].around;
+  of->gemms = ls_around_gemms (of->around, of->gpu->persistent_gemms, first->dynamic_gemms);
 }
 
 /* Repeated: the host goes on when all are issued, but the first may start by then. */

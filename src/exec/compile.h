@@ -43,6 +43,7 @@ typedef struct XSegment {
 typedef struct {
   const LsGpu *gpu; /* NULL: no rank is on such a node           */
   const LsAround *around;
+  LsGemms gemms;       /* how GEMMs of its jobs lie on the SMs             */
   LsKernelCost *costs; /* [n_kernels]                              */
   XSegment *segments;  /* [n_segments], the same but for their times */
 } XKind;

@@ -22,6 +22,11 @@
  * Where the calibration holds how GEMMs of the library were slowed down beside a resident kernel
  * (compute/around.h), that stands for the 2 of the two waves, and for the 1 that an SM which is held costs.
  *
+ * GEMMs of cuBLAS 13 launch a block for each SM too, but beside a kernel that waits they took no second wave: 1.37
+ * times as long on an H200, where ones of our own with fixed parts of the tiles took 1.79 times
+ * (tools/kernelbench/profiles/h200-beside-2026-11.json). So where the software has them
+ * (LsStrategy.dynamic_gemms) they are slowed down as clusters are.
+ *
  * On Blackwell GEMMs are as others: a persistent grid of sm_100 has all tiles, and a block that is
  * done takes over one that has not started (cluster launch control: CUDA programming guide, 4.12;
  * CUTLASS documentation, blackwell_cluster_launch_control, in whose example another kernel holds 20 of
@@ -86,12 +91,6 @@ kernel_run_alone (Run *x, Rank *r, const Candidate *c)
   kernel_finish (x, r, frame, op, end);
 }
 
-static LsGemms
-gemms_of (const XKind *kind)
-{
-  return ls_around_gemms (kind->around, kind->gpu->persistent_gemms);
-}
-
 static bool
 is_gemm (const Run *x, uint32_t kernel)
 {
@@ -102,18 +101,18 @@ is_gemm (const Run *x, uint32_t kernel)
 bool
 kernel_is_persistent (const Run *x, const XKind *kind, uint32_t kernel)
 {
-  return gemms_of (kind) == LS_GEMMS_PERSISTENT && is_gemm (x, kernel);
+  return kind->gemms == LS_GEMMS_PERSISTENT && is_gemm (x, kernel);
 }
 
 /* One of recorded duration (NO_ID) may be a GEMM or not. A persistent one may have been there first. */
 double
 kernel_least_lost (const Run *x, const XKind *kind, uint32_t kernel)
 {
-  LsGemms gemms = gemms_of (kind);
+  LsGemms gemms = kind->gemms;
   if (kernel == NO_ID || is_gemm (x, kernel)) {
     double lost = gemms == LS_GEMMS_PERSISTENT
         ? 0
-        : fmin (ls_around_lost (kind->around, gemms), ls_around_lost (kind->around, LS_GEMMS_PERSISTENT));
+        : fmin (ls_around_lost (kind->around, gemms), ls_around_told (kind->around, gemms));
     return kernel == NO_ID ? fmin (lost, 1) : lost;
   }
   return 1;
@@ -156,8 +155,8 @@ sms_lost (const Run *x, const Rank *r, const XOp *op)
 {
   if (op->cost == NO_ID || !is_gemm (x, op->cost))
     return (double) r->sm_share;
-  LsGemms gemms = gemms_of (r->kind);
-  double told = (double) r->sm_margin * ls_around_lost (r->kind->around, LS_GEMMS_PERSISTENT);
+  LsGemms gemms = r->kind->gemms;
+  double told = (double) r->sm_margin * ls_around_told (r->kind->around, gemms);
   return gemms == LS_GEMMS_PERSISTENT
       ? told
       : told + (double) (r->sm_share - r->sm_margin) * ls_around_lost (r->kind->around, gemms);

@@ -168,7 +168,7 @@ static gboolean
 lower (LsJobResult *r, const LsHardware *hardware, const char *order, GError **error)
 {
   LsHardware chosen;
-  ls_hardware_for_job (hardware, r->strategy.attention_kernel, r->strategy.gpus, &chosen);
+  ls_hardware_for_job (hardware, &r->strategy, r->strategy.gpus, &chosen);
   r->plan = make_plan (&r->model, &chosen, r->cluster, &r->strategy, order, error);
   return r->plan && ls_conserves_flops (r->plan, &r->model, &r->strategy, error);
 }
@@ -241,7 +241,7 @@ ls_job_hardware (const LsJobResult *r, const LsHardware *hardware, const LsRunOp
                  LsHardware *ret_hardware)
 {
   bool is_drawn = options->stragglers && options->stragglers->sigma > 0;
-  ls_hardware_for_job (hardware, r->strategy.attention_kernel, is_drawn ? 1 : r->plan->n_ranks, ret_hardware);
+  ls_hardware_for_job (hardware, &r->strategy, is_drawn ? 1 : r->plan->n_ranks, ret_hardware);
 }
 
 /* The cost of its allocator near the limit of the memory. */

@@ -66,10 +66,17 @@ static bool
 heeds_margins (const LsHardware *h)
 {
   const LsAround *a = &h->calibration.around;
-  LsGemms gemms = ls_around_gemms (a, h->spec.gpu.persistent_gemms);
+  LsGemms gemms = ls_around_gemms (a, h->spec.gpu.persistent_gemms, false);
   double saved = ls_around_lost (a, gemms) - ls_around_lost (a, LS_GEMMS_PERSISTENT);
   return gemms == LS_GEMMS_PERSISTENT || a->priority_wait > 0 || fabs (saved) > 0
       || ls_cluster_spec_n_kinds (&h->spec) > 1;
+}
+
+static bool
+takes_second_waves (const LsHardware *h)
+{
+  LsGemms gemms = ls_around_gemms (&h->calibration.around, h->spec.gpu.persistent_gemms, false);
+  return gemms == LS_GEMMS_PERSISTENT || ls_cluster_spec_n_kinds (&h->spec) > 1;
 }
 
 /* Of what the GPUs heed, but for who does it. */
@@ -89,7 +96,7 @@ can_compare (const Search *x, const LsField *f)
 {
   const LsSched *sched = ls_sched_find (x->job->strategy.schedule);
   bool is_in_plan = strcmp (f->key, "attention_kernel") != 0 && strcmp (f->key, "cuda_allocator") != 0
-      && strcmp (f->key, "global_batch") != 0;
+      && strcmp (f->key, "dynamic_gemms") != 0 && strcmp (f->key, "global_batch") != 0;
   return !x->spec->order && !(sched && ls_sched_is_searched (sched)) && is_in_plan;
 }
 
@@ -137,7 +144,9 @@ has_same_plan (Search *x, const LsJobResult *without)
 static const char *
 find_reason (Search *x, const LsField *f, const char *value)
 {
-  const char *why = ls_strategy_idle (&x->job->strategy, &x->job->model, f->key);
+  const char *why = strcmp (f->key, "dynamic_gemms") == 0 && !takes_second_waves (x->hardware)
+      ? "GEMMs of this accelerator take no second wave"
+      : ls_strategy_idle (&x->job->strategy, &x->job->model, f->key);
   g_autoptr (LsJobResult) without = can_compare (x, f) ? job_without (x, f) : NULL;
   if (!without)
     return why;

@@ -270,6 +270,7 @@ typedef struct {
 
   bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_wgrad.c) */
 
+  bool dynamic_gemms;      /* GEMMs that fill the GPU fetch their next tile as they go      */
   bool apex_norm;          /* layer norms run apex's kernels of before 2022          */
   bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */
   /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */

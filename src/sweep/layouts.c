@@ -164,7 +164,7 @@ static bool
 time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, LsPartTimes *ret_times)
 {
   LsHardware chosen;
-  ls_hardware_for_job (l->hardware, s->attention_kernel, s->gpus, &chosen);
+  ls_hardware_for_job (l->hardware, s, s->gpus, &chosen);
   g_autofree uint32_t *gpus = ls_job_gpus (s, cluster, NULL);
   if (!gpus)
     return false;

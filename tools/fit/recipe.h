@@ -32,6 +32,7 @@ typedef struct {
   double in_layers;                /* rate of products in layers over that of loops of them; 0: not measured */
   double adam_s;                   /* of Adam fused, an element beside its bytes, times SMs; 0: not known */
   bool has_adam;                   /* it was timed on this GPU */
+  char *const *around_source;      /* of keys of calibration.around (write_calibration.h), static; NULL: none */
   double cublaslt_nvfp4;           /* rate of its nvfp4 products by cuBLASLt over the sweep's; 0: not known */
 } LsRecipe;
 

@@ -105,6 +105,18 @@ masked_rate (void)
   return ls_fit_round (2 * (0.477 + 1.462) / (1.732 + 5.134), 2);
 }
 
+/* GEMMs of cuBLASLt 13.1 beside a kernel that holds SMs, measured on the H200 and taken for the H100, whose die it has. */
+static void
+set_lost_clusters (LsRecipe *r)
+{
+  static char *source[] = { "lost_clusters",
+                            "lockstep calibrate tools/kernelbench/profiles/h200-beside-2026-11.json, rows default of slowdown: "
+                            "cuBLASLt 13.1 on an H200, whose die the H100 has",
+                            NULL };
+  r->calibration.around.lost_clusters = 1.581;
+  r->around_source = source;
+}
+
 LsRecipe *
 ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
 {
@@ -145,6 +157,7 @@ ls_recipe_h100 (const char *folder, const char *own, LsDiagList *diags)
   ls_recipe_part_formats (r, own, "h200-nvl", diags);
   r->calibration.gemm_unaligned = unaligned_share (r->gpu.peak_flops[LS_DTYPE_BF16]);
   r->calibration.attention_masked = masked_rate ();
+  set_lost_clusters (r);
   return r;
 }
 
@@ -212,6 +225,7 @@ ls_recipe_h200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   ls_recipe_take_blocks_wgrad (r, h100);
   r->calibration.gemm_unaligned = h100->calibration.gemm_unaligned;
   r->calibration.attention_masked = h100->calibration.attention_masked;
+  set_lost_clusters (r);
   const LsCudnnOf cudnn = { .gpu = "NVIDIA H200", .name = "h200", .has_slow_mask = true, .head_step = 64 };
   ls_recipe_fit_cudnn (r, folder, &cudnn, diags);
   return r;

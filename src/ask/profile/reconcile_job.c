@@ -251,7 +251,7 @@ ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, co
     return g_steal_pointer (&report);
   Lists lists = { .report = report, .job = job };
   const char *own = job->strategy.kernels ? job->strategy.kernels : LS_BUILT_IN_KERNELS;
-  ls_hardware_for_job (job->hardware, job->strategy.attention_kernel, job->plan->n_ranks, &lists.hardware);
+  ls_hardware_for_job (job->hardware, &job->strategy, job->plan->n_ranks, &lists.hardware);
   LsLayerKernels operators;
   if (!kernels_of (&lists, &job->strategy, &operators, error))
     return NULL;
@@ -367,8 +367,7 @@ find_software (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
   const LsSeenSoftware seen = ls_software_seen (run->measured.side);
   const char *name = run->job->strategy.software, *changes = name ? ls_override_find (name) : NULL;
   LsHardware chosen;
-  ls_hardware_for_job (run->job->hardware, run->job->strategy.attention_kernel, run->job->plan->n_ranks,
-                       &chosen);
+  ls_hardware_for_job (run->job->hardware, &run->job->strategy, run->job->plan->n_ranks, &chosen);
   run->software = seen_report_new (&seen, run->layer, &chosen.calibration);
   run->software->based_on
       = name ? g_strndup (name, changes ? (gsize) (changes - name) - 1 : strlen (name)) : NULL;

@@ -243,6 +243,10 @@ const LsField ls_strategy_fields[] = {
   { ROW (software, train_metrics, LS_FIELD_UINT, "0",
          "how often the loss is computed again from the logits for what is logged"),
     .max = 16, SET_ONLY },
+  { BOOL (software, dynamic_gemms, "false",
+          "GEMMs that fill a Hopper GPU fetch their next tile as they go, as those of cuBLAS 13 do, so that "
+          "SMs which communication holds cost no second wave"),
+    SET_ONLY },
   { BOOL (software, apex_norm, "false",
           "layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows"),
     SET_ONLY },

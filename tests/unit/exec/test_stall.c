@@ -21,6 +21,7 @@
 static const uint32_t both[] = { 0, 1 };
 
 static LsAround around; /* of the calibration */
+static bool is_dynamic; /* so are GEMMs of the software */
 
 typedef enum { PLAIN, PERSISTENT, PERSISTENT_WITH_MARGIN } Gemm;
 
@@ -61,6 +62,7 @@ kernel_end (LsCollKind kind, Gemm gemm, double stall_per_byte, LsTime late, LsTi
   Hand *h = hand_new (2);
   h->nccl.stall_per_byte = stall_per_byte;
   h->calibration.around = around;
+  h->calibration.dynamic_gemms = is_dynamic;
   hand_comm (h, LS_SLOT_TP, LS_AXIS_TP, false, both, 2);
   if (late > 0)
     hand_kernel (h, 1, LS_TAG_F, late);
@@ -208,6 +210,25 @@ what_was_measured_beside_a_kernel_is_used (void)
   LS_CHECK_NEAR (lost (PERSISTENT), 3, 1e-3);
   around.gemms = LS_GEMMS_PERSISTENT;
   LS_CHECK_NEAR (lost (PERSISTENT_WITH_MARGIN), 2.5, 1e-3);
+  around = (LsAround) { 0 };
+}
+
+/* Pins: persistent GEMMs of a software whose blocks fetch their next tile take no second wave, but lose SMs as
+ * clusters do, told of them or not; what was measured of the library goes before. */
+static void
+dynamic_gemms_take_no_second_wave (void)
+{
+  is_dynamic = true;
+  LS_CHECK_NEAR (lost (PERSISTENT), 1, 1e-3);
+  around = (LsAround) { .lost_clusters = 1.5, .lost_tiles = 3 };
+  LS_CHECK_NEAR (lost (PERSISTENT), 1.5, 1e-3);
+  LS_CHECK_NEAR (lost (PERSISTENT_WITH_MARGIN), 1.5, 1e-3);
+  LS_CHECK_NEAR (lost (PLAIN), 3, 1e-3);
+  around.lost_told = 1.25;
+  LS_CHECK_NEAR (lost (PERSISTENT_WITH_MARGIN), 1.25, 1e-3);
+  around.gemms = LS_GEMMS_TILES;
+  LS_CHECK_NEAR (lost (PERSISTENT), 3, 1e-3);
+  is_dynamic = false;
   around = (LsAround) { 0 };
 }
 
@@ -467,7 +488,8 @@ copies_both_ways_share_the_link (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (what_was_measured_beside_a_kernel_is_used), LS_TEST (moving_data_stall_a_kernel),
+LS_TEST_SUITE (LS_TEST (what_was_measured_beside_a_kernel_is_used),
+               LS_TEST (dynamic_gemms_take_no_second_wave), LS_TEST (moving_data_stall_a_kernel),
                LS_TEST (waiting_costs_only_the_sms), LS_TEST (a_measured_slowdown_is_not_added_again),
                LS_TEST (a_persistent_gemm_needs_two_waves), LS_TEST (copy_engines_stall_nobody),
                LS_TEST (communication_waits_for_the_blocks_of_a_kernel),
