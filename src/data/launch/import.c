@@ -6,95 +6,12 @@
 #include "base/suggest.h"
 #include "data/jobs/job_files.h"
 #include "data/launch/import_reader.h"
+#include "data/launch/kubernetes/kubernetes.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
 #include "data/text/read_file.h"
-
-/* --- what a launch file said, written by the field tables of our files --------------------------- */
-
-/* The rows of a table that are set. */
-static LsField *
-rows_of (const LsField *fields, GHashTable *said)
-{
-  GArray *rows = g_array_new (TRUE, TRUE, sizeof (LsField));
-  for (const LsField *f = fields; f->key; f++)
-    if (g_hash_table_contains (said, f->key))
-      g_array_append_val (rows, *f);
-  return (LsField *) (gpointer) g_array_free (rows, FALSE);
-}
-
-static void
-write_rows (const LsField *fields, GHashTable *said, LsJsonOut *w, const void *target)
-{
-  g_autofree LsField *rows = rows_of (fields, said);
-  ls_fields_write (rows, w, target, NULL);
-}
-
-void
-ls_import_write_model (const LsImport *import, LsJsonOut *w)
-{
-  write_rows (ls_model_fields, import->model_said, w, &import->model);
-}
-
-void
-ls_import_write_strategy (const LsImport *import, LsJsonOut *w)
-{
-  write_rows (ls_strategy_fields, import->strategy_said, w, &import->strategy);
-}
-
-static char *
-value_of (const LsField *fields, GHashTable *said, const void *target, const char *key)
-{
-  const LsField *f = fields;
-  while (f->key && !g_str_equal (f->key, key))
-    f++;
-  return f->key && g_hash_table_contains (said, f->key) ? ls_field_text (f, target, NULL) : NULL;
-}
-
-char *
-ls_import_model_value (const LsImport *import, const char *key)
-{
-  return value_of (ls_model_fields, import->model_said, &import->model, key);
-}
-
-char *
-ls_import_strategy_value (const LsImport *import, const char *key)
-{
-  return value_of (ls_strategy_fields, import->strategy_said, &import->strategy, key);
-}
-
-static char *
-file_text (const LsImport *import, const char *schema, const char *name,
-           void (*write) (const LsImport *import, LsJsonOut *w))
-{
-  GString *text = g_string_new (NULL);
-  g_autofree char *base = g_path_get_basename (import->path),
-                  *source = g_strdup_printf ("%s, %s", import->program, base);
-  LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
-  ls_json_out_string (&w, "schema", schema);
-  ls_json_out_string (&w, "name", name);
-  ls_json_out_string (&w, "source", source);
-  write (import, &w);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
-}
-
-char *
-ls_import_model_text (const LsImport *import, const char *name)
-{
-  return file_text (import, "lockstep.model/1", name, ls_import_write_model);
-}
-
-char *
-ls_import_strategy_text (const LsImport *import, const char *name)
-{
-  return file_text (import, "lockstep.strategy/1", name, ls_import_write_strategy);
-}
 
 /* --- a job as the files of another program say it: launch scripts, configurations, logs ---------- */
 
@@ -374,6 +291,8 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
     g_autoptr (GHashTable) written = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
     all.written = written;
     all.found = import.files;
+    for (guint i = 0; files->told && i < files->told->len; i++)
+      import_infer (&import, "%s", (const char *) files->told->pdata[i]);
     bool ok = ls_diag_list_n (diags) == 0 && reader->read (&all, &import, diags)
         && import_check_given (&all, diags);
     if (ok)
@@ -394,6 +313,16 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
                "this is nothing that is known; it may be %s", known->str);
   g_string_free (known, TRUE);
   return false;
+}
+
+/* Of which the first may hold a script in other words. */
+static bool
+unpack_and_read (ImportFile *files, guint n, const GPtrArray *changes, const LsModel *model,
+                 LsImport *ret_import, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) told = g_ptr_array_new_with_free_func (g_free);
+  const ImportFiles all = { .files = files, .n = n, .told = told };
+  return kubernetes_unpack (&files[0], told, diags) && read_files (&all, changes, model, ret_import, diags);
 }
 
 static void
@@ -441,8 +370,8 @@ ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *r
     const ImportFile file = { path, text, n, *paths, g_new0 (ImportYaml, 1) };
     g_array_append_val (files, file);
   }
-  const ImportFiles all = { .files = (const ImportFile *) (gpointer) files->data, .n = files->len };
-  return read_files (&all, changes, model, ret_import, diags);
+  return unpack_and_read ((ImportFile *) (gpointer) files->data, files->len, changes, model, ret_import,
+                          diags);
 }
 
 bool
@@ -452,46 +381,7 @@ ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_impor
   memcpy (file.text, text, n);
   file.text[n] = '\0';
   g_autoptr (GPtrArray) none = g_ptr_array_new ();
-  bool ok = read_files (&(ImportFiles) { .files = &file, .n = 1 }, none, NULL, ret_import, diags);
+  bool ok = unpack_and_read (&file, 1, none, NULL, ret_import, diags);
   file_clear (&file);
   return ok;
-}
-
-/* --- as our files --------------------------------------------------------------------------------- */
-
-bool
-ls_import_check (const LsImport *import, LsDiagList *diags)
-{
-  for (guint i = 0; i < import->conflicts->len; i++)
-    ls_diag_add (diags, LS_ERROR_CONFLICT, import->path, 0, 0, NULL, NULL, NULL, "%s",
-                 (const char *) import->conflicts->pdata[i]);
-  return import->conflicts->len == 0;
-}
-
-static LsJsonDoc *
-parse (const LsImport *import, const char *text, const char *name, LsDiagList *diags)
-{
-  g_autofree char *file = g_strconcat (name, ".json", NULL);
-  return ls_import_check (import, diags) ? ls_json_doc_parse (text, strlen (text), file, diags) : NULL;
-}
-
-LsJsonDoc *
-ls_import_model (const LsImport *import, const char *name, LsDiagList *diags)
-{
-  g_autofree char *text = ls_import_model_text (import, name);
-  return parse (import, text, name, diags);
-}
-
-LsJsonDoc *
-ls_import_strategy (const LsImport *import, GHashTable *without, const char *name, LsDiagList *diags)
-{
-  LsImport rest = *import; /* borrows */
-  g_autoptr (GHashTable) said = g_hash_table_new (g_str_hash, g_str_equal);
-  for (const LsField *f = ls_strategy_fields; f->key; f++)
-    if (g_hash_table_contains (import->strategy_said, f->key)
-        && !(without && g_hash_table_contains (without, f->key)))
-      g_hash_table_add (said, (gpointer) f->key);
-  rest.strategy_said = said;
-  g_autofree char *text = ls_import_strategy_text (&rest, name);
-  return parse (import, text, name, diags);
 }

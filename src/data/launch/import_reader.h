@@ -33,6 +33,7 @@ typedef struct {
   guint n_given;
   GHashTable *written; /* name without a folder to text: files that a script writes */
   GPtrArray *found;    /* char *: paths of all that are read, to which those found beside are added */
+  GPtrArray *told;     /* char *: what is said of a first file that was unpacked; NULL: it was not */
 } ImportFiles;
 
 typedef struct {

@@ -21,8 +21,8 @@ value_of (const LaunchWords *w, const char *name)
       : 0;
 }
 
-static guint64
-first_of (const LaunchWords *w, const char *const *names)
+guint64
+launch_first_of (const LaunchWords *w, const char *const *names)
 {
   for (; *names; names++) {
     guint64 value = value_of (w, *names);
@@ -52,8 +52,8 @@ static const char *const gpu_options[] = { "gres", "gpus-per-node", NULL };
 static void
 read_slurm (LaunchBatch *b, LsShell *shell, const LaunchWords *w)
 {
-  guint64 nodes = b->submitted_nodes ? b->submitted_nodes : first_of (w, node_options),
-          gpus = b->submitted_per_node ? b->submitted_per_node : first_of (w, gpu_options),
+  guint64 nodes = b->submitted_nodes ? b->submitted_nodes : launch_first_of (w, node_options),
+          gpus = b->submitted_per_node ? b->submitted_per_node : launch_first_of (w, gpu_options),
           tasks = value_of (w, "ntasks-per-node");
   b->nodes = nodes ? nodes : b->nodes;
   if (gpus > 0)
@@ -122,7 +122,7 @@ launch_read_submit (LaunchBatch *batch, LsShell *shell, const LsShellCommand *c,
              *open = nodes ? nodes : gpus;
   if (open)
     import_unknown (import, "what sbatch is told by %s: the script's own lines are taken", open);
-  guint64 n_nodes = first_of (w, node_options), per_node = first_of (w, gpu_options);
+  guint64 n_nodes = launch_first_of (w, node_options), per_node = launch_first_of (w, gpu_options);
   batch->submitted_nodes = n_nodes ? n_nodes : batch->submitted_nodes;
   batch->submitted_per_node = per_node ? per_node : batch->submitted_per_node;
   if (n_nodes > 0 || per_node > 0)
@@ -196,20 +196,48 @@ find_hole (const GPtrArray *words)
   return NULL;
 }
 
-/* Of an option that is one by default, unless a word that is not decided may hold it. */
-static guint64
-one_unless_said (const LaunchWords *w, const char *name, const char *hole)
+/* What torchrun is told by an option, or by a variable in its place (torch/distributed/argparse_util.py). */
+static const char *
+torchrun_value (const LaunchWords *w, const LaunchPlace *p, const char *name, const char *variable)
 {
-  guint64 value = value_of (w, name);
-  return value || hole || launch_words_find (w, name) ? value : 1;
+  const LaunchOption *o = launch_words_find (w, name);
+  if (o)
+    return o->values->len > 0 ? o->values->pdata[0] : "";
+  return g_hash_table_lookup (p->seen, variable);
+}
+
+/* "4", "auto" and "gpu" of a node; "1:4", any number of nodes between. */
+static guint64
+torchrun_number (const char *text, guint64 of_pods, LsImport *import)
+{
+  const char *colon = strchr (text, ':');
+  if (strcmp (text, "auto") == 0 || strcmp (text, "gpu") == 0 || strcmp (text, "elastic") == 0)
+    return of_pods;
+  if (colon && of_pods > 0)
+    return of_pods;
+  if (colon)
+    import_unknown (import, "--nnodes %s: as many nodes as there are; the most is taken", text);
+  return ls_shell_has_hole (text) ? 0 : launch_last_number (text);
+}
+
+/* One by default, unless a word that is not decided may hold it. */
+static guint64
+count_torchrun_of (const LaunchWords *w, const LaunchPlace *p, const char *const names[2], guint64 of_pods,
+                   bool has_hole, LsImport *import)
+{
+  const char *text = torchrun_value (w, p, names[0], names[1]);
+  return text ? torchrun_number (text, of_pods, import) : has_hole ? 0 : 1;
 }
 
 /* It starts processes of its own on each node. */
 static guint64
-count_torchrun (const LaunchWords *w, const GPtrArray *words, LsImport *import)
+count_torchrun (const LaunchPlace *p, const LaunchWords *w, const GPtrArray *words, LsImport *import)
 {
+  static const char *const of_node[] = { "nproc-per-node", "PET_NPROC_PER_NODE" },
+                           *const of_nodes[] = { "nnodes", "PET_NNODES" };
   const char *hole = find_hole (words);
-  guint64 each = one_unless_said (w, "nproc-per-node", hole), count = one_unless_said (w, "nnodes", hole);
+  guint64 each = count_torchrun_of (w, p, of_node, p->batch.per_pod, hole, import),
+          count = count_torchrun_of (w, p, of_nodes, p->batch.pods, hole, import);
   g_autofree char *names = hole ? ls_shell_hole_names (hole) : NULL;
   if (names && each * count == 0)
     import_unknown (import, "options of the launcher: %s", names);
@@ -246,8 +274,8 @@ count_deepspeed (const LaunchBatch *b, const LaunchWords *w, LsImport *import)
 static guint64
 count_slurm (const LaunchBatch *b, const LaunchWords *w)
 {
-  guint64 nodes = first_of (w, node_options), tasks = first_of (w, task_options),
-          all = first_of (w, (const char *const[]) { "ntasks", "n", NULL });
+  guint64 nodes = launch_first_of (w, node_options), tasks = launch_first_of (w, task_options),
+          all = launch_first_of (w, (const char *const[]) { "ntasks", "n", NULL });
   nodes = nodes ? nodes : b->nodes;
   guint64 count = nodes * (tasks > 1 ? tasks : b->per_node);
   return count > 0 ? count : all;
@@ -279,29 +307,69 @@ count_alone (const GPtrArray *words, bool is_one_of_many, LsImport *import)
   return 0;
 }
 
-guint64
-launch_count_gpus (const LaunchBatch *batch, const GPtrArray *front, bool is_one_of_many, LsImport *import)
+/* 0: its words do not say. */
+static guint64
+count_started (const LaunchPlace *place, const GPtrArray *front, LsImport *import)
 {
   static const char *const torch[]
-      = { "torchrun", "torch.distributed.launch", "torch.distributed.run", NULL };
-  static const char *const deepspeed[] = { "deepspeed", NULL },
+      = { "torchrun", "torch.distributed.launch", "torch.distributed.run", "hyperpodrun", NULL };
+  static const char *const deepspeed[] = { "deepspeed", "deepspeed.launcher.runner", NULL },
                            *const accelerate[] = { "accelerate", "accelerate.commands.launch", NULL },
                            *const mpi[]
       = { "mpirun", "mpiexec", "mpirun_rsh", "mpiexec.hydra", "aprun", "ibrun", NULL },
                            *const slurm[] = { "srun", "sbatch", NULL };
+  const LaunchBatch *batch = &place->batch;
   g_autoptr (LaunchWords) w = launch_words_new ();
   launch_words_add (w, (char *const *) front->pdata, front->len);
   if (has_word (front, torch) || has_tune (front))
-    return count_torchrun (w, front, import);
+    return count_torchrun (place, w, front, import);
   if (has_word (front, mpi))
-    return first_of (w, (const char *const[]) { "np", "n", NULL });
+    return launch_first_of (w, (const char *const[]) { "np", "n", NULL });
   if (has_word (front, deepspeed))
     return count_deepspeed (batch, w, import);
   if (has_word (front, accelerate)) /* num_processes says, which may stand in its configuration */
     return 0;
   if (has_word (front, slurm) || batch->nodes > 0)
     return count_slurm (batch, w);
-  return front->len > 0 ? count_alone (front, is_one_of_many, import) : 0;
+  if (batch->in_pods > 0)
+    return 0;
+  return front->len > 0 ? count_alone (front, place->is_one_of_many, import) : 0;
+}
+
+/* All GPUs of pods, where nothing else says how many; where it says another number, that is told. */
+guint64
+launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, LsImport *import)
+{
+  guint64 n = count_started (place, front, import), in_pods = place->batch.in_pods;
+  if (in_pods == 0 || n == in_pods)
+    return n;
+  if (n > 0) {
+    import_unknown (import,
+                    "what starts the job starts %" G_GUINT64_FORMAT
+                    " processes; its pods have %" G_GUINT64_FORMAT " GPUs",
+                    n, in_pods);
+    return n;
+  }
+  import_infer (import, "gpus %" G_GUINT64_FORMAT ": all that its pods have", in_pods);
+  return in_pods;
+}
+
+/* NULL: nothing. */
+static const char *
+seen_of (const LaunchPlace *place, const char *name)
+{
+  const char *text = g_hash_table_lookup (place->seen, name);
+  return text && *text ? text : NULL;
+}
+
+guint64
+launch_count_by_variables (const LaunchPlace *place)
+{
+  const char *each = seen_of (place, "NPROC_PER_NODE"), *nodes = seen_of (place, "NNODES"),
+             *seen = seen_of (place, "CUDA_VISIBLE_DEVICES");
+  guint64 n = each ? launch_last_number (each) : 0, n_nodes = nodes ? launch_last_number (nodes) : 1;
+  bool sees_one = seen && g_ascii_isdigit (*seen) && !strchr (seen, ',');
+  return n > 0 ? n * MAX (1, n_nodes) : sees_one;
 }
 
 bool

@@ -11,10 +11,23 @@
 typedef struct {
   guint64 nodes, per_node;
   guint64 submitted_nodes, submitted_per_node; /* which options of sbatch ask for: these go before lines */
+  guint64 pods, in_pods;                       /* of Kubernetes or XPK, and the GPUs of them all */
+  guint64 per_pod;                             /* 0: they differ, or it is not said */
+  guint64 slices;                              /* of TPUs; 0: not known, or they are none */
+  guint of_chip;                               /* devices of JAX on each chip; 0: they are no TPUs */
 } LaunchBatch;
+
+/* What starts processes, beside its own words. */
+typedef struct {
+  LaunchBatch batch;
+  GHashTable *seen;    /* variables that it sees: name -> text */
+  bool is_one_of_many; /* each process has one GPU, and something else starts them */
+} LaunchPlace;
 
 /* The number at the end: "8", "gpu:8", "gpu:a100:8"; 0: there is none. */
 guint64 launch_last_number (const char *text);
+/* The first of these options with a number. */
+guint64 launch_first_of (const LaunchWords *w, const char *const *names);
 
 /* "#SBATCH --nodes=4", "#PBS -l select=4:ngpus=8". Variables that the batch system sets are set in the
  * shell. */
@@ -25,10 +38,17 @@ void launch_read_submit (LaunchBatch *batch, LsShell *shell, const LsShellComman
 /* A variable that is given: that of the nodes goes before lines, too. */
 void launch_given_nodes (LaunchBatch *batch, const char *name, const char *value);
 
-/* front: char *, the words in front of the script of Python. is_one_of_many: each process has one GPU, and
- * something else starts them. 0: not known; what is not decided is told in import. */
-guint64 launch_count_gpus (const LaunchBatch *batch, const GPtrArray *front, bool is_one_of_many,
-                           LsImport *import);
+/* launch_pods.c: "kubernetes-pods --nodes=16 --gpus-per-node=4", one for each kind of pods
+ * (kubernetes/kubernetes.h), and "xpk workload create --tpu-type=v6e-256"; other commands are passed over. */
+void launch_read_pods (LaunchBatch *batch, const LsShellCommand *c, LsImport *import);
+
+/* front: char *, the words in front of the script of Python. 0: not known; what is not decided is told in
+ * import. */
+guint64 launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, LsImport *import);
+
+/* A command that a package installs starts processes as variables say, or uses the one GPU that it sees. 0:
+ * not known. */
+guint64 launch_count_by_variables (const LaunchPlace *place);
 
 /* Whether a job has one of these options, with blanks between; NULL: there are none. */
 bool launch_says_gpus (const char *options, const LaunchWords *words);

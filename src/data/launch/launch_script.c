@@ -123,6 +123,7 @@ take_command (const LsShellCommand *c, gpointer data)
     return;
   }
   launch_read_submit (&s->batch, s->shell, c, s->import);
+  launch_read_pods (&s->batch, c, s->import);
   if (g_str_has_prefix (c->words[0], "--")) {
     add_words (s->bare, c->words, c->n);
     return;
@@ -352,31 +353,25 @@ search (Search *s, LsImport *import, LsDiagList *diags)
   return true;
 }
 
-/* What a process sees of a variable; NULL: nothing. */
-static const char *
-seen_of (const Search *s, const char *name)
-{
-  const char *text = g_hash_table_lookup (s->variables, name);
-  return text && *text && g_hash_table_contains (s->exported, name) ? text : NULL;
-}
-
-/* A command that a package installs starts processes as variables say, or uses the one GPU that it sees. */
-static guint64
-count_by_variables (const Search *s)
-{
-  const char *each = seen_of (s, "NPROC_PER_NODE"), *nodes = seen_of (s, "NNODES"),
-             *seen = seen_of (s, "CUDA_VISIBLE_DEVICES");
-  guint64 n = each ? launch_last_number (each) : 0, n_nodes = nodes ? launch_last_number (nodes) : 1;
-  bool sees_one = seen && g_ascii_isdigit (*seen) && !strchr (seen, ',');
-  return n > 0 ? n * MAX (1, n_nodes) : sees_one;
-}
-
 /* What it starts is one process of several, which another script starts. */
 static bool
 is_one_of_many (const Search *s, const LaunchWords *words)
 {
   const char *size = g_hash_table_lookup (s->variables, "WORLD_SIZE");
   return launch_words_find (words, "use-mpi") || (size && *size && strcmp (size, "1") != 0);
+}
+
+/* Those that processes see; it borrows. */
+static GHashTable *
+seen_of (const Search *s)
+{
+  GHashTable *seen = g_hash_table_new (g_str_hash, g_str_equal);
+  GHashTableIter iter;
+  gpointer name;
+  g_hash_table_iter_init (&iter, s->exported);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    g_hash_table_insert (seen, name, g_hash_table_lookup (s->variables, name));
+  return seen;
 }
 
 static void
@@ -393,10 +388,13 @@ split (Search *s, LaunchScript *ret, LsImport *import)
       ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
   /* with pairs the program says how many */
   bool is_said = s->kind->has_pairs || launch_says_gpus (s->kind->gpus, ret->words);
+  g_autoptr (GHashTable) seen = seen_of (s);
+  const LaunchPlace place = { s->batch, seen, is_one_of_many (s, ret->words) };
   bool is_command = ret->script && strchr (ret->script, ' ');
   ret->gpus = is_said ? 0
-      : is_command    ? count_by_variables (s)
-                      : launch_count_gpus (&s->batch, ret->front, is_one_of_many (s, ret->words), import);
+      : is_command    ? launch_count_by_variables (&place)
+                      : launch_count_gpus (&place, ret->front, import);
+  ret->slices = (LaunchSlices) { s->batch.in_pods, s->batch.slices, s->batch.of_chip };
 }
 
 static void

@@ -30,10 +30,17 @@ typedef struct {
   const char *marks;
 } LaunchKind;
 
+/* 0: not known. */
+typedef struct {
+  guint64 chips, slices;
+  guint of_chip; /* devices of JAX on each */
+} LaunchSlices;
+
 typedef struct {
   LaunchWords *words;    /* behind the script of Python */
   char *script;          /* as launch_find_script() has it */
   guint64 gpus;          /* 0: not known */
+  LaunchSlices slices;   /* of TPUs, that it is started on */
   GPtrArray *front;      /* char *: the words in front of the script */
   GHashTable *variables; /* char * -> char *: what the script sets */
 } LaunchScript;

@@ -332,9 +332,10 @@ run_program (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read
   const char *workload = find_workload (words);
   if (inner > 0)
     read_inner (sh, words, inner, words->pdata[inner], read);
-  else if (workload)
+  else if (workload) {
+    hand_over (sh, words); /* which says where it runs */
     read_inner (sh, words, 0, workload, read);
-  else if (here && is_one_of (words->pdata[0], submitters))
+  } else if (here && is_one_of (words->pdata[0], submitters))
     read_inner (sh, words, words->len, here, read);
   else
     hand_over (sh, words);

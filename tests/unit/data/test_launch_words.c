@@ -197,8 +197,9 @@ static void
 texts_that_commands_hand_on_are_read (void)
 {
   shell_check ("CMD=\"run --a 1\"\nsrun -N 4 bash -c \"$CMD\"\n", "srun|-N|4|bash|-c|run|--a|1\n");
-  shell_check ("xpk workload create --num-slices=1 --command=\"set -e && run --a 1 | tee log\"\nrun b\n",
-               "run|--a|1\ntee|log\nrun|b\n");
+  shell_check (
+      "xpk workload create --num-slices=1 --command=\"set -e && run --a 1 | tee log\"\nrun b\n",
+      "xpk|workload|create|--num-slices=1|--command=set -e && run --a 1 | tee log\nrun|--a|1\ntee|log\nrun|b\n");
   shell_check ("N=3\nsbatch <<EOF\n#SBATCH --nodes=$N\nrun --n $N \\$M\nEOF\nrun b\n",
                "#SBATCH|--nodes=3\nsbatch|run|--n|3|{$M}\nrun|b\n");
   shell_check ("cat <<'EOF' > f\nrun $X '\nEOF\nrun a\n", "f: run $X '\n\ncat\nrun|a\n");

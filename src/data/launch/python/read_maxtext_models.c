@@ -10,7 +10,7 @@
 
 #include <lockstep/error.h>
 
-#include "data/launch/maxtext_rules.h"
+#include "data/launch/maxtext/maxtext_rules.h"
 #include "data/launch/python/python_names.h"
 
 /* What MaxTextModel is given, of a name of the file; NULL: it is none. */
@@ -84,7 +84,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   import->program = "MaxText";
   cJSON *tree = python_names_of (files, file->text, file->n, file->path, import, diags);
   cJSON *model = tree ? find_model (files, tree, diags) : NULL;
-  bool ok = model && maxtext_read_tree (options_of (model, import), file->path, import, diags);
+  bool ok = model && maxtext_read_tree (options_of (model, import), file->path, NULL, import, diags);
   cJSON_Delete (tree);
   return ok;
 }

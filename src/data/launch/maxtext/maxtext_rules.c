@@ -1,4 +1,4 @@
-#include "data/launch/maxtext_rules.h"
+#include "data/launch/maxtext/maxtext_rules.h"
 
 #include <glib.h>
 #include <string.h>

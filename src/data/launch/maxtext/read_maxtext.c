@@ -7,126 +7,9 @@
 #include <lockstep/error.h>
 
 #include "data/launch/launch_script.h"
-#include "data/launch/maxtext_rules.h"
+#include "data/launch/maxtext/maxtext_rules.h"
 #include "data/launch/yaml_config.h"
 #include "model/compressed.h"
-
-/* --- degrees -------------------------------------------------------------------------------------- */
-
-/* A degree that base.yml leaves to what devices there are. */
-static bool
-is_left (const LaunchJob *job, const char *option)
-{
-  return !launch_words_find (job->words, option)
-      && (strcmp (option, "dcn_data_parallelism") == 0 || strcmp (option, "ici_fsdp_parallelism") == 0);
-}
-
-/* An axis of devices, within a slice (ici) and over slices (dcn); *ret_open: one of them is -1 or a hole. */
-static guint64
-axis (const LaunchJob *job, const char *name, bool *ret_open)
-{
-  static const char *const where[] = { "ici", "dcn" };
-  guint64 product = 1;
-  for (guint i = 0; i < G_N_ELEMENTS (where); i++) {
-    g_autofree char *option = g_strdup_printf ("%s_%s_parallelism", where[i], name);
-    guint64 n = option_number (job, option);
-    if (is_left (job, option) || (launch_words_find (job->words, option) && n == 0))
-      *ret_open = true;
-    product *= MAX (1, MIN (n, 65536));
-  }
-  return MIN (product, G_MAXUINT32);
-}
-
-typedef struct {
-  guint64 data, shards, tp, cp, pp, ep;
-  bool data_open, shards_open, ep_open, is_open; /* left to the number of devices; another one is a hole */
-} Mesh;
-
-static Mesh
-mesh_of (LaunchJob *job)
-{
-  Mesh m = { 0 };
-  bool is_sequence = false;
-  m.data = axis (job, "data", &m.data_open);
-  m.shards = axis (job, "fsdp", &m.shards_open) * axis (job, "fsdp_transpose", &m.shards_open);
-  guint64 sequence = axis (job, "tensor_sequence", &is_sequence);
-  m.tp = axis (job, "tensor", &m.is_open) * axis (job, "tensor_transpose", &m.is_open) * sequence;
-  m.cp = axis (job, "context", &m.is_open) * axis (job, "sequence", &m.is_open);
-  m.pp = axis (job, "pipeline", &m.is_open);
-  m.ep = axis (job, "expert", &m.ep_open);
-  m.is_open = m.is_open || m.ep_open || is_sequence;
-  import_set_strategy (job->import, "sp", sequence > 1 ? "1" : "0", "tensor_sequence_parallelism");
-  if (sequence > 1)
-    import_infer (job->import, "sp: tensor_sequence_parallelism cuts sequences between layers");
-  return m;
-}
-
-/* dcn_data and ici_fsdp are -1 in base.yml, so that a job of one slice has data 1. */
-static void
-close_data (LaunchJob *job, Mesh *m)
-{
-  if (m->data_open && !launch_words_find (job->words, "dcn_data_parallelism")) {
-    m->data_open = false;
-    import_infer (job->import, "dcn_data_parallelism 1: one slice, where nothing says how many");
-  }
-}
-
-/* Ranks that hold one copy of the weights; 0: all ranks do, or how many is not known. */
-static guint64
-count_shards (const LaunchJob *job, const Mesh *m)
-{
-  guint64 of_model = m->tp * m->cp * m->pp * m->data, gpus = job->import->strategy.gpus;
-  if (!m->shards_open)
-    return m->data > 1 || m->data_open ? m->shards * m->ep : 0;
-  bool is_known = m->data > 1 && !m->data_open && import_is_given (job->import, "gpus");
-  return is_known && gpus % of_model == 0 ? gpus / of_model : 0;
-}
-
-/* What is left of the devices, if it is known how many there are. */
-static void
-close_experts (LaunchJob *job, Mesh *m)
-{
-  guint64 others = m->tp * m->cp * m->pp * m->data * m->shards, gpus = job->import->strategy.gpus;
-  bool is_known = import_is_given (job->import, "gpus") && others > 0 && gpus % others == 0;
-  if (m->ep_open && is_known)
-    m->ep = gpus / others;
-  else if (m->ep_open)
-    import_open (job->import, "ep", "ep: what the other degrees leave of the devices");
-}
-
-static guint64
-set_mesh (LaunchJob *job, Mesh *m)
-{
-  LsImport *import = job->import;
-  bool is_sharded = m->shards > 1 || m->shards_open || m->ep > 1 || m->ep_open;
-  import_set_strategy_number (import, "tp", m->tp);
-  import_set_strategy_number (import, "cp", m->cp);
-  import_set_strategy_number (import, "pp", m->pp);
-  import_set_strategy (import, "dp_kind", "xla-fsdp", "--");
-  close_data (job, m);
-  close_experts (job, m);
-  if (!import_is_open (import, "ep") && (m->ep > 1 || import->model.n_experts > 0))
-    import_set_strategy_number (import, "ep", m->ep);
-  guint64 shards = is_sharded ? count_shards (job, m) : 0;
-  bool is_one = import_is_given (import, "gpus") && import->strategy.gpus == m->tp * m->cp * m->pp * shards;
-  if (shards > 0 && m->ep > 1 && !is_one)
-    import_unknown (import,
-                    "copies of %" G_GUINT64_FORMAT
-                    " shards, of experts over fsdp, of the rest over expert too: "
-                    "weights are taken to be sharded over all devices",
-                    shards);
-  if (m->ep > 1)
-    shards = 0;
-  g_autofree char *group = g_strdup_printf ("3@%" G_GUINT64_FORMAT, shards);
-  import_set_strategy (import, "zero", shards > 0 ? group : is_sharded ? "3" : "0", "ici_fsdp* dcn_fsdp*");
-  if (m->pp > 1)
-    import_unknown (import,
-                    "the schedule of MaxText's pipeline: num_layers_per_pipeline_stage and its repeats");
-  if (!m->data_open && !m->shards_open && !m->is_open)
-    return m->data * m->shards * m->ep;
-  import_open (import, "gpus", "how many devices: a degree of -1 is what is left of them");
-  return 0;
-}
 
 /* per_device_batch_size may be 0.5: a replica of several devices has whole sequences. */
 static void
@@ -134,7 +17,8 @@ set_batch (LaunchJob *job, guint64 n_copies)
 {
   LsImport *import = job->import;
   const LsStrategy *s = &import->strategy;
-  double per_device = maxtext_real (job, "per_device_batch_size", 12),
+  guint of_chip = MAX (1, job->of_chip);
+  double per_device = maxtext_real (job, "per_device_batch_size", 12) * of_chip,
          of_copy = per_device * s->tp * s->pp * s->cp;
   guint64 n = MAX (1, option_number (job, "gradient_accumulation_steps"));
   if (!option_text (job, "per_device_batch_size") && !maxtext_is_of_base (job, "per_device_batch_size")) {
@@ -145,6 +29,8 @@ set_batch (LaunchJob *job, guint64 n_copies)
   }
   if (maxtext_is_of_base (job, "per_device_batch_size"))
     import_infer (import, "12 sequences of a device: per_device_batch_size of base.yml");
+  if (of_chip > 1)
+    import_infer (import, "micro_batch: sequences of a chip, on which JAX has %u devices", of_chip);
   if (!(of_copy >= 1) || of_copy > 1 << 20 || of_copy != floor (of_copy)) {
     import_open (import, "micro_batch", "per_device_batch_size: %g sequences of a replica at once", of_copy);
     return;
@@ -295,8 +181,7 @@ tell_rules (LaunchJob *job)
 static void
 read_strategy (LaunchJob *job)
 {
-  Mesh m = mesh_of (job);
-  set_batch (job, set_mesh (job, &m));
+  set_batch (job, maxtext_set_mesh (job));
   set_recompute (job);
   set_precision (job);
   set_attention (job);
@@ -336,11 +221,17 @@ check_kind (const LaunchJob *job, const char *path, LsDiagList *diags)
 }
 
 bool
-maxtext_read_tree (cJSON *tree, const char *path, LsImport *import, LsDiagList *diags)
+maxtext_read_tree (cJSON *tree, const char *path, const LaunchScript *script, LsImport *import,
+                   LsDiagList *diags)
 {
   import->program = "MaxText";
   g_autoptr (LaunchWords) words = yaml_config_words (tree);
   LaunchJob job = { .import = import, .words = words, .table = &maxtext_options };
+  if (script) {
+    job.gpus = script->slices.chips;
+    job.slices = script->slices.slices;
+    job.of_chip = script->slices.of_chip;
+  }
   if (!check_kind (&job, path, diags))
     return false;
   bool has_run = is_run (&job);
@@ -397,11 +288,12 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     yaml_config_set (tree, "run_name", "run");
   for (guint i = 0; ok && i < words->len; i++)
     yaml_config_set_pair (tree, words->pdata[i]);
-  launch_script_clear (&script);
   if (ok)
-    return maxtext_read_tree (tree, files->files[0].path, import, diags);
-  cJSON_Delete (tree);
-  return false;
+    ok = maxtext_read_tree (tree, files->files[0].path, &script, import, diags);
+  else
+    cJSON_Delete (tree);
+  launch_script_clear (&script);
+  return ok;
 }
 
 static bool
@@ -446,7 +338,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   if (!is_config (&files->files[0]))
     return read_script (files, import, diags);
   cJSON *tree = yaml_config_load (files, import, diags);
-  return tree && maxtext_read_tree (tree, files->files[0].path, import, diags);
+  return tree && maxtext_read_tree (tree, files->files[0].path, NULL, import, diags);
 }
 
 const ImportReader import_maxtext = { "a configuration or a script of MaxText", is_its, read };
