@@ -52,6 +52,47 @@ has_words (const char *name, const char *text)
   return false;
 }
 
+static const char *
+behind_dashes (const char *text)
+{
+  return text + strspn (text, "-_");
+}
+
+/* What a word has behind what was typed, dashes in either left out; NULL: it has that not in front. */
+static const char *
+rest_of (const char *word, const char *typed)
+{
+  while (*(typed = behind_dashes (typed))) {
+    word = behind_dashes (word);
+    if (!same (*word++, *typed++))
+      return NULL;
+  }
+  return word;
+}
+
+static bool
+goes_on_number (const char *rest)
+{
+  return rest && (*rest == '.' || g_ascii_isdigit (*rest));
+}
+
+/* The shortest word that begins with what was typed, whose last number is whole there: "gpt3-175b" for
+ * "gpt-3", not "gpt-3.6b". NULL: that does not end in a number. */
+static const char *
+shortest_of_number (const char *typed, const char *const *words)
+{
+  const char *shortest = NULL;
+  size_t n = strlen (typed);
+  if (n < 2 || !g_ascii_isdigit (typed[n - 1]))
+    return NULL;
+  for (; *words; words++) {
+    const char *rest = rest_of (*words, typed);
+    if (rest && !goes_on_number (rest) && (!shortest || strlen (*words) < strlen (shortest)))
+      shortest = *words;
+  }
+  return shortest;
+}
+
 /* The shortest word that continues what was typed, or has it between dashes. */
 static const char *
 shortest_longer (const char *typed, const char *const *words)
@@ -125,7 +166,11 @@ ls_suggest (const char *typed, const char *const *words)
 {
   if (strlen (typed) > MAX_TYPED)
     return NULL;
-  const char *word = shortest_longer (typed, words);
+  const char *word = shortest_longer (typed, words),
+             *whole
+      = word && goes_on_number (rest_of (word, typed)) ? shortest_of_number (typed, words) : NULL;
+  if (whole)
+    return whole;
   if (!word)
     word = nearest (typed, words);
   if (!word)

@@ -11,11 +11,12 @@
 size_t ls_edit_distance (const char *a, const char *b);
 
 /* The word that was probably meant, borrowed from the NULL-terminated list: the shortest one that continues
- * what was typed ("llama3" for "llama3-8b") or has it between dashes ("h100" for "dgx-h100"), else the
- * nearest one; the first of equals; else the longest of which the typed one is a continuation
- * ("micro_batch_size" for "micro_batch"); else the one whose beginning, up to a dash or a number, is nearest
- * ("mixtrl" for "mixtral-8x7b"). NULL if none is near: more than a third of its characters would change, a
- * quarter of a beginning. */
+ * what was typed ("llama3" for "llama3-8b") or has it between dashes ("h100" for "dgx-h100"), but not one
+ * that goes on a number where another does not ("gpt-3" for "gpt3-175b", not "gpt-3.6b"); else the nearest
+ * one; the first of equals; else the longest of which the typed one is a continuation ("micro_batch_size" for
+ * "micro_batch"); else the one whose beginning, up to a dash or a number, is nearest ("mixtrl" for
+ * "mixtral-8x7b"). NULL if none is near: more than a third of its characters would change, a quarter of a
+ * beginning. */
 const char *ls_suggest (const char *typed, const char *const *words);
 
 /* `; did you mean "random:SEED"?`, to be put behind a complaint; "" if nothing is near. Newly allocated.

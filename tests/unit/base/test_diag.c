@@ -173,6 +173,19 @@ distances (void)
   LS_CHECK_INT (ls_edit_distance ("ca", "abc"), ==, 3); /* restricted: no edit inside a swap */
 }
 
+/* "3" is not the beginning of "3.6". */
+static void
+numbers_are_whole (void)
+{
+  static const char *const words[]
+      = { "gpt-3.6b", "gpt-310.1b", "gpt3-175b", "llama3.1-8b", "llama-7b", NULL };
+  LS_CHECK_STR (ls_suggest ("gpt-3", words), "gpt3-175b");
+  LS_CHECK_STR (ls_suggest ("GPT_3", words), "gpt3-175b");
+  LS_CHECK_STR (ls_suggest ("gpt-31", words), "gpt-310.1b"); /* none has it: as any beginning */
+  LS_CHECK_STR (ls_suggest ("llama3", words), "llama3.1-8b");
+  LS_CHECK_STR (ls_suggest ("llama7", words), "llama-7b");
+}
+
 static void
 near_words_are_suggested (void)
 {
@@ -325,10 +338,10 @@ LS_TEST_SUITE (LS_TEST (the_documented_example), LS_TEST (unknown_parts_are_left
                LS_TEST (control_characters_do_not_reach_the_terminal), LS_TEST (only_twenty_are_shown),
                LS_TEST (what_is_not_shown_costs_nothing), LS_TEST (an_error_carries_everything),
                LS_TEST (exit_codes_are_as_documented), LS_TEST (errors_of_other_domains_are_failures),
-               LS_TEST (a_list_may_only_count), LS_TEST (distances), LS_TEST (near_words_are_suggested),
-               LS_TEST (far_words_are_not), LS_TEST (a_beginning_beats_what_is_nearer),
-               LS_TEST (a_word_between_dashes_is_a_beginning_too), LS_TEST (the_first_of_equals_wins),
-               LS_TEST (a_beginning_may_be_mistyped_too), LS_TEST (a_word_is_near_what_continues_it),
-               LS_TEST (words_with_values_are_suggested), LS_TEST (letters_of_all_scripts_stay),
-               LS_TEST (what_drives_a_terminal_goes), LS_TEST (what_turns_or_hides_text_goes),
-               LS_TEST (what_is_no_utf8_is_marked))
+               LS_TEST (a_list_may_only_count), LS_TEST (distances), LS_TEST (numbers_are_whole),
+               LS_TEST (near_words_are_suggested), LS_TEST (far_words_are_not),
+               LS_TEST (a_beginning_beats_what_is_nearer), LS_TEST (a_word_between_dashes_is_a_beginning_too),
+               LS_TEST (the_first_of_equals_wins), LS_TEST (a_beginning_may_be_mistyped_too),
+               LS_TEST (a_word_is_near_what_continues_it), LS_TEST (words_with_values_are_suggested),
+               LS_TEST (letters_of_all_scripts_stay), LS_TEST (what_drives_a_terminal_goes),
+               LS_TEST (what_turns_or_hides_text_goes), LS_TEST (what_is_no_utf8_is_marked))
