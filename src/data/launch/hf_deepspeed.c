@@ -1,5 +1,7 @@
 /* What a Trainer of Hugging Face, accelerate, or a program that makes its configuration in Python tells
  * DeepSpeed. */
+#include <string.h>
+
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
 #include "data/shell/shell.h"
@@ -62,6 +64,26 @@ static const char *const plugin_keys[][2] = {
   { "gradient_accumulation_steps", "gradient_accumulation_steps" },
   { "gradient_clipping", "gradient_clipping" },
 };
+
+/* A number of the file that an option says otherwise: transformers/integrations/deepspeed.py, fill_match(), with
+ * which a Trainer stops; DeepSpeed itself takes its own. */
+static void
+tell_differences (const HfJob *hf)
+{
+  static const char *const pairs[][2] = {
+    { "train_micro_batch_size_per_gpu", "per_device_train_batch_size" },
+    { "train_micro_batch_size_per_gpu", "micro_batch_size" },
+    { "gradient_accumulation_steps", "gradient_accumulation_steps" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (pairs); i++) {
+    const LaunchOption *o = launch_words_find (hf->deepspeed, pairs[i][0]);
+    const char *theirs = option_text (&hf->job, pairs[i][1]),
+               *own = o && o->values->len > 0 ? o->values->pdata[0] : NULL;
+    if (own && theirs && !ls_shell_has_hole (own) && strcmp (own, theirs) != 0)
+      import_unknown (hf->job.import, "%s %s: it is taken, and %s says %s; a Trainer refuses two that differ",
+                      pairs[i][0], own, pairs[i][1], theirs);
+  }
+}
 
 /* What the Trainer puts for "auto": transformers/integrations/deepspeed.py. */
 static void
@@ -139,6 +161,7 @@ hf_read_deepspeed (HfJob *hf)
     import_set_strategy (job->import, "dp_kind", "deepspeed", "--");
     return;
   }
+  tell_differences (hf);
   fill_autos (hf);
   LaunchJob inner = { .import = job->import, .words = hf->deepspeed, .gpus = job->gpus };
   if (import_has_strategy (job->import, "gpus"))

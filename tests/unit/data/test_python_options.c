@@ -134,7 +134,26 @@ a_dictionary_for_deepspeed_is_read (void)
 #undef ENGINE
 }
 
+/* A Trainer stops at it; DeepSpeed takes its own. */
+static void
+a_batch_that_is_said_twice_is_told (void)
+{
+#define COMMAND(batch)                                                                                       \
+  "cat > ds.json <<E\n{\"train_micro_batch_size_per_gpu\": 4, \"zero_optimization\": {\"stage\": 2}}\nE\n"   \
+  "torchrun --nproc_per_node 8 train.py --model_name_or_path Qwen/Qwen2.5-1.5B --output_dir out --bf16 "     \
+  "--deepspeed ds.json --per_device_train_batch_size " batch "\n"
+  check (COMMAND ("2"),
+         "micro_batch=4; ?train_micro_batch_size_per_gpu 4: it is taken, and "
+         "per_device_train_batch_size says 2");
+  LsImport import;
+  if (!read_text (COMMAND ("4"), &import))
+    return;
+  LS_CHECK (!has_line (import.unknown, "it is taken"));
+  ls_import_clear (&import);
+#undef COMMAND
+}
+
 LS_TEST_SUITE (LS_TEST (options_are_read), LS_TEST (dataclasses_are_options),
                LS_TEST (programs_beside_a_script_are_read),
                LS_TEST (options_of_functions_and_classes_are_read),
-               LS_TEST (a_dictionary_for_deepspeed_is_read))
+               LS_TEST (a_dictionary_for_deepspeed_is_read), LS_TEST (a_batch_that_is_said_twice_is_told))
