@@ -84,6 +84,40 @@ read_export (LsShell *shell, const LaunchWords *w)
   }
 }
 
+static gboolean
+is_not_named (gpointer name, gpointer value, gpointer items)
+{
+  (void) value;
+  return !g_strv_contains (items, name);
+}
+
+/* slurm.schedmd.com/srun.html: --export=[ALL,]A=1,B; NONE. */
+void
+launch_export (char *const *words, guint n, GHashTable *variables, GHashTable *exported)
+{
+  guint at = 0;
+  while (at < n && strcmp (ls_shell_base_of (words[at]), "srun") != 0)
+    at++;
+  if (at == n)
+    return;
+  g_autoptr (LaunchWords) w = launch_words_new ();
+  launch_words_add (w, words + at, n - at);
+  const LaunchOption *o = launch_words_find (w, "export");
+  if (!o || o->values->len == 0 || ls_shell_has_hole (o->values->pdata[0]))
+    return;
+  g_auto (GStrv) items = g_strsplit (o->values->pdata[0], ",", -1);
+  if (!g_strv_contains ((const char *const *) items, "ALL"))
+    g_hash_table_foreach_remove (exported, is_not_named, items);
+  for (char **item = items; *item; item++) {
+    char *equals = strchr (*item, '=');
+    if (!equals || equals == *item)
+      continue;
+    *equals = '\0';
+    g_hash_table_replace (variables, g_strdup (*item), g_strdup (equals + 1));
+    g_hash_table_add (exported, g_strdup (*item));
+  }
+}
+
 /* The first of these whose value the script does not decide; NULL: there is none. */
 static const char *
 open_of (const LaunchWords *w, const char *const *names)

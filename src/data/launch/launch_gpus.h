@@ -35,6 +35,9 @@ void launch_read_directive (LaunchBatch *batch, LsShell *shell, const LsShellCom
 
 /* "sbatch --nodes=4 --export=A=1 job.sh": for the script that it starts; what is not decided is told. */
 void launch_read_submit (LaunchBatch *batch, LsShell *shell, const LsShellCommand *c, LsImport *import);
+/* "srun --export=ALL,A=1": of names that a command sees, and of what variables are, those that this changes.
+ * Without ALL it sees none but what stands there. */
+void launch_export (char *const *words, guint n, GHashTable *variables, GHashTable *exported);
 /* A variable that is given: that of the nodes goes before lines, too. */
 void launch_given_nodes (LaunchBatch *batch, const char *name, const char *value);
 

@@ -154,6 +154,7 @@ take_command (const LsShellCommand *c, gpointer data)
   s->n_known = n_known;
   s->is_certain = c->is_certain;
   take_values (s);
+  launch_export (c->words, c->n, s->variables, s->exported);
 }
 
 /* Of the files that were given, the one whose path ends in most of this one; NULL: none does. */

@@ -150,7 +150,12 @@ yaml_config_refuse (const ImportFile *file, LsDiagList *diags)
   guint n = 0;
   for (item = cJSON_IsObject (tree) ? tree->child : NULL; item && n < 8; item = item->next, n++)
     g_string_append_printf (keys, "%s%s", n > 0 ? ", " : "; it has ", item->string);
-  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
+  bool is_chart = yaml_config_find (tree, "workload.gpus") || yaml_config_find (tree, "workload.image");
+  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
+               is_chart
+                   ? "values of a chart of Helm: give the script that it starts, or what `helm template` "
+                     "makes of the chart"
+                   : NULL,
                "YAML, but the configuration of no program that is read%s%s", keys->str, item ? ", ..." : "");
   g_string_free (keys, TRUE);
   cJSON_Delete (tree);

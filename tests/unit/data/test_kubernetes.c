@@ -119,6 +119,7 @@ what_launches_nothing_is_refused (void)
               "no container of them has a command");
   check_read (NULL, "apiVersion: batch/v1\nkind: Job\nspec:\n  parallelism: {{ .Values.nodes }}\n",
               "a template of objects of Kubernetes");
+  check_read (NULL, "queue: null\nworkload: {gpus: 64, image: nemo}\n", "values of a chart of Helm");
   check_read (NULL,
               "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - {name: a, command: [python, serve.py]}\n",
               "it starts serve.py");

@@ -68,6 +68,21 @@ options_of_sbatch_go_before_lines (void)
 #undef JOB
 }
 
+/* A step of a job sees what it is given; without ALL, nothing else. */
+static void
+options_of_srun_are_variables (void)
+{
+#define SRUN(options)                                                                                        \
+  "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8\nexport NCCL_PROTO=LL\nsrun " options           \
+  " python " GPT
+  check (SRUN ("--export=ALL,NCCL_ALGO=Ring"),
+         "gpus=16; ?NCCL_ALGO Ring: NCCL is taken; ?NCCL_PROTO LL: NCCL is");
+  check (SRUN ("--export=NCCL_ALGO=Ring"),
+         "gpus=16; ?NCCL_ALGO Ring: NCCL is taken; ?NCCL_PROTO: it is set and not");
+  check (SRUN ("--export=NONE"), "gpus=16; ?NCCL_PROTO: it is set and not exported");
+  check (SRUN (""), "gpus=16; ?NCCL_PROTO LL: NCCL is taken");
+}
+
 static void
 gradients_are_summed_as_the_optimizer_has_them (void)
 {
@@ -114,7 +129,8 @@ a_file_without_a_name_says_nothing (void)
 }
 
 LS_TEST_SUITE (LS_TEST (launchers_say_how_many), LS_TEST (what_is_not_known_leaves_it_open),
-               LS_TEST (options_of_sbatch_go_before_lines), LS_TEST (a_batch_system_says_how_many),
+               LS_TEST (options_of_sbatch_go_before_lines), LS_TEST (options_of_srun_are_variables),
+               LS_TEST (a_batch_system_says_how_many),
                LS_TEST (gradients_are_summed_as_the_optimizer_has_them), LS_TEST (other_tasks_are_refused),
                LS_TEST (an_option_that_is_not_said_may_be_the_format),
                LS_TEST (a_file_without_a_name_says_nothing))
