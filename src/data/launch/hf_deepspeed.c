@@ -65,8 +65,8 @@ static const char *const plugin_keys[][2] = {
   { "gradient_clipping", "gradient_clipping" },
 };
 
-/* A number of the file that an option says otherwise: transformers/integrations/deepspeed.py, fill_match(), with
- * which a Trainer stops; DeepSpeed itself takes its own. */
+/* A number of the file that an option says otherwise: transformers/integrations/deepspeed.py, fill_match(),
+ * with which a Trainer stops; DeepSpeed itself takes its own. */
 static void
 tell_differences (const HfJob *hf)
 {
