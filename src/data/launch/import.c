@@ -153,6 +153,7 @@ static const ImportReader *const readers[] = {
   &import_llama_factory,
   &import_deepspeed,
   &import_accelerate,
+  &import_verl,
   &import_hf_script,
   &import_mlperf,
   &import_bridge_python,

@@ -387,8 +387,8 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   ret->words = launch_words_new ();
   (s->kind->has_pairs ? launch_words_add_beside_pairs : launch_words_add) (
       ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
-  /* with pairs the program says how many */
-  bool is_said = s->kind->has_pairs || launch_says_gpus (s->kind->gpus, ret->words);
+  /* with pairs the program says how many, unless it has options for it */
+  bool is_said = s->kind->gpus ? launch_says_gpus (s->kind->gpus, ret->words) : s->kind->has_pairs;
   g_autoptr (GHashTable) seen = seen_of (s);
   const LaunchPlace place = { s->batch, seen, is_one_of_many (s, ret->words) };
   bool is_command = ret->script && strchr (ret->script, ' ');

@@ -143,6 +143,28 @@ adapters_are_on_all_layers_or_by_a_pattern (void)
 #undef ADAPTERS
 }
 
-LS_TEST_SUITE (LS_TEST (configurations_are_told_apart), LS_TEST (a_name_alone_is_no_program),
-               LS_TEST (a_file_of_fsdp_is_read), LS_TEST (the_environment_is_heeded),
-               LS_TEST (classes_of_forks_are_told), LS_TEST (adapters_are_on_all_layers_or_by_a_pattern))
+/* verl's fine-tuning: FSDP2 of shards in fp32, reduced in fp32, a batch of all ranks. */
+static void
+verl_is_read (void)
+{
+#define VERL                                                                                                 \
+  "torchrun --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer model.partial_pretrain=Qwen/Qwen3-8B "
+  check (
+      VERL "data.micro_batch_size_per_gpu=2 data.max_length=4096",
+      "gpus=8; dp_kind=fsdp2; zero=3; micro_batch=2; global_batch=256; seq=4096; recompute=full; dtype=bf16; "
+      "grad_dtype=fp32; layers=36; ~data.train_batch_size 256: the default of verl");
+  check (
+      VERL "data.train_batch_size=64 model.strategy=fsdp model.fsdp_config.cpu_offload=True "
+           "model.fsdp_config.offload_params=True +ulysses_sequence_parallel_size=2",
+      "dp_kind=fsdp1; ?fsdp_offload_params; cp=2; cp_kind=ulysses; global_batch=64; seq=1024; micro_batch=4");
+  check (VERL "model.lora_rank=16 model.target_modules=[q_proj,v_proj] use_remove_padding=True",
+         "lora_rank=16; ?use_remove_padding");
+  check_read (NULL,
+              "#!/bin/bash\ntorchrun --nproc_per_node=8 -m verl.trainer.main_ppo data.train_batch_size=8\n",
+              "learns from rewards");
+}
+
+LS_TEST_SUITE (LS_TEST (verl_is_read), LS_TEST (configurations_are_told_apart),
+               LS_TEST (a_name_alone_is_no_program), LS_TEST (a_file_of_fsdp_is_read),
+               LS_TEST (the_environment_is_heeded), LS_TEST (classes_of_forks_are_told),
+               LS_TEST (adapters_are_on_all_layers_or_by_a_pattern))
