@@ -145,6 +145,21 @@ megatron_deepspeed_reads_its_file (void)
 }
 
 /* Its pipeline has an optimizer of its own for bf16, which no stage turns off. */
+/* Its flash attention has several options. */
+static void
+megatron_deepspeed_has_flash_attention (void)
+{
+#define PLAIN                                                                                                \
+  "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 "        \
+  "--seq-length 1024 --micro-batch-size 4 --deepspeed --zero-stage 1 --fp16 "
+  check (PLAIN, "attention=unfused");
+  check (PLAIN "--use-flash-attn-v1", "attention=flash");
+  check (PLAIN "--use-flash-attn-v2", "attention=flash");
+  check (PLAIN "--use-flash-attn-triton", "attention=flash");
+  check (PLAIN "--use-flash-attn-builder", "attention=flash");
+#undef PLAIN
+}
+
 static void
 megatron_deepspeed_shards_bf16 (void)
 {
@@ -206,7 +221,8 @@ openrlhf_is_read (void)
 }
 
 LS_TEST_SUITE (LS_TEST (megatron_deepspeed_reads_its_file), LS_TEST (megatron_deepspeed_shards_bf16),
-               LS_TEST (openrlhf_is_read), LS_TEST (a_plugin_clips_as_its_trainer),
-               LS_TEST (configurations_in_a_script_are_read), LS_TEST (deepspeed_chat_has_its_own_options),
-               LS_TEST (deepspeed_chat_has_adapters), LS_TEST (deepspeed_chat_learns_more_than_tokens),
-               LS_TEST (what_python_configures_is_open), LS_TEST (the_same_is_told_once))
+               LS_TEST (megatron_deepspeed_has_flash_attention), LS_TEST (openrlhf_is_read),
+               LS_TEST (a_plugin_clips_as_its_trainer), LS_TEST (configurations_in_a_script_are_read),
+               LS_TEST (deepspeed_chat_has_its_own_options), LS_TEST (deepspeed_chat_has_adapters),
+               LS_TEST (deepspeed_chat_learns_more_than_tokens), LS_TEST (what_python_configures_is_open),
+               LS_TEST (the_same_is_told_once))

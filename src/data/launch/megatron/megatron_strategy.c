@@ -276,14 +276,19 @@ has_no_fused (const LaunchJob *job)
   return is_off;
 }
 
-/* Transformer Engine has fused kernels; layers of Megatron-LM's own have them with --use-flash-attn. */
+/* Transformer Engine has fused kernels; layers of Megatron-LM's own have them with --use-flash-attn,
+ * those of Megatron-DeepSpeed with one of its kin. */
 static void
 set_attention (LaunchJob *job)
 {
   const char *backend = option_text (job, "attention-backend"), *impl = option_text (job, "transformer-impl"),
              *software = job->import->strategy.software;
-  bool is_flash = option_is_on (job, "use-flash-attn") || option_is_on (job, "use-flash-attn-v2"),
+  static const char *const flash[] = { "use-flash-attn", "use-flash-attn-v1", "use-flash-attn-v2",
+                                       "use-flash-attn-triton", "use-flash-attn-builder" };
+  bool is_flash = false,
        is_local = (impl && strcmp (impl, "local") == 0) || strcmp (software, "megatron") != 0;
+  for (guint i = 0; i < G_N_ELEMENTS (flash); i++)
+    is_flash = is_flash || option_is_on (job, flash[i]);
   if (backend)
     is_flash = strcmp (backend, "unfused") != 0 && strcmp (backend, "local") != 0;
   else if (!is_local && has_no_fused (job)) {
