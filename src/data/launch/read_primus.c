@@ -16,6 +16,7 @@
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
 #include "data/launch/yaml_config.h"
+#include "model/compressed.h"
 
 /* --- its options on Megatron-LM -------------------------------------------------------------------- */
 
@@ -206,6 +207,24 @@ tell_rules (const LaunchJob *job, LaunchWords *megatron)
                     load);
 }
 
+/* multi_latent_attention: false over a model with latents: heads of their own, as wide as kv_channels, which
+ * those files have as qk_head_dim. */
+static void
+drop_latents (const LaunchJob *job)
+{
+  static const char *const keys[] = { "kv_lora", "q_lora", "rope_dim", "v_dim" };
+  LsImport *import = job->import;
+  LsModel *m = &import->model;
+  if (!option_is_off (job, "multi_latent_attention") || !ls_model_has_latents (m))
+    return;
+  guint head_dim = m->head_dim - m->rope_dim;
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    g_hash_table_remove (import->model_said, keys[i]);
+  m->kv_lora = m->q_lora = m->rope_dim = m->v_dim = 0;
+  import_set_model_number (import, "head_dim", head_dim);
+  import_infer (import, "head_dim %u, and no latents: multi_latent_attention is off", head_dim);
+}
+
 static void
 read_megatron (const Primus *p, const cJSON *overrides)
 {
@@ -225,6 +244,7 @@ read_megatron (const Primus *p, const cJSON *overrides)
     megatron_model (&job);
   else
     import_model_of_name (p->import, name);
+  drop_latents (&job);
   megatron_strategy (&job);
   megatron_kernels (&job);
   g_hash_table_unref (job.open);

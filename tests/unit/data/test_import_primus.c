@@ -31,6 +31,17 @@ megatron_is_overridden (void)
               "dp_kind=fsdp2; recompute=full; recompute_method=block; recompute_layers=8; sp=false");
 }
 
+/* A model's latents may be turned off: its heads are then as wide as kv_channels. */
+static void
+latents_are_turned_off (void)
+{
+  check_read ("Primus", MEGATRON "deepseek_v2_lite.yaml" OVER "      num_layers: 4\n",
+              "layers=4; kv_lora=512; head_dim=192; rope_dim=64; v_dim=128");
+  check_read (
+      "Primus", MEGATRON "deepseek_v2_lite.yaml" OVER "      multi_latent_attention: false\n",
+      "layers=27; kv_lora; head_dim=128; rope_dim; v_dim; kv_heads=16; ~multi_latent_attention is off");
+}
+
 /* What its own kernels and schedules change is told. */
 static void
 turbo_is_told (void)
@@ -84,5 +95,5 @@ namespaces_are_read (void)
          "tp=2; tp_async; ~Transformer Engine does not heed it");
 }
 
-LS_TEST_SUITE (LS_TEST (megatron_is_overridden), LS_TEST (turbo_is_told), LS_TEST (torchtitan_is_overridden),
-               LS_TEST (namespaces_are_read))
+LS_TEST_SUITE (LS_TEST (megatron_is_overridden), LS_TEST (latents_are_turned_off), LS_TEST (turbo_is_told),
+               LS_TEST (torchtitan_is_overridden), LS_TEST (namespaces_are_read))
