@@ -6,6 +6,8 @@
 #include "data/launch/launch_script.h"
 #include "data/text/read_file.h"
 
+#define MAX_ABOVE 4 /* folders */
+
 /* Commands that packages install. A script of Python behind one is the value of an option:
  * "--external_plugins reward.py". */
 static const char *const commands[]
@@ -127,6 +129,21 @@ read_beside (const ImportFiles *files, const char *name, bool is_of_job, gsize *
   return text;
 }
 
+/* From a folder above the first file's, in which its program may be started: "conf/ds.json". */
+static char *
+read_above (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n)
+{
+  char *text = NULL;
+  g_autoptr (GString) path = g_string_new (name);
+  if (!strchr (name, '/') || *name == '/' || ls_shell_has_hole (name))
+    return NULL;
+  for (guint i = 0; i < MAX_ABOVE && !text; i++) {
+    g_string_prepend (path, "../");
+    text = read_beside (files, path->str, is_of_job, ret_n);
+  }
+  return text;
+}
+
 /* is_of_job: what is found is read for the job, not to see what it is. */
 static char *
 find_file (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n)
@@ -143,6 +160,7 @@ find_file (const ImportFiles *files, const char *name, bool is_of_job, gsize *re
       return g_strndup (files->files[i].text, files->files[i].n);
     }
   char *text = read_beside (files, name, is_of_job, ret_n);
+  text = text ? text : read_above (files, name, is_of_job, ret_n);
   return text ? text : read_beside (files, base, is_of_job, ret_n);
 }
 

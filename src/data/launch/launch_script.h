@@ -97,7 +97,7 @@ char *launch_drop_starter (GPtrArray *words);
 
 /* The text of a file that a command names: one that the script writes, with "$NAME" for what it does
  * not decide, else of those behind the first the one of that name, else one where it says from the folder of
- * the first, or in it. The caller frees it; NULL: there is none. */
+ * the first or one above that, or in it. The caller frees it; NULL: there is none. */
 char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
 /* A file is one of the job's, like those that were given: it is told so. */
 void launch_add_file (const ImportFiles *files, const char *path);

@@ -135,7 +135,33 @@ files_that_are_found_are_of_the_job (void)
   g_rmdir (folder);
 }
 
-LS_TEST_SUITE (LS_TEST (a_configuration_of_deepspeed_says_its_keys),
+/* A program is started in a folder above its script's as well: "conf/ds.json" is from there. */
+static void
+files_are_found_from_folders_above (void)
+{
+  static const char job[] = "#!/bin/bash\ndeepspeed --num_gpus 8 train.py --deepspeed conf/ds.json "
+                            "--per_device_train_batch_size 2 --model_name_or_path Qwen/Qwen3-0.6B\n";
+  g_autofree char *top = g_dir_make_tmp ("lockstep-XXXXXX", NULL),
+                  *conf = g_build_filename (top, "conf", NULL),
+                  *deep = g_build_filename (top, "a", "b", NULL), *above = g_build_filename (top, "a", NULL),
+                  *script = g_build_filename (deep, "job.sh", NULL),
+                  *ds = g_build_filename (conf, "ds.json", NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LS_CHECK (g_mkdir_with_parents (deep, 0700) == 0 && g_mkdir (conf, 0700) == 0);
+  LS_CHECK (g_file_set_contents (script, job, -1, NULL)
+            && g_file_set_contents (ds, "{\"zero_optimization\": {\"stage\": 2}}", -1, NULL));
+  LsImport import;
+  if (LS_CHECK (ls_import_load ((const char *const[]) { script, NULL }, &import, diags))) {
+    check_one (&import, "zero=2", "job.sh");
+    ls_import_clear (&import);
+  }
+  const char *const all[] = { script, ds, deep, above, conf, top };
+  for (guint i = 0; i < G_N_ELEMENTS (all); i++)
+    LS_CHECK (g_remove (all[i]) == 0);
+}
+
+LS_TEST_SUITE (LS_TEST (files_are_found_from_folders_above),
+               LS_TEST (a_configuration_of_deepspeed_says_its_keys),
                LS_TEST (a_configuration_of_torchtitan_says_its_keys),
                LS_TEST (defaults_in_words_of_another_program_are_rules),
                LS_TEST (options_of_a_trainer_say_their_keys), LS_TEST (options_of_megatron_say_their_keys),
