@@ -145,6 +145,20 @@ megatron_deepspeed_reads_its_file (void)
 }
 
 /* Its pipeline has an optimizer of its own for bf16, which no stage turns off. */
+/* Of every two layers the last has experts by default. */
+static void
+megatron_deepspeed_has_experts_in_between (void)
+{
+#define MOE                                                                                                  \
+  "deepspeed --num_gpus 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 "        \
+  "--seq-length 1024 --micro-batch-size 4 --fp16 --num-experts 16 "
+  check (MOE "--deepspeed --zero-stage 1", "experts=16; moe_every=2; top_k=1; ~moe_every 2: the default");
+  check (MOE "--deepspeed --zero-stage 1 --expert-interval 1", "experts=16; moe_every=1");
+  check (MOE "--deepspeed --zero-stage 1 --expert-interval 4", "experts=16; moe_every=4");
+  check (MOE, "experts=16; moe_every");
+#undef MOE
+}
+
 /* Its flash attention has several options. */
 static void
 megatron_deepspeed_has_flash_attention (void)
@@ -221,6 +235,7 @@ openrlhf_is_read (void)
 }
 
 LS_TEST_SUITE (LS_TEST (megatron_deepspeed_reads_its_file), LS_TEST (megatron_deepspeed_shards_bf16),
+               LS_TEST (megatron_deepspeed_has_experts_in_between),
                LS_TEST (megatron_deepspeed_has_flash_attention), LS_TEST (openrlhf_is_read),
                LS_TEST (a_plugin_clips_as_its_trainer), LS_TEST (configurations_in_a_script_are_read),
                LS_TEST (deepspeed_chat_has_its_own_options), LS_TEST (deepspeed_chat_has_adapters),

@@ -225,13 +225,29 @@ set_pattern (LsImport *import, const char *layers)
   return true;
 }
 
+/* Of every so many layers the last: 2 by itself in Megatron-DeepSpeed (megatron/arguments.py,
+ * --expert-interval; megatron/model/transformer.py, get_num_experts_per_layer ()). True: it is so. */
+static bool
+set_expert_interval (LaunchJob *job)
+{
+  guint64 every = option_number (job, "expert-interval");
+  bool is_default = every == 0 && option_is_there (job, "deepspeed");
+  if (every == 0 && !is_default)
+    return false;
+  import_set_model_number (job->import, "moe_every", is_default ? 2 : every);
+  if (is_default)
+    import_infer (job->import, "moe_every 2: the default of --expert-interval");
+  return true;
+}
+
 /* A number: of every so many layers the first has experts. */
 static void
 set_moe_layers (LaunchJob *job)
 {
   const char *text = option_text (job, "moe-layer-freq");
   guint64 every = option_number (job, "moe-layer-freq");
-  every = every ? every : option_number (job, "expert-interval");
+  if (!text && set_expert_interval (job))
+    return;
   GString *layers = g_string_new (NULL);
   if (every > 1) {
     import_set_model_number (job->import, "moe_every", every);
