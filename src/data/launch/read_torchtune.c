@@ -432,12 +432,23 @@ torchtune_read (cJSON *tree, guint64 gpus, const ImportFiles *files, LsImport *i
   return true;
 }
 
+/* A file says not which recipe runs it, but its name does: "9B_qlora_single_device.yaml". */
+static guint64
+gpus_of_name (const char *path, LsImport *import)
+{
+  g_autofree char *name = g_path_get_basename (path);
+  if (!strstr (name, "single_device"))
+    return 0;
+  import_infer (import, "gpus 1: by the name of the file, %s", name);
+  return 1;
+}
+
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   cJSON *tree = cJSON_CreateObject ();
   if (yaml_config_add (tree, &files->files[0], import, diags))
-    return torchtune_read (tree, 0, files, import, diags);
+    return torchtune_read (tree, gpus_of_name (import->path, import), files, import, diags);
   cJSON_Delete (tree);
   return false;
 }

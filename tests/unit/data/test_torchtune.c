@@ -75,6 +75,23 @@ single_devices_are_read (void)
               "?optimizer_in_bwd; ~its pages stay");
 }
 
+/* Files of recipes for one GPU say so by their names alone. */
+static void
+a_single_device_is_told_by_a_name (void)
+{
+  static const char text[] = MODEL ("llama3_1.llama3_1_8b") REST ADAMW "dtype: bf16\n";
+  static const char *const rows[][2]
+      = { { "8B_full_single_device.yaml", "gpus=1" }, { "8B_full.yaml", "gpus" } };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsImport import;
+    if (!LS_CHECK (ls_import_read (text, strlen (text), rows[i][0], &import, diags)))
+      continue;
+    check_one (&import, rows[i][1], rows[i][0]);
+    ls_import_clear (&import);
+  }
+}
+
 static void
 adapters_are_read (void)
 {
@@ -163,5 +180,6 @@ commands_are_read (void)
 }
 
 LS_TEST_SUITE (LS_TEST (commands_are_read), LS_TEST (full_recipes_are_read), LS_TEST (dimensions_are_read),
-               LS_TEST (single_devices_are_read), LS_TEST (adapters_are_read),
-               LS_TEST (contradictions_are_told), LS_TEST (other_tasks_are_refused))
+               LS_TEST (single_devices_are_read), LS_TEST (a_single_device_is_told_by_a_name),
+               LS_TEST (adapters_are_read), LS_TEST (contradictions_are_told),
+               LS_TEST (other_tasks_are_refused))
