@@ -357,6 +357,8 @@ count_started (const LaunchPlace *place, const GPtrArray *front, LsImport *impor
   launch_words_add (w, (char *const *) front->pdata, front->len);
   if (has_word (front, torch) || has_tune (front))
     return count_torchrun (place, w, front, import);
+  if (has_word (front, (const char *const[]) { "msrun", NULL })) /* of MindSpore: of all nodes */
+    return value_of (w, "worker-num");
   if (has_word (front, mpi))
     return launch_first_of (w, (const char *const[]) { "np", "n", NULL });
   if (has_word (front, deepspeed))

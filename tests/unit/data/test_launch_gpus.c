@@ -15,6 +15,7 @@ launchers_say_how_many (void)
   check ("torchrun --nproc_per_node 8 --nnodes 2 " GPT, "gpus=16");
   check ("torchrun " GPT, "gpus=1");
   check ("mpirun -np 64 python " GPT, "gpus=64");
+  check ("msrun --worker_num 16 --local_worker_num 8 " GPT, "gpus=16");
   check ("aprun -n 64 -N 8 python3 " GPT, "gpus=64");
   check ("mpiexec.hydra -n 16 python " GPT, "gpus=16");
   check ("srun -n 32 python " GPT, "gpus=32");
@@ -66,6 +67,19 @@ options_of_sbatch_go_before_lines (void)
   check ("#!/bin/bash\n" JOB "sbatch -N $1 --export=ALL,LAYERS=3 job.sh\n",
          "gpus=8; ?what sbatch is told by -N: the script's own lines are taken");
 #undef JOB
+}
+
+/* MindSpeed-LLM says by a name of its own how context parallelism exchanges. */
+static void
+algorithms_of_context_are_read (void)
+{
+#define MSRUN                                                                                                \
+  "msrun --worker_num 16 --local_worker_num 8 " GPT " --context-parallel-size 2 --context-parallel-algo "
+  check (MSRUN "ulysses_cp_algo", "gpus=16; cp=2; cp_kind=ulysses");
+  check (MSRUN "megatron_cp_algo", "cp_kind=ring");
+  check (MSRUN "kvallgather_cp_algo", "cp_kind=all-gather");
+  check (MSRUN "hybrid_cp_algo", "cp_kind=ring; ?--context-parallel-algo hybrid_cp_algo: keys and values");
+#undef MSRUN
 }
 
 /* A step of a job sees what it is given; without ALL, nothing else. */
@@ -130,7 +144,7 @@ a_file_without_a_name_says_nothing (void)
 
 LS_TEST_SUITE (LS_TEST (launchers_say_how_many), LS_TEST (what_is_not_known_leaves_it_open),
                LS_TEST (options_of_sbatch_go_before_lines), LS_TEST (options_of_srun_are_variables),
-               LS_TEST (a_batch_system_says_how_many),
+               LS_TEST (algorithms_of_context_are_read), LS_TEST (a_batch_system_says_how_many),
                LS_TEST (gradients_are_summed_as_the_optimizer_has_them), LS_TEST (other_tasks_are_refused),
                LS_TEST (an_option_that_is_not_said_may_be_the_format),
                LS_TEST (a_file_without_a_name_says_nothing))

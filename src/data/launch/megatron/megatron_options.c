@@ -309,6 +309,7 @@ static const OptionRow rows[] = {
   STRATEGY ("context-parallel-size", "cp", .otherwise = "1", .when = cuts_context),
   STRATEGY ("cp-comm-type", "cp_kind", .words = cp_kinds, .with = "context-parallel-size"),
   RULE ("ds-sequence-parallel-size"),
+  RULE ("context-parallel-algo"), /* of MindSpeed-LLM */
   RULE ("world-size"),
   RULE ("actor-num-nodes"), /* of slime */
   RULE ("actor-num-gpus-per-node"),

@@ -22,6 +22,25 @@ has_open_degree (const LaunchJob *job)
       || g_hash_table_contains (job->open, "cp");
 }
 
+/* mindspeed_llm/features_manager/context_parallel of Ascend/MindSpeed-LLM. */
+static void
+set_algorithm (LaunchJob *job)
+{
+  static const char *const kinds[][2] = { { "megatron_cp_algo", "ring" },
+                                          { "ulysses_cp_algo", "ulysses" },
+                                          { "kvallgather_cp_algo", "all-gather" } };
+  const char *said = option_text (job, "context-parallel-algo");
+  if (!said || job->import->strategy.cp <= 1)
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    if (strcmp (said, kinds[i][0]) == 0) {
+      import_set_strategy (job->import, "cp_kind", kinds[i][1], "--context-parallel-algo");
+      return;
+    }
+  import_unknown (job->import, "--context-parallel-algo %s: keys and values are taken to go around a ring",
+                  said);
+}
+
 static void
 set_context (LaunchJob *job)
 {
@@ -30,6 +49,7 @@ set_context (LaunchJob *job)
     import_set_strategy_number (job->import, "cp", ulysses);
     import_set_strategy (job->import, "cp_kind", "ulysses", "--ds-sequence-parallel-size");
   }
+  set_algorithm (job);
   if (job->import->strategy.cp > 1 && !option_text (job, "cp-comm-type"))
     option_default (job, "cp_kind", "ring");
 }
