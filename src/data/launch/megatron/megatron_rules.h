@@ -32,8 +32,12 @@ void megatron_fused_rope (LaunchJob *job); /* one kernel rotates, and nothing is
 void megatron_kernels (LaunchJob *job);
 /* What is behind --deepspeed, after the strategy: the stage, and what the file of --deepspeed-config says. */
 void megatron_deepspeed (LaunchJob *job, const LaunchWords *deepspeed);
-/* That file, which the script writes or which lies beside it; the caller frees it; NULL: it is not here, or
- * no JSON. */
+/* megatron_yaml.c: the arguments of --yaml-cfg, which take the place of own, the command's. NULL: with a
+ * diagnostic. */
+LaunchWords *megatron_yaml_words (const ImportFiles *files, const LaunchWords *own, LsImport *import,
+                                  LsDiagList *diags);
+/* The file of DeepSpeed, which the script writes or which lies beside it; the caller frees it; NULL: it is
+ * not here, or no JSON. */
 LaunchWords *megatron_deepspeed_file (const ImportFiles *files, const LaunchWords *words);
 void megatron_namespace (LaunchWords *words); /* before options are read */
 void megatron_optimizer (LaunchJob *job);     /* a part of that, with what adds to gradients */

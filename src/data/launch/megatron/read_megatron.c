@@ -108,13 +108,18 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                                    true,
                                    .gpus = "actor-num-gpus-per-node",
                                    .is_last = true,
-                                   .does_other = megatron_does_other };
+                                   .does_other = megatron_does_other,
+                                   .marks = "language_model:" };
   LaunchScript script;
+  g_autoptr (LaunchWords) yaml = NULL;
   bool ok = launch_script_read (files, &kind, &script, import, diags)
       && check_script (&script, import, files->files[0].path, diags);
+  if (ok && launch_words_find (script.words, "yaml-cfg"))
+    ok = (yaml = megatron_yaml_words (files, script.words, import, diags)) != NULL;
   if (ok) {
     LaunchJob job = { .import = import,
-                      .words = script.words,
+                      .words = yaml ? yaml : script.words,
+                      .is_dump = yaml != NULL,
                       .script = script.script,
                       .gpus = script.gpus,
                       .variables = script.variables };
