@@ -146,6 +146,7 @@ static const ImportReader *const readers[] = {
   &import_llm_foundry,
   &import_maxtext_models,
   &import_maxtext,
+  &import_levanter,
   &import_nemo,
   &import_automodel,
   &import_neox,

@@ -461,34 +461,8 @@ a_script_of_nanotron_names_its_file (void)
 #undef STARTS
 }
 
-/* --yaml-cfg: its file says all, members of its two parts are arguments. */
-static void
-arguments_in_yaml_are_read (void)
-{
-#define YAML(model)                                                                                          \
-  "cat > gpt.yaml <<'END'\nlanguage_model:\n  num_layers: 24\n  hidden_size: 1024\n"                         \
-  "  num_attention_heads: 16\n  num_query_groups: 4\n  normalization: RMSNorm\n  add_bias_linear: False\n"   \
-  "  recompute_granularity: null\n" model                                                                    \
-  "model_parallel:\n  tensor_model_parallel_size: 2\n  sequence_parallel: True\n  bf16: True\n"              \
-  "micro_batch_size: 2\nglobal_batch_size: 32\nseq_length: 2048\nposition_embedding_type: rope\n"            \
-  "use_distributed_optimizer: True\nuntie_embeddings_and_output_weights: True\nEND\n"                        \
-  "torchrun --nproc_per_node 8 pretrain_gpt.py --yaml-cfg "
-  check (
-      YAML ("  activation_func: swiglu\n  ffn_hidden_size: 2816\n") "gpt.yaml\n",
-      "layers=24; hidden=1024; kv_heads=4; ffn=2816; mlp=swiglu; norm=rmsnorm; linear_bias=false; position=rope; "
-      "tied_embeddings=false; gpus=8; tp=2; sp=true; zero=1; micro_batch=2; global_batch=32; dtype=bf16; seq=2048");
-  check (YAML ("  activation_func: squaredrelu\n") "gpt.yaml --num-layers 2\n",
-         "layers=24; mlp=relu2; ffn=4096; ?--num-layers: with --yaml-cfg the file says all");
-  check_read (
-      NULL,
-      "torchrun --nproc_per_node 8 pretrain_gpt.py --yaml-cfg none.yaml --num-layers 2 --hidden-size 64 "
-      "--num-attention-heads 4 --bf16\n",
-      "whose configuration none.yaml is not here");
-}
-
-LS_TEST_SUITE (LS_TEST (arguments_in_yaml_are_read), LS_TEST (a_plugin_may_change_the_loss),
-               LS_TEST (formats_of_an_optimizer_are_told), LS_TEST (a_command_behind_another_is_read),
-               LS_TEST (tasks_of_a_trainer_are_told_apart),
+LS_TEST_SUITE (LS_TEST (a_plugin_may_change_the_loss), LS_TEST (formats_of_an_optimizer_are_told),
+               LS_TEST (a_command_behind_another_is_read), LS_TEST (tasks_of_a_trainer_are_told_apart),
                LS_TEST (a_command_that_trains_goes_before_others),
                LS_TEST (a_script_that_is_not_read_says_what_it_starts),
                LS_TEST (programs_around_megatron_are_told_apart),

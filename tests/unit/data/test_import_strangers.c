@@ -164,7 +164,54 @@ verl_is_read (void)
               "learns from rewards");
 }
 
-LS_TEST_SUITE (LS_TEST (verl_is_read), LS_TEST (configurations_are_told_apart),
-               LS_TEST (a_name_alone_is_no_program), LS_TEST (a_file_of_fsdp_is_read),
-               LS_TEST (the_environment_is_heeded), LS_TEST (classes_of_forks_are_told),
-               LS_TEST (adapters_are_on_all_layers_or_by_a_pattern))
+/* --yaml-cfg: its file says all, members of its two parts are arguments. */
+static void
+arguments_in_yaml_are_read (void)
+{
+#define YAML(model)                                                                                          \
+  "cat > gpt.yaml <<'END'\nlanguage_model:\n  num_layers: 24\n  hidden_size: 1024\n"                         \
+  "  num_attention_heads: 16\n  num_query_groups: 4\n  normalization: RMSNorm\n  add_bias_linear: False\n"   \
+  "  recompute_granularity: null\n" model                                                                    \
+  "model_parallel:\n  tensor_model_parallel_size: 2\n  sequence_parallel: True\n  bf16: True\n"              \
+  "micro_batch_size: 2\nglobal_batch_size: 32\nseq_length: 2048\nposition_embedding_type: rope\n"            \
+  "use_distributed_optimizer: True\nuntie_embeddings_and_output_weights: True\nEND\n"                        \
+  "torchrun --nproc_per_node 8 pretrain_gpt.py --yaml-cfg "
+  check (
+      YAML ("  activation_func: swiglu\n  ffn_hidden_size: 2816\n") "gpt.yaml\n",
+      "layers=24; hidden=1024; kv_heads=4; ffn=2816; mlp=swiglu; norm=rmsnorm; linear_bias=false; position=rope; "
+      "tied_embeddings=false; gpus=8; tp=2; sp=true; zero=1; micro_batch=2; global_batch=32; dtype=bf16; seq=2048");
+  check (YAML ("  activation_func: squaredrelu\n") "gpt.yaml --num-layers 2\n",
+         "layers=24; mlp=relu2; ffn=4096; ?--num-layers: with --yaml-cfg the file says all");
+  check_read (
+      NULL,
+      "torchrun --nproc_per_node 8 pretrain_gpt.py --yaml-cfg none.yaml --num-layers 2 --hidden-size 64 "
+      "--num-attention-heads 4 --bf16\n",
+      "whose configuration none.yaml is not here");
+}
+
+/* Levanter: FSDP over the data axis; what each does at once follows from the devices, unless it is said. */
+static void
+levanter_is_read (void)
+{
+#define LEVANTER(model, trainer)                                                                             \
+  "data: {tokenizer: NousResearch/Llama-2-7b-hf}\nmodel: {" model "}\n"                                      \
+  "trainer: {mp: 'p=f32,c=bfloat16', num_train_steps: 10, " trainer "}\noptimizer: {learning_rate: 0.1}\n"
+  check_read (
+      "Levanter", LEVANTER ("type: llama, num_kv_heads: 8, seq_len: 4096", "train_batch_size: 1024"),
+      "layers=32; hidden=4096; heads=32; kv_heads=8; ffn=11008; seq=4096; mlp=swiglu; norm=rmsnorm; "
+      "tied_embeddings=false; dp_kind=xla-fsdp; zero=3; tp=1; global_batch=1024; micro_batch; recompute=full; "
+      "dtype=bf16; gpus; ?vocab: that of the tokenizer NousResearch/Llama-2-7b-hf; ~hidden 4096: the default");
+  check_read (
+      "Levanter",
+      LEVANTER ("type: gpt2, hidden_dim: 1024, num_heads: 16, gradient_checkpointing: false",
+                "train_batch_size: 64, per_device_parallelism: 4, model_axis_size: 2, fsdp_axis: null"),
+      "layers=12; ffn=4096; mlp=gelu; position=learned; tied_embeddings=true; micro_batch=4; tp=2; zero=0; "
+      "recompute=none");
+  check_read ("Levanter", LEVANTER ("type: mixtral", "quantization: {int8: true}"),
+              "layers; global_batch=512; ?model.type mixtral; ?trainer.quantization");
+}
+
+LS_TEST_SUITE (LS_TEST (arguments_in_yaml_are_read), LS_TEST (levanter_is_read), LS_TEST (verl_is_read),
+               LS_TEST (configurations_are_told_apart), LS_TEST (a_name_alone_is_no_program),
+               LS_TEST (a_file_of_fsdp_is_read), LS_TEST (the_environment_is_heeded),
+               LS_TEST (classes_of_forks_are_told), LS_TEST (adapters_are_on_all_layers_or_by_a_pattern))

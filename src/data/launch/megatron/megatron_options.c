@@ -381,10 +381,7 @@ static const OptionRow rows[] = {
   /* attention and precision */
   DECIDES ("attention-backend", "attention", .value = backend),
   DECIDES ("use-flash-attn", "attention"),
-  DECIDES ("use-flash-attn-v2", "attention"),
-  DECIDES ("use-flash-attn-v1", "attention"),
-  DECIDES ("use-flash-attn-triton", "attention"),
-  DECIDES ("use-flash-attn-builder", "attention"),
+  DECIDES ("use-flash-attn-*", "attention"), /* of Megatron-DeepSpeed */
   RULE ("transformer-impl"),
   DECIDES ("bf16", "dtype", .value = bf16),
   DECIDES ("fp16", "dtype", .value = fp16),
