@@ -91,23 +91,56 @@ norms_run_again (void)
   LS_CHECK (listed.norm_bytes > 4 * fused.norm_bytes);
 }
 
-static void
-its_software_names_the_list (void)
+/* Whether a job of the software on eight A100s launches a kernel of that name. */
+static bool
+launches (const char *software, const char *model_name, const char *attention, const char *kernel)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsJobSpec spec;
   ls_job_spec_init (&spec);
-  LS_CHECK (ls_job_spec_set (&spec, "software", "internevo-0.3", diags));
-  LS_CHECK (ls_job_spec_set (&spec, "model", "llama3.1-8b", diags)
+  LS_CHECK (ls_job_spec_set (&spec, "software", software, diags));
+  LS_CHECK (ls_job_spec_set (&spec, "model", model_name, diags)
             && ls_job_spec_set (&spec, "cluster", "dgx-a100-80g", diags));
   LS_CHECK (ls_job_spec_set (&spec, "gpus", "8", diags)
             && ls_job_spec_set (&spec, "residuals", "none", diags));
+  LS_CHECK (ls_job_spec_set (&spec, "attention", attention, diags));
   g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL);
   bool is_found = false;
+  LS_CHECK (r != NULL);
   for (uint32_t k = 0; r && k < r->plan->n_kernels; k++)
-    is_found |= strcmp (r->plan->kernels[k].name, "rmsnorm again") == 0;
-  LS_CHECK (is_found);
+    is_found |= strcmp (r->plan->kernels[k].name, kernel) == 0;
   ls_job_spec_clear (&spec);
+  return is_found;
+}
+
+static void
+its_software_names_the_list (void)
+{
+  LS_CHECK (launches ("internevo-0.3", "llama3.1-8b", "flash", "rmsnorm again"));
+}
+
+/* Pins: what Megatron-LM of 2021 and 2022 launches beside its products (strategies/kernels: megatron-lm-2021):
+ * the bias of Q, K and V, until PyTorch 1.12 fused it (Megatron-DeepSpeed of 2022), a copy of the context, the
+ * concatenation of three gradients; and that the fork of 2023, whose list is based on it, keeps all three. */
+static void
+megatron_of_2021_copies_around_attention (void)
+{
+  static const struct {
+    const char *software;
+    bool has_bias;
+  } all[] = { { "megatron-lm-2021-04", true },
+              { "megatron-lm-2022-05", true },
+              { "megatron-deepspeed-2021", true },
+              { "megatron-deepspeed-2021-zero3", true },
+              { "bigscience-2022", true },
+              { "megatron-deepspeed-2022", false },
+              { "gpt-neox", false },
+              { "megatron-lm-2023-08", true } };
+  for (guint i = 0; i < G_N_ELEMENTS (all); i++) {
+    LS_CHECK_INT (launches (all[i].software, "gpt-7.5b", "unfused", "qkv bias"), ==, all[i].has_bias);
+    LS_CHECK (launches (all[i].software, "gpt-7.5b", "unfused", "qkv grad concat"));
+    LS_CHECK (launches (all[i].software, "gpt-7.5b", "unfused", "context copy"));
+  }
 }
 
 /* Pins: the fork of Megatron-LM that zero bubble's authors ran, with its own transformer layer. The gradients
@@ -434,6 +467,7 @@ routers_that_are_not_fused_are_many_kernels (void)
 LS_TEST_SUITE (LS_TEST (norms_run_again), LS_TEST (routers_that_are_not_fused_are_many_kernels),
                LS_TEST (megatron_fuses_neither_limits_nor_biases),
                LS_TEST (megatron_adds_a_bias_apart_with_limits), LS_TEST (its_software_names_the_list),
+               LS_TEST (megatron_of_2021_copies_around_attention),
                LS_TEST (input_gradients_take_what_was_measured), LS_TEST (stages_between_keep_their_mask),
                LS_TEST (hosts_are_late_behind_transfers_that_block),
                LS_TEST (an_exchange_takes_what_was_measured))

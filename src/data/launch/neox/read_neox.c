@@ -240,7 +240,10 @@ static void
 read_options (LaunchJob *job, const char *pattern)
 {
   import_set_software (job->import, "gpt-neox");
-  import_infer (job->import, "software gpt-neox: its kernels beside the products have no list of their own");
+  import_infer (
+      job->import,
+      "software gpt-neox: but for copies around attention, its kernels beside the products have no list of "
+      "their own");
   option_read_all (job);
   neox_model (job, pattern);
   set_degrees (job);
