@@ -51,8 +51,7 @@ static const LsOption own[] = {
   { "what-if", .is_rare = TRUE,
     .meaning = "What single changes gain, as lockstep whatif: a simulation of each" },
   { "jitter", .argument = "NAME|FILE|off",
-    .meaning
-    = "How steps vary, by how much ranks and steps differ (lockstep list jitter), such as mlperf-5.1" },
+    .meaning = "How steps vary, by how ranks and steps differ (lockstep list jitter)" },
   { "jitter-seed", .argument = "N", .is_rare = TRUE, .meaning = "What clusters are drawn by; default: 1" },
   LS_OPTION_REPORT,
   LS_OPTION_FORMAT ("text|json|markdown"),
@@ -388,8 +387,7 @@ const Command command_run = {
       "batches in sequences, degrees in ranks. Options override --strategy, which overrides --software.",
     .examples
     = "Example:\n"
-      "  lockstep run --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 --vpp 3 \\\n"
-      "    --sp --recompute selective --global-batch 64",
+      "  lockstep run --model gpt3-175b --cluster dgx-a100-80g --tp 8 --sp --pp 8 --recompute selective",
     .job = LS_JOB_SHOWN,
   },
   .own = own,

@@ -218,7 +218,7 @@ class RunOptions(JobOptions, total=False):
     faults: Text  # Which link, gpu or node hurts most with SHARE left of it, default 0.5: a run for each kind of part
     ecmp_seeds: Number  # How the step varies with the seed of hashed routing: a run for each of N
     what_if: Switch  # What single changes gain, as lockstep whatif: a simulation of each
-    jitter: File  # How steps vary, by how much ranks and steps differ (lockstep list jitter), such as mlperf-5.1
+    jitter: File  # How steps vary, by how ranks and steps differ (lockstep list jitter)
     jitter_seed: Number  # What clusters are drawn by; default: 1
     report: Text  # Write it as a page to look at: one HTML file, which needs no network
     format: Text  # What to print; markdown: tables for an issue or a paper
