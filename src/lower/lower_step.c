@@ -154,7 +154,7 @@ optimizer_kernels (const Lower *l, uint32_t pp_rank)
   uint64_t n = n_stepped (l, pp_rank);
   GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
   LsStepped stepped = ls_strategy_optimizer_kernels (l->s, n, kernels);
-  stepped.n_tensors = n_tensors (l, pp_rank);
+  stepped.n_tensors = l->backend->n_tensors ? l->backend->n_tensors (l, pp_rank) : n_tensors (l, pp_rank);
   for (guint i = 0; i < G_N_ELEMENTS (scaled_dtypes) && !l->backend->steps_on_shards; i++) {
     LsDtype dtype = scaled_dtypes[i];
     ls_weight_cast_kernels (n_scaled (l, pp_rank, dtype, dp_gathers_fp8 (l) ? CUT_OPTIMIZER : CUT_PARAMS)

@@ -75,6 +75,8 @@ typedef struct DpBackend {
    * others apart: their groups differ. */
   void (*cuts) (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
                 uint32_t *ret_optimizer);
+  /* Tensors that the optimizer of a rank steps on, where these are not all of its chunks. */
+  uint64_t (*n_tensors) (const Lower *l, uint32_t pp_rank);
   /* Corrects the bytes alive for the whole run, where they are not what `cuts` leaves. */
   void (*static_memory) (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
 } DpBackend;

@@ -296,7 +296,7 @@ finish (Build *b, DpPass *p, Fsdp *f)
 }
 
 const FsdpHooks fsdp1_hooks
-    = { .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
+    = { .is_flat = true, .hold = hold, .start = start, .enter = enter, .leave = leave, .finish = finish };
 
 /* --- the backend --------------------------------------------------------------------------------- */
 

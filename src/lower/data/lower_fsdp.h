@@ -41,6 +41,7 @@ typedef struct {
 typedef struct Fsdp Fsdp;
 
 typedef struct {
+  bool is_flat; /* a unit is one array, of which each rank has a piece */
   FsdpHold (*hold) (const Lower *l, bool is_root);
   void (*start) (Build *b, DpPass *p, Fsdp *f); /* of a pass; the root enters           */
   void (*enter) (Build *b, DpPass *p, Fsdp *f, guint unit);
@@ -92,6 +93,10 @@ void fsdp_free (Fsdp *f);
 void fsdp_cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads,
                 uint32_t *ret_optimizer);
 void fsdp_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM]);
+/* Tensors that the optimizer of a rank steps on. Of flat units those that reach into its piece
+ * (use_orig_params; torch/distributed/fsdp/_flat_param.py, _get_shard_metadata (): the others have no
+ * gradient there), on the rank that has most of them. */
+uint64_t fsdp_n_tensors (const Lower *l, uint32_t pp_rank);
 
 /* Does a pass gather a unit; does a pass complete gradients, and are these reduced? */
 bool fsdp_gathers (const Lower *l, const DpPass *p, const Fsdp *f, guint unit);
@@ -158,7 +163,7 @@ void fsdp_step_held (Build *b, uint32_t pp_rank, uint16_t op, bool is_free);
   {                                                                                                          \
     .name = (name_), .variant = fsdp_variant, .begin = fsdp_begin, .before = fsdp_before,                    \
     .after = fsdp_after, .end = fsdp_end, .step_begin = fsdp_step_begin, .reduce_flush = (reduce_flush_),    \
-    .reduce_rest = (reduce_rest_), .cuts = fsdp_cuts, .steps_on_shards = true,                               \
+    .reduce_rest = (reduce_rest_), .cuts = fsdp_cuts, .steps_on_shards = true, .n_tensors = fsdp_n_tensors,  \
     .static_memory = fsdp_static_memory                                                                      \
   }
 

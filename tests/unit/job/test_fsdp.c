@@ -4,6 +4,7 @@
 #include "dp_timeline.h"
 
 #include <math.h>
+#include <string.h>
 
 #define N     8
 #define FSDP1 "--gpus 8 --grad-norm 0 --fold off --dp-kind fsdp1 "
@@ -279,8 +280,38 @@ what_is_not_legal_is_refused (void)
   refused ("--dp-kind fsdp2 --zero 3@3", "/zero: expected groups whose size divides");
 }
 
-LS_TEST_SUITE (LS_TEST (a_step_moves_k_times_the_model), LS_TEST (reductions_are_in_their_own_type),
-               LS_TEST (micro_batches_gather_again), LS_TEST (groups_move_their_part),
-               LS_TEST (state_is_fp32_shards), LS_TEST (few_units_are_alive_at_once),
-               LS_TEST (gradients_are_not_in_fp8), LS_TEST (a_part_of_each_layer_is_copied),
-               LS_TEST (all_that_is_legal_runs), LS_TEST (what_is_not_legal_is_refused))
+/* --- the optimizer's tensors ----------------------------------------------------------- */
+
+/* What the host spends on launches of the optimizer's kernel `name` beyond the first. */
+static uint64_t
+n_launches (const char *flags, const char *name)
+{
+  DpRun r = dp_run (flags, dp_untied);
+  uint64_t n = 0;
+  for (uint32_t k = 0; r.result && k < r.result->plan->n_kernels; k++)
+    if (strcmp (r.result->plan->kernels[k].name, name) == 0)
+      n += r.result->plan->kernels[k].n_launches;
+  dp_clear (&r);
+  return n;
+}
+
+/* A loop over tensors launches its kernels for those of which a rank has a part. A layer has 12 tensors, weights
+ * before biases: norm 2 x h, QKV 3 h^2 and 3 h, projection h^2 and h, norm 2 x h, up 4 h^2 and 4 h, down 4 h^2 and
+ * h; the root 5: words, positions, norm 2 x h, words. The third of eight pieces of a layer, 1.5 h^2 and 1.6 h each,
+ * begins in QKV's bias and has the projection's two, the norm's two and the begin of up: 6. The root's third
+ * is inside of the first words. Where tensors are cut by themselves a rank has a part of each. */
+static void
+a_rank_steps_on_what_it_has_a_part_of (void)
+{
+#define LOOP "--kernels llm-foundry-2023 --recompute none --global-batch 8 "
+  LS_CHECK_INT (n_launches (FSDP1 LOOP "--zero 3", "adam update"), ==, 4 * 6 + 1);
+  LS_CHECK_INT (n_launches (FSDP2 LOOP "--zero 3", "adam update"), ==, 4 * 12 + 5);
+  LS_CHECK_INT (n_launches (FSDP1 LOOP "--zero 3", "adam count read"), ==, 4 * 6 + 1);
+}
+
+LS_TEST_SUITE (LS_TEST (a_rank_steps_on_what_it_has_a_part_of), LS_TEST (a_step_moves_k_times_the_model),
+               LS_TEST (reductions_are_in_their_own_type), LS_TEST (micro_batches_gather_again),
+               LS_TEST (groups_move_their_part), LS_TEST (state_is_fp32_shards),
+               LS_TEST (few_units_are_alive_at_once), LS_TEST (gradients_are_not_in_fp8),
+               LS_TEST (a_part_of_each_layer_is_copied), LS_TEST (all_that_is_legal_runs),
+               LS_TEST (what_is_not_legal_is_refused))
