@@ -408,6 +408,7 @@ optimizers_of_programs_are_ours (void)
 {
   check (TRAINER "--optim adamw_torch_fused", "optimizer=adam");
   check (TRAINER "--optim adamw_bnb_8bit", "optimizer=adamw-8bit");
+  check (TRAINER "--optim adamw_torch_4bit", "optimizer=adamw-4bit");
   check (TRAINER "--optim paged_adamw_8bit", "optimizer=adamw-8bit; ~optim paged_adamw_8bit: its pages");
   check (TRAINER "--optim adafactor", "optimizer=adafactor");
   check (TRAINER "--optim lion_32bit", "optimizer=lion");

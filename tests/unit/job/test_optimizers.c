@@ -73,6 +73,11 @@ states_are_those_of_a_count_by_hand (void)
   double small = 26 * 1024 + 4 * 3072, large = n - small;
   LS_CHECK_INT (optimizer_bytes (ONE "--optimizer adamw-8bit"), ==,
                 (uint64_t) (4 * n + 8 * small + 2 * large + 8 * large / 256));
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer adamw-fp8"), ==,
+                (uint64_t) (4 * n + 8 * small + 2 * large + 8 * large / 256));
+  LS_CHECK_INT (optimizer_bytes (ONE "--optimizer adamw-4bit"), ==,
+                (uint64_t) (4 * n + 8 * small + large + 8 * large / 128));
+  LS_CHECK_DOUBLE (sum_of (ONE "--optimizer adamw-4bit", "adamw-4bit").bytes, ==, (12 + 2 + 0.125) * large);
   /* sides of 1024 and 4096, 8 bytes an element */
   LS_CHECK_INT (optimizer_bytes (ONE "--optimizer soap"), ==,
                 (uint64_t) (12 * n + 4 * 8 * (10 * 1048576.0 + 2 * 16777216.0)));
