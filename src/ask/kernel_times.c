@@ -373,9 +373,15 @@ is_selected (const LsKernelSpec *s, const LsTimedKernel *t)
 }
 
 static gboolean
-append_table (const Bench *b, GArray *rows, LsDiagList *diags, GError **error)
+append_table (const Bench *b, GArray *rows, GPtrArray *notes, LsDiagList *diags, GError **error)
 {
-  g_autoptr (GArray) table = ls_read_kernels (b->spec->from, b->calibration.name, diags);
+  guint n_foreign = 0;
+  g_autoptr (GArray) table = ls_read_kernels (b->spec->from, b->calibration.name, &n_foreign, diags);
+  if (n_foreign > 0)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("%u rows are passed over: products in fp8_block, fp4_block or int8, or "
+                                      "attention to keys in another format, which are not simulated",
+                                      n_foreign));
   for (guint i = 0; table && i < table->len; i++) {
     const LsTimedKernel *t = &g_array_index (table, LsTimedKernel, i);
     if (!is_selected (b->spec, t))
@@ -430,7 +436,8 @@ rows_new (const Bench *b, LsDiagList *diags, GError **error)
   rows->gpu = g_strdup (b->gpu.name);
   rows->rows = g_array_new (FALSE, FALSE, sizeof (LsKernelRow));
   rows->notes = g_ptr_array_new_with_free_func (g_free);
-  if (b->spec->from ? !append_table (b, rows->rows, diags, error) : !append_one (b, rows->rows, error))
+  if (b->spec->from ? !append_table (b, rows->rows, rows->notes, diags, error)
+                    : !append_one (b, rows->rows, error))
     return NULL;
   rows->all = errors_of (rows->rows, false);
   rows->held_out = errors_of (rows->rows, true);
@@ -453,7 +460,7 @@ load (Bench *b, LsDiagList *diags)
   if (!ls_access_load (b->gpu.access, &b->calibration, diags))
     return false;
   if (b->spec->measured)
-    b->measured = ls_read_kernels (b->spec->measured, b->calibration.name, diags);
+    b->measured = ls_read_kernels (b->spec->measured, b->calibration.name, NULL, diags);
   return !b->spec->measured || b->measured;
 }
 

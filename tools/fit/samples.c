@@ -80,7 +80,7 @@ void
 ls_samples_read (LsSampleSink *sink, const char *file, const char *gpu, LsSampleFilter filter)
 {
   g_autofree char *path = g_build_filename (sink->folder, file, NULL);
-  g_autoptr (GArray) rows = ls_read_kernels (path, gpu, sink->diags);
+  g_autoptr (GArray) rows = ls_read_kernels (path, gpu, NULL, sink->diags);
   for (guint i = 0; rows && i < rows->len; i++) {
     const LsTimedKernel *row = &g_array_index (rows, LsTimedKernel, i);
     if (!filter || filter (row))

@@ -12,7 +12,7 @@
 /* What the cells of a row say, whatever the table. */
 typedef struct {
   char *gpu, *op;
-  int dtype;
+  int dtype, kv_dtype; /* kv_dtype: of the cache; 0: not said, else 1 + LsDtype */
   uint64_t m, n, k;
   uint64_t batch, seq, heads, kv_heads, head_dim;
   uint64_t tokens, hidden;
@@ -23,13 +23,32 @@ typedef struct {
   double qkv_ms, projection_ms, up_ms, down_ms, norm_ms, act_ms, add_ms;
 } Cells;
 
+/* Formats in tables of others, of whose products no time is simulated by itself: scales of blocks of 128
+ * (aiconfigurator, AITER), and whole numbers. */
+static const char *const foreign_formats[] = { "fp8_block", "fp4_block", "int8", NULL };
+#define FOREIGN (-1)
+
 static bool
 parse_dtype (const char *text, void *target)
 {
   LsDtype dtype;
+  if (g_strv_contains (foreign_formats, text)) {
+    ((Cells *) target)->dtype = FOREIGN;
+    return true;
+  }
   if (!ls_dtype_parse (text, &dtype) || dtype == LS_DTYPE_BYTE)
     return false;
   ((Cells *) target)->dtype = (int) dtype;
+  return true;
+}
+
+static bool
+parse_kv_dtype (const char *text, void *target)
+{
+  LsDtype dtype;
+  if (!ls_dtype_parse (text, &dtype))
+    return false;
+  ((Cells *) target)->kv_dtype = 1 + (int) dtype;
   return true;
 }
 
@@ -71,6 +90,8 @@ static const LsField attention_fields[] = {
   SIZE ("kv_heads", kv_heads),
   SIZE ("head_dim", head_dim),
   DTYPE ("attn_dtype"),
+  { "kv_dtype", LS_FIELD_CUSTOM, 0, .parse = parse_kv_dtype,
+    .expected = "a number format such as bf16 or fp8" },
   GPU_COLUMN,
   { NULL },
 };
@@ -305,7 +326,7 @@ check_op (const LsCsv *csv, guint row, const Cells *c, LsDiagList *diags)
 
 static void
 read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns, double unit_s,
-          const char *gpu, GArray *rows, LsDiagList *diags)
+          const char *gpu, GArray *rows, guint *n_foreign, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   Cells cells = { .dtype = (int) table->dtype };
@@ -314,7 +335,9 @@ read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns
     check_op (csv, row, &cells, diags);
   bool is_ours = !cells.gpu || strcmp (cells.gpu, gpu) == 0;
   guint n_rows = rows->len;
-  if (ls_diag_list_n (diags) == n_before && is_ours)
+  bool is_foreign = cells.dtype == FOREIGN || (cells.kv_dtype && cells.kv_dtype != 1 + cells.dtype);
+  *n_foreign += is_ours && is_foreign;
+  if (ls_diag_list_n (diags) == n_before && is_ours && !is_foreign)
     table->append (&cells, cells.time * unit_s, rows);
   while (n_rows < rows->len)
     g_array_index (rows, LsTimedKernel, n_rows++).row = row;
@@ -323,8 +346,9 @@ read_row (const LsCsv *csv, guint row, const Table *table, const GArray *columns
 }
 
 static GArray *
-rows_of_table (const LsCsv *csv, const char *gpu, LsDiagList *diags)
+rows_of_table (const LsCsv *csv, const char *gpu, guint *n_foreign, LsDiagList *diags)
 {
+  guint n_passed = 0;
   guint n_before = ls_diag_list_n (diags);
   const Table *table = find_table (csv, diags);
   if (!table)
@@ -336,23 +360,25 @@ rows_of_table (const LsCsv *csv, const char *gpu, LsDiagList *diags)
 
   g_autoptr (GArray) rows = g_array_new (FALSE, FALSE, sizeof (LsTimedKernel));
   for (guint row = 0; row < ls_csv_n_rows (csv); row++)
-    read_row (csv, row, table, columns, unit_s, gpu, rows, diags);
+    read_row (csv, row, table, columns, unit_s, gpu, rows, &n_passed, diags);
   if (ls_diag_list_n (diags) == n_before && rows->len == 0)
     ls_csv_header_error (csv, diags, "expected a row for each kernel of %s below the header; got none", gpu);
   ls_hold_kernels_out (rows, false);
+  if (n_foreign)
+    *n_foreign = n_passed;
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&rows) : NULL;
 }
 
 GArray *
-ls_read_kernels (const char *path, const char *gpu, LsDiagList *diags)
+ls_read_kernels (const char *path, const char *gpu, guint *n_foreign, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
-  return csv ? rows_of_table (csv, gpu, diags) : NULL;
+  return csv ? rows_of_table (csv, gpu, n_foreign, diags) : NULL;
 }
 
 GArray *
 ls_parse_kernels (const char *name, const char *text, const char *gpu, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_parse (name, text, -1, diags);
-  return csv ? rows_of_table (csv, gpu, diags) : NULL;
+  return csv ? rows_of_table (csv, gpu, NULL, diags) : NULL;
 }

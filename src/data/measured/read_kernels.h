@@ -4,7 +4,7 @@
  * Tables are told apart by their columns, which are found by name, in any order;
  * others are ignored:
  *   GEMM       m n k (or M N K), dtype (default fp16)
- *   attention  batch seq heads kv_heads head_dim, attn_dtype (default bf16): causal,
+ *   attention  batch seq heads kv_heads head_dim, attn_dtype (default bf16), kv_dtype: causal,
  *              forward, timed with the rotation of Q and K and the copy into the KV
  *              cache before it (TensorRT-LLM's prefill)
  *   streaming  op (add, rmsnorm, silu_mul) tokens hidden bytes_min: vLLM's kernels
@@ -41,8 +41,10 @@ typedef struct {
 
 /* All rows that are for `gpu` ("a100": the name of a calibration); NULL, with located
  * diagnostics (LS_ERROR_INPUT), if the columns are those of no known table, a cell is
- * wrong or no row is left. A GArray of LsTimedKernel. */
-GArray *ls_read_kernels (const char *path, const char *gpu, LsDiagList *diags);
+ * wrong or no row is left. A GArray of LsTimedKernel. Rows in a format of which no product is
+ * simulated by itself (fp8_block, fp4_block, int8), or with keys and values in another than the rest
+ * (kv_dtype), are passed over and counted in `n_foreign`, which may be NULL. */
+GArray *ls_read_kernels (const char *path, const char *gpu, guint *n_foreign, LsDiagList *diags);
 /* The same from memory; `name` stands for the file in diagnostics. */
 GArray *ls_parse_kernels (const char *name, const char *text, const char *gpu, LsDiagList *diags);
 

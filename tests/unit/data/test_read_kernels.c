@@ -1,6 +1,7 @@
 /* Pins how tables of timed kernels are read: of others, and of kernelbench. */
 #include "ls_test.h"
 
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,6 +44,32 @@ gemms_in_two_spellings (void)
   LS_CHECK_INT (vidur->len, ==, 1); /* the other row is another GPU's */
   LS_CHECK_NEAR (at (vidur, 0)->measured_s, 5e-6, 1e-12);
   LS_CHECK_INT (at (vidur, 0)->kernel.dtype, ==, LS_DTYPE_FP16);
+}
+
+/* Of products with scales of blocks nothing is said, nor of attention to a cache in another format. */
+static void
+formats_of_others_are_passed_over_and_counted (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("ls-kernels-XXXXXX", NULL),
+                  *path = g_build_filename (folder, "k.csv", NULL);
+  LS_CHECK (g_file_set_contents (
+      path, "dtype,m,n,k,latency_ms\nfp8_block,256,512,1024,0.2\nbfloat16,256,512,1024,0.25\nint8,1,1,1,1\n",
+      -1, NULL));
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  guint n_foreign = 0;
+  g_autoptr (GArray) rows = ls_read_kernels (path, "b300", &n_foreign, diags);
+  LS_CHECK_INT (ls_diag_list_n (diags), ==, 0);
+  LS_CHECK_INT (n_foreign, ==, 2);
+  if (LS_CHECK (rows) && LS_CHECK_INT (rows->len, ==, 1))
+    LS_CHECK_INT (at (rows, 0)->kernel.dtype, ==, LS_DTYPE_BF16);
+  g_unlink (path);
+  g_rmdir (folder);
+  g_autoptr (GArray) attention
+      = parse ("attn_dtype,kv_dtype,batch,seq,heads,kv_heads,head_dim,latency_ms\n"
+               "bfloat16,fp8,2,1024,8,2,64,1\nfp8,fp8,2,1024,8,2,64,1\nbfloat16,bfloat16,2,2048,8,2,64,1\n",
+               "h100");
+  LS_CHECK_INT (attention->len, ==, 2);
+  LS_CHECK_INT (at (attention, 0)->kernel.dtype, ==, LS_DTYPE_FP8);
 }
 
 static void
@@ -379,10 +406,11 @@ streams_of_a_layer_are_read (void)
   LS_CHECK_INT (p->facts->len, ==, 5);
 }
 
-LS_TEST_SUITE (LS_TEST (gemms_in_two_spellings), LS_TEST (attention_is_causal_and_timed_with_its_rotation),
-               LS_TEST (streams_say_whose_kernel), LS_TEST (a_layer_is_seven_kernels),
-               LS_TEST (shapes_alone_have_no_time), LS_TEST (held_out_families_are_those_of_the_md5),
-               LS_TEST (spans_of_a_plan_are_kernels), LS_TEST (a_profile_is_read),
-               LS_TEST (its_csv_says_the_same), LS_TEST (a_table_of_others_is_read),
-               LS_TEST (a_row_is_located), LS_TEST (events_are_taken_off_and_disturbed_rows_left_out),
+LS_TEST_SUITE (LS_TEST (gemms_in_two_spellings), LS_TEST (formats_of_others_are_passed_over_and_counted),
+               LS_TEST (attention_is_causal_and_timed_with_its_rotation), LS_TEST (streams_say_whose_kernel),
+               LS_TEST (a_layer_is_seven_kernels), LS_TEST (shapes_alone_have_no_time),
+               LS_TEST (held_out_families_are_those_of_the_md5), LS_TEST (spans_of_a_plan_are_kernels),
+               LS_TEST (a_profile_is_read), LS_TEST (its_csv_says_the_same),
+               LS_TEST (a_table_of_others_is_read), LS_TEST (a_row_is_located),
+               LS_TEST (events_are_taken_off_and_disturbed_rows_left_out),
                LS_TEST (kernels_are_kept_by_implementation), LS_TEST (streams_of_a_layer_are_read))

@@ -175,7 +175,7 @@ read_collectives (const char *path, LsDiagList *diags)
 static bool
 read_kernels (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GArray) rows = ls_read_kernels (path, "a100", diags);
+  g_autoptr (GArray) rows = ls_read_kernels (path, "a100", NULL, diags);
   return rows != NULL;
 }
 
