@@ -11,7 +11,7 @@
  *     across hosts     T s h (H - 1) / H       through its NICs
  *     inside a host    T s r (c - 1) / c       over NVLink
  *
- *     time = base + max (T (token + r s / rate) / SMs            what the kernel's blocks can do
+ *     time = base + max (T (token + r (row + s / rate)) / SMs    what the kernel's blocks can do
  *                        T s r / (share of NVLink)               measured with its own rows counted
  *                        T s h (H - 1) / H / (share of a NIC))
  *
@@ -30,7 +30,8 @@
  * Reference. deepseek-ai/DeepEP, csrc/kernels/{intranode,internode}.cu, docs/legacy.md and README.md (2025);
  * the figures are those of topologies/calib/nccl-*.json, key dispatch. NVIDIA's HybridEP (deepseek-ai/DeepEP,
  * branch hybrid-ep, Hybrid-EP_Implementation.md) sends tokens the same ways, as TMA copies by fewer SMs; key
- * hybrid_dispatch. Its rows, too, are counted with a member's own. */
+ * hybrid_dispatch. Its rows, too, are counted with a member's own; rows of 4 KB on an H100:
+ * NVIDIA-NeMo/Automodel, docs/deepep_vs_hybridep_benchmark.md (July 2026). */
 #include <math.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
@@ -95,8 +96,9 @@ nic_rate (const Spread *x)
 static double
 blocks_seconds (const Spread *x)
 {
-  double token = ls_time_to_s (x->side->token) * (double) x->call->spread->n_tokens;
-  return (token + x->copy * x->ranks / x->side->per_sm) / x->call->spread->n_sms;
+  double token = ls_time_to_s (x->side->token) + ls_time_to_s (x->side->row) * x->ranks;
+  return (token * (double) x->call->spread->n_tokens + x->copy * x->ranks / x->side->per_sm)
+      / x->call->spread->n_sms;
 }
 
 static double

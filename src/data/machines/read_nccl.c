@@ -55,6 +55,11 @@ static const LsField links_fields[] = {
   {                                                                                                          \
     key_, kind_, offsetof (LsNccl, of_.member), .required = true, __VA_ARGS__                                \
   }
+#define DISPATCH_ROW(of_, key_, side_, meaning_)                                                             \
+  {                                                                                                          \
+    key_, LS_FIELD_TIME, offsetof (LsNccl, of_.side_.row), .max = (double) LS_MS, .default_text = "0us",     \
+                                                           .meaning = meaning_                               \
+  }
 #define DISPATCH_FIELDS(of_)                                                                                 \
   {                                                                                                          \
     DISPATCH (of_, "dispatch_token", LS_FIELD_TIME, dispatch.token, .max = (double) LS_MS,                   \
@@ -65,6 +70,9 @@ static const LsField links_fields[] = {
                   .meaning = "back: what a token costs an SM"),                                              \
         DISPATCH (of_, "combine_per_sm", LS_FIELD_RATE, combine.per_sm, .above = true,                       \
                   .meaning = "back: what an SM moves"),                                                      \
+        DISPATCH_ROW (of_, "dispatch_row", dispatch,                                                         \
+                      "to experts: what each copy of a token that a member gets costs an SM besides"),       \
+        DISPATCH_ROW (of_, "combine_row", combine, "back: what each copy costs an SM besides"),              \
         DISPATCH (of_, "of_nvlink", LS_FIELD_DOUBLE, of_nvlink, .above = true, .max = 1,                     \
                   .meaning = "of the NVLinks' data sheet, what rows that members get may take"),             \
         DISPATCH (of_, "of_nic", LS_FIELD_DOUBLE, of_nic, .above = true, .max = 1,                           \

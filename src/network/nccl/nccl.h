@@ -82,8 +82,9 @@ typedef struct {
 
 /* One of the two kernels that bring tokens to their experts and back (network/coll_dispatch.c). */
 typedef struct {
-  LsTime token;  /* a token of an SM, whatever its width */
-  double per_sm; /* bytes/s that an SM moves             */
+  LsTime token;  /* of an SM for a token, whatever its width               */
+  LsTime row;    /* and for each copy of it that a member gets, or sends back */
+  double per_sm; /* bytes/s that an SM moves                               */
 } LsDispatchSide;
 
 /* Such a library, DeepEP or HybridEP, on this GPU; of_nvlink 0: nothing is known of it. */

@@ -174,6 +174,7 @@ static void
 take_side (LsDispatchSide *a, const LsDispatchSide *b)
 {
   a->token = MAX (a->token, b->token);
+  a->row = MAX (a->row, b->row);
   a->per_sm = fmin (a->per_sm, b->per_sm);
 }
 

@@ -254,7 +254,7 @@ dispatch_is_as_measured (void)
 /* HybridEP's kernels in a rack of GB200, bf16: ranks with 8 experts each, SMs, GB/s of dispatch and of combine, of
  * 4,096 tokens of 7,168 numbers to 8 experts, as rows that ranks get, their own too (Hybrid-EP_Implementation.md of
  * deepseek-ai/DeepEP@07eea0c). By hand, 32 ranks: 7.27 ranks a token, 427 MB, with 256 scores each 457 MB; 16 SMs of
- * 43.2 GB/s take 662 us, 0.776 of 900 GB/s 655 us; published 678. */
+ * 44.4 GB/s and 9 ns a row take 660 us, 0.776 of 900 GB/s 655 us; published 678. */
 static void
 hybrid_dispatch_is_as_published (void)
 {
@@ -293,10 +293,55 @@ hybrid_dispatch_is_as_published (void)
            ours
         = ls_time_to_s (ls_coll_time_alone (c, ls_coll_plan (c, &h->nccl, &q, LS_NETWORK_FLOW, arena))) * 1e6;
     ours -= ls_time_to_s (h->nccl.hybrid_dispatch.base_intra) * 1e6;
-    LS_CHECK (fabs (ours / us - 1) < 0.13);
+    LS_CHECK (fabs (ours / us - 1) < 0.15);
     off += fabs (ours / us - 1) / (2 * G_N_ELEMENTS (rows));
   }
   LS_CHECK_DOUBLE (off, <, 0.05);
+}
+
+/* HybridEP's kernels on H100, 4,096 tokens in bf16 to 8 of 128 experts: microseconds of rows that members get (one node)
+ * or that nodes get, by the rates printed (NVIDIA-NeMo/Automodel@18007663, docs/deepep_vs_hybridep_benchmark.md). By
+ * hand, combine of 2,048 numbers on 8 ranks with 8 SMs: 5.34 ranks a token, 4,096 + 512 bytes of scores a row, each
+ * 0.161 us and 4,608 bytes at 125 GB/s: 541 us. Bytes alone would take 101. */
+static void
+narrow_rows_cost_what_a_row_costs (void)
+{
+  static const struct {
+    uint32_t nodes, sms;
+    uint64_t width;
+    double us[2];
+  } rows[] = {
+    { 1, 8, 2048, { 295, 476 } },  { 1, 24, 2048, { 276, 295 } },  { 2, 8, 2048, { 512, 999 } },
+    { 2, 24, 2048, { 464, 679 } }, { 2, 8, 7168, { 1366, 1530 } },
+  };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsHardware) h = ls_hardware_load ("dgx-h100", diags);
+  uint32_t gpus[16];
+  double off = 0, by_hand = 0;
+  for (uint32_t i = 0; i < 16; i++)
+    gpus[i] = i;
+  for (guint i = 0; LS_CHECK (h != NULL) && i < 2 * G_N_ELEMENTS (rows); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsCluster) c = ls_hardware_build (h, rows[i / 2].nodes, &error);
+    g_autoptr (LsArena) arena = ls_arena_new ();
+    LsSpread spread = { { 128, 8, 0, 0 }, 4096, rows[i / 2].sms, .is_hybrid = true };
+    LsCollRequest q = { .kind = LS_COLL_ALL_TO_ALL,
+                        .gpus = gpus,
+                        .n = 8 * rows[i / 2].nodes,
+                        .bytes = 4096 * 8 * rows[i / 2].width * 2,
+                        .algorithm = i % 2 ? "combine" : "dispatch",
+                        .spread = &spread,
+                        .carries_scores = true };
+    LsTime called = rows[i / 2].nodes == 1 ? h->nccl.hybrid_dispatch.base_intra : 82 * LS_US;
+    double us = ls_time_to_s (ls_coll_time_alone (c, ls_coll_plan (c, &h->nccl, &q, LS_NETWORK_FLOW, arena))
+                              - called)
+        * 1e6;
+    by_hand = i == 1 ? us : by_hand;
+    LS_CHECK (fabs (us / rows[i / 2].us[i % 2] - 1) < 0.3);
+    off += fabs (us / rows[i / 2].us[i % 2] - 1) / (2 * G_N_ELEMENTS (rows));
+  }
+  LS_CHECK_NEAR (by_hand, 541, 0.005);
+  LS_CHECK_DOUBLE (off, <, 0.11);
 }
 
 /* A token of 1,024 numbers in 16 bits brings as many bytes of scores where 64 ranks have 8 experts each; the
@@ -421,5 +466,5 @@ LS_TEST_SUITE (LS_TEST (every_schedule), LS_TEST (every_way_to_be_data_parallel)
                LS_TEST (experts_alone_are_data_parallel), LS_TEST (latent_attention_runs),
                LS_TEST (all_that_experts_do_besides), LS_TEST (dispatch_is_as_measured),
                LS_TEST (hybrid_dispatch_is_as_published), LS_TEST (scores_go_with_tokens),
-               LS_TEST (a_token_crosses_once), LS_TEST (latents_are_made_again),
-               LS_TEST (predictions_are_counted))
+               LS_TEST (narrow_rows_cost_what_a_row_costs), LS_TEST (a_token_crosses_once),
+               LS_TEST (latents_are_made_again), LS_TEST (predictions_are_counted))
