@@ -326,6 +326,7 @@ call_keep_plan (LsArena *arena, const LsCollPlan *plan)
 {
   LsCollPlan *kept = ls_arena_new_array (arena, LsCollPlan, 1);
   *kept = *plan;
+  kept->like_period = NULL;
   kept->phases = ls_arena_new_array (arena, LsPhase, plan->n_phases);
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     kept->phases[i] = plan->phases[i];

@@ -63,6 +63,10 @@ typedef struct {
   const char *wants;                        /* what it asks of them, in words */
   bool only_simple;                         /* neither LL nor LL128 */
   bool turns; /* without a root, its messages do not change where all hosts take each other's place in turn */
+  /* LsCollPeriod.like of a call that does not turn, but of which each message has one back, of the same
+   * bytes, and stays in its host or goes to a member; in the arena. NULL, or returns NULL: nothing is
+   * known. */
+  const uint32_t *(*alike) (const LsCollCall *call, const struct LsCollPeriod *period, LsArena *arena);
   /* Messages that plan() looks at, where they may be more than n log n; or NULL. */
   uint64_t (*n_messages) (const LsCollCall *call);
   /* Fills all but the names. NULL: a phase for each round of the script, at the rates of
@@ -122,24 +126,6 @@ void ls_coll_take_seats (LsCollCall *call);
 gboolean ls_coll_plan_is_small (const LsCollCall *call, const LsCollAlgorithm *a, GError **error);
 gboolean ls_coll_script_is_small (const LsCollCall *call, const LsCollAlgorithm *a, const LsScript *s,
                                   GError **error);
-
-/* --- two trees over n hosts, complementary (coll_tree.c) --- */
-
-#define LS_NO_HOST UINT32_MAX
-
-typedef struct {
-  uint32_t parent;   /* LS_NO_HOST at the root */
-  uint32_t child[2]; /* LS_NO_HOST: none       */
-  uint32_t depth;    /* 0 at the root          */
-} LsTreeNode;
-
-typedef struct {
-  uint32_t n_trees;    /* 2, or 1 over one host */
-  uint32_t depth;      /* of the deeper one     */
-  LsTreeNode *node[2]; /* [n] */
-} LsDoubleTree;
-
-LsDoubleTree ls_double_tree (uint32_t n_hosts, LsArena *arena);
 
 /* --- plans from scripts (rounds.c) --- */
 

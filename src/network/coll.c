@@ -6,6 +6,7 @@
 
 #include "base/handover.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
+#include "network/memo.h"
 #include "network/period.h"
 
 /* Ties go to the first. */
@@ -193,15 +194,37 @@ plan_by_rounds (const LsCollAlgorithm *a, const LsCollCall *call, LsCollPlan *pl
   ls_plan_of_rounds (call, &s, plan);
 }
 
+/* Once for calls of one memo. */
+static const uint32_t *
+alike_of (const LsCollAlgorithm *a, const LsCollCall *call, const LsCollPeriod *period)
+{
+  LsCollMemo *memo = call->memo;
+  if (!memo)
+    return a->alike (call, period, call->arena);
+  if (!memo->has_alike)
+    memo->alike = a->alike (call, period, memo->arena);
+  memo->has_alike = true;
+  return memo->alike;
+}
+
+static bool
+find_period (const LsCollAlgorithm *a, const LsCollCall *call, const LsPlaces *places, LsCollPeriod *ret)
+{
+  bool turns = a->turns && !ls_coll_kind_has_root (call->kind);
+  if (!places || (!turns && !a->alike) || !ls_coll_period (call, places, ret))
+    return false;
+  ret->like = turns ? NULL : alike_of (a, call, ret);
+  return turns || ret->like;
+}
+
 /* Of one period, where that will do. */
 static LsCollCall
 loaded_part (const LsCollAlgorithm *a, const LsCollCall *call, const LsPlaces *places)
 {
   LsCollCall part = *call;
   LsCollPeriod *period = ls_arena_new_array (call->arena, LsCollPeriod, 1);
-  bool turns = places && a->turns && !ls_coll_kind_has_root (call->kind);
   part.places = places;
-  part.period = turns && ls_coll_period (call, places, period) ? period : NULL;
+  part.period = find_period (a, call, places, period) ? period : NULL;
   return part;
 }
 
@@ -214,6 +237,7 @@ plan_by (const LsCollAlgorithm *a, const LsCollCall *whole, const LsPlaces *plac
   plan->protocol = ls_protocol_name (call->protocol);
   plan->array_bytes = (double) call->bytes;
   plan->n_periods = call->period ? call->period->n : 1;
+  plan->like_period = call->period ? call->period->like : NULL;
   if (a->plan)
     a->plan (call, plan);
   else

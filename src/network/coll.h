@@ -63,6 +63,8 @@ typedef struct {
   uint32_t n_phases;
   LsPhase *phases;
   uint32_t n_periods; /* 1; more: loads are those of the first of so many periods of hosts (period.c) */
+  const uint32_t *like_period; /* [n_periods] or of the first of each sort: which one that is; NULL: there is
+                                  one. Lives as long as the loads */
 } LsCollPlan;
 
 /* What calls of other sizes have in common, such as the messages of n^2 pairs by link: kept

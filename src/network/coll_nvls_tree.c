@@ -28,7 +28,7 @@
 #include <math.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/algorithm.h"
+#include "network/double_tree.h"
 
 /* 640 threads, each worth 64 bytes (NCCL: nThreads * threadThreshold). */
 #define BYTES_PER_CHANNEL 40960
@@ -245,5 +245,6 @@ const LsCollAlgorithm ls_coll_nvls_tree
         .applies = applies,
         .wants = "two nodes or more, ranks on all of each, more than 2, and NVSwitches that compute",
         .only_simple = true,
+        .alike = ls_double_tree_alike,
         .plan = plan,
         .script = script };

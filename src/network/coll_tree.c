@@ -4,7 +4,7 @@
  * latency that grows with log2 N.
  *
  * Model. Channel e enters each host at member e mod k; from there the members of the
- * host form a chain. Two trees join the hosts (coll_tree.c), each with half of the
+ * host form a chain. Two trees join the hosts (double_tree.h), each with half of the
  * channels' data. A chunk is added up towards the root and copied back down, one chunk
  * behind the other: both directions of every edge are busy at once, and each carries S
  * over all channels.
@@ -31,78 +31,7 @@
 #include <math.h>
 
 #include "core/maxmin.h" /* LS_COEF_ONE */
-#include "network/algorithm.h"
 #include "network/memo.h"
-
-/* --- two binary trees over the same hosts, as NCCL builds them ----------------------------------- */
-
-/* In the first, odd hosts are leaves, hosts 2 mod 4 stand above them, and so on: the
- * parent of r, whose lowest set bit is b, is r with b cleared and the next bit set, or
- * with b cleared only where that host does not exist. Host 0 is the root. The second
- * tree is the first one mirrored (n even) or moved on by one host (n odd): who is a leaf
- * in one is not in the other, except that with n odd one host may be a leaf twice. Half
- * of the data goes through each, so that every host forwards about as much as it
- * contributes.
- *
- * Reference: Sanders, Speck & Traeff, Two-tree algorithms for full bandwidth broadcast,
- * reduction and scan, Parallel Computing 35 (2009); NCCL 2.30.7 src/graph/trees.cc. */
-
-/* In the first tree over n hosts. */
-static uint32_t
-parent_of_double_tree (uint32_t n, uint32_t r)
-{
-  if (r == 0)
-    return LS_NO_HOST;
-  uint32_t bit = r & -r;
-  uint32_t up = (r ^ bit) | (bit << 1);
-  return up < n ? up : r ^ bit;
-}
-
-static uint32_t
-parent_in (uint32_t n, uint32_t tree, uint32_t r)
-{
-  if (tree == 0)
-    return parent_of_double_tree (n, r);
-  uint32_t up
-      = n % 2 == 0 ? parent_of_double_tree (n, n - 1 - r) : parent_of_double_tree (n, (r + n - 1) % n);
-  if (up == LS_NO_HOST)
-    return up;
-  return n % 2 == 0 ? n - 1 - up : (up + 1) % n;
-}
-
-/* A depth of 0 is not known yet, but for the root. */
-static uint32_t
-depth_in (LsTreeNode *nodes, uint32_t r)
-{
-  if (nodes[r].parent != LS_NO_HOST && nodes[r].depth == 0)
-    nodes[r].depth = depth_in (nodes, nodes[r].parent) + 1;
-  return nodes[r].depth;
-}
-
-static void
-add_child (LsTreeNode *node, uint32_t child)
-{
-  uint32_t i = node->child[0] == LS_NO_HOST ? 0 : 1;
-  g_assert (node->child[i] == LS_NO_HOST);
-  node->child[i] = child;
-}
-
-LsDoubleTree
-ls_double_tree (uint32_t n, LsArena *arena)
-{
-  LsDoubleTree d = { .n_trees = n > 1 ? 2 : 1 };
-  for (uint32_t t = 0; t < d.n_trees; t++) {
-    LsTreeNode *node = d.node[t] = ls_arena_new_array (arena, LsTreeNode, n);
-    for (uint32_t r = 0; r < n; r++)
-      node[r] = (LsTreeNode) { .parent = parent_in (n, t, r), .child = { LS_NO_HOST, LS_NO_HOST } };
-    for (uint32_t r = 0; r < n; r++) {
-      if (node[r].parent != LS_NO_HOST)
-        add_child (&node[node[r].parent], r);
-      d.depth = MAX (d.depth, depth_in (node, r));
-    }
-  }
-  return d;
-}
 
 /* Over the hosts of a call: once for calls of one memo. */
 static LsDoubleTree
@@ -121,15 +50,15 @@ trees_of (const LsCollCall *call)
 
 typedef struct {
   const LsCollCall *call;
-  LsDoubleTree trees;
-  uint32_t n_entries, n_chunks;
+  LsDoubleTree trees; /* flat: not made */
+  uint32_t n_trees, n_entries, n_chunks;
   uint32_t depth; /* of the deepest member                              */
   bool is_flat;   /* all messages in one round, for sums over a script */
 } Tree;
 
 /* A member in one of the trees of one entry. */
 typedef struct {
-  const LsTreeNode *node;
+  LsTreeNode node; /* of its host */
   uint32_t host, entry, x;
 } Spot;
 
@@ -137,7 +66,7 @@ static Spot
 spot_of (const Tree *x, uint32_t entry, uint32_t tree, uint32_t member)
 {
   uint32_t seat = x->call->seat[member], h = x->call->host_of[seat];
-  return (Spot) { .node = &x->trees.node[tree][h],
+  return (Spot) { .node = x->is_flat ? ls_tree_node (x->call->n_hosts, tree, h) : x->trees.node[tree][h],
                   .host = h,
                   .entry = entry,
                   .x = ls_coll_order_of_seat (x->call, seat, entry) };
@@ -152,7 +81,7 @@ member_at (const Tree *x, uint32_t host, uint32_t entry, uint32_t order)
 static uint32_t
 depth_of (const Tree *x, const Spot *at)
 {
-  return x->is_flat ? 0 : at->node->depth + at->x;
+  return x->is_flat ? 0 : at->node.depth + at->x;
 }
 
 /* UINT32_MAX at the root. */
@@ -161,7 +90,7 @@ parent_of (const Tree *x, const Spot *at)
 {
   if (at->x > 0)
     return member_at (x, at->host, at->entry, at->x - 1);
-  return at->node->parent == LS_NO_HOST ? UINT32_MAX : member_at (x, at->node->parent, at->entry, 0);
+  return at->node.parent == LS_NO_HOST ? UINT32_MAX : member_at (x, at->node.parent, at->entry, 0);
 }
 
 static uint32_t
@@ -171,8 +100,8 @@ children_of (const Tree *x, const Spot *at, uint32_t ret[3])
   if (at->x + 1 < x->call->hosts[at->host].n)
     ret[n++] = member_at (x, at->host, at->entry, at->x + 1);
   for (uint32_t i = 0; i < 2 && at->x == 0; i++)
-    if (at->node->child[i] != LS_NO_HOST)
-      ret[n++] = member_at (x, at->node->child[i], at->entry, 0);
+    if (at->node.child[i] != LS_NO_HOST)
+      ret[n++] = member_at (x, at->node.child[i], at->entry, 0);
   return n;
 }
 
@@ -210,9 +139,9 @@ sends (const LsScript *s, uint32_t place, uint32_t round, LsSend *ret)
   const Tree *x = s->data;
   uint32_t n = 0;
   for (uint32_t e = 0; e < x->n_entries; e++)
-    for (uint32_t t = 0; t < x->trees.n_trees; t++) {
+    for (uint32_t t = 0; t < x->n_trees; t++) {
       Spot at = spot_of (x, e, t, place);
-      n += sends_in_tree (x, &at, (e * x->trees.n_trees + t) * x->n_chunks, round, &ret[n]);
+      n += sends_in_tree (x, &at, (e * x->n_trees + t) * x->n_chunks, round, &ret[n]);
     }
   return n;
 }
@@ -223,7 +152,7 @@ n_receives (const LsScript *s, uint32_t place, uint32_t round)
   const Tree *x = s->data;
   uint32_t n = 0, children[3];
   for (uint32_t e = 0; e < x->n_entries; e++)
-    for (uint32_t t = 0; t < x->trees.n_trees; t++) {
+    for (uint32_t t = 0; t < x->n_trees; t++) {
       Spot at = spot_of (x, e, t, place);
       uint32_t depth = depth_of (x, &at);
       if (depth < x->depth && chunk_up (x, depth + 1, round) < x->n_chunks)
@@ -238,11 +167,12 @@ script_of (const LsCollCall *call, bool is_flat, LsScript *s)
 {
   Tree *x = ls_arena_new_array (call->arena, Tree, 1);
   x->call = call;
-  x->trees = trees_of (call);
+  x->n_trees = ls_n_trees (call->n_hosts);
+  x->trees = is_flat ? x->trees : trees_of (call);
   x->n_entries = call->n_entries;
   x->is_flat = is_flat;
   x->depth = is_flat ? 0 : x->trees.depth + ls_coll_max_members (call) - 1;
-  uint32_t n_trees = x->n_entries * x->trees.n_trees, n_channels = ls_coll_channels (call);
+  uint32_t n_trees = x->n_entries * x->n_trees, n_channels = ls_coll_channels (call);
   x->n_chunks = is_flat ? 1
                         : ls_coll_chunks (call, MAX (n_channels, n_trees), 2 * x->depth,
                                           2 * (uint64_t) n_trees * (call->n - 1));
@@ -260,7 +190,7 @@ script (const LsCollCall *call, LsScript *s)
 {
   script_of (call, false, s);
   const Tree *x = s->data;
-  uint32_t n_trees = x->n_entries * x->trees.n_trees;
+  uint32_t n_trees = x->n_entries * x->n_trees;
   s->base = ls_nccl_start (call);
   ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_TREE) - s->base);
   /* A message is one of n_trees that leave for a parent at once; it has its share of the
@@ -296,6 +226,10 @@ n_messages (const LsCollCall *call)
 
 #define KINDS LS_COLL_BIT (LS_COLL_ALL_REDUCE)
 
-const LsCollAlgorithm ls_coll_tree = {
-  .name = "tree", .kinds = KINDS, .automatic = KINDS, .n_messages = n_messages, .plan = plan, .script = script
-};
+const LsCollAlgorithm ls_coll_tree = { .name = "tree",
+                                       .kinds = KINDS,
+                                       .automatic = KINDS,
+                                       .n_messages = n_messages,
+                                       .alike = ls_double_tree_alike,
+                                       .plan = plan,
+                                       .script = script };

@@ -145,6 +145,7 @@ remember (LsCollMemo *memo, const LsCollCall *call)
     memcpy (gpus, call->gpus, call->n * sizeof *gpus);
     memo->n = call->n;
     memo->gpus = gpus;
+    memo->has_alike = false;
     memo->seats = find_seats (call, memo->arena);
   }
   return &memo->seats;

@@ -3,7 +3,7 @@
 #ifndef LS_NETWORK_MEMO_H
 #define LS_NETWORK_MEMO_H
 
-#include "network/algorithm.h"
+#include "network/double_tree.h"
 
 struct LsCollMemo {
   LsArena *arena;
@@ -11,7 +11,9 @@ struct LsCollMemo {
   GPtrArray *known;         /* of rounds.c                                    */
   const uint32_t *gpus;     /* [n] of the latest call                         */
   uint32_t n;
-  LsCollSeats seats; /* theirs */
+  LsCollSeats seats;     /* theirs                                        */
+  bool has_alike;        /* LsCollAlgorithm.alike, of theirs, was asked for */
+  const uint32_t *alike; /* what it said                                  */
   LsDoubleTree trees;
   uint32_t n_hosts_of_trees; /* 0: none yet */
 };

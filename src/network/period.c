@@ -1,4 +1,4 @@
-/* network/period.c — calls whose hosts repeat, by the loads of the first of their periods.
+/* network/period.c — calls whose hosts repeat, by the loads of the first of their periods, or of a few.
  *
  * Problem. An all-gather over a million GPUs loads some ten million resources, and nearly all of them as
  * their neighbours: to add that up takes a second, to keep it a hundred megabytes.
@@ -14,6 +14,11 @@
  * period sends 8 messages: 6 inside their groups, one over the spines of the pod, and one to the next pod,
  * which comes down in the first group of the next period: so in that of the first, too. The table of 64 hosts
  * is the table of 8, eight times.
+ *
+ * Where messages do not turn. In a tree some hosts have other edges than others, but there are few sorts of
+ * periods (LsCollPeriod.like). The first of each is *kept*: what is loaded in it, by messages from its
+ * members and to them, is loaded in all that are like it. Where each message has one back of the same bytes,
+ * those to its members are known from theirs.
  *
  * Deviations. Calls with a root, or with unequal parts, do not turn; nor do faults. */
 #include "network/period.h"
@@ -88,22 +93,51 @@ ls_coll_period (const LsCollCall *call, const LsPlaces *at, LsCollPeriod *ret)
   return next > first && repeats (call, ret) && is_in_order (call, ret);
 }
 
+/* The first place of a tier that is in the first period, and how many are in each. */
+static uint32_t
+begin_of_tier (const LsCollPeriod *p, uint32_t tier, uint32_t *ret_n)
+{
+  const LsPlaces *at = p->at;
+  const uint32_t begin[3] = { 0, at->n_hosts, at->n_hosts + at->n_groups },
+                 size[3] = { 1, at->hosts_per_group, at->hosts_per_group * at->groups_per_pod };
+  *ret_n = p->shift / size[tier];
+  return begin[tier] + p->first_host / size[tier];
+}
+
 /* The resource of the first period that stands where this one stands in its own. */
 static uint32_t
 first_of (const LsCollPeriod *p, uint32_t resource)
 {
-  const LsPlaces *at = p->at;
-  uint32_t local, place = ls_places_find (at, resource, &local), begin[3] = { 0, at->n_hosts, 0 };
-  int tier = (int) ls_places_tier (at, place);
-  begin[2] = at->n_hosts + at->n_groups;
-  const uint32_t size[3] = { 1, at->hosts_per_group, at->hosts_per_group * at->groups_per_pod };
-  uint32_t first = begin[tier] + p->first_host / size[tier], shift = p->shift / size[tier];
-  return ls_places_resource (at, first + (place - first) % shift, local);
+  uint32_t local, n, place = ls_places_find (p->at, resource, &local),
+                     first = begin_of_tier (p, ls_places_tier (p->at, place), &n);
+  return ls_places_resource (p->at, first + (place - first) % n, local);
+}
+
+static bool
+is_kept (const LsCollPeriod *p, uint32_t resource)
+{
+  uint32_t local, n, place = ls_places_find (p->at, resource, &local),
+                     first = begin_of_tier (p, ls_places_tier (p->at, place), &n);
+  return ls_coll_period_is_kept (p, (place - first) / n);
+}
+
+static void
+keep (const LsCollPeriod *p, LsPhase *phase)
+{
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < phase->n_loads; i++)
+    if (is_kept (p, phase->loads[i].resource))
+      phase->loads[n++] = phase->loads[i];
+  phase->n_loads = n;
 }
 
 void
 ls_coll_period_fold (const LsCollPeriod *p, const LsCluster *c, LsArena *arena, LsPhase *phase)
 {
+  if (p->like) {
+    keep (p, phase);
+    return;
+  }
   LsLoadList folded = ls_load_list_new (c);
   for (uint32_t i = 0; i < phase->n_loads; i++)
     ls_load_list_add (&folded, first_of (p, phase->loads[i].resource), phase->loads[i].coef);

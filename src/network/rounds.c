@@ -62,6 +62,7 @@ typedef struct {
   uint32_t n, root, n_blocks, first, n_rounds;
   uint64_t flows;     /* over how many ways a message spreads */
   uint32_t n_members; /* whose messages they are              */
+  const uint32_t *like;
   const uint32_t *weights;
   bool weighs_senders;
   const uint32_t *gpus;
@@ -73,8 +74,9 @@ is_same (const Known *a, const Known *b)
 {
   return a->sends == b->sends && a->kind == b->kind && a->n == b->n && a->root == b->root
       && a->n_blocks == b->n_blocks && a->first == b->first && a->n_rounds == b->n_rounds
-      && a->flows == b->flows && a->n_members == b->n_members && a->weights == b->weights
-      && a->weighs_senders == b->weighs_senders && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
+      && a->flows == b->flows && a->n_members == b->n_members && a->like == b->like
+      && a->weights == b->weights && a->weighs_senders == b->weighs_senders
+      && memcmp (a->gpus, b->gpus, a->n * sizeof *a->gpus) == 0;
 }
 
 static LsWay
@@ -99,21 +101,78 @@ add_route (const LsScript *s, uint32_t from, const LsSend *send, LsLoadList *loa
   }
 }
 
+/* Messages as they are added up. */
+typedef struct {
+  const LsCollCall *call;
+  const LsScript *s;
+  LsMovedRoutes routes;
+  LsLoadList loads;
+  LsTraffic *traffic;
+  LsSums *sums;
+} Adding;
+
 /* Without places each route is found by itself. */
 static void
-add_message (const LsCollCall *call, const LsScript *s, LsMovedRoutes *routes, uint32_t from,
-             const LsSend *send, LsTraffic *traffic, LsLoadList *loads, LsSums *sums)
+add_message (Adding *a, uint32_t from, const LsSend *send)
 {
-  LsWay way = way_of (call, s, from, send->to);
-  sums->has_way[way] = true;
+  const LsScript *s = a->s;
+  LsWay way = way_of (a->call, s, from, send->to);
+  a->sums->has_way[way] = true;
   if (from < s->n)
-    traffic[from].out[way] += send->n;
+    a->traffic[from].out[way] += send->n;
   if (send->to < s->n)
-    traffic[send->to % sums->n].in[way] += send->n;
-  if (routes->at)
-    ls_moved_routes_add (routes, s->cluster, s->gpus[from], s->gpus[send->to], send->n, loads);
+    a->traffic[send->to % a->sums->n].in[way] += send->n;
+  if (a->routes.at)
+    ls_moved_routes_add (&a->routes, s->cluster, s->gpus[from], s->gpus[send->to], send->n, &a->loads);
   else
-    add_route (s, from, send, loads);
+    add_route (s, from, send, &a->loads);
+}
+
+/* Whether it sends to a member of whom nobody asks what he sends back. */
+static bool
+is_to_other (const Adding *a, const LsSend *send)
+{
+  const LsCollPeriod *p = a->call->period;
+  return p && p->like && send->to < a->s->n && !ls_coll_period_is_kept (p, send->to / p->n_members);
+}
+
+static void
+add_places (Adding *a, uint32_t round, uint32_t first, uint32_t n_places, LsSend *sends)
+{
+  for (uint32_t place = first; place < first + n_places; place++) {
+    uint32_t n = a->s->sends (a->s, place, round, sends);
+    for (uint32_t i = 0; i < n; i++) {
+      add_message (a, place, &sends[i]);
+      const LsSend back = { .to = place, .n = sends[i].n };
+      if (is_to_other (a, &sends[i]))
+        add_message (a, sends[i].to, &back);
+    }
+  }
+}
+
+/* Of members and switches, or of those in periods that are kept. */
+static void
+add_round (Adding *a, uint32_t round, LsSend *sends)
+{
+  const LsCollPeriod *p = a->call->period;
+  const LsScript *s = a->s;
+  for (uint32_t k = 0; p && k < p->n; k++) {
+    if (!ls_coll_period_is_kept (p, k))
+      continue;
+    add_places (a, round, k * p->n_members, p->n_members, sends);
+    add_places (a, round, s->n + k * p->n_hosts, s->n_switches > 0 ? p->n_hosts : 0, sends);
+  }
+  if (!p)
+    add_places (a, round, 0, s->n + s->n_switches, sends);
+}
+
+/* They have sent, and heard, a part of what they do. */
+static void
+forget_others (const LsCollPeriod *p, LsTraffic *traffic)
+{
+  for (uint32_t k = 0; p->like && k < p->n; k++)
+    if (!ls_coll_period_is_kept (p, k))
+      memset (&traffic[k * p->n_members], 0, p->n_members * sizeof *traffic);
 }
 
 static void
@@ -122,24 +181,23 @@ add_up (const LsCollCall *call, const LsScript *s, uint32_t first, uint32_t n_ro
 {
   g_autofree LsSend *sends = g_new (LsSend, s->max_sends);
   sums->n = ls_coll_loaded_members (call);
-  LsTraffic *traffic = ls_arena_new_array (arena, LsTraffic, sums->n);
-  uint32_t n_places = sums->n + (call->period ? 0 : s->n_switches);
-  LsLoadList loads = ls_load_list_new (s->cluster);
+  Adding a = { .call = call,
+               .s = s,
+               .loads = ls_load_list_new (s->cluster),
+               .traffic = ls_arena_new_array (arena, LsTraffic, sums->n),
+               .sums = sums };
   bool may_move = call->places && !s->route && ls_script_n_channels (s) == 1;
-  LsMovedRoutes routes;
-  ls_moved_routes_init (&routes, may_move ? call->places : NULL, call->period ? NULL : s->gpus, s->n);
+  ls_moved_routes_init (&a.routes, may_move ? call->places : NULL, call->period ? NULL : s->gpus, s->n);
   for (uint32_t r = first; r < first + n_rounds; r++)
-    for (uint32_t place = 0; place < n_places; place++) {
-      uint32_t n = s->sends (s, place, r, sends);
-      for (uint32_t i = 0; i < n; i++)
-        add_message (call, s, &routes, place, &sends[i], traffic, &loads, sums);
-    }
+    add_round (&a, r, sends);
   LsPhase phase;
-  ls_moved_routes_finish (&routes, &loads, arena, &phase);
-  ls_moved_routes_clear (&routes);
-  if (call->period)
+  ls_moved_routes_finish (&a.routes, &a.loads, arena, &phase);
+  ls_moved_routes_clear (&a.routes);
+  if (call->period) {
     ls_coll_period_fold (call->period, s->cluster, arena, &phase);
-  sums->traffic = traffic;
+    forget_others (call->period, a.traffic);
+  }
+  sums->traffic = a.traffic;
   sums->n_loads = phase.n_loads;
   sums->loads = phase.loads;
 }
@@ -168,6 +226,7 @@ sums_of_rounds (const LsCollCall *call, const LsScript *s, uint32_t first, uint3
                    n_rounds,
                    ls_script_n_channels (s) > 1 ? s->flows : 0,
                    ls_coll_loaded_members (call),
+                   call->period ? call->period->like : NULL,
                    call->weights,
                    call->weighs_senders,
                    s->gpus,

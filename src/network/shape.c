@@ -18,13 +18,13 @@
 uint32_t
 ls_coll_loaded_hosts (const LsCollCall *call)
 {
-  return call->period ? call->period->n_hosts : call->n_hosts;
+  return call->period && !call->period->like ? call->period->n_hosts : call->n_hosts;
 }
 
 uint32_t
 ls_coll_loaded_members (const LsCollCall *call)
 {
-  return call->period ? call->period->n_members : call->n;
+  return call->period && !call->period->like ? call->period->n_members : call->n;
 }
 
 uint32_t

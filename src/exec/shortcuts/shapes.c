@@ -158,7 +158,8 @@ add_call (Shapes *s, ShapedCalls *calls, LsArena *arena, CallKey key, const LsCo
   calls->calls[calls->n++] = (ShapedCall) { key, call_keep_plan (arena, plan), patterns, stall };
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const LsPhase *phase = &plan->phases[i];
-    const PhaseLoads own = { phase->loads, phase->n_loads, plan->n_periods, &patterns[i] };
+    const PhaseLoads own
+        = { phase->loads, phase->n_loads, { plan->n_periods, plan->like_period }, &patterns[i] };
     g_array_append_val (s->phases, own);
   }
 }
@@ -240,7 +241,7 @@ shape_new (Shapes *s, LsSig key, const ShapedCalls *calls, const uint32_t *ranks
 static bool
 is_same_loads (const PhaseLoads *a, const PhaseLoads *b)
 {
-  bool is_same = a->n == b->n && a->n_periods == b->n_periods;
+  bool is_same = a->n == b->n && are_same_periods (&a->periods, &b->periods);
   for (uint32_t i = 0; i < a->n && is_same && a->loads != b->loads; i++)
     is_same = a->loads[i].resource == b->loads[i].resource && a->loads[i].coef == b->loads[i].coef;
   return is_same;

@@ -2,6 +2,8 @@
 #ifndef LS_EXEC_SHORTCUTS_SHAPES_STATE_H
 #define LS_EXEC_SHORTCUTS_SHAPES_STATE_H
 
+#include <string.h>
+
 #include "exec/shortcuts/shapes.h"
 
 /* While a shape is found out: at which of its places something is loaded. */
@@ -10,11 +12,32 @@ typedef struct {
   PlaceLoad load;
 } Found;
 
+/* Of which periods loads are (LsCollPlan). */
+typedef struct {
+  uint32_t n;
+  const uint32_t *like; /* [n]; NULL: all are like the first */
+} Periods;
+
+static inline uint32_t
+period_like (const Periods *p, uint32_t k)
+{
+  return p->like ? p->like[k] : 0;
+}
+
+static inline bool
+are_same_periods (const Periods *a, const Periods *b)
+{
+  return a->n == b->n
+      && (a->like == b->like
+          || (a->like && b->like && memcmp (a->like, b->like, a->n * sizeof *a->like) == 0));
+}
+
 /* What a phase of a call loads, and where its pattern is to be. */
 typedef struct {
   const LsLoad *loads;
-  uint32_t n, n_periods; /* see LsCollPlan */
-  uint32_t *pattern;     /* of ShapedCall  */
+  uint32_t n;
+  Periods periods;
+  uint32_t *pattern; /* of ShapedCall */
 } PhaseLoads;
 
 /* What was planned for ranks that lie in one way: other calls of ranks that lie alike add up the same
@@ -36,7 +59,7 @@ typedef struct {
 /* Of the present shape: its loads are found[first ..), up to those of the next pattern. */
 typedef struct {
   guint first;
-  uint32_t n_periods; /* of which these are the first (LsCollPlan) */
+  Periods periods;
 } Pattern;
 
 struct Shapes {
@@ -49,12 +72,13 @@ struct Shapes {
   GHashTable *on_rails; /* the same of GPUs of one number, as if that were 0 */
   GArray *first_gpus; /* uint32_t: GPUs, as if they were of number 0, whose places are numbered in lie; empty:
                            it is not known of which */
-  LsSig lie_of_first; /* how these lie */
-  GArray *loads;      /* PlaceLoad of all vectors */
-  GArray *first;      /* uint32_t: where those of each vector begin, and of one more */
-  GHashTable *vectors; /* LsSig > vector + 1 */
-  GHashTable *labels;  /* LsSig > label */
-  GArray *found;       /* Found */
+  bool first_are_on_rails; /* they were so made */
+  LsSig lie_of_first;      /* how these lie     */
+  GArray *loads;           /* PlaceLoad of all vectors */
+  GArray *first;           /* uint32_t: where those of each vector begin, and of one more */
+  GHashTable *vectors;     /* LsSig > vector + 1 */
+  GHashTable *labels;      /* LsSig > label */
+  GArray *found;           /* Found */
   Lying lying[N_LYING];
   uint32_t n_lying; /* that ever were; the i-th is lying[i % N_LYING] */
   GArray *patterns; /* Pattern                                                       */

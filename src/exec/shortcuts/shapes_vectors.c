@@ -18,7 +18,7 @@ is_pattern (const Shapes *s, guint pattern, const PhaseLoads *p)
 {
   const Pattern *known = &g_array_index (s->patterns, Pattern, pattern);
   guint from = known->first;
-  if (end_of_pattern (s, pattern) - from != p->n || known->n_periods != p->n_periods)
+  if (end_of_pattern (s, pattern) - from != p->n || !are_same_periods (&known->periods, &p->periods))
     return false;
   for (uint32_t i = 0; i < p->n; i++) {
     const Found *f = &g_array_index (s->found, Found, from + i);
@@ -39,7 +39,7 @@ pattern_of (Shapes *s, const PhaseLoads *p, bool *ok)
     if (is_pattern (s, i, p))
       return i;
   uint32_t pattern = s->patterns->len;
-  const Pattern own = { s->found->len, p->n_periods };
+  const Pattern own = { s->found->len, p->periods };
   g_array_append_val (s->patterns, own);
   g_array_set_size (s->found, own.first + p->n);
   Found *found = &g_array_index (s->found, Found, own.first);
@@ -109,18 +109,6 @@ shapes_vector_of (Shapes *s, guint from, guint to)
   return vector;
 }
 
-/* Which GPUs of each place, of hosts, members have: newly allocated. */
-static LsSig *
-find_members (const Shapes *s, const uint32_t *ranks, uint32_t n)
-{
-  LsSig *members = g_new0 (LsSig, s->lie.places->len + 1);
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t gpu = ls_plan_gpu (s->plan, ranks[i]), host = gpu / s->lie.at.gpus_per_host;
-    ls_sig_add_times (&members[s->lie.number[host]], 1, ls_sig_of (gpu % s->lie.at.gpus_per_host));
-  }
-  return members;
-}
-
 uint32_t
 shapes_label_of (Shapes *s, uint32_t vector, LsSig members)
 {
@@ -132,47 +120,125 @@ shapes_label_of (Shapes *s, uint32_t vector, LsSig members)
   return sigs_id (s->labels, s->arena, members);
 }
 
+/* --- periods ---------------------------------------------------------------------- */
+
+static const Periods *
+periods_of (const Shapes *s, guint pattern)
+{
+  return &g_array_index (s->patterns, Pattern, pattern).periods;
+}
+
+/* Whether a period is as an earlier one by all patterns. */
+static bool
+is_like_before (const Shapes *s, uint32_t k, uint32_t before)
+{
+  bool is_like = true;
+  for (guint p = 0; p < s->patterns->len && is_like; p++)
+    is_like = period_like (periods_of (s, p), k) == period_like (periods_of (s, p), before);
+  return is_like;
+}
+
+/* Which periods are alike by all patterns; they have as many each. */
 static const uint32_t *
-labels_of (Shapes *s, const uint32_t *vector, uint32_t n_places, const uint32_t *ranks, uint32_t n_ranks)
+common_periods (Shapes *s, uint32_t n)
 {
-  uint32_t *label = ls_arena_new_array (s->arena, uint32_t, MAX (n_places, 1));
-  g_autofree LsSig *members = find_members (s, ranks, n_ranks);
-  for (uint32_t k = 0; k < n_places; k++) {
-    bool is_as_before = k > 0 && vector[k] == vector[k - 1] && ls_sig_is_same (&members[k], &members[k - 1]);
-    label[k] = is_as_before ? label[k - 1] : shapes_label_of (s, vector[k], members[k]);
+  uint32_t *like = ls_arena_new_array (s->arena, uint32_t, n), n_first = 0;
+  g_autofree uint32_t *first = g_new (uint32_t, n); /* of each sort */
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t sort = 0;
+    while (sort < n_first && !is_like_before (s, k, first[sort]))
+      sort++;
+    if (sort == n_first)
+      first[n_first++] = k;
+    like[k] = first[sort];
   }
-  return label;
+  return like;
 }
 
-/* The fewest and the most of all patterns. */
+/* What is loaded in a period of a pattern: so much as in the one that it is like. */
 static void
-find_periods (const Shapes *s, uint32_t *ret_fewest, uint32_t *ret_most)
+add_period (const Shapes *s, guint pattern, uint32_t k, GArray *all)
 {
-  *ret_fewest = *ret_most = s->patterns->len > 0 ? g_array_index (s->patterns, Pattern, 0).n_periods : 1;
-  for (guint i = 1; i < s->patterns->len; i++) {
-    uint32_t n = g_array_index (s->patterns, Pattern, i).n_periods;
-    *ret_fewest = MIN (*ret_fewest, n);
-    *ret_most = MAX (*ret_most, n);
+  const Periods *own = periods_of (s, pattern);
+  uint32_t like = period_like (own, k), size = s->lie.places->len / own->n;
+  for (guint i = g_array_index (s->patterns, Pattern, pattern).first; i < end_of_pattern (s, pattern); i++) {
+    Found f = g_array_index (s->found, Found, i);
+    if (f.place / size != like)
+      continue;
+    f.place += (k - like) * size;
+    g_array_append_val (all, f);
   }
 }
 
-/* What one period loads is loaded by all. */
+/* What is known of some periods is said of those that are first of their sort; like: NULL: of all. */
 static void
-repeat_periods (Shapes *s)
+repeat_periods (Shapes *s, const uint32_t *like)
 {
   GArray *all = g_array_new (FALSE, FALSE, sizeof (Found));
-  for (guint p = 0; p < s->patterns->len; p++) {
-    uint32_t n_periods = g_array_index (s->patterns, Pattern, p).n_periods,
-             shift = s->lie.places->len / n_periods;
-    for (uint32_t k = 0; k < n_periods; k++)
-      for (guint i = g_array_index (s->patterns, Pattern, p).first; i < end_of_pattern (s, p); i++) {
-        Found f = g_array_index (s->found, Found, i);
-        f.place += k * shift;
-        g_array_append_val (all, f);
-      }
-  }
+  for (guint p = 0; p < s->patterns->len; p++)
+    for (uint32_t k = 0; k < periods_of (s, p)->n; k++)
+      if (!like || like[k] == k)
+        add_period (s, p, k, all);
   g_array_unref (s->found);
   s->found = all;
+}
+
+/* Which all patterns have in common; what was found is of the first of each sort then. */
+static Periods
+find_periods (Shapes *s)
+{
+  Periods own = s->patterns->len > 0 ? *periods_of (s, 0) : (Periods) { .n = 1 };
+  bool have_same = true, are_as_many = true;
+  for (guint i = 1; i < s->patterns->len; i++) {
+    have_same = have_same && are_same_periods (periods_of (s, i), &own);
+    are_as_many = are_as_many && periods_of (s, i)->n == own.n;
+  }
+  if (have_same)
+    return own;
+  own = are_as_many ? (Periods) { own.n, common_periods (s, own.n) } : (Periods) { .n = 1 };
+  repeat_periods (s, own.like);
+  return own;
+}
+
+/* What is known of the first of each sort, of its like: size numbers each. */
+static void
+spread_periods (const Periods *p, uint32_t size, uint32_t *of_places)
+{
+  for (uint32_t k = 0; k < p->n; k++)
+    if (period_like (p, k) != k)
+      memcpy (&of_places[k * size], &of_places[period_like (p, k) * size], size * sizeof *of_places);
+}
+
+/* --- vectors and labels ----------------------------------------------------------- */
+
+/* Which GPUs of each host members have, by n_ranks of each period, in those that are the first of their sort:
+ * newly allocated. */
+static LsSig *
+find_members (const Shapes *s, const Periods *p, const uint32_t *ranks, uint32_t n_ranks)
+{
+  LsSig *members = g_new0 (LsSig, s->lie.places->len + 1);
+  for (uint32_t k = 0; k < p->n; k++)
+    for (uint32_t i = k * n_ranks; period_like (p, k) == k && i < (k + 1) * n_ranks; i++) {
+      uint32_t gpu = ls_plan_gpu (s->plan, ranks[i]), host = gpu / s->lie.at.gpus_per_host;
+      ls_sig_add_times (&members[s->lie.number[host]], 1, ls_sig_of (gpu % s->lie.at.gpus_per_host));
+    }
+  return members;
+}
+
+static const uint32_t *
+labels_of (Shapes *s, const Periods *p, const uint32_t *vector, const uint32_t *ranks, uint32_t n_ranks)
+{
+  uint32_t n_places = s->lie.places->len, size = n_places / p->n,
+           *label = ls_arena_new_array (s->arena, uint32_t, MAX (n_places, 1));
+  g_autofree LsSig *members = find_members (s, p, ranks, n_ranks / p->n);
+  for (uint32_t period = 0; period < p->n; period++)
+    for (uint32_t k = period * size; period_like (p, period) == period && k < (period + 1) * size; k++) {
+      bool is_as_before
+          = k > period * size && vector[k] == vector[k - 1] && ls_sig_is_same (&members[k], &members[k - 1]);
+      label[k] = is_as_before ? label[k - 1] : shapes_label_of (s, vector[k], members[k]);
+    }
+  spread_periods (p, size, label);
+  return label;
 }
 
 static bool
@@ -204,32 +270,32 @@ vector_after (Shapes *s, Latest *latest, guint from, guint to)
   return latest->vector[latest->n++ % N_LATEST] = shapes_vector_of (s, from, to);
 }
 
-/* Of what was found at the first places; those behind them have the same, again and again. */
+/* Of what was found in the first period of each sort. */
 static const uint32_t *
-find_vectors (Shapes *s, uint32_t n_first)
+find_vectors (Shapes *s, const Periods *p)
 {
-  uint32_t n = s->lie.places->len, *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
+  uint32_t n = s->lie.places->len, size = n / p->n,
+           *vector = ls_arena_new_array (s->arena, uint32_t, MAX (n, 1));
   Latest latest = { .n = 0 };
-  sort_found (s, n_first);
-  for (guint place = 0, i = 0; place < n_first; place++) {
-    guint from = i;
-    while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
-      i++;
-    vector[place] = vector_after (s, &latest, from, i);
-  }
-  for (uint32_t place = n_first; place < n; place++)
-    vector[place] = vector[place - n_first];
+  guint i = 0;
+  sort_found (s, n);
+  for (uint32_t period = 0; period < p->n; period++)
+    for (uint32_t place = period * size; period_like (p, period) == period && place < (period + 1) * size;
+         place++) {
+      guint from = i;
+      while (i < s->found->len && g_array_index (s->found, Found, i).place == place)
+        i++;
+      vector[place] = vector_after (s, &latest, from, i);
+    }
+  spread_periods (p, size, vector);
   return vector;
 }
 
 void
 shapes_place_loads (Shapes *s, const uint32_t *ranks, uint32_t n_ranks, Shape *shape)
 {
-  uint32_t n = s->lie.places->len, fewest, most;
-  find_periods (s, &fewest, &most);
-  if (fewest != most)
-    repeat_periods (s);
+  const Periods periods = find_periods (s);
   shape->n_patterns = s->patterns->len;
-  shape->vector = find_vectors (s, fewest == most ? n / most : n);
-  shape->label = labels_of (s, shape->vector, n, ranks, n_ranks);
+  shape->vector = find_vectors (s, &periods);
+  shape->label = labels_of (s, &periods, shape->vector, ranks, n_ranks);
 }

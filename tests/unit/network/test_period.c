@@ -1,9 +1,11 @@
 /* Pins: the loads of the first of many periods of hosts are those of the whole call there, and again in each
  * period (network/period.c), to the bit: by rings and by PAT, in groups, pods and neither, for members next
- * to each other and far apart. Calls that do not repeat, or do not turn, are planned whole. NICs are counted
+ * to each other and far apart. So are those of the first period of each sort of trees, in all that are like it
+ * (network/double_tree.h). Calls that do not repeat, or have a root, are planned whole. NICs are counted
  * host by host where one has failed. Loads that are added up by place (network/place_loads.c) are those of
  * routes. */
 #include "fixtures.h"
+#include "network/double_tree.h"
 #include "placed_cluster.h"
 
 static LsClusterSpec
@@ -19,7 +21,8 @@ leaves (uint32_t per_leaf, uint32_t rails)
 typedef struct {
   const char *algorithm;
   LsCollKind kind;
-  uint32_t first_host, hosts, step, first, per_host, step_gpu, n_periods;
+  uint32_t first_host, hosts, step, first, per_host, step_gpu, n_periods,
+      n_kept; /* of these, whose loads are planned; 0: the first */
 } Case;
 
 static uint32_t
@@ -41,26 +44,64 @@ coef_at (const LsPhase *phase, uint32_t resource)
   return 0;
 }
 
-/* So many periods further: hosts of one are `shift` from those of the next. */
+/* Hosts below a place of each tier. */
 static uint32_t
-moved (const LsPlaces *at, uint32_t resource, uint32_t shift)
+hosts_below (const LsPlaces *at, uint32_t tier)
+{
+  const uint32_t n[3] = { 1, at->hosts_per_group, at->hosts_per_group * at->groups_per_pod };
+  return n[tier];
+}
+
+/* So many hosts further. */
+static uint32_t
+moved (const LsPlaces *at, uint32_t resource, int32_t hosts)
 {
   uint32_t local, place = ls_places_find (at, resource, &local);
-  const uint32_t per[3] = { 1, at->hosts_per_group, at->hosts_per_group * at->groups_per_pod };
-  return ls_places_resource (at, place + shift / per[ls_places_tier (at, place)], local);
+  int32_t below = (int32_t) hosts_below (at, ls_places_tier (at, place));
+  return ls_places_resource (at, (uint32_t) ((int32_t) place + hosts / below), local);
+}
+
+/* In which period a resource is. */
+static uint32_t
+period_of (const Made *m, const Case *x, uint32_t resource)
+{
+  const LsPlaces *at = &m->at;
+  uint32_t local, place = ls_places_find (at, resource, &local), tier = ls_places_tier (at, place),
+                  unit = hosts_below (at,
+                                      at->trunks_per_pod > 0         ? 2
+                                          : at->trunks_per_group > 0 ? 1
+                                                                     : 0);
+  const uint32_t before[3] = { 0, at->n_hosts, at->n_hosts + at->n_groups };
+  uint32_t host = (place - before[tier]) * hosts_below (at, tier);
+  return x->n_periods == 1 ? 0 : (host - x->first_host / unit * unit) / (x->step * x->hosts / x->n_periods);
+}
+
+/* Those that a plan says it has the loads of. */
+static uint32_t
+n_kept_of (const LsCollPlan *part)
+{
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < part->n_periods; k++)
+    n += part->like_period ? part->like_period[k] == k : k == 0;
+  return n;
 }
 
 static void
-check_loads (const Made *m, const Case *x, const LsPhase *whole, const LsPhase *part)
+check_loads (const Made *m, const Case *x, const LsPhase *whole, const LsPhase *part, const uint32_t *like)
 {
-  uint32_t shift = x->step * x->hosts / x->n_periods;
+  int32_t shift = (int32_t) (x->step * x->hosts / x->n_periods);
+  uint32_t n_said = 0;
   LS_CHECK_INT (part->latency, ==, whole->latency);
   LS_CHECK (part->demand_bytes == whole->demand_bytes && part->rate_cap == whole->rate_cap);
-  LS_CHECK_INT (part->n_loads * x->n_periods, ==, whole->n_loads);
   for (uint32_t i = 0; i < part->n_loads; i++)
     for (uint32_t k = 0; k < x->n_periods; k++)
-      LS_CHECK_INT (coef_at (whole, moved (&m->at, part->loads[i].resource, k * shift)), ==,
-                    part->loads[i].coef);
+      n_said += (like ? like[k] : 0) == period_of (m, x, part->loads[i].resource);
+  LS_CHECK_INT (n_said, ==, whole->n_loads);
+  for (uint32_t i = 0; i < whole->n_loads; i++) {
+    uint32_t k = period_of (m, x, whole->loads[i].resource), by = like ? like[k] : 0;
+    LS_CHECK_INT (coef_at (part, moved (&m->at, whole->loads[i].resource, shift * (int32_t) (by - k))), ==,
+                  whole->loads[i].coef);
+  }
 }
 
 static void
@@ -70,18 +111,21 @@ check (const Made *m, const Case *x)
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
   g_autoptr (LsCollMemo) memo_of_part
       = ls_coll_memo_new (); /* what the whole adds up would do for the part */
+  LsNccl nccl = round_nccl;
   uint32_t gpus[256], n = gpus_of (x, gpus);
+  nccl.nvls_bus = 400e9;
   LsCollRequest request
       = { .kind = x->kind, .gpus = gpus, .n = n, .bytes = 64 * MIB, .algorithm = x->algorithm, .memo = memo };
-  const LsCollPlan *whole = ls_coll_plan (m->c, &round_nccl, &request, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *whole = ls_coll_plan (m->c, &nccl, &request, LS_NETWORK_FLOW, arena);
   request.places = &m->at;
   request.memo = memo_of_part;
-  const LsCollPlan *part = ls_coll_plan (m->c, &round_nccl, &request, LS_NETWORK_FLOW, arena);
+  const LsCollPlan *part = ls_coll_plan (m->c, &nccl, &request, LS_NETWORK_FLOW, arena);
   LS_CHECK_INT (whole->n_periods, ==, 1);
   LS_CHECK_INT (part->n_periods, ==, x->n_periods);
   LS_CHECK_INT (part->n_phases, ==, whole->n_phases);
   for (uint32_t i = 0; i < whole->n_phases && part->n_periods == x->n_periods; i++)
-    check_loads (m, x, &whole->phases[i], &part->phases[i]);
+    check_loads (m, x, &whole->phases[i], &part->phases[i], part->like_period);
+  LS_CHECK_INT (n_kept_of (part), ==, MAX (1, x->n_kept));
   LS_CHECK_INT (ls_coll_time_alone (m->c, part), ==, ls_coll_time_alone (m->c, whole));
 }
 
@@ -135,9 +179,49 @@ others_are_planned_whole (void)
   static const Case cases[] = {
     { "ring", LS_COLL_BROADCAST, 0, 32, 1, 0, 8, 1, 1 },
     { "ring", LS_COLL_REDUCE, 0, 32, 1, 0, 8, 1, 1 },
-    { "tree", LS_COLL_ALL_REDUCE, 0, 32, 1, 0, 8, 1, 1 },
   };
   CHECK_ALL (leaves (4, 8), cases);
+}
+
+/* Roots are in the first and in the last period, and periods between them of two sorts at the most. */
+static void
+trees_have_few_sorts (void)
+{
+  static const Case in_groups[] = {
+    { "tree", LS_COLL_ALL_REDUCE, 0, 32, 1, 0, 8, 1, 8, 4 },
+    { "tree", LS_COLL_ALL_REDUCE, 0, 16, 2, 3, 1, 1, 8, 3 }, /* two members a group */
+    { "tree", LS_COLL_ALL_REDUCE, 8, 24, 1, 5, 1, 1, 1 },    /* four sorts of six */
+    { "tree", LS_COLL_ALL_REDUCE, 2, 24, 1, 0, 8, 1, 1 },    /* they begin within one */
+    { "tree", LS_COLL_ALL_REDUCE, 0, 8, 1, 0, 8, 1, 1 },     /* two of two sorts */
+  };
+  static const Case in_pods[] = {
+    { "tree", LS_COLL_ALL_REDUCE, 0, 64, 1, 3, 1, 1, 8, 4 },
+    { "tree", LS_COLL_ALL_REDUCE, 0, 32, 2, 0, 8, 1, 8, 4 },
+  };
+  CHECK_ALL (leaves (4, 8), in_groups);
+  CHECK_ALL (leaves (4, 1), in_groups);
+  CHECK_ALL (tiny_fat_tree (64), in_pods);
+}
+
+/* The example of network/double_tree.h. */
+static void
+every_other_group_is_alike (void)
+{
+  Made m = make (leaves (4, 8));
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  uint32_t gpus[32];
+  static const uint32_t like[] = { 0, 1, 2, 1, 2, 1, 2, 7 };
+  for (uint32_t h = 0; h < 32; h++)
+    gpus[h] = h * 8;
+  const LsCollRequest request = {
+    .kind = LS_COLL_ALL_REDUCE, .gpus = gpus, .n = 32, .bytes = 64 * MIB, .algorithm = "tree", .places = &m.at
+  };
+  const LsCollPlan *plan = ls_coll_plan (m.c, &round_nccl, &request, LS_NETWORK_FLOW, arena);
+  LS_CHECK_INT (plan->n_periods, ==, 8);
+  for (uint32_t k = 0; k < plan->n_periods && plan->like_period; k++)
+    LS_CHECK_INT (plan->like_period[k], ==, like[k]);
+  LS_CHECK (plan->like_period != NULL);
+  ls_cluster_free (m.c);
 }
 
 /* Loads that are added up by place are those that routes one by one add up to: between hosts next to each
@@ -146,10 +230,10 @@ static void
 trees_load_places (void)
 {
   static const Case cases[] = {
-    { "tree", LS_COLL_ALL_REDUCE, 0, 32, 1, 5, 1, 1, 1 },
+    { "tree", LS_COLL_ALL_REDUCE, 1, 31, 1, 5, 1, 1, 1 },
     { "tree", LS_COLL_ALL_REDUCE, 3, 23, 1, 0, 2, 3, 1 },
     { "tree", LS_COLL_ALL_REDUCE, 1, 11, 2, 2, 1, 1, 1 },
-    { "tree", LS_COLL_ALL_REDUCE, 0, 4, 8, 7, 1, 1, 1 },
+    { "tree", LS_COLL_ALL_REDUCE, 0, 3, 8, 7, 1, 1, 1 },
     { "tree", LS_COLL_ALL_REDUCE, 2, 3, 14, 0, 1, 1, 1 },
     { "pairwise", LS_COLL_ALL_TO_ALL, 4, 9, 2, 1, 2, 1, 1 },
     { "pairwise", LS_COLL_ALL_TO_ALL, 0, 2, 30, 0, 1, 1, 1 },
@@ -238,5 +322,6 @@ a_failed_nic_is_missed (void)
 }
 
 LS_TEST_SUITE (LS_TEST (groups_repeat), LS_TEST (pods_repeat), LS_TEST (others_are_planned_whole),
+               LS_TEST (trees_have_few_sorts), LS_TEST (every_other_group_is_alike),
                LS_TEST (trees_load_places), LS_TEST (one_that_differs_ends_it),
                LS_TEST (tiny_calls_load_nothing), LS_TEST (a_failed_nic_is_missed));
