@@ -94,21 +94,34 @@ may_be_alike (const Places *p, uint32_t place)
   return !p->has_faults || place >= p->at.n_hosts || ls_places_is_sound (p->c, place);
 }
 
+/* Those of a tier from one place on, up to where another class begins or hosts have faults. */
+static uint32_t
+end_of_run (const Places *p, const uint32_t *class_of, uint32_t place, uint32_t end)
+{
+  uint32_t next = place + 1;
+  while (class_of && next < end && class_of[next] == class_of[place] && may_be_alike (p, next))
+    next++;
+  return next;
+}
+
 static void
 find_alike (Places *p, Tier *tier)
 {
   const uint32_t *class_of = ls_timeline_places (p->t);
   g_autofree uint32_t *known = class_of ? g_new0 (uint32_t, ls_places_n (&p->at)) : NULL; /* + 1 */
+  uint32_t end = tier->n_trunks > 0 ? tier->first + tier->n : tier->first;
   tier->alike = g_array_new (FALSE, FALSE, sizeof (Alike));
-  for (uint32_t place = tier->first; place < tier->first + tier->n && tier->n_trunks > 0; place++) {
-    uint32_t *number = known && may_be_alike (p, place) ? &known[class_of[place]] : NULL;
+  for (uint32_t place = tier->first, next; place < end; place = next) {
+    bool may_be = may_be_alike (p, place);
+    uint32_t *number = known && may_be ? &known[class_of[place]] : NULL;
+    next = may_be ? end_of_run (p, class_of, place, end) : place + 1;
     if (number && *number > 0) {
       Alike *alike = &((Alike *) tier->alike->data)[*number - 1];
-      alike->last = place;
-      alike->n++;
+      alike->last = next - 1;
+      alike->n += next - place;
       continue;
     }
-    const Alike own = { place, place, 1 };
+    const Alike own = { place, next - 1, next - place };
     g_array_append_val (tier->alike, own);
     if (number)
       *number = tier->alike->len;

@@ -75,10 +75,11 @@ trunk_name (const LsCluster *c, const LsEnd *from, const LsEnd *to)
 void
 ls_layout_vertices (LsCluster *c, LsNodeKind kind, uint32_t host, uint32_t n)
 {
-  for (uint32_t i = 0; i < n; i++) {
-    LsTopoNode node = { .kind = kind, .host = host, .index = i };
-    g_array_append_val (c->nodes, node);
-  }
+  guint first = c->nodes->len;
+  g_array_set_size (c->nodes, first + n);
+  LsTopoNode *nodes = &g_array_index (c->nodes, LsTopoNode, first);
+  for (uint32_t i = 0; i < n; i++)
+    nodes[i] = (LsTopoNode) { .kind = kind, .host = host, .index = i };
 }
 
 /* Those of the fabric come last. */

@@ -319,14 +319,6 @@ find_kinds (Finding *f)
   }
 }
 
-/* Whether a communicator of another stretch is what that one is in its own, where its first member has the
- * same place, and so the same role (stretches_find()). */
-static bool
-is_like (const Finding *f, const LsCommunicator *own, uint32_t c, const KeptComm *kept)
-{
-  return own->offsets == kept->offsets && f->slot[c] == f->slot[kept->comm];
-}
-
 /* Of a communicator, which are asked in their order; NULL: it is in one stretch. */
 static Across *
 next_across (Finding *f, uint32_t c)
@@ -383,18 +375,23 @@ n_stood_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i)
   return n;
 }
 
-/* n of them, each by what is kept of the same first member. False: nothing that is kept stands for one. */
+/* n of them, each by what is kept of the same first member: that is what they are in their own stretch, as
+ * their first members have the same place there, and so the same role (stretches_find()). False: nothing that
+ * is kept stands for one. */
 static bool
 stand_for (Finding *f, uint32_t c, const LsCommRun *run, uint32_t i, uint32_t n)
 {
-  Blocks *b = f->b;
   const uint32_t *known
       = &f->kept_at[f->kept_gpu + (ls_comm_rank (&run->first, 0) + i * run->stride - f->gpu)];
+  const uint8_t *slot = &f->slot[c + i];
+  uint32_t *of_comm = &f->b->kept_of_comm[c + i];
+  KeptComm *all = blocks_kept (f->b, 0);
   for (uint32_t k = 0; k < n; k++, known += run->stride) {
-    if (*known == 0 || !is_like (f, &run->first, c + i + k, blocks_kept (b, *known - 1)))
+    KeptComm *kept = *known > 0 ? &all[*known - 1] : NULL;
+    if (!kept || run->first.offsets != kept->offsets || slot[k] != f->slot[kept->comm])
       return false;
-    b->kept_of_comm[c + i + k] = *known - 1;
-    blocks_kept (b, *known - 1)->n_like++;
+    of_comm[k] = *known - 1;
+    kept->n_like++;
   }
   return true;
 }

@@ -112,26 +112,47 @@ shape_on_rails (Shapes *s, LsSig key, uint32_t from, uint32_t to, const uint32_t
 static uint32_t *
 gpus_of (const Shapes *s, const uint32_t *ranks, uint32_t n)
 {
-  uint32_t *gpus = g_new (uint32_t, n);
-  for (uint32_t i = 0; i < n; i++)
-    gpus[i] = ls_plan_gpu (s->plan, ranks[i]);
+  uint32_t *gpus = g_memdup2 (ranks, n * sizeof *ranks);
+  for (uint32_t i = 0; i < n && s->plan->gpu_of_rank; i++)
+    gpus[i] = s->plan->gpu_of_rank[ranks[i]];
   return gpus;
+}
+
+/* Whether these are those of before, by another number in the same hosts. */
+static bool
+are_of_first (const Shapes *s, const uint32_t *gpus, uint32_t n)
+{
+  const uint32_t *first = (const uint32_t *) s->first_gpus->data;
+  if (s->first_gpus->len != n || !s->first_are_on_rails)
+    return false;
+  uint32_t number = gpus[0] - first[0], differ = number >= s->lie.at.gpus_per_host;
+  for (uint32_t i = 0; i < n; i++)
+    differ |= gpus[i] - first[i] - number;
+  return differ == 0;
+}
+
+/* Of GPUs that are not those of before. */
+static void
+look_at_gpus (Shapes *s, uint32_t *gpus, uint32_t n)
+{
+  uint32_t number = s->lie.has_faults ? NO_GPU_NUMBER : rails_number (&s->lie.at, gpus, n);
+  s->first_are_on_rails = number != NO_GPU_NUMBER;
+  for (uint32_t i = 0; i < n && s->first_are_on_rails; i++)
+    gpus[i] -= number;
+  s->lie_of_first = ls_lie_of (&s->lie, NULL, gpus, n);
+  g_array_set_size (s->first_gpus, 0);
+  g_array_append_vals (s->first_gpus, gpus, n);
 }
 
 RailsLie
 shapes_rails_lie (Shapes *s, const uint32_t *ranks, uint32_t n)
 {
   g_autofree uint32_t *gpus = gpus_of (s, ranks, n);
-  RailsLie lie = { .number = s->lie.has_faults ? NO_GPU_NUMBER : rails_number (&s->lie.at, gpus, n) };
-  for (uint32_t i = 0; i < n && lie.number != NO_GPU_NUMBER; i++)
-    gpus[i] -= lie.number;
-  bool is_known = s->first_gpus->len == n && memcmp (s->first_gpus->data, gpus, n * sizeof *gpus) == 0;
-  if (!is_known)
-    s->lie_of_first = ls_lie_of (&s->lie, NULL, gpus, n);
-  g_array_set_size (s->first_gpus, 0);
-  g_array_append_vals (s->first_gpus, gpus, n);
-  lie.of_first = s->lie_of_first;
-  return lie;
+  uint32_t first = gpus[0];
+  if (!are_of_first (s, gpus, n))
+    look_at_gpus (s, gpus, n);
+  uint32_t number = first - g_array_index (s->first_gpus, uint32_t, 0);
+  return (RailsLie) { s->lie_of_first, s->first_are_on_rails ? number : NO_GPU_NUMBER };
 }
 
 static LsSig
