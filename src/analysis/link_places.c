@@ -104,11 +104,11 @@ end_of_run (const Places *p, const uint32_t *class_of, uint32_t place, uint32_t 
   return next;
 }
 
+/* known: by class, zeros before and after: which one of them stands for it, + 1; NULL: there are none. */
 static void
-find_alike (Places *p, Tier *tier)
+find_alike (Places *p, Tier *tier, uint32_t *known)
 {
   const uint32_t *class_of = ls_timeline_places (p->t);
-  g_autofree uint32_t *known = class_of ? g_new0 (uint32_t, ls_places_n (&p->at)) : NULL; /* + 1 */
   uint32_t end = tier->n_trunks > 0 ? tier->first + tier->n : tier->first;
   tier->alike = g_array_new (FALSE, FALSE, sizeof (Alike));
   for (uint32_t place = tier->first, next; place < end; place = next) {
@@ -126,6 +126,8 @@ find_alike (Places *p, Tier *tier)
     if (number)
       *number = tier->alike->len;
   }
+  for (guint i = 0; i < tier->alike->len && known; i++)
+    known[class_of[g_array_index (tier->alike, Alike, i).first]] = 0;
 }
 
 static void
@@ -322,8 +324,9 @@ begin (Places *p)
   p->tiers[0] = (Tier) { 0, p->at.n_hosts, p->at.trunks_per_host, NULL };
   p->tiers[1] = (Tier) { p->at.n_hosts, p->at.n_groups, p->at.trunks_per_group, NULL };
   p->tiers[2] = (Tier) { p->at.n_hosts + p->at.n_groups, p->at.n_pods, p->at.trunks_per_pod, NULL };
+  g_autofree uint32_t *known = ls_timeline_places (p->t) ? g_new0 (uint32_t, ls_places_n (&p->at)) : NULL;
   for (guint k = 0; k < G_N_ELEMENTS (p->tiers); k++)
-    find_alike (p, &p->tiers[k]);
+    find_alike (p, &p->tiers[k], known);
 }
 
 bool

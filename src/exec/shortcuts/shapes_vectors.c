@@ -128,33 +128,6 @@ periods_of (const Shapes *s, guint pattern)
   return &g_array_index (s->patterns, Pattern, pattern).periods;
 }
 
-/* Whether a period is as an earlier one by all patterns. */
-static bool
-is_like_before (const Shapes *s, uint32_t k, uint32_t before)
-{
-  bool is_like = true;
-  for (guint p = 0; p < s->patterns->len && is_like; p++)
-    is_like = period_like (periods_of (s, p), k) == period_like (periods_of (s, p), before);
-  return is_like;
-}
-
-/* Which periods are alike by all patterns; they have as many each. */
-static const uint32_t *
-common_periods (Shapes *s, uint32_t n)
-{
-  uint32_t *like = ls_arena_new_array (s->arena, uint32_t, n), n_first = 0;
-  g_autofree uint32_t *first = g_new (uint32_t, n); /* of each sort */
-  for (uint32_t k = 0; k < n; k++) {
-    uint32_t sort = 0;
-    while (sort < n_first && !is_like_before (s, k, first[sort]))
-      sort++;
-    if (sort == n_first)
-      first[n_first++] = k;
-    like[k] = first[sort];
-  }
-  return like;
-}
-
 /* What is loaded in a period of a pattern: so much as in the one that it is like. */
 static void
 add_period (const Shapes *s, guint pattern, uint32_t k, GArray *all)
@@ -170,34 +143,30 @@ add_period (const Shapes *s, guint pattern, uint32_t k, GArray *all)
   }
 }
 
-/* What is known of some periods is said of those that are first of their sort; like: NULL: of all. */
+/* What is known of some periods is said of all. */
 static void
-repeat_periods (Shapes *s, const uint32_t *like)
+repeat_periods (Shapes *s)
 {
   GArray *all = g_array_new (FALSE, FALSE, sizeof (Found));
   for (guint p = 0; p < s->patterns->len; p++)
     for (uint32_t k = 0; k < periods_of (s, p)->n; k++)
-      if (!like || like[k] == k)
-        add_period (s, p, k, all);
+      add_period (s, p, k, all);
   g_array_unref (s->found);
   s->found = all;
 }
 
-/* Which all patterns have in common; what was found is of the first of each sort then. */
+/* Those of all patterns, where they have the same. */
 static Periods
 find_periods (Shapes *s)
 {
-  Periods own = s->patterns->len > 0 ? *periods_of (s, 0) : (Periods) { .n = 1 };
-  bool have_same = true, are_as_many = true;
-  for (guint i = 1; i < s->patterns->len; i++) {
+  const Periods none = { .n = 1 }, own = s->patterns->len > 0 ? *periods_of (s, 0) : none;
+  bool have_same = true;
+  for (guint i = 1; i < s->patterns->len; i++)
     have_same = have_same && are_same_periods (periods_of (s, i), &own);
-    are_as_many = are_as_many && periods_of (s, i)->n == own.n;
-  }
   if (have_same)
     return own;
-  own = are_as_many ? (Periods) { own.n, common_periods (s, own.n) } : (Periods) { .n = 1 };
-  repeat_periods (s, own.like);
-  return own;
+  repeat_periods (s);
+  return none;
 }
 
 /* What is known of the first of each sort, of its like: size numbers each. */
