@@ -219,7 +219,7 @@ simulated (const Case *c, const double *x)
   ls_job_host (c->r->hardware, &c->r->strategy, &options.host);
   options.no_spans = true;
   options.slow = slow;
-  ls_hardware_for_job (c->r->hardware, c->r->strategy.attention_kernel, 1, &h);
+  ls_hardware_for_job (c->r->hardware, &c->r->strategy, 1, &h);
   g_autoptr (LsTimeline) t
       = ls_run (c->r->plan, c->r->cluster, &h.calibration, &h.nccl, &options, NULL, &error);
   LS_CHECK_NO_ERROR (error);

@@ -126,7 +126,8 @@ lower_layer (Layer *layer)
   LsHardware chosen;
   if (!LS_CHECK (h && recipes))
     return false;
-  ls_hardware_for_job (h, LS_ATTENTION_KERNEL_FA2, 1, &chosen);
+  const LsStrategy with_fa2 = { .attention_kernel = LS_ATTENTION_KERNEL_FA2 };
+  ls_hardware_for_job (h, &with_fa2, 1, &chosen);
   const LsShard shard = { .tp = 1,
                           .micro_batch = 16,
                           .seq = 559,
