@@ -178,7 +178,8 @@ take_library (const LsAssumed *a)
   const Sums sum = sum_rows (a, "beside-spin", "default", 0);
   if (sum.n == 0)
     return;
-  LsGemms was = ls_around_gemms (&a->assumed->around, a->gpu->persistent_gemms, false), is = way_of_library (a);
+  LsGemms was = ls_around_gemms (&a->assumed->around, a->gpu->persistent_gemms, false);
+  LsGemms is = way_of_library (a);
   a->around->gemms = (int) is;
   *figure_of (a->around, is) = is == LS_GEMMS_PERSISTENT ? waves_of (&sum) : lost_of (&sum);
   g_autofree char *figure = ls_assumed_put (a, ways[is].key, "slowdown", "default"),

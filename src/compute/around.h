@@ -53,14 +53,14 @@ typedef struct {
 
 bool ls_around_is_measured (const LsAround *around); /* anything of it */
 
-/* How the library's GEMMs run: as was measured, else as the GPU's file says whether they are persistent, and
- * the software whether such ones are dynamic: blocks fetch their next tile as they go, so that those which find
- * no SM leave theirs to others, and all are slowed down as clusters are. Never UNKNOWN. */
+/* How the library's GEMMs run: as was measured, else as the GPU's file says whether they are persistent,
+ * and the software whether such ones are dynamic: blocks fetch their next tile as they go, so that those
+ * which find no SM leave theirs to others, and all are slowed down as clusters are. Never UNKNOWN. */
 LsGemms ls_around_gemms (const LsAround *around, bool is_persistent, bool is_dynamic);
 /* SMs that GEMMs of that kind lose for each that is held: of persistent ones those that were told. */
 double ls_around_lost (const LsAround *around, LsGemms gemms);
-/* The same of those of any kind that were told; where that was not measured, telling is no help to clusters (as
- * on an H200 with cuBLASLt 13.1, tools/kernelbench/README.md). */
+/* The same of those of any kind that were told; where that was not measured, telling is no help to
+ * clusters (as on an H200 with cuBLASLt 13.1, tools/kernelbench/README.md). */
 double ls_around_told (const LsAround *around, LsGemms gemms);
 double ls_around_waves (const LsAround *around);
 double ls_around_duplex (const LsAround *around);

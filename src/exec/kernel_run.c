@@ -22,8 +22,8 @@
  * Where the calibration holds how GEMMs of the library were slowed down beside a resident kernel
  * (compute/around.h), that stands for the 2 of the two waves, and for the 1 that an SM which is held costs.
  *
- * GEMMs of cuBLAS 13 launch a block for each SM too, but beside a kernel that waits they took no second wave: 1.37
- * times as long on an H200, where ones of our own with fixed parts of the tiles took 1.79 times
+ * GEMMs of cuBLAS 13 launch a block for each SM too, but beside a kernel that waits they took no second
+ * wave: 1.37 times as long on an H200, where ones of our own with fixed parts of the tiles took 1.79 times
  * (tools/kernelbench/profiles/h200-beside-2026-11.json). So where the software has them
  * (LsStrategy.dynamic_gemms) they are slowed down as clusters are.
  *

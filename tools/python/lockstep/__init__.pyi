@@ -127,6 +127,7 @@ class JobOptions(TypedDict, total=False):
     loss_kernel: Literal["parallel", "fused"] | Sequence[Literal["parallel", "fused"]] | None  # cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1) [parallel]
     vocab_multiple: Number  # words are padded to a multiple of this times tp, as Megatron-LM's make_vocab_size_divisible_by; 1: only so that tp cuts them [128]
     train_metrics: Number  # how often the loss is computed again from the logits for what is logged [0]
+    dynamic_gemms: Text  # GEMMs that fill a Hopper GPU fetch their next tile as they go, as those of cuBLAS 13 do, so that SMs which communication holds cost no second wave [0]
     apex_norm: Text  # layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows [0]
     split_bias_dropout: Text  # the bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023 [0]
     batch_sync: Text  # each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM until late 2023 [0]
