@@ -10,7 +10,8 @@
 static const LsLinearNames a_names = { "lora-a", "lora-a-dgrad", "lora-a-wgrad" };
 static const LsLinearNames b_names = { "lora-b", "lora-b-dgrad", "lora-b-wgrad" };
 
-/* The input of all modules is one, kept once; each adds its gradient to that of the frozen layer. */
+/* The input of all modules is one, kept once unless a list says otherwise; each adds its gradient to that of
+ * the frozen layer. */
 static void
 append_a (GArray *operators, const LsCut *cut, const LsAdapted *what)
 {
@@ -19,13 +20,21 @@ append_a (GArray *operators, const LsCut *cut, const LsAdapted *what)
   LsTpMode tp = !what->cuts_in ? LS_TP_NONE : what->is_inside ? LS_TP_REDUCE : LS_TP_ROW;
   own.tokens = what->cuts_in || what->is_inside ? cut->tokens : cut->local_tokens;
   LsOperator *op = ls_operator_append (operators, a_names.fwd, tp);
+  bool keeps_each = false; /* each module keeps a tensor of its own */
+  uint64_t kept = 0;
   for (uint32_t i = 0; i < what->n; i++) {
+    const LsAdapterPart part = { op->n_fwd, op->n_igrad, own.tokens, what->in };
+    uint64_t saved = 0;
     ls_operator_linear (op, &own, &a_names, cut->act, what->in, rank);
     ls_operator_igrad (
         op, ls_cut_stream (cut, "lora-grad-add", LS_KERNEL_ELEMENTWISE, own.tokens, what->in, 3 * cut->elt));
     ls_operator_weight (op, what->cuts_in ? LS_TENSOR_COLUMNS : LS_TENSOR_WHOLE, rank, what->in, 1);
+    keeps_each = ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_DOWN, &part, &saved);
+    kept += saved;
   }
-  if (what->is_input_kept)
+  if (keeps_each)
+    op->saved_bytes = op->input_bytes = kept;
+  else if (what->is_input_kept)
     op->saved_bytes = op->input_bytes = 0;
   op->is_adapter = true;
   op->param_replicated = !what->cuts_in;
@@ -46,7 +55,8 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
   LsOperator *op = ls_operator_append (operators, b_names.fwd, tp);
   uint64_t kept = 0;
   for (uint32_t i = 0; i < what->n; i++) {
-    uint64_t out = what->out[i];
+    uint64_t out = what->out[i], saved = 0;
+    const LsAdapterPart part = { op->n_fwd, op->n_igrad, own.tokens, out };
     ls_operator_igrad (
         op, ls_cut_stream (cut, "lora-scale-bwd", LS_KERNEL_ELEMENTWISE, own.tokens, out, 2 * cut->elt));
     ls_operator_linear (op, &own, &b_names, cut->act, rank, out);
@@ -55,7 +65,8 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
     ls_operator_fwd (op,
                      ls_cut_stream (cut, "lora-add", LS_KERNEL_ELEMENTWISE, own.tokens, out, 3 * cut->elt));
     ls_operator_weight (op, what->cuts_out ? LS_TENSOR_ROWS : LS_TENSOR_WHOLE, out, rank, 1);
-    kept += op->input_bytes;
+    kept += ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_UP, &part, &saved) ? saved
+                                                                                        : op->input_bytes;
   }
   op->saved_bytes = op->input_bytes = kept;
   op->is_adapter = true;

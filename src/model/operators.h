@@ -57,7 +57,7 @@ typedef enum {
 /* Which part of an MLP, or of what is in its place, it belongs to. */
 typedef enum { LS_MLP_PART_NONE, LS_MLP_PART_DENSE, LS_MLP_PART_MOE, LS_MLP_PART_SHARED } LsMlpPart;
 
-#define LS_OPERATOR_MAX_KERNELS   24 /* of a pass: those of a list, and the operator's own */
+#define LS_OPERATOR_MAX_KERNELS   36 /* of a pass: those of a list, and the operator's own */
 #define LS_OPERATOR_MAX_PARAMS    3
 #define LS_OPERATOR_MAX_PRODUCTS  3
 #define LS_OPERATOR_MAX_EXCHANGES 5

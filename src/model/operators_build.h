@@ -89,6 +89,14 @@ void ls_operator_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator
                               uint64_t ffn);
 /* The same of a norm of so many rows of another width. */
 void ls_operator_norm_as_launched (LsOperator *op, const LsCut *cut, uint64_t rows, uint64_t width);
+/* A module of an adapter's product: its kernels are those of the operator from these on. */
+typedef struct {
+  uint8_t first_fwd, first_igrad;
+  uint64_t tokens, width; /* of what A reads, or B writes */
+} LsAdapterPart;
+/* Puts the kernels of the list around them. True: the list says what the module keeps, *ret_saved bytes. */
+bool ls_operator_adapter_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which,
+                                      const LsAdapterPart *part, uint64_t *ret_saved);
 /* Of an operator of a mixer, whose sizes are these; those of all operators are filled in. */
 void ls_operator_mixer_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, LsSizes sizes);
 /* Of the router or around the experts: rows that the rank's experts compute (P). Products of experts and what

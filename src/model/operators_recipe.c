@@ -187,6 +187,32 @@ ls_operator_norm_as_launched (LsOperator *op, const LsCut *cut, uint64_t rows, u
   as_launched (op, cut, LS_RECIPE_NORM, sizes);
 }
 
+/* Of `n` kernels, those from `from` on. */
+static void
+replace_from (const Launch *launch, const GArray *listed, LsKernel *own, uint8_t from, uint8_t *n)
+{
+  uint8_t rest = *n - from;
+  replace (launch, listed, own + from, &rest);
+  *n = from + rest;
+  g_assert (*n <= LS_OPERATOR_MAX_KERNELS);
+}
+
+bool
+ls_operator_adapter_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which,
+                                 const LsAdapterPart *part, uint64_t *ret_saved)
+{
+  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, which, cut->model);
+  if (!r)
+    return false;
+  Launch launch = { which, sizes_of (cut, part->tokens, cut->ffn) };
+  launch.sizes.at[LS_SIZE_H] = (double) part->width;
+  replace_from (&launch, r->forward, op->fwd, part->first_fwd, &op->n_fwd);
+  replace_from (&launch, r->backward, op->igrad, part->first_igrad, &op->n_igrad);
+  if (r->saved)
+    *ret_saved = (uint64_t) ls_expression_value (r->saved, &launch.sizes);
+  return r->saved != NULL;
+}
+
 void
 ls_operator_mixer_as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, LsSizes sizes)
 {

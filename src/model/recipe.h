@@ -41,6 +41,8 @@ typedef enum {
   LS_RECIPE_MIXER_CONV,
   LS_RECIPE_MIXER_CHUNKS, /* products of chunks, and the states between these */
   LS_RECIPE_MIXER_GATE,   /* the norm and the gate behind them                */
+  LS_RECIPE_LORA_DOWN, /* adapters: the product with A, of each module by itself; h is as wide as its input */
+  LS_RECIPE_LORA_UP,   /* and with B, h as wide as the output              */
   LS_RECIPE_LOGITS,
   LS_RECIPE_LOSS,
   LS_RECIPE_VOCAB_LOSS, /* with tensor parallelism: of a rank's part of the vocabulary */
@@ -90,6 +92,7 @@ typedef enum {
 #define LS_RECIPE_MAX_KERNELS  18
 #define LS_RECIPE_MAX_CORELESS 22
 #define LS_RECIPE_MAX_RESIDUAL 2
+#define LS_RECIPE_MAX_LORA     4 /* as often as there are modules of an input */
 
 typedef struct {
   char *name;      /* interned when it is lowered                    */

@@ -464,10 +464,37 @@ routers_that_are_not_fused_are_many_kernels (void)
   }
 }
 
+/* Pins: inputs of PEFT's adapters become fp32 and 16 bits again; of models in fp32 only the second. */
+static void
+adapters_of_peft_are_cast (void)
+{
+  static const char *const lists[] = { "hf-transformers-5", "hf-transformers-5-autocast" };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  guint n_seen = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
+    g_autoptr (LsRecipes) recipes = ls_recipes_load (lists[i], diags);
+    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    LsShard shard = shard_with (recipes);
+    shard.lora = (LsLora) { .rank = 16, .modules = LS_LORA_DOWN };
+    ls_operators_layer (&model, &shard, 0, operators);
+    for (guint o = 0; o < operators->len; o++) {
+      const LsOperator *op = &g_array_index (operators, LsOperator, o);
+      if (strcmp (op->name, "lora-a") != 0)
+        continue;
+      n_seen++;
+      LS_CHECK_INT (op->n_fwd, ==, 3 - i); /* casts, and the product */
+      LS_CHECK_INT (op->n_igrad, ==, 4 - i);
+      LS_CHECK_INT (op->fwd[0].n, ==, (uint64_t) TOKENS * FFN);
+      LS_CHECK_INT (op->saved_bytes, ==, (uint64_t) 2 * TOKENS * FFN);
+    }
+  }
+  LS_CHECK_INT (n_seen, ==, 2);
+}
+
 LS_TEST_SUITE (LS_TEST (norms_run_again), LS_TEST (routers_that_are_not_fused_are_many_kernels),
                LS_TEST (megatron_fuses_neither_limits_nor_biases),
                LS_TEST (megatron_adds_a_bias_apart_with_limits), LS_TEST (its_software_names_the_list),
-               LS_TEST (megatron_of_2021_copies_around_attention),
+               LS_TEST (megatron_of_2021_copies_around_attention), LS_TEST (adapters_of_peft_are_cast),
                LS_TEST (input_gradients_take_what_was_measured), LS_TEST (stages_between_keep_their_mask),
                LS_TEST (hosts_are_late_behind_transfers_that_block),
                LS_TEST (an_exchange_takes_what_was_measured))
