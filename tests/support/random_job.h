@@ -230,8 +230,8 @@ random_strategy (GRand *rand, LsStrategy *s)
 }
 
 static const LsNccl nccl = {
-  .dispatch = { .dispatch = { LS_US, 20e9 },
-                .combine = { LS_US, 20e9 },
+  .dispatch = { .dispatch = { .token = LS_US, .per_sm = 20e9 },
+                .combine = { .token = LS_US, .per_sm = 20e9 },
                 .of_nvlink = 0.8,
                 .of_nic = 0.9,
                 .base_intra = 30 * LS_US,
