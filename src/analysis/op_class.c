@@ -111,6 +111,10 @@ static const Rule rules[] = {
   { "fmha_bprop", LS_CLASS_ATTENTION_BWD },
   { "fmha_bwd", LS_CLASS_ATTENTION_BWD },
   { "fmha_cutlassb", LS_CLASS_ATTENTION_BWD },
+  /* cuDNN's, around its backward: sums over heads that share keys, dO O, dQ that was summed in fp32 */
+  { "fmha_reduce_head", LS_CLASS_ATTENTION_BWD },
+  { "compute_dot_do_o", LS_CLASS_ATTENTION_BWD },
+  { "convert_dq_to_16bits", LS_CLASS_ATTENTION_BWD },
   { "sdpa_bprop", LS_CLASS_ATTENTION_BWD },
   { "sdpa_flash_bprop", LS_CLASS_ATTENTION_BWD },
   { "sdpa_sm90_flash_bprop", LS_CLASS_ATTENTION_BWD },

@@ -126,6 +126,7 @@ static const struct {
   { "flashattnfwd", LS_ATTENTION_KERNEL_FA3 },  { "flashattnbwd", LS_ATTENTION_KERNEL_FA3 },
   { "flash_fwd", LS_ATTENTION_KERNEL_FA2 },     { "flash_bwd", LS_ATTENTION_KERNEL_FA2 },
   { "fmha_fwd_loop", LS_ATTENTION_KERNEL_FA1 }, { "fmha_bwd_dq_dk_dv_loop", LS_ATTENTION_KERNEL_FA1 },
+  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
 };
 
 static void

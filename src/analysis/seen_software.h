@@ -12,7 +12,7 @@
  *
  * Flash attention by the names of its kernels: FlashAttention-2's flash_fwd_kernel, FlashAttention-3's
  * FlashAttnFwd (Dao-AILab/flash-attention, csrc and hopper), FlashAttention's fmha_fwd_loop_kernel (its
- * release 0.2 to 1.0). Of others, such as cuDNN's, there is no calibration of their own. */
+ * release 0.2 to 1.0), cuDNN's cudnn_generated_fort_native_sdpa (profiles of PyTorch 2.11 on Hopper). */
 #ifndef LS_ANALYSIS_SEEN_SOFTWARE_H
 #define LS_ANALYSIS_SEEN_SOFTWARE_H
 

@@ -142,7 +142,7 @@ attention_is_known_by_name (void)
       LS_ATTENTION_KERNEL_FA3 },
     { "void fmha_fwd_loop_kernel<FMHA_kernel_traits<256, 64, 16, 1, 4, 8u, __half>>(Params)",
       LS_ATTENTION_KERNEL_FA1 },
-    { "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3", -1 },
+    { "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3", LS_ATTENTION_KERNEL_CUDNN },
     { "attn_fwd", -1 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
