@@ -29,7 +29,7 @@ append_a (GArray *operators, const LsCut *cut, const LsAdapted *what)
     ls_operator_igrad (
         op, ls_cut_stream (cut, "lora-grad-add", LS_KERNEL_ELEMENTWISE, own.tokens, what->in, 3 * cut->elt));
     ls_operator_weight (op, what->cuts_in ? LS_TENSOR_COLUMNS : LS_TENSOR_WHOLE, rank, what->in, 1);
-    keeps_each = ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_DOWN, &part, &saved);
+    keeps_each = ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_A, &part, &saved);
     kept += saved;
   }
   if (keeps_each)
@@ -65,8 +65,8 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
     ls_operator_fwd (op,
                      ls_cut_stream (cut, "lora-add", LS_KERNEL_ELEMENTWISE, own.tokens, out, 3 * cut->elt));
     ls_operator_weight (op, what->cuts_out ? LS_TENSOR_ROWS : LS_TENSOR_WHOLE, out, rank, 1);
-    kept += ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_UP, &part, &saved) ? saved
-                                                                                        : op->input_bytes;
+    kept += ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_B, &part, &saved) ? saved
+                                                                                       : op->input_bytes;
   }
   op->saved_bytes = op->input_bytes = kept;
   op->is_adapter = true;

@@ -69,7 +69,7 @@
  * 1.59 M a layer, 97.0 M in all 61. Qwen3.5-27B (h 5120), r 16, a layer with a delta net of 48 heads of 128
  * on 16 keys of 128, I 6144, K 2048: 16 (4 x 5120 + 10240 + 6144 + 48 + 48 + 6144 + 5120) = 0.77 M.
  *
- * Software. A list of kernels (model/recipe.h: lora-down, lora-up) has what stands around the products of a
+ * Software. A list of kernels (model/recipe.h: lora-a, lora-b) has what stands around the products of a
  * module: PEFT's adapters are in fp32, and their inputs are cast to that and back. Without a list inputs are
  * of the type of activations.
  *

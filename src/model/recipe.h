@@ -41,8 +41,8 @@ typedef enum {
   LS_RECIPE_MIXER_CONV,
   LS_RECIPE_MIXER_CHUNKS, /* products of chunks, and the states between these */
   LS_RECIPE_MIXER_GATE,   /* the norm and the gate behind them                */
-  LS_RECIPE_LORA_DOWN, /* adapters: the product with A, of each module by itself; h is as wide as its input */
-  LS_RECIPE_LORA_UP,   /* and with B, h as wide as the output              */
+  LS_RECIPE_LORA_A, /* adapters: the product with A, of each module by itself; h is as wide as its input */
+  LS_RECIPE_LORA_B, /* and with B, h as wide as the output              */
   LS_RECIPE_LOGITS,
   LS_RECIPE_LOSS,
   LS_RECIPE_VOCAB_LOSS, /* with tensor parallelism: of a rank's part of the vocabulary */

@@ -48,8 +48,8 @@ static const LsEnumName operators[] = {
   { "mixer-conv", LS_RECIPE_MIXER_CONV },
   { "mixer-chunks", LS_RECIPE_MIXER_CHUNKS },
   { "mixer-gate", LS_RECIPE_MIXER_GATE },
-  { "lora-down", LS_RECIPE_LORA_DOWN },
-  { "lora-up", LS_RECIPE_LORA_UP },
+  { "lora-a", LS_RECIPE_LORA_A },
+  { "lora-b", LS_RECIPE_LORA_B },
   { "logits", LS_RECIPE_LOGITS },
   { "loss", LS_RECIPE_LOSS },
   { "vocab-loss", LS_RECIPE_VOCAB_LOSS },
@@ -244,8 +244,8 @@ static const struct {
   [LS_RECIPE_MIXER_CONV] = { "sbqkadNgcm", false },
   [LS_RECIPE_MIXER_CHUNKS] = { "sbqkadNgcm", false },
   [LS_RECIPE_MIXER_GATE] = { "sbqkadNgcm", false },
-  [LS_RECIPE_LORA_DOWN] = { "sbh", true },
-  [LS_RECIPE_LORA_UP] = { "sbh", true },
+  [LS_RECIPE_LORA_A] = { "sbh", true },
+  [LS_RECIPE_LORA_B] = { "sbh", true },
   [LS_RECIPE_LOGITS] = { "sbhV", true },
   [LS_RECIPE_LOSS] = { "sbhV", false },
   [LS_RECIPE_VOCAB_LOSS] = { "sbhV", false },
@@ -362,7 +362,7 @@ max_kernels (const LsRecipe *r, const char *key)
       || r->operator_ == LS_RECIPE_MLP_ADD;
   if (is_sum && strcmp (key, "backward") == 0)
     return LS_RECIPE_MAX_RESIDUAL;
-  if (r->operator_ == LS_RECIPE_LORA_DOWN || r->operator_ == LS_RECIPE_LORA_UP)
+  if (r->operator_ == LS_RECIPE_LORA_A || r->operator_ == LS_RECIPE_LORA_B)
     return LS_RECIPE_MAX_LORA;
   return rules[r->operator_].has_core ? LS_RECIPE_MAX_KERNELS : LS_RECIPE_MAX_CORELESS;
 }

@@ -28,7 +28,7 @@ static void
 each_module_has_its_kernels (void)
 {
   LsModel m = llama ();
-  LsRecipe down = { .operator_ = LS_RECIPE_LORA_DOWN,
+  LsRecipe down = { .operator_ = LS_RECIPE_LORA_A,
                     .saved = expression ("2*s*b*h"),
                     .forward = LIST (kernel ("up", LS_ACCESS_CASTUP, "s*b*h", 2, 4),
                                      kernel ("down", LS_ACCESS_CASTDN, "s*b*h", 4, 2), CORE),
@@ -62,7 +62,7 @@ static void
 what_b_writes_is_as_wide_as_its_module (void)
 {
   LsModel m = llama ();
-  LsRecipe up = { .operator_ = LS_RECIPE_LORA_UP,
+  LsRecipe up = { .operator_ = LS_RECIPE_LORA_B,
                   .forward = LIST (CORE, kernel ("after", LS_ACCESS_VEC, "s*b*h", 2, 2)),
                   .backward = LIST (CORE) };
   g_autoptr (LsRecipes) r = recipes_of (up);
