@@ -284,10 +284,8 @@ bound_find_chunks (LsBounds *b, const LsStrategy *s)
 static void
 choose_hardware (LsBounds *b, const LsStrategy *s)
 {
-  if (b->attention_kernel == s->attention_kernel && b->dynamic_gemms == s->dynamic_gemms
-      && b->n_gpus == s->gpus)
+  if (b->attention_kernel == s->attention_kernel && b->n_gpus == s->gpus)
     return;
-  b->dynamic_gemms = s->dynamic_gemms;
   b->attention_kernel = s->attention_kernel;
   b->n_gpus = s->gpus;
   ls_hardware_for_job (b->hardware, s, s->gpus, &b->chosen);

@@ -34,7 +34,6 @@ struct LsBounds {
   LsHardware chosen;     /* as the last job runs it              */
   BoundKernels *kernels; /* on it                                */
   int attention_kernel;
-  bool dynamic_gemms;
   uint32_t n_gpus;
   GHashTable *entries;   /* Key -> Entry                        */
   GHashTable *sizes;     /* Key -> Sizes                        */

@@ -60,6 +60,14 @@ mesh_of (const LsJobResult *r)
   return (LsMesh) { r->strategy.tp, r->strategy.cp, r->strategy.dp, r->strategy.pp };
 }
 
+/* Whether GEMMs launch a block for each SM, if not of some kinds of nodes then maybe of others. */
+static bool
+takes_second_waves (const LsHardware *h)
+{
+  LsGemms gemms = ls_around_gemms (&h->calibration.around, h->spec.gpu.persistent_gemms, false);
+  return gemms == LS_GEMMS_PERSISTENT || ls_cluster_spec_n_kinds (&h->spec) > 1;
+}
+
 /* What GEMMs are told of SMs that communication will hold makes a difference to those that launch a block for
  * each SM, or where something of it was measured (exec/kernel_run.c). */
 static bool
@@ -67,16 +75,8 @@ heeds_margins (const LsHardware *h)
 {
   const LsAround *a = &h->calibration.around;
   LsGemms gemms = ls_around_gemms (a, h->spec.gpu.persistent_gemms, false);
-  double saved = ls_around_lost (a, gemms) - ls_around_lost (a, LS_GEMMS_PERSISTENT);
-  return gemms == LS_GEMMS_PERSISTENT || a->priority_wait > 0 || fabs (saved) > 0
-      || ls_cluster_spec_n_kinds (&h->spec) > 1;
-}
-
-static bool
-takes_second_waves (const LsHardware *h)
-{
-  LsGemms gemms = ls_around_gemms (&h->calibration.around, h->spec.gpu.persistent_gemms, false);
-  return gemms == LS_GEMMS_PERSISTENT || ls_cluster_spec_n_kinds (&h->spec) > 1;
+  double saved = ls_around_lost (a, gemms) - ls_around_told (a, gemms);
+  return takes_second_waves (h) || a->priority_wait > 0 || fabs (saved) > 0;
 }
 
 /* Of what the GPUs heed, but for who does it. */
@@ -94,10 +94,10 @@ plan_text (const Search *x, const LsJobResult *r)
 static bool
 can_compare (const Search *x, const LsField *f)
 {
+  static const char *const others[]
+      = { "attention_kernel", "cuda_allocator", "dynamic_gemms", "global_batch", NULL };
   const LsSched *sched = ls_sched_find (x->job->strategy.schedule);
-  bool is_in_plan = strcmp (f->key, "attention_kernel") != 0 && strcmp (f->key, "cuda_allocator") != 0
-      && strcmp (f->key, "dynamic_gemms") != 0 && strcmp (f->key, "global_batch") != 0;
-  return !x->spec->order && !(sched && ls_sched_is_searched (sched)) && is_in_plan;
+  return !x->spec->order && !(sched && ls_sched_is_searched (sched)) && !g_strv_contains (others, f->key);
 }
 
 /* NULL: it is none. On another mesh ranks do something else, and it has no plan. */

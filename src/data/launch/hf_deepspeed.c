@@ -76,9 +76,8 @@ tell_differences (const HfJob *hf)
     { "gradient_accumulation_steps", "gradient_accumulation_steps" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (pairs); i++) {
-    const LaunchOption *o = launch_words_find (hf->deepspeed, pairs[i][0]);
     const char *theirs = option_text (&hf->job, pairs[i][1]),
-               *own = o && o->values->len > 0 ? o->values->pdata[0] : NULL;
+               *own = launch_words_text (hf->deepspeed, pairs[i][0]);
     if (own && theirs && !ls_shell_has_hole (own) && strcmp (own, theirs) != 0)
       import_unknown (hf->job.import, "%s %s: it is taken, and %s says %s; a Trainer refuses two that differ",
                       pairs[i][0], own, pairs[i][1], theirs);

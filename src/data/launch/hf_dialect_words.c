@@ -75,8 +75,7 @@ hf_dialect_check (const HfDialect *d, const char *script, const LaunchWords *wor
       = script && d->prefix && g_str_has_prefix (script, d->prefix) && !has_command (d->commands, script);
   const LaunchOption *kind = launch_words_find (words, "rlhf_type");
   g_autofree char *name = g_strndup (d->tasks, strcspn (d->tasks, "="));
-  const LaunchOption *task = launch_words_find (words, name);
-  const char *text = task && task->values->len > 0 ? task->values->pdata[0] : NULL;
+  const char *text = launch_words_text (words, name);
   g_autofree char *pair = text ? g_strconcat (name, "=", text, NULL) : NULL;
   const char *trains = d->trains ? d->trains : "do_train";
   const char *other = launch_words_find (words, trains) ? NULL : first_of (words, d->others);

@@ -73,8 +73,8 @@ read_slurm (LaunchBatch *b, LsShell *shell, const LaunchWords *w)
 static void
 read_export (LsShell *shell, const LaunchWords *w)
 {
-  const LaunchOption *o = launch_words_find (w, "export");
-  g_auto (GStrv) items = g_strsplit (o && o->values->len > 0 ? o->values->pdata[0] : "", ",", -1);
+  const char *said = launch_words_text (w, "export");
+  g_auto (GStrv) items = g_strsplit (said ? said : "", ",", -1);
   for (char **item = items; *item; item++) {
     char *equals = strchr (*item, '=');
     if (!equals || equals == *item)
@@ -102,10 +102,10 @@ launch_export (char *const *words, guint n, GHashTable *variables, GHashTable *e
     return;
   g_autoptr (LaunchWords) w = launch_words_new ();
   launch_words_add (w, words + at, n - at);
-  const LaunchOption *o = launch_words_find (w, "export");
-  if (!o || o->values->len == 0 || ls_shell_has_hole (o->values->pdata[0]))
+  const char *said = launch_words_text (w, "export");
+  if (!said || ls_shell_has_hole (said))
     return;
-  g_auto (GStrv) items = g_strsplit (o->values->pdata[0], ",", -1);
+  g_auto (GStrv) items = g_strsplit (said, ",", -1);
   if (!g_strv_contains ((const char *const *) items, "ALL"))
     g_hash_table_foreach_remove (exported, is_not_named, items);
   for (char **item = items; *item; item++) {
@@ -282,8 +282,7 @@ count_torchrun (const LaunchPlace *p, const LaunchWords *w, const GPtrArray *wor
 static guint64
 count_included (const LaunchWords *w)
 {
-  const LaunchOption *o = launch_words_find (w, "include");
-  const char *text = o && o->values->len > 0 ? o->values->pdata[0] : "", *colon = strchr (text, ':');
+  const char *text = launch_words_text (w, "include"), *colon = text ? strchr (text, ':') : NULL;
   if (!colon || strchr (text, '@') || ls_shell_has_hole (text))
     return 0;
   g_auto (GStrv) gpus = g_strsplit (colon + 1, ",", -1);

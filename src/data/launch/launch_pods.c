@@ -5,13 +5,6 @@
 #include "data/launch/launch_gpus.h"
 #include "data/launch/tpu_slices.h"
 
-static const char *
-text_of (const LaunchWords *w, const char *name)
-{
-  const LaunchOption *o = launch_words_find (w, name);
-  return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
-}
-
 static void
 add_pods (LaunchBatch *batch, guint64 pods, guint64 each)
 {
@@ -29,7 +22,7 @@ read_kubernetes (LaunchBatch *batch, const LaunchWords *w, LsImport *import)
   } said[] = { { "nodes", "pods there are" }, { "gpus-per-node", "GPUs each pod has" } };
   guint64 n[2];
   for (guint i = 0; i < G_N_ELEMENTS (said); i++) {
-    const char *text = text_of (w, said[i].option);
+    const char *text = launch_words_text (w, said[i].option);
     bool is_open = !text || ls_shell_has_hole (text);
     g_autofree char *names = text && is_open ? ls_shell_hole_names (text) : NULL;
     n[i] = is_open ? 0 : launch_last_number (text);
@@ -37,7 +30,7 @@ read_kubernetes (LaunchBatch *batch, const LaunchWords *w, LsImport *import)
       import_unknown (import, "how many %s: %s is not said here", said[i].what, names);
   }
   add_pods (batch, n[0], n[1]);
-  const char *node = text_of (w, "accelerator"), *topology = text_of (w, "topology");
+  const char *node = launch_words_text (w, "accelerator"), *topology = launch_words_text (w, "topology");
   guint64 of_slice = topology ? tpu_topology_chips (topology) : 0;
   batch->of_chip = node ? tpu_devices_of_chip (node) : batch->of_chip;
   if (of_slice > 0 && batch->in_pods % of_slice == 0)
@@ -49,8 +42,8 @@ read_kubernetes (LaunchBatch *batch, const LaunchWords *w, LsImport *import)
 static void
 read_xpk (LaunchBatch *batch, const LaunchWords *w, LsImport *import)
 {
-  const char *type = text_of (w, "tpu-type");
-  type = type ? type : text_of (w, "device-type");
+  const char *type = launch_words_text (w, "tpu-type");
+  type = type ? type : launch_words_text (w, "device-type");
   if (!type)
     return;
   if (ls_shell_has_hole (type)) {

@@ -109,6 +109,13 @@ launch_words_find (const LaunchWords *w, const char *name)
 }
 
 const char *
+launch_words_text (const LaunchWords *w, const char *name)
+{
+  const LaunchOption *o = launch_words_find (w, name);
+  return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
+}
+
+const char *
 launch_words_alone (const LaunchWords *w, bool (*fits) (const char *word))
 {
   for (guint i = 0; i < w->options->len && w->others->len == 0; i++) {

@@ -50,6 +50,8 @@ void launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOpt
 
 /* NULL: it is not there, or off. */
 LaunchOption *launch_words_find (const LaunchWords *w, const char *name);
+/* Its first value, borrowed; NULL: it is not there, off, or has none. */
+const char *launch_words_text (const LaunchWords *w, const char *name);
 /* Whether it is off by default, and not by a file. */
 bool launch_words_is_default_off (const LaunchWords *w, const char *name);
 

@@ -120,8 +120,7 @@ add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *wo
   if (!is_accelerate)
     return true;
   launch_words_add (front, (char *const *) script->front->pdata, script->front->len);
-  const LaunchOption *config = launch_words_find (front, "config_file");
-  const char *name = config && config->values->len > 0 ? config->values->pdata[0] : NULL;
+  const char *name = launch_words_text (front, "config_file");
   gsize n;
   g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
   if (name && !text)
@@ -165,8 +164,7 @@ check_task (const HfDialect *d, const char *script, const LaunchWords *said, con
 static bool
 add_fsdp (const ImportFiles *files, LaunchWords *words, LsDiagList *diags)
 {
-  const LaunchOption *config = launch_words_find (words, "fsdp_config");
-  const char *name = config && config->values->len > 0 ? config->values->pdata[0] : NULL;
+  const char *name = launch_words_text (words, "fsdp_config");
   gsize n;
   g_autofree char *text = name && *name != '{' ? launch_file_of (files, name, &n) : NULL;
   g_autoptr (LsJsonDoc) doc = text ? relaxed_json_parse (text, n, name, diags) : NULL;

@@ -104,8 +104,7 @@ yaml_config_of_script (const ImportFiles *files, const LaunchKind *kind, const c
                        LaunchScript *ret_script, LsImport *import, LsDiagList *diags)
 {
   bool ok = launch_script_read (files, kind, ret_script, import, diags);
-  const LaunchOption *config = ok ? launch_words_find (ret_script->words, option) : NULL;
-  const char *name = config && config->values->len > 0 ? config->values->pdata[0] : NULL;
+  const char *name = ok ? launch_words_text (ret_script->words, option) : NULL;
   cJSON *tree = cJSON_CreateObject ();
   if (ok && add_named (tree, files, name, import, diags))
     return tree;
@@ -117,10 +116,9 @@ cJSON *
 yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const char *option,
                        LsImport *import, LsDiagList *diags)
 {
-  const LaunchOption *config = launch_words_find (words, option);
   cJSON *tree = cJSON_CreateObject ();
-  if (!config
-      || add_named (tree, files, config->values->len > 0 ? config->values->pdata[0] : NULL, import, diags))
+  if (!launch_words_find (words, option)
+      || add_named (tree, files, launch_words_text (words, option), import, diags))
     return tree;
   cJSON_Delete (tree);
   return NULL;

@@ -66,6 +66,9 @@ bool ls_shell_exports (const LsShell *sh, const char *name);
 /* Names of variables that were taken as not set, sorted; g_list_free(). */
 GList *ls_shell_unset (const LsShell *sh);
 
+/* Of a command "bash ... -c TEXT" where the text is; 0: it is another one. */
+guint ls_shell_text_of (char *const *words, guint n);
+
 /* A program without its folder; borrowed. */
 const char *ls_shell_base_of (const char *word);
 

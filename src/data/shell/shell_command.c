@@ -74,17 +74,22 @@ read_inner (LsShell *sh, GPtrArray *words, guint n_outer, const char *text, Shel
   sh->has_left = had_left;
 }
 
+guint
+ls_shell_text_of (char *const *words, guint n)
+{
+  for (guint i = 1; n > 0 && is_one_of (words[0], shells) && i + 1 < n && *words[i] == '-'; i++)
+    if (words[i][1] != '-' && strchr (words[i], 'c'))
+      return i + 1;
+  return 0;
+}
+
 /* Where the text behind "bash ... -c" is; 0: nowhere. */
 static guint
 find_inner (const GPtrArray *words)
 {
-  for (guint i = 0; i + 1 < words->len; i++) {
-    if (!is_one_of (words->pdata[i], shells))
-      continue;
-    for (guint j = i + 1; j + 1 < words->len && *(char *) words->pdata[j] == '-'; j++)
-      if (((char *) words->pdata[j])[1] != '-' && strchr (words->pdata[j], 'c'))
-        return j + 1;
-  }
+  for (guint i = 0, at; i + 1 < words->len; i++)
+    if ((at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i)) > 0)
+      return i + at;
   return 0;
 }
 

@@ -24,6 +24,13 @@ period_like (const Periods *p, uint32_t k)
   return p->like ? p->like[k] : 0;
 }
 
+/* Others have what the first of their sort has. */
+static inline bool
+is_first_period (const Periods *p, uint32_t k)
+{
+  return period_like (p, k) == k;
+}
+
 static inline bool
 are_same_periods (const Periods *a, const Periods *b)
 {

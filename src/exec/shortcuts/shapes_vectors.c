@@ -174,7 +174,7 @@ static void
 spread_periods (const Periods *p, uint32_t size, uint32_t *of_places)
 {
   for (uint32_t k = 0; k < p->n; k++)
-    if (period_like (p, k) != k)
+    if (!is_first_period (p, k))
       memcpy (&of_places[k * size], &of_places[period_like (p, k) * size], size * sizeof *of_places);
 }
 
@@ -187,7 +187,7 @@ find_members (const Shapes *s, const Periods *p, const uint32_t *ranks, uint32_t
 {
   LsSig *members = g_new0 (LsSig, s->lie.places->len + 1);
   for (uint32_t k = 0; k < p->n; k++)
-    for (uint32_t i = k * n_ranks; period_like (p, k) == k && i < (k + 1) * n_ranks; i++) {
+    for (uint32_t i = k * n_ranks; is_first_period (p, k) && i < (k + 1) * n_ranks; i++) {
       uint32_t gpu = ls_plan_gpu (s->plan, ranks[i]), host = gpu / s->lie.at.gpus_per_host;
       ls_sig_add_times (&members[s->lie.number[host]], 1, ls_sig_of (gpu % s->lie.at.gpus_per_host));
     }
@@ -201,7 +201,7 @@ labels_of (Shapes *s, const Periods *p, const uint32_t *vector, const uint32_t *
            *label = ls_arena_new_array (s->arena, uint32_t, MAX (n_places, 1));
   g_autofree LsSig *members = find_members (s, p, ranks, n_ranks / p->n);
   for (uint32_t period = 0; period < p->n; period++)
-    for (uint32_t k = period * size; period_like (p, period) == period && k < (period + 1) * size; k++) {
+    for (uint32_t k = period * size; is_first_period (p, period) && k < (period + 1) * size; k++) {
       bool is_as_before
           = k > period * size && vector[k] == vector[k - 1] && ls_sig_is_same (&members[k], &members[k - 1]);
       label[k] = is_as_before ? label[k - 1] : shapes_label_of (s, vector[k], members[k]);
@@ -249,7 +249,7 @@ find_vectors (Shapes *s, const Periods *p)
   guint i = 0;
   sort_found (s, n);
   for (uint32_t period = 0; period < p->n; period++)
-    for (uint32_t place = period * size; period_like (p, period) == period && place < (period + 1) * size;
+    for (uint32_t place = period * size; is_first_period (p, period) && place < (period + 1) * size;
          place++) {
       guint from = i;
       while (i < s->found->len && g_array_index (s->found, Found, i).place == place)

@@ -76,19 +76,22 @@ fsdp_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   bytes[LS_MEM_OPTIMIZER] = l->s->optimizer_kind ? optimizer_state_bytes (l, pp_rank, 0) : n * 2 * size;
 }
 
-/* Adds to n[], of a rank each, the tensors of a unit that reach into its piece; all to the first where a unit
- * is no array. */
+/* Adds to n[], of a rank each, the tensors that reach into its pieces of a chunk's units; all to the first
+ * where a unit is no array. */
 static void
-count_in_unit (const Lower *l, const Fsdp *f, const Chunk *c, guint unit, bool is_expert, uint64_t *n)
+count_in_chunk (const Lower *l, const Fsdp *f, const Chunk *c, bool is_expert, uint64_t *n)
 {
   uint32_t n_pieces = f->hooks->is_flat ? dp_shard (l, is_expert).n : 1;
-  uint64_t piece = (fsdp_unit (f, unit)->numel[is_expert] + n_pieces - 1) / n_pieces, at = 0;
+  g_autofree uint64_t *at_of_unit = g_new0 (uint64_t, f->units->len);
   for (guint i = 0; i < c->operators->len; i++) {
     const LsOperator *o = operator_at (c, i);
-    if (o->is_frozen || o->is_expert != is_expert || unit_of (f, l, c, i) != unit)
+    if (o->is_frozen || o->is_expert != is_expert)
       continue;
-    for (uint32_t p = 0; p < o->n_params; at += o->param_numel[p++])
-      for (uint64_t rank = at / piece; rank * piece < at + o->param_numel[p]; rank++)
+    uint16_t unit = unit_of (f, l, c, i);
+    uint64_t piece = (fsdp_unit (f, unit)->numel[is_expert] + n_pieces - 1) / n_pieces,
+             *at = &at_of_unit[unit];
+    for (uint32_t p = 0; p < o->n_params; *at += o->param_numel[p++])
+      for (uint64_t rank = *at / piece; rank * piece < *at + o->param_numel[p]; rank++)
         n[rank]++;
   }
 }
@@ -104,8 +107,7 @@ fsdp_n_tensors (const Lower *l, uint32_t pp_rank)
     for (uint32_t i = 0; i < l->n_chunks; i++) {
       const Chunk *c = chunk_at (l, pp_rank, i);
       Fsdp *f = fsdp_new (l, c);
-      for (guint unit = 0; unit < f->units->len; unit++)
-        count_in_unit (l, f, c, unit, is_expert, n);
+      count_in_chunk (l, f, c, is_expert, n);
       fsdp_free (f);
     }
     for (uint32_t rank = 0; rank < n_ranks; rank++)

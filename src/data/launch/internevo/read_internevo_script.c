@@ -30,8 +30,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   static const LaunchKind kind = { .program = "InternEvo", .is_known = is_known, .n_needed = 1 };
   LaunchScript script;
   bool ok = launch_script_read (files, &kind, &script, import, diags);
-  const LaunchOption *config = ok ? launch_words_find (script.words, "config") : NULL;
-  const char *name = config && config->values->len > 0 ? config->values->pdata[0] : NULL;
+  const char *name = ok ? launch_words_text (script.words, "config") : NULL;
   gsize n = 0;
   g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
   if (ok && !text)

@@ -43,13 +43,6 @@ member (const cJSON *object, const char *key)
   return cJSON_GetObjectItemCaseSensitive (object, key);
 }
 
-static const char *
-string_of (const cJSON *object, const char *key)
-{
-  const char *text = cJSON_GetStringValue (member (object, key));
-  return text ? text : "";
-}
-
 static bool
 is_number (const char *text)
 {
@@ -118,8 +111,8 @@ tell_nodes (Manifest *m, const cJSON *spec)
     cJSON_ArrayForEach (expression, member (term, "matchExpressions"))
     {
       const cJSON *values = member (expression, "values");
-      if (cJSON_GetArraySize (values) == 1 && strcmp (string_of (expression, "operator"), "In") == 0)
-        tell_node (m, string_of (expression, "key"), values->child);
+      if (cJSON_GetArraySize (values) == 1 && strcmp (kubernetes_string (expression, "operator"), "In") == 0)
+        tell_node (m, kubernetes_string (expression, "key"), values->child);
     }
   }
 }
@@ -263,10 +256,7 @@ add_operator (Manifest *m, const cJSON *object, const char *kind, guint first)
                                                          : member (spec, "nprocPerNode"));
   const char *each = said ? said : "auto";
   bool has_master = is_torch && member (member (spec, "pytorchReplicaSpecs"), "Master");
-  if (!elastic)
-    kubernetes_add_export (m->script, "PET_NNODES", nodes);
-  else
-    kubernetes_add_export (m->script, "PET_NNODES", "elastic");
+  kubernetes_add_export (m->script, "PET_NNODES", elastic ? "elastic" : nodes);
   if (said || is_train || has_master)
     kubernetes_add_export (m->script, "PET_NPROC_PER_NODE", each);
   if (has_master || is_train) {
@@ -285,7 +275,7 @@ add_parameters (Manifest *m, const cJSON *object)
   cJSON_ArrayForEach (item, member (member (member (object, "spec"), "arguments"), "parameters"))
   {
     g_autofree char *text = kubernetes_text (member (item, "value")),
-                    *name = g_strdup (string_of (item, "name"));
+                    *name = g_strdup (kubernetes_string (item, "name"));
     g_strdelimit (name, "-", '_');
     if (!text || !*name || strpbrk (name, " ${}()'\""))
       continue;
@@ -317,7 +307,7 @@ static void
 take_object (Manifest *m, const cJSON *object)
 {
   guint first = m->pods->len;
-  const char *kind = string_of (object, "kind");
+  const char *kind = kubernetes_string (object, "kind");
   walk (m, member (object, "spec"), "1", 0);
   add_parameters (m, object);
   add_operator (m, object, kind, first);
@@ -373,8 +363,8 @@ take_document (Manifest *m, const char *text, gsize n, const char *path, LsDiagL
   if (!tree)
     return;
   g_ptr_array_add (m->trees, tree);
-  if (strcmp (string_of (tree, "kind"), "ConfigMap") == 0)
-    g_hash_table_replace (m->maps, g_strdup (string_of (member (tree, "metadata"), "name")),
+  if (strcmp (kubernetes_string (tree, "kind"), "ConfigMap") == 0)
+    g_hash_table_replace (m->maps, g_strdup (kubernetes_string (member (tree, "metadata"), "name")),
                           (gpointer) member (tree, "data"));
 }
 
@@ -391,19 +381,12 @@ take_documents (Manifest *m, const ImportFile *file, LsDiagList *diags)
   }
 }
 
-static void
-free_tree (gpointer tree)
-{
-  cJSON_Delete (tree);
-}
-
 static bool
 is_manifest (const ImportFile *file)
 {
-  return file->text[0] != '#' || file->text[1] != '!'
-      ? strlen (file->text) == file->n && launch_has_line (file->text, "apiVersion:")
-          && (g_str_has_prefix (file->text, "kind:") || strstr (file->text, "\nkind:"))
-      : false;
+  return !g_str_has_prefix (file->text, "#!") && strlen (file->text) == file->n
+      && launch_has_line (file->text, "apiVersion:")
+      && (g_str_has_prefix (file->text, "kind:") || strstr (file->text, "\nkind:"));
 }
 
 /* Why nothing is launched by it. */
@@ -441,7 +424,7 @@ kubernetes_unpack (ImportFile *file, GPtrArray *told, LsDiagList *diags)
   g_autoptr (LsDiagList) why = ls_diag_list_new ();
   Manifest m = { .told = told };
   guint n = 0;
-  m.trees = g_ptr_array_new_with_free_func (free_tree);
+  m.trees = g_ptr_array_new_with_free_func ((GDestroyNotify) cJSON_Delete);
   m.maps = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   m.seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   m.pods = g_array_new (FALSE, FALSE, sizeof (Pods));
@@ -449,7 +432,7 @@ kubernetes_unpack (ImportFile *file, GPtrArray *told, LsDiagList *diags)
   m.script = g_string_new ("#!/bin/bash\n");
   take_documents (&m, file, why);
   for (guint i = 0; i < m.trees->len; i++)
-    if (strcmp (string_of (m.trees->pdata[i], "kind"), "ConfigMap") == 0)
+    if (strcmp (kubernetes_string (m.trees->pdata[i], "kind"), "ConfigMap") == 0)
       kubernetes_add_files (m.script, member (m.trees->pdata[i], "data"));
     else
       take_object (&m, m.trees->pdata[i]);

@@ -23,6 +23,8 @@ bool kubernetes_unpack (ImportFile *file, GPtrArray *told, LsDiagList *diags);
 
 /* --- kubernetes_script.c: lines of the script --- */
 
+/* A member that is a text, borrowed; "": there is none. */
+const char *kubernetes_string (const cJSON *object, const char *key);
 /* A scalar as text, newly allocated; NULL: it is none. */
 char *kubernetes_text (const cJSON *value);
 

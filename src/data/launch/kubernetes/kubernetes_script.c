@@ -21,6 +21,13 @@ kubernetes_text (const cJSON *value)
   return g_strdup (g_ascii_formatd (text, sizeof text, "%.15g", value->valuedouble));
 }
 
+const char *
+kubernetes_string (const cJSON *object, const char *key)
+{
+  const char *text = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, key));
+  return text ? text : "";
+}
+
 /* --- values that are put in --- */
 
 /* "$(NAME)": how long it is, with the name from 2; 0: it is another thing, such as $(date). */
@@ -112,21 +119,14 @@ kubernetes_add_export (GString *script, const char *name, const char *text)
   g_string_append_c (script, '\n');
 }
 
-static const char *
-string_of (const cJSON *object, const char *key)
-{
-  const char *text = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, key));
-  return text ? text : "";
-}
-
 /* Of "value", or of a ConfigMap that is here; NULL: only the cluster knows it. Newly allocated. */
 static char *
 value_of (const cJSON *variable, GHashTable *maps)
 {
   const cJSON *from = cJSON_GetObjectItemCaseSensitive (variable, "valueFrom"),
               *key = cJSON_GetObjectItemCaseSensitive (from, "configMapKeyRef"),
-              *data = key ? g_hash_table_lookup (maps, string_of (key, "name")) : NULL;
-  return kubernetes_text (from ? cJSON_GetObjectItemCaseSensitive (data, string_of (key, "key"))
+              *data = key ? g_hash_table_lookup (maps, kubernetes_string (key, "name")) : NULL;
+  return kubernetes_text (from ? cJSON_GetObjectItemCaseSensitive (data, kubernetes_string (key, "key"))
                                : cJSON_GetObjectItemCaseSensitive (variable, "value"));
 }
 
@@ -153,11 +153,11 @@ add_variables (GString *script, const cJSON *container, GHashTable *maps)
   {
     const cJSON *map = cJSON_GetObjectItemCaseSensitive (item, "configMapRef");
     if (map)
-      add_map (script, g_hash_table_lookup (maps, string_of (map, "name")), own);
+      add_map (script, g_hash_table_lookup (maps, kubernetes_string (map, "name")), own);
   }
   cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive (container, "env"))
   {
-    const char *name = string_of (item, "name");
+    const char *name = kubernetes_string (item, "name");
     g_autofree char *text = value_of (item, maps);
     g_hash_table_add (own, g_strdup (name));
     if (text)
@@ -188,19 +188,6 @@ words_of (const cJSON *container)
   return words;
 }
 
-/* "bash", "-exc", TEXT: where the text is; 0: it is another command. */
-static guint
-find_script (const GPtrArray *words)
-{
-  static const char *const shells[] = { "bash", "sh", "zsh", "dash", NULL };
-  if (words->len < 3 || !g_strv_contains (shells, ls_shell_base_of (words->pdata[0])))
-    return 0;
-  for (guint i = 1; i + 1 < words->len && *(char *) words->pdata[i] == '-'; i++)
-    if (((char *) words->pdata[i])[1] != '-' && strchr (words->pdata[i], 'c'))
-      return i + 1;
-  return 0;
-}
-
 bool
 kubernetes_add_container (GString *script, const cJSON *container, GHashTable *maps)
 {
@@ -208,7 +195,7 @@ kubernetes_add_container (GString *script, const cJSON *container, GHashTable *m
   if (words->len == 0)
     return false;
   g_autoptr (GHashTable) own = add_variables (script, container, maps);
-  guint at = find_script (words);
+  guint at = ls_shell_text_of ((char *const *) words->pdata, words->len);
   for (guint i = 0; i < words->len; i++) {
     if (i > 0)
       g_string_append_c (script, ' ');

@@ -6,17 +6,11 @@
 
 #include <string.h>
 
-static const char *
-name_of_file (const LaunchWords *words)
-{
-  const LaunchOption *o = launch_words_find (words, "deepspeed-config");
-  return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
-}
-
 LaunchWords *
 megatron_deepspeed_file (const ImportFiles *files, const LaunchWords *words)
 {
-  const char *name = launch_words_find (words, "deepspeed") ? name_of_file (words) : NULL;
+  const char *name
+      = launch_words_find (words, "deepspeed") ? launch_words_text (words, "deepspeed-config") : NULL;
   gsize n;
   g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
   g_autoptr (LaunchWords) deepspeed = launch_words_new ();
@@ -29,8 +23,7 @@ megatron_deepspeed_file (const ImportFiles *files, const LaunchWords *words)
 static const char *
 other_of_file (const LaunchWords *deepspeed, const char *key, const char *ours)
 {
-  const LaunchOption *o = launch_words_find (deepspeed, key);
-  const char *theirs = o && o->values->len > 0 ? o->values->pdata[0] : NULL;
+  const char *theirs = launch_words_text (deepspeed, key);
   bool is_said = theirs && !ls_shell_has_hole (theirs);
   return is_said && g_ascii_strtod (theirs, NULL) != g_ascii_strtod (ours, NULL) ? theirs : NULL;
 }
@@ -101,7 +94,7 @@ set_gradients (LaunchJob *job, const LaunchWords *engine)
 static void
 tell_lack (LaunchJob *job)
 {
-  const char *name = name_of_file (job->words);
+  const char *name = launch_words_text (job->words, "deepspeed-config");
   if (option_text (job, "zero-stage") && name)
     import_unknown (job->import,
                     "what %s says: it is not here; buckets and gradients are taken to be as without a word "

@@ -31,8 +31,7 @@ void
 megatron_read_formats (const ImportFiles *files, LaunchWords *words)
 {
   static const char option[] = "te-precision-config-file";
-  const LaunchOption *o = launch_words_find (words, option);
-  const char *name = o && o->values->len > 0 ? o->values->pdata[0] : NULL;
+  const char *name = launch_words_text (words, option);
   gsize n;
   g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL,
                   *formats = text ? megatron_formats_text (text, n, name) : NULL;

@@ -38,8 +38,7 @@ static bool
 has_own_name (const LaunchJob *job)
 {
   static const char *const same[] = { "llama", "mistral", "mixtral", "tokenizer.model" };
-  const LaunchOption *o = launch_words_find (job->words, "tokenizer-model");
-  const char *path = o && o->values->len > 0 ? o->values->pdata[0] : "";
+  const char *said = launch_words_text (job->words, "tokenizer-model"), *path = said ? said : "";
   g_autofree char *small = g_ascii_strdown (path, -1);
   for (guint i = 0; i < G_N_ELEMENTS (same); i++)
     if (strstr (small, same[i]))

@@ -6,23 +6,16 @@
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/yaml_config.h"
 
-static const char *
-text_of (const LaunchWords *words, const char *name)
-{
-  const LaunchOption *o = launch_words_find (words, name);
-  return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
-}
-
 /* core_transformer_config_from_yaml (): what is another argument on a command line. */
 static void
 add_switches (LaunchWords *words)
 {
-  const char *activation = text_of (words, "activation_func");
+  const char *activation = launch_words_text (words, "activation_func");
   if (activation && strcmp (activation, "swiglu") == 0)
     launch_words_add_value (words, "swiglu", NULL);
   else if (activation && strcmp (activation, "squaredrelu") == 0)
     launch_words_add_value (words, "squared-relu", NULL);
-  if (text_of (words, "num_query_groups"))
+  if (launch_words_text (words, "num_query_groups"))
     launch_words_add_value (words, "group-query-attention", NULL);
 }
 

@@ -301,7 +301,7 @@ tell_defaults (const cJSON *tree, LsImport *import)
     const char *name = pair ? pair->string : cJSON_IsString (item) ? item->valuestring : "_self_";
     bool is_absent = strcmp (name, "_self_") == 0 || (pair && cJSON_IsNull (pair));
     if (!is_absent && !strstr (name, "ub_tp_comm_overlap_cfg"))
-      import_unknown (import, "defaults: %s: a file that is not here", name);
+      import_unknown (import, "defaults: %s: a file that is not here", name ? name : "of its program");
   }
 }
 
@@ -382,11 +382,10 @@ static bool
 add_configs (cJSON *tree, const ImportFiles *files, const LaunchWords *words, LsImport *import,
              LsDiagList *diags)
 {
-  const LaunchOption *o = launch_words_find (words, "config-name");
+  const char *name = launch_words_text (words, "config-name");
   for (guint i = 1; i < files->n; i++)
     if (!yaml_config_add (tree, &files->files[i], import, diags))
       return false;
-  const char *name = o && o->values->len > 0 ? o->values->pdata[0] : "of its program";
   if (files->n == 1)
     ls_diag_add (diags, LS_ERROR_INPUT, files->files[0].path, 0, 0, NULL, NULL,
                  "give that file too, behind the script",

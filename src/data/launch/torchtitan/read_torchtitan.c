@@ -104,19 +104,13 @@ find_module (const ImportFiles *files, const char *module, gsize *ret_n, char **
   return find_config (files, said, ret_n, diags);
 }
 
-static const char *
-value_of (const LaunchWords *words, const char *name)
-{
-  const LaunchOption *o = launch_words_find (words, name);
-  return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
-}
-
 /* --module llama3 --config llama3_8b */
 static bool
 read_module (const ImportFiles *files, const LaunchScript *script, LaunchWords *words, LsImport *import,
              LsDiagList *diags)
 {
-  const char *module = value_of (script->words, "module"), *config = value_of (script->words, "config");
+  const char *module = launch_words_text (script->words, "module"),
+             *config = launch_words_text (script->words, "config");
   if (!module || !config || ls_shell_has_hole (module) || ls_shell_has_hole (config)) {
     refuse_lack (files, "a configuration that it does not name", diags);
     return false;
@@ -134,7 +128,7 @@ static bool
 read_launch (const ImportFiles *files, const LaunchScript *script, LaunchWords *words, LsImport *import,
              LsDiagList *diags)
 {
-  const char *name = value_of (script->words, "job.config_file");
+  const char *name = launch_words_text (script->words, "job.config_file");
   bool is_open = name && ls_shell_has_hole (name),
        has_module = !name && launch_words_find (script->words, "config");
   gsize n;

@@ -201,8 +201,7 @@ set_context (Xtuner *x, bool has_command)
 static bool
 take_deepspeed (Xtuner *x, const ImportFiles *files, const LaunchScript *script, HfJob *hf, LsDiagList *diags)
 {
-  const LaunchOption *o = script ? launch_words_find (script->words, "deepspeed") : NULL;
-  const char *name = o && o->values->len > 0 ? o->values->pdata[0] : NULL;
+  const char *name = script ? launch_words_text (script->words, "deepspeed") : NULL;
   gsize n = 0;
   g_autofree char *text = NULL;
   if (!name)

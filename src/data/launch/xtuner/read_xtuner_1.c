@@ -237,13 +237,6 @@ starts (char *const *words, guint n)
   return false;
 }
 
-static const char *
-value_in (const LaunchWords *words, const char *name)
-{
-  const LaunchOption *o = launch_words_find (words, name);
-  return o && o->values->len > 0 ? o->values->pdata[0] : NULL;
-}
-
 /* "--fsdp-config.no-torch-compile" is torch_compile off. */
 static void
 add_negations (LaunchWords *words)
@@ -284,7 +277,7 @@ static bool
 read_arguments (const ImportFiles *files, LaunchScript *script, LaunchWords *words, Xtuner1Environment *e,
                 LsImport *import, LsDiagList *diags)
 {
-  const char *model = value_in (script->words, "model_cfg");
+  const char *model = launch_words_text (script->words, "model_cfg");
   bool is_file = model && g_str_has_suffix (model, ".py");
   gsize n = 0;
   g_autofree char *text = is_file ? launch_file_of (files, model, &n) : NULL;
@@ -305,7 +298,7 @@ static bool
 read_job (const ImportFiles *files, LaunchScript *script, Xtuner1Environment *e, LsImport *import,
           LsDiagList *diags)
 {
-  const char *name = value_in (script->words, "config");
+  const char *name = launch_words_text (script->words, "config");
   gsize n = 0;
   g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL;
   g_autoptr (LaunchWords) words = launch_words_new ();
