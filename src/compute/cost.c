@@ -467,8 +467,8 @@ LsKernelCost
 ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKernel *kernel)
 {
   const LsAccessFit *access = &calibration->access[kernel->access];
-  bool is_of_sms = ls_kernel_is_gemm (kernel->kind) || ls_access_is_mx_cast (kernel->access),
-       is_unknown = is_of_sms && access->elements_per_sm <= 0;
+  bool may_lack = ls_kernel_is_gemm (kernel->kind) || ls_access_is_of_library (kernel->access),
+       is_unknown = may_lack && access->elements_per_sm <= 0 && access->share >= 1;
   if (kernel->access != LS_ACCESS_NONE && !is_unknown)
     return access_cost (access, gpu, kernel);
   const LsKindFit *fit = ls_calibration_fit (calibration, kernel);

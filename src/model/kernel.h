@@ -70,6 +70,15 @@ typedef enum {
                               multiply-adds                                                    */
   LS_ACCESS_MX_CAST,       /* 16 bits to fp8 with a scale for each 32 values, along one dimension  */
   LS_ACCESS_MX_CAST_BOTH,  /* along both dimensions in one kernel                                  */
+  LS_ACCESS_BLOCK_CAST,    /* 16 bits to fp8 with a scale for each 128 values, along both dimensions */
+  LS_ACCESS_TE_NORM,       /* RMSNorm of Transformer Engine, of widths it is tuned for             */
+  LS_ACCESS_TE_NORM_GRAD,  /* its backward                                                         */
+  LS_ACCESS_TE_LAYER_NORM, /* LayerNorm of Transformer Engine, forward or backward                 */
+  LS_ACCESS_TE_NORM_ANY,   /* RMSNorm of any other width                                           */
+  LS_ACCESS_TE_NORM_ANY_GRAD, /* its backward                                                      */
+  LS_ACCESS_TE_NORM_ANY_SUM,  /* what sums the weight's gradients of all blocks of that            */
+  LS_ACCESS_TE_NORM_SUM,      /* the same for rows of a head, of which more blocks fit on an SM    */
+  LS_ACCESS_TE_ROPE,          /* rotations of Transformer Engine, of Q or K                         */
   LS_N_ACCESSES
 } LsAccess;
 
@@ -86,7 +95,11 @@ typedef enum {
       X ("xla-red", LS_ACCESS_XLA_RED), X ("xla-colred", LS_ACCESS_XLA_COLRED),                              \
       X ("xla-transpose", LS_ACCESS_XLA_TRANSPOSE), X ("tiny", LS_ACCESS_TINY),                              \
       X ("triton-dot", LS_ACCESS_TRITON_DOT), X ("mx-cast", LS_ACCESS_MX_CAST),                              \
-      X ("mx-cast-both", LS_ACCESS_MX_CAST_BOTH)
+      X ("mx-cast-both", LS_ACCESS_MX_CAST_BOTH), X ("block-cast", LS_ACCESS_BLOCK_CAST),                    \
+      X ("te-norm", LS_ACCESS_TE_NORM), X ("te-norm-grad", LS_ACCESS_TE_NORM_GRAD),                          \
+      X ("te-layer-norm", LS_ACCESS_TE_LAYER_NORM), X ("te-norm-any", LS_ACCESS_TE_NORM_ANY),                \
+      X ("te-norm-any-grad", LS_ACCESS_TE_NORM_ANY_GRAD), X ("te-norm-any-sum", LS_ACCESS_TE_NORM_ANY_SUM),  \
+      X ("te-norm-sum", LS_ACCESS_TE_NORM_SUM), X ("te-rope", LS_ACCESS_TE_ROPE)
 
 /* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
  * -3, that of JAX's Pallas on TPUs without its causal mask, cuDNN's; AUTO: whichever a GPU was measured
@@ -117,10 +130,12 @@ ls_kernel_is_attention (LsKernelKind kind)
   return kind == LS_KERNEL_ATTENTION_FWD || kind == LS_KERNEL_ATTENTION_BWD;
 }
 
+/* Of one library: a GPU that they were not timed on has no figures of them, and they take what their kind
+ * does. */
 static inline bool
-ls_access_is_mx_cast (LsAccess access)
+ls_access_is_of_library (LsAccess access)
 {
-  return access == LS_ACCESS_MX_CAST || access == LS_ACCESS_MX_CAST_BOTH;
+  return access >= LS_ACCESS_MX_CAST;
 }
 
 const char *ls_kernel_kind_name (LsKernelKind kind); /* static: "gemm" */

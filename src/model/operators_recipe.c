@@ -52,12 +52,9 @@ kind_of (LsRecipeOperator which, const LsRecipeKernel *k)
 {
   if (k->access == LS_ACCESS_FILL)
     return LS_KERNEL_MEMSET;
-  switch (which) {
-  case LS_RECIPE_NORM:
-  case LS_RECIPE_INPUT_NORM:
-  case LS_RECIPE_MLP_NORM:
-  case LS_RECIPE_FINAL_NORM:
+  if (ls_recipe_is_norm (which))
     return LS_KERNEL_NORM;
+  switch (which) {
   case LS_RECIPE_EMBEDDING:
     return LS_KERNEL_EMBEDDING;
   case LS_RECIPE_LOSS:
@@ -75,6 +72,15 @@ typedef struct {
   LsSizes sizes;
 } Launch;
 
+/* The operator's own, and how they touch memory where the list says that. */
+static LsKernel
+core_kernel (LsKernel own, const LsRecipeKernel *core)
+{
+  if (core->access != LS_ACCESS_NONE)
+    own.access = (LsAccess) core->access;
+  return own;
+}
+
 /* The listed kernels, with those of `own` where the core is; without a core these are gone. */
 static void
 replace (const Launch *launch, const GArray *listed, LsKernel *own, uint8_t *n_own)
@@ -87,7 +93,7 @@ replace (const Launch *launch, const GArray *listed, LsKernel *own, uint8_t *n_o
     const LsRecipeKernel *k = &g_array_index (listed, LsRecipeKernel, i);
     g_assert (n + (k->is_core ? n_core : 1) <= LS_OPERATOR_MAX_KERNELS);
     for (uint8_t c = 0; c < n_core && k->is_core; c++)
-      own[n++] = core[c];
+      own[n++] = core_kernel (core[c], k);
     if (!k->is_core && ls_recipe_is_launched (k, &launch->sizes))
       own[n++] = ls_recipe_kernel (k, &launch->sizes, kind_of (launch->which, k));
   }
@@ -153,7 +159,8 @@ ls_cut_lists_bias_grad (const LsCut *cut, LsRecipeOperator which)
 static void
 as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, LsSizes sizes)
 {
-  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, which, cut->model);
+  const LsRecipe *r
+      = ls_recipe_find_wide (cut->shard->recipes, which, cut->model, (uint64_t) sizes.at[LS_SIZE_H]);
   if (!r)
     return;
   const Launch launch = { which, sizes };

@@ -98,12 +98,16 @@ shared_amax (const LsCut *cut, uint64_t rows, uint64_t cols, bool is_between)
   return k;
 }
 
-/* Of Transformer Engine's kernel for scales of 32 values. */
+/* Of Transformer Engine's kernels for scales of 32 values, and of 128. */
 static LsAccess
 access_of_cast (const LsCut *cut, uint32_t n_layouts)
 {
   const LsShard *s = cut->shard;
-  if (s->dtype != LS_DTYPE_FP8 || s->fp8_recipe != LS_FP8_MXFP8 || is_torchao (s))
+  if (s->dtype != LS_DTYPE_FP8 || is_torchao (s))
+    return LS_ACCESS_NONE;
+  if (s->fp8_recipe == LS_FP8_BLOCKWISE)
+    return LS_ACCESS_BLOCK_CAST;
+  if (s->fp8_recipe != LS_FP8_MXFP8)
     return LS_ACCESS_NONE;
   return n_layouts > 1 ? LS_ACCESS_MX_CAST_BOTH : LS_ACCESS_MX_CAST;
 }

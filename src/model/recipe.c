@@ -29,6 +29,7 @@ ls_recipe_clear (LsRecipe *recipe)
   kernels_free (recipe->backward);
   g_free (recipe->saved_text);
   g_free (recipe->source);
+  g_free (recipe->widths);
   ls_expression_free (recipe->saved);
   memset (recipe, 0, sizeof *recipe);
 }
@@ -108,19 +109,42 @@ is_for (int models, const LsModel *m)
   return true;
 }
 
+#define ANY_WIDTH 0
+
+static bool
+has_width (const LsRecipe *r, uint64_t width)
+{
+  bool has = r->n_widths == 0 || width == ANY_WIDTH;
+  for (uint32_t i = 0; i < r->n_widths && !has; i++)
+    has = r->widths[i] == width;
+  return has;
+}
+
 static const LsRecipe *
-find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *m)
+find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *m, uint64_t width)
 {
   for (guint i = 0; i < recipes->operators->len; i++) {
     const LsRecipe *r = &g_array_index (recipes->operators, LsRecipe, i);
-    if (r->operator_ == (int) which && is_for (r->models, m))
+    if (r->operator_ == (int) which && is_for (r->models, m) && has_width (r, width))
       return r;
   }
   return NULL;
 }
 
+bool
+ls_recipe_is_norm (LsRecipeOperator which)
+{
+  return which >= LS_RECIPE_NORM && which <= LS_RECIPE_FINAL_NORM;
+}
+
 const LsRecipe *
 ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model)
+{
+  return ls_recipe_find_wide (recipes, which, model, ANY_WIDTH);
+}
+
+const LsRecipe *
+ls_recipe_find_wide (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model, uint64_t width)
 {
   static const LsRecipeOperator general[LS_N_RECIPE_OPERATORS] = {
     [LS_RECIPE_INPUT_NORM] = LS_RECIPE_NORM,  [LS_RECIPE_MLP_NORM] = LS_RECIPE_NORM,
@@ -128,9 +152,9 @@ ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel 
     [LS_RECIPE_MLP_ADD] = LS_RECIPE_RESIDUAL, [LS_RECIPE_EXPERT_ACTIVATION] = LS_RECIPE_ACTIVATION,
   };
   for (; recipes; recipes = recipes->base) {
-    const LsRecipe *r = find (recipes, which, model);
+    const LsRecipe *r = find (recipes, which, model, width);
     if (!r && general[which] != LS_RECIPE_EMBEDDING)
-      r = find (recipes, general[which], model);
+      r = find (recipes, general[which], model, width);
     if (r)
       return r;
   }

@@ -96,7 +96,8 @@ typedef enum {
 
 typedef struct {
   char *name;      /* interned when it is lowered                    */
-  bool is_core;    /* the operator's own kernels; the rest is not used */
+  bool is_core;    /* the operator's own kernels; of the rest only access is used, of norms and rotations:
+                      how these touch memory, if it is not none */
   bool is_product; /* elements are multiply-adds of the model's     */
   int where;       /* LsRecipeWhere                                  */
   int access;      /* LsAccess                                       */
@@ -109,8 +110,10 @@ typedef struct {
 } LsRecipeKernel;
 
 typedef struct {
-  int operator_;              /* LsRecipeOperator */
-  int models;                 /* LsRecipeFor      */
+  int operator_;    /* LsRecipeOperator */
+  int models;       /* LsRecipeFor      */
+  uint32_t *widths; /* [n_widths], owned: of norms, rows that are so wide; NULL: any */
+  uint32_t n_widths;
   GArray *forward, *backward; /* LsRecipeKernel in order; NULL: none        */
   /* a GEMM for each of its products (Q, K, V; gate, up), but where they share a gather in pieces */
   bool one_by_one;
@@ -150,8 +153,12 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsRecipes, ls_recipes_unref)
 
 void ls_recipe_clear (LsRecipe *recipe); /* frees what it owns */
 
-/* The entry for an operator of this model; NULL: as built in. recipes may be NULL. */
+/* The entry for an operator of this model; NULL: as built in. recipes may be NULL. Of norms the first, and of
+ * those with rows so wide the first for these. */
 const LsRecipe *ls_recipe_find (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model);
+const LsRecipe *ls_recipe_find_wide (const LsRecipes *recipes, LsRecipeOperator which, const LsModel *model,
+                                     uint64_t width);
+bool ls_recipe_is_norm (LsRecipeOperator which); /* of any place */
 /* Whether the list names anything that this model has. */
 bool ls_recipes_fit (const LsRecipes *recipes, const LsModel *model);
 /* Whether it does itself, and not only what it is based on. */

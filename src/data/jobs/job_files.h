@@ -120,11 +120,13 @@ bool ls_optimizer_is_adam (const char *name);
 LsOptimizerKind *ls_optimizer_load (const char *name, LsDiagList *diags);
 LsOptimizerKind *ls_optimizer_read (const LsJsonDoc *doc, LsDiagList *diags);
 
-/* --- read_recipes.c: the kernels that software launches for an operator, strategies/kernels/NAME.json --- */
+/* --- recipe_fields.c, read_recipes.c: the kernels that software launches for an operator,
+ *     strategies/kernels/NAME.json --- */
 
 #define LS_BUILT_IN_KERNELS "built-in" /* what --kernels calls what no list names */
 
 extern const LsField ls_recipes_fields[];
+extern const LsEnumName ls_recipe_operator_names[]; /* by LsRecipeOperator */
 
 /* NULL and diagnostics (LS_ERROR_INPUT) if the file is wrong: keys, expressions, sizes that the operator does
  * not have, kernels in the wrong place. */

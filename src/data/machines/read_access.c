@@ -26,6 +26,13 @@ static const LsField fit_fields[] = {
         .fields = fit_fields, .default_text = "the bandwidth", .meaning = (meaning_)                         \
   }
 
+/* Of ls_access_is_of_library(). */
+#define LIBRARY(key_, access_, meaning_)                                                                     \
+  {                                                                                                          \
+    key_, LS_FIELD_OBJECT, offsetof (LsAccessFile, fit[access_]),                                            \
+        .fields = fit_fields, .default_text = "as other kernels of its kind", .meaning = (meaning_)          \
+  }
+
 /* Keys are those of ls_access_name(); a test compares them. */
 static const LsField kind_fields[] = {
   ACCESS ("vec", LS_ACCESS_VEC, "contiguous tensors of one shape, loaded in vectors"),
@@ -57,9 +64,21 @@ static const LsField kind_fields[] = {
   ACCESS ("tiny", LS_ACCESS_TINY, "a few kB: all launch"),
   ACCESS ("triton-dot", LS_ACCESS_TRITON_DOT,
           "made by a compiler: products of tiles of a chunk; an element is a multiply-add"),
-  ACCESS ("mx-cast", LS_ACCESS_MX_CAST,
-          "16 bits to fp8 with a scale for each 32 values, along one dimension"),
-  ACCESS ("mx-cast-both", LS_ACCESS_MX_CAST_BOTH, "the same along both dimensions in one kernel"),
+  LIBRARY ("mx-cast", LS_ACCESS_MX_CAST,
+           "16 bits to fp8 with a scale for each 32 values, along one dimension"),
+  LIBRARY ("mx-cast-both", LS_ACCESS_MX_CAST_BOTH, "the same along both dimensions in one kernel"),
+  LIBRARY ("block-cast", LS_ACCESS_BLOCK_CAST,
+           "16 bits to fp8 with a scale for each 128 values, along both dimensions in one kernel"),
+  LIBRARY ("te-norm", LS_ACCESS_TE_NORM, "RMSNorm of Transformer Engine, of widths that it is tuned for"),
+  LIBRARY ("te-norm-grad", LS_ACCESS_TE_NORM_GRAD, "its backward"),
+  LIBRARY ("te-layer-norm", LS_ACCESS_TE_LAYER_NORM, "LayerNorm of Transformer Engine, forward or backward"),
+  LIBRARY ("te-norm-any", LS_ACCESS_TE_NORM_ANY, "its RMSNorm of any other width"),
+  LIBRARY ("te-norm-any-grad", LS_ACCESS_TE_NORM_ANY_GRAD, "the backward of that"),
+  LIBRARY ("te-norm-any-sum", LS_ACCESS_TE_NORM_ANY_SUM,
+           "the kernel behind that, which sums the weight's gradients of all its blocks"),
+  LIBRARY ("te-norm-sum", LS_ACCESS_TE_NORM_SUM,
+           "the same for rows of a head, of which more blocks fit on an SM"),
+  LIBRARY ("te-rope", LS_ACCESS_TE_ROPE, "Transformer Engine's rotations of Q or K"),
   { NULL },
 };
 G_STATIC_ASSERT (G_N_ELEMENTS (kind_fields) == LS_N_ACCESSES);

@@ -57,9 +57,12 @@ a_later_list_goes_first (void)
 {
   g_autoptr (LsRecipes) joined = load ("megatron-core-op-fuser+megatron-core-unfused-router"),
                         alone = load ("megatron-core-unfused-router");
-  static const char *const chain[]
-      = { "megatron-core-op-fuser+megatron-core-unfused-router", "megatron-core-op-fuser", "megatron-core",
-          "megatron-core-unfused", "megatron-core-mamba2" };
+  static const char *const chain[] = { "megatron-core-op-fuser+megatron-core-unfused-router",
+                                       "megatron-core-op-fuser",
+                                       "megatron-core",
+                                       "megatron-core-unfused",
+                                       "megatron-core-mamba2",
+                                       "transformer-engine" };
   const LsRecipes *list = joined;
   for (guint i = 0; i < G_N_ELEMENTS (chain) && LS_CHECK (list != NULL); i++, list = list->base)
     LS_CHECK_STR (list->name, chain[i]);
