@@ -10,6 +10,7 @@
 
 #include "data/launch/adapters.h"
 #include "data/launch/launch_script.h"
+#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/nemo/nemo_rules.h"
 #include "data/launch/yaml_config.h"
 
@@ -70,6 +71,7 @@ static const OptionRow rows[] = {
   RULE ("FP8_DPA"),
   RULE ("NVTE_DPA_FP8_RECIPE"),
   RULE ("NVTE_FP8_DPA_BWD"),
+  RULE ("NVTE_NORM_*"),
   RULE ("FP8_ACTIVATION"),
   RULE ("LAYER_CUDA_GRAPH"),
   RULE ("MCORE_CUDA_GRAPH"),
@@ -424,6 +426,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   bool ok = nemo_read_tree (m.tree, file, "NeMo for MLPerf", benchmark, software, import, diags);
   set_graphs (&m);
   set_fp8_attention (&m);
+  megatron_norms (&m.job);
   if (ok && m.is_lora)
     set_adapters (import);
   if (ok && import_is_open (import, "dtype"))

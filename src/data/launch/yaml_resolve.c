@@ -51,9 +51,8 @@ find_close (Resolve *r, const char *text)
   return NULL;
 }
 
-/* As text, newly allocated; NULL: it is no scalar. */
-static char *
-scalar_text (const cJSON *node)
+char *
+yaml_config_text (const cJSON *node)
 {
   char number[G_ASCII_DTOSTR_BUF_SIZE];
   if (cJSON_IsString (node))
@@ -149,7 +148,7 @@ call (const char *name, char **args, guint n)
   else
     return NULL;
   cJSON *number = isfinite (value) ? cJSON_CreateNumber (value) : NULL;
-  char *text = number ? scalar_text (number) : NULL;
+  char *text = number ? yaml_config_text (number) : NULL;
   cJSON_Delete (number);
   return text;
 }
@@ -221,7 +220,7 @@ resolve_text (Resolve *r, const Place *place, const char *text)
     }
     g_autofree char *inner = g_strndup (text + 2, (gsize) (close - text - 2)), *part = NULL;
     cJSON *node = resolve_inner (r, place, inner, &part);
-    part = part ? part : node ? scalar_text (node) : NULL;
+    part = part ? part : node ? yaml_config_text (node) : NULL;
     if (!part || (r->n_bytes += strlen (part)) > MAX_TEXT) {
       g_free (part);
       part = hole (inner, strlen (inner));

@@ -43,26 +43,28 @@ a_recipe_takes_another (void)
 static void
 functions_change_a_recipe (void)
 {
-  check_read ("Megatron-Bridge",
-              FROM "from a import (\n    base as small,\n)\n"
-                   "def _finish(cfg: ConfigContainer, n: int = 4, *, odd=None) -> None:\n"
-                   "    cfg.ddp.check_for_nan_in_grad = False\n"
-                   "    _inner(cfg)\n"
-                   "    cfg.model.pipeline_model_parallel_size = n\n"
-                   "    if cfg.model.x:\n        cfg.model.tensor_model_parallel_size = 8\n"
-                   "def _inner(cfg):\n    cfg.model.tensor_model_parallel_size = 2\n"
-                   "def _sized(cfg, n):\n    cfg.train.global_batch_size = n\n    return cfg\n"
-                   "def base(odd):\n    cfg = ConfigContainer(train=TrainingConfig(micro_batch_size=1),\n"
-                   "        ddp=DDP(check_for_nan_in_grad=True, use_distributed_optimizer=True),\n"
-                   "        mixed_precision=bf16_mixed(), model=M)\n    return cfg\n"
-                   "def llama3_8b_pretrain_16gpu_h100_bf16_config():\n"
-                   "    cfg = _sized(small(3), 64)\n"
-                   "    _finish(cfg, n=2)\n"
-                   "    cfg.env_vars = {\"A\": 1}\n"
-                   "    return cfg\n",
-              "gpus=16; layers=32; pp=2; micro_batch=1; global_batch=64; grad_check=false; dtype=bf16; "
-              "?:9 \"if cfg.model.x:\"; tp; "
-              "?model.tensor_model_parallel_size: its value is if cfg.model.x, which is not said here");
+  check_read (
+      "Megatron-Bridge",
+      FROM "from a import (\n    base as small,\n)\n"
+           "def _finish(cfg: ConfigContainer, n: int = 4, *, odd=None) -> None:\n"
+           "    cfg.ddp.check_for_nan_in_grad = False\n"
+           "    _inner(cfg)\n"
+           "    cfg.model.pipeline_model_parallel_size = n\n"
+           "    if cfg.model.x:\n        cfg.model.tensor_model_parallel_size = 8\n"
+           "def _inner(cfg):\n    cfg.model.tensor_model_parallel_size = 2\n"
+           "def _sized(cfg, n):\n    cfg.train.global_batch_size = n\n    return cfg\n"
+           "def base(odd):\n    cfg = ConfigContainer(train=TrainingConfig(micro_batch_size=1),\n"
+           "        ddp=DDP(check_for_nan_in_grad=True, use_distributed_optimizer=True),\n"
+           "        mixed_precision=bf16_mixed(), model=M)\n    return cfg\n"
+           "def llama3_8b_pretrain_16gpu_h100_bf16_config():\n"
+           "    cfg = _sized(small(3), 64)\n"
+           "    _finish(cfg, n=2)\n"
+           "    cfg.env_vars = {\"A\": 1, \"NVTE_NORM_FWD_USE_CUDNN\": 1, \"NVTE_NORM_BWD_USE_CUDNN\": 1}\n"
+           "    return cfg\n",
+      "gpus=16; layers=32; pp=2; micro_batch=1; global_batch=64; grad_check=false; dtype=bf16; "
+      "kernels=megatron-core+transformer-engine-cudnn-norms; "
+      "?:9 \"if cfg.model.x:\"; tp; "
+      "?model.tensor_model_parallel_size: its value is if cfg.model.x, which is not said here");
 }
 
 /* Beside the folders of the file that is given, through a file between; another that has a function of the same

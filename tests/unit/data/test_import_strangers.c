@@ -118,6 +118,31 @@ the_environment_is_heeded (void)
 #undef MEGATRON
 }
 
+/* Transformer Engine's norms by cuDNN: of a script, of a test's variables, of a benchmark's; of one way alone
+ * it is told. */
+static void
+norms_by_cudnn_are_heeded (void)
+{
+#define MEGATRON                                                                                             \
+  "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 "   \
+  "--seq-length 1024 --micro-batch-size 4"
+#define FORWARD  "export NVTE_NORM_FWD_USE_CUDNN=1\n"
+#define BACKWARD "export NVTE_NORM_BWD_USE_CUDNN=1\n"
+  check (FORWARD BACKWARD MEGATRON "\n", "kernels=megatron-core+transformer-engine-cudnn-norms");
+  check (FORWARD BACKWARD MEGATRON " --use-transformer-engine-op-fuser\n",
+         "kernels=megatron-core-op-fuser+transformer-engine-cudnn-norms");
+  check (FORWARD MEGATRON "\n", "kernels; ?NVTE_NORM_FWD_USE_CUDNN without NVTE_NORM_BWD_USE_CUDNN");
+  check ("export NVTE_NORM_FWD_USE_CUDNN=0\n" MEGATRON "\n", "kernels");
+  check ("ENV_VARS:\n  NVTE_NORM_FWD_USE_CUDNN: 1\n  NVTE_NORM_BWD_USE_CUDNN: 1\n"
+         "  PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True\nTEST_TYPE: release\nMODEL_ARGS:\n"
+         "  --num-layers: 24\n  --hidden-size: 1024\n  --num-attention-heads: 16\n  --seq-length: 2048\n"
+         "  --micro-batch-size: 4\n",
+         "cuda_allocator=expandable; kernels=megatron-core+transformer-engine-cudnn-norms");
+#undef MEGATRON
+#undef FORWARD
+#undef BACKWARD
+}
+
 /* Of a fork, whose class of a model llm-foundry has not, nothing of transformers is said. */
 static void
 classes_of_forks_are_told (void)
@@ -214,4 +239,5 @@ levanter_is_read (void)
 LS_TEST_SUITE (LS_TEST (arguments_in_yaml_are_read), LS_TEST (levanter_is_read), LS_TEST (verl_is_read),
                LS_TEST (configurations_are_told_apart), LS_TEST (a_name_alone_is_no_program),
                LS_TEST (a_file_of_fsdp_is_read), LS_TEST (the_environment_is_heeded),
-               LS_TEST (classes_of_forks_are_told), LS_TEST (adapters_are_on_all_layers_or_by_a_pattern))
+               LS_TEST (norms_by_cudnn_are_heeded), LS_TEST (classes_of_forks_are_told),
+               LS_TEST (adapters_are_on_all_layers_or_by_a_pattern))

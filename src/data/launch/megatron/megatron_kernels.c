@@ -43,6 +43,36 @@ megatron_fused_rope (LaunchJob *job)
                          "--fused-single-qkv-rope --use-transformer-engine-op-fuser");
 }
 
+/* What a variable of the processes is, as scripts and recipes set it; NULL: none does. */
+static const char *
+variable_of (const LaunchJob *job, const char *name)
+{
+  const char *text = job->variables ? g_hash_table_lookup (job->variables, name) : NULL;
+  g_autofree char *of_recipe = g_strconcat ("env_vars.", name, NULL);
+  text = text ? text : option_text (job, name);
+  return text ? text : option_text (job, of_recipe);
+}
+
+/* Of each kind of norm Transformer Engine has kernels of its own and cuDNN's
+ * (transformer_engine/common/normalization/common.cpp). */
+void
+megatron_norms (LaunchJob *job)
+{
+  static const char forward[] = "NVTE_NORM_FWD_USE_CUDNN", backward[] = "NVTE_NORM_BWD_USE_CUDNN";
+  const char *kernels = job->import->strategy.kernels;
+  bool fwd = g_strcmp0 (variable_of (job, forward), "1") == 0,
+       bwd = g_strcmp0 (variable_of (job, backward), "1") == 0;
+  if (fwd != bwd)
+    import_unknown (job->import, "%s without %s: norms are taken to be Transformer Engine's own both ways",
+                    fwd ? forward : backward, fwd ? backward : forward);
+  if (!fwd || !bwd)
+    return;
+  g_autofree char *joined
+      = g_strconcat (kernels ? kernels : "megatron-core", "+transformer-engine-cudnn-norms", NULL);
+  import_note_word (job->import, forward, "kernels");
+  import_set_strategy (job->import, "kernels", joined, forward);
+}
+
 /* Products of weights' gradients add to them, which Megatron-LM does by default and not with its FSDP. */
 static void
 set_grad_fusion (LaunchJob *job)
@@ -246,6 +276,7 @@ megatron_kernels (LaunchJob *job)
 {
   tell_fusions (job);
   megatron_fused_rope (job);
+  megatron_norms (job);
   megatron_graphs (job);
   megatron_optimizer (job);
   tell_memory (job);

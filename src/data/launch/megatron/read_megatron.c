@@ -314,15 +314,31 @@ check_mode (const cJSON *tree, const char *path, LsDiagList *diags)
   return !is_other;
 }
 
+/* What ENV_VARS sets for its processes: name -> text, the caller frees it. */
+static GHashTable *
+variables_of (const cJSON *tree)
+{
+  GHashTable *variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  const cJSON *one;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (tree, "ENV_VARS"))
+  {
+    char *text = yaml_config_text (one);
+    if (text)
+      g_hash_table_insert (variables, g_strdup (one->string), text);
+  }
+  return variables;
+}
+
 static bool
-read_args (const ImportFile *file, LaunchWords *words, LsDiagList *diags)
+read_args (const ImportFile *file, LaunchWords *words, GHashTable **ret_variables, LsDiagList *diags)
 {
   cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, NULL, diags);
   const cJSON *args = tree ? cJSON_GetObjectItemCaseSensitive (tree, ARGS) : NULL;
   bool is_read = args && check_mode (tree, file->path, diags);
-  if (is_read)
+  if (is_read) {
     launch_words_add_tree (words, args);
-  else if (tree && !args)
+    *ret_variables = variables_of (tree);
+  } else if (tree && !args)
     ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL, "it has no " ARGS);
   cJSON_Delete (tree);
   return is_read;
@@ -393,12 +409,14 @@ static bool
 read_test (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   g_autoptr (LaunchWords) words = launch_words_new ();
+  g_autoptr (GHashTable) variables = NULL;
   import->program = "Megatron-LM";
-  if (!read_args (&files->files[0], words, diags))
+  if (!read_args (&files->files[0], words, &variables, diags))
     return false;
   if (!megatron_trains_decoder (words, NULL, files->files[0].path, diags))
     return false;
-  LaunchJob job = { .import = import, .words = words };
+  LaunchJob job = { .import = import, .words = words, .variables = variables };
+  launch_environment (variables, variables, import);
   megatron_read (&job, NULL);
   return read_golden (files, import, diags);
 }

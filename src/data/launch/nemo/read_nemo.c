@@ -206,6 +206,8 @@ read_megatron (Nemo *n)
     megatron_fused_rope (&job);
   if (is_whole && n->is_bridge)
     set_kernels (n);
+  if (is_whole)
+    megatron_norms (&n->job);
   g_hash_table_unref (job.open);
 }
 
