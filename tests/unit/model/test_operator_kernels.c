@@ -414,6 +414,10 @@ block_scales_go_along_one_direction (void)
   LS_CHECK (!kernel_named (q.layer, "fp8-amax") && !kernel_named (q.layer, "fp8-transpose"));
   LS_CHECK_INT (kernel_named (q.layer, "fp8-cast-transpose")->access, ==, LS_ACCESS_MX_CAST_BOTH);
   parts_free (q);
+  mx.fp8_recipe = LS_FP8_BLOCKWISE;
+  q = parts_new (&m, &mx);
+  LS_CHECK_INT (kernel_named (q.layer, "fp8-cast")->access, ==, LS_ACCESS_BLOCK_CAST);
+  parts_free (q);
 
   LsShard whole = shard (&m, 1, false, 1);
   whole.dtype = LS_DTYPE_NVFP4;
