@@ -69,6 +69,7 @@ typedef enum {
 typedef struct {
   double at[LS_N_SIZES]; /* 0: there is none here */
   bool is_sent_once;     /* tokens go once to a rank, however many of its experts they have there */
+  bool is_padded;        /* rows of experts are, where they arrive */
   bool is_normed;        /* heads of Q and K, by norms of their own */
   bool is_rotated;       /* Q and K are, in this layer */
   bool is_sharded;       /* sequences are cut over ranks of cp */

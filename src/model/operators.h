@@ -145,6 +145,7 @@ typedef struct {
   bool sp_save_gathered;      /* with SP, keep the gathered input of COLUMN layers for the backward */
   uint32_t ep, etp;           /* experts over ep ranks, each over etp; 0 counts as 1 */
   bool sends_tokens_once;     /* to a rank of ep, however many of its experts a token has there */
+  bool pads_sent_tokens;      /* rows of experts arrive padded to what products in fp8 want */
   bool routes_in_turn;        /* the experts of a token follow those of the token before it     */
   bool dispatch_fp8;          /* what goes to experts                                           */
   bool grouped_gemm;          /* products of a rank's experts are one kernel                    */

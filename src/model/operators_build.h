@@ -262,6 +262,9 @@ void ls_operators_experts (GArray *operators, const LsCut *cut);
  * activation and fc2. cut->tokens: rows of all experts here. */
 bool ls_cut_fuses_experts (const LsCut *cut, uint64_t ffn, uint64_t width);
 void ls_operators_fuse_experts (LsOperator *fc1, const LsCut *cut, uint64_t ffn);
+/* Before and behind the experts of a cut whose products are scaled: copies of their rows with some more for
+ * each expert, as scales want, where a list has them. */
+void ls_operators_pad_experts (GArray *operators, const LsCut *cut, const char *name, uint64_t ffn);
 /* Behind the experts of such a cut: copies of what they keep, where a list has them. */
 void ls_operators_stash_experts (GArray *operators, const LsCut *cut, uint64_t ffn);
 /* Attention whose queries and way out are by experts, all of it (operators_moe.c). */

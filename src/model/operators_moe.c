@@ -4,12 +4,11 @@
  *     x --+-- shared-fc1 -- shared-act -- shared-fc2 ------------------------------------------.
  *         `-- router -- permute -- dispatch -- expert-fc1 -- act -- fc2 -- combine -- unpermute -+--
  *
- * Problem. T tokens of this rank (s b / (c t)) go to k of E experts each. A rank has E / ep
- * experts, a part f / etp of each; the ep x etp ranks of a group send to each other.
+ * Problem. T tokens of this rank (s b / (c t)) go to k of E experts each. A rank has E / ep experts, a part
+ * f / etp of each; the ep x etp ranks of a group send to each other.
  *
- * Model. P = T k rows leave this rank (fewer if a capacity drops some); R rows arrive for its
- * experts: of all that the group sends, their part (expert_load.h), which with even load is
- * T k etp. Rows have h elements.
+ * Model. P = T k rows leave this rank (fewer if a capacity drops some); R rows arrive for its experts: of all
+ * that the group sends, their part (expert_load.h), which with even load is T k etp. Rows have h elements.
  *
  *     router      T x E x h GEMM in 16 bits, then scores and the choice of k
  *     permute     T rows read, P written, by expert
@@ -24,9 +23,8 @@
  * each of its experts where it arrives, and their results are summed there: the kernels of permute and
  * unpermute are not there, and those of sorting read, or write, only what arrived.
  *
- * The grouped GEMM takes the time of one of E / ep equal matrices with R rows in all; rows of
- * an expert are rounded up to the smallest tile first, as a tile has rows of one expert only.
- *
+ * The grouped GEMM takes the time of one of E / ep equal matrices with R rows in all; rows of an expert are
+ * rounded up to the smallest tile first, as a tile has rows of one expert only.
  * The host launches a product for each expert of a rank, on several streams (GroupedLinear of Transformer
  * Engine, cublaslt_gemm.cu), and a cast of each one's rows where no kernel has all, as with delayed scales;
  * one where all are one kernel (grouped_gemm; torch._grouped_mm, operators_recipe.c). Where code runs them
@@ -36,23 +34,22 @@
  * Behind a latent (Megatron-LM, moe_latent_size) rows are expert_latent wide from permute to unpermute,
  * between two products of each rank's tokens, latent-down of h to that and latent-up back; the others see h.
  *
- * Kept: the input (by the shared experts if there are any), scores (fp32) and choices of the
- * router, the sorted rows R h, the input of the activation and its probabilities, its output:
+ * Kept: the input (by the shared experts if there are any), scores (fp32) and choices of the router, the
+ * sorted rows R h, the input of the activation and its probabilities, its output:
  *
  *     2 T h + 5 T E + R (2 h + 2 (2 f) / etp + 4 + 2 f / etp)     16-bit, SwiGLU
  *
  * Worked example. Mixtral 8x7B, ep 8, etp 1, 4,096 tokens: P = R = 8,192, one expert a rank;
  * an all-to-all sends 8192 * 4096 * 2 = 67.1 MB, 7/8 of it to others; fc1 is 8192 x 28672 x 4096.
  *
- * Deviations. Rows of the ranks are those of mean tokens: each source sends alike. Left out,
- * as they move little: the auxiliary loss, histograms, index sorts, and the all-to-all of the
- * probabilities, 4 of 2 h + 4 bytes a row.
+ * Where a list pads rows for scales (expert-pad), these are copied before fc1 and behind fc2.
+ * Deviations. Rows of the ranks are those of mean tokens: each source sends alike. Left out, as they move
+ * little: the auxiliary loss, histograms, index sorts, and the all-to-all of the probabilities, 4 of 2 h + 4
+ * bytes a row.
  *
  * Where shared experts run beside the exchange (LsBeside; Megatron-LM: moe_shared_expert_overlap), the whole
  * of what tp gathers for them is kept, and the router keeps its own part; the gradient of their input is
- * added behind the router's.
- *
- * A small expert that neighbours share (Grove MoE) is computed with each of them, as if that were wider.
+ * added behind the router's. A small expert that neighbours share (Grove MoE) is computed with each of them.
  *
  * Experts of attention (mixture of attention heads: Zhang et al. 2022, arXiv 2210.05144; JetMoE). Of E, a
  * token is sent to k; of the a heads of a token each makes a / k, and brings what these made back to h. Keys
@@ -73,8 +70,8 @@
  * which that code does. Worked example. JetMoE-8B (h 2048, E 8, k 2, 32 heads of 128 on 16): of 4096 tokens
  * 8192 rows, 1024 x 2048 x 2048 each: 8 x 8.6 GFLOP for queries.
  *
- * Reference. Fedus et al. 2022 (capacity); Megatron-LM core/transformer/moe/{router,
- * token_dispatcher, experts, moe_layer}.py. */
+ * Reference. Fedus et al. 2022 (capacity); Megatron-LM core/transformer/moe/{router, token_dispatcher,
+ * experts, moe_layer}.py. */
 #include "base/draw.h"
 #include "model/expert_load.h"
 #include "model/operators_build.h"
@@ -342,10 +339,10 @@ append_unpermute (GArray *operators, const Experts *x)
     ls_operator_igrad (op, row_copy (x, "unpermute-bwd", x->local + x->sent));
     ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_UNPERMUTE, x->cut.tokens);
   }
-  if (x->cut.model->shared_ffn > 0)
-    ls_operator_fwd (op, token_sum (x, "shared-expert-add"));
-  if (x->cut.model->shared_ffn > 0 && x->cut.shard->shared_is_beside)
-    op->beside = LS_BESIDE_SUM;
+  if (x->cut.model->shared_ffn == 0)
+    return;
+  ls_operator_fwd (op, token_sum (x, "shared-expert-add"));
+  op->beside = x->cut.shard->shared_is_beside ? LS_BESIDE_SUM : op->beside;
 }
 
 static void
@@ -384,13 +381,16 @@ ls_operators_experts (GArray *operators, const LsCut *cut)
   append_permute (operators, &x);
   guint counted = operators->len;
   append_exchange (operators, &x, "dispatch", LS_EP_DISPATCH);
+  ls_operators_pad_experts (operators, &x.cut, "expert-pad", x.ffn);
+  guint products = operators->len;
   append_product (operators, &x, &fc1_names, (LsBias) { "expert-fc1-bias-grad", LS_RECIPE_EXPERT_FC1 },
                   x.width, (ls_mlp_is_gated (m->mlp) ? 2 : 1) * x.ffn);
   append_activation (operators, &x);
   append_product (operators, &x, &fc2_names, (LsBias) { "expert-fc2-bias-grad", LS_RECIPE_EXPERT_FC2 }, x.ffn,
                   x.width);
   if (ls_cut_fuses_experts (cut, x.ffn, x.width))
-    ls_operators_fuse_experts (&g_array_index (operators, LsOperator, counted + 1), &x.cut, x.ffn);
+    ls_operators_fuse_experts (&g_array_index (operators, LsOperator, products), &x.cut, x.ffn);
+  ls_operators_pad_experts (operators, &x.cut, "expert-unpad", x.ffn);
   ls_operators_stash_experts (operators, &x.cut, x.ffn);
   append_exchange (operators, &x, "combine", LS_EP_COMBINE);
   for (guint i = counted; i < operators->len; i++)

@@ -25,6 +25,7 @@ sizes_of (const LsCut *cut, uint64_t tokens, uint64_t ffn)
   double sequences = cut->shard->micro_batch;
   bool has_rope = cut->model->position == LS_POSITION_ROPE;
   return (LsSizes) { .is_sent_once = cut->shard->sends_tokens_once,
+                     .is_padded = cut->shard->pads_sent_tokens,
                      .is_normed = cut->model->qk_norm,
                      .is_rotated = has_rope && !(cut->kind & LS_LAYER_UNROTATED),
                      .is_sharded = cut->shard->cp > 1,
@@ -345,6 +346,16 @@ launch_operator_as_one (LsOperator *op)
   launch_as_one (op->fwd, op->n_fwd);
   launch_as_one (op->igrad, op->n_igrad);
   launch_as_one (op->wgrad, op->n_wgrad);
+}
+
+void
+ls_operators_pad_experts (GArray *operators, const LsCut *cut, const char *name, uint64_t ffn)
+{
+  LsShard own;
+  ls_cut_in_format (cut, LS_MODULE_EXPERT_FC1, cut->shard->dtype, &own);
+  if (ls_dtype_is_scaled ((LsDtype) own.dtype) && ls_cut_lists (cut, LS_RECIPE_EXPERT_PAD))
+    ls_operator_as_launched (ls_operator_append (operators, name, LS_TP_NONE), cut, LS_RECIPE_EXPERT_PAD,
+                             cut->tokens, ffn);
 }
 
 void

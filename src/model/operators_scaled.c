@@ -98,6 +98,18 @@ shared_amax (const LsCut *cut, uint64_t rows, uint64_t cols, bool is_between)
   return k;
 }
 
+/* Of one number, by one thread. */
+static LsKernel
+tiny (const LsCut *cut, const char *name)
+{
+  LsKernel k = ls_cut_stream (cut, name, LS_KERNEL_REDUCTION, 1, 1, 8);
+  k.access = LS_ACCESS_TINY;
+  k.is_cast = true;
+  return k;
+}
+
+typedef void Append (LsOperator *op, LsKernel kernel);
+
 /* Of Transformer Engine's kernels for scales of 32 values, and of 128. */
 static LsAccess
 access_of_cast (const LsCut *cut, uint32_t n_layouts)
@@ -199,6 +211,18 @@ of_experts (LsKernel k, const LsCut *cut, const LsScaled *p)
   return k;
 }
 
+/* The largest number, which a kernel of its own sets to zero first; of fp8 another makes the scale of it
+ * (NVIDIA/TransformerEngine@d0067d0d, common/recipe/current_scaling.cu: zero_amax_kernel, amax_kernel,
+ * compute_scale_from_amax_kernel), of fp4 the cast does. */
+static void
+append_amax (LsOperator *op, const LsCut *cut, const LsScaled *p, LsKernel largest, Append *append)
+{
+  append (op, of_experts (tiny (cut, "amax-zero"), cut, p));
+  append (op, of_experts (largest, cut, p));
+  if (cut->shard->dtype == LS_DTYPE_FP8)
+    append (op, of_experts (tiny (cut, "fp8-scale"), cut, p));
+}
+
 /* --- torchao ------------------------------------------------------------------------------------------- */
 
 static void
@@ -266,7 +290,7 @@ ls_scaled_before_fwd (LsOperator *op, const LsCut *cut, const LsScaled *p)
   Way way = way_of (cut->shard);
   bool is_one = is_layout_by_layout (cut->shard) || (is_column && !way.makes_both) || is_frozen (cut);
   if (way.wants_amax)
-    ls_operator_fwd (op, of_experts (shared_amax (cut, rows, p->in, is_column), cut, p));
+    append_amax (op, cut, p, shared_amax (cut, rows, p->in, is_column), ls_operator_fwd);
   if (!is_cast_already)
     ls_operator_fwd (op, of_experts (cast (cut, rows, p->in, is_one ? 1 : 2), cut, p));
 }
@@ -280,7 +304,7 @@ ls_scaled_before_igrad (LsOperator *op, const LsCut *cut, const LsScaled *p)
   }
   bool is_one = is_layout_by_layout (cut->shard) || is_frozen (cut);
   if (way_of (cut->shard).wants_amax)
-    ls_operator_igrad (op, of_experts (shared_amax (cut, cut->tokens, p->out, op->tp == LS_TP_ROW), cut, p));
+    append_amax (op, cut, p, shared_amax (cut, cut->tokens, p->out, op->tp == LS_TP_ROW), ls_operator_igrad);
   ls_operator_igrad (op, of_experts (cast (cut, cut->tokens, p->out, is_one ? 1 : 2), cut, p));
   if (is_layout_by_layout (cut->shard) || (is_frozen (cut) && cut->shard->lora.is_fp8))
     ls_operator_igrad (op, stream (cut, "fp8-transpose", p->n * p->out, p->in, 2));
@@ -349,8 +373,6 @@ ls_scaled_attention_bytes (const LsCut *cut)
                                .out = is_delayed (cut) ? 1 : cut->elt,
                                .by_blocks = is_mxfp8 (cut) };
 }
-
-typedef void Append (LsOperator *op, LsKernel kernel);
 
 static void
 append_cast (LsOperator *op, const LsCut *cut, uint64_t width, Append *append)

@@ -220,6 +220,8 @@ ls_recipe_is_launched (const LsRecipeKernel *k, const LsSizes *sizes)
   case LS_WHERE_SENT_ONCE:
   case LS_WHERE_SENT_EACH:
     return sizes->is_sent_once == (k->where == LS_WHERE_SENT_ONCE);
+  case LS_WHERE_UNPADDED:
+    return !sizes->is_padded;
   case LS_WHERE_NORMED:
     return sizes->is_normed;
   case LS_WHERE_NORMED_VIEWS:

@@ -34,6 +34,7 @@ typedef enum {
   LS_RECIPE_EXPERT_FC1,        /* of all experts of a rank */
   LS_RECIPE_EXPERT_ACTIVATION, /* or as any */
   LS_RECIPE_EXPERT_FC2,
+  LS_RECIPE_EXPERT_PAD,   /* in fp8 or fp4: their rows to a multiple before products, and back behind them */
   LS_RECIPE_EXPERT_STASH, /* what they keep is copied elsewhere, and back for their backward */
   LS_RECIPE_ROUTER,
   LS_RECIPE_PERMUTE,   /* tokens to the rows of experts, with what sorts them where they arrive */
@@ -81,6 +82,7 @@ typedef enum {
   LS_WHERE_SEQUENCES, /* a micro-batch has several sequences */
   LS_WHERE_SENT_ONCE, /* DeepEP or HybridEP brings tokens to experts, and probabilities in fp32 */
   LS_WHERE_SENT_EACH, /* another dispatcher does */
+  LS_WHERE_UNPADDED,  /* none brings rows of experts padded, as HybridEP does */
   LS_WHERE_NORMED,    /* heads of Q and K have norms of their own */
   LS_WHERE_NORMED_VIEWS, /* they have, and Q is a view: there are no groups as above */
   LS_WHERE_PLAIN_KEYS,   /* K is neither rotated nor normed */

@@ -214,6 +214,7 @@ ls_strategy_shard (const LsStrategy *s, const LsModel *m)
     .etp = s->etp,
     .routes_in_turn = ls_expert_load_is_in_turn (s->expert_load),
     .sends_tokens_once = s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->ep > 1,
+    .pads_sent_tokens = s->dispatcher == LS_DISPATCHER_HYBRIDEP && s->ep > 1,
     .grouped_gemm = s->grouped_gemm,
     .dispatch_fp8 = s->dispatcher == LS_DISPATCHER_DEEPEP && s->dispatch_fp8,
     .shared_is_beside = s->shared_overlap && s->ep > 1,

@@ -35,6 +35,7 @@ static const struct {
   [LS_RECIPE_EXPERT_FC1] = { "sbhfO", ONE_CORE },
   [LS_RECIPE_EXPERT_ACTIVATION] = { "sbfO", NO_CORE },
   [LS_RECIPE_EXPERT_FC2] = { "sbhfO", ONE_CORE },
+  [LS_RECIPE_EXPERT_PAD] = { "sbhfO", NO_CORE },
   [LS_RECIPE_EXPERT_STASH] = { "sbhfO", NO_CORE },
   [LS_RECIPE_ROUTER] = { "sbhEC", ONE_CORE },
   [LS_RECIPE_PERMUTE] = { "sbhECOP", NO_CORE },
@@ -147,7 +148,8 @@ check_kernel (Check *check, const cJSON *node, LsRecipeKernel *k)
   if (k->where == LS_WHERE_GROUPS && (!strchr (sizes, 'k') || strchr (sizes, 'N')))
     complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s has no heads of K",
               operator_name (check->recipe));
-  if ((k->where == LS_WHERE_SENT_ONCE || k->where == LS_WHERE_SENT_EACH) && !strchr (sizes, 'O'))
+  if ((k->where == LS_WHERE_SENT_ONCE || k->where == LS_WHERE_SENT_EACH || k->where == LS_WHERE_UNPADDED)
+      && !strchr (sizes, 'O'))
     complain (check, cJSON_GetObjectItemCaseSensitive (node, "where"), "%s is not of experts",
               operator_name (check->recipe));
   if (k->where == LS_WHERE_SEQUENCES && !strchr (sizes, 'b'))

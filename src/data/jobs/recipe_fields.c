@@ -35,6 +35,7 @@ const LsEnumName ls_recipe_operator_names[] = {
   { "expert-fc1", LS_RECIPE_EXPERT_FC1 },
   { "expert-activation", LS_RECIPE_EXPERT_ACTIVATION },
   { "expert-fc2", LS_RECIPE_EXPERT_FC2 },
+  { "expert-pad", LS_RECIPE_EXPERT_PAD },
   { "expert-stash", LS_RECIPE_EXPERT_STASH },
   { "router", LS_RECIPE_ROUTER },
   { "permute", LS_RECIPE_PERMUTE },
@@ -81,6 +82,7 @@ static const LsEnumName places[] = { { "always", LS_WHERE_ALWAYS },
                                      { "sequences", LS_WHERE_SEQUENCES },
                                      { "sent-once", LS_WHERE_SENT_ONCE },
                                      { "sent-each", LS_WHERE_SENT_EACH },
+                                     { "unpadded", LS_WHERE_UNPADDED },
                                      { "normed", LS_WHERE_NORMED },
                                      { "normed-views", LS_WHERE_NORMED_VIEWS },
                                      { "plain-keys", LS_WHERE_PLAIN_KEYS },
@@ -125,14 +127,15 @@ static const LsField kernel_fields[] = { KERNEL ("core", LS_FIELD_BOOL, is_core)
 , KERNEL ("product", LS_FIELD_BOOL, is_product),
     .default_text = "false", .meaning = "its elements are multiply-adds, which count as FLOPs of the model"
 }
-, KERNEL ("where", LS_FIELD_ENUM, where), .names = places, .default_text = "`\"always\"`",
-                                          .meaning = "groups: where a rank has several heads of K, and more "
-                                                     "of Q; sequences: where a micro-batch has several; "
-                                                     "sent-once, sent-each: where dispatcher is deepep or "
-                                                     "hybridep, or another; normed: where heads of Q and K "
-                                                     "have norms; normed-views: where they do, and not "
-                                                     "groups; plain-keys: where K is neither normed nor "
-                                                     "rotated; sharded: with cp above 1"
+, KERNEL ("where", LS_FIELD_ENUM, where),
+    .names = places, .default_text = "`\"always\"`",
+    .meaning = "groups: where a rank has several heads of K, and more "
+               "of Q; sequences: where a micro-batch has several; "
+               "sent-once, sent-each: where dispatcher is deepep or "
+               "hybridep, or another; unpadded: where it is not hybridep; normed: where heads of Q and K "
+               "have norms; normed-views: where they do, and not "
+               "groups; plain-keys: where K is neither normed nor "
+               "rotated; sharded: with cp above 1"
 }
 , KERNEL ("dtype", LS_FIELD_ENUM, dtype), .names = dtypes, .default_text = "`\"bf16\"`",
                                           .meaning = "of what it reads"

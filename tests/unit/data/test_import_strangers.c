@@ -131,6 +131,8 @@ norms_by_cudnn_are_heeded (void)
   check (FORWARD BACKWARD MEGATRON "\n", "kernels=megatron-core+transformer-engine-cudnn-norms");
   check (FORWARD BACKWARD MEGATRON " --use-transformer-engine-op-fuser\n",
          "kernels=megatron-core-op-fuser+transformer-engine-cudnn-norms");
+  check (FORWARD BACKWARD MEGATRON " --num-experts 8 --moe-router-padding-for-fp8\n",
+         "kernels=megatron-core+megatron-core-router-padding+transformer-engine-cudnn-norms");
   check (FORWARD MEGATRON "\n", "kernels; ?NVTE_NORM_FWD_USE_CUDNN without NVTE_NORM_BWD_USE_CUDNN");
   check ("export NVTE_NORM_FWD_USE_CUDNN=0\n" MEGATRON "\n", "kernels");
   check ("ENV_VARS:\n  NVTE_NORM_FWD_USE_CUDNN: 1\n  NVTE_NORM_BWD_USE_CUDNN: 1\n"

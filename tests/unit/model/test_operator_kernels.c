@@ -398,6 +398,7 @@ block_scales_go_along_one_direction (void)
   Parts p = parts_new (&m, &s);
   LS_CHECK_DOUBLE (kernel_bytes (p.layer, "rmsnorm-fwd"), ==, 4 * local);
   LS_CHECK_DOUBLE (kernel_bytes (p.layer, "nvfp4-amax"), ==, 2 * local);
+  LS_CHECK (kernel_named (p.layer, "amax-zero") && !kernel_named (p.layer, "fp8-scale"));
   LS_CHECK_DOUBLE (kernel_bytes (p.layer, "nvfp4-cast-transpose"), ==, (2 + 2 * 9.0 / 16) * local);
   LS_CHECK_DOUBLE (kernel_bytes (p.layer, "nvfp4-interleave"), ==, 2 * 9.0 / 16 * all);
   LS_CHECK_INT (kernel_named (p.layer, "nvfp4-cast-transpose")->access, ==, LS_ACCESS_NONE);
@@ -417,6 +418,12 @@ block_scales_go_along_one_direction (void)
   mx.fp8_recipe = LS_FP8_BLOCKWISE;
   q = parts_new (&m, &mx);
   LS_CHECK_INT (kernel_named (q.layer, "fp8-cast")->access, ==, LS_ACCESS_BLOCK_CAST);
+  LS_CHECK (!kernel_named (q.layer, "amax-zero") && !kernel_named (q.layer, "fp8-scale"));
+  parts_free (q);
+  mx.fp8_recipe = LS_FP8_CURRENT;
+  q = parts_new (&m, &mx);
+  LS_CHECK_INT (kernel_named (q.layer, "amax-zero")->access, ==, LS_ACCESS_TINY);
+  LS_CHECK_INT (kernel_named (q.layer, "fp8-scale")->access, ==, LS_ACCESS_TINY);
   parts_free (q);
 
   LsShard whole = shard (&m, 1, false, 1);

@@ -43,6 +43,25 @@ megatron_fused_rope (LaunchJob *job)
                          "--fused-single-qkv-rope --use-transformer-engine-op-fuser");
 }
 
+/* A list behind those that the job has by now. */
+static void
+join_kernels (LaunchJob *job, const char *list, const char *option)
+{
+  const char *kernels = job->import->strategy.kernels;
+  g_autofree char *joined = g_strconcat (kernels ? kernels : "megatron-core", "+", list, NULL);
+  import_set_strategy (job->import, "kernels", joined, option);
+}
+
+/* The router sends so many tokens to an expert that their rows need no padding in fp8. */
+static void
+set_padding (LaunchJob *job)
+{
+  if (option_is_on (job, "moe-router-padding-for-fp8")
+      || option_is_on (job, "moe-router-padding-for-quantization"))
+    join_kernels (job, "megatron-core-router-padding",
+                  "--moe-router-padding-for-fp8 --moe-router-padding-for-quantization");
+}
+
 /* What a variable of the processes is, as scripts and recipes set it; NULL: none does. */
 static const char *
 variable_of (const LaunchJob *job, const char *name)
@@ -59,7 +78,6 @@ void
 megatron_norms (LaunchJob *job)
 {
   static const char forward[] = "NVTE_NORM_FWD_USE_CUDNN", backward[] = "NVTE_NORM_BWD_USE_CUDNN";
-  const char *kernels = job->import->strategy.kernels;
   bool fwd = g_strcmp0 (variable_of (job, forward), "1") == 0,
        bwd = g_strcmp0 (variable_of (job, backward), "1") == 0;
   if (fwd != bwd)
@@ -67,10 +85,8 @@ megatron_norms (LaunchJob *job)
                     fwd ? forward : backward, fwd ? backward : forward);
   if (!fwd || !bwd)
     return;
-  g_autofree char *joined
-      = g_strconcat (kernels ? kernels : "megatron-core", "+transformer-engine-cudnn-norms", NULL);
   import_note_word (job->import, forward, "kernels");
-  import_set_strategy (job->import, "kernels", joined, forward);
+  join_kernels (job, "transformer-engine-cudnn-norms", forward);
 }
 
 /* Products of weights' gradients add to them, which Megatron-LM does by default and not with its FSDP. */
@@ -276,6 +292,7 @@ megatron_kernels (LaunchJob *job)
 {
   tell_fusions (job);
   megatron_fused_rope (job);
+  set_padding (job);
   megatron_norms (job);
   megatron_graphs (job);
   megatron_optimizer (job);

@@ -439,6 +439,7 @@ static const OptionRow rows[] = {
   RULE ("cross-entropy-loss-fusion"),
   RULE ("moe-permute-fusion"),
   RULE ("moe-router-fusion"),
+  RULE ("moe-router-padding-for-*"),
   RULE ("apply-layernorm-1p"),
   RULE ("multiple-of"),
   RULE ("hidden-dim-multiplier"),

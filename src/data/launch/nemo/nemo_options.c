@@ -68,6 +68,7 @@ static const OptionRow rows[] = {
   AS ("model.moe_router_fusion", "moe-router-fusion"),
   AS ("model.fused_single_qkv_rope", "fused-single-qkv-rope"),
   RULE ("model.moe_paged_stash"),
+  RULE ("model.moe_router_padding_for_*"),
   RULE ("env_vars.NVTE_NORM_*"),
   RULE ("model.cross_entropy_fusion_impl"),
   RULE ("model.cross_entropy_loss_fusion"),

@@ -151,8 +151,10 @@ append_bridge_kernels (const Nemo *n, GString *out)
   bool has_fuser = nemo_is_on (n, "model.use_transformer_engine_op_fuser"),
        has_router = n->job.import->strategy.ep > 1 && !nemo_is_on (n, "model.moe_router_fusion"),
        has_stash = has_fuser && nemo_is_on (n, "model.moe_paged_stash"),
+       has_padding = nemo_is_on (n, "model.moe_router_padding_for_quantization")
+      || nemo_is_on (n, "model.moe_router_padding_for_fp8"),
        has_loss = g_strcmp0 (loss, "te") == 0 && !nemo_is_off (n, "model.cross_entropy_loss_fusion");
-  if (!has_router && !has_loss && !has_stash)
+  if (!has_router && !has_loss && !has_stash && !has_padding)
     return;
   g_string_append (out,
                    has_fuser        ? "megatron-core-op-fuser"
@@ -161,6 +163,7 @@ append_bridge_kernels (const Nemo *n, GString *out)
   g_string_append (out, has_fuser && has_router ? "+megatron-core-unfused-router" : "");
   g_string_append (out, has_loss ? "+megatron-core-te-loss" : "");
   g_string_append (out, has_stash ? "+megatron-core-paged-stash" : "");
+  g_string_append (out, has_padding ? "+megatron-core-router-padding" : "");
 }
 
 static void
@@ -174,6 +177,7 @@ set_kernels (Nemo *n)
     g_string_append (kernels, "+megatron-core-fused-rope");
   import_set_strategy (n->job.import, "kernels", kernels->str,
                        "model.use_transformer_engine_op_fuser model.moe_router_fusion model.moe_paged_stash "
+                       "model.moe_router_padding_for_quantization model.moe_router_padding_for_fp8 "
                        "model.cross_entropy_fusion_impl model.cross_entropy_loss_fusion "
                        "model.fused_single_qkv_rope");
 }
