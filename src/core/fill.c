@@ -27,7 +27,7 @@ ls_fill_new (uint32_t n, const double *capacity)
     fill->res[i].capacity = fill->res[i].left = ls_load_of_capacity (capacity[i], fill->quantum);
     fill->res[i].level = LS_LEVEL_NEVER;
   }
-  fill->touched = g_new (LsFillResource *, n);
+  fill->touched = g_new (LsFillResource *, n + 1); /* touch() writes beyond the last */
   fill->batch = g_new (LsFillResource *, n);
   ls_waiting_init (&fill->waiting, n);
   return fill;
@@ -62,10 +62,9 @@ ls_fill_quantum (const LsFill *fill)
 static inline void
 touch (LsFill *fill, LsFillResource *r)
 {
-  if (r->is_touched)
-    return;
+  fill->touched[fill->n_touched] = r;
+  fill->n_touched += !r->is_touched;
   r->is_touched = true;
-  fill->touched[fill->n_touched++] = r;
 }
 
 /* Nobody holds back who is on r, and W is "never": all could rise by a quantum. */
@@ -213,15 +212,28 @@ ls_fill_set_cap (LsFill *fill, LsFlow *f)
 
 /* --- levels --------------------------------------------------------------- */
 
+/* Where it waits; 0: nowhere. */
+static inline int64_t
+key_of (const LsFillResource *r)
+{
+  return r->next == r->level ? 0 : MIN (r->next, r->level);
+}
+
+/* Who is not in its place in the heap goes there. Most are, which is hard to foresee: they are passed over
+ * without a branch. */
 static void
 refill_touched (LsFill *fill)
 {
+  uint32_t n = 0;
   for (uint32_t i = 0; i < fill->n_touched; i++) {
     LsFillResource *r = fill->touched[i];
     r->is_touched = false;
     r->next = ls_fill_resource_w (r);
-    ls_waiting_set (&fill->waiting, &r->waiter, r->next == r->level ? 0 : MIN (r->next, r->level));
+    fill->touched[n] = r;
+    n += key_of (r) != r->waiter.key;
   }
+  for (uint32_t i = 0; i < n; i++)
+    ls_waiting_set (&fill->waiting, &fill->touched[i]->waiter, key_of (fill->touched[i]));
   fill->n_touched = 0;
 }
 
@@ -230,13 +242,10 @@ refill_touched (LsFill *fill)
 static inline void
 fetch_ahead (const LsFillResource *r, uint32_t i)
 {
-  if (i + 8 < r->n) {
-    const LsFlow *f = r->users[i + 8].flow;
-    __builtin_prefetch (f, 1);
-    __builtin_prefetch (&f->uses, 1);
-  }
-  if (i + 4 < r->n)
-    __builtin_prefetch (r->users[i + 4].flow->uses, 1);
+  const LsFlow *f = r->users[MIN (i + 8, r->n - 1)].flow;
+  __builtin_prefetch (f, 1);
+  __builtin_prefetch (&f->uses, 1);
+  __builtin_prefetch (r->users[MIN (i + 4, r->n - 1)].flow->uses, 1);
 }
 
 /* Those that are held back by r get what their other resources allow too. Who freezes on r

@@ -156,6 +156,13 @@ lasts_until (const LsFlow *f, LsTime now, LsTime then)
   return f->remaining * (double) LS_S >= f->rate * (double) (then - now) * (1 + 1e-14);
 }
 
+/* ls_time_to_s(), without a call for each rate that changes. */
+static inline double
+seconds (LsTime t)
+{
+  return (double) t / (double) LS_S;
+}
+
 static inline void
 set_rate (LsFlowNet *net, LsFlow *f, double rate)
 {
@@ -164,7 +171,7 @@ set_rate (LsFlowNet *net, LsFlow *f, double rate)
   LsTime now = net->engine->now;
   bool is_first = f->rate == 0;
   if (!is_first) {
-    double moved = f->rate * ls_time_to_s (now - f->updated_at);
+    double moved = f->rate * seconds (now - f->updated_at);
     f->moved += moved;
     f->remaining = f->remaining > moved ? f->remaining - moved : 0;
     f->nominal = 0;

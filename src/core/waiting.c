@@ -68,8 +68,9 @@ ls_waiting_set (LsWaiting *waiting, LsWaiter *who, int64_t key)
     fill_gap (waiting, who->place);
     return;
   }
-  uint32_t at = old == 0 ? waiting->n++ : who->place;
-  if (old == 0 || key < old)
+  uint32_t at = old == 0 ? waiting->n : who->place;
+  waiting->n += old == 0;
+  if ((uint64_t) key <= (uint64_t) old - 1) /* less than old, or there was none */
     rise (waiting, at, (LsWaitingEntry) { key, who });
   else
     sink (waiting, at, (LsWaitingEntry) { key, who });
