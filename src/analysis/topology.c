@@ -21,6 +21,8 @@ static const struct {
   [LS_NODE_LEAF] = { "leaf", 3 },
   [LS_NODE_SPINE] = { "spine", 2 },
   [LS_NODE_CORE] = { "core", 1 },
+  [LS_NODE_LOCALS] = { "locals", 2 },
+  [LS_NODE_GLOBALS] = { "globals", 1 },
 };
 
 const char *
@@ -83,7 +85,7 @@ name_in_spec (const LsClusterSpec *s, const LsLinkSpec *link)
     { &s->c2c, "nvlink-c2c" },    { &s->cpu_interconnect, "cpu interconnect" },
     { &s->cpu_memory, "memory" }, { &s->nvme, "nvme" },
     { &s->ici, "ici" },           { &s->nic, "nic" },
-    { &s->spine, "fabric" },      { &s->core, "core" },
+    { &s->spine, "fabric" },      { &s->core, ls_is_dragonfly (s) ? "global" : "core" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (names[i].link == link)

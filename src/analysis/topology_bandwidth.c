@@ -152,7 +152,7 @@ join_tier (Climb *k, int tier, GArray *levels)
       join (k->parent, link->from, link->to);
   }
 
-  static const char *const parts[] = { "node", "leaf group", "spine group" };
+  static const char *const parts[] = { "node", "leaf group", "spine group", "leaf group", "group" };
   LsTopoLevel level = {
     .name = ls_topo_kind_name ((LsNodeKind) (LS_NODE_LEAF + tier - 1)),
     .part = parts[MIN ((gsize) tier, G_N_ELEMENTS (parts)) - 1],

@@ -109,10 +109,11 @@ ls_ecmp_table_new (const LsJobSpec *spec, const LsJobResult *r, guint n_seeds, g
 {
   g_assert (n_seeds > 0 && n_seeds <= LS_ECMP_MAX_SEEDS);
   const LsClusterSpec *c = &r->cluster->spec;
-  if (c->n_nodes < 2 || c->interior == LS_INTERIOR_TORUS) {
+  if (c->n_nodes < 2 || c->interior == LS_INTERIOR_TORUS || ls_is_dragonfly (c)) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "no switch of a fabric chooses a link here: %s",
                  c->interior == LS_INTERIOR_TORUS ? "chips of a torus have links to each other"
-                                                  : "the job is on one node");
+                     : c->n_nodes < 2             ? "the job is on one node"
+                                                  : "those of a dragonfly go by load, not by hash");
     return NULL;
   }
   g_autoptr (LsEcmpTable) table = g_new (LsEcmpTable, 1);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/order.h"
+#include "cluster/dragonfly.h"
 #include "cluster/fabric.h"
 #include "cluster/faults.h"
 #include "cluster/index.h"
@@ -22,6 +23,8 @@ static const LsFabricKind *const fabric_kinds[] = {
   [LS_FABRIC_LEAF_SPINE] = &ls_fabric_leaf_spine,
   [LS_FABRIC_FAT_TREE] = &ls_fabric_fat_tree,
   [LS_FABRIC_LIST] = &ls_fabric_list,
+  [LS_FABRIC_DRAGONFLY] = &ls_fabric_dragonfly,
+  [LS_FABRIC_DRAGONFLY_PLUS] = &ls_fabric_dragonfly_plus,
 };
 
 static const LsInteriorKind *
@@ -35,7 +38,8 @@ static const LsFabricKind *
 fabric_kind (const LsClusterSpec *spec)
 {
   g_assert ((gsize) spec->fabric < G_N_ELEMENTS (fabric_kinds));
-  return fabric_kinds[spec->fabric];
+  return ls_is_dragonfly (spec) && spec->routing == LS_ROUTING_MINIMAL ? &ls_fabric_minimal
+                                                                       : fabric_kinds[spec->fabric];
 }
 
 static gboolean
@@ -96,6 +100,19 @@ check_others (const LsClusterSpec *s, GError **error)
   return TRUE;
 }
 
+static gboolean
+check_routing (const LsClusterSpec *s, GError **error)
+{
+  bool is_of_dragonfly = s->routing == LS_ROUTING_MINIMAL || s->routing == LS_ROUTING_VALIANT;
+  if (!is_of_dragonfly || ls_is_dragonfly (s))
+    return TRUE;
+  return ls_spec_conflict (
+      error,
+      "routing \"%s\" has a meaning in a dragonfly alone: in a fabric of kind \"%s\" all ways "
+      "are minimal; expected ideal, adaptive, spray or ecmp",
+      s->routing == LS_ROUTING_MINIMAL ? "minimal" : "valiant", fabric_kind (s)->name);
+}
+
 gboolean
 ls_cluster_spec_validate (const LsClusterSpec *s, GError **error)
 {
@@ -107,7 +124,7 @@ ls_cluster_spec_validate (const LsClusterSpec *s, GError **error)
     return ls_spec_conflict (error, "segments of %u compute trays: a node has %u (cpu.boards)", s->segment,
                              ls_segment_trays (s));
   return interior_kind (s)->check (s, error) && check_others (s, error) && check_gpus (s, error)
-      && fabric_kind (s)->check (s, error) && check_size (s, error);
+      && check_routing (s, error) && fabric_kind (s)->check (s, error) && check_size (s, error);
 }
 
 static void

@@ -43,7 +43,9 @@ typedef enum {
 typedef enum {
   LS_FABRIC_LEAF_SPINE,
   LS_FABRIC_FAT_TREE,
-  LS_FABRIC_LIST
+  LS_FABRIC_LIST,
+  LS_FABRIC_DRAGONFLY,
+  LS_FABRIC_DRAGONFLY_PLUS
 } LsFabricId; /* fabric_kinds of build.c */
 
 /* How a flow takes to links that serve it equally well.
@@ -55,8 +57,20 @@ typedef enum {
  *               carry as much as the slowest
  *     ecmp      all of it on one, as switches do that hash packet headers (cluster/ecmp.h)
  *
- * Where all links are whole the first three are the same. */
-typedef enum { LS_ROUTING_IDEAL, LS_ROUTING_ECMP, LS_ROUTING_ADAPTIVE, LS_ROUTING_SPRAY } LsRouting;
+ * Where all links are whole the first three are the same. In a dragonfly ways are of unequal length
+ * (cluster/all_to_all.h), and ideal means adaptive:
+ *
+ *     adaptive  direct links as long as they are free, and over a third group or switch what is more
+ *     minimal   direct links alone
+ *     valiant   always over a third */
+typedef enum {
+  LS_ROUTING_IDEAL,
+  LS_ROUTING_ECMP,
+  LS_ROUTING_ADAPTIVE,
+  LS_ROUTING_SPRAY,
+  LS_ROUTING_MINIMAL,
+  LS_ROUTING_VALIANT
+} LsRouting;
 
 typedef enum {
   LS_NODE_GPU,
@@ -69,6 +83,8 @@ typedef enum {
   LS_NODE_LEAF,
   LS_NODE_SPINE,
   LS_NODE_CORE,
+  LS_NODE_LOCALS,  /* no switch: all links between those of a group of a dragonfly, */
+  LS_NODE_GLOBALS, /* and between its groups (fabric_dragonfly.c)                       */
 } LsNodeKind;
 
 /* Of a listed fabric: the NICs of this rail of nodes first .. last are at this switch. */
@@ -218,6 +234,11 @@ typedef struct LsClusterSpec {
   uint32_t nodes_per_pod;        /* a multiple of nodes_per_leaf                      */
   double spine_oversubscription; /* spine: bandwidth down / bandwidth up, >= 1        */
   LsLinkSpec core;               /* one spine-core link                               */
+  /* A dragonfly (dragonfly.h): leaves as above, `spine` a link within a group and `core` one between two. */
+  uint32_t nodes_per_group; /* a multiple of nodes_per_leaf                           */
+  uint32_t groups;          /* of the machine; nodes of the cluster fill the first of them */
+  uint32_t local_links;     /* between any two switches of a group; not of a dragonfly+ */
+  uint32_t global_links;    /* between any two groups                                 */
   /* A listed fabric (fabric_list.c). */
   GArray *switches;     /* char *, unique                                    */
   GArray *switch_links; /* LsListLink between them                           */
@@ -311,6 +332,13 @@ typedef struct {
 /* What its accelerators are called: "GPU" or, of TPUs, "chip"; with n other than 1 "GPUs" or "chips".
  * Static. */
 const char *ls_cluster_chip_word (const LsClusterSpec *spec, uint64_t n);
+
+/* Of either kind (cluster/dragonfly.h). */
+static inline bool
+ls_is_dragonfly (const LsClusterSpec *spec)
+{
+  return spec->fabric == LS_FABRIC_DRAGONFLY || spec->fabric == LS_FABRIC_DRAGONFLY_PLUS;
+}
 
 /* Whether something of it is broken or slow. */
 static inline bool

@@ -81,6 +81,8 @@ struct LsFabric {
   uint32_t first_vertex, first_trunk;
 };
 
-extern const LsFabricKind ls_fabric_leaf_spine, ls_fabric_fat_tree, ls_fabric_list;
+extern const LsFabricKind ls_fabric_leaf_spine, ls_fabric_fat_tree, ls_fabric_list, ls_fabric_dragonfly,
+    ls_fabric_dragonfly_plus;
+extern const LsFabricKind ls_fabric_minimal; /* both of these, with minimal routing */
 
 #endif

@@ -137,6 +137,20 @@ ls_layout_pair (LsCluster *c, LsEnd a, LsEnd b, uint32_t n, uint32_t n_physical,
     g_array_index (c->trunks, LsTrunk, t).capacity_bytes_per_s = n_physical * ls_link_capacity (spec);
 }
 
+void
+ls_layout_limit (LsCluster *c, double share, LsTime latency)
+{
+  uint32_t outward = c->trunks->len - 2;
+  for (guint i = c->links->len; i-- > 0 && g_array_index (c->links, LsLink, i).trunk >= outward;) {
+    g_array_index (c->links, LsLink, i).capacity_bytes_per_s *= share;
+    g_array_index (c->links, LsLink, i).latency = latency;
+  }
+  for (uint32_t t = outward; t < outward + 2; t++) {
+    g_array_index (c->trunks, LsTrunk, t).capacity_bytes_per_s *= share;
+    g_array_index (c->trunks, LsTrunk, t).latency = latency;
+  }
+}
+
 GStrv
 ls_cluster_host_trunk_names (const LsCluster *c, uint32_t host)
 {

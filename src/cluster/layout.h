@@ -34,4 +34,8 @@ void ls_layout_pair (LsCluster *c, LsEnd a, LsEnd b, uint32_t n, uint32_t n_phys
 void ls_layout_trunks (LsCluster *c, LsEnd a, LsEnd b, const LsLinkSpec *spec);
 void ls_layout_links (LsCluster *c, uint32_t a, uint32_t b, uint32_t n_physical, const LsLinkSpec *spec);
 
+/* The last pair of trunks carries that share of what its links do, each of these alike, and takes that long.
+ * */
+void ls_layout_limit (LsCluster *c, double share, LsTime latency);
+
 #endif

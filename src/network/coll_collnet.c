@@ -343,7 +343,8 @@ plan (const LsCollCall *call, LsCollPlan *ret_plan)
 static bool
 applies (const LsCollCall *call)
 {
-  if (call->n_hosts < 2 || ls_coll_members_per_host (call) == 0)
+  bool has_spines = call->cluster->spec.fabric != LS_FABRIC_DRAGONFLY;
+  if (!has_spines || call->n_hosts < 2 || ls_coll_members_per_host (call) == 0)
     return false;
   Collnet x = { .call = call, .k = ls_coll_members_per_host (call) };
   LsRoute r;
@@ -351,7 +352,7 @@ applies (const LsCollCall *call)
   uint32_t first = after_hop_to (&x, &r, 0, LS_NODE_LEAF);
   for (uint32_t i = first; i < r.n_hops; i++) {
     uint8_t from = trunk_of (&x, &r.hop[i])->from, to = trunk_of (&x, &r.hop[i])->to;
-    if (from == LS_NODE_SPINE && (to == LS_NODE_SPINE || to == LS_NODE_CORE))
+    if (from == LS_NODE_SPINE && to >= LS_NODE_SPINE)
       return false;
   }
   return first <= r.n_hops;

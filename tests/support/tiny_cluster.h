@@ -70,6 +70,23 @@ tiny_fat_tree (uint32_t n_nodes)
   return s;
 }
 
+/* Groups of 4 switches with 2 nodes of one NIC each, one link between any two switches of a group and any two
+ * of 8 groups; of a dragonfly+, two uplinks a leaf. */
+static inline LsClusterSpec
+tiny_dragonfly (uint32_t n_nodes, LsFabricId kind, LsRouting routing)
+{
+  LsClusterSpec s = tiny_dgx (n_nodes);
+  s.fabric = kind;
+  s.routing = routing;
+  s.nics = s.rails = 1;
+  s.nodes_per_leaf = 2;
+  s.nodes_per_group = s.groups = 8;
+  s.local_links = s.global_links = 1;
+  s.core = s.spine;
+  s.core.latency = LS_US;
+  return s;
+}
+
 static inline LsClusterSpec
 listed_fabric (uint32_t n_nodes, uint32_t rails)
 {

@@ -206,6 +206,8 @@ note_boundaries (LsCollectiveTable *t, const LsClusterSpec *spec)
   t->gpus_per_leaf = (uint64_t) spec->nodes_per_leaf * spec->gpus_per_node;
   if (spec->fabric == LS_FABRIC_FAT_TREE)
     t->gpus_per_pod = (uint64_t) spec->nodes_per_pod * spec->gpus_per_node;
+  if (ls_is_dragonfly (spec))
+    t->gpus_per_pod = (uint64_t) spec->nodes_per_group * spec->gpus_per_node;
 }
 
 static char *

@@ -380,8 +380,12 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
 bool
 ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
-  LsClusterSpec spec
-      = { .n_nodes = 1, .rails = 1, .oversubscription = 1, .spine_oversubscription = 1, .pxn = true };
+  LsClusterSpec spec = { .n_nodes = 1,
+                         .rails = 1,
+                         .oversubscription = 1,
+                         .spine_oversubscription = 1,
+                         .local_links = 1,
+                         .pxn = true };
   bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &spec, diags)
       && finish_node (doc, &spec, diags) && ls_fabric_finish (doc, &spec, diags)
       && ls_fitted_finish (doc, &spec.fitted, diags) && read_gpu_of (doc, &spec, diags)

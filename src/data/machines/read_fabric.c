@@ -3,11 +3,15 @@
 static const LsEnumName fabric_kinds[] = { { "leaf-spine", LS_FABRIC_LEAF_SPINE },
                                            { "fat-tree", LS_FABRIC_FAT_TREE },
                                            { "list", LS_FABRIC_LIST },
+                                           { "dragonfly", LS_FABRIC_DRAGONFLY },
+                                           { "dragonfly+", LS_FABRIC_DRAGONFLY_PLUS },
                                            { NULL } };
 static const LsEnumName routings[] = { { "ideal", LS_ROUTING_IDEAL },
                                        { "adaptive", LS_ROUTING_ADAPTIVE },
                                        { "spray", LS_ROUTING_SPRAY },
                                        { "ecmp", LS_ROUTING_ECMP },
+                                       { "minimal", LS_ROUTING_MINIMAL },
+                                       { "valiant", LS_ROUTING_VALIANT },
                                        { NULL } };
 static const LsField switch_element[]
     = { { "", LS_FIELD_STRING, 0, .expected = "a list of names" }, { NULL } };
@@ -59,24 +63,28 @@ static const LsField switch_nics_fields[] = {
 };
 const LsField ls_fabric_fields[] = {
   { "kind", LS_FIELD_ENUM, offsetof (LsClusterSpec, fabric), .required = true, .names = fabric_kinds,
-    .meaning = "two tiers of switches, three, or as listed" },
+    .meaning
+    = "two tiers of switches, three, as listed, or groups of switches that are joined each to each" },
   { "rails", LS_FIELD_UINT, offsetof (LsClusterSpec, rails), .min = 1, .max = 1024, .default_text = "1",
     .meaning = "NIC i of every node goes to a leaf of rail i mod rails" },
   { "routing", LS_FIELD_ENUM, offsetof (LsClusterSpec, routing), .names = routings, .default_text = "ideal",
-    .meaning = "how flows take to equally good links: spread over all, each packet to the least loaded or in "
-               "turn, or each flow hashed onto one" },
+    .meaning
+    = "how flows take to equally good links: spread over all, each packet to the least loaded or in "
+      "turn, or each flow hashed onto one; of a dragonfly, which ways: direct links and detours when "
+      "these are full (`ideal`, `adaptive`), direct links alone, detours alone" },
   { "seed", LS_FIELD_UINT, offsetof (LsClusterSpec, seed), .max = UINT32_MAX, .default_text = "0",
     .meaning = "of the hash of `ecmp`" },
   { "pxn", LS_FIELD_BOOL, offsetof (LsClusterSpec, pxn), .default_text = "true",
     .meaning = "with rails, what goes to another rail is sent over NVLink to the GPU whose NIC is there, and "
                "rings keep to rails; NCCL before 2.12 has none" },
   { "nodes_per_leaf", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_leaf), .min = 1, .max = 1 << 20,
-    .default_text = "required but of a list", .meaning = "nodes that one leaf of a rail serves" },
+    .default_text = "required but of a list",
+    .meaning = "nodes that one leaf of a rail serves; of a dragonfly, a switch" },
   { "oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, oversubscription), .min = 1, .max = 1e6,
-    .default_text = "1", .meaning = "of a leaf: bandwidth down / bandwidth up" },
+    .default_text = "1", .meaning = "of a leaf: bandwidth down / bandwidth up; not of a dragonfly" },
   { "link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, spine), .fields = ls_link_fields,
     .default_text = "required but of a list",
-    .meaning = "one leaf-spine link; of a list, those without `link`" },
+    .meaning = "one leaf-spine link, or between switches of a group; of a list, those without `link`" },
   { "nodes_per_pod", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_pod), .min = 1, .max = 1 << 20,
     .default_text = "required of a fat-tree",
     .meaning = "nodes whose leaves share spines; a multiple of nodes_per_leaf" },
@@ -84,6 +92,18 @@ const LsField ls_fabric_fields[] = {
     .max = 1e6, .default_text = "1", .meaning = "of a fat-tree, of a spine: bandwidth down / bandwidth up" },
   { "core_link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, core), .fields = ls_link_fields,
     .default_text = "required of a fat-tree", .meaning = "one spine-core link" },
+  { "nodes_per_group", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_group), .min = 1, .max = 1 << 20,
+    .default_text = "required of a dragonfly",
+    .meaning = "nodes of a group of switches; a multiple of nodes_per_leaf" },
+  { "groups", LS_FIELD_UINT, offsetof (LsClusterSpec, groups), .min = 1, .max = 1 << 16,
+    .default_text = "required of a dragonfly",
+    .meaning = "of the machine, those without nodes of the cluster included: detours lead over them" },
+  { "local_links", LS_FIELD_UINT, offsetof (LsClusterSpec, local_links), .min = 1, .max = 1024,
+    .default_text = "1", .meaning = "of a dragonfly: links between any two switches of a group" },
+  { "global_links", LS_FIELD_UINT, offsetof (LsClusterSpec, global_links), .min = 1, .max = 1024,
+    .default_text = "required of a dragonfly", .meaning = "links between any two groups" },
+  { "global_link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, core), .fields = ls_link_fields,
+    .default_text = "required of a dragonfly", .meaning = "one link between groups" },
   { "switches", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switches), .element_size = sizeof (char *),
     .fields = switch_element, .default_text = "required of a list", .meaning = "names" },
   { "links", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switch_links), .element_size = sizeof (LsListLink),
@@ -113,19 +133,27 @@ field_of (const char *key)
 }
 
 /* Of kinds (bits) that need a key, or that have no use for one. */
-#define TREES (1u << LS_FABRIC_LEAF_SPINE | 1u << LS_FABRIC_FAT_TREE)
-#define FAT   (1u << LS_FABRIC_FAT_TREE)
-#define LIST  (1u << LS_FABRIC_LIST)
+#define TREES   (1u << LS_FABRIC_LEAF_SPINE | 1u << LS_FABRIC_FAT_TREE)
+#define FAT     (1u << LS_FABRIC_FAT_TREE)
+#define LIST    (1u << LS_FABRIC_LIST)
+#define FLY     (1u << LS_FABRIC_DRAGONFLY)
+#define PLUS    (1u << LS_FABRIC_DRAGONFLY_PLUS)
+#define GROUPED (FLY | PLUS)
 static const struct {
   const char *key;
   unsigned needed, allowed;
 } by_kind[] = {
-  { "nodes_per_leaf", TREES, TREES },
-  { "oversubscription", 0, TREES },
-  { "link", TREES, TREES | LIST },
+  { "nodes_per_leaf", TREES | GROUPED, TREES | GROUPED },
+  { "oversubscription", 0, TREES | PLUS },
+  { "link", TREES | GROUPED, TREES | GROUPED | LIST },
   { "nodes_per_pod", FAT, FAT },
   { "spine_oversubscription", 0, FAT },
   { "core_link", FAT, FAT },
+  { "nodes_per_group", GROUPED, GROUPED },
+  { "groups", GROUPED, GROUPED },
+  { "local_links", 0, FLY },
+  { "global_links", GROUPED, GROUPED },
+  { "global_link", GROUPED, GROUPED },
   { "switches", LIST, LIST },
   { "links", 0, LIST },
   { "nics", LIST, LIST },

@@ -291,7 +291,13 @@ gpus_lie_alike_by_hosts_and_leaves (void)
 static void
 a_brief_cluster_is_the_whole (void)
 {
-  LsClusterSpec specs[] = { tiny_fat_tree (21), tiny_fat_tree (24), tiny_fat_tree (17), tiny_dgx (40) };
+  LsClusterSpec specs[] = { tiny_fat_tree (21),
+                            tiny_fat_tree (24),
+                            tiny_fat_tree (17),
+                            tiny_dgx (40),
+                            tiny_dragonfly (40, LS_FABRIC_DRAGONFLY, LS_ROUTING_ADAPTIVE),
+                            tiny_dragonfly (5, LS_FABRIC_DRAGONFLY, LS_ROUTING_VALIANT),
+                            tiny_dragonfly (40, LS_FABRIC_DRAGONFLY_PLUS, LS_ROUTING_IDEAL) };
   specs[1].spine_oversubscription = 4;
   specs[2].rails = 2;
   for (guint k = 0; k < G_N_ELEMENTS (specs); k++) {

@@ -3,6 +3,7 @@
 #include "hand_trace.h"
 #include "message_table.h"
 #include "nccl_tables.h"
+#include "random_dragonfly.h"
 #include "random_job.h"
 #include "tiny_cluster.h"
 
@@ -301,6 +302,8 @@ random_spec (GRand *rand)
 {
   if (g_rand_int_range (rand, 0, 4) == 0)
     return tiny_torus (1, 4, 4, 0, g_rand_boolean (rand) ? LS_WRAP_ALL : LS_WRAP_NONE);
+  if (g_rand_int_range (rand, 0, 4) == 0)
+    return random_dragonfly (rand, (uint32_t) g_rand_int_range (rand, 2, 24));
   LsClusterSpec s = tiny_dgx (g_rand_boolean (rand) ? 8 : (uint32_t) g_rand_int_range (rand, 1, 7));
   s.nodes_per_leaf = 4;
   s.oversubscription = s.n_nodes == 8 ? 4 : 1;

@@ -12,16 +12,17 @@
 
 #include "tiny_cluster.h"
 #include "hand_trace.h"
+#include "random_dragonfly.h"
 #include "random_job.h"
 
 #include "exec/share.h"
 #include "exec/shortcuts/plan_bound.h"
 #include "strategy/strategy.h"
 
-typedef enum { DGX, PCIE, LEAVES, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, N_KINDS } Kind;
+typedef enum { DGX, PCIE, LEAVES, ECMP, FAT_TREE, FAULTS, TORUS, UNEVEN, DRAGONFLY, N_KINDS } Kind;
 
 static const char *const kind_names[N_KINDS]
-    = { "dgx", "pcie", "leaves", "ecmp", "fat tree", "faults", "torus", "uneven" };
+    = { "dgx", "pcie", "leaves", "ecmp", "fat tree", "faults", "torus", "uneven", "dragonfly" };
 
 static void
 degrade (GRand *rand, LsClusterSpec *spec)
@@ -63,6 +64,8 @@ cluster_of (Kind kind, GRand *rand)
     degrade (rand, &s);
   else if (kind == TORUS)
     s = tiny_torus (4, 4, 4, 0, LS_WRAP_ALL);
+  else if (kind == DRAGONFLY)
+    s = random_dragonfly_with_faults (rand);
   else if (kind == UNEVEN) {
     s.gpus_per_node = s.nics = s.rails = 6;
     s.pcie_switches = s.cpu_sockets = 2;
