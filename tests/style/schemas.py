@@ -25,7 +25,8 @@ except ImportError:
 # Keys that must be there because of others, and objects that are read by hand: said by code, not by a table.
 SAID_BY_CODE = {
     "dragonfly-without-groups.json", "fabric-missing.json", "fat-tree-without-pods.json",
-    "fault-key-misspelt.json", "gpu-is-an-object.json", "gpus-missing.json", "list-without-switches.json", "nic-count-missing.json", "torus-nic-missing.json",
+    "fault-key-misspelt.json", "gpu-is-an-object.json", "gpus-missing.json",
+    "list-without-switches.json", "nic-count-missing.json", "torus-nic-missing.json",
     "experts-without-ffn.json", "shared-without-experts.json", "values-without-latent.json",
     "recompute-stages-count.json", "attention-without-flops.json", "bytes-missing.json", "model-without-batch.json",
     "compressed-heavy-without-ratio.json", "compressed-letters-alone.json", "compressed-without-groups.json",
