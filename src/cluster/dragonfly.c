@@ -90,13 +90,13 @@ check_global (const LsClusterSpec *s, GError **error)
     return ls_spec_conflict (error,
                              "%u links between any two of %u groups (\"global_links\"): expected 1 to %u",
                              s->global_links, s->groups, LS_CLUSTER_MAX_FABRIC / s->groups);
-  uint32_t ends = ls_dragonfly_has_spines (s) ? ls_dragonfly_spines (s) : ls_dragonfly_leaves (s);
-  if (s->routing == LS_ROUTING_MINIMAL && MIN (ends, s->global_links) > MAX_GATEWAYS)
+  uint32_t gateways = ls_dragonfly_has_spines (s) ? 0 : MIN (ls_dragonfly_leaves (s), s->global_links);
+  if (s->routing == LS_ROUTING_MINIMAL && gateways > MAX_GATEWAYS)
     return ls_spec_conflict (
         error,
         "%u links between two groups begin at %u switches; with minimal routing expected "
         "at most %d",
-        s->global_links, MIN (ends, s->global_links), MAX_GATEWAYS);
+        s->global_links, gateways, MAX_GATEWAYS);
   return TRUE;
 }
 
