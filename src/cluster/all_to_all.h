@@ -27,10 +27,10 @@
  * traffic, all others are detours: w = 1, 4 + 288 = 292.
  *
  * Deviations. Where all members send to all others as much, direct links suffice and carry k (n - 1), up to
- * twice of what is said here with b = n; of few busy members among many it is the same. A member counts as busy
- * if the cluster has nodes there, whether or not a job is on them. Detours take links of switches within the group
- * between, which is not counted. Adaptive switches see queues nearby and react late; here they know all. Other
- * jobs' traffic is not there.
+ * twice of what is said here with b = n; of few busy members among many it is the same. A member counts as
+ * busy if the cluster has nodes there, whether or not a job is on them. Detours take links of switches
+ * within the group between, which is not counted. Adaptive switches see queues nearby and react late; here
+ * they know all. Other jobs' traffic is not there.
  *
  * References: J. Kim, W. J. Dally, S. Scott, D. Abts, Technology-driven, highly-scalable dragonfly topology,
  * ISCA 2008 (the topology, VAL and UGAL: adversarial traffic gets half under VAL); A. Shpiner et al.,

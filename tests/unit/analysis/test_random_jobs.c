@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "random_dragonfly.h"
 #include "tiny_cluster.h"
 #include "random_job.h"
 
@@ -188,6 +189,8 @@ links_by_place_are_links_one_by_one (void)
     LsClusterSpec spec = seed % 3 == 0 ? tiny_pcie (n_nodes)
         : seed % 3 == 1                ? tiny_fat_tree (n_nodes)
                                        : tiny_dgx (n_nodes);
+    if (seed % 4 == 0)
+      spec = random_dragonfly (rand, MIN (n_nodes, 40));
     if (seed % 5 == 0)
       add_fault (&spec, "node0/gpu0>pcie0", 0.5);
     g_autoptr (GError) error = NULL;

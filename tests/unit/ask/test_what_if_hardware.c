@@ -166,6 +166,8 @@ static const char *const without_effect[] = {
   "gpu.vector_flops",              /* streaming kernels wait for the memory                   */
   "fabric.link.bandwidth",         /* as many links as the oversubscription asks for          */
   "fabric.link.latency",           /* NCCL's figures are those of one leaf                     */
+  "fabric.global_link.bandwidth",  /* all nodes are in one group of a dragonfly               */
+  "fabric.global_link.latency",    /* the same                                                */
   "node.cpu.interconnect.latency", /* a GPU's memory is at its own socket                  */
 };
 

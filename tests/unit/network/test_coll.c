@@ -353,6 +353,9 @@ groups_that_lie_alike_share_an_answer (void)
   check_all (tiny_dgx (3));
   check_all (leaves);
   check_all (tiny_fat_tree (9));
+  check_all (tiny_dragonfly (11, LS_FABRIC_DRAGONFLY, LS_ROUTING_IDEAL));
+  check_all (tiny_dragonfly (11, LS_FABRIC_DRAGONFLY, LS_ROUTING_MINIMAL));
+  check_all (tiny_dragonfly (11, LS_FABRIC_DRAGONFLY_PLUS, LS_ROUTING_VALIANT));
   check_all (cut);
   check_all (tiny_torus (1, 4, 4, 0, LS_WRAP_NONE));
   g_array_unref (cut.faults);

@@ -17,6 +17,15 @@ leaves (uint32_t per_leaf, uint32_t rails)
   return spec;
 }
 
+/* Of a dragonfly: 2 nodes a leaf, 8 a group, NICs on rails. */
+static LsClusterSpec
+groups_of_leaves (LsFabricId kind)
+{
+  LsClusterSpec spec = tiny_dragonfly (32, kind, LS_ROUTING_IDEAL);
+  spec.nics = spec.rails = 8;
+  return spec;
+}
+
 /* `hosts` of them, `step` apart, with the GPUs first, first + step_gpu .. of each. */
 typedef struct {
   const char *algorithm;
@@ -241,6 +250,8 @@ trees_load_places (void)
   CHECK_ALL (leaves (4, 8), cases);
   CHECK_ALL (leaves (4, 1), cases);
   CHECK_ALL (tiny_fat_tree (32), cases);
+  CHECK_ALL (groups_of_leaves (LS_FABRIC_DRAGONFLY), cases);
+  CHECK_ALL (groups_of_leaves (LS_FABRIC_DRAGONFLY_PLUS), cases);
 }
 
 /* Neither order, nor the GPUs of a host, nor its place may differ in one period. */
