@@ -92,6 +92,20 @@ bool hf_is_open (const LaunchJob *job, const char *name);
 bool hf_uses_deepspeed (const LaunchJob *job);
 bool hf_uses_fsdp (const LaunchJob *job);
 
+/* --- hf_kind.c ------------------------------------------------------------------------------------- */
+
+/* By the name of a script: it trains no decoder. */
+bool hf_does_other (const char *script);
+/* An option that only what learns from preferences declares, whether a command says it or not. */
+bool hf_is_of_other (const char *name);
+/* By the name of its script, or an option that no other job has; what only generates or evaluates says no
+ * batch that is trained on. Of a configuration alone by its data set: the command says the task. d, script:
+ * NULL: none is known. False: with a diagnostic. */
+bool hf_check_task (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
+                    LsDiagList *diags);
+/* Accelerators and degrees of software that is not known. script: NULL: none. False: with a diagnostic. */
+bool hf_check_software (const char *script, const LaunchWords *words, const char *path, LsDiagList *diags);
+
 /* --- hf_formats.c ---------------------------------------------------------------------------------- */
 
 /* In which number format a job multiplies. */

@@ -250,6 +250,36 @@ reader_of (const ImportFile *file)
 }
 
 /* By the first file; a script that only starts another one, which stands behind it, by that. */
+/* By a script that lies beside and is named: one that only submits it says nothing of the job itself. NULL:
+ * none is known. */
+static const ImportReader *
+reader_beside (const ImportFile *file)
+{
+  static const char *const own[] = { "--num-layers", "--tensor-model-parallel-size", "pretrain_" };
+  const ImportReader *reader = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (own); i++)
+    if (strstr (file->text, own[i]))
+      return NULL;
+  g_auto (GStrv) words = g_strsplit_set (file->text, " \t\n\r\"'`;&|()=/", -1);
+  g_autofree char *folder = g_path_get_dirname (file->path), *self = g_path_get_basename (file->path);
+  for (char **word = words; *word && !reader; word++) {
+    if (!g_str_has_suffix (*word, ".sh") || strcmp (*word, self) == 0)
+      continue;
+    g_autofree char *path = g_build_filename (folder, *word, NULL);
+    g_autoptr (LsDiagList) none = ls_diag_list_new ();
+    size_t n = 0;
+    g_autofree char *text = g_file_test (path, G_FILE_TEST_IS_REGULAR)
+        ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, none)
+        : NULL;
+    ImportYaml yaml = { 0 };
+    const ImportFile other = { .path = path, .text = text, .n = n, .yaml = &yaml };
+    reader = text ? reader_of (&other) : NULL;
+    reader = reader == &import_megatron ? NULL : reader;
+    cJSON_Delete (yaml.tree);
+  }
+  return reader;
+}
+
 static const ImportReader *
 choose (const ImportFiles *files)
 {
@@ -261,7 +291,8 @@ choose (const ImportFiles *files)
     if (other && other != first)
       return other;
   }
-  return first;
+  const ImportReader *beside = is_script ? reader_beside (&files->files[0]) : NULL;
+  return beside ? beside : first;
 }
 
 /* With a diagnostic. */

@@ -4,6 +4,9 @@
 
 #include "data/launch/import.h"
 
+/* What is left where the files of a program are not read. */
+#define IMPORT_ELSE "give the job by --model and options, which lockstep run --help lists"
+
 /* A file as YAML, which several readers ask for: tree NULL: it is none. */
 typedef struct {
   struct cJSON *tree;

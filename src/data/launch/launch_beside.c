@@ -3,6 +3,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/launch_gpus.h"
 #include "data/launch/launch_script.h"
 #include "data/text/read_file.h"
 
@@ -95,11 +96,16 @@ find_started (const GPtrArray *words)
 }
 
 char *
-launch_drop_starter (GPtrArray *words)
+launch_drop_starter (GPtrArray *words, guint64 *ret_nodes, guint64 *ret_each)
 {
   guint n = find_started (words), at;
   char *starter = NULL;
+  *ret_nodes = *ret_each = 0;
   if (n > 0) {
+    g_autoptr (LaunchWords) own = launch_words_new ();
+    launch_words_add (own, (char *const *) words->pdata, n);
+    *ret_nodes = launch_first_of (own, (const char *const[]) { "num-nodes", "nodes", "nnodes", NULL });
+    *ret_each = launch_first_of (own, (const char *const[]) { "gpus", "gpus-per-node", "num-gpus", NULL });
     launch_find_script (words, &at, &starter);
     g_ptr_array_remove_range (words, 0, n);
   }

@@ -314,6 +314,19 @@ count_slurm (const LaunchBatch *b, const LaunchWords *w)
   return count > 0 ? count : all;
 }
 
+/* Where how many it starts is not decided, all that the job has. */
+static guint64
+count_mpi (const LaunchBatch *b, const LaunchWords *w, LsImport *import)
+{
+  static const char *const names[] = { "np", "n", NULL };
+  guint64 said = launch_first_of (w, names), all = b->nodes * b->per_node;
+  if (said > 0 || all == 0)
+    return said;
+  import_infer (
+      import, "gpus %" G_GUINT64_FORMAT ": all of the job's nodes; the launcher does not say how many", all);
+  return all;
+}
+
 /* Python in front, or what starts a command once. */
 static bool
 is_started_once (const GPtrArray *words)
@@ -359,7 +372,7 @@ count_started (const LaunchPlace *place, const GPtrArray *front, LsImport *impor
   if (has_word (front, (const char *const[]) { "msrun", NULL })) /* of MindSpore: of all nodes */
     return value_of (w, "worker-num");
   if (has_word (front, mpi))
-    return launch_first_of (w, (const char *const[]) { "np", "n", NULL });
+    return count_mpi (batch, w, import);
   if (has_word (front, deepspeed))
     return count_deepspeed (batch, w, import);
   if (has_word (front, accelerate)) /* num_processes says, which may stand in its configuration */

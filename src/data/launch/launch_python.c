@@ -60,6 +60,8 @@ add_options (LaunchWords *words, const LsPython *python, const LaunchKind *kind,
   guint n = 0;
   for (const cJSON *one = ls_python_options (python)->child; one; one = one->next) {
     g_autofree char *word = word_of (one);
+    if (kind->is_of_other && kind->is_of_other (one->string))
+      launch_words_add_value (words, one->string, NULL);
     bool is_on = cJSON_IsTrue (one),
          is_open = !cJSON_IsBool (one) && !cJSON_IsNull (one) && !word && kind->is_known (one->string);
     if (is_open && !launch_words_find (words, one->string))

@@ -29,8 +29,9 @@ launch_learns (const char *name)
 bool
 launch_uses_model (const char *name)
 {
-  static const char *const parts[] = { "generate", "generation", "inference", "infer", "eval",
-                                       "evaluate", "evaluation", "lighteval", "merge", NULL };
+  static const char *const parts[]
+      = { "generate",  "generation", "inference", "infer", "eval",  "evaluate",     "evaluation",
+          "lighteval", "merge",      "chatbot",   "vllm",  "serve", "benchmarking", NULL };
   return has_part (name, parts);
 }
 
@@ -99,7 +100,7 @@ launch_script_refuse (const ImportFile *file, LsDiagList *diags)
   if (!is_script || launch_refuse_task (file, diags))
     return is_script;
   g_autofree char *started = launch_started (file);
-  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
+  ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, IMPORT_ELSE,
                "a script, but no command of it launches a program that is read%s%s",
                started ? "; it starts " : "", started ? started : "");
   return true;

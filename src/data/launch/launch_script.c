@@ -268,7 +268,7 @@ refuse (const Search *s, const ImportFile *file, LsDiagList *diags)
   add_names (why, "; it starts what is not here: ", s->started);
   const char *hint = s->sources->len + s->started->len > 0 ? "give these files too, behind it"
       : s->kind->marks && strstr (file->text, ".yaml")     ? "give the YAML that it names too, behind it"
-                                                           : NULL;
+                                                           : IMPORT_ELSE;
   ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, hint, "%s", why->str);
   g_string_free (why, TRUE);
   return false;
@@ -378,7 +378,7 @@ seen_of (const Search *s)
 static void
 split (Search *s, LaunchScript *ret, LsImport *import)
 {
-  g_autofree char *starter = launch_drop_starter (s->words);
+  g_autofree char *starter = launch_drop_starter (s->words, &ret->nodes, &ret->of_node);
   if (starter)
     import_unknown (import, "how %s starts this command, and on how many nodes", starter);
   guint at, first = launch_find_script (s->words, &at, &ret->script);

@@ -26,6 +26,8 @@ typedef struct {
   /* By the name of a script: a command that trains nothing, which counts where no other launches. NULL: all
    * train */
   bool (*does_other) (const char *script);
+  /* An option that the program declares, and the command need not say: another task. NULL: none is */
+  bool (*is_of_other) (const char *name);
   /* Starts of lines, with blanks between, of YAML with options that a command names; NULL: none */
   const char *marks;
 } LaunchKind;
@@ -37,12 +39,13 @@ typedef struct {
 } LaunchSlices;
 
 typedef struct {
-  LaunchWords *words;    /* behind the script of Python */
-  char *script;          /* as launch_find_script() has it */
-  guint64 gpus;          /* 0: not known */
-  LaunchSlices slices;   /* of TPUs, that it is started on */
-  GPtrArray *front;      /* char *: the words in front of the script */
-  GHashTable *variables; /* char * -> char *: what the script sets */
+  LaunchWords *words;     /* behind the script of Python */
+  char *script;           /* as launch_find_script() has it */
+  guint64 gpus;           /* 0: not known */
+  LaunchSlices slices;    /* of TPUs, that it is started on */
+  guint64 nodes, of_node; /* nodes and GPUs of each that what starts the command is told; 0: none are */
+  GPtrArray *front;       /* char *: the words in front of the script */
+  GHashTable *variables;  /* char * -> char *: what the script sets */
 } LaunchScript;
 
 /* Reads the first file as a script; others are what it sources. What is not decided is told in import. False:
@@ -92,8 +95,9 @@ bool launch_uses_model (const char *name);
 guint launch_find_script (const GPtrArray *words, guint *ret_at, char **ret_script);
 
 /* Drops what another command starts this one with, up to its "--": "python submit.py --nodes 8 -- torchrun
- * train.py". That one's name, which the caller frees; NULL: a script of Python is not on both sides. */
-char *launch_drop_starter (GPtrArray *words);
+ * train.py". That one's name, which the caller frees; NULL: a script of Python is not on both sides.
+ * *ret_nodes, *ret_each: how many nodes it is told, and GPUs of each; 0: none are said. */
+char *launch_drop_starter (GPtrArray *words, guint64 *ret_nodes, guint64 *ret_each);
 
 /* The text of a file that a command names: one that the script writes, with "$NAME" for what it does
  * not decide, else of those behind the first the one of that name, else one where it says from the folder of

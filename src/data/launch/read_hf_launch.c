@@ -7,6 +7,7 @@
 #include "data/jobs/job_files.h"
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
+#include "data/launch/launch_gpus.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/json_scan.h"
@@ -80,7 +81,8 @@ read_config (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   const ImportFile *file = &files->files[0];
   g_autoptr (LaunchWords) words = launch_words_new ();
   import->program = "accelerate";
-  if (!add_yaml (words, file->text, file->n, file->path, import, diags))
+  if (!add_yaml (words, file->text, file->n, file->path, import, diags)
+      || !hf_check_software (NULL, words, file->path, diags))
     return false;
   HfJob hf = { .job = { .import = import, .words = words } };
   return read_job (files, &hf, diags);
@@ -108,6 +110,23 @@ is_known (const char *name)
   return row && row->kind != OPTION_IGNORED;
 }
 
+/* What submits a command to several nodes has its processes on each, where they are those of one node and the
+ * command says no nodes itself (allenai/open-instruct: mason.py). */
+static void
+add_nodes (const LaunchScript *script, const LaunchWords *front, LaunchWords *words, LsImport *import)
+{
+  const char *each = launch_words_text (words, "num_processes");
+  guint64 n = each ? launch_last_number (each) : 0;
+  if (script->nodes <= 1 || n == 0 || n != script->of_node || launch_words_find (front, "num_machines"))
+    return;
+  g_autofree char *all = g_strdup_printf ("%" G_GUINT64_FORMAT, n * script->nodes);
+  launch_words_add_by (words, false, "num_processes", all);
+  import_infer (import,
+                "gpus %s: %" G_GUINT64_FORMAT
+                " nodes, as what starts the command has it, with %" G_GUINT64_FORMAT " processes each",
+                all, script->nodes, n);
+}
+
 /* What accelerate launch is told in front of the script, which changes what its configuration says. */
 static bool
 add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *words, LsImport *import,
@@ -129,34 +148,7 @@ add_front (const ImportFiles *files, const LaunchScript *script, LaunchWords *wo
   if (text && !add_yaml (words, text, n, name, import, diags))
     return false;
   launch_words_add_words (words, front);
-  return true;
-}
-
-static bool
-does_other (const char *script)
-{
-  return launch_learns (script) || launch_uses_model (script);
-}
-
-/* By the name of its script, or an option that no other job has; what only generates or evaluates says no
- * batch that is trained on. Of a configuration alone by its data set: the command says the task. */
-static bool
-check_task (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
-            LsDiagList *diags)
-{
-  static const char *const marks[] = {
-    "num_generations",          "num_samples_per_prompt_rollout", "total_episodes", "generation_only",
-    "num_padding_at_beginning", "offload_reference_model",        "use_vllm",       "vllm_server_host"
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
-    if (launch_words_find (said, marks[i]))
-      return import_refuse_task (path, diags, "--%s", marks[i]);
-  bool trains = launch_words_find (said, "per_device_train_batch_size");
-  const LaunchOption *data = !script && d && d->data ? launch_words_find (said, d->data) : NULL;
-  if (data && data->values->len > 0 && launch_learns (data->values->pdata[0]))
-    return import_refuse_task (path, diags, "%s %s", d->data, (const char *) data->values->pdata[0]);
-  if (script && (launch_learns (script) || (!trains && launch_uses_model (script))))
-    return import_refuse_task (path, diags, "%s", script);
+  add_nodes (script, front, words, import);
   return true;
 }
 
@@ -185,11 +177,11 @@ read_words (const ImportFiles *files, const char *script, const LaunchWords *sai
   const HfDialect *dialect = hf_dialect_of (script, said);
   const char *path = files->files[0].path;
   if ((dialect && !hf_dialect_check (dialect, script, said, path, diags))
-      || !check_task (dialect, script, said, path, diags))
+      || !hf_check_task (dialect, script, said, path, diags))
     return false;
   g_autoptr (LaunchWords) own = dialect ? hf_dialect_words (dialect, said, gpus, import) : NULL;
   launch_words_add_words (words, own ? own : said);
-  if (!add_fsdp (files, words, diags))
+  if (!add_fsdp (files, words, diags) || !hf_check_software (script, words, path, diags))
     return false;
   HfJob hf = { .job = { .import = import, .words = words, .script = script, .gpus = gpus },
                .dialect = dialect,
@@ -277,7 +269,8 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                             names_deepspeed (&files->files[0]) ? 1 : 2,
                             true,
                             .knows_deepspeed = true,
-                            .does_other = does_other,
+                            .does_other = hf_does_other,
+                            .is_of_other = hf_is_of_other,
                             .marks = ARGUMENT " " DATA_SET };
   LaunchScript script;
   if (!check_command (&files->files[0], diags))

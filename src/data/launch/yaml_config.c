@@ -153,7 +153,7 @@ yaml_config_refuse (const ImportFile *file, LsDiagList *diags)
                is_chart
                    ? "values of a chart of Helm: give the script that it starts, or what `helm template` "
                      "makes of the chart"
-                   : NULL,
+                   : IMPORT_ELSE,
                "YAML, but the configuration of no program that is read%s%s", keys->str, item ? ", ..." : "");
   g_string_free (keys, TRUE);
   cJSON_Delete (tree);

@@ -14,7 +14,7 @@ static void
 a_command_behind_another_is_read (void)
 {
   check ("python submit.py --num_nodes 8 --gpus 8 -- accelerate launch --num_processes 8 sft.py " TRAINER,
-         "gpus=8; micro_batch=2; ?how submit.py starts this command, and on how many nodes");
+         "gpus=64; micro_batch=2; ?how submit.py starts this command, and on how many nodes");
   check ("uv run submit.py -- torchrun --nproc_per_node 4 --nnodes 2 sft.py " TRAINER, "gpus=8; dp_kind=ddp");
   check ("python sft.py --note -- " TRAINER, "gpus=1; micro_batch=2");
 }

@@ -71,6 +71,18 @@ is_by_chance (const LaunchScript *script)
   return !script->script && n_known < 3 && n > 2 * n_known;
 }
 
+/* A program with a model of its own, most of whose options are not Megatron-LM's. */
+static bool
+is_mostly_other (const LaunchScript *script)
+{
+  guint n_other = 0, n = script->words->options->len;
+  for (guint i = 0; i < n; i++) {
+    const LaunchOption *o = script->words->options->pdata[i];
+    n_other += !option_find (&megatron_options, o->name);
+  }
+  return script->script && n_other > n - n_other && !launch_words_find (script->words, "hidden-size");
+}
+
 /* Encoders have layers as decoders have, and other tasks. */
 static bool
 check_script (const LaunchScript *script, LsImport *import, const char *path, LsDiagList *diags)
@@ -85,7 +97,7 @@ check_script (const LaunchScript *script, LsImport *import, const char *path, Ls
   if (!megatron_trains_decoder (script->words, script->script, path, diags))
     return false;
   if (is_by_chance (script)) {
-    ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL,
+    ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, IMPORT_ELSE,
                  "nothing here launches Megatron-LM, nor another program that is read");
     return false;
   }
@@ -93,6 +105,14 @@ check_script (const LaunchScript *script, LsImport *import, const char *path, Ls
   for (guint i = 0; i < G_N_ELEMENTS (known); i++)
     if (script->script && g_str_has_prefix (script->script, known[i]))
       return true;
+  if (is_mostly_other (script)) {
+    ls_diag_add (
+        diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, IMPORT_ELSE,
+        "%s: most of its options are not those of Megatron-LM, and none is --hidden-size: another program, "
+        "which is not read",
+        script->script);
+    return false;
+  }
   if (script->script)
     import_unknown (import, "%s: its model is taken for a decoder of these layers, as pretrain_gpt.py has",
                     script->script);

@@ -266,7 +266,10 @@ static const char ignored[]
       "model.perform_initialization model.scatter_embedding_sequence_parallel "
       "model.timers model.transformer_layer_spec* name nvrx_straggler.* optim.* optimizer.* profiling.* "
       "rerun_state_machine.* rng.* restore_from_path run.* resume.* scheduler.* straggler.* tokenizer.* "
-      "train.* validation.* dist.* trainer.callbacks.* trainer.accelerator trainer.accumulate_grad_batches "
+      "train._target_ train.check_* train.decrease_batch_size_if_needed train.empty_unused_memory_level "
+      "train.eval_* train.exit_* train.finalize train.gpu_sniff_* train.iterations_to_skip train.manual_gc* "
+      "train.num_epochs train.save_interval train.skip_* train.train_* validation.* "
+      "dist.* trainer.callbacks.* trainer.accelerator trainer.accumulate_grad_batches "
       "trainer.benchmark trainer.enable_* trainer.limit_* trainer.log* trainer.max_* "
       "trainer.num_sanity_val_steps trainer.use_distributed_sampler trainer.replace_sampler_ddp "
       "trainer.val_check_interval trainer.checkpoint_callback peft.* model.peft.*";

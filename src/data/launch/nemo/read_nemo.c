@@ -430,6 +430,22 @@ has_all (const cJSON *tree, const char *const *paths)
   return true;
 }
 
+/* Others have "model" and "train" as well: VeOmni paths, and under "train" what shards; NxD Training, for
+ * Trainium, a strategy beside them. */
+static bool
+is_of_another (const cJSON *tree)
+{
+  static const char *const marks[] = { "distributed_strategy", "model.model_path",
+                                       "model.config_path",    "data.train_path",
+                                       "train.accelerator",    "train.data_parallel_mode",
+                                       "train.output_dir",     "train.gradient_checkpointing",
+                                       "model.model_name" };
+  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
+    if (yaml_config_find (tree, marks[i]))
+      return true;
+  return false;
+}
+
 /* NeMo has models of speech too, which have a trainer, an optimizer and layers. */
 static bool
 fits (const cJSON *tree)
@@ -448,7 +464,7 @@ fits (const cJSON *tree)
     const char *const paths[] = { own[i][0], own[i][1], own[i][2], own[i][3], NULL };
     fits = fits || has_all (tree, paths);
   }
-  return fits && !yaml_config_find (tree, "distributed_strategy"); /* of NxD Training, for Trainium */
+  return fits && !is_of_another (tree);
 }
 
 static bool

@@ -1,4 +1,4 @@
-#include "data/launch/torchtune_options.h"
+#include "data/launch/torchtune/torchtune_options.h"
 
 #include <glib.h>
 

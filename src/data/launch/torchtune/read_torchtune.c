@@ -10,7 +10,7 @@
 #include "data/launch/adapters.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
-#include "data/launch/torchtune_options.h"
+#include "data/launch/torchtune/torchtune_options.h"
 #include "data/launch/yaml_config.h"
 
 typedef struct {

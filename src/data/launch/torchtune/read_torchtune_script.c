@@ -8,7 +8,7 @@
  * (torchtune/config/_utils.py). */
 #include <string.h>
 
-#include "data/launch/torchtune_options.h"
+#include "data/launch/torchtune/torchtune_options.h"
 #include "data/launch/yaml_config.h"
 
 static bool
