@@ -147,6 +147,7 @@ static const ImportReader *const readers[] = {
   &import_maxtext_models,
   &import_maxtext,
   &import_levanter,
+  &import_veomni,
   &import_nemo,
   &import_automodel,
   &import_neox,

@@ -331,6 +331,39 @@ files_with_train_are_told_apart (void)
       "micro_batch=1; global_batch=8; ?train.new_thing 2; -train.manual_gc");
 }
 
+/* VeOmni: what nothing says is as its classes have it; names of 2025, and of 2026. */
+static void
+veomni_is_read (void)
+{
+#define VEOMNI(model, data, train)                                                                           \
+  "model: {" model "}\ndata: {train_path: a, " data "}\ntrain:\n  global_batch_size: 64\n" train
+  check_read (
+      "VeOmni",
+      VEOMNI ("model_path: Qwen/Qwen3-8B", "max_seq_len: 4096",
+              "  micro_batch_size: 2\n  accelerator: {ulysses_size: 2, ep_size: 4, dp_replicate_size: 2}\n"),
+      "layers=36; seq=4096; micro_batch=2; global_batch=64; cp=2; cp_kind=ulysses; ep=4; dp_kind=fsdp2; zero=3; "
+      "recompute=full; dtype=bf16; grad_dtype=fp32; attention_kernel=fa2; gpus; ?dyn_bsz: samples are packed");
+  check_read (
+      "VeOmni",
+      VEOMNI ("model_path: Qwen/Qwen3-8B", "max_seq_len: 4096",
+              "  accelerator: {fsdp_config: {mixed_precision: {enable: false}, offload: true}}\n"
+              "  gradient_checkpointing: {enable: false}\n  new_thing: 3\n  optimizer: {type: muon}\n"),
+      "micro_batch=1; recompute=none; ?fsdp_offload_params; ?optimizer muon; ?train.new_thing 3; cp_kind");
+  check_read (
+      "VeOmni",
+      VEOMNI ("config_path: Qwen/Qwen3-8B, attn_implementation: sdpa", "max_seq_len: 512",
+              "  data_parallel_mode: ddp\n  enable_gradient_checkpointing: false\n  optimizer: adamw\n"
+              "  expert_parallel_size: 1\n"),
+      "layers=36; dp_kind=ddp; recompute=none; attention=flash; optimizer=adam");
+  check_read (NULL, VEOMNI ("model_path: a", "data_type: diffusion", "  accelerator: {ep_size: 1}\n"),
+              "data.data_type diffusion: another task");
+  check_read (
+      NULL,
+      VEOMNI ("model_path: a", "max_seq_len: 8", "  accelerator: {ep_size: 1}\ndpo_config: {beta: 1}\n"),
+      "dpo_config: another task");
+#undef VEOMNI
+}
+
 /* What submits a command to nodes starts its processes on each. */
 static void
 nodes_of_a_submitter_count (void)
@@ -386,10 +419,10 @@ LS_TEST_SUITE (LS_TEST (other_tasks_of_a_trainer_are_refused),
                LS_TEST (software_of_other_accelerators_is_refused),
                LS_TEST (degrees_of_unknown_programs_are_refused),
                LS_TEST (most_options_of_another_program_are_another),
-               LS_TEST (files_with_train_are_told_apart), LS_TEST (nodes_of_a_submitter_count),
-               LS_TEST (mpirun_has_all_of_the_job), LS_TEST (a_script_beside_says_the_program),
-               LS_TEST (arguments_in_yaml_are_read), LS_TEST (levanter_is_read), LS_TEST (verl_is_read),
-               LS_TEST (configurations_are_told_apart), LS_TEST (a_name_alone_is_no_program),
-               LS_TEST (a_file_of_fsdp_is_read), LS_TEST (the_environment_is_heeded),
-               LS_TEST (norms_by_cudnn_are_heeded), LS_TEST (classes_of_forks_are_told),
-               LS_TEST (adapters_are_on_all_layers_or_by_a_pattern))
+               LS_TEST (files_with_train_are_told_apart), LS_TEST (veomni_is_read),
+               LS_TEST (nodes_of_a_submitter_count), LS_TEST (mpirun_has_all_of_the_job),
+               LS_TEST (a_script_beside_says_the_program), LS_TEST (arguments_in_yaml_are_read),
+               LS_TEST (levanter_is_read), LS_TEST (verl_is_read), LS_TEST (configurations_are_told_apart),
+               LS_TEST (a_name_alone_is_no_program), LS_TEST (a_file_of_fsdp_is_read),
+               LS_TEST (the_environment_is_heeded), LS_TEST (classes_of_forks_are_told),
+               LS_TEST (norms_by_cudnn_are_heeded), LS_TEST (adapters_are_on_all_layers_or_by_a_pattern))
