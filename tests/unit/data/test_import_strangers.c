@@ -364,6 +364,18 @@ veomni_is_read (void)
 #undef VEOMNI
 }
 
+/* Fine-tuning by slime is in bf16 with a distributed optimizer, whatever the command says. */
+static void
+slime_sets_what_it_does_not_say (void)
+{
+#define SLIME                                                                                                \
+  "ray job submit -- python3 train_async.py --actor-num-nodes 2 --actor-num-gpus-per-node 8 --num-layers 8 " \
+  "--hidden-size 512 --num-attention-heads 8 --loss-type sft_loss --seq-length 64 --micro-batch-size 1 "
+  check (SLIME "\n", "gpus=16; zero=1; dtype=bf16");
+  check (SLIME "--fp16\n", "dtype=fp16; zero=1");
+#undef SLIME
+}
+
 /* What submits a command to nodes starts its processes on each. */
 static void
 nodes_of_a_submitter_count (void)
@@ -420,9 +432,10 @@ LS_TEST_SUITE (LS_TEST (other_tasks_of_a_trainer_are_refused),
                LS_TEST (degrees_of_unknown_programs_are_refused),
                LS_TEST (most_options_of_another_program_are_another),
                LS_TEST (files_with_train_are_told_apart), LS_TEST (veomni_is_read),
-               LS_TEST (nodes_of_a_submitter_count), LS_TEST (mpirun_has_all_of_the_job),
-               LS_TEST (a_script_beside_says_the_program), LS_TEST (arguments_in_yaml_are_read),
-               LS_TEST (levanter_is_read), LS_TEST (verl_is_read), LS_TEST (configurations_are_told_apart),
-               LS_TEST (a_name_alone_is_no_program), LS_TEST (a_file_of_fsdp_is_read),
-               LS_TEST (the_environment_is_heeded), LS_TEST (classes_of_forks_are_told),
-               LS_TEST (norms_by_cudnn_are_heeded), LS_TEST (adapters_are_on_all_layers_or_by_a_pattern))
+               LS_TEST (slime_sets_what_it_does_not_say), LS_TEST (nodes_of_a_submitter_count),
+               LS_TEST (mpirun_has_all_of_the_job), LS_TEST (a_script_beside_says_the_program),
+               LS_TEST (arguments_in_yaml_are_read), LS_TEST (levanter_is_read), LS_TEST (verl_is_read),
+               LS_TEST (configurations_are_told_apart), LS_TEST (a_name_alone_is_no_program),
+               LS_TEST (a_file_of_fsdp_is_read), LS_TEST (the_environment_is_heeded),
+               LS_TEST (classes_of_forks_are_told), LS_TEST (adapters_are_on_all_layers_or_by_a_pattern),
+               LS_TEST (norms_by_cudnn_are_heeded))

@@ -119,6 +119,19 @@ check_script (const LaunchScript *script, LsImport *import, const char *path, Ls
   return true;
 }
 
+/* What slime sets itself, whatever its command says (slime/backends/megatron_utils/arguments.py, August
+ * 2026). */
+static void
+add_of_slime (LaunchWords *words, LsImport *import)
+{
+  if (!launch_words_find (words, "actor-num-nodes") && !launch_words_find (words, "actor-num-gpus-per-node"))
+    return;
+  launch_words_add_value (words, "use-distributed-optimizer", NULL);
+  if (!launch_words_find (words, "fp16"))
+    launch_words_add_value (words, "bf16", NULL);
+  import_infer (import, "--use-distributed-optimizer, and --bf16 without --fp16: slime sets them");
+}
+
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
@@ -144,6 +157,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                       .gpus = script.gpus,
                       .variables = script.variables };
     megatron_read_formats (files, script.words);
+    add_of_slime (script.words, import);
     g_autoptr (LaunchWords) deepspeed = megatron_deepspeed_file (files, script.words);
     megatron_read (&job, deepspeed);
   }
