@@ -173,7 +173,7 @@ launch_given_nodes (LaunchBatch *batch, const char *name, const char *value)
 
 /* "-l select=4:ncpus=8:ngpus=8": of so many nodes each. */
 static void
-read_pbs (LaunchBatch *b, const LsShellCommand *c)
+read_pbs (LaunchBatch *b, LsShell *shell, const LsShellCommand *c)
 {
   for (guint i = 1; i < c->n; i++) {
     g_auto (GStrv) parts = g_strsplit (c->words[i], ":", -1);
@@ -185,13 +185,14 @@ read_pbs (LaunchBatch *b, const LsShellCommand *c)
         *place = launch_last_number (strchr (*part, '=') + 1);
     }
   }
+  set_number (shell, "PBS_NUM_NODES", b->nodes);
 }
 
 void
 launch_read_directive (LaunchBatch *batch, LsShell *shell, const LsShellCommand *line)
 {
   if (strcmp (line->words[0], "#PBS") == 0)
-    read_pbs (batch, line);
+    read_pbs (batch, shell, line);
   else {
     g_autoptr (LaunchWords) w = launch_words_new ();
     launch_words_add (w, line->words, line->n);

@@ -297,8 +297,10 @@ add_output (Words *w, const char *p, const char *end, bool is_quoted)
 {
   const char *inner = p + (*p == '`' ? 1 : 2);
   bool is_plain = end - 1 > inner && !(*p == '`' && memchr (inner, '\\', (gsize) (end - inner)));
-  g_autofree char *text
-      = is_plain && w->sh->output_of ? w->sh->output_of (w->sh, inner, (gsize) (end - 1 - inner)) : NULL;
+  g_autofree char *count = is_plain ? shell_count (w->sh, inner, (gsize) (end - 1 - inner)) : NULL,
+                  *text = count      ? g_strdup (count)
+      : is_plain && w->sh->output_of ? w->sh->output_of (w->sh, inner, (gsize) (end - 1 - inner))
+                                     : NULL;
   if (text)
     add_text (w, text, is_quoted);
   else

@@ -396,12 +396,36 @@ static void
 mpirun_has_all_of_the_job (void)
 {
 #define MPI(n)                                                                                               \
-  "#!/bin/bash\n#PBS -l select=4:ncpus=8:mpiprocs=8:ngpus=8\nN=$(sort -u $PBS_NODEFILE | wc -l)\nmpirun " n  \
+  "#!/bin/bash\n#PBS -l select=4:ncpus=8:mpiprocs=8:ngpus=8\nN=$(cat $HOSTS)\nmpirun " n                     \
   " python pretrain_gpt.py --num-layers 8 --hidden-size 512 --num-attention-heads 8 --seq-length 64 "        \
   "--micro-batch-size 1 --bf16\n"
   check (MPI ("-np $((N * 8))"), "gpus=32; ~gpus 32: all of the job's nodes");
   check (MPI ("-np 16"), "gpus=16");
 #undef MPI
+}
+
+/* What a script counts of its nodes and GPUs is what the batch system was asked for. */
+static void
+counts_of_nodes_are_those_of_the_job (void)
+{
+#define COUNT(lines, nodes, each)                                                                            \
+  "#!/bin/bash\n" lines "\nN=" nodes "\nG=" each                                                             \
+  "\ntorchrun --nnodes $N --nproc_per_node $G pretrain_gpt.py "                                              \
+  "--num-layers 8 --hidden-size 512 --num-attention-heads 8 --seq-length 64 --micro-batch-size 1 --bf16\n"
+#define SLURM "#SBATCH --nodes=4\n#SBATCH --gres=gpu:8"
+  check (
+      COUNT (SLURM, "$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | wc -l)", "$(nvidia-smi -L | wc -l)"),
+      "gpus=32");
+  check (COUNT (SLURM, "`scontrol show hostname $SLURM_NODELIST|sort|wc -l`",
+                "$(nvidia-smi --list-gpus | wc -l )"),
+         "gpus=32");
+  check (COUNT ("#PBS -l select=4:ngpus=8", "$(cat $PBS_NODEFILE | sort | uniq | wc -l)", "8"), "gpus=32");
+  check (COUNT ("#PBS -l select=4:ngpus=8", "$(cat $PBS_NODEFILE | wc -l)", "8"),
+         "gpus"); /* one line a rank */
+  check (COUNT (SLURM, "$(scontrol show hostnames | grep a | wc -l)", "8"), "gpus");
+  check (COUNT ("", "2", "$(nvidia-smi -L | wc -l)"), "gpus");
+#undef COUNT
+#undef SLURM
 }
 
 /* A script that only submits another one, which lies beside it: the program is that one's. */
@@ -433,9 +457,9 @@ LS_TEST_SUITE (LS_TEST (other_tasks_of_a_trainer_are_refused),
                LS_TEST (most_options_of_another_program_are_another),
                LS_TEST (files_with_train_are_told_apart), LS_TEST (veomni_is_read),
                LS_TEST (slime_sets_what_it_does_not_say), LS_TEST (nodes_of_a_submitter_count),
-               LS_TEST (mpirun_has_all_of_the_job), LS_TEST (a_script_beside_says_the_program),
-               LS_TEST (arguments_in_yaml_are_read), LS_TEST (levanter_is_read), LS_TEST (verl_is_read),
-               LS_TEST (configurations_are_told_apart), LS_TEST (a_name_alone_is_no_program),
-               LS_TEST (a_file_of_fsdp_is_read), LS_TEST (the_environment_is_heeded),
-               LS_TEST (classes_of_forks_are_told), LS_TEST (adapters_are_on_all_layers_or_by_a_pattern),
-               LS_TEST (norms_by_cudnn_are_heeded))
+               LS_TEST (mpirun_has_all_of_the_job), LS_TEST (counts_of_nodes_are_those_of_the_job),
+               LS_TEST (a_script_beside_says_the_program), LS_TEST (arguments_in_yaml_are_read),
+               LS_TEST (levanter_is_read), LS_TEST (verl_is_read), LS_TEST (configurations_are_told_apart),
+               LS_TEST (a_name_alone_is_no_program), LS_TEST (a_file_of_fsdp_is_read),
+               LS_TEST (the_environment_is_heeded), LS_TEST (classes_of_forks_are_told),
+               LS_TEST (adapters_are_on_all_layers_or_by_a_pattern), LS_TEST (norms_by_cudnn_are_heeded))
