@@ -356,6 +356,7 @@ unpack_and_read (ImportFile *files, guint n, const GPtrArray *changes, const LsM
 {
   g_autoptr (GPtrArray) told = g_ptr_array_new_with_free_func (g_free);
   const ImportFiles all = { .files = files, .n = n, .told = told };
+  skypilot_unpack (&files[0], told);
   return kubernetes_unpack (&files[0], told, diags) && read_files (&all, changes, model, ret_import, diags);
 }
 

@@ -297,10 +297,14 @@ add_output (Words *w, const char *p, const char *end, bool is_quoted)
 {
   const char *inner = p + (*p == '`' ? 1 : 2);
   bool is_plain = end - 1 > inner && !(*p == '`' && memchr (inner, '\\', (gsize) (end - inner)));
-  g_autofree char *count = is_plain ? shell_count (w->sh, inner, (gsize) (end - 1 - inner)) : NULL,
-                  *text = count      ? g_strdup (count)
-      : is_plain && w->sh->output_of ? w->sh->output_of (w->sh, inner, (gsize) (end - 1 - inner))
-                                     : NULL;
+  const char *counted = is_plain ? shell_counted (inner, (gsize) (end - 1 - inner)) : NULL;
+  const ShellValue *count = counted ? shell_value (w->sh, counted) : NULL;
+  if (count) {
+    add_value (w, count, '\0', is_quoted);
+    return;
+  }
+  g_autofree char *text
+      = is_plain && w->sh->output_of ? w->sh->output_of (w->sh, inner, (gsize) (end - 1 - inner)) : NULL;
   if (text)
     add_text (w, text, is_quoted);
   else

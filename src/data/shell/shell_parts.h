@@ -183,9 +183,9 @@ ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const ch
  * sets is lost, as in a shell of its own. */
 ShellOutputFunc shell_output_of;
 /* Runs a command of it, which is no condition, with what shell_run() has beside its words. */
-/* What a $(command) counts of the job's nodes or GPUs, where a directive says it; the caller frees it.
- * NULL: it counts something else, or nothing says. */
-char *shell_count (const LsShell *sh, const char *text, gsize n);
+/* The variable of the batch system that says what a $(command) counts of the job's nodes or GPUs; NULL: it
+ * counts something else. */
+const char *shell_counted (const char *text, gsize n);
 
 ShellStatus shell_print (LsShell *sh, const GPtrArray *words, const char *here, const char *target);
 

@@ -152,7 +152,30 @@ slices_of_tpus_say_how_many_chips (void)
       "gpus=128; micro_batch=4; global_batch=512; zero=3@64");
 }
 
-LS_TEST_SUITE (LS_TEST (a_command_is_that_of_the_container), LS_TEST (a_script_of_the_container_is_followed),
+/* "run" of a task on its nodes, with its variables; what has no "run" is another file. */
+static void
+a_task_of_skypilot_is_its_script (void)
+{
+#define SKY(accelerators, run)                                                                               \
+  "name: gpt\nresources:\n  accelerators: " accelerators "\nnum_nodes: 2\nenvs:\n  TP: 4\nrun: |\n  " run "\n"
+  check (SKY ("H100:8",
+              "torchrun --nnodes=$SKYPILOT_NUM_NODES --nproc_per_node=$SKYPILOT_NUM_GPUS_PER_NODE " GPT
+              " --tensor-model-parallel-size $TP"),
+         "gpus=16; tp=4; layers=2; ~a task of SkyPilot: 2 nodes with 8 accelerators each");
+  check (SKY ("H100:8",
+              "N=`echo \"$SKYPILOT_NODE_IPS\" | wc -l`\n  if [ $SKYPILOT_NODE_RANK == 0 ]; then\n"
+              "    torchrun --nnodes=$N --nproc_per_node=8 " GPT "\n  fi"),
+         "gpus=16");
+  check (SKY ("{A100: 4}",
+              "torchrun --nnodes=$SKYPILOT_NUM_NODES --nproc_per_node=$SKYPILOT_NUM_GPUS_PER_NODE " GPT),
+         "gpus=8");
+  check_read (NULL, "resources: {accelerators: H100:8}\nrun: |\n  echo hi\n", "nothing here launches");
+  check_read (NULL, "resources: {accelerators: H100:8}\nnum_nodes: 2\n", "configuration of no program");
+#undef SKY
+}
+
+LS_TEST_SUITE (LS_TEST (a_task_of_skypilot_is_its_script), LS_TEST (a_command_is_that_of_the_container),
+               LS_TEST (a_script_of_the_container_is_followed),
                LS_TEST (operators_say_what_torchrun_is_not_told), LS_TEST (other_launchers_start_on_pods),
                LS_TEST (values_that_are_put_in_are_variables), LS_TEST (files_of_a_config_map_are_there),
                LS_TEST (what_launches_nothing_is_refused), LS_TEST (slices_of_tpus_say_how_many_chips))

@@ -406,8 +406,8 @@ refuse (const ImportFile *file, const LsDiagList *why, LsDiagList *diags)
         "objects of Kubernetes, but no container of them has a command: what its image starts is not here");
 }
 
-static void
-put_in_place (ImportFile *file, GString *script)
+void
+kubernetes_put_in_place (ImportFile *file, const GString *script)
 {
   g_free (file->text);
   file->n = script->len;
@@ -438,7 +438,7 @@ kubernetes_unpack (ImportFile *file, GPtrArray *told, LsDiagList *diags)
       take_object (&m, m.trees->pdata[i]);
   add_commands (&m, &n);
   if (n > 0)
-    put_in_place (file, m.script);
+    kubernetes_put_in_place (file, m.script);
   else
     refuse (file, why, diags);
   g_ptr_array_unref (m.trees);

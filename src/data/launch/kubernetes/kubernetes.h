@@ -21,6 +21,12 @@
  * a command. */
 bool kubernetes_unpack (ImportFile *file, GPtrArray *told, LsDiagList *diags);
 
+/* The same of a task of SkyPilot (skypilot.c). */
+void skypilot_unpack (ImportFile *file, GPtrArray *told);
+
+/* The file is this script from now on. */
+void kubernetes_put_in_place (ImportFile *file, const GString *script);
+
 /* --- kubernetes_script.c: lines of the script --- */
 
 /* A member that is a text, borrowed; "": there is none. */
