@@ -1,6 +1,15 @@
 #include "cluster/cluster.h"
 
+#include "cluster/dealt.h"
 #include "cluster/index.h"
+
+bool
+ls_gpus_copy (const LsClusterSpec *spec, uint32_t from, uint32_t to)
+{
+  if (spec->copies != LS_COPIES_BELOW_SWITCH)
+    return spec->copies == LS_COPIES_ANYWHERE;
+  return spec->pcie_switches > 0 && plug_of_gpu (spec, from) == plug_of_gpu (spec, to);
+}
 
 const LsTrunk *
 ls_cluster_trunk (const LsCluster *c, uint32_t trunk)

@@ -119,6 +119,12 @@ typedef struct {
 
 typedef enum { LS_MESH_NONE, LS_MESH_LIST, LS_MESH_HYBRID_CUBE, LS_MESH_FULL } LsMeshShape;
 
+/* Whether GPUs of a node write into each other's memory over PCIe: all, those below one switch, or none. The
+ * second is what NCCL does where no NVLink is: by default no path through a CPU's host bridge is one
+ * (NVIDIA/nccl@04cdb808 src/graph/paths.cc, ncclTopoCheckP2p: p2pLevel = PATH_PXB), and data are staged in
+ * host memory. Deviation: of two GPUs alone beside AMD's CPUs it is one. */
+typedef enum { LS_COPIES_ANYWHERE, LS_COPIES_BELOW_SWITCH, LS_COPIES_NOWHERE } LsGpuCopies;
+
 /* NICs by themselves, or the kernels of the hosts through sockets. */
 typedef enum { LS_NIC_RDMA, LS_NIC_TCP } LsNicTransport;
 
@@ -192,8 +198,7 @@ typedef struct LsClusterSpec {
   LsLinkSpec c2c;         /* with a rate: GPUs are at their CPU by NVLink-C2C
                                      instead of PCIe                                   */
 
-  bool has_no_p2p; /* GPUs do not copy to each other over PCIe: data pass the
-                                     memory of the sender's CPU                        */
+  LsGpuCopies copies; /* over PCIe, from GPU to GPU; else data pass the memory of the sender's CPU */
 
   uint32_t cpu_sockets;        /* PCIe switches are dealt to them evenly            */
   uint32_t cpu_boards;         /* sockets are dealt to them; 0 is 1                 */
@@ -254,6 +259,9 @@ typedef struct LsClusterSpec {
 } LsClusterSpec;
 
 void ls_cluster_spec_clear (LsClusterSpec *spec); /* NULL allowed */
+
+/* Of a node of counts without NVLink: whether these of its GPUs copy to each other (LsGpuCopies). */
+bool ls_gpus_copy (const LsClusterSpec *spec, uint32_t from, uint32_t to);
 
 /* As if its file said nothing of faults. */
 void ls_cluster_spec_forget_faults (LsClusterSpec *spec);

@@ -107,10 +107,10 @@ check (const LsClusterSpec *s, GError **error)
   if (s->is_staged && s->cpu_sockets == 0)
     return ls_spec_conflict (
         error, "without GPUDirect data wait in the memory of a CPU: expected \"cpu\" in the node");
-  if (s->has_no_p2p && s->cpu_sockets == 0)
+  if (s->copies != LS_COPIES_ANYWHERE && s->cpu_sockets == 0)
     return ls_spec_conflict (error,
                              "without P2P data pass the memory of a CPU: expected \"cpu\" in the node");
-  if ((s->is_staged || s->has_no_p2p) && s->faults)
+  if ((s->is_staged || s->copies != LS_COPIES_ANYWHERE) && s->faults)
     return ls_spec_conflict (error, "ways around faults are not known without %s",
                              s->is_staged ? "GPUDirect" : "P2P");
   if (s->cpu_sockets % n_boards (s) != 0)
@@ -383,7 +383,7 @@ within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
     ls_ways_append (in->ways, from, to, r);
     return;
   }
-  if (s->has_no_p2p)
+  if (!ls_gpus_copy (s, from, to))
     return through_memory (in, from, to, r);
   gpu_hop (in, r, from, OUTWARD);
   cross (in, r, plug_of_gpu (s, from), plug_of_gpu (s, to));

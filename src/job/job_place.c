@@ -119,7 +119,7 @@ ls_job_gpus (const LsStrategy *s, const LsCluster *cluster, GError **error)
 static bool
 copies_directly (const LsClusterSpec *node)
 {
-  return !node->has_no_p2p || node->nvswitch_planes > 0 || node->mesh != LS_MESH_NONE;
+  return node->copies != LS_COPIES_NOWHERE || node->nvswitch_planes > 0 || node->mesh != LS_MESH_NONE;
 }
 
 /* Transformer Engine's userbuffers map the memory of the other GPUs, by multicast or CUDA IPC

@@ -104,6 +104,8 @@ const LsClusterSpec *ls_coll_host_spec (const LsCollCall *call, uint32_t h);
 LsNcclLinks ls_coll_links (const LsCollCall *call);
 /* Bytes/s that NCCL's channels move on each edge of a ring, all channels together. */
 double ls_coll_bus (const LsCollCall *call);
+/* The same inside a node: less where a step is staged in host memory. */
+double ls_coll_bus_inside (const LsCollCall *call);
 /* Channels that NCCL opens on this shape, and those that this many bytes use. */
 uint32_t ls_coll_max_channels (const LsCollCall *call);
 uint32_t ls_coll_channels (const LsCollCall *call);

@@ -104,13 +104,39 @@ ls_coll_links (const LsCollCall *call)
   return least;
 }
 
+/* Whether a ring over the GPUs of a host has a step that is staged in the memory of its CPUs. */
+static bool
+is_staged (const LsCollCall *call, uint32_t h)
+{
+  const LsClusterSpec *s = ls_coll_host_spec (call, h);
+  const LsCollHost *host = &call->hosts[h];
+  if (s->nvswitch_planes > 0 || s->mesh != LS_MESH_NONE || s->interior != LS_INTERIOR_SERVER)
+    return false;
+  for (uint32_t i = 1; i < host->n; i++)
+    if (!ls_gpus_copy (s, ls_cluster_local_of (call->cluster, host->gpus[0]),
+                       ls_cluster_local_of (call->cluster, host->gpus[i])))
+      return true;
+  return false;
+}
+
+double
+ls_coll_bus_inside (const LsCollCall *call)
+{
+  const LsNccl *nccl = call->nccl;
+  for (uint32_t h = 0; nccl->ring_bus_staged > 0 && h < call->n_hosts; h++)
+    if (is_staged (call, h))
+      return fmin (nccl->ring_bus_intra, nccl->ring_bus_staged);
+  return nccl->ring_bus_intra;
+}
+
 double
 ls_coll_bus (const LsCollCall *call)
 {
   const LsNccl *nccl = call->nccl;
+  double inside = ls_coll_bus_inside (call);
   if (call->n_hosts == 1)
-    return nccl->ring_bus_intra;
-  return fmin (nccl->ring_bus_intra, ls_nccl_rings_across (nccl, call->min_nics) * nccl->ring_bus_per_nic);
+    return inside;
+  return fmin (inside, ls_nccl_rings_across (nccl, call->min_nics) * nccl->ring_bus_per_nic);
 }
 
 uint32_t

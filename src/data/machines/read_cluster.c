@@ -35,9 +35,10 @@ static const LsField pcie_fields[] = {
   { "switches", LS_FIELD_UINT, SPEC (pcie_switches), .required = true, .max = 1024,
     .meaning = "per node; GPUs, NICs and drives are dealt to them evenly; 0: to the CPUs themselves" },
   LINK ("link", pcie, "x16"),
-  { "p2p", LS_FIELD_IGNORED, .expected = "true or false", .default_text = "true",
+  { "p2p", LS_FIELD_IGNORED, .expected = "true, false or `\"switch\"`", .default_text = "true",
     .meaning = "false: GPUs do not copy to each other over PCIe (GeForce, virtual machines, "
-               "NCCL_P2P_DISABLE=1); data pass the memory of the sender's CPU" },
+               "NCCL_P2P_DISABLE=1); data pass the memory of the sender's CPU. switch: only below one "
+               "switch, as NCCL has it where no NVLink is" },
   { NULL },
 };
 static const LsEnumName mesh_shapes[] = {
@@ -328,13 +329,22 @@ read_truth (const LsJsonDoc *doc, const cJSON *node, bool otherwise, bool *ret, 
   return false;
 }
 
-/* GPUs copy to each other unless the file says that they do not. */
+/* GPUs copy to each other unless the file says that they do not, or where they do. */
 static bool
 finish_p2p (const LsJsonDoc *doc, const cJSON *pcie, LsClusterSpec *s, LsDiagList *diags)
 {
-  bool has_p2p, ok = read_truth (doc, cJSON_GetObjectItemCaseSensitive (pcie, "p2p"), true, &has_p2p, diags);
-  s->has_no_p2p = !has_p2p;
-  return ok;
+  const cJSON *p2p = cJSON_GetObjectItemCaseSensitive (pcie, "p2p");
+  bool is_below = cJSON_IsString (p2p) && g_str_equal (p2p->valuestring, "switch");
+  s->copies = is_below ? LS_COPIES_BELOW_SWITCH : LS_COPIES_ANYWHERE;
+  if (!p2p || is_below || cJSON_IsTrue (p2p))
+    return true;
+  s->copies = LS_COPIES_NOWHERE;
+  if (cJSON_IsFalse (p2p))
+    return true;
+  g_autofree char *got = ls_json_describe (p2p);
+  ls_json_doc_diag (doc, p2p, LS_JSON_AT_VALUE, diags, NULL, "expected true, false or \"switch\"; got %s",
+                    got);
+  return false;
 }
 
 /* Sockets know nothing of GPUs, unless the file says so. */

@@ -104,6 +104,9 @@ const LsField ls_nccl_fields[] = {
     .meaning = "of all-reduces in the NVSwitches (NVLink SHARP); 0: none" },
   CHANNELS (channels_p2p, "of one peer on another node"),
   RATE (ring_bus_intra, "bus bandwidth of a ring inside a node"),
+  { "ring_bus_staged", LS_FIELD_RATE, offsetof (LsNccl, ring_bus_staged), .default_text = "0GB/s",
+    .meaning = "the same where a step passes the memory of a CPU (NCCL's transport SHM); 0GB/s: as the links "
+               "let it" },
   RATE (ring_bus_per_nic, "what a ring gets through one NIC"),
   { "nvls_bus", LS_FIELD_RATE, offsetof (LsNccl, nvls_bus), .required = true,
     .meaning = "bus bandwidth of an all-reduce in the NVSwitches over a whole node; 0GB/s: none" },

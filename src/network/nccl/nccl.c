@@ -330,7 +330,7 @@ static double
 channel_bus (const LsCollCall *call, LsTuneAlgorithm a)
 {
   LsTuneComm comm = comm_of (call);
-  double bus = call->nccl->ring_bus_intra;
+  double bus = ls_coll_bus_inside (call);
   if (call->n_hosts > 1)
     bus = fmin (bus, comm.ring.channels * comm.ring.intra);
   return bus * ls_tune_share (&comm, a, call->protocol, call->kind);

@@ -107,6 +107,7 @@ typedef struct LsNccl {
   uint32_t channels_nvls;      /* of the all-reduce in the NVSwitches               */
   uint32_t channels_p2p;       /* of one peer on another node                       */
   double ring_bus_intra;       /* bytes/s, bus bandwidth of a ring inside a node    */
+  double ring_bus_staged;      /* the same where host memory is between; 0: no less */
   double ring_bus_per_nic;     /* bytes/s that a ring gets through one NIC          */
   double nvls_bus;             /* bytes/s, bus bandwidth of NVLS over a whole node  */
   double p2p_intra, p2p_inter; /* bytes/s of one send/recv                       */

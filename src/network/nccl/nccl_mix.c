@@ -135,6 +135,8 @@ take_rates (LsNccl *a, const LsNccl *b)
   a->channels_nvls = MIN (a->channels_nvls, b->channels_nvls);
   a->channels_p2p = MIN (a->channels_p2p, b->channels_p2p);
   a->ring_bus_intra = fmin (a->ring_bus_intra, b->ring_bus_intra);
+  double staged = fmin (a->ring_bus_staged, b->ring_bus_staged);
+  a->ring_bus_staged = staged > 0 ? staged : fmax (a->ring_bus_staged, b->ring_bus_staged);
   a->ring_bus_per_nic = fmin (a->ring_bus_per_nic, b->ring_bus_per_nic);
   a->nvls_bus = fmin (a->nvls_bus, b->nvls_bus);
   a->p2p_intra = fmin (a->p2p_intra, b->p2p_intra);

@@ -404,7 +404,7 @@ without_p2p_data_pass_the_cpu (void)
 {
   LsClusterSpec s = tiny_dgx (1);
   s.nvswitch_planes = 0;
-  s.has_no_p2p = true;
+  s.copies = LS_COPIES_NOWHERE;
   g_autoptr (LsCluster) c = build (&s);
   if (!c)
     return;
@@ -421,8 +421,28 @@ without_p2p_data_pass_the_cpu (void)
   LS_CHECK (error && strstr (error->message, "without P2P") != NULL);
 }
 
+/* As NCCL has it: below one switch from GPU to GPU, else staged, also where there are no switches. */
+static void
+beyond_a_switch_data_pass_the_cpu (void)
+{
+  LsClusterSpec s = tiny_dgx (1);
+  s.nvswitch_planes = 0;
+  s.copies = LS_COPIES_BELOW_SWITCH;
+  g_autoptr (LsCluster) c = build (&s);
+  if (!c)
+    return;
+  check_route (c, 0, 1, "node0/gpu0>pcie0 node0/pcie0>gpu1");
+  check_route (c, 1, 2,
+               "node0/gpu1>pcie0 node0/pcie0>cpu0 node0/cpu0>memory0 node0/memory0>cpu0 node0/cpu0>pcie1 "
+               "node0/pcie1>gpu2");
+  LS_CHECK (ls_gpus_copy (&s, 6, 7) && !ls_gpus_copy (&s, 0, 7));
+  s.pcie_switches = 0;
+  LS_CHECK (!ls_gpus_copy (&s, 0, 1));
+}
+
 LS_TEST_SUITE (LS_TEST (a_full_mesh_joins_all_to_all), LS_TEST (without_p2p_data_pass_the_cpu),
-               LS_TEST (listed_links_between_gpus_are_nvlinks), LS_TEST (dgx_1_has_six_nvlinks_per_gpu),
+               LS_TEST (beyond_a_switch_data_pass_the_cpu), LS_TEST (listed_links_between_gpus_are_nvlinks),
+               LS_TEST (dgx_1_has_six_nvlinks_per_gpu),
                LS_TEST (far_gpus_of_a_mesh_go_over_common_neighbours),
                LS_TEST (mesh_gpus_without_a_way_use_pcie), LS_TEST (without_switches_all_hangs_on_the_cpus),
                LS_TEST (boards_are_joined_by_nvlink_alone), LS_TEST (equal_ways_share_by_capacity),

@@ -44,8 +44,9 @@ route_is_searched (const LsCluster *c, uint32_t from, uint32_t to)
 static void
 check_routes (const LsCluster *c, GRand *rand)
 {
-  for (int k = 0;
-       k < 8 && c->links->len < 60000 && c->spec.interior != LS_INTERIOR_TORUS && !c->spec.has_no_p2p; k++) {
+  for (int k = 0; k < 8 && c->links->len < 60000 && c->spec.interior != LS_INTERIOR_TORUS
+       && c->spec.copies == LS_COPIES_ANYWHERE;
+       k++) {
     uint32_t from = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus);
     uint32_t to = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus);
     if (!route_is_searched (c, from, to))
@@ -218,10 +219,11 @@ fabrics_and_faults_are_read (void)
 static void
 ways_through_host_memory_are_searched (void)
 {
-  static const char *const names[]
-      = { "dgx-a100-80g", "dgx-h100", "pcie-a100", "jean-zay-a100", "dgx-1-v100", "a100-80g-ib400" };
+  static const char *const names[] = { "dgx-a100-80g",  "dgx-h100",   "pcie-a100:node.pcie.p2p=true",
+                                       "jean-zay-a100", "dgx-1-v100", "a100-80g-ib400" };
   for (size_t i = 0; i < G_N_ELEMENTS (names); i++) {
-    g_autofree char *staged = g_strconcat (names[i], ":node.nics.gpudirect=false", NULL);
+    g_autofree char *staged
+        = g_strconcat (names[i], strchr (names[i], ':') ? "," : ":", "node.nics.gpudirect=false", NULL);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsClusterSpec spec, direct;
     if (!LS_CHECK (ls_cluster_load (staged, &spec, diags) && ls_cluster_load (names[i], &direct, diags)))

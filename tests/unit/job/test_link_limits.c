@@ -119,8 +119,8 @@ each_link_limits_some_job (void)
   static const Case cases[] = {
     { "dgx-h100:", "node0/gpu0>nvswitch", 0.01, BYTES, 0, 1 },
     { "dgx-1-v100:", "node0/gpu0>gpu1", 0.05, BYTES, 0, 1 },
-    { "pcie-a100:", "node0/gpu0>pcie0", 0.05, BYTES, 0, 1 },
-    { "pcie-a100:", "node0/cpu0>cpu1", 0.05, BYTES, 0, 7 },
+    { "pcie-a100:node.pcie.p2p=true,", "node0/gpu0>pcie0", 0.05, BYTES, 0, 1 },
+    { "pcie-a100:node.pcie.p2p=true,", "node0/cpu0>cpu1", 0.05, BYTES, 0, 7 },
     { "dgx-h100:", "node0/pcie0>cpu0", 0.05, 2 * BYTES, 0, 0 },
     { "dgx-h100:", "node0/cpu0>memory0", 0.01, 2 * BYTES, 0, 0 },
     { "dgx-h100:", "node0/pcie0>nvme0", 0.05, BYTES, 0, 0 },
