@@ -430,8 +430,7 @@ has_all (const cJSON *tree, const char *const *paths)
   return true;
 }
 
-/* Others have "model" and "train" as well: VeOmni paths, and under "train" what shards; NxD Training, for
- * Trainium, a strategy beside them. */
+/* Others have "model" and "train" as well: VeOmni, and NxD Training for Trainium. */
 static bool
 is_of_another (const cJSON *tree)
 {
