@@ -189,8 +189,11 @@ bool delays_weights (const Lower *l, LsActionType pass);
 void delay_weights (Build *b, guint i);
 void build_delayed_weights (Build *b);
 
+/* An op to which buffers can be tied: the last one, or a barrier where there is none (NO_OP). */
+uint16_t some_op (Build *b, uint16_t last);
+
 /* Whether gradients are there only from the first backward to the step; those of operator i, behind this op,
- * and the end of all. */
+ * if it has any, and the end of all. */
 bool grads_come_and_go (const Lower *l);
 void make_gradients (Build *b, uint16_t op, const Chunk *c, guint i);
 void forget_gradients (Build *b, uint32_t pp_rank);

@@ -245,8 +245,7 @@ build_wgrad (Build *b, const LsOperator *o, LsActionType pass, uint16_t last)
   return last;
 }
 
-/* An op to which buffers can be tied. */
-static uint16_t
+uint16_t
 some_op (Build *b, uint16_t last)
 {
   if (last != NO_OP)

@@ -54,21 +54,29 @@ grads_come_and_go (const Lower *l)
   return l->shard.grad_is_own && is_autograds && l->mesh.pp == 1 && l->n_chunks == 1;
 }
 
-static void
-hold_gradients_of (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+static uint64_t
+trained_params (const LsOperator *o)
 {
-  const LsOperator *o = operator_at (c, i);
   uint64_t n = 0;
   for (uint32_t k = 0; k < o->n_params && !o->is_frozen; k++)
     n += o->param_numel[k];
+  return n;
+}
+
+static void
+hold_gradients_of (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  uint64_t n = trained_params (operator_at (c, i));
   build_buffer (b, op, dp_buffer (b, c, 1 + i), LS_MEM_GRADIENTS, dp_grad_bytes (b->l, n), is_free);
 }
 
+/* Where the kernel that makes them is another operator's (bias_grad_listed), they are there as well. */
 void
 make_gradients (Build *b, uint16_t op, const Chunk *c, guint i)
 {
-  if (op != NO_OP && grads_come_and_go (b->l) && b->pass && b->pass->is_first)
-    hold_gradients_of (b, op, c, i, false);
+  bool makes = grads_come_and_go (b->l) && b->pass && b->pass->is_first;
+  if (makes && (op != NO_OP || trained_params (operator_at (c, i)) > 0))
+    hold_gradients_of (b, some_op (b, op), c, i, false);
 }
 
 void
