@@ -318,6 +318,37 @@ note_lone_products (LsJobResult *r)
                                       100 * share));
 }
 
+/* Of Qwen3 235B in mxfp8 on B200 the host took 16 ms for a layer both ways, with 16 experts a rank, where its
+ * kernels take 4.9; graphs of its smaller parts saved a tenth (tests/accuracy/DISSECTION.md, "DeepSeek-V3 and
+ * Qwen3 235B on B200"). */
+#define HOST_OF_A_LAYER_S 0.016
+
+/* What a rank is busy with, or waits for, a layer and micro-batch. */
+static double
+layer_s (const LsJobResult *r)
+{
+  const LsStrategy *s = &r->strategy;
+  const double *part = r->report.breakdown_s;
+  double busy
+      = r->report.step_time_s - part[LS_PART_BUBBLE] - part[LS_PART_OPTIMIZER] - part[LS_PART_EXPOSED_DP];
+  return busy * s->pp / (MAX (1, ls_strategy_micro_batches (s, 0)) * (double) r->model.n_layers);
+}
+
+static void
+note_scaled_experts (LsJobResult *r)
+{
+  const LsStrategy *s = &r->strategy;
+  bool is_by_modules = ls_dtype_is_scaled ((LsDtype) s->dtype) && s->fp8_recipe != LS_FP8_DEEPSEEK
+      && !s->grouped_gemm && r->model.n_experts / MAX (1, s->ep) > 1;
+  if (is_by_modules && s->cuda_graphs != LS_GRAPHS_STEP && layer_s (r) < HOST_OF_A_LAYER_S)
+    g_ptr_array_add (
+        r->notes,
+        g_strdup_printf ("a layer takes %.1f ms here, both ways; the host of one measured run took "
+                         "%.0f ms for one with experts in mxfp8, which is not simulated: the step may "
+                         "wait for the host; --cuda-graphs step spares it",
+                         1e3 * layer_s (r), 1e3 * HOST_OF_A_LAYER_S));
+}
+
 /* Where it does not, the option makes no difference, and that is told (strategy_idle.c). */
 static void
 note_flash_run_again (LsJobResult *r)
@@ -342,6 +373,7 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
   note_experts (program, r);
   note_fetches (r);
   note_lone_products (r);
+  note_scaled_experts (r);
   note_mixer (r);
   note_guessed_attention (r);
   note_fp8_attention (r);

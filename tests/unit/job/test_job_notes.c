@@ -111,5 +111,36 @@ rates_in_another_unit_are_told (void)
   }
 }
 
-LS_TEST_SUITE (LS_TEST (rates_in_another_unit_are_told), LS_TEST (fetches_of_experts_are_told),
-               LS_TEST (lone_products_are_told_where_they_cost), LS_TEST (flash_that_runs_again_is_told));
+/* Short layers with experts in mxfp8, by a host that is not simulated; not long ones, those in 16 bits, those of
+ * one kernel, and a step that is one graph. */
+static void
+a_host_that_is_not_simulated_is_told (void)
+{
+#define IN_MXFP8                                                                                             \
+  "model=qwen3-30b-a3b:layers=2 cluster=dgx-b200 gpus=8 ep=8 global-batch=8 micro-batch=1 dtype=fp8 "        \
+  "fp8_recipe=mxfp8 "
+  static const struct {
+    const char *options;
+    gboolean is_told;
+  } rows[] = {
+    { IN_MXFP8 "seq=4096", TRUE },
+    { IN_MXFP8 "seq=4096 cuda-graphs=layer", TRUE },
+    { IN_MXFP8 "seq=4096 cuda-graphs=step", FALSE },
+    { IN_MXFP8 "seq=4096 grouped_gemm=1", FALSE },
+    { IN_MXFP8 "seq=32768", FALSE },
+    { "model=qwen3-30b-a3b:layers=2 cluster=dgx-b200 gpus=8 ep=8 global-batch=8 micro-batch=1 seq=4096",
+      FALSE },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    gboolean is_told = FALSE;
+    LS_CHECK (r != NULL);
+    for (guint k = 0; r && k < r->notes->len; k++)
+      is_told |= strstr (r->notes->pdata[k], "with experts in mxfp8") != NULL;
+    ls_check_impl (is_told == rows[i].is_told, __FILE__, __LINE__, "%s", rows[i].options);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (rates_in_another_unit_are_told), LS_TEST (a_host_that_is_not_simulated_is_told),
+               LS_TEST (fetches_of_experts_are_told), LS_TEST (lone_products_are_told_where_they_cost),
+               LS_TEST (flash_that_runs_again_is_told));
