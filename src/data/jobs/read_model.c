@@ -356,19 +356,42 @@ read_native (const LsJsonDoc *doc, bool is_file, LsModel *ret_model, LsDiagList 
   return ok;
 }
 
+/* Frees the text there was. */
+static void
+take_text (const LsJsonDoc *doc, const char *key, char **text)
+{
+  const cJSON *own = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key);
+  if (!cJSON_IsString (own))
+    return;
+  g_free (*text);
+  *text = g_strdup (own->valuestring);
+}
+
+/* A config.json is named after its file, but where a list of names has it in place, with name and source. */
+static bool
+read_config (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
+{
+  if (!ls_model_read_hf (doc, ret_model, notes, diags))
+    return false;
+  take_text (doc, "name", &ret_model->name);
+  take_text (doc, "source", &ret_model->source);
+  return true;
+}
+
 bool
 ls_model_read (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
   if (ls_refuse_adapter (doc, diags))
     return false;
-  return ls_is_hf_config (doc) ? ls_model_read_hf (doc, ret_model, notes, diags)
+  return ls_is_hf_config (doc) ? read_config (doc, ret_model, notes, diags)
                                : read_native (doc, true, ret_model, diags);
 }
 
 bool
 ls_model_read_part (const LsJsonDoc *doc, LsModel *ret_model, LsDiagList *diags)
 {
-  return read_native (doc, false, ret_model, diags);
+  return ls_is_hf_config (doc) ? read_config (doc, ret_model, NULL, diags)
+                               : read_native (doc, false, ret_model, diags);
 }
 
 bool

@@ -23,7 +23,8 @@ static const LsField named_fields[] = {
     .element_size = sizeof (char *),
     .meaning = "what they call models that are this one behind an encoder of what is no text" },
   { "model", LS_FIELD_IGNORED, .required = true, .expected = "text or object",
-    .meaning = "a name of models/, or an object with the keys of such a file" },
+    .meaning = "a name of models/, or an object with the keys of such a file, or with those of a config.json "
+               "of Hugging Face that are read, `name` and `source`" },
   { NULL },
 };
 const LsField ls_model_names_fields[] = {
@@ -61,7 +62,7 @@ path_of (const LsJsonDoc *doc, const char *name)
   return g_build_filename (names, "..", file, NULL);
 }
 
-/* Of an entry: a name of ours, or a file of a model in place. */
+/* Of an entry: a name of ours, or a file of a model in place, ours or a config.json. */
 static bool
 read_entry (const LsJsonDoc *doc, const cJSON *entry, LsModel *ret_model, LsDiagList *diags)
 {
@@ -205,37 +206,55 @@ bare_name (const char *name)
   return ls_data_folded (slash ? slash + 1 : name);
 }
 
-static bool
-has_bare_name (const cJSON *entry, const char *bare)
+/* Of the entry the last name that is this one behind its slash, borrowed; NULL: none. Names of programs stand
+ * before those of repositories. */
+static const char *
+name_called (const cJSON *entry, const char *bare)
 {
   const cJSON *one;
+  const char *called = NULL;
   cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
   {
     g_autofree char *own = bare_name (one->valuestring);
-    if (g_str_equal (own, bare))
-      return true;
+    called = g_str_equal (own, bare) ? one->valuestring : called;
   }
-  return false;
+  return called;
 }
 
-/* "gpt-oss-120b" of "openai/gpt-oss-120b", where no other model has that name behind a slash. A flavor that
- * is only a size ("8B" of "llama3/8B") is none. */
-static const cJSON *
-entry_of_bare (const LsJsonDoc *doc, const char *name)
+static bool
+is_config (const cJSON *entry)
 {
-  g_autofree char *bare = strchr (name, '/') ? NULL : bare_name (name);
+  const cJSON *model = cJSON_GetObjectItemCaseSensitive (entry, "model");
+  return cJSON_GetObjectItemCaseSensitive (model, "model_type") != NULL;
+}
+
+/* The only entry whose bare name it is, of all or of those that are a config.json; NULL: none, or several. */
+static const cJSON *
+only_entry (const LsJsonDoc *doc, const char *bare, bool of_configs)
+{
   const cJSON *entry, *found = NULL;
   guint n = 0;
-  if (!bare || !g_ascii_isalpha (*bare))
-    return NULL;
   cJSON_ArrayForEach (entry, models_of (doc))
   {
-    if (!has_bare_name (entry, bare))
+    if ((of_configs && !is_config (entry)) || !name_called (entry, bare))
       continue;
     found = entry;
     n++;
   }
   return n == 1 ? found : NULL;
+}
+
+/* "gpt-oss-120b" of "openai/gpt-oss-120b", where no other model has that name behind a slash; of several the
+ * one that is as published, not as a program has it. A flavor that is only a size ("8B" of "llama3/8B") is
+ * none. */
+static const cJSON *
+entry_of_bare (const LsJsonDoc *doc, const char *name)
+{
+  g_autofree char *bare = strchr (name, '/') ? NULL : bare_name (name);
+  if (!bare || !g_ascii_isalpha (*bare))
+    return NULL;
+  const cJSON *only = only_entry (doc, bare, false);
+  return only ? only : only_entry (doc, bare, true);
 }
 
 /* The published name whose bare one goes on behind a bare name, borrowed: "litgpt/Gemma-3-27b-it" of
@@ -271,12 +290,25 @@ collect_names (const LsJsonDoc *doc, GPtrArray *names)
   g_ptr_array_add (names, NULL);
 }
 
+/* A copy of another owner has the same name behind the slash, mostly; else what is written alike. */
+static char *
+meant_by (const LsJsonDoc *doc, const char *name)
+{
+  g_autofree char *bare = bare_name (name);
+  const cJSON *only = entry_of_bare (doc, bare);
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  collect_names (doc, names);
+  char *meant = ls_did_you_mean (name, (const char *const *) names->pdata);
+  if (!only || *meant)
+    return meant;
+  g_free (meant);
+  return g_strdup_printf ("; did you mean \"%s\"?", name_called (only, bare));
+}
+
 static void
 refuse_name (const LsJsonDoc *doc, const char *name, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  collect_names (doc, names);
-  g_autofree char *meant = ls_did_you_mean (name, (const char *const *) names->pdata);
+  g_autofree char *meant = meant_by (doc, name);
   ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL,
                "give the path of its config.json, or a name that \"lockstep list models\" shows",
                "no file, and no published model that is known by this name%s", meant);

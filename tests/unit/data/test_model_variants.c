@@ -1,5 +1,5 @@
 /* Pins types of config.json that stand for models of several kinds: which kind a file is of, by its keys, and that
- * one of none is refused. */
+ * one of none is refused; and that further types have their published sizes. */
 #include "ls_test.h"
 
 #include <string.h>
@@ -188,6 +188,94 @@ types_that_cannot_be_say_why (void)
   }
 }
 
+/* In 10^9, within 0.1 %: published totals (xglm-7.5B, gpt-neo-2.7B, falcon-40b, chatglm3-6b, bitnet-b1.58-2B-4T,
+ * Trinity-Mini, Arctic 480B, Hy3 295B, Solar Open 100B, Mistral Small 4 119B), and counts by hand of the modelling
+ * code: attention, MLP or experts, embedding and head. */
+static void
+further_types_have_their_sizes (void)
+{
+  static const struct {
+    const char *keys;
+    double total, active;
+  } cases[] = {
+    { "\"model_type\":\"chatglm\",\"architectures\":[\"ChatGLMModel\"],\"add_bias_linear\":false,"
+      "\"add_qkv_bias\":true,\"ffn_hidden_size\":13696,\"hidden_size\":4096,\"kv_channels\":128,"
+      "\"multi_query_attention\":true,\"multi_query_group_num\":2,\"num_attention_heads\":32,"
+      "\"num_layers\":28,\"padded_vocab_size\":65024,\"seq_length\":8192",
+      6.243584, 6.243584 },
+    { "\"model_type\":\"gpt_neo\",\"hidden_size\":2560,\"intermediate_size\":null,\"num_heads\":20,"
+      "\"num_layers\":32,\"vocab_size\":50257,\"window_size\":256",
+      2.65130752, 2.65130752 },
+    { "\"model_type\":\"xglm\",\"attention_heads\":32,\"d_model\":4096,\"ffn_dim\":16384,\"num_layers\":32,"
+      "\"vocab_size\":256008",
+      7.49277184, 7.49277184 },
+    { "\"model_type\":\"persimmon\",\"hidden_size\":4096,\"intermediate_size\":16384,"
+      "\"num_attention_heads\":64,\"num_hidden_layers\":36,\"qk_layernorm\":true,\"vocab_size\":262144",
+      9.397175296, 9.397175296 },
+    { "\"model_type\":\"RefinedWeb\",\"architectures\":[\"RWForCausalLM\"],\"bias\":false,"
+      "\"hidden_size\":8192,\"n_head\":128,\"n_head_kv\":8,\"n_layer\":60,\"vocab_size\":65024",
+      41.303293952, 41.303293952 },
+    { "\"model_type\":\"bitnet\",\"hidden_size\":2560,\"intermediate_size\":6912,\"num_attention_heads\":20,"
+      "\"num_hidden_layers\":30,\"num_key_value_heads\":5,\"vocab_size\":128256,"
+      "\"tie_word_embeddings\":true",
+      2.41282048, 2.41282048 },
+    { "\"model_type\":\"afmoe\",\"head_dim\":128,\"hidden_size\":2048,\"intermediate_size\":6144,"
+      "\"moe_intermediate_size\":1024,\"num_attention_heads\":32,\"num_dense_layers\":2,\"num_experts\":128,"
+      "\"num_experts_per_tok\":8,\"num_hidden_layers\":32,\"num_key_value_heads\":4,"
+      "\"num_shared_experts\":1,\"vocab_size\":200192,\"tie_word_embeddings\":false",
+      26.123975808, 3.474729 },
+    { "\"model_type\":\"arctic\",\"hidden_size\":7168,\"intermediate_size\":4864,\"num_attention_heads\":56,"
+      "\"num_hidden_layers\":35,\"num_key_value_heads\":8,\"num_local_experts\":128,"
+      "\"num_experts_per_tok\":2,\"moe_layer_frequency\":1,\"vocab_size\":32000,\"sliding_window\":null",
+      478.583849, 17.317888 },
+    { "\"model_type\":\"solar_open\",\"head_dim\":128,\"hidden_size\":4096,\"moe_intermediate_size\":1280,"
+      "\"intermediate_size\":10240,\"n_routed_experts\":128,\"n_shared_experts\":1,"
+      "\"num_attention_heads\":64,\"num_experts_per_tok\":8,\"num_hidden_layers\":48,"
+      "\"first_k_dense_replace\":0,\"num_key_value_heads\":8,\"vocab_size\":196608",
+      102.651396, 12.05443 },
+    { "\"model_type\":\"hy_v3\",\"hidden_size\":4096,\"intermediate_size\":13312,\"num_experts\":192,"
+      "\"moe_intermediate_size\":1536,\"num_experts_per_tok\":8,\"num_shared_experts\":1,"
+      "\"num_hidden_layers\":80,\"num_attention_heads\":64,\"num_key_value_heads\":8,\"head_dim\":128,"
+      "\"vocab_size\":120832",
+      295.032848, 20.675035 },
+    { "\"model_type\":\"mistral4\",\"hidden_size\":4096,\"intermediate_size\":12288,\"kv_lora_rank\":256,"
+      "\"num_hidden_layers\":36,\"num_attention_heads\":32,\"q_lora_rank\":1024,\"qk_nope_head_dim\":64,"
+      "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"n_routed_experts\":128,\"num_experts_per_tok\":4,"
+      "\"n_shared_experts\":1,\"moe_intermediate_size\":2048,\"first_k_dense_replace\":0,"
+      "\"vocab_size\":131072",
+      118.972482, 6.632243 },
+    { "\"model_type\":\"olmo_hybrid\",\"hidden_size\":3840,\"intermediate_size\":11008,"
+      "\"num_hidden_layers\":32,\"num_attention_heads\":30,\"num_key_value_heads\":30,\"vocab_size\":100352",
+      7.43056, 7.43056 },
+    { "\"model_type\":\"deepseek_v3\",\"hidden_size\":7168,\"intermediate_size\":18432,"
+      "\"first_k_dense_replace\":3,\"kv_lora_rank\":512,\"moe_intermediate_size\":2048,"
+      "\"num_routed_experts\":256,\"num_shared_experts\":1,\"num_attention_heads\":128,"
+      "\"num_experts_per_tok\":8,\"num_hidden_layers\":61,\"q_lora_rank\":1536,\"qk_nope_head_dim\":128,"
+      "\"qk_rope_head_dim\":64,\"v_head_dim\":128,\"vocab_size\":129280",
+      671.026, 37.552 },
+    { "\"model_type\":\"biogpt\",\"hidden_size\":1024,\"intermediate_size\":4096,\"num_attention_heads\":16,"
+      "\"num_hidden_layers\":24,\"vocab_size\":42384",
+      0.346763264, 0.346763264 },
+    { "\"model_type\":\"flex_olmo\",\"hidden_size\":4096,\"intermediate_size\":11008,\"num_experts\":7,"
+      "\"num_experts_per_tok\":5,\"num_attention_heads\":32,\"num_hidden_layers\":32,"
+      "\"vocab_size\":100352",
+      33.270137, 24.613093 },
+    { "\"model_type\":\"vaultgemma\",\"hidden_size\":1152,\"intermediate_size\":6912,"
+      "\"num_attention_heads\":4,\"num_key_value_heads\":4,\"num_hidden_layers\":26,"
+      "\"sliding_window\":512,\"hidden_activation\":\"gelu_pytorch_tanh\"",
+      1.03874, 1.03874 },
+    { "\"model_type\":\"llava\",\"vision_config\":{},\"text_config\":{\"model_type\":\"llama\","
+      "\"vocab_size\":32064}",
+      6.7389399, 6.7389399 }, /* Llama 2 7B, which the part leaves out, with 64 words more */
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *said = NULL;
+    uint64_t active = 0, total = params_of (cases[i].keys, &active, &said);
+    LS_CHECK_NEAR ((double) total / 1e9, cases[i].total, 1e-3);
+    LS_CHECK_NEAR ((double) active / 1e9, cases[i].active, 1e-3);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (keys_say_which_kind_it_is), LS_TEST (the_version_says_which_it_is),
                LS_TEST (a_key_says_where_norms_stand), LS_TEST (a_wrong_variant_is_refused),
-               LS_TEST (types_that_cannot_be_say_why))
+               LS_TEST (types_that_cannot_be_say_why), LS_TEST (further_types_have_their_sizes))
