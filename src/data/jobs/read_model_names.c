@@ -95,25 +95,42 @@ entry_of (const LsJsonDoc *doc, const char *name)
   return entry_in (doc, "names", name);
 }
 
+/* A config.json of what reads text and of what sees or hears: of it the former is simulated. */
 static bool
-read_named (const char *list, const char *name, LsModel *ret_model)
+has_encoder (const cJSON *entry)
+{
+  static const char *const parts[] = { "vision_config", "audio_config", "text_config", "language_config" };
+  const cJSON *model = cJSON_GetObjectItemCaseSensitive (entry, "model");
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    if (cJSON_GetObjectItemCaseSensitive (model, parts[i]))
+      return true;
+  return false;
+}
+
+/* The model of that name: all of it, or what is behind an encoder. */
+static bool
+read_named (const char *name, bool is_whole, LsModel *ret_model)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODEL_NAMES, "published", diags);
-  const cJSON *entry = doc ? entry_in (doc, list, name) : NULL;
+  const cJSON *entry = doc ? entry_of (doc, name) : NULL;
+  if (entry && has_encoder (entry) == is_whole)
+    return false;
+  if (doc && !entry && !is_whole)
+    entry = entry_in (doc, "decoder_of", name);
   return entry && read_entry (doc, entry, ret_model, diags);
 }
 
 bool
 ls_model_of_name (const char *name, LsModel *ret_model)
 {
-  return read_named ("names", name, ret_model);
+  return read_named (name, true, ret_model);
 }
 
 bool
 ls_model_decoder_of (const char *name, LsModel *ret_model)
 {
-  return read_named ("decoder_of", name, ret_model);
+  return read_named (name, false, ret_model);
 }
 
 /* --- the name of a model --------------------------------------------------------------------------- */

@@ -423,6 +423,7 @@ repositories_have_their_sizes (void)
     { "google/gemma-3-27b-pt", 27.009 },
     { "Qwen/Qwen3-Next-80B-A3B-Instruct", 79.67 },
     { "pythia-12b", 11.846 },
+    { "Qwen/Qwen2.5-VL-7B-Instruct", 7.616 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -435,10 +436,35 @@ repositories_have_their_sizes (void)
   }
 }
 
+/* Of a model that sees what reads text is simulated, which who asks by name must be able to tell. */
+static void
+decoders_are_told_from_whole_models (void)
+{
+  static const struct {
+    const char *name;
+    bool is_whole, is_decoder;
+  } cases[] = {
+    { "Qwen/Qwen2-7B", true, false },
+    { "Qwen/Qwen2.5-VL-7B-Instruct", false, true },
+    { "llava-hf/llava-1.5-7b-hf", false, true },
+    { "xtuner/Qwen3VLDense8BConfig", false, true },
+    { "nobody/knows-it", false, false },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsModel m = { 0 };
+    LS_CHECK (ls_model_of_name (cases[i].name, &m) == cases[i].is_whole);
+    ls_model_clear (&m);
+    m = (LsModel) { 0 };
+    LS_CHECK (ls_model_decoder_of (cases[i].name, &m) == cases[i].is_decoder);
+    ls_model_clear (&m);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (defaults_of_a_native_file), LS_TEST (llama), LS_TEST (mistral_slides),
                LS_TEST (qwen2_has_qkv_biases), LS_TEST (gpt2_has_its_own_spelling),
                LS_TEST (gpt_neox_runs_side_by_side), LS_TEST (opt_has_relu),
                LS_TEST (an_unknown_activation_is_noted), LS_TEST (falcons_share_keys_in_two_ways),
                LS_TEST (mixtures_of_experts), LS_TEST (sizes_are_as_published),
                LS_TEST (every_model_has_a_published_size), LS_TEST (deepseek_v4_has_compressed_keys),
-               LS_TEST (names_of_hubs_are_names), LS_TEST (repositories_have_their_sizes))
+               LS_TEST (names_of_hubs_are_names), LS_TEST (repositories_have_their_sizes),
+               LS_TEST (decoders_are_told_from_whole_models))
