@@ -307,7 +307,7 @@ tell_defaults (const cJSON *tree, LsImport *import)
     const char *name = pair ? pair->string : cJSON_IsString (item) ? item->valuestring : "_self_";
     bool is_absent = strcmp (name, "_self_") == 0 || (pair && cJSON_IsNull (pair));
     if (!is_absent && !strstr (name, "ub_tp_comm_overlap_cfg"))
-      import_unknown (import, "defaults: %s: a file that is not here", name ? name : "of its program");
+      import_unknown (import, "defaults: %s: a file that is not here", name);
   }
 }
 
@@ -388,7 +388,7 @@ static bool
 add_configs (cJSON *tree, const ImportFiles *files, const LaunchWords *words, LsImport *import,
              LsDiagList *diags)
 {
-  const char *name = launch_words_text (words, "config-name");
+  const char *said = launch_words_text (words, "config-name"), *name = said ? said : "of its program";
   for (guint i = 1; i < files->n; i++)
     if (!yaml_config_add (tree, &files->files[i], import, diags))
       return false;
