@@ -68,7 +68,8 @@ typedef struct {
   /* NULL without groups: the name of one of its trunks, newly allocated. */
   char *(*trunk_name) (const LsFabric *fabric, uint32_t trunk);
 
-  /* Appends hops (trunks of the cluster, shares, latency) from the one NIC to the other. */
+  /* Appends hops (trunks of the cluster, shares, latency) from the switch of the one NIC to that of the
+   * other. */
   void (*way) (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRoute *route);
 } LsFabricKind;
 

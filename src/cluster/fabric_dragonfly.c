@@ -23,7 +23,6 @@
  * both. */
 #include "cluster/all_to_all.h"
 #include "cluster/dragonfly.h"
-#include "cluster/index.h"
 #include "cluster/spec.h"
 #include "cluster/tree.h"
 
@@ -114,20 +113,10 @@ lay_out (const LsFabric *fabric, LsCluster *c)
   ls_layout_vertices (c, ls_dragonfly_has_spines (f->spec) ? LS_NODE_SPINE : LS_NODE_LOCALS, LS_NO_NUMBER,
                       f->n_pods * f->spines_per_pod);
   ls_layout_vertices (c, LS_NODE_GLOBALS, LS_NO_NUMBER, f->uplinks);
-  uint32_t n_leaves = c->index->is_brief ? 1 : f->n_leaves, n_pods = c->index->is_brief ? 1 : f->n_pods;
-  for (uint32_t leaf = 0; leaf < n_leaves && f->spines_per_pod > 0; leaf++)
-    add_leaf (f, c, leaf);
-  for (uint32_t group = 0; group < n_pods && f->uplinks > 0; group++)
-    add_group (f, c, group);
+  ls_tree_lay_out_trunks (f, c, add_leaf, add_group);
 }
 
-#define DRAGONFLY(name_)                                                                                     \
-  {                                                                                                          \
-    .name = name_, .check = ls_dragonfly_check, .n_links = n_links, .new = dragonfly_new,                    \
-    .free = ls_tree_free, .lay_out_node = ls_tree_lay_out_node, .lay_out = lay_out, .edge = ls_tree_edge,    \
-    .reaches = ls_tree_reaches, .groups = ls_tree_groups, .trunk_name = ls_tree_trunk_name,                  \
-    .way = ls_tree_way,                                                                                      \
-  }
-
-const LsFabricKind ls_fabric_dragonfly = DRAGONFLY ("dragonfly"),
-                   ls_fabric_dragonfly_plus = DRAGONFLY ("dragonfly+");
+const LsFabricKind ls_fabric_dragonfly
+    = LS_TREE_KIND ("dragonfly", ls_dragonfly_check, n_links, dragonfly_new, lay_out),
+    ls_fabric_dragonfly_plus
+    = LS_TREE_KIND ("dragonfly+", ls_dragonfly_check, n_links, dragonfly_new, lay_out);

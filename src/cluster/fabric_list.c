@@ -450,8 +450,6 @@ way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRou
   const List *f = (const List *) fabric;
   uint32_t v = edge (fabric, flow->node_from, flow->nic_from),
            to = edge (fabric, flow->node_to, flow->nic_to);
-  ls_route_hop (r, ls_node_trunk (c, flow->node_from, 2 * flow->nic_from),
-                ls_cluster_node_spec (c, flow->node_from)->nic.latency);
   if (f->ways && v != to)
     ls_ways_append (f->ways, v, to, r);
   while (!f->ways && v != to) {
@@ -459,8 +457,6 @@ way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRou
     ls_route_hop (r, link->trunk, link->latency);
     v = link->to - fabric->first_vertex;
   }
-  ls_route_hop (r, ls_node_trunk (c, flow->node_to, 2 * flow->nic_to + 1),
-                ls_cluster_node_spec (c, flow->node_to)->nic.latency);
 }
 
 const LsFabricKind ls_fabric_list = {

@@ -284,12 +284,8 @@ way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flow, LsRou
   const Minimal *f = (const Minimal *) fabric;
   uint32_t from = edge (fabric, flow->node_from, flow->nic_from),
            to = edge (fabric, flow->node_to, flow->nic_to);
-  ls_route_hop (r, ls_node_trunk (c, flow->node_from, 2 * flow->nic_from),
-                ls_cluster_node_spec (c, flow->node_from)->nic.latency);
   if (from != to)
     cross (f, c, from, to, r);
-  ls_route_hop (r, ls_node_trunk (c, flow->node_to, 2 * flow->nic_to + 1),
-                ls_cluster_node_spec (c, flow->node_to)->nic.latency);
 }
 
 static void

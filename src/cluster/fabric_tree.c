@@ -21,7 +21,6 @@
  * Not modelled: limits of a switch other than its ports; pods of different sizes. */
 #include <math.h>
 
-#include "cluster/index.h"
 #include "cluster/spec.h"
 #include "cluster/tree.h"
 
@@ -170,19 +169,8 @@ lay_out (const LsFabric *fabric, LsCluster *c)
   ls_layout_vertices (c, LS_NODE_LEAF, LS_NO_NUMBER, f->n_leaves);
   ls_layout_vertices (c, LS_NODE_SPINE, LS_NO_NUMBER, f->n_pods * f->spines_per_pod);
   ls_layout_vertices (c, LS_NODE_CORE, LS_NO_NUMBER, f->spines_per_pod * f->uplinks);
-  uint32_t n_leaves = c->index->is_brief ? 1 : f->n_leaves, n_pods = c->index->is_brief ? 1 : f->n_pods;
-  for (uint32_t leaf = 0; leaf < n_leaves && f->spines_per_pod > 0; leaf++)
-    add_leaf (f, c, leaf);
-  for (uint32_t pod = 0; pod < n_pods && f->uplinks > 0; pod++)
-    add_pod (f, c, pod);
+  ls_tree_lay_out_trunks (f, c, add_leaf, add_pod);
 }
 
-#define TREE(name_)                                                                                          \
-  {                                                                                                          \
-    .name = name_, .check = check, .n_links = n_links, .new = tree_new, .free = ls_tree_free,                \
-    .lay_out_node = ls_tree_lay_out_node, .lay_out = lay_out, .edge = ls_tree_edge,                          \
-    .reaches = ls_tree_reaches, .groups = ls_tree_groups, .trunk_name = ls_tree_trunk_name,                  \
-    .way = ls_tree_way,                                                                                      \
-  }
-
-const LsFabricKind ls_fabric_leaf_spine = TREE ("leaf-spine"), ls_fabric_fat_tree = TREE ("fat-tree");
+const LsFabricKind ls_fabric_leaf_spine = LS_TREE_KIND ("leaf-spine", check, n_links, tree_new, lay_out),
+                   ls_fabric_fat_tree = LS_TREE_KIND ("fat-tree", check, n_links, tree_new, lay_out);

@@ -165,7 +165,11 @@ between_nodes (const LsCluster *c, const LsRouteEnds *e, uint32_t host_from, uin
   };
   bool works = (sender == from || ls_route_within (c, host_from, from, sender, r))
       && ls_route_to_nic (c, host_from, sender, flow.nic_from, r);
+  ls_route_hop (r, ls_node_trunk (c, host_from, 2 * flow.nic_from),
+                ls_cluster_node_spec (c, host_from)->nic.latency);
   fabric->kind->way (fabric, c, &flow, r);
+  ls_route_hop (r, ls_node_trunk (c, host_to, 2 * nic_to + 1),
+                ls_cluster_node_spec (c, host_to)->nic.latency);
   return works && ls_route_from_nic (c, host_to, nic_to, ls_cluster_local_of (c, e->gpu_to), r);
 }
 

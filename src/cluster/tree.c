@@ -230,21 +230,27 @@ ls_tree_way (const LsFabric *fabric, const LsCluster *c, const LsFabricFlow *flo
   const LsTree *f = (const LsTree *) fabric;
   uint32_t from = ls_tree_edge (fabric, flow->node_from, flow->nic_from),
            to = ls_tree_edge (fabric, flow->node_to, flow->nic_to);
-  ls_route_hop (r, ls_node_trunk (c, flow->node_from, 2 * flow->nic_from),
-                ls_cluster_node_spec (c, flow->node_from)->nic.latency);
-  if (from != to) {
-    uint32_t spine = choose_spine (f, c, flow, from, to);
-    uint32_t pod_from = from / f->leaves_per_pod, pod_to = to / f->leaves_per_pod;
-    ls_route_hop (r, leaf_trunk (f, from, spine), f->leaf_latency);
-    if (pod_from != pod_to) {
-      uint32_t uplink = choose_uplink (f, c, flow, pod_from, pod_to, spine);
-      ls_route_hop (r, core_trunk (f, pod_from, spine, uplink), f->core_latency);
-      ls_route_hop (r, core_trunk (f, pod_to, spine, uplink) + 1, f->core_latency);
-    }
-    ls_route_hop (r, leaf_trunk (f, to, spine) + 1, f->leaf_latency);
+  if (from == to)
+    return;
+  uint32_t spine = choose_spine (f, c, flow, from, to);
+  uint32_t pod_from = from / f->leaves_per_pod, pod_to = to / f->leaves_per_pod;
+  ls_route_hop (r, leaf_trunk (f, from, spine), f->leaf_latency);
+  if (pod_from != pod_to) {
+    uint32_t uplink = choose_uplink (f, c, flow, pod_from, pod_to, spine);
+    ls_route_hop (r, core_trunk (f, pod_from, spine, uplink), f->core_latency);
+    ls_route_hop (r, core_trunk (f, pod_to, spine, uplink) + 1, f->core_latency);
   }
-  ls_route_hop (r, ls_node_trunk (c, flow->node_to, 2 * flow->nic_to + 1),
-                ls_cluster_node_spec (c, flow->node_to)->nic.latency);
+  ls_route_hop (r, leaf_trunk (f, to, spine) + 1, f->leaf_latency);
+}
+
+void
+ls_tree_lay_out_trunks (const LsTree *f, LsCluster *c, LsTreeAdd *add_leaf, LsTreeAdd *add_pod)
+{
+  uint32_t n_leaves = c->index->is_brief ? 1 : f->n_leaves, n_pods = c->index->is_brief ? 1 : f->n_pods;
+  for (uint32_t leaf = 0; leaf < n_leaves && f->spines_per_pod > 0; leaf++)
+    add_leaf (f, c, leaf);
+  for (uint32_t pod = 0; pod < n_pods && f->uplinks > 0; pod++)
+    add_pod (f, c, pod);
 }
 
 bool

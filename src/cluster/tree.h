@@ -55,7 +55,19 @@ uint32_t ls_tree_leaf_of (const LsClusterSpec *s, uint32_t host, uint32_t nic);
 void ls_tree_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host,
                             uint32_t (*edge) (const LsFabric *, uint32_t, uint32_t));
 
+/* The trunks of leaves, then of pods, by a function for each; of a brief cluster those of the first. */
+typedef void LsTreeAdd (const LsTree *f, LsCluster *c, uint32_t number);
+void ls_tree_lay_out_trunks (const LsTree *f, LsCluster *c, LsTreeAdd *add_leaf, LsTreeAdd *add_pod);
+
 /* --- members of a kind --- */
+
+#define LS_TREE_KIND(name_, check_, n_links_, new_, lay_out_)                                                \
+  {                                                                                                          \
+    .name = (name_), .check = (check_), .n_links = (n_links_), .new = (new_), .free = ls_tree_free,          \
+    .lay_out_node = ls_tree_lay_out_node, .lay_out = (lay_out_), .edge = ls_tree_edge,                       \
+    .reaches = ls_tree_reaches, .groups = ls_tree_groups, .trunk_name = ls_tree_trunk_name,                  \
+    .way = ls_tree_way,                                                                                      \
+  }
 
 void ls_tree_free (LsFabric *fabric);
 uint32_t ls_tree_edge (const LsFabric *fabric, uint32_t host, uint32_t nic);

@@ -22,6 +22,7 @@
  * Where a token is sent once to a rank (DeepEP; network/coll_dispatch.c), it leaves as it is, is laid out for
  * each of its experts where it arrives, and their results are summed there: the kernels of permute and
  * unpermute are not there, and those of sorting read, or write, only what arrived.
+ * Where a list pads rows for scales (expert-pad), these are copied before fc1 and behind fc2.
  *
  * The grouped GEMM takes the time of one of E / ep equal matrices with R rows in all; rows of an expert are
  * rounded up to the smallest tile first, as a tile has rows of one expert only.
@@ -42,10 +43,8 @@
  * Worked example. Mixtral 8x7B, ep 8, etp 1, 4,096 tokens: P = R = 8,192, one expert a rank;
  * an all-to-all sends 8192 * 4096 * 2 = 67.1 MB, 7/8 of it to others; fc1 is 8192 x 28672 x 4096.
  *
- * Where a list pads rows for scales (expert-pad), these are copied before fc1 and behind fc2.
- * Deviations. Rows of the ranks are those of mean tokens: each source sends alike. Left out, as they move
- * little: the auxiliary loss, histograms, index sorts, and the all-to-all of the probabilities, 4 of 2 h + 4
- * bytes a row.
+ * Deviations. Rows of the ranks are those of mean tokens: each source sends alike. Left out, as small: the
+ * auxiliary loss, histograms, index sorts, the all-to-all of the probabilities, 4 of 2 h + 4 bytes a row.
  *
  * Where shared experts run beside the exchange (LsBeside; Megatron-LM: moe_shared_expert_overlap), the whole
  * of what tp gathers for them is kept, and the router keeps its own part; the gradient of their input is
@@ -342,7 +341,8 @@ append_unpermute (GArray *operators, const Experts *x)
   if (x->cut.model->shared_ffn == 0)
     return;
   ls_operator_fwd (op, token_sum (x, "shared-expert-add"));
-  op->beside = x->cut.shard->shared_is_beside ? LS_BESIDE_SUM : op->beside;
+  if (x->cut.shard->shared_is_beside)
+    op->beside = LS_BESIDE_SUM;
 }
 
 static void

@@ -35,11 +35,10 @@ bool ls_model_read (const LsJsonDoc *doc, LsModel *ret_model, GPtrArray *notes, 
 
 extern const LsField ls_model_names_fields[];
 
-/* The model of a name, in which capital letters are as small ones. On success the caller clears *ret_model;
- * false: nobody has that name, and *ret_model is untouched. */
-bool ls_model_of_name (const char *name, LsModel *ret_model);
-/* The same of a model that also sees or hears, by its name: the decoder of it that has a file here. */
-bool ls_model_decoder_of (const char *name, LsModel *ret_model);
+/* The model of a name, in which capital letters are as small ones; of one that also sees or hears the
+ * decoder, which is told. On success the caller clears *ret_model; false: nobody has that name, and
+ * *ret_model is untouched. */
+bool ls_model_of_name (const char *name, LsModel *ret_model, bool *ret_is_decoder);
 /* The other way round: the name "PREFIX/..." of a published model that is the same but for its sequences,
  * newly allocated; NULL: there is none. prefixes end in a NULL. */
 char *ls_model_name_of (const LsModel *model, const char *const *prefixes);

@@ -107,30 +107,16 @@ has_encoder (const cJSON *entry)
   return false;
 }
 
-/* The model of that name: all of it, or what is behind an encoder. */
-static bool
-read_named (const char *name, bool is_whole, LsModel *ret_model)
+bool
+ls_model_of_name (const char *name, LsModel *ret_model, bool *ret_is_decoder)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_MODEL_NAMES, "published", diags);
   const cJSON *entry = doc ? entry_of (doc, name) : NULL;
-  if (entry && has_encoder (entry) == is_whole)
-    return false;
-  if (doc && !entry && !is_whole)
+  *ret_is_decoder = !entry || has_encoder (entry);
+  if (doc && !entry)
     entry = entry_in (doc, "decoder_of", name);
   return entry && read_entry (doc, entry, ret_model, diags);
-}
-
-bool
-ls_model_of_name (const char *name, LsModel *ret_model)
-{
-  return read_named (name, true, ret_model);
-}
-
-bool
-ls_model_decoder_of (const char *name, LsModel *ret_model)
-{
-  return read_named (name, false, ret_model);
 }
 
 /* --- the name of a model --------------------------------------------------------------------------- */

@@ -275,12 +275,12 @@ import_model_of_name (LsImport *import, const char *name)
   import->model_is_named = true;
   if (import->model_is_given)
     return;
-  bool is_whole = ls_model_of_name (name, &m);
-  if (!is_whole && !ls_model_decoder_of (name, &m)) {
+  bool is_decoder;
+  if (!ls_model_of_name (name, &m, &is_decoder)) {
     import_unknown (import, "model %s: its dimensions are in no file here", name);
     return;
   }
-  if (!is_whole)
+  if (is_decoder)
     import_unknown (import, "model %s: its decoder alone is simulated; what sees or hears is left out", name);
   import_model (import, &m, name);
   import_infer (import, "model %s: %s", name, m.source);

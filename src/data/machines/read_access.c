@@ -20,18 +20,14 @@ static const LsField fit_fields[] = {
   { NULL },
 };
 
-#define ACCESS(key_, access_, meaning_)                                                                      \
+#define FIT(key_, access_, default_, meaning_)                                                               \
   {                                                                                                          \
     key_, LS_FIELD_OBJECT, offsetof (LsAccessFile, fit[access_]),                                            \
-        .fields = fit_fields, .default_text = "the bandwidth", .meaning = (meaning_)                         \
+        .fields = fit_fields, .default_text = (default_), .meaning = (meaning_)                              \
   }
-
+#define ACCESS(key_, access_, meaning_) FIT (key_, access_, "the bandwidth", meaning_)
 /* Of ls_access_is_of_library(). */
-#define LIBRARY(key_, access_, meaning_)                                                                     \
-  {                                                                                                          \
-    key_, LS_FIELD_OBJECT, offsetof (LsAccessFile, fit[access_]),                                            \
-        .fields = fit_fields, .default_text = "as other kernels of its kind", .meaning = (meaning_)          \
-  }
+#define LIBRARY(key_, access_, meaning_) FIT (key_, access_, "as other kernels of its kind", meaning_)
 
 /* Keys are those of ls_access_name(); a test compares them. */
 static const LsField kind_fields[] = {

@@ -182,11 +182,11 @@ ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const ch
 /* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it
  * sets is lost, as in a shell of its own. */
 ShellOutputFunc shell_output_of;
-/* Runs a command of it, which is no condition, with what shell_run() has beside its words. */
 /* The variable of the batch system that says what a $(command) counts of the job's nodes or GPUs; NULL: it
  * counts something else. */
 const char *shell_counted (const char *text, gsize n);
 
+/* Runs a command of it, which is no condition, with what shell_run() has beside its words. */
 ShellStatus shell_print (LsShell *sh, const GPtrArray *words, const char *here, const char *target);
 
 #endif

@@ -352,10 +352,11 @@ what_is_written_is_read_back (void)
 {
   for (guint i = 0; i < G_N_ELEMENTS (round_trips); i++) {
     LsModel m;
+    bool is_decoder;
     LsStrategy s;
     g_autofree char *notes = NULL;
     g_autoptr (GError) error = NULL;
-    if (!LS_CHECK (ls_model_of_name (round_trips[i].model, &m)))
+    if (!LS_CHECK (ls_model_of_name (round_trips[i].model, &m, &is_decoder)))
       continue;
     if (resolve (&s, &m, round_trips[i].knobs)) {
       const LsEmitJob job = { .model = &m, .strategy = &s, .title = "a job" };

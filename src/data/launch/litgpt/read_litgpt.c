@@ -61,7 +61,7 @@ set_named (Litgpt *g, const char *said)
     trimmed[strlen (trimmed) - 1] = '\0';
   g_autofree char *name = g_strconcat ("litgpt/", behind (trimmed, '/'), NULL);
   LsModel m = { 0 };
-  bool is_known = ls_model_of_name (name, &m);
+  bool is_decoder, is_known = ls_model_of_name (name, &m, &is_decoder);
   if (!is_known && !import->model_is_given)
     import_unknown (
         import, "model %s: its dimensions are in no file here; its model_config.yaml may stand behind", said);

@@ -71,7 +71,7 @@ static bool
 is_named (const char *name)
 {
   LsModel m = { 0 };
-  bool is_there = ls_model_of_name (name, &m) || ls_model_decoder_of (name, &m);
+  bool is_decoder, is_there = ls_model_of_name (name, &m, &is_decoder);
   ls_model_clear (&m);
   return is_there;
 }
