@@ -18,6 +18,7 @@ static const struct {
   [LS_NODE_CPU_MEMORY] = { "memory", 8 },
   [LS_NODE_NVME] = { "nvme", 8 },
   [LS_NODE_NIC] = { "nic", 7 },
+  [LS_NODE_BRIDGE] = { "bridge", 5 },
   [LS_NODE_LEAF] = { "leaf", 3 },
   [LS_NODE_SPINE] = { "spine", 2 },
   [LS_NODE_CORE] = { "core", 1 },
@@ -90,7 +91,7 @@ name_in_spec (const LsClusterSpec *s, const LsLinkSpec *link)
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (names[i].link == link)
       return names[i].name;
-  return NULL;
+  return link == &s->write_bridge || link == &s->write_sockets ? "p2p writes" : NULL;
 }
 
 static const char *
@@ -246,7 +247,7 @@ index_links (NodeTree *t)
 static bool
 adopts (LsNodeKind parent, LsNodeKind child)
 {
-  if (child == LS_NODE_NVSWITCH || child == LS_NODE_CPU || child >= LS_NODE_LEAF)
+  if (child == LS_NODE_NVSWITCH || child == LS_NODE_CPU || child == LS_NODE_BRIDGE || child >= LS_NODE_LEAF)
     return false;
   if (parent == LS_NODE_GPU)
     return child == LS_NODE_NIC || child == LS_NODE_NVME;

@@ -60,6 +60,8 @@ ls_nccl_wide_cluster (const LsClusterSpec *spec, uint32_t n_nodes, GError **erro
   s.nvlink = s.pcie = s.cpu_interconnect = s.cpu_memory = wide;
   if (s.c2c.bandwidth_bytes_per_s > 0)
     s.c2c = wide;
+  if (s.write_bridge.bandwidth_bytes_per_s > 0)
+    s.write_bridge = s.write_sockets = wide;
   s.nic = ideal (&spec->nic);
   s.spine = ideal (&spec->spine);
   s.core = ideal (&spec->core);

@@ -79,6 +79,7 @@ typedef enum {
   LS_NODE_CPU,
   LS_NODE_CPU_MEMORY,
   LS_NODE_NVME,
+  LS_NODE_BRIDGE, /* of a CPU, where what GPUs write through it has a rate of its own */
   LS_NODE_NIC,
   LS_NODE_LEAF,
   LS_NODE_SPINE,
@@ -204,8 +205,11 @@ typedef struct LsClusterSpec {
   uint32_t cpu_boards;         /* sockets are dealt to them; 0 is 1                 */
   double cpu_call_time;        /* of a program's calls, times that on an x86 server; 0 is 1 */
   LsLinkSpec cpu_interconnect; /* between sockets of a board                        */
-  LsLinkSpec cpu_memory;       /* of one socket                                     */
-  uint64_t cpu_memory_bytes;   /* of the node                                       */
+  /* What kernels of a GPU write into another through a CPU, if that is less than the links carry: of one PCIe
+   * switch, or of one GPU where there is none, each way; from one socket to another. Rate 0: not said. */
+  LsLinkSpec write_bridge, write_sockets;
+  LsLinkSpec cpu_memory;     /* of one socket                                     */
+  uint64_t cpu_memory_bytes; /* of the node                                       */
 
   uint32_t nvme_drives; /* per node, dealt to the PCIe switches; 0: none     */
   LsLinkSpec nvme;      /* one drive, reads                                  */

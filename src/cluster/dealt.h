@@ -84,4 +84,17 @@ socket_pair (const LsClusterSpec *s, uint32_t a, uint32_t b)
   return board * pairs_among (k) + a * (2 * k - a - 1) / 2 + (b - a - 1);
 }
 
+/* Whether what GPUs write into each other through a CPU has a rate of its own; ways to a bridge. */
+static inline bool
+has_writes (const LsClusterSpec *s)
+{
+  return s->write_bridge.bandwidth_bytes_per_s > 0;
+}
+
+static inline uint32_t
+n_writers (const LsClusterSpec *s)
+{
+  return !has_writes (s) ? 0 : s->pcie_switches > 0 ? s->pcie_switches : s->gpus_per_node;
+}
+
 #endif

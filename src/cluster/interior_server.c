@@ -7,15 +7,17 @@
  *     GPU > PCIe switch > CPU    or GPU > CPU, over PCIe or NVLink-C2C
  *     CPU > CPU                  any two of a board
  *     CPU > memory; switch or CPU > drive; switch or CPU > NIC
+ *     switch or GPU > bridge > bridge   what GPUs write into each other through CPUs, if its rate is said
  *
  * Ways between GPUs: NVSwitch; else NVLink (straight, or over a common neighbour: ways.h);
  * else PCIe. To a NIC: PCIe; where no CPU link leads to the NIC's board, first over
  * NVSwitch to the first GPU at the NIC's socket, as NCCL does with PXN.
  *
  * Trunks come in pairs, outward (away from the GPU, towards the network or memory) then
- * inward, in sections: nvlink or mesh, gpu_pcie, uplink, socket, memory, nvme, nic_pcie.
+ * inward, in sections: nvlink or mesh, gpu_pcie, uplink, socket, memory, nvme, nic_pcie, write, write_socket.
  *
- * Not modelled: the PCIe switch's own limits, and that the GPU in the middle of an NVB
+ * Not modelled: the PCIe switch's own limits, that writes through a bridge share the uplink with copies to
+ * memory, which have several times their rate, and that the GPU in the middle of an NVB
  * way spends memory bandwidth on it. */
 #include "cluster/interior.h"
 
@@ -29,109 +31,32 @@
 typedef struct {
   LsInterior base;
   const LsClusterSpec *spec;
-  uint32_t v_nvswitch, v_switch, v_cpu, v_memory, v_nvme;
-  uint32_t t_nvlink, t_gpu_pcie, t_uplink, t_socket, t_memory, t_nvme, t_nic_pcie;
+  uint32_t v_nvswitch, v_switch, v_cpu, v_memory, v_nvme, v_bridge;
+  uint32_t t_nvlink, t_gpu_pcie, t_uplink, t_socket, t_memory, t_nvme, t_nic_pcie, t_write, t_write_socket;
   GArray *mesh; /* LsMeshLink; NULL: none */
   LsWays *ways; /* over the mesh, from any GPU to any; NULL: none */
 } Server;
 
 typedef enum { OUTWARD = 0, INWARD = 1 } Direction;
 
-/* --- what is legal --- */
-
-static gboolean
-check_links (const LsClusterSpec *s, GError **error)
+/* Below one PCIe switch; without switches no CPU's port is shared. */
+static bool
+share_plug (const LsClusterSpec *s, uint32_t a, uint32_t b)
 {
-  bool has_pcie = s->pcie_switches > 0 || (s->cpu_sockets > 0 && (!has_c2c (s) || s->nics > 0));
-  return ls_spec_check_link ("nvswitch link", s->nvswitch_planes > 0, &s->nvlink, error)
-      && ls_spec_check_link ("nvlink_mesh link", s->mesh != LS_MESH_NONE, &s->nvlink, error)
-      && ls_spec_check_link ("pcie link", has_pcie, &s->pcie, error)
-      && ls_spec_check_link ("c2c link", has_c2c (s), &s->c2c, error)
-      && ls_spec_check_link ("cpu interconnect", n_socket_pairs (s) > 0, &s->cpu_interconnect, error)
-      && ls_spec_check_link ("cpu memory", s->cpu_sockets > 0, &s->cpu_memory, error)
-      && ls_spec_check_link ("nvme link", s->nvme_drives > 0, &s->nvme, error);
+  return s->pcie_switches > 0 && plug_of_gpu (s, a) == plug_of_gpu (s, b);
 }
 
-static gboolean
-check_nvlink (const LsClusterSpec *s, GError **error)
-{
-  if (s->nvswitch_planes > s->nvlinks_per_gpu)
-    return ls_spec_conflict (error, "%u NVLinks per GPU cannot reach %u NVSwitch planes", s->nvlinks_per_gpu,
-                             s->nvswitch_planes);
-  if (s->mesh == LS_MESH_NONE)
-    return TRUE;
-  if (s->nvswitch_planes > 0)
-    return ls_spec_conflict (error, "GPUs are joined by NVSwitch or in a mesh, not both");
-  return ls_mesh_check (s, n_plugs (s) > 0, error);
-}
-
-/* Devices at their PCIe switches or CPUs. */
-static gboolean
-check_plugs (const LsClusterSpec *s, GError **error)
-{
-  uint32_t n = n_plugs (s);
-  const char *what = s->pcie_switches > 0 ? "PCIe switches" : "CPU sockets";
-  if (n == 0) {
-    if (s->nics > 0 || s->nvme_drives > 0 || has_c2c (s))
-      return ls_spec_conflict (error, "NICs, NVMe drives and NVLink-C2C need a PCIe switch or a CPU");
-    return TRUE;
-  }
-  if (has_c2c (s) && s->pcie_switches > 0)
-    return ls_spec_conflict (error, "NVLink-C2C joins a GPU to its CPU: expected 0 PCIe switches; got %u",
-                             s->pcie_switches);
-  if (s->gpus_per_node % n != 0)
-    return ls_spec_conflict (error, "%u GPUs per node do not deal out to %u %s", s->gpus_per_node, n, what);
-  if (s->pcie_switches > 0
-      && (s->cpu_sockets == 0 ? s->pcie_switches > 1 : s->pcie_switches % s->cpu_sockets != 0))
-    return ls_spec_conflict (error, "%u PCIe switches do not deal out to %u CPU sockets", s->pcie_switches,
-                             s->cpu_sockets);
-  if (s->nvme_drives > 0 && !ls_deals_out (s->nvme_drives, n))
-    return ls_spec_conflict (error, "%u NVMe drives do not deal out to %u %s", s->nvme_drives, n, what);
-  if (s->nics > 0 && !ls_deals_out (s->nics, n))
-    return ls_spec_conflict (error, "%u NICs do not deal out to %u %s", s->nics, n, what);
-  if (s->nics > 0 && !ls_deals_out (s->nics, s->gpus_per_node))
-    return ls_spec_conflict (error, "%u NICs do not deal out to %u GPUs per node", s->nics, s->gpus_per_node);
-  return TRUE;
-}
-
-static gboolean
-check (const LsClusterSpec *s, GError **error)
-{
-  if (!check_nvlink (s, error))
-    return FALSE;
-  if (s->nvswitch_planes == 0 && s->mesh == LS_MESH_NONE && n_plugs (s) == 0 && s->gpus_per_node > 1)
-    return ls_spec_conflict (error, "%u GPUs of a node need NVSwitch, an NVLink mesh or PCIe between them",
-                             s->gpus_per_node);
-  if (!check_plugs (s, error))
-    return FALSE;
-  if (s->is_staged && s->cpu_sockets == 0)
-    return ls_spec_conflict (
-        error, "without GPUDirect data wait in the memory of a CPU: expected \"cpu\" in the node");
-  if (s->copies != LS_COPIES_ANYWHERE && s->cpu_sockets == 0)
-    return ls_spec_conflict (error,
-                             "without P2P data pass the memory of a CPU: expected \"cpu\" in the node");
-  if ((s->is_staged || s->copies != LS_COPIES_ANYWHERE) && s->faults)
-    return ls_spec_conflict (error, "ways around faults are not known without %s",
-                             s->is_staged ? "GPUDirect" : "P2P");
-  if (s->cpu_sockets % n_boards (s) != 0)
-    return ls_spec_conflict (error, "%u CPU sockets do not deal out to %u boards", s->cpu_sockets,
-                             n_boards (s));
-  if (n_boards (s) > 1 && s->nvswitch_planes == 0)
-    return ls_spec_conflict (error, "nothing joins the %u boards of a node: expected NVSwitch", n_boards (s));
-  return check_links (s, error);
-}
+/* --- layout --- */
 
 static double
 n_links (const LsClusterSpec *s)
 {
   double k = sockets_per_board (s), pairs = n_boards (s) * k * (k - 1) / 2;
   return 2
-      * ((double) s->gpus_per_node * s->nvswitch_planes + ls_mesh_n_links (s)
-         + (n_plugs (s) > 0 ? s->gpus_per_node : 0) + (s->cpu_sockets > 0 ? s->pcie_switches : 0) + pairs
-         + s->cpu_sockets + s->nvme_drives + s->nics);
+      * (n_writers (s) + (has_writes (s) ? pairs : 0) + (double) s->gpus_per_node * s->nvswitch_planes
+         + ls_mesh_n_links (s) + (n_plugs (s) > 0 ? s->gpus_per_node : 0)
+         + (s->cpu_sockets > 0 ? s->pcie_switches : 0) + pairs + s->cpu_sockets + s->nvme_drives + s->nics);
 }
-
-/* --- layout --- */
 
 static uint32_t
 take (uint32_t *at, uint32_t n)
@@ -152,6 +77,7 @@ number (Server *in, const LsClusterSpec *s)
   in->v_memory = take (&v, s->cpu_sockets);
   in->v_nvme = take (&v, s->nvme_drives);
   in->base.v_nic = take (&v, s->nics);
+  in->v_bridge = take (&v, has_writes (s) ? s->cpu_sockets : 0);
   in->base.n_vertices = v;
 
   uint32_t n_mesh = in->mesh ? in->mesh->len : 0;
@@ -162,6 +88,8 @@ number (Server *in, const LsClusterSpec *s)
   in->t_memory = take (&t, 2 * s->cpu_sockets);
   in->t_nvme = take (&t, 2 * s->nvme_drives);
   in->t_nic_pcie = take (&t, 2 * s->nics);
+  in->t_write = take (&t, 2 * n_writers (s));
+  in->t_write_socket = take (&t, has_writes (s) ? 2 * n_socket_pairs (s) : 0);
   in->base.n_trunks = t;
 }
 
@@ -237,6 +165,22 @@ add_cpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
 }
 
 static void
+add_writes (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
+{
+  const LsClusterSpec *s = in->spec;
+  uint32_t bridge = v + in->v_bridge;
+  for (uint32_t i = 0; i < n_writers (s); i++) {
+    uint32_t socket = socket_of_plug (s, s->pcie_switches > 0 ? i : plug_of_gpu (s, i));
+    LsEnd writer = s->pcie_switches > 0 ? plug_end (in, v, host, i) : gpu_end (v, host, i);
+    ls_layout_pair (c, writer, LS_END (bridge + socket, host, "bridge", socket), 1, 1, &s->write_bridge);
+  }
+  for (uint32_t a = 0; a < s->cpu_sockets && has_writes (s); a++)
+    for (uint32_t b = a + 1; b < s->cpu_sockets && board_of_socket (s, b) == board_of_socket (s, a); b++)
+      ls_layout_pair (c, LS_END (bridge + a, host, "bridge", a), LS_END (bridge + b, host, "bridge", b), 1, 1,
+                      &s->write_sockets);
+}
+
+static void
 lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
 {
   const Server *in = (const Server *) interior;
@@ -249,6 +193,7 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
   ls_layout_vertices (c, LS_NODE_CPU_MEMORY, host, s->cpu_sockets);
   ls_layout_vertices (c, LS_NODE_NVME, host, s->nvme_drives);
   ls_layout_vertices (c, LS_NODE_NIC, host, s->nics);
+  ls_layout_vertices (c, LS_NODE_BRIDGE, host, has_writes (s) ? s->cpu_sockets : 0);
 
   add_gpus (in, c, host, v);
   add_cpus (in, c, host, v);
@@ -258,6 +203,7 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
   for (uint32_t i = 0; i < s->nics; i++)
     ls_layout_pair (c, plug_end (in, v, host, plug_of_nic (s, i)),
                     LS_END (v + in->base.v_nic + i, host, "nic", i), 1, 1, &s->pcie);
+  add_writes (in, c, host, v);
 }
 
 /* --- ways --- */
@@ -274,15 +220,21 @@ gpu_hop (const Server *in, LsRoute *r, uint32_t gpu, Direction dir)
   hop (r, in->t_gpu_pcie, gpu, dir, has_c2c (in->spec) ? &in->spec->c2c : &in->spec->pcie);
 }
 
-/* From a socket to another one of its board. */
+/* From a socket to another one of its board, by that section of links. */
+static void
+between_sockets (const Server *in, uint32_t section, const LsLinkSpec *link, uint32_t from, uint32_t to,
+                 LsRoute *r)
+{
+  if (from < to)
+    hop (r, section, socket_pair (in->spec, from, to), OUTWARD, link);
+  if (from > to)
+    hop (r, section, socket_pair (in->spec, to, from), INWARD, link);
+}
+
 static void
 cross_sockets (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
 {
-  const LsClusterSpec *s = in->spec;
-  if (from < to)
-    hop (r, in->t_socket, socket_pair (s, from, to), OUTWARD, &s->cpu_interconnect);
-  if (from > to)
-    hop (r, in->t_socket, socket_pair (s, to, from), INWARD, &s->cpu_interconnect);
+  between_sockets (in, in->t_socket, &in->spec->cpu_interconnect, from, to, r);
 }
 
 /* From one PCIe switch (or CPU) to another of its board, through the CPUs. */
@@ -370,6 +322,29 @@ through_memory (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
   gpu_hop (in, r, to, INWARD);
 }
 
+/* Between a GPU and the bridge of its CPU. */
+static void
+to_bridge (const Server *in, uint32_t gpu, Direction dir, LsRoute *r)
+{
+  const LsClusterSpec *s = in->spec;
+  bool has_switches = s->pcie_switches > 0;
+  if (has_switches && dir == OUTWARD)
+    gpu_hop (in, r, gpu, dir);
+  hop (r, in->t_write, has_switches ? plug_of_gpu (s, gpu) : gpu, dir, &s->write_bridge);
+  if (has_switches && dir == INWARD)
+    gpu_hop (in, r, gpu, dir);
+}
+
+static void
+over_bridges (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
+{
+  const LsClusterSpec *s = in->spec;
+  to_bridge (in, from, OUTWARD, r);
+  between_sockets (in, in->t_write_socket, &s->write_sockets, socket_of_plug (s, plug_of_gpu (s, from)),
+                   socket_of_plug (s, plug_of_gpu (s, to)), r);
+  to_bridge (in, to, INWARD, r);
+}
+
 static void
 within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
 {
@@ -385,6 +360,8 @@ within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
   }
   if (!ls_gpus_copy (s, from, to))
     return through_memory (in, from, to, r);
+  if (has_writes (s) && !share_plug (s, from, to))
+    return over_bridges (in, from, to, r);
   gpu_hop (in, r, from, OUTWARD);
   cross (in, r, plug_of_gpu (s, from), plug_of_gpu (s, to));
   gpu_hop (in, r, to, INWARD);
@@ -483,7 +460,7 @@ nic_of_gpu (const LsInterior *interior, uint32_t gpu)
 
 const LsInteriorKind ls_interior_server = {
   .name = "server",
-  .check = check,
+  .check = ls_server_check,
   .n_links = n_links,
   .new = server_new,
   .free = server_free,

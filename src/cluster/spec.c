@@ -7,8 +7,10 @@
 static LsLinkSpec *
 link_at (LsClusterSpec *spec, size_t i)
 {
-  LsLinkSpec *links[] = { &spec->nvlink,     &spec->ici,  &spec->pcie, &spec->c2c,   &spec->cpu_interconnect,
-                          &spec->cpu_memory, &spec->nvme, &spec->nic,  &spec->spine, &spec->core };
+  LsLinkSpec *links[] = {
+    &spec->nvlink, &spec->ici, &spec->pcie,  &spec->c2c,  &spec->cpu_interconnect, &spec->cpu_memory,
+    &spec->nvme,   &spec->nic, &spec->spine, &spec->core, &spec->write_bridge,     &spec->write_sockets
+  };
   return i < G_N_ELEMENTS (links) ? links[i] : NULL;
 }
 

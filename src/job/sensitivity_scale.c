@@ -119,6 +119,8 @@ scale_latency (LsScaled *x, double by)
     &s->pcie.latency,
     &s->c2c.latency,
     &s->cpu_interconnect.latency,
+    &s->write_bridge.latency,
+    &s->write_sockets.latency,
     &s->cpu_memory.latency,
     &s->nvme.latency,
     &s->ici.latency,

@@ -51,11 +51,11 @@ set_allocator (const Environment *e, LsImport *import)
 static const struct {
   const char *name, *value; /* NULL: any */
 } choices[] = {
-  { "NCCL_ALGO", NULL },          { "NCCL_PROTO", NULL },          { "NCCL_NVLS_ENABLE", "0" },
-  { "NCCL_P2P_DISABLE", "1" },    { "NCCL_SHM_DISABLE", "1" },     { "NCCL_IB_DISABLE", "1" },
-  { "NCCL_NET_GDR_LEVEL", "0" },  { "NCCL_NET_GDR_LEVEL", "LOC" }, { "NCCL_COLLNET_ENABLE", "1" },
-  { "NCCL_MIN_NCHANNELS", NULL }, { "NCCL_MAX_NCHANNELS", NULL },  { "NCCL_MIN_CTAS", NULL },
-  { "NCCL_MAX_CTAS", NULL },      { "NCCL_NTHREADS", NULL },
+  { "NCCL_ALGO", NULL },          { "NCCL_PROTO", NULL },         { "NCCL_NVLS_ENABLE", "0" },
+  { "NCCL_P2P_DISABLE", "1" },    { "NCCL_P2P_LEVEL", NULL },     { "NCCL_SHM_DISABLE", "1" },
+  { "NCCL_IB_DISABLE", "1" },     { "NCCL_NET_GDR_LEVEL", "0" },  { "NCCL_NET_GDR_LEVEL", "LOC" },
+  { "NCCL_COLLNET_ENABLE", "1" }, { "NCCL_MIN_NCHANNELS", NULL }, { "NCCL_MAX_NCHANNELS", NULL },
+  { "NCCL_MIN_CTAS", NULL },      { "NCCL_MAX_CTAS", NULL },      { "NCCL_NTHREADS", NULL },
 };
 
 static void

@@ -31,6 +31,14 @@ static const LsField nvswitch_fields[] = {
   LINK ("link", nvlink, "one NVLink"),
   { NULL },
 };
+static const LsField write_fields[] = {
+  LINK ("bridge", write_bridge, "through the host bridge of a CPU: of one switch, or of one GPU without"),
+  { "sockets", LS_FIELD_OBJECT, SPEC (write_sockets), .fields = ls_link_fields,
+    .default_text = "with sockets "
+                    "of one board required",
+    .meaning = "from one socket to another" },
+  { NULL },
+};
 static const LsField pcie_fields[] = {
   { "switches", LS_FIELD_UINT, SPEC (pcie_switches), .required = true, .max = 1024,
     .meaning = "per node; GPUs, NICs and drives are dealt to them evenly; 0: to the CPUs themselves" },
@@ -39,6 +47,9 @@ static const LsField pcie_fields[] = {
     .meaning = "false: GPUs do not copy to each other over PCIe (GeForce, virtual machines, "
                "NCCL_P2P_DISABLE=1); data pass the memory of the sender's CPU. switch: only below one "
                "switch, as NCCL has it where no NVLink is" },
+  { "p2p_writes", LS_FIELD_OBJECT, 0, .fields = write_fields, .default_text = "what the links carry",
+    .meaning = "what kernels of a GPU write into another one through CPUs, each way, where NCCL lets them "
+               "(NCCL_P2P_LEVEL=SYS, a virtual machine that hides the CPUs); goes with p2p true" },
   { NULL },
 };
 static const LsEnumName mesh_shapes[] = {

@@ -96,8 +96,8 @@ const LsField ls_nccl_fields[] = {
   { "generation", LS_FIELD_STRING, offsetof (File, generation), .default_text = "`\"" USUAL_GENERATION "\"`",
     .meaning = "name of a file in topologies/nccl: whose tables NCCL's tuner uses" },
   { "nvlink", LS_FIELD_RATE, offsetof (LsNccl, nvlink), .default_text = "0GB/s",
-    .meaning = "what NCCL counts for the NVLinks of a GPU; 0GB/s: no tuner, the fastest algorithm runs, with "
-               "Simple" },
+    .meaning = "what NCCL counts for the NVLinks of a GPU; 0GB/s: its tuner goes by ring_bus_intra; where no "
+               "generation is named either there is no tuner, the fastest algorithm runs, with Simple" },
   CHANNELS (channels_ring, "of ring collectives inside a node"),
   CHANNELS (channels_net, "of ring collectives across nodes, for each NIC that a node uses"),
   { "channels_nvls", LS_FIELD_UINT, offsetof (LsNccl, channels_nvls), .required = true, .max = 1024,
@@ -169,6 +169,7 @@ ls_nccl_read (const LsJsonDoc *doc, LsNccl *ret_nccl, LsDiagList *diags)
   File file = { .generation = NULL };
   bool ok = ls_fields_read_file (ls_nccl_fields, "nccl", doc, &file, diags)
       && load_tables (doc, file.generation ? file.generation : USUAL_GENERATION, &file.nccl.tables, diags);
+  file.nccl.names_generation = file.generation != NULL;
   g_free (file.generation);
   if (ok)
     *ret_nccl = file.nccl;

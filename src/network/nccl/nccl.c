@@ -227,7 +227,7 @@ ls_nccl_lacks_protocol (const LsCollCall *call)
 bool
 ls_nccl_choose (LsCollCall *call, uint32_t among, LsTuneAlgorithm *ret_algorithm)
 {
-  if (call->nccl->nvlink <= 0 || !is_tuned (call->kind) || among == 0)
+  if (!(call->nccl->names_generation || call->nccl->nvlink > 0) || !is_tuned (call->kind) || among == 0)
     return false;
   LsTuneSet from = { .algorithms = among };
   if (call->protocol != LS_PROTOCOL_AUTO)

@@ -100,8 +100,8 @@ typedef struct LsNccl {
   char *name, *source;
   LsNcclLinks measured_on;     /* the links for which all of the following holds (nccl.h) */
   LsNcclTables tables;         /* of its generation, for the tuner                  */
-  double nvlink;               /* bytes/s that NCCL counts for the NVLinks of a GPU; 0: no
-                             * tuner, the fastest algorithm runs, with Simple    */
+  bool names_generation;       /* its file does; without, and without nvlink, no tuner: the fastest runs */
+  double nvlink;               /* bytes/s that NCCL counts for the NVLinks of a GPU; 0: none are counted */
   uint32_t channels_ring;      /* channels of ring collectives inside a node        */
   uint32_t channels_net;       /* across nodes, for each NIC that a node uses       */
   uint32_t channels_nvls;      /* of the all-reduce in the NVSwitches               */

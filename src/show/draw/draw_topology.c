@@ -13,9 +13,14 @@ const char *
 ls_draw_kind_paint (LsNodeKind kind)
 {
   static const char *const paints[LS_TOPO_MAX_KINDS] = {
-    [LS_NODE_GPU] = "gpu", [LS_NODE_NVSWITCH] = "nvswitch",     [LS_NODE_PCIE_SWITCH] = "pcie-switch",
-    [LS_NODE_CPU] = "cpu", [LS_NODE_CPU_MEMORY] = "cpu-memory", [LS_NODE_NVME] = "drive",
+    [LS_NODE_GPU] = "gpu",
+    [LS_NODE_NVSWITCH] = "nvswitch",
+    [LS_NODE_PCIE_SWITCH] = "pcie-switch",
+    [LS_NODE_CPU] = "cpu",
+    [LS_NODE_CPU_MEMORY] = "cpu-memory",
+    [LS_NODE_NVME] = "drive",
     [LS_NODE_NIC] = "nic",
+    [LS_NODE_BRIDGE] = "cpu",
   };
   return paints[kind] ? paints[kind] : "switch";
 }

@@ -161,14 +161,17 @@ is_of_host (const char *key)
 
 /* Figures that the workloads here do not depend on, on no cluster; the program says so of each. */
 static const char *const without_effect[] = {
-  "gpu.peak_flops.fp32",           /* a number format that no matrix product here has         */
-  "gpu.peak_flops.tf32",           /* the same                                                */
-  "gpu.vector_flops",              /* streaming kernels wait for the memory                   */
-  "fabric.link.bandwidth",         /* as many links as the oversubscription asks for          */
-  "fabric.link.latency",           /* NCCL's figures are those of one leaf                     */
-  "fabric.global_link.bandwidth",  /* all nodes are in one group of a dragonfly               */
-  "fabric.global_link.latency",    /* the same                                                */
-  "node.cpu.interconnect.latency", /* a GPU's memory is at its own socket                  */
+  "gpu.peak_flops.fp32",                   /* a number format that no matrix product here has         */
+  "gpu.peak_flops.tf32",                   /* the same                                                */
+  "gpu.vector_flops",                      /* streaming kernels wait for the memory                   */
+  "fabric.link.bandwidth",                 /* as many links as the oversubscription asks for          */
+  "fabric.link.latency",                   /* NCCL's figures are those of one leaf                     */
+  "fabric.global_link.bandwidth",          /* all nodes are in one group of a dragonfly               */
+  "fabric.global_link.latency",            /* the same                                                */
+  "node.cpu.interconnect.latency",         /* a GPU's memory is at its own socket                  */
+  "node.pcie.p2p_writes.bridge.bandwidth", /* both sockets have GPUs, and less is between these */
+  "node.pcie.p2p_writes.bridge.latency",   /* none: it is in NCCL's                    */
+  "node.pcie.p2p_writes.sockets.latency",  /* the same                                 */
 };
 
 static void

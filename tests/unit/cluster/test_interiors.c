@@ -440,7 +440,48 @@ beyond_a_switch_data_pass_the_cpu (void)
   LS_CHECK (!ls_gpus_copy (&s, 0, 1));
 }
 
-LS_TEST_SUITE (LS_TEST (a_full_mesh_joins_all_to_all), LS_TEST (without_p2p_data_pass_the_cpu),
+/* Over bridges of their own, by the rates that are said; below one switch as before. Without switches each GPU
+ * has its own way to the bridge. */
+static void
+writes_pass_bridges (void)
+{
+  LsClusterSpec s = tiny_dgx (1);
+  s.nvswitch_planes = 0;
+  s.write_bridge = (LsLinkSpec) { .bandwidth_bytes_per_s = 5e9, .efficiency = 1 };
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (!ls_cluster_build (&s, &error)); /* two sockets, and no rate between them */
+  LS_CHECK (error && strstr (error->message, "p2p_writes sockets") != NULL);
+  s.write_sockets = (LsLinkSpec) { .bandwidth_bytes_per_s = 1e9, .efficiency = 1 };
+  g_autoptr (LsCluster) c = build (&s);
+  if (!c)
+    return;
+  check_route (c, 0, 1, "node0/gpu0>pcie0 node0/pcie0>gpu1");
+  check_route (c, 1, 2, "node0/gpu1>pcie0 node0/pcie0>bridge0 node0/bridge0>pcie1 node0/pcie1>gpu2");
+  check_route (c, 7, 0,
+               "node0/gpu7>pcie3 node0/pcie3>bridge1 node0/bridge1>bridge0 node0/bridge0>pcie0 "
+               "node0/pcie0>gpu0");
+  s.pcie_switches = 0;
+  g_autoptr (LsCluster) bare = build (&s);
+  if (!bare)
+    return;
+  check_route (bare, 0, 1, "node0/gpu0>bridge0 node0/bridge0>gpu1");
+  check_route (bare, 0, 7, "node0/gpu0>bridge0 node0/bridge0>bridge1 node0/bridge1>gpu7");
+}
+
+static void
+writes_go_with_p2p (void)
+{
+  LsClusterSpec s = tiny_dgx (1);
+  s.nvswitch_planes = 0;
+  s.write_bridge = s.write_sockets = (LsLinkSpec) { .bandwidth_bytes_per_s = 5e9, .efficiency = 1 };
+  s.copies = LS_COPIES_BELOW_SWITCH;
+  g_autoptr (GError) error = NULL;
+  LS_CHECK (!ls_cluster_build (&s, &error));
+  LS_CHECK (error && strstr (error->message, "p2p_writes") != NULL);
+}
+
+LS_TEST_SUITE (LS_TEST (writes_pass_bridges), LS_TEST (writes_go_with_p2p),
+               LS_TEST (a_full_mesh_joins_all_to_all), LS_TEST (without_p2p_data_pass_the_cpu),
                LS_TEST (beyond_a_switch_data_pass_the_cpu), LS_TEST (listed_links_between_gpus_are_nvlinks),
                LS_TEST (dgx_1_has_six_nvlinks_per_gpu),
                LS_TEST (far_gpus_of_a_mesh_go_over_common_neighbours),
