@@ -147,8 +147,8 @@ const Command command_import = {
       "Read are scripts, options and logs of Megatron-LM and Megatron-DeepSpeed; configurations, scripts\n"
       "and logs of torchtitan; configurations and logs of DeepSpeed; configurations of accelerate,\n"
       "axolotl, gpt-neox, NeMo, NeMo AutoModel, Megatron-Bridge, llm-foundry and MaxText; configurations\n"
-      "and scripts of InternEvo, LitGPT, nanotron, torchtune and XTuner; variables of MLPerf Training;\n"
-      "scripts of Hugging Face's Trainer.",
+      "and scripts of InternEvo, lingua, LitGPT, nanotron, OLMo, torchtune and XTuner; variables of MLPerf\n"
+      "Training; scripts of Hugging Face's Trainer.",
     .examples = "Examples:\n"
                 "  lockstep import pretrain_gpt.sh\n"
                 "  lockstep import pretrain_gpt.sh config.sh -o mine.json\n"

@@ -718,8 +718,8 @@ def import_(*arguments: Text, progress: Progress | None = None, **options: Unpac
     Read are scripts, options and logs of Megatron-LM and Megatron-DeepSpeed; configurations, scripts
     and logs of torchtitan; configurations and logs of DeepSpeed; configurations of accelerate,
     axolotl, gpt-neox, NeMo, NeMo AutoModel, Megatron-Bridge, llm-foundry and MaxText; configurations
-    and scripts of InternEvo, LitGPT, nanotron, torchtune and XTuner; variables of MLPerf Training;
-    scripts of Hugging Face's Trainer."""
+    and scripts of InternEvo, lingua, LitGPT, nanotron, OLMo, torchtune and XTuner; variables of MLPerf
+    Training; scripts of Hugging Face's Trainer."""
 
 class ListOptions(TypedDict, total=False):
     kind: Text  # Only these; default: all
