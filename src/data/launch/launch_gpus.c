@@ -241,16 +241,24 @@ torchrun_value (const LaunchWords *w, const LaunchPlace *p, const char *name, co
   return g_hash_table_lookup (p->seen, variable);
 }
 
+/* "4:4" is 4. */
+static bool
+is_range (const char *text)
+{
+  const char *colon = strchr (text, ':');
+  gsize n = colon ? (gsize) (colon - text) : 0;
+  return colon && (strlen (colon + 1) != n || strncmp (text, colon + 1, n) != 0);
+}
+
 /* "4", "auto" and "gpu" of a node; "1:4", any number of nodes between. */
 static guint64
 torchrun_number (const char *text, guint64 of_pods, LsImport *import)
 {
-  const char *colon = strchr (text, ':');
   if (strcmp (text, "auto") == 0 || strcmp (text, "gpu") == 0 || strcmp (text, "elastic") == 0)
     return of_pods;
-  if (colon && of_pods > 0)
+  if (strchr (text, ':') && of_pods > 0)
     return of_pods;
-  if (colon)
+  if (is_range (text))
     import_unknown (import, "--nnodes %s: as many nodes as there are; the most is taken", text);
   return ls_shell_has_hole (text) ? 0 : launch_last_number (text);
 }

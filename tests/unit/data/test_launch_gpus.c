@@ -9,6 +9,20 @@
   "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 1 --seq-length 8 --bf16 "           \
   "--micro-batch-size 1"
 
+/* torchrun's range of nodes is one number where both ends are. */
+static void
+ranges_are_told (void)
+{
+  LsImport import;
+  check ("torchrun --nproc_per_node 8 --nnodes 2:4 " GPT, "gpus=32; ?--nnodes 2:4: as many nodes");
+  check ("torchrun --nproc_per_node 8 --nnodes 4:44 " GPT, "?--nnodes 4:44: as many nodes");
+  if (!read_text ("torchrun --nproc_per_node 8 --nnodes 4:4 " GPT, &import))
+    return;
+  check_one (&import, "gpus=32", "4:4");
+  LS_CHECK (!has_line (import.unknown, "--nnodes"));
+  ls_import_clear (&import);
+}
+
 static void
 launchers_say_how_many (void)
 {
@@ -142,9 +156,10 @@ a_file_without_a_name_says_nothing (void)
   check (TRAINER "cfg/ds_zero2.json", "gpus=8; zero; ?the ZeRO stage and its buckets");
 }
 
-LS_TEST_SUITE (LS_TEST (launchers_say_how_many), LS_TEST (what_is_not_known_leaves_it_open),
-               LS_TEST (options_of_sbatch_go_before_lines), LS_TEST (options_of_srun_are_variables),
-               LS_TEST (algorithms_of_context_are_read), LS_TEST (a_batch_system_says_how_many),
+LS_TEST_SUITE (LS_TEST (ranges_are_told), LS_TEST (launchers_say_how_many),
+               LS_TEST (what_is_not_known_leaves_it_open), LS_TEST (options_of_sbatch_go_before_lines),
+               LS_TEST (options_of_srun_are_variables), LS_TEST (algorithms_of_context_are_read),
+               LS_TEST (a_batch_system_says_how_many),
                LS_TEST (gradients_are_summed_as_the_optimizer_has_them), LS_TEST (other_tasks_are_refused),
                LS_TEST (an_option_that_is_not_said_may_be_the_format),
                LS_TEST (a_file_without_a_name_says_nothing))
