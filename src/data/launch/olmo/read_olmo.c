@@ -79,7 +79,8 @@ static const char ignored[]
       "epoch optimizer.* scheduler.* data.* restore_dataloader fast_forward_batches "
       "eval_* tokenizer.* save_* remote_save_folder canceled_check_interval force_save_unsharded "
       "no_pre_train_checkpoint load_path load_path_sharded_checkpointer try_load_latest_save reset_* "
-      "sharded_checkpointer new_style_checkpoints max_duration device_eval_batch_size max_grad_norm "
+      "sharded_checkpointer new_style_checkpoints max_duration device_eval_batch_size "
+      "device_train_batch_size device_train_grad_accum max_grad_norm "
       "max_grad_norm_ratio wandb wandb.* speed_monitor.* console_log_interval gen1_gc_interval "
       "auxiliary_loss_multiplier time_limit extra_steps_after_cancel early_stopping_factor python_profiling "
       "torch_profiling stop_at stop_after hf_datasets_cache_dir module_outputs_save_steps";
