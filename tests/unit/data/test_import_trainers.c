@@ -283,10 +283,26 @@ maxtext_several_are_told_apart (void)
 #undef ONE
 #undef END
 
-LS_TEST_SUITE (LS_TEST (olmo_configurations_are_read), LS_TEST (olmo_defaults_are_told),
-               LS_TEST (olmo_recomputation_is_read), LS_TEST (olmo_other_strategies_are_read),
-               LS_TEST (olmo_bad_configurations_are_told), LS_TEST (olmo_scripts_are_read),
-               LS_TEST (lingua_configurations_are_read), LS_TEST (lingua_defaults_are_told),
-               LS_TEST (lingua_what_is_left_out_is_told), LS_TEST (lingua_other_models_are_refused),
-               LS_TEST (lingua_scripts_are_read), LS_TEST (maxtext_models_are_read),
-               LS_TEST (maxtext_several_are_told_apart))
+/* --- SageMaker HyperPod ------------------------------------------------------------------------------ */
+
+static void
+hyperpod_is_refused (void)
+{
+  check_read (
+      NULL,
+      "run: {name: a, model_type: llm_finetuning_aws}\ntraining_config: {training_args: {trainer_type: sft}}\n",
+      "a recipe of SageMaker HyperPod: what it starts for run.model_type llm_finetuning_aws is not read");
+  check_read (
+      NULL, "run: {model_type: llm_finetuning_aws}\ntraining_config: {training_args: {trainer_type: dpo}}\n",
+      "a recipe of SageMaker HyperPod for dpo: another task");
+  check_read (NULL, "run: {model_type: verl}\ntraining_config: {algorithm: {adv_estimator: grpo}}\n",
+              "a recipe of SageMaker HyperPod for grpo: another task");
+}
+
+LS_TEST_SUITE (LS_TEST (hyperpod_is_refused), LS_TEST (olmo_configurations_are_read),
+               LS_TEST (olmo_defaults_are_told), LS_TEST (olmo_recomputation_is_read),
+               LS_TEST (olmo_other_strategies_are_read), LS_TEST (olmo_bad_configurations_are_told),
+               LS_TEST (olmo_scripts_are_read), LS_TEST (lingua_configurations_are_read),
+               LS_TEST (lingua_defaults_are_told), LS_TEST (lingua_what_is_left_out_is_told),
+               LS_TEST (lingua_other_models_are_refused), LS_TEST (lingua_scripts_are_read),
+               LS_TEST (maxtext_models_are_read), LS_TEST (maxtext_several_are_told_apart))
