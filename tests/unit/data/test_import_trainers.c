@@ -141,6 +141,10 @@ olmo_scripts_are_read (void)
               "torchrun --nnodes 4 --nproc-per-node 8 scripts/train.py a.yaml --run_name=b "
               "--fsdp.sharding_strategy=_HYBRID_SHARD_ZERO2 --fsdp.hybrid_sharding_num_model_replicas=2\n",
               "gpus=32; zero=2@16");
+  check_read ("OLMo",
+              WRITTEN "torchrun --nnodes 4 --nproc-per-node 8 scripts/train.py a.yaml --run_name=b "
+                      "--fsdp.sharding_strategy=HYBRID_SHARD --fsdp.hybrid_sharding_num_model_replicas=$1\n",
+              "gpus=32; zero; ?how many GPUs share a copy");
   check_read (NULL, "torchrun --nproc-per-node 8 scripts/train.py b.yaml --save_overwrite\n",
               "whose configuration b.yaml is not here");
   check_read (NULL, "cat > b.yaml <<END\na: 1\nEND\ntorchrun scripts/train.py b.yaml --save_overwrite\n",

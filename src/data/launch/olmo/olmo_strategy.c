@@ -136,15 +136,17 @@ set_format (const LaunchJob *job)
 
 /* --- FSDP ----------------------------------------------------------------------------------------- */
 
+#define REPLICAS "fsdp.hybrid_sharding_num_model_replicas"
+
 /* The ranks of a shard: those of a node, or of one of so many copies; 0: not known. */
 static guint64
 group_of (const Olmo *o)
 {
   const LsImport *import = o->job.import;
-  guint64 copies = option_number (&o->job, "fsdp.hybrid_sharding_num_model_replicas"),
+  guint64 copies = option_number (&o->job, REPLICAS),
           gpus = import_has_strategy (import, "gpus") ? import->strategy.gpus : 0;
   if (copies == 0)
-    return o->of_node;
+    return launch_words_find (o->job.words, REPLICAS) ? 0 : o->of_node;
   return gpus % copies == 0 ? gpus / copies : 0;
 }
 
@@ -176,7 +178,7 @@ set_hybrid (const Olmo *o, const char *kind, guint stage)
   g_autofree char *zero
       = is_whole ? g_strdup_printf ("%u", stage) : g_strdup_printf ("%u@%" G_GUINT64_FORMAT, stage, group);
   import_set_strategy (import, "zero", zero, "fsdp.sharding_strategy");
-  if (option_number (&o->job, "fsdp.hybrid_sharding_num_model_replicas") > 0)
+  if (option_number (&o->job, REPLICAS) > 0)
     import_follows_gpus (import, "zero");
 }
 
