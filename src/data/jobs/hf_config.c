@@ -267,8 +267,8 @@ of_chain (const HfFamily *f, guint i, const char *key)
 }
 
 /* Of the root of a file; of an object of this name in it (section): only the names that the type gives. */
-static LsField *
-fields_of (const HfFamily *f, const char *section)
+LsField *
+hf_fields_of (const HfFamily *f, const char *section)
 {
   GArray *fields = g_array_new (TRUE, TRUE, sizeof (LsField));
   const cJSON *key;
@@ -297,7 +297,7 @@ read_sections (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, LsDiagList 
       const cJSON *object = cJSON_IsObject (section) ? hf_get (doc, section->string) : NULL;
       if (!cJSON_IsObject (object))
         continue;
-      g_autofree LsField *fields = fields_of (f, section->string);
+      g_autofree LsField *fields = hf_fields_of (f, section->string);
       g_autoptr (GPtrArray) others = g_ptr_array_new_with_free_func (g_free);
       if (!ls_fields_read (fields, doc, object, c, others, diags))
         return false;
@@ -355,7 +355,7 @@ read_lists (const HfFamily *f, const LsJsonDoc *doc, LsField *fields, HfConfig *
 bool
 hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes, LsDiagList *diags)
 {
-  g_autofree LsField *fields = fields_of (f, NULL);
+  g_autofree LsField *fields = hf_fields_of (f, NULL);
   return hf_read_defaults (f, doc, fields, c, notes, diags) && read_lists (f, doc, fields, c, diags)
       && ls_fields_read (fields, doc, ls_json_doc_root (doc), c, notes, diags)
       && hf_read_flat_blocks (doc, fields, c, notes, diags) && read_sections (f, doc, c, diags);

@@ -145,6 +145,9 @@ typedef struct {
 void hf_family_free (HfFamily *f); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HfFamily, hf_family_free)
 
+/* The keys that are read of such a file, into an HfConfig; with section those of its object of that name, in
+ * the spellings that the type gives. Ends in a NULL key; newly allocated, its words are the family's. */
+LsField *hf_fields_of (const HfFamily *f, const char *section);
 /* Reads what the file leaves out, then the file, into c. Keys that are not understood go to notes. */
 bool hf_read_config (const HfFamily *f, const LsJsonDoc *doc, HfConfig *c, GPtrArray *notes,
                      LsDiagList *diags);

@@ -62,6 +62,12 @@ guint ls_model_names_check (const LsJsonDoc *doc, LsDiagList *diags);
 /* Whether the document says that it is one. */
 bool ls_is_hf_config (const LsJsonDoc *doc);
 
+/* The file with changes (as ls_override_find() finds them) made: each where its key is read, in the part that
+ * reads text or in the spelling that the file has; "layers", "hidden", "heads", "kv_heads", "vocab" and "seq"
+ * of a model of ours stand for its own, but with an encoder. NULL and a diagnostic (LS_ERROR_INPUT): nobody
+ * reads a key. Takes doc. */
+LsJsonDoc *ls_hf_change (LsJsonDoc *doc, const char *changes, LsDiagList *diags);
+
 /* An adapter_config.json of PEFT, which is no model: true, with a diagnostic that names its knobs. */
 bool ls_refuse_adapter (const LsJsonDoc *doc, LsDiagList *diags);
 

@@ -394,11 +394,23 @@ ls_model_read_part (const LsJsonDoc *doc, LsModel *ret_model, LsDiagList *diags)
                                : read_native (doc, false, ret_model, diags);
 }
 
+/* With the changes behind its name. */
+static LsJsonDoc *
+load_changed (const char *file, LsDiagList *diags)
+{
+  const char *changes = ls_override_find (file);
+  g_autofree char *bare = changes ? g_strndup (file, (gsize) (changes - 1 - file)) : g_strdup (file);
+  LsJsonDoc *doc = ls_data_load (LS_DATA_MODELS, bare, diags);
+  if (!doc || !changes)
+    return doc;
+  return ls_is_hf_config (doc) ? ls_hf_change (doc, changes, diags) : ls_override_apply (doc, changes, diags);
+}
+
 bool
 ls_model_load (const char *name, LsModel *ret_model, GPtrArray *notes, LsDiagList *diags)
 {
   g_autofree char *file = ls_model_file_of (name, diags);
-  g_autoptr (LsJsonDoc) doc = file ? ls_data_load (LS_DATA_MODELS, file, diags) : NULL;
+  g_autoptr (LsJsonDoc) doc = file ? load_changed (file, diags) : NULL;
   if (!doc || !ls_model_read (doc, ret_model, notes, diags))
     return false;
   ret_model->name = ls_override_name (ret_model->name, name);
