@@ -203,28 +203,6 @@ note_fp8_attention (LsJobResult *r)
                        has_window ? ", and its backward skips nothing that a window leaves out" : ""));
 }
 
-/* "GPUs" of "gpu". */
-static char *
-runs_on_words (const LsSoftwareSpec *software)
-{
-  if (g_str_equal (software->runs_on, LS_ARCHITECTURES_OF_GPUS))
-    return g_strdup ("GPUs");
-  return g_str_equal (software->runs_on, LS_ARCHITECTURE_TPU)
-      ? g_strdup ("TPUs")
-      : g_strdup_printf ("accelerators of architecture %s", software->runs_on);
-}
-
-/* That of a way to be data parallel that was asked for, unless a program that runs on such accelerators has
- * that way by itself; NULL: none. */
-static const LsSoftwareSpec *
-program_of_way (const LsJobSpec *spec, int dp_kind, const char *architecture)
-{
-  if (!spec->said || !g_hash_table_contains (spec->said, "dp_kind") || dp_kind == LS_DP_NONE)
-    return NULL;
-  const LsSoftwareSpec *here = ls_softwares_find (dp_kind, architecture);
-  return here && here->defaults.dp_kind == dp_kind ? NULL : ls_softwares_find (dp_kind, "");
-}
-
 /* Units that multiply fp8 no faster than 16 bits: v5p and v6e convert it. */
 static void
 note_slow_fp8 (LsJobResult *r)
@@ -235,25 +213,6 @@ note_slow_fp8 (LsJobResult *r)
                      g_strdup_printf ("fp8 on %s: its products take as long as in bf16, it has no faster "
                                       "units for them; what fp8 adds around them is on top",
                                       gpu->name));
-}
-
-void
-ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
-{
-  if (!r->model.name || r->trace)
-    return;
-  const char *architecture = ls_hardware_architecture (r->hardware);
-  int dp_kind = r->strategy.dp_kind;
-  const LsSoftwareSpec *program
-      = spec->software ? spec->software : program_of_way (spec, dp_kind, architecture);
-  if (!program || ls_software_runs_on (program, architecture))
-    return;
-  g_autofree char *on = runs_on_words (program),
-                  *asked = spec->software ? g_strdup_printf ("software %s", r->strategy.software)
-                                          : g_strdup_printf ("--dp-kind %s", ls_dp_kind_name (dp_kind));
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("%s: %s runs on %s, not on %s; it is simulated there as if it did", asked,
-                                    program->program, on, r->cluster->spec.gpu.name));
 }
 
 /* Grouped products and fused copies of rows stand for what some software does expert by expert. */

@@ -133,7 +133,7 @@ void ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 /* Appends to notes that the NCCL file that was asked for (NULL: none) is of another generation of GPUs. */
 void ls_note_nccl (const char *nccl, const LsHardware *hardware, GPtrArray *notes);
 /* That the program that was asked for, by its name or by its way to be data parallel, does not run on these
- * accelerators. */
+ * accelerators, or that one which was named cannot run such a job (job_notes_program.c). */
 void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);
 /* That the calibration that was asked for is of another GPU. */
 void ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *result);

@@ -1,0 +1,80 @@
+/* Notes on the program that a job names: that it does not run there, or cannot run such a job. */
+#include <string.h>
+
+#include "data/jobs/job_files.h"
+#include "job/job_steps.h"
+#include "job/softwares.h"
+#include "strategy/dp_traits.h"
+
+/* "GPUs" of "gpu". */
+static char *
+runs_on_words (const LsSoftwareSpec *software)
+{
+  if (g_str_equal (software->runs_on, LS_ARCHITECTURES_OF_GPUS))
+    return g_strdup ("GPUs");
+  return g_str_equal (software->runs_on, LS_ARCHITECTURE_TPU)
+      ? g_strdup ("TPUs")
+      : g_strdup_printf ("accelerators of architecture %s", software->runs_on);
+}
+
+/* That of a way to be data parallel that was asked for, unless a program that runs on such accelerators has
+ * that way by itself; NULL: none. */
+static const LsSoftwareSpec *
+program_of_way (const LsJobSpec *spec, int dp_kind, const char *architecture)
+{
+  if (!spec->said || !g_hash_table_contains (spec->said, "dp_kind") || dp_kind == LS_DP_NONE)
+    return NULL;
+  const LsSoftwareSpec *here = ls_softwares_find (dp_kind, architecture);
+  return here && here->defaults.dp_kind == dp_kind ? NULL : ls_softwares_find (dp_kind, "");
+}
+
+/* The refusals of the writer of its jobs, a line "error: KNOB: WHY" each behind the first, as one. */
+static char *
+in_one_line (const char *refusals)
+{
+  static const char word[] = "error: ";
+  g_auto (GStrv) lines = g_strsplit (refusals, "\n", -1);
+  g_autoptr (GString) all = g_string_new (NULL);
+  for (guint i = 1; lines[i]; i++) {
+    const char *line = g_str_has_prefix (lines[i], word) ? lines[i] + strlen (word) : lines[i];
+    g_string_append_printf (all, "%s%s", all->len > 0 ? "; " : "", line);
+  }
+  return g_string_free (g_steal_pointer (&all), FALSE);
+}
+
+/* A job that names a program, without asking that it be able to run it (--for). What a file of the program
+ * says, it ran. */
+static void
+note_what_it_cannot (const LsJobSpec *spec, LsJobResult *r)
+{
+  g_autoptr (GError) refused = NULL;
+  if (!spec->software || !spec->software->emit || spec->program || spec->from
+      || ls_software_check (spec->software, &r->model, &r->strategy, &refused))
+    return;
+  g_autofree char *what = in_one_line (refused->message);
+  g_ptr_array_add (r->notes,
+                   g_strdup_printf ("software %s: %s cannot express this job, which is simulated as if it "
+                                    "could (--for %s refuses it): %s",
+                                    r->strategy.software, spec->software->program, spec->software->emit,
+                                    what));
+}
+
+void
+ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
+{
+  if (!r->model.name || r->trace)
+    return;
+  const char *architecture = ls_hardware_architecture (r->hardware);
+  int dp_kind = r->strategy.dp_kind;
+  const LsSoftwareSpec *program
+      = spec->software ? spec->software : program_of_way (spec, dp_kind, architecture);
+  note_what_it_cannot (spec, r);
+  if (!program || ls_software_runs_on (program, architecture))
+    return;
+  g_autofree char *on = runs_on_words (program),
+                  *asked = spec->software ? g_strdup_printf ("software %s", r->strategy.software)
+                                          : g_strdup_printf ("--dp-kind %s", ls_dp_kind_name (dp_kind));
+  g_ptr_array_add (r->notes,
+                   g_strdup_printf ("%s: %s runs on %s, not on %s; it is simulated there as if it did", asked,
+                                    program->program, on, r->cluster->spec.gpu.name));
+}
