@@ -134,6 +134,31 @@ is_same_job (const LsJobSpec *spec, const LsJobResult *r, char *cluster)
       && x->report.needed_bytes == r->report.needed_bytes;
 }
 
+/* A job has a cluster of the nodes that it takes, whatever a file has, but with --nodes. What that many
+ * change (detours of a dragonfly, hashed ways) is told. */
+static void
+note_size (const LsJobSpec *spec, const LsJobResult *r, const char *change, GPtrArray *notes)
+{
+  double asked = g_ascii_strtod (change + strlen ("nodes="), NULL);
+  uint32_t has = r->cluster->spec.n_nodes;
+  if (spec->n_nodes > 0 || asked <= has || asked > UINT32_MAX)
+    return;
+  LsJobSpec other = *spec; /* borrows all else */
+  other.n_nodes = (uint32_t) asked;
+  other.options.steady = true;
+  other.network = spec->network == LS_JOB_NETWORK_ALL ? LS_JOB_NETWORK_FLOW : spec->network;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (LsJobResult) x = ls_job_spec_run (&other, &error);
+  if (x && x->report.step_time_s == r->report.step_time_s)
+    return;
+  g_autofree char *words
+      = x ? g_strdup (" has all of them, and another step") : g_strconcat (": ", error->message, NULL);
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("%s changes nothing: the job is simulated on the nodes that it "
+                                    "takes (%u); --nodes %u%s",
+                                    change, has, other.n_nodes, words));
+}
+
 void
 ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *notes)
 {
@@ -141,7 +166,9 @@ ls_override_note_job (const LsJobSpec *spec, const LsJobResult *r, GPtrArray *no
   g_autoptr (GPtrArray) changes = text ? ls_override_split (text) : NULL;
   for (guint i = 0; changes && i < changes->len; i++) {
     g_autofree char *cluster = without (spec->cluster, changes, i);
-    if (!is_size (changes->pdata[i]) && is_same_job (spec, r, cluster))
+    if (is_size (changes->pdata[i]))
+      note_size (spec, r, changes->pdata[i], notes);
+    else if (is_same_job (spec, r, cluster))
       add_note (notes, changes->pdata[i], cluster, &r->cluster->spec, r);
   }
 }

@@ -278,6 +278,10 @@ what_changes_nothing_is_told (void)
   } cases[] = {
     { "dgx-h100:node.nvswitch.link.bandwidth=50GB/s", "" },
     { "dgx-h100:nodes=4", "" },
+    { "frontier:nodes=1024", "" },
+    { "frontier:nodes=100000",
+      "nodes=100000 changes nothing: the job is simulated on the nodes that it takes (1); --nodes 100000: 100000 "
+      "nodes fill 782 groups of 128 nodes; the machine has 74 (\"groups\")" },
     { "dgx-h100:node.nics.link.bandwidth=100GB/s",
       "node.nics.link.bandwidth=100GB/s changes nothing: nothing crosses such a link here" },
     { "dgx-h100:gpu=\"h100:vector_flops=100TFLOP/s\",node.nvswitch.link.bandwidth=50GB/s",
