@@ -80,10 +80,35 @@ ls_note_known (const GString *words, GPtrArray *notes)
                                       words->str));
 }
 
+/* Chips that are no slice, nor slices alike, lie in slices of which the last has idle ones. What is cut over
+ * all of them then goes round in one ring, where each could hold a copy (prefer_xla() in job.c). */
+static void
+note_slices (const LsJobSpec *spec, LsJobResult *r)
+{
+  const LsClusterSpec *c = &r->cluster->spec;
+  const LsStrategy *s = &r->strategy;
+  uint32_t n = r->plan->n_ranks, of_slice = c->gpus_per_node, n_slices = n / of_slice + 1;
+  bool is_chosen = spec->slice[0] > 0 || spec->n_nodes > 0 || r->hardware->spec.torus.is_given;
+  if (c->interior != LS_INTERIOR_TORUS || n % of_slice == 0 || is_chosen)
+    return;
+  bool is_across = n_slices > 1 && s->zero_stage == 3 && (s->zero_group == 0 || s->zero_group > of_slice);
+  g_autofree char *across = is_across
+      ? g_strdup_printf ("; what is cut over slices that are not alike goes round all chips in one ring, "
+                         "by a NIC of each slice: %u chips would be a copy in each",
+                         n_slices * of_slice)
+      : g_strdup ("");
+  g_ptr_array_add (r->notes,
+                   g_strdup_printf ("%u chips are no whole slice%s: they lie in %u of %u chips, of which %u "
+                                    "are idle%s",
+                                    n, n_slices > 1 ? "s" : "", n_slices, of_slice, n_slices * of_slice - n,
+                                    across));
+}
+
 /* A file of ours says no number of nodes: they are as many as a job needs. */
 void
 ls_job_note_nodes (const LsJobSpec *spec, LsJobResult *r)
 {
+  note_slices (spec, r);
   uint32_t said = r->hardware->spec.n_nodes, taken = r->cluster->spec.n_nodes;
   if (spec->n_nodes == 0 && said > 1 && taken > said)
     g_ptr_array_add (

@@ -141,6 +141,38 @@ a_host_that_is_not_simulated_is_told (void)
   }
 }
 
+/* On TPUs, chips of the last slice that a job leaves idle; of several slices also what the parameters then cross.
+ * Nothing where slices are full, or the job says which they are. */
+static void
+slices_that_are_not_full_are_told (void)
+{
+#define CHIPS "model=llama3.1-8b:layers=1 cluster=tpu-v5e "
+  static const struct {
+    const char *options, *note;
+  } rows[] = {
+    { CHIPS "gpus=16 global-batch=16", NULL },
+    { CHIPS "gpus=512 global-batch=512", NULL },
+    { CHIPS "gpus=100 global-batch=100",
+      "100 chips are no whole slice: they lie in 1 of 112 chips, of which 12 are idle" },
+    { CHIPS "gpus=300 global-batch=300",
+      "300 chips are no whole slices: they lie in 2 of 160 chips, of which 20 are idle; what is cut over slices "
+      "that are not alike goes round all chips in one ring, by a NIC of each slice: 320 chips would be a copy in "
+      "each" },
+    { CHIPS "gpus=300 global-batch=300 dp-kind=ddp",
+      "300 chips are no whole slices: they lie in 2 of 160 chips, of which 20 are idle" },
+    { CHIPS "slice=4x4 gpus=8 global-batch=8", NULL },
+    { MACHINE ("dgx-h100") "gpus=3 global-batch=3", NULL },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    const char *found = NULL;
+    for (guint k = 0; LS_CHECK (r) && k < r->notes->len; k++)
+      if (strstr (r->notes->pdata[k], " no whole slice"))
+        found = r->notes->pdata[k];
+    LS_CHECK_STR (found, rows[i].note);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (rates_in_another_unit_are_told), LS_TEST (a_host_that_is_not_simulated_is_told),
                LS_TEST (fetches_of_experts_are_told), LS_TEST (lone_products_are_told_where_they_cost),
-               LS_TEST (flash_that_runs_again_is_told));
+               LS_TEST (flash_that_runs_again_is_told), LS_TEST (slices_that_are_not_full_are_told));
