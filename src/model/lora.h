@@ -73,7 +73,8 @@
  * module: PEFT's adapters are in fp32, and their inputs are cast to that and back. Without a list inputs are
  * of the type of activations.
  *
- * Deviations. Dropout before A is left out. Gradients reach the embedding's output, as PEFT asks for
+ * Deviations. Dropout before A is left out, but where a list has it (hf-transformers-4.49-peft-dropout and
+ * -peft-fp32). Gradients reach the embedding's output, as PEFT asks for
  * (enable_input_require_grads): without it the first layer's products with them are not made. Megatron-Bridge
  * cuts A over tp beside column-parallel layers, and gathers as much; Megatron-Core's delta net has one
  * product in. With more ranks than heads of keys and values it has no copies but cuts Q, K and V of a group
