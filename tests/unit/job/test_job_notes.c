@@ -71,6 +71,34 @@ flash_that_runs_again_is_told (void)
   }
 }
 
+/* More layers are asked for than a stage has: all of it runs again, as in Megatron-LM. */
+static void
+recomputed_layers_beyond_a_stage_are_told (void)
+{
+#define EIGHT                                                                                                \
+  "model=llama3.1-8b:layers=8 cluster=dgx-h100 gpus=8 global-batch=8 recompute=full recompute-method=block "
+  static const struct {
+    const char *options, *told; /* NULL: nothing */
+  } rows[] = {
+    { EIGHT "recompute-layers=8", NULL },
+    { EIGHT "recompute-layers=9", "9 layers are to be recomputed, and no stage has more than 8 at once" },
+    { EIGHT "pp=2 recompute-layers=4", NULL },
+    { EIGHT "pp=2 recompute-layers=5", "and no stage has more than 4 at once" },
+    { EIGHT "pp=2 recompute-stages=5,0",
+      "5 layers are to be recomputed, and no stage has more than 4 at once" },
+    { EIGHT "pp=2 recompute-stages=4,0", NULL },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    const char *found = NULL;
+    for (guint k = 0; LS_CHECK (r) && k < r->notes->len; k++)
+      if (strstr (r->notes->pdata[k], "are to be recomputed"))
+        found = r->notes->pdata[k];
+    ls_check_impl (rows[i].told ? found && strstr (found, rows[i].told) : !found, __FILE__, __LINE__, "%s",
+                   rows[i].options);
+  }
+}
+
 /* Bytes for bits and giga for tera; no machine at hand looks so. */
 static void
 rates_in_another_unit_are_told (void)
@@ -175,4 +203,5 @@ slices_that_are_not_full_are_told (void)
 
 LS_TEST_SUITE (LS_TEST (rates_in_another_unit_are_told), LS_TEST (a_host_that_is_not_simulated_is_told),
                LS_TEST (fetches_of_experts_are_told), LS_TEST (lone_products_are_told_where_they_cost),
-               LS_TEST (flash_that_runs_again_is_told), LS_TEST (slices_that_are_not_full_are_told));
+               LS_TEST (flash_that_runs_again_is_told), LS_TEST (recomputed_layers_beyond_a_stage_are_told),
+               LS_TEST (slices_that_are_not_full_are_told));
