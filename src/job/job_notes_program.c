@@ -59,6 +59,40 @@ note_what_it_cannot (const LsJobSpec *spec, LsJobResult *r)
                                     what));
 }
 
+/* Whether the job is run in that way (LS_SOFTWARE_WAYS). */
+static bool
+is_run_by (const LsStrategy *s, const char *way)
+{
+  const struct {
+    const char *way;
+    bool is_used;
+  } ways[] = { { "tp", s->tp > 1 }, { "pp", s->pp > 1 },          { "cp", s->cp > 1 },
+               { "ep", s->ep > 1 }, { "sp", s->sp && s->tp > 1 }, { "fp8", s->dtype == LS_DTYPE_FP8 } };
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++)
+    if (strcmp (ways[i].way, way) == 0)
+      return ways[i].is_used;
+  g_assert_not_reached ();
+}
+
+/* Of programs for which no jobs are written: their files say what they lack. */
+static void
+note_what_it_lacks (const LsJobSpec *spec, LsJobResult *r)
+{
+  const GArray *lacks = spec->software && !spec->from ? spec->software->lacks : NULL;
+  g_autoptr (GString) used = g_string_new (NULL);
+  for (guint i = 0; lacks && i < lacks->len; i++) {
+    g_auto (GStrv) ways = g_strsplit (g_array_index (lacks, LsLacking, i).ways, ",", -1);
+    for (char **way = ways; *way; way++)
+      if (is_run_by (&r->strategy, *way))
+        g_string_append_printf (used, "%s%s", used->len > 0 ? ", " : "", *way);
+  }
+  if (used->len > 0)
+    g_ptr_array_add (
+        r->notes,
+        g_strdup_printf ("software %s: %s of that release has no %s; this job is simulated as if it had",
+                         r->strategy.software, spec->software->program, used->str));
+}
+
 void
 ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
 {
@@ -69,6 +103,7 @@ ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
   const LsSoftwareSpec *program
       = spec->software ? spec->software : program_of_way (spec, dp_kind, architecture);
   note_what_it_cannot (spec, r);
+  note_what_it_lacks (spec, r);
   if (!program || ls_software_runs_on (program, architecture))
     return;
   g_autofree char *on = runs_on_words (program),

@@ -21,6 +21,13 @@ static const LsField headroom_fields[] = {
   { NULL },
 };
 
+static const LsField lacking_fields[] = {
+  { "ways", LS_FIELD_STRING, offsetof (LsLacking, ways), .required = true,
+    .meaning = "with commas: " LS_SOFTWARE_WAYS },
+  { "source", LS_FIELD_STRING, offsetof (LsLacking, source), .required = true, .meaning = "who says so" },
+  { NULL },
+};
+
 static const LsField table_fields[] = {
   { "of", LS_FIELD_STRING, offsetof (LsTableFacts, of), .required = true,
     .meaning = "the table: what the column `source` of its rows says, with * and ?; several with |" },
@@ -96,6 +103,9 @@ static const LsField own_fields[] = {
   { "headroom", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, headroom), .fields = headroom_fields,
     .element_size = sizeof (LsHeadroomItem), .default_text = "none",
     .meaning = "memory that it takes besides what is simulated" },
+  { "lacks", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, lacks), .fields = lacking_fields,
+    .element_size = sizeof (LsLacking), .default_text = "nothing that is known",
+    .meaning = "ways to run a job that it does not have; a result that has one has a note" },
   { "tables", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, tables), .fields = table_fields,
     .element_size = sizeof (LsTableFacts), .default_text = "none",
     .meaning = "published tables of its runs, and what `lockstep validate` has to know of them besides their "
@@ -150,75 +160,6 @@ check_emit (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
   ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "emit"), LS_JSON_AT_VALUE,
                     diags, NULL, "expected one of %s; got \"%s\"", known, s->emit);
   return false;
-}
-
-static bool
-check_dp_kinds (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
-{
-  g_auto (GStrv) names = g_strsplit (s->dp_kinds ? s->dp_kinds : "", ",", -1);
-  bool ok = true;
-  for (char **name = names; *name; name++) {
-    bool is_known = false;
-    for (int kind = LS_DP_NONE; kind < LS_N_DP_KINDS; kind++)
-      is_known |= strcmp (*name, ls_dp_kind_name (kind)) == 0;
-    if (!is_known)
-      ls_json_doc_diag (doc, cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "dp_kinds"),
-                        LS_JSON_AT_VALUE, diags, NULL, "expected values of dp_kind with commas; got \"%s\"",
-                        *name);
-    ok &= is_known;
-  }
-  return ok;
-}
-
-/* Of all names, each of which is borrowed, and another that is said before them or NULL. */
-static GPtrArray *
-architectures_of (const GPtrArray *generations, const char *besides)
-{
-  GPtrArray *names = g_ptr_array_new ();
-  if (besides)
-    g_ptr_array_add (names, (gpointer) besides);
-  for (guint i = 0; i < generations->len; i++)
-    g_ptr_array_add (names, ((const LsDataEntry *) generations->pdata[i])->name);
-  g_ptr_array_add (names, (gpointer) LS_ARCHITECTURE_TPU);
-  g_ptr_array_add (names, NULL);
-  return names;
-}
-
-/* node: a list with commas, which also takes the word `besides` (NULL: no other); NULL: none. */
-static bool
-check_architectures (const LsJsonDoc *doc, const cJSON *node, const char *besides, LsDiagList *diags)
-{
-  if (!cJSON_IsString (node))
-    return true;
-  g_auto (GStrv) names = g_strsplit (node->valuestring, ",", -1);
-  g_autoptr (GPtrArray) generations = ls_data_list (LS_DATA_NCCL_TABLES),
-                        known = architectures_of (generations, besides);
-  const char *const *all = (const char *const *) known->pdata;
-  char **name = names;
-  while (*name && g_strv_contains (all, *name))
-    name++;
-  if (!*name)
-    return true;
-  const char *near = ls_suggest (*name, all);
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
-                    "expected names of files in %s, %s%sor " LS_ARCHITECTURE_TPU ", with commas; got "
-                    "\"%s\"%s%s%s",
-                    ls_data_folder (LS_DATA_NCCL_TABLES), besides ? besides : "", besides ? " " : "", *name,
-                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
-  return false;
-}
-
-static bool
-check_all_architectures (const LsJsonDoc *doc, LsDiagList *diags)
-{
-  const cJSON *root = ls_json_doc_root (doc), *one;
-  bool ok = check_architectures (doc, cJSON_GetObjectItemCaseSensitive (root, "architectures"), NULL, diags);
-  ok = check_architectures (doc, cJSON_GetObjectItemCaseSensitive (root, "runs_on"), LS_ARCHITECTURES_OF_GPUS,
-                            diags)
-      && ok;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (root, "by_architecture")) ok
-      = check_architectures (doc, cJSON_GetObjectItemCaseSensitive (one, "architectures"), NULL, diags) && ok;
-  return ok;
 }
 
 /* A row without the column would never meet it. */
@@ -296,6 +237,8 @@ forget_own (const cJSON *root, LsSoftwareSpec *s)
   drop_said (cJSON_GetObjectItemCaseSensitive (root, "defaults"), s->by_architecture);
   if (cJSON_HasObjectItem (root, "headroom"))
     drop_list (headroom_fields, &s->headroom);
+  if (cJSON_HasObjectItem (root, "lacks"))
+    drop_list (lacking_fields, &s->lacks);
   if (cJSON_HasObjectItem (root, "ranges"))
     ls_ranges_clear (&s->ranges);
 }
@@ -319,8 +262,7 @@ read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_softwa
   bool is_read = ls_fields_read_file (ls_software_fields (), "software", doc, &s, diags);
   bool ok = ls_ranges_check_lists (doc, cJSON_GetObjectItemCaseSensitive (root, "ranges"), diags) && is_read;
   ok = check_emit (doc, &s, diags) && ok;
-  ok = check_dp_kinds (doc, &s, diags) && ok;
-  ok = check_all_architectures (doc, diags) && ok;
+  ok = ls_software_check_lists (doc, &s, diags) && ok;
   ok = check_conditions (doc, diags) && ok;
   if (ok)
     *ret_software = s;

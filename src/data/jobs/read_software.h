@@ -25,6 +25,12 @@ typedef struct {
   char *source;
 } LsHeadroomItem;
 
+/* Ways to run a job that the program does not have: "tp,pp" (LS_SOFTWARE_WAYS). */
+#define LS_SOFTWARE_WAYS "tp, pp, cp, ep, sp, fp8"
+typedef struct {
+  char *ways, *source;
+} LsLacking;
+
 /* What the runs of a table had that its columns do not say, or say otherwise. */
 typedef struct {
   char *of;                 /* the table: patterns with * and ? for the column `source`, "a*|b*"     */
@@ -55,10 +61,14 @@ typedef struct {
   int p2p_interleaved; /* LsP2p with vpp above 1, unless it is said */
   LsRanges ranges;     /* that a sweep tries */
   GArray *headroom;    /* LsHeadroomItem */
+  GArray *lacks;       /* LsLacking      */
   GArray *tables;      /* LsTableFacts, in the order in which they apply */
 } LsSoftwareSpec;
 
 const LsField *ls_software_fields (void); /* made once, then static */
+
+/* dp_kinds, lacks and what names architectures: whether each name is known; else diags says which is not. */
+bool ls_software_check_lists (const LsJsonDoc *doc, const LsSoftwareSpec *software, LsDiagList *diags);
 
 /* LS_ERROR_INPUT. On success the caller clears *ret_software; on failure it is untouched. */
 bool ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *diags);

@@ -111,37 +111,6 @@ what_does_not_run_there_is_told (void)
   }
 }
 
-/* What the writer of its jobs refuses is told where a program is named: the job is simulated all the same. Not
- * where it is taken to run one, nor of a program without a writer. */
-static void
-what_a_program_cannot_is_told (void)
-{
-#define CANNOT " cannot express this job, which is simulated as if it could (--for "
-  static const struct {
-    const char *options, *note;
-  } rows[] = {
-    { MACHINE ("dgx-h100") "software=megatron " SIZE, NULL },
-    { MACHINE ("dgx-h100") "software=megatron " SIZE "dp-kind=deepspeed zero=3",
-      "software megatron: Megatron-LM" CANNOT
-      "megatron refuses it): --dp-kind deepspeed: Megatron-LM has megatron and fsdp2" },
-    { MACHINE ("dgx-h100") "software=torchtitan " SIZE "dp-kind=megatron",
-      "software torchtitan: torchtitan" CANNOT
-      "torchtitan refuses it): --dp-kind megatron: torchtitan has fsdp2, and ddp where there is no other "
-      "parallelism" },
-    { MACHINE ("dgx-h100") SIZE "dp-kind=ddp", NULL },
-    { MACHINE ("dgx-h100") "software=llm.c-2024 " SIZE "dtype=fp8", NULL },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_autoptr (LsJobResult) r = run (rows[i].options);
-    const char *found = NULL;
-    for (guint k = 0; r && k < r->notes->len; k++)
-      if (strstr (r->notes->pdata[k], " as if it could"))
-        found = r->notes->pdata[k];
-    LS_CHECK (r != NULL);
-    LS_CHECK_STR (found, rows[i].note);
-  }
-}
-
 /* Of a program that is known to run them otherwise than they are simulated, and of models that have them. */
 static void
 experts_that_run_otherwise_are_told (void)
@@ -486,10 +455,9 @@ ddp_has_buckets_beside_its_gradients (void)
 LS_TEST_SUITE (LS_TEST (layers_of_hugging_face_mask_windows), LS_TEST (ddp_has_buckets_beside_its_gradients),
                LS_TEST (the_way_to_be_data_parallel_tells_the_program),
                LS_TEST (the_program_tells_what_is_stepped_on), LS_TEST (on_tpus_all_is_of_xla),
-               LS_TEST (what_does_not_run_there_is_told), LS_TEST (what_a_program_cannot_is_told),
-               LS_TEST (experts_that_run_otherwise_are_told), LS_TEST (calls_cost_what_the_cpu_takes),
-               LS_TEST (choices_stay_the_users), LS_TEST (what_a_job_says_stays),
-               LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
+               LS_TEST (what_does_not_run_there_is_told), LS_TEST (experts_that_run_otherwise_are_told),
+               LS_TEST (calls_cost_what_the_cpu_takes), LS_TEST (choices_stay_the_users),
+               LS_TEST (what_a_job_says_stays), LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
                LS_TEST (options_are_the_same_job_again),
                LS_TEST (attention_that_was_not_measured_is_no_refusal),
                LS_TEST (defaults_of_an_accelerator_hold_there),
