@@ -146,6 +146,16 @@ add_gpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
                     has_c2c (s) ? &s->c2c : &s->pcie);
 }
 
+/* Vertices of that kind, one for each socket from `first` on: any two of a board are joined. */
+static void
+join_sockets (const LsClusterSpec *s, LsCluster *c, uint32_t host, uint32_t first, const char *kind,
+              const LsLinkSpec *link)
+{
+  for (uint32_t a = 0; a < s->cpu_sockets; a++)
+    for (uint32_t b = a + 1; b < s->cpu_sockets && board_of_socket (s, b) == board_of_socket (s, a); b++)
+      ls_layout_pair (c, LS_END (first + a, host, kind, a), LS_END (first + b, host, kind, b), 1, 1, link);
+}
+
 static void
 add_cpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
 {
@@ -155,10 +165,7 @@ add_cpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
     uint32_t socket = socket_of_plug (s, i);
     ls_layout_pair (c, plug_end (in, v, host, i), LS_END (cpu + socket, host, "cpu", socket), 1, 1, &s->pcie);
   }
-  for (uint32_t a = 0; a < s->cpu_sockets; a++)
-    for (uint32_t b = a + 1; b < s->cpu_sockets && board_of_socket (s, b) == board_of_socket (s, a); b++)
-      ls_layout_pair (c, LS_END (cpu + a, host, "cpu", a), LS_END (cpu + b, host, "cpu", b), 1, 1,
-                      &s->cpu_interconnect);
+  join_sockets (s, c, host, cpu, "cpu", &s->cpu_interconnect);
   for (uint32_t i = 0; i < s->cpu_sockets; i++)
     ls_layout_pair (c, LS_END (cpu + i, host, "cpu", i), LS_END (v + in->v_memory + i, host, "memory", i), 1,
                     1, &s->cpu_memory);
@@ -174,10 +181,8 @@ add_writes (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
     LsEnd writer = s->pcie_switches > 0 ? plug_end (in, v, host, i) : gpu_end (v, host, i);
     ls_layout_pair (c, writer, LS_END (bridge + socket, host, "bridge", socket), 1, 1, &s->write_bridge);
   }
-  for (uint32_t a = 0; a < s->cpu_sockets && has_writes (s); a++)
-    for (uint32_t b = a + 1; b < s->cpu_sockets && board_of_socket (s, b) == board_of_socket (s, a); b++)
-      ls_layout_pair (c, LS_END (bridge + a, host, "bridge", a), LS_END (bridge + b, host, "bridge", b), 1, 1,
-                      &s->write_sockets);
+  if (has_writes (s))
+    join_sockets (s, c, host, bridge, "bridge", &s->write_sockets);
 }
 
 static void

@@ -333,45 +333,6 @@ note_scaled_experts (LsJobResult *r)
                          1e3 * layer_s (r), 1e3 * HOST_OF_A_LAYER_S));
 }
 
-/* Where it does not, the option makes no difference, and that is told (strategy_idle.c). */
-static void
-note_flash_run_again (LsJobResult *r)
-{
-  const LsStrategy *s = &r->strategy;
-  if (ls_strategy_recompute_frees_nothing (s) && s->recompute_flash)
-    g_ptr_array_add (
-        r->notes,
-        g_strdup_printf ("--recompute selective frees next to nothing here: flash attention, which keeps "
-                         "no scores, runs again as a whole; %s drops more",
-                         s->lora_rank > 0 ? "beside adapters --recompute full" : "--recompute-parts norm"));
-}
-
-/* Of a chunk of a pipeline stage, the most. */
-static uint32_t
-most_layers_of_chunk (const LsJobResult *r)
-{
-  const LsStrategy *s = &r->strategy;
-  uint32_t n_chunks = s->pp * MAX (s->vpp, 1), most = (r->model.n_layers + n_chunks - 1) / n_chunks;
-  for (uint32_t i = 0; s->layers_per_chunk && i < s->n_layers_per_chunk; i++)
-    most = MAX (i == 0 ? 0 : most, s->layers_per_chunk[i]);
-  return most;
-}
-
-/* As Megatron-LM takes it: of more layers than there are all run again. */
-static void
-note_recomputed_layers (LsJobResult *r)
-{
-  const LsStrategy *s = &r->strategy;
-  uint32_t most = most_layers_of_chunk (r), asked = s->recompute_layers;
-  for (uint32_t i = 0; s->recompute_stages && i < s->pp; i++)
-    asked = MAX (i == 0 ? 0 : asked, s->recompute_stages[i]);
-  if (s->recompute == LS_RECOMPUTE_FULL && asked > most)
-    g_ptr_array_add (r->notes,
-                     g_strdup_printf ("%u layers are to be recomputed, and no stage has more than "
-                                      "%u at once: these all are",
-                                      asked, most));
-}
-
 void
 ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
 {
@@ -388,8 +349,7 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
   note_guessed_attention (r);
   note_fp8_attention (r);
   note_slow_fp8 (r);
-  note_flash_run_again (r);
-  note_recomputed_layers (r);
+  ls_job_note_recompute (r);
 }
 
 void

@@ -142,6 +142,8 @@ void ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *result);
  * are reduced by other software and no list of kernels is given, that attention takes the time of another
  * implementation, where its own was not measured, and that no kernel of its mixer was. */
 void ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *result);
+/* Of recomputation; part of ls_job_note_kernels(). */
+void ls_job_note_recompute (LsJobResult *result);
 
 /* --- job_retries.c --------------------------------------------------------------------------------- */
 

@@ -114,17 +114,10 @@ set_model (LaunchJob *job)
                                           { "position", "rope" },
                                           { "linear_bias", "0" },
                                           { "dropout", "0" } };
-  static const struct {
-    const char *option, *key;
-    guint64 value;
-  } sizes[] = { { "model.dim", "hidden", 512 },
-                { "model.n_layers", "layers", 8 },
-                { "data.seq_len", "seq", 2048 } };
-  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
-    guint64 value = config_number_or (job, sizes[i].option, sizes[i].key, sizes[i].value);
-    if (value > 0)
-      import_set_model_number (job->import, sizes[i].key, value);
-  }
+  static const ConfigSize sizes[] = { { "model.dim", "hidden", 512 },
+                                      { "model.n_layers", "layers", 8 },
+                                      { "data.seq_len", "seq", 2048 } };
+  config_set_sizes (job, sizes, G_N_ELEMENTS (sizes));
   set_heads (job);
   set_ffn (job);
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)

@@ -228,18 +228,11 @@ set_layer (LaunchJob *job)
 static void
 set_mpt (LaunchJob *job)
 {
-  static const struct {
-    const char *option, *key;
-    guint64 value;
-  } defaults[] = { { "model.d_model", "hidden", 2048 },
-                   { "model.n_heads", "heads", 16 },
-                   { "model.n_layers", "layers", 24 },
-                   { "model.vocab_size", "vocab", 50368 } };
-  for (guint i = 0; i < G_N_ELEMENTS (defaults); i++) {
-    guint64 value = config_number_or (job, defaults[i].option, defaults[i].key, defaults[i].value);
-    if (value > 0)
-      import_set_model_number (job->import, defaults[i].key, value);
-  }
+  static const ConfigSize defaults[] = { { "model.d_model", "hidden", 2048 },
+                                         { "model.n_heads", "heads", 16 },
+                                         { "model.n_layers", "layers", 24 },
+                                         { "model.vocab_size", "vocab", 50368 } };
+  config_set_sizes (job, defaults, G_N_ELEMENTS (defaults));
   set_heads (job);
   set_ffn (job);
   set_experts (job);

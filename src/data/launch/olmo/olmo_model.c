@@ -72,18 +72,11 @@ set_heads (LaunchJob *job)
 static void
 set_sizes (LaunchJob *job)
 {
-  static const struct {
-    const char *option, *key;
-    guint64 value;
-  } sizes[] = { { "model.d_model", "hidden", 768 },
-                { "model.n_heads", "heads", 12 },
-                { "model.n_layers", "layers", 12 },
-                { "model.max_sequence_length", "seq", 1024 } };
-  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
-    guint64 value = config_number_or (job, sizes[i].option, sizes[i].key, sizes[i].value);
-    if (value > 0)
-      import_set_model_number (job->import, sizes[i].key, value);
-  }
+  static const ConfigSize sizes[] = { { "model.d_model", "hidden", 768 },
+                                      { "model.n_heads", "heads", 12 },
+                                      { "model.n_layers", "layers", 12 },
+                                      { "model.max_sequence_length", "seq", 1024 } };
+  config_set_sizes (job, sizes, G_N_ELEMENTS (sizes));
   set_heads (job);
   set_ffn (job);
   set_vocab (job);
