@@ -62,17 +62,25 @@ typedef enum {
   LS_RECOMPUTE_CORE = 1,
   LS_RECOMPUTE_NORM = 2,
   LS_RECOMPUTE_ACTIVATION = 4,
-  LS_RECOMPUTE_OP = 8,          /* by operators: keeps every other product, and attention */
-  LS_RECOMPUTE_DOTS = 16,       /* keeps all products, of attention none                  */
-  LS_RECOMPUTE_DOTS_FLASH = 32, /* keeps all products, and flash attention                */
-  LS_RECOMPUTE_MLA_UP = 64,     /* queries, keys and values of latent attention           */
-  LS_RECOMPUTE_MLP = 128,       /* an MLP without experts as a whole                      */
-  LS_RECOMPUTE_MOE = 256,       /* router, experts and exchanges                          */
-  LS_RECOMPUTE_SHARED = 512,    /* shared experts                                         */
+  LS_RECOMPUTE_OP = 8,                /* by operators: keeps every other product, and attention */
+  LS_RECOMPUTE_BUT_QKV = 16,          /* all but the products of queries, keys and values ...   */
+  LS_RECOMPUTE_BUT_ATTENTION = 32,    /* ... but flash attention ...                            */
+  LS_RECOMPUTE_MLA_UP = 64,           /* queries, keys and values of latent attention           */
+  LS_RECOMPUTE_MLP = 128,             /* an MLP without experts as a whole                      */
+  LS_RECOMPUTE_MOE = 256,             /* router, experts and exchanges                          */
+  LS_RECOMPUTE_SHARED = 512,          /* shared experts                                         */
+  LS_RECOMPUTE_BUT_PROJECTION = 1024, /* ... but the product behind attention ...               */
+  LS_RECOMPUTE_BUT_UP = 2048,         /* ... but those of an MLP before its activation ...      */
+  LS_RECOMPUTE_BUT_DOWN = 4096,       /* ... but the one behind it                              */
 } LsRecomputePart;
 
-/* Those that run a layer again but for what they keep: one of them, alone. */
-#define LS_RECOMPUTE_BY_OPERATORS (LS_RECOMPUTE_OP | LS_RECOMPUTE_DOTS | LS_RECOMPUTE_DOTS_FLASH)
+/* JAX's policies by what stays: all products, of attention none; all products, and flash attention. */
+#define LS_RECOMPUTE_DOTS                                                                                    \
+  (LS_RECOMPUTE_BUT_QKV | LS_RECOMPUTE_BUT_PROJECTION | LS_RECOMPUTE_BUT_UP | LS_RECOMPUTE_BUT_DOWN)
+#define LS_RECOMPUTE_DOTS_FLASH (LS_RECOMPUTE_DOTS | LS_RECOMPUTE_BUT_ATTENTION)
+
+/* Those that run a layer again but for what they keep: OP alone, or some of the others. */
+#define LS_RECOMPUTE_BY_OPERATORS (LS_RECOMPUTE_OP | LS_RECOMPUTE_DOTS_FLASH)
 
 /* Full recomputation: UNIFORM keeps the input of every group of recompute_layers layers;
  * BLOCK recomputes the first recompute_layers layers of a chunk, and keeps all of the rest. */

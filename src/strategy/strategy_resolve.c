@@ -393,9 +393,11 @@ check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   bool is_full = s->recompute == LS_RECOMPUTE_FULL;
   bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-  if (has_ops && s->recompute_parts & (s->recompute_parts - 1))
+  bool is_op = s->recompute_parts & LS_RECOMPUTE_OP;
+  if (has_ops && s->recompute_parts & ~(uint32_t) (is_op ? LS_RECOMPUTE_OP : LS_RECOMPUTE_DOTS_FLASH))
     conflict (diags, "/recompute_parts",
-              "expected op, dots or dots-flash alone, which leave nothing for other parts; got several");
+              "expected op alone, or dots, dots-flash and what begins with but-, which leave nothing for "
+              "other parts; got others beside");
   else if (has_ops && ops_refusal (s, m, s->recompute_parts))
     unsupported (diags, "/recompute_parts", "expected core, norm or activation %s",
                  ops_refusal (s, m, s->recompute_parts));

@@ -2,6 +2,7 @@
  * autumn 2025, core 0.15); its options are written by megatron_options.c. */
 
 #include "data/jobs/emit_target.h"
+#include "data/jobs/strategy_values.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "model/beside.h"
 #include "model/compressed.h"
@@ -244,9 +245,11 @@ check_recompute (Emit *e)
   if (s->offload_activations)
     emit_refuse (e, "--offload-activations",
                  "Megatron-LM counts layers to offload, of which we know nothing");
-  if (is_selective && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
-    emit_refuse (e, s->recompute_parts & LS_RECOMPUTE_OP ? "--recompute-parts op" : "--recompute-parts dots",
-                 "Megatron-LM recomputes modules, not all but some products");
+  if (is_selective && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS) {
+    g_autofree char *parts = strategy_format_parts (s),
+                    *knob = g_strconcat ("--recompute-parts ", parts, NULL);
+    emit_refuse (e, knob, "Megatron-LM recomputes modules, not all but some products");
+  }
   if (is_selective && s->recompute_parts & LS_RECOMPUTE_ACTIVATION && has_mlp)
     emit_refuse (e, "--recompute-parts activation", "Megatron-LM recomputes the activation of experts only");
   if (s->recompute == LS_RECOMPUTE_FULL && s->n_recompute_stages > 0)

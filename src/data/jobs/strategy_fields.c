@@ -117,10 +117,11 @@ const LsField ls_strategy_fields[] = {
         "outputs), mla-up (what latent attention makes of its latents), mlp, moe, shared (an MLP, experts "
         "with their router, shared experts, from their input), op (torchtitan's policy), dots "
         "(JAX's: all but matrix products), dots-flash (but "
-        "these and attention)"),
+        "these and attention), but-qkv, but-attention, but-projection, but-up, but-down (but some of "
+        "these)"),
     .argument = "A,B",
     .expected = "core, norm, activation, mla-up, mlp, moe, shared, several such as \"core,norm\", op, dots, "
-                "dots-flash, or auto",
+                "dots-flash, some of but-qkv, but-attention, but-projection, but-up, but-down, or auto",
     .words = recompute_words },
   { ENUM (memory, recompute_method, recompute_methods, "uniform",
           "full: groups of layers, or the first layers of a chunk") },

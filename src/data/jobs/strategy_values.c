@@ -15,10 +15,21 @@ static const struct {
   const char *name;
   uint32_t bit;
 } recompute_parts[] = {
-  { "core", LS_RECOMPUTE_CORE },     { "norm", LS_RECOMPUTE_NORM }, { "activation", LS_RECOMPUTE_ACTIVATION },
-  { "op", LS_RECOMPUTE_OP },         { "dots", LS_RECOMPUTE_DOTS }, { "dots-flash", LS_RECOMPUTE_DOTS_FLASH },
-  { "mla-up", LS_RECOMPUTE_MLA_UP }, { "mlp", LS_RECOMPUTE_MLP },   { "moe", LS_RECOMPUTE_MOE },
+  { "core", LS_RECOMPUTE_CORE },
+  { "norm", LS_RECOMPUTE_NORM },
+  { "activation", LS_RECOMPUTE_ACTIVATION },
+  { "op", LS_RECOMPUTE_OP },
+  { "mla-up", LS_RECOMPUTE_MLA_UP },
+  { "mlp", LS_RECOMPUTE_MLP },
+  { "moe", LS_RECOMPUTE_MOE },
   { "shared", LS_RECOMPUTE_SHARED },
+  { "dots-flash", LS_RECOMPUTE_DOTS_FLASH }, /* names of several before these */
+  { "dots", LS_RECOMPUTE_DOTS },
+  { "but-qkv", LS_RECOMPUTE_BUT_QKV },
+  { "but-attention", LS_RECOMPUTE_BUT_ATTENTION },
+  { "but-projection", LS_RECOMPUTE_BUT_PROJECTION },
+  { "but-up", LS_RECOMPUTE_BUT_UP },
+  { "but-down", LS_RECOMPUTE_BUT_DOWN },
 };
 
 /* "core,norm" */
@@ -46,10 +57,13 @@ strategy_parse_parts (const char *text, void *target)
 char *
 strategy_format_parts (const void *target)
 {
-  GString *out = g_string_new (((const LsStrategy *) target)->recompute_parts == 0 ? "auto" : NULL);
+  uint32_t left = ((const LsStrategy *) target)->recompute_parts;
+  GString *out = g_string_new (left == 0 ? "auto" : NULL);
   for (guint p = 0; p < G_N_ELEMENTS (recompute_parts); p++)
-    if (((const LsStrategy *) target)->recompute_parts & recompute_parts[p].bit)
+    if ((left & recompute_parts[p].bit) == recompute_parts[p].bit) {
       g_string_append_printf (out, "%s%s", out->len > 0 ? "," : "", recompute_parts[p].name);
+      left &= ~recompute_parts[p].bit;
+    }
   return g_string_free (out, FALSE);
 }
 

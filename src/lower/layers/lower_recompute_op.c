@@ -12,11 +12,13 @@
  * kind; what exchanges bring stays, and the numbers of tokens that the host has read (torchtitan,
  * distributed/activation_checkpoint.py; pull requests 1672 of September 2025 and 1580: layers of
  * models with experts run again to their end). Deviation: their dense layers stop early.
- * dots: each layer runs again but for the outputs of its matrix products (JAX's policy
- * dots_with_no_batch_dims_saveable, praxis' SAVE_DOT_WITH_NO_BATCH_DIM, MaxText's minimal): those
- * of attention have a batch, so attention runs again, fused or not. Products are kept whatever
- * their format, and XLA drops what nobody needs. dots-flash: attention is kept too (MaxText's
- * minimal_flash). */
+ * but-qkv, but-attention, but-projection, but-up, but-down: each layer runs again but for the outputs
+ * that are named so, as JAX's policies save them by name (MaxText, layers/decoders.py of August 2025,
+ * get_remat_policy: save_qkv_proj, save_out_proj, save_dot_except_mlp, custom; praxis' SAVE_QKV_OUT_PROJ).
+ * Products are kept whatever their format, and XLA drops what nobody needs.
+ * dots: all products of these (JAX's policy dots_with_no_batch_dims_saveable, praxis'
+ * SAVE_DOT_WITH_NO_BATCH_DIM, MaxText's minimal): those of attention have a batch, so attention
+ * runs again, fused or not. dots-flash: attention is kept too (MaxText's minimal_flash). */
 #include "lower/data/lower_dp.h"
 #include "lower/layers/lower_layers.h"
 
@@ -29,7 +31,23 @@ recomputes_ops (const Lower *l)
 bool
 recomputes_no_products (const Lower *l)
 {
+  return recomputes_ops (l) && (l->s->recompute_parts & LS_RECOMPUTE_DOTS) == LS_RECOMPUTE_DOTS;
+}
+
+/* Not every other product, but those that are named. */
+static bool
+keeps_by_name (const Lower *l)
+{
   return recomputes_ops (l) && !(l->s->recompute_parts & LS_RECOMPUTE_OP);
+}
+
+static bool
+is_named (const Lower *l, const LsOperator *o)
+{
+  bool is_mlp = o->part == LS_MLP_PART_DENSE, is_row = o->tp == LS_TP_ROW;
+  uint32_t names[2][2] = { { LS_RECOMPUTE_BUT_QKV, LS_RECOMPUTE_BUT_PROJECTION },
+                           { LS_RECOMPUTE_BUT_UP, LS_RECOMPUTE_BUT_DOWN } };
+  return l->s->recompute_parts & names[is_mlp][is_row];
 }
 
 /* Products of the layer before operator i. */
@@ -42,11 +60,11 @@ n_products_before (const Chunk *c, guint i)
   return n;
 }
 
-/* All, or every other one, from the first of the layer on. */
+/* As named, or every other one, from the first of the layer on. */
 static bool
 is_kept_product (const Lower *l, const Chunk *c, guint i, uint32_t product)
 {
-  return recomputes_no_products (l) || (n_products_before (c, i) + product) % 2 == 0;
+  return keeps_by_name (l) ? is_named (l, operator_at (c, i)) : (n_products_before (c, i) + product) % 2 == 0;
 }
 
 /* Of operator i, columns of products that are kept. */
@@ -62,8 +80,7 @@ kept_columns (const Lower *l, const Chunk *c, guint i)
 static bool
 is_kept_kind (const Lower *l, const LsKernel *k)
 {
-  return k->kind == LS_KERNEL_GEMM
-      && (k->dtype != LS_DTYPE_FP8 || l->shard.fp8_linear || recomputes_no_products (l));
+  return k->kind == LS_KERNEL_GEMM && (k->dtype != LS_DTYPE_FP8 || l->shard.fp8_linear || keeps_by_name (l));
 }
 
 static uint64_t
@@ -79,7 +96,7 @@ kept_output_bytes (const Lower *l, const Chunk *c, guint i)
 static bool
 keeps_attention (const Lower *l)
 {
-  return !(l->s->recompute_parts & LS_RECOMPUTE_DOTS);
+  return l->s->recompute_parts & (LS_RECOMPUTE_OP | LS_RECOMPUTE_BUT_ATTENTION);
 }
 
 /* What an operator keeps is an output of its own, or of the one before it. */
@@ -114,8 +131,9 @@ recompute_needless_bytes (const Lower *l, const Chunk *c, guint i)
 {
   uint64_t bytes = 0, scattered = l->shard.sp && l->mesh.tp > 1 ? ls_boundary_bytes (l->model, &l->shard) : 0;
   for (uint16_t layer = layer_of (c, i); i < c->operators->len && layer_of (c, i) == layer; i++)
-    if (operator_at (c, i)->tp == LS_TP_ROW && !(recomputes_no_products (l) && is_behind_all (c, i)))
-      bytes += kept_output_bytes (l, c, i) + scattered;
+    if (operator_at (c, i)->tp == LS_TP_ROW && !(keeps_by_name (l) && is_behind_all (c, i)))
+      bytes += kept_output_bytes (l, c, i)
+          + (keeps_by_name (l) && !is_named (l, operator_at (c, i)) ? 0 : scattered);
     else if (l->mesh.ep > 1)
       bytes += operator_at (c, i)->brought_bytes;
   return bytes;

@@ -343,8 +343,9 @@ products_of_experts_are_kept (void)
   check_read ("MaxText", MAXTEXT "remat_policy: full\n", "recompute=full; recompute_parts");
   check_read ("MaxText", MAXTEXT "remat_policy: custom\ndecoder_layer_input: offload\nmlpwo: remat\n",
               "recompute=full; offload_activations=true; ~recompute full");
-  check_read ("MaxText", MAXTEXT "remat_policy: custom\nquery_proj: device\nmlpwo: offload\n",
-              "recompute; offload_activations; ?it keeps mlpwo query_proj beside");
+  check_read ("MaxText", MAXTEXT "remat_policy: custom\nout_proj: device\nmlpwo: offload\n",
+              "recompute_parts=norm,activation; offload_activations; ?some of what stays goes to the host; "
+              "?custom: with experts");
 }
 
 static void

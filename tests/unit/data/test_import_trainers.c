@@ -277,6 +277,36 @@ maxtext_models_are_read (void)
               "gpus=16; tp=2; global_batch=64; ?a_new_one");
 }
 
+/* Policies name outputs; a part of which some stay runs again, and it is told. */
+static void
+what_a_policy_names_stays (void)
+{
+#define DENSE                                                                                                \
+  "base_config: base.yml\nmodel_name: llama2-7b\nhardware: gpu\nper_device_batch_size: 1\nremat_policy: "
+  static const char *const cases[][2] = {
+    { "save_qkv_proj\n", "recompute=selective; recompute_parts=but-qkv; offload_activations" },
+    { "save_out_proj\n", "recompute=selective; recompute_parts=but-projection" },
+    { "save_dot_except_mlp\n", "recompute_parts=but-qkv,but-projection" },
+    { "save_dot_except_mlpwi\n", "recompute_parts=but-qkv,but-projection,but-down" },
+    { "save_dot_with_context_except_mlp\n", "recompute_parts=but-qkv,but-attention,but-projection" },
+    { "minimal_offloaded\n", "recompute_parts=dots; offload_activations=true; ~inputs of layers" },
+    { "custom\nquery_proj: device\nkey_proj: device\nvalue_proj: device\nmlpwi: device\n",
+      "recompute=selective; recompute_parts=but-qkv,but-up; offload_activations" },
+    { "custom\nquery_proj: device\nmlpwi_0: device\nout_proj: device\n",
+      "recompute_parts=but-projection; ?it keeps query_proj mlpwi_0, which are taken to run again" },
+    { "custom\ndecoder_layer_input: offload\nquery_proj: offload\nkey_proj: offload\nvalue_proj: offload\n",
+      "recompute_parts=but-qkv; offload_activations=true" },
+    { "custom\nqkv_proj: offload\nout_proj: device\n",
+      "recompute_parts=but-qkv,but-projection; offload_activations; ?all is taken to stay on the device" },
+    { "custom\nmlpwi: device\nout_proj: device\nqkv_proj: device\nmlpwo: device\n", "recompute_parts=dots" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *file = g_strconcat (DENSE, cases[i][0], NULL);
+    check_read ("MaxText", file, cases[i][1]);
+  }
+#undef DENSE
+}
+
 static void
 maxtext_several_are_told_apart (void)
 {
@@ -309,4 +339,5 @@ LS_TEST_SUITE (LS_TEST (hyperpod_is_refused), LS_TEST (olmo_configurations_are_r
                LS_TEST (olmo_scripts_are_read), LS_TEST (lingua_configurations_are_read),
                LS_TEST (lingua_defaults_are_told), LS_TEST (lingua_what_is_left_out_is_told),
                LS_TEST (lingua_other_models_are_refused), LS_TEST (lingua_scripts_are_read),
-               LS_TEST (maxtext_models_are_read), LS_TEST (maxtext_several_are_told_apart))
+               LS_TEST (maxtext_models_are_read), LS_TEST (maxtext_several_are_told_apart),
+               LS_TEST (what_a_policy_names_stays))

@@ -59,6 +59,23 @@ static const OptionRow rows[] = {
 
   /* the rest */
   RULE ("remat_policy"),
+  RULE ("context"),
+  RULE ("mlpwi*"),
+  RULE ("mlpwo"),
+  RULE ("moe_mlpw*"),
+  RULE ("query_proj"),
+  RULE ("key_proj"),
+  RULE ("value_proj"),
+  RULE ("kv_proj"),
+  RULE ("qkv_proj"),
+  RULE ("out_proj"),
+  RULE ("mla_kv"),
+  RULE ("mla_q"),
+  RULE ("engram"),
+  RULE ("query_wa_proj"),
+  RULE ("kv_wa_proj"),
+  RULE ("attention_out"),
+  RULE ("decoder_layer_input"),
   RULE ("dtype"),
   RULE ("grad_dtype"),
   RULE ("quantization"),
@@ -74,40 +91,39 @@ static const OptionRow rows[] = {
 
 /* What matters neither to time nor to memory, or is so by XLA alone; and what base.yml says of jobs that
  * these are not: decoding, fine-tuning, other architectures' widths where attention_type is another, and what
- * something else that is off, or remat_policy custom, would ask for. */
+ * something else that is off would ask for. */
 static const char ignored[]
     = "act_quantization_* adam_* *add_bos *add_eos allow_split_physical_axes base_output_directory "
       "*checkpoint* chat_template* *compile* dataset_* dump_* enable_goodput_recording "
       "enable_rampup_batch_size enable_wandb eval_* attn_logits_soft_cap force_unroll gcs_metrics "
       "gradient_clipping_threshold grain_* hf_* init_weights_seed jax_* learning_rate* load_* log_* "
       "logits_dot_in_fp32 lr_schedule_type managed_mldiagnostics* max_corpus_chars "
-      "max_inflight_computations max_position_embeddings max_prefill_predict_length max_segments_per_seq "
-      "metrics_file monitor_* normalization_layer_epsilon normalize_embedding_logits num_epoch "
-      "original_max_position_embeddings override_model_config packing param_scan_axis profile* prompt "
-      "query_pre_attn_scalar record_internal_nn_metrics reuse_example_batch rope_* routed_* run_name save_* "
-      "scan_layers skip_first_n_steps_for_profiler stack_trace_* steps target_eval_loss tensorboard_dir "
-      "tokenize* train_* trainable_position_size upload_all_profiler_results use_iota_embed wandb_* "
-      "warmup_steps_fraction wsd_* z_loss_multiplier norm_topk_prob mscale beta_* *_for_audio *_for_vit "
-      "*_logical_axes *_remat abort_on_* ar_cache_axis_order attention_out audio_placeholder "
-      "autoregressive_* batch_split_factor block_diffusion_* bwd_quantization_* cast_logits_to_fp32 "
-      "causal_block_size compressed_rope_max_timescale compute_axis_order context "
-      "context_parallel_reorder_strategy context_sharding conv_chunksize_* cost_estimate_* data_* "
-      "dcn_bandwidth_* decode_* decoder_layer_input dense_init_scale diloco_* distill_* dq_reduction_steps "
-      "dtype_mm elastic_* enable_data_* enable_gcp_* enable_nnx enable_padding_causal_mask "
-      "enable_tensorboard engram engram_* expansion_factor_real_data float32_weight_sum freeze_* gdn_* "
-      "generate_* global_rampup_samples global_rope_* goodput_* heartbeat_* image_placeholder indexer_* "
-      "inference_* key_proj kv_proj kv_quant_* kv_wa_proj local_rope_* lora_* max_num_images_per_example "
-      "mesh_axes mhc_* mla_kv mla_naive_kvcache mla_q mlpwi* mlpwo moba_* moe_mlpw* mrope_section "
+      "max_inflight_computations max_position_embeddings max_prefill_predict_length "
+      "max_segments_per_seq metrics_file monitor_* normalization_layer_epsilon "
+      "normalize_embedding_logits num_epoch original_max_position_embeddings override_model_config "
+      "packing param_scan_axis profile* prompt query_pre_attn_scalar record_internal_nn_metrics "
+      "reuse_example_batch rope_* routed_* run_name save_* scan_layers skip_first_n_steps_for_profiler "
+      "stack_trace_* steps target_eval_loss tensorboard_dir tokenize* train_* trainable_position_size "
+      "upload_all_profiler_results use_iota_embed wandb_* warmup_steps_fraction wsd_* z_loss_multiplier "
+      "norm_topk_prob mscale beta_* *_for_audio *_for_vit *_logical_axes *_remat abort_on_* "
+      "ar_cache_axis_order audio_placeholder autoregressive_* batch_split_factor block_diffusion_* "
+      "bwd_quantization_* cast_logits_to_fp32 causal_block_size compressed_rope_max_timescale "
+      "compute_axis_order context_parallel_reorder_strategy context_sharding conv_chunksize_* "
+      "cost_estimate_* data_* dcn_bandwidth_* decode_* dense_init_scale diloco_* distill_* "
+      "dq_reduction_steps dtype_mm elastic_* enable_data_* enable_gcp_* enable_nnx "
+      "enable_padding_causal_mask enable_tensorboard engram_* expansion_factor_real_data "
+      "float32_weight_sum freeze_* gdn_* generate_* global_rampup_samples global_rope_* goodput_* "
+      "heartbeat_* image_placeholder indexer_* inference_* kv_quant_* local_rope_* lora_* "
+      "max_num_images_per_example mesh_axes mhc_* mla_naive_kvcache moba_* mrope_section "
       "mtp_eval_target_module mtp_loss_scaling_factor muon_* nope_layer_interval olmo_* "
-      "out_proj partial_rotary_factor per_device_batch_size_* position_id_per_seconds prefill_* "
-      "prefix_caching_* prometheus_port pure_nnx* qk_clip_threshold qk_norm_with_scale qkv_proj "
-      "quantization_local_shard_count query_proj query_wa_proj ragged_* remove_size_one_mesh_axis_from_type "
-      "ring_scan_unroll sa_* scan_pipeline_iterations set_remat_policy_on_pipeline_iterations shard_mode "
-      "sharding_tolerance shardy sinkhorn_iterations skip_step_* step_deviation_* "
-      "te_comm_gemm_overlap_kind tpu_num_* training_objective ulysses_context_sharding use_custom_sort_vjp "
-      "use_max_logit_estimate use_qk_norm_in_gdn use_truncation v_norm_with_scale value_proj "
-      "video_placeholder vision_output_length weight_quantization_* weight_sparsity_* wi_tile_* wo_tile_* "
-      "xprof_*";
+      "partial_rotary_factor per_device_batch_size_* position_id_per_seconds prefill_* prefix_caching_* "
+      "prometheus_port pure_nnx* qk_clip_threshold qk_norm_with_scale quantization_local_shard_count "
+      "ragged_* remove_size_one_mesh_axis_from_type ring_scan_unroll sa_* scan_pipeline_iterations "
+      "set_remat_policy_on_pipeline_iterations shard_mode sharding_tolerance shardy sinkhorn_iterations "
+      "skip_step_* step_deviation_* te_comm_gemm_overlap_kind tpu_num_* training_objective "
+      "ulysses_context_sharding use_custom_sort_vjp use_max_logit_estimate use_qk_norm_in_gdn "
+      "use_truncation v_norm_with_scale video_placeholder vision_output_length weight_quantization_* "
+      "weight_sparsity_* wi_tile_* wo_tile_* xprof_*";
 
 const OptionTable maxtext_options = { rows, G_N_ELEMENTS (rows), ignored, NULL, NULL };
 

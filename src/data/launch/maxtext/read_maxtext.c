@@ -59,43 +59,138 @@ set_kept_products (LaunchJob *job, const char *policy, const char *parts)
 }
 
 /* remat_policy custom: of tensors by name, which stay, on the device or the host; base.yml keeps none but the
- * input of a layer. */
+ * input of a layer. Those of one part stay together: queries, keys and values, or their joint product. */
+static const struct {
+  const char *tensor, *part;
+  guint share; /* of six */
+} custom_tensors[] = {
+  { "query_proj", "but-qkv", 2 },
+  { "key_proj", "but-qkv", 2 },
+  { "value_proj", "but-qkv", 2 },
+  { "qkv_proj", "but-qkv", 6 },
+  { "context", "but-attention", 6 },
+  { "out_proj", "but-projection", 6 },
+  { "mlpwi_0", "but-up", 3 },
+  { "mlpwi_1", "but-up", 3 },
+  { "mlpwi", "but-up", 6 },
+  { "mlpwo", "but-down", 6 },
+  { "moe_mlpwi_0", NULL, 0 },
+  { "moe_mlpwi_1", NULL, 0 },
+  { "moe_mlpwo", NULL, 0 },
+  { "kv_proj", NULL, 0 },
+  { "mla_q", NULL, 0 },
+  { "mla_kv", NULL, 0 },
+  { "engram", NULL, 0 },
+  { "query_wa_proj", NULL, 0 },
+  { "kv_wa_proj", NULL, 0 },
+  { "attention_out", NULL, 0 },
+};
+
+static bool
+is_kept (LaunchJob *job, const char *tensor)
+{
+  const char *where = option_text (job, tensor);
+  return where && strcmp (where, "remat") != 0;
+}
+
+static bool
+is_offloaded (LaunchJob *job, const char *tensor)
+{
+  const char *where = option_text (job, tensor);
+  return where && strcmp (where, "offload") == 0;
+}
+
+static guint
+kept_share (LaunchJob *job, const char *part)
+{
+  guint share = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (custom_tensors); i++)
+    if (g_strcmp0 (custom_tensors[i].part, part) == 0 && is_kept (job, custom_tensors[i].tensor))
+      share += custom_tensors[i].share;
+  return share;
+}
+
+/* "but-qkv,but-projection"; without those of which less than a whole part stays, which are told. */
+static char *
+custom_parts (LaunchJob *job)
+{
+  GString *parts = g_string_new (NULL);
+  g_autoptr (GString) others = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (custom_tensors); i++) {
+    const char *part = custom_tensors[i].part;
+    if (!is_kept (job, custom_tensors[i].tensor))
+      continue;
+    if (!part || kept_share (job, part) < 6)
+      g_string_append_printf (others, " %s", custom_tensors[i].tensor);
+    else if (!strstr (parts->str, part))
+      g_string_append_printf (parts, "%s%s", parts->len > 0 ? "," : "", part);
+  }
+  if (others->len > 0)
+    import_unknown (job->import, "remat_policy custom: it keeps%s, which are taken to run again",
+                    others->str);
+  return g_string_free (parts, FALSE);
+}
+
+/* To the host go all that stay, or none. */
+static void
+set_custom_offload (LaunchJob *job)
+{
+  guint n = is_kept (job, "decoder_layer_input"), n_offloaded = is_offloaded (job, "decoder_layer_input");
+  for (guint i = 0; i < G_N_ELEMENTS (custom_tensors); i++) {
+    n += is_kept (job, custom_tensors[i].tensor);
+    n_offloaded += is_offloaded (job, custom_tensors[i].tensor);
+  }
+  if (n_offloaded > 0 && n_offloaded == n)
+    import_set_strategy (job->import, "offload_activations", "1", "remat_policy");
+  else if (n_offloaded > 0)
+    import_unknown (job->import,
+                    "remat_policy custom: some of what stays goes to the host; all is taken to "
+                    "stay on the device");
+}
+
 static void
 set_custom (LaunchJob *job)
 {
-  static const char *const tensors[]
-      = { "context",   "mlpwi",      "mlpwi_0",  "mlpwi_1",       "mlpwo",      "moe_mlpwi_0",  "moe_mlpwi_1",
-          "moe_mlpwo", "query_proj", "key_proj", "value_proj",    "kv_proj",    "qkv_proj",     "out_proj",
-          "mla_q",     "mla_kv",     "engram",   "query_wa_proj", "kv_wa_proj", "attention_out" };
-  const char *input = option_text (job, "decoder_layer_input");
-  g_autoptr (GString) kept = g_string_new (NULL);
-  for (guint i = 0; i < G_N_ELEMENTS (tensors); i++) {
-    const char *where = option_text (job, tensors[i]);
-    if (where && strcmp (where, "remat") != 0)
-      g_string_append_printf (kept, " %s", tensors[i]);
-  }
-  if (kept->len > 0) {
-    import_open (job->import, "recompute",
-                 "remat_policy custom: it keeps%s beside inputs, which is no choice here", kept->str);
+  g_autofree char *parts = custom_parts (job);
+  set_custom_offload (job);
+  if (parts[0] == '\0') {
+    import_set_strategy (job->import, "recompute", "full", "remat_policy");
+    import_infer (job->import, "recompute full: remat_policy custom keeps inputs of layers alone");
     return;
   }
-  import_set_strategy (job->import, "recompute", "full", "remat_policy");
-  import_infer (job->import, "recompute full: remat_policy custom keeps inputs of layers alone");
-  if (input && strcmp (input, "offload") == 0)
-    import_set_strategy (job->import, "offload_activations", "1", "decoder_layer_input");
+  import_set_strategy (job->import, "recompute", "selective", "remat_policy");
+  set_kept_products (job, "custom", parts);
 }
 
+/* What is named goes to the host, the inputs of layers stay. */
+static void
+set_offloaded (LaunchJob *job, const char *policy)
+{
+  import_set_strategy (job->import, "offload_activations", "1", "remat_policy");
+  import_infer (job->import, "offload_activations: remat_policy %s; inputs of layers are taken to go, too",
+                policy);
+}
+
+/* As MaxText/layers/decoders.py has them (AI-Hypercomputer/maxtext@8b8c39909, get_remat_policy). */
 static void
 set_recompute (LaunchJob *job)
 {
   static const struct {
     const char *policy, *recompute, *parts;
+    bool is_offloaded;
   } policies[] = {
-    { "full", "full", NULL },
-    { "none", "none", NULL },
-    { "minimal", "selective", "dots" },
-    { "minimal_flash", "selective", "dots-flash" },
-    { "minimal_with_context", "selective", "dots-flash" },
+    { "full", "full", NULL, false },
+    { "none", "none", NULL, false },
+    { "minimal", "selective", "dots", false },
+    { "minimal_flash", "selective", "dots-flash", false },
+    { "minimal_with_context", "selective", "dots-flash", false },
+    { "minimal_offloaded", "selective", "dots", true },
+    { "save_dot_with_context_except_mlp", "selective", "but-qkv,but-attention,but-projection", false },
+    { "save_dot_except_mlpwi", "selective", "but-qkv,but-projection,but-down", false },
+    { "save_dot_except_mlp", "selective", "but-qkv,but-projection", false },
+    { "save_qkv_proj", "selective", "but-qkv", false },
+    { "qkv_proj_offloaded", "selective", "but-qkv", true },
+    { "save_out_proj", "selective", "but-projection", false },
   };
   const char *policy = option_text (job, "remat_policy");
   if (option_is_none (job, "remat_policy"))
@@ -112,6 +207,8 @@ set_recompute (LaunchJob *job)
       import_set_strategy (job->import, "recompute", policies[i].recompute, "remat_policy");
       if (policies[i].parts)
         set_kept_products (job, policy, policies[i].parts);
+      if (policies[i].is_offloaded)
+        set_offloaded (job, policy);
       return;
     }
   if (strcmp (policy, "custom") == 0)
