@@ -195,9 +195,11 @@ unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_l
   }
   for (uint32_t i = 0; i < o->n_params && is_cut (x, o); i++)
     numel += o->param_numel[i];
-  if (is_unit (x))
+  int overlap = x->cut.s->dp_overlap ? x->cut.s->loop_overlap : LS_LOOP_OVERLAP_GATHERS;
+  if (is_unit (x) && overlap != LS_LOOP_OVERLAP_PIPELINED)
     u.gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, numel * (x->cut.s->fp8_params ? 1 : 2));
-  u.reduce = bound_dp_time (x->comm, LS_COLL_REDUCE_SCATTER, numel * 2);
+  if (overlap == LS_LOOP_OVERLAP_GATHERS)
+    u.reduce = bound_dp_time (x->comm, LS_COLL_REDUCE_SCATTER, numel * 2);
   return u;
 }
 

@@ -82,6 +82,20 @@ typedef enum {
 /* Those that run a layer again but for what they keep: OP alone, or some of the others. */
 #define LS_RECOMPUTE_BY_OPERATORS (LS_RECOMPUTE_OP | LS_RECOMPUTE_DOTS_FLASH)
 
+/* XLA's FSDP, whose layers are a loop: what runs beside compute. */
+typedef enum {
+  LS_LOOP_OVERLAP_GATHERS,  /* gathers, in their turn                        */
+  LS_LOOP_OVERLAP_TURN,     /* reductions, too                               */
+  LS_LOOP_OVERLAP_PIPELINED /* gathers from the turn before, reductions into the next */
+} LsLoopOverlap;
+
+/* What such a loop copies. */
+typedef enum {
+  LS_LOOP_COPIES_NONE,
+  LS_LOOP_COPIES_KEPT,   /* outputs of products that are kept, into arrays of all layers */
+  LS_LOOP_COPIES_WEIGHTS /* these, and weights gathered in the turn before               */
+} LsLoopCopies;
+
 /* Full recomputation: UNIFORM keeps the input of every group of recompute_layers layers;
  * BLOCK recomputes the first recompute_layers layers of a chunk, and keeps all of the rest. */
 typedef enum { LS_RECOMPUTE_UNIFORM, LS_RECOMPUTE_BLOCK } LsRecomputeMethod;
@@ -213,6 +227,8 @@ typedef struct {
   /* data parallelism: who uses which is in lower_dp_X.c */
   int grad_sync;      /* LsGradSync                                        */
   int gather_overlap; /* megatron: parameters gathered during the next forward; LS_FLAG_AUTO: as dp_overlap */
+  int loop_overlap;   /* xla-fsdp: LsLoopOverlap */
+  int loop_copies;    /* xla-fsdp: LsLoopCopies  */
   int ps_servers;     /* ps: LsPsServers */
   uint32_t layers_per_unit;         /* fsdp: layers that one unit holds                  */
   bool narrow_shards;               /* fsdp: shards, gradients and moments in 16 bits       */

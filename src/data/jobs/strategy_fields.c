@@ -346,6 +346,14 @@ const LsField ls_strategy_fields[] = {
 
   { CTAS (data, dp_max_ctas, "reductions and gathers over copies") },
   { BOOL (data, dp_overlap, "true", "reduce gradients during the backward pass"), ON_OFF },
+  { ENUM (data, loop_overlap, loop_overlaps, "gathers",
+          "xla-fsdp: what runs beside compute: gathers (in their turn of the loop over layers), turn "
+          "(reductions, too), pipelined (both, from one turn to the next)"),
+    SET_ONLY },
+  { ENUM (data, loop_copies, loop_copies, "none",
+          "xla-fsdp: what the loop over layers copies: none, kept (outputs of products that are kept, into "
+          "arrays of all layers), weights (these, and pipelined gathers, without double buffering)"),
+    SET_ONLY },
   { ENUM (data, gather_overlap, flags, "as dp_overlap",
           "megatron: gather parameters during the next forward"),
     ON_OFF },

@@ -48,6 +48,18 @@ static const LsEnumName attention_kernels[] = {
   { "fa3", LS_ATTENTION_KERNEL_FA3 },       { "pallas", LS_ATTENTION_KERNEL_PALLAS },
   { "cudnn", LS_ATTENTION_KERNEL_CUDNN },   { NULL },
 };
+static const LsEnumName loop_overlaps[] = {
+  { "gathers", LS_LOOP_OVERLAP_GATHERS },
+  { "turn", LS_LOOP_OVERLAP_TURN },
+  { "pipelined", LS_LOOP_OVERLAP_PIPELINED },
+  { NULL },
+};
+static const LsEnumName loop_copies[] = {
+  { "none", LS_LOOP_COPIES_NONE },
+  { "kept", LS_LOOP_COPIES_KEPT },
+  { "weights", LS_LOOP_COPIES_WEIGHTS },
+  { NULL },
+};
 static const LsEnumName qkv_layouts[] = {
   { "joint", LS_QKV_JOINT },
   { "split", LS_QKV_SPLIT },

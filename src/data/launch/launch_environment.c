@@ -69,6 +69,31 @@ tell_nccl (const Environment *e, LsImport *import)
   }
 }
 
+/* A flag is on by either of its names; openxla/xla, xla/debug_options_flags.cc, renamed some in 2025. */
+static bool
+has_flag (const char *flags, const char *name, const char *later)
+{
+  g_autofree char *on = g_strconcat ("--", name, "=true", NULL);
+  return strstr (flags, on) || (later && strstr (flags, later));
+}
+
+/* What XLA on GPUs is told of its loop over layers; what else its flags hold, such as a folder, may be open. */
+static void
+set_xla_loop (const Environment *e, LsImport *import)
+{
+  const char *flags = g_hash_table_lookup (e->variables, "XLA_FLAGS");
+  if (!flags || !has_flag (flags, "xla_gpu_enable_latency_hiding_scheduler", NULL)
+      || !is_seen (e, "XLA_FLAGS", import))
+    return;
+  import_note_word (import, "XLA_FLAGS", NULL);
+  bool is_pipelined
+      = has_flag (flags, "xla_gpu_enable_pipelined_all_gather", "--xla_gpu_pipeline_all_gather=on"),
+      is_doubled = has_flag (flags, "xla_gpu_enable_while_loop_double_buffering", NULL);
+  import_set_strategy (import, "loop_overlap", is_pipelined ? "pipelined" : "turn", "XLA_FLAGS");
+  if (is_pipelined && !is_doubled)
+    import_set_strategy (import, "loop_copies", "weights", "XLA_FLAGS");
+}
+
 void
 launch_environment (GHashTable *variables, GHashTable *exported, LsImport *import)
 {
@@ -77,5 +102,6 @@ launch_environment (GHashTable *variables, GHashTable *exported, LsImport *impor
   if (blocking && strcmp (blocking, "0") != 0 && is_seen (&e, "CUDA_LAUNCH_BLOCKING", import))
     import_set_strategy (import, "launch_blocking", "1", "CUDA_LAUNCH_BLOCKING");
   set_allocator (&e, import);
+  set_xla_loop (&e, import);
   tell_nccl (&e, import);
 }

@@ -12,6 +12,8 @@
  *     backward   likewise, once for what runs again and for the gradient of the input
  *                (one gather per body); a weight gradient is reduce-scattered as it is
  *                there, and nothing computes meanwhile
+ *     (by --set loop_overlap turn, reductions run beside the rest of their turn, whose end waits for them;
+ *     pipelined: gathers are issued a turn ahead, and the end of the next turn waits for reductions)
  *     outside    one computation holds the forward and the backward of the head: gathered
  *                once
  *     3@G        G chips of a slice share a copy, slices replicate it: what a chip has of a
@@ -26,11 +28,22 @@
  * (xla_tpu_data_parallel_opt_different_sized_ops): MaxText, benchmarks/xla_flags_library.py and
  * configs/v5e; a profile of the second kind is in the scaling book, chapter "How to profile TPU programs".
  *
+ * On GPUs both are kernels of NCCL on a stream of their own, which the latency-hiding scheduler starts early
+ * and awaits late within a turn; passes that pipeline collectives move them over its ends. What launches
+ * MaxText on GPUs turns all of this on (xla_gpu_enable_latency_hiding_scheduler, xla_gpu_enable_pipelined_*:
+ * AI-Hypercomputer/maxtext, configs/a3; NVIDIA/dgxc-benchmarking@v24.11.1, maxtext/configure.sh).
+ *
  * Weights are fp32 in memory and cast where they are used (MaxText: weight_dtype float32, dtype
  * bfloat16); the cast is local, so what is gathered has 16 bits, and so has the gradient, which is cast
  * to fp32 behind its reduction (jax-ml/jax issue 27496). There is no second copy of the weights.
  * What tensor parallelism replicates (norms, biases of rows, learned positions) is not cut: its
  * gradients are all-reduced at the end of the unit. The host launches one executable: ops cost it nothing.
+ *
+ * Copies (--set loop_copies). What a turn keeps is stacked in arrays of all layers. XLA's own fusions write
+ * there themselves; what cuBLAS makes is copied there, and what attention's kernels read is copied out
+ * (NVIDIA/JAX-Toolbox, rosetta/rosetta/projects/maxtext/README.md: copies by dynamic update slices beside
+ * kernels of NVIDIA, which flags that it advises against would spare). A gather that is pipelined without
+ * double buffering of the loop is copied from one turn to the next (openxla/xla pull request 5473).
  *
  * With --dp-overlap 0 compute waits for all gathers of a unit, and for each reduction over slices.
  *
@@ -46,47 +59,14 @@
  *
  * Reference: Xu et al., GSPMD, arXiv 2105.04663; Austin et al., How to Scale Your Model (2025);
  * AI-Hypercomputer/maxtext. */
-#include "lower/data/lower_dp.h"
-#include "lower/layers/lower_layers.h"
+#include "lower/data/lower_xla_loop.h"
 #include "lower/lower_step.h"
 
-typedef struct {
-  uint16_t *gathered;  /* [operators]: the gather of its weight in this pass, or NO_OP */
-  uint64_t replicated; /* parameters of the unit whose gradients are not cut          */
-  uint64_t replicated_expert;
-} XlaPass;
-
-/* --- units --------------------------------------------------------------------------- */
-
-#define BEHIND_LAYERS UINT32_MAX
-
-/* Turns of the loop; what stands before it is 0. */
-static uint32_t
-unit_of (const Lower *l, const Chunk *c, guint o)
-{
-  bool is_grouped = l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM;
-  if (layer_of (c, o) != UINT16_MAX)
-    return 1 + layer_of (c, o) / (is_grouped ? l->s->recompute_layers : 1);
-  for (guint i = o; i < c->operators->len; i++)
-    if (layer_of (c, i) != UINT16_MAX)
-      return 0;
-  return BEHIND_LAYERS;
-}
-
 static bool
-is_outside (const Chunk *c, guint o)
+reduces (const Lower *l, const DpPass *p)
 {
-  return layer_of (c, o) == UINT16_MAX;
-}
-
-/* Elements that are gathered for an operator. */
-static uint64_t
-cut_numel (const LsOperator *o)
-{
-  uint64_t n = 0;
-  for (uint32_t p = 0; p < o->n_params && !o->param_replicated; p++)
-    n += o->param_numel[p];
-  return n;
+  bool has_weights = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
+  return has_weights && (p->is_last || l->s->grad_sync == LS_GRAD_SYNC_EACH);
 }
 
 static uint64_t
@@ -98,130 +78,69 @@ whole_numel (const LsOperator *o)
   return n;
 }
 
-static bool
-reduces (const Lower *l, const DpPass *p)
-{
-  bool has_weights = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-  return has_weights && (p->is_last || l->s->grad_sync == LS_GRAD_SYNC_EACH);
-}
-
-/* --- buffers ---------------------------------------------------------------------- */
-
-/* The op to which what an operator leaves behind is tied. */
-static uint16_t
-last_op (Build *b)
-{
-  if (b->ops->len == 0)
-    build_barrier (b);
-  return (uint16_t) (b->ops->len - 1);
-}
-
-static uint16_t
-buffer_id (Build *b, const Chunk *c, guint o, bool is_gradient)
-{
-  return dp_buffer (b, c, is_gradient ? c->operators->len + o : o);
-}
-
-static void
-weight_buffer (Build *b, uint16_t op, const Chunk *c, guint o, bool is_free)
-{
-  uint64_t bytes = dp_param_bytes (b->l, cut_numel (operator_at (c, o)));
-  build_buffer (b, op, buffer_id (b, c, o, false), LS_MEM_UNSHARDED, bytes, is_free);
-}
-
-/* Outside of the loop: the head's is there until its gradient has been computed, and so is
- * a word embedding that the head uses too. */
-static bool
-lives_until_backward (const Lower *l, const Chunk *c, guint o)
-{
-  const LsOperator *at = operator_at (c, o);
-  return is_outside (c, o) && (at->n_igrad > 0 || (c->has_head && l->model->tied_embeddings));
-}
-
-/* --- gathers ---------------------------------------------------------------------------- */
-
-static bool
-is_gathered (const Build *b, const Chunk *c, guint o)
-{
-  const LsOperator *at = operator_at (c, o);
-  return cut_numel (at) > 0 && dp_shard (b->l, at->is_expert).n > 1;
-}
-
-static void
-gather (Build *b, XlaPass *x, const Chunk *c, guint o)
-{
-  const LsOperator *at = operator_at (c, o);
-  if (!is_gathered (b, c, o))
-    return;
-  x->gathered[o] = build_coll (b, LS_STREAM_GATHER, dp_shard (b->l, at->is_expert).slot, LS_COLL_ALL_GATHER,
-                               dp_param_bytes (b->l, cut_numel (at)), b->l->shard.dtype, LS_TAG_SYNC,
-                               "weight all-gather");
-  g_array_index (b->ops, LsOp, x->gathered[o]).layer = layer_of (c, o);
-  if (!b->l->s->dp_overlap)
-    build_join (b, x->gathered[o]);
-}
-
-/* Products that run again need their weights before those of the gradients. */
-static bool
-multiplies_again (const Lower *l, const Chunk *c, guint o)
-{
-  return is_recomputed (l, c, o) && !recomputes_no_products (l);
-}
-
-/* A backward that runs products again needs their weights in forward order. An executable has its
- * memory laid out: room for all weights of a unit, as it begins. */
-static void
-gather_unit (Build *b, XlaPass *x, const DpPass *p, guint o)
-{
-  const Chunk *c = p->c;
-  uint32_t unit = unit_of (b->l, c, o);
-  guint first = o, last = o;
-  while (first > 0 && unit_of (b->l, c, first - 1) == unit)
-    first--;
-  while (last + 1 < c->operators->len && unit_of (b->l, c, last + 1) == unit)
-    last++;
-  bool is_forward = p->type == LS_ACTION_F || multiplies_again (b->l, c, first);
-  build_barrier (b);
-  for (guint i = first; i <= last; i++)
-    if (is_gathered (b, c, i))
-      weight_buffer (b, last_op (b), c, i, false);
-  for (guint i = 0; i <= last - first; i++)
-    gather (b, x, c, is_forward ? first + i : last - i);
-}
-
 /* --- reductions --------------------------------------------------------------------------- */
 
-static void
+/* Its op, or NO_OP: nothing to reduce over. */
+static uint16_t
 reduce_over (Build *b, DpGroup group, LsStream stream, int coll, uint64_t numel, bool blocks,
              const char *name)
 {
   const Lower *l = b->l;
   if (group.n == 1)
-    return;
+    return NO_OP;
   uint16_t op
       = build_coll (b, stream, group.slot, coll, numel * ls_dtype_bytes (l->act), l->act, LS_TAG_SYNC, name);
   if (blocks)
     build_join (b, op);
+  return op;
+}
+
+/* Over slices: beside compute, or behind the reduction on its stream. */
+static void
+reduce_over_slices (Build *b, uint64_t numel, bool is_expert, const char *name)
+{
+  bool is_behind = xla_overlap (b->l) != LS_LOOP_OVERLAP_GATHERS;
+  reduce_over (b, dp_replica (b->l, is_expert), is_behind ? LS_STREAM_GATHER : LS_STREAM_DP,
+               LS_COLL_ALL_REDUCE, numel, !b->l->s->dp_overlap, name);
+}
+
+/* Compute waits for the first n reductions under way; their gradients are free. */
+static void
+finish_reductions (Build *b, XlaPass *x, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    if (g_array_index (x->reducing, Reduction, i).op != NO_OP)
+      build_join (b, g_array_index (x->reducing, Reduction, i).op);
+  if (n > 0)
+    build_barrier (b);
+  for (guint i = 0; i < n; i++) {
+    const Reduction *r = &g_array_index (x->reducing, Reduction, i);
+    build_buffer (b, xla_last_op (b), r->buffer, LS_MEM_UNSHARDED, r->bytes, true);
+  }
+  g_array_remove_range (x->reducing, 0, n);
 }
 
 /* Behind the kernel that made the gradient. */
 static void
-reduce_weight (Build *b, const Chunk *c, guint o)
+reduce_weight (Build *b, XlaPass *x, const Chunk *c, guint o)
 {
   const Lower *l = b->l;
   const LsOperator *at = operator_at (c, o);
-  uint64_t numel = cut_numel (at);
+  uint64_t numel = xla_cut_numel (at);
   DpGroup shard = dp_shard (l, at->is_expert);
   if (numel == 0)
     return;
-  uint16_t id = buffer_id (b, c, o, true);
+  uint16_t id = xla_buffer_id (b, c, o, true);
   uint64_t bytes = numel * ls_dtype_bytes (l->act);
-  build_buffer (b, last_op (b), id, LS_MEM_UNSHARDED, bytes, false);
-  reduce_over (b, shard, LS_STREAM_GATHER, LS_COLL_REDUCE_SCATTER, numel, true, "grad reduce-scatter");
-  build_barrier (b);
-  build_buffer (b, last_op (b), id, LS_MEM_UNSHARDED, bytes, true);
-  reduce_over (b, dp_replica (l, at->is_expert), LS_STREAM_DP, LS_COLL_ALL_REDUCE, dp_part (numel, shard.n),
-               !l->s->dp_overlap, "shard all-reduce");
+  build_buffer (b, xla_last_op (b), id, LS_MEM_UNSHARDED, bytes, false);
+  bool blocks = xla_overlap (l) == LS_LOOP_OVERLAP_GATHERS;
+  Reduction r = { reduce_over (b, shard, LS_STREAM_GATHER, LS_COLL_REDUCE_SCATTER, numel, blocks,
+                               "grad reduce-scatter"),
+                  id, bytes };
+  g_array_append_val (x->reducing, r);
+  if (blocks)
+    finish_reductions (b, x, 1);
+  reduce_over_slices (b, dp_part (numel, shard.n), at->is_expert, "shard all-reduce");
 }
 
 static void
@@ -229,10 +148,19 @@ reduce_replicated (Build *b, uint64_t numel, bool is_expert)
 {
   if (numel == 0)
     return;
-  reduce_over (b, dp_shard (b->l, is_expert), LS_STREAM_GATHER, LS_COLL_ALL_REDUCE, numel, true,
+  bool blocks = xla_overlap (b->l) == LS_LOOP_OVERLAP_GATHERS;
+  reduce_over (b, dp_shard (b->l, is_expert), LS_STREAM_GATHER, LS_COLL_ALL_REDUCE, numel, blocks,
                "small grad all-reduce");
-  reduce_over (b, dp_replica (b->l, is_expert), LS_STREAM_DP, LS_COLL_ALL_REDUCE, numel, !b->l->s->dp_overlap,
-               "small grad all-reduce");
+  reduce_over_slices (b, numel, is_expert, "small grad all-reduce");
+}
+
+/* The end of a turn. */
+static void
+leave_unit (Build *b, XlaPass *x)
+{
+  bool is_pipelined = xla_overlap (b->l) == LS_LOOP_OVERLAP_PIPELINED;
+  finish_reductions (b, x, is_pipelined ? x->n_before : x->reducing->len);
+  x->n_before = x->reducing->len;
 }
 
 /* --- passes -------------------------------------------------------------------------------- */
@@ -250,6 +178,7 @@ begin (Build *b, DpPass *p)
   x->gathered = g_new (uint16_t, p->c->operators->len);
   for (guint o = 0; o < p->c->operators->len; o++)
     x->gathered[o] = NO_OP;
+  x->reducing = g_array_new (FALSE, FALSE, sizeof (Reduction));
   p->state = x;
 }
 
@@ -260,7 +189,7 @@ enters (const Build *b, const DpPass *p, guint o)
   const Chunk *c = p->c;
   guint end = p->type == LS_ACTION_F ? 0 : c->operators->len - 1,
         neighbour = p->type == LS_ACTION_F ? o - 1 : o + 1;
-  return o == end || unit_of (b->l, c, neighbour) != unit_of (b->l, c, o);
+  return o == end || xla_unit_of (b->l, c, neighbour) != xla_unit_of (b->l, c, o);
 }
 
 static bool
@@ -269,7 +198,7 @@ leaves (const Build *b, const DpPass *p, guint o)
   const Chunk *c = p->c;
   guint end = p->type == LS_ACTION_F ? c->operators->len - 1 : 0,
         neighbour = p->type == LS_ACTION_F ? o + 1 : o - 1;
-  return o == end || unit_of (b->l, c, neighbour) != unit_of (b->l, c, o);
+  return o == end || xla_unit_of (b->l, c, neighbour) != xla_unit_of (b->l, c, o);
 }
 
 static void
@@ -282,17 +211,19 @@ await (Build *b, const XlaPass *x, guint o)
 static void
 before (Build *b, DpPass *p, guint o)
 {
-  bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && !is_outside (p->c, o));
+  if (p->type == LS_ACTION_B || p->type == LS_ACTION_I)
+    xla_copy (b, xla_sliced_bytes (b, p->c, o), LS_TAG_B, "kept output slice");
+  bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && !xla_is_outside (p->c, o));
   if (gathers && enters (b, p, o))
-    gather_unit (b, p->state, p, o);
-  if (p->type == LS_ACTION_F || !multiplies_again (b->l, p->c, o))
+    xla_gather_for (b, p->state, p, o);
+  if (p->type == LS_ACTION_F || !xla_multiplies_again (b->l, p->c, o))
     await (b, p->state, o);
 }
 
 static void
 before_again (Build *b, DpPass *p, guint o)
 {
-  if (multiplies_again (b->l, p->c, o))
+  if (xla_multiplies_again (b->l, p->c, o))
     await (b, p->state, o);
 }
 
@@ -300,9 +231,9 @@ before_again (Build *b, DpPass *p, guint o)
 static bool
 drops (const Build *b, const DpPass *p, guint o)
 {
-  if (p->type == LS_ACTION_W || !is_gathered (b, p->c, o))
+  if (p->type == LS_ACTION_W || !xla_is_gathered (b, p->c, o))
     return false;
-  return !is_outside (p->c, o) || lives_until_backward (b->l, p->c, o) == (p->type != LS_ACTION_F);
+  return !xla_is_outside (p->c, o) || xla_lives_until_backward (b->l, p->c, o) == (p->type != LS_ACTION_F);
 }
 
 static void
@@ -310,23 +241,30 @@ after (Build *b, DpPass *p, guint o)
 {
   XlaPass *x = p->state;
   const LsOperator *at = operator_at (p->c, o);
+  if (p->type == LS_ACTION_F && b->l->s->loop_copies != LS_LOOP_COPIES_NONE)
+    xla_copy (b, recompute_product_bytes (b->l, p->c, o), LS_TAG_F, "kept output copy");
   if (drops (b, p, o))
-    weight_buffer (b, last_op (b), p->c, o, true);
+    xla_weight_buffer (b, xla_last_op (b), p->c, o, true);
   if (!reduces (b->l, p))
     return;
-  reduce_weight (b, p->c, o);
+  reduce_weight (b, x, p->c, o);
   *(at->is_expert ? &x->replicated_expert : &x->replicated) += whole_numel (at);
   if (!leaves (b, p, o))
     return;
   reduce_replicated (b, x->replicated, false);
   reduce_replicated (b, x->replicated_expert, true);
   x->replicated = x->replicated_expert = 0;
+  leave_unit (b, x);
 }
 
 static void
 end (Build *b, DpPass *p)
 {
   XlaPass *x = p->state;
+  finish_reductions (b, x, x->reducing->len);
+  if (xla_overlap (b->l) != LS_LOOP_OVERLAP_GATHERS)
+    build_join_stream (b, LS_STREAM_GATHER);
+  g_array_unref (x->reducing);
   g_free (x->gathered);
   g_clear_pointer (&p->state, g_free);
 }

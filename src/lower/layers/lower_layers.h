@@ -93,6 +93,8 @@ bool recomputes_ops (const Lower *l);
 bool recomputes_no_products (const Lower *l); /* by operators, but for matrix products */
 uint64_t recompute_kept_bytes (const Lower *l, const Chunk *c, guint i);
 void recompute_prepare (const Lower *l, Chunk *c);
+/* Outputs of operator i's products that are there until the backward reads them. */
+uint64_t recompute_product_bytes (const Lower *l, const Chunk *c, guint i);
 /* Kept outputs of the layer that begins at i which are nobody's input. */
 uint64_t recompute_needless_bytes (const Lower *l, const Chunk *c, guint i);
 

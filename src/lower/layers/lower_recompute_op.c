@@ -123,6 +123,20 @@ is_behind_all (const Chunk *c, guint i)
   return !is_needed;
 }
 
+uint64_t
+recompute_product_bytes (const Lower *l, const Chunk *c, guint i)
+{
+  const LsOperator *o = operator_at (c, i);
+  uint64_t columns = 0;
+  if (!is_layer (c, i) || is_behind_all (c, i) || o->n_igrad == 0)
+    return 0;
+  if (recomputes_ops (l))
+    return kept_output_bytes (l, c, i);
+  for (uint32_t p = 0; p < o->n_products; p++)
+    columns += l->s->recompute == LS_RECOMPUTE_NONE ? o->product_columns[p] : 0;
+  return columns * o->igrad[0].m * ls_dtype_bytes (l->act);
+}
+
 /* Kept outputs of the layer that begins at i which are nobody's input: of its row-parallel products, of
  * the reduce-scatters behind them and of exchanges; where all products are kept, of those whose output
  * something needs. */

@@ -77,6 +77,8 @@ draw_data_parallel (GRand *rand, LsStrategy *s)
   s->reduce_bucket = pick (rand, 2, (uint32_t[]) { 3000000, 500000000 });
   s->max_live_params = pick (rand, 3, (uint32_t[]) { 1, 2000000, 1000000000 });
   s->max_reuse_distance = pick (rand, 3, (uint32_t[]) { 0, 2000000, 1000000000 });
+  s->loop_overlap = g_rand_int_range (rand, LS_LOOP_OVERLAP_GATHERS, LS_LOOP_OVERLAP_PIPELINED + 1);
+  s->loop_copies = g_rand_int_range (rand, LS_LOOP_COPIES_NONE, LS_LOOP_COPIES_WEIGHTS + 1);
   if (chance (rand, 0.3))
     s->reshard_after_forward = (uint32_t) g_rand_int_range (rand, 0, 4);
 }
@@ -124,6 +126,11 @@ draw_recompute (GRand *rand, LsStrategy *s)
   if (chance (rand, 0.2))
     s->recompute_parts
         |= pick (rand, 3, (uint32_t[]) { LS_RECOMPUTE_MLP, LS_RECOMPUTE_MOE, LS_RECOMPUTE_SHARED });
+  if (!s->schedule && chance (rand, 0.2))
+    s->recompute_parts
+        = pick (rand, 3,
+                (uint32_t[]) { LS_RECOMPUTE_BUT_QKV, LS_RECOMPUTE_BUT_PROJECTION | LS_RECOMPUTE_BUT_UP,
+                               LS_RECOMPUTE_DOTS_FLASH });
   s->recompute_method = g_rand_int_range (rand, LS_RECOMPUTE_UNIFORM, LS_RECOMPUTE_BLOCK + 1);
   s->recompute_layers = pick (rand, 4, (uint32_t[]) { 0, 1, 1, 2 });
   s->partition_activations = chance (rand, 0.05);

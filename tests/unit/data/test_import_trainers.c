@@ -277,6 +277,26 @@ maxtext_models_are_read (void)
               "gpus=16; tp=2; global_batch=64; ?a_new_one");
 }
 
+/* XLA's flags say what its loop over layers runs beside compute, whatever else of them is open; without a loop
+ * nothing is stacked. */
+static void
+the_loop_of_xla_is_read (void)
+{
+#define FLAGS(more)                                                                                          \
+  "export XLA_FLAGS=\"--xla_dump_to=$OUT/$(date)/ --xla_gpu_enable_latency_hiding_scheduler=true " more      \
+  "\"\npython3 MaxText/train.py MaxText/configs/base.yml model_name=llama2-7b hardware=gpu "                 \
+  "per_device_batch_size=2 ici_fsdp_parallelism=8 "
+  check_read ("MaxText", FLAGS (""), "loop_overlap=turn; loop_copies");
+  check_read ("MaxText", FLAGS ("--xla_gpu_enable_pipelined_all_gather=true"),
+              "loop_overlap=pipelined; loop_copies=weights");
+  check_read ("MaxText",
+              FLAGS ("--xla_gpu_pipeline_all_gather=on\n--xla_gpu_enable_while_loop_double_buffering=true"),
+              "loop_overlap=pipelined; loop_copies");
+  check_read ("MaxText", FLAGS ("--xla_gpu_enable_while_loop_double_buffering=true") "scan_layers=false",
+              "loop_overlap=turn; loop_copies=none");
+#undef FLAGS
+}
+
 /* Policies name outputs; a part of which some stay runs again, and it is told. */
 static void
 what_a_policy_names_stays (void)
@@ -340,4 +360,4 @@ LS_TEST_SUITE (LS_TEST (hyperpod_is_refused), LS_TEST (olmo_configurations_are_r
                LS_TEST (lingua_defaults_are_told), LS_TEST (lingua_what_is_left_out_is_told),
                LS_TEST (lingua_other_models_are_refused), LS_TEST (lingua_scripts_are_read),
                LS_TEST (maxtext_models_are_read), LS_TEST (maxtext_several_are_told_apart),
-               LS_TEST (what_a_policy_names_stays))
+               LS_TEST (what_a_policy_names_stays), LS_TEST (the_loop_of_xla_is_read))

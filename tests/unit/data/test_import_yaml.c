@@ -267,7 +267,7 @@ maxtext_is_read (void)
       "decoder_block: mistral\nhardware: gpu\nper_device_batch_size: 0.5\nici_tensor_parallelism: 4\n"
       "ici_fsdp_parallelism: 2\ndcn_data_parallelism: 2\nremat_policy: minimal_flash\nmax_target_length: 4096\n",
       "layers=32; kv_heads=8; head_dim=128; mlp=swiglu; norm=rmsnorm; gpus=16; tp=4; zero=3@2; micro_batch=2; "
-      "global_batch=8; recompute=selective; recompute_parts=dots-flash; software=maxtext-2024-gpu; dtype=bf16; "
+      "global_batch=8; recompute=selective; recompute_parts=dots-flash; software=maxtext-2024-12-gpu; dtype=bf16; "
       "dp_kind=xla-fsdp; ~head_dim of base.yml");
   check_read (
       "MaxText",

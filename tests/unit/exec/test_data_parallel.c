@@ -240,7 +240,7 @@ static const char gather[] = "weight all-gather", scatter[] = "grad reduce-scatt
 
 /* Slices of 4 x 4, rings both ways. */
 static DpRun
-run_slices (uint32_t n, uint32_t seq, int recompute)
+run_loop (uint32_t n, uint32_t seq, int recompute, LsLoopOverlap overlap, LsLoopCopies copies)
 {
   LsModel m = dp_model (3, seq);
   LsClusterSpec spec = tiny_torus (n, 4, 4, 0, LS_WRAP_FULL_AXES);
@@ -253,9 +253,17 @@ run_slices (uint32_t n, uint32_t seq, int recompute)
   s.zero_stage = 3;
   s.zero_group = n > 1 ? 16 : 0;
   s.recompute = recompute;
+  s.loop_overlap = overlap;
+  s.loop_copies = copies;
   DpRun r = dp_run (&m, &s, &spec);
   ls_strategy_clear (&s);
   return r;
+}
+
+static DpRun
+run_slices (uint32_t n, uint32_t seq, int recompute)
+{
+  return run_loop (n, seq, recompute, LS_LOOP_OVERLAP_GATHERS, LS_LOOP_COPIES_NONE);
 }
 
 /* Gathers of a forward: embedding, then qkv, proj, fc1, fc2 of each layer, head. */
@@ -367,6 +375,68 @@ memory_holds_the_weights_of_a_layer (void)
   dp_run_clear (&r);
 }
 
+/* As on GPUs: reductions of a turn run beside the rest of it, and its end waits for them. Pipelined, the
+ * gathers of a turn start with the turn before, and its reductions have all of the next; slices sum behind
+ * them. All is free in the end, and as much is gathered and reduced. */
+static void
+loops_overlap_their_turns (void)
+{
+  static const LsLoopOverlap overlaps[] = { LS_LOOP_OVERLAP_TURN, LS_LOOP_OVERLAP_PIPELINED };
+  const guint last = 1 + PER_LAYER; /* reductions: the head's, then fc2 to qkv of layer 2 */
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (overlaps); i++) {
+    bool is_pipelined = overlaps[i / 2] == LS_LOOP_OVERLAP_PIPELINED;
+    DpRun r = run_loop (1 + i % 2, 4096, LS_RECOMPUTE_FULL, overlaps[i / 2], LS_LOOP_COPIES_NONE);
+    g_autoptr (GArray) spans = r.t ? dp_spans (r.t, 0) : NULL;
+    if (!LS_CHECK (spans != NULL))
+      return;
+    LS_CHECK_INT (dp_count (spans, gather), ==, FORWARD + 3 * PER_LAYER);
+    LS_CHECK_INT (dp_count (spans, scatter), ==, 3 * PER_LAYER + 2);
+    DpSpan early = dp_nth (spans, scatter, 1), qkv = dp_nth (spans, scatter, last - 1);
+    LS_CHECK_INT (dp_idle (spans, early.start, early.end), <, early.end - early.start);
+    guint waits_at = is_pipelined ? 2 : 1;
+    LS_CHECK_INT (dp_nth (spans, "fc2-dgrad", waits_at).start, >=, qkv.end);
+    DpSpan first = dp_nth (spans, gather, LAYER1), norm = dp_nth (spans, "rmsnorm-fwd", is_pipelined ? 0 : 2);
+    LS_CHECK_INT (first.start, ==, MAX (norm.start, dp_nth (spans, gather, LAYER1 - 1).end));
+    DpSpan fc2 = dp_nth (spans, "fc2", 0), next = dp_nth (spans, "qkv", 1);
+    LS_CHECK (is_pipelined == (dp_idle (spans, fc2.end, next.start) == 0));
+    if (i % 2 == 1)
+      LS_CHECK_INT (dp_nth (spans, sum, 1).start, >=, dp_nth (spans, scatter, 1).end);
+    LS_CHECK_INT (dp_nth (spans, "grad-norm", 0).start, >=, dp_nth (spans, scatter, 3 * PER_LAYER + 1).end);
+    const LsMemoryInput in = { .plan = r.plan, .timeline = r.t };
+    g_autoptr (LsMemory) memory = ls_memory_new (&in);
+    LS_CHECK_INT (memory->classes[0].overfreed_bytes, ==, 0);
+    dp_run_clear (&r);
+  }
+}
+
+/* Of each layer what the products made that are kept: all but the last, whose output nothing needs. A unit but
+ * the first of a pass copies its weights where they come from the turn before; the head's stay. */
+static void
+loops_copy_what_they_keep (void)
+{
+  static const struct {
+    int recompute;
+    LsLoopOverlap overlap;
+    LsLoopCopies copies;
+    guint kept, weights;
+  } cases[] = {
+    { LS_RECOMPUTE_NONE, LS_LOOP_OVERLAP_GATHERS, LS_LOOP_COPIES_NONE, 0, 0 },
+    { LS_RECOMPUTE_NONE, LS_LOOP_OVERLAP_GATHERS, LS_LOOP_COPIES_KEPT, 3 * (PER_LAYER - 1), 0 },
+    { LS_RECOMPUTE_FULL, LS_LOOP_OVERLAP_PIPELINED, LS_LOOP_COPIES_KEPT, 0, 0 },
+    { LS_RECOMPUTE_FULL, LS_LOOP_OVERLAP_TURN, LS_LOOP_COPIES_WEIGHTS, 0, 0 },
+    { LS_RECOMPUTE_FULL, LS_LOOP_OVERLAP_PIPELINED, LS_LOOP_COPIES_WEIGHTS, 0, 4 + 2 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    DpRun r = run_loop (1, 1024, cases[i].recompute, cases[i].overlap, cases[i].copies);
+    g_autoptr (GArray) spans = r.t ? dp_spans (r.t, 0) : NULL;
+    if (!LS_CHECK (spans != NULL))
+      return;
+    LS_CHECK_INT (dp_count (spans, "kept output copy"), ==, cases[i].kept);
+    LS_CHECK_INT (dp_count (spans, "gathered weights copy"), ==, cases[i].weights);
+    dp_run_clear (&r);
+  }
+}
+
 /* With a schedule that accumulates, gradients are reduced behind the last micro-batch. */
 static void
 a_pipeline_reduces_once (void)
@@ -395,5 +465,6 @@ LS_TEST_SUITE (LS_TEST (gathers_hide_behind_long_layers), LS_TEST (short_layers_
                LS_TEST (ddp_reduces_each_micro_batch_or_the_last),
                LS_TEST (only_the_first_weight_of_a_long_layer_is_exposed),
                LS_TEST (short_layers_wait_for_every_weight), LS_TEST (backward_blocks_on_its_reductions),
-               LS_TEST (slices_sum_in_the_background), LS_TEST (memory_holds_the_weights_of_a_layer),
+               LS_TEST (slices_sum_in_the_background), LS_TEST (loops_overlap_their_turns),
+               LS_TEST (loops_copy_what_they_keep), LS_TEST (memory_holds_the_weights_of_a_layer),
                LS_TEST (a_pipeline_reduces_once))

@@ -78,6 +78,7 @@ static const OptionRow rows[] = {
   RULE ("decoder_layer_input"),
   RULE ("dtype"),
   RULE ("grad_dtype"),
+  RULE ("scan_layers"),
   RULE ("quantization"),
   RULE ("attention"),
   RULE ("hardware"),
@@ -102,7 +103,7 @@ static const char ignored[]
       "max_segments_per_seq metrics_file monitor_* normalization_layer_epsilon "
       "normalize_embedding_logits num_epoch original_max_position_embeddings override_model_config "
       "packing param_scan_axis profile* prompt query_pre_attn_scalar record_internal_nn_metrics "
-      "reuse_example_batch rope_* routed_* run_name save_* scan_layers skip_first_n_steps_for_profiler "
+      "reuse_example_batch rope_* routed_* run_name save_* skip_first_n_steps_for_profiler "
       "stack_trace_* steps target_eval_loss tensorboard_dir tokenize* train_* trainable_position_size "
       "upload_all_profiler_results use_iota_embed wandb_* warmup_steps_fraction wsd_* z_loss_multiplier "
       "norm_topk_prob mscale beta_* *_for_audio *_for_vit *_logical_axes *_remat abort_on_* "

@@ -256,9 +256,12 @@ set_software (LaunchJob *job)
       = (hardware && g_str_has_prefix (hardware, "gpu")) || (attention && strstr (attention, "cudnn"));
   if (!hardware && !is_gpu && !maxtext_is_of_base (job, "hardware"))
     return; /* what does not say its machine is a model alone, or a part of a configuration */
-  import_set_software (job->import, is_gpu ? "maxtext-2024-gpu" : "maxtext-2024");
-  import_infer (job->import, "software %s: the release of MaxText %s that is known",
-                is_gpu ? "maxtext-2024-gpu" : "maxtext-2024", is_gpu ? "on GPUs" : "on TPUs");
+  const char *name = is_gpu ? "maxtext-2024-12-gpu" : "maxtext-2024";
+  import_set_software (job->import, name);
+  import_infer (job->import, "software %s: the latest release of MaxText %s that is known", name,
+                is_gpu ? "on GPUs" : "on TPUs");
+  if (is_gpu && option_is_off (job, "scan_layers")) /* no loop: what is kept stays where it was made */
+    import_set_strategy (job->import, "loop_copies", "none", "scan_layers");
 }
 
 /* Rules of its own, which no file of MaxText has but base.yml and those that change them. */
