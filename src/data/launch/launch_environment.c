@@ -77,7 +77,7 @@ has_flag (const char *flags, const char *name, const char *later)
   return strstr (flags, on) || (later && strstr (flags, later));
 }
 
-/* What XLA on GPUs is told of its loop over layers; what else its flags hold, such as a folder, may be open. */
+/* What XLA on GPUs is told of its loop over layers; what else its flags hold may be open. */
 static void
 set_xla_loop (const Environment *e, LsImport *import)
 {
