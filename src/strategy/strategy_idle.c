@@ -63,8 +63,6 @@ CONDITION (has_no_reducer, s->dp_kind != LS_DP_DDP || !s->dp_overlap)
 CONDITION (has_no_servers, s->dp_kind != LS_DP_PS)
 CONDITION (is_not_xla, s->dp_kind != LS_DP_XLA_FSDP || !s->dp_overlap)
 CONDITION (is_not_looped, s->dp_kind != LS_DP_XLA_FSDP)
-CONDITION (keeps_no_weights,
-           s->loop_copies == LS_LOOP_COPIES_WEIGHTS && s->loop_overlap != LS_LOOP_OVERLAP_PIPELINED)
 CONDITION (is_not_megatron, s->dp_kind != LS_DP_MEGATRON)
 CONDITION (is_not_megatron1, s->dp_kind != LS_DP_MEGATRON || s->zero_stage == 0)
 CONDITION (is_not_deepspeed, s->dp_kind != LS_DP_DEEPSPEED)
@@ -159,7 +157,6 @@ static const struct {
   { "grad_sync", has_one_copy, "there is one copy of the model: dp and cp are 1" },
   { "loop_overlap", is_not_xla, "it needs --dp-kind xla-fsdp with --dp-overlap 1" },
   { "loop_copies", is_not_looped, "it needs --dp-kind xla-fsdp" },
-  { "loop_copies", keeps_no_weights, "weights are copied with loop_overlap pipelined" },
   { "gather_overlap", is_not_megatron1, "it needs --dp-kind megatron with --zero 1" },
   { "gather_overlap", deals_tensors, "tensors that are dealt out are gathered behind the step" },
   { "master", has_masters, "it needs one copy of the model, or --dp-kind ddp" },

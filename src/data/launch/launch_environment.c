@@ -47,6 +47,24 @@ set_allocator (const Environment *e, LsImport *import)
   }
 }
 
+static bool
+is_off (const Environment *e, const char *name, LsImport *import)
+{
+  const char *value = value_of (e, name, import);
+  return value && strcmp (value, "0") == 0 && is_seen (e, name, import);
+}
+
+/* Transformer Engine takes the other fused attention where one is off (its docs, "Environment Variables";
+ * transformer_engine/pytorch/attention/dot_product_attention/utils.py, get_attention_backend). */
+static void
+set_attention_kernel (const Environment *e, LsImport *import)
+{
+  bool no_fused = is_off (e, "NVTE_FUSED_ATTN", import), no_flash = is_off (e, "NVTE_FLASH_ATTN", import);
+  if (no_fused != no_flash)
+    import_set_strategy (import, "attention_kernel", no_fused ? "fa2" : "cudnn",
+                         no_fused ? "NVTE_FUSED_ATTN" : "NVTE_FLASH_ATTN");
+}
+
 /* docs.nvidia.com/deeplearning/nccl, "Environment Variables": what chooses among paths and algorithms. */
 static const struct {
   const char *name, *value; /* NULL: any */
@@ -102,6 +120,7 @@ launch_environment (GHashTable *variables, GHashTable *exported, LsImport *impor
   if (blocking && strcmp (blocking, "0") != 0 && is_seen (&e, "CUDA_LAUNCH_BLOCKING", import))
     import_set_strategy (import, "launch_blocking", "1", "CUDA_LAUNCH_BLOCKING");
   set_allocator (&e, import);
+  set_attention_kernel (&e, import);
   set_xla_loop (&e, import);
   tell_nccl (&e, import);
 }

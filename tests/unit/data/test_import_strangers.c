@@ -116,7 +116,18 @@ the_environment_is_heeded (void)
   check ("torchrun --nproc_per_node 8 train.py --language-model-type yi --num-layers 8 --hidden-size 1024 "
          "--num-attention-heads 8 --seq-length 261 --decoder-seq-length 3200 --micro-batch-size 4\n",
          "seq=3200; ~--decoder-seq-length, as");
-  check ("export NVTE_FUSED_ATTN=0\n" MEGATRON, "attention=flash");
+  check ("export NVTE_FUSED_ATTN=0\n" MEGATRON, "attention=flash; attention_kernel=fa2");
+  check ("export NVTE_FLASH_ATTN=0\nexport NVTE_FUSED_ATTN=1\n" MEGATRON, "attention_kernel=cudnn");
+  check ("export NVTE_FLASH_ATTN=1\nexport NVTE_FUSED_ATTN=1\n" MEGATRON,
+         "attention=flash; attention_kernel");
+#define BACKEND(kind)                                                                                        \
+  "torchrun --nproc_per_node 8 pretrain_gpt.py --attention-backend " kind " --num-layers 8 "                 \
+  "--hidden-size 1024 --num-attention-heads 8 --seq-length 1024 --micro-batch-size 4\n"
+  check (BACKEND ("flash"), "attention=flash; attention_kernel=fa2");
+  check (BACKEND ("fused"), "attention=flash; attention_kernel=cudnn");
+  check (BACKEND ("auto"), "attention=flash; attention_kernel");
+#undef BACKEND
+  check ("NVTE_FUSED_ATTN=0\n" MEGATRON, "attention_kernel; ?NVTE_FUSED_ATTN: it is set and not exported");
 #undef MEGATRON
 }
 

@@ -102,7 +102,7 @@ modules (const LsModel *m, const LsStrategy *s)
   return WORD (is_selective (m, s), text);
 }
 
-VALUE (backend, WORD (true, s->attention == LS_ATTENTION_FLASH ? "flash" : "unfused"))
+VALUE (backend, WORD (true, megatron_attention_backend (s)))
 VALUE (bf16, ON (s->dtype != LS_DTYPE_FP32 && is_bf16 (m, s)))
 VALUE (fp16, ON (s->dtype != LS_DTYPE_FP32 && !is_bf16 (m, s)))
 VALUE (fp8_format, WORD (is_fp8 (m, s), s->fp8_recipe == LS_FP8_MXFP8 ? "e4m3" : "hybrid"))

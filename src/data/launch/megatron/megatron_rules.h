@@ -48,6 +48,9 @@ bool megatron_may_have_experts (const LaunchJob *job);
 void megatron_graphs (LaunchJob *job);        /* another */
 void megatron_fp8_attention (LaunchJob *job); /* behind the number format and cp */
 void megatron_formats (LaunchJob *job);       /* of single modules, behind the number format */
+/* --attention-backend of a strategy, static: "flash" is flash-attn's package, "fused" cuDNN's kernel, "auto"
+ * one of them by the GPU. */
+const char *megatron_attention_backend (const LsStrategy *s);
 /* The file of --te-precision-config-file in place of its name, before options are read, where it is here. */
 void megatron_read_formats (const ImportFiles *files, LaunchWords *words);
 /* Such a file as that value, JSON, newly allocated; NULL: it is no mapping of YAML. name: for its path. */

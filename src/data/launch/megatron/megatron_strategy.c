@@ -285,6 +285,17 @@ megatron_precision (LaunchJob *job)
   import_set_strategy (job->import, "grad_dtype", grads, "--grad-reduce-in-bf16 --main-grads-dtype");
 }
 
+const char *
+megatron_attention_backend (const LsStrategy *s)
+{
+  bool is_package
+      = s->attention_kernel == LS_ATTENTION_KERNEL_FA2 || s->attention_kernel == LS_ATTENTION_KERNEL_FA3;
+  return s->attention != LS_ATTENTION_FLASH              ? "unfused"
+      : s->attention_kernel == LS_ATTENTION_KERNEL_CUDNN ? "fused"
+      : is_package                                       ? "flash"
+                                                         : "auto";
+}
+
 /* Transformer Engine may launch neither FlashAttention nor cuDNN's kernel. */
 static bool
 has_no_fused (const LaunchJob *job)
@@ -320,6 +331,9 @@ set_attention (LaunchJob *job)
     import_infer (job->import, "attention flash: --attention-backend is auto, which takes a fused kernel");
   }
   import_set_strategy (job->import, "attention", is_flash ? "flash" : "unfused", "--attention-backend");
+  if (backend && (strcmp (backend, "flash") == 0 || strcmp (backend, "fused") == 0))
+    import_set_strategy (job->import, "attention_kernel", strcmp (backend, "flash") == 0 ? "fa2" : "cudnn",
+                         "--attention-backend");
 }
 
 /* --- data parallelism ------------------------------------------------------------------------------ */
