@@ -39,7 +39,7 @@ three_numbers() {
 if [[ ${LS_UPDATE_GOLDEN:-} == 1 ]]; then
   "$lockstep" validate cases.csv --markdown "$out/table" > "$out/results" </dev/null
   cat -- "$out/results" > results.txt
-  for name in memory vtrain_fabric eager experts releases blind; do
+  for name in memory vtrain_fabric eager experts releases blind dgxc; do
     "$lockstep" validate "$name.csv" > "$name.txt" </dev/null
   done
   replace_block "$trust" accuracy "$out/table"
@@ -78,6 +78,7 @@ reruns() {
 reruns cases '^(sc21-t1-(1.7|7.5)B|korth-t5-(22|175)B|zb-t4-6.2B-m24|simumax.*tp1_pp2_dp4_mbc8|mpt-a100_80gb-7b|titan-t3|dgxc-v25.04-llama3.1-(8b-BF16-H100-8g|70b-BF16-H100-64)|internevo|maxtext-v5e-32B-1x|mlperf)' 18 results.txt
 reruns vtrain_fabric '^vtrain-multi-..[05]-' 12 vtrain_fabric.txt
 reruns blind '^(fp-aquila2-7b-a800-(dp8|tp8)|fp-llama2-7b-zero3-(a800|h800)$|te-|titan-8b|torchao|am-lora-(llama3-8b|qwen2.5-7b)|am-gpt-oss|dlperf-v100-dp(1|16)$|fa-gpt3-[13]|fmsa-(mistral-7b|powerlm-3b)-1-lora|qwen-7b-lora-2k)' 21 blind.txt
+reruns dgxc '^(llama3.1-(8b-fp8-8|405b-.*-32)-|nemotron4-15b-fp8-16|grok1-fp8-(8|64)-|llama3-8b-.*-8$|maxtext-.*-64-|paxml-5b-.*-16)' 15 dgxc.txt
 reruns releases '^(qwen3-30b|nemotron-3-nano)-(gb200|b300)-8-' 10 releases.txt
 # Ids are names: with others the same rows have the predictions of results.txt.
 fast='^(sc21-t1-1.7B|korth-t5-22B|zb-t4-6.2B-m24|mpt-a100_80gb-7b|titan-t3|bloom-176B|maxtext-v5e-32B-1x)'
