@@ -121,24 +121,44 @@ has_states_outside (const LsPlan *plan)
   return false;
 }
 
-/* States that live outside the accelerators find room in the memory and on the drives of each node,
+/* Chips of a torus have hosts, several a node. */
+static uint32_t
+n_hosts_of_node (const LsClusterSpec *spec)
+{
+  return spec->interior == LS_INTERIOR_TORUS ? ls_torus_n_hosts (&spec->torus) : 1;
+}
+
+/* The host of a GPU among those of all nodes, of which each has as many as the first. */
+static uint32_t
+host_of_gpu (const LsCluster *c, uint32_t gpu)
+{
+  uint32_t node = ls_cluster_host_of (c, gpu);
+  const LsClusterSpec *spec = ls_cluster_node_spec (c, node);
+  uint32_t local = spec->interior == LS_INTERIOR_TORUS
+      ? ls_torus_host_of (&spec->torus, ls_cluster_local_of (c, gpu))
+      : 0;
+  return node * n_hosts_of_node (&c->spec) + local;
+}
+
+/* States that live outside the accelerators find room in the memory and on the drives of each host,
  * as far as their sizes are known. */
 static gboolean
 check_room_outside (const Run *x, GError **error)
 {
-  uint32_t n_nodes = x->cluster->spec.n_nodes;
+  uint32_t n_hosts = x->cluster->spec.n_nodes * n_hosts_of_node (&x->cluster->spec);
   if (!has_states_outside (x->plan))
     return TRUE;
-  g_autofree uint64_t *in_memory = g_new0 (uint64_t, n_nodes), *on_drives = g_new0 (uint64_t, n_nodes);
+  g_autofree uint64_t *in_memory = g_new0 (uint64_t, n_hosts), *on_drives = g_new0 (uint64_t, n_hosts);
   for (uint32_t r = 0; r < x->plan->n_ranks; r++) {
     const LsProgram *p = &x->plan->programs[ls_plan_role (x->plan, r)];
-    uint32_t node = ls_cluster_host_of (x->cluster, ls_plan_gpu (x->plan, r));
+    uint32_t node = ls_cluster_host_of (x->cluster, ls_plan_gpu (x->plan, r)),
+             host = host_of_gpu (x->cluster, ls_plan_gpu (x->plan, r));
     const LsClusterSpec *spec = ls_cluster_node_spec (x->cluster, node);
     uint64_t memory = spec->cpu_memory_bytes, drives = spec->nvme_bytes * spec->nvme_drives;
-    in_memory[node] += p->host_bytes;
-    on_drives[node] += p->nvme_bytes;
-    bool is_memory = memory > 0 && in_memory[node] > memory,
-         is_drives = drives > 0 && on_drives[node] > drives;
+    in_memory[host] += p->host_bytes;
+    on_drives[host] += p->nvme_bytes;
+    bool is_memory = memory > 0 && in_memory[host] > memory,
+         is_drives = drives > 0 && on_drives[host] > drives;
     if (!is_memory && !is_drives)
       continue;
     g_autofree char *has = ls_format_bytes (is_memory ? memory : drives);

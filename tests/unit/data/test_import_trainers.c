@@ -286,7 +286,9 @@ the_loop_of_xla_is_read (void)
   "export XLA_FLAGS=\"--xla_dump_to=$OUT/$(date)/ --xla_gpu_enable_latency_hiding_scheduler=true " more      \
   "\"\npython3 MaxText/train.py MaxText/configs/base.yml model_name=llama2-7b hardware=gpu "                 \
   "per_device_batch_size=2 ici_fsdp_parallelism=8 "
-  check_read ("MaxText", FLAGS (""), "loop_overlap=turn; loop_copies");
+  check_read ("MaxText", FLAGS (""), "loop_overlap=turn; loop_copies; sp=false");
+  check_read ("MaxText", FLAGS ("") "ici_tensor_parallelism=4",
+              "tp=4; sp=true; ~cut over tensor, by its width");
   check_read ("MaxText", FLAGS ("--xla_gpu_enable_pipelined_all_gather=true"),
               "loop_overlap=pipelined; loop_copies=weights");
   check_read ("MaxText",

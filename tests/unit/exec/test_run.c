@@ -333,6 +333,30 @@ work_in_the_host_wants_its_memory (void)
   }
 }
 
+/* Hosts of 4 chips and 512 GiB: what each of 8 chips offloads fits as a host has four of them, not a slice. */
+static void
+chips_share_the_memory_of_their_host (void)
+{
+  static const uint64_t gib[] = { 128, 129 };
+  for (guint i = 0; i < G_N_ELEMENTS (gib); i++) {
+    Hand *h = hand_new (8);
+    LsClusterSpec spec = tiny_torus (1, 4, 2, 0, LS_WRAP_FULL_AXES);
+    ls_cluster_free (h->cluster);
+    h->cluster = ls_cluster_build (&spec, NULL);
+    for (uint32_t r = 0; r < 8; r++)
+      hand_kernel (h, r, LS_TAG_F, LS_US);
+    hand_freeze (h);
+    for (uint32_t r = 0; r < 8; r++)
+      h->plan->programs[r].host_bytes = gib[i] << 30;
+    g_autoptr (GError) error = NULL;
+    g_autoptr (LsTimeline) t = hand_run_error (h, &error);
+    bool fits = t != NULL;
+    LS_CHECK (fits == (i == 0));
+    LS_CHECK (fits || g_str_has_prefix (error->message, "what is offloaded to the memory of node 0"));
+    hand_free (h);
+  }
+}
+
 static void
 copies_share_the_pcie_that_they_cross (void)
 {
@@ -469,7 +493,8 @@ LS_TEST_SUITE (LS_TEST (mismatched_collectives_name_both_sides),
                LS_TEST (events_order_streams), LS_TEST (what_holds_a_rank_up_at_the_end_is_told),
                LS_TEST (a_late_issue_still_meets_the_kernel),
                LS_TEST (a_repeated_op_starts_with_its_first_launch), LS_TEST (only_kernels_and_delays_repeat),
-               LS_TEST (work_in_the_host_wants_its_memory), LS_TEST (copies_share_the_pcie_that_they_cross),
+               LS_TEST (work_in_the_host_wants_its_memory), LS_TEST (chips_share_the_memory_of_their_host),
+               LS_TEST (copies_share_the_pcie_that_they_cross),
                LS_TEST (copies_both_ways_leave_the_sms_alone), LS_TEST (a_repeating_period_stops_the_run),
                LS_TEST (runs_do_not_share_state), LS_TEST (messages_run_or_are_refused_for_their_memory),
                LS_TEST (host_costs_are_as_documented))

@@ -46,9 +46,12 @@ mesh_of (LaunchJob *job)
   m.pp = axis (job, "pipeline", &m.is_open);
   m.ep = axis (job, "expert", &m.ep_open);
   m.is_open = m.is_open || m.ep_open || is_sequence;
-  import_set_strategy (job->import, "sp", sequence > 1 ? "1" : "0", "tensor_sequence_parallelism");
+  import_set_strategy (job->import, "sp", m.tp > 1 ? "1" : "0", "tensor_sequence_parallelism");
   if (sequence > 1)
     import_infer (job->import, "sp: tensor_sequence_parallelism cuts sequences between layers");
+  else if (m.tp > 1) /* logical_axis_rules of base.yml since 2023: activation_embed over tensor */
+    import_infer (job->import,
+                  "sp: what is between layers is cut over tensor, by its width; taken as if by tokens");
   return m;
 }
 
