@@ -160,6 +160,7 @@ static const ImportReader *const readers[] = {
   &import_deepspeed,
   &import_accelerate,
   &import_verl,
+  &import_megatron_swift,
   &import_hf_script,
   &import_mlperf,
   &import_bridge_python,

@@ -325,6 +325,8 @@ is_script (const ImportFile *file)
                                        "swift sft",
                                        "swift pt",
                                        "swift rlhf",
+                                       "swift/cli/sft.py",
+                                       "swift/cli/pt.py",
                                        "llamafactory-cli" };
   const char *p = file->text + strspn (file->text, " \t\r\n");
   for (guint i = 0; i < G_N_ELEMENTS (marks) && *p != '{'; i++)

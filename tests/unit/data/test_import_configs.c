@@ -219,8 +219,8 @@ commands_that_train_no_decoder_are_refused (void)
 {
 #define SIZES " --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --micro-batch-size 1"
   static const char *const rows[][2] = {
-    { "megatron sft --external_plugins a.py" SIZES, "megatron sft: a command of ms-swift, whose model" },
-    { "NPROC_PER_NODE=8 megatron rlhf" SIZES, "megatron rlhf: a command of ms-swift" },
+    { "megatron export --external_plugins a.py" SIZES, "megatron export: another task" },
+    { "NPROC_PER_NODE=8 megatron rlhf" SIZES, "megatron rlhf: another task" },
     { "torchrun convert.py" SIZES, "convert.py converts a checkpoint" },
     { "python hf2mcore_qwen.py" SIZES, "hf2mcore_qwen.py converts a checkpoint" },
     { "python x.py --target-tensor-model-parallel-size 2" SIZES, "a checkpoint is converted" },
@@ -291,6 +291,9 @@ programs_around_a_trainer_are_read (void)
   check_read ("ms-swift", SWIFT "--sequence_parallel_size 2 --gradient_accumulation_steps 1",
               "cp=2; global_batch=2; ?sequence_parallel_size: taken for");
   check_read ("ms-swift", SWIFT "--per_device_train_batch_size 2", "micro_batch=2; global_batch=16");
+  check_read ("ms-swift",
+              "deepspeed --num_gpus 2 swift/cli/sft.py --model Qwen/Qwen2.5-1.5B --tuner_type lora",
+              "layers=28; lora_rank=8; gpus=2");
   check_read (NULL, SWIFT "--task_type seq_cls", "task_type=seq_cls: another task");
   check_read (NULL, "swift rlhf --rlhf_type dpo --model a --per_device_train_batch_size 1",
               "swift rlhf: another task");

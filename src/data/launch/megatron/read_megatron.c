@@ -87,13 +87,6 @@ is_mostly_other (const LaunchScript *script)
 static bool
 check_script (const LaunchScript *script, LsImport *import, const char *path, LsDiagList *diags)
 {
-  if (script->script && g_str_has_prefix (script->script, "megatron ")) {
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL,
-                 "%s: a command of ms-swift, whose model stands in a checkpoint and whose defaults are not "
-                 "Megatron-LM's; it is not read",
-                 script->script);
-    return false;
-  }
   if (!megatron_trains_decoder (script->words, script->script, path, diags))
     return false;
   if (is_by_chance (script)) {
