@@ -206,8 +206,8 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
     return complain (doc, "mixer", diags, NULL,
                      "missing key \"mixer_heads\" or \"layer_pattern\" with an M or m");
   m->mixer_head_dim = m->mixer_head_dim ? m->mixer_head_dim : 1;
-  if (m->mixer == LS_MIXER_KDA && m->mixer_state > 0)
-    return complain (doc, "mixer_state", diags, NULL, "expected no state with kda");
+  if (m->mixer == LS_MIXER_KDA && m->mixer_state > 0 && m->mixer_state != m->mixer_head_dim)
+    return complain (doc, "mixer_state", diags, NULL, "expected a state as wide as a head of kda");
   if (m->mixer == LS_MIXER_KDA && m->mixer_heads % MAX (1, m->mixer_groups) != 0)
     return complain (doc, "mixer_groups", diags, NULL, "expected a divisor of the heads of kda");
   if (m->mixer == LS_MIXER_MLSTM && m->mixer_groups > 0 && m->mixer_groups != m->mixer_heads)

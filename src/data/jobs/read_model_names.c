@@ -141,7 +141,7 @@ static bool
 is_same_model (const LsModel *a, const LsModel *b)
 {
   for (const LsField *f = ls_model_fields; f->key; f++) {
-    if (f->file_only || strcmp (f->key, "seq") == 0 || strcmp (f->key, "attention") == 0)
+    if (!ls_field_is_value (f) || strcmp (f->key, "seq") == 0 || strcmp (f->key, "attention") == 0)
       continue;
     g_autofree char *one = ls_field_text (f, a, NULL), *other = ls_field_text (f, b, NULL);
     if (g_strcmp0 (one, other) != 0)

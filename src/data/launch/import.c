@@ -88,7 +88,7 @@ import_take_model (LsImport *import, const LsModel *model)
 {
   import_model (import, model, "--model");
   for (const LsField *f = ls_model_fields; f->key; f++)
-    if (!f->file_only && !is_of_job (f->key))
+    if (ls_field_is_value (f) && !is_of_job (f->key))
       g_hash_table_add (import->given, (gpointer) f->key);
   import->model_is_given = true;
 }

@@ -129,7 +129,7 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
      const char *text, const char *option)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  const LsField *f = ls_field_find (fields, key);
+  const LsField *f = ls_field_find_value (fields, key);
   g_assert (f);
   if (g_hash_table_contains (import->given, f->key)) {
     compare_given (import, fields, target, f, text);
@@ -195,7 +195,7 @@ static const char *
 static_key (const char *key)
 {
   const LsField *f = ls_field_find (ls_strategy_fields, key);
-  return (f ? f : ls_field_find (ls_model_fields, key))->key;
+  return (f ? f : ls_field_find_value (ls_model_fields, key))->key;
 }
 
 void
@@ -260,7 +260,7 @@ void
 import_model (LsImport *import, const LsModel *m, const char *source)
 {
   for (const LsField *f = ls_model_fields; f->key; f++) {
-    bool is_left = f->file_only || import_has_model (import, f->key) || strcmp (f->key, "seq") == 0
+    bool is_left = !ls_field_is_value (f) || import_has_model (import, f->key) || strcmp (f->key, "seq") == 0
         || strcmp (f->key, "attention") == 0;
     g_autofree char *text = is_left ? NULL : ls_field_text (f, m, NULL);
     if (text && strcmp (text, "0") != 0 && !is_default (f, text))
@@ -335,7 +335,7 @@ import_set_software (LsImport *import, const char *name)
 bool
 import_has_model (const LsImport *import, const char *key)
 {
-  return g_hash_table_contains (import->model_said, ls_field_find (ls_model_fields, key)->key);
+  return g_hash_table_contains (import->model_said, ls_field_find_value (ls_model_fields, key)->key);
 }
 
 bool

@@ -53,6 +53,19 @@ ls_field_suggest (const LsField *fields, const char *typed)
   return ls_suggest (typed, (const char *const *) words->pdata);
 }
 
+bool
+ls_field_is_value (const LsField *f)
+{
+  return !f->file_only || f->kind == LS_FIELD_UINT_LIST;
+}
+
+const LsField *
+ls_field_find_value (const LsField *fields, const char *key)
+{
+  const LsField *flag = ls_field_find (fields, key), *other = flag ? NULL : find_key (fields, key);
+  return other && ls_field_is_value (other) ? other : flag;
+}
+
 /* --- one value of a JSON file ------------------------------------------------- */
 
 /* Whether a text may stand for a number: a count with a letter, "8k". */
@@ -457,7 +470,7 @@ usual_name (const LsField *f, const char *text)
 bool
 ls_field_set_text (const LsField *fields, void *target, const char *name, const char *text, LsDiagList *diags)
 {
-  const LsField *f = ls_field_find (fields, name);
+  const LsField *f = ls_field_find_value (fields, name);
   if (!f)
     return unknown_flag (fields, name, diags);
   if (ls_field_value_set (f, target, usual_name (f, text)))

@@ -130,6 +130,10 @@ bool ls_field_set_text (const LsField *fields, void *target, const char *name, c
 
 /* The field that a flag sets, in either spelling; NULL if there is none. */
 const LsField *ls_field_find (const LsField *fields, const char *name);
+/* Whether a key says what is described, not which file it is: flags, and lists, which have none. */
+bool ls_field_is_value (const LsField *f);
+/* The field of such a key, as a flag or as a file spells it; NULL if there is none. */
+const LsField *ls_field_find_value (const LsField *fields, const char *key);
 
 /* How a knob is typed, newly allocated: "--micro-batch" or "--set tp_async"; with a value, which
  * ls_field_text() gives: "--micro-batch 4", "--sp", "--dp-overlap 0", "--set tp_async=0". */
