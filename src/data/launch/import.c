@@ -141,6 +141,7 @@ static const ImportReader *const readers[] = {
   &import_litgpt_script,
   &import_torchtune,
   &import_torchtune_script,
+  &import_nanochat,
   &import_nanotron,
   &import_nanotron_script,
   &import_lingua,
