@@ -291,9 +291,6 @@ programs_around_a_trainer_are_read (void)
   check_read ("ms-swift", SWIFT "--sequence_parallel_size 2 --gradient_accumulation_steps 1",
               "cp=2; global_batch=2; ?sequence_parallel_size: taken for");
   check_read ("ms-swift", SWIFT "--per_device_train_batch_size 2", "micro_batch=2; global_batch=16");
-  check_read ("ms-swift",
-              "deepspeed --num_gpus 2 swift/cli/sft.py --model Qwen/Qwen2.5-1.5B --tuner_type lora",
-              "layers=28; lora_rank=8; gpus=2");
   check_read (NULL, SWIFT "--task_type seq_cls", "task_type=seq_cls: another task");
   check_read (NULL, "swift rlhf --rlhf_type dpo --model a --per_device_train_batch_size 1",
               "swift rlhf: another task");

@@ -67,6 +67,15 @@ files_are_read (void)
   check_read (NULL, "megatron sft absent.yaml", "whose configuration absent.yaml is not here");
 }
 
+/* The rest of ms-swift is a Trainer, also by the path of its program. */
+static void
+a_trainer_is_another_program (void)
+{
+  check_read ("ms-swift",
+              "deepspeed --num_gpus 2 swift/cli/sft.py --model Qwen/Qwen2.5-1.5B --tuner_type lora",
+              "layers=28; lora_rank=8; gpus=2");
+}
+
 static void
 others_are_refused (void)
 {
@@ -78,4 +87,4 @@ others_are_refused (void)
 }
 
 LS_TEST_SUITE (LS_TEST (defaults_are_its_own), LS_TEST (options_are_members), LS_TEST (adapters_are_read),
-               LS_TEST (files_are_read), LS_TEST (others_are_refused))
+               LS_TEST (files_are_read), LS_TEST (a_trainer_is_another_program), LS_TEST (others_are_refused))
