@@ -4,16 +4,14 @@
 
 #include "data/shell/shell_parts.h"
 
-#define MAX_DEPTH  64  /* of texts within texts, and blocks within blocks */
-#define MAX_ROUNDS 256 /* of loops that are run as often as they say, in all */
-#define MAX_SAME   3   /* of a text within itself: what ends it, if anything does, only a run would know */
+#define MAX_DEPTH 64 /* of texts within texts, and blocks within blocks */
+#define MAX_SAME  3  /* of a text within itself: what ends it, if anything does, only a run would know */
 
-static ShellStatus read_list (ShellText *s, const char *const *stops);
 static ShellStatus read_command (ShellText *s);
 static void read_text (LsShell *sh, const char *text, gsize n);
 
-static ShellMode
-enter (LsShell *sh, ShellMode mode)
+ShellMode
+shell_enter (LsShell *sh, ShellMode mode)
 {
   ShellMode before = sh->mode;
   sh->mode = MIN (before, mode);
@@ -39,8 +37,8 @@ read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_b
   s->p = MIN (MAX (end, s->p + 1), s->end); /* whatever stands there, it is passed over */
 }
 
-static bool
-has_ended (ShellText *s)
+bool
+shell_has_ended (ShellText *s)
 {
   return s->p >= s->end || strchr ("\n;|)(", *s->p) || (*s->p == '&' && !shell_is_at (s, "&>"));
 }
@@ -66,7 +64,7 @@ read_simple (ShellText *s)
   g_autofree char *here = NULL, *target = NULL;
   bool has_begun = false, is_appended = false;
   const char *begin = s->p;
-  for (shell_skip_blanks (s); !has_ended (s) && !shell_has_failed (s->sh); shell_skip_blanks (s)) {
+  for (shell_skip_blanks (s); !shell_has_ended (s) && !shell_has_failed (s->sh); shell_skip_blanks (s)) {
     bool is_error = s->p > begin && s->p[-1] == '2', joins_errors = shell_is_at (s, ">&") && !is_error,
          is_output = shell_is_at (s, ">") && !shell_is_at (s, ">&") && !is_error;
     const char *from = s->p;
@@ -77,13 +75,13 @@ read_simple (ShellText *s)
     if (text) {
       g_free (here);
       here = text;
-    } else if (!has_ended (s) && !shell_is_redirection (s))
+    } else if (!shell_has_ended (s) && !shell_is_redirection (s))
       read_word (s, words, in_front, &has_begun);
   }
   if (s->p == begin && s->p < s->end)
     s->p++; /* a bracket out of place */
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
-  if (words->len == 0 && !is_skipped)
+  if (words->len == 0 && !is_skipped && !(s->sh->joint >= 0 && g_str_has_prefix (begin, "IFS=")))
     s->sh->is_lost = s->sh->is_lost || s->sh->output;
   shell_export_names (s->sh, words, in_front);
   if (words->len == 0 || is_skipped || shell_is_declaration (words) || shell_has_failed (s->sh))
@@ -113,15 +111,15 @@ read_if (ShellText *s)
   ShellMode outer = s->sh->mode, rest = outer;
   do {
     s->sh->mode = rest;
-    ShellStatus condition = read_list (s, (const char *const[]) { "then", NULL });
+    ShellStatus condition = shell_read_list (s, (const char *const[]) { "then", NULL });
     shell_take_word (s, "then");
-    enter (s->sh, mode_of (condition));
-    read_list (s, (const char *const[]) { "elif", "else", "fi", NULL });
+    shell_enter (s->sh, mode_of (condition));
+    shell_read_list (s, (const char *const[]) { "elif", "else", "fi", NULL });
     rest = MIN (rest, mode_of_rest (condition));
   } while (shell_take_word (s, "elif"));
   if (shell_take_word (s, "else")) {
     s->sh->mode = rest;
-    read_list (s, (const char *const[]) { "fi", NULL });
+    shell_read_list (s, (const char *const[]) { "fi", NULL });
   }
   shell_take_word (s, "fi");
   s->sh->mode = outer;
@@ -131,102 +129,13 @@ read_if (ShellText *s)
 static ShellStatus
 read_while (ShellText *s)
 {
-  ShellMode outer = enter (s->sh, SHELL_MAYBE);
-  ShellStatus condition = read_list (s, (const char *const[]) { "do", NULL });
+  ShellMode outer = shell_enter (s->sh, SHELL_MAYBE);
+  ShellStatus condition = shell_read_list (s, (const char *const[]) { "do", NULL });
   shell_take_word (s, "do");
   if (condition == SHELL_NO)
     s->sh->mode = SHELL_SKIPPED;
-  read_list (s, (const char *const[]) { "done", NULL });
+  shell_read_list (s, (const char *const[]) { "done", NULL });
   shell_take_word (s, "done");
-  s->sh->mode = outer;
-  return SHELL_DONE;
-}
-
-/* The words of "for X in a b c", char *; none: the script does not say them all. */
-static GPtrArray *
-read_for_words (ShellText *s)
-{
-  GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
-  shell_skip_blanks (s);
-  if (shell_is_word (s, "in"))
-    s->p += 2;
-  for (shell_skip_blanks (s); !has_ended (s) && !s->is_bad; shell_skip_blanks (s)) {
-    const char *end = shell_next_end (s);
-    if (s->sh->mode != SHELL_SKIPPED)
-      shell_expand (s->sh, s->p, end, words);
-    s->p = MIN (MAX (end, s->p + 1), s->end);
-  }
-  for (guint i = 0; i < words->len; i++)
-    if (ls_shell_has_hole (words->pdata[i])) {
-      g_ptr_array_set_size (words, 0);
-      break;
-    }
-  return words;
-}
-
-static void
-set_for (ShellText *s, const char *name, const char *value)
-{
-  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-  g_ptr_array_add (items, g_strdup (value));
-  if (*name)
-    shell_assign (s->sh, name, items, false, false);
-  else
-    g_ptr_array_unref (items);
-}
-
-static void
-read_body (ShellText *s)
-{
-  read_list (s, (const char *const[]) { "done", NULL });
-  shell_take_word (s, "done");
-}
-
-/* Whether a loop can be run as often as it says: nothing leaves it before, and loops are short. */
-static bool
-can_repeat (ShellText *s, guint n)
-{
-  const char *begin = s->p;
-  ShellMode mode = enter (s->sh, SHELL_SKIPPED);
-  read_body (s);
-  g_autofree char *body = g_strndup (begin, (gsize) (s->p - begin));
-  s->sh->mode = mode;
-  s->p = begin;
-  if (strstr (body, "break") || n > MAX_ROUNDS - s->sh->n_rounds)
-    return false;
-  s->sh->n_rounds += n;
-  return true;
-}
-
-static ShellStatus
-read_for (ShellText *s)
-{
-  shell_skip_blanks (s);
-  ShellMode outer = s->sh->mode;
-  const char *name_end = shell_name_end (s->p, s->end);
-  g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
-  g_autoptr (GPtrArray) words = NULL;
-  s->p = name_end;
-  if (shell_is_at (s, "(("))
-    shell_read_arithmetic (s);
-  else
-    words = read_for_words (s);
-  shell_skip_separators (s);
-  shell_take_word (s, "do");
-  bool repeats = words && words->len > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, words->len);
-  const char *begin = s->p;
-  for (guint i = 0; repeats && i < words->len && !shell_has_failed (s->sh) && !s->is_bad; i++) {
-    s->p = begin;
-    set_for (s, name, words->pdata[i]);
-    read_body (s);
-    s->sh->has_left = s->sh->has_left && !s->sh->continues;
-    s->sh->continues = false;
-  }
-  if (!repeats) {
-    enter (s->sh, SHELL_MAYBE);
-    set_for (s, name, "?");
-    read_body (s);
-  }
   s->sh->mode = outer;
   return SHELL_DONE;
 }
@@ -265,8 +174,8 @@ read_case (ShellText *s)
     s->sh->mode = rest;
     const char *begin = s->p;
     ShellStatus fits = read_patterns (s, word);
-    enter (s->sh, mode_of (fits));
-    read_list (s, (const char *const[]) { ";;", "esac", NULL });
+    shell_enter (s->sh, mode_of (fits));
+    shell_read_list (s, (const char *const[]) { ";;", "esac", NULL });
     rest = MIN (rest, mode_of_rest (fits));
     shell_skip_separators (s);
     if (shell_is_at (s, ";;"))
@@ -283,7 +192,7 @@ static ShellStatus
 read_group (ShellText *s, const char *close)
 {
   s->p++;
-  ShellStatus status = read_list (s, (const char *const[]) { close, NULL });
+  ShellStatus status = shell_read_list (s, (const char *const[]) { close, NULL });
   shell_take_word (s, close);
   return status;
 }
@@ -309,7 +218,7 @@ read_function (ShellText *s, const char *name, const char *name_end, const char 
   s->p = head_end;
   shell_skip_separators (s);
   const char *body = s->p;
-  ShellMode outer = enter (s->sh, SHELL_SKIPPED);
+  ShellMode outer = shell_enter (s->sh, SHELL_SKIPPED);
   read_command (s);
   s->sh->mode = outer;
   if (shell_afford (s->sh, (gsize) (s->p - body)))
@@ -345,7 +254,7 @@ read_block (ShellText *s)
   if (take_keyword (s, "while") || take_keyword (s, "until"))
     return read_while (s);
   if (take_keyword (s, "for") || take_keyword (s, "select"))
-    return read_for (s);
+    return shell_read_for (s);
   if (take_keyword (s, "case"))
     return read_case (s);
   if (take_keyword (s, "function"))
@@ -408,7 +317,7 @@ read_and_or (ShellText *s)
     while (shell_skip_blanks (s), s->p < s->end && *s->p == '\n')
       shell_skip_newline (s);
     ShellStatus taken = status == SHELL_DONE ? SHELL_YES : status;
-    enter (s->sh, is_and ? mode_of (taken) : mode_of_rest (taken));
+    shell_enter (s->sh, is_and ? mode_of (taken) : mode_of_rest (taken));
     bool is_read = s->sh->mode != SHELL_SKIPPED;
     ShellStatus next = read_pipeline (s);
     s->sh->mode = outer;
@@ -428,8 +337,8 @@ is_stopped (ShellText *s, const char *const *stops)
   return s->p >= s->end || s->is_bad || shell_has_failed (s->sh);
 }
 
-static ShellStatus
-read_list (ShellText *s, const char *const *stops)
+ShellStatus
+shell_read_list (ShellText *s, const char *const *stops)
 {
   ShellStatus status = SHELL_YES;
   for (shell_skip_separators (s); !is_stopped (s, stops); shell_skip_separators (s)) {
@@ -461,7 +370,7 @@ read_text (LsShell *sh, const char *text, gsize n)
   if (++sh->depth > MAX_DEPTH)
     shell_give_up (&s, "blocks or texts are nested too deep");
   else
-    read_list (&s, NULL);
+    shell_read_list (&s, NULL);
   sh->depth--;
   g_ptr_array_set_size (sh->texts, (gint) sh->texts->len - 1);
 }
@@ -481,6 +390,7 @@ ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
   copy[length] = '\0';
   sh->read = read_text;
   sh->output_of = shell_output_of;
+  sh->joint = -1;
   shell_set_path (sh, "0", path);
   shell_set_path (sh, "BASH_SOURCE", path);
   read_text (sh, copy, length);

@@ -443,6 +443,8 @@ shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, 
     read_names (sh, words, here);
   else if (strcmp (name, "let") == 0)
     return run_let (sh, words);
+  else if (strcmp (name, "printf") == 0)
+    shell_set_printed (sh, words);
   else if (strcmp (name, "eval") == 0)
     read_eval (sh, words, read);
   else if ((strcmp (name, "source") == 0 || strcmp (name, ".") == 0) && words->len > 1)

@@ -56,18 +56,29 @@ add_hole (Words *w, const char *p, const char *end, bool is_quoted)
   add_text (w, hole, is_quoted);
 }
 
+/* What stands between the items of "${X[*]}": the first character of IFS; 0: nothing. */
+static char
+joint_of (const Words *w)
+{
+  const ShellValue *ifs = shell_value (w->sh, "IFS");
+  if (w->sh->joint >= 0)
+    return (char) w->sh->joint;
+  return ifs && ifs->items->len > 0 ? *(const char *) ifs->items->pdata[0] : ' ';
+}
+
 static void
 add_value (Words *w, const ShellValue *value, char subscript, bool is_quoted)
 {
+  char joint = is_quoted ? joint_of (w) : ' ';
   if (subscript != '@' && subscript != '*') {
     add_text (w, value->items->len > 0 ? value->items->pdata[0] : "", is_quoted);
     return;
   }
   for (guint i = 0; i < value->items->len; i++) {
-    if (i > 0 && w->fields && subscript == '@')
+    if (i > 0 && w->fields && (subscript == '@' || !is_quoted))
       end_field (w);
-    else if (i > 0)
-      add_char (w, ' ');
+    else if (i > 0 && joint != 0)
+      add_char (w, joint);
     add_text (w, value->items->pdata[i], is_quoted);
   }
 }

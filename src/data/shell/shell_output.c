@@ -65,6 +65,42 @@ print_expr (LsShell *sh, const GPtrArray *words)
   return status;
 }
 
+/* --- printf --------------------------------------------------------------------------------------- */
+
+/* A format of %s and %d alone, each with a word of its own; NULL: it is another one. */
+static char *
+formatted (const char *format, char *const *words, guint n)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  guint at = 0;
+  for (const char *p = format; *p; p++) {
+    bool is_word = p[0] == '%' && (p[1] == 's' || p[1] == 'd');
+    if ((*p == '%' && !is_word) || *p == '\\' || (is_word && at == n))
+      return NULL;
+    if (is_word)
+      g_string_append (text, words[at++]);
+    else
+      g_string_append_c (text, *p);
+    p += is_word;
+  }
+  return at == n && text->len <= MAX_OUTPUT ? g_strdup (text->str) : NULL;
+}
+
+void
+shell_set_printed (LsShell *sh, const GPtrArray *words)
+{
+  if (words->len < 4 || strcmp (words->pdata[1], "-v") != 0)
+    return;
+  ShellMode mode = sh->mode;
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  char *text = formatted (words->pdata[3], (char *const *) words->pdata + 4, words->len - 4);
+  if (!text)
+    shell_enter (sh, SHELL_MAYBE);
+  g_ptr_array_add (items, text ? text : g_strdup ("?"));
+  shell_assign (sh, words->pdata[2], items, false, false);
+  sh->mode = mode;
+}
+
 /* --- paths ---------------------------------------------------------------------------------------- */
 
 static bool
@@ -162,6 +198,7 @@ shell_output_of (LsShell *sh, const char *text, gsize n)
   sh->output = g_string_new (NULL);
   sh->folder = g_strdup (before.folder);
   sh->is_lost = false;
+  sh->joint = -1;
   sh->is_in_maybe = before.is_in_maybe || before.mode == SHELL_MAYBE;
   sh->mode = SHELL_RUN;
   sh->read (sh, copy, strlen (copy));
@@ -170,6 +207,7 @@ shell_output_of (LsShell *sh, const char *text, gsize n)
   sh->output = before.output;
   sh->folder = before.folder;
   sh->is_lost = before.is_lost;
+  sh->joint = before.joint;
   sh->is_in_maybe = before.is_in_maybe;
   sh->mode = before.mode;
   sh->has_left = before.has_left;

@@ -41,6 +41,7 @@ struct LsShell {
   ShellOutputFunc *output_of; /* shell_output_of ()             */
   GString *output;            /* of the $(command) that is being read; NULL: none is */
   bool is_lost;               /* what it prints is not known             */
+  int joint;                  /* the first character of IFS that it sets; -1: it sets none */
   bool is_in_maybe;           /* it stands in what is perhaps run        */
   char *folder;               /* that it changed to; NULL: it did not    */
   int depth;                  /* texts within texts, blocks within blocks */
@@ -166,6 +167,17 @@ bool shell_is_descriptor (ShellText *s, const char *end);
 ShellStatus shell_read_test (ShellText *s);
 ShellStatus shell_read_arithmetic (ShellText *s);
 
+/* --- shell.c, shell_loop.c -------------------------------------------------------------------------- */
+
+/* Enters a mode, if it does less than that which is; what was. */
+ShellMode shell_enter (LsShell *sh, ShellMode mode);
+/* Whether a command ends here. */
+bool shell_has_ended (ShellText *s);
+/* Reads commands up to one of these words; NULL: all. */
+ShellStatus shell_read_list (ShellText *s, const char *const *stops);
+/* Behind "for" or "select". */
+ShellStatus shell_read_for (ShellText *s);
+
 /* --- shell_command.c -------------------------------------------------------------------------------- */
 
 /* One simple command of a shell script: what it sets, or hands on. */
@@ -182,6 +194,8 @@ ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const ch
 /* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it
  * sets is lost, as in a shell of its own. */
 ShellOutputFunc shell_output_of;
+/* "printf -v NAME FORMAT WORDS...": sets it. */
+void shell_set_printed (LsShell *sh, const GPtrArray *words);
 /* The variable of the batch system that says what a $(command) counts of the job's nodes or GPUs; NULL: it
  * counts something else. */
 const char *shell_counted (const char *text, gsize n);

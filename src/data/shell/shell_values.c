@@ -221,6 +221,11 @@ shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bo
   const ShellValue *old = look_up (sh, name);
   gsize n = size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name);
   bool is_own = g_ascii_isdigit (*name) || *name == '@'; /* of a function in a $(command) */
+  if (sh->output && sh->mode == SHELL_RUN && strcmp (name, "IFS") == 0) {
+    sh->joint = items->len > 0 ? *(const unsigned char *) items->pdata[0] : 0;
+    g_ptr_array_unref (items);
+    return;
+  }
   if (sh->output && sh->mode != SHELL_SKIPPED && !is_own)
     sh->is_lost = true;
   if (sh->mode == SHELL_SKIPPED || sh->is_lost || !shell_afford (sh, n)) {

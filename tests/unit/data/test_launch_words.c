@@ -177,6 +177,26 @@ loops_over_words_are_run (void)
   shell_check ("read X Y <<< \"a b c\"\nrun $Y\nread -r Z <<< $Q\nrun $Z\n", "run|b|c\nrun|{$Q}\n");
 }
 
+/* Over a count that the script says, and what printf makes of a list behind them, as slime's files of models. */
+static void
+loops_over_a_count_are_run (void)
+{
+  shell_check ("N=3\nfor ((i=0; i<N; i++)); do\n  if (( i < 1 )); then A+=(0); else A+=(1); fi\ndone\n"
+               "printf -v F \"[%s]\" \"$(IFS=', '; echo \"${A[*]}\")\"\nrun $F $i ${A[*]}\n",
+               "run|[0,1,1]|3|0|1|1\n");
+  shell_check ("for (( k = 4; k > 0; k = k - 2 )); do run $k; done\n", "run|4\nrun|2\n");
+  shell_check ("for ((i=0; i<$X; i++)); do T=$i; done\nrun $T\n",
+               "run|{$T, which the script does not decide}\n");
+  shell_check ("for ((i=0; i<9; i++)); do T=$i; break; done\nrun $i\n",
+               "break?\nrun|{$i, which the script does not decide}\n");
+  shell_check ("for ((i=0; i<1000; i++)); do T=1; done\nrun $T\n",
+               "run|{$T, which the script does not decide}\n");
+  shell_check ("for ((;;)); do T=1; done\nrun $T\n", "run|{$T, which the script does not decide}\n");
+  shell_check ("printf -v F '%s-%d' a 1\nprintf -v G '%5s' a\nrun $F $G\n",
+               "run|a-1|{$G, which the script does not decide}\n");
+  shell_check ("A=(a b)\nX=$(IFS=:; echo \"${A[*]}\")\nrun $X \"${A[*]}\"\n", "run|a:b|a b\n");
+}
+
 /* What may be set in one of them is not known behind them; what is appended stays beside it. */
 static void
 branches_that_are_not_decided_leave_holes (void)
@@ -364,7 +384,8 @@ LS_TEST_SUITE (LS_TEST (switches_are_on_or_off), LS_TEST (mappings_for_values_ar
                LS_TEST (the_last_holds), LS_TEST (trees_are_dotted_names), LS_TEST (rows_fit_names),
                LS_TEST (words_are_expanded_as_a_shell_does), LS_TEST (arithmetic_has_the_rules_of_c),
                LS_TEST (what_only_a_run_knows_is_a_hole), LS_TEST (branches_that_are_decided_are_taken),
-               LS_TEST (loops_over_words_are_run), LS_TEST (branches_that_are_not_decided_leave_holes),
+               LS_TEST (loops_over_words_are_run), LS_TEST (loops_over_a_count_are_run),
+               LS_TEST (branches_that_are_not_decided_leave_holes),
                LS_TEST (texts_that_commands_hand_on_are_read), LS_TEST (hostile_scripts_are_refused),
                LS_TEST (files_that_a_script_writes_are_noted),
                LS_TEST (a_text_within_itself_is_read_a_few_times))
