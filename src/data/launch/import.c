@@ -256,11 +256,20 @@ reader_of (const ImportFile *file)
   return NULL;
 }
 
-/* By the first file; a script that only starts another one, which stands behind it, by that. */
+static bool
+is_script_name (const char *word)
+{
+  static const char *const ends[] = { ".sh", ".bash", ".slurm", ".sbatch" };
+  for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
+    if (g_str_has_suffix (word, ends[i]))
+      return true;
+  return false;
+}
+
 /* By a script that lies beside and is named: one that only submits it says nothing of the job itself. NULL:
  * none is known. */
 static const ImportReader *
-reader_beside (const ImportFile *file)
+reader_beside (const ImportFile *file, const ImportReader *first)
 {
   static const char *const own[] = { "--num-layers", "--tensor-model-parallel-size", "pretrain_" };
   const ImportReader *reader = NULL;
@@ -270,7 +279,7 @@ reader_beside (const ImportFile *file)
   g_auto (GStrv) words = g_strsplit_set (file->text, " \t\n\r\"'`;&|()=/", -1);
   g_autofree char *folder = g_path_get_dirname (file->path), *self = g_path_get_basename (file->path);
   for (char **word = words; *word && !reader; word++) {
-    if (!g_str_has_suffix (*word, ".sh") || strcmp (*word, self) == 0)
+    if (!is_script_name (*word) || strcmp (*word, self) == 0)
       continue;
     g_autofree char *path = g_build_filename (folder, *word, NULL);
     g_autoptr (LsDiagList) none = ls_diag_list_new ();
@@ -281,12 +290,13 @@ reader_beside (const ImportFile *file)
     ImportYaml yaml = { 0 };
     const ImportFile other = { .path = path, .text = text, .n = n, .yaml = &yaml };
     reader = text ? reader_of (&other) : NULL;
-    reader = reader == &import_megatron ? NULL : reader;
+    reader = reader == first ? NULL : reader;
     cJSON_Delete (yaml.tree);
   }
   return reader;
 }
 
+/* By the first file; a script that only starts another one, which stands behind it or beside it, by that. */
 static const ImportReader *
 choose (const ImportFiles *files)
 {
@@ -298,7 +308,7 @@ choose (const ImportFiles *files)
     if (other && other != first)
       return other;
   }
-  const ImportReader *beside = is_script ? reader_beside (&files->files[0]) : NULL;
+  const ImportReader *beside = is_script || !first ? reader_beside (&files->files[0], first) : NULL;
   return beside ? beside : first;
 }
 

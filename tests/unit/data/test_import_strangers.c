@@ -2,11 +2,9 @@
  * beside the options of its program. */
 #include <glib/gstdio.h>
 
-#include "ls_test.h"
-
-#include "import_check.h"
-
 #include "data/jobs/job_files.h"
+#include "import_check.h"
+#include "ls_test.h"
 
 #define TRAINER                                                                                              \
   "--model_name_or_path Qwen/Qwen2.5-1.5B --per_device_train_batch_size 2 --max_seq_length 512 --bf16 "      \
@@ -441,22 +439,30 @@ counts_of_nodes_are_those_of_the_job (void)
 #undef SLURM
 }
 
-/* A script that only submits another one, which lies beside it: the program is that one's. */
+/* A script that only submits another one, or hands it arguments, which lies beside it: the program is that one's. */
 static void
 a_script_beside_says_the_program (void)
 {
+#define MEGATRON                                                                                             \
+  "torchrun --nproc_per_node 2 pretrain_gpt.py --num-layers 4 --hidden-size $1 --num-attention-heads 4 "     \
+  "--seq-length 64 --micro-batch-size 1\n"
+  static const char *const rows[][4] = {
+    { "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gres=gpu:8\nsrun bash ./job.sh\n",
+      "#!/bin/bash\n" RUN "--per_device_train_batch_size 4\n", "Hugging Face Trainer", "gpus=8" },
+    { "sh job.sh 512\n", "#!/bin/bash\n" MEGATRON, "Megatron-LM", "hidden=512" },
+  };
   g_autofree char *folder = g_dir_make_tmp ("lockstep-beside-XXXXXX", NULL),
                   *a = g_build_filename (folder, "submit.sh", NULL),
                   *b = g_build_filename (folder, "job.sh", NULL);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsImport import;
-  LS_CHECK (g_file_set_contents (
-      a, "#!/bin/bash\n#SBATCH --nodes=2\n#SBATCH --gres=gpu:8\nsrun bash ./job.sh\n", -1, NULL));
-  LS_CHECK (g_file_set_contents (b, "#!/bin/bash\n" RUN "--per_device_train_batch_size 4\n", -1, NULL));
-  if (LS_CHECK (ls_import_load ((const char *const[]) { a, NULL }, &import, diags))) {
-    LS_CHECK_STR (import.program, "Hugging Face Trainer");
-    check_one (&import, "gpus=8", "beside");
-    ls_import_clear (&import);
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsImport import;
+    LS_CHECK (g_file_set_contents (a, rows[i][0], -1, NULL) && g_file_set_contents (b, rows[i][1], -1, NULL));
+    if (LS_CHECK (ls_import_load ((const char *const[]) { a, NULL }, &import, diags))) {
+      LS_CHECK_STR (import.program, rows[i][2]);
+      check_one (&import, rows[i][3], "beside");
+      ls_import_clear (&import);
+    }
   }
   g_remove (a);
   g_remove (b);
