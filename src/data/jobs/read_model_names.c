@@ -397,3 +397,86 @@ ls_model_names_check (const LsJsonDoc *doc, LsDiagList *diags)
   }
   return ok ? g_hash_table_size (seen) : 0;
 }
+
+/* --- a model by where it lies ------------------------------------------------------------------------ */
+
+/* "models--Qwen--Qwen3-32B" of a cache of the hub as "Qwen/Qwen3-32B"; NULL: it is another folder. */
+static char *
+cached_name (char *const *parts)
+{
+  for (; *parts; parts++) {
+    g_auto (GStrv) words = g_str_has_prefix (*parts, "models--") ? g_strsplit (*parts, "--", -1) : NULL;
+    if (words && g_strv_length (words) == 3)
+      return g_strconcat (words[1], "/", words[2], NULL);
+  }
+  return NULL;
+}
+
+/* Of an entry the name "OWNER/" with this end; NULL: none. */
+static const char *
+name_that_ends (const cJSON *entry, const char *end)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (entry, "names"))
+  {
+    const char *slash = cJSON_IsString (one) ? strrchr (one->valuestring, '/') : NULL;
+    if (slash && g_ascii_strcasecmp (slash + 1, end) == 0)
+      return one->valuestring;
+  }
+  return NULL;
+}
+
+static bool
+is_same_entry (const LsJsonDoc *doc, const cJSON *a, const cJSON *b)
+{
+  LsModel one = { 0 }, other = { 0 };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  bool is_same = a == b;
+  if (!is_same && read_entry (doc, a, &one, diags)) {
+    is_same = read_entry (doc, b, &other, diags) && is_same_model (&one, &other);
+    ls_model_clear (&other);
+  }
+  ls_model_clear (&one);
+  return is_same;
+}
+
+/* The name of the only model that ends so; NULL: none does, or several that differ. */
+static const char *
+only_that_ends (const LsJsonDoc *doc, const char *end)
+{
+  const cJSON *entry, *first = NULL;
+  const char *found = NULL;
+  cJSON_ArrayForEach (entry, models_of (doc))
+  {
+    const char *name = name_that_ends (entry, end);
+    if (name && first && !is_same_entry (doc, first, entry))
+      return NULL;
+    first = first || !name ? first : entry;
+    found = found ? found : name;
+  }
+  return found;
+}
+
+#define LEAST_END 4 /* characters of a folder that names a model by itself */
+
+char *
+ls_model_name_of_path (const char *path)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *bare = g_strdup (path);
+  gsize n = strlen (bare);
+  while (n > 0 && bare[n - 1] == '/')
+    bare[--n] = '\0';
+  g_auto (GStrv) parts = g_strsplit (bare, "/", -1);
+  guint n_parts = g_strv_length (parts);
+  g_autoptr (LsJsonDoc) doc = n_parts > 1 ? ls_data_load (LS_DATA_MODEL_NAMES, "published", diags) : NULL;
+  if (!doc)
+    return NULL;
+  const char *end = parts[n_parts - 1];
+  g_autofree char *cached = cached_name (parts), *two = g_strconcat (parts[n_parts - 2], "/", end, NULL);
+  const char *whole = cached ? cached : two;
+  if (entry_of (doc, whole))
+    return g_strdup (whole);
+  bool is_word = g_ascii_isalpha (*end) && strlen (end) >= LEAST_END;
+  return is_word ? g_strdup (only_that_ends (doc, end)) : NULL;
+}

@@ -70,6 +70,16 @@ number_of (const LaunchJob *job, const char *name)
 
 /* --- the model ------------------------------------------------------------------------------------- */
 
+/* Of "$HOME/models/Qwen/Qwen3-32B" what is known, behind the last hole, where it is whole folders. */
+static const char *
+end_of_path (const LaunchJob *job, const char *name)
+{
+  const LaunchOption *o = hf_find (job, name);
+  const char *text = o && o->values->len > 0 ? o->values->pdata[0] : "",
+             *end = strrchr (text, LS_SHELL_HOLE_END);
+  return end && end[1] == '/' && end[2] ? end + 1 : NULL;
+}
+
 static void
 set_model (HfJob *hf)
 {
@@ -78,6 +88,8 @@ set_model (HfJob *hf)
   const char *name = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (options) && !name; i++)
     name = option_text (job, options[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (options) && !name; i++)
+    name = end_of_path (job, options[i]);
   if (import_has_model (job->import, "layers"))
     return;
   if (name)

@@ -268,6 +268,19 @@ import_model (LsImport *import, const LsModel *m, const char *source)
   }
 }
 
+/* The model of a name, or of a folder that is called so, which is told. */
+static bool
+find_model (LsImport *import, const char *name, LsModel *ret_model, bool *ret_is_decoder)
+{
+  if (ls_model_of_name (name, ret_model, ret_is_decoder))
+    return true;
+  g_autofree char *found = ls_model_name_of_path (name);
+  if (!found || !ls_model_of_name (found, ret_model, ret_is_decoder))
+    return false;
+  import_infer (import, "model %s: taken for %s, as the end of its path says", name, found);
+  return true;
+}
+
 void
 import_model_of_name (LsImport *import, const char *name)
 {
@@ -276,7 +289,7 @@ import_model_of_name (LsImport *import, const char *name)
   if (import->model_is_given)
     return;
   bool is_decoder;
-  if (!ls_model_of_name (name, &m, &is_decoder)) {
+  if (!find_model (import, name, &m, &is_decoder)) {
     import_unknown (import, "model %s: its dimensions are in no file here", name);
     return;
   }

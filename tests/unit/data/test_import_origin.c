@@ -160,7 +160,24 @@ files_are_found_from_folders_above (void)
     LS_CHECK (g_remove (all[i]) == 0);
 }
 
-LS_TEST_SUITE (LS_TEST (files_are_found_from_folders_above),
+/* A model's folder is called as the model: by its last two parts, in a cache of the hub, or by the last alone
+ * where no other model is called so; what stands in front of it need not be known. */
+static void
+folders_name_models (void)
+{
+#define AT "torchrun train.py --bf16 --per_device_train_batch_size 1 --model_name_or_path "
+  check (AT "/data/models/Qwen/Qwen3-32B/", "layers=64; hidden=5120; ~taken for Qwen/Qwen3-32B, as the end");
+  check (AT "./Qwen3-32B", "layers=64; ~as the end of its path says");
+  check (AT "~/hub/models--Qwen--Qwen3-32B/snapshots/1a2b", "layers=64; ~taken for Qwen/Qwen3-32B");
+  check (AT "$HOME/models/Qwen/Qwen3-32B", "layers=64; ~taken for Qwen/Qwen3-32B; ?its value is $HOME");
+  check (AT "/data/Meta-Llama-3.1-405B-Instruct", "layers=126");
+  check (AT "/data/8B", "layers; ?model /data/8B: its dimensions are in no file here");
+  check (AT "/data/mine/Mistral-7B-v0.2x", "layers; ?its dimensions are in no file here");
+  check (AT "$HOME-32B", "layers; ?its value is $HOME");
+#undef AT
+}
+
+LS_TEST_SUITE (LS_TEST (folders_name_models), LS_TEST (files_are_found_from_folders_above),
                LS_TEST (a_configuration_of_deepspeed_says_its_keys),
                LS_TEST (a_configuration_of_torchtitan_says_its_keys),
                LS_TEST (defaults_in_words_of_another_program_are_rules),
