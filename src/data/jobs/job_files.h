@@ -43,8 +43,8 @@ bool ls_model_of_name (const char *name, LsModel *ret_model, bool *ret_is_decode
  * newly allocated; NULL: there is none. prefixes end in a NULL. */
 char *ls_model_name_of (const LsModel *model, const char *const *prefixes);
 
-/* The published model that lies in a folder, by its last two parts, a cache of the hub, or its last part where
- * one model alone is called so; newly allocated; NULL: there is none. */
+/* The published model that lies in a folder, by its last two parts, a cache of the hub, or its last part
+ * where one model alone is called so; newly allocated; NULL: there is none. */
 char *ls_model_name_of_path (const char *path);
 
 /* What ls_data_load() takes for a model, newly allocated: a file of that name or path, else the published
