@@ -159,8 +159,6 @@ hf_dialect_words (const HfDialect *d, const LaunchWords *words, guint64 gpus, Ls
   LaunchWords *to = launch_words_new ();
   const LaunchJob own = { .import = import, .words = words, .table = &d->options, .gpus = gpus };
   option_translate (&own, to);
-  if (d->near && option_number (&own, d->near) > 1)
-    import_unknown (import, "%s: taken for parallelism_config_cp_size of a Trainer, a ring", d->near);
   say_words (d, &own, to);
   if (d->say)
     d->say (&own, gpus_of (&own), to);

@@ -365,7 +365,7 @@ const HfDialect hf_dialects[] = {
     .release = "hf-trainer-2026",
     .pins = "transformers below 5.17 (requirements/framework.txt of August 2026)",
     .least_batch = 16,
-    .near = "sequence_parallel_size" },
+    .say = hf_swift_say },
   { "LLaMA-Factory",
     "llamafactory-cli ",
     "llamafactory-cli train",

@@ -57,7 +57,6 @@ typedef struct {
   const char *release; /* of transformers that it runs with today: HF_RELEASE_5; NULL: nothing says    */
   const char *pins;    /* who says so                                                              */
   const char *old;     /* options that only its releases for transformers 4 have                  */
-  const char *near;    /* an option that is something like that which stands for it; NULL: none is */
   const char *freezes; /* an option without which adapters leave all but linear layers to be trained; NULL */
   guint least_batch;   /* sequences of a step, where no accumulation is said; 0: one micro-batch each */
   const char *trains;  /* an option of what trains; NULL: do_train                                 */
@@ -137,7 +136,7 @@ void hf_read_deepspeed (HfJob *hf);
 extern const OptionTable hf_options;
 
 /* hf_factory.c: what options of the second trainer of LLaMA-Factory mean together. */
-HfSay hf_factory_say;
+HfSay hf_factory_say, hf_swift_say;
 
 extern const HfDialect hf_dialects[]; /* a name of NULL ends them */
 

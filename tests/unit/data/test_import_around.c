@@ -167,6 +167,10 @@ a_trainer_is_another_program (void)
   check_read ("ms-swift",
               "deepspeed --num_gpus 2 swift/cli/sft.py --model Qwen/Qwen2.5-1.5B --tuner_type lora",
               "layers=28; lora_rank=8; gpus=2");
+  check_read ("ms-swift", "NPROC_PER_NODE=8 swift sft --model Qwen/Qwen2.5-1.5B --sequence_parallel_size 8",
+              "cp=8; cp_kind=ring; ?Ulysses over 2 ranks, as 2 heads of keys allow");
+  check_read ("ms-swift", "NPROC_PER_NODE=8 swift sft --model /data/mine --sequence_parallel_size 8",
+              "cp=8; cp_kind=ulysses; ?taken for Ulysses");
 }
 
 static void

@@ -289,7 +289,7 @@ programs_around_a_trainer_are_read (void)
   check_read ("ms-swift", SWIFT "--gradient_accumulation_steps $(cat steps) --deepspeed zero1",
               "zero=1; global_batch; ?how often gradients are accumulated is not said");
   check_read ("ms-swift", SWIFT "--sequence_parallel_size 2 --gradient_accumulation_steps 1",
-              "cp=2; global_batch=2; ?sequence_parallel_size: taken for");
+              "cp=2; global_batch=2; cp_kind=ulysses");
   check_read ("ms-swift", SWIFT "--per_device_train_batch_size 2", "micro_batch=2; global_batch=16");
   check_read (NULL, SWIFT "--task_type seq_cls", "task_type=seq_cls: another task");
   check_read (NULL, "swift rlhf --rlhf_type dpo --model a --per_device_train_batch_size 1",
