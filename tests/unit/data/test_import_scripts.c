@@ -172,9 +172,9 @@ recipes_of_megatron_bridge_are_changed_by_options (void)
   check (
       "worker=$(cat <<- EOM\n  cd /opt ;\n  numactl --membind=\\$((LOCAL_RANK/4)) nsys profile -o \"x-\\$RANK\" \\\n"
       "  nice -10 \\\n  python scripts/performance/run_script.py --model_recipe_name llama3_70b --num_gpus 32 "
-      "--compute_dtype fp8_cs --tensor_model_parallel_size 4 --gpu h100\nEOM\n)\necho \"$worker\" > w.sh\n"
+      "--compute_dtype fp8_cs --tensor_model_parallel_size 4 --expert_tensor_parallel_size 1 --gpu h100\nEOM\n)\necho \"$worker\" > w.sh\n"
       "torchrun --nproc-per-node=8 --nnodes=4 --no-python bash w.sh\n",
-      "gpus=32; layers=80; tp=4; sp=true; dtype=fp8; fp8_recipe=current; ?what this file leaves");
+      "gpus=32; layers=80; tp=4; etp; sp=true; dtype=fp8; fp8_recipe=current; ?what this file leaves");
 }
 
 #define LLAMA                                                                                                \

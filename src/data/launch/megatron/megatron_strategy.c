@@ -54,6 +54,19 @@ set_context (LaunchJob *job)
     option_default (job, "cp_kind", "ring");
 }
 
+/* Of a model without experts their degrees mean nothing. */
+static void
+forget_experts (LaunchJob *job)
+{
+  LsImport *import = job->import;
+  if (megatron_may_have_experts (job))
+    return;
+  if (import_has_strategy (import, "ep") && import->strategy.ep > 1)
+    import_infer (import, "ep 1: the model has no experts");
+  option_forget (job, "ep");
+  option_forget (job, "etp");
+}
+
 static void
 set_degrees (LaunchJob *job)
 {
@@ -62,13 +75,7 @@ set_degrees (LaunchJob *job)
   set_context (job);
   if (import->model.n_experts > 0)
     option_default (job, "ep", "1");
-  else if (import_has_strategy (import, "ep") && !megatron_may_have_experts (job)) {
-    if (import->strategy.ep > 1)
-      import_infer (import, "ep 1: the model has no experts");
-    option_forget (job, "ep");
-  }
-  if (!megatron_may_have_experts (job))
-    option_forget (job, "etp");
+  forget_experts (job);
 }
 
 /* --- ranks and batches ---------------------------------------------------------------------------- */
@@ -437,6 +444,7 @@ megatron_changes (LaunchJob *job)
     set_recompute (job);
   if (option_is_on (job, "use-megatron-fsdp"))
     set_fsdp (job);
+  forget_experts (job);
 }
 
 char *
