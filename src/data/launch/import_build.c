@@ -300,6 +300,21 @@ import_model_of_name (LsImport *import, const char *name)
   ls_model_clear (&m);
 }
 
+guint64
+import_vocab_of_tokenizer (LsImport *import, const char *name)
+{
+  LsModel m = { 0 };
+  bool is_decoder;
+  g_autofree char *found = name ? ls_model_name_of_path (name) : NULL;
+  if (!name
+      || !(ls_model_of_name (name, &m, &is_decoder) || (found && ls_model_of_name (found, &m, &is_decoder))))
+    return 0;
+  guint64 vocab = m.vocab;
+  import_infer (import, "vocab %" G_GUINT64_FORMAT ": that of the model whose tokenizer %s is", vocab, name);
+  ls_model_clear (&m);
+  return vocab;
+}
+
 bool
 import_names_model (const LsImport *import)
 {

@@ -103,8 +103,12 @@ set_model (LaunchJob *job)
     set_gpt2 (job);
   else
     import_unknown (import, "model.type %s: what it is where the file says nothing is not known here", type);
-  import_open (import, "vocab", "vocab: that of the tokenizer%s%s", tokenizer ? " " : "",
-               tokenizer ? tokenizer : "");
+  guint64 words = import_vocab_of_tokenizer (import, tokenizer);
+  if (words > 0)
+    import_set_model_number (import, "vocab", words);
+  else
+    import_open (import, "vocab", "vocab: that of the tokenizer%s%s", tokenizer ? " " : "",
+                 tokenizer ? tokenizer : "");
 }
 
 /* --- the strategy ----------------------------------------------------------------------------------- */

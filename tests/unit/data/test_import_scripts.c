@@ -283,7 +283,11 @@ formats_of_an_optimizer_are_told (void)
 
 #define GPT "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --tokenizer-type Llama2Tokenizer "
 
-/* Llama2Tokenizer reads any model of SentencePiece. */
+#define HUB                                                                                                  \
+  "--num-layers 24 --hidden-size 1024 --num-attention-heads 16 --tokenizer-type HuggingFaceTokenizer "       \
+  "--tokenizer-model "
+
+/* Llama2Tokenizer reads any model of SentencePiece; one of a hub has the words of its model. */
 static void
 a_tokenizer_is_known_by_its_file (void)
 {
@@ -295,6 +299,9 @@ a_tokenizer_is_known_by_its_file (void)
   check (GPT "--tokenizer-model $DIR/v4_alpha_1.0.model", "vocab; ?how many words --tokenizer-model has");
   check (GPT "--tokenizer-model x/v4.model --vocab-extra-ids 8 --padded-vocab-size 99584", "vocab=99584");
   check (GPT "--tokenizer-model x/v4.model --vocab-size 99574", "vocab=99574");
+  check (HUB "Qwen/Qwen2.5-7B-Instruct", "vocab=152064; ~whose tokenizer Qwen/Qwen2.5-7B-Instruct is");
+  check (HUB "nobody/words", "vocab");
+  check (HUB "Qwen/Qwen2.5-7B-Instruct --padded-vocab-size 99584", "vocab=99584");
 }
 
 static void

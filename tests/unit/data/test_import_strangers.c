@@ -240,7 +240,7 @@ levanter_is_read (void)
       "Levanter", LEVANTER ("type: llama, num_kv_heads: 8, seq_len: 4096", "train_batch_size: 1024"),
       "layers=32; hidden=4096; heads=32; kv_heads=8; ffn=11008; seq=4096; mlp=swiglu; norm=rmsnorm; "
       "tied_embeddings=false; dp_kind=xla-fsdp; zero=3; tp=1; global_batch=1024; micro_batch; recompute=full; "
-      "dtype=bf16; gpus; ?vocab: that of the tokenizer NousResearch/Llama-2-7b-hf; ~hidden 4096: the default");
+      "dtype=bf16; gpus; vocab=32000; ~tokenizer NousResearch/Llama-2-7b-hf is; ~hidden 4096: the default");
   check_read (
       "Levanter",
       LEVANTER ("type: gpt2, hidden_dim: 1024, num_heads: 16, gradient_checkpointing: false",

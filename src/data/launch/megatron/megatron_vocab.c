@@ -62,7 +62,11 @@ size_of (LaunchJob *job, const char *type, bool is_padded)
                   tokenizers[i].source, type, extra > 0 ? ", and --vocab-extra-ids" : "");
     return tokenizers[i].vocab + extra;
   }
-  return 0;
+  bool is_of_hub = !type || strcmp (type, "HuggingFaceTokenizer") == 0;
+  guint64 words = is_of_hub && !is_padded
+      ? import_vocab_of_tokenizer (job->import, option_text (job, "tokenizer-model"))
+      : 0;
+  return words > 0 ? words + extra : 0;
 }
 
 void
