@@ -277,7 +277,9 @@ find_model (LsImport *import, const char *name, LsModel *ret_model, bool *ret_is
   g_autofree char *found = ls_model_name_of_path (name);
   if (!found || !ls_model_of_name (found, ret_model, ret_is_decoder))
     return false;
-  import_infer (import, "model %s: taken for %s, as the end of its path says", name, found);
+  const char *slash = strrchr (found, '/');
+  import_infer (import, "model %s: taken for %s, as the end of its path says", name,
+                strstr (name, found) || !slash ? found : slash + 1);
   return true;
 }
 

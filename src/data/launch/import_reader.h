@@ -100,8 +100,8 @@ bool import_has_strategy (const LsImport *import, const char *key);
 void import_model (LsImport *import, const LsModel *m, const char *source);
 /* The same of the model that has this name for a program or a hub; one that nobody has is told as unknown. */
 void import_model_of_name (LsImport *import, const char *name);
-/* The words of the published model that a tokenizer has the name of, which is told; some of its rows may be of
- * no word. 0: nobody's; name NULL allowed. */
+/* The words of the published model that a tokenizer has the name of, which is told; some of its rows may be
+ * of no word. 0: nobody's; name NULL allowed. */
 guint64 import_vocab_of_tokenizer (LsImport *import, const char *name);
 
 /* Layers of Mamba, by a pattern of the model's letters ("m"), whose widths the file and its program say:

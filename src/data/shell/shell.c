@@ -10,14 +10,6 @@
 static ShellStatus read_command (ShellText *s);
 static void read_text (LsShell *sh, const char *text, gsize n);
 
-ShellMode
-shell_enter (LsShell *sh, ShellMode mode)
-{
-  ShellMode before = sh->mode;
-  sh->mode = MIN (before, mode);
-  return before;
-}
-
 /* --- simple commands ------------------------------------------------------------------------------ */
 
 static void

@@ -63,6 +63,8 @@ void shell_value_free (gpointer value);
 /* Sets or appends, in the current mode. Takes items. */
 void shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended);
 void shell_unset (LsShell *sh, const char *name);
+/* Enters a mode, if it does less than that which is; what was. */
+ShellMode shell_enter (LsShell *sh, ShellMode mode);
 /* Whether a path is one from the folder of the script, and nothing else of it is open. */
 bool shell_is_beside (const char *path);
 /* Where the script lies that is being read, as "0" or "BASH_SOURCE"; path NULL: nobody knows. */
@@ -169,8 +171,6 @@ ShellStatus shell_read_arithmetic (ShellText *s);
 
 /* --- shell.c, shell_loop.c -------------------------------------------------------------------------- */
 
-/* Enters a mode, if it does less than that which is; what was. */
-ShellMode shell_enter (LsShell *sh, ShellMode mode);
 /* Whether a command ends here. */
 bool shell_has_ended (ShellText *s);
 /* Reads commands up to one of these words; NULL: all. */

@@ -215,6 +215,14 @@ is_same (const ShellValue *old, const GPtrArray *items)
   return old && old->items->len == items->len && begins_with (items, old->items);
 }
 
+ShellMode
+shell_enter (LsShell *sh, ShellMode mode)
+{
+  ShellMode before = sh->mode;
+  sh->mode = MIN (before, mode);
+  return before;
+}
+
 void
 shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended)
 {

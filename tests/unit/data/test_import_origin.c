@@ -168,7 +168,7 @@ folders_name_models (void)
 #define AT "torchrun train.py --bf16 --per_device_train_batch_size 1 --model_name_or_path "
   check (AT "/data/models/Qwen/Qwen3-32B/", "layers=64; hidden=5120; ~taken for Qwen/Qwen3-32B, as the end");
   check (AT "./Qwen3-32B", "layers=64; ~as the end of its path says");
-  check (AT "~/hub/models--Qwen--Qwen3-32B/snapshots/1a2b", "layers=64; ~taken for Qwen/Qwen3-32B");
+  check (AT "~/hub/models--Qwen--Qwen3-32B/snapshots/1a2b", "layers=64; ~taken for Qwen3-32B, as");
   check (AT "$HOME/models/Qwen/Qwen3-32B", "layers=64; ~taken for Qwen/Qwen3-32B; ?its value is $HOME");
   check (AT "/data/Meta-Llama-3.1-405B-Instruct", "layers=126");
   check (AT "/data/8B", "layers; ?model /data/8B: its dimensions are in no file here");
