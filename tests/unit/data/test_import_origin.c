@@ -177,7 +177,34 @@ folders_name_models (void)
 #undef AT
 }
 
-LS_TEST_SUITE (LS_TEST (folders_name_models), LS_TEST (files_are_found_from_folders_above),
+/* A model by its name has as many parameters as the file that is written of it, layer by layer. */
+static void
+models_of_names_are_whole (void)
+{
+  static const char *const names[] = { "nvidia/Llama-3_3-Nemotron-Super-49B-v1", "google/gemma-4-E2B",
+                                       "moonshotai/Kimi-Linear-48B-A3B-Instruct", "Qwen/Qwen3-30B-A3B" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *text
+        = g_strconcat ("torchrun train.py --bf16 --per_device_train_batch_size 1 --max_seq_length "
+                       "512 --model_name_or_path ",
+                       names[i], NULL);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsModel own = { 0 }, written = { 0 };
+    bool is_decoder;
+    LsImport import;
+    if (!LS_CHECK (ls_model_of_name (names[i], &own, &is_decoder)) || !read_text (text, &import))
+      continue;
+    g_autoptr (LsJsonDoc) doc = ls_import_model (&import, "whole", diags);
+    if (LS_CHECK (doc && ls_model_read (doc, &written, NULL, diags)))
+      LS_CHECK_INT (ls_model_params (&written, written.vocab), ==, ls_model_params (&own, own.vocab));
+    ls_model_clear (&written);
+    ls_model_clear (&own);
+    ls_import_clear (&import);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (models_of_names_are_whole), LS_TEST (folders_name_models),
+               LS_TEST (files_are_found_from_folders_above),
                LS_TEST (a_configuration_of_deepspeed_says_its_keys),
                LS_TEST (a_configuration_of_torchtitan_says_its_keys),
                LS_TEST (defaults_in_words_of_another_program_are_rules),

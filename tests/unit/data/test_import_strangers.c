@@ -2,7 +2,6 @@
  * beside the options of its program. */
 #include <glib/gstdio.h>
 
-#include "data/jobs/job_files.h"
 #include "import_check.h"
 #include "ls_test.h"
 
@@ -469,33 +468,7 @@ a_script_beside_says_the_program (void)
   g_rmdir (folder);
 }
 
-/* A model by its name has as many parameters as the file that is written of it, layer by layer. */
-static void
-models_of_names_are_whole (void)
-{
-  static const char *const names[] = { "nvidia/Llama-3_3-Nemotron-Super-49B-v1", "google/gemma-4-E2B",
-                                       "moonshotai/Kimi-Linear-48B-A3B-Instruct", "Qwen/Qwen3-30B-A3B" };
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    g_autofree char *text
-        = g_strconcat ("torchrun train.py --bf16 --per_device_train_batch_size 1 --max_seq_length "
-                       "512 --model_name_or_path ",
-                       names[i], NULL);
-    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    LsModel own = { 0 }, written = { 0 };
-    bool is_decoder;
-    LsImport import;
-    if (!LS_CHECK (ls_model_of_name (names[i], &own, &is_decoder)) || !read_text (text, &import))
-      continue;
-    g_autoptr (LsJsonDoc) doc = ls_import_model (&import, "whole", diags);
-    if (LS_CHECK (doc && ls_model_read (doc, &written, NULL, diags)))
-      LS_CHECK_INT (ls_model_params (&written, written.vocab), ==, ls_model_params (&own, own.vocab));
-    ls_model_clear (&written);
-    ls_model_clear (&own);
-    ls_import_clear (&import);
-  }
-}
-
-LS_TEST_SUITE (LS_TEST (models_of_names_are_whole), LS_TEST (other_tasks_of_a_trainer_are_refused),
+LS_TEST_SUITE (LS_TEST (other_tasks_of_a_trainer_are_refused),
                LS_TEST (a_program_with_a_reference_model_is_refused),
                LS_TEST (software_of_other_accelerators_is_refused),
                LS_TEST (degrees_of_unknown_programs_are_refused),
