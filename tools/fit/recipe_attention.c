@@ -43,7 +43,8 @@ start (const LsRecipe *r, LsAttentionKernel kernel, const LsFigure *figure, cons
   fit->timed_efficiency = 0;
   fit->timed_host = 0;
   fit->wide_slow = 0;
-  fit->width_half = spills (kernel) ? 0 : fit->width_half;
+  fit->throttle = fit->burst = 0; /* their products are synchronous, far from what power limits: as on the H20 */
+  fit->width_half = spills (kernel) ? 0 : figure->forward ? figure->forward->width_half : fit->width_half;
   fit->wide_head = spills (kernel) && has_widths ? SPILLING_ABOVE : 0;
   fit->width_step = kernel == LS_ATTENTION_KERNEL_FA2 ? FA2_STEP : 0;
   guint width = !has_widths ? 0 : spills (kernel) ? LS_FREE_WIDE : LS_FREE_WIDTH;
@@ -51,13 +52,16 @@ start (const LsRecipe *r, LsAttentionKernel kernel, const LsFigure *figure, cons
 }
 
 static void
-set_source (LsRecipe *r, guint slot, guint free_mask, const char *as)
+set_source (LsRecipe *r, guint slot, guint free_mask, const LsFigure *figure)
 {
   bool has_widths = free_mask & (LS_FREE_WIDE | LS_FREE_WIDTH);
+  double own_width = r->calibration.kind[LS_KERNEL_ATTENTION_FWD].width_half;
+  bool as_forward = figure->forward && figure->forward->width_half != own_width;
   ls_recipe_set_source (r, slot, "attention_figures.csv%s; %s%s; nothing held out",
-                        as ? ": the A100's, times what FlashAttention gains here" : "",
+                        figure->as ? ": the A100's, times what FlashAttention gains here" : "",
                         !(free_mask & LS_FREE_DEPTH) ? "mask and length as fa1_fwd"
                         : has_widths                 ? "heads of 64 and 128"
+                        : as_forward                 ? "heads of one width, others as forward"
                                                      : "softmax as attention-fwd",
                         ls_entry_fit (&r->calibration, slot)->width_step > 0 ? "; width_step: HEADDIM_SWITCH of flash-attention" : "");
 }
@@ -77,7 +81,7 @@ fit_pass (LsRecipe *r, const char *folder, LsAttentionKernel kernel, LsFigure *f
   guint free_mask = start (r, kernel, figure, samples, &fit);
   ls_fit_solve (&fit, free_mask, &r->gpu, samples, 0);
   *ls_entry_fit (&r->calibration, slot) = fit;
-  set_source (r, slot, free_mask, figure->as);
+  set_source (r, slot, free_mask, figure);
   ls_recipe_add_check (r, key, slot, NULL, samples, PROMISED_MAPE, 0);
   return has_passes;
 }

@@ -275,6 +275,7 @@ ls_recipe_b200 (const char *folder, const char *own, const LsRecipe *h100, LsDia
   const LsCudnnOf cudnn = { .gpu = GB200_CUDNN, .name = "gb200", .is_hot_when_long = true, .own_table = "attn_fwd_b200.csv",
                             .its_table = "blackwell/attn_fwd_gb200.csv" };
   ls_recipe_fit_cudnn (r, folder, &cudnn, diags);
+  ls_recipe_fit_attention_kernel (r, own, LS_ATTENTION_KERNEL_FA2, NULL, diags);
   return r;
 }
 

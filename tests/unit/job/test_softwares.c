@@ -276,14 +276,14 @@ static void
 attention_that_was_not_measured_is_no_refusal (void)
 {
   static const char *const jobs[]
-      = { MACHINE ("dgx-b200") SIZE "dp-kind=fsdp2", MACHINE ("dgx-b200") "software=torchtitan " SIZE,
-          MACHINE ("dgx-b200") SIZE "attention_kernel=fa2" };
+      = { MACHINE ("dgx-b300") "software=lingua-2025 " SIZE, MACHINE ("dgx-b300") "software=olmo-2025 " SIZE,
+          MACHINE ("dgx-b300") SIZE "attention_kernel=fa2" };
   for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
     g_autoptr (LsJobResult) r = run (jobs[i]);
     if (!LS_CHECK (r))
       continue;
     const char *note = r->notes->len > 0 ? g_ptr_array_index (r->notes, r->notes->len - 1) : "";
-    LS_CHECK (strstr (note, "attention by fa2 was not measured on b200: it takes the time of what was"));
+    LS_CHECK (strstr (note, "attention by fa2 was not measured on b300: it takes the time of what was"));
   }
 }
 
@@ -304,6 +304,11 @@ defaults_of_an_accelerator_hold_there (void)
     { MACHINE ("dgx-h100"), "software=megatron:attention_kernel=fa2 ", LS_ATTENTION_KERNEL_FA2 },
     { MACHINE ("dgx-h100"), "software=nemo-2024:grad_check=false ", LS_ATTENTION_KERNEL_CUDNN },
     { MACHINE ("dgx-a100-80g"), "software=nemo-2025 ", LS_ATTENTION_KERNEL_FA2 },
+    { MACHINE ("gb200-nvl72"), "software=torchtitan ", LS_ATTENTION_KERNEL_CUDNN },
+    { MACHINE ("gb200-nvl72"), "software=torchtitan-2025-03-compile ", LS_ATTENTION_KERNEL_CUDNN },
+    { MACHINE ("dgx-h100"), "software=torchtitan ", LS_ATTENTION_KERNEL_FA2 },
+    { MACHINE ("gb200-nvl72"), "software=pytorch ", LS_ATTENTION_KERNEL_CUDNN },
+    { MACHINE ("dgx-b200"), "software=olmo-2025 ", LS_ATTENTION_KERNEL_FA2 },
     { MACHINE ("dgx-h100"), "software=FILE ", LS_ATTENTION_KERNEL_FA3 },
     { MACHINE ("dgx-a100-80g"), "software=FILE ", LS_ATTENTION_KERNEL_AUTO },
     { MACHINE ("dgx-h200"), "software=FILE:attention_kernel=fa2 ", LS_ATTENTION_KERNEL_FA2 },
