@@ -191,10 +191,10 @@ low_rank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
   return 6 * tokens * mixers * (s->tp - 1.0) * m->hidden * (double) ls_mixer_low_rank (m);
 }
 
-/* Of experts, for that share of all that tokens are assigned to. */
+/* So many rows of experts, for that share of all that tokens are assigned to. */
 static double
-flops_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
-                double share_of (const LsModel *m, const LsShard *shard))
+rows_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
+               double share_of (const LsModel *m, const LsShard *shard))
 {
   g_autofree char *why = NULL;
   g_autofree double *share = ls_expert_shares (s->expert_load, m, &why);
@@ -209,7 +209,14 @@ flops_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
                     .expert_capacity = s->expert_capacity,
                     .expert_padding = (LsExpertPadding) s->expert_padding };
   double assignments = (double) s->global_batch * seq * m->top_k * n_with (m, LS_LAYER_EXPERTS);
-  return 6 * (double) ls_model_expert_params (m) * assignments * share_of (m, &shard);
+  return assignments * share_of (m, &shard);
+}
+
+static double
+flops_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
+                double share_of (const LsModel *m, const LsShard *shard))
+{
+  return 6 * (double) ls_model_expert_params (m) * rows_of_share (m, s, seq, share_of);
 }
 
 static double
@@ -230,6 +237,24 @@ blank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   bool has_none = m->n_experts == 0 || s->expert_padding == LS_EXPERT_PADDING_NONE;
   return has_none ? 0 : flops_of_share (m, s, seq, ls_expert_blank_share);
+}
+
+static double
+computed_share (const LsModel *m, const LsShard *shard)
+{
+  return ls_expert_kept_share (m, shard) + ls_expert_blank_share (m, shard);
+}
+
+/* Tokens that reach experts, and come back, by products with masks: two forward and three backward for each
+ * row, with the tokens of a sequence that a rank has. */
+static double
+mask_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
+{
+  bool has_none = !ls_recipes_mask_tokens (s->recipes, m) || s->expert_padding != LS_EXPERT_PADDING_CAPACITY;
+  uint32_t n_parts = s->cp * (s->sp ? s->tp : 1);
+  return has_none ? 0
+                  : 10 * (double) ls_model_expert_width (m) * (seq / (double) n_parts)
+          * rows_of_share (m, s, seq, computed_share);
 }
 
 /* Adapters that every rank of tp has for all tokens: but for some of mixers without sequence parallelism. And
@@ -311,7 +336,7 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
   uint32_t seq = s->seq ? s->seq : m->seq;
   double one_hot = one_hot_flops (m, s, seq);
   double asked = ls_trained_flops (m, s, seq, false) + of_frozen (s, repeated_flops (m, s, seq))
-      + repeated_group_flops (m, s, seq) + (s->lora_rank > 0 ? one_hot / 2 : one_hot)
+      + mask_flops (m, s, seq) + repeated_group_flops (m, s, seq) + (s->lora_rank > 0 ? one_hot / 2 : one_hot)
       + hidden_flops (m, s, seq) + two_way_flops (m, s, seq) + masked_flops (m, s, seq)
       + unskipped_flops (m, s, seq) + of_frozen (s, low_rank_flops (m, s, seq))
       + repeated_adapters (m, s, seq) + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));

@@ -262,6 +262,12 @@ void ls_operators_experts (GArray *operators, const LsCut *cut);
  * activation and fc2. cut->tokens: rows of all experts here. */
 bool ls_cut_fuses_experts (const LsCut *cut, uint64_t ffn, uint64_t width);
 void ls_operators_fuse_experts (LsOperator *fc1, const LsCut *cut, uint64_t ffn);
+/* Whether products with masks bring a cut's tokens to experts, and whether these, or listed kernels, leave
+ * tokens in the order of experts. The products with `sent` rows, so wide, and those back. */
+bool ls_cut_masks_tokens (const LsCut *cut);
+bool ls_cut_lists_order (const LsCut *cut);
+void ls_operator_mask_in (LsOperator *op, const LsCut *cut, uint64_t sent, uint64_t width);
+void ls_operator_mask_out (LsOperator *op, const LsCut *cut, uint64_t sent, uint64_t width);
 /* Before and behind the experts of a cut whose products are scaled: copies of their rows with some more for
  * each expert, as scales want, where a list has them. */
 void ls_operators_pad_experts (GArray *operators, const LsCut *cut, const char *name, uint64_t ffn);

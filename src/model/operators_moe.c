@@ -22,7 +22,8 @@
  * Where a token is sent once to a rank (DeepEP; network/coll_dispatch.c), it leaves as it is, is laid out for
  * each of its experts where it arrives, and their results are summed there: the kernels of permute and
  * unpermute are not there, and those of sorting read, or write, only what arrived.
- * Where a list pads rows for scales (expert-pad), these are copied before fc1 and behind fc2.
+ * Where a list pads rows for scales (expert-pad), these are copied before fc1 and behind fc2. Where products
+ * bring tokens to experts that are padded to a capacity: operators_recipe.c.
  *
  * The grouped GEMM takes the time of one of E / ep equal matrices with R rows in all; rows of an expert are
  * rounded up to the smallest tile first, as a tile has rows of one expert only.
@@ -200,23 +201,19 @@ append_latent (GArray *operators, const Experts *x, const LsLinearNames *names, 
   }
 }
 
-/* Which kernels bring tokens into the order of experts, and back. */
-static bool
-is_order_listed (const Experts *x)
-{
-  return !x->cut.shard->sends_tokens_once && ls_cut_lists (&x->cut, LS_RECIPE_PERMUTE);
-}
-
 static void
 append_permute (GArray *operators, const Experts *x)
 {
   LsOperator *op = ls_operator_append (operators, "permute", LS_TP_NONE);
   if (ls_scaled_casts_sent (x->cut.shard))
     ls_operator_fwd (op, ls_scaled_cast_sent (&x->cut, x->local, x->width));
-  if (!x->cut.shard->sends_tokens_once) {
+  if (ls_cut_masks_tokens (&x->cut)) {
+    ls_operator_mask_in (op, &x->cut, x->sent, x->width);
+  } else if (!x->cut.shard->sends_tokens_once) {
     ls_operator_fwd (op, row_copy (x, "permute", x->local + x->sent));
     ls_operator_igrad (op, row_copy (x, "permute-bwd", x->local + x->sent));
-    ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_PERMUTE, x->cut.tokens);
+    if (ls_cut_lists_order (&x->cut))
+      ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_PERMUTE, x->cut.tokens);
   }
   if (x->cut.model->shared_ffn > 0 && x->cut.shard->shared_is_beside)
     op->beside = LS_BESIDE_GATHER;
@@ -236,7 +233,7 @@ append_exchange (GArray *operators, const Experts *x, const char *name, LsEpMode
   op->etp_bytes = x->cut.tokens * x->width * x->cut.elt;
   uint64_t back = x->cut.shard->sends_tokens_once ? x->local : x->sent;
   op->brought_bytes = (mode == LS_EP_DISPATCH ? x->arrived : back) * x->width * x->cut.elt;
-  if (x->n_experts > 1 && !is_order_listed (x)) {
+  if (x->n_experts > 1 && !ls_cut_lists_order (&x->cut)) {
     ls_operator_fwd (op, row_copy (x, "expert-sort", x->cut.tokens + x->arrived));
     ls_operator_igrad (op, row_copy (x, "expert-sort-bwd", x->cut.tokens + x->arrived));
   }
@@ -321,7 +318,7 @@ append_activation (GArray *operators, const Experts *x)
   uint64_t rows = x->cut.tokens;
   LsOperator *op = ls_operator_append (operators, "expert-act", LS_TP_NONE);
   ls_operator_activation (op, &x->cut, LS_RECIPE_EXPERT_ACTIVATION, rows, x->ffn);
-  if (!is_order_listed (x)) { /* else the probabilities are there */
+  if (!ls_cut_lists_order (&x->cut)) { /* else the probabilities are there */
     op->fwd[0].bytes += FP32_BYTES * (double) rows;
     op->igrad[0].bytes += 2 * FP32_BYTES * (double) rows;
   }
@@ -333,7 +330,9 @@ static void
 append_unpermute (GArray *operators, const Experts *x)
 {
   LsOperator *op = ls_operator_append (operators, "unpermute", LS_TP_NONE);
-  if (!x->cut.shard->sends_tokens_once) {
+  if (ls_cut_masks_tokens (&x->cut)) {
+    ls_operator_mask_out (op, &x->cut, x->sent, x->width);
+  } else if (!x->cut.shard->sends_tokens_once) {
     ls_operator_fwd (op, row_copy (x, "unpermute", x->local + x->sent));
     ls_operator_igrad (op, row_copy (x, "unpermute-bwd", x->local + x->sent));
     ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_UNPERMUTE, x->cut.tokens);

@@ -380,3 +380,83 @@ ls_operators_fuse_experts (LsOperator *fc1, const LsCut *cut, uint64_t ffn)
   launch_operator_as_one (fc1);
   launch_operator_as_one (fc2);
 }
+
+/* --- tokens that reach experts by products with masks ---------------------------------------------------
+ *
+ * Problem. Where each expert has a capacity and is padded to it, all sizes are known, and some software
+ * permutes by products (LsRecipe.is_one_hot of permute): XLA has fast ones, and moves single rows slowly.
+ *
+ * Model. P rows of h go to experts from T tokens of b sequences, of T / b tokens each. For each sequence a
+ * mask has P / b rows and T / b columns: 1 where a row is that token's, or its probability on the way back.
+ *
+ *     in      mask x tokens: P / b x h x T / b, b times; backward its transpose times the gradient
+ *     out     transpose of the mask x rows; backward the mask times the gradient, and the gradient of the
+ *             mask of probabilities, P / b x T / b x h: what experts made is kept for that, 2 P h bytes
+ *
+ * 2 P h T / b FLOPs each, which are none of the model.
+ *
+ * Worked example. Mixtral 8x7B, 12 sequences of 4,096, a capacity of 1.25: P = 122,880, and a product is
+ * 4.1 TFLOP; the five of a layer are a sixth of what its experts compute forward and backward.
+ *
+ * Deviation. What makes the masks is left out, as if fused into the products.
+ *
+ * Reference. Shazeer et al. 2018, Mesh-TensorFlow (arXiv 1811.02084); AI-Hypercomputer/maxtext@14b5876e
+ * MaxText/layers/moe.py, dense_matmul. */
+
+bool
+ls_cut_masks_tokens (const LsCut *cut)
+{
+  const LsShard *s = cut->shard;
+  return ls_recipes_mask_tokens (s->recipes, cut->model) && !s->sends_tokens_once
+      && s->expert_padding == LS_EXPERT_PADDING_CAPACITY;
+}
+
+bool
+ls_cut_lists_order (const LsCut *cut)
+{
+  const LsRecipe *r = ls_recipe_find (cut->shard->recipes, LS_RECIPE_PERMUTE, cut->model);
+  return r && !cut->shard->sends_tokens_once && (!r->is_one_hot || ls_cut_masks_tokens (cut));
+}
+
+typedef struct {
+  uint64_t rows, tokens; /* of a mask  */
+  uint64_t width;        /* of a token */
+  double flops;          /* of all masks */
+} Mask;
+
+static Mask
+mask_of (const LsCut *cut, uint64_t sent, uint64_t width)
+{
+  uint64_t n = MAX (1, cut->shard->micro_batch);
+  return (Mask) { .rows = MAX (1, sent / n),
+                  .tokens = MAX (1, cut->local_tokens / n),
+                  .width = width,
+                  .flops = 2 * (double) sent * (double) width * (double) cut->local_tokens / (double) n };
+}
+
+static LsKernel
+product (const LsCut *cut, const Mask *mask, const char *name, uint64_t m, uint64_t n, uint64_t k)
+{
+  uint64_t n_masks = MAX (1, cut->shard->micro_batch);
+  LsKernel gemm = ls_kernel_gemm (name, cut->act, m, n, k, n_masks, cut->elt, false);
+  gemm.flops = mask->flops;
+  return gemm;
+}
+
+void
+ls_operator_mask_in (LsOperator *op, const LsCut *cut, uint64_t sent, uint64_t width)
+{
+  const Mask x = mask_of (cut, sent, width);
+  ls_operator_fwd (op, product (cut, &x, "permute", x.rows, x.width, x.tokens));
+  ls_operator_igrad (op, product (cut, &x, "permute-bwd", x.tokens, x.width, x.rows));
+}
+
+void
+ls_operator_mask_out (LsOperator *op, const LsCut *cut, uint64_t sent, uint64_t width)
+{
+  const Mask x = mask_of (cut, sent, width);
+  ls_operator_fwd (op, product (cut, &x, "unpermute", x.tokens, x.width, x.rows));
+  ls_operator_igrad (op, product (cut, &x, "unpermute-bwd", x.rows, x.width, x.tokens));
+  ls_operator_igrad (op, product (cut, &x, "unpermute-mask-grad", x.rows, x.tokens, x.width));
+  op->saved_bytes += sent * width * cut->elt;
+}

@@ -198,6 +198,13 @@ ls_recipes_loop (const LsRecipes *recipes, const LsModel *model)
   return permute && permute->loops && model->n_experts > 0;
 }
 
+bool
+ls_recipes_mask_tokens (const LsRecipes *recipes, const LsModel *model)
+{
+  const LsRecipe *permute = ls_recipe_find (recipes, LS_RECIPE_PERMUTE, model);
+  return permute && permute->is_one_hot && model->n_experts > 0;
+}
+
 const LsRecipeKernel *
 ls_recipe_kernel_named (const GArray *kernels, const char *name)
 {

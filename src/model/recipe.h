@@ -125,7 +125,9 @@ typedef struct {
   bool gathers_each, reduces_each;
   bool reduces_gathered;
   bool gathers_output; /* logits: those of all tp ranks are gathered, and each rank has the whole loss */
-  bool is_one_hot;     /* embedding: words by a product with a one-hot matrix, which is its core */
+  /* embedding: words by a product with a one-hot matrix, which is its core; permute: tokens to experts, and
+   * back, where these are padded to a capacity */
+  bool is_one_hot;
   bool loops;          /* permute: experts run one after the other, each behind a count that the host
                          waits for                                             */
   uint32_t host_reads; /* so often the host waits for what is before the last kernel of the forward */
@@ -167,6 +169,8 @@ bool ls_recipes_fit (const LsRecipes *recipes, const LsModel *model);
 bool ls_recipes_fit_alone (const LsRecipes *recipes, const LsModel *model);
 /* Whether experts of this model run one after the other. */
 bool ls_recipes_loop (const LsRecipes *recipes, const LsModel *model);
+/* Whether products with masks bring tokens to experts that are padded to a capacity. NULL allowed. */
+bool ls_recipes_mask_tokens (const LsRecipes *recipes, const LsModel *model);
 /* Whether products of experts compute and cast the activation between them, in mxfp8. NULL allowed. */
 bool ls_recipes_fuse_experts (const LsRecipes *recipes);
 /* Of an entry's kernels that with this name; NULL: there is none. */

@@ -179,7 +179,8 @@ static void
 check_kernels (Check *check, const cJSON *object, const char *key, GArray *kernels)
 {
   const cJSON *list = cJSON_GetObjectItemCaseSensitive (object, key), *at = list ? list : object;
-  Core core = check->recipe->is_one_hot ? ONE_CORE : rules[check->recipe->operator_].core;
+  bool is_looked_up = check->recipe->is_one_hot && check->recipe->operator_ == LS_RECIPE_EMBEDDING;
+  Core core = is_looked_up ? ONE_CORE : rules[check->recipe->operator_].core;
   guint n_cores = 0, n = kernels ? kernels->len : 0;
   for (guint i = 0; i < n; i++) {
     LsRecipeKernel *k = &g_array_index (kernels, LsRecipeKernel, i);
@@ -233,6 +234,20 @@ check_collectives (Check *check, const cJSON *object)
               "%s makes no logits; expected it of logits", operator_name (r));
 }
 
+/* Of permute it says all, and takes the place of kernels. */
+static void
+check_one_hot (Check *check, const cJSON *object)
+{
+  const LsRecipe *r = check->recipe;
+  const cJSON *at = cJSON_GetObjectItemCaseSensitive (object, "one_hot");
+  bool is_order = r->operator_ == LS_RECIPE_PERMUTE;
+  if (r->is_one_hot && r->operator_ != LS_RECIPE_EMBEDDING && !is_order)
+    complain (check, at, "%s looks no words up; expected it of embedding, or of permute", operator_name (r));
+  if (r->is_one_hot && is_order
+      && (r->loops || (r->forward && r->forward->len > 0) || (r->backward && r->backward->len > 0)))
+    complain (check, at, "expected neither kernels nor \"loops\" beside it: products take their place");
+}
+
 /* Steps and copies go one way; the first kernel of clipping is the norm. */
 static void
 check_place (Check *check, const cJSON *object)
@@ -245,9 +260,7 @@ check_place (Check *check, const cJSON *object)
               operator_name (r));
   if (is_step && (!r->forward || r->forward->len == 0))
     complain (check, object, "expected \"forward\": the kernels of %s", operator_name (r));
-  if (r->is_one_hot && r->operator_ != LS_RECIPE_EMBEDDING)
-    complain (check, cJSON_GetObjectItemCaseSensitive (object, "one_hot"),
-              "%s looks no words up; expected it of embedding", operator_name (r));
+  check_one_hot (check, object);
   if (r->bias_grad_is_listed && !has_bias (r))
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "bias_grad_listed"),
               "%s has no bias; expected it of qkv, fc1, a product of experts or a sum", operator_name (r));

@@ -174,7 +174,9 @@ static const LsField operator_fields[] = {
   { "gathers_output", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_output), .default_text = "false",
     .meaning = "logits: with tensor parallelism each rank gathers them all, and computes the whole loss" },
   { "one_hot", LS_FIELD_BOOL, offsetof (LsRecipe, is_one_hot), .default_text = "false",
-    .meaning = "embedding: words are looked up by a product with a one-hot matrix, the core then" },
+    .meaning
+    = "embedding: words are looked up by a product with a one-hot matrix, the core then; permute: where "
+      "experts are padded to a capacity, tokens reach them, and come back, by products with such matrices" },
   { "loops", LS_FIELD_BOOL, offsetof (LsRecipe, loops), .default_text = "false",
     .meaning
     = "permute: a rank's experts run one after the other, each behind a count of its tokens that the "

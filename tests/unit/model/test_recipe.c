@@ -412,6 +412,36 @@ experts_have_sizes_of_their_own (void)
   LS_CHECK_INT (route->n_fwd, ==, 2);
 }
 
+/* Two sequences of 256 tokens, two of eight experts each: 160 rows of an expert with a capacity of 1.25, 1,280 in
+ * all. A mask has 640 rows for each sequence. */
+static void
+masks_bring_tokens_to_padded_experts (void)
+{
+  const double flops = 2.0 * 1280 * 256 * 512;
+  LsModel m = llama ();
+  m.n_experts = 8;
+  m.top_k = 2;
+  m.expert_ffn = 256;
+  m.moe_every = 1;
+  g_autoptr (LsRecipes) r = recipes_of ((LsRecipe) { .operator_ = LS_RECIPE_PERMUTE, .is_one_hot = true });
+  LsShard s = shard (r), plain = shard (NULL), dropless = shard (r);
+  s.expert_capacity = plain.expert_capacity = 1.25;
+  s.expert_padding = plain.expert_padding = LS_EXPERT_PADDING_CAPACITY;
+  g_autoptr (GArray) ops = layer (&m, &s), built_in = layer (&m, &plain), all = layer (&m, &dropless);
+  const LsOperator *to = named (ops, "permute"), *back = named (ops, "unpermute");
+  LS_CHECK (to->n_fwd == 1 && to->n_igrad == 1 && back->n_fwd == 1 && back->n_igrad == 2);
+  LS_CHECK (to->fwd[0].m == 640 && to->fwd[0].n == 512 && to->fwd[0].k == 256 && to->fwd[0].batch == 2);
+  LS_CHECK (to->igrad[0].m == 256 && to->igrad[0].k == 640 && back->fwd[0].m == 256);
+  LS_CHECK (back->igrad[0].m == 640 && back->igrad[1].m == 640 && back->igrad[1].n == 256);
+  LS_CHECK_DOUBLE (to->fwd[0].flops + to->igrad[0].flops, ==, 2 * flops);
+  LS_CHECK_DOUBLE (back->fwd[0].flops + back->igrad[0].flops + back->igrad[1].flops, ==, 3 * flops);
+  LS_CHECK_INT (back->saved_bytes, ==, 2 * 1280 * 512); /* what experts made, for the gradient of the mask */
+  LS_CHECK_INT (named (ops, "dispatch")->n_fwd + named (ops, "combine")->n_fwd, ==, 0);
+  LS_CHECK_INT (named (built_in, "unpermute")->saved_bytes, ==, 0);
+  LS_CHECK_STR (named (all, "dispatch")->fwd[0].name, "expert-sort"); /* no capacity: as built in */
+  LS_CHECK_DOUBLE (named (all, "permute")->fwd[0].flops, ==, named (built_in, "permute")->fwd[0].flops);
+}
+
 /* What a list does not name is that of its base; a general entry of its own goes before a special one there. */
 static void
 a_base_has_what_a_list_does_not_name (void)
@@ -433,8 +463,9 @@ a_base_has_what_a_list_does_not_name (void)
 }
 
 LS_TEST_SUITE (LS_TEST (a_base_has_what_a_list_does_not_name), LS_TEST (experts_have_sizes_of_their_own),
-               LS_TEST (a_norm_runs_the_kernels_of_its_list), LS_TEST (lists_are_for_models_that_have_it),
-               LS_TEST (products_one_by_one_compute_the_same), LS_TEST (the_core_stands_where_the_list_says),
+               LS_TEST (masks_bring_tokens_to_padded_experts), LS_TEST (a_norm_runs_the_kernels_of_its_list),
+               LS_TEST (lists_are_for_models_that_have_it), LS_TEST (products_one_by_one_compute_the_same),
+               LS_TEST (the_core_stands_where_the_list_says),
                LS_TEST (sums_have_their_gradients_beside_a_norm),
                LS_TEST (an_embedding_has_its_gradient_with_the_weights),
                LS_TEST (metrics_run_the_kernels_of_their_list), LS_TEST (an_optimizer_steps_as_listed),
