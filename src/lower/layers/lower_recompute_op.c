@@ -12,6 +12,10 @@
  * kind; what exchanges bring stays, and the numbers of tokens that the host has read (torchtitan,
  * distributed/activation_checkpoint.py; pull requests 1672 of September 2025 and 1580: layers of
  * models with experts run again to their end). Deviation: their dense layers stop early.
+ * full, stopped early: experts run again to their end, too: where scores multiply what they have made it
+ * is needed (Hugging Face; torchtitan but for Llama 4: pull request 4095), elsewhere their last product is an
+ * autograd function, which saves its input when it has run. Deviation: of the latter (NVIDIA-NeMo/Automodel)
+ * results are not brought back again.
  * but-qkv, but-attention, but-projection, but-up, but-down: each layer runs again but for the outputs
  * that are named so, as JAX's policies save them by name (MaxText, layers/decoders.py of August 2025,
  * get_remat_policy: save_qkv_proj, save_out_proj, save_dot_except_mlp, custom; praxis' SAVE_QKV_OUT_PROJ).
@@ -159,13 +163,13 @@ ends_group (const Lower *l, const Chunk *c, guint i)
   return (layer_of (c, i) + 1u) % recompute_group_size (l) == 0 || layer_of (c, i) + 1u == c->n_recomputed;
 }
 
-/* The scores of experts multiply what they have made: it is made again where outputs are kept by operator. */
+/* What experts have made is multiplied by their scores, or saved by an op that has run by then. */
 static bool
 is_stopped_before (const Lower *l, const Chunk *c, guint i)
 {
-  if (!is_layer (c, i) || !is_behind_all (c, i))
+  if (!is_layer (c, i) || !is_behind_all (c, i) || operator_at (c, i)->part == LS_MLP_PART_MOE)
     return false;
-  return recomputes_ops (l) ? operator_at (c, i)->part != LS_MLP_PART_MOE : ends_group (l, c, i);
+  return recomputes_ops (l) || ends_group (l, c, i);
 }
 
 /* Products one by one: those that are kept do not run again. */

@@ -123,4 +123,17 @@ kept_by_forward (const LsPlan *plan)
   return kept;
 }
 
+/* Ops of that name that run again on the first rank. */
+static inline guint
+count_again (const LsPlan *plan, const char *name)
+{
+  guint n = 0;
+  for (uint32_t i = 0; i < plan->programs[0].n_instances; i++) {
+    const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      n += seg->ops[o].tag == LS_TAG_RECOMPUTE && strcmp (seg->ops[o].name, name) == 0;
+  }
+  return n;
+}
+
 #endif

@@ -65,6 +65,26 @@ early_stop_leaves_the_last_product_out (void)
     }
 }
 
+/* Experts run again to their end either way: both products, what brings tokens there and back, and the sum. */
+static void
+early_stop_runs_experts_to_their_end (void)
+{
+  static const char *const names[]
+      = { "dispatch all-to-all", "expert-fc1", "expert-fc2", "combine all-to-all", "unpermute" };
+  LsModel m = model;
+  m.n_experts = 4, m.top_k = 2, m.expert_ffn = 512, m.moe_every = 1, m.linear_bias = m.dropout = false;
+  for (int is_early = 0; is_early <= 1; is_early++) {
+    LsStrategy s = job (1, 1);
+    s.recompute = LS_RECOMPUTE_FULL, s.recompute_early_stop = is_early;
+    s.ep = s.dp = s.gpus = 2, s.global_batch = 4;
+    g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+    for (guint i = 0; plan && i < G_N_ELEMENTS (names); i++)
+      LS_CHECK_INT (count_again (plan, names[i]), ==, 4);
+    LS_CHECK (plan != NULL);
+    ls_strategy_clear (&s);
+  }
+}
+
 /* A block of multi-token prediction runs again as a whole, a layer and its projection of 4 sbh^2 FLOPs, where
  * layers do by groups: it keeps what goes into its two norms. By `block` nothing of it runs again. */
 static void
@@ -381,7 +401,8 @@ offloaded_activations_take_room_in_the_host (void)
 }
 
 LS_TEST_SUITE (LS_TEST (blocks_run_again_with_groups_of_layers), LS_TEST (uniform_runs_all_layers_again),
-               LS_TEST (early_stop_leaves_the_last_product_out), LS_TEST (block_runs_the_first_layers_again),
+               LS_TEST (early_stop_leaves_the_last_product_out),
+               LS_TEST (early_stop_runs_experts_to_their_end), LS_TEST (block_runs_the_first_layers_again),
                LS_TEST (selective_parts_make_inputs_again),
                LS_TEST (core_runs_flash_attention_again_where_its_checkpoint_does),
                LS_TEST (selective_parts_keep_less), LS_TEST (split_backward_frees_what_was_made_again),

@@ -15,18 +15,6 @@ op_job (uint32_t tp)
   return s;
 }
 
-static guint
-count_again (const LsPlan *plan, const char *name)
-{
-  guint n = 0;
-  for (uint32_t i = 0; i < plan->programs[0].n_instances; i++) {
-    const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
-    for (uint32_t o = 0; o < seg->n_ops; o++)
-      n += seg->ops[o].tag == LS_TAG_RECOMPUTE && strcmp (seg->ops[o].name, name) == 0;
-  }
-  return n;
-}
-
 /* torchtitan's "op": of q, k, v, projection, gate, up, down every other product runs again: k (a
  * quarter of the QKV columns here), projection, up. Not attention, and nothing behind up. Of
  * 2 s b x in x out FLOPs each. */
