@@ -118,6 +118,7 @@ typedef struct {
   LsActivities activities; /* of a step, mean over ranks */
   uint32_t global_batch, seq;
   uint64_t every; /* steps from a checkpoint to the next */
+  double checkpoint_bytes;
   bool fits;
 } LsTrainPhase;
 

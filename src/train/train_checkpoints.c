@@ -98,9 +98,8 @@ frozen_bytes_of (const LsModel *m, const LsStrategy *s)
       : 0;
 }
 
-/* Of what learns. */
-static double
-bytes_of (const LsModel *m, const LsStrategy *s)
+double
+ls_train_checkpoint_bytes (const LsModel *m, const LsStrategy *s)
 {
   double n_adapter = adapter_params (m, s);
   return (n_adapter > 0 ? n_adapter : (double) ls_model_params (m, m->vocab)) * bytes_per_param (s)
@@ -253,7 +252,7 @@ ls_train_goodput (const LsModel *m, const LsStrategy *s, const LsClusterSpec *cl
   double rate = ls_reliability_rate (reliability, &units);
   if (rate == 0)
     return 1;
-  double storage = STORAGE_BYTES_PER_S_PER_GPU * s->gpus, save_s = bytes_of (m, s) / storage,
+  double storage = STORAGE_BYTES_PER_S_PER_GPU * s->gpus, save_s = ls_train_checkpoint_bytes (m, s) / storage,
          read_s = save_s + frozen_bytes_of (m, s) / storage, work_s = ls_best_interval_s (save_s, 1 / rate);
   return work_s
       / ls_expected_piece_s (work_s, save_s, restart_s (reliability, &units, s->gpus, read_s), 1 / rate);
@@ -276,7 +275,7 @@ gboolean
 ls_train_checkpoint (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan *plan, GError **error)
 {
   LsTrainCheckpoint *c = &r->checkpoint;
-  c->bytes = bytes_of (&r->job->model, &r->job->strategy);
+  c->bytes = ls_train_checkpoint_bytes (&r->job->model, &r->job->strategy);
   c->storage_bytes_per_s
       = spec->storage_bytes_per_s > 0 ? spec->storage_bytes_per_s : STORAGE_BYTES_PER_S_PER_GPU * r->n_gpus;
   if (!fill_times (r, spec, error))

@@ -56,6 +56,22 @@ note_causes_of_jobs (LsTrainReport *r, const LsReliability *reliability)
                                       names->str, seen, own));
 }
 
+/* Checkpoints of all phases are those of the last. */
+static void
+note_phases_of_other_state (LsTrainReport *r)
+{
+  for (guint i = 0; i < r->phases->len; i++) {
+    const LsTrainPhase *p = &g_array_index (r->phases, LsTrainPhase, i);
+    g_autofree char *own = ls_format_bytes ((uint64_t) p->checkpoint_bytes),
+                    *counted = ls_format_bytes ((uint64_t) r->checkpoint.bytes);
+    if (p->checkpoint_bytes != r->checkpoint.bytes)
+      g_ptr_array_add (r->notes,
+                       g_strdup_printf ("a checkpoint of phase %s has %s: it is counted as one of "
+                                        "the last phase, %s",
+                                        p->name, own, counted));
+  }
+}
+
 void
 ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliability)
 {
@@ -69,6 +85,7 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
       "the law of the loss says nothing of batches: this one is taken to need no more tokens than small ones "
       "(--critical-batch)");
   note_causes_of_jobs (r, reliability);
+  note_phases_of_other_state (r);
   note (r, spec->elastic && has_spare, "--elastic has no effect here: a spare node is always free");
   note (r, spec->elastic && r->job->strategy.dp == 1, "--elastic has no effect here: there is one replica");
   note (r, spec->spares && !replaces_nodes (reliability), "--spares has no effect here: no node is replaced");

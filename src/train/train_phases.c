@@ -245,6 +245,7 @@ add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part, double lon
     .mfu = ls_job_result_mfu (job),
     .global_batch = s->global_batch,
     .seq = s->seq,
+    .checkpoint_bytes = ls_train_checkpoint_bytes (&job->model, s),
     .fits = part->job.options.no_spans || job->report.fits,
     .activities = ls_activities_of (job->report.breakdown_s),
   };

@@ -25,6 +25,9 @@ LsRunPhase *ls_train_run_phases (const LsTrainReport *r);
 /* What of a job on so many GPUs may fail; of nodes as many as there would be of those that were counted. */
 LsJobUnits ls_train_units (const LsReliability *reliability, const LsClusterSpec *cluster, uint32_t n_gpus);
 
+/* What a checkpoint of a job holds: of what learns. */
+double ls_train_checkpoint_bytes (const LsModel *m, const LsStrategy *s);
+
 /* Fills r->checkpoint but for the interval: bytes, times, the best intervals. plan: reliability and units.
  * LS_ERROR_CONFLICT: no drives, or no other node, to save to. */
 gboolean ls_train_checkpoint (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan *plan,
