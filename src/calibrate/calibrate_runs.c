@@ -99,6 +99,15 @@ load_cases (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **erro
   return run->cases || ls_diag_list_to_error (diags, error);
 }
 
+static void
+note_ignored_columns (LsCalibrateRuns *run)
+{
+  g_autoptr (GPtrArray) ignored = ls_job_cases_ignored_columns (run->cases);
+  g_autofree char *names = g_strjoinv (", ", (char **) ignored->pdata);
+  if (*names)
+    g_ptr_array_add (run->notes, g_strdup_printf ("columns that nothing reads: %s", names));
+}
+
 static gboolean
 choose_cluster (LsCalibrateRuns *run, const LsCalibrateRunsSpec *spec, GError **error)
 {
@@ -241,6 +250,7 @@ check_runs (LsCalibrateRuns *run, const double *log_s, GError **error)
 static gboolean
 drop_refused (LsCalibrateRuns *run, GError **error)
 {
+  note_ignored_columns (run);
   guint n = run->cases->len;
   double *log_s = run->log_start = g_new (double, n);
   g_autofree char **why = g_new0 (char *, n);
@@ -263,7 +273,7 @@ drop_refused (LsCalibrateRuns *run, GError **error)
   run->n_to_simulate = n + run->cases->len * ls_runs_most_simulations (N_PARAMETERS);
   if (run->cases->len >= N_MIN_ROWS)
     return check_runs (run, log_s, error);
-  const char *reason = run->notes->len > 0 ? g_ptr_array_index (run->notes, 0) : NULL;
+  const char *reason = run->cases->len < n ? g_ptr_array_index (run->notes, 0) : NULL;
   g_autofree char *too_few = g_strdup_printf ("one run cannot tell a slow %s from a slow network",
                                               ls_cluster_chip_word (&run->hardware->spec, 1));
   g_set_error (error, LS_ERROR, LS_ERROR_INPUT,

@@ -352,3 +352,14 @@ ls_job_cases_with_facts (const GPtrArray *cases)
   g_ptr_array_add (names, NULL);
   return names;
 }
+
+GPtrArray *
+ls_job_cases_ignored_columns (const GPtrArray *cases)
+{
+  GPtrArray *names = g_ptr_array_new ();
+  for (guint i = 0; i < cases->len; i++)
+    for (char **name = ((const LsCase *) cases->pdata[i])->ignored; name && *name; name++)
+      add_once (names, *name);
+  g_ptr_array_add (names, NULL);
+  return names;
+}

@@ -27,6 +27,9 @@ GPtrArray *ls_job_cases_by_hardware (const GPtrArray *cases);
 /* Likewise the families of rows of which the file of their software knows more than their tables say. */
 GPtrArray *ls_job_cases_with_facts (const GPtrArray *cases);
 
+/* Likewise the columns of tables that nothing reads. */
+GPtrArray *ls_job_cases_ignored_columns (const GPtrArray *cases);
+
 /* What the files are called together, newly allocated: their names without folders. */
 char *ls_job_cases_name (const char *const *paths);
 

@@ -44,6 +44,7 @@ typedef struct {
   const char *const
       *own_knobs; /* families of which more is known than their tables say, NULL-terminated, or NULL */
   const char *const *by_hardware; /* clusters of rows that name none, NULL-terminated, or NULL */
+  const char *const *ignored;     /* columns that nothing reads, likewise */
   const LsCoverage *coverage;     /* NULL: not asked for */
 } LsScores;
 

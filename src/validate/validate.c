@@ -31,6 +31,7 @@ struct LsValidationRun {
   char **assume;            /* "key=value"                           */
   GPtrArray *own_knobs;     /* char * of cases, NULL-terminated      */
   GPtrArray *by_hardware;   /* char * of cases, NULL-terminated       */
+  GPtrArray *ignored;       /* likewise                               */
   guint n_variants;         /* 1: all mechanisms on; 1 + LS_N_ABLATIONS */
   LsScoreRow *rows;         /* [n_variants][chosen->len], reasons owned */
   LsFamilyScore *by_family; /* [distinct->len]                   */
@@ -72,6 +73,7 @@ ls_validation_run_free (LsValidationRun *v)
   g_clear_pointer (&v->cases, g_ptr_array_unref);
   g_clear_pointer (&v->own_knobs, g_ptr_array_unref);
   g_clear_pointer (&v->by_hardware, g_ptr_array_unref);
+  g_clear_pointer (&v->ignored, g_ptr_array_unref);
   g_strfreev (v->assume);
   g_free (v);
 }
@@ -417,6 +419,8 @@ score (LsValidationRun *v)
   v->scores.own_knobs = (const char *const *) v->own_knobs->pdata;
   v->by_hardware = ls_job_cases_by_hardware (v->chosen);
   v->scores.by_hardware = (const char *const *) v->by_hardware->pdata;
+  v->ignored = ls_job_cases_ignored_columns (v->cases);
+  v->scores.ignored = (const char *const *) v->ignored->pdata;
 }
 
 /* What decides on the result, as one would type it. */

@@ -11,7 +11,7 @@ printf '{"schema": "lockstep.strategy/1", "name": "s", "source": "made up", "tp"
 "$lockstep" run --model tiny --cluster pair --gpus 4 --strategy ./s.json --network all --software old --sensitivity --faults each:link --ecmp-seeds 2 --jitter mlperf-5.1 --measured 1s,tflops=1 --json --csv spans.csv --links links.csv > run.json
 "$lockstep" validate "$LS_DATA_DIR/cases-refused.csv" --assume dtype=bf16 --ablate --json > validate.json 2> notes || [[ $? == 4 ]] # all are refused
 "$lockstep" validate "$LS_DATA_DIR/cases.csv" --coverage --json > coverage.json
-sed '/^e-/s/bf16,bf16/fp16,fp16/' "$LS_DATA_DIR/cases-coverage.csv" > mixed.csv # runs that have something in common
+sed '1s/,caveat/,date/; /^e-/s/bf16,bf16/fp16,fp16/' "$LS_DATA_DIR/cases-coverage.csv" > mixed.csv # runs that have something in common
 "$lockstep" validate mixed.csv --coverage --json > mixed.json
 "$lockstep" run --trace "$root/traces/two-ranks.json" --cluster pair --json > trace.json
 "$lockstep" run --model tiny --cluster pair --gpus 2 --pp 2 --lora-rank 8 --critical-path --json > path.json

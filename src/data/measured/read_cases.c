@@ -59,6 +59,7 @@ case_free (gpointer data)
   g_free (c->wrong);
   g_free (c->software);
   g_free (c->family);
+  g_strfreev (c->ignored);
   ls_model_clear (&c->model);
   ls_strategy_clear (&c->strategy);
   g_hash_table_unref (c->said);
@@ -159,6 +160,31 @@ find_columns (const LsCsv *csv, Table *t, LsDiagList *diags)
     ls_csv_fields_find_optional (csv, field, 0, t->columns);
   case_models_init (&t->models, csv, diags);
   find_knobs (csv, t->columns, diags);
+}
+
+static void
+mark_columns (const GArray *columns, bool *ret_is_read)
+{
+  for (guint i = 0; i < columns->len; i++)
+    ret_is_read[g_array_index (columns, LsCsvField, i).column] = true;
+}
+
+/* Notes of whoever made the table, or keys that were mistyped. Newly allocated. */
+static char **
+ignored_columns (const LsCsv *csv, const Table *t)
+{
+  guint n = ls_csv_n_columns (csv);
+  g_autofree bool *is_read = g_new0 (bool, n);
+  mark_columns (t->columns, is_read);
+  mark_columns (t->models.dimensions, is_read);
+  mark_columns (t->models.architecture, is_read);
+  if (t->models.column >= 0)
+    is_read[t->models.column] = true;
+  g_autoptr (GStrvBuilder) names = g_strv_builder_new ();
+  for (guint i = 0; i < n; i++)
+    if (!is_read[i])
+      g_strv_builder_add (names, ls_csv_column_name (csv, i));
+  return g_strv_builder_end (names);
 }
 
 /* --- rows --- */
@@ -356,6 +382,8 @@ cases_of_table (const LsCsv *csv, bool by_row, LsDiagList *diags)
     ls_csv_header_error (csv, diags, "expected a row for each measured run below the header; got none");
   g_autoptr (GPtrArray) cases
       = ls_diag_list_n (diags) == n_before ? read_rows (csv, &t, by_row, diags) : NULL;
+  if (cases && cases->len > 0)
+    ((LsCase *) cases->pdata[0])->ignored = ignored_columns (csv, &t);
   table_clear (&t);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&cases) : NULL;
 }

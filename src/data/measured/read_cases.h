@@ -65,6 +65,7 @@ typedef struct {
   LsModel model;
   LsStrategy strategy; /* its `gpus` is the column's                             */
   GHashTable *said;    /* keys of the strategy that it or facts say (char *, static)     */
+  char **ignored;      /* of the first row of a table: its columns that nothing reads; else NULL   */
   double measured_s;
   double allocated_gib; /* 0: not measured */
   /* what cannot be read of the row, "dtype: expected ...", which then says nothing but its id; NULL: it is

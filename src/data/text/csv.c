@@ -25,8 +25,6 @@ typedef struct {
   int line, col;
 } Cursor;
 
-static const char *csv_column_name (const LsCsv *csv, guint column);
-
 static void
 clear_cell (gpointer cell)
 {
@@ -56,7 +54,7 @@ ls_csv_error (const LsCsv *csv, guint row, guint column, LsDiagList *diags, cons
 
   const Cell *cell = cell_at (csv, row + 1, column);
   g_autofree char *pointer = ls_diag_list_n (diags) < LS_DIAG_MAX_SHOWN
-      ? g_strdup_printf ("/%s/%s", ls_csv_cell (csv, row, 0), csv_column_name (csv, column))
+      ? g_strdup_printf ("/%s/%s", ls_csv_cell (csv, row, 0), ls_csv_column_name (csv, column))
       : NULL;
   add_diag (csv, diags, cell->line, cell->col, pointer, message);
 }
@@ -191,7 +189,7 @@ has_distinct_columns (const LsCsv *csv, LsDiagList *diags)
 static gboolean
 has_commas (const LsCsv *csv, LsDiagList *diags)
 {
-  const char *only = csv->n_columns == 1 ? csv_column_name (csv, 0) : "";
+  const char *only = csv->n_columns == 1 ? ls_csv_column_name (csv, 0) : "";
   const char *separator = strchr (only, ';') ? ";" : strchr (only, '\t') ? "\t" : NULL;
   if (!separator || strchr (only, *separator) == strrchr (only, *separator))
     return TRUE;
@@ -285,8 +283,8 @@ ls_csv_n_columns (const LsCsv *csv)
   return csv->n_columns;
 }
 
-static const char *
-csv_column_name (const LsCsv *csv, guint column)
+const char *
+ls_csv_column_name (const LsCsv *csv, guint column)
 {
   return cell_at (csv, 0, column)->text;
 }
@@ -295,7 +293,7 @@ int
 ls_csv_column (const LsCsv *csv, const char *name)
 {
   for (guint i = 0; i < csv->n_columns; i++)
-    if (strcmp (csv_column_name (csv, i), name) == 0)
+    if (strcmp (ls_csv_column_name (csv, i), name) == 0)
       return (int) i;
   return -1;
 }
@@ -348,8 +346,8 @@ static char *
 what_is_there (const LsCsv *csv, const char *name)
 {
   for (guint i = 0; i < ls_csv_n_columns (csv); i++)
-    if (g_ascii_strcasecmp (csv_column_name (csv, i), name) == 0)
-      return g_strdup_printf ("\"%s\"", csv_column_name (csv, i));
+    if (g_ascii_strcasecmp (ls_csv_column_name (csv, i), name) == 0)
+      return g_strdup_printf ("\"%s\"", ls_csv_column_name (csv, i));
   return g_strdup ("none");
 }
 

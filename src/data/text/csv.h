@@ -33,6 +33,7 @@ const char *ls_csv_name (const LsCsv *csv); /* of the file, or what stands for i
 guint ls_csv_n_rows (const LsCsv *csv);     /* without the header */
 guint ls_csv_n_columns (const LsCsv *csv);
 int ls_csv_column (const LsCsv *csv, const char *name); /* -1 if there is none */
+const char *ls_csv_column_name (const LsCsv *csv, guint column);
 
 /* Appends a cell as this reader has it: in quotes where it needs them. NULL: empty. */
 void ls_csv_append (GString *out, const char *cell);

@@ -411,6 +411,7 @@ ls_scores_to_text (const LsScores *s)
   append_names (out,
                 "what their tables do not say of these is taken from strategies/software: ", s->own_knobs);
   append_names (out, "clusters of rows that name none, by their hardware: ", s->by_hardware);
+  append_names (out, "columns that nothing reads: ", s->ignored);
   if (s->coverage)
     ls_coverage_to_text (s->coverage, out);
   return g_string_free (out, FALSE);

@@ -136,5 +136,6 @@ ls_scores_to_json (const LsScores *s)
   write_names (&w, "assumed", s->assumed);
   write_names (&w, "families_with_facts", s->own_knobs);
   write_names (&w, "clusters_by_hardware", s->by_hardware);
+  write_names (&w, "ignored_columns", s->ignored);
   return ls_json_out_close (&w);
 }
