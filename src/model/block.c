@@ -54,9 +54,10 @@ const char *
 ls_model_check_blocks (const LsModel *m)
 {
   bool has_layers = m->layer_pattern && strchr (m->layer_pattern, 'B');
-  if (!has_layers && m->shared_blocks + m->block_mlp_rank + m->block_attention_rank == 0)
+  bool has_keys = m->shared_blocks + m->block_mlp_rank + m->block_attention_rank > 0;
+  if (!has_layers && !has_keys)
     return NULL;
-  if (has_layers != (m->shared_blocks > 0))
+  if (!has_layers || m->shared_blocks == 0)
     return "expected \"shared_blocks\" with layers B, and layers B with it";
   bool is_plain = m->kv_lora + m->q_lora + m->out_groups + m->index_heads + m->attention_experts == 0
       && m->encoder_layers + m->predict_layers + m->own_layers == 0 && !ls_model_widths_differ (m)

@@ -124,6 +124,34 @@ ls_mixer_out_biases (const LsModel *m)
   return m->mixer_bias && !ls_mixer_gates_memory (m) ? m->hidden : 0;
 }
 
+static bool
+has_groups (const LsModel *m)
+{
+  return m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA
+      || m->mixer == LS_MIXER_MLSTM;
+}
+
+static bool
+has_rank (const LsModel *m)
+{
+  return m->mixer == LS_MIXER_MAMBA1 || m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_RWKV7;
+}
+
+const char *
+ls_mixer_check_keys (const LsModel *m, const char **ret_key)
+{
+  *ret_key = "mixer_rank";
+  if (m->mixer_rank > 0 && !has_rank (m))
+    return "expected \"mixer\" mamba1, mamba2 or rwkv7, of which something has a rank";
+  *ret_key = "mixer_conv";
+  if (m->mixer_conv > 0 && ls_mixer_conv_width (m) == 0)
+    return "expected a \"mixer\" that has a convolution: linear, mlstm, rwkv7 and product have none";
+  *ret_key = "mixer_groups";
+  if (m->mixer_groups > 0 && m->mixer_groups != m->mixer_heads && !has_groups (m))
+    return "expected \"mixer\" mamba2, delta or kda, of which heads share keys";
+  return NULL;
+}
+
 const char *
 ls_mixer_check_biases (const LsModel *m)
 {

@@ -151,6 +151,8 @@ uint64_t ls_mixer_in_biases (const LsModel *m);
 uint64_t ls_mixer_out_biases (const LsModel *m);
 /* What is wrong with its biases; NULL: nothing. Static. */
 const char *ls_mixer_check_biases (const LsModel *m);
+/* Likewise for keys that say something of this kind of mixer; 0: it is not said. *ret_key: which one. */
+const char *ls_mixer_check_keys (const LsModel *m, const char **ret_key);
 
 /* FLOPs of the products of a sequence, forward; with heads cut over so many ranks, of all of them. */
 double ls_mixer_flops (const LsModel *m, uint32_t n_ranks, uint32_t seq);

@@ -138,6 +138,11 @@ complete_attention (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
     return complain (doc, "qk_norm_over", diags, NULL, "missing key \"qk_norm\", which this one goes with");
   if ((m->rotary_dim > 0 || m->unrotated_every > 0) && m->position != LS_POSITION_ROPE)
     return complain (doc, "position", diags, NULL, "expected \"rope\", as there is what it rotates");
+  if (m->scaled_rope && m->position != LS_POSITION_ROPE)
+    return complain (doc, "scaled_rope", diags, NULL, "expected \"position\" rope, which it scales");
+  if (m->attention_gate_own && !m->attention_gate)
+    return complain (doc, "attention_gate_own", diags, NULL,
+                     "expected \"attention_gate\" with a layer for it");
   if (m->rotary_dim > m->head_dim)
     return complain (doc, "rotary_dim", diags, NULL, "expected \"rotary_dim\" of at most head_dim");
   if (ls_model_check_windowed_gate (m))
@@ -220,9 +225,12 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
       && (ls_mixer_inner (m) != m->hidden || m->mixer_rank == 0 || m->norms != LS_NORMS_PRE))
     return complain (doc, "mixer", diags, NULL,
                      "expected rwkv7 as wide as hidden, with \"mixer_rank\", between norms before each half");
-  const char *wanted = ls_mixer_check_biases (m);
+  const char *wanted = ls_mixer_check_biases (m), *key = NULL;
   if (wanted)
     return complain (doc, m->mixer_bias ? "mixer_bias" : "mixer", diags, NULL, wanted);
+  wanted = ls_mixer_check_keys (m, &key);
+  if (wanted)
+    return complain (doc, key, diags, NULL, wanted);
   m->mixer_groups = m->mixer_groups ? m->mixer_groups : m->mixer_heads;
   m->mixer_state = m->mixer_state ? m->mixer_state : m->mixer_head_dim;
   m->mixer_conv = m->mixer_conv ? m->mixer_conv : 4;
@@ -259,7 +267,11 @@ static bool
 complete_blocks (const LsJsonDoc *doc, const LsModel *m, LsDiagList *diags)
 {
   const char *wanted = ls_model_check_blocks (m);
-  return !wanted || complain (doc, "shared_blocks", diags, NULL, wanted);
+  const char *key = m->shared_blocks > 0 ? "shared_blocks"
+      : m->block_mlp_rank > 0            ? "block_mlp_rank"
+      : m->block_attention_rank > 0      ? "block_attention_rank"
+                                         : "layer_pattern";
+  return !wanted || complain (doc, key, diags, NULL, wanted);
 }
 
 static bool
