@@ -157,6 +157,15 @@ parse_slice (const char *text, void *target)
   return ls_slice_parse (text, ((LsJobSpec *) target)->slice);
 }
 
+static bool
+has_slow_rank (const LsSlow *slow, guint64 rank)
+{
+  for (guint i = 0; i < slow->ranks->len; i++)
+    if (g_array_index (slow->ranks, LsSlowRank, i).rank == rank)
+      return true;
+  return false;
+}
+
 /* Of "rank=17:1.3", "seed=1" or "sigma=0.05". */
 static bool
 apply_slow (const char *item, LsSlow *slow)
@@ -164,7 +173,8 @@ apply_slow (const char *item, LsSlow *slow)
   char *end;
   if (g_str_has_prefix (item, "rank=")) {
     guint64 rank = g_ascii_strtoull (item + 5, &end, 10);
-    if (!g_ascii_isdigit (item[5]) || *end != ':' || !g_ascii_isdigit (end[1]) || rank >= UINT32_MAX)
+    if (!g_ascii_isdigit (item[5]) || *end != ':' || !g_ascii_isdigit (end[1]) || rank >= UINT32_MAX
+        || has_slow_rank (slow, rank))
       return false;
     LsSlowRank r = { (uint32_t) rank, g_ascii_strtod (end + 1, &end) };
     g_array_append_val (slow->ranks, r);
@@ -307,7 +317,7 @@ const LsField ls_job_fields[] = {
               "shared links, no contention, every message of a collective, or all: flow, and how far the "
               "others disagree") },
   { CUSTOM_ROW (simulation, slow, parse_slow,
-                "a list of rank=N:FACTOR (0.1 to 100), or seed=N,sigma=X (up to 1)",
+                "a list of rank=N:FACTOR (0.1 to 100), each rank once, or seed=N,sigma=X (up to 1)",
                 "rank=N:FACTOR,...|seed=N,sigma=X", "none",
                 "stragglers: ranks whose kernels take so many times as long, or a log-normal spread of "
                 "all"),

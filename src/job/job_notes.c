@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "compute/clock.h"
 #include "compute/measured.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
@@ -457,4 +458,19 @@ ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *r)
                                       "share of its peak rates here, which was not measured",
                                       spec->gpu_calibration, r->hardware->calibration_of,
                                       r->cluster->spec.gpu.name));
+}
+
+void
+ls_job_note_drawn_speeds (const LsJobSpec *spec, LsJobResult *r)
+{
+  const LsCalibration *c = &r->hardware->calibration;
+  const LsGpu *gpu = &r->hardware->spec.gpu;
+  uint32_t n = r->plan->n_ranks;
+  double slower = ls_clock (c, gpu, 1) / ls_clock (c, gpu, n) - 1;
+  if (spec->slow.sigma > 0 && slower >= 0.0005)
+    g_ptr_array_add (r->notes,
+                     g_strdup_printf ("--slow draws speeds around that of a mean %s; without it all are as "
+                                      "fast as the slowest of %u in the mean, whose matrix products take "
+                                      "%.1f %% longer",
+                                      ls_cluster_chip_word (&r->cluster->spec, 1), n, 100 * slower));
 }

@@ -137,6 +137,8 @@ void ls_note_nccl (const char *nccl, const LsHardware *hardware, GPtrArray *note
 void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);
 /* That the calibration that was asked for is of another GPU. */
 void ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *result);
+/* That drawn speeds take the place of the slowest GPU's. */
+void ls_job_note_drawn_speeds (const LsJobSpec *spec, LsJobResult *result);
 
 /* Appends to the notes of a result, if it has a model, that its kernels are Megatron-Core's, where gradients
  * are reduced by other software and no list of kernels is given, that attention takes the time of another

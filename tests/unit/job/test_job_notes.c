@@ -201,7 +201,27 @@ slices_that_are_not_full_are_told (void)
   }
 }
 
+/* Speeds that are drawn take the place of the slowest GPU's, so that a step may be shorter with them. */
+static void
+drawn_speeds_are_told (void)
+{
+#define RANKS MACHINE ("dgx-h100") SIZE
+  static const struct {
+    const char *options;
+    bool is_told;
+  } rows[] = { { RANKS "slow=seed=1,sigma=0.001", true },
+               { RANKS "slow=rank=1:1.2", false },
+               { CHIPS "gpus=16 global-batch=16 slow=sigma=0.001", false } };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (LsJobResult) r = run (rows[i].options);
+    bool is_told = false;
+    for (guint k = 0; LS_CHECK (r) && k < r->notes->len; k++)
+      is_told |= g_str_has_prefix (r->notes->pdata[k], "--slow draws speeds around that of a mean GPU");
+    LS_CHECK (is_told == rows[i].is_told);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (rates_in_another_unit_are_told), LS_TEST (a_host_that_is_not_simulated_is_told),
                LS_TEST (fetches_of_experts_are_told), LS_TEST (lone_products_are_told_where_they_cost),
                LS_TEST (flash_that_runs_again_is_told), LS_TEST (recomputed_layers_beyond_a_stage_are_told),
-               LS_TEST (slices_that_are_not_full_are_told));
+               LS_TEST (slices_that_are_not_full_are_told), LS_TEST (drawn_speeds_are_told));
