@@ -403,6 +403,16 @@ orders_from_file (const LsScheduleSpec *s, const LsSchedTimes *times, GError **e
   return g_steal_pointer (&orders);
 }
 
+static bool
+has_pairs (const LsOrders *orders)
+{
+  for (uint32_t rank = 0; rank < orders->layout.n_ranks; rank++)
+    for (guint i = 0; i < orders->ranks[rank]->len; i++)
+      if (g_array_index (orders->ranks[rank], LsAction, i).is_paired)
+        return true;
+  return false;
+}
+
 LsScheduleRun *
 ls_schedule_run_new (const LsScheduleSpec *s, GError **error)
 {
@@ -416,6 +426,13 @@ ls_schedule_run_new (const LsScheduleSpec *s, GError **error)
     return NULL;
   LsOrders *orders = schedule_is_path (s->schedule) ? orders_from_file (s, &times, error)
                                                     : orders_by_name (s, &times, error);
+  if (orders && s->fb.is_given && !has_pairs (orders)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "%s: --fb-time applies to orders that execute a forward and a backward together, such as "
+                 "dualpipe's: here are none",
+                 s->schedule);
+    g_clear_pointer (&orders, ls_orders_free);
+  }
   if (!orders)
     return NULL;
   LsScheduleRun *run = g_new0 (LsScheduleRun, 1);
