@@ -122,6 +122,20 @@ gradients_are_summed_as_the_optimizer_has_them (void)
   check ("python " GPT " --use-precision-aware-optimizer --main-grads-dtype fp32", "grad_dtype=fp32");
 }
 
+/* Of what Megatron-LM asserts. */
+static void
+jobs_that_do_not_start_are_told (void)
+{
+  check ("python " GPT " --exp-avg-dtype fp8",
+         "!--exp-avg-dtype fp8 without --use-precision-aware-optimizer");
+  check ("python " GPT " --main-grads-dtype bf16", "!--main-grads-dtype bf16 without --use-precision");
+  check ("python " GPT " --encoder-num-layers 3", "!--num-layers 2 and --encoder-num-layers 3");
+  LsImport import;
+  if (read_text ("python " GPT " --exp-avg-dtype fp32 --encoder-num-layers 2", &import))
+    LS_CHECK_INT (import.conflicts->len, ==, 0);
+  ls_import_clear (&import);
+}
+
 static void
 other_tasks_are_refused (void)
 {
@@ -161,5 +175,6 @@ LS_TEST_SUITE (LS_TEST (ranges_are_told), LS_TEST (launchers_say_how_many),
                LS_TEST (options_of_srun_are_variables), LS_TEST (algorithms_of_context_are_read),
                LS_TEST (a_batch_system_says_how_many),
                LS_TEST (gradients_are_summed_as_the_optimizer_has_them), LS_TEST (other_tasks_are_refused),
+               LS_TEST (jobs_that_do_not_start_are_told),
                LS_TEST (an_option_that_is_not_said_may_be_the_format),
                LS_TEST (a_file_without_a_name_says_nothing))

@@ -386,6 +386,10 @@ set_encoder (LaunchJob *job)
                   decoder_seq);
   } else if (!has_encoder (job) && option_text (job, "decoder-seq-length"))
     import_unknown (import, "--decoder-seq-length %s", option_text (job, "decoder-seq-length"));
+  guint64 all = option_number (job, "num-layers");
+  if (n > 0 && all > 0 && n != all) /* arguments.py wants one of them; a log prints both alike */
+    import_conflict (import, "--num-layers %" G_GUINT64_FORMAT " and --encoder-num-layers %" G_GUINT64_FORMAT,
+                     all, n);
   if (!has_encoder (job) || n == 0)
     return;
   import_set_model_number (import, "layers", n + n_decoder);

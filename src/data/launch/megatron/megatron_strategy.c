@@ -265,6 +265,20 @@ sums_in_bf16 (LaunchJob *job, bool in_fp32)
           && !in_fp32);
 }
 
+/* Formats other than fp32 of what the optimizer keeps need the one that has such (core/optimizer/
+ * optimizer_config.py, where the others are asserted). */
+static void
+check_formats (LaunchJob *job)
+{
+  static const char *const names[]
+      = { "main-grads-dtype", "main-params-dtype", "exp-avg-dtype", "exp-avg-sq-dtype" };
+  for (guint i = 0; i < G_N_ELEMENTS (names) && !option_is_on (job, "use-precision-aware-optimizer"); i++) {
+    const char *format = option_text (job, names[i]);
+    if (format && !strstr (format, "32"))
+      import_conflict (job->import, "--%s %s without --use-precision-aware-optimizer", names[i], format);
+  }
+}
+
 void
 megatron_precision (LaunchJob *job)
 {
@@ -290,6 +304,7 @@ megatron_precision (LaunchJob *job)
   bool is_16 = is_bf16 ? sums_in_bf16 (job, in_fp32) : is_fp16 && !in_fp32;
   const char *grads = !is_16 ? "fp32" : is_bf16 ? "bf16" : "fp16";
   import_set_strategy (job->import, "grad_dtype", grads, "--grad-reduce-in-bf16 --main-grads-dtype");
+  check_formats (job);
 }
 
 const char *
