@@ -95,6 +95,7 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
         "--checkpoint-async has no effect here: the job never waits for storage");
   note (r, spec->storage_bytes_per_s > 0 && is_storage && is_given && !spec->checkpoint_async,
         "--storage-bandwidth has no effect here: how long saving and reading take is given");
+  note (r, spec->seed != 1 && r->causes->len == 0, "--first-seed has no effect here: nothing fails");
   note (r, !r->step_spread && spec->jitter_seed != 1, "--jitter-seed has no effect here: steps do not vary");
   note (r, spec->job.slow.ranks && !spec->jitter,
         "steps do not vary: --slow says how fast each rank is (--jitter)");
