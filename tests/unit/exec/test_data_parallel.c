@@ -377,7 +377,7 @@ memory_holds_the_weights_of_a_layer (void)
 
 /* As on GPUs: reductions of a turn run beside the rest of it, and its end waits for them. Pipelined, the
  * gathers of a turn start with the turn before, and its reductions have all of the next; slices sum behind
- * them. All is free in the end, and as much is gathered and reduced. */
+ * them. As much is gathered and reduced, and what a turn had is free when its reductions are waited for. */
 static void
 loops_overlap_their_turns (void)
 {
@@ -405,6 +405,8 @@ loops_overlap_their_turns (void)
     const LsMemoryInput in = { .plan = r.plan, .timeline = r.t };
     g_autoptr (LsMemory) memory = ls_memory_new (&in);
     LS_CHECK_INT (memory->classes[0].overfreed_bytes, ==, 0);
+    double layers = (double) memory->classes[0].category_peak[LS_MEM_UNSHARDED] / (2 * 12 * 1024.0 * 1024);
+    LS_CHECK (layers <= (is_pipelined ? 3.34 : 1.34)); /* weights and gradients of two turns, of one */
     dp_run_clear (&r);
   }
 }
