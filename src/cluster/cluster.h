@@ -209,7 +209,7 @@ typedef struct LsClusterSpec {
    * switch, or of one GPU where there is none, each way; from one socket to another. Rate 0: not said. */
   LsLinkSpec write_bridge, write_sockets;
   LsLinkSpec cpu_memory;     /* of one socket                                     */
-  uint64_t cpu_memory_bytes; /* of the node                                       */
+  uint64_t cpu_memory_bytes; /* of the node; of a torus, of each host             */
 
   uint32_t nvme_drives; /* per node, dealt to the PCIe switches; 0: none     */
   LsLinkSpec nvme;      /* one drive, reads                                  */

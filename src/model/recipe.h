@@ -1,5 +1,5 @@
-/* model/recipe.h — which kernels a release of some software launches for each operator, in order, instead of
- * those that are built in (strategies/kernels/NAME.json).
+/* model/recipe.h — which kernels a release of some software launches for each operator, in order, instead
+ * of those that are built in (strategies/kernels/NAME.json).
  *
  * An operator that the list does not name, or does not name for such a model, stays as it is built in. A
  * kernel of kind "core" stands for the operator's own: its matrix products, or attention. */

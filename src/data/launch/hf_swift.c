@@ -11,9 +11,8 @@ key_heads_of (const char *name)
 {
   LsModel m = { 0 };
   bool is_decoder;
-  g_autofree char *found = name ? ls_model_name_of_path (name) : NULL;
-  if (!name
-      || !(ls_model_of_name (name, &m, &is_decoder) || (found && ls_model_of_name (found, &m, &is_decoder))))
+  g_autofree char *found = NULL;
+  if (!import_find_model (name, &m, &is_decoder, &found))
     return 0;
   guint64 heads = m.n_kv_heads;
   ls_model_clear (&m);

@@ -268,19 +268,14 @@ import_model (LsImport *import, const LsModel *m, const char *source)
   }
 }
 
-/* The model of a name, or of a folder that is called so, which is told. */
-static bool
-find_model (LsImport *import, const char *name, LsModel *ret_model, bool *ret_is_decoder)
+bool
+import_find_model (const char *name, LsModel *ret_model, bool *ret_is_decoder, char **ret_found)
 {
-  if (ls_model_of_name (name, ret_model, ret_is_decoder))
-    return true;
-  g_autofree char *found = ls_model_name_of_path (name);
-  if (!found || !ls_model_of_name (found, ret_model, ret_is_decoder))
-    return false;
-  const char *slash = strrchr (found, '/');
-  import_infer (import, "model %s: taken for %s, as the end of its path says", name,
-                strstr (name, found) || !slash ? found : slash + 1);
-  return true;
+  *ret_found = NULL;
+  if (!name || ls_model_of_name (name, ret_model, ret_is_decoder))
+    return name != NULL;
+  *ret_found = ls_model_name_of_path (name);
+  return *ret_found && ls_model_of_name (*ret_found, ret_model, ret_is_decoder);
 }
 
 void
@@ -291,10 +286,15 @@ import_model_of_name (LsImport *import, const char *name)
   if (import->model_is_given)
     return;
   bool is_decoder;
-  if (!find_model (import, name, &m, &is_decoder)) {
+  g_autofree char *found = NULL;
+  if (!import_find_model (name, &m, &is_decoder, &found)) {
     import_unknown (import, "model %s: its dimensions are in no file here", name);
     return;
   }
+  const char *slash = found ? strrchr (found, '/') : NULL;
+  if (found)
+    import_infer (import, "model %s: taken for %s, as the end of its path says", name,
+                  strstr (name, found) || !slash ? found : slash + 1);
   if (is_decoder)
     import_unknown (import, "model %s: its decoder alone is simulated; what sees or hears is left out", name);
   import_model (import, &m, name);
@@ -307,9 +307,8 @@ import_vocab_of_tokenizer (LsImport *import, const char *name)
 {
   LsModel m = { 0 };
   bool is_decoder;
-  g_autofree char *found = name ? ls_model_name_of_path (name) : NULL;
-  if (!name
-      || !(ls_model_of_name (name, &m, &is_decoder) || (found && ls_model_of_name (found, &m, &is_decoder))))
+  g_autofree char *found = NULL;
+  if (!import_find_model (name, &m, &is_decoder, &found))
     return 0;
   guint64 vocab = m.vocab;
   import_infer (import, "vocab %" G_GUINT64_FORMAT ": that of the model whose tokenizer %s is", vocab, name);

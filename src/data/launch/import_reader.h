@@ -100,6 +100,9 @@ bool import_has_strategy (const LsImport *import, const char *key);
 void import_model (LsImport *import, const LsModel *m, const char *source);
 /* The same of the model that has this name for a program or a hub; one that nobody has is told as unknown. */
 void import_model_of_name (LsImport *import, const char *name);
+/* The model of a name, or of a folder that is called so: *ret_found, newly allocated, is then the name that
+ * it was found by, else NULL. On success the caller clears *ret_model; false: nobody's; name NULL allowed. */
+bool import_find_model (const char *name, LsModel *ret_model, bool *ret_is_decoder, char **ret_found);
 /* The words of the published model that a tokenizer has the name of, which is told; some of its rows may be
  * of no word. 0: nobody's; name NULL allowed. */
 guint64 import_vocab_of_tokenizer (LsImport *import, const char *name);

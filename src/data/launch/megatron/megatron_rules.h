@@ -1,5 +1,5 @@
-/* data/launch/megatron/megatron_rules.h — what options of Megatron-LM mean together, and what they are where
- * they are not given (private to launch/). */
+/* data/launch/megatron/megatron_rules.h — what options of Megatron-LM mean together, and what they are
+ * where they are not given (private to launch/). */
 #ifndef LS_DATA_LAUNCH_MEGATRON_MEGATRON_RULES_H
 #define LS_DATA_LAUNCH_MEGATRON_MEGATRON_RULES_H
 
