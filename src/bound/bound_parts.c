@@ -195,7 +195,7 @@ unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_l
   }
   for (uint32_t i = 0; i < o->n_params && is_cut (x, o); i++)
     numel += o->param_numel[i];
-  int overlap = x->cut.s->dp_overlap ? x->cut.s->loop_overlap : LS_LOOP_OVERLAP_GATHERS;
+  int overlap = ls_strategy_loop_overlap (x->cut.s);
   if (is_unit (x) && overlap != LS_LOOP_OVERLAP_PIPELINED)
     u.gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, numel * (x->cut.s->fp8_params ? 1 : 2));
   if (overlap == LS_LOOP_OVERLAP_GATHERS)

@@ -335,6 +335,13 @@ ls_strategy_delays_scales (const LsStrategy *s)
   return s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED;
 }
 
+/* xla-fsdp: the LsLoopOverlap that dp_overlap leaves. */
+static inline int
+ls_strategy_loop_overlap (const LsStrategy *s)
+{
+  return s->dp_overlap ? s->loop_overlap : LS_LOOP_OVERLAP_GATHERS;
+}
+
 /* Fill in what is derived, in place, for a model on a cluster of n_gpus with
  * gpus_per_node (a tp group may span nodes: that is slow, not illegal). Knobs
  * without effect are normalised: with dp 1 there is no dp_kind, zero or dp_overlap,

@@ -99,7 +99,7 @@ reduce_over (Build *b, DpGroup group, LsStream stream, int coll, uint64_t numel,
 static void
 reduce_over_slices (Build *b, uint64_t numel, bool is_expert, const char *name)
 {
-  bool is_behind = xla_overlap (b->l) != LS_LOOP_OVERLAP_GATHERS;
+  bool is_behind = ls_strategy_loop_overlap (b->l->s) != LS_LOOP_OVERLAP_GATHERS;
   reduce_over (b, dp_replica (b->l, is_expert), is_behind ? LS_STREAM_GATHER : LS_STREAM_DP,
                LS_COLL_ALL_REDUCE, numel, !b->l->s->dp_overlap, name);
 }
@@ -133,7 +133,7 @@ reduce_weight (Build *b, XlaPass *x, const Chunk *c, guint o)
   uint16_t id = xla_buffer_id (b, c, o, true);
   uint64_t bytes = numel * ls_dtype_bytes (l->act);
   build_buffer (b, xla_last_op (b), id, LS_MEM_UNSHARDED, bytes, false);
-  bool blocks = xla_overlap (l) == LS_LOOP_OVERLAP_GATHERS;
+  bool blocks = ls_strategy_loop_overlap (l->s) == LS_LOOP_OVERLAP_GATHERS;
   Reduction r = { reduce_over (b, shard, LS_STREAM_GATHER, LS_COLL_REDUCE_SCATTER, numel, blocks,
                                "grad reduce-scatter"),
                   id, bytes };
@@ -148,7 +148,7 @@ reduce_replicated (Build *b, uint64_t numel, bool is_expert)
 {
   if (numel == 0)
     return;
-  bool blocks = xla_overlap (b->l) == LS_LOOP_OVERLAP_GATHERS;
+  bool blocks = ls_strategy_loop_overlap (b->l->s) == LS_LOOP_OVERLAP_GATHERS;
   reduce_over (b, dp_shard (b->l, is_expert), LS_STREAM_GATHER, LS_COLL_ALL_REDUCE, numel, blocks,
                "small grad all-reduce");
   reduce_over_slices (b, numel, is_expert, "small grad all-reduce");
@@ -158,7 +158,7 @@ reduce_replicated (Build *b, uint64_t numel, bool is_expert)
 static void
 leave_unit (Build *b, XlaPass *x)
 {
-  bool is_pipelined = xla_overlap (b->l) == LS_LOOP_OVERLAP_PIPELINED;
+  bool is_pipelined = ls_strategy_loop_overlap (b->l->s) == LS_LOOP_OVERLAP_PIPELINED;
   finish_reductions (b, x, is_pipelined ? x->n_before : x->reducing->len);
   x->n_before = x->reducing->len;
 }
@@ -212,7 +212,7 @@ static void
 before (Build *b, DpPass *p, guint o)
 {
   if (p->type == LS_ACTION_B || p->type == LS_ACTION_I)
-    xla_copy (b, xla_sliced_bytes (b, p->c, o), LS_TAG_B, "kept output slice");
+    xla_copy_from_arrays (b, p->c, o);
   bool gathers = p->type == LS_ACTION_F || (p->type != LS_ACTION_W && !xla_is_outside (p->c, o));
   if (gathers && enters (b, p, o))
     xla_gather_for (b, p->state, p, o);
@@ -241,8 +241,8 @@ after (Build *b, DpPass *p, guint o)
 {
   XlaPass *x = p->state;
   const LsOperator *at = operator_at (p->c, o);
-  if (p->type == LS_ACTION_F && b->l->s->loop_copies != LS_LOOP_COPIES_NONE)
-    xla_copy (b, recompute_product_bytes (b->l, p->c, o), LS_TAG_F, "kept output copy");
+  if (p->type == LS_ACTION_F)
+    xla_copy_to_arrays (b, p->c, o);
   if (drops (b, p, o))
     xla_weight_buffer (b, xla_last_op (b), p->c, o, true);
   if (!reduces (b->l, p))
@@ -262,7 +262,7 @@ end (Build *b, DpPass *p)
 {
   XlaPass *x = p->state;
   finish_reductions (b, x, x->reducing->len);
-  if (xla_overlap (b->l) != LS_LOOP_OVERLAP_GATHERS)
+  if (ls_strategy_loop_overlap (b->l->s) != LS_LOOP_OVERLAP_GATHERS)
     build_join_stream (b, LS_STREAM_GATHER);
   g_array_unref (x->reducing);
   g_free (x->gathered);

@@ -2,12 +2,6 @@
  * they gather and when, and what they copy. */
 #include "lower/data/lower_xla_loop.h"
 
-int
-xla_overlap (const Lower *l)
-{
-  return l->s->dp_overlap ? l->s->loop_overlap : LS_LOOP_OVERLAP_GATHERS;
-}
-
 /* --- units --------------------------------------------------------------------------- */
 
 #define BEHIND_LAYERS UINT32_MAX
@@ -139,9 +133,9 @@ next_unit (const Lower *l, const DpPass *p, guint o, guint *ret_o)
   return i < c->operators->len;
 }
 
-/* A kernel that reads and writes them. */
-void
-xla_copy (Build *b, uint64_t bytes, LsTag tag, const char *name)
+/* A kernel that reads and writes so many bytes; none: no kernel. */
+static void
+copy (Build *b, uint64_t bytes, LsTag tag, const char *name)
 {
   if (bytes == 0)
     return;
@@ -158,7 +152,7 @@ copy_weights (Build *b, const DpPass *p, guint o)
   uint64_t bytes = 0;
   for (guint i = o; i < c->operators->len && xla_unit_of (b->l, c, i) == xla_unit_of (b->l, c, o); i += step)
     bytes += xla_is_gathered (b, c, i) ? dp_param_bytes (b->l, xla_cut_numel (operator_at (c, i))) : 0;
-  xla_copy (b, bytes, p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B, "gathered weights copy");
+  copy (b, bytes, p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B, "gathered weights copy");
 }
 
 /* Of the unit that begins at o; pipelined: that of the first turn, and of the next. */
@@ -166,7 +160,7 @@ void
 xla_gather_for (Build *b, XlaPass *x, const DpPass *p, guint o)
 {
   guint next;
-  bool is_pipelined = xla_overlap (b->l) == LS_LOOP_OVERLAP_PIPELINED;
+  bool is_pipelined = ls_strategy_loop_overlap (b->l->s) == LS_LOOP_OVERLAP_PIPELINED;
   if (!is_pipelined || !x->has_begun)
     gather_unit (b, x, p, o);
   else if (b->l->s->loop_copies == LS_LOOP_COPIES_WEIGHTS)
@@ -176,11 +170,20 @@ xla_gather_for (Build *b, XlaPass *x, const DpPass *p, guint o)
       && (p->type == LS_ACTION_F || !xla_is_outside (p->c, next)))
     gather_unit (b, x, p, next);
 }
-/* Of flash attention, whose kernels read nothing but whole arrays: what the product before it made. */
-uint64_t
-xla_sliced_bytes (const Build *b, const Chunk *c, guint o)
+
+/* --- copies ----------------------------------------------------------------------------- */
+
+void
+xla_copy_to_arrays (Build *b, const Chunk *c, guint o)
 {
-  bool reads
-      = b->l->s->loop_copies != LS_LOOP_COPIES_NONE && o > 0 && ls_operator_is_flash (operator_at (c, o));
-  return reads ? recompute_product_bytes (b->l, c, o - 1) : 0;
+  if (b->l->s->loop_copies != LS_LOOP_COPIES_NONE)
+    copy (b, recompute_product_bytes (b->l, c, o), LS_TAG_F, "kept output copy");
+}
+
+/* Kernels of flash attention read nothing but whole arrays. */
+void
+xla_copy_from_arrays (Build *b, const Chunk *c, guint o)
+{
+  if (b->l->s->loop_copies != LS_LOOP_COPIES_NONE && o > 0 && ls_operator_is_flash (operator_at (c, o)))
+    copy (b, recompute_product_bytes (b->l, c, o - 1), LS_TAG_B, "kept output slice");
 }

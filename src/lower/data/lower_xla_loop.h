@@ -20,8 +20,6 @@ typedef struct {
   uint64_t replicated_expert;
 } XlaPass;
 
-/* LsLoopOverlap, as dp_overlap has it. */
-int xla_overlap (const Lower *l);
 /* The turn that an operator is in; of what stands outside of the layers a number of its own. */
 uint32_t xla_unit_of (const Lower *l, const Chunk *c, guint o);
 bool xla_is_outside (const Chunk *c, guint o);
@@ -40,9 +38,9 @@ void xla_weight_buffer (Build *b, uint16_t op, const Chunk *c, guint o, bool is_
 
 /* As the unit begins at o: gathers of its weights, or of the next one's. */
 void xla_gather_for (Build *b, XlaPass *x, const DpPass *p, guint o);
-/* A kernel that reads and writes so many bytes; none: no kernel. */
-void xla_copy (Build *b, uint64_t bytes, LsTag tag, const char *name);
-/* What is copied for operator o's backward out of arrays of all layers. */
-uint64_t xla_sliced_bytes (const Build *b, const Chunk *c, guint o);
+/* By loop_copies: what operator o's forward keeps, into arrays of all layers; and out of them, what its
+ * backward reads of the operator before it. */
+void xla_copy_to_arrays (Build *b, const Chunk *c, guint o);
+void xla_copy_from_arrays (Build *b, const Chunk *c, guint o);
 
 #endif

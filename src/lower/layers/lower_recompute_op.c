@@ -148,12 +148,14 @@ uint64_t
 recompute_needless_bytes (const Lower *l, const Chunk *c, guint i)
 {
   uint64_t bytes = 0, scattered = l->shard.sp && l->mesh.tp > 1 ? ls_boundary_bytes (l->model, &l->shard) : 0;
-  for (uint16_t layer = layer_of (c, i); i < c->operators->len && layer_of (c, i) == layer; i++)
-    if (operator_at (c, i)->tp == LS_TP_ROW && !(keeps_by_name (l) && is_behind_all (c, i)))
-      bytes += kept_output_bytes (l, c, i)
-          + (keeps_by_name (l) && !is_named (l, operator_at (c, i)) ? 0 : scattered);
+  for (uint16_t layer = layer_of (c, i); i < c->operators->len && layer_of (c, i) == layer; i++) {
+    const LsOperator *o = operator_at (c, i);
+    bool is_kept = !keeps_by_name (l) || is_named (l, o);
+    if (o->tp == LS_TP_ROW && !(keeps_by_name (l) && is_behind_all (c, i)))
+      bytes += kept_output_bytes (l, c, i) + (is_kept ? scattered : 0);
     else if (l->mesh.ep > 1)
-      bytes += operator_at (c, i)->brought_bytes;
+      bytes += o->brought_bytes;
+  }
   return bytes;
 }
 
