@@ -10,11 +10,11 @@ const char *
 ls_entry_key (guint slot)
 {
   static const char *const others[]
-      = { "gemm_fp8",        "gemm_fp8_blocks", "gemm_nvfp4", "attention_fp8", "vllm_rmsnorm",
-          "vllm_silu_mul",   "fa1_fwd",         "fa1_bwd",    "triton_fwd",    "triton_bwd",
-          "fa2_fwd",         "fa2_bwd",         "fa3_fwd",    "fa3_bwd",       "pallas_fwd",
-          "pallas_bwd",      "cudnn_fwd",       "cudnn_bwd",  "cudnn_fp8_fwd", "cudnn_fp8_bwd",
-          "cudnn_mxfp8_fwd", "cudnn_mxfp8_bwd" };
+      = { "gemm_fp8",      "gemm_fp8_blocks", "gemm_nvfp4",      "attention_fp8",  "vllm_rmsnorm",
+          "vllm_silu_mul", "fa1_fwd",         "fa1_bwd",         "triton_fwd",     "triton_bwd",
+          "fa2_fwd",       "fa2_bwd",         "fa3_fwd",         "fa3_bwd",        "pallas_fwd",
+          "pallas_bwd",    "aotriton_fwd",    "aotriton_bwd",    "cudnn_fwd",      "cudnn_bwd",
+          "cudnn_fp8_fwd", "cudnn_fp8_bwd",   "cudnn_mxfp8_fwd", "cudnn_mxfp8_bwd" };
   G_STATIC_ASSERT (G_N_ELEMENTS (others) == LS_N_ENTRIES - LS_N_KERNEL_KINDS);
   return slot < LS_N_KERNEL_KINDS ? ls_kernel_kind_name (slot) : others[slot - LS_N_KERNEL_KINDS];
 }

@@ -102,9 +102,10 @@ typedef enum {
       X ("te-norm-sum", LS_ACCESS_TE_NORM_SUM), X ("te-rope", LS_ACCESS_TE_ROPE)
 
 /* Implementations of flash attention: FlashAttention, its version in Triton, FlashAttention-2 and
- * -3, that of JAX's Pallas on TPUs without its causal mask, cuDNN's; AUTO: whichever a GPU was measured
- * with. Behind those that a job chooses from stand cuDNN's for operands in fp8, with a scale for the tensor
- * and with one for each 32 values. */
+ * -3, that of JAX's Pallas on TPUs without its causal mask, AOTriton's, which PyTorch's
+ * scaled_dot_product_attention runs on AMD's GPUs, cuDNN's; AUTO: whichever a GPU was measured with. Behind
+ * those that a job chooses from stand cuDNN's for operands in fp8, with a scale for the tensor and with one
+ * for each 32 values. */
 typedef enum {
   LS_ATTENTION_KERNEL_AUTO,
   LS_ATTENTION_KERNEL_FA1,
@@ -112,6 +113,7 @@ typedef enum {
   LS_ATTENTION_KERNEL_FA2,
   LS_ATTENTION_KERNEL_FA3,
   LS_ATTENTION_KERNEL_PALLAS,
+  LS_ATTENTION_KERNEL_AOTRITON,
   LS_ATTENTION_KERNEL_CUDNN,
   LS_ATTENTION_KERNEL_CUDNN_FP8,
   LS_ATTENTION_KERNEL_CUDNN_MXFP8,

@@ -85,6 +85,8 @@ void ls_recipe_add_check (LsRecipe *r, const char *name, guint slot, LsSampleFil
  * Triton's forward needs FlashAttention's. */
 void ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel,
                                      const char *as, LsDiagList *diags);
+/* On AMD's GPUs, causal, heads of all widths: AOTriton's, and that of Composable Kernel, which is FlashAttention-2 there. */
+void ls_recipe_fit_rocm_attention (LsRecipe *r, const char *folder, LsDiagList *diags);
 /* cuDNN's, in 16 bits, fp8 and mxfp8, as far as `folder`/blackwell/sdpa_cudnn_frontend.csv has them; memory and launch are those of
  * streams and products, which are fitted before. A chip that the table lacks takes the rows of its sibling, each times what
  * TensorRT-LLM's attention takes longer on it: a guess. */

@@ -46,7 +46,7 @@ start (const LsRecipe *r, LsAttentionKernel kernel, const LsFigure *figure, cons
   fit->throttle = fit->burst = 0; /* their products are synchronous, far from what power limits: as on the H20 */
   fit->width_half = spills (kernel) ? 0 : figure->forward ? figure->forward->width_half : fit->width_half;
   fit->wide_head = spills (kernel) && has_widths ? SPILLING_ABOVE : 0;
-  fit->width_step = kernel == LS_ATTENTION_KERNEL_FA2 ? FA2_STEP : 0;
+  fit->width_step = figure->head_step;
   guint width = !has_widths ? 0 : spills (kernel) ? LS_FREE_WIDE : LS_FREE_WIDTH;
   return LS_FREE_COMPUTE | width | (as_fa1 ? 0 : LS_FREE_DEPTH | LS_FREE_TAIL);
 }
@@ -57,13 +57,13 @@ set_source (LsRecipe *r, guint slot, guint free_mask, const LsFigure *figure)
   bool has_widths = free_mask & (LS_FREE_WIDE | LS_FREE_WIDTH);
   double own_width = r->calibration.kind[LS_KERNEL_ATTENTION_FWD].width_half;
   bool as_forward = figure->forward && figure->forward->width_half != own_width;
-  ls_recipe_set_source (r, slot, "attention_figures.csv%s; %s%s; nothing held out",
+  ls_recipe_set_source (r, slot, "attention_figures.csv%s%s; %s%s; nothing held out", figure->only_causal ? ", causal alone" : "",
                         figure->as ? ": the A100's, times what FlashAttention gains here" : "",
                         !(free_mask & LS_FREE_DEPTH) ? "mask and length as fa1_fwd"
                         : has_widths                 ? "heads of 64 and 128"
                         : as_forward                 ? "heads of one width, others as forward"
                                                      : "softmax as attention-fwd",
-                        ls_entry_fit (&r->calibration, slot)->width_step > 0 ? "; width_step: HEADDIM_SWITCH of flash-attention" : "");
+                        figure->head_step > 0 ? "; width_step: HEADDIM_SWITCH of flash-attention" : "");
 }
 
 /* Whether forward and backward are printed apart. */
@@ -86,15 +86,29 @@ fit_pass (LsRecipe *r, const char *folder, LsAttentionKernel kernel, LsFigure *f
   return has_passes;
 }
 
-void
-ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel, const char *as, LsDiagList *diags)
+static void
+fit_passes (LsRecipe *r, const char *folder, LsAttentionKernel kernel, LsFigure forward, LsDiagList *diags)
 {
-  LsFigure forward = { .gpu = r->name, .as = as, .chip = &r->gpu };
   bool has_passes = fit_pass (r, folder, kernel, &forward, diags);
   LsFigure backward = forward;
   backward.is_backward = true;
   backward.forward = has_passes ? ls_entry_fit (&r->calibration, ls_entry_attention (kernel, 0)) : NULL;
   fit_pass (r, folder, kernel, &backward, diags);
+}
+
+void
+ls_recipe_fit_attention_kernel (LsRecipe *r, const char *folder, LsAttentionKernel kernel, const char *as, LsDiagList *diags)
+{
+  double head_step = kernel == LS_ATTENTION_KERNEL_FA2 ? FA2_STEP : 0;
+  fit_passes (r, folder, kernel, (LsFigure) { .gpu = r->name, .as = as, .chip = &r->gpu, .head_step = head_step }, diags);
+}
+
+void
+ls_recipe_fit_rocm_attention (LsRecipe *r, const char *folder, LsDiagList *diags)
+{
+  const LsFigure causal = { .gpu = r->name, .chip = &r->gpu, .only_causal = true };
+  fit_passes (r, folder, LS_ATTENTION_KERNEL_AOTRITON, causal, diags);
+  fit_passes (r, folder, LS_ATTENTION_KERNEL_FA2, causal, diags);
 }
 
 /* ---- cuDNN's ---- */

@@ -37,6 +37,7 @@ typedef struct {
   const Family *others; /* families that are left out, up to one of zeros; NULL: none */
   const LsCudnnOf
       *cudnn; /* its attention; NULL: not known                                                   */
+  bool is_rocm;           /* its attention of PyTorch and of flash-attention is in attention_figures.csv */
   bool has_fp8_attention; /* that the model describes: consumers' chips fall by more than it knows */
   double promised[3];     /* held-out errors of GEMMs in 16 bits, of those in others, of attention */
 } Swept;
@@ -147,6 +148,7 @@ static const Swept swept[] = {
     .sustained = 1565.0 / 1597.0,
     .rows = "gfx=gfx950,cu=256",
     .rates = &mi355x,
+    .is_rocm = true,
     .library = { .square_tile = 256 },
     .square_fp8 = 256,
     .others = aiter_others,
@@ -314,6 +316,8 @@ ls_recipe_swept (guint i, const LsSweptFrom *from, LsDiagList *diags)
     fit_gemms (r, s, LS_DTYPE_NVFP4, "nvfp4", folder, diags);
   set_attention (r, s, folder, diags);
   set_promises (r, s);
+  if (s->is_rocm)
+    ls_recipe_fit_rocm_attention (r, from->own, diags);
   if (s->cudnn)
     ls_recipe_fit_cudnn (r, folder, s->cudnn, diags);
   ls_recipe_take_cublaslt_nvfp4 (r, like);

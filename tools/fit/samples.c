@@ -294,7 +294,8 @@ static bool
 is_of (const Figures *f, guint row, const char *gpu, const char *kernel)
 {
   return strcmp (text (f->csv, row, f->column[GPU]), gpu) == 0
-         && strcmp (text (f->csv, row, f->column[KERNEL]), kernel) == 0;
+         && strcmp (text (f->csv, row, f->column[KERNEL]), kernel) == 0
+         && (!f->of->only_causal || count (f->csv, row, f->column[CAUSAL]) > 0);
 }
 
 static bool

@@ -57,6 +57,8 @@ typedef struct {
   bool is_backward;
   const LsKindFit *forward; /* backward: what is left of both passes behind this; NULL: both run at one rate */
   const LsGpu *chip;        /* with forward */
+  bool only_causal;         /* rows without a mask are left out: other kernels, which other coefficients would describe */
+  double head_step;         /* between the widths of heads that it has kernels for; 0: any */
 } LsFigure;
 
 /* Whether the table parts forward and backward; if it does, the forward is that alone. */

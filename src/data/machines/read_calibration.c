@@ -187,6 +187,9 @@ static const LsField kernel_fields[] = {
   ATTENTION ("pallas_fwd", LS_ATTENTION_KERNEL_PALLAS, 0,
              "flash attention of JAX's Pallas on TPUs, forward, where all keys are met"),
   ATTENTION ("pallas_bwd", LS_ATTENTION_KERNEL_PALLAS, 1, "backward"),
+  ATTENTION ("aotriton_fwd", LS_ATTENTION_KERNEL_AOTRITON, 0,
+             "AOTriton's, which PyTorch's scaled_dot_product_attention runs on AMD's GPUs, forward"),
+  ATTENTION ("aotriton_bwd", LS_ATTENTION_KERNEL_AOTRITON, 1, "backward"),
   ATTENTION ("cudnn_fwd", LS_ATTENTION_KERNEL_CUDNN, 0, "cuDNN's, forward"),
   ATTENTION ("cudnn_bwd", LS_ATTENTION_KERNEL_CUDNN, 1, "backward"),
   ATTENTION ("cudnn_fp8_fwd", LS_ATTENTION_KERNEL_CUDNN_FP8, 0,
@@ -197,7 +200,7 @@ static const LsField kernel_fields[] = {
   ATTENTION ("cudnn_mxfp8_bwd", LS_ATTENTION_KERNEL_CUDNN_MXFP8, 1, "backward"),
   { NULL },
 };
-G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 23);
+G_STATIC_ASSERT (G_N_ELEMENTS (kernel_fields) == LS_N_KERNEL_KINDS + 25);
 
 #define MAX_SIZE 1e9 /* of a dimension */
 #define MEASURED(key_, kind_, member_)                                                                       \
@@ -218,9 +221,13 @@ static const LsEnumName dtype_names[] = { { "fp32", LS_DTYPE_FP32 },
 
 /* kernelbench's own attention is a kernel that no job runs: it is none of these. */
 const LsEnumName ls_measured_attentions[] = {
-  { "fa1", LS_ATTENTION_KERNEL_FA1 },     { "triton", LS_ATTENTION_KERNEL_TRITON },
-  { "fa2", LS_ATTENTION_KERNEL_FA2 },     { "fa3", LS_ATTENTION_KERNEL_FA3 },
-  { "cudnn", LS_ATTENTION_KERNEL_CUDNN }, { NULL },
+  { "fa1", LS_ATTENTION_KERNEL_FA1 },
+  { "triton", LS_ATTENTION_KERNEL_TRITON },
+  { "fa2", LS_ATTENTION_KERNEL_FA2 },
+  { "fa3", LS_ATTENTION_KERNEL_FA3 },
+  { "aotriton", LS_ATTENTION_KERNEL_AOTRITON },
+  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+  { NULL },
 };
 
 static const LsField measured_fields[] = { MEASURED ("kernel", LS_FIELD_ENUM, kind), .required = true,

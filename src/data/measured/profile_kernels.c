@@ -159,9 +159,9 @@ static const struct {
   const char *name;
   LsAttentionKernel kernel;
 } implementations[] = {
-  { "fa1", LS_ATTENTION_KERNEL_FA1 },     { "triton", LS_ATTENTION_KERNEL_TRITON },
-  { "fa2", LS_ATTENTION_KERNEL_FA2 },     { "fa3", LS_ATTENTION_KERNEL_FA3 },
-  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+  { "fa1", LS_ATTENTION_KERNEL_FA1 },           { "triton", LS_ATTENTION_KERNEL_TRITON },
+  { "fa2", LS_ATTENTION_KERNEL_FA2 },           { "fa3", LS_ATTENTION_KERNEL_FA3 },
+  { "aotriton", LS_ATTENTION_KERNEL_AOTRITON }, { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
 };
 
 /* AUTO: none of these, so kernelbench's own. */

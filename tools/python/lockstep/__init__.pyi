@@ -121,7 +121,7 @@ class JobOptions(TypedDict, total=False):
     software: File  # what runs the job (lockstep list software): its defaults [that of --for, or of the strategy]
     for_: File  # the program that must be able to run it: defaults, headroom, rules [any]
     kernels: File  # kernels as some software launches them (lockstep list kernels) [built-in: fused, as Megatron-LM's]
-    attention_kernel: Literal["auto", "fa1", "triton", "fa2", "fa3", "pallas", "cudnn"] | Sequence[Literal["auto", "fa1", "triton", "fa2", "fa3", "pallas", "cudnn"]] | None  # flash: its implementation; auto, or one without times on the accelerator: one that has [auto]
+    attention_kernel: Literal["auto", "fa1", "triton", "fa2", "fa3", "pallas", "aotriton", "cudnn"] | Sequence[Literal["auto", "fa1", "triton", "fa2", "fa3", "pallas", "aotriton", "cudnn"]] | None  # flash: its implementation; auto, or one without times on the accelerator: one that has [auto]
     qkv_layout: Literal["joint", "split", "unpadded"] | Sequence[Literal["joint", "split", "unpadded"]] | None  # flash: Q, K, V in one tensor, as three views, or copied without padding and back [joint]
     window_mask: Text  # flash: a window no longer than the sequence is a mask over all keys, of which none is skipped, as in PyTorch's scaled_dot_product_attention [0]
     loss_kernel: Literal["parallel", "fused"] | Sequence[Literal["parallel", "fused"]] | None  # cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1) [parallel]
