@@ -21,6 +21,7 @@
 #define LS_CLUSTER_TORUS_H
 
 #include <glib.h>
+#include <lockstep/units.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,6 +40,7 @@ typedef struct {
   uint32_t host[LS_TORUS_AXES]; /* chips of one host along each axis, or all of a
                                     shorter axis                                     */
   uint32_t nics_per_host;
+  LsTime start; /* of a collective, beside its hops                                    */
 } LsTorusSpec;
 
 typedef struct {

@@ -426,6 +426,7 @@ set_costs (const LsCollCall *call, LsScript *s)
   s->rate_intra
       = 2 * spec->torus.n_axes * spec->ici.bandwidth_bytes_per_s * spec->ici.efficiency; /* all ports */
   s->rate_inter = spec->pcie.bandwidth_bytes_per_s * spec->pcie.efficiency;
+  s->base = spec->torus.start;
   s->flows = LS_COEF_ONE;
   s->hbm_from = s->hbm_to = 1;
   if (s->sends == chain_sends)

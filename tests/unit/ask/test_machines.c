@@ -15,14 +15,14 @@
  * the fit, and over two nodes; products of PyTorch on MI300X; no NVLS, no LL128, no nvfp4 on GPUs of AMD. */
 
 static LsCollectiveRun *
-all_reduces (const char *cluster, const char *gpus, const char *min, const char *max)
+calls (const char *cluster, const char *op, const char *gpus, const char *min, const char *max)
 {
   LsCollectiveSpec spec;
   ls_collective_spec_init (&spec);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (GError) error = NULL;
   LS_CHECK (ls_collective_spec_set (&spec, "cluster", cluster, diags)
-            && ls_collective_spec_set (&spec, "op", "all-reduce", diags)
+            && ls_collective_spec_set (&spec, "op", op, diags)
             && ls_collective_spec_set (&spec, "gpus", gpus, diags)
             && ls_collective_spec_set (&spec, "min", min, diags)
             && ls_collective_spec_set (&spec, "max", max, diags)
@@ -31,6 +31,12 @@ all_reduces (const char *cluster, const char *gpus, const char *min, const char 
   LS_CHECK_NO_ERROR (error);
   ls_collective_spec_clear (&spec);
   return r;
+}
+
+static LsCollectiveRun *
+all_reduces (const char *cluster, const char *gpus, const char *min, const char *max)
+{
+  return calls (cluster, "all-reduce", gpus, min, max);
 }
 
 /* Microseconds of all-reduces of 2 MiB, times 4 each (ROCm/rocm-blogs, mi300x-rccl-xgmi@0e81c2c): the sizes that
@@ -46,6 +52,22 @@ rccl_is_as_measured_at_sizes_held_out (void)
     return;
   for (guint i = 0; i < t->n_rows; i++)
     LS_CHECK_NEAR ((double) t->rows[i].time / LS_US, mi300x_us[i], 0.15);
+}
+
+/* Microseconds of all-gathers over 4 chips of TPU7x, 2 MiB and times 4 each, of the two cores together
+ * (AI-Hypercomputer/accelerator-microbenchmarks, Ironwood/guides/collectives/all_gather.md: the array of one core,
+ * and the bandwidth at which both receive three quarters of it). The rate is the book's, the start the table's. */
+static const double tpu7x_us[] = { 21.92, 48.70, 155.4, 576.0, 2252.4 };
+
+static void
+gathers_of_tpu7x_are_as_measured (void)
+{
+  g_autoptr (LsCollectiveRun) run = calls ("tpu7x", "all-gather", "4", "2MiB", "512MiB");
+  const LsCollectiveTable *t = run ? ls_collective_run_table (run) : NULL;
+  if (!t || !LS_CHECK_INT (t->n_rows, ==, G_N_ELEMENTS (tpu7x_us)))
+    return;
+  for (guint i = 0; i < t->n_rows; i++)
+    LS_CHECK_NEAR ((double) t->rows[i].time / LS_US, tpu7x_us[i], 0.03);
 }
 
 /* 361 GB/s of bus bandwidth with 16 GiB (ROCm/rccl, pull request 2078); no more than its NICs carry. */
@@ -462,10 +484,10 @@ an_a100_has_no_fp8 (void)
   LS_CHECK (g_error_matches (error, LS_ERROR, LS_ERROR_CONFLICT));
 }
 
-LS_TEST_SUITE (LS_TEST (rccl_is_as_measured_at_sizes_held_out), LS_TEST (two_nodes_of_mi300x_fill_their_nics),
-               LS_TEST (two_mi300x_have_one_link), LS_TEST (amd_has_nothing_of_nvidia),
-               LS_TEST (products_of_mi300x_are_as_measured), LS_TEST (attention_of_amd_is_as_measured),
-               LS_TEST (attention_of_h20_follows_from_the_h100),
+LS_TEST_SUITE (LS_TEST (rccl_is_as_measured_at_sizes_held_out), LS_TEST (gathers_of_tpu7x_are_as_measured),
+               LS_TEST (two_nodes_of_mi300x_fill_their_nics), LS_TEST (two_mi300x_have_one_link),
+               LS_TEST (amd_has_nothing_of_nvidia), LS_TEST (products_of_mi300x_are_as_measured),
+               LS_TEST (attention_of_amd_is_as_measured), LS_TEST (attention_of_h20_follows_from_the_h100),
                LS_TEST (nothing_is_faster_through_host_memory), LS_TEST (links_to_the_cpu_carry_all_of_it),
                LS_TEST (figures_of_the_user_are_no_bound), LS_TEST (what_is_scaled_is_told),
                LS_TEST (gemms_are_within_7_percent), LS_TEST (attention_is_within_3_percent),
