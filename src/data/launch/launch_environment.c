@@ -87,6 +87,26 @@ tell_nccl (const Environment *e, LsImport *import)
   }
 }
 
+/* Of nodes of 8 GPUs most have as many NICs: who names fewer may leave some out. */
+#define USUAL_NICS 8
+
+/* Names of NICs, with commas. One without a number of its own, as "mlx5", stands for all that begin so;
+ * behind a "^" stand those that are left out. */
+static void
+tell_nics (const Environment *e, LsImport *import)
+{
+  const char *value = value_of (e, "NCCL_IB_HCA", import);
+  if (!value || *value == '^' || (!strpbrk (value, ",_:=")) || !is_seen (e, "NCCL_IB_HCA", import))
+    return;
+  g_auto (GStrv) names = g_strsplit (value, ",", -1);
+  guint n = g_strv_length (names);
+  if (n < USUAL_NICS)
+    import_unknown (import,
+                    "NCCL_IB_HCA %s: all NICs of the cluster's nodes are used; of %u: "
+                    "--cluster NAME:node.nics.count=%u,fabric.rails=%u",
+                    value, n, n, n);
+}
+
 /* A flag is on by either of its names; openxla/xla, xla/debug_options_flags.cc, renamed some in 2025. */
 static bool
 has_flag (const char *flags, const char *name, const char *later)
@@ -123,4 +143,5 @@ launch_environment (GHashTable *variables, GHashTable *exported, LsImport *impor
   set_attention_kernel (&e, import);
   set_xla_loop (&e, import);
   tell_nccl (&e, import);
+  tell_nics (&e, import);
 }

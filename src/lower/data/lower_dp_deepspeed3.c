@@ -65,7 +65,8 @@
  * what any kernel does; from C++ it is perhaps 7 to 9 us (a cudaMemcpyAsync 5 to 7 us: Wu et al. 2026,
  * arXiv 2602.21548, section 5.2; its dispatch and the view of its source 1 us each). A gather of a small
  * parameter on 8 GPUs took 130 us up to its launch and 250 us for that (DeepSpeed issue 1069); here 36
- * and 100. NVIDIA's containers may have gathered in place (pytorch pull request 33924): then no copies. */
+ * and 100. NVIDIA's containers gathered in place (pytorch pull request 33924) where they were asked to
+ * (no_copy, as apex's distributed optimizers do: NVIDIA/apex@02fd7341), which DeepSpeed does not. */
 #include "lower/data/lower_zero3.h"
 
 #define MAX_PENDING 2 /* max_ongoing_fetch_events, max_param_reduce_events */

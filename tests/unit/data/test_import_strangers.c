@@ -80,6 +80,7 @@ a_file_of_fsdp_is_read (void)
 static void
 the_environment_is_heeded (void)
 {
+  static const char *const all_nics[] = { "mlx5", "^mlx5_bond_0", "a_0,a_1,a_2,a_3,a_4,a_5,a_6,a_7" };
 #define MEGATRON                                                                                             \
   "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 "   \
   "--seq-length 1024 --micro-batch-size 4\n"
@@ -89,6 +90,15 @@ the_environment_is_heeded (void)
          "cuda_allocator=expandable");
   check ("export NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_IB_DISABLE=0 NCCL_PROTO=$P\n" MEGATRON,
          "?NCCL_ALGO Ring: NCCL; ?NCCL_NVLS_ENABLE 0: NCCL; ?NCCL_PROTO: its value is $P");
+  check ("export NCCL_IB_HCA=mlx5_0,mlx5_1:1\n" MEGATRON, "?NCCL_IB_HCA mlx5_0,mlx5_1:1: all NICs");
+  check ("export NCCL_IB_HCA==mlx5_0\n" MEGATRON, "?NCCL_IB_HCA =mlx5_0: all NICs");
+  for (guint i = 0; i < G_N_ELEMENTS (all_nics); i++) {
+    g_autofree char *text = g_strconcat ("export NCCL_IB_HCA=", all_nics[i], "\n" MEGATRON, NULL);
+    LsImport import = { 0 };
+    if (read_text (text, &import))
+      LS_CHECK (!has_line (import.unknown, "NCCL_IB_HCA"));
+    ls_import_clear (&import);
+  }
   check (
       "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\nNCCL_IB_DISABLE=0\nCUDA_LAUNCH_BLOCKING=1\n" MEGATRON,
       "?PYTORCH_CUDA_ALLOC_CONF: it is set and not exported; ?CUDA_LAUNCH_BLOCKING: it is set and not exported");
