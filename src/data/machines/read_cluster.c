@@ -383,9 +383,9 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
   const cJSON *nics = cJSON_GetObjectItemCaseSensitive (node, "nics");
   if (cJSON_GetObjectItemCaseSensitive (node, "torus"))
     return finish_torus (doc, node, s, diags);
-  bool ok = finish_transport (doc, nics, s, diags)
-      & finish_p2p (doc, cJSON_GetObjectItemCaseSensitive (node, "pcie"), s, diags)
-      & ls_known_check (doc, cJSON_GetObjectItemCaseSensitive (nics, "known"), &s->network_known, diags);
+  bool ok = finish_transport (doc, nics, s, diags);
+  ok = finish_p2p (doc, cJSON_GetObjectItemCaseSensitive (node, "pcie"), s, diags) && ok;
+  ok = ls_known_check (doc, cJSON_GetObjectItemCaseSensitive (nics, "known"), &s->network_known, diags) && ok;
   if (s->list_vertices)
     return finish_list (doc, node, s, diags) && ok;
   if (s->mesh != LS_MESH_LIST && s->mesh_links)

@@ -106,7 +106,7 @@ a_killed_sweep_goes_on (void)
                   *path = g_build_filename (folder, "journal", NULL);
   LsErrorCode code;
   g_autofree char *whole = run_with_journal (path, &code), *bytes = NULL;
-  gsize n;
+  gsize n = 0;
   LS_CHECK (whole && g_file_get_contents (path, &bytes, &n, NULL));
   guint n_whole = n_lines (path);
   LS_CHECK_INT (n_whole, >, 10);
