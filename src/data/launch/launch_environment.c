@@ -48,10 +48,23 @@ set_allocator (const Environment *e, LsImport *import)
 }
 
 static bool
-is_off (const Environment *e, const char *name, LsImport *import)
+is_set_to (const Environment *e, const char *name, const char *wanted, LsImport *import)
 {
   const char *value = value_of (e, name, import);
-  return value && strcmp (value, "0") == 0 && is_seen (e, name, import);
+  return value && strcmp (value, wanted) == 0 && is_seen (e, name, import);
+}
+
+/* Of AMD's libraries: Transformer Engine takes AOTriton's kernels where Composable Kernel's are off
+ * (ROCm/TransformerEngine, README.rst, "Fused Attention Backends on ROCm"). PyTorch takes those of Composable
+ * Kernel, as flash-attention does there, where they are preferred (torch.backends.cuda,
+ * preferred_rocm_fa_library). */
+static void
+set_rocm_attention (const Environment *e, LsImport *import)
+{
+  if (is_set_to (e, "NVTE_FUSED_ATTN_CK", "0", import))
+    import_set_strategy (import, "attention_kernel", "aotriton", "NVTE_FUSED_ATTN_CK");
+  if (is_set_to (e, "TORCH_ROCM_FA_PREFER_CK", "1", import))
+    import_set_strategy (import, "attention_kernel", "fa2", "TORCH_ROCM_FA_PREFER_CK");
 }
 
 /* Transformer Engine takes the other fused attention where one is off (its docs, "Environment Variables";
@@ -59,10 +72,12 @@ is_off (const Environment *e, const char *name, LsImport *import)
 static void
 set_attention_kernel (const Environment *e, LsImport *import)
 {
-  bool no_fused = is_off (e, "NVTE_FUSED_ATTN", import), no_flash = is_off (e, "NVTE_FLASH_ATTN", import);
+  bool no_fused = is_set_to (e, "NVTE_FUSED_ATTN", "0", import),
+       no_flash = is_set_to (e, "NVTE_FLASH_ATTN", "0", import);
   if (no_fused != no_flash)
     import_set_strategy (import, "attention_kernel", no_fused ? "fa2" : "cudnn",
                          no_fused ? "NVTE_FUSED_ATTN" : "NVTE_FLASH_ATTN");
+  set_rocm_attention (e, import);
 }
 
 /* docs.nvidia.com/deeplearning/nccl, "Environment Variables": what chooses among paths and algorithms. */

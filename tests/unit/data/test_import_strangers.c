@@ -90,6 +90,11 @@ the_environment_is_heeded (void)
          "cuda_allocator=expandable");
   check ("export NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_IB_DISABLE=0 NCCL_PROTO=$P\n" MEGATRON,
          "?NCCL_ALGO Ring: NCCL; ?NCCL_NVLS_ENABLE 0: NCCL; ?NCCL_PROTO: its value is $P");
+  check ("export NVTE_FUSED_ATTN_CK=0\n" MEGATRON, "attention_kernel=aotriton");
+  check ("export NVTE_FLASH_ATTN=0 NVTE_FUSED_ATTN=1 NVTE_FUSED_ATTN_CK=0\n" MEGATRON,
+         "attention_kernel=aotriton");
+  check ("export NVTE_FUSED_ATTN_CK=1 TORCH_ROCM_FA_PREFER_CK=0\n" MEGATRON, "attention_kernel");
+  check ("export TORCH_ROCM_FA_PREFER_CK=1\n" MEGATRON, "attention_kernel=fa2");
   check ("export NCCL_IB_HCA=mlx5_0,mlx5_1:1\n" MEGATRON, "?NCCL_IB_HCA mlx5_0,mlx5_1:1: all NICs");
   check ("export NCCL_IB_HCA==mlx5_0\n" MEGATRON, "?NCCL_IB_HCA =mlx5_0: all NICs");
   for (guint i = 0; i < G_N_ELEMENTS (all_nics); i++) {
