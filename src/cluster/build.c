@@ -34,6 +34,21 @@ interior_kind (const LsClusterSpec *spec)
   return interior_kinds[spec->interior];
 }
 
+uint32_t
+ls_cluster_n_cpu_hosts (const LsClusterSpec *spec)
+{
+  const LsInteriorKind *kind = interior_kind (spec);
+  return kind->n_cpu_hosts ? kind->n_cpu_hosts (spec) : 1;
+}
+
+uint32_t
+ls_cluster_cpu_host_of (const LsCluster *c, uint32_t gpu)
+{
+  const LsClusterSpec *spec = ls_cluster_node_spec (c, ls_cluster_host_of (c, gpu));
+  const LsInteriorKind *kind = interior_kind (spec);
+  return kind->cpu_host_of ? kind->cpu_host_of (spec, ls_cluster_local_of (c, gpu)) : 0;
+}
+
 static const LsFabricKind *
 fabric_kind (const LsClusterSpec *spec)
 {

@@ -426,6 +426,11 @@ ls_cluster_gpu_spec (const LsCluster *c, uint32_t gpu)
   return &ls_cluster_node_spec (c, ls_cluster_host_of (c, gpu))->gpu;
 }
 
+/* CPU hosts of a node, of which each has cpu_memory_bytes and the drives: a server or a rack is one, a slice
+ * of a torus has one for each few chips. And that of an accelerator, among those of its node. */
+uint32_t ls_cluster_n_cpu_hosts (const LsClusterSpec *spec);
+uint32_t ls_cluster_cpu_host_of (const LsCluster *c, uint32_t gpu);
+
 /* The resources that activities share: the trunks first, then each GPU's HBM. */
 static inline uint32_t
 ls_cluster_n_resources (const LsCluster *c)

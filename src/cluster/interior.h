@@ -51,6 +51,10 @@ typedef struct {
   void (*from_nvme) (const LsInterior *interior, uint32_t gpu, LsRoute *route);
 
   uint32_t (*nic_of_gpu) (const LsInterior *interior, uint32_t gpu);
+
+  /* CPU hosts of a node, and which of them an accelerator of it has; NULL: the node is one. */
+  uint32_t (*n_cpu_hosts) (const LsClusterSpec *spec);
+  uint32_t (*cpu_host_of) (const LsClusterSpec *spec, uint32_t gpu);
 } LsInteriorKind;
 
 /* The first member of each kind's own struct; new() fills in all but the kind. */

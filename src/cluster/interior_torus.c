@@ -345,6 +345,18 @@ ls_route_torus (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, uint32_t
     ret_route->hop[i].trunk += ls_first_trunk (c, node);
 }
 
+static uint32_t
+n_cpu_hosts (const LsClusterSpec *spec)
+{
+  return ls_torus_n_hosts (&spec->torus);
+}
+
+static uint32_t
+cpu_host_of (const LsClusterSpec *spec, uint32_t gpu)
+{
+  return ls_torus_host_of (&spec->torus, gpu);
+}
+
 const LsInteriorKind ls_interior_torus = {
   .name = "torus",
   .check = check,
@@ -358,4 +370,6 @@ const LsInteriorKind ls_interior_torus = {
   .to_memory = to_memory,
   .from_memory = from_memory,
   .nic_of_gpu = nic_of_gpu,
+  .n_cpu_hosts = n_cpu_hosts,
+  .cpu_host_of = cpu_host_of,
 };

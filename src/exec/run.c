@@ -121,23 +121,11 @@ has_states_outside (const LsPlan *plan)
   return false;
 }
 
-/* Chips of a torus have hosts, several a node. */
-static uint32_t
-n_hosts_of_node (const LsClusterSpec *spec)
-{
-  return spec->interior == LS_INTERIOR_TORUS ? ls_torus_n_hosts (&spec->torus) : 1;
-}
-
-/* The host of a GPU among those of all nodes, of which each has as many as the first. */
+/* The CPU host of a GPU among those of all nodes, of which each has as many as the first. */
 static uint32_t
 host_of_gpu (const LsCluster *c, uint32_t gpu)
 {
-  uint32_t node = ls_cluster_host_of (c, gpu);
-  const LsClusterSpec *spec = ls_cluster_node_spec (c, node);
-  uint32_t local = spec->interior == LS_INTERIOR_TORUS
-      ? ls_torus_host_of (&spec->torus, ls_cluster_local_of (c, gpu))
-      : 0;
-  return node * n_hosts_of_node (&c->spec) + local;
+  return ls_cluster_host_of (c, gpu) * ls_cluster_n_cpu_hosts (&c->spec) + ls_cluster_cpu_host_of (c, gpu);
 }
 
 /* States that live outside the accelerators find room in the memory and on the drives of each host,
@@ -145,7 +133,7 @@ host_of_gpu (const LsCluster *c, uint32_t gpu)
 static gboolean
 check_room_outside (const Run *x, GError **error)
 {
-  uint32_t n_hosts = x->cluster->spec.n_nodes * n_hosts_of_node (&x->cluster->spec);
+  uint32_t n_hosts = x->cluster->spec.n_nodes * ls_cluster_n_cpu_hosts (&x->cluster->spec);
   if (!has_states_outside (x->plan))
     return TRUE;
   g_autofree uint64_t *in_memory = g_new0 (uint64_t, n_hosts), *on_drives = g_new0 (uint64_t, n_hosts);

@@ -85,7 +85,7 @@ part_note (const LsClusterSpec *s, LsNodeKind kind, uint32_t n_of_node)
   if (kind == LS_NODE_GPU)
     return g_strdup (s->gpu.name);
   if (kind == LS_NODE_CPU_MEMORY && s->cpu_memory_bytes > 0 && n_of_node > 0)
-    return ls_format_bytes (s->torus.n_axes > 0 ? s->cpu_memory_bytes : s->cpu_memory_bytes / n_of_node);
+    return ls_format_bytes (s->cpu_memory_bytes * ls_cluster_n_cpu_hosts (s) / n_of_node);
   if (kind == LS_NODE_NVME && s->nvme_bytes > 0)
     return ls_format_bytes (s->nvme_bytes);
   return NULL;
