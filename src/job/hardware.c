@@ -375,7 +375,8 @@ void
 ls_hardware_for_job (const LsHardware *h, const LsStrategy *s, uint32_t n_gpus, LsHardware *ret_hardware)
 {
   *ret_hardware = *h;
-  ret_hardware->calibration.attention_kernel = s->attention_kernel;
+  ret_hardware->calibration.attention_kernel
+      = ls_hardware_has_attention (h, s->attention_kernel) ? s->attention_kernel : s->attention_else;
   ret_hardware->calibration.dynamic_gemms = s->dynamic_gemms;
   ret_hardware->calibration.clock = ls_clock (&h->calibration, &h->spec.gpu, n_gpus);
   ret_hardware->calibration.clock_gpus = n_gpus;

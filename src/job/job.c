@@ -58,13 +58,14 @@ ls_job_result_memory_input (const LsJobResult *r, const LsHardware *hardware, co
   };
 }
 
-/* On TPUs a step is one executable, and data parallelism is XLA's, and slices replicate what one of them
+/* On TPUs a step is one executable, whose ops no host waits for, and data parallelism is XLA's, and slices replicate what one of them
  * cuts, unless the strategy says otherwise. */
 static void
 prefer_xla (LsStrategy *s, const LsCluster *cluster)
 {
   bool is_open = s->dp_kind == LS_DP_AUTO && (s->zero_stage == LS_ZERO_AUTO || s->zero_stage == 3);
   s->is_compiled |= cluster->spec.interior == LS_INTERIOR_TORUS;
+  s->launch_blocking &= cluster->spec.interior != LS_INTERIOR_TORUS;
   if (cluster->spec.interior != LS_INTERIOR_TORUS || !is_open)
     return;
   s->dp_kind = LS_DP_XLA_FSDP;

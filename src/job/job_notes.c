@@ -180,12 +180,13 @@ note_attention (bool is_said, LsJobResult *r)
   if (!runs || ls_hardware_has_attention (r->hardware, s->attention_kernel))
     return;
   const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
-  g_autofree char *name = ls_field_text (field, s, NULL), *flag = ls_field_flag (field);
-  g_ptr_array_add (
-      r->notes,
-      g_strdup_printf ("%s%sattention by %s was not measured on %s: it takes the time of what was",
-                       is_said ? flag : "", is_said ? " has no effect here: " : "", name,
-                       r->cluster->spec.gpu.name));
+  const LsStrategy other = { .attention_kernel = s->attention_else };
+  g_autofree char *name = ls_field_text (field, s, NULL), *flag = ls_field_flag (field),
+                  *runs_as = ls_field_text (field, &other, NULL);
+  g_ptr_array_add (r->notes,
+                   g_strdup_printf ("%s%sattention by %s was not measured on %s: it takes the time of %s",
+                                    is_said ? flag : "", is_said ? " has no effect here: " : "", name,
+                                    r->cluster->spec.gpu.name, s->attention_else ? runs_as : "what was"));
 }
 
 /* Of the implementation that the job runs: that it was not measured on this accelerator, but on another one

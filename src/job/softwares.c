@@ -174,6 +174,18 @@ fit_master (GHashTable *said, LsStrategy *s)
     s->master = LS_MASTER_FP32;
 }
 
+/* What a program runs where the accelerator has no such attention as the job asks for. */
+static void
+take_other_attention (const LsSoftwareSpec *software, const LsHardware *hardware, LsStrategy *s)
+{
+  const char *here = ls_strategy_default_here (s, "attention_kernel");
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsStrategy own = { .attention_kernel = software ? software->defaults.attention_kernel : 0 };
+  if (here)
+    ls_field_set_text (ls_strategy_fields, &own, "attention_kernel", here, diags);
+  s->attention_else = ls_hardware_has_attention (hardware, own.attention_kernel) ? own.attention_kernel : 0;
+}
+
 static void
 assume (const char *architecture, GHashTable *said, LsStrategy *s)
 {
@@ -213,6 +225,7 @@ ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GH
   if (!is_said (said, "kernels") && (s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32))
     ls_strategy_forget_kernels (s);
   take_call_time (ls_cluster_call_time (&hardware->spec), said, s);
+  take_other_attention (named ? named : ls_softwares_assumed (s), hardware, s);
 }
 
 const LsSoftwareSpec *

@@ -196,6 +196,7 @@ typedef struct {
   int recompute;                   /* LsRecompute                                        */
   int attention;                   /* LsAttention or LS_ATTENTION_AUTO: the model's      */
   int attention_kernel;            /* LsAttentionKernel of flash attention               */
+  int attention_else;              /* its program's own, which runs where the accelerator lacks that */
   int qkv_layout;                  /* LsQkvLayout of flash attention                     */
   int loss_kernel;                 /* LsLoss                                             */
   uint32_t vocab_multiple;         /* words are padded to a multiple of this times tp    */

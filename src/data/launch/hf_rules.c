@@ -98,20 +98,29 @@ set_model (HfJob *hf)
     import_unknown (job->import, "the model: no name of one is given; its file may stand behind this one");
 }
 
+/* Of flash_attention_2, flash_attention_3 and the kernels of the Hub (kernels-community/flash-attn, -attn2,
+ * vllm-flash-attn3), which transformers.modeling_utils loads by their names. */
+static const char *
+flash_of (const char *how)
+{
+  if (!strstr (how, "flash"))
+    return NULL;
+  return g_str_has_suffix (how, "3") ? "fa3" : "fa2";
+}
+
 static void
 set_attention (LaunchJob *job)
 {
-  const char *how = option_text (job, "attn_implementation");
+  const char *how = option_text (job, "attn_implementation"), *kernel = how ? flash_of (how) : NULL;
   if (!how)
     return;
-  bool is_fa3 = strstr (how, "flash_attention_3") || strstr (how, "flash-attn3"),
-       is_fa2 = !is_fa3 && (strstr (how, "flash_attention_2") || strstr (how, "flash-attn2"));
   import_set_strategy (job->import, "attention", strcmp (how, "eager") == 0 ? "unfused" : "flash",
                        "attn_implementation");
-  if (is_fa2 || is_fa3)
-    import_set_strategy (job->import, "attention_kernel", is_fa3 ? "fa3" : "fa2", "attn_implementation");
-  if (strstr (how, "flash"))
+  if (kernel) {
+    import_set_strategy (job->import, "attention_kernel", kernel, "attn_implementation");
     import_set_strategy (job->import, "window_mask", "0", "--");
+  } else if (strcmp (how, "eager") != 0 && strcmp (how, "sdpa") != 0)
+    import_unknown (job->import, "attn_implementation %s: attention takes the time of sdpa", how);
 }
 
 /* --- precision and memory -------------------------------------------------------------------------- */

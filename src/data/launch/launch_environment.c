@@ -34,6 +34,18 @@ is_seen (const Environment *e, const char *name, LsImport *import)
   return is_exported;
 }
 
+/* CUDA's name, and HIP's. */
+static void
+set_blocking (const Environment *e, LsImport *import)
+{
+  static const char *const names[] = { "CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    const char *value = value_of (e, names[i], import);
+    if (value && strcmp (value, "0") != 0 && is_seen (e, names[i], import))
+      import_set_strategy (import, "launch_blocking", "1", names[i]);
+  }
+}
+
 /* PyTorch's, by its names since 2021, those of ROCm, and that of 2.9 and later. */
 static void
 set_allocator (const Environment *e, LsImport *import)
@@ -54,30 +66,32 @@ is_set_to (const Environment *e, const char *name, const char *wanted, LsImport 
   return value && strcmp (value, wanted) == 0 && is_seen (e, name, import);
 }
 
-/* Of AMD's libraries: Transformer Engine takes AOTriton's kernels where Composable Kernel's are off
- * (ROCm/TransformerEngine, README.rst, "Fused Attention Backends on ROCm"). PyTorch takes those of Composable
- * Kernel, as flash-attention does there, where they are preferred (torch.backends.cuda,
- * preferred_rocm_fa_library). */
+/* Transformer Engine takes the other fused attention where one is off (its docs, "Environment Variables";
+ * transformer_engine/pytorch/attention/dot_product_attention/utils.py, get_attention_backend). On AMD's
+ * GPUs the fused one is Composable Kernel's or AOTriton's, in that order (ROCm/TransformerEngine, README.rst,
+ * "Fused Attention Backends on ROCm"). With none of them attention is in parts, which readers of its
+ * programs see. */
 static void
-set_rocm_attention (const Environment *e, LsImport *import)
+set_te_attention (const Environment *e, LsImport *import)
 {
-  if (is_set_to (e, "NVTE_FUSED_ATTN_CK", "0", import))
+  bool has_ck = !is_set_to (e, "NVTE_FUSED_ATTN_CK", "0", import),
+       has_aotriton = !is_set_to (e, "NVTE_FUSED_ATTN_AOTRITON", "0", import),
+       has_fused = !is_set_to (e, "NVTE_FUSED_ATTN", "0", import) && (has_ck || has_aotriton),
+       has_flash = !is_set_to (e, "NVTE_FLASH_ATTN", "0", import);
+  if (has_fused && !has_ck)
     import_set_strategy (import, "attention_kernel", "aotriton", "NVTE_FUSED_ATTN_CK");
-  if (is_set_to (e, "TORCH_ROCM_FA_PREFER_CK", "1", import))
-    import_set_strategy (import, "attention_kernel", "fa2", "TORCH_ROCM_FA_PREFER_CK");
+  else if (has_fused != has_flash)
+    import_set_strategy (import, "attention_kernel", has_fused ? "cudnn" : "fa2",
+                         has_fused ? "NVTE_FLASH_ATTN" : "NVTE_FUSED_ATTN");
 }
 
-/* Transformer Engine takes the other fused attention where one is off (its docs, "Environment Variables";
- * transformer_engine/pytorch/attention/dot_product_attention/utils.py, get_attention_backend). */
+/* On AMD's GPUs PyTorch takes AOTriton's kernels, or those of Composable Kernel, as flash-attention does
+ * there (torch.backends.cuda.preferred_rocm_fa_library). */
 static void
-set_attention_kernel (const Environment *e, LsImport *import)
+set_torch_attention (const Environment *e, LsImport *import)
 {
-  bool no_fused = is_set_to (e, "NVTE_FUSED_ATTN", "0", import),
-       no_flash = is_set_to (e, "NVTE_FLASH_ATTN", "0", import);
-  if (no_fused != no_flash)
-    import_set_strategy (import, "attention_kernel", no_fused ? "fa2" : "cudnn",
-                         no_fused ? "NVTE_FUSED_ATTN" : "NVTE_FLASH_ATTN");
-  set_rocm_attention (e, import);
+  if (is_set_to (e, "TORCH_ROCM_FA_PREFER_CK", "1", import))
+    import_set_strategy (import, "attention_kernel", "fa2", "TORCH_ROCM_FA_PREFER_CK");
 }
 
 /* docs.nvidia.com/deeplearning/nccl, "Environment Variables": what chooses among paths and algorithms. */
@@ -105,19 +119,34 @@ tell_nccl (const Environment *e, LsImport *import)
 /* Of nodes of 8 GPUs most have as many NICs: who names fewer may leave some out. */
 #define USUAL_NICS 8
 
-/* Names of NICs, with commas. One without a number of its own, as "mlx5", stands for all that begin so;
- * behind a "^" stand those that are left out. */
+/* mlx5_0, rdma1, bnxt_re3:1, rocep105s0, and not mlx5_ or bnxt_re, with which the names of several begin. */
+static bool
+is_one_nic (const char *name)
+{
+  gsize n = strcspn (name, ":");
+  const char *parts = memchr (name, '_', n);
+  return n > 0 && g_ascii_isdigit (name[n - 1]) && (parts || !g_str_has_prefix (name, "mlx"));
+}
+
+/* Names of NICs, with commas, "=" before them if they are whole names; behind a "^" stand those that are
+ * left out. */
 static void
 tell_nics (const Environment *e, LsImport *import)
 {
   const char *value = value_of (e, "NCCL_IB_HCA", import);
-  if (!value || *value == '^' || (!strpbrk (value, ",_:=")) || !is_seen (e, "NCCL_IB_HCA", import))
+  if (!value || !is_seen (e, "NCCL_IB_HCA", import))
     return;
-  g_auto (GStrv) names = g_strsplit (value, ",", -1);
-  guint n = g_strv_length (names);
-  if (n < USUAL_NICS)
+  g_auto (GStrv) names = g_strsplit (value + strspn (value, "^="), ",", -1);
+  guint n = 0;
+  bool are_whole = true;
+  for (guint i = 0; names[i]; i++)
+    if (*names[i]) {
+      n++;
+      are_whole = are_whole && is_one_nic (names[i]);
+    }
+  if (*value != '^' && are_whole && n > 0 && n < USUAL_NICS)
     import_unknown (import,
-                    "NCCL_IB_HCA %s: all NICs of the cluster's nodes are used; of %u: "
+                    "NCCL_IB_HCA %s: jobs of several nodes use all NICs of these; of %u: "
                     "--cluster NAME:node.nics.count=%u,fabric.rails=%u",
                     value, n, n, n);
 }
@@ -147,16 +176,27 @@ set_xla_loop (const Environment *e, LsImport *import)
     import_set_strategy (import, "loop_copies", "weights", "XLA_FLAGS");
 }
 
+/* XLA on TPUs. */
+static void
+tell_libtpu (const Environment *e, LsImport *import)
+{
+  if (value_of (e, "LIBTPU_INIT_ARGS", import))
+    import_unknown (import,
+                    "LIBTPU_INIT_ARGS: what communicates beside what is taken to be as its recipes ask");
+}
+
 void
-launch_environment (GHashTable *variables, GHashTable *exported, LsImport *import)
+launch_environment (bool has_te, GHashTable *variables, GHashTable *exported, LsImport *import)
 {
   const Environment e = { variables, exported };
-  const char *blocking = value_of (&e, "CUDA_LAUNCH_BLOCKING", import);
-  if (blocking && strcmp (blocking, "0") != 0 && is_seen (&e, "CUDA_LAUNCH_BLOCKING", import))
-    import_set_strategy (import, "launch_blocking", "1", "CUDA_LAUNCH_BLOCKING");
+  set_blocking (&e, import);
   set_allocator (&e, import);
-  set_attention_kernel (&e, import);
+  if (has_te)
+    set_te_attention (&e, import);
+  else
+    set_torch_attention (&e, import);
   set_xla_loop (&e, import);
   tell_nccl (&e, import);
   tell_nics (&e, import);
+  tell_libtpu (&e, import);
 }

@@ -200,11 +200,11 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
 }
 
 void
-launch_python_environment (const LsPython *python, LsImport *import)
+launch_python_environment (const LsPython *python, bool has_te, LsImport *import)
 {
   g_autoptr (GHashTable) variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free),
                          exported = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   const LaunchEnvironment e = { variables, exported };
   add_variables (python, &e);
-  launch_environment (variables, exported, import);
+  launch_environment (has_te, variables, exported, import);
 }

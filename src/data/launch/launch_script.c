@@ -437,7 +437,7 @@ launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScri
     launch_python (files, kind, s.words, ret_script->words, &(LaunchEnvironment) { s.variables, s.exported },
                    import);
     ret_script->variables = g_hash_table_ref (s.variables);
-    launch_environment (s.variables, s.exported, import);
+    launch_environment (kind->has_te, s.variables, s.exported, import);
   }
   search_clear (&s);
   return ok;

@@ -30,6 +30,7 @@ typedef struct {
   bool (*is_of_other) (const char *name);
   /* Starts of lines, with blanks between, of YAML with options that a command names; NULL: none */
   const char *marks;
+  bool has_te; /* its layers are Transformer Engine's, which reads NVTE_* */
 } LaunchKind;
 
 /* 0: not known. */
@@ -54,9 +55,9 @@ bool launch_script_read (const ImportFiles *files, const LaunchKind *kind, Launc
                          LsImport *import, LsDiagList *diags);
 void launch_script_clear (LaunchScript *script);
 
-/* launch_environment.c: what variables that a script sets for its processes change, of CUDA, PyTorch and
- * NCCL. What is not simulated of it is told. */
-void launch_environment (GHashTable *variables, GHashTable *exported, LsImport *import);
+/* launch_environment.c: what variables that a script sets for its processes change, of CUDA, PyTorch,
+ * Transformer Engine (has_te), XLA and NCCL. What is not simulated of it is told. */
+void launch_environment (bool has_te, GHashTable *variables, GHashTable *exported, LsImport *import);
 
 /* What a script sets, name to text, and a set of names that processes see. */
 typedef struct {
@@ -68,7 +69,7 @@ typedef struct {
 void launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray *command,
                     LaunchWords *words, const LaunchEnvironment *environment, LsImport *import);
 /* Of a configuration in Python, which was evaluated: launch_environment() of what it sets. */
-void launch_python_environment (const struct LsPython *python, LsImport *import);
+void launch_python_environment (const struct LsPython *python, bool has_te, LsImport *import);
 
 /* The variables that a script sets, as options; NULL: with a diagnostic. *ret_lacks: whether it sources what
  * is not here, which is told. */

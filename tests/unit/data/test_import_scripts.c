@@ -193,6 +193,12 @@ words_of_a_trainer_are_heeded (void)
   check (LLAMA "--use_peft --lora_target_parameters a b", "lora_rank=16; ?lora_target_parameters");
   check (LLAMA "--attn_implementation flash_attention_3", "attention=flash; attention_kernel=fa3");
   check (LLAMA "--attn_implementation flash_attention_2", "attention=flash; attention_kernel=fa2");
+  check (LLAMA "--attn_implementation kernels-community/flash-attn", "attention=flash; attention_kernel=fa2");
+  check (LLAMA "--attn_implementation kernels-community/vllm-flash-attn3",
+         "attention=flash; attention_kernel=fa3");
+  check (
+      LLAMA "--attn_implementation flex_attention",
+      "attention=flash; attention_kernel; ?attn_implementation flex_attention: attention takes the time of sdpa");
   check_read ("axolotl",
               "base_model: Qwen/Qwen2.5-1.5B\nmicro_batch_size: 1\nsequence_len: 512\nfsdp_version: 2\n"
               "fsdp_config: {offload_params: true}\n",

@@ -80,12 +80,17 @@ a_file_of_fsdp_is_read (void)
 static void
 the_environment_is_heeded (void)
 {
-  static const char *const all_nics[] = { "mlx5", "^mlx5_bond_0", "a_0,a_1,a_2,a_3,a_4,a_5,a_6,a_7" };
+  static const char *const few_nics[] = { "mlx5_0,mlx5_1:1", "=mlx5_0", "mlx5_0,", "rdma0", "bnxt_re0:1" };
+  static const char *const all_nics[]
+      = { "mlx5", "mlx5_", "bnxt_re", "^mlx5_bond_0", "mlx5_0,rdma", "a_0,a_1,a_2,a_3,a_4,a_5,a_6,a_7" };
 #define MEGATRON                                                                                             \
   "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 "   \
   "--seq-length 1024 --micro-batch-size 4\n"
   check ("export CUDA_LAUNCH_BLOCKING=1\n" MEGATRON, "launch_blocking=true");
   check ("export CUDA_LAUNCH_BLOCKING=0\n" MEGATRON, "launch_blocking");
+  check ("export HIP_LAUNCH_BLOCKING=1\n" MEGATRON, "launch_blocking=true");
+  check ("export LIBTPU_INIT_ARGS=--xla_tpu_enable_async_collective_fusion=true\n" MEGATRON,
+         "?LIBTPU_INIT_ARGS: what communicates");
   check ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True torchrun --nproc_per_node 2 train.py " TRAINER,
          "cuda_allocator=expandable");
   check ("export NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_IB_DISABLE=0 NCCL_PROTO=$P\n" MEGATRON,
@@ -94,9 +99,19 @@ the_environment_is_heeded (void)
   check ("export NVTE_FLASH_ATTN=0 NVTE_FUSED_ATTN=1 NVTE_FUSED_ATTN_CK=0\n" MEGATRON,
          "attention_kernel=aotriton");
   check ("export NVTE_FUSED_ATTN_CK=1 TORCH_ROCM_FA_PREFER_CK=0\n" MEGATRON, "attention_kernel");
-  check ("export TORCH_ROCM_FA_PREFER_CK=1\n" MEGATRON, "attention_kernel=fa2");
-  check ("export NCCL_IB_HCA=mlx5_0,mlx5_1:1\n" MEGATRON, "?NCCL_IB_HCA mlx5_0,mlx5_1:1: all NICs");
-  check ("export NCCL_IB_HCA==mlx5_0\n" MEGATRON, "?NCCL_IB_HCA =mlx5_0: all NICs");
+  check ("export NVTE_FUSED_ATTN_CK=0 NVTE_FUSED_ATTN_AOTRITON=0\n" MEGATRON, "attention_kernel=fa2");
+  check ("export NVTE_FUSED_ATTN=0 NVTE_FUSED_ATTN_CK=0\n" MEGATRON, "attention_kernel=fa2");
+  check ("export NVTE_FLASH_ATTN=0 NVTE_FUSED_ATTN_AOTRITON=0\n" MEGATRON, "attention_kernel=cudnn");
+  check ("export TORCH_ROCM_FA_PREFER_CK=1\n" MEGATRON, "attention_kernel");
+  check ("export TORCH_ROCM_FA_PREFER_CK=1\ntorchrun --nproc_per_node 2 train.py " TRAINER,
+         "attention_kernel=fa2");
+  check ("export NVTE_FUSED_ATTN=0\ntorchrun --nproc_per_node 2 train.py " TRAINER, "attention_kernel");
+  for (guint i = 0; i < G_N_ELEMENTS (few_nics); i++) {
+    g_autofree char *text = g_strconcat ("export NCCL_IB_HCA=", few_nics[i], "\n" MEGATRON, NULL),
+                    *line
+        = g_strdup_printf ("?NCCL_IB_HCA %s: jobs of several nodes use all NICs", few_nics[i]);
+    check (text, line);
+  }
   for (guint i = 0; i < G_N_ELEMENTS (all_nics); i++) {
     g_autofree char *text = g_strconcat ("export NCCL_IB_HCA=", all_nics[i], "\n" MEGATRON, NULL);
     LsImport import = { 0 };

@@ -296,6 +296,13 @@ the_loop_of_xla_is_read (void)
               "loop_overlap=pipelined; loop_copies");
   check_read ("MaxText", FLAGS ("--xla_gpu_enable_while_loop_double_buffering=true") "scan_layers=false",
               "loop_overlap=turn; loop_copies=none");
+  check_read ("MaxText",
+              "export XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true\npython3 MaxText/train.py "
+              "MaxText/configs/base.yml model_name=llama2-7b per_device_batch_size=2 ici_fsdp_parallelism=8",
+              "loop_overlap=gathers; loop_copies=none");
+  check_read ("MaxText", FLAGS ("") "ici_context_parallelism=2", "cp=2; cp_kind=all-gather");
+  check_read ("MaxText", FLAGS ("") "ici_context_parallelism=2 context_parallel_strategy=ring",
+              "cp=2; cp_kind=ring");
 #undef FLAGS
 }
 

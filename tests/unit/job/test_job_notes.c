@@ -221,7 +221,18 @@ drawn_speeds_are_told (void)
   }
 }
 
+/* CUDA's, which waits on GPUs alone. */
+static void
+no_host_waits_for_the_ops_of_tpus (void)
+{
+  g_autoptr (LsJobResult) on_tpus = run (CHIPS "gpus=16 global-batch=16 launch_blocking=1"),
+                          on_gpus = run (RANKS "launch_blocking=1");
+  LS_CHECK (on_tpus && !on_tpus->strategy.launch_blocking);
+  LS_CHECK (on_gpus && on_gpus->strategy.launch_blocking);
+}
+
 LS_TEST_SUITE (LS_TEST (rates_in_another_unit_are_told), LS_TEST (a_host_that_is_not_simulated_is_told),
                LS_TEST (fetches_of_experts_are_told), LS_TEST (lone_products_are_told_where_they_cost),
                LS_TEST (flash_that_runs_again_is_told), LS_TEST (recomputed_layers_beyond_a_stage_are_told),
-               LS_TEST (slices_that_are_not_full_are_told), LS_TEST (drawn_speeds_are_told));
+               LS_TEST (slices_that_are_not_full_are_told), LS_TEST (drawn_speeds_are_told),
+               LS_TEST (no_host_waits_for_the_ops_of_tpus));

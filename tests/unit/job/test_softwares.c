@@ -283,7 +283,7 @@ attention_that_was_not_measured_is_no_refusal (void)
     if (!LS_CHECK (r))
       continue;
     const char *note = r->notes->len > 0 ? g_ptr_array_index (r->notes, r->notes->len - 1) : "";
-    LS_CHECK (strstr (note, "attention by fa2 was not measured on b300: it takes the time of what was"));
+    LS_CHECK (strstr (note, "attention by fa2 was not measured on b300: it takes the time of "));
   }
 }
 

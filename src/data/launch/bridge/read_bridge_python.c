@@ -382,7 +382,7 @@ tree_of (const ImportFiles *files, guint first, const char *recipe, GPtrArray *p
   cJSON *tree = python ? ls_python_value (python, recipe, passed, diags) : NULL;
   const char *made = tree ? made_by (tree) : NULL;
   if (tree)
-    launch_python_environment (python, import);
+    launch_python_environment (python, true, import);
   if (!tree || (made && cJSON_HasObjectItem (tree, "train")))
     return tree;
   ls_diag_add (diags, LS_ERROR_UNSUPPORTED, files->files[first].path, 0, 0, NULL, NULL, NULL,

@@ -371,8 +371,9 @@ read_changed (const ImportFiles *files, cJSON *tree, const char *function, LsImp
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  static const LaunchKind kind
-      = { .program = "Megatron-Bridge", .is_known = is_known, .n_needed = 1, .gpus = "num_gpus ng" };
+  static const LaunchKind kind = {
+    .program = "Megatron-Bridge", .is_known = is_known, .n_needed = 1, .gpus = "num_gpus ng", .has_te = true
+  };
   LaunchScript script;
   if (!launch_script_read (files, &kind, &script, import, diags)) {
     launch_script_clear (&script);

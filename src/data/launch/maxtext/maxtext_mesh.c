@@ -147,6 +147,17 @@ take_chips (LaunchJob *job, const Mesh *m)
   g_hash_table_add (import->given, (gpointer) "gpus");
 }
 
+/* Its default is all_gather (src/maxtext/configs/types.py). */
+static void
+set_context_kind (LaunchJob *job, guint64 cp)
+{
+  const char *how = option_text (job, "context_parallel_strategy");
+  if (cp > 1)
+    import_set_strategy (job->import, "cp_kind",
+                         !how || g_ascii_strcasecmp (how, "all_gather") == 0 ? "all-gather" : how,
+                         "context_parallel_strategy");
+}
+
 static guint64
 set_mesh (LaunchJob *job, Mesh *m)
 {
@@ -154,6 +165,7 @@ set_mesh (LaunchJob *job, Mesh *m)
   bool is_sharded = m->shards > 1 || m->shards_open || m->ep > 1 || m->ep_open;
   import_set_strategy_number (import, "tp", m->tp);
   import_set_strategy_number (import, "cp", m->cp);
+  set_context_kind (job, m->cp);
   import_set_strategy_number (import, "pp", m->pp);
   import_set_strategy (import, "dp_kind", "xla-fsdp", "--");
   close_data (job, m);

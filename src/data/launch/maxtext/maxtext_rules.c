@@ -57,6 +57,8 @@ static const OptionRow rows[] = {
   RULE ("num_pipeline_repeats"),
   RULE ("num_pipeline_microbatches"),
 
+  RULE ("context_parallel_strategy"),
+
   /* the rest */
   RULE ("remat_policy"),
   RULE ("context"),

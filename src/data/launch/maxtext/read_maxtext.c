@@ -262,6 +262,10 @@ set_software (LaunchJob *job)
                 is_gpu ? "on GPUs" : "on TPUs");
   if (is_gpu && option_is_off (job, "scan_layers")) /* no loop: what is kept stays where it was made */
     import_set_strategy (job->import, "loop_copies", "none", "scan_layers");
+  if (!is_gpu && g_hash_table_contains (job->import->strategy_said, "loop_overlap")) { /* by flags of GPUs */
+    import_set_strategy (job->import, "loop_overlap", "gathers", "hardware");
+    import_set_strategy (job->import, "loop_copies", "none", "hardware");
+  }
 }
 
 /* Rules of its own, which no file of MaxText has but base.yml and those that change them. */
@@ -373,7 +377,7 @@ static bool
 read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   static const LaunchKind kind
-      = { .program = "MaxText", .is_known = is_known, .n_needed = 2, .has_pairs = true };
+      = { .program = "MaxText", .is_known = is_known, .n_needed = 2, .has_pairs = true, .has_te = true };
   LaunchScript script;
   bool ok = launch_script_read (files, &kind, &script, import, diags);
   cJSON *tree = cJSON_CreateObject ();

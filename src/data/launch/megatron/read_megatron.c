@@ -135,7 +135,8 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                                    .gpus = "actor-num-gpus-per-node",
                                    .is_last = true,
                                    .does_other = megatron_does_other,
-                                   .marks = "language_model:" };
+                                   .marks = "language_model:",
+                                   .has_te = true };
   LaunchScript script;
   g_autoptr (LaunchWords) yaml = NULL;
   bool ok = launch_script_read (files, &kind, &script, import, diags)
@@ -443,7 +444,7 @@ read_test (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   if (!megatron_trains_decoder (words, NULL, files->files[0].path, diags))
     return false;
   LaunchJob job = { .import = import, .words = words, .variables = variables };
-  launch_environment (variables, variables, import);
+  launch_environment (true, variables, variables, import);
   megatron_read (&job, NULL);
   return read_golden (files, import, diags);
 }

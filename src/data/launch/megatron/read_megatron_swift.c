@@ -229,7 +229,7 @@ add_environment (cJSON *tree, LsImport *import)
     if (text)
       g_hash_table_insert (seen, g_strdup (one->string), text);
   }
-  launch_environment (seen, seen, import);
+  launch_environment (true, seen, seen, import);
   cJSON_Delete (env);
 }
 
@@ -305,7 +305,7 @@ static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   static const LaunchKind kind
-      = { .program = PROGRAM, .is_known = is_known, .n_needed = 1, .starts = starts };
+      = { .program = PROGRAM, .is_known = is_known, .n_needed = 1, .starts = starts, .has_te = true };
   LaunchScript script;
   import->program = PROGRAM;
   bool ok = launch_script_read (files, &kind, &script, import, diags)

@@ -403,7 +403,7 @@ static bool
 read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   static const LaunchKind kind
-      = { .program = "NeMo", .is_known = is_known, .n_needed = 2, .has_pairs = true };
+      = { .program = "NeMo", .is_known = is_known, .n_needed = 2, .has_pairs = true, .has_te = true };
   LaunchScript script;
   cJSON *tree = cJSON_CreateObject ();
   bool ok = launch_script_read (files, &kind, &script, import, diags)

@@ -203,6 +203,6 @@ python_names_of (const ImportFiles *files, const char *own, gsize n, const char 
     ls_python_paste (python, g_array_index (firsts, guint, i), paths->pdata[i], 1);
   cJSON *tree = ls_python_value (python, JOB, NULL, diags);
   python_tell_passed (import, name, ls_python_file_passed (python));
-  launch_python_environment (python, import);
+  launch_python_environment (python, false, import);
   return tree;
 }

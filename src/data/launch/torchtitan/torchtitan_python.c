@@ -201,7 +201,7 @@ torchtitan_add_python (LaunchWords *words, const ImportFile *file, const char *a
     return false;
   }
   python_tell_passed (import, function, passed);
-  launch_python_environment (python, import);
+  launch_python_environment (python, false, import);
   torchtitan_add_config (words, tree, module);
   cJSON_Delete (tree);
   return true;

@@ -103,7 +103,7 @@ value_of (const char *text, gsize n, const char *path, const char *name, Xtuner1
   if (value) {
     python_tell_passed (import, path, passed);
     tell_environment (e, import);
-    launch_python_environment (python, import);
+    launch_python_environment (python, false, import);
   }
   return value;
 }
