@@ -319,11 +319,23 @@ ls_job_answer_new_of (const LsRequest *r, const char *from, LsAnswer *a, GError 
   return g_steal_pointer (&j);
 }
 
+/* As one would type them, with the slice that was asked for, which is no knob of the strategy. */
+static char *
+options_of (const LsJobAnswer *j)
+{
+  const uint32_t *slice = j->spec.slice;
+  g_autofree char *knobs = ls_knobs_format (&j->job->strategy);
+  GString *text = g_string_new (knobs);
+  for (guint i = 0; i < LS_TORUS_AXES && slice[i] > 0; i++)
+    g_string_append_printf (text, "%s%u", i ? "x" : " --slice ", slice[i]);
+  return g_string_free (text, FALSE);
+}
+
 char *
 ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
 {
   const LsJobResult *r = j->job;
-  g_autofree char *knobs = r->model.name ? ls_knobs_format (&r->strategy) : NULL;
+  g_autofree char *options = r->model.name ? options_of (j) : NULL;
   const LsReportProvenance provenance = {
     .version = version,
     .trace = r->trace,
@@ -341,7 +353,7 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
     .calibration_source = r->hardware->calibration.source,
     .network = r->hardware->nccl.name,
     .network_source = r->hardware->nccl.source,
-    .options = knobs,
+    .options = options,
   };
   const LsReportExtras extras = { j->interval, j->critical_summary, j->sensitivity,    j->faults,  j->ecmp,
                                   j->what_if,  j->step_spread,      &j->spec.measured, j->findings };

@@ -58,8 +58,8 @@ ls_job_result_memory_input (const LsJobResult *r, const LsHardware *hardware, co
   };
 }
 
-/* On TPUs a step is one executable, whose ops no host waits for, and data parallelism is XLA's, and slices replicate what one of them
- * cuts, unless the strategy says otherwise. */
+/* On TPUs a step is one executable, whose ops no host waits for, and data parallelism is XLA's, and slices
+ * replicate what one of them cuts, unless the strategy says otherwise. */
 static void
 prefer_xla (LsStrategy *s, const LsCluster *cluster)
 {
