@@ -5,6 +5,7 @@
 #include "base/handover.h"
 #include "base/suggest.h"
 #include "data/jobs/emit_target.h"
+#include "data/jobs/job_files.h"
 #include "model/operators.h"
 #include "strategy/shard.h"
 
@@ -95,6 +96,16 @@ emit_has_pipeline (Emit *e, const char *program)
     emit_refuse (e, s->vpp > 1 ? "--vpp" : "--schedule", "%s has neither chunks nor a schedule with --pp 1",
                  program);
   return s->pp > 1;
+}
+
+void
+emit_note_attention (Emit *e, const char *library)
+{
+  const LsStrategy *s = e->s;
+  if (s->attention_kernel == LS_ATTENTION_KERNEL_AUTO || s->attention_kernel == s->attention_else)
+    return;
+  g_autofree char *kernel = ls_field_text (ls_field_find (ls_strategy_fields, "attention_kernel"), s, NULL);
+  emit_note (e, "which kernel attention runs (--set attention_kernel=%s) is up to %s", kernel, library);
 }
 
 static char *

@@ -151,6 +151,10 @@ static void
 check_attention (Emit *e)
 {
   const LsStrategy *s = e->s;
+  if (s->attention_kernel == LS_ATTENTION_KERNEL_AOTRITON)
+    emit_note (e, "NVTE_FUSED_ATTN_CK=0 in the environment makes AOTriton's attention the fused one");
+  else if (strcmp (megatron_attention_backend (s), "auto") == 0)
+    emit_note_attention (e, "Transformer Engine");
   if (s->cp > 1 && e->m->kv_lora > 0 && s->cp_kind != LS_CP_RING)
     emit_refuse (e, "--cp-kind", "Transformer Engine has a ring alone for latent attention");
   if (s->cp > 1 && e->m->window > 0 && s->cp_kind == LS_CP_RING)

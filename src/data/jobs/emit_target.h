@@ -32,6 +32,9 @@ void emit_note (Emit *e, const char *format, ...) G_GNUC_PRINTF (2, 3);
 /* Refuses what is written for Megatron-LM only, and notes its padding of words. */
 void emit_refuse_megatrons (Emit *e);
 
+/* Notes that what attention runs is up to a library, where it is not what the program runs by itself. */
+void emit_note_attention (Emit *e, const char *library);
+
 /* Whether there is a pipeline. Without one it refuses chunks and schedules. */
 bool emit_has_pipeline (Emit *e, const char *program);
 

@@ -185,6 +185,7 @@ check (Emit *e)
     emit_note (e, "with [compile] layers run other kernels: --kernels torchtitan-2025-03-compile");
   if (e->s->attention != LS_ATTENTION_FLASH)
     emit_refuse (e, "--attention unfused", "torchtitan's attention is PyTorch's, which is fused");
+  emit_note_attention (e, "PyTorch");
   if (e->s->window_mask && e->m->window > 0)
     emit_refuse (e, "--set window_mask=1", "torchtitan's FlexAttention skips what is outside a window");
   if (e->s->optimizer)

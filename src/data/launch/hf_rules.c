@@ -98,31 +98,6 @@ set_model (HfJob *hf)
     import_unknown (job->import, "the model: no name of one is given; its file may stand behind this one");
 }
 
-/* Of flash_attention_2, flash_attention_3 and the kernels of the Hub (kernels-community/flash-attn, -attn2,
- * vllm-flash-attn3), which transformers.modeling_utils loads by their names. */
-static const char *
-flash_of (const char *how)
-{
-  if (!strstr (how, "flash"))
-    return NULL;
-  return g_str_has_suffix (how, "3") ? "fa3" : "fa2";
-}
-
-static void
-set_attention (LaunchJob *job)
-{
-  const char *how = option_text (job, "attn_implementation"), *kernel = how ? flash_of (how) : NULL;
-  if (!how)
-    return;
-  import_set_strategy (job->import, "attention", strcmp (how, "eager") == 0 ? "unfused" : "flash",
-                       "attn_implementation");
-  if (kernel) {
-    import_set_strategy (job->import, "attention_kernel", kernel, "attn_implementation");
-    import_set_strategy (job->import, "window_mask", "0", "--");
-  } else if (strcmp (how, "eager") != 0 && strcmp (how, "sdpa") != 0)
-    import_unknown (job->import, "attn_implementation %s: attention takes the time of sdpa", how);
-}
-
 /* --- precision and memory -------------------------------------------------------------------------- */
 
 static bool
@@ -483,7 +458,7 @@ hf_read (HfJob *hf)
   job->table = &hf_options;
   option_read_all (job);
   set_model (hf);
-  set_attention (job);
+  hf_set_attention (job);
   set_degree (job, "parallelism_config_tp_size", "tp");
   set_degree (job, "parallelism_config_cp_size", "cp");
   set_gpus (job);

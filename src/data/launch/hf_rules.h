@@ -105,6 +105,10 @@ bool hf_check_task (const HfDialect *d, const char *script, const LaunchWords *s
 /* Accelerators and degrees of software that is not known. script: NULL: none. False: with a diagnostic. */
 bool hf_check_software (const char *script, const LaunchWords *words, const char *path, LsDiagList *diags);
 
+/* --- hf_attention.c -------------------------------------------------------------------------------- */
+
+void hf_set_attention (LaunchJob *job);
+
 /* --- hf_formats.c ---------------------------------------------------------------------------------- */
 
 /* In which number format a job multiplies. */

@@ -1,6 +1,6 @@
 /* Pins on how many GPUs a script is taken to start a job: by its launcher, by lines of a batch system, by what
  * another script starts; and that a launcher, or words of one, that are not known leave it open. Besides, what
- * such scripts do before they launch. */
+ * such scripts do before they launch, and what variables that they set change. */
 #include "ls_test.h"
 
 #include "import_check.h"
@@ -170,6 +170,122 @@ a_file_without_a_name_says_nothing (void)
   check (TRAINER "cfg/ds_zero2.json", "gpus=8; zero; ?the ZeRO stage and its buckets");
 }
 
+/* Variables change a job too, whatever program a script starts. */
+static void
+the_environment_is_heeded (void)
+{
+#define ARGUMENTS                                                                                            \
+  "--model_name_or_path Qwen/Qwen2.5-1.5B --per_device_train_batch_size 2 --max_seq_length 512 --bf16 "      \
+  "--output_dir out "
+  static const char *const few_nics[] = { "mlx5_0,mlx5_1:1", "=mlx5_0", "mlx5_0,", "rdma0", "bnxt_re0:1" };
+  static const char *const all_nics[]
+      = { "mlx5", "mlx5_", "bnxt_re", "^mlx5_bond_0", "mlx5_0,rdma", "a_0,a_1,a_2,a_3,a_4,a_5,a_6,a_7" };
+#define MEGATRON                                                                                             \
+  "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 "   \
+  "--seq-length 1024 --micro-batch-size 4\n"
+  check ("export CUDA_LAUNCH_BLOCKING=1\n" MEGATRON, "launch_blocking=true");
+  check ("export CUDA_LAUNCH_BLOCKING=0\n" MEGATRON, "launch_blocking");
+  check ("export HIP_LAUNCH_BLOCKING=1\n" MEGATRON, "launch_blocking=true");
+  check ("export LIBTPU_INIT_ARGS=--xla_tpu_enable_async_collective_fusion=true\n" MEGATRON,
+         "?LIBTPU_INIT_ARGS: what communicates");
+  check ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True torchrun --nproc_per_node 2 train.py " ARGUMENTS,
+         "cuda_allocator=expandable");
+  check ("export NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_IB_DISABLE=0 NCCL_PROTO=$P\n" MEGATRON,
+         "?NCCL_ALGO Ring: NCCL; ?NCCL_NVLS_ENABLE 0: NCCL; ?NCCL_PROTO: its value is $P");
+  check ("export NVTE_FUSED_ATTN_CK=0\n" MEGATRON, "attention_kernel=aotriton");
+  check ("export NVTE_FLASH_ATTN=0 NVTE_FUSED_ATTN=1 NVTE_FUSED_ATTN_CK=0\n" MEGATRON,
+         "attention_kernel=aotriton");
+  check ("export NVTE_FUSED_ATTN_CK=1 TORCH_ROCM_FA_PREFER_CK=0\n" MEGATRON, "attention_kernel");
+  check ("export NVTE_FUSED_ATTN_CK=0 NVTE_FUSED_ATTN_AOTRITON=0\n" MEGATRON, "attention_kernel=fa2");
+  check ("export NVTE_FUSED_ATTN=0 NVTE_FUSED_ATTN_CK=0\n" MEGATRON, "attention_kernel=fa2");
+  check ("export NVTE_FLASH_ATTN=0 NVTE_FUSED_ATTN_AOTRITON=0\n" MEGATRON, "attention_kernel=cudnn");
+  check ("export TORCH_ROCM_FA_PREFER_CK=1\n" MEGATRON, "attention_kernel");
+  check ("export TORCH_ROCM_FA_PREFER_CK=1\ntorchrun --nproc_per_node 2 train.py " ARGUMENTS,
+         "attention_kernel=fa2");
+  check ("export NVTE_FUSED_ATTN=0\ntorchrun --nproc_per_node 2 train.py " ARGUMENTS, "attention_kernel");
+  for (guint i = 0; i < G_N_ELEMENTS (few_nics); i++) {
+    g_autofree char *text = g_strconcat ("export NCCL_IB_HCA=", few_nics[i], "\n" MEGATRON, NULL),
+                    *line
+        = g_strdup_printf ("?NCCL_IB_HCA %s: jobs of several nodes use all NICs", few_nics[i]);
+    check (text, line);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (all_nics); i++) {
+    g_autofree char *text = g_strconcat ("export NCCL_IB_HCA=", all_nics[i], "\n" MEGATRON, NULL);
+    LsImport import = { 0 };
+    if (read_text (text, &import))
+      LS_CHECK (!has_line (import.unknown, "NCCL_IB_HCA"));
+    ls_import_clear (&import);
+  }
+  check (
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\nNCCL_IB_DISABLE=0\nCUDA_LAUNCH_BLOCKING=1\n" MEGATRON,
+      "?PYTORCH_CUDA_ALLOC_CONF: it is set and not exported; ?CUDA_LAUNCH_BLOCKING: it is set and not exported");
+  check (
+      "NCCL_ALGO=Ring\nNCCL_PROTO=LL\nexport NCCL_PROTO X\nset -euo pipefail\ndeclare -x NCCL_MIN_CTAS=4\nset -a\n"
+      "NCCL_MAX_CTAS=8\nset +o allexport\nNCCL_NTHREADS=64\n" MEGATRON,
+      "?NCCL_ALGO: it is set and not exported; ?NCCL_PROTO LL: NCCL; ?NCCL_MIN_CTAS 4: NCCL; ?NCCL_MAX_CTAS 8: NCCL; "
+      "?NCCL_NTHREADS: it is set and not exported");
+  check ("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True CUDA_LAUNCH_BLOCKING=1 python prep.py\n" MEGATRON,
+         "cuda_allocator; launch_blocking");
+  check (MEGATRON "\nexport CUDA_LAUNCH_BLOCKING=1\n", "launch_blocking");
+#define SWIFT "swift sft --model Qwen/Qwen2.5-1.5B --max_length 2048\n"
+  check ("#!/bin/bash\nNPROC_PER_NODE=4\nexport CUDA_VISIBLE_DEVICES=0\n" SWIFT, "gpus=1");
+  check ("#!/bin/bash\nexport NPROC_PER_NODE=4\n" SWIFT, "gpus=4");
+#undef SWIFT
+  check ("CUDA_LAUNCH_BLOCKING=0 python prep.py\nCUDA_LAUNCH_BLOCKING=1\n" MEGATRON,
+         "launch_blocking; ?CUDA_LAUNCH_BLOCKING: it is set and not exported");
+  check (
+      "A=2\nA=9 B=3 python prep.py\ntorchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 "
+      "--num-attention-heads 8 --tensor-model-parallel-size $A --seq-length 1024 --micro-batch-size ${B:-4}\n",
+      "tp=2; micro_batch=4");
+  check ("export NVTE_FLASH_ATTN=0\nexport NVTE_FUSED_ATTN=0\n" MEGATRON,
+         "attention=unfused; ~NVTE_FUSED_ATTN are 0");
+  check ("torchrun --nproc_per_node 8 train.py --language-model-type yi --num-layers 8 --hidden-size 1024 "
+         "--num-attention-heads 8 --seq-length 261 --decoder-seq-length 3200 --micro-batch-size 4\n",
+         "seq=3200; ~--decoder-seq-length, as");
+  check ("export NVTE_FUSED_ATTN=0\n" MEGATRON, "attention=flash; attention_kernel=fa2");
+  check ("export NVTE_FLASH_ATTN=0\nexport NVTE_FUSED_ATTN=1\n" MEGATRON, "attention_kernel=cudnn");
+  check ("export NVTE_FLASH_ATTN=1\nexport NVTE_FUSED_ATTN=1\n" MEGATRON,
+         "attention=flash; attention_kernel");
+#define BACKEND(kind)                                                                                        \
+  "torchrun --nproc_per_node 8 pretrain_gpt.py --attention-backend " kind " --num-layers 8 "                 \
+  "--hidden-size 1024 --num-attention-heads 8 --seq-length 1024 --micro-batch-size 4\n"
+  check (BACKEND ("flash"), "attention=flash; attention_kernel=fa2");
+  check (BACKEND ("fused"), "attention=flash; attention_kernel=cudnn");
+  check (BACKEND ("auto"), "attention=flash; attention_kernel");
+  check ("export NVTE_FUSED_ATTN_CK=0\n" BACKEND ("fused"), "attention=flash; attention_kernel=aotriton");
+#undef BACKEND
+  check ("NVTE_FUSED_ATTN=0\n" MEGATRON, "attention_kernel; ?NVTE_FUSED_ATTN: it is set and not exported");
+#undef MEGATRON
+#undef ARGUMENTS
+}
+
+/* Transformer Engine's norms by cuDNN: of a script, of a test's variables, of a benchmark's; of one way alone
+ * it is told. */
+static void
+norms_by_cudnn_are_heeded (void)
+{
+#define MEGATRON                                                                                             \
+  "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 "   \
+  "--seq-length 1024 --micro-batch-size 4"
+#define FORWARD  "export NVTE_NORM_FWD_USE_CUDNN=1\n"
+#define BACKWARD "export NVTE_NORM_BWD_USE_CUDNN=1\n"
+  check (FORWARD BACKWARD MEGATRON "\n", "kernels=megatron-core+transformer-engine-cudnn-norms");
+  check (FORWARD BACKWARD MEGATRON " --use-transformer-engine-op-fuser\n",
+         "kernels=megatron-core-op-fuser+transformer-engine-cudnn-norms");
+  check (FORWARD BACKWARD MEGATRON " --num-experts 8 --moe-router-padding-for-fp8\n",
+         "kernels=megatron-core+megatron-core-router-padding+transformer-engine-cudnn-norms");
+  check (FORWARD MEGATRON "\n", "kernels; ?NVTE_NORM_FWD_USE_CUDNN without NVTE_NORM_BWD_USE_CUDNN");
+  check ("export NVTE_NORM_FWD_USE_CUDNN=0\n" MEGATRON "\n", "kernels");
+  check ("ENV_VARS:\n  NVTE_NORM_FWD_USE_CUDNN: 1\n  NVTE_NORM_BWD_USE_CUDNN: 1\n"
+         "  PYTORCH_CUDA_ALLOC_CONF: expandable_segments:True\nTEST_TYPE: release\nMODEL_ARGS:\n"
+         "  --num-layers: 24\n  --hidden-size: 1024\n  --num-attention-heads: 16\n  --seq-length: 2048\n"
+         "  --micro-batch-size: 4\n",
+         "cuda_allocator=expandable; kernels=megatron-core+transformer-engine-cudnn-norms");
+#undef MEGATRON
+#undef FORWARD
+#undef BACKWARD
+}
+
 LS_TEST_SUITE (LS_TEST (ranges_are_told), LS_TEST (launchers_say_how_many),
                LS_TEST (what_is_not_known_leaves_it_open), LS_TEST (options_of_sbatch_go_before_lines),
                LS_TEST (options_of_srun_are_variables), LS_TEST (algorithms_of_context_are_read),
@@ -177,4 +293,5 @@ LS_TEST_SUITE (LS_TEST (ranges_are_told), LS_TEST (launchers_say_how_many),
                LS_TEST (gradients_are_summed_as_the_optimizer_has_them), LS_TEST (other_tasks_are_refused),
                LS_TEST (jobs_that_do_not_start_are_told),
                LS_TEST (an_option_that_is_not_said_may_be_the_format),
-               LS_TEST (a_file_without_a_name_says_nothing))
+               LS_TEST (a_file_without_a_name_says_nothing), LS_TEST (the_environment_is_heeded),
+               LS_TEST (norms_by_cudnn_are_heeded))

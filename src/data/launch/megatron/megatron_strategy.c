@@ -312,10 +312,9 @@ megatron_attention_backend (const LsStrategy *s)
 {
   bool is_package
       = s->attention_kernel == LS_ATTENTION_KERNEL_FA2 || s->attention_kernel == LS_ATTENTION_KERNEL_FA3;
-  return s->attention != LS_ATTENTION_FLASH              ? "unfused"
-      : s->attention_kernel == LS_ATTENTION_KERNEL_CUDNN ? "fused"
-      : is_package                                       ? "flash"
-                                                         : "auto";
+  bool is_fused = s->attention_kernel == LS_ATTENTION_KERNEL_CUDNN
+      || s->attention_kernel == LS_ATTENTION_KERNEL_AOTRITON;
+  return s->attention != LS_ATTENTION_FLASH ? "unfused" : is_fused ? "fused" : is_package ? "flash" : "auto";
 }
 
 /* Transformer Engine may launch neither FlashAttention nor cuDNN's kernel. */
@@ -327,6 +326,14 @@ has_no_fused (const LaunchJob *job)
   for (guint i = 0; i < G_N_ELEMENTS (names) && is_off; i++)
     is_off = g_strcmp0 (g_hash_table_lookup (job->variables, names[i]), "0") == 0;
   return is_off;
+}
+
+/* The fused kernel of Transformer Engine is AOTriton's (launch_environment.c). */
+static bool
+has_aotriton (const LaunchJob *job)
+{
+  return import_has_strategy (job->import, "attention_kernel")
+      && job->import->strategy.attention_kernel == LS_ATTENTION_KERNEL_AOTRITON;
 }
 
 /* Transformer Engine has fused kernels; layers of Megatron-LM's own have them with --use-flash-attn,
@@ -353,9 +360,10 @@ set_attention (LaunchJob *job)
     import_infer (job->import, "attention flash: --attention-backend is auto, which takes a fused kernel");
   }
   import_set_strategy (job->import, "attention", is_flash ? "flash" : "unfused", "--attention-backend");
-  if (backend && (strcmp (backend, "flash") == 0 || strcmp (backend, "fused") == 0))
-    import_set_strategy (job->import, "attention_kernel", strcmp (backend, "flash") == 0 ? "fa2" : "cudnn",
-                         "--attention-backend");
+  if (backend && strcmp (backend, "flash") == 0)
+    import_set_strategy (job->import, "attention_kernel", "fa2", "--attention-backend");
+  else if (backend && strcmp (backend, "fused") == 0 && !has_aotriton (job))
+    import_set_strategy (job->import, "attention_kernel", "cudnn", "--attention-backend");
 }
 
 /* --- data parallelism ------------------------------------------------------------------------------ */
