@@ -241,6 +241,11 @@ check_call (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request
                  ls_cluster_chip_word (&c->spec, request->n), c->spec.name, why);
     return FALSE;
   }
+  if (request->max_ctas > 0 && c->spec.interior == LS_INTERIOR_TORUS) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--max-ctas: a torus has no NCCL, whose thread blocks these are");
+    return FALSE;
+  }
   if (ls_coll_applies (c, nccl, request))
     return ls_coll_check_size (c, nccl, request, network->fidelity, error);
   complain_of_algorithm (c, nccl, request, error);

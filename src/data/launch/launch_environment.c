@@ -94,15 +94,17 @@ set_torch_attention (const Environment *e, LsImport *import)
     import_set_strategy (import, "attention_kernel", "fa2", "TORCH_ROCM_FA_PREFER_CK");
 }
 
-/* docs.nvidia.com/deeplearning/nccl, "Environment Variables": what chooses among paths and algorithms. */
+/* docs.nvidia.com/deeplearning/nccl, "Environment Variables": what chooses among paths and algorithms; of
+ * RCCL, whether it runs kernels of MSCCL and MSCCL++ (rocm.docs.amd.com/projects/rccl, "RCCL usage tips"). */
 static const struct {
   const char *name, *value; /* NULL: any */
 } choices[] = {
-  { "NCCL_ALGO", NULL },          { "NCCL_PROTO", NULL },         { "NCCL_NVLS_ENABLE", "0" },
-  { "NCCL_P2P_DISABLE", "1" },    { "NCCL_P2P_LEVEL", NULL },     { "NCCL_SHM_DISABLE", "1" },
-  { "NCCL_IB_DISABLE", "1" },     { "NCCL_NET_GDR_LEVEL", "0" },  { "NCCL_NET_GDR_LEVEL", "LOC" },
-  { "NCCL_COLLNET_ENABLE", "1" }, { "NCCL_MIN_NCHANNELS", NULL }, { "NCCL_MAX_NCHANNELS", NULL },
-  { "NCCL_MIN_CTAS", NULL },      { "NCCL_MAX_CTAS", NULL },      { "NCCL_NTHREADS", NULL },
+  { "NCCL_ALGO", NULL },          { "NCCL_PROTO", NULL },          { "NCCL_NVLS_ENABLE", "0" },
+  { "NCCL_P2P_DISABLE", "1" },    { "NCCL_P2P_LEVEL", NULL },      { "NCCL_SHM_DISABLE", "1" },
+  { "NCCL_IB_DISABLE", "1" },     { "NCCL_NET_GDR_LEVEL", "0" },   { "NCCL_NET_GDR_LEVEL", "LOC" },
+  { "NCCL_COLLNET_ENABLE", "1" }, { "NCCL_MIN_NCHANNELS", NULL },  { "NCCL_MAX_NCHANNELS", NULL },
+  { "NCCL_MIN_CTAS", NULL },      { "NCCL_MAX_CTAS", NULL },       { "NCCL_NTHREADS", NULL },
+  { "RCCL_MSCCL_ENABLE", NULL },  { "RCCL_MSCCLPP_ENABLE", NULL },
 };
 
 static void

@@ -192,6 +192,7 @@ the_environment_is_heeded (void)
          "cuda_allocator=expandable");
   check ("export NCCL_ALGO=Ring NCCL_NVLS_ENABLE=0 NCCL_IB_DISABLE=0 NCCL_PROTO=$P\n" MEGATRON,
          "?NCCL_ALGO Ring: NCCL; ?NCCL_NVLS_ENABLE 0: NCCL; ?NCCL_PROTO: its value is $P");
+  check ("export RCCL_MSCCLPP_ENABLE=1\n" MEGATRON, "?RCCL_MSCCLPP_ENABLE 1: NCCL is taken to choose");
   check ("export NVTE_FUSED_ATTN_CK=0\n" MEGATRON, "attention_kernel=aotriton");
   check ("export NVTE_FLASH_ATTN=0 NVTE_FUSED_ATTN=1 NVTE_FUSED_ATTN_CK=0\n" MEGATRON,
          "attention_kernel=aotriton");
