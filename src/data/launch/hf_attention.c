@@ -3,13 +3,18 @@
 #include <string.h>
 
 /* Of flash_attention_2, flash_attention_3 and the kernels of the Hub (kernels-community/flash-attn, -attn2,
- * vllm-flash-attn3), which transformers.modeling_utils loads by their names. */
+ * vllm-flash-attn3, and behind an @ their revision), which transformers.modeling_utils loads by their names.
+ * NULL: none that is known. */
 static const char *
 flash_of (const char *how)
 {
-  if (!strstr (how, "flash"))
-    return NULL;
-  return g_str_has_suffix (how, "3") ? "fa3" : "fa2";
+  static const char package[] = "flash-attn";
+  const char *plain = strstr (how, package);
+  if (strstr (how, "flash_attention_3") || strstr (how, "flash-attn3"))
+    return "fa3";
+  bool is_fa2 = strstr (how, "flash_attention_2") || strstr (how, "flash-attn2")
+      || (plain && !g_ascii_isdigit (plain[strlen (package)]));
+  return is_fa2 ? "fa2" : NULL;
 }
 
 void
@@ -20,9 +25,10 @@ hf_set_attention (LaunchJob *job)
     return;
   import_set_strategy (job->import, "attention", strcmp (how, "eager") == 0 ? "unfused" : "flash",
                        "attn_implementation");
-  if (kernel) {
-    import_set_strategy (job->import, "attention_kernel", kernel, "attn_implementation");
+  if (strstr (how, "flash"))
     import_set_strategy (job->import, "window_mask", "0", "--");
-  } else if (strcmp (how, "eager") != 0 && strcmp (how, "sdpa") != 0)
+  if (kernel)
+    import_set_strategy (job->import, "attention_kernel", kernel, "attn_implementation");
+  else if (strcmp (how, "eager") != 0 && strcmp (how, "sdpa") != 0)
     import_unknown (job->import, "attn_implementation %s: attention takes the time of sdpa", how);
 }

@@ -194,6 +194,11 @@ words_of_a_trainer_are_heeded (void)
   check (LLAMA "--attn_implementation flash_attention_3", "attention=flash; attention_kernel=fa3");
   check (LLAMA "--attn_implementation flash_attention_2", "attention=flash; attention_kernel=fa2");
   check (LLAMA "--attn_implementation kernels-community/flash-attn", "attention=flash; attention_kernel=fa2");
+  check (LLAMA "--attn_implementation kernels-community/vllm-flash-attn3@v1",
+         "attention=flash; attention_kernel=fa3");
+  check (
+      LLAMA "--attn_implementation flash_attention_4",
+      "attention=flash; attention_kernel; window_mask=false; ?attn_implementation flash_attention_4: attention");
   check (LLAMA "--attn_implementation kernels-community/vllm-flash-attn3",
          "attention=flash; attention_kernel=fa3");
   check (
