@@ -104,8 +104,9 @@ emit_note_attention (Emit *e, const char *library)
   const LsStrategy *s = e->s;
   if (s->attention_kernel == LS_ATTENTION_KERNEL_AUTO || s->attention_kernel == s->attention_else)
     return;
-  g_autofree char *kernel = ls_field_text (ls_field_find (ls_strategy_fields, "attention_kernel"), s, NULL);
-  emit_note (e, "which kernel attention runs (--set attention_kernel=%s) is up to %s", kernel, library);
+  const LsField *knob = ls_field_find (ls_strategy_fields, "attention_kernel");
+  g_autofree char *kernel = ls_field_text (knob, s, NULL), *option = ls_field_option (knob, kernel);
+  emit_note (e, "which kernel attention runs (%s) is up to %s", option, library);
 }
 
 static char *

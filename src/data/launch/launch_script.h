@@ -1,5 +1,5 @@
-/* data/launch/launch_script.h — which command of a shell script launches a job, on how many GPUs (private to
- * launch/). */
+/* data/launch/launch_script.h — which command of a shell script launches a job, on how many GPUs (private
+ * to launch/). */
 #ifndef LS_DATA_LAUNCH_LAUNCH_SCRIPT_H
 #define LS_DATA_LAUNCH_LAUNCH_SCRIPT_H
 
