@@ -49,7 +49,7 @@ strategy_without (const Search *x, const LsField *knob, LsStrategy *ret_strategy
     if (value)
       ls_field_set_text (ls_strategy_fields, ret_strategy, f->key, value, diags);
   }
-  ls_strategy_lend_by_architecture (ret_strategy, usual);
+  ls_strategy_lend_own (ret_strategy, usual);
   g_autoptr (GHashTable) said = said_but (x->spec->said, knob);
   ls_softwares_settle (x->spec->software, x->hardware, said, ret_strategy);
 }

@@ -136,7 +136,7 @@ static void
 lend (const LsSoftwareSpec *software, GHashTable *said, LsStrategy *s)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  ls_strategy_lend_by_architecture (s, &software->defaults);
+  ls_strategy_lend_own (s, &software->defaults);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     bool is_kernels = strcmp (f->key, "kernels") == 0,
          is_lent = ls_field_is_of_program (f) && !is_said (said, f->key);
@@ -174,16 +174,18 @@ fit_master (GHashTable *said, LsStrategy *s)
     s->master = LS_MASTER_FP32;
 }
 
-/* What a program runs where the accelerator has no such attention as the job asks for. */
+/* What its program runs where the accelerator has no such attention as the job asks for; AUTO: nothing that
+ * was measured there. */
 static void
-take_other_attention (const LsSoftwareSpec *software, const LsHardware *hardware, LsStrategy *s)
+take_other_attention (const LsHardware *hardware, LsStrategy *s)
 {
   const char *here = ls_strategy_default_here (s, "attention_kernel");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsStrategy own = { .attention_kernel = software ? software->defaults.attention_kernel : 0 };
+  LsStrategy own = { .attention_kernel = s->attention_else };
   if (here)
     ls_field_set_text (ls_strategy_fields, &own, "attention_kernel", here, diags);
-  s->attention_else = ls_hardware_has_attention (hardware, own.attention_kernel) ? own.attention_kernel : 0;
+  s->attention_else = ls_hardware_has_attention (hardware, own.attention_kernel) ? own.attention_kernel
+                                                                                 : LS_ATTENTION_KERNEL_AUTO;
 }
 
 static void
@@ -225,7 +227,7 @@ ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GH
   if (!is_said (said, "kernels") && (s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32))
     ls_strategy_forget_kernels (s);
   take_call_time (ls_cluster_call_time (&hardware->spec), said, s);
-  take_other_attention (named ? named : ls_softwares_assumed (s), hardware, s);
+  take_other_attention (hardware, s);
 }
 
 const LsSoftwareSpec *

@@ -185,8 +185,9 @@ ls_strategy_default_here (const LsStrategy *s, const char *key)
 }
 
 void
-ls_strategy_lend_by_architecture (LsStrategy *dest, const LsStrategy *source)
+ls_strategy_lend_own (LsStrategy *dest, const LsStrategy *source)
 {
+  dest->attention_else = source->attention_else;
   g_clear_pointer (&dest->by_architecture, g_ptr_array_unref);
   if (source->by_architecture)
     dest->by_architecture = g_ptr_array_ref (source->by_architecture);

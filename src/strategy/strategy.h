@@ -318,8 +318,8 @@ void ls_strategy_copy (LsStrategy *dest, const LsStrategy *source);
 /* Takes the list of kernels away: those that are built in hold. */
 void ls_strategy_forget_kernels (LsStrategy *s);
 
-/* What its program has on some accelerators, shared. */
-void ls_strategy_lend_by_architecture (LsStrategy *dest, const LsStrategy *source);
+/* What its program has and no knob says: attention_else, and its defaults on some accelerators, shared. */
+void ls_strategy_lend_own (LsStrategy *dest, const LsStrategy *source);
 
 /* What its program has for a knob on its accelerator, before its other defaults; NULL: it has none there.
  * Borrowed. */

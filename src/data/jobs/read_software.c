@@ -298,6 +298,7 @@ ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList
   if (!read_over_bases (doc, 0, ret_software, diags))
     return false;
   share_by_architecture (ret_software);
+  ret_software->defaults.attention_else = ret_software->defaults.attention_kernel;
   g_free (ret_software->defaults.software);
   ret_software->defaults.software = g_strdup (ret_software->name);
   return true;

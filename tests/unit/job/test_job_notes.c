@@ -231,8 +231,27 @@ no_host_waits_for_the_ops_of_tpus (void)
   LS_CHECK (on_gpus && on_gpus->strategy.launch_blocking);
 }
 
+/* What nobody measured there takes the time of what its program runs by itself, which the note names. */
+static void
+attention_that_is_not_there_is_the_programs_own (void)
+{
+#define TITAN MACHINE ("mi300x-8") "software=torchtitan " SIZE
+  static const char *const lacks[] = { TITAN "attention_kernel=cudnn", TITAN "attention_kernel=pallas" };
+  g_autoptr (LsJobResult) own = run (TITAN), fa2 = run (TITAN "attention_kernel=fa2");
+  LS_CHECK (own && fa2 && own->report.digest != fa2->report.digest);
+  for (guint i = 0; own && i < G_N_ELEMENTS (lacks); i++) {
+    g_autoptr (LsJobResult) r = run (lacks[i]);
+    LS_CHECK (r && r->report.step_time_s == own->report.step_time_s);
+    const char *note = r && r->notes->len > 0 ? g_ptr_array_index (r->notes, r->notes->len - 1) : "";
+    ls_check_impl (strstr (note, "was not measured on mi300x: it takes the time of aotriton") != NULL,
+                   __FILE__, __LINE__, "%s", note);
+  }
+#undef TITAN
+}
+
 LS_TEST_SUITE (LS_TEST (rates_in_another_unit_are_told), LS_TEST (a_host_that_is_not_simulated_is_told),
                LS_TEST (fetches_of_experts_are_told), LS_TEST (lone_products_are_told_where_they_cost),
                LS_TEST (flash_that_runs_again_is_told), LS_TEST (recomputed_layers_beyond_a_stage_are_told),
                LS_TEST (slices_that_are_not_full_are_told), LS_TEST (drawn_speeds_are_told),
-               LS_TEST (no_host_waits_for_the_ops_of_tpus));
+               LS_TEST (no_host_waits_for_the_ops_of_tpus),
+               LS_TEST (attention_that_is_not_there_is_the_programs_own));

@@ -287,22 +287,24 @@ attention_that_was_not_measured_is_no_refusal (void)
   }
 }
 
-/* What nobody measured there takes the time of what its program runs by itself, which the note names. */
+/* Sweeps and validations begin with the defaults of a release, and do not name it again: as a run does. */
 static void
-attention_that_is_not_there_is_the_programs_own (void)
+a_release_lends_its_attention (void)
 {
-#define TITAN MACHINE ("mi300x-8") "software=torchtitan " SIZE
-  static const char *const lacks[] = { TITAN "attention_kernel=cudnn", TITAN "attention_kernel=pallas" };
-  g_autoptr (LsJobResult) own = run (TITAN), fa2 = run (TITAN "attention_kernel=fa2");
-  LS_CHECK (own && fa2 && own->report.digest != fa2->report.digest);
-  for (guint i = 0; own && i < G_N_ELEMENTS (lacks); i++) {
-    g_autoptr (LsJobResult) r = run (lacks[i]);
-    LS_CHECK (r && r->report.step_time_s == own->report.step_time_s);
-    const char *note = r && r->notes->len > 0 ? g_ptr_array_index (r->notes, r->notes->len - 1) : "";
-    ls_check_impl (strstr (note, "was not measured on mi300x: it takes the time of aotriton") != NULL,
-                   __FILE__, __LINE__, "%s", note);
-  }
-#undef TITAN
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJobResult) r = run (MACHINE ("dgx-h100") "software=lingua-2025 attention_kernel=pallas " SIZE);
+  LsHardware *hardware = ls_hardware_load ("dgx-h100", diags);
+  LsSoftwareSpec software;
+  if (!LS_CHECK (hardware && r && ls_software_load ("lingua-2025", &software, diags)))
+    return;
+  LsStrategy s;
+  ls_strategy_copy (&s, &software.defaults);
+  ls_softwares_settle (NULL, hardware, NULL, &s);
+  LS_CHECK_INT (s.attention_else, ==, LS_ATTENTION_KERNEL_FA2);
+  LS_CHECK_INT (r->strategy.attention_else, ==, LS_ATTENTION_KERNEL_FA2);
+  ls_strategy_clear (&s);
+  ls_software_clear (&software);
+  ls_hardware_free (hardware);
 }
 
 /* Defaults of some accelerators go before the others of the program, there alone, and after what is said: of
@@ -487,8 +489,7 @@ LS_TEST_SUITE (LS_TEST (layers_of_hugging_face_mask_windows), LS_TEST (ddp_has_b
                LS_TEST (what_a_job_says_stays), LS_TEST (what_words_are_padded_to_is_said_by_the_nearest),
                LS_TEST (options_are_the_same_job_again),
                LS_TEST (attention_that_was_not_measured_is_no_refusal),
-               LS_TEST (attention_that_is_not_there_is_the_programs_own),
-               LS_TEST (defaults_of_an_accelerator_hold_there),
+               LS_TEST (a_release_lends_its_attention), LS_TEST (defaults_of_an_accelerator_hold_there),
                LS_TEST (choices_of_an_accelerator_are_of_a_named_program),
                LS_TEST (listed_kernels_are_no_refusal_in_fp32), LS_TEST (ending_early_needs_no_recomputation),
                LS_TEST (runs_like_are_those_of_the_program))
