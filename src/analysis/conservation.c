@@ -16,45 +16,46 @@
 #include "strategy/shard.h"
 
 /* FLOPs of a kernel as model FLOPs count them: matrix products only, and
- * attention over all pairs of positions. A decoder's kernels are causal and compute half of
- * them, or parts of that half (cp): so what they compute counts twice. The
+ * attention over all pairs of positions, or as a causal mask leaves them. A decoder's kernels are causal and
+ * compute half of the pairs, or parts of that half (cp): of all pairs, what they compute counts twice. The
  * backward of attention counts twice its forward, of which its kernel has 2.5: what a flash
  * kernel recomputes inside is not the recipe's recomputation. */
 static double
-model_flops_of (const LsKernel *k)
+model_flops_of (const LsKernel *k, bool is_causal)
 {
+  double pairs = is_causal ? 1 : 2;
   switch (k->kind) {
   case LS_KERNEL_GEMM:
   case LS_KERNEL_BATCHED_GEMM:
     return k->flops;
   case LS_KERNEL_ATTENTION_FWD:
-    return 2 * k->flops;
+    return pairs * k->flops;
   case LS_KERNEL_ATTENTION_BWD:
-    return 2 * k->flops * 2 / 2.5;
+    return pairs * k->flops * 2 / 2.5;
   default:
     return 0;
   }
 }
 
 static double
-flops_of_segment (const LsPlan *plan, const LsSegment *segment, bool is_recomputed)
+flops_of_segment (const LsPlan *plan, const LsSegment *segment, bool is_recomputed, bool is_causal)
 {
   double flops = 0;
   for (uint32_t i = 0; i < segment->n_ops; i++) {
     const LsOp *op = &segment->ops[i];
     if (op->kind == LS_OP_KERNEL && op->tag != LS_TAG_OPTIMIZER
         && (op->tag == LS_TAG_RECOMPUTE) == is_recomputed && op->kernel != UINT32_MAX)
-      flops += model_flops_of (&plan->kernels[op->kernel]);
+      flops += model_flops_of (&plan->kernels[op->kernel], is_causal);
   }
   return flops;
 }
 
 double
-ls_plan_model_flops (const LsPlan *plan, bool is_recomputed)
+ls_plan_model_flops (const LsPlan *plan, bool is_recomputed, bool is_causal)
 {
   g_autofree double *of_segment = g_new (double, plan->n_segments);
   for (uint32_t i = 0; i < plan->n_segments; i++)
-    of_segment[i] = flops_of_segment (plan, &plan->segments[i], is_recomputed);
+    of_segment[i] = flops_of_segment (plan, &plan->segments[i], is_recomputed, is_causal);
 
   g_autofree uint64_t *n_ranks = ls_plan_ranks_of_roles (plan);
   double flops = 0;
@@ -340,7 +341,7 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
       + hidden_flops (m, s, seq) + two_way_flops (m, s, seq) + masked_flops (m, s, seq)
       + unskipped_flops (m, s, seq) + of_frozen (s, low_rank_flops (m, s, seq))
       + repeated_adapters (m, s, seq) + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));
-  double done = ls_plan_model_flops (plan, false);
+  double done = ls_plan_model_flops (plan, false, false);
   if (fabs (done - asked) <= FLOPS_TOLERANCE * asked)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_FAILED,

@@ -10,9 +10,9 @@
 #include "strategy/strategy.h"
 
 /* FLOPs of one step over all ranks as the model counts them: of matrix products, and
- * of attention over all pairs, each counted once, without those of an optimizer. Of kernels that recompute,
- * or of all others. */
-double ls_plan_model_flops (const LsPlan *plan, bool is_recomputed);
+ * of attention over all pairs or over those that its kernels compute, each counted once, without those of an
+ * optimizer. Of kernels that recompute, or of all others. */
+double ls_plan_model_flops (const LsPlan *plan, bool is_recomputed, bool is_causal);
 
 /* FLOPs of a step: ls_model_flops (), or what adapters on frozen weights leave of them (model/lora.h); with
  * documents' lengths, of attention inside documents (model/documents.h). */

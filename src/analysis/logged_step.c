@@ -38,7 +38,7 @@ typedef struct {
   double flops;
 } Way;
 
-/* The first is that of MFU. */
+/* The first is that of logs of Megatron-LM. */
 static guint
 list_ways (const LsReport *r, const LsModel *m, const LsStrategy *s, Way ways[MAX_WAYS])
 {
@@ -47,7 +47,7 @@ list_ways (const LsReport *r, const LsModel *m, const LsStrategy *s, Way ways[MA
   const Way all[MAX_WAYS] = {
     { "with attention whole and nothing computed again, as Megatron-LM prints and as here", whole },
     { "with the causal half of attention", ls_trained_flops (m, s, s->seq, true) },
-    { "with what is computed again", whole * r->hfu / r->mfu },
+    { "with what is computed again", whole * r->hfu_all_pairs / r->mfu_all_pairs },
     { "without the product with the vocabulary", ls_model_flops (m, 0, s->seq, s->global_batch, false) },
     { "as 6 FLOPs a parameter and token", 6 * weights },
     { "as 8 FLOPs a parameter and token, which counts full recomputation", 8 * weights },

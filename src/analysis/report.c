@@ -59,7 +59,8 @@ ls_headroom_text (const LsHeadroom *h)
 static void
 fill_no_speed (LsReport *r)
 {
-  r->tokens_per_s = r->mfu = r->mfu_causal = r->hfu = r->flops_per_gpu = r->tokens_per_s_per_gpu = NAN;
+  r->tokens_per_s = r->flops_per_gpu = r->tokens_per_s_per_gpu = NAN;
+  r->mfu = r->hfu = r->mfu_all_pairs = r->hfu_all_pairs = NAN;
 }
 
 static uint32_t
@@ -106,9 +107,9 @@ peak_flops (const LsStrategy *s, const LsCluster *c, const LsPlan *plan, uint32_
 
 double
 ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, const LsPlan *plan, uint32_t n_ranks,
-        double step_s)
+        double step_s, bool is_causal)
 {
-  return step_flops (m, s, false) / peak_flops (s, c, plan, n_ranks, step_s);
+  return step_flops (m, s, is_causal) / peak_flops (s, c, plan, n_ranks, step_s);
 }
 
 static void
@@ -116,9 +117,10 @@ fill_speed (LsReport *r, const LsTimeline *t, const LsModel *m, const LsStrategy
 {
   double peak = peak_flops (s, c, t->plan, t->n_ranks, r->step_time_s);
   r->tokens_per_s = (double) s->global_batch * sequence (m, s) / r->step_time_s;
-  r->mfu = ls_mfu (m, s, c, t->plan, t->n_ranks, r->step_time_s);
-  r->mfu_causal = step_flops (m, s, true) / peak;
-  r->hfu = (step_flops (m, s, false) + ls_plan_model_flops (t->plan, true)) / peak;
+  r->mfu = step_flops (m, s, true) / peak;
+  r->hfu = r->mfu + ls_plan_model_flops (t->plan, true, true) / peak;
+  r->mfu_all_pairs = step_flops (m, s, false) / peak;
+  r->hfu_all_pairs = r->mfu_all_pairs + ls_plan_model_flops (t->plan, true, false) / peak;
   r->flops_per_gpu = step_flops (m, s, false) / (t->n_ranks * r->step_time_s);
   r->tokens_per_s_per_gpu = r->tokens_per_s / t->n_ranks;
   r->n_params = ls_model_params (m, m->vocab);

@@ -116,13 +116,14 @@ typedef struct {
 
 typedef struct {
   double step_time_s, first_step_s;
-  double tokens_per_s;                /* NAN: not known */
-  double mfu, mfu_causal, hfu;        /* the same       */
-  double flops_per_gpu;               /* model FLOP/s of one, counted as for mfu; the same */
-  double tokens_per_s_per_gpu;        /* the same       */
-  uint64_t n_adapter_params;          /* beside weights that do not learn; 0: all learn */
-  uint64_t n_params, n_active_params; /* of the model, and those that a token passes; 0: not known */
-  const char *chip;                   /* static: what ranks run on, "GPU" or "chip" */
+  double tokens_per_s;                 /* NAN: not known */
+  double mfu, hfu;                     /* of attention the pairs that a causal mask leaves; the same */
+  double mfu_all_pairs, hfu_all_pairs; /* of attention all pairs, as Megatron-LM counts; the same */
+  double flops_per_gpu;                /* model FLOP/s of one, counted as for mfu_all_pairs; the same */
+  double tokens_per_s_per_gpu;         /* the same       */
+  uint64_t n_adapter_params;           /* beside weights that do not learn; 0: all learn */
+  uint64_t n_params, n_active_params;  /* of the model, and those that a token passes; 0: not known */
+  const char *chip;                    /* static: what ranks run on, "GPU" or "chip" */
   uint32_t n_ranks, n_classes, n_steps;
   uint64_t n_op_instances;       /* of one step */
   uint64_t n_segments, n_coarse; /* segments that were simulated; of these, in one piece */
@@ -158,10 +159,10 @@ void ls_report_init (LsReport *r, const LsTimeline *t, const LsMemory *memory, c
                      const LsStrategy *s, const LsCluster *c, const double cost_share[4]);
 void ls_report_clear (LsReport *r);
 
-/* Model FLOPs of a step (attention whole, no recomputation) / dense peak of the strategy's dtype. s
- * resolved; plan: whose GPUs; NULL: the mean of the cluster's for each. */
+/* Model FLOPs of a step (no recomputation; of attention what a causal mask leaves, or all pairs) / dense peak
+ * of the strategy's dtype. s resolved; plan: whose GPUs; NULL: the mean of the cluster's for each. */
 double ls_mfu (const LsModel *m, const LsStrategy *s, const LsCluster *c, const LsPlan *plan,
-               uint32_t n_ranks, double step_s);
+               uint32_t n_ranks, double step_s, bool is_causal);
 
 /* The name of a link, such as "node3/gpu5>nvswitch", with a star for each number. Newly allocated. */
 char *ls_link_pattern (const char *name);

@@ -10,6 +10,7 @@
 #include "data/machines/machines.h"
 #include "job/job.h"
 #include "job/knobs.h"
+#include "job/softwares.h"
 #include "show/plot/plots.h"
 #include "show/run/trace_chrome.h"
 #include "show/run/write_report.h"
@@ -286,7 +287,7 @@ note_other_program (const LsStrategy *s, const char *target, LsAnswer *a)
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   if (!s->software || !ls_software_load_head (s->software, &head, diags))
     return;
-  bool is_program = head.dp_kinds || head.emit;
+  bool is_program = head.dp_kinds || head.emit || strcmp (s->software, LS_SOFTWARE_TEXTBOOK) == 0;
   g_autofree char *note = g_strdup_printf (
       "the step was predicted as %s runs it, with its kernels: --for %s predicts it with its own",
       s->software, target);

@@ -6,6 +6,7 @@
 #include "ask/memory_view.h"
 #include "ask/override_notes.h"
 #include "data/jobs/job_files.h"
+#include "job/assumptions.h"
 #include "job/job_from.h"
 #include "job/knobs.h"
 #include "show/draw/pictures.h"
@@ -237,8 +238,9 @@ ls_job_subtitle (const LsJobResult *r)
   if (!r->model.name)
     return g_strdup (r->trace_source);
   g_autofree char *knobs = ls_knobs_summary (&r->strategy, &r->model),
-                  *taken = ls_segment_text (&r->cluster->spec);
-  return taken ? g_strconcat (knobs, ", on ", taken, NULL) : g_strdup (knobs);
+                  *taken = ls_segment_text (&r->cluster->spec),
+                  *assumed = ls_assumptions_text (r->assumptions);
+  return g_strconcat (knobs, taken ? ", on " : "", taken ? taken : "", assumed ? "\n" : NULL, assumed, NULL);
 }
 
 void
@@ -271,9 +273,13 @@ note_result (const LsJobAnswer *j, LsAnswer *a)
   ls_answer_note_all (a, j->job->notes);
   const LsReport *r = &j->job->report;
   g_autofree char *line = r->mfu > 1
-      ? g_strdup_printf ("MFU %.0f %% counts attention over all pairs of tokens, as Megatron-LM prints it; "
-                         "kernels compute the causal half: causal MFU %.1f %%",
-                         100 * r->mfu, 100 * r->mfu_causal)
+      ? g_strdup (
+          "an MFU above 100 % is no error: kernels compute less than the FLOPs of the model, as where "
+          "attention has windows or chosen keys, or run in a format with a higher peak than the job's")
+      : r->mfu_all_pairs > 1 || r->hfu_all_pairs > 1
+      ? g_strdup_printf ("MFU %.0f %% of all pairs counts attention that a causal mask leaves out, as "
+                         "Megatron-LM prints it; kernels compute the causal half",
+                         100 * r->mfu_all_pairs)
       : NULL;
   if (line)
     ls_answer_note (a, line);
@@ -348,12 +354,12 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
     .strategy_source = r->strategy.source,
     .from = j->spec.from,
     .software = r->strategy.software,
-    .software_is_assumed = r->strategy.software_is_assumed,
     .calibration = r->hardware->calibration.name,
     .calibration_source = r->hardware->calibration.source,
     .network = r->hardware->nccl.name,
     .network_source = r->hardware->nccl.source,
     .options = options,
+    .assumptions = r->assumptions,
   };
   const LsReportExtras extras = { j->interval, j->critical_summary, j->sensitivity,    j->faults,  j->ecmp,
                                   j->what_if,  j->step_spread,      &j->spec.measured, j->findings };

@@ -310,6 +310,7 @@ ls_memory_table_init (LsMemoryTable *t, const LsJobResult *r, const char *title,
     .fits = r->report.fits,
     .headroom = &r->report.headroom,
     .advice = advice,
+    .assumptions = r->assumptions,
   };
   for (uint32_t i = 0; i < r->memory->n_classes; i++)
     if (r->memory->classes[i].count > 0) {

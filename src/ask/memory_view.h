@@ -67,6 +67,7 @@ typedef struct {
   bool fits;
   const LsHeadroom *headroom;   /* borrowed */
   const LsMemoryAdvice *advice; /* borrowed; NULL: not asked for */
+  const GArray *assumptions;    /* LsAssumption; borrowed, may be NULL */
 } LsMemoryTable;
 
 void ls_memory_table_clear (LsMemoryTable *t);

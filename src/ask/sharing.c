@@ -36,6 +36,7 @@ ls_sharing_free (LsSharing *s)
     g_free (s->jobs[i].name);
     g_free (s->jobs[i].what);
     g_free (s->jobs[i].nodes);
+    g_clear_pointer (&s->jobs[i].assumptions, g_array_unref);
   }
   for (guint i = 0; i < s->n_traffic; i++) {
     g_free (s->traffic[i].name);
@@ -143,6 +144,7 @@ job_of (const SharedJobs *jobs, guint i, const LsShareSteps *alone, const LsShar
     .longest_s = seconds ((double) shared->longest),
     .n_steps = shared->n_steps,
     .slowdown = shared->step_ps / alone->step_ps,
+    .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL,
   };
 }
 

@@ -56,6 +56,7 @@ typedef struct {
   double shortest_s, longest_s; /* of the steps that were measured */
   uint32_t n_steps;
   double slowdown;
+  GArray *assumptions; /* LsAssumption; shared, counted; NULL: of a trace */
 } LsSharingJob;
 
 /* Of one job on a contested link. */

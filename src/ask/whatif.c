@@ -119,7 +119,7 @@ ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, co
   }
   LsWhatIf *w = g_new (LsWhatIf, 1);
   *w = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)),
-                    ls_changes_left_out (spec) };
+                    ls_changes_left_out (spec), r->assumptions ? g_array_ref (r->assumptions) : NULL };
   LsJobSpec one = *spec; /* borrows all */
   if (one.network == LS_JOB_NETWORK_ALL)
     one.network = LS_JOB_NETWORK_FLOW;
@@ -139,6 +139,7 @@ ls_what_if_free (LsWhatIf *w)
     g_free (row->refused);
   }
   g_array_unref (w->rows);
+  g_clear_pointer (&w->assumptions, g_array_unref);
   g_free (w);
 }
 

@@ -94,6 +94,7 @@ typedef struct {
   GArray
       *rows; /* LsWhatIfRow: most gain first, then those that were refused; or as somebody else ranks them */
   const char *left_out; /* static: a sentence on changes that were not proposed, and why; NULL: all were */
+  GArray *assumptions;  /* LsAssumption, of the job as it is; shared, counted; NULL: none are known */
 } LsWhatIf;
 
 void ls_what_if_free (LsWhatIf *w); /* NULL allowed */

@@ -180,7 +180,7 @@ predict_row (guint i, gpointer data)
   if (!r && b->why)
     b->why[i] = g_strdup (error->message);
   if (r && b->facts) {
-    b->facts[i].mfu = ls_job_result_mfu (r);
+    b->facts[i].mfu = ls_job_result_mfu (r, false);
     ls_job_traits (r, &b->hardware->spec, &b->facts[i].traits);
   }
 }

@@ -52,10 +52,12 @@ void
 ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, const LsSoftwareSpec *own,
                 int dp_kind, const LsHardware *hardware, const LsMemoryOptions *memory, LsHeadroom *ret)
 {
+  const char *architecture = ls_hardware_architecture (hardware);
   const LsSoftwareSpec *named = software ? NULL : own,
                        *owner = software ? software
       : named && named->headroom         ? named
-                                         : ls_softwares_find (dp_kind, ls_hardware_architecture (hardware));
+      : named                            ? ls_softwares_find (dp_kind, architecture)
+                                         : ls_softwares_textbook ();
   const LsClusterSpec *spec = &hardware->spec;
   *ret = (LsHeadroom) { .is_asked = ask->is_set || software };
   if (ask->is_set) {
@@ -64,7 +66,8 @@ ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, const 
   }
   for (guint i = 0; owner && owner->headroom && i < owner->headroom->len; i++) {
     const LsHeadroomItem *item = &g_array_index (owner->headroom, LsHeadroomItem, i);
-    if (!item->is_of_allocator || memory->allocator != LS_MEMORY_CACHING)
+    bool is_simulated = item->is_of_allocator && memory->allocator == LS_MEMORY_CACHING;
+    if (!is_simulated && ls_software_names_architecture (item->runs_on, architecture))
       add_part (ret, item->what, item->source, item->bytes + share_of (spec, item->percent));
   }
   bool is_others = named && ret->parts && g_strcmp0 (named->program, owner->program) != 0;

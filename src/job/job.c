@@ -5,6 +5,7 @@
 
 #include "analysis/conservation.h"
 #include "exec/shortcuts/plan_bound.h"
+#include "job/assumptions.h"
 #include "job/job_steps.h"
 #include "job/job_from.h"
 #include "job/job_interval.h"
@@ -27,6 +28,7 @@ ls_job_result_free (LsJobResult *r)
   g_clear_pointer (&r->notes, g_ptr_array_unref);
   ls_strategy_clear (&r->strategy);
   ls_model_clear (&r->model);
+  g_clear_pointer (&r->assumptions, g_array_unref);
   g_free (r->trace);
   g_free (r->trace_source);
   g_free (r);
@@ -39,11 +41,11 @@ ls_job_result_step_time_s (const LsJobResult *r)
 }
 
 double
-ls_job_result_mfu (const LsJobResult *r)
+ls_job_result_mfu (const LsJobResult *r, bool is_causal)
 {
-  return r->model.name
-      ? ls_mfu (&r->model, &r->strategy, r->cluster, r->plan, r->plan->n_ranks, ls_job_result_step_time_s (r))
-      : NAN;
+  return r->model.name ? ls_mfu (&r->model, &r->strategy, r->cluster, r->plan, r->plan->n_ranks,
+                                 ls_job_result_step_time_s (r), is_causal)
+                       : NAN;
 }
 
 LsMemoryInput
@@ -394,6 +396,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
     return NULL;
   if (!spec->no_notes)
     ls_idle_notes (spec, r, hardware, notes);
+  r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL);
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_steal_pointer (&notes);
   return r;

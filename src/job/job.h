@@ -29,8 +29,8 @@
 /* --- how much memory a job is to leave free, and whose program it is ----------------------------- */
 
 /* Asked for: `--headroom` says so, a size or a share of the accelerator's memory; with `--for` alone it is
- * what that program takes. Otherwise it is what the program takes whose way to be data parallel the
- * job has (dp_kinds in strategies/software), and is told, not demanded. */
+ * what that program takes. Otherwise it is what the program takes that the job names, or the textbook's, and is
+ * told, not demanded. */
 
 typedef struct {
   bool is_set;
@@ -43,8 +43,8 @@ typedef struct {
 bool ls_headroom_parse (const char *text, LsHeadroomAsk *ret_ask);
 
 /* Of a job with that LsDpKind on that machine. software: that it is for, or NULL: the one that it names, own,
- * or NULL; where that has no headroom of its own, the one that such a job is taken to run
- * (job/softwares.h), which is said. */
+ * or NULL, the textbook; where a program has no headroom of its own, the one that has that way to be data
+ * parallel (job/softwares.h), which is said. */
 void ls_headroom_of (const LsHeadroomAsk *ask, const LsSoftwareSpec *software, const LsSoftwareSpec *own,
                      int dp_kind, const LsHardware *hardware, const LsMemoryOptions *memory, LsHeadroom *ret);
 
@@ -138,6 +138,7 @@ typedef struct {
   char *trace, *trace_source; /* name; NULL: not from a trace, or one that knows its model */
   LsHardware *hardware;       /* NULL if it was lent, see ls_job_simulate() */
   GPtrArray *notes;           /* char *: what had to be assumed about a foreign model; NULL if it was lent */
+  GArray *assumptions;        /* LsAssumption (job/assumptions.h); NULL: of a trace, or it was lent */
   LsCluster *cluster;
   bool cluster_is_lent; /* not owned: see ls_job_prepare_on() */
   LsPlan *plan;
@@ -153,7 +154,8 @@ void ls_job_result_free (LsJobResult *result); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobResult, ls_job_result_free)
 
 double ls_job_result_step_time_s (const LsJobResult *result);
-double ls_job_result_mfu (const LsJobResult *result); /* NAN: what is trained is not known */
+/* As ls_mfu(); NAN: what is trained is not known. */
+double ls_job_result_mfu (const LsJobResult *result, bool is_causal);
 
 /* What its memory is measured from; borrows all. */
 LsMemoryInput ls_job_result_memory_input (const LsJobResult *result, const LsHardware *hardware,

@@ -1,6 +1,7 @@
 #include "job/job_interval.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "analysis/own_runs.h"
 #include "data/measured/read_residuals.h"
@@ -11,7 +12,15 @@
 #include "model/compressed.h"
 #include "model/streams.h"
 
-#define NAME "residuals"
+#define NAME          "residuals"
+#define NAME_TEXTBOOK "residuals-textbook" /* the same runs, whatever their programs, simulated as textbook */
+
+static const char *
+usual_name (const LsJobSpec *spec)
+{
+  const char *software = spec->software ? spec->software->name : spec->strategy.software;
+  return !software || strcmp (software, LS_SOFTWARE_TEXTBOOK) == 0 ? NAME_TEXTBOOK : NAME;
+}
 
 /* Without a name a missing file is no mistake: there is nothing to make an interval of. */
 gboolean
@@ -20,12 +29,13 @@ ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GErro
   *ret_residuals = NULL;
   if (g_strcmp0 (spec->residuals, "none") == 0)
     return TRUE;
-  if (!spec->residuals && !ls_residuals_exist (NAME)) {
+  const char *name = spec->residuals ? spec->residuals : usual_name (spec);
+  if (!spec->residuals && !ls_residuals_exist (name)) {
     *ret_residuals = ls_residuals_new ();
     return TRUE;
   }
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  *ret_residuals = ls_residuals_load (spec->residuals ? spec->residuals : NAME, diags);
+  *ret_residuals = ls_residuals_load (name, diags);
   return *ret_residuals || ls_diag_list_to_error (diags, error);
 }
 
@@ -158,7 +168,8 @@ unlike_all (const LsJobResult *r)
 
 /* By published runs. */
 static void
-find_published (const LsResiduals *residuals, const LsIntervalJob *job, const char *unlike, LsInterval *ret)
+find_published (const LsResiduals *residuals, const LsIntervalJob *job, const char *unlike, const char *name,
+                LsInterval *ret)
 {
   if (unlike)
     *ret = (LsInterval) { .software = job->software, .none = g_strdup (unlike) };
@@ -166,7 +177,7 @@ find_published (const LsResiduals *residuals, const LsIntervalJob *job, const ch
     ls_interval_find (residuals, NULL, job, ret);
   else
     *ret = (LsInterval) { .software = job->software,
-                          .none = g_strdup ("there is no file " NAME ".json of measured runs") };
+                          .none = g_strdup_printf ("there is no file %s.json of measured runs", name) };
 }
 
 static bool
@@ -288,9 +299,9 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   const char *architecture = ls_hardware_architecture (r->hardware);
   const char *named = spec->software ? spec->software->runs_like : NULL;
   const char *software = ls_softwares_runs_like (named, &r->strategy, architecture);
-  LsIntervalJob job = { architecture, software, ls_job_result_mfu (r), { { 0 }, { 0 } } };
+  LsIntervalJob job = { architecture, software, ls_job_result_mfu (r, false), { { 0 }, { 0 } } };
   ls_job_traits (r, &r->hardware->spec, &job.traits);
-  find_published (residuals, &job, unlike_all (r), ret);
+  find_published (residuals, &job, unlike_all (r), usual_name (spec), ret);
   apply_own_runs (spec, &r->hardware->spec.fitted, &job, ret);
   if (ret->n_runs == 0)
     widen_for_machine (spec, r, ret);

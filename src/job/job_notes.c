@@ -157,10 +157,12 @@ is_other_software (const LsStrategy *s, const LsClusterSpec *cluster)
   return !ls_dp_traits (s->dp_kind)->is_megatron && cluster->interior != LS_INTERIOR_TORUS;
 }
 
+/* named: the program that the job names; NULL: none, and kernels are the textbook's. */
 static void
-note_built_in (LsJobResult *r)
+note_built_in (const LsSoftwareSpec *named, LsJobResult *r)
 {
-  if (r->strategy.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
+  bool is_program = named && strcmp (named->name, LS_SOFTWARE_TEXTBOOK) != 0;
+  if (!is_program || r->strategy.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
     return;
   g_ptr_array_add (r->notes,
                    g_strdup_printf ("kernels are fused, as Megatron-Core and Transformer Engine launch them; "
@@ -340,10 +342,9 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
 {
   if (!r->model.name || !r->notes || r->trace)
     return;
-  const LsSoftwareSpec *program = spec->software ? spec->software : ls_softwares_assumed (&r->strategy);
-  note_built_in (r);
+  note_built_in (spec->software, r);
   note_attention (spec->said && g_hash_table_contains (spec->said, "attention_kernel"), r);
-  note_experts (program, r);
+  note_experts (spec->software, r);
   note_fetches (r);
   note_lone_products (r);
   note_scaled_experts (r);

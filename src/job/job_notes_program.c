@@ -17,17 +17,6 @@ runs_on_words (const LsSoftwareSpec *software)
       : g_strdup_printf ("accelerators of architecture %s", software->runs_on);
 }
 
-/* That of a way to be data parallel that was asked for, unless a program that runs on such accelerators has
- * that way by itself; NULL: none. */
-static const LsSoftwareSpec *
-program_of_way (const LsJobSpec *spec, int dp_kind, const char *architecture)
-{
-  if (!spec->said || !g_hash_table_contains (spec->said, "dp_kind") || dp_kind == LS_DP_NONE)
-    return NULL;
-  const LsSoftwareSpec *here = ls_softwares_find (dp_kind, architecture);
-  return here && here->defaults.dp_kind == dp_kind ? NULL : ls_softwares_find (dp_kind, "");
-}
-
 /* The refusals of the writer of its jobs, a line "error: KNOB: WHY" each behind the first, as one. */
 static char *
 in_one_line (const char *refusals)
@@ -98,18 +87,14 @@ ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
 {
   if (!r->model.name || r->trace)
     return;
-  const char *architecture = ls_hardware_architecture (r->hardware);
-  int dp_kind = r->strategy.dp_kind;
-  const LsSoftwareSpec *program
-      = spec->software ? spec->software : program_of_way (spec, dp_kind, architecture);
+  const LsSoftwareSpec *program = spec->software;
   note_what_it_cannot (spec, r);
   note_what_it_lacks (spec, r);
-  if (!program || ls_software_runs_on (program, architecture))
+  if (!program || ls_software_names_architecture (program->runs_on, ls_hardware_architecture (r->hardware)))
     return;
-  g_autofree char *on = runs_on_words (program),
-                  *asked = spec->software ? g_strdup_printf ("software %s", r->strategy.software)
-                                          : g_strdup_printf ("--dp-kind %s", ls_dp_kind_name (dp_kind));
-  g_ptr_array_add (r->notes,
-                   g_strdup_printf ("%s: %s runs on %s, not on %s; it is simulated there as if it did", asked,
-                                    program->program, on, r->cluster->spec.gpu.name));
+  g_autofree char *on = runs_on_words (program);
+  g_ptr_array_add (
+      r->notes,
+      g_strdup_printf ("software %s: %s runs on %s, not on %s; it is simulated there as if it did",
+                       r->strategy.software, program->program, on, r->cluster->spec.gpu.name));
 }

@@ -193,7 +193,6 @@ take_strategy (LsJobSpec *spec, const LsStrategy *strategy, const char *knob)
 {
   ls_strategy_clear (&spec->strategy);
   spec->strategy = *strategy;
-  spec->strategy.software_is_assumed = false;
   if (spec->software) {
     g_free (spec->strategy.software);
     spec->strategy.software = g_strdup (spec->software->name);

@@ -168,8 +168,6 @@ append_formats (GString *out, const LsStrategy *s)
       = s->fp8_attention != LS_FP8_ATTENTION_NONE ? knob_text (s, "fp8_attention") : NULL;
   if (attention)
     g_string_append_printf (out, ", attention in fp8 (%s)", attention);
-  if (s->grad_dtype == LS_DTYPE_FP32 && s->dtype != LS_DTYPE_FP32)
-    g_string_append (out, ", gradients in fp32");
 }
 
 /* Others than by itself; NULL: none. The caller frees it. */
@@ -222,14 +220,8 @@ ls_knobs_summary (const LsStrategy *s, const LsModel *m)
     g_autofree char *each = knob_text (s, "micro_batches_per_replica");
     g_string_append_printf (out, " (%s of the replicas)", each);
   }
-  if (s->seq != m->seq)
-    g_string_append_printf (out, ", sequences of %u", s->seq);
   append_formats (out, s);
-  if (s->optimizer)
-    g_string_append_printf (out, ", %s", s->optimizer);
   append_recompute (out, s);
-  if (s->software)
-    g_string_append_printf (out, ", software %s%s", s->software, s->software_is_assumed ? " (assumed)" : "");
   if (s->kernels && (!s->recipes || ls_recipes_fit (s->recipes, m)))
     g_string_append_printf (out, ", kernels %s", s->kernels);
   return g_string_free (out, FALSE);

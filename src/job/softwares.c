@@ -102,18 +102,11 @@ ls_softwares_find (int dp_kind, const char *architecture)
   return found ? found : find_by_head (dp_kind, NULL);
 }
 
-/* Mostly one that was found before, and so is read: the others are asked behind these. */
-static const LsSoftwareSpec *
-find_named (const char *name)
+const LsSoftwareSpec *
+ls_softwares_textbook (void)
 {
-  for (int others = 0; others < 2; others++)
-    for (guint i = 0; i < programs ()->len; i++) {
-      Program *p = &g_array_index (programs (), Program, i);
-      const LsSoftwareSpec *s = others || g_atomic_pointer_get (&p->is_read) ? read_program (p) : NULL;
-      if (s && strcmp (s->name, name) == 0)
-        return s;
-    }
-  return NULL;
+  static Program textbook = { .path = LS_SOFTWARE_TEXTBOOK };
+  return read_program (&textbook);
 }
 
 static bool
@@ -122,56 +115,16 @@ is_said (GHashTable *said, const char *key)
   return said && g_hash_table_contains (said, key);
 }
 
-/* The list of the program, shared: from its text it would be read from its file again. */
+/* What its program has on the accelerator, but for what was said. */
 static void
-lend_kernels (const LsStrategy *defaults, LsStrategy *s)
-{
-  ls_strategy_forget_kernels (s);
-  s->kernels = g_strdup (defaults->kernels);
-  s->recipes = ls_recipes_ref (defaults->recipes);
-}
-
-/* What is of a program, but for what was said. */
-static void
-lend (const LsSoftwareSpec *software, GHashTable *said, LsStrategy *s)
-{
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  ls_strategy_lend_own (s, &software->defaults);
-  for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    bool is_kernels = strcmp (f->key, "kernels") == 0,
-         is_lent = ls_field_is_of_program (f) && !is_said (said, f->key);
-    g_autofree char *value = is_lent && !is_kernels ? ls_field_text (f, &software->defaults, NULL) : NULL;
-    if (is_lent && is_kernels)
-      lend_kernels (&software->defaults, s);
-    if (value)
-      ls_field_set_text (ls_strategy_fields, s, f->key, value, diags);
-  }
-}
-
-/* What its program has on the accelerator, but for what was said; of a program that is only taken to run the
- * job, what is of a program. */
-static void
-take_defaults_here (bool is_assumed, GHashTable *said, LsStrategy *s)
+take_defaults_here (GHashTable *said, LsStrategy *s)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   for (const LsField *f = ls_strategy_fields; s->by_architecture && f->key; f++) {
     const char *value = ls_strategy_default_here (s, f->key);
-    if (value && !is_said (said, f->key) && (!is_assumed || ls_field_is_of_program (f)))
+    if (value && !is_said (said, f->key))
       ls_field_set_text (ls_strategy_fields, s, f->key, value, diags);
   }
-}
-
-/* Gradients that are said to be in 16 bits are those of weights in 16 bits, beside which there are masters
- * (Rajbhandari et al. 2020, section 3.1); so with moments of their own, or products that add to them. */
-static void
-fit_master (GHashTable *said, LsStrategy *s)
-{
-  if (is_said (said, "master") || !ls_master_is_the_weight ((LsMaster) s->master))
-    return;
-  bool is_narrow = is_said (said, "grad_dtype") && s->grad_dtype != LS_DTYPE_FP32;
-  if (is_narrow || is_said (said, "moment_dtype") || is_said (said, "variance_dtype")
-      || is_said (said, "grad_fusion"))
-    s->master = LS_MASTER_FP32;
 }
 
 /* What its program runs where the accelerator has no such attention as the job asks for; AUTO: nothing that
@@ -186,18 +139,6 @@ take_other_attention (const LsHardware *hardware, LsStrategy *s)
     ls_field_set_text (ls_strategy_fields, &own, "attention_kernel", here, diags);
   s->attention_else = ls_hardware_has_attention (hardware, own.attention_kernel) ? own.attention_kernel
                                                                                  : LS_ATTENTION_KERNEL_AUTO;
-}
-
-static void
-assume (const char *architecture, GHashTable *said, LsStrategy *s)
-{
-  const LsSoftwareSpec *software = ls_softwares_find (ls_strategy_dp_kind (s), architecture);
-  if (!software)
-    return;
-  lend (software, said, s);
-  fit_master (said, s);
-  s->software = g_strdup (software->name);
-  s->software_is_assumed = true;
 }
 
 /* What a program's calls cost is told for x86 servers. What the job says is of its own hosts. */
@@ -221,41 +162,29 @@ ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GH
   if (named)
     ls_software_settle (named, s);
   else if (!s->software)
-    assume (ls_hardware_architecture (hardware), said, s);
+    s->software = g_strdup (LS_SOFTWARE_TEXTBOOK);
   s->architecture = g_intern_string (ls_hardware_architecture (hardware));
-  take_defaults_here (s->software_is_assumed, said, s);
+  take_defaults_here (said, s);
   if (!is_said (said, "kernels") && (s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32))
     ls_strategy_forget_kernels (s);
   take_call_time (ls_cluster_call_time (&hardware->spec), said, s);
   take_other_attention (hardware, s);
 }
 
-const LsSoftwareSpec *
-ls_softwares_assumed (const LsStrategy *s)
-{
-  return s->software_is_assumed ? find_named (s->software) : NULL;
-}
-
 void
 ls_softwares_blank (const LsStrategy *s, LsStrategy *ret_blank)
 {
   ls_strategy_init (ret_blank);
-  const LsSoftwareSpec *software = ls_softwares_assumed (s);
-  if (software
-      && !ls_software_has_dp_kind (software, s->dp_kind)) /* of a single copy, whichever way it asked for */
-    software = ls_softwares_find (s->dp_kind, "");
-  if (software)
-    lend (software, NULL, ret_blank);
   ret_blank->architecture = s->architecture;
-  take_defaults_here (true, NULL, ret_blank);
   take_call_time (s->call_time > 0 ? s->call_time : 1, NULL, ret_blank);
 }
 
 const char *
 ls_softwares_runs_like (const char *named, const LsStrategy *s, const char *architecture)
 {
-  const LsSoftwareSpec *assumed
-      = s->software_is_assumed ? ls_softwares_assumed (s) : ls_softwares_find (s->dp_kind, architecture);
-  const char *words = named ? named : assumed ? assumed->runs_like : NULL;
+  bool is_textbook = !s->software || strcmp (s->software, LS_SOFTWARE_TEXTBOOK) == 0;
+  const LsSoftwareSpec *like
+      = is_textbook ? ls_softwares_textbook () : ls_softwares_find (s->dp_kind, architecture);
+  const char *words = named ? named : like ? like->runs_like : NULL;
   return g_intern_string (words ? words : RUNS_LIKE_NOBODY);
 }

@@ -21,9 +21,9 @@ number (double value, const char *format, const char *unit)
 static bool
 is_fraction (const char *key)
 {
-  static const char *const keys[]
-      = { "mfu",   "mfu_causal", "hfu",        "utilisation", "max_utilisation", "mean_utilisation",
-          "share", "gain",       "elasticity", NULL };
+  static const char *const keys[] = { "mfu",           "mfu_causal",  "mfu_all_pairs",   "hfu",
+                                      "hfu_all_pairs", "utilisation", "max_utilisation", "mean_utilisation",
+                                      "share",         "gain",        "elasticity",      NULL };
   return g_strv_contains (keys, key) || strstr (key, "_frac");
 }
 

@@ -7,6 +7,7 @@
 #include "data/text/csv.h"
 #include "data/text/json_out.h"
 #include "job/knobs.h"
+#include "show/run/write_run.h"
 #include "show/text_table.h"
 
 #define N_ROWS      12   /* orders shown                            */
@@ -256,6 +257,7 @@ ls_place_to_json (const LsPlace *p)
 {
   LsJsonOut w;
   ls_json_out_open_as (&w, "place");
+  ls_json_assumptions (&w, p->now->assumptions);
   ls_json_out_double (&w, "gain", p->gain);
   ls_json_out_string (&w, "layers_per_chunk", p->layers);
   ls_json_out_string (&w, "micro_batches_per_replica", p->counts);

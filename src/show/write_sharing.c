@@ -8,6 +8,8 @@
 
 #include "data/text/csv.h"
 #include "data/text/json_out.h"
+#include "job/assumptions.h"
+#include "show/run/write_run.h"
 #include "show/text_table.h"
 
 #define MOST_JOBS_SHOWN  4    /* of a link */
@@ -229,8 +231,14 @@ char *
 ls_sharing_to_text (const LsSharing *s, guint top)
 {
   GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "%u job%s on %u node%s of %s\n\n", s->n_jobs, s->n_jobs == 1 ? "" : "s",
+  g_string_append_printf (out, "%u job%s on %u node%s of %s\n", s->n_jobs, s->n_jobs == 1 ? "" : "s",
                           s->n_nodes, s->n_nodes == 1 ? "" : "s", s->cluster);
+  for (guint i = 0; i < s->n_jobs; i++) {
+    g_autofree char *assumed = ls_assumptions_text (s->jobs[i].assumptions);
+    if (assumed)
+      g_string_append_printf (out, "%s %s\n", s->jobs[i].name, assumed);
+  }
+  g_string_append_c (out, '\n');
   append_jobs (out, s);
   append_traffic (out, s);
   append_links (out, s, top);
@@ -254,6 +262,7 @@ json_job (LsJsonOut *out, const LsSharingJob *j)
   ls_json_out_double (out, "alone_s", j->alone_s);
   ls_json_out_double (out, "shared_s", j->shared_s);
   ls_json_out_double (out, "slowdown", j->slowdown);
+  ls_json_assumptions (out, j->assumptions);
   ls_json_out_uint (out, "n_steps", j->n_steps);
   ls_json_out_double (out, "shortest_s", j->shortest_s);
   ls_json_out_double (out, "longest_s", j->longest_s);

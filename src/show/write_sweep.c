@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "data/text/csv.h"
+#include "job/assumptions.h"
 #include "job/knobs.h"
 #include "show/text_table.h"
 
@@ -340,8 +341,8 @@ ls_sweep_to_text (const LsSweepReport *r)
                           r->title, c->enumerated, c->illegal, c->infeasible, c->pruned, c->simulated);
   if (r->is_interrupted)
     g_string_append_printf (out, "; stopped with %" G_GUINT64_FORMAT " left", c->left);
-  g_string_append_printf (out, "\nsoftware %s%s\n\n", r->software,
-                          r->software_is_assumed ? " (assumed by dp_kind; --software NAME)" : "");
+  g_autofree char *assumed = ls_assumptions_text (r->assumptions);
+  g_string_append_printf (out, "\n%s%s\n\n", assumed ? "" : "software ", assumed ? assumed : r->software);
   if (r->best->len == 0) {
     g_string_append (out,
                      r->is_interrupted ? "None that was tried so far is legal and fits.\n"

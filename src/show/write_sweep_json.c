@@ -3,6 +3,7 @@
 
 #include "data/text/json_out.h"
 #include "show/answers.h"
+#include "show/run/write_run.h"
 
 static void
 write_config (LsJsonOut *w, const LsStrategy *s)
@@ -193,10 +194,9 @@ ls_sweep_to_json (const LsSweepReport *r)
 {
   LsJsonOut w;
   ls_json_out_open_as (&w, "sweep");
+  ls_json_assumptions (&w, r->assumptions);
   write_counts (&w, &r->counts);
   ls_json_out_string (&w, "software", r->software);
-  if (r->software_is_assumed)
-    ls_json_out_bool (&w, "software_is_assumed", true);
   if (r->has_timing) {
     ls_json_out_double (&w, "wall_s", r->wall_s);
     ls_json_out_double (&w, "simulate_s", r->simulate_s);

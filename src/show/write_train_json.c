@@ -154,6 +154,7 @@ ls_train_to_json (const LsTrainReport *r)
 {
   LsJsonOut out;
   ls_json_out_open_as (&out, "train");
+  ls_json_assumptions (&out, r->job->assumptions);
   ls_json_out_uint (&out, "gpus", r->n_gpus);
   ls_json_out_uint (&out, "nodes", r->n_nodes);
   ls_json_out_uint (&out, "seeds", r->n_seeds);

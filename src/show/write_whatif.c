@@ -238,6 +238,7 @@ ls_what_if_to_json (const LsWhatIf *w)
 {
   LsJsonOut out;
   ls_json_out_open_as (&out, "whatif");
+  ls_json_assumptions (&out, w->assumptions);
   ls_json_what_if (&out, w);
   return ls_json_out_close (&out);
 }

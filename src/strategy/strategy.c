@@ -73,6 +73,7 @@ ls_strategy_init (LsStrategy *s)
     .ep_overlap = LS_FLAG_AUTO,
     .delay_wgrad = LS_FLAG_AUTO,
     .layers_per_unit = 1,
+    .bucket_view = true,
     .limit_all_gathers = true,
     .reshard_after_forward = LS_RESHARD_AUTO,
     .reduce_bucket = 500000000,

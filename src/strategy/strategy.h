@@ -163,9 +163,7 @@ typedef enum { LS_LENGTHS_AS_DRAWN, LS_LENGTHS_SORTED } LsLengthsBalance;
 typedef struct {
   char *name, *source;
   char *software; /* the program whose defaults it began with (strategies/software); NULL: none */
-  /* the job named none: of the program it has only what a user does not choose (job/softwares.h) */
-  bool software_is_assumed;
-  uint32_t gpus; /* 0: the whole cluster                                       */
+  uint32_t gpus;  /* 0: the whole cluster                                       */
   uint32_t tp, pp, cp, ep, vpp;
   uint32_t dp;              /* 0: gpus / (tp pp cp)                                       */
   char *rank_order;         /* as ls_rank_order_parse() reads it; NULL: tp-cp-ep-dp-pp */
@@ -266,7 +264,7 @@ typedef struct {
 
   /* recomputation */
   uint32_t
-      recompute_parts;  /* selective: set of LsRecomputePart; 0: OP with fsdp2 where it can be, else CORE */
+      recompute_parts;  /* selective: set of LsRecomputePart; 0: CORE */
   int recompute_method; /* full: LsRecomputeMethod                         */
   uint32_t recompute_layers;  /* full: of a group, or of a chunk; 0: 1, or all   */
   bool recompute_early_stop;  /* full: nothing runs again behind what the backward needs last */

@@ -169,14 +169,6 @@ ls_strategy_fill_auto (LsStrategy *s)
 }
 
 static void
-fill_recompute (LsStrategy *s, const LsModel *m)
-{
-  bool is_torch = s->dp_kind == LS_DP_FSDP2 && s->recompute == LS_RECOMPUTE_SELECTIVE;
-  if (s->recompute_parts == 0 && is_torch && !ops_refusal (s, m, LS_RECOMPUTE_OP))
-    s->recompute_parts = LS_RECOMPUTE_OP;
-}
-
-static void
 fill_tensor_parallel (LsStrategy *s)
 {
   if (s->tp == 1) {
@@ -233,7 +225,6 @@ fill (LsStrategy *s, const LsModel *model, uint32_t n_gpus, LsDiagList *diags)
   fill_pipeline (s);
   if (model->n_experts > 0 && s->ep == 1)
     s->ep_overlap = s->delay_wgrad = 0; /* no exchange */
-  fill_recompute (s, model);
   ls_strategy_fill_auto (s);
   fill_from_model (s, model);
   if (s->global_batch == 0 && s->dp != 0)

@@ -179,7 +179,7 @@ ls_sweep_run_free (LsSweepRun *x)
   g_free (x->command);
   ls_sweep_changes_free (x->changes);
   g_free (x->headroom_text);
-  g_free (x->software);
+  g_clear_pointer (&x->report.assumptions, g_array_unref);
   g_free (x);
 }
 
@@ -317,26 +317,7 @@ find_bases (LsSweepRun *x)
   }
 }
 
-/* Names of the programs that candidates run, each once. */
-static char *
-name_software (const LsSweepRun *x)
-{
-  const LsSpace *space = &x->spec->space;
-  g_autoptr (GPtrArray) names = g_ptr_array_new ();
-  LsPoint p = { { 0 } };
-  for (p.at[LS_SPACE_DP_KIND] = 0; p.at[LS_SPACE_DP_KIND] < ls_space_n (space, LS_SPACE_DP_KIND);
-       p.at[LS_SPACE_DP_KIND]++)
-    for (p.at[LS_SPACE_ZERO] = 0; p.at[LS_SPACE_ZERO] < ls_space_n (space, LS_SPACE_ZERO);
-         p.at[LS_SPACE_ZERO]++) {
-      const char *name = x->base[candidate_dp_kind (x, &p)].software;
-      if (name && !g_ptr_array_find_with_equal_func (names, name, g_str_equal, NULL))
-        g_ptr_array_add (names, (gpointer) name);
-    }
-  g_ptr_array_add (names, NULL);
-  return g_strjoinv (", ", (char **) names->pdata);
-}
-
-/* Likewise. */
+/* Of each backend of data parallelism. */
 static void
 find_headrooms (LsSweepRun *x)
 {
@@ -413,8 +394,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   g_clear_pointer (&x->workers, workers_free); /* it may be ahead still, and reads the spec */
   x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.title = x->title;
-  x->report.software = x->software = name_software (x);
-  x->report.software_is_assumed = !x->spec->job.strategy.software;
+  x->report.software = x->base[LS_DP_NONE].software;
   x->report.has_attention = ls_model_n_attention_layers (&x->model) > 0;
   x->report.chip = ls_cluster_chip_word (&x->hardware->spec, 1);
   x->report.chips = ls_cluster_chip_word (&x->hardware->spec, 2);

@@ -110,7 +110,7 @@ figure_of (const Map *m, const LsPoint *p, LsTime step)
   candidate_strategy (m->x, p, &s, NULL);
   double value = m->figure == LS_SWEEP_TOKENS
       ? (double) s.global_batch * s.seq / step_s
-      : 100 * ls_mfu (&m->x->model, &s, candidate_cluster (m->x, p), NULL, s.gpus, step_s);
+      : 100 * ls_mfu (&m->x->model, &s, candidate_cluster (m->x, p), NULL, s.gpus, step_s, true);
   ls_strategy_clear (&s);
   return value;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "job/assumptions.h"
 #include "job/knobs.h"
 #include "strategy/dp_traits.h"
 #include "sweep/idea.h"
@@ -363,6 +364,13 @@ command_of (const LsSweepRun *x, const LsStrategy *s)
   return g_string_free (out, FALSE);
 }
 
+/* What is said of a knob that the sweep goes through. */
+static const char *
+whence_of_axis (const char *knob)
+{
+  return ls_space_axis (knob) < LS_N_SPACE_AXES ? "of the sweep" : NULL;
+}
+
 static void
 describe_first (LsSweepRun *x)
 {
@@ -372,6 +380,7 @@ describe_first (LsSweepRun *x)
   const LsHeadroom *h = &x->headroom[s->dp_kind];
   x->report.command = x->command = command_of (x, s);
   x->report.headroom = x->headroom_text = h->bytes > 0 ? ls_headroom_text (h) : NULL;
+  x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis);
 }
 
 void

@@ -95,12 +95,11 @@ typedef struct {
   GArray *front;                /* LsSweepRow: time x memory x cost; NULL: not asked for */
   GArray *groups;               /* LsSweepGroup, by GPUs as asked for, then batch */
   bool is_interrupted;
-  bool has_timing;      /* wall_s and simulate_s are wanted: they differ from run to run */
-  const char *command;  /* that runs the first; NULL: there is none */
-  const char *headroom; /* in words, of the first; NULL: none */
-  const char
-      *software; /* that they run: its name, or names of those that they are taken to run, with commas */
-  bool software_is_assumed;
+  bool has_timing;               /* wall_s and simulate_s are wanted: they differ from run to run */
+  const char *command;           /* that runs the first; NULL: there is none */
+  const char *headroom;          /* in words, of the first; NULL: none */
+  const char *software;          /* that they run */
+  GArray *assumptions;           /* LsAssumption, of the first; NULL: there is none */
   bool has_attention;            /* in some layer of the model */
   const LsSweepChanges *changes; /* of launch files, with their program; NULL: there are none */
   LsSweepNone *none;             /* why there is no best; NULL: there is, or it was stopped */

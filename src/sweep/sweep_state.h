@@ -113,7 +113,7 @@ struct LsSweepRun {
   GPtrArray *clusters; /* LsCluster, of each value of the axis of GPUs, and each placement of it */
   uint64_t capacity_bytes;
   LsHeadroom headroom[LS_N_DP_KINDS];
-  LsStrategy base[LS_N_DP_KINDS]; /* the job's, of the program that such a job is taken to run */
+  LsStrategy base[LS_N_DP_KINDS]; /* the job's, with each backend */
   GArray *candidates;             /* Candidate, by group, then bound, then index  */
   GArray *settled;                /* the same as a heat map knows them; NULL: none is asked for */
   GArray *groups;                 /* Group                                        */
@@ -140,7 +140,7 @@ struct LsSweepRun {
   GArray *paces;        /* double: of each idea the best that are confirmed, N_OF_IDEA, best first */
   GArray *ran_paces;    /* the same of those that ran */
   LsSweepChanges *changes;
-  char *title, *command, *headroom_text, *software;
+  char *title, *command, *headroom_text;
   LsSweepReport report;
 };
 

@@ -242,7 +242,7 @@ add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part, double lon
     .step_s = ls_job_result_step_time_s (job),
     .longer = longer,
     .tokens_per_step = (double) s->global_batch * s->seq,
-    .mfu = ls_job_result_mfu (job),
+    .mfu = ls_job_result_mfu (job, true),
     .global_batch = s->global_batch,
     .seq = s->seq,
     .checkpoint_bytes = ls_train_checkpoint_bytes (&job->model, s),

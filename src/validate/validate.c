@@ -154,6 +154,30 @@ assume_knob (LsValidationRun *v, const char *key, const char *value, LsDiagList 
   }
 }
 
+/* Every chosen row runs that program, with what the row itself says. */
+static void
+assume_software (LsValidationRun *v, const char *name, LsDiagList *diags)
+{
+  LsSoftwareSpec software;
+  if (!ls_software_load (name, &software, diags))
+    return;
+  for (guint i = 0; i < v->chosen->len; i++) {
+    LsCase *c = g_ptr_array_index (v->chosen, i);
+    LsStrategy own = c->strategy;
+    ls_strategy_copy (&c->strategy, &software.defaults);
+    c->strategy.gpus = own.gpus;
+    for (const LsField *f = ls_strategy_fields; f->key; f++) {
+      g_autofree char *value = g_hash_table_contains (c->said, f->key) ? ls_field_text (f, &own, NULL) : NULL;
+      if (value && strcmp (f->key, "kernels") != 0 && strcmp (f->key, "software") != 0)
+        ls_field_set_text (ls_strategy_fields, &c->strategy, f->key, value, diags);
+    }
+    ls_strategy_clear (&own);
+    ls_software_settle (&software, &c->strategy);
+    c->runs_like = g_intern_string (software.runs_like);
+  }
+  ls_software_clear (&software);
+}
+
 static gboolean
 check_knob (const char *key, GError **error)
 {
@@ -176,9 +200,13 @@ assume (LsValidationRun *v, GError **error)
                    "--assume: expected KNOB=VALUE such as \"recompute=none\"; got \"%s\"", v->assume[k]);
       return FALSE;
     }
-    if (!check_knob (pair[0], error))
+    bool is_software = strcmp (pair[0], "software") == 0;
+    if (!is_software && !check_knob (pair[0], error))
       return FALSE;
-    assume_knob (v, pair[0], pair[1], diags);
+    if (is_software)
+      assume_software (v, pair[1], diags);
+    else
+      assume_knob (v, pair[0], pair[1], diags);
   }
   return ls_diag_list_n (diags) == 0 || ls_diag_list_to_error (diags, error);
 }
@@ -240,7 +268,7 @@ simulate (const LsValidationRun *v, const LsHardware *hardware, const LsCase *c,
   if (result) {
     row->predicted_s = ls_job_result_step_time_s (result);
     row->ideal_s = ideal_s (result);
-    row->mfu = ls_job_result_mfu (result);
+    row->mfu = ls_job_result_mfu (result, false);
     row->architecture = ls_hardware_architecture (hardware);
     row->software = ls_softwares_runs_like (c->runs_like, &result->strategy, row->architecture);
     ls_job_traits (result, &hardware->spec, &row->traits);

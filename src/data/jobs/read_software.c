@@ -16,6 +16,8 @@ static const LsField headroom_fields[] = {
     .meaning = "and so much of the accelerator's memory" },
   { "allocator", LS_FIELD_BOOL, offsetof (LsHeadroomItem, is_of_allocator), .default_text = "false",
     .meaning = "is what --memory-allocator caching simulates, and is left out with it" },
+  { "runs_on", LS_FIELD_STRING, offsetof (LsHeadroomItem, runs_on), .default_text = "all",
+    .meaning = "on these accelerators only, written as that of the file" },
   { "source", LS_FIELD_STRING, offsetof (LsHeadroomItem, source), .required = true,
     .meaning = "who says so" },
   { NULL },
@@ -77,8 +79,8 @@ static const LsField own_fields[] = {
   { "emit", LS_FIELD_STRING, offsetof (LsSoftwareSpec, emit), .default_text = "none",
     .meaning = "what --emit calls it; what that refuses is illegal with --for" },
   { "dp_kinds", LS_FIELD_STRING, offsetof (LsSoftwareSpec, dp_kinds), .default_text = "none",
-    .meaning = "jobs with one of these dp_kind (with commas) are taken to run it where they name no "
-               "software" },
+    .meaning = "ways to be data parallel that it has, as values of dp_kind with commas: --software-each "
+               "tries it for these; a file without them is of a release" },
   { "architectures", LS_FIELD_STRING, offsetof (LsSoftwareSpec, architectures),
     .default_text = "any that no other file names",
     .meaning = "and only on accelerators of one of these (with commas): names of files in topologies/nccl, "
@@ -409,11 +411,10 @@ ls_software_has_architecture (const LsSoftwareSpec *software, const char *archit
 }
 
 bool
-ls_software_runs_on (const LsSoftwareSpec *software, const char *architecture)
+ls_software_names_architecture (const char *runs_on, const char *architecture)
 {
-  return !software->runs_on || is_listed (software->runs_on, architecture)
-      || (is_listed (software->runs_on, LS_ARCHITECTURES_OF_GPUS)
-          && strcmp (architecture, LS_ARCHITECTURE_TPU) != 0);
+  return !runs_on || is_listed (runs_on, architecture)
+      || (is_listed (runs_on, LS_ARCHITECTURES_OF_GPUS) && strcmp (architecture, LS_ARCHITECTURE_TPU) != 0);
 }
 
 void

@@ -22,6 +22,7 @@ typedef struct {
   uint64_t bytes;
   double percent;
   bool is_of_allocator; /* is simulated where the caching allocator is (LS_MEMORY_CACHING) */
+  char *runs_on;        /* only on these accelerators, as of a program; NULL: on all */
   char *source;
 } LsHeadroomItem;
 
@@ -47,12 +48,11 @@ typedef struct {
   char *program, *vendor, *release; /* as one would say it: "Megatron-LM", "NVIDIA", "core 0.15" */
   char *package; /* "megatron-bridge 0.4": one of it, and the first version that the file speaks of; NULL */
   /* whose measured runs tell how far off a prediction may be, in words; NULL: as those of the program that
-   * jobs like it are taken to run (dp_kinds) */
+   * has its way to be data parallel (dp_kinds) */
   char *runs_like;
-  char *emit; /* data/jobs/emit.h; NULL: no job is written for it */
-  char
-      *dp_kinds; /* "megatron,none": whose jobs are taken to run it where they name no software; NULL: none */
-  char *architectures; /* "tpu": and only on these accelerators; NULL: where no other file names one */
+  char *emit;          /* data/jobs/emit.h; NULL: no job is written for it */
+  char *dp_kinds;      /* "megatron,none": ways to be data parallel that it has; NULL: a release of another */
+  char *architectures; /* "tpu": only on these accelerators; NULL: where no other file names one */
   char *runs_on;       /* "gpu" or "tpu" or such architectures, with commas; NULL: not said */
   char *experts;       /* how it runs them, where they are simulated otherwise; NULL: they are not */
   LsStrategy defaults; /* of the command line, with those of the program over them */
@@ -86,8 +86,8 @@ void ls_software_clear (LsSoftwareSpec *software); /* NULL allowed */
 bool ls_software_has_dp_kind (const LsSoftwareSpec *software, int dp_kind);
 bool ls_software_has_architecture (const LsSoftwareSpec *software, const char *architecture);
 
-/* Whether it runs on accelerators of that architecture; so it does where its file does not say. */
-bool ls_software_runs_on (const LsSoftwareSpec *software, const char *architecture);
+/* Whether a list as "runs_on" has it names accelerators of that architecture; NULL names all. */
+bool ls_software_names_architecture (const char *runs_on, const char *architecture);
 
 /* What is left to the program's choice in s, which need not be resolved. */
 void ls_software_settle (const LsSoftwareSpec *software, LsStrategy *s);

@@ -43,10 +43,6 @@ const LsField ls_strategy_fields[] = {
   { "software", LS_FIELD_STRING, offsetof (LsStrategy, software), .file_only = true, .default_text = "none",
     .meaning = "the program that runs the job (`lockstep list software`): its defaults, below the keys of "
                "this file" },
-  { "software_is_assumed", LS_FIELD_BOOL, offsetof (LsStrategy, software_is_assumed), .file_only = true,
-    .default_text = "false",
-    .meaning = "of a trace: its job named no software, and was taken to run this one; nothing in a file of a "
-               "strategy" },
 
   { UINT (layout, gpus, "tp pp cp dp, or the whole cluster or slice", "ranks of the job"), USUAL, OF_JOB },
   { UINT (layout, tp, "1", "tensor-parallel degree"), USUAL, OF_JOB },
@@ -112,7 +108,7 @@ const LsField ls_strategy_fields[] = {
   { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"),
     USUAL },
   { CUSTOM (
-        memory, recompute_parts, strategy_parse_parts, strategy_format_parts, "core, op with fsdp2",
+        memory, recompute_parts, strategy_parse_parts, strategy_format_parts, "core",
         "selective: what is computed again: core (inside of attention), norm, activation (their "
         "outputs), mla-up (what latent attention makes of its latents), mlp, moe, shared (an MLP, experts "
         "with their router, shared experts, from their input), op (torchtitan's policy), dots "
@@ -365,7 +361,7 @@ const LsField ls_strategy_fields[] = {
           "(check_for_nan_in_grad)") },
   { ROW (data, bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB", "ddp: size of a bucket"),
     .above = true },
-  { BOOL (data, bucket_view, "false",
+  { BOOL (data, bucket_view, "true",
           "ddp: gradients are views of the buckets, which else are beside them "
           "(gradient_as_bucket_view)") },
   { ELEMENTS (data, bucket_params, "the larger of 40e6 and 1e6 dp", "megatron: parameters of a bucket") },

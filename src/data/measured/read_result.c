@@ -138,8 +138,13 @@ ls_span_table_load (const char *path, LsDiagList *diags)
 #define SET    "--set "
 #define SCHEMA "lockstep.run/1" /* results of before there was one have none */
 
-static const char *const step_keys[]
-    = { "step_time_s", "first_step_s", "tokens_per_s", "mfu", "mfu_causal", "hfu", "bubble_frac" };
+/* before: the name that the number had in results without "mfu_all_pairs"; NULL: its own. */
+static const struct {
+  const char *key, *before;
+} step_keys[] = {
+  { "step_time_s" },          { "first_step_s" },         { "tokens_per_s" }, { "mfu_causal" },
+  { "mfu_all_pairs", "mfu" }, { "hfu_all_pairs", "hfu" }, { "bubble_frac" },
+};
 
 static void
 option_free (gpointer data)
@@ -342,9 +347,11 @@ read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
   if (!require (doc, root, "step_time_s", cJSON_IsNumber, "a number", diags))
     return;
   for (guint i = 0; i < G_N_ELEMENTS (step_keys); i++) {
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive (root, step_keys[i]);
+    bool is_before = step_keys[i].before && !cJSON_HasObjectItem (root, "mfu_all_pairs");
+    const char *key = is_before ? step_keys[i].before : step_keys[i].key;
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive (root, key);
     if (node)
-      read_number (file, doc, LS_RESULT_STEP, step_keys[i], node, diags);
+      read_number (file, doc, LS_RESULT_STEP, step_keys[i].key, node, diags);
   }
   const cJSON *breakdown = require (doc, root, "breakdown_s", cJSON_IsObject, "an object", diags);
   const cJSON *memory = require (doc, root, "memory", cJSON_IsObject, "an object", diags);

@@ -307,6 +307,7 @@ ls_memory_to_json (const LsMemoryTable *t)
 {
   LsJsonOut w;
   ls_json_out_open_as (&w, "memory");
+  ls_json_assumptions (&w, t->assumptions);
   ls_json_out_string (&w, "clock", ls_memory_clock_name (t->memory->options.clock));
   ls_json_out_string (&w, "allocator", ls_memory_allocator_name (t->memory->options.allocator));
   ls_json_out_begin_array (&w, "ranks");

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "job/assumptions.h"
 #include "show/run/write_run.h"
 #include "show/tell_import.h"
 
@@ -132,6 +133,24 @@ add_networks (LsJsonOut *w, const LsReport *r)
   ls_json_out_end_object (w);
 }
 
+void
+ls_json_assumptions (LsJsonOut *w, const GArray *assumptions)
+{
+  if (!assumptions)
+    return;
+  ls_json_out_begin_array (w, "assumptions");
+  for (guint i = 0; i < assumptions->len; i++) {
+    const LsAssumption *a = &g_array_index (assumptions, LsAssumption, i);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "key", a->key);
+    ls_json_out_string (w, "value", a->value);
+    ls_json_out_string (w, "why", a->why);
+    ls_json_out_string (w, "instead", a->instead);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
 static void
 add_named (LsJsonOut *w, const char *what, const char *name, const char *source)
 {
@@ -167,8 +186,6 @@ add_provenance (LsJsonOut *w, const LsReport *r, const LsReportProvenance *p)
   if (p->from)
     ls_import_add_provenance (p->from, w);
   add_text (w, "software", p->software);
-  if (p->software_is_assumed)
-    ls_json_out_bool (w, "software_is_assumed", true);
   add_named (w, "calibration", p->calibration, p->calibration_source);
   add_named (w, "network", p->network, p->network_source);
   add_text (w, "options", p->options);
@@ -228,6 +245,7 @@ ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsRepor
   LsJsonOut w;
   ls_json_out_open_as (&w, "run");
   ls_json_out_double (&w, "step_time_s", r->step_time_s);
+  ls_json_assumptions (&w, p->assumptions);
   if (extras && extras->interval)
     add_interval (&w, r, extras->interval);
   if (extras && extras->measured && extras->measured->step_s > 0)
@@ -235,8 +253,10 @@ ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsRepor
   ls_json_out_double (&w, "first_step_s", r->first_step_s);
   ls_json_out_double (&w, "tokens_per_s", r->tokens_per_s);
   ls_json_out_double (&w, "mfu", r->mfu);
-  ls_json_out_double (&w, "mfu_causal", r->mfu_causal);
+  ls_json_out_double (&w, "mfu_causal", r->mfu);
+  ls_json_out_double (&w, "mfu_all_pairs", r->mfu_all_pairs);
   ls_json_out_double (&w, "hfu", r->hfu);
+  ls_json_out_double (&w, "hfu_all_pairs", r->hfu_all_pairs);
   ls_json_out_double (&w, "flops_per_gpu", r->flops_per_gpu);
   ls_json_out_double (&w, "tokens_per_s_per_gpu", r->tokens_per_s_per_gpu);
   ls_json_out_double (&w, "params", r->n_params > 0 ? (double) r->n_params : NAN);

@@ -18,10 +18,10 @@ typedef struct {
   const char *strategy, *strategy_source;
   const LsImport *from;                         /* the launch file that says the job */
   const char *software;                         /* whose defaults the strategy began with */
-  bool software_is_assumed;                     /* the job named none */
   const char *calibration, *calibration_source; /* kernel times        */
   const char *network, *network_source;         /* NCCL figures        */
   const char *options;                          /* the resolved knobs, as one would type them   */
+  const GArray *assumptions;                    /* LsAssumption (job/assumptions.h)             */
 } LsReportProvenance;
 
 /* What was asked for besides; NULL: it was not. Borrowed. */

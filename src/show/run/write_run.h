@@ -106,6 +106,9 @@ void ls_headroom_print (const LsHeadroom *h, guint indent, GString *out);
 /* The keys "free_bytes" and "headroom" of the object that is open. */
 void ls_json_headroom (LsJsonOut *w, const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes);
 
+/* The key "assumptions" of the object that is open: LsAssumption (job/assumptions.h); nothing for NULL. */
+void ls_json_assumptions (LsJsonOut *w, const GArray *assumptions);
+
 /* An object with a member for each category of memory (plan/plan.h). */
 void ls_json_bytes_by_category (LsJsonOut *w, const char *key, const uint64_t bytes[LS_N_MEM]);
 

@@ -101,7 +101,7 @@ add_speed (Page *p, const LsReport *r)
   add_figure (p, "HFU", hfu);
 }
 
-/* What logs and papers print of one GPU, and MFU as kernels compute attention. Under the columns of the line
+/* What logs and papers print of one GPU, and MFU as they count it. Under the columns of the line
  * above. */
 static void
 add_speed_of_one (Page *p, const LsReport *r)
@@ -110,11 +110,11 @@ add_speed_of_one (Page *p, const LsReport *r)
   g_autofree char *label = g_strdup_printf ("each %s", r->chip);
   g_autofree char *tokens = grouped (r->tokens_per_s_per_gpu, r->tokens_per_s_per_gpu < 1000 ? 1 : 0);
   g_autofree char *speeds = g_strdup_printf ("%.1f TFLOP/s, %s tokens/s", r->flops_per_gpu / 1e12, tokens);
-  g_autofree char *causal = g_strdup_printf ("%.1f %%", 100 * r->mfu_causal);
+  g_autofree char *all = g_strdup_printf ("%.1f %%", 100 * r->mfu_all_pairs);
   paint (p, DIM, "  %-9s", label);
   g_string_append (p->out, "  ");
   paint (p, BOLD, "%-*s", width, speeds);
-  add_figure (p, "causal", causal);
+  add_figure (p, "all pairs", all);
   end_line (p);
 }
 
@@ -303,6 +303,20 @@ add_retries (Page *p, const LsRetriesReport *x)
   end_line (p);
 }
 
+/* What papers count of a parameter, 16 bytes of it say, in both units; and what a forward keeps at most, at
+ * whatever time of the step. */
+static void
+add_states (Page *p, const LsReport *r)
+{
+  const uint64_t *own = r->by_category;
+  double states = (double) (own[LS_MEM_PARAMETERS] + own[LS_MEM_GRADIENTS] + own[LS_MEM_OPTIMIZER]);
+  g_string_append_printf (p->out,
+                          "  model states   %11.2f GiB, which is %.2f GB: parameters, gradients, optimizer; "
+                          "activations at most %.2f GiB",
+                          states / GIB, states / 1e9, (double) own[LS_MEM_ACTIVATIONS] / GIB);
+  end_line (p);
+}
+
 static void
 add_memory (Page *p, const LsReport *r)
 {
@@ -323,6 +337,8 @@ add_memory (Page *p, const LsReport *r)
   add_memory_row (p, "peak", r->needed_bytes, r->capacity_bytes);
   add_verdict (p, r);
   end_line (p);
+  if (!isnan (r->mfu))
+    add_states (p, r);
   ls_headroom_print (&r->headroom, 2, p->out);
   add_retries (p, &r->retries);
 }

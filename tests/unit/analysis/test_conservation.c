@@ -76,12 +76,12 @@ a_kernel_that_only_recomputes_does_not_count (void)
   Job j;
   if (!LS_CHECK (job_init (&j, rand)))
     return;
-  double own = ls_plan_model_flops (j.plan, false), again = ls_plan_model_flops (j.plan, true);
+  double own = ls_plan_model_flops (j.plan, false, false), again = ls_plan_model_flops (j.plan, true, false);
   for (uint32_t s = 0; s < j.plan->n_segments; s++)
     for (uint32_t i = 0; i < j.plan->segments[s].n_ops; i++)
       j.plan->segments[s].ops[i].tag = LS_TAG_RECOMPUTE;
-  LS_CHECK_DOUBLE (ls_plan_model_flops (j.plan, false), ==, 0);
-  LS_CHECK_NEAR (ls_plan_model_flops (j.plan, true), own + again, 1e-12);
+  LS_CHECK_DOUBLE (ls_plan_model_flops (j.plan, false, false), ==, 0);
+  LS_CHECK_NEAR (ls_plan_model_flops (j.plan, true, false), own + again, 1e-12);
   check_broken (&j, "FLOPs");
   job_clear (&j);
 }

@@ -155,7 +155,7 @@ parts_of_blocks_run_again (void)
     s.recompute = LS_RECOMPUTE_SELECTIVE, s.recompute_parts = LS_RECOMPUTE_MOE | LS_RECOMPUTE_NORM;
     LS_CHECK (ls_strategy_resolve (&s, &m, 8, 8, diags));
     LsPlan *plan = ls_lower (&m, &s, NULL, NULL);
-    flops[n] = ls_plan_model_flops (plan, true);
+    flops[n] = ls_plan_model_flops (plan, true, false);
     ls_plan_free (plan);
     ls_strategy_clear (&s);
   }

@@ -284,8 +284,8 @@ report (const LsStrategy *s)
 {
   return (LsReport) {
     .step_time_s = 10,
-    .mfu = 0.4,
-    .hfu = 0.5,
+    .mfu_all_pairs = 0.4,
+    .hfu_all_pairs = 0.5,
     .n_ranks = 8,
     .chip = "GPU",
     .n_params = 6000000000,

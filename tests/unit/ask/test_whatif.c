@@ -351,8 +351,8 @@ static void
 other_kernels_of_the_program_are_tried (void)
 {
   static const char *const knobs[]
-      = { "model", "llama3.1-8b:layers=4", "cluster", "dgx-h100", "gpus", "8", "dp-kind",
-          "fsdp2", "global-batch",         "8",       NULL };
+      = { "software",     "torchtitan", "model", "llama3.1-8b:layers=4", "cluster", "dgx-h100", "gpus", "8",
+          "global-batch", "8",          NULL };
   LsJobSpec spec;
   init_job (&spec, knobs);
   LsWhatIf *w = what_if (&spec, 1, NULL);

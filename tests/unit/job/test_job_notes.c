@@ -51,16 +51,17 @@ lone_products_are_told_where_they_cost (void)
 static void
 flash_that_runs_again_is_told (void)
 {
+#define CORE MACHINE ("dgx-h100") "software=megatron " SIZE
   static const struct {
     const char *options;
     bool is_told;
   } rows[] = {
-    { JOB "dp-kind=megatron recompute=selective", true },
-    { JOB "dp-kind=megatron recompute=selective recompute-parts=norm,activation", false },
-    { JOB "dp-kind=megatron recompute=selective attention=unfused", false },
+    { CORE "recompute=selective", true },
+    { CORE "recompute=selective recompute-parts=norm,activation", false },
+    { CORE "recompute=selective attention=unfused", false },
     { MACHINE ("dgx-h100") "software=megatron-lm-2023-08 " SIZE "attention=flash recompute=selective",
       false },
-    { JOB "dp-kind=megatron recompute=full", false },
+    { CORE "recompute=full", false },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     g_autoptr (LsJobResult) r = run (rows[i].options);

@@ -16,9 +16,11 @@ run_with (const char *reserved, const char *allocator, const char *limit_gathers
   ls_job_spec_init (&spec);
   g_autofree char *cluster = g_strdup_printf ("dgx-a100-80g:gpu.reserved=%s", reserved);
   const char *const knobs[][2] = {
-    { "model", "gpt-3.6b" },         { "cluster", cluster },     { "gpus", "8" },
-    { "dp-kind", "fsdp1" },          { "attention", "unfused" }, { "recompute", "full" },
-    { "micro-batch", "4" },          { "global-batch", "64" },   { "limit-all-gathers", limit_gathers },
+    { "software", "pytorch" },       { "model", "gpt-3.6b" },
+    { "cluster", cluster },          { "gpus", "8" },
+    { "dp-kind", "fsdp1" },          { "attention", "unfused" },
+    { "recompute", "full" },         { "micro-batch", "4" },
+    { "global-batch", "64" },        { "limit-all-gathers", limit_gathers },
     { "cuda-allocator", allocator },
   };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -87,6 +89,8 @@ static void
 segments_without_room_do_not_fit (void)
 {
   static const char *const knobs[][2] = {
+    { "software", "megatron" },
+    { "grad-dtype", "bf16" },
     { "model", "qwen3-30b-a3b" },
     { "cluster", "dgx-h100" },
     { "gpus", "16" },

@@ -17,6 +17,7 @@ run_again (LsDtype dtype, LsFp8Linear linear)
   s.global_batch = 4;
   s.dp_kind = LS_DP_FSDP2;
   s.recompute = LS_RECOMPUTE_SELECTIVE;
+  s.recompute_parts = LS_RECOMPUTE_OP;
   s.dtype = dtype;
   s.grad_dtype = LS_DTYPE_FP32;
   s.fp8_recipe = LS_FP8_CURRENT;

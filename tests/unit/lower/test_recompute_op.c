@@ -12,6 +12,7 @@ op_job (uint32_t tp)
   s.sp = tp > 1;
   s.dp_kind = LS_DP_FSDP2;
   s.recompute = LS_RECOMPUTE_SELECTIVE;
+  s.recompute_parts = LS_RECOMPUTE_OP;
   return s;
 }
 
@@ -397,8 +398,9 @@ op_goes_with_plain_layers_only (void)
     { LS_RECOMPUTE_BUT_QKV, 2, 0 },
     { LS_RECOMPUTE_BUT_QKV, 1, LS_RECOMPUTE_BUT_QKV },
     { LS_RECOMPUTE_DOTS_FLASH, 1, LS_RECOMPUTE_DOTS_FLASH },
-    { 0, 2, LS_RECOMPUTE_CORE }, /* by itself it is not chosen there */
-    { 0, 1, LS_RECOMPUTE_OP },
+    { LS_RECOMPUTE_OP, 1, LS_RECOMPUTE_OP },
+    { 0, 2, LS_RECOMPUTE_CORE },
+    { 0, 1, LS_RECOMPUTE_CORE }, /* selective is the same with every way to be data parallel */
   };
   const LsModel m = small_llama ();
   for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {

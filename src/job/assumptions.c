@@ -1,0 +1,287 @@
+#include "job/assumptions.h"
+
+#include <string.h>
+
+#include "data/jobs/job_files.h"
+#include "job/knobs.h"
+#include "model/operators.h"
+
+typedef struct {
+  const LsJobSpec *spec;
+  const LsModel *model;
+  const LsStrategy *s; /* resolved */
+  const char *(*chosen) (const char *knob);
+} Job;
+
+/* A kind of row: value NULL says that such a job has none. */
+typedef struct {
+  const char *key;
+  const char *knob;                /* of the strategy, which gives another value */
+  char *(*value) (const Job *j);   /* newly allocated */
+  const char *words;               /* with %s for the value; NULL: not in the sentence */
+  const char *otherwise;           /* whence, where nobody says anything; NULL: the textbook */
+  char *(*derived) (const Job *j); /* the same, newly allocated; NULL: otherwise */
+} Row;
+
+/* --- values ---------------------------------------------------------------------------------------- */
+
+static char *
+knob_text (const Job *j, const char *key)
+{
+  return ls_field_text (ls_field_find (ls_strategy_fields, key), j->s, NULL);
+}
+
+static char *
+seq (const Job *j)
+{
+  return g_strdup_printf ("%u", j->s->seq);
+}
+
+static char *
+tokens (const Job *j)
+{
+  return g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) j->s->global_batch * j->s->seq);
+}
+
+static char *
+batch_rule (const Job *j)
+{
+  return g_strdup_printf ("a batch of %u: a micro-batch for each copy%s", j->s->global_batch,
+                          j->s->pp > 1 ? " and stage" : "");
+}
+
+/* Weights that the optimizer steps on itself have its format. */
+static char *
+parameters (const Job *j)
+{
+  bool is_wide = j->s->master == LS_MASTER_WEIGHTS;
+  LsDtype dtype = (LsDtype) j->s->dtype;
+  return g_strdup (is_wide                                               ? "fp32"
+                       : ls_dtype_is_scaled (dtype) && !j->s->fp8_params ? ls_dtype_name (LS_DTYPE_BF16)
+                                                                         : ls_dtype_name (dtype));
+}
+
+static char *
+products (const Job *j)
+{
+  return g_strdup (ls_dtype_name ((LsDtype) j->s->dtype));
+}
+
+static char *
+gradients (const Job *j)
+{
+  return g_strdup (ls_dtype_name ((LsDtype) j->s->grad_dtype));
+}
+
+static char *
+masters (const Job *j)
+{
+  return knob_text (j, "master");
+}
+
+static char *
+moments (const Job *j)
+{
+  g_autofree char *first = knob_text (j, "moment_dtype"), *second = knob_text (j, "variance_dtype");
+  return g_strcmp0 (first, second) == 0 ? g_steal_pointer (&first)
+                                        : g_strdup_printf ("%s, %s", first, second);
+}
+
+static char *
+optimizer (const Job *j)
+{
+  return g_strdup (j->s->optimizer ? j->s->optimizer : "adam");
+}
+
+static char *
+attention (const Job *j)
+{
+  if (ls_model_n_attention_layers (j->model) == 0)
+    return NULL;
+  bool is_chosen
+      = j->s->attention == LS_ATTENTION_FLASH && j->s->attention_kernel != LS_ATTENTION_KERNEL_AUTO;
+  g_autofree char *kind = knob_text (j, "attention"),
+                  *kernel = is_chosen ? knob_text (j, "attention_kernel") : NULL;
+  return kernel ? g_strdup_printf ("%s by %s", kind, kernel) : g_steal_pointer (&kind);
+}
+
+static char *
+expert_load (const Job *j)
+{
+  return j->model->n_experts == 0 ? NULL : g_strdup (j->s->expert_load ? j->s->expert_load : "even");
+}
+
+static char *
+vocabulary (const Job *j)
+{
+  uint64_t padded = ls_model_padded_vocab (j->model, j->s->vocab_multiple, j->s->tp);
+  return padded == j->model->vocab ? NULL : g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) padded);
+}
+
+static char *
+software (const Job *j)
+{
+  return g_strdup (j->s->software);
+}
+
+static const Row rows[] = {
+  { "seq", "seq", seq, "sequences of %s", "the model's" },
+  { "tokens", "global_batch", tokens, "%s tokens a step", NULL, batch_rule },
+  { "dtype", "dtype", products },
+  { "parameters", "dtype", parameters, "parameters %s" },
+  { "gradients", "grad_dtype", gradients, "gradients %s" },
+  { "masters", "master", masters, "masters %s" },
+  { "moments", "moment_dtype", moments },
+  { "optimizer", "optimizer", optimizer, "optimizer %s" },
+  { "attention", "attention", attention, "attention %s", "the model's" },
+  { "expert_load", "expert_load", expert_load, "load of experts %s" },
+  { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s" },
+  { "software", NULL, software, "software %s", "none was named" },
+};
+
+/* --- whence ---------------------------------------------------------------------------------------- */
+
+/* Whether the launch file says it, and nobody said otherwise behind it. */
+static bool
+is_from (const Job *j, const LsField *knob)
+{
+  const LsImport *from = j->spec->from;
+  if (!from || !g_hash_table_contains (from->strategy_said, knob->key))
+    return false;
+  g_autofree char *its = ls_field_text (knob, &from->strategy, NULL), *now = ls_field_text (knob, j->s, NULL);
+  return g_strcmp0 (its, now) == 0;
+}
+
+/* Whether the program that was named has it by default, on that accelerator too. */
+static bool
+is_of_software (const Job *j, const LsField *knob)
+{
+  const LsSoftwareSpec *named = j->spec->software;
+  LsStrategy blank;
+  ls_strategy_init (&blank);
+  g_autofree char *its = named ? ls_knob_of_program (knob, j->s, &named->defaults) : NULL,
+                  *usual = ls_field_text (knob, &blank, NULL);
+  return its && g_strcmp0 (its, usual) != 0;
+}
+
+static char *
+whence_software (const Job *j)
+{
+  return g_strdup (j->spec->software_is_from        ? "the launch file's"
+                       : j->spec->software          ? "given"
+                       : j->spec->strategy.software ? "the strategy file's"
+                                                    : "none was named");
+}
+
+static char *
+whence (const Job *j, const Row *row)
+{
+  if (!row->knob)
+    return whence_software (j);
+  const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
+  const char *chosen = j->chosen ? j->chosen (row->knob) : NULL;
+  if (chosen)
+    return g_strdup (chosen);
+  if (is_from (j, knob))
+    return g_strdup ("the launch file's");
+  if (j->spec->said && g_hash_table_contains (j->spec->said, row->knob))
+    return g_strdup ("given");
+  if (is_of_software (j, knob))
+    return g_strdup_printf ("%s's default", j->spec->software->program);
+  return row->derived  ? row->derived (j)
+      : row->otherwise ? g_strdup (row->otherwise)
+                       : g_strdup (j->spec->software ? "by default" : "textbook");
+}
+
+static char *
+instead_of (const Row *row)
+{
+  if (!row->knob)
+    return g_strdup ("--software NAME");
+  const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
+  return ls_field_option (knob, ls_field_argument (knob));
+}
+
+/* --- the list -------------------------------------------------------------------------------------- */
+
+static void
+assumption_clear (gpointer data)
+{
+  LsAssumption *a = data;
+  g_free (a->value);
+  g_free (a->why);
+  g_free (a->instead);
+  g_free (a->words);
+}
+
+/* "sequences of 131,072": numbers in groups of three digits. */
+static char *
+in_words (const Row *row, const char *value)
+{
+  g_autoptr (GString) grouped = g_string_new (value);
+  bool is_number = strspn (value, "0123456789") == strlen (value);
+  for (gssize at = (gssize) grouped->len - 3; is_number && at > 0; at -= 3)
+    g_string_insert_c (grouped, at, ',');
+  g_auto (GStrv) around = g_strsplit (row->words ? row->words : "", "%s", 2);
+  return !row->words ? NULL : g_strconcat (around[0], grouped->str, around[1], NULL);
+}
+
+GArray *
+ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy,
+                    const char *(*chosen) (const char *knob))
+{
+  const Job j = { spec, model, strategy, chosen };
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (LsAssumption));
+  g_array_set_clear_func (all, assumption_clear);
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *value = rows[i].value (&j);
+    if (!value)
+      continue;
+    char *why = whence (&j, &rows[i]), *words = in_words (&rows[i], value);
+    LsAssumption a = { rows[i].key, g_steal_pointer (&value),  why, instead_of (&rows[i]),
+                       words,       strcmp (why, "given") == 0 };
+    g_array_append_val (all, a);
+  }
+  return all;
+}
+
+/* A line is broken where the next words would pass its end. */
+static void
+append_words (GString *out, gsize *line, const char *words)
+{
+  bool is_first = out->len == 0;
+  if (!is_first && out->len - *line + strlen (words) + 2 > LS_ASSUMPTIONS_WIDTH) {
+    g_string_append (out, ",\n  ");
+    *line = out->len - 2;
+  } else if (!is_first)
+    g_string_append (out, ", ");
+  else
+    g_string_append (out, "rests on ");
+  g_string_append (out, words);
+}
+
+/* The row behind it that is in the sentence; NULL: none. */
+static const LsAssumption *
+next_of (const GArray *assumptions, guint i)
+{
+  for (guint k = i + 1; k < assumptions->len; k++)
+    if (g_array_index (assumptions, LsAssumption, k).words)
+      return &g_array_index (assumptions, LsAssumption, k);
+  return NULL;
+}
+
+/* Of those with one reason the last says it. */
+char *
+ls_assumptions_text (const GArray *assumptions)
+{
+  GString *out = assumptions ? g_string_new (NULL) : NULL;
+  gsize line = 0;
+  for (guint i = 0; assumptions && i < assumptions->len; i++) {
+    const LsAssumption *a = &g_array_index (assumptions, LsAssumption, i), *next = next_of (assumptions, i);
+    bool says_why = !a->is_given && (!next || strcmp (next->why, a->why) != 0);
+    g_autofree char *words = says_why ? g_strdup_printf ("%s (%s)", a->words, a->why) : g_strdup (a->words);
+    if (a->words)
+      append_words (out, &line, words);
+  }
+  return out ? g_string_free (out, FALSE) : NULL;
+}

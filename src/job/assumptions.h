@@ -1,0 +1,40 @@
+/* job/assumptions.h — what the numbers of a job rest on: what was given, and what holds where nothing was.
+ *
+ * Problem. A step follows from the length of sequences, the batch, number formats, attention, the load of
+ * experts and the program as much as from degrees. Who types none of these gets a number all the same, and
+ * has to see of what.
+ *
+ * Rule. Each of these is a row, always, in every form of a result: its value, whence it is, and what to type
+ * for another one. Whence: the option was given, a launch file says so, the program that was named has it by
+ * default, the model's file says it, or it is the textbook's (job/softwares.h).
+ *
+ * Worked example. `run --model gpt-7.5b --cluster dgx-a100-80g --gpus 64`: seq 2048, the model's; tokens
+ * 131072, from a batch of a micro-batch for each of 64 copies; parameters bf16, gradients bf16, masters fp32,
+ * moments fp32, the textbook's; attention unfused, the model's; software textbook, as none was named. */
+#ifndef LS_JOB_ASSUMPTIONS_H
+#define LS_JOB_ASSUMPTIONS_H
+
+#include <glib.h>
+
+#include "job/job.h"
+
+typedef struct {
+  const char *key; /* static: "seq", "tokens"                                          */
+  char *value;     /* as one would type it: "2048", "bf16"                             */
+  char *why;       /* whence: "given", "of the model's file"                           */
+  char *instead;   /* what to type for another one: "--seq N"                          */
+  char *words;     /* in a sentence: "sequences of 2,048"                              */
+  bool is_given;   /* by an option, or a file of a strategy                            */
+} LsAssumption;
+
+/* Of a job whose strategy is resolved: LsAssumption, a new array that owns its rows. chosen: whence a knob is
+ * that somebody else than the spec has set, static, or NULL; may be NULL. */
+GArray *ls_assumptions_new (const LsJobSpec *spec, const LsModel *model, const LsStrategy *strategy,
+                            const char *(*chosen) (const char *knob));
+
+/* "rests on ..." in lines of at most LS_ASSUMPTIONS_WIDTH columns where words allow, newly allocated, without
+ * a newline at its end. NULL array: NULL. */
+#define LS_ASSUMPTIONS_WIDTH 110
+char *ls_assumptions_text (const GArray *assumptions);
+
+#endif
