@@ -9,6 +9,8 @@
 static const LsOption own[] = {
   { "top", .argument = "N", .meaning = "Changes shown that gain and fit; default 15" },
   { "all", .meaning = "Show all, also those that gain nothing or are not possible, with the reasons" },
+  { "software-each",
+    .meaning = "In the place of changes, the job in each program that can run it, with that one's defaults" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Simulations at once; default one per processor" },
   LS_OPTION_REPORT,
   LS_OPTION_FORMAT ("text|json|csv|markdown"),
@@ -64,7 +66,8 @@ simulate (const LsJobSpec *job, const LsRequest *r, guint n_threads, LsAnswer *a
     return NULL;
   ls_job_tell_result (job, now, a);
   const LsProgress progress = ls_request_progress (r);
-  LsWhatIf *table = ls_what_if_new (job, now, n_threads, &progress, error);
+  bool is_each = ls_request_is_on (r, "software-each");
+  LsWhatIf *table = (is_each ? ls_what_if_softwares : ls_what_if_new) (job, now, n_threads, &progress, error);
   if (!table)
     return NULL;
   Data *w = g_new (Data, 1);

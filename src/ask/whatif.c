@@ -7,6 +7,7 @@
 
 #include "base/order.h"
 #include "job/price.h"
+#include "job/softwares.h"
 
 LsWhatIfRow
 ls_what_if_row (const LsJobResult *r)
@@ -49,6 +50,9 @@ simulate (const LsJobSpec *spec, const LsChange *change, GError **error)
     r = ls_job_spec_run (&changed, error);
   else
     ls_diag_list_to_error (diags, error);
+  if (r && changed.software != spec->software
+      && !ls_software_check (changed.software, &r->model, &r->strategy, error))
+    g_clear_pointer (&r, ls_job_result_free);
   ls_job_spec_clear (&changed);
   return g_steal_pointer (&r);
 }
@@ -108,6 +112,22 @@ compare_rows (gconstpointer x, gconstpointer y)
   return LS_ORDER (a->number, b->number);
 }
 
+static LsWhatIf *
+simulate_all (const LsJobSpec *spec, const LsJobResult *r, const GPtrArray *changes, guint n_threads,
+              const LsProgress *progress)
+{
+  LsWhatIf *w = g_new (LsWhatIf, 1);
+  *w = (LsWhatIf) { .now = ls_what_if_row (r),
+                    .rows = g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)),
+                    .assumptions = r->assumptions ? g_array_ref (r->assumptions) : NULL };
+  LsJobSpec one = *spec; /* borrows all */
+  if (one.network == LS_JOB_NETWORK_ALL)
+    one.network = LS_JOB_NETWORK_FLOW;
+  ls_what_if_simulate (&one, changes, n_threads, progress, w);
+  g_array_sort (w->rows, compare_rows);
+  return w;
+}
+
 LsWhatIf *
 ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, const LsProgress *progress,
                 GError **error)
@@ -117,14 +137,51 @@ ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads, co
     g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "a trace has fixed what could be changed");
     return NULL;
   }
-  LsWhatIf *w = g_new (LsWhatIf, 1);
-  *w = (LsWhatIf) { ls_what_if_row (r), g_array_new (FALSE, FALSE, sizeof (LsWhatIfRow)),
-                    ls_changes_left_out (spec), r->assumptions ? g_array_ref (r->assumptions) : NULL };
-  LsJobSpec one = *spec; /* borrows all */
-  if (one.network == LS_JOB_NETWORK_ALL)
-    one.network = LS_JOB_NETWORK_FLOW;
-  ls_what_if_simulate (&one, changes, n_threads, progress, w);
-  g_array_sort (w->rows, compare_rows);
+  LsWhatIf *w = simulate_all (spec, r, changes, n_threads, progress);
+  w->left_out = ls_changes_left_out (spec);
+  return w;
+}
+
+/* A single copy is data parallel in no way, which all have. */
+static bool
+may_run (const LsSoftwareSpec *program, const LsJobResult *r)
+{
+  const char *architecture = ls_hardware_architecture (r->hardware);
+  int dp_kind = r->strategy.dp_kind;
+  return (dp_kind == LS_DP_NONE || ls_software_has_dp_kind (program, dp_kind))
+      && ls_software_names_architecture (program->architectures, architecture)
+      && ls_software_names_architecture (program->runs_on, architecture);
+}
+
+static void
+free_change (gpointer change)
+{
+  ls_change_free (change);
+}
+
+LsWhatIf *
+ls_what_if_softwares (const LsJobSpec *spec, const LsJobResult *r, guint n_threads,
+                      const LsProgress *progress, GError **error)
+{
+  g_autoptr (GPtrArray) changes = g_ptr_array_new_with_free_func (free_change);
+  const GPtrArray *programs = ls_softwares ();
+  for (guint i = 0; r->model.name && i < programs->len; i++) {
+    const LsSoftwareSpec *program = programs->pdata[i];
+    LsChange *change = may_run (program, r) ? ls_change_new ("another program", NULL, false) : NULL;
+    if (change) {
+      ls_change_set (change, "software", "%s", program->name);
+      g_ptr_array_add (changes, change);
+    }
+  }
+  if (changes->len == 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 r->model.name ? "no program that is known has --dp-kind %s on such accelerators"
+                               : "a trace has fixed its program (%s)",
+                 ls_dp_kind_name (r->strategy.dp_kind));
+    return NULL;
+  }
+  LsWhatIf *w = simulate_all (spec, r, changes, n_threads, progress);
+  w->mixes_programs = true;
   return w;
 }
 

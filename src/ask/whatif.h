@@ -95,6 +95,7 @@ typedef struct {
       *rows; /* LsWhatIfRow: most gain first, then those that were refused; or as somebody else ranks them */
   const char *left_out; /* static: a sentence on changes that were not proposed, and why; NULL: all were */
   GArray *assumptions;  /* LsAssumption, of the job as it is; shared, counted; NULL: none are known */
+  bool mixes_programs;  /* rows are the job in other programs, not changes that may make it faster */
 } LsWhatIf;
 
 void ls_what_if_free (LsWhatIf *w); /* NULL allowed */
@@ -114,5 +115,10 @@ void ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint
  * number. LS_ERROR_UNSUPPORTED: a trace, of which nothing is left to change. */
 LsWhatIf *ls_what_if_new (const LsJobSpec *spec, const LsJobResult *r, guint n_threads,
                           const LsProgress *progress, GError **error);
+
+/* The same job in each program (job/softwares.h) that has its way to be data parallel and runs on its
+ * accelerator; one that cannot express it is refused. LS_ERROR_UNSUPPORTED: a trace, or no such program. */
+LsWhatIf *ls_what_if_softwares (const LsJobSpec *spec, const LsJobResult *r, guint n_threads,
+                                const LsProgress *progress, GError **error);
 
 #endif

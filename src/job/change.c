@@ -75,7 +75,7 @@ static const LsField *
 knob_of (const char *key)
 {
   const LsField *field = ls_field_find (ls_strategy_fields, key);
-  return field ? field : ls_field_find (ls_job_fields, key);
+  return field && !field->file_only ? field : ls_field_find (ls_job_fields, key);
 }
 
 char *
@@ -114,7 +114,9 @@ ls_change_apply (const LsChange *change, LsJobSpec *spec, LsDiagList *diags)
 {
   for (guint i = 0; i < change->settings->len; i += 2) {
     const char *key = change->settings->pdata[i];
-    if (!ls_job_spec_set (spec, key, change->settings->pdata[i + 1], diags))
+    const char *value = change->settings->pdata[i + 1];
+    if (strcmp (key, "software") == 0 ? !ls_job_spec_change_software (spec, value, diags)
+                                      : !ls_job_spec_set (spec, key, value, diags))
       return FALSE;
     if (strcmp (key, "cluster") == 0) { /* what was measured is another machine */
       g_clear_pointer (&spec->gpu_calibration, g_free);

@@ -263,6 +263,11 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
   if (lines->len > MAX_SHOWN)
     g_ptr_array_add (notes, g_strdup_printf ("not known, may matter: %u more", lines->len - MAX_SHOWN));
   tell_given_up (spec, notes);
+  if (!spec->software && !spec->strategy.software)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("%s does not say on what it runs, so that no release of %s is "
+                                      "taken: it runs the textbook; --software NAME for another one",
+                                      from->path, from->program));
   if (spec->model)
     g_ptr_array_add (notes, g_strdup_printf ("the model is %s, not that of %s", spec->model, from->path));
 }

@@ -178,11 +178,35 @@ set_software (LsJobSpec *spec, const char *name, bool is_for, LsDiagList *diags)
 }
 
 gboolean
+ls_job_spec_change_software (LsJobSpec *spec, const char *name, LsDiagList *diags)
+{
+  if (spec->program || spec->from) {
+    ls_diag_add (diags, LS_ERROR_USAGE, NULL, 0, 0, NULL, NULL, NULL,
+                 "--software: the program was named by %s", spec->program ? "--for" : "--from");
+    return FALSE;
+  }
+  LsStrategy own, other;
+  LsSoftwareSpec software;
+  if (!ls_software_load (name, &software, diags))
+    return FALSE;
+  own = spec->strategy;
+  ls_softwares_rebase (&software, &own, spec->said, &other, diags);
+  spec->strategy = other;
+  ls_strategy_clear (&own);
+  if (spec->software)
+    g_atomic_rc_box_release_full (spec->software, software_clear);
+  g_free (spec->software_name);
+  spec->software = g_atomic_rc_box_dup (sizeof software, &software);
+  spec->software_name = g_strdup (name);
+  return TRUE;
+}
+
+gboolean
 ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const LsStrategy *strategy,
                    GError **error)
 {
   const LsEmitJob job = { .model = model, .strategy = strategy, .title = "" };
-  return !software || ls_emit_check (&job, software->emit, error);
+  return !software || !software->emit || ls_emit_check (&job, software->emit, error);
 }
 
 /* --- what is set -------------------------------------------------------------------------------- */

@@ -172,6 +172,20 @@ ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GH
 }
 
 void
+ls_softwares_rebase (const LsSoftwareSpec *software, const LsStrategy *own, GHashTable *said, LsStrategy *ret,
+                     LsDiagList *diags)
+{
+  ls_strategy_copy (ret, &software->defaults);
+  ret->gpus = own->gpus;
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    bool is_kept = !f->file_only && strcmp (f->key, "kernels") != 0 && is_said (said, f->key);
+    g_autofree char *value = is_kept ? ls_field_text (f, own, NULL) : NULL;
+    if (value)
+      ls_field_set_text (ls_strategy_fields, ret, f->key, value, diags);
+  }
+}
+
+void
 ls_softwares_blank (const LsStrategy *s, LsStrategy *ret_blank)
 {
   ls_strategy_init (ret_blank);

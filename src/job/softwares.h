@@ -40,6 +40,11 @@ const LsSoftwareSpec *ls_softwares_textbook (void);
 void ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GHashTable *said,
                           LsStrategy *s);
 
+/* What was said of own (keys, char *), over the defaults of a program; the size of the job stays. Not a list of
+ * kernels, which is of a program. The caller clears it. diags: as of ls_field_set_text(). */
+void ls_softwares_rebase (const LsSoftwareSpec *software, const LsStrategy *own, GHashTable *said,
+                          LsStrategy *ret, LsDiagList *diags);
+
 /* A strategy as it is by itself on the accelerator and the hosts of s. The caller clears it. */
 void ls_softwares_blank (const LsStrategy *s, LsStrategy *ret_blank);
 

@@ -141,6 +141,19 @@ compare_file_print (GString *out, const char *side, const LsResultFile *file)
   g_string_append_printf (out, " step %s\n", time);
 }
 
+/* A line above all, where the results are not of one program. */
+static void
+compare_programs_print (GString *out, LsResultFile *const *files, guint n)
+{
+  bool is_mixed = false;
+  for (guint i = 1; i < n; i++)
+    is_mixed |= g_strcmp0 (ls_result_option (files[i]->options, "--software"),
+                           ls_result_option (files[0]->options, "--software"))
+        != 0;
+  if (is_mixed)
+    g_string_append (out, "These results mix programs (--software): what differs is of these, too.\n");
+}
+
 static void
 append_remark (GString *out, const char *what, const char *a, const char *b)
 {
@@ -159,13 +172,14 @@ char *
 ls_result_compare_to_text (const LsResultCompare *c)
 {
   GString *out = g_string_new (NULL);
+  LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };
+  compare_programs_print (out, files, 2);
   compare_file_print (out, "A", c->a);
   compare_file_print (out, "B", c->b);
   if (!may_be_one_model (c->a, c->b))
     append_remark (out, "model", c->a->model, c->b->model);
   append_remark (out, "trace", c->a->trace, c->b->trace);
   append_remark (out, "cluster", c->a->cluster, c->b->cluster);
-  LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };
   compare_options_print (files, 2, NAME_WIDTH, out);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     g_autoptr (GArray) rows = shown_rows (c, s);
@@ -447,6 +461,7 @@ char *
 ls_compare_many_to_text (LsResultFile *const *files, guint n)
 {
   GString *out = g_string_new (NULL);
+  compare_programs_print (out, files, n);
   for (guint i = 0; i < n; i++) {
     g_autofree char *column = column_name (i);
     compare_file_print (out, column, files[i]);

@@ -171,6 +171,23 @@ append_rest (GString *out, const LsWhatIf *w, bool is_all)
                           n_none, n_refused);
 }
 
+static bool
+is_possible (const LsWhatIfRow *row)
+{
+  return !row->refused;
+}
+
+static void
+append_softwares (GString *out, const LsWhatIf *w)
+{
+  g_string_append (out,
+                   "\nThese mix programs: in each the job has that one's kernels, formats and habits.\n");
+  append_rows (out, w, is_possible, 0, false);
+  if (count (w, is_refused) > 0)
+    g_string_append (out, "\nThese cannot run it\n");
+  append_refused (out, w);
+}
+
 char *
 ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text)
 {
@@ -180,6 +197,10 @@ ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text)
   g_string_append_printf (out, "  now  step %.4g s, %.0f tokens/s, %.2f of %.2f GiB%s\n", now->step_time_s,
                           now->tokens_per_s, (double) now->needed_bytes / GIB,
                           (double) now->capacity_bytes / GIB, now->fits ? "" : ": does not fit");
+  if (w->mixes_programs) {
+    append_softwares (out, w);
+    return g_string_free (out, FALSE);
+  }
   if (count (w, gains_and_fits) == 0)
     g_string_append (out, "\nNo single change that fits makes it faster.\n");
   append_section (out, w, gains_and_fits, text->top,
@@ -223,10 +244,12 @@ json_row (LsJsonOut *out, const LsWhatIfRow *row)
 void
 ls_json_what_if (LsJsonOut *out, const LsWhatIf *w)
 {
+  ls_json_assumptions (out, w->assumptions);
   ls_json_out_begin_object (out, "now");
   json_figures (out, &w->now);
   ls_json_out_end_object (out);
   ls_json_out_string (out, "left_out", w->left_out);
+  ls_json_out_bool (out, "mixes_programs", w->mixes_programs);
   ls_json_out_begin_array (out, "changes");
   for (guint i = 0; i < w->rows->len; i++)
     json_row (out, row_at (w, i));
@@ -238,7 +261,6 @@ ls_what_if_to_json (const LsWhatIf *w)
 {
   LsJsonOut out;
   ls_json_out_open_as (&out, "whatif");
-  ls_json_assumptions (&out, w->assumptions);
   ls_json_what_if (&out, w);
   return ls_json_out_close (&out);
 }

@@ -164,13 +164,7 @@ assume_software (LsValidationRun *v, const char *name, LsDiagList *diags)
   for (guint i = 0; i < v->chosen->len; i++) {
     LsCase *c = g_ptr_array_index (v->chosen, i);
     LsStrategy own = c->strategy;
-    ls_strategy_copy (&c->strategy, &software.defaults);
-    c->strategy.gpus = own.gpus;
-    for (const LsField *f = ls_strategy_fields; f->key; f++) {
-      g_autofree char *value = g_hash_table_contains (c->said, f->key) ? ls_field_text (f, &own, NULL) : NULL;
-      if (value && strcmp (f->key, "kernels") != 0 && strcmp (f->key, "software") != 0)
-        ls_field_set_text (ls_strategy_fields, &c->strategy, f->key, value, diags);
-    }
+    ls_softwares_rebase (&software, &own, c->said, &c->strategy, diags);
     ls_strategy_clear (&own);
     ls_software_settle (&software, &c->strategy);
     c->runs_like = g_intern_string (software.runs_like);

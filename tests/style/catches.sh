@@ -142,15 +142,15 @@ END
   refuses 'fails with 1' check_with 'Example:\n  lockstep run --wrong --more\n'
 }
 
-# A file of 501 lines among short ones, and a folder of 61 files; data may be long.
+# A file of 1,001 lines among short ones, and a folder of 61 files; data may be long.
 length() {
   mkdir -p "$tree"/{src/{a,b},tests,tools}
   for i in {1..60}; do printf 'int x;\n' | tee "$tree/src/a/$i.c" > "$tree/src/b/$i.c"; done
-  seq 600 > "$tree/tests/data.txt"
-  seq 500 > "$tree/tests/fits.c"
+  seq 1100 > "$tree/tests/data.txt"
+  seq 1000 > "$tree/tests/fits.c"
   "$check" "$tree"
-  seq 501 > "$tree/tools/long.sh"
-  refuses 'tools/long.sh: 501 lines' "$check" "$tree"
+  seq 1001 > "$tree/tools/long.sh"
+  refuses 'tools/long.sh: 1001 lines' "$check" "$tree"
   mv "$tree/tools/long.sh" "$tree/src/a/data.csv"
   refuses 'src/a: 61 files' "$check" "$tree"
   rm -r "$tree/src"/*

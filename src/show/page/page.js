@@ -204,3 +204,10 @@ function tree(name, value) {
     && node.append(...Object.entries(value).map(([k, v]) => tree(k, v))), { once: false });
   return node;
 }
+
+/* What the numbers of a result follow from, whence each is, and what to type for another one. */
+function assumptions(r) {
+  if (!r || !r.assumptions || !r.assumptions.length) return null;
+  const column = (name) => ({ name, get: (x) => x[name], word: true });
+  return table([{ name: "what", get: (x) => words(x.key), word: true }, column("value"), column("why"), column("instead")], r.assumptions, { label: "assumptions" });
+}

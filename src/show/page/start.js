@@ -4,11 +4,11 @@ const VIEWS = { run: viewRun, memory: viewMemory, sweep: viewSweep, compare: vie
 
 (async () => {
   const page = document.getElementById("page"), result = part("result");
-  page.replaceChildren(el("h1", null, about.title || `lockstep ${about.kind}`), about.subtitle ? el("p", { class: "quiet" }, about.subtitle) : "",
+  page.replaceChildren(el("h1", null, about.title || `lockstep ${about.kind}`), about.subtitle ? el("p", { class: "quiet lines" }, about.subtitle) : "",
     el("div", { class: "command" }, about.command), el("nav"));
   document.body.append(tipBox);
   try {
-    const shown = [(await (VIEWS[about.kind] || viewOther)(result))].flat(3).filter((x) => x);
+    const shown = [(await (VIEWS[about.kind] || viewOther)(result)), section("Assumptions", assumptions(result))].flat(3).filter((x) => x);
     page.append(...shown);
     page.querySelector("nav").append(...shown.filter((s) => s.tagName === "SECTION").map((s) => el("a", { href: "#" + s.id }, s.firstChild.textContent)));
     document.documentElement.dataset.ready = "1";

@@ -252,8 +252,10 @@ static void
 set_software (LaunchJob *job)
 {
   const char *hardware = option_text (job, "hardware"), *attention = option_text (job, "attention");
-  bool is_gpu
-      = (hardware && g_str_has_prefix (hardware, "gpu")) || (attention && strstr (attention, "cudnn"));
+  bool has_gpu_flags = !hardware && !maxtext_is_of_base (job, "hardware")
+      && g_hash_table_contains (job->import->strategy_said, "loop_overlap");
+  bool is_gpu = has_gpu_flags || (hardware && g_str_has_prefix (hardware, "gpu"))
+      || (attention && strstr (attention, "cudnn"));
   if (!hardware && !is_gpu && !maxtext_is_of_base (job, "hardware"))
     return; /* what does not say its machine is a model alone, or a part of a configuration */
   const char *name = is_gpu ? "maxtext-2024-12-gpu" : "maxtext-2024";
