@@ -245,11 +245,12 @@ void
 ls_json_what_if (LsJsonOut *out, const LsWhatIf *w)
 {
   ls_json_assumptions (out, w->assumptions);
+  if (w->assumptions) /* not of advice, which is a part of another answer */
+    ls_json_out_bool (out, "mixes_programs", w->mixes_programs);
   ls_json_out_begin_object (out, "now");
   json_figures (out, &w->now);
   ls_json_out_end_object (out);
   ls_json_out_string (out, "left_out", w->left_out);
-  ls_json_out_bool (out, "mixes_programs", w->mixes_programs);
   ls_json_out_begin_array (out, "changes");
   for (guint i = 0; i < w->rows->len; i++)
     json_row (out, row_at (w, i));

@@ -371,11 +371,29 @@ whence_of_axis (const char *knob)
   return ls_space_axis (knob) < LS_N_SPACE_AXES ? "of the sweep" : NULL;
 }
 
+/* Of none the job as it would be by itself, on one accelerator: what all have in common. */
+static GArray *
+assume_without_best (const LsSweepRun *x)
+{
+  LsStrategy s;
+  g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
+  ls_strategy_copy (&s, &x->base[LS_DP_NONE]);
+  s.gpus = 1;
+  const LsPoint first = { { 0 } };
+  s.global_batch = ls_space_value (&x->spec->space, &first, LS_SPACE_GLOBAL_BATCH);
+  ls_strategy_resolve (&s, &x->model, 1, 1, unheard);
+  GArray *all = ls_assumptions_new (&x->spec->job, &x->model, &s, whence_of_axis);
+  ls_strategy_clear (&s);
+  return all;
+}
+
 static void
 describe_first (LsSweepRun *x)
 {
-  if (x->report.best->len == 0)
+  if (x->report.best->len == 0) {
+    x->report.assumptions = assume_without_best (x);
     return;
+  }
   const LsStrategy *s = &g_array_index (x->report.best, LsSweepRow, 0).strategy;
   const LsHeadroom *h = &x->headroom[s->dp_kind];
   x->report.command = x->command = command_of (x, s);
