@@ -48,7 +48,7 @@ typedef struct {
   const char *architecture;          /* of its GPUs, static; NULL: refused */
   double mfu;                        /* predicted; NaN: refused */
   const char
-      *software; /* whose training loop, interned: of its row, else of the program that it is taken to run */
+      *software; /* whose training loop, interned: of its row, else the textbook's */
   LsTraits traits;                    /* but for its architecture; strings static or interned */
   double measured_gib, predicted_gib; /* memory; 0: not measured. Predicted NaN: refused */
 } LsScoreRow;

@@ -1,4 +1,6 @@
 /* `lockstep train`: a training run of weeks, with its failures. */
+#include <string.h>
+
 #include "api/commands.h"
 #include "api/job_answer.h"
 #include "show/draw/pictures.h"
@@ -122,7 +124,8 @@ static gboolean
 write_plot (gconstpointer data, const char *path, GError **error)
 {
   const Data *d = data;
-  g_autoptr (LsDrawing) drawing = ls_draw_train (d->report, d->title, d->subtitle);
+  g_autofree char *line = g_strndup (d->subtitle, strcspn (d->subtitle, "\n"));
+  g_autoptr (LsDrawing) drawing = ls_draw_train (d->report, d->title, line);
   return ls_drawing_write (drawing, path, error);
 }
 

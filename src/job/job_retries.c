@@ -5,7 +5,6 @@
 #include <lockstep/error.h>
 
 #include "exec/memory/retries.h"
-#include "job/softwares.h"
 #include "plan/plan.h"
 
 #define GIB 1073741824.0
@@ -338,22 +337,11 @@ idle_reason (const LsJobResult *r)
   return worst_of (x)->is_out_of_memory ? no_room : worst_of (x)->n_retries == 0 ? none : NULL;
 }
 
-/* Whether it is what the program has anyway. */
-static bool
-is_of_program (const LsStrategy *s)
-{
-  LsStrategy lent;
-  ls_softwares_blank (s, &lent);
-  bool is_same = lent.cuda_allocator == s->cuda_allocator;
-  ls_strategy_clear (&lent);
-  return is_same;
-}
-
 static void
 note_if_idle (const LsJobSpec *spec, LsJobResult *r)
 {
   bool is_said = spec->said && g_hash_table_contains (spec->said, "cuda_allocator");
-  const char *why = is_said && !is_of_program (&r->strategy) ? idle_reason (r) : NULL;
+  const char *why = is_said && r->strategy.cuda_allocator != LS_CUDA_ALLOCATOR_NONE ? idle_reason (r) : NULL;
   if (why)
     g_ptr_array_add (r->notes, g_strconcat ("--set cuda_allocator has no effect here: ", why, NULL));
 }

@@ -4,7 +4,6 @@
 
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
-#include "job/softwares.h"
 #include "strategy/strategy.h"
 
 char *
@@ -64,15 +63,6 @@ goes_without_saying (const LsField *f, const char *value, const char *program, c
   return strcmp (value, is_auto (by_itself) && derived ? derived : by_itself ? by_itself : "") == 0;
 }
 
-/* Whether it is what the program that the job would be taken to run says of it; it may say nothing, and the
- * knob is what it is by itself. */
-static bool
-is_lent (const LsField *f, const char *value, const LsStrategy *lent, bool is_by_itself)
-{
-  g_autofree char *program = ls_field_is_of_program (f) ? ls_field_text (f, lent, NULL) : NULL;
-  return is_auto (program) ? is_by_itself : strcmp (value, program) == 0;
-}
-
 /* "auto", where the defaults say something and that takes it back; else NULL. */
 static char *
 taken_back (const LsField *f, const LsStrategy *defaults)
@@ -98,11 +88,10 @@ char *
 ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTable *given)
 {
   GString *out = g_string_new (NULL);
-  LsStrategy filled, blank, usual, lent;
+  LsStrategy filled, blank, usual;
   ls_strategy_copy (&filled, s);
   ls_strategy_fill_auto (&filled);
   ls_strategy_init (&blank);
-  ls_softwares_blank (s, &lent);
   init_usual (&usual, s);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *said = f->file_only ? NULL : ls_field_text (f, &filled, NULL),
@@ -110,12 +99,11 @@ ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTabl
                     *value = said || f->file_only ? g_steal_pointer (&said) : taken_back (f, defaults);
     bool is_given = given && g_hash_table_contains (given, f->key);
     bool is_by_itself = value && goes_without_saying (f, value, program, &blank, &usual);
-    if (!value || (!is_given && (defaults ? is_by_itself : is_lent (f, value, &lent, is_by_itself))))
+    if (!value || (!is_given && is_by_itself))
       continue;
     g_autofree char *option = ls_field_option (f, value);
     g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", option);
   }
-  ls_strategy_clear (&lent);
   ls_strategy_clear (&usual);
   ls_strategy_clear (&blank);
   ls_strategy_clear (&filled);

@@ -185,14 +185,6 @@ ls_softwares_rebase (const LsSoftwareSpec *software, const LsStrategy *own, GHas
   }
 }
 
-void
-ls_softwares_blank (const LsStrategy *s, LsStrategy *ret_blank)
-{
-  ls_strategy_init (ret_blank);
-  ret_blank->architecture = s->architecture;
-  take_call_time (s->call_time > 0 ? s->call_time : 1, NULL, ret_blank);
-}
-
 const char *
 ls_softwares_runs_like (const char *named, const LsStrategy *s, const char *architecture)
 {

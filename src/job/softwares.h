@@ -45,9 +45,6 @@ void ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardwar
 void ls_softwares_rebase (const LsSoftwareSpec *software, const LsStrategy *own, GHashTable *said,
                           LsStrategy *ret, LsDiagList *diags);
 
-/* A strategy as it is by itself on the accelerator and the hosts of s. The caller clears it. */
-void ls_softwares_blank (const LsStrategy *s, LsStrategy *ret_blank);
-
 /* Whose measured runs tell how far off the job of a resolved strategy may be (LsResidualGroup). named: what
  * its program says of that; NULL: nothing. Interned. */
 const char *ls_softwares_runs_like (const char *named, const LsStrategy *s, const char *architecture);

@@ -222,7 +222,7 @@ load_hardware (LsValidationRun *v)
   }
 }
 
-/* Rows that name no software are taken to run what a job without one is. */
+/* Rows that name no software run the textbook, as jobs do. */
 static void
 settle_software (LsValidationRun *v)
 {
