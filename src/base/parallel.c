@@ -1,5 +1,6 @@
 #include "base/parallel.h"
 
+#include "base/crew.h"
 #include "base/handover.h"
 
 typedef struct {
@@ -36,12 +37,11 @@ ls_parallel (guint n, guint n_threads, LsParallelFunc each, gpointer data, const
 {
   Parallel p = { .n = n, .each = each, .data = data, .progress = progress };
   g_mutex_init (&p.mutex);
-  GThreadPool *pool = g_thread_pool_new (
-      run_one, &p, (gint) (n_threads > 0 ? n_threads : g_get_num_processors ()), FALSE, NULL);
+  LsCrew *crew = ls_crew_new (run_one, &p, n_threads > 0 ? n_threads : g_get_num_processors ());
   LS_HAND_OVER (&p);
   for (guint i = 0; i < n; i++)
-    g_thread_pool_push (pool, GUINT_TO_POINTER (i + 1), NULL); /* NULL is no task to GLib */
-  g_thread_pool_free (pool, FALSE, TRUE);
+    ls_crew_push (crew, GUINT_TO_POINTER (i + 1)); /* NULL is no item */
+  ls_crew_end (crew);
   LS_TAKE_OVER (&p.mutex);
   g_mutex_clear (&p.mutex);
 }

@@ -4,6 +4,7 @@
 #include <lockstep/error.h>
 #include <string.h>
 
+#include "base/crew.h"
 #include "base/handover.h"
 #include "base/team.h"
 
@@ -13,7 +14,7 @@ typedef struct {
   LsTeam *team;
   guint n;
   const LsTeamLoop *loop;
-  GThreadPool *threads;
+  LsCrew *threads;
   GAsyncQueue *done; /* number + 1, by threads here */
   guint n_done;
   guint *by;                 /* [n] process + 1 that has found it, 0: none yet; at a mate only its own */
@@ -43,7 +44,7 @@ static void
 push (Each *x, guint i)
 {
   LS_HAND_OVER (x);
-  g_thread_pool_push (x->threads, GUINT_TO_POINTER (i + 1), NULL);
+  ls_crew_push (x->threads, GUINT_TO_POINTER (i + 1));
 }
 
 /* What a thread here has found; false: none has, after a while. */
@@ -232,9 +233,9 @@ ls_team_each (const LsTeamSetup *setup, guint n, const LsTeamLoop *loop, GError 
   x.n_threads = g_new0 (guint, ls_team_n (x.team));
   x.n_busy = g_new0 (guint, ls_team_n (x.team));
   x.done = g_async_queue_new ();
-  x.threads = g_thread_pool_new (do_one, &x, (gint) n_threads, FALSE, NULL);
+  x.threads = ls_crew_new (do_one, &x, n_threads);
   gboolean ok = go_through (&x, setup, n_threads, error);
-  g_thread_pool_free (x.threads, FALSE, TRUE); /* what runs, runs to its end */
+  ls_crew_end (x.threads); /* what runs, runs to its end */
   LS_TAKE_OVER (x.done);
   g_async_queue_unref (x.done);
   g_free (x.by);

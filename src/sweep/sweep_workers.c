@@ -5,6 +5,7 @@
  * what follows from the results. While it waits for the last of a wave, idle threads go ahead to
  * configurations of later waves: what they find stays aside until these waves come, so nothing
  * depends on who was fast, and is lost if the wave does not come. */
+#include "base/crew.h"
 #include "base/handover.h"
 #include "sweep/sweep_state.h"
 
@@ -24,7 +25,7 @@ struct Workers {
   LsTeam *team; /* NULL: this process alone */
   guint n_hands;
   Hands *hands; /* [0]: the threads here   */
-  GThreadPool *threads;
+  LsCrew *threads;
   GAsyncQueue *done; /* Work, by threads here */
 };
 
@@ -54,7 +55,7 @@ workers_new (LsSweepRun *x)
   workers->hands = g_new0 (Hands, workers->n_hands);
   workers->hands[0].n = x->spec->n_threads > 0 ? x->spec->n_threads : n_default;
   workers->done = g_async_queue_new_full (g_free);
-  workers->threads = g_thread_pool_new (do_work, workers, (gint) workers->hands[0].n, FALSE, NULL);
+  workers->threads = ls_crew_new (do_work, workers, workers->hands[0].n);
   return workers;
 }
 
@@ -63,7 +64,7 @@ workers_free (Workers *workers)
 {
   if (!workers)
     return;
-  g_thread_pool_free (workers->threads, FALSE, TRUE); /* what runs, runs to its end */
+  ls_crew_end (workers->threads); /* what runs, runs to its end */
   LS_TAKE_OVER (workers);
   g_async_queue_unref (workers->done);
   g_free (workers->hands);
@@ -82,7 +83,7 @@ push (Workers *workers, const Work *work)
 {
   Work *own = g_memdup2 (work, sizeof *work);
   LS_HAND_OVER (own);
-  g_thread_pool_push (workers->threads, own, NULL);
+  ls_crew_push (workers->threads, own);
 }
 
 /* What a thread has done, NULL if it takes too long; is_patient: as long as it takes. Free it. */

@@ -371,6 +371,15 @@ class Meanwhile(unittest.TestCase):
             thread.join()
         self.assertEqual(together, [[json] * 5 for json in alone])
 
+    def test_a_forked_child(self):
+        """No thread of a sweep is left that a child would wait for: of one as long as its parent's."""
+        sweep = {**SWEEP, "threads": 2, "prune": "off"}
+        json_here = lockstep.sweep(**sweep).json()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(5)
+            os._exit(0 if lockstep.sweep(**sweep).json() == json_here else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
     def test_the_lock_is_free_meanwhile(self):
         """Python counts on while the library works."""
