@@ -444,7 +444,7 @@ ls_kernel_cost_unaligned (const LsCalibration *c, const LsGpu *gpu, const LsKern
                           LsKernelCost *cost)
 {
   double rate = c->gemm_unaligned * gpu->peak_flops[kernel->dtype];
-  if (!kernel->unaligned || ls_dtype_bytes (kernel->dtype) != 2)
+  if (!kernel->unaligned || ls_dtype_array_bytes (kernel->dtype, 2) != 4) /* nvfp4 has no whole number */
     return;
   cost->extrapolated = cost->extrapolated || rate <= 0;
   if (rate > 0)

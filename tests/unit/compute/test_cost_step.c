@@ -97,6 +97,9 @@ unaligned_gemms_reach_their_own_rate (void)
   LS_CHECK (!cost.extrapolated);
   deep.unaligned = false;
   LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &deep).alone, ==, 100 * LS_US);
+  deep.unaligned = true;
+  deep.dtype = LS_DTYPE_NVFP4; /* whose numbers are no whole bytes */
+  LS_CHECK_INT (ls_kernel_cost (&c, &gpu, &deep).alone, >, 0);
   ls_calibration_clear (&c);
 }
 
