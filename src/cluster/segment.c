@@ -38,7 +38,7 @@ gboolean
 ls_segment_place (LsClusterSpec *s, uint32_t n_nodes, uint32_t n_gpus, GError **error)
 {
   s->taken_per_node = 0;
-  if (s->segment == 0)
+  if (s->segment == 0 || gpus_of_tray (s) == 0) /* no such node can be built: that is said there */
     return TRUE;
   if (s->segment_is_asked && !check_asked (s, n_gpus, error))
     return FALSE;

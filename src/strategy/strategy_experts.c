@@ -120,7 +120,7 @@ check_rank_order (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     if (degree[d] > 1 && !(named & 1u << d))
       conflict (diags, "/rank_order", "expected %s in it, as %s is %u; got \"%s\"", ls_dim_name ((LsDim) d),
                 ls_dim_name ((LsDim) d), degree[d], s->rank_order);
-  if (m->n_experts == 0 || n_stage == 0 || s->etp == 0 || n_stage % (s->ep * s->etp) != 0)
+  if (m->n_experts == 0 || n_stage == 0 || s->etp == 0 || n_stage % ((uint64_t) s->ep * s->etp) != 0)
     return;
   const LsMesh mesh = ls_strategy_mesh (s);
   if (!ls_mesh_has_one_pipeline (&mesh))

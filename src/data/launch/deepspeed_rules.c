@@ -388,7 +388,7 @@ set_batch (LaunchJob *job)
                      s->tp, s->pp, s->cp);
     return;
   }
-  guint64 dp = gpus / of_model, at_once = micro * (guint64) steps;
+  guint64 n_steps = (guint64) steps, dp = gpus / of_model, at_once = import_times (micro, n_steps);
   if (dp == 0 && has_micro && has_global && has_steps && at_once > 0 && s->global_batch % at_once == 0) {
     dp = s->global_batch / at_once;
     gpus = dp * of_model;
@@ -403,12 +403,12 @@ set_batch (LaunchJob *job)
   else
     import_open (import, "gpus", "how many GPUs: nothing here says");
   if (!has_global && has_micro && has_steps && dp > 0) {
-    import_set_strategy_number (import, "global_batch", dp * at_once);
+    import_set_strategy_number (import, "global_batch", import_times (dp, at_once));
     import_follows_gpus (import, "global_batch");
   }
-  if (!has_micro && has_global && has_steps && dp > 0 && s->global_batch % (dp * (guint64) steps) == 0)
-    import_set_strategy_number (import, "micro_batch", s->global_batch / (dp * (guint64) steps));
-  guint64 of_step = dp * micro * (has_steps ? (guint64) steps : 1);
+  guint64 n_passes = import_times (dp, has_steps ? n_steps : 1), of_step = import_times (n_passes, micro);
+  if (!has_micro && has_global && has_steps && dp > 0 && s->global_batch % n_passes == 0)
+    import_set_strategy_number (import, "micro_batch", s->global_batch / n_passes);
   if (has_micro && has_global && dp > 0 && s->global_batch % of_step != 0)
     import_conflict (import, "train_batch_size %u is no multiple of the %" G_GUINT64_FORMAT " sequences %s",
                      s->global_batch, of_step, has_steps ? "of all accumulation steps" : "at once");

@@ -145,7 +145,8 @@ say_steps (const HfDialect *d, const LaunchJob *own, LaunchWords *to)
   guint64 gpus = gpus_of (own);
   if (d->least_batch == 0 || gpus == 0 || has_any (to, "gradient_accumulation_steps"))
     return;
-  guint64 steps = (d->least_batch + micro * gpus - 1) / (micro * gpus);
+  guint64 at_once = import_times (micro, gpus),
+          steps = d->least_batch / at_once + (d->least_batch % at_once > 0);
   g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, steps);
   launch_words_add_by (to, false, "gradient_accumulation_steps", text);
   import_infer (own->import,

@@ -95,6 +95,14 @@ bool import_has_model (const LsImport *import, const char *key);
 /* Whether its width is known, and not only as what is given in place of the files' model. */
 bool import_names_model (const LsImport *import);
 bool import_has_strategy (const LsImport *import, const char *key);
+/* What a file says times what else it says: where no number holds it, the largest, of which nothing is a
+ * multiple. */
+static inline guint64
+import_times (guint64 a, guint64 b)
+{
+  guint64 product;
+  return __builtin_mul_overflow (a, b, &product) ? G_MAXUINT64 : product;
+}
 
 /* Sets the keys of a model but for its sequence; `source` is said as where it is from. */
 void import_model (LsImport *import, const LsModel *m, const char *source);

@@ -242,8 +242,9 @@ static void
 set_batch (Mlperf *m)
 {
   guint64 each = option_number (&m->job, "MINIBS"),
-          of_model = degree (m, "model.tensor_model_parallel_size")
-      * degree (m, "model.pipeline_model_parallel_size") * degree (m, "model.context_parallel_size"),
+          of_model = import_times (degree (m, "model.tensor_model_parallel_size")
+                                       * degree (m, "model.pipeline_model_parallel_size"),
+                                   degree (m, "model.context_parallel_size")),
           gpus = degree (m, "trainer.devices") * degree (m, "trainer.num_nodes");
   if (import_is_given (m->job.import, "gpus"))
     gpus = m->job.import->strategy.gpus;

@@ -168,7 +168,7 @@ set_batch (LaunchJob *job, const Shape *shape)
   if (each > 0)
     import_set_strategy_count (import, "micro_batch", each, "device-batch-size");
   if (tokens % shape->seq != 0
-      || (each > 0 && job->gpus > 0 && tokens / shape->seq % (each * job->gpus) != 0)) {
+      || (each > 0 && job->gpus > 0 && tokens / shape->seq % import_times (each, job->gpus) != 0)) {
     import_conflict (import,
                      "%" G_GUINT64_FORMAT
                      " tokens are no multiple of --device-batch-size x --max-seq-len of each "

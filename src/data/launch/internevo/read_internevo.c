@@ -294,7 +294,7 @@ set_recompute (LaunchJob *job, const ModelType *type)
   const LsStrategy *s = &import->strategy;
   const char *text = option_text (job, "model.checkpoint");
   double part = option_is_on (job, "model.checkpoint") && !text ? 1 : text ? g_ascii_strtod (text, NULL) : 0;
-  double layers = import->model.n_layers / (double) (s->pp * s->vpp) * part;
+  double layers = import->model.n_layers / ((double) s->pp * s->vpp) * part;
   guint n = (guint) (type->rounds_down ? floor (layers) : ceil (layers));
   bool keeps = !is_on_by_default (job, "model.dropout_selective_checkpoint");
   if (!(part >= 0 && part <= 1)) {

@@ -41,7 +41,8 @@ mesh_of (LaunchJob *job)
   m.data = axis (job, "data", &m.data_open);
   m.shards = axis (job, "fsdp", &m.shards_open) * axis (job, "fsdp_transpose", &m.shards_open);
   guint64 sequence = axis (job, "tensor_sequence", &is_sequence);
-  m.tp = axis (job, "tensor", &m.is_open) * axis (job, "tensor_transpose", &m.is_open) * sequence;
+  m.tp = import_times (axis (job, "tensor", &m.is_open) * axis (job, "tensor_transpose", &m.is_open),
+                       sequence);
   m.cp = axis (job, "context", &m.is_open) * axis (job, "sequence", &m.is_open);
   m.pp = axis (job, "pipeline", &m.is_open);
   m.ep = axis (job, "expert", &m.ep_open);
@@ -87,13 +88,20 @@ close_data (LaunchJob *job, Mesh *m)
   }
 }
 
+/* Of ranks that hold one shard of the weights. */
+static guint64
+n_others (const Mesh *m)
+{
+  return import_times (import_times (m->tp, m->cp), import_times (m->pp, m->data));
+}
+
 /* Ranks that hold one copy of the weights; 0: all ranks do, or how many is not known. */
 static guint64
 count_shards (const LaunchJob *job, const Mesh *m)
 {
-  guint64 of_model = m->tp * m->cp * m->pp * m->data, gpus = job->import->strategy.gpus;
+  guint64 of_model = n_others (m), gpus = job->import->strategy.gpus;
   if (!m->shards_open)
-    return m->data > 1 || m->data_open ? m->shards * m->ep : 0;
+    return m->data > 1 || m->data_open ? import_times (m->shards, m->ep) : 0;
   bool is_known = m->data > 1 && !m->data_open && import_is_given (job->import, "gpus");
   return is_known && gpus % of_model == 0 ? gpus / of_model : 0;
 }
@@ -102,8 +110,8 @@ count_shards (const LaunchJob *job, const Mesh *m)
 static void
 close_experts (LaunchJob *job, Mesh *m)
 {
-  guint64 others = m->tp * m->cp * m->pp * m->data * m->shards, gpus = job->import->strategy.gpus;
-  bool is_known = import_is_given (job->import, "gpus") && others > 0 && gpus % others == 0;
+  guint64 others = import_times (n_others (m), m->shards), gpus = job->import->strategy.gpus;
+  bool is_known = import_is_given (job->import, "gpus") && gpus % others == 0;
   if (m->ep_open && is_known)
     m->ep = gpus / others;
   else if (m->ep_open)

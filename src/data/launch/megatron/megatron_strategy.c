@@ -134,8 +134,8 @@ set_batch (LaunchJob *job)
   if (has_open_degree (job) || !import_has_strategy (import, "gpus")
       || !import_has_strategy (import, "global_batch") || !import_has_strategy (import, "micro_batch"))
     return;
-  guint64 at_once = (guint64) s->gpus / (s->tp * s->pp * s->cp) * s->micro_batch;
-  if (s->global_batch % at_once != 0)
+  guint64 at_once = s->gpus / ((guint64) s->tp * s->pp * s->cp) * s->micro_batch;
+  if (at_once > 0 && s->global_batch % at_once != 0)
     import_conflict (import, "a batch of %u is no multiple of the %" G_GUINT64_FORMAT " sequences at once",
                      s->global_batch, at_once);
 }
@@ -396,7 +396,8 @@ set_zero (LaunchJob *job)
   const LsStrategy *s = &import->strategy;
   import_set_strategy (import, "dp_kind", "megatron", "--");
   if (n > 1 && is_on && s->gpus > 0) {
-    g_autofree char *zero = g_strdup_printf ("1@%u", (guint) MAX (1, s->gpus / (s->tp * s->pp) / n));
+    g_autofree char *zero
+        = g_strdup_printf ("1@%u", (guint) MAX (1, s->gpus / ((guint64) s->tp * s->pp) / n));
     import_set_strategy (import, "zero", zero, "--num-distributed-optimizer-instances");
   } else
     import_set_strategy (import, "zero", is_on ? "1" : "0", "--use-distributed-optimizer");

@@ -391,9 +391,9 @@ say_gpus (Nemo *n)
 {
   guint64 nodes = option_number (&n->job, "trainer.num_nodes"),
           each = option_number (&n->job, "trainer.devices");
-  guint64 ranks = MAX (1, option_number (&n->job, "model.tensor_model_parallel_size"))
-      * MAX (1, option_number (&n->job, "model.pipeline_model_parallel_size"))
-      * MAX (1, option_number (&n->job, "model.context_parallel_size"));
+  guint64 ranks = import_times (MAX (1, option_number (&n->job, "model.tensor_model_parallel_size"))
+                                    * MAX (1, option_number (&n->job, "model.pipeline_model_parallel_size")),
+                                MAX (1, option_number (&n->job, "model.context_parallel_size")));
   bool has_trainer = n->is_nemo1 && each == 0,
        is_default = nodes == 0 && (has_trainer || (each > 0 && each % ranks == 0))
       && !launch_words_find (n->job.words, "trainer.num_nodes");

@@ -46,13 +46,15 @@ set_gpus (LaunchJob *job, guint64 replicas)
 {
   LsImport *import = job->import;
   const LsStrategy *s = &import->strategy;
-  guint64 shards = n_shards (job), rest = (guint64) s->tp * s->pp * s->cp * MAX (1, replicas);
-  guint64 gpus = import_has_strategy (import, "gpus") ? s->gpus : job->gpus ? job->gpus : rest * shards;
+  guint64 shards = n_shards (job), rest = import_times ((guint64) s->tp * s->pp * s->cp, MAX (1, replicas));
+  guint64 gpus = import_has_strategy (import, "gpus") ? s->gpus
+      : job->gpus                                     ? job->gpus
+                                                      : import_times (rest, shards);
   if (has_open_degree (job) || gpus == 0) {
     import_open (import, "gpus", "how many GPUs: data_parallel_shard_degree is all that there are");
     return 0;
   }
-  if (gpus % rest != 0 || (shards > 0 && gpus != rest * shards)) {
+  if (gpus % rest != 0 || (shards > 0 && gpus != import_times (rest, shards))) {
     import_conflict (
         import, "%" G_GUINT64_FORMAT " GPUs are not tp %u x pp %u x cp %u x %" G_GUINT64_FORMAT " replicas%s",
         gpus, s->tp, s->pp, s->cp, MAX (1, replicas), shards > 0 ? " x the shards" : "");
@@ -231,6 +233,8 @@ set_layers (LaunchJob *job, guint64 first, guint64 last)
 {
   LsImport *import = job->import;
   guint n = import->strategy.pp * import->strategy.vpp;
+  if ((guint64) import->strategy.pp * import->strategy.vpp > LS_MAX_CHUNKS) /* which the rules refuse */
+    return;
   GString *list = g_string_new (NULL);
   bool is_even = true;
   guint64 all = import->model.n_layers, before = 0;
@@ -326,7 +330,7 @@ local_batch (const LaunchJob *job)
 {
   guint64 batch = option_number (job, "training.local_batch_size");
   if (torchtitan_counts_tokens (job))
-    return sequences_of (job, TOKENS, 16384) * n_micro_batches (job);
+    return import_times (sequences_of (job, TOKENS, 16384), n_micro_batches (job));
   return batch ? batch : option_number (job, "training.batch_size");
 }
 
@@ -379,7 +383,7 @@ set_global_batch (LaunchJob *job, guint64 local)
     import_open (
         import, "global_batch",
         "the global batch: it is the local one of each copy, and how many GPUs there are is not known");
-  else if (said > 0 && dp > 0 && s->global_batch % (local * dp) != 0)
+  else if (said > 0 && dp > 0 && s->global_batch % import_times (local, dp) != 0)
     import_conflict (import, "a batch of %u is no multiple of the %" G_GUINT64_FORMAT " sequences at once",
                      s->global_batch, local * dp);
   else if (s->pp > 1 && said > local * MAX (1, dp)) {
