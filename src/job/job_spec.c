@@ -3,6 +3,7 @@
 
 #include "data/jobs/emit.h"
 #include "data/jobs/job_files.h"
+#include "data/jobs/value_files.h"
 #include "data/text/field.h"
 #include "job/job.h"
 #include "job/knobs.h"
@@ -411,7 +412,8 @@ set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList
 static gboolean
 set_strategy (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList *diags)
 {
-  if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, diags))
+  if (!ls_value_file_check (field->key, value, diags)
+      || !ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, diags))
     return FALSE;
   if (strcmp (field->key, "gpus") == 0)
     spec->gpus_are_from = false;

@@ -7,7 +7,10 @@
 static gboolean
 check_trace_knobs (const LsJobSpec *spec, GError **error)
 {
-  const char *knob = spec->model ? "model" : spec->segment > 0 ? "segment" : spec->strategy_knob;
+  const char *knob = spec->model ? "model"
+      : spec->segment > 0        ? "segment"
+      : spec->order              ? "order"
+                                 : spec->strategy_knob;
   if (knob)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --trace, which has fixed it", knob);
   else if (!spec->cluster)

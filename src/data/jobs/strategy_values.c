@@ -217,9 +217,8 @@ read_cell (const LsCsv *csv, guint row, int column, guint64 min, guint64 max, Ls
   return n;
 }
 
-/* A CSV with columns length and count. */
-static LsLengths *
-load_lengths (const char *path, LsDiagList *diags)
+LsLengths *
+strategy_load_lengths (const char *path, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
   int length = csv ? ls_csv_column (csv, "length") : -1, count = csv ? ls_csv_column (csv, "count") : -1;
@@ -243,8 +242,6 @@ load_lengths (const char *path, LsDiagList *diags)
   return lengths;
 }
 
-#define FILE_PREFIX "file:"
-
 void
 strategy_clear_lengths (void *target)
 {
@@ -260,9 +257,10 @@ strategy_parse_lengths (const char *text, void *target)
   bool is_whole = g_str_equal (text, "whole");
   g_autofree char *why = NULL;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsLengths *lengths = is_whole              ? NULL
-      : g_str_has_prefix (text, FILE_PREFIX) ? load_lengths (text + strlen (FILE_PREFIX), diags)
-                                             : ls_lengths_parse (text, &why);
+  LsLengths *lengths = is_whole ? NULL
+      : g_str_has_prefix (text, LS_LENGTHS_FILE)
+      ? strategy_load_lengths (text + strlen (LS_LENGTHS_FILE), diags)
+      : ls_lengths_parse (text, &why);
   if (!lengths && !is_whole)
     return false;
   strategy_clear_lengths (s);
@@ -274,10 +272,10 @@ strategy_parse_lengths (const char *text, void *target)
 char *
 strategy_why_lengths (const char *text)
 {
-  if (!g_str_has_prefix (text, FILE_PREFIX))
+  if (!g_str_has_prefix (text, LS_LENGTHS_FILE))
     return NULL;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  ls_lengths_unref (load_lengths (text + strlen (FILE_PREFIX), diags));
+  ls_lengths_unref (strategy_load_lengths (text + strlen (LS_LENGTHS_FILE), diags));
   return first_of (diags);
 }
 

@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 
+#include "base/diag.h"
+#include "model/documents.h"
+
 /* "core,norm"; "auto" */
 bool strategy_parse_parts (const char *text, void *target);
 char *strategy_format_parts (const void *target);
@@ -28,6 +31,9 @@ bool strategy_parse_lengths (const char *text, void *target);
 char *strategy_format_lengths (const void *target);
 void strategy_clear_lengths (void *target);
 char *strategy_why_lengths (const char *text);
+#define LS_LENGTHS_FILE "file:"
+/* A CSV with columns length and count. NULL: diagnostics. */
+LsLengths *strategy_load_lengths (const char *path, LsDiagList *diags);
 /* "tp-pp-dp"; names of degrees */
 bool strategy_parse_rank_order (const char *text, void *target);
 char *strategy_format_rank_order (const void *target);

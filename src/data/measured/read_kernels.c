@@ -68,7 +68,7 @@ parse_python_bool (const char *text, void *target)
   }
 #define TIMED(key_, member_)                                                                                 \
   {                                                                                                          \
-    key_, LS_FIELD_DOUBLE, offsetof (Cells, member_), .required = true, .above = true, .max = 1e12           \
+    key_, LS_FIELD_DOUBLE, offsetof (Cells, member_), .required = true, .min = 1e-6, .max = 1e12             \
   }
 #define DTYPE(key_)                                                                                          \
   {                                                                                                          \

@@ -20,7 +20,7 @@ static const LsField fields[] = {
     .max = LS_COLLECTIVE_MAX_GPUS },
   { "size_bytes", LS_FIELD_UINT64, offsetof (LsMeasuredCollective, bytes),
     .max = (double) LS_COLLECTIVE_MAX_BYTES },
-  { "time_us", LS_FIELD_DOUBLE, offsetof (LsMeasuredCollective, time_us), .above = true, .max = MAX_TIME_US },
+  { "time_us", LS_FIELD_DOUBLE, offsetof (LsMeasuredCollective, time_us), .min = 1e-6, .max = MAX_TIME_US },
   { NULL },
 };
 

@@ -258,6 +258,18 @@ write_in (const char *folder, const char *name, const char *text, GError **error
   return ls_write_text (path, text, error);
 }
 
+/* That was made here, with what is in it. */
+static void
+remove_folder (const char *folder)
+{
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  for (const char *name = dir ? g_dir_read_name (dir) : NULL; name; name = g_dir_read_name (dir)) {
+    g_autofree char *path = g_build_filename (folder, name, NULL);
+    g_remove (path);
+  }
+  g_rmdir (folder);
+}
+
 gboolean
 ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kernel_times, bool by_role,
                  const char *folder, GError **error)
@@ -280,5 +292,7 @@ ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kern
                     *path = g_build_filename (folder, file, NULL);
     ok = ls_write_file (path, write_rank, &w, error);
   }
+  if (!ok)
+    remove_folder (folder);
   return ok;
 }

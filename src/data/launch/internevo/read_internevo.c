@@ -295,12 +295,12 @@ set_recompute (LaunchJob *job, const ModelType *type)
   const char *text = option_text (job, "model.checkpoint");
   double part = option_is_on (job, "model.checkpoint") && !text ? 1 : text ? g_ascii_strtod (text, NULL) : 0;
   double layers = import->model.n_layers / ((double) s->pp * s->vpp) * part;
-  guint n = (guint) (type->rounds_down ? floor (layers) : ceil (layers));
   bool keeps = !is_on_by_default (job, "model.dropout_selective_checkpoint");
   if (!(part >= 0 && part <= 1)) {
     import_conflict (import, "model.checkpoint %s: expected a part of all layers, 0 to 1", text);
     return;
   }
+  guint n = (guint) (type->rounds_down ? floor (layers) : ceil (layers));
   if (n == 0 && keeps)
     import_set_strategy (import, "recompute", "none", "model.checkpoint");
   else if (n == 0) {
