@@ -20,6 +20,7 @@
 #include "data/measured/read_cases.h"
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_json.h"
+#include "mutate.h"
 
 #define SPAWN_EVERY 30
 #define N_MEMBERS   2 /* of a set */
@@ -147,68 +148,6 @@ static const struct {
   { "tests/golden/data", "config", read_model },
 };
 
-/* ---- mutations ---- */
-
-static gsize
-place (GRand *rand, gsize n)
-{
-  return n ? g_rand_int (rand) % n : 0;
-}
-
-static void
-mutate_once (GRand *rand, GByteArray *b)
-{
-  static const char likely[] = "0123456789\"{}[],:.-+eE \\/\n\t";
-  gsize at = place (rand, b->len), length = 1 + place (rand, MIN (40, b->len - at));
-  guint8 byte
-      = g_rand_boolean (rand) ? (guint8) likely[place (rand, sizeof likely)] : (guint8) g_rand_int (rand);
-  if (b->len == 0) {
-    g_byte_array_append (b, &byte, 1);
-    return;
-  }
-  length = MIN (length, b->len - at);
-  switch (g_rand_int_range (rand, 0, 7)) {
-  case 0:
-  case 1:
-    b->data[at] = byte;
-    break;
-  case 2:
-    b->data[at] ^= (guint8) (1u << g_rand_int_range (rand, 0, 8));
-    break;
-  case 3:
-    g_byte_array_remove_range (b, (guint) at, (guint) length);
-    break;
-  case 4: {
-    g_autofree guint8 *copy = g_memdup2 (b->data + at, length);
-    g_byte_array_append (b, copy, (guint) length);
-    break;
-  }
-  case 5: {
-    gsize other = place (rand, b->len);
-    guint8 kept = b->data[at];
-    b->data[at] = b->data[other];
-    b->data[other] = kept;
-    break;
-  }
-  default:
-    if (g_rand_int_range (rand, 0, 4) == 0)
-      g_byte_array_set_size (b, (guint) at);
-    else
-      b->data[at] = byte;
-  }
-}
-
-static GByteArray *
-mutated (const char *text, gsize n, guint32 seed)
-{
-  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
-  GByteArray *b = g_byte_array_new ();
-  g_byte_array_append (b, (const guint8 *) text, (guint) n);
-  for (gint i = g_rand_int_range (rand, 1, 4); i > 0; i--)
-    mutate_once (rand, b);
-  return b;
-}
-
 /* ---- checks ---- */
 
 static const char *lockstep;
@@ -282,7 +221,7 @@ check_text (const char *path, const char *text, gsize n, bool (*read) (const LsJ
 {
   n_files++;
   for (guint32 seed = 1; seed <= n_cases (); seed++) {
-    g_autoptr (GByteArray) b = mutated (text, n, seed * 1000 + n_files);
+    g_autoptr (GByteArray) b = mutate_bytes (text, n, seed * 1000 + n_files);
     if (!read) {
       check_cases (path, b, seed);
       continue;
