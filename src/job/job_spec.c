@@ -412,9 +412,12 @@ set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList
 static gboolean
 set_strategy (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList *diags)
 {
-  if (!ls_value_file_check (field->key, value, diags)
-      || !ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, diags))
+  g_autoptr (LsDiagList) asked = ls_diag_list_new_counting ();
+  if (!ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, asked)) {
+    if (ls_value_file_check (field->key, value, diags))
+      ls_field_set_text (ls_strategy_fields, &spec->strategy, field->key, value, diags);
     return FALSE;
+  }
   if (strcmp (field->key, "gpus") == 0)
     spec->gpus_are_from = false;
   else if (strcmp (field->key, "dp") == 0)
