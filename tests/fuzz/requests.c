@@ -5,7 +5,7 @@
  *
  * A request is drawn from its seed: a command, a cluster, few GPUs, options of the command; and of a third each a
  * launch file with some of its values or bytes changed, changes of the cluster, more options. LS_CASES=N: how
- * many (400), from LS_FUZZ_FIRST on. LS_FUZZ_SEED=N: only this one, which is printed with its file. Requests run
+ * many (200), from LS_FUZZ_FIRST on. LS_FUZZ_SEED=N: only this one, which is printed with its file. Requests run
  * in a child, and where it dies the next ones in another; a failure names the seed and the request.
  * LS_FUZZ_SECONDS=N: of processor time that each may take (20). LS_FUZZ_COMMAND=import: launch files alone, for
  * one command. */
@@ -449,7 +449,7 @@ int
 main (int argc, char **argv)
 {
   guint n_failed = 0, one = number_of ("LS_FUZZ_SEED", 0), first = number_of ("LS_FUZZ_FIRST", 1),
-        end = first + number_of ("LS_CASES", 400);
+        end = first + number_of ("LS_CASES", 200);
   if (argc < 2)
     g_error ("usage: requests CORPUS FOLDER...");
   told = mmap (NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
