@@ -6,6 +6,9 @@
  * that runs; communication that waits for SMs is behind all others of its instant (kernel_run.c); other
  * ties: first issued. It stops when nothing can start, or when the next start lies in the future and
  * the rank must not run ahead (rank.h), in which case the rank's wake event is set. */
+#include <lockstep/error.h>
+
+#include "base/stop.h"
 #include "exec/motion.h"
 #include "exec/shortcuts/coarsen.h"
 #include "exec/state.h"
@@ -315,6 +318,15 @@ first_head (Run *x, Rank *r, LsTime *ret_second)
 
 /* --- advancing ---------------------------------------------------------- */
 
+/* By an error, or as nobody wants it any longer. */
+static bool
+run_is_stopped (Run *x)
+{
+  if (ls_stop_tick (&x->n_ticks) && !x->error)
+    x->error = g_error_new (LS_ERROR, LS_ERROR_STOPPED, "stopped in the middle of a step");
+  return x->error != NULL;
+}
+
 static void
 wake_fired (LsEvent *event, void *context)
 {
@@ -386,7 +398,7 @@ rank_advance (Run *x, Rank *r)
     host_advance (x, r);
     LsTime second;
     Candidate c = first_head (x, r, &second);
-    if (c.stream == NO_ID || x->error)
+    if (c.stream == NO_ID || run_is_stopped (x))
       return;
     c.start = MAX (c.start, now);
     bool is_ahead = c.start > now;

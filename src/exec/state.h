@@ -105,7 +105,8 @@ struct Run {
   uint64_t n_segments, n_coarse; /* that are over; of these, in one piece */
   uint32_t **quiet;              /* [n_roles] see coarsen.c; NULL: no coarsening */
   double cost_share[4];
-  GError *error; /* stops the run */
+  GError *error;    /* stops the run */
+  uint32_t n_ticks; /* of ls_stop_tick () */
 };
 
 /* Of a rank of the whole plan. */

@@ -137,8 +137,10 @@ run_new (LsSweepSpec *spec)
   x->ran = g_ptr_array_new ();
   x->paces = g_array_new (FALSE, FALSE, sizeof (double));
   x->ran_paces = g_array_new (FALSE, FALSE, sizeof (double));
+  x->stop = g_new0 (LsStop, 1);
+  x->stop->asked = spec->stop;
   if (spec->time_limit > 0)
-    x->deadline = x->started + spec->time_limit / LS_US;
+    x->stop->deadline = x->started + spec->time_limit / LS_US;
   return x;
 }
 
@@ -175,6 +177,7 @@ ls_sweep_run_free (LsSweepRun *x)
   ls_known_calls_free (x->calls);
   ls_hardware_free (x->hardware);
   ls_model_clear (&x->model);
+  g_free (x->stop);
   g_free (x->title);
   g_free (x->command);
   ls_sweep_changes_free (x->changes);
@@ -398,7 +401,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   x->report.has_attention = ls_model_n_attention_layers (&x->model) > 0;
   x->report.chip = ls_cluster_chip_word (&x->hardware->spec, 1);
   x->report.chips = ls_cluster_chip_word (&x->hardware->spec, 2);
-  bool is_asked = x->spec->stop && g_atomic_int_get (x->spec->stop) != 0;
+  bool is_asked = spec->stop && g_atomic_int_get (spec->stop) != 0;
   x->report.is_interrupted = is_asked || x->is_cut || x->report.counts.left > 0;
   x->report.has_timing = spec->has_timing;
   x->report.changes = x->changes = ls_sweep_changes_new (x);

@@ -2,6 +2,7 @@
 #ifndef LS_SWEEP_SWEEP_STATE_H
 #define LS_SWEEP_SWEEP_STATE_H
 
+#include "base/stop.h"
 #include "bound/bound.h"
 #include "data/text/journal.h"
 #include "exec/shortcuts/plan_bound.h"
@@ -85,6 +86,7 @@ typedef struct {
   LsTime least, step;    /* WORK_TRY; least: by its plan, also where the question says it; 0: not known */
   uint64_t memory_bytes; /* WORK_TRY */
   int64_t simulate_us;
+  bool is_cut; /* the sweep was stopped meanwhile: there is no answer */
   Confirmation confirmed;
 } Work;
 
@@ -125,7 +127,7 @@ struct LsSweepRun {
   GHashTable *answers; /* Confirmation: of those simulated here, by place; some ahead of their wave */
   GHashTable *ideas;   /* text (owned) -> number                        */
   Nearest nearest;
-  gint64 deadline;      /* monotonic; 0: none                            */
+  LsStop *stop;         /* by its user, or its time                      */
   bool is_cut;          /* not all of the space was gone through         */
   GError *error;        /* of the journal, or a mate's: ends the sweep   */
   GError *over_budget;  /* of the first configuration that takes more than --max-memory, whatever it is */
@@ -169,8 +171,7 @@ void candidate_settled (const LsSweepRun *x, const Candidate *c, LsStrategy *ret
 static inline bool
 is_stopped (const LsSweepRun *x)
 {
-  bool is_late = x->deadline > 0 && g_get_monotonic_time () >= x->deadline;
-  return (x->spec->stop && g_atomic_int_get (x->spec->stop) != 0) || is_late || x->error;
+  return ls_stop_is_asked (x->stop, 0) || x->error;
 }
 
 /* Whether steps are wanted with all that they take, also where they cannot win. */
@@ -198,7 +199,9 @@ gboolean workers_gather (LsSweepRun *x, GError **error);
 /* Lets them work, but first run the rule of thumb. rule: NULL, or tried and confirmed. */
 void workers_prove (LsSweepRun *x, const Candidate *rule);
 /* Asks that of each and takes the answers: status, step and memory of the candidates. Of a sweep
- * that is stopped, what is not tried stays pending; kinds other than WORK_TRY are done all the same. */
+ * that is stopped, what is not tried stays pending, also in the middle; kinds other than WORK_TRY are done all
+ * the same, as far as SWEEP_GRACE_US after that, and else pending again. */
+#define SWEEP_GRACE_US 1500000
 void workers_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n);
 /* What a run with its times said here, NULL: nothing yet. */
 const Confirmation *sweep_answer (const LsSweepRun *x, const Candidate *c);

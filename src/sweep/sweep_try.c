@@ -130,11 +130,21 @@ confirm_it (const LsSweepRun *x, Work *w)
   confirm (x, w, run (x, w, prepared, &options, true, cost_share), &options, cost_share);
 }
 
+/* Of what is cut off nothing counts. */
 void
 work_do (const LsSweepRun *x, Work *w)
 {
-  if (w->kind == WORK_TRY)
+  const Work asked = *w;
+  ls_stop_begin (x->stop, w->kind == WORK_TRY ? 0 : SWEEP_GRACE_US);
+  if (ls_stopped ())
+    ;
+  else if (w->kind == WORK_TRY)
     try_it (x, w);
   else
     confirm_it (x, w);
+  if (ls_stopped ()) {
+    *w = asked;
+    w->is_cut = true;
+  }
+  ls_stop_begin (NULL, 0);
 }

@@ -274,6 +274,16 @@ take_known (LsSweepRun *x, WorkKind kind, Candidate *c)
   return true;
 }
 
+/* What a run began with its times is pending again: whether it fits is not known. */
+static void
+take_cut (const Work *work, Candidate *c)
+{
+  if (work->kind == WORK_PROOF)
+    return;
+  c->is_asked = c->is_due = false;
+  c->status = TRY_PENDING;
+}
+
 static void
 take_result (Workers *workers, guint from, const Work *work)
 {
@@ -281,6 +291,10 @@ take_result (Workers *workers, guint from, const Work *work)
   Candidate *c = candidate_at (x, work->candidate);
   workers->hands[from].n_busy--;
   x->simulate_us += work->simulate_us;
+  if (work->is_cut) {
+    take_cut (work, c);
+    return;
+  }
   if (work->kind == WORK_PROOF) {
     take_proof (workers, from, work);
     return;

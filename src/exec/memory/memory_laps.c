@@ -3,6 +3,7 @@
 #include "exec/memory/memory_laps.h"
 
 #include "base/order.h"
+#include "base/stop.h"
 
 static int
 compare_events (gconstpointer x, gconstpointer y)
@@ -82,6 +83,8 @@ bool
 memory_laps_next (MemoryLaps *l, MemoryEvent *ret)
 {
   uint32_t first = l->n_laps;
+  if (ls_stop_tick (&l->n_ticks))
+    return false;
   bool is_begun = true; /* of one that is not, the first event is before all of the next lap */
   for (uint32_t lap = 0; lap < l->n_laps && is_begun; lap++) {
     is_begun = l->next[lap] > 0;

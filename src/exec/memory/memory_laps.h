@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
   const GArray *events; /* MemoryEvent, in order: of a lap without a shift */
   LsTime period, shift;
-  uint32_t n_laps;
+  uint32_t n_laps, n_ticks; /* n_ticks: of ls_stop_tick () */
   guint next[MEMORY_MAX_LAPS];
 } MemoryLaps;
 
@@ -32,7 +32,7 @@ GArray *memory_events (const GArray *changes);
 
 /* events: borrowed. n_laps: 1 to MEMORY_MAX_LAPS. */
 MemoryLaps memory_laps_of (const GArray *events, uint32_t n_laps, LsTime period);
-/* The next event; false: there is none. */
+/* The next event; false: there is none, or it is stopped (base/stop.h). */
 bool memory_laps_next (MemoryLaps *l, MemoryEvent *ret);
 
 /* What of the laps counts, and how far from the start of the step an instant is. */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/stop.h"
+
 /* --- in order ----------------------------------------------------------------- */
 
 typedef struct {
@@ -161,7 +163,7 @@ memory_changes_in_order (const LsPlan *plan, const LsProgram *program)
 {
   Changes c;
   changes_init (&c, plan, program);
-  for (uint32_t i = program->n_lead; i < program->n_instances; i++) {
+  for (uint32_t i = program->n_lead, ticks = 0; i < program->n_instances && !ls_stop_tick (&ticks); i++) {
     const LsSegment *seg = &plan->segments[program->instances[i].segment];
     for (uint32_t o = 0; o < seg->n_ops; o++)
       add_op (&c, i, (uint16_t) o, &seg->ops[o]);
@@ -405,7 +407,7 @@ memory_changes_timed (const LsTimeline *t, uint32_t rank, LsMemoryClock clock)
   times_init (&x, t, rank);
   changes_init (&c, t->plan, x.program);
   g_autofree OpTimes *times = g_new (OpTimes, MAX (1, c.n_all)); /* of the op of each change */
-  for (uint32_t i = x.program->n_lead; i < x.program->n_instances; i++) {
+  for (uint32_t i = x.program->n_lead, ticks = 0; i < x.program->n_instances && !ls_stop_tick (&ticks); i++) {
     const LsSegment *seg = &x.plan->segments[x.program->instances[i].segment];
     for (uint32_t o = 0; o < seg->n_ops; o++) {
       OpTimes of_op = times_of (&x, i, o, &seg->ops[o]);

@@ -1,0 +1,39 @@
+#include "base/stop.h"
+
+static _Thread_local struct {
+  LsStop *stop;
+  gint64 grace_us;
+} own;
+
+/* us since it was asked; -1: it was not. */
+static gint64
+asked_for (LsStop *s)
+{
+  gint64 now = g_get_monotonic_time (), seen = 0;
+  if (s->deadline > 0 && now >= s->deadline)
+    return now - s->deadline;
+  if (!s->asked || g_atomic_int_get (s->asked) == 0)
+    return -1;
+  bool is_first
+      = __atomic_compare_exchange_n (&s->since, &seen, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return is_first ? 0 : now - seen;
+}
+
+bool
+ls_stop_is_asked (LsStop *stop, gint64 grace_us)
+{
+  return asked_for (stop) >= grace_us;
+}
+
+void
+ls_stop_begin (LsStop *stop, gint64 grace_us)
+{
+  own.stop = stop;
+  own.grace_us = grace_us;
+}
+
+bool
+ls_stopped (void)
+{
+  return own.stop && ls_stop_is_asked (own.stop, own.grace_us);
+}
