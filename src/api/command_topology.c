@@ -95,10 +95,11 @@ static LsTopologyRun *
 describe (const LsRequest *r, GError **error)
 {
   g_autofree const char **paths = ls_request_texts (r, "path");
+  const char *lists = ls_request_is_on (r, "all") ? "all" : ls_request_text (r, "dot") ? "dot" : NULL;
   LsJobSpec spec;
   ls_job_spec_init (&spec);
   LsTopologyRun *run = ls_request_set_all (r, keys, ls_request_set_knob, &spec, error)
-      ? ls_topology_run_new (&spec, paths, error)
+      ? ls_topology_run_new (&spec, paths, lists, error)
       : NULL;
   ls_job_spec_clear (&spec);
   return run;

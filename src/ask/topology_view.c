@@ -84,13 +84,26 @@ path_free (gpointer path)
   ls_topo_path_free (path);
 }
 
+/* A list that nobody can read, and that takes minutes: nodes are alike, so fewer of them say as much. */
+static gboolean
+check_listed (const LsCluster *c, const char *lists, GError **error)
+{
+  if (!lists || c->n_trunks <= LS_TOPOLOGY_MAX_LISTED)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+               "--%s: %u nodes have %u links; %u are listed at most: give fewer --nodes, or --links for each "
+               "kind of link once",
+               lists, c->spec.n_nodes, c->n_trunks, LS_TOPOLOGY_MAX_LISTED);
+  return FALSE;
+}
+
 LsTopologyRun *
-ls_topology_run_new (const LsJobSpec *spec, const char *const *paths, GError **error)
+ls_topology_run_new (const LsJobSpec *spec, const char *const *paths, const char *lists, GError **error)
 {
   g_autoptr (LsTopologyRun) run = g_new0 (LsTopologyRun, 1);
   run->paths = g_ptr_array_new_with_free_func (path_free);
   run->cluster = build (spec, error);
-  if (!run->cluster)
+  if (!run->cluster || !check_listed (run->cluster, lists, error))
     return NULL;
   for (; paths && *paths; paths++) {
     LsTopoPath *path = find_path (run->cluster, *paths, error);
