@@ -305,11 +305,24 @@ ls_csv_cell (const LsCsv *csv, guint row, guint column)
   return cell_at (csv, row + 1, column)->text;
 }
 
+/* Whether a spreadsheet would take a text for a formula, which may start programs: a name of somebody else's
+ * kernel. Not a number, nor our own options ("--tp 8 --sp"), which cannot be one without these characters. */
+static gboolean
+is_formula (const char *cell)
+{
+  if (!strchr ("+-=@\t", *cell) || *cell == '\0' || cell[1] == '\0')
+    return FALSE;
+  char *end;
+  g_ascii_strtod (cell, &end);
+  gboolean are_options = g_str_has_prefix (cell, "--") && g_ascii_islower (cell[2]) && !strpbrk (cell, "|!(");
+  return *end != '\0' && !are_options;
+}
+
 /* A cell that begins with '#' would make its line a comment, if it is the first. */
 static gboolean
 needs_quotes (const char *cell)
 {
-  return *cell == '#' || strpbrk (cell, ",\"\r\n");
+  return *cell == '#' || strpbrk (cell, ",\"\r\n") || is_formula (cell);
 }
 
 void
@@ -321,7 +334,7 @@ ls_csv_append (GString *out, const char *cell)
     g_string_append (out, cell);
     return;
   }
-  g_string_append_c (out, '"');
+  g_string_append (out, is_formula (cell) ? "\"'" : "\"");
   for (const char *c = cell; *c; c++)
     g_string_append_printf (out, *c == '"' ? "\"\"" : "%c", *c);
   g_string_append_c (out, '"');

@@ -433,6 +433,33 @@ cells_are_printable (void)
     LS_CHECK_STR (ls_csv_cell (csv, 0, 0), "a?[1m b?");
 }
 
+/* What a spreadsheet would calculate stands behind an apostrophe; numbers and options of ours do not. */
+static void
+no_cell_is_a_formula (void)
+{
+  static const char *const cells[][2] = {
+    { "=cmd|' /C calc'!A0", "\"'=cmd|' /C calc'!A0\"" },
+    { "=1+1", "\"'=1+1\"" },
+    { "@SUM(A1)", "\"'@SUM(A1)\"" },
+    { "+1+cmd|'x'!A1", "\"'+1+cmd|'x'!A1\"" },
+    { "-2+3+cmd|'x'!A1", "\"'-2+3+cmd|'x'!A1\"" },
+    { "--cmd|'x'!A1", "\"'--cmd|'x'!A1\"" },
+    { "\t=1", "\"'\t=1\"" },
+    { "-0.5", "-0.5" },
+    { "+1e-3", "+1e-3" },
+    { "-", "-" },
+    { "--tp 8 --sp", "--tp 8 --sp" },
+    { "#a", "\"#a\"" },
+    { "a=b", "a=b" },
+    { "", "" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cells); i++) {
+    g_autoptr (GString) out = g_string_new (NULL);
+    ls_csv_append (out, cells[i][0]);
+    LS_CHECK_STR (out->str, cells[i][1]);
+  }
+}
+
 static void
 a_missing_file_is_an_input_error (void)
 {
@@ -455,4 +482,4 @@ LS_TEST_SUITE (LS_TEST (scalars_are_those_of_pyyaml), LS_TEST (tags_are_kept_as_
                LS_TEST (lines_that_begin_with_a_hash_are_comments),
                LS_TEST (columns_of_a_place_count_code_points),
                LS_TEST (a_very_wide_header_is_refused_at_once), LS_TEST (cells_are_printable),
-               LS_TEST (a_missing_file_is_an_input_error))
+               LS_TEST (no_cell_is_a_formula), LS_TEST (a_missing_file_is_an_input_error))
