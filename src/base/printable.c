@@ -43,3 +43,15 @@ ls_printable (const char *text)
   ls_make_printable (shown);
   return shown;
 }
+
+char *
+ls_printable_lines (const char *text)
+{
+  g_auto (GStrv) lines = text ? g_strsplit (text, "\n", -1) : NULL;
+  for (char **line = lines; line && *line; line++) {
+    char *shown = ls_printable (*line);
+    g_free (*line);
+    *line = shown;
+  }
+  return lines ? g_strjoinv ("\n", lines) : NULL;
+}

@@ -14,5 +14,7 @@ void ls_make_printable (char *text);
 
 /* The same of any bytes, newly allocated: each that is no UTF-8 becomes U+FFFD. NULL of NULL. */
 char *ls_printable (const char *text);
+/* The same of a text of ours of several lines that quotes somebody: its line breaks stay. */
+char *ls_printable_lines (const char *text);
 
 #endif

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "analysis/op_class.h"
+#include "base/printable.h"
 #include "data/measured/nsys_reader.h"
 
 #define KERNELS "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -98,12 +99,13 @@ add_op (NsysReader *n, sqlite3_stmt *rows, LsOpClass class, const char *name)
               r->k->ops->len, start, end);
     return;
   }
+  g_autofree char *shown = ls_printable (name);
   const LsKinetoOp op = { .start = start,
                           .end = end,
                           .launch = LS_KINETO_NONE,
                           .called = LS_KINETO_NONE,
                           .thread = -1,
-                          .name = g_string_chunk_insert_const (r->k->names, name),
+                          .name = g_string_chunk_insert_const (r->k->names, shown),
                           .correlation = correlation > 0 ? (uint64_t) correlation : 0,
                           .record = r->k->ops->len,
                           .stream = (int32_t) CLAMP (stream, -1, G_MAXINT32),
@@ -316,7 +318,7 @@ read_gpu (NsysReader *n)
     return;
   sqlite3_stmt *rows = nsys_db_query (&n->db, "SELECT name FROM TARGET_INFO_GPU LIMIT 1");
   if (rows && nsys_db_next (&n->db, rows) && *text_at (rows, 0))
-    n->r.k->gpu = g_strdup (text_at (rows, 0));
+    n->r.k->gpu = ls_printable (text_at (rows, 0));
   sqlite3_finalize (rows);
 }
 

@@ -11,6 +11,8 @@
 
 #include <lockstep/units.h>
 
+#include "base/near.h"
+
 /* --- the whole -------------------------------------------------------------------------------------- */
 
 static char *
@@ -74,6 +76,12 @@ FILE *
 ls_open_file (const char *path, LsDiagList *diags)
 {
   bool is_stdin = strcmp (path, "/dev/stdin") == 0;
+  if (!is_stdin && g_getenv ("LS_CONFINE") && !ls_is_near (path)) {
+    ls_diag_add (diags, LS_ERROR_INPUT, NULL, 0, 0, NULL, NULL, NULL,
+                 "%s: not read, as it lies outside the folders of the files that were named (--confine)",
+                 path);
+    return NULL;
+  }
   FILE *file = open_file (path, is_stdin);
   if (!file) {
     refuse_errno (diags, path, errno);
@@ -241,14 +249,39 @@ unpack (LsInput *in, unsigned char *to, size_t n)
   return room - in->z.avail_out;
 }
 
+/* Bytes of the file that what came out is of; at least 1. */
+static uint64_t
+n_used (const LsInput *in)
+{
+  return MAX (in->n_in - (in->n_raw - in->at), 1);
+}
+
 /* The whole of it, by what came out of the part that is read. */
 static double
 projected (const LsInput *in)
 {
   bool is_probe = in->n_size > 0 && in->n_out >= LS_INPUT_PROBE_BYTES;
-  uint64_t n_used = in->n_in - (in->n_raw - in->at);
-  return is_probe ? (double) in->n_out * ((double) in->n_size / (double) MAX (n_used, 1))
-                  : (double) in->n_out;
+  return is_probe ? (double) in->n_out * ((double) in->n_size / (double) n_used (in)) : (double) in->n_out;
+}
+
+/* Its budget: of the whole, and of gzip whose size nobody can tell, or which changes its ways. */
+static void
+check_budget (LsInput *in)
+{
+  double all = projected (in);
+  uint64_t most = in->is_gzip ? LS_INPUT_MAX_UNPACKED : LS_INPUT_MAX_BYTES;
+  bool is_bomb
+      = in->is_gzip && in->n_out >= LS_INPUT_PROBE_BYTES && in->n_out / LS_INPUT_MAX_RATIO > n_used (in);
+  if (in->trouble || (all <= (double) most && !is_bomb))
+    return;
+  g_autofree char *size = ls_format_bytes ((uint64_t) MIN (all, 1e18));
+  in->trouble = is_bomb && all <= (double) most
+      ? g_strdup_printf ("unpacks to more than %d times its size, which no profile does; gunzip it first, "
+                         "what is unpacked is read up to %d GiB",
+                         LS_INPUT_MAX_RATIO, (int) (LS_INPUT_MAX_BYTES >> 30))
+      : g_strdup_printf ("about %s %s; %d GiB at most, record fewer steps%s", size,
+                         in->is_gzip ? "unpacked" : "of text", (int) (most >> 30),
+                         in->is_gzip ? " or gunzip it first" : "");
 }
 
 size_t
@@ -260,12 +293,6 @@ ls_input_read (LsInput *in, void *to, size_t n)
     return 0;
   size_t got = in->is_gzip ? unpack (in, to, n) : copy (in, to, n);
   in->n_out += got;
-  double all = projected (in);
-  if (all > (double) LS_INPUT_MAX_BYTES) {
-    g_autofree char *size = ls_format_bytes ((uint64_t) MIN (all, 1e18));
-    in->trouble = g_strdup_printf ("about %s %s; %d GiB at most, record fewer steps", size,
-                                   in->is_gzip ? "unpacked" : "of text", (int) (LS_INPUT_MAX_BYTES >> 30));
-    return 0;
-  }
-  return got;
+  check_budget (in);
+  return in->trouble ? 0 : got;
 }

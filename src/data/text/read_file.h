@@ -14,8 +14,9 @@
 
 /* The whole file, newly allocated, with a NUL after its *ret_n bytes. The path
  * /dev/stdin stands for what the program was given as such, whatever that is; any
- * other pipe or device is refused, as reading it might never end. NULL and a
- * diagnostic (LS_ERROR_INPUT) if the file is missing, unreadable, no regular file or
+ * other pipe or device is refused, as reading it might never end; with LS_CONFINE
+ * set (--confine) so is what is not near (base/near.h). NULL and a diagnostic
+ * (LS_ERROR_INPUT) if the file is missing, unreadable, no regular file, refused or
  * larger than max_bytes. */
 char *ls_read_file (const char *path, size_t max_bytes, size_t *ret_n, LsDiagList *diags);
 
@@ -28,10 +29,14 @@ FILE *ls_open_file (const char *path, LsDiagList *diags);
  * way, members behind each other too. */
 
 /* Of what comes out: more than a profile of several steps with its stacks, as what is read of it stays
- * in memory, and an end to a file that unpacks without one. Once LS_INPUT_PROBE_BYTES are out, what a
- * file would come to is told by how far it is read, and refused at once. */
-#define LS_INPUT_MAX_BYTES   ((uint64_t) 4 << 30)
-#define LS_INPUT_PROBE_BYTES ((uint64_t) 64 << 20)
+ * in memory. Of gzip less, as a small file may unpack to what takes minutes: who unpacks it by himself has
+ * seen how large it is. Once LS_INPUT_PROBE_BYTES are out, what a file would come to is told by how far it is
+ * read, and refused at once; so is what unpacks to more than LS_INPUT_MAX_RATIO times its size, which text
+ * does not (profiles: 10 to 30 times), and of which the end is nowhere near. */
+#define LS_INPUT_MAX_BYTES    ((uint64_t) 4 << 30)
+#define LS_INPUT_MAX_UNPACKED ((uint64_t) 1 << 30)
+#define LS_INPUT_PROBE_BYTES  ((uint64_t) 64 << 20)
+#define LS_INPUT_MAX_RATIO    100
 
 typedef struct LsInput LsInput;
 
