@@ -42,6 +42,7 @@ tarball() {
   answers "$top/bin/lockstep"
   (cd -- "$out/empty" && ln -s ../moved/bin/lockstep lockstep)
   answers ./lockstep
+  "$root/tests/install/hardened.sh" "$top/bin/lockstep"
   brings_its_libraries "$top" "$top/bin/lockstep" "$top"/lib/*.so.*
   grep -qE 'glibc, 2\.[0-9]+ or newer' "$top/README" || fail 'README does not say which glibc'
   ! is_newer "$(sed -n 's/.*glibc, \(2\.[0-9]*\) or newer.*/\1/p' "$top/README")" 2.36 || fail 'a glibc newer than that of Debian 12 is needed'
@@ -55,6 +56,7 @@ wheel() {
   before=$(cd -- "$venv" && find . -name __pycache__ -prune -o -print | sort)
   "${bare[@]}" "$venv/bin/pip" -q install --no-index --no-compile --disable-pip-version-check "$path"
   brings_its_libraries "$venv" "$venv"/lib/python3*/site-packages/lockstep/{,libs/}*.so.*
+  "$root/tests/install/hardened.sh" "$venv"/lib/python3*/site-packages/lockstep/*.so*
   code='import lockstep; print(lockstep.run(model="llama3.1-8b", cluster="dgx-h100", gpus=8, tp=2, pp=2).text(), end="")'
   (cd -- "$out/empty" && "${bare[@]}" "$venv/bin/python" -c "$code") | diff - "$out/expected" || fail 'the wheel prints something else'
   "${bare[@]}" "$venv/bin/pip" -q uninstall --yes --disable-pip-version-check lockstep
