@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "api/request.h"
+#include "base/printable.h"
 #include "data/text/write_file.h"
 #include "show/markdown.h"
 
@@ -69,7 +70,8 @@ ls_answer_set_command (LsAnswer *a, const char *name, char *command)
 {
   a->name = name;
   g_free (a->command);
-  a->command = command;
+  a->command = ls_printable_lines (command);
+  g_free (command);
 }
 
 void
@@ -81,13 +83,15 @@ ls_answer_set_form (LsAnswer *a, LsForm form)
 void
 ls_answer_note (LsAnswer *a, const char *line)
 {
-  g_string_append_printf (a->notes, "%s\n", line);
+  g_autofree char *shown = ls_printable_lines (line);
+  g_string_append_printf (a->notes, "%s\n", shown);
 }
 
 void
 ls_answer_note_lines (LsAnswer *a, const char *lines)
 {
-  g_string_append (a->notes, lines);
+  g_autofree char *shown = ls_printable_lines (lines);
+  g_string_append (a->notes, shown);
   if (*lines && !g_str_has_suffix (lines, "\n"))
     g_string_append_c (a->notes, '\n');
 }
@@ -103,7 +107,8 @@ void
 ls_answer_warn (LsAnswer *a, char *text)
 {
   g_free (a->warning);
-  a->warning = text;
+  a->warning = ls_printable_lines (text);
+  g_free (text);
 }
 
 void
@@ -113,6 +118,7 @@ ls_answer_fail (LsAnswer *a, GError *error)
     g_error_free (error);
   else
     a->failure = error;
+  ls_error_make_printable (a->failure);
 }
 
 void

@@ -81,10 +81,9 @@ note_counts (const LsRequest *r, LsAnswer *a)
 }
 
 /* Outputs are checked before: a mistake must not cost the run. */
-LsAnswer *
-ls_request_run (const LsRequest *r, GError **error)
+static LsAnswer *
+answer (const LsRequest *r, GError **error)
 {
-  g_return_val_if_fail (r, NULL);
   LsForm form;
   if (!ls_request_form (r, &form, error) || !ls_request_check_outputs (r, error))
     return NULL;
@@ -100,4 +99,18 @@ ls_request_run (const LsRequest *r, GError **error)
   note_counts (r, a);
   ls_answer_write_page (a, r);
   return g_steal_pointer (&a);
+}
+
+LsAnswer *
+ls_request_run (const LsRequest *r, GError **error)
+{
+  g_return_val_if_fail (r, NULL);
+  GError *problem = NULL;
+  ls_request_name_files (r);
+  LsAnswer *a = answer (r, &problem);
+  if (problem) {
+    ls_error_make_printable (problem);
+    g_propagate_error (error, problem);
+  }
+  return a;
 }

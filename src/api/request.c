@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "api/commands.h"
+#include "base/near.h"
 #include "base/team.h"
+#include "data/datadir.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
@@ -141,6 +143,19 @@ const Command *
 ls_request_command (const LsRequest *r)
 {
   return r->command;
+}
+
+void
+ls_request_name_files (const LsRequest *r)
+{
+  ls_data_are_near ();
+  for (guint i = 0; i < r->given->len; i++) {
+    const char *value = g_array_index (r->given, Given, i).value;
+    g_auto (GStrv) words = g_strsplit_set (value, " \t\n,=:", -1); /* of a case, "file:PATH" */
+    ls_near_add (value);
+    for (char **word = words; *word; word++)
+      ls_near_add (*word);
+  }
 }
 
 const gint *

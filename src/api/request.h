@@ -63,6 +63,8 @@ gboolean ls_request_form (const LsRequest *r, LsForm *ret_form, GError **error);
 
 LsProgress ls_request_progress (const LsRequest *r);
 const gint *ls_request_stop (const LsRequest *r);
+/* Says which files are near (base/near.h): those that values name, and data. */
+void ls_request_name_files (const LsRequest *r);
 LsTeam *ls_request_team (const LsRequest *r);
 
 /* FALSE, with LS_ERROR_USAGE. */

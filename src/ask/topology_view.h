@@ -14,8 +14,8 @@ typedef struct {
 
 /* Of spec only cluster, n_nodes, slice and strategy.gpus count: that many nodes, or as
  * many as hold the GPUs, or the file's. paths: "A,B", each a GPU of the cluster or such as
- * "node1/gpu3"; NULL-terminated; NULL: none. lists: the option that asks for every single link, NULL: none does;
- * LS_ERROR_LIMIT: there are more than LS_TOPOLOGY_MAX_LISTED.
+ * "node1/gpu3"; NULL-terminated; NULL: none. lists: the option that asks for every single link, NULL: none
+ * does; LS_ERROR_LIMIT: there are more than LS_TOPOLOGY_MAX_LISTED.
  *
  * LS_ERROR_USAGE: no cluster, a malformed path, one from a GPU to itself; LS_ERROR_INPUT: a file;
  * LS_ERROR_CONFLICT: it cannot be built, its nodes do not hold the GPUs, or it has no such GPU. */

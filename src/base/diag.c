@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/near.h"
 #include "base/printable.h"
 
 #define MAX_LINE 96   /* code points of a source line; longer ones are cut around the caret */
@@ -97,6 +98,18 @@ shown_text (const char *text)
   return shown;
 }
 
+/* What another file names that lies elsewhere may be anybody's secret. */
+static void
+keep_far (LsDiagList *list, LsErrorCode code, const char *file)
+{
+  Diag *d = g_new0 (Diag, 1);
+  d->code = code;
+  d->file = ls_printable (file);
+  d->message = g_strdup ("is not what it should be; a file elsewhere names it, so nothing of it is shown");
+  d->hint = g_strdup ("lockstep check FILE shows what is wrong with a file that you name");
+  g_ptr_array_add (list->diags, d);
+}
+
 void
 ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int col, const char *pointer,
              const char *source_line, const char *hint, const char *format, ...)
@@ -104,6 +117,10 @@ ls_diag_add (LsDiagList *list, LsErrorCode code, const char *file, int line, int
   list->n++;
   if (list->n > list->max_kept)
     return;
+  if (file && !ls_is_near (file)) {
+    keep_far (list, code, file);
+    return;
+  }
   va_list args;
   va_start (args, format);
   g_autofree char *message = g_strdup_vprintf (format, args);

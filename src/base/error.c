@@ -1,9 +1,19 @@
 #include <lockstep/error.h>
 
+#include "base/printable.h"
+
 GQuark
 ls_error_quark (void)
 {
   return g_quark_from_static_string ("lockstep-error-quark");
+}
+
+void
+ls_error_make_printable (GError *error)
+{
+  char *shown = ls_printable_lines (error->message);
+  g_free (error->message);
+  error->message = shown;
 }
 
 int

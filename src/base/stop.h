@@ -4,8 +4,8 @@
  * then is in the innermost loops of several rooms, which have nothing else to do with who asked.
  *
  * Who gives work to a thread says to whom that thread listens (ls_stop_begin). Loops that may be long ask
- * (ls_stop_tick) and leave off. What they have made then is of no use: who gave the work asks once more when it
- * comes back (ls_stopped), and throws it away. A thread that listens to nobody is never stopped. */
+ * (ls_stop_tick) and leave off. What they have made then is of no use: who gave the work asks once more when
+ * it comes back (ls_stopped), and throws it away. A thread that listens to nobody is never stopped. */
 #ifndef LS_BASE_STOP_H
 #define LS_BASE_STOP_H
 

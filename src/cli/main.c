@@ -13,9 +13,10 @@ usage_text (void)
                                 "Predicts one training step of a large model on a cluster.\n\nCommands:\n");
   for (const LsCommand *const *c = ls_commands (); *c; c++)
     g_string_append_printf (text, "  %-11s %s\n", (*c)->name, (*c)->line);
-  g_string_append (
-      text,
-      "\nSee 'lockstep COMMAND --help'; 'lockstep --version' prints the version.\n\n" CLI_EXIT_CODES "\n");
+  g_string_append (text,
+                   "\nSee 'lockstep COMMAND --help'; 'lockstep --version' prints the version.\n"
+                   "'lockstep --confine COMMAND' reads no file outside the folders of those that are named.\n"
+                   "\n" CLI_EXIT_CODES "\n");
   return g_string_free (text, FALSE);
 }
 
@@ -125,9 +126,15 @@ main (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   const LsCommand *command = NULL;
   cli_keep_memory ();
+  if (argc > 1 && strcmp (argv[1], "--confine") == 0) {
+    g_setenv ("LS_CONFINE", "1", TRUE);
+    argc--;
+    argv++;
+  }
   setlocale (LC_CTYPE, ""); /* only to know what the terminal can show */
   if (dispatch (argc, argv, &command, &error))
     return 0;
+  ls_error_make_printable (error);
   print_error (error, command);
   return ls_error_exit_code (error);
 }

@@ -43,6 +43,7 @@ text_style (void)
 
 /* --- while it runs -------------------------------------------------------------------------------- */
 
+static const int asking[] = { SIGINT, SIGTERM };
 static gint stop_asked;
 
 /* The second time the signal does what it does by itself. */
@@ -53,6 +54,18 @@ on_interrupt (int number)
   signal (number, SIG_DFL);
 }
 
+/* Of a command that has nothing to tell before its end. */
+static void
+on_end (int number)
+{
+  static const char text[] = "error: stopped: there is no result, which only a sweep has before its end\n";
+  gboolean has_line = isatty (STDERR_FILENO); /* of progress, or what was typed */
+  (void) !write (STDERR_FILENO, "\n", has_line);
+  (void) !write (STDERR_FILENO, text, sizeof text - 1);
+  signal (number, SIG_DFL);
+  raise (number);
+}
+
 static LsAnswer *
 run (const LsCommand *command, LsRequest *request, GError **error)
 {
@@ -60,16 +73,15 @@ run (const LsCommand *command, LsRequest *request, GError **error)
   cli_progress_begin (&progress);
   ls_request_set_progress (request, cli_progress_show, &progress);
   ls_request_set_best (request, cli_progress_show_best, &progress);
-  if (command->can_stop) {
+  if (command->can_stop)
     ls_request_set_stop (request, &stop_asked);
-    signal (SIGINT, on_interrupt);
-    signal (SIGTERM, on_interrupt);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (asking); i++)
+    if (signal (asking[i], command->can_stop ? on_interrupt : on_end) == SIG_IGN)
+      signal (asking[i], SIG_IGN); /* of nohup, or of a script that goes on by itself */
   LsAnswer *answer = ls_request_run (request, error);
-  if (command->can_stop) {
-    signal (SIGINT, SIG_DFL);
-    signal (SIGTERM, SIG_DFL);
-  }
+  for (guint i = 0; i < G_N_ELEMENTS (asking); i++)
+    if (signal (asking[i], SIG_DFL) == SIG_IGN)
+      signal (asking[i], SIG_IGN);
   cli_progress_end (&progress);
   return answer;
 }

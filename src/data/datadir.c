@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/handover.h"
+#include "base/near.h"
 #include "base/suggest.h"
 #include "data/datadir_called.h"
 
@@ -117,6 +118,19 @@ roots_of (LsDataKind kind)
   for (const char *const *dir = g_get_system_data_dirs (); !named && *dir; dir++)
     add_xdg (roots, "system", *dir);
   return roots;
+}
+
+void
+ls_data_are_near (void)
+{
+  for (int kind = 0; kind < LS_N_DATA_KINDS; kind++) {
+    g_autoptr (GArray) roots = roots_of ((LsDataKind) kind);
+    for (guint i = 0; i < roots->len; i++) {
+      g_autofree char *path
+          = g_build_filename (g_array_index (roots, Root, i).path, kinds[kind].folder, NULL);
+      ls_near_add (path);
+    }
+  }
 }
 
 const char *

@@ -45,6 +45,9 @@ typedef enum {
 /* Static: "models"; "topologies/gpu". */
 const char *ls_data_folder (LsDataKind kind);
 
+/* Lets what is in these folders be shown (base/near.h). */
+void ls_data_are_near (void);
+
 /* The path of a name or path, newly allocated; a path is not checked to exist.
  * NULL if no file has that name, or one has it up to a colon: then *reterr_message, newly
  * allocated, says so and what was probably meant. */

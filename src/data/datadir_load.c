@@ -2,6 +2,7 @@
  * what it takes over from another and what a name changes. */
 #include <string.h>
 
+#include "base/near.h"
 #include "data/datadir.h"
 #include "data/datadir_called.h"
 #include "data/text/json_out.h"
@@ -132,6 +133,15 @@ take_over (LsJsonDoc *doc, GPtrArray *way, const cJSON *base, bool is_outermost,
 
 #define MAX_BASES 8
 
+/* What a file takes over is shown where it is wrong: of what lies elsewhere only what is ours. */
+static bool
+is_shown (const LsJsonDoc *base)
+{
+  const cJSON *schema = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (base), "schema");
+  return ls_is_near (ls_json_doc_name (base))
+      || (cJSON_IsString (schema) && g_str_has_prefix (schema->valuestring, "lockstep."));
+}
+
 static LsJsonDoc *load (LsDataKind kind, const char *name, guint depth, LsDiagList *diags);
 
 /* Of the root, or of its object `outer`: "extends" replaced by what it names. Takes doc. */
@@ -151,6 +161,12 @@ extend (LsDataKind kind, const char *outer, guint depth, LsJsonDoc *doc, LsDiagL
   else
     base = load (kind, node->valuestring, depth + 1, diags);
   if (!base) {
+    ls_json_doc_free (doc);
+    return NULL;
+  }
+  if (!is_shown (base)) {
+    ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
+                      "expected a file of Lockstep, or one beside this");
     ls_json_doc_free (doc);
     return NULL;
   }

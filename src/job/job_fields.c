@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/logged_step.h"
+#include "base/printable.h"
 #include "data/measured/read_cases.h"
 #include "data/measured/read_nccl_tests.h"
 #include "data/text/field.h"
@@ -73,7 +74,7 @@ take (LsMeasured *m, LsMeasured *parsed, const char *source)
 {
   ls_measured_clear (m);
   *m = *parsed;
-  m->source = source && *source ? g_strdup (source) : NULL;
+  m->source = source && *source ? ls_printable (source) : NULL;
 }
 
 /* False leaves it alone. The second takes seconds without a unit too, and nothing beside the time. */

@@ -199,8 +199,8 @@ gboolean workers_gather (LsSweepRun *x, GError **error);
 /* Lets them work, but first run the rule of thumb. rule: NULL, or tried and confirmed. */
 void workers_prove (LsSweepRun *x, const Candidate *rule);
 /* Asks that of each and takes the answers: status, step and memory of the candidates. Of a sweep
- * that is stopped, what is not tried stays pending, also in the middle; kinds other than WORK_TRY are done all
- * the same, as far as SWEEP_GRACE_US after that, and else pending again. */
+ * that is stopped, what is not tried stays pending, also in the middle; kinds other than WORK_TRY are done
+ * all the same, up to SWEEP_GRACE_US after that, and else pending again. */
 #define SWEEP_GRACE_US 1500000
 void workers_do (LsSweepRun *x, WorkKind kind, Candidate **list, guint n);
 /* What a run with its times said here, NULL: nothing yet. */

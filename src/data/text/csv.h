@@ -35,8 +35,8 @@ guint ls_csv_n_columns (const LsCsv *csv);
 int ls_csv_column (const LsCsv *csv, const char *name); /* -1 if there is none */
 const char *ls_csv_column_name (const LsCsv *csv, guint column);
 
-/* Appends a cell as this reader has it: in quotes where it needs them; behind an apostrophe what a spreadsheet would
- * calculate ("=1+1"). NULL: empty. */
+/* Appends a cell as this reader has it: in quotes where it needs them; behind an apostrophe what a
+ * spreadsheet would calculate ("=1+1"). NULL: empty. */
 void ls_csv_append (GString *out, const char *cell);
 void ls_csv_print (FILE *out, const char *cell); /* the same into a file */
 

@@ -29,6 +29,10 @@ typedef enum {
  * other domains. */
 LS_PUBLIC int ls_error_exit_code (const GError *error);
 
+/* What a message quotes cannot drive a terminal any more: control characters but tabs and line breaks become
+ * '?', bytes that are no UTF-8 become U+FFFD. Errors of ls_request_run() are so already. */
+LS_PUBLIC void ls_error_make_printable (GError *error);
+
 G_END_DECLS
 
 #endif
