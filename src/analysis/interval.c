@@ -359,12 +359,28 @@ ls_interval_find (const LsResiduals *r, const char *without_source, const LsInte
   ret->high = exp ((middle + half) / job->mfu);
 }
 
+/* Takes the text. */
+static void
+add_remark (LsInterval *i, char *text)
+{
+  g_autofree char *before = i->remark, *added = text;
+  i->remark = g_strconcat (before ? before : "", before ? "; " : "", added, NULL);
+}
+
+void
+ls_interval_lengthen (LsInterval *i, double factor, const char *words)
+{
+  if (i->none)
+    return;
+  i->high *= factor;
+  add_remark (i, g_strdup_printf ("up to %.3g times as long, as it is not simulated: %s", factor, words));
+}
+
 void
 ls_interval_widen (LsInterval *i, double error, const char *words)
 {
-  g_autofree char *before = i->remark;
-  i->remark = g_strdup_printf ("%s%s%snot measured on this machine: %s", before ? before : "",
-                               before ? "; " : "", i->none ? "" : "wider for what was ", words);
+  add_remark (
+      i, g_strdup_printf ("%snot measured on this machine: %s", i->none ? "" : "wider for what was ", words));
   if (i->none)
     return;
   i->low *= exp (-error);

@@ -174,6 +174,9 @@ void ls_interval_find (const LsResiduals *r, const char *without_source, const L
  * all lie on one side, so the interval is exp (error) times as far out at both ends. words: which figures;
  * they are told where there is no interval, too. */
 void ls_interval_widen (LsInterval *interval, double error, const char *words);
+/* What is not simulated of its program makes a step up to so many times as long, factor > 1: of the interval
+ * that its upper end is. words: what that is. */
+void ls_interval_lengthen (LsInterval *interval, double factor, const char *words);
 void ls_interval_clear (LsInterval *interval); /* zeroes; NULL allowed */
 
 /* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. */

@@ -19,13 +19,15 @@ cli_print (const char *text, GError **error)
   return TRUE;
 }
 
-/* To stderr: "note: ..." for each line, the first with a word of its own. */
+/* To stderr: "note: ..." for each line, the first with a word of its own; but what warns itself. */
 static void
 talk (const char *first_word, const char *text)
 {
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   for (char **line = lines; *line; line++)
-    if (**line)
+    if (g_str_has_prefix (*line, "warning: "))
+      fprintf (stderr, "%s\n", *line);
+    else if (**line)
       fprintf (stderr, "%s: %s\n", line == lines ? first_word : "note", *line);
 }
 

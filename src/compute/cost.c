@@ -281,7 +281,7 @@ compute_s (const LsKindFit *fit, double sustained, const LsGpu *gpu, const LsKer
   bool is_in_step = sustained > 0 && sustained < 1;
   double s
       = cool_compute_s (fit, is_in_step && ls_kernel_is_gemm (kernel->kind) ? sustained : 1, gpu, kernel);
-  if (fit->throttle <= 0 || s <= 0)
+  if (fit->throttle <= 0 || s <= 0 || ls_tile_units_share (gpu, kernel) < 1)
     return s;
   double heat = is_in_step ? 1 : 1 - fmin (1, ls_time_to_s (fit->burst) / s);
   return s * (1 + fit->throttle * heat);

@@ -73,12 +73,24 @@ try_tile (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double
 }
 
 double
+ls_tile_units_share (const LsGpu *gpu, const LsKernel *kernel)
+{
+  double matrix = fmax (gpu->peak_flops[LS_DTYPE_BF16], gpu->peak_flops[LS_DTYPE_FP16]),
+         fp32 = gpu->peak_flops[LS_DTYPE_FP32];
+  bool is_slower = kernel->dtype == LS_DTYPE_FP32 && fp32 > 0 && fp32 == gpu->vector_flops && fp32 < matrix;
+  return is_slower ? fp32 / matrix : 1;
+}
+
+double
 ls_tile_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate)
 {
   Choice best = { INFINITY, INFINITY };
+  LsKindFit of_units = *fit;
+  of_units.depth_half *= ls_tile_units_share (gpu, kernel);
+  of_units.tile_half *= ls_tile_units_share (gpu, kernel);
   if (fit->square_tile > 0)
-    try_tile (fit, gpu, kernel, rate, (Tile) { fit->square_tile, fit->square_tile }, &best);
+    try_tile (&of_units, gpu, kernel, rate, (Tile) { fit->square_tile, fit->square_tile }, &best);
   for (size_t i = 0; i < G_N_ELEMENTS (tiles); i++)
-    try_tile (fit, gpu, kernel, rate, tiles[i], &best);
+    try_tile (&of_units, gpu, kernel, rate, tiles[i], &best);
   return best.takes_s;
 }

@@ -228,16 +228,21 @@ typedef struct {
   const LsKnown *kernels, *inside, *across;
 } Known;
 
-/* What the user gives replaces what is known. */
+/* What the user gives replaces what is known. Fits of kernels are of 16 bits: products of fp32 by other units
+ * are as far off as those that are scaled from another GPU. */
 static Known
-known_of (const LsJobSpec *spec, const LsHardware *hardware, bool is_across)
+known_of (const LsJobSpec *spec, const LsHardware *hardware, int dtype, bool is_across)
 {
-  static const LsKnown measured;
+  static const LsKnown measured, fp32 = { LS_KNOWN_SCALED, "products in 16 bits", 0.3 };
   bool has_nccl = spec->nccl && !ls_hardware_has_other_nccl (hardware);
   bool has_kernels = spec->gpu_calibration && !hardware->calibration_of;
   const LsClusterSpec *c = &hardware->spec;
+  bool is_fp32
+      = dtype == LS_DTYPE_FP32 && c->gpu.kernels_known.error < fp32.error && c->interior != LS_INTERIOR_TORUS;
   return (Known) {
-    .kernels = has_kernels ? &measured : &c->gpu.kernels_known,
+    .kernels = has_kernels ? &measured
+        : is_fp32          ? &fp32
+                           : &c->gpu.kernels_known,
     .inside = has_nccl ? &measured : &c->gpu.collectives_known,
     .across = has_nccl || !is_across ? &measured : &c->network_known,
   };
@@ -267,7 +272,7 @@ ls_note_roofline (const LsHardware *hardware, GPtrArray *notes)
 void
 ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_across, GPtrArray *notes)
 {
-  const Known known = known_of (spec, hardware, is_across);
+  const Known known = known_of (spec, hardware, spec->strategy.dtype, is_across);
   g_autoptr (GString) words = words_of (&known);
   ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, notes);
   ls_note_rates (&hardware->spec, notes);
@@ -279,7 +284,7 @@ ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_acro
 static void
 widen_for_machine (const LsJobSpec *spec, const LsJobResult *r, LsInterval *interval)
 {
-  const Known known = known_of (spec, r->hardware, is_across (r));
+  const Known known = known_of (spec, r->hardware, r->strategy.dtype, is_across (r));
   g_autoptr (GString) words = words_of (&known);
   if (words->len == 0)
     return;
@@ -287,6 +292,16 @@ widen_for_machine (const LsJobSpec *spec, const LsJobResult *r, LsInterval *inte
       + fmax (known.inside->error, known.across->error)
           * share_of (&r->report, LS_PART_EXPOSED_TP, LS_PART_EXPOSED_EP);
   ls_interval_widen (interval, error, words->str);
+}
+
+static void
+lengthen_for_missing (const LsJobSpec *spec, const LsJobResult *r, LsInterval *interval)
+{
+  guint at = 0;
+  for (const LsMissing *m;
+       (m = ls_job_missing (r->trace ? NULL : spec->software, &r->model, &r->strategy, &at));)
+    if (m->times > 1)
+      ls_interval_lengthen (interval, m->times, m->what);
 }
 
 void
@@ -303,6 +318,8 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
   ls_job_traits (r, &r->hardware->spec, &job.traits);
   find_published (residuals, &job, unlike_all (r), usual_name (spec), ret);
   apply_own_runs (spec, &r->hardware->spec.fitted, &job, ret);
-  if (ret->n_runs == 0)
-    widen_for_machine (spec, r, ret);
+  if (ret->n_runs > 0)
+    return;
+  widen_for_machine (spec, r, ret);
+  lengthen_for_missing (spec, r, ret);
 }

@@ -21,6 +21,10 @@ void ls_job_interval (const LsJobSpec *spec, const LsJobResult *result, const Ls
 /* Appends to notes what an interval would say of the machine, for figures that have none: what of it was not
  * measured, and what ls_note_network() tells. */
 void ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_across, GPtrArray *notes);
+/* Appends a warning for each thing that the program (NULL: none) does in such a job and that is not
+ * simulated. s: resolved; memory_bytes: what is simulated of the fullest rank. */
+void ls_note_missing (const LsSoftwareSpec *software, const LsModel *m, const LsStrategy *s,
+                      uint64_t memory_bytes, GPtrArray *notes);
 /* Appends to notes that no kernel of the accelerator was fitted, if so: its times are a bound. */
 void ls_note_roofline (const LsHardware *hardware, GPtrArray *notes);
 

@@ -1,7 +1,9 @@
 /* Notes on the program that a job names: that it does not run there, or cannot run such a job. */
+#include <lockstep/units.h>
 #include <string.h>
 
 #include "data/jobs/job_files.h"
+#include "job/job_interval.h"
 #include "job/job_steps.h"
 #include "job/softwares.h"
 #include "strategy/dp_traits.h"
@@ -82,6 +84,53 @@ note_what_it_lacks (const LsJobSpec *spec, LsJobResult *r)
                          r->strategy.software, spec->software->program, used->str));
 }
 
+/* --- what is not simulated of it ------------------------------------------------------------------ */
+
+static bool
+has_condition (const LsModel *m, const LsStrategy *s, const char *condition)
+{
+  g_auto (GStrv) pair = g_strsplit (condition, "=", 2);
+  const LsField *of_strategy = ls_field_find (ls_strategy_fields, pair[0]);
+  g_autofree char *value = of_strategy ? ls_field_text (of_strategy, s, NULL)
+                                       : ls_field_text (ls_field_find (ls_model_fields, pair[0]), m, NULL);
+  return ls_software_condition_holds (pair[1], value ? value : "");
+}
+
+const LsMissing *
+ls_job_missing (const LsSoftwareSpec *software, const LsModel *m, const LsStrategy *s, guint *at)
+{
+  const GArray *misses = software && m->name ? software->misses : NULL;
+  while (misses && *at < misses->len) {
+    const LsMissing *missing = &g_array_index (misses, LsMissing, (*at)++);
+    char **condition = missing->when;
+    while (*condition && has_condition (m, s, *condition))
+      condition++;
+    if (!*condition)
+      return missing;
+  }
+  return NULL;
+}
+
+void
+ls_note_missing (const LsSoftwareSpec *software, const LsModel *m, const LsStrategy *s, uint64_t memory_bytes,
+                 GPtrArray *notes)
+{
+  guint at = 0;
+  for (const LsMissing *x; (x = ls_job_missing (software, m, s, &at));) {
+    g_autofree char *bytes = ls_format_bytes ((guint64) (x->memory * (double) memory_bytes));
+    GString *line = g_string_new ("warning: ");
+    g_string_append_printf (line, "%s is not simulated as it is: %s", software->program, x->what);
+    if (x->times > 1)
+      g_string_append_printf (line, "; such steps were measured up to %.3g times as long as simulated",
+                              x->times);
+    if (x->memory != 1)
+      g_string_append_printf (line, "; of such memory %.3g times as much was measured: that would be %s here",
+                              x->memory, bytes);
+    g_string_append_printf (line, " (%s)", x->source);
+    g_ptr_array_add (notes, g_string_free (line, FALSE));
+  }
+}
+
 void
 ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
 {
@@ -90,6 +139,7 @@ ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
   const LsSoftwareSpec *program = spec->software;
   note_what_it_cannot (spec, r);
   note_what_it_lacks (spec, r);
+  ls_note_missing (program, &r->model, &r->strategy, r->report.needed_bytes, r->notes);
   if (!program || ls_software_names_architecture (program->runs_on, ls_hardware_architecture (r->hardware)))
     return;
   g_autofree char *on = runs_on_words (program);

@@ -135,6 +135,10 @@ void ls_note_nccl (const char *nccl, const LsHardware *hardware, GPtrArray *note
 /* That the program that was asked for, by its name or by its way to be data parallel, does not run on these
  * accelerators, or that one which was named cannot run such a job (job_notes_program.c). */
 void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);
+/* The next of what a program (NULL: none) does in such a job that is not simulated, from *at on, which it
+ * moves past it; NULL: no more. s: resolved. */
+const LsMissing *ls_job_missing (const LsSoftwareSpec *software, const LsModel *m, const LsStrategy *s,
+                                 guint *at);
 /* That the calibration that was asked for is of another GPU. */
 void ls_job_note_calibration (const LsJobSpec *spec, LsJobResult *result);
 /* That drawn speeds take the place of the slowest GPU's. */

@@ -399,6 +399,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   x->report.title = x->title;
   x->report.software = x->base[LS_DP_NONE].software;
   x->report.has_attention = ls_model_n_attention_layers (&x->model) > 0;
+  x->report.has_experts = x->model.n_experts > 0;
   x->report.chip = ls_cluster_chip_word (&x->hardware->spec, 1);
   x->report.chips = ls_cluster_chip_word (&x->hardware->spec, 2);
   bool is_asked = spec->stop && g_atomic_int_get (spec->stop) != 0;
@@ -419,6 +420,10 @@ ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
   for (guint i = 0; run->clusters && i < run->clusters->len; i++)
     most = MAX (most, ((const LsCluster *) run->clusters->pdata[i])->n_gpus);
   ls_note_machine (&run->spec->job, run->hardware, most > ls_cluster_taken (&run->hardware->spec), notes);
+  if (run->report.best->len == 0)
+    return;
+  const LsSweepRow *best = &g_array_index (run->report.best, LsSweepRow, 0);
+  ls_note_missing (run->spec->job.software, &run->model, &best->strategy, best->memory_bytes, notes);
 }
 
 const LsSweepReport *

@@ -30,6 +30,24 @@ static const LsField lacking_fields[] = {
   { NULL },
 };
 
+static const LsField missing_fields[] = {
+  { "what", LS_FIELD_STRING, offsetof (LsMissing, what), .required = true,
+    .meaning = "what of the program is not simulated" },
+  { "when", LS_FIELD_SETTINGS, offsetof (LsMissing, when), .required = true,
+    .meaning = "in which jobs: keys of a strategy or a model, and what they are, as `\"a\"`, `\"a|b\"` or "
+               "`\">=8\"`" },
+  { "times", LS_FIELD_DOUBLE, offsetof (LsMissing, times), .min = 1, .max = 100, .default_text = "1",
+    .meaning
+    = "so many times as long as simulated such steps were measured, at most: the interval reaches as "
+      "far" },
+  { "memory", LS_FIELD_DOUBLE, offsetof (LsMissing, memory), .above = true, .max = 100, .default_text = "1",
+    .meaning = "so many times what is simulated was measured of their memory" },
+  { "source", LS_FIELD_STRING, offsetof (LsMissing, source), .required = true, .meaning = "who says so" },
+  { NULL },
+};
+
+static const LsMissing missing_blank = { .times = 1, .memory = 1 };
+
 static const LsField table_fields[] = {
   { "of", LS_FIELD_STRING, offsetof (LsTableFacts, of), .required = true,
     .meaning = "the table: what the column `source` of its rows says, with * and ?; several with |" },
@@ -108,6 +126,9 @@ static const LsField own_fields[] = {
   { "lacks", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, lacks), .fields = lacking_fields,
     .element_size = sizeof (LsLacking), .default_text = "nothing that is known",
     .meaning = "ways to run a job that it does not have; a result that has one has a note" },
+  { "misses", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, misses), .fields = missing_fields,
+    .blank = &missing_blank, .element_size = sizeof (LsMissing), .default_text = "nothing that is known",
+    .meaning = "what it does in some jobs that is not simulated; a result of such a job has a warning" },
   { "tables", LS_FIELD_ARRAY, offsetof (LsSoftwareSpec, tables), .fields = table_fields,
     .element_size = sizeof (LsTableFacts), .default_text = "none",
     .meaning = "published tables of its runs, and what `lockstep validate` has to know of them besides their "
@@ -164,27 +185,25 @@ check_emit (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
   return false;
 }
 
-/* A row without the column would never meet it. */
+/* A row without the column, or a job without the key, would never meet it. */
 static bool
-is_column (const char *key)
+check_conditions (const LsJsonDoc *doc, const char *list, const char *besides, LsDiagList *diags)
 {
-  return ls_field_find (ls_model_fields, key) || ls_field_find (ls_strategy_fields, key)
-      || strcmp (key, "cluster") == 0;
-}
-
-static bool
-check_conditions (const LsJsonDoc *doc, LsDiagList *diags)
-{
-  const cJSON *tables = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "tables"), *table,
-              *condition;
+  const cJSON *all = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), list), *one, *condition;
   bool ok = true;
-  cJSON_ArrayForEach (table, tables) cJSON_ArrayForEach (
-      condition, cJSON_GetObjectItemCaseSensitive (table, "when")) if (condition->string
-                                                                       && !is_column (condition->string))
+  cJSON_ArrayForEach (one, all)
   {
-    ls_json_doc_diag (doc, condition, LS_JSON_AT_KEY, diags, NULL,
-                      "expected a key of a model or a strategy, or cluster");
-    ok = false;
+    cJSON_ArrayForEach (condition, cJSON_GetObjectItemCaseSensitive (one, "when"))
+    {
+      const char *key = condition->string ? condition->string : "";
+      if (ls_field_find (ls_model_fields, key) || ls_field_find (ls_strategy_fields, key)
+          || g_strcmp0 (key, besides) == 0)
+        continue;
+      ls_json_doc_diag (doc, condition, LS_JSON_AT_KEY, diags, NULL,
+                        "expected a key of a model or a strategy%s%s", besides ? ", or " : "",
+                        besides ? besides : "");
+      ok = false;
+    }
   }
   return ok;
 }
@@ -241,6 +260,8 @@ forget_own (const cJSON *root, LsSoftwareSpec *s)
     drop_list (headroom_fields, &s->headroom);
   if (cJSON_HasObjectItem (root, "lacks"))
     drop_list (lacking_fields, &s->lacks);
+  if (cJSON_HasObjectItem (root, "misses"))
+    drop_list (missing_fields, &s->misses);
   if (cJSON_HasObjectItem (root, "ranges"))
     ls_ranges_clear (&s->ranges);
 }
@@ -265,7 +286,8 @@ read_over_bases (const LsJsonDoc *doc, guint n_bases, LsSoftwareSpec *ret_softwa
   bool ok = ls_ranges_check_lists (doc, cJSON_GetObjectItemCaseSensitive (root, "ranges"), diags) && is_read;
   ok = check_emit (doc, &s, diags) && ok;
   ok = ls_software_check_lists (doc, &s, diags) && ok;
-  ok = check_conditions (doc, diags) && ok;
+  ok = check_conditions (doc, "tables", "cluster", diags) && ok;
+  ok = check_conditions (doc, "misses", NULL, diags) && ok;
   if (ok)
     *ret_software = s;
   else

@@ -32,6 +32,15 @@ typedef struct {
   char *ways, *source;
 } LsLacking;
 
+/* What the program does in some jobs that is not simulated, and what that was measured to cost. */
+typedef struct {
+  char *what;    /* "the host path of its all-to-all" */
+  char **when;   /* "key=a|b" or "key=>=8", of a strategy or a model: of which jobs */
+  double times;  /* so many times as long as simulated such steps were measured, at most; 1: none was */
+  double memory; /* so many times what is simulated was measured at the peak; 1: none was */
+  char *source;
+} LsMissing;
+
 /* What the runs of a table had that its columns do not say, or say otherwise. */
 typedef struct {
   char *of;                 /* the table: patterns with * and ? for the column `source`, "a*|b*"     */
@@ -62,10 +71,14 @@ typedef struct {
   LsRanges ranges;     /* that a sweep tries */
   GArray *headroom;    /* LsHeadroomItem */
   GArray *lacks;       /* LsLacking      */
+  GArray *misses;      /* LsMissing      */
   GArray *tables;      /* LsTableFacts, in the order in which they apply */
 } LsSoftwareSpec;
 
 const LsField *ls_software_fields (void); /* made once, then static */
+
+/* What a condition says, "a|b" or ">=8", of a value as it is written. */
+bool ls_software_condition_holds (const char *wanted, const char *value);
 
 /* dp_kinds, lacks and what names architectures: whether each name is known; else diags says which is not. */
 bool ls_software_check_lists (const LsJsonDoc *doc, const LsSoftwareSpec *software, LsDiagList *diags);

@@ -6,6 +6,16 @@
 #include "data/jobs/read_software.h"
 #include "strategy/strategy.h"
 
+/* "a|b" lists what it may be, ">=8" is the least that it may. */
+bool
+ls_software_condition_holds (const char *wanted, const char *value)
+{
+  if (g_str_has_prefix (wanted, ">="))
+    return *value && g_ascii_strtod (value, NULL) >= g_ascii_strtod (wanted + 2, NULL);
+  g_auto (GStrv) choices = g_strsplit (wanted, "|", -1);
+  return g_strv_contains ((const char *const *) choices, value);
+}
+
 static bool
 check_lacks (const LsJsonDoc *doc, const LsSoftwareSpec *s, LsDiagList *diags)
 {

@@ -28,16 +28,6 @@ matches_any (const char *patterns, const char *text)
   return is_found;
 }
 
-/* "a|b" lists what the cell may say, ">=8" the least that it may. */
-static bool
-is_met (const char *wanted, const char *cell)
-{
-  if (g_str_has_prefix (wanted, ">="))
-    return *cell && g_ascii_strtod (cell, NULL) >= g_ascii_strtod (wanted + 2, NULL);
-  g_auto (GStrv) choices = g_strsplit (wanted, "|", -1);
-  return g_strv_contains ((const char *const *) choices, cell);
-}
-
 bool
 ls_table_facts_hold (const LsTableFacts *facts, const LsCsv *csv, guint row)
 {
@@ -45,7 +35,7 @@ ls_table_facts_hold (const LsTableFacts *facts, const LsCsv *csv, guint row)
     return false;
   for (char **condition = facts->when; condition && *condition; condition++) {
     g_auto (GStrv) pair = g_strsplit (*condition, "=", 2);
-    if (!is_met (pair[1], cell_of (csv, row, pair[0])))
+    if (!ls_software_condition_holds (pair[1], cell_of (csv, row, pair[0])))
       return false;
   }
   return true;
@@ -83,9 +73,7 @@ ls_table_facts_set_strategy (const LsTableFacts *facts, LsStrategy *strategy, GH
 static const char *const dimension_keys[]
     = { "layers", "hidden", "heads", "kv_heads", "vocab", "seq", "mlp", "ffn" };
 
-/* The one of them that has a value for all layers only where there are no experts, */
-#define FFN "ffn"
-/* and the one that a job may have otherwise than its model. */
+/* The one of them that a job may have otherwise than its model. */
 #define SEQ "seq"
 
 /* Another name of the column expert_ffn. */
@@ -115,9 +103,11 @@ find_dimension (CaseModels *models, const LsCsv *csv, const char *key, LsDiagLis
 {
   GArray *columns = models->dimensions;
   guint n = columns->len;
-  ls_csv_fields_find (csv, ls_field_find (ls_model_fields, key), models->column < 0, 0, columns, diags);
+  const LsField *field = ls_field_find (ls_model_fields, key);
+  bool may_lack = models->column >= 0 || !field->required;
+  ls_csv_fields_find (csv, field, !may_lack, 0, columns, diags);
   if (columns->len > n)
-    g_array_index (columns, LsCsvField, n).may_be_empty = models->column >= 0 || g_str_equal (key, FFN);
+    g_array_index (columns, LsCsvField, n).may_be_empty = may_lack;
 }
 
 void
@@ -218,9 +208,11 @@ check_complete (const LsCsv *csv, guint row, const CaseModels *models, LsDiagLis
   for (guint i = 0; models->column >= 0 && i < G_N_ELEMENTS (dimension_keys); i++) {
     const char *key = dimension_keys[i];
     int column = ls_csv_column (csv, key);
+    if (!ls_field_find (ls_model_fields, key)->required)
+      continue;
     if (column < 0)
       g_string_append_printf (missing, "%s%s", missing->len > 0 ? ", " : "", key);
-    else if (!g_str_equal (key, FFN) && *ls_csv_cell (csv, row, (guint) column) == '\0')
+    else if (*ls_csv_cell (csv, row, (guint) column) == '\0')
       ls_csv_error (csv, row, (guint) column, diags, "expected a value, as the row names no model; got none");
   }
   if (missing->len > 0)
@@ -250,7 +242,8 @@ check_heads (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
   if (!is_given && m->hidden % m->n_heads != 0)
     ls_csv_error (csv, row, (guint) ls_csv_column (csv, "heads"), diags,
                   "expected a divisor of hidden %u; got %u", m->hidden, m->n_heads);
-  if (m->n_kv_heads > 0 && m->n_heads % m->n_kv_heads != 0)
+  m->n_kv_heads = m->n_kv_heads ? m->n_kv_heads : m->n_heads;
+  if (m->n_heads % m->n_kv_heads != 0)
     ls_csv_error (csv, row, (guint) ls_csv_column (csv, "kv_heads"), diags,
                   "expected a divisor of heads %u; got %u", m->n_heads, m->n_kv_heads);
 }
@@ -258,11 +251,10 @@ check_heads (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
 static void
 check_experts (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
 {
-  int ffn = ls_csv_column (csv, FFN);
-  if (m->n_experts == 0 && m->ffn == 0 && ffn >= 0 && *ls_csv_cell (csv, row, (guint) ffn) == '\0')
-    ls_csv_error (csv, row, (guint) ffn, diags, "expected the width of the MLP; got none, nor experts");
-  if (m->n_experts == 0)
+  if (m->n_experts == 0) {
+    m->ffn = m->ffn ? m->ffn : 4 * m->hidden;
     return;
+  }
   m->moe_every = m->moe_every ? m->moe_every : 1;
   m->ffn = m->ffn ? m->ffn : m->expert_ffn;
   if (m->top_k == 0 || m->top_k > m->n_experts || m->expert_ffn == 0)

@@ -288,6 +288,22 @@ errors_of_the_machine_widen (void)
   ls_interval_clear (&none);
 }
 
+/* What is not simulated makes steps longer, never shorter. */
+static void
+what_is_missing_lengthens (void)
+{
+  LsInterval i = { .low = 0.9, .high = 1.2, .remark = g_strdup ("first") },
+             none = { .none = g_strdup ("no") };
+  ls_interval_lengthen (&i, 2, "a host");
+  ls_interval_lengthen (&none, 2, "a host");
+  LS_CHECK_DOUBLE (i.low, ==, 0.9);
+  LS_CHECK_DOUBLE (i.high, ==, 2.4);
+  LS_CHECK_STR (i.remark, "first; up to 2 times as long, as it is not simulated: a host");
+  LS_CHECK_DOUBLE (none.high, ==, 0);
+  ls_interval_clear (&i);
+  ls_interval_clear (&none);
+}
+
 /* Pins the statistics of the scoreboard to values worked out by hand. */
 
 #define ROW(measured, predicted)                                                                             \
@@ -380,8 +396,9 @@ LS_TEST_SUITE (LS_TEST (the_worked_example_holds), LS_TEST (a_source_left_out_sa
                LS_TEST (sources_count_not_rows), LS_TEST (families_share_their_source),
                LS_TEST (few_sources_say_nothing), LS_TEST (unlike_jobs_have_none),
                LS_TEST (other_software_does_not_count), LS_TEST (many_rows_become_quantiles),
-               LS_TEST (errors_of_the_machine_widen), LS_TEST (residuals_are_points_of_mfu),
-               LS_TEST (unlike_jobs_are_wider), LS_TEST (the_stretch_holds_each_source_alike),
+               LS_TEST (errors_of_the_machine_widen), LS_TEST (what_is_missing_lengthens),
+               LS_TEST (residuals_are_points_of_mfu), LS_TEST (unlike_jobs_are_wider),
+               LS_TEST (the_stretch_holds_each_source_alike),
                LS_TEST (errors_are_signed_percent_of_the_measurement),
                LS_TEST (median_of_an_even_number_is_the_middle_of_two), LS_TEST (tau_counts_discordant_rows),
                LS_TEST (tau_b_corrects_for_ties), LS_TEST (nothing_simulated_has_no_statistics),

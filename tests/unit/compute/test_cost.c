@@ -50,6 +50,27 @@ worked_example_takes_106_us (void)
   ls_calibration_clear (&c);
 }
 
+/* Units of a sixteenth of the rate: what a tile takes besides its products is as long, so a sixteenth of it in
+ * products, and they do not heat the chip. 2 m n k / (0.8 peak) (1 + 8 / 4096) in 16 whole waves of tiles of
+ * 256 x 128; in 16 bits 1 + 128 / 4096. */
+static void
+fp32_products_are_of_slower_units (void)
+{
+  LsGpu gpu = round_gpu ();
+  gpu.vector_flops = gpu.peak_flops[LS_DTYPE_FP32] = 100e12 / 16;
+  LsKindFit fit = tiled_fit ();
+  fit.throttle = 0.1;
+  fit.tile_half = fit.memory_efficiency = 0;
+  LsCalibration c = calibration_of (LS_KERNEL_GEMM, fit);
+  LsKernel narrow = gemm (256 * 40, 128 * 40, 4096, 1);
+  LsKernel wide = ls_kernel_gemm ("gemm", LS_DTYPE_FP32, narrow.m, narrow.n, narrow.k, 1, 4, false);
+  double flops = 2.0 * 256 * 40 * 128 * 40 * 4096;
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &narrow).compute_s, flops / 80e12 * (1 + 128.0 / 4096) * 1.1,
+                 1e-9);
+  LS_CHECK_NEAR (ls_kernel_cost (&c, &gpu, &wide).compute_s, flops / 5e12 * (1 + 8.0 / 4096), 1e-9);
+  ls_calibration_clear (&c);
+}
+
 static void
 empty_kernel_costs_its_launch (void)
 {
@@ -404,10 +425,10 @@ rounding_pays_its_share_of_a_wave (void)
 }
 
 LS_TEST_SUITE (LS_TEST (roofline_is_peak_or_bandwidth), LS_TEST (worked_example_takes_106_us),
-               LS_TEST (empty_kernel_costs_its_launch), LS_TEST (huge_gemm_approaches_the_efficiency),
-               LS_TEST (shallow_gemm_is_bound_by_memory), LS_TEST (one_tile_too_many_starts_a_wave),
-               LS_TEST (deep_narrow_gemm_is_cut_along_k), LS_TEST (no_cut_leaves_less_than_256_of_k),
-               LS_TEST (square_tile_is_one_more_of_the_list),
+               LS_TEST (fp32_products_are_of_slower_units), LS_TEST (empty_kernel_costs_its_launch),
+               LS_TEST (huge_gemm_approaches_the_efficiency), LS_TEST (shallow_gemm_is_bound_by_memory),
+               LS_TEST (one_tile_too_many_starts_a_wave), LS_TEST (deep_narrow_gemm_is_cut_along_k),
+               LS_TEST (no_cut_leaves_less_than_256_of_k), LS_TEST (square_tile_is_one_more_of_the_list),
                LS_TEST (library_blind_to_waves_takes_the_larger_tile),
                LS_TEST (gemm_reads_only_its_weights_while_the_rest_fits),
                LS_TEST (batched_scores_are_bound_by_memory), LS_TEST (batch_costs_at_most_its_members),
