@@ -149,7 +149,7 @@ n_stepped (const Lower *l, uint32_t pp_rank)
 }
 
 static GArray *
-optimizer_kernels (const Lower *l, uint32_t pp_rank)
+optimizer_kernels (const Lower *l, uint32_t pp_rank, LsStepped *ret_stepped)
 {
   uint64_t n = n_stepped (l, pp_rank);
   GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
@@ -162,7 +162,38 @@ optimizer_kernels (const Lower *l, uint32_t pp_rank)
                             dtype, kernels);
   }
   ls_optimizer_as_launched (l->shard.recipes, l->model, stepped, kernels);
+  *ret_stepped = stepped;
   return kernels;
+}
+
+/* DeepSpeed steps on so many elements of a rank's part at a time (zero/config.py: sub_group_size of stage 3).
+ */
+#define SUB_GROUP UINT64_C (1000000000)
+
+/* What the step holds besides the states, and gradients that are there all along. DeepSpeed's is on an fp32
+ * copy of those in 16 bits, which are laid flat first, and gone behind it, with those of other ranks' parts
+ * (zero/stage_1_and_2.py, step; stage3.py, _prepare_fp32_grad_for_sub_group). */
+static uint64_t
+step_bytes (const Lower *l, uint32_t pp_rank, LsStepped stepped)
+{
+  bool copies = l->backend->copies_gradients && l->s->zero_stage > 0
+      && ls_dtype_bytes (l->shard.grad_dtype) < 4 && l->s->offload == LS_OFFLOAD_NONE;
+  if (copies && l->s->zero_stage == 3)
+    stepped.n_params = MIN (stepped.n_params, SUB_GROUP);
+  uint64_t held = ls_optimizer_held_bytes (l->shard.recipes, l->model, stepped),
+           own = dp_grad_bytes (l, stepped.n_params), all = dp_grad_bytes (l, n_kept (l, pp_rank, CUT_GRADS));
+  if (!copies)
+    return held;
+  uint64_t most = 4 * stepped.n_params + MAX (own, held > own ? held - own : 0),
+           gone = l->s->zero_stage == 1 && all > own ? all - own : 0;
+  return most > gone ? most - gone : 0;
+}
+
+static void
+hold_step (Build *b, uint64_t bytes, uint16_t first)
+{
+  build_buffer (b, first, UINT16_MAX, LS_MEM_WORKSPACE, bytes, false);
+  build_buffer (b, (uint16_t) (b->ops->len - 1), UINT16_MAX, LS_MEM_WORKSPACE, bytes, true);
 }
 
 /* fp32 copies of narrower states live from the first cast to the last. */
@@ -178,8 +209,9 @@ static void
 optimizer (Build *b, uint32_t pp_rank)
 {
   Lower *l = b->l;
-  g_autoptr (GArray) kernels = optimizer_kernels (l, pp_rank);
-  uint16_t last_cast = NO_OP;
+  LsStepped stepped;
+  g_autoptr (GArray) kernels = optimizer_kernels (l, pp_rank, &stepped);
+  uint16_t last_cast = NO_OP, first_step = NO_OP;
   bool held = false;
   LsSlot slot;
   bool is_spread = norm_slot (l, &slot), is_offloaded = l->s->offload != LS_OFFLOAD_NONE;
@@ -195,6 +227,7 @@ optimizer (Build *b, uint32_t pp_rank)
     }
     bool casts = strncmp (k->name, "state-", 6) == 0;
     uint16_t op = build_kernel (b, k, LS_TAG_OPTIMIZER);
+    first_step = first_step == NO_OP && !is_norm && !finds_inf ? op : first_step;
     if (casts && !held)
       hold_scratch (b, pp_rank, op, false);
     last_cast = casts ? op : last_cast;
@@ -213,6 +246,8 @@ optimizer (Build *b, uint32_t pp_rank)
   }
   if (held)
     hold_scratch (b, pp_rank, last_cast, true);
+  else if (first_step != NO_OP)
+    hold_step (b, step_bytes (l, pp_rank, stepped), first_step);
   if (is_offloaded)
     offload_optimizer (b, pp_rank);
 }

@@ -298,5 +298,7 @@ typedef struct {
 
 void ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStepped stepped,
                                GArray *kernels);
+/* What Adam's step holds besides its states, as that software runs it. */
+uint64_t ls_optimizer_held_bytes (const LsRecipes *recipes, const LsModel *model, LsStepped stepped);
 
 #endif

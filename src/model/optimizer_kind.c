@@ -191,13 +191,19 @@ take_out (GArray *kernels, const char *const *names)
   return place;
 }
 
+static LsSizes
+sizes_of (LsStepped stepped)
+{
+  return (LsSizes) {
+    .at = { [LS_SIZE_SHARD] = (double) stepped.n_params, [LS_SIZE_TENSORS] = (double) stepped.n_tensors }
+  };
+}
+
 /* A list is of fp32: narrower weights, with gradients and moments like them, move less. */
 static void
 put_in (GArray *kernels, guint place, const LsRecipe *r, LsStepped stepped)
 {
-  const LsSizes sizes
-      = { .at
-          = { [LS_SIZE_SHARD] = (double) stepped.n_params, [LS_SIZE_TENSORS] = (double) stepped.n_tensors } };
+  const LsSizes sizes = sizes_of (stepped);
   for (guint i = 0; i < r->forward->len; i++) {
     bool is_norm = r->operator_ == LS_RECIPE_CLIP && i == 0;
     LsKernel k = ls_recipe_kernel (&g_array_index (r->forward, LsRecipeKernel, i), &sizes,
@@ -220,6 +226,16 @@ ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStep
     put_in (kernels, take_out (kernels, clip), clips, stepped);
   if (steps && !stepped.is_not_adam)
     put_in (kernels, take_out (kernels, adam), steps, stepped);
+}
+
+uint64_t
+ls_optimizer_held_bytes (const LsRecipes *recipes, const LsModel *model, LsStepped stepped)
+{
+  const LsRecipe *steps = ls_recipe_find (recipes, LS_RECIPE_OPTIMIZER, model);
+  const LsSizes sizes = sizes_of (stepped);
+  if (!steps || !steps->saved || stepped.is_not_adam)
+    return 0;
+  return (uint64_t) ls_expression_value (steps->saved, &sizes) / (stepped.is_narrow ? 2 : 1);
 }
 
 /* Optimizers that are not Adam, as data: what each keeps of a tensor, and the kernels of its step

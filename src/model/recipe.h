@@ -134,7 +134,9 @@ typedef struct {
   /* a kernel of the lists sums the gradient of the bias: no kernel of its own does */
   bool bias_grad_is_listed;
   char *saved_text;
-  LsExpression *saved; /* bytes kept for the backward, besides the input of a product; NULL: as built in */
+  /* Bytes kept for the backward, besides the input of a product; that a step of the optimizer holds besides
+   * its states. NULL: as built in. */
+  LsExpression *saved;
   char *source;
 } LsRecipe;
 

@@ -192,7 +192,8 @@ static const LsField operator_fields[] = {
            "in order, but for gradients of weights that products have; of residual: the sum of its two "
            "gradients"),
   { "saved", LS_FIELD_STRING, offsetof (LsRecipe, saved_text), .default_text = "as built in",
-    .meaning = "bytes kept for the backward, as an expression of sizes; of a product besides its input" },
+    .meaning = "bytes kept for the backward, as an expression of sizes; of a product besides its input; of "
+               "the optimizer: what its step holds besides its states" },
   { "source", LS_FIELD_STRING, offsetof (LsRecipe, source), .required = true,
     .meaning = "who says so, and how sure it is" },
   { NULL },

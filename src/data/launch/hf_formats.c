@@ -264,6 +264,31 @@ tell_release (LsImport *import, const HfRelease *r, const char *name)
     import_infer (import, "software %s: %s asks for %s", name, import->program, r->why);
 }
 
+/* Where DeepSpeed's configuration names no optimizer a Trainer makes one, torch's AdamW (transformers:
+ * integrations/deepspeed.py, deepspeed_optim_sched), by foreach if it is asked for no other. LLaMA-Factory's
+ * train_bash.py, until May 2024, ran with PyTorch 1.13 on. */
+static void
+set_step (HfJob *hf)
+{
+  LaunchJob *job = &hf->job;
+  const LsStrategy *s = &job->import->strategy;
+  const char *optim = option_text (job, "optim");
+  bool is_old = job->script && g_str_has_suffix (job->script, "train_bash.py"),
+       is_of_5 = !is_old && strcmp (release_of (hf).software, HF_RELEASE_5) == 0,
+       is_fused = optim ? strstr (optim, "fused") != NULL : is_of_5;
+  if (!hf->has_trainer || !hf->deepspeed || launch_words_find (hf->deepspeed, "optimizer.type") || is_fused
+      || s->zero_stage == 0 || s->optimizer_kind || s->offload != LS_OFFLOAD_NONE)
+    return;
+  import_set_strategy (job->import, "kernels",
+                       is_old ? "hf-transformers-4.49+deepspeed-torch-adamw-2023"
+                              : "hf-transformers-4.49+deepspeed-torch-adamw",
+                       "optim");
+  import_infer (job->import,
+                "kernels %s: DeepSpeed configures no optimizer, so that the Trainer's AdamW is "
+                "torch's, which is not fused",
+                job->import->strategy.kernels);
+}
+
 /* Liger's kernels are software of their own, of one release; DeepSpeed's runs with those of Transformers. */
 static void
 set_software (HfJob *hf, const Formats *f, Shards shards, bool is_lora)
@@ -275,6 +300,7 @@ set_software (HfJob *hf, const Formats *f, Shards shards, bool is_lora)
       option_release (&hf->job, "deepspeed");
     if (is_liger)
       import_unknown (import, "use_liger_kernel: taken to be off");
+    set_step (hf);
     return;
   }
   if (is_liger) {

@@ -48,6 +48,8 @@ typedef struct DpBackend {
   const char *name;
   bool steps_on_shards; /* the optimizer steps on fp32 shards, which are the parameters: no gradient is
                            zeroed, copied or kept in 16 bits, no weight copied, and the host reads no norm */
+  /* The step is on an fp32 copy of gradients in 16 bits, of a rank's part. */
+  bool copies_gradients;
   /* What tells segments of this pass apart besides the chunk, from its type, is_first and is_last: a part of
    * the segment's name.
    * Newly allocated; NULL: nothing. */

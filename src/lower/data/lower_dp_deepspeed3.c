@@ -484,6 +484,7 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
 
 const DpBackend dp_backend_deepspeed3 = {
   .name = "deepspeed",
+  .copies_gradients = true,
   .variant = variant,
   .begin = begin,
   .before = before,

@@ -391,6 +391,36 @@ fp8_weights_are_cut_with_the_rest (void)
   ls_plan_free (cut);
 }
 
+/* Behind the backward the step is on an fp32 copy of a rank's gradients, which are laid flat first; torch's
+ * AdamW holds one, or, up to PyTorch 2.0, two fp32 numbers of each element then, and the 16-bit gradients are
+ * gone. In bytes of an element of a rank's part, besides what is there all along. */
+static void
+a_step_copies_the_gradients (void)
+{
+  static const struct {
+    const char *options;
+    uint32_t bytes;
+  } rows[] = {
+    { "--zero 2 ", 2 + 4 },
+    { "--zero 2 --kernels deepspeed-torch-adamw ", 4 + 4 - 2 },
+    { "--zero 2 --kernels deepspeed-torch-adamw-2023 ", 4 + 8 - 2 },
+    { "--zero 3 --kernels deepspeed-torch-adamw-2023 ", 4 + 8 - 2 },
+    { "--zero 2 --grad-dtype fp32 ", 0 },
+    { "--zero 0 ", 0 },
+    { "--zero 1 ", 0 }, /* 7/8 of 2 bytes that other ranks step on are more than 6 of its own */
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *options = g_strconcat (PLAIN "--global-batch 8 ", rows[i].options, NULL);
+    DpRun r = dp_run (options, dp_untied);
+    if (r.result)
+      ls_check_impl (r.result->memory->classes[0].category_peak[LS_MEM_WORKSPACE]
+                         == dp_n_params (&r) / N * rows[i].bytes,
+                     __FILE__, __LINE__, "%s: %" G_GUINT64_FORMAT " bytes of %" G_GUINT64_FORMAT " elements",
+                     options, r.result->memory->classes[0].category_peak[LS_MEM_WORKSPACE], dp_n_params (&r));
+    dp_clear (&r);
+  }
+}
+
 /* --- parameter servers ---------------------------------------------------------------- */
 
 /* On one host member 0 is the server: it sends each bucket to the 7 others. */
@@ -417,4 +447,4 @@ LS_TEST_SUITE (LS_TEST (a_step_moves_k_times_the_model), LS_TEST (flat_fp32_grad
                LS_TEST (lists_move_what_others_move), LS_TEST (lists_are_copied_once_for_each_rank),
                LS_TEST (persistent_parameters_are_copied_part_by_part),
                LS_TEST (lists_take_the_time_of_the_host), LS_TEST (a_server_sends_to_everybody),
-               LS_TEST (fp8_weights_are_cut_with_the_rest))
+               LS_TEST (fp8_weights_are_cut_with_the_rest), LS_TEST (a_step_copies_the_gradients))
