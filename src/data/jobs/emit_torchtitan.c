@@ -56,6 +56,8 @@ check_data_parallel (Emit *e)
     emit_refuse (e, knob, "torchtitan has ddp only where there is no other parallelism");
   else if (s->dp > 1 && !s->dp_overlap)
     emit_refuse (e, "--dp-overlap 0", "PyTorch's DDP reduces beside the backward");
+  else if (s->tp * s->pp > 1 && s->dtype != LS_DTYPE_FP32)
+    emit_refuse (e, "--dtype", "without fsdp2 torchtitan trains in fp32 there until April 2026");
 }
 
 static void
@@ -81,6 +83,10 @@ check_pipeline (Emit *e)
     emit_refuse (
         e, knob,
         "torchtitan has gpipe, 1f1b, interleaved-1f1b, looped-bfs, interleaved-zb, zbv and dualpipev");
+  uint32_t n = s->pipeline_batch > 0 ? s->pipeline_batch / s->micro_batch : ls_strategy_micro_batches (s, 0);
+  if (n < s->pp)
+    emit_refuse (e, "--global-batch", "%u micro-batches in %u stages: with fewer than these PyTorch's hang",
+                 n, s->pp);
   if (s->n_layers_per_chunk > 0)
     emit_refuse (e, "--layers-per-chunk",
                  "torchtitan splits evenly, with embedding and head as a layer each or none");

@@ -246,9 +246,63 @@ axolotl_offloads_activations (void)
   check_read ("axolotl", AXOLOTL "activation_offloading: true\n", "!without gradient_checkpointing");
 }
 
-LS_TEST_SUITE (LS_TEST (axolotl_offloads_activations), LS_TEST (experts_of_torchtitan_have_a_converter),
-               LS_TEST (axolotl_has_uneven_adapters), LS_TEST (weights_are_kept_as_they_are_loaded),
-               LS_TEST (shards_have_formats_of_their_own), LS_TEST (adapters_are_fp32),
-               LS_TEST (options_tell_the_release_of_a_trainer),
+/* Until April 2026 torchtitan mixes formats by FSDP, or by autocast where nothing is cut: a pipeline or tensor
+ * parallelism without FSDP and context parallelism trains in fp32, in older releases DDP and one GPU too. */
+static void
+torchtitan_without_fsdp_is_in_fp32 (void)
+{
+#define ALONE                                                                                                \
+  "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nlocal_batch_size = 8\nseq_len = 512\n"               \
+  "[parallelism]\ndata_parallel_shard_degree = 1\n"
+#define SAID "~\"Mixed precision training is disabled\""
+  static const char *const rows[][2] = {
+    { ALONE "pipeline_parallel_degree = 2\n", "dtype=fp32; dp_kind=none; " SAID },
+    { ALONE "tensor_parallel_degree = 2\n", "dtype=fp32; " SAID },
+    { ALONE "tensor_parallel_degree = 2\ndata_parallel_replicate_degree = 2\n",
+      "dtype=fp32; dp_kind=ddp; " SAID },
+    { ALONE "pipeline_parallel_degree = 2\ncontext_parallel_degree = 2\n", "dtype=bf16; dp_kind=fsdp2" },
+    { ALONE "data_parallel_replicate_degree = 2\n", "dtype=bf16; dp_kind=ddp" },
+    { ALONE "data_parallel_replicate_degree = 2\n[metrics]\nenable_color_printing = true\n",
+      "software=torchtitan-2024-12; dtype=fp32; " SAID },
+    { "[model]\nname = 'llama3'\nflavor = '8B'\n[training]\nlocal_batch_size = 8\n[parallelism]\n"
+      "pipeline_parallel_degree = 2\ndata_parallel_shard_degree = 2\n",
+      "dtype=bf16; dp_kind=fsdp2" },
+  };
+  check_all (rows, G_N_ELEMENTS (rows));
+}
+
+/* A Trainer's AdamW is torch's where DeepSpeed's configuration names no optimizer; fused with Transformers 5. */
+static void
+an_optimizer_that_deepspeed_lacks_is_torchs (void)
+{
+#define STAGE_2                                                                                              \
+  "cat > ds.json <<'END'\n{\"zero_optimization\": {\"stage\": 2}, \"bf16\": {\"enabled\": true}, "           \
+  "\"train_micro_batch_size_per_gpu\": 1 %s}\nEND\n"
+  static const struct {
+    const char *more, *script, *options, *expected;
+  } rows[] = {
+    { "", "train.py", "", "kernels=hf-transformers-4.49+deepspeed-torch-adamw; ~AdamW is torch's" },
+    { "", "src/train_bash.py", "", "kernels=hf-transformers-4.49+deepspeed-torch-adamw-2023" },
+    { "", "train.py", "--optim adamw_torch_fused", "kernels" },
+    { "", "train.py", "--dtype bfloat16", "kernels" },
+    { ", \"optimizer\": {\"type\": \"AdamW\"}", "train.py", "", "kernels" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (GString) text = g_string_new (STAGE_2);
+    g_string_replace (text, "%s", rows[i].more, 1);
+    g_string_append_printf (
+        text,
+        "deepspeed --num_gpus 8 %s --model_name_or_path meta-llama/Llama-2-7b-hf "
+        "--output_dir out --per_device_train_batch_size 1 --bf16 --deepspeed ds.json %s\n",
+        rows[i].script, rows[i].options);
+    check (text->str, rows[i].expected);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (torchtitan_without_fsdp_is_in_fp32),
+               LS_TEST (an_optimizer_that_deepspeed_lacks_is_torchs), LS_TEST (axolotl_offloads_activations),
+               LS_TEST (experts_of_torchtitan_have_a_converter), LS_TEST (axolotl_has_uneven_adapters),
+               LS_TEST (weights_are_kept_as_they_are_loaded), LS_TEST (shards_have_formats_of_their_own),
+               LS_TEST (adapters_are_fp32), LS_TEST (options_tell_the_release_of_a_trainer),
                LS_TEST (programs_load_in_formats_of_their_own),
                LS_TEST (axolotl_trains_in_the_format_of_its_weights))

@@ -75,6 +75,35 @@ set_float8 (LaunchJob *job)
     import_infer (import, "float8 without compile: casts, several kernels each, are taken to be compiled");
 }
 
+/* Configurations in Python, since February 2026, have these outside of all sections. */
+static bool
+is_python (const LaunchJob *job)
+{
+  return torchtitan_counts_tokens (job) || g_str_has_suffix (job->import->path, ".py")
+      || launch_words_find (job->words, "config") || launch_words_find (job->words, "dump_folder")
+      || launch_words_find (job->words, "hf_assets_path");
+}
+
+/* Until April 2026 (pytorch/torchtitan pull request 2900) formats are mixed by fully_shard, and since June
+ * 2025 by autocast where nothing is sharded nor cut (distributed/utils.py, maybe_enable_amp): all else is as
+ * parameters are. */
+static bool
+is_unmixed (const LaunchJob *job)
+{
+  const LsStrategy *s = &job->import->strategy;
+  bool is_cut = s->tp > 1 || s->pp > 1, is_early = g_str_has_prefix (s->software, "torchtitan-");
+  return s->dp_kind != LS_DP_FSDP2 && (is_cut || is_early) && !is_python (job);
+}
+
+static void
+set_unmixed (LaunchJob *job)
+{
+  import_set_strategy (job->import, "dtype", "fp32", "training.mixed_precision_param");
+  import_infer (job->import,
+                "dtype fp32: without FSDP and context parallelism this release mixes no formats "
+                "(\"Mixed precision training is disabled\"); from April 2026 on it does");
+}
+
 void
 torchtitan_precision (LaunchJob *job)
 {
@@ -91,6 +120,8 @@ torchtitan_precision (LaunchJob *job)
     set_converted (job);
   if (is_float8)
     set_float8 (job);
+  else if (is_unmixed (job))
+    set_unmixed (job);
   else if (has_converter (job, "nvfp4")) {
     import_set_strategy (import, "dtype", "nvfp4", "model.converters");
     import_unknown (import, "the layers that NVFP4LinearConverter leaves in bf16: none is taken to be");
