@@ -37,14 +37,10 @@ static const LsField where_fields[] = {
   { NULL },
 };
 
-/* Columns named and spelt as the knobs of a strategy: those that say how a job is cut, and those that its
- * software may have a default of. */
-static const char *const strategy_keys[] = {
-  "gpus", "dtype", "global_batch", "micro_batch", "tp", "pp", "vpp", "dp", "cp", "ep", "sp",
-};
-static const char *const software_keys[] = {
-  "attention", "grad_dtype", "zero", "recompute", "schedule", "dp_kind", "dp_overlap", "tp_overlap", "p2p",
-};
+/* Columns named and spelt as the knobs of a strategy. What a run cannot do without; all others may be empty
+ * or absent, and are then as `run` has them. One of those is a key of a model too. */
+static const char *const required_keys[] = { "gpus", "global_batch" };
+#define ATTENTION "attention"
 
 static void
 case_free (gpointer data)
@@ -104,39 +100,25 @@ table_clear (Table *t)
   g_hash_table_unref (t->software);
 }
 
-static bool
-is_one_of (const char *key, const char *const *keys, guint n)
-{
-  for (guint i = 0; i < n; i++)
-    if (g_str_equal (keys[i], key))
-      return true;
-  return false;
-}
-
 /* A knob that no other column has the name of. */
 static bool
 is_optional_knob (const LsField *f)
 {
-  return !f->file_only && !ls_field_find (case_fields, f->key) && !ls_field_find (where_fields, f->key)
-      && !ls_field_find (ls_model_fields, f->key)
-      && !is_one_of (f->key, strategy_keys, G_N_ELEMENTS (strategy_keys))
-      && !is_one_of (f->key, software_keys, G_N_ELEMENTS (software_keys));
+  bool is_models = ls_field_find (ls_model_fields, f->key) && strcmp (f->key, ATTENTION) != 0;
+  for (guint i = 0; i < G_N_ELEMENTS (required_keys); i++)
+    if (strcmp (f->key, required_keys[i]) == 0)
+      return false;
+  return !f->file_only && !is_models && !ls_field_find (case_fields, f->key)
+      && !ls_field_find (where_fields, f->key);
 }
 
 static void
 find_knobs (const LsCsv *csv, GArray *columns, LsDiagList *diags)
 {
   size_t offset = offsetof (LsCase, strategy);
-  for (guint i = 0; i < G_N_ELEMENTS (strategy_keys); i++)
-    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, strategy_keys[i]), TRUE, offset, columns,
+  for (guint i = 0; i < G_N_ELEMENTS (required_keys); i++)
+    ls_csv_fields_find (csv, ls_field_find (ls_strategy_fields, required_keys[i]), TRUE, offset, columns,
                         diags);
-  for (guint i = 0; i < G_N_ELEMENTS (software_keys); i++) {
-    const LsField *field = ls_field_find (ls_strategy_fields, software_keys[i]);
-    guint n = columns->len;
-    ls_csv_fields_find (csv, field, TRUE, offset, columns, diags);
-    if (columns->len > n)
-      g_array_index (columns, LsCsvField, n).may_be_empty = true;
-  }
   for (const LsField *f = ls_strategy_fields; f->key; f++)
     if (is_optional_knob (f))
       ls_csv_fields_find_optional (csv, f, offset, columns);
