@@ -1,6 +1,7 @@
 #include "data/inspect.h"
 
 #include <lockstep/units.h>
+#include <math.h>
 
 #include "data/datadir.h"
 #include "data/jobs/read_jobs.h"
@@ -77,7 +78,10 @@ describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
   char *line = NULL;
   if (can_build (path, spec, diags)) {
     g_autofree char *rate = ls_format_rate (spec->nics * spec->nic.bandwidth_bytes_per_s);
-    g_autofree char *network = g_strdup_printf ("network %s per node", rate);
+    double across = fmax (1, spec->oversubscription) * fmax (1, spec->spine_oversubscription);
+    g_autofree char *share
+        = across > 1 ? g_strdup_printf (", 1/%g of that across leaves", across) : g_strdup (""),
+        *network = g_strdup_printf ("network %s per node%s", rate, share);
     g_autoptr (GString) others = g_string_new (NULL);
     for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (spec); k++)
       g_string_append_printf (
