@@ -113,7 +113,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   g_autofree char *knobs = ls_place_options (d->place, path);
   ls_answer_take (a, d, &forms);
   ls_answer_write (a, r, "output", write_placement);
-  if (d->place->gain > 0)
+  if (d->place->gain >= LS_PLACE_LEAST_GAIN)
     note_best (d->place, knobs, a);
   return TRUE;
 }

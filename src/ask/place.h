@@ -31,6 +31,9 @@
 #include "base/parallel.h"
 #include "job/job.h"
 
+/* Of a gain that is one: less is shown as 0.0 %. */
+#define LS_PLACE_LEAST_GAIN 5e-4
+
 /* An order of ranks on GPUs in some order. */
 typedef struct {
   char *order;       /* "tp-pp-dp": of the degrees above 1                 */

@@ -13,7 +13,6 @@
 #define N_ROWS      12   /* orders shown                            */
 #define N_LINKS     3    /* links shown of either                   */
 #define LEAST_SHARE 5e-4 /* of a step, that a part must differ by   */
-#define LEAST_GAIN  5e-5 /* what is shown as 0.0 % is none          */
 
 static const LsPlaceRow *
 row_at (const LsPlace *p, guint i)
@@ -168,6 +167,19 @@ ls_place_options (const LsPlace *p, const char *file)
   return g_string_free (out, FALSE);
 }
 
+/* Whether all orders take what the job as given takes, by what is shown. */
+static bool
+is_alike (const LsPlace *p)
+{
+  bool are_alike = p->n_pruned == 0;
+  for (guint i = 0; i < p->rows->len; i++) {
+    const LsPlaceRow *row = row_at (p, i);
+    are_alike &= row->refused
+        || (row->step > 0 && fabs (now_s (p) / ls_time_to_s (row->step) - 1) < LS_PLACE_LEAST_GAIN);
+  }
+  return are_alike;
+}
+
 char *
 ls_place_to_text (const LsPlace *p, const char *title, const char *subtitle)
 {
@@ -176,15 +188,17 @@ ls_place_to_text (const LsPlace *p, const char *title, const char *subtitle)
   g_string_append_printf (out, "%s\n%s\n\n  given  step %.4g s, %.6g tokens/s\n", title, subtitle, now_s (p),
                           p->now->report.tokens_per_s);
   g_autofree char *shares = shares_text (p->layers, p->counts);
-  if (p->gain < LEAST_GAIN)
-    g_string_append (out, "  best   no order that was tried is faster\n");
+  if (p->gain < LS_PLACE_LEAST_GAIN)
+    g_string_append_printf (out, "  best   %s\n",
+                            is_alike (p) ? "placement does not matter: all orders that were tried are as fast"
+                                         : "no order that was tried is faster");
   else
     g_string_append_printf (out, "  best   step %.4g s, %.6g tokens/s, %+.1f %%: %s, %s%s%s\n",
                             ls_job_result_step_time_s (p->then), p->then->report.tokens_per_s, 100 * p->gain,
                             best->order, best->seats, p->n_kept > 0 ? ", nodes swapped" : "", shares);
   append_orders (out, p);
   append_swaps (out, p);
-  if (p->gain >= LEAST_GAIN) {
+  if (p->gain >= LS_PLACE_LEAST_GAIN) {
     append_parts (out, p);
     append_links (out, p);
   }

@@ -106,19 +106,18 @@ append_cost (GString *out, const LsSweepReport *r)
 static void
 append_rule (GString *out, const LsSweepReport *r, const LsSweepGroup *g)
 {
+  g_string_append_printf (out, "\nThe rule of thumb (%s in the node, PP across, DP the rest)",
+                          r->has_experts ? "EP" : "TP");
   if (!g->rule) {
-    g_string_append (
-        out, "\nThe rule of thumb (TP in the node, PP across, DP the rest): none that is legal fits.\n");
+    g_string_append (out, ": none that is legal fits.\n");
     return;
   }
   g_autoptr (GArray) one = g_array_new (FALSE, FALSE, sizeof (LsSweepRow)); /* borrows */
   g_array_append_vals (one, g->rule, 1);
-  g_string_append_printf (
-      out, "\nThe rule of thumb (TP in the node, PP across, DP the rest) is number %" G_GUINT64_FORMAT "%s\n",
-      g->rule_rank,
-      g->is_rule_rank_exact   ? ""
-          : r->is_interrupted ? " at best, as the sweep was stopped"
-                              : " at best, as some were pruned");
+  g_string_append_printf (out, " is number %" G_GUINT64_FORMAT "%s\n", g->rule_rank,
+                          g->is_rule_rank_exact   ? ""
+                              : r->is_interrupted ? " at best, as the sweep was stopped"
+                                                  : " at best, as some were pruned");
   append_table (out, one);
 }
 

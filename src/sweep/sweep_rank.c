@@ -14,7 +14,9 @@
 
 /* TP in the node, PP across, DP the rest (Narayanan et al. 2021, section 3, takeaways 1
  * and 2): the largest tp, then the fewest stages that fit, the least recomputation, micro-batch 1,
- * 1F1B, and the distributed optimizer and sequence parallelism where they can be. */
+ * 1F1B, and the distributed optimizer and sequence parallelism where they can be. With experts EP takes the
+ * place of TP (NVIDIA/Megatron-LM, megatron/core/transformer/moe/README.md: ep and tp within NVLink, ep
+ * before tp): the smallest tp, and the most ranks of experts that a node holds. */
 static bool
 follows_rule (const LsStrategy *s, uint32_t tp)
 {
@@ -25,12 +27,14 @@ follows_rule (const LsStrategy *s, uint32_t tp)
 
 typedef struct {
   uint32_t candidate, pp, recompute, sp, zero, ep;
+  uint32_t across; /* ranks of experts beyond a node; 0: none */
 } RuleCase;
 
 static int
 compare_cases (gconstpointer a, gconstpointer b)
 {
   const RuleCase *x = a, *y = b;
+  LS_SMALLER_FIRST (x->across, y->across);
   LS_SMALLER_FIRST (x->pp, y->pp);
   LS_SMALLER_FIRST (x->recompute, y->recompute);
   LS_LARGER_FIRST (x->sp, y->sp);
@@ -39,26 +43,32 @@ compare_cases (gconstpointer a, gconstpointer b)
 }
 
 static uint32_t
-largest_tp (LsSweepRun *x, const Group *g)
+of_node (LsSweepRun *x)
 {
   const LsCluster *cluster = candidate_cluster (x, &(LsPoint) { 0 });
-  uint32_t most = 1;
+  return cluster->seats.first ? cluster->seats.per_node : ls_cluster_taken (&cluster->spec);
+}
+
+/* The largest that a node holds; with experts the smallest. */
+static uint32_t
+tp_of_rule (LsSweepRun *x, const Group *g, uint32_t node)
+{
+  uint32_t most = 1, least = UINT32_MAX;
   for (uint32_t i = 0; i < g->n; i++) {
     LsPoint p;
     ls_space_point (&x->spec->space, candidate_at (x, g->first + i)->index, &p);
     uint32_t tp = ls_space_value (&x->spec->space, &p, LS_SPACE_TP);
-    most = tp <= (cluster->seats.first ? cluster->seats.per_node : ls_cluster_taken (&cluster->spec))
-        ? MAX (most, tp)
-        : most;
+    most = tp <= node ? MAX (most, tp) : most;
+    least = MIN (least, tp);
   }
-  return most;
+  return x->model.n_experts > 0 ? least : most;
 }
 
 static GArray *
 rule_cases (LsSweepRun *x, const Group *g)
 {
   GArray *cases = g_array_new (FALSE, FALSE, sizeof (RuleCase));
-  uint32_t tp = largest_tp (x, g);
+  uint32_t node = of_node (x), tp = tp_of_rule (x, g, node);
   for (uint32_t i = g->first; i < g->first + g->n; i++) {
     LsPoint p;
     ls_space_point (&x->spec->space, candidate_at (x, i)->index, &p);
@@ -67,7 +77,8 @@ rule_cases (LsSweepRun *x, const Group *g)
       continue;
     LsStrategy s;
     candidate_strategy (x, &p, &s, NULL);
-    RuleCase c = { i, s.pp, (uint32_t) s.recompute, s.sp, s.zero_stage, s.ep };
+    RuleCase c = { i, s.pp, (uint32_t) s.recompute, s.sp, s.zero_stage, s.ep, 0 };
+    c.across = (uint64_t) s.ep * s.etp > node ? s.ep : 0;
     if (follows_rule (&s, tp))
       g_array_append_val (cases, c);
     ls_strategy_clear (&s);

@@ -76,9 +76,9 @@ void ls_sweep_none_free (LsSweepNone *none); /* NULL allowed */
 typedef struct {
   uint32_t gpus, global_batch;
   const LsSweepRow *first; /* of best, borrowed; NULL: none is legal and fits */
-  LsSweepRow *rule;        /* TP in the node, PP across, DP the rest; owned; NULL: none is legal and fits */
-  uint64_t rule_rank;      /* 1: the best. Of those simulated */
-  bool is_rule_rank_exact; /* false: of what was pruned, or not reached, some may be better, too */
+  LsSweepRow *rule; /* TP, or EP, in the node, PP across, DP the rest; owned; NULL: none is legal and fits */
+  uint64_t rule_rank;          /* 1: the best. Of those simulated */
+  bool is_rule_rank_exact;     /* false: of what was pruned, or not reached, some may be better, too */
   double tokens_per_s_per_gpu; /* NAN, as the next two: there is no first  */
   double of_fewest_gpus;       /* that over that of the fewest GPUs, same batch */
   double of_largest_batch;     /* and of the largest batch, same GPUs           */
@@ -101,6 +101,7 @@ typedef struct {
   const char *software;          /* that they run */
   GArray *assumptions;           /* LsAssumption, of the first; NULL: there is none */
   bool has_attention;            /* in some layer of the model */
+  bool has_experts;              /* likewise */
   const LsSweepChanges *changes; /* of launch files, with their program; NULL: there are none */
   LsSweepNone *none;             /* why there is no best; NULL: there is, or it was stopped */
   double usd_per_gpu_hour, gpu_watts, pue;
