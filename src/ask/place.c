@@ -1,11 +1,13 @@
 #include "ask/place.h"
 
 #include "ask/place_search.h"
+#include "ask/whatif.h"
 
 #include <string.h>
 
 #include "base/order.h"
 #include "cluster/torus.h"
+#include "data/jobs/read_placement.h"
 #include "strategy/strategy.h"
 
 /* A simulation takes as long as so many classes of ranks, and a 16th of a class for each rank. */
@@ -106,6 +108,8 @@ try_candidate (guint i, gpointer data)
   strategy_of (x, c, &s);
   LsJobResult *prepared = ls_job_prepare (&now->model, now->hardware, now->cluster->spec.n_nodes, &s, &error);
   ls_strategy_clear (&s);
+  if (prepared && !ls_software_check (x->spec->program, &now->model, &prepared->strategy, &error))
+    g_clear_pointer (&prepared, ls_job_result_free);
   if (prepared && !has_room (x, prepared)) {
     c->refused = g_strdup ("a rank does not fit into the memory of its GPU");
     ls_job_result_free (prepared);
@@ -122,7 +126,7 @@ try_candidate (guint i, gpointer data)
   if (r)
     c->step = r->timeline->window_end - r->timeline->window_start;
   else
-    c->refused = g_strdup (error->message);
+    c->refused = ls_what_if_reason (error);
 }
 
 void
@@ -255,9 +259,14 @@ find_orders (const Search *x)
 static void
 add_row (Search *x, const Candidate *c)
 {
-  const LsStrategy *s = &x->p->now->strategy;
+  const LsJobResult *now = x->p->now;
+  const LsStrategy *s = &now->strategy;
+  bool is_torus = now->cluster->spec.interior == LS_INTERIOR_TORUS; /* whose chips follow the order */
+  bool is_moved = (is_torus && !c->is_own_order)
+      || memcmp (c->gpus, ls_plan_gpus (now->plan), x->n_ranks * sizeof *c->gpus) != 0;
   LsPlaceRow row
       = { .seats = c->seats_name, .step = c->step, .least = c->least, .refused = g_strdup (c->refused) };
+  row.placement = is_moved ? ls_placement_text (now->cluster, c->gpus, x->n_ranks) : NULL;
   row.layers = shares_text (c->layers, s->pp);
   row.counts = shares_text (c->counts, s->dp);
   row.order = c->is_own_order && s->rank_order ? g_strdup (s->rank_order) : short_order (x, c->order);
@@ -371,6 +380,7 @@ ls_place_free (LsPlace *p)
   for (guint i = 0; p->rows && i < p->rows->len; i++) {
     g_free (g_array_index (p->rows, LsPlaceRow, i).order);
     g_free (g_array_index (p->rows, LsPlaceRow, i).refused);
+    g_free (g_array_index (p->rows, LsPlaceRow, i).placement);
     g_free (g_array_index (p->rows, LsPlaceRow, i).layers);
     g_free (g_array_index (p->rows, LsPlaceRow, i).counts);
   }

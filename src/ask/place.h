@@ -38,6 +38,7 @@
 typedef struct {
   char *order;       /* "tp-pp-dp": of the degrees above 1                 */
   const char *seats; /* static: "as given", "node after node", "kind after kind", "axes y-x" */
+  char *placement;   /* of the seats, for --placement; NULL: as given      */
   char *layers;      /* "21,11" of the stages; NULL: as those of the job   */
   char *counts;      /* "10,6" micro-batches of the replicas; NULL: likewise */
   LsTime step;       /* 0: not simulated                                   */

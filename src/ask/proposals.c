@@ -369,6 +369,10 @@ propose_clusters (Proposals *p)
     LsChange *change = propose (p);
     ls_change_set (change, "cluster", "%s", g_array_index (successors, char *, i));
     ls_change_set (change, "gpus", "%u", p->r->plan->n_ranks);
+    if (p->spec->gpu_calibration) /* which was measured on another machine */
+      ls_change_set (change, "gpu-calibration", "own");
+    if (p->spec->nccl)
+      ls_change_set (change, "nccl", "own");
   }
 }
 

@@ -57,9 +57,8 @@ simulate (const LsJobSpec *spec, const LsChange *change, GError **error)
   return g_steal_pointer (&r);
 }
 
-/* The reasons in a line. */
-static char *
-reason_of (const GError *error)
+char *
+ls_what_if_reason (const GError *error)
 {
   g_auto (GStrv) lines = g_strsplit (error->message, "\n", -1);
   GString *out = g_string_new (NULL);
@@ -76,7 +75,7 @@ try_one (guint i, gpointer data)
   Try *t = (Try *) data + i;
   g_autoptr (GError) error = NULL;
   g_autoptr (LsJobResult) r = simulate (t->spec, t->change, &error);
-  t->row = r ? ls_what_if_row (r) : (LsWhatIfRow) { .refused = reason_of (error) };
+  t->row = r ? ls_what_if_row (r) : (LsWhatIfRow) { .refused = ls_what_if_reason (error) };
   t->row.change = ls_change_text (t->change);
   t->row.idea = t->change->idea;
   t->row.cost = t->change->cost;

@@ -105,6 +105,8 @@ guint ls_what_if_n_fit (const LsWhatIf *w);
 
 /* The job as it ran, as a row without a change. */
 LsWhatIfRow ls_what_if_row (const LsJobResult *r);
+/* Why a job is none, in a line. Newly allocated. */
+char *ls_what_if_reason (const GError *error);
 
 /* Makes each change (LsChange) to the job of `spec` alone and simulates it; their rows follow those of w, in
  * the same order. w->now: the job's own row. */

@@ -118,10 +118,6 @@ ls_change_apply (const LsChange *change, LsJobSpec *spec, LsDiagList *diags)
     if (strcmp (key, "software") == 0 ? !ls_job_spec_change_software (spec, value, diags)
                                       : !ls_job_spec_set (spec, key, value, diags))
       return FALSE;
-    if (strcmp (key, "cluster") == 0) { /* what was measured is another machine */
-      g_clear_pointer (&spec->gpu_calibration, g_free);
-      g_clear_pointer (&spec->nccl, g_free);
-    }
   }
   return TRUE;
 }

@@ -302,9 +302,9 @@ const LsField ls_job_fields[] = {
   { ROW (pipeline, order, LS_FIELD_STRING, order, "the schedule's own",
          "the order of the pipeline's actions (CSV; lockstep schedule writes one)"), .required = true,
     .argument = "FILE" },
-  { FILE_ROW (measured, gpu_calibration, "as its GPU names",
+  { FILE_ROW (measured, gpu_calibration, "own: as its GPU names",
               "what the GPU's kernels take (lockstep calibrate writes such a file)") },
-  { FILE_ROW (measured, nccl, "as its GPU names",
+  { FILE_ROW (measured, nccl, "own: as its GPU names",
               "what NCCL reaches (lockstep calibrate --nccl writes such a file)") },
   { CUSTOM_ROW (measured, measured, parse_measured, LS_MEASURED_EXPECTED, "TIME[,KEY=VALUE][:SOURCE]", "",
                 "a step that was run, to compare with: its time, other logged numbers such as "

@@ -6,6 +6,7 @@
 #include "data/jobs/value_files.h"
 #include "data/text/field.h"
 #include "job/job.h"
+#include "job/job_steps.h"
 #include "job/knobs.h"
 #include "job/softwares.h"
 #include "strategy/dp_traits.h"
@@ -337,20 +338,24 @@ load_from (const LsJobSpec *spec, const char *files, LsImport *ret_from, LsDiagL
   return ok;
 }
 
-static gboolean
-set_from (LsJobSpec *spec, const char *files, LsDiagList *diags)
+bool
+ls_job_spec_take_import (LsJobSpec *spec, LsImport *from, LsDiagList *diags)
 {
-  LsImport from;
-  if (!load_from (spec, files, &from, diags))
-    return FALSE;
   if (!spec->strategy_knob)
     spec->strategy_knob = g_strdup ("from");
   if (spec->from)
     g_atomic_rc_box_release_full (spec->from, from_clear);
-  spec->from = g_atomic_rc_box_dup (sizeof from, &from);
-  spec->software_is_from = !spec->software && from.strategy.software;
-  return (!spec->software_is_from || set_software (spec, from.strategy.software, false, diags))
+  spec->from = g_atomic_rc_box_dup (sizeof *from, from);
+  spec->software_is_from = !spec->software && from->strategy.software;
+  return (!spec->software_is_from || set_software (spec, from->strategy.software, false, diags))
       && take_from (spec, diags);
+}
+
+static gboolean
+set_from (LsJobSpec *spec, const char *files, LsDiagList *diags)
+{
+  LsImport from;
+  return load_from (spec, files, &from, diags) && ls_job_spec_take_import (spec, &from, diags);
 }
 
 /* The last of several counts. */
@@ -396,6 +401,16 @@ forget_size (LsJobSpec *spec)
   g_hash_table_remove (spec->said, "gpus");
 }
 
+/* What was measured is then what the GPU names, as without the option. */
+static void
+forget_own (LsJobSpec *spec)
+{
+  char **const measured[] = { &spec->gpu_calibration, &spec->nccl };
+  for (guint i = 0; i < G_N_ELEMENTS (measured); i++)
+    if (g_strcmp0 (*measured[i], "own") == 0)
+      g_clear_pointer (measured[i], g_free);
+}
+
 static gboolean
 set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList *diags)
 {
@@ -403,6 +418,7 @@ set_option (LsJobSpec *spec, const LsField *field, const char *value, LsDiagList
     return FALSE;
   if (strcmp (field->key, "nodes") == 0 || strcmp (field->key, "slice") == 0)
     forget_size (spec);
+  forget_own (spec);
   if (strcmp (field->key, "model") != 0 && strcmp (field->key, "cluster") != 0
       && strcmp (field->key, "debug") != 0)
     remember_option (spec, field, value);

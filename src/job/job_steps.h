@@ -184,4 +184,9 @@ void ls_job_fit_retries (LsJobResult *r);
  * come so near to the limit that what no simulated category holds (job/job.h) meets it. */
 void ls_job_note_retries (const LsJobSpec *spec, LsJobResult *r);
 
+/* --- job_spec.c ------------------------------------------------------------------------------------- */
+
+/* A launch file that was read, as --from; taken with all it holds. */
+bool ls_job_spec_take_import (LsJobSpec *spec, LsImport *from, LsDiagList *diags);
+
 #endif

@@ -78,35 +78,146 @@ taken_back (const LsField *f, const LsStrategy *defaults)
   return is_word && !left ? g_strdup ("auto") : NULL;
 }
 
-char *
-ls_knobs_format (const LsStrategy *s)
+/* Behind which the knobs are to hold: behind defaults, without any, or either way. */
+typedef struct {
+  const LsStrategy *s, *defaults; /* NULL: of none */
+  GHashTable *given;
+  bool is_alone_too; /* without the defaults as well */
+  LsStrategy filled, blank, usual;
+} Written;
+
+/* Whether nothing need be typed for the knob to have the value. */
+static bool
+is_left_out (const Written *w, const LsField *f, const char *value)
 {
-  return ls_knobs_format_over (s, NULL, NULL);
+  if (w->given && g_hash_table_contains (w->given, f->key))
+    return false;
+  g_autofree char *program = ls_knob_of_program (f, w->s, w->defaults);
+  bool is_so_behind = !w->defaults || goes_without_saying (f, value, program, &w->blank, &w->usual);
+  if (!is_so_behind || (w->defaults && !w->is_alone_too))
+    return is_so_behind;
+  return goes_without_saying (f, value, NULL, &w->blank, &w->usual);
+}
+
+static void
+written_init (Written *w, const LsStrategy *s)
+{
+  LsStrategy resolved;
+  w->s = s;
+  ls_strategy_copy (&resolved, s);
+  ls_strategy_fill_auto (&resolved);
+  w->filled = resolved;
+  ls_strategy_init (&w->blank);
+  init_usual (&w->usual, s);
+}
+
+static void
+written_clear (Written *w)
+{
+  ls_strategy_clear (&w->usual);
+  ls_strategy_clear (&w->blank);
+  ls_strategy_clear (&w->filled);
+}
+
+/* NULL: it has none. */
+static char *
+value_of (const Written *w, const LsField *f)
+{
+  char *said = f->file_only ? NULL : ls_field_text (f, &w->filled, NULL);
+  return said || f->file_only ? said : taken_back (f, w->defaults);
+}
+
+static void
+append_option (GString *out, const LsField *f, const char *value)
+{
+  g_autofree char *option = ls_field_option (f, value);
+  g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", option);
+}
+
+static char *
+format (Written w, const LsStrategy *s)
+{
+  GString *out = g_string_new (NULL);
+  written_init (&w, s);
+  for (const LsField *f = ls_strategy_fields; f->key; f++) {
+    g_autofree char *value = value_of (&w, f);
+    if (value && !is_left_out (&w, f, value))
+      append_option (out, f, value);
+  }
+  written_clear (&w);
+  return g_string_free (out, FALSE);
 }
 
 char *
-ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTable *given)
+ls_knobs_format (const LsStrategy *s)
 {
+  return format ((Written) { .is_alone_too = true }, s);
+}
+
+/* What --from, --for or --software of a job say of knobs. */
+static Written
+behind (const LsJobSpec *job)
+{
+  return (Written) { .defaults = job->from ? &job->strategy
+                         : job->software   ? &job->software->defaults
+                                           : NULL,
+                     .given = job->from ? job->from->given : NULL };
+}
+
+char *
+ls_job_knobs (const LsJobSpec *job, const LsStrategy *s)
+{
+  Written w = behind (job);
+  w.is_alone_too = true;
+  return format (w, s);
+}
+
+char *
+ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *s, const LsStrategy *first)
+{
+  Written own = behind (job), other = own;
   GString *out = g_string_new (NULL);
-  LsStrategy filled, blank, usual;
-  ls_strategy_copy (&filled, s);
-  ls_strategy_fill_auto (&filled);
-  ls_strategy_init (&blank);
-  init_usual (&usual, s);
+  written_init (&own, s);
+  written_init (&other, first);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    g_autofree char *said = f->file_only ? NULL : ls_field_text (f, &filled, NULL),
-                    *program = ls_knob_of_program (f, s, defaults),
-                    *value = said || f->file_only ? g_steal_pointer (&said) : taken_back (f, defaults);
-    bool is_given = given && g_hash_table_contains (given, f->key);
-    bool is_by_itself = value && goes_without_saying (f, value, program, &blank, &usual);
-    if (!value || (!is_given && is_by_itself))
-      continue;
-    g_autofree char *option = ls_field_option (f, value);
-    g_string_append_printf (out, "%s%s", out->len > 0 ? " " : "", option);
+    g_autofree char *there = value_of (&other, f), *here = value_of (&own, f),
+                    *value = here || !there ? g_steal_pointer (&here) : taken_back (f, &other.filled);
+    bool is_there = there && !is_left_out (&other, f, there);
+    bool is_here = value && !is_left_out (&own, f, value), is_idle = ls_strategy_idle (s, m, f->key) != NULL;
+    if (value && !is_idle && (is_here || is_there) && !(is_there && strcmp (value, there) == 0))
+      append_option (out, f, value);
   }
-  ls_strategy_clear (&usual);
-  ls_strategy_clear (&blank);
-  ls_strategy_clear (&filled);
+  written_clear (&other);
+  written_clear (&own);
+  return g_string_free (out, FALSE);
+}
+
+static void
+append_names (const LsJobSpec *job, GString *out)
+{
+  g_autofree char *model = job->model ? ls_shell_quote (job->model) : NULL,
+                  *cluster = ls_shell_quote (job->cluster),
+                  *program = job->software ? ls_shell_quote (job->software_name) : NULL;
+  if (model)
+    g_string_append_printf (out, " --model %s", model);
+  for (guint i = 0; job->from && i < job->from->asked->len; i++) {
+    g_autofree char *file = ls_shell_quote (job->from->asked->pdata[i]);
+    g_string_append_printf (out, " --from %s", file);
+  }
+  g_string_append_printf (out, " --cluster %s", cluster);
+  if (program)
+    g_string_append_printf (out, " --%s %s", job->program ? "for" : "software", program);
+}
+
+char *
+ls_job_command (const LsJobSpec *job, const LsStrategy *s)
+{
+  GString *out = g_string_new ("lockstep run");
+  append_names (job, out);
+  for (guint i = 0; job->options_said && i < job->options_said->len; i++)
+    g_string_append_printf (out, " %s", (const char *) job->options_said->pdata[i]);
+  g_autofree char *knobs = format (behind (job), s);
+  g_string_append_printf (out, " %s", knobs);
   return g_string_free (out, FALSE);
 }
 

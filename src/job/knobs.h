@@ -3,16 +3,23 @@
 #define LS_JOB_KNOBS_H
 
 #include "data/text/field.h"
+#include "job/job.h"
 #include "model/model.h"
 #include "strategy/strategy.h"
 
 /* The knobs of a resolved strategy as one would type them: "--tp 8 --pp 8 ...", without those that are
  * so by themselves; the usual numbers and words are always there. Newly allocated. */
 char *ls_knobs_format (const LsStrategy *s);
-/* The same behind --for or --software of a program with these defaults, or behind --from of a file that says
- * them; NULL: of none. given: keys (static strings) whose value in the defaults was said beside, so that they
- * are told; NULL: none. */
-char *ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTable *given);
+/* The knobs of a strategy, which is the resolved one of a job with other knobs: so that they hold behind --for,
+ * --software and --from of the job, and without. Newly allocated. */
+char *ls_job_knobs (const LsJobSpec *job, const LsStrategy *s);
+/* The whole command that runs it: what was said of the job, then the knobs that it lacks. Newly allocated. */
+char *ls_job_command (const LsJobSpec *job, const LsStrategy *s);
+
+/* The knobs that, behind the command of `first`, make it that of s; none that make no difference to the model m.
+ * Newly allocated. */
+char *ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *s,
+                            const LsStrategy *first);
 
 /* A knob under the defaults of a program, on the accelerator of s; NULL: defaults is, or they say nothing.
  * Newly allocated. */

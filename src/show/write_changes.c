@@ -88,3 +88,27 @@ ls_sweep_changes_add (const LsSweepChanges *c, LsJsonOut *w)
   ls_json_out_end_array (w);
   ls_json_out_end_object (w);
 }
+
+/* --- the rows again --------------------------------------------------------------------------------- */
+
+static bool
+is_of_group (const LsSweepRow *row, const LsSweepGroup *g)
+{
+  return row->strategy.gpus == g->gpus && row->strategy.global_batch == g->global_batch;
+}
+
+void
+ls_sweep_again_print (const LsSweepReport *r, GString *out)
+{
+  g_string_append_printf (out, "\nThe first again:\n  %s\n", r->command);
+  if (r->best->len > 1)
+    g_string_append (out, "The others: the same with these options after it\n");
+  guint n = 0;
+  for (guint k = 0; k < r->groups->len; k++)
+    for (guint i = 0; i < r->best->len; i++) {
+      const LsSweepRow *row = &g_array_index (r->best, LsSweepRow, i);
+      n += is_of_group (row, &g_array_index (r->groups, LsSweepGroup, k));
+      if (i > 0 && is_of_group (row, &g_array_index (r->groups, LsSweepGroup, k)))
+        g_string_append_printf (out, "  number %u: %s\n", n, row->instead);
+    }
+}

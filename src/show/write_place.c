@@ -148,23 +148,37 @@ order_of (const LsJobResult *r)
   return r->strategy.rank_order;
 }
 
+/* What to append to the job; NULL: nothing of that. */
+static char *
+options_text (const char *order, const char *placement, const char *layers, const char *counts)
+{
+  const char *const parts[][2] = { { "--rank-order", order },
+                                   { "--placement", placement },
+                                   { "--layers-per-chunk", layers },
+                                   { "--micro-batches-per-replica", counts } };
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++) {
+    g_autofree char *quoted = parts[i][1] ? ls_shell_quote (parts[i][1]) : NULL;
+    if (quoted)
+      g_string_append_printf (out, "%s%s %s", out->len > 0 ? " " : "", parts[i][0], quoted);
+  }
+  return g_string_free (out, FALSE);
+}
+
 char *
 ls_place_options (const LsPlace *p, const char *file)
 {
-  GString *out = g_string_new (NULL);
-  if (g_strcmp0 (order_of (p->now), order_of (p->then)) != 0) {
-    g_autofree char *usual = ls_rank_order_text (0);
-    g_string_append_printf (out, "--rank-order %s", order_of (p->then) ? order_of (p->then) : usual);
-  }
-  if (file) {
-    g_autofree char *quoted = ls_shell_quote (file);
-    g_string_append_printf (out, "%s--placement %s", out->len > 0 ? " " : "", quoted);
-  }
-  if (p->layers)
-    g_string_append_printf (out, "%s--layers-per-chunk %s", out->len > 0 ? " " : "", p->layers);
-  if (p->counts)
-    g_string_append_printf (out, "%s--micro-batches-per-replica %s", out->len > 0 ? " " : "", p->counts);
-  return g_string_free (out, FALSE);
+  bool has_order = g_strcmp0 (order_of (p->now), order_of (p->then)) != 0;
+  g_autofree char *usual = ls_rank_order_text (0);
+  const char *order = order_of (p->then) ? order_of (p->then) : usual;
+  return options_text (has_order ? order : NULL, file, p->layers, p->counts);
+}
+
+static char *
+row_options (const LsPlace *p, const LsPlaceRow *row)
+{
+  bool has_order = strcmp (row->order, row_at (p, 0)->order) != 0;
+  return options_text (has_order ? row->order : NULL, row->placement, row->layers, row->counts);
 }
 
 /* Whether all orders take what the job as given takes, by what is shown. */
@@ -221,6 +235,8 @@ json_rows (LsJsonOut *w, const LsPlace *p)
     ls_json_out_double (w, "step_time_s", row->step > 0 ? ls_time_to_s (row->step) : NAN);
     ls_json_out_double (w, "least_s", row->least > 0 ? ls_time_to_s (row->least) : NAN);
     ls_json_out_string (w, "refused", row->refused);
+    g_autofree char *options = row_options (p, row);
+    ls_json_out_string (w, "options", options);
     ls_json_out_end_object (w);
   }
   ls_json_out_end_array (w);
@@ -277,6 +293,13 @@ ls_place_to_json (const LsPlace *p)
   ls_json_out_string (&w, "micro_batches_per_replica", p->counts);
   json_side (&w, "given", p->now);
   json_side (&w, "best", p->then);
+  bool is_moved = !ls_plan_has_same_gpus (p->now->plan, p->then->plan)
+      || p->then->cluster->spec.interior == LS_INTERIOR_TORUS;
+  g_autofree char *seats = is_moved
+      ? ls_placement_text (p->then->cluster, ls_plan_gpus (p->then->plan), p->then->plan->n_ranks)
+      : NULL,
+                  *options = ls_place_options (p, seats);
+  ls_json_out_string (&w, "options", options);
   json_rows (&w, p);
   ls_json_out_begin_object (&w, "swaps");
   ls_json_out_uint (&w, "simulated", p->n_swaps);
@@ -291,7 +314,8 @@ char *
 ls_place_to_csv (const LsPlace *p)
 {
   GString *out = g_string_new (
-      "rank_order,gpus,step_time_ps,least_ps,refused,layers_per_chunk,micro_batches_per_replica\n");
+      "rank_order,gpus,step_time_ps,least_ps,refused,layers_per_chunk,micro_batches_per_replica,"
+      "options\n");
   for (guint i = 0; i < p->rows->len; i++) {
     const LsPlaceRow *row = row_at (p, i);
     g_string_append_printf (out, "%s,%s,", row->order, row->seats);
@@ -306,6 +330,9 @@ ls_place_to_csv (const LsPlace *p)
     ls_csv_append (out, row->layers ? row->layers : "");
     g_string_append_c (out, ',');
     ls_csv_append (out, row->counts ? row->counts : "");
+    g_string_append_c (out, ',');
+    g_autofree char *options = row_options (p, row);
+    ls_csv_append (out, options);
     g_string_append_c (out, '\n');
   }
   return g_string_free (out, FALSE);

@@ -377,7 +377,7 @@ ls_sweep_to_text (const LsSweepReport *r)
                             g_ascii_formatd (wall, sizeof wall, "%.1f", r->wall_s),
                             g_ascii_formatd (simulate, sizeof simulate, "%.1f", r->simulate_s));
   }
-  g_string_append_printf (out, "\nThe first again:\n  %s\n", r->command);
+  ls_sweep_again_print (r, out);
   return g_string_free (out, FALSE);
 }
 
@@ -456,6 +456,7 @@ csv_row (GString *out, const LsSweepRow *row)
     csv_number (out, row->breakdown_s[p]);
   append_cell (out, row->why);
   append_cell (out, also);
+  append_cell (out, row->command);
   append_cell (out, row->knobs);
   ls_sweep_csv_knobs (out, &row->strategy, is_in_front);
   g_string_append_c (out, '\n');
@@ -471,7 +472,7 @@ ls_sweep_to_csv (const LsSweepReport *r)
       "time_to_loss_s,usd_to_loss,mwh_to_loss");
   for (int p = 0; p < LS_N_PARTS; p++)
     g_string_append_printf (out, ",breakdown_%s_s", ls_part_name ((LsPart) p));
-  g_string_append (out, ",why,also,knobs");
+  g_string_append (out, ",why,also,command,knobs");
   ls_sweep_csv_knobs (out, NULL, is_in_front);
   g_string_append_c (out, '\n');
   for (guint i = 0; i < r->best->len; i++)

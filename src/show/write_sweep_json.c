@@ -82,6 +82,7 @@ write_row (LsJsonOut *w, const char *key, const LsSweepRow *r)
   ls_json_out_double (w, "kwh_per_trillion_tokens", r->kwh_per_trillion);
   ls_json_out_double (w, "gpu_watts", r->gpu_watts);
   write_to_loss (w, &r->to_loss);
+  ls_json_out_string (w, "command", r->command);
   ls_json_out_string (w, "knobs", r->knobs);
   ls_json_out_uint (w, "headroom_bytes", r->headroom_bytes);
   ls_json_out_uint (w, "free_bytes", r->free_bytes);

@@ -179,7 +179,6 @@ ls_sweep_run_free (LsSweepRun *x)
   ls_model_clear (&x->model);
   g_free (x->stop);
   g_free (x->title);
-  g_free (x->command);
   ls_sweep_changes_free (x->changes);
   g_free (x->headroom_text);
   g_clear_pointer (&x->report.assumptions, g_array_unref);

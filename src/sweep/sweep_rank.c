@@ -189,7 +189,8 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
   ret_row->to_loss = ls_objective_figures (&x->objective, &x->price, &ret_row->strategy,
                                            ls_time_to_s (c->step), watts, c->goodput);
   ret_row->value = ls_objective_value (&x->objective, &ret_row->to_loss, f->tokens_per_s);
-  ret_row->knobs = ls_knobs_format (&ret_row->strategy);
+  ret_row->knobs = ls_job_knobs (&x->spec->job, &ret_row->strategy);
+  ret_row->command = ls_job_command (&x->spec->job, &ret_row->strategy);
   ret_row->headroom_bytes = x->headroom[ret_row->strategy.dp_kind].bytes;
   ret_row->free_bytes = x->capacity_bytes - MIN (c->memory_bytes, x->capacity_bytes);
   for (int i = 0; i < LS_N_PARTS; i++)
@@ -211,7 +212,7 @@ add_variant (const LsSweepRun *x, LsSweepRow *row, const Candidate *c)
 {
   LsStrategy s;
   candidate_settled (x, c, &s);
-  LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), ls_knobs_format (&s), c->step,
+  LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), ls_job_knobs (&x->spec->job, &s), c->step,
                        c->memory_bytes, c->goodput };
   ls_strategy_clear (&s);
   if (!row->also)
@@ -342,39 +343,6 @@ count (LsSweepRun *x)
   }
 }
 
-static void
-append_job (const LsJobSpec *job, GString *out)
-{
-  g_autofree char *model = job->model ? ls_shell_quote (job->model) : NULL;
-  if (model)
-    g_string_append_printf (out, " --model %s", model);
-  for (guint i = 0; job->from && i < job->from->asked->len; i++) {
-    g_autofree char *file = ls_shell_quote (job->from->asked->pdata[i]);
-    g_string_append_printf (out, " --from %s", file);
-  }
-}
-
-/* As one would type it: all that was said of the job, then the knobs. */
-static char *
-command_of (const LsSweepRun *x, const LsStrategy *s)
-{
-  const LsJobSpec *job = &x->spec->job;
-  g_autofree char *cluster = ls_shell_quote (job->cluster);
-  const LsStrategy *defaults = job->from ? &job->strategy : job->software ? &job->software->defaults : NULL;
-  g_autofree char *knobs = ls_knobs_format_over (s, defaults, job->from ? job->from->given : NULL);
-  GString *out = g_string_new ("lockstep run");
-  append_job (job, out);
-  g_string_append_printf (out, " --cluster %s", cluster);
-  if (job->software) {
-    g_autofree char *program = ls_shell_quote (job->software_name);
-    g_string_append_printf (out, " --%s %s", job->program ? "for" : "software", program);
-  }
-  for (guint i = 0; job->options_said && i < job->options_said->len; i++)
-    g_string_append_printf (out, " %s", (const char *) job->options_said->pdata[i]);
-  g_string_append_printf (out, " %s", knobs);
-  return g_string_free (out, FALSE);
-}
-
 /* What is said of a knob that the sweep goes through. */
 static const char *
 whence_of_axis (const char *knob)
@@ -407,7 +375,11 @@ describe_first (LsSweepRun *x)
   }
   const LsStrategy *s = &g_array_index (x->report.best, LsSweepRow, 0).strategy;
   const LsHeadroom *h = &x->headroom[s->dp_kind];
-  x->report.command = x->command = command_of (x, s);
+  x->report.command = g_array_index (x->report.best, LsSweepRow, 0).command;
+  for (guint i = 1; i < x->report.best->len; i++) {
+    LsSweepRow *row = &g_array_index (x->report.best, LsSweepRow, i);
+    row->instead = ls_job_knobs_instead (&x->spec->job, &x->model, &row->strategy, s);
+  }
   x->report.headroom = x->headroom_text = h->bytes > 0 ? ls_headroom_text (h) : NULL;
   x->report.assumptions = ls_assumptions_new (&x->spec->job, &x->model, s, whence_of_axis);
 }

@@ -14,6 +14,8 @@ ls_sweep_row_clear (LsSweepRow *row)
 {
   ls_strategy_clear (&row->strategy);
   g_free (row->knobs);
+  g_free (row->command);
+  g_free (row->instead);
   g_free (row->why);
   for (guint i = 0; row->also && i < row->also->len; i++) {
     g_free (g_array_index (row->also, LsSweepVariant, i).change);
@@ -71,7 +73,7 @@ static char *
 options_of (const LsSweepRun *x, const LsStrategy *s)
 {
   const GPtrArray *said = x->spec->job.options_said;
-  g_autofree char *knobs = ls_knobs_format (s);
+  g_autofree char *knobs = ls_job_knobs (&x->spec->job, s);
   g_autoptr (GString) all = g_string_new (NULL);
   for (guint i = 0; said && i < said->len; i++)
     g_string_append_printf (all, "%s ", (const char *) said->pdata[i]);
@@ -84,7 +86,7 @@ static void
 append_row (GString *out, const LsSweepRun *x, const Candidate *c)
 {
   LsStrategy s;
-  candidate_strategy_at (x, c->index, &s);
+  candidate_settled (x, c, &s);
   g_autofree char *options = options_of (x, &s);
   g_string_append_printf (out, "%" PRId64 ",", (int64_t) c->step);
   if (c->is_confirmed)

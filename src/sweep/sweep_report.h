@@ -19,6 +19,8 @@ typedef struct {
 typedef struct {
   LsStrategy strategy; /* resolved, owned                                          */
   char *knobs;         /* as one would type it, owned                              */
+  char *command;       /* `lockstep run` with all of it, owned                     */
+  char *instead;       /* knobs behind the command of the first; NULL: it is that, owned */
   LsTime step;
   uint64_t memory_bytes; /* of the fullest rank                                     */
   double tokens_per_s, mfu;

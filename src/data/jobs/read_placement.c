@@ -128,6 +128,21 @@ ls_placement_to_json (const char *name, const char *source, const LsCluster *clu
   return g_string_free (text, FALSE);
 }
 
+char *
+ls_placement_text (const LsCluster *cluster, const uint32_t *gpus, uint32_t n_ranks)
+{
+  GString *text = g_string_new ("{\"ranks\":[");
+  bool is_block
+      = cluster->spec.interior != LS_INTERIOR_TORUS; /* where a job chooses its chips by its degrees */
+  for (uint32_t r = 0; r < n_ranks; r++) {
+    is_block &= gpus[r] == r;
+    g_string_append_printf (text, "%s{\"rank\":%u,\"node\":%u,\"gpu\":%u}", r > 0 ? "," : "", r,
+                            ls_cluster_host_of (cluster, gpus[r]), ls_cluster_local_of (cluster, gpus[r]));
+  }
+  g_string_append (text, "]}");
+  return is_block ? (g_string_free (text, TRUE), g_strdup (LS_PLACEMENT_BLOCK)) : g_string_free (text, FALSE);
+}
+
 /* --- a list of names ------------------------------------------------------------------------------- */
 
 /* Names of a text, and where each stands. */

@@ -32,5 +32,7 @@ LsAllocation *ls_placement_read (const LsJsonDoc *doc, LsDiagList *diags);
  * ".json". */
 char *ls_placement_to_json (const char *name, const char *source, const LsCluster *cluster,
                             const uint32_t *gpus, uint32_t n_ranks);
+/* The same as a value of --placement that needs no file: the block, or the JSON itself. Newly allocated. */
+char *ls_placement_text (const LsCluster *cluster, const uint32_t *gpus, uint32_t n_ranks);
 
 #endif

@@ -428,11 +428,18 @@ ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *r
 bool
 ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags)
 {
+  return ls_import_read_for (text, n, name, NULL, ret_import, diags);
+}
+
+bool
+ls_import_read_for (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
+                    LsDiagList *diags)
+{
   ImportFile file = { name, g_malloc (n + 1), n, NULL, g_new0 (ImportYaml, 1) };
   memcpy (file.text, text, n);
   file.text[n] = '\0';
   g_autoptr (GPtrArray) none = g_ptr_array_new ();
-  bool ok = unpack_and_read (&file, 1, none, NULL, ret_import, diags);
+  bool ok = unpack_and_read (&file, 1, none, model, ret_import, diags);
   file_clear (&file);
   return ok;
 }

@@ -73,6 +73,8 @@ bool ls_import_load_with (const char *const *paths, const LsModel *model, LsImpo
                           LsDiagList *diags);
 /* The same of a text; name stands for its path, and nothing is given. */
 bool ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags);
+bool ls_import_read_for (const char *text, gsize n, const char *name, const LsModel *model,
+                         LsImport *ret_import, LsDiagList *diags);
 void ls_import_clear (LsImport *import); /* NULL allowed */
 
 /* Whether another program that runs the job has a key of the strategy as it has it by itself: no word of the

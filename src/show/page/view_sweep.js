@@ -41,13 +41,13 @@ async function viewSweep(r) {
   if (r.rule_of_thumb && !best.some((x) => x.knobs === r.rule_of_thumb.knobs)) best.push(r.rule_of_thumb);
   const rows = simulated(text && rowsOfCsv(text), best);
   const keys = rows.length ? Object.keys(rows[0].config).filter((k) => new Set(rows.map((x) => JSON.stringify(x.config[k]))).size > 1) : [];
-  const start = r.command && best.length ? r.command.slice(0, Math.max(0, r.command.indexOf(best[0].knobs))) : "";
+  const start = r.command ? r.command.slice(0, Math.max(0, r.command.indexOf(" --gpus ") + 1)) : "";
   const chosen = [], told = el("div", { "aria-live": "polite" }, el("p", { class: "quiet" }, "Choose two configurations to see how they differ."));
   const choose = (row, line) => {
     const at = chosen.findIndex((c) => c.row === row);
     if (at >= 0) chosen.splice(at, 1)[0].line.classList.remove("chosen");
     else { if (chosen.length === 2) chosen.shift().line.classList.remove("chosen"); chosen.push({ row, line }); line.classList.add("chosen"); }
-    told.replaceChildren(...[chosen.length === 2 ? differences(chosen[0].row, chosen[1].row, start) : el("div", { class: "command" }, chosen.length ? chosen[0].row.knobs : "Choose two configurations to see how they differ.")].flat(2).filter((x) => x));
+    told.replaceChildren(...[chosen.length === 2 ? differences(chosen[0].row, chosen[1].row, start) : el("div", { class: "command" }, chosen.length ? chosen[0].row.command || chosen[0].row.knobs : "Choose two configurations to see how they differ.")].flat(2).filter((x) => x));
   };
   const columns = [...keys.map((k) => ({ name: words(k), get: (x) => x.config[k], show: (v) => (v === null ? "–" : String(v)) })),
     ...SWEEP_MEASURES.filter(([k]) => rows.some((x) => typeof x[k] === "number")).map(([k, name, show]) => ({ name, get: (x) => x[k], show })), { name: "why", get: (x) => x.why || "", word: true }];

@@ -240,11 +240,8 @@ class SweepResult(Result, Sequence):
 
     def job(self, index=0):
         """The options with which run() simulates a row again, and memory() and others look at it, as a dict."""
-        members, run = self._members(), the_library().commands["run"]
-        row = members["best"][index]
-        words = shlex.split(members["command"])[2:]
-        first = shlex.split(members["best"][0]["knobs"])
-        return {**_options_of(run, words[:len(words) - len(first)]), **_options_of(run, shlex.split(row["knobs"]))}
+        words = shlex.split(self._members()["best"][index]["command"])
+        return _options_of(the_library().commands["run"], words[2:])
 
     def __len__(self):
         return len(self._members()["best"])
@@ -259,10 +256,12 @@ class SweepResult(Result, Sequence):
 def _options_of(table, words):
     """A command line as the keywords of a function."""
     names = {option.flag.decode(): name for name, option in table.options.items() if option.flag}
-    options, words = {}, iter(words)
-    for word in words:
+    options, words = {}, list(words)
+    while words:
+        word = words.pop(0)
         name = names.get(word[2:])
-        value = True if name and not table.options[name].argument else next(words)
+        is_switch = name and not table.options[name].argument
+        value = True if is_switch and (not words or words[0].startswith("--")) else words.pop(0)
         if word == "--set":
             key, value = value.split("=", 1)
             name = next(n for n, option in table.options.items() if option.key.decode() == key)
