@@ -100,9 +100,8 @@ is_of_group (const LsSweepRow *row, const LsSweepGroup *g)
 void
 ls_sweep_again_print (const LsSweepReport *r, GString *out)
 {
-  g_string_append_printf (out, "\nThe first again:\n  %s\n", r->command);
   if (r->best->len > 1)
-    g_string_append (out, "The others: the same with these options after it\n");
+    g_string_append (out, "\nThe others again: the command of the first, and behind it\n");
   guint n = 0;
   for (guint k = 0; k < r->groups->len; k++)
     for (guint i = 0; i < r->best->len; i++) {
@@ -111,4 +110,5 @@ ls_sweep_again_print (const LsSweepReport *r, GString *out)
       if (i > 0 && is_of_group (row, &g_array_index (r->groups, LsSweepGroup, k)))
         g_string_append_printf (out, "  number %u: %s\n", n, row->instead);
     }
+  g_string_append_printf (out, "\nThe first again:\n  %s\n", r->command);
 }

@@ -181,13 +181,12 @@ def sweep(case, r, job):
         for row in r.sample(simulated, min(4, len(simulated))):
             case.check_words("list", int(row["step_time_ps"]), row["knobs"], {k: v for k, v in fixed.items() if k in ("model", "cluster", "for_", "software")})
     if rows:
-        text = result.text()
-        lines = text[text.index("The first again:"):].splitlines()
-        case.check_words("text first", rows[0]["step_time_ps"], command(lines[1].strip()))
-        for line in lines[2:]:
-            match = re.match(r"  number (\d+): (.*)", line)
-            if match and len(found["scaling"]) == 1:
-                case.check_words(f"text {match[1]}", rows[int(match[1]) - 1]["step_time_ps"], command(lines[1].strip()) + " " + match[2])
+        lines = result.text().splitlines()
+        first = command(lines[-1].strip())
+        case.check_words("text first", rows[0]["step_time_ps"], first)
+        others = re.findall(r"^  number (\d+): (.*)", result.text(), re.M)
+        for number, behind in others if len(found["scaling"]) == 1 else []:
+            case.check_words(f"text {number}", rows[int(number) - 1]["step_time_ps"], f"{first} {behind}")
     return result
 
 
