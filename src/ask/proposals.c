@@ -390,10 +390,8 @@ append_twice (GString *changes, const char *key, const LsLinkSpec *link)
 static void
 propose_links_of (Proposals *p, const GString *changes)
 {
-  const char *cluster = p->spec->cluster;
-  LsChange *change = propose (p);
-  g_autofree char *changed = ls_override_add (cluster, changes->str);
-  ls_change_set (change, "cluster", "%s", changed);
+  g_autofree char *changed = ls_override_add (p->spec->cluster, changes->str);
+  propose_one (p, "cluster", changed);
 }
 
 /* Twice the NICs, with the PCIe links to them where these would limit, and twice the NVLinks. */
