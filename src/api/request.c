@@ -260,7 +260,7 @@ ls_request_has_any (const LsRequest *r, const char *const *keys)
 {
   for (; *keys; keys++) {
     const char *text = ls_request_text (r, *keys);
-    if (text && strcmp (text, "0") != 0)
+    if (text && (strcmp (text, "0") != 0 || command_option (&ls_request_command (r)->shown, *keys)->argument))
       return TRUE;
   }
   return FALSE;

@@ -8,8 +8,9 @@ static gboolean
 check_trace_knobs (const LsJobSpec *spec, GError **error)
 {
   const char *knob = spec->model ? "model"
-      : spec->segment > 0        ? "segment"
       : spec->order              ? "order"
+      : spec->is_strict          ? "strict"
+      : spec->segment > 0        ? "segment"
                                  : spec->strategy_knob;
   if (knob)
     g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --trace, which has fixed it", knob);

@@ -419,6 +419,10 @@ ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
   for (guint i = 0; run->clusters && i < run->clusters->len; i++)
     most = MAX (most, ((const LsCluster *) run->clusters->pdata[i])->n_gpus);
   ls_note_machine (&run->spec->job, run->hardware, most > ls_cluster_taken (&run->hardware->spec), notes);
+  if (!isnan (run->spec->price.pue) && isnan (run->price.gpu_watts))
+    g_ptr_array_add (notes,
+                     g_strdup ("--pue has no effect here: the power of a chip is not known "
+                               "(--gpu-watts)"));
   if (run->report.best->len == 0)
     return;
   const LsSweepRow *best = &g_array_index (run->report.best, LsSweepRow, 0);

@@ -101,4 +101,6 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
         "steps do not vary: --slow says how fast each rank is (--jitter)");
   note (r, spec->co2_g_per_kwh > 0 && isnan (r->mwh),
         "--co2 has no effect here: the power of a chip is not known");
+  note (r, !isnan (spec->price.pue) && isnan (r->mwh),
+        "--pue has no effect here: the power of a chip is not known (--gpu-watts)");
 }

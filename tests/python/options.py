@@ -4,6 +4,7 @@ one without a row fails. Knobs of a job are tried in every command that takes a 
 Usage: options.py ROOT LOCKSTEP, with LOCKSTEP_LIBRARY and PYTHONPATH in the environment. LS_CASE=COMMAND: that one alone"""
 
 import concurrent.futures
+import json
 import os
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ from lockstep import _binding
 ROOT, PROGRAM = Path(sys.argv[1]).resolve(), os.path.realpath(sys.argv[2])
 DATA = ROOT / "tests/golden/data"
 WORK = tempfile.TemporaryDirectory()
+MADE = Path(WORK.name) / "made"
 COMMANDS = _binding.the_library().commands
 
 JOB = "--model tiny --cluster pair --gpus 4 --tp 2 --global-batch 16"
@@ -25,32 +27,81 @@ PROFILE = "--pytorch-trace data/rank0.json.gz --model tiny:layers=4 --cluster pa
 
 # What only says how fast, how much at a time, or in which form, and changes no number.
 SAME = {"threads", "mpi", "fold", "coarsen", "max-memory", "debug"}
+# Limits that a small job does not reach.
+LIMITS = {("share", "steps"), ("share", "all"), ("place", "tries"), ("kernel", "min-seq"), ("train", "storage-every")}
 
-# The option with its value; behind "|" what it goes with.
+# A row for each option with its value. Behind "|": what it goes with, beside which it is tried as well as alone. Behind "!": the same,
+# and alone it is a condition that holds, or a value that comes out anyway. Behind "=": all else, in the place of the base.
 ROWS = {
     "run": (JOB, """
-        --json; --chrome-trace t.json; --chrome-trace-all | --chrome-trace t.json --gpus 32 --global-batch 64; --csv s.csv; --links l.csv
+        --json; --chrome-trace t.json; --chrome-trace-all | --chrome-trace t.json --cluster pair:nodes=16 --gpus 32 --global-batch 64; --csv s.csv; --links l.csv
         --timeline t.svg; --timeline-rows ops | --timeline t.svg; --timeline-arrows | --timeline t.svg; --timeline-ranks 1 | --timeline t.svg
         --timeline-window 0us..100us | --timeline t.svg; --timeline-width 500 | --timeline t.svg; --memory-chart m.svg; --critical-path
-        --sensitivity; --faults each:gpu; --ecmp-seeds 2; --what-if; --jitter made-up; --jitter-seed 3 | --jitter made-up; --report r.html
-        --format json; --emit megatron; --residuals shipped/topologies/calib/residuals.json; --show-placement; --require-fit | --model tiny:layers=90"""),
+        --sensitivity; --faults each:gpu; --ecmp-seeds 2; --what-if; --jitter mlperf-5.1 = SHIPPED; --jitter-seed 3 = SHIPPED --jitter mlperf-5.1; --report r.html
+        --format json; --emit megatron; --residuals none; --show-placement; --require-fit ! --model tiny:layers=900"""),
     "sweep": (SMALL, """
-        --ranges ranges.json; --prune off | --pp 1,2 --micro-batch 1,2,4 --list l.csv; --top 1; --objective goodput | --reliability many
-        --loss 2.5 | --objective time-to-loss; --tokens 1000000000 | --objective time-to-loss; --scaling-law besiroglu-2024 | --objective time-to-loss --loss 2.5
-        --critical-batch 1000000 | --objective time-to-loss --tokens 1000000000; --reliability many | --objective goodput; --time-limit 1us
-        --pareto; --gpu-hour 2; --gpu-watts 500; --pue 1.5; --list l.csv; --journal j; --heat-map m.gp; --heat-axes pp,tp | --heat-map m.gp
+        --ranges ranges.json; --prune off ! --pp 1,2 --micro-batch 1,2,4 --top 1; --top 1; --objective goodput | --reliability lab
+        --loss 2.5 | --objective time-to-loss; --tokens 1000000000 | --objective time-to-loss
+        --scaling-law hoffmann-2022 | --reliability lab --objective time-to-loss --loss 2.5
+        --critical-batch 1000000 | --reliability lab --objective time-to-loss --tokens 1000000000; --reliability lab | --objective goodput
+        --time-limit 1us; --pareto; --gpu-hour 2; --gpu-watts 500; --pue 1.5 | --gpu-watts 500; --list l.csv; --journal j; --heat-map m.gp; --heat-axes pp,tp | --heat-map m.gp
         --heat-figure mfu | --heat-map m.gp; --pareto-chart p.gp; --scaling-chart s.gp | --gpus 2,4; --emit megatron | --for megatron; --timing; --report r.html
         --format json; --json; --csv"""),
     "collective": (COLLECTIVE, """
-        --cluster eight; --nodes 2 | --gpus 2; --slice 2x2 | --cluster data/slices.json; --gpus 2; --nccl made-up; --op broadcast; --algorithm tree; --max-ctas 1
-        --protocol simple; --network step; --min 4KiB; --max 1KiB; --factor 2; --messages; --compare data/collectives.csv; --trust A | --compare data/collectives.csv
-        --report r.html; --format json; --json; --csv; --plot p.gp"""),
+        --cluster eight; --nodes 1; --slice 4x1 = --cluster data/slices.json --op all-reduce --gpus 4; --gpus 2; --nccl volta; --op broadcast
+        --algorithm tree; --max-ctas 1; --protocol ll; --network step; --min 4KiB; --max 1KiB; --factor 2
+        --messages = --cluster pair --op all-reduce --gpus 4 --min 1KiB; --compare data/collectives.csv = --cluster pair
+        --trust B = --cluster pair --compare data/collectives.csv; --report r.html; --format json; --json; --csv; --plot p.gp"""),
     "kernel": ("--gpu flat --gemm 512,512,512", """
-        --gpu none; --gpu-calibration flat; --gemm 256,256,256; --batch 4; --layout nt; --attention 1,512,8,8,64; --causal 0 | --attention 1,512,8,8,64
-        --backward | --attention 1,512,8,8,64; --op copy; --shape 4,4 | --op softmax; --bytes 1MiB | --op copy; --access strided | --op copy; --dtype fp32; --sustained
-        --from data/gemm.csv; --measured data/gemm.csv; --holdout | --from data/gemm.csv; --min-m 300 | --from data/gemm.csv; --min-seq 100 | --from data/gemm.csv
-        --min-flops 1000000000 | --from data/gemm.csv; --min-bytes 1GiB | --from data/gemm.csv; --list-shapes; --json"""),
+        --gpu round; --gpu-calibration round; --gemm 256,256,256; --batch 4; --layout nt; --attention 1,512,8,8,64 = --gpu flat
+        --causal 0 = --gpu flat --attention 1,512,8,8,64; --backward = --gpu flat --attention 1,512,8,8,64; --op softmax = --gpu flat --shape 4,4
+        --shape 4,4 = --gpu flat --op softmax; --bytes 1MiB = --gpu flat --op memset; --access strided = --gpu flat --op softmax --shape 64,64; --dtype fp32
+        --sustained = SHIPPED --gpu h100 --gemm 4096,4096,4096; --from data/gemm.csv = --gpu flat; --measured data/gemm.csv = --gpu flat --gemm 512,1024,1024; --holdout = --gpu flat --from data/gemm.csv
+        --min-m 300 = --gpu flat --from data/gemm.csv; 
+        --min-flops 1e9 = --gpu flat --from data/gemm.csv; --min-bytes 1GiB = --gpu flat --from data/gemm.csv
+        --list-shapes = --model tiny --cluster pair --gpus 1 --global-batch 1; --json"""),
+    "topology": ("--cluster pair", """
+        --cluster eight; --nodes 4; --gpus 16; --slice 2x2 = --cluster data/slices.json; --links; --all ! --cluster pair:nodes=300 --links; --path gpu0,gpu4
+        --dot d; --svg s.svg; --png p.png; --json"""),
+    "schedule": ("--schedule 1f1b --pp 4 --micro-batches 8", """
+        --schedule gpipe; --all; --pp 2; --vpp 2 | --schedule interleaved-1f1b; --micro-batches 4; --group 8 | --schedule interleaved-1f1b --vpp 2
+        --rounds pytorch ! --schedule interleaved-1f1b --vpp 2 --micro-batches 10; --waves 2 | --schedule hanayo; --pipes 4 | --schedule chimera; --f-time 2; --b-time 3; --w-time 2
+        --fb-time 5 | --schedule dualpipe; --comm-time 1; --memory-limit 1 | --schedule zb-auto; --format csv; --report r.html; --json; --output o.csv; --plot p.gp = --all --pp 4 --micro-batches 8
+        --width 50"""),
+    "whatif": (JOB, "--top 1; --all; --report r.html; --format json; --json; --csv"),
+    "memory": (JOB + " --model tiny:layers=900", """
+        --memory-chart m.svg; --snapshot s.pickle; --rank 1 | --memory-chart m.svg; --report r.html; --format json; --no-advice; --json; --csv
+        --require-fit"""),
+    "place": (JOB + " --placement cyclic", "--output o.json; --any-nodes ! --cluster pair:nodes=4,fabric.nodes_per_leaf=2,fabric.oversubscription=2 --placement 0,2; --report r.html; --format json; --json; --csv"),
+    "train": (JOB + " --tokens 1000000000 --reliability lab", """
+        --tokens 2000000000; --train-steps 100 = --model tiny --cluster pair --gpus 4 --global-batch 16; --loss 3 = --model tiny --cluster pair --gpus 4 --global-batch 16
+        --scaling-law hoffmann-2022 = --model tiny --loss 3 --cluster pair --gpus 4 --global-batch 16 --reliability lab; --days 1 = --model tiny --cluster pair --gpus 4 --global-batch 16
+        --phase tokens=1000000,seq=512; --batch-ramp 8:8:1000; --critical-batch 100000; --batches 16,32; --reliability none; --jitter off = SHIPPED --tokens 1000000000 --reliability none; --jitter-seed 2
+        --checkpoint-every 10; --checkpoint-to local; --checkpoint-async 1; --checkpoint-save 10s; --checkpoint-write 10s; --checkpoint-read 10s
+        --storage-bandwidth 1GB/s; --spares 1; --elastic 1; --seeds 3; --first-seed 7; --gpu-hour 2; --gpu-watts 500
+        --pue 1.5 | --gpu-watts 500; --co2 400 | --gpu-watts 500; --plot p.gp; --report r.html; --format json; --json; --csv"""),
+    "share": ("jobs.json", """
+        --shift 2; --network alphabeta; --top 1; --report r.html; --format json; --json; --csv"""),
+    "compare": ("a.json b.json", """
+        --from data/megatron.log; --spans = data/spans-measured.csv data/spans-predicted.csv; --max-error 1%; --report r.html; --format json; --json"""),
+    "trace": ("export " + JOB + " -o o.json", "--step 1; --as-measured; --without-stalls; --compute-scale 2; --format goal; --output p.json"),
+    "import": ("data/pretrain_gpt.sh", "--output o.json; --strict; --json"),
+    "list": ("models", "--json"),
+    "check": ("data/models/tiny.json", "--model tiny; --cluster pair; --json"),
+    "validate": ("data/cases.csv", """
+        --from pub.sh; --cluster pair; --split y; --only a-1; --assume p2p=overlapped; --max-mape 1; --coverage; --min-coverage 50 ! --coverage; --max-width 1 ! --coverage
+        --residuals r.json; --network alphabeta; --chart c.gp; --markdown m.md; --ablate; --template; --report r.html; --json"""),
+    "calibrate": ("data/profile-flat.json", """
+        --gpu round; --nccl = data/all-reduce-pair.txt --cluster pair; --cluster pair = data/profile-beside.json; --op all-reduce = --nccl data/all-reduce-pair.txt data/all-gather-pair.json --cluster pair
+        --runs data/runs.csv = --cluster pair; --pytorch-trace data/rank0.json.gz; --rank 0; --step 10; --other-job; --json
+        --template runs; --hold-out half; --max-mape 1; --output o.json; --cluster-output c.json; --plot p.gp"""),
+    "schema": ("", ""),
 }
+
+
+# What goes with a way to say a job, in each command that takes one.
+FOR_JOBS = {"run": "", "whatif": "", "memory": "", "place": "", "train": "--tokens 1000000000 --reliability lab", "trace": "export -o o.json"}
+OF_JOBS = [("--strict", ""), ("--strict", "--trace ./trace.json --cluster pair"), ("--order order.csv", "--trace ./trace.json --cluster pair")]
 
 
 def words(text):
@@ -62,13 +113,29 @@ class Output:
 
     def __init__(self, line):
         here = Path(tempfile.mkdtemp(dir=WORK.name))
-        (here / "data").symlink_to(DATA)
-        (here / "shipped").symlink_to(ROOT)
-        (here / "ranges.json").write_text('{"schema": "lockstep.ranges/1", "name": "ranges", "source": "made up", "tp": [1]}')
-        done = subprocess.run([PROGRAM, *line], cwd=here, capture_output=True, env={**os.environ, "LS_DATA_DIR": str(DATA)}, timeout=300)
+        for path in [*MADE.iterdir(), DATA, ROOT]:
+            (here / {DATA: "data", ROOT: "shipped"}.get(path, path.name)).symlink_to(path)
+        folder = ROOT if "SHIPPED" in line else DATA
+        job = words("--model gpt-1.7b:layers=2 --cluster dgx-a100-80g --gpus 8 --global-batch 8") if line[0] in ("run", "train") else []
+        line = [w for word in line for w in (job if word == "SHIPPED" else [word])]
+        done = subprocess.run([PROGRAM, *line], cwd=here, capture_output=True, env={**os.environ, "LS_DATA_DIR": str(folder)}, timeout=300)
         self.code, self.err = done.returncode, done.stderr.decode(errors="replace")
-        written = {p.name: p.read_bytes() for p in sorted(here.iterdir()) if p.is_file() and p.name != "ranges.json"}
+        written = {p.name: p.read_bytes() for p in sorted(here.iterdir()) if not p.is_symlink()}
         self.all = (done.returncode, done.stdout, done.stderr, written)
+        self.out = done.stdout
+
+
+def make_inputs():
+    MADE.mkdir()
+    (MADE / "ranges.json").write_text('{"schema": "lockstep.ranges/1", "name": "ranges", "source": "made up", "tp": [1]}')
+    (MADE / "jobs.json").write_text(json.dumps({
+        "schema": "lockstep.jobs/1", "cluster": "pair:fabric.nodes_per_leaf=2,fabric.oversubscription=2",
+        "jobs": [{"name": name, "nodes": nodes, "options": {"model": "tiny", "tp": 2, "dp_overlap": False, "global_batch": 4}}
+                 for name, nodes in (("a", "0,2"), ("b", "1,3"))]}))
+    (MADE / "order.csv").write_bytes(Output(words("schedule --schedule 1f1b --pp 2 --micro-batches 4 --format csv")).out)
+    for name, tp in ("a.json", "1"), ("b.json", "2"):
+        (MADE / name).write_bytes(Output(words(f"run --model tiny --cluster pair --gpus 4 --global-batch 16 --tp {tp} --json")).out)
+    Output(words("trace export --model tiny --cluster pair --gpus 2 --global-batch 4 --output") + [str(MADE / "trace.json")])
 
 
 KNOWN = {}
@@ -84,18 +151,21 @@ def output(line):
 def rows_of(text):
     for line in text.strip().splitlines():
         for row in line.split(";"):
-            option, _, beside = row.partition("|")
+            mark = next((m for m in "|!=" if f" {m}" in row), "|")
+            option, _, beside = row.partition(f" {mark}")
             if option.strip():
-                yield words(option), words(beside)
+                yield words(option), words(beside), mark
 
 
-def try_row(command, base, option, beside):
+def try_row(command, base, option, beside, mark):
     """What is wrong with it; None: nothing."""
-    for extra in [beside, []] if beside else [[]]:
+    if mark == "=":
+        base, beside = beside, []
+    for extra in [beside, []] if beside and mark == "|" else [beside]:
         without, with_it = output([command, *base, *extra]), output([command, *base, *extra, *option])
         if with_it.code < 0 or "Sanitizer" in with_it.err:
             return f"{shlex.join([command, *base, *extra, *option])}: crash"
-        if extra == beside and with_it.code == 2:
+        if extra == beside and (with_it.code in (2, 3)) and without.all == with_it.all:
             return f"{shlex.join([command, *base, *extra, *option])}: {with_it.err.splitlines()[0]}"
         if without.all == with_it.all:
             return f"{shlex.join([command, *base, *extra, *option])}: {option[0]} changes nothing, and nothing says so"
@@ -105,18 +175,21 @@ def try_row(command, base, option, beside):
 def main():
     problems, jobs = [], []
     only = os.environ.get("LS_CASE")
+    make_inputs()
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for name, table in COMMANDS.items():
-            if (only and name != only) or name not in ROWS:
+            if only and name != only:
                 continue
             base, text = ROWS[name]
             have = set()
-            for option, beside in rows_of(text):
+            for option, beside, mark in rows_of(text):
                 have.add(option[0].removeprefix("--"))
-                jobs.append(pool.submit(try_row, name, words(base), option, beside))
-            own = {o.key.decode() for o in table.options.values() if not o.topic and not o.is_positional} - SAME
+                jobs.append(pool.submit(try_row, name, words(base), option, beside, mark))
+            own = {o.key.decode() for o in table.options.values() if not o.topic and not o.is_positional} - SAME - {k for c, k in LIMITS if c == name}
             problems += [f"{name}: no row of --{key}" for key in sorted(own - have)]
             problems += [f"{name}: no option --{key}" for key in sorted(have - own)]
+    for name, base in FOR_JOBS.items() if not only else []:
+        problems += [p for option, other in OF_JOBS for p in [try_row(name, words(f"{base} {other or JOB}"), words(option), [], "|")] if p]
     problems += [job.result() for job in jobs if job.result()]
     print("\n".join(problems))
     print(f"{len(jobs)} options, {len(problems)} wrong")
