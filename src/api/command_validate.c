@@ -203,8 +203,6 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     return show_template (r, a, error);
   if (!ls_request_text (r, "cases") && !ls_request_text (r, "from"))
     return ls_request_refuse ("expected a file of cases, or logs", error);
-  if (ls_request_text (r, "cluster") && !ls_request_text (r, "from"))
-    return ls_request_refuse ("--cluster goes with --from: a case names its own", error);
   if (!read_limits (r, &limits, error))
     return FALSE;
   LsValidationRun *made = validate (r, error);

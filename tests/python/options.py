@@ -27,8 +27,8 @@ PROFILE = "--pytorch-trace data/rank0.json.gz --model tiny:layers=4 --cluster pa
 
 # What only says how fast, how much at a time, or in which form, and changes no number.
 SAME = {"threads", "mpi", "fold", "coarsen", "max-memory", "debug"}
-# Limits that a small job does not reach.
-LIMITS = {("share", "steps"), ("share", "all"), ("place", "tries"), ("kernel", "min-seq"), ("train", "storage-every")}
+# What a small job does not reach: limits, and what files say themselves.
+LIMITS = {("share", "steps"), ("share", "all"), ("place", "tries"), ("kernel", "min-seq"), ("train", "storage-every"), ("validate", "cluster")}
 
 # A row for each option with its value. Behind "|": what it goes with, beside which it is tried as well as alone. Behind "!": the same,
 # and alone it is a condition that holds, or a value that comes out anyway. Behind "=": all else, in the place of the base.
@@ -89,7 +89,7 @@ ROWS = {
     "list": ("models", "--json"),
     "check": ("data/models/tiny.json", "--model tiny; --cluster pair; --json"),
     "validate": ("data/cases.csv", """
-        --from pub.sh; --cluster pair; --split y; --only a-1; --assume p2p=overlapped; --max-mape 1; --coverage; --min-coverage 50 ! --coverage; --max-width 1 ! --coverage
+        --from pub.sh; --split y; --only a-1; --assume p2p=overlapped; --max-mape 1; --coverage; --min-coverage 50 ! --coverage; --max-width 1 ! --coverage
         --residuals r.json; --network alphabeta; --chart c.gp; --markdown m.md; --ablate; --template; --report r.html; --json"""),
     "calibrate": ("data/profile-flat.json", """
         --gpu round; --nccl = data/all-reduce-pair.txt --cluster pair; --cluster pair = data/profile-beside.json; --op all-reduce = --nccl data/all-reduce-pair.txt data/all-gather-pair.json --cluster pair
