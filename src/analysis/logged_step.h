@@ -19,9 +19,10 @@ typedef struct {
   double flops_per_gpu; /* FLOP/s of one, as logged                   */
   double tokens_per_s;  /* of all GPUs, unless:                       */
   double tokens_per_s_per_gpu;
-  double memory_bytes; /* the peak of the fullest rank               */
-  bool is_published;   /* asked for as such: the word before it      */
-  char *source;        /* who says so; NULL: not said                */
+  double memory_bytes;   /* allocated: the peak of the fullest rank    */
+  double reserved_bytes; /* by PyTorch's allocator: the same           */
+  bool is_published;     /* asked for as such: the word before it      */
+  char *source;          /* who says so; NULL: not said                */
 } LsMeasured;
 
 void ls_measured_clear (LsMeasured *m);                             /* NULL allowed */
@@ -31,5 +32,9 @@ void ls_measured_copy (LsMeasured *dest, const LsMeasured *source); /* deep; wha
  * known (model NULL). s resolved. Free with g_ptr_array_unref(). */
 GPtrArray *ls_measured_explain (const LsMeasured *m, const LsReport *r, const LsModel *model,
                                 const LsStrategy *s);
+/* Those of the numbers that no rounding and no known way to count explains, with what this job has of them,
+ * a clause each: "234 TFLOP/s of a GPU where this job has 487". As above. */
+GPtrArray *ls_measured_contradictions (const LsMeasured *m, const LsReport *r, const LsModel *model,
+                                       const LsStrategy *s);
 
 #endif

@@ -364,12 +364,24 @@ append_known (const LsRequest *r, GString *lines)
   }
 }
 
+/* Whether what is given by that key is of the job: in some commands --from is a job for each file. */
+static gboolean
+is_given_of_job (const LsRequest *r, const char *key)
+{
+  for (guint i = 0; i < r->given->len; i++) {
+    const LsOption *o = g_array_index (r->given, Given, i).option;
+    if (strcmp (o->key, key) == 0 && is_of_job (r, o))
+      return TRUE;
+  }
+  return FALSE;
+}
+
 /* All that was said, a line each; NULL: nothing. */
 static char *
 lines_of (const LsRequest *r, const char *key, const char *from)
 {
   bool is_from = strcmp (key, "from") == 0;
-  g_autofree const char **texts = ls_request_texts (r, key);
+  g_autofree const char **texts = !is_from || is_given_of_job (r, key) ? ls_request_texts (r, key) : NULL;
   g_autofree char *all = from && is_from ? g_strdup (from)
       : texts                            ? g_strjoinv ("\n", (char **) texts)
                                          : NULL;

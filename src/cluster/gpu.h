@@ -37,6 +37,7 @@ typedef struct {
   bool persistent_gemms;          /* its GEMMs launch a block for each SM, which works through
                                       tiles: blocks that find no SM run afterwards        */
   bool has_mxfp8;                 /* its matrix units take fp8 with a scale for each 32 values */
+  bool lacks_flash;               /* FlashAttention and cuDNN's fused attention do not run on it */
   double clock_spread;            /* standard deviation among chips of the rate of GEMMs,
                                       relative to its mean                                */
   uint64_t hbm_bytes;             /* an "80 GB" HBM holds 80 GiB                         */

@@ -170,6 +170,32 @@ ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model
   return doc && ls_model_read (doc, ret_model, notes, diags);
 }
 
+/* --- what its accelerator lacks --------------------------------------------------------------------- */
+
+/* Parts of a sequence are simulated with flash attention only. */
+void
+ls_job_from_fit (const LsJobSpec *spec, const LsHardware *hardware, LsStrategy *s)
+{
+  if (spec->from && hardware->spec.gpu.lacks_flash && s->attention == LS_ATTENTION_FLASH && s->cp <= 1
+      && !has (spec->from->given, "attention"))
+    s->attention = LS_ATTENTION_UNFUSED;
+}
+
+void
+ls_job_from_note_fit (const LsJobSpec *spec, const LsHardware *hardware, const LsStrategy *s,
+                      GPtrArray *notes)
+{
+  if (!spec->from || spec->strategy.attention != LS_ATTENTION_FLASH || s->attention != LS_ATTENTION_UNFUSED)
+    return;
+  bool is_said = !has (spec->from->by_rule, "attention");
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("%s has no flash attention, which %s %s: attention is computed in parts. "
+                                    "PyTorch's memory-efficient attention, which is not simulated, takes as "
+                                    "much memory as --attention flash",
+                                    hardware->spec.gpu.name, is_said ? spec->from->path : spec->from->program,
+                                    is_said ? "asks for" : "takes by itself"));
+}
+
 /* --- what is told --------------------------------------------------------------------------------- */
 
 /* Whether that line is of a key that was given since. */
@@ -293,7 +319,7 @@ changed_knob (const LsJobSpec *spec)
     if (!is_size && g_strcmp0 (logged, now) != 0)
       return f->key;
   }
-  return spec->model ? "model" : from->departs;
+  return spec->model && from->model_is_named ? "model" : from->departs;
 }
 
 void
@@ -302,14 +328,17 @@ ls_job_from_measure (LsJobSpec *spec, GPtrArray *notes)
   const LsImport *from = spec->from;
   if (!from || from->measured.step_s == 0 || spec->measured.step_s > 0)
     return;
-  const char *key = changed_knob (spec);
+  const char *key = changed_knob (spec), *path = from->measured.path ? from->measured.path : from->path;
   if (key) {
     g_ptr_array_add (notes,
                      g_strdup_printf ("%s timed a step of %.4g s, of another job: %s is not as it was logged",
-                                      from->path, from->measured.step_s, key));
+                                      path, from->measured.step_s, key));
     return;
   }
   spec->measured = (LsMeasured) { .step_s = from->measured.step_s,
+                                  .flops_per_gpu = from->measured.flops_per_gpu,
+                                  .tokens_per_s_per_gpu = from->measured.tokens_per_s_per_gpu,
                                   .memory_bytes = from->measured.allocated_bytes,
-                                  .source = g_strdup (from->path) };
+                                  .reserved_bytes = from->measured.reserved_bytes,
+                                  .source = g_strdup (path) };
 }

@@ -39,6 +39,10 @@ add_measured (LsJsonOut *w, const LsImportMeasured *m)
     ls_json_out_uint (w, "n_lines", m->n_lines);
     ls_json_out_uint (w, "n_steady", m->n_steady);
   }
+  if (m->flops_per_gpu > 0)
+    ls_json_out_double (w, "flops_per_gpu", m->flops_per_gpu);
+  if (m->tokens_per_s_per_gpu > 0)
+    ls_json_out_double (w, "tokens_per_s_per_gpu", m->tokens_per_s_per_gpu);
   if (m->allocated_bytes > 0)
     ls_json_out_double (w, "allocated_bytes", m->allocated_bytes);
   if (m->reserved_bytes > 0)
@@ -148,6 +152,8 @@ ls_import_to_text (const LsImport *import)
   if (m->step_s > 0)
     g_string_append_printf (out, "\nmeasured\n  %-22s %.6g s, the median of the last %u of %u lines\n",
                             "iteration", m->step_s, m->n_steady, m->n_lines);
+  if (m->flops_per_gpu > 0)
+    g_string_append_printf (out, "  %-22s %.4g TFLOP/s of one\n", "as it counts", m->flops_per_gpu / 1e12);
   if (m->allocated_bytes > 0)
     g_string_append_printf (out, "  %-22s %.2f GiB, reserved %.2f GiB\n", "fullest rank",
                             m->allocated_bytes / (1 << 30), m->reserved_bytes / (1 << 30));

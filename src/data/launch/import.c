@@ -8,8 +8,10 @@
 #include "data/launch/import_reader.h"
 #include "data/launch/kubernetes/kubernetes.h"
 #include "data/launch/launch_script.h"
+#include "data/launch/log_steps.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/field.h"
+#include "data/text/lookalikes.h"
 #include "data/text/override.h"
 #include "data/text/read_file.h"
 
@@ -119,55 +121,7 @@ import_check_given (const ImportFiles *files, LsDiagList *diags)
   return ok;
 }
 
-/* --- the registry ----------------------------------------------------------------------------------- */
-
-/* Told in this order: a log has words of a script too. */
-static const ImportReader *const readers[] = {
-  &import_megatron_log,
-  &import_megatron_test,
-  &import_torchtitan_log,
-  &import_deepspeed_log,
-  &import_primus,
-  &import_torchtitan,
-  &import_torchtitan_python,
-  &import_torchtitan_script,
-  &import_internevo_script,
-  &import_internevo,
-  &import_xtuner_1_script,
-  &import_xtuner_1,
-  &import_xtuner_script,
-  &import_xtuner,
-  &import_litgpt,
-  &import_litgpt_script,
-  &import_torchtune,
-  &import_torchtune_script,
-  &import_nanochat,
-  &import_nanotron,
-  &import_nanotron_script,
-  &import_lingua,
-  &import_lingua_script,
-  &import_olmo,
-  &import_olmo_script,
-  &import_llm_foundry,
-  &import_maxtext_models,
-  &import_maxtext,
-  &import_levanter,
-  &import_veomni,
-  &import_nemo,
-  &import_automodel,
-  &import_neox,
-  &import_axolotl,
-  &import_llama_factory,
-  &import_deepspeed,
-  &import_accelerate,
-  &import_verl,
-  &import_megatron_swift,
-  &import_hf_script,
-  &import_mlperf,
-  &import_bridge_python,
-  &import_bridge_script,
-  &import_megatron,
-};
+/* --- the files of a job ------------------------------------------------------------------------------- */
 
 /* "train_gpt.sh" as "train_gpt". */
 static char *
@@ -197,7 +151,7 @@ import_init (LsImport *import, const ImportFiles *files)
   *import = (LsImport) { .name = name_of (path), .path = g_strdup (path) };
   import->files = g_ptr_array_new_with_free_func (g_free);
   import->asked = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < files->n; i++) {
+  for (guint i = 0; i < files->n + files->n_logs; i++) {
     const ImportFile *f = &files->files[i];
     g_ptr_array_add (import->files, g_strdup (f->path));
     g_ptr_array_add (import->asked, g_strdup (f->asked ? f->asked : f->path));
@@ -230,6 +184,7 @@ ls_import_clear (LsImport *import)
   g_ptr_array_unref (import->files);
   g_ptr_array_unref (import->asked);
   g_array_unref (import->options);
+  g_free (import->measured.path);
   ls_model_clear (&import->model);
   ls_strategy_clear (&import->strategy);
   g_hash_table_unref (import->model_said);
@@ -247,71 +202,6 @@ ls_import_clear (LsImport *import)
   *import = (LsImport) { 0 };
 }
 
-static const ImportReader *
-reader_of (const ImportFile *file)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
-    if (readers[i]->is_its (file))
-      return readers[i];
-  return NULL;
-}
-
-static bool
-is_script_name (const char *word)
-{
-  static const char *const ends[] = { ".sh", ".bash", ".slurm", ".sbatch" };
-  for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
-    if (g_str_has_suffix (word, ends[i]))
-      return true;
-  return false;
-}
-
-/* By a script that lies beside and is named: one that only submits it says nothing of the job itself. NULL:
- * none is known. */
-static const ImportReader *
-reader_beside (const ImportFile *file, const ImportReader *first)
-{
-  static const char *const own[] = { "--num-layers", "--tensor-model-parallel-size", "pretrain_" };
-  const ImportReader *reader = NULL;
-  for (guint i = 0; i < G_N_ELEMENTS (own); i++)
-    if (strstr (file->text, own[i]))
-      return NULL;
-  g_auto (GStrv) words = g_strsplit_set (file->text, " \t\n\r\"'`;&|()=/", -1);
-  g_autofree char *folder = g_path_get_dirname (file->path), *self = g_path_get_basename (file->path);
-  for (char **word = words; *word && !reader; word++) {
-    if (!is_script_name (*word) || strcmp (*word, self) == 0)
-      continue;
-    g_autofree char *path = g_build_filename (folder, *word, NULL);
-    g_autoptr (LsDiagList) none = ls_diag_list_new ();
-    size_t n = 0;
-    g_autofree char *text = g_file_test (path, G_FILE_TEST_IS_REGULAR)
-        ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, none)
-        : NULL;
-    ImportYaml yaml = { 0 };
-    const ImportFile other = { .path = path, .text = text, .n = n, .yaml = &yaml };
-    reader = text ? reader_of (&other) : NULL;
-    reader = reader == first ? NULL : reader;
-    cJSON_Delete (yaml.tree);
-  }
-  return reader;
-}
-
-/* By the first file; a script that only starts another one, which stands behind it or beside it, by that. */
-static const ImportReader *
-choose (const ImportFiles *files)
-{
-  const ImportReader *first = reader_of (&files->files[0]);
-  bool is_script = first == &import_megatron && g_str_has_prefix (files->files[0].text, "#!");
-  for (guint i = 1; i < files->n && is_script; i++) {
-    const ImportReader *other
-        = g_str_has_prefix (files->files[i].text, "#!") ? reader_of (&files->files[i]) : NULL;
-    if (other && other != first)
-      return other;
-  }
-  const ImportReader *beside = is_script || !first ? reader_beside (&files->files[0], first) : NULL;
-  return beside ? beside : first;
-}
-
 /* With a diagnostic. */
 static bool
 is_adapter (const ImportFile *file, LsDiagList *diags)
@@ -323,46 +213,92 @@ is_adapter (const ImportFile *file, LsDiagList *diags)
   return doc && ls_refuse_adapter (doc, diags);
 }
 
+/* --- logs beside a job's files -------------------------------------------------------------------- */
+
+/* What a log beside the files of a job timed. One is enough: another is refused as not used. */
+static void
+read_log_beside (const ImportFile *log, LsImport *import)
+{
+  const ImportReader *reader = import_log_reader_of (log);
+  import->measured.path = g_strdup (log->path);
+  import_infer (import, "%s: only the times of its steps are read, as lines of %s", log->path,
+                reader->what ? reader->what : "a log of torchtitan");
+  reader->read_steps (log->text, import);
+  import_use_file (log);
+}
+
+/* Every file behind the first is of use; LS_ERROR_INPUT. */
+static bool
+check_used (const ImportFile *files, guint n, LsDiagList *diags)
+{
+  bool ok = true;
+  for (guint i = 1; i < n; i++) {
+    bool is_log = import_log_reader_of (&files[i]) != NULL;
+    if (*files[i].is_used)
+      continue;
+    ls_diag_add (diags, LS_ERROR_INPUT, files[i].path, 0, 0, NULL, NULL,
+                 is_log ? "give one log with steps"
+                        : "leave it out, or give the file that names it; beside a job a log is read that "
+                          "has steps of Megatron-LM, torchtitan or DeepSpeed",
+                 is_log ? "nothing of it is used: the job has its time of a step from another file"
+                        : "nothing of it is used: %s does not read it",
+                 files[0].path);
+    ok = false;
+  }
+  return ok;
+}
+
+/* A file that no reader takes: why. */
+static void
+refuse_unknown (const ImportFile *file, LsDiagList *diags)
+{
+  if (import_log_reader_of (file))
+    log_refuse_alone (file->path, diags);
+  else if (!is_adapter (file, diags) && !yaml_config_refuse (file, diags)
+           && !launch_script_refuse (file, diags)) {
+    const char *hint = ls_lookalike_hint (file->text);
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
+                 hint ? hint
+                      : "lockstep import --help lists the programs whose scripts, configurations and logs "
+                        "are read",
+                 "no script, configuration or log of a program that is read");
+  }
+}
+
 /* changes: "vocab=50257", char *. model NULL: that of the files. */
 static bool
 read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *model, LsImport *ret_import,
             LsDiagList *diags)
 {
-  const ImportReader *reader = choose (files);
-  if (reader) {
-    LsImport import;
-    import_init (&import, files);
-    g_autoptr (GArray) variables = import_take_given (&import, changes, diags);
-    if (model)
-      import_take_model (&import, model);
-    ImportFiles all = *files;
-    all.given = (ImportGiven *) (gpointer) variables->data;
-    all.n_given = variables->len;
-    g_autoptr (GHashTable) written = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
-    all.written = written;
-    all.found = import.files;
-    for (guint i = 0; files->told && i < files->told->len; i++)
-      import_infer (&import, "%s", (const char *) files->told->pdata[i]);
-    bool ok = ls_diag_list_n (diags) == 0 && reader->read (&all, &import, diags)
-        && import_check_given (&all, diags);
-    if (ok)
-      *ret_import = import;
-    else
-      ls_import_clear (&import);
-    return ok;
+  const ImportReader *reader = files->n > 0 ? import_choose (files) : NULL;
+  if (!reader) {
+    refuse_unknown (&files->files[0], diags);
+    return false;
   }
-  if (is_adapter (&files->files[0], diags))
-    return false;
-  if (yaml_config_refuse (&files->files[0], diags) || launch_script_refuse (&files->files[0], diags))
-    return false;
-  GString *known = g_string_new (NULL);
-  for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
-    if (readers[i]->what)
-      g_string_append_printf (known, "%s%s", known->len > 0 ? ", " : "", readers[i]->what);
-  ls_diag_add (diags, LS_ERROR_INPUT, files->files[0].path, 0, 0, NULL, NULL, NULL,
-               "this is nothing that is known; it may be %s", known->str);
-  g_string_free (known, TRUE);
-  return false;
+  LsImport import;
+  import_init (&import, files);
+  g_autoptr (GArray) variables = import_take_given (&import, changes, diags);
+  if (model)
+    import_take_model (&import, model);
+  ImportFiles all = *files;
+  all.given = (ImportGiven *) (gpointer) variables->data;
+  all.n_given = variables->len;
+  g_autoptr (GHashTable) written = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  all.written = written;
+  all.found = import.files;
+  for (guint i = 0; files->told && i < files->told->len; i++)
+    import_infer (&import, "%s", (const char *) files->told->pdata[i]);
+  bool ok = ls_diag_list_n (diags) == 0 && reader->read (&all, &import, diags)
+      && import_check_given (&all, diags);
+  if (ok && files->n_logs > 0 && import.measured.step_s == 0)
+    read_log_beside (&files->files[files->n], &import);
+  import_settle_positions (&import);
+  ok = ok && check_used (files->files, files->n + files->n_logs, diags);
+  if (ok)
+    *ret_import = import;
+  else
+    ls_import_clear (&import);
+  return ok;
 }
 
 /* Of which the first may hold a script in other words. */
@@ -371,7 +307,8 @@ unpack_and_read (ImportFile *files, guint n, const GPtrArray *changes, const LsM
                  LsImport *ret_import, LsDiagList *diags)
 {
   g_autoptr (GPtrArray) told = g_ptr_array_new_with_free_func (g_free);
-  const ImportFiles all = { .files = files, .n = n, .told = told };
+  guint n_read = import_set_logs_apart (files, n);
+  const ImportFiles all = { .files = files, .n = n_read, .n_logs = n - n_read, .told = told };
   skypilot_unpack (&files[0], told);
   return kubernetes_unpack (&files[0], told, diags) && read_files (&all, changes, model, ret_import, diags);
 }
@@ -383,6 +320,7 @@ file_clear (gpointer file)
   g_free (f->text);
   cJSON_Delete (f->yaml->tree);
   g_free (f->yaml);
+  g_free (f->is_used);
 }
 
 /* Appends what is given behind a path, "vocab=50257"; the path without it. A file may have such a name. */
@@ -418,7 +356,7 @@ ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *r
     char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
     if (!text)
       return false;
-    const ImportFile file = { path, text, n, *paths, g_new0 (ImportYaml, 1) };
+    const ImportFile file = { path, text, n, *paths, g_new0 (ImportYaml, 1), g_new0 (bool, 1) };
     g_array_append_val (files, file);
   }
   return unpack_and_read ((ImportFile *) (gpointer) files->data, files->len, changes, model, ret_import,
@@ -435,7 +373,7 @@ bool
 ls_import_read_for (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
                     LsDiagList *diags)
 {
-  ImportFile file = { name, g_malloc (n + 1), n, NULL, g_new0 (ImportYaml, 1) };
+  ImportFile file = { name, g_malloc (n + 1), n, NULL, g_new0 (ImportYaml, 1), NULL };
   memcpy (file.text, text, n);
   file.text[n] = '\0';
   g_autoptr (GPtrArray) none = g_ptr_array_new ();

@@ -20,8 +20,11 @@
 /* A step that a log timed; step_s 0: it times none. */
 typedef struct {
   double step_s;
-  guint n_lines, n_steady;                /* lines that time a step; those whose median step_s is */
-  double allocated_bytes, reserved_bytes; /* the peak of the fullest rank; 0: the log does not say */
+  guint n_lines, n_steady; /* lines that time a step; those whose median step_s is */
+  /* 0: the log does not say. As it counts them, of one GPU; the peak of the fullest rank. */
+  double flops_per_gpu, tokens_per_s_per_gpu;
+  double allocated_bytes, reserved_bytes;
+  char *path; /* of the log, where it lies beside a job's files; NULL: it is the first of these */
 } LsImportMeasured;
 
 /* An option that the files give, as they write it; value NULL: it is on. */
@@ -44,6 +47,7 @@ typedef struct {
   GHashTable *words, *decided;
   bool model_is_given; /* by ls_import_load_with() */
   bool model_is_named; /* the files name one, whether it is known or not */
+  guint32 positions;   /* rows of a table of learned positions, if the model has one; 0: not known */
   GHashTable *given;   /* keys that were given, whatever the files say: static strings, of either */
   const char *departs; /* the last of them of which a file says another value; NULL: none. Static */
   /* Keys, of either, that the file leaves open, static strings, and what is told of each, a line of

@@ -131,6 +131,8 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   const LsField *f = ls_field_find_value (fields, key);
   g_assert (f);
+  if (fields == ls_model_fields && strcmp (key, "seq") == 0)
+    import_positions (import, g_ascii_strtoull (text, NULL, 10));
   if (g_hash_table_contains (import->given, f->key)) {
     compare_given (import, fields, target, f, text);
     return;
@@ -142,6 +144,13 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
     return;
   }
   import_conflict (import, "%.*s: \"%s\" is no value for %s", (int) strcspn (option, " "), option, text, key);
+}
+
+void
+import_use_file (const ImportFile *file)
+{
+  if (file->is_used)
+    *file->is_used = true;
 }
 
 const char *
@@ -259,6 +268,8 @@ is_default (const LsField *f, const char *text)
 void
 import_model (LsImport *import, const LsModel *m, const char *source)
 {
+  if (m->position == LS_POSITION_LEARNED)
+    import_positions (import, m->seq);
   for (const LsField *f = ls_model_fields; f->key; f++) {
     bool is_left = !ls_field_is_value (f) || import_has_model (import, f->key) || strcmp (f->key, "seq") == 0
         || strcmp (f->key, "attention") == 0;

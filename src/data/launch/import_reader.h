@@ -20,6 +20,7 @@ typedef struct {
   gsize n;
   const char *asked; /* the path with what is given behind it; NULL: nothing is */
   ImportYaml *yaml;  /* by yaml_config_tree () */
+  bool *is_used;     /* something of it was taken: import_use_file (); NULL: nobody asks */
 } ImportFile;
 
 /* "NNODES=4": what is given of what is no key of ours, for a variable of the file. */
@@ -31,7 +32,7 @@ typedef struct {
 
 typedef struct {
   const ImportFile *files;
-  guint n;
+  guint n, n_logs; /* those of the job; logs beside it lie behind them, for no reader */
   ImportGiven *given;
   guint n_given;
   GHashTable *written; /* name without a folder to text: files that a script writes */
@@ -44,6 +45,10 @@ typedef struct {
   bool (*is_its) (const ImportFile *file);
   /* false: with a diagnostic */
   bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+  /* Of a log: whether it has lines of steps, and what these say of a job that is read, which may be of
+   * another file. NULL: it is no log. */
+  bool (*has_steps) (const char *text);
+  void (*read_steps) (const char *text, LsImport *import);
 } ImportReader;
 
 extern const ImportReader import_accelerate, import_automodel, import_axolotl, import_bridge_python,
@@ -55,6 +60,18 @@ extern const ImportReader import_accelerate, import_automodel, import_axolotl, i
     import_olmo_script, import_primus, import_torchtitan, import_torchtitan_log, import_torchtitan_python,
     import_torchtitan_script, import_torchtune, import_torchtune_script, import_veomni, import_verl,
     import_xtuner, import_xtuner_1, import_xtuner_1_script, import_xtuner_script;
+
+/* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
+ * it, by that. NULL: nobody's. */
+const ImportReader *import_choose (const ImportFiles *files);
+/* Of a log with lines of steps that are known; NULL: it has none. */
+const ImportReader *import_log_reader_of (const ImportFile *file);
+/* Those files that the job is read from, in front, and behind them logs that only have steps; how many the
+ * former are. A log in front of a job's files is the job where it says what it is. */
+guint import_set_logs_apart (ImportFile *files, guint n);
+
+/* Something of the file is taken: one of which nothing is, is refused. */
+void import_use_file (const ImportFile *file);
 
 /* What is given by this name, of which there is now use; NULL: nothing is. */
 const char *import_given (const ImportFiles *files, const char *name);
@@ -104,6 +121,12 @@ import_times (guint64 a, guint64 b)
   return __builtin_mul_overflow (a, b, &product) ? G_MAXUINT64 : product;
 }
 
+/* import_positions.c: a table of learned positions has this many rows, if the model has one. It has one for
+ * each token of a sequence where the files say no more. */
+void import_positions (LsImport *import, guint64 n);
+/* Behind all: the model is as long as its table, and sequences are of the strategy. */
+void import_settle_positions (LsImport *import);
+
 /* Sets the keys of a model but for its sequence; `source` is said as where it is from. */
 void import_model (LsImport *import, const LsModel *m, const char *source);
 /* The same of the model that has this name for a program or a hub; one that nobody has is told as unknown. */
@@ -128,7 +151,5 @@ void import_conflict (LsImport *import, const char *format, ...) G_GNUC_PRINTF (
 
 /* A job of another kind, which `format` names as the file does: a diagnostic; false. */
 bool import_refuse_task (const char *path, LsDiagList *diags, const char *format, ...) G_GNUC_PRINTF (3, 4);
-
-/* --- what is given behind the name of a file -------------------------------------------------------- */
 
 #endif

@@ -162,6 +162,8 @@ find_file (const ImportFiles *files, const char *name, bool is_of_job, gsize *re
   }
   for (guint i = 1; i < files->n; i++)
     if (g_str_has_suffix (files->files[i].path, base)) {
+      if (is_of_job)
+        import_use_file (&files->files[i]);
       *ret_n = files->files[i].n;
       return g_strndup (files->files[i].text, files->files[i].n);
     }

@@ -166,8 +166,10 @@ find_given (const Search *s, const char *path)
     for (guint i = 1; i < s->files->n; i++) {
       const char *own = s->files->files[i].path;
       if (g_str_has_suffix (own, end)
-          && (strlen (own) == strlen (end) || own[strlen (own) - strlen (end) - 1] == '/'))
+          && (strlen (own) == strlen (end) || own[strlen (own) - strlen (end) - 1] == '/')) {
+        import_use_file (&s->files->files[i]);
         return g_strndup (s->files->files[i].text, s->files->files[i].n);
+      }
     }
   }
   return NULL;

@@ -1,5 +1,6 @@
 #include "data/launch/log_steps.h"
 
+#include <lockstep/error.h>
 #include <math.h>
 #include <string.h>
 
@@ -27,11 +28,35 @@ log_number_behind (const char *line, gsize n, const char *words)
   return end > digits && isfinite (value) ? value : NAN;
 }
 
+double
+log_amount_behind (const char *line, gsize n, const char *words)
+{
+  double value = log_number_behind (line, n, words);
+  return value > 0 ? value : 0;
+}
+
 const char *
 log_line_end (const char *line)
 {
   const char *end = strchr (line, '\n');
   return end ? end : line + strlen (line);
+}
+
+bool
+log_has_amount (const char *text, const char *words)
+{
+  const char *p = strstr (text, words);
+  while (p && log_amount_behind (p, (gsize) (log_line_end (p) - p), words) == 0)
+    p = strstr (p + 1, words);
+  return p != NULL;
+}
+
+void
+log_refuse_alone (const char *path, LsDiagList *diags)
+{
+  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL,
+               "give the script or configuration of the job too, in front of it",
+               "this log has steps, and not what it says when it starts: what is trained is not known");
 }
 
 const char *
@@ -46,24 +71,47 @@ log_object_end (const char *object)
   return NULL;
 }
 
+/* Of one member of lines, where they say it; 0: none does. */
+static double
+median_of (const GArray *steps, gsize member)
+{
+  g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (double));
+  for (guint i = 0; i < steps->len; i++) {
+    double value = G_STRUCT_MEMBER (double, &g_array_index (steps, LogStep, i), member);
+    if (value > 0)
+      g_array_append_val (values, value);
+  }
+  return values->len > 0 ? ls_median (&g_array_index (values, double, 0), values->len) : 0;
+}
+
+/* What is steady of them. */
+static GArray *
+steady_of (const GArray *lines, double batch)
+{
+  GArray *steady = g_array_new (FALSE, FALSE, sizeof (LogStep));
+  for (guint i = lines->len > N_WARM_UP_LINES ? N_WARM_UP_LINES : 0; i < lines->len; i++)
+    if (g_array_index (lines, LogStep, i).batch == batch)
+      g_array_append_val (steady, g_array_index (lines, LogStep, i));
+  if (steady->len >= 4)
+    g_array_remove_range (steady, 0, steady->len / 2);
+  if (steady->len == 0)
+    g_array_append_val (steady, g_array_index (lines, LogStep, 0));
+  return steady;
+}
+
 void
 log_measure (const GArray *lines, LsImport *import)
 {
   LsImportMeasured *m = &import->measured;
-  g_autoptr (GArray) times = g_array_new (FALSE, FALSE, sizeof (double));
   m->n_lines = lines->len;
   if (lines->len == 0)
     return;
   double batch = g_array_index (lines, LogStep, lines->len - 1).batch;
-  for (guint i = lines->len > N_WARM_UP_LINES ? N_WARM_UP_LINES : 0; i < lines->len; i++)
-    if (g_array_index (lines, LogStep, i).batch == batch)
-      g_array_append_val (times, g_array_index (lines, LogStep, i).step_s);
-  if (times->len >= 4)
-    g_array_remove_range (times, 0, times->len / 2);
-  if (times->len == 0)
-    g_array_append_val (times, g_array_index (lines, LogStep, 0).step_s);
-  m->n_steady = times->len;
-  m->step_s = ls_median (&g_array_index (times, double, 0), times->len);
+  g_autoptr (GArray) steady = steady_of (lines, batch);
+  m->n_steady = steady->len;
+  m->step_s = median_of (steady, offsetof (LogStep, step_s));
+  m->flops_per_gpu = median_of (steady, offsetof (LogStep, flops_per_gpu));
+  m->tokens_per_s_per_gpu = median_of (steady, offsetof (LogStep, tokens_per_s_per_gpu));
   import_infer (import, "measured.iteration_s: the median of the last %u of %u lines that time iterations",
                 m->n_steady, m->n_lines);
   if (batch > 0 && import_has_strategy (import, "global_batch") && batch != import->strategy.global_batch)

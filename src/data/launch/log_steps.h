@@ -6,11 +6,18 @@
 
 typedef struct {
   double step_s;
-  double batch; /* sequences of the step; 0: the line does not say */
+  /* 0: the line does not say. Sequences of the step; FLOP/s and tokens/s of one GPU as the log counts them. */
+  double batch, flops_per_gpu, tokens_per_s_per_gpu;
 } LogStep;
 
 /* The number behind such words before the end of a line of n bytes, "6,180" too; NAN: there is none. */
 double log_number_behind (const char *line, gsize n, const char *words);
+
+/* The same; 0 where there is none that is above 0. */
+double log_amount_behind (const char *line, gsize n, const char *words);
+
+/* Whether there is such a line. */
+bool log_has_amount (const char *text, const char *words);
 
 /* Where a line ends. */
 const char *log_line_end (const char *line);
@@ -18,9 +25,12 @@ const char *log_line_end (const char *line);
 /* Where an object of JSON or Python ends, behind its brace; NULL: it does not. Braces in texts count too. */
 const char *log_object_end (const char *object);
 
+/* A log that has steps, and not what it says when it starts. */
+void log_refuse_alone (const char *path, LsDiagList *diags);
+
 /* Sets what is measured from lines (LogStep): the median of the later half of those that have the batch of
  * the last one, without the first line of the log; of few, of all of them. A batch that is not that of the
- * job is a contradiction. */
+ * job is a contradiction. What lines say of FLOP/s and tokens is the median of the same. */
 void log_measure (const GArray *lines, LsImport *import);
 
 #endif

@@ -52,6 +52,8 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     return false;
   if (files->n > 1 && !read_model (&files->files[1], import, diags))
     return false;
+  if (files->n > 1)
+    import_use_file (&files->files[1]);
   if (files->n == 1)
     import_unknown (import,
                     "the model: a configuration of DeepSpeed names none; its file may stand behind it");
@@ -200,7 +202,7 @@ read_steps (const char *text, LsImport *import)
   for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
     end = log_line_end (p);
     gsize n = (gsize) (end - p);
-    const LogStep step = { step_of (p, n, batch), 0 };
+    const LogStep step = { .step_s = step_of (p, n, batch) };
     double memory = log_number_behind (p, n, "MaxMemAllocated=");
     if (step.step_s > 0)
       g_array_append_val (lines, step);
@@ -249,9 +251,16 @@ read_log (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 }
 
 static bool
+has_steps (const char *text)
+{
+  return log_has_amount (text, "SamplesPerSec=") || log_has_amount (text, "iter time (s):");
+}
+
+static bool
 is_its_log (const ImportFile *file)
 {
   return find_json (file->text) != NULL;
 }
 
-const ImportReader import_deepspeed_log = { "a log of DeepSpeed", is_its_log, read_log };
+const ImportReader import_deepspeed_log
+    = { "a log of DeepSpeed", is_its_log, read_log, has_steps, read_steps };

@@ -47,6 +47,7 @@ hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     if (!ls_model_read (doc, &m, NULL, diags))
       return false;
     import_model (import, &m, file->path);
+    import_use_file (file);
     ls_model_clear (&m);
   }
   return true;

@@ -250,6 +250,8 @@ set_seq (LaunchJob *job)
   guint64 seq = 0;
   for (guint i = 0; i < G_N_ELEMENTS (names) && seq == 0; i++)
     seq = option_number (job, names[i]);
+  for (guint i = 1; i < G_N_ELEMENTS (names); i++)
+    import_positions (job->import, option_number (job, names[i]));
   if (seq > 0)
     import_set_model_number (job->import, "seq", seq);
 }

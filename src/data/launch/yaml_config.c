@@ -80,6 +80,7 @@ yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagLi
   bool ok = cJSON_IsObject (tree);
   if (ok)
     merge (into, tree);
+  import_use_file (file);
   cJSON_Delete (tree);
   return ok;
 }

@@ -79,6 +79,9 @@ const LsField ls_gpu_fields[] = {
                "wave" },
   { "mxfp8", LS_FIELD_BOOL, offsetof (LsGpu, has_mxfp8), .default_text = "false",
     .meaning = "its matrix units take fp8 with a scale for each 32 values (fp8_recipe mxfp8)" },
+  { "lacks_flash", LS_FIELD_BOOL, offsetof (LsGpu, lacks_flash), .default_text = "false",
+    .meaning = "FlashAttention-2 and cuDNN's fused attention do not run on it: jobs of launch files compute "
+               "attention in parts" },
   { "hbm_size", LS_FIELD_BYTES, offsetof (LsGpu, hbm_bytes), .required = true, .above = true,
     .meaning = "an \"80 GB\" HBM holds 80GiB" },
   { "reserved", LS_FIELD_BYTES, offsetof (LsGpu, reserved_bytes), .default_text = "0B",

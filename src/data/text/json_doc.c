@@ -4,6 +4,7 @@
 
 #include "base/printable.h"
 #include "data/text/json_scan.h"
+#include "data/text/lookalikes.h"
 #include "data/text/read_file.h"
 #include "data/text/text_place.h"
 
@@ -235,42 +236,13 @@ check_bytes (const char *text, size_t n, const char *name, LsDiagList *diags)
   return true;
 }
 
-/* Files of other programs that people try, by what stands in them. */
-static const struct {
-  const char *mark, *hint;
-} lookalikes[] = {
-  { "-model-parallel-size",
-    "this looks like arguments of Megatron-LM: give them as --tp, --pp, --cp, --ep, --micro-batch and "
-    "--global-batch, or as a "
-    "strategy in JSON (the manual: formats/strategy.md)" },
-  { "[parallelism]",
-    "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or "
-    "as a strategy in JSON "
-    "(the manual: formats/strategy.md)" },
-  { "[training]",
-    "this looks like TOML of torchtitan: give its degrees as --tp, --pp, --cp, --ep and --dp-kind fsdp2, or "
-    "as a strategy in JSON "
-    "(the manual: formats/strategy.md)" },
-  { "#!/", "this looks like a script; expected JSON" },
-};
-
-/* NULL: like nothing that we know. */
-static const char *
-hint_of_lookalike (const char *text)
-{
-  for (size_t i = 0; i < G_N_ELEMENTS (lookalikes) && text[strspn (text, " \t\r\n")] != '{'; i++)
-    if (strstr (text, lookalikes[i].mark))
-      return lookalikes[i].hint;
-  return NULL;
-}
-
 static bool
 check_syntax (const char *text, const char *name, LsDiagList *diags)
 {
   LsJsonFault fault;
   if (ls_json_scan (text, &fault))
     return true;
-  const char *hint = hint_of_lookalike (text);
+  const char *hint = text[strspn (text, " \t\r\n")] != '{' ? ls_lookalike_hint (text) : NULL;
   ls_text_diag (LS_ERROR_INPUT, name, text, fault.offset, diags, NULL, hint ? hint : fault.hint,
                 fault.message);
   g_free (fault.message);

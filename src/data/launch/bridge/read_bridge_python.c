@@ -299,6 +299,7 @@ join_files (const ImportFiles *files, guint first, GPtrArray *texts, LsImport *i
   bool ok = true;
   for (guint i = first; i < files->n && ok; i++) {
     const ImportFile *file = &files->files[i];
+    import_use_file (file);
     ok = i == first ? (python = ls_python_new (file->text, file->n, file->path, diags)) != NULL
                     : ls_python_add (python, file->text, file->n, file->path, diags);
     g_ptr_array_add (paths, g_strdup (file->path));

@@ -431,6 +431,7 @@ add_model_config (cJSON *tree, const ImportFiles *files)
     const cJSON *own = yaml_config_tree (&files->files[i]);
     if (!cJSON_IsObject (own) || !is_model_config (own))
       continue;
+    import_use_file (&files->files[i]);
     cJSON_DeleteItemFromObjectCaseSensitive (tree, "model_config");
     cJSON_AddItemToObject (tree, "model_config", cJSON_Duplicate (own, true));
   }

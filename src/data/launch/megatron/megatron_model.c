@@ -412,6 +412,7 @@ megatron_model (LaunchJob *job)
   megatron_hybrid (job);
   set_delta (job);
   set_position (job);
+  import_positions (job->import, option_number (job, "max-position-embeddings"));
   set_layer_kinds (job);
   set_switches (job);
   set_encoder (job);

@@ -274,7 +274,7 @@ static const OptionRow rows[] = {
   STRATEGY ("make-vocab-size-divisible-by", "vocab_multiple", .when = pads_otherwise),
   RULE ("tokenizer-type"),
   RULE ("tokenizer-model"),
-  IGNORED ("max-position-embeddings", .value = max_positions),
+  RULE ("max-position-embeddings", .value = max_positions),
   RULE ("encoder-num-layers"),
   RULE ("decoder-num-layers"),
   RULE ("decoder-seq-length"),

@@ -245,21 +245,42 @@ read_dump (const char *text, LaunchWords *words)
 
 /* --- iterations ------------------------------------------------------------------------------------ */
 
+/* The first that the line has of words for one number; ends in a NULL. 0: none. */
+static double
+first_amount (const char *line, gsize n, const char *const *words)
+{
+  double value = 0;
+  for (; *words && value == 0; words++)
+    value = log_amount_behind (line, n, *words);
+  return value;
+}
+
+/* Also as Megatron-DeepSpeed and Primus print them. */
 static void
 read_line (const char *line, gsize n, GArray *lines, LsImportMeasured *m)
 {
-  double ms = log_number_behind (line, n, "elapsed time per iteration (ms):"),
-         s = log_number_behind (line, n, "elapsed time per iteration (s):"),
-         batch = log_number_behind (line, n, "global batch size:"),
-         allocated = log_number_behind (line, n, "max allocated:"),
-         reserved = log_number_behind (line, n, "max reserved:");
-  const LogStep read_log = { isnan (ms) ? s : ms / 1000, isnan (batch) ? 0 : batch };
-  if (read_log.step_s > 0)
-    g_array_append_val (lines, read_log);
+  static const char *const flops[]
+      = { "(TFLOP/s/GPU):", "(TFLOP/s):", "TFLOPs:", "TFLOPS:", "tflops:", NULL },
+      *const tokens[] = { "(tokens/s/GPU):", "tokens per gpu per second (tgs):", "tokens/sec/gpu:", NULL };
+  double ms = log_amount_behind (line, n, "elapsed time per iteration (ms):"),
+         s = log_amount_behind (line, n, "elapsed time per iteration (s):"),
+         allocated = log_amount_behind (line, n, "max allocated:"),
+         reserved = log_amount_behind (line, n, "max reserved:");
+  const LogStep step = { ms > 0 ? ms / 1000 : s, log_amount_behind (line, n, "global batch size:"),
+                         first_amount (line, n, flops) * 1e12, first_amount (line, n, tokens) };
+  if (step.step_s > 0)
+    g_array_append_val (lines, step);
   if (allocated > 0 && g_strstr_len (line, (gssize) n, "memory (MB)")) {
     m->allocated_bytes = MAX (m->allocated_bytes, allocated * MIB);
-    m->reserved_bytes = MAX (m->reserved_bytes, isnan (reserved) ? 0 : reserved * MIB);
+    m->reserved_bytes = MAX (m->reserved_bytes, reserved * MIB);
   }
+}
+
+static bool
+has_iterations (const char *text)
+{
+  return log_has_amount (text, "elapsed time per iteration (ms):")
+      || log_has_amount (text, "elapsed time per iteration (s):");
 }
 
 static void
@@ -294,8 +315,7 @@ read_log (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   import->program = "Megatron-LM";
   read_dump (file->text, words);
   if (words->options->len == 0) {
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
-                 "this log has iterations but no arguments: what is trained is not known");
+    log_refuse_alone (file->path, diags);
     return false;
   }
   megatron_namespace (words);
@@ -313,7 +333,8 @@ is_its_log (const ImportFile *file)
   return dump && strstr (dump, "end of arguments");
 }
 
-const ImportReader import_megatron_log = { "a log of Megatron-LM", is_its_log, read_log };
+const ImportReader import_megatron_log
+    = { "a log of Megatron-LM", is_its_log, read_log, has_iterations, read_iterations };
 
 /* --- a test of Megatron-LM: its arguments in YAML, and what it measured -------------------------- */
 
@@ -419,6 +440,7 @@ read_golden (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   for (guint i = 1; i < files->n; i++) {
     cJSON *root = cJSON_ParseWithLength (files->files[i].text, files->files[i].n);
     bool is_golden = root && cJSON_HasObjectItem (root, "iteration-time");
+    import_use_file (&files->files[i]);
     if (is_golden)
       measure (root, import);
     else

@@ -22,6 +22,7 @@ static const OptionRow rows[] = {
   SAME ("model.", "v_head_dim"),
   AS ("model.encoder_seq_length", "seq-length"),
   AS ("model.seq_length", "seq-length"),
+  AS ("model.max_position_embeddings", "max-position-embeddings"),
   AS ("model.num_moe_experts", "num-experts"),
   SAME ("model.", "moe_router_topk"),
   SAME ("model.", "moe_ffn_hidden_size"),
@@ -254,7 +255,7 @@ static const char ignored[]
       "model.do_layer_norm_weight_decay model.drop_layers model.enable_megatron_timers "
       "model.megatron_timer_kwargs.* model.gc_interval model.grad_allreduce_chunk_size_mb "
       "model.gradient_as_bucket_view model.hysteresis model.layernorm_* "
-      "model.max_position_embeddings model.mcore_gpt model.moe_aux_loss_coeff model.moe_z_loss_coeff "
+      "model.mcore_gpt model.moe_aux_loss_coeff model.moe_z_loss_coeff "
       "model.moe_router_load_balancing_type model.moe_grouped_gemm model.name model.native_amp_* "
       "model.normalize_attention_scores model.nsys_profile.* model.onnx_safe model.openai_gelu "
       "model.optim.* model.persist_layer_norm model.post_process model.pre_process "

@@ -214,6 +214,7 @@ neox_model (LaunchJob *job, const char *pattern)
   set_experts (job);
   if (!import_has_model (job->import, "position"))
     set_position (job);
+  import_positions (job->import, option_number (job, "max_position_embeddings"));
   set_norm (job);
   set_vocab (job);
   set_switches (job);

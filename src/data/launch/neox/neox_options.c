@@ -85,6 +85,7 @@ static const OptionRow rows[] = {
   RULE ("checkpoint_in_cpu"),
 
   RULE ("layernorm_fusion"),
+  RULE ("max_position_embeddings"),
 };
 
 /* What matters neither to time nor to memory: checkpoints, data, logs, how numbers begin and learn. */
@@ -94,7 +95,7 @@ static const char ignored[]
       "zero_optimization.stage3_gather_16bit_weights_on_model_save optimizer.params.* "
       "contiguous_checkpointing deepspeed_activation_checkpointing synchronize_each_layer *_fusion "
       "init_method* output_layer_init_method output_layer_parallelism "
-      "max_position_embeddings rotary_* *_epsilon pipe_partition_method lr* min_lr warmup weight_decay "
+      "rotary_* *_epsilon pipe_partition_method lr* min_lr warmup weight_decay "
       "train_iters train_epochs *data_path* *_data_weights data_impl pack_impl dataset_impl mmap_warmup "
       "num_workers split merge_file save* load finetune checkpoint* extra_save_iters* "
       "keep_last_n_checkpoints no_save_* no_load_* eval_* do_* log* tensorboard* *wandb* *comet* "

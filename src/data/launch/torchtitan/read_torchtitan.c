@@ -74,6 +74,7 @@ find_config (const ImportFiles *files, const char *name, gsize *ret_n, LsDiagLis
 {
   char *text = launch_file_of (files, name, ret_n);
   if (!text && files->n == 2) {
+    import_use_file (&files->files[1]);
     *ret_n = files->files[1].n;
     text = g_strndup (files->files[1].text, files->files[1].n);
   }
@@ -354,9 +355,10 @@ rate_of (const char *line, gsize n)
 }
 
 static void
-read_steps (const char *text, LsImport *import)
+read_steps (const char *coloured, LsImport *import)
 {
   const LsStrategy *s = &import->strategy;
+  g_autofree char *text = without_colours (coloured, strlen (coloured));
   g_autoptr (GArray) lines = g_array_new (FALSE, FALSE, sizeof (LogStep));
   double tokens = (double) s->global_batch * import->model.seq / MAX (1, s->gpus);
   bool is_known = tokens > 0 && import_has_strategy (import, "gpus");
@@ -364,12 +366,17 @@ read_steps (const char *text, LsImport *import)
     end = log_line_end (p);
     double rate = rate_of (p, (gsize) (end - p)),
            memory = log_number_behind (p, (gsize) (end - p), " memory:");
-    const LogStep step = { is_known && rate > 0 ? tokens / rate : 0, 0 };
+    const LogStep step = { .step_s = is_known && rate > 0 ? tokens / rate : 0,
+                           .flops_per_gpu = log_amount_behind (p, (gsize) (end - p), " tflops:") * 1e12 };
     if (step.step_s > 0)
       g_array_append_val (lines, step);
     if (rate > 0 && memory > 0)
       import->measured.reserved_bytes = MAX (import->measured.reserved_bytes, memory * GIB);
   }
+  if (!is_known)
+    import_infer (import,
+                  "the time of a step follows from its tokens/s, which needs seq, global_batch and "
+                  "gpus: one of these is not said");
   log_measure (lines, import);
 }
 
@@ -386,8 +393,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     add_line (words, p, (gsize) (end - p));
   }
   if (words->options->len == 0) {
-    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
-                 "this log has steps, and not what it says when it starts: what is trained is not known");
+    log_refuse_alone (file->path, diags);
     return false;
   }
   complete (words, import);
@@ -400,9 +406,9 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 
 /* A line of a step. */
 static bool
-is_its (const ImportFile *file)
+has_steps (const char *text)
 {
-  const char *p = strstr (file->text, "step:");
+  const char *p = strstr (text, "step:");
   for (guint i = 0; p && i < 8; i++, p = strstr (p + 1, "step:")) {
     gsize n = (gsize) (log_line_end (p) - p);
     if (g_strstr_len (p, (gssize) n, "memory:")
@@ -412,4 +418,10 @@ is_its (const ImportFile *file)
   return false;
 }
 
-const ImportReader import_torchtitan_log = { NULL, is_its, read };
+static bool
+is_its (const ImportFile *file)
+{
+  return has_steps (file->text);
+}
+
+const ImportReader import_torchtitan_log = { NULL, is_its, read, has_steps, read_steps };
