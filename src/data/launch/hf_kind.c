@@ -156,3 +156,69 @@ hf_check_software (const char *script, const LaunchWords *words, const char *pat
   }
   return true;
 }
+
+/* --- programs of one's own ------------------------------------------------------------------------- */
+
+/* Options of TrainingArguments and of launchers that programs with a loop of their own seldom take over; in
+ * words of a data set and of a batch they follow a Trainer. */
+static const char *const of_trainer[] = { "bf16",
+                                          "fp16",
+                                          "tf32",
+                                          "gradient_checkpointing",
+                                          "deepspeed",
+                                          "deepspeed_config",
+                                          "zero_stage",
+                                          "fsdp",
+                                          "fsdp_config",
+                                          "use_peft",
+                                          "optim",
+                                          "torch_dtype",
+                                          "torch_compile",
+                                          "lr_scheduler_type",
+                                          "logging_steps",
+                                          "save_strategy",
+                                          "save_total_limit",
+                                          "eval_strategy",
+                                          "evaluation_strategy",
+                                          "report_to",
+                                          "do_train",
+                                          "num_processes",
+                                          "distributed_type" };
+
+/* Of names of options: how it computes and shards. */
+static const char *const parts[] = { "checkpointing", "recompute", "compile", "shard", "parallel",
+                                     "precision",     "offload",   "hsdp",    "fsdp" };
+
+/* The options of its own about that; "": none. The caller frees it. */
+static char *
+own_options (const LaunchWords *said)
+{
+  GString *own = g_string_new (NULL);
+  for (guint i = 0; i < said->options->len; i++) {
+    const LaunchOption *o = said->options->pdata[i];
+    bool is_one = false;
+    for (guint k = 0; k < G_N_ELEMENTS (parts); k++)
+      is_one = is_one || strstr (o->name, parts[k]);
+    if (is_one && !option_find (&hf_options, o->name))
+      g_string_append_printf (own, "%s--%s", own->len > 0 ? ", " : "", o->name);
+  }
+  return g_string_free (own, FALSE);
+}
+
+bool
+hf_check_trainer (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
+                  LsDiagList *diags)
+{
+  bool is_trainer = d || !script;
+  for (guint i = 0; i < G_N_ELEMENTS (of_trainer) && !is_trainer; i++)
+    is_trainer = launch_words_find (said, of_trainer[i]) != NULL;
+  g_autofree char *own = is_trainer ? g_strdup ("") : own_options (said);
+  if (!*own)
+    return true;
+  ls_diag_add (
+      diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, IMPORT_ELSE,
+      "%s: %s say how it computes, which no Trainer of Hugging Face has, and no option is there that "
+      "only a Trainer has, such as --bf16: a program with a loop of its own, which is not read",
+      script, own);
+  return false;
+}

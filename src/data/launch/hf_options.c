@@ -93,6 +93,8 @@ static const OptionRow rows[] = {
 
   /* what changes the job only if it is on */
   RULE ("use_lora"),
+  RULE ("lora"),
+  RULE ("q_lora"),
   RULE ("lora_enable"),
   RULE ("lora_rank"),
   RULE ("peft_enable"),

@@ -42,8 +42,8 @@ hf_is_on (const LaunchJob *job, const char *name)
   return o && option_is_on (job, o->name);
 }
 
-static bool
-is_off (const LaunchJob *job, const char *name)
+bool
+hf_is_refused (const LaunchJob *job, const char *name)
 {
   for (guint i = 0; i < G_N_ELEMENTS (sections); i++) {
     g_autofree char *option = g_strconcat (sections[i], name, NULL);
@@ -61,8 +61,8 @@ hf_is_open (const LaunchJob *job, const char *name)
   return o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]);
 }
 
-static guint64
-number_of (const LaunchJob *job, const char *name)
+guint64
+hf_number (const LaunchJob *job, const char *name)
 {
   const LaunchOption *o = hf_find (job, name);
   return o ? option_number (job, o->name) : 0;
@@ -139,7 +139,7 @@ set_recompute (HfJob *hf)
   LaunchJob *job = &hf->job;
   bool is_wrapped = hf_is_on (job, "activation_checkpointing");
   bool is_full = hf_is_on (job, "gradient_checkpointing") || hf_is_on (job, "grad_checkpoint") || is_wrapped;
-  if (is_full || hf->has_trainer || is_off (job, "activation_checkpointing"))
+  if (is_full || hf->has_trainer || hf_is_refused (job, "activation_checkpointing"))
     import_set_strategy (job->import, "recompute", is_full ? "full" : "none",
                          "gradient_checkpointing grad_checkpoint fsdp_activation_checkpointing "
                          "activation_checkpointing");
@@ -255,8 +255,8 @@ static void
 set_zero (LaunchJob *job, const char *stage, bool is_hybrid)
 {
   LsImport *import = job->import;
-  guint64 replicas = number_of (job, "parallelism_config_dp_replicate_size"),
-          shards = number_of (job, "parallelism_config_dp_shard_size");
+  guint64 replicas = hf_number (job, "parallelism_config_dp_replicate_size"),
+          shards = hf_number (job, "parallelism_config_dp_shard_size");
   guint cp = import->strategy.cp;
   g_autofree char *zero = replicas > 1 && shards > 0
       ? g_strdup_printf ("%s@%" G_GUINT64_FORMAT, stage, shards * cp)
@@ -293,8 +293,9 @@ set_fsdp (LaunchJob *job)
     import_unknown (import, "what %s says of FSDP: it is not here", file);
   tell_words (job);
   gsize k = find_sharding (job);
-  bool is_second = number_of (job, "fsdp_version") == 2 || number_of (job, "version") == 2,
-       is_kept = is_second && (is_off (job, "reshard_after_forward") || strcmp (shardings[k].zero, "2") == 0);
+  bool is_second = hf_number (job, "fsdp_version") == 2 || hf_number (job, "version") == 2,
+       is_kept
+      = is_second && (hf_is_refused (job, "reshard_after_forward") || strcmp (shardings[k].zero, "2") == 0);
   tell_units (job, is_second);
   if (!is_second && strcmp (shardings[k].zero, "0") == 0) {
     import_set_strategy (import, "dp_kind", "ddp", "fsdp_sharding_strategy sharding_strategy fsdp");
@@ -321,7 +322,7 @@ set_fsdp (LaunchJob *job)
 static void
 set_degree (LaunchJob *job, const char *option, const char *key)
 {
-  guint64 degree = number_of (job, option);
+  guint64 degree = hf_number (job, option);
   if (degree > 0)
     import_set_strategy_number (job->import, key, degree);
 }
@@ -332,7 +333,7 @@ set_gpus (LaunchJob *job)
 {
   LsImport *import = job->import;
   guint64 gpus
-      = import_has_strategy (import, "gpus") ? import->strategy.gpus : number_of (job, "num_processes");
+      = import_has_strategy (import, "gpus") ? import->strategy.gpus : hf_number (job, "num_processes");
   gpus = gpus ? gpus : job->gpus;
   job->gpus = gpus;
   if (gpus > 0)
@@ -347,7 +348,7 @@ set_batch (HfJob *hf)
   LaunchJob *job = &hf->job;
   LsImport *import = job->import;
   const LsStrategy *s = &import->strategy;
-  guint64 steps = number_of (job, "gradient_accumulation_steps"), of_model = (guint64) s->tp * s->pp * s->cp;
+  guint64 steps = hf_number (job, "gradient_accumulation_steps"), of_model = (guint64) s->tp * s->pp * s->cp;
   if (hf->has_trainer && !import_has_strategy (import, "micro_batch")
       && !g_hash_table_contains (job->open, "micro_batch")) {
     import_set_strategy (import, "micro_batch", "8", "per_device_train_batch_size");
@@ -394,46 +395,6 @@ set_norm (LaunchJob *job)
     import_set_strategy (job->import, "grad_norm", "0", "max_grad_norm");
 }
 
-/* Of programs that are none of those that are known. */
-static void
-tell_adapters (LaunchJob *job)
-{
-  static const char *const options[] = { "use_lora", "lora_enable", "peft_enable", "lora_r", "lora_rank" };
-  for (guint i = 0; i < G_N_ELEMENTS (options); i++)
-    if (hf_is_on (job, options[i])) {
-      import_unknown (job->import, "%s: all weights are taken to be trained", options[i]);
-      return;
-    }
-}
-
-/* ModelConfig of TRL (trl/trainer/model_config.py): r 16; modules as PEFT has them for Llama and its kin. The
- * examples of PEFT (examples/sft/train.py) name the same otherwise, with r 64 on all linear layers. */
-static void
-set_adapters (HfJob *hf)
-{
-  LaunchJob *job = &hf->job;
-  const LaunchOption *modules = hf_find (job, "lora_target_modules");
-  g_autoptr (GPtrArray) usual = launch_usual_modules ();
-  bool is_example = hf_is_on (job, "use_peft_lora");
-  if (hf->adapters)
-    launch_set_adapters (job->import, hf->adapters);
-  else if (hf_is_on (job, "use_peft") || is_example)
-    launch_set_adapters (job->import,
-                         &(LaunchAdapters) { .option = is_example ? "use_peft_lora" : "use_peft",
-                                             .rank = number_of (job, "lora_r"),
-                                             .usual_rank = is_example ? 64 : 16,
-                                             .on = modules    ? modules->values
-                                                 : is_example ? NULL
-                                                              : usual,
-                                             .dropout = hf_text (job, "lora_dropout"),
-                                             .is_nf4 = hf_is_on (job, "load_in_4bit")
-                                                 || hf_is_on (job, "use_4bit_quantization") });
-  else if (!is_off (job, "use_peft"))
-    tell_adapters (job);
-  if (hf_find (job, "lora_target_parameters"))
-    import_unknown (job->import, "lora_target_parameters: adapters of experts are left out");
-}
-
 /* Examples of fine-tuning are shorter than what they are cut to, and are not joined unless a file says so;
  * LLaMA-Factory joins texts that are only continued. */
 static void
@@ -470,7 +431,7 @@ hf_read (HfJob *hf)
   hf_set_fp8 (hf);
   set_batch (hf);
   tell_switches (job);
-  set_adapters (hf);
+  hf_set_adapters (hf);
   hf_set_formats (hf);
   tell_lengths (job);
   if (!import_has_model (job->import, "seq"))

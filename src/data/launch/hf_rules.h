@@ -86,6 +86,8 @@ void hf_read (HfJob *job);
 const LaunchOption *hf_find (const LaunchJob *job, const char *name);
 const char *hf_text (const LaunchJob *job, const char *name);
 bool hf_is_on (const LaunchJob *job, const char *name);
+bool hf_is_refused (const LaunchJob *job, const char *name);
+guint64 hf_number (const LaunchJob *job, const char *name); /* 0: not given, or no number */
 bool hf_is_open (const LaunchJob *job, const char *name);
 
 bool hf_uses_deepspeed (const LaunchJob *job);
@@ -102,8 +104,16 @@ bool hf_is_of_other (const char *name);
  * NULL: none is known. False: with a diagnostic. */
 bool hf_check_task (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
                     LsDiagList *diags);
+/* Whether it may be a Trainer: not where options of its own say how it computes and shards, and none is there
+ * that only a Trainer has. d, script: as above. False: with a diagnostic. */
+bool hf_check_trainer (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
+                       LsDiagList *diags);
 /* Accelerators and degrees of software that is not known. script: NULL: none. False: with a diagnostic. */
 bool hf_check_software (const char *script, const LaunchWords *words, const char *path, LsDiagList *diags);
+
+/* --- hf_adapters.c --------------------------------------------------------------------------------- */
+
+void hf_set_adapters (HfJob *hf);
 
 /* --- hf_attention.c -------------------------------------------------------------------------------- */
 

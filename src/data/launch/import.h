@@ -45,11 +45,12 @@ typedef struct {
   /* Options that the files give, also as off: "tensor-parallel" for "--tensor_parallel", and of "a.b.c" also
    * "b.c" and "c" (char *, owned). Keys of the strategy that they decide by their rows, static strings. */
   GHashTable *words, *decided;
-  bool model_is_given; /* by ls_import_load_with() */
-  bool model_is_named; /* the files name one, whether it is known or not */
-  guint32 positions;   /* rows of a table of learned positions, if the model has one; 0: not known */
-  GHashTable *given;   /* keys that were given, whatever the files say: static strings, of either */
-  const char *departs; /* the last of them of which a file says another value; NULL: none. Static */
+  bool model_is_given;         /* by ls_import_load_with() */
+  bool model_is_named;         /* the files name one, whether it is known or not */
+  guint first_year, last_year; /* of the releases that have the options; 0: not known */
+  guint32 positions;           /* rows of a table of learned positions, if the model has one; 0: not known */
+  GHashTable *given;           /* keys that were given, whatever the files say: static strings, of either */
+  const char *departs;         /* the last of them of which a file says another value; NULL: none. Static */
   /* Keys, of either, that the file leaves open, static strings, and what is told of each, a line of
    * `unknown`; and keys of the strategy that were inferred from the number of GPUs. */
   GHashTable *open, *follows_gpus;

@@ -51,6 +51,21 @@ word_of (const cJSON *usual)
   return g_strdup (g_ascii_dtostr (number, sizeof number, usual->valuedouble));
 }
 
+/* A list of texts as the words of an option; NULL: it is none, or one of them is not known. */
+static GPtrArray *
+list_of (const cJSON *usual)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (words, g_strconcat ("--", usual->string, NULL));
+  for (const cJSON *one = cJSON_IsArray (usual) ? usual->child : NULL; one; one = one->next) {
+    char *word = cJSON_IsString (one) ? word_of (one) : NULL;
+    if (!word)
+      return NULL;
+    g_ptr_array_add (words, word);
+  }
+  return words->len > 1 ? g_steal_pointer (&words) : NULL;
+}
+
 /* Options that matter and that the command does not say. */
 static void
 add_options (LaunchWords *words, const LsPython *python, const LaunchKind *kind, const char *name,
@@ -60,15 +75,25 @@ add_options (LaunchWords *words, const LsPython *python, const LaunchKind *kind,
   guint n = 0;
   for (const cJSON *one = ls_python_options (python)->child; one; one = one->next) {
     g_autofree char *word = word_of (one);
+    g_autoptr (GPtrArray) list = word ? NULL : list_of (one);
     if (kind->is_of_other && kind->is_of_other (one->string))
       launch_words_add_value (words, one->string, NULL);
     bool is_on = cJSON_IsTrue (one),
-         is_open = !cJSON_IsBool (one) && !cJSON_IsNull (one) && !word && kind->is_known (one->string);
+         is_open
+        = !cJSON_IsBool (one) && !cJSON_IsNull (one) && !word && !list && kind->is_known (one->string);
+    if (cJSON_IsFalse (one) && kind->is_known (one->string) && !launch_words_find (words, one->string))
+      launch_words_add_by (words, false, one->string, "False");
     if (is_open && !launch_words_find (words, one->string))
       import_unknown (import, "--%s: what %s declares it to be is not followed", one->string, name);
-    if ((!word && !is_on) || !kind->is_known (one->string) || launch_words_find (words, one->string))
+    if ((!word && !list && !is_on) || !kind->is_known (one->string) || launch_words_find (words, one->string))
       continue;
-    launch_words_add_value (words, one->string, word);
+    if (list) {
+      launch_words_add (words, (char *const *) list->pdata, list->len);
+      g_ptr_array_remove_index (list, 0);
+      g_ptr_array_add (list, NULL);
+      word = g_strjoinv (",", (char **) list->pdata);
+    } else
+      launch_words_add_value (words, one->string, word);
     if (++n <= MAX_SHOWN)
       g_string_append_printf (told, "%s--%s%s%s", n > 1 ? ", " : "", one->string, word ? " " : "",
                               word ? word : "");

@@ -50,6 +50,14 @@ find_profile (const OptionTable *table, guint first, guint last)
   return r;
 }
 
+/* Of releases by number: "core 0.15 of 2025". */
+static char *
+dated (const OptionRelease *r)
+{
+  g_autofree char *year = g_strdup_printf ("%u", r->year);
+  return strstr (r->name, year) ? g_strdup (r->name) : g_strdup_printf ("%s of %s", r->name, year);
+}
+
 /* "of core 0.9 (--moe-token-dispatcher-type) to core 0.15" */
 static void
 tell_range (LaunchJob *job, const ReleaseRange *range, const OptionRelease *taken)
@@ -62,12 +70,15 @@ tell_range (LaunchJob *job, const ReleaseRange *range, const OptionRelease *take
                   range->last_word, of[range->last].name);
     return;
   }
+  g_autofree char *first = dated (&of[range->first]), *last = dated (&of[range->last]);
   GString *said = g_string_new (NULL);
-  g_string_append_printf (said, "its options are those of %s", of[range->first].name);
+  import->first_year = of[range->first].year;
+  import->last_year = of[range->last].year;
+  g_string_append_printf (said, "its options are those of %s", first);
   if (range->first_word)
     g_string_append_printf (said, " (%s)", range->first_word);
   if (range->last > range->first)
-    g_string_append_printf (said, " to %s", of[range->last].name);
+    g_string_append_printf (said, " to %s", last);
   if (range->last_word && g_strcmp0 (range->last_word, range->first_word) != 0)
     g_string_append_printf (said, " (%s)", range->last_word);
   import_infer (import, "software %s: %s%s%s", taken->software, said->str,

@@ -59,6 +59,7 @@ typedef struct {
 /* A release of a program, and the profile of strategies/software that is its; NULL: none is. */
 typedef struct {
   const char *name, *software;
+  guint year;
 } OptionRelease;
 
 /* The first and the last release that has an option, by their place; what all have is not listed. */

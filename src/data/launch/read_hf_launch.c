@@ -180,6 +180,8 @@ read_words (const ImportFiles *files, const char *script, const LaunchWords *sai
   if ((dialect && !hf_dialect_check (dialect, script, said, path, diags))
       || !hf_check_task (dialect, script, said, path, diags))
     return false;
+  if (words->options->len == 0 && !hf_check_trainer (dialect, script, said, path, diags))
+    return false;
   g_autoptr (LaunchWords) own = dialect ? hf_dialect_words (dialect, said, gpus, import) : NULL;
   launch_words_add_words (words, own ? own : said);
   if (!add_fsdp (files, words, diags) || !hf_check_software (script, words, path, diags))

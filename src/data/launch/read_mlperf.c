@@ -72,6 +72,8 @@ static const OptionRow rows[] = {
   RULE ("NVTE_DPA_FP8_RECIPE"),
   RULE ("NVTE_FP8_DPA_BWD"),
   RULE ("NVTE_NORM_*"),
+  RULE ("NVTE_FLASH_ATTN"),
+  RULE ("NVTE_FUSED_ATTN"),
   RULE ("FP8_ACTIVATION"),
   RULE ("LAYER_CUDA_GRAPH"),
   RULE ("MCORE_CUDA_GRAPH"),
@@ -427,7 +429,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   bool ok = nemo_read_tree (m.tree, file, "NeMo for MLPerf", benchmark, software, import, diags);
   set_graphs (&m);
   set_fp8_attention (&m);
-  megatron_norms (&m.job);
+  megatron_engine (&m.job);
   if (ok && m.is_lora)
     set_adapters (import);
   if (ok && import_is_open (import, "dtype"))

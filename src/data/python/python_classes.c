@@ -33,12 +33,29 @@ has_class (const LsPython *p, guint module, const char *name)
   return class_line (p, module, name) < p->lines->len;
 }
 
-/* field (default=1) is 1; of a factory it is not known. */
+PythonValue
+python_lambda (PythonPlace *x, guint first)
+{
+  bool has_none = python_is (python_token (x), ":");
+  python_pass_to (x, ":");
+  python_take (x, ":");
+  PythonValue v = python_any (x);
+  if (!has_none || !cJSON_IsArray (v.item))
+    return python_hole_of (x, v, first);
+  cJSON *made = cJSON_CreateObject ();
+  cJSON_AddStringToObject (made, "()", "lambda");
+  cJSON_AddItemToObject (made, "value", v.item);
+  return python_value_of (x, made);
+}
+
+/* field (default=1) is 1, field (default_factory=lambda: [1]) is a list; of another factory it is not known. */
 static cJSON *
 usual_of (const LsPython *p, GHashTable *names, const PythonLine *line, const cJSON *item)
 {
   const cJSON *made = cJSON_IsObject (item) ? cJSON_GetObjectItemCaseSensitive (item, "()") : NULL,
-              *usual = made ? cJSON_GetObjectItemCaseSensitive (item, "default") : NULL;
+              *usual = made ? cJSON_GetObjectItemCaseSensitive (item, "default") : NULL,
+              *factory = made ? cJSON_GetObjectItemCaseSensitive (item, "default_factory") : NULL;
+  usual = usual ? usual : cJSON_GetObjectItemCaseSensitive (factory, "value");
   if (!made || !g_str_has_suffix (made->valuestring, "field"))
     return cJSON_Duplicate (item, true);
   PythonPlace x = { .python = (LsPython *) p, .names = names, .module = line->module, .at = line->first + 2 };

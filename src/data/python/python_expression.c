@@ -199,11 +199,8 @@ name (PythonPlace *x)
     return python_value_of (x, cJSON_CreateNull ());
   if (strcmp (text, "True") == 0 || strcmp (text, "False") == 0)
     return python_value_of (x, cJSON_CreateBool (*text == 'T'));
-  if (strcmp (text, "lambda") == 0) {
-    python_pass_to (x, ":");
-    python_take (x, ":");
-    return python_hole_of (x, python_any (x), first);
-  }
+  if (strcmp (text, "lambda") == 0)
+    return python_lambda (x, first);
   if (strcmp (text, "__name__") == 0 && x->python->is_script && x->module == 0)
     return python_value_of (x, cJSON_CreateString ("__main__"));
   if (strcmp (text, "__file__") == 0)

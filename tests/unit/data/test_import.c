@@ -306,9 +306,9 @@ releases_are_a_range (void)
   check (GPT "--use-flash-attn --DDP-impl local",
          "software=megatron-lm-2023-08; ~August 2023 (--use-flash-attn)");
   check (GPT "--num-experts 8 --moe-token-dispatcher-type alltoall",
-         "software=megatron; ~core 0.6 (--moe-token-dispatcher-type) to core 0.15");
+         "software=megatron; ~core 0.6 of 2024 (--moe-token-dispatcher-type) to core 0.15 of 2025");
   check (GPT "--use-custom-fsdp",
-         "software=megatron-core-0.13; ~those of core 0.12 (--use-custom-fsdp) to core 0.13");
+         "software=megatron-core-0.13; ~those of core 0.12 of 2025 (--use-custom-fsdp) to core 0.13 of 2025");
   check (
       GPT "--checkpoint-activations --swiglu",
       "software=megatron-lm-2021-04; ~has both --swiglu (August 2023 on) and --checkpoint-activations (up to "

@@ -322,7 +322,10 @@ options_of_other_trainers_are_told (void)
 {
 #define RUN "torchrun --nproc_per_node 2 train.py --model_name_or_path Qwen/Qwen2.5-1.5B --output_dir o "
   check (RUN "--lora_enable True --lora_r 16",
-         "lora_rank; ?lora_enable: all weights are taken to be trained");
+         "lora_rank=16; ?lora_enable: which modules have adapters is not said: all linear ones are taken to");
+  check (RUN "--use_lora --lora_target_modules q_proj v_proj", "lora_rank=8; lora_modules=q,v");
+  check (RUN "--lora_rank 4 --lora_target_modules q_proj", "lora_rank=4; lora_modules=q");
+  check (RUN "--use_lora False --lora_r 16", "lora_rank");
   check (RUN "--peft_enable False", "lora_rank");
   check (RUN "--fsdp full_shard --fsdp_config f.json", "zero=3; ?what f.json says of FSDP: it is not here");
 #undef RUN

@@ -74,8 +74,8 @@ variable_of (const LaunchJob *job, const char *name)
 
 /* Of each kind of norm Transformer Engine has kernels of its own and cuDNN's
  * (transformer_engine/common/normalization/common.cpp). */
-void
-megatron_norms (LaunchJob *job)
+static void
+set_norms (LaunchJob *job)
 {
   static const char forward[] = "NVTE_NORM_FWD_USE_CUDNN", backward[] = "NVTE_NORM_BWD_USE_CUDNN";
   bool fwd = g_strcmp0 (variable_of (job, forward), "1") == 0,
@@ -87,6 +87,31 @@ megatron_norms (LaunchJob *job)
     return;
   import_note_word (job->import, forward, "kernels");
   join_kernels (job, "transformer-engine-cudnn-norms", forward);
+}
+
+/* Transformer Engine's choice of attention, by what processes are told (launch_environment.c), where a
+ * recipe or a file of variables says it. */
+static void
+set_te_attention (LaunchJob *job)
+{
+  static const char flash[] = "NVTE_FLASH_ATTN", fused[] = "NVTE_FUSED_ATTN";
+  bool no_flash = g_strcmp0 (variable_of (job, flash), "0") == 0,
+       no_fused = g_strcmp0 (variable_of (job, fused), "0") == 0;
+  if (no_flash && no_fused) {
+    import_note_word (job->import, fused, "attention");
+    import_set_strategy (job->import, "attention", "unfused", fused);
+  } else if (no_flash || no_fused) {
+    import_note_word (job->import, no_flash ? flash : fused, "attention_kernel");
+    import_set_strategy (job->import, "attention_kernel", no_flash ? "cudnn" : "fa2",
+                         no_flash ? flash : fused);
+  }
+}
+
+void
+megatron_engine (LaunchJob *job)
+{
+  set_norms (job);
+  set_te_attention (job);
 }
 
 /* Products of weights' gradients add to them, which Megatron-LM does by default and not with its FSDP. */
@@ -293,7 +318,7 @@ megatron_kernels (LaunchJob *job)
   tell_fusions (job);
   megatron_fused_rope (job);
   set_padding (job);
-  megatron_norms (job);
+  set_norms (job);
   megatron_graphs (job);
   megatron_optimizer (job);
   tell_memory (job);

@@ -20,17 +20,17 @@ enum {
 };
 
 const OptionRelease megatron_releases[] = {
-  [APRIL_2021] = { "April 2021", "megatron-lm-2021-04" },
-  [MAY_2022] = { "May 2022", "megatron-lm-2022-05" },
-  [AUGUST_2023] = { "August 2023", "megatron-lm-2023-08" },
-  [CORE_0_5] = { "core 0.5", NULL },
-  [CORE_0_6] = { "core 0.6", NULL },
-  [CORE_0_9] = { "core 0.9", NULL },
-  [CORE_0_11] = { "core 0.11", NULL },
-  [CORE_0_12] = { "core 0.12", NULL },
-  [CORE_0_13] = { "core 0.13", "megatron-core-0.13" },
-  [CORE_0_15] = { "core 0.15", "megatron" },
-  { NULL, NULL },
+  [APRIL_2021] = { "April 2021", "megatron-lm-2021-04", 2021 },
+  [MAY_2022] = { "May 2022", "megatron-lm-2022-05", 2022 },
+  [AUGUST_2023] = { "August 2023", "megatron-lm-2023-08", 2023 },
+  [CORE_0_5] = { "core 0.5", NULL, 2024 },
+  [CORE_0_6] = { "core 0.6", NULL, 2024 },
+  [CORE_0_9] = { "core 0.9", NULL, 2024 },
+  [CORE_0_11] = { "core 0.11", NULL, 2025 },
+  [CORE_0_12] = { "core 0.12", NULL, 2025 },
+  [CORE_0_13] = { "core 0.13", "megatron-core-0.13", 2025 },
+  [CORE_0_15] = { "core 0.15", "megatron", 2025 },
+  { NULL, NULL, 0 },
 };
 
 const OptionSpan megatron_spans[] = {

@@ -29,7 +29,7 @@ void megatron_stages (LaunchJob *job);     /* a part of that */
 OptionValue megatron_layout;               /* of chunks, where they are not even */
 OptionValue megatron_mapping;              /* of ranks: pp before dp, and that differs */
 void megatron_fused_rope (LaunchJob *job); /* one kernel rotates, and nothing is copied around attention */
-void megatron_norms (LaunchJob *job);      /* by cuDNN, behind what else sets kernels */
+void megatron_engine (LaunchJob *job);     /* what variables tell Transformer Engine, behind all else */
 void megatron_kernels (LaunchJob *job);
 /* What is behind --deepspeed, after the strategy: the stage, and what the file of --deepspeed-config says. */
 void megatron_deepspeed (LaunchJob *job, const LaunchWords *deepspeed);

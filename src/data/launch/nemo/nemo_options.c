@@ -71,6 +71,8 @@ static const OptionRow rows[] = {
   RULE ("model.moe_paged_stash"),
   RULE ("model.moe_router_padding_for_*"),
   RULE ("env_vars.NVTE_NORM_*"),
+  RULE ("env_vars.NVTE_FLASH_ATTN"),
+  RULE ("env_vars.NVTE_FUSED_ATTN"),
   RULE ("model.cross_entropy_fusion_impl"),
   RULE ("model.cross_entropy_loss_fusion"),
   RULE ("model.activation_func*"),

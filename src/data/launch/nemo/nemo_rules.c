@@ -366,12 +366,16 @@ say_kernels (Nemo *n)
   if (is_elsewhere)
     import_unknown (n->job.import,
                     "model.transformer_engine: the checkpoint says it; attention is taken to be fused");
-  bool is_flash = backend ? !strstr (backend, "unfused") && !strstr (backend, "local")
-                          : has_engine || nemo_is_on (n, "model.use_flash_attention");
+  bool is_on = nemo_is_on (n, "model.use_flash_attention"),
+       is_flash = backend ? !strstr (backend, "unfused") && !strstr (backend, "local") : has_engine || is_on,
+       is_package = backend ? strstr (backend, "flash") != NULL : !has_engine;
   if (!backend && has_engine && !is_elsewhere)
     import_infer (n->job.import, "attention flash: Transformer Engine takes a fused kernel");
-  launch_words_add_by (n->megatron, backend || nemo_is_on (n, "model.use_flash_attention"),
-                       "attention-backend", is_flash ? "flash" : "unfused");
+  launch_words_add_by (n->megatron, backend || is_on, "attention-backend",
+                       !is_flash                                  ? "unfused"
+                           : is_package                           ? "flash"
+                           : backend && strstr (backend, "fused") ? "fused"
+                                                                  : "auto");
 }
 
 /* What a Trainer of Lightning takes for devices by itself, or for "auto" and -1: all GPUs of a node. */

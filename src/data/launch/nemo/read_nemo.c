@@ -211,7 +211,7 @@ read_megatron (Nemo *n)
   if (is_whole && n->is_bridge)
     set_kernels (n);
   if (is_whole)
-    megatron_norms (&n->job);
+    megatron_engine (&n->job);
   g_hash_table_unref (job.open);
 }
 
