@@ -62,6 +62,17 @@ model_path_of (const char *path, const char *model_name)
   return strchr (path, '/') ? g_build_filename (folder, file, NULL) : g_strdup (file);
 }
 
+/* Keys of a model that the file does not say, with commas. The caller frees it. */
+static char *
+missing_of (const LsImport *import)
+{
+  GString *keys = g_string_new (NULL);
+  for (const LsField *f = ls_model_fields; f->key; f++)
+    if (f->required && !f->file_only && !g_hash_table_contains (import->model_said, f->key))
+      g_string_append_printf (keys, "%s%s", keys->len > 0 ? ", " : "", f->key);
+  return g_string_free (keys, FALSE);
+}
+
 /* The strategy too where the model is not whole, which a file of launch options often leaves to others. */
 static gboolean
 write_files (const LsImport *import, const char *path, LsAnswer *a, GError **error)
@@ -84,9 +95,14 @@ write_files (const LsImport *import, const char *path, LsAnswer *a, GError **err
   ls_answer_note (a, line);
   if (has_model)
     return TRUE;
-  ls_answer_note (
-      a, "no model is written, as the file does not say all of it: run takes another one by --model");
-  return ls_diag_list_to_error (of_model, error);
+  g_autofree char *missing = missing_of (import),
+                  *told = g_strdup_printf ("no model is written, as the file does not say %s: give it behind "
+                                           "the file's name, or the model by --model",
+                                           missing);
+  if (!*missing)
+    return ls_diag_list_to_error (of_model, error);
+  ls_answer_note (a, told);
+  return TRUE;
 }
 
 /* Contradictions first: they are refused. */

@@ -39,21 +39,21 @@ hf_deepspeed_is_python (const LaunchJob *job)
 }
 
 static void
-fill (HfJob *hf, const char *key, const char *value)
+fill (LaunchWords *words, const char *key, const char *value)
 {
-  const LaunchOption *o = launch_words_find (hf->deepspeed, key);
+  const LaunchOption *o = launch_words_find (words, key);
   const char *text = o && o->values->len > 0 ? o->values->pdata[0] : "";
   bool is_variable = *text == LS_SHELL_HOLE && text[1] == '$',
        is_auto = ls_shell_has_hole (text) && !is_variable;
   if (is_auto && value)
-    launch_words_add_value (hf->deepspeed, key, value);
+    launch_words_add_value (words, key, value);
 }
 
 static void
-fill_elements (HfJob *hf, const char *key, double value)
+fill_elements (LaunchWords *words, const char *key, double value)
 {
   g_autofree char *text = g_strdup_printf ("%.0f", value);
-  fill (hf, key, text);
+  fill (words, key, text);
 }
 
 /* What accelerate asks for, and the keys of a file that are the same. */
@@ -84,27 +84,34 @@ tell_differences (const HfJob *hf)
   }
 }
 
+void
+hf_fill_buckets (const LsImport *import, LaunchWords *words)
+{
+  double hidden = import_has_model (import, "hidden") ? import->model.hidden : 0;
+  if (hidden == 0)
+    return;
+  fill_elements (words, "zero_optimization.reduce_bucket_size", hidden * hidden);
+  fill_elements (words, "zero_optimization.stage3_prefetch_bucket_size", 0.9 * hidden * hidden);
+  fill_elements (words, "zero_optimization.stage3_param_persistence_threshold", 10 * hidden);
+}
+
 /* What the Trainer puts for "auto": transformers/integrations/deepspeed.py. */
 static void
 fill_autos (HfJob *hf)
 {
   LaunchJob *job = &hf->job;
   const char *norm = option_text (job, "max_grad_norm");
-  double hidden = import_has_model (job->import, "hidden") ? job->import->model.hidden : 0;
+  LaunchWords *words = hf->deepspeed;
   for (guint i = 0; i < G_N_ELEMENTS (plugin_keys); i++)
-    fill (hf, plugin_keys[i][1], hf_text (job, plugin_keys[i][0]));
-  fill (hf, "train_batch_size", "None");
-  fill (hf, "train_micro_batch_size_per_gpu", option_text (job, "per_device_train_batch_size"));
+    fill (words, plugin_keys[i][1], hf_text (job, plugin_keys[i][0]));
+  fill (words, "train_batch_size", "None");
+  fill (words, "train_micro_batch_size_per_gpu", option_text (job, "per_device_train_batch_size"));
   bool is_one = hf->has_trainer && !hf_is_open (job, "gradient_accumulation_steps");
-  fill (hf, "gradient_accumulation_steps", is_one ? "1" : NULL);
-  fill (hf, "gradient_clipping", norm ? norm : hf->has_trainer ? "1.0" : NULL);
-  fill (hf, "bf16.enabled", hf_is_on (job, "bf16") ? "True" : hf->has_trainer ? "False" : NULL);
-  fill (hf, "fp16.enabled", hf_is_on (job, "fp16") ? "True" : hf->has_trainer ? "False" : NULL);
-  if (hidden == 0)
-    return;
-  fill_elements (hf, "zero_optimization.reduce_bucket_size", hidden * hidden);
-  fill_elements (hf, "zero_optimization.stage3_prefetch_bucket_size", 0.9 * hidden * hidden);
-  fill_elements (hf, "zero_optimization.stage3_param_persistence_threshold", 10 * hidden);
+  fill (words, "gradient_accumulation_steps", is_one ? "1" : NULL);
+  fill (words, "gradient_clipping", norm ? norm : hf->has_trainer ? "1.0" : NULL);
+  fill (words, "bf16.enabled", hf_is_on (job, "bf16") ? "True" : hf->has_trainer ? "False" : NULL);
+  fill (words, "fp16.enabled", hf_is_on (job, "fp16") ? "True" : hf->has_trainer ? "False" : NULL);
+  hf_fill_buckets (job->import, words);
 }
 
 /* Clipping that no file says is "auto" (accelerate/utils/dataclasses.py, DeepSpeedPlugin): the Trainer's. */

@@ -111,6 +111,12 @@ bool hf_check_trainer (const HfDialect *d, const char *script, const LaunchWords
 /* Accelerators and degrees of software that is not known. script: NULL: none. False: with a diagnostic. */
 bool hf_check_software (const char *script, const LaunchWords *words, const char *path, LsDiagList *diags);
 
+/* --- hf_deepspeed.c -------------------------------------------------------------------------------- */
+
+/* Buckets that a file of DeepSpeed leaves to a Trainer, "auto", by the width of the model, if that is known
+ * (transformers/integrations/deepspeed.py). */
+void hf_fill_buckets (const LsImport *import, LaunchWords *words);
+
 /* --- hf_adapters.c --------------------------------------------------------------------------------- */
 
 void hf_set_adapters (HfJob *hf);

@@ -96,12 +96,16 @@ import_take_model (LsImport *import, const LsModel *model)
 }
 
 static void
-refuse (const char *path, const ImportGiven *g, LsDiagList *diags)
+refuse (const ImportFile *file, const ImportGiven *g, LsDiagList *diags)
 {
   const char *near = ls_field_suggest (ls_model_fields, g->name);
   near = near ? near : ls_field_suggest (ls_strategy_fields, g->name);
-  g_autofree char *hint = near && !g->is_lost ? g_strdup_printf ("did you mean %s?", near) : NULL;
-  ls_diag_add (diags, LS_ERROR_USAGE, path, 0, 0, NULL, NULL, hint,
+  g_autofree char *template = g_strdup_printf ("${%s}", g->name);
+  g_autofree char *hint = strstr (file->text, template)
+      ? g_strdup ("a configuration is read as it is: put its variables in before, as by envsubst")
+      : near && !g->is_lost ? g_strdup_printf ("did you mean %s?", near)
+                            : NULL;
+  ls_diag_add (diags, LS_ERROR_USAGE, file->path, 0, 0, NULL, NULL, hint,
                g->is_lost ? "%s=%s: it sets %s itself, whatever is given"
                           : "%s=%s: there is no variable that it asks for, and no key of a model or of a "
                             "strategy, of the name %s",
@@ -115,7 +119,7 @@ import_check_given (const ImportFiles *files, LsDiagList *diags)
   bool ok = true;
   for (guint i = 0; i < files->n_given; i++)
     if (!files->given[i].is_used) {
-      refuse (files->files[0].path, &files->given[i], diags);
+      refuse (&files->files[0], &files->given[i], diags);
       ok = false;
     }
   return ok;

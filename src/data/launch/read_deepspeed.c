@@ -54,7 +54,8 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     return false;
   if (files->n > 1)
     import_use_file (&files->files[1]);
-  if (files->n == 1)
+  hf_fill_buckets (import, words);
+  if (files->n == 1 && !import->model_is_given)
     import_unknown (import,
                     "the model: a configuration of DeepSpeed names none; its file may stand behind it");
   if (!import_has_model (import, "seq"))

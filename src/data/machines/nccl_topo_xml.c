@@ -168,7 +168,8 @@ start_system (const Element *e, uint32_t *ret_thing)
   if (!version)
     return false;
   if (strcmp (version, "1") != 0) {
-    complain (e->r, e->error, NULL, "<system>: expected version \"1\"; got \"%.40s\"", version);
+    complain (e->r, e->error, NULL,
+              "<system>: expected version \"1\", as NCCL dumps it; got \"%.40s\", and RCCL's is 2", version);
     return false;
   }
   g_free (e->r->xml->gpu);

@@ -260,7 +260,9 @@ check_gpus (Making *m)
     if (thing_at (m, i)->kind == LS_TOPO_GPU)
       g_ptr_array_add (gpus, (gpointer) thing_at (m, i));
   if (gpus->len == 0)
-    return complain (m, 0, NULL, "no <gpu>");
+    return complain (m, 0, NULL,
+                     "no <gpu>: what NCCL dumps on a machine with GPUs has them (NCCL_TOPO_DUMP_FILE); files "
+                     "that clouds ship as NCCL_TOPO_FILE have none, and are not read");
   g_ptr_array_sort (gpus, by_busid);
   const LsTopoThing *first = gpus->pdata[0];
   for (guint i = 0; i < gpus->len; i++) {

@@ -74,7 +74,7 @@ read_titles (Reader *r, const GPtrArray *words)
   if (r->is_useless)
     complain (r, "these are times of the host (-C 1), not of the collective");
   else if (wrong >= words->len || wrong - time < 3)
-    complain (r, "expected the columns time, algbw, busbw and #wrong");
+    complain (r, "expected the columns time, algbw, busbw and #wrong, as nccl-tests prints them since 2022");
   else {
     bool has_stamp = find (words, "timestamp", time) < words->len;
     r->n_values = words->len - time + has_stamp;

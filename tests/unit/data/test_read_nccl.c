@@ -366,7 +366,7 @@ damaged_files_are_refused_with_the_line (void)
     { "<system version=\"1\">\n<cpu>", "x.xml:2:" },
     { "<graphs/>", "x.xml:1:1: error: expected <system>; got <graphs>" },
     { "<system/>", "x.xml:1:1: error: <system>: missing attribute \"version\"" },
-    { "<system version=\"2\"/>", "expected version \"1\"; got \"2\"" },
+    { "<system version=\"2\"/>", "expected version \"1\", as NCCL dumps it; got \"2\"" },
     { SYSTEM (""), "x.xml: error: no <gpu>" },
     { SYSTEM ("<pci busid=\"0:0:0.0\"/>"), "x.xml:2:1: error: <pci> stands outside of <cpu> and <pci>" },
     { SYSTEM (CPU "<gpu dev=\"0\" sm=\"90\"/></cpu>"), "x.xml:2:1: error: <gpu> stands outside of <pci>" },
