@@ -36,9 +36,9 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
   }
   uint64_t inner = (uint64_t) c->mixer_expand * c->hidden,
            own = (uint64_t) c->mixer_heads * c->mixer_head_dim;
-  if (m->mixer == LS_MIXER_MAMBA2 && inner > 0 && own > 0 && c->mixer_width == 0 && inner != own) {
-    ls_json_doc_diag (doc, hf_get (doc, "expand") ? hf_get (doc, "expand") : root, LS_JSON_AT_VALUE, diags,
-                      NULL,
+  if (m->mixer == LS_MIXER_MAMBA2 && hf_get (doc, "expand") && inner > 0 && own > 0 && c->mixer_width == 0
+      && inner != own) {
+    ls_json_doc_diag (doc, hf_get (doc, "expand"), LS_JSON_AT_VALUE, diags, NULL,
                       "expand x hidden_size = %" G_GUINT64_FORMAT " is not num_heads x head_dim = %u x %u",
                       inner, c->mixer_heads, c->mixer_head_dim);
     return false;
