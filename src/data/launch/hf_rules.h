@@ -117,11 +117,11 @@ bool hf_check_software (const char *script, const LaunchWords *words, const char
  * (transformers/integrations/deepspeed.py). */
 void hf_fill_buckets (const LsImport *import, LaunchWords *words);
 
-/* --- hf_adapters.c --------------------------------------------------------------------------------- */
+/* --- adapters.c ------------------------------------------------------------------------------------ */
 
 void hf_set_adapters (HfJob *hf);
 
-/* --- hf_attention.c -------------------------------------------------------------------------------- */
+/* --- hf_formats.c ---------------------------------------------------------------------------------- */
 
 void hf_set_attention (LaunchJob *job);
 

@@ -217,6 +217,32 @@ is_adapter (const ImportFile *file, LsDiagList *diags)
   return doc && ls_refuse_adapter (doc, diags);
 }
 
+/* --- learned positions: a table, beside how long sequences are --------------------------------------- */
+
+void
+import_positions (LsImport *import, guint64 n)
+{
+  if (n <= G_MAXUINT32)
+    import->positions = MAX (import->positions, (guint32) n);
+}
+
+/* A length that was given is that of a sequence: the table stays as the files have it, as that of a model that
+ * is named. */
+void
+import_settle_positions (LsImport *import)
+{
+  const guint32 seq = import->model.seq;
+  bool has_table = import_has_model (import, "position") && import->model.position == LS_POSITION_LEARNED;
+  if (import->model_is_given || !has_table || !import_has_model (import, "seq") || import->positions == 0
+      || import->positions == seq)
+    return;
+  import->strategy.seq = seq;
+  g_hash_table_add (import->strategy_said, (gpointer) "seq");
+  import->model.seq = import->positions;
+  import_infer (import, "sequences of %u tokens, and a table of %u learned positions", seq,
+                import->positions);
+}
+
 /* --- logs beside a job's files -------------------------------------------------------------------- */
 
 /* What a log beside the files of a job timed. One is enough: another is refused as not used. */

@@ -121,7 +121,7 @@ import_times (guint64 a, guint64 b)
   return __builtin_mul_overflow (a, b, &product) ? G_MAXUINT64 : product;
 }
 
-/* import_positions.c: a table of learned positions has this many rows, if the model has one. It has one for
+/* A table of learned positions has this many rows, if the model has one. It has one for
  * each token of a sequence where the files say no more. */
 void import_positions (LsImport *import, guint64 n);
 /* Behind all: the model is as long as its table, and sequences are of the strategy. */
