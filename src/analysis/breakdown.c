@@ -36,7 +36,7 @@ kernel_part (LsTag tag)
     [LS_TAG_F] = LS_PART_FORWARD,           [LS_TAG_I] = LS_PART_BACKWARD,
     [LS_TAG_W] = LS_PART_BACKWARD,          [LS_TAG_B] = LS_PART_BACKWARD,
     [LS_TAG_RECOMPUTE] = LS_PART_RECOMPUTE, [LS_TAG_OPTIMIZER] = LS_PART_OPTIMIZER,
-    [LS_TAG_SYNC] = LS_PART_OPTIMIZER,
+    [LS_TAG_SYNC] = LS_PART_BACKWARD,
   };
   return parts[tag];
 }

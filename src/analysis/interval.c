@@ -414,9 +414,9 @@ append_wider (const LsInterval *i, GString *text)
     return;
   g_string_append (text, "; ");
   if (isfinite (i->stretch))
-    g_string_append_printf (text, "%.1f times as wide", i->stretch);
+    g_string_append_printf (text, "%.1f times as wide as for a job like these", i->stretch);
   else
-    g_string_append (text, "wider");
+    g_string_append (text, "wider than for a job like these");
   if (i->n_runs > 0 && i->n_sources > 0) {
     g_string_append (text, ", by what is added for errors against ");
     append_sources (i, text);

@@ -64,6 +64,7 @@ static const LsOption own[] = {
       "limit" },
   { "pue", .argument = "X", .meaning = "Power of the data centre over that; default 1.1" },
   { "co2", .argument = "G", .meaning = "Grams of CO2 for a kWh; default: not counted" },
+  { "ignore-memory", .meaning = "Answer also for a job that does not fit into memory; else exit 4" },
   { "threads", .letter = 'j', .argument = "N", .meaning = "Runs at once; default one per processor" },
   LS_OPTION_MPI,
   { "plot", .argument = "FILE", .writes = LS_WRITES_PICTURE,
@@ -79,7 +80,7 @@ static const LsOption own[] = {
 
 /* What the request reads itself: the rest is set by ls_train_spec_set(). */
 static const char *const of_request[]
-    = { "phase", "threads", "mpi", "plot", "report", "format", "json", "csv", NULL };
+    = { "phase", "ignore-memory", "threads", "mpi", "plot", "report", "format", "json", "csv", NULL };
 
 static const char **
 keys_of_run (void)
@@ -158,6 +159,27 @@ read_spec (const LsRequest *r, LsTrainSpec *spec, GError **error)
       && ls_request_set_job (r, ls_request_set_knob, &spec->job, error);
 }
 
+/* A job that cannot run has neither days nor costs, unless these are asked for all the same. */
+static gboolean
+check_fit (const LsRequest *r, const LsTrainReport *report, LsAnswer *a, GError **error)
+{
+  const LsTrainPhase *phase = NULL;
+  for (guint i = 0; i < report->phases->len && (!phase || phase->fits); i++)
+    phase = &g_array_index (report->phases, LsTrainPhase, i);
+  if (phase->fits)
+    return TRUE;
+  g_autofree char *text
+      = g_strdup_printf ("phase %s does not fit into memory: no such run is possible\nlockstep memory, with "
+                         "the same options, simulates what would make it fit",
+                         phase->name);
+  if (ls_request_is_on (r, "ignore-memory")) {
+    ls_answer_warn (a, g_steal_pointer (&text));
+    return TRUE;
+  }
+  g_set_error (error, LS_ERROR, LS_ERROR_NO_FIT, "%s; --ignore-memory answers all the same", text);
+  return FALSE;
+}
+
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
@@ -168,6 +190,8 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     ls_job_tell_from (&spec.job, a);
   LsTrainReport *report = ok ? ls_train_run (&spec, error) : NULL;
   ls_train_spec_clear (&spec);
+  if (report && !check_fit (r, report, a, error))
+    g_clear_pointer (&report, ls_train_report_free);
   if (!report)
     return FALSE;
   Data *d = g_new (Data, 1);

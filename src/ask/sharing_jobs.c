@@ -128,6 +128,21 @@ find_nodes (SharedJobs *jobs, guint i, LsDiagList *diags)
     ls_jobs_diag (&jobs->file, i, "nodes", false, LS_ERROR_INPUT, why, diags);
 }
 
+/* Several lists count alike, and how they count is noted once. */
+static void
+count_nodes (SharedJobs *jobs, GPtrArray *notes)
+{
+  const char *note = NULL;
+  g_autofree LsAllocation **all = g_new (LsAllocation *, jobs->n);
+  for (guint i = 0; i < jobs->n; i++)
+    all[i] = jobs->jobs[i].allocation;
+  ls_allocations_agree (all, jobs->n);
+  for (guint i = 0; i < jobs->n && !note; i++)
+    note = ls_allocation_note (all[i]);
+  if (note)
+    g_ptr_array_add (notes, g_strdup (note));
+}
+
 /* How many nodes a list needs the cluster to have; NULL: none. */
 static uint32_t
 most_named (const LsAllocation *a)
@@ -138,12 +153,25 @@ most_named (const LsAllocation *a)
   return n;
 }
 
+/* Counts as the jobs do. */
+static LsAllocation *
+parse_beside (const SharedJobs *jobs, const char *text, char **reterr_why)
+{
+  LsAllocation *a = ls_allocation_parse (text, reterr_why);
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
+  for (guint i = 0; i < jobs->n; i++)
+    g_ptr_array_add (all, jobs->jobs[i].allocation);
+  g_ptr_array_add (all, a);
+  ls_allocations_agree ((LsAllocation **) all->pdata, all->len);
+  return a;
+}
+
 /* The same of a list that may be wrong, which is said later. */
 static uint32_t
-most_in_text (const char *text)
+most_in_text (const SharedJobs *jobs, const char *text)
 {
   g_autofree char *why = NULL;
-  g_autoptr (LsAllocation) a = ls_allocation_parse (text, &why);
+  g_autoptr (LsAllocation) a = parse_beside (jobs, text, &why);
   return most_named (a);
 }
 
@@ -158,7 +186,7 @@ n_nodes_of (const SharedJobs *jobs)
     n = MAX (n, most_named (jobs->jobs[i].allocation));
   for (guint i = 0; jobs->file.traffic && i < jobs->file.traffic->len; i++) {
     const LsJobsTraffic *t = &g_array_index (jobs->file.traffic, LsJobsTraffic, i);
-    n = MAX (n, MAX (most_in_text (t->from), most_in_text (t->to)));
+    n = MAX (n, MAX (most_in_text (jobs, t->from), most_in_text (jobs, t->to)));
   }
   return n;
 }
@@ -299,7 +327,7 @@ static GArray *
 nodes_of (const SharedJobs *jobs, guint i, const char *key, const char *text, LsDiagList *diags)
 {
   g_autofree char *why = NULL;
-  g_autoptr (LsAllocation) a = ls_allocation_parse (text, &why);
+  g_autoptr (LsAllocation) a = parse_beside (jobs, text, &why);
   uint32_t n = jobs->cluster->spec.n_nodes;
   GArray *nodes = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   if (a && a->kind != LS_ALLOCATION_NODES)
@@ -413,6 +441,7 @@ shared_jobs_new (const char *path, const LsSharingOptions *options, GPtrArray *n
     jobs->jobs = g_new0 (SharedJob, jobs->n);
     for (guint i = 0; i < jobs->n; i++)
       find_nodes (jobs, i, diags);
+    count_nodes (jobs, notes);
   }
   if (!ls_diag_list_to_error (diags, error))
     return NULL;

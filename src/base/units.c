@@ -341,17 +341,17 @@ ls_format_time (LsTime t)
   return print (sign, "%.0f", ps, "ps");
 }
 
-/* One decimal in the first of units[0..n) that the value reaches, else none in
+/* Decimals in the first of units[0..n) that the value reaches, else none in
  * units[n]. A value that the next unit would round up to a whole one of this
- * unit has reached it: never "1000.0 MB/s". */
+ * unit has reached it: never "1000.0 MB/s". half: of the last decimal. */
 static char *
-print_in_first_reached (double value, const Unit *units, size_t n)
+print_in_first_reached (double value, const Unit *units, size_t n, const char *format, double half)
 {
   for (size_t i = 0; i < n; i++) {
     double in_unit = value / (double) units[i].scale;
     double next = (double) units[i + 1].scale / (double) units[i].scale;
-    if (in_unit >= 1 - (i + 1 < n ? 0.05 : 0.5) * next)
-      return print ("", "%.1f", in_unit, units[i].name);
+    if (in_unit >= 1 - (i + 1 < n ? half : 0.5) * next)
+      return print ("", format, in_unit, units[i].name);
   }
   return print ("", "%.0f", value, units[n].name);
 }
@@ -362,17 +362,18 @@ ls_format_bytes (uint64_t bytes)
   static const Unit shown[] = {
     { "PiB", PIB }, { "TiB", TIB }, { "GiB", GIB }, { "MiB", MIB }, { "KiB", KIB }, { "B", 1 },
   };
-  return print_in_first_reached ((double) bytes, shown, G_N_ELEMENTS (shown) - 1);
+  return print_in_first_reached ((double) bytes, shown, G_N_ELEMENTS (shown) - 1, "%.2f", 0.005);
 }
 
 char *
 ls_format_rate (double bytes_per_s)
 {
-  return print_in_first_reached (bytes_per_s, rate_units, 4); /* TB/s to kB/s, then B/s */
+  return print_in_first_reached (bytes_per_s, rate_units, 4, "%.1f", 0.05); /* TB/s to kB/s, then B/s */
 }
 
 char *
 ls_format_flops (double flop_per_s)
 {
-  return print_in_first_reached (flop_per_s, flop_units, 5); /* EFLOP/s to MFLOP/s, then FLOP/s */
+  return print_in_first_reached (flop_per_s, flop_units, 5, "%.1f",
+                                 0.05); /* EFLOP/s to MFLOP/s, then FLOP/s */
 }

@@ -23,8 +23,8 @@ gboolean cli_print (const char *text, GError **error);
 #define CLI_EXIT_CODES                                                                                       \
   "Exit codes:\n"                                                                                            \
   "  0 ok   1 failed   2 usage   3 bad, missing or unreadable input file\n"                                  \
-  "  4 illegal combination, --require-fit and it does not fit, or a sweep\n"                                 \
-  "    in which nothing is legal and fits\n"                                                                 \
+  "  4 illegal combination, a job that does not fit (--require-fit, train), or\n"                            \
+  "    a sweep in which nothing is legal and fits\n"                                                                 \
   "  5 outside the tolerance asked for   6 a sweep that was stopped"
 
 /* --- progress --------------------------------------------------------------------------------------- */

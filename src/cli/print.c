@@ -151,8 +151,9 @@ cli_progress_show_best (double step_s, const char *what, gpointer data)
 {
   const CliProgress *p = data;
   double seconds = (double) (g_get_monotonic_time () - p->started) / 1e6;
+  g_autofree char *step = ls_format_time (ls_time_from_s (step_s));
   if (p->has_terminal)
-    fprintf (stderr, "\r\033[Kbest after %.1f s: a step of %.4g s with %s\n", seconds, step_s, what);
+    fprintf (stderr, "\r\033[Kbest after %.1f s: a step of %s with %s\n", seconds, step, what);
 }
 
 void

@@ -5,6 +5,7 @@
  * is how they are wired: leaf by leaf. Names are numbers of nodes in one of two ways:
  *
  *     node[000-003,007]            the number at the end: nodes 0 to 3 and 7
+ *     node[1-4]                    the same from 1, as none is 0: nodes 0 to 3
  *     node[001-004]:node[001-064]  behind the colon all nodes of the cluster: its nodes 0 to 3 of 64
  *
  * A list is as SLURM writes it (sbatch, --nodelist; scontrol show hostlist): items between commas; numbers
@@ -38,6 +39,15 @@ typedef struct {
   int line, col;      /* in the file; 0: none        */
 } LsSeat;
 
+/* What the first node of the cluster is called, where it is not said: 1 where names begin there, unknown where
+ * they begin after that, which are counted from 0 then. */
+typedef enum {
+  LS_NODES_SAID,
+  LS_NODES_FROM_0,
+  LS_NODES_FROM_1,
+  LS_NODES_FROM_UNKNOWN,
+} LsNodesFrom;
+
 /* Does not change; shared between threads. */
 typedef struct {
   gint n_references;
@@ -46,6 +56,7 @@ typedef struct {
   uint32_t n_seats;         /* nodes, or ranks; 0 of cyclic and random   */
   LsSeat *seats;            /* [n_seats] in the order of the job         */
   uint32_t n_cluster_nodes; /* of the cluster that it is for; 0: not said */
+  LsNodesFrom from;         /* how names were counted                    */
   char *file;               /* where the seats stand; NULL: in no file   */
 } LsAllocation;
 
@@ -60,7 +71,13 @@ LsAllocation *ls_allocation_parse (const char *text, char **reterr_why);
 /* Numbers of names, [n_names]; all_names: of the cluster's nodes; NULL: a name has its number at the end, and
  * all begin alike. false: *reterr_why, and *reterr_at is the name at fault. */
 bool ls_node_numbers (const GPtrArray *names, const GPtrArray *all_names, uint32_t *ret_numbers,
-                      guint *reterr_at, char **reterr_why);
+                      LsNodesFrom *ret_from, guint *reterr_at, char **reterr_why);
+
+/* Lists of one cluster count alike: from 0 if one does, else from 1 if one does. [n], NULL among them
+ * allowed. For lists that nobody else has yet. */
+void ls_allocations_agree (LsAllocation **all, guint n);
+/* How names are counted, where they do not say it; NULL: they do. a: NULL allowed. Static. */
+const char *ls_allocation_note (const LsAllocation *a);
 
 /* Takes the seats, from g_malloc (); copies file. */
 LsAllocation *ls_allocation_new (LsAllocationKind kind, LsSeat *seats, uint32_t n_seats, const char *file);

@@ -290,6 +290,12 @@ gboolean ls_cluster_spec_check_other (const LsClusterSpec *spec, const LsOtherNo
  * cluster/spec.h allows. */
 gboolean ls_cluster_spec_validate (const LsClusterSpec *spec, GError **error);
 
+/* Which rates of an accelerator or cluster look like mistaken units: peak FLOP/s for a byte of memory ten times
+ * beyond all of topologies/gpu, NICs faster than the PCIe that leads to them. Sentences (char *, newly
+ * allocated) are added to notes. */
+void ls_gpu_doubts (const LsGpu *gpu, GPtrArray *notes);
+void ls_cluster_doubts (const LsClusterSpec *spec, GPtrArray *notes);
+
 /* Kinds of nodes that the spec names, 1 or more; the kind of a node, and its spec (of the first kind itself).
  * Linear in the number of ranges: of a cluster that was built ls_cluster_kind_of() is quick. */
 uint32_t ls_cluster_spec_n_kinds (const LsClusterSpec *spec);

@@ -180,15 +180,22 @@ ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy)
   copy_lists (ret_copy);
 }
 
-static bool
-joins_gpus (const LsClusterSpec *s, const char *name)
+int
+ls_spec_list_kind (const LsClusterSpec *s, const char *name)
 {
   for (guint i = 0; i < s->list_vertices->len; i++) {
     const LsListVertex *v = &g_array_index (s->list_vertices, LsListVertex, i);
     if (strcmp (v->name, name) == 0)
-      return v->kind == LS_NODE_GPU || v->kind == LS_NODE_NVSWITCH;
+      return v->kind;
   }
-  return false;
+  return -1;
+}
+
+static bool
+joins_gpus (const LsClusterSpec *s, const char *name)
+{
+  int kind = ls_spec_list_kind (s, name);
+  return kind == LS_NODE_GPU || kind == LS_NODE_NVSWITCH;
 }
 
 bool

@@ -15,6 +15,9 @@
 
 void ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy);
 
+/* LsNodeKind of a vertex of its list; -1: there is none of that name. */
+int ls_spec_list_kind (const LsClusterSpec *s, const char *name);
+
 /* LS_ERROR_CONFLICT; FALSE, to be returned. */
 gboolean ls_spec_conflict (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 

@@ -71,6 +71,20 @@ can_build (const char *path, const LsClusterSpec *spec, LsDiagList *diags)
   return ok;
 }
 
+G_GNUC_PRINTF (2, 3)
+static char *
+with_doubts (const GPtrArray *doubts, const char *format, ...)
+{
+  GString *text = g_string_new (NULL);
+  va_list args;
+  va_start (args, format);
+  g_string_vprintf (text, format, args);
+  va_end (args);
+  for (guint i = 0; i < doubts->len; i++)
+    g_string_append_printf (text, "; warning: %s", (const char *) doubts->pdata[i]);
+  return g_string_free (text, FALSE);
+}
+
 /* Takes the spec. */
 static char *
 describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
@@ -87,8 +101,10 @@ describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
       g_string_append_printf (
           others, ", nodes %s with %u x %s", g_array_index (spec->others, LsOtherNodes, k - 1).nodes,
           ls_cluster_spec_of_kind (spec, k)->gpus_per_node, ls_cluster_spec_of_kind (spec, k)->gpu.name);
-    line = g_strdup_printf ("cluster, %u x %s per node%s, %s", spec->gpus_per_node, spec->gpu.name,
-                            others->str, spec->nics > 0 ? network : "no network");
+    g_autoptr (GPtrArray) doubts = g_ptr_array_new_with_free_func (g_free);
+    ls_cluster_doubts (spec, doubts);
+    line = with_doubts (doubts, "cluster, %u x %s per node%s, %s", spec->gpus_per_node, spec->gpu.name,
+                        others->str, spec->nics > 0 ? network : "no network");
   }
   ls_cluster_spec_clear (spec);
   return line;
@@ -118,7 +134,9 @@ inspect_gpu (const LsJsonDoc *doc, LsDiagList *diags)
       = ls_format_flops (MAX (gpu.peak_flops[LS_DTYPE_FP16], gpu.peak_flops[LS_DTYPE_BF16]));
   g_autofree char *size = ls_format_bytes (gpu.hbm_bytes);
   g_autofree char *rate = ls_format_rate (gpu.hbm_bytes_per_s);
-  char *line = g_strdup_printf ("accelerator, %s in 16 bits, %s at %s", peak, size, rate);
+  g_autoptr (GPtrArray) doubts = g_ptr_array_new_with_free_func (g_free);
+  ls_gpu_doubts (&gpu, doubts);
+  char *line = with_doubts (doubts, "accelerator, %s in 16 bits, %s at %s", peak, size, rate);
   ls_gpu_clear (&gpu);
   return line;
 }

@@ -275,7 +275,7 @@ ls_note_machine (const LsJobSpec *spec, const LsHardware *hardware, bool is_acro
   const Known known = known_of (spec, hardware, spec->strategy.dtype, is_across);
   g_autoptr (GString) words = words_of (&known);
   ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, notes);
-  ls_note_rates (&hardware->spec, notes);
+  ls_cluster_doubts (&hardware->spec, notes);
   ls_note_known (words, notes);
   ls_note_roofline (hardware, notes);
 }

@@ -110,6 +110,9 @@ void
 ls_job_note_nodes (const LsJobSpec *spec, LsJobResult *r)
 {
   note_slices (spec, r);
+  const char *counted = ls_allocation_note (r->strategy.allocation);
+  if (counted)
+    g_ptr_array_add (r->notes, g_strdup (counted));
   uint32_t said = r->hardware->spec.n_nodes, taken = r->cluster->spec.n_nodes;
   if (spec->n_nodes == 0 && said > 1 && taken > said)
     g_ptr_array_add (

@@ -106,10 +106,6 @@ void ls_job_note_schedule (LsJobResult *r);
 void ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across, const char *nccl,
                       GPtrArray *notes);
 
-/* Appends to notes which rates of a cluster's file look like mistaken units: peak FLOP/s for a byte of memory
- * ten times beyond all accelerators of topologies/gpu, NICs faster than the PCIe that they are on. */
-void ls_note_rates (const LsClusterSpec *cluster, GPtrArray *notes);
-
 /* Appends "kernels scaled from h100 (10 %)" to words, unless that was measured on the machine itself. */
 void ls_append_known (GString *words, const char *what, const LsKnown *known);
 /* Appends such words to notes, unless they are empty. */

@@ -82,7 +82,8 @@ taken_back (const LsField *f, const LsStrategy *defaults)
 typedef struct {
   const LsStrategy *s, *defaults; /* NULL: of none */
   GHashTable *given;
-  bool is_alone_too; /* without the defaults as well */
+  bool is_alone_too;    /* without the defaults as well */
+  const LsModel *model; /* of the job whose idle knobs are left out; NULL: none are */
   LsStrategy filled, blank, usual;
 } Written;
 
@@ -90,6 +91,8 @@ typedef struct {
 static bool
 is_left_out (const Written *w, const LsField *f, const char *value)
 {
+  if (w->model && !f->usual && ls_strategy_idle (w->s, w->model, f->key))
+    return true;
   if (w->given && g_hash_table_contains (w->given, f->key))
     return false;
   g_autofree char *program = ls_knob_of_program (f, w->s, w->defaults);
@@ -165,10 +168,11 @@ behind (const LsJobSpec *job)
 }
 
 char *
-ls_job_knobs (const LsJobSpec *job, const LsStrategy *s)
+ls_job_knobs (const LsJobSpec *job, const LsModel *model, const LsStrategy *s)
 {
   Written w = behind (job);
   w.is_alone_too = true;
+  w.model = model;
   return format (w, s);
 }
 
@@ -219,6 +223,18 @@ ls_job_command (const LsJobSpec *job, const LsStrategy *s)
   g_autofree char *knobs = format (behind (job), s);
   g_string_append_printf (out, " %s", knobs);
   return g_string_free (out, FALSE);
+}
+
+char *
+ls_knobs_format (const LsStrategy *s)
+{
+  return format (s, NULL, NULL, NULL);
+}
+
+char *
+ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTable *given)
+{
+  return format (s, NULL, defaults, given);
 }
 
 /* All degrees, whose product is the ranks; of experts those that differ. */

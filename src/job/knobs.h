@@ -11,8 +11,9 @@
  * so by themselves; the usual numbers and words are always there. Newly allocated. */
 char *ls_knobs_format (const LsStrategy *s);
 /* The knobs of a strategy, which is the resolved one of a job with other knobs: so that they hold behind --for,
- * --software and --from of the job, and without. Newly allocated. */
-char *ls_job_knobs (const LsJobSpec *job, const LsStrategy *s);
+ * --software and --from of the job, and without. model: whose idle knobs are left out, as a recipe of fp8 in
+ * bf16; NULL: none are. Newly allocated. */
+char *ls_job_knobs (const LsJobSpec *job, const LsModel *model, const LsStrategy *s);
 /* The whole command that runs it: what was said of the job, then the knobs that it lacks. Newly allocated. */
 char *ls_job_command (const LsJobSpec *job, const LsStrategy *s);
 

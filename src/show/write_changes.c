@@ -3,17 +3,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "show/quantity.h"
 #include "show/text_table.h"
 
 static void
 append_head (GString *out, const LsSweepChanges *c)
 {
+  g_autofree char *best = ls_text_time (c->best_s), *now = ls_text_time (c->now_s);
   g_string_append_printf (out, "\n%s as it is: ", c->path);
   if (isnan (c->now_s))
     g_string_append_printf (out, "not simulated (%s)", c->now_refused);
   else
-    g_string_append_printf (out, "%.4g s%s", c->now_s, c->now_fits ? "" : ", and does not fit");
-  g_string_append_printf (out, "; the first: %.4g s", c->best_s);
+    g_string_append_printf (out, "%s%s", now, c->now_fits ? "" : ", and does not fit");
+  g_string_append_printf (out, "; the first: %s", best);
   if (!isnan (c->now_s))
     g_string_append_printf (out, ", %+.1f %%", 100 * (c->best_s / c->now_s - 1));
   if (c->now_gpus > 0 && c->now_gpus != c->best_gpus)

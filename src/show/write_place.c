@@ -7,6 +7,7 @@
 #include "data/text/csv.h"
 #include "data/text/json_out.h"
 #include "job/knobs.h"
+#include "show/quantity.h"
 #include "show/run/write_run.h"
 #include "show/text_table.h"
 
@@ -70,7 +71,7 @@ append_orders (GString *out, const LsPlace *p)
     n_pruned += row->least > 0;
     if (row->step == 0 || n_shown++ >= N_ROWS)
       continue;
-    ls_text_table_add (&table, "%.4g s", ls_time_to_s (row->step));
+    ls_text_table_take (&table, ls_format_time (row->step));
     ls_text_table_add (&table, "%+.1f %%", 100 * (now_s (p) / ls_time_to_s (row->step) - 1));
     ls_text_table_add (&table, "%s", row->order);
     g_autofree char *shares = shares_text (row->layers, row->counts);
@@ -111,9 +112,10 @@ append_parts (GString *out, const LsPlace *p)
       continue;
     g_autofree char *name = g_strdelimit (g_strdup (ls_part_name ((LsPart) part)), "_", ' ');
     ls_text_table_add (&table, "%s", name);
-    ls_text_table_add (&table, "%.2f ms", 1e3 * before);
-    ls_text_table_add (&table, "%.2f ms", 1e3 * after);
-    ls_text_table_add (&table, "%+.2f ms", 1e3 * (after - before));
+    g_autofree char *more = ls_text_time (fabs (after - before));
+    ls_text_table_take (&table, ls_text_time (before));
+    ls_text_table_take (&table, ls_text_time (after));
+    ls_text_table_add (&table, "%s%s", after < before ? "-" : "+", more);
   }
   ls_text_table_print (&table, 2, out);
 }
@@ -194,22 +196,30 @@ is_alike (const LsPlace *p)
   return are_alike;
 }
 
+/* "step 1.234 s, 12,345 tokens/s"; NULL: of no job. */
+static char *
+step_text (const LsJobResult *job)
+{
+  g_autofree char *step = job ? ls_text_time (ls_job_result_step_time_s (job)) : NULL,
+                  *tokens = job ? ls_text_count (job->report.tokens_per_s) : NULL;
+  return job ? g_strdup_printf ("step %s, %s tokens/s", step, tokens) : NULL;
+}
+
 char *
 ls_place_to_text (const LsPlace *p, const char *title, const char *subtitle)
 {
   GString *out = g_string_new (NULL);
   const LsPlaceRow *best = row_at (p, p->best);
-  g_string_append_printf (out, "%s\n%s\n\n  given  step %.4g s, %.6g tokens/s\n", title, subtitle, now_s (p),
-                          p->now->report.tokens_per_s);
+  g_autofree char *now = step_text (p->now), *then = step_text (p->then);
+  g_string_append_printf (out, "%s\n%s\n\n  given  %s\n", title, subtitle, now);
   g_autofree char *shares = shares_text (p->layers, p->counts);
   if (p->gain < LS_PLACE_LEAST_GAIN)
     g_string_append_printf (out, "  best   %s\n",
                             is_alike (p) ? "placement does not matter: all orders that were tried are as fast"
                                          : "no order that was tried is faster");
   else
-    g_string_append_printf (out, "  best   step %.4g s, %.6g tokens/s, %+.1f %%: %s, %s%s%s\n",
-                            ls_job_result_step_time_s (p->then), p->then->report.tokens_per_s, 100 * p->gain,
-                            best->order, best->seats, p->n_kept > 0 ? ", nodes swapped" : "", shares);
+    g_string_append_printf (out, "  best   %s, %+.1f %%: %s, %s%s%s\n", then, 100 * p->gain, best->order,
+                            best->seats, p->n_kept > 0 ? ", nodes swapped" : "", shares);
   append_orders (out, p);
   append_swaps (out, p);
   if (p->gain >= LS_PLACE_LEAST_GAIN) {

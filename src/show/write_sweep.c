@@ -5,6 +5,7 @@
 #include "data/text/csv.h"
 #include "job/assumptions.h"
 #include "job/knobs.h"
+#include "show/quantity.h"
 #include "show/text_table.h"
 
 #define GIB 1073741824.0
@@ -56,12 +57,12 @@ static void
 add_row (LsTextTable *t, const LsSweepRow *r)
 {
   add_layout (t, &r->strategy);
-  add_figure (t, "%.4g", ls_time_to_s (r->step));
-  add_figure (t, "%.0f", r->tokens_per_s);
+  ls_text_table_take (t, ls_format_time (r->step));
+  ls_text_table_take (t, ls_text_count (r->tokens_per_s));
   add_figure (t, "%.1f", 100 * r->mfu);
-  add_figure (t, "%.1f", (double) r->memory_bytes / (double) (UINT64_C (1) << 30));
-  add_figure (t, "%.3g", r->exposed_s);
-  add_figure (t, "%.3g", r->bubble_s);
+  add_figure (t, "%.2f", (double) r->memory_bytes / (double) (UINT64_C (1) << 30));
+  ls_text_table_take (t, ls_text_time (r->exposed_s));
+  ls_text_table_take (t, ls_text_time (r->bubble_s));
   g_autofree char *also = also_text (r);
   g_autofree char *note
       = g_strjoin (r->why && also ? "; " : "", r->why ? r->why : "", also ? also : "", NULL);
@@ -74,8 +75,8 @@ static void
 append_table (GString *out, const GArray *rows)
 {
   static const char *const heads[]
-      = { "gpus",      "batch",  "tp",       "pp",    "dp",  "mb",        "zero",    "schedule",
-          "recompute", "step s", "tokens/s", "MFU %", "GiB", "exposed s", "bubble s" };
+      = { "gpus",      "batch", "tp",       "pp",    "dp",  "mb",      "zero",  "schedule",
+          "recompute", "step",  "tokens/s", "MFU %", "GiB", "exposed", "bubble" };
   LsTextTable t;
   ls_text_table_init (&t, LAYOUT_COLUMNS "rrrrrr");
   for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
@@ -89,16 +90,17 @@ static void
 append_cost (GString *out, const LsSweepReport *r)
 {
   const LsSweepRow *best = &g_array_index (r->best, LsSweepRow, 0);
-  char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE], c[G_ASCII_DTOSTR_BUF_SIZE];
+  char b[G_ASCII_DTOSTR_BUF_SIZE], c[G_ASCII_DTOSTR_BUF_SIZE];
+  g_autofree char *cost = ls_text_money (best->usd_per_trillion),
+                  *of_hour = ls_text_money (r->usd_per_gpu_hour),
+                  *energy = ls_text_energy (best->kwh_per_trillion);
   bool has_cost = !isnan (best->usd_per_trillion);
   if (has_cost)
-    g_string_append_printf (out, "\n  a trillion tokens cost $%s at $%s for an hour of a %s (--gpu-hour)\n",
-                            g_ascii_formatd (a, sizeof a, "%.0f", best->usd_per_trillion),
-                            g_ascii_formatd (b, sizeof b, "%.2f", r->usd_per_gpu_hour), r->chip);
+    g_string_append_printf (out, "\n  a trillion tokens cost %s at %s for an hour of a %s (--gpu-hour)\n",
+                            cost, of_hour, r->chip);
   if (!isnan (best->kwh_per_trillion))
-    g_string_append_printf (out, "%s take %s kWh at %s W for a %s (--gpu-watts), PUE %s (--pue)\n",
-                            has_cost ? "  and" : "\n  a trillion tokens",
-                            g_ascii_formatd (a, sizeof a, "%.0f", best->kwh_per_trillion),
+    g_string_append_printf (out, "%s take %s at %s W for a %s (--gpu-watts), PUE %s (--pue)\n",
+                            has_cost ? "  and" : "\n  a trillion tokens", energy,
                             g_ascii_formatd (b, sizeof b, "%.0f", best->gpu_watts), r->chip,
                             g_ascii_formatd (c, sizeof c, "%.2f", r->pue));
 }
@@ -145,7 +147,7 @@ static void
 append_scaling (GString *out, const LsSweepReport *r)
 {
   g_autofree char *of_one = g_strdup_printf ("a %s", r->chip), *share = g_strdup_printf ("%s %%", r->chips);
-  const char *const heads[] = { "gpus", "batch", "step s", "tokens/s", of_one, "MFU %", share, "batch %" };
+  const char *const heads[] = { "gpus", "batch", "step", "tokens/s", of_one, "MFU %", share, "batch %" };
   LsTextTable t;
   ls_text_table_init (&t, "rrrrrrrr");
   for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
@@ -154,9 +156,9 @@ append_scaling (GString *out, const LsSweepReport *r)
     const LsSweepGroup *g = &g_array_index (r->groups, LsSweepGroup, i);
     ls_text_table_add (&t, "%u", g->gpus);
     ls_text_table_add (&t, "%u", g->global_batch);
-    add_figure (&t, "%.4g", g->first ? ls_time_to_s (g->first->step) : NAN);
-    add_figure (&t, "%.0f", g->first ? g->first->tokens_per_s : NAN);
-    add_figure (&t, "%.1f", g->tokens_per_s_per_gpu);
+    ls_text_table_take (&t, ls_text_time (g->first ? ls_time_to_s (g->first->step) : NAN));
+    ls_text_table_take (&t, ls_text_count (g->first ? g->first->tokens_per_s : NAN));
+    ls_text_table_take (&t, ls_text_count (g->tokens_per_s_per_gpu));
     add_figure (&t, "%.1f", g->first ? 100 * g->first->mfu : NAN);
     add_figure (&t, "%.1f", 100 * g->of_fewest_gpus);
     add_figure (&t, "%.1f", 100 * g->of_largest_batch);
@@ -193,21 +195,19 @@ append_goal (GString *out, const LsSweepReport *r)
 {
   const LsObjective *o = r->objective;
   const LsLossGoal *g = &o->goal;
-  char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE];
+  char a[G_ASCII_DTOSTR_BUF_SIZE];
+  g_autofree char *tokens = ls_text_count (g->tokens), *critical = ls_text_count (g->critical_batch);
   if (o->kind == LS_OBJECTIVE_GOODPUT)
     g_string_append (out, "\nTokens that count");
   else if (g->law.name)
-    g_string_append_printf (out, "\nTo a loss of %s by %s%s: %s billion tokens in small batches",
+    g_string_append_printf (out, "\nTo a loss of %s by %s%s: %s tokens in small batches",
                             g_ascii_formatd (a, sizeof a, "%.6g", g->loss), g->law.name,
-                            g->law_is_assumed ? " (assumed)" : "",
-                            g_ascii_formatd (b, sizeof b, "%.4g", g->tokens / 1e9));
+                            g->law_is_assumed ? " (assumed)" : "", tokens);
   else
-    g_string_append_printf (out, "\nTo the loss of %s billion tokens in small batches",
-                            g_ascii_formatd (a, sizeof a, "%.4g", g->tokens / 1e9));
+    g_string_append_printf (out, "\nTo the loss of %s tokens in small batches", tokens);
   if (g->critical_batch > 0)
-    g_string_append_printf (out, ", critical batch %s million%s%s",
-                            g_ascii_formatd (a, sizeof a, "%.4g", g->critical_batch / 1e6),
-                            g->critical_law ? " by " : "", g->critical_law ? g->critical_law : "");
+    g_string_append_printf (out, ", critical batch %s tokens%s%s", critical, g->critical_law ? " by " : "",
+                            g->critical_law ? g->critical_law : "");
   else if (o->kind != LS_OBJECTIVE_GOODPUT)
     g_string_append (out, ", as if a larger batch needed no more (--critical-batch)");
   g_string_append_printf (out, "; failures: %s%s\n", o->reliability.name,
@@ -218,11 +218,11 @@ static void
 add_to_loss (LsTextTable *t, const LsSweepGroup *g)
 {
   const LsToLoss *f = &g->first->to_loss;
-  add_figure (t, "%.4g", f->tokens / 1e9);
+  ls_text_table_take (t, ls_text_count (f->tokens));
   add_figure (t, "%.0f", f->steps);
-  add_figure (t, "%.4g", f->time_s / 86400);
-  add_figure (t, "%.4g", f->usd / 1e3);
-  add_figure (t, "%.4g", f->mwh);
+  ls_text_table_take (t, ls_text_time (f->time_s));
+  ls_text_table_take (t, ls_text_money (f->usd));
+  ls_text_table_take (t, ls_text_energy (1e3 * f->mwh));
   ls_text_table_add (t, "%s", g->is_beaten ? "" : "*");
 }
 
@@ -230,8 +230,8 @@ add_to_loss (LsTextTable *t, const LsSweepGroup *g)
 static void
 append_objective (GString *out, const LsSweepReport *r)
 {
-  static const char *const heads[]
-      = { "gpus", "batch", "step s", "goodput %", "tokens/s", "G tokens", "steps", "days", "k$", "MWh", "" };
+  static const char *const heads[] = { "gpus",  "batch", "step",  "goodput %", "tokens/s", "tokens",
+                                       "steps", "time",  "money", "energy",    "" };
   if (r->objective->kind == LS_OBJECTIVE_STEP)
     return;
   bool is_to_loss = r->objective->kind != LS_OBJECTIVE_GOODPUT;
@@ -244,9 +244,9 @@ append_objective (GString *out, const LsSweepReport *r)
     const LsSweepGroup *g = list->pdata[i];
     ls_text_table_add (&t, "%u", g->gpus);
     ls_text_table_add (&t, "%u", g->global_batch);
-    add_figure (&t, "%.4g", ls_time_to_s (g->first->step));
+    ls_text_table_take (&t, ls_format_time (g->first->step));
     add_figure (&t, "%.2f", 100 * g->first->goodput);
-    add_figure (&t, "%.0f", g->first->tokens_per_s * g->first->goodput);
+    ls_text_table_take (&t, ls_text_count (g->first->tokens_per_s * g->first->goodput));
     if (is_to_loss)
       add_to_loss (&t, g);
   }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "show/quantity.h"
 #include "show/run/write_run.h"
 #include "show/text_table.h"
 
@@ -10,44 +11,17 @@
 
 /* --- text ------------------------------------------------------------------------------ */
 
-/* "15.6 T", "366 B": tokens for people. */
-static char *
-count_text (double n)
-{
-  static const struct {
-    double scale;
-    const char *word;
-  } words[] = { { 1e12, " T" }, { 1e9, " B" }, { 1e6, " M" } };
-  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
-    if (n >= words[i].scale)
-      return g_strdup_printf ("%.4g%s", n / words[i].scale, words[i].word);
-  return g_strdup_printf (n >= 10 ? "%.0f" : "%.3g", n);
-}
-
-/* "3.09 h", "41.2 d". */
-static char *
-long_time (double seconds)
-{
-  if (isinf (seconds))
-    return g_strdup ("never");
-  if (seconds >= DAY_S)
-    return g_strdup_printf ("%.4g d", seconds / DAY_S);
-  if (seconds >= 3600)
-    return g_strdup_printf ("%.3g h", seconds / 3600);
-  return seconds >= 120 ? g_strdup_printf ("%.3g min", seconds / 60) : g_strdup_printf ("%.3g s", seconds);
-}
-
 static void
 append_phase (LsTextTable *table, const LsTrainPhase *p)
 {
   ls_text_table_add (table, "%s", p->name);
-  ls_text_table_take (table, count_text (p->tokens));
+  ls_text_table_take (table, ls_text_count (p->tokens));
   ls_text_table_add (table, "%.0f", p->n_steps);
   ls_text_table_add (table, "%u", p->global_batch);
   ls_text_table_add (table, "%u", p->seq);
-  ls_text_table_add (table, "%.4g s", p->step_s);
+  ls_text_table_take (table, ls_text_time (p->step_s));
   ls_text_table_add (table, "%.1f %%", 100 * p->mfu);
-  ls_text_table_add (table, "%.4g", p->n_steps * p->step_s / DAY_S);
+  ls_text_table_take (table, ls_text_time (p->n_steps * p->step_s));
   ls_text_table_note (table, p->fits ? NULL : "does not fit into memory: see lockstep memory");
 }
 
@@ -57,7 +31,7 @@ append_phases (GString *out, const LsTrainReport *r)
 {
   LsTextTable table;
   ls_text_table_init (&table, "lrrrrrrr");
-  static const char *const heads[] = { "phase", "tokens", "steps", "batch", "seq", "step", "MFU", "days" };
+  static const char *const heads[] = { "phase", "tokens", "steps", "batch", "seq", "step", "MFU", "time" };
   for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
     ls_text_table_add (&table, "%s", heads[i]);
   for (guint i = 0; i < r->phases->len; i++) {
@@ -79,30 +53,25 @@ append_line (LsTextTable *table, const char *name, char *value)
 }
 
 static char *
-days_of (const LsOverSeeds *s)
+time_of (const LsOverSeeds *s)
 {
-  return g_strdup_printf ("%.4g d (%.4g to %.4g)", s->mean / DAY_S, s->low / DAY_S, s->high / DAY_S);
+  g_autofree char *mean = ls_text_time (s->mean), *low = ls_text_time (s->low),
+                  *high = ls_text_time (s->high);
+  return g_strdup_printf ("%s (%s to %s)", mean, low, high);
 }
 
 static char *
 tokens_of (const LsTrainReport *r)
 {
-  g_autofree char *mean = count_text (r->tokens.mean), *low = count_text (r->tokens.low),
-                  *high = count_text (r->tokens.high);
+  g_autofree char *mean = ls_text_count (r->tokens.mean), *low = ls_text_count (r->tokens.low),
+                  *high = ls_text_count (r->tokens.high);
   return g_strdup_printf ("%s (%s to %s)", mean, low, high);
-}
-
-static char *
-money_text (double usd)
-{
-  return usd >= 1e5 ? g_strdup_printf ("$%.4g million", usd / 1e6) : g_strdup_printf ("$%.2f", usd);
 }
 
 static char *
 energy_of (const LsTrainReport *r)
 {
-  g_autofree char *all
-      = r->mwh >= 1 ? g_strdup_printf ("%.5g MWh", r->mwh) : g_strdup_printf ("%.4g kWh", 1e3 * r->mwh);
+  g_autofree char *all = ls_text_energy (1e3 * r->mwh);
   return g_strdup_printf ("%s, a %s %.4g W in the mean", all, r->chip, r->gpu_watts);
 }
 
@@ -110,9 +79,9 @@ static void
 append_costs (LsTextTable *table, const LsTrainReport *r)
 {
   g_autofree char *hours = g_strdup_printf ("%s hours", r->chip);
-  append_line (table, hours, count_text (r->gpu_hours));
+  append_line (table, hours, ls_text_count (r->gpu_hours));
   if (!isnan (r->usd))
-    append_line (table, "money", money_text (r->usd));
+    append_line (table, "money", ls_text_money (r->usd));
   if (!isnan (r->mwh))
     append_line (table, "energy", energy_of (r));
   if (r->has_activities)
@@ -130,14 +99,14 @@ append_goal (LsTextTable *table, const LsTrainReport *r)
 {
   const LsLossGoal *g = &r->goal;
   if (g->law.name) {
-    g_autofree char *n = count_text (g->n_params), *tokens = count_text (r->small_tokens);
+    g_autofree char *n = ls_text_count (g->n_params), *tokens = ls_text_count (r->small_tokens);
     append_line (table, "loss",
                  g_strdup_printf ("%.4g nats per token by %s%s, of %s tokens in small batches", r->loss,
                                   g->law.name, g->law_is_assumed ? " (assumed)" : "", tokens));
     append_line (table, "least loss", g_strdup_printf ("%.4g with %s parameters", g->floor, n));
   }
   if (g->critical_law) {
-    g_autofree char *tokens = count_text (g->critical_batch);
+    g_autofree char *tokens = ls_text_count (g->critical_batch);
     append_line (table, "critical batch", g_strdup_printf ("%s tokens by %s", tokens, g->critical_law));
   }
 }
@@ -151,9 +120,10 @@ append_variation (LsTextTable *table, const LsTrainReport *r)
     return;
   const LsSpreadRow *job = ls_step_spread_of_job (s);
   double base = ls_step_spread_base_s (s);
+  g_autofree char *mean = ls_text_time (base * (1 + job->noise)), *low = ls_text_time (base * job->low),
+                  *high = ls_text_time (base * job->high);
   append_line (table, r->phases->len > 1 ? "a last step" : "a step",
-               g_strdup_printf ("%.4g s in the mean (%.4g to %.4g), %+.2f %%: jitter %s",
-                                base * (1 + job->noise), base * job->low, base * job->high,
+               g_strdup_printf ("%s in the mean (%s to %s), %+.2f %%: jitter %s", mean, low, high,
                                 100 * (base * (1 + job->noise) / s->step_s - 1), s->jitter));
 }
 
@@ -165,15 +135,15 @@ append_summary (GString *out, const LsTrainReport *r)
   if (r->has_end)
     append_line (&table, "tokens seen", tokens_of (r));
   else
-    append_line (&table, "all steps alone", g_strdup_printf ("%.4g d", r->ideal_s / DAY_S));
+    append_line (&table, "all steps alone", ls_text_time (r->ideal_s));
   append_variation (&table, r);
-  append_line (&table, "time", days_of (&r->wall_s));
+  append_line (&table, "time", time_of (&r->wall_s));
   append_line (&table, "goodput",
                g_strdup_printf ("%.2f %% (%.2f to %.2f)", 100 * r->goodput.mean, 100 * r->goodput.low,
                                 100 * r->goodput.high));
   append_line (&table, "stops",
                g_strdup_printf ("%.4g (%.4g to %.4g)", r->stops.mean, r->stops.low, r->stops.high));
-  append_line (&table, "between failures", long_time (r->checkpoint.mtbf_s));
+  append_line (&table, "between failures", ls_text_time (r->checkpoint.mtbf_s));
   append_goal (&table, r);
   append_costs (&table, r);
   ls_text_table_print (&table, 2, out);
@@ -184,9 +154,9 @@ append_checkpoint (GString *out, const LsTrainReport *r)
 {
   const LsTrainCheckpoint *c = &r->checkpoint;
   const LsTrainPhase *last = &g_array_index (r->phases, LsTrainPhase, r->phases->len - 1);
-  g_autofree char *size = ls_format_bytes ((uint64_t) c->bytes), *interval = long_time (c->interval_s),
-                  *save = long_time (c->times.save_s), *write = long_time (c->times.write_s),
-                  *read = long_time (c->times.read_s), *frozen = long_time (c->times.frozen_s);
+  g_autofree char *size = ls_format_bytes ((uint64_t) c->bytes), *interval = ls_text_time (c->interval_s),
+                  *save = ls_text_time (c->times.save_s), *write = ls_text_time (c->times.write_s),
+                  *read = ls_text_time (c->times.read_s), *frozen = ls_text_time (c->times.frozen_s);
   g_string_append_printf (
       out,
       "\ncheckpoint of %s every %" G_GUINT64_FORMAT " steps (%s): the job waits %s, it may be "
@@ -194,8 +164,8 @@ append_checkpoint (GString *out, const LsTrainReport *r)
       size, (guint64) last->every, interval, save, write, read,
       c->times.frozen_s > 0 ? ", frozen weights " : "", c->times.frozen_s > 0 ? frozen : "");
   if (!isnan (c->best_s)) {
-    g_autofree char *young = long_time (c->young_s), *daly = long_time (c->daly_s),
-                    *best = long_time (c->best_s);
+    g_autofree char *young = ls_text_time (c->young_s), *daly = ls_text_time (c->daly_s),
+                    *best = ls_text_time (c->best_s);
     g_string_append_printf (out, "  best interval: Young %s, Daly %s, exactly %s\n", young, daly, best);
   }
   if (!isnan (c->expected_goodput))
@@ -207,7 +177,7 @@ static void
 append_share (LsTextTable *table, const char *name, double seconds, double of_s)
 {
   ls_text_table_add (table, "%s", name);
-  ls_text_table_take (table, long_time (seconds));
+  ls_text_table_take (table, ls_text_time (seconds));
   ls_text_table_add (table, "%.2f %%", 100 * seconds / of_s);
 }
 
@@ -235,7 +205,7 @@ append_causes (GString *out, const LsTrainReport *r)
     const LsTrainCause *c = &g_array_index (r->causes, LsTrainCause, i);
     ls_text_table_add (&table, "%s", c->name);
     ls_text_table_add (&table, "%.1f", c->n);
-    ls_text_table_take (&table, long_time (c->lost_s));
+    ls_text_table_take (&table, ls_text_time (c->lost_s));
     ls_text_table_add (&table, "%.2f %%", 100 * c->lost_s / r->wall_s.mean);
   }
   g_string_append_printf (out, "\nfailures: %s%s, mean of %u seed%s\n", r->reliability,
@@ -257,12 +227,12 @@ append_choices (GString *out, const LsTrainReport *r)
     return;
   LsTextTable table;
   ls_text_table_init (&table, "rrrrr");
-  static const char *const heads[] = { "every", "steps", "spares", "goodput", "days" };
+  static const char *const heads[] = { "every", "steps", "spares", "goodput", "time" };
   for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
     ls_text_table_add (&table, "%s", heads[i]);
   for (guint i = 0; i < r->choices->len; i++) {
     const LsTrainChoice *c = &g_array_index (r->choices, LsTrainChoice, i);
-    ls_text_table_take (&table, long_time (c->interval_s));
+    ls_text_table_take (&table, ls_text_time (c->interval_s));
     ls_text_table_add (&table, "%" G_GUINT64_FORMAT, (guint64) c->every);
     ls_text_table_take (&table, spares_text (c->spares));
     bool is_lost = isnan (c->goodput.mean);
@@ -270,7 +240,7 @@ append_choices (GString *out, const LsTrainReport *r)
         &table,
         is_lost ? g_strdup ("no run survives")
                 : g_strdup_printf ("%.3f +- %.3f %%", 100 * c->goodput.mean, 100 * c->goodput.error));
-    ls_text_table_take (&table, is_lost ? g_strdup ("-") : g_strdup_printf ("%.4g", c->wall_s.mean / DAY_S));
+    ls_text_table_take (&table, ls_text_time (is_lost ? NAN : c->wall_s.mean));
   }
   g_string_append (out, "\nintervals and spare nodes\n");
   ls_text_table_print (&table, 2, out);
@@ -286,12 +256,12 @@ append_batch (LsTextTable *table, const LsTrainBatch *b)
     ls_text_table_note (table, b->refused);
     return;
   }
-  ls_text_table_take (table, count_text (b->tokens));
+  ls_text_table_take (table, ls_text_count (b->tokens));
   ls_text_table_add (table, "%.0f", b->steps);
-  ls_text_table_add (table, "%.4g s", b->step_s);
-  ls_text_table_add (table, "%.4g", b->wall_s / DAY_S);
-  ls_text_table_take (table, count_text (b->gpu_hours));
-  ls_text_table_take (table, isnan (b->usd) ? g_strdup ("-") : money_text (b->usd));
+  ls_text_table_take (table, ls_text_time (b->step_s));
+  ls_text_table_take (table, ls_text_time (b->wall_s));
+  ls_text_table_take (table, ls_text_count (b->gpu_hours));
+  ls_text_table_take (table, ls_text_money (b->usd));
   ls_text_table_note (table, b->fits ? NULL : "does not fit into memory: see lockstep memory");
 }
 
@@ -302,8 +272,8 @@ append_batches (GString *out, const LsTrainReport *r)
   if (r->batches->len == 0)
     return;
   g_autofree char *hours = g_strdup_printf ("%s hours", r->chip),
-                  *critical = count_text (r->goal.critical_batch);
-  const char *const heads[] = { "batch", "tokens", "steps", "step", "days", hours, "money" };
+                  *critical = ls_text_count (r->goal.critical_batch);
+  const char *const heads[] = { "batch", "tokens", "steps", "step", "time", hours, "money" };
   LsTextTable table;
   ls_text_table_init (&table, "rrrrrrr");
   for (guint i = 0; i < G_N_ELEMENTS (heads); i++)

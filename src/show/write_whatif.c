@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "data/text/csv.h"
+#include "show/quantity.h"
 #include "show/text_table.h"
 
 #define GIB        1073741824.0
@@ -78,6 +79,8 @@ static char *
 cost_of (const LsWhatIf *w, const LsWhatIfRow *row)
 {
   GString *out = g_string_new (row->cost);
+  g_autofree char *then = ls_text_money (row->usd_per_million_tokens),
+                  *now = ls_text_money (w->now.usd_per_million_tokens);
   if (!row->fits)
     g_string_append_printf (out, "%s%.2f GiB too much", out->len > 0 ? "; " : "",
                             (double) row->short_bytes / GIB);
@@ -85,8 +88,7 @@ cost_of (const LsWhatIf *w, const LsWhatIfRow *row)
     g_string_append_printf (out, "%s%.2f GiB of the headroom", out->len > 0 ? "; " : "",
                             (double) row->lacking_bytes / GIB);
   if (has_other_price (w, row))
-    g_string_append_printf (out, "%s$%.3f a million tokens, now $%.3f", out->len > 0 ? "; " : "",
-                            row->usd_per_million_tokens, w->now.usd_per_million_tokens);
+    g_string_append_printf (out, "%s%s a million tokens, now %s", out->len > 0 ? "; " : "", then, now);
   return g_string_free (out, FALSE);
 }
 
@@ -96,7 +98,7 @@ add_row (LsTextTable *table, const LsWhatIf *w, const LsWhatIfRow *row, bool has
   if (has_saving)
     ls_text_table_add (table, "%.2f GiB", ((double) w->now.needed_bytes - (double) row->needed_bytes) / GIB);
   ls_text_table_add (table, "%+.1f %%", 100 * row->gain);
-  ls_text_table_add (table, "%.4g s", row->step_time_s);
+  ls_text_table_take (table, ls_text_time (row->step_time_s));
   ls_text_table_add (table, "%.2f GiB", (double) row->needed_bytes / GIB);
   ls_text_table_add (table, "%s", row->change);
   ls_text_table_take (table, cost_of (w, row));
@@ -194,9 +196,10 @@ ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text)
   GString *out = g_string_new (NULL);
   const LsWhatIfRow *now = &w->now;
   g_string_append_printf (out, "%s\n%s\n\n", text->title, text->subtitle);
-  g_string_append_printf (out, "  now  step %.4g s, %.0f tokens/s, %.2f of %.2f GiB%s\n", now->step_time_s,
-                          now->tokens_per_s, (double) now->needed_bytes / GIB,
-                          (double) now->capacity_bytes / GIB, now->fits ? "" : ": does not fit");
+  g_autofree char *step = ls_text_time (now->step_time_s), *tokens = ls_text_count (now->tokens_per_s);
+  g_string_append_printf (out, "  now  step %s, %s tokens/s, %.2f of %.2f GiB%s\n", step, tokens,
+                          (double) now->needed_bytes / GIB, (double) now->capacity_bytes / GIB,
+                          now->fits ? "" : ": does not fit");
   if (w->mixes_programs) {
     append_softwares (out, w);
     return g_string_free (out, FALSE);

@@ -105,7 +105,7 @@ describe_nearest (LsSweepRun *x, LsSweepNone *none)
   if (!find_nearest (x, &index, &none->needed_bytes))
     return;
   candidate_strategy_at (x, index, &s);
-  none->nearest = ls_job_knobs (&x->spec->job, &s);
+  none->nearest = ls_job_knobs (&x->spec->job, NULL, &s);
   none->gpus = s.gpus;
   none->capacity_bytes = x->capacity_bytes;
   none->headroom_bytes = x->headroom[s.dp_kind].bytes;

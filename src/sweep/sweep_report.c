@@ -73,7 +73,7 @@ static char *
 options_of (const LsSweepRun *x, const LsStrategy *s)
 {
   const GPtrArray *said = x->spec->job.options_said;
-  g_autofree char *knobs = ls_job_knobs (&x->spec->job, s);
+  g_autofree char *knobs = ls_job_knobs (&x->spec->job, NULL, s);
   g_autoptr (GString) all = g_string_new (NULL);
   for (guint i = 0; said && i < said->len; i++)
     g_string_append_printf (all, "%s ", (const char *) said->pdata[i]);

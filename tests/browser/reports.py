@@ -77,6 +77,15 @@ def check_run(r):
     busy = max(g["max_utilisation"] for g in result["link_groups"])
     steps = [0.01, 0.05, 0.2, 0.5]
     check(len(links) > 50 and max(c for c in links[6:] if c) == f"use-{1 + sum(busy > s for s in steps)}", "the busiest link of the map has the colour of its use")
+    verdict = b.run("return document.querySelector('.card[data-key=verdict] b').textContent")
+    check(verdict == result["memory"]["verdict"] and verdict in r.tell("run", *JOB, "--tp", "2", "--pp", "2"), f"whether it fits is said as in the text: {verdict!r}")
+    parts = b.run("const rects = [...document.querySelectorAll('section#breakdown svg.stacked rect')], whole = document.querySelector('section#breakdown').clientWidth; return [rects.reduce((sum, x) => sum + x.getBoundingClientRect().width, 0), whole]")
+    check(abs(parts[0] - parts[1]) < 3, f"the bar of parts is as wide as the page: {parts}")
+    box = b.run("const x = document.querySelector('section#links .picture'); return [x.scrollWidth, x.clientWidth]")
+    check(box[0] <= box[1], f"the map of links is there to its edge: {box}")
+    filled = b.run("""const t = await unpack('timeline'), of = (x) => x.length.reduce((sum, n, i) => sum + (n * x.share[i]) / 100, 0);
+        return t.ranks.map((x) => (of(x.boxes) + of(x.strips)) / t.window)""")
+    check(all(abs(x - 1) < 0.02 for x in filled), f"boxes are kernels: with the time that has none they are the step: {filled}")
     rows = int(b.run("return document.querySelector('canvas').dataset.rows"))
     b.click("button[title='a row for each stream']")
     b.wait(f"Number(document.querySelector('canvas').dataset.rows) > {rows}")

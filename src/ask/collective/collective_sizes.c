@@ -261,7 +261,7 @@ tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
     n_gpus = MAX (n_gpus, g_array_index (run->rows, LsCollectiveRow, i).n_ranks);
   bool is_across = n_gpus > ls_cluster_taken (&hardware->spec);
   ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, run->notes);
-  ls_note_rates (&hardware->spec, run->notes);
+  ls_cluster_doubts (&hardware->spec, run->notes);
   if (!spec->nccl || ls_hardware_has_other_nccl (hardware))
     note_known (&hardware->spec, is_across, run->notes);
   ls_note_nccl (spec->nccl, hardware, run->notes);

@@ -218,7 +218,8 @@ settle_names (NamesFile *f, const GPtrArray *all_names)
                  g_strdup_printf ("expected names of nodes, at most 2^20; got %s", n == 0 ? "0" : "more"));
     return NULL;
   }
-  if (!ls_node_numbers (f->names, all_names, numbers, &at, &why)) {
+  LsNodesFrom from;
+  if (!ls_node_numbers (f->names, all_names, numbers, &from, &at, &why)) {
     const LsSeat *seat = &g_array_index (f->seats, LsSeat, at);
     ls_diag_add (f->diags, LS_ERROR_INPUT, f->path, seat->line, seat->col, NULL, NULL, NULL, "%s", why);
     g_free (why);
@@ -229,6 +230,7 @@ settle_names (NamesFile *f, const GPtrArray *all_names)
   LsSeat *seats = g_memdup2 (f->seats->data, n * sizeof (LsSeat));
   LsAllocation *a = ls_allocation_new (LS_ALLOCATION_NODES, seats, n, f->path);
   a->n_cluster_nodes = all_names ? all_names->len : 0;
+  a->from = from;
   return a;
 }
 

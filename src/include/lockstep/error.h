@@ -20,7 +20,7 @@ typedef enum {
   LS_ERROR_INPUT,       /* 3: a file is missing, unreadable or wrong           */
   LS_ERROR_CONFLICT,    /* 4: an illegal combination of legal values           */
   LS_ERROR_UNSUPPORTED, /* 4: legal, but no mechanism for it exists yet        */
-  LS_ERROR_NO_FIT,      /* 4: --require-fit and it does not fit                */
+  LS_ERROR_NO_FIT,      /* 4: it does not fit, with --require-fit or train      */
   LS_ERROR_TOLERANCE,   /* 5: outside the tolerance asked for                  */
   LS_ERROR_STOPPED,     /* 6: stopped before its end, with the results so far  */
 } LsErrorCode;

@@ -59,7 +59,7 @@ typedef enum {
 } LsQuantity;
 LS_PUBLIC char *ls_quantity_pattern (LsQuantity quantity);
 
-/* For people; newly allocated (g_free). "13.75 s", "412.3 us"; "59.3 GiB";
+/* For people; newly allocated (g_free). "13.75 s", "412.3 us"; "59.30 GiB";
  * "300.0 GB/s"; "312.0 TFLOP/s". */
 LS_PUBLIC char *ls_format_time (LsTime t);
 LS_PUBLIC char *ls_format_bytes (uint64_t bytes);

@@ -69,7 +69,7 @@ check_gradients (Build *b, uint64_t numel)
   LsDtype dtype = b->l->shard.grad_dtype;
   LsKernel norm = ls_kernel_stream ("grad-check", LS_KERNEL_REDUCTION, dtype, 1, numel,
                                     (double) numel * ls_dtype_bytes (dtype), 0);
-  build_kernel (b, &norm, LS_TAG_W);
+  build_kernel (b, &norm, LS_TAG_SYNC);
   build_compute_sync (b, "host reads the check of a bucket");
 }
 

@@ -32,7 +32,7 @@ deepspeed_copy_gradients (Build *b, const char *name, uint64_t numel)
 {
   LsKernel copy = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, b->l->shard.grad_dtype, 1, numel,
                                     2.0 * (double) dp_grad_bytes (b->l, numel), 0);
-  build_kernel (b, &copy, LS_TAG_W);
+  build_kernel (b, &copy, LS_TAG_SYNC);
 }
 
 void
@@ -72,7 +72,7 @@ flatten_list (Build *b, uint64_t numel, uint32_t n)
   deepspeed_views (b, 2 * (uint64_t) n);
   LsOp op = ls_op_blank (LS_OP_RECORD, LS_STREAM_DP, LS_TAG_SYNC, "gradients are there");
   build_op (b, op, &compute, 1);
-  deepspeed_copies (b, LS_STREAM_DP, "grad-copy-in", l->shard.grad_dtype, numel, n, LS_TAG_W);
+  deepspeed_copies (b, LS_STREAM_DP, "grad-copy-in", l->shard.grad_dtype, numel, n, LS_TAG_SYNC);
 }
 
 static uint16_t

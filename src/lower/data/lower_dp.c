@@ -129,5 +129,5 @@ dp_average (Build *b, uint64_t numel)
   LsDtype dtype = b->l->shard.grad_dtype;
   double bytes = (double) numel * ls_dtype_bytes (dtype);
   LsKernel average = ls_kernel_stream ("grad-average", LS_KERNEL_ELEMENTWISE, dtype, 1, numel, 2 * bytes, 0);
-  build_kernel (b, &average, LS_TAG_W);
+  build_kernel (b, &average, LS_TAG_SYNC);
 }

@@ -61,7 +61,7 @@ copy_back (Build *b, const Chunk *c)
 {
   LsKernel copy = ls_kernel_stream ("grad-from-bucket", LS_KERNEL_ELEMENTWISE, b->l->shard.grad_dtype, 1,
                                     c->n_params, 2.0 * (double) dp_grad_bytes (b->l, c->n_params), 0);
-  build_kernel (b, &copy, LS_TAG_W);
+  build_kernel (b, &copy, LS_TAG_SYNC);
 }
 
 static void

@@ -90,27 +90,31 @@ draw_item (const Lane *l, const Item *item, double left, double right, guint n)
                            right - left < 1 ? NULL : many ? many : item->tip, /* else no pointer finds it */
                            item->tint };
   ls_drawing_box (l->p->d, &box);
-  guint32 color = ls_palette_tint (ls_palette_find (item->paint)->light, item->tint > 0 ? item->tint : 1);
+  double tint = (item->tint > 0 ? item->tint : 1) * (item->opacity > 0 ? item->opacity : 1);
+  guint32 color = ls_palette_tint (ls_palette_find (item->paint)->light, tint);
   g_autofree char *name = n == 1 ? name_within (l->p, item, right - left - 2) : NULL;
   if (name)
     ls_drawing_text (l->p->d, (left + right) / 2, l->y + l->height / 2, NAME_SIZE, LS_CENTER,
                      ls_palette_ink (color), name);
 }
 
-/* Narrow neighbours of one paint as one box. */
+/* Narrow neighbours of one paint as one box, as much lighter as there are gaps in it. */
 static void
 lane_close (Lane *l)
 {
   for (guint i = 0, next; i < l->items->len; i = next) {
-    const Item *item = &g_array_index (l->items, Item, i);
-    double left = x_of (l->p, item->from), right = x_of (l->p, item->to);
+    Item *item = &g_array_index (l->items, Item, i);
+    double left = x_of (l->p, item->from), right = x_of (l->p, item->to), filled = right - left;
     for (next = i + 1; next < l->items->len; next++) {
       const Item *other = &g_array_index (l->items, Item, next);
       double begin = x_of (l->p, other->from), end = x_of (l->p, other->to);
       if (other->paint != item->paint || begin - right > NARROW || end - begin > NARROW)
         break;
+      filled += MAX (0, end - MAX (begin, right));
       right = MAX (right, end);
     }
+    if (next - i > 1 && right > left)
+      item->opacity = filled / (right - left);
     draw_item (l, item, left, right, next - i);
   }
   g_array_unref (l->items);
@@ -127,6 +131,12 @@ lane_ground (const Plot *p, double y, double height, const char *name, bool is_q
 
 /* --- a row of a rank --------------------------------------------------------------------------------- */
 
+static LsTime
+pixel (const Plot *p)
+{
+  return MAX (1, (p->scale.to - p->scale.from) / (LsTime) p->picture->width);
+}
+
 /* Later chunks are lighter. */
 static double
 tint_of (const Plot *p, uint32_t chunk)
@@ -139,14 +149,15 @@ static void
 draw_passes (Plot *p, uint32_t rank)
 {
   Lane l = lane_open (p, p->y, BAR);
-  g_autoptr (GArray) boxes = ls_timeline_boxes (p->t, rank);
+  g_autoptr (GArray) boxes = ls_timeline_boxes (p->t, rank, pixel (p));
   for (guint i = 0; i < boxes->len; i++) {
     const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
     if (!ls_time_is_shown (&p->scale, b->from, b->to))
       continue;
     g_autofree char *took = ls_format_time (b->to - b->from);
-    Item item = { b->from, b->to, ls_box_paint (b->kind), 0, tint_of (p, b->chunk), "", NULL };
-    bool has_number = b->kind != LS_BOX_OPTIMIZER;
+    double share = (double) b->work / (double) (b->to - b->from);
+    Item item = { b->from, b->to, ls_box_paint (b->kind), share, tint_of (p, b->chunk), "", NULL };
+    bool has_number = ls_box_has_micro_batch (b);
     if (has_number)
       g_snprintf (item.name, sizeof item.name, "%u", b->mb);
     item.tip = has_number ? g_strdup_printf ("%s of micro-batch %u, chunk %u: %s", ls_box_kind_name (b->kind),
@@ -165,8 +176,7 @@ G_STATIC_ASSERT (G_N_ELEMENTS (part_paints) == LS_N_PARTS - LS_PART_EXPOSED_TP);
 static void
 draw_strip (Plot *p, uint32_t rank)
 {
-  LsTime resolution = MAX (1, (p->scale.to - p->scale.from) / (LsTime) p->picture->width);
-  g_autoptr (GPtrArray) parts = ls_timeline_strips (p->t, rank, resolution);
+  g_autoptr (GPtrArray) parts = ls_timeline_strips (p->t, rank, pixel (p));
   for (int part = LS_PART_EXPOSED_TP; part < LS_N_PARTS; part++) {
     const GArray *strips = parts->pdata[part];
     Lane l = lane_open (p, p->y + BAR + 1, STRIP);
@@ -218,12 +228,12 @@ held_of (const Plot *p, uint32_t rank)
 {
   GArray *all = g_array_new (FALSE, FALSE, sizeof (Held));
   g_autoptr (GHashTable) at = g_hash_table_new (NULL, NULL); /* micro-batch -> index + 1 */
-  g_autoptr (GArray) boxes = ls_timeline_boxes (p->t, rank);
+  g_autoptr (GArray) boxes = ls_timeline_boxes (p->t, rank, LS_TIME_NEVER);
   for (guint i = 0; i < boxes->len; i++) {
     const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
     guint known = GPOINTER_TO_UINT (g_hash_table_lookup (at, GUINT_TO_POINTER (b->mb)));
     const Held held = { b->from, b->to, b->mb };
-    if (b->kind == LS_BOX_OPTIMIZER)
+    if (!ls_box_has_micro_batch (b))
       continue;
     if (known > 0) {
       Held *open = &g_array_index (all, Held, known - 1);
@@ -271,27 +281,28 @@ is_backward (const char *paint)
   return g_str_equal (paint, "backward") || g_str_equal (paint, "weight");
 }
 
-/* Kernels of one pass that have one number are one box, with the gaps between them; so are input and weight
- * gradients of one pass, which alternate. Between the kernels of the optimizer a rank waits for others, which
- * should be seen. */
-static bool
-joins (const Item *open, uint32_t open_instance, const Item *next, uint32_t instance)
+/* Input and weight gradients of one pass alternate: they are one backward. */
+static void
+unite (Item *open, Item *next)
 {
-  if (open_instance != instance || (g_str_equal (next->paint, "optimizer") && next->from > open->to))
-    return false;
-  return strcmp (open->name, next->name) == 0
-      || (is_backward (open->paint) && is_backward (next->paint)
-          && strcmp (open->name + 1, next->name + 1) == 0);
+  if (open->paint == next->paint || !is_backward (open->paint) || !is_backward (next->paint)
+      || strcmp (open->name + 1, next->name + 1) != 0)
+    return;
+  open->paint = next->paint = ls_box_paint (LS_BOX_BACKWARD);
+  open->name[0] = next->name[0] = 'B';
+}
+
+/* Kernels that have one name and follow at once are one box. */
+static bool
+joins (const Item *open, const Item *next)
+{
+  return next->from <= open->to && strcmp (open->name, next->name) == 0;
 }
 
 static void
 join (Item *open, const Item *next)
 {
   open->to = MAX (open->to, next->to);
-  if (open->paint != next->paint)
-    open->paint = ls_box_paint (LS_BOX_BACKWARD);
-  if (open->name[0] != next->name[0])
-    open->name[0] = 'B';
   g_autofree char *took = ls_format_time (open->to - open->from);
   g_free (open->tip);
   open->tip = g_strdup_printf ("%s: %s", open->name, took);
@@ -315,11 +326,15 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
   Item *open = l->items->len > 0 ? &g_array_index (l->items, Item, l->items->len - 1) : NULL;
   bool is_kernel
       = !has_own_name && op->kind == LS_OP_KERNEL && op->stream == LS_STREAM_COMPUTE && item.name[0];
-  if (open && is_kernel && joins (open, *open_instance, &item, s->instance))
+  bool is_of_pass = open && is_kernel && *open_instance == s->instance;
+  if (is_of_pass)
+    unite (open, &item);
+  if (is_of_pass && joins (open, &item))
     join (open, &item);
   else {
     g_autofree char *took = ls_format_time (to - from);
-    item.tip = g_strdup_printf ("%s %s: %s", item.name, ls_span_name (p->t, rank, s), took);
+    item.tip = g_strdup_printf ("%s%s%s: %s", item.name, *item.name ? " " : "", ls_span_name (p->t, rank, s),
+                                took);
     g_array_append_val (l->items, item);
   }
   *open_instance = s->instance;

@@ -3,6 +3,7 @@
 #include "base/order.h"
 #include "show/draw/axis.h"
 #include "show/draw/pictures.h"
+#include "show/quantity.h"
 
 #define LEFT       210.0 /* margins, pixels */
 #define RIGHT      120.0
@@ -50,9 +51,9 @@ draw_piece (const Sheet *s, const LsRunSpan *span, guint row)
   double start = row * s->row_s, from = fmax (span->from_s, start), to = fmin (span->to_s, start + s->row_s);
   if (to <= from)
     return;
-  g_autofree char *tip
-      = g_strdup_printf ("%s: %s, day %.2f, %.3g min", ls_lost_name (span->kind), cause_name (s, span->cause),
-                         span->from_s / DAY_S, (span->to_s - span->from_s) / 60);
+  g_autofree char *time = ls_text_time (span->to_s - span->from_s);
+  g_autofree char *tip = g_strdup_printf ("%s: %s, day %.2f, %s", ls_lost_name (span->kind),
+                                          cause_name (s, span->cause), span->from_s / DAY_S, time);
   const LsDrawnBox box = { .layer = LS_LAYER_BOXES,
                            .x = LEFT + WIDTH * (from - start) / s->row_s,
                            .y = s->y + row * ROW,
@@ -109,8 +110,8 @@ static void
 draw_bar (Sheet *s, const char *name, double seconds, double most_s, const char *paint)
 {
   double width = WIDTH * seconds / most_s;
-  g_autofree char *text
-      = g_strdup_printf ("%.3g h, %.2f %%", seconds / 3600, 100 * seconds / s->r->wall_s.mean);
+  g_autofree char *time = ls_text_time (seconds);
+  g_autofree char *text = g_strdup_printf ("%s, %.2f %%", time, 100 * seconds / s->r->wall_s.mean);
   const LsDrawnBox box = { .layer = LS_LAYER_BOXES,
                            .x = LEFT,
                            .y = s->y,

@@ -12,8 +12,8 @@ const char *
 ls_box_paint (LsBoxKind kind)
 {
   static const char *const paints[LS_N_BOX_KINDS] = {
-    [LS_BOX_FORWARD] = "forward",     [LS_BOX_BACKWARD] = "backward",   [LS_BOX_WEIGHT] = "weight",
-    [LS_BOX_RECOMPUTE] = "recompute", [LS_BOX_OPTIMIZER] = "optimizer",
+    [LS_BOX_FORWARD] = "forward", [LS_BOX_BACKWARD] = "backward",   [LS_BOX_WEIGHT] = "weight",
+    [LS_BOX_SYNC] = "dp",         [LS_BOX_RECOMPUTE] = "recompute", [LS_BOX_OPTIMIZER] = "optimizer",
   };
   return paints[kind];
 }

@@ -5,6 +5,7 @@
 #include "analysis/conformal.h"
 #include "analysis/interval.h"
 #include "calibrate/fitted_file.h"
+#include "show/quantity.h"
 #include "show/text_table.h"
 
 /* --- measured kernels ------------------------------------------------------------------------------- */
@@ -235,13 +236,11 @@ append_lines (GString *out, const LsFittedReport *r)
 static void
 add_prediction (LsTextTable *t, double predicted_s, double measured_s)
 {
-  if (isnan (predicted_s)) {
-    ls_text_table_add (t, "-");
-    ls_text_table_add (t, "-");
-    return;
-  }
-  ls_text_table_add (t, "%.4g s", predicted_s);
-  ls_text_table_add (t, "%+.1f %%", 100 * (predicted_s / measured_s - 1));
+  ls_text_table_take (t, ls_text_time (predicted_s));
+  ls_text_table_take (t,
+                      isnan (predicted_s)
+                          ? g_strdup ("-")
+                          : g_strdup_printf ("%+.1f %%", 100 * (predicted_s / measured_s - 1)));
 }
 
 static void
@@ -255,7 +254,7 @@ append_rows (GString *out, const LsFittedReport *r)
   for (guint i = 0; i < r->rows->len; i++) {
     const LsFittedRow *row = &g_array_index (r->rows, LsFittedRow, i);
     ls_text_table_add (&t, "%s", row->id);
-    ls_text_table_add (&t, "%.4g s", row->measured_s);
+    ls_text_table_take (&t, ls_text_time (row->measured_s));
     add_prediction (&t, row->before_s, row->measured_s);
     add_prediction (&t, row->after_s, row->measured_s);
     add_prediction (&t, row->left_out_s, row->measured_s);

@@ -101,9 +101,10 @@ function areas(at, layers, end, limit, x, y) {
 }
 
 /* One bar of parts: [name, value, color, text]. */
-function stacked(parts, width) {
-  const all = parts.filter((p) => p[1] > 0), sum = all.reduce((s, p) => s + p[1], 0), w = width || 1300;
-  const node = svg("svg", { viewBox: `0 0 ${w} 34`, width: w, height: 34, role: "img" });
+function stacked(parts, whole) {
+  const all = parts.filter((p) => p[1] > 0), w = 1300, sum = Math.max(whole, all.reduce((s, p) => s + p[1], 0)), rest = sum - all.reduce((s, p) => s + p[1], 0);
+  if (rest > 1e-4 * sum) all.push(["rest", rest, paint("idle"), percent(rest / sum)]);
+  const node = svg("svg", { class: "stacked", viewBox: `0 0 ${w} 34`, preserveAspectRatio: "none", width: "100%", height: 34, role: "img" });
   let x = 0;
   for (const [name, value, color, text] of all) {
     const size = (value / sum) * w;

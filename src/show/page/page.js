@@ -40,6 +40,7 @@ function rowsOfCsv(text) {
 function picture(text) {
   const drawn = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   const box = el("div", { class: "scroll picture", tabindex: 0, role: "img", "aria-label": drawn.firstElementChild.textContent }), inside = box.attachShadow({ mode: "open" });
+  drawn.setAttribute("style", "max-width: 100%; height: auto");
   inside.append(document.importNode(drawn, true));
   for (const node of inside.querySelectorAll("[class] > title")) {
     const told = node.textContent;

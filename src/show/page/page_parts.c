@@ -45,7 +45,13 @@ columns_write (LsJsonOut *w, const char *const *keys, GArray **columns, guint n)
 /* --- a timeline ------------------------------------------------------------------------------------- */
 
 #define MAX_ROWS        64
-#define SHORTEST_STRIPS 2000 /* of the window, as so many parts: shorter strips are drawn as one */
+#define SHORTEST_STRIPS 2000 /* of the window, as so many parts: shorter strips and gaps are drawn as one */
+
+static LsTime
+resolution_of (const LsTimeline *t)
+{
+  return MAX (1, (t->window_end - t->window_start) / SHORTEST_STRIPS);
+}
 
 /* --- passes of a rank, and what it did not compute for ---------------------------------------- */
 
@@ -62,15 +68,16 @@ push_interval (GArray *from, GArray *length, LsTime begin, LsTime end, int64_t *
 static void
 add_boxes (LsJsonOut *w, const LsTimeline *t, uint32_t rank)
 {
-  enum { FROM, LENGTH, MB, CHUNK, KIND, N };
-  static const char *const keys[N] = { "from", "length", "mb", "chunk", "kind" };
+  enum { FROM, LENGTH, SHARE, MB, CHUNK, KIND, N };
+  static const char *const keys[N] = { "from", "length", "share", "mb", "chunk", "kind" };
   GArray *c[N];
   columns_init (c, N);
   int64_t before = 0;
-  g_autoptr (GArray) boxes = ls_timeline_boxes (t, rank);
+  g_autoptr (GArray) boxes = ls_timeline_boxes (t, rank, resolution_of (t));
   for (guint i = 0; i < boxes->len; i++) {
     const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
     push_interval (c[FROM], c[LENGTH], b->from, b->to, &before);
+    push (c[SHARE], (int64_t) (100.0 * (double) b->work / (double) (b->to - b->from) + 0.5));
     push (c[MB], b->mb);
     push (c[CHUNK], b->chunk);
     push (c[KIND], b->kind);
@@ -88,8 +95,7 @@ add_strips (LsJsonOut *w, const LsTimeline *t, uint32_t rank)
   GArray *c[N];
   columns_init (c, N);
   int64_t before = 0;
-  LsTime resolution = MAX (1, (t->window_end - t->window_start) / SHORTEST_STRIPS);
-  g_autoptr (GPtrArray) parts = ls_timeline_strips (t, rank, resolution);
+  g_autoptr (GPtrArray) parts = ls_timeline_strips (t, rank, resolution_of (t));
   for (int part = LS_PART_EXPOSED_TP; part < LS_N_PARTS; part++) {
     const GArray *strips = parts->pdata[part];
     for (guint i = 0; i < strips->len; i++) {

@@ -1,15 +1,21 @@
 /* A timeline as it is drawn: rows of ranks, each a row of passes and, where its ops are known and it is open, a
  * lane for each stream. Times are nanoseconds from the start of the step. */
 
-const PASS_PAINTS = { forward: "forward", backward: "backward", "weight gradient": "weight", recompute: "recompute", optimizer: "optimizer" };
-const TAG_PAINTS = { F: "forward", B: "backward", I: "backward", W: "weight", R: "recompute", O: "optimizer", S: "other" };
+const PASS_PAINTS = { forward: "forward", backward: "backward", "weight gradient": "weight", "gradient sync": "dp", recompute: "recompute", optimizer: "optimizer" };
+const TAG_PAINTS = { F: "forward", B: "backward", I: "backward", W: "weight", R: "recompute", O: "optimizer", S: "dp" };
 const passColor = (kind) => paint(PASS_PAINTS[kind] || "other");
 const partPaint = (part) => paint(part.replace("exposed_", ""));
 const WHY = ["started when its stream was free", "waited behind an earlier op of its stream", "waited for an op that it depends on", "waited to be issued by the host"];
 
-/* Spans of one row: from, to, and what each is. Sorted by `from`. */
-function lane(name, n, from, to, color, label, item) {
-  return { name, n, from, to, color, label, item };
+/* Spans of one row: from, to, and what each is; share: how much of each is there. Sorted by `from`. work: of all
+ * before each, summed. */
+function lane(name, n, from, to, color, label, item, share) {
+  const work = new Float64Array(n + 1);
+  for (let i = 0, end = 0; i < n; i++) {
+    work[i + 1] = work[i] + Math.max(0, to[i] - Math.max(from[i], end)) * (share ? share(i) : 1);
+    end = Math.max(end, to[i]);
+  }
+  return { name, n, from, to, color, label, item, share, work };
 }
 
 function sums(deltas) {
@@ -33,9 +39,9 @@ function decodeOps(t, ops) {
 
 function passLane(t, r) {
   const b = r.boxes;
-  const letter = (kind) => ({ forward: "F", backward: "B", "weight gradient": "W", recompute: "R", optimizer: "" })[kind] ?? "";
+  const letter = { forward: "F", backward: "B", "weight gradient": "W", recompute: "R" }, alone = { optimizer: "opt", "gradient sync": "" };
   return lane("", b.mb.length, b.from, b.to, (i) => passColor(t.kinds[b.kind[i]]),
-    (i) => (t.kinds[b.kind[i]] === "optimizer" ? "opt" : letter(t.kinds[b.kind[i]]) + b.mb[i]), (i) => ({ rank: r, pass: i }));
+    (i) => alone[t.kinds[b.kind[i]]] ?? letter[t.kinds[b.kind[i]]] + b.mb[i], (i) => ({ rank: r, pass: i }), (i) => b.share[i] / 100);
 }
 
 function stripLane(t, r) {
@@ -44,8 +50,7 @@ function stripLane(t, r) {
   const pick = (column) => order.map((i) => column[i]);
   const parts = pick(s.part);
   const share = pick(s.share);
-  return { ...lane("", order.length, pick(s.from), pick(s.to), (i) => partPaint(t.parts[parts[i]]), () => "", (i) => ({ rank: r, strip: order[i] })),
-    share: (i) => share[i] / 100 }; /* of its height, so that areas are true */
+  return lane("", order.length, pick(s.from), pick(s.to), (i) => partPaint(t.parts[parts[i]]), () => "", (i) => ({ rank: r, strip: order[i] }), (i) => share[i] / 100);
 }
 
 /* Ops of one stream lie behind each other, but where two overlap the later one is on top. */
@@ -114,8 +119,8 @@ function describe(t, item) {
   const r = item.rank, of = r.stands_for > 1 ? ` (stands for ${r.stands_for} ranks)` : "";
   const where = `rank ${r.rank}, stage ${r.stage}${of}`;
   if (item.pass !== undefined) {
-    const b = r.boxes, i = item.pass;
-    return `${t.kinds[b.kind[i]]}${t.kinds[b.kind[i]] === "optimizer" ? "" : ` of micro-batch ${b.mb[i]}, chunk ${b.chunk[i]}`}\n${where}\n${time((b.to[i] - b.from[i]) * 1e-9)}, from ${clock(b.from[i] * 1e-9)}`;
+    const b = r.boxes, i = item.pass, kind = t.kinds[b.kind[i]], of = /^(optimizer|gradient sync)$/.test(kind) ? "" : ` of micro-batch ${b.mb[i]}, chunk ${b.chunk[i]}`;
+    return `${kind}${of}\n${where}\n${time((b.to[i] - b.from[i]) * 1e-9)}, ${b.share[i]} % of it with a kernel, from ${clock(b.from[i] * 1e-9)}`;
   }
   if (item.strip !== undefined) {
     const s = r.strips, i = item.strip;

@@ -46,21 +46,25 @@ function timelineView(t) {
 
   function drawLane(g, l, top, size, isNamed) {
     const perPixel = (view.to - view.from) / (width - LABEL_WIDTH);
-    let covered = -1;
-    /* Of items narrower than a pixel one a pixel is drawn; the others are passed over at once. */
     for (let i = firstVisible(l, view.from); i < l.n && l.from[i] <= view.to; i++) {
       const left = Math.max(LABEL_WIDTH, x(l.from[i])), right = Math.min(width, x(l.to[i]));
-      if (right - covered < 0.7 && l.to[i] - l.from[i] < perPixel) {
-        i = Math.max(i, firstVisible(l, view.from + (covered + 0.7 - LABEL_WIDTH) * perPixel, i) - 1);
+      g.fillStyle = l.color(i);
+      if (l.to[i] - l.from[i] < perPixel) { /* those that begin within a pixel are one, as dark as they fill it */
+        const pixel = Math.floor(left), next = Math.max(i + 1, firstVisible(l, ns(pixel + 1), i));
+        g.globalAlpha = Math.min(1, Math.max(0.15, (l.work[next] - l.work[i]) / perPixel));
+        g.fillRect(pixel, top, 1, size);
+        i = next - 1;
         continue;
       }
-      g.fillStyle = l.color(i);
-      g.fillRect(left, top, Math.max(0.7, right - left - (right - left > 4 ? 0.7 : 0)), l.share ? Math.max(1, size * l.share(i)) : size);
-      covered = Math.max(right, left + 0.7);
+      const share = l.share ? Math.max(0.15, l.share(i)) : 1;
+      g.globalAlpha = share;
+      g.fillRect(left, top, right - left - (right - left > 4 ? 0.7 : 0), size);
+      g.globalAlpha = 1;
       if (!isNamed || right - left < 18) continue;
       const name = [l.label(i), l.label(i).replace(/^[A-Z](?=\d+$)/, "")].find((text) => g.measureText(text).width < right - left - 4);
-      if (name) { g.fillStyle = inkOn(l.color(i)); g.fillText(name, left + 3, top + size / 2 + 4); }
+      if (name) { g.fillStyle = share < 0.5 ? css("--text") : inkOn(l.color(i)); g.fillText(name, left + 3, top + size / 2 + 4); }
     }
+    g.globalAlpha = 1;
   }
 
   function drawFound(g, scroll) {
@@ -252,7 +256,7 @@ function timelineView(t) {
   const tools = el("div", { class: "tools" }, button("+", () => zoom(0.5), "zoom in"), button("−", () => zoom(2), "zoom out"), button("all", () => show(0, t.window), "the whole step"),
     button("streams", () => openAll(true), "a row for each stream"), button("ranks", () => openAll(false), "a row for each rank"), input, hits,
     el("span", { class: "quiet" }, `${t.ranks.length} of ${t.n_ranks} ranks${known < t.ranks.length ? `, ops of the first ${known}` : ""}; Ctrl and wheel zooms, drag moves, a click on a rank opens its streams`));
-  const colors = legend([...t.kinds.filter((k, i) => t.ranks.some((r) => r.boxes.kind.includes(i))).map((k) => [k, passColor(k)]),
+  const colors = legend([...t.kinds.filter((k, i) => t.ranks.some((r) => r.boxes.kind.includes(i) || (k === "weight gradient" && r.ops && r.ops.tag.includes(t.tags.indexOf("W"))))).map((k) => [k, passColor(k)]),
     ...t.parts.filter((k, i) => t.ranks.some((r) => r.strips.part.includes(i))).map((k) => [words(k), partPaint(k)])]);
   if (t.ranks.length) open(t.ranks[0], true);
   rows = layRows(t);

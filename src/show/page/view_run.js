@@ -11,15 +11,17 @@ function runCards(r) {
     r.measured && r.measured.step_time_s ? ["measured", r.measured.step_time_s, time, "measured"] : null,
     ["tokens/s", r.tokens_per_s, count], ["tokens/s each", r.tokens_per_s_per_gpu, count], ["MFU", r.mfu, percent, "mfu"], ["HFU", r.hfu, percent, "hfu"],
     ["pipeline bubble", r.bubble_frac, percent, "bubble_frac"],
-    ["memory", m.needed_bytes, (b) => `${bytes(b)} of ${bytes(m.capacity_bytes)}`, "needed_bytes", m.fits === false ? "bad" : null],
-    [m.fits === false ? "does not fit" : "free", m.free_bytes, bytes, "free_bytes", m.fits === false ? "bad" : "good"]]);
+    ["memory", m.needed_bytes, (b) => `${bytes(b)} of ${bytes(m.capacity_bytes)}`, "needed_bytes", m.fits === false ? "bad" : null], verdict(m)]);
 }
+
+/* Whether memory is enough, in the words of the command; yellow is no colour to read: what lacks headroom has none. */
+const verdict = (m) => ["does it fit", m.verdict, String, "verdict", m.fits === false ? "bad" : m.headroom && m.headroom.left ? "good" : null];
 
 function runBreakdown(r) {
   const rows = Object.entries(r.breakdown_s || {}).filter(([, s]) => s > 0).map(([name, s], i) => ({ name, s, color: partColor(name, i) }));
   if (!rows.length) return null;
   const parts = Object.entries(r.bubble_parts_s || {}).filter(([, s]) => s > 0);
-  return [stacked(rows.map((x) => [words(x.name), x.s, x.color, `${time(x.s)}, ${percent(x.s / r.step_time_s)}`])),
+  return [stacked(rows.map((x) => [words(x.name), x.s, x.color, `${time(x.s)}, ${percent(x.s / r.step_time_s)}`]), r.step_time_s),
     table([{ name: "where the time goes", get: (x) => words(x.name), word: true }, { name: "time", get: (x) => x.s, show: time },
       { name: "of the step", get: (x) => x.s / r.step_time_s, show: percent }, { name: "", get: (x) => x.s, show: (s, x) => bar(s / r.step_time_s, x.color) }], rows, { label: "breakdown" }),
     parts.length ? el("p", { class: "quiet" }, "Bubble: ", parts.map(([k, s]) => `${words(k)} ${time(s)}`).join(", ")) : null];
@@ -49,7 +51,7 @@ function runCritical(path) {
   if (!path) return null;
   const kinds = Object.entries(path.by_kind_ps).filter(([, ps]) => ps > 0).map(([k, ps], i) => [words(k), ps, colorOf(i), `${time(ps * 1e-12)}, ${percent(ps / path.step_ps)}`]);
   const rows = path.ops || [], keys = rows.length ? Object.keys(rows[0]) : [];
-  return [stacked(kinds), rows.length ? table(keys.map((k) => ({ name: words(k), get: (x) => x[k], word: typeof rows[0][k] === "string", show: showKey(k) })), rows, { label: "ops of the critical path", filter: true }) : null];
+  return [stacked(kinds, path.step_ps), rows.length ? table(keys.map((k) => ({ name: words(k), get: (x) => x[k], word: typeof rows[0][k] === "string", show: showKey(k) })), rows, { label: "ops of the critical path", filter: true }) : null];
 }
 
 /* How a member of that name is shown, by its unit. */
@@ -126,7 +128,7 @@ function provenance(r) {
 async function viewRun(r) {
   const [t, curves, map] = [await unpack("timeline"), await unpack("memory"), await unpackText("links")];
   const interval = r.interval && r.interval.label;
-  return [runCards(r), interval ? el("p", { class: "quiet" }, `The interval is ${interval}${r.interval.wider ? "; it is wider, as the job " + r.interval.wider : ""}.`) : null,
+  return [runCards(r), interval ? el("p", { class: "quiet" }, `The interval is ${interval}.`) : null,
     section("Breakdown", runBreakdown(r)), t && section("Timeline", timelineView(t)), section("Memory", memoryOver(curves)),
     section("Links", map && picture(map), runLinks(r)), section("Critical path", runCritical(r.critical_path)), section("Sensitivity", runSensitivity(r.sensitivity)), section("Faults", runFaults(r.faults)), section("Hashed routing", runSeeds(r.ecmp)), section("What if", runWhatIf(r.what_if)), section("Variation of steps", runSpread(r.step_spread)),
     section("What it rests on", provenance(r)), section("All numbers", tree("result", r))];
@@ -135,7 +137,7 @@ async function viewRun(r) {
 async function viewMemory(r) {
   const curves = await unpack("memory"), categories = Object.keys((r.ranks[0] || {}).at_peak || {});
   return [cards([["needed", Math.max(...r.ranks.map((x) => x.needed_bytes)), bytes, "needed_bytes"], ["of", r.capacity_bytes, bytes, "capacity_bytes"],
-    [r.fits ? "fits" : "does not fit", r.free_bytes, (b) => bytes(b) + " free", "free_bytes", r.fits ? "good" : "bad"], ["step", r.step_time_s, time, "step_time_s"]]),
+    verdict(r), ["step", r.step_time_s, time, "step_time_s"]]),
     section("Over the step", memoryOver(curves)),
     section("Ranks at their peak", table([{ name: "rank", get: (x) => x.rank }, { name: "stage", get: (x) => x.stage }, { name: "such ranks", get: (x) => x.count }, { name: "needed", get: (x) => x.needed_bytes, show: bytes },
       ...categories.map((c) => ({ name: words(c), get: (x) => x.at_peak[c], show: bytes })),

@@ -138,8 +138,8 @@ const char *
 ls_box_kind_name (LsBoxKind kind)
 {
   static const char *const names[LS_N_BOX_KINDS] = {
-    [LS_BOX_FORWARD] = "forward",     [LS_BOX_BACKWARD] = "backward",   [LS_BOX_WEIGHT] = "weight gradient",
-    [LS_BOX_RECOMPUTE] = "recompute", [LS_BOX_OPTIMIZER] = "optimizer",
+    [LS_BOX_FORWARD] = "forward",    [LS_BOX_BACKWARD] = "backward",   [LS_BOX_WEIGHT] = "weight gradient",
+    [LS_BOX_SYNC] = "gradient sync", [LS_BOX_RECOMPUTE] = "recompute", [LS_BOX_OPTIMIZER] = "optimizer",
   };
   return names[kind];
 }
@@ -154,27 +154,32 @@ ls_box_kind_of (LsTag tag)
     [LS_TAG_B] = LS_BOX_BACKWARD,
     [LS_TAG_RECOMPUTE] = LS_BOX_RECOMPUTE,
     [LS_TAG_OPTIMIZER] = LS_BOX_OPTIMIZER,
-    [LS_TAG_SYNC] = LS_BOX_OPTIMIZER,
+    [LS_TAG_SYNC] = LS_BOX_SYNC,
   };
   return kinds[tag];
 }
 
-/* Input and weight gradients of one instance alternate layer by layer: they are
- * one backward. */
+static bool
+is_of_backward (LsBoxKind kind)
+{
+  return kind == LS_BOX_BACKWARD || kind == LS_BOX_WEIGHT || kind == LS_BOX_SYNC;
+}
+
+/* Input and weight gradients of one instance alternate layer by layer, and what is done for their exchange
+ * with both: they are one backward. */
 static bool
 join_kind (LsBoxKind *kind, LsBoxKind next)
 {
   if (*kind == next)
     return true;
-  bool is_backward = (*kind == LS_BOX_BACKWARD || *kind == LS_BOX_WEIGHT)
-      && (next == LS_BOX_BACKWARD || next == LS_BOX_WEIGHT);
+  bool is_backward = is_of_backward (*kind) && is_of_backward (next);
   if (is_backward)
     *kind = LS_BOX_BACKWARD;
   return is_backward;
 }
 
 GArray *
-ls_timeline_boxes (const LsTimeline *t, uint32_t rank)
+ls_timeline_boxes (const LsTimeline *t, uint32_t rank, LsTime gap)
 {
   GArray *boxes = g_array_new (FALSE, FALSE, sizeof (LsTimelineBox));
   const LsSpan *last = NULL;
@@ -185,16 +190,17 @@ ls_timeline_boxes (const LsTimeline *t, uint32_t rank)
       continue;
     LsBoxKind kind = ls_box_kind_of ((LsTag) ls_span_op (t, rank, s)->tag);
     LsTimelineBox *open = boxes->len > 0 ? &g_array_index (boxes, LsTimelineBox, boxes->len - 1) : NULL;
-    /* A forward with its tensor-parallel gaps is one box; between the kernels of the
-     * optimizer a rank waits for the others, which should be seen. */
+    from -= t->window_start;
+    to -= t->window_start;
+    /* Between the kernels of the optimizer a rank waits for the others, which should be seen. */
     bool is_same = open && last->instance == s->instance && last->step == s->step
-        && (kind != LS_BOX_OPTIMIZER || from - t->window_start == open->to);
+        && from - open->to < (kind == LS_BOX_OPTIMIZER ? 1 : gap);
     if (is_same && join_kind (&open->kind, kind)) {
-      open->to = to - t->window_start;
+      open->work += MAX (0, to - MAX (from, open->to));
+      open->to = MAX (open->to, to);
     } else {
       const LsInstance *instance = ls_span_instance (t, rank, s);
-      LsTimelineBox box
-          = { from - t->window_start, to - t->window_start, instance->mb, instance->chunk, kind };
+      LsTimelineBox box = { from, to, to - from, instance->mb, instance->chunk, kind };
       g_array_append_val (boxes, box);
     }
     last = s;

@@ -10,6 +10,7 @@ typedef enum {
   LS_BOX_FORWARD,
   LS_BOX_BACKWARD, /* input gradients, or input and weight gradients together */
   LS_BOX_WEIGHT,   /* weight gradients alone, as zero-bubble schedules have them */
+  LS_BOX_SYNC,     /* of gradients, for their exchange, where it is a pass of its own */
   LS_BOX_RECOMPUTE,
   LS_BOX_OPTIMIZER,
   LS_N_BOX_KINDS
@@ -18,17 +19,26 @@ typedef enum {
 LsBoxKind ls_box_kind_of (LsTag tag);          /* of a kernel that is for that */
 const char *ls_box_kind_name (LsBoxKind kind); /* static: "weight gradient" */
 
-/* Kernels of one instance and kind that follow each other, with the gaps between
- * them: a chunk's forward of one micro-batch is one box. */
+/* Kernels of one instance and kind that follow each other: a chunk's forward of one micro-batch is one box,
+ * or several with gaps between them. */
 typedef struct {
   LsTime from, to; /* from the start of the window, within it */
+  LsTime work;     /* of that, with a kernel running          */
   uint32_t mb;
   uint16_t chunk;
   LsBoxKind kind;
 } LsTimelineBox;
 
-/* LsTimelineBox values of a rank in order of time; g_array_unref(). */
-GArray *ls_timeline_boxes (const LsTimeline *t, uint32_t rank);
+/* Not the optimizer's, nor an exchange of gradients. */
+static inline bool
+ls_box_has_micro_batch (const LsTimelineBox *box)
+{
+  return box->kind != LS_BOX_OPTIMIZER && box->kind != LS_BOX_SYNC;
+}
+
+/* LsTimelineBox values of a rank in order of time, none with a gap of `gap` or longer inside;
+ * LS_TIME_NEVER: each pass from its first kernel to its last. g_array_unref(). */
+GArray *ls_timeline_boxes (const LsTimeline *t, uint32_t rank, LsTime gap);
 
 /* Time in which a rank computed nothing for one reason. Intervals closer than `resolution` are drawn as one
  * and shorter ones are widened to it; the height is the share of a strip that is so, so its area is true at

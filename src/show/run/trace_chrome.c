@@ -87,8 +87,11 @@ static const char *
 color_of (LsBoxKind kind)
 {
   static const char *const colors[LS_N_BOX_KINDS] = {
-    [LS_BOX_FORWARD] = "rail_response",  [LS_BOX_BACKWARD] = "rail_idle",
-    [LS_BOX_WEIGHT] = "rail_load",       [LS_BOX_RECOMPUTE] = "light_memory_dump",
+    [LS_BOX_FORWARD] = "rail_response",
+    [LS_BOX_BACKWARD] = "rail_idle",
+    [LS_BOX_WEIGHT] = "rail_load",
+    [LS_BOX_SYNC] = "thread_state_iowait",
+    [LS_BOX_RECOMPUTE] = "light_memory_dump",
     [LS_BOX_OPTIMIZER] = "generic_work",
   };
   return colors[kind];
@@ -99,7 +102,7 @@ static char *
 pass_name (const Trace *w, const LsTimelineBox *b)
 {
   const char *kind = ls_box_kind_name (b->kind);
-  if (b->kind == LS_BOX_OPTIMIZER)
+  if (!ls_box_has_micro_batch (b))
     return g_strdup (kind);
   return w->t->plan->n_chunks > 1 ? g_strdup_printf ("%s %u, chunk %u", kind, b->mb, b->chunk)
                                   : g_strdup_printf ("%s %u", kind, b->mb);
@@ -116,7 +119,9 @@ write_passes (Trace *w, uint32_t rank, const GArray *boxes)
     fprintf (w->out, ",\"tid\":%d,\"cat\":\"pass\",\"cname\":\"%s\"", TID_PASSES, color_of (b->kind));
     trace_put_us (w, "ts", b->from);
     trace_put_us (w, "dur", b->to - b->from);
-    fprintf (w->out, ",\"args\":{\"micro_batch\":%u,\"chunk\":%u}}", b->mb, b->chunk);
+    fprintf (w->out, ",\"args\":{\"micro_batch\":%u,\"chunk\":%u", b->mb, b->chunk);
+    trace_put_us (w, "kernels_us", b->work);
+    fputs ("}}", w->out);
   }
 }
 
@@ -137,14 +142,14 @@ write_micro_batches (Trace *w, uint32_t rank, const GArray *boxes)
   g_autoptr (GHashTable) last = g_hash_table_new (NULL, NULL); /* micro-batch -> index of its last box */
   for (guint i = 0; i < boxes->len; i++) {
     const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
-    if (b->kind != LS_BOX_OPTIMIZER)
+    if (ls_box_has_micro_batch (b))
       g_hash_table_insert (last, GUINT_TO_POINTER (b->mb), GUINT_TO_POINTER (i));
   }
   g_autoptr (GHashTable) open = g_hash_table_new (NULL, NULL);
   for (guint i = 0; i < boxes->len; i++) {
     const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
     gpointer mb = GUINT_TO_POINTER (b->mb);
-    if (b->kind == LS_BOX_OPTIMIZER)
+    if (!ls_box_has_micro_batch (b))
       continue;
     if (g_hash_table_add (open, mb))
       write_end_of_micro_batch (w, rank, 'b', b->mb, b->from);
@@ -361,7 +366,7 @@ cut_trace (const LsTimeline *t, const LsTraceSize *size, const GArray *rows, boo
   guint64 left = size->max_ops > 0 ? size->max_ops : G_MAXUINT64, left_out = 0;
   for (guint row = 0; row < rows->len; row++) {
     uint32_t rank = g_array_index (rows, uint32_t, row);
-    g_autoptr (GArray) boxes = ls_timeline_boxes (t, rank);
+    g_autoptr (GArray) boxes = ls_timeline_boxes (t, rank, LS_TIME_NEVER);
     has_passes[rank] = boxes->len <= left;
     left -= has_passes[rank] ? boxes->len : 0;
     left_out += has_passes[rank] ? 0 : boxes->len;
@@ -395,7 +400,7 @@ write_rank (Trace *w, uint32_t rank)
 {
   write_rank_names (w, rank);
   if (w->has_passes[rank]) {
-    g_autoptr (GArray) boxes = ls_timeline_boxes (w->t, rank);
+    g_autoptr (GArray) boxes = ls_timeline_boxes (w->t, rank, LS_TIME_NEVER);
     write_passes (w, rank, boxes);
     write_micro_batches (w, rank, boxes);
   }

@@ -35,7 +35,9 @@ ls_headroom_print (const LsHeadroom *h, guint indent, GString *out)
 void
 ls_json_headroom (LsJsonOut *w, const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes)
 {
+  g_autofree char *verdict = ls_headroom_verdict (h, needed_bytes, capacity_bytes);
   ls_json_out_int (w, "free_bytes", (int64_t) capacity_bytes - (int64_t) needed_bytes);
+  ls_json_out_string (w, "verdict", verdict);
   ls_json_out_begin_object (w, "headroom");
   ls_json_out_uint (w, "bytes", h->bytes);
   ls_json_out_bool (w, "asked", h->is_asked);

@@ -103,7 +103,7 @@ char *ls_headroom_verdict (const LsHeadroom *h, uint64_t needed_bytes, uint64_t 
 /* A line with its parts, so far indented; nothing if there is no headroom. */
 void ls_headroom_print (const LsHeadroom *h, guint indent, GString *out);
 
-/* The keys "free_bytes" and "headroom" of the object that is open. */
+/* The keys "free_bytes", "verdict" and "headroom" of the object that is open. */
 void ls_json_headroom (LsJsonOut *w, const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes);
 
 /* The key "assumptions" of the object that is open: LsAssumption (job/assumptions.h); nothing for NULL. */

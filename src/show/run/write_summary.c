@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "show/quantity.h"
 #include "show/text_table.h"
 
 #define BAR_WIDTH     36
@@ -52,28 +53,6 @@ add_bar (Page *p, const char *color, double fraction)
   }
 }
 
-/* "1,234,567.8" */
-static char *
-grouped (double value, int decimals)
-{
-  g_autofree char *plain = g_strdup_printf ("%.*f", decimals, value);
-  size_t n_digits = strcspn (plain, ".");
-  GString *text = g_string_new (NULL);
-  for (size_t i = 0; i < n_digits; i++) {
-    if (i > 0 && (n_digits - i) % 3 == 0 && plain[i - 1] != '-')
-      g_string_append_c (text, ',');
-    g_string_append_c (text, plain[i]);
-  }
-  g_string_append (text, plain + n_digits);
-  return g_string_free (text, FALSE);
-}
-
-static char *
-time_text (double seconds)
-{
-  return ls_format_time (ls_time_from_s (seconds));
-}
-
 static void
 add_figure (Page *p, const char *label, const char *value)
 {
@@ -93,7 +72,7 @@ end_line (Page *p)
 static void
 add_speed (Page *p, const LsReport *r)
 {
-  g_autofree char *tokens = grouped (r->tokens_per_s, 0);
+  g_autofree char *tokens = ls_text_count (r->tokens_per_s);
   g_autofree char *mfu = g_strdup_printf ("%.1f %%", 100 * r->mfu);
   g_autofree char *hfu = g_strdup_printf ("%.1f %%", 100 * r->hfu);
   add_figure (p, "tokens/s", tokens);
@@ -108,7 +87,7 @@ add_speed_of_one (Page *p, const LsReport *r)
 {
   const int width = 11 + 2 + 9 + 2 + 11; /* of a value, and of the next label and value */
   g_autofree char *label = g_strdup_printf ("each %s", r->chip);
-  g_autofree char *tokens = grouped (r->tokens_per_s_per_gpu, r->tokens_per_s_per_gpu < 1000 ? 1 : 0);
+  g_autofree char *tokens = ls_text_count (r->tokens_per_s_per_gpu);
   g_autofree char *speeds = g_strdup_printf ("%.1f TFLOP/s, %s tokens/s", r->flops_per_gpu / 1e12, tokens);
   g_autofree char *all = g_strdup_printf ("%.1f %%", 100 * r->mfu_all_pairs);
   paint (p, DIM, "  %-9s", label);
@@ -125,12 +104,14 @@ params_text (const LsReport *r)
   if (r->n_params == 0)
     return g_strdup ("");
   bool is_sparse = r->n_active_params != r->n_params;
-  g_autofree char *active
-      = is_sparse ? g_strdup_printf (", %.4g B active", (double) r->n_active_params / 1e9) : g_strdup ("");
-  double n_learn = (double) r->n_adapter_params;
-  g_autofree char *frozen
-      = n_learn == 0 ? g_strdup ("") : g_strdup_printf (", frozen, and %.4g M of adapters", n_learn / 1e6);
-  return g_strdup_printf ("; %.4g B parameters%s%s", (double) r->n_params / 1e9, active, frozen);
+  g_autofree char *n_active = ls_text_count ((double) r->n_active_params),
+                  *n_adapters = ls_text_count ((double) r->n_adapter_params);
+  g_autofree char *active = is_sparse ? g_strdup_printf (", %s active", n_active) : g_strdup ("");
+  g_autofree char *frozen = r->n_adapter_params == 0
+      ? g_strdup ("")
+      : g_strdup_printf (", frozen, and %s of adapters", n_adapters);
+  g_autofree char *all = ls_text_count ((double) r->n_params);
+  return g_strdup_printf ("; %s parameters%s%s", all, active, frozen);
 }
 
 static void
@@ -149,7 +130,7 @@ add_headline (Page *p, const LsReport *r)
   if (p->text->title || p->text->subtitle)
     end_line (p);
 
-  g_autofree char *step = time_text (r->step_time_s);
+  g_autofree char *step = ls_text_time (r->step_time_s);
   add_figure (p, "step time", step);
   if (!isnan (r->mfu))
     add_speed (p, r);
@@ -169,7 +150,8 @@ add_interval (Page *p, const LsReport *r)
   if (i->none) {
     paint (p, DIM, "%s", label);
   } else {
-    g_autofree char *low = time_text (i->low * r->step_time_s), *high = time_text (i->high * r->step_time_s);
+    g_autofree char *low = ls_text_time (i->low * r->step_time_s),
+                    *high = ls_text_time (i->high * r->step_time_s);
     paint (p, BOLD, "%s to %s", low, high);
     paint (p, DIM, "  %s", label);
   }
@@ -182,7 +164,7 @@ add_measured (Page *p, const LsReport *r)
   const LsMeasured *m = p->text->measured;
   if (!m || m->step_s <= 0)
     return;
-  g_autofree char *measured = time_text (m->step_s);
+  g_autofree char *measured = ls_text_time (m->step_s);
   g_autofree char *difference = g_strdup_printf ("%+.1f %%", 100 * (r->step_time_s / m->step_s - 1));
   add_figure (p, m->is_published ? "published" : "measured", measured);
   add_figure (p, "error", difference);
@@ -242,17 +224,11 @@ sort_parts (const LsReport *r, LsPart order[LS_N_PARTS])
 }
 
 /* Decimals of a millisecond that leave four digits or more of the whole. */
-static int
-ms_decimals (double ms)
-{
-  return ms >= 1000 ? 1 : ms >= 10 ? 2 : 3;
-}
-
 static void
-add_time_row (Page *p, const char *label, double seconds, double frac, int decimals)
+add_time_row (Page *p, const char *label, double seconds, double frac)
 {
-  g_autofree char *ms = grouped (1e3 * seconds, decimals);
-  g_string_append_printf (p->out, "  %-14s %12s ms  %5.1f %%", label, ms, 100 * frac);
+  g_autofree char *time = ls_text_time (seconds);
+  g_string_append_printf (p->out, "  %-14s %15s  %5.1f %%", label, time, 100 * frac);
 }
 
 static void
@@ -260,16 +236,15 @@ add_breakdown (Page *p, const LsReport *r)
 {
   LsPart order[LS_N_PARTS];
   sort_parts (r, order);
-  int decimals = ms_decimals (1e3 * r->step_time_s);
   add_heading (p, "Where the time went", "mean over %u rank%s", r->n_ranks, r->n_ranks == 1 ? "" : "s");
   for (int i = 0; i < LS_N_PARTS && r->breakdown_s[order[i]] > 0; i++) {
     double s = r->breakdown_s[order[i]];
     g_autofree char *label = g_strdelimit (g_strdup (ls_part_name (order[i])), "_", ' ');
-    add_time_row (p, label, s, s / r->step_time_s, decimals);
+    add_time_row (p, label, s, s / r->step_time_s);
     add_bar (p, part_color (order[i]), s / r->breakdown_s[order[0]]);
     end_line (p);
   }
-  add_time_row (p, "step", r->step_time_s, 1, decimals);
+  add_time_row (p, "step", r->step_time_s, 1);
   end_line (p);
 }
 
@@ -295,7 +270,7 @@ add_retries (Page *p, const LsRetriesReport *x)
 {
   if (x->n == 0 || x->is_out_of_memory)
     return;
-  g_autofree char *lost = time_text (x->lost_s);
+  g_autofree char *lost = ls_text_time (x->lost_s);
   paint (p, YELLOW, "  allocator retries %" G_GUINT64_FORMAT " a step", x->n);
   g_string_append_printf (p->out, ": %.1f GiB given back and %.1f GiB taken anew; %s",
                           (double) x->freed_bytes / GIB, (double) x->taken_bytes / GIB,
@@ -427,16 +402,15 @@ is_of_network (const LsReport *r, LsPart part)
 static void
 add_network (LsTextTable *t, const LsReport *r, const LsNetworkTime *n)
 {
-  int decimals = ms_decimals (1e3 * r->networks[0].step_time_s);
   ls_text_table_add (t, "%s", n->name);
-  ls_text_table_take (t, n->refused ? g_strdup ("refused") : grouped (1e3 * n->step_time_s, decimals));
+  ls_text_table_take (t, n->refused ? g_strdup ("refused") : ls_text_time (n->step_time_s));
   ls_text_table_take (
       t,
       n->refused ? NULL
                  : g_strdup_printf ("%+.2f %%", 100 * (n->step_time_s / r->networks[0].step_time_s - 1)));
   for (int part = 0; part < LS_N_PARTS; part++)
     if (is_of_network (r, (LsPart) part))
-      ls_text_table_take (t, n->refused ? NULL : grouped (1e3 * n->breakdown_s[part], decimals));
+      ls_text_table_take (t, n->refused ? NULL : ls_text_time (n->breakdown_s[part]));
   if (n->refused)
     ls_text_table_note (t, n->refused);
 }
@@ -475,7 +449,7 @@ add_footer (Page *p, const LsReport *r)
   else
     add_heading (p, "Kernel times", "as recorded in the trace");
 
-  g_autofree char *ops = grouped ((double) r->n_op_instances, 0);
+  g_autofree char *ops = ls_text_grouped ((double) r->n_op_instances, 0);
   paint (p, BOLD, "Simulated     ");
   g_autofree char *fold = r->n_classes < r->n_ranks
       ? g_strdup_printf (" (%.3g to 1)", (double) r->n_ranks / r->n_classes)

@@ -226,9 +226,9 @@ formats_are_for_people (void)
   CHECK_TEXT (ls_format_time (LS_TIME_NEVER), "never");
   CHECK_TEXT (ls_format_bytes (0), "0 B");
   CHECK_TEXT (ls_format_bytes (1023), "1023 B");
-  CHECK_TEXT (ls_format_bytes (1024), "1.0 KiB");
-  CHECK_TEXT (ls_format_bytes ((1 << 20) - 1), "1.0 MiB");
-  CHECK_TEXT (ls_format_bytes (UINT64_C (63672892621)), "59.3 GiB");
+  CHECK_TEXT (ls_format_bytes (1024), "1.00 KiB");
+  CHECK_TEXT (ls_format_bytes ((1 << 20) - 1), "1.00 MiB");
+  CHECK_TEXT (ls_format_bytes (UINT64_C (63672892621)), "59.30 GiB");
   CHECK_TEXT (ls_format_rate (300e9), "300.0 GB/s");
   CHECK_TEXT (ls_format_rate (2.039e12), "2.0 TB/s");
   CHECK_TEXT (ls_format_rate (0), "0 B/s");

@@ -105,8 +105,14 @@ ranks_fill_the_nodes_of_a_list (void)
     { "n[1-2]:n[1-4]", 4, "0 1 2 3" },
     { "n[1-2]:n[1-3]", 4, "! error: /placement: a placement on a cluster of 3 nodes: this one has 4" },
     { "cyclic", 6, "0 4 1 5 2 6" },
-    { "n4", 4, "! error: /placement: node 4: the cluster has 4, 0 to 3" },
-    { "n[1,1]", 8, "! error: /placement: node 1 is in the list twice" },
+    { "n[0,4]", 4, "! error: /placement: node 4: the cluster has 4, 0 to 3" },
+    { "n4", 4,
+      "! error: /placement: node 4: the cluster has 4, 0 to 3; names that count from 1 are NODES:ALL-NODES" },
+    { "n[1-4]", 8, "0 1 2 3 4 5 6 7" }, /* as many clusters of SLURM count */
+    { "node[03,01]", 8, "8 9 10 11 0 1 2 3" },
+    { "n[2-3]", 4, "8 9 10 11" },
+    { "1-2", 4, "4 5 6 7" }, /* numbers of nodes, no names */
+    { "n[1,1]", 8, "! error: /placement: node 0 is in the list twice" },
     { "n[1-2]", 9, "! error: /placement: 9 ranks: the placement has GPUs for 8" },
     { "a:a,b,b", 4, "! \"b\" is twice among all nodes of the cluster" },
     { "d:a,b,c", 4, "! \"d\" is none of the cluster's 3 nodes" },
@@ -124,13 +130,42 @@ ranks_fill_the_nodes_of_a_list (void)
   LS_CHECK_STR (none, "0 1 2 3 4");
 }
 
+/* Lists of one cluster count alike; how, is noted where it is not said. */
+static void
+lists_count_alike (void)
+{
+  static const struct {
+    const char *a, *b;
+    uint32_t first_a, first_b;
+    const char *note; /* of a */
+  } cases[] = {
+    { "n[1-2]", "n[3-4]", 0, 2, "count from 1" },
+    { "n[1-2]", "n[0,3]", 1, 0, NULL },
+    { "n[3-4]", "n[5-6]", 3, 5, "assumed to count from 0" },
+    { "1-2", "n[1-2]", 1, 1, NULL },
+    { "n[3-4]:n[1-8]", "n[1-2]:n[1-8]", 2, 0, NULL },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *why = NULL;
+    g_autoptr (LsAllocation) a = ls_allocation_parse (cases[i].a, &why),
+                             b = ls_allocation_parse (cases[i].b, &why);
+    LsAllocation *all[] = { a, NULL, b };
+    ls_allocations_agree (all, G_N_ELEMENTS (all));
+    const char *note = ls_allocation_note (a);
+    LS_CHECK_INT (a->seats[0].node, ==, cases[i].first_a);
+    LS_CHECK_INT (b->seats[0].node, ==, cases[i].first_b);
+    LS_CHECK (cases[i].note ? note && strstr (note, cases[i].note) : !note);
+  }
+  LS_CHECK (!ls_allocation_note (NULL));
+}
+
 /* Jobs leave GPUs of a node free (cluster/segment.h): a list does too. */
 static void
 a_list_keeps_to_what_jobs_take_of_a_node (void)
 {
   LsClusterSpec spec = nodes_of_4 (3);
   spec.taken_per_node = 3;
-  g_autofree char *gpus = gpus_of_text ("n[2,1]", &spec, 6);
+  g_autofree char *gpus = gpus_of_text ("2,1", &spec, 6);
   LS_CHECK_STR (gpus, "8 9 10 4 5 6");
 }
 
@@ -325,7 +360,7 @@ what_does_not_fit_is_refused (void)
 
 LS_TEST_SUITE (LS_TEST (nodes_of_unequal_size_have_their_own_seats),
                LS_TEST (lists_are_read_as_slurm_writes_them), LS_TEST (long_names_are_refused),
-               LS_TEST (ranks_fill_the_nodes_of_a_list), LS_TEST (a_list_keeps_to_what_jobs_take_of_a_node),
-               LS_TEST (a_seed_draws_nodes_or_gpus), LS_TEST (seats_are_checked_where_they_stand),
-               LS_TEST (whole_segments_are_taken), LS_TEST (ranks_leave_the_rest_of_a_rack_free),
-               LS_TEST (what_does_not_fit_is_refused))
+               LS_TEST (ranks_fill_the_nodes_of_a_list), LS_TEST (lists_count_alike),
+               LS_TEST (a_list_keeps_to_what_jobs_take_of_a_node), LS_TEST (a_seed_draws_nodes_or_gpus),
+               LS_TEST (seats_are_checked_where_they_stand), LS_TEST (whole_segments_are_taken),
+               LS_TEST (ranks_leave_the_rest_of_a_rack_free), LS_TEST (what_does_not_fit_is_refused))

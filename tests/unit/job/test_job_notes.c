@@ -121,7 +121,7 @@ rates_in_another_unit_are_told (void)
     LsClusterSpec spec;
     if (!LS_CHECK (ls_cluster_load (rows[i].cluster, &spec, diags)))
       continue;
-    ls_note_rates (&spec, notes);
+    ls_cluster_doubts (&spec, notes);
     LS_CHECK_INT (notes->len, ==, rows[i].told ? 1 : 0);
     LS_CHECK (notes->len == 0 || strstr (notes->pdata[0], rows[i].told));
     ls_cluster_spec_clear (&spec);
@@ -134,7 +134,7 @@ rates_in_another_unit_are_told (void)
     LsClusterSpec spec;
     if (!LS_CHECK (ls_cluster_load (entry->path, &spec, diags)))
       continue;
-    ls_note_rates (&spec, notes);
+    ls_cluster_doubts (&spec, notes);
     ls_check_impl (notes->len == 0, __FILE__, __LINE__, "%s", entry->name);
     ls_cluster_spec_clear (&spec);
   }

@@ -78,7 +78,7 @@ areas_lie_on_top_of_each_other (void)
   }
   LS_CHECK (strstr (d.words->str, "|activations|") && !strstr (d.words->str, "|gradients|"));
   LS_CHECK (strstr (d.words->str, "|held (GiB)|") && strstr (d.words->str, "|<b> {a} job|"));
-  LS_CHECK (strstr (d.tips->str, "|activations, at most 3.0 GiB") != NULL);
+  LS_CHECK (strstr (d.tips->str, "|activations, at most 3.00 GiB") != NULL);
   check_words_apart (&d);
   drawn_clear (&d);
 }

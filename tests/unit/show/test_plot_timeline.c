@@ -42,7 +42,7 @@ a_forward_of_a_micro_batch_is_one_box (void)
 {
   Pipeline p;
   pipeline_init (&p, "1f1b", shape);
-  g_autoptr (GArray) boxes = ls_timeline_boxes (&p.t, 0);
+  g_autoptr (GArray) boxes = ls_timeline_boxes (&p.t, 0, LS_TIME_NEVER);
   if (LS_CHECK_INT (boxes->len, ==, 7)) {
     check_box (boxes, 0, LS_BOX_FORWARD, 0, 0, 11 * LS_MS);
     check_box (boxes, 1, LS_BOX_FORWARD, 1, 11 * LS_MS, 22 * LS_MS);
@@ -57,7 +57,7 @@ recomputation_is_a_box_of_its_own (void)
 {
   Pipeline p;
   pipeline_init (&p, "1f1b", recomputing);
-  g_autoptr (GArray) boxes = ls_timeline_boxes (&p.t, 1);
+  g_autoptr (GArray) boxes = ls_timeline_boxes (&p.t, 1, LS_TIME_NEVER);
   /* stage 1: input at 13 ms, forward 11 ms, recompute 9 ms, 1 ms of all-reduce, backward 20 ms */
   check_box (boxes, 0, LS_BOX_FORWARD, 0, 13 * LS_MS, 24 * LS_MS);
   check_box (boxes, 1, LS_BOX_RECOMPUTE, 0, 24 * LS_MS, 33 * LS_MS);
@@ -75,11 +75,11 @@ weight_gradients_alone_are_a_kind (void)
     p.ops[segment][PIPELINE_FIRST].tag = LS_TAG_I;
     p.ops[segment][PIPELINE_SECOND].tag = LS_TAG_W;
   }
-  g_autoptr (GArray) mixed = ls_timeline_boxes (&p.t, 0);
+  g_autoptr (GArray) mixed = ls_timeline_boxes (&p.t, 0, LS_TIME_NEVER);
   LS_CHECK_INT (g_array_index (mixed, LsTimelineBox, 2).kind, ==, LS_BOX_BACKWARD);
   for (int segment = 4; segment < PIPELINE_FINISH; segment++)
     p.ops[segment][PIPELINE_FIRST].tag = LS_TAG_W;
-  g_autoptr (GArray) alone = ls_timeline_boxes (&p.t, 0);
+  g_autoptr (GArray) alone = ls_timeline_boxes (&p.t, 0, LS_TIME_NEVER);
   LS_CHECK_INT (g_array_index (alone, LsTimelineBox, 2).kind, ==, LS_BOX_WEIGHT);
   LS_CHECK_INT (alone->len, ==, 7);
   pipeline_clear (&p);

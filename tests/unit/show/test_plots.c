@@ -132,8 +132,8 @@ over_gpus_a_curve_is_a_size_and_boundaries_are_marked (void)
   if (!draw (&t, &d))
     return;
   LS_CHECK (strstr (d.data,
-                    "# panel 1, 1.0 MiB\n2 52.4288 NaN\n16 9.8304 NaN\n\n\n"
-                    "# panel 1, 1.0 GiB\n2 53.6871 NaN\n16 10.0663 NaN\n")
+                    "# panel 1, 1.00 MiB\n2 52.4288 NaN\n16 9.8304 NaN\n\n\n"
+                    "# panel 1, 1.00 GiB\n2 53.6871 NaN\n16 10.0663 NaN\n")
             != NULL);
   LS_CHECK (strstr (d.data, "# all") == NULL);
   LS_CHECK (strstr (d.picture, "node: 4 GPUs") != NULL && strstr (d.picture, "leaf: 8 GPUs") != NULL);
