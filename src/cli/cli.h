@@ -24,7 +24,7 @@ gboolean cli_print (const char *text, GError **error);
   "Exit codes:\n"                                                                                            \
   "  0 ok   1 failed   2 usage   3 bad, missing or unreadable input file\n"                                  \
   "  4 illegal combination, a job that does not fit (--require-fit, train), or\n"                            \
-  "    a sweep in which nothing is legal and fits\n"                                                                 \
+  "    a sweep in which nothing is legal and fits\n"                                                         \
   "  5 outside the tolerance asked for   6 a sweep that was stopped"
 
 /* --- progress --------------------------------------------------------------------------------------- */

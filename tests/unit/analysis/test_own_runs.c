@@ -89,7 +89,8 @@ the_worked_example_holds (void)
   i = published ();
   job.mfu = 0.2;
   ls_own_runs_interval (&runs, &job, &i);
-  check (&i, 9.23, 10.83, 2, HOLDS "; 2.0 times as wide as for a job like these, as none of yours has an MFU below 40.0 %");
+  check (&i, 9.23, 10.83, 2,
+         HOLDS "; 2.0 times as wide as for a job like these, as none of yours has an MFU below 40.0 %");
 
   i = published ();
   job.mfu = 0.5;
