@@ -225,18 +225,6 @@ ls_job_command (const LsJobSpec *job, const LsStrategy *s)
   return g_string_free (out, FALSE);
 }
 
-char *
-ls_knobs_format (const LsStrategy *s)
-{
-  return format (s, NULL, NULL, NULL);
-}
-
-char *
-ls_knobs_format_over (const LsStrategy *s, const LsStrategy *defaults, GHashTable *given)
-{
-  return format (s, NULL, defaults, given);
-}
-
 /* All degrees, whose product is the ranks; of experts those that differ. */
 static void
 append_degrees (GString *out, const LsStrategy *s)
