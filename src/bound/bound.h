@@ -47,8 +47,7 @@
  *
  * Waves have no fill or drain here; where the chunks of a rank are of several pipes, the mean
  * over ranks of all work counts. What is left out counts as nothing: data parallelism but for FSDP2 and XLA,
- * context parallelism, exchanges of tokens with something beside them, attention that is cut over cp, all
- * that the host does.
+ * what context parallelism exchanges, exchanges of tokens with something beside them, all that the host does.
  *
  * Worked example. p = 2, m = 4, f = 1 ms, b = 2 ms, o = 0.5 ms, c = 0: rank 0 takes 0.5 + 12 = 12.5,
  * rank 1 0.5 + 1 + 12 + 2 = 15.5 ms. 1F1B takes (m + p - 1) (f + b) + o = 15.5 ms. With c = 0.1 ms rank 1

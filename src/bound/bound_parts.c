@@ -37,6 +37,24 @@ kernels_time (const Parts *x, const LsKernel *k, uint32_t n)
   return sum;
 }
 
+/* Attention that is cut over cp, on the rank with index 0: what it computes in each step (lower_cp.c). */
+static LsTime
+context_time (const Parts *x, const LsOperator *o, bool is_backward)
+{
+  const LsShard *shard = &x->cut.shard;
+  bool is_ring = shard->cp_kind == LS_CP_RING || ls_context_is_pytorchs (shard);
+  LsContextPlace place = { .layer_kind = o->layer_kind };
+  LsTime sum = 0;
+  for (; place.step < (is_ring ? shard->cp : 1); place.step++) {
+    LsContextStep s;
+    ls_context_step (x->cut.model, shard, place, &s);
+    const LsKernel *merge = is_backward ? &s.merge_grad : &s.merge;
+    sum += s.is_idle ? 0 : kernel_time (x, is_backward ? &s.bwd : &s.fwd);
+    sum += s.is_idle || merge->bytes <= 0 ? 0 : kernel_time (x, merge);
+  }
+  return sum;
+}
+
 /* Beside another pass its kernels hide it. */
 static LsTime
 tp_time (const Parts *x, LsCollKind kind, uint64_t bytes)
@@ -119,7 +137,7 @@ forward_time (const Parts *x, const LsOperator *o)
     return kernels_time (x, o->fwd, o->n_fwd);
   if (is_pipelined (x, o) && !o->context_parallel)
     return pieces_time (x, o->fwd, o->n_fwd);
-  LsTime t = o->context_parallel ? 0 : kernels_time (x, o->fwd, o->n_fwd);
+  LsTime t = o->context_parallel ? context_time (x, o, false) : kernels_time (x, o->fwd, o->n_fwd);
   if (o->tp == LS_TP_COLUMN && sp)
     t += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
   if (o->tp == LS_TP_VOCAB || (o->tp == LS_TP_ROW && !sp))
@@ -140,7 +158,7 @@ backward_time (const Parts *x, const LsOperator *o)
   bool sp = x->cut.shard.sp, gathers_input = sp && !x->cut.shard.sp_save_gathered && o->n_wgrad > 0,
        gathers_grad = sp && (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && o->n_igrad + o->n_wgrad > 0;
   bool pieces = gathers_grad && is_pipelined (x, o);
-  LsTime i = o->context_parallel ? 0
+  LsTime i = o->context_parallel ? context_time (x, o, true)
       : pieces                   ? pieces_time (x, o->igrad, o->n_igrad)
                                  : kernels_time (x, o->igrad, o->n_igrad);
   LsTime w = kernels_time (x, o->wgrad, o->n_wgrad), beside_i = 0, beside_w = 0;

@@ -72,12 +72,6 @@ is_of_texts (LsSpaceAxis axis)
   return axis == LS_SPACE_SCHEDULE || axis >= LS_N_SPACE_AXES;
 }
 
-static const LsField *
-field_of (LsSpaceAxis axis)
-{
-  return ls_field_find (ls_strategy_fields, ls_space_axis_name (axis));
-}
-
 /* What a strategy holds on an axis. */
 static uint32_t
 value_of (const LsStrategy *s, LsSpaceAxis axis)
@@ -116,7 +110,7 @@ value_of (const LsStrategy *s, LsSpaceAxis axis)
 static void
 add_of (LsSpace *space, LsSpaceAxis axis, const LsStrategy *s)
 {
-  const LsField *f = field_of (axis);
+  const LsField *f = ls_space_axis_field (axis);
   g_autofree char *text = is_of_texts (axis) ? ls_field_text (f, s, NULL) : NULL;
   if (!text && f->kind == LS_FIELD_UINT_LIST && f->names)
     text = g_strdup (f->names->name);     /* without a list */
@@ -415,8 +409,8 @@ set_listed (const LsSpace *space, const LsPoint *p, LsStrategy *s)
   const guint n_axes = ls_space_n_axes ();
   for (guint a = LS_N_SPACE_AXES; a < n_axes; a++)
     if (space->texts[a]->len > 0) {
-      bool ok
-          = ls_field_value_set (field_of ((LsSpaceAxis) a), s, g_ptr_array_index (space->texts[a], p->at[a]));
+      bool ok = ls_field_value_set (ls_space_axis_field ((LsSpaceAxis) a), s,
+                                    g_ptr_array_index (space->texts[a], p->at[a]));
       g_assert (ok); /* it was read before */
     }
 }

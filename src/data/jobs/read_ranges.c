@@ -78,10 +78,16 @@ ls_space_axis (const char *knob)
   return LS_NO_SPACE_AXIS;
 }
 
+const LsField *
+ls_space_axis_field (LsSpaceAxis axis)
+{
+  return all_axes ()->field[axis];
+}
+
 const char *
 ls_space_axis_name (LsSpaceAxis axis)
 {
-  return all_axes ()->field[axis]->key;
+  return ls_space_axis_field (axis)->key;
 }
 
 /* --- the table of keys --------------------------------------------------------------- */

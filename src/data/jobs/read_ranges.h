@@ -40,6 +40,8 @@ guint ls_space_n_axes (void);
 /* The axis of a knob ("micro-batch" or "micro_batch"), or LS_NO_SPACE_AXIS. */
 LsSpaceAxis ls_space_axis (const char *knob);
 const char *ls_space_axis_name (LsSpaceAxis axis); /* static: "micro_batch" */
+/* The same of ls_strategy_fields. */
+const LsField *ls_space_axis_field (LsSpaceAxis axis);
 
 typedef struct {
   /* LsStrategy, of which only the axis is set; NULL: the file does not say. Clear each. */

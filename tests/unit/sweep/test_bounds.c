@@ -335,6 +335,45 @@ bounds_hold_what_runs_again (void)
   }
 }
 
+/* Attention over a sequence that is cut over ranks, most of a step of a long one, is in the bound, and no more of
+ * it than runs: each way to exchange keys and values, with and without equal work for all ranks. */
+static void
+bounds_hold_attention_that_is_cut_over_ranks (void)
+{
+  static const char *const ways[][3] = {
+    { "ring", "te", "1" },
+    { "ring", "te", "0" },
+    { "all-gather", "te", "1" },
+    { "ulysses", "te", "1" },
+    { "all-gather", "te", "0" },
+    { "ring", "pytorch", "1" },
+    { "all-gather", "pytorch-compile", "1" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
+    LsSweepSpec spec;
+    gint stop = 1; /* loaded, but not run */
+    SPEC_INIT (&spec, SMALL, "tp", "1", "cp", "4", "pp", "1", "vpp", "1", "zero", "0", "global-batch", "1",
+               "micro-batch", "1", "seq", "131072", "schedule", "none", "attention", "flash", "host-launch",
+               "0us", "cp-kind", ways[i][0], "cp-steps", ways[i][1], "cp-balance", ways[i][2]);
+    spec.stop = &stop;
+    LsSweepRun *x = run (&spec);
+    LsBounds *bounds = ls_bounds_new (&x->model, x->hardware);
+    LsStrategy s;
+    LsPoint p = { 0 };
+    bool is_even = *ways[i][2] == '1'; /* else the rank with index 0 has least to do */
+    LS_CHECK (candidate_strategy (x, &p, &s, NULL));
+    LsLowerBound bound = ls_bound (bounds, &s, g_ptr_array_index (x->clusters, 0), 0);
+    g_autoptr (LsJobResult) r = ls_job_simulate (&x->model, x->hardware, 0, &s, &x->options, NULL);
+    double share = r ? ls_time_to_s (bound.step) / r->report.step_time_s : 0;
+    ls_check_impl (r && share > (is_even ? 0.8 : 0.1) && share <= 1, __FILE__, __LINE__,
+                   "%s %s %s: %g of a step", ways[i][0], ways[i][1], ways[i][2], share);
+    ls_strategy_clear (&s);
+    ls_bounds_free (bounds);
+    ls_sweep_run_free (x);
+    ls_sweep_spec_clear (&spec);
+  }
+}
+
 /* Adapters on weights that do not learn, in 16 and in 4 bits. */
 static void
 bounds_are_below_jobs_with_adapters (void)
@@ -489,4 +528,5 @@ LS_TEST_SUITE_WITH (
     LS_TEST (bounds_are_below_jobs_of_listed_knobs), LS_TEST (bounds_are_below_jobs_of_listed_kernels),
     LS_TEST (bounds_are_below_jobs_that_flush), LS_TEST (bounds_are_below_jobs_in_any_order),
     LS_TEST (bounds_are_below_jobs_that_keep_outputs), LS_TEST (bounds_hold_what_runs_again),
-    LS_TEST (bounds_are_below_jobs_with_adapters), LS_TEST (bounds_are_below_jobs_with_documents))
+    LS_TEST (bounds_hold_attention_that_is_cut_over_ranks), LS_TEST (bounds_are_below_jobs_with_adapters),
+    LS_TEST (bounds_are_below_jobs_with_documents))
