@@ -67,6 +67,9 @@ check_tensor (Emit *e)
   if (s->tp > 1 && !s->sp)
     emit_refuse (e, "--tp",
                  "without --sp: torchtitan has sequence parallelism wherever it has tensor parallelism");
+  if (e->m->n_kv_heads % s->tp != 0)
+    emit_refuse (e, "--tp", "torchtitan cuts keys and values into whole heads, of which the model has %u",
+                 e->m->n_kv_heads);
   if (s->tp > 1 && s->tp_overlap && s->tp_overlap_kind == LS_TP_OVERLAP_BULK)
     emit_refuse (e, "--tp-overlap-kind bulk", "async tensor parallelism pipelines pieces of a GEMM (ring)");
 }
@@ -92,6 +95,13 @@ check_pipeline (Emit *e)
                  "torchtitan splits evenly, with embedding and head as a layer each or none");
   if (s->p2p != LS_P2P_BATCHED)
     emit_refuse (e, p2p, "PyTorch's pipelines send whole activations, batched");
+  uint32_t n = ls_strategy_micro_batches (s, 0);
+  if (n < s->pp && s->vpp == 1 && !ls_sched_fixes_chunks (ls_sched_find (s->schedule)))
+    emit_refuse (
+        e, "--pp",
+        "PyTorch's schedules of one stage a rank want as many micro-batches as stages, %u, or more (with "
+        "fewer 1F1B hangs); got %u",
+        s->pp, n);
   if (s->pipeline_batch > 0 && s->grad_sync == LS_GRAD_SYNC_LAST && s->dp > 1)
     emit_refuse (e, "--grad-sync last",
                  "with --pipeline-batch: PyTorch's pipelines reduce before each flush");
