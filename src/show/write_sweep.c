@@ -261,11 +261,18 @@ append_rules (GString *out, const LsSweepNone *none)
 {
   if (none->rules->len == 0)
     return;
+  guint first = 0;
+  for (; first < none->rules->len && g_array_index (none->rules, LsSweepRule, first).is_of_all; first++)
+    g_string_append_printf (out, "%s  %s\n",
+                            first == 0 ? "\nNo configuration can be legal, whatever else it breaks\n" : "",
+                            g_array_index (none->rules, LsSweepRule, first).text);
+  if (first == none->rules->len)
+    return;
   g_string_append_printf (out,
                           "\nRules that %" G_GUINT64_FORMAT
                           " configurations break: of how many it is the only one, and in all\n",
                           none->n_looked_at);
-  for (guint i = 0; i < none->rules->len; i++) {
+  for (guint i = first; i < none->rules->len; i++) {
     const LsSweepRule *rule = &g_array_index (none->rules, LsSweepRule, i);
     g_string_append_printf (out, "  %8" G_GUINT64_FORMAT " %8" G_GUINT64_FORMAT "  %s\n", rule->n_alone,
                             rule->n, rule->text);
@@ -317,15 +324,25 @@ append_also (GString *out, const LsSweepReport *r)
                      "what is listed (--prune off)\n");
 }
 
-/* What no axis has, and would be faster. */
+#define LINE_WIDTH 110
+
+/* Options, as many in a line as there is place for. */
 static void
 append_untried (GString *out, const LsSweepReport *r)
 {
-  bool is_fused = !r->has_attention;
-  for (guint i = 0; i < r->best->len; i++)
-    is_fused |= g_array_index (r->best, LsSweepRow, i).strategy.attention != LS_ATTENTION_UNFUSED;
-  if (!is_fused)
-    g_string_append (out, "\nAttention is unfused in all of these: --attention flash was not tried\n");
+  gsize begin = 0;
+  for (guint i = 0; r->untried && i < r->untried->len; i++) {
+    const char *option = ((const LsSweepUntried *) r->untried->pdata[i])->option;
+    bool is_full = out->len - begin + strlen (option) > LINE_WIDTH;
+    if (i == 0)
+      g_string_append (out, "\nNot tried (in each list first what was; with it a sweep tries all of it)");
+    if (i == 0 || is_full) {
+      g_string_append (out, "\n");
+      begin = out->len;
+    }
+    g_string_append_printf (out, "  %s", option);
+  }
+  g_string_append (out, begin > 0 ? "\n" : "");
 }
 
 char *
@@ -347,6 +364,7 @@ ls_sweep_to_text (const LsSweepReport *r)
                      r->is_interrupted ? "None that was tried so far is legal and fits.\n"
                                        : "None is legal and fits.\n");
     append_none (out, r->none, r->chips);
+    append_untried (out, r);
     return g_string_free (out, FALSE);
   }
   for (guint i = 0; i < r->groups->len; i++) {

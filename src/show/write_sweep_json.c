@@ -165,6 +165,21 @@ write_objective (LsJsonOut *w, const LsObjective *o)
 }
 
 static void
+write_untried (LsJsonOut *w, const GPtrArray *untried)
+{
+  ls_json_out_begin_array (w, "not_tried");
+  for (guint i = 0; untried && i < untried->len; i++) {
+    const LsSweepUntried *u = untried->pdata[i];
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_string (w, "knob", u->knob);
+    ls_json_out_string (w, "tried", u->tried);
+    ls_json_out_string (w, "option", u->option);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_array (w);
+}
+
+static void
 write_none (LsJsonOut *w, const LsSweepNone *none)
 {
   if (!none)
@@ -176,6 +191,7 @@ write_none (LsJsonOut *w, const LsSweepNone *none)
     ls_json_out_begin_object (w, NULL);
     ls_json_out_uint (w, "n", g_array_index (none->rules, LsSweepRule, i).n);
     ls_json_out_uint (w, "n_alone", g_array_index (none->rules, LsSweepRule, i).n_alone);
+    ls_json_out_bool (w, "of_all", g_array_index (none->rules, LsSweepRule, i).is_of_all);
     ls_json_out_string (w, "rule", g_array_index (none->rules, LsSweepRule, i).text);
     ls_json_out_end_object (w);
   }
@@ -218,6 +234,7 @@ ls_sweep_to_json (const LsSweepReport *r)
     ls_json_out_string (&w, "command", r->command);
   if (r->changes)
     ls_sweep_changes_add (r->changes, &w);
+  write_untried (&w, r->untried);
   write_none (&w, r->none);
   return ls_json_out_close (&w);
 }

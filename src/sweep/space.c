@@ -140,6 +140,7 @@ ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *di
   ls_strategy_init (&s);
   bool ok = true;
   ls_space_unset (space, axis);
+  space->is_given[axis] = true;
   for (guint i = 0; i < items->len; i++) {
     const char *item = g_ptr_array_index (items, i);
     if (!ls_field_set_text (ls_strategy_fields, &s, ls_space_axis_name (axis), item, diags)) {
@@ -175,8 +176,10 @@ void
 ls_space_set_ranges (LsSpace *space, const LsRanges *ranges)
 {
   for (guint a = 0; a < ls_space_n_axes (); a++)
-    if (ranges->values[a])
+    if (ranges->values[a]) {
       set_range (space, (LsSpaceAxis) a, ranges->values[a]);
+      space->is_given[a] = true;
+    }
 }
 
 void
@@ -264,6 +267,8 @@ fill_degrees (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrate
     add_divisors (space, axis, gpus_per_node, largest (gpus));
   else if (axis == LS_SPACE_PP)
     add_divisors_of_each (space, axis, gpus, m->n_layers + 2);
+  else if (axis == LS_SPACE_CP)
+    add_divisors_of_each (space, axis, gpus, ls_space_most_cp (space, m, base));
   else if (axis == LS_SPACE_EP && m->n_experts > 0)
     add_divisors (space, axis, m->n_experts, largest (gpus));
   else if (axis == LS_SPACE_VPP)
@@ -295,7 +300,7 @@ fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrategy 
   else if (axis == LS_SPACE_RECOMPUTE)
     fill_list (space, axis, recompute, G_N_ELEMENTS (recompute));
   else if (axis == LS_SPACE_SCHEDULE)
-    for (guint i = 0; i < G_N_ELEMENTS (schedules); i++)
+    for (guint i = 0; i < (base->lora_rank > 0 ? 1 : G_N_ELEMENTS (schedules)); i++) /* as adapters are run */
       add_text (space, axis, schedules[i]);
   else
     fill_degrees (space, axis, m, base, gpus_per_node);
@@ -399,7 +404,11 @@ ls_space_is_refused (const LsSpace *space, const LsModel *m, const LsStrategy *b
     return true;
   if (ls_space_has_layers (space, base, p) || (pp > 1 && ls_sched_fixes_chunks (ls_space_sched (space, p))))
     return false;
-  return pp * vpp > m->n_layers + UINT64_C (2);
+  const LsSched *sched = pp > 1 ? ls_space_sched (space, p) : NULL;
+  LsSchedShape few = { .pp = (uint32_t) pp, .vpp = (uint32_t) vpp, .n_micro_batches = (uint32_t) pp },
+               many = few;
+  many.n_micro_batches = (uint32_t) (8 * pp * vpp); /* by either: whatever number there is */
+  return pp * vpp > m->n_layers + UINT64_C (2) || (sched && sched->refusal (&few) && sched->refusal (&many));
 }
 
 /* The knobs behind the axes that have a range by themselves. */

@@ -16,8 +16,12 @@
  * two that leave two layers to a chunk; ep divides the number of experts and the GPUs; micro-batch divides
  * the global batch, up to LS_SPACE_MAX_MICRO_BATCH; sp 0, 1; zero 0 to 3 by Megatron-LM (0, 1), DeepSpeed and
  * FSDP2 (2, 3), on TPUs by XLA's FSDP; schedules 1f1b, interleaved-1f1b, zb-h1; recompute none, selective,
- * full; tp-overlap 0, 1; layers_per_chunk as the file of the job lists it, and "auto" (sweep.c). cp is 1
- * unless asked for. Degrees and micro-batches ascend: configurations of one number of GPUs and global batch
+ * full; tp-overlap 0, 1; layers_per_chunk as the file of the job lists it, and "auto" (sweep.c). cp is 1 for
+ * short sequences; of those of LS_SPACE_LONG_SEQUENCE tokens or more, and where attention is half of all
+ * FLOPs, it divides the GPUs and leaves LS_SPACE_TOKENS_OF_RANK tokens or more to a rank. With fewer the keys
+ * and values that a ring sends on take longer than the attention that hides them: n tokens of a rank send
+ * 4 n k bytes over B bytes/s beside 4 n^2 h / 2 FLOPs at F, k and h the widths of keys and of heads, so
+ * n >= 2 k F / (h B), with k = h / 4, 600 TFLOP/s and 50 GB/s some 6,000. Degrees and micro-batches ascend: configurations of one number of GPUs and global batch
  * come in the same order whatever else is asked for. A sweep for a program has its ranges in their place
  * (data/jobs/read_software.h). */
 #ifndef LS_SWEEP_SPACE_H
@@ -29,11 +33,14 @@
 #include "strategy/strategy.h"
 
 #define LS_SPACE_MAX_MICRO_BATCH 64
+#define LS_SPACE_LONG_SEQUENCE   16384
+#define LS_SPACE_TOKENS_OF_RANK  4096
 
 typedef struct {
   GArray *values[LS_MAX_SPACE_AXES];   /* uint32_t, no value twice; of axes of texts: places in texts */
   GPtrArray *texts[LS_MAX_SPACE_AXES]; /* char *, owned; of SCHEDULE and the axes behind LS_N_SPACE_AXES */
   LsSpaceAxis layers_axis, order_axis, placement_axis; /* of layers_per_chunk, rank_order, placement */
+  bool is_given[LS_MAX_SPACE_AXES];                    /* by who asks, not by the program or by itself */
   bool has_usual_vpp; /* the axis has its default range                           */
   uint64_t size;      /* product of the lengths, once filled                      */
   uint32_t n_varied;  /* axes with several values, once filled                    */
@@ -75,6 +82,11 @@ ls_space_n (const LsSpace *space, LsSpaceAxis axis)
 {
   return MAX (1, space->values[axis]->len);
 }
+
+/* Whether context parallelism of the model is modelled. */
+bool ls_space_may_cut_sequences (const LsModel *m);
+/* The largest degree that is tried without being asked for. */
+uint32_t ls_space_most_cp (const LsSpace *space, const LsModel *m, const LsStrategy *base);
 
 /* Whether an axis of numbers has that value. */
 bool ls_space_holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value);

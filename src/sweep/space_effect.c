@@ -30,15 +30,15 @@ bool
 ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p)
 {
   uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
+  bool is_alone = tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS);
   if (tp == 1 && (p->at[LS_SPACE_SP] > 0 || p->at[LS_SPACE_TP_OVERLAP] > 0))
     return false;
   if (pp == 1 && p->at[LS_SPACE_SCHEDULE] > 0)
     return false;
-  if (tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS)
-      && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
+  if (is_alone && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
     return false;
   bool has_reshard = ls_dp_traits ((int) ls_space_value (space, p, LS_SPACE_DP_KIND))->has_reshard;
-  if (pp > 1 && has_reshard && base->reshard_after_forward == LS_RESHARD_AUTO
+  if (pp > 1 && !is_alone && has_reshard && base->reshard_after_forward == LS_RESHARD_AUTO
       && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
     return false;
   if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && ls_sched_fixes_chunks (ls_space_sched (space, p)))

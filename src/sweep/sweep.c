@@ -180,6 +180,7 @@ ls_sweep_run_free (LsSweepRun *x)
   g_free (x->stop);
   g_free (x->title);
   ls_sweep_changes_free (x->changes);
+  g_clear_pointer (&x->report.untried, g_ptr_array_unref);
   g_free (x->headroom_text);
   g_clear_pointer (&x->report.assumptions, g_array_unref);
   g_free (x);
@@ -292,7 +293,9 @@ fill_space (LsSweepRun *x, GError **error)
 {
   const LsClusterSpec *c = &x->hardware->spec;
   LsStrategy *base = &x->spec->job.strategy;
-  uint32_t n_nodes = x->spec->job.n_nodes > 0 ? x->spec->job.n_nodes : c->n_nodes > 1 ? c->n_nodes : 0;
+  bool has_size = c->n_nodes > 1 || c->torus.is_given;
+  uint32_t own = has_size ? MAX (c->n_nodes, 1) : 0;
+  uint32_t n_nodes = x->spec->job.n_nodes > 0 ? x->spec->job.n_nodes : own;
   LsClusterSpec placed = *c; /* borrows */
   if (!ls_segment_place (&placed, n_nodes, base->gpus, error))
     return FALSE;
@@ -398,7 +401,6 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.title = x->title;
   x->report.software = x->base[LS_DP_NONE].software;
-  x->report.has_attention = ls_model_n_attention_layers (&x->model) > 0;
   x->report.has_experts = x->model.n_experts > 0;
   x->report.chip = ls_cluster_chip_word (&x->hardware->spec, 1);
   x->report.chips = ls_cluster_chip_word (&x->hardware->spec, 2);

@@ -23,8 +23,11 @@ can_be_emitted (const LsSweepRun *x, const LsStrategy *s, LsDiagList *why)
   if (ls_chunks_want_balance (s, &x->model)
       || ls_software_check (x->spec->job.program, &x->model, s, why ? &error : NULL))
     return true;
-  if (why)
-    ls_diag_add (why, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s", error->message);
+  g_auto (GStrv) lines = why ? g_strsplit (error->message, "\n", -1) : NULL;
+  for (char **line = lines; line && *line; line++)
+    if (g_str_has_prefix (*line, "error: "))
+      ls_diag_add (why, LS_ERROR_UNSUPPORTED, NULL, 0, 0, NULL, NULL, NULL, "%s: %s",
+                   x->spec->job.program->program, *line + strlen ("error: "));
   return false;
 }
 
@@ -80,21 +83,46 @@ candidate_cluster (const LsSweepRun *x, const LsPoint *p)
   return g_ptr_array_index (x->clusters, p->at[LS_SPACE_GPUS] * n_placements + p->at[axis]);
 }
 
-bool
-candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why)
+void
+candidate_start (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s)
+{
+  ls_space_strategy (&x->spec->space, &x->base[candidate_dp_kind (x, p)], p, ret_s);
+}
+
+/* By all but what its program can do. */
+static bool
+resolve (const LsSweepRun *x, const LsPoint *p, LsStrategy *s, LsDiagList *why)
 {
   const LsJobSpec *job = &x->spec->job;
   const LsCluster *cluster = candidate_cluster (x, p);
   const LsStrategy *base = &x->base[candidate_dp_kind (x, p)];
-  ls_space_strategy (&x->spec->space, base, p, ret_s);
   if (job->software)
-    ls_software_settle (job->software, ret_s);
+    ls_software_settle (job->software, s);
   g_autoptr (LsDiagList) unheard = why ? NULL : ls_diag_list_new_counting ();
-  bool is_legal = ls_strategy_resolve (ret_s, &x->model, ls_cluster_n_taken (cluster),
+  bool is_legal = ls_strategy_resolve (s, &x->model, ls_cluster_n_taken (cluster),
                                        ls_cluster_common (cluster), why ? why : unheard);
-  ls_space_choose_parts (&job->strategy, ret_s);
-  return is_legal && has_attention (x, base, ret_s, why) && can_be_placed (ret_s, cluster, why)
-      && can_be_emitted (x, ret_s, why);
+  ls_space_choose_parts (&job->strategy, s);
+  return is_legal && has_attention (x, base, s, why) && can_be_placed (s, cluster, why);
+}
+
+bool
+candidate_settle (const LsSweepRun *x, const LsPoint *p, LsStrategy *s, LsDiagList *why)
+{
+  return resolve (x, p, s, why) && can_be_emitted (x, s, why);
+}
+
+bool
+candidate_is_allowed (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s)
+{
+  candidate_start (x, p, ret_s);
+  return resolve (x, p, ret_s, NULL);
+}
+
+bool
+candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why)
+{
+  candidate_start (x, p, ret_s);
+  return candidate_settle (x, p, ret_s, why);
 }
 
 uint64_t

@@ -6,10 +6,14 @@
 #include "ask/memory_view.h"
 #include "base/order.h"
 #include "job/knobs.h"
+#include "strategy/shard.h"
 #include "sweep/sweep_state.h"
 
 #define MAX_LOOKED_AT 200000 /* takes a second */
 #define MAX_RULES     6
+#define MAX_GLANCES   4000000
+#define MAX_ALLOWED   500
+#define STRIDE        UINT64_C (2654435761) /* prime: all places of a space are reached alike */
 #define MAX_REFUSED   4 /* of those that are legal by all rules: each is tried once more */
 
 /* --- the nearest -------------------------------------------------------------------------------- */
@@ -104,6 +108,7 @@ describe_nearest (LsSweepRun *x, LsSweepNone *none)
   LsStrategy s;
   if (!find_nearest (x, &index, &none->needed_bytes))
     return;
+  sweep_note_untried (x, &index);
   candidate_strategy_at (x, index, &s);
   none->nearest = ls_job_knobs (&x->spec->job, NULL, &s);
   none->gpus = s.gpus;
@@ -130,6 +135,13 @@ without_numbers (const char *text)
   return out;
 }
 
+static void
+rule_free (gpointer rule)
+{
+  g_free (((LsSweepRule *) rule)->text);
+  g_free (rule);
+}
+
 static LsSweepRule *
 rule_of (GHashTable *rules, const char *text)
 {
@@ -151,8 +163,7 @@ count_rules (GHashTable *rules, const LsDiagList *why)
   g_autoptr (GPtrArray) broken = g_ptr_array_new ();
   for (char **line = lines; *line; line++) {
     const char *rule = g_str_has_prefix (*line, "error: ") ? *line + strlen ("error: ") : *line;
-    if (*rule != '\0' && !g_str_has_prefix (rule, "note: ")
-        && !g_str_has_suffix (rule, "cannot express this job:"))
+    if (*rule != '\0' && !g_str_has_prefix (rule, "note: "))
       g_ptr_array_add (broken, rule_of (rules, rule));
   }
   for (guint i = 0; i < broken->len; i++) {
@@ -162,19 +173,58 @@ count_rules (GHashTable *rules, const LsDiagList *why)
   }
 }
 
-static void
-look_at (const LsSweepRun *x, uint64_t index, GHashTable *rules, LsSweepNone *none)
+/* Whether it is another than those before it. */
+static bool
+is_distinct (const LsSweepRun *x, uint64_t index, LsPoint *ret_point)
 {
-  LsPoint p;
+  ls_space_point (&x->spec->space, index, ret_point);
+  return ls_space_is_distinct (&x->spec->space, &x->model, &x->spec->job.strategy, ret_point);
+}
+
+static void
+look_at (const LsSweepRun *x, const LsPoint *p, GHashTable *rules, uint64_t *n_looked_at)
+{
   LsStrategy s;
   g_autoptr (LsDiagList) why = ls_diag_list_new ();
-  ls_space_point (&x->spec->space, index, &p);
-  if (!ls_space_is_distinct (&x->spec->space, &x->model, &x->spec->job.strategy, &p))
-    return;
-  candidate_strategy (x, &p, &s, why);
+  candidate_strategy (x, p, &s, why);
   ls_strategy_clear (&s);
   count_rules (rules, why);
-  none->n_looked_at++;
+  ++*n_looked_at;
+}
+
+/* What as many break as were looked at comes first, also in `to`. */
+static void
+mark_rules_of_all (GHashTable *rules, uint64_t n_looked_at, GHashTable *to)
+{
+  GHashTableIter iter;
+  gpointer value;
+  for (g_hash_table_iter_init (&iter, rules); g_hash_table_iter_next (&iter, NULL, &value);) {
+    const LsSweepRule *rule = value;
+    if (rule->n == n_looked_at)
+      rule_of (to, rule->text)->is_of_all = true;
+  }
+}
+
+/* What a program cannot do is looked at last, of configurations that all else allows, which may be few. */
+static void
+look_at_allowed (const LsSweepRun *x, GHashTable *rules)
+{
+  const LsSpace *space = &x->spec->space;
+  g_autoptr (GHashTable) of_these = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, rule_free);
+  uint64_t n_resolved = 0, n_allowed = 0, index = 0, n = MIN (space->size, MAX_GLANCES);
+  for (uint64_t i = 0; i < n && n_resolved < MAX_LOOKED_AT && n_allowed < MAX_ALLOWED; i++) {
+    LsPoint p;
+    LsStrategy s;
+    index = (index + STRIDE) % space->size;
+    if (!is_distinct (x, index, &p) || ls_space_is_refused (space, &x->model, &x->spec->job.strategy, &p))
+      continue;
+    n_resolved++;
+    if (candidate_is_allowed (x, &p, &s)
+        && !ls_chunks_want_balance (&s, &x->model)) /* else it is legal yet */
+      look_at (x, &p, of_these, &n_allowed);
+    ls_strategy_clear (&s);
+  }
+  mark_rules_of_all (of_these, n_allowed, rules);
 }
 
 /* What no rule forbids, but its plan or its nodes. */
@@ -212,16 +262,10 @@ static int
 compare_rules (gconstpointer a, gconstpointer b)
 {
   const LsSweepRule *x = a, *y = b;
+  LS_LARGER_FIRST (x->is_of_all, y->is_of_all);
   LS_LARGER_FIRST (x->n_alone, y->n_alone);
   LS_LARGER_FIRST (x->n, y->n);
   return strcmp (x->text, y->text);
-}
-
-static void
-rule_free (gpointer rule)
-{
-  g_free (((LsSweepRule *) rule)->text);
-  g_free (rule);
 }
 
 static void
@@ -229,8 +273,14 @@ describe_rules (LsSweepRun *x, LsSweepNone *none)
 {
   g_autoptr (GHashTable) rules = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, rule_free);
   uint64_t every = 1 + x->spec->space.size / MAX_LOOKED_AT;
+  LsPoint p;
   for (uint64_t index = 0; index < x->spec->space.size; index += every)
-    look_at (x, index, rules, none);
+    if (is_distinct (x, index, &p))
+      look_at (x, &p, rules, &none->n_looked_at);
+  if (x->candidates->len == 0 && x->report.counts.infeasible == 0) {
+    mark_rules_of_all (rules, none->n_looked_at, rules);
+    look_at_allowed (x, rules);
+  }
   if (g_hash_table_size (rules) == 0)
     look_at_all_refused (x, rules, none);
   GHashTableIter iter;

@@ -176,6 +176,7 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
   double watts = ls_price_step_watts (&x->price, &activities);
   *ret_row = (LsSweepRow) {
     .step = c->step,
+    .index = c->index,
     .memory_bytes = c->memory_bytes,
     .tokens_per_s = f->tokens_per_s,
     .mfu = f->mfu,
@@ -369,11 +370,13 @@ assume_without_best (const LsSweepRun *x)
 static void
 describe_first (LsSweepRun *x)
 {
-  if (x->report.best->len == 0) {
+  const LsSweepRow *first = x->report.best->len > 0 ? &g_array_index (x->report.best, LsSweepRow, 0) : NULL;
+  sweep_note_untried (x, first ? &first->index : NULL);
+  if (!first) {
     x->report.assumptions = assume_without_best (x);
     return;
   }
-  const LsStrategy *s = &g_array_index (x->report.best, LsSweepRow, 0).strategy;
+  const LsStrategy *s = &first->strategy;
   const LsHeadroom *h = &x->headroom[s->dp_kind];
   x->report.command = g_array_index (x->report.best, LsSweepRow, 0).command;
   for (guint i = 1; i < x->report.best->len; i++) {

@@ -22,6 +22,7 @@ typedef struct {
   char *command;       /* `lockstep run` with all of it, owned                     */
   char *instead;       /* knobs behind the command of the first; NULL: it is that, owned */
   LsTime step;
+  uint64_t index;        /* in the space                                            */
   uint64_t memory_bytes; /* of the fullest rank                                     */
   double tokens_per_s, mfu;
   double breakdown_s[LS_N_PARTS];
@@ -59,6 +60,7 @@ typedef struct {
 typedef struct {
   char *text;          /* of one of them; owned */
   uint64_t n, n_alone; /* that break it; that break no other */
+  bool is_of_all;      /* each configuration breaks it, or each that no other rule forbids */
 } LsSweepRule;
 
 /* Why there is none. */
@@ -71,6 +73,15 @@ typedef struct {
   char *headroom;         /* in words */
   LsMemoryAdvice *advice; /* what would make that one fit; NULL: not known */
 } LsSweepNone;
+
+/* An axis of which some values were not tried. */
+typedef struct {
+  const char *knob; /* its key; static */
+  char *tried;      /* "1"; owned, as the next */
+  char *option;     /* with which they are, those tried first: "--cp 1,2,4,8" */
+} LsSweepUntried;
+
+void ls_sweep_untried_free (gpointer untried);
 
 void ls_sweep_none_free (LsSweepNone *none); /* NULL allowed */
 
@@ -102,8 +113,8 @@ typedef struct {
   const char *headroom;          /* in words, of the first; NULL: none */
   const char *software;          /* that they run */
   GArray *assumptions;           /* LsAssumption, of the first; NULL: there is none */
-  bool has_attention;            /* in some layer of the model */
-  bool has_experts;              /* likewise */
+  bool has_experts;              /* of MLPs, in some layer of the model */
+  GPtrArray *untried;            /* LsSweepUntried, in the order of axes */
   const LsSweepChanges *changes; /* of launch files, with their program; NULL: there are none */
   LsSweepNone *none;             /* why there is no best; NULL: there is, or it was stopped */
   double usd_per_gpu_hour, gpu_watts, pue;

@@ -157,6 +157,11 @@ const LsCluster *candidate_cluster (const LsSweepRun *x, const LsPoint *p);
 /* Resolved; false: a rule forbids it, or the program that it is for cannot express it, and why: NULL or a
  * list. Clear it in either case. */
 bool candidate_strategy (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s, LsDiagList *why);
+/* The same in two: as it is asked for, and resolved. */
+void candidate_start (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s);
+bool candidate_settle (const LsSweepRun *x, const LsPoint *p, LsStrategy *s, LsDiagList *why);
+/* The same whatever its program can do. */
+bool candidate_is_allowed (const LsSweepRun *x, const LsPoint *p, LsStrategy *ret_s);
 /* The backend of data parallelism (LsDpKind) that a configuration asks for. */
 int candidate_dp_kind (const LsSweepRun *x, const LsPoint *p);
 /* ls_space_variant(), and apart for each program that jobs are taken to run. */
@@ -277,6 +282,11 @@ void queue_put_back (Queue *q, Candidate *c);
 void sweep_note_near (Nearest *nearest, uint64_t index, uint64_t needed_bytes, uint64_t limit);
 /* Fills report.none. Takes a while. */
 void sweep_explain_none (LsSweepRun *x);
+
+/* --- sweep_untried.c --- */
+
+/* Fills report.untried by the first, or by the nearest; NULL: none is legal, or known. */
+void sweep_note_untried (LsSweepRun *x, const uint64_t *index);
 
 /* --- sweep_map.c --- */
 

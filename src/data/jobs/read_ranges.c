@@ -16,7 +16,10 @@ static const struct {
   [LS_SPACE_GLOBAL_BATCH] = { "global_batch", "that of the strategy" },
   [LS_SPACE_TP] = { "tp", "divisors of the GPUs of a node" },
   [LS_SPACE_PP] = { "pp", "divisors of the GPUs, up to the layers + 2" },
-  [LS_SPACE_CP] = { "cp", "1" },
+  [LS_SPACE_CP]
+  = { "cp",
+      "1; of sequences from 16,384 tokens on, or with attention half of all FLOPs, divisors of the GPUs "
+      "that leave a rank 4,096 tokens" },
   [LS_SPACE_EP] = { "ep", "divisors of the number of experts, up to the GPUs" },
   [LS_SPACE_MICRO_BATCH] = { "micro_batch", "divisors of the global batch, up to 64" },
   [LS_SPACE_VPP] = { "vpp", "1, and wherever chunks come out even; where they never do powers of two" },

@@ -114,6 +114,49 @@ each_number_of_gpus_has_its_own_degrees (void)
   ls_model_clear (&model);
 }
 
+/* Context parallelism is an axis where a sequence is long, or attention half of all FLOPs, and leaves a rank 4,096
+ * tokens; not of a model of which it is not modelled. */
+static void
+long_sequences_are_cut_over_ranks (void)
+{
+  static const struct {
+    const char *seq, *gpus;
+    uint32_t hidden, shared;
+    const char *cp;
+  } cases[] = {
+    { "8192", "64", 4096, 0, "1" },
+    { "16384", "64", 4096, 0, "1,2,4" },
+    { "131072", "64", 4096, 0, "1,2,4,8,16,32" },
+    { "1048576", "64", 4096, 0, "1,2,4,8,16,32,64" },
+    { "32768", "12", 4096, 0, "1,2,3,4,6" },
+    { "8192", "64", 256, 0, "1,2" },
+    { "131072", "64", 4096, 1, "1" },
+    { "2048,32768", "8", 4096, 0, "1,2,4,8" },
+    { "1000", "8", 64, 0, "1" },
+  };
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autoptr (GError) error = NULL;
+    LsModel model;
+    LsStrategy base;
+    LsSpace space;
+    if (!LS_CHECK (ls_model_load ("gpt-1.7b", &model, NULL, diags)))
+      return;
+    model.hidden = cases[i].hidden;
+    model.kv_shared_layers = cases[i].shared;
+    ls_strategy_init (&base);
+    ls_space_init (&space);
+    set (&space, "gpus", cases[i].gpus);
+    set (&space, "global-batch", "8");
+    set (&space, "seq", cases[i].seq);
+    LS_CHECK (ls_space_fill (&space, &model, &base, 8, false, &error));
+    check_axis (&space, "cp", cases[i].cp);
+    ls_space_clear (&space);
+    ls_strategy_clear (&base);
+    ls_model_clear (&model);
+  }
+}
+
 /* Values of their own have commas; a word, a list and a text are values of a file. */
 static void
 layers_are_separated_by_slashes (void)
@@ -156,4 +199,5 @@ chunks_that_never_come_out_even_have_a_range (void)
 
 LS_TEST_SUITE (LS_TEST (layers_are_separated_by_slashes),
                LS_TEST (chunks_that_never_come_out_even_have_a_range), LS_TEST (a_file_narrows_as_flags_do),
-               LS_TEST (doublings_are_spelt_out), LS_TEST (each_number_of_gpus_has_its_own_degrees))
+               LS_TEST (doublings_are_spelt_out), LS_TEST (each_number_of_gpus_has_its_own_degrees),
+               LS_TEST (long_sequences_are_cut_over_ranks))
