@@ -2,9 +2,24 @@
 
 #include <string.h>
 
+#include "base/printable.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "strategy/strategy.h"
+
+/* $'...' of bash, in which each byte that is no plain letter, digit or mark is its number. */
+static char *
+quoted_by_bytes (const char *word)
+{
+  GString *out = g_string_new ("$'");
+  for (const char *c = word; *c; c++)
+    if (g_ascii_isgraph (*c) && *c != '\'' && *c != '\\')
+      g_string_append_c (out, *c);
+    else
+      g_string_append_printf (out, "\\x%02x", (guchar) *c);
+  g_string_append_c (out, '\'');
+  return g_string_free (out, FALSE);
+}
 
 char *
 ls_shell_quote (const char *word)
@@ -12,7 +27,10 @@ ls_shell_quote (const char *word)
   bool is_plain = *word != '\0';
   for (const char *c = word; *c; c++)
     is_plain &= g_ascii_isalnum (*c) || strchr ("_-./:=,+@%", *c) != NULL;
-  return is_plain ? g_strdup (word) : g_shell_quote (word);
+  g_autofree char *shown = ls_printable (word);
+  return strcmp (shown, word) != 0 ? quoted_by_bytes (word)
+      : is_plain                   ? g_strdup (word)
+                                   : g_shell_quote (word);
 }
 
 /* As a file has it: of layers_per_chunk "3,4x14,2"; NULL: by itself. */

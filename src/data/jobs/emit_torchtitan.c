@@ -86,16 +86,12 @@ check_pipeline (Emit *e)
     emit_refuse (
         e, knob,
         "torchtitan has gpipe, 1f1b, interleaved-1f1b, looped-bfs, interleaved-zb, zbv and dualpipev");
-  uint32_t n = s->pipeline_batch > 0 ? s->pipeline_batch / s->micro_batch : ls_strategy_micro_batches (s, 0);
-  if (n < s->pp)
-    emit_refuse (e, "--global-batch", "%u micro-batches in %u stages: with fewer than these PyTorch's hang",
-                 n, s->pp);
   if (s->n_layers_per_chunk > 0)
     emit_refuse (e, "--layers-per-chunk",
                  "torchtitan splits evenly, with embedding and head as a layer each or none");
   if (s->p2p != LS_P2P_BATCHED)
     emit_refuse (e, p2p, "PyTorch's pipelines send whole activations, batched");
-  uint32_t n = ls_strategy_micro_batches (s, 0);
+  uint32_t n = s->pipeline_batch > 0 ? s->pipeline_batch / s->micro_batch : ls_strategy_micro_batches (s, 0);
   if (n < s->pp && s->vpp == 1 && !ls_sched_fixes_chunks (ls_sched_find (s->schedule)))
     emit_refuse (
         e, "--pp",
