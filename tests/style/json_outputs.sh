@@ -32,10 +32,8 @@ printf 'pretrain_gpt.py --num-layers 2 --hidden-size 256 --num-attention-heads 4
 "$lockstep" sweep --model tiny --cluster pair --gpus 2 --global-batch 8 --micro-batch 1 --recompute none --objective time-to-loss --loss 9 --scaling-law lab --reliability lab --json > loss.json
 "$lockstep" import "$LS_DATA_DIR/megatron.log" --json > import.json 2> notes
 # A log that counts FLOPs and tokens itself.
-printf '[job]\n[model]\nname = "llama3"\nflavor = "8B"\n' > job.toml
-printf '[titan] - root - INFO - step: %d  loss: 7.1  memory: 1.00GiB(3%%)  tps: 2000  tflops: 0.02\n' 1 2 3 4 > t.log
-LS_DATA_DIR=$root "$lockstep" import job.toml t.log --json > counted.json 2> notes
-rm -- t.log
+sed 's/lm loss:/throughput per GPU (TFLOP\/s\/GPU): 400.0 | tokens per gpu per second (tgs): 2000.0 | lm loss:/' "$LS_DATA_DIR/megatron.log" > counted.log
+"$lockstep" import counted.log --json > counted.json 2> notes
 "$lockstep" whatif --model tiny --cluster pair --gpus 4 --pp 2 --global-batch 8 --json > whatif.json
 "$lockstep" place --model tiny --cluster pair --gpus 4 --pp 2 --global-batch 8 --json > place.json
 printf '{"schema": "lockstep.jobs/1", "cluster": "pair:fabric.nodes_per_leaf=2", "jobs": [{"name": "a", "nodes": "0,2", "options": {"model": "tiny"}}, {"name": "b", "nodes": "1,3", "options": {"model": "tiny"}}], "traffic": [{"name": "t", "from": "4", "to": "5", "bytes": "1GB"}]}\n' > jobs.json
