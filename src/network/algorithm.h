@@ -146,10 +146,8 @@ void ls_script_like_p2p (const LsCollCall *call, LsScript *s);
 void ls_script_star (const LsCollCall *call, LsScript *s, uint32_t k);
 
 /* A pipeline pays its latency (without base) once, not for every chunk, as chunks are on
- * their way while others are waited for: each hop has its part of it. n_hops: of a chain its links, of which
- * each is so much later than the one before; where chunks go up and down at once, all rounds, as one way
- * waits in each for the other. */
-void ls_script_pipeline (LsScript *s, LsTime latency, uint32_t n_hops);
+ * their way while others are waited for: each round has its part of it. */
+void ls_script_pipeline (LsScript *s, LsTime latency);
 
 /* One phase for rounds first .. first + n_rounds - 1 of a script, run into each other. */
 typedef struct {

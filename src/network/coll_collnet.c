@@ -323,7 +323,7 @@ script (const LsCollCall *call, LsScript *s)
   uint32_t at_once = MAX (1, 2 * (ls_coll_members_per_host (call) - 1));
   s->flows /= at_once;
   s->rate_switch *= at_once;
-  ls_script_pipeline (s, latency (call), s->n_rounds);
+  ls_script_pipeline (s, latency (call));
 }
 
 static void

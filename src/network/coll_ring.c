@@ -457,7 +457,7 @@ script (const LsCollCall *call, LsScript *s)
   s->flows = n_flows * LS_COEF_ONE / x->n_rings;
   s->hbm_from = s->hbm_to = ls_nccl_hbm_per_wire (call->nccl, call->kind) / 2;
   if (is_chain)
-    ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_RING) - s->base, call->n - 1);
+    ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_RING) - s->base);
 }
 
 #define KINDS                                                                                                \

@@ -192,7 +192,7 @@ script (const LsCollCall *call, LsScript *s)
   const Tree *x = s->data;
   uint32_t n_trees = x->n_entries * x->n_trees;
   s->base = ls_nccl_start (call);
-  ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_TREE) - s->base, s->n_rounds);
+  ls_script_pipeline (s, ls_nccl_latency (call, LS_TUNE_TREE) - s->base);
   /* A message is one of n_trees that leave for a parent at once; it has its share of the
    * channels, and these its share of the bandwidth. */
   double alg

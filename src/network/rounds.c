@@ -481,7 +481,7 @@ ls_script_star (const LsCollCall *call, LsScript *s, uint32_t k)
 }
 
 void
-ls_script_pipeline (LsScript *s, LsTime latency, uint32_t n_hops)
+ls_script_pipeline (LsScript *s, LsTime latency)
 {
-  s->hop_intra = s->hop_inter = s->hop_switch = latency / n_hops;
+  s->hop_intra = s->hop_inter = s->hop_switch = latency / s->n_rounds;
 }

@@ -430,7 +430,7 @@ set_costs (const LsCollCall *call, LsScript *s)
   s->flows = LS_COEF_ONE;
   s->hbm_from = s->hbm_to = 1;
   if (s->sends == chain_sends)
-    ls_script_pipeline (s, latency_of_chain (call), s->n_rounds + 1 - s->n_blocks);
+    ls_script_pipeline (s, latency_of_chain (call));
   else
     set_latency (call, s);
 }
