@@ -74,6 +74,10 @@ search (const LsJobSpec *job, const LsRequest *r, const LsPlaceOptions *options,
   if (!place)
     return NULL;
   ls_job_tell_result (job, place->now, a);
+  if (!place->now->report.fits)
+    ls_answer_note (a,
+                    "the job does not fit into its accelerators: lockstep memory, with the same options, "
+                    "shows what would make it fit");
   Data *d = g_new (Data, 1);
   *d = (Data) { place, ls_job_title (place->now), ls_job_subtitle (place->now) };
   return d;

@@ -278,7 +278,7 @@ set_backend (const Proposals *p, LsChange *change, int kind, uint32_t zero)
 {
   ls_change_set (change, "dp-kind", "%s", ls_dp_kind_name (kind));
   ls_change_set (change, "zero", "%u", zero);
-  if (kind != p->s->dp_kind)
+  if (kind != p->s->dp_kind && p->spec->software)
     ls_change_need (change, "other software");
 }
 

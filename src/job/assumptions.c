@@ -50,15 +50,26 @@ batch_rule (const Job *j)
                           j->s->pp > 1 ? " and stage" : "");
 }
 
+/* PyTorch's FSDP keeps its shards in fp32 and casts what it gathers: they are their own masters. */
+static bool
+has_wide_shards (const Job *j)
+{
+  bool is_torch = j->s->dp_kind == LS_DP_FSDP1 || j->s->dp_kind == LS_DP_FSDP2;
+  return is_torch && j->s->zero_stage > 0 && !j->s->narrow_shards;
+}
+
 /* Weights that the optimizer steps on itself have its format. */
 static char *
 parameters (const Job *j)
 {
-  bool is_wide = j->s->master == LS_MASTER_WEIGHTS;
   LsDtype dtype = (LsDtype) j->s->dtype;
-  return g_strdup (is_wide                                               ? "fp32"
-                       : ls_dtype_is_scaled (dtype) && !j->s->fp8_params ? ls_dtype_name (LS_DTYPE_BF16)
-                                                                         : ls_dtype_name (dtype));
+  const char *narrow = ls_dtype_is_scaled (dtype) && !j->s->fp8_params ? ls_dtype_name (LS_DTYPE_BF16)
+                                                                       : ls_dtype_name (dtype);
+  if (j->s->master == LS_MASTER_WEIGHTS || dtype == LS_DTYPE_FP32 || dtype == LS_DTYPE_TF32)
+    return g_strdup ("fp32");
+  return has_wide_shards (j) ? g_strdup_printf ("fp32 shards, gathered in %s", narrow)
+      : j->s->qlora          ? g_strdup_printf ("nf4 in frozen layers, %s", narrow)
+                             : g_strdup (narrow);
 }
 
 static char *
@@ -70,13 +81,33 @@ products (const Job *j)
 static char *
 gradients (const Job *j)
 {
-  return g_strdup (ls_dtype_name ((LsDtype) j->s->grad_dtype));
+  const char *reduced = ls_dtype_name ((LsDtype) j->s->grad_dtype);
+  bool is_cast = has_wide_shards (j) && j->s->grad_dtype != LS_DTYPE_FP32;
+  return is_cast ? g_strdup_printf ("fp32 shards, reduced in %s", reduced) : g_strdup (reduced);
 }
 
 static char *
 masters (const Job *j)
 {
+  bool is_wide = j->s->dtype == LS_DTYPE_FP32 || j->s->dtype == LS_DTYPE_TF32;
+  if (has_wide_shards (j) || is_wide || j->s->master == LS_MASTER_WEIGHTS)
+    return g_strdup ("none but the weights");
   return knob_text (j, "master");
+}
+
+static char *
+backend (const Job *j)
+{
+  return j->s->dp_kind == LS_DP_NONE ? NULL : g_strdup (ls_dp_kind_name (j->s->dp_kind));
+}
+
+static char *
+adapters (const Job *j)
+{
+  return j->s->lora_rank == 0
+      ? NULL
+      : g_strdup_printf ("of rank %u on %s", j->s->lora_rank,
+                         j->s->lora_modules ? j->s->lora_modules : "all linear layers");
 }
 
 static char *
@@ -127,12 +158,15 @@ software (const Job *j)
 static const Row rows[] = {
   { "seq", "seq", seq, "sequences of %s", "the model's" },
   { "tokens", "global_batch", tokens, "%s tokens a step", NULL, batch_rule },
+  { "dp_kind", "dp_kind", backend, "gradients reduced as by %s",
+    "by --zero and the accelerator" },
   { "dtype", "dtype", products },
   { "parameters", "dtype", parameters, "parameters %s" },
   { "gradients", "grad_dtype", gradients, "gradients %s" },
   { "masters", "master", masters, "masters %s" },
   { "moments", "moment_dtype", moments },
   { "optimizer", "optimizer", optimizer, "optimizer %s" },
+  { "lora", "lora_modules", adapters, "adapters %s", "all linear layers by default" },
   { "attention", "attention", attention, "attention %s", "the model's" },
   { "expert_load", "expert_load", expert_load, "load of experts %s" },
   { "vocabulary", "vocab_multiple", vocabulary, "vocabulary padded to %s" },
@@ -188,6 +222,11 @@ whence (const Job *j, const Row *row)
     return g_strdup ("given");
   if (is_of_software (j, knob))
     return g_strdup_printf ("%s's default", j->spec->software->program);
+  if (strcmp (row->knob, "seq") == 0 && j->spec->from
+      && g_hash_table_contains (j->spec->from->model_said, "seq"))
+    return g_strdup ("the launch file's");
+  if (strcmp (row->knob, "attention") == 0 && j->s->attention != (int) j->model->attention)
+    return g_strdup ("the accelerator has no other");
   return row->derived  ? row->derived (j)
       : row->otherwise ? g_strdup (row->otherwise)
                        : g_strdup (j->spec->software ? "by default" : "textbook");
@@ -251,10 +290,10 @@ append_words (GString *out, gsize *line, const char *words)
 {
   bool is_first = out->len == 0;
   if (!is_first && out->len - *line + strlen (words) + 2 > LS_ASSUMPTIONS_WIDTH) {
-    g_string_append (out, ",\n  ");
+    g_string_append (out, ";\n  ");
     *line = out->len - 2;
   } else if (!is_first)
-    g_string_append (out, ", ");
+    g_string_append (out, "; ");
   else
     g_string_append (out, "rests on ");
   g_string_append (out, words);

@@ -373,7 +373,7 @@ prepare_for (const LsJobSpec *spec, const LsModel *model, const LsHardware *hard
   LsStrategy s;
   ls_strategy_copy (&s, &spec->strategy);
   ls_softwares_settle (spec->software, hardware, spec->said, &s);
-  ls_job_from_fit (spec, hardware, &s);
+  ls_job_fit_attention (spec, model, hardware, &s);
   LsJobResult *r = prepare (model, hardware, spec->n_nodes, &s, spec->order, error);
   ls_strategy_clear (&s);
   if (!r || ls_software_check (spec->program, model, &r->strategy, error))
@@ -397,7 +397,7 @@ prepare_spec (const LsJobSpec *spec, GError **error)
     return NULL;
   if (!spec->no_notes)
     ls_idle_notes (spec, r, hardware, notes);
-  ls_job_from_note_fit (spec, hardware, &r->strategy, notes);
+  ls_job_note_attention_fit (spec, &r->model, hardware, &r->strategy, notes);
   r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, NULL);
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_steal_pointer (&notes);

@@ -172,28 +172,40 @@ ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model
 
 /* --- what its accelerator lacks --------------------------------------------------------------------- */
 
+/* Whether flash attention is what a program, a model or a launch file has by itself, not what was asked for. */
+static bool
+takes_flash (const LsJobSpec *spec, const LsModel *model)
+{
+  int own = spec->strategy.attention;
+  bool is_asked = spec->from ? has (spec->from->given, "attention") : ls_job_says (spec, "attention");
+  return !is_asked
+      && (own == LS_ATTENTION_FLASH || (own == LS_ATTENTION_AUTO && model->attention == LS_ATTENTION_FLASH));
+}
+
 /* Parts of a sequence are simulated with flash attention only. */
 void
-ls_job_from_fit (const LsJobSpec *spec, const LsHardware *hardware, LsStrategy *s)
+ls_job_fit_attention (const LsJobSpec *spec, const LsModel *model, const LsHardware *hardware, LsStrategy *s)
 {
-  if (spec->from && hardware->spec.gpu.lacks_flash && s->attention == LS_ATTENTION_FLASH && s->cp <= 1
-      && !has (spec->from->given, "attention"))
+  if (hardware->spec.gpu.lacks_flash && s->cp <= 1 && takes_flash (spec, model))
     s->attention = LS_ATTENTION_UNFUSED;
 }
 
 void
-ls_job_from_note_fit (const LsJobSpec *spec, const LsHardware *hardware, const LsStrategy *s,
-                      GPtrArray *notes)
+ls_job_note_attention_fit (const LsJobSpec *spec, const LsModel *model, const LsHardware *hardware,
+                           const LsStrategy *s, GPtrArray *notes)
 {
-  if (!spec->from || spec->strategy.attention != LS_ATTENTION_FLASH || s->attention != LS_ATTENTION_UNFUSED)
+  if (!hardware->spec.gpu.lacks_flash || s->attention != LS_ATTENTION_UNFUSED || !takes_flash (spec, model))
     return;
-  bool is_said = !has (spec->from->by_rule, "attention");
+  bool is_said = spec->from && !has (spec->from->by_rule, "attention");
+  const char *who = is_said ? spec->from->path
+      : spec->from          ? spec->from->program
+      : spec->software      ? spec->software->program
+                            : "the model";
   g_ptr_array_add (notes,
                    g_strdup_printf ("%s has no flash attention, which %s %s: attention is computed in parts. "
                                     "PyTorch's memory-efficient attention, which is not simulated, takes as "
                                     "much memory as --attention flash",
-                                    hardware->spec.gpu.name, is_said ? spec->from->path : spec->from->program,
-                                    is_said ? "asks for" : "takes by itself"));
+                                    hardware->spec.gpu.name, who, is_said ? "asks for" : "takes by itself"));
 }
 
 /* --- what is told --------------------------------------------------------------------------------- */

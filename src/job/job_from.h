@@ -24,11 +24,12 @@ bool ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_
 /* Whether anything says how many accelerators a job of a launch file has; LS_ERROR_INPUT. */
 bool ls_job_from_has_size (const LsJobSpec *spec, const LsClusterSpec *cluster, LsDiagList *diags);
 
-/* The launch file's strategy on an accelerator that lacks what it, or its program, takes: attention in parts
- * where there is no flash attention. What an option says stays. The second tells of it. */
-void ls_job_from_fit (const LsJobSpec *spec, const LsHardware *hardware, LsStrategy *s);
-void ls_job_from_note_fit (const LsJobSpec *spec, const LsHardware *hardware, const LsStrategy *s,
-                           GPtrArray *notes);
+/* A job on an accelerator that lacks what its launch file, its program or its model takes: attention in parts
+ * where there is no flash attention. What an option says stays. The second notes it. */
+void ls_job_fit_attention (const LsJobSpec *spec, const LsModel *model, const LsHardware *hardware,
+                           LsStrategy *s);
+void ls_job_note_attention_fit (const LsJobSpec *spec, const LsModel *model, const LsHardware *hardware,
+                                const LsStrategy *s, GPtrArray *notes);
 
 /* What a user wants to know of the reading, a line each (char *, owned by the array); none without a file. */
 void ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes);

@@ -113,7 +113,13 @@ ls_job_note_nodes (const LsJobSpec *spec, LsJobResult *r)
   const char *counted = ls_allocation_note (r->strategy.allocation);
   if (counted)
     g_ptr_array_add (r->notes, g_strdup (counted));
-  uint32_t said = r->hardware->spec.n_nodes, taken = r->cluster->spec.n_nodes;
+  uint32_t said = r->hardware->spec.n_nodes, taken = r->cluster->spec.n_nodes,
+           per_node = ls_cluster_taken (&r->cluster->spec);
+  if (spec->n_nodes > 1 && !r->strategy.allocation && r->plan->n_ranks <= per_node)
+    g_ptr_array_add (r->notes,
+                     g_strdup_printf ("--nodes %u has no effect here: %u ranks fill the first node%s",
+                                      spec->n_nodes, r->plan->n_ranks,
+                                      r->plan->n_ranks < per_node ? " in part" : ""));
   if (spec->n_nodes == 0 && said > 1 && taken > said)
     g_ptr_array_add (
         r->notes,

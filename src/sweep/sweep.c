@@ -319,7 +319,7 @@ find_bases (LsSweepRun *x)
     ls_strategy_copy (base, &job->strategy);
     base->dp_kind = kind;
     ls_softwares_settle (NULL, x->hardware, job->said, base); /* p2p differs by point */
-    ls_job_from_fit (job, x->hardware, base);
+    ls_job_fit_attention (job, &x->model, x->hardware, base);
   }
 }
 

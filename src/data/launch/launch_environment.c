@@ -104,7 +104,7 @@ static const struct {
   { "NCCL_IB_DISABLE", "1" },     { "NCCL_NET_GDR_LEVEL", "0" },   { "NCCL_NET_GDR_LEVEL", "LOC" },
   { "NCCL_COLLNET_ENABLE", "1" }, { "NCCL_MIN_NCHANNELS", NULL },  { "NCCL_MAX_NCHANNELS", NULL },
   { "NCCL_MIN_CTAS", NULL },      { "NCCL_MAX_CTAS", NULL },       { "NCCL_NTHREADS", NULL },
-  { "RCCL_MSCCL_ENABLE", NULL },  { "RCCL_MSCCLPP_ENABLE", NULL },
+  { "RCCL_MSCCL_ENABLE", NULL },  { "RCCL_MSCCLPP_ENABLE", NULL }, { "NCCL_NET", NULL },
 };
 
 static void

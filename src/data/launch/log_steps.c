@@ -114,7 +114,9 @@ log_measure (const GArray *lines, LsImport *import)
   m->tokens_per_s_per_gpu = median_of (steady, offsetof (LogStep, tokens_per_s_per_gpu));
   import_infer (import, "measured.iteration_s: the median of the last %u of %u lines that time iterations",
                 m->n_steady, m->n_lines);
-  if (batch > 0 && import_has_strategy (import, "global_batch") && batch != import->strategy.global_batch)
+  bool is_other_job = import->departs != NULL; /* as it is asked for now, not as it was logged */
+  if (batch > 0 && !is_other_job && import_has_strategy (import, "global_batch")
+      && batch != import->strategy.global_batch)
     import_conflict (import, "the timed iterations have a global batch of %g, the arguments one of %u", batch,
                      import->strategy.global_batch);
 }

@@ -175,7 +175,7 @@ static const Case all_cases[] = {
   { "torchtitan", "pp=4 vpp=2 dp-kind=fsdp2 grad-dtype=fp32", "pipeline_parallel_layers_per_stage = 1\n" },
   { "torchtitan", "pp=4 dp-kind=fsdp2 grad-dtype=fp32 layers-per-chunk=1,3,3,1", "!--layers-per-chunk" },
   { "torchtitan", "pp=4 dp-kind=fsdp2 grad-dtype=fp32 global-batch=32", "local_batch_size = 8\n" },
-  { "torchtitan", "pp=8 dp-kind=fsdp2 grad-dtype=fp32 global-batch=8", "!--global-batch" },
+  { "torchtitan", "pp=8 dp-kind=fsdp2 grad-dtype=fp32 global-batch=8", "!--pp" },
   { "torchtitan", "pp=4 tp=4 sp=1 dp-kind=none grad-dtype=fp32", "!--dtype" },
   { "torchtitan", "pp=4 tp=4 sp=1 dp-kind=none dtype=fp32", "pipeline_parallel_degree = 4\n" },
   { "torchtitan", "cp=2 dp-kind=fsdp2 grad-dtype=fp32 cp-kind=ring",

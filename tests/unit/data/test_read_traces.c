@@ -135,8 +135,8 @@ what_unpacks_to_too_much_is_refused_at_once (void)
     int n;
     const char *said;
   } cases[] = {
-    { 100, "about 6.2 GiB unpacked; 1 GiB at most, record fewer steps or gunzip it first" },
-    { 33, "about 2.1 GiB unpacked; 1 GiB at most, record fewer steps or gunzip it first" },
+    { 100, "about 6.25 GiB unpacked; 1 GiB at most, record fewer steps or gunzip it first" },
+    { 33, "about 2.06 GiB unpacked; 1 GiB at most, record fewer steps or gunzip it first" },
     { 8, "unpacks to more than 100 times its size, which no profile does; gunzip it first" },
   };
   g_autofree char *blanks = g_strnfill ((gsize) 64 << 20, ' ');
