@@ -267,7 +267,7 @@ inspect_software (const LsJsonDoc *doc, LsDiagList *diags)
   if (s.emit)
     g_string_append_printf (line, ", its jobs written by --emit %s", s.emit);
   if (s.dp_kinds)
-    g_string_append_printf (line, ", assumed with dp_kind %s%s%s", s.dp_kinds, s.architectures ? " on " : "",
+    g_string_append_printf (line, ", has dp_kind %s%s%s", s.dp_kinds, s.architectures ? " on " : "",
                             s.architectures ? s.architectures : "");
   if (s.headroom)
     g_string_append (line, ", with a headroom of its own");

@@ -158,8 +158,7 @@ software (const Job *j)
 static const Row rows[] = {
   { "seq", "seq", seq, "sequences of %s", "the model's" },
   { "tokens", "global_batch", tokens, "%s tokens a step", NULL, batch_rule },
-  { "dp_kind", "dp_kind", backend, "gradients reduced as by %s",
-    "by --zero and the accelerator" },
+  { "dp_kind", "dp_kind", backend, "gradients reduced as by %s", "by --zero and the accelerator" },
   { "dtype", "dtype", products },
   { "parameters", "dtype", parameters, "parameters %s" },
   { "gradients", "grad_dtype", gradients, "gradients %s" },
@@ -210,12 +209,12 @@ whence_software (const Job *j)
 static char *
 whence (const Job *j, const Row *row)
 {
+  const char *chosen = j->chosen ? j->chosen (row->knob ? row->knob : row->key) : NULL;
+  if (chosen)
+    return g_strdup (chosen);
   if (!row->knob)
     return whence_software (j);
   const LsField *knob = ls_field_find (ls_strategy_fields, row->knob);
-  const char *chosen = j->chosen ? j->chosen (row->knob) : NULL;
-  if (chosen)
-    return g_strdup (chosen);
   if (is_from (j, knob))
     return g_strdup ("the launch file's");
   if (j->spec->said && g_hash_table_contains (j->spec->said, row->knob))

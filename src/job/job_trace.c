@@ -1,3 +1,4 @@
+#include "job/assumptions.h"
 #include "job/job_steps.h"
 
 #include "data/traces/trace_json.h"
@@ -53,6 +54,12 @@ place (LsJobResult *r, const LsAllocation *a, GError **error)
   return !a || ls_allocation_gpus (a, &r->cluster->spec, r->plan->n_ranks, ls_plan_gpus (r->plan), error);
 }
 
+static const char *
+whence_of_trace (const char *knob)
+{
+  return "the trace's";
+}
+
 LsJobResult *
 ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
 {
@@ -78,6 +85,8 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
       || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec, &r->strategy, error)))
     return NULL;
   r->strategy.architecture = g_intern_string (ls_hardware_architecture (hardware));
+  if (r->model.name)
+    r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_trace);
   r->hardware = g_steal_pointer (&hardware);
   r->notes = g_ptr_array_new_with_free_func (g_free);
   return g_steal_pointer (&r);

@@ -278,16 +278,14 @@ add_retries (Page *p, const LsRetriesReport *x)
   end_line (p);
 }
 
-/* What papers count of a parameter, 16 bytes of it say, in both units; and what a forward keeps at most, at
+/* Parameters, gradients and optimizer, which papers count, in both units; and what a forward keeps at most, at
  * whatever time of the step. */
 static void
 add_states (Page *p, const LsReport *r)
 {
   const uint64_t *own = r->by_category;
   double states = (double) (own[LS_MEM_PARAMETERS] + own[LS_MEM_GRADIENTS] + own[LS_MEM_OPTIMIZER]);
-  g_string_append_printf (p->out,
-                          "  model states   %11.2f GiB, which is %.2f GB: parameters, gradients, optimizer; "
-                          "activations at most %.2f GiB",
+  g_string_append_printf (p->out, "  model states %13.2f GiB, %.2f GB; activations at most %.2f GiB",
                           states / GIB, states / 1e9, (double) own[LS_MEM_ACTIVATIONS] / GIB);
   end_line (p);
 }
@@ -422,7 +420,7 @@ add_networks (Page *p, const LsReport *r)
   char align[LS_TEXT_TABLE_MAX_COLUMNS + 1] = "lrr";
   if (r->n_networks == 0)
     return;
-  add_heading (p, "Networks", "milliseconds of the same step, against %s", r->networks[0].name);
+  add_heading (p, "Networks", "the same step, against %s", r->networks[0].name);
   for (int part = 0; part < LS_N_PARTS; part++)
     if (is_of_network (r, (LsPart) part))
       g_strlcat (align, "r", sizeof align);

@@ -167,9 +167,12 @@ columns_add_up_to_spans (void)
     LS_CHECK_INT (ls_span_instance (&p.t, from, send)->mb, ==, ls_span_instance (&p.t, to, receive)->mb);
   }
   const cJSON *boxes = cJSON_GetObjectItem (cJSON_GetArrayItem (ranks, 0), "boxes");
-  LS_CHECK_INT (cJSON_GetArraySize (cJSON_GetObjectItem (boxes, "mb")), ==, 7); /* 3 F, 3 B, the optimizer */
+  /* 3 F, 3 B, each of two kernels a second apart, and the optimizer */
+  LS_CHECK_INT (cJSON_GetArraySize (cJSON_GetObjectItem (boxes, "mb")), ==, 13);
   LS_CHECK_INT (item (boxes, "from", 0), ==, 0);
-  LS_CHECK_INT (item (boxes, "length", 0), ==, 11000000);
+  LS_CHECK_INT (item (boxes, "length", 0), ==, 5000000);
+  LS_CHECK_INT (item (boxes, "from", 1), ==, 6000000);
+  LS_CHECK_INT (item (boxes, "share", 0), ==, 100);
   cJSON_Delete (timeline);
   pipeline_clear (&p);
 }
