@@ -107,8 +107,10 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   options.n_tries = (guint) n_tries;
   LsJobSpec job;
   gboolean ok = ls_request_job (r, &job, error);
-  if (ok)
+  if (ok) {
     ls_job_tell_from (&job, a);
+    ls_job_tell_unasked (&job, a);
+  }
   Data *d = ok ? search (&job, r, &options, a, error) : NULL;
   ls_job_spec_clear (&job);
   if (!d)

@@ -256,6 +256,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   if (!read_spec (&made->spec, r, error) || !check_emit (r, &made->spec, error))
     return FALSE;
   ls_job_tell_from (&made->spec.job, a);
+  ls_job_tell_unasked (&made->spec.job, a);
   made->run = ls_sweep_spec_run (&made->spec, error);
   if (!made->run)
     return FALSE;

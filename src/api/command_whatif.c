@@ -84,8 +84,10 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   LsJobSpec job;
   gboolean ok = ls_request_job (r, &job, error);
-  if (ok)
+  if (ok) {
     ls_job_tell_from (&job, a);
+    ls_job_tell_unasked (&job, a);
+  }
   Data *w = ok ? simulate (&job, r, n_threads, a, error) : NULL;
   ls_job_spec_clear (&job);
   if (!w)

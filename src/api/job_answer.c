@@ -253,6 +253,19 @@ ls_job_tell_from (LsJobSpec *spec, LsAnswer *a)
   ls_answer_note_all (a, notes);
 }
 
+void
+ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a)
+{
+  if (!spec->from || spec->program)
+    return;
+  const char *writer = spec->software ? spec->software->emit : NULL;
+  g_autofree char *how = writer ? g_strdup_printf ("--for %s looks only at what it can", writer)
+                                : g_strdup ("what it cannot is not known");
+  g_autofree char *line
+      = g_strdup_printf ("what is found is not asked whether %s can run it: %s", spec->from->program, how);
+  ls_answer_note (a, line);
+}
+
 /* A length that is given need not be told as assumed. */
 static void
 drop_length (const LsJobSpec *spec, const LsJobResult *r)
