@@ -35,10 +35,10 @@ read_again (const LsJobSpec *spec, const LsEmitJob *job, const char *program, co
 {
   LsImport from;
   g_autofree char *gpus = g_strdup_printf ("%u", job->strategy->gpus);
-  return ls_import_read_for (text, strlen (text), "written", job->model, &from, diags)
-      && set (again, "for", program, diags) && set (again, "model", spec->model, diags)
-      && set (again, "cluster", spec->cluster, diags) && ls_job_spec_take_import (again, &from, diags)
-      && set (again, "gpus", gpus, diags);
+  return set (again, "for", program, diags) && set (again, "model", spec->model, diags)
+      && set (again, "cluster", spec->cluster, diags)
+      && ls_import_read_for (text, strlen (text), "written", job->model, &from, diags)
+      && ls_job_spec_take_import (again, &from, diags) && set (again, "gpus", gpus, diags);
 }
 
 /* "": none, or the text cannot be read alone. */
