@@ -41,14 +41,13 @@ typedef struct {
   const char *id, *family;
   const char *source; /* of the measured time; NULL or "": not said */
   double measured_s;
-  double predicted_s;                /* NaN: refused                      */
-  const char *reason;                /* of the refusal, one line, or NULL; owned by who has the row */
-  double ideal_s;                    /* FLOPs of the model at the peak of all its GPUs; NaN: refused */
-  double baseline_s[LS_N_BASELINES]; /* NaN: refused, or nothing to know an MFU from  */
-  const char *architecture;          /* of its GPUs, static; NULL: refused */
-  double mfu;                        /* predicted; NaN: refused */
-  const char
-      *software; /* whose training loop, interned: of its row, else the textbook's */
+  double predicted_s;                 /* NaN: refused                      */
+  const char *reason;                 /* of the refusal, one line, or NULL; owned by who has the row */
+  double ideal_s;                     /* FLOPs of the model at the peak of all its GPUs; NaN: refused */
+  double baseline_s[LS_N_BASELINES];  /* NaN: refused, or nothing to know an MFU from  */
+  const char *architecture;           /* of its GPUs, static; NULL: refused */
+  double mfu;                         /* predicted; NaN: refused */
+  const char *software;               /* whose training loop, interned: of its row, else the textbook's */
   LsTraits traits;                    /* but for its architecture; strings static or interned */
   double measured_gib, predicted_gib; /* memory; 0: not measured. Predicted NaN: refused */
 } LsScoreRow;

@@ -343,7 +343,8 @@ widen_for_release (const LsJobSpec *spec, const LsJobResult *r, LsInterval *inte
   interval->low *= fmin (1, ratio);
   interval->high *= fmax (1, ratio);
   interval->remark = g_strdup_printf (
-      "%s%sits options are those of %u to %u: it holds attention_kernel fa2 too (--set attention_kernel=fa2), nearer to what ran before %u",
+      "%s%sits options are those of %u to %u: it holds attention_kernel fa2 too "
+      "(--set attention_kernel=fa2), nearer to what ran before %u",
       before ? before : "", before ? "; " : "", from->first_year, from->last_year, YEAR_OF_ATTENTION);
 }
 

@@ -45,7 +45,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJobAnswer, ls_job_answer_free)
 
 /* Says what a launch file was read as, and takes the step that it timed; nothing without --from. */
 void ls_job_tell_from (LsJobSpec *spec, LsAnswer *a);
-/* Of answers that propose other configurations: that the program of a launch file was not asked about them. */
+/* Of answers that propose other configurations: that the program of a launch file was not asked about them.
+ * */
 void ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a);
 /* Says what had to be assumed for r, the job of `spec`, of which others are made: what of its cluster changes
  * nothing here may matter to them. */

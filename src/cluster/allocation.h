@@ -39,7 +39,8 @@ typedef struct {
   int line, col;      /* in the file; 0: none        */
 } LsSeat;
 
-/* What the first node of the cluster is called, where it is not said: 1 where names begin there, unknown where
+/* What the first node of the cluster is called, where it is not said: 1 where names begin there, unknown
+ * where
  * they begin after that, which are counted from 0 then. */
 typedef enum {
   LS_NODES_SAID,

@@ -1,4 +1,5 @@
-/* cluster/node_names.c — names of nodes: lists as SLURM writes them, and the node that each name stands for. */
+/* cluster/node_names.c — names of nodes: lists as SLURM writes them, and the node that each name stands for.
+ * */
 #include <string.h>
 
 #include "cluster/allocation.h"

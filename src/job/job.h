@@ -29,7 +29,8 @@
 /* --- how much memory a job is to leave free, and whose program it is ----------------------------- */
 
 /* Asked for: `--headroom` says so, a size or a share of the accelerator's memory; with `--for` alone it is
- * what that program takes. Otherwise it is what the program takes that the job names, or the textbook's, and is
+ * what that program takes. Otherwise it is what the program takes that the job names, or the textbook's, and
+ * is
  * told, not demanded. */
 
 typedef struct {
@@ -115,7 +116,8 @@ void ls_job_spec_copy (const LsJobSpec *spec,
  * LS_ERROR_INPUT, LS_ERROR_CONFLICT, LS_ERROR_UNSUPPORTED). */
 gboolean ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags);
 
-/* The same job in another program: what was said of its strategy, over the defaults of that one. Diagnostics are
+/* The same job in another program: what was said of its strategy, over the defaults of that one. Diagnostics
+ * are
  * LS_ERROR_USAGE, where it is for a program or a launch file says its strategy, and LS_ERROR_INPUT. */
 gboolean ls_job_spec_change_software (LsJobSpec *spec, const char *name, LsDiagList *diags);
 
@@ -123,7 +125,8 @@ gboolean ls_job_spec_change_software (LsJobSpec *spec, const char *name, LsDiagL
  * Diagnostics are LS_ERROR_INPUT. */
 gboolean ls_job_spec_load_strategy (LsJobSpec *spec, const char *name_or_path, LsDiagList *diags);
 
-/* Refuses what the program cannot express, as --emit would: LS_ERROR_UNSUPPORTED. NULL, or without emit: nothing. strategy:
+/* Refuses what the program cannot express, as --emit would: LS_ERROR_UNSUPPORTED. NULL, or without emit:
+ * nothing. strategy:
  * resolved. */
 gboolean ls_software_check (const LsSoftwareSpec *software, const LsModel *model, const LsStrategy *strategy,
                             GError **error);

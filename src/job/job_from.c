@@ -172,7 +172,8 @@ ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model
 
 /* --- what its accelerator lacks --------------------------------------------------------------------- */
 
-/* Whether flash attention is what a program, a model or a launch file has by itself, not what was asked for. */
+/* Whether flash attention is what a program, a model or a launch file has by itself, not what was asked for.
+ * */
 static bool
 takes_flash (const LsJobSpec *spec, const LsModel *model)
 {

@@ -27,7 +27,8 @@ ls_shell_quote (const char *word)
   bool is_plain = *word != '\0';
   for (const char *c = word; *c; c++)
     is_plain &= g_ascii_isalnum (*c) || strchr ("_-./:=,+@%", *c) != NULL;
-  g_autofree char *shown = ls_printable (word);
+  bool is_json = *word == '{'; /* whose line breaks are its own */
+  g_autofree char *shown = is_json ? ls_printable_lines (word) : ls_printable (word);
   return strcmp (shown, word) != 0 ? quoted_by_bytes (word)
       : is_plain                   ? g_strdup (word)
                                    : g_shell_quote (word);

@@ -10,14 +10,16 @@
 /* The knobs of a resolved strategy as one would type them: "--tp 8 --pp 8 ...", without those that are
  * so by themselves; the usual numbers and words are always there. Newly allocated. */
 char *ls_knobs_format (const LsStrategy *s);
-/* The knobs of a strategy, which is the resolved one of a job with other knobs: so that they hold behind --for,
+/* The knobs of a strategy, which is the resolved one of a job with other knobs: so that they hold behind
+ * --for,
  * --software and --from of the job, and without. model: whose idle knobs are left out, as a recipe of fp8 in
  * bf16; NULL: none are. Newly allocated. */
 char *ls_job_knobs (const LsJobSpec *job, const LsModel *model, const LsStrategy *s);
 /* The whole command that runs it: what was said of the job, then the knobs that it lacks. Newly allocated. */
 char *ls_job_command (const LsJobSpec *job, const LsStrategy *s);
 
-/* The knobs that, behind the command of `first`, make it that of s; none that make no difference to the model m.
+/* The knobs that, behind the command of `first`, make it that of s; none that make no difference to the model
+ * m.
  * Newly allocated. */
 char *ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *s,
                             const LsStrategy *first);

@@ -4,7 +4,8 @@
  * program runs a job cannot be read off its strategy: what reduces gradients is a way to be data parallel,
  * that several programs have.
  *
- * Rule. A job that names no program runs the textbook (strategies/software/textbook.json), whatever its way to
+ * Rule. A job that names no program runs the textbook (strategies/software/textbook.json), whatever its way
+ * to
  * be data parallel, its schedule and its accelerator. The defaults of the options are the textbook's, so that
  * its file changes none of them and `--software textbook` says nothing new. A program that is named by
  * --software, --for, --from or a strategy file gives all its defaults (job/job_spec.c), and those that it has
@@ -25,7 +26,8 @@
  * tells. Reads all of them. */
 const GPtrArray *ls_softwares (void);
 
-/* Of a program as such that has that way to be data parallel on that accelerator; one that names architectures
+/* Of a program as such that has that way to be data parallel on that accelerator; one that names
+ * architectures
  * goes before one that names none. dp_kind: LsDpKind, but AUTO; architecture: "hopper", "tpu". NULL: no
  * program does that. Static. */
 const LsSoftwareSpec *ls_softwares_find (int dp_kind, const char *architecture);
@@ -40,7 +42,8 @@ const LsSoftwareSpec *ls_softwares_textbook (void);
 void ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GHashTable *said,
                           LsStrategy *s);
 
-/* What was said of own (keys, char *), over the defaults of a program; the size of the job stays. Not a list of
+/* What was said of own (keys, char *), over the defaults of a program; the size of the job stays. Not a list
+ * of
  * kernels, which is of a program. The caller clears it. diags: as of ls_field_set_text(). */
 void ls_softwares_rebase (const LsSoftwareSpec *software, const LsStrategy *own, GHashTable *said,
                           LsStrategy *ret, LsDiagList *diags);

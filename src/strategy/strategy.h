@@ -263,9 +263,8 @@ typedef struct {
   bool shared_overlap;    /* shared experts beside the exchange (lower/layers/lower_shared.c) */
 
   /* recomputation */
-  uint32_t
-      recompute_parts;  /* selective: set of LsRecomputePart; 0: CORE */
-  int recompute_method; /* full: LsRecomputeMethod                         */
+  uint32_t recompute_parts;   /* selective: set of LsRecomputePart; 0: CORE */
+  int recompute_method;       /* full: LsRecomputeMethod                         */
   uint32_t recompute_layers;  /* full: of a group, or of a chunk; 0: 1, or all   */
   bool recompute_early_stop;  /* full: nothing runs again behind what the backward needs last */
   bool recompute_flash;       /* selective, core: flash attention runs again too */

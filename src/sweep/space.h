@@ -21,7 +21,8 @@
  * FLOPs, it divides the GPUs and leaves LS_SPACE_TOKENS_OF_RANK tokens or more to a rank. With fewer the keys
  * and values that a ring sends on take longer than the attention that hides them: n tokens of a rank send
  * 4 n k bytes over B bytes/s beside 4 n^2 h / 2 FLOPs at F, k and h the widths of keys and of heads, so
- * n >= 2 k F / (h B), with k = h / 4, 600 TFLOP/s and 50 GB/s some 6,000. Degrees and micro-batches ascend: configurations of one number of GPUs and global batch
+ * n >= 2 k F / (h B), with k = h / 4, 600 TFLOP/s and 50 GB/s some 6,000. Degrees and micro-batches ascend:
+ * configurations of one number of GPUs and global batch
  * come in the same order whatever else is asked for. A sweep for a program has its ranges in their place
  * (data/jobs/read_software.h). */
 #ifndef LS_SWEEP_SPACE_H

@@ -213,8 +213,8 @@ add_variant (const LsSweepRun *x, LsSweepRow *row, const Candidate *c)
 {
   LsStrategy s;
   candidate_settled (x, c, &s);
-  LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), ls_job_knobs (&x->spec->job, NULL, &s), c->step,
-                       c->memory_bytes, c->goodput };
+  char *knobs = ls_job_knobs (&x->spec->job, NULL, &s);
+  LsSweepVariant v = { ls_idea_difference (&row->strategy, &s), knobs, c->step, c->memory_bytes, c->goodput };
   ls_strategy_clear (&s);
   if (!row->also)
     row->also = g_array_new (FALSE, FALSE, sizeof v);

@@ -1,6 +1,8 @@
-/* sweep/sweep_untried.c — which axes a sweep did not go along, or not to their end, and what to type so that it
+/* sweep/sweep_untried.c — which axes a sweep did not go along, or not to their end, and what to type so that
+ * it
  * does. Of the table of axes (data/jobs/read_ranges.h): every knob with words of its own that is the user's
- * choice, of these what would be legal and make a difference in the first, or in the nearest if nothing fits; and
+ * choice, of these what would be legal and make a difference in the first, or in the nearest if nothing fits;
+ * and
  * context parallelism, which has a range by itself for long sequences only. */
 #include <string.h>
 

@@ -219,15 +219,8 @@ is_adapter (const ImportFile *file, LsDiagList *diags)
 
 /* --- learned positions: a table, beside how long sequences are --------------------------------------- */
 
-void
-import_positions (LsImport *import, guint64 n)
-{
-  if (n <= G_MAXUINT32)
-    import->positions = MAX (import->positions, (guint32) n);
-}
-
-/* A length that was given is that of a sequence: the table stays as the files have it, as that of a model that
- * is named. */
+/* A length that was given is that of a sequence: the table stays as the files have it, as that of a
+ * model that is named. */
 void
 import_settle_positions (LsImport *import)
 {

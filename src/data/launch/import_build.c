@@ -34,6 +34,13 @@ TELLER (import_unknown, unknown)
 TELLER (import_ignore, ignored)
 TELLER (import_conflict, conflicts)
 
+void
+import_positions (LsImport *import, guint64 n)
+{
+  if (n <= G_MAXUINT32)
+    import->positions = MAX (import->positions, (guint32) n);
+}
+
 /* Whether a file says of a given key what was given. */
 static void
 compare_given (LsImport *import, const LsField *fields, const void *target, const LsField *f,

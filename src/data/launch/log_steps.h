@@ -6,7 +6,8 @@
 
 typedef struct {
   double step_s;
-  /* 0: the line does not say. Sequences of the step; FLOP/s and tokens/s of one GPU as the log counts them. */
+  /* 0: the line does not say. Sequences of the step; FLOP/s and tokens/s of one GPU as the log counts them.
+   * */
   double batch, flops_per_gpu, tokens_per_s_per_gpu;
 } LogStep;
 

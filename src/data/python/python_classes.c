@@ -33,22 +33,8 @@ has_class (const LsPython *p, guint module, const char *name)
   return class_line (p, module, name) < p->lines->len;
 }
 
-PythonValue
-python_lambda (PythonPlace *x, guint first)
-{
-  bool has_none = python_is (python_token (x), ":");
-  python_pass_to (x, ":");
-  python_take (x, ":");
-  PythonValue v = python_any (x);
-  if (!has_none || !cJSON_IsArray (v.item))
-    return python_hole_of (x, v, first);
-  cJSON *made = cJSON_CreateObject ();
-  cJSON_AddStringToObject (made, "()", "lambda");
-  cJSON_AddItemToObject (made, "value", v.item);
-  return python_value_of (x, made);
-}
-
-/* field (default=1) is 1, field (default_factory=lambda: [1]) is a list; of another factory it is not known. */
+/* field (default=1) is 1, field (default_factory=lambda: [1]) is a list; of another factory it is not known.
+ * */
 static cJSON *
 usual_of (const LsPython *p, GHashTable *names, const PythonLine *line, const cJSON *item)
 {

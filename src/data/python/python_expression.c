@@ -177,6 +177,23 @@ text (PythonPlace *x)
   return python_value_of (x, cJSON_CreateString (out->str));
 }
 
+/* Behind "lambda": "lambda: [1, 2]" is an object that has what it returns as `value`; of one with arguments,
+ * or that returns no list, it is not known. */
+static PythonValue
+lambda_of (PythonPlace *x, guint first)
+{
+  bool has_none = python_is (python_token (x), ":");
+  python_pass_to (x, ":");
+  python_take (x, ":");
+  PythonValue v = python_any (x);
+  if (!has_none || !cJSON_IsArray (v.item))
+    return python_hole_of (x, v, first);
+  cJSON *made = cJSON_CreateObject ();
+  cJSON_AddStringToObject (made, "()", "lambda");
+  cJSON_AddItemToObject (made, "value", v.item);
+  return python_value_of (x, made);
+}
+
 static PythonValue
 number (PythonPlace *x)
 {
@@ -200,7 +217,7 @@ name (PythonPlace *x)
   if (strcmp (text, "True") == 0 || strcmp (text, "False") == 0)
     return python_value_of (x, cJSON_CreateBool (*text == 'T'));
   if (strcmp (text, "lambda") == 0)
-    return python_lambda (x, first);
+    return lambda_of (x, first);
   if (strcmp (text, "__name__") == 0 && x->python->is_script && x->module == 0)
     return python_value_of (x, cJSON_CreateString ("__main__"));
   if (strcmp (text, "__file__") == 0)

@@ -252,9 +252,6 @@ PythonValue python_value_of (PythonPlace *x, cJSON *item);
 /* Takes v; the caller frees it. */
 cJSON *python_item_of (PythonPlace *x, PythonValue v);
 void python_drop (PythonValue v);
-/* Behind "lambda": "lambda: [1, 2]" is an object that has what it returns as `value`; of one with arguments,
- * or that returns no list, it is not known. */
-PythonValue python_lambda (PythonPlace *x, guint first);
 /* In the place of v, which is taken, from a token on. */
 PythonValue python_hole_of (PythonPlace *x, PythonValue v, guint first);
 /* A value with its members and calls. */

@@ -119,7 +119,7 @@ ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTimes *ti
 GArray *
 ls_layer_again (const LsModel *m, const LsStrategy *s, const LsShard *shard, const GArray *operators)
 {
-  Lower l = { .model = m, .s = s, .shard = *shard, .act = shard->dtype };
+  Lower l = { .model = m, .s = s, .shard = *shard, .act = ls_dtype_between (shard->dtype) };
   g_autoptr (GArray) layer_of = g_array_sized_new (FALSE, TRUE, sizeof (uint16_t), operators->len);
   g_array_set_size (layer_of, operators->len);
   g_autoptr (GPtrArray) pointers = pointers_to (operators);

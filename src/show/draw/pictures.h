@@ -14,7 +14,8 @@
 /* A step in rows that the reader asks for.
  *
  *   ranks    a row for each rank, or for one of each role: its passes with their micro-batches, where kernels
- *            run; gaps of less than a pixel make a box lighter by their share; and below a strip of the time in which it computed nothing, by part (analysis/idle.h)
+ *            run; gaps of less than a pixel make a box lighter by their share; and below a strip of the time
+ * in which it computed nothing, by part (analysis/idle.h)
  *   micro-batches  below that a bar for each from the first of its passes to the last, in as many lines as
  *            are under way at once
  *   streams  below that a row for each of its streams. What they run is named where it has room: "F 3" is

@@ -278,7 +278,8 @@ add_retries (Page *p, const LsRetriesReport *x)
   end_line (p);
 }
 
-/* Parameters, gradients and optimizer, which papers count, in both units; and what a forward keeps at most, at
+/* Parameters, gradients and optimizer, which papers count, in both units; and what a forward keeps at most,
+ * at
  * whatever time of the step. */
 static void
 add_states (Page *p, const LsReport *r)

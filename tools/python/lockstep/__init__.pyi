@@ -86,7 +86,7 @@ class JobOptions(TypedDict, total=False):
     memory_clock: Literal["host", "device"] | Sequence[Literal["host", "device"]] | None  # when a buffer counts: as the caching allocator sees it, or as tensors live [host]
     memory_allocator: Literal["exact", "caching"] | Sequence[Literal["exact", "caching"]] | None  # the bytes asked for, or what PyTorch's caching allocator reserves for them [exact]
     recompute: Literal["none", "selective", "full"] | Sequence[Literal["none", "selective", "full"]] | None  # activations that the backward pass computes again [none]
-    recompute_parts: Text  # selective: what is computed again: core (inside of attention), norm, activation (their outputs), mla-up (what latent attention makes of its latents), mlp, moe, shared (an MLP, experts with their router, shared experts, from their input), op (torchtitan's policy), dots (JAX's: all but matrix products), dots-flash (but these and attention), but-qkv, but-attention, but-projection, but-up, but-down (but some of these) [core, op with fsdp2]
+    recompute_parts: Text  # selective: what is computed again: core (inside of attention), norm, activation (their outputs), mla-up (what latent attention makes of its latents), mlp, moe, shared (an MLP, experts with their router, shared experts, from their input), op (torchtitan's policy), dots (JAX's: all but matrix products), dots-flash (but these and attention), but-qkv, but-attention, but-projection, but-up, but-down (but some of these) [core]
     recompute_method: Literal["uniform", "block"] | Sequence[Literal["uniform", "block"]] | None  # full: groups of layers, or the first layers of a chunk [uniform]
     recompute_layers: Number  # full: layers of a group, or recomputed ones of a chunk [uniform 1, block all]
     recompute_stages: Text  # full, block: recomputed layers of each pipeline rank, pp of them [all alike]
@@ -173,7 +173,7 @@ class JobOptions(TypedDict, total=False):
     grad_norm: Text  # all-reduce the norm of the gradients before the optimizer [1]
     grad_check: Switch  # megatron: the host reads the norm of each bucket before it is reduced, to find what is no number (check_for_nan_in_grad) [0]
     bucket_bytes: Text  # ddp: size of a bucket [25MiB, the first 1MiB]
-    bucket_view: Switch  # ddp: gradients are views of the buckets, which else are beside them (gradient_as_bucket_view) [0]
+    bucket_view: Switch  # ddp: gradients are views of the buckets, which else are beside them (gradient_as_bucket_view) [1]
     bucket_params: Number  # megatron: parameters of a bucket [the larger of 40e6 and 1e6 dp]
     ps_servers: Literal["nodes", "one"] | Sequence[Literal["nodes", "one"]] | None  # ps: a parameter server in each node, which share the parameters, or one for all ranks [nodes]
     layers_per_unit: Number  # layers that are gathered together [1]
@@ -239,8 +239,8 @@ class RunOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -285,8 +285,8 @@ class SweepOptions(JobOptions, total=False):
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
-    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
 
 def sweep(*, progress: Progress | None = None, **options: Unpack[SweepOptions]) -> SweepResult:
     """The best of all legal configurations: enumerated, those that cannot fit or cannot win left out
@@ -356,7 +356,7 @@ class KernelOptions(JobOptions, total=False):
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     strategy: File  # knobs from a file (lockstep list strategies)
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
@@ -393,7 +393,7 @@ class CalibrateOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -417,8 +417,8 @@ class CompareOptions(JobOptions, total=False):
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def compare(*arguments: Text, progress: Progress | None = None, **options: Unpack[CompareOptions]) -> Result:
@@ -505,6 +505,7 @@ def validate(*arguments: Text, progress: Progress | None = None, **options: Unpa
 class WhatifOptions(JobOptions, total=False):
     top: Number  # Changes shown that gain and fit; default 15
     all: Switch  # Show all, also those that gain nothing or are not possible, with the reasons
+    software_each: Switch  # In the place of changes, the job in each program that can run it, with that one's defaults
     threads: Number  # Simulations at once; default one per processor
     report: Text  # Write it as a page to look at: one HTML file, which needs no network
     format: Text  # What to print; markdown: tables for an issue or a paper
@@ -520,8 +521,8 @@ class WhatifOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -561,6 +562,7 @@ class TrainOptions(JobOptions, total=False):
     gpu_watts: Text  # Power of a GPU, whatever it does; default: what is published of it by what it does, or its board limit
     pue: Text  # Power of the data centre over that; default 1.1
     co2: Text  # Grams of CO2 for a kWh; default: not counted
+    ignore_memory: Switch  # Answer also for a job that does not fit into memory; else exit 4
     threads: Number  # Runs at once; default one per processor
     mpi: Switch  # With all processes that mpirun started
     plot: Text  # Draw what held up the run of the first seed, and what is lost by kind and cause (.svg or .png; .gp: its script)
@@ -577,8 +579,8 @@ class TrainOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def train(*, progress: Progress | None = None, **options: Unpack[TrainOptions]) -> Result:
@@ -606,8 +608,8 @@ class MemoryOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -655,8 +657,8 @@ class PlaceOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
@@ -686,8 +688,8 @@ class TraceOptions(JobOptions, total=False):
     strategy: File  # knobs from a file (lockstep list strategies)
     attention: Literal["flash", "unfused", "auto"] | Sequence[Literal["flash", "unfused", "auto"]] | None  # attention kernels [the model's]
     order: Text  # the order of the pipeline's actions (CSV; lockstep schedule writes one) [the schedule's own]
-    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [as its GPU names]
-    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [as its GPU names]
+    gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
+    nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
     measured: Text  # a step that was run, to compare with: its time, other logged numbers such as tflops=145,memory=61GiB, and whose
     published: Text  # the same, of seconds with or without a unit
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
