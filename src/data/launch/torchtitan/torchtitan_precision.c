@@ -91,8 +91,8 @@ static bool
 is_unmixed (const LaunchJob *job)
 {
   const LsStrategy *s = &job->import->strategy;
-  bool is_cut = s->tp > 1 || s->pp > 1, is_early = g_str_has_prefix (s->software, "torchtitan-");
-  return s->dp_kind != LS_DP_FSDP2 && (is_cut || is_early) && !is_python (job);
+  bool is_cut = s->tp > 1 || s->pp > 1;
+  return s->dp_kind != LS_DP_FSDP2 && (is_cut || torchtitan_is_early (job)) && !is_python (job);
 }
 
 static void

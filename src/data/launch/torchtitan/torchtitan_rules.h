@@ -26,6 +26,9 @@ bool torchtitan_add_python (LaunchWords *words, const ImportFile *file, const ch
 void torchtitan_add_policies (LaunchWords *words, const LaunchWords *command);
 /* Whether batches are counted in tokens, as since August 2026. */
 bool torchtitan_counts_tokens (const LaunchJob *job);
+/* Of releases of torchtitan by what they have: the first that set micro-batches by their size, in April 2025,
+ * names no option of an earlier one. */
+bool torchtitan_is_early (const LaunchJob *job);
 
 /* --- torchtitan_rules.c -------------------------------------------------------------------------- */
 

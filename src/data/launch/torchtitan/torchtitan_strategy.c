@@ -13,10 +13,8 @@ number_of (const LaunchJob *job, const char *name, guint64 otherwise)
   return text && g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT32, &value, NULL) ? value : otherwise;
 }
 
-/* Of releases of torchtitan by what they have: the first that set micro-batches by their size, in April 2025,
- * names no option of an earlier one. */
-static bool
-is_early (const LaunchJob *job)
+bool
+torchtitan_is_early (const LaunchJob *job)
 {
   return g_str_has_prefix (job->import->strategy.software, "torchtitan-");
 }
@@ -239,7 +237,8 @@ set_layers (LaunchJob *job, guint64 first, guint64 last)
   bool is_even = true;
   guint64 all = import->model.n_layers, before = 0;
   for (guint i = 0; i < n; i++) {
-    guint64 here = is_early (job) ? layers_of_early (i, n, all) : layers_of (i, n, all, first, last);
+    guint64 here
+        = torchtitan_is_early (job) ? layers_of_early (i, n, all) : layers_of (i, n, all, first, last);
     is_even = is_even && (i == 0 || here == before);
     g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", here);
     before = here;
@@ -353,7 +352,7 @@ micro_batch (LaunchJob *job, guint64 local)
           size = number_of (job, "pipeline_parallel_microbatch_size", 0);
   if (s->pp == 1 || torchtitan_counts_tokens (job))
     return local / n_micro_batches (job);
-  bool is_counted = n > 0 || (size == 0 && is_early (job));
+  bool is_counted = n > 0 || (size == 0 && torchtitan_is_early (job));
   n = n ? n : (guint64) s->pp * s->vpp;
   if (is_counted && local % n != 0)
     import_conflict (import,
