@@ -40,8 +40,7 @@ typedef struct {
 } LsSeat;
 
 /* What the first node of the cluster is called, where it is not said: 1 where names begin there, unknown
- * where
- * they begin after that, which are counted from 0 then. */
+ * where they begin after that, which are counted from 0 then. */
 typedef enum {
   LS_NODES_SAID,
   LS_NODES_FROM_0,

@@ -291,8 +291,7 @@ gboolean ls_cluster_spec_check_other (const LsClusterSpec *spec, const LsOtherNo
 gboolean ls_cluster_spec_validate (const LsClusterSpec *spec, GError **error);
 
 /* Which rates of an accelerator or cluster look like mistaken units: peak FLOP/s for a byte of memory ten
- * times
- * beyond all of topologies/gpu, NICs faster than the PCIe that leads to them. Sentences (char *, newly
+ * times beyond all of topologies/gpu, NICs faster than the PCIe that leads to them. Sentences (char *, newly
  * allocated) are added to notes. */
 void ls_gpu_doubts (const LsGpu *gpu, GPtrArray *notes);
 void ls_cluster_doubts (const LsClusterSpec *spec, GPtrArray *notes);

@@ -30,8 +30,7 @@
 
 /* Asked for: `--headroom` says so, a size or a share of the accelerator's memory; with `--for` alone it is
  * what that program takes. Otherwise it is what the program takes that the job names, or the textbook's, and
- * is
- * told, not demanded. */
+ * is told, not demanded. */
 
 typedef struct {
   bool is_set;
@@ -117,8 +116,7 @@ void ls_job_spec_copy (const LsJobSpec *spec,
 gboolean ls_job_spec_set (LsJobSpec *spec, const char *key, const char *value, LsDiagList *diags);
 
 /* The same job in another program: what was said of its strategy, over the defaults of that one. Diagnostics
- * are
- * LS_ERROR_USAGE, where it is for a program or a launch file says its strategy, and LS_ERROR_INPUT. */
+ * are LS_ERROR_USAGE, where it is for a program or a launch file says its strategy, and LS_ERROR_INPUT. */
 gboolean ls_job_spec_change_software (LsJobSpec *spec, const char *name, LsDiagList *diags);
 
 /* A strategy file over the defaults, which are of the software that it names unless the spec has one.

@@ -19,8 +19,7 @@ char *ls_job_knobs (const LsJobSpec *job, const LsModel *model, const LsStrategy
 char *ls_job_command (const LsJobSpec *job, const LsStrategy *s);
 
 /* The knobs that, behind the command of `first`, make it that of s; none that make no difference to the model
- * m.
- * Newly allocated. */
+ * m. Newly allocated. */
 char *ls_job_knobs_instead (const LsJobSpec *job, const LsModel *m, const LsStrategy *s,
                             const LsStrategy *first);
 

@@ -5,9 +5,8 @@
  * that several programs have.
  *
  * Rule. A job that names no program runs the textbook (strategies/software/textbook.json), whatever its way
- * to
- * be data parallel, its schedule and its accelerator. The defaults of the options are the textbook's, so that
- * its file changes none of them and `--software textbook` says nothing new. A program that is named by
+ * to be data parallel, its schedule and its accelerator. The defaults of the options are the textbook's, so
+ * that its file changes none of them and `--software textbook` says nothing new. A program that is named by
  * --software, --for, --from or a strategy file gives all its defaults (job/job_spec.c), and those that it has
  * on the accelerator; what the job says goes before these.
  *
@@ -27,9 +26,8 @@
 const GPtrArray *ls_softwares (void);
 
 /* Of a program as such that has that way to be data parallel on that accelerator; one that names
- * architectures
- * goes before one that names none. dp_kind: LsDpKind, but AUTO; architecture: "hopper", "tpu". NULL: no
- * program does that. Static. */
+ * architectures goes before one that names none. dp_kind: LsDpKind, but AUTO; architecture: "hopper", "tpu".
+ * NULL: no program does that. Static. */
 const LsSoftwareSpec *ls_softwares_find (int dp_kind, const char *architecture);
 
 /* What a job runs that names no program; NULL: its file is not there. Static. */
@@ -43,8 +41,7 @@ void ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardwar
                           LsStrategy *s);
 
 /* What was said of own (keys, char *), over the defaults of a program; the size of the job stays. Not a list
- * of
- * kernels, which is of a program. The caller clears it. diags: as of ls_field_set_text(). */
+ * of kernels, which is of a program. The caller clears it. diags: as of ls_field_set_text(). */
 void ls_softwares_rebase (const LsSoftwareSpec *software, const LsStrategy *own, GHashTable *said,
                           LsStrategy *ret, LsDiagList *diags);
 

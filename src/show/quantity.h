@@ -1,6 +1,5 @@
 /* show/quantity.h — a quantity in a text: each has one form, in all commands. NaN: "-". Newly allocated.
- * Sizes,
- * rates and FLOP/s are of lockstep/units.h. */
+ * Sizes, rates and FLOP/s are of lockstep/units.h. */
 #ifndef LS_SHOW_QUANTITY_H
 #define LS_SHOW_QUANTITY_H
 

@@ -1,9 +1,7 @@
 /* sweep/sweep_untried.c — which axes a sweep did not go along, or not to their end, and what to type so that
- * it
- * does. Of the table of axes (data/jobs/read_ranges.h): every knob with words of its own that is the user's
- * choice, of these what would be legal and make a difference in the first, or in the nearest if nothing fits;
- * and
- * context parallelism, which has a range by itself for long sequences only. */
+ * it does. Of the table of axes (data/jobs/read_ranges.h): every knob with words of its own that is the
+ * user's choice, of these what would be legal and make a difference in the first, or in the nearest if
+ * nothing fits; and context parallelism, which has a range by itself for long sequences only. */
 #include <string.h>
 
 #include "schedules/sched.h"
@@ -73,6 +71,7 @@ is_another (const Place *place, LsSpaceAxis axis, const char *word)
     g_clear_pointer (&s.schedule, g_free);
   else if (!ls_field_value_set (f, &s, word))
     g_assert_not_reached ();
+  /* Its own: words of knobs without an axis are no variants of one another (sweep/layouts.h). */
   g_autoptr (LsLayouts) layouts = ls_layouts_new (&x->model, x->hardware);
   bool ok = candidate_settle (x, &place->p, &s, NULL)
       && ls_layouts_balance (layouts, &s, candidate_cluster (x, &place->p), 0)

@@ -279,8 +279,7 @@ add_retries (Page *p, const LsRetriesReport *x)
 }
 
 /* Parameters, gradients and optimizer, which papers count, in both units; and what a forward keeps at most,
- * at
- * whatever time of the step. */
+ * at whatever time of the step. */
 static void
 add_states (Page *p, const LsReport *r)
 {
