@@ -34,7 +34,7 @@ LIMITS = {("share", "steps"), ("share", "all"), ("place", "tries"), ("kernel", "
 # and alone it is a condition that holds, or a value that comes out anyway. Behind "=": all else, in the place of the base.
 ROWS = {
     "run": (JOB, """
-        --json; --chrome-trace t.json; --chrome-trace-all | --chrome-trace t.json --cluster pair:nodes=16 --gpus 32 --global-batch 64; --csv s.csv; --links l.csv
+        --json; --chrome-trace t.json; --chrome-trace-all | --chrome-trace t.json --model tiny:layers=32 --cluster pair:nodes=16 --gpus 32 --tp 1 --pp 32 --global-batch 64; --csv s.csv; --links l.csv
         --timeline t.svg; --timeline-rows ops | --timeline t.svg; --timeline-arrows | --timeline t.svg; --timeline-ranks 1 | --timeline t.svg
         --timeline-window 0us..100us | --timeline t.svg; --timeline-width 500 | --timeline t.svg; --memory-chart m.svg; --critical-path
         --sensitivity; --faults each:gpu; --ecmp-seeds 2; --what-if; --jitter mlperf-5.1 = SHIPPED; --jitter-seed 3 = SHIPPED --jitter mlperf-5.1; --report r.html
@@ -68,13 +68,13 @@ ROWS = {
         --rounds pytorch ! --schedule interleaved-1f1b --vpp 2 --micro-batches 10; --waves 2 | --schedule hanayo; --pipes 4 | --schedule chimera; --f-time 2; --b-time 3; --w-time 2
         --fb-time 5 | --schedule dualpipe; --comm-time 1; --memory-limit 1 | --schedule zb-auto; --format csv; --report r.html; --json; --output o.csv; --plot p.gp = --all --pp 4 --micro-batches 8
         --width 50"""),
-    "whatif": (JOB, "--top 1; --all; --report r.html; --format json; --json; --csv"),
+    "whatif": (JOB, "--top 1; --all; --software-each; --report r.html; --format json; --json; --csv"),
     "memory": (JOB + " --model tiny:layers=900", """
         --memory-chart m.svg; --snapshot s.pickle; --rank 1 | --memory-chart m.svg; --report r.html; --format json; --no-advice; --json; --csv
         --require-fit"""),
     "place": (JOB + " --placement cyclic", "--output o.json; --any-nodes ! --cluster pair:nodes=4,fabric.nodes_per_leaf=2,fabric.oversubscription=2 --placement 0,2; --report r.html; --format json; --json; --csv"),
     "train": (JOB + " --tokens 1000000000 --reliability lab", """
-        --tokens 2000000000; --train-steps 100 = --model tiny --cluster pair --gpus 4 --global-batch 16; --loss 3 = --model tiny --cluster pair --gpus 4 --global-batch 16
+        --ignore-memory ! --model tiny:layers=900; --tokens 2000000000; --train-steps 100 = --model tiny --cluster pair --gpus 4 --global-batch 16; --loss 3 = --model tiny --cluster pair --gpus 4 --global-batch 16
         --scaling-law hoffmann-2022 = --model tiny --loss 3 --cluster pair --gpus 4 --global-batch 16 --reliability lab; --days 1 = --model tiny --cluster pair --gpus 4 --global-batch 16
         --phase tokens=1000000,seq=512; --batch-ramp 8:8:1000; --critical-batch 100000; --batches 16,32; --reliability none; --jitter off = SHIPPED --tokens 1000000000 --reliability none; --jitter-seed 2
         --checkpoint-every 10; --checkpoint-to local; --checkpoint-async 1; --checkpoint-save 10s; --checkpoint-write 10s; --checkpoint-read 10s
@@ -102,6 +102,7 @@ ROWS = {
 # What goes with a way to say a job, in each command that takes one.
 FOR_JOBS = {"run": "", "whatif": "", "memory": "", "place": "", "train": "--tokens 1000000000 --reliability lab", "trace": "export -o o.json"}
 OF_JOBS = [("--strict", ""), ("--strict", "--trace ./trace.json --cluster pair"), ("--order order.csv", "--trace ./trace.json --cluster pair")]
+OF_TRACES = {"run", "whatif", "memory", "trace"}
 
 
 def words(text):
@@ -189,7 +190,8 @@ def main():
             problems += [f"{name}: no row of --{key}" for key in sorted(own - have)]
             problems += [f"{name}: no option --{key}" for key in sorted(have - own)]
     for name, base in FOR_JOBS.items() if not only else []:
-        problems += [p for option, other in OF_JOBS for p in [try_row(name, words(f"{base} {other or JOB}"), words(option), [], "|")] if p]
+        fit = [row for row in OF_JOBS if "--trace" not in row[1] or name in OF_TRACES]
+        problems += [p for option, other in fit for p in [try_row(name, words(f"{base} {other or JOB}"), words(option), [], "|")] if p]
     problems += [job.result() for job in jobs if job.result()]
     print("\n".join(problems))
     print(f"{len(jobs)} options, {len(problems)} wrong")
