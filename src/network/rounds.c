@@ -483,5 +483,6 @@ ls_script_star (const LsCollCall *call, LsScript *s, uint32_t k)
 void
 ls_script_pipeline (LsScript *s, LsTime latency)
 {
-  s->hop_intra = s->hop_inter = s->hop_switch = latency / s->n_rounds;
+  s->hop_intra = s->hop_inter = s->hop_switch = 1;
+  s->hop_intra = s->hop_inter = s->hop_switch = latency / MAX (1, longest_way (s));
 }

@@ -33,25 +33,37 @@ oversubscribed (void)
   return s;
 }
 
-/* step / flow with these rates; NAN: the algorithm does not apply. */
-static double
-ratio_with (const LsNccl *rates, const Place *p, LsCollKind kind, const char *algorithm, uint64_t bytes)
+typedef struct {
+  LsTime step, flow; /* below 0: the algorithm does not apply */
+} Times;
+
+static Times
+times_with (const LsNccl *rates, const Place *p, LsCollKind kind, const char *algorithm, uint64_t bytes)
 {
+  const Times none = { -1, -1 };
   g_autoptr (GError) error = NULL;
   g_autoptr (LsCluster) c = ls_cluster_build (&p->spec, &error);
   LS_CHECK_NO_ERROR (error);
   if (!c)
-    return NAN;
+    return none;
   g_autoptr (LsArena) arena = ls_arena_new ();
   g_autofree uint32_t *gpus = g_new (uint32_t, p->n);
   for (uint32_t i = 0; i < p->n; i++)
     gpus[i] = i / p->per_node * p->spec.gpus_per_node + i % p->per_node;
   LsCollRequest request = { .kind = kind, .gpus = gpus, .n = p->n, .bytes = bytes, .algorithm = algorithm };
   if (!ls_coll_applies (c, rates, &request))
-    return NAN;
+    return none;
   const LsCollPlan *plan = ls_coll_plan (c, rates, &request, LS_NETWORK_FLOW, arena);
   const LsScript *script = ls_coll_script (c, rates, &request, arena);
-  return (double) ls_messages_time_alone (script, c, NULL) / (double) ls_coll_time_alone (c, plan);
+  return (Times) { ls_messages_time_alone (script, c, NULL), ls_coll_time_alone (c, plan) };
+}
+
+/* step / flow with these rates; NAN: the algorithm does not apply. */
+static double
+ratio_with (const LsNccl *rates, const Place *p, LsCollKind kind, const char *algorithm, uint64_t bytes)
+{
+  Times t = times_with (rates, p, kind, algorithm, bytes);
+  return t.step < 0 ? NAN : (double) t.step / (double) t.flow;
 }
 
 static double
@@ -280,8 +292,41 @@ unequal_rounds_do_not (void)
   check (&uneven, LS_COLL_ALL_REDUCE, "halving-doubling", 256 * MIB, 0.75, 0.9);
 }
 
+/* Where a pipeline is cut into more chunks as well: none of them can overtake the latency of its links. */
+static void
+more_bytes_take_longer (void)
+{
+  const Place places[] = {
+    { "a node", tiny_dgx (1), 8, 8 },
+    { "two nodes", tiny_dgx (2), 16, 8 },
+    { "PCIe", tiny_pcie (1), 8, 8 },
+    { "uneven", tiny_dgx (4), 11, 3 },
+    { "line", tiny_torus (1, 8, 4, 0, LS_WRAP_NONE), 8, 32 },
+    { "cube", tiny_torus (1, 4, 4, 4, LS_WRAP_ALL), 64, 64 },
+  };
+  const char *names[]
+      = { "ring",   "tree",  "nvls", "nvls-tree",        "collnet", "halving-doubling", "hierarchical",
+          "direct", "naive", "pat",  "parameter-server", "torus",   "pairwise" };
+  guint n_checked = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (places); i++)
+    for (guint a = 0; a < G_N_ELEMENTS (names); a++)
+      for (int kind = 0; kind < LS_N_COLL_KINDS; kind++) {
+        LsTime before = 0;
+        for (uint64_t size = 1024; size <= 64 * MIB && before >= 0; size *= 4) {
+          LsTime time = times_with (&nccl, &places[i], kind, names[a], size).step;
+          ls_check_impl (time < 0 || time >= before, __FILE__, __LINE__,
+                         "%s, %s by %s, %" G_GUINT64_FORMAT ": %g us after %g", places[i].name,
+                         ls_coll_kind_name (kind), names[a], size, (double) time / LS_US,
+                         (double) before / LS_US);
+          n_checked += time > 0;
+          before = time;
+        }
+      }
+  LS_CHECK_INT (n_checked, >=, 1000);
+}
+
 LS_TEST_SUITE (LS_TEST (rounds_of_equal_messages_agree), LS_TEST (waits_at_hops_are_in_rounds),
                LS_TEST (a_torus_agrees), LS_TEST (exchanges_on_a_torus_agree), LS_TEST (uneven_axes_agree),
                LS_TEST (hashed_routes_agree), LS_TEST (pipelines_agree),
                LS_TEST (exchanges_of_all_with_all_agree), LS_TEST (the_others_agree),
-               LS_TEST (unequal_rounds_do_not))
+               LS_TEST (unequal_rounds_do_not), LS_TEST (more_bytes_take_longer))
