@@ -199,12 +199,23 @@ ls_topo_levels_new (const LsCluster *c)
 
 typedef enum { DATA_SHEET, PAYLOAD } Rate;
 
-/* Bytes/s as a whole number: rates are sums of products of few digits. */
-static int64_t
-whole (LsBandwidth b, Rate rate)
+/* Bytes/s; what is not known carries nothing. */
+static double
+bytes_per_s (LsBandwidth b, Rate rate)
 {
   double value = rate == DATA_SHEET ? b.data_sheet : b.payload;
-  return isnan (value) ? 0 : (int64_t) llround (value);
+  return isnan (value) ? 0 : fmin (value, 1e300);
+}
+
+/* Of how many bytes/s a unit of capacity is: one, as rates are sums of products of few digits, so that it is
+ * exact; more where all links together would not count in 2^62. */
+static double
+unit_of (const LsCluster *c, Rate rate)
+{
+  double sum = 0;
+  for (guint i = 0; i < c->links->len; i++)
+    sum += bytes_per_s (rate_of (c, link_at (c, i)), rate);
+  return fmax (1, sum / 0x1p61);
 }
 
 /* Over the links between the vertices below n: all, or those of NVLink. */
@@ -213,16 +224,17 @@ cut (const LsCluster *c, uint32_t n, bool nvlink_only, const int8_t *side, Rate 
 {
   GArray *edges = g_array_new (FALSE, FALSE, sizeof (LsFlowEdge));
   bool is_known = true;
+  double unit = unit_of (c, rate);
   for (guint i = 0; i < c->links->len; i++) {
     const LsLink *link = link_at (c, i);
     if (link->from >= n || link->to >= n || (nvlink_only && !ls_topo_is_nvlink (c, link)))
       continue;
     LsBandwidth b = rate_of (c, link);
-    LsFlowEdge edge = { link->from, link->to, whole (b, rate) };
+    LsFlowEdge edge = { link->from, link->to, llround (bytes_per_s (b, rate) / unit) };
     g_array_append_val (edges, edge);
     is_known = is_known && !isnan (b.data_sheet);
   }
-  double flow = (double) ls_max_flow (n, edges, side);
+  double flow = unit * (double) ls_max_flow (n, edges, side);
   g_array_unref (edges);
   return rate == DATA_SHEET && !is_known ? NAN : flow;
 }

@@ -4,7 +4,7 @@
 #include "data/text/override.h"
 
 const LsField ls_link_fields[] = {
-  { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true,
+  { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true, .max = 1e15,
     .meaning = "one direction of one physical link, as the data sheet says" },
   { "efficiency", LS_FIELD_DOUBLE, offsetof (LsLinkSpec, efficiency), .required = true, .above = true,
     .max = 1, .meaning = "share of it that payload reaches" },
