@@ -418,7 +418,7 @@ append_wider (const LsInterval *i, GString *text)
   else
     g_string_append (text, "wider than for a job like these");
   if (i->n_runs > 0 && i->n_sources > 0) {
-    g_string_append (text, ", by what is added for errors against ");
+    g_string_append (text, ", by what is added for the errors on ");
     append_sources (i, text);
   }
   g_string_append_printf (text, ", as none of %s %s", i->n_runs > 0 ? "yours" : "them", i->wider);
@@ -431,11 +431,11 @@ ls_interval_label (const LsInterval *i)
   if (i->none) {
     g_string_append_printf (text, "unknown: %s", i->none);
   } else {
-    g_string_append_printf (text, "made to hold %.0f %% of measured steps, ", 100 * LS_INTERVAL_LEVEL);
+    g_string_append_printf (text, "%.0f %% interval, ", 100 * LS_INTERVAL_LEVEL);
     if (i->n_runs > 0) {
       g_string_append_printf (text, "from %u of your runs (%s), left out one at a time", i->n_runs, i->runs);
     } else {
-      g_string_append (text, "by errors against ");
+      g_string_append (text, "from the errors on ");
       append_sources (i, text);
     }
     append_wider (i, text);

@@ -182,8 +182,8 @@ void ls_interval_clear (LsInterval *interval); /* zeroes; NULL allowed */
 /* In what the job is unlike all groups, "is in fp8 or ..."; NULL: it is like them. Newly allocated. */
 char *ls_residuals_unlike (const LsResiduals *r, const LsIntervalJob *job);
 
-/* What an interval is, or why there is none: "made to hold 80 % of measured steps, by errors against 6
- * published sources with Megatron-LM". Newly allocated. */
+/* What an interval is, or why there is none: "80 % interval, from the errors on 6 published sources
+ * with Megatron-LM". Newly allocated. */
 char *ls_interval_label (const LsInterval *interval);
 
 #endif

@@ -74,6 +74,7 @@ search (const LsJobSpec *job, const LsRequest *r, const LsPlaceOptions *options,
   if (!place)
     return NULL;
   ls_job_tell_result (job, place->now, a);
+  ls_job_tell_interval (job, place->now, "a step of the job as it is now", a);
   if (!place->now->report.fits)
     ls_answer_note (a,
                     "the job does not fit into its accelerators: lockstep memory, with the same options, "

@@ -189,9 +189,11 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   if (ok)
     ls_job_tell_from (&spec.job, a);
   LsTrainReport *report = ok ? ls_train_run (&spec, error) : NULL;
-  ls_train_spec_clear (&spec);
   if (report && !check_fit (r, report, a, error))
     g_clear_pointer (&report, ls_train_report_free);
+  if (report)
+    ls_job_tell_interval (&spec.job, report->job, "a step (days, money and energy are in proportion)", a);
+  ls_train_spec_clear (&spec);
   if (!report)
     return FALSE;
   Data *d = g_new (Data, 1);

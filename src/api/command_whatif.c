@@ -65,6 +65,7 @@ simulate (const LsJobSpec *job, const LsRequest *r, guint n_threads, LsAnswer *a
   if (!now)
     return NULL;
   ls_job_tell_result (job, now, a);
+  ls_job_tell_interval (job, now, "a step of the job as it is now", a);
   const LsProgress progress = ls_request_progress (r);
   bool is_each = ls_request_is_on (r, "software-each");
   LsWhatIf *table = (is_each ? ls_what_if_softwares : ls_what_if_new) (job, now, n_threads, &progress, error);

@@ -281,6 +281,24 @@ ls_job_tell_result (const LsJobSpec *spec, const LsJobResult *r, LsAnswer *a)
   ls_answer_note_all (a, r->notes);
 }
 
+void
+ls_job_tell_interval (const LsJobSpec *spec, const LsJobResult *r, const char *what, LsAnswer *a)
+{
+  g_autoptr (LsResiduals) residuals = NULL;
+  if (!ls_job_residuals_load (spec, &residuals, NULL) || !residuals)
+    return;
+  LsInterval interval;
+  ls_job_interval (spec, r, residuals, &interval);
+  double step_s = r->report.step_time_s;
+  g_autofree char *label = ls_interval_label (&interval),
+                  *low = ls_format_time (ls_time_from_s (interval.low * step_s)),
+                  *high = ls_format_time (ls_time_from_s (interval.high * step_s)),
+                  *line = interval.none ? g_strdup_printf ("the interval of %s is %s", what, label)
+                                        : g_strdup_printf ("%s takes %s to %s: %s", what, low, high, label);
+  ls_interval_clear (&interval);
+  ls_answer_note (a, line);
+}
+
 static void
 note_result (const LsJobAnswer *j, LsAnswer *a)
 {
@@ -315,39 +333,6 @@ note_contradictions (const LsJobAnswer *j, const LsModel *model, GPtrArray *note
                                     m->source ? m->source : "--measured", all, j->job->report.chip));
 }
 
-/* Releases before had another attention on Hopper: FlashAttention-2, and then an earlier one of cuDNN's
- * (NVIDIA/TransformerEngine@32db3928, of December 2023). */
-#define YEAR_OF_ATTENTION 2025
-
-/* A launch file whose options are of several years: the interval holds what earlier ones ran. */
-static void
-widen_for_release (const LsJobSpec *spec, const LsJobResult *r, LsInterval *interval)
-{
-  const LsImport *from = spec->from;
-  bool may_be_older = from && from->first_year > 0 && from->first_year < YEAR_OF_ATTENTION
-      && from->last_year >= YEAR_OF_ATTENTION && r->strategy.attention == LS_ATTENTION_FLASH
-      && r->strategy.attention_kernel == LS_ATTENTION_KERNEL_CUDNN && !ls_job_says (spec, "attention_kernel");
-  if (!may_be_older || interval->none || interval->n_runs > 0)
-    return;
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsJobSpec older;
-  ls_job_spec_copy (spec, &older);
-  older.no_notes = true;
-  g_autoptr (LsJobResult) other
-      = ls_job_spec_set (&older, "attention_kernel", "fa2", diags) ? ls_job_spec_run (&older, NULL) : NULL;
-  ls_job_spec_clear (&older);
-  if (!other)
-    return;
-  double ratio = other->report.step_time_s / r->report.step_time_s;
-  g_autofree char *before = interval->remark;
-  interval->low *= fmin (1, ratio);
-  interval->high *= fmax (1, ratio);
-  interval->remark = g_strdup_printf (
-      "%s%sits options are those of %u to %u: it holds attention_kernel fa2 too "
-      "(--set attention_kernel=fa2), nearer to what ran before %u",
-      before ? before : "", before ? "; " : "", from->first_year, from->last_year, YEAR_OF_ATTENTION);
-}
-
 /* The interval, what the numbers say, and how it is called. */
 static void
 explain (LsJobAnswer *j, const LsResiduals *residuals)
@@ -359,7 +344,6 @@ explain (LsJobAnswer *j, const LsResiduals *residuals)
   if (residuals) {
     j->interval = g_new0 (LsInterval, 1);
     ls_job_interval (spec, r, residuals, j->interval);
-    widen_for_release (spec, r, j->interval);
   }
   const LsModel *model = r->model.name ? &r->model : NULL;
   note_contradictions (j, model, r->notes);

@@ -52,6 +52,10 @@ void ls_job_tell_unasked (const LsJobSpec *spec, LsAnswer *a);
  * nothing here may matter to them. */
 void ls_job_tell_result (const LsJobSpec *spec, const LsJobResult *r, LsAnswer *a);
 
+/* Notes between which times a measured step of r, the job of `spec`, would lie, and by which runs. what:
+ * whose, "a step of the job as it is". Nothing where the spec wants no interval. */
+void ls_job_tell_interval (const LsJobSpec *spec, const LsJobResult *r, const char *what, LsAnswer *a);
+
 /* A job that does not fit is a result: a warning, with the line `help` unless that is NULL; a failure where
  * the request has "require-fit". */
 void ls_job_answer_check_fit (const LsJobAnswer *j, const LsRequest *r, const char *help, LsAnswer *a);

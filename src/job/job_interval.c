@@ -6,6 +6,7 @@
 #include "analysis/own_runs.h"
 #include "data/measured/read_residuals.h"
 #include "data/text/override.h"
+#include "job/job_from.h"
 #include "job/job_steps.h"
 #include "job/softwares.h"
 #include "model/beside.h"
@@ -304,6 +305,39 @@ lengthen_for_missing (const LsJobSpec *spec, const LsJobResult *r, LsInterval *i
       ls_interval_lengthen (interval, m->times, m->what);
 }
 
+/* Releases before had another attention on Hopper: FlashAttention-2, and then an earlier one of cuDNN's
+ * (NVIDIA/TransformerEngine@32db3928, of December 2023). */
+#define YEAR_OF_ATTENTION 2025
+
+/* A launch file whose options are of several years: the interval holds what earlier ones ran. */
+static void
+widen_for_release (const LsJobSpec *spec, const LsJobResult *r, LsInterval *interval)
+{
+  const LsImport *from = spec->from;
+  bool may_be_older = from && from->first_year > 0 && from->first_year < YEAR_OF_ATTENTION
+      && from->last_year >= YEAR_OF_ATTENTION && r->strategy.attention == LS_ATTENTION_FLASH
+      && r->strategy.attention_kernel == LS_ATTENTION_KERNEL_CUDNN && !ls_job_says (spec, "attention_kernel");
+  if (!may_be_older || interval->none)
+    return;
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  LsJobSpec older;
+  ls_job_spec_copy (spec, &older);
+  older.no_notes = true;
+  g_autoptr (LsJobResult) other
+      = ls_job_spec_set (&older, "attention_kernel", "fa2", diags) ? ls_job_spec_run (&older, NULL) : NULL;
+  ls_job_spec_clear (&older);
+  if (!other)
+    return;
+  double ratio = other->report.step_time_s / r->report.step_time_s;
+  g_autofree char *before = interval->remark;
+  interval->low *= fmin (1, ratio);
+  interval->high *= fmax (1, ratio);
+  interval->remark = g_strdup_printf (
+      "%s%sits options are those of %u to %u: it holds attention_kernel fa2 too "
+      "(--set attention_kernel=fa2), nearer to what ran before %u",
+      before ? before : "", before ? "; " : "", from->first_year, from->last_year, YEAR_OF_ATTENTION);
+}
+
 void
 ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals *residuals, LsInterval *ret)
 {
@@ -322,4 +356,5 @@ ls_job_interval (const LsJobSpec *spec, const LsJobResult *r, const LsResiduals 
     return;
   widen_for_machine (spec, r, ret);
   lengthen_for_missing (spec, r, ret);
+  widen_for_release (spec, r, ret);
 }

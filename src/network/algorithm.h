@@ -146,8 +146,9 @@ void ls_script_like_p2p (const LsCollCall *call, LsScript *s);
 void ls_script_star (const LsCollCall *call, LsScript *s, uint32_t k);
 
 /* A pipeline pays its latency (without base) once, not for every chunk, as chunks are on
- * their way while others are waited for: a hop is latency / (hops one after another in the longest way through
- * the rounds), n - 1 in a chain, near n_rounds where places wait for each other. All else of the script is set. */
+ * their way while others are waited for: a hop is latency / (hops one after another in the longest
+ * way through the rounds), n - 1 in a chain, near n_rounds where places wait for each other. All
+ * else of the script is set. */
 void ls_script_pipeline (LsScript *s, LsTime latency);
 
 /* One phase for rounds first .. first + n_rounds - 1 of a script, run into each other. */

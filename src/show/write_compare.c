@@ -10,8 +10,8 @@
 #define MAX_LINKS  10 /* of a text */
 #define NAME_WIDTH 28
 
-static void compare_options_print (LsResultFile *const *files, guint n, int width, GString *out);
-static void compare_options_write (LsResultFile *const *files, guint n, LsJsonOut *w);
+static void compare_texts_print (LsResultFile *const *files, guint n, GString *out);
+static void compare_texts_write (LsResultFile *const *files, guint n, LsJsonOut *w);
 
 static double
 percent (double a, double b)
@@ -180,7 +180,7 @@ ls_result_compare_to_text (const LsResultCompare *c)
     append_remark (out, "model", c->a->model, c->b->model);
   append_remark (out, "trace", c->a->trace, c->b->trace);
   append_remark (out, "cluster", c->a->cluster, c->b->cluster);
-  compare_options_print (files, 2, NAME_WIDTH, out);
+  compare_texts_print (files, 2, out);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     g_autoptr (GArray) rows = shown_rows (c, s);
     if (rows->len == 0)
@@ -201,7 +201,7 @@ ls_result_compare_to_json (const LsResultCompare *c)
   ls_json_out_string (&w, "a", c->a->path);
   ls_json_out_string (&w, "b", c->b->path);
   LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };
-  compare_options_write (files, 2, &w);
+  compare_texts_write (files, 2, &w);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     ls_json_out_begin_array (&w, sections[s].key);
     for (guint i = 0; i < c->sections[s]->len; i++) {
@@ -312,16 +312,40 @@ column_name (guint i)
   return i < 26 ? g_strdup_printf ("%c", 'A' + (int) i) : g_strdup_printf ("%u", i + 1);
 }
 
-/* --- options --- */
+/* --- options, and what numbers rest on --- */
+
+/* A list of texts that each file has. */
+typedef struct {
+  const char *key, *title;
+  size_t list; /* its place in LsResultFile */
+  const char *(*value) (const GPtrArray *list, const char *name);
+  bool of_differing; /* shown: else all of them */
+} Texts;
+
+static const Texts options
+    = { "options", "options that differ", offsetof (LsResultFile, options), ls_result_option, true };
+static const Texts assumptions = { "assumptions", "what they rest on", offsetof (LsResultFile, assumptions),
+                                   ls_result_assumption, false };
+
+static const GPtrArray *
+list_of (const LsResultFile *file, const Texts *t)
+{
+  return *(GPtrArray *const *) ((const char *) file + t->list);
+}
+
+static const char *
+text_of (const LsResultFile *file, const Texts *t, const char *name)
+{
+  return t->value (list_of (file, t), name);
+}
 
 static bool
-is_same_in_all (LsResultFile *const *files, guint n, const char *name)
+is_shown (LsResultFile *const *files, guint n, const Texts *t, const char *name)
 {
-  for (guint i = 1; i < n; i++)
-    if (g_strcmp0 (ls_result_option (files[i]->options, name), ls_result_option (files[0]->options, name))
-        != 0)
-      return false;
-  return true;
+  for (guint i = 1; i < n && t->of_differing; i++)
+    if (g_strcmp0 (text_of (files[i], t, name), text_of (files[0], t, name)) != 0)
+      return true;
+  return !t->of_differing;
 }
 
 static bool
@@ -330,19 +354,19 @@ has_text (const GPtrArray *names, const char *name)
   return g_ptr_array_find_with_equal_func ((GPtrArray *) names, name, g_str_equal, NULL);
 }
 
-/* Names (char *, borrowed) of options that are not the same in all files, in the order in which they appear;
- * of files that do not say their options, none. n > 0. Free with g_ptr_array_unref(). */
+/* Names (char *, borrowed) of those that are shown, in the order in which they appear; where a file does not
+ * say its own, none. n > 0. Free with g_ptr_array_unref(). */
 static GPtrArray *
-compare_options (LsResultFile *const *files, guint n)
+compare_names (LsResultFile *const *files, guint n, const Texts *t)
 {
   GPtrArray *names = g_ptr_array_new ();
   for (guint i = 0; i < n; i++)
-    if (files[i]->options->len == 0)
+    if (list_of (files[i], t)->len == 0)
       return names;
   for (guint i = 0; i < n; i++)
-    for (guint k = 0; k < files[i]->options->len; k++) {
-      const char *name = ((const LsResultOption *) g_ptr_array_index (files[i]->options, k))->name;
-      if (!has_text (names, name) && !is_same_in_all (files, n, name))
+    for (guint k = 0; k < list_of (files[i], t)->len; k++) {
+      const char *name = ((const LsResultOption *) g_ptr_array_index (list_of (files[i], t), k))->name;
+      if (!has_text (names, name) && is_shown (files, n, t, name))
         g_ptr_array_add (names, (gpointer) name);
     }
   return names;
@@ -359,30 +383,37 @@ print_head (const char *title, guint n, int width, GString *out)
   g_string_append_c (out, '\n');
 }
 
-/* Their rows, "--tp  2  4", below a line with the columns; nothing if there are none. width: of the names. */
+/* Their rows, "--tp  2  4", below a line with the columns; nothing if there are none. */
 static void
-compare_options_print (LsResultFile *const *files, guint n, int width, GString *out)
+print_texts (LsResultFile *const *files, guint n, const Texts *t, GString *out)
 {
-  g_autoptr (GPtrArray) names = compare_options (files, n);
+  g_autoptr (GPtrArray) names = compare_names (files, n, t);
   if (names->len > 0)
-    print_head ("options that differ", n, width, out);
+    print_head (t->title, n, NAME_WIDTH, out);
   for (guint k = 0; k < names->len; k++) {
     const char *name = g_ptr_array_index (names, k);
-    g_string_append_printf (out, "  %-*s", width, name);
+    g_string_append_printf (out, "  %-*s", NAME_WIDTH, name);
     for (guint i = 0; i < n; i++) {
-      const char *value = ls_result_option (files[i]->options, name);
+      const char *value = text_of (files[i], t, name);
       g_string_append_printf (out, " %14s", value ? value : "-");
     }
     g_string_append_c (out, '\n');
   }
 }
 
-/* The member "options" of an open object: name and values, as a and b of two files. */
 static void
-compare_options_write (LsResultFile *const *files, guint n, LsJsonOut *w)
+compare_texts_print (LsResultFile *const *files, guint n, GString *out)
 {
-  g_autoptr (GPtrArray) names = compare_options (files, n);
-  ls_json_out_begin_array (w, "options");
+  print_texts (files, n, &assumptions, out);
+  print_texts (files, n, &options, out);
+}
+
+/* A member of an open object: names and values, as a and b of two files. */
+static void
+write_texts (LsResultFile *const *files, guint n, const Texts *t, LsJsonOut *w)
+{
+  g_autoptr (GPtrArray) names = compare_names (files, n, t);
+  ls_json_out_begin_array (w, t->key);
   for (guint k = 0; k < names->len; k++) {
     const char *name = g_ptr_array_index (names, k);
     ls_json_out_begin_object (w, NULL);
@@ -390,12 +421,19 @@ compare_options_write (LsResultFile *const *files, guint n, LsJsonOut *w)
     if (n > 2)
       ls_json_out_begin_array (w, "values");
     for (guint i = 0; i < n; i++)
-      ls_json_out_string (w, n > 2 ? NULL : i == 0 ? "a" : "b", ls_result_option (files[i]->options, name));
+      ls_json_out_string (w, n > 2 ? NULL : i == 0 ? "a" : "b", text_of (files[i], t, name));
     if (n > 2)
       ls_json_out_end_array (w);
     ls_json_out_end_object (w);
   }
   ls_json_out_end_array (w);
+}
+
+static void
+compare_texts_write (LsResultFile *const *files, guint n, LsJsonOut *w)
+{
+  write_texts (files, n, &assumptions, w);
+  write_texts (files, n, &options, w);
 }
 
 /* --- numbers --- */
@@ -466,7 +504,7 @@ ls_compare_many_to_text (LsResultFile *const *files, guint n)
     g_autofree char *column = column_name (i);
     compare_file_print (out, column, files[i]);
   }
-  compare_options_print (files, n, NAME_WIDTH, out);
+  compare_texts_print (files, n, out);
   for (int s = 0; s < LS_RESULT_LINKS; s++)
     print_section (files, n, s, out);
   return g_string_free (out, FALSE);
@@ -498,7 +536,7 @@ ls_compare_many_to_json (LsResultFile *const *files, guint n)
   for (guint i = 0; i < n; i++)
     ls_json_out_string (&w, NULL, files[i]->path);
   ls_json_out_end_array (&w);
-  compare_options_write (files, n, &w);
+  compare_texts_write (files, n, &w);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
     write_section (files, n, s, &w);
   return ls_json_out_close (&w);

@@ -73,6 +73,8 @@ write_row (LsJsonOut *w, const char *key, const LsSweepRow *r)
   write_config (w, &r->strategy);
   ls_json_out_double (w, "step_time_s", ls_time_to_s (r->step));
   ls_json_out_int (w, "step_time_ps", r->step);
+  ls_json_out_double (w, "low_s", r->low_s);
+  ls_json_out_double (w, "high_s", r->high_s);
   ls_json_out_double (w, "tokens_per_s", r->tokens_per_s);
   ls_json_out_double (w, "mfu", r->mfu);
   ls_json_out_uint (w, "memory_bytes", r->memory_bytes);

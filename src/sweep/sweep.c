@@ -176,6 +176,7 @@ ls_sweep_run_free (LsSweepRun *x)
   ls_objective_clear (&x->objective);
   ls_known_calls_free (x->calls);
   ls_hardware_free (x->hardware);
+  ls_residuals_free (x->residuals);
   ls_model_clear (&x->model);
   g_free (x->stop);
   g_free (x->title);
@@ -224,7 +225,8 @@ load (LsSweepRun *x, GError **error)
   x->hardware->max_memory_bytes = job->options.max_memory_bytes;
   gboolean has_options = ls_job_spec_options (job, &x->options, error);
   x->options.calls = x->calls = ls_known_calls_new ();
-  return has_options && ls_hardware_check_formats (&x->hardware->spec, &job->strategy, error)
+  return has_options && ls_job_residuals_load (job, &x->residuals, error)
+      && ls_hardware_check_formats (&x->hardware->spec, &job->strategy, error)
       && ls_hardware_check_allocator (&x->hardware->spec, &x->options.memory, error)
       && check_memory (&x->hardware->spec, error);
 }
@@ -430,6 +432,14 @@ ls_sweep_run_notes (const LsSweepRun *run, GPtrArray *notes)
     return;
   const LsSweepRow *best = &g_array_index (run->report.best, LsSweepRow, 0);
   ls_note_missing (run->spec->job.software, &run->model, &best->strategy, best->memory_bytes, notes);
+  if (isnan (best->low_s))
+    return;
+  g_autofree char *low = ls_format_time (ls_time_from_s (best->low_s)),
+                  *high = ls_format_time (ls_time_from_s (best->high_s));
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("a step of the best takes %s to %s: %.0f %% interval, whose "
+                                    "sources lockstep run names",
+                                    low, high, 100 * LS_INTERVAL_LEVEL));
 }
 
 const LsSweepReport *

@@ -184,6 +184,8 @@ fill_row (const LsSweepRun *x, const Candidate *c, const Figures *f, LsSweepRow 
     .usd_per_trillion = 1e12 * ls_price_usd (&x->price, f->n_ranks, f->tokens_per_s),
     .kwh_per_trillion = 1e12 * ls_price_kwh (&x->price, watts, f->n_ranks, f->tokens_per_s),
     .gpu_watts = watts,
+    .low_s = f->low * ls_time_to_s (c->step),
+    .high_s = f->high * ls_time_to_s (c->step),
   };
   candidate_settled (x, c, &ret_row->strategy);
   ret_row->goodput = c->goodput;

@@ -34,7 +34,8 @@ typedef struct {
   uint64_t headroom_bytes, free_bytes;
   double goodput; /* 1: the objective is the step */
   LsToLoss to_loss;
-  double value; /* of the objective: least is best */
+  double value;         /* of the objective: least is best */
+  double low_s, high_s; /* between which a measured step would lie; NAN: there is no interval */
 } LsSweepRow;
 
 void ls_sweep_row_clear (LsSweepRow *row);

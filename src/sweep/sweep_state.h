@@ -6,6 +6,7 @@
 #include "bound/bound.h"
 #include "data/text/journal.h"
 #include "exec/shortcuts/plan_bound.h"
+#include "job/job_interval.h"
 #include "sweep/sweep.h"
 
 typedef enum {
@@ -64,6 +65,7 @@ typedef struct {
   uint32_t n_ranks;
   double tokens_per_s, mfu;
   double breakdown_s[LS_N_PARTS];
+  double low, high; /* of its step, by measured runs (analysis/interval.h); NAN: there is no interval */
 } Figures;
 
 /* By a run with its times: whether it fits, and its figures. */
@@ -108,6 +110,7 @@ struct LsSweepRun {
   LsSweepSpec *spec;
   LsModel model;
   LsHardware *hardware;
+  LsResiduals *residuals; /* NULL: no interval is wanted */
   LsRunOptions options;
   LsKnownCalls *calls; /* of options */
   LsPrice price;

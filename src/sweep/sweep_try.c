@@ -1,4 +1,6 @@
 /* sweep/sweep_try.c — one configuration of a sweep, simulated. */
+#include <math.h>
+
 #include "job/job_steps.h"
 #include "sweep/sweep_state.h"
 
@@ -53,6 +55,22 @@ step_of (const LsJobResult *r)
   return r->timeline->window_end - r->timeline->window_start;
 }
 
+static void
+add_interval (const LsSweepRun *x, LsJobResult *r, Figures *figures)
+{
+  LsInterval interval = { .none = NULL };
+  LsJobSpec spec = x->spec->job; /* borrows all */
+  spec.from = NULL;              /* it simulates the job as it is once more */
+  r->hardware = x->hardware;     /* lends it */
+  if (x->residuals)
+    ls_job_interval (&spec, r, x->residuals, &interval);
+  r->hardware = NULL;
+  bool has_one = x->residuals && !interval.none;
+  figures->low = has_one ? interval.low : NAN;
+  figures->high = has_one ? interval.high : NAN;
+  ls_interval_clear (&interval);
+}
+
 /* Memory by recorded times, and what the step is made of. Owns plain, with the times of its ops; NULL: it
  * cannot run. */
 static void
@@ -72,6 +90,7 @@ confirm (const LsSweepRun *x, Work *w, LsJobResult *plain, const LsRunOptions *o
   to->figures = (Figures) { .n_ranks = p->n_ranks, .tokens_per_s = p->tokens_per_s, .mfu = p->mfu };
   for (int i = 0; i < LS_N_PARTS; i++)
     to->figures.breakdown_s[i] = p->breakdown_s[i];
+  add_interval (x, r, &to->figures);
 }
 
 /* What its allocator costs it is looked for where all that its programs take may be too much. */

@@ -4,8 +4,8 @@
 #include "data/text/override.h"
 
 const LsField ls_link_fields[] = {
-  { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true, .max = 1e15,
-    .meaning = "one direction of one physical link, as the data sheet says" },
+  { "bandwidth", LS_FIELD_RATE, offsetof (LsLinkSpec, bandwidth_bytes_per_s), .required = true, .above = true,
+    .max = 1e15, .meaning = "one direction of one physical link, as the data sheet says" },
   { "efficiency", LS_FIELD_DOUBLE, offsetof (LsLinkSpec, efficiency), .required = true, .above = true,
     .max = 1, .meaning = "share of it that payload reaches" },
   { "latency", LS_FIELD_TIME, offsetof (LsLinkSpec, latency), .required = true, .max = (double) LS_S,

@@ -171,14 +171,21 @@ usual_value (const char *name)
 }
 
 const char *
+ls_result_assumption (const GPtrArray *assumptions, const char *name)
+{
+  for (guint i = 0; i < assumptions->len; i++) {
+    const LsResultOption *assumption = g_ptr_array_index (assumptions, i);
+    if (g_str_equal (assumption->name, name))
+      return assumption->value;
+  }
+  return NULL;
+}
+
+const char *
 ls_result_option (const GPtrArray *options, const char *name)
 {
-  for (guint i = 0; i < options->len; i++) {
-    const LsResultOption *option = g_ptr_array_index (options, i);
-    if (g_str_equal (option->name, name))
-      return option->value;
-  }
-  return options->len > 0 ? usual_value (name) : NULL;
+  const char *value = ls_result_assumption (options, name);
+  return value || options->len == 0 ? value : usual_value (name);
 }
 
 static void
@@ -195,6 +202,7 @@ ls_result_file_free (LsResultFile *file)
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
     g_array_unref (file->sections[s]);
   g_ptr_array_unref (file->options);
+  g_ptr_array_unref (file->assumptions);
   g_free (file->path);
   g_free (file->model);
   g_free (file->trace);
@@ -336,6 +344,32 @@ read_names (LsResultFile *file, const cJSON *root)
 }
 
 static void
+read_assumptions (LsResultFile *file, const cJSON *list)
+{
+  const cJSON *node;
+  cJSON_ArrayForEach (node, list)
+  {
+    const char *key = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (node, "key")),
+               *value = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (node, "value"));
+    if (key && value)
+      g_ptr_array_add (file->assumptions, option_new (key, value));
+  }
+}
+
+/* Nothing where there is none. */
+static void
+read_interval (LsResultFile *file, const LsJsonDoc *doc, const cJSON *interval, LsDiagList *diags)
+{
+  static const char *const keys[] = { "low_s", "high_s" },
+                           *const names[] = { "interval_low_s", "interval_high_s" };
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive (interval, keys[i]);
+    if (cJSON_IsNumber (node))
+      read_number (file, doc, LS_RESULT_STEP, names[i], node, diags);
+  }
+}
+
+static void
 read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc), *schema = cJSON_GetObjectItemCaseSensitive (root, "schema");
@@ -353,6 +387,8 @@ read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
     if (node)
       read_number (file, doc, LS_RESULT_STEP, step_keys[i].key, node, diags);
   }
+  read_interval (file, doc, cJSON_GetObjectItemCaseSensitive (root, "interval"), diags);
+  read_assumptions (file, cJSON_GetObjectItemCaseSensitive (root, "assumptions"));
   const cJSON *breakdown = require (doc, root, "breakdown_s", cJSON_IsObject, "an object", diags);
   const cJSON *memory = require (doc, root, "memory", cJSON_IsObject, "an object", diags);
   const cJSON *groups = cJSON_GetObjectItemCaseSensitive (root, "link_groups");
@@ -376,6 +412,7 @@ read_doc (const char *path, const LsJsonDoc *doc, LsDiagList *diags)
   g_autoptr (LsResultFile) file = g_new0 (LsResultFile, 1);
   file->path = g_strdup (path);
   file->options = g_ptr_array_new_with_free_func (option_free);
+  file->assumptions = g_ptr_array_new_with_free_func (option_free);
   for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
     file->sections[s] = g_array_new (FALSE, FALSE, sizeof (LsResultNumber));
     g_array_set_clear_func (file->sections[s], clear_number);

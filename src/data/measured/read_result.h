@@ -35,6 +35,8 @@ typedef struct {
 
 /* The value of an option, or what it is by itself; NULL: the file does not tell. */
 const char *ls_result_option (const GPtrArray *options, const char *name);
+/* NULL: the file does not tell. */
+const char *ls_result_assumption (const GPtrArray *assumptions, const char *name);
 
 typedef struct {
   char *path;
@@ -42,6 +44,7 @@ typedef struct {
   bool model_is_of_file;                  /* its name is that of a launch file           */
   double params;                          /* NaN: not known                              */
   GPtrArray *options;                     /* LsResultOption *, as resolved; none if the file does not say */
+  GPtrArray *assumptions;                 /* LsResultOption *: "seq", "8192": what its numbers rest on */
   GArray *sections[LS_N_RESULT_SECTIONS]; /* LsResultNumber, in the order of the file */
 } LsResultFile;
 

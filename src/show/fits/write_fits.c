@@ -267,9 +267,9 @@ append_interval (GString *out, const LsFittedRuns *runs)
 {
   if (runs->low > 0)
     g_string_append_printf (out,
-                            "interval of a job like these, from %u runs left out one at a time: "
-                            "%.3f to %.3f times the predicted step, made to hold %.0f %%\n",
-                            runs->n, runs->low, runs->high, 100 * LS_INTERVAL_LEVEL);
+                            "%.0f %% interval of a job like these, from %u runs left out one at a time: "
+                            "%.3f to %.3f times the predicted step\n",
+                            100 * LS_INTERVAL_LEVEL, runs->n, runs->low, runs->high);
   else if (runs->n > 0)
     g_string_append_printf (out,
                             "no interval from these runs: they are of %u different jobs, %u are enough\n",

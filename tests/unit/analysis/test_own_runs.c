@@ -69,7 +69,7 @@ check (LsInterval *i, double low, double high, double stretch, const char *label
   ls_interval_clear (i);
 }
 
-#define HOLDS "made to hold 80 % of measured steps, from 5 of your runs (mine.csv), left out one at a time"
+#define HOLDS "80 % interval, from 5 of your runs (mine.csv), left out one at a time"
 
 static void
 the_worked_example_holds (void)
@@ -100,7 +100,7 @@ the_worked_example_holds (void)
   check (
       &i, 8.69, 11.51, 3.51,
       HOLDS
-      "; 3.5 times as wide as for a job like these, by what is added for errors against 6 published sources with Megatron-LM, as none of yours "
+      "; 3.5 times as wide as for a job like these, by what is added for the errors on 6 published sources with Megatron-LM, as none of yours "
       "is on more than 64 GPUs");
   g_array_unref (runs.traits);
 }
@@ -130,7 +130,7 @@ three_runs_are_too_few (void)
   ls_own_runs_interval (&runs, &job, &i);
   check (
       &i, 9.0, 11.0, 1,
-      "made to hold 80 % of measured steps, by errors against 6 published sources with Megatron-LM; your 3 runs (mine.csv) are too "
+      "80 % interval, from the errors on 6 published sources with Megatron-LM; your 3 runs (mine.csv) are too "
       "few for an interval of their own, 4 are enough");
   i = nothing_published ();
   ls_own_runs_interval (&runs, &job, &i);

@@ -405,7 +405,7 @@ the_interval_is_of_what_was_left_out (void)
   g_autofree char *path = calibrated_file (run), *like = interval_of (path, NULL, "2", &is_low, &is_high);
   LS_CHECK_NEAR (is_low, exp (-most), 1e-5);
   LS_CHECK_NEAR (is_high, exp (most), 1e-5);
-  LS_CHECK (g_str_has_prefix (like, "made to hold 80 % of measured steps, from 6 of your runs (runs-"));
+  LS_CHECK (g_str_has_prefix (like, "80 % interval, from 6 of your runs (runs-"));
   LS_CHECK (g_str_has_suffix (like, ".csv), left out one at a time"));
   g_autofree char *wider = interval_of (path, NULL, "8", &is_low, &is_high);
   LS_CHECK (strstr (wider, "as none of yours is on more than 2 GPUs") != NULL);

@@ -152,7 +152,7 @@ the_interval_stands_below_the_step (void)
       got,
       "  step time  13.75 s      tokens/s   9,532        MFU        49.0 %       HFU        50.4 %\n"
       "  each GPU   160.4 TFLOP/s, 148.9 tokens/s        all pairs  51.4 %\n"
-      "  interval   13.20 s to 16.50 s  made to hold 80 % of measured steps, by errors against 7 published sources with Megatron-LM\n\n"));
+      "  interval   13.20 s to 16.50 s  80 % interval, from the errors on 7 published sources with Megatron-LM\n\n"));
   interval.none = (char *) "nobody measured it";
   g_autofree char *none = ls_summary_format (&r, &with);
   LS_CHECK (strstr (none, "\n  interval   unknown: nobody measured it\n") != NULL);
