@@ -324,8 +324,8 @@ typedef struct {
 
 static const Texts options
     = { "options", "options that differ", offsetof (LsResultFile, options), ls_result_option, true };
-static const Texts assumptions = { "assumptions", "what they rest on", offsetof (LsResultFile, assumptions),
-                                   ls_result_assumption, false };
+static const Texts assumptions
+    = { "rests_on", "what they rest on", offsetof (LsResultFile, assumptions), ls_result_assumption, false };
 
 static const GPtrArray *
 list_of (const LsResultFile *file, const Texts *t)
