@@ -12,8 +12,8 @@
 static const Command *const table[]
     = { &command_run,     &command_sweep,    &command_collective, &command_kernel,   &command_calibrate,
         &command_compare, &command_topology, &command_schedule,   &command_validate, &command_whatif,
-        &command_train,   &command_memory,   &command_share,      &command_place,    &command_trace,
-        &command_import,  &command_list,     &command_check,      &command_schema };
+        &command_train,   &command_memory,   &command_capture,    &command_share,    &command_place,
+        &command_trace,   &command_import,   &command_list,       &command_check,    &command_schema };
 #define N_COMMANDS G_N_ELEMENTS (table)
 
 const LsCommand *const *

@@ -19,7 +19,7 @@ typedef struct {
 extern const Command command_run, command_sweep, command_collective, command_kernel, command_calibrate,
     command_compare, command_topology, command_schedule, command_validate, command_whatif, command_memory,
     command_share, command_place, command_trace, command_import, command_list, command_check, command_train,
-    command_schema;
+    command_schema, command_capture;
 
 /* The option of a key, with dashes or underscores; NULL: there is none. */
 const LsOption *command_option (const LsCommand *command, const char *key);

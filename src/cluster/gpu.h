@@ -47,6 +47,8 @@ typedef struct {
   LsGpuPower power;               /* by what it does                                     */
   double usd_per_hour;            /* to rent one; 0: not known                           */
   uint32_t n_sm;                  /* streaming multiprocessors or cores                  */
+  char *product;                  /* as its driver calls it; NULL: not known             */
+  char *capability;               /* "9.0"; NULL: not known                              */
   char *calibration;              /* name of the file in topologies/calib                */
   char *nccl;                     /* name of its NCCL file there; NULL: "nccl-" and
                                       calibration, or name where there is none            */

@@ -313,6 +313,8 @@ ls_gpu_copy (const LsGpu *gpu, LsGpu *ret_copy)
   *ret_copy = *gpu;
   ret_copy->name = g_strdup (gpu->name);
   ret_copy->source = g_strdup (gpu->source);
+  ret_copy->product = g_strdup (gpu->product);
+  ret_copy->capability = g_strdup (gpu->capability);
   ret_copy->calibration = g_strdup (gpu->calibration);
   ret_copy->nccl = g_strdup (gpu->nccl);
   ret_copy->access = g_strdup (gpu->access);
@@ -328,6 +330,8 @@ ls_gpu_clear (LsGpu *gpu)
     return;
   g_clear_pointer (&gpu->name, g_free);
   g_clear_pointer (&gpu->source, g_free);
+  g_clear_pointer (&gpu->product, g_free);
+  g_clear_pointer (&gpu->capability, g_free);
   g_clear_pointer (&gpu->calibration, g_free);
   g_clear_pointer (&gpu->nccl, g_free);
   g_clear_pointer (&gpu->access, g_free);

@@ -7,6 +7,7 @@ import concurrent.futures
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,10 @@ ROWS = {
     "memory": (JOB + " --model tiny:layers=900", """
         --memory-chart m.svg; --snapshot s.pickle; --rank 1 | --memory-chart m.svg; --report r.html; --format json; --no-advice; --json; --csv
         --require-fit"""),
+    "capture": ("SHIPPED --memory -- python3 train.py", """
+        --memory = SHIPPED -- python3 train.py; --cluster dgx-a100-80g = SHIPPED --memory -- python3 train.py; --gpu a100-40g = SHIPPED --memory -- python3 train.py
+        --world 4 = SHIPPED --memory -- torchrun train.py; --rank 1 = SHIPPED --memory --world 4 -- torchrun train.py; --steps 1 = SHIPPED --memory -- python3 train.py
+        --junit j.xml = SHIPPED --memory -- python3 train.py; --json = SHIPPED --memory -- python3 train.py"""),
     "place": (JOB + " --placement cyclic", "--output o.json; --any-nodes ! --cluster pair:nodes=4,fabric.nodes_per_leaf=2,fabric.oversubscription=2 --placement 0,2; --report r.html; --format json; --json; --csv"),
     "train": (JOB + " --tokens 1000000000 --reliability lab", """
         --ignore-memory ! --model tiny:layers=900; --tokens 2000000000; --train-steps 100 = --model tiny --cluster pair --gpus 4 --global-batch 16; --loss 3 = --model tiny --cluster pair --gpus 4 --global-batch 16
@@ -119,7 +124,7 @@ class Output:
         folder = ROOT if "SHIPPED" in line else DATA
         job = words("--model gpt-1.7b:layers=2 --cluster dgx-a100-80g --gpus 8 --global-batch 8") if line[0] in ("run", "train") else []
         line = [w for word in line for w in (job if word == "SHIPPED" else [word])]
-        done = subprocess.run([PROGRAM, *line], cwd=here, capture_output=True, env={**os.environ, "LS_DATA_DIR": str(folder)}, timeout=300)
+        done = subprocess.run([PROGRAM, *line], cwd=here, capture_output=True, env={**os.environ, "LS_DATA_DIR": str(folder), "PATH": f"{MADE}:{os.environ['PATH']}"}, timeout=300)
         self.code, self.err = done.returncode, done.stderr.decode(errors="replace")
         written = {p.name: p.read_bytes() for p in sorted(here.iterdir()) if not p.is_symlink()}
         self.all = (done.returncode, done.stdout, done.stderr, written)
@@ -127,7 +132,7 @@ class Output:
 
 
 def make_inputs():
-    MADE.mkdir()
+    shutil.copytree(ROOT / "tests/capture/fake", MADE)
     (MADE / "ranges.json").write_text('{"schema": "lockstep.ranges/1", "name": "ranges", "source": "made up", "tp": [1]}')
     (MADE / "jobs.json").write_text(json.dumps({
         "schema": "lockstep.jobs/1", "cluster": "pair:fabric.nodes_per_leaf=2,fabric.oversubscription=2",
@@ -163,7 +168,8 @@ def try_row(command, base, option, beside, mark):
     if mark == "=":
         base, beside = beside, []
     for extra in [beside, []] if beside and mark == "|" else [beside]:
-        without, with_it = output([command, *base, *extra]), output([command, *base, *extra, *option])
+        ahead = base.index("--") if "--" in base else len(base)
+        without, with_it = output([command, *base, *extra]), output([command, *base[:ahead], *extra, *option, *base[ahead:]])
         if with_it.code < 0 or "Sanitizer" in with_it.err:
             return f"{shlex.join([command, *base, *extra, *option])}: crash"
         if extra == beside and (with_it.code in (2, 3)) and without.all == with_it.all:

@@ -73,6 +73,7 @@ look 0 whatif "${job[@]}" --gpus 16 --csv
 look 0 place "${job[@]}" --gpus 16 --tp 4
 printf '{"schema": "lockstep.jobs/1", "cluster": "%s", "jobs": [{"name": "a", "nodes": "0", "options": {"model": "llama3.1-8b"}}, {"name": "b", "nodes": "1", "options": {"model": "llama3.1-8b"}}]}\n' "$cluster" > jobs.json
 look 0 share jobs.json --shift 2
+look 4 capture --memory --cluster "$cluster" -- python3 train.py
 look 0 train "${job[@]}" --gpus 16 --train-steps 1000
 look 0 train "${job[@]}" --gpus 16 --train-steps 1000 --json
 look 4 train "${job[@]}" --gpus 16 --train-steps 1000 --checkpoint-to local

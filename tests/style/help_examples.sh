@@ -24,6 +24,10 @@ help_inputs() {
       lockstep run --model llama3.1-8b --cluster dgx-h100 --gpus 8 --tp 2 --json > before.json
       lockstep run --model llama3.1-8b --cluster dgx-h100 --gpus 8 --tp 4 --json > after.json
       ;;
+    capture)
+      cp -r -- "$root"/tests/capture/fake/* .
+      PATH=$PWD:$PATH
+      ;;
     schedule) lockstep schedule --schedule gpipe --pp 2 --micro-batches 4 --format csv > mine.csv ;;
     validate) awk -F, -v OFS=, 'NR == 1 { $2 = "split" OFS $2 } NR > 1 { $1 = "korth" NR; $2 = "validation" OFS $2; $NF *= 0.87 } { print }' mine.csv > cases.csv ;;
     check)

@@ -67,6 +67,9 @@ cp -- eager.trace eager.json
 "$lockstep" calibrate --pytorch-trace eager.json --model tiny:layers=4,norm=rmsnorm,mlp=swiglu,position=rope,linear_bias=false --cluster pair --gpus 1 --micro-batch 1 --global-batch 1 --other-job --json > layer.json 2> notes
 rm -- eager.json
 
+# A program on a torch of a few lines, where stand-ins are built.
+LS_DATA_DIR=$root "$lockstep" capture --memory --json -- python3 "$root/tests/capture/fake/train.py" > capture.json 2> notes
+
 # The data in pages.
 "$lockstep" run --model tiny --cluster pair --gpus 4 --pp 2 --global-batch 4 --report run.html > /dev/null
 "$lockstep" sweep --model tiny --cluster pair --gpus 2 --global-batch 8 --micro-batch 1 --recompute none --report sweep.html > /dev/null 2> notes

@@ -24,6 +24,7 @@ may_include() {
     plan:compute/* | schedules:compute/* | strategy:compute/* | lower:compute/*) return 1 ;;
     plan:core/* | schedules:core/* | strategy:core/* | lower:core/*) return 1 ;;
     cli:*) [[ $header == cli/* ]]; return ;;
+    capture:*) [[ $header == capture/* ]]; return ;;
   esac
   for seen in "${rooms[@]}"; do
     [[ $header == "$seen"/* ]] && return 0

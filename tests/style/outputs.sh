@@ -53,6 +53,6 @@ compare 'csv: run' columns
 "$lockstep" collective --compare "$LS_DATA_DIR/collectives.csv" --csv > rows.csv 2> notes
 head -n 1 rows.csv | tr ',' '\n' | sort > columns
 compare 'csv: collective' columns
-grep -rhoE 'getenv \("[A-Z_]+"\)' "$root/src" --include='*.c' | grep -oE '[A-Z_]+' | sort -u > variables
+grep -rhoE 'getenv \("[A-Z_]+"\)' "$root/src" --include='*.c' --exclude-dir=capture | grep -oE '[A-Z_]+' | sort -u > variables
 compare environment variables
 exit "$status"

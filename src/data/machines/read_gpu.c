@@ -82,6 +82,11 @@ const LsField ls_gpu_fields[] = {
   { "lacks_flash", LS_FIELD_BOOL, offsetof (LsGpu, lacks_flash), .default_text = "false",
     .meaning = "FlashAttention-2 and cuDNN's fused attention do not run on it: jobs of launch files compute "
                "attention in parts" },
+  { "product", LS_FIELD_STRING, offsetof (LsGpu, product), .default_text = "not known",
+    .meaning = "as its driver calls it, which programs read (lockstep capture)" },
+  { "capability", LS_FIELD_STRING, offsetof (LsGpu, capability),
+    .default_text = "not known, as of other vendors",
+    .meaning = "compute capability of NVIDIA's GPUs, \"9.0\": which kernels run on it (lockstep capture)" },
   { "hbm_size", LS_FIELD_BYTES, offsetof (LsGpu, hbm_bytes), .required = true, .above = true,
     .meaning = "an \"80 GB\" HBM holds 80GiB" },
   { "reserved", LS_FIELD_BYTES, offsetof (LsGpu, reserved_bytes), .default_text = "0B",

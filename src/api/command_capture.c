@@ -1,0 +1,173 @@
+/* `lockstep capture`: a training program as it is, run without its GPUs. */
+#include <string.h>
+
+#include "api/answer.h"
+#include "api/commands.h"
+#include "api/request.h"
+#include "ask/captured.h"
+#include "data/machines/machines.h"
+#include "data/text/write_file.h"
+#include "show/write_captured.h"
+
+#define DEFAULT_STEPS 3
+
+static const LsOption own[] = {
+  { "command", .is_positional = TRUE, .is_repeated = TRUE, .argument = "COMMAND",
+    .meaning
+    = "What starts the training, behind --: python, torchrun, accelerate, deepspeed, a shell script" },
+  { "memory", .meaning = "Say what it allocates, where, and whether it fits" },
+  { "cluster", .argument = "NAME|FILE",
+    .meaning = "On which its ranks run: its GPU, and how many a node has" },
+  { "gpu", .argument = "NAME|FILE", .meaning = "The GPU alone, eight to a node; default h100" },
+  { "world", .argument = "N", .meaning = "Ranks in all; default: those that the command starts" },
+  { "rank", .argument = "N", .meaning = "The rank that is run, for all of them; default 0" },
+  { "steps", .argument = "N", .meaning = "Steps of its optimizer, after which it is ended; default 3" },
+  { "junit", .argument = "FILE", .writes = LS_WRITES_FILE,
+    .meaning = "Write whether it fits as a test of continuous integration" },
+  { "json", .meaning = "Print JSON" },
+  { NULL },
+};
+
+typedef struct {
+  LsCaptured *captured;
+  char *command;
+} Data;
+
+static void
+data_free (gpointer data)
+{
+  Data *d = data;
+  ls_captured_free (d->captured);
+  g_free (d->command);
+  g_free (d);
+}
+
+LS_ANSWER_FORM (to_text, ls_captured_to_text (((const Data *) data)->captured))
+LS_ANSWER_FORM (to_json, ls_captured_to_json (((const Data *) data)->captured))
+
+static const LsAnswerForms forms = { to_text, to_json, NULL, NULL, data_free, NULL };
+
+/* The caller clears *ret_gpu. */
+static gboolean
+read_gpu (const LsRequest *r, LsGpu *ret_gpu, uint32_t *ret_per_node, GError **error)
+{
+  const char *cluster = ls_request_text (r, "cluster"), *gpu = ls_request_text (r, "gpu");
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  *ret_per_node = 8;
+  if (cluster && gpu)
+    return ls_request_refuse ("--gpu does not go with --cluster, which has one", error);
+  if (!cluster)
+    return ls_gpu_load (gpu ? gpu : "h100", ret_gpu, diags) || ls_diag_list_to_error (diags, error);
+  LsClusterSpec spec;
+  if (!ls_cluster_load (cluster, &spec, diags))
+    return ls_diag_list_to_error (diags, error);
+  ls_gpu_copy (&spec.gpu, ret_gpu);
+  *ret_per_node = spec.gpus_per_node;
+  ls_cluster_spec_clear (&spec);
+  return TRUE;
+}
+
+static gboolean
+write_junit (gconstpointer data, const char *path, GError **error)
+{
+  const Data *d = data;
+  g_autofree char *text = ls_captured_to_junit (d->captured, d->command);
+  return ls_write_text (path, text, error);
+}
+
+static void
+note_all (const LsCaptured *c, LsAnswer *a)
+{
+  if (c->steps == 0)
+    ls_answer_note (a, "no optimizer took a step: this is the memory until the program ended");
+  else if (c->steps < 2)
+    ls_answer_note (a, "one step only: what an optimizer makes in its first step is held from the second on");
+  if (c->n_speed > 0) {
+    g_autofree char *line = g_strdup_printf (
+        "%" G_GUINT64_FORMAT
+        " answers about work that is done depend on how fast the GPU is: the peak of reserved "
+        "memory may differ by some percent",
+        c->n_speed);
+    ls_answer_note (a, line);
+  }
+  if (c->n_graphs > 0)
+    ls_answer_note (a, "CUDA graphs were captured: what they launch is not replayed");
+}
+
+/* A program that failed otherwise than by its memory has no answer that holds. */
+static void
+check (const LsCaptured *c, LsAnswer *a)
+{
+  if (c->error && c->n_out_of_memory == 0)
+    ls_answer_fail (a, g_error_new (LS_ERROR, LS_ERROR_FAILED, "the program failed: %s", c->error));
+  else if (!ls_captured_fits (c))
+    ls_answer_fail (
+        a,
+        g_error_new (LS_ERROR, LS_ERROR_NO_FIT,
+                     "does not fit\nhint: smaller micro-batches, activation checkpointing, or more "
+                     "ranks to shard over; the largest rows say where"));
+}
+
+static gboolean
+answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error)
+{
+  LsCaptured *captured = ls_capture_run (ask, error);
+  if (!captured)
+    return FALSE;
+  Data *d = g_new (Data, 1);
+  *d = (Data) { captured, g_strjoinv (" ", (char **) ask->command) };
+  note_all (captured, a);
+  ls_answer_take (a, d, &forms);
+  ls_answer_write (a, r, "junit", write_junit);
+  check (captured, a);
+  return TRUE;
+}
+
+static gboolean
+run (const LsRequest *r, LsAnswer *a, GError **error)
+{
+  gint64 world = 0, rank = 0, steps = DEFAULT_STEPS;
+  g_autofree const char **words = ls_request_texts (r, "command");
+  const char **command = words && words[0] && strcmp (words[0], "--") == 0 ? words + 1 : words;
+  if (!command || !command[0])
+    return ls_request_refuse ("expected -- and the command that starts the training", error);
+  if (!ls_request_is_on (r, "memory"))
+    return ls_request_refuse ("expected --memory: what a program allocates is what is captured", error);
+  if (!ls_request_number (r, "world", 1, 10000000, &world, error)
+      || !ls_request_number (r, "rank", 0, 10000000, &rank, error)
+      || !ls_request_number (r, "steps", 1, 1000, &steps, error))
+    return FALSE;
+  if (world > 0 && rank >= world)
+    return ls_request_refuse ("--rank: expected one below --world", error);
+  LsGpu gpu;
+  uint32_t per_node;
+  if (!read_gpu (r, &gpu, &per_node, error))
+    return FALSE;
+  const LsCaptureAsk ask = { .gpu = &gpu,
+                             .gpus_per_node = per_node,
+                             .world = (uint32_t) world,
+                             .rank = (uint32_t) rank,
+                             .steps = (uint32_t) steps,
+                             .command = command,
+                             .stop = ls_request_stop (r) };
+  gboolean ok = answer (r, &ask, a, error);
+  ls_gpu_clear (&gpu);
+  return ok;
+}
+
+const Command command_capture = {
+  .shown = {
+    .name = "capture",
+    .line = "a training program as it is, run without its GPUs: what it allocates",
+    .usage = "capture --memory [OPTION...] -- COMMAND...",
+    .summary = "Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's\n"
+               "would on the named GPU, for some steps. Says what PyTorch's allocator held at its peak,\n"
+               "and which lines of the program held it, what lies beside it, and whether it fits. The\n"
+               "program is not changed, and nothing but COMMAND is run. What it prints goes to stderr.",
+    .examples = "Examples:\n"
+                "  lockstep capture --memory --gpu h100 -- torchrun --nproc-per-node 8 train.py",
+    .can_stop = TRUE,
+  },
+  .own = own,
+  .run = run,
+};

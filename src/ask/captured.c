@@ -1,0 +1,362 @@
+#include "ask/captured.h"
+
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <lockstep/error.h>
+
+#include "data/text/json_doc.h"
+
+/* What PyTorch's messages call the total capacity of a GPU over the size of its memory: 79.10 of 80 GiB on
+ * H100, 79.15 of 80 GiB on A100 (messages of out of memory in issues of pytorch/pytorch and
+ * huggingface/transformers). */
+#define SHARE_THAT_IS_SEEN 0.9888
+/* Of the context without kernels: 0.5 GiB on Hopper, of which 264 MiB are stacks of 132 SMs x 2,048 threads
+ * x 1 KiB; 0.3 GiB elsewhere. The kernels that PyTorch loads come to it: strategies/software, "CUDA
+ * context", 0.8 GiB. */
+#define CONTEXT_BYTES ((uint64_t) (0.8 * (1 << 30)))
+/* Of a communicator's rings and trees (NVIDIA/nccl issue 964: 144 MiB of buffers over 8 GPUs). */
+#define COMMUNICATOR_BYTES ((uint64_t) 144 << 20)
+
+/* Technical specifications by compute capability: CUDA C++ programming guide 13.0, table "technical
+ * specifications". L2: data sheets of the largest chip of that generation. */
+static const struct {
+  int capability;
+  int warps_per_sm, blocks_per_sm;
+  int shared_per_sm, shared_per_block; /* KiB */
+  int l2;                              /* MiB */
+} limits[] = {
+  { 70, 64, 32, 96, 96, 6 },      { 75, 32, 16, 64, 64, 4 },      { 80, 64, 32, 164, 163, 40 },
+  { 86, 48, 16, 100, 99, 6 },     { 89, 48, 24, 100, 99, 48 },    { 90, 64, 32, 228, 227, 50 },
+  { 100, 64, 32, 228, 227, 126 }, { 103, 64, 32, 228, 227, 126 }, { 120, 48, 24, 100, 99, 96 },
+  { 121, 48, 24, 100, 99, 24 },
+};
+
+/* --- the GPU, as the stand-ins read it --------------------------------------------------------------- */
+
+static int
+capability_of (const LsGpu *gpu)
+{
+  return gpu->capability ? (int) (10 * g_ascii_strtod (gpu->capability, NULL) + 0.5) : 0;
+}
+
+static uint64_t
+total_of (const LsGpu *gpu)
+{
+  return (uint64_t) (SHARE_THAT_IS_SEEN * (double) gpu->hbm_bytes) >> 21 << 21;
+}
+
+static void
+append_double (GString *text, const char *key, double value)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append_printf (text, " %s=%s", key, g_ascii_dtostr (number, sizeof number, value));
+}
+
+/* Tensor cores that lack a format take the next one's rate. */
+static double
+peak (const LsGpu *gpu, LsDtype first, LsDtype second)
+{
+  double value = gpu->peak_flops[first] > 0 ? gpu->peak_flops[first] : gpu->peak_flops[second];
+  return value > 0 ? value : gpu->vector_flops;
+}
+
+/* NULL: its capability is not known. */
+static char *
+gpu_text (const LsCaptureAsk *ask)
+{
+  const LsGpu *gpu = ask->gpu;
+  int capability = capability_of (gpu);
+  for (guint i = 0; i < G_N_ELEMENTS (limits); i++) {
+    if (limits[i].capability != capability)
+      continue;
+    g_autofree char *product = g_strdup (gpu->product ? gpu->product : gpu->name);
+    GString *text = g_string_new ("name=");
+    g_string_append (text, g_strdelimit (product, " ", '_'));
+    g_string_append_printf (
+        text, " memory=%" G_GUINT64_FORMAT " context=%" G_GUINT64_FORMAT " capability=%d sm=%u devices=%u",
+        total_of (gpu), CONTEXT_BYTES, capability, gpu->n_sm, ask->gpus_per_node);
+    g_string_append_printf (text,
+                            " warps_per_sm=%d blocks_per_sm=%d shared_per_sm=%d shared_per_block=%d l2=%d",
+                            limits[i].warps_per_sm, limits[i].blocks_per_sm, limits[i].shared_per_sm << 10,
+                            limits[i].shared_per_block << 10, limits[i].l2 << 20);
+    append_double (text, "flops16", peak (gpu, LS_DTYPE_BF16, LS_DTYPE_FP16));
+    append_double (text, "flops8", peak (gpu, LS_DTYPE_FP8, LS_DTYPE_FP16));
+    append_double (text, "tf32", peak (gpu, LS_DTYPE_TF32, LS_DTYPE_FP32));
+    append_double (text, "fp32", gpu->vector_flops);
+    append_double (text, "hbm", gpu->hbm_bytes_per_s * gpu->hbm_efficiency);
+    append_double (text, "bus", gpu->hbm_bytes_per_s / 10); /* a tenth: 335 GB/s on H100, NVLink's order */
+    return g_string_free (text, FALSE);
+  }
+  return NULL;
+}
+
+/* --- the process ------------------------------------------------------------------------------------- */
+
+/* Where the stand-ins lie: $LS_MODULE_DIR, beside a build's program, installed. NULL: nowhere. */
+static char *
+find_folder (void)
+{
+  g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
+  g_autofree char *beside = program ? g_path_get_dirname (program) : NULL;
+  const char *const folders[] = { g_getenv ("LS_MODULE_DIR"), beside, LS_MODULEDIR };
+  for (guint i = 0; i < G_N_ELEMENTS (folders); i++)
+    for (guint up = 0; folders[i] && up < 2; up++) {
+      g_autofree char *folder = g_build_filename (folders[i], up ? ".." : ".", "capture", NULL);
+      g_autofree char *library = g_build_filename (folder, "liblockstep-capture.so", NULL);
+      if (g_file_test (library, G_FILE_TEST_EXISTS))
+        return g_canonicalize_filename (folder, NULL);
+    }
+  return NULL;
+}
+
+static char **
+set_number (char **environment, const char *name, uint32_t value)
+{
+  g_autofree char *text = g_strdup_printf ("%u", value);
+  return value > 0 ? g_environ_setenv (environment, name, text, TRUE) : environment;
+}
+
+static char **
+environment_of (const LsCaptureAsk *ask, const char *gpu, const char *folder, const char *output)
+{
+  g_autofree char *refused = g_strconcat (output, ".refused", NULL);
+  const char *path = g_getenv ("PYTHONPATH");
+  g_autofree char *python = path && *path ? g_strconcat (folder, ":", path, NULL) : g_strdup (folder);
+  char **e = g_get_environ ();
+  e = g_environ_setenv (e, "LOCKSTEP_CAPTURE", gpu, TRUE);
+  e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_LIBRARIES", folder, TRUE);
+  e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_OUTPUT", output, TRUE);
+  e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_REFUSED", refused, TRUE);
+  e = g_environ_setenv (e, "PYTHONPATH", python, TRUE);
+  e = set_number (e, "LOCKSTEP_CAPTURE_WORLD", ask->world);
+  e = set_number (e, "LOCKSTEP_CAPTURE_RANK", ask->rank);
+  e = set_number (e, "LOCKSTEP_CAPTURE_STEPS", ask->steps);
+  return set_number (e, "LOCKSTEP_CAPTURE_LOCAL", ask->world > 0 ? MIN (ask->gpus_per_node, ask->world) : 0);
+}
+
+/* In the child: a group of its own, which ends with us; what the program prints is no part of the answer. */
+static void
+set_up (gpointer data)
+{
+  (void) data;
+  setpgid (0, 0);
+  prctl (PR_SET_PDEATHSIG, SIGKILL);
+  dup2 (STDERR_FILENO, STDOUT_FILENO);
+}
+
+static void
+end_group (GPid pid)
+{
+  kill (-pid, SIGTERM);
+  g_usleep (G_USEC_PER_SEC / 2);
+  kill (-pid, SIGKILL);
+}
+
+/* *ret_status: as of waitpid(). FALSE, with LS_ERROR_STOPPED: it was ended. */
+static gboolean
+wait_for (GPid pid, const gint *stop, int *ret_status, GError **error)
+{
+  for (;;) {
+    pid_t done = waitpid (pid, ret_status, WNOHANG);
+    if (done == pid || (done < 0 && errno != EINTR)) {
+      kill (-pid, SIGKILL); /* what it left behind */
+      return TRUE;
+    }
+    if (stop && g_atomic_int_get (stop)) {
+      end_group (pid);
+      waitpid (pid, ret_status, 0);
+      g_set_error (error, LS_ERROR, LS_ERROR_STOPPED, "stopped before the program had done its steps");
+      return FALSE;
+    }
+    g_usleep (20000);
+  }
+}
+
+static gboolean
+spawn (const LsCaptureAsk *ask, char **environment, int *ret_status, GError **error)
+{
+  GPid pid;
+  g_autoptr (GError) problem = NULL;
+  GSpawnFlags flags = G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_SEARCH_PATH;
+  if (!g_spawn_async (NULL, (char **) ask->command, environment, flags, set_up, NULL, &pid, &problem)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: %s", ask->command[0], problem->message);
+    return FALSE;
+  }
+  return wait_for (pid, ask->stop, ret_status, error);
+}
+
+/* --- what it wrote ------------------------------------------------------------------------------------ */
+
+static uint64_t
+number_of (const cJSON *object, const char *key)
+{
+  double value = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (object, key));
+  return value > 0 ? (uint64_t) value : 0;
+}
+
+static char *
+text_of (const cJSON *object, const char *key)
+{
+  return g_strdup (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, key)));
+}
+
+static void
+clear_row (gpointer data)
+{
+  LsCapturedRow *row = data;
+  g_free (row->kind);
+  g_free (row->phase);
+  g_free (row->line);
+}
+
+static void
+read_rows (const cJSON *rows, GArray *ret)
+{
+  const cJSON *row;
+  cJSON_ArrayForEach (row, rows)
+  {
+    LsCapturedRow r = { text_of (row, "kind"), text_of (row, "phase"), text_of (row, "line"),
+                        number_of (row, "bytes"), number_of (row, "blocks") };
+    g_array_append_val (ret, r);
+  }
+}
+
+static LsCaptured *
+read_seen (const LsCaptureAsk *ask, const cJSON *seen)
+{
+  LsCaptured *c = g_new0 (LsCaptured, 1);
+  const cJSON *counts = cJSON_GetObjectItemCaseSensitive (seen, "counts");
+  *c = (LsCaptured) {
+    .gpu = g_strdup (ask->gpu->name),
+    .torch = text_of (seen, "torch"),
+    .cuda = text_of (seen, "cuda"),
+    .why = text_of (seen, "why"),
+    .error = text_of (seen, "error"),
+    .world = (uint32_t) number_of (seen, "world"),
+    .rank = (uint32_t) number_of (seen, "rank"),
+    .steps = (uint32_t) number_of (seen, "steps"),
+    .capability = (uint32_t) capability_of (ask->gpu),
+    .allocated_bytes = number_of (seen, "allocated_bytes"),
+    .reserved_bytes = number_of (seen, "reserved_bytes"),
+    .requested_bytes = number_of (seen, "requested_bytes"),
+    .context_bytes = CONTEXT_BYTES,
+    .total_bytes = total_of (ask->gpu),
+    .n_retries = number_of (seen, "retries"),
+    .n_out_of_memory = number_of (seen, "out_of_memory"),
+    .n_kernels = number_of (counts, "kernels"),
+    .n_products = number_of (counts, "products"),
+    .n_collectives = number_of (counts, "collectives"),
+    .n_communicators = number_of (counts, "communicators"),
+    .n_graphs = number_of (counts, "graphs"),
+    .n_speed = number_of (counts, "answers that depend on the speed of the GPU"),
+    .rows = g_array_new (FALSE, FALSE, sizeof (LsCapturedRow)),
+  };
+  c->nccl_bytes = c->n_communicators * COMMUNICATOR_BYTES;
+  g_array_set_clear_func (c->rows, clear_row);
+  read_rows (cJSON_GetObjectItemCaseSensitive (seen, "peak"), c->rows);
+  return c;
+}
+
+/* Why there is nothing to be read. */
+static void
+explain_none (const char *output, int status, GError **error)
+{
+  g_autofree char *path = g_strconcat (output, ".refused", NULL), *why = NULL;
+  if (g_file_get_contents (path, &why, NULL, NULL))
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "the capture ended: %s", g_strchomp (why));
+  else if (WIFSIGNALED (status))
+    g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "the program was ended by signal %d (%s)",
+                 WTERMSIG (status), g_strsignal (WTERMSIG (status)));
+  else
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_FAILED,
+        "the program ended with exit code %d and used no GPU through PyTorch\n"
+        "What is captured is a program of PyTorch with CUDA, of any launcher; JAX, TensorFlow and torch "
+        "without CUDA are not",
+        WEXITSTATUS (status));
+}
+
+static LsCaptured *
+read_output (const LsCaptureAsk *ask, const char *output, int status, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (output, diags);
+  LsCaptured *c = doc ? read_seen (ask, ls_json_doc_root (doc)) : NULL;
+  if (!c)
+    explain_none (output, status, error);
+  return c;
+}
+
+static void
+remove_folder (const char *folder)
+{
+  static const char *const names[] = { "seen.json", "seen.json.part", "seen.json.refused" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *path = g_build_filename (folder, names[i], NULL);
+    g_unlink (path);
+  }
+  g_rmdir (folder);
+}
+
+LsCaptured *
+ls_capture_run (const LsCaptureAsk *ask, GError **error)
+{
+  g_autofree char *gpu = gpu_text (ask), *folder = find_folder ();
+  if (!gpu) {
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+        "no program is captured for %s: what is known is which accelerators of NVIDIA, from V100 on, run what",
+        ask->gpu->name);
+    return NULL;
+  }
+  if (!folder) {
+    g_set_error (
+        error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+        "there is no capture/liblockstep-capture.so in $LS_MODULE_DIR, beside the program or in %s: this "
+        "Lockstep was built with -Dcapture=disabled",
+        LS_MODULEDIR);
+    return NULL;
+  }
+  g_autofree char *own = g_dir_make_tmp ("lockstep-capture-XXXXXX", error);
+  if (!own)
+    return NULL;
+  g_autofree char *output = g_build_filename (own, "seen.json", NULL);
+  g_auto (GStrv) environment = environment_of (ask, gpu, folder, output);
+  int status = 0;
+  LsCaptured *c = spawn (ask, environment, &status, error) ? read_output (ask, output, status, error) : NULL;
+  remove_folder (own);
+  return c;
+}
+
+void
+ls_captured_free (LsCaptured *c)
+{
+  if (!c)
+    return;
+  g_free (c->gpu);
+  g_free (c->torch);
+  g_free (c->cuda);
+  g_free (c->why);
+  g_free (c->error);
+  g_array_unref (c->rows);
+  g_free (c);
+}
+
+uint64_t
+ls_captured_needed (const LsCaptured *c)
+{
+  return c->reserved_bytes + c->context_bytes + c->nccl_bytes;
+}
+
+bool
+ls_captured_fits (const LsCaptured *c)
+{
+  return c->n_out_of_memory == 0 && ls_captured_needed (c) <= c->total_bytes;
+}

@@ -1,0 +1,66 @@
+/* ask/captured.h — a training program run without its GPUs, and what its memory was.
+ *
+ * Problem. What a program allocates is decided by the program: its layers, its sharding, PyTorch's
+ * allocator. A model of it is as good as what is known of the program.
+ *
+ * Method. The program runs, on one process in the place of all of its ranks, with libraries that answer as
+ * CUDA's would on the named GPU (capture/standin.h). PyTorch's allocator then does what it does on that GPU,
+ * and says what it held when it held most.
+ *
+ * Beside it on a GPU lie, from tables: the context of the process, and what NCCL takes for its communicators.
+ *
+ * Worked example. A program on 8 ranks that shards parameters of 4 GiB and keeps two moments of each holds
+ * 0.5 + 0.5 + 1 GiB after a step: tests/golden/capture.txt, the second case.
+ *
+ * Deviations. Kernels do not run: what depends on values is not what it would be. Other ranks are as this
+ * one. */
+#ifndef LS_ASK_CAPTURED_H
+#define LS_ASK_CAPTURED_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/gpu.h"
+
+typedef struct {
+  const LsGpu *gpu; /* borrowed */
+  uint32_t gpus_per_node;
+  uint32_t world, rank;       /* world 0: as the command says; rank 0: the first */
+  uint32_t steps;             /* of its optimizer, after which it is ended */
+  const char *const *command; /* NULL-terminated */
+  const gint *stop;           /* not 0: end it; or NULL. Read atomically */
+} LsCaptureAsk;
+
+/* Bytes that something held when most was allocated. */
+typedef struct {
+  char *kind;  /* "parameters", "activations" */
+  char *phase; /* in which they were allocated: "forward" */
+  char *line;  /* of the program: "model.py:12 forward" */
+  uint64_t bytes, blocks;
+} LsCapturedRow;
+
+typedef struct {
+  char *gpu, *torch, *cuda, *why, *error; /* why it ended; error: what it failed with, or NULL */
+  uint32_t world, rank, steps, capability;
+  uint64_t allocated_bytes, reserved_bytes, requested_bytes; /* peaks, of PyTorch's allocator */
+  uint64_t context_bytes, nccl_bytes;                        /* beside it */
+  uint64_t total_bytes;                                      /* of the GPU, as a program sees it */
+  uint64_t n_retries, n_out_of_memory;
+  uint64_t n_kernels, n_products, n_collectives, n_communicators, n_graphs;
+  uint64_t n_speed; /* answers that a GPU of half or double the speed would have given otherwise */
+  GArray *rows;     /* LsCapturedRow, the largest first */
+} LsCaptured;
+
+/* LS_ERROR_UNSUPPORTED: there are no stand-ins, or none for this GPU; LS_ERROR_USAGE: no such command;
+ * LS_ERROR_FAILED: it ended before a GPU was used, or in what is not answered, with the name;
+ * LS_ERROR_STOPPED. */
+LsCaptured *ls_capture_run (const LsCaptureAsk *ask, GError **error);
+void ls_captured_free (LsCaptured *captured); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCaptured, ls_captured_free)
+
+/* Whether it ran to its end or its steps, and all that was taken is on the GPU. */
+bool ls_captured_fits (const LsCaptured *c);
+uint64_t ls_captured_needed (const LsCaptured *c); /* bytes: reserved, and what lies beside */
+
+#endif

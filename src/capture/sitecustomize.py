@@ -1,0 +1,427 @@
+"""Loaded by every Python that a captured command starts, as it stands first on PYTHONPATH. In one that imports torch
+the stand-ins of CUDA's libraries are there before torch is; launchers start one rank, the one that is captured, instead
+of all; and when enough steps are done, or the program ends, what its allocator did is written down.
+
+Environment, of lockstep capture: LOCKSTEP_CAPTURE (the GPU, see standin_state.c), _LIBRARIES (folder of the stand-ins), _OUTPUT
+(file for what was seen), _WORLD, _RANK, _LOCAL (ranks in all, the captured one, on its node), _STEPS."""
+
+import atexit
+import glob
+import importlib.abc
+import importlib.util
+import json
+import os
+import re
+import sys
+import time
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def setting(name, default=None):
+    return os.environ.get("LOCKSTEP_CAPTURE_" + name, default)
+
+
+def chain():
+    """A sitecustomize that stands behind this one on the path is the machine's own."""
+    for folder in sys.path:
+        path = os.path.join(folder or ".", "sitecustomize.py")
+        if os.path.abspath(folder or ".") != FOLDER and os.path.isfile(path):
+            spec = importlib.util.spec_from_file_location("sitecustomize_of_the_machine", path)
+            spec.loader.exec_module(importlib.util.module_from_spec(spec))
+            return
+
+
+def fail(text):
+    with open(setting("REFUSED", "/dev/stderr"), "w", encoding="utf-8") as out:
+        out.write(text + "\n")
+    os._exit(70)
+
+
+# --- what is done before and after a module is imported ---
+
+BEFORE, AFTER = {}, {}
+
+
+class Loader(importlib.abc.Loader):
+    def __init__(self, name, loader):
+        self.name, self.loader = name, loader
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        BEFORE.get(self.name, lambda: None)()
+        self.loader.exec_module(module)
+        AFTER.get(self.name, lambda module: None)(module)
+
+    def __getattr__(self, name):
+        return getattr(self.loader, name)
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name not in BEFORE and name not in AFTER:
+            return None
+        for finder in sys.meta_path:
+            spec = finder is not self and hasattr(finder, "find_spec") and finder.find_spec(name, path, target)
+            if spec:
+                spec.loader = Loader(name, spec.loader)
+                return spec
+        return None
+
+
+# --- the stand-ins ---
+
+
+def version_of(package):
+    """2.30.7 of nvidia_nccl_cu13-2.30.7.dist-info: numbers, or none."""
+    for folder in sys.path:
+        for path in glob.glob(os.path.join(folder or ".", package + "-*.dist-info")):
+            return [int(x) for x in re.findall(r"\d+", os.path.basename(path).split("-", 1)[1])]
+    return []
+
+
+def versions():
+    """Of the libraries that this torch would load, as their functions print them."""
+    spec = importlib.util.find_spec("torch")
+    text = open(os.path.join(os.path.dirname(spec.origin), "version.py"), encoding="utf-8").read()
+    cuda = re.search(r"^cuda(?:: [^=]*)? = '([\d.]+)'", text, re.M)
+    if not cuda:
+        hip = re.search(r"^hip(?:: [^=]*)? = '", text, re.M)
+        fail("this torch is built for AMD GPUs, which are not captured" if hip else "this torch is built without CUDA: install one with it")
+    major, minor = (int(x) for x in cuda[1].split(".")[:2])
+    if major not in (12, 13):
+        fail(f"this torch is built for CUDA {cuda[1]}; 12 and 13 are captured")
+    nccl = version_of(f"nvidia_nccl_cu{major}") or [2, 21, 5]
+    cudnn = version_of(f"nvidia_cudnn_cu{major}") or [9, 1, 0]
+    return major, {"cuda": major * 1000 + minor * 10, "driver": max(13020, major * 1000 + minor * 10),
+                   "nccl": nccl[0] * 10000 + nccl[1] * 100 + nccl[2], "cudnn": cudnn[0] * 10000 + cudnn[1] * 100 + cudnn[2]}
+
+
+LIBRARY = None
+
+
+def load():
+    import ctypes
+    global LIBRARY
+    major, found = versions()
+    os.environ["LOCKSTEP_CAPTURE"] += "".join(f" {k}={v}" for k, v in found.items())
+    folder = setting("LIBRARIES")
+    LIBRARY = ctypes.CDLL(os.path.join(folder, "liblockstep-capture.so"), ctypes.RTLD_GLOBAL)
+    for name in f"cuda.so.1 cudart.so.{major} cublasLt.so.{major} cublas.so.{major} nccl.so.2 nvrtc.so.{major} nvidia-ml.so.1 cudnn.so.9".split():
+        ctypes.CDLL(os.path.join(folder, "lib" + name), ctypes.RTLD_GLOBAL)
+    os.environ.setdefault("TRITON_LIBCUDA_PATH", folder)
+
+
+# --- launchers: one rank in the place of all ---
+
+
+def rank_environment(world, local):
+    world, rank = int(setting("WORLD") or world), int(setting("RANK") or 0)
+    local = min(int(setting("LOCAL") or local), world)
+    return {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank % local, "LOCAL_WORLD_SIZE": local, "GROUP_RANK": rank // local,
+            "GROUP_WORLD_SIZE": (world + local - 1) // local, "ROLE_RANK": rank, "ROLE_WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
+            "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
+
+
+def become(entry, arguments, world, local):
+    os.environ.update({k: str(v) for k, v in rank_environment(world, local).items()})
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execvpe(entry, [entry, *arguments], os.environ)
+
+
+def after_launcher(module):
+    def launch_agent(config, entrypoint, args, *rest, **more):
+        if callable(entrypoint):
+            os.environ.update({k: str(v) for k, v in rank_environment(config.max_nodes * config.nproc_per_node, config.nproc_per_node).items()})
+            return {0: entrypoint(*args)}
+        become(str(entrypoint), [str(a) for a in args], config.max_nodes * config.nproc_per_node, config.nproc_per_node)
+
+    module.launch_agent = launch_agent
+
+
+def deepspeed_launcher():
+    """python -u -m deepspeed.launcher.launch --world_info=... SCRIPT ...: its own starts a process for each rank."""
+    arguments = sys.orig_argv[1:]
+    if "deepspeed.launcher.launch" not in arguments:
+        return
+    import base64
+    rest = arguments[arguments.index("deepspeed.launcher.launch") + 1:]
+    value = next((a.split("=", 1)[1] for a in rest if a.startswith("--world_info=")), None)
+    while rest and rest[0].startswith("--"):
+        rest.pop(0)
+    nodes = json.loads(base64.urlsafe_b64decode(value)) if value else {"localhost": [0]}
+    local = max(len(v) for v in nodes.values())
+    become(sys.executable, ["-u", *rest], sum(len(v) for v in nodes.values()), local)
+
+
+# --- groups of ranks that do not exist ---
+
+
+def after_c10d(module):
+    c10d = sys.modules["torch._C._distributed_c10d"]
+
+    class Lone(c10d.Store):
+        """A store that never waits: what nobody set, the others set as this one would have."""
+
+        def __init__(self):
+            super().__init__()
+            self.values = {}
+
+        def set(self, key, value):
+            self.values[key] = value.encode() if isinstance(value, str) else bytes(value)
+
+        def get(self, key):
+            return self.values.get(key, b"l" * 128)
+
+        def add(self, key, amount):
+            world = int(os.environ.get("WORLD_SIZE", "1"))
+            self.values[key] = str(int(self.values.get(key, b"0")) + amount * world).encode()
+            return int(self.values[key])
+
+        def compare_set(self, key, expected, desired):
+            if key not in self.values:
+                self.set(key, desired)
+            return self.values[key]
+
+        def wait(self, *arguments):
+            return None
+
+        def check(self, keys):
+            return True
+
+        def delete_key(self, key):
+            return self.values.pop(key, None) is not None
+
+        def num_keys(self):
+            return len(self.values)
+
+        def multi_get(self, keys):
+            return [self.get(k) for k in keys]
+
+        def multi_set(self, keys, values):
+            for key, value in zip(keys, values):
+                self.set(key, value)
+
+        def append(self, key, value):
+            self.values[key] = self.values.get(key, b"") + (value.encode() if isinstance(value, str) else bytes(value))
+
+        def has_extended_api(self):
+            return True
+
+        def clone(self):
+            return self
+
+        def set_timeout(self, timeout):
+            return None
+
+    store = Lone()
+
+    def rendezvous(url, rank=-1, world_size=-1, **more):
+        yield (store, int(os.environ["RANK"]) if rank < 0 else rank, int(os.environ["WORLD_SIZE"]) if world_size < 0 else world_size)
+
+    module.rendezvous = rendezvous
+    fake = getattr(c10d, "FakeProcessGroup", None)
+    if fake is not None:
+        create = getattr(fake, "_create_internal", fake)
+
+        def gloo(store, rank, size, *arguments, **more):
+            return create(rank, size)
+
+        def create_gloo(opts, backend_options=None):
+            return create(opts.group_rank, opts.group_size)
+
+        module.ProcessGroupGloo = gloo
+        if hasattr(module, "_create_gloo_process_group"):
+            module._create_gloo_process_group = create_gloo
+        known = module.Backend._plugins.get("GLOO") if hasattr(module.Backend, "_plugins") else None
+        if known is not None:
+            module.Backend._plugins["GLOO"] = known._replace(creator_fn=create_gloo)
+    helper = module._new_process_group_helper
+
+    def new_process_group_helper(group_size, group_rank, *arguments, **more):
+        if group_rank is not None and group_rank >= 0:
+            LIBRARY.ls_capture_expect_group(int(group_size), int(group_rank))
+        return helper(group_size, group_rank, *arguments, **more)
+
+    module._new_process_group_helper = new_process_group_helper
+
+
+# --- what is written down ---
+
+STATE = {"steps": 0, "optimizers": [], "done": False, "held": []}
+
+
+def addresses(values):
+    """Of the storages on a GPU behind tensors, in whatever lists, dicts and wrappers they stand."""
+    import torch
+    for value in values:
+        if isinstance(value, dict):
+            yield from addresses(value.values())
+        elif isinstance(value, (list, tuple)):
+            yield from addresses(value)
+        elif isinstance(value, torch.Tensor):
+            value = getattr(value, "_local_tensor", value)
+            if value.is_cuda and value.numel() > 0:
+                try:
+                    yield value.untyped_storage().data_ptr()
+                except (RuntimeError, NotImplementedError):
+                    pass
+
+
+def note_held(optimizer, kinds):
+    """What an optimizer holds now, of the first steps: where its memory was made is found by that."""
+    if STATE["steps"] > 1:
+        return
+    held = {"time_us": time.time_ns() // 1000}
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    of = {"parameters": lambda: parameters, "gradients": lambda: [p.grad for p in parameters if p.grad is not None],
+          "optimizer": lambda: list(optimizer.state.values())}
+    for kind in kinds:
+        held[kind] = set(addresses(of[kind]()))
+    STATE["held"].append(held)
+
+
+def line_of(frames):
+    """The innermost line that is not PyTorch's own: "model.py:12 forward"; None: there is none."""
+    for frame in frames:
+        name = frame["filename"]
+        if "/torch/" not in name and not name.startswith("<") and "sitecustomize" not in name:
+            return f"{os.path.basename(name)}:{frame['line']} {frame['name']}"
+    return None
+
+
+def phase_of(frames):
+    names = {frame["name"] for frame in frames}
+    if "step" in names and any("/optim/" in frame["filename"] for frame in frames):
+        return "optimizer step"
+    if not frames or "backward" in names or "_engine_run_backward" in names:
+        return "backward"
+    return "forward" if "forward" in names or "__call__" in names or "_call_impl" in names else "elsewhere"
+
+
+class Block:
+    __slots__ = ("size", "frames", "kind", "number")
+
+    def __init__(self, size, frames, number):
+        self.size, self.frames, self.kind, self.number = size, frames, None, number
+
+
+def at_peak(torch):
+    """Replays what the allocator did: blocks that were allocated when most was, with what held them. The list of rows,
+    and the bytes of their sum."""
+    trace = torch.cuda.memory._snapshot()["device_traces"]
+    events = [e for device in trace for e in device]
+    held, live, now, most, peak = list(STATE["held"]), {}, 0, 0, []
+    for number, e in enumerate(events):
+        while held and held[0]["time_us"] <= e["time_us"]:
+            tag(live, held.pop(0))
+        if e["action"] == "alloc":
+            live[e["addr"]] = Block(e["size"], e.get("frames", []), number)
+            now += e["size"]
+            if now > most:
+                most, peak = now, None
+        elif e["action"] == "free_requested" and e["addr"] in live:
+            if peak is None:
+                peak = list(live.values())
+            now -= live.pop(e["addr"]).size
+    if peak is None:
+        peak = list(live.values())
+    for left in held:
+        tag(live, left)
+    return most, rows_of(peak)
+
+
+def tag(live, held):
+    for kind in ("parameters", "gradients", "optimizer"):
+        for address in held.get(kind, ()):
+            if address in live and live[address].kind is None:
+                live[address].kind = kind
+
+
+def rows_of(blocks):
+    rows = {}
+    for b in blocks:
+        phase = phase_of(b.frames)
+        kind = b.kind or {"forward": "activations", "backward": "gradients of activations, and what backward needs"}.get(phase, "buffers and others")
+        row = rows.setdefault((kind, phase, line_of(b.frames) or "(no line of Python)"), [0, 0])
+        row[0] += b.size
+        row[1] += 1
+    return [{"kind": k, "phase": p, "line": l, "bytes": n[0], "blocks": n[1]} for (k, p, l), n in sorted(rows.items(), key=lambda x: (-x[1][0], x[0]))]
+
+
+def after_torch(torch):
+    if not torch.cuda.is_available():
+        fail("torch finds no GPU, though all of them are answered: " + str(torch.version.cuda))
+    from torch.optim import optimizer
+    torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks="python", max_entries=10_000_000)
+
+    def steps(which, arguments, more):
+        note_held(which, ["parameters", "gradients"])
+
+    def stepped(which, arguments, more):
+        note_held(which, ["parameters", "optimizer"])
+        if not any(x is which for x in STATE["optimizers"]):
+            STATE["optimizers"].append(which)
+        if which is STATE["optimizers"][0]:
+            STATE["steps"] += 1
+            if STATE["steps"] >= int(setting("STEPS") or 3):
+                finish(torch, "its steps are done")
+
+    if hasattr(optimizer, "register_optimizer_step_post_hook"):
+        optimizer.register_optimizer_step_pre_hook(steps)
+        optimizer.register_optimizer_step_post_hook(stepped)
+    atexit.register(finish, torch, "it ended")
+    hook = sys.excepthook
+
+    def failed(kind, value, trace):
+        STATE["error"] = f"{kind.__name__}: {value}"
+        hook(kind, value, trace)
+
+    sys.excepthook = failed
+
+
+def counts():
+    import ctypes
+    text = ctypes.create_string_buffer(8192)
+    LIBRARY.ls_capture_counts(text, ctypes.c_size_t(len(text)))
+    return {what: int(n) for what, n in (line.rsplit(" ", 1) for line in text.value.decode().splitlines())}
+
+
+def finish(torch, why):
+    """Writes what was seen, once; the file is whole or is not there."""
+    if STATE["done"] or not setting("OUTPUT") or not torch.cuda.is_initialized():
+        return
+    STATE["done"] = True
+    stats = torch.cuda.memory_stats()
+    seen = {"why": why, "steps": STATE["steps"], "error": STATE.get("error"), "torch": torch.__version__, "cuda": torch.version.cuda,
+            "world": int(os.environ.get("WORLD_SIZE", "1")), "rank": int(os.environ.get("RANK", "0")), "counts": counts(),
+            "allocated_bytes": stats["allocated_bytes.all.peak"], "reserved_bytes": stats["reserved_bytes.all.peak"],
+            "active_bytes": stats["active_bytes.all.peak"], "requested_bytes": stats.get("requested_bytes.all.peak", 0),
+            "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}
+    seen["traced_bytes"], seen["peak"] = at_peak(torch)
+    path = setting("OUTPUT")
+    with open(path + ".part", "w", encoding="utf-8") as out:
+        json.dump(seen, out, indent=1)
+    os.replace(path + ".part", path)
+    if why == "its steps are done":
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def begin():
+    BEFORE["torch"] = load
+    AFTER["torch"] = after_torch
+    AFTER["torch.distributed.distributed_c10d"] = after_c10d
+    AFTER["torch.distributed.launcher.api"] = after_launcher
+    sys.meta_path.insert(0, Finder())
+    deepspeed_launcher()
+
+
+chain()
+if os.environ.get("LOCKSTEP_CAPTURE"):
+    begin()

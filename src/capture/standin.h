@@ -1,0 +1,160 @@
+/* capture/standin.h — what the libraries of CUDA share that stand in a training process where there is no
+ * GPU.
+ *
+ * Problem. PyTorch reaches a GPU through the CUDA runtime, the driver, cuBLAS, NCCL and cuDNN. Where each of
+ * these answers as the named GPU would, a program trains as it is: its caching allocator, autograd, sharding
+ * and compilers run, only kernels do not, and bytes do not travel. What it allocates is then what it would
+ * allocate.
+ *
+ * One library has all functions, of all of these; libraries with their sonames only need it. They are loaded
+ * before PyTorch, so that whoever needs a soname has it. What a function does stands in names/ *.txt, a line
+ * each; generate.py makes the C of it. A name that is not in a table, or that a table refuses, ends the
+ * process with its name.
+ *
+ * Time. Nothing runs, so events would be done at once, and an allocator that waits for them would keep less
+ * memory than on a GPU. Each stream has the time at which its work is done: of products by their FLOPs, of
+ * collectives and other kernels by their bytes. The host has a time, which every call moves on by a fixed
+ * cost, never by the wall's. It does so at once for GPUs of half and of double the speed: where an event is
+ * done by one of these and not by another, memory may depend on how fast the GPU is, and that is counted.
+ *
+ * Values. Device memory is memory of the host that nobody touches: zeros. Small copies (LS_SMALL) are made,
+ * so that counts and shapes which a program sends through the GPU come back. Other ranks answer as this one.
+ *
+ * Configuration comes by the environment: LOCKSTEP_CAPTURE, words "key=value" with spaces between them, as
+ * standin_state.c lists them. All state is under one lock. */
+#ifndef LS_CAPTURE_STANDIN_H
+#define LS_CAPTURE_STANDIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LS_SMALL    ((size_t) 1 << 20) /* bytes of a copy that is made: longer ones leave zeros */
+#define LS_N_SPEEDS 3                  /* of the GPU: as it is, half, double */
+
+enum { CUDA_OK = 0, CUDA_INVALID = 1, CUDA_NO_MEMORY = 2, CUDA_NOT_FOUND = 500, CUDA_NOT_READY = 600 };
+
+/* The GPU that is named, and where it stands. */
+typedef struct {
+  char name[96], pci[32];
+  uint64_t memory;                                /* bytes that cudaMemGetInfo calls total */
+  uint64_t context;                               /* of these, that a process takes for itself */
+  int capability;                                 /* 90: 9.0 */
+  int n_sm, n_devices, cuda, driver, nccl, cudnn; /* 13020: 13.2 */
+  int warps_per_sm, blocks_per_sm, shared_per_sm, shared_per_block, l2; /* bytes */
+  double flops[4], hbm, bus; /* 16 bits, 8 bits, tf32, fp32; bytes/s; of a collective on a rank */
+} LsDevice;
+
+extern LsDevice ls_device;
+
+typedef struct LsStream {
+  int64_t done[LS_N_SPEEDS]; /* ps */
+  int capturing;             /* a graph is made of what it is given: its id */
+  int priority;
+  int device;
+} LsStream;
+
+typedef struct {
+  int64_t done[LS_N_SPEEDS];
+} LsEvent;
+
+/* --- state.c --- */
+
+void
+ls_enter (const char *name); /* takes the lock, and the host a step on; loads the configuration at first */
+void ls_leave (void);
+/* Ends the process: the name is not answered, and why. */
+void ls_refuse (const char *name, const char *why) __attribute__ ((noreturn));
+int64_t ls_count (const char *what); /* one more of it; ls_capture_json() lists them */
+int *ls_current_device (void);
+
+/* --- clock.c --- */
+
+LsStream *ls_stream_of (void *stream); /* NULL, 1 and 2: the default ones */
+void ls_stream_work (void *stream, double seconds);
+void ls_stream_wait (void *stream, const LsEvent *event);
+void ls_event_record (LsEvent *event, void *stream);
+bool ls_event_is_done (const LsEvent *event);
+bool ls_stream_is_done (void *stream);
+void ls_host_waits (const int64_t done[LS_N_SPEEDS]);
+void ls_host_waits_all (void);
+void ls_host_call (void); /* a call's cost, of threads that launch */
+float ls_event_ms (const LsEvent *from, const LsEvent *to);
+LsStream *ls_stream_new (int priority);
+void ls_stream_free (void *stream);
+
+/* --- memory.c --- */
+
+int ls_device_alloc (void **ret, size_t bytes); /* CUDA_NO_MEMORY beyond what the GPU has */
+int ls_device_free (void *memory);
+int ls_host_alloc (void **ret, size_t bytes);
+int ls_host_free (void *memory);
+bool ls_is_device (const void *memory, uint64_t *ret_base, uint64_t *ret_bytes);
+bool ls_is_pinned (const void *memory);
+void ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async);
+void ls_fill (void *to, int value, size_t bytes, void *stream);
+void ls_memory_info (size_t *ret_free, size_t *ret_total);
+/* Virtual memory: address ranges, and physical memory that is mapped into them. */
+int ls_reserve (uint64_t *ret, size_t bytes);
+int ls_unreserve (uint64_t address, size_t bytes);
+int ls_physical_new (uint64_t *ret_handle, size_t bytes);
+int ls_physical_free (uint64_t handle);
+int ls_map (uint64_t address, size_t bytes, uint64_t handle);
+int ls_unmap (uint64_t address, size_t bytes);
+uint64_t ls_physical_of (const void *memory);
+
+/* --- kernels.c --- */
+
+typedef struct {
+  unsigned x, y, z;
+} LsDim3;
+
+void ls_kernel_register (const void *host, const char *name);
+const char *ls_kernel_name (const void *host);
+void ls_launch (const char *name, LsDim3 grid, LsDim3 block, void *stream);
+int ls_blocks_per_sm (int registers, int threads, size_t shared);
+void ls_call_push (LsDim3 grid, LsDim3 block, size_t shared, void *stream);
+int ls_call_pop (LsDim3 *grid, LsDim3 *block, size_t *shared, void **stream);
+void *ls_module_new (const void *image);
+void *ls_module_load (const char *path); /* NULL: it cannot be read */
+void *ls_module_function (void *module, const char *name);
+int ls_function_attribute (const void *function, int attribute);
+void ls_function_attributes (const void *host, void *ret);
+int ls_device_attribute (int attribute); /* ends the process where it is not known */
+void ls_device_properties (void *ret);
+
+/* --- blas.c --- */
+
+/* A product of these FLOPs by the kind of a flops[] above. */
+void ls_product (void *stream, double m, double n, double k, double batch, int kind);
+int ls_kind_of_compute (int compute_type, int data_type);
+void *ls_blas_stream (void *handle);
+
+/* --- nccl.c --- */
+
+typedef enum {
+  LS_SEND_ALL_REDUCE,
+  LS_SEND_GATHER,
+  LS_SEND_SCATTER,
+  LS_SEND_ROOT,
+  LS_SEND_ALL_TO_ALL,
+  LS_SEND_PEER
+} LsSendKind;
+
+void *ls_communicator_new (int n, int rank);
+int ls_communicator_n (void *communicator);
+int ls_communicator_rank (void *communicator);
+void *ls_communicator_split (void *communicator);
+void ls_group_start (void);
+void ls_group_end (void);
+/* count: elements as NCCL's function counts them. op: of a reduction (0: a sum), of others the root or the
+ * peer. */
+void ls_collective (const char *name, const void *from, void *to, size_t count, int type, int op,
+                    void *communicator, void *stream, LsSendKind kind);
+
+/* --- for the Python side, by ctypes --- */
+
+void ls_capture_expect_group (int n, int rank); /* ranks of the next communicator that is split off */
+size_t ls_capture_counts (char *text, size_t size);
+
+#endif

@@ -1,0 +1,58 @@
+/* capture/standin_answers.h — small answers that lines of names/ *.txt share, and structs of CUDA as their
+ * callers lay them out (public headers of CUDA 12 and 13, NCCL 2). */
+#ifndef LS_CAPTURE_STANDIN_ANSWERS_H
+#define LS_CAPTURE_STANDIN_ANSWERS_H
+
+#include "capture/standin.h"
+
+typedef struct {
+  LsDim3 grid, block;
+  size_t shared;
+  void *stream, *attributes;
+  unsigned n_attributes;
+} LsLaunchConfig; /* cudaLaunchConfig_t */
+
+typedef struct {
+  unsigned grid[3], block[3], shared;
+  void *stream, *attributes;
+  unsigned n_attributes;
+} LsDriverConfig; /* CUlaunchConfig */
+
+typedef struct {
+  char bytes[128];
+} LsUniqueId; /* ncclUniqueId */
+
+typedef struct {
+  int type, location_type, device;
+  void *security;
+  unsigned char flags[8];
+} LsAllocationProperties; /* CUmemAllocationProp: type, handle types, location */
+
+typedef struct {
+  int compute, transposes_a, type, batch;
+  uint64_t rows, columns;
+} LsLt; /* what cuBLASLt describes: a product, or a matrix */
+
+void *ls_blas_new (void);
+void ls_blas_set_stream (void *handle, void *stream);
+int *ls_blas_mode (void *handle, int which); /* 0: of arithmetic, 1: of pointers */
+void *ls_lt_new (void);
+void ls_lt_set (void *description, int attribute, const void *value, size_t size);
+void ls_lt_layout (void *layout, int type, uint64_t rows, uint64_t columns);
+void ls_lt_layout_set (void *layout, int attribute, const void *value, size_t size);
+void ls_lt_product (void *description, void *a, void *to, void *stream);
+
+const char *ls_error_name (int error);
+const char *ls_error_string (int error);
+void *ls_function_named (const char *name); /* NULL: no table has it */
+void ls_pointer_attributes (const void *memory, void *ret);
+int ls_pointer_attribute (void *ret, int attribute, uint64_t memory);
+int ls_graph_begin (void *stream);
+int ls_graph_end (void *stream, void **ret_graph);
+void *ls_dnn_new (int type);
+void ls_dnn_free (void *descriptor);
+void ls_dnn_set (void *descriptor, int key, int type, int64_t n, const void *values);
+int ls_dnn_get (void *descriptor, int key, int type, int64_t n, int64_t *ret_n, void *values);
+int ls_heuristics (int n_wanted, void *results, int *ret_n);
+
+#endif

@@ -1,0 +1,119 @@
+/* capture/standin_clock.c — when work on streams is done, for a GPU as it is and of half and double its
+ * speed: see standin.h. A launch costs the host LS_CALL_PS; the default streams are one. */
+#include "capture/standin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LS_CALL_PS                                                                                           \
+  INT64_C (5000000) /* 5 us: what a launch takes PyTorch's eager operators, README of kernelbench */
+
+static const double speed[LS_N_SPEEDS] = { 1, 0.5, 2 };
+static int64_t host[LS_N_SPEEDS];
+static LsStream blank; /* the default stream */
+static LsStream **all; /* of all that were made, for a wait for all */
+static size_t n_all, max_all;
+static _Thread_local bool launches; /* watchdogs and the like only ask */
+
+LsStream *
+ls_stream_of (void *stream)
+{
+  return (uintptr_t) stream <= 2 ? &blank : stream;
+}
+
+LsStream *
+ls_stream_new (int priority)
+{
+  LsStream *s = calloc (1, sizeof *s);
+  s->priority = priority;
+  s->device = *ls_current_device ();
+  if (n_all == max_all)
+    all = realloc (all, (max_all = max_all ? 2 * max_all : 64) * sizeof (LsStream *));
+  all[n_all++] = s;
+  return s;
+}
+
+/* Others may still hold it: it stays. */
+void
+ls_stream_free (void *stream)
+{
+  (void) stream;
+}
+
+void
+ls_host_call (void)
+{
+  for (int i = 0; i < LS_N_SPEEDS && launches; i++)
+    host[i] += LS_CALL_PS;
+}
+
+void
+ls_stream_work (void *stream, double seconds)
+{
+  LsStream *s = ls_stream_of (stream);
+  launches = true;
+  for (int i = 0; i < LS_N_SPEEDS; i++)
+    s->done[i] = (s->done[i] > host[i] ? s->done[i] : host[i]) + (int64_t) (seconds * 1e12 / speed[i]);
+}
+
+void
+ls_stream_wait (void *stream, const LsEvent *event)
+{
+  LsStream *s = ls_stream_of (stream);
+  for (int i = 0; i < LS_N_SPEEDS; i++)
+    if (s->done[i] < event->done[i])
+      s->done[i] = event->done[i];
+}
+
+void
+ls_event_record (LsEvent *event, void *stream)
+{
+  const LsStream *s = ls_stream_of (stream);
+  for (int i = 0; i < LS_N_SPEEDS; i++)
+    event->done[i] = s->done[i] > host[i] ? s->done[i] : host[i];
+}
+
+static bool
+is_done (const int64_t done[LS_N_SPEEDS])
+{
+  bool now = done[0] <= host[0];
+  if (now != (done[1] <= host[1]) || now != (done[2] <= host[2]))
+    ls_count (launches ? "answers that depend on the speed of the GPU"
+                       : "answers to other threads that depend on it");
+  return now;
+}
+
+bool
+ls_event_is_done (const LsEvent *event)
+{
+  return is_done (event->done);
+}
+
+bool
+ls_stream_is_done (void *stream)
+{
+  return is_done (ls_stream_of (stream)->done);
+}
+
+/* Other threads than those that launch wait for nothing, and time does not pass for them. */
+void
+ls_host_waits (const int64_t done[LS_N_SPEEDS])
+{
+  for (int i = 0; i < LS_N_SPEEDS && launches; i++)
+    if (host[i] < done[i])
+      host[i] = done[i];
+}
+
+void
+ls_host_waits_all (void)
+{
+  ls_host_waits (blank.done);
+  for (size_t i = 0; i < n_all; i++)
+    ls_host_waits (all[i]->done);
+}
+
+float
+ls_event_ms (const LsEvent *from, const LsEvent *to)
+{
+  return (float) ((double) (to->done[0] - from->done[0]) / 1e9);
+}

@@ -1,0 +1,241 @@
+/* capture/standin_kernels.c — kernels by their names, and what is asked of one. Registers and shared memory
+ * of a module are read from its cubin: section .text.NAME holds registers in the highest byte of sh_info (as
+ * `cuobjdump -elf` and `ptxas -v` say), .nv.shared.NAME has the size of its static shared memory. Kernels of
+ * the runtime lie in compressed archives; of these LS_REGISTERS is assumed. */
+#include "capture/standin.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LS_REGISTERS 64 /* assumed */
+
+typedef struct {
+  char *name;
+  int registers, shared;
+} Function;
+
+/* --- by the address of their stub in the host's code --- */
+
+static struct {
+  const void *host;
+  const char *name;
+} * known; /* open addressing */
+static size_t n_known, max_known;
+
+static size_t
+slot_of (const void *host)
+{
+  size_t at = ((uintptr_t) host >> 4) * UINT64_C (0x9e3779b97f4a7c15) & (max_known - 1);
+  while (known[at].host && known[at].host != host)
+    at = (at + 1) & (max_known - 1);
+  return at;
+}
+
+static void
+grow (void)
+{
+  __typeof__ (known) before = known;
+  size_t n = max_known;
+  max_known = n ? 2 * n : 1 << 16;
+  known = calloc (max_known, sizeof *known);
+  for (size_t i = 0; i < n; i++)
+    if (before[i].host)
+      known[slot_of (before[i].host)] = before[i];
+  free (before);
+}
+
+void
+ls_kernel_register (const void *host, const char *name)
+{
+  if (2 * (n_known + 1) > max_known)
+    grow ();
+  size_t at = slot_of (host);
+  n_known += !known[at].host;
+  known[at].host = host;
+  known[at].name = name;
+}
+
+const char *
+ls_kernel_name (const void *host)
+{
+  return max_known && known[slot_of (host)].host ? known[slot_of (host)].name : NULL;
+}
+
+/* A thread reads and writes some 32 bytes: elementwise kernels of PyTorch take four elements of two
+ * tensors. */
+void
+ls_launch (const char *name, LsDim3 grid, LsDim3 block, void *stream)
+{
+  double threads = (double) grid.x * grid.y * grid.z * block.x * block.y * block.z;
+  double seconds = threads * 32 / ls_device.hbm;
+  (void) name;
+  ls_stream_work (stream, seconds > 2e-6 ? seconds : 2e-6);
+  ls_count ("kernels");
+}
+
+/* CUDA's occupancy: warps, registers in units of 256 a warp, shared memory in units of 128 bytes. */
+int
+ls_blocks_per_sm (int registers, int threads, size_t shared)
+{
+  int warps = (threads + 31) / 32;
+  int per_warp = (registers * 32 + 255) / 256 * 256;
+  size_t per_block = (shared + (size_t) ls_device_attribute (111) + 127) / 128 * 128;
+  int by_warps = warps > 0 ? ls_device.warps_per_sm / warps : 0;
+  int by_registers = warps > 0 ? 65536 / per_warp / warps : 0;
+  int by_shared
+      = per_block > 0 ? (int) ((size_t) ls_device.shared_per_sm / per_block) : ls_device.blocks_per_sm;
+  int n = by_warps < by_registers ? by_warps : by_registers;
+  n = n < by_shared ? n : by_shared;
+  return n < ls_device.blocks_per_sm ? n : ls_device.blocks_per_sm;
+}
+
+/* --- <<<grid, block>>> --- */
+
+static _Thread_local struct {
+  LsDim3 grid, block;
+  size_t shared;
+  void *stream;
+} calls[16];
+static _Thread_local int n_calls;
+
+void
+ls_call_push (LsDim3 grid, LsDim3 block, size_t shared, void *stream)
+{
+  if (n_calls < 16) {
+    calls[n_calls].grid = grid;
+    calls[n_calls].block = block;
+    calls[n_calls].shared = shared;
+    calls[n_calls].stream = stream;
+  }
+  n_calls++;
+}
+
+int
+ls_call_pop (LsDim3 *grid, LsDim3 *block, size_t *shared, void **stream)
+{
+  if (n_calls == 0 || n_calls-- > 16)
+    return CUDA_INVALID;
+  *grid = calls[n_calls].grid;
+  *block = calls[n_calls].block;
+  *shared = calls[n_calls].shared;
+  *stream = calls[n_calls].stream;
+  return CUDA_OK;
+}
+
+/* --- modules --- */
+
+typedef struct {
+  const char *image; /* NULL, or a cubin; the program may free it: what is asked is asked at once */
+  Function *functions;
+  size_t n;
+} Module;
+
+static void
+add_function (Module *m, const char *name, int registers)
+{
+  m->functions = realloc (m->functions, (m->n + 1) * sizeof *m->functions);
+  m->functions[m->n++] = (Function) { strdup (name), registers, 0 };
+}
+
+static void
+read_cubin (Module *m, const char *image)
+{
+  const Elf64_Ehdr *head = (const void *) image;
+  if (memcmp (head->e_ident, ELFMAG, SELFMAG) != 0 || head->e_ident[EI_CLASS] != ELFCLASS64)
+    return;
+  const Elf64_Shdr *sections = (const void *) (image + head->e_shoff);
+  const char *names = image + sections[head->e_shstrndx].sh_offset;
+  for (int i = 0; i < head->e_shnum; i++) {
+    const char *name = names + sections[i].sh_name;
+    if (strncmp (name, ".text.", 6) == 0)
+      add_function (m, name + 6, (int) (sections[i].sh_info >> 24));
+  }
+  for (int i = 0; i < head->e_shnum; i++) {
+    const char *name = names + sections[i].sh_name;
+    for (size_t f = 0; f < m->n && strncmp (name, ".nv.shared.", 11) == 0; f++)
+      if (strcmp (m->functions[f].name, name + 11) == 0)
+        m->functions[f].shared = (int) sections[i].sh_size;
+  }
+}
+
+void *
+ls_module_new (const void *image)
+{
+  Module *m = calloc (1, sizeof *m);
+  read_cubin (m, image);
+  return m;
+}
+
+void *
+ls_module_load (const char *path)
+{
+  FILE *file = fopen (path, "rb");
+  void *module = NULL;
+  long n = file && fseek (file, 0, SEEK_END) == 0 ? ftell (file) : -1;
+  char *image = n > 0 ? malloc ((size_t) n) : NULL;
+  if (image && fseek (file, 0, SEEK_SET) == 0 && fread (image, 1, (size_t) n, file) == (size_t) n)
+    module = ls_module_new (image);
+  free (image);
+  if (file)
+    fclose (file);
+  return module;
+}
+
+/* One that the image does not list is made: PTX and archives are not read. */
+void *
+ls_module_function (void *module, const char *name)
+{
+  Module *m = module;
+  for (size_t i = 0; i < m->n; i++)
+    if (strcmp (m->functions[i].name, name) == 0) {
+      Function *f = malloc (sizeof *f);
+      *f = m->functions[i];
+      return f;
+    }
+  Function *f = calloc (1, sizeof *f);
+  *f = (Function) { strdup (name), LS_REGISTERS, 0 };
+  ls_count ("kernels whose registers are assumed");
+  return f;
+}
+
+/* CU_FUNC_ATTRIBUTE_: 0 threads a block, 1 static shared memory, 2 constants, 3 local, 4 registers, 5 PTX, 6
+ * binary, 7 cache, 8 dynamic shared memory, 9 carve-out. */
+int
+ls_function_attribute (const void *function, int attribute)
+{
+  const Function *f = function;
+  switch (attribute) {
+  case 0:
+    return f->registers > 64 ? 65536 / f->registers / 32 * 32 : 1024;
+  case 1:
+    return f->shared;
+  case 4:
+    return f->registers;
+  case 5:
+  case 6:
+    return ls_device.capability;
+  case 8:
+    return ls_device.shared_per_block - f->shared;
+  default:
+    return attribute == 9 ? -1 : 0;
+  }
+}
+
+/* struct cudaFuncAttributes: three size_t, then threads, registers, PTX, binary, cache, dynamic shared
+ * memory. */
+void
+ls_function_attributes (const void *host, void *ret)
+{
+  size_t *sizes = ret;
+  int *ints = (int *) (sizes + 3);
+  (void) host;
+  sizes[0] = sizes[1] = sizes[2] = 0;
+  ints[0] = 1024;
+  ints[1] = LS_REGISTERS;
+  ints[2] = ints[3] = ls_device.capability;
+  ints[4] = 0;
+  ints[5] = ls_device.shared_per_block;
+  ints[6] = -1;
+}

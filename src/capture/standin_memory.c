@@ -1,0 +1,302 @@
+/* capture/standin_memory.c — memory of the GPU that is none: ranges of addresses that are charged against
+ * what the GPU has, and whose pages only exist where a small copy touched them. */
+#define _GNU_SOURCE
+#include "capture/standin.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define LS_PAGE ((size_t) 2 << 20) /* what the driver hands out, and charges */
+
+typedef enum { IS_DEVICE, IS_PINNED, IS_RESERVED } RangeKind;
+
+typedef struct {
+  uintptr_t begin;
+  size_t bytes, mapped; /* mapped: of a reserved range, how much of it is physical */
+  RangeKind kind;
+} Range;
+
+/* Sorted by begin. */
+static Range *ranges;
+static size_t n_ranges, max_ranges;
+static uint64_t used;
+static bool has_context;
+
+static size_t
+round_up (size_t bytes)
+{
+  return (bytes + LS_PAGE - 1) / LS_PAGE * LS_PAGE;
+}
+
+static size_t
+place_of (uintptr_t at)
+{
+  size_t low = 0, high = n_ranges;
+  while (low < high) {
+    size_t mid = (low + high) / 2;
+    if (ranges[mid].begin <= at)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  return low; /* the first that begins behind it */
+}
+
+static Range *
+range_of (const void *memory)
+{
+  uintptr_t at = (uintptr_t) memory;
+  size_t i = place_of (at);
+  return i > 0 && at - ranges[i - 1].begin < ranges[i - 1].bytes ? &ranges[i - 1] : NULL;
+}
+
+static void
+add_range (void *memory, size_t bytes, RangeKind kind)
+{
+  if (n_ranges == max_ranges)
+    ranges = realloc (ranges, (max_ranges = max_ranges ? 2 * max_ranges : 1024) * sizeof *ranges);
+  size_t i = place_of ((uintptr_t) memory);
+  memmove (&ranges[i + 1], &ranges[i], (n_ranges++ - i) * sizeof *ranges);
+  ranges[i] = (Range) { (uintptr_t) memory, bytes, 0, kind };
+}
+
+static void
+remove_range (Range *r)
+{
+  size_t i = (size_t) (r - ranges);
+  memmove (r, r + 1, (--n_ranges - i) * sizeof *ranges);
+}
+
+/* What nobody reads or writes takes no memory of this machine. */
+static void *
+addresses (size_t bytes)
+{
+  char *memory = mmap (NULL, bytes + LS_PAGE, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    return NULL;
+  char *aligned = (char *) (((uintptr_t) memory + LS_PAGE - 1) / LS_PAGE * LS_PAGE);
+  if (aligned > memory)
+    munmap (memory, (size_t) (aligned - memory));
+  if (aligned + bytes < memory + bytes + LS_PAGE)
+    munmap (aligned + bytes, (size_t) (memory + LS_PAGE - aligned));
+  return aligned;
+}
+
+static bool
+charge (size_t bytes)
+{
+  if (!has_context)
+    used += ls_device.context;
+  has_context = true;
+  if (used + bytes > ls_device.memory)
+    return false;
+  used += bytes;
+  return true;
+}
+
+int
+ls_device_alloc (void **ret, size_t bytes)
+{
+  size_t taken = round_up (bytes ? bytes : 1);
+  *ret = NULL;
+  if (!charge (taken))
+    return CUDA_NO_MEMORY;
+  *ret = addresses (taken);
+  if (!*ret)
+    return CUDA_NO_MEMORY;
+  add_range (*ret, taken, IS_DEVICE);
+  return CUDA_OK;
+}
+
+int
+ls_device_free (void *memory)
+{
+  Range *r = memory ? range_of (memory) : NULL;
+  if (!memory)
+    return CUDA_OK;
+  if (!r || r->kind != IS_DEVICE || r->begin != (uintptr_t) memory)
+    return CUDA_INVALID;
+  used -= r->bytes;
+  munmap (memory, r->bytes);
+  remove_range (r);
+  return CUDA_OK;
+}
+
+int
+ls_host_alloc (void **ret, size_t bytes)
+{
+  size_t taken = round_up (bytes ? bytes : 1);
+  *ret = addresses (taken);
+  if (!*ret)
+    return CUDA_NO_MEMORY;
+  add_range (*ret, taken, IS_PINNED);
+  return CUDA_OK;
+}
+
+int
+ls_host_free (void *memory)
+{
+  Range *r = memory ? range_of (memory) : NULL;
+  if (!r || r->kind != IS_PINNED)
+    return memory ? CUDA_INVALID : CUDA_OK;
+  munmap ((void *) r->begin, r->bytes);
+  remove_range (r);
+  return CUDA_OK;
+}
+
+bool
+ls_is_device (const void *memory, uint64_t *ret_base, uint64_t *ret_bytes)
+{
+  const Range *r = range_of (memory);
+  if (!r || r->kind == IS_PINNED)
+    return false;
+  if (ret_base)
+    *ret_base = r->begin;
+  if (ret_bytes)
+    *ret_bytes = r->bytes;
+  return true;
+}
+
+bool
+ls_is_pinned (const void *memory)
+{
+  const Range *r = range_of (memory);
+  return r && r->kind == IS_PINNED;
+}
+
+void
+ls_memory_info (size_t *ret_free, size_t *ret_total)
+{
+  charge (0);
+  if (ret_free)
+    *ret_free = ls_device.memory > used ? ls_device.memory - used : 0;
+  if (ret_total)
+    *ret_total = ls_device.memory;
+}
+
+/* Of a long one to the host nothing but zeros is known; on the device there are zeros already, or what
+ * was. */
+void
+ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async)
+{
+  bool to_host = !ls_is_device (to, NULL, NULL), from_host = !ls_is_device (from, NULL, NULL);
+  ls_stream_work (stream, (double) bytes / (to_host || from_host ? 25e9 : ls_device.hbm / 2));
+  if (!is_async || (to_host && !ls_is_pinned (to)))
+    ls_host_waits (ls_stream_of (stream)->done);
+  if (bytes <= LS_SMALL || (to_host && from_host))
+    memmove (to, from, bytes);
+  else if (to_host)
+    memset (to, 0, bytes);
+}
+
+void
+ls_fill (void *to, int value, size_t bytes, void *stream)
+{
+  ls_stream_work (stream, (double) bytes / ls_device.hbm);
+  if (bytes <= LS_SMALL || !ls_is_device (to, NULL, NULL))
+    memset (to, value, bytes);
+}
+
+/* --- virtual memory: a handle is the number of bytes behind a tag --- */
+
+typedef struct {
+  size_t bytes;
+  int n; /* who holds it: its maker, and each map */
+} Physical;
+
+static struct {
+  uint64_t address, handle;
+} * maps;
+static size_t n_maps, max_maps;
+
+int
+ls_reserve (uint64_t *ret, size_t bytes)
+{
+  void *memory = addresses (round_up (bytes));
+  if (!memory)
+    return CUDA_NO_MEMORY;
+  add_range (memory, round_up (bytes), IS_RESERVED);
+  *ret = (uint64_t) (uintptr_t) memory;
+  return CUDA_OK;
+}
+
+int
+ls_unreserve (uint64_t address, size_t bytes)
+{
+  Range *r = range_of ((void *) (uintptr_t) address);
+  if (!r || r->kind != IS_RESERVED)
+    return CUDA_INVALID;
+  munmap ((void *) r->begin, r->bytes);
+  remove_range (r);
+  (void) bytes;
+  return CUDA_OK;
+}
+
+int
+ls_physical_new (uint64_t *ret_handle, size_t bytes)
+{
+  if (!charge (bytes))
+    return CUDA_NO_MEMORY;
+  Physical *p = malloc (sizeof *p);
+  *p = (Physical) { bytes, 1 };
+  *ret_handle = (uint64_t) (uintptr_t) p;
+  return CUDA_OK;
+}
+
+int
+ls_physical_free (uint64_t handle)
+{
+  Physical *p = (Physical *) (uintptr_t) handle;
+  if (!p)
+    return CUDA_INVALID;
+  if (--p->n > 0)
+    return CUDA_OK;
+  used -= p->bytes;
+  free (p);
+  return CUDA_OK;
+}
+
+int
+ls_map (uint64_t address, size_t bytes, uint64_t handle)
+{
+  Physical *p = (Physical *) (uintptr_t) handle;
+  if (!p || !range_of ((void *) (uintptr_t) address))
+    return CUDA_INVALID;
+  p->n++;
+  if (n_maps == max_maps)
+    maps = realloc (maps, (max_maps = max_maps ? 2 * max_maps : 256) * sizeof *maps);
+  maps[n_maps].address = address;
+  maps[n_maps++].handle = handle;
+  (void) bytes;
+  return CUDA_OK;
+}
+
+int
+ls_unmap (uint64_t address, size_t bytes)
+{
+  for (size_t i = 0; i < n_maps;) {
+    if (maps[i].address < address || maps[i].address >= address + bytes) {
+      i++;
+      continue;
+    }
+    uint64_t handle = maps[i].handle;
+    maps[i] = maps[--n_maps];
+    ls_physical_free (handle);
+  }
+  return madvise ((void *) (uintptr_t) address, bytes, MADV_DONTNEED) == 0 ? CUDA_OK : CUDA_INVALID;
+}
+
+uint64_t
+ls_physical_of (const void *memory)
+{
+  for (size_t i = 0; i < n_maps; i++) {
+    const Physical *p = (const Physical *) (uintptr_t) maps[i].handle;
+    if ((uint64_t) (uintptr_t) memory - maps[i].address < p->bytes) {
+      ((Physical *) p)->n++;
+      return maps[i].handle;
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,144 @@
+/* capture/standin_state.c — configuration, the lock, refusals and counts of the stand-ins: see standin.h. */
+#include "capture/standin.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+LsDevice ls_device;
+
+static pthread_mutex_t lock;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* --- configuration --- */
+
+static const struct {
+  const char *key;
+  int *value;
+} ints[] = {
+  { "sm", &ls_device.n_sm },
+  { "capability", &ls_device.capability },
+  { "devices", &ls_device.n_devices },
+  { "cuda", &ls_device.cuda },
+  { "driver", &ls_device.driver },
+  { "nccl", &ls_device.nccl },
+  { "cudnn", &ls_device.cudnn },
+  { "warps_per_sm", &ls_device.warps_per_sm },
+  { "blocks_per_sm", &ls_device.blocks_per_sm },
+  { "shared_per_sm", &ls_device.shared_per_sm },
+  { "shared_per_block", &ls_device.shared_per_block },
+  { "l2", &ls_device.l2 },
+};
+
+static const struct {
+  const char *key;
+  double *value;
+} doubles[] = {
+  { "flops16", &ls_device.flops[0] }, { "flops8", &ls_device.flops[1] }, { "tf32", &ls_device.flops[2] },
+  { "fp32", &ls_device.flops[3] },    { "hbm", &ls_device.hbm },         { "bus", &ls_device.bus },
+};
+
+static void
+set (const char *key, const char *value)
+{
+  for (size_t i = 0; i < sizeof ints / sizeof *ints; i++)
+    if (strcmp (key, ints[i].key) == 0)
+      *ints[i].value = atoi (value);
+  for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
+    if (strcmp (key, doubles[i].key) == 0)
+      *doubles[i].value = atof (value);
+  if (strcmp (key, "memory") == 0)
+    ls_device.memory = strtoull (value, NULL, 10);
+  if (strcmp (key, "context") == 0)
+    ls_device.context = strtoull (value, NULL, 10);
+  if (strcmp (key, "name") == 0)
+    for (size_t i = 0; i + 1 < sizeof ls_device.name && value[i]; i++)
+      ls_device.name[i] = value[i] == '_' ? ' ' : value[i];
+}
+
+static void
+load (void)
+{
+  pthread_mutexattr_t recursive;
+  pthread_mutexattr_init (&recursive);
+  pthread_mutexattr_settype (&recursive, PTHREAD_MUTEX_RECURSIVE);
+  pthread_mutex_init (&lock, &recursive);
+  const char *given = getenv ("LOCKSTEP_CAPTURE");
+  if (!given)
+    ls_refuse ("LOCKSTEP_CAPTURE", "the environment does not name a GPU: lockstep capture sets it");
+  char *words = strdup (given), *rest = words;
+  for (char *word; (word = strsep (&rest, " "));) {
+    char *mark = strchr (word, '=');
+    if (!mark)
+      continue;
+    *mark = '\0';
+    set (word, mark + 1);
+  }
+  free (words);
+  snprintf (ls_device.pci, sizeof ls_device.pci, "0000:%02x:00.0", 0x1b);
+}
+
+void
+ls_enter (const char *name)
+{
+  (void) name;
+  pthread_once (&once, load);
+  pthread_mutex_lock (&lock);
+  ls_host_call ();
+}
+
+void
+ls_leave (void)
+{
+  pthread_mutex_unlock (&lock);
+}
+
+int *
+ls_current_device (void)
+{
+  static _Thread_local int device;
+  return &device;
+}
+
+/* The Python side knows what the program was doing. */
+void
+ls_refuse (const char *name, const char *why)
+{
+  const char *path = getenv ("LOCKSTEP_CAPTURE_REFUSED");
+  FILE *file = path ? fopen (path, "w") : NULL;
+  fprintf (file ? file : stderr, "%s: %s\n", name, why);
+  fflush (file ? file : stderr);
+  _exit (70);
+}
+
+/* --- counts --- */
+
+static struct {
+  const char *what;
+  int64_t n;
+} counts[64];
+
+int64_t
+ls_count (const char *what)
+{
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    if (!counts[i].what)
+      counts[i].what = what;
+    if (strcmp (counts[i].what, what) == 0)
+      return ++counts[i].n;
+  }
+  return 0;
+}
+
+/* For the Python side: "kernels 1234\n..." into text; how long it is. */
+size_t
+ls_capture_counts (char *text, size_t size)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < sizeof counts / sizeof *counts && counts[i].what; i++)
+    n += (size_t) snprintf (text + n, n < size ? size - n : 0, "%s %lld\n", counts[i].what,
+                            (long long) counts[i].n);
+  return n;
+}

@@ -1,0 +1,131 @@
+#include "show/write_captured.h"
+
+#include "data/text/json_out.h"
+#include "show/text_table.h"
+
+#define MOST_ROWS 12 /* of lines of the program in a text */
+#define GIB       ((double) (1 << 30))
+
+static void
+append_bytes (GString *out, const char *what, uint64_t bytes, const char *how)
+{
+  g_string_append_printf (out, "  %-26s %9.2f GiB  %s\n", what, (double) bytes / GIB, how);
+}
+
+static void
+append_rows (GString *out, const LsCaptured *c)
+{
+  LsTextTable t;
+  uint64_t rest = 0;
+  guint n = MIN (c->rows->len, MOST_ROWS);
+  ls_text_table_init (&t, "lrll");
+  for (guint i = 0; i < c->rows->len; i++) {
+    const LsCapturedRow *row = &g_array_index (c->rows, LsCapturedRow, i);
+    if (i >= n) {
+      rest += row->bytes;
+      continue;
+    }
+    ls_text_table_add (&t, "%s", row->kind);
+    ls_text_table_add (&t, "%.2f GiB", (double) row->bytes / GIB);
+    ls_text_table_add (&t, "%s", row->phase);
+    ls_text_table_add (&t, "%s", row->line);
+  }
+  g_string_append (out, "\nWhat was allocated when most was\n");
+  ls_text_table_print (&t, 2, out);
+  if (c->rows->len > n)
+    g_string_append_printf (out, "  and %.2f GiB of %u other lines\n", (double) rest / GIB, c->rows->len - n);
+}
+
+static void
+append_verdict (GString *out, const LsCaptured *c)
+{
+  double needed = (double) ls_captured_needed (c) / GIB, total = (double) c->total_bytes / GIB;
+  g_string_append_c (out, '\n');
+  if (c->n_out_of_memory > 0)
+    g_string_append_printf (out, "Does not fit: PyTorch ran out of %.2f GiB\n", total);
+  else
+    g_string_append_printf (out, "%s: %.2f of %.2f GiB\n", ls_captured_fits (c) ? "Fits" : "Does not fit",
+                            needed, total);
+}
+
+char *
+ls_captured_to_text (const LsCaptured *c)
+{
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (out, "rank %u of %u on %s; torch %s, CUDA %s\n", c->rank, c->world, c->gpu,
+                          c->torch, c->cuda);
+  g_string_append_printf (out,
+                          "%u steps of its optimizer; %" G_GUINT64_FORMAT " kernels, %" G_GUINT64_FORMAT
+                          " products, %" G_GUINT64_FORMAT " collectives\n",
+                          c->steps, c->n_kernels, c->n_products, c->n_collectives);
+  g_string_append (out, "\nMemory at its peak\n");
+  append_bytes (out, "allocated", c->allocated_bytes, "PyTorch's allocator, exact");
+  append_bytes (out, "reserved", c->reserved_bytes, "the same");
+  append_bytes (out, "context and kernels", c->context_bytes, "from a table");
+  append_bytes (out, "NCCL", c->nccl_bytes, "from a table, for each communicator");
+  append_verdict (out, c);
+  append_rows (out, c);
+  return g_string_free (out, FALSE);
+}
+
+char *
+ls_captured_to_json (const LsCaptured *c)
+{
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "capture");
+  ls_json_out_string (&w, "gpu", c->gpu);
+  ls_json_out_string (&w, "torch", c->torch);
+  ls_json_out_string (&w, "cuda", c->cuda);
+  ls_json_out_uint (&w, "world", c->world);
+  ls_json_out_uint (&w, "rank", c->rank);
+  ls_json_out_uint (&w, "steps", c->steps);
+  ls_json_out_string (&w, "ended", c->why);
+  ls_json_out_string (&w, "error", c->error);
+  ls_json_out_bool (&w, "fits", ls_captured_fits (c));
+  ls_json_out_uint (&w, "needed_bytes", ls_captured_needed (c));
+  ls_json_out_uint (&w, "total_bytes", c->total_bytes);
+  ls_json_out_uint (&w, "allocated_bytes", c->allocated_bytes);
+  ls_json_out_uint (&w, "reserved_bytes", c->reserved_bytes);
+  ls_json_out_uint (&w, "requested_bytes", c->requested_bytes);
+  ls_json_out_uint (&w, "context_bytes", c->context_bytes);
+  ls_json_out_uint (&w, "nccl_bytes", c->nccl_bytes);
+  ls_json_out_uint (&w, "retries", c->n_retries);
+  ls_json_out_uint (&w, "out_of_memory", c->n_out_of_memory);
+  ls_json_out_uint (&w, "depends_on_speed", c->n_speed);
+  ls_json_out_begin_object (&w, "counts");
+  ls_json_out_uint (&w, "kernels", c->n_kernels);
+  ls_json_out_uint (&w, "products", c->n_products);
+  ls_json_out_uint (&w, "collectives", c->n_collectives);
+  ls_json_out_uint (&w, "communicators", c->n_communicators);
+  ls_json_out_uint (&w, "graphs", c->n_graphs);
+  ls_json_out_end_object (&w);
+  ls_json_out_begin_array (&w, "peak");
+  for (guint i = 0; i < c->rows->len; i++) {
+    const LsCapturedRow *row = &g_array_index (c->rows, LsCapturedRow, i);
+    ls_json_out_begin_object (&w, NULL);
+    ls_json_out_string (&w, "kind", row->kind);
+    ls_json_out_string (&w, "phase", row->phase);
+    ls_json_out_string (&w, "line", row->line);
+    ls_json_out_uint (&w, "bytes", row->bytes);
+    ls_json_out_uint (&w, "blocks", row->blocks);
+    ls_json_out_end_object (&w);
+  }
+  ls_json_out_end_array (&w);
+  return ls_json_out_close (&w);
+}
+
+char *
+ls_captured_to_junit (const LsCaptured *c, const char *command)
+{
+  bool fits = ls_captured_fits (c);
+  g_autofree char *name = g_markup_escape_text (command, -1);
+  g_autofree char *failure = fits
+      ? g_strdup ("")
+      : g_strdup_printf ("\n      <failure message=\"does not fit: %.2f of %.2f GiB\"/>\n    ",
+                         (double) ls_captured_needed (c) / GIB, (double) c->total_bytes / GIB);
+  return g_strdup_printf ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+                          "  <testsuite name=\"lockstep capture\" tests=\"1\" failures=\"%d\">\n"
+                          "    <testcase classname=\"memory\" name=\"%s\">%s</testcase>\n"
+                          "  </testsuite>\n</testsuites>\n",
+                          fits ? 0 : 1, name, failure);
+}

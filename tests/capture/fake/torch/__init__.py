@@ -1,0 +1,7 @@
+"""A torch of a few lines, for tests of lockstep capture where none is installed: tensors are blocks of a GPU's memory, from
+the runtime that is loaded, and what capture asks of PyTorch is answered as PyTorch would."""
+
+__version__ = "0.0+fake"
+
+from . import version, cuda, optim  # noqa: E402,F401
+from .cuda import Tensor  # noqa: E402,F401

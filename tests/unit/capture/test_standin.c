@@ -1,0 +1,284 @@
+/* Pins: the stand-ins of CUDA's libraries answer as a GPU of the named size would: memory is charged and given back,
+ * work on streams takes time that only calls move, other ranks answer as this one; whatever is called in whatever
+ * order, nothing of the process is harmed. */
+#include "ls_test.h"
+
+#include <string.h>
+
+#include "capture/standin_answers.h"
+
+int cudaMalloc (void **memory, size_t bytes);
+int cudaFree (void *memory);
+int cudaMemGetInfo (size_t *free_bytes, size_t *total);
+int cudaMemcpyAsync (void *to, const void *from, size_t bytes, int kind, void *stream);
+int cudaStreamCreate (void **stream);
+int cudaEventCreate (void **event);
+int cudaEventRecord (void *event, void *stream);
+int cudaEventDestroy (void *event);
+int cudaEventQuery (void *event);
+int cudaEventSynchronize (void *event);
+int cudaEventElapsedTime (float *ms, void *from, void *to);
+int cudaStreamWaitEvent (void *stream, void *event, unsigned flags);
+int cudaLaunchKernel (const void *kernel, LsDim3 grid, LsDim3 block, void **arguments, size_t shared,
+                      void *stream);
+int cudaGetDriverEntryPoint (const char *name, void **ret, unsigned long long flags, int *status);
+int cudaPointerGetAttributes (void *attributes, const void *memory);
+int cuMemAddressReserve (uint64_t *address, size_t bytes, size_t alignment, uint64_t wanted,
+                         unsigned long long flags);
+int cuMemAddressFree (uint64_t address, size_t bytes);
+int cuMemCreate (uint64_t *handle, size_t bytes, const void *properties, unsigned long long flags);
+int cuMemMap (uint64_t address, size_t bytes, size_t offset, uint64_t handle, unsigned long long flags);
+int cuMemUnmap (uint64_t address, size_t bytes);
+int cuMemRelease (uint64_t handle);
+int ncclCommInitRank (void **communicator, int n, LsUniqueId id, int rank);
+int ncclCommSplit (void *communicator, int color, int key, void **ret, void *config);
+int ncclCommCount (void *communicator, int *n);
+int ncclAllReduce (const void *from, void *to, size_t n, int type, int op, void *communicator, void *stream);
+int ncclAllGather (const void *from, void *to, size_t n, int type, void *communicator, void *stream);
+int ncclReduceScatter (const void *from, void *to, size_t n, int type, int op, void *communicator,
+                       void *stream);
+int ncclBroadcast (const void *from, void *to, size_t n, int type, int root, void *communicator,
+                   void *stream);
+int ncclSend (const void *from, size_t n, int type, int peer, void *communicator, void *stream);
+int ncclRecv (void *to, size_t n, int type, int peer, void *communicator, void *stream);
+int ncclGroupStart (void);
+int ncclGroupEnd (void);
+
+#define MIB ((size_t) 1 << 20)
+
+static void
+name_gpu (void)
+{
+  g_setenv (
+      "LOCKSTEP_CAPTURE",
+      "name=NVIDIA_H100_80GB_HBM3 memory=1073741824 context=104857600 capability=90 sm=132 devices=8 cuda=13000 "
+      "driver=13000 nccl=22707 cudnn=91000 warps_per_sm=64 blocks_per_sm=32 shared_per_sm=233472 "
+      "shared_per_block=232448 l2=52428800 flops16=1e15 flops8=2e15 tf32=5e14 fp32=6.7e13 hbm=3e12 bus=3e11",
+      TRUE);
+}
+
+static size_t
+free_now (void)
+{
+  size_t n, total;
+  LS_CHECK_INT (cudaMemGetInfo (&n, &total), ==, CUDA_OK);
+  LS_CHECK_INT (total, ==, (uint64_t) 1024 * MIB);
+  return n;
+}
+
+static void
+memory_is_charged_and_given_back (void)
+{
+  void *a, *b;
+  name_gpu ();
+  size_t before = free_now ();
+  LS_CHECK_INT (before, ==, 924 * MIB);
+  LS_CHECK_INT (cudaMalloc (&a, 1), ==, CUDA_OK);
+  LS_CHECK_INT (free_now (), ==, before - 2 * MIB);
+  LS_CHECK_INT (cudaMalloc (&b, 922 * MIB), ==, CUDA_OK);
+  LS_CHECK_INT (cudaMalloc (&b, 1), ==, CUDA_NO_MEMORY);
+  LS_CHECK (b == NULL);
+  LS_CHECK_INT (cudaFree (a), ==, CUDA_OK);
+  LS_CHECK_INT (cudaFree (a), ==, CUDA_INVALID);
+  LS_CHECK_INT (cudaFree (NULL), ==, CUDA_OK);
+  LS_CHECK_INT (free_now (), ==, 2 * MIB);
+}
+
+static void
+mapped_memory_is_charged_once (void)
+{
+  uint64_t address, handle;
+  size_t before = free_now ();
+  LS_CHECK_INT (cuMemAddressReserve (&address, 64 * MIB, 0, 0, 0), ==, CUDA_OK);
+  LS_CHECK_INT (free_now (), ==, before);
+  LS_CHECK_INT (cuMemCreate (&handle, 2 * MIB, NULL, 0), ==, CUDA_OK);
+  LS_CHECK_INT (cuMemMap (address, 2 * MIB, 0, handle, 0), ==, CUDA_OK);
+  LS_CHECK_INT (cuMemRelease (handle), ==, CUDA_OK);
+  LS_CHECK_INT (free_now (), ==, before - 2 * MIB);
+  memset ((void *) (uintptr_t) address, 1, 4096);
+  LS_CHECK_INT (cuMemUnmap (address, 2 * MIB), ==, CUDA_OK);
+  LS_CHECK_INT (free_now (), ==, before);
+  LS_CHECK_INT (cuMemAddressFree (address, 64 * MIB), ==, CUDA_OK);
+}
+
+/* A kernel of a million threads takes longer than the call that launches it. */
+static void
+work_takes_time (void)
+{
+  void *stream, *other, *begin, *end;
+  float ms;
+  cudaStreamCreate (&stream);
+  cudaStreamCreate (&other);
+  cudaEventCreate (&begin);
+  cudaEventCreate (&end);
+  LS_CHECK_INT (cudaEventQuery (begin), ==, CUDA_OK); /* it was never recorded */
+  cudaEventRecord (begin, stream);
+  cudaLaunchKernel (NULL, (LsDim3) { 1 << 20, 1, 1 }, (LsDim3) { 256, 1, 1 }, NULL, 0, stream);
+  cudaEventRecord (end, stream);
+  LS_CHECK_INT (cudaEventQuery (end), ==, CUDA_NOT_READY);
+  cudaStreamWaitEvent (other, end, 0);
+  LS_CHECK (!ls_stream_is_done (other));
+  LS_CHECK_INT (cudaEventSynchronize (end), ==, CUDA_OK);
+  LS_CHECK_INT (cudaEventQuery (end), ==, CUDA_OK);
+  LS_CHECK (ls_stream_is_done (other));
+  cudaEventElapsedTime (&ms, begin, end);
+  LS_CHECK_NEAR (ms, (1 << 28) * 32.0 / 3e12 * 1e3, 0.01);
+  cudaEventDestroy (begin);
+  cudaEventDestroy (end);
+}
+
+static void
+small_copies_are_made (void)
+{
+  char *device, there[] = "forty-two", back[10] = "";
+  void *memory;
+  cudaMalloc (&memory, 1);
+  device = memory;
+  cudaMemcpyAsync (device, there, sizeof there, 1, NULL);
+  cudaMemcpyAsync (device + 100, device, sizeof there, 3, NULL);
+  cudaMemcpyAsync (back, device + 100, sizeof back, 2, NULL);
+  LS_CHECK_STR (back, there);
+  cudaFree (memory);
+}
+
+static void
+ranks_answer_as_this_one (void)
+{
+  void *world, *half;
+  int n, sizes[4] = { 0 }, mine = 7, sent[2] = { 5, 6 }, got[2] = { 0 };
+  int64_t counts[2] = { 3, 4 }, sum[2];
+  LsUniqueId id = { { 0 } };
+  LS_CHECK_INT (ncclCommInitRank (&world, 4, id, 1), ==, CUDA_OK);
+  ls_capture_expect_group (2, 1);
+  LS_CHECK_INT (ncclCommSplit (world, 0, 0, &half, NULL), ==, CUDA_OK);
+  ncclCommCount (half, &n);
+  LS_CHECK_INT (n, ==, 2);
+  ncclAllReduce (counts, sum, 2, 4, 0, world, NULL);
+  LS_CHECK_INT (sum[0] + sum[1], ==, 28);
+  ncclAllGather (&mine, sizes, 1, 2, world, NULL);
+  for (int i = 0; i < 4; i++)
+    LS_CHECK_INT (sizes[i], ==, 7);
+  ncclReduceScatter (counts, sum, 1, 4, 0, half, NULL);
+  LS_CHECK_INT (sum[0], ==, 8);
+  ncclGroupStart ();
+  for (int i = 0; i < 4; i++)
+    ncclBroadcast (i == 1 ? &mine : &sizes[i], &sizes[i], 1, 2, i, world, NULL);
+  mine = 9;
+  ncclGroupEnd ();
+  LS_CHECK_INT (sizes[3], ==, 9);
+  ncclGroupStart ();
+  for (int i = 0; i < 2; i++) {
+    ncclSend (&sent[i], 1, 2, i, half, NULL);
+    ncclRecv (&got[i], 1, 2, i, half, NULL);
+  }
+  ncclGroupEnd ();
+  LS_CHECK_INT (got[0] * 10 + got[1], ==, 56);
+  free (world);
+  free (half);
+}
+
+static void
+functions_are_found_by_name (void)
+{
+  void *function;
+  int status;
+  cudaGetDriverEntryPoint ("cuMemCreate", &function, 0, &status);
+  LS_CHECK (function && status == 0);
+  cudaGetDriverEntryPoint ("cuNothing", &function, 0, &status);
+  LS_CHECK (!function && status != 0);
+}
+
+/* H100: 2,048 threads an SM, 65,536 registers, 228 KiB of shared memory of which a block has 1 KiB to itself. */
+static void
+occupancy_is_that_of_the_gpu (void)
+{
+  LS_CHECK_INT (ls_blocks_per_sm (32, 256, 0), ==, 8);
+  LS_CHECK_INT (ls_blocks_per_sm (64, 256, 0), ==, 4);
+  LS_CHECK_INT (ls_blocks_per_sm (32, 32, 0), ==, 32);
+  LS_CHECK_INT (ls_blocks_per_sm (32, 128, 100 << 10), ==, 2);
+  LS_CHECK_INT (ls_blocks_per_sm (255, 1024, 0), ==, 0);
+}
+
+static void
+descriptors_keep_what_they_are_given (void)
+{
+  int64_t dims[3] = { 2, 3, 4 }, back[3] = { 0 }, n;
+  void *d = ls_dnn_new (1);
+  ls_dnn_set (d, 300, 3, 3, dims);
+  LS_CHECK_INT (ls_dnn_get (d, 300, 3, 3, &n, back), ==, 0);
+  LS_CHECK_INT (n, ==, 3);
+  LS_CHECK_INT (back[2], ==, 4);
+  LS_CHECK_INT (ls_dnn_get (d, 301, 3, 1, &n, back), ==, 0);
+  LS_CHECK_INT (back[0], ==, 0);
+  ls_dnn_free (d);
+}
+
+/* --- calls in any order --- */
+
+#define N_HELD 16
+
+static void
+do_anything (GRand *rand, void **held, void **streams, void **events)
+{
+  int i = g_rand_int_range (rand, 0, N_HELD), j = g_rand_int_range (rand, 0, N_HELD);
+  char host[64] = "";
+  size_t bytes = (size_t) g_rand_int_range (rand, 0, 1 << 24), n, total;
+  char attributes[64];
+  switch (g_rand_int_range (rand, 0, 9)) {
+  case 0:
+    cudaFree (held[i]);
+    held[i] = NULL;
+    if (cudaMalloc (&held[i], bytes) == CUDA_OK && bytes >= sizeof host)
+      cudaMemcpyAsync (held[i], host, sizeof host, 1, streams[j]);
+    break;
+  case 1:
+    cudaFree (held[i]);
+    held[i] = NULL;
+    break;
+  case 2:
+    cudaEventRecord (events[i], streams[j]);
+    break;
+  case 3:
+    cudaStreamWaitEvent (streams[i], events[j], 0);
+    break;
+  case 4:
+    cudaEventQuery (events[i]);
+    break;
+  case 5:
+    cudaLaunchKernel (host, (LsDim3) { (unsigned) bytes, 1, 1 }, (LsDim3) { 128, 1, 1 }, NULL, 0, streams[i]);
+    break;
+  case 6:
+    cudaPointerGetAttributes (attributes, held[i]);
+    break;
+  case 7:
+    cudaFree (host); /* not its memory */
+    break;
+  default:
+    cudaMemGetInfo (&n, &total);
+    LS_CHECK (n <= total);
+  }
+}
+
+static void
+any_order_is_survived (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (80);
+  void *held[N_HELD] = { NULL }, *streams[N_HELD], *events[N_HELD];
+  size_t before = free_now ();
+  for (int i = 0; i < N_HELD; i++) {
+    cudaStreamCreate (&streams[i]);
+    cudaEventCreate (&events[i]);
+  }
+  for (int i = 0; i < 20000; i++)
+    do_anything (rand, held, streams, events);
+  for (int i = 0; i < N_HELD; i++) {
+    cudaFree (held[i]);
+    cudaEventDestroy (events[i]);
+  }
+  LS_CHECK_INT (free_now (), ==, before);
+}
+
+LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memory_is_charged_once),
+               LS_TEST (work_takes_time), LS_TEST (small_copies_are_made), LS_TEST (ranks_answer_as_this_one),
+               LS_TEST (functions_are_found_by_name), LS_TEST (occupancy_is_that_of_the_gpu),
+               LS_TEST (descriptors_keep_what_they_are_given), LS_TEST (any_order_is_survived))
