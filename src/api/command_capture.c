@@ -9,7 +9,7 @@
 #include "data/text/write_file.h"
 #include "show/write_captured.h"
 
-#define DEFAULT_STEPS 3
+#define DEFAULT_STEPS 2
 
 static const LsOption own[] = {
   { "command", .is_positional = TRUE, .is_repeated = TRUE, .argument = "COMMAND",
@@ -21,7 +21,7 @@ static const LsOption own[] = {
   { "gpu", .argument = "NAME|FILE", .meaning = "The GPU alone, eight to a node; default h100" },
   { "world", .argument = "N", .meaning = "Ranks in all; default: those that the command starts" },
   { "rank", .argument = "N", .meaning = "The rank that is run, for all of them; default 0" },
-  { "steps", .argument = "N", .meaning = "Steps of its optimizer, after which it is ended; default 3" },
+  { "steps", .argument = "N", .meaning = "Steps of its optimizer; it is ended when the next one begins; default 2" },
   { "junit", .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Write whether it fits as a test of continuous integration" },
   { "json", .meaning = "Print JSON" },

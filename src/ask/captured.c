@@ -312,7 +312,7 @@ ls_capture_run (const LsCaptureAsk *ask, GError **error)
   if (!gpu) {
     g_set_error (
         error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-        "no program is captured for %s: what is known is which accelerators of NVIDIA, from V100 on, run what",
+        "no program is captured for %s: it is known which of NVIDIA's accelerators, from V100 on, run what",
         ask->gpu->name);
     return NULL;
   }

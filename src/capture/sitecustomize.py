@@ -6,7 +6,9 @@ Environment, of lockstep capture: LOCKSTEP_CAPTURE (the GPU, see standin_state.c
 (file for what was seen), _WORLD, _RANK, _LOCAL (ranks in all, the captured one, on its node), _STEPS."""
 
 import atexit
+import ctypes
 import glob
+import importlib
 import importlib.abc
 import importlib.util
 import json
@@ -103,7 +105,6 @@ LIBRARY = None
 
 
 def load():
-    import ctypes
     global LIBRARY
     major, found = versions()
     os.environ["LOCKSTEP_CAPTURE"] += "".join(f" {k}={v}" for k, v in found.items())
@@ -248,11 +249,22 @@ def after_c10d(module):
         return helper(group_size, group_rank, *arguments, **more)
 
     module._new_process_group_helper = new_process_group_helper
+    split = getattr(module, "split_group", None)
+
+    def split_group(parent_pg=None, split_ranks=None, *arguments, **more):
+        rank = (parent_pg or module._get_default_group()).rank()
+        for ranks in split_ranks or ():
+            if rank in ranks:
+                LIBRARY.ls_capture_expect_group(len(ranks), ranks.index(rank))
+        return split(parent_pg, split_ranks, *arguments, **more)
+
+    if split is not None:
+        module.split_group = split_group
 
 
 # --- what is written down ---
 
-STATE = {"steps": 0, "optimizers": [], "done": False, "held": []}
+STATE = {"steps": 0, "products": 0, "done": False, "held": []}
 
 
 def addresses(values):
@@ -359,17 +371,22 @@ def after_torch(torch):
     from torch.optim import optimizer
     torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks="python", max_entries=10_000_000)
 
+    trace = getattr(torch.cuda, "_gpu_trace", None) or importlib.import_module("torch.cuda._gpu_trace")
+    torch._C._activate_gpu_trace()
+    trace.register_callback_for_memory_allocation(lambda address: LIBRARY.ls_capture_fresh(ctypes.c_void_p(address)))
+
+    # An optimizer may step in parts, and there may be several: what follows products is of a new step. The last one is
+    # whole when the next one begins.
     def steps(which, arguments, more):
         note_held(which, ["parameters", "gradients"])
+        if STATE["steps"] >= int(setting("STEPS") or 2) and counts().get("products", 0) > STATE["products"]:
+            finish(torch, "its steps are done")
 
     def stepped(which, arguments, more):
         note_held(which, ["parameters", "optimizer"])
-        if not any(x is which for x in STATE["optimizers"]):
-            STATE["optimizers"].append(which)
-        if which is STATE["optimizers"][0]:
-            STATE["steps"] += 1
-            if STATE["steps"] >= int(setting("STEPS") or 3):
-                finish(torch, "its steps are done")
+        done = counts().get("products", 0)
+        STATE["steps"] += done > STATE["products"]
+        STATE["products"] = done
 
     if hasattr(optimizer, "register_optimizer_step_post_hook"):
         optimizer.register_optimizer_step_pre_hook(steps)
@@ -385,7 +402,6 @@ def after_torch(torch):
 
 
 def counts():
-    import ctypes
     text = ctypes.create_string_buffer(8192)
     LIBRARY.ls_capture_counts(text, ctypes.c_size_t(len(text)))
     return {what: int(n) for what, n in (line.rsplit(" ", 1) for line in text.value.decode().splitlines())}

@@ -93,6 +93,8 @@ bool ls_is_device (const void *memory, uint64_t *ret_base, uint64_t *ret_bytes);
 bool ls_is_pinned (const void *memory);
 void ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async);
 void ls_fill (void *to, int value, size_t bytes, void *stream);
+/* Small writes that are made: of these a block that is handed out again must not keep anything. */
+void ls_written (const void *memory, size_t bytes);
 void ls_memory_info (size_t *ret_free, size_t *ret_total);
 /* Virtual memory: address ranges, and physical memory that is mapped into them. */
 int ls_reserve (uint64_t *ret, size_t bytes);
@@ -155,6 +157,7 @@ void ls_collective (const char *name, const void *from, void *to, size_t count, 
 /* --- for the Python side, by ctypes --- */
 
 void ls_capture_expect_group (int n, int rank); /* ranks of the next communicator that is split off */
+void ls_capture_fresh (void *memory); /* PyTorch's allocator has handed out a block that begins here */
 size_t ls_capture_counts (char *text, size_t size);
 
 #endif

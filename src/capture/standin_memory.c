@@ -187,6 +187,8 @@ ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async)
     ls_host_waits (ls_stream_of (stream)->done);
   if (bytes <= LS_SMALL || (to_host && from_host))
     memmove (to, from, bytes);
+  if (bytes <= LS_SMALL && !to_host)
+    ls_written (to, bytes);
   else if (to_host)
     memset (to, 0, bytes);
 }
@@ -197,6 +199,68 @@ ls_fill (void *to, int value, size_t bytes, void *stream)
   ls_stream_work (stream, (double) bytes / ls_device.hbm);
   if (bytes <= LS_SMALL || !ls_is_device (to, NULL, NULL))
     memset (to, value, bytes);
+  if (bytes <= LS_SMALL && value != 0)
+    ls_written (to, bytes);
+}
+
+/* --- what was written -----------------------------------------------------------------------------------
+ *
+ * Kernels write nothing, so a block that PyTorch hands out again still has what a copy left in it. A host that
+ * reads a small result would see that: a count of tokens for "is any gradient infinite". */
+
+#define LS_BLOCK 512 /* the least that PyTorch's allocator hands out */
+
+static uintptr_t *written; /* blocks, by open addressing; 1: one was there */
+static size_t n_written, max_written;
+
+static size_t
+slot_of (uintptr_t block)
+{
+  size_t at = (block * UINT64_C (0x9e3779b97f4a7c15)) >> 20 & (max_written - 1);
+  while (written[at] && written[at] != block)
+    at = (at + 1) & (max_written - 1);
+  return at;
+}
+
+static void
+grow (void)
+{
+  uintptr_t *before = written;
+  size_t n = max_written;
+  max_written = n ? 2 * n : 1 << 12;
+  written = calloc (max_written, sizeof *written);
+  n_written = 0;
+  for (size_t i = 0; i < n; i++)
+    if (before[i] > 1) {
+      written[slot_of (before[i])] = before[i];
+      n_written++;
+    }
+  free (before);
+}
+
+void
+ls_written (const void *memory, size_t bytes)
+{
+  for (uintptr_t b = (uintptr_t) memory / LS_BLOCK; b * LS_BLOCK < (uintptr_t) memory + bytes; b++) {
+    if (2 * (n_written + 1) > max_written)
+      grow ();
+    size_t at = slot_of (b);
+    n_written += written[at] != b;
+    written[at] = b;
+  }
+}
+
+void
+ls_capture_fresh (void *memory)
+{
+  ls_enter ("ls_capture_fresh");
+  uintptr_t block = (uintptr_t) memory / LS_BLOCK;
+  size_t at = max_written ? slot_of (block) : 0;
+  if (max_written && written[at] == block && ls_is_device (memory, NULL, NULL)) {
+    memset ((void *) (block * LS_BLOCK), 0, LS_BLOCK);
+    written[at] = 1;
+  }
+  ls_leave ();
 }
 
 /* --- virtual memory: a handle is the number of bytes behind a tag --- */

@@ -100,8 +100,10 @@ ls_group_end (void)
   for (size_t i = 0; i < n_pending; i++) {
     const Pending *p = &pending[i];
     const void *from = p->to && p->bytes <= LS_SMALL ? sent_for (p) : NULL;
-    if (from)
+    if (from) {
       memmove (p->to, from, p->bytes);
+      ls_written (p->to, p->bytes);
+    }
   }
   n_pending = 0;
 }
@@ -173,6 +175,7 @@ ls_collective (const char *name, const void *from, void *to, size_t count, int t
       memmove ((char *) to + i * bytes, from, bytes);
   else
     memmove (to, kind == LS_SEND_SCATTER ? (const char *) from + (size_t) c->rank * bytes : from, bytes);
+  ls_written (to, kind == LS_SEND_GATHER ? n * bytes : bytes);
   if (is_sum && (kind == LS_SEND_ALL_REDUCE || kind == LS_SEND_SCATTER))
     multiply (to, count, type, c->n);
 }
