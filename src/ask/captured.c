@@ -192,6 +192,8 @@ spawn (const LsCaptureAsk *ask, char **environment, int *ret_status, GError **er
   return wait_for (pid, ask->stop, ret_status, error);
 }
 
+#define OUTPUT "seen.json"
+
 /* --- what it wrote ------------------------------------------------------------------------------------ */
 
 static uint64_t
@@ -283,23 +285,42 @@ explain_none (const char *output, int status, GError **error)
         WEXITSTATUS (status));
 }
 
+/* Of several processes, such as those that compile kernels, that which trained: with most steps, and then
+ * with most memory. */
 static LsCaptured *
-read_output (const LsCaptureAsk *ask, const char *output, int status, GError **error)
+better_of (LsCaptured *a, LsCaptured *b)
 {
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (output, diags);
-  LsCaptured *c = doc ? read_seen (ask, ls_json_doc_root (doc)) : NULL;
-  if (!c)
-    explain_none (output, status, error);
-  return c;
+  bool is_b
+      = !a || (b && (b->steps != a->steps ? b->steps > a->steps : b->allocated_bytes > a->allocated_bytes));
+  ls_captured_free (is_b ? a : b);
+  return is_b ? b : a;
+}
+
+/* Each process that imported PyTorch wrote a file, "seen.json.PID", whole or not at all. */
+static LsCaptured *
+read_outputs (const LsCaptureAsk *ask, const char *folder)
+{
+  LsCaptured *best = NULL;
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  for (const char *name; dir && (name = g_dir_read_name (dir));) {
+    if (!g_str_has_prefix (name, OUTPUT ".") || g_str_has_suffix (name, ".part")
+        || g_str_has_suffix (name, ".refused"))
+      continue;
+    g_autofree char *path = g_build_filename (folder, name, NULL);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+    if (doc)
+      best = better_of (best, read_seen (ask, ls_json_doc_root (doc)));
+  }
+  return best;
 }
 
 static void
 remove_folder (const char *folder)
 {
-  static const char *const names[] = { "seen.json", "seen.json.part", "seen.json.refused" };
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    g_autofree char *path = g_build_filename (folder, names[i], NULL);
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  for (const char *name; dir && (name = g_dir_read_name (dir));) {
+    g_autofree char *path = g_build_filename (folder, name, NULL);
     g_unlink (path);
   }
   g_rmdir (folder);
@@ -327,10 +348,13 @@ ls_capture_run (const LsCaptureAsk *ask, GError **error)
   g_autofree char *own = g_dir_make_tmp ("lockstep-capture-XXXXXX", error);
   if (!own)
     return NULL;
-  g_autofree char *output = g_build_filename (own, "seen.json", NULL);
+  g_autofree char *output = g_build_filename (own, OUTPUT, NULL);
   g_auto (GStrv) environment = environment_of (ask, gpu, folder, output);
   int status = 0;
-  LsCaptured *c = spawn (ask, environment, &status, error) ? read_output (ask, output, status, error) : NULL;
+  gboolean ok = spawn (ask, environment, &status, error);
+  LsCaptured *c = ok ? read_outputs (ask, own) : NULL;
+  if (ok && !c)
+    explain_none (output, status, error);
   remove_folder (own);
   return c;
 }

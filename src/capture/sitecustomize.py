@@ -192,7 +192,7 @@ def after_c10d(module):
             return None
 
         def check(self, keys):
-            return True
+            return all(key in self.values for key in keys)
 
         def delete_key(self, key):
             return self.values.pop(key, None) is not None
@@ -376,15 +376,19 @@ def after_torch(torch):
     trace.register_callback_for_memory_allocation(lambda address: LIBRARY.ls_capture_fresh(ctypes.c_void_p(address)))
 
     # An optimizer may step in parts, and there may be several: what follows products is of a new step. The last one is
-    # whole when the next one begins.
+    # whole when the next one begins; where its closure computes all (Lightning), when that one has ended.
+    wanted = int(setting("STEPS") or 2)
+
     def steps(which, arguments, more):
         note_held(which, ["parameters", "gradients"])
-        if STATE["steps"] >= int(setting("STEPS") or 2) and counts().get("products", 0) > STATE["products"]:
+        if STATE["steps"] >= wanted and counts().get("products", 0) > STATE["products"]:
             finish(torch, "its steps are done")
 
     def stepped(which, arguments, more):
         note_held(which, ["parameters", "optimizer"])
         done = counts().get("products", 0)
+        if done > STATE["products"] and STATE["steps"] >= wanted:
+            finish(torch, "its steps are done")
         STATE["steps"] += done > STATE["products"]
         STATE["products"] = done
 
@@ -419,7 +423,7 @@ def finish(torch, why):
             "active_bytes": stats["active_bytes.all.peak"], "requested_bytes": stats.get("requested_bytes.all.peak", 0),
             "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}
     seen["traced_bytes"], seen["peak"] = at_peak(torch)
-    path = setting("OUTPUT")
+    path = f"{setting('OUTPUT')}.{os.getpid()}"
     with open(path + ".part", "w", encoding="utf-8") as out:
         json.dump(seen, out, indent=1)
     os.replace(path + ".part", path)

@@ -187,10 +187,10 @@ ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async)
     ls_host_waits (ls_stream_of (stream)->done);
   if (bytes <= LS_SMALL || (to_host && from_host))
     memmove (to, from, bytes);
-  if (bytes <= LS_SMALL && !to_host)
-    ls_written (to, bytes);
   else if (to_host)
     memset (to, 0, bytes);
+  if (bytes <= LS_SMALL && !to_host)
+    ls_written (to, bytes);
 }
 
 void
@@ -205,8 +205,8 @@ ls_fill (void *to, int value, size_t bytes, void *stream)
 
 /* --- what was written -----------------------------------------------------------------------------------
  *
- * Kernels write nothing, so a block that PyTorch hands out again still has what a copy left in it. A host that
- * reads a small result would see that: a count of tokens for "is any gradient infinite". */
+ * Kernels write nothing, so a block that PyTorch hands out again still has what a copy left in it. A host
+ * that reads a small result would see that: a count of tokens for "is any gradient infinite". */
 
 #define LS_BLOCK 512 /* the least that PyTorch's allocator hands out */
 

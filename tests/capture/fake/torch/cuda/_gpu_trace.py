@@ -1,0 +1,2 @@
+_callbacks = []
+register_callback_for_memory_allocation = _callbacks.append
