@@ -264,7 +264,7 @@ def after_c10d(module):
 
 # --- what is written down ---
 
-STATE = {"steps": 0, "products": 0, "done": False, "held": []}
+STATE = {"steps": 0, "work": 0, "done": False, "held": []}
 
 
 def addresses(values):
@@ -381,16 +381,16 @@ def after_torch(torch):
 
     def steps(which, arguments, more):
         note_held(which, ["parameters", "gradients"])
-        if STATE["steps"] >= wanted and counts().get("products", 0) > STATE["products"]:
+        if STATE["steps"] >= wanted and work() > STATE["work"]:
             finish(torch, "its steps are done")
 
     def stepped(which, arguments, more):
         note_held(which, ["parameters", "optimizer"])
-        done = counts().get("products", 0)
-        if done > STATE["products"] and STATE["steps"] >= wanted:
+        done = work()
+        if done > STATE["work"] and STATE["steps"] >= wanted:
             finish(torch, "its steps are done")
-        STATE["steps"] += done > STATE["products"]
-        STATE["products"] = done
+        STATE["steps"] += done > STATE["work"]
+        STATE["work"] = done
 
     if hasattr(optimizer, "register_optimizer_step_post_hook"):
         optimizer.register_optimizer_step_pre_hook(steps)
@@ -409,6 +409,12 @@ def counts():
     text = ctypes.create_string_buffer(8192)
     LIBRARY.ls_capture_counts(text, ctypes.c_size_t(len(text)))
     return {what: int(n) for what, n in (line.rsplit(" ", 1) for line in text.value.decode().splitlines())}
+
+
+def work():
+    """Grows with each step: products, and graphs that were captured with some."""
+    n = counts()
+    return n.get("products", 0) + n.get("launches of graphs", 0)
 
 
 def finish(torch, why):

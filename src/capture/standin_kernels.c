@@ -215,6 +215,18 @@ ls_module_function (void *module, const char *name)
   return f;
 }
 
+/* The newest generation that a library has code for, of those that run on this GPU: PyTorch's wheels and CUB
+ * go by it. 8.9 takes code of 8.6, 10.3 that of 10.0. */
+static int
+code_of_gpu (void)
+{
+  static const int generations[] = { 120, 100, 90, 86, 80, 75, 70 };
+  for (size_t i = 0; i < sizeof generations / sizeof *generations; i++)
+    if (generations[i] <= ls_device.capability)
+      return generations[i];
+  return ls_device.capability;
+}
+
 /* CU_FUNC_ATTRIBUTE_: 0 threads a block, 1 static shared memory, 2 constants, 3 local, 4 registers, 5 PTX, 6
  * binary, 7 cache, 8 dynamic shared memory, 9 carve-out. */
 int
@@ -230,7 +242,7 @@ ls_function_attribute (const void *function, int attribute)
     return f->registers;
   case 5:
   case 6:
-    return ls_device.capability;
+    return code_of_gpu ();
   case 8:
     return ls_device.shared_per_block - f->shared;
   default:
@@ -249,7 +261,7 @@ ls_function_attributes (const void *host, void *ret)
   sizes[0] = sizes[1] = sizes[2] = 0;
   ints[0] = 1024;
   ints[1] = LS_REGISTERS;
-  ints[2] = ints[3] = ls_device.capability;
+  ints[2] = ints[3] = code_of_gpu ();
   ints[4] = 0;
   ints[5] = ls_device.shared_per_block;
   ints[6] = -1;

@@ -55,9 +55,9 @@ ls_captured_to_text (const LsCaptured *c)
   g_string_append_printf (out, "rank %u of %u on %s; torch %s, CUDA %s\n", c->rank, c->world, c->gpu,
                           c->torch, c->cuda);
   g_string_append_printf (out,
-                          "%u steps of its optimizer; %" G_GUINT64_FORMAT " kernels, %" G_GUINT64_FORMAT
+                          "%u step%s of its optimizer; %" G_GUINT64_FORMAT " kernels, %" G_GUINT64_FORMAT
                           " products, %" G_GUINT64_FORMAT " collectives\n",
-                          c->steps, c->n_kernels, c->n_products, c->n_collectives);
+                          c->steps, c->steps == 1 ? "" : "s", c->n_kernels, c->n_products, c->n_collectives);
   g_string_append (out, "\nMemory at its peak\n");
   append_bytes (out, "allocated", c->allocated_bytes, "PyTorch's allocator, exact");
   append_bytes (out, "reserved", c->reserved_bytes, "the same");

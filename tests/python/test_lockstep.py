@@ -118,7 +118,8 @@ ASKED = {
     "sweep": {**JOB, "tp": 1, "pp": 1, "micro_batch": 1, "recompute": "none", "zero": 0, "schedule": "1f1b"},
     "collective": {"cluster": "pair", "op": "all-reduce", "gpus": 2, "max": "1MiB"}, "topology": {"cluster": "pair"},
     "kernel": {"gpu": "flat", "op": "norm", "shape": "8,8"}, "schedule": {"schedule": "1f1b", "pp": 4, "micro_batches": 8},
-    "validate": {"cases": DATA / "cases.csv"}, "calibrate": {"template": "runs"}, "share": {"file": "none.json"}}
+    "validate": {"cases": DATA / "cases.csv"}, "calibrate": {"template": "runs"}, "share": {"file": "none.json"},
+    "capture": {"command": ["./none-of-that-name"], "memory": True}}
 
 
 class Quantities(unittest.TestCase):

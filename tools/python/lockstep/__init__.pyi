@@ -619,6 +619,23 @@ def memory(*, progress: Progress | None = None, **options: Unpack[MemoryOptions]
     formulas of the papers. If it does not fit: which changes make it fit, simulated, the
     fastest first. The options that say which job are those of lockstep run."""
 
+class CaptureOptions(TypedDict, total=False):
+    command: Text  # What starts the training, behind --: python, torchrun, accelerate, deepspeed, a shell script
+    memory: Switch  # Say what it allocates, where, and whether it fits
+    cluster: File  # On which its ranks run: its GPU, and how many a node has
+    gpu: File  # The GPU alone, eight to a node; default h100
+    world: Number  # Ranks in all; default: those that the command starts
+    rank: Number  # The rank that is run, for all of them; default 0
+    steps: Number  # Steps of its optimizer; it is ended when the next one begins; default 2
+    junit: Text  # Write whether it fits as a test of continuous integration
+    json: Switch  # Print JSON
+
+def capture(*arguments: Text, progress: Progress | None = None, **options: Unpack[CaptureOptions]) -> Result:
+    """Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's
+    would on the named GPU, for some steps. Says what PyTorch's allocator held at its peak,
+    and which lines of the program held it, what lies beside it, and whether it fits. The
+    program is not changed, and nothing but COMMAND is run. What it prints goes to stderr."""
+
 class ShareOptions(TypedDict, total=False):
     file: File  # The jobs, their nodes and starts
     steps: Number  # Steps of each job that are measured, where all does not repeat sooner; default 8
