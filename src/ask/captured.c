@@ -99,13 +99,15 @@ gpu_text (const LsCaptureAsk *ask)
 
 /* --- the process ------------------------------------------------------------------------------------- */
 
-/* Where the stand-ins lie: $LS_MODULE_DIR, beside a build's program, installed. NULL: nowhere. */
+/* Where the stand-ins lie: $LS_MODULE_DIR, beside a build's program, installed, here or where it was built
+ * for. NULL: nowhere. */
 static char *
 find_folder (void)
 {
   g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
   g_autofree char *beside = program ? g_path_get_dirname (program) : NULL;
-  const char *const folders[] = { g_getenv ("LS_MODULE_DIR"), beside, LS_MODULEDIR };
+  g_autofree char *moved = beside ? g_build_filename (beside, "..", LS_LIBDIR, "lockstep", NULL) : NULL;
+  const char *const folders[] = { g_getenv ("LS_MODULE_DIR"), beside, moved, LS_MODULEDIR };
   for (guint i = 0; i < G_N_ELEMENTS (folders); i++)
     for (guint up = 0; folders[i] && up < 2; up++) {
       g_autofree char *folder = g_build_filename (folders[i], up ? ".." : ".", "capture", NULL);

@@ -30,6 +30,13 @@ for file in "$bindir/lockstep" "$libdir/liblockstep.so" \
             "$datadir/fish/vendor_completions.d/lockstep.fish" "$datadir"/lockstep/{models,topologies,strategies}/README.md; do
   [[ -e $copy/$file ]] || fail "not installed: $file"
 done
+
+# Stand-ins of CUDA's libraries are found from where the copy lies, if they are built.
+if [[ -e $copy/$libdir/lockstep/capture/liblockstep-capture.so ]]; then
+  LS_DATA_DIR=$root "$copy/$bindir/lockstep" capture --memory -- python3 "$root/tests/capture/fake/train.py" > "$out/captured" 2>&1 \
+    || fail 'an installed capture fails'
+  grep -q '^Fits' "$out/captured" || fail 'an installed capture has no verdict'
+fi
 diff <(cd -- "$root/src/manual" && find . -name '*.md' -o -name '*.png' | sort) <(cd -- "$copy/$datadir/doc/lockstep" && find . -type f | sort) || fail 'another manual is installed'
 [[ $has_man == false || -e $copy/$mandir/man1/lockstep.1 && -e $copy/$mandir/man1/lockstep-run.1 ]] || fail 'no man pages are installed'
 diff <(cd -- "$root/src/include/lockstep" && ls -- *.h) <(ls "$copy/$includedir/lockstep") || fail 'other headers are installed'
