@@ -17,9 +17,7 @@
  * H100, 79.15 of 80 GiB on A100 (messages of out of memory in issues of pytorch/pytorch and
  * huggingface/transformers). */
 #define SHARE_THAT_IS_SEEN 0.9888
-/* Of the context without kernels: 0.5 GiB on Hopper, of which 264 MiB are stacks of 132 SMs x 2,048 threads
- * x 1 KiB; 0.3 GiB elsewhere. The kernels that PyTorch loads come to it: strategies/software, "CUDA
- * context", 0.8 GiB. */
+/* Of a process with the kernels that PyTorch loads: strategies/software, "CUDA context". */
 #define CONTEXT_BYTES ((uint64_t) (0.8 * (1 << 30)))
 /* Of a communicator's rings and trees (NVIDIA/nccl issue 964: 144 MiB of buffers over 8 GPUs). */
 #define COMMUNICATOR_BYTES ((uint64_t) 144 << 20)

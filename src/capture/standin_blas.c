@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LS_SHARE_OF_PEAK 0.7 /* of a large product on Hopper (topologies/calib: 0.70 to 0.75 under power) */
+#define LS_SHARE_OF_PEAK 0.7 /* assumed, of a large product: rates of long loops on H100 (topologies/calib) */
 
 typedef struct {
   void *stream;

@@ -65,8 +65,7 @@ ls_kernel_name (const void *host)
 
 /* Of FlashAttention-2 as PyTorch has it (its kernels are named after the width of a head, and a block of the
  * grid takes 128 queries or keys of one head and sequence): 4 S^2 D FLOPs forward, 10 backward, half of them
- * where a mask is causal, at four tenths of the peak (topologies/calib: 0.35 to 0.45 on A100 and H100). 0:
- * it is another kernel. */
+ * where a mask is causal, at four tenths of the peak (assumed). 0: it is another kernel. */
 static double
 attention_seconds (const char *name, LsDim3 grid)
 {
