@@ -151,6 +151,8 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
                              .steps = (uint32_t) steps,
                              .command = command,
                              .stop = ls_request_stop (r) };
+  if (!ls_request_text (r, "cluster") && !ls_request_text (r, "gpu"))
+    ls_answer_note (a, "no GPU was named: it is an h100, eight to a node (--gpu, --cluster)");
   gboolean ok = answer (r, &ask, a, error);
   ls_gpu_clear (&gpu);
   return ok;
