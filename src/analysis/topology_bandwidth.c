@@ -204,7 +204,7 @@ static double
 bytes_per_s (LsBandwidth b, Rate rate)
 {
   double value = rate == DATA_SHEET ? b.data_sheet : b.payload;
-  return isnan (value) ? 0 : fmin (value, 1e300);
+  return isnan (value) ? 0 : value;
 }
 
 /* Of how many bytes/s a unit of capacity is: one, as rates are sums of products of few digits, so that it is

@@ -14,7 +14,7 @@
 static const LsOption own[] = {
   { "command", .is_positional = TRUE, .is_repeated = TRUE, .argument = "COMMAND",
     .meaning
-    = "What starts the training, behind --: python, torchrun, accelerate, deepspeed, a shell script" },
+    = "What starts the training, after --: python, torchrun, accelerate, deepspeed, a shell script" },
   { "memory", .meaning = "Say what it allocates, where, and whether it fits" },
   { "cluster", .argument = "NAME|FILE",
     .meaning = "On which its ranks run: its GPU, and how many a node has" },
@@ -117,6 +117,9 @@ answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error
     return FALSE;
   Data *d = g_new (Data, 1);
   *d = (Data) { captured, g_strjoinv (" ", (char **) ask->command) };
+  if ((ask->world > 0 && captured->world != ask->world) || captured->rank != ask->rank)
+    ls_answer_warn (
+        a, g_strdup ("--world and --rank change nothing here: no launcher such as torchrun starts ranks"));
   note_all (captured, a);
   ls_answer_take (a, d, &forms);
   ls_answer_write (a, r, "junit", write_junit);
@@ -165,7 +168,7 @@ const Command command_capture = {
     .usage = "capture --memory [OPTION...] -- COMMAND...",
     .summary = "Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's\n"
                "would on the named GPU, for some steps. Says what PyTorch's allocator held at its peak,\n"
-               "and which lines of the program held it, what lies beside it, and whether it fits. The\n"
+               "and which lines of the program held it, what comes on top, and whether it fits. The\n"
                "program is not changed, and nothing but COMMAND is run. What it prints goes to stderr.",
     .examples = "Examples:\n"
                 "  lockstep capture --memory --gpu h100 -- torchrun --nproc-per-node 8 train.py",

@@ -244,7 +244,6 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .world = (uint32_t) number_of (seen, "world"),
     .rank = (uint32_t) number_of (seen, "rank"),
     .steps = (uint32_t) number_of (seen, "steps"),
-    .capability = (uint32_t) capability_of (ask->gpu),
     .allocated_bytes = number_of (seen, "allocated_bytes"),
     .reserved_bytes = number_of (seen, "reserved_bytes"),
     .requested_bytes = number_of (seen, "requested_bytes"),

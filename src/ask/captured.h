@@ -42,7 +42,7 @@ typedef struct {
 
 typedef struct {
   char *gpu, *torch, *cuda, *why, *error; /* why it ended; error: what it failed with, or NULL */
-  uint32_t world, rank, steps, capability;
+  uint32_t world, rank, steps;
   uint64_t allocated_bytes, reserved_bytes, requested_bytes; /* peaks, of PyTorch's allocator */
   uint64_t context_bytes, nccl_bytes;                        /* beside it */
   uint64_t total_bytes;                                      /* of the GPU, as a program sees it */
@@ -61,6 +61,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCaptured, ls_captured_free)
 
 /* Whether it ran to its end or its steps, and all that was taken is on the GPU. */
 bool ls_captured_fits (const LsCaptured *c);
-uint64_t ls_captured_needed (const LsCaptured *c); /* bytes: reserved, and what lies beside */
+uint64_t ls_captured_needed (const LsCaptured *c); /* bytes: reserved, context and NCCL */
 
 #endif

@@ -25,7 +25,7 @@ def setting(name, default=None):
 
 
 def chain():
-    """A sitecustomize that stands behind this one on the path is the machine's own."""
+    """A sitecustomize that comes after this one on the path is the machine's own."""
     for folder in sys.path:
         path = os.path.join(folder or ".", "sitecustomize.py")
         if os.path.abspath(folder or ".") != FOLDER and os.path.isfile(path):
@@ -121,6 +121,8 @@ def load():
 def rank_environment(world, local):
     world, rank = int(setting("WORLD") or world), int(setting("RANK") or 0)
     local = min(int(setting("LOCAL") or local), world)
+    if rank >= world:
+        fail(f"--rank {rank}: the command starts {world} ranks")
     return {"RANK": rank, "WORLD_SIZE": world, "LOCAL_RANK": rank % local, "LOCAL_WORLD_SIZE": local, "GROUP_RANK": rank // local,
             "GROUP_WORLD_SIZE": (world + local - 1) // local, "ROLE_RANK": rank, "ROLE_WORLD_SIZE": world, "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
@@ -316,10 +318,10 @@ def phase_of(frames):
 
 
 class Block:
-    __slots__ = ("size", "frames", "kind", "number")
+    __slots__ = ("size", "frames", "kind")
 
-    def __init__(self, size, frames, number):
-        self.size, self.frames, self.kind, self.number = size, frames, None, number
+    def __init__(self, size, frames):
+        self.size, self.frames, self.kind = size, frames, None
 
 
 def at_peak(torch):
@@ -328,11 +330,11 @@ def at_peak(torch):
     trace = torch.cuda.memory._snapshot()["device_traces"]
     events = [e for device in trace for e in device]
     held, live, now, most, peak = list(STATE["held"]), {}, 0, 0, []
-    for number, e in enumerate(events):
+    for e in events:
         while held and held[0]["time_us"] <= e["time_us"]:
             tag(live, held.pop(0))
         if e["action"] == "alloc":
-            live[e["addr"]] = Block(e["size"], e.get("frames", []), number)
+            live[e["addr"]] = Block(e["size"], e.get("frames", []))
             now += e["size"]
             if now > most:
                 most, peak = now, None
@@ -344,7 +346,7 @@ def at_peak(torch):
         peak = list(live.values())
     for left in held:
         tag(live, left)
-    return most, rows_of(peak)
+    return rows_of(peak)
 
 
 def tag(live, held):
@@ -426,9 +428,9 @@ def finish(torch, why):
     seen = {"why": why, "steps": STATE["steps"], "error": STATE.get("error"), "torch": torch.__version__, "cuda": torch.version.cuda,
             "world": int(os.environ.get("WORLD_SIZE", "1")), "rank": int(os.environ.get("RANK", "0")), "counts": counts(),
             "allocated_bytes": stats["allocated_bytes.all.peak"], "reserved_bytes": stats["reserved_bytes.all.peak"],
-            "active_bytes": stats["active_bytes.all.peak"], "requested_bytes": stats.get("requested_bytes.all.peak", 0),
+            "requested_bytes": stats.get("requested_bytes.all.peak", 0),
             "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}
-    seen["traced_bytes"], seen["peak"] = at_peak(torch)
+    seen["peak"] = at_peak(torch)
     path = f"{setting('OUTPUT')}.{os.getpid()}"
     with open(path + ".part", "w", encoding="utf-8") as out:
         json.dump(seen, out, indent=1)

@@ -36,7 +36,7 @@ enum { CUDA_OK = 0, CUDA_INVALID = 1, CUDA_NO_MEMORY = 2, CUDA_NOT_FOUND = 500, 
 
 /* The GPU that is named, and where it stands. */
 typedef struct {
-  char name[96], pci[32];
+  char name[96];
   uint64_t memory;                                /* bytes that cudaMemGetInfo calls total */
   uint64_t context;                               /* of these, that a process takes for itself */
   int capability;                                 /* 90: 9.0 */

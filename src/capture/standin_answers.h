@@ -23,12 +23,6 @@ typedef struct {
 } LsUniqueId; /* ncclUniqueId */
 
 typedef struct {
-  int type, location_type, device;
-  void *security;
-  unsigned char flags[8];
-} LsAllocationProperties; /* CUmemAllocationProp: type, handle types, location */
-
-typedef struct {
   int compute, transposes_a, type, batch;
   uint64_t rows, columns;
 } LsLt; /* what cuBLASLt describes: a product, or a matrix */

@@ -141,7 +141,6 @@ ls_call_pop (LsDim3 *grid, LsDim3 *block, size_t *shared, void **stream)
 /* --- modules --- */
 
 typedef struct {
-  const char *image; /* NULL, or a cubin; the program may free it: what is asked is asked at once */
   Function *functions;
   size_t n;
 } Module;

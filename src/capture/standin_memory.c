@@ -40,7 +40,7 @@ place_of (uintptr_t at)
     else
       high = mid;
   }
-  return low; /* the first that begins behind it */
+  return low; /* the first that begins after it */
 }
 
 static Range *
@@ -263,7 +263,7 @@ ls_capture_fresh (void *memory)
   ls_leave ();
 }
 
-/* --- virtual memory: a handle is the number of bytes behind a tag --- */
+/* --- virtual memory --- */
 
 typedef struct {
   size_t bytes;

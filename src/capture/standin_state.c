@@ -77,7 +77,6 @@ load (void)
     set (word, mark + 1);
   }
   free (words);
-  snprintf (ls_device.pci, sizeof ls_device.pci, "0000:%02x:00.0", 0x1b);
 }
 
 void

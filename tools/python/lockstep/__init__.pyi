@@ -620,7 +620,7 @@ def memory(*, progress: Progress | None = None, **options: Unpack[MemoryOptions]
     fastest first. The options that say which job are those of lockstep run."""
 
 class CaptureOptions(TypedDict, total=False):
-    command: Text  # What starts the training, behind --: python, torchrun, accelerate, deepspeed, a shell script
+    command: Text  # What starts the training, after --: python, torchrun, accelerate, deepspeed, a shell script
     memory: Switch  # Say what it allocates, where, and whether it fits
     cluster: File  # On which its ranks run: its GPU, and how many a node has
     gpu: File  # The GPU alone, eight to a node; default h100
@@ -633,7 +633,7 @@ class CaptureOptions(TypedDict, total=False):
 def capture(*arguments: Text, progress: Progress | None = None, **options: Unpack[CaptureOptions]) -> Result:
     """Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's
     would on the named GPU, for some steps. Says what PyTorch's allocator held at its peak,
-    and which lines of the program held it, what lies beside it, and whether it fits. The
+    and which lines of the program held it, what comes on top, and whether it fits. The
     program is not changed, and nothing but COMMAND is run. What it prints goes to stderr."""
 
 class ShareOptions(TypedDict, total=False):
