@@ -13,9 +13,10 @@
  *
  * Time. Nothing runs, so events would be done at once, and an allocator that waits for them would keep less
  * memory than on a GPU. Each stream has the time at which its work is done: of products by their FLOPs, of
- * collectives and other kernels by their bytes. The host has a time, which every call moves on by a fixed
- * cost, never by the wall's. It does so at once for GPUs of half and of double the speed: where an event is
- * done by one of these and not by another, memory may depend on how fast the GPU is, and that is counted.
+ * collectives and other kernels by their bytes. The host has a time, which every launch, record, wait and
+ * query moves on by a fixed cost, never by the wall's. It does so at once for GPUs of half and of double the
+ * speed: where an event is done by one of these and not by another, memory may depend on how fast the GPU is,
+ * and that is counted.
  *
  * Values. Device memory is memory of the host that nobody touches: zeros. Small copies (LS_SMALL) are made,
  * so that counts and shapes which a program sends through the GPU come back. Other ranks answer as this one.
@@ -61,7 +62,7 @@ typedef struct {
 /* --- state.c --- */
 
 void
-ls_enter (const char *name); /* takes the lock, and the host a step on; loads the configuration at first */
+ls_enter (const char *name); /* takes the lock; loads the configuration at first */
 void ls_leave (void);
 /* Ends the process: the name is not answered, and why. */
 void ls_refuse (const char *name, const char *why) __attribute__ ((noreturn));
@@ -78,7 +79,6 @@ bool ls_event_is_done (const LsEvent *event);
 bool ls_stream_is_done (void *stream);
 void ls_host_waits (const int64_t done[LS_N_SPEEDS]);
 void ls_host_waits_all (void);
-void ls_host_call (void); /* a call's cost, of threads that launch */
 float ls_event_ms (const LsEvent *from, const LsEvent *to);
 LsStream *ls_stream_new (int priority);
 void ls_stream_free (void *stream);

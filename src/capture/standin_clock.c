@@ -1,5 +1,7 @@
 /* capture/standin_clock.c — when work on streams is done, for a GPU as it is and of half and double its
- * speed: see standin.h. A launch costs the host LS_CALL_PS; the default streams are one. */
+ * speed: see standin.h. What gives a stream work, or asks whether it is done, costs the host LS_CALL_PS, and
+ * nothing else does: how often PyTorch makes an event depends on how soon its watchdog gave one back. The
+ * default streams are one. */
 #include "capture/standin.h"
 
 #include <stdlib.h>
@@ -40,8 +42,8 @@ ls_stream_free (void *stream)
   (void) stream;
 }
 
-void
-ls_host_call (void)
+static void
+take_a_call (void)
 {
   for (int i = 0; i < LS_N_SPEEDS && launches; i++)
     host[i] += LS_CALL_PS;
@@ -52,6 +54,7 @@ ls_stream_work (void *stream, double seconds)
 {
   LsStream *s = ls_stream_of (stream);
   launches = true;
+  take_a_call ();
   for (int i = 0; i < LS_N_SPEEDS; i++)
     s->done[i] = (s->done[i] > host[i] ? s->done[i] : host[i]) + (int64_t) (seconds * 1e12 / speed[i]);
 }
@@ -60,6 +63,7 @@ void
 ls_stream_wait (void *stream, const LsEvent *event)
 {
   LsStream *s = ls_stream_of (stream);
+  take_a_call ();
   for (int i = 0; i < LS_N_SPEEDS; i++)
     if (s->done[i] < event->done[i])
       s->done[i] = event->done[i];
@@ -69,6 +73,7 @@ void
 ls_event_record (LsEvent *event, void *stream)
 {
   const LsStream *s = ls_stream_of (stream);
+  take_a_call ();
   for (int i = 0; i < LS_N_SPEEDS; i++)
     event->done[i] = s->done[i] > host[i] ? s->done[i] : host[i];
 }
@@ -76,6 +81,7 @@ ls_event_record (LsEvent *event, void *stream)
 static bool
 is_done (const int64_t done[LS_N_SPEEDS])
 {
+  take_a_call ();
   bool now = done[0] <= host[0];
   if (now != (done[1] <= host[1]) || now != (done[2] <= host[2]))
     ls_count (launches ? "answers that depend on the speed of the GPU"

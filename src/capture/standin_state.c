@@ -85,7 +85,6 @@ ls_enter (const char *name)
   (void) name;
   pthread_once (&once, load);
   pthread_mutex_lock (&lock);
-  ls_host_call ();
 }
 
 void
