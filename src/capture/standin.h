@@ -61,8 +61,7 @@ typedef struct {
 
 /* --- state.c --- */
 
-void
-ls_enter (const char *name); /* takes the lock; loads the configuration at first */
+void ls_enter (const char *name); /* takes the lock; loads the configuration at first */
 void ls_leave (void);
 /* Ends the process: the name is not answered, and why. */
 void ls_refuse (const char *name, const char *why) __attribute__ ((noreturn));
