@@ -57,6 +57,7 @@ typedef struct LsStream {
 
 typedef struct {
   int64_t done[LS_N_SPEEDS];
+  int64_t recorded; /* seconds of this machine's clock */
 } LsEvent;
 
 /* --- state.c --- */

@@ -148,6 +148,26 @@ events_that_are_made_take_no_time (void)
   cudaEventDestroy (end);
 }
 
+static gpointer
+ask (gpointer event)
+{
+  return GINT_TO_POINTER (cudaEventQuery (event));
+}
+
+static void
+watchdogs_are_told_late (void)
+{
+  void *stream, *end;
+  cudaStreamCreate (&stream);
+  cudaEventCreate (&end);
+  cudaEventRecord (end, stream);
+  LS_CHECK_INT (cudaEventQuery (end), ==, CUDA_OK);
+  LS_CHECK_INT (GPOINTER_TO_INT (g_thread_join (g_thread_new ("watchdog", ask, end))), ==, CUDA_NOT_READY);
+  ((LsEvent *) end)->recorded -= 100;
+  LS_CHECK_INT (GPOINTER_TO_INT (g_thread_join (g_thread_new ("watchdog", ask, end))), ==, CUDA_OK);
+  cudaEventDestroy (end);
+}
+
 static void
 small_copies_are_made (void)
 {
@@ -301,6 +321,7 @@ any_order_is_survived (void)
 
 LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memory_is_charged_once),
                LS_TEST (work_takes_time), LS_TEST (events_that_are_made_take_no_time),
-               LS_TEST (small_copies_are_made), LS_TEST (ranks_answer_as_this_one),
-               LS_TEST (functions_are_found_by_name), LS_TEST (occupancy_is_that_of_the_gpu),
-               LS_TEST (descriptors_keep_what_they_are_given), LS_TEST (any_order_is_survived))
+               LS_TEST (watchdogs_are_told_late), LS_TEST (small_copies_are_made),
+               LS_TEST (ranks_answer_as_this_one), LS_TEST (functions_are_found_by_name),
+               LS_TEST (occupancy_is_that_of_the_gpu), LS_TEST (descriptors_keep_what_they_are_given),
+               LS_TEST (any_order_is_survived))
