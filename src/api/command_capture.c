@@ -23,6 +23,12 @@ static const LsOption own[] = {
   { "rank", .argument = "N", .meaning = "The rank that is run, for all of them; default 0" },
   { "steps", .argument = "N",
     .meaning = "Steps of its optimizer; it is ended when the next one begins; default 2" },
+  { "range",
+    .meaning
+    = "Run it twice more, as on GPUs of half and of double the speed, and say what is reserved there" },
+  { "snapshot", .argument = "FILE", .writes = LS_WRITES_FILE,
+    .meaning = "Write PyTorch's own memory snapshot (.pickle), for pytorch.org/memory_viz" },
+  LS_OPTION_REPORT,
   { "junit", .argument = "FILE", .writes = LS_WRITES_FILE,
     .meaning = "Write whether it fits as a test of continuous integration" },
   { "json", .meaning = "Print JSON" },
@@ -46,7 +52,15 @@ data_free (gpointer data)
 LS_ANSWER_FORM (to_text, ls_captured_to_text (((const Data *) data)->captured))
 LS_ANSWER_FORM (to_json, ls_captured_to_json (((const Data *) data)->captured))
 
-static const LsAnswerForms forms = { to_text, to_json, NULL, NULL, data_free, NULL };
+static void
+fill_page (gconstpointer data, LsPage *page)
+{
+  const Data *d = data;
+  ls_page_set_title (page, "What it allocates", d->command);
+  ls_page_take (page, "over-time", g_strdup (d->captured->over_time));
+}
+
+static const LsAnswerForms forms = { to_text, to_json, NULL, NULL, data_free, fill_page };
 
 /* The caller clears *ret_gpu. */
 static gboolean
@@ -76,6 +90,21 @@ write_junit (gconstpointer data, const char *path, GError **error)
   return ls_write_text (path, text, error);
 }
 
+/* What fails is seen by who closes it. */
+static gboolean
+put_bytes (FILE *out, gpointer bytes, GError **error)
+{
+  (void) error;
+  fwrite (g_bytes_get_data (bytes, NULL), 1, g_bytes_get_size (bytes), out);
+  return TRUE;
+}
+
+static gboolean
+write_snapshot (gconstpointer data, const char *path, GError **error)
+{
+  return ls_write_file (path, put_bytes, ((const Data *) data)->captured->snapshot, error);
+}
+
 static void
 note_all (const LsCaptured *c, LsAnswer *a)
 {
@@ -83,11 +112,11 @@ note_all (const LsCaptured *c, LsAnswer *a)
     ls_answer_note (a, "no optimizer took a step: this is the memory until the program ended");
   else if (c->steps < 2)
     ls_answer_note (a, "one step only: what an optimizer makes in its first step is held from the second on");
-  if (c->n_speed > 0) {
+  if (c->n_speed > 0 && c->high_bytes == 0) {
     g_autofree char *line = g_strdup_printf (
         "%" G_GUINT64_FORMAT
-        " answers about work that is done depend on how fast the GPU is: the peak of reserved "
-        "memory may differ by some percent",
+        " answers about work that is done depend on how fast the GPU is, and so may what is reserved: --range "
+        "says how much",
         c->n_speed);
     ls_answer_note (a, line);
   }
@@ -101,12 +130,13 @@ check (const LsCaptured *c, LsAnswer *a)
 {
   if (c->error && c->n_out_of_memory == 0)
     ls_answer_fail (a, g_error_new (LS_ERROR, LS_ERROR_FAILED, "the program failed: %s", c->error));
-  else if (!ls_captured_fits (c))
+  else if (!ls_captured_fits (c)) {
+    g_autofree char *advice = ls_captured_advice (c), *hints = NULL;
+    g_auto (GStrv) lines = g_strsplit (advice, "\n", -1);
+    hints = g_strjoinv ("\nhint: ", lines);
     ls_answer_fail (
-        a,
-        g_error_new (LS_ERROR, LS_ERROR_NO_FIT,
-                     "does not fit\nhint: smaller micro-batches, activation checkpointing, or more "
-                     "ranks to shard over; the largest rows say where"));
+        a, g_error_new (LS_ERROR, LS_ERROR_NO_FIT, "does not fit%s%s", *hints ? "\nhint: " : "", hints));
+  }
 }
 
 static gboolean
@@ -123,6 +153,9 @@ answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error
   note_all (captured, a);
   ls_answer_take (a, d, &forms);
   ls_answer_write (a, r, "junit", write_junit);
+  if (captured->snapshot)
+    ls_answer_write (a, r, "snapshot", write_snapshot);
+  ls_answer_write_page (a, r);
   check (captured, a);
   return TRUE;
 }
@@ -152,6 +185,8 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
                              .world = (uint32_t) world,
                              .rank = (uint32_t) rank,
                              .steps = (uint32_t) steps,
+                             .with_range = ls_request_is_on (r, "range"),
+                             .with_snapshot = ls_request_text (r, "snapshot") != NULL,
                              .command = command,
                              .stop = ls_request_stop (r) };
   if (!ls_request_text (r, "cluster") && !ls_request_text (r, "gpu"))

@@ -19,8 +19,6 @@
 #define SHARE_THAT_IS_SEEN 0.9888
 /* Of a process with the kernels that PyTorch loads: strategies/software, "CUDA context". */
 #define CONTEXT_BYTES ((uint64_t) (0.8 * (1 << 30)))
-/* Of a communicator's rings and trees (NVIDIA/nccl issue 964: 144 MiB of buffers over 8 GPUs). */
-#define COMMUNICATOR_BYTES ((uint64_t) 144 << 20)
 
 /* Technical specifications by compute capability: CUDA C++ programming guide 13.0, table "technical
  * specifications". L2: data sheets of the largest chip of that generation. */
@@ -65,9 +63,9 @@ peak (const LsGpu *gpu, LsDtype first, LsDtype second)
   return value > 0 ? value : gpu->vector_flops;
 }
 
-/* NULL: its capability is not known. */
+/* speed: over that of the GPU. NULL: its capability is not known. */
 static char *
-gpu_text (const LsCaptureAsk *ask)
+gpu_text (const LsCaptureAsk *ask, double speed)
 {
   const LsGpu *gpu = ask->gpu;
   int capability = capability_of (gpu);
@@ -90,6 +88,7 @@ gpu_text (const LsCaptureAsk *ask)
     append_double (text, "fp32", gpu->vector_flops);
     append_double (text, "hbm", gpu->hbm_bytes_per_s * gpu->hbm_efficiency);
     append_double (text, "bus", gpu->hbm_bytes_per_s / 10); /* a tenth: 335 GB/s on H100, NVLink's order */
+    append_double (text, "speed", speed);
     return g_string_free (text, FALSE);
   }
   return NULL;
@@ -138,6 +137,7 @@ environment_of (const LsCaptureAsk *ask, const char *gpu, const char *folder, co
   e = set_number (e, "LOCKSTEP_CAPTURE_WORLD", ask->world);
   e = set_number (e, "LOCKSTEP_CAPTURE_RANK", ask->rank);
   e = set_number (e, "LOCKSTEP_CAPTURE_STEPS", ask->steps);
+  e = set_number (e, "LOCKSTEP_CAPTURE_SNAPSHOT", ask->with_snapshot);
   return set_number (e, "LOCKSTEP_CAPTURE_LOCAL", ask->world > 0 ? MIN (ask->gpus_per_node, ask->world) : 0);
 }
 
@@ -215,6 +215,7 @@ clear_row (gpointer data)
   LsCapturedRow *row = data;
   g_free (row->kind);
   g_free (row->phase);
+  g_free (row->operator);
   g_free (row->line);
 }
 
@@ -224,8 +225,8 @@ read_rows (const cJSON *rows, GArray *ret)
   const cJSON *row;
   cJSON_ArrayForEach (row, rows)
   {
-    LsCapturedRow r = { text_of (row, "kind"), text_of (row, "phase"), text_of (row, "line"),
-                        number_of (row, "bytes"), number_of (row, "blocks") };
+    LsCapturedRow r = { text_of (row, "kind"), text_of (row, "phase"),   text_of (row, "operator"),
+                        text_of (row, "line"), number_of (row, "bytes"), number_of (row, "blocks") };
     g_array_append_val (ret, r);
   }
 }
@@ -257,9 +258,10 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .n_communicators = number_of (counts, "communicators"),
     .n_graphs = number_of (counts, "graphs"),
     .n_speed = number_of (counts, "answers that depend on the speed of the GPU"),
+    .nccl_bytes = number_of (counts, "MiB of NCCL") << 20,
     .rows = g_array_new (FALSE, FALSE, sizeof (LsCapturedRow)),
+    .over_time = cJSON_PrintUnformatted (cJSON_GetObjectItemCaseSensitive (seen, "over_time")),
   };
-  c->nccl_bytes = c->n_communicators * COMMUNICATOR_BYTES;
   g_array_set_clear_func (c->rows, clear_row);
   read_rows (cJSON_GetObjectItemCaseSensitive (seen, "peak"), c->rows);
   return c;
@@ -295,6 +297,15 @@ better_of (LsCaptured *a, LsCaptured *b)
   return is_b ? b : a;
 }
 
+static void
+read_snapshot (const char *path, LsCaptured *c)
+{
+  g_autofree char *pickle = g_strconcat (path, ".pickle", NULL), *text = NULL;
+  gsize n;
+  if (g_file_get_contents (pickle, &text, &n, NULL))
+    c->snapshot = g_bytes_new_take (g_steal_pointer (&text), n);
+}
+
 /* Each process that imported PyTorch wrote a file, "seen.json.PID", whole or not at all. */
 static LsCaptured *
 read_outputs (const LsCaptureAsk *ask, const char *folder)
@@ -302,14 +313,16 @@ read_outputs (const LsCaptureAsk *ask, const char *folder)
   LsCaptured *best = NULL;
   g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
   for (const char *name; dir && (name = g_dir_read_name (dir));) {
-    if (!g_str_has_prefix (name, OUTPUT ".") || g_str_has_suffix (name, ".part")
+    if (!g_str_has_prefix (name, OUTPUT ".") || strchr (name + strlen (OUTPUT "."), '.')
         || g_str_has_suffix (name, ".refused"))
       continue;
     g_autofree char *path = g_build_filename (folder, name, NULL);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
-    if (doc)
-      best = better_of (best, read_seen (ask, ls_json_doc_root (doc)));
+    LsCaptured *c = doc ? read_seen (ask, ls_json_doc_root (doc)) : NULL;
+    if (c)
+      read_snapshot (path, c);
+    best = better_of (best, c);
   }
   return best;
 }
@@ -325,10 +338,42 @@ remove_folder (const char *folder)
   g_rmdir (folder);
 }
 
+/* The program once, on a GPU of that speed. */
+static LsCaptured *
+run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **error)
+{
+  g_autofree char *gpu = gpu_text (ask, speed), *own = g_dir_make_tmp ("lockstep-capture-XXXXXX", error);
+  if (!own)
+    return NULL;
+  g_autofree char *output = g_build_filename (own, OUTPUT, NULL);
+  g_auto (GStrv) environment = environment_of (ask, gpu, folder, output);
+  int status = 0;
+  gboolean ok = spawn (ask, environment, &status, error);
+  LsCaptured *c = ok ? read_outputs (ask, own) : NULL;
+  if (ok && !c)
+    explain_none (output, status, error);
+  remove_folder (own);
+  return c;
+}
+
+static bool
+find_range (const LsCaptureAsk *ask, const char *folder, LsCaptured *c, GError **error)
+{
+  c->low_bytes = c->high_bytes = c->reserved_bytes;
+  for (guint i = 0; i < 2 && c->n_speed > 0; i++) {
+    g_autoptr (LsCaptured) other = run_once (ask, folder, i ? 2 : 0.5, error);
+    if (!other)
+      return false;
+    c->low_bytes = MIN (c->low_bytes, other->reserved_bytes);
+    c->high_bytes = MAX (c->high_bytes, other->reserved_bytes);
+  }
+  return true;
+}
+
 LsCaptured *
 ls_capture_run (const LsCaptureAsk *ask, GError **error)
 {
-  g_autofree char *gpu = gpu_text (ask), *folder = find_folder ();
+  g_autofree char *gpu = gpu_text (ask, 1), *folder = find_folder ();
   if (!gpu) {
     g_set_error (
         error, LS_ERROR, LS_ERROR_UNSUPPORTED,
@@ -344,18 +389,10 @@ ls_capture_run (const LsCaptureAsk *ask, GError **error)
         LS_MODULEDIR);
     return NULL;
   }
-  g_autofree char *own = g_dir_make_tmp ("lockstep-capture-XXXXXX", error);
-  if (!own)
+  g_autoptr (LsCaptured) c = run_once (ask, folder, 1, error);
+  if (!c || (ask->with_range && !c->error && !find_range (ask, folder, c, error)))
     return NULL;
-  g_autofree char *output = g_build_filename (own, OUTPUT, NULL);
-  g_auto (GStrv) environment = environment_of (ask, gpu, folder, output);
-  int status = 0;
-  gboolean ok = spawn (ask, environment, &status, error);
-  LsCaptured *c = ok ? read_outputs (ask, own) : NULL;
-  if (ok && !c)
-    explain_none (output, status, error);
-  remove_folder (own);
-  return c;
+  return g_steal_pointer (&c);
 }
 
 void
@@ -369,6 +406,8 @@ ls_captured_free (LsCaptured *c)
   g_free (c->why);
   g_free (c->error);
   g_array_unref (c->rows);
+  free (c->over_time);
+  g_clear_pointer (&c->snapshot, g_bytes_unref);
   g_free (c);
 }
 
@@ -382,4 +421,69 @@ bool
 ls_captured_fits (const LsCaptured *c)
 {
   return c->n_out_of_memory == 0 && ls_captured_needed (c) <= c->total_bytes;
+}
+
+/* --- advice ------------------------------------------------------------------------------------------- */
+
+/* Of a row; "": any. */
+typedef struct {
+  const char *kind, *phase, *operator; /* operator: a part of its name */
+  const char *line;                    /* of the advice, after the bytes */
+} Advice;
+
+static const Advice advices[] = {
+  { "parameters", "", "", "of parameters: sharded over the ranks (FSDP, ZeRO-3) each has its part" },
+  { "gradients", "", "", "of gradients: ZeRO-2, FSDP shard them; 16 bits take half of 32" },
+  { "optimizer", "", "",
+    "of optimizer states: ZeRO-1 shards them over the ranks; 8 bits take a quarter of 32" },
+  { "", "", "softmax",
+    "of softmax over the vocabulary: a cross-entropy by chunks, or fused with the last layer, keeps none" },
+  { "activations", "forward", "",
+    "of activations: activation checkpointing keeps the input of each layer; half the micro-batch takes half" },
+  { "gradients of activations, and what backward needs", "", "",
+    "of gradients of activations: half the micro-batch, or tensor or context parallelism over 2, takes half" },
+};
+
+typedef struct {
+  uint64_t bytes;
+  const char *line;
+} AdviceSum;
+
+static bool
+is_about (const Advice *a, const LsCapturedRow *r)
+{
+  return (!*a->kind || g_strcmp0 (a->kind, r->kind) == 0)
+      && (!*a->phase || g_strcmp0 (a->phase, r->phase) == 0)
+      && (!*a->operator|| (r->operator&& strstr (r->operator, a->operator)));
+}
+
+static int
+compare_sums (gconstpointer a, gconstpointer b)
+{
+  uint64_t x = ((const AdviceSum *) a)->bytes, y = ((const AdviceSum *) b)->bytes;
+  return (x < y) - (x > y);
+}
+
+char *
+ls_captured_advice (const LsCaptured *c)
+{
+  AdviceSum sums[G_N_ELEMENTS (advices) + 1];
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (advices); i++) {
+    sums[i] = (AdviceSum) { 0, advices[i].line };
+    for (guint k = 0; k < c->rows->len; k++) {
+      const LsCapturedRow *r = &g_array_index (c->rows, LsCapturedRow, k);
+      sums[i].bytes += is_about (&advices[i], r) ? r->bytes : 0;
+    }
+  }
+  sums[G_N_ELEMENTS (advices)] = (AdviceSum) {
+    c->reserved_bytes - MIN (c->allocated_bytes, c->reserved_bytes),
+    "are reserved and in no use: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True keeps less"
+  };
+  qsort (sums, G_N_ELEMENTS (sums), sizeof *sums, compare_sums);
+  for (guint i = 0; i < G_N_ELEMENTS (sums); i++)
+    if (sums[i].bytes * 20 >= c->total_bytes) /* what is less is no help */
+      g_string_append_printf (text, "%s%.1f GiB %s", text->len > 0 ? "\n" : "",
+                              (double) sums[i].bytes / (1 << 30), sums[i].line);
+  return g_string_free (text, FALSE);
 }

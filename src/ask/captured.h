@@ -7,7 +7,9 @@
  * CUDA's would on the named GPU (capture/standin.h). PyTorch's allocator then does what it does on that GPU,
  * and says what it held when it held most.
  *
- * Beside it on a GPU lie, from tables: the context of the process, and what NCCL takes for its communicators.
+ * Beside it on a GPU lie, from tables: the context of the process, and what NCCL takes for its communicators,
+ * which is charged when a communicator is first used. What is reserved may depend on how fast the GPU is: it
+ * can be run again for one of half and one of double the speed.
  *
  * Worked example. A program on 8 ranks that shards parameters of 4 GiB and keeps two moments of each holds
  * 0.5 + 0.5 + 1 GiB after a step: tests/golden/capture.txt, the second case.
@@ -26,17 +28,20 @@
 typedef struct {
   const LsGpu *gpu; /* borrowed */
   uint32_t gpus_per_node;
-  uint32_t world, rank;       /* world 0: as the command says; rank 0: the first */
-  uint32_t steps;             /* of its optimizer, after which it is ended */
+  uint32_t world, rank; /* world 0: as the command says; rank 0: the first */
+  uint32_t steps;       /* of its optimizer, after which it is ended */
+  bool with_range;      /* run it for GPUs of half and of double the speed too */
+  bool with_snapshot;
   const char *const *command; /* NULL-terminated */
   const gint *stop;           /* not 0: end it; or NULL. Read atomically */
 } LsCaptureAsk;
 
 /* Bytes that something held when most was allocated. */
 typedef struct {
-  char *kind;  /* "parameters", "activations" */
-  char *phase; /* in which they were allocated: "forward" */
-  char *line;  /* of the program: "model.py:12 forward" */
+  char *kind;     /* "parameters", "activations" */
+  char *phase;    /* in which they were allocated: "forward" */
+  char *operator; /* of PyTorch: "mm"; "": not known */
+  char *line;     /* of the program: "model.py:12 Block.forward"; "": none of Python */
   uint64_t bytes, blocks;
 } LsCapturedRow;
 
@@ -49,7 +54,10 @@ typedef struct {
   uint64_t n_retries, n_out_of_memory;
   uint64_t n_kernels, n_products, n_collectives, n_communicators, n_graphs;
   uint64_t n_speed; /* answers that a GPU of half or double the speed would have given otherwise */
-  GArray *rows;     /* LsCapturedRow, the largest first */
+  uint64_t low_bytes, high_bytes; /* reserved, of GPUs of half to double the speed; 0: not asked */
+  GArray *rows;                   /* LsCapturedRow, the largest first */
+  char *over_time;                /* JSON: {kinds, changes, columns: [[bytes of each kind]]} */
+  GBytes *snapshot; /* a pickle, as torch.cuda.memory._dump_snapshot() writes; NULL: not asked */
 } LsCaptured;
 
 /* LS_ERROR_UNSUPPORTED: there are no stand-ins, or none for this GPU; LS_ERROR_USAGE: no such command;
@@ -62,5 +70,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCaptured, ls_captured_free)
 /* Whether it ran to its end or its steps, and all that was taken is on the GPU. */
 bool ls_captured_fits (const LsCaptured *c);
 uint64_t ls_captured_needed (const LsCaptured *c); /* bytes: reserved, context and NCCL */
+/* What would make less of it, the largest first: lines, newly allocated. */
+char *ls_captured_advice (const LsCaptured *c);
 
 #endif

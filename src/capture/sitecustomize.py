@@ -5,8 +5,10 @@ of all; and when enough steps are done, or the program ends, what its allocator 
 Environment, of lockstep capture: LOCKSTEP_CAPTURE (the GPU, see standin_state.c), _LIBRARIES (folder of the stand-ins), _OUTPUT
 (file for what was seen), _WORLD, _RANK, _LOCAL (ranks in all, the captured one, on its node), _STEPS."""
 
+import ast
 import atexit
 import ctypes
+import gc
 import glob
 import importlib
 import importlib.abc
@@ -15,9 +17,11 @@ import json
 import os
 import re
 import sys
+import sysconfig
 import time
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
+STDLIB = os.path.join(sysconfig.get_paths()["stdlib"], "")
 
 
 def setting(name, default=None):
@@ -299,22 +303,69 @@ def note_held(optimizer, kinds):
     STATE["held"].append(held)
 
 
+def note_parameters(torch):
+    """Of a program that failed before its optimizer's first step."""
+    tensors = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]
+    parameters = [t for t in tensors if isinstance(t, torch.nn.Parameter)]
+    STATE["held"].append({"time_us": time.time_ns() // 1000, "parameters": set(addresses(parameters)),
+                          "gradients": set(addresses([p.grad for p in parameters if p.grad is not None]))})
+
+
+FUNCTIONS = {}
+
+
+def functions_of(path):
+    """(first line, last line, qualified name) of each function of a file, the innermost last."""
+    if path not in FUNCTIONS:
+        FUNCTIONS[path] = []
+
+        def walk(node, outer):
+            for child in ast.iter_child_nodes(node):
+                name = outer + getattr(child, "name", "")
+                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    FUNCTIONS[path].append((child.lineno, child.end_lineno, name))
+                walk(child, name + "." if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else outer)
+
+        try:
+            with open(path, encoding="utf-8") as file:
+                walk(ast.parse(file.read()), "")
+        except (OSError, SyntaxError, ValueError):
+            pass
+    return FUNCTIONS[path]
+
+
 def line_of(frames):
-    """The innermost line that is not PyTorch's own: "model.py:12 forward"; None: there is none."""
+    """The innermost line that is neither PyTorch's nor Python's own, nor of code that a compiler made:
+    "model.py:12 Block.forward"; None: there is none."""
     for frame in frames:
-        name = frame["filename"]
-        if "/torch/" not in name and not name.startswith("<") and "sitecustomize" not in name:
-            return f"{os.path.basename(name)}:{frame['line']} {frame['name']}"
+        path = frame["filename"]
+        is_own = path.startswith(STDLIB) and "-packages/" not in path
+        if path.endswith(".py") and not is_own and not any(part in path for part in ("/torch/", "torchinductor", "sitecustomize")):
+            inner = [name for first, last, name in functions_of(path) if first <= frame["line"] <= last]
+            return f"{os.path.basename(path)}:{frame['line']} {inner[-1] if inner else frame['name']}"
     return None
 
 
 def phase_of(frames):
     names = {frame["name"] for frame in frames}
+    is_forward = not names.isdisjoint({"forward", "__call__", "_call_impl"})
+    again = any(frame["filename"].endswith("torch/utils/checkpoint.py") for frame in frames)
     if "step" in names and any("/optim/" in frame["filename"] for frame in frames):
         return "optimizer step"
+    if any(name.startswith("torch::autograd::Engine::evaluate_function") for name in names):
+        return "recomputation" if is_forward and again else "backward"
     if not frames or "backward" in names or "_engine_run_backward" in names:
         return "backward"
-    return "forward" if "forward" in names or "__call__" in names or "_call_impl" in names else "elsewhere"
+    return "forward" if is_forward else "elsewhere"
+
+
+def operator_of(frames):
+    """The innermost of PyTorch's operators that does more than to allocate; None: none did."""
+    for frame in frames:
+        match = re.match(r"at::_ops::(\w+)::", frame["name"])
+        if match and not re.match("(new_)?empty", match[1]):
+            return match[1].lstrip("_")
+    return None
 
 
 class Block:
@@ -324,29 +375,47 @@ class Block:
         self.size, self.frames, self.kind = size, frames, None
 
 
+KINDS = {"forward": "activations", "recomputation": "activations", "backward": "gradients of activations, and what backward needs"}
+
+
 def at_peak(torch):
-    """Replays what the allocator did: blocks that were allocated when most was, with what held them. The list of rows,
-    and the bytes of their sum."""
-    trace = torch.cuda.memory._snapshot()["device_traces"]
-    events = [e for device in trace for e in device]
-    held, live, now, most, peak = list(STATE["held"]), {}, 0, 0, []
-    for e in events:
+    """Replays what the allocator did: rows of the blocks that were allocated when most was, with what held them; and bytes
+    by kind over all that it did."""
+    held, live, now, most, peak, changes = list(STATE["held"]), {}, 0, 0, [], []
+    for e in (e for device in torch.cuda.memory._snapshot()["device_traces"] for e in device):
         while held and held[0]["time_us"] <= e["time_us"]:
             tag(live, held.pop(0))
         if e["action"] == "alloc":
-            live[e["addr"]] = Block(e["size"], e.get("frames", []))
-            now += e["size"]
+            block = live[e["addr"]] = Block(e["size"], e.get("frames", []))
+            now += block.size
+            changes.append((block, block.size))
             if now > most:
                 most, peak = now, None
         elif e["action"] == "free_requested" and e["addr"] in live:
             if peak is None:
                 peak = list(live.values())
-            now -= live.pop(e["addr"]).size
-    if peak is None:
-        peak = list(live.values())
+            block = live.pop(e["addr"])
+            now -= block.size
+            changes.append((block, -block.size))
     for left in held:
         tag(live, left)
-    return rows_of(peak)
+    for block, change in changes:
+        block.kind = block.kind or KINDS.get(phase_of(block.frames), "buffers and others")
+    return rows_of(list(live.values()) if peak is None else peak), over_time(changes)
+
+
+def over_time(changes):
+    """Of at most 400 columns the fullest moment of each, in order: bytes of each kind."""
+    kinds = sorted({block.kind for block, change in changes})
+    now, each, columns = [0] * len(kinds), max(1, -(-len(changes) // 400)), []
+    at = {kind: i for i, kind in enumerate(kinds)}
+    for i, (block, change) in enumerate(changes):
+        now[at[block.kind]] += change
+        if i % each == 0:
+            columns.append(now[:])
+        elif sum(now) > sum(columns[-1]):
+            columns[-1] = now[:]
+    return {"kinds": kinds, "changes": len(changes), "columns": columns}
 
 
 def tag(live, held):
@@ -359,19 +428,20 @@ def tag(live, held):
 def rows_of(blocks):
     rows = {}
     for b in blocks:
-        phase = phase_of(b.frames)
-        kind = b.kind or {"forward": "activations", "backward": "gradients of activations, and what backward needs"}.get(phase, "buffers and others")
-        row = rows.setdefault((kind, phase, line_of(b.frames) or "(no line of Python)"), [0, 0])
+        row = rows.setdefault((b.kind, phase_of(b.frames), operator_of(b.frames) or "", line_of(b.frames) or ""), [0, 0])
         row[0] += b.size
         row[1] += 1
-    return [{"kind": k, "phase": p, "line": l, "bytes": n[0], "blocks": n[1]} for (k, p, l), n in sorted(rows.items(), key=lambda x: (-x[1][0], x[0]))]
+    return [{"kind": k, "phase": p, "operator": o, "line": l, "bytes": n[0], "blocks": n[1]}
+            for (k, p, o, l), n in sorted(rows.items(), key=lambda x: (-x[1][0], x[0]))]
 
 
 def after_torch(torch):
     if not torch.cuda.is_available():
         fail("torch finds no GPU, though all of them are answered: " + str(torch.version.cuda))
     from torch.optim import optimizer
-    torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks="python", max_entries=10_000_000)
+    os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # names of functions alone, at once
+    stacks = "all" if os.uname().machine == "x86_64" else "python"
+    torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks=stacks, max_entries=10_000_000)
 
     trace = getattr(torch.cuda, "_gpu_trace", None) or importlib.import_module("torch.cuda._gpu_trace")
     torch._C._activate_gpu_trace()
@@ -402,6 +472,8 @@ def after_torch(torch):
 
     def failed(kind, value, trace):
         STATE["error"] = f"{kind.__name__}: {value}"
+        if STATE["steps"] == 0:
+            note_parameters(torch)
         hook(kind, value, trace)
 
     sys.excepthook = failed
@@ -430,8 +502,10 @@ def finish(torch, why):
             "allocated_bytes": stats["allocated_bytes.all.peak"], "reserved_bytes": stats["reserved_bytes.all.peak"],
             "requested_bytes": stats.get("requested_bytes.all.peak", 0),
             "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}
-    seen["peak"] = at_peak(torch)
+    seen["peak"], seen["over_time"] = at_peak(torch)
     path = f"{setting('OUTPUT')}.{os.getpid()}"
+    if setting("SNAPSHOT"):
+        torch.cuda.memory._dump_snapshot(path + ".pickle")
     with open(path + ".part", "w", encoding="utf-8") as out:
         json.dump(seen, out, indent=1)
     os.replace(path + ".part", path)

@@ -44,6 +44,7 @@ typedef struct {
   int n_sm, n_devices, cuda, driver, nccl, cudnn; /* 13020: 13.2 */
   int warps_per_sm, blocks_per_sm, shared_per_sm, shared_per_block, l2; /* bytes */
   double flops[4], hbm, bus; /* 16 bits, 8 bits, tf32, fp32; bytes/s; of a collective on a rank */
+  double speed;              /* of work on streams, over that of the GPU */
 } LsDevice;
 
 extern LsDevice ls_device;
@@ -66,7 +67,7 @@ void ls_enter (const char *name); /* takes the lock; loads the configuration at 
 void ls_leave (void);
 /* Ends the process: the name is not answered, and why. */
 void ls_refuse (const char *name, const char *why) __attribute__ ((noreturn));
-int64_t ls_count (const char *what); /* one more of it; ls_capture_json() lists them */
+int64_t ls_count (const char *what, int64_t n); /* n more of it; ls_capture_counts() lists them */
 int *ls_current_device (void);
 
 /* --- clock.c --- */
@@ -96,6 +97,7 @@ void ls_fill (void *to, int value, size_t bytes, void *stream);
 /* Small writes that are made: of these a block that is handed out again must not keep anything. */
 void ls_written (const void *memory, size_t bytes);
 void ls_memory_info (size_t *ret_free, size_t *ret_total);
+void ls_take (size_t bytes); /* memory that a library takes for itself, and keeps */
 /* Virtual memory: address ranges, and physical memory that is mapped into them. */
 int ls_reserve (uint64_t *ret, size_t bytes);
 int ls_unreserve (uint64_t address, size_t bytes);

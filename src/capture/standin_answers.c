@@ -122,7 +122,7 @@ ls_graph_begin (void *stream)
 {
   static int n;
   ls_stream_of (stream)->capturing = ++n;
-  ls_count ("graphs");
+  ls_count ("graphs", 1);
   return CUDA_OK;
 }
 

@@ -37,7 +37,7 @@ ls_product (void *stream, double m, double n, double k, double batch, int kind)
   double least = bytes / ls_device.hbm;
   seconds = seconds > least ? seconds : least;
   ls_stream_work (stream, seconds > 2e-6 ? seconds : 2e-6);
-  ls_count ("products");
+  ls_count ("products", 1);
 }
 
 void *

@@ -57,6 +57,7 @@ ls_stream_work (void *stream, double seconds)
   LsStream *s = ls_stream_of (stream);
   launches = true;
   take_a_call ();
+  seconds /= ls_device.speed;
   for (int i = 0; i < LS_N_SPEEDS; i++)
     s->done[i] = (s->done[i] > host[i] ? s->done[i] : host[i]) + (int64_t) (seconds * 1e12 / speed[i]);
 }
@@ -88,7 +89,8 @@ is_done (const int64_t done[LS_N_SPEEDS])
   bool now = done[0] <= host[0];
   if (now != (done[1] <= host[1]) || now != (done[2] <= host[2]))
     ls_count (launches ? "answers that depend on the speed of the GPU"
-                       : "answers to other threads that depend on it");
+                       : "answers to other threads that depend on it",
+              1);
   return now;
 }
 

@@ -86,7 +86,7 @@ ls_launch (const char *name, LsDim3 grid, LsDim3 block, void *stream)
   double seconds = threads * 32 / ls_device.hbm, attention = attention_seconds (name, grid);
   seconds = attention > seconds ? attention : seconds;
   ls_stream_work (stream, seconds > 2e-6 ? seconds : 2e-6);
-  ls_count ("kernels");
+  ls_count ("kernels", 1);
 }
 
 /* CUDA's occupancy: warps, registers in units of 256 a warp, shared memory in units of 128 bytes. */
@@ -209,7 +209,7 @@ ls_module_function (void *module, const char *name)
     }
   Function *f = calloc (1, sizeof *f);
   *f = (Function) { strdup (name), LS_REGISTERS, 0 };
-  ls_count ("kernels whose registers are assumed");
+  ls_count ("kernels whose registers are assumed", 1);
   return f;
 }
 

@@ -96,6 +96,13 @@ charge (size_t bytes)
   return true;
 }
 
+void
+ls_take (size_t bytes)
+{
+  charge (0);
+  used += bytes;
+}
+
 int
 ls_device_alloc (void **ret, size_t bytes)
 {

@@ -5,8 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a communicator's rings and trees, from when it is first used (NVIDIA/nccl issue 964: 144 MiB of buffers
+ * over 8 GPUs). */
+#define LS_RINGS ((size_t) 144 << 20)
+
 typedef struct {
   int n, rank;
+  bool is_connected;
 } Communicator;
 
 /* Of the next split: the colours that NCCL is given do not say how many ranks have the same. */
@@ -23,8 +28,8 @@ void *
 ls_communicator_new (int n, int rank)
 {
   Communicator *c = malloc (sizeof *c);
-  *c = (Communicator) { n, rank };
-  ls_count ("communicators");
+  *c = (Communicator) { n, rank, false };
+  ls_count ("communicators", 1);
   return c;
 }
 
@@ -154,18 +159,29 @@ seconds_of (size_t bytes, int n, LsSendKind kind)
   return 10e-6 + wire / ls_device.bus;
 }
 
+static void
+connect_all (Communicator *c)
+{
+  if (c->is_connected || c->n == 1)
+    return;
+  c->is_connected = true;
+  ls_take (LS_RINGS);
+  ls_count ("MiB of NCCL", LS_RINGS >> 20);
+}
+
 void
 ls_collective (const char *name, const void *from, void *to, size_t count, int type, int op,
                void *communicator, void *stream, LsSendKind kind)
 {
-  const Communicator *c = communicator;
+  Communicator *c = communicator;
   size_t bytes = count * (type >= 0 && type < 12 ? size_of_type[type] : 1);
   size_t n = (size_t) c->n;
   bool is_sum = op == 0,
        is_whole = bytes * (kind == LS_SEND_GATHER || kind == LS_SEND_SCATTER ? n : 1) <= LS_SMALL;
   (void) name;
+  connect_all (c);
   ls_stream_work (stream, seconds_of (bytes, c->n, kind));
-  ls_count ("collectives");
+  ls_count ("collectives", 1);
   if (depth > 0 && (kind == LS_SEND_ROOT || kind == LS_SEND_PEER))
     add_pending ((Pending) { from, to, bytes, op, kind == LS_SEND_ROOT });
   if (!is_whole || !from || !to)

@@ -38,6 +38,7 @@ static const struct {
 } doubles[] = {
   { "flops16", &ls_device.flops[0] }, { "flops8", &ls_device.flops[1] }, { "tf32", &ls_device.flops[2] },
   { "fp32", &ls_device.flops[3] },    { "hbm", &ls_device.hbm },         { "bus", &ls_device.bus },
+  { "speed", &ls_device.speed },
 };
 
 static void
@@ -69,6 +70,7 @@ load (void)
   if (!given)
     ls_refuse ("LOCKSTEP_CAPTURE", "the environment does not name a GPU: lockstep capture sets it");
   char *words = strdup (given), *rest = words;
+  ls_device.speed = 1;
   for (char *word; (word = strsep (&rest, " "));) {
     char *mark = strchr (word, '=');
     if (!mark)
@@ -119,13 +121,13 @@ static struct {
 } counts[64];
 
 int64_t
-ls_count (const char *what)
+ls_count (const char *what, int64_t n)
 {
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     if (!counts[i].what)
       counts[i].what = what;
     if (strcmp (counts[i].what, what) == 0)
-      return ++counts[i].n;
+      return counts[i].n += n;
   }
   return 0;
 }

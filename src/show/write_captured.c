@@ -18,7 +18,7 @@ append_rows (GString *out, const LsCaptured *c)
   LsTextTable t;
   uint64_t rest = 0;
   guint n = MIN (c->rows->len, MOST_ROWS);
-  ls_text_table_init (&t, "lrll");
+  ls_text_table_init (&t, "lrlll");
   for (guint i = 0; i < c->rows->len; i++) {
     const LsCapturedRow *row = &g_array_index (c->rows, LsCapturedRow, i);
     if (i >= n) {
@@ -28,7 +28,8 @@ append_rows (GString *out, const LsCaptured *c)
     ls_text_table_add (&t, "%s", row->kind);
     ls_text_table_add (&t, "%.2f GiB", (double) row->bytes / GIB);
     ls_text_table_add (&t, "%s", row->phase);
-    ls_text_table_add (&t, "%s", row->line);
+    ls_text_table_add (&t, "%s", *row->operator? row->operator: "-");
+    ls_text_table_add (&t, "%s", *row->line ? row->line : "-");
   }
   g_string_append (out, "\nWhat was allocated when most was\n");
   ls_text_table_print (&t, 2, out);
@@ -61,8 +62,11 @@ ls_captured_to_text (const LsCaptured *c)
   g_string_append (out, "\nMemory at its peak\n");
   append_bytes (out, "allocated", c->allocated_bytes, "PyTorch's allocator, exact");
   append_bytes (out, "reserved", c->reserved_bytes, "the same");
+  if (c->high_bytes > 0)
+    g_string_append_printf (out, "    %.2f to %.2f GiB on GPUs of half to double the speed\n",
+                            (double) c->low_bytes / GIB, (double) c->high_bytes / GIB);
   append_bytes (out, "context and kernels", c->context_bytes, "from a table");
-  append_bytes (out, "NCCL", c->nccl_bytes, "from a table, for each communicator");
+  append_bytes (out, "NCCL", c->nccl_bytes, "from a table, for each communicator that was used");
   append_verdict (out, c);
   append_rows (out, c);
   return g_string_free (out, FALSE);
@@ -87,6 +91,10 @@ ls_captured_to_json (const LsCaptured *c)
   ls_json_out_uint (&w, "allocated_bytes", c->allocated_bytes);
   ls_json_out_uint (&w, "reserved_bytes", c->reserved_bytes);
   ls_json_out_uint (&w, "requested_bytes", c->requested_bytes);
+  if (c->high_bytes > 0) {
+    ls_json_out_uint (&w, "reserved_low_bytes", c->low_bytes);
+    ls_json_out_uint (&w, "reserved_high_bytes", c->high_bytes);
+  }
   ls_json_out_uint (&w, "context_bytes", c->context_bytes);
   ls_json_out_uint (&w, "nccl_bytes", c->nccl_bytes);
   ls_json_out_uint (&w, "retries", c->n_retries);
@@ -105,6 +113,7 @@ ls_captured_to_json (const LsCaptured *c)
     ls_json_out_begin_object (&w, NULL);
     ls_json_out_string (&w, "kind", row->kind);
     ls_json_out_string (&w, "phase", row->phase);
+    ls_json_out_string (&w, "operator", row->operator);
     ls_json_out_string (&w, "line", row->line);
     ls_json_out_uint (&w, "bytes", row->bytes);
     ls_json_out_uint (&w, "blocks", row->blocks);

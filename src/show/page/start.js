@@ -1,6 +1,6 @@
 /* Fills the page. */
 
-const VIEWS = { run: viewRun, memory: viewMemory, sweep: viewSweep, compare: viewCompare, collective: viewCollective, schedule: viewSchedule, validate: viewValidate, train: viewTrain };
+const VIEWS = { run: viewRun, memory: viewMemory, sweep: viewSweep, compare: viewCompare, collective: viewCollective, schedule: viewSchedule, validate: viewValidate, train: viewTrain, capture: viewCapture };
 
 (async () => {
   const page = document.getElementById("page"), result = part("result");

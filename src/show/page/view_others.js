@@ -1,4 +1,4 @@
-/* The pages of compare, collective, schedule, validate, train and whatif. */
+/* The pages of compare, collective, schedule, validate, train, capture and whatif. */
 
 /* Rows of objects as a table of all their plain members. */
 function plainTable(rows, label, options) {
@@ -86,6 +86,21 @@ function viewTrain(r) {
     long.length > 1 ? section("Intervals and spare nodes", lines(kinds.map((k) => ({ name: k === null ? "any spares" : `${k} spares`, points: long.filter((c) => c.spares === k).map((c) => ({ x: c.interval_s, y: 100 * c.goodput.mean, text: `every ${longTime(c.interval_s)}, ${k === null ? "any" : k} spares: ${percent(c.goodput.mean)}` })) })),
       { log: true, name: "between checkpoints", show: longTime }, { name: "goodput, %", show: count })) : null,
     r.batches.length ? section("Batches", plainTable(r.batches, "batches")) : null, section("Variation of steps", runSpread(r.step_spread)), section("Checkpoints", plainTable([r.checkpoint], "checkpoint")), section("All numbers", tree("result", r))];
+}
+
+/* What was allocated in the order in which the program did it, by kind, and the lines that held it at the peak. */
+function viewCapture(r) {
+  const curves = part("over-time"), kinds = curves.kinds.map((name, i) => [name, colorOf(i)]), of = new Map(kinds);
+  const sums = [...r.peak.reduce((all, x) => all.set(x.kind, (all.get(x.kind) || 0) + x.bytes), new Map())];
+  const parts = [...sums.map(([kind, n]) => [kind, n, of.get(kind)]), ["reserved, in no use", r.reserved_bytes - r.allocated_bytes, "var(--quiet)"],
+    ["context and kernels", r.context_bytes, colorOf(7)], ["NCCL", r.nccl_bytes, colorOf(8)]].map(([name, n, color]) => [name, n, color, bytes(n)]);
+  const most = Math.max(...r.peak.map((x) => x.bytes), 1), step = curves.changes / curves.columns.length;
+  return [cards([["allocated", r.allocated_bytes, bytes, "allocated_bytes"], ["reserved", r.reserved_bytes, bytes, "reserved_bytes"], ["needed", r.needed_bytes, bytes, "needed_bytes"], ["of", r.total_bytes, bytes, "total_bytes"]]),
+    el("p", { class: r.fits ? "good" : "bad" }, r.fits ? "It fits." : "It does not fit."), section("At the peak", stacked(parts, r.total_bytes)),
+    curves.columns.length ? section("As the program allocated", areas(curves.columns.map((_, i) => i * step), kinds.map(([name, color], k) => [name, curves.columns.map((c) => c[k]), color]), curves.changes, 4 * r.allocated_bytes > r.total_bytes && r.total_bytes,
+      { name: "allocations and frees", show: count }, { name: "allocated", show: bytes, unit: 2 ** 30 }), legend(kinds)) : null,
+    section("Lines that held it", table([{ name: "line", get: (x) => x.line || "–", word: true }, { name: "operator", get: (x) => x.operator || "–", word: true }, { name: "phase", get: (x) => x.phase, word: true }, { name: "kind", get: (x) => x.kind, word: true },
+      { name: "blocks", get: (x) => x.blocks, show: count }, { name: "bytes", get: (x) => x.bytes, show: bytes }, { name: "", get: (x) => x.bytes, show: (v, x) => bar(v / most, of.get(x.kind)) }], r.peak, { label: "lines", filter: true })), section("All numbers", tree("result", r))];
 }
 
 function viewOther(r) {

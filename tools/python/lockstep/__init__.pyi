@@ -627,6 +627,9 @@ class CaptureOptions(TypedDict, total=False):
     world: Number  # Ranks in all; default: those that the command starts
     rank: Number  # The rank that is run, for all of them; default 0
     steps: Number  # Steps of its optimizer; it is ended when the next one begins; default 2
+    range: Switch  # Run it twice more, as on GPUs of half and of double the speed, and say what is reserved there
+    snapshot: Text  # Write PyTorch's own memory snapshot (.pickle), for pytorch.org/memory_viz
+    report: Text  # Write it as a page to look at: one HTML file, which needs no network
     junit: Text  # Write whether it fits as a test of continuous integration
     json: Switch  # Print JSON
 

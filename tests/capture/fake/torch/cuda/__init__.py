@@ -1,4 +1,5 @@
 import ctypes
+import pickle
 import sys
 import time
 
@@ -13,7 +14,7 @@ class OutOfMemoryError(RuntimeError):
 
 
 def _frames():
-    frame, found = sys._getframe(2), []
+    frame, found = sys._getframe(2), [{"filename": "libtorch_cpu.so", "line": 1, "name": "at::_ops::zeros::call(at::Tensor const&)"}]
     while frame:
         found.append({"filename": frame.f_code.co_filename, "line": frame.f_lineno, "name": frame.f_code.co_name})
         frame = frame.f_back
@@ -66,6 +67,19 @@ class memory:
     @staticmethod
     def _snapshot():
         return {"device_traces": [_trace]}
+
+    @staticmethod
+    def _dump_snapshot(path):
+        with open(path, "wb") as out:
+            pickle.dump({"device_traces": [_trace]}, out)
+
+
+def is_busy():
+    """Whether what was launched is not done after four questions: 30 us after it was."""
+    event = ctypes.c_void_p()
+    _runtime.cudaEventCreate(ctypes.byref(event))
+    _runtime.cudaEventRecord(event, None)
+    return [_runtime.cudaEventQuery(event) for question in range(4)][-1] != 0
 
 
 def is_available():
