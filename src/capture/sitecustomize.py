@@ -437,7 +437,7 @@ def rows_of(blocks):
 
 def after_torch(torch):
     if not torch.cuda.is_available():
-        fail("torch finds no GPU, though all of them are answered: " + str(torch.version.cuda))
+        fail(f"torch finds no GPU: built for CUDA {torch.version.cuda}; CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', '(not set)')}")
     from torch.optim import optimizer
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # names of functions alone, at once
     stacks = "all" if os.uname().machine == "x86_64" else "python"

@@ -69,6 +69,7 @@ void ls_leave (void);
 void ls_refuse (const char *name, const char *why) __attribute__ ((noreturn));
 int64_t ls_count (const char *what, int64_t n); /* n more of it; ls_capture_counts() lists them */
 int *ls_current_device (void);
+int ls_n_visible (void); /* devices that $CUDA_VISIBLE_DEVICES leaves, as it was when first asked */
 
 /* --- clock.c --- */
 

@@ -102,6 +102,33 @@ ls_current_device (void)
   return &device;
 }
 
+/* Numbers or "GPU-..." between commas; what stands behind the first one that is no device is not seen. */
+static int
+count_visible (const char *list)
+{
+  int n = 0;
+  while (list && *list && n < ls_device.n_devices) {
+    char *end;
+    long device = strtol (list, &end, 10);
+    if (strncmp (list, "GPU-", 4) != 0 && (end == list || device < 0 || device >= ls_device.n_devices))
+      break;
+    n++;
+    list = strchr (list, ',');
+    list = list ? list + 1 : NULL;
+  }
+  return n;
+}
+
+int
+ls_n_visible (void)
+{
+  static int n = -1;
+  const char *list = getenv ("CUDA_VISIBLE_DEVICES");
+  if (n < 0)
+    n = list ? count_visible (list) : ls_device.n_devices;
+  return n;
+}
+
 /* The Python side knows what the program was doing. */
 void
 ls_refuse (const char *name, const char *why)

@@ -68,7 +68,7 @@ cp -- eager.trace eager.json
 rm -- eager.json
 
 # A program on a torch of a few lines, where stand-ins are built.
-LS_DATA_DIR=$root "$lockstep" capture --memory --json -- python3 "$root/tests/capture/fake/train.py" > capture.json 2> notes
+LS_DATA_DIR=$root "$lockstep" capture --memory --range --json -- python3 "$root/tests/capture/fake/train.py" > capture.json 2> notes
 
 # The data in pages.
 "$lockstep" run --model tiny --cluster pair --gpus 4 --pp 2 --global-batch 4 --report run.html > /dev/null

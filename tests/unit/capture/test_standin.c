@@ -9,6 +9,8 @@
 
 int cudaMalloc (void **memory, size_t bytes);
 int cudaFree (void *memory);
+int cudaGetDeviceCount (int *n);
+int cudaSetDevice (int device);
 int cudaMemGetInfo (size_t *free_bytes, size_t *total);
 int cudaMemcpyAsync (void *to, const void *from, size_t bytes, int kind, void *stream);
 int cudaStreamCreate (void **stream);
@@ -168,6 +170,19 @@ watchdogs_are_told_late (void)
   cudaEventDestroy (end);
 }
 
+/* The third is no device of eight: it and those behind it are not seen. */
+static void
+devices_are_those_that_are_visible (void)
+{
+  int n;
+  g_setenv ("CUDA_VISIBLE_DEVICES", "3,0,9,1", TRUE);
+  LS_CHECK_INT (cudaGetDeviceCount (&n), ==, CUDA_OK);
+  LS_CHECK_INT (n, ==, 2);
+  LS_CHECK_INT (cudaSetDevice (1), ==, CUDA_OK);
+  LS_CHECK_INT (cudaSetDevice (2), !=, CUDA_OK);
+  cudaSetDevice (0);
+}
+
 static void
 small_copies_are_made (void)
 {
@@ -321,7 +336,7 @@ any_order_is_survived (void)
 
 LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memory_is_charged_once),
                LS_TEST (work_takes_time), LS_TEST (events_that_are_made_take_no_time),
-               LS_TEST (watchdogs_are_told_late), LS_TEST (small_copies_are_made),
-               LS_TEST (ranks_answer_as_this_one), LS_TEST (functions_are_found_by_name),
-               LS_TEST (occupancy_is_that_of_the_gpu), LS_TEST (descriptors_keep_what_they_are_given),
-               LS_TEST (any_order_is_survived))
+               LS_TEST (watchdogs_are_told_late), LS_TEST (devices_are_those_that_are_visible),
+               LS_TEST (small_copies_are_made), LS_TEST (ranks_answer_as_this_one),
+               LS_TEST (functions_are_found_by_name), LS_TEST (occupancy_is_that_of_the_gpu),
+               LS_TEST (descriptors_keep_what_they_are_given), LS_TEST (any_order_is_survived))
