@@ -497,6 +497,8 @@ def finish(torch, why):
         return
     STATE["done"] = True
     stats = torch.cuda.memory_stats()
+    if not stats.get("reserved_bytes.all.peak"):
+        return  # a launcher that asked for the GPUs: its child is the program, or was killed
     seen = {"why": why, "steps": STATE["steps"], "error": STATE.get("error"), "torch": torch.__version__, "cuda": torch.version.cuda,
             "world": int(os.environ.get("WORLD_SIZE", "1")), "rank": int(os.environ.get("RANK", "0")), "counts": counts(),
             "allocated_bytes": stats["allocated_bytes.all.peak"], "reserved_bytes": stats["reserved_bytes.all.peak"],
