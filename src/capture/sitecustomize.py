@@ -19,6 +19,7 @@ import re
 import sys
 import sysconfig
 import time
+import typing
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 STDLIB = os.path.join(sysconfig.get_paths()["stdlib"], "")
@@ -518,6 +519,8 @@ def finish(torch, why):
 
 
 def begin():
+    if not hasattr(typing, "override"):  # new in Python 3.12: Megatron-LM wants it
+        typing.override = lambda method: method
     BEFORE["torch"] = load
     AFTER["torch"] = after_torch
     AFTER["torch.distributed.distributed_c10d"] = after_c10d
