@@ -7,8 +7,12 @@ Environment, of lockstep capture: LOCKSTEP_CAPTURE (the GPU, see standin_state.c
 
 import ast
 import atexit
+import copy
 import ctypes
 import gc
+}
+
+import functools
 import glob
 import importlib
 import importlib.abc
@@ -267,6 +271,34 @@ def after_c10d(module):
 
     if split is not None:
         module.split_group = split_group
+    for name, own in {"all_gather_object": 1, "gather_object": 0, "broadcast_object_list": None, "scatter_object_list": None}.items():
+        setattr(module, name, of_objects(module, getattr(module, name), own))
+
+
+def of_objects(module, function, own):
+    """A collective of objects: what their sizes come to is computed here, as kernels do not run, and what is gathered are
+    copies of the argument OWN, however many."""
+
+    @functools.wraps(function)
+    def call(*arguments, **more):
+        import torch
+        reductions = torch.Tensor.max, torch.Tensor.sum, torch.max, torch.sum
+
+        class Mode(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, what, types, values=(), named=None):
+                return what(values[0].cpu(), *values[1:], **named or {}) if what in reductions else what(*values, **named or {})
+
+        to_object = module._tensor_to_object
+        if own is not None:
+            value = more["obj"] if "obj" in more else arguments[own]
+            module._tensor_to_object = lambda *ignored: copy.deepcopy(value)
+        try:
+            with Mode():
+                return function(*arguments, **more)
+        finally:
+            module._tensor_to_object = to_object
+
+    return call
 
 
 # --- what is written down ---
