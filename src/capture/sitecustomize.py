@@ -9,10 +9,8 @@ import ast
 import atexit
 import copy
 import ctypes
-import gc
-}
-
 import functools
+import gc
 import glob
 import importlib
 import importlib.abc
