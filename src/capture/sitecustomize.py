@@ -117,7 +117,7 @@ def load():
     os.environ["LOCKSTEP_CAPTURE"] += "".join(f" {k}={v}" for k, v in found.items())
     folder = setting("LIBRARIES")
     LIBRARY = ctypes.CDLL(os.path.join(folder, "liblockstep-capture.so"), ctypes.RTLD_GLOBAL)
-    for name in f"cuda.so.1 cudart.so.{major} cublasLt.so.{major} cublas.so.{major} nccl.so.2 nvrtc.so.{major} nvidia-ml.so.1 cudnn.so.9".split():
+    for name in f"cuda.so.1 cudart.so.{major} cublasLt.so.{major} cublas.so.{major} nccl.so.2 nvrtc.so.{major} nvidia-ml.so.1 cudnn.so.9 cupti.so.{major}".split():
         ctypes.CDLL(os.path.join(folder, "lib" + name), ctypes.RTLD_GLOBAL)
     os.environ.setdefault("TRITON_LIBCUDA_PATH", folder)
 
@@ -517,9 +517,9 @@ def counts():
 
 
 def work():
-    """Grows with each step: products, and graphs that were captured with some."""
+    """Grows with each step: products, convolutions, and graphs that were captured with some."""
     n = counts()
-    return n.get("products", 0) + n.get("launches of graphs", 0)
+    return n.get("products", 0) + n.get("plans of cuDNN", 0) + n.get("launches of graphs", 0)
 
 
 def finish(torch, why):

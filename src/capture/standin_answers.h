@@ -47,6 +47,7 @@ void *ls_dnn_new (int type);
 void ls_dnn_free (void *descriptor);
 void ls_dnn_set (void *descriptor, int key, int type, int64_t n, const void *values);
 int ls_dnn_get (void *descriptor, int key, int type, int64_t n, int64_t *ret_n, void *values);
+double ls_dnn_bytes (int type, int n, const int *sizes); /* of a tensor */
 int ls_heuristics (int n_wanted, void *results, int *ret_n);
 
 #endif

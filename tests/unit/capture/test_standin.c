@@ -45,6 +45,12 @@ int ncclSend (const void *from, size_t n, int type, int peer, void *communicator
 int ncclRecv (void *to, size_t n, int type, int peer, void *communicator, void *stream);
 int ncclGroupStart (void);
 int ncclGroupEnd (void);
+int ncclCommInitAll (void **communicators, int n, const int *devices);
+int cuptiSubscribe (void **subscriber);
+int cuptiActivityGetNextRecord (void);
+int cudnnCreateTensorDescriptor (void **d);
+int cudnnSetTensorNdDescriptor (void *d, int type, int n, const int *sizes);
+int cudnnDestroyTensorDescriptor (void *d);
 
 #define MIB ((size_t) 1 << 20)
 
@@ -334,9 +340,43 @@ any_order_is_survived (void)
   LS_CHECK_INT (free_now (), ==, before);
 }
 
+static void
+a_profiler_starts_and_sees_nothing (void)
+{
+  void *subscriber = NULL;
+  LS_CHECK_INT (cuptiSubscribe (&subscriber), ==, 0);
+  LS_CHECK (subscriber != NULL);
+  LS_CHECK_INT (cuptiActivityGetNextRecord (), ==, 12);
+}
+
+static void
+tensors_of_cudnn_have_their_bytes (void)
+{
+  void *d;
+  LS_CHECK_INT (cudnnCreateTensorDescriptor (&d), ==, 0);
+  LS_CHECK_INT (cudnnSetTensorNdDescriptor (d, 2, 4, (int[]) { 64, 3, 224, 224 }), ==, 0);
+  LS_CHECK (*(double *) d == 2.0 * 64 * 3 * 224 * 224);
+  LS_CHECK_INT (cudnnDestroyTensorDescriptor (d), ==, 0);
+}
+
+static void
+one_process_has_communicators_of_all_gpus (void)
+{
+  void *all[4];
+  int n;
+  LS_CHECK_INT (ncclCommInitAll (all, 4, NULL), ==, 0);
+  for (int i = 0; i < 4; i++) {
+    ncclCommCount (all[i], &n);
+    LS_CHECK_INT (n, ==, 4);
+    LS_CHECK_INT (ls_communicator_rank (all[i]), ==, i);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memory_is_charged_once),
                LS_TEST (work_takes_time), LS_TEST (events_that_are_made_take_no_time),
                LS_TEST (watchdogs_are_told_late), LS_TEST (devices_are_those_that_are_visible),
                LS_TEST (small_copies_are_made), LS_TEST (ranks_answer_as_this_one),
                LS_TEST (functions_are_found_by_name), LS_TEST (occupancy_is_that_of_the_gpu),
-               LS_TEST (descriptors_keep_what_they_are_given), LS_TEST (any_order_is_survived))
+               LS_TEST (descriptors_keep_what_they_are_given), LS_TEST (a_profiler_starts_and_sees_nothing),
+               LS_TEST (tensors_of_cudnn_have_their_bytes),
+               LS_TEST (one_process_has_communicators_of_all_gpus), LS_TEST (any_order_is_survived))
