@@ -352,6 +352,9 @@ run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **er
   LsCaptured *c = ok ? read_outputs (ask, own) : NULL;
   if (ok && !c)
     explain_none (output, status, error);
+  if (c && !c->error && strcmp (c->why, "it ended") == 0 && status != 0)
+    c->error = WIFEXITED (status) ? g_strdup_printf ("exit code %d", WEXITSTATUS (status))
+                                  : g_strdup_printf ("signal %d", WTERMSIG (status));
   remove_folder (own);
   return c;
 }
