@@ -5,6 +5,7 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "ask/captured.h"
+#include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "data/text/write_file.h"
 #include "show/write_captured.h"
@@ -122,6 +123,8 @@ note_all (const LsCaptured *c, LsAnswer *a)
   }
   if (c->n_graphs > 0)
     ls_answer_note (a, "CUDA graphs were captured: what they launch is not replayed");
+  for (guint i = 0; i < c->notes->len; i++)
+    ls_answer_note (a, g_ptr_array_index (c->notes, i));
 }
 
 /* A program that failed otherwise than by its memory has no answer that holds. */
@@ -180,6 +183,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   uint32_t per_node;
   if (!read_gpu (r, &gpu, &per_node, error))
     return FALSE;
+  g_autofree char *message = NULL, *models = ls_data_find (LS_DATA_MODEL_NAMES, "published", &message);
   const LsCaptureAsk ask = { .gpu = &gpu,
                              .gpus_per_node = per_node,
                              .world = (uint32_t) world,
@@ -188,6 +192,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
                              .with_range = ls_request_is_on (r, "range"),
                              .with_snapshot = ls_request_text (r, "snapshot") != NULL,
                              .command = command,
+                             .models = models,
                              .stop = ls_request_stop (r) };
   if (!ls_request_text (r, "cluster") && !ls_request_text (r, "gpu"))
     ls_answer_note (a, "no GPU was named: it is an h100, eight to a node (--gpu, --cluster)");

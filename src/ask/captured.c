@@ -134,6 +134,8 @@ environment_of (const LsCaptureAsk *ask, const char *gpu, const char *folder, co
   e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_OUTPUT", output, TRUE);
   e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_REFUSED", refused, TRUE);
   e = g_environ_setenv (e, "PYTHONPATH", python, TRUE);
+  if (ask->models)
+    e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_MODELS", ask->models, TRUE);
   e = set_number (e, "LOCKSTEP_CAPTURE_WORLD", ask->world);
   e = set_number (e, "LOCKSTEP_CAPTURE_RANK", ask->rank);
   e = set_number (e, "LOCKSTEP_CAPTURE_STEPS", ask->steps);
@@ -261,9 +263,13 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .nccl_bytes = number_of (counts, "MiB of NCCL") << 20,
     .rows = g_array_new (FALSE, FALSE, sizeof (LsCapturedRow)),
     .over_time = cJSON_PrintUnformatted (cJSON_GetObjectItemCaseSensitive (seen, "over_time")),
+    .notes = g_ptr_array_new_with_free_func (g_free),
   };
   g_array_set_clear_func (c->rows, clear_row);
   read_rows (cJSON_GetObjectItemCaseSensitive (seen, "peak"), c->rows);
+  const cJSON *note;
+  cJSON_ArrayForEach (note, cJSON_GetObjectItemCaseSensitive (seen, "notes"))
+      g_ptr_array_add (c->notes, g_strdup (cJSON_GetStringValue (note)));
   return c;
 }
 
@@ -411,6 +417,7 @@ ls_captured_free (LsCaptured *c)
   g_array_unref (c->rows);
   free (c->over_time);
   g_clear_pointer (&c->snapshot, g_bytes_unref);
+  g_ptr_array_unref (c->notes);
   g_free (c);
 }
 

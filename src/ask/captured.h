@@ -33,6 +33,7 @@ typedef struct {
   bool with_range;      /* run it for GPUs of half and of double the speed too */
   bool with_snapshot;
   const char *const *command; /* NULL-terminated */
+  const char *models;         /* file of names of published models, for what has no configuration; or NULL */
   const gint *stop;           /* not 0: end it; or NULL. Read atomically */
 } LsCaptureAsk;
 
@@ -58,6 +59,7 @@ typedef struct {
   GArray *rows;                   /* LsCapturedRow, the largest first */
   char *over_time;                /* JSON: {kinds, changes, columns: [[bytes of each kind]]} */
   GBytes *snapshot; /* a pickle, as torch.cuda.memory._dump_snapshot() writes; NULL: not asked */
+  GPtrArray *notes; /* lines: what was done otherwise than the program says */
 } LsCaptured;
 
 /* LS_ERROR_UNSUPPORTED: there are no stand-ins, or none for this GPU; LS_ERROR_USAGE: no such command;

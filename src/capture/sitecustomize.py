@@ -9,6 +9,7 @@ import ast
 import atexit
 import copy
 import ctypes
+import faulthandler
 import functools
 import gc
 import glob
@@ -18,6 +19,7 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import sys
 import sysconfig
 import time
@@ -151,6 +153,25 @@ def after_launcher(module):
         become(str(entrypoint), [str(a) for a in args], config.max_nodes * config.nproc_per_node, config.nproc_per_node)
 
     module.launch_agent = launch_agent
+
+
+class Only:
+    """What torch.multiprocessing.spawn starts as rank 0 runs as the captured one."""
+
+    def __init__(self, function, rank):
+        self.function, self.rank = function, rank
+
+    def __call__(self, rank, *arguments):
+        return self.function(self.rank, *arguments)
+
+
+def after_spawn(module):
+    start = module.start_processes
+
+    def start_processes(fn, args=(), nprocs=1, *rest, **more):
+        return start(Only(fn, int(setting("RANK") or 0) % nprocs), args, 1, *rest, **more)
+
+    module.start_processes = start_processes
 
 
 def deepspeed_launcher():
@@ -467,6 +488,7 @@ def rows_of(blocks):
 
 
 def after_torch(torch):
+    lockstep_weights.after_torch(torch)
     if not torch.cuda.is_available():
         fail(f"torch finds no GPU: built for CUDA {torch.version.cuda}; CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', '(not set)')}")
     from torch.optim import optimizer
@@ -499,10 +521,18 @@ def after_torch(torch):
         optimizer.register_optimizer_step_pre_hook(steps)
         optimizer.register_optimizer_step_post_hook(stepped)
     atexit.register(finish, torch, "it ended")
+    leave = os._exit
+
+    def exit_at_once(status):
+        finish(torch, "it ended")
+        leave(status)
+
+    os._exit = exit_at_once
+    faulthandler.register(signal.SIGTERM, chain=True)  # says where it stood when it is stopped
     hook = sys.excepthook
 
     def failed(kind, value, trace):
-        STATE["error"] = f"{kind.__name__}: {value}"
+        STATE["error"] = lockstep_weights.explained(kind, value)
         if STATE["steps"] == 0:
             note_parameters(torch)
         hook(kind, value, trace)
@@ -527,15 +557,19 @@ def finish(torch, why):
     if STATE["done"] or not setting("OUTPUT") or not torch.cuda.is_initialized():
         return
     STATE["done"] = True
-    stats = torch.cuda.memory_stats()
+    stats, group = torch.cuda.memory_stats(), getattr(torch, "distributed", None)
     if not stats.get("reserved_bytes.all.peak"):
         return  # a launcher that asked for the GPUs: its child is the program, or was killed
+    world, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
+    if group and group.is_available() and group.is_initialized():
+        world, rank = group.get_world_size(), group.get_rank()
     seen = {"why": why, "steps": STATE["steps"], "error": STATE.get("error"), "torch": torch.__version__, "cuda": torch.version.cuda,
-            "world": int(os.environ.get("WORLD_SIZE", "1")), "rank": int(os.environ.get("RANK", "0")), "counts": counts(),
+            "world": world, "rank": rank, "counts": counts(),
             "allocated_bytes": stats["allocated_bytes.all.peak"], "reserved_bytes": stats["reserved_bytes.all.peak"],
             "requested_bytes": stats.get("requested_bytes.all.peak", 0),
             "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}
     seen["peak"], seen["over_time"] = at_peak(torch)
+    seen["notes"] = lockstep_weights.NOTES
     path = f"{setting('OUTPUT')}.{os.getpid()}"
     if setting("SNAPSHOT"):
         torch.cuda.memory._dump_snapshot(path + ".pickle")
@@ -555,10 +589,13 @@ def begin():
     AFTER["torch"] = after_torch
     AFTER["torch.distributed.distributed_c10d"] = after_c10d
     AFTER["torch.distributed.launcher.api"] = after_launcher
+    AFTER["torch.multiprocessing.spawn"] = after_spawn
+    lockstep_weights.install(BEFORE, AFTER)
     sys.meta_path.insert(0, Finder())
     deepspeed_launcher()
 
 
 chain()
 if os.environ.get("LOCKSTEP_CAPTURE"):
+    import lockstep_weights
     begin()
