@@ -259,13 +259,24 @@ def after_c10d(module):
     if fake is not None:
         create = getattr(fake, "_create_internal", fake)
 
-        def gloo(store, rank, size, *arguments, **more):
-            return create(rank, size)
+        real = module.ProcessGroupGloo
+        fake._set_sequence_number_for_group = lambda group: None  # 2.6 has none
+
+        class OfFakes(type):
+            def __instancecheck__(cls, value):
+                return isinstance(value, (fake, real))
+
+            def __getattr__(cls, name):
+                return getattr(real, name)
+
+        class Gloo(metaclass=OfFakes):
+            def __new__(cls, store, rank, size, *arguments, **more):
+                return create(rank, size)
 
         def create_gloo(opts, backend_options=None):
             return create(opts.group_rank, opts.group_size)
 
-        module.ProcessGroupGloo = gloo
+        module.ProcessGroupGloo = Gloo
         if hasattr(module, "_create_gloo_process_group"):
             module._create_gloo_process_group = create_gloo
         known = module.Backend._plugins.get("GLOO") if hasattr(module.Backend, "_plugins") else None

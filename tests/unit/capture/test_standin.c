@@ -362,7 +362,7 @@ tensors_of_cudnn_have_their_bytes (void)
 static void
 one_process_has_communicators_of_all_gpus (void)
 {
-  void *all[4];
+  static void *all[4];
   int n;
   LS_CHECK_INT (ncclCommInitAll (all, 4, NULL), ==, 0);
   for (int i = 0; i < 4; i++) {
