@@ -32,4 +32,5 @@ def main():
     Trainer(model=model, args=arguments, train_dataset=Tokens()).train()
 
 
-main()
+if __name__ == "__main__":
+    main()
