@@ -121,6 +121,8 @@ note_all (const LsCaptured *c, LsAnswer *a)
         c->n_speed);
     ls_answer_note (a, line);
   }
+  if (c->n_plans > 0)
+    ls_answer_note (a, "cuDNN was used: what it takes as workspace is not known, and not counted");
   if (c->n_graphs > 0)
     ls_answer_note (a, "CUDA graphs were captured: what they launch is not replayed");
   for (guint i = 0; i < c->notes->len; i++)

@@ -259,6 +259,7 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .n_collectives = number_of (counts, "collectives"),
     .n_communicators = number_of (counts, "communicators"),
     .n_graphs = number_of (counts, "graphs"),
+    .n_plans = number_of (counts, "plans of cuDNN"),
     .n_speed = number_of (counts, "answers that depend on the speed of the GPU"),
     .nccl_bytes = number_of (counts, "MiB of NCCL") << 20,
     .rows = g_array_new (FALSE, FALSE, sizeof (LsCapturedRow)),

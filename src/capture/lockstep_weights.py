@@ -136,6 +136,9 @@ def leave(tensor):
 
 
 def after_torch(torch):
+    if not hasattr(torch.nn, "init"):
+        return
+
     def drawn(name):
         original = getattr(torch.Tensor, name)
 

@@ -384,10 +384,11 @@ def functions_of(path):
 
         def walk(node, outer):
             for child in ast.iter_child_nodes(node):
-                name = outer + getattr(child, "name", "")
-                if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    FUNCTIONS[path].append((child.lineno, child.end_lineno, name))
-                walk(child, name + "." if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) else outer)
+                is_function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+                inner = outer + child.name + "." if is_function or isinstance(child, ast.ClassDef) else outer
+                if is_function:
+                    FUNCTIONS[path].append((child.lineno, child.end_lineno, inner[:-1]))
+                walk(child, inner)
 
         try:
             with open(path, encoding="utf-8") as file:
@@ -506,10 +507,6 @@ def after_torch(torch):
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # names of functions alone, at once
     stacks = "all" if os.uname().machine == "x86_64" else "python"
     torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks=stacks, max_entries=10_000_000)
-
-    trace = getattr(torch.cuda, "_gpu_trace", None) or importlib.import_module("torch.cuda._gpu_trace")
-    torch._C._activate_gpu_trace()
-    trace.register_callback_for_memory_allocation(lambda address: LIBRARY.ls_capture_fresh(ctypes.c_void_p(address)))
 
     # An optimizer may step in parts, and there may be several: what follows products is of a new step. The last one is
     # whole when the next one begins; where its closure computes all (Lightning), when that one has ended.

@@ -160,7 +160,6 @@ void ls_collective (const char *name, const void *from, void *to, size_t count, 
 /* --- for the Python side, by ctypes --- */
 
 void ls_capture_expect_group (int n, int rank); /* ranks of the next communicator that is split off */
-void ls_capture_fresh (void *memory); /* PyTorch's allocator has handed out a block that begins here */
 size_t ls_capture_counts (char *text, size_t size);
 
 #endif

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "capture/standin.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -257,10 +258,10 @@ ls_written (const void *memory, size_t bytes)
   }
 }
 
-void
-ls_capture_fresh (void *memory)
+static void
+make_fresh (void *memory)
 {
-  ls_enter ("ls_capture_fresh");
+  ls_enter ("reportMemoryUsageToProfiler");
   uintptr_t block = (uintptr_t) memory / LS_BLOCK;
   size_t at = max_written ? slot_of (block) : 0;
   if (max_written && written[at] == block && ls_is_device (memory, NULL, NULL)) {
@@ -268,6 +269,30 @@ ls_capture_fresh (void *memory)
     written[at] = 1;
   }
   ls_leave ();
+}
+
+/* c10::reportMemoryUsageToProfiler (void *, int64_t, size_t, size_t, c10::Device): PyTorch's allocator calls it
+ * whenever it hands out a block or takes it back. This one is found first, and passes it on. A hook of Python
+ * would not do: it cannot run while an exception is on its way. */
+typedef struct {
+  int8_t type, index;
+} TorchDevice;
+
+typedef void Report (void *memory, int64_t bytes, size_t allocated, size_t reserved, TorchDevice device);
+
+Report ls_torch_report __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
+
+void
+ls_torch_report (void *memory, int64_t bytes, size_t allocated, size_t reserved, TorchDevice device)
+{
+  static Report *passed_on;
+  void *own = passed_on ? NULL : dlopen ("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
+  if (own)
+    passed_on = (Report *) (uintptr_t) dlsym (own, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
+  if (bytes > 0 && device.type == 1) /* CUDA */
+    make_fresh (memory);
+  if (passed_on)
+    passed_on (memory, bytes, allocated, reserved, device);
 }
 
 /* --- virtual memory --- */

@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a communicator's rings and trees, from when it is first used (NVIDIA/nccl issue 964: 144 MiB of buffers
- * over 8 GPUs). */
-#define LS_RINGS ((size_t) 144 << 20)
+/* What NCCL keeps in a GPU's memory, MiB. Of a communicator's rings and trees from its first collective:
+ * measured with 2 and with more of 4 A100 (NVIDIA/nccl issue 964). For each peer of the same node to which it
+ * sends: 3.28 GB for 7 peers (issue 1685, 8 H100, 32 channels a peer). Between nodes peers share one buffer
+ * (issue 1450), which is not counted. */
+enum { LS_PAIR_MIB = 544, LS_RINGS_MIB = 688, LS_PEER_MIB = 447 };
 
 typedef struct {
   int n, rank;
-  bool is_connected;
+  bool has_rings;
+  bool has_peer[]; /* of each rank */
 } Communicator;
 
 /* Of the next split: the colours that NCCL is given do not say how many ranks have the same. */
@@ -27,8 +30,9 @@ ls_capture_expect_group (int n, int rank)
 void *
 ls_communicator_new (int n, int rank)
 {
-  Communicator *c = malloc (sizeof *c);
-  *c = (Communicator) { n, rank, false };
+  Communicator *c = calloc (1, sizeof *c + (size_t) n * sizeof (bool));
+  c->n = n;
+  c->rank = rank;
   ls_count ("communicators", 1);
   return c;
 }
@@ -160,13 +164,36 @@ seconds_of (size_t bytes, int n, LsSendKind kind)
 }
 
 static void
-connect_all (Communicator *c)
+take (int mib)
 {
-  if (c->is_connected || c->n == 1)
+  ls_take ((size_t) mib << 20);
+  ls_count ("MiB of NCCL", mib);
+}
+
+/* Ranks of a node are taken to be neighbours. */
+static void
+connect_peer (Communicator *c, int peer)
+{
+  int per_node = ls_device.n_devices;
+  if (peer < 0 || peer >= c->n || peer == c->rank || c->has_peer[peer]
+      || peer / per_node != c->rank / per_node)
     return;
-  c->is_connected = true;
-  ls_take (LS_RINGS);
-  ls_count ("MiB of NCCL", LS_RINGS >> 20);
+  c->has_peer[peer] = true;
+  take (LS_PEER_MIB);
+}
+
+static void
+connect (Communicator *c, LsSendKind kind, int peer)
+{
+  if (kind == LS_SEND_PEER) {
+    connect_peer (c, peer);
+  } else if (kind == LS_SEND_ALL_TO_ALL) {
+    for (int i = 0; i < c->n; i++)
+      connect_peer (c, i);
+  } else if (!c->has_rings && c->n > 1) {
+    c->has_rings = true;
+    take (c->n == 2 ? LS_PAIR_MIB : LS_RINGS_MIB);
+  }
 }
 
 void
@@ -179,7 +206,7 @@ ls_collective (const char *name, const void *from, void *to, size_t count, int t
   bool is_sum = op == 0,
        is_whole = bytes * (kind == LS_SEND_GATHER || kind == LS_SEND_SCATTER ? n : 1) <= LS_SMALL;
   (void) name;
-  connect_all (c);
+  connect (c, kind, op);
   ls_stream_work (stream, seconds_of (bytes, c->n, kind));
   ls_count ("collectives", 1);
   if (depth > 0 && (kind == LS_SEND_ROOT || kind == LS_SEND_PEER))

@@ -1,2 +1,0 @@
-def _activate_gpu_trace():
-    pass

@@ -1,2 +1,0 @@
-_callbacks = []
-register_callback_for_memory_allocation = _callbacks.append
