@@ -378,7 +378,7 @@ class Meanwhile(unittest.TestCase):
         json_here = lockstep.sweep(**sweep).json()
         child = os.fork()
         if child == 0:
-            signal.alarm(5)
+            signal.alarm(60)
             os._exit(0 if lockstep.sweep(**sweep).json() == json_here else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)
 
@@ -396,6 +396,17 @@ class Meanwhile(unittest.TestCase):
             n += 1
         thread.join()
         self.assertGreater(n, 5)
+
+
+class Capture(unittest.TestCase):
+    def test_as_a_module(self):
+        fake = ROOT / "tests/capture/fake"
+        env = {**os.environ, "LS_DATA_DIR": str(ROOT), "PYTHONPATH": str(ROOT / "tools/python")}
+        asked = [sys.executable, "-m", "lockstep.capture", "--memory", "--json", "--", sys.executable, fake / "train.py"]
+        done = subprocess.run(asked, env=env, capture_output=True, text=True)
+        if "built with -Dcapture=disabled" in done.stderr:
+            self.skipTest("there are no stand-ins")
+        self.assertTrue(json.loads(done.stdout)["fits"], done.stderr)
 
 
 class Stub(unittest.TestCase):
