@@ -403,8 +403,8 @@ def line_of(frames):
     "model.py:12 Block.forward"; None: there is none."""
     for frame in frames:
         path = frame["filename"]
-        is_own = path.startswith(STDLIB) and "-packages/" not in path
-        if path.endswith(".py") and not is_own and not any(part in path for part in ("/torch/", "torchinductor", "sitecustomize")):
+        is_own = path.startswith(FOLDER) or path.startswith(STDLIB) and "-packages/" not in path
+        if path.endswith(".py") and not is_own and "/torch/" not in path and "torchinductor" not in path:
             inner = [name for first, last, name in functions_of(path) if first <= frame["line"] <= last]
             return f"{os.path.basename(path)}:{frame['line']} {inner[-1] if inner else frame['name']}"
     return None
