@@ -116,8 +116,8 @@ note_all (const LsCaptured *c, LsAnswer *a)
   if (c->n_speed > 0 && c->high_bytes == 0) {
     g_autofree char *line = g_strdup_printf (
         "%" G_GUINT64_FORMAT
-        " answers about work that is done depend on how fast the GPU is, and so may what is reserved: --range "
-        "says how much",
+        " answers about work that is done depend on how fast the GPU is, and so may what is reserved: "
+        "--range says how much",
         c->n_speed);
     ls_answer_note (a, line);
   }
@@ -133,7 +133,7 @@ note_all (const LsCaptured *c, LsAnswer *a)
 static void
 check (const LsCaptured *c, LsAnswer *a)
 {
-  if (c->error && c->n_out_of_memory == 0)
+  if (c->error && c->n_out_of_memory == 0) /* else the error is that */
     ls_answer_fail (a, g_error_new (LS_ERROR, LS_ERROR_FAILED, "the program failed: %s", c->error));
   else if (!ls_captured_fits (c)) {
     g_autofree char *advice = ls_captured_advice (c), *hints = NULL;

@@ -372,7 +372,10 @@ find_range (const LsCaptureAsk *ask, const char *folder, LsCaptured *c, GError *
   c->low_bytes = c->high_bytes = c->reserved_bytes;
   for (guint i = 0; i < 2 && c->n_speed > 0; i++) {
     g_autoptr (LsCaptured) other = run_once (ask, folder, i ? 2 : 0.5, error);
-    if (!other)
+    if (other && other->error)
+      g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "on a GPU of %s the speed: %s", i ? "double" : "half",
+                   other->error);
+    if (!other || other->error)
       return false;
     c->low_bytes = MIN (c->low_bytes, other->reserved_bytes);
     c->high_bytes = MAX (c->high_bytes, other->reserved_bytes);
@@ -385,10 +388,9 @@ ls_capture_run (const LsCaptureAsk *ask, GError **error)
 {
   g_autofree char *gpu = gpu_text (ask, 1), *folder = find_folder ();
   if (!gpu) {
-    g_set_error (
-        error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-        "no program is captured for %s: it is known which of NVIDIA's accelerators, from V100 on, run what",
-        ask->gpu->name);
+    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+                 "no program is captured for %s: those of NVIDIA's accelerators from V100 on are",
+                 ask->gpu->name);
     return NULL;
   }
   if (!folder) {
@@ -431,7 +433,7 @@ ls_captured_needed (const LsCaptured *c)
 bool
 ls_captured_fits (const LsCaptured *c)
 {
-  return c->n_out_of_memory == 0 && ls_captured_needed (c) <= c->total_bytes;
+  return !c->error && ls_captured_needed (c) <= c->total_bytes;
 }
 
 /* --- advice ------------------------------------------------------------------------------------------- */
@@ -450,9 +452,9 @@ static const Advice advices[] = {
   { "", "", "softmax",
     "of softmax over the vocabulary: a cross-entropy by chunks, or fused with the last layer, keeps none" },
   { "activations", "forward", "",
-    "of activations: activation checkpointing keeps the input of each layer; half the micro-batch takes half" },
+    "of activations: checkpointing keeps the input of each layer alone; half the micro-batch takes half" },
   { "gradients of activations, and what backward needs", "", "",
-    "of gradients of activations: half the micro-batch, or tensor or context parallelism over 2, takes half" },
+    "of gradients of activations: half the micro-batch, tensor or context parallelism over 2 take half" },
 };
 
 typedef struct {

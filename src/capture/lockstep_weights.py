@@ -2,7 +2,9 @@
 tensors stay pages that nobody touched, and where a configuration cannot be had either, Lockstep's own list of published
 models is asked. Loaded by sitecustomize.py; install() adds what is done after modules are imported."""
 
+import contextlib
 import copy
+import functools
 import json
 import os
 import socket
@@ -63,8 +65,8 @@ def after_configuration(module):
     kind = getattr(module, "PreTrainedConfig", None) or module.PretrainedConfig
     original = kind.get_config_dict.__func__
 
-    def get_config_dict(cls, name, **more):
-        kept = copy.deepcopy(more)
+    def get_config_dict(cls, pretrained_model_name_or_path, **more):
+        name, kept = pretrained_model_name_or_path, copy.deepcopy(more)
         try:
             return original(cls, name, **more)
         except OSError:
@@ -95,13 +97,15 @@ def after_models(module):
     kind = module.PreTrainedModel
     original = kind.from_pretrained.__func__
 
-    def from_pretrained(cls, name, *arguments, config=None, **more):
+    def from_pretrained(cls, pretrained_model_name_or_path, *arguments, config=None, **more):
+        name = pretrained_model_name_or_path
         from transformers.configuration_utils import PretrainedConfig
         if name is None or more.get("state_dict") is not None or more.get("gguf_file") or cls.config_class is None:
             return original(cls, name, *arguments, config=config, **more)
         if not isinstance(config, PretrainedConfig):
             keys = ("cache_dir", "force_download", "local_files_only", "token", "revision", "subfolder")
-            config, more = cls.config_class.from_pretrained(config or name, return_unused_kwargs=True, **more), more
+            named = {k: v for k, v in more.items() if not (isinstance(v, str) and v == "auto")}
+            config, more = cls.config_class.from_pretrained(config or name, return_unused_kwargs=True, **named), more
             config = config[0]
             more = {k: v for k, v in more.items() if not hasattr(config, k) or k in (*keys, "dtype", "torch_dtype", "quantization_config")}
         dtype = wanted_dtype(torch, config, more.get("dtype", more.get("torch_dtype")))
@@ -113,21 +117,35 @@ def after_models(module):
         held, state = set(), {}
         for key, value in shapes.state_dict(keep_vars=True).items():
             if id(value) not in held:
-                state[key] = leave(torch.empty(value.shape, dtype=dtype if value.is_floating_point() else value.dtype, device="cpu"))
+                made = torch.empty(value.shape, dtype=dtype if value.is_floating_point() else value.dtype, device="cpu")
+                state[key] = leave(made) if is_large(made) else made.zero_()
             held.add(id(value))
-        model = original(cls, None, *arguments, config=config, state_dict=state, **more)
+        made = original(cls, None, *arguments, config=config, state_dict=state, **more)
+        model = made[0] if isinstance(made, tuple) else made
         model.name_or_path = model.config._name_or_path = str(name)
         note(f"{name}: made by its configuration; its weights were not read, as no memory depends on their values")
-        return model
+        return made
 
     kind.from_pretrained = classmethod(from_pretrained)
+
+    def quiet(initialize):
+        @functools.wraps(initialize)
+        def call(*arguments, **more):
+            with nothing_drawn(torch):
+                return initialize(*arguments, **more)
+
+        return call
+
+    for name in ("init_weights", "initialize_weights", "_initialize_weights"):
+        if hasattr(kind, name):
+            setattr(kind, name, quiet(getattr(kind, name)))
 
 
 # --- large tensors of the host, whose pages nobody touches: a storage says so ---
 
 
 def is_large(tensor):
-    return tensor.device.type == "cpu" and tensor.nbytes > LARGE and not tensor.is_sparse
+    return tensor.device.type == "cpu" and str(tensor.layout) == "torch.strided" and tensor.nbytes > LARGE
 
 
 def leave(tensor):
@@ -135,60 +153,67 @@ def leave(tensor):
     return tensor
 
 
+# Not torch.Tensor's methods, which compilers look through: what initializes, and the dispatcher's copies.
+
+
+def plain(tensor):
+    import torch
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and is_large(tensor)
+
+
+def unless_plain(original):
+    @functools.wraps(original)
+    def draw(tensor, *arguments, **more):
+        if not plain(tensor):
+            return original(tensor, *arguments, **more)
+        note("weights of more than 1 MiB that are made on the host are not drawn")
+        return leave(tensor)
+
+    return draw
+
+
+@contextlib.contextmanager
+def nothing_drawn(torch):
+    """While a model of Transformers initializes itself, which may call methods of tensors."""
+    kept = {name: getattr(torch.Tensor, name) for name in ("normal_", "uniform_", "erfinv_")}
+    for name, original in kept.items():
+        setattr(torch.Tensor, name, unless_plain(original))
+    try:
+        yield
+    finally:
+        for name, original in kept.items():
+            setattr(torch.Tensor, name, original)
+
+
 def after_torch(torch):
     if not hasattr(torch.nn, "init"):
         return
+    for name in ("normal_", "uniform_", "trunc_normal_", "xavier_normal_", "xavier_uniform_", "kaiming_normal_", "kaiming_uniform_",
+                 "_no_grad_normal_", "_no_grad_uniform_", "_no_grad_trunc_normal_"):
+        if hasattr(torch.nn.init, name):
+            setattr(torch.nn.init, name, unless_plain(getattr(torch.nn.init, name)))
 
-    def drawn(name):
-        original = getattr(torch.Tensor, name)
-
-        def draw(self, *arguments, **more):
-            return leave(self) if type(self) in (torch.Tensor, torch.nn.Parameter) and is_large(self) else original(self, *arguments, **more)
-
-        setattr(torch.Tensor, name, draw)
-
-    def copied(name):
-        original = getattr(torch.Tensor, name)
-
-        def make(self, *arguments, **more):
-            if type(self) not in (torch.Tensor, torch.nn.Parameter) or not is_large(self) or not hasattr(self.untyped_storage(), "untouched"):
-                return original(self, *arguments, **more)
-            made = original(torch.empty_like(self, device="meta") if name == "clone" else self[:0], *arguments, **more)
-            if made.device.type not in ("cpu", "meta") or (name != "clone" and made.dtype == self.dtype):
-                return original(self, *arguments, **more)
-            made = leave(torch.empty_like(self, dtype=made.dtype))
-            return made.requires_grad_() if self.requires_grad and torch.is_grad_enabled() else made
-
-        setattr(torch.Tensor, name, make)
-
-    for name in ("normal_", "uniform_", "erfinv_"):
-        drawn(name)
-    for name in ("to", "float", "half", "bfloat16", "clone"):
-        copied(name)
-    original = torch.nn.init._no_grad_trunc_normal_
-
-    def trunc_normal(tensor, *arguments, **more):
-        return leave(tensor) if is_large(tensor) else original(tensor, *arguments, **more)
-
-    torch.nn.init._no_grad_trunc_normal_ = trunc_normal
-    select_all(torch)
-
-
-OF_ALL = None  # keeps what is registered
-
-
-def select_all(torch):
-    """How many elements are not zero is a value of the GPU: all, so that what a program selects by a mask is the most it can be."""
-    global OF_ALL
+    def to_copy(tensor, *, dtype=None, layout=None, device=None, pin_memory=None, non_blocking=False, memory_format=None):
+        if not isinstance(tensor, torch.Tensor):  # a number that Python gave
+            return torch.tensor(tensor, dtype=dtype, device=device)
+        made = torch.ops.aten.empty_like.default(tensor, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory, memory_format=memory_format)
+        is_left = is_large(made) and hasattr(tensor.untyped_storage(), "untouched")
+        return leave(made) if is_left else made.copy_(tensor, non_blocking)
 
     def nonzero(tensor):
         note("a program selects elements on the GPU by their values: all are taken, the most that there can be")
         return torch.empty((tensor.dim(), tensor.numel()), dtype=torch.int64, device=tensor.device).t()
 
+    global KERNELS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        OF_ALL = torch.library.Library("aten", "IMPL")
-        OF_ALL.impl("nonzero", nonzero, "CUDA")
+        KERNELS = torch.library.Library("aten", "IMPL")
+        KERNELS.impl("_to_copy", to_copy, "CPU")
+        KERNELS.impl("clone", lambda tensor, *, memory_format=None: to_copy(tensor, memory_format=memory_format), "CPU")
+        KERNELS.impl("nonzero", nonzero, "CUDA")
+
+
+KERNELS = None  # keeps what is registered
 
 
 def before_hub():

@@ -150,7 +150,9 @@ def after_launcher(module):
         if callable(entrypoint):
             os.environ.update({k: str(v) for k, v in rank_environment(config.max_nodes * config.nproc_per_node, config.nproc_per_node).items()})
             return {0: entrypoint(*args)}
-        become(str(entrypoint), [str(a) for a in args], config.max_nodes * config.nproc_per_node, config.nproc_per_node)
+        world, local = config.max_nodes * config.nproc_per_node, config.nproc_per_node
+        here = str(rank_environment(world, local)["LOCAL_RANK"])
+        become(str(entrypoint), [str(a).replace("${local_rank}", here) for a in args], world, local)
 
     module.launch_agent = launch_agent
 
@@ -169,7 +171,10 @@ def after_spawn(module):
     start = module.start_processes
 
     def start_processes(fn, args=(), nprocs=1, *rest, **more):
-        return start(Only(fn, int(setting("RANK") or 0) % nprocs), args, 1, *rest, **more)
+        rank = int(setting("RANK") or 0)
+        if rank >= nprocs:
+            fail(f"--rank {rank}: the program starts {nprocs} processes")
+        return start(Only(fn, rank), args, 1, *rest, **more)
 
     module.start_processes = start_processes
 
@@ -182,11 +187,15 @@ def deepspeed_launcher():
     import base64
     rest = arguments[arguments.index("deepspeed.launcher.launch") + 1:]
     value = next((a.split("=", 1)[1] for a in rest if a.startswith("--world_info=")), None)
-    while rest and rest[0].startswith("--"):
-        rest.pop(0)
+    flags = []
+    while rest and rest[0].startswith("-"):
+        flags.append(rest.pop(0))
     nodes = json.loads(base64.urlsafe_b64decode(value)) if value else {"localhost": [0]}
-    local = max(len(v) for v in nodes.values())
-    become(sys.executable, ["-u", *rest], sum(len(v) for v in nodes.values()), local)
+    world, local = sum(len(v) for v in nodes.values()), max(len(v) for v in nodes.values())
+    if "--no_local_rank" not in flags:
+        rest.insert(1, f"--local_rank={rank_environment(world, local)['LOCAL_RANK']}")
+    python = [] if "--no_python" in flags else [sys.executable, "-u", *(["-m"] if "--module" in flags else [])]
+    become([*python, *rest][0], [*python, *rest][1:], world, local)
 
 
 # --- groups of ranks that do not exist ---
@@ -214,9 +223,9 @@ def after_c10d(module):
             return int(self.values[key])
 
         def compare_set(self, key, expected, desired):
-            if key not in self.values:
+            if self.values.get(key, b"") == (expected.encode() if isinstance(expected, str) else bytes(expected)):
                 self.set(key, desired)
-            return self.values[key]
+            return self.values.get(key, expected)
 
         def wait(self, *arguments):
             return None
@@ -333,7 +342,7 @@ def of_objects(module, function, own):
 
 # --- what is written down ---
 
-STATE = {"steps": 0, "work": 0, "done": False, "held": []}
+STATE = {"steps": 0, "done": False, "held": []}
 
 
 def addresses(values):
@@ -354,9 +363,7 @@ def addresses(values):
 
 
 def note_held(optimizer, kinds):
-    """What an optimizer holds now, of the first steps: where its memory was made is found by that."""
-    if STATE["steps"] > 1:
-        return
+    """What an optimizer holds now: where its memory was made is found by that."""
     held = {"time_us": time.time_ns() // 1000}
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     of = {"parameters": lambda: parameters, "gradients": lambda: [p.grad for p in parameters if p.grad is not None],
@@ -439,14 +446,19 @@ class Block:
         self.size, self.frames, self.kind = size, frames, None
 
 
+SEGMENTS = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 KINDS = {"forward": "activations", "recomputation": "activations", "backward": "gradients of activations, and what backward needs"}
 
 
-def at_peak(torch):
-    """Replays what the allocator did: rows of the blocks that were allocated when most was, with what held them; and bytes
-    by kind over all that it did."""
+def at_peak(trace):
+    """Replays what the allocator of a GPU did: bytes that were allocated and that were reserved at most, whatever the program
+    resets; rows of the blocks that were allocated when most was, with what held them; and bytes by kind over all that it did."""
     held, live, now, most, peak, changes = list(STATE["held"]), {}, 0, 0, [], []
-    for e in (e for device in torch.cuda.memory._snapshot()["device_traces"] for e in device):
+    segments, reserved = 0, 0
+    for e in trace:
+        if e["action"] in SEGMENTS:
+            segments += SEGMENTS[e["action"]] * e["size"]
+            reserved = max(reserved, segments)
         while held and held[0]["time_us"] <= e["time_us"]:
             tag(live, held.pop(0))
         if e["action"] == "alloc":
@@ -465,7 +477,7 @@ def at_peak(torch):
         tag(live, left)
     for block, change in changes:
         block.kind = block.kind or KINDS.get(phase_of(block.frames), "buffers and others")
-    return rows_of(list(live.values()) if peak is None else peak), over_time(changes)
+    return most, reserved, rows_of(list(live.values()) if peak is None else peak), over_time(changes)
 
 
 def over_time(changes):
@@ -501,29 +513,31 @@ def rows_of(blocks):
 
 def after_torch(torch):
     lockstep_weights.after_torch(torch)
-    if not torch.cuda.is_available():
-        fail(f"torch finds no GPU: built for CUDA {torch.version.cuda}; CUDA_VISIBLE_DEVICES={os.environ.get('CUDA_VISIBLE_DEVICES', '(not set)')}")
     from torch.optim import optimizer
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # names of functions alone, at once
-    stacks = "all" if os.uname().machine == "x86_64" else "python"
-    torch.cuda.memory._record_memory_history(enabled="all", context="alloc", stacks=stacks, max_entries=10_000_000)
+    record = torch.cuda.memory._record_memory_history
+    torch.cuda._lazy_call(lambda: record(enabled="all", context="alloc", stacks="all", max_entries=10_000_000))
+    torch.cuda.memory._record_memory_history = lambda *arguments, **more: None  # a program's own would clear it
 
-    # An optimizer may step in parts, and there may be several: what follows products is of a new step. The last one is
-    # whole when the next one begins; where its closure computes all (Lightning), when that one has ended.
-    wanted = int(setting("STEPS") or 2)
+    # An optimizer may step in parts, and there may be several: a step of one is new where products came before it. The last
+    # one is whole when the next one begins; where its closure computes all (Lightning), when that one has ended.
+    wanted, of = int(setting("STEPS") or 2), {}
+
+    def is_over(which):
+        n, before = of.get(id(which), (0, 0))
+        if n >= wanted and work() > before:
+            finish(torch, "its steps are done")
 
     def steps(which, arguments, more):
         note_held(which, ["parameters", "gradients"])
-        if STATE["steps"] >= wanted and work() > STATE["work"]:
-            finish(torch, "its steps are done")
+        is_over(which)
 
     def stepped(which, arguments, more):
         note_held(which, ["parameters", "optimizer"])
-        done = work()
-        if done > STATE["work"] and STATE["steps"] >= wanted:
-            finish(torch, "its steps are done")
-        STATE["steps"] += done > STATE["work"]
-        STATE["work"] = done
+        is_over(which)
+        (n, before), done = of.get(id(which), (0, 0)), work()
+        of[id(which)] = n + (done > before), done
+        STATE["steps"] = max(STATE["steps"], of[id(which)][0])
 
     if hasattr(optimizer, "register_optimizer_step_post_hook"):
         optimizer.register_optimizer_step_pre_hook(steps)
@@ -532,11 +546,14 @@ def after_torch(torch):
     leave = os._exit
 
     def exit_at_once(status):
-        finish(torch, "it ended")
-        leave(status)
+        try:
+            finish(torch, "it ended")
+        finally:
+            leave(status)
 
     os._exit = exit_at_once
-    faulthandler.register(signal.SIGTERM, chain=True)  # says where it stood when it is stopped
+    if sys.__stderr__:
+        faulthandler.register(signal.SIGTERM, file=sys.__stderr__, chain=True)  # says where it stood when it is stopped
     hook = sys.excepthook
 
     def failed(kind, value, trace):
@@ -565,19 +582,23 @@ def finish(torch, why):
     if STATE["done"] or not setting("OUTPUT") or not torch.cuda.is_initialized():
         return
     STATE["done"] = True
-    stats, group = torch.cuda.memory_stats(), getattr(torch, "distributed", None)
-    if not stats.get("reserved_bytes.all.peak"):
+    group, traces = getattr(torch, "distributed", None), torch.cuda.memory._snapshot()["device_traces"]
+    fullest = max(range(len(traces)), key=lambda device: (len(traces[device]), -device))
+    if not traces[fullest]:
         return  # a launcher that asked for the GPUs: its child is the program, or was killed
+    stats = torch.cuda.memory_stats(fullest)
+    allocated, reserved, peak, curve = at_peak(traces[fullest])
     world, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     if group and group.is_available() and group.is_initialized():
         world, rank = group.get_world_size(), group.get_rank()
     seen = {"why": why, "steps": STATE["steps"], "error": STATE.get("error"), "torch": torch.__version__, "cuda": torch.version.cuda,
             "world": world, "rank": rank, "counts": counts(),
-            "allocated_bytes": stats["allocated_bytes.all.peak"], "reserved_bytes": stats["reserved_bytes.all.peak"],
+            "allocated_bytes": max(allocated, stats["allocated_bytes.all.peak"]), "reserved_bytes": max(reserved, stats["reserved_bytes.all.peak"]),
             "requested_bytes": stats.get("requested_bytes.all.peak", 0),
             "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}
-    seen["peak"], seen["over_time"] = at_peak(torch)
-    seen["notes"] = lockstep_weights.NOTES
+    seen["peak"], seen["over_time"], seen["notes"] = peak, curve, lockstep_weights.NOTES
+    if sum(map(bool, traces)) > 1:
+        seen["notes"].append(f"the process allocates on several GPUs: this is cuda:{fullest}")
     path = f"{setting('OUTPUT')}.{os.getpid()}"
     if setting("SNAPSHOT"):
         torch.cuda.memory._dump_snapshot(path + ".pickle")

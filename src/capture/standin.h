@@ -30,8 +30,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LS_SMALL    ((size_t) 1 << 20) /* bytes of a copy that is made: longer ones leave zeros */
-#define LS_N_SPEEDS 3                  /* of the GPU: as it is, half, double */
+#define LS_SMALL        ((size_t) 1 << 20) /* bytes of a copy that is made: longer ones leave zeros */
+#define LS_MOST_DEVICES 256
+#define LS_REGISTERS    64 /* of a kernel whose code is not read: assumed */
+#define LS_N_SPEEDS     3  /* of the GPU: as it is, half, double */
 
 enum { CUDA_OK = 0, CUDA_INVALID = 1, CUDA_NO_MEMORY = 2, CUDA_NOT_FOUND = 500, CUDA_NOT_READY = 600 };
 
@@ -93,6 +95,7 @@ int ls_host_alloc (void **ret, size_t bytes);
 int ls_host_free (void *memory);
 bool ls_is_device (const void *memory, uint64_t *ret_base, uint64_t *ret_bytes);
 bool ls_is_pinned (const void *memory);
+int ls_device_of (const void *memory); /* 0: it is not known */
 void ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async);
 void ls_fill (void *to, int value, size_t bytes, void *stream);
 /* Small writes that are made: of these a block that is handed out again must not keep anything. */

@@ -63,7 +63,7 @@ ls_pointer_attributes (const void *memory, void *ret)
   } a = { 0, -2, NULL, NULL };
   if (ls_is_device (memory, NULL, NULL)) {
     a.type = 2;
-    a.device = 0;
+    a.device = ls_device_of (memory);
     a.on_device = (void *) memory;
   } else if (ls_is_pinned (memory)) {
     a.type = 1;
@@ -108,7 +108,7 @@ ls_pointer_attribute (void *ret, int attribute, uint64_t memory)
     *(unsigned *) ret = 0;
     break;
   case 9:
-    *(int *) ret = 0;
+    *(int *) ret = ls_device_of ((void *) (uintptr_t) memory);
     break;
   default:
     return CUDA_INVALID;

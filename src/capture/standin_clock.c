@@ -1,5 +1,5 @@
 /* capture/standin_clock.c — when work on streams is done, for a GPU as it is and of half and double its
- * speed: see standin.h. What gives a stream work, or asks whether it is done, costs the host LS_CALL_PS, and
+ * speed: see standin.h. Work, records, waits and questions cost the host LS_CALL_PS each, and
  * nothing else does: how often PyTorch makes an event depends on how soon its watchdog gave one back. The
  * default streams are one. */
 #include "capture/standin.h"

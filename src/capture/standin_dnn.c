@@ -1,5 +1,5 @@
 /* capture/standin_dnn.c — cuDNN's graph interface: descriptors keep what they are given and give it back;
- * one engine runs every graph. How much workspace a plan takes is a rule (LS_DNN_WORKSPACE). */
+ * one engine runs every graph. What a plan takes as workspace is not known, and none. */
 #include "capture/standin_answers.h"
 
 #include <stdlib.h>

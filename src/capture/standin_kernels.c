@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LS_REGISTERS 64 /* assumed */
-
 typedef struct {
   char *name;
   int registers, shared;
@@ -97,7 +95,7 @@ ls_blocks_per_sm (int registers, int threads, size_t shared)
   int per_warp = (registers * 32 + 255) / 256 * 256;
   size_t per_block = (shared + (size_t) ls_device_attribute (111) + 127) / 128 * 128;
   int by_warps = warps > 0 ? ls_device.warps_per_sm / warps : 0;
-  int by_registers = warps > 0 ? 65536 / per_warp / warps : 0;
+  int by_registers = warps > 0 && per_warp > 0 ? 65536 / per_warp / warps : by_warps;
   int by_shared
       = per_block > 0 ? (int) ((size_t) ls_device.shared_per_sm / per_block) : ls_device.blocks_per_sm;
   int n = by_warps < by_registers ? by_warps : by_registers;

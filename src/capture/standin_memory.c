@@ -14,15 +14,16 @@ typedef enum { IS_DEVICE, IS_PINNED, IS_RESERVED } RangeKind;
 
 typedef struct {
   uintptr_t begin;
-  size_t bytes, mapped; /* mapped: of a reserved range, how much of it is physical */
+  size_t bytes;
   RangeKind kind;
+  int device;
 } Range;
 
 /* Sorted by begin. */
 static Range *ranges;
 static size_t n_ranges, max_ranges;
-static uint64_t used;
-static bool has_context;
+static uint64_t used[LS_MOST_DEVICES];
+static bool has_context[LS_MOST_DEVICES];
 
 static size_t
 round_up (size_t bytes)
@@ -59,7 +60,7 @@ add_range (void *memory, size_t bytes, RangeKind kind)
     ranges = realloc (ranges, (max_ranges = max_ranges ? 2 * max_ranges : 1024) * sizeof *ranges);
   size_t i = place_of ((uintptr_t) memory);
   memmove (&ranges[i + 1], &ranges[i], (n_ranges++ - i) * sizeof *ranges);
-  ranges[i] = (Range) { (uintptr_t) memory, bytes, 0, kind };
+  ranges[i] = (Range) { (uintptr_t) memory, bytes, kind, *ls_current_device () };
 }
 
 static void
@@ -85,15 +86,17 @@ addresses (size_t bytes)
   return aligned;
 }
 
+/* Of the current device. */
 static bool
 charge (size_t bytes)
 {
-  if (!has_context)
-    used += ls_device.context;
-  has_context = true;
-  if (used + bytes > ls_device.memory)
+  int device = *ls_current_device ();
+  if (!has_context[device])
+    used[device] += ls_device.context;
+  has_context[device] = true;
+  if (used[device] + bytes > ls_device.memory)
     return false;
-  used += bytes;
+  used[device] += bytes;
   return true;
 }
 
@@ -101,7 +104,7 @@ void
 ls_take (size_t bytes)
 {
   charge (0);
-  used += bytes;
+  used[*ls_current_device ()] += bytes;
 }
 
 int
@@ -126,7 +129,7 @@ ls_device_free (void *memory)
     return CUDA_OK;
   if (!r || r->kind != IS_DEVICE || r->begin != (uintptr_t) memory)
     return CUDA_INVALID;
-  used -= r->bytes;
+  used[r->device] -= r->bytes;
   munmap (memory, r->bytes);
   remove_range (r);
   return CUDA_OK;
@@ -167,6 +170,13 @@ ls_is_device (const void *memory, uint64_t *ret_base, uint64_t *ret_bytes)
   return true;
 }
 
+int
+ls_device_of (const void *memory)
+{
+  const Range *r = range_of (memory);
+  return r ? r->device : 0;
+}
+
 bool
 ls_is_pinned (const void *memory)
 {
@@ -178,8 +188,9 @@ void
 ls_memory_info (size_t *ret_free, size_t *ret_total)
 {
   charge (0);
+  uint64_t taken = used[*ls_current_device ()];
   if (ret_free)
-    *ret_free = ls_device.memory > used ? ls_device.memory - used : 0;
+    *ret_free = ls_device.memory > taken ? ls_device.memory - taken : 0;
   if (ret_total)
     *ret_total = ls_device.memory;
 }
@@ -259,21 +270,25 @@ ls_written (const void *memory, size_t bytes)
 }
 
 static void
-make_fresh (void *memory)
+make_fresh (void *memory, size_t bytes)
 {
   ls_enter ("reportMemoryUsageToProfiler");
   uintptr_t block = (uintptr_t) memory / LS_BLOCK;
-  size_t at = max_written ? slot_of (block) : 0;
-  if (max_written && written[at] == block && ls_is_device (memory, NULL, NULL)) {
+  uintptr_t end = block + ((bytes < LS_SMALL ? bytes : LS_SMALL) + LS_BLOCK - 1) / LS_BLOCK;
+  bool is_known = max_written > 0 && ls_is_device (memory, NULL, NULL);
+  for (; is_known && block < end; block++) {
+    size_t at = slot_of (block);
+    if (written[at] != block)
+      continue;
     memset ((void *) (block * LS_BLOCK), 0, LS_BLOCK);
     written[at] = 1;
   }
   ls_leave ();
 }
 
-/* c10::reportMemoryUsageToProfiler (void *, int64_t, size_t, size_t, c10::Device): PyTorch's allocator calls it
- * whenever it hands out a block or takes it back. This one is found first, and passes it on. A hook of Python
- * would not do: it cannot run while an exception is on its way. */
+/* c10::reportMemoryUsageToProfiler (void *, int64_t, size_t, size_t, c10::Device): PyTorch's allocator calls
+ * it whenever it hands out a block or takes it back. This one is found first, and passes it on. A hook of
+ * Python would not do: it cannot run while an exception is on its way. */
 typedef struct {
   int8_t type, index;
 } TorchDevice;
@@ -290,7 +305,7 @@ ls_torch_report (void *memory, int64_t bytes, size_t allocated, size_t reserved,
   if (own)
     passed_on = (Report *) (uintptr_t) dlsym (own, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
   if (bytes > 0 && device.type == 1) /* CUDA */
-    make_fresh (memory);
+    make_fresh (memory, (size_t) bytes);
   if (passed_on)
     passed_on (memory, bytes, allocated, reserved, device);
 }
@@ -300,6 +315,7 @@ ls_torch_report (void *memory, int64_t bytes, size_t allocated, size_t reserved,
 typedef struct {
   size_t bytes;
   int n; /* who holds it: its maker, and each map */
+  int device;
 } Physical;
 
 static struct {
@@ -336,7 +352,7 @@ ls_physical_new (uint64_t *ret_handle, size_t bytes)
   if (!charge (bytes))
     return CUDA_NO_MEMORY;
   Physical *p = malloc (sizeof *p);
-  *p = (Physical) { bytes, 1 };
+  *p = (Physical) { bytes, 1, *ls_current_device () };
   *ret_handle = (uint64_t) (uintptr_t) p;
   return CUDA_OK;
 }
@@ -349,7 +365,7 @@ ls_physical_free (uint64_t handle)
     return CUDA_INVALID;
   if (--p->n > 0)
     return CUDA_OK;
-  used -= p->bytes;
+  used[p->device] -= p->bytes;
   free (p);
   return CUDA_OK;
 }

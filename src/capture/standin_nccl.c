@@ -14,6 +14,7 @@ enum { LS_PAIR_MIB = 544, LS_RINGS_MIB = 688, LS_PEER_MIB = 447 };
 typedef struct {
   int n, rank;
   bool has_rings;
+  int n_peers;     /* on its node */
   bool has_peer[]; /* of each rank */
 } Communicator;
 
@@ -170,7 +171,8 @@ take (int mib)
   ls_count ("MiB of NCCL", mib);
 }
 
-/* Ranks of a node are taken to be neighbours. */
+/* Ranks of a node are taken to be neighbours. Who sends to one or two of a small group is a stage of a
+ * pipeline, and those lie on other nodes. */
 static void
 connect_peer (Communicator *c, int peer)
 {
@@ -179,7 +181,9 @@ connect_peer (Communicator *c, int peer)
       || peer / per_node != c->rank / per_node)
     return;
   c->has_peer[peer] = true;
-  take (LS_PEER_MIB);
+  c->n_peers++;
+  if (c->n_peers > 2)
+    take (c->n_peers == 3 ? 3 * LS_PEER_MIB : LS_PEER_MIB);
 }
 
 static void

@@ -78,6 +78,8 @@ load (void)
     *mark = '\0';
     set (word, mark + 1);
   }
+  if (ls_device.n_devices > LS_MOST_DEVICES)
+    ls_device.n_devices = LS_MOST_DEVICES;
   free (words);
 }
 

@@ -42,8 +42,10 @@ append_verdict (GString *out, const LsCaptured *c)
 {
   double needed = (double) ls_captured_needed (c) / GIB, total = (double) c->total_bytes / GIB;
   g_string_append_c (out, '\n');
-  if (c->n_out_of_memory > 0)
+  if (c->error && c->n_out_of_memory > 0)
     g_string_append_printf (out, "Does not fit: PyTorch ran out of %.2f GiB\n", total);
+  else if (c->error)
+    g_string_append_printf (out, "It failed after %.2f of %.2f GiB\n", needed, total);
   else
     g_string_append_printf (out, "%s: %.2f of %.2f GiB\n", ls_captured_fits (c) ? "Fits" : "Does not fit",
                             needed, total);
@@ -126,12 +128,17 @@ ls_captured_to_json (const LsCaptured *c)
 char *
 ls_captured_to_junit (const LsCaptured *c, const char *command)
 {
-  bool fits = ls_captured_fits (c);
+  bool fits = ls_captured_fits (c), failed = c->error && c->n_out_of_memory == 0;
   g_autofree char *name = g_markup_escape_text (command, -1);
-  g_autofree char *failure = fits
-      ? g_strdup ("")
-      : g_strdup_printf ("\n      <failure message=\"does not fit: %.2f of %.2f GiB\"/>\n    ",
-                         (double) ls_captured_needed (c) / GIB, (double) c->total_bytes / GIB);
+  g_autofree char *error = g_markup_escape_text (c->error ? c->error : "", -1);
+  g_autofree char *why = failed ? g_strdup (error)
+      : c->n_out_of_memory > 0
+      ? g_strdup_printf ("does not fit: out of %.2f GiB", (double) c->total_bytes / GIB)
+      : g_strdup_printf ("does not fit: %.2f of %.2f GiB", (double) ls_captured_needed (c) / GIB,
+                         (double) c->total_bytes / GIB);
+  const char *kind = failed ? "error" : "failure";
+  g_autofree char *failure
+      = fits ? g_strdup ("") : g_strdup_printf ("\n      <%s message=\"%s\"/>\n    ", kind, why);
   return g_strdup_printf ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
                           "  <testsuite name=\"lockstep capture\" tests=\"1\" failures=\"%d\">\n"
                           "    <testcase classname=\"memory\" name=\"%s\">%s</testcase>\n"

@@ -16,7 +16,7 @@ class Tokens(torch.utils.data.Dataset):
 
 
 def main():
-    way, more = sys.argv[1], {}
+    way, more = sys.argv[-1], {}  # deepspeed puts --local_rank first
     if way == "fsdp":
         more = {"fsdp": "full_shard auto_wrap", "fsdp_config": {"transformer_layer_cls_to_wrap": ["LlamaDecoderLayer"]}}
     elif way.startswith("zero"):

@@ -265,7 +265,7 @@ ranks_answer_as_this_one (void)
   free (half);
 }
 
-/* MiB: 688 of rings when they are first used, 447 of each peer of the node of 8 when it is first sent to. */
+/* MiB: 688 of rings when they are first used, 447 of each peer of the node of 8 that is sent to, from three on. */
 static void
 communicators_take_memory_when_used (void)
 {
@@ -279,12 +279,15 @@ communicators_take_memory_when_used (void)
   ncclSend (&byte, 1, 0, 2, world, NULL);
   ncclSend (&byte, 1, 0, 1, world, NULL);
   ncclSend (&byte, 1, 0, 9, world, NULL);
-  LS_CHECK_INT (free_now (), ==, before - 447 * MIB);
-  LS_CHECK_INT (cudaMalloc (&memory, before - 447 * MIB), ==, CUDA_OK);
+  ncclSend (&byte, 1, 0, 0, world, NULL);
+  LS_CHECK_INT (free_now (), ==, before);
+  ncclSend (&byte, 1, 0, 7, world, NULL);
+  LS_CHECK_INT (free_now (), ==, before - 3 * 447 * MIB);
+  LS_CHECK_INT (cudaMalloc (&memory, before - (3 * 447 + 1) * MIB), ==, CUDA_OK);
   ncclAllReduce (&byte, &byte, 1, 0, 0, world, NULL);
   LS_CHECK_INT (free_now (), ==, 0);
   cudaFree (memory);
-  LS_CHECK_INT (free_now (), <, before - (447 + 687) * MIB);
+  LS_CHECK_INT (free_now (), <, before - (3 * 447 + 687) * MIB);
   free (world);
 }
 
