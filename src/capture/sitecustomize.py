@@ -583,9 +583,10 @@ def finish(torch, why):
         return
     STATE["done"] = True
     group, traces = getattr(torch, "distributed", None), torch.cuda.memory._snapshot()["device_traces"]
-    fullest = max(range(len(traces)), key=lambda device: (len(traces[device]), -device))
-    if not traces[fullest]:
+    n_blocks = [sum(e["action"] == "alloc" for e in trace) for trace in traces]
+    if not any(n_blocks):
         return  # a launcher that asked for the GPUs: its child is the program, or was killed
+    fullest = n_blocks.index(max(n_blocks))
     stats = torch.cuda.memory_stats(fullest)
     allocated, reserved, peak, curve = at_peak(traces[fullest])
     world, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
@@ -597,7 +598,7 @@ def finish(torch, why):
             "requested_bytes": stats.get("requested_bytes.all.peak", 0),
             "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}
     seen["peak"], seen["over_time"], seen["notes"] = peak, curve, lockstep_weights.NOTES
-    if sum(map(bool, traces)) > 1:
+    if sum(map(bool, n_blocks)) > 1:
         seen["notes"].append(f"the process allocates on several GPUs: this is cuda:{fullest}")
     path = f"{setting('OUTPUT')}.{os.getpid()}"
     if setting("SNAPSHOT"):

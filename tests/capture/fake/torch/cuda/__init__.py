@@ -91,6 +91,10 @@ def _lazy_call(call):
     call()
 
 
+def reset_peak_memory_stats():
+    _stats["most"] = _stats["now"]
+
+
 def memory_stats(device):
     return {"allocated_bytes.all.peak": _stats["most"], "reserved_bytes.all.peak": _stats["reserved"], "active_bytes.all.peak": _stats["most"],
             "requested_bytes.all.peak": _stats["most"], "num_alloc_retries": 0, "num_ooms": _stats["ooms"]}
