@@ -113,14 +113,10 @@ note_all (const LsCaptured *c, LsAnswer *a)
     ls_answer_note (a, "no optimizer took a step: this is the memory until the program ended");
   else if (c->steps < 2)
     ls_answer_note (a, "one step only: what an optimizer makes in its first step is held from the second on");
-  if (c->n_speed > 0 && c->high_bytes == 0) {
-    g_autofree char *line = g_strdup_printf (
-        "%" G_GUINT64_FORMAT
-        " answers about work that is done depend on how fast the GPU is, and so may what is reserved: "
-        "--range says how much",
-        c->n_speed);
-    ls_answer_note (a, line);
-  }
+  if (c->depends_on_speed && c->high_bytes == 0)
+    ls_answer_note (
+        a,
+        "whether work is done depends on how fast the GPU is, and so may what is reserved: --range says how much");
   if (c->n_plans > 0)
     ls_answer_note (a, "cuDNN was used: what it takes as workspace is not known, and not counted");
   if (c->n_graphs > 0)

@@ -260,7 +260,7 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .n_communicators = number_of (counts, "communicators"),
     .n_graphs = number_of (counts, "graphs"),
     .n_plans = number_of (counts, "plans of cuDNN"),
-    .n_speed = number_of (counts, "answers that depend on the speed of the GPU"),
+    .depends_on_speed = number_of (counts, "answers that depend on the speed of the GPU") > 0,
     .nccl_bytes = number_of (counts, "MiB of NCCL") << 20,
     .rows = g_array_new (FALSE, FALSE, sizeof (LsCapturedRow)),
     .over_time = cJSON_PrintUnformatted (cJSON_GetObjectItemCaseSensitive (seen, "over_time")),
@@ -370,7 +370,7 @@ static bool
 find_range (const LsCaptureAsk *ask, const char *folder, LsCaptured *c, GError **error)
 {
   c->low_bytes = c->high_bytes = c->reserved_bytes;
-  for (guint i = 0; i < 2 && c->n_speed > 0; i++) {
+  for (guint i = 0; i < 2 && c->depends_on_speed; i++) {
     g_autoptr (LsCaptured) other = run_once (ask, folder, i ? 2 : 0.5, error);
     if (other && other->error)
       g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "on a GPU of %s the speed: %s", i ? "double" : "half",

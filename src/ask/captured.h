@@ -54,7 +54,7 @@ typedef struct {
   uint64_t total_bytes;                                      /* of the GPU, as a program sees it */
   uint64_t n_retries, n_out_of_memory;
   uint64_t n_kernels, n_products, n_collectives, n_communicators, n_graphs, n_plans; /* of cuDNN */
-  uint64_t n_speed; /* answers that a GPU of half or double the speed would have given otherwise */
+  bool depends_on_speed;          /* a GPU of half or double the speed would have answered otherwise */
   uint64_t low_bytes, high_bytes; /* reserved, of GPUs of half to double the speed; 0: not asked */
   GArray *rows;                   /* LsCapturedRow, the largest first */
   char *over_time;                /* JSON: {kinds, changes, columns: [[bytes of each kind]]} */

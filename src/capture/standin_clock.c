@@ -1,7 +1,7 @@
 /* capture/standin_clock.c — when work on streams is done, for a GPU as it is and of half and double its
- * speed: see standin.h. Work, records, waits and questions cost the host LS_CALL_PS each, and
- * nothing else does: how often PyTorch makes an event depends on how soon its watchdog gave one back. The
- * default streams are one. */
+ * speed: see standin.h. Work, records, waits and questions that are answered by no cost the host LS_CALL_PS
+ * each, and nothing else does: how often PyTorch makes an event, or asks for one that is done, depends on how
+ * soon its watchdog took it. The default streams are one. */
 #include "capture/standin.h"
 
 #include <stdlib.h>
@@ -85,9 +85,11 @@ ls_event_record (LsEvent *event, void *stream)
 static bool
 is_done (const int64_t done[LS_N_SPEEDS])
 {
-  take_a_call ();
   bool now = done[0] <= host[0];
-  if (now != (done[1] <= host[1]) || now != (done[2] <= host[2]))
+  bool depends = now != (done[1] <= host[1]) || now != (done[2] <= host[2]);
+  if (!now)
+    take_a_call ();
+  if (depends)
     ls_count (launches ? "answers that depend on the speed of the GPU"
                        : "answers to other threads that depend on it",
               1);

@@ -101,7 +101,7 @@ ls_captured_to_json (const LsCaptured *c)
   ls_json_out_uint (&w, "nccl_bytes", c->nccl_bytes);
   ls_json_out_uint (&w, "retries", c->n_retries);
   ls_json_out_uint (&w, "out_of_memory", c->n_out_of_memory);
-  ls_json_out_uint (&w, "depends_on_speed", c->n_speed);
+  ls_json_out_bool (&w, "depends_on_speed", c->depends_on_speed);
   ls_json_out_begin_object (&w, "counts");
   ls_json_out_uint (&w, "kernels", c->n_kernels);
   ls_json_out_uint (&w, "products", c->n_products);
