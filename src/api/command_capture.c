@@ -116,7 +116,8 @@ note_all (const LsCaptured *c, LsAnswer *a)
   if (c->depends_on_speed && c->high_bytes == 0)
     ls_answer_note (
         a,
-        "whether work is done depends on how fast the GPU is, and so may what is reserved: --range says how much");
+        "whether work is done depends on how fast the GPU is, and so may what is reserved: --range says how "
+        "much");
   if (c->n_plans > 0)
     ls_answer_note (a, "cuDNN was used: what it takes as workspace is not known, and not counted");
   if (c->n_graphs > 0)

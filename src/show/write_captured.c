@@ -140,7 +140,8 @@ ls_captured_to_junit (const LsCaptured *c, const char *command)
   g_autofree char *failure
       = fits ? g_strdup ("") : g_strdup_printf ("\n      <%s message=\"%s\"/>\n    ", kind, why);
   return g_strdup_printf ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-                          "  <testsuite name=\"lockstep capture\" tests=\"1\" failures=\"%d\" errors=\"%d\">\n"
+                          "  <testsuite name=\"lockstep capture\" tests=\"1\" failures=\"%d\" "
+                          "errors=\"%d\">\n"
                           "    <testcase classname=\"memory\" name=\"%s\">%s</testcase>\n"
                           "  </testsuite>\n</testsuites>\n",
                           !fits && !failed, failed, name, failure);
