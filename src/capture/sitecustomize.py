@@ -598,6 +598,9 @@ def finish(torch, why):
             "requested_bytes": stats.get("requested_bytes.all.peak", 0),
             "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}
     seen["peak"], seen["over_time"], seen["notes"] = peak, curve, lockstep_weights.NOTES
+    for what in seen["counts"]:
+        if what.startswith("undocumented tables"):
+            seen["notes"].append(f"{what.split(' for ')[1]} has a CUDA runtime of its own: it found no GPU, and what it does is not captured")
     if sum(map(bool, n_blocks)) > 1:
         seen["notes"].append(f"the process allocates on several GPUs: this is cuda:{fullest}")
     path = f"{setting('OUTPUT')}.{os.getpid()}"

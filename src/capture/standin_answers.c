@@ -53,6 +53,21 @@ ls_function_named (const char *name)
   return function ? function : own ? dlsym (own, name) : NULL;
 }
 
+const char *
+ls_asker (const void *caller)
+{
+  static char texts[8][160];
+  Dl_info info;
+  const char *path = dladdr (caller, &info) ? info.dli_fname : "a program";
+  const char *name = strrchr (path, '/') ? strrchr (path, '/') + 1 : path;
+  char text[sizeof *texts];
+  snprintf (text, sizeof text, "undocumented tables of the driver for %s", name);
+  size_t i = 0;
+  while (i < 7 && texts[i][0] && strcmp (texts[i], text) != 0)
+    i++;
+  return memcpy (texts[i], text, sizeof text);
+}
+
 /* struct cudaPointerAttributes: type (0 not known, 1 host, 2 device), device, its pointers there. */
 void
 ls_pointer_attributes (const void *memory, void *ret)

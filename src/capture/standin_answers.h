@@ -36,6 +36,8 @@ void ls_lt_layout (void *layout, int type, uint64_t rows, uint64_t columns);
 void ls_lt_layout_set (void *layout, int attribute, const void *value, size_t size);
 void ls_lt_product (void *description, void *a, void *to, void *stream);
 
+/* "undocumented tables of the driver for libcufft.so.12", by who calls; it stays. */
+const char *ls_asker (const void *caller);
 const char *ls_error_name (int error);
 const char *ls_error_string (int error);
 void *ls_function_named (const char *name); /* NULL: no table has it */

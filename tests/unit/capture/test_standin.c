@@ -25,6 +25,7 @@ int cudaLaunchKernel (const void *kernel, LsDim3 grid, LsDim3 block, void **argu
                       void *stream);
 int cudaGetDriverEntryPoint (const char *name, void **ret, unsigned long long flags, int *status);
 int cudaPointerGetAttributes (void *attributes, const void *memory);
+int cuGetExportTable (const void **table);
 int cuMemAddressReserve (uint64_t *address, size_t bytes, size_t alignment, uint64_t wanted,
                          unsigned long long flags);
 int cuMemAddressFree (uint64_t address, size_t bytes);
@@ -302,6 +303,16 @@ functions_are_found_by_name (void)
   LS_CHECK (!function && status != 0);
 }
 
+static void
+who_has_a_runtime_of_its_own_is_named (void)
+{
+  const void *table;
+  char counts[8192];
+  LS_CHECK_INT (cuGetExportTable (&table), !=, CUDA_OK);
+  ls_capture_counts (counts, sizeof counts);
+  LS_CHECK (strstr (counts, "tables of the driver for test_capture 1\n") != NULL);
+}
+
 /* H100: 2,048 threads an SM, 65,536 registers, 228 KiB of shared memory of which a block has 1 KiB to itself. */
 static void
 occupancy_is_that_of_the_gpu (void)
@@ -429,7 +440,7 @@ LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memor
                LS_TEST (watchdogs_are_told_late), LS_TEST (devices_are_those_that_are_visible),
                LS_TEST (small_copies_are_made), LS_TEST (blocks_that_are_handed_out_again_are_zeros),
                LS_TEST (ranks_answer_as_this_one), LS_TEST (communicators_take_memory_when_used),
-               LS_TEST (functions_are_found_by_name), LS_TEST (occupancy_is_that_of_the_gpu),
-               LS_TEST (descriptors_keep_what_they_are_given), LS_TEST (a_profiler_starts_and_sees_nothing),
-               LS_TEST (tensors_of_cudnn_have_their_bytes),
+               LS_TEST (functions_are_found_by_name), LS_TEST (who_has_a_runtime_of_its_own_is_named),
+               LS_TEST (occupancy_is_that_of_the_gpu), LS_TEST (descriptors_keep_what_they_are_given),
+               LS_TEST (a_profiler_starts_and_sees_nothing), LS_TEST (tensors_of_cudnn_have_their_bytes),
                LS_TEST (one_process_has_communicators_of_all_gpus), LS_TEST (any_order_is_survived))
