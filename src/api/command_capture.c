@@ -133,11 +133,8 @@ check (const LsCaptured *c, LsAnswer *a)
   if (c->error && c->n_out_of_memory == 0) /* else the error is that */
     ls_answer_fail (a, g_error_new (LS_ERROR, LS_ERROR_FAILED, "the program failed: %s", c->error));
   else if (!ls_captured_fits (c)) {
-    g_autofree char *advice = ls_captured_advice (c), *hints = NULL;
-    g_auto (GStrv) lines = g_strsplit (advice, "\n", -1);
-    hints = g_strjoinv ("\nhint: ", lines);
-    ls_answer_fail (
-        a, g_error_new (LS_ERROR, LS_ERROR_NO_FIT, "does not fit%s%s", *hints ? "\nhint: " : "", hints));
+    g_autofree char *advice = ls_captured_advice (c);
+    ls_answer_fail (a, g_error_new (LS_ERROR, LS_ERROR_NO_FIT, "does not fit%s", advice));
   }
 }
 

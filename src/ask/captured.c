@@ -63,9 +63,9 @@ peak (const LsGpu *gpu, LsDtype first, LsDtype second)
   return value > 0 ? value : gpu->vector_flops;
 }
 
-/* speed: over that of the GPU. NULL: its capability is not known. */
+/* speed: over that of the GPU. NULL, LS_ERROR_UNSUPPORTED: its capability is not known. */
 static char *
-gpu_text (const LsCaptureAsk *ask, double speed)
+gpu_text (const LsCaptureAsk *ask, double speed, GError **error)
 {
   const LsGpu *gpu = ask->gpu;
   int capability = capability_of (gpu);
@@ -91,8 +91,12 @@ gpu_text (const LsCaptureAsk *ask, double speed)
     append_double (text, "speed", speed);
     return g_string_free (text, FALSE);
   }
+  g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
+               "no program is captured for %s: those of NVIDIA's accelerators from V100 on are", gpu->name);
   return NULL;
 }
+
+#define REFUSED "refused" /* the file in which the stand-ins say why they ended it */
 
 /* --- the process ------------------------------------------------------------------------------------- */
 
@@ -125,7 +129,7 @@ set_number (char **environment, const char *name, uint32_t value)
 static char **
 environment_of (const LsCaptureAsk *ask, const char *gpu, const char *folder, const char *output)
 {
-  g_autofree char *refused = g_strconcat (output, ".refused", NULL);
+  g_autofree char *refused = g_build_filename (output, REFUSED, NULL);
   const char *path = g_getenv ("PYTHONPATH");
   g_autofree char *python = path && *path ? g_strconcat (folder, ":", path, NULL) : g_strdup (folder);
   char **e = g_get_environ ();
@@ -193,8 +197,6 @@ spawn (const LsCaptureAsk *ask, char **environment, int *ret_status, GError **er
   }
   return wait_for (pid, ask->stop, ret_status, error);
 }
-
-#define OUTPUT "seen.json"
 
 /* --- what it wrote ------------------------------------------------------------------------------------ */
 
@@ -278,7 +280,7 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
 static void
 explain_none (const char *output, int status, GError **error)
 {
-  g_autofree char *path = g_strconcat (output, ".refused", NULL), *why = NULL;
+  g_autofree char *path = g_build_filename (output, REFUSED, NULL), *why = NULL;
   if (g_file_get_contents (path, &why, NULL, NULL))
     g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "the capture ended: %s", g_strchomp (why));
   else if (WIFSIGNALED (status))
@@ -313,15 +315,14 @@ read_snapshot (const char *path, LsCaptured *c)
     c->snapshot = g_bytes_new_take (g_steal_pointer (&text), n);
 }
 
-/* Each process that imported PyTorch wrote a file, "seen.json.PID", whole or not at all. */
+/* Each process that imported PyTorch wrote a file, "PID.json", whole or not at all. */
 static LsCaptured *
 read_outputs (const LsCaptureAsk *ask, const char *folder)
 {
   LsCaptured *best = NULL;
   g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
   for (const char *name; dir && (name = g_dir_read_name (dir));) {
-    if (!g_str_has_prefix (name, OUTPUT ".") || strchr (name + strlen (OUTPUT "."), '.')
-        || g_str_has_suffix (name, ".refused"))
+    if (!g_str_has_suffix (name, ".json"))
       continue;
     g_autofree char *path = g_build_filename (folder, name, NULL);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -349,20 +350,20 @@ remove_folder (const char *folder)
 static LsCaptured *
 run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **error)
 {
-  g_autofree char *gpu = gpu_text (ask, speed), *own = g_dir_make_tmp ("lockstep-capture-XXXXXX", error);
-  if (!own)
+  g_autofree char *gpu = gpu_text (ask, speed, error);
+  g_autofree char *output = gpu ? g_dir_make_tmp ("lockstep-capture-XXXXXX", error) : NULL;
+  if (!output)
     return NULL;
-  g_autofree char *output = g_build_filename (own, OUTPUT, NULL);
   g_auto (GStrv) environment = environment_of (ask, gpu, folder, output);
   int status = 0;
   gboolean ok = spawn (ask, environment, &status, error);
-  LsCaptured *c = ok ? read_outputs (ask, own) : NULL;
+  LsCaptured *c = ok ? read_outputs (ask, output) : NULL;
   if (ok && !c)
     explain_none (output, status, error);
   if (c && !c->error && strcmp (c->why, "it ended") == 0 && status != 0)
     c->error = WIFEXITED (status) ? g_strdup_printf ("exit code %d", WEXITSTATUS (status))
                                   : g_strdup_printf ("signal %d", WTERMSIG (status));
-  remove_folder (own);
+  remove_folder (output);
   return c;
 }
 
@@ -386,13 +387,7 @@ find_range (const LsCaptureAsk *ask, const char *folder, LsCaptured *c, GError *
 LsCaptured *
 ls_capture_run (const LsCaptureAsk *ask, GError **error)
 {
-  g_autofree char *gpu = gpu_text (ask, 1), *folder = find_folder ();
-  if (!gpu) {
-    g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 "no program is captured for %s: those of NVIDIA's accelerators from V100 on are",
-                 ask->gpu->name);
-    return NULL;
-  }
+  g_autofree char *folder = find_folder ();
   if (!folder) {
     g_set_error (
         error, LS_ERROR, LS_ERROR_UNSUPPORTED,
@@ -496,7 +491,6 @@ ls_captured_advice (const LsCaptured *c)
   qsort (sums, G_N_ELEMENTS (sums), sizeof *sums, compare_sums);
   for (guint i = 0; i < G_N_ELEMENTS (sums); i++)
     if (sums[i].bytes * 20 >= c->total_bytes) /* what is less is no help */
-      g_string_append_printf (text, "%s%.1f GiB %s", text->len > 0 ? "\n" : "",
-                              (double) sums[i].bytes / (1 << 30), sums[i].line);
+      g_string_append_printf (text, "\nhint: %.1f GiB %s", (double) sums[i].bytes / (1 << 30), sums[i].line);
   return g_string_free (text, FALSE);
 }

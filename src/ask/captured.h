@@ -72,7 +72,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCaptured, ls_captured_free)
 /* Whether it ran to its end or its steps without an error, and what is needed is on the GPU. */
 bool ls_captured_fits (const LsCaptured *c);
 uint64_t ls_captured_needed (const LsCaptured *c); /* bytes: reserved, context and NCCL */
-/* What would make less of it, the largest first: lines, newly allocated. */
+/* What would make less of it, the largest first: "\nhint: ..." each, newly allocated. */
 char *ls_captured_advice (const LsCaptured *c);
 
 #endif

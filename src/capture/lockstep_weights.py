@@ -105,8 +105,7 @@ def after_models(module):
         if not isinstance(config, PretrainedConfig):
             keys = ("cache_dir", "force_download", "local_files_only", "token", "revision", "subfolder")
             named = {k: v for k, v in more.items() if not (isinstance(v, str) and v == "auto")}
-            config, more = cls.config_class.from_pretrained(config or name, return_unused_kwargs=True, **named), more
-            config = config[0]
+            config, _ = cls.config_class.from_pretrained(config or name, return_unused_kwargs=True, **named)
             more = {k: v for k, v in more.items() if not hasattr(config, k) or k in (*keys, "dtype", "torch_dtype", "quantization_config")}
         dtype = wanted_dtype(torch, config, more.get("dtype", more.get("torch_dtype")))
         if dtype is None:  # as a checkpoint has it
@@ -186,8 +185,6 @@ def nothing_drawn(torch):
 
 
 def after_torch(torch):
-    if not hasattr(torch.nn, "init"):
-        return
     for name in ("normal_", "uniform_", "trunc_normal_", "xavier_normal_", "xavier_uniform_", "kaiming_normal_", "kaiming_uniform_",
                  "_no_grad_normal_", "_no_grad_uniform_", "_no_grad_trunc_normal_"):
         if hasattr(torch.nn.init, name):
@@ -201,7 +198,7 @@ def after_torch(torch):
         return leave(made) if is_left else made.copy_(tensor, non_blocking)
 
     def nonzero(tensor):
-        note("a program selects elements on the GPU by their values: all are taken, the most that there can be")
+        note("a program selects elements on the GPU by their values: as many are taken as there can be")
         return torch.empty((tensor.dim(), tensor.numel()), dtype=torch.int64, device=tensor.device).t()
 
     global KERNELS
@@ -217,7 +214,7 @@ KERNELS = None  # keeps what is registered
 
 
 def before_hub():
-    """Where the hub cannot be reached, its library would try for minutes: it is told so."""
+    """Where the hub cannot be reached, its library would try for minutes without HF_HUB_OFFLINE."""
     if "HF_HUB_OFFLINE" in os.environ or any(name in os.environ for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
         return
     place = urllib.parse.urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))

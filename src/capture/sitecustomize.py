@@ -3,7 +3,8 @@ the stand-ins of CUDA's libraries are there before torch is; launchers start one
 of all; and when enough steps are done, or the program ends, what its allocator did is written down.
 
 Environment, of lockstep capture: LOCKSTEP_CAPTURE (the GPU, see standin_state.c), _LIBRARIES (folder of the stand-ins), _OUTPUT
-(file for what was seen), _WORLD, _RANK, _LOCAL (ranks in all, the captured one, on its node), _STEPS."""
+(folder for what was seen), _WORLD, _RANK, _LOCAL (ranks in all, the captured one, on its node), _STEPS, _SNAPSHOT (PyTorch's
+too), _MODELS (names of published models)."""
 
 import ast
 import atexit
@@ -138,21 +139,24 @@ def rank_environment(world, local):
             "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")}
 
 
-def become(entry, arguments, world, local):
+def enter(world, local):
+    """The environment of the captured rank; its rank on its node."""
     os.environ.update({k: str(v) for k, v in rank_environment(world, local).items()})
+    return os.environ["LOCAL_RANK"]
+
+
+def become(command):
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execvpe(entry, [entry, *arguments], os.environ)
+    os.execvp(command[0], command)
 
 
 def after_launcher(module):
     def launch_agent(config, entrypoint, args, *rest, **more):
+        here = enter(config.max_nodes * config.nproc_per_node, config.nproc_per_node)
         if callable(entrypoint):
-            os.environ.update({k: str(v) for k, v in rank_environment(config.max_nodes * config.nproc_per_node, config.nproc_per_node).items()})
             return {0: entrypoint(*args)}
-        world, local = config.max_nodes * config.nproc_per_node, config.nproc_per_node
-        here = str(rank_environment(world, local)["LOCAL_RANK"])
-        become(str(entrypoint), [str(a).replace("${local_rank}", here) for a in args], world, local)
+        become([str(entrypoint), *(str(a).replace("${local_rank}", here) for a in args)])
 
     module.launch_agent = launch_agent
 
@@ -191,11 +195,11 @@ def deepspeed_launcher():
     while rest and rest[0].startswith("-"):
         flags.append(rest.pop(0))
     nodes = json.loads(base64.urlsafe_b64decode(value)) if value else {"localhost": [0]}
-    world, local = sum(len(v) for v in nodes.values()), max(len(v) for v in nodes.values())
+    here = enter(sum(len(v) for v in nodes.values()), max(len(v) for v in nodes.values()))
     if "--no_local_rank" not in flags:
-        rest.insert(1, f"--local_rank={rank_environment(world, local)['LOCAL_RANK']}")
+        rest.insert(1, "--local_rank=" + here)
     python = [] if "--no_python" in flags else [sys.executable, "-u", *(["-m"] if "--module" in flags else [])]
-    become([*python, *rest][0], [*python, *rest][1:], world, local)
+    become([*python, *rest])
 
 
 # --- groups of ranks that do not exist ---
@@ -539,9 +543,8 @@ def after_torch(torch):
         of[id(which)] = n + (done > before), done
         STATE["steps"] = max(STATE["steps"], of[id(which)][0])
 
-    if hasattr(optimizer, "register_optimizer_step_post_hook"):
-        optimizer.register_optimizer_step_pre_hook(steps)
-        optimizer.register_optimizer_step_post_hook(stepped)
+    optimizer.register_optimizer_step_pre_hook(steps)
+    optimizer.register_optimizer_step_post_hook(stepped)
     atexit.register(finish, torch, "it ended")
     leave = os._exit
 
@@ -582,7 +585,7 @@ def finish(torch, why):
     if STATE["done"] or not setting("OUTPUT") or not torch.cuda.is_initialized():
         return
     STATE["done"] = True
-    group, traces = getattr(torch, "distributed", None), torch.cuda.memory._snapshot()["device_traces"]
+    group, traces = torch.distributed, torch.cuda.memory._snapshot()["device_traces"]
     n_blocks = [sum(e["action"] == "alloc" for e in trace) for trace in traces]
     if not any(n_blocks):
         return  # a launcher that asked for the GPUs: its child is the program, or was killed
@@ -590,7 +593,7 @@ def finish(torch, why):
     stats = torch.cuda.memory_stats(fullest)
     allocated, reserved, peak, curve = at_peak(traces[fullest])
     world, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
-    if group and group.is_available() and group.is_initialized():
+    if group.is_available() and group.is_initialized():
         world, rank = group.get_world_size(), group.get_rank()
     seen = {"why": why, "steps": STATE["steps"], "error": STATE.get("error"), "torch": torch.__version__, "cuda": torch.version.cuda,
             "world": world, "rank": rank, "counts": counts(),
@@ -603,7 +606,7 @@ def finish(torch, why):
             seen["notes"].append(f"{what.split(' for ')[1]} has a CUDA runtime of its own: it found no GPU, and what it does is not captured")
     if sum(map(bool, n_blocks)) > 1:
         seen["notes"].append(f"the process allocates on several GPUs: this is cuda:{fullest}")
-    path = f"{setting('OUTPUT')}.{os.getpid()}"
+    path = os.path.join(setting("OUTPUT"), f"{os.getpid()}.json")
     if setting("SNAPSHOT"):
         torch.cuda.memory._dump_snapshot(path + ".pickle")
     with open(path + ".part", "w", encoding="utf-8") as out:

@@ -97,7 +97,7 @@ is_done (const int64_t done[LS_N_SPEEDS])
 }
 
 /* A watchdog that asks when this machine's clock tells it to would take what is done from the thread that
- * launches, now and then: it is told so late that this thread has asked before, and before it gives up. */
+ * launches, now and then: its answer is so late that this thread has asked before, and before it gives up. */
 bool
 ls_event_is_done (const LsEvent *event)
 {

@@ -171,7 +171,7 @@ take (int mib)
   ls_count ("MiB of NCCL", mib);
 }
 
-/* Ranks of a node are taken to be neighbours. Who sends to one or two of a small group is a stage of a
+/* That ranks of a node are neighbours is assumed. Who sends to one or two of a small group is a stage of a
  * pipeline, and those lie on other nodes. */
 static void
 connect_peer (Communicator *c, int peer)

@@ -104,7 +104,7 @@ ls_current_device (void)
   return &device;
 }
 
-/* Numbers or "GPU-..." between commas; what stands behind the first one that is no device is not seen. */
+/* Numbers or "GPU-..." between commas; what comes after the first one that is no device is not seen. */
 static int
 count_visible (const char *list)
 {

@@ -1,4 +1,4 @@
-"""One rank of AnswerDotAI/fsdp_qlora's train.py, beside which it stands, without its spawn of the others: fsdp_qlora.py
+"""One rank of AnswerDotAI/fsdp_qlora's train.py, in the same folder, without its spawn of the others: fsdp_qlora.py
 KEY=VALUE... of its options. Llama-2 7B by its configuration, on the host, instead of its weights; a tokenizer of bytes: its
 dummy text is long enough."""
 

@@ -179,7 +179,7 @@ watchdogs_are_told_late (void)
   cudaEventDestroy (end);
 }
 
-/* The third is no device of eight: it and those behind it are not seen. */
+/* The third is no device of eight: it and those after it are not seen. */
 static void
 devices_are_those_that_are_visible (void)
 {

@@ -1,5 +1,5 @@
 """python -m lockstep.capture [OPTION...] -- COMMAND...: lockstep capture, with the programs of this Python first on the path,
-so that torchrun and the like are those that stand beside it. lockstep is looked for where the library is, and on the path."""
+so that torchrun and the like are its own. lockstep is looked for where the library is, and on the path."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ def main():
     try:
         os.execvpe(_program(), ["lockstep", "capture", *sys.argv[1:]], {**os.environ, "PATH": path})
     except FileNotFoundError:
-        sys.exit("lockstep.capture: no program lockstep beside the library or on the path")
+        sys.exit("lockstep.capture: no program lockstep near the library or on the path")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,6 @@
+class Library:
+    def __init__(self, *more):
+        pass
+
+    def impl(self, *more):
+        pass
