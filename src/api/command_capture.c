@@ -21,7 +21,12 @@ static const LsOption own[] = {
     .meaning = "On which its ranks run: its GPU, and how many a node has" },
   { "gpu", .argument = "NAME|FILE", .meaning = "The GPU alone, eight to a node; default h100" },
   { "world", .argument = "N", .meaning = "Ranks in all; default: those that the command starts" },
-  { "rank", .argument = "N", .meaning = "The rank that is run, for all of them; default 0" },
+  { "ranks", .argument = "auto|all|LIST",
+    .meaning
+    = "Those that are run, as 0,8,16: default auto: one of each role, and one where all have the same" },
+  { "rank", .argument = "N", .meaning = "The only one that is run, for all of them" },
+  { "expert-load", .argument = "even|zipf:S",
+    .meaning = "What a router is taken to choose, where its values are not known; default: each as likely" },
   { "steps", .argument = "N",
     .meaning = "Steps of its optimizer; it is ended when the next one begins; default 2" },
   { "range",
@@ -138,6 +143,15 @@ check (const LsCaptured *c, LsAnswer *a)
   }
 }
 
+static bool
+is_among (const LsCaptureAsk *ask, uint32_t rank)
+{
+  for (guint i = 0; i < ask->n_ranks; i++)
+    if (ask->ranks[i] == rank)
+      return true;
+  return ask->n_ranks == 0;
+}
+
 static gboolean
 answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error)
 {
@@ -146,9 +160,10 @@ answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error
     return FALSE;
   Data *d = g_new (Data, 1);
   *d = (Data) { captured, g_strjoinv (" ", (char **) ask->command) };
-  if ((ask->world > 0 && captured->world != ask->world) || captured->rank != ask->rank)
-    ls_answer_warn (
-        a, g_strdup ("--world and --rank change nothing here: no launcher such as torchrun starts ranks"));
+  if ((ask->world > 0 && captured->world != ask->world) || !is_among (ask, captured->rank))
+    ls_answer_warn (a,
+                    g_strdup ("--world, --rank and --ranks change nothing here: no launcher such as torchrun "
+                              "starts ranks"));
   note_all (captured, a);
   ls_answer_take (a, d, &forms);
   ls_answer_write (a, r, "junit", write_junit);
@@ -159,10 +174,77 @@ answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error
   return TRUE;
 }
 
+static int
+compare_ranks (gconstpointer a, gconstpointer b)
+{
+  uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+  return (x > y) - (x < y);
+}
+
+/* "0,8,16-19"; ranks: in order, each once. */
+static gboolean
+read_list (const char *text, gint64 world, GArray *ranks, GError **error)
+{
+  g_auto (GStrv) parts = g_strsplit (text, ",", -1);
+  gint64 most = world > 0 ? world - 1 : 9999999;
+  for (guint i = 0; parts[i]; i++) {
+    g_auto (GStrv) ends = g_strsplit (parts[i], "-", 2);
+    gint64 first, last;
+    if (!ends[0] || !g_ascii_string_to_signed (ends[0], 10, 0, most, &first, NULL)
+        || !g_ascii_string_to_signed (ends[1] ? ends[1] : ends[0], 10, first, first + 1023, &last, NULL)
+        || last > most || ranks->len > 1023)
+      return ls_request_refuse (
+          "--ranks: expected auto, all or ranks below the number of all, as 0,8,16-19: 1,024 at most", error);
+    for (gint64 rank = first; rank <= last; rank++) {
+      uint32_t value = (uint32_t) rank;
+      g_array_append_val (ranks, value);
+    }
+  }
+  g_array_sort (ranks, compare_ranks);
+  for (guint i = 1; i < ranks->len; i++)
+    if (g_array_index (ranks, uint32_t, i) == g_array_index (ranks, uint32_t, i - 1))
+      return ls_request_refuse ("--ranks: a rank stands twice", error);
+  return TRUE;
+}
+
+static gboolean
+read_ranks (const LsRequest *r, gint64 world, GArray *ranks, LsCaptureWhich *ret_which, GError **error)
+{
+  const char *text = ls_request_text (r, "ranks");
+  gint64 rank = 0;
+  *ret_which = g_strcmp0 (text, "all") == 0 ? LS_CAPTURE_ALL : LS_CAPTURE_AUTO;
+  if (ls_request_text (r, "rank")) {
+    if (text)
+      return ls_request_refuse ("--rank does not go with --ranks: it is one of them", error);
+    if (!ls_request_number (r, "rank", 0, 9999999, &rank, error))
+      return FALSE;
+    if (world > 0 && rank >= world)
+      return ls_request_refuse ("--rank: expected one below --world", error);
+    uint32_t value = (uint32_t) rank;
+    g_array_append_val (ranks, value);
+    *ret_which = LS_CAPTURE_ONE;
+  } else if (text && strcmp (text, "auto") != 0 && strcmp (text, "all") != 0) {
+    *ret_which = LS_CAPTURE_LIST;
+    return read_list (text, world, ranks, error);
+  }
+  return TRUE;
+}
+
+static bool
+is_load (const char *text)
+{
+  const char *power = g_str_has_prefix (text, "zipf:") ? text + strlen ("zipf:") : "";
+  char *end;
+  double value = g_ascii_strtod (power, &end);
+  return strcmp (text, "even") == 0 || (end > power && *end == '\0' && value >= 0 && value < 10);
+}
+
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  gint64 world = 0, rank = 0, steps = DEFAULT_STEPS;
+  gint64 world = 0, steps = DEFAULT_STEPS;
+  LsCaptureWhich which;
+  g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_autofree const char **words = ls_request_texts (r, "command");
   const char **command = words && words[0] && strcmp (words[0], "--") == 0 ? words + 1 : words;
   if (!command || !command[0])
@@ -170,26 +252,32 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   if (!ls_request_is_on (r, "memory"))
     return ls_request_refuse ("expected --memory: what a program allocates is what is captured", error);
   if (!ls_request_number (r, "world", 1, 10000000, &world, error)
-      || !ls_request_number (r, "rank", 0, 10000000, &rank, error)
-      || !ls_request_number (r, "steps", 1, 1000, &steps, error))
+      || !ls_request_number (r, "steps", 1, 1000, &steps, error)
+      || !read_ranks (r, world, ranks, &which, error))
     return FALSE;
-  if (world > 0 && rank >= world)
-    return ls_request_refuse ("--rank: expected one below --world", error);
+  const char *load = ls_request_text (r, "expert-load");
+  if (load && !is_load (load))
+    return ls_request_refuse ("--expert-load: expected even or zipf:S, as zipf:1", error);
   LsGpu gpu;
   uint32_t per_node;
   if (!read_gpu (r, &gpu, &per_node, error))
     return FALSE;
+  const LsProgress progress = ls_request_progress (r);
   g_autofree char *message = NULL, *models = ls_data_find (LS_DATA_MODEL_NAMES, "published", &message);
   const LsCaptureAsk ask = { .gpu = &gpu,
                              .gpus_per_node = per_node,
                              .world = (uint32_t) world,
-                             .rank = (uint32_t) rank,
+                             .which = which,
+                             .ranks = (const uint32_t *) (void *) ranks->data,
+                             .n_ranks = ranks->len,
                              .steps = (uint32_t) steps,
+                             .expert_load = load,
                              .with_range = ls_request_is_on (r, "range"),
                              .with_snapshot = ls_request_text (r, "snapshot") != NULL,
                              .command = command,
                              .models = models,
-                             .stop = ls_request_stop (r) };
+                             .stop = ls_request_stop (r),
+                             .progress = &progress };
   if (!ls_request_text (r, "cluster") && !ls_request_text (r, "gpu"))
     ls_answer_note (a, "no GPU was named: it is an h100, eight to a node (--gpu, --cluster)");
   gboolean ok = answer (r, &ask, a, error);
@@ -203,7 +291,8 @@ const Command command_capture = {
     .line = "a training program as it is, run without its GPUs: what it allocates",
     .usage = "capture --memory [OPTION...] -- COMMAND...",
     .summary = "Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's\n"
-               "would on the named GPU, for some steps. Says what PyTorch's allocator held at its peak,\n"
+               "would on the named GPU, for some steps; where ranks differ, as stages of a pipeline do,\n"
+               "one of each role. Says what PyTorch's allocator held at its peak,\n"
                "and which lines of the program held it, what comes on top, and whether it fits. The\n"
                "program is not changed, and nothing but COMMAND is run. What it prints goes to stderr.",
     .examples = "Examples:\n"

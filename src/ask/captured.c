@@ -1,16 +1,12 @@
 #include "ask/captured.h"
 
-#include <errno.h>
-#include <glib/gstdio.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <lockstep/error.h>
 
+#include "ask/capture_processes.h"
 #include "data/text/json_doc.h"
 
 /* What PyTorch's messages call the total capacity of a GPU over the size of its memory: 79.10 of 80 GiB on
@@ -96,9 +92,7 @@ gpu_text (const LsCaptureAsk *ask, double speed, GError **error)
   return NULL;
 }
 
-#define REFUSED "refused" /* the file in which the stand-ins say why they ended it */
-
-/* --- the process ------------------------------------------------------------------------------------- */
+/* --- the processes ------------------------------------------------------------------------------------- */
 
 /* Where the stand-ins lie: $LS_MODULE_DIR, beside a build's program, installed, here or where it was built
  * for. NULL: nowhere. */
@@ -126,76 +120,24 @@ set_number (char **environment, const char *name, uint32_t value)
   return value > 0 ? g_environ_setenv (environment, name, text, TRUE) : environment;
 }
 
+/* What is the same for all ranks. */
 static char **
-environment_of (const LsCaptureAsk *ask, const char *gpu, const char *folder, const char *output)
+environment_of (const LsCaptureAsk *ask, const char *gpu, const char *folder)
 {
-  g_autofree char *refused = g_build_filename (output, REFUSED, NULL);
   const char *path = g_getenv ("PYTHONPATH");
   g_autofree char *python = path && *path ? g_strconcat (folder, ":", path, NULL) : g_strdup (folder);
   char **e = g_get_environ ();
   e = g_environ_setenv (e, "LOCKSTEP_CAPTURE", gpu, TRUE);
   e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_LIBRARIES", folder, TRUE);
-  e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_OUTPUT", output, TRUE);
-  e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_REFUSED", refused, TRUE);
   e = g_environ_setenv (e, "PYTHONPATH", python, TRUE);
+  if (ask->expert_load)
+    e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_EXPERT_LOAD", ask->expert_load, TRUE);
   if (ask->models)
     e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_MODELS", ask->models, TRUE);
   e = set_number (e, "LOCKSTEP_CAPTURE_WORLD", ask->world);
-  e = set_number (e, "LOCKSTEP_CAPTURE_RANK", ask->rank);
   e = set_number (e, "LOCKSTEP_CAPTURE_STEPS", ask->steps);
   e = set_number (e, "LOCKSTEP_CAPTURE_SNAPSHOT", ask->with_snapshot);
   return set_number (e, "LOCKSTEP_CAPTURE_LOCAL", ask->world > 0 ? MIN (ask->gpus_per_node, ask->world) : 0);
-}
-
-/* In the child: a group of its own, which ends with us; what the program prints is no part of the answer. */
-static void
-set_up (gpointer data)
-{
-  (void) data;
-  setpgid (0, 0);
-  prctl (PR_SET_PDEATHSIG, SIGKILL);
-  dup2 (STDERR_FILENO, STDOUT_FILENO);
-}
-
-static void
-end_group (GPid pid)
-{
-  kill (-pid, SIGTERM);
-  g_usleep (G_USEC_PER_SEC / 2);
-  kill (-pid, SIGKILL);
-}
-
-/* *ret_status: as of waitpid(). FALSE, with LS_ERROR_STOPPED: it was ended. */
-static gboolean
-wait_for (GPid pid, const gint *stop, int *ret_status, GError **error)
-{
-  for (;;) {
-    pid_t done = waitpid (pid, ret_status, WNOHANG);
-    if (done == pid || (done < 0 && errno != EINTR)) {
-      kill (-pid, SIGKILL); /* what it left behind */
-      return TRUE;
-    }
-    if (stop && g_atomic_int_get (stop)) {
-      end_group (pid);
-      waitpid (pid, ret_status, 0);
-      g_set_error (error, LS_ERROR, LS_ERROR_STOPPED, "stopped before the program had done its steps");
-      return FALSE;
-    }
-    g_usleep (20000);
-  }
-}
-
-static gboolean
-spawn (const LsCaptureAsk *ask, char **environment, int *ret_status, GError **error)
-{
-  GPid pid;
-  g_autoptr (GError) problem = NULL;
-  GSpawnFlags flags = G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_SEARCH_PATH;
-  if (!g_spawn_async (NULL, (char **) ask->command, environment, flags, set_up, NULL, &pid, &problem)) {
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: %s", ask->command[0], problem->message);
-    return FALSE;
-  }
-  return wait_for (pid, ask->stop, ret_status, error);
 }
 
 /* --- what it wrote ------------------------------------------------------------------------------------ */
@@ -221,6 +163,12 @@ clear_row (gpointer data)
   g_free (row->phase);
   g_free (row->operator);
   g_free (row->line);
+}
+
+static void
+clear_rank (gpointer data)
+{
+  g_free (((LsCapturedRank *) data)->error);
 }
 
 static void
@@ -278,21 +226,23 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
 
 /* Why there is nothing to be read. */
 static void
-explain_none (const char *output, int status, GError **error)
+explain_none (const LsCaptureProcess *p, GError **error)
 {
-  g_autofree char *path = g_build_filename (output, REFUSED, NULL), *why = NULL;
+  g_autofree char *path = g_build_filename (p->output, LS_CAPTURE_REFUSED, NULL), *why = NULL;
   if (g_file_get_contents (path, &why, NULL, NULL))
     g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED, "the capture ended: %s", g_strchomp (why));
-  else if (WIFSIGNALED (status))
+  else if (WIFSIGNALED (p->status))
     g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "the program was ended by signal %d (%s)",
-                 WTERMSIG (status), g_strsignal (WTERMSIG (status)));
+                 WTERMSIG (p->status), g_strsignal (WTERMSIG (p->status)));
   else
     g_set_error (
         error, LS_ERROR, LS_ERROR_FAILED,
         "the program ended with exit code %d and used no GPU through PyTorch\n"
         "What is captured is a program of PyTorch with CUDA, of any launcher; JAX, TensorFlow and torch "
         "without CUDA are not",
-        WEXITSTATUS (status));
+        WEXITSTATUS (p->status));
+  if (p->rank > 0)
+    g_prefix_error (error, "rank %u: ", p->rank);
 }
 
 /* Of several processes, such as those that compile kernels, that which trained: with most steps, and then
@@ -335,15 +285,70 @@ read_outputs (const LsCaptureAsk *ask, const char *folder)
   return best;
 }
 
-static void
-remove_folder (const char *folder)
+/* What a rank left; NULL: nothing that is an answer. */
+static LsCaptured *
+read_rank (const LsCaptureAsk *ask, const LsCaptureProcess *p, GError **error)
 {
-  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
-  for (const char *name; dir && (name = g_dir_read_name (dir));) {
-    g_autofree char *path = g_build_filename (folder, name, NULL);
-    g_unlink (path);
+  LsCaptured *c = read_outputs (ask, p->output);
+  if (!c) {
+    explain_none (p, error);
+    return NULL;
   }
-  g_rmdir (folder);
+  if (!c->error && strcmp (c->why, "it ended") == 0 && p->status != 0)
+    c->error = WIFEXITED (p->status) ? g_strdup_printf ("exit code %d", WEXITSTATUS (p->status))
+                                     : g_strdup_printf ("signal %d", WTERMSIG (p->status));
+  return c;
+}
+
+/* That which decides: one that failed, one that ran out of memory, the fullest. */
+static bool
+decides_over (const LsCaptured *a, const LsCaptured *b)
+{
+  int x = !a->error ? 0 : a->n_out_of_memory > 0 ? 1 : 2, y = !b->error ? 0 : b->n_out_of_memory > 0 ? 1 : 2;
+  return x != y ? x > y : ls_captured_needed (a) > ls_captured_needed (b);
+}
+
+/* Takes ownership of c; frees the one of both that does not decide. */
+static LsCaptured *
+add_rank (LsCaptured *best, LsCaptured *c, uint32_t stands_for)
+{
+  LsCapturedRank rank = { c->rank,
+                          stands_for > 0 ? stands_for : c->world,
+                          c->steps,
+                          c->allocated_bytes,
+                          c->reserved_bytes,
+                          ls_captured_needed (c),
+                          g_strdup (c->error) };
+  if (!best) {
+    c->ranks = g_array_new (FALSE, FALSE, sizeof (LsCapturedRank));
+    g_array_set_clear_func (c->ranks, clear_rank);
+    g_array_append_val (c->ranks, rank);
+    return c;
+  }
+  g_array_append_val (best->ranks, rank);
+  if (!decides_over (c, best)) {
+    ls_captured_free (c);
+    return best;
+  }
+  c->ranks = g_steal_pointer (&best->ranks);
+  ls_captured_free (best);
+  return c;
+}
+
+static LsCaptured *
+read_ranks (const LsCaptureAsk *ask, const GArray *processes, GError **error)
+{
+  LsCaptured *best = NULL;
+  for (guint i = 0; i < processes->len; i++) {
+    const LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+    LsCaptured *c = read_rank (ask, p, error);
+    if (!c) {
+      ls_captured_free (best);
+      return NULL;
+    }
+    best = add_rank (best, c, p->stands_for);
+  }
+  return best;
 }
 
 /* The program once, on a GPU of that speed. */
@@ -351,19 +356,13 @@ static LsCaptured *
 run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **error)
 {
   g_autofree char *gpu = gpu_text (ask, speed, error);
-  g_autofree char *output = gpu ? g_dir_make_tmp ("lockstep-capture-XXXXXX", error) : NULL;
-  if (!output)
+  g_autofree char *home = gpu ? g_dir_make_tmp ("lockstep-capture-XXXXXX", error) : NULL;
+  if (!home)
     return NULL;
-  g_auto (GStrv) environment = environment_of (ask, gpu, folder, output);
-  int status = 0;
-  gboolean ok = spawn (ask, environment, &status, error);
-  LsCaptured *c = ok ? read_outputs (ask, output) : NULL;
-  if (ok && !c)
-    explain_none (output, status, error);
-  if (c && !c->error && strcmp (c->why, "it ended") == 0 && status != 0)
-    c->error = WIFEXITED (status) ? g_strdup_printf ("exit code %d", WEXITSTATUS (status))
-                                  : g_strdup_printf ("signal %d", WTERMSIG (status));
-  remove_folder (output);
+  g_auto (GStrv) environment = environment_of (ask, gpu, folder);
+  g_autoptr (GArray) processes = ls_capture_processes (ask, environment, home, error);
+  LsCaptured *c = processes ? read_ranks (ask, processes, error) : NULL;
+  ls_capture_remove (home);
   return c;
 }
 
@@ -413,6 +412,7 @@ ls_captured_free (LsCaptured *c)
   g_free (c->why);
   g_free (c->error);
   g_array_unref (c->rows);
+  g_clear_pointer (&c->ranks, g_array_unref);
   free (c->over_time);
   g_clear_pointer (&c->snapshot, g_bytes_unref);
   g_ptr_array_unref (c->notes);

@@ -1,11 +1,12 @@
 /* ask/captured.h — a training program run without its GPUs, and what its memory was.
  *
- * Problem. What a program allocates is decided by the program: its layers, its sharding, PyTorch's
- * allocator. A model of it is as good as what is known of the program.
+ * Problem. What a program allocates is decided by the program: its layers, its sharding, PyTorch's allocator.
+ * A model of it is as good as what is known of the program.
  *
  * Method. The program runs, on one process in the place of all of its ranks, with libraries that answer as
  * CUDA's would on the named GPU (capture/standin.h). PyTorch's allocator then does what it does on that GPU,
- * and says what it held when it held most.
+ * and says what it held when it held most. Where its ranks differ, as stages of a pipeline do, there is a
+ * process for each role, and what they send to each other travels.
  *
  * Beside it on a GPU lie, from tables: the context of the process, and what NCCL takes for its communicators,
  * which is charged when a communicator is first used. What is reserved may depend on how fast the GPU is: it
@@ -14,8 +15,8 @@
  * Worked example. A program on 8 ranks that shards parameters of 4 GiB and keeps two moments of each holds
  * 0.5 + 0.5 + 1 GiB after a step: tests/golden/capture.txt, the second case.
  *
- * Deviations. Kernels do not run: what depends on values is not what it would be. Other ranks are as this
- * one. */
+ * Deviations. Kernels do not run: what depends on values is not what it would be. Ranks that are not captured
+ * are as those that stand for them. */
 #ifndef LS_ASK_CAPTURED_H
 #define LS_ASK_CAPTURED_H
 
@@ -23,18 +24,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/parallel.h"
 #include "cluster/gpu.h"
+
+/* ONE stands for all. AUTO: as many as have roles of their own: the first, and where ranks send to single
+ * ones, as stages of a pipeline do, one of each place. */
+typedef enum { LS_CAPTURE_AUTO, LS_CAPTURE_ONE, LS_CAPTURE_ALL, LS_CAPTURE_LIST } LsCaptureWhich;
 
 typedef struct {
   const LsGpu *gpu; /* borrowed */
   uint32_t gpus_per_node;
-  uint32_t world, rank; /* world 0: as the command says; rank 0: the first */
-  uint32_t steps;       /* of its optimizer, after which it is ended */
-  bool with_range;      /* run it for GPUs of half and of double the speed too */
+  uint32_t world;       /* 0: as the command says */
+  LsCaptureWhich which; /* of its ranks are run */
+  const uint32_t
+      *ranks; /* n_ranks: LS_CAPTURE_LIST's, in order; of LS_CAPTURE_ONE the one that is run for all */
+  guint n_ranks;
+  uint32_t steps;          /* of its optimizer, after which it is ended */
+  const char *expert_load; /* "even", "zipf:S": what a router chooses; or NULL: each as likely */
+  bool with_range;         /* run it for GPUs of half and of double the speed too */
   bool with_snapshot;
   const char *const *command; /* NULL-terminated */
   const char *models;         /* file of names of published models, for what has no configuration; or NULL */
   const gint *stop;           /* not 0: end it; or NULL. Read atomically */
+  const LsProgress *progress; /* of ranks; or NULL */
 } LsCaptureAsk;
 
 /* Bytes that something held when most was allocated. */
@@ -47,6 +59,13 @@ typedef struct {
 } LsCapturedRow;
 
 typedef struct {
+  uint32_t rank, stands_for, steps; /* stands_for: ranks, itself among them */
+  uint64_t allocated_bytes, reserved_bytes, needed_bytes;
+  char *error; /* what it failed with, or NULL */
+} LsCapturedRank;
+
+/* Of the rank that decides: one that failed, else the fullest. */
+typedef struct {
   char *gpu, *torch, *cuda, *why, *error; /* why it ended; error: what it failed with, or NULL */
   uint32_t world, rank, steps;
   uint64_t allocated_bytes, reserved_bytes, requested_bytes; /* peaks, of PyTorch's allocator */
@@ -57,6 +76,7 @@ typedef struct {
   bool depends_on_speed;          /* a GPU of half or double the speed would have answered otherwise */
   uint64_t low_bytes, high_bytes; /* reserved, of GPUs of half to double the speed; 0: not asked */
   GArray *rows;                   /* LsCapturedRow, the largest first */
+  GArray *ranks;                  /* LsCapturedRank, all that were captured, in order */
   char *over_time;                /* JSON: {kinds, changes, columns: [[bytes of each kind]]} */
   GBytes *snapshot; /* a pickle, as torch.cuda.memory._dump_snapshot() writes; NULL: not asked */
   GPtrArray *notes; /* lines: what was done otherwise than the program says */

@@ -197,17 +197,12 @@ def after_torch(torch):
         is_left = is_large(made) and hasattr(tensor.untyped_storage(), "untouched")
         return leave(made) if is_left else made.copy_(tensor, non_blocking)
 
-    def nonzero(tensor):
-        note("a program selects elements on the GPU by their values: as many are taken as there can be")
-        return torch.empty((tensor.dim(), tensor.numel()), dtype=torch.int64, device=tensor.device).t()
-
     global KERNELS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         KERNELS = torch.library.Library("aten", "IMPL")
         KERNELS.impl("_to_copy", to_copy, "CPU")
         KERNELS.impl("clone", lambda tensor, *, memory_format=None: to_copy(tensor, memory_format=memory_format), "CPU")
-        KERNELS.impl("nonzero", nonzero, "CUDA")
 
 
 KERNELS = None  # keeps what is registered

@@ -4,14 +4,12 @@ of all; and when enough steps are done, or the program ends, what its allocator 
 
 Environment, of lockstep capture: LOCKSTEP_CAPTURE (the GPU, see standin_state.c), _LIBRARIES (folder of the stand-ins), _OUTPUT
 (folder for what was seen), _WORLD, _RANK, _LOCAL (ranks in all, the captured one, on its node), _STEPS, _SNAPSHOT (PyTorch's
-too), _MODELS (names of published models)."""
+too), _MODELS (names of published models), _MAIL, _RANKS (see lockstep_ranks.py)."""
 
 import ast
 import atexit
-import copy
 import ctypes
 import faulthandler
-import functools
 import gc
 import glob
 import importlib
@@ -202,148 +200,6 @@ def deepspeed_launcher():
     become([*python, *rest])
 
 
-# --- groups of ranks that do not exist ---
-
-
-def after_c10d(module):
-    c10d = sys.modules["torch._C._distributed_c10d"]
-
-    class Lone(c10d.Store):
-        """A store that never waits: what nobody set, the others set as this one would have."""
-
-        def __init__(self):
-            super().__init__()
-            self.values = {}
-
-        def set(self, key, value):
-            self.values[key] = value.encode() if isinstance(value, str) else bytes(value)
-
-        def get(self, key):
-            return self.values.get(key, b"l" * 128)
-
-        def add(self, key, amount):
-            world = int(os.environ.get("WORLD_SIZE", "1"))
-            self.values[key] = str(int(self.values.get(key, b"0")) + amount * world).encode()
-            return int(self.values[key])
-
-        def compare_set(self, key, expected, desired):
-            if self.values.get(key, b"") == (expected.encode() if isinstance(expected, str) else bytes(expected)):
-                self.set(key, desired)
-            return self.values.get(key, expected)
-
-        def wait(self, *arguments):
-            return None
-
-        def check(self, keys):
-            return all(key in self.values for key in keys)
-
-        def delete_key(self, key):
-            return self.values.pop(key, None) is not None
-
-        def num_keys(self):
-            return len(self.values)
-
-        def multi_get(self, keys):
-            return [self.get(k) for k in keys]
-
-        def multi_set(self, keys, values):
-            for key, value in zip(keys, values):
-                self.set(key, value)
-
-        def append(self, key, value):
-            self.values[key] = self.values.get(key, b"") + (value.encode() if isinstance(value, str) else bytes(value))
-
-        def has_extended_api(self):
-            return True
-
-        def clone(self):
-            return self
-
-        def set_timeout(self, timeout):
-            return None
-
-    store = Lone()
-
-    def rendezvous(url, rank=-1, world_size=-1, **more):
-        yield (store, int(os.environ["RANK"]) if rank < 0 else rank, int(os.environ["WORLD_SIZE"]) if world_size < 0 else world_size)
-
-    module.rendezvous = rendezvous
-    fake = getattr(c10d, "FakeProcessGroup", None)
-    if fake is not None:
-        create = getattr(fake, "_create_internal", fake)
-
-        real = module.ProcessGroupGloo
-        fake._set_sequence_number_for_group = lambda group: None  # 2.6 has none
-
-        class OfFakes(type):
-            def __instancecheck__(cls, value):
-                return isinstance(value, (fake, real))
-
-            def __getattr__(cls, name):
-                return getattr(real, name)
-
-        class Gloo(metaclass=OfFakes):
-            def __new__(cls, store, rank, size, *arguments, **more):
-                return create(rank, size)
-
-        def create_gloo(opts, backend_options=None):
-            return create(opts.group_rank, opts.group_size)
-
-        module.ProcessGroupGloo = Gloo
-        if hasattr(module, "_create_gloo_process_group"):
-            module._create_gloo_process_group = create_gloo
-        known = module.Backend._plugins.get("GLOO") if hasattr(module.Backend, "_plugins") else None
-        if known is not None:
-            module.Backend._plugins["GLOO"] = known._replace(creator_fn=create_gloo)
-    helper = module._new_process_group_helper
-
-    def new_process_group_helper(group_size, group_rank, *arguments, **more):
-        if group_rank is not None and group_rank >= 0:
-            LIBRARY.ls_capture_expect_group(int(group_size), int(group_rank))
-        return helper(group_size, group_rank, *arguments, **more)
-
-    module._new_process_group_helper = new_process_group_helper
-    split = getattr(module, "split_group", None)
-
-    def split_group(parent_pg=None, split_ranks=None, *arguments, **more):
-        rank = (parent_pg or module._get_default_group()).rank()
-        for ranks in split_ranks or ():
-            if rank in ranks:
-                LIBRARY.ls_capture_expect_group(len(ranks), ranks.index(rank))
-        return split(parent_pg, split_ranks, *arguments, **more)
-
-    if split is not None:
-        module.split_group = split_group
-    for name, own in {"all_gather_object": 1, "gather_object": 0, "broadcast_object_list": None, "scatter_object_list": None}.items():
-        setattr(module, name, of_objects(module, getattr(module, name), own))
-
-
-def of_objects(module, function, own):
-    """A collective of objects: what their sizes come to is computed here, as kernels do not run, and what is gathered are
-    copies of the argument OWN, however many."""
-
-    @functools.wraps(function)
-    def call(*arguments, **more):
-        import torch
-        reductions = torch.Tensor.max, torch.Tensor.sum, torch.max, torch.sum
-
-        class Mode(torch.overrides.TorchFunctionMode):
-            def __torch_function__(self, what, types, values=(), named=None):
-                return what(values[0].cpu(), *values[1:], **named or {}) if what in reductions else what(*values, **named or {})
-
-        to_object = module._tensor_to_object
-        if own is not None:
-            value = more["obj"] if "obj" in more else arguments[own]
-            module._tensor_to_object = lambda *ignored: copy.deepcopy(value)
-        try:
-            with Mode():
-                return function(*arguments, **more)
-        finally:
-            module._tensor_to_object = to_object
-
-    return call
-
-
 # --- what is written down ---
 
 STATE = {"steps": 0, "done": False, "held": []}
@@ -517,6 +373,7 @@ def rows_of(blocks):
 
 def after_torch(torch):
     lockstep_weights.after_torch(torch)
+    lockstep_values.after_torch(torch, lockstep_weights.NOTES, lambda: LIBRARY, line_of, setting("EXPERT_LOAD"))
     from torch.optim import optimizer
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # names of functions alone, at once
     record = torch.cuda.memory._record_memory_history
@@ -545,12 +402,12 @@ def after_torch(torch):
 
     optimizer.register_optimizer_step_pre_hook(steps)
     optimizer.register_optimizer_step_post_hook(stepped)
-    atexit.register(finish, torch, "it ended")
+    atexit.register(end, torch)
     leave = os._exit
 
     def exit_at_once(status):
         try:
-            finish(torch, "it ended")
+            end(torch)
         finally:
             leave(status)
 
@@ -580,6 +437,13 @@ def work():
     return n.get("products", 0) + n.get("plans of cuDNN", 0) + n.get("launches of graphs", 0)
 
 
+def end(torch):
+    try:
+        finish(torch, "it ended")
+    finally:
+        LIBRARY.ls_capture_mail_close()
+
+
 def finish(torch, why):
     """Writes what was seen, once; the file is whole or is not there."""
     if STATE["done"] or not setting("OUTPUT") or not torch.cuda.is_initialized():
@@ -601,6 +465,8 @@ def finish(torch, why):
             "requested_bytes": stats.get("requested_bytes.all.peak", 0),
             "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}
     seen["peak"], seen["over_time"], seen["notes"] = peak, curve, lockstep_weights.NOTES
+    if seen["counts"].get("messages of ranks that are not captured"):
+        seen["notes"].append(f"rank {rank} receives numbers of ranks that are not captured, which are zeros here: --ranks auto captures them")
     for what in seen["counts"]:
         if what.startswith("undocumented tables"):
             seen["notes"].append(f"{what.split(' for ')[1]} has a CUDA runtime of its own: it found no GPU, and what it does is not captured")
@@ -612,6 +478,7 @@ def finish(torch, why):
     with open(path + ".part", "w", encoding="utf-8") as out:
         json.dump(seen, out, indent=1)
     os.replace(path + ".part", path)
+    LIBRARY.ls_capture_mail_close()
     if why == "its steps are done":
         sys.stdout.flush()
         sys.stderr.flush()
@@ -623,15 +490,17 @@ def begin():
         typing.override = lambda method: method
     BEFORE["torch"] = load
     AFTER["torch"] = after_torch
-    AFTER["torch.distributed.distributed_c10d"] = after_c10d
     AFTER["torch.distributed.launcher.api"] = after_launcher
     AFTER["torch.multiprocessing.spawn"] = after_spawn
     lockstep_weights.install(BEFORE, AFTER)
+    lockstep_ranks.install(AFTER, setting, lambda: LIBRARY, line_of)
     sys.meta_path.insert(0, Finder())
     deepspeed_launcher()
 
 
 chain()
 if os.environ.get("LOCKSTEP_CAPTURE"):
+    import lockstep_ranks
+    import lockstep_values
     import lockstep_weights
     begin()

@@ -35,6 +35,8 @@
 #define LS_REGISTERS    64 /* of a kernel whose code is not read: assumed */
 #define LS_N_SPEEDS     3  /* of the GPU: as it is, half, double */
 
+#define LS_EXIT_STUCK 72 /* captured ranks wait for each other */
+
 enum { CUDA_OK = 0, CUDA_INVALID = 1, CUDA_NO_MEMORY = 2, CUDA_NOT_FOUND = 500, CUDA_NOT_READY = 600 };
 
 /* The GPU that is named, and where it stands. */
@@ -50,6 +52,10 @@ typedef struct {
 } LsDevice;
 
 extern LsDevice ls_device;
+
+typedef struct {
+  char bytes[128];
+} LsUniqueId; /* ncclUniqueId */
 
 typedef struct LsStream {
   int64_t done[LS_N_SPEEDS]; /* ps */
@@ -98,8 +104,9 @@ bool ls_is_pinned (const void *memory);
 int ls_device_of (const void *memory); /* 0: it is not known */
 void ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async);
 void ls_fill (void *to, int value, size_t bytes, void *stream);
-/* Small writes that are made: of these a block that is handed out again must not keep anything. */
+/* Writes that are made: of these a block that is handed out again must not keep anything. */
 void ls_written (const void *memory, size_t bytes);
+bool ls_is_written (const void *memory);
 void ls_memory_info (size_t *ret_free, size_t *ret_total);
 void ls_take (size_t bytes); /* memory that a library takes for itself, and keeps */
 /* Virtual memory: address ranges, and physical memory that is mapped into them. */
@@ -149,7 +156,8 @@ typedef enum {
   LS_SEND_PEER
 } LsSendKind;
 
-void *ls_communicator_new (int n, int rank);
+void *ls_communicator_new (int n, int rank, const LsUniqueId *id); /* id: of ls_unique_id(), or NULL */
+void ls_unique_id (LsUniqueId *ret);
 int ls_communicator_n (void *communicator);
 int ls_communicator_rank (void *communicator);
 void *ls_communicator_split (void *communicator);
@@ -160,9 +168,42 @@ void ls_group_end (void);
 void ls_collective (const char *name, const void *from, void *to, size_t count, int type, int op,
                     void *communicator, void *stream, LsSendKind kind);
 
+/* What was sent to this memory, and was not needed until now, is written: waits for who sends it. */
+void ls_settle (const void *memory, size_t bytes);
+void ls_forget (const void *memory, size_t bytes); /* it is written anew */
+
+/* --- mail.c --- */
+
+typedef enum { LS_CALL_PEERS, LS_CALL_STUCK } LsCallKind;
+
+/* number: of a group whose ranks send to single ones, or of the captured rank that is waited for, -1: any. */
+typedef int LsCaptureCall (int kind, int number, int peer);
+
+/* Of the Python side, under the lock; false: it did not want to know. */
+bool ls_mail_call (LsCallKind kind, int number, int peer);
+bool ls_mail_is_open (void);
+uint64_t ls_mail_key (uint64_t key, uint64_t more);
+/* Bytes of the message, of which most are written to `to`; -1: nobody will send it. is_for_anyone: where all
+ * wait, this one goes on without. */
+int64_t ls_mail_get (int slot, uint64_t key, void *to, size_t most, bool is_for_anyone);
+
 /* --- for the Python side, by ctypes --- */
 
-void ls_capture_expect_group (int n, int rank); /* ranks of the next communicator that is split off */
+/* Of the communicator that is made with an id of this mark, or of the next that is split off (mark NULL):
+ * number is the Python side's; sources, of each rank the captured one that answers for it, -1: this one;
+ * NULL: for all. key: the same on all its ranks. */
+void ls_capture_group (const char *mark, int number, int n, int rank, uint64_t key, const int *sources,
+                       const uint8_t *is_real);
+/* Of n captured ranks this is number slot; they meet in folder. */
+void ls_capture_mail_open (const char *folder, int n, int slot);
+void ls_capture_mail_close (void);
+void ls_capture_mail_put (uint64_t key, const void *data, size_t bytes);
+int64_t ls_capture_mail_get (int slot, uint64_t key, void *to, size_t most, int is_for_anyone);
+void ls_capture_on_call (LsCaptureCall *call);
+/* Values of memory. Whether they are known: it waits for what was sent; they were written; they are zeros. */
+int ls_capture_read (const void *memory, size_t bytes);
+void ls_capture_wrote (const void *memory, size_t bytes);
+void ls_capture_zeroed (void *memory, size_t bytes);
 size_t ls_capture_counts (char *text, size_t size);
 
 #endif

@@ -19,10 +19,6 @@ typedef struct {
 } LsDriverConfig; /* CUlaunchConfig */
 
 typedef struct {
-  char bytes[128];
-} LsUniqueId; /* ncclUniqueId */
-
-typedef struct {
   int compute, transposes_a, type, batch;
   uint64_t rows, columns;
 } LsLt; /* what cuBLASLt describes: a product, or a matrix */

@@ -70,6 +70,98 @@ remove_range (Range *r)
   memmove (r, r + 1, (--n_ranges - i) * sizeof *ranges);
 }
 
+/* --- what was written -----------------------------------------------------------------------------------
+ *
+ * Kernels write nothing, so a block that PyTorch hands out again still has what a copy left in it. A host
+ * that reads a small result would see that: a count of tokens for "is any gradient infinite". Of all other
+ * memory values are not known; it is zeros. */
+
+typedef struct {
+  uintptr_t begin, end;
+  bool is_zero; /* and no page of it was touched for that */
+} Written;
+
+static Written *written; /* sorted, apart from each other */
+static size_t n_written, max_written;
+
+/* The first that ends behind it. */
+static size_t
+first_behind (uintptr_t at)
+{
+  size_t low = 0, high = n_written;
+  while (low < high) {
+    size_t mid = (low + high) / 2;
+    if (written[mid].end <= at)
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  return low;
+}
+
+/* Takes this range out, and puts n (at most 3) in the place of what it met. */
+static void
+put_written (uintptr_t begin, uintptr_t end, const Written *by, bool is_cleared)
+{
+  size_t i = first_behind (begin), j = i, n = 0;
+  Written rest[3];
+  for (; j < n_written && written[j].begin < end; j++) {
+    Written w = written[j];
+    uintptr_t from = w.begin > begin ? w.begin : begin, to = w.end < end ? w.end : end;
+    if (is_cleared && !w.is_zero)
+      memset ((void *) from, 0, to - from);
+    if (w.begin < begin)
+      rest[n++] = (Written) { w.begin, begin, w.is_zero };
+    if (w.end > end && by) {
+      rest[n++] = *by;
+      by = NULL;
+    }
+    if (w.end > end)
+      rest[n++] = (Written) { end, w.end, w.is_zero };
+  }
+  if (by)
+    rest[n++] = *by;
+  if (n_written + n > max_written + (j - i))
+    written = realloc (written, (max_written = 2 * (n_written + n)) * sizeof *written);
+  memmove (&written[i + n], &written[j], (n_written - j) * sizeof *written);
+  memcpy (&written[i], rest, n * sizeof *rest);
+  n_written = n_written + n - (j - i);
+}
+
+static void
+set_written (const void *memory, size_t bytes, bool is_zero)
+{
+  Written w = { (uintptr_t) memory, (uintptr_t) memory + bytes, is_zero };
+  size_t i = first_behind (w.begin);
+  bool is_there = i < n_written && written[i].begin <= w.begin && written[i].end >= w.end;
+  if (bytes > 0 && !(is_there && written[i].is_zero == is_zero))
+    put_written (w.begin, w.end, &w, is_zero);
+}
+
+void
+ls_written (const void *memory, size_t bytes)
+{
+  set_written (memory, bytes, false);
+}
+
+bool
+ls_is_written (const void *memory)
+{
+  size_t i = first_behind ((uintptr_t) memory);
+  return i < n_written && written[i].begin <= (uintptr_t) memory;
+}
+
+/* Zeros again, of which nobody knows. */
+static void
+clear_written (void *memory, size_t bytes)
+{
+  size_t i = first_behind ((uintptr_t) memory);
+  if (bytes > 0 && i < n_written && written[i].begin < (uintptr_t) memory + bytes)
+    put_written ((uintptr_t) memory, (uintptr_t) memory + bytes, NULL, true);
+}
+
+/* --- memory ---------------------------------------------------------------------------------------- */
+
 /* What nobody reads or writes takes no memory of this machine. */
 static void *
 addresses (size_t bytes)
@@ -130,6 +222,7 @@ ls_device_free (void *memory)
   if (!r || r->kind != IS_DEVICE || r->begin != (uintptr_t) memory)
     return CUDA_INVALID;
   used[r->device] -= r->bytes;
+  put_written (r->begin, r->begin + r->bytes, NULL, false);
   munmap (memory, r->bytes);
   remove_range (r);
   return CUDA_OK;
@@ -195,6 +288,16 @@ ls_memory_info (size_t *ret_free, size_t *ret_total)
     *ret_total = ls_device.memory;
 }
 
+/* What is copied is known as much as it was. */
+static void
+note_copy (void *to, const void *from, size_t bytes, bool from_host)
+{
+  if (bytes <= LS_SMALL && (from_host || ls_is_written (from)))
+    ls_written (to, bytes);
+  else
+    clear_written (to, bytes);
+}
+
 /* Of a long one to the host nothing but zeros is known; on the device there are zeros already, or what
  * was. */
 void
@@ -204,85 +307,68 @@ ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async)
   ls_stream_work (stream, (double) bytes / (to_host || from_host ? 25e9 : ls_device.hbm / 2));
   if (!is_async || (to_host && !ls_is_pinned (to)))
     ls_host_waits (ls_stream_of (stream)->done);
+  if (bytes <= LS_SMALL && !from_host)
+    ls_settle (from, bytes);
+  if (!to_host)
+    ls_forget (to, bytes);
   if (bytes <= LS_SMALL || (to_host && from_host))
     memmove (to, from, bytes);
   else if (to_host)
     memset (to, 0, bytes);
-  if (bytes <= LS_SMALL && !to_host)
-    ls_written (to, bytes);
+  if (!to_host)
+    note_copy (to, from, bytes, from_host);
 }
 
 void
 ls_fill (void *to, int value, size_t bytes, void *stream)
 {
   ls_stream_work (stream, (double) bytes / ls_device.hbm);
+  ls_forget (to, bytes);
   if (bytes <= LS_SMALL || !ls_is_device (to, NULL, NULL))
     memset (to, value, bytes);
-  if (bytes <= LS_SMALL && value != 0)
+  if (bytes <= LS_SMALL && ls_is_device (to, NULL, NULL))
     ls_written (to, bytes);
 }
 
-/* --- what was written -----------------------------------------------------------------------------------
- *
- * Kernels write nothing, so a block that PyTorch hands out again still has what a copy left in it. A host
- * that reads a small result would see that: a count of tokens for "is any gradient infinite". */
-
-#define LS_BLOCK 512 /* the least that PyTorch's allocator hands out */
-
-static uintptr_t *written; /* blocks, by open addressing; 1: one was there */
-static size_t n_written, max_written;
-
-static size_t
-slot_of (uintptr_t block)
-{
-  size_t at = (block * UINT64_C (0x9e3779b97f4a7c15)) >> 20 & (max_written - 1);
-  while (written[at] && written[at] != block)
-    at = (at + 1) & (max_written - 1);
-  return at;
-}
-
-static void
-grow (void)
-{
-  uintptr_t *before = written;
-  size_t n = max_written;
-  max_written = n ? 2 * n : 1 << 12;
-  written = calloc (max_written, sizeof *written);
-  n_written = 0;
-  for (size_t i = 0; i < n; i++)
-    if (before[i] > 1) {
-      written[slot_of (before[i])] = before[i];
-      n_written++;
-    }
-  free (before);
-}
-
-void
-ls_written (const void *memory, size_t bytes)
-{
-  for (uintptr_t b = (uintptr_t) memory / LS_BLOCK; b * LS_BLOCK < (uintptr_t) memory + bytes; b++) {
-    if (2 * (n_written + 1) > max_written)
-      grow ();
-    size_t at = slot_of (b);
-    n_written += written[at] != b;
-    written[at] = b;
-  }
-}
+/* --- as PyTorch hands it out --- */
 
 static void
 make_fresh (void *memory, size_t bytes)
 {
   ls_enter ("reportMemoryUsageToProfiler");
-  uintptr_t block = (uintptr_t) memory / LS_BLOCK;
-  uintptr_t end = block + ((bytes < LS_SMALL ? bytes : LS_SMALL) + LS_BLOCK - 1) / LS_BLOCK;
-  bool is_known = max_written > 0 && ls_is_device (memory, NULL, NULL);
-  for (; is_known && block < end; block++) {
-    size_t at = slot_of (block);
-    if (written[at] != block)
-      continue;
-    memset ((void *) (block * LS_BLOCK), 0, LS_BLOCK);
-    written[at] = 1;
-  }
+  ls_forget (memory, bytes);
+  if (ls_is_device (memory, NULL, NULL))
+    clear_written (memory, bytes);
+  ls_leave ();
+}
+
+int
+ls_capture_read (const void *memory, size_t bytes)
+{
+  ls_enter ("read");
+  ls_settle (memory, bytes);
+  bool is_known = ls_is_written (memory);
+  ls_leave ();
+  return is_known;
+}
+
+void
+ls_capture_wrote (const void *memory, size_t bytes)
+{
+  ls_enter ("wrote");
+  ls_forget (memory, bytes);
+  ls_written (memory, bytes);
+  ls_leave ();
+}
+
+/* No page is touched where none was. */
+void
+ls_capture_zeroed (void *memory, size_t bytes)
+{
+  ls_enter ("zeroed");
+  ls_forget (memory, bytes);
+  if (ls_is_device (memory, NULL, NULL))
+    set_written (memory, bytes, true);
   ls_leave ();
 }
 

@@ -51,6 +51,29 @@ append_verdict (GString *out, const LsCaptured *c)
                             needed, total);
 }
 
+/* Where there are several. */
+static void
+append_ranks (GString *out, const LsCaptured *c)
+{
+  LsTextTable t;
+  ls_text_table_init (&t, "lrrrrrl");
+  static const char *const heads[] = { "", "rank", "for", "steps", "allocated", "reserved", "" };
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  for (guint i = 0; i < c->ranks->len; i++) {
+    const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i);
+    ls_text_table_add (&t, "%s", r->rank == c->rank ? ">" : "");
+    ls_text_table_add (&t, "%u", r->rank);
+    ls_text_table_add (&t, "%u", r->stands_for);
+    ls_text_table_add (&t, "%u", r->steps);
+    ls_text_table_add (&t, "%.2f GiB", (double) r->allocated_bytes / GIB);
+    ls_text_table_add (&t, "%.2f GiB", (double) r->reserved_bytes / GIB);
+    ls_text_table_add (&t, "%s", r->error ? r->error : "");
+  }
+  g_string_append (out, "\nRanks that were captured, and for how many each stands\n");
+  ls_text_table_print (&t, 2, out);
+}
+
 char *
 ls_captured_to_text (const LsCaptured *c)
 {
@@ -70,6 +93,8 @@ ls_captured_to_text (const LsCaptured *c)
   append_bytes (out, "context and kernels", c->context_bytes, "from a table");
   append_bytes (out, "NCCL", c->nccl_bytes, "from a table, for each communicator that was used");
   append_verdict (out, c);
+  if (c->ranks->len > 1)
+    append_ranks (out, c);
   append_rows (out, c);
   return g_string_free (out, FALSE);
 }
@@ -109,6 +134,20 @@ ls_captured_to_json (const LsCaptured *c)
   ls_json_out_uint (&w, "communicators", c->n_communicators);
   ls_json_out_uint (&w, "graphs", c->n_graphs);
   ls_json_out_end_object (&w);
+  ls_json_out_begin_array (&w, "ranks");
+  for (guint i = 0; i < c->ranks->len; i++) {
+    const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i);
+    ls_json_out_begin_object (&w, NULL);
+    ls_json_out_uint (&w, "rank", r->rank);
+    ls_json_out_uint (&w, "stands_for", r->stands_for);
+    ls_json_out_uint (&w, "steps", r->steps);
+    ls_json_out_uint (&w, "allocated_bytes", r->allocated_bytes);
+    ls_json_out_uint (&w, "reserved_bytes", r->reserved_bytes);
+    ls_json_out_uint (&w, "needed_bytes", r->needed_bytes);
+    ls_json_out_string (&w, "error", r->error);
+    ls_json_out_end_object (&w);
+  }
+  ls_json_out_end_array (&w);
   ls_json_out_begin_array (&w, "peak");
   for (guint i = 0; i < c->rows->len; i++) {
     const LsCapturedRow *row = &g_array_index (c->rows, LsCapturedRow, i);

@@ -29,7 +29,7 @@ PROFILE = "--pytorch-trace data/rank0.json.gz --model tiny:layers=4 --cluster pa
 # What only says how fast, how much at a time, or in which form, and changes no number.
 SAME = {"threads", "mpi", "fold", "coarsen", "max-memory", "debug"}
 # What a small job does not reach: limits, and what files say themselves.
-LIMITS = {("share", "steps"), ("share", "all"), ("place", "tries"), ("kernel", "min-seq"), ("train", "storage-every"), ("validate", "cluster")}
+LIMITS = {("share", "steps"), ("share", "all"), ("place", "tries"), ("kernel", "min-seq"), ("train", "storage-every"), ("validate", "cluster"), ("capture", "expert-load")}
 
 # A row for each option with its value. Behind "|": what it goes with, beside which it is tried as well as alone. Behind "!": the same,
 # and alone it is a condition that holds, or a value that comes out anyway. Behind "=": all else, in the place of the base.
@@ -75,7 +75,7 @@ ROWS = {
         --require-fit"""),
     "capture": ("SHIPPED --memory -- python3 train.py", """
         --memory = SHIPPED -- python3 train.py; --cluster dgx-a100-80g = SHIPPED --memory -- python3 train.py; --gpu a100-40g = SHIPPED --memory -- python3 train.py
-        --world 4 = SHIPPED --memory -- torchrun train.py; --rank 1 = SHIPPED --memory --world 4 -- torchrun train.py; --steps 1 = SHIPPED --memory -- python3 train.py; --range = SHIPPED --memory -- python3 train.py
+        --world 4 = SHIPPED --memory -- torchrun train.py; --rank 1 = SHIPPED --memory --world 4 -- torchrun train.py; --ranks 0,1 = SHIPPED --memory --world 4 -- torchrun train.py; --steps 1 = SHIPPED --memory -- python3 train.py; --range = SHIPPED --memory -- python3 train.py
         --snapshot s.pickle = SHIPPED --memory -- python3 train.py; --report r.html = SHIPPED --memory -- python3 train.py
         --junit j.xml = SHIPPED --memory -- python3 train.py; --json = SHIPPED --memory -- python3 train.py"""),
     "place": (JOB + " --placement cyclic", "--output o.json; --any-nodes ! --cluster pair:nodes=4,fabric.nodes_per_leaf=2,fabric.oversubscription=2 --placement 0,2; --report r.html; --format json; --json; --csv"),

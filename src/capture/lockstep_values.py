@@ -1,0 +1,248 @@
+"""Values that steer a program: counts, masks, positions, and what a router chose. Kernels do not run, so what a GPU's memory
+holds is not known; but integers that were copied there are, and what operators make of integers is computed here, on the same
+memory, below autograd, after the original has launched what it launches. Where something is chosen by floats that are not
+known, such as the experts of a token, they are drawn. What the host reads without its having been computed is said.
+
+Environment, of lockstep capture: LOCKSTEP_CAPTURE_EXPERT_LOAD, "even" or "zipf:S": what is chosen; else each is as likely.
+Loaded by sitecustomize.py. Needs torch.library.get_kernel (PyTorch 2.9), which finds the original."""
+
+import ctypes
+import traceback
+import warnings
+
+LARGEST = 1 << 26  # bytes of a tensor that is computed
+
+# What may make integers of integers; of these what the GPU has a kernel for is looked at.
+COMPUTED = """abs add all any amax amin aminmax _aminmax arange bincount bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift
+bitwise_xor bucketize cat clamp clamp_max clamp_min copy_ cummax cumprod cumsum cumsum_ div eq eye fill_ flip floor_divide gather ge gt
+histc index index_add index_add_ index_copy index_copy_ index_fill_ index_put_ _index_put_impl_ index_select isin isinf isnan le
+linspace logical_and logical_not logical_or logical_xor lt masked_fill_ masked_scatter_ max maximum min minimum mul ne neg prod
+put_ remainder repeat_interleave roll rsub scatter scatter_add scatter_reduce searchsorted sign sub sum take tril tril_indices
+random_ triu triu_indices trunc where zero_""".split()
+# What chooses by values, which may be floats.
+CHOOSES = "argmax argmin kthvalue max min mode multinomial randperm sort topk".split()
+# What has as many elements as values say.
+COUNTED = "masked_select nonzero _unique unique_consecutive unique_dim _unique2".split()
+
+STATE = {"drawn": 0, "load": "", "notes": None, "library": None, "line_of": None}
+KEPT = []  # what is registered
+
+
+def dtypes(torch):
+    return {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+
+
+def tensors_of(values):
+    import torch
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors_of(value)
+
+
+def extent(tensor):
+    """Bytes from its first element to its last."""
+    if tensor.numel() == 0:
+        return 0
+    return (sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride())) + 1) * tensor.element_size()
+
+
+def host(tensor):
+    """The same memory, as the host sees it."""
+    import torch
+    if not tensor.is_cuda:
+        return tensor
+    if tensor.numel() == 0:
+        return torch.empty(tensor.shape, dtype=tensor.dtype)
+    memory = (ctypes.c_uint8 * extent(tensor)).from_address(tensor.data_ptr())
+    return torch.frombuffer(memory, dtype=tensor.dtype).as_strided(tensor.shape, tensor.stride())
+
+
+def is_known(tensor):
+    return not tensor.is_cuda or tensor.numel() == 0 or bool(STATE["library"]().ls_capture_read(ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(extent(tensor))))
+
+
+def set_known(tensor):
+    if tensor.is_cuda and tensor.numel() > 0:
+        STATE["library"]().ls_capture_wrote(ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(extent(tensor)))
+
+
+def on_host(values):
+    """Arguments with each tensor of the GPU as the host sees it."""
+    import torch
+    if isinstance(values, torch.Tensor):
+        return host(values)
+    if isinstance(values, (list, tuple)):
+        return type(values)(on_host(v) for v in values)
+    if isinstance(values, torch.device):
+        return torch.device("cpu")
+    return values
+
+
+def draw(tensor, k):
+    """What a router may have said: of each row the largest are those that are chosen."""
+    import torch
+    STATE["drawn"] += 1
+    source = torch.Generator().manual_seed(81 + STATE["drawn"])
+    kind, _, power = STATE["load"].partition(":")
+    n = tensor.shape[-1] if tensor.dim() else 1
+    if kind == "even" and tensor.dim():
+        rows = max(tensor.numel() // max(n, 1), 1)
+        first = torch.arange(rows) * k % n
+        place = (torch.arange(n).unsqueeze(0) - first.unsqueeze(1)) % n
+        return (-place).reshape(tensor.shape).to(tensor.dtype)
+    noise = torch.rand(tensor.shape, generator=source).clamp_(1e-12, 1 - 1e-7)
+    if kind == "zipf":
+        weight = -float(power or 1) * torch.arange(1, n + 1).log()
+        return (weight - (-noise.log()).log()).to(tensor.dtype)
+    return noise.to(tensor.dtype)
+
+
+def note_read(tensor):
+    """A number that the host reads, and nothing has computed: the program goes on by it."""
+    frames = [{"filename": f.filename, "line": f.lineno, "name": f.name} for f in reversed(traceback.extract_stack())]
+    line = STATE["line_of"](frames) or "a line of PyTorch"
+    kind = str(tensor.dtype).split(".")[-1]
+    text = f"{line} reads a number of the GPU that nothing has computed ({kind}): {host(tensor).reshape(-1)[0].item()}"
+    if text not in STATE["notes"] and sum("nothing has computed" in n for n in STATE["notes"]) < 8:
+        STATE["notes"].append(text)
+
+
+def is_small(values):
+    return all(extent(t) <= LARGEST for t in values)
+
+
+def compute(torch, operator, arguments, named, made, chooses):
+    """Writes into what the operator made what it would have made; leaves it where that is not known."""
+    outs = {a.name for a in operator._schema.arguments if a.kwarg_only and a.is_out}
+    inputs = list(tensors_of(arguments)) + list(tensors_of(v for k, v in named.items() if k not in outs))
+    outputs = list(tensors_of([made]))
+    name = operator._schema.name.split("::")[1]
+    if name in ("copy_", "fill_", "zero_", "random_"):
+        inputs = inputs[1:]
+    if not is_small(inputs) or not is_small(outputs):
+        return
+    unknown = [t for t in inputs if not is_known(t)] if name not in ("isnan", "isinf") else []  # no float is
+    if unknown and not (chooses and len(unknown) == 1 and unknown[0] is inputs[0] and unknown[0].is_floating_point()):
+        return
+    values, more = on_host(arguments), on_host(list(named.values()))
+    if unknown:
+        k = arguments[1] if name == "topk" else 1
+        values = (draw(unknown[0], k), *values[1:])
+    more = dict(zip(named, more))
+    if any(a.name == "generator" for a in operator._schema.arguments):
+        STATE["drawn"] += 1
+        more["generator"] = torch.Generator().manual_seed(STATE["drawn"])
+    try:
+        results = values[0].double().histc(*values[1:], **more) if name == "histc" else operator(*values, **more)
+    except (RuntimeError, NotImplementedError, IndexError):  # what the CPU has no kernel for stays unknown
+        return
+    for output, result in zip(outputs, tensors_of([results])):
+        if not operator._schema.is_mutable:
+            host(output).copy_(result)
+        set_known(output)
+
+
+def with_tensors(torch, arguments, places):
+    """A number in the place of a tensor came as a number: a tensor of the type that it leads to."""
+    made, tensors = list(arguments), list(tensors_of(arguments))
+    for i in places:
+        if i < len(made) and isinstance(made[i], (bool, int, float, complex)):
+            kind = torch.result_type(tensors[0], made[i]) if tensors else None
+            made[i] = torch.tensor(made[i], dtype=kind)
+    return made
+
+
+def override(torch, table, operator, chooses):
+    name = operator._schema.name.split("::")[1]
+    short = name + ("." + operator._overloadname if operator._overloadname != "default" else "")
+    original, wanted = torch.library.get_kernel(operator, "CUDA").call_boxed, dtypes(torch)
+
+    places = [i for i, a in enumerate(operator._schema.arguments) if str(a.type) == "Tensor"]
+
+    def call(keys, *arguments, **named):
+        for i in places:
+            if i < len(arguments) and not isinstance(arguments[i], torch.Tensor):
+                arguments = with_tensors(torch, arguments, places)
+        made = original(keys, *arguments, **named)
+        kind = getattr(made, "dtype", None)
+        if kind in wanted or (kind is None and made is not None and any(t.dtype in wanted for t in made)):
+            compute(torch, operator, arguments, named, made, chooses)
+        elif name == "zero_" and made.is_contiguous():
+            STATE["library"]().ls_capture_zeroed(ctypes.c_void_p(made.data_ptr()), ctypes.c_size_t(extent(made)))
+        return made
+
+    table.impl(short, call, "CUDA", with_keyset=True)
+
+
+def counted(torch, table, operator):
+    name = operator._schema.name.split("::")[1]
+    short = name + ("." + operator._overloadname if operator._overloadname != "default" else "")
+
+    def place(result, device):
+        made = torch.empty_strided(result.shape, result.stride(), dtype=result.dtype, device=device)
+        if made.numel():
+            host(made).copy_(result)
+            set_known(made)
+        return made
+
+    def call(*arguments, **named):
+        first = next(tensors_of(arguments))
+        mask = arguments[1] if name == "masked_select" else first
+        if not is_known(mask):
+            STATE["notes"].append(ALL) if ALL not in STATE["notes"] else None
+            if name == "nonzero":
+                return torch.empty((first.dim(), first.numel()), dtype=torch.int64, device=first.device).t()
+            if name == "masked_select":
+                return torch.empty(torch.broadcast_shapes(first.shape, mask.shape), dtype=first.dtype, device=first.device).reshape(-1)
+        if name == "masked_select" and not is_known(first):
+            n = int(host(mask).expand(torch.broadcast_shapes(first.shape, mask.shape)).sum())
+            return torch.empty(n, dtype=first.dtype, device=first.device)
+        results = operator(*on_host(arguments), **dict(zip(named, on_host(list(named.values())))))
+        return place(results, first.device) if isinstance(results, torch.Tensor) else tuple(place(r, first.device) for r in results)
+
+    table.impl(short, call, "CUDA")
+
+
+ALL = "a program selects elements on the GPU by their values, which are not known: as many are taken as there can be"
+
+
+def read_scalar(torch, table):
+    operator = torch.ops.aten._local_scalar_dense.default
+    original, wanted = torch.library.get_kernel(operator, "CUDA").call_boxed, dtypes(torch)
+
+    def call(keys, tensor):
+        if tensor.dtype in wanted and not is_known(tensor):
+            note_read(tensor)
+        return original(keys, tensor)
+
+    table.impl("_local_scalar_dense", call, "CUDA", with_keyset=True)
+
+
+def operators(torch, names):
+    known = set(torch._C._dispatch_get_all_op_names())
+    for name in names:
+        packet = getattr(torch.ops.aten, name, None)
+        for overload in packet.overloads() if packet is not None else ():
+            operator = getattr(packet, overload)
+            full = operator._schema.name + ("." + operator._overloadname if operator._overloadname != "default" else "")
+            if full in known and any(torch._C._dispatch_has_kernel_for_dispatch_key(full, key) for key in ("CUDA", "CompositeExplicitAutograd")):
+                yield operator
+
+
+def after_torch(torch, notes, library, line_of, load):
+    STATE.update(notes=notes, library=library, line_of=line_of, load=load or "")
+    table = torch.library.Library("aten", "IMPL")
+    KEPT.append(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for operator in operators(torch, COUNTED if hasattr(torch.library, "get_kernel") else ["nonzero"]):
+            if not operator._schema.is_mutable:
+                counted(torch, table, operator)
+        if not hasattr(torch.library, "get_kernel"):
+            return
+        read_scalar(torch, table)
+        names = COMPUTED + [n + "_" for n in COMPUTED if not n.endswith("_")] + CHOOSES
+        for operator in operators(torch, list(dict.fromkeys(names))):
+            override(torch, table, operator, operator._schema.name.split("::")[1] in CHOOSES)

@@ -1,0 +1,28 @@
+"""Two stages on half of the ranks each: the second one holds as many layers as the first one tells it. With "wait" both
+wait for the other, with "fail" the second one fails."""
+import os
+import sys
+
+import torch
+from torch.distributed import distributed_c10d as c10d
+
+rank, world, what = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), sys.argv[1:]
+c10d.init_process_group()
+groups = [c10d.new_group([r, r + world // 2]) for r in range(world // 2)]
+group, stage = groups[rank % (world // 2)], rank * 2 // world
+if "wait" in what:
+    group.receive(1 - stage)
+if stage == 0:
+    group.send(3, 1)
+layers = 2 if stage == 0 else group.receive(0) or 1
+parameters = [torch.nn.Parameter(1 << 30) for layer in range(layers)]
+if "fail" in what and stage:
+    raise ValueError("no weights")
+optimizer = torch.optim.Adam(parameters)
+for step in range(10):
+    for p in parameters:
+        p.grad = torch.Tensor(p.size)
+    torch.cuda.product()
+    optimizer.step()
+    for p in parameters:
+        p.grad.free()

@@ -1,0 +1,2 @@
+def _dispatch_get_all_op_names():
+    return []
