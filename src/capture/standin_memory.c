@@ -121,6 +121,8 @@ put_written (uintptr_t begin, uintptr_t end, const Written *by, bool is_cleared)
   }
   if (by)
     rest[n++] = *by;
+  if (n == 0 && j == i)
+    return;
   if (n_written + n > max_written + (j - i))
     written = realloc (written, (max_written = 2 * (n_written + n)) * sizeof *written);
   memmove (&written[i + n], &written[j], (n_written - j) * sizeof *written);

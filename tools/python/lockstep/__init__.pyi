@@ -625,7 +625,9 @@ class CaptureOptions(TypedDict, total=False):
     cluster: File  # On which its ranks run: its GPU, and how many a node has
     gpu: File  # The GPU alone, eight to a node; default h100
     world: Number  # Ranks in all; default: those that the command starts
-    rank: Number  # The rank that is run, for all of them; default 0
+    ranks: Text  # Those that are run, as 0,8,16: default auto: one of each role, and one where all have the same
+    rank: Number  # The only one that is run, for all of them
+    expert_load: Text  # What a router is taken to choose, where its values are not known; default: each as likely
     steps: Number  # Steps of its optimizer; it is ended when the next one begins; default 2
     range: Switch  # Run it twice more, as on GPUs of half and of double the speed, and say what is reserved there
     snapshot: Text  # Write PyTorch's own memory snapshot (.pickle), for pytorch.org/memory_viz
@@ -635,7 +637,8 @@ class CaptureOptions(TypedDict, total=False):
 
 def capture(*arguments: Text, progress: Progress | None = None, **options: Unpack[CaptureOptions]) -> Result:
     """Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's
-    would on the named GPU, for some steps. Says what PyTorch's allocator held at its peak,
+    would on the named GPU, for some steps; where ranks differ, as stages of a pipeline do,
+    one of each role. Says what PyTorch's allocator held at its peak,
     and which lines of the program held it, what comes on top, and whether it fits. The
     program is not changed, and nothing but COMMAND is run. What it prints goes to stderr."""
 
