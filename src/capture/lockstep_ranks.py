@@ -173,7 +173,7 @@ class Group:
         library().ls_capture_group(mark, self.number, n, rank, ctypes.c_uint64(key), sources, is_real)
 
 
-ID = re.compile(r"([^/]+)//cuda//(?:(\d+):(\d+)|\d+)(?:/nccl_storekey_\d+)?$")
+ID = re.compile(r"([^/]+)//cuda//(?:(\d+):(\d+)|\d+)(?:/nccl_storekey_[\d_]+)?$")
 
 
 def tell_of_id(key, mark):
@@ -205,9 +205,20 @@ def make_store(c10d):
                 mark = b"g%014d" % len(self.values)
                 if tell_of_id(key, mark):
                     self.values[key] = b"l" * 112 + mark + b"\0"
-            found = self.values.get(key)
+            found = self.values.get(key) or self.of_like(key)
             found = get(-1, key_of("store", key), True) if found is None else found
             return b"l" * 128 if found is None else found
+
+        def of_like(self, key):
+            """What a rank that this one answers for would have set, where keys end with ranks; None: it is no such key."""
+            beginning, _, last = key.rpartition("/")
+            group = next((NAMED[name] for name in beginning.split("/") if name in NAMED), None)
+            if group is None or not last.isdigit() or int(last) >= len(group.ranks) or group.sources[int(last)] >= 0:
+                return None
+            found = self.values.get(f"{beginning}/{group.ranks.index(SELF['rank'])}")
+            if found is not None and "ymmetric" in beginning and len(found) >= 16:  # begins with the number of its GPU, which is another
+                return (int(last) % int(os.environ.get("LOCAL_WORLD_SIZE", "8"))).to_bytes(4, sys.byteorder) + found[4:]
+            return found
 
         def add(self, key, amount):
             self.values[key] = str(int(self.values.get(key, b"0")) + amount * SELF["world"]).encode()
@@ -274,7 +285,7 @@ def get(source, key, is_for_anyone):
 
 def after_c10d(module):
     c10d = sys.modules["torch._C._distributed_c10d"]
-    store = make_store(c10d)
+    store = HOOKS["store"] = make_store(c10d)
 
     def rendezvous(url, rank=-1, world_size=-1, **more):
         rank = int(os.environ["RANK"]) if rank < 0 else rank
@@ -335,6 +346,22 @@ def of_root(function):
             SELF["rooted"] -= 1
 
     return call
+
+
+def after_symmetric(module):
+    """PyTorch 2.6 meets by a file of the node."""
+    enable = module.enable_symm_mem_for_group
+    if "FileStore" not in enable.__code__.co_names:
+        return
+
+    def enable_symm_mem_for_group(group_name):
+        if group_name in module._group_name_to_store:
+            return
+        group = module.c10d._resolve_process_group(group_name)
+        store = module._group_name_to_store[group_name] = module.c10d.PrefixStore(f"{group_name}//symmetric", HOOKS["store"])
+        module._SymmetricMemory.set_group_info(group_name, group.rank(), group.size(), store)
+
+    module.enable_symm_mem_for_group = enable_symm_mem_for_group
 
 
 def group_of(module, group):
@@ -409,3 +436,4 @@ def on_the_host(module, c10d):
 def install(after, setting, library, line_of):
     HOOKS.update(setting=setting, library=library, line_of=line_of, leave=os._exit)
     after["torch.distributed.distributed_c10d"] = after_c10d
+    after["torch.distributed._symmetric_memory"] = after_symmetric

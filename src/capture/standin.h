@@ -114,6 +114,8 @@ int ls_reserve (uint64_t *ret, size_t bytes);
 int ls_unreserve (uint64_t address, size_t bytes);
 int ls_physical_new (uint64_t *ret_handle, size_t bytes);
 int ls_physical_free (uint64_t handle);
+int ls_physical_export (int *ret_file, uint64_t handle); /* for another process, which imports it */
+int ls_physical_import (uint64_t *ret_handle, int file);
 int ls_map (uint64_t address, size_t bytes, uint64_t handle);
 int ls_unmap (uint64_t address, size_t bytes);
 uint64_t ls_physical_of (const void *memory);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define LS_PAGE ((size_t) 2 << 20) /* what the driver hands out, and charges */
 
@@ -402,9 +403,15 @@ ls_torch_report (void *memory, int64_t bytes, size_t allocated, size_t reserved,
 
 typedef struct {
   size_t bytes;
-  int n; /* who holds it: its maker, and each map */
-  int device;
+  int n;      /* who holds it: its maker, and each map */
+  int device; /* -1: of another process, which it is charged to */
 } Physical;
+
+typedef struct {
+  Physical *physical;
+  uint64_t bytes;
+  pid_t pid;
+} Shared; /* what a file that stands for it holds */
 
 static struct {
   uint64_t address, handle;
@@ -453,8 +460,37 @@ ls_physical_free (uint64_t handle)
     return CUDA_INVALID;
   if (--p->n > 0)
     return CUDA_OK;
-  used[p->device] -= p->bytes;
+  if (p->device >= 0)
+    used[p->device] -= p->bytes;
   free (p);
+  return CUDA_OK;
+}
+
+int
+ls_physical_export (int *ret_file, uint64_t handle)
+{
+  Physical *p = (Physical *) (uintptr_t) handle;
+  const Shared shared = { p, p ? p->bytes : 0, getpid () };
+  *ret_file = p ? memfd_create ("lockstep", MFD_CLOEXEC) : -1;
+  bool ok = *ret_file >= 0 && write (*ret_file, &shared, sizeof shared) == sizeof shared;
+  return ok ? CUDA_OK : CUDA_INVALID;
+}
+
+/* Of a rank that is not captured it is this one's own. */
+int
+ls_physical_import (uint64_t *ret_handle, int file)
+{
+  Shared shared;
+  if (pread (file, &shared, sizeof shared, 0) != sizeof shared)
+    return CUDA_INVALID;
+  Physical *p = shared.physical;
+  if (shared.pid == getpid ()) {
+    p->n++;
+  } else {
+    p = malloc (sizeof *p);
+    *p = (Physical) { shared.bytes, 1, -1 };
+  }
+  *ret_handle = (uint64_t) (uintptr_t) p;
   return CUDA_OK;
 }
 
