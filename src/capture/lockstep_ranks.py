@@ -13,6 +13,7 @@ import copy
 import ctypes
 import functools
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -159,8 +160,13 @@ class Group:
         known = key_of(*same)
         self.key = key_of(known, Group.made.setdefault(known, 0))
         Group.made[known] += 1
-        self.number, self.n_done = len(NUMBERED), 0
+        self.number, self.n_done, self.n_sent = len(NUMBERED), 0, {}
         NUMBERED.append(self.ranks)
+
+    def way(self, source, target):
+        """The key of the next message from one to another, by their places."""
+        n = self.n_sent[source, target] = self.n_sent.get((source, target), -1) + 1
+        return key_of(self.key, "way", source, target, n)
 
     def tell(self, mark, members=None):
         """The stand-ins, of a communicator of all or of two of its ranks."""
@@ -327,7 +333,8 @@ def after_c10d(module):
     if split is not None:
         module.split_group = split_group
     for name in ("gather", "scatter"):
-        setattr(module, name, of_root(getattr(module, name)))
+        if hasattr(module, name):
+            setattr(module, name, of_root(getattr(module, name)))
     for name, own in {"all_gather_object": 1, "gather_object": 0, "broadcast_object_list": None, "scatter_object_list": None,
                       "send_object_list": None, "recv_object_list": None}.items():
         if hasattr(module, name):
@@ -369,6 +376,14 @@ def group_of(module, group):
     return NAMED.get(str(module._world.pg_names.get(group or module._get_default_group())))
 
 
+def is_absent(module, arguments, more):
+    """Whether nobody is captured who would send these objects: they stay as they are."""
+    group = group_of(module, more.get("group"))
+    root = more.get("src", arguments[1] if len(arguments) > 1 else 0 if more.get("group_src") is None else None)
+    root = more.get("group_src") if root is None else group.ranks.index(root) if group and root in group.ranks else None
+    return group is not None and root is not None and group.ranks[root] != SELF["rank"] and group.sources[root] < 0
+
+
 def of_objects(module, function, own):
     """A collective of objects: what their sizes come to is computed here, as kernels do not run, and what is gathered from
     ranks that are not captured are copies of the argument OWN, however many."""
@@ -380,11 +395,13 @@ def of_objects(module, function, own):
         class Mode(torch.overrides.TorchFunctionMode):
             def __torch_function__(self, what, types, values=(), named=None):
                 name = getattr(what, "__name__", "")
-                if name not in ("max", "sum", "cat", "add", "__add__", "__radd__"):
+                if name not in ("max", "sum", "cat", "add", "gt", "lt", "__add__", "__radd__", "__gt__", "__lt__"):
                     return what(*values, **named or {})
                 made = what(*torch.utils._pytree.tree_map_only(torch.Tensor, torch.Tensor.cpu, values), **named or {})
                 return made.to(values[0][0].device) if name == "cat" else made
 
+        if function.__name__ == "broadcast_object_list" and is_absent(module, arguments, more):
+            return None
         to_object, group = module._tensor_to_object, group_of(module, more.get("group"))
         if own is not None and (group is None or group.is_alone):
             value = more["obj"] if "obj" in more else arguments[own]
@@ -401,8 +418,118 @@ def of_objects(module, function, own):
 # --- groups on the host ---
 
 
+def bytes_of(tensor):
+    tensor = tensor.contiguous()
+    return ctypes.string_at(tensor.data_ptr(), tensor.nbytes)
+
+
+def put_into(tensor, value):
+    import torch
+    if value and len(value) == tensor.nbytes:
+        tensor.copy_(torch.frombuffer(bytearray(value), dtype=tensor.dtype).view(tensor.shape))
+
+
+def of_all(group, value):
+    """What each rank of a group sent for this operation, its own among them."""
+    key, group.n_done = key_of(group.key, "host", group.n_done), group.n_done + 1
+    put(key, value)
+    found = {-1: value}
+    for source, is_real in zip(group.sources, group.is_real):
+        if source not in found:
+            found[source] = get(source, key, not is_real) or value
+    return [found[source] for source in group.sources]
+
+
+def reduced(module, group, tensor, op=None, **more):
+    import torch
+    sums = {"MAX": torch.maximum, "MIN": torch.minimum, "PRODUCT": torch.mul, "BAND": torch.bitwise_and, "BOR": torch.bitwise_or}
+    kind = str(op).rsplit(".", 1)[-1] if op is not None else "SUM"
+    own = bytes_of(tensor)
+    total = None
+    for value in [own] * len(group.ranks) if group.is_alone else of_all(group, own):
+        each = torch.frombuffer(bytearray(value), dtype=tensor.dtype).view(tensor.shape) if value else tensor.clone()
+        total = each if total is None else sums.get(kind, torch.add)(total, each)
+    tensor.copy_(total / len(group.ranks) if kind == "AVG" else total)
+
+
+def broadcast(module, group, tensor, src=None, group_src=None, **more):
+    if not group.is_alone:
+        root = group.ranks.index(src) if src is not None else group_src
+        put_into(tensor, of_all(group, bytes_of(tensor))[root])
+
+
+def gathered(module, group, first, second=None, **more):
+    """all_gather (list, tensor), all_gather_into_tensor (output, input), gather (tensor, list)."""
+    import torch
+    if isinstance(second, list) or second is None:
+        first, second = second, first
+    values = [bytes_of(second)] * len(group.ranks) if group.is_alone else of_all(group, bytes_of(second))
+    if isinstance(first, torch.Tensor):
+        put_into(first, b"".join(values))
+    for tensor, value in zip(first or (), values) if not isinstance(first, torch.Tensor) else ():
+        put_into(tensor, value)
+
+
+def sent(module, group, tensor, dst=None, group_dst=None, **more):
+    peer = group.ranks.index(dst) if dst is not None else group_dst
+    put(group.way(group.ranks.index(SELF["rank"]), peer), bytes_of(tensor))
+
+
+def received(module, group, tensor, src=None, group_src=None, **more):
+    peer = group.ranks.index(src) if src is not None else group_src
+    if peer is not None and group.sources[peer] >= 0:
+        key = group.way(peer, group.ranks.index(SELF["rank"]))
+        return lambda: put_into(tensor, get(group.sources[peer], key, False))
+    return None
+
+
+class Later:
+    """A receive that is waited for."""
+
+    def __init__(self, work, finish):
+        self.work, self.finish = work, finish
+
+    def wait(self, *arguments):
+        self.finish, finish = None, self.finish
+        if finish:
+            finish()
+        return True
+
+    def __getattr__(self, name):
+        return getattr(self.work, name)
+
+
+def with_host(module, function, finish):
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*arguments, **more):
+        first = arguments[0] if arguments else next(iter(more.values()), None)
+        first = first[0] if isinstance(first, list) and first else first
+        made = function(*arguments, **more)
+        if getattr(getattr(first, "device", None), "type", "") != "cpu":
+            return made
+        values = signature.bind(*arguments, **more).arguments
+        group = group_of(module, values.pop("group", None))
+        if group is None or SELF["rank"] not in group.ranks:
+            return made
+        names = list(values)[:2] if finish is gathered else list(values)[:1]
+        later = finish(module, group, *[values.pop(name) for name in names], **values)
+        if later and function.__name__ == "irecv":
+            return Later(made, later)
+        if later:
+            later()
+        return made
+
+    return call
+
+
 def on_the_host(module, c10d):
-    """By a group of PyTorch's tests that needs nobody."""
+    """By a group of PyTorch's tests that needs nobody; what captured ranks sent is then put in the place of its results."""
+    for name, finish in {"all_reduce": reduced, "reduce": reduced, "broadcast": broadcast, "all_gather": gathered, "gather": gathered,
+                         "all_gather_into_tensor": gathered, "all_gather_single": gathered, "send": sent, "isend": sent, "recv": received, "irecv": received}.items():
+        if hasattr(module, name):
+            setattr(module, name, with_host(module, getattr(module, name), finish))
     fake = getattr(c10d, "FakeProcessGroup", None)
     if fake is None:
         return

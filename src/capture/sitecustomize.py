@@ -277,17 +277,23 @@ def line_of(frames):
     return None
 
 
+def first_of(frames, is_one):
+    return next((i for i, frame in enumerate(frames) if is_one(frame)), len(frames))
+
+
 def phase_of(frames):
-    names = {frame["name"] for frame in frames}
-    is_forward = not names.isdisjoint({"forward", "__call__", "_call_impl"})
-    again = any(frame["filename"].endswith("torch/utils/checkpoint.py") for frame in frames)
-    if "step" in names and any("/optim/" in frame["filename"] for frame in frames):
+    """By what is innermost."""
+    forward = first_of(frames, lambda f: f["name"] in ("forward", "__call__", "_call_impl"))
+    engine = first_of(frames, lambda f: f["name"].startswith("torch::autograd::Engine::evaluate_function"))
+    step = first_of(frames, lambda f: f["name"] == "step" and "/optim/" in f["filename"])
+    if engine < step:
+        again = any(frame["filename"].endswith("torch/utils/checkpoint.py") for frame in frames[:engine])
+        return "recomputation" if forward < engine and again else "backward"
+    if step < len(frames) and step < forward:
         return "optimizer step"
-    if any(name.startswith("torch::autograd::Engine::evaluate_function") for name in names):
-        return "recomputation" if is_forward and again else "backward"
-    if not frames or "backward" in names or "_engine_run_backward" in names:
+    if not frames or any(frame["name"] in ("backward", "_engine_run_backward") for frame in frames[:step]):
         return "backward"
-    return "forward" if is_forward else "elsewhere"
+    return "forward" if forward < len(frames) else "elsewhere"
 
 
 def operator_of(frames):
@@ -376,6 +382,9 @@ def after_torch(torch):
     lockstep_values.after_torch(torch, lockstep_weights.NOTES, lambda: LIBRARY, line_of, setting("EXPERT_LOAD"))
     from torch.optim import optimizer
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # names of functions alone, at once
+    if hasattr(torch, "_C") and hasattr(torch._C, "_set_multithreading_enabled"):
+        # Its own thread gives back the last of backward while the program goes on: which is first would decide.
+        torch._C._set_multithreading_enabled(False)
     record = torch.cuda.memory._record_memory_history
     torch.cuda._lazy_call(lambda: record(enabled="all", context="alloc", stacks="all", max_entries=10_000_000))
     torch.cuda.memory._record_memory_history = lambda *arguments, **more: None  # a program's own would clear it
