@@ -76,6 +76,7 @@ end_all (GArray *processes)
     for (guint i = 0; i < processes->len; i++) {
       LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
       look (p);
+      p->was_ended |= !p->has_ended;
       if (!p->has_ended)
         any = kill (-p->pid, turn ? SIGKILL : SIGTERM) == 0 || any;
     }
@@ -100,11 +101,10 @@ has_seen (const LsCaptureProcess *p)
   return false;
 }
 
-/* One that ended without a word leaves the others waiting. */
-static bool
-has_failed (const LsCaptureProcess *p)
+bool
+ls_capture_has_failed (const LsCaptureProcess *p)
 {
-  return p->has_ended && p->status != 0 && !has_seen (p);
+  return p->has_ended && !p->was_ended && p->status != 0 && !has_seen (p);
 }
 
 static gboolean
@@ -117,7 +117,7 @@ wait_for_all (const LsCaptureAsk *ask, GArray *processes, GError **error)
       LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
       look (p);
       n_ended += p->has_ended;
-      failed |= has_failed (p);
+      failed |= ls_capture_has_failed (p); /* the others would wait for it */
     }
     if (processes->len > 1)
       ls_progress_tell (ask->progress, n_ended, processes->len);

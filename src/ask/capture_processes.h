@@ -13,10 +13,13 @@
 typedef struct {
   uint32_t rank, stands_for; /* ranks; 0: all */
   GPid pid;
-  char *output; /* folder of what it saw */
-  int status;   /* as of waitpid() */
-  bool has_ended;
+  char *output;              /* folder of what it saw */
+  int status;                /* as of waitpid() */
+  bool has_ended, was_ended; /* was_ended: by us, as another failed */
 } LsCaptureProcess;
+
+/* One that ended by itself, and left nothing that is an answer. */
+bool ls_capture_has_failed (const LsCaptureProcess *p);
 
 /* All have ended: LsCaptureProcess, by rank. home: an empty folder. NULL: LS_ERROR_USAGE: no such command;
  * LS_ERROR_FAILED: they wait for each other, with the lines on which they do; LS_ERROR_STOPPED. */

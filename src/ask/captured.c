@@ -339,6 +339,11 @@ static LsCaptured *
 read_ranks (const LsCaptureAsk *ask, const GArray *processes, GError **error)
 {
   LsCaptured *best = NULL;
+  for (guint i = 0; i < processes->len; i++)
+    if (ls_capture_has_failed (&g_array_index (processes, LsCaptureProcess, i))) {
+      explain_none (&g_array_index (processes, LsCaptureProcess, i), error);
+      return NULL;
+    }
   for (guint i = 0; i < processes->len; i++) {
     const LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
     LsCaptured *c = read_rank (ask, p, error);

@@ -89,20 +89,20 @@ is_done (const int64_t done[LS_N_SPEEDS])
   bool depends = now != (done[1] <= host[1]) || now != (done[2] <= host[2]);
   if (!now)
     take_a_call ();
-  if (depends)
-    ls_count (launches ? "answers that depend on the speed of the GPU"
-                       : "answers to other threads that depend on it",
-              1);
+  if (depends && launches)
+    ls_count ("answers that depend on the speed of the GPU", 1);
   return now;
 }
 
 /* A watchdog that asks when this machine's clock tells it to would take what is done from the thread that
- * launches, now and then: its answer is so late that this thread has asked before, and before it gives up. */
+ * launches, now and then: its answer is so late that this thread has asked before, and before it gives up.
+ * That all is done then, even where this thread waits for another rank, keeps it from ending the program. */
 bool
 ls_event_is_done (const LsEvent *event)
 {
-  bool is_early = !launches && event->recorded > 0 && time (NULL) - event->recorded < LS_OTHERS_WAIT;
-  return !is_early && is_done (event->done);
+  if (!launches && event->recorded > 0)
+    return time (NULL) - event->recorded >= LS_OTHERS_WAIT;
+  return is_done (event->done);
 }
 
 bool

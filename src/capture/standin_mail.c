@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define LS_MOST_RANKS 1024 /* captured at once */
+#define LS_PATIENCE   3    /* seconds: another thread of a rank that waits may send */
 
 typedef enum { HAS_NOT_BEGUN, RUNS, WAITS, WAITS_FOR_ANYONE, HAS_ENDED } SlotState;
 
@@ -39,6 +40,7 @@ typedef struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   uint64_t turn; /* grows with all that is written, and with each that ends */
+  time_t since;  /* when it grew */
   int go_on;     /* slot + 1 of whom nobody will answer; 0: none */
   bool is_stuck; /* all wait for each other */
   Slot slots[LS_MOST_RANKS];
@@ -109,6 +111,15 @@ leave_board (void)
   pthread_mutex_unlock (&board->lock);
 }
 
+/* Something has changed. Under the board's lock. */
+static void
+turn_board (void)
+{
+  board->turn++;
+  board->since = time (NULL);
+  pthread_cond_broadcast (&board->changed);
+}
+
 static int
 open_in (const char *folder, const char *name, int number, int flags)
 {
@@ -153,6 +164,7 @@ ls_capture_mail_open (const char *folder, int n, int slot)
   board = b;
   enter_board ();
   board->slots[slot].state = RUNS;
+  turn_board ();
   leave_board ();
 }
 
@@ -169,8 +181,7 @@ ls_capture_mail_close (void)
     return;
   enter_board ();
   board->slots[own_slot].state = HAS_ENDED;
-  board->turn++;
-  pthread_cond_broadcast (&board->changed);
+  turn_board ();
   leave_board ();
 }
 
@@ -208,8 +219,7 @@ ls_capture_mail_put (uint64_t key, const void *data, size_t bytes)
     ls_refuse ("what ranks send to each other", "cannot be written: is the disk full?");
   enter_board ();
   board->slots[own_slot].written += sizeof head + bytes;
-  board->turn++;
-  pthread_cond_broadcast (&board->changed);
+  turn_board ();
   leave_board ();
 }
 
@@ -300,11 +310,12 @@ settle_if_all_wait (void)
       go_on = i + 1;
   }
   board->go_on = go_on;
-  board->is_stuck = go_on == 0;
+  board->is_stuck = go_on == 0 && time (NULL) - board->since >= LS_PATIENCE;
   pthread_cond_broadcast (&board->changed);
 }
 
-/* Until something changes: false where nobody will answer. */
+/* Until something changes: false where nobody will answer. Without our own lock meanwhile: a watchdog that it
+ * kept waiting would think that it is the GPU which hangs. */
 static bool
 wait_a_turn (bool is_for_anyone)
 {
@@ -314,17 +325,21 @@ wait_a_turn (bool is_for_anyone)
   own->seen = board->turn;
   settle_if_all_wait ();
   clock_gettime (CLOCK_REALTIME, &until);
-  until.tv_sec += 5; /* who died with the board's lock wakes nobody */
+  until.tv_sec += 1; /* who died with the board's lock wakes nobody */
+  ls_leave ();
   if (board->go_on != own_slot + 1 && !board->is_stuck
       && pthread_cond_timedwait (&board->changed, &board->lock, &until) == EOWNERDEAD)
     pthread_mutex_consistent (&board->lock);
   own->state = RUNS;
-  if (board->go_on != own_slot + 1)
-    return true;
-  board->go_on = 0;
-  board->turn++;
-  pthread_cond_broadcast (&board->changed);
-  return false;
+  bool goes_on = board->go_on != own_slot + 1;
+  if (!goes_on) {
+    board->go_on = 0;
+    turn_board ();
+  }
+  leave_board (); /* never both at once, in this order */
+  ls_enter ("mail");
+  enter_board ();
+  return goes_on;
 }
 
 int64_t

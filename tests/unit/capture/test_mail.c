@@ -237,6 +237,40 @@ who_has_ended_is_as_who_asks (void)
   run_world (one_ends, 3, 3, 0);
 }
 
+static gpointer
+send_later (gpointer data)
+{
+  Rank *r = data;
+  g_usleep (100000);
+  put (r, 1, 5);
+  ncclSend (r->device + 1, 1, INT64, 1, r->communicator, NULL);
+  return NULL;
+}
+
+/* Rank 0 waits, and what its other thread sends is what rank 1 waits for. */
+static int
+two_threads (Rank *r)
+{
+  ncclRecv (r->device, 1, INT64, 1 - r->slot, r->communicator, NULL);
+  if (r->slot == 1) {
+    put (r, 1, get (r, 0) + 1);
+    ncclSend (r->device + 1, 1, INT64, 0, r->communicator, NULL);
+    return 0;
+  }
+  GThread *other = g_thread_new ("other", send_later, r);
+  int64_t got = get (r, 0);
+  g_thread_join (other);
+  return EXPECT (got == 6);
+}
+
+static void
+other_threads_go_on_while_one_waits (void)
+{
+  alarm (60); /* else it hangs */
+  run_world (two_threads, 2, 2, 0);
+  alarm (0);
+}
+
 /* A key of a store that nobody sets: the lowest goes on without it, and sets what the other waits for. */
 static int
 store (Rank *r)
@@ -291,4 +325,5 @@ messages_keep_their_order (void)
 LS_TEST_SUITE (LS_TEST (collectives_have_what_each_rank_sent), LS_TEST (early_receives_hold_nobody_up),
                LS_TEST (memory_that_is_written_again_is_not_received), LS_TEST (who_is_absent_is_represented),
                LS_TEST (ranks_that_wait_for_each_other_end), LS_TEST (who_has_ended_is_as_who_asks),
-               LS_TEST (a_key_of_nobody_is_answered_when_all_wait), LS_TEST (messages_keep_their_order))
+               LS_TEST (a_key_of_nobody_is_answered_when_all_wait),
+               LS_TEST (other_threads_go_on_while_one_waits), LS_TEST (messages_keep_their_order))
