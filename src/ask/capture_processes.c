@@ -12,7 +12,8 @@
 
 #include "data/text/json_doc.h"
 
-#define MOST_ROUNDS 8 /* each finds another family of ranks that differ */
+#define EXIT_STUCK  72 /* LS_EXIT_STUCK of capture/standin.h: all that wait end so, each after a word */
+#define MOST_ROUNDS 8  /* each finds another family of ranks that differ */
 
 /* --- one process ------------------------------------------------------------------------------------- */
 
@@ -117,7 +118,8 @@ wait_for_all (const LsCaptureAsk *ask, GArray *processes, GError **error)
       LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
       look (p);
       n_ended += p->has_ended;
-      failed |= ls_capture_has_failed (p); /* the others would wait for it */
+      bool is_stuck = WIFEXITED (p->status) && WEXITSTATUS (p->status) == EXIT_STUCK;
+      failed |= ls_capture_has_failed (p) && !is_stuck; /* the others would wait for it */
     }
     if (processes->len > 1)
       ls_progress_tell (ask->progress, n_ended, processes->len);
