@@ -43,8 +43,9 @@ def tensors_of(values):
 
 def extent(tensor):
     """Bytes from its first element to its last."""
-    if tensor.numel() == 0:
-        return 0
+    n = tensor.numel()
+    if n == 0 or tensor.is_contiguous():
+        return n * tensor.element_size()
     return (sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride())) + 1) * tensor.element_size()
 
 
@@ -53,10 +54,12 @@ def host(tensor):
     import torch
     if not tensor.is_cuda:
         return tensor
-    if tensor.numel() == 0:
+    n = extent(tensor)
+    if n == 0:
         return torch.empty(tensor.shape, dtype=tensor.dtype)
-    memory = (ctypes.c_uint8 * extent(tensor)).from_address(tensor.data_ptr())
-    return torch.frombuffer(memory, dtype=tensor.dtype).as_strided(tensor.shape, tensor.stride())
+    memory = (ctypes.c_uint8 * n).from_address(tensor.data_ptr())
+    flat = torch.frombuffer(memory, dtype=tensor.dtype)
+    return flat if tensor.dim() == 1 and tensor.is_contiguous() else flat.as_strided(tensor.shape, tensor.stride())
 
 
 def is_known(tensor):
@@ -113,33 +116,43 @@ def is_small(values):
     return all(extent(t) <= LARGEST for t in values)
 
 
-def compute(torch, operator, arguments, named, made, chooses):
+class Facts:
+    """Of an operator, what is asked at each call."""
+
+    def __init__(self, operator):
+        schema = operator._schema
+        self.operator, self.name, self.is_mutable = operator, schema.name.split("::")[1], schema.is_mutable
+        self.short = self.name + ("." + operator._overloadname if operator._overloadname != "default" else "")
+        self.outs = {a.name for a in schema.arguments if a.kwarg_only and a.is_out}
+        self.is_drawn = any(a.name == "generator" for a in schema.arguments)
+        self.chooses = self.name in CHOOSES
+        self.overwrites = self.name in ("copy_", "fill_", "zero_", "random_")
+        self.places = [i for i, a in enumerate(schema.arguments) if str(a.type) == "Tensor"]
+
+
+def compute(torch, facts, arguments, named, made):
     """Writes into what the operator made what it would have made; leaves it where that is not known."""
-    outs = {a.name for a in operator._schema.arguments if a.kwarg_only and a.is_out}
-    inputs = list(tensors_of(arguments)) + list(tensors_of(v for k, v in named.items() if k not in outs))
+    inputs = list(tensors_of(arguments)) + [t for k, v in named.items() if k not in facts.outs for t in tensors_of([v])]
     outputs = list(tensors_of([made]))
-    name = operator._schema.name.split("::")[1]
-    if name in ("copy_", "fill_", "zero_", "random_"):
+    if facts.overwrites:
         inputs = inputs[1:]
     if not is_small(inputs) or not is_small(outputs):
         return
-    unknown = [t for t in inputs if not is_known(t)] if name not in ("isnan", "isinf") else []  # no float is
-    if unknown and not (chooses and len(unknown) == 1 and unknown[0] is inputs[0] and unknown[0].is_floating_point()):
+    unknown = [t for t in inputs if not is_known(t)] if facts.name not in ("isnan", "isinf") else []  # no float is
+    if unknown and not (facts.chooses and len(unknown) == 1 and unknown[0] is inputs[0] and unknown[0].is_floating_point()):
         return
-    values, more = on_host(arguments), on_host(list(named.values()))
+    values, more = on_host(arguments), {k: on_host(v) for k, v in named.items()}
     if unknown:
-        k = arguments[1] if name == "topk" else 1
-        values = (draw(unknown[0], k), *values[1:])
-    more = dict(zip(named, more))
-    if any(a.name == "generator" for a in operator._schema.arguments):
+        values = (draw(unknown[0], arguments[1] if facts.name == "topk" else 1), *values[1:])
+    if facts.is_drawn:
         STATE["drawn"] += 1
         more["generator"] = torch.Generator().manual_seed(STATE["drawn"])
     try:
-        results = values[0].double().histc(*values[1:], **more) if name == "histc" else operator(*values, **more)
+        results = values[0].double().histc(*values[1:], **more) if facts.name == "histc" else facts.operator(*values, **more)
     except (RuntimeError, NotImplementedError, IndexError):  # what the CPU has no kernel for stays unknown
         return
     for output, result in zip(outputs, tensors_of([results])):
-        if not operator._schema.is_mutable:
+        if not facts.is_mutable:
             host(output).copy_(result)
         set_known(output)
 
@@ -154,12 +167,9 @@ def with_tensors(torch, arguments, places):
     return made
 
 
-def override(torch, table, operator, chooses):
-    name = operator._schema.name.split("::")[1]
-    short = name + ("." + operator._overloadname if operator._overloadname != "default" else "")
-    original, wanted = torch.library.get_kernel(operator, "CUDA").call_boxed, dtypes(torch)
-
-    places = [i for i, a in enumerate(operator._schema.arguments) if str(a.type) == "Tensor"]
+def override(torch, table, operator):
+    facts, original = Facts(operator), torch.library.get_kernel(operator, "CUDA").call_boxed
+    wanted, places, is_zero = dtypes(torch), facts.places, facts.name == "zero_"
 
     def call(keys, *arguments, **named):
         for i in places:
@@ -168,17 +178,17 @@ def override(torch, table, operator, chooses):
         made = original(keys, *arguments, **named)
         kind = getattr(made, "dtype", None)
         if kind in wanted or (kind is None and made is not None and any(t.dtype in wanted for t in made)):
-            compute(torch, operator, arguments, named, made, chooses)
-        elif name == "zero_" and made.is_contiguous():
+            compute(torch, facts, arguments, named, made)
+        elif is_zero and made.is_contiguous():
             STATE["library"]().ls_capture_zeroed(ctypes.c_void_p(made.data_ptr()), ctypes.c_size_t(extent(made)))
         return made
 
-    table.impl(short, call, "CUDA", with_keyset=True)
+    table.impl(facts.short, call, "CUDA", with_keyset=True)
 
 
 def counted(torch, table, operator):
-    name = operator._schema.name.split("::")[1]
-    short = name + ("." + operator._overloadname if operator._overloadname != "default" else "")
+    facts = Facts(operator)
+    name = facts.name
 
     def place(result, device):
         made = torch.empty_strided(result.shape, result.stride(), dtype=result.dtype, device=device)
@@ -202,7 +212,7 @@ def counted(torch, table, operator):
         results = operator(*on_host(arguments), **dict(zip(named, on_host(list(named.values())))))
         return place(results, first.device) if isinstance(results, torch.Tensor) else tuple(place(r, first.device) for r in results)
 
-    table.impl(short, call, "CUDA")
+    table.impl(facts.short, call, "CUDA")
 
 
 ALL = "a program selects elements on the GPU by their values, which are not known: as many are taken as there can be"
@@ -245,4 +255,4 @@ def after_torch(torch, notes, library, line_of, load):
         read_scalar(torch, table)
         names = COMPUTED + [n + "_" for n in COMPUTED if not n.endswith("_")] + CHOOSES
         for operator in operators(torch, list(dict.fromkeys(names))):
-            override(torch, table, operator, operator._schema.name.split("::")[1] in CHOOSES)
+            override(torch, table, operator)
