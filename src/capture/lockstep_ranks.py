@@ -18,7 +18,6 @@ import json
 import os
 import re
 import sys
-import traceback
 
 EXIT_ROLES, EXIT_STUCK = 73, 72
 CALL_PEERS, CALL_STUCK = 0, 1
@@ -29,7 +28,7 @@ SELF = {"world": 1, "rank": 0, "rooted": 0}  # rooted: in how many collectives t
 SEEN = []  # the ranks of all groups that the program makes, in order
 NUMBERED = []  # the ranks of those that it may use
 NAMED = {}  # by the name that PyTorch gave: Group
-HOOKS = {}  # of sitecustomize.py: setting, library, line_of; and the callback, which must stay
+HOOKS = {}  # of sitecustomize.py: setting, library, line_here; and the callback, which must stay
 
 
 def key_of(*what):
@@ -49,10 +48,9 @@ def folder():
 
 def begin(world, rank):
     """When a program meets its ranks: reads who is captured; where that is not known yet, it may be decided here."""
-    if "call" in HOOKS or not folder():
-        SELF.update(world=world, rank=rank)
-        return
     SELF.update(world=world, rank=rank)
+    if "call" in HOOKS or not folder():
+        return
     path = os.path.join(folder(), "roles")
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
@@ -80,8 +78,7 @@ def leave_for(roles):
 def called(kind, number, peer):
     """By the stand-ins; 0: not heard."""
     if kind == CALL_STUCK:
-        frames = [{"filename": f.filename, "line": f.lineno, "name": f.name} for f in reversed(traceback.extract_stack())]
-        line = HOOKS["line_of"](frames) or "an unknown line"
+        line = HOOKS["line_here"]() or "an unknown line"
         whom = f"rank {ROLES['ranks'][number]}" if number >= 0 else "another rank"
         with open(os.path.join(folder(), f"stuck.{SELF['rank']:08d}"), "w", encoding="utf-8") as out:
             out.write(f"rank {SELF['rank']} waits for {whom} at {line}\n")
@@ -560,7 +557,7 @@ def on_the_host(module, c10d):
         module.Backend._plugins["GLOO"] = known._replace(creator_fn=create_gloo)
 
 
-def install(after, setting, library, line_of):
-    HOOKS.update(setting=setting, library=library, line_of=line_of, leave=os._exit)
+def install(after, setting, library, line_here):
+    HOOKS.update(setting=setting, library=library, line_here=line_here, leave=os._exit)
     after["torch.distributed.distributed_c10d"] = after_c10d
     after["torch.distributed._symmetric_memory"] = after_symmetric

@@ -7,7 +7,6 @@ Environment, of lockstep capture: LOCKSTEP_CAPTURE_EXPERT_LOAD, "even" or "zipf:
 Loaded by sitecustomize.py. Needs torch.library.get_kernel (PyTorch 2.9), which finds the original."""
 
 import ctypes
-import traceback
 import warnings
 
 LARGEST = 1 << 26  # bytes of a tensor that is computed
@@ -24,7 +23,7 @@ CHOOSES = "argmax argmin kthvalue max min mode multinomial randperm sort topk".s
 # What has as many elements as values say.
 COUNTED = "masked_select nonzero _unique unique_consecutive unique_dim _unique2".split()
 
-STATE = {"drawn": 0, "load": "", "notes": None, "library": None, "line_of": None}
+STATE = {"drawn": 0, "load": "", "notes": None, "library": None, "line_here": None}
 KEPT = []  # what is registered
 
 
@@ -87,6 +86,9 @@ def draw(tensor, k):
     """What a router may have said: of each row the largest are those that are chosen."""
     import torch
     STATE["drawn"] += 1
+    note = f"what the program chooses by values that are not known, as a router does, is drawn: {STATE['load'] or 'each as likely'} (--expert-load)"
+    if note not in STATE["notes"]:
+        STATE["notes"].append(note)
     source = torch.Generator().manual_seed(81 + STATE["drawn"])
     kind, _, power = STATE["load"].partition(":")
     n = tensor.shape[-1] if tensor.dim() else 1
@@ -104,8 +106,7 @@ def draw(tensor, k):
 
 def note_read(tensor):
     """A number that the host reads, and nothing has computed: the program goes on by it."""
-    frames = [{"filename": f.filename, "line": f.lineno, "name": f.name} for f in reversed(traceback.extract_stack())]
-    line = STATE["line_of"](frames) or "a line of PyTorch"
+    line = STATE["line_here"]() or "a line of PyTorch"
     kind = str(tensor.dtype).split(".")[-1]
     text = f"{line} reads a number of the GPU that nothing has computed ({kind}): {host(tensor).reshape(-1)[0].item()}"
     if text not in STATE["notes"] and sum("nothing has computed" in n for n in STATE["notes"]) < 8:
@@ -241,8 +242,8 @@ def operators(torch, names):
                 yield operator
 
 
-def after_torch(torch, notes, library, line_of, load):
-    STATE.update(notes=notes, library=library, line_of=line_of, load=load or "")
+def after_torch(torch, notes, library, line_here, load):
+    STATE.update(notes=notes, library=library, line_here=line_here, load=load or "")
     table = torch.library.Library("aten", "IMPL")
     KEPT.append(table)
     with warnings.catch_warnings():

@@ -22,6 +22,7 @@ import signal
 import sys
 import sysconfig
 import time
+import traceback
 import typing
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -277,6 +278,11 @@ def line_of(frames):
     return None
 
 
+def line_here():
+    """The line of the program that runs now; None as above."""
+    return line_of([{"filename": f.filename, "line": f.lineno, "name": f.name} for f in reversed(traceback.extract_stack())])
+
+
 def first_of(frames, is_one):
     return next((i for i, frame in enumerate(frames) if is_one(frame)), len(frames))
 
@@ -379,7 +385,7 @@ def rows_of(blocks):
 
 def after_torch(torch):
     lockstep_weights.after_torch(torch)
-    lockstep_values.after_torch(torch, lockstep_weights.NOTES, lambda: LIBRARY, line_of, setting("EXPERT_LOAD"))
+    lockstep_values.after_torch(torch, lockstep_weights.NOTES, lambda: LIBRARY, line_here, setting("EXPERT_LOAD"))
     from torch.optim import optimizer
     os.environ.setdefault("TORCH_SYMBOLIZE_MODE", "dladdr")  # names of functions alone, at once
     if hasattr(torch, "_C") and hasattr(torch._C, "_set_multithreading_enabled"):
@@ -502,7 +508,7 @@ def begin():
     AFTER["torch.distributed.launcher.api"] = after_launcher
     AFTER["torch.multiprocessing.spawn"] = after_spawn
     lockstep_weights.install(BEFORE, AFTER)
-    lockstep_ranks.install(AFTER, setting, lambda: LIBRARY, line_of)
+    lockstep_ranks.install(AFTER, setting, lambda: LIBRARY, line_here)
     sys.meta_path.insert(0, Finder())
     deepspeed_launcher()
 

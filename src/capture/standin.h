@@ -183,7 +183,6 @@ typedef int LsCaptureCall (int kind, int number, int peer);
 
 /* Of the Python side, under the lock; false: it did not want to know. */
 bool ls_mail_call (LsCallKind kind, int number, int peer);
-bool ls_mail_is_open (void);
 uint64_t ls_mail_key (uint64_t key, uint64_t more);
 /* Bytes of the message, of which most are written to `to`; -1: nobody will send it. is_for_anyone: where all
  * wait, this one goes on without. */

@@ -168,12 +168,6 @@ ls_capture_mail_open (const char *folder, int n, int slot)
   leave_board ();
 }
 
-bool
-ls_mail_is_open (void)
-{
-  return board != NULL;
-}
-
 void
 ls_capture_mail_close (void)
 {
@@ -254,7 +248,7 @@ note_message (Box *b, Head head, uint64_t at)
   b->n++;
 }
 
-/* Reads on; at of the message behind its head, or 0. */
+/* Reads on; at of the message after its head, or 0. */
 static uint64_t
 find_message (int slot, uint64_t key, uint64_t *ret_bytes)
 {

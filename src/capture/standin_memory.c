@@ -85,9 +85,9 @@ typedef struct {
 static Written *written; /* sorted, apart from each other */
 static size_t n_written, max_written;
 
-/* The first that ends behind it. */
+/* The first that ends after it. */
 static size_t
-first_behind (uintptr_t at)
+first_after (uintptr_t at)
 {
   size_t low = 0, high = n_written;
   while (low < high) {
@@ -104,7 +104,7 @@ first_behind (uintptr_t at)
 static void
 put_written (uintptr_t begin, uintptr_t end, const Written *by, bool is_cleared)
 {
-  size_t i = first_behind (begin), j = i, n = 0;
+  size_t i = first_after (begin), j = i, n = 0;
   Written rest[3];
   for (; j < n_written && written[j].begin < end; j++) {
     Written w = written[j];
@@ -135,7 +135,7 @@ static void
 set_written (const void *memory, size_t bytes, bool is_zero)
 {
   Written w = { (uintptr_t) memory, (uintptr_t) memory + bytes, is_zero };
-  size_t i = first_behind (w.begin);
+  size_t i = first_after (w.begin);
   bool is_there = i < n_written && written[i].begin <= w.begin && written[i].end >= w.end;
   if (bytes > 0 && !(is_there && written[i].is_zero == is_zero))
     put_written (w.begin, w.end, &w, is_zero);
@@ -150,7 +150,7 @@ ls_written (const void *memory, size_t bytes)
 bool
 ls_is_written (const void *memory)
 {
-  size_t i = first_behind ((uintptr_t) memory);
+  size_t i = first_after ((uintptr_t) memory);
   return i < n_written && written[i].begin <= (uintptr_t) memory;
 }
 
@@ -158,7 +158,7 @@ ls_is_written (const void *memory)
 static void
 clear_written (void *memory, size_t bytes)
 {
-  size_t i = first_behind ((uintptr_t) memory);
+  size_t i = first_after ((uintptr_t) memory);
   if (bytes > 0 && i < n_written && written[i].begin < (uintptr_t) memory + bytes)
     put_written ((uintptr_t) memory, (uintptr_t) memory + bytes, NULL, true);
 }

@@ -1,5 +1,5 @@
-/* capture/standin_nccl.c — communicators, most of whose ranks do not exist. Those that are captured beside
- * this one send it what they send; each other answers as one of these, or as this one, so that a small
+/* capture/standin_nccl.c — communicators, most of whose ranks do not exist. Those that are captured together
+ * with this one send it what they send; each other answers as one of these, or as this one, so that a small
  * payload comes back as it would if all ranks had sent the same. */
 #include "capture/standin.h"
 
@@ -30,10 +30,9 @@ typedef struct {
 
 #define LS_MARK 16 /* at the end of an id */
 
+/* mark "": the next split, as the colours that NCCL is given do not say which ranks have the same. */
 static struct Named {
-  char
-      mark[LS_MARK
-           + 1]; /* "": the next split: the colours that NCCL is given do not say which ranks have the same */
+  char mark[LS_MARK + 1];
   Communicator is;
 } * named;
 static size_t n_named, max_named;
