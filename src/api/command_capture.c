@@ -126,7 +126,9 @@ note_all (const LsCaptured *c, LsAnswer *a)
   if (c->n_plans > 0)
     ls_answer_note (a, "cuDNN was used: what it takes as workspace is not known, and not counted");
   if (c->n_graphs > 0)
-    ls_answer_note (a, "CUDA graphs were captured: what they launch is not replayed");
+    ls_answer_note (a,
+                    "CUDA graphs were captured: what the driver keeps of them is not known, and not "
+                    "counted");
   for (guint i = 0; i < c->notes->len; i++)
     ls_answer_note (a, g_ptr_array_index (c->notes, i));
 }

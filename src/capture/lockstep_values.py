@@ -23,7 +23,8 @@ CHOOSES = "argmax argmin kthvalue max min mode multinomial randperm sort topk".s
 # What has as many elements as values say.
 COUNTED = "masked_select nonzero _unique unique_consecutive unique_dim _unique2".split()
 
-STATE = {"drawn": 0, "load": "", "notes": None, "library": None, "line_here": None}
+STATE = {"drawn": 0, "load": "", "notes": None, "line_here": None, "last": None}
+FIRST, FLAT = 4096, {}  # the address at which views of all memory begin; these by dtype
 KEPT = []  # what is registered
 
 
@@ -32,54 +33,61 @@ def dtypes(torch):
 
 
 def tensors_of(values):
-    import torch
+    kind, found = STATE["tensor"], []
     for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
+        if isinstance(value, kind):
+            found.append(value)
         elif isinstance(value, (list, tuple)):
-            yield from tensors_of(value)
+            found += tensors_of(value)
+    return found
 
 
 def extent(tensor):
     """Bytes from its first element to its last."""
-    n = tensor.numel()
-    if n == 0 or tensor.is_contiguous():
-        return n * tensor.element_size()
+    if tensor.is_contiguous() or tensor.numel() == 0:
+        return tensor.nbytes
     return (sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride())) + 1) * tensor.element_size()
+
+
+def flat(dtype, first=FIRST):
+    """All memory from an address as one tensor of the host, of which others are views: made once, as that is dear."""
+    import torch
+    storage = torch._C._construct_storage_from_data_pointer(first, torch.device("cpu"), 1 << 47)
+    with torch.inference_mode(False):
+        return torch.empty(0, dtype=dtype).set_(storage, 0, (0,), (1,))
 
 
 def host(tensor):
     """The same memory, as the host sees it."""
-    import torch
     if not tensor.is_cuda:
         return tensor
-    n = extent(tensor)
-    if n == 0:
-        return torch.empty(tensor.shape, dtype=tensor.dtype)
-    memory = (ctypes.c_uint8 * n).from_address(tensor.data_ptr())
-    flat = torch.frombuffer(memory, dtype=tensor.dtype)
-    return flat if tensor.dim() == 1 and tensor.is_contiguous() else flat.as_strided(tensor.shape, tensor.stride())
+    kind, address = tensor.dtype, tensor.data_ptr()
+    if kind not in FLAT:
+        FLAT[kind] = flat(kind)
+    place, rest = divmod(address - FIRST, tensor.element_size())
+    if rest or not address:
+        return flat(kind, address).as_strided(tensor.shape, tensor.stride(), 0)
+    return FLAT[kind].as_strided(tensor.shape, tensor.stride(), place)
 
 
 def is_known(tensor):
-    return not tensor.is_cuda or tensor.numel() == 0 or bool(STATE["library"]().ls_capture_read(ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(extent(tensor))))
+    n = extent(tensor) if tensor.is_cuda else 0
+    return n == 0 or STATE["read"](tensor.data_ptr(), n) != 0
 
 
 def set_known(tensor):
-    if tensor.is_cuda and tensor.numel() > 0:
-        STATE["library"]().ls_capture_wrote(ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(extent(tensor)))
+    n = extent(tensor) if tensor.is_cuda else 0
+    if n:
+        STATE["wrote"](tensor.data_ptr(), n)
 
 
-def on_host(values):
-    """Arguments with each tensor of the GPU as the host sees it."""
-    import torch
-    if isinstance(values, torch.Tensor):
-        return host(values)
-    if isinstance(values, (list, tuple)):
-        return type(values)(on_host(v) for v in values)
-    if isinstance(values, torch.device):
-        return torch.device("cpu")
-    return values
+def on_host(value):
+    """An argument with each tensor of the GPU as the host sees it."""
+    if isinstance(value, STATE["tensor"]):
+        return host(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(on_host, value))
+    return STATE["cpu"] if isinstance(value, STATE["device"]) else value
 
 
 def draw(tensor, k):
@@ -113,38 +121,42 @@ def note_read(tensor):
         STATE["notes"].append(text)
 
 
-def is_small(values):
-    return all(extent(t) <= LARGEST for t in values)
-
-
 class Facts:
     """Of an operator, what is asked at each call."""
 
     def __init__(self, operator):
         schema = operator._schema
-        self.operator, self.name, self.is_mutable = operator, schema.name.split("::")[1], schema.is_mutable
+        self.operator, self.name, self.is_mutable = operator._op, schema.name.split("::")[1], schema.is_mutable
         self.short = self.name + ("." + operator._overloadname if operator._overloadname != "default" else "")
         self.outs = {a.name for a in schema.arguments if a.kwarg_only and a.is_out}
         self.is_drawn = any(a.name == "generator" for a in schema.arguments)
         self.chooses = self.name in CHOOSES
         self.overwrites = self.name in ("copy_", "fill_", "zero_", "random_")
+        self.is_of_any = self.name in ("isnan", "isinf")  # nothing that is not known is either
         self.places = [i for i, a in enumerate(schema.arguments) if str(a.type) == "Tensor"]
 
 
 def compute(torch, facts, arguments, named, made):
     """Writes into what the operator made what it would have made; leaves it where that is not known."""
-    inputs = list(tensors_of(arguments)) + [t for k, v in named.items() if k not in facts.outs for t in tensors_of([v])]
-    outputs = list(tensors_of([made]))
+    inputs, outputs = tensors_of(arguments), tensors_of([made])
+    if named:
+        inputs += [t for k, v in named.items() if k not in facts.outs for t in tensors_of([v])]
     if facts.overwrites:
         inputs = inputs[1:]
-    if not is_small(inputs) or not is_small(outputs):
+    unknown, read = [], STATE["read"]
+    for tensor in inputs:
+        n = extent(tensor)
+        if n > LARGEST:
+            return
+        if n and tensor.is_cuda and not read(tensor.data_ptr(), n):
+            unknown.append(tensor)
+    if any(extent(t) > LARGEST for t in outputs):
         return
-    unknown = [t for t in inputs if not is_known(t)] if facts.name not in ("isnan", "isinf") else []  # no float is
-    if unknown and not (facts.chooses and len(unknown) == 1 and unknown[0] is inputs[0] and unknown[0].is_floating_point()):
+    if unknown and not facts.is_of_any and not (facts.chooses and len(unknown) == 1 and unknown[0] is inputs[0] and unknown[0].is_floating_point()):
         return
-    values, more = on_host(arguments), {k: on_host(v) for k, v in named.items()}
-    if unknown:
-        values = (draw(unknown[0], arguments[1] if facts.name == "topk" else 1), *values[1:])
+    values, more = [on_host(v) for v in arguments], {k: on_host(v) for k, v in named.items()}
+    if unknown and facts.chooses:
+        values[0] = draw(unknown[0], arguments[1] if facts.name == "topk" else 1)
     if facts.is_drawn:
         STATE["drawn"] += 1
         more["generator"] = torch.Generator().manual_seed(STATE["drawn"])
@@ -156,11 +168,12 @@ def compute(torch, facts, arguments, named, made):
         if not facts.is_mutable:
             host(output).copy_(result)
         set_known(output)
+    STATE["last"] = facts.name, outputs[0].data_ptr()
 
 
 def with_tensors(torch, arguments, places):
     """A number in the place of a tensor came as a number: a tensor of the type that it leads to."""
-    made, tensors = list(arguments), list(tensors_of(arguments))
+    made, tensors = list(arguments), tensors_of(arguments)
     for i in places:
         if i < len(made) and isinstance(made[i], (bool, int, float, complex)):
             kind = torch.result_type(tensors[0], made[i]) if tensors else None
@@ -176,12 +189,15 @@ def override(torch, table, operator):
         for i in places:
             if i < len(arguments) and not isinstance(arguments[i], torch.Tensor):
                 arguments = with_tensors(torch, arguments, places)
+        STATE["last"] = None
         made = original(keys, *arguments, **named)
         kind = getattr(made, "dtype", None)
+        if kind in wanted and STATE["last"] == (facts.name, made.data_ptr()):
+            return made  # one of the same name was called by it, and has computed this
         if kind in wanted or (kind is None and made is not None and any(t.dtype in wanted for t in made)):
             compute(torch, facts, arguments, named, made)
         elif is_zero and made.is_contiguous():
-            STATE["library"]().ls_capture_zeroed(ctypes.c_void_p(made.data_ptr()), ctypes.c_size_t(extent(made)))
+            STATE["zeroed"](made.data_ptr(), extent(made))
         return made
 
     table.impl(facts.short, call, "CUDA", with_keyset=True)
@@ -199,7 +215,7 @@ def counted(torch, table, operator):
         return made
 
     def call(*arguments, **named):
-        first = next(tensors_of(arguments))
+        first = tensors_of(arguments)[0]
         mask = arguments[1] if name == "masked_select" else first
         if not is_known(mask):
             STATE["notes"].append(ALL) if ALL not in STATE["notes"] else None
@@ -210,7 +226,7 @@ def counted(torch, table, operator):
         if name == "masked_select" and not is_known(first):
             n = int(host(mask).expand(torch.broadcast_shapes(first.shape, mask.shape)).sum())
             return torch.empty(n, dtype=first.dtype, device=first.device)
-        results = operator(*on_host(arguments), **dict(zip(named, on_host(list(named.values())))))
+        results = operator(*map(on_host, arguments), **{k: on_host(v) for k, v in named.items()})
         return place(results, first.device) if isinstance(results, torch.Tensor) else tuple(place(r, first.device) for r in results)
 
     table.impl(facts.short, call, "CUDA")
@@ -243,7 +259,10 @@ def operators(torch, names):
 
 
 def after_torch(torch, notes, library, line_here, load):
-    STATE.update(notes=notes, library=library, line_here=line_here, load=load or "")
+    STATE.update(notes=notes, line_here=line_here, load=load or "", tensor=torch.Tensor, device=torch.device, cpu=torch.device("cpu"))
+    for name in ("read", "wrote", "zeroed"):
+        STATE[name] = getattr(library(), "ls_capture_" + name)
+        STATE[name].argtypes = ctypes.c_void_p, ctypes.c_size_t
     table = torch.library.Library("aten", "IMPL")
     KEPT.append(table)
     with warnings.catch_warnings():

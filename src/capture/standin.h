@@ -58,8 +58,9 @@ typedef struct {
 } LsUniqueId; /* ncclUniqueId */
 
 typedef struct LsStream {
-  int64_t done[LS_N_SPEEDS]; /* ps */
-  int capturing;             /* a graph is made of what it is given: its id */
+  int64_t done[LS_N_SPEEDS];   /* ps */
+  int64_t before[LS_N_SPEEDS]; /* the graph that is made of it */
+  int capturing;               /* that graph's id; 0: none is */
   int priority;
   int device;
 } LsStream;
@@ -67,6 +68,7 @@ typedef struct LsStream {
 typedef struct {
   int64_t done[LS_N_SPEEDS];
   int64_t recorded; /* seconds of this machine's clock */
+  int capturing;    /* as of its stream */
 } LsEvent;
 
 /* --- state.c --- */
@@ -83,7 +85,12 @@ int ls_n_visible (void); /* devices that $CUDA_VISIBLE_DEVICES leaves, as it was
 
 LsStream *ls_stream_of (void *stream); /* NULL, 1 and 2: the default ones */
 void ls_stream_work (void *stream, double seconds);
+void ls_stream_pass (void *stream, const int64_t ps[LS_N_SPEEDS]); /* work that takes so long */
 void ls_stream_wait (void *stream, const LsEvent *event);
+/* From now on a graph is made of this stream, and of those that wait for it; of none any more: ret_done is
+ * when the last of them would be done. */
+void ls_stream_capture (LsStream *s, int id);
+void ls_stream_captured (int id, int64_t ret_done[LS_N_SPEEDS]);
 void ls_event_record (LsEvent *event, void *stream);
 bool ls_event_is_done (const LsEvent *event);
 bool ls_stream_is_done (void *stream);

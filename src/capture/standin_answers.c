@@ -131,26 +131,6 @@ ls_pointer_attribute (void *ret, int attribute, uint64_t memory)
   return CUDA_OK;
 }
 
-/* A graph is its number: what it launches when it is replayed is not kept. */
-int
-ls_graph_begin (void *stream)
-{
-  static int n;
-  ls_stream_of (stream)->capturing = ++n;
-  ls_count ("graphs", 1);
-  return CUDA_OK;
-}
-
-int
-ls_graph_end (void *stream, void **ret_graph)
-{
-  LsStream *s = ls_stream_of (stream);
-  if (ret_graph)
-    *ret_graph = (void *) (uintptr_t) (0x10000 + s->capturing);
-  s->capturing = 0;
-  return CUDA_OK;
-}
-
 /* cublasLtMatmulHeuristicResult_t: an algorithm of 64 bytes, size_t workspace, status, waves, reserved. */
 int
 ls_heuristics (int n_wanted, void *results, int *ret_n)

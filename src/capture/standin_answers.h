@@ -39,8 +39,13 @@ const char *ls_error_string (int error);
 void *ls_function_named (const char *name); /* NULL: no table has it */
 void ls_pointer_attributes (const void *memory, void *ret);
 int ls_pointer_attribute (void *ret, int attribute, uint64_t memory);
-int ls_graph_begin (void *stream);
+/* Graphs: what a stream and those that wait for it are given from begin to end, once more at each launch. */
+void *ls_graph_new (void);
+void *ls_graph_of (void *stream);               /* NULL: none is made of it */
+int ls_graph_begin (void *stream, void *graph); /* graph: NULL: a new one */
 int ls_graph_end (void *stream, void **ret_graph);
+int ls_graph_launch (void *graph, void *stream);
+size_t ls_graph_size (const void *graph);
 void *ls_dnn_new (int type);
 void ls_dnn_free (void *descriptor);
 void ls_dnn_set (void *descriptor, int key, int type, int64_t n, const void *values);

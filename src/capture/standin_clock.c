@@ -52,22 +52,60 @@ take_a_call (void)
 }
 
 void
-ls_stream_work (void *stream, double seconds)
+ls_stream_pass (void *stream, const int64_t ps[LS_N_SPEEDS])
 {
   LsStream *s = ls_stream_of (stream);
   launches = true;
   take_a_call ();
-  seconds /= ls_device.speed;
   for (int i = 0; i < LS_N_SPEEDS; i++)
-    s->done[i] = (s->done[i] > host[i] ? s->done[i] : host[i]) + (int64_t) (seconds * 1e12 / speed[i]);
+    s->done[i] = (s->done[i] > host[i] || s->capturing ? s->done[i] : host[i]) + ps[i];
 }
 
+void
+ls_stream_work (void *stream, double seconds)
+{
+  int64_t ps[LS_N_SPEEDS];
+  for (int i = 0; i < LS_N_SPEEDS; i++)
+    ps[i] = (int64_t) (seconds / ls_device.speed * 1e12 / speed[i]);
+  ls_stream_pass (stream, ps);
+}
+
+/* A graph's time begins at 0; what was there before it goes on after it. */
+void
+ls_stream_capture (LsStream *s, int id)
+{
+  memcpy (s->before, s->done, sizeof s->done);
+  memset (s->done, 0, sizeof s->done);
+  s->capturing = id;
+}
+
+static void
+end_capture (LsStream *s, int id, int64_t ret_done[LS_N_SPEEDS])
+{
+  for (int i = 0; s->capturing == id && i < LS_N_SPEEDS; i++) {
+    ret_done[i] = s->done[i] > ret_done[i] ? s->done[i] : ret_done[i];
+    s->done[i] = s->before[i];
+  }
+  s->capturing = s->capturing == id ? 0 : s->capturing;
+}
+
+void
+ls_stream_captured (int id, int64_t ret_done[LS_N_SPEEDS])
+{
+  end_capture (&blank, id, ret_done);
+  for (size_t i = 0; i < n_all; i++)
+    end_capture (all[i], id, ret_done);
+}
+
+/* Who waits for a graph's event is of the graph; an event from outside is none of its time. */
 void
 ls_stream_wait (void *stream, const LsEvent *event)
 {
   LsStream *s = ls_stream_of (stream);
   take_a_call ();
-  for (int i = 0; i < LS_N_SPEEDS; i++)
+  if (event->capturing && !s->capturing)
+    ls_stream_capture (s, event->capturing);
+  for (int i = 0; s->capturing == event->capturing && i < LS_N_SPEEDS; i++)
     if (s->done[i] < event->done[i])
       s->done[i] = event->done[i];
 }
@@ -78,8 +116,9 @@ ls_event_record (LsEvent *event, void *stream)
   const LsStream *s = ls_stream_of (stream);
   take_a_call ();
   event->recorded = time (NULL);
+  event->capturing = s->capturing;
   for (int i = 0; i < LS_N_SPEEDS; i++)
-    event->done[i] = s->done[i] > host[i] ? s->done[i] : host[i];
+    event->done[i] = s->done[i] > host[i] || s->capturing ? s->done[i] : host[i];
 }
 
 static bool

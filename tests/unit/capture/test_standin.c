@@ -20,6 +20,12 @@ int cudaEventDestroy (void *event);
 int cudaEventQuery (void *event);
 int cudaEventSynchronize (void *event);
 int cudaEventElapsedTime (float *ms, void *from, void *to);
+int cudaStreamBeginCapture (void *stream, int mode);
+int cudaStreamEndCapture (void *stream, void **graph);
+int cudaStreamIsCapturing (void *stream, int *status);
+int cudaGraphInstantiate (void **executable, void *graph);
+int cudaGraphLaunch (void *executable, void *stream);
+int cudaGraphGetNodes (void *graph, void *nodes, size_t *n);
 int cudaStreamWaitEvent (void *stream, void *event, unsigned flags);
 int cudaLaunchKernel (const void *kernel, LsDim3 grid, LsDim3 block, void **arguments, size_t shared,
                       void *stream);
@@ -136,6 +142,54 @@ work_takes_time (void)
   LS_CHECK_NEAR (ms, (1 << 28) * 32.0 / 3e12 * 1e3, 0.01);
   cudaEventDestroy (begin);
   cudaEventDestroy (end);
+}
+
+/* Two kernels at once and one after both, launched three times: nothing of it before, and six kernels' time after. */
+static void
+graphs_are_done_when_they_are_launched (void)
+{
+  void *stream, *other, *fork, *join, *begin, *end, *graph, *executable;
+  LsDim3 grid = { 1 << 20, 1, 1 }, block = { 256, 1, 1 };
+  int is_capturing;
+  float ms;
+  size_t n;
+  cudaStreamCreate (&stream);
+  cudaStreamCreate (&other);
+  cudaEventCreate (&fork);
+  cudaEventCreate (&join);
+  cudaEventCreate (&begin);
+  cudaEventCreate (&end);
+  int64_t kernels = ls_count ("kernels", 0);
+  LS_CHECK_INT (cudaStreamBeginCapture (stream, 0), ==, CUDA_OK);
+  LS_CHECK_INT (cudaStreamBeginCapture (stream, 0), ==, CUDA_INVALID);
+  cudaEventRecord (fork, stream);
+  cudaStreamWaitEvent (other, fork, 0);
+  LS_CHECK_INT (cudaStreamIsCapturing (other, &is_capturing), ==, CUDA_OK);
+  LS_CHECK_INT (is_capturing, ==, 1);
+  cudaLaunchKernel (NULL, grid, block, NULL, 0, stream);
+  cudaLaunchKernel (NULL, grid, block, NULL, 0, other);
+  cudaEventRecord (join, other);
+  cudaStreamWaitEvent (stream, join, 0);
+  cudaLaunchKernel (NULL, grid, block, NULL, 0, stream);
+  LS_CHECK_INT (cudaStreamEndCapture (stream, &graph), ==, CUDA_OK);
+  LS_CHECK_INT (cudaStreamIsCapturing (other, &is_capturing), ==, CUDA_OK);
+  LS_CHECK_INT (is_capturing, ==, 0);
+  LS_CHECK_INT (ls_count ("kernels", 0), ==, kernels);
+  LS_CHECK (ls_stream_is_done (stream) && ls_stream_is_done (other));
+  cudaGraphGetNodes (graph, NULL, &n);
+  LS_CHECK_INT (n, ==, 3);
+  cudaGraphInstantiate (&executable, graph);
+  cudaEventRecord (begin, stream);
+  for (int i = 0; i < 3; i++)
+    LS_CHECK_INT (cudaGraphLaunch (executable, stream), ==, CUDA_OK);
+  cudaEventRecord (end, stream);
+  cudaEventElapsedTime (&ms, begin, end);
+  LS_CHECK_NEAR (ms, 6 * (1 << 28) * 32.0 / 3e12 * 1e3, 0.02);
+  LS_CHECK_INT (ls_count ("kernels", 0), ==, kernels + 9);
+  LS_CHECK_INT (cudaGraphLaunch (NULL, stream), ==, CUDA_INVALID);
+  void *events[] = { fork, join, begin, end };
+  for (int i = 0; i < 4; i++)
+    cudaEventDestroy (events[i]);
 }
 
 /* PyTorch makes as many as its watchdog has not given back yet, which this machine's clock decides. */
@@ -442,11 +496,12 @@ one_process_has_communicators_of_all_gpus (void)
 }
 
 LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memory_is_charged_once),
-               LS_TEST (work_takes_time), LS_TEST (events_that_are_made_take_no_time),
-               LS_TEST (watchdogs_are_told_late), LS_TEST (devices_are_those_that_are_visible),
-               LS_TEST (small_copies_are_made), LS_TEST (blocks_that_are_handed_out_again_are_zeros),
-               LS_TEST (ranks_answer_as_this_one), LS_TEST (communicators_take_memory_when_used),
-               LS_TEST (functions_are_found_by_name), LS_TEST (who_has_a_runtime_of_its_own_is_named),
-               LS_TEST (occupancy_is_that_of_the_gpu), LS_TEST (descriptors_keep_what_they_are_given),
-               LS_TEST (a_profiler_starts_and_sees_nothing), LS_TEST (tensors_of_cudnn_have_their_bytes),
+               LS_TEST (work_takes_time), LS_TEST (graphs_are_done_when_they_are_launched),
+               LS_TEST (events_that_are_made_take_no_time), LS_TEST (watchdogs_are_told_late),
+               LS_TEST (devices_are_those_that_are_visible), LS_TEST (small_copies_are_made),
+               LS_TEST (blocks_that_are_handed_out_again_are_zeros), LS_TEST (ranks_answer_as_this_one),
+               LS_TEST (communicators_take_memory_when_used), LS_TEST (functions_are_found_by_name),
+               LS_TEST (who_has_a_runtime_of_its_own_is_named), LS_TEST (occupancy_is_that_of_the_gpu),
+               LS_TEST (descriptors_keep_what_they_are_given), LS_TEST (a_profiler_starts_and_sees_nothing),
+               LS_TEST (tensors_of_cudnn_have_their_bytes),
                LS_TEST (one_process_has_communicators_of_all_gpus), LS_TEST (any_order_is_survived))
