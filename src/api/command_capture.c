@@ -24,6 +24,8 @@ static const LsOption own[] = {
   { "ranks", .argument = "auto|all|LIST",
     .meaning
     = "Those that are run, as 0,8,16: default auto: one of each role, and one where all have the same" },
+  { "members", .argument = "N",
+    .meaning = "Of each role, how many ranks are run: whether they do the same is said; default 1" },
   { "rank", .argument = "N", .meaning = "The only one that is run, for all of them" },
   { "expert-load", .argument = "even|zipf:S",
     .meaning = "What a router is taken to choose, where its values are not known; default: each as likely" },
@@ -111,9 +113,30 @@ write_snapshot (gconstpointer data, const char *path, GError **error)
   return ls_write_file (path, put_bytes, ((const Data *) data)->captured->snapshot, error);
 }
 
+/* r was run to see whether it does what the first of its role does. */
+static void
+note_unlike (const LsCaptured *c, const LsCapturedRank *r, LsAnswer *a)
+{
+  for (guint i = 0; i < c->ranks->len; i++) {
+    const LsCapturedRank *first = &g_array_index (c->ranks, LsCapturedRank, i);
+    if (first->rank != r->like || r->rank == r->like || first->error || r->error
+        || g_strcmp0 (first->trace, r->trace) == 0)
+      continue;
+    g_autofree char *text = g_strdup_printf (
+        "rank %u does not do what rank %u of its role does: %" G_GUINT64_FORMAT " kernels, %" G_GUINT64_FORMAT
+        " products, %" G_GUINT64_FORMAT " collectives instead of %" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
+        ", %" G_GUINT64_FORMAT "; others may differ too (--ranks LIST)",
+        r->rank, first->rank, r->n_kernels, r->n_products, r->n_collectives, first->n_kernels,
+        first->n_products, first->n_collectives);
+    ls_answer_note (a, text);
+  }
+}
+
 static void
 note_all (const LsCaptured *c, LsAnswer *a)
 {
+  for (guint i = 0; i < c->ranks->len; i++)
+    note_unlike (c, &g_array_index (c->ranks, LsCapturedRank, i), a);
   if (c->steps == 0)
     ls_answer_note (a, "no optimizer took a step: this is the memory until the program ended");
   else if (c->steps < 2)
@@ -166,6 +189,8 @@ answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error
     ls_answer_warn (a,
                     g_strdup ("--world, --rank and --ranks change nothing here: no launcher such as torchrun "
                               "starts ranks"));
+  if (ask->members > 1 && captured->ranks->len < 2)
+    ls_answer_warn (a, g_strdup ("--members changes nothing here: the program makes no groups of its ranks"));
   note_all (captured, a);
   ls_answer_take (a, d, &forms);
   ls_answer_write (a, r, "junit", write_junit);
@@ -244,7 +269,7 @@ is_load (const char *text)
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  gint64 world = 0, steps = DEFAULT_STEPS;
+  gint64 world = 0, steps = DEFAULT_STEPS, members = 1;
   LsCaptureWhich which;
   g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_autofree const char **words = ls_request_texts (r, "command");
@@ -255,8 +280,11 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     return ls_request_refuse ("expected --memory: what a program allocates is what is captured", error);
   if (!ls_request_number (r, "world", 1, 10000000, &world, error)
       || !ls_request_number (r, "steps", 1, 1000, &steps, error)
+      || !ls_request_number (r, "members", 1, 1024, &members, error)
       || !read_ranks (r, world, ranks, &which, error))
     return FALSE;
+  if (ls_request_text (r, "members") && which != LS_CAPTURE_AUTO)
+    return ls_request_refuse ("--members goes with --ranks auto: else ranks have no roles", error);
   const char *load = ls_request_text (r, "expert-load");
   if (load && !is_load (load))
     return ls_request_refuse ("--expert-load: expected even or zipf:S, as zipf:1", error);
@@ -272,6 +300,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
                              .which = which,
                              .ranks = (const uint32_t *) (void *) ranks->data,
                              .n_ranks = ranks->len,
+                             .members = (uint32_t) members,
                              .steps = (uint32_t) steps,
                              .expert_load = load,
                              .with_range = ls_request_is_on (r, "range"),

@@ -141,8 +141,9 @@ static void
 add_process (GArray *processes, const char *home, uint32_t rank, uint32_t stands_for)
 {
   g_autofree char *name = g_strdup_printf ("rank-%u", rank);
-  const LsCaptureProcess p
-      = { .rank = rank, .stands_for = stands_for, .output = g_build_filename (home, name, NULL) };
+  const LsCaptureProcess p = {
+    .rank = rank, .like = rank, .stands_for = stands_for, .output = g_build_filename (home, name, NULL)
+  };
   g_array_append_val (processes, p);
 }
 
@@ -168,6 +169,14 @@ read_roles (const char *path, const char *home)
   {
     guint n = GPOINTER_TO_UINT (g_hash_table_lookup (of, GUINT_TO_POINTER (rank->valueint)));
     add_process (processes, home, (uint32_t) rank->valueint, n > 0 ? n : 1);
+  }
+  cJSON_ArrayForEach (other, cJSON_GetObjectItemCaseSensitive (root, "members"))
+  {
+    const cJSON *member = cJSON_GetArrayItem (other, 0), *first = cJSON_GetArrayItem (other, 1);
+    for (guint i = 0; member && first && i < processes->len; i++) {
+      LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+      p->like = p->rank == (uint32_t) member->valueint ? (uint32_t) first->valueint : p->like;
+    }
   }
   return processes;
 }

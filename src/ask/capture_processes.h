@@ -12,6 +12,7 @@
 
 typedef struct {
   uint32_t rank, stands_for; /* ranks; 0: all */
+  uint32_t like;             /* the first of its role: it should do the same; itself: it is the first */
   GPid pid;
   char *output;              /* folder of what it saw */
   int status;                /* as of waitpid() */

@@ -136,6 +136,7 @@ environment_of (const LsCaptureAsk *ask, const char *gpu, const char *folder)
     e = g_environ_setenv (e, "LOCKSTEP_CAPTURE_MODELS", ask->models, TRUE);
   e = set_number (e, "LOCKSTEP_CAPTURE_WORLD", ask->world);
   e = set_number (e, "LOCKSTEP_CAPTURE_STEPS", ask->steps);
+  e = set_number (e, "LOCKSTEP_CAPTURE_MEMBERS", ask->members);
   e = set_number (e, "LOCKSTEP_CAPTURE_SNAPSHOT", ask->with_snapshot);
   return set_number (e, "LOCKSTEP_CAPTURE_LOCAL", ask->world > 0 ? MIN (ask->gpus_per_node, ask->world) : 0);
 }
@@ -169,6 +170,7 @@ static void
 clear_rank (gpointer data)
 {
   g_free (((LsCapturedRank *) data)->error);
+  g_free (((LsCapturedRank *) data)->trace);
 }
 
 static void
@@ -194,6 +196,7 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .cuda = text_of (seen, "cuda"),
     .why = text_of (seen, "why"),
     .error = text_of (seen, "error"),
+    .trace = text_of (seen, "trace"),
     .world = (uint32_t) number_of (seen, "world"),
     .rank = (uint32_t) number_of (seen, "rank"),
     .steps = (uint32_t) number_of (seen, "steps"),
@@ -310,14 +313,19 @@ decides_over (const LsCaptured *a, const LsCaptured *b)
 
 /* Takes ownership of c; frees the one of both that does not decide. */
 static LsCaptured *
-add_rank (LsCaptured *best, LsCaptured *c, uint32_t stands_for)
+add_rank (LsCaptured *best, LsCaptured *c, const LsCaptureProcess *p)
 {
   LsCapturedRank rank = { c->rank,
-                          stands_for > 0 ? stands_for : c->world,
+                          p->stands_for > 0 ? p->stands_for : c->world,
                           c->steps,
+                          p->like,
                           c->allocated_bytes,
                           c->reserved_bytes,
                           ls_captured_needed (c),
+                          c->n_kernels,
+                          c->n_products,
+                          c->n_collectives,
+                          g_strdup (c->trace),
                           g_strdup (c->error) };
   if (!best) {
     c->ranks = g_array_new (FALSE, FALSE, sizeof (LsCapturedRank));
@@ -351,7 +359,7 @@ read_ranks (const LsCaptureAsk *ask, const GArray *processes, GError **error)
       ls_captured_free (best);
       return NULL;
     }
-    best = add_rank (best, c, p->stands_for);
+    best = add_rank (best, c, p);
   }
   return best;
 }
@@ -416,6 +424,7 @@ ls_captured_free (LsCaptured *c)
   g_free (c->cuda);
   g_free (c->why);
   g_free (c->error);
+  g_free (c->trace);
   g_array_unref (c->rows);
   g_clear_pointer (&c->ranks, g_array_unref);
   free (c->over_time);

@@ -39,6 +39,7 @@ typedef struct {
   const uint32_t
       *ranks; /* n_ranks: LS_CAPTURE_LIST's, in order; of LS_CAPTURE_ONE the one that is run for all */
   guint n_ranks;
+  uint32_t members;        /* of each role, of LS_CAPTURE_AUTO, that are run and compared */
   uint32_t steps;          /* of its optimizer, after which it is ended */
   const char *expert_load; /* "even", "zipf:S": what a router chooses; or NULL: each as likely */
   bool with_range;         /* run it for GPUs of half and of double the speed too */
@@ -60,13 +61,17 @@ typedef struct {
 
 typedef struct {
   uint32_t rank, stands_for, steps; /* stands_for: ranks, itself among them */
+  uint32_t like;                    /* the first that was captured of its role, or itself */
   uint64_t allocated_bytes, reserved_bytes, needed_bytes;
+  uint64_t n_kernels, n_products, n_collectives;
+  char *trace; /* the same where ranks launched, sent and allocated the same in the same order */
   char *error; /* what it failed with, or NULL */
 } LsCapturedRank;
 
 /* Of the rank that decides: one that failed, else the fullest. */
 typedef struct {
   char *gpu, *torch, *cuda, *why, *error; /* why it ended; error: what it failed with, or NULL */
+  char *trace;
   uint32_t world, rank, steps;
   uint64_t allocated_bytes, reserved_bytes, requested_bytes; /* peaks, of PyTorch's allocator */
   uint64_t context_bytes, nccl_bytes;                        /* beside it */

@@ -6,7 +6,8 @@ first message is sent: the capture then begins anew, with a process for each rol
 
 Environment, of lockstep capture: LOCKSTEP_CAPTURE_MAIL, a folder in which captured ranks meet; its file "roles" says which
 they are: {"ranks": those that are captured, "peers": groups whose ranks send to single ones, "represents": of each rank the
-captured one that stands for it; null: each for itself}. Without the file the process is the first one: _RANKS is "auto" or
+captured one that stands for it; null: each for itself, "members": of those that a second time have a role, who else has}.
+_MEMBERS: how many of each role are captured, far apart: they are compared. Without the file the process is the first one: _RANKS is "auto" or
 "all", and it writes it, and ends with EXIT_ROLES, where more than itself are to be captured. Loaded by sitecustomize.py."""
 
 import copy
@@ -57,6 +58,8 @@ def begin(world, rank):
             ROLES.update(json.load(file))
     elif HOOKS["setting"]("RANKS") == "all" and world > 1:
         leave_for({"ranks": list(range(world)), "peers": [], "represents": None})
+    elif HOOKS["setting"]("RANKS") == "auto" and world > 1 and n_members() > 1:
+        leave_for(roles_by([]))
     if rank in ROLES["ranks"] and len(ROLES["ranks"]) > 1:
         library().ls_capture_mail_open(folder().encode(), len(ROLES["ranks"]), ROLES["ranks"].index(rank))
     HOOKS["call"] = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int)(called)
@@ -123,11 +126,20 @@ def same_places(a, b):
     return len(a) == len(b) and places_of(a) == places_of(b)
 
 
+def n_members():
+    return int(HOOKS["setting"]("MEMBERS") or 1)
+
+
 def roles_by(peers):
-    first, represents = {}, []
-    for rank, role in enumerate(zip(*map(places_of, peers))):
-        represents.append(first.setdefault(role, rank))
-    return {"ranks": sorted(first.values()), "peers": peers, "represents": represents}
+    of_role, represents, members = {}, [0] * SELF["world"], {}
+    for rank, role in enumerate(zip(range(SELF["world"]), *map(places_of, peers))):
+        of_role.setdefault(role[1:], []).append(rank)
+    for ranks in of_role.values():
+        n = min(n_members(), len(ranks))
+        members.update({ranks[i * (len(ranks) - 1) // (n - 1)]: ranks[0] for i in range(1, n)})
+        for rank in ranks:
+            represents[rank] = rank if rank in members else ranks[0]
+    return {"ranks": sorted(set(represents)), "peers": peers, "represents": represents, "members": sorted(members.items())}
 
 
 def stands_for(rank):

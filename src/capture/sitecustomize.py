@@ -4,7 +4,7 @@ of all; and when enough steps are done, or the program ends, what its allocator 
 
 Environment, of lockstep capture: LOCKSTEP_CAPTURE (the GPU, see standin_state.c), _LIBRARIES (folder of the stand-ins), _OUTPUT
 (folder for what was seen), _WORLD, _RANK, _LOCAL (ranks in all, the captured one, on its node), _STEPS, _SNAPSHOT (PyTorch's
-too), _MODELS (names of published models), _MAIL, _RANKS (see lockstep_ranks.py)."""
+too), _MODELS (names of published models), _MAIL, _RANKS, _MEMBERS (see lockstep_ranks.py)."""
 
 import ast
 import atexit
@@ -446,6 +446,11 @@ def counts():
     return {what: int(n) for what, n in (line.rsplit(" ", 1) for line in text.value.decode().splitlines())}
 
 
+def trace():
+    LIBRARY.ls_capture_trace.restype = ctypes.c_uint64
+    return f"{LIBRARY.ls_capture_trace():016x}"
+
+
 def work():
     """Grows with each step: products, convolutions, and graphs that were captured with some."""
     n = counts()
@@ -475,7 +480,7 @@ def finish(torch, why):
     if group.is_available() and group.is_initialized():
         world, rank = group.get_world_size(), group.get_rank()
     seen = {"why": why, "steps": STATE["steps"], "error": STATE.get("error"), "torch": torch.__version__, "cuda": torch.version.cuda,
-            "world": world, "rank": rank, "counts": counts(),
+            "world": world, "rank": rank, "counts": counts(), "trace": trace(),
             "allocated_bytes": max(allocated, stats["allocated_bytes.all.peak"]), "reserved_bytes": max(reserved, stats["reserved_bytes.all.peak"]),
             "requested_bytes": stats.get("requested_bytes.all.peak", 0),
             "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}

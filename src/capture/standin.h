@@ -78,6 +78,8 @@ void ls_leave (void);
 /* Ends the process: the name is not answered, and why. */
 void ls_refuse (const char *name, const char *why) __attribute__ ((noreturn));
 int64_t ls_count (const char *what, int64_t n); /* n more of it; ls_capture_counts() lists them */
+/* What is done next: ranks that did the same, in the same order, have the same trace. */
+void ls_trace (const char *what, const int64_t *values, size_t n);
 int *ls_current_device (void);
 int ls_n_visible (void); /* devices that $CUDA_VISIBLE_DEVICES leaves, as it was when first asked */
 
@@ -213,5 +215,6 @@ int ls_capture_read (const void *memory, size_t bytes);
 void ls_capture_wrote (const void *memory, size_t bytes);
 void ls_capture_zeroed (void *memory, size_t bytes);
 size_t ls_capture_counts (char *text, size_t size);
+uint64_t ls_capture_trace (void);
 
 #endif

@@ -95,6 +95,7 @@ ls_graph_launch (void *handle, void *stream)
     return CUDA_INVALID;
   ls_stream_pass (stream, graph->done);
   count (graph, 1);
+  ls_trace ("graph", graph->n, N_KINDS);
   ls_count ("launches of graphs", 1);
   return CUDA_OK;
 }

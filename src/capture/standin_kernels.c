@@ -85,6 +85,7 @@ ls_launch (const char *name, LsDim3 grid, LsDim3 block, void *stream)
   seconds = attention > seconds ? attention : seconds;
   ls_stream_work (stream, seconds > 2e-6 ? seconds : 2e-6);
   ls_count ("kernels", 1);
+  ls_trace (name, (const int64_t[]) { grid.x, grid.y, grid.z, block.x, block.y, block.z }, 6);
 }
 
 /* CUDA's occupancy: warps, registers in units of 256 a warp, shared memory in units of 128 bytes. */

@@ -307,6 +307,7 @@ void
 ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async)
 {
   bool to_host = !ls_is_device (to, NULL, NULL), from_host = !ls_is_device (from, NULL, NULL);
+  ls_trace ("copy", (const int64_t[]) { (int64_t) bytes, to_host, from_host }, 3);
   ls_stream_work (stream, (double) bytes / (to_host || from_host ? 25e9 : ls_device.hbm / 2));
   if (!is_async || (to_host && !ls_is_pinned (to)))
     ls_host_waits (ls_stream_of (stream)->done);
@@ -325,6 +326,7 @@ ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async)
 void
 ls_fill (void *to, int value, size_t bytes, void *stream)
 {
+  ls_trace ("fill", (const int64_t[]) { (int64_t) bytes }, 1);
   ls_stream_work (stream, (double) bytes / ls_device.hbm);
   ls_forget (to, bytes);
   if (bytes <= LS_SMALL || !ls_is_device (to, NULL, NULL))
@@ -395,6 +397,8 @@ ls_torch_report (void *memory, int64_t bytes, size_t allocated, size_t reserved,
     passed_on = (Report *) (uintptr_t) dlsym (own, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
   if (bytes > 0 && device.type == 1) /* CUDA */
     make_fresh (memory, (size_t) bytes);
+  if (device.type == 1)
+    ls_trace ("block", &bytes, 1);
   if (passed_on)
     passed_on (memory, bytes, allocated, reserved, device);
 }

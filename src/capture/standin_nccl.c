@@ -550,10 +550,10 @@ ls_collective (const char *name, const void *from, void *to, size_t count, int t
   size_t n = (size_t) c->n;
   bool is_peer = kind == LS_SEND_PEER,
        is_whole = bytes * (kind == LS_SEND_GATHER || kind == LS_SEND_SCATTER ? n : 1) <= LS_SMALL;
-  (void) name;
   connect (c, kind, op);
   ls_stream_work (stream, seconds_of (bytes, c->n, kind));
   ls_count ("collectives", 1);
+  ls_trace (name, (const int64_t[]) { (int64_t) count, type, c->n, kind }, 4);
   ls_group_start ();
   if (kind == LS_SEND_ROOT || is_peer)
     add_pending ((Pending) { c, from, to, bytes, op, kind == LS_SEND_ROOT });

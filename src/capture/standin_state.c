@@ -1,4 +1,4 @@
-/* capture/standin_state.c — configuration, the lock, refusals and counts of the stand-ins: see standin.h. */
+/* capture/standin_state.c — configuration, lock, refusals, counts, trace of the stand-ins: see standin.h. */
 #include "capture/standin.h"
 
 #include <pthread.h>
@@ -170,4 +170,35 @@ ls_capture_counts (char *text, size_t size)
     n += (size_t) snprintf (text + n, n < size ? size - n : 0, "%s %lld\n", counts[i].what,
                             (long long) counts[i].n);
   return n;
+}
+
+/* --- the trace --- */
+
+static uint64_t trace;
+
+static void
+mix (uint64_t word)
+{
+  trace = (trace ^ word)
+      * UINT64_C (0x9E3779B97F4A7C15); /* 2^64 over the golden ratio: Knuth's multiplicative hash */
+  trace ^= trace >> 29;
+}
+
+void
+ls_trace (const char *what, const int64_t *values, size_t n)
+{
+  size_t length = what ? strlen (what) : 0;
+  for (size_t i = 0; i < length; i += sizeof (uint64_t)) {
+    uint64_t word = 0;
+    memcpy (&word, what + i, length - i < sizeof word ? length - i : sizeof word);
+    mix (word);
+  }
+  for (size_t i = 0; i < n; i++)
+    mix ((uint64_t) values[i]);
+}
+
+uint64_t
+ls_capture_trace (void)
+{
+  return trace;
 }

@@ -52,6 +52,28 @@ append_verdict (GString *out, const LsCaptured *c)
 }
 
 /* Where there are several. */
+/* The first that was captured and did the same, in the same order; NULL: none before it. */
+static const LsCapturedRank *
+same_before (const LsCaptured *c, guint i)
+{
+  const LsCapturedRank *all = (const LsCapturedRank *) (void *) c->ranks->data;
+  for (guint j = 0; j < i; j++)
+    if (!all[i].error && !all[j].error && all[i].trace && g_strcmp0 (all[i].trace, all[j].trace) == 0)
+      return &all[j];
+  return NULL;
+}
+
+static char *
+remark_of (const LsCaptured *c, guint i)
+{
+  const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i), *same = same_before (c, i);
+  if (r->error)
+    return g_strdup (r->error);
+  if (same)
+    return g_strdup_printf ("does what %u does", same->rank);
+  return r->like != r->rank ? g_strdup_printf ("does not do what %u does", r->like) : g_strdup ("");
+}
+
 static void
 append_ranks (GString *out, const LsCaptured *c)
 {
@@ -62,13 +84,14 @@ append_ranks (GString *out, const LsCaptured *c)
     ls_text_table_add (&t, "%s", heads[i]);
   for (guint i = 0; i < c->ranks->len; i++) {
     const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i);
+    g_autofree char *remark = remark_of (c, i);
     ls_text_table_add (&t, "%s", r->rank == c->rank ? ">" : "");
     ls_text_table_add (&t, "%u", r->rank);
     ls_text_table_add (&t, "%u", r->stands_for);
     ls_text_table_add (&t, "%u", r->steps);
     ls_text_table_add (&t, "%.2f GiB", (double) r->allocated_bytes / GIB);
     ls_text_table_add (&t, "%.2f GiB", (double) r->reserved_bytes / GIB);
-    ls_text_table_add (&t, "%s", r->error ? r->error : "");
+    ls_text_table_add (&t, "%s", remark);
   }
   g_string_append (out, "\nRanks that were captured, and for how many each stands\n");
   ls_text_table_print (&t, 2, out);
@@ -145,6 +168,11 @@ ls_captured_to_json (const LsCaptured *c)
     ls_json_out_uint (&w, "reserved_bytes", r->reserved_bytes);
     ls_json_out_uint (&w, "needed_bytes", r->needed_bytes);
     ls_json_out_string (&w, "error", r->error);
+    ls_json_out_string (&w, "trace", r->trace);
+    if (same_before (c, i))
+      ls_json_out_uint (&w, "same_as", same_before (c, i)->rank);
+    else
+      ls_json_out_null (&w, "same_as");
     ls_json_out_end_object (&w);
   }
   ls_json_out_end_array (&w);

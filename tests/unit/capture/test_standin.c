@@ -192,6 +192,26 @@ graphs_are_done_when_they_are_launched (void)
     cudaEventDestroy (events[i]);
 }
 
+/* What is launched, and in which order, changes it; where it lies does not. */
+static void
+traces_tell_what_was_done (void)
+{
+  static const int64_t first[] = { 1, 2 }, second[] = { 2, 1 };
+  uint64_t before = ls_capture_trace (), both;
+  ls_trace ("flash_fwd_kernel", first, 2);
+  LS_CHECK (ls_capture_trace () != before);
+  both = ls_capture_trace ();
+  ls_trace (NULL, second, 0);
+  LS_CHECK (ls_capture_trace () == both);
+  ls_trace ("flash_fwd_kernel", second, 2);
+  LS_CHECK (ls_capture_trace () != both);
+  before = ls_capture_trace ();
+  void *memory;
+  cudaMalloc (&memory, 64);
+  cudaFree (memory);
+  LS_CHECK (ls_capture_trace () == before);
+}
+
 /* PyTorch makes as many as its watchdog has not given back yet, which this machine's clock decides. */
 static void
 events_that_are_made_take_no_time (void)
@@ -497,11 +517,11 @@ one_process_has_communicators_of_all_gpus (void)
 
 LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memory_is_charged_once),
                LS_TEST (work_takes_time), LS_TEST (graphs_are_done_when_they_are_launched),
-               LS_TEST (events_that_are_made_take_no_time), LS_TEST (watchdogs_are_told_late),
-               LS_TEST (devices_are_those_that_are_visible), LS_TEST (small_copies_are_made),
-               LS_TEST (blocks_that_are_handed_out_again_are_zeros), LS_TEST (ranks_answer_as_this_one),
-               LS_TEST (communicators_take_memory_when_used), LS_TEST (functions_are_found_by_name),
-               LS_TEST (who_has_a_runtime_of_its_own_is_named), LS_TEST (occupancy_is_that_of_the_gpu),
-               LS_TEST (descriptors_keep_what_they_are_given), LS_TEST (a_profiler_starts_and_sees_nothing),
-               LS_TEST (tensors_of_cudnn_have_their_bytes),
+               LS_TEST (traces_tell_what_was_done), LS_TEST (events_that_are_made_take_no_time),
+               LS_TEST (watchdogs_are_told_late), LS_TEST (devices_are_those_that_are_visible),
+               LS_TEST (small_copies_are_made), LS_TEST (blocks_that_are_handed_out_again_are_zeros),
+               LS_TEST (ranks_answer_as_this_one), LS_TEST (communicators_take_memory_when_used),
+               LS_TEST (functions_are_found_by_name), LS_TEST (who_has_a_runtime_of_its_own_is_named),
+               LS_TEST (occupancy_is_that_of_the_gpu), LS_TEST (descriptors_keep_what_they_are_given),
+               LS_TEST (a_profiler_starts_and_sees_nothing), LS_TEST (tensors_of_cudnn_have_their_bytes),
                LS_TEST (one_process_has_communicators_of_all_gpus), LS_TEST (any_order_is_survived))
