@@ -312,44 +312,95 @@ def operator_of(frames):
 
 
 class Block:
-    __slots__ = ("size", "frames", "kind")
+    """frames: where it was made, as long as it may be asked."""
+
+    __slots__ = ("size", "frames", "kind", "is_at_peak")
 
     def __init__(self, size, frames):
-        self.size, self.frames, self.kind = size, frames, None
+        self.size, self.frames, self.kind, self.is_at_peak = size, frames, None, False
+
+    def end(self):
+        self.kind = self.kind or KINDS.get(phase_of(self.frames), "buffers and others")
+        self.frames = self.frames if self.is_at_peak else None
 
 
 SEGMENTS = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 KINDS = {"forward": "activations", "recomputation": "activations", "backward": "gradients of activations, and what backward needs"}
 
 
-def at_peak(trace):
-    """Replays what the allocator of a GPU did: bytes that were allocated and that were reserved at most, whatever the program
-    resets; rows of the blocks that were allocated when most was, with what held them; and bytes by kind over all that it did."""
-    held, live, now, most, peak, changes = list(STATE["held"]), {}, 0, 0, [], []
-    segments, reserved = 0, 0
-    for e in trace:
-        if e["action"] in SEGMENTS:
-            segments += SEGMENTS[e["action"]] * e["size"]
-            reserved = max(reserved, segments)
-        while held and held[0]["time_us"] <= e["time_us"]:
-            tag(live, held.pop(0))
-        if e["action"] == "alloc":
-            block = live[e["addr"]] = Block(e["size"], e.get("frames", []))
-            now += block.size
-            changes.append((block, block.size))
-            if now > most:
-                most, peak = now, None
-        elif e["action"] == "free_requested" and e["addr"] in live:
-            if peak is None:
-                peak = list(live.values())
-            block = live.pop(e["addr"])
-            now -= block.size
-            changes.append((block, -block.size))
-    for left in held:
-        tag(live, left)
-    for block, change in changes:
-        block.kind = block.kind or KINDS.get(phase_of(block.frames), "buffers and others")
-    return most, reserved, rows_of(list(live.values()) if peak is None else peak), over_time(changes)
+class Replay:
+    """Of what the allocator of a GPU did, in parts: bytes that were allocated and that were reserved at most, whatever the
+    program resets; the blocks that were allocated when most was, with what held them; and bytes by kind over all that it did."""
+
+    def __init__(self):
+        self.n_held, self.n_blocks, self.live, self.now, self.most, self.peak = 0, 0, {}, 0, 0, []
+        self.segments, self.reserved, self.changes = 0, 0, []
+
+    def tag_until(self, time_us):
+        while self.n_held < len(STATE["held"]) and STATE["held"][self.n_held]["time_us"] <= time_us:
+            tag(self.live, STATE["held"][self.n_held])
+            self.n_held += 1
+
+    def note_peak(self):
+        if self.peak is None:
+            self.peak = list(self.live.values())
+            for block in self.peak:
+                block.is_at_peak = True
+
+    def add(self, trace):
+        for e in trace:
+            if e["action"] in SEGMENTS:
+                self.segments += SEGMENTS[e["action"]] * e["size"]
+                self.reserved = max(self.reserved, self.segments)
+            self.tag_until(e["time_us"])
+            if e["action"] == "alloc":
+                block = self.live[e["addr"]] = Block(e["size"], e.get("frames", []))
+                self.now += block.size
+                self.n_blocks += 1
+                self.changes.append((block, block.size))
+                if self.now > self.most:
+                    self.most, self.peak = self.now, None
+            elif e["action"] == "free_requested" and e["addr"] in self.live:
+                self.note_peak()
+                block = self.live.pop(e["addr"])
+                self.now -= block.size
+                self.changes.append((block, -block.size))
+                block.end()
+
+    def end(self):
+        """Bytes allocated, bytes reserved, rows, curve."""
+        self.tag_until(float("inf"))
+        self.note_peak()
+        for block in self.live.values():
+            block.end()
+        return self.most, self.reserved, rows_of(self.peak), over_time(self.changes)
+
+
+REPLAYS = []  # of each GPU
+MOST_EVENTS = 1 << 14  # of the allocator, each some KB of this machine, before they are replayed
+
+
+def replay(torch):
+    for i, trace in enumerate(torch.cuda.memory._snapshot()["device_traces"]):
+        if i == len(REPLAYS):
+            REPLAYS.append(Replay())
+        REPLAYS[i].add(trace)
+
+
+def replay_often(torch, record):
+    """Now and then, between two lines of the program, what was recorded is replayed and forgotten."""
+
+    def begin_anew(unused):
+        replay(torch)
+        record(enabled=None)
+        STATE["record"]()
+        return 0
+
+    HELD_CALLS.append(ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(begin_anew))
+    LIBRARY.ls_capture_on_blocks(ctypes.pythonapi.Py_AddPendingCall, HELD_CALLS[-1], ctypes.c_int64(MOST_EVENTS))
+
+
+HELD_CALLS = []  # what the stand-ins may call
 
 
 def over_time(changes):
@@ -392,7 +443,10 @@ def after_torch(torch):
         # Its own thread gives back the last of backward while the program goes on: which is first would decide.
         torch._C._set_multithreading_enabled(False)
     record = torch.cuda.memory._record_memory_history
-    torch.cuda._lazy_call(lambda: record(enabled="all", context="alloc", stacks="all", max_entries=10_000_000))
+    STATE["record"] = lambda: record(enabled="all", context="alloc", stacks="all", max_entries=10_000_000)
+    torch.cuda._lazy_call(STATE["record"])
+    if not setting("SNAPSHOT") and hasattr(ctypes, "pythonapi"):
+        replay_often(torch, record)
     torch.cuda.memory._record_memory_history = lambda *arguments, **more: None  # a program's own would clear it
 
     # An optimizer may step in parts, and there may be several: a step of one is new where products came before it. The last
@@ -469,13 +523,13 @@ def finish(torch, why):
     if STATE["done"] or not setting("OUTPUT") or not torch.cuda.is_initialized():
         return
     STATE["done"] = True
-    group, traces = torch.distributed, torch.cuda.memory._snapshot()["device_traces"]
-    n_blocks = [sum(e["action"] == "alloc" for e in trace) for trace in traces]
+    replay(torch)
+    group, n_blocks = torch.distributed, [r.n_blocks for r in REPLAYS]
     if not any(n_blocks):
         return  # a launcher that asked for the GPUs: its child is the program, or was killed
     fullest = n_blocks.index(max(n_blocks))
     stats = torch.cuda.memory_stats(fullest)
-    allocated, reserved, peak, curve = at_peak(traces[fullest])
+    allocated, reserved, peak, curve = REPLAYS[fullest].end()
     world, rank = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("RANK", "0"))
     if group.is_available() and group.is_initialized():
         world, rank = group.get_world_size(), group.get_rank()
@@ -505,11 +559,18 @@ def finish(torch, why):
         os._exit(0)
 
 
+def after_rules(module):
+    """torch.compile leaves alone what runs between two lines of the program, and below its operators."""
+    module.SKIP_DIRS.extend(os.path.join(FOLDER, name) for name in ("sitecustomize.py", "lockstep_values.py"))
+    module._recompile_re()
+
+
 def begin():
     if not hasattr(typing, "override"):  # new in Python 3.12: Megatron-LM wants it
         typing.override = lambda method: method
     BEFORE["torch"] = load
     AFTER["torch"] = after_torch
+    AFTER["torch._dynamo.trace_rules"] = after_rules
     AFTER["torch.distributed.launcher.api"] = after_launcher
     AFTER["torch.multiprocessing.spawn"] = after_spawn
     lockstep_weights.install(BEFORE, AFTER)

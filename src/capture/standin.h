@@ -214,6 +214,11 @@ void ls_capture_on_call (LsCaptureCall *call);
 int ls_capture_read (const void *memory, size_t bytes);
 void ls_capture_wrote (const void *memory, size_t bytes);
 void ls_capture_zeroed (void *memory, size_t bytes);
+/* Whenever PyTorch's allocator has handed out and taken back so many blocks: add_pending is Py_AddPendingCall,
+ * by which Python calls it between two lines of the program. */
+typedef int LsCapturePending (void *);
+void ls_capture_on_blocks (int (*add_pending) (LsCapturePending *, void *), LsCapturePending *call,
+                           int64_t n);
 size_t ls_capture_counts (char *text, size_t size);
 uint64_t ls_capture_trace (void);
 

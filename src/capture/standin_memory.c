@@ -384,6 +384,28 @@ typedef struct {
   int8_t type, index;
 } TorchDevice;
 
+static struct {
+  int (*add_pending) (LsCapturePending *, void *);
+  LsCapturePending *call;
+  int64_t n, most;
+} blocks;
+
+void
+ls_capture_on_blocks (int (*add_pending) (LsCapturePending *, void *), LsCapturePending *call, int64_t n)
+{
+  blocks.add_pending = add_pending;
+  blocks.call = call;
+  blocks.most = n;
+}
+
+/* Where too much is pending, the next one tries again. */
+static void
+count_block (void)
+{
+  if (blocks.call && ++blocks.n >= blocks.most && blocks.add_pending (blocks.call, NULL) == 0)
+    blocks.n = 0;
+}
+
 typedef void Report (void *memory, int64_t bytes, size_t allocated, size_t reserved, TorchDevice device);
 
 Report ls_torch_report __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
@@ -397,8 +419,10 @@ ls_torch_report (void *memory, int64_t bytes, size_t allocated, size_t reserved,
     passed_on = (Report *) (uintptr_t) dlsym (own, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
   if (bytes > 0 && device.type == 1) /* CUDA */
     make_fresh (memory, (size_t) bytes);
-  if (device.type == 1)
+  if (bytes > 0 && device.type == 1) /* which of several goes first may be decided by where they lie */
     ls_trace ("block", &bytes, 1);
+  if (device.type == 1)
+    count_block ();
   if (passed_on)
     passed_on (memory, bytes, allocated, reserved, device);
 }
