@@ -575,12 +575,14 @@ def begin():
     AFTER["torch.multiprocessing.spawn"] = after_spawn
     lockstep_weights.install(BEFORE, AFTER)
     lockstep_ranks.install(AFTER, setting, lambda: LIBRARY, line_here)
+    lockstep_extensions.install(sys.meta_path, lockstep_weights.NOTES, lambda: LIBRARY)
     sys.meta_path.insert(0, Finder())
     deepspeed_launcher()
 
 
 chain()
 if os.environ.get("LOCKSTEP_CAPTURE"):
+    import lockstep_extensions
     import lockstep_ranks
     import lockstep_values
     import lockstep_weights

@@ -214,11 +214,14 @@ void ls_capture_on_call (LsCaptureCall *call);
 int ls_capture_read (const void *memory, size_t bytes);
 void ls_capture_wrote (const void *memory, size_t bytes);
 void ls_capture_zeroed (void *memory, size_t bytes);
-/* Whenever PyTorch's allocator has handed out and taken back so many blocks: add_pending is Py_AddPendingCall,
- * by which Python calls it between two lines of the program. */
+/* Whenever PyTorch's allocator has handed out and taken back so many blocks: add_pending is
+ * Py_AddPendingCall, by which Python calls it between two lines of the program. */
 typedef int LsCapturePending (void *);
 void ls_capture_on_blocks (int (*add_pending) (LsCapturePending *, void *), LsCapturePending *call,
                            int64_t n);
+/* What stands in for an extension does: a kernel, a product. */
+void ls_capture_launch (const char *name, unsigned x, unsigned y, unsigned z, unsigned threads, void *stream);
+void ls_capture_product (double m, double n, double k, int kind, void *stream);
 size_t ls_capture_counts (char *text, size_t size);
 uint64_t ls_capture_trace (void);
 

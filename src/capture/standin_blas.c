@@ -41,6 +41,14 @@ ls_product (void *stream, double m, double n, double k, double batch, int kind)
   ls_trace ("product", (const int64_t[]) { (int64_t) m, (int64_t) n, (int64_t) k, (int64_t) batch, kind }, 5);
 }
 
+void
+ls_capture_product (double m, double n, double k, int kind, void *stream)
+{
+  ls_enter ("product");
+  ls_product (stream, m, n, k, 1, kind);
+  ls_leave ();
+}
+
 void *
 ls_blas_new (void)
 {

@@ -88,6 +88,14 @@ ls_launch (const char *name, LsDim3 grid, LsDim3 block, void *stream)
   ls_trace (name, (const int64_t[]) { grid.x, grid.y, grid.z, block.x, block.y, block.z }, 6);
 }
 
+void
+ls_capture_launch (const char *name, unsigned x, unsigned y, unsigned z, unsigned threads, void *stream)
+{
+  ls_enter ("launch");
+  ls_launch (name, (LsDim3) { x, y, z }, (LsDim3) { threads, 1, 1 }, stream);
+  ls_leave ();
+}
+
 /* CUDA's occupancy: warps, registers in units of 256 a warp, shared memory in units of 128 bytes. */
 int
 ls_blocks_per_sm (int registers, int threads, size_t shared)

@@ -1,6 +1,7 @@
 /* capture/standin_state.c — configuration, lock, refusals, counts, trace of the stand-ins: see standin.h. */
 #include "capture/standin.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,9 @@ load (void)
   pthread_mutexattr_init (&recursive);
   pthread_mutexattr_settype (&recursive, PTHREAD_MUTEX_RECURSIVE);
   pthread_mutex_init (&lock, &recursive);
+  /* Else what is computed on the host, MiBs for moments, leaves holes of many times that in the heap of each
+   * process. */
+  mallopt (M_MMAP_THRESHOLD, 1 << 20);
   const char *given = getenv ("LOCKSTEP_CAPTURE");
   if (!given)
     ls_refuse ("LOCKSTEP_CAPTURE", "the environment does not name a GPU: lockstep capture sets it");
