@@ -77,6 +77,9 @@ remove_range (Range *r)
  * that reads a small result would see that: a count of tokens for "is any gradient infinite". Of all other
  * memory values are not known; it is zeros. */
 
+#define PAGE       ((uintptr_t) 4096) /* of this machine */
+#define MANY_PAGES ((uintptr_t) 1 << 16)
+
 typedef struct {
   uintptr_t begin, end;
   bool is_zero; /* and no page of it was touched for that */
@@ -100,6 +103,19 @@ first_after (uintptr_t at)
   return low;
 }
 
+/* Whole pages are given back to this machine, if they are many. */
+static void
+clear (uintptr_t from, uintptr_t to)
+{
+  uintptr_t first = (from + PAGE - 1) / PAGE * PAGE, last = to / PAGE * PAGE;
+  if (last < first + MANY_PAGES || madvise ((void *) first, last - first, MADV_DONTNEED) != 0) {
+    memset ((void *) from, 0, to - from);
+    return;
+  }
+  memset ((void *) from, 0, first - from);
+  memset ((void *) last, 0, to - last);
+}
+
 /* Takes this range out, and puts n (at most 3) in the place of what it met. */
 static void
 put_written (uintptr_t begin, uintptr_t end, const Written *by, bool is_cleared)
@@ -110,7 +126,7 @@ put_written (uintptr_t begin, uintptr_t end, const Written *by, bool is_cleared)
     Written w = written[j];
     uintptr_t from = w.begin > begin ? w.begin : begin, to = w.end < end ? w.end : end;
     if (is_cleared && !w.is_zero)
-      memset ((void *) from, 0, to - from);
+      clear (from, to);
     if (w.begin < begin)
       rest[n++] = (Written) { w.begin, begin, w.is_zero };
     if (w.end > end && by) {
@@ -419,6 +435,9 @@ ls_torch_report (void *memory, int64_t bytes, size_t allocated, size_t reserved,
     passed_on = (Report *) (uintptr_t) dlsym (own, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
   if (bytes > 0 && device.type == 1) /* CUDA */
     make_fresh (memory, (size_t) bytes);
+  else if (bytes < -(int64_t) MANY_PAGES
+           && device.type == 1) /* so that what was written takes no memory any more */
+    make_fresh (memory, (size_t) -bytes);
   if (bytes > 0 && device.type == 1) /* which of several goes first may be decided by where they lie */
     ls_trace ("block", &bytes, 1);
   if (device.type == 1)

@@ -309,6 +309,26 @@ blocks_that_are_handed_out_again_are_zeros (void)
   cudaFree (memory);
 }
 
+/* Of what is given back by PyTorch whole pages go to this machine at once: what is next to it stays. */
+static void
+large_blocks_that_are_given_back_take_nothing (void)
+{
+  static char there[1 << 20];
+  void *memory;
+  memset (there, 'x', sizeof there);
+  cudaMalloc (&memory, 2 * MIB);
+  char *bytes = (char *) memory + 100;
+  cudaMemcpyAsync (bytes - 1, there, 1, 1, NULL);
+  cudaMemcpyAsync (bytes, there, sizeof there, 1, NULL);
+  cudaMemcpyAsync (bytes + sizeof there, there, 1, 1, NULL);
+  report (bytes, -(int64_t) sizeof there, 0, 0, (Device) { 1, 0 });
+  for (size_t i = 0; i < sizeof there; i++)
+    if (bytes[i] != 0)
+      LS_CHECK_INT (i, ==, sizeof there);
+  LS_CHECK (bytes[-1] == 'x' && bytes[sizeof there] == 'x');
+  cudaFree (memory);
+}
+
 static void
 ranks_answer_as_this_one (void)
 {
@@ -520,8 +540,9 @@ LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memor
                LS_TEST (traces_tell_what_was_done), LS_TEST (events_that_are_made_take_no_time),
                LS_TEST (watchdogs_are_told_late), LS_TEST (devices_are_those_that_are_visible),
                LS_TEST (small_copies_are_made), LS_TEST (blocks_that_are_handed_out_again_are_zeros),
-               LS_TEST (ranks_answer_as_this_one), LS_TEST (communicators_take_memory_when_used),
-               LS_TEST (functions_are_found_by_name), LS_TEST (who_has_a_runtime_of_its_own_is_named),
-               LS_TEST (occupancy_is_that_of_the_gpu), LS_TEST (descriptors_keep_what_they_are_given),
-               LS_TEST (a_profiler_starts_and_sees_nothing), LS_TEST (tensors_of_cudnn_have_their_bytes),
+               LS_TEST (large_blocks_that_are_given_back_take_nothing), LS_TEST (ranks_answer_as_this_one),
+               LS_TEST (communicators_take_memory_when_used), LS_TEST (functions_are_found_by_name),
+               LS_TEST (who_has_a_runtime_of_its_own_is_named), LS_TEST (occupancy_is_that_of_the_gpu),
+               LS_TEST (descriptors_keep_what_they_are_given), LS_TEST (a_profiler_starts_and_sees_nothing),
+               LS_TEST (tensors_of_cudnn_have_their_bytes),
                LS_TEST (one_process_has_communicators_of_all_gpus), LS_TEST (any_order_is_survived))
