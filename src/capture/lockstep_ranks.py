@@ -571,5 +571,7 @@ def on_the_host(module, c10d):
 
 def install(after, setting, library, line_here):
     HOOKS.update(setting=setting, library=library, line_here=line_here, leave=os._exit)
+    if folder() and os.path.exists(os.path.join(folder(), "roles")):  # each would start processes that compile, and there are others
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     after["torch.distributed.distributed_c10d"] = after_c10d
     after["torch.distributed._symmetric_memory"] = after_symmetric

@@ -235,7 +235,7 @@ def note_held(optimizer, kinds):
 
 
 def note_parameters(torch):
-    """Of a program that failed before its optimizer's first step."""
+    """Of a program before its optimizer's first step: those too that no optimizer holds, as they are frozen."""
     tensors = [o for o in gc.get_objects() if issubclass(type(o), torch.Tensor)]
     parameters = [t for t in tensors if isinstance(t, torch.nn.Parameter)]
     STATE["held"].append({"time_us": time.time_ns() // 1000, "parameters": set(addresses(parameters)),
@@ -459,6 +459,8 @@ def after_torch(torch):
             finish(torch, "its steps are done")
 
     def steps(which, arguments, more):
+        if not STATE["held"]:
+            note_parameters(torch)
         note_held(which, ["parameters", "gradients"])
         is_over(which)
 
