@@ -397,6 +397,16 @@ sent_for (const Pending *p)
   return NULL;
 }
 
+/* An exchange: that peer sends as this rank does, but as many as it counted. */
+static bool
+sends_to_peer_of (const Pending *p)
+{
+  for (size_t i = 0; i < n_pending; i++)
+    if (pending[i].from && pending[i].c == p->c && pending[i].peer == p->peer && !pending[i].is_broadcast)
+      return true;
+  return false;
+}
+
 /* A pipeline, or a ring: an all-to-all sends to itself, or to all others, and so may a root. */
 static bool
 sends_to_single_ones (const Communicator *c)
@@ -438,7 +448,7 @@ ls_group_end (void)
       ls_settle (from, p->bytes);
       memmove (p->to, from, p->bytes);
       ls_written (p->to, p->bytes);
-    } else if (p->to && !p->from && is_own && p->bytes <= LS_SMALL) {
+    } else if (p->to && !p->from && is_own && p->bytes <= LS_SMALL && !sends_to_peer_of (p)) {
       ls_count ("messages of ranks that are not captured", 1);
     }
   }
