@@ -23,8 +23,8 @@ def note(text):
 
 
 def explained(kind, value):
-    """The error's first line, and what to do where it is the hub that is not reached."""
-    text = f"{kind.__name__}: {value}".strip().split("\n")[0]
+    """The error's first line with a word, and what to do where it is the hub that is not reached."""
+    text = f"{kind.__name__}: " + next((line.strip() for line in str(value).split("\n") if line.strip()), "")
     lost = any(word in str(value) for word in ("huggingface.co", "the Hub", "HF_HUB_OFFLINE", "backend tokenizer")) or "huggingface_hub" in (kind.__module__ or "")
     return text + HELP if lost else text
 

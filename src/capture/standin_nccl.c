@@ -455,38 +455,6 @@ ls_group_end (void)
   n_pending = 0;
 }
 
-#define TIMES(type)                                                                                          \
-  for (size_t i = 0; i < count; i++)                                                                         \
-  ((type *) memory)[i] = (type) (((type *) memory)[i] * (type) n)
-
-/* A sum over n equal ranks. fp16 and fp8, in which no program sends counts, keep one's own. */
-static void
-multiply (void *memory, size_t count, int type, int n)
-{
-  switch (type) {
-  case 2:
-    TIMES (int32_t);
-    break;
-  case 3:
-    TIMES (uint32_t);
-    break;
-  case 4:
-    TIMES (int64_t);
-    break;
-  case 5:
-    TIMES (uint64_t);
-    break;
-  case 7:
-    TIMES (float);
-    break;
-  case 8:
-    TIMES (double);
-    break;
-  default:
-    break;
-  }
-}
-
 /* Seconds on the wire of a ring, by what each rank sends and receives. */
 static double
 seconds_of (size_t bytes, int n, LsSendKind kind)
@@ -548,7 +516,7 @@ answer_alone (const Communicator *c, LsSendKind kind, const void *from, void *to
     memmove (to, kind == LS_SEND_SCATTER ? (const char *) from + (size_t) c->rank * bytes : from, bytes);
   ls_written (to, kind == LS_SEND_GATHER ? n * bytes : bytes);
   if (op == 0 && (kind == LS_SEND_ALL_REDUCE || kind == LS_SEND_SCATTER))
-    multiply (to, count, type, c->n);
+    reduce (to, to, count, type, op, c->n - 1);
 }
 
 void
