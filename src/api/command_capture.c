@@ -122,12 +122,14 @@ note_unlike (const LsCaptured *c, const LsCapturedRank *r, LsAnswer *a)
     if (first->rank != r->like || r->rank == r->like || first->error || r->error
         || g_strcmp0 (first->trace, r->trace) == 0)
       continue;
-    g_autofree char *text = g_strdup_printf (
-        "rank %u does not do what rank %u of its role does: %" G_GUINT64_FORMAT " kernels, %" G_GUINT64_FORMAT
-        " products, %" G_GUINT64_FORMAT " collectives instead of %" G_GUINT64_FORMAT ", %" G_GUINT64_FORMAT
-        ", %" G_GUINT64_FORMAT "; others may differ too (--ranks LIST)",
-        r->rank, first->rank, r->n_kernels, r->n_products, r->n_collectives, first->n_kernels,
-        first->n_products, first->n_collectives);
+    uint64_t n, apart = ls_captured_apart (r, first, &n);
+    g_autofree char *text = apart > 0
+        ? g_strdup_printf ("rank %u differs from rank %u of its role in %" G_GUINT64_FORMAT
+                           " of %" G_GUINT64_FORMAT " launches, messages and blocks: others may too "
+                           "(--ranks LIST)",
+                           r->rank, first->rank, apart, n)
+        : g_strdup_printf ("rank %u does what rank %u of its role does in another order", r->rank,
+                           first->rank);
     ls_answer_note (a, text);
   }
 }

@@ -171,6 +171,7 @@ clear_rank (gpointer data)
 {
   g_free (((LsCapturedRank *) data)->error);
   g_free (((LsCapturedRank *) data)->trace);
+  g_hash_table_unref (((LsCapturedRank *) data)->done);
 }
 
 static void
@@ -185,18 +186,30 @@ read_rows (const cJSON *rows, GArray *ret)
   }
 }
 
+static GHashTable *
+read_done (const cJSON *done)
+{
+  GHashTable *counts = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  const cJSON *one;
+  cJSON_ArrayForEach (one, done)
+      g_hash_table_insert (counts, g_strdup (one->string), GINT_TO_POINTER (one->valueint));
+  return counts;
+}
+
 static LsCaptured *
 read_seen (const LsCaptureAsk *ask, const cJSON *seen)
 {
   LsCaptured *c = g_new0 (LsCaptured, 1);
   const cJSON *counts = cJSON_GetObjectItemCaseSensitive (seen, "counts");
+  const cJSON *trace = cJSON_GetObjectItemCaseSensitive (seen, "trace");
   *c = (LsCaptured) {
     .gpu = g_strdup (ask->gpu->name),
     .torch = text_of (seen, "torch"),
     .cuda = text_of (seen, "cuda"),
     .why = text_of (seen, "why"),
     .error = text_of (seen, "error"),
-    .trace = text_of (seen, "trace"),
+    .trace = text_of (trace, "order"),
+    .done = read_done (cJSON_GetObjectItemCaseSensitive (trace, "done")),
     .world = (uint32_t) number_of (seen, "world"),
     .rank = (uint32_t) number_of (seen, "rank"),
     .steps = (uint32_t) number_of (seen, "steps"),
@@ -303,6 +316,25 @@ read_rank (const LsCaptureAsk *ask, const LsCaptureProcess *p, GError **error)
   return c;
 }
 
+uint64_t
+ls_captured_apart (const LsCapturedRank *a, const LsCapturedRank *b, uint64_t *ret_n)
+{
+  uint64_t apart = 0;
+  GHashTableIter each;
+  gpointer key, value;
+  *ret_n = 0;
+  for (guint turn = 0; turn < 2; turn++) {
+    g_hash_table_iter_init (&each, turn ? b->done : a->done);
+    while (g_hash_table_iter_next (&each, &key, &value)) {
+      gint n = GPOINTER_TO_INT (value);
+      gint other = GPOINTER_TO_INT (g_hash_table_lookup (turn ? a->done : b->done, key));
+      apart += (uint64_t) MAX (n - other, 0);
+      *ret_n += turn ? (uint64_t) n : 0;
+    }
+  }
+  return apart;
+}
+
 /* That which decides: one that failed, one that ran out of memory, the fullest. */
 static bool
 decides_over (const LsCaptured *a, const LsCaptured *b)
@@ -322,10 +354,8 @@ add_rank (LsCaptured *best, LsCaptured *c, const LsCaptureProcess *p)
                           c->allocated_bytes,
                           c->reserved_bytes,
                           ls_captured_needed (c),
-                          c->n_kernels,
-                          c->n_products,
-                          c->n_collectives,
                           g_strdup (c->trace),
+                          g_hash_table_ref (c->done),
                           g_strdup (c->error) };
   if (!best) {
     c->ranks = g_array_new (FALSE, FALSE, sizeof (LsCapturedRank));
@@ -425,6 +455,7 @@ ls_captured_free (LsCaptured *c)
   g_free (c->why);
   g_free (c->error);
   g_free (c->trace);
+  g_hash_table_unref (c->done);
   g_array_unref (c->rows);
   g_clear_pointer (&c->ranks, g_array_unref);
   free (c->over_time);

@@ -63,15 +63,16 @@ typedef struct {
   uint32_t rank, stands_for, steps; /* stands_for: ranks, itself among them */
   uint32_t like;                    /* the first that was captured of its role, or itself */
   uint64_t allocated_bytes, reserved_bytes, needed_bytes;
-  uint64_t n_kernels, n_products, n_collectives;
-  char *trace; /* the same where ranks launched, sent and allocated the same in the same order */
-  char *error; /* what it failed with, or NULL */
+  char *trace;      /* the same where ranks launched, sent and allocated the same in the same order */
+  GHashTable *done; /* what it did, by its hash: how often */
+  char *error;      /* what it failed with, or NULL */
 } LsCapturedRank;
 
 /* Of the rank that decides: one that failed, else the fullest. */
 typedef struct {
   char *gpu, *torch, *cuda, *why, *error; /* why it ended; error: what it failed with, or NULL */
   char *trace;
+  GHashTable *done; /* as of LsCapturedRank */
   uint32_t world, rank, steps;
   uint64_t allocated_bytes, reserved_bytes, requested_bytes; /* peaks, of PyTorch's allocator */
   uint64_t context_bytes, nccl_bytes;                        /* beside it */
@@ -98,6 +99,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCaptured, ls_captured_free)
 bool ls_captured_fits (const LsCaptured *c);
 uint64_t ls_captured_needed (const LsCaptured *c); /* bytes: reserved, context and NCCL */
 /* What would make less of it, the largest first: "\nhint: ..." each, newly allocated. */
+/* Of what a and b did, how much the other did not, counting what one did more often; ret_n: what b did. */
+uint64_t ls_captured_apart (const LsCapturedRank *a, const LsCapturedRank *b, uint64_t *ret_n);
 char *ls_captured_advice (const LsCaptured *c);
 
 #endif

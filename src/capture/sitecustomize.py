@@ -503,8 +503,12 @@ def counts():
 
 
 def trace():
+    """The hash of all that was done, in order; and of each thing that was done its own, with how often it was."""
     LIBRARY.ls_capture_trace.restype = ctypes.c_uint64
-    return f"{LIBRARY.ls_capture_trace():016x}"
+    n = LIBRARY.ls_capture_kinds(None, None, ctypes.c_size_t(0))
+    keys, counts = (ctypes.c_uint64 * n)(), (ctypes.c_int64 * n)()
+    LIBRARY.ls_capture_kinds(keys, counts, ctypes.c_size_t(n))
+    return {"order": f"{LIBRARY.ls_capture_trace():016x}", "done": {f"{k:016x}": c for k, c in sorted(zip(keys, counts))}}
 
 
 def work():

@@ -224,5 +224,7 @@ void ls_capture_launch (const char *name, unsigned x, unsigned y, unsigned z, un
 void ls_capture_product (double m, double n, double k, int kind, void *stream);
 size_t ls_capture_counts (char *text, size_t size);
 uint64_t ls_capture_trace (void);
+/* What was done, each once by its hash, and how often, in no order: how many these are; most 0: only that. */
+size_t ls_capture_kinds (uint64_t *keys, int64_t *how_often, size_t most);
 
 #endif

@@ -179,30 +179,72 @@ ls_capture_counts (char *text, size_t size)
 /* --- the trace --- */
 
 static uint64_t trace;
+static struct {
+  uint64_t key;
+  int64_t n;
+} * kinds; /* of what was done, by its hash: open addressing; n: 0: none */
+static size_t n_kinds, max_kinds;
+
+static uint64_t
+mix (uint64_t hash, uint64_t word)
+{
+  hash = (hash ^ word)
+      * UINT64_C (0x9E3779B97F4A7C15); /* 2^64 over the golden ratio: Knuth's multiplicative hash */
+  return hash ^ hash >> 29;
+}
 
 static void
-mix (uint64_t word)
+add_kind (uint64_t key, int64_t n)
 {
-  trace = (trace ^ word)
-      * UINT64_C (0x9E3779B97F4A7C15); /* 2^64 over the golden ratio: Knuth's multiplicative hash */
-  trace ^= trace >> 29;
+  if (2 * n_kinds >= max_kinds) {
+    size_t max = max_kinds;
+    __typeof__ (kinds) old = kinds;
+    max_kinds = max ? 2 * max : 1024;
+    kinds = calloc (max_kinds, sizeof *kinds);
+    n_kinds = 0;
+    for (size_t i = 0; i < max; i++)
+      if (old[i].n > 0)
+        add_kind (old[i].key, old[i].n);
+    free (old);
+  }
+  size_t slot = (size_t) key & (max_kinds - 1);
+  while (kinds[slot].n > 0 && kinds[slot].key != key)
+    slot = (slot + 1) & (max_kinds - 1);
+  n_kinds += kinds[slot].n == 0;
+  kinds[slot].key = key;
+  kinds[slot].n += n;
 }
 
 void
 ls_trace (const char *what, const int64_t *values, size_t n)
 {
   size_t length = what ? strlen (what) : 0;
+  uint64_t hash = 0;
   for (size_t i = 0; i < length; i += sizeof (uint64_t)) {
     uint64_t word = 0;
     memcpy (&word, what + i, length - i < sizeof word ? length - i : sizeof word);
-    mix (word);
+    hash = mix (hash, word);
   }
   for (size_t i = 0; i < n; i++)
-    mix ((uint64_t) values[i]);
+    hash = mix (hash, (uint64_t) values[i]);
+  trace = mix (trace, hash);
+  add_kind (hash, 1);
 }
 
 uint64_t
 ls_capture_trace (void)
 {
   return trace;
+}
+
+size_t
+ls_capture_kinds (uint64_t *keys, int64_t *how_often, size_t most)
+{
+  size_t n = 0;
+  for (size_t i = 0; i < max_kinds && n < most; i++)
+    if (kinds[i].n > 0) {
+      keys[n] = kinds[i].key;
+      how_often[n++] = kinds[i].n;
+    }
+  return most > 0 ? n : n_kinds;
 }

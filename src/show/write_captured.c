@@ -71,7 +71,7 @@ remark_of (const LsCaptured *c, guint i)
     return g_strdup (r->error);
   if (same)
     return g_strdup_printf ("does what %u does", same->rank);
-  return r->like != r->rank ? g_strdup_printf ("does not do what %u does", r->like) : g_strdup ("");
+  return r->like != r->rank ? g_strdup_printf ("differs from %u", r->like) : g_strdup ("");
 }
 
 static void
