@@ -34,8 +34,11 @@ def explained(kind, value):
 SHAPES = {"hidden_size": "hidden", "num_hidden_layers": "layers", "num_attention_heads": "heads", "num_key_value_heads": "kv_heads",
           "head_dim": "head_dim", "intermediate_size": "ffn", "vocab_size": "vocab", "max_position_embeddings": "seq",
           "tie_word_embeddings": "tied_embeddings"}
-# Of lockstep.model/1, what else may be said for this to be the type: (type, a part of the name, key that is true or None).
-TYPES = [("qwen3", "qwen3", "qk_norm"), ("qwen2", "qwen2", "qkv_bias"), ("llama", "llama", None), ("mistral", "mistral", None)]
+# Of lockstep.model/1, what else may be said for this to be the type: (type, a part of the name, key that is true or None, more
+# of its shapes).
+TYPES = [("qwen3_moe", "qwen3", "experts", {"num_experts": "experts", "num_experts_per_tok": "top_k", "moe_intermediate_size": "expert_ffn"}),
+         ("mixtral", "mixtral", "experts", {"num_local_experts": "experts", "num_experts_per_tok": "top_k", "intermediate_size": "expert_ffn"}),
+         ("qwen3", "qwen3", "qk_norm", {}), ("qwen2", "qwen2", "qkv_bias", {}), ("llama", "llama", None, {}), ("mistral", "mistral", None, {})]
 PLAIN = {"schema", "name", "source", "mlp", "norm", "position", "attention", "window", "linear_bias", "qkv_bias", "qk_norm", "dropout", *SHAPES.values()}
 
 
@@ -55,9 +58,9 @@ def published(name):
     if "model_type" in model:
         return {"dtype": "float32" if model["model_type"] in ("gpt2", "bert") else "bfloat16", **model}
     said = {key for key, value in model.items() if value not in (False, None)}
-    for kind, part, key in TYPES:
-        if part in name.lower() and said <= PLAIN and (key is None or key in said) and model.get("mlp") == "swiglu":
-            return {"model_type": kind, "dtype": "bfloat16", **{k: model[v] for k, v in SHAPES.items() if v in model}}
+    for kind, part, key, more in TYPES:
+        if part in name.lower() and said <= PLAIN | set(more.values()) and (key is None or key in said) and model.get("mlp") == "swiglu":
+            return {"model_type": kind, "dtype": "bfloat16", **{k: model[v] for k, v in {**SHAPES, **more}.items() if v in model}}
     return None
 
 
