@@ -26,6 +26,8 @@ static const LsOption own[] = {
     = "Those that are run, as 0,8,16: default auto: one of each role, and one where all have the same" },
   { "members", .argument = "N",
     .meaning = "Of each role, how many ranks are run: whether they do the same is said; default 1" },
+  { "keep", .argument = "FOLDER",
+    .meaning = "Where a capture that is stopped leaves what it did: the same command goes on with that" },
   { "rank", .argument = "N", .meaning = "The only one that is run, for all of them" },
   { "expert-load", .argument = "even|zipf:S",
     .meaning = "What a router is taken to choose, where its values are not known; default: each as likely" },
@@ -148,6 +150,13 @@ note_all (const LsCaptured *c, LsAnswer *a)
         a,
         "whether work is done depends on how fast the GPU is, and so may what is reserved: --range says how "
         "much");
+  if (c->n_kept > 0) {
+    g_autofree char *text
+        = g_strdup_printf ("%u of %u ranks had ended before the capture was stopped: they are not run again, "
+                           "whatever has changed in the program's files",
+                           c->n_kept, c->ranks->len);
+    ls_answer_note (a, text);
+  }
   if (c->n_plans > 0)
     ls_answer_note (a, "cuDNN was used: what it takes as workspace is not known, and not counted");
   if (c->n_graphs > 0)
@@ -305,6 +314,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
                              .members = (uint32_t) members,
                              .steps = (uint32_t) steps,
                              .expert_load = load,
+                             .keep = ls_request_text (r, "keep"),
                              .with_range = ls_request_is_on (r, "range"),
                              .with_snapshot = ls_request_text (r, "snapshot") != NULL,
                              .command = command,

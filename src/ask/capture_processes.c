@@ -54,7 +54,9 @@ spawn (const LsCaptureAsk *ask, char **environment, const char *mail, LsCaptureP
 static void
 look (LsCaptureProcess *p)
 {
-  pid_t done = p->has_ended ? 0 : waitpid (p->pid, &p->status, WNOHANG);
+  if (p->has_ended) /* one that was never started has no process that could be killed */
+    return;
+  pid_t done = waitpid (p->pid, &p->status, WNOHANG);
   if (done != p->pid && !(done < 0 && errno != EINTR))
     return;
   kill (-p->pid, SIGKILL); /* what it left behind */
@@ -128,7 +130,9 @@ wait_for_all (const LsCaptureAsk *ask, GArray *processes, GError **error)
     if (failed || n_ended == processes->len)
       return TRUE;
     if (ask->stop && g_atomic_int_get (ask->stop)) {
-      g_set_error (error, LS_ERROR, LS_ERROR_STOPPED, "stopped before the program had done its steps");
+      g_set_error (error, LS_ERROR, LS_ERROR_STOPPED, "stopped before the program had done its steps%s%s",
+                   ask->keep ? ": the same command goes on with what it left in " : "",
+                   ask->keep ? ask->keep : "");
       return FALSE;
     }
     g_usleep (20000);
@@ -235,11 +239,31 @@ ls_capture_remove (const char *folder)
   g_rmdir (folder);
 }
 
+/* Of a capture that was stopped: ranks that have ended stay, with what they sent; the others begin anew. */
+static void
+keep_ended (GArray *processes, const char *mail)
+{
+  g_autofree char *board = g_build_filename (mail, "board0", NULL);
+  g_unlink (board);
+  for (guint i = 0; i < processes->len; i++) {
+    LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+    g_autofree char *sent = g_strdup_printf ("%s/rank%u", mail, i),
+                    *mark = g_strdup_printf ("%s/ended%u", mail, i);
+    p->is_kept = p->has_ended = has_seen (p);
+    if (p->is_kept)
+      g_file_set_contents (mark, "", 0, NULL);
+    else
+      g_unlink (sent);
+  }
+}
+
 static gboolean
 run_all (const LsCaptureAsk *ask, char **environment, const char *mail, GArray *processes, GError **error)
 {
   for (guint i = 0; i < processes->len; i++) {
     LsCaptureProcess *p = &g_array_index (processes, LsCaptureProcess, i);
+    if (p->is_kept)
+      continue;
     ls_capture_remove (p->output);
     if (!spawn (ask, environment, mail, p, error)) {
       g_array_set_size (processes, i);
@@ -255,7 +279,11 @@ ls_capture_processes (const LsCaptureAsk *ask, char **environment, const char *h
 {
   g_autofree char *mail = g_build_filename (home, "mail", NULL);
   g_autofree char *roles = g_build_filename (mail, "roles", NULL), *before = NULL;
-  g_autoptr (GArray) processes = first_processes (ask, home);
+  g_autoptr (GArray) processes = read_roles (roles, home);
+  if (processes)
+    keep_ended (processes, mail);
+  else
+    processes = first_processes (ask, home);
   g_mkdir (mail, 0700);
   if (ask->which == LS_CAPTURE_LIST && !write_list (ask, roles, error))
     return NULL;

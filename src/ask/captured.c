@@ -394,18 +394,72 @@ read_ranks (const LsCaptureAsk *ask, const GArray *processes, GError **error)
   return best;
 }
 
-/* The program once, on a GPU of that speed. */
+/* What makes two captures the same, as far as it is known: not what stands in the program's files. */
+static char *
+identity_of (const LsCaptureAsk *ask, const char *gpu)
+{
+  GString *text = g_string_new (gpu);
+  g_string_append_printf (text, "\n%u %d %u %u %d %s", ask->world, ask->which, ask->members, ask->steps,
+                          ask->with_snapshot, ask->expert_load ? ask->expert_load : "-");
+  for (guint i = 0; i < ask->n_ranks; i++)
+    g_string_append_printf (text, " %u", ask->ranks[i]);
+  for (guint i = 0; ask->command[i]; i++)
+    g_string_append_printf (text, "\n%s", ask->command[i]);
+  g_string_append_c (text, '\n');
+  return g_string_free (text, FALSE);
+}
+
+/* An empty folder; or that of a capture which is to be kept, of its speed, where the same may have been
+ * stopped. */
+static char *
+home_of (const LsCaptureAsk *ask, const char *gpu, double speed, GError **error)
+{
+  if (!ask->keep)
+    return g_dir_make_tmp ("lockstep-capture-XXXXXX", error);
+  g_autofree char *home = g_strdup_printf ("%s/speed-%g", ask->keep, speed),
+                  *path = g_build_filename (home, "command", NULL);
+  g_autofree char *now = identity_of (ask, gpu), *before = NULL;
+  bool is_there = g_file_get_contents (path, &before, NULL, NULL);
+  if (is_there && strcmp (before, now) != 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "--keep %s: another capture was stopped there: name another folder, or remove it",
+                 ask->keep);
+    return NULL;
+  }
+  if (g_mkdir_with_parents (home, 0700) != 0 || (!is_there && !g_file_set_contents (path, now, -1, NULL))) {
+    g_set_error (error, LS_ERROR, LS_ERROR_IO, "--keep %s: cannot be written", ask->keep);
+    return NULL;
+  }
+  return g_steal_pointer (&home);
+}
+
+static guint
+n_kept (const GArray *processes)
+{
+  guint n = 0;
+  for (guint i = 0; i < processes->len; i++)
+    n += g_array_index (processes, LsCaptureProcess, i).is_kept;
+  return n;
+}
+
+/* The program once, on a GPU of that speed. What is stopped may stay; what ended, however, does not. */
 static LsCaptured *
 run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **error)
 {
+  g_autoptr (GError) problem = NULL;
   g_autofree char *gpu = gpu_text (ask, speed, error);
-  g_autofree char *home = gpu ? g_dir_make_tmp ("lockstep-capture-XXXXXX", error) : NULL;
+  g_autofree char *home = gpu ? home_of (ask, gpu, speed, error) : NULL;
   if (!home)
     return NULL;
   g_auto (GStrv) environment = environment_of (ask, gpu, folder);
-  g_autoptr (GArray) processes = ls_capture_processes (ask, environment, home, error);
-  LsCaptured *c = processes ? read_ranks (ask, processes, error) : NULL;
-  ls_capture_remove (home);
+  g_autoptr (GArray) processes = ls_capture_processes (ask, environment, home, &problem);
+  LsCaptured *c = processes ? read_ranks (ask, processes, &problem) : NULL;
+  if (c)
+    c->n_kept = n_kept (processes);
+  if (!ask->keep || !g_error_matches (problem, LS_ERROR, LS_ERROR_STOPPED))
+    ls_capture_remove (home);
+  if (problem)
+    g_propagate_error (error, g_steal_pointer (&problem));
   return c;
 }
 

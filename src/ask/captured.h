@@ -44,6 +44,7 @@ typedef struct {
   const char *expert_load; /* "even", "zipf:S": what a router chooses; or NULL: each as likely */
   bool with_range;         /* run it for GPUs of half and of double the speed too */
   bool with_snapshot;
+  const char *keep;           /* folder in which a capture that is stopped is kept, and goes on; or NULL */
   const char *const *command; /* NULL-terminated */
   const char *models;         /* file of names of published models, for what has no configuration; or NULL */
   const gint *stop;           /* not 0: end it; or NULL. Read atomically */
@@ -78,6 +79,7 @@ typedef struct {
   uint64_t context_bytes, nccl_bytes;                        /* beside it */
   uint64_t total_bytes;                                      /* of the GPU, as a program sees it */
   uint64_t n_retries, n_out_of_memory;
+  uint32_t n_kept; /* ranks that a capture which was stopped had captured */
   uint64_t n_kernels, n_products, n_collectives, n_communicators, n_graphs, n_plans; /* of cuDNN */
   bool depends_on_speed;          /* a GPU of half or double the speed would have answered otherwise */
   uint64_t low_bytes, high_bytes; /* reserved, of GPUs of half to double the speed; 0: not asked */

@@ -1,6 +1,7 @@
 /* capture/standin_mail.c — what captured ranks send to each other. Each appends what it sends to a file of
  * its own, and reads those of the others; nothing is ever taken away, so that a rank that comes later finds
- * the same. A board, a file that all map, says how much of each file is whole, who waits, and who has ended.
+ * the same: a file "ended" names one that had ended when the capture was stopped, and is not run again. A
+ * board, a file that all map, says how much of each file is whole, who waits, and who has ended.
  *
  * A message has a key, which sender and receiver form alike: of a communicator, its ranks and how many of
  * them were made before; of what is sent on it, the operation's number. No receiver takes what comes first
@@ -128,6 +129,25 @@ open_in (const char *folder, const char *name, int number, int flags)
   return open (path, flags | O_CLOEXEC, 0600);
 }
 
+/* Of a capture that was interrupted: ranks that are not run again. */
+static void
+note_ended (Board *b, const char *folder)
+{
+  for (int i = 0; i < LS_MOST_RANKS; i++) {
+    int mark = open_in (folder, "ended", i, O_RDONLY),
+        file = mark < 0 ? -1 : open_in (folder, "rank", i, O_RDONLY);
+    struct stat is;
+    if (mark >= 0)
+      b->slots[i].state = HAS_ENDED;
+    if (file >= 0 && fstat (file, &is) == 0)
+      b->slots[i].written = (uint64_t) is.st_size;
+    if (file >= 0)
+      close (file);
+    if (mark >= 0)
+      close (mark);
+  }
+}
+
 static Board *
 map_board (const char *folder)
 {
@@ -140,8 +160,10 @@ map_board (const char *folder)
   Board *b = !is_new || ftruncate (file, sizeof (Board)) == 0
       ? mmap (NULL, sizeof (Board), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
       : MAP_FAILED;
-  if (b != MAP_FAILED && is_new)
+  if (b != MAP_FAILED && is_new) {
     make_board (b);
+    note_ended (b, folder);
+  }
   flock (file, LOCK_UN); /* the map keeps the file open */
   close (file);
   return b == MAP_FAILED ? NULL : b;

@@ -29,7 +29,7 @@ PROFILE = "--pytorch-trace data/rank0.json.gz --model tiny:layers=4 --cluster pa
 # What only says how fast, how much at a time, or in which form, and changes no number.
 SAME = {"threads", "mpi", "fold", "coarsen", "max-memory", "debug"}
 # What a small job does not reach: limits, and what files say themselves.
-LIMITS = {("share", "steps"), ("share", "all"), ("place", "tries"), ("kernel", "min-seq"), ("train", "storage-every"), ("validate", "cluster"), ("capture", "expert-load")}
+LIMITS = {("share", "steps"), ("share", "all"), ("place", "tries"), ("kernel", "min-seq"), ("train", "storage-every"), ("validate", "cluster"), ("capture", "expert-load"), ("capture", "keep")}
 
 # A row for each option with its value. Behind "|": what it goes with, beside which it is tried as well as alone. Behind "!": the same,
 # and alone it is a condition that holds, or a value that comes out anyway. Behind "=": all else, in the place of the base.

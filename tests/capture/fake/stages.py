@@ -1,7 +1,9 @@
 """Two stages on half of the ranks each: the second one holds as many layers as the first one tells it. With "wait" both
-wait for the other, with "fail" the second one fails; with "odd" its last rank does more than the others."""
+wait for the other, with "fail" the second one fails; with "odd" its last rank does more than the others; with "once" the second
+one hangs when it runs for the first time."""
 import os
 import sys
+import time
 
 import torch
 from torch.distributed import distributed_c10d as c10d
@@ -15,6 +17,9 @@ if "wait" in what:
 if stage == 0:
     group.send(3, 1)
 layers = 2 if stage == 0 else group.receive(0) or 1
+if "once" in what and stage and not os.path.exists("once"):
+    open("once", "w").close()
+    time.sleep(600)
 parameters = [torch.nn.Parameter(1 << 30) for layer in range(layers)]
 if "fail" in what and stage:
     raise ValueError("no weights")
