@@ -626,6 +626,8 @@ class CaptureOptions(TypedDict, total=False):
     gpu: File  # The GPU alone, eight to a node; default h100
     world: Number  # Ranks in all; default: those that the command starts
     ranks: Text  # Those that are run, as 0,8,16: default auto: one of each role, and one where all have the same
+    members: Number  # Of each role, how many ranks are run: whether they do the same is said; default 1
+    keep: Text  # Where a capture that is stopped leaves what it did: the same command goes on with that
     rank: Number  # The only one that is run, for all of them
     expert_load: Text  # What a router is taken to choose, where its values are not known; default: each as likely
     steps: Number  # Steps of its optimizer; it is ended when the next one begins; default 2
