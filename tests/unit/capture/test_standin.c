@@ -58,6 +58,7 @@ int cuptiActivityGetNextRecord (void);
 int cudnnCreateTensorDescriptor (void **d);
 int cudnnSetTensorNdDescriptor (void *d, int type, int n, const int *sizes);
 int cudnnDestroyTensorDescriptor (void *d);
+int cudnnGetProperty (int part, int *value);
 
 #define MIB ((size_t) 1 << 20)
 
@@ -548,6 +549,11 @@ tensors_of_cudnn_have_their_bytes (void)
   LS_CHECK_INT (cudnnSetTensorNdDescriptor (d, 2, 4, (int[]) { 64, 3, 224, 224 }), ==, 0);
   LS_CHECK (*(double *) d == 2.0 * 64 * 3 * 224 * 224);
   LS_CHECK_INT (cudnnDestroyTensorDescriptor (d), ==, 0);
+  int version[3];
+  for (int part = 0; part < 3; part++)
+    LS_CHECK_INT (cudnnGetProperty (part, &version[part]), ==, 0);
+  LS_CHECK (version[0] == 9 && version[1] == 10 && version[2] == 0);
+  LS_CHECK_INT (cudnnGetProperty (3, version), !=, 0);
 }
 
 static void
