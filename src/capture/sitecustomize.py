@@ -391,6 +391,8 @@ def replay_often(torch, record):
     """Now and then, between two lines of the program, what was recorded is replayed and forgotten."""
 
     def begin_anew(unused):
+        if STATE["done"]:  # all was replayed
+            return 0
         replay(torch)
         record(enabled=None)
         STATE["record"]()
