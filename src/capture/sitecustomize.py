@@ -312,15 +312,15 @@ def operator_of(frames):
 
 
 class Block:
-    """frames: where it was made, as long as it may be asked."""
+    """frames: where it was made, as long as it may be asked; phase: by them."""
 
-    __slots__ = ("size", "frames", "kind", "is_at_peak")
+    __slots__ = ("size", "frames", "phase", "kind", "is_at_peak")
 
-    def __init__(self, size, frames):
-        self.size, self.frames, self.kind, self.is_at_peak = size, frames, None, False
+    def __init__(self, size, frames, phase):
+        self.size, self.frames, self.phase, self.kind, self.is_at_peak = size, frames, phase, None, False
 
     def end(self):
-        self.kind = self.kind or KINDS.get(phase_of(self.frames), "buffers and others")
+        self.kind = self.kind or KINDS.get(self.phase, "buffers and others")
         self.frames = self.frames if self.is_at_peak else None
 
 
@@ -348,13 +348,18 @@ class Replay:
                 block.is_at_peak = True
 
     def add(self, trace):
+        phases = {}  # frames are the same objects where they are the same, within a trace
         for e in trace:
             if e["action"] in SEGMENTS:
                 self.segments += SEGMENTS[e["action"]] * e["size"]
                 self.reserved = max(self.reserved, self.segments)
             self.tag_until(e["time_us"])
             if e["action"] == "alloc":
-                block = self.live[e["addr"]] = Block(e["size"], e.get("frames", []))
+                frames = e.get("frames", [])
+                place = tuple(map(id, frames))
+                if place not in phases:
+                    phases[place] = phase_of(frames)
+                block = self.live[e["addr"]] = Block(e["size"], frames, phases[place])
                 self.now += block.size
                 self.n_blocks += 1
                 self.changes.append((block, block.size))
@@ -429,7 +434,7 @@ def tag(live, held):
 def rows_of(blocks):
     rows = {}
     for b in blocks:
-        row = rows.setdefault((b.kind, phase_of(b.frames), operator_of(b.frames) or "", line_of(b.frames) or ""), [0, 0])
+        row = rows.setdefault((b.kind, b.phase, operator_of(b.frames) or "", line_of(b.frames) or ""), [0, 0])
         row[0] += b.size
         row[1] += 1
     return [{"kind": k, "phase": p, "operator": o, "line": l, "bytes": n[0], "blocks": n[1]}
