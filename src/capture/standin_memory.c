@@ -356,11 +356,9 @@ ls_fill (void *to, int value, size_t bytes, void *stream)
 static void
 make_fresh (void *memory, size_t bytes)
 {
-  ls_enter ("reportMemoryUsageToProfiler");
   ls_forget (memory, bytes);
   if (ls_is_device (memory, NULL, NULL))
     clear_written (memory, bytes);
-  ls_leave ();
 }
 
 int
@@ -426,6 +424,19 @@ typedef void Report (void *memory, int64_t bytes, size_t allocated, size_t reser
 
 Report ls_torch_report __asm__("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
 
+/* Of the GPU, under the lock: n bytes were handed out, or taken back where n is negative. What is taken back
+ * is cleared at once where it is much, so that it takes no memory any more; which of several is first may be
+ * decided by where they lie, so it is not in the trace. */
+static void
+note_block (void *memory, int64_t n)
+{
+  if (n > 0 || n < -(int64_t) MANY_PAGES)
+    make_fresh (memory, (size_t) (n > 0 ? n : -n));
+  if (n > 0)
+    ls_trace ("block", &n, 1);
+  count_block ();
+}
+
 void
 ls_torch_report (void *memory, int64_t bytes, size_t allocated, size_t reserved, TorchDevice device)
 {
@@ -433,15 +444,11 @@ ls_torch_report (void *memory, int64_t bytes, size_t allocated, size_t reserved,
   void *own = passed_on ? NULL : dlopen ("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
   if (own)
     passed_on = (Report *) (uintptr_t) dlsym (own, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
-  if (bytes > 0 && device.type == 1) /* CUDA */
-    make_fresh (memory, (size_t) bytes);
-  else if (bytes < -(int64_t) MANY_PAGES
-           && device.type == 1) /* so that what was written takes no memory any more */
-    make_fresh (memory, (size_t) -bytes);
-  if (bytes > 0 && device.type == 1) /* which of several goes first may be decided by where they lie */
-    ls_trace ("block", &bytes, 1);
-  if (device.type == 1)
-    count_block ();
+  if (device.type == 1) { /* CUDA */
+    ls_enter ("reportMemoryUsageToProfiler");
+    note_block (memory, bytes);
+    ls_leave ();
+  }
   if (passed_on)
     passed_on (memory, bytes, allocated, reserved, device);
 }
