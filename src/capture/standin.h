@@ -78,6 +78,7 @@ void ls_leave (void);
 /* Ends the process: the name is not answered, and why. */
 void ls_refuse (const char *name, const char *why) __attribute__ ((noreturn));
 int64_t ls_count (const char *what, int64_t n); /* n more of it; ls_capture_counts() lists them */
+uint64_t ls_mix (uint64_t hash, uint64_t word); /* a hash of both */
 /* What is done next: ranks that did the same, in the same order, have the same trace. */
 void ls_trace (const char *what, const int64_t *values, size_t n);
 int *ls_current_device (void);
@@ -192,7 +193,6 @@ typedef int LsCaptureCall (int kind, int number, int peer);
 
 /* Of the Python side, under the lock; false: it did not want to know. */
 bool ls_mail_call (LsCallKind kind, int number, int peer);
-uint64_t ls_mail_key (uint64_t key, uint64_t more);
 /* Bytes of the message, of which most are written to `to`; -1: nobody will send it. is_for_anyone: where all
  * wait, this one goes on without. */
 int64_t ls_mail_get (int slot, uint64_t key, void *to, size_t most, bool is_for_anyone);

@@ -203,14 +203,6 @@ ls_capture_mail_close (void)
 
 /* --- messages --- */
 
-uint64_t
-ls_mail_key (uint64_t key, uint64_t more)
-{
-  key = (key ^ more) * UINT64_C (0x9e3779b97f4a7c15);
-  key = (key ^ key >> 29) * UINT64_C (0xbf58476d1ce4e5b9);
-  return key ^ key >> 32;
-}
-
 static bool
 write_all (const void *data, size_t bytes)
 {

@@ -327,9 +327,9 @@ static uint64_t
 key_of (Communicator *c, LsSendKind kind, int peer, bool is_send)
 {
   if (kind != LS_SEND_PEER)
-    return ls_mail_key (c->key, c->n_collectives++);
+    return ls_mix (c->key, c->n_collectives++);
   uint64_t way = (uint64_t) (is_send ? c->rank : peer) << 32 | (uint32_t) (is_send ? peer : c->rank);
-  return ls_mail_key (ls_mail_key (c->key, ~way), is_send ? c->n_sent[peer]++ : c->n_received[peer]++);
+  return ls_mix (ls_mix (c->key, ~way), is_send ? c->n_sent[peer]++ : c->n_received[peer]++);
 }
 
 /* Of a communicator with other captured ranks. part: as ls_collective's bytes. */

@@ -185,8 +185,8 @@ static struct {
 } * kinds; /* of what was done, by its hash: open addressing; n: 0: none */
 static size_t n_kinds, max_kinds;
 
-static uint64_t
-mix (uint64_t hash, uint64_t word)
+uint64_t
+ls_mix (uint64_t hash, uint64_t word)
 {
   hash = (hash ^ word)
       * UINT64_C (0x9E3779B97F4A7C15); /* 2^64 over the golden ratio: Knuth's multiplicative hash */
@@ -223,11 +223,11 @@ ls_trace (const char *what, const int64_t *values, size_t n)
   for (size_t i = 0; i < length; i += sizeof (uint64_t)) {
     uint64_t word = 0;
     memcpy (&word, what + i, length - i < sizeof word ? length - i : sizeof word);
-    hash = mix (hash, word);
+    hash = ls_mix (hash, word);
   }
   for (size_t i = 0; i < n; i++)
-    hash = mix (hash, (uint64_t) values[i]);
-  trace = mix (trace, hash);
+    hash = ls_mix (hash, (uint64_t) values[i]);
+  trace = ls_mix (trace, hash);
   add_kind (hash, 1);
 }
 
