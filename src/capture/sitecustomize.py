@@ -403,11 +403,8 @@ def replay_often(torch, record):
         STATE["record"]()
         return 0
 
-    HELD_CALLS.append(ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(begin_anew))
-    LIBRARY.ls_capture_on_blocks(ctypes.pythonapi.Py_AddPendingCall, HELD_CALLS[-1], ctypes.c_int64(MOST_EVENTS))
-
-
-HELD_CALLS = []  # what the stand-ins may call
+    STATE["begin_anew"] = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(begin_anew)  # the stand-ins call it: it must stay
+    LIBRARY.ls_capture_on_blocks(ctypes.pythonapi.Py_AddPendingCall, STATE["begin_anew"], ctypes.c_int64(MOST_EVENTS))
 
 
 def over_time(changes):
@@ -452,7 +449,7 @@ def after_torch(torch):
     record = torch.cuda.memory._record_memory_history
     STATE["record"] = lambda: record(enabled="all", context="alloc", stacks="all", max_entries=10_000_000)
     torch.cuda._lazy_call(STATE["record"])
-    if not setting("SNAPSHOT") and hasattr(ctypes, "pythonapi"):
+    if not setting("SNAPSHOT"):
         replay_often(torch, record)
     torch.cuda.memory._record_memory_history = lambda *arguments, **more: None  # a program's own would clear it
 
