@@ -130,9 +130,9 @@ wait_for_all (const LsCaptureAsk *ask, GArray *processes, GError **error)
     if (failed || n_ended == processes->len)
       return TRUE;
     if (ask->stop && g_atomic_int_get (ask->stop)) {
+      bool leaves = ask->keep && processes->len > 1; /* a single one leaves nothing to go on with */
       g_set_error (error, LS_ERROR, LS_ERROR_STOPPED, "stopped before the program had done its steps%s%s",
-                   ask->keep ? ": the same command goes on with what it left in " : "",
-                   ask->keep ? ask->keep : "");
+                   leaves ? ": the same command goes on with what it left in " : "", leaves ? ask->keep : "");
       return FALSE;
     }
     g_usleep (20000);
