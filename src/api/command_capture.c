@@ -25,7 +25,8 @@ static const LsOption own[] = {
     .meaning
     = "Those that are run, as 0,8,16: default auto: one of each role, and one where all have the same" },
   { "members", .argument = "N",
-    .meaning = "Of each role, how many ranks are run: whether they do the same is said; default 1" },
+    .meaning
+    = "Of each role, how many ranks are run and compared; default 1, but 2 of one of four roles or more" },
   { "keep", .argument = "FOLDER",
     .meaning = "Where a capture that is stopped leaves what it did: the same command goes on with that" },
   { "rank", .argument = "N", .meaning = "The only one that is run, for all of them" },
@@ -280,7 +281,7 @@ is_load (const char *text)
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
-  gint64 world = 0, steps = DEFAULT_STEPS, members = 1;
+  gint64 world = 0, steps = DEFAULT_STEPS, members = 0;
   LsCaptureWhich which;
   g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   g_autofree const char **words = ls_request_texts (r, "command");
@@ -296,6 +297,8 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
     return FALSE;
   if (ls_request_text (r, "members") && which != LS_CAPTURE_AUTO)
     return ls_request_refuse ("--members goes with --ranks auto: else ranks have no roles", error);
+  if (ls_request_text (r, "keep") && which == LS_CAPTURE_ONE)
+    return ls_request_refuse ("--keep does not go with --rank: of a single rank nothing is kept", error);
   const char *load = ls_request_text (r, "expert-load");
   if (load && !is_load (load))
     return ls_request_refuse ("--expert-load: expected even or zipf:S, as zipf:1", error);

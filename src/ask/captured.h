@@ -39,7 +39,7 @@ typedef struct {
   const uint32_t
       *ranks; /* n_ranks: LS_CAPTURE_LIST's, in order; of LS_CAPTURE_ONE the one that is run for all */
   guint n_ranks;
-  uint32_t members;        /* of each role, of LS_CAPTURE_AUTO, that are run and compared */
+  uint32_t members;        /* of each role, of LS_CAPTURE_AUTO, that are run and compared; 0: not said */
   uint32_t steps;          /* of its optimizer, after which it is ended */
   const char *expert_load; /* "even", "zipf:S": what a router chooses; or NULL: each as likely */
   bool with_range;         /* run it for GPUs of half and of double the speed too */

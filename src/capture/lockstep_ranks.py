@@ -7,7 +7,7 @@ first message is sent: the capture then begins anew, with a process for each rol
 Environment, of lockstep capture: LOCKSTEP_CAPTURE_MAIL, a folder in which captured ranks meet; its file "roles" says which
 they are: {"ranks": those that are captured, "peers": groups whose ranks send to single ones, "represents": of each rank the
 captured one that stands for it; null: each for itself, "members": of those that a second time have a role, who else has}.
-_MEMBERS: how many of each role are captured, far apart: they are compared. Without the file the process is the first one: _RANKS is "auto" or
+_MEMBERS: how many of each role are captured, far apart: they are compared; 0: one, or of some two. Without the file the process is the first one: _RANKS is "auto" or
 "all", and it writes it, and ends with EXIT_ROLES, where more than itself are to be captured. Loaded by sitecustomize.py."""
 
 import copy
@@ -22,6 +22,7 @@ import sys
 
 EXIT_ROLES, EXIT_STUCK = 73, 72
 CALL_PEERS, CALL_STUCK = 0, 1
+ENOUGH = 4  # roles: from so many on one has a second member, unless it is said how many
 MOST_BYTES = 1 << 26  # of a value that a store or a group on the host passes on
 
 ROLES = {"ranks": [], "peers": [], "represents": None}
@@ -127,15 +128,17 @@ def same_places(a, b):
 
 
 def n_members():
-    return int(HOOKS["setting"]("MEMBERS") or 1)
+    """Of each role; 0: nobody said."""
+    return int(HOOKS["setting"]("MEMBERS") or 0)
 
 
 def roles_by(peers):
     of_role, represents, members = {}, [0] * SELF["world"], {}
     for rank, role in enumerate(zip(range(SELF["world"]), *map(places_of, peers))):
         of_role.setdefault(role[1:], []).append(rank)
-    for ranks in of_role.values():
-        n = min(n_members(), len(ranks))
+    for i, ranks in enumerate(of_role.values()):
+        is_asked = n_members() == 0 and len(of_role) >= ENOUGH and i == len(of_role) // 2
+        n = min(2 if is_asked else n_members() or 1, len(ranks))
         members.update({ranks[i * (len(ranks) - 1) // (n - 1)]: ranks[0] for i in range(1, n)})
         for rank in ranks:
             represents[rank] = rank if rank in members else ranks[0]
@@ -161,10 +164,11 @@ class Group:
     def __init__(self, ranks):
         self.ranks, own = tuple(ranks), stands_for(SELF["rank"])
         stand = [stands_for(r) for r in self.ranks]
-        same = [r if s is None else s for r, s in zip(self.ranks, stand)]
+        self.is_real = [r == s for r, s in zip(self.ranks, stand)]
+        first = {} if all(self.is_real) else dict(ROLES.get("members", ()))  # a second member hears what the first is told
+        same = [r if s is None else first.get(s, s) for r, s in zip(self.ranks, stand)]
         others = [s is not None and s != own and r != SELF["rank"] for r, s in zip(self.ranks, stand)]
         self.sources = [ROLES["ranks"].index(s) if other else -1 for s, other in zip(stand, others)]
-        self.is_real = [r == s for r, s in zip(self.ranks, stand)]
         self.is_alone = not any(others)
         known = key_of(*same)
         self.key = key_of(known, Group.made.setdefault(known, 0))
@@ -244,17 +248,8 @@ def make_store(c10d):
                 self.set(key, desired)
             return self.values.get(key, expected)
 
-        def wait(self, *arguments):
-            return None
-
-        def check(self, keys):
-            return all(key in self.values for key in keys)
-
         def delete_key(self, key):
             return self.values.pop(key, None) is not None
-
-        def num_keys(self):
-            return len(self.values)
 
         def multi_get(self, keys):
             return [self.get(k) for k in keys]
@@ -266,15 +261,12 @@ def make_store(c10d):
         def append(self, key, value):
             self.values[key] = self.values.get(key, b"") + (value.encode() if isinstance(value, str) else bytes(value))
 
-        def has_extended_api(self):
-            return True
-
-        def clone(self):
-            return self
-
-        def set_timeout(self, timeout):
-            return None
-
+    always = {"wait": None, "set_timeout": None, "has_extended_api": True}
+    for name, answer in always.items():
+        setattr(Lone, name, functools.partialmethod(lambda store, answer, *arguments: answer, answer))
+    Lone.check = lambda store, keys: all(key in store.values for key in keys)
+    Lone.num_keys = lambda store: len(store.values)
+    Lone.clone = lambda store: store
     return Lone()
 
 
