@@ -368,7 +368,8 @@ propose_clusters (Proposals *p)
   for (guint i = 0; successors && i < successors->len; i++) {
     LsChange *change = propose (p);
     ls_change_set (change, "cluster", "%s", g_array_index (successors, char *, i));
-    ls_change_set (change, "gpus", "%u", p->r->plan->n_ranks);
+    if (!p->spec->trace)
+      ls_change_set (change, "gpus", "%u", p->r->plan->n_ranks);
     if (p->spec->gpu_calibration) /* which was measured on another machine */
       ls_change_set (change, "gpu-calibration", "own");
     if (p->spec->nccl)
@@ -426,6 +427,7 @@ propose_links (Proposals *p)
 static const struct {
   const char *idea, *cost;
   void (*propose) (Proposals *p);
+  bool of_machine; /* it changes nothing that a trace has fixed */
 } ideas[] = {
   { "pipeline schedule", NULL, propose_schedules },
   { "pipeline chunks", NULL, propose_chunks },
@@ -451,9 +453,9 @@ static const struct {
   { "gradient format", NUMERICS, propose_grad_dtypes },
   { "gradient accumulation", KERNELS, propose_grad_fusion },
   { "batch", "a larger batch: more tokens to the same loss", propose_batch },
-  { "host", BOUND, propose_host },
-  { "links", "other links", propose_links },
-  { "cluster", "other accelerators", propose_clusters },
+  { "host", BOUND, propose_host, true },
+  { "links", "other links", propose_links, true },
+  { "cluster", "other accelerators", propose_clusters, true },
 };
 
 /* What the order of a pipeline's actions is made for: ranks, chunks and micro-batches. */
@@ -478,7 +480,8 @@ keep_order (GPtrArray *changes)
 const char *
 ls_changes_left_out (const LsJobSpec *spec)
 {
-  return spec->order ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a "
+  return spec->trace ? "Changes of the machine and its host alone: all else a trace has fixed."
+      : spec->order  ? "Changes of schedule, pp, vpp, dp, micro-batch and batch are left out: the order of a "
                        "file fixes them."
                      : NULL;
 }
@@ -488,7 +491,9 @@ ls_changes_propose (const LsJobSpec *spec, const LsJobResult *r)
 {
   Proposals p = { spec, r, &r->strategy, NULL, NULL, false, g_ptr_array_new_with_free_func (change_free) };
   bool is_fixed = !r->model.name || spec->trace;
-  for (guint i = 0; !is_fixed && i < G_N_ELEMENTS (ideas); i++) {
+  for (guint i = 0; i < G_N_ELEMENTS (ideas); i++) {
+    if (is_fixed && !ideas[i].of_machine)
+      continue;
     p.idea = ideas[i].idea;
     p.cost = ideas[i].cost;
     p.needs_more = p.cost && strcmp (p.cost, KERNELS) != 0;

@@ -92,7 +92,9 @@ ls_what_if_simulate (const LsJobSpec *spec, const GPtrArray *changes, guint n_th
   for (guint i = 0; i < changes->len; i++) {
     LsWhatIfRow row = tries[i].row;
     row.number = w->rows->len;
-    row.gain = row.refused ? NAN : row.tokens_per_s / w->now.tokens_per_s - 1;
+    double faster = isnan (w->now.tokens_per_s) ? w->now.step_time_s / row.step_time_s
+                                                : row.tokens_per_s / w->now.tokens_per_s;
+    row.gain = row.refused ? NAN : faster - 1;
     g_array_append_val (w->rows, row);
   }
 }

@@ -112,7 +112,7 @@ append_rows (GString *out, const LsWhatIf *w, Filter filter, guint top, bool has
   LsTextTable table;
   ls_text_table_init (&table, has_saving ? "rrrrll" : "rrrll");
   for (guint i = has_saving ? 0 : 1; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&table, "%s", heads[i]);
+    ls_text_table_add (&table, "%s", i == 1 && isnan (w->now.tokens_per_s) ? "steps/s" : heads[i]);
   guint n = 0;
   for (guint i = 0; i < w->rows->len; i++)
     if (filter (row_at (w, i)) && (top == 0 || n++ < top))
@@ -197,9 +197,10 @@ ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text)
   const LsWhatIfRow *now = &w->now;
   g_string_append_printf (out, "%s\n%s\n\n", text->title, text->subtitle);
   g_autofree char *step = ls_text_time (now->step_time_s), *tokens = ls_text_count (now->tokens_per_s);
-  g_string_append_printf (out, "  now  step %s, %s tokens/s, %.2f of %.2f GiB%s\n", step, tokens,
-                          (double) now->needed_bytes / GIB, (double) now->capacity_bytes / GIB,
-                          now->fits ? "" : ": does not fit");
+  g_string_append_printf (out, "  now  step %s%s%s%s, %.2f of %.2f GiB%s\n", step,
+                          isnan (now->tokens_per_s) ? "" : ", ", isnan (now->tokens_per_s) ? "" : tokens,
+                          isnan (now->tokens_per_s) ? "" : " tokens/s", (double) now->needed_bytes / GIB,
+                          (double) now->capacity_bytes / GIB, now->fits ? "" : ": does not fit");
   if (w->mixes_programs) {
     append_softwares (out, w);
     return g_string_free (out, FALSE);
