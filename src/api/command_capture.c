@@ -8,6 +8,7 @@
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "data/text/write_file.h"
+#include "data/traces/captured_trace.h"
 #include "show/write_captured.h"
 
 #define DEFAULT_STEPS 2
@@ -17,6 +18,8 @@ static const LsOption own[] = {
     .meaning
     = "What starts the training, after --: python, torchrun, accelerate, deepspeed, a shell script" },
   { "memory", .meaning = "Say what it allocates, where, and whether it fits" },
+  { "output", .letter = 'o', .argument = "FOLDER", .writes = LS_WRITES_FILE,
+    .meaning = "Write a trace of its last step into a new folder, which run --trace replays on any cluster" },
   { "cluster", .argument = "NAME|FILE",
     .meaning = "On which its ranks run: its GPU, and how many a node has" },
   { "gpu", .argument = "NAME|FILE", .meaning = "The GPU alone, eight to a node; default h100" },
@@ -111,6 +114,25 @@ put_bytes (FILE *out, gpointer bytes, GError **error)
 }
 
 static gboolean
+write_trace (const LsCaptured *c, const char *folder, GError **error)
+{
+  g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (LsCapturedFile));
+  for (guint i = 0; i < c->ranks->len; i++) {
+    const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i);
+    const LsCapturedFile file = { r->rank, r->recorded };
+    if (r->recorded)
+      g_array_append_val (files, file);
+  }
+  if (files->len == c->ranks->len)
+    return ls_captured_trace_write (folder, c->world, c->gpu, c->roles, files, error);
+  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
+               "-o: no whole step was seen of %u of %u ranks, so there is no trace: PyTorch's optimizers say "
+               "when one ends",
+               c->ranks->len - files->len, c->ranks->len);
+  return FALSE;
+}
+
+static gboolean
 write_snapshot (gconstpointer data, const char *path, GError **error)
 {
   return ls_write_file (path, put_bytes, ((const Data *) data)->captured->snapshot, error);
@@ -156,6 +178,13 @@ note_all (const LsCaptured *c, LsAnswer *a)
         = g_strdup_printf ("%u of %u ranks had ended before the capture was stopped: they are not run again, "
                            "whatever has changed in the program's files",
                            c->n_kept, c->ranks->len);
+    ls_answer_note (a, text);
+  }
+  if (c->recorded) {
+    g_autofree char *text = g_strdup_printf (
+        "of rank %u: %" G_GUINT64_FORMAT " operators and %" G_GUINT64_FORMAT
+        " launches and copies in its last step; in %" G_GUINT64_FORMAT " PyTorch's record and ours differ",
+        c->rank, c->n_operators, c->n_launches, c->n_apart);
     ls_answer_note (a, text);
   }
   if (c->n_plans > 0)
@@ -205,6 +234,8 @@ answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error
     ls_answer_warn (a, g_strdup ("--members changes nothing here: the program makes no groups of its ranks"));
   note_all (captured, a);
   ls_answer_take (a, d, &forms);
+  if (ask->with_trace && !captured->error && !write_trace (captured, ls_request_text (r, "output"), error))
+    return FALSE;
   ls_answer_write (a, r, "junit", write_junit);
   if (captured->snapshot)
     ls_answer_write (a, r, "snapshot", write_snapshot);
@@ -288,13 +319,19 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
   const char **command = words && words[0] && strcmp (words[0], "--") == 0 ? words + 1 : words;
   if (!command || !command[0])
     return ls_request_refuse ("expected -- and the command that starts the training", error);
-  if (!ls_request_is_on (r, "memory"))
-    return ls_request_refuse ("expected --memory: what a program allocates is what is captured", error);
+  const char *folder = ls_request_text (r, "output");
+  if (!ls_request_is_on (r, "memory") && !folder)
+    return ls_request_refuse ("expected --memory: what a program allocates, or -o FOLDER: what it does",
+                              error);
+  if (folder && g_file_test (folder, G_FILE_TEST_EXISTS))
+    return ls_request_refuse ("-o: expected the name of a new folder", error);
   if (!ls_request_number (r, "world", 1, 10000000, &world, error)
       || !ls_request_number (r, "steps", 1, 1000, &steps, error)
       || !ls_request_number (r, "members", 1, 1024, &members, error)
       || !read_ranks (r, world, ranks, &which, error))
     return FALSE;
+  if (folder && steps < 2)
+    return ls_request_refuse ("-o goes with --steps 2 or more: the step that is traced follows one", error);
   if (ls_request_text (r, "members") && which != LS_CAPTURE_AUTO)
     return ls_request_refuse ("--members goes with --ranks auto: else ranks have no roles", error);
   if (ls_request_text (r, "keep") && which == LS_CAPTURE_ONE)
@@ -320,6 +357,7 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
                              .keep = ls_request_text (r, "keep"),
                              .with_range = ls_request_is_on (r, "range"),
                              .with_snapshot = ls_request_text (r, "snapshot") != NULL,
+                             .with_trace = folder != NULL,
                              .command = command,
                              .models = models,
                              .stop = ls_request_stop (r),

@@ -138,6 +138,7 @@ environment_of (const LsCaptureAsk *ask, const char *gpu, const char *folder)
   e = set_number (e, "LOCKSTEP_CAPTURE_STEPS", ask->steps);
   e = set_number (e, "LOCKSTEP_CAPTURE_MEMBERS", ask->members);
   e = set_number (e, "LOCKSTEP_CAPTURE_SNAPSHOT", ask->with_snapshot);
+  e = set_number (e, "LOCKSTEP_CAPTURE_TRACE", ask->with_trace);
   return set_number (e, "LOCKSTEP_CAPTURE_LOCAL", ask->world > 0 ? MIN (ask->gpus_per_node, ask->world) : 0);
 }
 
@@ -172,6 +173,7 @@ clear_rank (gpointer data)
   g_free (((LsCapturedRank *) data)->error);
   g_free (((LsCapturedRank *) data)->trace);
   g_hash_table_unref (((LsCapturedRank *) data)->done);
+  g_clear_pointer (&((LsCapturedRank *) data)->recorded, g_bytes_unref);
 }
 
 static void
@@ -202,6 +204,7 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
   LsCaptured *c = g_new0 (LsCaptured, 1);
   const cJSON *counts = cJSON_GetObjectItemCaseSensitive (seen, "counts");
   const cJSON *trace = cJSON_GetObjectItemCaseSensitive (seen, "trace");
+  const cJSON *traced = cJSON_GetObjectItemCaseSensitive (seen, "traced");
   *c = (LsCaptured) {
     .gpu = g_strdup (ask->gpu->name),
     .torch = text_of (seen, "torch"),
@@ -228,6 +231,9 @@ read_seen (const LsCaptureAsk *ask, const cJSON *seen)
     .n_plans = number_of (counts, "plans of cuDNN"),
     .depends_on_speed = number_of (counts, "answers that depend on the speed of the GPU") > 0,
     .nccl_bytes = number_of (counts, "MiB of NCCL") << 20,
+    .n_operators = number_of (traced, "operators"),
+    .n_launches = number_of (traced, "launches"),
+    .n_apart = number_of (traced, "apart"),
     .rows = g_array_new (FALSE, FALSE, sizeof (LsCapturedRow)),
     .over_time = cJSON_PrintUnformatted (cJSON_GetObjectItemCaseSensitive (seen, "over_time")),
     .notes = g_ptr_array_new_with_free_func (g_free),
@@ -272,13 +278,13 @@ better_of (LsCaptured *a, LsCaptured *b)
   return is_b ? b : a;
 }
 
-static void
-read_snapshot (const char *path, LsCaptured *c)
+/* NULL: there is none. */
+static GBytes *
+read_beside (const char *path, const char *suffix)
 {
-  g_autofree char *pickle = g_strconcat (path, ".pickle", NULL), *text = NULL;
+  g_autofree char *other = g_strconcat (path, suffix, NULL), *text = NULL;
   gsize n;
-  if (g_file_get_contents (pickle, &text, &n, NULL))
-    c->snapshot = g_bytes_new_take (g_steal_pointer (&text), n);
+  return g_file_get_contents (other, &text, &n, NULL) ? g_bytes_new_take (g_steal_pointer (&text), n) : NULL;
 }
 
 /* Each process that imported PyTorch wrote a file, "PID.json", whole or not at all. */
@@ -294,8 +300,10 @@ read_outputs (const LsCaptureAsk *ask, const char *folder)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
     LsCaptured *c = doc ? read_seen (ask, ls_json_doc_root (doc)) : NULL;
-    if (c)
-      read_snapshot (path, c);
+    if (c) {
+      c->snapshot = read_beside (path, ".pickle");
+      c->recorded = read_beside (path, ".trace");
+    }
     best = better_of (best, c);
   }
   return best;
@@ -356,7 +364,8 @@ add_rank (LsCaptured *best, LsCaptured *c, const LsCaptureProcess *p)
                           ls_captured_needed (c),
                           g_strdup (c->trace),
                           g_hash_table_ref (c->done),
-                          g_strdup (c->error) };
+                          g_strdup (c->error),
+                          c->recorded ? g_bytes_ref (c->recorded) : NULL };
   if (!best) {
     c->ranks = g_array_new (FALSE, FALSE, sizeof (LsCapturedRank));
     g_array_set_clear_func (c->ranks, clear_rank);
@@ -399,8 +408,8 @@ static char *
 identity_of (const LsCaptureAsk *ask, const char *gpu)
 {
   GString *text = g_string_new (gpu);
-  g_string_append_printf (text, "\n%u %d %u %u %d %s", ask->world, ask->which, ask->members, ask->steps,
-                          ask->with_snapshot, ask->expert_load ? ask->expert_load : "-");
+  g_string_append_printf (text, "\n%u %d %u %u %d %d %s", ask->world, ask->which, ask->members, ask->steps,
+                          ask->with_snapshot, ask->with_trace, ask->expert_load ? ask->expert_load : "-");
   for (guint i = 0; i < ask->n_ranks; i++)
     g_string_append_printf (text, " %u", ask->ranks[i]);
   for (guint i = 0; ask->command[i]; i++)
@@ -454,8 +463,11 @@ run_once (const LsCaptureAsk *ask, const char *folder, double speed, GError **er
   g_auto (GStrv) environment = environment_of (ask, gpu, folder);
   g_autoptr (GArray) processes = ls_capture_processes (ask, environment, home, &problem);
   LsCaptured *c = processes ? read_ranks (ask, processes, &problem) : NULL;
-  if (c)
+  if (c) {
+    g_autofree char *roles = g_build_filename (home, "mail", "roles", NULL);
     c->n_kept = n_kept (processes);
+    g_file_get_contents (roles, &c->roles, NULL, NULL);
+  }
   if (!ask->keep || !g_error_matches (problem, LS_ERROR, LS_ERROR_STOPPED))
     ls_capture_remove (home);
   if (problem)
@@ -514,6 +526,8 @@ ls_captured_free (LsCaptured *c)
   g_clear_pointer (&c->ranks, g_array_unref);
   free (c->over_time);
   g_clear_pointer (&c->snapshot, g_bytes_unref);
+  g_clear_pointer (&c->recorded, g_bytes_unref);
+  g_free (c->roles);
   g_ptr_array_unref (c->notes);
   g_free (c);
 }

@@ -43,7 +43,7 @@ typedef struct {
   uint32_t steps;          /* of its optimizer, after which it is ended */
   const char *expert_load; /* "even", "zipf:S": what a router chooses; or NULL: each as likely */
   bool with_range;         /* run it for GPUs of half and of double the speed too */
-  bool with_snapshot;
+  bool with_snapshot, with_trace;
   const char *keep;           /* folder in which a capture that is stopped is kept, and goes on; or NULL */
   const char *const *command; /* NULL-terminated */
   const char *models;         /* file of names of published models, for what has no configuration; or NULL */
@@ -67,6 +67,7 @@ typedef struct {
   char *trace;      /* the same where ranks launched, sent and allocated the same in the same order */
   GHashTable *done; /* what it did, by its hash: how often */
   char *error;      /* what it failed with, or NULL */
+  GBytes *recorded; /* its last step, as data/traces/captured_trace.h reads it; NULL: not asked */
 } LsCapturedRank;
 
 /* Of the rank that decides: one that failed, else the fullest. */
@@ -86,6 +87,10 @@ typedef struct {
   GArray *rows;                   /* LsCapturedRow, the largest first */
   GArray *ranks;                  /* LsCapturedRank, all that were captured, in order */
   char *over_time;                /* JSON: {kinds, changes, columns: [[bytes of each kind]]} */
+  GBytes *recorded;               /* as of LsCapturedRank */
+  uint64_t n_operators, n_launches,
+      n_apart;      /* of that step; launches of operators that PyTorch did not record */
+  char *roles;      /* JSON: as lockstep_ranks.py has it; NULL: one rank stands for all */
   GBytes *snapshot; /* a pickle, as torch.cuda.memory._dump_snapshot() writes; NULL: not asked */
   GPtrArray *notes; /* lines: what was done otherwise than the program says */
 } LsCaptured;

@@ -29,6 +29,7 @@ ROLES = {"ranks": [], "peers": [], "represents": None}
 SELF = {"world": 1, "rank": 0, "rooted": 0}  # rooted: in how many collectives that go to or from one rank it is
 SEEN = []  # the ranks of all groups that the program makes, in order
 NUMBERED = []  # the ranks of those that it may use
+CALLED = []  # names of these
 NAMED = {}  # by the name that PyTorch gave: Group
 HOOKS = {}  # of sitecustomize.py: setting, library, line_here; and the callback, which must stay
 
@@ -155,13 +156,18 @@ def stands_for(rank):
 # --- groups ---
 
 
+def groups():
+    """Of a trace: (name, ranks) of those that the rank is in; ranks of all that the program made."""
+    return list(zip(CALLED, NUMBERED)), SEEN
+
+
 class Group:
     """ranks: in the world. sources: of each the place among the captured ranks of who answers for it, -1: this one.
     key: the same on all its members, and on those that they stand for."""
 
     made = {}
 
-    def __init__(self, ranks):
+    def __init__(self, ranks, name=None):
         self.ranks, own = tuple(ranks), stands_for(SELF["rank"])
         stand = [stands_for(r) for r in self.ranks]
         self.is_real = [r == s for r, s in zip(self.ranks, stand)]
@@ -175,6 +181,7 @@ class Group:
         Group.made[known] += 1
         self.number, self.n_done, self.n_sent = len(NUMBERED), 0, {}
         NUMBERED.append(self.ranks)
+        CALLED.append(name or "")
 
     def way(self, source, target):
         """The key of the next message from one to another, by their places."""
@@ -310,7 +317,7 @@ def after_c10d(module):
             begin(group_size, group_rank)
         SEEN.append(tuple(ranks))
         if SELF["rank"] in ranks:
-            NAMED[str(group_name)] = Group(ranks)
+            NAMED[str(group_name)] = Group(ranks, more.get("group_desc"))
             NAMED[str(group_name)].tell(None)
         return helper(group_size, group_rank, global_ranks_in_group, backend, store, group_name, *arguments, **more)
 

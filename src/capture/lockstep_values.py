@@ -23,7 +23,8 @@ CHOOSES = "argmax argmin kthvalue max min mode multinomial randperm sort topk".s
 # What has as many elements as values say.
 COUNTED = "masked_select nonzero _unique unique_consecutive unique_dim _unique2".split()
 
-STATE = {"drawn": 0, "load": "", "notes": None, "line_here": None, "last": None}
+# apart: calls what it is given; while a step is traced, without its operators being taken for the program's.
+STATE = {"apart": lambda call, *arguments: call(*arguments), "drawn": 0, "load": "", "notes": None, "line_here": None, "last": None}
 FIRST, FLAT = 4096, {}  # the address at which views of all memory begin; these by dtype
 KEPT = []  # what is registered
 
@@ -188,14 +189,14 @@ def override(torch, table, operator):
     def call(keys, *arguments, **named):
         for i in places:
             if i < len(arguments) and not isinstance(arguments[i], torch.Tensor):
-                arguments = with_tensors(torch, arguments, places)
+                arguments = STATE["apart"](with_tensors, torch, arguments, places)
         STATE["last"] = None
         made = original(keys, *arguments, **named)
         kind = getattr(made, "dtype", None)
         if kind in wanted and STATE["last"] == (facts.name, made.data_ptr()):
             return made  # one of the same name was called by it, and has computed this
         if kind in wanted or (kind is None and made is not None and any(t.dtype in wanted for t in made)):
-            compute(torch, facts, arguments, named, made)
+            STATE["apart"](compute, torch, facts, arguments, named, made)
         elif is_zero and made.is_contiguous():
             STATE["zeroed"](made.data_ptr(), extent(made))
         return made
@@ -215,6 +216,9 @@ def counted(torch, table, operator):
         return made
 
     def call(*arguments, **named):
+        return STATE["apart"](counts, arguments, named)
+
+    def counts(arguments, named):
         first = tensors_of(arguments)[0]
         mask = arguments[1] if name == "masked_select" else first
         if not is_known(mask):
@@ -241,7 +245,7 @@ def read_scalar(torch, table):
 
     def call(keys, tensor):
         if tensor.dtype in wanted and not is_known(tensor):
-            note_read(tensor)
+            STATE["apart"](note_read, tensor)
         return original(keys, tensor)
 
     table.impl("_local_scalar_dense", call, "CUDA", with_keyset=True)

@@ -122,6 +122,8 @@ def load():
     for name in f"cuda.so.1 cudart.so.{major} cublasLt.so.{major} cublas.so.{major} nccl.so.2 nvrtc.so.{major} nvidia-ml.so.1 cudnn.so.9 cupti.so.{major}".split():
         ctypes.CDLL(os.path.join(folder, "lib" + name), ctypes.RTLD_GLOBAL)
     os.environ.setdefault("TRITON_LIBCUDA_PATH", folder)
+    if setting("TRACE") == "1":  # PyTorch says through NVTX which operator runs
+        os.environ["NVTX_INJECTION64_PATH"] = os.path.join(folder, "liblockstep-capture.so")
 
 
 # --- launchers: one rank in the place of all ---
@@ -474,6 +476,8 @@ def after_torch(torch):
         (n, before), done = of.get(id(which), (0, 0)), work()
         of[id(which)] = n + (done > before), done
         STATE["steps"] = max(STATE["steps"], of[id(which)][0])
+        if setting("TRACE") == "1":
+            lockstep_trace.stepped(torch, LIBRARY, of[id(which)][0], wanted, os.path.join(setting("OUTPUT"), f"{os.getpid()}.record"))
 
     optimizer.register_optimizer_step_pre_hook(steps)
     optimizer.register_optimizer_step_post_hook(stepped)
@@ -549,6 +553,8 @@ def finish(torch, why):
             "requested_bytes": stats.get("requested_bytes.all.peak", 0),
             "retries": stats.get("num_alloc_retries", 0), "out_of_memory": stats.get("num_ooms", 0)}
     seen["peak"], seen["over_time"], seen["notes"] = peak, curve, lockstep_weights.NOTES
+    if setting("TRACE") == "1":
+        seen["traced"] = lockstep_trace.write(setting("OUTPUT"), seen, *lockstep_ranks.groups())
     if seen["counts"].get("messages of ranks that are not captured"):
         seen["notes"].append(f"rank {rank} receives numbers of ranks that are not captured, which are zeros here: --ranks auto captures them")
     for what in seen["counts"]:
@@ -571,7 +577,7 @@ def finish(torch, why):
 
 def after_rules(module):
     """torch.compile leaves alone what runs between two lines of the program, and below its operators."""
-    module.SKIP_DIRS.extend(os.path.join(FOLDER, name) for name in ("sitecustomize.py", "lockstep_values.py"))
+    module.SKIP_DIRS.extend(os.path.join(FOLDER, name) for name in ("sitecustomize.py", "lockstep_trace.py", "lockstep_values.py"))
     module._recompile_re()
 
 
@@ -594,6 +600,7 @@ chain()
 if os.environ.get("LOCKSTEP_CAPTURE"):
     import lockstep_extensions
     import lockstep_ranks
+    import lockstep_trace
     import lockstep_values
     import lockstep_weights
     begin()

@@ -63,12 +63,14 @@ typedef struct LsStream {
   int capturing;               /* that graph's id; 0: none is */
   int priority;
   int device;
+  int era, number; /* in a record */
 } LsStream;
 
 typedef struct {
   int64_t done[LS_N_SPEEDS];
   int64_t recorded; /* seconds of this machine's clock */
   int capturing;    /* as of its stream */
+  int era, number;  /* in a record */
 } LsEvent;
 
 /* --- state.c --- */
@@ -184,6 +186,21 @@ void ls_collective (const char *name, const void *from, void *to, size_t count, 
 void ls_settle (const void *memory, size_t bytes);
 void ls_forget (const void *memory, size_t bytes); /* it is written anew */
 
+/* --- record.c --- */
+
+/* Where Python is: a number of its own. */
+typedef int LsCapturePlace (void);
+
+bool ls_is_recorded (void);
+/* A line "WHAT OPERATOR STREAM ..." */
+void ls_record (char what, void *stream, const char *format, ...) __attribute__ ((format (printf, 3, 4)));
+void ls_record_mark (const char *text);
+int ls_record_name (const char *name); /* its number in a record */
+void ls_record_event (LsEvent *event, void *stream);
+void ls_record_wait (void *stream, const LsEvent *event);
+void ls_record_host (void *stream, const LsEvent *event); /* NULL: it waits for all of the stream */
+void ls_record_block (const void *memory, int64_t bytes); /* below 0: it is taken back */
+
 /* --- mail.c --- */
 
 typedef enum { LS_CALL_PEERS, LS_CALL_STUCK } LsCallKind;
@@ -222,6 +239,9 @@ void ls_capture_on_blocks (int (*add_pending) (LsCapturePending *, void *), LsCa
 /* What stands in for an extension does: a kernel, a product. */
 void ls_capture_launch (const char *name, unsigned x, unsigned y, unsigned z, unsigned threads, void *stream);
 void ls_capture_product (double m, double n, double k, int kind, void *stream);
+/* From now on all goes into this file; NULL: nothing any more. place: called where an operator begins, out of
+ * the lock. */
+void ls_capture_record (const char *path, LsCapturePlace *place);
 size_t ls_capture_counts (char *text, size_t size);
 uint64_t ls_capture_trace (void);
 /* What was done, each once by its hash, and how often, in no order: how many these are; most 0: only that. */

@@ -103,6 +103,7 @@ ls_stream_wait (void *stream, const LsEvent *event)
 {
   LsStream *s = ls_stream_of (stream);
   take_a_call ();
+  ls_record_wait (stream, event);
   if (event->capturing && !s->capturing)
     ls_stream_capture (s, event->capturing);
   for (int i = 0; s->capturing == event->capturing && i < LS_N_SPEEDS; i++)
@@ -115,6 +116,7 @@ ls_event_record (LsEvent *event, void *stream)
 {
   const LsStream *s = ls_stream_of (stream);
   take_a_call ();
+  ls_record_event (event, stream);
   event->recorded = time (NULL);
   event->capturing = s->capturing;
   for (int i = 0; i < LS_N_SPEEDS; i++)
@@ -162,6 +164,7 @@ ls_host_waits (const int64_t done[LS_N_SPEEDS])
 void
 ls_host_waits_all (void)
 {
+  ls_record_mark ("a");
   ls_host_waits (blank.done);
   for (size_t i = 0; i < n_all; i++)
     ls_host_waits (all[i]->done);

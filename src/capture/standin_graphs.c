@@ -96,6 +96,8 @@ ls_graph_launch (void *handle, void *stream)
   ls_stream_pass (stream, graph->done);
   count (graph, 1);
   ls_trace ("graph", graph->n, N_KINDS);
+  ls_record ('g', stream, " %lld %lld %lld", (long long) graph->n[0], (long long) graph->n[1],
+             (long long) graph->done[0]);
   ls_count ("launches of graphs", 1);
   return CUDA_OK;
 }

@@ -85,6 +85,8 @@ ls_launch (const char *name, LsDim3 grid, LsDim3 block, void *stream)
   seconds = attention > seconds ? attention : seconds;
   ls_stream_work (stream, seconds > 2e-6 ? seconds : 2e-6);
   ls_count ("kernels", 1);
+  ls_record ('k', stream, " %d %u %u %u %u %u %u", ls_record_name (name), grid.x, grid.y, grid.z, block.x,
+             block.y, block.z);
   ls_trace (name, (const int64_t[]) { grid.x, grid.y, grid.z, block.x, block.y, block.z }, 6);
 }
 
@@ -212,10 +214,12 @@ ls_module_function (void *module, const char *name)
     if (strcmp (m->functions[i].name, name) == 0) {
       Function *f = malloc (sizeof *f);
       *f = m->functions[i];
+      ls_kernel_register (f, f->name);
       return f;
     }
   Function *f = calloc (1, sizeof *f);
   *f = (Function) { strdup (name), LS_REGISTERS, 0 };
+  ls_kernel_register (f, f->name);
   ls_count ("kernels whose registers are assumed", 1);
   return f;
 }

@@ -324,9 +324,12 @@ ls_copy (void *to, const void *from, size_t bytes, void *stream, bool is_async)
 {
   bool to_host = !ls_is_device (to, NULL, NULL), from_host = !ls_is_device (from, NULL, NULL);
   ls_trace ("copy", (const int64_t[]) { (int64_t) bytes, to_host, from_host }, 3);
+  ls_record ('c', stream, " %zu %d", bytes, to_host * 2 + from_host);
   ls_stream_work (stream, (double) bytes / (to_host || from_host ? 25e9 : ls_device.hbm / 2));
-  if (!is_async || (to_host && !ls_is_pinned (to)))
+  if (!is_async || (to_host && !ls_is_pinned (to))) {
+    ls_record_host (stream, NULL);
     ls_host_waits (ls_stream_of (stream)->done);
+  }
   if (bytes <= LS_SMALL && !from_host)
     ls_settle (from, bytes);
   if (!to_host)
@@ -343,6 +346,7 @@ void
 ls_fill (void *to, int value, size_t bytes, void *stream)
 {
   ls_trace ("fill", (const int64_t[]) { (int64_t) bytes }, 1);
+  ls_record ('f', stream, " %zu", bytes);
   ls_stream_work (stream, (double) bytes / ls_device.hbm);
   ls_forget (to, bytes);
   if (bytes <= LS_SMALL || !ls_is_device (to, NULL, NULL))
@@ -434,6 +438,7 @@ note_block (void *memory, int64_t n)
     make_fresh (memory, (size_t) (n > 0 ? n : -n));
   if (n > 0)
     ls_trace ("block", &n, 1);
+  ls_record_block (memory, n);
   count_block ();
 }
 

@@ -373,7 +373,8 @@ static _Thread_local int depth;
 void
 ls_group_start (void)
 {
-  depth++;
+  if (depth++ == 0)
+    ls_record_mark ("(");
 }
 
 static void
@@ -439,6 +440,7 @@ ls_group_end (void)
 {
   if (--depth > 0)
     return;
+  ls_record_mark (")");
   tell_of_peers ();
   for (size_t i = 0; i < n_pending; i++) {
     const Pending *p = &pending[i];
@@ -533,6 +535,7 @@ ls_collective (const char *name, const void *from, void *to, size_t count, int t
   ls_count ("collectives", 1);
   ls_trace (name, (const int64_t[]) { (int64_t) count, type, c->n, kind }, 4);
   ls_group_start ();
+  ls_record ('m', stream, " %d %s %zu %d %d", c->number, name, count, type, op);
   if (kind == LS_SEND_ROOT || is_peer)
     add_pending ((Pending) { c, from, to, bytes, op, kind == LS_SEND_ROOT });
   uint64_t key = key_of (c, kind, op, from != NULL);

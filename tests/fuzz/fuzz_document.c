@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "captured_bundle.h"
 #include "cluster_check.h"
 #include "nccl_tables.h"
 #include "tiny_cluster.h"
@@ -390,11 +391,20 @@ read_trace (const LsJsonDoc *doc, LsDiagList *diags)
   return true;
 }
 
+/* What is read as a trace says so of itself. */
+static bool
+read_captured (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) trace = captured_bundle_parse (doc, diags);
+  return trace && read_trace (trace, diags);
+}
+
 static const struct {
   const char *target, *file;
   bool (*read) (const LsJsonDoc *doc, LsDiagList *diags);
 } kinds[] = {
   { "calibration", "fuzz.json", read_calibration },
+  { "captured", "fuzz.json", read_captured },
   { "cluster", "fuzz.json", read_cluster },
   { "gpu", "fuzz.json", read_gpu },
   { "hf", "folder/config.json", read_hf },

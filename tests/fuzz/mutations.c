@@ -15,6 +15,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "captured_bundle.h"
+
 #include "data/jobs/job_files.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_cases.h"
@@ -130,6 +132,14 @@ read_trace (const LsJsonDoc *doc, LsDiagList *diags)
   return trace != NULL;
 }
 
+static bool
+read_captured (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) text = captured_bundle_parse (doc, diags);
+  g_autoptr (LsTrace) trace = text ? ls_trace_read (text, 0, diags) : NULL;
+  return trace != NULL;
+}
+
 static const struct {
   const char *folder, *prefix;
   bool (*read) (const LsJsonDoc *doc, LsDiagList *diags);
@@ -146,6 +156,7 @@ static const struct {
   { "strategies/kernels", "", read_recipes },
   { "topologies/calib", "", read_calibration },
   { "tests/golden/data", "config", read_model },
+  { "tests/golden/data", "captured", read_captured },
 };
 
 /* ---- checks ---- */

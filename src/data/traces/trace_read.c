@@ -5,6 +5,7 @@
 
 #include "data/datadir.h"
 #include "data/jobs/job_files.h"
+#include "data/traces/captured_trace.h"
 #include "data/traces/chakra.h"
 
 void
@@ -242,7 +243,8 @@ LsTrace *
 ls_trace_load (const char *name, uint32_t dp, LsDiagList *diags)
 {
   bool is_folder = g_file_test (name, G_FILE_TEST_IS_DIR);
-  g_autoptr (LsJsonDoc) doc
-      = is_folder ? ls_chakra_load (name, diags) : ls_data_load (LS_DATA_TRACES, name, diags);
+  g_autoptr (LsJsonDoc) doc = is_folder && ls_captured_trace_is (name) ? ls_captured_trace_load (name, diags)
+      : is_folder                                                      ? ls_chakra_load (name, diags)
+                  : ls_data_load (LS_DATA_TRACES, name, diags);
   return doc ? ls_trace_read (doc, dp, diags) : NULL;
 }

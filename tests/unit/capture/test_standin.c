@@ -3,6 +3,7 @@
  * called in whatever order, nothing of the process is harmed. */
 #include "ls_test.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
 
 #include "capture/standin_answers.h"
@@ -14,6 +15,8 @@ int cudaSetDevice (int device);
 int cudaMemGetInfo (size_t *free_bytes, size_t *total);
 int cudaMemcpyAsync (void *to, const void *from, size_t bytes, int kind, void *stream);
 int cudaStreamCreate (void **stream);
+int cudaStreamSynchronize (void *stream);
+int cudaDeviceSynchronize (void);
 int cudaEventCreate (void **event);
 int cudaEventRecord (void *event, void *stream);
 int cudaEventDestroy (void *event);
@@ -59,6 +62,7 @@ int cudnnCreateTensorDescriptor (void **d);
 int cudnnSetTensorNdDescriptor (void *d, int type, int n, const int *sizes);
 int cudnnDestroyTensorDescriptor (void *d);
 int cudnnGetProperty (int part, int *value);
+int InitializeInjectionNvtx2 (const void *(*table_of) (uint32_t));
 
 #define MIB ((size_t) 1 << 20)
 
@@ -145,7 +149,8 @@ work_takes_time (void)
   cudaEventDestroy (end);
 }
 
-/* Two kernels at once and one after both, launched three times: nothing of it before, and six kernels' time after. */
+/* Two kernels at once and one after both, launched three times: nothing of it before, and six kernels'
+ * time after. */
 static void
 graphs_are_done_when_they_are_launched (void)
 {
@@ -377,7 +382,8 @@ ranks_answer_as_this_one (void)
 
 /* MiB: 688 of rings when they are first used, 447 of each peer of the node of 8 that is sent to, from three
  * on. */
-/* Experts exchange as many tokens as they counted: others are as this one, and need not be captured for that. */
+/* Experts exchange as many tokens as they counted: others are as this one, and need not be captured for
+ * that. */
 static void
 uneven_exchanges_need_nobody_else (void)
 {
@@ -442,7 +448,8 @@ who_has_a_runtime_of_its_own_is_named (void)
   LS_CHECK (strstr (counts, "tables of the driver for test_capture 1\n") != NULL);
 }
 
-/* H100: 2,048 threads an SM, 65,536 registers, 228 KiB of shared memory of which a block has 1 KiB to itself. */
+/* H100: 2,048 threads an SM, 65,536 registers, 228 KiB of shared memory of which a block has 1 KiB to
+ * itself. */
 static void
 occupancy_is_that_of_the_gpu (void)
 {
@@ -569,6 +576,101 @@ one_process_has_communicators_of_all_gpus (void)
   }
 }
 
+/* --- a record --- */
+
+static int (*nvtx_push) (const char *);
+static int (*nvtx_pop) (void);
+
+/* As nvtx3 does it: slots for the functions of its core. */
+static int
+functions_of (int module, void ***ret_functions, unsigned *ret_n)
+{
+  static void *unset[16], **slots[16] = { NULL };
+  for (guint i = 0; i < G_N_ELEMENTS (slots); i++)
+    slots[i] = &unset[i];
+  slots[9] = (void **) (void *) &nvtx_push;
+  slots[11] = (void **) (void *) &nvtx_pop;
+  *ret_functions = (void **) slots;
+  *ret_n = G_N_ELEMENTS (slots);
+  return module == 1;
+}
+
+static const void *
+table_of (uint32_t which)
+{
+  static const struct {
+    size_t size;
+    int (*functions_of) (int module, void ***ret_functions, unsigned *ret_n);
+  } callbacks = { sizeof callbacks, functions_of };
+  return which == 1 ? &callbacks : NULL;
+}
+
+static int
+place (void)
+{
+  static int n;
+  return 40 + n++;
+}
+
+/* Each line is what was asked, with the innermost operator; ranges without a number belong to the one
+ * around them. Events of before, and blocks, mean nothing; afterwards nothing is written. */
+static void
+a_step_is_recorded_in_order (void)
+{
+  static const char expected[]
+      = "o 7 40\nn stub\nk 7 0 0 2 3 1 64 1 1\nc 8 0 16 1\nr 0\nw 1 0\n(\nm 8 1 -1 all-reduce 4 7 0\n)\n"
+        "o 9 41\nk 9 0 0 1 1 1 32 1 1\nh 0\ne 0\nk 0 0 0 1 1 1 32 1 1\na\n";
+  static const char stub;
+  g_autofree char *path = g_build_filename (g_get_tmp_dir (), "lockstep-record-XXXXXX", NULL), *said = NULL;
+  int file = g_mkstemp (path);
+  void *stream, *event, *old, *communicator;
+  char memory[64] = { 0 };
+  void *device;
+  const LsDim3 one = { 1, 1, 1 }, warp = { 32, 1, 1 };
+  LsUniqueId id;
+  memset (&id, 'x', sizeof id);
+  LS_CHECK_INT (InitializeInjectionNvtx2 (table_of), ==, 1);
+  ls_kernel_register (&stub, "stub");
+  cudaMalloc (&device, sizeof memory);
+  cudaStreamCreate (&stream);
+  cudaEventCreate (&event);
+  cudaEventCreate (&old);
+  ncclCommInitRank (&communicator, 2, id, 0);
+  cudaEventRecord (old, NULL);
+  ls_capture_record (path, place);
+  nvtx_push ("aten::mm, op_id = 7, sizes = [[], []]");
+  cudaLaunchKernel (&stub, (LsDim3) { 2, 3, 1 }, (LsDim3) { 64, 1, 1 }, NULL, 0, NULL);
+  nvtx_push ("aten::copy_, op_id = 8");
+  nvtx_push ("the user's own");
+  cudaMemcpyAsync (device, memory, 16, 1, NULL);
+  cudaEventRecord (event, NULL);
+  cudaStreamWaitEvent (stream, event, 0);
+  cudaStreamWaitEvent (stream, old, 0);
+  ncclAllReduce (device, device, 4, 7, 0, communicator, stream);
+  nvtx_pop ();
+  nvtx_pop ();
+  nvtx_pop ();
+  nvtx_push ("MmBackward0, seq = 3, op_id = 9");
+  cudaLaunchKernel (&stub, one, warp, NULL, 0, NULL);
+  cudaStreamSynchronize (NULL);
+  cudaEventSynchronize (event);
+  nvtx_pop ();
+  cudaLaunchKernel (&stub, one, warp, NULL, 0, NULL);
+  cudaDeviceSynchronize ();
+  ls_capture_record (NULL, NULL);
+  cudaLaunchKernel (&stub, one, warp, NULL, 0, NULL);
+  nvtx_push ("aten::mm, op_id = 10");
+  nvtx_pop ();
+  LS_CHECK (g_file_get_contents (path, &said, NULL, NULL));
+  ls_check_impl (g_strcmp0 (said, expected) == 0, __FILE__, __LINE__, "%s", said);
+  g_unlink (path);
+  g_close (file, NULL);
+  cudaEventDestroy (event);
+  cudaEventDestroy (old);
+  cudaFree (device);
+  free (communicator);
+}
+
 LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memory_is_charged_once),
                LS_TEST (work_takes_time), LS_TEST (graphs_are_done_when_they_are_launched),
                LS_TEST (traces_tell_what_was_done), LS_TEST (events_that_are_made_take_no_time),
@@ -579,4 +681,5 @@ LS_TEST_SUITE (LS_TEST (memory_is_charged_and_given_back), LS_TEST (mapped_memor
                LS_TEST (functions_are_found_by_name), LS_TEST (who_has_a_runtime_of_its_own_is_named),
                LS_TEST (occupancy_is_that_of_the_gpu), LS_TEST (descriptors_keep_what_they_are_given),
                LS_TEST (a_profiler_starts_and_sees_nothing), LS_TEST (tensors_of_cudnn_have_their_bytes),
-               LS_TEST (one_process_has_communicators_of_all_gpus), LS_TEST (any_order_is_survived))
+               LS_TEST (one_process_has_communicators_of_all_gpus), LS_TEST (a_step_is_recorded_in_order),
+               LS_TEST (any_order_is_survived))

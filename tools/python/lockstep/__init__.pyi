@@ -622,11 +622,12 @@ def memory(*, progress: Progress | None = None, **options: Unpack[MemoryOptions]
 class CaptureOptions(TypedDict, total=False):
     command: Text  # What starts the training, after --: python, torchrun, accelerate, deepspeed, a shell script
     memory: Switch  # Say what it allocates, where, and whether it fits
+    output: Text  # Write a trace of its last step into a new folder, which run --trace replays on any cluster
     cluster: File  # On which its ranks run: its GPU, and how many a node has
     gpu: File  # The GPU alone, eight to a node; default h100
     world: Number  # Ranks in all; default: those that the command starts
     ranks: Text  # Those that are run, as 0,8,16: default auto: one of each role, and one where all have the same
-    members: Number  # Of each role, how many ranks are run: whether they do the same is said; default 1
+    members: Number  # Of each role, how many ranks are run and compared; default 1, but 2 of one of four roles or more
     keep: Text  # Where a capture that is stopped leaves what it did: the same command goes on with that
     rank: Number  # The only one that is run, for all of them
     expert_load: Text  # What a router is taken to choose, where its values are not known; default: each as likely

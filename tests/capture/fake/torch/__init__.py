@@ -3,7 +3,7 @@ the runtime that is loaded, and what capture asks of PyTorch is answered as PyTo
 
 __version__ = "0.0+fake"
 
-from . import _C, ops, version, cuda, distributed, library, nn, optim  # noqa: E402,F401
+from . import _C, autograd, ops, profiler, version, cuda, distributed, library, nn, optim  # noqa: E402,F401
 from .cuda import Tensor  # noqa: E402,F401
 
 

@@ -1,0 +1,373 @@
+#include "data/traces/captured_kernels.h"
+
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREAD_BYTES 32 /* of an elementwise kernel of PyTorch: four elements of two tensors */
+
+/* --- tensors ----------------------------------------------------------------------------------------- */
+
+typedef struct {
+  LsDtype dtype;
+  double size;  /* bytes of an element; 0: it is on the host */
+  double n;     /* elements */
+  double apart; /* of these, that do not lie on another */
+  uint64_t dims[8];
+  uint32_t n_dims;
+  bool is_dense; /* row by row */
+} Tensor;
+
+static const struct {
+  const char *name;
+  LsDtype dtype;
+  double size;
+} types[] = {
+  { "bf16", LS_DTYPE_BF16, 2 },    { "fp16", LS_DTYPE_FP16, 2 },  { "fp32", LS_DTYPE_FP32, 4 },
+  { "fp64", LS_DTYPE_FP32, 8 },    { "int64", LS_DTYPE_BYTE, 8 }, { "int32", LS_DTYPE_BYTE, 4 },
+  { "int16", LS_DTYPE_BYTE, 2 },   { "int8", LS_DTYPE_BYTE, 1 },  { "uint8", LS_DTYPE_BYTE, 1 },
+  { "fp8-e5m2", LS_DTYPE_FP8, 1 }, { "fp8", LS_DTYPE_FP8, 1 },    { "bool", LS_DTYPE_BYTE, 1 },
+};
+
+/* "bf16[4,2048]:[1,4]"; false: it is none. */
+static bool
+read_tensor (const char *text, Tensor *ret)
+{
+  *ret = (Tensor) { .dtype = LS_DTYPE_BYTE, .size = 1, .n = 1, .apart = 1, .is_dense = true };
+  if (!text || g_str_has_prefix (text, "cpu:"))
+    return false;
+  const char *open = strchr (text, '['), *strides = open ? strstr (open, "]:[") : NULL;
+  if (!open)
+    return false;
+  for (guint i = 0; i < G_N_ELEMENTS (types); i++)
+    if (strlen (types[i].name) == (size_t) (open - text)
+        && strncmp (types[i].name, text, (size_t) (open - text)) == 0) {
+      ret->dtype = types[i].dtype;
+      ret->size = types[i].size;
+    }
+  ret->is_dense = !strides;
+  strides = strides ? strides + strlen ("]:[") : NULL;
+  for (char *at = (char *) open + 1; *at && *at != ']' && ret->n_dims < G_N_ELEMENTS (ret->dims);) {
+    uint64_t dim = strtoull (at, &at, 10), stride = strides ? strtoull (strides, (char **) &strides, 10) : 1;
+    ret->dims[ret->n_dims++] = dim;
+    ret->n *= (double) dim;
+    ret->apart *= stride == 0 ? 1 : (double) dim;
+    if (*at != ',' && *at != ']')
+      return false;
+    at += *at == ',';
+    strides += strides && *strides == ',';
+  }
+  return true;
+}
+
+typedef struct {
+  double bytes, n_largest, n_smallest; /* elements */
+  Tensor largest;
+  uint32_t n;
+  bool all_dense;
+} Tensors;
+
+static void
+add_tensors (const cJSON *list, double times, Tensors *t)
+{
+  const cJSON *each;
+  cJSON_ArrayForEach (each, list)
+  {
+    Tensor one;
+    if (cJSON_IsArray (each))
+      add_tensors (each, times, t);
+    if (!cJSON_IsString (each) || !read_tensor (each->valuestring, &one))
+      continue;
+    t->bytes += times * one.apart * one.size;
+    t->all_dense = (t->n == 0 || t->all_dense) && one.is_dense;
+    t->n_smallest = t->n == 0 ? one.apart : MIN (t->n_smallest, one.apart);
+    if (t->n == 0 || one.n > t->n_largest) {
+      t->largest = one;
+      t->n_largest = one.n;
+    }
+    t->n++;
+  }
+}
+
+/* Operators that write what stands first among their inputs, and do not read it. */
+static bool
+overwrites (const char *op)
+{
+  static const char *const names[]
+      = { "aten::copy_",    "aten::fill_", "aten::zero_",          "aten::random_",       "aten::normal_",
+          "aten::uniform_", "aten::set_",  "aten::_foreach_copy_", "aten::_foreach_zero_" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (g_strcmp0 (op, names[i]) == 0)
+      return true;
+  return false;
+}
+
+static Tensors
+tensors_of (const LsCapturedLaunch *l)
+{
+  Tensors t = { 0 };
+  bool is_in_place = l->op && g_str_has_suffix (l->op, "_");
+  const cJSON *first = cJSON_GetArrayItem (l->inputs, 0), *each;
+  cJSON_ArrayForEach (each, l->inputs)
+  {
+    cJSON one = *each;
+    one.next = NULL;
+    const cJSON list = { .type = cJSON_Array, .child = &one };
+    add_tensors (&list, each == first && overwrites (l->op) ? 0 : 1, &t);
+  }
+  add_tensors (l->outputs, 1, &t);
+  if (is_in_place && cJSON_GetArraySize (l->outputs) == 0
+      && first) { /* lists of tensors are not given back */
+    cJSON one = *first;
+    one.next = NULL;
+    const cJSON list = { .type = cJSON_Array, .child = &one };
+    add_tensors (&list, 1, &t);
+  }
+  return t;
+}
+
+/* --- kernels that stream ------------------------------------------------------------------------------ */
+
+enum { BY_TYPES = LS_N_ACCESSES, BY_SHAPES, BY_DIMENSION };
+
+/* The first whose word stands in the kernel's name, and whose other word in the operator's. */
+static const struct {
+  const char *word, *op;
+  LsKernelKind kind;
+  int access; /* or how it is found */
+} rows[] = {
+  { "multi_tensor_apply", "adam", LS_KERNEL_OPTIMIZER, LS_ACCESS_ADAM },
+  { "multi_tensor_apply", NULL, LS_KERNEL_OPTIMIZER, LS_ACCESS_MULTI },
+  { "multi_tensor", NULL, LS_KERNEL_OPTIMIZER, LS_ACCESS_MULTI },
+  { "FillFunctor", NULL, LS_KERNEL_MEMSET, LS_ACCESS_FILL },
+  { "CatArrayBatchedCopy", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT },
+  { "split_with_sizes_copy", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT },
+  { "chunk_cat", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT },
+  { "triton_red", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED },
+  { "triton_per", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED },
+  { "triton_", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON },
+  { "ayer_norm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
+  { "LayerNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
+  { "ayerNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
+  { "GammaBeta", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
+  { "rmsnorm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
+  { "RMSNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
+  { "rms_norm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
+  { "SoftMax", "log_softmax", LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_NONE },
+  { "nll_loss", NULL, LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_NONE },
+  { "SoftMax", NULL, LS_KERNEL_SOFTMAX, LS_ACCESS_SOFTMAX },
+  { "softmax", NULL, LS_KERNEL_SOFTMAX, LS_ACCESS_SOFTMAX },
+  { "gather", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER },
+  { "indexSelect", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER },
+  { "embedding_backward", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
+  { "embedding", "backward", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
+  { "indexing_backward", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
+  { "scatter", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
+  { "", "embedding_dense_backward", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
+  { "", "_foreach_norm", LS_KERNEL_REDUCTION, LS_ACCESS_MULTI },
+  { "index_elementwise", "index_put", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
+  { "index", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER },
+  { "reduce_kernel", NULL, LS_KERNEL_REDUCTION, BY_DIMENSION },
+  { "unrolled_elementwise_kernel", NULL, LS_KERNEL_ELEMENTWISE, BY_TYPES },
+  { "vectorized_elementwise_kernel", NULL, LS_KERNEL_ELEMENTWISE, BY_TYPES },
+  { "elementwise_kernel", NULL, LS_KERNEL_ELEMENTWISE, BY_SHAPES },
+  { "copy_kernel", NULL, LS_KERNEL_ELEMENTWISE, BY_TYPES },
+  { "distribution_", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC },
+  { "fused_dropout", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC },
+  { "flash_bwd_dot_do_o", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_ROWRED },
+  { "flash_bwd_convert_dq", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_CASTDN },
+  { "Scan", NULL, LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
+  { "RadixSort", NULL, LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
+  { "cub", NULL, LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
+  { "tri", "tril", LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC },
+  { "tri", "triu", LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC },
+};
+
+static double
+size_of_first (const cJSON *list)
+{
+  const cJSON *each;
+  Tensor t;
+  cJSON_ArrayForEach (each, list)
+  {
+    const cJSON *one = cJSON_IsArray (each) ? each->child : each;
+    if (cJSON_IsString (one) && read_tensor (one->valuestring, &t))
+      return t.size;
+  }
+  return 0;
+}
+
+/* Of numbers in 16 bits or fewer. */
+static bool
+is_narrow (const Tensors *t)
+{
+  return t->largest.size <= 2;
+}
+
+static LsAccess
+access_of (int how, const LsCapturedLaunch *l, const Tensors *t)
+{
+  bool is_copy = l->op && strstr (l->op, "copy");
+  double to = is_copy ? size_of_first (l->inputs) : size_of_first (l->outputs);
+  const cJSON *second = cJSON_GetArrayItem (l->inputs, 1);
+  Tensor from = { 0 };
+  if (is_copy)
+    read_tensor (cJSON_GetStringValue (second), &from);
+  else
+    from.size = size_of_first (l->inputs);
+  switch (how) {
+  case BY_TYPES:
+    return from.size > 0 && to > 0 && to < from.size ? LS_ACCESS_CASTDN
+        : from.size > 0 && to > from.size            ? LS_ACCESS_CASTUP
+                                                     : LS_ACCESS_VEC;
+  case BY_SHAPES:
+    if (t->all_dense && t->n_smallest < t->n_largest)
+      return is_narrow (t) ? LS_ACCESS_BCAST16 : LS_ACCESS_BCAST32;
+    return is_narrow (t) ? LS_ACCESS_STRIDED16 : LS_ACCESS_STRIDED32;
+  case BY_DIMENSION: {
+    const cJSON *first = second && cJSON_IsArray (second) ? second->child : NULL;
+    return cJSON_IsNumber (first) && first->valueint == 0 && t->largest.n_dims > 1 ? LS_ACCESS_COLRED
+                                                                                   : LS_ACCESS_ROWRED;
+  }
+  default:
+    return is_narrow (t) && (how == LS_ACCESS_MULTI || how == LS_ACCESS_ADAM)
+        ? ls_access_narrow ((LsAccess) how)
+        : (LsAccess) how;
+  }
+}
+
+static bool
+streams (const LsCapturedLaunch *l, LsKernel *ret)
+{
+  Tensors t = tensors_of (l);
+  const char *name = l->kernel ? l->kernel : "", *op = l->op ? l->op : "";
+  double bytes = t.bytes * l->share;
+  guint i = 0;
+  while (i < G_N_ELEMENTS (rows)
+         && !(strstr (name, rows[i].word) && (!rows[i].op || strstr (op, rows[i].op))))
+    i++;
+  bool is_known = i < G_N_ELEMENTS (rows) && t.n > 0;
+  if (!is_known && t.n == 0)
+    bytes = l->threads * THREAD_BYTES;
+  double columns = t.largest.n_dims > 0 ? (double) t.largest.dims[t.largest.n_dims - 1] : 1;
+  double rows_of = t.n_largest > 0 && columns > 0 ? t.n_largest / columns * l->share : bytes / 2;
+  *ret = ls_kernel_stream (op, is_known ? rows[i].kind : LS_KERNEL_ELEMENTWISE,
+                           t.n > 0 ? t.largest.dtype : LS_DTYPE_FP32, (uint64_t) MAX (rows_of, 1),
+                           (uint64_t) MAX (columns, 1), MAX (bytes, 1), 0);
+  ret->access = is_known ? access_of (rows[i].access, l, &t) : LS_ACCESS_NONE;
+  return is_known;
+}
+
+/* --- attention ----------------------------------------------------------------------------------------- */
+
+/* Of operators whose queries, keys and values are inputs FIRST and those after it: how their dimensions
+ * lie. */
+static const struct {
+  const char *word;
+  uint32_t first;
+  bool heads_first; /* [sequences, heads, tokens, width], else tokens before heads */
+} attentions[] = {
+  { "_scaled_dot_product_flash_attention_backward", 1, true },
+  { "_scaled_dot_product_efficient_attention_backward", 1, true },
+  { "_scaled_dot_product_cudnn_attention_backward", 1, true },
+  { "_cudnn_attention_backward", 1, true },
+  { "_flash_attention_backward", 1, false },
+  { "_efficient_attention_backward", 1, false },
+  { "_scaled_dot_product_", 0, true },
+  { "_cudnn_attention_forward", 0, true },
+  { "_flash_attention_forward", 0, false },
+  { "_efficient_attention_forward", 0, false },
+};
+
+/* Whether it is causal is the first truth value of the arguments; of the forward of cuDNN and of efficient
+ * attention the second, after whether sums are kept; of what that calls, a kind of mask, of which 1 is
+ * causal. */
+static bool
+is_causal (const LsCapturedLaunch *l)
+{
+  bool is_backward = strstr (l->op, "backward") != NULL, is_flash = strstr (l->op, "flash") != NULL;
+  bool is_kind = strstr (l->op, "aten::_efficient_attention") != NULL;
+  const cJSON *each;
+  int n = 0;
+  cJSON_ArrayForEach (each, l->inputs)
+  {
+    if (is_kind && cJSON_IsNumber (each))
+      return each->valueint == 1;
+    if (!is_kind && cJSON_IsBool (each) && n++ == (is_flash || is_backward ? 0 : 1))
+      return cJSON_IsTrue (each);
+  }
+  return false;
+}
+
+static bool
+attends (const LsCapturedLaunch *l, LsKernel *ret)
+{
+  bool is_plan = l->work == LS_CAPTURED_PLAN;
+  const char *name = l->kernel ? l->kernel : "";
+  bool is_main = is_plan
+      || (strstr (name, "flash_") && !strstr (name, "dot_do_o") && !strstr (name, "convert_dq")
+          && !strstr (name, "combine"))
+      || strstr (name, "fmha_") || strstr (name, "AttentionKernel")
+      || strstr (name, "AttentionBackwardKernel");
+  if (!is_main)
+    return false;
+  for (guint i = 0; l->op && i < G_N_ELEMENTS (attentions); i++) {
+    Tensor q, k;
+    uint32_t first = attentions[i].first;
+    if (!strstr (l->op, attentions[i].word))
+      continue;
+    if (!read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, (int) first)), &q)
+        || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, (int) first + 1)), &k)
+        || q.n_dims != 4 || k.n_dims != 4)
+      return false;
+    uint32_t tokens = attentions[i].heads_first ? 2 : 1, heads = 3 - tokens;
+    bool causal = is_causal (l);
+    *ret = ls_kernel_attention ("attention", q.dtype, q.dims[0], q.dims[tokens], q.dims[heads], k.dims[heads],
+                                q.dims[3], causal, strstr (l->op, "backward") != NULL);
+    double ratio = q.dims[tokens] > 0 ? (double) k.dims[tokens] / (double) q.dims[tokens] : 1;
+    ret->n = k.dims[tokens];
+    ret->flops *= ratio;
+    return true;
+  }
+  return false;
+}
+
+/* --- all ------------------------------------------------------------------------------------------------ */
+
+static void
+product (const LsCapturedLaunch *l, LsKernel *ret)
+{
+  static const LsDtype of_compute[] = { LS_DTYPE_BF16, LS_DTYPE_FP8, LS_DTYPE_TF32, LS_DTYPE_FP32 };
+  LsDtype dtype = of_compute[MIN (l->compute, G_N_ELEMENTS (of_compute) - 1)];
+  const cJSON *each;
+  Tensor t;
+  cJSON_ArrayForEach (each, l->inputs) if (l->compute == 0 && read_tensor (cJSON_GetStringValue (each), &t)
+                                           && t.dtype == LS_DTYPE_FP16) dtype
+      = LS_DTYPE_FP16;
+  uint32_t out = dtype == LS_DTYPE_FP32 || dtype == LS_DTYPE_TF32 ? 4 : 2;
+  /* cuBLAS counts by columns: what it calls rows of the result are its columns */
+  *ret = ls_kernel_gemm ("product", dtype, MAX (l->n, 1), MAX (l->m, 1), MAX (l->k, 1), MAX (l->batch, 1),
+                         out, false);
+}
+
+bool
+ls_captured_kernel (const LsCapturedLaunch *l, LsKernel *ret)
+{
+  switch (l->work) {
+  case LS_CAPTURED_PRODUCT:
+    product (l, ret);
+    return true;
+  case LS_CAPTURED_FILL:
+    *ret = ls_kernel_stream ("fill", LS_KERNEL_MEMSET, LS_DTYPE_BYTE, 1, (uint64_t) MAX (l->bytes, 1),
+                             MAX (l->bytes, 1), 0);
+    ret->access = LS_ACCESS_FILL;
+    return true;
+  case LS_CAPTURED_MOVE:
+    *ret = ls_kernel_stream ("copy", LS_KERNEL_ELEMENTWISE, LS_DTYPE_BYTE, 1, (uint64_t) MAX (l->bytes, 1),
+                             2 * MAX (l->bytes, 1), 0);
+    ret->access = LS_ACCESS_MEMCPY;
+    return true;
+  default:
+    return attends (l, ret) || streams (l, ret);
+  }
+}

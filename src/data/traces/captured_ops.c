@@ -1,0 +1,749 @@
+/* data/traces/captured_ops.c — what a captured rank did, in order, as the ops of a trace. */
+#include <string.h>
+
+#include "data/text/json_out.h"
+#include "data/traces/captured_kernels.h"
+#include "data/traces/captured_read.h"
+
+#define MAX_OPS   50000 /* of a segment: those of a trace are fewer than 60,000 */
+#define MAX_LINES 50000000
+
+/* A line of "did"; of a launch, with the operator that it is of. */
+typedef struct {
+  char what;
+  const cJSON *line;
+  int64_t row; /* of "operators"; -1: outside of any */
+} Line;
+
+static double
+number_at (const cJSON *list, int i)
+{
+  const cJSON *n = cJSON_GetArrayItem (list, i);
+  return cJSON_IsNumber (n) ? n->valuedouble : -1;
+}
+
+static bool
+read_line (const cJSON *each, Line *ret)
+{
+  const char *what = cJSON_GetStringValue (cJSON_GetArrayItem (each, 0));
+  *ret = (Line) { what ? *what : '\0', each, -1 };
+  if (what && strchr ("kpdgcfm", *what))
+    ret->row = (int64_t) number_at (each, 1);
+  return what && what[0] && !what[1] && strchr ("kpdgcfm()rwhea+-", *what);
+}
+
+/* --- messages ------------------------------------------------------------------------------------------- */
+
+/* ncclDataType_t: int8, uint8, int32, uint32, int64, uint64, fp16, fp32, fp64, bf16, fp8 twice. */
+static const struct {
+  uint32_t bytes;
+  LsDtype dtype;
+} types[] = { { 1, LS_DTYPE_BYTE }, { 1, LS_DTYPE_BYTE }, { 4, LS_DTYPE_FP32 }, { 4, LS_DTYPE_FP32 },
+              { 8, LS_DTYPE_FP32 }, { 8, LS_DTYPE_FP32 }, { 2, LS_DTYPE_FP16 }, { 4, LS_DTYPE_FP32 },
+              { 8, LS_DTYPE_FP32 }, { 2, LS_DTYPE_BF16 }, { 1, LS_DTYPE_FP8 },  { 1, LS_DTYPE_FP8 } };
+
+typedef struct {
+  uint32_t stream, group, peer; /* peer: or the root */
+  const char *name;             /* "all-reduce", "send" */
+  uint64_t bytes;               /* that NCCL's function names */
+  LsDtype dtype;
+  int64_t row;
+} Message;
+
+static bool
+read_message (const Line *l, const CapturedRole *role, Message *ret)
+{
+  double stream = number_at (l->line, 2), group = number_at (l->line, 3), n = number_at (l->line, 5),
+         type = number_at (l->line, 6), of = number_at (l->line, 7);
+  const char *name = cJSON_GetStringValue (cJSON_GetArrayItem (l->line, 4));
+  if (!name || stream < 0 || group < 0 || group >= role->groups->len || n < 0 || type < 0
+      || type >= G_N_ELEMENTS (types) || of < 0)
+    return false;
+  *ret = (Message) { (uint32_t) stream,
+                     (uint32_t) group,
+                     (uint32_t) of,
+                     name,
+                     (uint64_t) n * types[(guint) type].bytes,
+                     types[(guint) type].dtype,
+                     l->row };
+  return true;
+}
+
+static bool
+is_to_one (const Message *m)
+{
+  return strcmp (m->name, "send") == 0 || strcmp (m->name, "receive") == 0;
+}
+
+static guint
+place_in (const CapturedGroup *g, uint32_t rank)
+{
+  guint i = 0;
+  while (i < g->ranks->len && g_array_index (g->ranks, uint32_t, i) != rank)
+    i++;
+  return i;
+}
+
+typedef enum { BY_COLLECTIVE, BY_ALL_TO_ALL, BY_NEIGHBOURS, BY_RING, BY_OTHERS } Way;
+
+/* Of messages that are sent at once, all in one group. ret_bytes: of all that are sent, or received if
+ * more. */
+static Way
+way_of (const GArray *batch, const CapturedRole *role, uint64_t *ret_bytes)
+{
+  const Message *m = (const Message *) (const void *) batch->data;
+  const CapturedGroup *g = role->groups->pdata[m->group];
+  guint n = g->ranks->len, me = place_in (g, role->rank), n_sent = 0, n_received = 0;
+  uint64_t sent = 0, received = 0;
+  bool to_self = false, is_near = true;
+  if (!is_to_one (m))
+    return BY_COLLECTIVE;
+  for (guint i = 0; i < batch->len; i++) {
+    bool is_send = strcmp (m[i].name, "send") == 0;
+    *(is_send ? &sent : &received) += m[i].bytes;
+    n_sent += is_send;
+    n_received += !is_send;
+    to_self |= m[i].peer == me;
+    is_near &= m[i].peer < n && (m[i].peer == (me + 1) % n || me == (m[i].peer + 1) % n);
+  }
+  *ret_bytes = MAX (sent, received);
+  if (to_self || (n > 2 && (n_sent >= n - 1 || n_received >= n - 1)))
+    return BY_ALL_TO_ALL;
+  if (!is_near)
+    return BY_OTHERS;
+  return role->pipe < 0 || role->pipe == (int) m->group ? BY_NEIGHBOURS : BY_RING;
+}
+
+/* --- what is looked at first: which groups are used, and what each stream is for ------------------------ */
+
+typedef struct {
+  uint64_t n_work;
+  int group; /* -1: none */
+  bool has_peers;
+} Stream;
+
+static Stream *
+stream_at (GArray *streams, double number)
+{
+  if (!(number >= 0 && number < 4096))
+    return NULL;
+  while (streams->len <= (guint) number) {
+    const Stream blank = { 0, -1, false };
+    g_array_append_val (streams, blank);
+  }
+  return &g_array_index (streams, Stream, (guint) number);
+}
+
+static bool
+is_of_pipe (const CapturedGroup *g)
+{
+  g_autofree char *name = g_ascii_strdown (g->name, -1);
+  return strstr (name, "pp") || strstr (name, "pipe");
+}
+
+static bool
+note_batch (GArray *batch, CapturedRole *role, GArray *streams)
+{
+  const Message *m = (const Message *) (const void *) batch->data;
+  if (batch->len == 0)
+    return true;
+  CapturedGroup *g = role->groups->pdata[m->group];
+  uint64_t bytes;
+  Stream *s = stream_at (streams, m->stream);
+  int pipe = role->pipe;
+  role->pipe = -1;
+  Way way = way_of (batch, role, &bytes);
+  role->pipe = pipe;
+  g->is_used |= way == BY_COLLECTIVE || way == BY_ALL_TO_ALL;
+  if (way == BY_NEIGHBOURS) {
+    g->has_peers = true;
+    if (pipe < 0 || (is_of_pipe (g) && !is_of_pipe (role->groups->pdata[pipe])))
+      role->pipe = (int) m->group;
+  }
+  if (s) {
+    s->group = (int) m->group;
+    s->has_peers |= way == BY_NEIGHBOURS;
+  }
+  g_array_set_size (batch, 0);
+  return s != NULL;
+}
+
+bool
+captured_read_used (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
+{
+  g_autoptr (GArray) streams = g_array_new (FALSE, FALSE, sizeof (Stream)),
+                     batch = g_array_new (FALSE, FALSE, sizeof (Message));
+  const cJSON *each;
+  bool is_open = false;
+  guint n = 0;
+  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "did"))
+  {
+    Line l;
+    Message m;
+    bool ok = read_line (each, &l);
+    Stream *s = ok && strchr ("kpdgcfrwh", l.what)
+        ? stream_at (streams, number_at (each, strchr ("rwh", l.what) ? 1 : 2))
+        : NULL;
+    ok = ok && (s || strchr ("m()ea+-", l.what));
+    if (ok && strchr ("kpd", l.what))
+      s->n_work++;
+    if (ok && l.what == 'm') {
+      ok = read_message (&l, role, &m) && stream_at (streams, m.stream);
+      const Message *first = batch->len > 0 ? &g_array_index (batch, Message, 0) : NULL;
+      if (ok && first && (first->group != m.group || !is_to_one (first) || !is_to_one (&m)))
+        ok = note_batch (batch, role, streams);
+      if (ok)
+        g_array_append_val (batch, m);
+    }
+    is_open = ok && (l.what == '(' || (is_open && l.what != ')'));
+    if (ok && !is_open)
+      ok = note_batch (batch, role, streams);
+    if (!ok)
+      return captured_complain (x, file, "did: line %u is not one", n);
+    n++;
+  }
+  role->n_streams = streams->len;
+  role->streams = g_new0 (uint8_t, streams->len + 1);
+  for (guint i = 0; i < role->groups->len; i++) {
+    CapturedGroup *g = role->groups->pdata[i];
+    g->is_used |= g->has_peers && (int) i != role->pipe; /* a ring beside the pipeline */
+  }
+  /* streams */
+  static const LsStream others[]
+      = { LS_STREAM_GATHER, LS_STREAM_GATHER_IN,   LS_STREAM_DP,         LS_STREAM_TP,
+          LS_STREAM_CP,     LS_STREAM_EP,          LS_STREAM_REPLICA,    LS_STREAM_GLOBAL,
+          LS_STREAM_SHARED, LS_STREAM_COPY,        LS_STREAM_COPY_IN,    LS_STREAM_PP_FWD,
+          LS_STREAM_PP_BWD, LS_STREAM_PP_FWD_RECV, LS_STREAM_PP_BWD_RECV };
+  guint compute = 0, next = 0;
+  for (guint i = 0; i < streams->len; i++)
+    compute = g_array_index (streams, Stream, i).n_work > g_array_index (streams, Stream, compute).n_work
+        ? i
+        : compute;
+  uint32_t taken = 1u << LS_STREAM_COMPUTE;
+  for (guint turn = 0; turn < 2; turn++)
+    for (guint i = 0; i < streams->len; i++) {
+      const Stream *s = &g_array_index (streams, Stream, i);
+      if (i == compute || (s->has_peers && s->group == role->pipe) == (turn > 0))
+        continue;
+      uint32_t stream
+          = s->has_peers && s->group == role->pipe ? LS_STREAM_PP_FWD : others[next % G_N_ELEMENTS (others)];
+      while ((taken >> stream & 1) && next < G_N_ELEMENTS (others))
+        stream = others[next++];
+      taken |= 1u << stream;
+      role->streams[i] = (uint8_t) stream;
+    }
+  return true;
+}
+
+/* --- ops ------------------------------------------------------------------------------------------------ */
+
+/* Of each stream the last op on it that is waited for; -1: none. */
+typedef struct {
+  int64_t last[LS_N_STREAMS];
+} Points;
+
+static const Points no_points = { { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 } };
+G_STATIC_ASSERT (LS_N_STREAMS == 16);
+
+typedef struct {
+  CapturedReading *x;
+  CapturedRole *role;
+  const cJSON **rows, **kinds, **kernels, **modules; /* by place */
+  guint n_rows, n_kinds, n_kernels, n_modules;
+  double *threads; /* of all that each row launches */
+  GString *ops;
+  int64_t n_ops, base; /* of all, and before the open segment */
+  Points issued, waits[LS_N_STREAMS], waited[LS_N_STREAMS];
+  GArray *events;   /* Points */
+  int64_t next_row; /* the first operator that has not begun */
+  bool is_after_backward;
+  LsJsonOut w;
+} Writing;
+
+static const cJSON **
+places_of (const cJSON *root, const char *key, guint *ret_n)
+{
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (root, key), *each;
+  guint n = 0;
+  const cJSON **places = g_new (const cJSON *, (guint) cJSON_GetArraySize (list) + 1);
+  cJSON_ArrayForEach (each, list) places[n++] = each;
+  *ret_n = n;
+  return places;
+}
+
+static const cJSON *
+kind_of (const Writing *w, int64_t row)
+{
+  double kind = row >= 0 && row < w->n_rows ? number_at (w->rows[row], 0) : -1;
+  return kind >= 0 && kind < w->n_kinds ? w->kinds[(guint) kind] : NULL;
+}
+
+static const char *
+operator_of (const Writing *w, int64_t row)
+{
+  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (kind_of (w, row), "name"));
+}
+
+static const char *
+module_of (const Writing *w, int64_t row)
+{
+  double module = row >= 0 && row < w->n_rows ? number_at (w->rows[row], 3) : -1;
+  const char *name
+      = module >= 0 && module < w->n_modules ? cJSON_GetStringValue (w->modules[(guint) module]) : NULL;
+  return name ? name : "";
+}
+
+static int64_t
+caller_of (const Writing *w, int64_t row)
+{
+  double caller = row >= 0 && row < w->n_rows ? number_at (w->rows[row], 1) : -1;
+  return caller < (double) row ? (int64_t) caller : -1;
+}
+
+static bool
+is_aten (const Writing *w, int64_t row)
+{
+  const char *name = operator_of (w, row);
+  return name && g_str_has_prefix (name, "aten::");
+}
+
+/* The operator of PyTorch that Python, or autograd, has called. */
+static int64_t
+outermost (const Writing *w, int64_t row)
+{
+  int64_t found = -1;
+  for (; row >= 0; row = caller_of (w, row))
+    if (is_aten (w, row))
+      found = row;
+  return found;
+}
+
+static const char *
+tag_of (Writing *w, int64_t row)
+{
+  double phase = row >= 0 && row < w->n_rows ? number_at (w->rows[row], 2) : 4;
+  w->is_after_backward |= phase == 1;
+  return phase == 0                        ? "F"
+      : phase == 1                         ? "B"
+      : phase == 2                         ? "recompute"
+      : phase == 3 || w->is_after_backward ? "optimizer"
+                                           : "F";
+}
+
+static void
+close_segment (Writing *w)
+{
+  if (w->ops->len > 0)
+    g_ptr_array_add (w->role->segments, g_strdup (w->ops->str));
+  g_string_truncate (w->ops, 0);
+  w->base = w->n_ops;
+}
+
+/* "after": what these wait for; of an earlier segment all that was issued on its stream. */
+static void
+write_after (Writing *w, const Points *waits, const Points *waited)
+{
+  bool is_any = false;
+  for (guint u = 0; u < LS_N_STREAMS; u++) {
+    if (waits->last[u] < 0 || (waited && waits->last[u] <= waited->last[u]))
+      continue;
+    if (!is_any)
+      ls_json_out_begin_array (&w->w, "after");
+    is_any = true;
+    if (waits->last[u] >= w->base)
+      ls_json_out_int (&w->w, NULL, waits->last[u] - w->base);
+    else
+      ls_json_out_string (&w->w, NULL, ls_stream_name ((LsStream) u));
+  }
+  if (is_any)
+    ls_json_out_end_array (&w->w);
+}
+
+static void
+begin_op (Writing *w, const char *what, const char *name)
+{
+  if (w->n_ops - w->base >= MAX_OPS)
+    close_segment (w);
+  g_string_append (w->ops, w->n_ops > w->base ? ",\n" : "\n");
+  ls_json_out_init (&w->w, w->ops, 0);
+  ls_json_out_begin_object (&w->w, NULL);
+  ls_json_out_string (&w->w, "op", what);
+  if (name)
+    ls_json_out_string (&w->w, "name", name);
+}
+
+static void
+end_op (Writing *w)
+{
+  ls_json_out_end_object (&w->w);
+  w->n_ops++;
+}
+
+/* What follows on the op's stream: it waits for what the stream has waited for since. */
+static void
+write_stream (Writing *w, uint32_t number)
+{
+  uint8_t s = w->role->streams[number];
+  ls_json_out_string (&w->w, "stream", ls_stream_name ((LsStream) s));
+  write_after (w, &w->waits[s], &w->waited[s]);
+  w->waited[s] = w->waits[s];
+  w->issued.last[s] = w->n_ops;
+}
+
+static void
+write_bytes (Writing *w, uint64_t bytes)
+{
+  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT "B", bytes);
+  ls_json_out_string (&w->w, "bytes", text);
+}
+
+/* Operators that began since the last launch, and launched nothing. */
+static void
+write_idle (Writing *w, int64_t row)
+{
+  int64_t of = outermost (w, row);
+  uint32_t n = 0;
+  for (; w->next_row <= row; w->next_row++)
+    n += w->next_row != of && is_aten (w, w->next_row) && !is_aten (w, caller_of (w, w->next_row));
+  if (n == 0)
+    return;
+  begin_op (w, "host-delay", NULL);
+  ls_json_out_string (&w->w, "recorded", "0ps");
+  ls_json_out_string (&w->w, "host", "view");
+  ls_json_out_uint (&w->w, "repeat", n);
+  end_op (w);
+}
+
+static char *
+title_of (const Writing *w, int64_t row, const char *what)
+{
+  const char *name = operator_of (w, row), *module = module_of (w, row);
+  name = what                             ? what
+      : !name                             ? "outside of operators"
+      : g_str_has_prefix (name, "aten::") ? name + strlen ("aten::")
+                                          : name;
+  return *module ? g_strdup_printf ("%s: %s", module, name) : g_strdup (name);
+}
+
+/* The first number in a module's name, as layers.3.mlp has it. */
+static void
+write_layer (Writing *w, int64_t row)
+{
+  const char *name = module_of (w, row);
+  while (*name && !g_ascii_isdigit (*name))
+    name++;
+  guint64 layer = *name ? g_ascii_strtoull (name, NULL, 10) : UINT16_MAX;
+  if (layer < UINT16_MAX)
+    ls_json_out_uint (&w->w, "layer", layer);
+}
+
+static uint32_t
+kernel_number (CapturedReading *x, const LsKernel *k, const char *name)
+{
+  GString *text = g_string_new (NULL);
+  LsJsonOut w;
+  g_autofree char *bytes = g_strdup_printf ("%.0fB", k->bytes);
+  bool is_gemm = ls_kernel_is_gemm (k->kind);
+  ls_json_out_init (&w, text, 0);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_string (&w, "name", name);
+  ls_json_out_string (&w, "kind", ls_kernel_kind_name (k->kind));
+  ls_json_out_string (&w, "dtype", ls_dtype_name (k->dtype));
+  ls_json_out_uint (&w, "m", MAX (k->m, 1));
+  ls_json_out_uint (&w, "n", MAX (k->n, 1));
+  if (k->k > 0)
+    ls_json_out_uint (&w, "k", k->k);
+  if (k->batch > 1)
+    ls_json_out_uint (&w, "batch", k->batch);
+  if (!is_gemm && k->flops > 0)
+    ls_json_out_double (&w, "flops", k->flops);
+  if (!is_gemm)
+    ls_json_out_string (&w, "bytes", bytes);
+  if (k->access != LS_ACCESS_NONE)
+    ls_json_out_string (&w, "access", ls_access_name (k->access));
+  ls_json_out_end_object (&w);
+  guint number = GPOINTER_TO_UINT (g_hash_table_lookup (x->kernel_index, text->str));
+  char *key = g_string_free (text, FALSE);
+  if (number > 0) {
+    g_free (key);
+    return number - 1;
+  }
+  g_ptr_array_add (x->kernels, key); /* the index owns it */
+  g_hash_table_insert (x->kernel_index, key, GUINT_TO_POINTER (x->kernels->len));
+  return x->kernels->len - 1;
+}
+
+static void
+write_launch (Writing *w, const Line *l)
+{
+  const cJSON *kind = kind_of (w, l->row);
+  LsCapturedLaunch launch = { .work = l->what == 'p' ? LS_CAPTURED_PRODUCT
+                                  : l->what == 'd'   ? LS_CAPTURED_PLAN
+                                  : l->what == 'f'   ? LS_CAPTURED_FILL
+                                  : l->what == 'c'   ? LS_CAPTURED_MOVE
+                                                     : LS_CAPTURED_KERNEL,
+                              .op = operator_of (w, l->row),
+                              .inputs = cJSON_GetObjectItemCaseSensitive (kind, "inputs"),
+                              .outputs = cJSON_GetObjectItemCaseSensitive (kind, "outputs"),
+                              .share = 1 };
+  if (l->what == 'k') {
+    double name = number_at (l->line, 3), threads = 1;
+    for (int i = 4; i < 10; i++)
+      threads *= MAX (number_at (l->line, i), 1);
+    launch.kernel = name >= 0 && name < w->n_kernels ? cJSON_GetStringValue (w->kernels[(guint) name]) : NULL;
+    launch.threads = threads;
+    launch.share
+        = l->row >= 0 && l->row < w->n_rows && w->threads[l->row] > 0 ? threads / w->threads[l->row] : 1;
+  } else if (l->what == 'p') {
+    launch.m = (uint64_t) MAX (number_at (l->line, 3), 1);
+    launch.n = (uint64_t) MAX (number_at (l->line, 4), 1);
+    launch.k = (uint64_t) MAX (number_at (l->line, 5), 1);
+    launch.batch = (uint64_t) MAX (number_at (l->line, 6), 1);
+    launch.compute = (uint32_t) MAX (number_at (l->line, 7), 0);
+  } else if (l->what != 'd') {
+    launch.bytes = MAX (number_at (l->line, 3), 1);
+  }
+  LsKernel kernel;
+  w->role->n_launches++;
+  const char *op = launch.op ? launch.op : "outside of operators";
+  const char *name = g_str_has_prefix (op, "aten::") ? op + strlen ("aten::") : op;
+  if (!ls_captured_kernel (&launch, &kernel)) {
+    guint n = GPOINTER_TO_UINT (g_hash_table_lookup (w->x->unknown, name));
+    g_hash_table_replace (w->x->unknown, g_strdup (name), GUINT_TO_POINTER (n + 1));
+    w->role->n_unknown++;
+  }
+  g_autofree char *title = title_of (w, l->row, NULL);
+  begin_op (w, "kernel", title);
+  write_stream (w, (uint32_t) number_at (l->line, 2));
+  ls_json_out_string (&w->w, "tag", tag_of (w, l->row));
+  write_layer (w, l->row);
+  ls_json_out_uint (&w->w, "kernel", kernel_number (w->x, &kernel, name));
+  end_op (w);
+}
+
+static void
+write_copy (Writing *w, const Line *l)
+{
+  int way = (int) number_at (l->line, 4);
+  if (way == 0) {
+    write_launch (w, l);
+    return;
+  }
+  g_autofree char *title = title_of (w, l->row, NULL);
+  begin_op (w, "copy", title);
+  write_stream (w, (uint32_t) number_at (l->line, 2));
+  ls_json_out_string (&w->w, "direction", way == 1 ? "to-device" : "to-host");
+  write_bytes (w, (uint64_t) MAX (number_at (l->line, 3), 1));
+  end_op (w);
+}
+
+/* Its kernels are not in the record: it takes what the stand-ins' clock says. */
+static void
+write_graph (Writing *w, const Line *l)
+{
+  double n = MAX (number_at (l->line, 3), 0), ps = CLAMP (number_at (l->line, 5), 0, 1e15);
+  g_autofree char *time = g_strdup_printf ("%.0fps", ps);
+  begin_op (w, "kernel", "a graph of CUDA");
+  write_stream (w, (uint32_t) number_at (l->line, 2));
+  ls_json_out_string (&w->w, "tag", tag_of (w, l->row));
+  ls_json_out_string (&w->w, "recorded", time);
+  end_op (w);
+  w->role->n_launches += (uint32_t) n;
+  w->role->n_unknown += (uint32_t) n;
+}
+
+static void
+write_collective (Writing *w, const Message *m, const char *coll, uint64_t bytes)
+{
+  const CapturedGroup *g = w->role->groups->pdata[m->group];
+  static const char *const rooted[] = { "broadcast", "reduce" };
+  g_autofree char *title = title_of (w, m->row, coll);
+  begin_op (w, "collective", title);
+  write_stream (w, m->stream);
+  ls_json_out_string (&w->w, "coll", coll);
+  ls_json_out_string (&w->w, "slot", ls_slot_name ((LsSlot) g->slot));
+  ls_json_out_string (&w->w, "dtype", ls_dtype_name (m->dtype));
+  write_bytes (w, MAX (bytes, 1));
+  for (guint i = 0; i < G_N_ELEMENTS (rooted); i++)
+    if (strcmp (coll, rooted[i]) == 0 && m->peer < g->ranks->len)
+      ls_json_out_uint (&w->w, "root", m->peer);
+  end_op (w);
+}
+
+static void
+write_neighbours (Writing *w, const GArray *batch)
+{
+  const Message *m = (const Message *) (const void *) batch->data;
+  const CapturedGroup *g = w->role->groups->pdata[m->group];
+  guint n = g->ranks->len, me = place_in (g, w->role->rank);
+  g_autofree char *title = title_of (w, m->row, "send and receive");
+  begin_op (w, "p2p", title);
+  write_stream (w, m->stream);
+  ls_json_out_begin_array (&w->w, "transfers");
+  for (guint i = 0; i < batch->len; i++) {
+    bool is_next = n == 2 ? m[i].peer > me : m[i].peer == (me + 1) % n;
+    ls_json_out_begin_object (&w->w, NULL);
+    ls_json_out_string (&w->w, strcmp (m[i].name, "send") == 0 ? "send" : "receive",
+                        is_next ? "next" : "prev");
+    write_bytes (w, MAX (m[i].bytes, 1));
+    ls_json_out_end_object (&w->w);
+  }
+  ls_json_out_end_array (&w->w);
+  end_op (w);
+}
+
+static bool
+write_batch (Writing *w, GArray *batch, const char *file)
+{
+  const Message *m = (const Message *) (const void *) batch->data;
+  uint64_t bytes = 0;
+  if (batch->len == 0)
+    return true;
+  const CapturedGroup *g = w->role->groups->pdata[m->group];
+  Way way = way_of (batch, w->role, &bytes);
+  uint64_t n = g->ranks->len;
+  write_idle (w, m->row);
+  if (way == BY_OTHERS)
+    return captured_complain (
+        w->x, file,
+        "rank %u sends to rank %u of a group, which is no neighbour there: a trace cannot say that",
+        w->role->rank, m->peer);
+  if (n > 1 && way == BY_COLLECTIVE) {
+    bool is_of_all = strcmp (m->name, "all-gather") == 0 || strcmp (m->name, "reduce-scatter") == 0;
+    write_collective (w, m, m->name, m->bytes * (is_of_all ? n : 1));
+  } else if (n > 1 && way == BY_NEIGHBOURS) {
+    write_neighbours (w, batch);
+  } else if (n > 1) {
+    write_collective (w, m, way == BY_RING ? "permute" : "all-to-all", bytes);
+  }
+  g_array_set_size (batch, 0);
+  return true;
+}
+
+static void
+write_sync (Writing *w, const Points *until)
+{
+  bool is_any = false;
+  for (guint u = 0; u < LS_N_STREAMS; u++)
+    is_any |= until->last[u] >= 0;
+  if (!is_any)
+    return;
+  begin_op (w, "host-sync", NULL);
+  write_after (w, until, NULL);
+  end_op (w);
+}
+
+/* What was given to a stream until now, and what it waits for. */
+static Points
+until_now (const Writing *w, double number)
+{
+  uint8_t s = w->role->streams[(guint) number];
+  Points points = no_points;
+  for (guint u = 0; u < LS_N_STREAMS; u++)
+    points.last[u] = w->waits[s].last[u] > w->waited[s].last[u] ? w->waits[s].last[u] : -1;
+  points.last[s] = w->issued.last[s];
+  return points;
+}
+
+static void
+add_wait (Writing *w, double number, const Points *points)
+{
+  uint8_t s = w->role->streams[(guint) number];
+  for (guint u = 0; u < LS_N_STREAMS; u++)
+    if (u != s)
+      w->waits[s].last[u] = MAX (w->waits[s].last[u], points->last[u]);
+}
+
+static bool
+write_line (Writing *w, const Line *l, const char *file)
+{
+  double event = l->what == 'w' ? number_at (l->line, 2) : l->what == 'e' ? number_at (l->line, 1) : 0;
+  if (event < 0 || (strchr ("we", l->what) && event >= w->events->len))
+    return captured_complain (w->x, file, "did: an event is waited for that is not recorded before");
+  const Points *points = strchr ("we", l->what) ? &g_array_index (w->events, Points, (guint) event) : NULL;
+  if (l->what == 'w') {
+    add_wait (w, number_at (l->line, 1), points);
+  } else if (l->what == 'r') {
+    const Points now = until_now (w, number_at (l->line, 1));
+    g_array_append_val (w->events, now);
+  } else if (l->what == 'e') {
+    write_sync (w, points);
+  } else if (l->what == 'h') {
+    const Points now = until_now (w, number_at (l->line, 1));
+    write_sync (w, &now);
+  } else if (l->what == 'a') {
+    write_sync (w, &w->issued);
+  } else if (strchr ("kpdgcf", l->what)) {
+    write_idle (w, l->row);
+    if (l->what == 'g')
+      write_graph (w, l);
+    else if (l->what == 'c')
+      write_copy (w, l);
+    else
+      write_launch (w, l);
+  }
+  return true;
+}
+
+static void
+sum_threads (Writing *w, const cJSON *did)
+{
+  const cJSON *each;
+  cJSON_ArrayForEach (each, did)
+  {
+    Line l;
+    double threads = 1;
+    if (!read_line (each, &l) || l.what != 'k' || l.row < 0 || l.row >= w->n_rows)
+      continue;
+    for (int i = 4; i < 10; i++)
+      threads *= MAX (number_at (each, i), 1);
+    w->threads[l.row] += threads;
+  }
+}
+
+bool
+captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
+{
+  Writing w = { .x = x,
+                .role = role,
+                .ops = g_string_new (NULL),
+                .issued = no_points,
+                .events = g_array_new (FALSE, FALSE, sizeof (Points)) };
+  g_autoptr (GArray) batch = g_array_new (FALSE, FALSE, sizeof (Message));
+  const cJSON *did = cJSON_GetObjectItemCaseSensitive (root, "did"), *each;
+  bool ok = true, is_open = false;
+  w.rows = places_of (root, "operators", &w.n_rows);
+  w.kinds = places_of (root, "kinds", &w.n_kinds);
+  w.kernels = places_of (root, "kernels", &w.n_kernels);
+  w.modules = places_of (root, "modules", &w.n_modules);
+  w.threads = g_new0 (double, w.n_rows + 1);
+  for (guint s = 0; s < LS_N_STREAMS; s++)
+    w.waits[s] = w.waited[s] = no_points;
+  sum_threads (&w, did);
+  cJSON_ArrayForEach (each, did)
+  {
+    Line l;
+    Message m;
+    read_line (each, &l);
+    if (l.what == 'm' && read_message (&l, role, &m)) {
+      const Message *first = batch->len > 0 ? &g_array_index (batch, Message, 0) : NULL;
+      if (first && (first->group != m.group || !is_to_one (first) || !is_to_one (&m)))
+        ok = write_batch (&w, batch, file);
+      g_array_append_val (batch, m);
+    }
+    is_open = l.what == '(' || (is_open && l.what != ')');
+    if (ok && !is_open)
+      ok = write_batch (&w, batch, file);
+    if (!ok || !(ok = write_line (&w, &l, file)))
+      break;
+  }
+  close_segment (&w);
+  g_string_free (w.ops, TRUE);
+  g_array_unref (w.events);
+  g_free (w.rows);
+  g_free (w.kinds);
+  g_free (w.kernels);
+  g_free (w.modules);
+  g_free (w.threads);
+  return ok;
+}

@@ -1,0 +1,318 @@
+/* data/traces/captured_read.c — the folder of a captured step as a document lockstep.trace/1. */
+#include "data/traces/captured_read.h"
+
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/text/json_out.h"
+#include "data/text/read_file.h"
+
+#define MAX_WORLD    1048576
+#define MOST_UNKNOWN 4 /* operators that are named */
+
+bool
+captured_complain (CapturedReading *x, const char *file, const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_autofree char *path = g_build_filename (x->folder, file, NULL);
+  ls_diag_add (x->diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s", text);
+  return false;
+}
+
+/* --- files -------------------------------------------------------------------------------------------- */
+
+static LsJsonDoc *
+load_packed (const char *file, gconstpointer folder, LsDiagList *diags)
+{
+  g_autofree char *path = g_build_filename (folder, file, NULL);
+  g_autoptr (LsInput) input = ls_input_open (path, diags);
+  if (!input)
+    return NULL;
+  g_autoptr (GByteArray) all = g_byte_array_new ();
+  guint8 buffer[1 << 16];
+  for (size_t n; (n = ls_input_read (input, buffer, sizeof buffer)) > 0;)
+    g_byte_array_append (all, buffer, (guint) n);
+  if (!ls_input_trouble (input))
+    return ls_json_doc_parse ((const char *) all->data, all->len, path, diags);
+  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL, "%s", ls_input_trouble (input));
+  return NULL;
+}
+
+static void
+role_free (gpointer data)
+{
+  CapturedRole *role = data;
+  g_ptr_array_unref (role->groups);
+  g_ptr_array_unref (role->segments);
+  g_free (role->streams);
+  g_free (role);
+}
+
+static bool
+has_schema (const cJSON *root, const char *schema)
+{
+  return g_strcmp0 (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, "schema")), schema) == 0;
+}
+
+static bool
+read_groups (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
+{
+  const cJSON *each;
+  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "groups"))
+  {
+    GArray *ranks = captured_ranks (x, file, cJSON_GetObjectItemCaseSensitive (each, "ranks"));
+    const char *name = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (each, "name"));
+    if (!ranks)
+      return false;
+    CapturedGroup *g = g_new0 (CapturedGroup, 1);
+    *g = (CapturedGroup) { g_strdup (name ? name : ""), ranks, .slot = LS_N_SLOTS };
+    g_ptr_array_add (role->groups, g);
+  }
+  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, x->roles->len == 0 ? "every_group" : ""))
+  {
+    GArray *ranks = captured_ranks (x, file, each);
+    if (!ranks)
+      return false;
+    g_ptr_array_add (x->every, ranks);
+  }
+  return true;
+}
+
+/* What lockstep_trace.py calls kinds; all others are activations: gradients of these, and what backward
+ * needs. */
+static void
+read_held (const cJSON *root, CapturedRole *role)
+{
+  static const struct {
+    const char *kind;
+    LsMemCategory category;
+  } kinds[] = { { "parameters", LS_MEM_PARAMETERS },
+                { "gradients", LS_MEM_GRADIENTS },
+                { "optimizer", LS_MEM_OPTIMIZER },
+                { "buffers and others", LS_MEM_WORKSPACE } };
+  const cJSON *each;
+  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "held"))
+  {
+    guint i = 0;
+    while (i < G_N_ELEMENTS (kinds) && g_strcmp0 (each->string, kinds[i].kind) != 0)
+      i++;
+    LsMemCategory category = i < G_N_ELEMENTS (kinds) ? kinds[i].category : LS_MEM_ACTIVATIONS;
+    if (cJSON_IsNumber (each) && each->valuedouble > 0 && each->valuedouble < 1e15)
+      role->held[category] += (uint64_t) each->valuedouble;
+  }
+}
+
+static bool
+read_rank (CapturedReading *x, const char *file, uint32_t rank, GPtrArray *docs)
+{
+  g_autoptr (LsJsonDoc) doc = x->load (file, x->data, x->diags);
+  const cJSON *root = doc ? ls_json_doc_root (doc) : NULL;
+  if (!doc)
+    return false;
+  if (!has_schema (root, "lockstep.captured/1"))
+    return captured_complain (x, file, "expected \"schema\": \"lockstep.captured/1\"");
+  CapturedRole *role = g_new0 (CapturedRole, 1);
+  *role = (CapturedRole) { rank, g_ptr_array_new_with_free_func (captured_group_free), .pipe = -1,
+                           .segments = g_ptr_array_new_with_free_func (g_free) };
+  read_held (root, role);
+  bool ok = read_groups (x, file, root, role) && captured_read_used (x, file, root, role);
+  if (x->roles->len == 0) {
+    const char *torch = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, "torch")),
+               *cuda = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, "cuda"));
+    x->made_with = g_strdup_printf ("torch %s, CUDA %s", torch ? torch : "?", cuda ? cuda : "?");
+  }
+  g_ptr_array_add (x->roles, role);
+  g_ptr_array_add (docs, g_steal_pointer (&doc));
+  return ok;
+}
+
+/* --- the manifest -------------------------------------------------------------------------------------- */
+
+static uint32_t
+role_at (const CapturedReading *x, uint32_t rank)
+{
+  uint32_t found = 0; /* that of the rank, or of the nearest below it that was captured */
+  for (guint i = 0; i < x->roles->len; i++)
+    if (((const CapturedRole *) x->roles->pdata[i])->rank <= rank)
+      found = i;
+  return found;
+}
+
+static bool
+read_roles (CapturedReading *x, const cJSON *root)
+{
+  const cJSON *roles = cJSON_GetObjectItemCaseSensitive (root, "roles");
+  const cJSON *represents = cJSON_GetObjectItemCaseSensitive (roles, "represents");
+  const cJSON *each = cJSON_IsArray (represents) ? represents->child : NULL;
+  if (each && (uint32_t) cJSON_GetArraySize (represents) != x->world)
+    return captured_complain (x, LS_CAPTURED_MANIFEST, "roles.represents: expected one for each of %u ranks",
+                              x->world);
+  for (uint32_t rank = 0; rank < x->world; rank++, each = each ? each->next : NULL) {
+    uint32_t role = role_at (x, each && each->valuedouble >= 0 ? (uint32_t) each->valuedouble : rank);
+    if (each && ((const CapturedRole *) x->roles->pdata[role])->rank != (uint32_t) each->valuedouble)
+      return captured_complain (x, LS_CAPTURED_MANIFEST, "roles.represents: rank %u was not captured",
+                                (uint32_t) each->valuedouble);
+    g_array_append_val (x->role_of, role);
+  }
+  return true;
+}
+
+static bool
+read_manifest (CapturedReading *x, const LsJsonDoc *doc, GPtrArray *docs, GPtrArray *names)
+{
+  const cJSON *root = ls_json_doc_root (doc), *each;
+  double world = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (root, "world"));
+  if (!has_schema (root, "lockstep.captured-job/1"))
+    return captured_complain (x, LS_CAPTURED_MANIFEST, "expected \"schema\": \"lockstep.captured-job/1\"");
+  if (!(world >= 1 && world <= MAX_WORLD))
+    return captured_complain (x, LS_CAPTURED_MANIFEST, "world: expected 1 to %d", MAX_WORLD);
+  x->world = (uint32_t) world;
+  double before = -1;
+  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "files"))
+  {
+    const char *file = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (each, "file"));
+    double rank = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (each, "rank"));
+    if (!file || strchr (file, G_DIR_SEPARATOR) || !(rank > before && rank < world))
+      return captured_complain (x, LS_CAPTURED_MANIFEST,
+                                "files: expected {\"rank\": N, \"file\": NAME}, by rank");
+    before = rank;
+    g_ptr_array_add (names, g_strdup (file));
+    if (!read_rank (x, file, (uint32_t) rank, docs))
+      return false;
+  }
+  if (x->roles->len == 0)
+    return captured_complain (x, LS_CAPTURED_MANIFEST, "files: none");
+  return read_roles (x, root);
+}
+
+/* --- the document --------------------------------------------------------------------------------------- */
+
+static int
+compare_counts (gconstpointer a, gconstpointer b, gpointer counts)
+{
+  const char *x = *(char *const *) a, *y = *(char *const *) b;
+  guint n = GPOINTER_TO_UINT (g_hash_table_lookup (counts, x)),
+        m = GPOINTER_TO_UINT (g_hash_table_lookup (counts, y));
+  return n != m ? (n < m) - (n > m) : strcmp (x, y);
+}
+
+/* " (mul 3, sort 1)": the operators that launch most of what is not known; "": there are none. */
+static char *
+unknown_text (const CapturedReading *x)
+{
+  guint n;
+  g_autofree gpointer *names = g_hash_table_get_keys_as_array (x->unknown, &n);
+  GString *text = g_string_new (n > 0 ? " (" : "");
+  g_qsort_with_data (names, (gint) n, sizeof *names, compare_counts, x->unknown);
+  for (guint i = 0; i < MIN (n, MOST_UNKNOWN); i++)
+    g_string_append_printf (text, "%s%s %u", i > 0 ? ", " : "", (const char *) names[i],
+                            GPOINTER_TO_UINT (g_hash_table_lookup (x->unknown, names[i])));
+  g_string_append (text, n > MOST_UNKNOWN ? ", ...)" : n > 0 ? ")" : "");
+  return g_string_free (text, FALSE);
+}
+
+static char *
+source_of (const CapturedReading *x)
+{
+  uint64_t n = 0, unknown = 0;
+  for (guint i = 0; i < x->roles->len; i++) {
+    n += ((const CapturedRole *) x->roles->pdata[i])->n_launches;
+    unknown += ((const CapturedRole *) x->roles->pdata[i])->n_unknown;
+  }
+  g_autofree char *names = unknown_text (x);
+  g_autofree char *of_which = unknown == 0
+      ? g_strdup ("all of a known class")
+      : g_strdup_printf ("%" G_GUINT64_FORMAT "%s of no known class, which stream what their "
+                         "operator reads and writes",
+                         unknown, names);
+  return g_strdup_printf ("captured with %s, %u of %u ranks; %" G_GUINT64_FORMAT
+                          " launches, %s; memory is that of the capture",
+                          x->made_with, x->roles->len, x->world, n, of_which);
+}
+
+static char *
+document (CapturedReading *x)
+{
+  g_autofree char *ranks = captured_ranks_text (x), *source = source_of (x),
+                  *name = g_path_get_basename (x->folder);
+  if (!ranks)
+    return NULL;
+  GString *text = g_string_new ("{\"schema\":\"lockstep.trace/1\"");
+  LsJsonOut w;
+  ls_json_out_init (&w, text, 0);
+  g_string_append (text, ",\"name\":");
+  ls_json_out_string (&w, NULL, name);
+  g_string_append (text, ",\"source\":");
+  ls_json_out_init (&w, text, 0);
+  ls_json_out_string (&w, NULL, source);
+  g_string_append (text, ",\"kernels\":[");
+  for (guint i = 0; i < x->kernels->len; i++)
+    g_string_append_printf (text, "%s%s", i > 0 ? ",\n" : "\n", (const char *) x->kernels->pdata[i]);
+  g_string_append (text, "],\"segments\":[");
+  static const char *const keys[LS_N_MEM]
+      = { "parameters", "gradients", "optimizer", "activations", "unsharded", "comm_buffers", "workspace" };
+  guint n_segments = 0;
+  for (guint i = 0; i < x->roles->len; i++) {
+    const CapturedRole *role = x->roles->pdata[i];
+    for (guint k = 0; k < role->segments->len; k++)
+      g_string_append_printf (text, "%s{\"name\":\"step\",\"ops\":[%s]}", n_segments++ > 0 ? ",\n" : "\n",
+                              (const char *) role->segments->pdata[k]);
+  }
+  g_string_append (text, "],\"roles\":[");
+  n_segments = 0;
+  for (guint i = 0; i < x->roles->len; i++) {
+    const CapturedRole *role = x->roles->pdata[i];
+    g_string_append (text, i > 0 ? ",\n{\"static\":{" : "\n{\"static\":{");
+    for (guint c = 0; c < LS_N_MEM; c++)
+      g_string_append_printf (text, "%s\"%s\":\"%" G_GUINT64_FORMAT "B\"", c > 0 ? "," : "", keys[c],
+                              role->held[c]);
+    g_string_append (text, "},\"instances\":[");
+    for (guint k = 0; k < role->segments->len; k++)
+      g_string_append_printf (text, "%s[%u]", k > 0 ? "," : "", n_segments++);
+    g_string_append (text, "]}");
+  }
+  g_string_append_printf (text, "],%s}\n", ranks);
+  return g_string_free (text, FALSE);
+}
+
+LsJsonDoc *
+ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCapturedLoad *load,
+                         gconstpointer data, LsDiagList *diags)
+{
+  g_autoptr (GPtrArray) docs = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_json_doc_free),
+                        names = g_ptr_array_new_with_free_func (g_free);
+  CapturedReading x = { .folder = name,
+                        .load = load,
+                        .data = data,
+                        .diags = diags,
+                        .role_of = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
+                        .roles = g_ptr_array_new_with_free_func (role_free),
+                        .every = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref),
+                        .kernels = g_ptr_array_new (),
+                        .unknown = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+                        .kernel_index = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
+  bool ok = read_manifest (&x, manifest, docs, names) && captured_give_slots (&x);
+  for (guint i = 0; ok && i < x.roles->len; i++)
+    ok = captured_read_ops (&x, names->pdata[i], ls_json_doc_root (docs->pdata[i]), x.roles->pdata[i]);
+  g_autofree char *text = ok ? document (&x) : NULL;
+  g_array_unref (x.role_of);
+  g_ptr_array_unref (x.roles);
+  g_ptr_array_unref (x.every);
+  g_ptr_array_unref (x.kernels);
+  g_hash_table_unref (x.kernel_index);
+  g_hash_table_unref (x.unknown);
+  g_free (x.made_with);
+  return text ? ls_json_doc_parse (text, strlen (text), name, diags) : NULL;
+}
+
+LsJsonDoc *
+ls_captured_trace_load (const char *folder, LsDiagList *diags)
+{
+  g_autofree char *path = g_build_filename (folder, LS_CAPTURED_MANIFEST, NULL);
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
+  return doc ? ls_captured_trace_parse (folder, doc, load_packed, folder, diags) : NULL;
+}

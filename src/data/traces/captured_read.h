@@ -1,0 +1,55 @@
+/* data/traces/captured_read.h — reading a captured step: what its parts share (private to captured_*.c). */
+#ifndef LS_DATA_TRACES_CAPTURED_READ_H
+#define LS_DATA_TRACES_CAPTURED_READ_H
+
+#include "data/traces/captured_trace.h"
+#include "plan/plan.h"
+
+/* A group that a role's rank is in. */
+typedef struct {
+  char *name;
+  GArray *ranks;      /* uint32_t */
+  uint8_t slot, axis; /* LsSlot, LsAxis; LS_N_SLOTS: nothing is sent in it but to single ranks, if at all */
+  bool is_used, has_peers;
+} CapturedGroup;
+
+typedef struct {
+  uint32_t rank;       /* that was captured */
+  GPtrArray *groups;   /* CapturedGroup, in the order in which the program made them */
+  GPtrArray *segments; /* char *: ops as JSON, so many of them as a segment has at most */
+  uint8_t *streams;    /* LsStream, of each stream of the record */
+  uint32_t n_streams, n_launches, n_unknown;
+  uint64_t held[LS_N_MEM]; /* bytes, when its allocator had handed out most */
+  int pipe;                /* of groups, that in which it sends to single ranks; -1: none */
+} CapturedRole;
+
+typedef struct {
+  const char *folder;
+  LsCapturedLoad *load;
+  gconstpointer data; /* of load */
+  LsDiagList *diags;
+  uint32_t world;
+  GArray *role_of;    /* uint32_t, of each rank */
+  GPtrArray *roles;   /* CapturedRole */
+  GPtrArray *every;   /* GArray of uint32_t: ranks of all groups that the program made, in order */
+  GPtrArray *kernels; /* char *, JSON, each once */
+  GHashTable *kernel_index;
+  GHashTable *unknown; /* of operators that launch kernels of no known class: how many */
+  char *made_with;     /* "torch 2.15.0, CUDA 13.2" */
+} CapturedReading;
+
+bool captured_complain (CapturedReading *x, const char *file, const char *format, ...) G_GNUC_PRINTF (3, 4);
+
+/* captured_groups.c: of a list of [first, n, apart] or {"ranks": []}; NULL and a complaint. */
+GArray *captured_ranks (CapturedReading *x, const char *file, const cJSON *run);
+void captured_group_free (gpointer group);
+/* Gives groups that are used their slots, alike on all ranks; false: there are more than a plan has. */
+bool captured_give_slots (CapturedReading *x);
+/* "communicators": [...], "ranks": [...]; NULL and a complaint. */
+char *captured_ranks_text (CapturedReading *x);
+
+/* captured_ops.c: what the rank does, into role->ops. */
+bool captured_read_used (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role);
+bool captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role);
+
+#endif

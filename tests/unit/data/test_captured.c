@@ -1,0 +1,202 @@
+/* Pins what a captured launch computes by its kernel's name and its operator's tensors, what of a captured
+ * step is refused, with which reason, and that damage to it ends in a trace or in a reason. */
+#include "ls_test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "../../fuzz/mutate.h"
+#include "captured_bundle.h"
+#include "data/datadir.h"
+#include "data/traces/captured_kernels.h"
+#include "data/traces/trace_json.h"
+
+/* --- kernels --- */
+
+#define ACTIVATION "bf16[4,2048,2048]"
+
+static const struct {
+  const char *kernel, *op, *inputs, *outputs;
+  LsKernelKind kind;
+  LsAccess access;
+  double bytes;
+  bool is_known;
+} launches[] = {
+  { "vectorized_elementwise_kernel", "aten::add", "[\"" ACTIVATION "\",\"" ACTIVATION "\",1]",
+    "[\"" ACTIVATION "\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, 3 * 33554432.0, true },
+  /* what is copied to is not read; to more bytes is casting up */
+  { "unrolled_elementwise_kernel", "aten::copy_", "[\"fp32[1024]\",\"bf16[1024]\",false]", "[\"fp32[1024]\"]",
+    LS_KERNEL_ELEMENTWISE, LS_ACCESS_CASTUP, 1024 * 6.0, true },
+  { "vectorized_elementwise_kernel", "aten::copy_", "[\"bf16[1024]\",\"fp32[1024]\",false]",
+    "[\"bf16[1024]\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_CASTDN, 1024 * 6.0, true },
+  { "elementwise_kernel", "aten::mul", "[\"bf16[64,512]\",\"bf16[512]\"]", "[\"bf16[64,512]\"]",
+    LS_KERNEL_ELEMENTWISE, LS_ACCESS_BCAST16, 2 * (2 * 64 * 512 + 512.0), true },
+  /* a stride of 0: there is a fourth of it */
+  { "elementwise_kernel", "aten::copy_", "[\"bf16[2,4,8]\",\"bf16[2,4,8]:[8,0,1]\",false]",
+    "[\"bf16[2,4,8]\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_STRIDED16, 2 * (64 + 16.0), true },
+  { "reduce_kernel", "aten::sum", "[\"bf16[8192,2048]\",[0],true]", "[\"bf16[1,2048]\"]", LS_KERNEL_REDUCTION,
+    LS_ACCESS_COLRED, 2 * (8192 * 2048 + 2048.0), true },
+  { "reduce_kernel", "aten::mean", "[\"fp32[16,4096]\",[-1],true]", "[\"fp32[16,1]\"]", LS_KERNEL_REDUCTION,
+    LS_ACCESS_ROWRED, 4 * (16 * 4096 + 16.0), true },
+  /* lists that are changed in place are read and written, and not given back */
+  { "multi_tensor_apply_kernel", "aten::_foreach_mul_", "[[\"fp32[100]\",\"fp32[28]\"],null]", "[]",
+    LS_KERNEL_OPTIMIZER, LS_ACCESS_MULTI, 2 * 4 * 128.0, true },
+  { "multi_tensor_apply_kernel", "aten::_fused_adamw_",
+    "[[\"bf16[128]\"],[\"bf16[128]\"],[\"bf16[128]\"],[\"bf16[128]\"]]", "[]", LS_KERNEL_OPTIMIZER,
+    LS_ACCESS_ADAM16, 5 * 2 * 128.0, true },
+  { "triton_red_fused_add_0", "triton_red_fused_add_0", "[\"bf16[64,64]\",\"bf16[64,64]\",4096]",
+    "[\"bf16[64,64]\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED, 3 * 2 * 4096.0, true },
+  { "flash_fwd_kernel", "aten::_flash_attention_forward",
+    "[\"bf16[2,8192,32,128]\",\"bf16[2,8192,8,128]\",\"bf16[2,8192,8,128]\",null,null,8192,8192,null,true,false,null]",
+    "[]", LS_KERNEL_ATTENTION_FWD, LS_ACCESS_NONE, 2 * 8192 * 128 * (2 * 32 + 2 * 8) * 2.0, true },
+  { "cunn_SoftMaxForward", "aten::_log_softmax", "[\"fp32[64,1000]\",1,false]", "[\"fp32[64,1000]\"]",
+    LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_NONE, 2 * 4 * 64000.0, true },
+  /* what lies on the host moves nothing here; nobody knows the kernel */
+  { "unheard_of", "my::operator", "[\"fp32[64]\",\"cpu:fp32[1000000]\"]", "[]", LS_KERNEL_ELEMENTWISE,
+    LS_ACCESS_NONE, 256, false },
+  { "unheard_of", "my::operator", "[]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 32 * 1000, false },
+};
+
+static void
+kernels_are_of_their_class (void)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (launches); i++) {
+    cJSON *inputs = cJSON_Parse (launches[i].inputs), *outputs = cJSON_Parse (launches[i].outputs);
+    const LsCapturedLaunch launch = { .kernel = launches[i].kernel,
+                                      .op = launches[i].op,
+                                      .inputs = inputs,
+                                      .outputs = outputs,
+                                      .threads = 1000,
+                                      .share = 1 };
+    LsKernel k;
+    bool is_known = ls_captured_kernel (&launch, &k);
+    ls_check_impl (is_known == launches[i].is_known && k.kind == launches[i].kind
+                       && k.access == launches[i].access && fabs (k.bytes - launches[i].bytes) < 0.5,
+                   __FILE__, __LINE__, "launch %u: known %d, kind %s, access %s, %.0f bytes", i, is_known,
+                   ls_kernel_kind_name (k.kind), ls_access_name (k.access), k.bytes);
+    cJSON_Delete (inputs);
+    cJSON_Delete (outputs);
+  }
+}
+
+/* Half the pairs of a causal attention are computed; which truth value says so depends on the operator. */
+static void
+attention_is_causal_where_it_says_so (void)
+{
+  static const struct {
+    const char *op, *inputs;
+    double flops;
+  } cases[] = {
+    { "aten::_scaled_dot_product_flash_attention",
+      "[\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",null,true,false]", 2 },
+    { "aten::_scaled_dot_product_flash_attention",
+      "[\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",null,false,true]", 4 },
+    { "aten::_cudnn_attention_forward",
+      "[\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",null,64,64,true,null,true,false]", 2 },
+    { "aten::_cudnn_attention_forward",
+      "[\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",null,64,64,true,null,false,false]", 4 },
+    { "aten::_efficient_attention_forward",
+      "[\"bf16[1,64,2,32]\",\"bf16[1,64,2,32]\",\"bf16[1,64,2,32]\",null,null,null,1,true]", 2 },
+    { "aten::_scaled_dot_product_flash_attention_backward",
+      "[\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",null,true]", 5 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    cJSON *inputs = cJSON_Parse (cases[i].inputs);
+    const LsCapturedLaunch launch
+        = { .work = strstr (cases[i].op, "cudnn") ? LS_CAPTURED_PLAN : LS_CAPTURED_KERNEL,
+            .kernel = strstr (cases[i].op, "efficient") ? "fmha_cutlassF" : "flash_fwd_kernel",
+            .op = cases[i].op,
+            .inputs = inputs,
+            .share = 1 };
+    LsKernel k;
+    LS_CHECK (ls_captured_kernel (&launch, &k));
+    ls_check_impl (fabs (k.flops - cases[i].flops * 64 * 64 * 2 * 32) < 0.5, __FILE__, __LINE__,
+                   "case %u: %.0f FLOPs", i, k.flops);
+    cJSON_Delete (inputs);
+  }
+}
+
+/* --- files --- */
+
+static char *bundle;
+static gsize n_bundle;
+
+/* The text of its diagnostics, newly allocated; "": it is read. */
+static char *
+read_text (const char *text, gsize n)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, n, "fuzz.json", diags);
+  g_autoptr (LsJsonDoc) trace = doc ? captured_bundle_parse (doc, diags) : NULL;
+  g_autoptr (LsTrace) t = trace ? ls_trace_read (trace, 0, diags) : NULL;
+  LS_CHECK ((t == NULL) == (ls_diag_list_n (diags) > 0));
+  char *said = ls_diag_list_format (diags);
+  LS_CHECK (g_utf8_validate (said, -1, NULL));
+  return said;
+}
+
+static void
+what_is_wrong_is_said (void)
+{
+  static const struct {
+    const char *from, *to, *says;
+  } cases[] = {
+    { "lockstep.captured-job/1", "lockstep.captured-job/2",
+      "expected \"schema\": \"lockstep.captured-job/1\"" },
+    { "lockstep.captured/1", "lockstep.captured/9", "expected \"schema\": \"lockstep.captured/1\"" },
+    { "\"world\":4", "\"world\":0", "world: expected 1 to 1048576" },
+    { "\"represents\":[0,0,2,2]", "\"represents\":[0,0,2]", "expected one for each of 4 ranks" },
+    { "\"represents\":[0,0,2,2]", "\"represents\":[0,0,2,3]", "rank 3 was not captured" },
+    { "rank-2.json\"}", "rank-3.json\"}", "there is no such file" },
+    { "\"file\":\"rank-0.json\"", "\"file\":\"../rank-0.json\"", "files: expected" },
+    { "[0,4,1]", "[0,5,1]", "a group: expected" },
+    { "[\"w\",2,0]", "[\"w\",2,9]", "an event is waited for that is not recorded" },
+    { "[\"k\",2,0,1,4,16,1,128,1,1]", "[\"q\",2,0,1,4,16,1,128,1,1]", "did: line 3 is not one" },
+    { "\"send\",1048576,9,1", "\"send\",1048576,99,1", "did: line 10 is not one" },
+    { "\"all-reduce\"", "\"all-praise\"", "all-praise" },
+    { "\"send\",1048576,9,1", "\"send\",1048577,9,1", "" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_auto (GStrv) parts = g_strsplit (bundle, cases[i].from, 2);
+    ls_check_impl (parts[0] && parts[1], __FILE__, __LINE__, "case %u: its text is not there", i);
+    if (!parts[0] || !parts[1])
+      continue;
+    g_autofree char *text = g_strconcat (parts[0], cases[i].to, parts[1], NULL),
+                    *said = read_text (text, strlen (text));
+    ls_check_impl (*said && strstr (said, cases[i].says), __FILE__, __LINE__, "case %u: %s", i, said);
+  }
+  g_autofree char *said = read_text (bundle, n_bundle);
+  ls_check_impl (!*said, __FILE__, __LINE__, "%s", said);
+}
+
+static void
+damage_ends_in_a_trace_or_a_reason (void)
+{
+  guint n_read = 0, n = 5000;
+  for (guint32 seed = 1; seed <= n; seed++) {
+    g_autoptr (GByteArray) b = mutate_bytes (bundle, n_bundle, seed);
+    g_autofree char *exact = g_memdup2 (b->data, b->len), *said = read_text (exact ? exact : "", b->len);
+    n_read += !*said;
+  }
+  printf ("%u of %u damaged traces are read\n", n_read, n);
+  LS_CHECK (n_read > 0 && n_read < n);
+}
+
+static void
+load_bundle (void)
+{
+  g_autofree char *path
+      = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "golden", "data", "captured-bundle.json", NULL);
+  if (!g_file_get_contents (path, &bundle, &n_bundle, NULL))
+    bundle = g_strdup (""); /* of which the tests say that it is none */
+}
+
+static void
+free_bundle (void)
+{
+  g_free (bundle);
+}
+
+LS_TEST_SUITE_WITH (load_bundle, free_bundle, LS_TEST (kernels_are_of_their_class),
+                    LS_TEST (attention_is_causal_where_it_says_so), LS_TEST (what_is_wrong_is_said),
+                    LS_TEST (damage_ends_in_a_trace_or_a_reason))
