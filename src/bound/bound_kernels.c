@@ -26,7 +26,7 @@ static Shape
 shape_of (const LsKernel *k, bool is_in_graph)
 {
   uint32_t flags = (uint32_t) is_in_graph | (uint32_t) k->by_blocks << 1 | (uint32_t) k->unaligned << 2
-      | (uint32_t) k->masked << 3;
+      | (uint32_t) k->masked << 3 | (uint32_t) k->attention << 4;
   return (Shape) { k->name,
                    k->m,
                    k->n,

@@ -140,30 +140,31 @@ CACHES = ("torch._inductor.runtime.runtime_utils", "torch._inductor.runtime.cach
 
 class Operators:
     """kinds: each with other arguments once. rows: [kind, the one that called it or -1, phase, place, storages], in order.
-    of_id: a row by the number that PyTorch gave the call."""
+    of_id: a row by the number that PyTorch gave the call. begun: by that number the place, the caller and the name that the
+    stand-ins were told; of what an exception ended PyTorch has no node, and this is all that is known."""
 
-    def __init__(self, nodes, asked):
+    def __init__(self, nodes, begun):
         self.kinds, self.places, self.rows, self.of_id, self.storages, self.files = {}, {}, [], {}, {}, {}
-        known, module_of = {n["id"]: n for n in nodes}, {}
-        places = {i: where for where, i in STATE["places"].items()}
-        more = {n["id"]: attributes(n) for n in nodes}
-        ways = {}  # of each node its name and those of its callers; what it was asked, or they were; its module; its row
-        for node in sorted(nodes, key=lambda n: more[n["id"]].get("rf_id", 0)):
-            facts = more[node["id"]]
-            caller = known.get(node["ctrl_deps"])
-            names, where, module, row = ways.get(caller["id"] if caller else None, ((), ("", False), "", -1))
-            names = (node["name"], *names) if caller or not node["name"].startswith("[pytorch|") else ()
-            where = places[asked[facts["rf_id"]]] if facts.get("rf_id") in asked else where
-            sequence = facts.get("seq_id", -1)
+        places, module_of, ways = {i: where for where, i in STATE["places"].items()}, {}, {}
+        facts = {node["id"]: attributes(node) for node in nodes}
+        known = {facts[node["id"]]["rf_id"]: node for node in nodes if not node["name"].startswith("[pytorch|")}
+        for number in sorted({*known, *begun}):
+            node = known.get(number) or made_of(begun[number][2])
+            more = facts[node["id"]] if number in known else node["facts"]
+            caller = facts.get(node["ctrl_deps"], {}).get("rf_id") or begun.get(number, (0, 0))[1]
+            names, where, module, row = ways.get(caller, ((), ("", False), "", -1))
+            names = (node["name"], *names)
+            where = places[begun[number][0]] if number in begun else where
+            sequence = more.get("seq_id", -1)
             phase = phase_of(names, where, sequence >= 0)
             module = where[0] or module
             if phase == "forward" and sequence >= 0:
                 module_of[sequence] = module  # the last that is called before autograd has made its node
             elif phase == "backward" and sequence >= 0:
                 module = module_of.get(sequence, module)
-            if not node["name"].startswith(("[pytorch|", "## ")):
-                row = self.add(node, facts, row, phase, module)
-            ways[node["id"]] = names, where, module, row
+            if not node["name"].startswith("## "):
+                row = self.of_id[number] = self.add(node, more, row, phase, module)
+            ways[number] = names, where, module, row
 
     def updated(self, path, name):
         """Places of the pointers that a kernel of Inductor reads and writes, by its file; of those it says once each is counted."""
@@ -186,9 +187,15 @@ class Operators:
         number = self.kinds.setdefault(json.dumps(kind), len(self.kinds))
         at = self.places.setdefault(module, len(self.places))
         of = [self.storages.setdefault(s, len(self.storages)) for s in storages]
-        self.of_id[facts["rf_id"]] = len(self.rows)
         self.rows.append([number, caller, PHASES.index(phase), at, of])
         return len(self.rows) - 1
+
+
+def made_of(text):
+    """A node of "MmBackward0, seq = 12"."""
+    name, _, sequence = text.partition(", seq = ")
+    nothing = {"types": [], "values": [], "shapes": [], "strides": []}
+    return {"id": None, "name": name, "ctrl_deps": None, "inputs": nothing, "outputs": nothing, "facts": {"seq_id": int(sequence or -1)}}
 
 
 def read_record(path):
@@ -203,9 +210,9 @@ def number(word):
 def joined(path):
     """What a file of the trace has, without its head; lines of a record whose operator PyTorch does not know."""
     lines = read_record(path)
-    asked = {int(line[1]): int(line[2]) for line in lines if line[0] == "o"}
+    begun = {int(line[1]): (int(line[2]), int(line[3]), " ".join(line[4:])) for line in lines if line[0] == "o"}
     with open(path + ".operators", encoding="utf-8") as file:
-        operators = Operators(json.load(file)["nodes"], asked)
+        operators = Operators(json.load(file)["nodes"], begun)
     kernels, did, apart = [], [], 0
     for line in lines:
         if line[0] == "n":

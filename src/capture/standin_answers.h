@@ -46,7 +46,17 @@ int ls_graph_begin (void *stream, void *graph); /* graph: NULL: a new one */
 int ls_graph_end (void *stream, void **ret_graph);
 int ls_graph_launch (void *graph, void *stream);
 size_t ls_graph_size (const void *graph);
+/* What a graph of cuDNN computes: products, of which the first is batch times m x n x k. */
+typedef struct {
+  int n_products;
+  int64_t batch, m, n, k;
+  bool is_known, is_masked; /* the upper half of the first product is */
+  double bytes;             /* of its tensors in memory */
+} LsDnnWork;
+
 void *ls_dnn_new (int type);
+const LsDnnWork *ls_dnn_work (const void *descriptor); /* of a graph, or of what was made of one */
+void ls_dnn_run (const void *plan, void *stream);
 void ls_dnn_free (void *descriptor);
 void ls_dnn_set (void *descriptor, int key, int type, int64_t n, const void *values);
 int ls_dnn_get (void *descriptor, int key, int type, int64_t n, int64_t *ret_n, void *values);

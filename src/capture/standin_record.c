@@ -5,7 +5,7 @@
  *   k OP STREAM NAME GRID BLOCK    a kernel; three numbers each; its name is the NAMEth line "n"
  *   n NAME                         of a kernel that is launched for the first time
  *   p OP STREAM M N K BATCH KIND   a product; KIND: of flops[] in standin.h
- *   d OP STREAM                    a plan of cuDNN
+ *   d OP STREAM N BATCH M N K MASKED BYTES    a plan of cuDNN: as LsDnnWork has it
  *   g OP STREAM KERNELS PRODUCTS PS    a graph: how many it has, and how long its longest way is here
  *   c OP STREAM BYTES WAY          a copy: 0 on the device, 1 to it, 2 to the host, 3 on the host
  *   f OP STREAM BYTES              memory is filled
@@ -15,7 +15,7 @@
  *   r STREAM and w STREAM EVENT    an event is recorded, the EVENTth of all; a stream waits for it
  *   h STREAM, e EVENT, a           the host waits: for a stream, for an event, for all
  *   + BLOCK BYTES and - BLOCK      PyTorch's allocator hands out a block, and takes it back
- *   o ID PLACE                     an operator begins that none of PyTorch's own calls, where Python says
+ *   o ID PLACE CALLER NAME         an operator begins that none of PyTorch's own calls, where Python says
  *
  * PyTorch says by NVTX which operator runs: its ranges carry the numbers that its own record of operators
  * has. NVTX finds this library by $NVTX_INJECTION64_PATH. */
@@ -196,7 +196,8 @@ push (const char *text)
 {
   text = text ? text : "";
   const char *id = strstr (text, ", op_id = ");
-  uint64_t number = id ? strtoull (id + strlen (", op_id = "), NULL, 10) : operator_now ();
+  uint64_t caller = operator_now ();
+  uint64_t number = id ? strtoull (id + strlen (", op_id = "), NULL, 10) : caller;
   if (!record.out)
     return 0;
   int n = operators.n < MOST_NESTED ? operators.n : MOST_NESTED - 1;
@@ -207,7 +208,8 @@ push (const char *text)
   operators.n++;
   ls_enter ("nvtxRangePushA");
   if (place >= 0 && record.out)
-    fprintf (record.out, "o %llu %d\n", (unsigned long long) number, place);
+    fprintf (record.out, "o %llu %d %llu %.*s\n", (unsigned long long) number, place,
+             (unsigned long long) caller, (int) (id - text), text);
   ls_leave ();
   return operators.n - 1;
 }

@@ -59,7 +59,9 @@ ls_cudnn_attention (LsDtype dtype, bool by_blocks)
 LsAttentionKernel
 ls_calibration_implementation (const LsCalibration *c, const LsKernel *kernel)
 {
-  LsAttentionKernel asked = (LsAttentionKernel) c->attention_kernel;
+  LsAttentionKernel asked = kernel->attention != LS_ATTENTION_KERNEL_AUTO
+      ? kernel->attention
+      : (LsAttentionKernel) c->attention_kernel;
   if (asked == LS_ATTENTION_KERNEL_CUDNN)
     asked = ls_cudnn_attention (kernel->dtype, kernel->by_blocks);
   return ls_calibration_has_attention (c, asked) ? asked : LS_ATTENTION_KERNEL_AUTO;

@@ -152,11 +152,12 @@ typedef struct {
   uint64_t batch;
   double flops;
   double bytes;
-  LsAccess access;     /* of a kernel that streams m x n elements; batch: in so many launches */
-  bool by_blocks;      /* in fp8: both operands of a GEMM have scales of blocks along k, those of attention
+  LsAccess access; /* of a kernel that streams m x n elements; batch: in so many launches */
+  bool by_blocks;  /* in fp8: both operands of a GEMM have scales of blocks along k, those of attention
                       one for each 32 values                                        */
-  bool masked;         /* attention reads a mask, a number for each pair                       */
-  bool unaligned;      /* GEMM: rows of an operand or of the result begin on no 16 bytes      */
+  bool masked;     /* attention reads a mask, a number for each pair                       */
+  LsAttentionKernel attention; /* whose; AUTO: the job's */
+  bool unaligned;              /* GEMM: rows of an operand or of the result begin on no 16 bytes      */
   uint32_t n_launches; /* of its matrices or tensors by the host, on several streams; 0: one of all      */
   uint32_t n_serial;   /* triton-dot: tiles of a chain, each of which waits for the one before; 0: none */
   bool is_cast;        /* brings an operand of a product into its format, or finds its maximum for that */

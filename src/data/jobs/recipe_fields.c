@@ -9,6 +9,18 @@ G_STATIC_ASSERT (LS_KERNEL_ATTENTION_BWD + 1 == LS_KERNEL_SOFTMAX);
 
 const LsEnumName ls_access_names[LS_N_ACCESSES + 1] = { LS_ACCESSES (KIND) };
 
+const LsEnumName ls_attention_kernel_names[] = {
+  { "auto", LS_ATTENTION_KERNEL_AUTO },
+  { "fa1", LS_ATTENTION_KERNEL_FA1 },
+  { "triton", LS_ATTENTION_KERNEL_TRITON },
+  { "fa2", LS_ATTENTION_KERNEL_FA2 },
+  { "fa3", LS_ATTENTION_KERNEL_FA3 },
+  { "pallas", LS_ATTENTION_KERNEL_PALLAS },
+  { "aotriton", LS_ATTENTION_KERNEL_AOTRITON },
+  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+  { NULL },
+};
+
 /* strategies/kernels/NAME.json: the kernels that a release of some software launches for each operator
  * (model/recipe.h). */
 

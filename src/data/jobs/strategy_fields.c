@@ -220,7 +220,7 @@ const LsField ls_strategy_fields[] = {
     .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE "
                 "says what is wrong with one)",
     .why = strategy_why_kernels, .clear = strategy_clear_kernels },
-  { ENUM (software, attention_kernel, attention_kernels, "auto",
+  { ENUM (software, attention_kernel, ls_attention_kernel_names, "auto",
           "flash: its implementation; auto, or one without times on the accelerator: one that has"),
     SET_ONLY },
   { ENUM (software, qkv_layout, qkv_layouts, "joint",

@@ -42,17 +42,6 @@ static const LsEnumName attention_kinds[] = { { "flash", LS_ATTENTION_FLASH },
                                               { "unfused", LS_ATTENTION_UNFUSED },
                                               { "auto", LS_ATTENTION_AUTO },
                                               { NULL } };
-static const LsEnumName attention_kernels[] = {
-  { "auto", LS_ATTENTION_KERNEL_AUTO },
-  { "fa1", LS_ATTENTION_KERNEL_FA1 },
-  { "triton", LS_ATTENTION_KERNEL_TRITON },
-  { "fa2", LS_ATTENTION_KERNEL_FA2 },
-  { "fa3", LS_ATTENTION_KERNEL_FA3 },
-  { "pallas", LS_ATTENTION_KERNEL_PALLAS },
-  { "aotriton", LS_ATTENTION_KERNEL_AOTRITON },
-  { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
-  { NULL },
-};
 static const LsEnumName loop_overlaps[] = {
   { "gathers", LS_LOOP_OVERLAP_GATHERS },
   { "turn", LS_LOOP_OVERLAP_TURN },

@@ -50,11 +50,14 @@ static const struct {
   const char *word;
   LsAxis axis;
 } axes[] = {
-  { "expert_data", LS_AXIS_DP }, { "expert_dp", LS_AXIS_DP }, { "expert", LS_AXIS_EP },
-  { "ep", LS_AXIS_EP },          { "pipeline", LS_AXIS_PP },  { "embedding", LS_AXIS_PP },
-  { "pp", LS_AXIS_PP },          { "context", LS_AXIS_CP },   { "cp", LS_AXIS_CP },
-  { "tensor", LS_AXIS_TP },      { "tp", LS_AXIS_TP },        { "data", LS_AXIS_DP },
-  { "dp", LS_AXIS_DP },
+  { "expert_data", LS_AXIS_DP }, { "expert_tensor", LS_AXIS_TP },
+  { "expert_dp", LS_AXIS_DP },   { "expert", LS_AXIS_EP },
+  { "ep", LS_AXIS_EP },          { "pipeline", LS_AXIS_PP },
+  { "embedding", LS_AXIS_PP },   { "pp", LS_AXIS_PP },
+  { "data", LS_AXIS_DP },        { "dp", LS_AXIS_DP },
+  { "instance", LS_AXIS_DP },    { "tensor", LS_AXIS_TP },
+  { "tp", LS_AXIS_TP },          { "model_parallel", LS_AXIS_TP },
+  { "context", LS_AXIS_CP },     { "cp", LS_AXIS_CP },
 };
 
 static bool

@@ -130,7 +130,8 @@ tensors_of (const LsCapturedLaunch *l)
 
 enum { BY_TYPES = LS_N_ACCESSES, BY_SHAPES, BY_DIMENSION };
 
-/* The first whose word stands in the kernel's name, and whose other word in the operator's. */
+/* The first whose word stands in the kernel's name, and whose other word in the operator's. Norms and losses
+ * read rows in vectors, as other kernels over contiguous tensors do. */
 static const struct {
   const char *word, *op;
   LsKernelKind kind;
@@ -146,15 +147,15 @@ static const struct {
   { "triton_red", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED },
   { "triton_per", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED },
   { "triton_", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON },
-  { "ayer_norm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
-  { "LayerNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
-  { "ayerNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
-  { "GammaBeta", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
-  { "rmsnorm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
-  { "RMSNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
-  { "rms_norm", NULL, LS_KERNEL_NORM, LS_ACCESS_NONE },
-  { "SoftMax", "log_softmax", LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_NONE },
-  { "nll_loss", NULL, LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_NONE },
+  { "ayer_norm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
+  { "LayerNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
+  { "ayerNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
+  { "GammaBeta", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
+  { "rmsnorm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
+  { "RMSNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
+  { "rms_norm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
+  { "SoftMax", "log_softmax", LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC },
+  { "nll_loss", NULL, LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC },
   { "SoftMax", NULL, LS_KERNEL_SOFTMAX, LS_ACCESS_SOFTMAX },
   { "softmax", NULL, LS_KERNEL_SOFTMAX, LS_ACCESS_SOFTMAX },
   { "gather", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER },
@@ -236,24 +237,85 @@ access_of (int how, const LsCapturedLaunch *l, const Tensors *t)
   }
 }
 
+static void
+stream (const LsCapturedLaunch *l, const Tensors *t, LsKernelKind kind, double bytes, LsKernel *ret)
+{
+  double columns = t->largest.n_dims > 0 ? (double) t->largest.dims[t->largest.n_dims - 1] : 1;
+  double rows_of = t->n_largest > 0 && columns > 0 ? t->n_largest / columns * l->share : bytes / 2;
+  *ret = ls_kernel_stream (l->op ? l->op : "", kind, t->n > 0 ? t->largest.dtype : LS_DTYPE_FP32,
+                           (uint64_t) MAX (rows_of, 1), (uint64_t) MAX (columns, 1), MAX (bytes, 1), 0);
+}
+
+/* --- of libraries, which show PyTorch what they are given, not what they make --- */
+
+static const struct {
+  const char *word;
+  LsKernelKind kind;
+  LsAccess access;
+  double passes; /* over what is allocated for it */
+} of_libraries[] = {
+  { "rmsnorm_fwd_tuned", LS_KERNEL_NORM, LS_ACCESS_TE_NORM, 2 },
+  { "rmsnorm_fwd", LS_KERNEL_NORM, LS_ACCESS_TE_NORM_ANY, 2 },
+  { "rmsnorm_bwd_finalize", LS_KERNEL_NORM, LS_ACCESS_TE_NORM_ANY_SUM, 1 },
+  { "rmsnorm_bwd_tuned", LS_KERNEL_NORM, LS_ACCESS_TE_NORM_GRAD, 3 },
+  { "rmsnorm_bwd", LS_KERNEL_NORM, LS_ACCESS_TE_NORM_ANY_GRAD, 3 },
+  { "ln_fwd", LS_KERNEL_NORM, LS_ACCESS_TE_LAYER_NORM, 2 },
+  { "ln_bwd_finalize", LS_KERNEL_REDUCTION, LS_ACCESS_COLRED, 1 },
+  { "ln_bwd", LS_KERNEL_NORM, LS_ACCESS_TE_LAYER_NORM, 3 },
+  { "extract_seed_and_offset", LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY, 1 },
+  { "multi_tensor_l2norm7cleanup", LS_KERNEL_REDUCTION, LS_ACCESS_TINY, 1 },
+  { "fused_rope", LS_KERNEL_ELEMENTWISE, LS_ACCESS_TE_ROPE, 2 },
+};
+
+#define UNKNOWN_PASSES 2
+#define BLOCK_ELEMENTS 65536 /* of a list of tensors, apex's chunk_size and Transformer Engine's */
+
+/* Bytes that a kernel over lists of tensors in fp32 moves: Adam writes all but the gradients, which it reads
+ * too. */
+static double
+list_bytes (const LsCapturedLaunch *l)
+{
+  const char *lists = l->kernel ? strstr (l->kernel, "TensorListMetadataILi") : NULL;
+  double n = lists ? strtod (lists + strlen ("TensorListMetadataILi"), NULL) : 0;
+  bool is_adam = n > 0 && strstr (l->kernel, "dam");
+  return l->blocks * BLOCK_ELEMENTS * 4 * (is_adam ? 2 * n - 1 : n);
+}
+
+static bool
+streams_in_library (const LsCapturedLaunch *l, LsKernel *ret)
+{
+  Tensors t = tensors_of (l);
+  const char *name = l->kernel ? l->kernel : "";
+  guint i = 0;
+  while (i < G_N_ELEMENTS (of_libraries) && !strstr (name, of_libraries[i].word))
+    i++;
+  bool is_known = i < G_N_ELEMENTS (of_libraries);
+  double passes = is_known ? of_libraries[i].passes : UNKNOWN_PASSES, lists = list_bytes (l);
+  double bytes = l->made > 0 ? passes * l->made : l->threads * THREAD_BYTES;
+  if (lists > 0) {
+    stream (l, &t, LS_KERNEL_OPTIMIZER, lists, ret);
+    ret->access = strstr (name, "dam") ? LS_ACCESS_ADAM : LS_ACCESS_MULTI;
+    return true;
+  }
+  stream (l, &t, is_known ? of_libraries[i].kind : LS_KERNEL_ELEMENTWISE, bytes, ret);
+  ret->access = is_known ? of_libraries[i].access : LS_ACCESS_NONE;
+  return is_known;
+}
+
 static bool
 streams (const LsCapturedLaunch *l, LsKernel *ret)
 {
   Tensors t = tensors_of (l);
   const char *name = l->kernel ? l->kernel : "", *op = l->op ? l->op : "";
-  double bytes = t.bytes * l->share;
+  if (!g_str_has_prefix (op, "aten::") && !g_str_has_prefix (op, "triton_"))
+    return streams_in_library (l, ret);
   guint i = 0;
   while (i < G_N_ELEMENTS (rows)
          && !(strstr (name, rows[i].word) && (!rows[i].op || strstr (op, rows[i].op))))
     i++;
   bool is_known = i < G_N_ELEMENTS (rows) && t.n > 0;
-  if (!is_known && t.n == 0)
-    bytes = l->threads * THREAD_BYTES;
-  double columns = t.largest.n_dims > 0 ? (double) t.largest.dims[t.largest.n_dims - 1] : 1;
-  double rows_of = t.n_largest > 0 && columns > 0 ? t.n_largest / columns * l->share : bytes / 2;
-  *ret = ls_kernel_stream (op, is_known ? rows[i].kind : LS_KERNEL_ELEMENTWISE,
-                           t.n > 0 ? t.largest.dtype : LS_DTYPE_FP32, (uint64_t) MAX (rows_of, 1),
-                           (uint64_t) MAX (columns, 1), MAX (bytes, 1), 0);
+  double bytes = t.n > 0 ? t.bytes * l->share : l->threads * THREAD_BYTES;
+  stream (l, &t, is_known ? rows[i].kind : LS_KERNEL_ELEMENTWISE, bytes, ret);
   ret->access = is_known ? access_of (rows[i].access, l, &t) : LS_ACCESS_NONE;
   return is_known;
 }
@@ -299,6 +361,27 @@ is_causal (const LsCapturedLaunch *l)
   return false;
 }
 
+/* As a graph of cuDNN has it; false: it is no attention. */
+static bool
+attends_by_plan (const LsCapturedLaunch *l, LsKernel *ret)
+{
+  bool is_backward = l->products > 2;
+  if (l->work != LS_CAPTURED_PLAN || l->products < 2)
+    return false;
+  double flops = 4 * (double) l->batch * (double) l->m * (double) l->n * (double) l->k;
+  *ret = (LsKernel) { .name = "attention",
+                      .kind = is_backward ? LS_KERNEL_ATTENTION_BWD : LS_KERNEL_ATTENTION_FWD,
+                      .dtype = LS_DTYPE_BF16,
+                      .m = l->m,
+                      .n = l->n,
+                      .k = l->k,
+                      .batch = l->batch,
+                      .attention = LS_ATTENTION_KERNEL_CUDNN,
+                      .flops = flops * (is_backward ? 2.5 : 1) * (l->is_masked ? 0.5 : 1),
+                      .bytes = MAX (l->all_bytes, 1) };
+  return true;
+}
+
 static bool
 attends (const LsCapturedLaunch *l, LsKernel *ret)
 {
@@ -326,6 +409,9 @@ attends (const LsCapturedLaunch *l, LsKernel *ret)
                                 q.dims[3], causal, strstr (l->op, "backward") != NULL);
     double ratio = q.dims[tokens] > 0 ? (double) k.dims[tokens] / (double) q.dims[tokens] : 1;
     ret->n = k.dims[tokens];
+    ret->attention = is_plan      ? LS_ATTENTION_KERNEL_CUDNN
+        : strstr (name, "flash_") ? LS_ATTENTION_KERNEL_FA2
+                                  : LS_ATTENTION_KERNEL_AUTO;
     ret->flops *= ratio;
     return true;
   }
@@ -368,6 +454,6 @@ ls_captured_kernel (const LsCapturedLaunch *l, LsKernel *ret)
     ret->access = LS_ACCESS_MEMCPY;
     return true;
   default:
-    return attends (l, ret) || streams (l, ret);
+    return attends_by_plan (l, ret) || attends (l, ret) || streams (l, ret);
   }
 }

@@ -1,6 +1,7 @@
 /* data/traces/captured_ops.c — what a captured rank did, in order, as the ops of a trace. */
 #include <string.h>
 
+#include "data/jobs/job_files.h"
 #include "data/text/json_out.h"
 #include "data/traces/captured_kernels.h"
 #include "data/traces/captured_read.h"
@@ -257,6 +258,7 @@ typedef struct {
   GArray *events;   /* Points */
   int64_t next_row; /* the first operator that has not begun */
   bool is_after_backward;
+  double made; /* bytes that were allocated since the last launch */
   LsJsonOut w;
 } Writing;
 
@@ -461,6 +463,9 @@ kernel_number (CapturedReading *x, const LsKernel *k, const char *name)
     ls_json_out_string (&w, "bytes", bytes);
   if (k->access != LS_ACCESS_NONE)
     ls_json_out_string (&w, "access", ls_access_name (k->access));
+  for (const LsEnumName *whose = ls_attention_kernel_names; k->attention && whose->name; whose++)
+    if (whose->value == (int) k->attention)
+      ls_json_out_string (&w, "attention", whose->name);
   ls_json_out_end_object (&w);
   guint number = GPOINTER_TO_UINT (g_hash_table_lookup (x->kernel_index, text->str));
   char *key = g_string_free (text, FALSE);
@@ -485,13 +490,17 @@ write_launch (Writing *w, const Line *l)
                               .op = operator_of (w, l->row),
                               .inputs = cJSON_GetObjectItemCaseSensitive (kind, "inputs"),
                               .outputs = cJSON_GetObjectItemCaseSensitive (kind, "outputs"),
+                              .made = w->made,
                               .share = 1 };
+  w->made = 0;
   if (l->what == 'k') {
     double name = number_at (l->line, 3), threads = 1;
     for (int i = 4; i < 10; i++)
       threads *= MAX (number_at (l->line, i), 1);
     launch.kernel = name >= 0 && name < w->n_kernels ? cJSON_GetStringValue (w->kernels[(guint) name]) : NULL;
     launch.threads = threads;
+    launch.blocks
+        = MAX (number_at (l->line, 4), 1) * MAX (number_at (l->line, 5), 1) * MAX (number_at (l->line, 6), 1);
     launch.share
         = l->row >= 0 && l->row < w->n_rows && w->threads[l->row] > 0 ? threads / w->threads[l->row] : 1;
   } else if (l->what == 'p') {
@@ -500,7 +509,16 @@ write_launch (Writing *w, const Line *l)
     launch.k = (uint64_t) MAX (number_at (l->line, 5), 1);
     launch.batch = (uint64_t) MAX (number_at (l->line, 6), 1);
     launch.compute = (uint32_t) MAX (number_at (l->line, 7), 0);
-  } else if (l->what != 'd') {
+  } else if (l->what == 'd') {
+    launch.products = number_at (l->line, 3);
+    launch.batch = (uint64_t) MAX (number_at (l->line, 4), 1);
+    launch.m = (uint64_t) MAX (number_at (l->line, 5), 1);
+    launch.n = (uint64_t) MAX (number_at (l->line, 6), 1);
+    launch.k = (uint64_t) MAX (number_at (l->line, 7), 1);
+    launch.is_masked = number_at (l->line, 8) > 0;
+    launch.all_bytes = number_at (l->line, 9);
+    launch.threads = MAX (launch.all_bytes, 1) / 32;
+  } else {
     launch.bytes = MAX (number_at (l->line, 3), 1);
   }
   LsKernel kernel;
@@ -661,7 +679,9 @@ write_line (Writing *w, const Line *l, const char *file)
   if (event < 0 || (strchr ("we", l->what) && event >= w->events->len))
     return captured_complain (w->x, file, "did: an event is waited for that is not recorded before");
   const Points *points = strchr ("we", l->what) ? &g_array_index (w->events, Points, (guint) event) : NULL;
-  if (l->what == 'w') {
+  if (l->what == '+') {
+    w->made += MAX (number_at (l->line, 2), 0);
+  } else if (l->what == 'w') {
     add_wait (w, number_at (l->line, 1), points);
   } else if (l->what == 'r') {
     const Points now = until_now (w, number_at (l->line, 1));

@@ -142,6 +142,21 @@ role_at (const CapturedReading *x, uint32_t rank)
   return found;
 }
 
+/* The first of a role that has a second member, which was captured to be compared; rank: it is none. */
+static uint32_t
+first_of (const cJSON *manifest, uint32_t rank)
+{
+  const cJSON *roles = cJSON_GetObjectItemCaseSensitive (manifest, "roles"), *each;
+  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (roles, "members"))
+  {
+    const cJSON *member = cJSON_GetArrayItem (each, 0), *first = cJSON_GetArrayItem (each, 1);
+    if (cJSON_IsNumber (member) && cJSON_IsNumber (first) && member->valuedouble == rank
+        && first->valuedouble >= 0)
+      return (uint32_t) first->valuedouble;
+  }
+  return rank;
+}
+
 static bool
 read_roles (CapturedReading *x, const cJSON *root)
 {
@@ -152,8 +167,9 @@ read_roles (CapturedReading *x, const cJSON *root)
     return captured_complain (x, LS_CAPTURED_MANIFEST, "roles.represents: expected one for each of %u ranks",
                               x->world);
   for (uint32_t rank = 0; rank < x->world; rank++, each = each ? each->next : NULL) {
-    uint32_t role = role_at (x, each && each->valuedouble >= 0 ? (uint32_t) each->valuedouble : rank);
-    if (each && ((const CapturedRole *) x->roles->pdata[role])->rank != (uint32_t) each->valuedouble)
+    uint32_t stands = first_of (root, each && each->valuedouble >= 0 ? (uint32_t) each->valuedouble : rank);
+    uint32_t role = role_at (x, stands);
+    if (each && ((const CapturedRole *) x->roles->pdata[role])->rank != stands)
       return captured_complain (x, LS_CAPTURED_MANIFEST, "roles.represents: rank %u was not captured",
                                 (uint32_t) each->valuedouble);
     g_array_append_val (x->role_of, role);
@@ -180,6 +196,8 @@ read_manifest (CapturedReading *x, const LsJsonDoc *doc, GPtrArray *docs, GPtrAr
       return captured_complain (x, LS_CAPTURED_MANIFEST,
                                 "files: expected {\"rank\": N, \"file\": NAME}, by rank");
     before = rank;
+    if (first_of (root, (uint32_t) rank) != (uint32_t) rank)
+      continue;
     g_ptr_array_add (names, g_strdup (file));
     if (!read_rank (x, file, (uint32_t) rank, docs))
       return false;

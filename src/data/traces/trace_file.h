@@ -22,6 +22,7 @@ typedef struct {
   uint64_t m, n, k, batch;
   double flops, bytes; /* below 0: absent */
   int access;          /* LsAccess */
+  int attention;       /* LsAttentionKernel */
   bool by_blocks, unaligned, masked;
   uint32_t n_serial;
 } TraceKernel;

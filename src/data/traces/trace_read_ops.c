@@ -65,10 +65,13 @@ read_kernel (TraceReading *r, const cJSON *node, const TraceKernel *from, LsKern
     .by_blocks = from->by_blocks,
     .unaligned = from->unaligned,
     .masked = from->masked,
+    .attention = (LsAttentionKernel) from->attention,
     .n_serial = from->n_serial,
   };
   if (from->unaligned && !is_gemm)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "\"unaligned\" is of GEMMs");
+  if (from->attention != LS_ATTENTION_KERNEL_AUTO && !is_attention)
+    ls_trace_complain (r, node, NULL, TRACE_ALL, "\"attention\" is of attention");
   if (from->masked && !is_attention)
     ls_trace_complain (r, node, NULL, TRACE_ALL, "\"masked\" is of attention");
   if (from->n_serial > 0 && from->access != LS_ACCESS_TRITON_DOT)

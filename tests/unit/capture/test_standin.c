@@ -618,8 +618,8 @@ static void
 a_step_is_recorded_in_order (void)
 {
   static const char expected[]
-      = "o 7 40\nn stub\nk 7 0 0 2 3 1 64 1 1\nc 8 0 16 1\nr 0\nw 1 0\n(\nm 8 1 -1 all-reduce 4 7 0\n)\n"
-        "o 9 41\nk 9 0 0 1 1 1 32 1 1\nh 0\ne 0\nk 0 0 0 1 1 1 32 1 1\na\n";
+      = "o 7 40 0 aten::mm\nn stub\nk 7 0 0 2 3 1 64 1 1\nc 8 0 16 1\nr 0\nw 1 0\n(\nm 8 1 -1 all-reduce 4 7 0\n)\n"
+        "o 9 41 0 MmBackward0, seq = 3\nk 9 0 0 1 1 1 32 1 1\nh 0\ne 0\nk 0 0 0 1 1 1 32 1 1\na\n";
   static const char stub;
   g_autofree char *path = g_build_filename (g_get_tmp_dir (), "lockstep-record-XXXXXX", NULL), *said = NULL;
   int file = g_mkstemp (path);

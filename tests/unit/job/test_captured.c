@@ -21,6 +21,7 @@ static const struct {
   LsAccess access;
   double bytes;
   bool is_known;
+  double made; /* bytes that were allocated before it */
 } launches[] = {
   { "vectorized_elementwise_kernel", "aten::add", "[\"" ACTIVATION "\",\"" ACTIVATION "\",1]",
     "[\"" ACTIVATION "\"]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_VEC, 3 * 33554432.0, true },
@@ -50,11 +51,18 @@ static const struct {
     "[\"bf16[2,8192,32,128]\",\"bf16[2,8192,8,128]\",\"bf16[2,8192,8,128]\",null,null,8192,8192,null,true,false,null]",
     "[]", LS_KERNEL_ATTENTION_FWD, LS_ACCESS_NONE, 2 * 8192 * 128 * (2 * 32 + 2 * 8) * 2.0, true },
   { "cunn_SoftMaxForward", "aten::_log_softmax", "[\"fp32[64,1000]\",1,false]", "[\"fp32[64,1000]\"]",
-    LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_NONE, 2 * 4 * 64000.0, true },
-  /* what lies on the host moves nothing here; nobody knows the kernel */
-  { "unheard_of", "my::operator", "[\"fp32[64]\",\"cpu:fp32[1000000]\"]", "[]", LS_KERNEL_ELEMENTWISE,
+    LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC, 2 * 4 * 64000.0, true },
+  /* of libraries: passes over what was allocated for it, which PyTorch does not see; nobody knows the second */
+  { "rmsnorm_bwd_tuned_kernel", "_LayerNormLinearBackward", "[\"bf16[64,512]\"]", "[]", LS_KERNEL_NORM,
+    LS_ACCESS_TE_NORM_GRAD, 3 * 1000, true, 1000 },
+  { "unheard_of", "my::op", "[\"fp32[64]\"]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 2 * 1000, false,
+    1000 },
+  { "unheard_of", "my::op", "[\"fp32[64]\"]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 32 * 1000, false },
+  { "unheard_of", "aten::op", "[\"fp32[64]\",\"cpu:fp32[1000000]\"]", "[]", LS_KERNEL_ELEMENTWISE,
     LS_ACCESS_NONE, 256, false },
-  { "unheard_of", "my::operator", "[]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 32 * 1000, false },
+  /* 10 blocks of 65,536 elements of four lists, of which three are written too */
+  { "multi_tensor_apply_kernelI18TensorListMetadataILi4ELb0EE11AdamFunctor", NULL, "[]", "[]",
+    LS_KERNEL_OPTIMIZER, LS_ACCESS_ADAM, 10 * 65536 * 4.0 * 7, true },
 };
 
 static void
@@ -67,6 +75,8 @@ kernels_are_of_their_class (void)
                                       .inputs = inputs,
                                       .outputs = outputs,
                                       .threads = 1000,
+                                      .blocks = 10,
+                                      .made = launches[i].made,
                                       .share = 1 };
     LsKernel k;
     bool is_known = ls_captured_kernel (&launch, &k);
