@@ -372,15 +372,17 @@ run (const LsRequest *r, LsAnswer *a, GError **error)
 const Command command_capture = {
   .shown = {
     .name = "capture",
-    .line = "a training program as it is, run without its GPUs: what it allocates",
-    .usage = "capture --memory [OPTION...] -- COMMAND...",
+    .line = "a training program as it is, run without its GPUs: its memory, its step",
+    .usage = "capture --memory|-o FOLDER [OPTION...] -- COMMAND...",
     .summary = "Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's\n"
                "would on the named GPU, for some steps; where ranks differ, as stages of a pipeline do,\n"
                "one of each role. Says what PyTorch's allocator held at its peak,\n"
-               "and which lines of the program held it, what comes on top, and whether it fits. The\n"
+               "and which lines of the program held it, what comes on top, and whether it fits; with -o\n"
+               "what a step does is written, as a trace that lockstep run --trace replays. The\n"
                "program is not changed, and nothing but COMMAND is run. What it prints goes to stderr.",
     .examples = "Examples:\n"
-                "  lockstep capture --memory --gpu h100 -- torchrun --nproc-per-node 8 train.py",
+                "  lockstep capture --memory --gpu h100 -- torchrun --nproc-per-node 8 train.py\n"
+                "  lockstep capture -o traced --cluster dgx-h100 -- torchrun --nproc-per-node 8 train.py",
     .can_stop = TRUE,
   },
   .own = own,

@@ -320,16 +320,18 @@ outermost (const Writing *w, int64_t row)
   return found;
 }
 
+/* What autograd calls, and what a module's forward does, is sure. Of others, what follows a backward pass
+ * belongs to the optimizer, such as the norm of gradients; what follows a module to the forward, such as
+ * the loss. */
 static const char *
 tag_of (Writing *w, int64_t row)
 {
+  static const char *const tags[] = { "F", "B", "recompute", "optimizer" };
   double phase = row >= 0 && row < w->n_rows ? number_at (w->rows[row], 2) : 4;
-  w->is_after_backward |= phase == 1;
-  return phase == 0                        ? "F"
-      : phase == 1                         ? "B"
-      : phase == 2                         ? "recompute"
-      : phase == 3 || w->is_after_backward ? "optimizer"
-                                           : "F";
+  bool is_sure = phase > 0 ? phase < 4 : *module_of (w, row) != '\0';
+  if (is_sure)
+    w->is_after_backward = phase == 1 || phase == 2;
+  return is_sure && phase >= 0 ? tags[(guint) phase] : w->is_after_backward ? "optimizer" : "F";
 }
 
 static void
