@@ -382,7 +382,7 @@ const Command command_capture = {
                "program is not changed, and nothing but COMMAND is run. What it prints goes to stderr.",
     .examples = "Examples:\n"
                 "  lockstep capture --memory --gpu h100 -- torchrun --nproc-per-node 8 train.py\n"
-                "  lockstep capture -o traced --cluster dgx-h100 -- torchrun --nproc-per-node 8 train.py",
+                "  lockstep capture -o step --cluster dgx-h100 -- torchrun --nproc-per-node 8 train.py",
     .can_stop = TRUE,
   },
   .own = own,

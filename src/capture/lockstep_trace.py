@@ -4,6 +4,7 @@ records of its operators, and with the module that called each. The manual's pag
 Environment, of lockstep capture: LOCKSTEP_CAPTURE_TRACE, 1: the last of the steps is traced. Loaded by sitecustomize.py."""
 
 import ctypes
+import fcntl
 import gzip
 import json
 import os
@@ -96,7 +97,7 @@ def is_dense(shape, strides):
     return True
 
 
-def text_of(kind, value, shape, strides, storages):
+def text_of(kind, value, shape, strides, knows_strides, storages):
     """ "bf16[4,2048]", with ":[1,4]" where it does not lie row by row, "cpu:" where it is not on the GPU; else a number, a truth
     value, a list of these; None: nothing that is kept."""
     tensor = re.fullmatch(r"Tensor\((.*)\)", kind)
@@ -105,21 +106,18 @@ def text_of(kind, value, shape, strides, storages):
             return None
         if value[5].startswith("cuda"):
             storages.append(value[1])
-        laid = "" if is_dense(shape, strides) else ":[" + ",".join(map(str, strides)) + "]"
+        laid = "" if not knows_strides or is_dense(shape, strides) else ":[" + ",".join(map(str, strides)) + "]"
         return ("" if value[5].startswith("cuda") else "cpu:") + TYPES.get(tensor[1], tensor[1]) + "[" + ",".join(map(str, shape)) + "]" + laid
     if kind.startswith(("GenericList[", "Tuple[")) and isinstance(value, list):
         kinds = re.findall(r"[A-Z]\w*(?:\([^)]*\)+)?", kind.split("[", 1)[1])
-        inner = [text_of(kinds[min(i, len(kinds) - 1)], v, s, t, storages) for i, (v, s, t) in enumerate(zip(value, shape, strides))] if kinds else []
+        inner = [text_of(kinds[min(i, len(kinds) - 1)], v, s, t, knows_strides, storages) for i, (v, s, t) in enumerate(zip(value, shape, strides))] if kinds else []
         return inner if any(i is not None for i in inner) else None
     return value if kind in ("Int", "Bool") else None
 
 
 def tensors(side, storages):
-    return [text_of(*what, storages) for what in zip(side["types"], side["values"], side["shapes"], side["strides"])]
-
-
-def attributes(node):
-    return {a["name"]: a["value"] for a in node["attrs"]}
+    strides = side.get("strides") or side["shapes"]  # PyTorch 2.4 does not say them
+    return [text_of(*what, "strides" in side, storages) for what in zip(side["types"], side["values"], side["shapes"], strides)]
 
 
 def phase_of(names, where, is_tracked):
@@ -138,6 +136,15 @@ PHASES = ("forward", "backward", "recomputation", "optimizer", "elsewhere")
 CACHES = ("torch._inductor.runtime.runtime_utils", "torch._inductor.runtime.cache_dir_utils", "torch._inductor.codecache")
 
 
+class Call:
+    """Of an operator: what is kept of PyTorch's node, which is much larger."""
+
+    __slots__ = ("name", "caller", "sequence", "kind", "storages")
+
+    def __init__(self, name, caller, sequence, kind, storages):
+        self.name, self.caller, self.sequence, self.kind, self.storages = name, caller, sequence, kind, storages
+
+
 class Operators:
     """kinds: each with other arguments once. rows: [kind, the one that called it or -1, phase, place, storages], in order.
     of_id: a row by the number that PyTorch gave the call. begun: by that number the place, the caller and the name that the
@@ -145,26 +152,42 @@ class Operators:
 
     def __init__(self, nodes, begun):
         self.kinds, self.places, self.rows, self.of_id, self.storages, self.files = {}, {}, [], {}, {}, {}
-        places, module_of, ways = {i: where for where, i in STATE["places"].items()}, {}, {}
-        facts = {node["id"]: attributes(node) for node in nodes}
-        known = {facts[node["id"]]["rf_id"]: node for node in nodes if not node["name"].startswith("[pytorch|")}
-        for number in sorted({*known, *begun}):
-            node = known.get(number) or made_of(begun[number][2])
-            more = facts[node["id"]] if number in known else node["facts"]
-            caller = facts.get(node["ctrl_deps"], {}).get("rf_id") or begun.get(number, (0, 0))[1]
-            names, where, module, row = ways.get(caller, ((), ("", False), "", -1))
-            names = (node["name"], *names)
-            where = places[begun[number][0]] if number in begun else where
-            sequence = more.get("seq_id", -1)
-            phase = phase_of(names, where, sequence >= 0)
+        calls, number_of, module_of, ways = {}, {}, {}, {}
+        for node in nodes:
+            facts = {a["name"]: a["value"] for a in node["attrs"] if a["name"] in ("rf_id", "seq_id", "kernel_file")}
+            if not node["name"].startswith("[pytorch|"):
+                number_of[node["id"]] = facts["rf_id"]
+                calls[facts["rf_id"]] = self.call_of(node, facts)
+        places = {i: where for where, i in STATE["places"].items()}
+        for number in sorted({*calls, *begun}):
+            place, asked, text = begun.get(number, (None, 0, ""))
+            name, _, sequence = text.partition(", seq = ")
+            call = calls.get(number) or Call(name, None, int(sequence or -1), self.kind_of({"name": name, "inputs": [], "outputs": []}), [])
+            names, where, module, row = ways.get(number_of.get(call.caller, asked), ((), ("", False), "", -1))
+            names = (call.name, *names)
+            where = where if place is None else places[place]
+            phase = phase_of(names, where, call.sequence >= 0)
             module = where[0] or module
-            if phase == "forward" and sequence >= 0:
-                module_of[sequence] = module  # the last that is called before autograd has made its node
-            elif phase == "backward" and sequence >= 0:
-                module = module_of.get(sequence, module)
-            if not node["name"].startswith("## "):
-                row = self.of_id[number] = self.add(node, more, row, phase, module)
+            if phase == "forward" and call.sequence >= 0:
+                module_of[call.sequence] = module  # the last that is called before autograd has made its node
+            elif phase == "backward" and call.sequence >= 0:
+                module = module_of.get(call.sequence, module)
+            if not call.name.startswith("## "):
+                self.of_id[number] = len(self.rows)
+                of = [self.storages.setdefault(s, len(self.storages)) for s in call.storages]
+                self.rows.append([call.kind, row, PHASES.index(phase), self.places.setdefault(module, len(self.places)), of])
+                row = self.of_id[number]
             ways[number] = names, where, module, row
+
+    def kind_of(self, kind):
+        return self.kinds.setdefault(json.dumps(kind), len(self.kinds))
+
+    def call_of(self, node, facts):
+        name, storages = sys.intern(re.sub(r"0x[0-9a-f]+", "", node["name"])), []
+        kind = {"name": name, "inputs": tensors(node["inputs"], storages), "outputs": tensors(node["outputs"], storages)}
+        if facts.get("kernel_file") and name.startswith("triton_"):
+            kind["outputs"] = [kind["inputs"][i] for i in self.updated(facts["kernel_file"], name) if i < len(kind["inputs"])]
+        return Call(name, node["ctrl_deps"], facts.get("seq_id", -1), self.kind_of(kind), storages)
 
     def updated(self, path, name):
         """Places of the pointers that a kernel of Inductor reads and writes, by its file; of those it says once each is counted."""
@@ -179,23 +202,16 @@ class Operators:
         found = re.search(r"def " + re.escape(name) + r"\(([^)]*)\)", self.files[path])
         return [i for i, word in enumerate(found[1].split(",")) if word.strip().startswith("in_out_ptr")] if found else []
 
-    def add(self, node, facts, caller, phase, module):
-        storages = []
-        kind = {"name": re.sub(r"0x[0-9a-f]+", "", node["name"]), "inputs": tensors(node["inputs"], storages), "outputs": tensors(node["outputs"], storages)}
-        if facts.get("kernel_file") and node["name"].startswith("triton_"):
-            kind["outputs"] = [kind["inputs"][i] for i in self.updated(facts["kernel_file"], node["name"]) if i < len(kind["inputs"])]
-        number = self.kinds.setdefault(json.dumps(kind), len(self.kinds))
-        at = self.places.setdefault(module, len(self.places))
-        of = [self.storages.setdefault(s, len(self.storages)) for s in storages]
-        self.rows.append([number, caller, PHASES.index(phase), at, of])
-        return len(self.rows) - 1
 
-
-def made_of(text):
-    """A node of "MmBackward0, seq = 12"."""
-    name, _, sequence = text.partition(", seq = ")
-    nothing = {"types": [], "values": [], "shapes": [], "strides": []}
-    return {"id": None, "name": name, "ctrl_deps": None, "inputs": nothing, "outputs": nothing, "facts": {"seq_id": int(sequence or -1)}}
+def nodes_of(path):
+    """One after the other: all at once would take a gigabyte."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    decoder, at = json.JSONDecoder(), text.index("[", text.index('"nodes"')) + 1
+    separator = re.compile(r"[\s,]*")
+    while text[at := separator.match(text, at).end()] != "]":
+        node, at = decoder.raw_decode(text, at)
+        yield node
 
 
 def read_record(path):
@@ -211,8 +227,7 @@ def joined(path):
     """What a file of the trace has, without its head; lines of a record whose operator PyTorch does not know."""
     lines = read_record(path)
     begun = {int(line[1]): (int(line[2]), int(line[3]), " ".join(line[4:])) for line in lines if line[0] == "o"}
-    with open(path + ".operators", encoding="utf-8") as file:
-        operators = Operators(json.load(file)["nodes"], begun)
+    operators = Operators(nodes_of(path + ".operators"), begun)
     kernels, did, apart = [], [], 0
     for line in lines:
         if line[0] == "n":
@@ -238,7 +253,9 @@ def write(folder, seen, groups, every):
     was. groups: (name, ranks) of those that the rank is in. every: ranks of all that the program made."""
     if not STATE.get("is_whole"):
         return None
-    trace, apart = joined(STATE["path"])
+    with open(os.path.join(folder, "..", f"joins{os.getpid() % 2}"), "w", encoding="utf-8") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)  # as many as a machine has memory for, whose ranks end together
+        trace, apart = joined(STATE["path"])
     head, held = {key: seen[key] for key in ("torch", "cuda", "world", "rank")}, {}
     for row in seen["peak"]:
         held[row["kind"]] = held.get(row["kind"], 0) + row["bytes"]

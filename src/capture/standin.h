@@ -195,6 +195,7 @@ bool ls_is_recorded (void);
 /* A line "WHAT OPERATOR STREAM ..." */
 void ls_record (char what, void *stream, const char *format, ...) __attribute__ ((format (printf, 3, 4)));
 void ls_record_mark (const char *text);
+void ls_record_graph (char what, int graph);
 int ls_record_name (const char *name); /* its number in a record */
 void ls_record_event (LsEvent *event, void *stream);
 void ls_record_wait (void *stream, const LsEvent *event);

@@ -68,6 +68,7 @@ ls_graph_begin (void *stream, void *handle)
   for (size_t i = 0; i < N_KINDS; i++)
     graph->n[i] -= ls_count (kinds[i], 0);
   ls_count ("graphs", 1);
+  ls_record_graph ('b', ls_stream_of (stream)->capturing);
   return CUDA_OK;
 }
 
@@ -78,6 +79,7 @@ ls_graph_end (void *stream, void **ret_graph)
   Graph *graph = graph_of (handle);
   if (!graph)
     return CUDA_INVALID;
+  ls_record_graph ('x', ls_stream_of (stream)->capturing);
   ls_stream_captured (ls_stream_of (stream)->capturing, graph->done);
   for (size_t i = 0; i < N_KINDS; i++)
     graph->n[i] += ls_count (kinds[i], 0);
@@ -96,8 +98,8 @@ ls_graph_launch (void *handle, void *stream)
   ls_stream_pass (stream, graph->done);
   count (graph, 1);
   ls_trace ("graph", graph->n, N_KINDS);
-  ls_record ('g', stream, " %lld %lld %lld", (long long) graph->n[0], (long long) graph->n[1],
-             (long long) graph->done[0]);
+  ls_record ('g', stream, " %d %lld %lld %lld", (int) ((uintptr_t) handle - GRAPH), (long long) graph->n[0],
+             (long long) graph->n[1], (long long) graph->done[0]);
   ls_count ("launches of graphs", 1);
   return CUDA_OK;
 }

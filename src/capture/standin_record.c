@@ -6,7 +6,8 @@
  *   n NAME                         of a kernel that is launched for the first time
  *   p OP STREAM M N K BATCH KIND   a product; KIND: of flops[] in standin.h
  *   d OP STREAM N BATCH M N K MASKED BYTES    a plan of cuDNN: as LsDnnWork has it
- *   g OP STREAM KERNELS PRODUCTS PS    a graph: how many it has, and how long its longest way is here
+ *   b GRAPH and x GRAPH            what lies between is not done, but becomes a graph
+ *   g OP STREAM GRAPH KERNELS PRODUCTS PS    a graph is launched: how many it has, how long it takes here
  *   c OP STREAM BYTES WAY          a copy: 0 on the device, 1 to it, 2 to the host, 3 on the host
  *   f OP STREAM BYTES              memory is filled
  *   m OP STREAM GROUP NAME COUNT TYPE OF    a collective, as NCCL's function counts; OF: its root, peer or
@@ -84,6 +85,13 @@ ls_record_mark (const char *text)
 {
   if (record.out)
     fprintf (record.out, "%s\n", text);
+}
+
+void
+ls_record_graph (char what, int graph)
+{
+  if (record.out)
+    fprintf (record.out, "%c %d\n", what, graph);
 }
 
 /* --- names of kernels, each once: their addresses stay --- */

@@ -164,6 +164,10 @@ static const struct {
   { "embedding", "backward", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
   { "indexing_backward", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
   { "scatter", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
+  { "", "aten::_assert_async", LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY },
+  { "", "aten::sort", LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
+  { "", "aten::cumsum", LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
+  { "", "fsdp::chunk_cat", LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT },
   { "", "embedding_dense_backward", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
   { "", "_foreach_norm", LS_KERNEL_REDUCTION, LS_ACCESS_MULTI },
   { "index_elementwise", "index_put", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
@@ -302,12 +306,19 @@ streams_in_library (const LsCapturedLaunch *l, LsKernel *ret)
   return is_known;
 }
 
+/* All that it is given and makes: an operator of PyTorch's dispatcher, or a kernel of its compiler. */
+static bool
+shows_tensors (const char *op)
+{
+  return g_str_has_prefix (op, "triton_") || (strstr (op, "::") && !g_str_has_prefix (op, "autograd::"));
+}
+
 static bool
 streams (const LsCapturedLaunch *l, LsKernel *ret)
 {
   Tensors t = tensors_of (l);
   const char *name = l->kernel ? l->kernel : "", *op = l->op ? l->op : "";
-  if (!g_str_has_prefix (op, "aten::") && !g_str_has_prefix (op, "triton_"))
+  if (!shows_tensors (op))
     return streams_in_library (l, ret);
   guint i = 0;
   while (i < G_N_ELEMENTS (rows)

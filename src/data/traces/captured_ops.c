@@ -14,6 +14,7 @@ typedef struct {
   char what;
   const cJSON *line;
   int64_t row; /* of "operators"; -1: outside of any */
+  guint event; /* of a record: the number that waits for it have */
 } Line;
 
 static double
@@ -27,10 +28,10 @@ static bool
 read_line (const cJSON *each, Line *ret)
 {
   const char *what = cJSON_GetStringValue (cJSON_GetArrayItem (each, 0));
-  *ret = (Line) { what ? *what : '\0', each, -1 };
+  *ret = (Line) { what ? *what : '\0', each, -1, 0 };
   if (what && strchr ("kpdgcfm", *what))
     ret->row = (int64_t) number_at (each, 1);
-  return what && what[0] && !what[1] && strchr ("kpdgcfm()rwhea+-", *what);
+  return what && what[0] && !what[1] && strchr ("kpdgcfm()rwhea+-bx", *what);
 }
 
 /* --- messages ------------------------------------------------------------------------------------------- */
@@ -185,7 +186,7 @@ captured_read_used (CapturedReading *x, const char *file, const cJSON *root, Cap
     Stream *s = ok && strchr ("kpdgcfrwh", l.what)
         ? stream_at (streams, number_at (each, strchr ("rwh", l.what) ? 1 : 2))
         : NULL;
-    ok = ok && (s || strchr ("m()ea+-", l.what));
+    ok = ok && (s || strchr ("m()ea+-bx", l.what));
     if (ok && strchr ("kpd", l.what))
       s->n_work++;
     if (ok && l.what == 'm') {
@@ -255,8 +256,12 @@ typedef struct {
   GString *ops;
   int64_t n_ops, base; /* of all, and before the open segment */
   Points issued, waits[LS_N_STREAMS], waited[LS_N_STREAMS];
-  GArray *events;   /* Points */
-  int64_t next_row; /* the first operator that has not begun */
+  GArray *events;     /* Points */
+  int64_t next_row;   /* the first operator that has not begun */
+  GHashTable *graphs; /* GArray of Line of each */
+  guint n_records;    /* of events so far, in the file */
+  GArray *open;       /* graph that is being captured; NULL: none */
+  bool is_in_graph;
   bool is_after_backward;
   double made; /* bytes that were allocated since the last launch */
   LsJsonOut w;
@@ -376,9 +381,12 @@ begin_op (Writing *w, const char *what, const char *name)
     ls_json_out_string (&w->w, "name", name);
 }
 
+/* What a graph has costs the host nothing but the launch of its first kernel. */
 static void
 end_op (Writing *w)
 {
+  if (w->is_in_graph)
+    ls_json_out_string (&w->w, "host", "free");
   ls_json_out_end_object (&w->w);
   w->n_ops++;
 }
@@ -405,6 +413,8 @@ write_bytes (Writing *w, uint64_t bytes)
 static void
 write_idle (Writing *w, int64_t row)
 {
+  if (w->is_in_graph)
+    return;
   int64_t of = outermost (w, row);
   uint32_t n = 0;
   for (; w->next_row <= row; w->next_row++)
@@ -559,9 +569,9 @@ write_copy (Writing *w, const Line *l)
 
 /* Its kernels are not in the record: it takes what the stand-ins' clock says. */
 static void
-write_graph (Writing *w, const Line *l)
+write_unknown_graph (Writing *w, const Line *l)
 {
-  double n = MAX (number_at (l->line, 3), 0), ps = CLAMP (number_at (l->line, 5), 0, 1e15);
+  double n = MAX (number_at (l->line, 4), 0), ps = CLAMP (number_at (l->line, 6), 0, 1e15);
   g_autofree char *time = g_strdup_printf ("%.0fps", ps);
   begin_op (w, "kernel", "a graph of CUDA");
   write_stream (w, (uint32_t) number_at (l->line, 2));
@@ -570,6 +580,8 @@ write_graph (Writing *w, const Line *l)
   end_op (w);
   w->role->n_launches += (uint32_t) n;
   w->role->n_unknown += (uint32_t) n;
+  guint before = GPOINTER_TO_UINT (g_hash_table_lookup (w->x->unknown, "a graph of CUDA"));
+  g_hash_table_replace (w->x->unknown, g_strdup ("a graph of CUDA"), GUINT_TO_POINTER (before + (guint) n));
 }
 
 static void
@@ -674,6 +686,8 @@ add_wait (Writing *w, double number, const Points *points)
       w->waits[s].last[u] = MAX (w->waits[s].last[u], points->last[u]);
 }
 
+static bool write_graph (Writing *w, const Line *l, const char *file);
+
 static bool
 write_line (Writing *w, const Line *l, const char *file)
 {
@@ -687,7 +701,9 @@ write_line (Writing *w, const Line *l, const char *file)
     add_wait (w, number_at (l->line, 1), points);
   } else if (l->what == 'r') {
     const Points now = until_now (w, number_at (l->line, 1));
-    g_array_append_val (w->events, now);
+    while (w->events->len <= l->event)
+      g_array_append_val (w->events, no_points);
+    g_array_index (w->events, Points, l->event) = now;
   } else if (l->what == 'e') {
     write_sync (w, points);
   } else if (l->what == 'h') {
@@ -698,13 +714,81 @@ write_line (Writing *w, const Line *l, const char *file)
   } else if (strchr ("kpdgcf", l->what)) {
     write_idle (w, l->row);
     if (l->what == 'g')
-      write_graph (w, l);
+      return write_graph (w, l, file);
     else if (l->what == 'c')
       write_copy (w, l);
     else
       write_launch (w, l);
   }
   return true;
+}
+
+/* A line as it stands: those of a graph that is captured are kept for its launches. */
+static bool
+take_line (Writing *w, const Line *l, GArray *batch, bool *is_batch, const char *file)
+{
+  Message m;
+  if (l->what == 'm' && read_message (l, w->role, &m)) {
+    const Message *first = batch->len > 0 ? &g_array_index (batch, Message, 0) : NULL;
+    if (first && (first->group != m.group || !is_to_one (first) || !is_to_one (&m))
+        && !write_batch (w, batch, file))
+      return false;
+    g_array_append_val (batch, m);
+  }
+  *is_batch = l->what == '(' || (*is_batch && l->what != ')');
+  return (*is_batch || write_batch (w, batch, file)) && write_line (w, l, file);
+}
+
+/* A line as it stands: those of a graph that is captured are kept for its launches. */
+static bool
+take_next (Writing *w, const cJSON *each, GArray *batch, bool *is_batch, const char *file)
+{
+  Line l;
+  read_line (each, &l);
+  if (l.what == 'r')
+    l.event = w->n_records++;
+  if (l.what == 'b') {
+    w->open = g_array_new (FALSE, FALSE, sizeof (Line));
+    g_hash_table_replace (w->graphs, GINT_TO_POINTER ((int) number_at (each, 1)), w->open);
+  } else if (l.what == 'x') {
+    w->open = NULL;
+  } else if (w->open) {
+    g_array_append_val (w->open, l);
+  } else {
+    return take_line (w, &l, batch, is_batch, file);
+  }
+  return true;
+}
+
+/* It begins after what its stream was given before; what the stream is given next comes after all of it. */
+static bool
+write_graph (Writing *w, const Line *l, const char *file)
+{
+  const GArray *lines = g_hash_table_lookup (w->graphs, GINT_TO_POINTER ((int) number_at (l->line, 3)));
+  double stream = number_at (l->line, 2);
+  if (!lines || w->is_in_graph) {
+    write_unknown_graph (w, l);
+    return true;
+  }
+  g_autoptr (GArray) batch = g_array_new (FALSE, FALSE, sizeof (Message));
+  bool ok = true, is_batch = false;
+  begin_op (w, "record", "a graph of CUDA");
+  write_stream (w, (uint32_t) stream);
+  ls_json_out_string (&w->w, "host", "launch");
+  end_op (w);
+  const Points before = until_now (w, stream);
+  for (guint u = 0; u < w->role->n_streams; u++)
+    add_wait (w, u, &before);
+  w->is_in_graph = true;
+  for (guint i = 0; ok && i < lines->len; i++)
+    ok = take_line (w, &g_array_index (lines, Line, i), batch, &is_batch, file);
+  ok = ok && write_batch (w, batch, file);
+  w->is_in_graph = false;
+  for (guint u = 0; u < w->role->n_streams; u++) {
+    const Points now = until_now (w, u);
+    add_wait (w, stream, &now);
+  }
+  return ok;
 }
 
 static void
@@ -734,6 +818,7 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
   g_autoptr (GArray) batch = g_array_new (FALSE, FALSE, sizeof (Message));
   const cJSON *did = cJSON_GetObjectItemCaseSensitive (root, "did"), *each;
   bool ok = true, is_open = false;
+  w.graphs = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_array_unref);
   w.rows = places_of (root, "operators", &w.n_rows);
   w.kinds = places_of (root, "kinds", &w.n_kinds);
   w.kernels = places_of (root, "kernels", &w.n_kernels);
@@ -742,26 +827,11 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
   for (guint s = 0; s < LS_N_STREAMS; s++)
     w.waits[s] = w.waited[s] = no_points;
   sum_threads (&w, did);
-  cJSON_ArrayForEach (each, did)
-  {
-    Line l;
-    Message m;
-    read_line (each, &l);
-    if (l.what == 'm' && read_message (&l, role, &m)) {
-      const Message *first = batch->len > 0 ? &g_array_index (batch, Message, 0) : NULL;
-      if (first && (first->group != m.group || !is_to_one (first) || !is_to_one (&m)))
-        ok = write_batch (&w, batch, file);
-      g_array_append_val (batch, m);
-    }
-    is_open = l.what == '(' || (is_open && l.what != ')');
-    if (ok && !is_open)
-      ok = write_batch (&w, batch, file);
-    if (!ok || !(ok = write_line (&w, &l, file)))
-      break;
-  }
+  cJSON_ArrayForEach (each, did) if (!(ok = take_next (&w, each, batch, &is_open, file))) break;
   close_segment (&w);
   g_string_free (w.ops, TRUE);
   g_array_unref (w.events);
+  g_hash_table_unref (w.graphs);
   g_free (w.rows);
   g_free (w.kinds);
   g_free (w.kernels);

@@ -55,9 +55,10 @@ static const struct {
   /* of libraries: passes over what was allocated for it, which PyTorch does not see; nobody knows the second */
   { "rmsnorm_bwd_tuned_kernel", "_LayerNormLinearBackward", "[\"bf16[64,512]\"]", "[]", LS_KERNEL_NORM,
     LS_ACCESS_TE_NORM_GRAD, 3 * 1000, true, 1000 },
-  { "unheard_of", "my::op", "[\"fp32[64]\"]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 2 * 1000, false,
+  { "unheard_of", "MyFunction", "[\"fp32[64]\"]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 2 * 1000, false,
     1000 },
-  { "unheard_of", "my::op", "[\"fp32[64]\"]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 32 * 1000, false },
+  { "unheard_of", "MyFunction", "[\"fp32[64]\"]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 32 * 1000,
+    false },
   { "unheard_of", "aten::op", "[\"fp32[64]\",\"cpu:fp32[1000000]\"]", "[]", LS_KERNEL_ELEMENTWISE,
     LS_ACCESS_NONE, 256, false },
   /* 10 blocks of 65,536 elements of four lists, of which three are written too */
