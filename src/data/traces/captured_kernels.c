@@ -164,6 +164,9 @@ static const struct {
   { "embedding", "backward", LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
   { "indexing_backward", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
   { "scatter", NULL, LS_KERNEL_EMBEDDING, LS_ACCESS_SCATTER },
+  { "prepare_grouped_gemm", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY },
+  { "", "aten::repeat_interleave", LS_KERNEL_EMBEDDING, LS_ACCESS_GATHER },
+  { "", "aten::topk", LS_KERNEL_REDUCTION, LS_ACCESS_ROWRED },
   { "", "aten::_assert_async", LS_KERNEL_ELEMENTWISE, LS_ACCESS_TINY },
   { "", "aten::sort", LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
   { "", "aten::cumsum", LS_KERNEL_REDUCTION, LS_ACCESS_VEC },
@@ -447,6 +450,30 @@ product (const LsCapturedLaunch *l, LsKernel *ret)
                          out, false);
 }
 
+/* Products of groups of rows, each with a matrix of its own: [T,K] by [E,K,N], or [M,T] by [T,N] for the
+ * gradients of E matrices. Groups are taken to be of one size. */
+static bool
+grouped_product (const LsCapturedLaunch *l, LsKernel *ret)
+{
+  Tensor a, b, out;
+  bool is_main = l->work == LS_CAPTURED_KERNEL && l->op && strstr (l->op, "grouped_mm") && l->kernel
+      && !strstr (l->kernel, "prepare_grouped");
+  if (!is_main || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, 0)), &a)
+      || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, 1)), &b)
+      || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->outputs, 0)), &out) || a.n_dims != 2)
+    return false;
+  bool is_of_matrices = out.n_dims == 3;
+  uint64_t n_groups = is_of_matrices ? out.dims[0]
+      : b.n_dims == 3                ? b.dims[0]
+                                     : 1,
+           tokens = a.dims[is_of_matrices ? 1 : 0] / MAX (n_groups, 1),
+           other = a.dims[is_of_matrices ? 0 : 1], columns = out.dims[out.n_dims - 1];
+  *ret = ls_kernel_gemm ("grouped product", a.dtype, MAX (is_of_matrices ? other : tokens, 1),
+                         MAX (columns, 1), MAX (is_of_matrices ? tokens : other, 1), MAX (n_groups, 1), 2,
+                         false);
+  return true;
+}
+
 bool
 ls_captured_kernel (const LsCapturedLaunch *l, LsKernel *ret)
 {
@@ -465,6 +492,6 @@ ls_captured_kernel (const LsCapturedLaunch *l, LsKernel *ret)
     ret->access = LS_ACCESS_MEMCPY;
     return true;
   default:
-    return attends_by_plan (l, ret) || attends (l, ret) || streams (l, ret);
+    return grouped_product (l, ret) || attends_by_plan (l, ret) || attends (l, ret) || streams (l, ret);
   }
 }

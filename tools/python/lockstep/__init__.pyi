@@ -642,7 +642,8 @@ def capture(*arguments: Text, progress: Progress | None = None, **options: Unpac
     """Runs a PyTorch program without GPUs, one rank for all, with libraries that answer as CUDA's
     would on the named GPU, for some steps; where ranks differ, as stages of a pipeline do,
     one of each role. Says what PyTorch's allocator held at its peak,
-    and which lines of the program held it, what comes on top, and whether it fits. The
+    and which lines of the program held it, what comes on top, and whether it fits; with -o
+    what a step does is written, as a trace that lockstep run --trace replays. The
     program is not changed, and nothing but COMMAND is run. What it prints goes to stderr."""
 
 class ShareOptions(TypedDict, total=False):
