@@ -52,11 +52,12 @@ static const struct {
     "[]", LS_KERNEL_ATTENTION_FWD, LS_ACCESS_NONE, 2 * 8192 * 128 * (2 * 32 + 2 * 8) * 2.0, true },
   { "cunn_SoftMaxForward", "aten::_log_softmax", "[\"fp32[64,1000]\",1,false]", "[\"fp32[64,1000]\"]",
     LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC, 2 * 4 * 64000.0, true },
-  /* of libraries: passes over what was allocated for it, which PyTorch does not see; nobody knows the second */
+  /* of libraries: passes over what was allocated for it, which PyTorch does not see; nobody knows the
+   * second */
   { "rmsnorm_bwd_tuned_kernel", "_LayerNormLinearBackward", "[\"bf16[64,512]\"]", "[]", LS_KERNEL_NORM,
     LS_ACCESS_TE_NORM_GRAD, 3 * 1000, true, 1000 },
-  { "unheard_of", "MyFunction", "[\"fp32[64]\"]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 2 * 1000, false,
-    1000 },
+  { "unheard_of", "MyFunction", "[\"fp32[64]\"]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 2 * 1000,
+    false, 1000 },
   { "unheard_of", "MyFunction", "[\"fp32[64]\"]", "[]", LS_KERNEL_ELEMENTWISE, LS_ACCESS_NONE, 32 * 1000,
     false },
   { "unheard_of", "aten::op", "[\"fp32[64]\",\"cpu:fp32[1000000]\"]", "[]", LS_KERNEL_ELEMENTWISE,
