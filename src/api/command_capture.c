@@ -8,7 +8,6 @@
 #include "data/datadir.h"
 #include "data/machines/machines.h"
 #include "data/text/write_file.h"
-#include "data/traces/captured_trace.h"
 #include "show/write_captured.h"
 
 #define DEFAULT_STEPS 2
@@ -114,25 +113,6 @@ put_bytes (FILE *out, gpointer bytes, GError **error)
 }
 
 static gboolean
-write_trace (const LsCaptured *c, const char *folder, GError **error)
-{
-  g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (LsCapturedFile));
-  for (guint i = 0; i < c->ranks->len; i++) {
-    const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i);
-    const LsCapturedFile file = { r->rank, r->recorded };
-    if (r->recorded)
-      g_array_append_val (files, file);
-  }
-  if (files->len == c->ranks->len)
-    return ls_captured_trace_write (folder, c->world, c->gpu, c->roles, files, error);
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
-               "-o: no whole step was seen of %u of %u ranks, so there is no trace: PyTorch's optimizers say "
-               "when one ends",
-               c->ranks->len - files->len, c->ranks->len);
-  return FALSE;
-}
-
-static gboolean
 write_snapshot (gconstpointer data, const char *path, GError **error)
 {
   return ls_write_file (path, put_bytes, ((const Data *) data)->captured->snapshot, error);
@@ -234,7 +214,8 @@ answer (const LsRequest *r, const LsCaptureAsk *ask, LsAnswer *a, GError **error
     ls_answer_warn (a, g_strdup ("--members changes nothing here: the program makes no groups of its ranks"));
   note_all (captured, a);
   ls_answer_take (a, d, &forms);
-  if (ask->with_trace && !captured->error && !write_trace (captured, ls_request_text (r, "output"), error))
+  if (ask->with_trace && !captured->error
+      && !ls_captured_write_trace (captured, ls_request_text (r, "output"), error))
     return FALSE;
   ls_answer_write (a, r, "junit", write_junit);
   if (captured->snapshot)

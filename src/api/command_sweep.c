@@ -7,6 +7,7 @@
 #include "api/commands.h"
 #include "api/job_answer.h"
 #include "api/request.h"
+#include "api/sweep_capture.h"
 #include "data/jobs/emit.h"
 #include "data/text/write_file.h"
 #include "show/plot/plots.h"
@@ -14,6 +15,11 @@
 #include "sweep/sweep_charts.h"
 
 static const LsOption own[] = {
+  { "command", .is_positional = TRUE, .is_repeated = TRUE, .argument = "COMMAND",
+    .meaning = "Of --capture, after --: what starts the training, with {tp} where a value of --tp goes" },
+  { "capture",
+    .meaning
+    = "Layouts of a program of yours: each is captured (lockstep capture) and replayed on --cluster" },
   { "ranges", .takes_json = TRUE, .argument = "FILE",
     .meaning = "Ranges of axes from a file; the flags override it" },
   { "prune", .argument = "on|off", .meaning = "off: simulate all that may fit; default on" },
@@ -247,10 +253,28 @@ emit (Data *s, const LsRequest *r, LsAnswer *a)
     ls_answer_fail (a, error);
 }
 
+/* All but these belong to layouts of a model. */
+static gboolean
+check_capture (const LsRequest *r, GError **error)
+{
+  static const char *const allowed[] = { "capture", "command", "format", "json", NULL };
+  for (const LsOption *o = own; o->key; o++) {
+    if (g_strv_contains (allowed, o->key) || (!ls_request_text (r, o->key) && !ls_request_is_on (r, o->key)))
+      continue;
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with --capture", o->key);
+    return FALSE;
+  }
+  return TRUE;
+}
+
 /* Of a team only the leader has results. */
 static gboolean
 run (const LsRequest *r, LsAnswer *a, GError **error)
 {
+  if (ls_request_is_on (r, "capture"))
+    return check_capture (r, error) && ls_sweep_capture (r, a, error);
+  if (ls_request_text (r, "command"))
+    return ls_request_refuse ("a command goes with --capture", error);
   g_autoptr (Data) made = g_new0 (Data, 1);
   ls_sweep_spec_init (&made->spec);
   if (!read_spec (&made->spec, r, error) || !check_emit (r, &made->spec, error))
@@ -309,7 +333,8 @@ const Command command_sweep = {
       "(\"1,2,4\", or the doublings \"1..4\") that narrows their range; every other knob of parallelism\n"
       "takes one too (--p2p batched,overlapped; where values have commas: --layers-per-chunk\n"
       "auto/balanced/4x13,3x3). The other options that say which job are those of lockstep run, --for and\n"
-      "--headroom among them.",
+      "--headroom among them. With --capture the layouts are those of a program of yours: each is captured\n"
+      "(lockstep capture), and its step replayed on --cluster.",
     .examples
     = "Ctrl-C ends it with the results so far and exit code 6; a second time at once.\n\n"
       "Examples:\n"

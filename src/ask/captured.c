@@ -7,6 +7,7 @@
 #include <lockstep/error.h>
 
 #include "ask/capture_processes.h"
+#include "data/traces/captured_trace.h"
 #include "data/text/json_doc.h"
 
 /* What PyTorch's messages call the total capacity of a GPU over the size of its memory: 79.10 of 80 GiB on
@@ -606,4 +607,23 @@ ls_captured_advice (const LsCaptured *c)
     if (sums[i].bytes * 20 >= c->total_bytes) /* what is less is no help */
       g_string_append_printf (text, "\nhint: %.1f GiB %s", (double) sums[i].bytes / (1 << 30), sums[i].line);
   return g_string_free (text, FALSE);
+}
+
+gboolean
+ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error)
+{
+  g_autoptr (GArray) files = g_array_new (FALSE, FALSE, sizeof (LsCapturedFile));
+  for (guint i = 0; i < c->ranks->len; i++) {
+    const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i);
+    const LsCapturedFile file = { r->rank, r->recorded };
+    if (r->recorded)
+      g_array_append_val (files, file);
+  }
+  if (files->len == c->ranks->len)
+    return ls_captured_trace_write (folder, c->world, c->gpu, c->roles, files, error);
+  g_set_error (error, LS_ERROR, LS_ERROR_FAILED,
+               "-o: no whole step was seen of %u of %u ranks, so there is no trace: PyTorch's optimizers say "
+               "when one ends",
+               c->ranks->len - files->len, c->ranks->len);
+  return FALSE;
 }

@@ -100,6 +100,9 @@ typedef struct {
  * LS_ERROR_STOPPED. */
 LsCaptured *ls_capture_run (const LsCaptureAsk *ask, GError **error);
 void ls_captured_free (LsCaptured *captured); /* NULL allowed */
+/* What was asked for with_trace, as data/traces/captured_trace.h has it. LS_ERROR_FAILED: not of all its
+ * ranks a whole step was seen; LS_ERROR_IO. */
+gboolean ls_captured_write_trace (const LsCaptured *c, const char *folder, GError **error);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCaptured, ls_captured_free)
 
 /* Whether it ran to its end or its steps without an error, and what is needed is on the GPU. */

@@ -1,6 +1,9 @@
 #include "show/write_captured.h"
 
+#include <math.h>
+
 #include "data/text/json_out.h"
+#include "show/quantity.h"
 #include "show/text_table.h"
 
 #define MOST_ROWS 12 /* of lines of the program in a text */
@@ -212,4 +215,66 @@ ls_captured_to_junit (const LsCaptured *c, const char *command)
                           "    <testcase classname=\"memory\" name=\"%s\">%s</testcase>\n"
                           "  </testsuite>\n</testsuites>\n",
                           !fits && !failed, failed, name, failure);
+}
+
+/* --- several layouts ------------------------------------------------------------------------------------ */
+
+char *
+ls_capture_layouts_to_text (const LsCaptureLayouts *all)
+{
+  GString *out = g_string_new (NULL), *columns = g_string_new (NULL);
+  LsTextTable t;
+  for (guint i = 0; i < all->axes->len; i++)
+    g_string_append_c (columns, 'r');
+  g_string_append (columns, "rrrl");
+  ls_text_table_init (&t, columns->str);
+  for (guint i = 0; i < all->axes->len; i++)
+    ls_text_table_add (&t, "%s", g_array_index (all->axes, LsCaptureAxis, i).key);
+  static const char *const heads[] = { "step", "memory", "of", "" };
+  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
+    ls_text_table_add (&t, "%s", heads[i]);
+  for (guint i = 0; i < all->layouts->len; i++) {
+    const LsCaptureLayout *l = &g_array_index (all->layouts, LsCaptureLayout, i);
+    for (guint k = 0; k < all->axes->len; k++)
+      ls_text_table_add (&t, "%s", l->values[k]);
+    if (isnan (l->step_time_s))
+      ls_text_table_add (&t, "%s", "-");
+    else
+      ls_text_table_take (&t, ls_text_time (l->step_time_s));
+    ls_text_table_add (&t, "%.2f GiB", (double) l->needed_bytes / GIB);
+    ls_text_table_add (&t, "%.2f GiB", (double) l->total_bytes / GIB);
+    ls_text_table_add (&t, "%s", l->error ? l->error : l->fits ? "fits" : "does not fit");
+  }
+  g_string_append_printf (out, "captured in %u layouts, replayed on %s\n\n", all->layouts->len, all->cluster);
+  ls_text_table_print (&t, 2, out);
+  g_string_free (columns, TRUE);
+  return g_string_free (out, FALSE);
+}
+
+char *
+ls_capture_layouts_to_json (const LsCaptureLayouts *all)
+{
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "captured-layouts");
+  ls_json_out_string (&w, "cluster", all->cluster);
+  ls_json_out_begin_array (&w, "layouts");
+  for (guint i = 0; i < all->layouts->len; i++) {
+    const LsCaptureLayout *l = &g_array_index (all->layouts, LsCaptureLayout, i);
+    ls_json_out_begin_object (&w, NULL);
+    ls_json_out_begin_array (&w, "values");
+    for (guint k = 0; k < all->axes->len; k++) {
+      g_autofree char *text
+          = g_strdup_printf ("%s=%s", g_array_index (all->axes, LsCaptureAxis, k).key, l->values[k]);
+      ls_json_out_string (&w, NULL, text);
+    }
+    ls_json_out_end_array (&w);
+    ls_json_out_double (&w, "step_time_s", l->step_time_s);
+    ls_json_out_bool (&w, "fits", l->fits);
+    ls_json_out_uint (&w, "needed_bytes", l->needed_bytes);
+    ls_json_out_uint (&w, "total_bytes", l->total_bytes);
+    ls_json_out_string (&w, "error", l->error);
+    ls_json_out_end_object (&w);
+  }
+  ls_json_out_end_array (&w);
+  return ls_json_out_close (&w);
 }

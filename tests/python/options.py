@@ -47,7 +47,7 @@ ROWS = {
         --critical-batch 1000000 | --reliability lab --objective time-to-loss --tokens 1000000000; --reliability lab | --objective goodput
         --time-limit 1us; --pareto; --gpu-hour 2; --gpu-watts 500; --pue 1.5 | --gpu-watts 500; --list l.csv; --journal j; --heat-map m.gp; --heat-axes pp,tp | --heat-map m.gp
         --heat-figure mfu | --heat-map m.gp; --pareto-chart p.gp; --scaling-chart s.gp | --gpus 2,4; --emit megatron | --for megatron; --timing; --report r.html
-        --format json; --json; --csv"""),
+        --capture = SHIPPED --cluster dgx-h100 --tp 2 -- torchrun --nproc-per-node {tp} train.py; --format json; --json; --csv"""),
     "collective": (COLLECTIVE, """
         --cluster eight; --nodes 1; --slice 4x1 = --cluster data/slices.json --op all-reduce --gpus 4; --gpus 2; --nccl volta; --op broadcast
         --algorithm tree; --max-ctas 1; --protocol ll; --network step; --min 4KiB; --max 1KiB; --factor 2
@@ -127,7 +127,7 @@ class Output:
         line = [w for word in line for w in (job if word == "SHIPPED" else [word])]
         done = subprocess.run([PROGRAM, *line], cwd=here, capture_output=True, env={**os.environ, "LS_DATA_DIR": str(folder), "PATH": f"{MADE}:{os.environ['PATH']}"}, timeout=300)
         self.code, self.err = done.returncode, done.stderr.decode(errors="replace")
-        written = {p.name: p.read_bytes() for p in sorted(here.iterdir()) if not p.is_symlink()}
+        written = {p.name: p.read_bytes() if p.is_file() else sorted(q.name for q in p.iterdir()) for p in sorted(here.iterdir()) if not p.is_symlink()}
         self.all = (done.returncode, done.stdout, done.stderr, written)
         self.out = done.stdout
 

@@ -250,6 +250,8 @@ def run(*, progress: Progress | None = None, **options: Unpack[RunOptions]) -> R
     batches in sequences, degrees in ranks. Options override --strategy, which overrides --software."""
 
 class SweepOptions(JobOptions, total=False):
+    command: Text  # Of --capture, after --: what starts the training, with {tp} where a value of --tp goes
+    capture: Switch  # Layouts of a program of yours: each is captured (lockstep capture) and replayed on --cluster
     ranges: File  # Ranges of axes from a file; the flags override it
     prune: Text  # off: simulate all that may fit; default on
     top: Number  # How many ideas are ranked of each number of GPUs and global batch; default 5
@@ -288,14 +290,15 @@ class SweepOptions(JobOptions, total=False):
     gpu_calibration: File  # what the GPU's kernels take (lockstep calibrate writes such a file) [own: as its GPU names]
     nccl: File  # what NCCL reaches (lockstep calibrate --nccl writes such a file) [own: as its GPU names]
 
-def sweep(*, progress: Progress | None = None, **options: Unpack[SweepOptions]) -> SweepResult:
+def sweep(*arguments: Text, progress: Progress | None = None, **options: Unpack[SweepOptions]) -> SweepResult:
     """The best of all legal configurations: enumerated, those that cannot fit or cannot win left out
     by bounds, the rest simulated on threads. --gpus, --global-batch, --tp, --pp, --cp, --ep, --vpp,
     --sp, --zero, --dp-kind, --micro-batch, --schedule, --recompute and --tp-overlap take a list
     ("1,2,4", or the doublings "1..4") that narrows their range; every other knob of parallelism
     takes one too (--p2p batched,overlapped; where values have commas: --layers-per-chunk
     auto/balanced/4x13,3x3). The other options that say which job are those of lockstep run, --for and
-    --headroom among them."""
+    --headroom among them. With --capture the layouts are those of a program of yours: each is captured
+    (lockstep capture), and its step replayed on --cluster."""
 
 class CollectiveOptions(TypedDict, total=False):
     cluster: File  # On which cluster
