@@ -298,7 +298,9 @@ streams_in_library (const LsCapturedLaunch *l, LsKernel *ret)
     i++;
   bool is_known = i < G_N_ELEMENTS (of_libraries);
   double passes = is_known ? of_libraries[i].passes : UNKNOWN_PASSES, lists = list_bytes (l);
-  double bytes = l->made > 0 ? passes * l->made : l->threads * THREAD_BYTES;
+  double bytes = l->all_bytes > 0 ? l->all_bytes
+      : l->made > 0              ? passes * l->made
+                                 : l->threads * THREAD_BYTES;
   if (lists > 0) {
     stream (l, &t, LS_KERNEL_OPTIMIZER, lists, ret);
     ret->access = strstr (name, "dam") ? LS_ACCESS_ADAM : LS_ACCESS_MULTI;
@@ -492,6 +494,10 @@ ls_captured_kernel (const LsCapturedLaunch *l, LsKernel *ret)
     ret->access = LS_ACCESS_MEMCPY;
     return true;
   default:
+    if (l->products == 1) { /* a graph of cuDNN's */
+      product (l, ret);
+      return true;
+    }
     return grouped_product (l, ret) || attends_by_plan (l, ret) || attends (l, ret) || streams (l, ret);
   }
 }
