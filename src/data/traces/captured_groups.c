@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define MOST_MEMBERS (1 << 26) /* of all groups that a program makes */
+
 GArray *
 captured_ranks (CapturedReading *x, const char *file, const cJSON *run)
 {
@@ -12,8 +14,13 @@ captured_ranks (CapturedReading *x, const char *file, const cJSON *run)
   double first = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 0)),
          n = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 1)),
          apart = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 2));
-  bool is_run
-      = cJSON_IsArray (run) && first >= 0 && n >= 1 && apart >= 1 && first + (n - 1) * apart < x->world;
+  bool is_run = cJSON_IsArray (run) && first >= 0 && n >= 1 && apart >= 1 && apart <= x->world
+      && first + (n - 1) * apart < x->world;
+  x->n_members += is_run ? (uint64_t) n : (uint64_t) cJSON_GetArraySize (list);
+  if (x->n_members > MOST_MEMBERS) {
+    captured_complain (x, file, "groups of more than %d ranks together", MOST_MEMBERS);
+    return NULL;
+  }
   for (uint32_t i = 0; is_run && i < (uint32_t) n; i++) {
     uint32_t rank = (uint32_t) first + i * (uint32_t) apart;
     g_array_append_val (ranks, rank);

@@ -146,7 +146,8 @@ static const struct {
   { "chunk_cat", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_CAT },
   { "triton_red", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED },
   { "triton_per", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON_RED },
-  { "triton_", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON },
+  { "triton_poi", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON }, /* and no templates */
+  { "triton_for", NULL, LS_KERNEL_ELEMENTWISE, LS_ACCESS_TRITON },
   { "ayer_norm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
   { "LayerNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
   { "ayerNorm", NULL, LS_KERNEL_NORM, LS_ACCESS_VEC },
@@ -298,9 +299,7 @@ streams_in_library (const LsCapturedLaunch *l, LsKernel *ret)
     i++;
   bool is_known = i < G_N_ELEMENTS (of_libraries);
   double passes = is_known ? of_libraries[i].passes : UNKNOWN_PASSES, lists = list_bytes (l);
-  double bytes = l->all_bytes > 0 ? l->all_bytes
-      : l->made > 0              ? passes * l->made
-                                 : l->threads * THREAD_BYTES;
+  double bytes = l->all_bytes > 0 ? l->all_bytes : l->made > 0 ? passes * l->made : l->threads * THREAD_BYTES;
   if (lists > 0) {
     stream (l, &t, LS_KERNEL_OPTIMIZER, lists, ret);
     ret->access = strstr (name, "dam") ? LS_ACCESS_ADAM : LS_ACCESS_MULTI;
@@ -355,6 +354,7 @@ static const struct {
   { "_cudnn_attention_forward", 0, true },
   { "_flash_attention_forward", 0, false },
   { "_efficient_attention_forward", 0, false },
+  { "flex_attention", 0, true }, /* by PyTorch's compiler: its kernels are its operators */
 };
 
 /* Whether it is causal is the first truth value of the arguments; of the forward of cuDNN and of efficient
@@ -406,7 +406,7 @@ attends (const LsCapturedLaunch *l, LsKernel *ret)
   bool is_main = is_plan
       || (strstr (name, "flash_") && !strstr (name, "dot_do_o") && !strstr (name, "convert_dq")
           && !strstr (name, "combine"))
-      || strstr (name, "fmha_") || strstr (name, "AttentionKernel")
+      || strstr (name, "fmha_") || strstr (name, "AttentionKernel") || strstr (name, "flex_attention")
       || strstr (name, "AttentionBackwardKernel");
   if (!is_main)
     return false;
@@ -450,6 +450,22 @@ product (const LsCapturedLaunch *l, LsKernel *ret)
   /* cuBLAS counts by columns: what it calls rows of the result are its columns */
   *ret = ls_kernel_gemm ("product", dtype, MAX (l->n, 1), MAX (l->m, 1), MAX (l->k, 1), MAX (l->batch, 1),
                          out, false);
+}
+
+/* A product that PyTorch's compiler has made from a template: its first two tensors are those that it
+ * multiplies. */
+static bool
+template_product (const LsCapturedLaunch *l, LsKernel *ret)
+{
+  Tensor a, b;
+  if (!l->kernel || !g_str_has_prefix (l->kernel, "triton_tem") || strstr (l->kernel, "attention")
+      || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, 0)), &a)
+      || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, 1)), &b) || a.n_dims < 2
+      || a.n_dims != b.n_dims || a.dims[a.n_dims - 1] != b.dims[b.n_dims - 2])
+    return false;
+  *ret = ls_kernel_gemm ("product", a.dtype, MAX (a.dims[a.n_dims - 2], 1), MAX (b.dims[b.n_dims - 1], 1),
+                         MAX (a.dims[a.n_dims - 1], 1), a.n_dims == 3 ? MAX (a.dims[0], 1) : 1, 2, false);
+  return true;
 }
 
 /* Products of groups of rows, each with a matrix of its own: [T,K] by [E,K,N], or [M,T] by [T,N] for the
@@ -498,6 +514,9 @@ ls_captured_kernel (const LsCapturedLaunch *l, LsKernel *ret)
       product (l, ret);
       return true;
     }
-    return grouped_product (l, ret) || attends_by_plan (l, ret) || attends (l, ret) || streams (l, ret);
+    if (l->kernel && strstr (l->kernel, "flex_attention") && attends (l, ret))
+      return false; /* what it masks is not known: all pairs are computed, at most */
+    return grouped_product (l, ret) || template_product (l, ret) || attends_by_plan (l, ret)
+        || attends (l, ret) || streams (l, ret);
   }
 }

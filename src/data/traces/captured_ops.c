@@ -6,8 +6,9 @@
 #include "data/traces/captured_kernels.h"
 #include "data/traces/captured_read.h"
 
-#define MAX_OPS   50000 /* of a segment: those of a trace are fewer than 60,000 */
-#define MAX_LINES 50000000
+#define MAX_OPS  50000   /* of a segment: those of a trace are fewer than 60,000 */
+#define MOST_OPS 5000000 /* of a rank, as graphs may be launched often */
+#define LARGEST  1e15    /* number of a file that is taken as it stands: it fits into 64 bits */
 
 /* A line of "did"; of a launch, with the operator that it is of. */
 typedef struct {
@@ -17,11 +18,19 @@ typedef struct {
   guint event; /* of a record: the number that waits for it have */
 } Line;
 
+/* -1: there is none. */
 static double
 number_at (const cJSON *list, int i)
 {
   const cJSON *n = cJSON_GetArrayItem (list, i);
-  return cJSON_IsNumber (n) ? n->valuedouble : -1;
+  return cJSON_IsNumber (n) ? CLAMP (n->valuedouble, -1, LARGEST) : -1;
+}
+
+/* 1 or more. */
+static uint64_t
+size_at (const cJSON *list, int i)
+{
+  return (uint64_t) MAX (number_at (list, i), 1);
 }
 
 static bool
@@ -59,7 +68,7 @@ read_message (const Line *l, const CapturedRole *role, Message *ret)
          type = number_at (l->line, 6), of = number_at (l->line, 7);
   const char *name = cJSON_GetStringValue (cJSON_GetArrayItem (l->line, 4));
   if (!name || stream < 0 || group < 0 || group >= role->groups->len || n < 0 || type < 0
-      || type >= G_N_ELEMENTS (types) || of < 0)
+      || type >= G_N_ELEMENTS (types) || of < 0 || of > INT32_MAX)
     return false;
   *ret = (Message) { (uint32_t) stream,
                      (uint32_t) group,
@@ -170,6 +179,36 @@ note_batch (GArray *batch, CapturedRole *role, GArray *streams)
   return s != NULL;
 }
 
+/* That with most kernels is for computing; messages of a pipeline, and each other stream, have one of
+ * those that are left. */
+static void
+name_streams (const GArray *streams, CapturedRole *role)
+{
+  static const LsStream others[]
+      = { LS_STREAM_GATHER, LS_STREAM_GATHER_IN,   LS_STREAM_DP,         LS_STREAM_TP,
+          LS_STREAM_CP,     LS_STREAM_EP,          LS_STREAM_REPLICA,    LS_STREAM_GLOBAL,
+          LS_STREAM_SHARED, LS_STREAM_COPY,        LS_STREAM_COPY_IN,    LS_STREAM_PP_FWD,
+          LS_STREAM_PP_BWD, LS_STREAM_PP_FWD_RECV, LS_STREAM_PP_BWD_RECV };
+  guint compute = 0, next = 0;
+  for (guint i = 0; i < streams->len; i++)
+    compute = g_array_index (streams, Stream, i).n_work > g_array_index (streams, Stream, compute).n_work
+        ? i
+        : compute;
+  uint32_t taken = 1u << LS_STREAM_COMPUTE;
+  for (guint turn = 0; turn < 2; turn++)
+    for (guint i = 0; i < streams->len; i++) {
+      const Stream *s = &g_array_index (streams, Stream, i);
+      if (i == compute || (s->has_peers && s->group == role->pipe) == (turn > 0))
+        continue;
+      uint32_t stream
+          = s->has_peers && s->group == role->pipe ? LS_STREAM_PP_FWD : others[next % G_N_ELEMENTS (others)];
+      while ((taken >> stream & 1) && next < G_N_ELEMENTS (others))
+        stream = others[next++];
+      taken |= 1u << stream;
+      role->streams[i] = (uint8_t) stream;
+    }
+}
+
 bool
 captured_read_used (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
 {
@@ -210,30 +249,7 @@ captured_read_used (CapturedReading *x, const char *file, const cJSON *root, Cap
     CapturedGroup *g = role->groups->pdata[i];
     g->is_used |= g->has_peers && (int) i != role->pipe; /* a ring beside the pipeline */
   }
-  /* streams */
-  static const LsStream others[]
-      = { LS_STREAM_GATHER, LS_STREAM_GATHER_IN,   LS_STREAM_DP,         LS_STREAM_TP,
-          LS_STREAM_CP,     LS_STREAM_EP,          LS_STREAM_REPLICA,    LS_STREAM_GLOBAL,
-          LS_STREAM_SHARED, LS_STREAM_COPY,        LS_STREAM_COPY_IN,    LS_STREAM_PP_FWD,
-          LS_STREAM_PP_BWD, LS_STREAM_PP_FWD_RECV, LS_STREAM_PP_BWD_RECV };
-  guint compute = 0, next = 0;
-  for (guint i = 0; i < streams->len; i++)
-    compute = g_array_index (streams, Stream, i).n_work > g_array_index (streams, Stream, compute).n_work
-        ? i
-        : compute;
-  uint32_t taken = 1u << LS_STREAM_COMPUTE;
-  for (guint turn = 0; turn < 2; turn++)
-    for (guint i = 0; i < streams->len; i++) {
-      const Stream *s = &g_array_index (streams, Stream, i);
-      if (i == compute || (s->has_peers && s->group == role->pipe) == (turn > 0))
-        continue;
-      uint32_t stream
-          = s->has_peers && s->group == role->pipe ? LS_STREAM_PP_FWD : others[next % G_N_ELEMENTS (others)];
-      while ((taken >> stream & 1) && next < G_N_ELEMENTS (others))
-        stream = others[next++];
-      taken |= 1u << stream;
-      role->streams[i] = (uint8_t) stream;
-    }
+  name_streams (streams, role);
   return true;
 }
 
@@ -490,6 +506,23 @@ kernel_number (CapturedReading *x, const LsKernel *k, const char *name)
   return x->kernels->len - 1;
 }
 
+static double
+threads_of (const Line *l)
+{
+  double threads = 1;
+  for (int i = 4; i < 10; i++)
+    threads *= (double) size_at (l->line, i);
+  return threads;
+}
+
+static void
+note_unknown (Writing *w, const char *name, guint n)
+{
+  guint before = GPOINTER_TO_UINT (g_hash_table_lookup (w->x->unknown, name));
+  g_hash_table_replace (w->x->unknown, g_strdup (name), GUINT_TO_POINTER (before + n));
+  w->role->n_unknown += n;
+}
+
 static void
 write_launch (Writing *w, const Line *l)
 {
@@ -506,42 +539,30 @@ write_launch (Writing *w, const Line *l)
                               .share = 1 };
   w->made = 0;
   if (l->what == 'k') {
-    double name = number_at (l->line, 3), threads = 1;
-    for (int i = 4; i < 10; i++)
-      threads *= MAX (number_at (l->line, i), 1);
+    double name = number_at (l->line, 3);
     launch.kernel = name >= 0 && name < w->n_kernels ? cJSON_GetStringValue (w->kernels[(guint) name]) : NULL;
-    launch.threads = threads;
-    launch.blocks
-        = MAX (number_at (l->line, 4), 1) * MAX (number_at (l->line, 5), 1) * MAX (number_at (l->line, 6), 1);
-    launch.share
-        = l->row >= 0 && l->row < w->n_rows && w->threads[l->row] > 0 ? threads / w->threads[l->row] : 1;
-  } else if (l->what == 'p') {
-    launch.m = (uint64_t) MAX (number_at (l->line, 3), 1);
-    launch.n = (uint64_t) MAX (number_at (l->line, 4), 1);
-    launch.k = (uint64_t) MAX (number_at (l->line, 5), 1);
-    launch.batch = (uint64_t) MAX (number_at (l->line, 6), 1);
-    launch.compute = (uint32_t) MAX (number_at (l->line, 7), 0);
-  } else if (l->what == 'd') {
-    launch.products = number_at (l->line, 3);
-    launch.batch = (uint64_t) MAX (number_at (l->line, 4), 1);
-    launch.m = (uint64_t) MAX (number_at (l->line, 5), 1);
-    launch.n = (uint64_t) MAX (number_at (l->line, 6), 1);
-    launch.k = (uint64_t) MAX (number_at (l->line, 7), 1);
-    launch.is_masked = number_at (l->line, 8) > 0;
-    launch.all_bytes = number_at (l->line, 9);
-    launch.threads = MAX (launch.all_bytes, 1) / 32;
+    launch.threads = threads_of (l);
+    launch.blocks = (double) (size_at (l->line, 4) * size_at (l->line, 5) * size_at (l->line, 6));
+    launch.share = l->row >= 0 ? launch.threads / w->threads[l->row] : 1;
+  } else if (l->what == 'p' || l->what == 'd') {
+    int first = l->what == 'p' ? 3 : 5;
+    launch.m = size_at (l->line, first);
+    launch.n = size_at (l->line, first + 1);
+    launch.k = size_at (l->line, first + 2);
+    launch.batch = size_at (l->line, l->what == 'p' ? 6 : 4);
+    launch.compute = l->what == 'p' ? (uint32_t) CLAMP (number_at (l->line, 7), 0, 3) : 0;
+    launch.products = l->what == 'd' ? number_at (l->line, 3) : 0;
+    launch.is_masked = l->what == 'd' && number_at (l->line, 8) > 0;
+    launch.all_bytes = l->what == 'd' ? number_at (l->line, 9) : 0;
   } else {
-    launch.bytes = MAX (number_at (l->line, 3), 1);
+    launch.bytes = (double) size_at (l->line, 3);
   }
   LsKernel kernel;
   w->role->n_launches++;
   const char *op = launch.op ? launch.op : "outside of operators";
   const char *name = g_str_has_prefix (op, "aten::") ? op + strlen ("aten::") : op;
-  if (!ls_captured_kernel (&launch, &kernel)) {
-    guint n = GPOINTER_TO_UINT (g_hash_table_lookup (w->x->unknown, name));
-    g_hash_table_replace (w->x->unknown, g_strdup (name), GUINT_TO_POINTER (n + 1));
-    w->role->n_unknown++;
-  }
+  if (!ls_captured_kernel (&launch, &kernel))
+    note_unknown (w, name, 1);
   g_autofree char *title = title_of (w, l->row, NULL);
   begin_op (w, "kernel", title);
   write_stream (w, (uint32_t) number_at (l->line, 2));
@@ -563,7 +584,7 @@ write_copy (Writing *w, const Line *l)
   begin_op (w, "copy", title);
   write_stream (w, (uint32_t) number_at (l->line, 2));
   ls_json_out_string (&w->w, "direction", way == 1 ? "to-device" : "to-host");
-  write_bytes (w, (uint64_t) MAX (number_at (l->line, 3), 1));
+  write_bytes (w, size_at (l->line, 3));
   end_op (w);
 }
 
@@ -571,7 +592,7 @@ write_copy (Writing *w, const Line *l)
 static void
 write_unknown_graph (Writing *w, const Line *l)
 {
-  double n = MAX (number_at (l->line, 4), 0), ps = CLAMP (number_at (l->line, 6), 0, 1e15);
+  double n = CLAMP (number_at (l->line, 4), 0, 1e6), ps = MAX (number_at (l->line, 6), 0);
   g_autofree char *time = g_strdup_printf ("%.0fps", ps);
   begin_op (w, "kernel", "a graph of CUDA");
   write_stream (w, (uint32_t) number_at (l->line, 2));
@@ -579,9 +600,7 @@ write_unknown_graph (Writing *w, const Line *l)
   ls_json_out_string (&w->w, "recorded", time);
   end_op (w);
   w->role->n_launches += (uint32_t) n;
-  w->role->n_unknown += (uint32_t) n;
-  guint before = GPOINTER_TO_UINT (g_hash_table_lookup (w->x->unknown, "a graph of CUDA"));
-  g_hash_table_replace (w->x->unknown, g_strdup ("a graph of CUDA"), GUINT_TO_POINTER (before + (guint) n));
+  note_unknown (w, "a graph of CUDA", (guint) n);
 }
 
 static void
@@ -723,7 +742,7 @@ write_line (Writing *w, const Line *l, const char *file)
   return true;
 }
 
-/* A line as it stands: those of a graph that is captured are kept for its launches. */
+/* Messages are gathered until all that are sent at once are there. */
 static bool
 take_line (Writing *w, const Line *l, GArray *batch, bool *is_batch, const char *file)
 {
@@ -745,6 +764,7 @@ take_next (Writing *w, const cJSON *each, GArray *batch, bool *is_batch, const c
 {
   Line l;
   read_line (each, &l);
+  l.row = l.row < w->n_rows ? MAX (l.row, -1) : -1;
   if (l.what == 'r')
     l.event = w->n_records++;
   if (l.what == 'b') {
@@ -770,6 +790,8 @@ write_graph (Writing *w, const Line *l, const char *file)
     write_unknown_graph (w, l);
     return true;
   }
+  if (w->n_ops + lines->len > MOST_OPS)
+    return captured_complain (w->x, file, "its graphs launch more than %d kernels", MOST_OPS);
   g_autoptr (GArray) batch = g_array_new (FALSE, FALSE, sizeof (Message));
   bool ok = true, is_batch = false;
   begin_op (w, "record", "a graph of CUDA");
@@ -798,12 +820,8 @@ sum_threads (Writing *w, const cJSON *did)
   cJSON_ArrayForEach (each, did)
   {
     Line l;
-    double threads = 1;
-    if (!read_line (each, &l) || l.what != 'k' || l.row < 0 || l.row >= w->n_rows)
-      continue;
-    for (int i = 4; i < 10; i++)
-      threads *= MAX (number_at (each, i), 1);
-    w->threads[l.row] += threads;
+    if (read_line (each, &l) && l.what == 'k' && l.row >= 0 && l.row < w->n_rows)
+      w->threads[l.row] += threads_of (&l);
   }
 }
 

@@ -227,7 +227,7 @@ unknown_text (const CapturedReading *x)
   GString *text = g_string_new (n > 0 ? " (" : "");
   g_qsort_with_data (names, (gint) n, sizeof *names, compare_counts, x->unknown);
   for (guint i = 0; i < MIN (n, MOST_UNKNOWN); i++)
-    g_string_append_printf (text, "%s%s %u", i > 0 ? ", " : "", (const char *) names[i],
+    g_string_append_printf (text, "%s%.40s %u", i > 0 ? ", " : "", (const char *) names[i],
                             GPOINTER_TO_UINT (g_hash_table_lookup (x->unknown, names[i])));
   g_string_append (text, n > MOST_UNKNOWN ? ", ...)" : n > 0 ? ")" : "");
   return g_string_free (text, FALSE);
@@ -244,9 +244,7 @@ source_of (const CapturedReading *x)
   g_autofree char *names = unknown_text (x);
   g_autofree char *of_which = unknown == 0
       ? g_strdup ("all of a known class")
-      : g_strdup_printf ("%" G_GUINT64_FORMAT "%s of no known class, which stream what their "
-                         "operator reads and writes",
-                         unknown, names);
+      : g_strdup_printf ("%" G_GUINT64_FORMAT "%s of no known class, whose time is a guess", unknown, names);
   return g_strdup_printf ("captured with %s, %u of %u ranks; %" G_GUINT64_FORMAT
                           " launches, %s; memory is that of the capture",
                           x->made_with, x->roles->len, x->world, n, of_which);

@@ -29,6 +29,7 @@ typedef struct {
   gconstpointer data; /* of load */
   LsDiagList *diags;
   uint32_t world;
+  uint64_t n_members; /* of all groups that were read */
   GArray *role_of;    /* uint32_t, of each rank */
   GPtrArray *roles;   /* CapturedRole */
   GPtrArray *every;   /* GArray of uint32_t: ranks of all groups that the program made, in order */

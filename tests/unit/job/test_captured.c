@@ -52,6 +52,12 @@ static const struct {
     "[]", LS_KERNEL_ATTENTION_FWD, LS_ACCESS_NONE, 2 * 8192 * 128 * (2 * 32 + 2 * 8) * 2.0, true },
   { "cunn_SoftMaxForward", "aten::_log_softmax", "[\"fp32[64,1000]\",1,false]", "[\"fp32[64,1000]\"]",
     LS_KERNEL_CROSS_ENTROPY, LS_ACCESS_VEC, 2 * 4 * 64000.0, true },
+  /* a template is a product; flex attention masks what nobody knows */
+  { "triton_tem_fused_mm_0", "triton_tem_fused_mm_0", "[\"bf16[64,512]\",\"bf16[512,128]\",\"bf16[64,128]\"]",
+    "[]", LS_KERNEL_GEMM, LS_ACCESS_NONE, 2 * (64 * 512 + 512 * 128 + 64 * 128.0), true },
+  { "triton_tem_fused_flex_attention_0", "triton_tem_fused_flex_attention_0",
+    "[\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\",\"bf16[1,2,64,32]\"]", "[]", LS_KERNEL_ATTENTION_FWD,
+    LS_ACCESS_NONE, 2 * 64 * 32 * 2 * 4.0, false },
   /* of libraries: passes over what was allocated for it, which PyTorch does not see; nobody knows the
    * second */
   { "rmsnorm_bwd_tuned_kernel", "_LayerNormLinearBackward", "[\"bf16[64,512]\"]", "[]", LS_KERNEL_NORM,
