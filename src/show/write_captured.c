@@ -245,7 +245,9 @@ ls_capture_layouts_to_text (const LsCaptureLayouts *all)
     ls_text_table_add (&t, "%.2f GiB", (double) l->total_bytes / GIB);
     ls_text_table_add (&t, "%s", l->error ? l->error : l->fits ? "fits" : "does not fit");
   }
-  g_string_append_printf (out, "captured in %u layouts, replayed on %s\n\n", all->layouts->len, all->cluster);
+  g_string_append_printf (
+      out, "captured in %u layouts, replayed on %s; a step has as many tokens as the program gives it\n\n",
+      all->layouts->len, all->cluster);
   ls_text_table_print (&t, 2, out);
   g_string_free (columns, TRUE);
   return g_string_free (out, FALSE);
