@@ -589,6 +589,8 @@ def begin():
     AFTER["torch._dynamo.trace_rules"] = after_rules
     AFTER["torch.distributed.launcher.api"] = after_launcher
     AFTER["torch.multiprocessing.spawn"] = after_spawn
+    if setting("TRACE") == "1":
+        AFTER["torch.profiler.profiler"] = lockstep_trace.after_profiler
     lockstep_weights.install(BEFORE, AFTER)
     lockstep_ranks.install(AFTER, setting, lambda: LIBRARY, line_here)
     lockstep_extensions.install(sys.meta_path, lockstep_weights.NOTES, lambda: LIBRARY)
