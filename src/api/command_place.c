@@ -137,7 +137,8 @@ const Command command_place = {
     .examples
     = "Examples:\n"
       "  lockstep place --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 8 --placement cyclic\n"
-      "  lockstep place --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --pp 2 -o best.json",
+      "  lockstep place --model llama3.1-8b --cluster dgx-h100 --gpus 16 --tp 2 --pp 2 -o best.json\n"
+      "  lockstep place --trace two-ranks --cluster dgx-h100 --nodes 2 --placement cyclic",
     .job = LS_JOB_TAKEN,
   },
   .own = own,

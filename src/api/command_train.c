@@ -93,8 +93,8 @@ keys_of_run (void)
   return keys;
 }
 
-/* Of one step that was measured, or one that a trace holds. */
-static const char *const without[] = { "trace", "measured", "published", NULL };
+/* Of one step that was measured. */
+static const char *const without[] = { "measured", "published", NULL };
 
 typedef struct {
   LsTrainReport *report;
@@ -219,7 +219,8 @@ const Command command_train = {
       "  lockstep train --model llama3.1-8b --cluster dgx-h100 --gpus 1024 --dp-kind fsdp2 "
       "--global-batch 2048 --tokens 15T\n"
       "  lockstep train --model gpt-18.4b --cluster dgx-a100-80g --gpus 256 --tp 8 --sp --global-batch 1024 "
-      "--tokens 300B --reliability opt-a100 --checkpoint-every scan --spares 0,2,any",
+      "--tokens 300B --reliability opt-a100 --checkpoint-every scan --spares 0,2,any\n"
+      "  lockstep train --trace two-ranks --cluster dgx-h100 --train-steps 1000000",
     .job = LS_JOB_TAKEN,
   },
   .own = own,

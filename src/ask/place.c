@@ -13,7 +13,9 @@
 /* A simulation takes as long as so many classes of ranks, and a 16th of a class for each rank. */
 #define TRIES         2048
 #define RANKS_A_CLASS 16
-#define MOST_SEATS    8 /* ways to deal the GPUs: as given, in order, by kind or 3! axes */
+#define MOST_SEATS                                                                                           \
+  32 /* ways to deal the GPUs: as given, in order, by kind or 3! axes, 4! digits of a trace */
+#define MOST_DIGITS 4
 
 void
 candidate_clear (Candidate *c)
@@ -42,6 +44,8 @@ candidate_copy (const Search *x, const Candidate *c)
 static char *
 short_order (const Search *x, LsRankOrder order)
 {
+  if (x->spec->trace)
+    return g_strdup ("the trace's");
   const LsStrategy *s = &x->p->now->strategy;
   bool has_experts = x->p->now->model.n_experts > 0;
   const uint32_t degree[LS_N_DIMS]
@@ -55,11 +59,21 @@ short_order (const Search *x, LsRankOrder order)
   return g_string_free (out->len > 0 ? out : g_string_append (out, "tp"), FALSE);
 }
 
+static LsAllocation *
+allocation_of (const Search *x, const Candidate *c)
+{
+  const LsCluster *cluster = x->p->now->cluster;
+  LsSeat *seats = g_new0 (LsSeat, x->n_ranks);
+  for (uint32_t r = 0; r < x->n_ranks; r++)
+    seats[r] = (LsSeat) { .node = ls_cluster_host_of (cluster, c->gpus[r]),
+                          .gpu = ls_cluster_local_of (cluster, c->gpus[r]) };
+  return ls_allocation_new (LS_ALLOCATION_RANKS, seats, x->n_ranks, NULL);
+}
+
 /* The job in that order on these GPUs. */
 static void
 strategy_of (const Search *x, const Candidate *c, LsStrategy *ret_s)
 {
-  const LsCluster *cluster = x->p->now->cluster;
   ls_strategy_copy (ret_s, &x->p->now->strategy);
   ls_strategy_forget_placement (ret_s);
   if (!c->is_own_order) {
@@ -76,11 +90,28 @@ strategy_of (const Search *x, const Candidate *c, LsStrategy *ret_s)
     ret_s->n_micro_batches_per_replica = ret_s->dp;
     ret_s->micro_batches_per_replica = g_memdup2 (c->counts, ret_s->dp * sizeof *c->counts);
   }
-  LsSeat *seats = g_new0 (LsSeat, x->n_ranks);
-  for (uint32_t r = 0; r < x->n_ranks; r++)
-    seats[r] = (LsSeat) { .node = ls_cluster_host_of (cluster, c->gpus[r]),
-                          .gpu = ls_cluster_local_of (cluster, c->gpus[r]) };
-  ret_s->allocation = ls_allocation_new (LS_ALLOCATION_RANKS, seats, x->n_ranks, NULL);
+  ret_s->allocation = allocation_of (x, c);
+}
+
+/* The candidate up to its plan; of a trace, whose programs no order changes, its ranks on these GPUs. */
+static LsJobResult *
+prepare (const Search *x, const Candidate *c, GError **error)
+{
+  const LsJobResult *now = x->p->now;
+  LsStrategy s;
+  if (x->spec->trace) {
+    LsJobSpec one; /* owns a copy of all */
+    ls_job_spec_copy (x->spec, &one);
+    ls_strategy_forget_placement (&one.strategy);
+    one.strategy.allocation = allocation_of (x, c);
+    LsJobResult *prepared = ls_job_spec_prepare (&one, error);
+    ls_job_spec_clear (&one);
+    return prepared;
+  }
+  strategy_of (x, c, &s);
+  LsJobResult *prepared = ls_job_prepare (&now->model, now->hardware, now->cluster->spec.n_nodes, &s, error);
+  ls_strategy_clear (&s);
+  return prepared;
 }
 
 /* Where GPUs differ in memory, or stages in layers: whether each rank has room, if the job as given has. */
@@ -104,10 +135,7 @@ try_candidate (guint i, gpointer data)
   Candidate *c = &x->batch[i];
   const LsJobResult *now = x->p->now;
   g_autoptr (GError) error = NULL;
-  LsStrategy s;
-  strategy_of (x, c, &s);
-  LsJobResult *prepared = ls_job_prepare (&now->model, now->hardware, now->cluster->spec.n_nodes, &s, &error);
-  ls_strategy_clear (&s);
+  LsJobResult *prepared = prepare (x, c, &error);
   if (prepared && !ls_software_check (x->spec->program, &now->model, &prepared->strategy, &error))
     g_clear_pointer (&prepared, ls_job_result_free);
   if (prepared && !has_room (x, prepared)) {
@@ -205,6 +233,81 @@ by_kind (const LsCluster *c, const uint32_t *sorted, uint32_t n_ranks)
   return gpus;
 }
 
+/* The digits of the ranks of a trace, the fastest first, as its groups divide them: a group of k ranks
+ * that are s apart ends a digit at s and at k s, and a stage s ranks on one at s. Returns how many; 0:
+ * they are no digits, or too many. */
+static guint
+find_digits (const LsPlan *plan, uint32_t ret_degree[MOST_DIGITS])
+{
+  uint32_t cuts[2 * LS_N_SLOTS + 2] = { plan->n_ranks }, n = 1, before = 1,
+                                 next = ls_plan_binding (plan, 0).peer[1];
+  guint n_digits = 0;
+  if (next != UINT32_MAX && next > 0)
+    cuts[n++] = next;
+  for (int slot = 0; slot < LS_SLOT_PREV; slot++) {
+    uint32_t member, id = ls_plan_comm (plan, 0, (LsSlot) slot, &member);
+    const LsCommunicator c
+        = id == UINT32_MAX ? (LsCommunicator) { .n_ranks = 0 } : ls_plan_communicator (plan, id);
+    uint32_t apart = c.n_ranks > 1 ? c.offsets[1] - c.offsets[0] : 0;
+    bool is_digit
+        = apart > 0 && plan->n_ranks % ((uint64_t) c.n_ranks * apart) == 0; /* no embeddings of two stages */
+    for (uint32_t i = 2; i < c.n_ranks && is_digit; i++)
+      is_digit = c.offsets[i] - c.offsets[i - 1] == apart;
+    if (!is_digit)
+      continue;
+    cuts[n++] = apart;
+    cuts[n++] = c.n_ranks * apart;
+  }
+  qsort (cuts, n, sizeof *cuts, ls_compare_uint32);
+  for (uint32_t i = 0; i < n; i++) {
+    if (cuts[i] % before != 0 || cuts[i] > plan->n_ranks || (cuts[i] > before && n_digits == MOST_DIGITS))
+      return 0;
+    if (cuts[i] > before)
+      ret_degree[n_digits++] = cuts[i] / before;
+    before = cuts[i];
+  }
+  return n_digits;
+}
+
+/* The ranks of a trace in an order of their digits: those that differ in the first of these are
+ * neighbours. */
+static void
+add_by_digits (const Search *x, const uint32_t *sorted, guint n_digits, const uint32_t *degree,
+               const guint *order, Seats *all, guint *n)
+{
+  uint32_t *gpus = g_new (uint32_t, x->n_ranks), stride[MOST_DIGITS] = { 1 };
+  g_autoptr (GString) name = g_string_new ("strides");
+  for (guint i = 1; i < n_digits; i++)
+    stride[i] = stride[i - 1] * degree[i - 1];
+  for (guint i = 0; i < n_digits; i++)
+    g_string_append_printf (name, "%s%u", i > 0 ? "-" : " ", stride[order[i]]);
+  for (uint32_t r = 0; r < x->n_ranks; r++) {
+    uint32_t at = 0, weight = 1;
+    for (guint i = 0; i < n_digits; i++) {
+      at += weight * (r / stride[order[i]] % degree[order[i]]);
+      weight *= degree[order[i]];
+    }
+    gpus[r] = sorted[at];
+  }
+  add_seats (all, n, g_intern_string (name->str), gpus, x->n_ranks);
+}
+
+static void
+add_all_by_digits (const Search *x, const uint32_t *sorted, Seats *all, guint *n)
+{
+  uint32_t degree[MOST_DIGITS];
+  guint n_digits = find_digits (x->p->now->plan, degree);
+  for (guint code = 0; n_digits > 1 && code < 256; code++) { /* two bits for each place */
+    guint order[MOST_DIGITS], seen = 0;
+    for (guint i = 0; i < n_digits; i++) {
+      order[i] = code >> (2 * i) & 3;
+      seen |= 1U << order[i];
+    }
+    if (code >> (2 * n_digits) == 0 && seen == (1U << n_digits) - 1)
+      add_by_digits (x, sorted, n_digits, degree, order, all, n);
+  }
+}
+
 /* How many there are. */
 static guint
 find_seats (const Search *x, Seats *ret_all)
@@ -226,6 +329,8 @@ find_seats (const Search *x, Seats *ret_all)
   bool is_of_slices = spec->interior == LS_INTERIOR_TORUS && n_ranks % spec->gpus_per_node == 0
       && sorted[n_ranks - 1] == n_ranks - 1;
   uint32_t *kinds = by_kind (x->p->now->cluster, sorted, n_ranks);
+  if (x->spec->trace)
+    add_all_by_digits (x, sorted, ret_all, &n);
   add_seats (ret_all, &n, "node after node", sorted, n_ranks);
   add_seats (ret_all, &n, "kind after kind", kinds, n_ranks);
   for (guint i = 0; is_of_slices && i < G_N_ELEMENTS (axes); i++)
@@ -239,10 +344,10 @@ find_seats (const Search *x, Seats *ret_all)
 static GArray *
 find_orders (const Search *x)
 {
-  const LsMesh own = ls_strategy_mesh (&x->p->now->strategy);
+  const LsMesh own = x->spec->trace ? (LsMesh) { 0 } : ls_strategy_mesh (&x->p->now->strategy);
   GArray *orders = g_array_new (FALSE, FALSE, sizeof (LsRankOrder));
   g_array_append_val (orders, own.order);
-  for (LsRankOrder order = 0; order < LS_N_RANK_ORDERS; order++) {
+  for (LsRankOrder order = 0; !x->spec->trace && order < LS_N_RANK_ORDERS; order++) {
     LsMesh mesh = own, other = own;
     bool is_new = true;
     mesh.order = order;
@@ -313,25 +418,20 @@ try_orders (Search *x)
 static gboolean
 check_job (const LsJobSpec *spec, GError **error)
 {
-  const char *knob = spec->trace ? "trace" : spec->order ? "order" : NULL;
-  if (knob)
-    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--%s does not go with place", knob);
-  return !knob;
+  if (spec->order)
+    g_set_error_literal (error, LS_ERROR, LS_ERROR_USAGE, "--order does not go with place");
+  return !spec->order;
 }
 
 /* The whole job at its best, as `run` simulates it. */
 static LsJobResult *
 run_best (const Search *x, const Candidate *best, GError **error)
 {
-  LsStrategy s;
-  const LsJobResult *now = x->p->now;
   LsRunOptions options;
   if (!ls_job_spec_options (x->spec, &options, error))
     return NULL;
-  strategy_of (x, best, &s);
-  LsJobResult *prepared = ls_job_prepare (&now->model, now->hardware, now->cluster->spec.n_nodes, &s, error);
-  ls_strategy_clear (&s);
-  return ls_job_simulate_prepared (prepared, now->hardware, &options, error);
+  LsJobResult *prepared = prepare (x, best, error);
+  return ls_job_simulate_prepared (prepared, x->p->now->hardware, &options, error);
 }
 
 /* By what a simulation of it takes, which follows from its ranks and how many of them behave alike. */

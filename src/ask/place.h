@@ -17,6 +17,10 @@
  * stage or replica, behind the swaps. What does not fit into the
  * memory of a rank's own GPU is refused, unless the job as given does not fit either.
  *
+ * A trace has no degrees. Its ranks are digits as its groups divide them: groups of k ranks that are s apart
+ * end a digit at s and at k s, and each order of up to four digits is tried ("strides 8-1": ranks that are
+ * 8 apart are neighbours).
+ *
  * What is tried follows from the job alone: threads change nothing. The best is simulated again, as `run`
  * does.
  *
@@ -63,7 +67,7 @@ typedef struct {
   guint n_threads;    /* 0: one per processor */
 } LsPlaceOptions;
 
-/* spec: not of a trace, and not in the order of a file: LS_ERROR_USAGE. Other errors as of
+/* spec: not in the order of a file: LS_ERROR_USAGE. Other errors as of
  * ls_job_spec_run(). */
 LsPlace *ls_place_new (const LsJobSpec *spec, const LsPlaceOptions *options, const LsProgress *progress,
                        GError **error);

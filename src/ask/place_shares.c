@@ -102,7 +102,7 @@ shares_init (Search *x)
   const LsJobResult *now = x->p->now;
   const LsStrategy *s = &now->strategy;
   LsHardware chosen;
-  if (!now->cluster->kind_of_host)
+  if (!now->cluster->kind_of_host || x->spec->trace)
     return;
   ls_hardware_for_job (now->hardware, s, s->gpus, &chosen);
   x->own_layers = g_new0 (uint32_t, s->pp * s->vpp);

@@ -63,12 +63,13 @@ static NodeKind *
 kinds_of (const Search *x, const Candidate *c)
 {
   const LsClusterSpec *spec = &x->p->now->cluster->spec;
-  LsMesh mesh = ls_strategy_mesh (&x->p->now->strategy);
+  bool is_trace = x->spec->trace != NULL;
+  LsMesh mesh = is_trace ? (LsMesh) { 0 } : ls_strategy_mesh (&x->p->now->strategy);
   NodeKind *kinds = g_new0 (NodeKind, spec->n_nodes);
   if (!c->is_own_order)
     mesh.order = c->order;
   for (uint32_t r = 0; r < x->n_ranks; r++) {
-    uint64_t state = ls_mesh_coord (&mesh, r).pp;
+    uint64_t state = is_trace ? ls_plan_role (x->p->now->plan, r) : ls_mesh_coord (&mesh, r).pp;
     kinds[ls_cluster_host_of (x->p->now->cluster, c->gpus[r])].stages += ls_draw_bits (&state);
   }
   for (uint32_t i = 0; i < spec->n_nodes; i++) {

@@ -400,7 +400,10 @@ def replay_often(torch, record):
     def begin_anew(unused):
         if STATE["done"]:  # all was replayed
             return 0
+        collects = gc.isenabled()
+        gc.disable()  # it would look at a million frames again and again
         replay(torch)
+        gc.enable() if collects else None
         record(enabled=None)
         STATE["record"]()
         return 0

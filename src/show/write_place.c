@@ -196,12 +196,14 @@ is_alike (const LsPlace *p)
   return are_alike;
 }
 
-/* "step 1.234 s, 12,345 tokens/s"; NULL: of no job. */
+/* "step 1.234 s, 12,345 tokens/s"; the rate is not known of each trace. NULL: of no job. */
 static char *
 step_text (const LsJobResult *job)
 {
   g_autofree char *step = job ? ls_text_time (ls_job_result_step_time_s (job)) : NULL,
                   *tokens = job ? ls_text_count (job->report.tokens_per_s) : NULL;
+  if (job && isnan (job->report.tokens_per_s))
+    return g_strconcat ("step ", step, NULL);
   return job ? g_strdup_printf ("step %s, %s tokens/s", step, tokens) : NULL;
 }
 

@@ -17,10 +17,10 @@ append_phase (LsTextTable *table, const LsTrainPhase *p)
   ls_text_table_add (table, "%s", p->name);
   ls_text_table_take (table, ls_text_count (p->tokens));
   ls_text_table_add (table, "%.0f", p->n_steps);
-  ls_text_table_add (table, "%u", p->global_batch);
-  ls_text_table_add (table, "%u", p->seq);
+  ls_text_table_take (table, p->seq > 0 ? g_strdup_printf ("%u", p->global_batch) : g_strdup ("-"));
+  ls_text_table_take (table, p->seq > 0 ? g_strdup_printf ("%u", p->seq) : g_strdup ("-"));
   ls_text_table_take (table, ls_text_time (p->step_s));
-  ls_text_table_add (table, "%.1f %%", 100 * p->mfu);
+  ls_text_table_take (table, isnan (p->mfu) ? g_strdup ("-") : g_strdup_printf ("%.1f %%", 100 * p->mfu));
   ls_text_table_take (table, ls_text_time (p->n_steps * p->step_s));
   ls_text_table_note (table, p->fits ? NULL : "does not fit into memory: see lockstep memory");
 }

@@ -193,8 +193,9 @@ try_choice (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan *plan, Ls
             GError **error)
 {
   guint n = spec->seeds;
-  g_autofree char *key = g_strdup_printf ("train %s on %u of %s, seeds %u from %u", r->job->model.name,
-                                          r->n_gpus, r->job->cluster->spec.name, n, spec->seed);
+  g_autofree char *key = g_strdup_printf ("train %s on %u of %s, seeds %u from %u",
+                                          r->job->trace ? r->job->trace : r->job->model.name, r->n_gpus,
+                                          r->job->cluster->spec.name, n, spec->seed);
   const LsTeamSetup setup
       = { .team = spec->team, .n_threads = spec->n_threads, .key = key, .progress = &spec->progress };
   g_autofree LsRunHistory *histories = ls_run_histories_new (plan, spec->seed, n, &setup, error);
@@ -338,8 +339,8 @@ run_with (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliab
     .reliability = reliability,
     .units = ls_train_units (reliability, cluster, r->n_gpus),
     .is_elastic = spec->elastic,
-    .n_replicas = r->job->strategy.dp,
-    .nodes_per_replica = (double) r->n_nodes / r->job->strategy.dp,
+    .n_replicas = MAX (r->job->strategy.dp, 1), /* of a trace: not known */
+    .nodes_per_replica = (double) r->n_nodes / MAX (r->job->strategy.dp, 1),
     .end_s = spec->days * 86400,
   };
   if (!check_length (r, error) || !ls_train_checkpoint (r, spec, &plan, error))

@@ -106,11 +106,27 @@ ls_train_checkpoint_bytes (const LsModel *m, const LsStrategy *s)
       + state_of_model (m, s);
 }
 
+/* Parameters and state of the optimizer that the ranks hold, one by one. */
+double
+ls_train_checkpoint_bytes_of (const LsJobResult *job)
+{
+  double bytes = 0;
+  if (job->model.name)
+    return ls_train_checkpoint_bytes (&job->model, &job->strategy);
+  for (uint32_t rank = 0; rank < job->plan->n_ranks; rank++) {
+    const LsProgram *p = &job->plan->programs[ls_plan_role (job->plan, rank)];
+    bytes += (double) (p->static_bytes[LS_MEM_PARAMETERS] + p->static_bytes[LS_MEM_OPTIMIZER]);
+  }
+  return bytes;
+}
+
 /* How many ranks write it: all that share it, or those of one replica with all experts. */
 static double
 n_writers (const LsTrainReport *r)
 {
   const LsStrategy *s = &r->job->strategy;
+  if (!r->job->model.name)
+    return r->n_gpus;
   return s->zero_stage > 0 ? r->n_gpus : (double) r->n_gpus / s->dp * MIN (MAX (s->ep, 1), s->dp);
 }
 
@@ -185,7 +201,8 @@ fill_times (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
   LsTrainCheckpoint *c = &r->checkpoint;
   LsCheckpointTimes *t = &c->times;
   double storage_s = c->bytes / c->storage_bytes_per_s;
-  t->frozen_s = frozen_bytes_of (&r->job->model, &r->job->strategy) / c->storage_bytes_per_s;
+  if (r->job->model.name)
+    t->frozen_s = frozen_bytes_of (&r->job->model, &r->job->strategy) / c->storage_bytes_per_s;
   if (spec->checkpoint_to != LS_CHECKPOINT_STORAGE)
     return fill_near (r, spec, storage_s, error);
   t->save_s = t->read_s = storage_s;
@@ -275,7 +292,7 @@ gboolean
 ls_train_checkpoint (LsTrainReport *r, const LsTrainSpec *spec, const LsRunPlan *plan, GError **error)
 {
   LsTrainCheckpoint *c = &r->checkpoint;
-  c->bytes = ls_train_checkpoint_bytes (&r->job->model, &r->job->strategy);
+  c->bytes = ls_train_checkpoint_bytes_of (r->job);
   c->storage_bytes_per_s
       = spec->storage_bytes_per_s > 0 ? spec->storage_bytes_per_s : STORAGE_BYTES_PER_S_PER_GPU * r->n_gpus;
   if (!fill_times (r, spec, error))

@@ -42,7 +42,7 @@ replaces_nodes (const LsReliability *reliability)
 static void
 note_causes_of_jobs (LsTrainReport *r, const LsReliability *reliability)
 {
-  double seen = reliability->seen.of[LS_FAILS_GPU], own = r->job->strategy.gpus;
+  double seen = reliability->seen.of[LS_FAILS_GPU], own = r->n_gpus;
   g_autoptr (GString) names = g_string_new (NULL);
   for (guint i = 0; i < reliability->causes->len; i++) {
     const LsFailureCause *cause = &g_array_index (reliability->causes, LsFailureCause, i);
@@ -81,6 +81,11 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
   note (r, !spec->reliability && r->causes->len == 0,
         "nothing is known of failures of these chips: none is assumed");
   note (
+      r, !r->job->model.name && !is_given,
+      "the trace does not say what a checkpoint holds: each rank is assumed to write its own parameters and "
+      "state of the optimizer, which is too much where ranks hold the same (--checkpoint-save, "
+      "--checkpoint-read)");
+  note (
       r, r->goal.law.name && r->goal.critical_batch == 0,
       "the law of the loss says nothing of batches: this one is taken to need no more tokens than small ones "
       "(--critical-batch)");
@@ -97,6 +102,8 @@ ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *
         "--storage-bandwidth has no effect here: how long saving and reading take is given");
   note (r, spec->seed != 1 && r->causes->len == 0, "--first-seed has no effect here: nothing fails");
   note (r, !r->step_spread && spec->jitter_seed != 1, "--jitter-seed has no effect here: steps do not vary");
+  note (r, spec->job.trace && !spec->jitter,
+        "steps do not vary: a trace does not say which ranks make up a replica");
   note (r, spec->job.slow.ranks && !spec->jitter,
         "steps do not vary: --slow says how fast each rank is (--jitter)");
   note (r, spec->co2_g_per_kwh > 0 && isnan (r->mwh),

@@ -132,13 +132,14 @@ simulate_part (guint i, gpointer parts)
 
 /* --- how steps vary ------------------------------------------------------------------------ */
 
-/* Where nothing is said of jitter: of chips that are no GPUs nothing is known; and stragglers have speeds. */
+/* Where nothing is said of jitter: of chips that are no GPUs nothing is known; stragglers have speeds; and a
+ * trace does not say which ranks make up a replica. */
 static bool
 is_off (const LsTrainSpec *spec, const LsJobResult *job)
 {
   if (spec->jitter)
     return strcmp (spec->jitter, LS_JITTER_OFF) == 0;
-  return spec->job.slow.ranks || job->cluster->spec.interior == LS_INTERIOR_TORUS;
+  return spec->job.slow.ranks || spec->job.trace || job->cluster->spec.interior == LS_INTERIOR_TORUS;
 }
 
 typedef struct {
@@ -241,11 +242,11 @@ add_to_report (LsTrainReport *r, const LsTrainSpec *spec, Part *part, double lon
   LsTrainPhase p = {
     .step_s = ls_job_result_step_time_s (job),
     .longer = longer,
-    .tokens_per_step = (double) s->global_batch * s->seq,
+    .tokens_per_step = job->model.name ? (double) s->global_batch * s->seq : NAN,
     .mfu = ls_job_result_mfu (job, true),
     .global_batch = s->global_batch,
     .seq = s->seq,
-    .checkpoint_bytes = ls_train_checkpoint_bytes (&job->model, s),
+    .checkpoint_bytes = ls_train_checkpoint_bytes_of (job),
     .fits = part->job.options.no_spans || job->report.fits,
     .activities = ls_activities_of (job->report.breakdown_s),
   };
@@ -279,6 +280,18 @@ take_machine (LsTrainReport *r, const GArray *parts, GError **error)
   r->n_nodes = needed.n_nodes;
   r->chip = r->job->report.chip;
   return TRUE;
+}
+
+/* A trace that does not know its model has a step's time, and no tokens, batch or replicas. */
+static gboolean
+check_trace (const LsTrainSpec *spec, const LsJobResult *job, GError **error)
+{
+  bool has_parts = spec->phases->len > 0 || spec->ramp.samples > 0 || spec->batches;
+  if (job->model.name || (spec->goal.tokens + spec->goal.loss == 0 && !has_parts && !spec->elastic))
+    return TRUE;
+  return refuse (error,
+                 "the trace does not say what is trained: expected --train-steps N or --days N, and neither "
+                 "--tokens, --loss, --phase, --batch-ramp, --batches nor --elastic");
 }
 
 static gboolean
@@ -355,7 +368,7 @@ ls_train_simulate (LsTrainReport *r, const LsTrainSpec *spec, GError **error)
   ls_parallel (parts->len, spec->n_threads, simulate_part, parts, NULL);
   gboolean ok = take_error (parts, error) && spread_parts (&spreads, error);
   ls_jitter_clear (&spreads.jitter);
-  if (!ok)
+  if (!ok || !check_trace (spec, part_at (parts, 0)->result, error))
     return FALSE;
   for (guint i = 0; i < parts->len; i++)
     if (!add_to_report (r, spec, part_at (parts, i), longer_of (parts, i), error))

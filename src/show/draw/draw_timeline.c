@@ -40,7 +40,7 @@ typedef struct {
   LsTime from, to;
   const char *paint;
   double opacity, tint; /* 0: 1 */
-  char name[40];        /* "F 3" */
+  char name[96];        /* "F 3" */
   char *tip;            /* owned */
 } Item;
 
@@ -64,14 +64,23 @@ lane_open (Plot *p, double y, double height)
   return l;
 }
 
-/* Newly allocated; of an op's own name its first word may do. NULL: there is no room. */
+/* Newly allocated; of an op's own name the end may do, from a part of its module's path on
+ * ("layers.5.attention.wq: mm": "attention.wq: mm", "wq: mm", "mm"), or the first word. NULL: there is no
+ * room. */
 static char *
 name_within (const Plot *p, const Item *item, double width)
 {
   if (*item->name && ls_text_width (item->name, NAME_SIZE) < width)
     return g_strdup (item->name);
-  const char *space = p->picture->rows == LS_TIMELINE_OPS ? strchr (item->name, ' ') : NULL;
-  g_autofree char *word = space ? g_strndup (item->name, (gsize) (space - item->name)) : NULL;
+  if (p->picture->rows != LS_TIMELINE_OPS)
+    return NULL;
+  const char *colon = strstr (item->name, ": "), *space = strchr (item->name, ' ');
+  for (const char *at = item->name; colon && (at = strchr (at, '.')) && at < colon; at++)
+    if (g_ascii_isalpha (at[1]) && ls_text_width (at + 1, NAME_SIZE) < width)
+      return g_strdup (at + 1);
+  g_autofree char *word = colon ? g_strdup (colon + 2)
+      : space                   ? g_strndup (item->name, (gsize) (space - item->name))
+                                : NULL;
   return word && ls_text_width (word, NAME_SIZE) < width ? g_steal_pointer (&word) : NULL;
 }
 

@@ -577,6 +577,7 @@ class TrainOptions(JobOptions, total=False):
     from_: Text  # a launch script, configuration or log of another program; may be repeated
     cluster: File  # where (lockstep list clusters); NAME:KEY=VALUE,... changes it
     slice: Text  # chips of a TPU slice, which is a node, along x, y (and z) [as the GPUs need, with --nodes the largest]
+    trace: File  # a trace that is replayed instead of a model (lockstep list traces); of the knobs of parallelism only dp goes with it
     dp: Number  # data-parallel degree [gpus / (tp pp cp)]
     dtype: Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"] | Sequence[Literal["fp16", "bf16", "fp8", "nvfp4", "fp32"]] | None  # format of parameters and activations [bf16]
     strategy: File  # knobs from a file (lockstep list strategies)
