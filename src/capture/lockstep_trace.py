@@ -6,6 +6,7 @@ Environment, of lockstep capture: LOCKSTEP_CAPTURE_TRACE, 1: the last of the ste
 import ctypes
 import fcntl
 import gzip
+import itertools
 import json
 import os
 import re
@@ -240,6 +241,12 @@ def number(word):
     return int(word) if re.fullmatch(r"-?\d+", word) else word
 
 
+def settled(did):
+    """Blocks that are given back at once in the order of their numbers: theirs may be that of a table by addresses."""
+    for is_freed, run in itertools.groupby(did, key=lambda line: line[0] == "-"):
+        yield from sorted(run) if is_freed else run
+
+
 def joined(path):
     """What a file of the trace has, without its head; lines of a record whose operator PyTorch does not know."""
     lines = read_record(path)
@@ -256,7 +263,7 @@ def joined(path):
         elif line[0] != "o":
             did.append([line[0], *map(number, line[1:])])
     return {"kernels": kernels, "kinds": [json.loads(k) for k in operators.kinds], "modules": list(operators.places), "phases": PHASES,
-            "operators": operators.rows, "did": did}, apart
+            "operators": operators.rows, "did": list(settled(did))}, apart
 
 
 def run_of(ranks):
