@@ -603,10 +603,32 @@ write_unknown_graph (Writing *w, const Line *l)
   note_unknown (w, "a graph of CUDA", (guint) n);
 }
 
+/* Its bytes are those of the rank that sends most. */
+static void
+write_exchange_bytes (Writing *w, CapturedGroup *g, uint64_t bytes)
+{
+  CapturedReading *x = w->x;
+  GString *key = g_string_new (NULL);
+  for (guint i = 0; i < g->ranks->len; i++)
+    g_string_append_printf (key, "%u,", g_array_index (g->ranks, uint32_t, i));
+  g_string_append_printf (key, ":%u", g->n_exchanges++);
+  guint place = GPOINTER_TO_UINT (g_hash_table_lookup (x->exchange_of, key->str));
+  if (place == 0) {
+    g_array_append_val (x->exchanges, bytes);
+    place = x->exchanges->len;
+    g_hash_table_insert (x->exchange_of, g_strdup (key->str), GUINT_TO_POINTER (place));
+  }
+  uint64_t *most = &g_array_index (x->exchanges, uint64_t, place - 1);
+  *most = MAX (*most, bytes);
+  g_string_printf (key, "@%u", place - 1);
+  ls_json_out_string (&w->w, "bytes", key->str);
+  g_string_free (key, TRUE);
+}
+
 static void
 write_collective (Writing *w, const Message *m, const char *coll, uint64_t bytes)
 {
-  const CapturedGroup *g = w->role->groups->pdata[m->group];
+  CapturedGroup *g = w->role->groups->pdata[m->group];
   static const char *const rooted[] = { "broadcast", "reduce" };
   g_autofree char *title = title_of (w, m->row, coll);
   begin_op (w, "collective", title);
@@ -614,7 +636,10 @@ write_collective (Writing *w, const Message *m, const char *coll, uint64_t bytes
   ls_json_out_string (&w->w, "coll", coll);
   ls_json_out_string (&w->w, "slot", ls_slot_name ((LsSlot) g->slot));
   ls_json_out_string (&w->w, "dtype", ls_dtype_name (m->dtype));
-  write_bytes (w, MAX (bytes, 1));
+  if (strcmp (coll, "all-to-all") == 0)
+    write_exchange_bytes (w, g, MAX (bytes, 1));
+  else
+    write_bytes (w, MAX (bytes, 1));
   for (guint i = 0; i < G_N_ELEMENTS (rooted); i++)
     if (strcmp (coll, rooted[i]) == 0 && m->peer < g->ranks->len)
       ls_json_out_uint (&w->w, "root", m->peer);

@@ -250,6 +250,19 @@ source_of (const CapturedReading *x)
                           x->made_with, x->roles->len, x->world, n, of_which);
 }
 
+/* Ops of a segment, with the bytes of its all-to-alls. */
+static void
+append_ops (const CapturedReading *x, const char *ops, GString *text)
+{
+  static const char mark[] = "\"bytes\":\"@";
+  for (const char *at; (at = strstr (ops, mark)); ops = strchr (at + strlen (mark), '"')) {
+    guint64 place = g_ascii_strtoull (at + strlen (mark), NULL, 10);
+    g_string_append_len (text, ops, at - ops + (gssize) strlen (mark) - 1);
+    g_string_append_printf (text, "%" G_GUINT64_FORMAT "B", g_array_index (x->exchanges, uint64_t, place));
+  }
+  g_string_append (text, ops);
+}
+
 static char *
 document (CapturedReading *x)
 {
@@ -274,9 +287,12 @@ document (CapturedReading *x)
   guint n_segments = 0;
   for (guint i = 0; i < x->roles->len; i++) {
     const CapturedRole *role = x->roles->pdata[i];
-    for (guint k = 0; k < role->segments->len; k++)
-      g_string_append_printf (text, "%s{\"name\":\"step\",\"ops\":[%s]}", n_segments++ > 0 ? ",\n" : "\n",
-                              (const char *) role->segments->pdata[k]);
+    for (guint k = 0; k < role->segments->len; k++) {
+      g_string_append (
+          text, n_segments++ > 0 ? ",\n{\"name\":\"step\",\"ops\":[" : "\n{\"name\":\"step\",\"ops\":[");
+      append_ops (x, role->segments->pdata[k], text);
+      g_string_append (text, "]}");
+    }
   }
   g_string_append (text, "],\"roles\":[");
   n_segments = 0;
@@ -309,6 +325,8 @@ ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCaptured
                         .roles = g_ptr_array_new_with_free_func (role_free),
                         .every = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref),
                         .kernels = g_ptr_array_new (),
+                        .exchanges = g_array_new (FALSE, FALSE, sizeof (uint64_t)),
+                        .exchange_of = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
                         .unknown = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
                         .kernel_index = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
   bool ok = read_manifest (&x, manifest, docs, names) && captured_give_slots (&x);
@@ -321,6 +339,8 @@ ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCaptured
   g_ptr_array_unref (x.kernels);
   g_hash_table_unref (x.kernel_index);
   g_hash_table_unref (x.unknown);
+  g_array_unref (x.exchanges);
+  g_hash_table_unref (x.exchange_of);
   g_free (x.made_with);
   return text ? ls_json_doc_parse (text, strlen (text), name, diags) : NULL;
 }

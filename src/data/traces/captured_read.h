@@ -11,6 +11,7 @@ typedef struct {
   GArray *ranks;      /* uint32_t */
   uint8_t slot, axis; /* LsSlot, LsAxis; LS_N_SLOTS: nothing is sent in it but to single ranks, if at all */
   bool is_used, has_peers;
+  guint n_exchanges; /* all-to-alls that were read */
 } CapturedGroup;
 
 typedef struct {
@@ -37,6 +38,10 @@ typedef struct {
   GHashTable *kernel_index;
   GHashTable *unknown; /* of operators that launch kernels of no known class: how many */
   char *made_with;     /* "torch 2.15.0, CUDA 13.2" */
+  /* All-to-alls, of which ranks may send unequal amounts: what the fullest sends; its place by the ranks of
+   * the group and how many of theirs were before. In an op "@17" stands for the 17th. */
+  GArray *exchanges; /* uint64_t */
+  GHashTable *exchange_of;
 } CapturedReading;
 
 bool captured_complain (CapturedReading *x, const char *file, const char *format, ...) G_GNUC_PRINTF (3, 4);

@@ -187,6 +187,25 @@ what_is_wrong_is_said (void)
   ls_check_impl (!*said, __FILE__, __LINE__, "%s", said);
 }
 
+/* Ranks whose router sends unequal amounts make one all-to-all all the same: as large as the largest. */
+static void
+exchanges_are_of_the_fullest (void)
+{
+  g_auto (GStrv) parts = g_strsplit (bundle, "2,\"all-reduce\",1048576", 3);
+  LS_CHECK (g_strv_length (parts) == 3);
+  g_autofree char *text = g_strconcat (parts[0], "0,\"all-to-all\",1048576", parts[1],
+                                       "0,\"all-to-all\",3145728", parts[2], NULL);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "unequal.json", diags),
+                        trace = doc ? captured_bundle_parse (doc, diags) : NULL;
+  g_autoptr (LsTrace) t = trace ? ls_trace_read (trace, 0, diags) : NULL;
+  g_autofree char *said = ls_diag_list_format (diags),
+                  *written
+      = t ? ls_trace_format (t->plan, &(LsTraceHead) { .name = "x", .source = "x" }, NULL) : NULL;
+  LS_CHECK (t != NULL && !*said);
+  LS_CHECK (written && strstr (written, "\"all-to-all\"") && !strstr (written, "\"1MiB\""));
+}
+
 static void
 damage_ends_in_a_trace_or_a_reason (void)
 {
@@ -217,4 +236,4 @@ free_bundle (void)
 
 LS_TEST_SUITE_WITH (load_bundle, free_bundle, LS_TEST (kernels_are_of_their_class),
                     LS_TEST (attention_is_causal_where_it_says_so), LS_TEST (what_is_wrong_is_said),
-                    LS_TEST (damage_ends_in_a_trace_or_a_reason))
+                    LS_TEST (exchanges_are_of_the_fullest), LS_TEST (damage_ends_in_a_trace_or_a_reason))
