@@ -30,6 +30,7 @@ static const struct {
   [LS_DATA_STRATEGIES] = { "strategies", "strategy", "strategy" },
   [LS_DATA_SOFTWARE] = { "strategies/software", "software", "software" },
   [LS_DATA_KERNELS] = { "strategies/kernels", "file of kernels", "kernels" },
+  [LS_DATA_PROGRAMS] = { "strategies/programs", "program", "program", true },
   [LS_DATA_OPTIMIZERS] = { "strategies/optimizers", "optimizer", "optimizer", true },
   [LS_DATA_TRACES] = { "traces", "trace", "trace" },
 };

@@ -37,6 +37,7 @@ typedef enum {
   LS_DATA_STRATEGIES,   /* strategies/       */
   LS_DATA_SOFTWARE,     /* strategies/software/ */
   LS_DATA_KERNELS,      /* strategies/kernels/  */
+  LS_DATA_PROGRAMS,     /* strategies/programs/ */
   LS_DATA_OPTIMIZERS,   /* strategies/optimizers/ */
   LS_DATA_TRACES,       /* traces/           */
   LS_N_DATA_KINDS

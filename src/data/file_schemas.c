@@ -5,6 +5,7 @@
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_software.h"
+#include "data/launch/program/program_map.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_profile.h"
 #include "data/measured/read_residuals.h"
@@ -32,6 +33,7 @@ static const struct {
   { "jobs", "jobs that share a cluster", ls_jobs_fields },
   { "software", "facts of a training program", .made_fields = ls_software_fields },
   { "kernels", "kernels that a program launches", ls_recipes_fields },
+  { "program", "what the options of another program mean", ls_program_fields },
   { "optimizer", "what an optimizer keeps and runs", ls_optimizer_fields },
   { "placement", "which GPU each rank has", ls_placement_fields },
   { "reliability", "how often what fails", ls_reliability_fields, .extends = true },

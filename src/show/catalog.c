@@ -20,6 +20,7 @@ static const struct {
   { "strategies", LS_DATA_STRATEGIES },
   { "software", LS_DATA_SOFTWARE },
   { "kernels", LS_DATA_KERNELS },
+  { "programs", LS_DATA_PROGRAMS },
   { "optimizers", LS_DATA_OPTIMIZERS },
   { "reliability", LS_DATA_RELIABILITY },
   { "scaling", LS_DATA_SCALING },

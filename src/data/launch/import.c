@@ -311,7 +311,9 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
   all.found = import.files;
   for (guint i = 0; files->told && i < files->told->len; i++)
     import_infer (&import, "%s", (const char *) files->told->pdata[i]);
-  bool ok = ls_diag_list_n (diags) == 0 && reader->read (&all, &import, diags)
+  bool ok = ls_diag_list_n (diags) == 0
+      && (reader->read_by ? reader->read_by (reader, &all, &import, diags)
+                          : reader->read (&all, &import, diags))
       && import_check_given (&all, diags);
   if (ok && files->n_logs > 0 && import.measured.step_s == 0)
     read_log_beside (&files->files[files->n], &import);

@@ -1,67 +1,97 @@
 /* Which program's files these are. */
 #include <string.h>
 
+#include "data/datadir.h"
 #include "data/launch/import_reader.h"
 #include "data/launch/launch_script.h"
+#include "data/launch/program/program_map.h"
 #include "data/text/read_file.h"
 
 /* --- the registry ----------------------------------------------------------------------------------- */
 
-/* Told in this order: a log has words of a script too. */
-static const ImportReader *const readers[] = {
-  &import_megatron_log,
-  &import_megatron_test,
-  &import_torchtitan_log,
-  &import_deepspeed_log,
-  &import_primus,
-  &import_torchtitan,
-  &import_torchtitan_python,
-  &import_torchtitan_script,
-  &import_internevo_script,
-  &import_internevo,
-  &import_xtuner_1_script,
-  &import_xtuner_1,
-  &import_xtuner_script,
-  &import_xtuner,
-  &import_litgpt,
-  &import_litgpt_script,
-  &import_torchtune,
-  &import_torchtune_script,
-  &import_nanochat,
-  &import_nanotron,
-  &import_nanotron_script,
-  &import_lingua,
-  &import_lingua_script,
-  &import_olmo,
-  &import_olmo_script,
-  &import_llm_foundry,
-  &import_maxtext_models,
-  &import_maxtext,
-  &import_levanter,
-  &import_veomni,
-  &import_nemo,
-  &import_automodel,
-  &import_neox,
-  &import_axolotl,
-  &import_llama_factory,
-  &import_deepspeed,
-  &import_accelerate,
-  &import_verl,
-  &import_megatron_swift,
-  &import_hf_script,
-  &import_mlperf,
-  &import_bridge_python,
-  &import_bridge_script,
-  &import_megatron,
+/* Of a program in C, or a map in strategies/programs/ by its name. Told in this order: a log has words of a
+ * script too. */
+static const struct {
+  const ImportReader *reader;
+  const char *map;
+} readers[] = {
+  { &import_megatron_log, NULL },
+  { &import_megatron_test, NULL },
+  { &import_torchtitan_log, NULL },
+  { &import_deepspeed_log, NULL },
+  { &import_primus, NULL },
+  { &import_torchtitan, NULL },
+  { &import_torchtitan_python, NULL },
+  { &import_torchtitan_script, NULL },
+  { &import_internevo_script, NULL },
+  { &import_internevo, NULL },
+  { &import_xtuner_1_script, NULL },
+  { &import_xtuner_1, NULL },
+  { &import_xtuner_script, NULL },
+  { &import_xtuner, NULL },
+  { &import_litgpt, NULL },
+  { &import_litgpt_script, NULL },
+  { &import_torchtune, NULL },
+  { &import_torchtune_script, NULL },
+  { .map = "nanochat" },
+  { .map = "nanotron" },
+  { &import_lingua, NULL },
+  { &import_lingua_script, NULL },
+  { &import_olmo, NULL },
+  { &import_olmo_script, NULL },
+  { .map = "llm-foundry" },
+  { &import_maxtext_models, NULL },
+  { &import_maxtext, NULL },
+  { .map = "levanter" },
+  { &import_veomni, NULL },
+  { &import_nemo, NULL },
+  { &import_automodel, NULL },
+  { &import_neox, NULL },
+  { &import_axolotl, NULL },
+  { &import_llama_factory, NULL },
+  { &import_deepspeed, NULL },
+  { &import_accelerate, NULL },
+  { &import_verl, NULL },
+  { &import_megatron_swift, NULL },
+  { &import_hf_script, NULL },
+  { &import_mlperf, NULL },
+  { &import_bridge_python, NULL },
+  { &import_bridge_script, NULL },
+  { &import_megatron, NULL },
 };
+
+/* Maps that are not in the list: a user's own, which come first. */
+static const GPtrArray *
+other_maps (void)
+{
+  static GPtrArray *maps; /* LsDataEntry, kept */
+  static gsize is_made;
+  if (g_once_init_enter (&is_made)) {
+    maps = ls_data_list (LS_DATA_PROGRAMS);
+    for (guint i = maps->len; i-- > 0;)
+      for (guint k = 0; k < G_N_ELEMENTS (readers); k++)
+        if (g_strcmp0 (readers[k].map, ((const LsDataEntry *) maps->pdata[i])->name) == 0) {
+          g_ptr_array_remove_index (maps, i);
+          break;
+        }
+    g_once_init_leave (&is_made, 1);
+  }
+  return maps;
+}
 
 static const ImportReader *
 reader_of (const ImportFile *file)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
-    if (readers[i]->is_its (file))
-      return readers[i];
-  return NULL;
+  const GPtrArray *others = other_maps ();
+  const ImportReader *found = NULL;
+  for (guint i = 0; i < others->len && !found; i++)
+    found = program_reader_of (((const LsDataEntry *) others->pdata[i])->name, file);
+  for (guint i = 0; i < G_N_ELEMENTS (readers) && !found; i++)
+    if (readers[i].map)
+      found = program_reader_of (readers[i].map, file);
+    else if (readers[i].reader->is_its (file))
+      found = readers[i].reader;
+  return found;
 }
 
 static bool
@@ -125,8 +155,8 @@ const ImportReader *
 import_log_reader_of (const ImportFile *file)
 {
   for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
-    if (readers[i]->has_steps && readers[i]->has_steps (file->text))
-      return readers[i];
+    if (readers[i].reader && readers[i].reader->has_steps && readers[i].reader->has_steps (file->text))
+      return readers[i].reader;
   return NULL;
 }
 

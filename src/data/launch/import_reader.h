@@ -40,7 +40,8 @@ typedef struct {
   GPtrArray *told;     /* char *: what is said of a first file that was unpacked; NULL: it was not */
 } ImportFiles;
 
-typedef struct {
+typedef struct ImportReader ImportReader;
+struct ImportReader {
   const char *what; /* that is read: "a log of Megatron-LM"; NULL: another reader says so */
   bool (*is_its) (const ImportFile *file);
   /* false: with a diagnostic */
@@ -49,14 +50,15 @@ typedef struct {
    * another file. NULL: it is no log. */
   bool (*has_steps) (const char *text);
   void (*read_steps) (const char *text, LsImport *import);
-} ImportReader;
+  /* In place of read, of a program that is data (program/program_map.h). */
+  bool (*read_by) (const ImportReader *reader, const ImportFiles *files, LsImport *import, LsDiagList *diags);
+};
 
 extern const ImportReader import_accelerate, import_automodel, import_axolotl, import_bridge_python,
     import_bridge_script, import_deepspeed, import_deepspeed_log, import_hf_script, import_internevo,
-    import_internevo_script, import_levanter, import_lingua, import_lingua_script, import_litgpt,
-    import_litgpt_script, import_llama_factory, import_llm_foundry, import_maxtext, import_maxtext_models,
-    import_megatron_log, import_megatron_swift, import_mlperf, import_megatron_test, import_megatron,
-    import_nanochat, import_nanotron, import_nanotron_script, import_nemo, import_neox, import_olmo,
+    import_internevo_script, import_lingua, import_lingua_script, import_litgpt, import_litgpt_script,
+    import_llama_factory, import_maxtext, import_maxtext_models, import_megatron_log, import_megatron_swift,
+    import_mlperf, import_megatron_test, import_megatron, import_nemo, import_neox, import_olmo,
     import_olmo_script, import_primus, import_torchtitan, import_torchtitan_log, import_torchtitan_python,
     import_torchtitan_script, import_torchtune, import_torchtune_script, import_veomni, import_verl,
     import_xtuner, import_xtuner_1, import_xtuner_1_script, import_xtuner_script;

@@ -80,12 +80,13 @@ add_options (LaunchWords *words, const LsPython *python, const LaunchKind *kind,
       launch_words_add_value (words, one->string, NULL);
     bool is_on = cJSON_IsTrue (one),
          is_open
-        = !cJSON_IsBool (one) && !cJSON_IsNull (one) && !word && !list && kind->is_known (one->string);
-    if (cJSON_IsFalse (one) && kind->is_known (one->string) && !launch_words_find (words, one->string))
+        = !cJSON_IsBool (one) && !cJSON_IsNull (one) && !word && !list && launch_knows (kind, one->string);
+    if (cJSON_IsFalse (one) && launch_knows (kind, one->string) && !launch_words_find (words, one->string))
       launch_words_add_by (words, false, one->string, "False");
     if (is_open && !launch_words_find (words, one->string))
       import_unknown (import, "--%s: what %s declares it to be is not followed", one->string, name);
-    if ((!word && !list && !is_on) || !kind->is_known (one->string) || launch_words_find (words, one->string))
+    if ((!word && !list && !is_on) || !launch_knows (kind, one->string)
+        || launch_words_find (words, one->string))
       continue;
     if (list) {
       launch_words_add (words, (char *const *) list->pdata, list->len);

@@ -1,4 +1,5 @@
 #include "data/launch/launch_script.h"
+#include "data/launch/option_table.h"
 
 #include <string.h>
 
@@ -30,13 +31,35 @@ typedef struct {
   GPtrArray *started; /* the same of scripts that are started */
 } Search;
 
+bool
+launch_knows (const LaunchKind *kind, const char *name)
+{
+  if (kind->config && strcmp (kind->config, name) == 0)
+    return true;
+  return kind->is_known ? kind->is_known (name) : kind->table && option_find (kind->table, name) != NULL;
+}
+
+/* Whether a word, or the end of its path, starts the program. */
+static bool
+starts (const LaunchKind *kind, const LsShellCommand *c)
+{
+  if (kind->starts)
+    return kind->starts (c->words, c->n);
+  g_auto (GStrv) all = g_strsplit (kind->start_words, " ", -1);
+  for (guint i = 0; i < c->n; i++)
+    for (char **word = all; *word; word++)
+      if (strcmp (c->words[i], *word) == 0 || (strchr (*word, '/') && g_str_has_suffix (c->words[i], *word)))
+        return true;
+  return false;
+}
+
 /* "--a", "--a=b", "-a": not a value such as "-1". */
 static bool
 is_known (const Search *s, const char *word)
 {
   const char *p = word + strspn (word, "-");
   g_autofree char *name = g_strndup (p, strcspn (p, "="));
-  return p > word && g_ascii_isalpha (*p) && s->kind->is_known (name);
+  return p > word && g_ascii_isalpha (*p) && launch_knows (s->kind, name);
 }
 
 /* "a.b=c", "++a.b=c" of Hydra. */
@@ -45,7 +68,7 @@ is_known_pair (const Search *s, const char *word)
 {
   const char *name = word + strspn (word, "+"), *equals = strchr (name, '=');
   g_autofree char *key = equals ? g_strndup (name, (gsize) (equals - name)) : NULL;
-  return key && g_ascii_isalpha (key[0]) && s->kind->is_known (key);
+  return key && g_ascii_isalpha (key[0]) && launch_knows (s->kind, key);
 }
 
 static guint
@@ -129,8 +152,8 @@ take_command (const LsShellCommand *c, gpointer data)
     return;
   }
   guint n_known = count_known (s, c->words, c->n);
-  if (s->kind->starts)
-    n_known = s->kind->starts (c->words, c->n) ? n_known + s->kind->n_needed : 0;
+  if (s->kind->starts || s->kind->start_words)
+    n_known = starts (s->kind, c) ? n_known + s->kind->n_needed : 0;
   if (s->kind->marks && launch_names_file (s->files, c->words, c->n, s->kind->marks))
     n_known += s->kind->n_needed;
   if (n_known < s->kind->n_needed)

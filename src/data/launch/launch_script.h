@@ -31,7 +31,14 @@ typedef struct {
   /* Starts of lines, with blanks between, of YAML with options that a command names; NULL: none */
   const char *marks;
   bool has_te; /* its layers are Transformer Engine's, which reads NVTE_* */
+  /* Of a program that is data: its options, in place of is_known; the one that names a configuration;
+   * words of a command that starts it, with blanks between, in place of starts. NULL: none */
+  const struct OptionTable *table;
+  const char *config, *start_words;
 } LaunchKind;
+
+/* Whether an option is the program's. */
+bool launch_knows (const LaunchKind *kind, const char *name);
 
 /* 0: not known. */
 typedef struct {

@@ -1,0 +1,103 @@
+/* data/launch/program/program_map.h — another program as data: strategies/programs/NAME.json (private to
+ * launch/).
+ *
+ * Problem. What the options of a training program mean is a fact of that program and of its releases; whoever
+ * knows it should be able to write it down without a compiler.
+ *
+ * Method. A file has three lists, documented in src/manual/formats/program.md. `reads`: how a file of the
+ * program is known. `options`: the rows of an OptionTable (option_table.h). `rules`, in order: a key of the
+ * model or of the strategy and an expression for it, or what is told. A rule that holds only sometimes has an
+ * expression "when". Expressions ask of options (`on`, `off`, `given`, `text`, `number`), of what was set
+ * (`has`, `key`), and calculate.
+ *
+ * Worked example. { "model": { "ffn": "4 * key (model.hidden)" }, "when": "not has (model.ffn)" }.
+ *
+ * Deviations. What is not a rule of one line but a calculation, such as layers of a pipeline, is a function
+ * that a rule calls by its name. */
+#ifndef LS_DATA_LAUNCH_PROGRAM_MAP_H
+#define LS_DATA_LAUNCH_PROGRAM_MAP_H
+
+#include "data/launch/option_table.h"
+
+/* How a file of the program is known. */
+typedef struct {
+  const char *what;   /* "a configuration of nanotron"; NULL: another of them says so */
+  const char *yaml;   /* a text that such a YAML has; NULL: it is a script */
+  const char *fits;   /* what holds of the YAML: an expression; NULL: nothing is asked */
+  const char *marks;  /* of a script: texts of which it has one of each line, with blanks between */
+  const char *config; /* its option that names the YAML; NULL: its own options are the job's */
+  const cJSON *moves; /* mappings of the YAML that are read at other places, by their paths; NULL: none */
+  const char *lifts;  /* a mapping of the YAML whose members are the configuration's own; NULL: none */
+  const char *starts; /* words of a command that starts it, with blanks between; NULL: its options tell */
+} ProgramFile;
+
+typedef struct {
+  char *name, *source;
+  char *program, *prefix; /* as it is called; what "$" in front of an option stands for, or NULL */
+  LsJsonDoc *doc;
+  OptionTable table;
+  GArray *files;      /* ProgramFile */
+  const cJSON *rules; /* of doc */
+} ProgramMap;
+
+extern const LsField ls_program_fields[];
+
+/* By name or path, checked: NULL and diagnostics, LS_ERROR_INPUT. The caller frees it. */
+ProgramMap *program_map_load (const char *name, LsDiagList *diags);
+ProgramMap *program_map_read (const LsJsonDoc *doc, LsDiagList *diags);
+void program_map_free (ProgramMap *map); /* NULL allowed */
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProgramMap, program_map_free)
+
+/* The same, loaded once and kept; NULL: it cannot be read. */
+const ProgramMap *program_map_get (const char *name);
+
+/* --- program_expr.c: expressions ---------------------------------------------------------------------- */
+
+/* A text, newly allocated, or else a number; neither (NAN): none. Yes and no are 1 and 0. */
+typedef struct {
+  char *text;
+  double number;
+} ProgramValue;
+
+/* What expressions see. */
+typedef struct {
+  const ProgramMap *map;
+  LaunchJob *job;    /* NULL: nothing is known, as where the file alone is looked at */
+  const cJSON *tree; /* of a YAML; NULL: there is none */
+  const char *path;  /* of the job's file */
+  GHashTable *lets;  /* char * -> ProgramValue *: what rules calculated */
+  char *wrong;       /* what is wrong with an expression; NULL: nothing */
+  GHashTable *named; /* char *: options that expressions name, where the file is looked at; or NULL */
+  LsDiagList *diags;
+} ProgramRun;
+
+/* A malformed one is none, and run->wrong says why. */
+ProgramValue program_eval (ProgramRun *run, const char *text);
+bool program_holds (ProgramRun *run, const char *text);
+/* A text in which "{expression}" stands for its value; of "{x|3g}" as printf has it. Newly allocated. */
+char *program_fill (ProgramRun *run, const char *text);
+void program_value_clear (ProgramValue *v);
+char *program_value_text (const ProgramValue *v); /* newly allocated; "" of none */
+bool program_value_is_true (const ProgramValue *v);
+static inline bool
+program_value_is_none (const ProgramValue *v)
+{
+  return !v->text && v->number != v->number;
+}
+
+/* The option that a word in an expression names: "$" is the prefix of the map. Newly allocated. */
+char *program_option (const ProgramMap *map, const char *word, gsize n);
+
+/* --- program_rules.c: rules ----------------------------------------------------------------------------- */
+
+/* Whether all were run: else one refuses the job, and run->diags says why. */
+bool program_run_rules (ProgramRun *run, const cJSON *rules);
+/* Looks at rules that no job is run by: actions, keys, options and expressions that there are not. */
+bool program_check_rules (ProgramRun *run, const LsJsonDoc *doc, const cJSON *rules, LsDiagList *diags);
+
+/* --- program_reader.c: the files ------------------------------------------------------------------------ */
+
+/* The reader of a file of one of the maps; NULL: it is of none. */
+const ImportReader *program_reader_of (const char *name, const ImportFile *file);
+
+#endif

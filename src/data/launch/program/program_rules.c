@@ -1,0 +1,546 @@
+#include <math.h>
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/jobs/job_files.h"
+#include "data/launch/adapters.h"
+#include "data/launch/program/program_map.h"
+#include "data/launch/yaml_config.h"
+
+static const char *
+member (const cJSON *rule, const char *key)
+{
+  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (rule, key));
+}
+
+/* An expression, or a number or a truth value as JSON has it. */
+static ProgramValue
+value_of (ProgramRun *run, const cJSON *node)
+{
+  if (cJSON_IsString (node))
+    return program_eval (run, node->valuestring);
+  return (ProgramValue) { NULL, cJSON_IsNumber (node) ? node->valuedouble : cJSON_IsTrue (node) ? 1 : 0 };
+}
+
+/* --- what rules do ------------------------------------------------------------------------------------- */
+
+typedef void Action (ProgramRun *run, const cJSON *rule, const cJSON *what);
+
+static void
+value_free (gpointer value)
+{
+  program_value_clear (value);
+  g_free (value);
+}
+
+/* { "let": { "name": expression } } */
+static void
+let (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    ProgramValue v = value_of (run, one);
+    g_hash_table_replace (run->lets, g_strdup (one->string), g_memdup2 (&v, sizeof v));
+  }
+}
+
+/* What says it: "by"; else of a number of the model its key, of all else a rule of the program. A value that
+ * is none sets nothing. */
+static void
+set_keys (ProgramRun *run, const cJSON *rule, const cJSON *what, bool is_model)
+{
+  const char *by = member (rule, "by");
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    ProgramValue v = value_of (run, one);
+    g_autofree char *text = program_value_text (&v), *option = by ? program_fill (run, by) : NULL;
+    const char *who = option ? option : is_model && !v.text ? one->string : "--";
+    if (!program_value_is_none (&v))
+      (is_model ? import_set_model : import_set_strategy) (run->job->import, one->string, text, who);
+    program_value_clear (&v);
+  }
+}
+
+static void
+set_model (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  set_keys (run, rule, what, true);
+}
+
+static void
+set_strategy (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  set_keys (run, rule, what, false);
+}
+
+/* Of keys that are neither set nor left open. */
+static void
+set_default (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    ProgramValue v = value_of (run, one);
+    g_autofree char *text = program_value_text (&v);
+    option_default (run->job, one->string, text);
+    program_value_clear (&v);
+  }
+}
+
+/* { "usual": { "layers": 32 } }: keys of the model that nothing sets, which is told. */
+static void
+set_usual (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  LsImport *import = run->job->import;
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    ProgramValue v = value_of (run, one);
+    g_autofree char *text = program_value_text (&v);
+    if (!import_has_model (import, one->string)) {
+      import_set_model (import, one->string, text, "--");
+      import_infer (import, "%s %s: the default of %s", one->string, text, run->map->program);
+    }
+    program_value_clear (&v);
+  }
+}
+
+static void
+infer (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *text = program_fill (run, what->valuestring);
+  import_infer (run->job->import, "%s", text);
+}
+
+static void
+unknown (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *text = program_fill (run, what->valuestring);
+  import_unknown (run->job->import, "%s", text);
+}
+
+static void
+conflict (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *text = program_fill (run, what->valuestring);
+  import_conflict (run->job->import, "%s", text);
+}
+
+static void
+leave_open (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *text = program_fill (run, member (rule, "says"));
+  import_open (run->job->import, what->valuestring, "%s", text);
+}
+
+static void
+expect (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *option = program_option (run->map, what->valuestring, strlen (what->valuestring));
+  option_tell_other (run->job, option, member (rule, "words"), member (rule, "taken"));
+}
+
+static void
+set_optimizer (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue v = value_of (run, what);
+  const char *by = member (rule, "by");
+  import_set_optimizer (run->job->import, v.text, 0, by ? by : "--");
+  program_value_clear (&v);
+}
+
+static void
+set_software (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue v = value_of (run, what);
+  if (v.text)
+    import_set_software (run->job->import, v.text);
+  program_value_clear (&v);
+}
+
+static guint64
+whole (const ProgramValue *v)
+{
+  return v->number > 0 ? (guint64) fmin (v->number, 1e15) : 0;
+}
+
+static void
+set_positions (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue v = value_of (run, what);
+  import_positions (run->job->import, whole (&v));
+  program_value_clear (&v);
+}
+
+static void
+name_model (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue v = value_of (run, what);
+  if (v.text)
+    import_model_of_name (run->job->import, v.text);
+  program_value_clear (&v);
+}
+
+/* { "copies": expression, "times": expression }: of the model, and micro-batches of each in a step. */
+static void
+set_batch (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue copies = value_of (run, what),
+               times = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "times"));
+  config_set_batch (run->job, whole (&copies), whole (&times));
+  program_value_clear (&copies);
+  program_value_clear (&times);
+}
+
+static void
+set_gpus (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue v = value_of (run, what);
+  run->job->gpus = whole (&v);
+  program_value_clear (&v);
+}
+
+/* { "mamba": letters, "channels": ..., "states": ..., "taps": ..., "by": option } */
+static void
+set_mamba (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  static const char *const names[] = { "channels", "states", "taps" };
+  guint64 n[G_N_ELEMENTS (names)];
+  g_autofree char *by = program_option (run->map, member (rule, "by"), strlen (member (rule, "by")));
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    ProgramValue v = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, names[i]));
+    n[i] = whole (&v);
+    program_value_clear (&v);
+  }
+  import_mamba (run->job->import, what->valuestring, n[0], n[1], n[2], by);
+}
+
+/* { "windows": pattern, "of": { "S": width }, "layers": n }: layer i has the width of the letter i of the
+ * pattern, which repeats; the last layer has none. */
+static void
+set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue pattern = value_of (run, what),
+               n = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "layers"));
+  const cJSON *of = cJSON_GetObjectItemCaseSensitive (rule, "of");
+  gsize length = pattern.text ? strlen (pattern.text) : 0;
+  g_autoptr (GString) text = g_string_new (NULL);
+  bool has_any = false;
+  for (guint64 i = 0; length > 0 && i < MIN (whole (&n), 65536); i++) {
+    const char letter[] = { g_ascii_toupper (pattern.text[i % length]), '\0' };
+    const cJSON *node = i + 1 < whole (&n) ? cJSON_GetObjectItemCaseSensitive (of, letter) : NULL;
+    ProgramValue width = node ? value_of (run, node) : (ProgramValue) { NULL, 0 };
+    g_string_append_printf (text, "%s%.0f", i > 0 ? "," : "", width.number);
+    has_any |= width.number > 0;
+    program_value_clear (&width);
+  }
+  if (has_any)
+    option_set_model (run->job, "layer_window", text->str);
+  program_value_clear (&pattern);
+  program_value_clear (&n);
+}
+
+/* { "adapters": option that says so, "rank": 0: it is not said, "usual_rank": n, "on": option that names
+ * modules, "dropout": ... } */
+static void
+set_adapters (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const char *on = member (rule, "on");
+  g_autofree char *option = program_option (run->map, on, strlen (on));
+  const LaunchOption *modules = launch_words_find (run->job->words, option);
+  ProgramValue rank = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "rank")),
+               usual_rank = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "usual_rank")),
+               dropout = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "dropout"));
+  g_autoptr (GPtrArray) usual = launch_usual_modules ();
+  launch_set_adapters (run->job->import,
+                       &(LaunchAdapters) { .option = what->valuestring,
+                                           .rank = whole (&rank),
+                                           .usual_rank = whole (&usual_rank),
+                                           .on = modules ? modules->values : usual,
+                                           .dropout = dropout.text });
+  program_value_clear (&rank);
+  program_value_clear (&usual_rank);
+  program_value_clear (&dropout);
+}
+
+/* What a member is: an expression, a text with expressions in braces, a text, an option, a list of rules; the
+ * last three are objects of keys of ours, of names, of any kind. */
+typedef enum {
+  AS_VALUE,
+  AS_TEMPLATE,
+  AS_TEXT,
+  AS_OPTION,
+  AS_RULES,
+  AS_MODEL,
+  AS_STRATEGY,
+  AS_LETS,
+  AS_VALUES
+} As;
+
+typedef struct {
+  const char *key;
+  As as;
+} Member;
+
+static const struct {
+  Member of;
+  Action *act;    /* NULL: rules within it */
+  Member more[4]; /* which it has besides, and needs, but for "by" */
+} actions[] = {
+  { { "let", AS_LETS }, let, { { NULL } } },
+  { { "model", AS_MODEL }, set_model, { { "by", AS_TEMPLATE } } },
+  { { "strategy", AS_STRATEGY }, set_strategy, { { "by", AS_TEMPLATE } } },
+  { { "default", AS_STRATEGY }, set_default, { { NULL } } },
+  { { "usual", AS_MODEL }, set_usual, { { NULL } } },
+  { { "inferred", AS_TEMPLATE }, infer, { { NULL } } },
+  { { "unknown", AS_TEMPLATE }, unknown, { { NULL } } },
+  { { "conflict", AS_TEMPLATE }, conflict, { { NULL } } },
+  { { "open", AS_TEXT }, leave_open, { { "says", AS_TEMPLATE } } },
+  { { "expects", AS_OPTION }, expect, { { "words", AS_TEXT }, { "taken", AS_TEXT } } },
+  { { "optimizer", AS_VALUE }, set_optimizer, { { "by", AS_TEXT } } },
+  { { "software", AS_VALUE }, set_software, { { NULL } } },
+  { { "positions", AS_VALUE }, set_positions, { { NULL } } },
+  { { "model_of_name", AS_VALUE }, name_model, { { NULL } } },
+  { { "copies", AS_VALUE }, set_batch, { { "times", AS_VALUE } } },
+  { { "gpus", AS_VALUE }, set_gpus, { { NULL } } },
+  { { "mamba", AS_TEXT },
+    set_mamba,
+    { { "channels", AS_VALUE }, { "states", AS_VALUE }, { "taps", AS_VALUE }, { "by", AS_TEXT } } },
+  { { "windows", AS_VALUE }, set_windows, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
+  { { "adapters", AS_TEXT },
+    set_adapters,
+    { { "rank", AS_VALUE }, { "usual_rank", AS_VALUE }, { "on", AS_OPTION }, { "dropout", AS_VALUE } } },
+  { { "refuse", AS_TEMPLATE }, NULL, { { "hint", AS_TEXT } } },
+  { { "rules", AS_RULES }, NULL, { { "else", AS_RULES } } },
+};
+
+/* --- running -------------------------------------------------------------------------------------------- */
+
+static bool
+refuse (ProgramRun *run, const cJSON *rule, const char *template)
+{
+  g_autofree char *text = program_fill (run, template);
+  ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, member (rule, "hint"), "%s",
+               text);
+  return false;
+}
+
+static bool
+act (ProgramRun *run, const cJSON *rule, bool holds)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (actions); i++) {
+    const cJSON *what = cJSON_GetObjectItemCaseSensitive (rule, actions[i].of.key);
+    if (!what)
+      continue;
+    if (actions[i].of.as == AS_RULES)
+      return program_run_rules (run, holds ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
+    if (!holds)
+      return true;
+    if (!actions[i].act)
+      return refuse (run, rule, what->valuestring);
+    actions[i].act (run, rule, what);
+    return true;
+  }
+  return true;
+}
+
+static bool
+run_one (ProgramRun *run, const cJSON *rule)
+{
+  const char *when = member (rule, "when");
+  return act (run, rule, !when || program_holds (run, when));
+}
+
+/* Once for each option of the job that the pattern fits; "each" is its name. */
+static bool
+run_each (ProgramRun *run, const cJSON *rule, const char *pattern)
+{
+  const GPtrArray *options = run->job->words->options;
+  for (guint i = 0; i < options->len; i++) {
+    const LaunchOption *o = options->pdata[i];
+    if (!option_fits (pattern, o->name))
+      continue;
+    ProgramValue name = { g_strdup (o->name), NAN };
+    g_hash_table_replace (run->lets, g_strdup ("each"), g_memdup2 (&name, sizeof name));
+    if (!run_one (run, rule))
+      return false;
+  }
+  return true;
+}
+
+bool
+program_run_rules (ProgramRun *run, const cJSON *rules)
+{
+  if (!run->lets)
+    run->lets = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
+  const cJSON *rule;
+  cJSON_ArrayForEach (rule, rules)
+  {
+    const char *each = member (rule, "each");
+    if (!(each ? run_each (run, rule, each) : run_one (run, rule)))
+      return false;
+  }
+  return true;
+}
+
+/* --- looking at rules that run for nobody --------------------------------------------------------------- */
+
+typedef struct {
+  ProgramRun *run;
+  const LsJsonDoc *doc;
+  LsDiagList *diags;
+  guint n_wrong;
+} Check;
+
+static void G_GNUC_PRINTF (3, 4) complain (Check *c, const cJSON *node, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *text = g_strdup_vprintf (format, args);
+  va_end (args);
+  ls_json_doc_diag (c->doc, node, LS_JSON_AT_VALUE, c->diags, NULL, "%s", text);
+  c->n_wrong++;
+}
+
+static void
+check_expression (Check *c, const cJSON *node, bool is_template)
+{
+  g_clear_pointer (&c->run->wrong, g_free);
+  if (is_template)
+    g_free (program_fill (c->run, node->valuestring));
+  else {
+    ProgramValue v = program_eval (c->run, node->valuestring);
+    program_value_clear (&v);
+  }
+  if (c->run->wrong)
+    complain (c, node, "%s", c->run->wrong);
+  g_clear_pointer (&c->run->wrong, g_free);
+}
+
+static void check_list (Check *c, const cJSON *rules);
+
+static void
+check_keys (Check *c, const cJSON *object, As as)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, object)
+  {
+    bool is_known = as == AS_MODEL ? ls_field_find_value (ls_model_fields, one->string) != NULL
+        : as == AS_STRATEGY        ? ls_field_find (ls_strategy_fields, one->string) != NULL
+                                   : true;
+    if (!is_known)
+      complain (c, one, "there is no such key of a %s", as == AS_MODEL ? "model" : "strategy");
+    if (cJSON_IsString (one))
+      check_expression (c, one, false);
+    if (as == AS_LETS) {
+      const ProgramValue blank = { NULL, NAN };
+      g_hash_table_replace (c->run->lets, g_strdup (one->string), g_memdup2 (&blank, sizeof blank));
+    }
+  }
+}
+
+static void
+check_option (Check *c, const cJSON *node)
+{
+  g_autofree char *option = program_option (c->run->map, node->valuestring, strlen (node->valuestring));
+  if (!option_find (&c->run->map->table, option))
+    complain (c, node, "there is no option %s among the options", option);
+  g_hash_table_add (c->run->named, g_strdup (option));
+}
+
+static void
+check_member (Check *c, const cJSON *node, As as)
+{
+  bool is_list = as == AS_RULES, is_object = as >= AS_MODEL,
+       is_text = !is_list && !is_object && as != AS_VALUE;
+  if ((is_list && !cJSON_IsArray (node)) || (is_object && !cJSON_IsObject (node))
+      || (is_text && !cJSON_IsString (node)))
+    complain (c, node, "expected %s", is_list ? "a list" : is_object ? "an object" : "a text");
+  else if (is_list)
+    check_list (c, node);
+  else if (is_object)
+    check_keys (c, node, as);
+  else if (as == AS_OPTION)
+    check_option (c, node);
+  else if (cJSON_IsString (node) && as != AS_TEXT)
+    check_expression (c, node, as == AS_TEMPLATE);
+}
+
+/* What a member of a rule with that action is; false: it has none of that name. */
+static bool
+as_of (guint action, const char *key, As *ret)
+{
+  *ret = AS_VALUE;
+  if (strcmp (key, "when") == 0)
+    return true;
+  *ret = AS_TEXT;
+  if (strcmp (key, "each") == 0)
+    return true;
+  *ret = actions[action].of.as;
+  if (strcmp (key, actions[action].of.key) == 0)
+    return true;
+  for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
+    *ret = actions[action].more[i].as;
+    if (strcmp (key, actions[action].more[i].key) == 0)
+      return true;
+  }
+  return false;
+}
+
+static void
+check_rule (Check *c, const cJSON *rule)
+{
+  guint action = 0;
+  while (action < G_N_ELEMENTS (actions) && !cJSON_GetObjectItemCaseSensitive (rule, actions[action].of.key))
+    action++;
+  if (action == G_N_ELEMENTS (actions)) {
+    complain (c, rule, "a rule without an action: expected one of \"model\", \"strategy\", \"let\" ...");
+    return;
+  }
+  if (member (rule, "each")) {
+    const ProgramValue blank = { NULL, NAN };
+    g_hash_table_replace (c->run->lets, g_strdup ("each"), g_memdup2 (&blank, sizeof blank));
+    g_hash_table_add (c->run->named, g_strdup (member (rule, "each")));
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
+    const char *key = actions[action].more[i].key;
+    bool is_free = strcmp (key, "by") == 0 || strcmp (key, "else") == 0 || strcmp (key, "hint") == 0;
+    if (!is_free && !cJSON_GetObjectItemCaseSensitive (rule, key))
+      complain (c, rule, "missing key \"%s\"", key);
+  }
+  const cJSON *one;
+  cJSON_ArrayForEach (one, rule)
+  {
+    As as;
+    if (as_of (action, one->string, &as))
+      check_member (c, one, as);
+    else if (!g_str_has_prefix (one->string, "x-"))
+      complain (c, one, "\"%s\" has no such key \"%s\"", actions[action].of.key, one->string);
+  }
+}
+
+static void
+check_list (Check *c, const cJSON *rules)
+{
+  const cJSON *rule;
+  cJSON_ArrayForEach (rule, rules)
+  {
+    if (cJSON_IsObject (rule))
+      check_rule (c, rule);
+    else
+      complain (c, rule, "expected an object");
+  }
+}
+
+bool
+program_check_rules (ProgramRun *run, const LsJsonDoc *doc, const cJSON *rules, LsDiagList *diags)
+{
+  Check c = { run, doc, diags, 0 };
+  if (!run->lets)
+    run->lets = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
+  check_list (&c, rules);
+  return c.n_wrong == 0;
+}
