@@ -47,7 +47,7 @@ const Command command_list = {
   .shown = {
     .name = "list",
     .line = "models, clusters, GPUs, software, schedules and others at hand",
-    .usage = "list [models|clusters|gpus|strategies|software|kernels|optimizers|reliability|scaling|"
+    .usage = "list [models|clusters|gpus|strategies|software|kernels|programs|optimizers|reliability|scaling|"
              "jitter|traces|schedules] [--json]",
     .summary = "Lists what is at hand, and where each file was found.",
     .examples = "Example:\n  lockstep list clusters",

@@ -293,6 +293,8 @@ static bool
 read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *model, LsImport *ret_import,
             LsDiagList *diags)
 {
+  if (!import_maps_are_right (diags))
+    return false;
   const ImportReader *reader = files->n > 0 ? import_choose (files) : NULL;
   if (!reader) {
     refuse_unknown (&files->files[0], diags);

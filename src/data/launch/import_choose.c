@@ -60,35 +60,54 @@ static const struct {
   { &import_megatron, NULL },
 };
 
-/* Maps that are not in the list: a user's own, which come first. */
+/* A user's own maps, which come first: those that lie in their folders, and what else the list has not. */
+static bool
+is_own (const LsDataEntry *entry)
+{
+  for (guint k = 0; k < G_N_ELEMENTS (readers); k++)
+    if (g_strcmp0 (readers[k].map, entry->name) == 0)
+      return strcmp (entry->from, ".") == 0 || strcmp (entry->from, "user") == 0;
+  return true;
+}
+
 static const GPtrArray *
-other_maps (void)
+own_maps (void)
 {
   static GPtrArray *maps; /* LsDataEntry, kept */
   static gsize is_made;
   if (g_once_init_enter (&is_made)) {
     maps = ls_data_list (LS_DATA_PROGRAMS);
     for (guint i = maps->len; i-- > 0;)
-      for (guint k = 0; k < G_N_ELEMENTS (readers); k++)
-        if (g_strcmp0 (readers[k].map, ((const LsDataEntry *) maps->pdata[i])->name) == 0) {
-          g_ptr_array_remove_index (maps, i);
-          break;
-        }
+      if (!is_own (maps->pdata[i]))
+        g_ptr_array_remove_index (maps, i);
     g_once_init_leave (&is_made, 1);
   }
   return maps;
 }
 
+bool
+import_maps_are_right (LsDiagList *diags)
+{
+  const GPtrArray *own = own_maps ();
+  bool ok = true;
+  for (guint i = 0; i < own->len; i++) {
+    const char *name = ((const LsDataEntry *) own->pdata[i])->name;
+    g_autoptr (ProgramMap) map = program_map_get (name) ? NULL : program_map_load (name, diags);
+    ok = ok && program_map_get (name);
+  }
+  return ok;
+}
+
 static const ImportReader *
 reader_of (const ImportFile *file)
 {
-  const GPtrArray *others = other_maps ();
+  const GPtrArray *own = own_maps ();
   const ImportReader *found = NULL;
-  for (guint i = 0; i < others->len && !found; i++)
-    found = program_reader_of (((const LsDataEntry *) others->pdata[i])->name, file);
+  for (guint i = 0; i < own->len && !found; i++)
+    found = program_reader_of (((const LsDataEntry *) own->pdata[i])->name, true, file);
   for (guint i = 0; i < G_N_ELEMENTS (readers) && !found; i++)
     if (readers[i].map)
-      found = program_reader_of (readers[i].map, file);
+      found = program_reader_of (readers[i].map, false, file);
     else if (readers[i].reader->is_its (file))
       found = readers[i].reader;
   return found;

@@ -66,6 +66,8 @@ extern const ImportReader import_accelerate, import_automodel, import_axolotl, i
 /* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
  * it, by that. NULL: nobody's. */
 const ImportReader *import_choose (const ImportFiles *files);
+/* Whether the user's own maps of programs can be read: diagnostics. */
+bool import_maps_are_right (LsDiagList *diags);
 /* Of a log with lines of steps that are known; NULL: it has none. */
 const ImportReader *import_log_reader_of (const ImportFile *file);
 /* Those files that the job is read from, in front, and behind them logs that only have steps; how many the

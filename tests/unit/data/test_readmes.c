@@ -13,6 +13,7 @@
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_software.h"
+#include "data/launch/program/program_map.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_file.h"
@@ -42,6 +43,7 @@ static const struct {
   { FORMATS "reliability.md", "reliability", ls_reliability_fields },
   { FORMATS "scaling.md", "scaling", ls_scaling_fields },
   { FORMATS "jitter.md", "jitter", ls_jitter_fields },
+  { FORMATS "program.md", "program", ls_program_fields },
   { FORMATS "trace.md", "trace", ls_trace_fields },
 };
 
@@ -59,6 +61,7 @@ static const struct {
   { STRATEGIES, "strategies" },
   { STRATEGIES, "strategies/software" },
   { STRATEGIES, "strategies/kernels" },
+  { STRATEGIES, "strategies/programs" },
   { STRATEGIES, "strategies/optimizers" },
   { TRACES, "traces" },
 };

@@ -97,7 +97,7 @@ bool program_check_rules (ProgramRun *run, const LsJsonDoc *doc, const cJSON *ru
 
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 
-/* The reader of a file of one of the maps; NULL: it is of none. */
-const ImportReader *program_reader_of (const char *name, const ImportFile *file);
+/* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */
+const ImportReader *program_reader_of (const char *name, bool is_own, const ImportFile *file);
 
 #endif

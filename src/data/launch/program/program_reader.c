@@ -118,6 +118,7 @@ typedef struct {
   ImportReader reader;
   const ProgramMap *map;
   const ProgramFile *file;
+  bool is_own;
 } Reader;
 
 static bool
@@ -125,6 +126,8 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
 {
   const Reader *r = (const Reader *) (gconstpointer) reader;
   import->program = r->map->program;
+  if (r->is_own)
+    import_infer (import, "read as %s, by %s", r->map->program, ls_json_doc_name (r->map->doc));
   if (!r->file->yaml)
     return read_script (r->map, r->file, files, import, diags);
   cJSON *tree = yaml_config_load (files, import, diags);
@@ -132,7 +135,7 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
 }
 
 const ImportReader *
-program_reader_of (const char *name, const ImportFile *file)
+program_reader_of (const char *name, bool is_own, const ImportFile *file)
 {
   static GMutex lock;
   static GHashTable *readers; /* ProgramFile * -> Reader *, kept */
@@ -147,7 +150,7 @@ program_reader_of (const char *name, const ImportFile *file)
     Reader *r = g_hash_table_lookup (readers, of);
     if (!r) {
       r = g_new (Reader, 1);
-      *r = (Reader) { { .what = of->what, .read_by = read }, map, of };
+      *r = (Reader) { { .what = of->what, .read_by = read }, map, of, is_own };
       g_hash_table_insert (readers, (gpointer) of, r);
     }
     g_mutex_unlock (&lock);
