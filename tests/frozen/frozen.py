@@ -51,7 +51,7 @@ def subjects():
     data = os.environ.get("LS_SHARED_DATA")
     launch = Path(data).resolve() / "launch" if data else None
     for path in sorted(launch.glob("*/*")) if launch and launch.is_dir() else []:
-        yield f"import {path.relative_to(launch)}", launch, ["import", str(path.relative_to(launch)), "--json"]
+        yield f"import {path.relative_to(launch).as_posix().replace('.md', ' (page)')}", launch, ["import", str(path.relative_to(launch)), "--json"]
     inputs = ROOT / "tests" / "golden" / "data"
     for path in sorted(p for p in inputs.rglob("*") if p.suffix in (".sh", ".yaml", ".yml", ".toml", ".log", ".py")):
         yield f"import golden {path.relative_to(inputs)}", inputs, ["import", str(path.relative_to(inputs)), "--json"]
