@@ -250,6 +250,7 @@ stream (const LsCapturedLaunch *l, const Tensors *t, LsKernelKind kind, double b
 {
   double columns = t->largest.n_dims > 0 ? (double) t->largest.dims[t->largest.n_dims - 1] : 1;
   double rows_of = t->n_largest > 0 && columns > 0 ? t->n_largest / columns * l->share : bytes / 2;
+  columns *= MIN (rows_of, 1); /* a part of a single row */
   *ret = ls_kernel_stream (l->op ? l->op : "", kind, t->n > 0 ? t->largest.dtype : LS_DTYPE_FP32,
                            (uint64_t) MAX (rows_of, 1), (uint64_t) MAX (columns, 1), MAX (bytes, 1), 0);
 }

@@ -97,6 +97,26 @@ kernels_are_of_their_class (void)
   }
 }
 
+/* An operator that launches several kernels has its bytes and elements shared among them, a single row too. */
+static void
+kernels_of_one_operator_share_it (void)
+{
+  cJSON *inputs = cJSON_Parse ("[[\"bf16[800]\",\"bf16[800]\"],0]"),
+        *outputs = cJSON_Parse ("[\"bf16[1600]\"]");
+  const LsCapturedLaunch launch = { .kernel = "CatArrayBatchedCopy_vectorized",
+                                    .op = "aten::cat",
+                                    .inputs = inputs,
+                                    .outputs = outputs,
+                                    .threads = 100,
+                                    .blocks = 1,
+                                    .share = 0.25 };
+  LsKernel k;
+  LS_CHECK (ls_captured_kernel (&launch, &k));
+  LS_CHECK (k.bytes == 0.25 * 2 * 3200 && k.m * k.n == 400);
+  cJSON_Delete (inputs);
+  cJSON_Delete (outputs);
+}
+
 /* Half the pairs of a causal attention are computed; which truth value says so depends on the operator. */
 static void
 attention_is_causal_where_it_says_so (void)
@@ -235,5 +255,6 @@ free_bundle (void)
 }
 
 LS_TEST_SUITE_WITH (load_bundle, free_bundle, LS_TEST (kernels_are_of_their_class),
+                    LS_TEST (kernels_of_one_operator_share_it),
                     LS_TEST (attention_is_causal_where_it_says_so), LS_TEST (what_is_wrong_is_said),
                     LS_TEST (exchanges_are_of_the_fullest), LS_TEST (damage_ends_in_a_trace_or_a_reason))
