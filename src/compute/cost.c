@@ -478,6 +478,7 @@ ls_kernel_cost (const LsCalibration *calibration, const LsGpu *gpu, const LsKern
                       kernel, &cost);
   ls_kernel_cost_unaligned (calibration, gpu, kernel, &cost);
   slow_masked (calibration, kernel, &cost);
+  cost.extrapolated = cost.extrapolated || kernel->is_guess;
   ls_kernel_cost_in_layer (calibration, kernel, &cost);
   return cost;
 }

@@ -156,6 +156,7 @@ typedef struct {
   bool by_blocks;  /* in fp8: both operands of a GEMM have scales of blocks along k, those of attention
                       one for each 32 values                                        */
   bool masked;     /* attention reads a mask, a number for each pair                       */
+  bool is_guess;   /* of no kind that is known: what it moves and calculates is a guess     */
   LsAttentionKernel attention; /* whose; AUTO: the job's */
   bool unaligned;              /* GEMM: rows of an operand or of the result begin on no 16 bytes      */
   uint32_t n_launches; /* of its matrices or tensors by the host, on several streams; 0: one of all      */

@@ -491,6 +491,8 @@ kernel_number (CapturedReading *x, const LsKernel *k, const char *name)
     ls_json_out_string (&w, "bytes", bytes);
   if (k->access != LS_ACCESS_NONE)
     ls_json_out_string (&w, "access", ls_access_name (k->access));
+  if (k->is_guess)
+    ls_json_out_bool (&w, "guess", true);
   for (const LsEnumName *whose = ls_attention_kernel_names; k->attention && whose->name; whose++)
     if (whose->value == (int) k->attention)
       ls_json_out_string (&w, "attention", whose->name);
@@ -561,7 +563,8 @@ write_launch (Writing *w, const Line *l)
   w->role->n_launches++;
   const char *op = launch.op ? launch.op : "outside of operators";
   const char *name = g_str_has_prefix (op, "aten::") ? op + strlen ("aten::") : op;
-  if (!ls_captured_kernel (&launch, &kernel))
+  kernel.is_guess = !ls_captured_kernel (&launch, &kernel);
+  if (kernel.is_guess)
     note_unknown (w, name, 1);
   g_autofree char *title = title_of (w, l->row, NULL);
   begin_op (w, "kernel", title);

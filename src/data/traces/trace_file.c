@@ -217,6 +217,8 @@ const LsField ls_trace_kernel_fields[] = {
     .meaning = "a GEMM that reads rows which begin on no 16 bytes" },
   { "masked", LS_FIELD_BOOL, offsetof (TraceKernel, masked), .default_text = "false",
     .meaning = "attention that reads a mask, a number for each pair" },
+  { "guess", LS_FIELD_BOOL, offsetof (TraceKernel, is_guess), .default_text = "false",
+    .meaning = "what it moves and calculates is not known: its time counts as extrapolated" },
   { "serial", LS_FIELD_UINT, offsetof (TraceKernel, n_serial), .max = UINT32_MAX, .default_text = "0",
     .meaning = "triton-dot: tiles of a chain, each of which waits for the one before" },
   { NULL },

@@ -23,7 +23,7 @@ typedef struct {
   double flops, bytes; /* below 0: absent */
   int access;          /* LsAccess */
   int attention;       /* LsAttentionKernel */
-  bool by_blocks, unaligned, masked;
+  bool by_blocks, unaligned, masked, is_guess;
   uint32_t n_serial;
 } TraceKernel;
 

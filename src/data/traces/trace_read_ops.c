@@ -65,6 +65,7 @@ read_kernel (TraceReading *r, const cJSON *node, const TraceKernel *from, LsKern
     .by_blocks = from->by_blocks,
     .unaligned = from->unaligned,
     .masked = from->masked,
+    .is_guess = from->is_guess,
     .attention = (LsAttentionKernel) from->attention,
     .n_serial = from->n_serial,
   };

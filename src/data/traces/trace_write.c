@@ -157,6 +157,7 @@ ls_trace_kernels_of (const LsPlan *plan)
       .by_blocks = k->by_blocks,
       .unaligned = k->unaligned,
       .masked = k->masked,
+      .is_guess = k->is_guess,
       .attention = (int) k->attention,
       .n_serial = k->n_serial,
     };
