@@ -244,7 +244,9 @@ source_of (const CapturedReading *x)
   g_autofree char *names = unknown_text (x);
   g_autofree char *of_which = unknown == 0
       ? g_strdup ("all of a known class")
-      : g_strdup_printf ("%" G_GUINT64_FORMAT "%s of no known class, whose time is a guess, and counts as extrapolated", unknown, names);
+      : g_strdup_printf ("%" G_GUINT64_FORMAT
+                         "%s of no known class, whose time is a guess, and counts as extrapolated",
+                         unknown, names);
   return g_strdup_printf ("captured with %s, %u of %u ranks; %" G_GUINT64_FORMAT
                           " launches, %s; memory is that of the capture",
                           x->made_with, x->roles->len, x->world, n, of_which);

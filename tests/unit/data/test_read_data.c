@@ -10,6 +10,7 @@
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_software.h"
+#include "data/launch/program/program_map.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_residuals.h"
 #include "data/traces/trace_json.h"
@@ -103,6 +104,11 @@ read_entry (LsDataKind kind, const char *path, LsDiagList *diags)
     if (ok)
       ls_software_clear (&software);
     break;
+  case LS_DATA_PROGRAMS: {
+    g_autoptr (ProgramMap) map = program_map_load (path, diags);
+    ok = map != NULL;
+    break;
+  }
   case LS_DATA_KERNELS: {
     g_autoptr (LsRecipes) recipes = ls_recipes_load (path, diags);
     ok = recipes != NULL;
