@@ -101,16 +101,22 @@ add_named (cJSON *into, const ImportFiles *files, const char *said, LsImport *im
 }
 
 cJSON *
-yaml_config_of_script (const ImportFiles *files, const LaunchKind *kind, const char *option,
-                       LaunchScript *ret_script, LsImport *import, LsDiagList *diags)
+yaml_config_of_name (const ImportFiles *files, const char *name, LsImport *import, LsDiagList *diags)
 {
-  bool ok = launch_script_read (files, kind, ret_script, import, diags);
-  const char *name = ok ? launch_words_text (ret_script->words, option) : NULL;
   cJSON *tree = cJSON_CreateObject ();
-  if (ok && add_named (tree, files, name, import, diags))
+  if (add_named (tree, files, name, import, diags))
     return tree;
   cJSON_Delete (tree);
   return NULL;
+}
+
+cJSON *
+yaml_config_of_script (const ImportFiles *files, const LaunchKind *kind, const char *option,
+                       LaunchScript *ret_script, LsImport *import, LsDiagList *diags)
+{
+  return launch_script_read (files, kind, ret_script, import, diags)
+      ? yaml_config_of_name (files, launch_words_text (ret_script->words, option), import, diags)
+      : NULL;
 }
 
 cJSON *

@@ -20,8 +20,11 @@ cJSON *yaml_config_load (const ImportFiles *files, LsImport *import, LsDiagList 
 /* One file more on top; NULL: into is as it was, and there is a diagnostic. */
 bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags);
 
-/* What a script names by such an option, with or without ".yaml" (launch_file_of()); the caller frees it.
- * kind, ret_script: as of launch_script_read(). NULL: a diagnostic. */
+/* What a script names, with or without ".yaml" (launch_file_of()); the caller frees it. name NULL: none is
+ * said. NULL: a diagnostic. */
+cJSON *yaml_config_of_name (const ImportFiles *files, const char *name, LsImport *import, LsDiagList *diags);
+
+/* The same by such an option; kind, ret_script: as of launch_script_read(). */
 cJSON *yaml_config_of_script (const ImportFiles *files, const LaunchKind *kind, const char *option,
                               LaunchScript *ret_script, LsImport *import, LsDiagList *diags);
 

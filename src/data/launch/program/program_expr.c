@@ -24,6 +24,12 @@ text_of (const char *text)
   return (ProgramValue) { g_strdup (text), NAN };
 }
 
+static ProgramValue
+copy (const ProgramValue *v)
+{
+  return (ProgramValue) { g_strdup (v->text), v->number };
+}
+
 void
 program_value_clear (ProgramValue *v)
 {
@@ -237,6 +243,56 @@ f_text_at (ProgramRun *run, const Argument *a)
   return text ? text_of (text) : none;
 }
 
+/* The first of names, with blanks between, that a mapping has. */
+static ProgramValue
+f_which (ProgramRun *run, const Argument *a)
+{
+  g_auto (GStrv) names = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+  const cJSON *mapping = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  for (char **name = names; mapping && *name; name++)
+    if (yaml_config_find (mapping, *name))
+      return text_of (*name);
+  return none;
+}
+
+/* Of the file that says it, without its folder. */
+static ProgramValue
+f_file (ProgramRun *run, const Argument *a)
+{
+  return (ProgramValue) { g_path_get_basename (run->path), NAN };
+}
+
+/* What a script starts: "train.py", "apps.main.train". */
+static ProgramValue
+f_command (ProgramRun *run, const Argument *a)
+{
+  return run->script && run->script->script ? text_of (run->script->script) : none;
+}
+
+const char *
+program_pair_value (const char *word, const char *name)
+{
+  gsize n = strlen (name);
+  return strncmp (word, name, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
+}
+
+const char *
+program_pair (const LaunchScript *script, const char *name)
+{
+  const GPtrArray *words = script->words->others;
+  const char *value = NULL;
+  for (guint i = 0; i < words->len && !value; i++)
+    value = program_pair_value (words->pdata[i], name);
+  return value;
+}
+
+static ProgramValue
+f_pair (ProgramRun *run, const Argument *a)
+{
+  const char *text = run->script ? program_pair (run->script, a[0].word) : NULL;
+  return text ? text_of (text) : none;
+}
+
 static ProgramValue
 f_min (ProgramRun *run, const Argument *a)
 {
@@ -279,6 +335,27 @@ f_power (ProgramRun *run, const Argument *a)
   return number (pow (a[0].value.number, a[1].value.number));
 }
 
+/* The number that a text begins with, 0 without one. */
+static ProgramValue
+f_parsed (ProgramRun *run, const Argument *a)
+{
+  return a[0].value.text ? number (g_ascii_strtod (a[0].value.text, NULL)) : copy (&a[0].value);
+}
+
+/* A number above 0; else none, which sets nothing. */
+static ProgramValue
+f_some (ProgramRun *run, const Argument *a)
+{
+  return a[0].value.number > 0 ? number (a[0].value.number) : none;
+}
+
+static ProgramValue
+f_join (ProgramRun *run, const Argument *a)
+{
+  g_autofree char *x = program_value_text (&a[0].value), *y = program_value_text (&a[1].value);
+  return (ProgramValue) { g_strconcat (x, y, NULL), NAN };
+}
+
 static ProgramValue
 f_lower (ProgramRun *run, const Argument *a)
 {
@@ -292,8 +369,6 @@ f_starts (ProgramRun *run, const Argument *a)
 }
 
 /* The first that is not none. */
-static ProgramValue copy (const ProgramValue *v);
-
 static ProgramValue
 f_first (ProgramRun *run, const Argument *a)
 {
@@ -342,6 +417,10 @@ static const struct {
   { "at", "w", f_at, true },
   { "mapping", "w", f_mapping, true },
   { "text_at", "w", f_text_at, true },
+  { "which", "wv", f_which, true },
+  { "file", "", f_file },
+  { "command", "", f_command },
+  { "pair", "w", f_pair },
   { "min", "vv", f_min, true },
   { "max", "vv", f_max, true },
   { "floor", "v", f_floor, true },
@@ -349,6 +428,9 @@ static const struct {
   { "round", "v", f_round, true },
   { "log2", "v", f_log2, true },
   { "power", "vv", f_power, true },
+  { "parsed", "v", f_parsed, true },
+  { "some", "v", f_some, true },
+  { "join", "vv", f_join, true },
   { "lower", "v", f_lower, true },
   { "starts", "vv", f_starts, true },
   { "without", "vv", f_without, true },
@@ -419,12 +501,6 @@ call (Parser *p, guint f)
 }
 
 /* --- what expressions are made of ---------------------------------------------------------------------- */
-
-static ProgramValue
-copy (const ProgramValue *v)
-{
-  return (ProgramValue) { g_strdup (v->text), v->number };
-}
 
 static ProgramValue
 parse_name (Parser *p)

@@ -186,7 +186,10 @@ read_files (Reading *x, const cJSON *list)
                                .config = interned (one, "config"),
                                .moves = cJSON_GetObjectItemCaseSensitive (one, "moves"),
                                .lifts = interned (one, "lifts"),
-                               .starts = interned (one, "starts") };
+                               .starts = interned (one, "starts"),
+                               .pairs = interned (one, "pairs"),
+                               .command = cJSON_GetObjectItemCaseSensitive (one, "command"),
+                               .submits = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (one, "submits")) };
     if (!file.yaml == !file.marks)
       complain (x, one, "expected \"yaml\", of a configuration, or \"marks\", of a script");
     g_array_append_val (x->map->files, file);
@@ -233,6 +236,9 @@ read_lists (Reading *x)
   x->rows = NULL;
   read_files (x, cJSON_GetObjectItemCaseSensitive (root, "reads"));
   ProgramRun run = { .map = map, .named = named };
+  for (guint i = 0; i < map->files->len; i++)
+    x->is_right
+        &= program_check_rules (&run, map->doc, g_array_index (map->files, ProgramFile, i).command, x->diags);
   x->is_right &= program_check_rules (&run, map->doc, map->rules, x->diags);
   g_hash_table_unref (run.lets);
   if (x->is_right)

@@ -17,6 +17,7 @@
 #ifndef LS_DATA_LAUNCH_PROGRAM_MAP_H
 #define LS_DATA_LAUNCH_PROGRAM_MAP_H
 
+#include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
 /* How a file of the program is known. */
@@ -29,6 +30,12 @@ typedef struct {
   const cJSON *moves; /* mappings of the YAML that are read at other places, by their paths; NULL: none */
   const char *lifts;  /* a mapping of the YAML whose members are the configuration's own; NULL: none */
   const char *starts; /* words of a command that starts it, with blanks between; NULL: its options tell */
+
+  /* Of a script with a configuration. */
+  const char *pairs;    /* its options are words "a.b=c", one of them `config`, which lie on top of the YAML
+                         * where this holds: an expression; NULL: they are not */
+  const cJSON *command; /* rules about its command, before the configuration is read; NULL: none */
+  bool submits;         /* its words say on how many GPUs, not what it is started by */
 } ProgramFile;
 
 typedef struct {
@@ -62,11 +69,12 @@ typedef struct {
 /* What expressions see. */
 typedef struct {
   const ProgramMap *map;
-  LaunchJob *job;    /* NULL: nothing is known, as where the file alone is looked at */
-  const cJSON *tree; /* of a YAML; NULL: there is none */
-  const char *path;  /* of the job's file */
-  GHashTable *lets;  /* char * -> ProgramValue *: what rules calculated */
-  char *wrong;       /* what is wrong with an expression; NULL: nothing */
+  LaunchJob *job;             /* NULL: nothing is known, as where the file alone is looked at */
+  const cJSON *tree;          /* of a YAML; NULL: there is none */
+  const char *path;           /* of the job's file */
+  const LaunchScript *script; /* that starts it; NULL: none does */
+  GHashTable *lets;           /* char * -> ProgramValue *: what rules calculated */
+  char *wrong;                /* what is wrong with an expression; NULL: nothing */
   GHashTable *named; /* char *: options that expressions name, where the file is looked at; or NULL */
   LsDiagList *diags;
 } ProgramRun;
@@ -87,6 +95,10 @@ program_value_is_none (const ProgramValue *v)
 
 /* The option that a word in an expression names: "$" is the prefix of the map. Newly allocated. */
 char *program_option (const ProgramMap *map, const char *word, gsize n);
+
+/* The value of a word "name=value", borrowed; NULL: it is another. Of the first such word of a command. */
+const char *program_pair_value (const char *word, const char *name);
+const char *program_pair (const LaunchScript *script, const char *name);
 
 /* --- program_rules.c: rules ----------------------------------------------------------------------------- */
 

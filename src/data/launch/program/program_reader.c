@@ -44,25 +44,32 @@ is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
 
 /* --- reading it ---------------------------------------------------------------------------------------- */
 
-/* The options of a job by the rules; job->words and more are known. */
-static bool
-read_job (const ProgramMap *map, LaunchJob *job, const cJSON *tree, LsDiagList *diags)
+static void
+clear_run (ProgramRun *run)
 {
-  ProgramRun run = { .map = map, .job = job, .tree = tree, .path = job->import->path, .diags = diags };
-  job->table = &map->table;
-  option_read_all (job);
-  bool ok = program_run_rules (&run, map->rules);
-  if (run.lets)
-    g_hash_table_unref (run.lets);
-  g_hash_table_unref (job->open);
-  g_free (run.wrong);
+  if (run->lets)
+    g_hash_table_unref (run->lets);
+  if (run->job->open)
+    g_hash_table_unref (run->job->open);
+  g_free (run->wrong);
+}
+
+/* The options of run->job by the rules. */
+static bool
+read_job (ProgramRun *run)
+{
+  run->job->table = &run->map->table;
+  run->path = run->job->import->path;
+  option_read_all (run->job);
+  bool ok = program_run_rules (run, run->map->rules);
+  clear_run (run);
   return ok;
 }
 
-/* Takes the tree. */
+/* Takes the tree. script: that names it; NULL: none does. */
 static bool
-read_tree (const ProgramMap *map, const ProgramFile *of, cJSON *tree, guint64 gpus, LsImport *import,
-           LsDiagList *diags)
+read_tree (const ProgramMap *map, const ProgramFile *of, cJSON *tree, const LaunchScript *script,
+           guint64 gpus, LsImport *import, LsDiagList *diags)
 {
   const cJSON *one;
   cJSON_ArrayForEach (one, of->moves)
@@ -74,12 +81,73 @@ read_tree (const ProgramMap *map, const ProgramFile *of, cJSON *tree, guint64 gp
   cJSON *copy = cJSON_Duplicate (tree, true); /* what rules see is as it stands in the file */
   g_autoptr (LaunchWords) words = yaml_config_words (tree);
   LaunchJob job = { .import = import, .words = words, .gpus = gpus };
-  bool ok = read_job (map, &job, copy, diags);
+  bool ok
+      = read_job (&(ProgramRun) { .map = map, .job = &job, .tree = copy, .script = script, .diags = diags });
   cJSON_Delete (copy);
   return ok;
 }
 
-/* Words that a script's command is known by: those of the file's option, or the program's own. */
+/* --- scripts ------------------------------------------------------------------------------------------- */
+
+/* Pairs of the command lie on top of the configuration that one of them names. */
+static void
+add_pairs (ProgramRun *run, const ProgramFile *of, cJSON *tree)
+{
+  const GPtrArray *pairs = run->script->words->others;
+  bool lie_on_top = program_holds (run, of->pairs);
+  for (guint i = 0; lie_on_top && i < pairs->len; i++)
+    if (!program_pair_value (pairs->pdata[i], of->config))
+      yaml_config_set_pair (tree, pairs->pdata[i]);
+}
+
+/* The configuration that a command names, which run is of. NULL: a diagnostic. */
+static cJSON *
+tree_of_command (ProgramRun *run, const ProgramFile *of, const ImportFiles *files)
+{
+  const LaunchScript *script = run->script;
+  LsImport *import = run->job->import;
+  if (!program_run_rules (run, of->command))
+    return NULL;
+  const char *name
+      = of->pairs ? program_pair (script, of->config) : launch_words_text (script->words, of->config);
+  cJSON *tree = yaml_config_of_name (files, name, import, run->diags);
+  if (tree && of->pairs)
+    add_pairs (run, of, tree);
+  if (!tree || fits (run->map, of, tree))
+    return tree;
+  ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, import->path, 0, 0, NULL, NULL, NULL,
+               "--%s %s: it is no configuration of %s, and what else is started so is not known", of->config,
+               name, run->map->program);
+  cJSON_Delete (tree);
+  return NULL;
+}
+
+/* With a configuration that its command names. */
+static bool
+read_configured (const ProgramMap *map, const ProgramFile *of, const ImportFiles *files,
+                 const LaunchScript *script, LsImport *import, LsDiagList *diags)
+{
+  LaunchJob job = { .import = import,
+                    .words = script->words,
+                    .table = &map->table,
+                    .gpus = script->gpus,
+                    .variables = script->variables };
+  ProgramRun run = { .map = map, .job = &job, .script = script, .path = import->path, .diags = diags };
+  cJSON *tree = tree_of_command (&run, of, files);
+  clear_run (&run);
+  return tree && read_tree (map, of, tree, script, job.gpus, import, diags);
+}
+
+/* With options of its own. */
+static bool
+read_options (const ProgramMap *map, const LaunchScript *script, LsImport *import, LsDiagList *diags)
+{
+  LaunchJob job
+      = { .import = import, .words = script->words, .gpus = script->gpus, .variables = script->variables };
+  return read_job (&(ProgramRun) { .map = map, .job = &job, .script = script, .diags = diags });
+}
+
+/* Words that a script's command is known by: the file's option, or the program's own. */
 static bool
 read_script (const ProgramMap *map, const ProgramFile *of, const ImportFiles *files, LsImport *import,
              LsDiagList *diags)
@@ -87,27 +155,14 @@ read_script (const ProgramMap *map, const ProgramFile *of, const ImportFiles *fi
   const LaunchKind kind = { .program = map->program,
                             .n_needed = 1,
                             .config = of->config,
-                            .table = of->config ? NULL : &map->table,
+                            .table = of->config && !of->pairs ? NULL : &map->table,
+                            .has_pairs = of->pairs != NULL,
+                            .gpus = of->pairs && !of->submits ? "" : NULL,
                             .start_words = of->starts };
   LaunchScript script;
-  bool ok;
-  if (of->config) {
-    cJSON *tree = yaml_config_of_script (files, &kind, of->config, &script, import, diags);
-    ok = tree && fits (map, of, tree);
-    if (tree && !ok)
-      ls_diag_add (diags, LS_ERROR_UNSUPPORTED, import->path, 0, 0, NULL, NULL, NULL,
-                   "--%s %s: it is no configuration of %s, and what else is started so is not known",
-                   of->config, (const char *) launch_words_find (script.words, of->config)->values->pdata[0],
-                   map->program);
-    if (ok)
-      ok = read_tree (map, of, g_steal_pointer (&tree), script.gpus, import, diags);
-    cJSON_Delete (tree);
-  } else {
-    ok = launch_script_read (files, &kind, &script, import, diags);
-    LaunchJob job
-        = { .import = import, .words = script.words, .gpus = script.gpus, .variables = script.variables };
-    ok = ok && read_job (map, &job, NULL, diags);
-  }
+  bool ok = launch_script_read (files, &kind, &script, import, diags)
+      && (of->config ? read_configured (map, of, files, &script, import, diags)
+                     : read_options (map, &script, import, diags));
   launch_script_clear (&script);
   return ok;
 }
@@ -131,7 +186,7 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
   if (!r->file->yaml)
     return read_script (r->map, r->file, files, import, diags);
   cJSON *tree = yaml_config_load (files, import, diags);
-  return tree && read_tree (r->map, r->file, tree, 0, import, diags);
+  return tree && read_tree (r->map, r->file, tree, NULL, 0, import, diags);
 }
 
 const ImportReader *
