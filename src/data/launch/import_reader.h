@@ -60,8 +60,7 @@ extern const ImportReader import_accelerate, import_automodel, import_axolotl, i
     import_maxtext_models, import_megatron_log, import_megatron_swift, import_mlperf, import_megatron_test,
     import_megatron, import_nemo, import_neox, import_olmo, import_olmo_script, import_primus,
     import_torchtitan, import_torchtitan_log, import_torchtitan_python, import_torchtitan_script,
-    import_torchtune, import_torchtune_script, import_veomni, import_verl, import_xtuner, import_xtuner_1,
-    import_xtuner_1_script, import_xtuner_script;
+    import_veomni, import_verl, import_xtuner, import_xtuner_1, import_xtuner_1_script, import_xtuner_script;
 
 /* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
  * it, by that. NULL: nobody's. */

@@ -111,15 +111,6 @@ yaml_config_of_name (const ImportFiles *files, const char *name, LsImport *impor
 }
 
 cJSON *
-yaml_config_of_script (const ImportFiles *files, const LaunchKind *kind, const char *option,
-                       LaunchScript *ret_script, LsImport *import, LsDiagList *diags)
-{
-  return launch_script_read (files, kind, ret_script, import, diags)
-      ? yaml_config_of_name (files, launch_words_text (ret_script->words, option), import, diags)
-      : NULL;
-}
-
-cJSON *
 yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const char *option,
                        LsImport *import, LsDiagList *diags)
 {

@@ -24,10 +24,6 @@ bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsD
  * said. NULL: a diagnostic. */
 cJSON *yaml_config_of_name (const ImportFiles *files, const char *name, LsImport *import, LsDiagList *diags);
 
-/* The same by such an option; kind, ret_script: as of launch_script_read(). */
-cJSON *yaml_config_of_script (const ImportFiles *files, const LaunchKind *kind, const char *option,
-                              LaunchScript *ret_script, LsImport *import, LsDiagList *diags);
-
 /* The same of options that were read; one that is not there is an empty configuration. */
 cJSON *yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const char *option,
                               LsImport *import, LsDiagList *diags);

@@ -262,6 +262,12 @@ f_file (ProgramRun *run, const Argument *a)
   return (ProgramValue) { g_path_get_basename (run->path), NAN };
 }
 
+static ProgramValue
+f_script (ProgramRun *run, const Argument *a)
+{
+  return number (run->script != NULL);
+}
+
 /* What a script starts: "train.py", "apps.main.train". */
 static ProgramValue
 f_command (ProgramRun *run, const Argument *a)
@@ -393,6 +399,24 @@ f_without (ProgramRun *run, const Argument *a)
   return text_of (front && g_str_has_prefix (text, front) ? text + strlen (front) : text);
 }
 
+/* The same in front of another that it ends with. */
+static ProgramValue
+f_without_end (ProgramRun *run, const Argument *a)
+{
+  const char *text = a[0].value.text, *end = a[1].value.text;
+  bool has_end = text && end && g_str_has_suffix (text, end);
+  return has_end ? (ProgramValue) { g_strndup (text, strlen (text) - strlen (end)), NAN }
+                 : copy (&a[0].value);
+}
+
+/* Behind the last letter that is this one: "torch.optim.AdamW". */
+static ProgramValue
+f_behind (ProgramRun *run, const Argument *a)
+{
+  const char *text = a[0].value.text, *at = text && a[1].value.text ? strrchr (text, *a[1].value.text) : NULL;
+  return at ? text_of (at + 1) : copy (&a[0].value);
+}
+
 /* Letters: o an option, k a key, w a word as it stands, v a value. */
 static const struct {
   const char *name, *letters;
@@ -419,6 +443,7 @@ static const struct {
   { "text_at", "w", f_text_at, true },
   { "which", "wv", f_which, true },
   { "file", "", f_file },
+  { "script", "", f_script },
   { "command", "", f_command },
   { "pair", "w", f_pair },
   { "min", "vv", f_min, true },
@@ -434,6 +459,8 @@ static const struct {
   { "lower", "v", f_lower, true },
   { "starts", "vv", f_starts, true },
   { "without", "vv", f_without, true },
+  { "without_end", "vv", f_without_end, true },
+  { "behind", "vv", f_behind, true },
   { "first", "vv", f_first, true },
   { "made_of", "vv", f_made_of, true },
 };

@@ -104,14 +104,16 @@ words_of (const cJSON *object)
   return words;
 }
 
-/* "known": as "rule", but no rule asks for it: what it says is so anyway. */
+/* "known": as "rule", but no rule asks for it: what it says is so anyway. "as": another program's, which has
+ * it under that name; of a text those of the same name. */
 static const struct {
   const char *name;
   OptionKind kind;
-  bool is_unasked;
+  bool is_unasked, is_of_other;
 } groups[] = {
-  { "model", OPTION_MODEL }, { "strategy", OPTION_STRATEGY }, { "rule", OPTION_RULE },
-  { "packs", OPTION_PACKS }, { "known", OPTION_RULE, true },  { "ignored", OPTION_IGNORED },
+  { "model", OPTION_MODEL },         { "strategy", OPTION_STRATEGY }, { "rule", OPTION_RULE },
+  { "packs", OPTION_PACKS },         { "known", OPTION_RULE, true },  { "ignored", OPTION_IGNORED },
+  { "as", OPTION_RULE, true, true },
 };
 
 #define UNASKED "unasked" /* the remark of such a row, which only those that are written have otherwise */
@@ -154,7 +156,9 @@ add_group (Reading *x, const cJSON *group)
   }
   for (guint i = 0; i < G_N_ELEMENTS (groups); i++) {
     const cJSON *node = cJSON_GetObjectItemCaseSensitive (group, groups[i].name), *one;
-    OptionRow row = { .kind = groups[i].kind, .remark = groups[i].is_unasked ? UNASKED : NULL };
+    OptionRow row = { .kind = groups[i].kind,
+                      .key = groups[i].is_of_other ? "*" : NULL,
+                      .remark = groups[i].is_unasked ? UNASKED : NULL };
     if (!node)
       continue;
     if (cJSON_IsString (node) && row.kind != OPTION_MODEL && row.kind != OPTION_STRATEGY)
@@ -162,15 +166,17 @@ add_group (Reading *x, const cJSON *group)
     else if (cJSON_IsObject (node))
       cJSON_ArrayForEach (one, node)
       {
-        row.key = key_of (x, one, row.kind);
+        row.key = groups[i].is_of_other ? g_intern_string (cJSON_GetStringValue (one))
+                                        : key_of (x, one, row.kind);
         add_row (x, one->string, row);
       }
     else
       complain (x, node, "expected %s", row.kind <= OPTION_STRATEGY ? "an object" : "a text");
     return;
   }
-  complain (x, group,
-            "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"packs\" or \"ignored\"");
+  complain (
+      x, group,
+      "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"as\", \"packs\" or \"ignored\"");
 }
 
 static void
@@ -187,7 +193,9 @@ read_files (Reading *x, const cJSON *list)
                                .moves = cJSON_GetObjectItemCaseSensitive (one, "moves"),
                                .lifts = interned (one, "lifts"),
                                .starts = interned (one, "starts"),
+                               .is_alone = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (one, "alone")),
                                .pairs = interned (one, "pairs"),
+                               .behind = interned (one, "behind"),
                                .command = cJSON_GetObjectItemCaseSensitive (one, "command"),
                                .submits = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (one, "submits")) };
     if (!file.yaml == !file.marks)

@@ -25,15 +25,19 @@ typedef struct {
   const char *what;   /* "a configuration of nanotron"; NULL: another of them says so */
   const char *yaml;   /* a text that such a YAML has; NULL: it is a script */
   const char *fits;   /* what holds of the YAML: an expression; NULL: nothing is asked */
-  const char *marks;  /* of a script: texts of which it has one of each line, with blanks between */
+  const char *marks;  /* of a script: lists of texts, of each of which it has one; ';' is between lists, ' '
+                       * between texts, '~' a blank in one */
   const char *config; /* its option that names the YAML; NULL: its own options are the job's */
   const cJSON *moves; /* mappings of the YAML that are read at other places, by their paths; NULL: none */
   const char *lifts;  /* a mapping of the YAML whose members are the configuration's own; NULL: none */
+  bool is_alone;      /* files behind it are none of the configuration */
   const char *starts; /* words of a command that starts it, with blanks between; NULL: its options tell */
 
   /* Of a script with a configuration. */
   const char *pairs;    /* its options are words "a.b=c", one of them `config`, which lie on top of the YAML
                          * where this holds: an expression; NULL: they are not */
+  const char *behind;   /* words "a=b" and "~a" behind the name of the configuration change it; of a mapping
+                         * this member is set; NULL: they do not */
   const cJSON *command; /* rules about its command, before the configuration is read; NULL: none */
   bool submits;         /* its words say on how many GPUs, not what it is started by */
 } ProgramFile;
@@ -75,6 +79,10 @@ typedef struct {
   const LaunchScript *script; /* that starts it; NULL: none does */
   GHashTable *lets;           /* char * -> ProgramValue *: what rules calculated */
   char *wrong;                /* what is wrong with an expression; NULL: nothing */
+  bool is_refused;            /* a rule refused the job */
+  const ImportFiles *files;
+  LaunchWords *says; /* options of another program (translate); NULL: there are none */
+  LaunchJob other;   /* in these */
   GHashTable *named; /* char *: options that expressions name, where the file is looked at; or NULL */
   LsDiagList *diags;
 } ProgramRun;
@@ -106,6 +114,14 @@ const char *program_pair (const LaunchScript *script, const char *name);
 bool program_run_rules (ProgramRun *run, const cJSON *rules);
 /* Looks at rules that no job is run by: actions, keys, options and expressions that there are not. */
 bool program_check_rules (ProgramRun *run, const LsJsonDoc *doc, const cJSON *rules, LsDiagList *diags);
+
+/* --- program_calls.c: what is in C ---------------------------------------------------------------------- */
+
+typedef void ProgramCall (ProgramRun *run);
+/* A calculation that is no rule of one line, by its name; NULL: there is none. */
+ProgramCall *program_call_find (const char *name);
+/* Options of a program that is read in C, in which others are said; NULL: of none of that name. */
+const OptionTable *program_table_find (const char *name);
 
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 

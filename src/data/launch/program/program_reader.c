@@ -17,7 +17,7 @@ fits (const ProgramMap *map, const ProgramFile *of, const cJSON *tree)
   return is_its;
 }
 
-/* Of each list, which are apart by ';', one is in the text. */
+/* Of each list one is in the text. */
 static bool
 has_marks (const char *text, const char *marks)
 {
@@ -26,7 +26,7 @@ has_marks (const char *text, const char *marks)
     g_auto (GStrv) words = g_strsplit (*list, " ", -1);
     bool has_one = false;
     for (char **word = words; *word; word++)
-      has_one |= **word && strstr (text, *word);
+      has_one |= **word && strstr (text, g_strdelimit (*word, "~", ' '));
     if (!has_one)
       return false;
   }
@@ -49,9 +49,22 @@ clear_run (ProgramRun *run)
 {
   if (run->lets)
     g_hash_table_unref (run->lets);
-  if (run->job->open)
-    g_hash_table_unref (run->job->open);
+  g_hash_table_unref (run->job->open);
+  launch_words_free (run->says);
   g_free (run->wrong);
+}
+
+/* Its options are read as those of another program, when a rule says so. */
+static bool
+is_translated (const ProgramMap *map)
+{
+  const cJSON *rule;
+  cJSON_ArrayForEach (rule, map->rules)
+  {
+    if (cJSON_GetObjectItemCaseSensitive (rule, "translate"))
+      return true;
+  }
+  return false;
 }
 
 /* The options of run->job by the rules. */
@@ -60,7 +73,10 @@ read_job (ProgramRun *run)
 {
   run->job->table = &run->map->table;
   run->path = run->job->import->path;
-  option_read_all (run->job);
+  if (is_translated (run->map))
+    run->job->open = g_hash_table_new (g_str_hash, g_str_equal);
+  else
+    option_read_all (run->job);
   bool ok = program_run_rules (run, run->map->rules);
   clear_run (run);
   return ok;
@@ -68,8 +84,8 @@ read_job (ProgramRun *run)
 
 /* Takes the tree. script: that names it; NULL: none does. */
 static bool
-read_tree (const ProgramMap *map, const ProgramFile *of, cJSON *tree, const LaunchScript *script,
-           guint64 gpus, LsImport *import, LsDiagList *diags)
+read_tree (const ProgramMap *map, const ProgramFile *of, const ImportFiles *files, cJSON *tree,
+           const LaunchScript *script, guint64 gpus, LsImport *import, LsDiagList *diags)
 {
   const cJSON *one;
   cJSON_ArrayForEach (one, of->moves)
@@ -81,8 +97,8 @@ read_tree (const ProgramMap *map, const ProgramFile *of, cJSON *tree, const Laun
   cJSON *copy = cJSON_Duplicate (tree, true); /* what rules see is as it stands in the file */
   g_autoptr (LaunchWords) words = yaml_config_words (tree);
   LaunchJob job = { .import = import, .words = words, .gpus = gpus };
-  bool ok
-      = read_job (&(ProgramRun) { .map = map, .job = &job, .tree = copy, .script = script, .diags = diags });
+  bool ok = read_job (&(ProgramRun) {
+      .map = map, .job = &job, .tree = copy, .script = script, .files = files, .diags = diags });
   cJSON_Delete (copy);
   return ok;
 }
@@ -100,6 +116,46 @@ add_pairs (ProgramRun *run, const ProgramFile *of, cJSON *tree)
       yaml_config_set_pair (tree, pairs->pdata[i]);
 }
 
+/* A member by its path. */
+static void
+drop (cJSON *tree, const char *path)
+{
+  const char *dot = strrchr (path, '.');
+  g_autofree char *front = dot ? g_strndup (path, (gsize) (dot - path)) : NULL;
+  cJSON *parent = front ? yaml_config_find (tree, front) : tree;
+  if (cJSON_IsObject (parent))
+    cJSON_DeleteItemFromObjectCaseSensitive (parent, dot ? dot + 1 : path);
+}
+
+/* "loss=a.b.CrossEntropy" sets the member of the mapping that says what it is; "~lr_scheduler" drops one. */
+static void
+add_behind (cJSON *tree, const char *word, const char *member, LsImport *import)
+{
+  const char *equals = strchr (word, '=');
+  if (*word == '~') {
+    drop (tree, word + 1);
+    return;
+  }
+  if (!equals) {
+    import_unknown (import, "%s: behind the name of a configuration", word);
+    return;
+  }
+  g_autofree char *path = g_strndup (word, (gsize) (equals - word)),
+                  *within = g_strconcat (path, ".", member, NULL);
+  yaml_config_set (tree, cJSON_IsObject (yaml_config_find (tree, path)) ? within : path, equals + 1);
+}
+
+/* What a command puts on top of the configuration that it names. */
+static void
+add_words (ProgramRun *run, const ProgramFile *of, cJSON *tree)
+{
+  const LaunchOption *config = launch_words_find (run->script->words, of->config);
+  if (of->pairs)
+    add_pairs (run, of, tree);
+  for (guint i = 1; of->behind && config && i < config->values->len; i++)
+    add_behind (tree, config->values->pdata[i], of->behind, run->job->import);
+}
+
 /* The configuration that a command names, which run is of. NULL: a diagnostic. */
 static cJSON *
 tree_of_command (ProgramRun *run, const ProgramFile *of, const ImportFiles *files)
@@ -111,8 +167,8 @@ tree_of_command (ProgramRun *run, const ProgramFile *of, const ImportFiles *file
   const char *name
       = of->pairs ? program_pair (script, of->config) : launch_words_text (script->words, of->config);
   cJSON *tree = yaml_config_of_name (files, name, import, run->diags);
-  if (tree && of->pairs)
-    add_pairs (run, of, tree);
+  if (tree)
+    add_words (run, of, tree);
   if (!tree || fits (run->map, of, tree))
     return tree;
   ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, import->path, 0, 0, NULL, NULL, NULL,
@@ -131,11 +187,12 @@ read_configured (const ProgramMap *map, const ProgramFile *of, const ImportFiles
                     .words = script->words,
                     .table = &map->table,
                     .gpus = script->gpus,
-                    .variables = script->variables };
+                    .variables = script->variables,
+                    .open = g_hash_table_new (g_str_hash, g_str_equal) };
   ProgramRun run = { .map = map, .job = &job, .script = script, .path = import->path, .diags = diags };
   cJSON *tree = tree_of_command (&run, of, files);
   clear_run (&run);
-  return tree && read_tree (map, of, tree, script, job.gpus, import, diags);
+  return tree && read_tree (map, of, files, tree, script, job.gpus, import, diags);
 }
 
 /* With options of its own. */
@@ -185,8 +242,10 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
     import_infer (import, "read as %s, by %s", r->map->program, ls_json_doc_name (r->map->doc));
   if (!r->file->yaml)
     return read_script (r->map, r->file, files, import, diags);
-  cJSON *tree = yaml_config_load (files, import, diags);
-  return tree && read_tree (r->map, r->file, tree, NULL, 0, import, diags);
+  ImportFiles first = *files;
+  first.n = r->file->is_alone ? 1 : files->n;
+  cJSON *tree = yaml_config_load (&first, import, diags);
+  return tree && read_tree (r->map, r->file, files, tree, NULL, 0, import, diags);
 }
 
 const ImportReader *

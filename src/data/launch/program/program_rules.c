@@ -4,7 +4,7 @@
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
-#include "data/launch/adapters.h"
+#include "data/launch/hf_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 
@@ -243,38 +243,152 @@ set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
   program_value_clear (&n);
 }
 
+/* What "on" names, and beside it "more"; without that member PEFT's where nothing is named. */
+static GPtrArray *
+adapted (ProgramRun *run, const cJSON *rule)
+{
+  const char *on = member (rule, "on");
+  const cJSON *more = cJSON_GetObjectItemCaseSensitive (rule, "more");
+  g_autofree char *option = program_option (run->map, on, strlen (on));
+  const LaunchOption *named = launch_words_find (run->job->words, option);
+  if (!more)
+    return named ? g_ptr_array_ref (named->values) : launch_usual_modules ();
+  GPtrArray *modules = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; named && i < named->values->len; i++)
+    g_ptr_array_add (modules, g_strdup (named->values->pdata[i]));
+  ProgramValue v = value_of (run, more);
+  g_auto (GStrv) words = g_strsplit (v.text ? v.text : "", " ", -1);
+  for (char **word = words; *word; word++)
+    g_ptr_array_add (modules, g_strdup (*word));
+  program_value_clear (&v);
+  return modules;
+}
+
 /* { "adapters": option that says so, "rank": 0: it is not said, "usual_rank": n, "on": option that names
- * modules, "dropout": ... } */
+ * modules, "more": others, "dropout": ..., "nf4": whether frozen weights are in 4 bits } */
 static void
 set_adapters (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  const char *on = member (rule, "on");
-  g_autofree char *option = program_option (run->map, on, strlen (on));
-  const LaunchOption *modules = launch_words_find (run->job->words, option);
+  g_autoptr (GPtrArray) on = adapted (run, rule);
+  const cJSON *nf4 = cJSON_GetObjectItemCaseSensitive (rule, "nf4");
   ProgramValue rank = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "rank")),
                usual_rank = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "usual_rank")),
                dropout = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "dropout"));
-  g_autoptr (GPtrArray) usual = launch_usual_modules ();
+  ProgramValue is_nf4 = nf4 ? value_of (run, nf4) : (ProgramValue) { NULL, 0 };
   launch_set_adapters (run->job->import,
                        &(LaunchAdapters) { .option = what->valuestring,
                                            .rank = whole (&rank),
                                            .usual_rank = whole (&usual_rank),
-                                           .on = modules ? modules->values : usual,
-                                           .dropout = dropout.text });
+                                           .on = on,
+                                           .dropout = dropout.text,
+                                           .is_nf4 = program_value_is_true (&is_nf4) });
+  program_value_clear (&is_nf4);
   program_value_clear (&rank);
   program_value_clear (&usual_rank);
   program_value_clear (&dropout);
 }
 
-/* What a member is: an expression, a text with expressions in braces, a text, an option, a list of rules; the
- * last three are objects of keys of ours, of names, of any kind. */
+/* { "takes": { KEY: OPTION } }: keys of the model as options say them. */
+static void
+take_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    g_autofree char *option = program_option (run->map, one->valuestring, strlen (one->valuestring));
+    const char *text = option_text (run->job, option);
+    if (text)
+      import_set_model (run->job->import, one->string, text, option);
+  }
+}
+
+/* Of the strategy: other options make it idle. */
+static void
+forget (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  option_forget (run->job, what->valuestring);
+}
+
+/* A model's own file behind the first. */
+static void
+read_model_file (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  run->is_refused |= !hf_read_model (run->files, run->job->import, run->diags);
+}
+
+static void
+refuse (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *text = program_fill (run, what->valuestring);
+  ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, member (rule, "hint"), "%s",
+               text);
+  run->is_refused = true;
+}
+
+/* A job that learns from something else than the next token. */
+static void
+refuse_task (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *text = program_fill (run, what->valuestring);
+  import_refuse_task (run->path, run->diags, "%s", text);
+  run->is_refused = true;
+}
+
+/* --- in options of another program ---------------------------------------------------------------------- */
+
+/* { "translate": program }: options that it has too, by its names. */
+static void
+translate (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  launch_words_free (run->says);
+  run->says = launch_words_new ();
+  run->other = *run->job;
+  run->other.words = run->says;
+  run->other.table = program_table_find (what->valuestring);
+  option_translate (run->job, run->says);
+}
+
+/* { "say": { OPTION: expression }, "said": expression }: of the other program; one that is none is not said.
+ * said: whether the file says so, and not its program. */
+static void
+say (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *said = cJSON_GetObjectItemCaseSensitive (rule, "said"), *one;
+  ProgramValue is_said = said ? value_of (run, said) : (ProgramValue) { NULL, 1 };
+  cJSON_ArrayForEach (one, what)
+  {
+    ProgramValue v = value_of (run, one);
+    g_autofree char *text = program_value_text (&v);
+    if (run->says && !program_value_is_none (&v))
+      launch_words_add_by (run->says, program_value_is_true (&is_said), one->string, text);
+    program_value_clear (&v);
+  }
+  program_value_clear (&is_said);
+}
+
+/* { "call": name } */
+static void
+call (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  program_call_find (what->valuestring) (run);
+}
+
+/* --- what they are made of ------------------------------------------------------------------------------ */
+
+/* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
+ * program in C, a function in C, a list of rules; the others are objects of keys of ours, of names, of any
+ * kind. AS_OPTIONS: of keys of the model, with options. */
 typedef enum {
   AS_VALUE,
   AS_TEMPLATE,
   AS_TEXT,
   AS_OPTION,
+  AS_KEY,
+  AS_TABLE,
+  AS_CALL,
   AS_RULES,
   AS_MODEL,
+  AS_OPTIONS,
   AS_STRATEGY,
   AS_LETS,
   AS_VALUES
@@ -288,7 +402,7 @@ typedef struct {
 static const struct {
   Member of;
   Action *act;    /* NULL: rules within it */
-  Member more[4]; /* which it has besides, and needs, but for "by" */
+  Member more[6]; /* which it has besides, and needs, but for those of is_free () */
 } actions[] = {
   { { "let", AS_LETS }, let, { { NULL } } },
   { { "model", AS_MODEL }, set_model, { { "by", AS_TEMPLATE } } },
@@ -298,7 +412,7 @@ static const struct {
   { { "inferred", AS_TEMPLATE }, infer, { { NULL } } },
   { { "unknown", AS_TEMPLATE }, unknown, { { NULL } } },
   { { "conflict", AS_TEMPLATE }, conflict, { { NULL } } },
-  { { "open", AS_TEXT }, leave_open, { { "says", AS_TEMPLATE } } },
+  { { "open", AS_KEY }, leave_open, { { "says", AS_TEMPLATE } } },
   { { "expects", AS_OPTION }, expect, { { "words", AS_TEXT }, { "taken", AS_TEXT } } },
   { { "optimizer", AS_VALUE }, set_optimizer, { { "by", AS_TEXT } } },
   { { "software", AS_VALUE }, set_software, { { NULL } } },
@@ -312,21 +426,24 @@ static const struct {
   { { "windows", AS_VALUE }, set_windows, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
   { { "adapters", AS_TEXT },
     set_adapters,
-    { { "rank", AS_VALUE }, { "usual_rank", AS_VALUE }, { "on", AS_OPTION }, { "dropout", AS_VALUE } } },
-  { { "refuse", AS_TEMPLATE }, NULL, { { "hint", AS_TEXT } } },
+    { { "rank", AS_VALUE },
+      { "usual_rank", AS_VALUE },
+      { "on", AS_OPTION },
+      { "more", AS_VALUE },
+      { "dropout", AS_VALUE },
+      { "nf4", AS_VALUE } } },
+  { { "takes", AS_OPTIONS }, take_options, { { NULL } } },
+  { { "forget", AS_KEY }, forget, { { NULL } } },
+  { { "model_file", AS_VALUE }, read_model_file, { { NULL } } },
+  { { "translate", AS_TABLE }, translate, { { NULL } } },
+  { { "say", AS_VALUES }, say, { { "said", AS_VALUE } } },
+  { { "call", AS_CALL }, call, { { NULL } } },
+  { { "refuse", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
+  { { "refuse_task", AS_TEMPLATE }, refuse_task, { { NULL } } },
   { { "rules", AS_RULES }, NULL, { { "else", AS_RULES } } },
 };
 
 /* --- running -------------------------------------------------------------------------------------------- */
-
-static bool
-refuse (ProgramRun *run, const cJSON *rule, const char *template)
-{
-  g_autofree char *text = program_fill (run, template);
-  ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, member (rule, "hint"), "%s",
-               text);
-  return false;
-}
 
 static bool
 act (ProgramRun *run, const cJSON *rule, bool holds)
@@ -339,10 +456,8 @@ act (ProgramRun *run, const cJSON *rule, bool holds)
       return program_run_rules (run, holds ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
     if (!holds)
       return true;
-    if (!actions[i].act)
-      return refuse (run, rule, what->valuestring);
     actions[i].act (run, rule, what);
-    return true;
+    return !run->is_refused;
   }
   return true;
 }
@@ -423,32 +538,37 @@ check_expression (Check *c, const cJSON *node, bool is_template)
 static void check_list (Check *c, const cJSON *rules);
 
 static void
-check_keys (Check *c, const cJSON *object, As as)
-{
-  const cJSON *one;
-  cJSON_ArrayForEach (one, object)
-  {
-    bool is_known = as == AS_MODEL ? ls_field_find_value (ls_model_fields, one->string) != NULL
-        : as == AS_STRATEGY        ? ls_field_find (ls_strategy_fields, one->string) != NULL
-                                   : true;
-    if (!is_known)
-      complain (c, one, "there is no such key of a %s", as == AS_MODEL ? "model" : "strategy");
-    if (cJSON_IsString (one))
-      check_expression (c, one, false);
-    if (as == AS_LETS) {
-      const ProgramValue blank = { NULL, NAN };
-      g_hash_table_replace (c->run->lets, g_strdup (one->string), g_memdup2 (&blank, sizeof blank));
-    }
-  }
-}
-
-static void
 check_option (Check *c, const cJSON *node)
 {
   g_autofree char *option = program_option (c->run->map, node->valuestring, strlen (node->valuestring));
   if (!option_find (&c->run->map->table, option))
     complain (c, node, "there is no option %s among the options", option);
   g_hash_table_add (c->run->named, g_strdup (option));
+}
+
+static void
+check_keys (Check *c, const cJSON *object, As as)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, object)
+  {
+    bool is_model = as == AS_MODEL || as == AS_OPTIONS;
+    bool is_known = is_model ? ls_field_find_value (ls_model_fields, one->string) != NULL
+        : as == AS_STRATEGY  ? ls_field_find (ls_strategy_fields, one->string) != NULL
+                             : true;
+    if (!is_known)
+      complain (c, one, "there is no such key of a %s", is_model ? "model" : "strategy");
+    if (as == AS_OPTIONS && !cJSON_IsString (one))
+      complain (c, one, "expected an option");
+    else if (as == AS_OPTIONS)
+      check_option (c, one);
+    else if (cJSON_IsString (one))
+      check_expression (c, one, false);
+    if (as == AS_LETS) {
+      const ProgramValue blank = { NULL, NAN };
+      g_hash_table_replace (c->run->lets, g_strdup (one->string), g_memdup2 (&blank, sizeof blank));
+    }
+  }
 }
 
 static void
@@ -465,7 +585,13 @@ check_member (Check *c, const cJSON *node, As as)
     check_keys (c, node, as);
   else if (as == AS_OPTION)
     check_option (c, node);
-  else if (cJSON_IsString (node) && as != AS_TEXT)
+  else if (as == AS_KEY && !ls_field_find (ls_strategy_fields, node->valuestring)
+           && !ls_field_find_value (ls_model_fields, node->valuestring))
+    complain (c, node, "there is no such key");
+  else if ((as == AS_TABLE && !program_table_find (node->valuestring))
+           || (as == AS_CALL && !program_call_find (node->valuestring)))
+    complain (c, node, "there is no %s of that name in C", as == AS_TABLE ? "program" : "function");
+  else if (cJSON_IsString (node) && (as == AS_VALUE || as == AS_TEMPLATE))
     check_expression (c, node, as == AS_TEMPLATE);
 }
 
@@ -490,6 +616,14 @@ as_of (guint action, const char *key, As *ret)
   return false;
 }
 
+/* Members that a rule may lack. */
+static bool
+is_free (const char *key)
+{
+  static const char *const free_keys[] = { "by", "else", "hint", "more", "nf4", "said", NULL };
+  return g_strv_contains (free_keys, key);
+}
+
 static void
 check_rule (Check *c, const cJSON *rule)
 {
@@ -507,8 +641,7 @@ check_rule (Check *c, const cJSON *rule)
   }
   for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
     const char *key = actions[action].more[i].key;
-    bool is_free = strcmp (key, "by") == 0 || strcmp (key, "else") == 0 || strcmp (key, "hint") == 0;
-    if (!is_free && !cJSON_GetObjectItemCaseSensitive (rule, key))
+    if (!is_free (key) && !cJSON_GetObjectItemCaseSensitive (rule, key))
       complain (c, rule, "missing key \"%s\"", key);
   }
   const cJSON *one;
