@@ -44,7 +44,7 @@ static const struct {
   { &import_veomni, NULL },
   { &import_nemo, NULL },
   { &import_automodel, NULL },
-  { &import_neox, NULL },
+  { .map = "gpt-neox" },
   { &import_axolotl, NULL },
   { &import_llama_factory, NULL },
   { &import_deepspeed, NULL },

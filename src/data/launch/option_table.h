@@ -77,10 +77,6 @@ typedef struct OptionTable {
   const OptionSpan *spans;
 } OptionTable;
 
-/* Of gpt-neox: names as in megatron/neox_arguments of EleutherAI/gpt-neox (ea7aefd8, May 2026), and of
- * releases since 2021. Those of other programs are declared with their rules. */
-extern const OptionTable neox_options;
-
 /* The parts of a table; behind an option or a key more members may follow, ".with = ...". */
 #define OPTION_MODEL_ROW(option_, ...)                                                                       \
   {                                                                                                          \

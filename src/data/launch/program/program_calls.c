@@ -1,15 +1,18 @@
 /* What rules of maps name that is in C. */
 #include <string.h>
 
+#include "data/launch/deepspeed_rules.h"
+#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
 
-/* --- programs in whose options others are said ------------------------------------------------------- */
+/* --- programs that are read in C, in whose options others may be said ---------------------------------- */
 
 static const struct {
   const char *name;
   const OptionTable *table;
 } tables[] = {
+  { "megatron", &megatron_options },
   { "torchtitan", &torchtitan_options },
 };
 
@@ -22,18 +25,7 @@ program_table_find (const char *name)
   return NULL;
 }
 
-/* --- calculations ------------------------------------------------------------------------------------ */
-
-/* All that was translated and said, by the rows of the other program. */
-static void
-read_translated (ProgramRun *run)
-{
-  if (!run->says)
-    return;
-  g_hash_table_unref (run->job->open);
-  option_read_all (&run->other);
-  run->job->open = run->other.open;
-}
+/* --- calculations -------------------------------------------------------------------------------------- */
 
 /* Degrees, pipeline, batch and memory, of what was translated. */
 static void
@@ -43,11 +35,17 @@ set_torchtitan_strategy (ProgramRun *run)
     torchtitan_strategy (&run->other);
 }
 
+static void
+set_pipeline_shards (ProgramRun *run)
+{
+  deepspeed_pipeline_shards (run->job);
+}
+
 static const struct {
   const char *name;
   ProgramCall *call;
 } calls[] = {
-  { "read_translated", read_translated },
+  { "deepspeed_pipeline_shards", set_pipeline_shards },
   { "torchtitan_strategy", set_torchtitan_strategy },
 };
 
@@ -58,4 +56,39 @@ program_call_find (const char *name)
     if (strcmp (calls[i].name, name) == 0)
       return calls[i].call;
   return NULL;
+}
+
+/* --- patterns of layers -------------------------------------------------------------------------------- */
+
+/* "flash=A mamba=m": the letter of a kind of layer; '\0': it has none. */
+static char
+letter_of (char *const *letters, const cJSON *kind)
+{
+  for (; cJSON_IsString (kind) && *letters; letters++) {
+    const char *equals = strchr (*letters, '=');
+    gsize n = equals ? (gsize) (equals - *letters) : 0;
+    if (equals && strlen (kind->valuestring) == n && strncmp (kind->valuestring, *letters, n) == 0)
+      return equals[1];
+  }
+  return '\0';
+}
+
+char *
+program_pattern (const cJSON *parts, const char *letters)
+{
+  g_auto (GStrv) all = g_strsplit (letters, " ", -1);
+  GString *pattern = g_string_new (NULL);
+  bool is_read = cJSON_IsArray (parts) && parts->child;
+  for (const cJSON *part = is_read ? parts->child : NULL; part && is_read; part = part->next) {
+    const cJSON *kinds = cJSON_GetArrayItem (part, 0), *times = cJSON_GetArrayItem (part, 1), *kind;
+    double n = cJSON_IsNumber (times) ? CLAMP (times->valuedouble, 0, 4096) : 1;
+    for (guint i = 0; i < (guint) n && is_read && pattern->len < 65536; i++)
+      cJSON_ArrayForEach (kind, kinds)
+      {
+        char letter = letter_of (all, kind);
+        is_read = is_read && letter;
+        g_string_append_c (pattern, letter ? letter : ' ');
+      }
+  }
+  return g_string_free (pattern, !is_read || pattern->len == 0);
 }

@@ -255,6 +255,54 @@ f_which (ProgramRun *run, const Argument *a)
   return none;
 }
 
+/* How many of these names, with blanks between, the file has. */
+static ProgramValue
+f_members (ProgramRun *run, const Argument *a)
+{
+  g_auto (GStrv) names = g_strsplit (a[0].value.text ? a[0].value.text : "", " ", -1);
+  guint n = 0;
+  for (char **name = names; run->tree && *name; name++)
+    n += yaml_config_find (run->tree, *name) != NULL;
+  return number (n);
+}
+
+/* Whether the file's own values are rather of a program that is read in C. */
+static ProgramValue
+f_rather (ProgramRun *run, const Argument *a)
+{
+  const OptionTable *other = program_table_find (a[0].word);
+  return number (run->tree && other && yaml_config_is_rather (run->tree, other, &run->map->table));
+}
+
+/* The first text of a tree that is none of words; NULL: all are. */
+static const char *
+find_other (const cJSON *node, const char *const *words)
+{
+  if (cJSON_IsString (node))
+    return g_strv_contains (words, node->valuestring) ? NULL : node->valuestring;
+  const char *other = NULL;
+  for (const cJSON *child = node ? node->child : NULL; child && !other; child = child->next)
+    other = find_other (child, words);
+  return other;
+}
+
+static ProgramValue
+f_other_at (ProgramRun *run, const Argument *a)
+{
+  g_auto (GStrv) words = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+  const cJSON *node = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  const char *other = find_other (node, (const char *const *) words);
+  return other ? text_of (other) : none;
+}
+
+static ProgramValue
+f_pattern_at (ProgramRun *run, const Argument *a)
+{
+  const cJSON *node = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  char *pattern = program_pattern (node, a[1].value.text ? a[1].value.text : "");
+  return pattern ? (ProgramValue) { pattern, NAN } : none;
+}
+
 /* Of the file that says it, without its folder. */
 static ProgramValue
 f_file (ProgramRun *run, const Argument *a)
@@ -374,6 +422,12 @@ f_starts (ProgramRun *run, const Argument *a)
   return number (a[0].value.text && a[1].value.text && g_str_has_prefix (a[0].value.text, a[1].value.text));
 }
 
+static ProgramValue
+f_ends (ProgramRun *run, const Argument *a)
+{
+  return number (a[0].value.text && a[1].value.text && g_str_has_suffix (a[0].value.text, a[1].value.text));
+}
+
 /* The first that is not none. */
 static ProgramValue
 f_first (ProgramRun *run, const Argument *a)
@@ -442,6 +496,10 @@ static const struct {
   { "mapping", "w", f_mapping, true },
   { "text_at", "w", f_text_at, true },
   { "which", "wv", f_which, true },
+  { "members", "v", f_members, true },
+  { "rather", "w", f_rather, true },
+  { "other_at", "wv", f_other_at, true },
+  { "pattern_at", "wv", f_pattern_at, true },
   { "file", "", f_file },
   { "script", "", f_script },
   { "command", "", f_command },
@@ -458,6 +516,7 @@ static const struct {
   { "join", "vv", f_join, true },
   { "lower", "v", f_lower, true },
   { "starts", "vv", f_starts, true },
+  { "ends", "vv", f_ends, true },
   { "without", "vv", f_without, true },
   { "without_end", "vv", f_without_end, true },
   { "behind", "vv", f_behind, true },

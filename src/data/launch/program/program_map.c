@@ -193,6 +193,7 @@ read_files (Reading *x, const cJSON *list)
                                .moves = cJSON_GetObjectItemCaseSensitive (one, "moves"),
                                .lifts = interned (one, "lifts"),
                                .starts = interned (one, "starts"),
+                               .is_apart = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (one, "apart")),
                                .is_alone = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (one, "alone")),
                                .pairs = interned (one, "pairs"),
                                .behind = interned (one, "behind"),

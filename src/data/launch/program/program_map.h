@@ -30,6 +30,7 @@ typedef struct {
   const char *config; /* its option that names the YAML; NULL: its own options are the job's */
   const cJSON *moves; /* mappings of the YAML that are read at other places, by their paths; NULL: none */
   const char *lifts;  /* a mapping of the YAML whose members are the configuration's own; NULL: none */
+  bool is_apart;      /* a key that two files have is refused by the program */
   bool is_alone;      /* files behind it are none of the configuration */
   const char *starts; /* words of a command that starts it, with blanks between; NULL: its options tell */
 
@@ -120,8 +121,11 @@ bool program_check_rules (ProgramRun *run, const LsJsonDoc *doc, const cJSON *ru
 typedef void ProgramCall (ProgramRun *run);
 /* A calculation that is no rule of one line, by its name; NULL: there is none. */
 ProgramCall *program_call_find (const char *name);
-/* Options of a program that is read in C, in which others are said; NULL: of none of that name. */
+/* Options of a program that is read in C; NULL: of none of that name. */
 const OptionTable *program_table_find (const char *name);
+/* [[["flash", "mamba"], 12], ...]: the kinds of layers of each part, so many times, or once, each by its
+ * letter in "flash=A mamba=m". The caller frees it; NULL: it is written otherwise, or has other kinds. */
+char *program_pattern (const cJSON *parts, const char *letters);
 
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 

@@ -54,14 +54,14 @@ clear_run (ProgramRun *run)
   g_free (run->wrong);
 }
 
-/* Its options are read as those of another program, when a rule says so. */
+/* Whether a rule says when its options are read, be it as those of another program. */
 static bool
-is_translated (const ProgramMap *map)
+has_rules_before (const ProgramMap *map)
 {
   const cJSON *rule;
   cJSON_ArrayForEach (rule, map->rules)
   {
-    if (cJSON_GetObjectItemCaseSensitive (rule, "translate"))
+    if (cJSON_GetObjectItemCaseSensitive (rule, "read"))
       return true;
   }
   return false;
@@ -73,7 +73,7 @@ read_job (ProgramRun *run)
 {
   run->job->table = &run->map->table;
   run->path = run->job->import->path;
-  if (is_translated (run->map))
+  if (has_rules_before (run->map))
     run->job->open = g_hash_table_new (g_str_hash, g_str_equal);
   else
     option_read_all (run->job);
@@ -224,6 +224,43 @@ read_script (const ProgramMap *map, const ProgramFile *of, const ImportFiles *fi
   return ok;
 }
 
+/* --- files ------------------------------------------------------------------------------------------- */
+
+static char *
+folded (const char *key)
+{
+  return g_strdelimit (g_strdup (key), "-", '_');
+}
+
+static void
+tell_apart (const cJSON *tree, const ImportFile *file, LsImport *import)
+{
+  g_autoptr (GHashTable) keys = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  const cJSON *other = yaml_config_tree (file), *item;
+  cJSON_ArrayForEach (item, tree) g_hash_table_add (keys, folded (item->string));
+  for (item = cJSON_IsObject (other) ? other->child : NULL; item; item = item->next) {
+    g_autofree char *key = folded (item->string);
+    if (g_hash_table_contains (keys, key))
+      import_conflict (import, "%s: %s has it too", key, file->path);
+  }
+}
+
+/* The files of a configuration, each on top of those before it. NULL: a diagnostic. */
+static cJSON *
+load (const ProgramFile *of, const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  cJSON *tree = cJSON_CreateObject ();
+  for (guint i = 0; i < (of->is_alone ? 1 : files->n); i++) {
+    if (of->is_apart)
+      tell_apart (tree, &files->files[i], import);
+    if (!yaml_config_add (tree, &files->files[i], import, diags)) {
+      cJSON_Delete (tree);
+      return NULL;
+    }
+  }
+  return tree;
+}
+
 /* --- the reader of a file of a map --------------------------------------------------------------- */
 
 typedef struct {
@@ -242,9 +279,7 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
     import_infer (import, "read as %s, by %s", r->map->program, ls_json_doc_name (r->map->doc));
   if (!r->file->yaml)
     return read_script (r->map, r->file, files, import, diags);
-  ImportFiles first = *files;
-  first.n = r->file->is_alone ? 1 : files->n;
-  cJSON *tree = yaml_config_load (&first, import, diags);
+  cJSON *tree = load (r->file, files, import, diags);
   return tree && read_tree (r->map, r->file, files, tree, NULL, 0, import, diags);
 }
 

@@ -23,6 +23,12 @@ value_of (ProgramRun *run, const cJSON *node)
   return (ProgramValue) { NULL, cJSON_IsNumber (node) ? node->valuedouble : cJSON_IsTrue (node) ? 1 : 0 };
 }
 
+static guint64
+whole (const ProgramValue *v)
+{
+  return v->number > 0 ? (guint64) fmin (v->number, 1e15) : 0;
+}
+
 /* --- what rules do ------------------------------------------------------------------------------------- */
 
 typedef void Action (ProgramRun *run, const cJSON *rule, const cJSON *what);
@@ -123,6 +129,13 @@ unknown (ProgramRun *run, const cJSON *rule, const cJSON *what)
 }
 
 static void
+ignore (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *text = program_fill (run, what->valuestring);
+  import_ignore (run->job->import, "%s", text);
+}
+
+static void
 conflict (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   g_autofree char *text = program_fill (run, what->valuestring);
@@ -152,6 +165,15 @@ set_optimizer (ProgramRun *run, const cJSON *rule, const cJSON *what)
   program_value_clear (&v);
 }
 
+/* Words of a vocabulary, padding among them. */
+static void
+set_padded_vocab (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue v = value_of (run, what);
+  import_padded_vocab (run->job->import, whole (&v));
+  program_value_clear (&v);
+}
+
 static void
 set_software (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
@@ -159,12 +181,6 @@ set_software (ProgramRun *run, const cJSON *rule, const cJSON *what)
   if (v.text)
     import_set_software (run->job->import, v.text);
   program_value_clear (&v);
-}
-
-static guint64
-whole (const ProgramValue *v)
-{
-  return v->number > 0 ? (guint64) fmin (v->number, 1e15) : 0;
 }
 
 static void
@@ -203,19 +219,22 @@ set_gpus (ProgramRun *run, const cJSON *rule, const cJSON *what)
   program_value_clear (&v);
 }
 
-/* { "mamba": letters, "channels": ..., "states": ..., "taps": ..., "by": option } */
+/* { "mamba": pattern, "channels": ..., "states": ..., "taps": ..., "by": option } */
 static void
 set_mamba (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   static const char *const names[] = { "channels", "states", "taps" };
   guint64 n[G_N_ELEMENTS (names)];
+  ProgramValue pattern = value_of (run, what);
   g_autofree char *by = program_option (run->map, member (rule, "by"), strlen (member (rule, "by")));
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
     ProgramValue v = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, names[i]));
     n[i] = whole (&v);
     program_value_clear (&v);
   }
-  import_mamba (run->job->import, what->valuestring, n[0], n[1], n[2], by);
+  if (pattern.text)
+    import_mamba (run->job->import, pattern.text, n[0], n[1], n[2], by);
+  program_value_clear (&pattern);
 }
 
 /* { "windows": pattern, "of": { "S": width }, "layers": n }: layer i has the width of the letter i of the
@@ -366,6 +385,17 @@ say (ProgramRun *run, const cJSON *rule, const cJSON *what)
   program_value_clear (&is_said);
 }
 
+/* { "read": true }, not within a rule: what options say by themselves, of the other program's where they were
+ * translated. Without such a rule that is before all. */
+static void
+read_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  LaunchJob *job = run->says ? &run->other : run->job;
+  g_hash_table_unref (run->job->open);
+  option_read_all (job);
+  run->job->open = job->open;
+}
+
 /* { "call": name } */
 static void
 call (ProgramRun *run, const cJSON *rule, const cJSON *what)
@@ -411,16 +441,18 @@ static const struct {
   { { "usual", AS_MODEL }, set_usual, { { NULL } } },
   { { "inferred", AS_TEMPLATE }, infer, { { NULL } } },
   { { "unknown", AS_TEMPLATE }, unknown, { { NULL } } },
+  { { "ignored", AS_TEMPLATE }, ignore, { { NULL } } },
   { { "conflict", AS_TEMPLATE }, conflict, { { NULL } } },
   { { "open", AS_KEY }, leave_open, { { "says", AS_TEMPLATE } } },
   { { "expects", AS_OPTION }, expect, { { "words", AS_TEXT }, { "taken", AS_TEXT } } },
   { { "optimizer", AS_VALUE }, set_optimizer, { { "by", AS_TEXT } } },
   { { "software", AS_VALUE }, set_software, { { NULL } } },
+  { { "padded_vocab", AS_VALUE }, set_padded_vocab, { { NULL } } },
   { { "positions", AS_VALUE }, set_positions, { { NULL } } },
   { { "model_of_name", AS_VALUE }, name_model, { { NULL } } },
   { { "copies", AS_VALUE }, set_batch, { { "times", AS_VALUE } } },
   { { "gpus", AS_VALUE }, set_gpus, { { NULL } } },
-  { { "mamba", AS_TEXT },
+  { { "mamba", AS_VALUE },
     set_mamba,
     { { "channels", AS_VALUE }, { "states", AS_VALUE }, { "taps", AS_VALUE }, { "by", AS_TEXT } } },
   { { "windows", AS_VALUE }, set_windows, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
@@ -436,6 +468,7 @@ static const struct {
   { { "forget", AS_KEY }, forget, { { NULL } } },
   { { "model_file", AS_VALUE }, read_model_file, { { NULL } } },
   { { "translate", AS_TABLE }, translate, { { NULL } } },
+  { { "read", AS_VALUE }, read_options, { { NULL } } },
   { { "say", AS_VALUES }, say, { { "said", AS_VALUE } } },
   { { "call", AS_CALL }, call, { { NULL } } },
   { { "refuse", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
