@@ -84,6 +84,12 @@ find_open_knobs (const LsJobSpec *spec, LsJobSaysFunc says, LsDiagList *diags)
 static void
 find_open_model (const LsImport *from, LsDiagList *diags)
 {
+  if (g_hash_table_size (from->model_said) == 0 && g_hash_table_size (from->open) == 0) {
+    ls_diag_add (diags, LS_ERROR_INPUT, from->path, 0, 0, NULL, NULL,
+                 "give the model by --model, or the files of its job in front of it",
+                 "it does not say what is trained");
+    return;
+  }
   for (const LsField *f = ls_model_fields; f->key; f++) {
     if (!f->required || f->file_only || has (from->model_said, f->key))
       continue;

@@ -139,24 +139,37 @@ add_words (GString *out, const char *title, const GPtrArray *list)
     g_string_append_c (out, '\n');
 }
 
+static void
+add_measured_lines (GString *out, const LsImportMeasured *m)
+{
+  const double gib = 1 << 30, most = MAX (m->allocated_bytes, m->reserved_bytes);
+  if (m->step_s > 0 || m->flops_per_gpu > 0 || most > 0)
+    g_string_append (out, "\nmeasured\n");
+  if (m->step_s > 0)
+    g_string_append_printf (out, "  %-22s %.6g s, the median of the last %u of %u lines\n", "iteration",
+                            m->step_s, m->n_steady, m->n_lines);
+  if (m->flops_per_gpu > 0)
+    g_string_append_printf (out, "  %-22s %.4g TFLOP/s of one\n", "as it counts", m->flops_per_gpu / 1e12);
+  if (m->tokens_per_s_per_gpu > 0)
+    g_string_append_printf (out, "  %-22s %.5g tokens/s of one\n", "as it counts", m->tokens_per_s_per_gpu);
+  if (m->allocated_bytes > 0 && m->reserved_bytes > 0)
+    g_string_append_printf (out, "  %-22s %.2f GiB, reserved %.2f GiB\n", "fullest rank",
+                            m->allocated_bytes / gib, m->reserved_bytes / gib);
+  else if (most > 0)
+    g_string_append_printf (out, "  %-22s %s%.2f GiB\n", "fullest rank",
+                            m->reserved_bytes > 0 ? "reserved " : "", most / gib);
+}
+
 char *
 ls_import_to_text (const LsImport *import)
 {
   g_autoptr (GPtrArray) by_rule = given_way (import);
   GString *out = g_string_new (NULL);
-  const LsImportMeasured *m = &import->measured;
   g_string_append_printf (out, "%s: a job of %s\n\n", import->path, import->program);
   add_object (out, "model", import, ls_import_write_model);
   g_string_append_c (out, '\n');
   add_object (out, "strategy", import, ls_import_write_strategy);
-  if (m->step_s > 0)
-    g_string_append_printf (out, "\nmeasured\n  %-22s %.6g s, the median of the last %u of %u lines\n",
-                            "iteration", m->step_s, m->n_steady, m->n_lines);
-  if (m->flops_per_gpu > 0)
-    g_string_append_printf (out, "  %-22s %.4g TFLOP/s of one\n", "as it counts", m->flops_per_gpu / 1e12);
-  if (m->allocated_bytes > 0)
-    g_string_append_printf (out, "  %-22s %.2f GiB, reserved %.2f GiB\n", "fullest rank",
-                            m->allocated_bytes / (1 << 30), m->reserved_bytes / (1 << 30));
+  add_measured_lines (out, &import->measured);
   add_lines (out, "inferred", import->inferred);
   add_words (out, "said by rules of the program, not by the file: --software replaces them", by_rule);
   add_lines (out, "not known, may matter", import->unknown);

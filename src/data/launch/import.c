@@ -242,11 +242,10 @@ import_settle_positions (LsImport *import)
 static void
 read_log_beside (const ImportFile *log, LsImport *import)
 {
-  const ImportReader *reader = import_log_reader_of (log);
   import->measured.path = g_strdup (log->path);
   import_infer (import, "%s: only the times of its steps are read, as lines of %s", log->path,
-                reader->what ? reader->what : "a log of torchtitan");
-  reader->read_steps (log->text, import);
+                import_log_what (log));
+  import_measure_log (log->text, import);
   import_use_file (log);
 }
 
@@ -256,13 +255,13 @@ check_used (const ImportFile *files, guint n, LsDiagList *diags)
 {
   bool ok = true;
   for (guint i = 1; i < n; i++) {
-    bool is_log = import_log_reader_of (&files[i]) != NULL;
+    bool is_log = import_log_what (&files[i]) != NULL;
     if (*files[i].is_used)
       continue;
     ls_diag_add (diags, LS_ERROR_INPUT, files[i].path, 0, 0, NULL, NULL,
                  is_log ? "give one log with steps"
-                        : "leave it out, or give the file that names it; beside a job a log is read that "
-                          "has steps of Megatron-LM, torchtitan or DeepSpeed",
+                        : "leave it out, or give the file that names it; beside a job a log is read whose "
+                          "lines of steps are known (lockstep import --help)",
                  is_log ? "nothing of it is used: the job has its time of a step from another file"
                         : "nothing of it is used: %s does not read it",
                  files[0].path);
@@ -275,8 +274,9 @@ check_used (const ImportFile *files, guint n, LsDiagList *diags)
 static void
 refuse_unknown (const ImportFile *file, LsDiagList *diags)
 {
-  if (import_log_reader_of (file))
-    log_refuse_alone (file->path, diags);
+  if (import_log_what (file))
+    ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
+                 "give one of them, behind the files of its job if there are", "several logs, and no job");
   else if (!is_adapter (file, diags) && !yaml_config_refuse (file, diags)
            && !launch_script_refuse (file, diags)) {
     const char *hint = ls_lookalike_hint (file->text);
@@ -296,6 +296,7 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
   if (!import_maps_are_right (diags))
     return false;
   const ImportReader *reader = files->n > 0 ? import_choose (files) : NULL;
+  reader = reader || files->n == 0 || !import_log_what (&files->files[0]) ? reader : &import_log;
   if (!reader) {
     refuse_unknown (&files->files[0], diags);
     return false;

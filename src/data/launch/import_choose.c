@@ -15,6 +15,11 @@ static const struct {
   const ImportReader *reader;
   const char *map;
 } readers[] = {
+  { .map = "megatron" },
+  { .map = "torchtitan" },
+  { .map = "deepspeed" },
+  { .map = "maxtext" },
+  { .map = "transformers" },
   { &import_megatron_log, NULL },
   { &import_megatron_test, NULL },
   { &import_torchtitan_log, NULL },
@@ -168,14 +173,58 @@ import_choose (const ImportFiles *files)
 
 /* --- logs beside a job's files -------------------------------------------------------------------- */
 
-const ImportReader *
-import_log_reader_of (const ImportFile *file)
+/* Of the user's own maps first. */
+static bool
+find_log (const char *text, ProgramLog *ret_log)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
-    if (readers[i].reader && readers[i].reader->has_steps && readers[i].reader->has_steps (file->text))
-      return readers[i].reader;
-  return NULL;
+  const GPtrArray *own = own_maps ();
+  for (guint i = 0; i < own->len + G_N_ELEMENTS (readers); i++) {
+    const char *name = i < own->len ? ((const LsDataEntry *) own->pdata[i])->name : readers[i - own->len].map;
+    const ProgramMap *map = name ? program_map_get (name) : NULL;
+    if (map && program_log_of (map, text, ret_log))
+      return true;
+  }
+  return false;
 }
+
+const char *
+import_log_what (const ImportFile *file)
+{
+  ProgramLog log;
+  return find_log (file->text, &log) ? program_log_what (&log) : NULL;
+}
+
+bool
+import_is_log_of (const ImportFile *file, const char *map)
+{
+  ProgramLog log;
+  return find_log (file->text, &log) && strcmp (log.map->name, map) == 0;
+}
+
+bool
+import_measure_log (const char *text, LsImport *import)
+{
+  ProgramLog log;
+  bool is_log = find_log (text, &log);
+  if (is_log)
+    program_log_measure (&log, text, import);
+  return is_log;
+}
+
+bool
+import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  ProgramLog log;
+  bool is_log = find_log (files->files[0].text, &log);
+  if (is_log)
+    program_log_read_alone (&log, &files->files[0], import);
+  else
+    ls_diag_add (diags, LS_ERROR_INPUT, files->files[0].path, 0, 0, NULL, NULL, NULL,
+                 "this log has no line of a step, nor what it says when it starts");
+  return is_log;
+}
+
+const ImportReader import_log = { .read = import_log_alone };
 
 guint
 import_set_logs_apart (ImportFile *files, guint n)
@@ -183,7 +232,7 @@ import_set_logs_apart (ImportFile *files, guint n)
   g_autofree ImportFile *logs = g_new0 (ImportFile, n);
   guint n_files = 0, n_logs = 0;
   for (guint i = 0; i < n; i++)
-    if (n > 1 && import_log_reader_of (&files[i]) && (i > 0 || !reader_of (&files[i])))
+    if (n > 1 && import_log_what (&files[i]) && (i > 0 || !reader_of (&files[i])))
       logs[n_logs++] = files[i];
     else
       files[n_files++] = files[i];

@@ -46,10 +46,6 @@ struct ImportReader {
   bool (*is_its) (const ImportFile *file);
   /* false: with a diagnostic */
   bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
-  /* Of a log: whether it has lines of steps, and what these say of a job that is read, which may be of
-   * another file. NULL: it is no log. */
-  bool (*has_steps) (const char *text);
-  void (*read_steps) (const char *text, LsImport *import);
   /* In place of read, of a program that is data (program/program_map.h). */
   bool (*read_by) (const ImportReader *reader, const ImportFiles *files, LsImport *import, LsDiagList *diags);
 };
@@ -67,8 +63,15 @@ extern const ImportReader import_accelerate, import_automodel, import_axolotl, i
 const ImportReader *import_choose (const ImportFiles *files);
 /* Whether the user's own maps of programs can be read: diagnostics. */
 bool import_maps_are_right (LsDiagList *diags);
-/* Of a log with lines of steps that are known; NULL: it has none. */
-const ImportReader *import_log_reader_of (const ImportFile *file);
+/* Whether the lines of a log are known, by the maps of programs (program/program_map.h): what it is,
+ * borrowed; NULL: it is none. The second: whether it is one of this program. */
+const char *import_log_what (const ImportFile *file);
+bool import_is_log_of (const ImportFile *file, const char *map);
+/* What its lines measured of a job that is read, which may be of another file; false: it has none. */
+bool import_measure_log (const char *text, LsImport *import);
+/* The first file, a log that does not say what its job is: what was measured alone. */
+bool import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+extern const ImportReader import_log;
 /* Those files that the job is read from, in front, and behind them logs that only have steps; how many the
  * former are. A log in front of a job's files is the job where it says what it is. */
 guint import_set_logs_apart (ImportFile *files, guint n);

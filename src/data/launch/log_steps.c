@@ -42,21 +42,16 @@ log_line_end (const char *line)
   return end ? end : line + strlen (line);
 }
 
-bool
-log_has_amount (const char *text, const char *words)
+char *
+log_without_colours (const char *text)
 {
-  const char *p = strstr (text, words);
-  while (p && log_amount_behind (p, (gsize) (log_line_end (p) - p), words) == 0)
-    p = strstr (p + 1, words);
-  return p != NULL;
-}
-
-void
-log_refuse_alone (const char *path, LsDiagList *diags)
-{
-  ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL,
-               "give the script or configuration of the job too, in front of it",
-               "this log has steps, and not what it says when it starts: what is trained is not known");
+  GString *out = g_string_new (NULL);
+  for (const char *p = text; *p; p++)
+    if (*p != '\033' || p[1] != '[')
+      g_string_append_c (out, *p);
+    else if (*(p += strcspn (p, "m\n")) == '\0')
+      break;
+  return g_string_free (out, FALSE);
 }
 
 const char *

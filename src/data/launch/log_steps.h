@@ -17,17 +17,14 @@ double log_number_behind (const char *line, gsize n, const char *words);
 /* The same; 0 where there is none that is above 0. */
 double log_amount_behind (const char *line, gsize n, const char *words);
 
-/* Whether there is such a line. */
-bool log_has_amount (const char *text, const char *words);
+/* Without what colours it on a terminal. Newly allocated. */
+char *log_without_colours (const char *text);
 
 /* Where a line ends. */
 const char *log_line_end (const char *line);
 
 /* Where an object of JSON or Python ends, behind its brace; NULL: it does not. Braces in texts count too. */
 const char *log_object_end (const char *object);
-
-/* A log that has steps, and not what it says when it starts. */
-void log_refuse_alone (const char *path, LsDiagList *diags);
 
 /* Sets what is measured from lines (LogStep): the median of the later half of those that have the batch of
  * the last one, without the first line of the log; of few, of all of them. A batch that is not that of the

@@ -134,7 +134,6 @@ const ImportReader import_deepspeed = { "a configuration of DeepSpeed", is_its, 
  * Formats are those of deepspeed/runtime/config.py, utils/timer.py and runtime/pipe/engine.py, 0.3 to 0.18.
  * Of older lines, "0/10, SamplesPerSec=12.1", the rate is the mean since the start. */
 
-#define GIB 1073741824.0
 
 /* --- the configuration ------------------------------------------------------------------------------ */
 
@@ -180,39 +179,6 @@ add_printed (const char *text, LaunchWords *words)
   }
 }
 
-/* --- steps ------------------------------------------------------------------------------------------ */
-
-/* The time of the step that a line tells of; 0: it tells of none. */
-static double
-step_of (const char *line, gsize n, double batch)
-{
-  double now = log_number_behind (line, n, "CurrSamplesPerSec="),
-         mean = log_number_behind (line, n, "SamplesPerSec="),
-         iteration = log_number_behind (line, n, "iter time (s):");
-  double rate = !isnan (now) ? now : mean;
-  if (iteration > 0)
-    return iteration;
-  return batch > 0 && rate > 0 && isfinite (batch / rate) ? batch / rate : 0;
-}
-
-static void
-read_steps (const char *text, LsImport *import)
-{
-  g_autoptr (GArray) lines = g_array_new (FALSE, FALSE, sizeof (LogStep));
-  double batch = import_has_strategy (import, "global_batch") ? import->strategy.global_batch : 0;
-  for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
-    end = log_line_end (p);
-    gsize n = (gsize) (end - p);
-    const LogStep step = { .step_s = step_of (p, n, batch) };
-    double memory = log_number_behind (p, n, "MaxMemAllocated=");
-    if (step.step_s > 0)
-      g_array_append_val (lines, step);
-    if (memory > 0 && memory < 1e6)
-      import->measured.allocated_bytes = MAX (import->measured.allocated_bytes, memory * GIB);
-  }
-  log_measure (lines, import);
-}
-
 /* --- the whole -------------------------------------------------------------------------------------- */
 
 /* world_size counts the copies of the model: all GPUs, where nothing else divides it. */
@@ -247,14 +213,8 @@ read_log (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   LaunchJob job = { .import = import, .words = words };
   set_gpus (&job, file->text);
   deepspeed_read (&job);
-  read_steps (file->text, import);
+  import_measure_log (file->text, import);
   return true;
-}
-
-static bool
-has_steps (const char *text)
-{
-  return log_has_amount (text, "SamplesPerSec=") || log_has_amount (text, "iter time (s):");
 }
 
 static bool
@@ -264,4 +224,4 @@ is_its_log (const ImportFile *file)
 }
 
 const ImportReader import_deepspeed_log
-    = { "a log of DeepSpeed", is_its_log, read_log, has_steps, read_steps };
+    = { "a log of DeepSpeed", is_its_log, read_log };

@@ -4,9 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define LOGS                                                                                                 \
-  "logs of Megatron-LM, torchtitan and DeepSpeed are read; give the job by its script or options and the "   \
-  "time of its step by --measured"
+#define LOG "--from FILE reads it, behind the script or configuration of its job"
 #define CLUSTERS                                                                                             \
   "--cluster reads files of Lockstep in JSON and what NCCL dumps (NCCL_TOPO_DUMP_FILE), in a file *.xml; "   \
   "lockstep list clusters names those that are known"
@@ -17,9 +15,8 @@ static const struct {
   const char *mark, *other; /* NULL: one is enough */
   const char *hint;
 } lookalikes[] = {
-  { "completed step: ", "TFLOP/s/device", "this looks like a log of MaxText: " LOGS },
-  { "'train_runtime'", NULL, "this looks like a log of Hugging Face's Trainer: " LOGS },
-  { "***** Running training *****", NULL, "this looks like a log of Hugging Face's Trainer: " LOGS },
+  { "completed step: ", "TFLOP/s/device", "this looks like a log of MaxText: " LOG },
+  { "***** Running training *****", NULL, "this looks like a log of Hugging Face's Trainer: " LOG },
   { "# nThread ", "busbw", "this looks like a log of nccl-tests: lockstep calibrate --nccl FILE reads it" },
   { "-model-parallel-size", NULL,
     "this looks like arguments of Megatron-LM: --from FILE reads them, and lockstep import shows them" },

@@ -186,8 +186,6 @@ const ImportReader import_megatron = { "options or a launch script of Megatron-L
  *      iteration  20/ 1000 | ... | elapsed time per iteration (ms): 2711.1 | ... | global batch size: 4 | ...
  *     [Rank 51] (after 20 iterations) memory (MB) | allocated: 19494.4 | max allocated: 22106.0 | ... */
 
-#define MIB 1048576.0
-
 /* --- arguments ------------------------------------------------------------------------------------- */
 
 /* Behind what launchers put in front of a line: "0: ", "[default0]:". */
@@ -243,58 +241,6 @@ read_dump (const char *text, LaunchWords *words)
   }
 }
 
-/* --- iterations ------------------------------------------------------------------------------------ */
-
-/* The first that the line has of words for one number; ends in a NULL. 0: none. */
-static double
-first_amount (const char *line, gsize n, const char *const *words)
-{
-  double value = 0;
-  for (; *words && value == 0; words++)
-    value = log_amount_behind (line, n, *words);
-  return value;
-}
-
-/* Also as Megatron-DeepSpeed and Primus print them. */
-static void
-read_line (const char *line, gsize n, GArray *lines, LsImportMeasured *m)
-{
-  static const char *const flops[]
-      = { "(TFLOP/s/GPU):", "(TFLOP/s):", "TFLOPs:", "TFLOPS:", "tflops:", NULL },
-      *const tokens[] = { "(tokens/s/GPU):", "tokens per gpu per second (tgs):", "tokens/sec/gpu:", NULL };
-  double ms = log_amount_behind (line, n, "elapsed time per iteration (ms):"),
-         s = log_amount_behind (line, n, "elapsed time per iteration (s):"),
-         allocated = log_amount_behind (line, n, "max allocated:"),
-         reserved = log_amount_behind (line, n, "max reserved:");
-  const LogStep step = { ms > 0 ? ms / 1000 : s, log_amount_behind (line, n, "global batch size:"),
-                         first_amount (line, n, flops) * 1e12, first_amount (line, n, tokens) };
-  if (step.step_s > 0)
-    g_array_append_val (lines, step);
-  if (allocated > 0 && g_strstr_len (line, (gssize) n, "memory (MB)")) {
-    m->allocated_bytes = MAX (m->allocated_bytes, allocated * MIB);
-    m->reserved_bytes = MAX (m->reserved_bytes, reserved * MIB);
-  }
-}
-
-static bool
-has_iterations (const char *text)
-{
-  return log_has_amount (text, "elapsed time per iteration (ms):")
-      || log_has_amount (text, "elapsed time per iteration (s):");
-}
-
-static void
-read_iterations (const char *text, LsImport *import)
-{
-  g_autoptr (GArray) lines = g_array_new (FALSE, FALSE, sizeof (LogStep));
-  for (const char *p = text; *p;) {
-    const char *end = log_line_end (p);
-    read_line (p, (gsize) (end - p), lines, &import->measured);
-    p = *end ? end + 1 : end;
-  }
-  log_measure (lines, import);
-}
-
 /* --- the whole ------------------------------------------------------------------------------------- */
 
 /* " > padded vocab (size: 50257) with 431 dummy tokens (new size: 50688)" */
@@ -315,14 +261,13 @@ read_log (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   import->program = "Megatron-LM";
   read_dump (file->text, words);
   if (words->options->len == 0) {
-    log_refuse_alone (file->path, diags);
-    return false;
+    return import_log_alone (files, import, diags);
   }
   megatron_namespace (words);
   LaunchJob job = { .import = import, .words = words, .is_dump = true };
   megatron_read (&job, NULL);
   read_vocab (file->text, import);
-  read_iterations (file->text, import);
+  import_measure_log (file->text, import);
   return true;
 }
 
@@ -333,8 +278,7 @@ is_its_log (const ImportFile *file)
   return dump && strstr (dump, "end of arguments");
 }
 
-const ImportReader import_megatron_log
-    = { "a log of Megatron-LM", is_its_log, read_log, has_iterations, read_iterations };
+const ImportReader import_megatron_log = { "a log of Megatron-LM", is_its_log, read_log };
 
 /* --- a test of Megatron-LM: its arguments in YAML, and what it measured -------------------------- */
 

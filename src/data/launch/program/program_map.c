@@ -12,12 +12,14 @@ const LsField ls_program_fields[] = {
     .meaning = "what it is called: \"Levanter\"" },
   { "prefix", LS_FIELD_STRING, offsetof (ProgramMap, prefix), .default_text = "none",
     .meaning = "what `$` in front of an option stands for: \"model.model_config.\"" },
-  { "reads", LS_FIELD_IGNORED, .required = true, .expected = "list",
+  { "reads", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "how its files are known, a file after the other" },
-  { "options", LS_FIELD_IGNORED, .required = true, .expected = "list",
+  { "options", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "what its options are, group after group; of several that fit the first holds" },
-  { "rules", LS_FIELD_IGNORED, .required = true, .expected = "list",
+  { "rules", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "what they mean together, in order" },
+  { "logs", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
+    .meaning = "which lines of its logs say which numbers" },
   { NULL },
 };
 
@@ -203,8 +205,6 @@ read_files (Reading *x, const cJSON *list)
       complain (x, one, "expected \"yaml\", of a configuration, or \"marks\", of a script");
     g_array_append_val (x->map->files, file);
   }
-  if (x->map->files->len == 0)
-    complain (x, list, "expected a list of at least one file");
 }
 
 /* Rules that a row announces, and that no rule asks for. */
@@ -232,10 +232,10 @@ read_lists (Reading *x)
               *options = cJSON_GetObjectItemCaseSensitive (root, "options");
   g_autoptr (GHashTable) named = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   map->rules = cJSON_GetObjectItemCaseSensitive (root, "rules");
-  if (!cJSON_IsArray (options) || !cJSON_IsArray (map->rules)) {
-    complain (x, cJSON_IsArray (options) ? map->rules : options, "expected a list");
-    return;
-  }
+  map->logs = cJSON_GetObjectItemCaseSensitive (root, "logs");
+  if (!map->logs && !cJSON_GetObjectItemCaseSensitive (root, "reads"))
+    complain (x, root, "expected \"reads\", with \"options\" and \"rules\", or \"logs\"");
+  x->is_right &= program_check_logs (map, x->diags);
   cJSON_ArrayForEach (one, options)
   {
     add_group (x, one);

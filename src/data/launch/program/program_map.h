@@ -8,7 +8,7 @@
  * program is known. `options`: the rows of an OptionTable (option_table.h). `rules`, in order: a key of the
  * model or of the strategy and an expression for it, or what is told. A rule that holds only sometimes has an
  * expression "when". Expressions ask of options (`on`, `off`, `given`, `text`, `number`), of what was set
- * (`has`, `key`), and calculate.
+ * (`has`, `key`), and calculate. A fourth list, `logs`, says which lines of its logs say which numbers.
  *
  * Worked example. { "model": { "ffn": "4 * key (model.hidden)" }, "when": "not has (model.ffn)" }.
  *
@@ -50,6 +50,7 @@ typedef struct {
   OptionTable table;
   GArray *files;      /* ProgramFile */
   const cJSON *rules; /* of doc */
+  const cJSON *logs;  /* of doc; NULL: none are known */
 } ProgramMap;
 
 extern const LsField ls_program_fields[];
@@ -131,5 +132,26 @@ char *program_pattern (const cJSON *parts, const char *letters);
 
 /* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */
 const ImportReader *program_reader_of (const char *name, bool is_own, const ImportFile *file);
+
+/* --- program_logs.c: logs ------------------------------------------------------------------------------- */
+
+/* A log of a program: numbers of the time of its steps, of memory and batches. */
+typedef struct {
+  const ProgramMap *map;
+  const cJSON *node; /* of map->logs */
+} ProgramLog;
+
+bool program_check_logs (const ProgramMap *map, LsDiagList *diags);
+/* Whether a text is such a log: a line says the time of a step, or its batch. */
+bool program_log_of (const ProgramMap *map, const char *text, ProgramLog *ret_log);
+/* "a log of MaxText", borrowed. */
+const char *program_log_what (const ProgramLog *log);
+/* Sets what is measured (log_measure ()), and a batch that no file of the job says. */
+void program_log_measure (const ProgramLog *log, const char *text, LsImport *import);
+/* Of a log without a job's files: the model is not known. */
+void program_log_read_alone (const ProgramLog *log, const ImportFile *file, LsImport *import);
+
+/* Marks (ProgramFile) in n bytes of a text. */
+bool program_has_marks (const char *text, gsize n, const char *marks);
 
 #endif

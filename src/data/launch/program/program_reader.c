@@ -17,27 +17,11 @@ fits (const ProgramMap *map, const ProgramFile *of, const cJSON *tree)
   return is_its;
 }
 
-/* Of each list one is in the text. */
-static bool
-has_marks (const char *text, const char *marks)
-{
-  g_auto (GStrv) lists = g_strsplit (marks, ";", -1);
-  for (char **list = lists; *list; list++) {
-    g_auto (GStrv) words = g_strsplit (*list, " ", -1);
-    bool has_one = false;
-    for (char **word = words; *word; word++)
-      has_one |= **word && strstr (text, g_strdelimit (*word, "~", ' '));
-    if (!has_one)
-      return false;
-  }
-  return true;
-}
-
 static bool
 is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
 {
   if (!of->yaml)
-    return has_marks (file->text, of->marks);
+    return program_has_marks (file->text, file->n, of->marks);
   const cJSON *tree = strstr (file->text, of->yaml) ? yaml_config_tree (file) : NULL;
   return cJSON_IsObject (tree) && fits (map, of, tree);
 }

@@ -182,21 +182,6 @@ const ImportReader import_torchtitan_script = { NULL, is_script, read_script };
  *
  * tps are tokens of a step over its time and the GPUs (wps until 2025): the time of a step follows. */
 
-#define GIB 1073741824.0
-
-/* Without the colours of a terminal, "\033[32m". The caller frees it. */
-static char *
-without_colours (const char *text, gsize n)
-{
-  GString *out = g_string_sized_new (n);
-  for (const char *p = text; p < text + n; p++)
-    if (*p == '\033' && p[1] == '[')
-      p += 1 + strcspn (p + 1, "m\n");
-    else
-      g_string_append_c (out, *p);
-  return g_string_free (out, FALSE);
-}
-
 /* --- the job --------------------------------------------------------------------------------------- */
 
 /* As JSON what Python prints of a dictionary; what it has as JSON stays so. */
@@ -343,48 +328,11 @@ complete (LaunchWords *words, LsImport *import)
 
 /* --- steps ----------------------------------------------------------------------------------------- */
 
-/* Tokens each second of each GPU; 0: this line has none. */
-static double
-rate_of (const char *line, gsize n)
-{
-  if (!g_strstr_len (line, (gssize) n, "step:") || g_strstr_len (line, (gssize) n, "validate step:"))
-    return 0;
-  double tps = log_number_behind (line, n, " tps:"), wps = log_number_behind (line, n, " wps:");
-  double rate = isnan (tps) ? wps : tps;
-  return isnan (rate) ? 0 : rate;
-}
-
-static void
-read_steps (const char *coloured, LsImport *import)
-{
-  const LsStrategy *s = &import->strategy;
-  g_autofree char *text = without_colours (coloured, strlen (coloured));
-  g_autoptr (GArray) lines = g_array_new (FALSE, FALSE, sizeof (LogStep));
-  double tokens = (double) s->global_batch * import->model.seq / MAX (1, s->gpus);
-  bool is_known = tokens > 0 && import_has_strategy (import, "gpus");
-  for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
-    end = log_line_end (p);
-    double rate = rate_of (p, (gsize) (end - p)),
-           memory = log_number_behind (p, (gsize) (end - p), " memory:");
-    const LogStep step = { .step_s = is_known && rate > 0 ? tokens / rate : 0,
-                           .flops_per_gpu = log_amount_behind (p, (gsize) (end - p), " tflops:") * 1e12 };
-    if (step.step_s > 0)
-      g_array_append_val (lines, step);
-    if (rate > 0 && memory > 0)
-      import->measured.reserved_bytes = MAX (import->measured.reserved_bytes, memory * GIB);
-  }
-  if (!is_known)
-    import_infer (import,
-                  "the time of a step follows from its tokens/s, which needs seq, global_batch and "
-                  "gpus: one of these is not said");
-  log_measure (lines, import);
-}
-
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   const ImportFile *file = &files->files[0];
-  g_autofree char *text = without_colours (file->text, file->n);
+  g_autofree char *text = log_without_colours (file->text);
   g_autoptr (LaunchWords) words = launch_words_new ();
   import->program = "torchtitan";
   add_configuration (text, file->path, words);
@@ -393,35 +341,20 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     add_line (words, p, (gsize) (end - p));
   }
   if (words->options->len == 0) {
-    log_refuse_alone (file->path, diags);
-    return false;
+    return import_log_alone (files, import, diags);
   }
   complete (words, import);
   LaunchJob job = { .import = import, .words = words, .is_dump = true };
   if (!torchtitan_read (&job, diags))
     return false;
-  read_steps (text, import);
+  import_measure_log (text, import);
   return true;
-}
-
-/* A line of a step. */
-static bool
-has_steps (const char *text)
-{
-  const char *p = strstr (text, "step:");
-  for (guint i = 0; p && i < 8; i++, p = strstr (p + 1, "step:")) {
-    gsize n = (gsize) (log_line_end (p) - p);
-    if (g_strstr_len (p, (gssize) n, "memory:")
-        && (g_strstr_len (p, (gssize) n, "tps:") || g_strstr_len (p, (gssize) n, "wps:")))
-      return true;
-  }
-  return false;
 }
 
 static bool
 is_its (const ImportFile *file)
 {
-  return has_steps (file->text);
+  return import_is_log_of (file, "torchtitan");
 }
 
-const ImportReader import_torchtitan_log = { NULL, is_its, read, has_steps, read_steps };
+const ImportReader import_torchtitan_log = { NULL, is_its, read };

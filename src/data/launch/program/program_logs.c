@@ -1,0 +1,359 @@
+/* data/launch/program/program_logs.c — logs of programs: which lines say which numbers. */
+#include <math.h>
+#include <string.h>
+
+#include "data/launch/log_steps.h"
+#include "data/launch/program/program_map.h"
+
+#define GIB       1073741824.0
+#define MIB       1048576.0
+#define MAX_BYTES (1e6 * GIB) /* what a rank can hold: a larger number is of something else */
+
+/* --- marks -------------------------------------------------------------------------------------------- */
+
+#define MAX_MARK 128
+
+/* Whether one of the words up to end is in the text. */
+static bool
+has_word (const char *text, gsize n, const char *words, const char *end)
+{
+  char word[MAX_MARK];
+  for (const char *p = words; p < end; p++) {
+    gsize k = 0;
+    for (; p < end && *p != ' ' && k + 1 < sizeof word; p++)
+      word[k++] = *p == '~' ? ' ' : *p;
+    word[k] = '\0';
+    if (k > 0 && g_strstr_len (text, (gssize) n, word))
+      return true;
+  }
+  return false;
+}
+
+bool
+program_has_marks (const char *text, gsize n, const char *marks)
+{
+  for (const char *p = marks, *end; p; p = *end ? end + 1 : NULL) {
+    end = p + strcspn (p, ";");
+    if (!has_word (text, n, p, end))
+      return false;
+  }
+  return true;
+}
+
+/* --- what numbers of a line are ----------------------------------------------------------------------- */
+
+typedef enum {
+  SECONDS,
+  STEPS_PER_S,
+  SEQUENCES_PER_S,
+  TOKENS_RATE,
+  BATCH,
+  FLOPS,
+  TOKENS,
+  ALLOCATED,
+  RESERVED,
+  MICRO_BATCH,
+  GLOBAL_BATCH,
+  N_AMOUNTS
+} Amount;
+
+/* Of several rows of one amount the first that a line has holds. TOKENS_RATE: tokens/s of a GPU too, from
+ * which the time of a step follows. */
+static const struct {
+  const char *name;
+  Amount amount;
+  double unit;
+} numbers[] = {
+  { "milliseconds", SECONDS, 1e-3 },
+  { "seconds", SECONDS, 1 },
+  { "steps_per_s", STEPS_PER_S, 1 },
+  { "sequences_per_s", SEQUENCES_PER_S, 1 },
+  { "step_by_tokens_per_s_per_gpu", TOKENS_RATE, 1 },
+  { "batch", BATCH, 1 },
+  { "tflops_per_gpu", FLOPS, 1e12 },
+  { "tokens_per_s_per_gpu", TOKENS, 1 },
+  { "allocated_mib", ALLOCATED, MIB },
+  { "allocated_gib", ALLOCATED, GIB },
+  { "reserved_mib", RESERVED, MIB },
+  { "reserved_gib", RESERVED, GIB },
+  { "micro_batch", MICRO_BATCH, 1 },
+  { "global_batch", GLOBAL_BATCH, 1 },
+};
+
+static gint
+find_number (const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+    if (strcmp (numbers[i].name, name) == 0)
+      return (gint) i;
+  return -1;
+}
+
+/* --- checking a map ----------------------------------------------------------------------------------- */
+
+static bool
+is_text_or_texts (const cJSON *node)
+{
+  const cJSON *one;
+  bool is_so = cJSON_IsString (node) || (cJSON_IsArray (node) && node->child);
+  if (cJSON_IsArray (node))
+    cJSON_ArrayForEach (one, node)
+    {
+      is_so = is_so && cJSON_IsString (one);
+    }
+  return is_so;
+}
+
+static bool
+is_word (const char *name)
+{
+  static const char *const words[] = { "has", "lacks", "says" };
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (strcmp (words[i], name) == 0)
+      return true;
+  return g_str_has_prefix (name, "x-");
+}
+
+/* What is wrong with a kind of lines; NULL: nothing. */
+static const char *
+wrong_of (const cJSON *line, const cJSON **ret_at)
+{
+  const cJSON *one;
+  *ret_at = line;
+  if (!cJSON_IsString (cJSON_GetObjectItemCaseSensitive (line, "has")))
+    return "expected \"has\", texts that such a line has";
+  cJSON_ArrayForEach (one, line)
+  {
+    *ret_at = one;
+    if (find_number (one->string) < 0 && !is_word (one->string))
+      return "expected \"has\", \"lacks\", \"says\" or a number that lines of logs say";
+    if (!is_text_or_texts (one) || (is_word (one->string) && !cJSON_IsString (one)))
+      return "expected the text in front of the number, or a list of such texts";
+  }
+  return NULL;
+}
+
+static bool
+complain (const ProgramMap *map, const cJSON *at, const char *wrong, LsDiagList *diags)
+{
+  if (wrong)
+    ls_json_doc_diag (map->doc, at, LS_JSON_AT_VALUE, diags, NULL, "%s", wrong);
+  return !wrong;
+}
+
+bool
+program_check_logs (const ProgramMap *map, LsDiagList *diags)
+{
+  const cJSON *log, *line, *at;
+  bool is_right = true;
+  cJSON_ArrayForEach (log, map->logs)
+  {
+    const cJSON *lines = cJSON_GetObjectItemCaseSensitive (log, "lines");
+    bool is_whole = cJSON_IsString (cJSON_GetObjectItemCaseSensitive (log, "what")) && cJSON_IsArray (lines);
+    is_right
+        &= complain (map, log, is_whole ? NULL : "expected \"what\", a text, and \"lines\", a list", diags);
+    cJSON_ArrayForEach (line, lines)
+    {
+      const char *wrong = wrong_of (line, &at);
+      is_right &= complain (map, at, wrong, diags);
+    }
+  }
+  return is_right;
+}
+
+/* --- reading a log ------------------------------------------------------------------------------------ */
+
+/* Behind one of these texts in a line, the first that has an amount; 0: behind none. */
+static double
+amount_behind (const char *line, gsize n, const cJSON *texts)
+{
+  double value = 0;
+  const cJSON *one = cJSON_IsArray (texts) ? texts->child : texts;
+  for (; one && value == 0; one = cJSON_IsArray (texts) ? one->next : NULL)
+    value = log_amount_behind (line, n, one->valuestring);
+  return value;
+}
+
+/* Adds what the line says to amounts, of which those above 0 are known; whether it is of this kind. */
+static bool
+read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNTS])
+{
+  const char *lacks = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (kind, "lacks"));
+  const cJSON *one;
+  if (!program_has_marks (line, n, cJSON_GetObjectItemCaseSensitive (kind, "has")->valuestring)
+      || (lacks && program_has_marks (line, n, lacks)))
+    return false;
+  cJSON_ArrayForEach (one, kind)
+  {
+    gint k = find_number (one->string);
+    Amount amount = k < 0 ? N_AMOUNTS : numbers[k].amount;
+    if (k >= 0 && amounts[amount] == 0)
+      amounts[amount] = amount_behind (line, n, one) * numbers[k].unit;
+  }
+  return true;
+}
+
+static bool
+says_something (const double amounts[N_AMOUNTS])
+{
+  return amounts[SECONDS] > 0 || amounts[STEPS_PER_S] > 0 || amounts[SEQUENCES_PER_S] > 0
+      || amounts[TOKENS_RATE] > 0 || amounts[MICRO_BATCH] > 0 || amounts[GLOBAL_BATCH] > 0;
+}
+
+/* Calls for each line that is of a kind. */
+static void
+read_lines (const ProgramLog *log, const char *text, bool (*take) (const double *amounts, gpointer data),
+            gpointer data)
+{
+  const cJSON *lines = cJSON_GetObjectItemCaseSensitive (log->node, "lines"), *kind;
+  g_autofree char *plain = strchr (text, '\033') ? log_without_colours (text) : NULL;
+  bool goes_on = true;
+  text = plain ? plain : text;
+  for (const char *p = text, *end; *p && goes_on; p = *end ? end + 1 : end) {
+    double amounts[N_AMOUNTS] = { 0 };
+    bool is_of_kind = false;
+    end = log_line_end (p);
+    cJSON_ArrayForEach (kind, lines)
+    {
+      is_of_kind |= read_line (kind, p, (gsize) (end - p), amounts);
+    }
+    goes_on = !is_of_kind || take (amounts, data);
+  }
+}
+
+static bool
+is_first (const double *amounts, gpointer is_its)
+{
+  return !(*(bool *) is_its = says_something (amounts));
+}
+
+/* What the whole lacks no line has; colours may stand within it. */
+static bool
+may_be_its (const ProgramLog *log, const char *text)
+{
+  const cJSON *kind;
+  cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log->node, "lines"))
+  {
+    if (strchr (text, '\033')
+        || program_has_marks (text, strlen (text),
+                              cJSON_GetObjectItemCaseSensitive (kind, "has")->valuestring))
+      return true;
+  }
+  return false;
+}
+
+bool
+program_log_of (const ProgramMap *map, const char *text, ProgramLog *ret_log)
+{
+  const cJSON *node;
+  bool is_its = false;
+  cJSON_ArrayForEach (node, map->logs)
+  {
+    *ret_log = (ProgramLog) { map, node };
+    if (may_be_its (ret_log, text))
+      read_lines (ret_log, text, is_first, &is_its);
+    if (is_its)
+      return true;
+  }
+  return false;
+}
+
+const char *
+program_log_what (const ProgramLog *log)
+{
+  return cJSON_GetObjectItemCaseSensitive (log->node, "what")->valuestring;
+}
+
+/* --- what it measured --------------------------------------------------------------------------------- */
+
+typedef struct {
+  LsImport *import;
+  GArray *steps;     /* LogStep */
+  const char *needs; /* what rates of lines need to give a time, which is not said; NULL: nothing */
+  double micro_batch, global_batch; /* 0: no line says it */
+} Measuring;
+
+/* Seconds of a step; 0: the line says none, or what it follows from is not known. */
+static double
+time_of (const double *amounts, Measuring *m)
+{
+  const LsImport *import = m->import;
+  const LsStrategy *s = &import->strategy;
+  double batch = import_has_strategy (import, "global_batch") ? s->global_batch : m->global_batch,
+         tokens = import_has_strategy (import, "gpus") ? batch * import->model.seq / MAX (1, s->gpus) : 0,
+         of_step = amounts[STEPS_PER_S] > 0 ? 1
+      : amounts[SEQUENCES_PER_S] > 0        ? batch
+                                            : tokens,
+         rate = MAX (amounts[STEPS_PER_S], MAX (amounts[SEQUENCES_PER_S], amounts[TOKENS_RATE]));
+  if (amounts[SECONDS] > 0 || rate <= 0)
+    return amounts[SECONDS];
+  if (of_step <= 0)
+    m->needs = amounts[SEQUENCES_PER_S] > 0
+        ? "sequences/s, which needs global_batch: it is not said"
+        : "tokens/s, which needs seq, global_batch and gpus: one of these "
+          "is not said";
+  return isfinite (of_step / rate) ? of_step / rate : 0;
+}
+
+static void
+keep_most (double *bytes, double said)
+{
+  if (said < MAX_BYTES)
+    *bytes = MAX (*bytes, said);
+}
+
+static bool
+take_line (const double *amounts, gpointer data)
+{
+  Measuring *m = data;
+  const LogStep step = { time_of (amounts, m), amounts[BATCH], amounts[FLOPS], amounts[TOKENS] };
+  if (step.step_s > 0)
+    g_array_append_val (m->steps, step);
+  keep_most (&m->import->measured.allocated_bytes, amounts[ALLOCATED]);
+  keep_most (&m->import->measured.reserved_bytes, amounts[RESERVED]);
+  m->micro_batch = MAX (m->micro_batch, amounts[MICRO_BATCH]);
+  m->global_batch = MAX (m->global_batch, amounts[GLOBAL_BATCH]);
+  return true;
+}
+
+/* What a log says of its job. */
+static void
+set_batch (LsImport *import, const char *key, double said, guint32 known)
+{
+  if (said < 1 || said > G_MAXUINT32 || import->departs)
+    return;
+  if (!import_has_strategy (import, key))
+    import_set_strategy_count (import, key, (guint64) said, key);
+  else if (known != said)
+    import_conflict (import, "the log says %s %g, the job %u", key, said, known);
+}
+
+void
+program_log_measure (const ProgramLog *log, const char *text, LsImport *import)
+{
+  g_autoptr (GArray) steps = g_array_new (FALSE, FALSE, sizeof (LogStep));
+  Measuring m = { .import = import, .steps = steps };
+  const cJSON *kind;
+  read_lines (log, text, take_line, &m);
+  set_batch (import, "micro_batch", m.micro_batch, import->strategy.micro_batch);
+  set_batch (import, "global_batch", m.global_batch, import->strategy.global_batch);
+  if (m.needs)
+    import_infer (import, "the time of a step follows from its %s", m.needs);
+  log_measure (steps, import);
+  cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log->node, "lines"))
+  {
+    const char *says = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (kind, "says"));
+    const char *has = cJSON_GetObjectItemCaseSensitive (kind, "has")->valuestring;
+    if (says && program_has_marks (text, strlen (text), has))
+      import_infer (import, "%s", says);
+  }
+}
+
+void
+program_log_read_alone (const ProgramLog *log, const ImportFile *file, LsImport *import)
+{
+  import->program = log->map->program;
+  program_log_measure (log, file->text, import);
+  import_unknown (import, "the model: %s names none here; the files of its job may stand in front of it",
+                  program_log_what (log));
+}
