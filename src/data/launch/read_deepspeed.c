@@ -134,7 +134,6 @@ const ImportReader import_deepspeed = { "a configuration of DeepSpeed", is_its, 
  * Formats are those of deepspeed/runtime/config.py, utils/timer.py and runtime/pipe/engine.py, 0.3 to 0.18.
  * Of older lines, "0/10, SamplesPerSec=12.1", the rate is the mean since the start. */
 
-
 /* --- the configuration ------------------------------------------------------------------------------ */
 
 static const char *
@@ -223,5 +222,4 @@ is_its_log (const ImportFile *file)
   return find_json (file->text) != NULL;
 }
 
-const ImportReader import_deepspeed_log
-    = { "a log of DeepSpeed", is_its_log, read_log };
+const ImportReader import_deepspeed_log = { "a log of DeepSpeed", is_its_log, read_log };
