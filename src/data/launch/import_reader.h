@@ -52,11 +52,10 @@ struct ImportReader {
 
 extern const ImportReader import_accelerate, import_automodel, import_axolotl, import_bridge_python,
     import_bridge_script, import_deepspeed, import_deepspeed_log, import_hf_script, import_internevo,
-    import_internevo_script, import_litgpt, import_litgpt_script, import_llama_factory, import_maxtext,
-    import_maxtext_models, import_megatron_log, import_megatron_swift, import_mlperf, import_megatron_test,
-    import_megatron, import_nemo, import_olmo, import_olmo_script, import_primus, import_torchtitan,
-    import_torchtitan_log, import_torchtitan_python, import_torchtitan_script, import_veomni, import_verl,
-    import_xtuner, import_xtuner_1, import_xtuner_1_script, import_xtuner_script;
+    import_internevo_script, import_llama_factory, import_maxtext, import_maxtext_models, import_megatron_log,
+    import_megatron_swift, import_mlperf, import_megatron_test, import_megatron, import_nemo, import_primus,
+    import_torchtitan, import_torchtitan_log, import_torchtitan_python, import_torchtitan_script,
+    import_veomni, import_verl, import_xtuner, import_xtuner_1, import_xtuner_1_script, import_xtuner_script;
 
 /* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
  * it, by that. NULL: nobody's. */

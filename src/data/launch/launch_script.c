@@ -39,7 +39,26 @@ launch_knows (const LaunchKind *kind, const char *name)
   return kind->is_known ? kind->is_known (name) : kind->table && option_find (kind->table, name) != NULL;
 }
 
-/* Whether a word, or the end of its path, starts the program. */
+/* Whether a word is another one, or a path that ends in it. */
+static bool
+is_path_of (const char *word, const char *other)
+{
+  gsize n = strlen (word), n_other = strlen (other);
+  return strcmp (word, other) == 0
+      || (strchr (other, '/') && g_str_has_suffix (word, other) && word[n - n_other - 1] == '/');
+}
+
+/* Whether the words from i on start the program: "train.py", or of "litgpt~pretrain" both. */
+static bool
+is_start (const char *start, const LsShellCommand *c, guint i)
+{
+  const char *mark = strchr (start, '~');
+  if (!mark)
+    return is_path_of (c->words[i], start);
+  g_autofree char *first = g_strndup (start, (gsize) (mark - start));
+  return is_path_of (c->words[i], first) && i + 1 < c->n && strcmp (c->words[i + 1], mark + 1) == 0;
+}
+
 static bool
 starts (const LaunchKind *kind, const LsShellCommand *c)
 {
@@ -47,8 +66,8 @@ starts (const LaunchKind *kind, const LsShellCommand *c)
     return kind->starts (c->words, c->n);
   g_auto (GStrv) all = g_strsplit (kind->start_words, " ", -1);
   for (guint i = 0; i < c->n; i++)
-    for (char **word = all; *word; word++)
-      if (strcmp (c->words[i], *word) == 0 || (strchr (*word, '/') && g_str_has_suffix (c->words[i], *word)))
+    for (char **start = all; *start; start++)
+      if (is_start (*start, c, i))
         return true;
   return false;
 }

@@ -32,7 +32,8 @@ typedef struct {
   const char *marks;
   bool has_te; /* its layers are Transformer Engine's, which reads NVTE_* */
   /* Of a program that is data: its options, in place of is_known; the one that names a configuration;
-   * words of a command that starts it, with blanks between, in place of starts. NULL: none */
+   * words of a command that starts it, with blanks between, in place of starts, '~' between two of which one
+   * stands behind the other. NULL: none */
   const struct OptionTable *table;
   const char *config, *start_words;
 } LaunchKind;

@@ -181,6 +181,43 @@ add_group (Reading *x, const cJSON *group)
       "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"as\", \"packs\" or \"ignored\"");
 }
 
+/* NULL allowed. */
+static void
+check_expression (Reading *x, const cJSON *node)
+{
+  ProgramRun run = { .map = x->map };
+  if (cJSON_IsString (node)) {
+    ProgramValue v = program_eval (&run, node->valuestring);
+    program_value_clear (&v);
+  }
+  if (run.wrong)
+    complain (x, node, "%s", run.wrong);
+  g_free (run.wrong);
+}
+
+static void
+check_file (Reading *x, const cJSON *node, const ProgramFile *file)
+{
+  static const char *const expressions[] = { "fits", "overrides", "word" };
+  const cJSON *one;
+  if (!file->yaml == !(file->marks || file->starts))
+    complain (x, node, "expected \"yaml\", of a configuration, or \"marks\" or \"starts\", of a script");
+  for (guint i = 0; i < G_N_ELEMENTS (expressions); i++)
+    check_expression (x, cJSON_GetObjectItemCaseSensitive (node, expressions[i]));
+  cJSON_ArrayForEach (one, file->beside)
+  {
+    if (!cJSON_IsString (one))
+      complain (x, one, "expected an expression");
+    check_expression (x, one);
+  }
+}
+
+static bool
+is_true (const cJSON *object, const char *key)
+{
+  return cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (object, key));
+}
+
 static void
 read_files (Reading *x, const cJSON *list)
 {
@@ -188,21 +225,24 @@ read_files (Reading *x, const cJSON *list)
   cJSON_ArrayForEach (one, list)
   {
     const ProgramFile file = { .what = interned (one, "what"),
+                               .marks = interned (one, "marks"),
+                               .starts = interned (one, "starts"),
+                               .config = interned (one, "config"),
+                               .has_pairs = is_true (one, "pairs"),
+                               .submits = is_true (one, "submits"),
                                .yaml = interned (one, "yaml"),
                                .fits = interned (one, "fits"),
-                               .marks = interned (one, "marks"),
-                               .config = interned (one, "config"),
                                .moves = cJSON_GetObjectItemCaseSensitive (one, "moves"),
                                .lifts = interned (one, "lifts"),
-                               .starts = interned (one, "starts"),
-                               .is_apart = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (one, "apart")),
-                               .is_alone = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (one, "alone")),
-                               .pairs = interned (one, "pairs"),
-                               .behind = interned (one, "behind"),
-                               .command = cJSON_GetObjectItemCaseSensitive (one, "command"),
-                               .submits = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (one, "submits")) };
-    if (!file.yaml == !file.marks)
-      complain (x, one, "expected \"yaml\", of a configuration, or \"marks\", of a script");
+                               .drops = interned (one, "drops"),
+                               .is_apart = is_true (one, "apart"),
+                               .is_alone = is_true (one, "alone"),
+                               .beside = cJSON_GetObjectItemCaseSensitive (one, "beside"),
+                               .rules = cJSON_GetObjectItemCaseSensitive (one, "rules"),
+                               .overrides = cJSON_GetObjectItemCaseSensitive (one, "overrides"),
+                               .word = interned (one, "word"),
+                               .behind = interned (one, "behind") };
+    check_file (x, one, &file);
     g_array_append_val (x->map->files, file);
   }
 }
@@ -247,7 +287,7 @@ read_lists (Reading *x)
   ProgramRun run = { .map = map, .named = named };
   for (guint i = 0; i < map->files->len; i++)
     x->is_right
-        &= program_check_rules (&run, map->doc, g_array_index (map->files, ProgramFile, i).command, x->diags);
+        &= program_check_rules (&run, map->doc, g_array_index (map->files, ProgramFile, i).rules, x->diags);
   x->is_right &= program_check_rules (&run, map->doc, map->rules, x->diags);
   g_hash_table_unref (run.lets);
   if (x->is_right)

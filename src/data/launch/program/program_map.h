@@ -17,30 +17,42 @@
 #ifndef LS_DATA_LAUNCH_PROGRAM_MAP_H
 #define LS_DATA_LAUNCH_PROGRAM_MAP_H
 
+#include <math.h>
+
 #include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
 /* How a file of the program is known. */
 typedef struct {
-  const char *what;   /* "a configuration of nanotron"; NULL: another of them says so */
-  const char *yaml;   /* a text that such a YAML has; NULL: it is a script */
-  const char *fits;   /* what holds of the YAML: an expression; NULL: nothing is asked */
-  const char *marks;  /* of a script: lists of texts, of each of which it has one; ';' is between lists, ' '
-                       * between texts, '~' a blank in one */
-  const char *config; /* its option that names the YAML; NULL: its own options are the job's */
-  const cJSON *moves; /* mappings of the YAML that are read at other places, by their paths; NULL: none */
-  const char *lifts;  /* a mapping of the YAML whose members are the configuration's own; NULL: none */
-  bool is_apart;      /* a key that two files have is refused by the program */
-  bool is_alone;      /* files behind it are none of the configuration */
-  const char *starts; /* words of a command that starts it, with blanks between; NULL: its options tell */
+  const char *what; /* "a configuration of nanotron"; NULL: another of them says so */
+
+  /* Of a script. */
+  const char *marks;  /* lists of texts, of each of which it has one; ';' is between lists, ' ' between texts,
+                       * '~' a blank in one; NULL: one of starts */
+  const char *starts; /* words of a command that starts it, ' ' between them, '~' between two of which one
+                       * stands behind the other; NULL: its options tell */
+  const char *config; /* its option that names the configuration, "": its first word does; NULL: its own
+                       * options are the job's */
+  bool has_pairs;     /* its options are words "a.b=c" */
+  bool submits;       /* these say on how many GPUs, not what it is started by */
+
+  /* Of a configuration, which a script may name. */
+  const char *yaml;    /* a text that such a YAML has; NULL: it is a script */
+  const char *fits;    /* what holds of the YAML: an expression; NULL: nothing is asked */
+  const cJSON *moves;  /* mappings of the YAML that are read at other places, by their paths; NULL: none */
+  const char *lifts;   /* a mapping of the YAML whose members are the configuration's own; NULL: none */
+  const char *drops;   /* paths of what of it matters to nothing, however much it has; NULL: none */
+  bool is_apart;       /* a key that two files have is refused by the program */
+  bool is_alone;       /* files behind it are none of the configuration */
+  const cJSON *beside; /* but members of it where they fit: an expression for each; NULL: none */
 
   /* Of a script with a configuration. */
-  const char *pairs;    /* its options are words "a.b=c", one of them `config`, which lie on top of the YAML
-                         * where this holds: an expression; NULL: they are not */
-  const char *behind;   /* words "a=b" and "~a" behind the name of the configuration change it; of a mapping
-                         * this member is set; NULL: they do not */
-  const cJSON *command; /* rules about its command, before the configuration is read; NULL: none */
-  bool submits;         /* its words say on how many GPUs, not what it is started by */
+  const cJSON *rules;     /* about its command, before the configuration is read; NULL: none */
+  const cJSON *overrides; /* true, or an expression: where its other options lie on top of the YAML, which,
+                           * but beside pairs, need then not be named; NULL: they do not */
+  const char *word;       /* the option that a word of none is the value of: an expression; NULL: none */
+  const char *behind;     /* words "a=b" and "~a" behind the name of the configuration change it; of a mapping
+                           * this member is set; NULL: they do not */
 } ProgramFile;
 
 typedef struct {
@@ -79,6 +91,7 @@ typedef struct {
   const cJSON *tree;          /* of a YAML; NULL: there is none */
   const char *path;           /* of the job's file */
   const LaunchScript *script; /* that starts it; NULL: none does */
+  const char *command;        /* of this what starts the program (f_command ()); NULL: nothing is known */
   GHashTable *lets;           /* char * -> ProgramValue *: what rules calculated */
   char *wrong;                /* what is wrong with an expression; NULL: nothing */
   bool is_refused;            /* a rule refused the job */
@@ -97,6 +110,17 @@ char *program_fill (ProgramRun *run, const char *text);
 void program_value_clear (ProgramValue *v);
 char *program_value_text (const ProgramValue *v); /* newly allocated; "" of none */
 bool program_value_is_true (const ProgramValue *v);
+ProgramValue program_value_copy (const ProgramValue *v);
+static inline ProgramValue
+program_number (double n)
+{
+  return (ProgramValue) { NULL, n };
+}
+static inline ProgramValue
+program_none (void)
+{
+  return program_number (NAN);
+}
 static inline bool
 program_value_is_none (const ProgramValue *v)
 {
@@ -105,6 +129,26 @@ program_value_is_none (const ProgramValue *v)
 
 /* The option that a word in an expression names: "$" is the prefix of the map. Newly allocated. */
 char *program_option (const ProgramMap *map, const char *word, gsize n);
+
+/* --- program_functions.c: functions of expressions ------------------------------------------------------ */
+
+/* An option, a key or a word as it is written, or a value: by the letter of the function. */
+typedef struct {
+  char *word;
+  ProgramValue value;
+} ProgramArgument;
+
+/* Letters: o an option, k a key, w a word as it stands, v a value. */
+typedef struct {
+  const char *name, *letters;
+  ProgramValue (*call) (ProgramRun *run, const ProgramArgument *a);
+  bool is_free; /* needs no job */
+} ProgramFunction;
+
+const ProgramFunction *program_function_find (const char *name); /* NULL: there is none */
+
+/* "model.layers", "strategy.tp": NULL: there is no such key. */
+const LsField *program_key_find (const char *word, bool *ret_is_model);
 
 /* The value of a word "name=value", borrowed; NULL: it is another. Of the first such word of a command. */
 const char *program_pair_value (const char *word, const char *name);

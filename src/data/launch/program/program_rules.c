@@ -23,6 +23,13 @@ value_of (ProgramRun *run, const cJSON *node)
   return (ProgramValue) { NULL, cJSON_IsNumber (node) ? node->valuedouble : cJSON_IsTrue (node) ? 1 : 0 };
 }
 
+/* Of a member of a rule; 0: it has none. */
+static ProgramValue
+value_at (ProgramRun *run, const cJSON *rule, const char *key)
+{
+  return value_of (run, cJSON_GetObjectItemCaseSensitive (rule, key));
+}
+
 static guint64
 whole (const ProgramValue *v)
 {
@@ -159,10 +166,11 @@ expect (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 set_optimizer (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue v = value_of (run, what);
+  ProgramValue v = value_of (run, what), momentum = value_at (run, rule, "momentum");
   const char *by = member (rule, "by");
-  import_set_optimizer (run->job->import, v.text, 0, by ? by : "--");
+  import_set_optimizer (run->job->import, v.text, momentum.number > 0 ? momentum.number : 0, by ? by : "--");
   program_value_clear (&v);
+  program_value_clear (&momentum);
 }
 
 /* Words of a vocabulary, padding among them. */
@@ -204,11 +212,17 @@ name_model (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 set_batch (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue copies = value_of (run, what),
-               times = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "times"));
+  ProgramValue copies = value_of (run, what), times = value_at (run, rule, "times");
   config_set_batch (run->job, whole (&copies), whole (&times));
   program_value_clear (&copies);
   program_value_clear (&times);
+}
+
+/* A key of the strategy that was set by the number of GPUs. */
+static void
+follow_gpus (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  import_follows_gpus (run->job->import, what->valuestring);
 }
 
 static void
@@ -228,7 +242,7 @@ set_mamba (ProgramRun *run, const cJSON *rule, const cJSON *what)
   ProgramValue pattern = value_of (run, what);
   g_autofree char *by = program_option (run->map, member (rule, "by"), strlen (member (rule, "by")));
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    ProgramValue v = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, names[i]));
+    ProgramValue v = value_at (run, rule, names[i]);
     n[i] = whole (&v);
     program_value_clear (&v);
   }
@@ -242,8 +256,7 @@ set_mamba (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue pattern = value_of (run, what),
-               n = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "layers"));
+  ProgramValue pattern = value_of (run, what), n = value_at (run, rule, "layers");
   const cJSON *of = cJSON_GetObjectItemCaseSensitive (rule, "of");
   gsize length = pattern.text ? strlen (pattern.text) : 0;
   g_autoptr (GString) text = g_string_new (NULL);
@@ -268,8 +281,8 @@ adapted (ProgramRun *run, const cJSON *rule)
 {
   const char *on = member (rule, "on");
   const cJSON *more = cJSON_GetObjectItemCaseSensitive (rule, "more");
-  g_autofree char *option = program_option (run->map, on, strlen (on));
-  const LaunchOption *named = launch_words_find (run->job->words, option);
+  g_autofree char *option = on ? program_option (run->map, on, strlen (on)) : NULL;
+  const LaunchOption *named = option ? launch_words_find (run->job->words, option) : NULL;
   if (!more)
     return named ? g_ptr_array_ref (named->values) : launch_usual_modules ();
   GPtrArray *modules = g_ptr_array_new_with_free_func (g_free);
@@ -289,22 +302,19 @@ static void
 set_adapters (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   g_autoptr (GPtrArray) on = adapted (run, rule);
-  const cJSON *nf4 = cJSON_GetObjectItemCaseSensitive (rule, "nf4");
-  ProgramValue rank = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "rank")),
-               usual_rank = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "usual_rank")),
-               dropout = value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "dropout"));
-  ProgramValue is_nf4 = nf4 ? value_of (run, nf4) : (ProgramValue) { NULL, 0 };
+  ProgramValue rank = value_at (run, rule, "rank"), usual_rank = value_at (run, rule, "usual_rank"),
+               dropout = value_at (run, rule, "dropout"), nf4 = value_at (run, rule, "nf4");
   launch_set_adapters (run->job->import,
                        &(LaunchAdapters) { .option = what->valuestring,
                                            .rank = whole (&rank),
                                            .usual_rank = whole (&usual_rank),
                                            .on = on,
                                            .dropout = dropout.text,
-                                           .is_nf4 = program_value_is_true (&is_nf4) });
-  program_value_clear (&is_nf4);
+                                           .is_nf4 = program_value_is_true (&nf4) });
   program_value_clear (&rank);
   program_value_clear (&usual_rank);
   program_value_clear (&dropout);
+  program_value_clear (&nf4);
 }
 
 /* { "takes": { KEY: OPTION } }: keys of the model as options say them. */
@@ -445,12 +455,13 @@ static const struct {
   { { "conflict", AS_TEMPLATE }, conflict, { { NULL } } },
   { { "open", AS_KEY }, leave_open, { { "says", AS_TEMPLATE } } },
   { { "expects", AS_OPTION }, expect, { { "words", AS_TEXT }, { "taken", AS_TEXT } } },
-  { { "optimizer", AS_VALUE }, set_optimizer, { { "by", AS_TEXT } } },
+  { { "optimizer", AS_VALUE }, set_optimizer, { { "by", AS_TEXT }, { "momentum", AS_VALUE } } },
   { { "software", AS_VALUE }, set_software, { { NULL } } },
   { { "padded_vocab", AS_VALUE }, set_padded_vocab, { { NULL } } },
   { { "positions", AS_VALUE }, set_positions, { { NULL } } },
   { { "model_of_name", AS_VALUE }, name_model, { { NULL } } },
   { { "copies", AS_VALUE }, set_batch, { { "times", AS_VALUE } } },
+  { { "follows_gpus", AS_KEY }, follow_gpus, { { NULL } } },
   { { "gpus", AS_VALUE }, set_gpus, { { NULL } } },
   { { "mamba", AS_VALUE },
     set_mamba,
@@ -502,18 +513,36 @@ run_one (ProgramRun *run, const cJSON *rule)
   return act (run, rule, !when || program_holds (run, when));
 }
 
-/* Once for each option of the job that the pattern fits; "each" is its name. */
+/* "each" is the name of an option. */
+static bool
+run_for (ProgramRun *run, const cJSON *rule, const char *option)
+{
+  ProgramValue name = { g_strdup (option), NAN };
+  g_hash_table_replace (run->lets, g_strdup ("each"), g_memdup2 (&name, sizeof name));
+  return run_one (run, rule);
+}
+
+/* Once for each option of the job that the pattern fits. */
 static bool
 run_each (ProgramRun *run, const cJSON *rule, const char *pattern)
 {
   const GPtrArray *options = run->job->words->options;
   for (guint i = 0; i < options->len; i++) {
     const LaunchOption *o = options->pdata[i];
-    if (!option_fits (pattern, o->name))
-      continue;
-    ProgramValue name = { g_strdup (o->name), NAN };
-    g_hash_table_replace (run->lets, g_strdup ("each"), g_memdup2 (&name, sizeof name));
-    if (!run_one (run, rule))
+    if (option_fits (pattern, o->name) && !run_for (run, rule, o->name))
+      return false;
+  }
+  return true;
+}
+
+/* Once for each of these options, which have blanks between. */
+static bool
+run_all (ProgramRun *run, const cJSON *rule, const char *options)
+{
+  g_auto (GStrv) all = g_strsplit (options, " ", -1);
+  for (char **one = all; *one; one++) {
+    g_autofree char *option = program_option (run->map, *one, strlen (*one));
+    if (!run_for (run, rule, option))
       return false;
   }
   return true;
@@ -527,8 +556,8 @@ program_run_rules (ProgramRun *run, const cJSON *rules)
   const cJSON *rule;
   cJSON_ArrayForEach (rule, rules)
   {
-    const char *each = member (rule, "each");
-    if (!(each ? run_each (run, rule, each) : run_one (run, rule)))
+    const char *each = member (rule, "each"), *all = member (rule, "for");
+    if (!(each ? run_each (run, rule, each) : all ? run_all (run, rule, all) : run_one (run, rule)))
       return false;
   }
   return true;
@@ -571,9 +600,9 @@ check_expression (Check *c, const cJSON *node, bool is_template)
 static void check_list (Check *c, const cJSON *rules);
 
 static void
-check_option (Check *c, const cJSON *node)
+check_option (Check *c, const cJSON *node, const char *name)
 {
-  g_autofree char *option = program_option (c->run->map, node->valuestring, strlen (node->valuestring));
+  g_autofree char *option = program_option (c->run->map, name, strlen (name));
   if (!option_find (&c->run->map->table, option))
     complain (c, node, "there is no option %s among the options", option);
   g_hash_table_add (c->run->named, g_strdup (option));
@@ -594,7 +623,7 @@ check_keys (Check *c, const cJSON *object, As as)
     if (as == AS_OPTIONS && !cJSON_IsString (one))
       complain (c, one, "expected an option");
     else if (as == AS_OPTIONS)
-      check_option (c, one);
+      check_option (c, one, one->valuestring);
     else if (cJSON_IsString (one))
       check_expression (c, one, false);
     if (as == AS_LETS) {
@@ -617,7 +646,7 @@ check_member (Check *c, const cJSON *node, As as)
   else if (is_object)
     check_keys (c, node, as);
   else if (as == AS_OPTION)
-    check_option (c, node);
+    check_option (c, node, node->valuestring);
   else if (as == AS_KEY && !ls_field_find (ls_strategy_fields, node->valuestring)
            && !ls_field_find_value (ls_model_fields, node->valuestring))
     complain (c, node, "there is no such key");
@@ -636,7 +665,7 @@ as_of (guint action, const char *key, As *ret)
   if (strcmp (key, "when") == 0)
     return true;
   *ret = AS_TEXT;
-  if (strcmp (key, "each") == 0)
+  if (strcmp (key, "each") == 0 || strcmp (key, "for") == 0)
     return true;
   *ret = actions[action].of.as;
   if (strcmp (key, actions[action].of.key) == 0)
@@ -649,11 +678,28 @@ as_of (guint action, const char *key, As *ret)
   return false;
 }
 
+/* Of a rule that is run once for each of several options. */
+static void
+check_loop (Check *c, const cJSON *rule)
+{
+  const char *each = member (rule, "each");
+  const cJSON *all = cJSON_GetObjectItemCaseSensitive (rule, "for");
+  const ProgramValue blank = { NULL, NAN };
+  g_auto (GStrv) names = g_strsplit (cJSON_IsString (all) ? all->valuestring : "", " ", -1);
+  if (each || all)
+    g_hash_table_replace (c->run->lets, g_strdup ("each"), g_memdup2 (&blank, sizeof blank));
+  if (each)
+    g_hash_table_add (c->run->named, g_strdup (each));
+  for (char **name = names; *name; name++)
+    check_option (c, all, *name);
+}
+
 /* Members that a rule may lack. */
 static bool
 is_free (const char *key)
 {
-  static const char *const free_keys[] = { "by", "else", "hint", "more", "nf4", "said", NULL };
+  static const char *const free_keys[]
+      = { "by", "else", "hint", "momentum", "more", "nf4", "on", "said", NULL };
   return g_strv_contains (free_keys, key);
 }
 
@@ -667,11 +713,7 @@ check_rule (Check *c, const cJSON *rule)
     complain (c, rule, "a rule without an action: expected one of \"model\", \"strategy\", \"let\" ...");
     return;
   }
-  if (member (rule, "each")) {
-    const ProgramValue blank = { NULL, NAN };
-    g_hash_table_replace (c->run->lets, g_strdup ("each"), g_memdup2 (&blank, sizeof blank));
-    g_hash_table_add (c->run->named, g_strdup (member (rule, "each")));
-  }
+  check_loop (c, rule);
   for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
     const char *key = actions[action].more[i].key;
     if (!is_free (key) && !cJSON_GetObjectItemCaseSensitive (rule, key))

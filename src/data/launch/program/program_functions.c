@@ -1,0 +1,521 @@
+/* Functions of expressions. */
+#include <math.h>
+#include <string.h>
+
+#include "data/jobs/job_files.h"
+#include "data/launch/program/program_map.h"
+#include "data/launch/yaml_config.h"
+
+static ProgramValue
+text_of (const char *text)
+{
+  return (ProgramValue) { g_strdup (text), NAN };
+}
+
+/* --- options of the job -------------------------------------------------------------------------------- */
+
+static ProgramValue
+f_on (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (option_is_on (run->job, a[0].word));
+}
+
+static ProgramValue
+f_off (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (option_is_off (run->job, a[0].word));
+}
+
+static ProgramValue
+f_given (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (option_is_there (run->job, a[0].word));
+}
+
+static ProgramValue
+f_none (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (option_is_none (run->job, a[0].word));
+}
+
+static ProgramValue
+f_text (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = option_text (run->job, a[0].word);
+  return text ? text_of (text) : program_none ();
+}
+
+/* 0: it is not given. */
+static ProgramValue
+f_number (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number ((double) option_number (run->job, a[0].word));
+}
+
+/* "1.5"; none: it is not given. */
+static ProgramValue
+f_real (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = option_text (run->job, a[0].word);
+  return text ? program_number (g_ascii_strtod (text, NULL)) : program_none ();
+}
+
+/* What the program takes where it is not given, which is told as that of a key; 0: it is left open. */
+static ProgramValue
+f_number_or (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (
+      (double) config_number_or (run->job, a[0].word, a[1].word, (guint64) fmax (a[2].value.number, 0)));
+}
+
+/* Of the first n values of an option each p-th is that word, by the first of them; -p: not these alone; 0:
+ * none is. */
+static ProgramValue
+f_every (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchOption *o = launch_words_find (run->job->words, a[0].word);
+  guint period = 0, n = o ? (guint) fmax (0, fmin (o->values->len, a[2].value.number)) : 0;
+  bool is_regular = true;
+  for (guint i = 0; i < n; i++) {
+    bool is_one = strcmp (o->values->pdata[i], a[1].word) == 0;
+    period = period == 0 && is_one ? i + 1 : period;
+    is_regular &= period == 0 || is_one == ((i + 1) % period == 0);
+  }
+  return program_number (is_regular ? period : -(double) period);
+}
+
+/* Whether it stands there with a value that is not off, which "given" takes a word such as none for. */
+static ProgramValue
+f_found (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (launch_words_find (run->job->words, a[0].word) != NULL);
+}
+
+/* How many values it has. */
+static ProgramValue
+f_count (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchOption *o = launch_words_find (run->job->words, a[0].word);
+  return program_number (o ? o->values->len : 0);
+}
+
+/* --- keys of ours, and published models ---------------------------------------------------------------- */
+
+const LsField *
+program_key_find (const char *word, bool *ret_is_model)
+{
+  *ret_is_model = g_str_has_prefix (word, "model.");
+  return *ret_is_model                       ? ls_field_find_value (ls_model_fields, word + strlen ("model."))
+      : g_str_has_prefix (word, "strategy.") ? ls_field_find (ls_strategy_fields, word + strlen ("strategy."))
+                                             : NULL;
+}
+
+static ProgramValue
+f_has (ProgramRun *run, const ProgramArgument *a)
+{
+  bool is_model;
+  const char *key = program_key_find (a[0].word, &is_model)->key;
+  return program_number ((is_model ? import_has_model : import_has_strategy) (run->job->import, key));
+}
+
+static ProgramValue
+f_is_given (ProgramRun *run, const ProgramArgument *a)
+{
+  bool is_model;
+  return program_number (import_is_given (run->job->import, program_key_find (a[0].word, &is_model)->key));
+}
+
+/* Of a whole number or a truth value. */
+static ProgramValue
+number_in (const LsField *f, const char *target)
+{
+  return program_number (f->kind == LS_FIELD_UINT ? *(const uint32_t *) (gconstpointer) (target + f->offset)
+                                                  : *(const bool *) (target + f->offset));
+}
+
+/* What the job has, be it set or what a model or a strategy has where nothing is set. */
+static ProgramValue
+f_key (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsImport *import = run->job->import;
+  bool is_model;
+  const LsField *f = program_key_find (a[0].word, &is_model);
+  const char *target = is_model ? (const char *) &import->model : (const char *) &import->strategy;
+  if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_BOOL)
+    return number_in (f, target);
+  char *text = is_model ? ls_import_model_value (import, f->key) : ls_import_strategy_value (import, f->key);
+  return text ? (ProgramValue) { text, NAN } : program_none ();
+}
+
+/* A number of the published model of that name; none: it is nobody's. */
+static ProgramValue
+f_of_model (ProgramRun *run, const ProgramArgument *a)
+{
+  LsModel m = { 0 };
+  bool is_model, is_decoder;
+  const LsField *f = program_key_find (a[1].word, &is_model);
+  if (!a[0].value.text || !is_model || f->kind != LS_FIELD_UINT
+      || !ls_model_of_name (a[0].value.text, &m, &is_decoder))
+    return program_none ();
+  ProgramValue v = number_in (f, (const char *) &m);
+  ls_model_clear (&m);
+  return v;
+}
+
+/* Whether its model is given beside the files. */
+static ProgramValue
+f_model_is_given (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->job->import->model_is_given);
+}
+
+/* Words of the published tokenizer of that name; 0: it is nobody's. */
+static ProgramValue
+f_tokenizer_words (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number ((double) import_vocab_of_tokenizer (run->job->import, a[0].value.text));
+}
+
+/* --- the command that starts it ------------------------------------------------------------------------ */
+
+/* GPUs that the command is started on; 0: not known. */
+static ProgramValue
+f_gpus (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number ((double) run->job->gpus);
+}
+
+/* A number that what starts the script is told, as torchrun by --nproc_per_node; 0: none. */
+static ProgramValue
+f_starter (ProgramRun *run, const ProgramArgument *a)
+{
+  if (!run->script || !run->script->front)
+    return program_number (0);
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  launch_words_add (words, (char *const *) run->script->front->pdata, run->script->front->len);
+  const char *text = launch_words_text (words, a[0].word);
+  return program_number (text ? (double) g_ascii_strtoull (text, NULL, 10) : 0);
+}
+
+static ProgramValue
+f_variable (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = run->job->variables ? g_hash_table_lookup (run->job->variables, a[0].word) : NULL;
+  return text ? text_of (text) : program_none ();
+}
+
+static ProgramValue
+f_script (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->script != NULL);
+}
+
+/* Of the words that start the program those that do, "litgpt pretrain"; where none are known, the script. */
+static ProgramValue
+f_command (ProgramRun *run, const ProgramArgument *a)
+{
+  return run->command ? text_of (run->command) : program_none ();
+}
+
+const char *
+program_pair_value (const char *word, const char *name)
+{
+  gsize n = strlen (name);
+  return strncmp (word, name, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
+}
+
+const char *
+program_pair (const LaunchScript *script, const char *name)
+{
+  const GPtrArray *words = script->words->others;
+  const char *value = NULL;
+  for (guint i = 0; i < words->len && !value; i++)
+    value = program_pair_value (words->pdata[i], name);
+  return value;
+}
+
+static ProgramValue
+f_pair (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = run->script ? program_pair (run->script, a[0].word) : NULL;
+  return text ? text_of (text) : program_none ();
+}
+
+/* --- the file ------------------------------------------------------------------------------------------ */
+
+/* Of the file that says it, without its folder. */
+static ProgramValue
+f_file (ProgramRun *run, const ProgramArgument *a)
+{
+  return (ProgramValue) { g_path_get_basename (run->path), NAN };
+}
+
+static ProgramValue
+f_at (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->tree && yaml_config_find (run->tree, a[0].word) != NULL);
+}
+
+static ProgramValue
+f_mapping (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->tree && cJSON_IsObject (yaml_config_find (run->tree, a[0].word)));
+}
+
+static ProgramValue
+f_text_at (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = run->tree ? cJSON_GetStringValue (yaml_config_find (run->tree, a[0].word)) : NULL;
+  return text ? text_of (text) : program_none ();
+}
+
+/* The first of names, with blanks between, that a mapping has. */
+static ProgramValue
+f_which (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) names = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+  const cJSON *mapping = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  for (char **name = names; mapping && *name; name++)
+    if (yaml_config_find (mapping, *name))
+      return text_of (*name);
+  return program_none ();
+}
+
+/* How many of these names, with blanks between, the file has. */
+static ProgramValue
+f_members (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) names = g_strsplit (a[0].value.text ? a[0].value.text : "", " ", -1);
+  guint n = 0;
+  for (char **name = names; run->tree && *name; name++)
+    n += yaml_config_find (run->tree, *name) != NULL;
+  return program_number (n);
+}
+
+/* Whether the file's own values are rather of a program that is read in C. */
+static ProgramValue
+f_rather (ProgramRun *run, const ProgramArgument *a)
+{
+  const OptionTable *other = program_table_find (a[0].word);
+  return program_number (run->tree && other && yaml_config_is_rather (run->tree, other, &run->map->table));
+}
+
+/* The first text of a tree that is none of words; NULL: all are. */
+static const char *
+find_other (const cJSON *node, const char *const *words)
+{
+  if (cJSON_IsString (node))
+    return g_strv_contains (words, node->valuestring) ? NULL : node->valuestring;
+  const char *other = NULL;
+  for (const cJSON *child = node ? node->child : NULL; child && !other; child = child->next)
+    other = find_other (child, words);
+  return other;
+}
+
+static ProgramValue
+f_other_at (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) words = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+  const cJSON *node = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  const char *other = find_other (node, (const char *const *) words);
+  return other ? text_of (other) : program_none ();
+}
+
+static ProgramValue
+f_pattern_at (ProgramRun *run, const ProgramArgument *a)
+{
+  const cJSON *node = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  char *pattern = program_pattern (node, a[1].value.text ? a[1].value.text : "");
+  return pattern ? (ProgramValue) { pattern, NAN } : program_none ();
+}
+
+/* --- numbers and texts -------------------------------------------------------------------------------- */
+
+static ProgramValue
+f_min (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (fmin (a[0].value.number, a[1].value.number));
+}
+
+static ProgramValue
+f_max (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (fmax (a[0].value.number, a[1].value.number));
+}
+
+static ProgramValue
+f_floor (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (floor (a[0].value.number));
+}
+
+static ProgramValue
+f_ceil (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (ceil (a[0].value.number));
+}
+
+static ProgramValue
+f_round (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (nearbyint (a[0].value.number));
+}
+
+/* None unless it is above 0: what sets no key. */
+static ProgramValue
+f_positive (ProgramRun *run, const ProgramArgument *a)
+{
+  return a[0].value.number > 0 ? program_number (a[0].value.number) : program_none ();
+}
+
+static ProgramValue
+f_log2 (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (log2 (a[0].value.number));
+}
+
+static ProgramValue
+f_power (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (pow (a[0].value.number, a[1].value.number));
+}
+
+/* The number that a text begins with, 0 without one. */
+static ProgramValue
+f_parsed (ProgramRun *run, const ProgramArgument *a)
+{
+  return a[0].value.text ? program_number (g_ascii_strtod (a[0].value.text, NULL))
+                         : program_value_copy (&a[0].value);
+}
+
+static ProgramValue
+f_lower (ProgramRun *run, const ProgramArgument *a)
+{
+  return a[0].value.text ? (ProgramValue) { g_ascii_strdown (a[0].value.text, -1), NAN } : program_none ();
+}
+
+static ProgramValue
+f_starts (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (a[0].value.text && a[1].value.text
+                         && g_str_has_prefix (a[0].value.text, a[1].value.text));
+}
+
+static ProgramValue
+f_ends (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (a[0].value.text && a[1].value.text
+                         && g_str_has_suffix (a[0].value.text, a[1].value.text));
+}
+
+/* The first that is not none. */
+static ProgramValue
+f_first (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_value_copy (&a[program_value_is_none (&a[0].value)].value);
+}
+
+/* Whether a text has these letters alone, and is not empty. */
+static ProgramValue
+f_made_of (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = a[0].value.text, *letters = a[1].value.text;
+  return program_number (text && letters && *text && strspn (text, letters) == strlen (text));
+}
+
+/* A text behind another that it starts with. */
+static ProgramValue
+f_without (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = a[0].value.text, *front = a[1].value.text;
+  if (!text)
+    return program_none ();
+  return text_of (front && g_str_has_prefix (text, front) ? text + strlen (front) : text);
+}
+
+/* The same in front of another that it ends with, however often. */
+static ProgramValue
+f_without_end (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = a[0].value.text, *end = a[1].value.text;
+  gsize n = text ? strlen (text) : 0, n_end = end ? strlen (end) : 0;
+  while (n_end > 0 && n >= n_end && strncmp (text + n - n_end, end, n_end) == 0)
+    n -= n_end;
+  return text ? (ProgramValue) { g_strndup (text, n), NAN } : program_none ();
+}
+
+/* A text behind the last of another, "torch.optim.AdamW"; all of it where that is not there. */
+static ProgramValue
+f_behind (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = a[0].value.text, *mark = a[1].value.text,
+             *at = text && mark ? g_strrstr (text, mark) : NULL;
+  return !text ? program_none () : text_of (at ? at + strlen (mark) : text);
+}
+
+/* --- the table ----------------------------------------------------------------------------------------- */
+
+static const ProgramFunction functions[] = {
+  { "on", "o", f_on },
+  { "off", "o", f_off },
+  { "given", "o", f_given },
+  { "found", "o", f_found },
+  { "none", "o", f_none },
+  { "text", "o", f_text },
+  { "number", "o", f_number },
+  { "real", "o", f_real },
+  { "number_or", "owv", f_number_or },
+  { "every", "owv", f_every },
+  { "count", "o", f_count },
+
+  { "has", "k", f_has },
+  { "is_given", "k", f_is_given },
+  { "key", "k", f_key },
+  { "of_model", "vk", f_of_model },
+  { "model_is_given", "", f_model_is_given },
+  { "tokenizer_words", "v", f_tokenizer_words },
+
+  { "gpus", "", f_gpus },
+  { "starter", "w", f_starter },
+  { "variable", "w", f_variable },
+  { "script", "", f_script },
+  { "command", "", f_command },
+  { "pair", "w", f_pair },
+
+  { "file", "", f_file },
+  { "at", "w", f_at, true },
+  { "mapping", "w", f_mapping, true },
+  { "text_at", "w", f_text_at, true },
+  { "which", "wv", f_which, true },
+  { "members", "v", f_members, true },
+  { "rather", "w", f_rather, true },
+  { "other_at", "wv", f_other_at, true },
+  { "pattern_at", "wv", f_pattern_at, true },
+
+  { "min", "vv", f_min, true },
+  { "max", "vv", f_max, true },
+  { "floor", "v", f_floor, true },
+  { "ceil", "v", f_ceil, true },
+  { "round", "v", f_round, true },
+  { "positive", "v", f_positive, true },
+  { "log2", "v", f_log2, true },
+  { "power", "vv", f_power, true },
+  { "parsed", "v", f_parsed, true },
+  { "lower", "v", f_lower, true },
+  { "starts", "vv", f_starts, true },
+  { "ends", "vv", f_ends, true },
+  { "without", "vv", f_without, true },
+  { "without_end", "vv", f_without_end, true },
+  { "behind", "vv", f_behind, true },
+  { "first", "vv", f_first, true },
+  { "made_of", "vv", f_made_of, true },
+};
+
+const ProgramFunction *
+program_function_find (const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
+    if (strcmp (functions[i].name, name) == 0)
+      return &functions[i];
+  return NULL;
+}
