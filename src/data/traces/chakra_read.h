@@ -48,7 +48,8 @@ typedef struct {
   uint8_t stream;
   bool is_of_host;
   int64_t event;   /* of a record; -1: none    */
-  GArray *through; /* uint64_t: ids; NULL: none */
+  GArray *through; /* uint64_t: ids that waiting for it means waiting for; NULL: none */
+  bool is_send;    /* of others, whose receiver it does not wait for */
 } ChakraSeen;
 
 /* One file on its way. */
@@ -139,6 +140,7 @@ void chakra_write_buffers (RankReading *x, const ChakraNode *node);
 
 /* chakra_read_groups.c */
 bool chakra_is_send (const ChakraNode *node);
+bool chakra_is_message (const ChakraNode *node); /* a send or a receive */
 void chakra_read_collective (RankReading *x, const ChakraNode *node);
 void chakra_read_message (RankReading *x, const ChakraNode *node);
 

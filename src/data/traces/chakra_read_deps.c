@@ -205,14 +205,32 @@ add_op_dep (RankReading *x, const ChakraNode *node, After *after, uint64_t id, u
     add_end (x, after, dep->op);
 }
 
+/* A receive of others does not wait for a send before it, as a send there does not wait for its receiver: who
+ * waits for the receive waits for both. false: it is no such pair. */
+static bool
+pass_send (RankReading *x, const ChakraNode *node, uint64_t id)
+{
+  ChakraSeen *receive = chakra_seen (x, node->id);
+  if (!chakra_seen (x, id)->is_send || chakra_is_send (node) || !chakra_is_message (node))
+    return false;
+  if (!receive->through)
+    receive->through = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  g_array_append_val (receive->through, id);
+  x->n_through++;
+  return true;
+}
+
 static void
 add_dep (RankReading *x, const ChakraNode *node, After *after, uint64_t id, uint32_t stream, int64_t event)
 {
   const ChakraSeen *dep = earlier (x, node, id);
-  if (dep && dep->op != UINT32_MAX)
+  if (dep && dep->op != UINT32_MAX && !pass_send (x, node, id))
     add_op_dep (x, node, after, id, stream, event);
   for (guint i = 0; x->ok && dep && dep->through && i < dep->through->len; i++)
-    add_op_dep (x, node, after, g_array_index (dep->through, uint64_t, i), stream, event);
+    if (!pass_send (x, node, g_array_index (dep->through, uint64_t, i)))
+      add_op_dep (x, node, after, g_array_index (dep->through, uint64_t, i), stream, event);
+  if (x->n_through > MAX_THROUGH)
+    chakra_complain (x, node, "nodes without ops wait for more than %u others together", MAX_THROUGH);
 }
 
 static void
@@ -262,7 +280,7 @@ ops_behind (RankReading *x, const ChakraNode *node)
     const ChakraSeen *dep = earlier (x, node, node->data_deps[i]);
     if (dep && dep->op != UINT32_MAX)
       g_array_append_val (ids, node->data_deps[i]);
-    else if (dep && dep->through)
+    if (dep && dep->through)
       g_array_append_vals (ids, dep->through->data, dep->through->len);
     if (ids->len > MAX_THROUGH - x->n_through)
       chakra_complain (x, node, "nodes without ops wait for more than %u others together", MAX_THROUGH);

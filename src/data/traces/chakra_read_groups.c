@@ -294,6 +294,12 @@ chakra_is_send (const ChakraNode *node)
   return node->type == CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE;
 }
 
+bool
+chakra_is_message (const ChakraNode *node)
+{
+  return chakra_is_send (node) || node->type == CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE;
+}
+
 /* Where the node does not say it: ranks further on are `next`; in a ring, who is sent to first. */
 static int
 guess_side (const RankReading *x, const ChakraNode *node, uint64_t other)

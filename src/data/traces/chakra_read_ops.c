@@ -47,8 +47,13 @@ chakra_begin_op (RankReading *x, const ChakraNode *node, const char *what, const
   if (!seen || !x->ok)
     return NULL;
   uint32_t stream = stream_of (x, node, kind);
-  *seen
-      = (ChakraSeen) { x->instance, x->n_ops++, (uint8_t) stream, chakra_is_of_host (kind->kind), -1, NULL };
+  *seen = (ChakraSeen) { x->instance,
+                         x->n_ops++,
+                         (uint8_t) stream,
+                         chakra_is_of_host (kind->kind),
+                         -1,
+                         NULL,
+                         !x->is_ours && chakra_is_send (node) };
   x->op_stream = stream;
   g_array_set_size (x->stamps, x->n_ops);
   g_string_append (x->ops, x->n_ops > 1 ? ",\n" : "\n");
@@ -248,12 +253,23 @@ read_compute (RankReading *x, const ChakraNode *node)
     read_kernel (x, node);
 }
 
+/* Communication that the host only launches, as PyTorch's traces have it beside that of the GPU. */
+static bool
+is_launch (const RankReading *x, const ChakraNode *node)
+{
+  bool is_comm = node->type == CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE || chakra_is_message (node);
+  return is_comm && !x->is_ours && chakra_is_on (node, "is_cpu_op") && !chakra_attr (node, "comm_size");
+}
+
 void
 chakra_read_node (RankReading *x, const ChakraNode *node)
 {
-  bool is_message = chakra_is_send (node) || node->type == CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE;
-  if (x->n_left > 0 && !is_message) {
+  if (x->n_left > 0 && !chakra_is_message (node)) {
     chakra_complain (x, node, "expected a message: the op before has more");
+    return;
+  }
+  if (is_launch (x, node)) {
+    read_host_delay (x, node);
     return;
   }
   switch (node->type) {

@@ -395,6 +395,67 @@ a_trace_of_others_is_read (void)
   g_byte_array_unref (o[1].bytes);
 }
 
+static bool
+waits_for (const LsOp *op, uint32_t other)
+{
+  for (uint32_t i = 0; i < op->n_deps; i++)
+    if (op->deps[i].kind == LS_DEP_END && op->deps[i].index == other)
+      return true;
+  return false;
+}
+
+/* An explicit algorithm of ASTRA-sim, whose sends wait for no receiver: each rank sends, and only then
+ * receives, and then computes. Op 2 waits for both. */
+static void
+a_send_of_others_waits_for_no_receiver (void)
+{
+  Other o[2];
+  for (int rank = 0; rank < 2; rank++) {
+    Attr there[] = { int_attr ("comm_dst", 1 - rank), int_attr ("comm_size", 64) },
+         here[] = { int_attr ("comm_src", 1 - rank), int_attr ("comm_size", 64) };
+    begin (&o[rank]);
+    put_node (&o[rank], CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE, 0, there, 2);
+    put_node (&o[rank], CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE, 0, here, 2);
+    put_node (&o[rank], CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, 40, NULL, 0);
+  }
+  g_autofree char *said = NULL, *text = parse (o[0].bytes, o[1].bytes, NULL, &said);
+  LS_CHECK_STR (said, "");
+  g_autoptr (LsTrace) t = text ? read_job (text) : NULL;
+  if (LS_CHECK (t != NULL && t->plan->segments[0].n_ops == 3)) {
+    const LsOp *ops = t->plan->segments[0].ops;
+    LS_CHECK (!waits_for (&ops[1], 0));
+    LS_CHECK (waits_for (&ops[2], 0) && waits_for (&ops[2], 1));
+  }
+  g_byte_array_unref (o[0].bytes);
+  g_byte_array_unref (o[1].bytes);
+}
+
+/* As chakra_converter writes PyTorch's: the op of the host that launches a collective says nothing of it. */
+static void
+a_launch_of_a_collective_is_of_the_host (void)
+{
+  Attr is_of_host[] = { int_attr ("is_cpu_op", 0) },
+       coll[] = { int_attr ("comm_type", CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_REDUCE),
+                  int_attr ("comm_size", 1 << 20) };
+  is_of_host[0].value_case = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_BOOL_VAL;
+  is_of_host[0].bool_val = TRUE;
+  Other o[2];
+  for (int rank = 0; rank < 2; rank++) {
+    begin (&o[rank]);
+    put_node (&o[rank], CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, 35, is_of_host, 1);
+    put_node (&o[rank], CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, 0, coll, 2);
+  }
+  g_autofree char *said = NULL, *text = parse (o[0].bytes, o[1].bytes, NULL, &said);
+  LS_CHECK_STR (said, "");
+  g_autoptr (LsTrace) t = text ? read_job (text) : NULL;
+  if (LS_CHECK (t != NULL && t->plan->segments[0].n_ops == 2)) {
+    LS_CHECK_INT (t->plan->segments[0].ops[0].kind, ==, LS_OP_HOST_DELAY);
+    LS_CHECK_INT (t->plan->segments[0].ops[1].kind, ==, LS_OP_COLLECTIVE);
+  }
+  g_byte_array_unref (o[0].bytes);
+  g_byte_array_unref (o[1].bytes);
+}
+
 /* --- refusals --- */
 
 static void
@@ -480,5 +541,7 @@ damaged_files_end_in_a_reason (void)
 LS_TEST_SUITE (LS_TEST (every_shipped_trace_reads_back),
                LS_TEST (a_kernel_has_operations_bytes_and_a_duration),
                LS_TEST (a_collective_has_type_size_and_group), LS_TEST (messages_match_by_ranks_and_tag),
-               LS_TEST (a_trace_of_others_is_read), LS_TEST (what_cannot_be_replayed_is_refused),
-               LS_TEST (hostile_lengths_are_refused), LS_TEST (damaged_files_end_in_a_reason))
+               LS_TEST (a_trace_of_others_is_read), LS_TEST (a_send_of_others_waits_for_no_receiver),
+               LS_TEST (a_launch_of_a_collective_is_of_the_host),
+               LS_TEST (what_cannot_be_replayed_is_refused), LS_TEST (hostile_lengths_are_refused),
+               LS_TEST (damaged_files_end_in_a_reason))
