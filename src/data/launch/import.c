@@ -100,11 +100,7 @@ refuse (const ImportFile *file, const ImportGiven *g, LsDiagList *diags)
 {
   const char *near = ls_field_suggest (ls_model_fields, g->name);
   near = near ? near : ls_field_suggest (ls_strategy_fields, g->name);
-  g_autofree char *template = g_strdup_printf ("${%s}", g->name);
-  g_autofree char *hint = strstr (file->text, template)
-      ? g_strdup ("a configuration is read as it is: put its variables in before, as by envsubst")
-      : near && !g->is_lost ? g_strdup_printf ("did you mean %s?", near)
-                            : NULL;
+  g_autofree char *hint = near && !g->is_lost ? g_strdup_printf ("did you mean %s?", near) : NULL;
   ls_diag_add (diags, LS_ERROR_USAGE, file->path, 0, 0, NULL, NULL, hint,
                g->is_lost ? "%s=%s: it sets %s itself, whatever is given"
                           : "%s=%s: there is no variable that it asks for, and no key of a model or of a "
@@ -329,12 +325,49 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
   return ok;
 }
 
+/* "TP=2" in place of ${TP} in a configuration in YAML, as envsubst puts it; whether it has one. */
+static bool
+substitute (ImportFile *file, const char *change)
+{
+  const char *equals = strchr (change, '=');
+  g_autofree char *template = g_strdup_printf ("${%.*s}", equals ? (int) (equals - change) : 0, change);
+  if (!equals || g_str_has_prefix (file->text, "#!") || !strstr (file->text, template)
+      || !cJSON_IsObject (yaml_config_tree (file)))
+    return false;
+  GString *text = g_string_new_len (file->text, (gssize) file->n);
+  g_string_replace (text, template, equals + 1, 0);
+  cJSON_Delete (file->yaml->tree);
+  *file->yaml = (ImportYaml) { 0 };
+  g_free (file->text);
+  file->n = text->len;
+  file->text = g_string_free (text, FALSE);
+  return true;
+}
+
+/* The changes that no file has in itself. */
+static GPtrArray *
+substitute_all (ImportFile *files, guint n, const GPtrArray *changes, GPtrArray *told)
+{
+  GPtrArray *left = g_ptr_array_new ();
+  for (guint i = 0; i < changes->len; i++) {
+    bool is_done = false;
+    for (guint k = 0; k < n; k++)
+      is_done |= substitute (&files[k], changes->pdata[i]);
+    if (is_done)
+      g_ptr_array_add (told, g_strdup_printf ("%s: put into the file", (char *) changes->pdata[i]));
+    else
+      g_ptr_array_add (left, changes->pdata[i]);
+  }
+  return left;
+}
+
 /* Of which the first may hold a script in other words. */
 static bool
-unpack_and_read (ImportFile *files, guint n, const GPtrArray *changes, const LsModel *model,
+unpack_and_read (ImportFile *files, guint n, const GPtrArray *all_changes, const LsModel *model,
                  LsImport *ret_import, LsDiagList *diags)
 {
   g_autoptr (GPtrArray) told = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GPtrArray) changes = substitute_all (files, n, all_changes, told);
   guint n_read = import_set_logs_apart (files, n);
   const ImportFiles all = { .files = files, .n = n_read, .n_logs = n - n_read, .told = told };
   skypilot_unpack (&files[0], told);

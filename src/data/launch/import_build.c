@@ -150,7 +150,12 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
       note_origin (import, f, option);
     return;
   }
-  import_conflict (import, "%.*s: \"%s\" is no value for %s", (int) strcspn (option, " "), option, text, key);
+  bool is_variable = g_str_has_prefix (text, "${") && strchr (text, '}');
+  g_autofree char *hint = is_variable ? g_strdup_printf (": give it behind the name, %s:%.*s=N", import->path,
+                                                         (int) strcspn (text + 2, "}:"), text + 2)
+                                      : NULL;
+  import_conflict (import, "%.*s: \"%s\" is no value for %s%s", (int) strcspn (option, " "), option, text,
+                   key, hint ? hint : "");
 }
 
 void

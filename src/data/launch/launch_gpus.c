@@ -373,6 +373,8 @@ count_started (const LaunchPlace *place, const GPtrArray *front, LsImport *impor
                            *const mpi[]
       = { "mpirun", "mpiexec", "mpirun_rsh", "mpiexec.hydra", "aprun", "ibrun", NULL },
                            *const slurm[] = { "srun", "sbatch", NULL };
+  static const char *const bcprun_nodes[] = { "nnodes", "n", NULL },
+                           *const bcprun_of_node[] = { "npernode", "p", NULL };
   const LaunchBatch *batch = &place->batch;
   g_autoptr (LaunchWords) w = launch_words_new ();
   launch_words_add (w, (char *const *) front->pdata, front->len);
@@ -380,6 +382,8 @@ count_started (const LaunchPlace *place, const GPtrArray *front, LsImport *impor
     return count_torchrun (place, w, front, import);
   if (has_word (front, (const char *const[]) { "msrun", NULL })) /* of MindSpore: of all nodes */
     return value_of (w, "worker-num");
+  if (has_word (front, (const char *const[]) { "bcprun", NULL })) /* of NVIDIA's Base Command: of one node */
+    return MAX (1, launch_first_of (w, bcprun_nodes)) * launch_first_of (w, bcprun_of_node);
   if (has_word (front, mpi))
     return count_mpi (batch, w, import);
   if (has_word (front, deepspeed))

@@ -312,8 +312,8 @@ refuse (const Search *s, const ImportFile *file, LsDiagList *diags)
   add_names (why, "; it starts what is not here: ", s->started);
   const char *hint = s->sources->len + s->started->len > 0 ? "give these files too, behind it"
       : s->kind->marks && strstr (file->text, ".yaml")     ? "give the YAML that it names too, behind it"
-      : strstr (file->text, " -c '") || strstr (file->text, " -c \"")
-      ? "a command that is one quoted word (-c '...') is not looked into: give it as a script of its own"
+      : started
+      ? "if another script starts this one and sets its variables, give that one in front; else " IMPORT_ELSE
       : IMPORT_ELSE;
   ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, hint, "%s", why->str);
   g_string_free (why, TRUE);

@@ -83,13 +83,28 @@ ls_shell_text_of (char *const *words, guint n)
   return 0;
 }
 
-/* Where the text behind "bash ... -c" is; 0: nowhere. */
+/* Of a launcher that takes its command as one word, "bcprun -p 8 -c 'python train.py ...'" (NVIDIA's Base
+ * Command). What Python has behind -c is no command. */
+static bool
+is_command_in_word (const GPtrArray *words, guint i)
+{
+  static const char *const options[] = { "-c", "--cmd", "--command", "--commandline", "--wrap", NULL };
+  for (guint k = 0; k < i; k++)
+    if (g_str_has_prefix (ls_shell_base_of (words->pdata[k]), "python"))
+      return false;
+  return i > 0 && g_strv_contains (options, words->pdata[i]) && strpbrk (words->pdata[i + 1], " \t\n");
+}
+
+/* Where the text behind "bash ... -c" is, or what else is a command; 0: nowhere. */
 static guint
 find_inner (const GPtrArray *words)
 {
   for (guint i = 0, at; i + 1 < words->len; i++)
     if ((at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i)) > 0)
       return i + at;
+  for (guint i = 0; i + 1 < words->len && strcmp (ls_shell_base_of (words->pdata[0]), "xpk") != 0; i++)
+    if (is_command_in_word (words, i))
+      return i + 1;
   return 0;
 }
 

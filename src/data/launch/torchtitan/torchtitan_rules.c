@@ -312,6 +312,27 @@ check_model (const LaunchJob *job, LsDiagList *diags)
   return false;
 }
 
+/* "8B_flex_attn" is 8B by another kernel of attention, within documents (attn_mask_type "block_causal" in
+ * torchtitan/models/llama3/__init__.py, October 2025). Newly allocated. */
+static char *
+without_attention (const char *flavor, LsImport *import)
+{
+  static const char *const ends[] = { "_flex_attn", "_varlen_attn", "_flex", "_varlen" };
+  for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
+    if (g_str_has_suffix (flavor, ends[i])) {
+      import_infer (import, "model.flavor %s: the model without %s, which names a kernel of attention",
+                    flavor, ends[i] + 1);
+      if (!import_is_open (import, "lengths"))
+        import_open (
+            import, "lengths",
+            "model.flavor %s: attention is inside documents, whose lengths are not in the file: taken "
+            "to be over whole sequences (lengths)",
+            flavor);
+      return g_strndup (flavor, strlen (flavor) - strlen (ends[i]));
+    }
+  return g_strdup (flavor);
+}
+
 /* Layers of torchtitan are built from a flavor, or from a repository of Hugging Face. */
 static void
 set_model (LaunchJob *job)
@@ -319,7 +340,8 @@ set_model (LaunchJob *job)
   LsImport *import = job->import;
   const char *name = option_text (job, "model.name"), *flavor = option_text (job, "model.flavor"),
              *hub = option_text (job, "hf_transformers.model");
-  g_autofree char *both = g_strconcat (name ? name : "llama3", "/", flavor ? flavor : "debugmodel", NULL);
+  g_autofree char *plain = without_attention (flavor ? flavor : "debugmodel", import),
+                  *both = g_strconcat (name ? name : "llama3", "/", plain, NULL);
   bool is_hub = hub && flavor && strstr (flavor, "full");
   if (name || flavor)
     import_model_of_name (import, is_hub ? hub : both);
