@@ -3,7 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/text/lookalikes.h"
+
 #define MAX_THINGS 4096
+#define MAX_HEAD   4096 /* bytes that tell what another file is */
 #define MAX_DEPTH  64
 #define GB         1e9
 
@@ -17,7 +20,9 @@ typedef struct {
   LsTopoXml *xml;
   const char *path;
   LsDiagList *diags;
-  int line; /* of the end of what the parser has seen */
+  const char
+      *alike; /* what the text looks like, if not like a dump of NCCL; NULL: like nothing that is known */
+  int line;   /* of the end of what the parser has seen */
   Frame stack[MAX_DEPTH];
   uint32_t depth;
 } Reading;
@@ -327,7 +332,9 @@ start (GMarkupParseContext *context, const gchar *name, const gchar **names, con
   Element e = { .r = r, .element = name, .names = names, .values = values, .error = error };
   uint32_t thing = top (r) ? top (r)->thing : LS_TOPO_NONE;
   if ((r->depth == 0) != (strcmp (name, "system") == 0)) {
-    complain (r, error, "a topology file of NCCL begins with <system version=\"1\">",
+    complain (r, error,
+              r->depth == 0 && r->alike ? r->alike
+                                        : "a topology file of NCCL begins with <system version=\"1\">",
               r->depth == 0 ? "expected <system>; got <%s>" : "<%s> inside <system>", name);
     return;
   }
@@ -380,7 +387,8 @@ ls_topo_xml_parse (const char *text, gsize n, const char *path, LsTopoXml *ret_x
   guint n_before = ls_diag_list_n (diags);
   *ret_xml = (LsTopoXml) { .things = g_array_new (FALSE, FALSE, sizeof (LsTopoThing)),
                            .nvlinks = g_array_new (FALSE, FALSE, sizeof (LsTopoNvlink)) };
-  Reading r = { .xml = ret_xml, .path = path, .diags = diags };
+  g_autofree char *head = g_strndup (text, MIN (n, MAX_HEAD));
+  Reading r = { .xml = ret_xml, .path = path, .diags = diags, .alike = ls_lookalike_hint (head) };
   GMarkupParseContext *context = g_markup_parse_context_new (&parser, G_MARKUP_TREAT_CDATA_AS_TEXT, &r, NULL);
   g_autoptr (GError) error = NULL;
   bool ok = feed (&r, context, text, n, &error);
