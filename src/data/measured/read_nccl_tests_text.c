@@ -18,6 +18,7 @@ typedef struct {
   int number;
   guint n_values;  /* columns from the first time on; 0: no title line yet    */
   guint at_wrong;  /* the column #wrong out of place, counted from that time  */
+  bool is_error;   /* that is the largest error of a value, as until 2022     */
   bool is_useless; /* the title line says that no row is worth reading        */
   bool is_over;    /* "concluded" was read                                    */
 } Reader;
@@ -59,7 +60,8 @@ find (const GPtrArray *words, const char *what, guint from)
 }
 
 /* "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong": a
- * timestamp is a date and a time of day. */
+ * timestamp is a date and a time of day. Until 2022 "error" stood for "#wrong": only "Out of bounds values"
+ * tells wrong results then. */
 static void
 read_titles (Reader *r, const GPtrArray *words)
 {
@@ -70,11 +72,14 @@ read_titles (Reader *r, const GPtrArray *words)
     return;
   }
   guint time = find (words, "time", 1), wrong = find (words, "#wrong", time);
+  r->is_error = wrong >= words->len;
+  if (r->is_error)
+    wrong = find (words, "error", time);
   r->is_useless = find (words, "cputime", 1) < words->len;
   if (r->is_useless)
     complain (r, "these are times of the host (-C 1), not of the collective");
   else if (wrong >= words->len || wrong - time < 3)
-    complain (r, "expected the columns time, algbw, busbw and #wrong, as nccl-tests prints them since 2022");
+    complain (r, "expected the columns time, algbw, busbw and #wrong (or error), as nccl-tests prints them");
   else {
     bool has_stamp = find (words, "timestamp", time) < words->len;
     r->n_values = words->len - time + has_stamp;
@@ -201,8 +206,9 @@ read_row (Reader *r)
     complain (r, "the line is damaged: expected size, count, type, redop, root and %u figures", r->n_values);
     return;
   }
-  g_autofree char *trouble
-      = bytes > 0 ? ls_nccl_tests_row_trouble ((double) bytes, time_us, algbw, n_wrong) : NULL;
+  g_autofree char *trouble = bytes > 0
+      ? ls_nccl_tests_row_trouble ((double) bytes, time_us, algbw, r->is_error ? 0 : n_wrong)
+      : NULL;
   const LsNcclTestsRow row = { bytes, time_us };
   if (trouble)
     complain (r, "%s", trouble);

@@ -80,8 +80,8 @@ old_text_and_timestamps_are_read (void)
       SETTING
       "#   Rank  0 Pid  51 on node-1 device  0 [0x07] A100-SXM4-40GB\n"
       "#   Rank  1 Pid  51 on node-1 device  1 [0x0b] A100-SXM4-40GB\n"
-      "#       size         count    type     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong\n"
-      "     1048576        131072   float    20.97   50.00   25.00   0e+00    20.97   50.00   25.00   0e+00\n");
+      "#       size         count    type     time   algbw   busbw   error     time   algbw   busbw   error\n"
+      "     1048576        131072   float    20.97   50.00   25.00   4e-07    20.97   50.00   25.00   4e-07\n");
   check (old, NULL, 2, 1, 1, 1048576, 20.97);
   g_autoptr (LsNcclTests) stamped = parse (
       "# Collective test starting: all_reduce_perf\n" SETTING DEVICES
