@@ -40,8 +40,9 @@ typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE, L
  *   LS_EP_DISPATCH  forward: tokens go to their experts before it: an all-to-all over ep, then
  *                   gathered over etp. backward: gradients come back after it.
  *   LS_EP_COMBINE   forward: results go back after it: reduce-scattered over etp, then an
- *                   all-to-all over ep. backward: gradients go there before it. */
-typedef enum { LS_EP_NONE, LS_EP_DISPATCH, LS_EP_COMBINE } LsEpMode;
+ *                   all-to-all over ep. backward: gradients go there before it.
+ *   LS_EP_GATHER    of a forward that runs again: tokens are only gathered over etp before it. */
+typedef enum { LS_EP_NONE, LS_EP_DISPATCH, LS_EP_COMBINE, LS_EP_GATHER } LsEpMode;
 
 /* What an operator has to do with shared experts that run beside the exchange of tokens
  * (lower/layers/lower_shared.c). */

@@ -18,7 +18,8 @@ fill_overlap (LsStrategy *s)
 }
 
 /* Whose products torchtitan's selective checkpointing counts, and what exchanges bring it keeps: whole
- * experts, by an all-to-all. What JAX's policies keep of experts and latents has no source here. */
+ * experts, by an all-to-all, or cut ones without. What JAX's policies keep of experts and latents has no
+ * source here. */
 const char *
 ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
 {
@@ -34,9 +35,10 @@ ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
       : m->shared_blocks > 0                             ? "with blocks that layers share"
       : ls_model_has_beside (m)                          ? "with parts beside the halves of layers"
       : m->expert_latent > 0                             ? "with experts behind a latent"
-      : m->n_experts > 0 && etp > 1                      ? "with experts that are cut; etp 1 has them whole"
-      : m->n_experts > 0 && s->shared_overlap            ? "with shared_overlap"
-                                                         : NULL;
+      : m->n_experts > 0 && etp > 1 && s->ep > 1
+      ? "with experts that are cut and in groups; etp 1 has them whole"
+      : m->n_experts > 0 && s->shared_overlap ? "with shared_overlap"
+                                              : NULL;
 }
 
 /* Megatron-LM (core/transformer/transformer_config.py) has the same rules: its combined 1F1B needs several

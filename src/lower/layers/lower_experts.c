@@ -90,6 +90,8 @@ experts_before (Build *b, const LsOperator *o, bool is_backward, LsTag tag)
     host_counts_tokens (b, tag);
     exchange (b, o, true, tag, "dispatch all-to-all");
     over_etp (b, o, LS_COLL_ALL_GATHER, tag, "expert all-gather");
+  } else if (o->ep == LS_EP_GATHER && !is_backward) {
+    over_etp (b, o, LS_COLL_ALL_GATHER, tag, "expert all-gather");
   } else if (o->ep == LS_EP_COMBINE && is_backward) {
     exchange (b, o, true, tag, "combine grad all-to-all");
     over_etp (b, o, LS_COLL_ALL_GATHER, tag, "expert all-gather");

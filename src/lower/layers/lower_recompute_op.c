@@ -11,7 +11,8 @@
  * The router's product always runs again, and so do grouped products, which are ops of another
  * kind; what exchanges bring stays, and the numbers of tokens that the host has read (torchtitan,
  * distributed/activation_checkpoint.py; pull requests 1672 of September 2025 and 1580: layers of
- * models with experts run again to their end). Deviation: their dense layers stop early.
+ * models with experts run again to their end). Deviation: their dense layers stop early. Tokens of experts
+ * that are cut are gathered again; what is reduce-scattered behind these is kept.
  * full, stopped early: experts run again to their end, too: where scores multiply what they have made it
  * is needed (Hugging Face; torchtitan but for Llama 4: pull request 4095), elsewhere their last product is an
  * autograd function, which saves its input when it has run. Deviation: of the latter (NVIDIA-NeMo/Automodel)
@@ -153,6 +154,8 @@ recompute_needless_bytes (const Lower *l, const Chunk *c, guint i)
     bool is_kept = !keeps_by_name (l) || is_named (l, o);
     if (o->tp == LS_TP_ROW && !(keeps_by_name (l) && is_behind_all (c, i)))
       bytes += kept_output_bytes (l, c, i) + (is_kept ? scattered : 0);
+    else if (o->ep == LS_EP_COMBINE && l->mesh.etp > 1)
+      bytes += o->etp_bytes / l->mesh.etp;
     else if (l->mesh.ep > 1)
       bytes += o->brought_bytes;
   }
@@ -252,7 +255,8 @@ recompute_prepare (const Lower *l, Chunk *c)
       narrow_forward (l, o, c, i);
     if (has_ops && ls_operator_is_flash (o) && keeps_attention (l))
       drop_attention (o);
-    o->ep = has_ops ? LS_EP_NONE : o->ep;
+    if (has_ops)
+      o->ep = o->ep == LS_EP_DISPATCH && l->mesh.etp > 1 ? LS_EP_GATHER : LS_EP_NONE;
     if (is_stopped)
       drop_all (o);
     if (o->n_fwd == 0 || (has_ops && o->tp == LS_TP_ROW && l->shard.sp))

@@ -251,6 +251,28 @@ op_keeps_what_exchanges_bring (void)
   LS_CHECK_INT (kept_by_forward (plan), ==, 4 * kept + ends);
 }
 
+/* Experts that are cut, without groups of them: tokens are gathered again, and what is reduce-scattered behind
+ * them is kept. */
+static void
+op_gathers_tokens_of_cut_experts_again (void)
+{
+  const LsModel m = with_experts ();
+  LsStrategy s = op_job (2);
+  s.sp = true;
+  s.etp = 2;
+  g_autoptr (LsPlan) plan = lowered_model (&m, &s);
+  if (!LS_CHECK (plan != NULL)) {
+    ls_strategy_clear (&s);
+    return;
+  }
+  LS_CHECK_INT (count_again (plan, "expert all-gather"), ==, 4);
+  LS_CHECK_INT (count_again (plan, "expert reduce-scatter"), ==, 0);
+  LS_CHECK_INT (count_again (plan, "token counts"), ==, 0);
+  Sums sums = sums_of (plan, 0);
+  LS_CHECK_INT (sums.allocated, ==, sums.freed);
+  ls_strategy_clear (&s);
+}
+
 /* DeepEP sends a token once to each of two ranks, however many of its two experts of four are there: one in
  * three has both on the same rank, so 2 - 1/3 rows for each token arrive in the mean; back comes each once. */
 static void
@@ -481,5 +503,6 @@ LS_TEST_SUITE (LS_TEST (op_runs_every_other_product_again), LS_TEST (op_runs_pro
                LS_TEST (attention_over_a_cut_sequence_is_kept_alike),
                LS_TEST (attention_over_a_cut_sequence_runs_again), LS_TEST (op_goes_with_plain_layers_only),
                LS_TEST (op_keeps_what_exchanges_bring), LS_TEST (op_keeps_what_deepep_brings),
-               LS_TEST (op_counts_latent_products), LS_TEST (op_is_refused_where_nothing_is_known),
-               LS_TEST (what_is_named_does_not_run_again), LS_TEST (odd_recomputation_is_refused))
+               LS_TEST (op_gathers_tokens_of_cut_experts_again), LS_TEST (op_counts_latent_products),
+               LS_TEST (op_is_refused_where_nothing_is_known), LS_TEST (what_is_named_does_not_run_again),
+               LS_TEST (odd_recomputation_is_refused))
