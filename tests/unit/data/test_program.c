@@ -100,6 +100,9 @@ wrong_expressions_are_said (void)
 #define MAP(reads, options, rules)                                                                           \
   "{\"schema\":\"lockstep.program/1\",\"name\":\"mine\",\"source\":\"a test\",\"program\":\"Mine\","         \
   "\"reads\":" reads ",\"options\":" options ",\"rules\":" rules "}"
+#define LOGS(logs)                                                                                           \
+  "{\"schema\":\"lockstep.program/1\",\"name\":\"mine\",\"source\":\"a test\",\"program\":\"Mine\","         \
+  "\"logs\":" logs "}"
 #define YAML "[{\"yaml\":\"a:\",\"fits\":\"at(a)\"}]"
 
 static char *
@@ -145,6 +148,11 @@ what_is_wrong_has_a_place (void)
     { MAP (YAML, "[{\"rule\":\"a\"}]", "[{\"for\":\"a\",\"unknown\":\"{each}\",\"when\":\"given(@each)\"}]"),
       "" },
     { MAP (YAML, "[]", "[1]"), "/rules/0: expected an object" },
+    { LOGS ("[{\"what\":\"x\",\"lines\":[{\"has\":\"a\",\"seconds\":[\"b\",\"c\"]}]}]"), "" },
+    { LOGS ("[{\"what\":\"x\"}]"), "/logs/0: expected \"what\"" },
+    { LOGS ("[{\"what\":\"x\",\"lines\":[{\"seconds\":\"b\"}]}]"), "/logs/0/lines/0: expected \"has\"" },
+    { LOGS ("[{\"what\":\"x\",\"lines\":[{\"has\":\"a\",\"hours\":\"b\"}]}]"), "/lines/0/hours: expected" },
+    { LOGS ("[{\"what\":\"x\",\"lines\":[{\"has\":\"a\",\"seconds\":[]}]}]"), "/lines/0/seconds: expected" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *said = read_text (cases[i].map, strlen (cases[i].map), "mine.json");

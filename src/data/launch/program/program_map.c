@@ -245,6 +245,8 @@ read_files (Reading *x, const cJSON *list)
     check_file (x, one, &file);
     g_array_append_val (x->map->files, file);
   }
+  if (list && x->map->files->len == 0)
+    complain (x, list, "expected a list of at least one file");
 }
 
 /* Rules that a row announces, and that no rule asks for. */
