@@ -74,16 +74,16 @@ hf_is_of_other (const char *name)
 }
 
 bool
-hf_check_task (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
+hf_check_task (const ProgramMap *d, const char *script, const LaunchWords *said, const char *path,
                LsDiagList *diags)
 {
   for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
     if (launch_words_find (said, marks[i]))
       return import_refuse_task (path, diags, "--%s", marks[i]);
   bool trains = launch_words_find (said, "per_device_train_batch_size");
-  const LaunchOption *data = !script && d && d->data ? launch_words_find (said, d->data) : NULL;
+  const LaunchOption *data = !script && d && d->around.data ? launch_words_find (said, d->around.data) : NULL;
   if (data && data->values->len > 0 && launch_learns (data->values->pdata[0]))
-    return import_refuse_task (path, diags, "%s %s", d->data, (const char *) data->values->pdata[0]);
+    return import_refuse_task (path, diags, "%s %s", d->around.data, (const char *) data->values->pdata[0]);
   if (script && (launch_learns (script) || (!trains && launch_uses_model (script))))
     return import_refuse_task (path, diags, "%s", script);
   const char *generates = script && !d ? find_generation (said) : NULL;
@@ -148,7 +148,7 @@ hf_check_software (const char *script, const LaunchWords *words, const char *pat
     return refuse (script, "PyTorch/XLA, whose step on TPUs is not known here", path, diags);
   for (guint i = 0; i < G_N_ELEMENTS (degrees); i++) {
     const char *value = launch_words_text (words, degrees[i]);
-    bool is_known = option_find (&hf_options, degrees[i]);
+    bool is_known = option_find (hf_options (), degrees[i]);
     if (value && !is_known && launch_last_number (value) > 1) {
       g_autofree char *what = g_strdup_printf ("--%s %s", degrees[i], value);
       return refuse (what, "a degree of parallelism of a program that is not read", path, diags);
@@ -199,14 +199,14 @@ own_options (const LaunchWords *said)
     bool is_one = false;
     for (guint k = 0; k < G_N_ELEMENTS (parts); k++)
       is_one = is_one || strstr (o->name, parts[k]);
-    if (is_one && !option_find (&hf_options, o->name))
+    if (is_one && !option_find (hf_options (), o->name))
       g_string_append_printf (own, "%s--%s", own->len > 0 ? ", " : "", o->name);
   }
   return g_string_free (own, FALSE);
 }
 
 bool
-hf_check_trainer (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
+hf_check_trainer (const ProgramMap *d, const char *script, const LaunchWords *said, const char *path,
                   LsDiagList *diags)
 {
   bool is_trainer = d || !script;

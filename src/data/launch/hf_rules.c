@@ -416,7 +416,7 @@ void
 hf_read (HfJob *hf)
 {
   LaunchJob *job = &hf->job;
-  job->table = &hf_options;
+  job->table = hf_options ();
   option_read_all (job);
   set_model (hf);
   hf_set_attention (job);

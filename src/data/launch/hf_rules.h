@@ -5,20 +5,7 @@
 
 #include "data/launch/adapters.h"
 #include "data/launch/option_table.h"
-
-/* What a value of a program's option is in one of a Trainer's. */
-typedef struct {
-  const char *option, *value; /* NULL: it is on */
-  const char *says, *as;
-} HfWord;
-
-/* What a program adds to what is said, where neither that nor one of its own options, with blanks between
- * them, is there. */
-typedef struct {
-  const char *says, *as, *unless;
-  const char *with; /* with that option only; NULL: always */
-  const char *why;  /* in words; NULL: it is its default */
-} HfDefault;
+#include "data/launch/program/program_map.h"
 
 /* A profile of strategies/software, and what says so: a release that a program asks for, or an option. NULL:
  * nothing. */
@@ -30,45 +17,9 @@ typedef struct {
 #define HF_RELEASE_4 "hf-trainer-2024" /* of transformers 4 */
 #define HF_RELEASE_5 "hf-trainer-2026"
 
-/* A file that comes with a program, by its name there. */
-typedef struct {
-  const char *name, *text;
-} HfFile;
-
-/* own: the options as they are said; gpus: 0: not known. Adds options of a Trainer. */
-typedef void HfSay (const LaunchJob *own, guint64 gpus, LaunchWords *to);
-
-/* A program around a Trainer, whose options are those of one, by other names and with other defaults. Lists
- * have blanks between their items. */
-typedef struct {
-  const char *name;     /* "ms-swift"                                                             */
-  const char *prefix;   /* of its commands; NULL: it is a script of any name                      */
-  const char *commands; /* those that train                                                       */
-  const char *marks;    /* options that no other program has                                      */
-  const char *tasks;    /* "stage=pt stage=sft": values of an option with which it is the next token */
-  const char *others;   /* options of what trains nothing, where `trains` is not on */
-  OptionTable options;  /* the option of a Trainer of each; "*": of the same name                 */
-  const HfWord *words;
-  guint n_words;
-  const HfDefault *defaults;
-  guint n_defaults;
-  const HfFile *files;
-  guint n_files;
-  const char *release; /* of transformers that it runs with today: HF_RELEASE_5; NULL: nothing says    */
-  const char *pins;    /* who says so                                                              */
-  const char *old;     /* options that only its releases for transformers 4 have                  */
-  const char *freezes; /* an option without which adapters leave all but linear layers to be trained; NULL */
-  guint least_batch;   /* sequences of a step, where no accumulation is said; 0: one micro-batch each */
-  const char *trains;  /* an option of what trains; NULL: do_train                                 */
-  const char *lacks;   /* options that a script of another program has that is called so too; NULL: none    */
-  const char *learns;  /* options of learning from preferences, where no command says; NULL: none    */
-  const char *data;    /* the option that names a data set, which tells it too; NULL: none does       */
-  HfSay *say;          /* what several of its options mean together; NULL: nothing                  */
-} HfDialect;
-
 typedef struct {
   LaunchJob job;
-  const HfDialect *dialect;       /* whose words were translated; NULL: none's */
+  const ProgramMap *dialect;      /* whose words were translated; NULL: none's */
   LaunchWords *deepspeed;         /* the configuration of DeepSpeed; NULL: none was read */
   HfRelease release;              /* of a program that is known */
   const LaunchAdapters *adapters; /* of a program whose options of these are others; NULL: a Trainer's */
@@ -102,11 +53,11 @@ bool hf_is_of_other (const char *name);
 /* By the name of its script, or an option that no other job has; what only generates or evaluates says no
  * batch that is trained on. Of a configuration alone by its data set: the command says the task. d, script:
  * NULL: none is known. False: with a diagnostic. */
-bool hf_check_task (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
+bool hf_check_task (const ProgramMap *d, const char *script, const LaunchWords *said, const char *path,
                     LsDiagList *diags);
 /* Whether it may be a Trainer: not where options of its own say how it computes and shards, and none is there
  * that only a Trainer has. d, script: as above. False: with a diagnostic. */
-bool hf_check_trainer (const HfDialect *d, const char *script, const LaunchWords *said, const char *path,
+bool hf_check_trainer (const ProgramMap *d, const char *script, const LaunchWords *said, const char *path,
                        LsDiagList *diags);
 /* Accelerators and degrees of software that is not known. script: NULL: none. False: with a diagnostic. */
 bool hf_check_software (const char *script, const LaunchWords *words, const char *path, LsDiagList *diags);
@@ -147,33 +98,31 @@ bool hf_deepspeed_is_python (const LaunchJob *job);
 
 void hf_read_deepspeed (HfJob *hf);
 
-/* --- hf_options.c ---------------------------------------------------------------------------------- */
+/* --- hf_dialects.c: programs around a Trainer, which are data (ProgramAround) ------------------------- */
 
-/* Options of Hugging Face's Trainer and of accelerate, and what they are in our files: TrainingArguments
- * (transformers 4.57, training_args.py), keys of accelerate's configuration (1.10,
- * commands/config/config_args.py) since 0.11, and flags of accelerate launch. */
+/* Options of Hugging Face's Trainer and of accelerate, and what they are in our files: strategies/programs/
+ * hf-trainer.json. */
+const OptionTable *hf_options (void);
 
-extern const OptionTable hf_options;
-
-/* hf_factory.c: what options of the second trainer of LLaMA-Factory mean together. */
-HfSay hf_factory_say, hf_swift_say;
-
-extern const HfDialect hf_dialects[]; /* a name of NULL ends them */
+/* const ProgramMap *, in the order in which they are asked; kept. */
+const GPtrArray *hf_dialects (void);
 
 /* By its command, or by an option of it; NULL: it is a Trainer itself, or unknown. */
-const HfDialect *hf_dialect_of (const char *script, const LaunchWords *words);
+const ProgramMap *hf_dialect_of (const char *script, const LaunchWords *words);
 
 /* Of the options as they are said. */
-HfRelease hf_dialect_release (const HfDialect *d, const LaunchWords *words);
+HfRelease hf_dialect_release (const ProgramMap *d, const LaunchWords *words);
 
 /* Whether it trains on the next token; false: with a diagnostic. */
-bool hf_dialect_check (const HfDialect *d, const char *script, const LaunchWords *words, const char *path,
+bool hf_dialect_check (const ProgramMap *d, const char *script, const LaunchWords *words, const char *path,
                        LsDiagList *diags);
 
-/* Its options as those of a Trainer, with its defaults; what is told of them is told. gpus: 0: not known. */
-LaunchWords *hf_dialect_words (const HfDialect *d, const LaunchWords *words, guint64 gpus, LsImport *import);
+/* Its options as those of a Trainer, with its defaults; what is told of them is told. gpus: 0: not known.
+ * NULL: with a diagnostic. */
+LaunchWords *hf_dialect_words (const ProgramMap *d, LaunchWords *words, guint64 gpus, LsImport *import,
+                               LsDiagList *diags);
 
-/* The text of a file that comes with it; NULL: there is none. d: NULL allowed. */
-const char *hf_dialect_file (const HfDialect *d, const char *name);
+/* The text of a file that comes with it, newly allocated; NULL: there is none. d: NULL allowed. */
+char *hf_dialect_file (const ProgramMap *d, const char *name);
 
 #endif

@@ -24,16 +24,14 @@ static const struct {
   { &import_megatron_test, NULL },
   { &import_torchtitan_log, NULL },
   { &import_deepspeed_log, NULL },
-  { &import_primus, NULL },
+  { .map = "primus" },
+  { .map = "primus-torchtitan" },
   { &import_torchtitan, NULL },
   { &import_torchtitan_python, NULL },
   { &import_torchtitan_script, NULL },
-  { &import_internevo_script, NULL },
-  { &import_internevo, NULL },
-  { &import_xtuner_1_script, NULL },
-  { &import_xtuner_1, NULL },
-  { &import_xtuner_script, NULL },
-  { &import_xtuner, NULL },
+  { .map = "internevo" },
+  { .map = "xtuner-1" },
+  { .map = "xtuner" },
   { .map = "litgpt" },
   { .map = "torchtune" },
   { .map = "nanochat" },
@@ -44,21 +42,29 @@ static const struct {
   { &import_maxtext_models, NULL },
   { &import_maxtext, NULL },
   { .map = "levanter" },
-  { &import_veomni, NULL },
+  { .map = "veomni" },
   { &import_nemo, NULL },
   { &import_automodel, NULL },
   { .map = "gpt-neox" },
-  { &import_axolotl, NULL },
+  { .map = "axolotl" },
   { &import_llama_factory, NULL },
   { &import_deepspeed, NULL },
   { &import_accelerate, NULL },
-  { &import_verl, NULL },
+  { .map = "verl" },
   { &import_megatron_swift, NULL },
   { &import_hf_script, NULL },
   { &import_mlperf, NULL },
   { &import_bridge_python, NULL },
   { &import_bridge_script, NULL },
   { &import_megatron, NULL },
+  /* of programs around a Trainer, whose reader asks them in this order, and of that */
+  { .map = "ms-swift" },
+  { .map = "llama-factory" },
+  { .map = "llama-factory-v1" },
+  { .map = "deepspeed-chat" },
+  { .map = "openrlhf" },
+  { .map = "trl" },
+  { .map = "hf-trainer" },
 };
 
 /* A user's own maps, which come first: those that lie in their folders, and what else the list has not. */
@@ -167,6 +173,17 @@ import_choose (const ImportFiles *files)
   }
   const ImportReader *beside = is_script || !first ? reader_beside (&files->files[0], first) : NULL;
   return beside ? beside : first;
+}
+
+void
+import_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data)
+{
+  const GPtrArray *own = own_maps ();
+  for (guint i = 0; i < own->len; i++)
+    call (((const LsDataEntry *) own->pdata[i])->name, true, data);
+  for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
+    if (readers[i].map)
+      call (readers[i].map, false, data);
 }
 
 /* --- logs beside a job's files -------------------------------------------------------------------- */

@@ -7,6 +7,9 @@
 /* What is left where the files of a program are not read. */
 #define IMPORT_ELSE "give the job by --model and options, which lockstep run --help lists"
 
+/* Of a user's own map: its program, its file. */
+#define IMPORT_READ_AS "read as %s, by %s"
+
 /* A file as YAML, which several readers ask for: tree NULL: it is none. */
 typedef struct {
   struct cJSON *tree;
@@ -50,18 +53,19 @@ struct ImportReader {
   bool (*read_by) (const ImportReader *reader, const ImportFiles *files, LsImport *import, LsDiagList *diags);
 };
 
-extern const ImportReader import_accelerate, import_automodel, import_axolotl, import_bridge_python,
-    import_bridge_script, import_deepspeed, import_deepspeed_log, import_hf_script, import_internevo,
-    import_internevo_script, import_llama_factory, import_maxtext, import_maxtext_models, import_megatron_log,
-    import_megatron_swift, import_mlperf, import_megatron_test, import_megatron, import_nemo, import_primus,
-    import_torchtitan, import_torchtitan_log, import_torchtitan_python, import_torchtitan_script,
-    import_veomni, import_verl, import_xtuner, import_xtuner_1, import_xtuner_1_script, import_xtuner_script;
+extern const ImportReader import_accelerate, import_automodel, import_bridge_python, import_bridge_script,
+    import_deepspeed, import_deepspeed_log, import_hf_script, import_llama_factory, import_maxtext,
+    import_maxtext_models, import_megatron_log, import_megatron_swift, import_mlperf, import_megatron_test,
+    import_megatron, import_nemo, import_torchtitan, import_torchtitan_log, import_torchtitan_python,
+    import_torchtitan_script;
 
 /* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
  * it, by that. NULL: nobody's. */
 const ImportReader *import_choose (const ImportFiles *files);
 /* Whether the user's own maps of programs can be read: diagnostics. */
 bool import_maps_are_right (LsDiagList *diags);
+/* For each map of a program, the user's own first, and then in the order in which they are asked. */
+void import_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
 /* Whether the lines of a log are known, by the maps of programs (program/program_map.h): what it is,
  * borrowed; NULL: it is none. The second: whether it is one of this program. */
 const char *import_log_what (const ImportFile *file);

@@ -48,17 +48,18 @@ is_path_of (const char *word, const char *other)
       || (strchr (other, '/') && g_str_has_suffix (word, other) && word[n - n_other - 1] == '/');
 }
 
-/* Whether the words from i on start the program: "train.py", or of "litgpt~pretrain" both. */
+/* "a~b": words one behind the other. */
 static bool
-is_start (const char *start, const LsShellCommand *c, guint i)
+are_at (const LsShellCommand *c, guint i, const char *words)
 {
-  const char *mark = strchr (start, '~');
-  if (!mark)
-    return is_path_of (c->words[i], start);
-  g_autofree char *first = g_strndup (start, (gsize) (mark - start));
-  return is_path_of (c->words[i], first) && i + 1 < c->n && strcmp (c->words[i + 1], mark + 1) == 0;
+  g_auto (GStrv) all = g_strsplit (words, "~", -1);
+  guint n = g_strv_length (all), k = 0;
+  while (k < n && i + k < c->n && is_path_of (c->words[i + k], all[k]))
+    k++;
+  return n > 0 && k == n;
 }
 
+/* Whether a word, or several, start the program. */
 static bool
 starts (const LaunchKind *kind, const LsShellCommand *c)
 {
@@ -66,8 +67,8 @@ starts (const LaunchKind *kind, const LsShellCommand *c)
     return kind->starts (c->words, c->n);
   g_auto (GStrv) all = g_strsplit (kind->start_words, " ", -1);
   for (guint i = 0; i < c->n; i++)
-    for (char **start = all; *start; start++)
-      if (is_start (*start, c, i))
+    for (char **word = all; *word; word++)
+      if (are_at (c, i, *word))
         return true;
   return false;
 }

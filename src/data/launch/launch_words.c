@@ -108,6 +108,16 @@ launch_words_find (const LaunchWords *w, const char *name)
   return g_hash_table_lookup (w->by_name, name);
 }
 
+bool
+launch_words_has_any (const LaunchWords *w, const char *names)
+{
+  g_auto (GStrv) all = g_strsplit (names ? names : "", " ", -1);
+  for (char **name = all; *name; name++)
+    if (**name && (launch_words_find (w, *name) || g_hash_table_contains (w->off, *name)))
+      return true;
+  return false;
+}
+
 const char *
 launch_words_text (const LaunchWords *w, const char *name)
 {

@@ -58,9 +58,10 @@ read_job (const ImportFiles *files, HfJob *hf, LsDiagList *diags)
 {
   const char *name = hf_deepspeed_file (&hf->job);
   gsize n = 0;
-  const char *own = name ? hf_dialect_file (hf->dialect, name) : NULL;
-  g_autofree char *text = own ? g_strdup (own) : name ? launch_file_of (files, name, &n) : NULL;
-  n = own ? strlen (own) : n;
+  g_autofree char *text = name ? hf_dialect_file (hf->dialect, name) : NULL;
+  n = text ? strlen (text) : 0;
+  if (name && !text)
+    text = launch_file_of (files, name, &n);
   if (!hf_read_model (files, hf->job.import, diags))
     return false;
   if (text) {
@@ -103,9 +104,10 @@ const ImportReader import_accelerate = { "a configuration of accelerate", is_con
 static bool
 is_known (const char *name)
 {
-  const OptionRow *row = option_find (&hf_options, name);
-  for (const HfDialect *d = hf_dialects; d->name && !(row && row->kind != OPTION_IGNORED); d++) {
-    const OptionRow *own = option_find (&d->options, name);
+  const OptionRow *row = option_find (hf_options (), name);
+  const GPtrArray *all = hf_dialects ();
+  for (guint i = 0; i < all->len && !(row && row->kind != OPTION_IGNORED); i++) {
+    const OptionRow *own = option_find (&((const ProgramMap *) all->pdata[i])->table, name);
     row = own && *own->option != '*' ? own : row;
   }
   return row && row->kind != OPTION_IGNORED;
@@ -172,17 +174,19 @@ add_fsdp (const ImportFiles *files, LaunchWords *words, LsDiagList *diags)
 
 /* With the words of the program that it is, if it is around a Trainer. */
 static bool
-read_words (const ImportFiles *files, const char *script, const LaunchWords *said, LaunchWords *words,
-            guint64 gpus, LsImport *import, LsDiagList *diags)
+read_words (const ImportFiles *files, const char *script, LaunchWords *said, LaunchWords *words, guint64 gpus,
+            LsImport *import, LsDiagList *diags)
 {
-  const HfDialect *dialect = hf_dialect_of (script, said);
+  const ProgramMap *dialect = hf_dialect_of (script, said);
   const char *path = files->files[0].path;
   if ((dialect && !hf_dialect_check (dialect, script, said, path, diags))
       || !hf_check_task (dialect, script, said, path, diags))
     return false;
   if (words->options->len == 0 && !hf_check_trainer (dialect, script, said, path, diags))
     return false;
-  g_autoptr (LaunchWords) own = dialect ? hf_dialect_words (dialect, said, gpus, import) : NULL;
+  g_autoptr (LaunchWords) own = dialect ? hf_dialect_words (dialect, said, gpus, import, diags) : NULL;
+  if (dialect && !own)
+    return false;
   launch_words_add_words (words, own ? own : said);
   if (!add_fsdp (files, words, diags) || !hf_check_software (script, words, path, diags))
     return false;
@@ -192,7 +196,7 @@ read_words (const ImportFiles *files, const char *script, const LaunchWords *sai
                .has_trainer = dialect || hf_has_trainer (said) };
   bool is_own
       = !hf.has_trainer && !launch_words_find (said, "model_name_or_path") && hf_uses_deepspeed (&hf.job);
-  import->program = dialect ? dialect->name : is_own ? "DeepSpeed" : "Hugging Face Trainer";
+  import->program = dialect ? dialect->program : is_own ? "DeepSpeed" : "Hugging Face Trainer";
   return read_job (files, &hf, diags);
 }
 
@@ -301,8 +305,8 @@ fits (const cJSON *tree)
 {
   g_autoptr (LaunchWords) words = launch_words_new ();
   launch_words_add_tree (words, tree);
-  const HfDialect *d = hf_dialect_of (NULL, words);
-  const OptionRow *model = d ? option_find (&d->options, "model") : NULL;
+  const ProgramMap *d = hf_dialect_of (NULL, words);
+  const OptionRow *model = d ? option_find (&d->table, "model") : NULL;
   bool is_own = model && g_strcmp0 (model->key, "model_name_or_path") == 0;
   return d && launch_words_find (words, is_own ? "model" : "model_name_or_path");
 }

@@ -325,16 +325,6 @@ config_number_or (const LaunchJob *job, const char *name, const char *key, guint
 }
 
 void
-config_set_sizes (LaunchJob *job, const ConfigSize *sizes, guint n)
-{
-  for (guint i = 0; i < n; i++) {
-    guint64 value = config_number_or (job, sizes[i].option, sizes[i].key, sizes[i].value);
-    if (value > 0)
-      import_set_model_number (job->import, sizes[i].key, value);
-  }
-}
-
-void
 config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches)
 {
   LsImport *import = job->import;

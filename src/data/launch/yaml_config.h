@@ -60,13 +60,6 @@ LaunchWords *yaml_config_words (cJSON *tree);
 
 /* The number of an option, or else what the program takes, which is told as such; 0: its value is open. */
 guint64 config_number_or (const LaunchJob *job, const char *name, const char *key, guint64 otherwise);
-/* An option that is a number of the model, its key there, and what is taken where nothing is said. */
-typedef struct {
-  const char *option, *key;
-  guint64 value;
-} ConfigSize;
-/* Sets them; one that is open stays so. */
-void config_set_sizes (LaunchJob *job, const ConfigSize *sizes, guint n);
 /* Sets gpus and, by what each copy does at once, the batch of a step. n_copies 0: not known, gpus neither. */
 void config_set_batch (LaunchJob *job, guint64 n_copies, guint64 n_micro_batches);
 

@@ -42,6 +42,10 @@ expressions_have_values (void)
     { "positive(3)", "3" },
     { "positive(0)", NULL },
     { "'{1 + 1}@{4 / 2}'", "2@2" },
+    { "'{\"a\": {1 + 1}}'", "{\"a\": 2}" },
+    { "gcd(12, 18)", "6" },
+    { "last_parts('/a/b/c/', 2)", "b/c" },
+    { "last_parts('a', 2)", NULL },
     { "starts('hf_causal', 'hf_') + made_of('SSL', 'SL') + made_of('', 'S')", "2" },
     { "first(1 / 0, 5)", "5" },
     { "max(2, min(9, 4))", "4" },
@@ -79,6 +83,8 @@ wrong_expressions_are_said (void)
     { "1 ? 2", "\"?\" has no \":\"" },
     { "has(hidden)", "there is no key hidden: expected model.KEY or strategy.KEY" },
     { "key(model.colour)", "there is no key model.colour" },
+    { "on(>a)", "its options become those of no other program" },
+    { "matches('(')", "missing terminating )" },
   };
   const ProgramMap map = { 0 };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -153,6 +159,19 @@ what_is_wrong_has_a_place (void)
     { LOGS ("[{\"what\":\"x\",\"lines\":[{\"seconds\":\"b\"}]}]"), "/logs/0/lines/0: expected \"has\"" },
     { LOGS ("[{\"what\":\"x\",\"lines\":[{\"has\":\"a\",\"hours\":\"b\"}]}]"), "/lines/0/hours: expected" },
     { LOGS ("[{\"what\":\"x\",\"lines\":[{\"has\":\"a\",\"seconds\":[]}]}]"), "/lines/0/seconds: expected" },
+    { MAP ("[{\"python\":\"a = \"}]", "[]", "[]"), "" },
+    { MAP ("[{\"python\":\"a\",\"yaml\":\"a\"}]", "[]", "[]"), "/reads/0: expected \"yaml\" or" },
+    { MAP ("[{\"python\":\"a\",\"without\":{\"b\":1}}]", "[]", "[]"), "/reads/0/without/b: expected an" },
+    { MAP ("[{\"python\":\"a\",\"sets\":{\"b\":1}}]", "[]", "[]"), "/reads/0/sets/b: expected a path" },
+    { MAP (YAML, "[]", "[{\"each_of\":\"'a b'\",\"unknown\":\"{each}\"}]"), "" },
+    { MAP (YAML, "[]", "[{\"table\":{\"a\":1},\"of\":\"'a'\",\"gives\":\"b\"},{\"gpus\":\"b\"}]"), "" },
+    { MAP (YAML, "[]", "[{\"read_as\":\"trainer\"}]"), "/rules/0: its options become those of no other" },
+    { MAP (YAML, "[{\"as\":\"*\"}]", "[{\"translate\":\"nobody\"}]"),
+      "/rules/0/translate: there is no program of that name" },
+    { MAP (YAML, "[{\"as\":\"*\"}]", "[{\"translate\":\"trainer\"},{\"say\":{\"colour\":1}}]"),
+      "/rules/1/say/colour: there is no option colour of that program" },
+    { MAP (YAML, "[{\"as\":{\"a\":\"colour\"}}]", "[{\"translate\":\"megatron\"}]"),
+      "a is as colour, which is no option of that program" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree char *said = read_text (cases[i].map, strlen (cases[i].map), "mine.json");

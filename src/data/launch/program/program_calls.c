@@ -6,25 +6,6 @@
 #include "data/launch/program/program_map.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
 
-/* --- programs that are read in C, in whose options others may be said ---------------------------------- */
-
-static const struct {
-  const char *name;
-  const OptionTable *table;
-} tables[] = {
-  { "megatron", &megatron_options },
-  { "torchtitan", &torchtitan_options },
-};
-
-const OptionTable *
-program_table_find (const char *name)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (tables); i++)
-    if (strcmp (tables[i].name, name) == 0)
-      return tables[i].table;
-  return NULL;
-}
-
 /* --- calculations -------------------------------------------------------------------------------------- */
 
 /* Degrees, pipeline, batch and memory, of what was translated. */

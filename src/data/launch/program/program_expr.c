@@ -34,6 +34,20 @@ program_value_text (const ProgramValue *v)
                                                                    : g_strdup_printf ("%.6g", v->number);
 }
 
+void
+program_run_clear (ProgramRun *run)
+{
+  g_clear_pointer (&run->lets, g_hash_table_unref);
+  g_clear_pointer (&run->wrong, g_free);
+  g_clear_pointer (&run->command, g_free);
+  g_clear_pointer (&run->says, launch_words_free);
+  g_clear_pointer (&run->deepspeed, launch_words_free);
+  g_clear_pointer (&run->adapted, g_ptr_array_unref);
+  program_value_clear (&run->dropout);
+  if (run->job)
+    g_clear_pointer (&run->job->open, g_hash_table_unref);
+}
+
 /* --- parsing ----------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -110,13 +124,16 @@ static void
 parse_word (Parser *p, char letter, ProgramArgument *ret)
 {
   p->at += strspn (p->at, " ");
-  const char *word = p->at;
+  ret->is_other = letter == 'o' && *p->at == '>';
+  const char *word = p->at + ret->is_other;
   gsize n = strcspn (word, ",) ");
   bool is_model;
-  p->at += n;
+  p->at = word + n;
   if (n == 0)
     complain (p, "a name is missing");
-  ret->word = letter == 'o' ? parse_option (p, word, n) : g_strndup (word, n);
+  else if (ret->is_other && !p->run->map->is_dialect)
+    complain (p, "its options become those of no other program");
+  ret->word = letter == 'o' && !ret->is_other ? parse_option (p, word, n) : g_strndup (word, n);
   if (letter == 'k' && !program_key_find (ret->word, &is_model))
     complain (p, "there is no key %s: expected model.KEY or strategy.KEY", ret->word);
 }
@@ -126,7 +143,7 @@ call (Parser *p, const ProgramFunction *f)
 {
   ProgramArgument a[MOST_ARGUMENTS];
   for (guint i = 0; i < MOST_ARGUMENTS; i++)
-    a[i] = (ProgramArgument) { NULL, program_none () };
+    a[i] = (ProgramArgument) { NULL, false, program_none () };
   for (guint i = 0; f->letters[i]; i++) {
     if (i > 0 && !takes (p, ","))
       complain (p, "%s takes %u arguments", f->name, (guint) strlen (f->letters));
@@ -351,6 +368,11 @@ program_fill (ProgramRun *run, const char *text)
   for (const char *open; (open = strchr (text, '{'));) {
     const char *end = strchr (open, '}'), *bar = end ? memchr (open, '|', (gsize) (end - open)) : NULL;
     g_string_append_len (out, text, open - text);
+    if (end && open[1] == '"') { /* of JSON */
+      g_string_append_c (out, '{');
+      text = open + 1;
+      continue;
+    }
     if (!end) {
       if (!run->wrong)
         run->wrong = g_strdup_printf ("\"%s\" has no }", open);

@@ -2,9 +2,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/gcd.h"
 #include "data/jobs/job_files.h"
+#include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
+#include "data/shell/shell.h"
 
 static ProgramValue
 text_of (const char *text)
@@ -12,36 +15,51 @@ text_of (const char *text)
   return (ProgramValue) { g_strdup (text), NAN };
 }
 
-/* --- options of the job -------------------------------------------------------------------------------- */
+/* --- options of the job, or in those of another program ------------------------------------------------- */
+
+static const LaunchJob *
+job_of (const ProgramRun *run, const ProgramArgument *a)
+{
+  return a->is_other ? &run->other : run->job;
+}
 
 static ProgramValue
 f_on (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (option_is_on (run->job, a[0].word));
+  return program_number (option_is_on (job_of (run, a), a[0].word));
 }
 
 static ProgramValue
 f_off (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (option_is_off (run->job, a[0].word));
+  return program_number (option_is_off (job_of (run, a), a[0].word));
+}
+
+/* Of a switch that is on where nothing is said. */
+static ProgramValue
+f_on_by_default (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchJob *job = job_of (run, a);
+  return program_number (option_is_on (job, a[0].word)
+                         || !(option_is_there (job, a[0].word) || option_is_none (job, a[0].word)));
 }
 
 static ProgramValue
 f_given (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (option_is_there (run->job, a[0].word));
+  return program_number (option_is_there (job_of (run, a), a[0].word));
 }
 
 static ProgramValue
 f_none (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (option_is_none (run->job, a[0].word));
+  return program_number (option_is_none (job_of (run, a), a[0].word));
 }
 
 static ProgramValue
 f_text (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = option_text (run->job, a[0].word);
+  const char *text = option_text (job_of (run, a), a[0].word);
   return text ? text_of (text) : program_none ();
 }
 
@@ -49,14 +67,14 @@ f_text (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_number (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number ((double) option_number (run->job, a[0].word));
+  return program_number ((double) option_number (job_of (run, a), a[0].word));
 }
 
 /* "1.5"; none: it is not given. */
 static ProgramValue
 f_real (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = option_text (run->job, a[0].word);
+  const char *text = option_text (job_of (run, a), a[0].word);
   return text ? program_number (g_ascii_strtod (text, NULL)) : program_none ();
 }
 
@@ -64,8 +82,55 @@ f_real (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_number_or (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (
-      (double) config_number_or (run->job, a[0].word, a[1].word, (guint64) fmax (a[2].value.number, 0)));
+  return program_number ((double) config_number_or (job_of (run, a), a[0].word, a[1].word,
+                                                    (guint64) fmax (a[2].value.number, 0)));
+}
+
+/* Whether it stands there with a value that is not off, which "given" takes a word such as none for. */
+static ProgramValue
+f_found (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (launch_words_find (job_of (run, a)->words, a[0].word) != NULL);
+}
+
+/* Whether one is there whose name a pattern fits: "fsdp_config*". */
+static ProgramValue
+f_any (ProgramRun *run, const ProgramArgument *a)
+{
+  const GPtrArray *options = job_of (run, a)->words->options;
+  bool has_any = false;
+  for (guint i = 0; i < options->len; i++)
+    has_any |= option_fits (a[0].word, ((const LaunchOption *) options->pdata[i])->name);
+  return program_number (has_any);
+}
+
+/* Whether it is there with a value that is neither 0 nor false, be that known or not. */
+static ProgramValue
+f_nonzero (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchJob *job = job_of (run, a);
+  const char *text = option_text (job, a[0].word);
+  bool is_zero = text && (strcmp (text, "0") == 0 || g_ascii_strcasecmp (text, "false") == 0);
+  return program_number (launch_words_find (job->words, a[0].word) && !is_zero);
+}
+
+/* How many values it has. */
+static ProgramValue
+f_count (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
+  return program_number (o ? o->values->len : 0);
+}
+
+/* All its values, with blanks between them. */
+static ProgramValue
+f_values (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
+  GString *text = o ? g_string_new (NULL) : NULL;
+  for (guint i = 0; o && i < o->values->len; i++)
+    g_string_append_printf (text, "%s%s", i > 0 ? " " : "", (const char *) o->values->pdata[i]);
+  return text ? (ProgramValue) { g_string_free (text, FALSE), NAN } : program_none ();
 }
 
 /* Of the first n values of an option each p-th is that word, by the first of them; -p: not these alone; 0:
@@ -73,7 +138,7 @@ f_number_or (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_every (ProgramRun *run, const ProgramArgument *a)
 {
-  const LaunchOption *o = launch_words_find (run->job->words, a[0].word);
+  const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
   guint period = 0, n = o ? (guint) fmax (0, fmin (o->values->len, a[2].value.number)) : 0;
   bool is_regular = true;
   for (guint i = 0; i < n; i++) {
@@ -82,21 +147,6 @@ f_every (ProgramRun *run, const ProgramArgument *a)
     is_regular &= period == 0 || is_one == ((i + 1) % period == 0);
   }
   return program_number (is_regular ? period : -(double) period);
-}
-
-/* Whether it stands there with a value that is not off, which "given" takes a word such as none for. */
-static ProgramValue
-f_found (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (launch_words_find (run->job->words, a[0].word) != NULL);
-}
-
-/* How many values it has. */
-static ProgramValue
-f_count (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchOption *o = launch_words_find (run->job->words, a[0].word);
-  return program_number (o ? o->values->len : 0);
 }
 
 /* --- keys of ours, and published models ---------------------------------------------------------------- */
@@ -116,6 +166,13 @@ f_has (ProgramRun *run, const ProgramArgument *a)
   bool is_model;
   const char *key = program_key_find (a[0].word, &is_model)->key;
   return program_number ((is_model ? import_has_model : import_has_strategy) (run->job->import, key));
+}
+
+static ProgramValue
+f_is_open (ProgramRun *run, const ProgramArgument *a)
+{
+  bool is_model;
+  return program_number (import_is_open (run->job->import, program_key_find (a[0].word, &is_model)->key));
 }
 
 static ProgramValue
@@ -147,19 +204,30 @@ f_key (ProgramRun *run, const ProgramArgument *a)
   return text ? (ProgramValue) { text, NAN } : program_none ();
 }
 
-/* A number of the published model of that name; none: it is nobody's. */
+/* A number of the published model of that name, or at the end of that path; none: it is nobody's. */
 static ProgramValue
 f_of_model (ProgramRun *run, const ProgramArgument *a)
 {
   LsModel m = { 0 };
   bool is_model, is_decoder;
+  g_autofree char *found = NULL;
   const LsField *f = program_key_find (a[1].word, &is_model);
-  if (!a[0].value.text || !is_model || f->kind != LS_FIELD_UINT
-      || !ls_model_of_name (a[0].value.text, &m, &is_decoder))
+  bool is_number = is_model && (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_BOOL);
+  if (!is_number || !import_find_model (a[0].value.text, &m, &is_decoder, &found))
     return program_none ();
   ProgramValue v = number_in (f, (const char *) &m);
   ls_model_clear (&m);
   return v;
+}
+
+/* Whether there is a published model of that very name. */
+static ProgramValue
+f_is_model (ProgramRun *run, const ProgramArgument *a)
+{
+  LsModel m = { 0 };
+  bool is_decoder, is_known = a[0].value.text && ls_model_of_name (a[0].value.text, &m, &is_decoder);
+  ls_model_clear (&m);
+  return program_number (is_known);
 }
 
 /* Whether its model is given beside the files. */
@@ -204,10 +272,36 @@ f_variable (ProgramRun *run, const ProgramArgument *a)
   return text ? text_of (text) : program_none ();
 }
 
+/* A variable of the script, or given beside it, which says what it is set to as an option does. */
+static ProgramValue
+f_environment (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = program_environment (run, a[0].word);
+  if (text)
+    import_note_word (run->job->import, a[0].word, NULL);
+  return text ? text_of (text) : program_none ();
+}
+
+/* Whether a command starts it, or else it is a configuration alone. */
 static ProgramValue
 f_script (ProgramRun *run, const ProgramArgument *a)
 {
   return program_number (run->script != NULL);
+}
+
+/* Whether that command begins with the program: no other one starts processes. */
+static ProgramValue
+f_is_bare (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->script && run->script->front && run->script->front->len == 0);
+}
+
+/* What the command says by an option of its own. */
+static ProgramValue
+f_argument (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = run->script ? launch_words_text (run->script->words, a[0].word) : NULL;
+  return text ? text_of (text) : program_none ();
 }
 
 /* Of the words that start the program those that do, "litgpt pretrain"; where none are known, the script. */
@@ -250,10 +344,25 @@ f_file (ProgramRun *run, const ProgramArgument *a)
   return (ProgramValue) { g_path_get_basename (run->path), NAN };
 }
 
+/* The name whose value a configuration in Python is. */
+static ProgramValue
+f_name_set (ProgramRun *run, const ProgramArgument *a)
+{
+  return run->name ? text_of (run->name) : program_none ();
+}
+
 static ProgramValue
 f_at (ProgramRun *run, const ProgramArgument *a)
 {
   return program_number (run->tree && yaml_config_find (run->tree, a[0].word) != NULL);
+}
+
+/* Whether what is there is neither null nor false. */
+static ProgramValue
+f_on_at (ProgramRun *run, const ProgramArgument *a)
+{
+  const cJSON *node = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  return program_number (node && !cJSON_IsNull (node) && !cJSON_IsFalse (node));
 }
 
 static ProgramValue
@@ -267,6 +376,15 @@ f_text_at (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = run->tree ? cJSON_GetStringValue (yaml_config_find (run->tree, a[0].word)) : NULL;
   return text ? text_of (text) : program_none ();
+}
+
+/* What a text of the tree leaves open, "$X"; none: nothing. */
+static ProgramValue
+f_hole_at (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = run->tree ? cJSON_GetStringValue (yaml_config_find (run->tree, a[0].word)) : NULL;
+  return text && ls_shell_has_hole (text) ? (ProgramValue) { ls_shell_hole_names (text), NAN }
+                                          : program_none ();
 }
 
 /* The first of names, with blanks between, that a mapping has. */
@@ -329,6 +447,30 @@ f_pattern_at (ProgramRun *run, const ProgramArgument *a)
   return pattern ? (ProgramValue) { pattern, NAN } : program_none ();
 }
 
+/* Whether a line of the file begins so, behind blanks: one of several that '|' parts. */
+static ProgramValue
+f_line (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) all = g_strsplit (a[0].value.text ? a[0].value.text : "", "|", -1);
+  bool is_there = false;
+  for (char **start = all; run->text && *start && !is_there; start++)
+    is_there = launch_has_line (run->text, *start);
+  return program_number (is_there);
+}
+
+/* Whether a pattern as of Perl fits somewhere in the file. */
+static ProgramValue
+f_matches (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GRegex) pattern
+      = g_regex_new (a[0].value.text ? a[0].value.text : "", G_REGEX_RAW, G_REGEX_MATCH_DEFAULT, &error);
+  if (!pattern && !run->wrong)
+    run->wrong = g_strdup (error->message);
+  return program_number (pattern && run->text
+                         && g_regex_match (pattern, run->text, G_REGEX_MATCH_DEFAULT, NULL));
+}
+
 /* --- numbers and texts -------------------------------------------------------------------------------- */
 
 static ProgramValue
@@ -341,6 +483,13 @@ static ProgramValue
 f_max (ProgramRun *run, const ProgramArgument *a)
 {
   return program_number (fmax (a[0].value.number, a[1].value.number));
+}
+
+static ProgramValue
+f_gcd (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (ls_gcd ((uint32_t) fmin (fmax (a[0].value.number, 0), UINT32_MAX),
+                                 (uint32_t) fmin (fmax (a[1].value.number, 0), UINT32_MAX)));
 }
 
 static ProgramValue
@@ -453,47 +602,73 @@ f_behind (ProgramRun *run, const ProgramArgument *a)
   return !text ? program_none () : text_of (at ? at + strlen (mark) : text);
 }
 
+/* "b/c" of "a/b/c/", the last two parts of a path; none: it has fewer. */
+static ProgramValue
+f_last_parts (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) parts = g_strsplit (a[0].value.text ? a[0].value.text : "", "/", -1);
+  guint n = g_strv_length (parts), wanted = (guint) fmin (fmax (a[1].value.number, 0), n + 1);
+  while (n > 0 && *parts[n - 1] == '\0')
+    g_clear_pointer (&parts[--n], g_free);
+  return wanted <= n ? (ProgramValue) { g_strjoinv ("/", parts + n - wanted), NAN } : program_none ();
+}
+
 /* --- the table ----------------------------------------------------------------------------------------- */
 
 static const ProgramFunction functions[] = {
   { "on", "o", f_on },
   { "off", "o", f_off },
+  { "on_by_default", "o", f_on_by_default },
   { "given", "o", f_given },
   { "found", "o", f_found },
+  { "any", "o", f_any },
+  { "nonzero", "o", f_nonzero },
   { "none", "o", f_none },
   { "text", "o", f_text },
   { "number", "o", f_number },
   { "real", "o", f_real },
   { "number_or", "owv", f_number_or },
-  { "every", "owv", f_every },
   { "count", "o", f_count },
+  { "values", "o", f_values },
+  { "every", "owv", f_every },
 
   { "has", "k", f_has },
+  { "is_open", "k", f_is_open },
   { "is_given", "k", f_is_given },
   { "key", "k", f_key },
   { "of_model", "vk", f_of_model },
+  { "is_model", "v", f_is_model },
   { "model_is_given", "", f_model_is_given },
   { "tokenizer_words", "v", f_tokenizer_words },
 
   { "gpus", "", f_gpus },
   { "starter", "w", f_starter },
   { "variable", "w", f_variable },
+  { "environment", "w", f_environment },
   { "script", "", f_script },
+  { "is_bare", "", f_is_bare },
   { "command", "", f_command },
   { "pair", "w", f_pair },
+  { "argument", "w", f_argument },
 
   { "file", "", f_file },
+  { "name_set", "", f_name_set },
   { "at", "w", f_at, true },
+  { "on_at", "w", f_on_at, true },
   { "mapping", "w", f_mapping, true },
   { "text_at", "w", f_text_at, true },
+  { "hole_at", "w", f_hole_at, true },
   { "which", "wv", f_which, true },
   { "members", "v", f_members, true },
   { "rather", "w", f_rather, true },
   { "other_at", "wv", f_other_at, true },
   { "pattern_at", "wv", f_pattern_at, true },
+  { "line", "v", f_line, true },
+  { "matches", "v", f_matches, true },
 
   { "min", "vv", f_min, true },
   { "max", "vv", f_max, true },
+  { "gcd", "vv", f_gcd, true },
   { "floor", "v", f_floor, true },
   { "ceil", "v", f_ceil, true },
   { "round", "v", f_round, true },
@@ -507,6 +682,7 @@ static const ProgramFunction functions[] = {
   { "without", "vv", f_without, true },
   { "without_end", "vv", f_without_end, true },
   { "behind", "vv", f_behind, true },
+  { "last_parts", "vv", f_last_parts, true },
   { "first", "vv", f_first, true },
   { "made_of", "vv", f_made_of, true },
 };

@@ -6,6 +6,28 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 
+#define AROUND(key_, meaning_)                                                                               \
+  {                                                                                                          \
+    .key = #key_, .kind = LS_FIELD_STRING, .offset = offsetof (ProgramAround, key_), .default_text = "none", \
+    .meaning = meaning_                                                                                      \
+  }
+
+static const LsField around_fields[] = {
+  AROUND (commands_of, "what its commands begin with"),
+  AROUND (commands, "those that train"),
+  AROUND (marks, "options that no other program has"),
+  AROUND (tasks, "values of an option with which it learns the next token: \"stage=pt stage=sft\""),
+  AROUND (others, "options of what trains nothing"),
+  AROUND (trains, "an option of what trains, with which `others` are; without it do_train"),
+  AROUND (lacks, "options that a script of another program has that is called so too"),
+  AROUND (learns, "options of learning from preferences"),
+  AROUND (data, "the option that names a data set"),
+  AROUND (release, "the software of the release of transformers that it runs with today"),
+  AROUND (pins, "who says so"),
+  AROUND (old, "options that only its releases for transformers 4 have"),
+  { NULL },
+};
+
 const LsField ls_program_fields[] = {
   LS_FIELDS_HEADER (ProgramMap),
   { "program", LS_FIELD_STRING, offsetof (ProgramMap, program), .required = true,
@@ -14,6 +36,14 @@ const LsField ls_program_fields[] = {
     .meaning = "what `$` in front of an option stands for: \"model.model_config.\"" },
   { "reads", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "how its files are known, a file after the other" },
+  { "around", LS_FIELD_OBJECT, offsetof (ProgramMap, around), .fields = around_fields, .default_text = "none",
+    .meaning = "in place of `reads`: how commands of a program around a Trainer of Hugging Face are known" },
+  { "read_by", LS_FIELD_STRING, offsetof (ProgramMap, read_by), .default_text = "none",
+    .meaning = "in place of `reads`: the code that has its rules, and in whose options others are said" },
+  { "comes_with", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "configurations of DeepSpeed that come with it, by their names there" },
+  { "arguments", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "options and rules of a command that names no configuration, in options of one" },
   { "options", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "what its options are, group after group; of several that fit the first holds" },
   { "rules", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
@@ -31,7 +61,14 @@ program_map_free (ProgramMap *map)
   ls_fields_clear (ls_program_fields, map);
   if (map->files)
     g_array_unref (map->files);
+  if (map->arguments) {
+    g_array_unref (map->arguments->files);
+    g_free ((gpointer) map->arguments->table.rows);
+  }
+  g_free (map->arguments);
   g_free ((gpointer) map->table.rows);
+  if (map->kept)
+    g_ptr_array_unref (map->kept);
   ls_json_doc_free (map->doc);
   g_free (map);
 }
@@ -41,7 +78,8 @@ program_map_free (ProgramMap *map)
 typedef struct {
   ProgramMap *map;
   LsDiagList *diags;
-  GArray *rows; /* OptionRow; texts are interned, as rows have static ones */
+  GArray *rows; /* OptionRow */
+  GPtrArray *kept;
   bool is_right;
 } Reading;
 
@@ -55,17 +93,25 @@ static void G_GNUC_PRINTF (3, 4) complain (Reading *x, const cJSON *node, const 
   x->is_right = false;
 }
 
-static const char *
-interned (const cJSON *object, const char *key)
+static const cJSON *
+member (const cJSON *object, const char *key)
 {
-  return g_intern_string (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, key)));
+  return cJSON_GetObjectItemCaseSensitive (object, key);
+}
+
+/* It stays as long as the file, and so does a map. */
+static const char *
+text_of (const cJSON *object, const char *key)
+{
+  return cJSON_GetStringValue (member (object, key));
 }
 
 static void
 add_row (Reading *x, const char *option, OptionRow row)
 {
-  g_autofree char *name = program_option (x->map, option, strlen (option));
-  row.option = g_intern_string (name);
+  char *name = program_option (x->map, option, strlen (option));
+  row.option = name;
+  g_ptr_array_add (x->kept, name);
   g_array_append_val (x->rows, row);
 }
 
@@ -93,21 +139,22 @@ key_of (Reading *x, const cJSON *node, OptionKind kind)
 }
 
 static OptionWord *
-words_of (const cJSON *object)
+words_of (Reading *x, const cJSON *object)
 {
   guint n = (guint) cJSON_GetArraySize (object);
-  OptionWord *words = g_new0 (OptionWord, n + 1); /* stays as long as the program runs */
+  OptionWord *words = g_new0 (OptionWord, n + 1);
   const cJSON *one;
+  g_ptr_array_add (x->kept, words);
   n = 0;
   cJSON_ArrayForEach (one, object)
   {
-    words[n++] = (OptionWord) { g_intern_string (one->string), g_intern_string (cJSON_GetStringValue (one)) };
+    words[n++] = (OptionWord) { one->string, cJSON_GetStringValue (one) };
   }
   return words;
 }
 
 /* "known": as "rule", but no rule asks for it: what it says is so anyway. "as": another program's, which has
- * it under that name; of a text those of the same name. */
+ * it under that name; of a text, or of "*", under the same. */
 static const struct {
   const char *name;
   OptionKind kind;
@@ -136,15 +183,24 @@ add_option (Reading *x, const cJSON *group, const char *option)
     row.key = key_of (x, node, row.kind);
   else if (decides)
     row.key = key_of (x, decides, OPTION_STRATEGY);
-  row.on = interned (group, "on");
-  row.off = interned (group, "off");
-  row.otherwise = interned (group, "otherwise");
-  row.none = interned (group, "none");
-  row.with = interned (group, "with");
-  row.until = interned (group, "until");
+  row.on = text_of (group, "on");
+  row.off = text_of (group, "off");
+  row.otherwise = text_of (group, "otherwise");
+  row.none = text_of (group, "none");
+  row.with = text_of (group, "with");
+  row.until = text_of (group, "until");
   row.is_count = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (group, "count"));
-  row.words = words ? words_of (words) : NULL;
+  row.words = words ? words_of (x, words) : NULL;
   add_row (x, option, row);
+}
+
+/* The option of another program that one is; NULL and a complaint: none. */
+static const char *
+option_as (Reading *x, const cJSON *node)
+{
+  if (!cJSON_IsString (node))
+    complain (x, node, "expected the name of an option");
+  return cJSON_GetStringValue (node);
 }
 
 /* { "model": { OPTION: KEY, ... } }, or { "rule": "a b c" }. */
@@ -163,13 +219,13 @@ add_group (Reading *x, const cJSON *group)
                       .remark = groups[i].is_unasked ? UNASKED : NULL };
     if (!node)
       continue;
+    x->map->is_dialect |= groups[i].is_of_other;
     if (cJSON_IsString (node) && row.kind != OPTION_MODEL && row.kind != OPTION_STRATEGY)
       add_rows (x, node->valuestring, row);
     else if (cJSON_IsObject (node))
       cJSON_ArrayForEach (one, node)
       {
-        row.key = groups[i].is_of_other ? g_intern_string (cJSON_GetStringValue (one))
-                                        : key_of (x, one, row.kind);
+        row.key = groups[i].is_of_other ? option_as (x, one) : key_of (x, one, row.kind);
         add_row (x, one->string, row);
       }
     else
@@ -181,6 +237,7 @@ add_group (Reading *x, const cJSON *group)
       "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"as\", \"packs\" or \"ignored\"");
 }
 
+/* Such an expression sees no job. NULL allowed. */
 /* NULL allowed. */
 static void
 check_expression (Reading *x, const cJSON *node)
@@ -195,58 +252,138 @@ check_expression (Reading *x, const cJSON *node)
   g_free (run.wrong);
 }
 
-static void
-check_file (Reading *x, const cJSON *node, const ProgramFile *file)
-{
-  static const char *const expressions[] = { "fits", "overrides", "word" };
-  const cJSON *one;
-  if (!file->yaml == !(file->marks || file->starts))
-    complain (x, node, "expected \"yaml\", of a configuration, or \"marks\" or \"starts\", of a script");
-  for (guint i = 0; i < G_N_ELEMENTS (expressions); i++)
-    check_expression (x, cJSON_GetObjectItemCaseSensitive (node, expressions[i]));
-  cJSON_ArrayForEach (one, file->beside)
-  {
-    if (!cJSON_IsString (one))
-      complain (x, one, "expected an expression");
-    check_expression (x, one);
-  }
-}
-
 static bool
 is_true (const cJSON *object, const char *key)
 {
-  return cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (object, key));
+  return cJSON_IsTrue (member (object, key));
+}
+
+static ProgramFile
+file_of (const cJSON *one)
+{
+  return (ProgramFile) { .what = text_of (one, "what"),
+                         .when = text_of (one, "when"),
+                         .marks = text_of (one, "marks"),
+                         .starts = text_of (one, "starts"),
+                         .knows = text_of (one, "knows"),
+                         .config = text_of (one, "config"),
+                         .ends = text_of (one, "ends"),
+                         .has_pairs = is_true (one, "pairs"),
+                         .submits = is_true (one, "submits"),
+                         .rules = member (one, "rules"),
+                         .changes = text_of (one, "changes"),
+                         .overrides = member (one, "overrides"),
+                         .word = text_of (one, "word"),
+                         .behind = text_of (one, "behind"),
+                         .yaml = text_of (one, "yaml"),
+                         .python = text_of (one, "python"),
+                         .fits = text_of (one, "fits"),
+                         .moves = member (one, "moves"),
+                         .lifts = text_of (one, "lifts"),
+                         .drops = text_of (one, "drops"),
+                         .fills = text_of (one, "fills"),
+                         .under = text_of (one, "under"),
+                         .at = text_of (one, "at"),
+                         .is_plain = is_true (one, "plain"),
+                         .is_apart = is_true (one, "apart"),
+                         .is_alone = is_true (one, "alone"),
+                         .beside = member (one, "beside"),
+                         .keeps = text_of (one, "keeps"),
+                         .sets = member (one, "sets"),
+                         .made_by = text_of (one, "made_by"),
+                         .own = text_of (one, "own"),
+                         .inner = text_of (one, "inner"),
+                         .classes = text_of (one, "classes"),
+                         .without = member (one, "without"),
+                         .has_no_none = is_true (one, "without_none") };
+}
+
+static bool
+is_script (const ProgramFile *file)
+{
+  return file->marks || file->starts;
+}
+
+static void
+check_file (Reading *x, const cJSON *node, const ProgramFile *file)
+{
+  static const char *const expressions[] = { "when", "fits", "overrides", "word" };
+  const cJSON *const lists[] = { file->beside, file->without }, *one;
+  if (!file->yaml == !(file->python || is_script (file)))
+    complain (x, node,
+              "expected \"yaml\" or \"python\", of a configuration, or \"marks\" or \"starts\", of a script");
+  for (guint i = 0; i < G_N_ELEMENTS (expressions); i++)
+    check_expression (x, member (node, expressions[i]));
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    cJSON_ArrayForEach (one, lists[i])
+    {
+      if (!cJSON_IsString (one) && !(i == 1 && cJSON_IsTrue (one)))
+        complain (x, one, "expected an expression");
+      check_expression (x, one);
+    }
+  cJSON_ArrayForEach (one, file->sets)
+  {
+    if (!cJSON_IsString (one))
+      complain (x, one, "expected a path");
+  }
+}
+
+/* A script that names a configuration in Python has of that what it does not say itself. */
+static void
+inherit (ProgramFile *script, const ProgramFile *of)
+{
+  if (!is_script (script) || !script->config || !of->python || is_script (of))
+    return;
+  script->python = script->python ? script->python : of->python;
+  script->fits = script->fits ? script->fits : of->fits;
+  script->sets = script->sets ? script->sets : of->sets;
+  script->keeps = of->keeps;
+  script->made_by = of->made_by;
+  script->own = of->own;
+  script->inner = of->inner;
+  script->classes = of->classes;
+  script->without = of->without;
+  script->has_no_none = of->has_no_none;
 }
 
 static void
 read_files (Reading *x, const cJSON *list)
 {
+  GArray *files = x->map->files;
   const cJSON *one;
   cJSON_ArrayForEach (one, list)
   {
-    const ProgramFile file = { .what = interned (one, "what"),
-                               .marks = interned (one, "marks"),
-                               .starts = interned (one, "starts"),
-                               .config = interned (one, "config"),
-                               .has_pairs = is_true (one, "pairs"),
-                               .submits = is_true (one, "submits"),
-                               .yaml = interned (one, "yaml"),
-                               .fits = interned (one, "fits"),
-                               .moves = cJSON_GetObjectItemCaseSensitive (one, "moves"),
-                               .lifts = interned (one, "lifts"),
-                               .drops = interned (one, "drops"),
-                               .is_apart = is_true (one, "apart"),
-                               .is_alone = is_true (one, "alone"),
-                               .beside = cJSON_GetObjectItemCaseSensitive (one, "beside"),
-                               .rules = cJSON_GetObjectItemCaseSensitive (one, "rules"),
-                               .overrides = cJSON_GetObjectItemCaseSensitive (one, "overrides"),
-                               .word = interned (one, "word"),
-                               .behind = interned (one, "behind") };
+    const ProgramFile file = file_of (one);
     check_file (x, one, &file);
-    g_array_append_val (x->map->files, file);
+    g_array_append_val (files, file);
   }
-  if (list && x->map->files->len == 0)
+  if (list && files->len == 0)
     complain (x, list, "expected a list of at least one file");
+  for (guint i = 1; i < files->len; i++)
+    inherit (&g_array_index (files, ProgramFile, i - 1), &g_array_index (files, ProgramFile, i));
+}
+
+/* The options that those of a dialect become: of the reader that a rule names. NULL: none is known. */
+static const OptionTable *
+options_of_reader (const ProgramMap *map)
+{
+  const cJSON *rule, *reader = NULL;
+  cJSON_ArrayForEach (rule, map->rules)
+  {
+    reader = reader ? reader : cJSON_GetObjectItemCaseSensitive (rule, "translate");
+  }
+  return program_table_find (map->is_around ? "trainer" : cJSON_GetStringValue (reader));
+}
+
+static void
+check_theirs (Reading *x, const cJSON *options, const OptionTable *theirs)
+{
+  for (guint i = 0; i < x->map->table.n && theirs; i++) {
+    const OptionRow *row = &x->map->table.rows[i];
+    if (row->kind == OPTION_RULE && row->remark && row->key && strcmp (row->key, "*") != 0
+        && !option_find (theirs, row->key))
+      complain (x, options, "%s is as %s, which is no option of that program", row->option, row->key);
+  }
 }
 
 /* Rules that a row announces, and that no rule asks for. */
@@ -266,34 +403,49 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
   }
 }
 
+/* Options and rules of a map, or of its arguments. theirs: the options that its own become; NULL: those of
+ * the program that a rule names. */
 static void
-read_lists (Reading *x)
+read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
 {
   ProgramMap *map = x->map;
-  const cJSON *root = ls_json_doc_root (map->doc), *one,
-              *options = cJSON_GetObjectItemCaseSensitive (root, "options");
+  const cJSON *one, *options = member (node, "options");
   g_autoptr (GHashTable) named = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  map->rules = cJSON_GetObjectItemCaseSensitive (root, "rules");
-  map->logs = cJSON_GetObjectItemCaseSensitive (root, "logs");
-  if (!map->logs && !cJSON_GetObjectItemCaseSensitive (root, "reads"))
-    complain (x, root, "expected \"reads\", with \"options\" and \"rules\", or \"logs\"");
-  x->is_right &= program_check_logs (map, x->diags);
+  map->rules = member (node, "rules");
+  x->rows = g_array_new (FALSE, FALSE, sizeof (OptionRow));
   cJSON_ArrayForEach (one, options)
   {
     add_group (x, one);
   }
   map->table.n = x->rows->len;
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
-  x->rows = NULL;
-  read_files (x, cJSON_GetObjectItemCaseSensitive (root, "reads"));
-  ProgramRun run = { .map = map, .named = named };
+  read_files (x, member (node, "reads"));
+  ProgramRun run = { .map = map, .named = named, .theirs = theirs ? theirs : options_of_reader (map) };
+  check_theirs (x, options, run.theirs);
   for (guint i = 0; i < map->files->len; i++)
     x->is_right
         &= program_check_rules (&run, map->doc, g_array_index (map->files, ProgramFile, i).rules, x->diags);
   x->is_right &= program_check_rules (&run, map->doc, map->rules, x->diags);
-  g_hash_table_unref (run.lets);
-  if (x->is_right)
+  program_run_clear (&run);
+  if (x->is_right && !map->read_by)
     check_named (x, options, named);
+}
+
+/* They see no options but their own. */
+static void
+read_arguments (Reading *x, const cJSON *node)
+{
+  ProgramMap *map = x->map;
+  if (!node)
+    return;
+  map->arguments = g_new0 (ProgramMap, 1);
+  map->arguments->program = map->program;
+  map->arguments->doc = map->doc;
+  map->arguments->files = g_array_new (FALSE, FALSE, sizeof (ProgramFile));
+  map->arguments->negates = text_of (node, "negates");
+  x->map = map->arguments;
+  read_lists (x, node, &map->table);
+  x->map = map;
 }
 
 ProgramMap *
@@ -302,12 +454,21 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   g_autoptr (ProgramMap) map = g_new0 (ProgramMap, 1);
   if (!ls_fields_read_file (ls_program_fields, "program", doc, map, diags))
     return NULL;
+  const cJSON *root = ls_json_doc_root (doc);
   map->doc = ls_json_doc_ref (doc);
   map->files = g_array_new (FALSE, FALSE, sizeof (ProgramFile));
-  Reading x = { map, diags, g_array_new (FALSE, FALSE, sizeof (OptionRow)), true };
-  read_lists (&x);
-  if (x.rows)
-    g_array_unref (x.rows);
+  map->kept = g_ptr_array_new_with_free_func (g_free);
+  map->logs = member (root, "logs");
+  map->comes = member (root, "comes_with");
+  map->is_around = cJSON_HasObjectItem (root, "around");
+  Reading x = { map, diags, NULL, map->kept, true };
+  if (map->read_by && !program_is_reader (map->read_by))
+    complain (&x, member (root, "read_by"), "there is no program of that name in C");
+  if (!map->logs && !member (root, "reads") && !map->is_around && !map->read_by)
+    complain (&x, root, "expected \"reads\", with \"options\" and \"rules\", or \"logs\"");
+  x.is_right &= program_check_logs (map, diags);
+  read_lists (&x, root, NULL);
+  read_arguments (&x, member (root, "arguments"));
   return x.is_right ? g_steal_pointer (&map) : NULL;
 }
 
@@ -321,9 +482,9 @@ program_map_load (const char *name, LsDiagList *diags)
 const ProgramMap *
 program_map_get (const char *name)
 {
-  static GMutex lock;
+  static GRecMutex lock;   /* a map may look at another */
   static GHashTable *maps; /* NULL: cannot be read */
-  g_mutex_lock (&lock);
+  g_rec_mutex_lock (&lock);
   if (!maps)
     maps = g_hash_table_new (g_str_hash, g_str_equal);
   gpointer map = NULL;
@@ -332,6 +493,6 @@ program_map_get (const char *name)
     map = program_map_load (name, diags);
     g_hash_table_insert (maps, g_strdup (name), map);
   }
-  g_mutex_unlock (&lock);
+  g_rec_mutex_unlock (&lock);
   return map;
 }

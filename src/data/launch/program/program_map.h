@@ -19,50 +19,101 @@
 
 #include <math.h>
 
+#include "data/launch/adapters.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
-/* How a file of the program is known. */
+/* How a file of the program is known: a YAML, names that a text in Python sets, or a script. Lists of texts
+ * have blanks between them; NULL: what is not said. */
 typedef struct {
   const char *what; /* "a configuration of nanotron"; NULL: another of them says so */
+  const char *when; /* what holds of the text of the file: an expression; NULL: nothing is asked */
 
   /* Of a script. */
-  const char *marks;  /* lists of texts, of each of which it has one; ';' is between lists, ' ' between texts,
-                       * '~' a blank in one; NULL: one of starts */
-  const char *starts; /* words of a command that starts it, ' ' between them, '~' between two of which one
-                       * stands behind the other; NULL: its options tell */
-  const char *config; /* its option that names the configuration, "": its first word does; NULL: its own
+  const char *marks;  /* lists of texts, of each of which it has one; ';' is between lists, '~' a blank in a
+                       * text; NULL: one of starts */
+  const char *starts; /* words of a command that starts it, '~' between two of which one stands behind the
+                       * other; NULL: its options tell */
+  const char *knows;  /* options of that command, where they are none of the program's */
+  const char *config; /* its option that names the configuration, "": a word of none does; NULL: its own
                        * options are the job's */
+  const char *ends;   /* what such a word ends with, and has where it does not say it */
   bool has_pairs;     /* its options are words "a.b=c" */
   bool submits;       /* these say on how many GPUs, not what it is started by */
 
+  /* Of a script with a configuration. */
+  const cJSON *rules;     /* about its command, before the configuration is read */
+  const char *changes;    /* an option of it, whose values "a.b=c" change the configuration */
+  const cJSON *overrides; /* true, or an expression: where its other options lie on top of the YAML, which,
+                           * but beside pairs, need then not be named; NULL: they do not */
+  const char *word;       /* the option that a word of none is the value of: an expression */
+  const char *behind;     /* words "a=b" and "~a" behind the name of the configuration change it; of a mapping
+                           * this member is set; NULL: they do not */
+
   /* Of a configuration, which a script may name. */
-  const char *yaml;    /* a text that such a YAML has; NULL: it is a script */
-  const char *fits;    /* what holds of the YAML: an expression; NULL: nothing is asked */
-  const cJSON *moves;  /* mappings of the YAML that are read at other places, by their paths; NULL: none */
-  const char *lifts;   /* a mapping of the YAML whose members are the configuration's own; NULL: none */
-  const char *drops;   /* paths of what of it matters to nothing, however much it has; NULL: none */
+  const char *yaml;   /* a text that such a YAML has; NULL: it is none */
+  const char *python; /* a text that such a file has. A script that names one, which stands in front of it in
+                       * the list, has all of that which it does not say itself */
+  const char *fits;   /* what holds of the configuration: an expression; NULL: nothing is asked */
+
+  /* Of a YAML. */
+  const cJSON *moves;  /* mappings that are read at other places, by their paths */
+  const char *lifts;   /* a mapping whose members are the configuration's own */
+  const char *drops;   /* paths of what of it matters to nothing, however much it has, which is told */
+  const char *fills;   /* a mapping where "${NAME:text}" is the text, as where nobody sets it */
+  const char *under;   /* mappings, the first of which that is there is its tree; NULL: all is */
+  const char *at;      /* of one that is plain: a mapping of that tree with its options; NULL: all are */
+  bool is_plain;       /* nothing is filled in */
   bool is_apart;       /* a key that two files have is refused by the program */
   bool is_alone;       /* files behind it are none of the configuration */
   const cJSON *beside; /* but members of it where they fit: an expression for each; NULL: none */
 
-  /* Of a script with a configuration. */
-  const cJSON *rules;     /* about its command, before the configuration is read; NULL: none */
-  const cJSON *overrides; /* true, or an expression: where its other options lie on top of the YAML, which,
-                           * but beside pairs, need then not be named; NULL: they do not */
-  const char *word;       /* the option that a word of none is the value of: an expression; NULL: none */
-  const char *behind;     /* words "a=b" and "~a" behind the name of the configuration change it; of a mapping
-                           * this member is set; NULL: they do not */
+  /* Of a configuration in Python. */
+  const char *keeps;    /* what of the names that are set are the program's; NULL: all */
+  const cJSON *sets;    /* names to paths where the value of the first that is set lies, "": it is all; NULL:
+                        * all names */
+  const char *made_by;  /* classes that make a value that is all, of a job of ours; NULL: any */
+  const char *own;      /* modules whose names begin so are the program's, and never here */
+  const char *inner;    /* path of an object whose members lie on top of those around it */
+  const char *classes;  /* paths of objects that are told by what makes them, "a.b?": by a class alone */
+  const cJSON *without; /* paths of what is no option, each with what holds of the tree then, or true */
+  bool has_no_none;     /* None is as if nothing was said */
 } ProgramFile;
 
+/* Of a program around a Trainer of Hugging Face, whose options are those of one by other names and with other
+ * defaults (hf_rules.h): how its commands are known. Lists have blanks between their items; NULL: there are
+ * none. */
 typedef struct {
+  char *commands_of; /* what its commands begin with; NULL: it is a script of any name */
+  char *commands;    /* those that train */
+  char *marks;       /* options that no other program has */
+  char *tasks;       /* "stage=pt stage=sft": values of an option with which it is the next token */
+  char *others;      /* options of what trains nothing, where `trains` is not on */
+  char *trains;      /* an option of what trains; NULL: do_train */
+  char *lacks;       /* options that a script of another program has that is called so too */
+  char *learns;      /* options of learning from preferences, where no command says */
+  char *data;        /* the option that names a data set, which tells it too */
+  char *release;     /* of transformers that it runs with today: HF_RELEASE_5; NULL: nothing says */
+  char *pins;        /* who says so */
+  char *old;         /* options that only its releases for transformers 4 have */
+} ProgramAround;
+
+typedef struct ProgramMap {
   char *name, *source;
   char *program, *prefix; /* as it is called; what "$" in front of an option stands for, or NULL */
   LsJsonDoc *doc;
   OptionTable table;
+  GPtrArray *kept;    /* what its rows are made of, beside doc */
   GArray *files;      /* ProgramFile */
   const cJSON *rules; /* of doc */
   const cJSON *logs;  /* of doc; NULL: none are known */
+  bool is_dialect;    /* options of it become those of another program that is read in C */
+  ProgramAround around;
+  bool is_around;
+  char *read_by;                /* the reader in C that has its rules; NULL: it has its own */
+  const cJSON *comes;           /* files that come with it, of doc: names and what they say; NULL: none do */
+  struct ProgramMap *arguments; /* of a command that names no configuration, in options of one; NULL: none */
+  const char *negates; /* of arguments: what in front of the last part of one turns it off, or NULL */
 } ProgramMap;
 
 extern const LsField ls_program_fields[];
@@ -84,28 +135,41 @@ typedef struct {
   double number;
 } ProgramValue;
 
-/* What expressions see. */
+/* What expressions see, and rules change: a job that is being read. */
 typedef struct {
   const ProgramMap *map;
+  const ProgramFile *file;    /* which of the map's files is read */
   LaunchJob *job;             /* NULL: nothing is known, as where the file alone is looked at */
-  const cJSON *tree;          /* of a YAML; NULL: there is none */
+  LaunchWords *words;         /* of job, to which rules may add */
+  const cJSON *tree;          /* of a configuration; NULL: there is none */
+  const char *text;           /* of a file that is looked at; NULL: it is not looked at as a text */
   const char *path;           /* of the job's file */
+  const char *name;           /* of a configuration in Python: the name whose value it is; or NULL */
   const LaunchScript *script; /* that starts it; NULL: none does */
-  const char *command;        /* of this what starts the program (f_command ()); NULL: nothing is known */
+  char *command;              /* what of this starts the program (f_command ()); NULL: nothing is known */
   GHashTable *lets;           /* char * -> ProgramValue *: what rules calculated */
   char *wrong;                /* what is wrong with an expression; NULL: nothing */
   bool is_refused;            /* a rule refused the job */
   const ImportFiles *files;
-  LaunchWords *says; /* options of another program (translate); NULL: there are none */
-  LaunchJob other;   /* in these */
-  GHashTable *named; /* char *: options that expressions name, where the file is looked at; or NULL */
+  LaunchWords *says;         /* options of another program; NULL: there is none */
+  LaunchJob other;           /* in these */
+  bool is_read;              /* a rule read what options say by themselves */
+  LaunchWords *deepspeed;    /* a configuration of DeepSpeed for it; NULL: none was read */
+  LaunchAdapters adapters;   /* for its reader; option: NULL: there are none */
+  GPtrArray *adapted;        /* modules of these, or NULL */
+  ProgramValue dropout;      /* of these */
+  const OptionTable *theirs; /* its options, where the file is looked at; NULL: these are not known */
+  GHashTable *named;         /* char *: options that expressions name, where the file is looked at; or NULL */
   LsDiagList *diags;
 } ProgramRun;
+
+void program_run_clear (ProgramRun *run); /* what it made */
 
 /* A malformed one is none, and run->wrong says why. */
 ProgramValue program_eval (ProgramRun *run, const char *text);
 bool program_holds (ProgramRun *run, const char *text);
-/* A text in which "{expression}" stands for its value; of "{x|3g}" as printf has it. Newly allocated. */
+/* A text in which "{expression}" stands for its value; of "{x|3g}" as printf has it. {" is as it stands, of
+ * JSON. Newly allocated. */
 char *program_fill (ProgramRun *run, const char *text);
 void program_value_clear (ProgramValue *v);
 char *program_value_text (const ProgramValue *v); /* newly allocated; "" of none */
@@ -135,10 +199,12 @@ char *program_option (const ProgramMap *map, const char *word, gsize n);
 /* An option, a key or a word as it is written, or a value: by the letter of the function. */
 typedef struct {
   char *word;
+  bool is_other; /* an option of the program that options become those of */
   ProgramValue value;
 } ProgramArgument;
 
-/* Letters: o an option, k a key, w a word as it stands, v a value. */
+/* Letters: o an option, with ">" in front of it one of the program that options become those of, k a key, w a
+ * word as it stands, v a value. */
 typedef struct {
   const char *name, *letters;
   ProgramValue (*call) (ProgramRun *run, const ProgramArgument *a);
@@ -156,18 +222,44 @@ const char *program_pair (const LaunchScript *script, const char *name);
 
 /* --- program_rules.c: rules ----------------------------------------------------------------------------- */
 
+/* What a rule does: "what" is the value of its action. */
+typedef void ProgramAction (ProgramRun *run, const cJSON *rule, const cJSON *what);
+
 /* Whether all were run: else one refuses the job, and run->diags says why. */
 bool program_run_rules (ProgramRun *run, const cJSON *rules);
 /* Looks at rules that no job is run by: actions, keys, options and expressions that there are not. */
 bool program_check_rules (ProgramRun *run, const LsJsonDoc *doc, const cJSON *rules, LsDiagList *diags);
+
+/* A text of a rule; NULL: it has none. */
+const char *program_member (const cJSON *rule, const char *key);
+/* An expression, or a number or a truth value as JSON has it; NULL: 0. */
+ProgramValue program_value_of (ProgramRun *run, const cJSON *node);
+bool program_is_true (ProgramRun *run, const cJSON *node);
+
+/* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
+
+ProgramAction program_base, program_translate, program_say, program_say_usual, program_say_default,
+    program_switch, program_deepspeed, program_read_as;
+bool program_is_reader (const char *name);
+/* The options of a program that is read in C; NULL: of none of that name. */
+const OptionTable *program_table_find (const char *name);
+/* What "translate" calls the options of a configuration of the program itself, for those of a command. */
+#define PROGRAM_CONFIGURATION "configuration"
+
+/* --- program_python.c: configurations in Python --------------------------------------------------------- */
+
+/* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
+cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
+ProgramAction program_python;
+
+/* What the script sets, or is given beside it; NULL: nothing. */
+const char *program_environment (const ProgramRun *run, const char *name);
 
 /* --- program_calls.c: what is in C ---------------------------------------------------------------------- */
 
 typedef void ProgramCall (ProgramRun *run);
 /* A calculation that is no rule of one line, by its name; NULL: there is none. */
 ProgramCall *program_call_find (const char *name);
-/* Options of a program that is read in C; NULL: of none of that name. */
-const OptionTable *program_table_find (const char *name);
 /* [[["flash", "mamba"], 12], ...]: the kinds of layers of each part, so many times, or once, each by its
  * letter in "flash=A mamba=m". The caller frees it; NULL: it is written otherwise, or has other kinds. */
 char *program_pattern (const cJSON *parts, const char *letters);
@@ -176,6 +268,8 @@ char *program_pattern (const cJSON *parts, const char *letters);
 
 /* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */
 const ImportReader *program_reader_of (const char *name, bool is_own, const ImportFile *file);
+/* Takes a member out of a tree by its path; false: there is none. */
+bool program_drop (cJSON *tree, const char *path);
 
 /* --- program_logs.c: logs ------------------------------------------------------------------------------- */
 

@@ -6,74 +6,86 @@
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 
+/* --- its part of a file -------------------------------------------------------------------------------- */
+
+/* Borrowed; NULL: it has none. */
+static const cJSON *
+part_of (const ProgramFile *of, const cJSON *tree)
+{
+  g_auto (GStrv) paths = of->under ? g_strsplit (of->under, " ", -1) : NULL;
+  const cJSON *part = paths ? NULL : tree;
+  for (char **path = paths; path && *path && !part; path++)
+    part = yaml_config_find (tree, *path);
+  return part;
+}
+
+/* "${PRIMUS_MODEL:llama3_8B}.yaml" as it is where nobody sets the variable. */
+static char *
+with_defaults (const char *text)
+{
+  GString *out = g_string_new (NULL);
+  for (const char *p = text; *p;) {
+    const char *end = g_str_has_prefix (p, "${") ? strchr (p, '}') : NULL,
+               *colon = end ? memchr (p, ':', (gsize) (end - p)) : NULL;
+    if (colon)
+      g_string_append_len (out, colon + 1, end - colon - 1);
+    else
+      g_string_append_c (out, *p);
+    p = colon ? end + 1 : p + 1;
+  }
+  return g_string_free (out, FALSE);
+}
+
+static void
+fill_variables (cJSON *node, LsImport *import)
+{
+  cJSON *member;
+  if (cJSON_IsString (node) && strstr (node->valuestring, "${")) {
+    g_autofree char *text = with_defaults (node->valuestring);
+    import_infer (import, "%s: %s, as where nobody sets the variable", node->valuestring, text);
+    cJSON_SetValuestring (node, text);
+  }
+  cJSON_ArrayForEach (member, node)
+  {
+    fill_variables (member, import);
+  }
+}
+
 /* --- whose file it is ---------------------------------------------------------------------------------- */
 
+/* What holds of a configuration, or of a text; expression NULL: nothing is asked. */
 static bool
-fits (const ProgramMap *map, const ProgramFile *of, const cJSON *tree)
+fits (const ProgramMap *map, const char *expression, const cJSON *tree, const char *text)
 {
-  ProgramRun run = { .map = map, .tree = tree };
-  bool is_its = !of->fits || program_holds (&run, of->fits);
+  ProgramRun run = { .map = map, .tree = tree, .text = text };
+  bool is_its = !expression || program_holds (&run, expression);
   g_free (run.wrong);
   return is_its;
+}
+
+static const char *
+marks_of (const ProgramFile *of)
+{
+  return of->marks ? of->marks : of->starts;
 }
 
 static bool
 is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
 {
-  if (!of->yaml)
-    return program_has_marks (file->text, file->n, of->marks ? of->marks : of->starts);
-  const cJSON *tree = strstr (file->text, of->yaml) ? yaml_config_tree (file) : NULL;
-  return cJSON_IsObject (tree) && fits (map, of, tree);
+  const char *marks = marks_of (of);
+  bool is_marked = marks ? program_has_marks (file->text, file->n, marks)
+                         : strstr (file->text, of->yaml ? of->yaml : of->python) != NULL;
+  if (!is_marked || !fits (map, of->when, NULL, file->text))
+    return false;
+  if (marks || of->python)
+    return marks || fits (map, of->fits, NULL, file->text);
+  const cJSON *tree = yaml_config_tree (file), *part = cJSON_IsObject (tree) ? part_of (of, tree) : NULL;
+  return cJSON_IsObject (part) && fits (map, of->fits, part, NULL);
 }
 
 /* --- reading it ---------------------------------------------------------------------------------------- */
 
-/* What is being read. */
-typedef struct {
-  const ProgramMap *map;
-  const ProgramFile *of;
-  const ImportFiles *files;
-  LaunchScript *script; /* that starts it; NULL: none does */
-  char *command;        /* what of this starts the program; NULL: nothing is known */
-  LsImport *import;
-  LsDiagList *diags;
-} Reading;
-
-static LaunchJob
-job_of (const Reading *r, const LaunchWords *words)
-{
-  return (LaunchJob) { .import = r->import,
-                       .words = words,
-                       .table = &r->map->table,
-                       .gpus = r->script ? r->script->gpus : 0,
-                       .variables = r->script ? r->script->variables : NULL };
-}
-
-/* tree: NULL: there is none. */
-static ProgramRun
-run_of (const Reading *r, LaunchJob *job, const cJSON *tree)
-{
-  return (ProgramRun) { .map = r->map,
-                        .job = job,
-                        .tree = tree,
-                        .path = r->import->path,
-                        .script = r->script,
-                        .command = r->command,
-                        .files = r->files,
-                        .diags = r->diags };
-}
-
-static void
-clear_run (ProgramRun *run)
-{
-  if (run->lets)
-    g_hash_table_unref (run->lets);
-  g_hash_table_unref (run->job->open);
-  launch_words_free (run->says);
-  g_free (run->wrong);
-}
-
-/* Whether a rule says when its options are read, be it as those of another program. */
+/* Whether a rule says when its options are read. */
 static bool
 has_rules_before (const ProgramMap *map)
 {
@@ -86,34 +98,47 @@ has_rules_before (const ProgramMap *map)
   return false;
 }
 
+/* What rules see from now on; tree NULL: there is none. */
+static void
+set_words (ProgramRun *run, LaunchWords *words, const cJSON *tree)
+{
+  LaunchJob *job = run->job;
+  run->tree = tree;
+  run->words = words;
+  job->words = words;
+  job->table = &run->map->table;
+  g_clear_pointer (&job->open, g_hash_table_unref);
+  job->open = g_hash_table_new (g_str_hash, g_str_equal);
+  if (run->map->is_dialect && !run->says)
+    run->says = launch_words_new ();
+  run->other = (LaunchJob) {
+    .import = job->import, .words = run->says, .table = job->table, .gpus = job->gpus, .open = job->open
+  };
+}
+
 /* The options of a job by the rules. tree: as it stands in the file; NULL: there is none. */
 static bool
-read_job (const Reading *r, const LaunchWords *words, const cJSON *tree)
+read_job (ProgramRun *run, LaunchWords *words, const cJSON *tree)
 {
-  LaunchJob job = job_of (r, words);
-  ProgramRun run = run_of (r, &job, tree);
-  if (has_rules_before (r->map))
-    job.open = g_hash_table_new (g_str_hash, g_str_equal);
-  else
-    option_read_all (&job);
-  bool ok = program_run_rules (&run, r->map->rules);
-  clear_run (&run);
-  return ok;
+  set_words (run, words, tree);
+  if (!run->map->is_dialect && !has_rules_before (run->map)) {
+    g_hash_table_unref (run->job->open);
+    option_read_all (run->job);
+  }
+  return program_run_rules (run, run->map->rules);
 }
 
 /* --- a configuration ----------------------------------------------------------------------------------- */
 
-/* A member by its path; false: there is none. */
-static bool
-drop (cJSON *tree, const char *path)
+bool
+program_drop (cJSON *tree, const char *path)
 {
   const char *dot = strrchr (path, '.');
   g_autofree char *front = dot ? g_strndup (path, (gsize) (dot - path)) : NULL;
-  cJSON *parent = front ? yaml_config_find (tree, front) : tree;
-  bool is_there = cJSON_IsObject (parent) && yaml_config_find (tree, path);
-  if (is_there)
-    cJSON_DeleteItemFromObjectCaseSensitive (parent, dot ? dot + 1 : path);
-  return is_there;
+  cJSON *parent = front ? yaml_config_find (tree, front) : tree, *item = yaml_config_find (tree, path);
+  if (item && parent)
+    cJSON_Delete (cJSON_DetachItemViaPointer (parent, item));
+  return item != NULL;
 }
 
 static void
@@ -121,46 +146,72 @@ drop_all (cJSON *tree, const char *paths, LsImport *import)
 {
   g_auto (GStrv) all = g_strsplit (paths, " ", -1);
   for (char **path = all; *path; path++)
-    if (**path && drop (tree, *path))
+    if (**path && program_drop (tree, *path))
       import_ignore (import, "%s", *path);
 }
 
 /* The files behind the first that fit become that member, the last of them holds. */
 static void
-add_files (const Reading *r, cJSON *tree, const char *name, const char *holds)
+add_files (const ProgramRun *run, cJSON *tree, const char *name, const char *holds)
 {
-  for (guint i = 1; i < r->files->n; i++) {
-    const cJSON *own = yaml_config_tree (&r->files->files[i]);
-    ProgramRun run = { .map = r->map, .tree = own };
-    if (cJSON_IsObject (own) && program_holds (&run, holds)) {
-      import_use_file (&r->files->files[i]);
-      cJSON_DeleteItemFromObjectCaseSensitive (tree, name);
-      cJSON_AddItemToObject (tree, name, cJSON_Duplicate (own, true));
-    }
-    g_free (run.wrong);
+  for (guint i = 1; i < run->files->n; i++) {
+    const cJSON *own = yaml_config_tree (&run->files->files[i]);
+    if (!cJSON_IsObject (own) || !fits (run->map, holds, own, NULL))
+      continue;
+    import_use_file (&run->files->files[i]);
+    cJSON_DeleteItemFromObjectCaseSensitive (tree, name);
+    cJSON_AddItemToObject (tree, name, cJSON_Duplicate (own, true));
   }
+}
+
+/* Of a part of the tree it. Takes the tree. */
+static cJSON *
+taken_part (const ProgramFile *of, cJSON *tree)
+{
+  if (!of->under)
+    return tree;
+  const cJSON *part = part_of (of, tree);
+  cJSON *copy = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
+  cJSON_Delete (tree);
+  return copy;
+}
+
+/* As they are, or with what OmegaConf fills in. Takes the tree. */
+static LaunchWords *
+words_of (const ProgramFile *of, cJSON *tree)
+{
+  if (!of->is_plain)
+    return yaml_config_words (tree);
+  LaunchWords *words = launch_words_new ();
+  launch_words_add_tree (words, of->at ? yaml_config_find (tree, of->at) : tree);
+  cJSON_Delete (tree);
+  return words;
 }
 
 /* Takes the tree. */
 static bool
-read_tree (const Reading *r, cJSON *tree)
+read_tree (ProgramRun *run, cJSON *tree)
 {
+  const ProgramFile *of = run->file;
   const cJSON *one;
-  cJSON_ArrayForEach (one, r->of->moves)
+  if (of->fills)
+    fill_variables (yaml_config_find (tree, of->fills), run->job->import);
+  tree = taken_part (of, tree);
+  cJSON_ArrayForEach (one, of->moves)
   {
     yaml_config_move (tree, one->string, cJSON_GetStringValue (one));
   }
-  if (r->of->lifts)
-    yaml_config_lift (tree, r->of->lifts);
-  if (r->of->drops)
-    drop_all (tree, r->of->drops, r->import);
-  cJSON_ArrayForEach (one, r->of->beside)
+  if (of->lifts)
+    yaml_config_lift (tree, of->lifts);
+  if (of->drops)
+    drop_all (tree, of->drops, run->job->import);
+  cJSON_ArrayForEach (one, of->beside)
   {
-    add_files (r, tree, one->string, cJSON_GetStringValue (one));
+    add_files (run, tree, one->string, cJSON_GetStringValue (one));
   }
   cJSON *copy = cJSON_Duplicate (tree, true); /* what rules see is as it stands in the file */
-  g_autoptr (LaunchWords) words = yaml_config_words (tree);
-  bool ok = read_job (r, words, copy);
+  g_autoptr (LaunchWords) words = words_of (of, tree);
+  bool ok = read_job (run, words, copy);
   cJSON_Delete (copy);
   return ok;
 }
@@ -184,158 +235,247 @@ tell_apart (const cJSON *tree, const ImportFile *file, LsImport *import)
   }
 }
 
-/* Its files, each on top of those before it. NULL: a diagnostic. */
-static cJSON *
-load (const Reading *r)
+/* Its files, each on top of those before it. */
+static bool
+read_yaml (ProgramRun *run)
 {
+  LsImport *import = run->job->import;
   cJSON *tree = cJSON_CreateObject ();
-  for (guint i = 0; i < (r->of->is_alone ? 1 : r->files->n); i++) {
-    if (r->of->is_apart)
-      tell_apart (tree, &r->files->files[i], r->import);
-    if (!yaml_config_add (tree, &r->files->files[i], r->import, r->diags)) {
+  for (guint i = 0; i < (run->file->is_alone ? 1 : run->files->n); i++) {
+    if (run->file->is_apart)
+      tell_apart (tree, &run->files->files[i], import);
+    if (!yaml_config_add (tree, &run->files->files[i], import, run->diags)) {
       cJSON_Delete (tree);
-      return NULL;
+      return false;
     }
   }
-  return tree;
+  return read_tree (run, tree);
 }
 
-/* --- scripts ------------------------------------------------------------------------------------------- */
+static bool
+read_python (ProgramRun *run, const char *text, gsize n, const char *path)
+{
+  cJSON *tree = program_python_tree (run, text, n, path);
+  if (!tree)
+    return false;
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  launch_words_add_tree (words, tree);
+  bool ok = read_job (run, words, tree);
+  cJSON_Delete (tree);
+  return ok;
+}
+
+/* --- what a command puts on top of a configuration ------------------------------------------------------ */
 
 /* Pairs of the command, but that which names the configuration. */
 static void
-add_pairs (const Reading *r, cJSON *tree)
+add_pairs (const ProgramRun *run, cJSON *tree)
 {
-  const GPtrArray *pairs = r->script->words->others;
+  const GPtrArray *pairs = run->script->words->others;
+  const char *config = run->file->config;
   for (guint i = 0; i < pairs->len; i++)
-    if (!program_pair_value (pairs->pdata[i], r->of->config))
+    if (!config || !program_pair_value (pairs->pdata[i], config))
       yaml_config_set_pair (tree, pairs->pdata[i]);
 }
 
 /* An option without a value is true; of several values the first is its own; '-' in its name is '_'. */
 static void
-add_options (const Reading *r, cJSON *tree)
+add_options (const ProgramRun *run, cJSON *tree)
 {
-  const GPtrArray *options = r->script->words->options;
+  const GPtrArray *options = run->script->words->options;
   for (guint i = 0; i < options->len; i++) {
     const LaunchOption *o = options->pdata[i];
     g_autofree char *name = folded (o->name);
-    if (strcmp (name, r->of->config) != 0)
+    if (strcmp (name, run->file->config) != 0)
       yaml_config_set (tree, name, o->values->len > 0 ? o->values->pdata[0] : "true");
   }
 }
 
 /* "loss=a.b.CrossEntropy" sets the member of the mapping that says what it is; "~lr_scheduler" drops one. */
 static void
-add_behind (const Reading *r, cJSON *tree, const char *word)
+add_behind (const ProgramRun *run, cJSON *tree, const char *word)
 {
   const char *equals = strchr (word, '=');
   if (*word == '~') {
-    drop (tree, word + 1);
+    program_drop (tree, word + 1);
     return;
   }
   if (!equals) {
-    import_unknown (r->import, "%s: behind the name of a configuration", word);
+    import_unknown (run->job->import, "%s: behind the name of a configuration", word);
     return;
   }
   g_autofree char *path = g_strndup (word, (gsize) (equals - word)),
-                  *within = g_strconcat (path, ".", r->of->behind, NULL);
+                  *within = g_strconcat (path, ".", run->file->behind, NULL);
   yaml_config_set (tree, cJSON_IsObject (yaml_config_find (tree, path)) ? within : path, equals + 1);
 }
 
-/* What a command puts on top of its configuration. */
 static void
-add_words (ProgramRun *run, const Reading *r, cJSON *tree)
+add_words (ProgramRun *run, cJSON *tree)
 {
-  const ProgramFile *of = r->of;
-  const LaunchWords *words = r->script->words;
+  const ProgramFile *of = run->file;
+  const LaunchWords *words = run->script->words;
   const LaunchOption *config = launch_words_find (words, of->config);
   const char *word = of->word ? launch_words_alone (words, NULL) : NULL;
   run->tree = tree;
   if (cJSON_IsString (of->overrides) ? program_holds (run, of->overrides->valuestring)
                                      : cJSON_IsTrue (of->overrides))
-    (of->has_pairs ? add_pairs : add_options) (r, tree);
+    (of->has_pairs ? add_pairs : add_options) (run, tree);
   if (word) {
     ProgramValue option = program_eval (run, of->word);
     yaml_config_set (tree, option.text ? option.text : "", word);
     program_value_clear (&option);
   }
   for (guint i = 1; of->behind && config && i < config->values->len; i++)
-    add_behind (r, tree, config->values->pdata[i]);
+    add_behind (run, tree, config->values->pdata[i]);
 }
 
-/* NULL: none is said. */
-static const char *
-config_name (const Reading *r)
+/* --- scripts with a configuration ----------------------------------------------------------------------- */
+
+static bool
+is_no_pair (const char *word)
 {
-  const LaunchWords *words = r->script->words;
-  if (r->of->has_pairs)
-    return program_pair (r->script, r->of->config);
-  if (*r->of->config)
-    return launch_words_text (words, r->of->config);
-  return words->others->len > 0 ? words->others->pdata[0] : NULL;
+  return !strchr (word, '=');
+}
+
+/* What it names by an option, a pair, or a word of none. Newly allocated; NULL: nothing. */
+static char *
+config_named (const ProgramRun *run)
+{
+  const ProgramFile *of = run->file;
+  if (of->has_pairs)
+    return g_strdup (program_pair (run->script, of->config));
+  if (*of->config)
+    return g_strdup (launch_words_text (run->script->words, of->config));
+  const char *word = launch_words_alone (run->script->words, is_no_pair), *ends = of->ends ? of->ends : "";
+  return word ? g_strconcat (word, g_str_has_suffix (word, ends) ? "" : ends, NULL) : NULL;
+}
+
+/* What a command names that is started with another program's configuration. */
+static bool
+refuse_config (const ProgramRun *run, const char *name)
+{
+  const ProgramFile *of = run->file;
+  bool is_by_option = *of->config || !of->starts;
+  g_autofree char *words
+      = is_by_option ? g_strdup ("is started so") : g_strdup_printf ("%s is started with", of->starts);
+  g_strdelimit (words, "~", ' ');
+  ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
+               "%s%s%s%s: it is no configuration of %s, and what else %s is not known",
+               *of->config ? "--" : "", of->config, *of->config ? " " : "", name ? name : "",
+               run->map->program, words);
+  return false;
 }
 
 /* The configuration of that name; where it is what the script is given, the file behind the script. NULL: a
  * diagnostic. */
 static cJSON *
-load_named (const Reading *r, const char *name)
+load_named (const ProgramRun *run, const char *name)
 {
-  bool is_option = *r->of->config && !r->of->has_pairs;
-  if (is_option && r->of->overrides && !launch_words_find (r->script->words, r->of->config))
+  const ProgramFile *of = run->file;
+  const ImportFiles *files = run->files;
+  bool is_option = *of->config && !of->has_pairs;
+  if (is_option && of->overrides && !launch_words_find (run->script->words, of->config))
     return cJSON_CreateObject ();
-  if (!*r->of->config && name && ls_shell_has_hole (name) && r->files->n > 1) {
-    import_infer (r->import, "%s: what the script is given as a configuration", r->files->files[1].path);
-    cJSON *tree = cJSON_CreateObject ();
-    if (yaml_config_add (tree, &r->files->files[1], r->import, r->diags))
-      return tree;
-    cJSON_Delete (tree);
-    return NULL;
-  }
-  return yaml_config_of_name (r->files, name, r->import, r->diags);
-}
-
-/* What a command names that is started with another program's configuration. */
-static void
-refuse_other (const Reading *r, const char *name)
-{
-  bool is_option = *r->of->config != '\0';
-  ls_diag_add (r->diags, LS_ERROR_UNSUPPORTED, r->import->path, 0, 0, NULL, NULL, NULL,
-               "%s%s%s%s: it is no configuration of %s, and what else %s%s is not known",
-               is_option ? "--" : "", r->of->config, is_option ? " " : "", name ? name : "", r->map->program,
-               is_option ? "is started so" : r->of->starts, is_option ? "" : " is started with");
-}
-
-/* The configuration of a command, with what this puts on top. NULL: a diagnostic. */
-static cJSON *
-tree_of_command (ProgramRun *run, const Reading *r)
-{
-  if (!program_run_rules (run, r->of->rules))
-    return NULL;
-  const char *name = config_name (r);
-  cJSON *tree = load_named (r, name);
-  if (!tree)
-    return NULL;
-  if (fits (r->map, r->of, tree)) {
-    add_words (run, r, tree);
+  if (*of->config || !name || !ls_shell_has_hole (name) || files->n < 2)
+    return yaml_config_of_name (files, name, run->job->import, run->diags);
+  import_infer (run->job->import, "%s: what the script is given as a configuration", files->files[1].path);
+  cJSON *tree = cJSON_CreateObject ();
+  if (yaml_config_add (tree, &files->files[1], run->job->import, run->diags))
     return tree;
-  }
-  refuse_other (r, name);
   cJSON_Delete (tree);
   return NULL;
 }
 
+static bool
+read_yaml_of_script (ProgramRun *run, const char *name)
+{
+  cJSON *tree = load_named (run, name);
+  if (!tree)
+    return false;
+  if (fits (run->map, run->file->fits, part_of (run->file, tree), NULL)) {
+    add_words (run, tree);
+    return read_tree (run, tree);
+  }
+  cJSON_Delete (tree);
+  return refuse_config (run, name);
+}
+
+/* "--fsdp-config.no-torch-compile" is torch_compile off; front: "no-". */
+static void
+add_negations (const OptionTable *table, const char *front, LaunchWords *words)
+{
+  for (guint i = 0, n = words->options->len; i < n; i++) {
+    const LaunchOption *o = words->options->pdata[i];
+    const char *dot = strrchr (o->name, '.'), *last = dot ? dot + 1 : o->name;
+    g_autofree char *part = g_strndup (last, strlen (front)),
+                    *name = strlen (last) < strlen (front)
+        ? NULL
+        : g_strdup_printf ("%.*s%s", (int) (last - o->name), o->name, last + strlen (front));
+    if (name && option_fits (front, part) && option_find (table, name))
+      launch_words_add_value (words, name, "False");
+  }
+}
+
+/* Arguments of the command, in options of a configuration, which it names none of. */
+static bool
+read_arguments (ProgramRun *run)
+{
+  const ProgramMap *map = run->map;
+  LaunchWords *words = run->script->words;
+  g_clear_pointer (&run->says, launch_words_free);
+  run->map = map->arguments;
+  if (run->map->negates)
+    add_negations (&run->map->table, run->map->negates, words);
+  bool ok = read_job (run, words, NULL);
+  g_autoptr (LaunchWords) said = g_steal_pointer (&run->says);
+  run->map = map;
+  return ok && read_job (run, said ? said : words, NULL);
+}
+
+static bool
+read_python_of_script (ProgramRun *run, const char *name)
+{
+  gsize n = 0;
+  g_autofree char *text = name ? launch_file_of (run->files, name, &n) : NULL;
+  if (!name && run->map->arguments)
+    return read_arguments (run);
+  if (!text)
+    return launch_refuse_config (name, run->job->import, run->diags);
+  if (!strstr (text, run->file->python) || !fits (run->map, run->file->fits, NULL, text))
+    return refuse_config (run, name);
+  return read_python (run, text, n, name);
+}
+
 /* With a configuration that its command names. */
 static bool
-read_configured (const Reading *r)
+read_configured (ProgramRun *run)
 {
-  LaunchJob job = job_of (r, r->script->words);
-  job.open = g_hash_table_new (g_str_hash, g_str_equal);
-  ProgramRun run = run_of (r, &job, NULL);
-  cJSON *tree = tree_of_command (&run, r);
-  r->script->gpus = job.gpus; /* as a rule may have it */
-  clear_run (&run);
-  return tree && read_tree (r, tree);
+  set_words (run, run->script->words, NULL);
+  if (!program_run_rules (run, run->file->rules))
+    return false;
+  g_autofree char *name = config_named (run);
+  return (run->file->python ? read_python_of_script : read_yaml_of_script) (run, name);
+}
+
+/* --- scripts ------------------------------------------------------------------------------------------- */
+
+/* Of a command whose options are its own: words "a.b=c" among them are members of a tree. What other words
+ * leave open is told behind all; an option tells its value, unless it is ignored. */
+static bool
+read_command (ProgramRun *run)
+{
+  LaunchWords *own = run->script->words;
+  if (!run->file->has_pairs)
+    return read_job (run, own, NULL);
+  cJSON *tree = cJSON_CreateObject ();
+  add_pairs (run, tree);
+  g_autoptr (LaunchWords) words = yaml_config_words (tree);
+  launch_words_add_words (words, own);
+  bool ok = read_job (run, words, NULL);
+  for (guint i = 0; i < own->others->len && ok; i++)
+    if (is_no_pair (own->others->pdata[i]))
+      option_tell_hole (run->job, own->others->pdata[i]);
+  return ok;
 }
 
 /* "litgpt~pretrain": whether the script is the first of them, or both, and the words behind it begin with the
@@ -355,45 +495,53 @@ is_started_by (const char *start, const LaunchScript *script)
 
 /* What starts the program, of starts that which does; false: none does, with a diagnostic. */
 static bool
-take_command (Reading *r)
+take_command (ProgramRun *run)
 {
-  g_auto (GStrv) starts = g_strsplit (r->of->starts ? r->of->starts : "", " ", -1);
-  const char *first = NULL;
-  for (char **start = starts; *start && !r->command; start++) {
+  const char *words = run->file->starts, *first = NULL;
+  g_auto (GStrv) starts = g_strsplit (words ? words : "", " ", -1);
+  for (char **start = starts; *start && !run->command; start++) {
     if (!strchr (*start, '~'))
       continue;
     first = *start;
-    if (is_started_by (*start, r->script))
-      r->command = g_strdelimit (g_strdup (*start), "~", ' ');
+    if (is_started_by (*start, run->script))
+      run->command = g_strdelimit (g_strdup (*start), "~", ' ');
   }
-  if (first && !r->command) {
-    ls_diag_add (r->diags, LS_ERROR_UNSUPPORTED, r->import->path, 0, 0, NULL, NULL, NULL,
+  if (first && !run->command) {
+    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
                  "how %.*s is started here is not known", (int) strcspn (first, "~"), first);
     return false;
   }
-  if (!r->command)
-    r->command = g_strdup (r->script->script);
+  if (!run->command)
+    run->command = g_strdup (run->script->script);
   return true;
 }
 
-/* Words that a script's command is known by: the file's option, or the program's own. */
+/* Words that a script's command is known by: those of the file's option, or the program's own. */
 static bool
-read_script (Reading *r)
+read_script (ProgramRun *run)
 {
-  const ProgramFile *of = r->of;
-  const LaunchKind kind = { .program = r->map->program,
+  const ProgramFile *of = run->file;
+  const ProgramMap *map = run->map;
+  const OptionTable own = { .ignored = of->knows };
+  bool is_named = of->config && !of->overrides && !of->has_pairs;
+  const LaunchKind kind = { .program = map->program,
                             .n_needed = 1,
                             .config = of->config && *of->config ? of->config : NULL,
-                            .table = of->config && !of->overrides && !of->has_pairs ? NULL : &r->map->table,
+                            .table = of->knows   ? &own
+                                : map->arguments ? &map->arguments->table
+                                : is_named       ? NULL
+                                                 : &map->table,
                             .has_pairs = of->has_pairs,
                             .gpus = of->has_pairs && !of->submits ? "" : NULL,
                             .start_words = of->starts };
   LaunchScript script;
-  r->script = &script;
-  bool ok = launch_script_read (r->files, &kind, &script, r->import, r->diags) && take_command (r)
-      && (of->config ? read_configured (r) : read_job (r, script.words, NULL));
+  bool ok = launch_script_read (run->files, &kind, &script, run->job->import, run->diags);
+  run->script = &script;
+  run->job->gpus = script.gpus;
+  run->job->variables = script.variables;
+  ok = ok && take_command (run) && (of->config ? read_configured : read_command) (run);
   launch_script_clear (&script);
-  g_free (r->command);
+  run->script = NULL;
   return ok;
 }
 
@@ -410,14 +558,18 @@ static bool
 read (const ImportReader *reader, const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   const Reader *r = (const Reader *) (gconstpointer) reader;
+  const ImportFile *first = &files->files[0];
+  LaunchJob job = { .import = import };
+  ProgramRun run
+      = { .map = r->map, .job = &job, .path = import->path, .files = files, .file = r->file, .diags = diags };
   import->program = r->map->program;
   if (r->is_own)
-    import_infer (import, "read as %s, by %s", r->map->program, ls_json_doc_name (r->map->doc));
-  Reading x = { r->map, r->file, files, NULL, NULL, import, diags };
-  if (!r->file->yaml)
-    return read_script (&x);
-  cJSON *tree = load (&x);
-  return tree && read_tree (&x, tree);
+    import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
+  bool ok = marks_of (r->file) ? read_script (&run)
+      : r->file->python        ? read_python (&run, first->text, first->n, first->path)
+                               : read_yaml (&run);
+  program_run_clear (&run);
+  return ok;
 }
 
 const ImportReader *

@@ -8,26 +8,34 @@
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 
-static const char *
-member (const cJSON *rule, const char *key)
+const char *
+program_member (const cJSON *rule, const char *key)
 {
   return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (rule, key));
 }
 
-/* An expression, or a number or a truth value as JSON has it. */
-static ProgramValue
-value_of (ProgramRun *run, const cJSON *node)
+ProgramValue
+program_value_of (ProgramRun *run, const cJSON *node)
 {
   if (cJSON_IsString (node))
     return program_eval (run, node->valuestring);
   return (ProgramValue) { NULL, cJSON_IsNumber (node) ? node->valuedouble : cJSON_IsTrue (node) ? 1 : 0 };
 }
 
+bool
+program_is_true (ProgramRun *run, const cJSON *node)
+{
+  ProgramValue v = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
+  bool is = program_value_is_true (&v);
+  program_value_clear (&v);
+  return is;
+}
+
 /* Of a member of a rule; 0: it has none. */
 static ProgramValue
 value_at (ProgramRun *run, const cJSON *rule, const char *key)
 {
-  return value_of (run, cJSON_GetObjectItemCaseSensitive (rule, key));
+  return program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, key));
 }
 
 static guint64
@@ -37,8 +45,6 @@ whole (const ProgramValue *v)
 }
 
 /* --- what rules do ------------------------------------------------------------------------------------- */
-
-typedef void Action (ProgramRun *run, const cJSON *rule, const cJSON *what);
 
 static void
 value_free (gpointer value)
@@ -54,9 +60,21 @@ let (ProgramRun *run, const cJSON *rule, const cJSON *what)
   const cJSON *one;
   cJSON_ArrayForEach (one, what)
   {
-    ProgramValue v = value_of (run, one);
+    ProgramValue v = program_value_of (run, one);
     g_hash_table_replace (run->lets, g_strdup (one->string), g_memdup2 (&v, sizeof v));
   }
+}
+
+/* { "table": { "text": value }, "of": expression, "gives": name }: what "of" is in the table; none: it is not
+ * there. */
+static void
+look_up (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue of = value_at (run, rule, "of");
+  const cJSON *node = of.text ? cJSON_GetObjectItemCaseSensitive (what, of.text) : NULL;
+  ProgramValue v = node ? program_value_of (run, node) : (ProgramValue) { NULL, NAN };
+  g_hash_table_replace (run->lets, g_strdup (program_member (rule, "gives")), g_memdup2 (&v, sizeof v));
+  program_value_clear (&of);
 }
 
 /* What says it: "by"; else of a number of the model its key, of all else a rule of the program. A value that
@@ -64,11 +82,11 @@ let (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 set_keys (ProgramRun *run, const cJSON *rule, const cJSON *what, bool is_model)
 {
-  const char *by = member (rule, "by");
+  const char *by = program_member (rule, "by");
   const cJSON *one;
   cJSON_ArrayForEach (one, what)
   {
-    ProgramValue v = value_of (run, one);
+    ProgramValue v = program_value_of (run, one);
     g_autofree char *text = program_value_text (&v), *option = by ? program_fill (run, by) : NULL;
     const char *who = option ? option : is_model && !v.text ? one->string : "--";
     if (!program_value_is_none (&v))
@@ -96,7 +114,7 @@ set_default (ProgramRun *run, const cJSON *rule, const cJSON *what)
   const cJSON *one;
   cJSON_ArrayForEach (one, what)
   {
-    ProgramValue v = value_of (run, one);
+    ProgramValue v = program_value_of (run, one);
     g_autofree char *text = program_value_text (&v);
     option_default (run->job, one->string, text);
     program_value_clear (&v);
@@ -111,13 +129,44 @@ set_usual (ProgramRun *run, const cJSON *rule, const cJSON *what)
   const cJSON *one;
   cJSON_ArrayForEach (one, what)
   {
-    ProgramValue v = value_of (run, one);
+    ProgramValue v = program_value_of (run, one);
     g_autofree char *text = program_value_text (&v);
     if (!import_has_model (import, one->string)) {
       import_set_model (import, one->string, text, "--");
       import_infer (import, "%s %s: the default of %s", one->string, text, run->map->program);
     }
     program_value_clear (&v);
+  }
+}
+
+/* { "assumes": { option: value } }: options of the program that are not given, which is told. */
+static void
+assume (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    g_autofree char *option = program_option (run->map, one->string, strlen (one->string));
+    if (launch_words_find (run->words, option))
+      continue;
+    ProgramValue v = program_value_of (run, one);
+    g_autofree char *text = program_value_text (&v);
+    launch_words_add_by (run->words, false, option, text);
+    import_infer (run->job->import, "%s %s: the default of %s", option, text, run->map->program);
+    program_value_clear (&v);
+  }
+}
+
+/* { "tells": { option: text } }: of each that is there, "option: text" is told as unknown. */
+static void
+tell (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    g_autofree char *option = program_option (run->map, one->string, strlen (one->string));
+    if (option_is_there (run->job, option))
+      import_unknown (run->job->import, "%s: %s", option, cJSON_GetStringValue (one));
   }
 }
 
@@ -152,7 +201,7 @@ conflict (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 leave_open (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  g_autofree char *text = program_fill (run, member (rule, "says"));
+  g_autofree char *text = program_fill (run, program_member (rule, "says"));
   import_open (run->job->import, what->valuestring, "%s", text);
 }
 
@@ -160,14 +209,21 @@ static void
 expect (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   g_autofree char *option = program_option (run->map, what->valuestring, strlen (what->valuestring));
-  option_tell_other (run->job, option, member (rule, "words"), member (rule, "taken"));
+  option_tell_other (run->job, option, program_member (rule, "words"), program_member (rule, "taken"));
+}
+
+/* What rows of the model, or of the strategy, say `otherwise`. */
+static void
+set_otherwise (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  option_set_defaults (run->job, strcmp (what->valuestring, "model") == 0 ? OPTION_MODEL : OPTION_STRATEGY);
 }
 
 static void
 set_optimizer (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue v = value_of (run, what), momentum = value_at (run, rule, "momentum");
-  const char *by = member (rule, "by");
+  ProgramValue v = program_value_of (run, what), momentum = value_at (run, rule, "momentum");
+  const char *by = program_member (rule, "by");
   import_set_optimizer (run->job->import, v.text, momentum.number > 0 ? momentum.number : 0, by ? by : "--");
   program_value_clear (&v);
   program_value_clear (&momentum);
@@ -177,7 +233,7 @@ set_optimizer (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 set_padded_vocab (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue v = value_of (run, what);
+  ProgramValue v = program_value_of (run, what);
   import_padded_vocab (run->job->import, whole (&v));
   program_value_clear (&v);
 }
@@ -185,7 +241,7 @@ set_padded_vocab (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 set_software (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue v = value_of (run, what);
+  ProgramValue v = program_value_of (run, what);
   if (v.text)
     import_set_software (run->job->import, v.text);
   program_value_clear (&v);
@@ -194,7 +250,7 @@ set_software (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 set_positions (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue v = value_of (run, what);
+  ProgramValue v = program_value_of (run, what);
   import_positions (run->job->import, whole (&v));
   program_value_clear (&v);
 }
@@ -202,7 +258,7 @@ set_positions (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 name_model (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue v = value_of (run, what);
+  ProgramValue v = program_value_of (run, what);
   if (v.text)
     import_model_of_name (run->job->import, v.text);
   program_value_clear (&v);
@@ -212,7 +268,7 @@ name_model (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 set_batch (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue copies = value_of (run, what), times = value_at (run, rule, "times");
+  ProgramValue copies = program_value_of (run, what), times = value_at (run, rule, "times");
   config_set_batch (run->job, whole (&copies), whole (&times));
   program_value_clear (&copies);
   program_value_clear (&times);
@@ -228,7 +284,7 @@ follow_gpus (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 set_gpus (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue v = value_of (run, what);
+  ProgramValue v = program_value_of (run, what);
   run->job->gpus = whole (&v);
   program_value_clear (&v);
 }
@@ -239,8 +295,9 @@ set_mamba (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   static const char *const names[] = { "channels", "states", "taps" };
   guint64 n[G_N_ELEMENTS (names)];
-  ProgramValue pattern = value_of (run, what);
-  g_autofree char *by = program_option (run->map, member (rule, "by"), strlen (member (rule, "by")));
+  ProgramValue pattern = program_value_of (run, what);
+  g_autofree char *by
+      = program_option (run->map, program_member (rule, "by"), strlen (program_member (rule, "by")));
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
     ProgramValue v = value_at (run, rule, names[i]);
     n[i] = whole (&v);
@@ -256,7 +313,7 @@ set_mamba (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue pattern = value_of (run, what), n = value_at (run, rule, "layers");
+  ProgramValue pattern = program_value_of (run, what), n = value_at (run, rule, "layers");
   const cJSON *of = cJSON_GetObjectItemCaseSensitive (rule, "of");
   gsize length = pattern.text ? strlen (pattern.text) : 0;
   g_autoptr (GString) text = g_string_new (NULL);
@@ -264,7 +321,7 @@ set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
   for (guint64 i = 0; length > 0 && i < MIN (whole (&n), 65536); i++) {
     const char letter[] = { g_ascii_toupper (pattern.text[i % length]), '\0' };
     const cJSON *node = i + 1 < whole (&n) ? cJSON_GetObjectItemCaseSensitive (of, letter) : NULL;
-    ProgramValue width = node ? value_of (run, node) : (ProgramValue) { NULL, 0 };
+    ProgramValue width = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
     g_string_append_printf (text, "%s%.0f", i > 0 ? "," : "", width.number);
     has_any |= width.number > 0;
     program_value_clear (&width);
@@ -275,20 +332,20 @@ set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
   program_value_clear (&n);
 }
 
-/* What "on" names, and beside it "more"; without that member PEFT's where nothing is named. */
+/* What "on" names, or else PEFT's; with "more" these beside it, be it none. */
 static GPtrArray *
 adapted (ProgramRun *run, const cJSON *rule)
 {
-  const char *on = member (rule, "on");
+  const char *on = program_member (rule, "on");
   const cJSON *more = cJSON_GetObjectItemCaseSensitive (rule, "more");
   g_autofree char *option = on ? program_option (run->map, on, strlen (on)) : NULL;
   const LaunchOption *named = option ? launch_words_find (run->job->words, option) : NULL;
   if (!more)
-    return named ? g_ptr_array_ref (named->values) : launch_usual_modules ();
+    return named && named->values->len > 0 ? g_ptr_array_ref (named->values) : launch_usual_modules ();
   GPtrArray *modules = g_ptr_array_new_with_free_func (g_free);
   for (guint i = 0; named && i < named->values->len; i++)
     g_ptr_array_add (modules, g_strdup (named->values->pdata[i]));
-  ProgramValue v = value_of (run, more);
+  ProgramValue v = program_value_of (run, more);
   g_auto (GStrv) words = g_strsplit (v.text ? v.text : "", " ", -1);
   for (char **word = words; *word; word++)
     g_ptr_array_add (modules, g_strdup (*word));
@@ -297,24 +354,30 @@ adapted (ProgramRun *run, const cJSON *rule)
 }
 
 /* { "adapters": option that says so, "rank": 0: it is not said, "usual_rank": n, "on": option that names
- * modules, "more": others, "dropout": ..., "nf4": whether frozen weights are in 4 bits } */
+ * modules, "more": others, "all": of all linear layers, whatever is named, "dropout": ..., "nf4": whether
+ * frozen weights are in 4 bits } */
 static void
 set_adapters (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  g_autoptr (GPtrArray) on = adapted (run, rule);
-  ProgramValue rank = value_at (run, rule, "rank"), usual_rank = value_at (run, rule, "usual_rank"),
-               dropout = value_at (run, rule, "dropout"), nf4 = value_at (run, rule, "nf4");
-  launch_set_adapters (run->job->import,
-                       &(LaunchAdapters) { .option = what->valuestring,
-                                           .rank = whole (&rank),
-                                           .usual_rank = whole (&usual_rank),
-                                           .on = on,
-                                           .dropout = dropout.text,
-                                           .is_nf4 = program_value_is_true (&nf4) });
+  ProgramValue rank = value_at (run, rule, "rank"), usual_rank = value_at (run, rule, "usual_rank");
+  bool is_all = program_is_true (run, cJSON_GetObjectItemCaseSensitive (rule, "all"));
+  g_clear_pointer (&run->adapted, g_ptr_array_unref);
+  program_value_clear (&run->dropout);
+  run->dropout = value_at (run, rule, "dropout");
+  run->adapted = is_all ? NULL : adapted (run, rule);
+  const LaunchAdapters adapters
+      = { .option = what->valuestring,
+          .rank = whole (&rank),
+          .usual_rank = whole (&usual_rank),
+          .on = run->adapted,
+          .dropout = run->dropout.text,
+          .is_nf4 = program_is_true (run, cJSON_GetObjectItemCaseSensitive (rule, "nf4")) };
+  if (run->map->is_dialect && !run->is_read)
+    run->adapters = adapters; /* the other program's reader sets them, once the model is known */
+  else
+    launch_set_adapters (run->job->import, &adapters);
   program_value_clear (&rank);
   program_value_clear (&usual_rank);
-  program_value_clear (&dropout);
-  program_value_clear (&nf4);
 }
 
 /* { "takes": { KEY: OPTION } }: keys of the model as options say them. */
@@ -349,8 +412,8 @@ static void
 refuse (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   g_autofree char *text = program_fill (run, what->valuestring);
-  ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, member (rule, "hint"), "%s",
-               text);
+  ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, program_member (rule, "hint"),
+               "%s", text);
   run->is_refused = true;
 }
 
@@ -363,47 +426,16 @@ refuse_task (ProgramRun *run, const cJSON *rule, const cJSON *what)
   run->is_refused = true;
 }
 
-/* --- in options of another program ---------------------------------------------------------------------- */
-
-/* { "translate": program }: options that it has too, by its names. */
-static void
-translate (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  launch_words_free (run->says);
-  run->says = launch_words_new ();
-  run->other = *run->job;
-  run->other.words = run->says;
-  run->other.table = program_table_find (what->valuestring);
-  option_translate (run->job, run->says);
-}
-
-/* { "say": { OPTION: expression }, "said": expression }: of the other program; one that is none is not said.
- * said: whether the file says so, and not its program. */
-static void
-say (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  const cJSON *said = cJSON_GetObjectItemCaseSensitive (rule, "said"), *one;
-  ProgramValue is_said = said ? value_of (run, said) : (ProgramValue) { NULL, 1 };
-  cJSON_ArrayForEach (one, what)
-  {
-    ProgramValue v = value_of (run, one);
-    g_autofree char *text = program_value_text (&v);
-    if (run->says && !program_value_is_none (&v))
-      launch_words_add_by (run->says, program_value_is_true (&is_said), one->string, text);
-    program_value_clear (&v);
-  }
-  program_value_clear (&is_said);
-}
-
-/* { "read": true }, not within a rule: what options say by themselves, of the other program's where they were
- * translated. Without such a rule that is before all. */
+/* { "read": true }, not within a rule: what options say by themselves, of the other program's where they
+ * become those. Without such a rule that is before all. */
 static void
 read_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   LaunchJob *job = run->says ? &run->other : run->job;
   g_hash_table_unref (run->job->open);
   option_read_all (job);
-  run->job->open = job->open;
+  run->job->open = run->other.open = job->open;
+  run->is_read = true;
 }
 
 /* { "call": name } */
@@ -413,11 +445,10 @@ call (ProgramRun *run, const cJSON *rule, const cJSON *what)
   program_call_find (what->valuestring) (run);
 }
 
-/* --- what they are made of ------------------------------------------------------------------------------ */
-
 /* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
- * program in C, a function in C, a list of rules; the others are objects of keys of ours, of names, of any
- * kind. AS_OPTIONS: of keys of the model, with options. */
+ * program in C, one that reads the job, a function in C, a name, a list of rules; the others are objects of
+ * keys of ours, of names, of any kind, of options of the other program, of cases with such, of options with
+ * values or texts, and, AS_OPTIONS, of keys of the model with options. */
 typedef enum {
   AS_VALUE,
   AS_TEMPLATE,
@@ -425,13 +456,19 @@ typedef enum {
   AS_OPTION,
   AS_KEY,
   AS_TABLE,
+  AS_READER,
   AS_CALL,
+  AS_LET,
   AS_RULES,
   AS_MODEL,
   AS_OPTIONS,
   AS_STRATEGY,
   AS_LETS,
-  AS_VALUES
+  AS_VALUES,
+  AS_CASES,
+  AS_THEIRS,
+  AS_OPTION_VALUES,
+  AS_OPTION_TEXTS
 } As;
 
 typedef struct {
@@ -441,14 +478,28 @@ typedef struct {
 
 static const struct {
   Member of;
-  Action *act;    /* NULL: rules within it */
-  Member more[6]; /* which it has besides, and needs, but for those of is_free () */
+  ProgramAction *act; /* NULL: rules within it */
+  Member more[7];     /* which it has besides, and needs, but for those of is_free () */
 } actions[] = {
   { { "let", AS_LETS }, let, { { NULL } } },
+  { { "table", AS_VALUES }, look_up, { { "of", AS_VALUE }, { "gives", AS_LET } } },
   { { "model", AS_MODEL }, set_model, { { "by", AS_TEMPLATE } } },
   { { "strategy", AS_STRATEGY }, set_strategy, { { "by", AS_TEMPLATE } } },
   { { "default", AS_STRATEGY }, set_default, { { NULL } } },
   { { "usual", AS_MODEL }, set_usual, { { NULL } } },
+  { { "assumes", AS_OPTION_VALUES }, assume, { { NULL } } },
+  { { "tells", AS_OPTION_TEXTS }, tell, { { NULL } } },
+  { { "base", AS_OPTION_VALUES }, program_base, { { "said", AS_VALUE } } },
+  { { "translate", AS_TABLE }, program_translate, { { NULL } } },
+  { { "say", AS_THEIRS }, program_say, { { "said", AS_VALUE } } },
+  { { "say_usual", AS_THEIRS }, program_say_usual, { { NULL } } },
+  { { "say_default", AS_THEIRS }, program_say_default, { { "unless", AS_TEXT }, { "why", AS_TEXT } } },
+  { { "switch", AS_OPTION }, program_switch, { { "cases", AS_CASES } } },
+  { { "deepspeed", AS_VALUE }, program_deepspeed, { { "at", AS_TEXT } } },
+  { { "python", AS_VALUE }, program_python, { { "name", AS_TEXT }, { "to", AS_TEXT } } },
+  { { "read_as", AS_READER },
+    program_read_as,
+    { { "software", AS_VALUE }, { "why", AS_TEMPLATE }, { "named", AS_TEMPLATE } } },
   { { "inferred", AS_TEMPLATE }, infer, { { NULL } } },
   { { "unknown", AS_TEMPLATE }, unknown, { { NULL } } },
   { { "ignored", AS_TEMPLATE }, ignore, { { NULL } } },
@@ -473,14 +524,14 @@ static const struct {
       { "usual_rank", AS_VALUE },
       { "on", AS_OPTION },
       { "more", AS_VALUE },
+      { "all", AS_VALUE },
       { "dropout", AS_VALUE },
       { "nf4", AS_VALUE } } },
+  { { "otherwise", AS_TEXT }, set_otherwise, { { NULL } } },
   { { "takes", AS_OPTIONS }, take_options, { { NULL } } },
   { { "forget", AS_KEY }, forget, { { NULL } } },
   { { "model_file", AS_VALUE }, read_model_file, { { NULL } } },
-  { { "translate", AS_TABLE }, translate, { { NULL } } },
   { { "read", AS_VALUE }, read_options, { { NULL } } },
-  { { "say", AS_VALUES }, say, { { "said", AS_VALUE } } },
   { { "call", AS_CALL }, call, { { NULL } } },
   { { "refuse", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
   { { "refuse_task", AS_TEMPLATE }, refuse_task, { { NULL } } },
@@ -509,43 +560,54 @@ act (ProgramRun *run, const cJSON *rule, bool holds)
 static bool
 run_one (ProgramRun *run, const cJSON *rule)
 {
-  const char *when = member (rule, "when");
+  const char *when = program_member (rule, "when");
   return act (run, rule, !when || program_holds (run, when));
 }
 
-/* "each" is the name of an option. */
-static bool
-run_for (ProgramRun *run, const cJSON *rule, const char *option)
+/* "each" is a text. */
+static void
+set_each (ProgramRun *run, const char *text)
 {
-  ProgramValue name = { g_strdup (option), NAN };
+  ProgramValue name = { g_strdup (text), NAN };
   g_hash_table_replace (run->lets, g_strdup ("each"), g_memdup2 (&name, sizeof name));
-  return run_one (run, rule);
 }
 
-/* Once for each option of the job that the pattern fits. */
+/* For each option of the job that the pattern fits, or, "once", the first of which the rule holds; "each" is
+ * its name. */
 static bool
 run_each (ProgramRun *run, const cJSON *rule, const char *pattern)
 {
   const GPtrArray *options = run->job->words->options;
   for (guint i = 0; i < options->len; i++) {
     const LaunchOption *o = options->pdata[i];
-    if (option_fits (pattern, o->name) && !run_for (run, rule, o->name))
+    if (!option_fits (pattern, o->name))
+      continue;
+    set_each (run, o->name);
+    const char *when = program_member (rule, "when");
+    bool holds = !when || program_holds (run, when);
+    if (!act (run, rule, holds))
       return false;
+    if (holds && cJSON_HasObjectItem (rule, "once"))
+      return true;
   }
   return true;
 }
 
-/* Once for each of these options, which have blanks between. */
+/* Once for each of these options, which have blanks between, or for each word of the value of an expression,
+ * between commas and blanks; "each" is it. */
 static bool
-run_all (ProgramRun *run, const cJSON *rule, const char *options)
+run_words (ProgramRun *run, const cJSON *rule, const char *options, const char *expression)
 {
-  g_auto (GStrv) all = g_strsplit (options, " ", -1);
-  for (char **one = all; *one; one++) {
-    g_autofree char *option = program_option (run->map, *one, strlen (*one));
-    if (!run_for (run, rule, option))
-      return false;
+  ProgramValue text = options ? (ProgramValue) { g_strdup (options), NAN } : program_eval (run, expression);
+  g_auto (GStrv) words = g_strsplit_set (text.text ? text.text : "", ", ", -1);
+  bool ok = true;
+  for (char **word = words; *word && ok; word++) {
+    g_autofree char *one = options ? program_option (run->map, *word, strlen (*word)) : g_strdup (*word);
+    set_each (run, one);
+    ok = !**word || run_one (run, rule);
   }
-  return true;
+  program_value_clear (&text);
+  return ok;
 }
 
 bool
@@ -556,8 +618,12 @@ program_run_rules (ProgramRun *run, const cJSON *rules)
   const cJSON *rule;
   cJSON_ArrayForEach (rule, rules)
   {
-    const char *each = member (rule, "each"), *all = member (rule, "for");
-    if (!(each ? run_each (run, rule, each) : all ? run_all (run, rule, all) : run_one (run, rule)))
+    const char *each = program_member (rule, "each"), *options = program_member (rule, "for"),
+               *words = program_member (rule, "each_of");
+    bool ok = each         ? run_each (run, rule, each)
+        : options || words ? run_words (run, rule, options, words)
+                           : run_one (run, rule);
+    if (!ok)
       return false;
   }
   return true;
@@ -599,6 +665,14 @@ check_expression (Check *c, const cJSON *node, bool is_template)
 
 static void check_list (Check *c, const cJSON *rules);
 
+/* A name that rules behind may use. */
+static void
+name_value (Check *c, const char *name)
+{
+  const ProgramValue blank = { NULL, NAN };
+  g_hash_table_replace (c->run->lets, g_strdup (name), g_memdup2 (&blank, sizeof blank));
+}
+
 static void
 check_option (Check *c, const cJSON *node, const char *name)
 {
@@ -620,17 +694,41 @@ check_keys (Check *c, const cJSON *object, As as)
                              : true;
     if (!is_known)
       complain (c, one, "there is no such key of a %s", is_model ? "model" : "strategy");
+    if (as == AS_THEIRS && c->run->theirs && !option_find (c->run->theirs, one->string))
+      complain (c, one, "there is no option %s of that program", one->string);
+    if (as == AS_CASES && cJSON_IsObject (one))
+      check_keys (c, one, AS_THEIRS);
+    else if (as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS)
+      check_option (c, one, one->string);
     if (as == AS_OPTIONS && !cJSON_IsString (one))
       complain (c, one, "expected an option");
     else if (as == AS_OPTIONS)
       check_option (c, one, one->valuestring);
-    else if (cJSON_IsString (one))
+    else if (cJSON_IsString (one) && as != AS_OPTION_TEXTS)
       check_expression (c, one, false);
-    if (as == AS_LETS) {
-      const ProgramValue blank = { NULL, NAN };
-      g_hash_table_replace (c->run->lets, g_strdup (one->string), g_memdup2 (&blank, sizeof blank));
-    }
+    if (as == AS_LETS)
+      name_value (c, one->string);
   }
+}
+
+static void
+check_key (Check *c, const cJSON *node)
+{
+  if (!ls_field_find (ls_strategy_fields, node->valuestring)
+      && !ls_field_find_value (ls_model_fields, node->valuestring))
+    complain (c, node, "there is no such key of a strategy or a model");
+}
+
+/* Options of a command that names no configuration may become those of one. */
+static void
+check_name (Check *c, const cJSON *node, As as)
+{
+  const char *name = node->valuestring;
+  bool is_there = as == AS_CALL ? program_call_find (name) != NULL
+                                : program_is_reader (name)
+          || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
+  if (!is_there)
+    complain (c, node, "there is no %s of that name in C", as == AS_CALL ? "function" : "program");
 }
 
 static void
@@ -647,12 +745,12 @@ check_member (Check *c, const cJSON *node, As as)
     check_keys (c, node, as);
   else if (as == AS_OPTION)
     check_option (c, node, node->valuestring);
-  else if (as == AS_KEY && !ls_field_find (ls_strategy_fields, node->valuestring)
-           && !ls_field_find_value (ls_model_fields, node->valuestring))
-    complain (c, node, "there is no such key");
-  else if ((as == AS_TABLE && !program_table_find (node->valuestring))
-           || (as == AS_CALL && !program_call_find (node->valuestring)))
-    complain (c, node, "there is no %s of that name in C", as == AS_TABLE ? "program" : "function");
+  else if (as == AS_KEY)
+    check_key (c, node);
+  else if (as == AS_TABLE || as == AS_READER || as == AS_CALL)
+    check_name (c, node, as);
+  else if (as == AS_LET)
+    name_value (c, node->valuestring);
   else if (cJSON_IsString (node) && (as == AS_VALUE || as == AS_TEMPLATE))
     check_expression (c, node, as == AS_TEMPLATE);
 }
@@ -662,7 +760,7 @@ static bool
 as_of (guint action, const char *key, As *ret)
 {
   *ret = AS_VALUE;
-  if (strcmp (key, "when") == 0)
+  if (strcmp (key, "when") == 0 || strcmp (key, "each_of") == 0 || strcmp (key, "once") == 0)
     return true;
   *ret = AS_TEXT;
   if (strcmp (key, "each") == 0 || strcmp (key, "for") == 0)
@@ -678,29 +776,47 @@ as_of (guint action, const char *key, As *ret)
   return false;
 }
 
-/* Of a rule that is run once for each of several options. */
+/* Of a rule that is run once for each of several. */
 static void
 check_loop (Check *c, const cJSON *rule)
 {
-  const char *each = member (rule, "each");
-  const cJSON *all = cJSON_GetObjectItemCaseSensitive (rule, "for");
-  const ProgramValue blank = { NULL, NAN };
-  g_auto (GStrv) names = g_strsplit (cJSON_IsString (all) ? all->valuestring : "", " ", -1);
-  if (each || all)
-    g_hash_table_replace (c->run->lets, g_strdup ("each"), g_memdup2 (&blank, sizeof blank));
+  const char *each = program_member (rule, "each"), *options = program_member (rule, "for");
+  g_auto (GStrv) names = g_strsplit (options ? options : "", " ", -1);
+  if (each || options || program_member (rule, "each_of"))
+    name_value (c, "each");
   if (each)
     g_hash_table_add (c->run->named, g_strdup (each));
   for (char **name = names; *name; name++)
-    check_option (c, all, *name);
+    check_option (c, cJSON_GetObjectItemCaseSensitive (rule, "for"), *name);
 }
 
-/* Members that a rule may lack. */
+/* A member that a rule may lack. */
 static bool
 is_free (const char *key)
 {
-  static const char *const free_keys[]
-      = { "by", "else", "hint", "momentum", "more", "nf4", "on", "said", NULL };
-  return g_strv_contains (free_keys, key);
+  static const char *const names[] = { "all", "at", "by",   "else",     "hint",   "momentum", "more", "named",
+                                       "nf4", "on", "said", "software", "unless", "why",      NULL };
+  return g_strv_contains (names, key);
+}
+
+/* Actions that need the other program, whose options its own become, and files that are not there where only
+ * its options are asked for. */
+static void
+check_action (Check *c, const cJSON *rule, ProgramAction *action)
+{
+  static ProgramAction *const of_other[]
+      = { program_translate, program_say,       program_say_usual, program_say_default,
+          program_switch,    program_deepspeed, program_read_as,   program_python };
+  static ProgramAction *const of_files[] = {
+    program_translate, program_deepspeed, program_read_as, program_python, read_model_file, read_options, call
+  };
+  const ProgramMap *map = c->run->map;
+  for (guint i = 0; i < G_N_ELEMENTS (of_other) && !map->is_dialect; i++)
+    if (action == of_other[i])
+      complain (c, rule, "its options become those of no other program");
+  for (guint i = 0; i < G_N_ELEMENTS (of_files) && map->is_around; i++)
+    if (action == of_files[i])
+      complain (c, rule, "what is around a Trainer has no such rules");
 }
 
 static void
@@ -713,6 +829,7 @@ check_rule (Check *c, const cJSON *rule)
     complain (c, rule, "a rule without an action: expected one of \"model\", \"strategy\", \"let\" ...");
     return;
   }
+  check_action (c, rule, actions[action].act);
   check_loop (c, rule);
   for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
     const char *key = actions[action].more[i].key;

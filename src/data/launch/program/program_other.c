@@ -1,0 +1,280 @@
+/* A program whose options become options of another one, whose reader reads the job then: rules add to these,
+ * and ask for them with ">" in front of a name. */
+#include <string.h>
+
+#include "data/launch/deepspeed_rules.h"
+#include "data/launch/hf_rules.h"
+#include "data/launch/launch_script.h"
+#include "data/launch/megatron/megatron_rules.h"
+#include "data/launch/program/program_map.h"
+#include "data/launch/torchtitan/torchtitan_rules.h"
+#include "data/launch/yaml_config.h"
+#include "model/compressed.h"
+
+/* --- what is said in its options ------------------------------------------------------------------------ */
+
+/* Of a rule: whether a file says it, else the program does. */
+static bool
+is_said (ProgramRun *run, const cJSON *rule)
+{
+  const cJSON *said = cJSON_GetObjectItemCaseSensitive (rule, "said");
+  return !said || program_is_true (run, said);
+}
+
+/* { "base": { option: value }, "said": as below }: what lies under the options of the program; those that
+ * stand there, or are off, hold. A value that is none is none of it. */
+void
+program_base (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  bool is_of_file = is_said (run, rule);
+  LaunchWords *base = launch_words_new ();
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    g_autofree char *option = program_option (run->map, one->string, strlen (one->string));
+    ProgramValue v = program_value_of (run, one);
+    g_autofree char *text = program_value_text (&v);
+    bool is_there = launch_words_find (run->words, option) || option_is_none (run->job, option);
+    if (!is_there && !program_value_is_none (&v))
+      launch_words_add_by (base, is_of_file, option, text);
+    program_value_clear (&v);
+  }
+  launch_words_add_words (base, run->words);
+  const LaunchWords above = *run->words;
+  *run->words = *base;
+  *base = above;
+  launch_words_free (base);
+}
+
+/* { "say": { option: value }, "said": whether a file says it, else the program does }; a value that is none
+ * says nothing. */
+void
+program_say (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  bool is_of_file = is_said (run, rule);
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    ProgramValue v = program_value_of (run, one);
+    g_autofree char *text = program_value_text (&v);
+    if (!program_value_is_none (&v))
+      launch_words_add_by (run->says, is_of_file, one->string, text);
+    program_value_clear (&v);
+  }
+}
+
+/* { "say_usual": { option: value } }: those that do not stand there, which is told. */
+void
+program_say_usual (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    if (launch_words_find (run->says, one->string))
+      continue;
+    ProgramValue v = program_value_of (run, one);
+    g_autofree char *text = program_value_text (&v);
+    launch_words_add_by (run->says, false, one->string, text);
+    import_infer (run->job->import, "%s %s: the default of %s", one->string, text, run->map->program);
+    program_value_clear (&v);
+  }
+}
+
+/* { "say_default": { option: value }, "unless": options of the program, "why": in words; without it they are
+ * its defaults }: where nothing says them on or off, nor one of its own options; what is said is told. */
+void
+program_say_default (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const char *unless = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (rule, "unless")),
+             *why = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (rule, "why"));
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    if (launch_words_has_any (run->says, one->string) || launch_words_has_any (run->job->words, unless))
+      continue;
+    ProgramValue v = program_value_of (run, one);
+    g_autofree char *text = program_value_text (&v);
+    launch_words_add_by (run->says, false, one->string, text);
+    import_infer (run->job->import, "%s %s: %s%s", one->string, text, why ? why : "the default of ",
+                  why ? "" : run->map->program);
+    program_value_clear (&v);
+  }
+}
+
+/* { "switch": option, "cases": { text: { option: value } } }: what a text of it says, in whatever letters.
+ * Another one is told, unless the option is of the other program too. */
+void
+program_switch (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *option = program_option (run->map, what->valuestring, strlen (what->valuestring));
+  const char *text = option_text (run->job, option);
+  const cJSON *one, *node = NULL;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "cases"))
+  {
+    if (text && g_ascii_strcasecmp (text, one->string) == 0)
+      node = one;
+  }
+  if (text && !node && !option_find (run->job->table, option)->key)
+    import_unknown (run->job->import, "%s %s", option, text);
+  cJSON_ArrayForEach (one, node)
+  {
+    ProgramValue v = program_value_of (run, one);
+    g_autofree char *as = program_value_text (&v);
+    launch_words_add_value (run->says, one->string, as);
+    program_value_clear (&v);
+  }
+}
+
+/* { "deepspeed": the name of a configuration of DeepSpeed, "at": the mapping in its place }: a file, or one
+ * that comes with the program. */
+void
+program_deepspeed (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue name = program_value_of (run, what);
+  const char *at = program_member (rule, "at");
+  const cJSON *inside = at && run->tree ? yaml_config_find (run->tree, at) : NULL;
+  g_autofree char *text = cJSON_IsObject (inside) ? cJSON_PrintUnformatted (inside)
+      : name.text                                 ? hf_dialect_file (run->map, name.text)
+                                                  : NULL;
+  gsize n = text ? strlen (text) : 0;
+  if (!text && name.text)
+    text = launch_file_of (run->files, name.text, &n);
+  if (name.text || text)
+    launch_words_add_value (run->says, "deepspeed", name.text ? name.text : "deepspeed");
+  if (text) {
+    const char *path = name.text ? name.text : run->files->files[0].path;
+    launch_words_free (run->deepspeed);
+    run->deepspeed = launch_words_new ();
+    run->is_refused |= !deepspeed_add_json (run->deepspeed, text, n, path, run->diags);
+  }
+  program_value_clear (&name);
+}
+
+/* --- readers -------------------------------------------------------------------------------------------- */
+
+/* { "read_as": "trainer", "software": the profile of a release, "why": who says so } */
+static void
+read_trainer (ProgramRun *run, const cJSON *rule)
+{
+  ProgramValue software = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "software"));
+  const char *template = program_member (rule, "why");
+  g_autofree char *why = program_fill (run, template ? template : "");
+  HfJob hf = { .job = run->other,
+               .deepspeed = g_steal_pointer (&run->deepspeed),
+               .has_trainer = true,
+               .release = { software.text, why, false },
+               .adapters = run->adapters.option ? &run->adapters : NULL };
+  hf_read (&hf);
+  program_value_clear (&software);
+}
+
+/* Options that have no latents over a model of that name which has: heads of their own, as wide as
+ * kv_channels, which Megatron-LM's files of such models have as qk_head_dim. */
+static void
+drop_latents (const LaunchJob *job)
+{
+  static const char *const keys[] = { "kv_lora", "q_lora", "rope_dim", "v_dim" };
+  LsImport *import = job->import;
+  LsModel *m = &import->model;
+  if (!option_is_off (job, "multi_latent_attention") || !ls_model_has_latents (m))
+    return;
+  guint head_dim = m->head_dim - m->rope_dim;
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    g_hash_table_remove (import->model_said, keys[i]);
+  m->kv_lora = m->q_lora = m->rope_dim = m->v_dim = 0;
+  import_set_model_number (import, "head_dim", head_dim);
+  import_infer (import, "head_dim %u, and no latents: multi_latent_attention is off", head_dim);
+}
+
+/* { "read_as": "megatron", "named": the name of that which it is where its options have no width } */
+static void
+read_megatron (ProgramRun *run, const cJSON *rule)
+{
+  LaunchJob *job = &run->other;
+  const char *model = program_member (rule, "named");
+  g_autofree char *name = model ? program_fill (run, model) : NULL;
+  option_read_all (job);
+  if (!name || launch_words_find (job->words, "hidden_size"))
+    megatron_model (job);
+  else
+    import_model_of_name (job->import, name);
+  drop_latents (job);
+  megatron_strategy (job);
+  megatron_kernels (job);
+  g_hash_table_unref (job->open);
+}
+
+static void
+read_torchtitan (ProgramRun *run, const cJSON *rule)
+{
+  run->is_refused |= !torchtitan_read (&run->other, run->diags);
+}
+
+static const OptionTable *
+options_of_megatron (void)
+{
+  return &megatron_options;
+}
+
+static const OptionTable *
+options_of_torchtitan (void)
+{
+  return &torchtitan_options;
+}
+
+static const struct {
+  const char *name;
+  const OptionTable *(*options) (void);
+  void (*end) (LaunchWords *options); /* behind those that become its own; NULL: nothing is */
+  void (*read) (ProgramRun *run, const cJSON *rule);
+} programs[] = {
+  { "trainer", hf_options, NULL, read_trainer }, /* of Hugging Face */
+  { "megatron", options_of_megatron, megatron_namespace, read_megatron },
+  { "torchtitan", options_of_torchtitan, NULL, read_torchtitan },
+};
+
+static guint
+index_of (const char *name)
+{
+  guint i = 0;
+  while (i < G_N_ELEMENTS (programs) && g_strcmp0 (programs[i].name, name) != 0)
+    i++;
+  return i;
+}
+
+bool
+program_is_reader (const char *name)
+{
+  return index_of (name) < G_N_ELEMENTS (programs);
+}
+
+const OptionTable *
+program_table_find (const char *name)
+{
+  return program_is_reader (name) ? programs[index_of (name)].options () : NULL;
+}
+
+/* { "translate": program }: options that it has too, by its names. */
+void
+program_translate (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  guint i = index_of (what->valuestring);
+  bool is_in_c = i < G_N_ELEMENTS (programs); /* else it is a configuration of the program itself */
+  if (is_in_c)
+    run->other.table = programs[i].options ();
+  run->other.gpus = run->job->gpus;
+  option_translate (run->job, run->says);
+  if (is_in_c && programs[i].end)
+    programs[i].end (run->says);
+}
+
+/* { "read_as": program }: the job, by what is said in its options. */
+void
+program_read_as (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  guint i = index_of (what->valuestring);
+  run->other.table = programs[i].options ();
+  run->other.gpus = run->job->gpus;
+  programs[i].read (run, rule);
+  run->other.open = run->job->open; /* its reader made its own */
+}

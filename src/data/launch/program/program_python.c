@@ -1,0 +1,306 @@
+/* Configurations in Python of a program that is data: the names that a text sets, or the value of one of
+ * them, shaped into members by their paths. */
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/launch/program/program_map.h"
+#include "data/launch/python/python_names.h"
+#include "data/launch/yaml_config.h"
+#include "data/shell/shell.h"
+
+#define MAX_FILES 16 /* of a configuration, that import from others */
+
+/* --- the environment ----------------------------------------------------------------------------------- */
+
+const char *
+program_environment (const ProgramRun *run, const char *name)
+{
+  GHashTable *variables = run->job->variables;
+  const char *set = variables ? g_hash_table_lookup (variables, name) : NULL;
+  return set || !run->files ? set : import_given (run->files, name);
+}
+
+/* What is asked for while a text is evaluated. */
+typedef struct {
+  const ProgramRun *run;
+  GPtrArray *asked;  /* char *: what the script sets, "A=1" */
+  GPtrArray *unset;  /* char *: what is not set */
+  const char *ranks; /* WORLD_SIZE, which torchrun sets; NULL: it is not known */
+} Environment;
+
+static void
+note (GPtrArray *list, const char *text)
+{
+  if (!g_ptr_array_find_with_equal_func (list, text, g_str_equal, NULL))
+    g_ptr_array_add (list, g_strdup (text));
+}
+
+static const char *
+variable (const char *name, gpointer environment)
+{
+  const Environment *e = environment;
+  GHashTable *variables = e->run->job->variables;
+  const char *text = program_environment (e->run, name);
+  if (text && variables && g_hash_table_contains (variables, name)) {
+    g_autofree char *both = g_strdup_printf ("%s=%s", name, text);
+    note (e->asked, both);
+  }
+  if (!text && e->ranks && strcmp (name, "WORLD_SIZE") == 0)
+    return e->ranks;
+  if (!text)
+    note (e->unset, name);
+  return text;
+}
+
+static void
+tell_list (LsImport *import, const char *what, GPtrArray *list)
+{
+  g_ptr_array_add (list, NULL);
+  g_autofree char *text = g_strjoinv (", ", (char **) list->pdata);
+  if (*text)
+    import_infer (import, "%s: %s", what, text);
+}
+
+/* --- a value ------------------------------------------------------------------------------------------- */
+
+/* Files that it imports from, which stand behind it or beside it, to texts; those of the program itself,
+ * whose names begin so, are not asked for. */
+static bool
+add_imported (const ProgramRun *run, LsPython *python, const char *own, GPtrArray *texts)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint file = 0; file <= texts->len && file < MAX_FILES; file++) {
+    const GPtrArray *modules = ls_python_imports (python, file);
+    for (guint i = 0; i < modules->len; i++) {
+      const char *module = modules->pdata[i];
+      g_autofree char *name = g_strdelimit (g_strdup (module), ".", '/'),
+                      *path = g_strconcat (name, ".py", NULL);
+      bool is_asked = *module != '.' && !(own && g_str_has_prefix (module, own))
+          && g_hash_table_add (seen, (gpointer) module);
+      gsize n;
+      char *text = is_asked ? launch_file_of (run->files, path, &n) : NULL;
+      if (!text)
+        continue;
+      g_ptr_array_add (texts, text);
+      if (!ls_python_add (python, text, n, path, run->diags))
+        return false;
+    }
+  }
+  return true;
+}
+
+/* What a text sets a name to; NULL: a diagnostic. */
+static cJSON *
+value_of (const ProgramRun *run, const char *text, gsize n, const char *path, const char *name)
+{
+  LsImport *import = run->job->import;
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free),
+                        passed = g_ptr_array_new_with_free_func (g_free),
+                        asked = g_ptr_array_new_with_free_func (g_free),
+                        unset = g_ptr_array_new_with_free_func (g_free);
+  guint64 ranks = import_has_strategy (import, "gpus") ? import->strategy.gpus : run->job->gpus;
+  g_autofree char *world = ranks > 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT, ranks) : NULL;
+  Environment e = { run, asked, unset, world };
+  g_autoptr (LsPython) python = ls_python_new (text, n, path, run->diags);
+  if (!python || !add_imported (run, python, run->file->own, texts))
+    return NULL;
+  ls_python_set_environment (python, variable, &e);
+  cJSON *value = ls_python_name (python, name, passed, run->diags);
+  if (!value)
+    return NULL;
+  python_tell_passed (import, path, passed);
+  tell_list (import, "variables of the script, taken to be exported", asked);
+  tell_list (import, "taken as not set in the environment", unset);
+  launch_python_environment (python, false, import);
+  return value;
+}
+
+/* --- its shape ----------------------------------------------------------------------------------------- */
+
+static const char *
+text_in (const cJSON *tree, const char *name)
+{
+  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (tree, name));
+}
+
+/* "xtuner.v1.config.AdamWConfig" as "AdamWConfig"; functions of a class have its name in front. */
+static const char *
+last_name (const char *path)
+{
+  const char *dot = strrchr (path, '.'), *before = dot;
+  if (!dot || ls_shell_has_hole (path))
+    return path;
+  if (!g_str_has_suffix (path, ".from_hf"))
+    return dot + 1;
+  while (before > path && before[-1] != '.')
+    before--;
+  return before;
+}
+
+/* What makes an object is its member "class", and its first argument without a name, where that is a text or
+ * Path ("..."), its member "path". */
+static void
+name_class (cJSON *object)
+{
+  const char *made = text_in (object, "()"), *first = text_in (object, "0"),
+             *inner = text_in (cJSON_GetObjectItemCaseSensitive (object, "0"), "0");
+  g_autofree char *class = made ? g_strdup (last_name (made)) : NULL,
+                  *path = g_strdup (first ? first : inner);
+  if (class)
+    cJSON_AddStringToObject (object, "class", class);
+  if (class && path)
+    cJSON_AddStringToObject (object, "path", path);
+}
+
+/* Members of an inner object lie on top of those of the one around it, whose class is "around" then. */
+static void
+lift (cJSON *tree, const char *path)
+{
+  const char *dot = strrchr (path, '.'), *name = dot ? dot + 1 : path;
+  g_autofree char *above = dot ? g_strndup (path, (gsize) (dot - path)) : NULL;
+  cJSON *outer = above ? yaml_config_find (tree, above) : tree,
+        *inner = cJSON_IsObject (outer) ? cJSON_DetachItemFromObjectCaseSensitive (outer, name) : NULL;
+  if (text_in (outer, "()") && text_in (inner, "()"))
+    cJSON_AddStringToObject (outer, "around", last_name (text_in (outer, "()")));
+  for (cJSON *item, *next = cJSON_IsObject (inner) ? inner->child : NULL; (item = next);) {
+    next = item->next;
+    g_autofree char *key = g_strdup (item->string);
+    cJSON_DeleteItemFromObjectCaseSensitive (outer, key);
+    cJSON_AddItemToObject (outer, key, cJSON_DetachItemViaPointer (inner, item));
+  }
+  cJSON_Delete (inner);
+}
+
+/* "a b?": of b where a class makes it, and no function. */
+static void
+name_classes (const ProgramFile *of, cJSON *tree)
+{
+  g_auto (GStrv) paths = g_strsplit (of->classes, " ", -1);
+  for (char **path = paths; *path; path++) {
+    char *mark = strchr (*path, '?');
+    if (mark)
+      *mark = '\0';
+    cJSON *object = yaml_config_find (tree, *path);
+    if (cJSON_IsObject (object) && !(mark && python_names_is_open_call (object)))
+      name_class (object);
+  }
+}
+
+static void
+drop_nulls (cJSON *tree)
+{
+  for (cJSON *item = tree->child, *next; item; item = next) {
+    next = item->next;
+    if (cJSON_IsNull (item))
+      cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
+    else if (cJSON_IsObject (item))
+      drop_nulls (item);
+  }
+}
+
+/* Names that are of the file alone, and members that are no options, or none where an expression holds. */
+static void
+drop_rest (const ProgramRun *run, cJSON *tree)
+{
+  const ProgramFile *of = run->file;
+  g_auto (GStrv) kept = g_strsplit (of->keeps ? of->keeps : "", " ", -1);
+  for (cJSON *item = of->keeps ? tree->child : NULL, *next; item; item = next) {
+    next = item->next;
+    if (!g_strv_contains ((const char *const *) kept, item->string))
+      cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
+  }
+  ProgramRun look = { .map = run->map, .tree = tree };
+  const cJSON *one;
+  cJSON_ArrayForEach (one, of->without)
+  {
+    if (!cJSON_IsString (one) || program_holds (&look, one->valuestring))
+      program_drop (tree, one->string);
+  }
+  program_run_clear (&look);
+  if (of->has_no_none)
+    drop_nulls (tree);
+}
+
+/* What the command changes: values "a.b=c" of an option. */
+static void
+change (const ProgramRun *run, cJSON *tree)
+{
+  const char *option = run->script ? run->file->changes : NULL;
+  const LaunchOption *pairs = option ? launch_words_find (run->script->words, option) : NULL;
+  for (guint i = 0; pairs && i < pairs->values->len; i++)
+    yaml_config_set_pair (tree, pairs->values->pdata[i]);
+}
+
+static void
+shape (const ProgramRun *run, cJSON *tree)
+{
+  if (run->file->inner)
+    lift (tree, run->file->inner);
+  if (run->file->classes)
+    name_classes (run->file, tree);
+  python_names_forget_calls (tree);
+  change (run, tree);
+  drop_rest (run, tree);
+}
+
+/* --- which name ---------------------------------------------------------------------------------------- */
+
+/* The value lies at a path of the tree; "": it is the tree. */
+static cJSON *
+value_at (ProgramRun *run, const char *text, gsize n, const char *path, const char *name, const char *at)
+{
+  cJSON *value = value_of (run, text, n, path, name), *tree = value;
+  const char *made_by = *at ? NULL : run->file->made_by;
+  const char *made = text_in (value, "()"), *last = made ? made : "something that is not followed";
+  last = strrchr (last, '.') ? strrchr (last, '.') + 1 : last;
+  g_auto (GStrv) classes = g_strsplit (made_by ? made_by : "", " ", -1);
+  if (value && made_by && !g_strv_contains ((const char *const *) classes, last)) {
+    import_refuse_task (run->path, run->diags, "%s %s", name, last);
+    cJSON_Delete (value);
+    return NULL;
+  }
+  if (value && *at) {
+    tree = cJSON_CreateObject ();
+    cJSON_AddItemToObject (tree, at, value);
+  }
+  if (tree)
+    shape (run, tree);
+  return tree;
+}
+
+cJSON *
+program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path)
+{
+  const cJSON *sets = run->file->sets ? run->file->sets->child : NULL;
+  if (!sets) {
+    cJSON *tree = python_names_of (run->files, text, n, path, run->job->import, run->diags);
+    if (tree)
+      shape (run, tree);
+    return tree;
+  }
+  while (sets->next && !launch_has_line (text, sets->string))
+    sets = sets->next;
+  run->name = sets->string;
+  return value_at (run, text, n, path, sets->string, sets->valuestring);
+}
+
+/* { "python": name of a file, "name": what it sets, "to": where its value lies among what is said in options
+ * of a configuration } */
+void
+program_python (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue path = program_value_of (run, what);
+  gsize n = 0;
+  g_autofree char *text = path.text ? launch_file_of (run->files, path.text, &n) : NULL;
+  cJSON *tree = text
+      ? value_at (run, text, n, path.text, program_member (rule, "name"), program_member (rule, "to"))
+      : NULL;
+  if (!text)
+    launch_refuse_config (path.text, run->job->import, run->diags);
+  if (tree)
+    launch_words_add_tree (run->says, tree);
+  run->is_refused |= !tree;
+  cJSON_Delete (tree);
+  program_value_clear (&path);
+}
