@@ -223,7 +223,8 @@ launch_names_file (const ImportFiles *files, char *const *words, guint n, const 
     const char *equals = words[i][0] == '-' ? strchr (words[i], '=') : NULL,
                *name = equals ? equals + 1 : words[i];
     gsize size;
-    g_autofree char *text = launch_is_yaml (name) ? find_file (files, name, false, &size) : NULL;
+    bool is_json = g_str_has_suffix (name, ".json");
+    g_autofree char *text = launch_is_yaml (name) || is_json ? find_file (files, name, false, &size) : NULL;
     if (text && has_any_line (text, marks))
       return true;
   }

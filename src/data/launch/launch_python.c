@@ -206,9 +206,6 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
   g_autofree char *name = NULL;
   const guint first = launch_find_script (command, &at, &name);
   g_autofree char *text = first > 0 ? find_program (files, command->pdata[at], &n) : NULL;
-  g_autoptr (GPtrArray) arguments = g_ptr_array_new ();
-  for (guint i = first; i < command->len; i++)
-    g_ptr_array_add (arguments, command->pdata[i]);
   g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
   g_autoptr (LsPython) python = text ? ls_python_new (text, n, name, none) : NULL;
@@ -216,7 +213,6 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
     return;
   add_beside (python, files, texts);
   ls_python_set_environment (python, exported_variable, (gpointer) environment);
-  ls_python_set_arguments (python, arguments);
   ls_python_start (python);
   add_options (words, python, kind, name, import);
   tell_packages (text, python, name, import);

@@ -13,8 +13,9 @@
 #include "data/text/json_scan.h"
 #include "data/text/yaml.h"
 
-#define ARGUMENT "model_name_or_path:" /* of a Trainer, in YAML */
-#define DATA_SET "train_dataset:"      /* of LLaMA-Factory v1, whose model is only a "model" */
+#define ARGUMENT "model_name_or_path:"     /* of a Trainer, in YAML */
+#define DUMPED   "\"model_name_or_path\":" /* in JSON */
+#define DATA_SET "train_dataset:"          /* of LLaMA-Factory v1, whose model is only a "model" */
 
 static bool
 add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImport *import,
@@ -211,8 +212,8 @@ add_pairs (const LaunchWords *own, LaunchWords *said)
   }
 }
 
-/* Arguments in YAML that a script is started with, before those of the command: --config of TRL, and a file
- * alone, of HfArgumentParser and LLaMA-Factory. */
+/* Arguments in YAML or JSON that a script is started with, before those of the command: --config of TRL, and
+ * a file alone, of HfArgumentParser and LLaMA-Factory. */
 static bool
 add_arguments (const ImportFiles *files, const LaunchWords *own, LaunchWords *said, LsImport *import,
                LsDiagList *diags)
@@ -220,7 +221,8 @@ add_arguments (const ImportFiles *files, const LaunchWords *own, LaunchWords *sa
   const LaunchOption *config = launch_words_find (own, "config");
   const GPtrArray *names = config ? config->values : own->others;
   const char *name = names->len > 0 ? names->pdata[0] : NULL;
-  bool is_yaml = name && launch_is_yaml (name);
+  bool is_yaml
+      = name && (launch_is_yaml (name) || launch_names_file (files, (char *const *) names->pdata, 1, DUMPED));
   gsize n;
   g_autofree char *text = is_yaml ? launch_file_of (files, name, &n) : NULL;
   if (text && !add_yaml (said, text, n, name, import, diags))
@@ -278,7 +280,7 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                             .knows_deepspeed = true,
                             .does_other = hf_does_other,
                             .is_of_other = hf_is_of_other,
-                            .marks = ARGUMENT " " DATA_SET };
+                            .marks = ARGUMENT " " DUMPED " " DATA_SET };
   LaunchScript script;
   if (!check_command (&files->files[0], diags))
     return false;

@@ -1,51 +1,32 @@
-/* data/python/python.h — what a function of Python returns, where it only calls and assigns.
+/* data/python/python.h — configurations in Python: what a file sets a name to, or a function returns.
  *
  * Some programs are configured in Python: "def big (): c = small (); c.training.steps = 2 * 8; return c" and
- * "return Config (training=Training (steps=16))". That much is evaluated; nothing is run.
+ * "trainer = Config (training=Training (steps=16))". That much is read; nothing is run.
  *
  *     Config (steps=16)      an object of the arguments by name; "()" is what is called, "0", "1" are
  *                            arguments without a name. replace (x, a=1) is x with another a
  *     [1, 2], (1, *a), {1}   arrays; {"a": 1}, dict (a=1) an object; numbers, texts, True, False and None are
  *                            themselves
- *     {("a", 8): 1, 3: 2}    an object with members ("a",8) and (3)
- *     d["a", 8], a[-1], a[1:]   what is under that key, or in that place; d.get ("b", 1)
- *     2 * 8, "a" "b"         + - * / // % ** of numbers, + of texts; [1] + [2] * 3
- *     f"{a}-{n:03d}"         of texts, numbers, truths and None; "{}".format (a), "%s" % a likewise
- *     [f (x) for x in a if x]   of what is known, likewise of sets and dictionaries
+ *     2 * 8, "a" "b"         + - * / // % ** of numbers, + of texts; f"{a.b}" of names that are known
+ *     a[-1], d["a"]          what is in that place, or under that key
  *     c.training.steps = 16  a member is set, and made where there was none; c.options["a"] = 1, a[0] = 1 an
- *                            item; setattr (c, "steps", 16)
- *     n += 1, a.append (1)   what is set is changed; d.update ({"a": 1}), d.setdefault ("a", 1), a.extend (b)
+ *                            item; n += 1
+ *     a, (b, c) = f ()       each gets its part; of what is not known, a part that is not known
  *     c.a = a; a.n = 1       names, members and items may be one object: what is changed in it is so in all
- *     a = b = 1              both are
- *     a, (b, *c) = f ()      each gets its part; of what is not known, a part that is not known
- *     f (*a, **b), {**b}     of what is known what it holds; def f (a, *rest, **more) has the rest
- *     Small (n=1), Small.n   of a class of the files, with what its body and its bases set
- *     big (), big (2)        what that function returns; as it is written if that hangs on what is unknown
- *     if x is None: ...      the part that holds; ==, <, in, not, and, or, getattr, hasattr likewise
- *     for a, b in d.items () each round of it, of a list, a tuple, a range or a dictionary that is known,
- *                            with break, continue and else
- *     while n < 3: ...       each round of it, up to a number of them
- *     with a as b: ...       its body; b is not known
- *     def f (a=[])           what a usually is, is one object; global a is that of the file
- *     try: ... except E:     the part that holds, where it is known whether it raises
+ *     big (), big (2)        what that function returns whose body assigns, calls and returns
+ *     Small (n=1), Small.n   of a class of the files, with what its body and its bases declare, also by
+ *                            field (default_factory=lambda: [1])
+ *     a if b == 1 else c     by what is known; also "if" at the start of a line of a file
  *     x, x.y                 what it was set to in the function or in the file, else its name as a text
- *     int ("4"), " A".lower ()   likewise float, str, bool, list, tuple, len, max, min, sum, any, all, abs,
- *                            divmod, zip, enumerate, sorted, reversed, copy.deepcopy, split, replace, join,
- *                            startswith and other methods of texts
  *     Path (__file__).with_name ("a")   a file beside the one that this stands in, as a text
- *     args = parser.parse_args ()  what a command says, of argparse and HfArgumentParser
  *     os.environ["A"]        a variable that ls_python_set_environment() knows, or that the files set;
  *                            os.environ.get, os.getenv
  *
- * A name that means nothing here and what a function returns that is not here decide nothing: they are
- * neither true nor like another value; only that the first is not None is taken for granted, and that the
- * second is no text.
- *
- * What takes more (lambdas, what is not known) is a text that is one hole, as of data/shell/shell.h, with its
- * first words and what names in it were set to. Statements that are not followed ("if" and loops of what is
- * unknown, calls for what they do, calls of unknown functions with an object that has a name) are
- * named with their places, and what they set is a hole, which says what decides; unless they only import or
- * raise. */
+ * What takes more (other functions of Python, comprehensions, what is not known) is a text that is one hole,
+ * as of data/shell/shell.h, with its first words and what names in it were set to, and decides nothing.
+ * Statements that are not followed (blocks of a file, methods that change what is known, calls of unknown
+ * functions with an object that has a name) are named with their places, and what they set is a hole; unless
+ * they only import or raise. A function with control flow is a program, which is to be run, not read. */
 #ifndef LS_DATA_PYTHON_PYTHON_H
 #define LS_DATA_PYTHON_PYTHON_H
 
@@ -81,6 +62,9 @@ const GPtrArray *ls_python_functions (const LsPython *python);
  * was not followed, each place once, as PATH:LINE "STATEMENT"; NULL: it is not asked for. NULL and a
  * diagnostic (LS_ERROR_INPUT) if it returns nothing, is malformed, calls itself, or makes too much. */
 cJSON *ls_python_value (LsPython *python, const char *function, GPtrArray *passed, LsDiagList *diags);
+/* The place of a function that was called then and is a program, of which nothing was followed; NULL: none
+ * was. Owned by it. Of such a one ls_python_value() gives no diagnostic. */
+const char *ls_python_program (const LsPython *python);
 /* What of the statements at the start of lines was not followed when it was last called. As above; char *,
  * owned by it. */
 const GPtrArray *ls_python_file_passed (const LsPython *python);
@@ -89,10 +73,7 @@ const GPtrArray *ls_python_file_passed (const LsPython *python);
  * if it sets no such name. */
 cJSON *ls_python_name (LsPython *python, const char *name, GPtrArray *passed, LsDiagList *diags);
 
-/* The words of the command that starts it, char *, behind its name, for argparse: they outlive python.
- * Without them options are what they usually are, and the place is named. */
-void ls_python_set_arguments (LsPython *python, const GPtrArray *words);
-/* Runs the first file as a program, as far as it is followed: behind it are its options, and what it sets. */
+/* Reads the first file as a program: its options, and what it sets at the start of lines. */
 void ls_python_start (LsPython *python);
 /* The options that were declared, by their names without dashes, with what each is where the command does
  * not say it; owned by it. */

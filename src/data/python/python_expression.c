@@ -1,14 +1,14 @@
+/* data/python/python_expression.c — texts, numbers, names, lists, calls and operators of Python. What is not
+ * known is a hole, with its words and what names in it were set to. */
 #include <math.h>
 #include <string.h>
 
 #include "data/python/python_parts.h"
-#include "data/shell/shell.h"
-#include "data/text/json_scan.h"
 
 #define MAX_HOLE 120 /* letters of an expression that a hole shows */
 
-bool
-python_expect (PythonPlace *x, const char *text)
+static bool
+expect (PythonPlace *x, const char *text)
 {
   if (python_take (x, text))
     return true;
@@ -17,39 +17,7 @@ python_expect (PythonPlace *x, const char *text)
   return false;
 }
 
-PythonValue
-python_value_of (PythonPlace *x, cJSON *item)
-{
-  x->python->n_items++;
-  python_check_items (x->python, python_token (x)->line);
-  python_identify (x->python, item);
-  return (PythonValue) { .item = item };
-}
-
-cJSON *
-python_item_of (PythonPlace *x, PythonValue v)
-{
-  if (v.item)
-    return v.item;
-  cJSON *item = cJSON_CreateString (v.name ? v.name : "");
-  python_identify_name (x->python, item);
-  g_free (v.name);
-  return python_value_of (x, item).item;
-}
-
-void
-python_drop (PythonValue v)
-{
-  cJSON_Delete (v.item);
-  g_free (v.name);
-}
-
-static cJSON *
-known (const PythonPlace *x, const char *name)
-{
-  cJSON *item = x->names ? g_hash_table_lookup (x->names, name) : NULL;
-  return item ? item : python_imported_value (x->python, x->module, name);
-}
+/* --- holes -------------------------------------------------------------------------------------------- */
 
 /* What a token stands for, of a name that was set to a text or to a call whose first argument is one; NULL:
  * it is as it is written. The caller frees it. */
@@ -58,31 +26,22 @@ text_of_name (const PythonPlace *x, guint at)
 {
   const PythonToken *t = &g_array_index (x->python->tokens, PythonToken, at);
   bool is_name = t->kind == PYTHON_NAME && !(at > 0 && python_is (t - 1, ".")) && !python_is (t + 1, "=");
-  g_autofree char *name = is_name ? g_strndup (t->at, t->n) : NULL;
-  const cJSON *item = name ? known (x, name) : NULL,
-              *made = cJSON_IsObject (item) ? cJSON_GetObjectItemCaseSensitive (item, "()") : NULL,
-              *of = made ? cJSON_GetObjectItemCaseSensitive (item, "0") : item;
-  if (!cJSON_IsString (of))
+  g_autofree char *name = is_name ? python_word (t) : NULL;
+  const PythonValue *v = name ? python_lookup (x, name) : NULL,
+                    *of = v && v->kind == PYTHON_IS_CALL ? python_get (v, "0") : v;
+  if (!of
+      || (of->kind != PYTHON_IS_TEXT
+          && (v != of || (of->kind != PYTHON_IS_HOLE && of->kind != PYTHON_IS_NAME))))
     return NULL;
-  return made                ? g_strdup_printf ("%s(\"%s\")", made->valuestring, of->valuestring)
-      : !python_is_text (of) ? g_strdup (of->valuestring)
-                             : g_strdup_printf ("\"%s\"", of->valuestring);
+  return v != of                   ? g_strdup_printf ("%s(\"%s\")", v->text, of->text)
+      : of->kind == PYTHON_IS_TEXT ? g_strdup_printf ("\"%s\"", of->text)
+                                   : g_strdup (of->text);
 }
 
-/* Without the marks of holes. */
-static void
-append_bare (GString *out, const char *text)
+char *
+python_hole_text (const PythonPlace *x, guint first, guint end)
 {
-  for (; *text; text++)
-    if (*text != LS_SHELL_HOLE && *text != LS_SHELL_HOLE_END)
-      g_string_append_c (out, *text);
-}
-
-/* Tokens of one line as they are written, with the texts that names stand for. */
-static char *
-written (const PythonPlace *x, guint first, guint end)
-{
-  GString *out = g_string_new (NULL);
+  g_autoptr (GString) out = g_string_new (NULL);
   for (guint i = first; i < end && out->len < MAX_HOLE; i++) {
     const PythonToken *t = &g_array_index (x->python->tokens, PythonToken, i);
     if (t->kind == PYTHON_END)
@@ -91,77 +50,57 @@ written (const PythonPlace *x, guint first, guint end)
     if (i > first && t->at > (t - 1)->at + (t - 1)->n)
       g_string_append_len (out, (t - 1)->at + (t - 1)->n, t->at - (t - 1)->at - (gssize) (t - 1)->n);
     if (text)
-      append_bare (out, text);
+      g_string_append (out, text);
     else
       g_string_append_len (out, t->at, (gssize) t->n);
   }
-  char *shown = python_shown (out->str, MIN (out->len, MAX_HOLE));
-  g_string_free (out, TRUE);
-  return shown;
+  return python_shown (out->str, MIN (out->len, MAX_HOLE));
 }
 
-/* In the place of v, from a token on. */
-PythonValue
-python_hole_of (PythonPlace *x, PythonValue v, guint first)
+PythonValue *
+python_hole (PythonPlace *x, guint first)
 {
-  guint end = MAX (first + 1, x->at);
-  g_autofree char *shown = written (x, first, end),
-                  *text = g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, shown, LS_SHELL_HOLE_END);
-  python_drop (v);
-  x->python->n_unknown++;
-  return python_value_of (x, cJSON_CreateString (text));
+  g_autofree char *text = python_hole_text (x, first, MAX (first + 1, x->at));
+  return python_called (x->python, PYTHON_IS_HOLE, text);
 }
 
-/* "{a}" or "{a:03d}" of f"{a}", behind "{": the expression stands at a token. False: that is not known. */
-static bool
-append_value (GString *out, PythonPlace *x, const char **at, const char *end)
+/* --- texts and numbers -------------------------------------------------------------------------------- */
+
+/* "{a}", "{a.b}" of f"{a}": what stands behind "{". Returns how many letters it has, with its "}"; 0: that is
+ * not known. */
+static gsize
+append_value (GString *out, const PythonPlace *x, const char *at)
 {
-  cJSON *item = python_expression (x);
-  bool is_whole = python_token (x)->kind == PYTHON_END && !x->python->why;
-  const char *behind = python_token (x)[-1].at + python_token (x)[-1].n;
-  behind += strspn (behind, " ");
-  const gsize n = strcspn (behind, "{}");
-  g_autofree char *format = *behind == ':' ? g_strndup (behind + 1, n - 1) : g_strdup (""),
-                  *text = is_whole && (*behind == ':' || *behind == '}') && behind[n] == '}'
-      ? python_formatted (item, format)
-      : NULL;
-  if (text) {
-    g_string_append (out, text);
-    *at = MIN (end, behind + n + 1);
-  }
-  cJSON_Delete (item);
-  x->at++;
-  return text;
+  g_autofree char *path = g_strndup (at, strcspn (at, "}"));
+  g_auto (GStrv) names = g_strsplit (g_strstrip (path), ".", -1);
+  const PythonValue *v = *names ? python_lookup (x, *names) : NULL;
+  for (char **name = names + 1; v && *name; name++)
+    v = python_get (v, *name);
+  g_autofree char *text = v ? python_written (v) : NULL;
+  g_string_append (out, text ? text : "");
+  return text ? strcspn (at, "}") + 1 : 0;
 }
 
 /* f"a{b}". False: it is not known. */
 static bool
 append_formatted (GString *out, const PythonPlace *x)
 {
-  const PythonToken *t = python_token (x);
-  const gsize quotes = python_text_quotes (t);
-  const char *at = t->at + python_text_prefix (t->at) + quotes, *end = t->at + t->n - quotes;
-  PythonPlace inner = *x;
-  inner.at = t->inner;
-  for (bool is_known = t->inner > 0; at < end;) {
-    gsize n = MIN (strcspn (at, "{}"), (gsize) (end - at));
-    python_append_part (out, t, at, n);
-    at += n;
-    if (at == end)
-      return is_known;
-    bool is_brace = at[1] == *at, is_value = *at == '{' && !is_brace;
-    if (is_brace)
-      g_string_append_c (out, *at);
-    at += 1 + is_brace;
-    is_known = is_known && (is_brace || is_value);
-    if (!is_known || (!is_brace && !append_value (out, &inner, &at, end)))
+  gsize n, part;
+  const char *at = python_text_inside (python_token (x), &n), *end = at + n;
+  for (; at < end; at += part) {
+    bool is_value = *at == '{' && at[1] != '{', is_mark = !is_value && strchr ("{}", *at);
+    part = is_mark ? 1 : MIN (strcspn (at, "{}"), (gsize) (end - at));
+    if (is_value && (part = append_value (out, x, at + 1)) > 0)
+      part++;
+    else if (is_value || (is_mark && at[1] != *at) || !python_append_text (out, python_token (x), at, part))
       return false;
+    part += is_mark;
   }
-  return t->inner > 0;
+  return true;
 }
 
 /* Texts one behind the other are one. */
-static PythonValue
+static PythonValue *
 text (PythonPlace *x)
 {
   g_autoptr (GString) out = g_string_new (NULL);
@@ -170,31 +109,16 @@ text (PythonPlace *x)
   for (; python_token (x)->kind == PYTHON_TEXT; x->at++)
     if (python_has_prefix (python_token (x), 'f'))
       is_known = append_formatted (out, x) && is_known;
-    else
-      python_append_text (out, python_token (x));
-  if (!is_known || !g_utf8_validate (out->str, -1, NULL))
-    return python_hole_of (x, (PythonValue) { 0 }, first);
-  return python_value_of (x, cJSON_CreateString (out->str));
+    else {
+      gsize n;
+      const char *at = python_text_inside (python_token (x), &n);
+      is_known = python_append_text (out, python_token (x), at, n) && is_known;
+    }
+  return is_known && g_utf8_validate (out->str, -1, NULL) ? python_text (x->python, out->str)
+                                                          : python_hole (x, first);
 }
 
-/* Behind "lambda": "lambda: [1, 2]" is an object that has what it returns as `value`; of one with arguments,
- * or that returns no list, it is not known. */
-static PythonValue
-lambda_of (PythonPlace *x, guint first)
-{
-  bool has_none = python_is (python_token (x), ":");
-  python_pass_to (x, ":");
-  python_take (x, ":");
-  PythonValue v = python_any (x);
-  if (!has_none || !cJSON_IsArray (v.item))
-    return python_hole_of (x, v, first);
-  cJSON *made = cJSON_CreateObject ();
-  cJSON_AddStringToObject (made, "()", "lambda");
-  cJSON_AddItemToObject (made, "value", v.item);
-  return python_value_of (x, made);
-}
-
-static PythonValue
+static PythonValue *
 number (PythonPlace *x)
 {
   g_autoptr (GString) digits = g_string_new_len (python_token (x)->at, (gssize) python_token (x)->n);
@@ -203,276 +127,207 @@ number (PythonPlace *x)
   double value = g_ascii_strtod (digits->str, &end);
   bool is_float = strpbrk (digits->str, ".eE") && !strpbrk (digits->str, "xX");
   guint first = x->at++;
-  return *end || !isfinite (value) ? python_hole_of (x, (PythonValue) { 0 }, first)
-                                   : python_value_of (x, python_number (value, is_float));
+  return *end || !isfinite (value) ? python_hole (x, first) : python_number (x->python, value, is_float);
 }
 
-static PythonValue
+/* --- names -------------------------------------------------------------------------------------------- */
+
+/* Behind "lambda": "lambda: [1, 2]" is a call that has what it returns as `value`; of one with arguments it
+ * is not known. */
+static PythonValue *
+lambda_of (PythonPlace *x, guint first)
+{
+  bool has_none = python_is (python_token (x), ":");
+  python_pass_to (x, ":");
+  python_take (x, ":");
+  PythonValue *value = python_expression (x), *made = python_called (x->python, PYTHON_IS_CALL, "lambda");
+  python_set (made, "value", value, false);
+  return has_none && value->kind != PYTHON_IS_HOLE ? made : python_hole (x, first);
+}
+
+static PythonValue *
 name (PythonPlace *x)
 {
-  g_autofree char *text = g_strndup (python_token (x)->at, python_token (x)->n);
+  g_autofree char *word = python_word (python_token (x));
   guint first = x->at++;
-  if (strcmp (text, "None") == 0)
-    return python_value_of (x, cJSON_CreateNull ());
-  if (strcmp (text, "True") == 0 || strcmp (text, "False") == 0)
-    return python_value_of (x, cJSON_CreateBool (*text == 'T'));
-  if (strcmp (text, "lambda") == 0)
+  if (strcmp (word, "None") == 0)
+    return python_new (x->python, PYTHON_IS_NONE);
+  if (strcmp (word, "True") == 0 || strcmp (word, "False") == 0)
+    return python_bool (x->python, *word == 'T');
+  if (strcmp (word, "lambda") == 0)
     return lambda_of (x, first);
-  if (strcmp (text, "__name__") == 0 && x->python->is_script && x->module == 0)
-    return python_value_of (x, cJSON_CreateString ("__main__"));
-  if (strcmp (text, "__file__") == 0)
-    return python_value_of (
-        x, cJSON_CreateString (g_array_index (x->python->modules, PythonModule, x->module).path));
-  const cJSON *item = known (x, text);
-  return item ? python_copy_of (x, item) : (PythonValue) { .name = g_steal_pointer (&text) };
+  if (strcmp (word, "__file__") == 0)
+    return python_text (x->python, python_module (x->python, x->module)->path);
+  PythonValue *value = python_lookup (x, word);
+  return value ? value : python_called (x->python, PYTHON_IS_NAME, word);
 }
 
-/* --- calls ----------------------------------------------------------------------------------------- */
+/* --- lists, dictionaries and arguments ---------------------------------------------------------------- */
 
-/* "**b" and "*b" behind the mark. What is not known of it is named. */
-static void
-spread_argument (PythonPlace *x, cJSON *call, guint *n, bool is_list)
+/* Whether behind what was read stands what is not known, "for a in b"; it is passed over then. */
+static bool
+has_more (PythonPlace *x, const char *end)
 {
-  guint mark = x->at - 1;
-  PythonValue v = python_any (x);
-  if (!is_list && python_is_dictionary (v.item))
-    python_spread (x, call, v.item);
-  else if (is_list && cJSON_IsArray (v.item))
-    for (const cJSON *item = v.item->child; item; item = item->next) {
-      g_autofree char *key = g_strdup_printf ("%u", (*n)++);
-      python_set_member (call, key, python_item_of (x, python_copy_of (x, item)));
+  const bool has_none = python_is (python_token (x), ",") || python_is (python_token (x), end);
+  if (!has_none)
+    python_pass_to (x, end);
+  return !has_none;
+}
+
+/* "a" or "*b" of a list. False: b is not known, and left out. */
+static bool
+add_item (PythonPlace *x, PythonValue *list)
+{
+  bool is_spread = python_take (x, "*");
+  PythonValue *item = python_expression (x);
+  if (!is_spread)
+    python_add (list, item);
+  else if (python_is_list (item))
+    for (guint i = 0; item->items && i < item->items->len; i++)
+      python_add (list, item->items->pdata[i]);
+  return !is_spread || python_is_list (item);
+}
+
+static bool
+goes_on (const PythonPlace *x, const char *end)
+{
+  return !python_is (python_token (x), end) && python_token (x)->kind != PYTHON_END && !x->python->why;
+}
+
+/* Of [ ], ( ) and { } without keys, behind the bracket. */
+static PythonValue *
+items (PythonPlace *x, const char *end, PythonKind kind)
+{
+  PythonValue *list = python_new (x->python, kind);
+  guint first = x->at - 1;
+  bool is_known = true, is_tuple = kind != PYTHON_IS_TUPLE || python_is (python_token (x), ")");
+  while (goes_on (x, end)) {
+    is_known = add_item (x, list) && is_known;
+    is_known = !has_more (x, end) && is_known;
+    if (!python_take (x, ","))
+      break;
+    is_tuple = true;
+  }
+  expect (x, end);
+  return !is_known ? python_hole (x, first) : is_tuple ? list : list->items->pdata[0];
+}
+
+/* The members of a dictionary, "**kwargs", as arguments or members. False: it is none. */
+static bool
+spread (PythonValue *to, const PythonValue *of)
+{
+  for (guint i = 0; of->kind == PYTHON_IS_DICTIONARY && of->items && i < of->items->len; i++)
+    python_set (to, of->keys->pdata[i], of->items->pdata[i], false);
+  return of->kind == PYTHON_IS_DICTIONARY;
+}
+
+/* Behind "{". Keys are texts. */
+static PythonValue *
+dictionary (PythonPlace *x)
+{
+  guint first = x->at - 1;
+  PythonPlace key = *x;
+  PythonValue *made = python_new (x->python, PYTHON_IS_DICTIONARY);
+  bool is_known = true, is_set = !python_is (python_token (x), "}") && !python_is (python_token (x), "**");
+  bool is_spread = python_is (python_token (x), "*");
+  if (is_set && !is_spread)
+    python_expression (&key);
+  if (is_set && !python_is (python_token (&key), ":"))
+    return items (x, "}", PYTHON_IS_LIST);
+  while (goes_on (x, "}")) {
+    if (python_take (x, "**"))
+      is_known = spread (made, python_expression (x)) && is_known;
+    else {
+      const PythonValue *name = python_expression (x);
+      expect (x, ":");
+      PythonValue *value = python_expression (x);
+      is_known = !has_more (x, "}") && is_known && name->kind == PYTHON_IS_TEXT;
+      if (is_known)
+        python_set (made, name->text, value, false);
     }
-  else
-    python_pass (x->python, x->module, mark);
-  python_drop (v);
-}
-
-/* *n counts those without a name, *n_open those whose value is a name that means nothing here. */
-static void
-argument (PythonPlace *x, cJSON *call, guint *n, guint *n_open)
-{
-  bool is_named = python_token (x)->kind == PYTHON_NAME && python_is (python_token (x) + 1, "="),
-       is_list = python_take (x, "*");
-  if (is_list || python_take (x, "**")) {
-    spread_argument (x, call, n, is_list);
-    return;
-  }
-  g_autofree char *key
-      = is_named ? g_strndup (python_token (x)->at, python_token (x)->n) : g_strdup_printf ("%u", *n);
-  guint first = x->at;
-  x->at += is_named ? 2 : 0;
-  guint n_passed = x->python->passed->len;
-  PythonValue v = python_any (x);
-  if (python_is (python_token (x), "for")) {
-    cJSON *made = python_made_of_each (x, first, ")", false, n_passed);
-    if (!made)
-      python_pass_to (x, ")");
-    else
-      python_drop (v);
-    v = made ? python_value_of (x, made) : python_hole_of (x, v, first);
-  }
-  *n += !is_named;
-  *n_open += !v.item;
-  python_set_member (call, key, python_item_of (x, v));
-}
-
-/* replace (x, a=1): what a call of it is, which is taken. */
-static cJSON *
-replaced (cJSON *call)
-{
-  cJSON *object = cJSON_DetachItemFromObjectCaseSensitive (call, "0"), *item;
-  cJSON_DeleteItemFromObjectCaseSensitive (call, "()");
-  object->valueint = 0; /* it is another one */
-  while ((item = cJSON_DetachItemFromArray (call, 0)))
-    python_set_member (object, item->string, item);
-  cJSON_Delete (call);
-  return object;
-}
-
-/* What a call of a class makes, which is taken: members that it does not say are as they usually are; members
- * is taken. With arguments in order nobody knows which they are. */
-static cJSON *
-constructed (cJSON *members, cJSON *call)
-{
-  cJSON *item;
-  if (cJSON_GetObjectItemCaseSensitive (call, "0"))
-    cJSON_Delete (members);
-  else {
-    while ((item = cJSON_DetachItemFromArray (members, 0)))
-      if (cJSON_GetObjectItemCaseSensitive (call, item->string))
-        cJSON_Delete (item);
-      else
-        cJSON_AddItemToObject (call, item->string, item);
-    cJSON_Delete (members);
-  }
-  return call;
-}
-
-/* What a call of a function gives whose body is followed; call: its arguments, which are taken. As it is
- * written where a condition in the body is not known, and the call hands something over. */
-static cJSON *
-followed (PythonPlace *x, const char *name, cJSON *call, bool is_bare, bool is_statement, guint line)
-{
-  LsPython *p = x->python;
-  guint n_open = p->n_open, n_passed = p->passed->len;
-  cJSON *arguments = cJSON_Duplicate (call, true), *result = p->call (p, x->module, name, arguments, line);
-  bool is_whole = is_bare || is_statement || (result && p->n_open == n_open);
-  cJSON_Delete (is_whole ? call : result);
-  cJSON_Delete (arguments);
-  if (!is_whole) { /* what is open in it is so no more for those around it */
-    python_forget_passed (p, n_passed);
-    p->n_open = n_open;
-  }
-  return is_whole ? result : call;
-}
-
-guint
-python_arguments (PythonPlace *x, cJSON *call)
-{
-  guint n = 0, n_open = 0;
-  while (!python_is (python_token (x), ")") && python_token (x)->kind != PYTHON_END && !x->python->why) {
-    argument (x, call, &n, &n_open);
     if (!python_take (x, ","))
       break;
   }
-  python_expect (x, ")");
-  return n_open;
+  expect (x, "}");
+  return is_known ? made : python_hole (x, first);
 }
 
-/* Where the line of a token begins. */
-static guint
-line_start (const LsPython *p, guint at)
+/* "**b" and "*b" behind the mark. What is not known of it is named. */
+static void
+spread_argument (PythonPlace *x, PythonValue *call, guint *n, bool is_list)
 {
-  while (at > 0 && g_array_index (p->tokens, PythonToken, at - 1).kind != PYTHON_END)
-    at--;
-  return at;
-}
-
-/* Whether a function that is not here, and no class, is handed an object that is set to a name, and may
- * change it. */
-static bool
-may_change (const LsPython *p, const char *name, const cJSON *call)
-{
-  static const char *const others[]
-      = { "asdict", "astuple", "cast",  "dumps",  "fields",  "format", "hash",  "id",
-          "iter",   "map",     "next",  "print",  "repr",    "set",    "slice", "filter",
-          "type",   "vars",    "super", "pprint", "partial", NULL };
-  const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name;
-  if (g_ascii_isupper (*last) || g_strv_contains (others, last))
-    return false;
-  for (const cJSON *item = call->child; item; item = item->next)
-    if (!python_is_unknown (item) && python_is_shared (p, item))
-      return true;
-  return false;
-}
-
-/* Behind "(". callee: a name, or something of which a method is called. */
-static PythonValue
-call (PythonPlace *x, PythonValue callee, guint first)
-{
-  cJSON *object = cJSON_CreateObject ();
-  guint line = python_token (x)->line;
-  bool is_statement = x->python->is_statement;
-  x->python->is_statement = false;
-  if (callee.name)
-    cJSON_AddStringToObject (object, "()", callee.name);
-  bool is_bare = python_is (python_token (x), ")");
-  guint n_open = python_arguments (x, object);
-  if (!callee.name) {
-    cJSON_Delete (object);
-    return python_hole_of (x, callee, first);
+  guint mark = x->at - 1;
+  PythonValue *v = python_expression (x);
+  bool is_known = is_list ? python_is_list (v) : spread (call, v);
+  for (guint i = 0; is_list && is_known && v->items && i < v->items->len; i++) {
+    g_autofree char *key = g_strdup_printf ("%u", (*n)++);
+    python_set (call, key, v->items->pdata[i], true);
   }
-  bool replaces = g_str_has_suffix (callee.name, "replace")
-      && cJSON_IsObject (cJSON_GetObjectItemCaseSensitive (object, "0"));
-  if (python_is_builtin (x->python, callee.name)) {
-    cJSON *answer = python_answer (x->python, callee.name, object, n_open);
-    cJSON_Delete (object);
-    return answer ? (python_drop (callee), python_value_of (x, answer)) : python_hole_of (x, callee, first);
-  }
-  cJSON *members = python_has_function (x->python, x->module, callee.name)
-      ? NULL
-      : x->python->members (x->python, x->module, callee.name);
-  if (members)
-    object = constructed (members, object);
-  else if (python_has_function (x->python, x->module, callee.name))
-    object = followed (x, callee.name, object, is_bare, is_statement, line);
-  else if (replaces)
-    object = replaced (object);
-  else if (python_adds_options (callee.name, object))
-    object = python_taken (object, "0");
-  else {
-    x->python->n_unknown++;
-    python_note_engine (x->python, callee.name, object);
-    if (may_change (x->python, callee.name, object))
-      python_pass (x->python, x->module, line_start (x->python, first));
-  }
-  g_free (callee.name);
-  return python_value_of (x, object ? object : cJSON_CreateNull ());
+  if (!is_known)
+    python_pass (x->python, x->module, mark);
 }
 
-static PythonValue
-member (PythonPlace *x, PythonValue v, guint first)
+void
+python_arguments (PythonPlace *x, PythonValue *call)
 {
-  g_autofree char *key = g_strndup (python_token (x)->at, python_token (x)->n);
+  for (guint n = 0; goes_on (x, ")");) {
+    bool is_named = python_token (x)->kind == PYTHON_NAME && python_is (python_token (x) + 1, "="),
+         is_list = python_take (x, "*");
+    if (is_list || python_take (x, "**"))
+      spread_argument (x, call, &n, is_list);
+    else {
+      g_autofree char *key = is_named ? python_word (python_token (x)) : g_strdup_printf ("%u", n);
+      x->at += is_named ? 2 : 0;
+      guint first = x->at;
+      PythonValue *v = python_expression (x);
+      v = has_more (x, ")") ? python_hole (x, first) : v;
+      bool is_held = v->is_held; /* an argument alone is held by nobody else */
+      python_set (call, key, v, true);
+      v->is_held = is_held;
+      n += !is_named;
+    }
+    if (!python_take (x, ","))
+      break;
+  }
+  expect (x, ")");
+}
+
+/* --- members and places ------------------------------------------------------------------------------- */
+
+static PythonValue *
+member (PythonPlace *x, PythonValue *v, guint first)
+{
+  g_autofree char *key = python_word (python_token (x));
   x->at++;
-  cJSON *members = v.name && !python_is (python_token (x), "(")
-      ? x->python->members (x->python, x->module, v.name)
-      : NULL,
-        *of_class = members ? cJSON_DetachItemFromObjectCaseSensitive (members, key) : NULL;
-  cJSON_Delete (members);
-  if (of_class) {
-    python_drop (v);
-    return python_value_of (x, of_class);
-  }
-  if (v.name) {
-    char *longer = g_strconcat (v.name, ".", key, NULL);
-    g_free (v.name);
-    return (PythonValue) { .name = longer };
-  }
-  const cJSON *item = cJSON_IsObject (v.item) ? cJSON_GetObjectItemCaseSensitive (v.item, key) : NULL;
-  if (!item || python_is (python_token (x), "("))
-    return python_hole_of (x, v, first);
-  PythonValue copy = python_copy_of (x, item);
-  python_drop (v);
-  return copy;
+  PythonValue *item = v->kind == PYTHON_IS_LIST || v->kind == PYTHON_IS_TUPLE ? NULL : python_get (v, key);
+  if (item || (v->kind != PYTHON_IS_NAME && v->kind != PYTHON_IS_CLASS))
+    return item ? item : python_hole (x, first);
+  g_autofree char *longer = g_strconcat (v->text, ".", key, NULL);
+  return python_called (x->python, PYTHON_IS_NAME, longer);
 }
 
-/* What a method is called of that may change it, whose arguments begin here: a path with the method, from a
- * token on; NULL: it is none. */
-static GPtrArray *
-changed_by (const PythonPlace *x, guint first)
+/* Behind "[": of a text, and of more than one place, it is not known; os.environ["A"]. */
+static PythonValue *
+subscript (PythonPlace *x, const PythonValue *v, guint first)
 {
-  PythonPlace at = *x;
-  g_autoptr (GPtrArray) path = g_ptr_array_new_with_free_func (g_free);
-  at.at = first;
-  bool is_path = python_read_path (&at, path, false) && at.at + 1 == x->at;
-  return is_path && python_is_change (path) && python_is_set (x, path) ? g_steal_pointer (&path) : NULL;
+  PythonValue *key = NULL, **item = NULL, *value = NULL;
+  bool is_open;
+  if (python_is (python_token (x), ":"))
+    python_pass_to (x, "]");
+  else
+    key = python_several (x);
+  bool is_one = key && python_is (python_token (x), "]");
+  python_pass_to (x, "]");
+  expect (x, "]");
+  if (is_one && v->kind == PYTHON_IS_NAME && strcmp (v->text, "os.environ") == 0)
+    value = python_variable (x->python, key, &is_open);
+  else if (is_one && (python_is_list (v) || v->kind == PYTHON_IS_DICTIONARY))
+    item = python_item_at (v, key);
+  value = item ? *item : value && value->kind == PYTHON_IS_TEXT ? value : NULL;
+  return value ? value : python_hole (x, first);
 }
 
-/* "lower ()" of a value that is known, behind the dot. */
-static PythonValue
-method (PythonPlace *x, PythonValue v, guint first)
-{
-  g_autofree char *name = g_strndup (python_token (x)->at, python_token (x)->n);
-  cJSON *arguments = cJSON_CreateObject ();
-  x->at += 2;
-  g_autoptr (GPtrArray) changed = changed_by (x, first);
-  bool is_open = python_arguments (x, arguments) > 0;
-  cJSON *answer = is_open || changed ? NULL
-      : python_is_parser (v.item)    ? python_parse (x, v.item, name, arguments, first)
-                                     : python_method (v.item, name, arguments);
-  cJSON_Delete (arguments);
-  if (!answer) {
-    v = python_hole_of (x, v, first);
-    if (changed)
-      python_open_change (x, changed, first);
-    return v;
-  }
-  python_drop (v);
-  return python_value_of (x, answer);
-}
-
-static PythonValue
+static PythonValue *
 atom (PythonPlace *x)
 {
   const PythonToken *t = python_token (x);
@@ -483,28 +338,287 @@ atom (PythonPlace *x)
   if (t->kind == PYTHON_NAME)
     return name (x);
   if (python_take (x, "("))
-    return python_items (x, ")", true);
+    return items (x, ")", PYTHON_IS_TUPLE);
   if (python_take (x, "["))
-    return python_items (x, "]", false);
+    return items (x, "]", PYTHON_IS_LIST);
   if (python_take (x, "{"))
-    return python_dictionary (x);
+    return dictionary (x);
+  if (python_take (x, "..."))
+    return python_hole (x, x->at - 1);
   python_fail (x->python, t->line, "expected a value");
-  return (PythonValue) { .item = cJSON_CreateNull () };
+  return python_new (x->python, PYTHON_IS_NONE);
 }
 
-PythonValue
-python_operand (PythonPlace *x)
+/* "lower ()" of a value that is known, behind the dot. */
+static PythonValue *
+method (PythonPlace *x, PythonValue *v, guint first)
+{
+  g_autofree char *word = python_word (python_token (x));
+  PythonValue *call = python_called (x->python, PYTHON_IS_CALL, word);
+  x->at += 2;
+  python_arguments (x, call);
+  return python_method (x, v, word, call, first);
+}
+
+static PythonValue *
+operand (PythonPlace *x)
 {
   guint first = x->at;
-  PythonValue v = atom (x);
-  while (!x->python->why)
-    if (python_take (x, "."))
-      v = v.item && python_is (python_token (x) + 1, "(") ? method (x, v, first) : member (x, v, first);
-    else if (python_take (x, "("))
-      v = call (x, v, first);
-    else if (python_take (x, "["))
-      v = python_subscript (x, v, first);
+  PythonValue *v = atom (x);
+  while (!x->python->why) {
+    const bool has_dot = python_take (x, "."), is_name = python_token (x)->kind == PYTHON_NAME;
+    if (has_dot && !is_name)
+      python_fail (x->python, python_token (x)->line, "expected a name");
+    else if (has_dot) {
+      bool is_method
+          = python_is (python_token (x) + 1, "(") && v->kind != PYTHON_IS_NAME && v->kind != PYTHON_IS_CLASS;
+      v = is_method ? method (x, v, first) : member (x, v, first);
+    } else if (python_take (x, "(")) {
+      PythonValue *call = python_called (x->python, PYTHON_IS_CALL, v->text ? v->text : "");
+      python_arguments (x, call);
+      v = python_call (x, v, call, first);
+    } else if (python_take (x, "["))
+      v = subscript (x, v, first);
     else
       break;
+  }
   return v;
+}
+
+/* --- arithmetic --------------------------------------------------------------------------------------- */
+
+/* a % b, which has the sign of b. */
+static double
+rest_of (double a, double b)
+{
+  double rest = fmod (a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+/* NaN: it is none of numbers. */
+static double
+computed (const PythonToken *mark, double a, double b)
+{
+  return python_is (mark, "+") ? a + b
+      : python_is (mark, "-")  ? a - b
+      : python_is (mark, "*")  ? a * b
+      : python_is (mark, "/")  ? a / b
+      : python_is (mark, "//") ? floor ((a - rest_of (a, b)) / b + 0.5)
+      : python_is (mark, "%")  ? rest_of (a, b)
+      : python_is (mark, "**") ? pow (a, b)
+                               : NAN;
+}
+
+/* Of whole numbers whole ones, as far as they are exact. */
+static PythonValue *
+number_of (LsPython *p, const PythonToken *mark, const PythonValue *a, const PythonValue *b)
+{
+  double value = computed (mark, a->number, b->number);
+  bool is_float
+      = a->is_float || b->is_float || python_is (mark, "/") || (python_is (mark, "**") && b->number < 0),
+      is_exact = is_float || fabs (value) <= 9007199254740992;
+  return isfinite (value) && is_exact ? python_number (p, value, is_float) : NULL;
+}
+
+PythonValue *
+python_arithmetic (LsPython *p, const PythonToken *mark, PythonValue *a, PythonValue *b)
+{
+  if (a->kind == PYTHON_IS_NUMBER && b->kind == PYTHON_IS_NUMBER)
+    return number_of (p, mark, a, b);
+  bool are_texts = a->kind == PYTHON_IS_TEXT && b->kind == PYTHON_IS_TEXT && python_is (mark, "+");
+  g_autofree char *joined = are_texts ? g_strconcat (a->text, b->text, NULL) : NULL;
+  return joined ? python_text (p, joined) : NULL;
+}
+
+static PythonValue *unary (PythonPlace *x);
+
+/* a ** b, which binds more than the sign of a, and less than that of b. */
+static PythonValue *
+power (PythonPlace *x)
+{
+  guint first = x->at;
+  PythonValue *v = operand (x);
+  const PythonToken *mark = python_token (x);
+  if (!python_take (x, "**") || !python_enter (x->python, mark->line))
+    return v;
+  PythonValue *made = python_arithmetic (x->python, mark, v, unary (x));
+  x->python->depth--;
+  return made ? made : python_hole (x, first);
+}
+
+static PythonValue *
+unary (PythonPlace *x)
+{
+  guint first = x->at;
+  double sign = 1;
+  for (; python_is (python_token (x), "-") || python_is (python_token (x), "+"); x->at++)
+    sign = python_is (python_token (x), "-") ? -sign : sign;
+  bool is_known = !python_take (x, "~") && !python_take (x, "await"), is_plain = x->at == first;
+  PythonValue *v = power (x);
+  if (is_plain)
+    return v;
+  return is_known && v->kind == PYTHON_IS_NUMBER ? python_number (x->python, v->number * sign, v->is_float)
+                                                 : python_hole (x, first);
+}
+
+static PythonValue *
+product (PythonPlace *x, guint level)
+{
+  static const char *const levels[][7]
+      = { { "|", "&", "^", "<<", ">>" }, { "+", "-" }, { "*", "/", "//", "%", "@" } };
+  if (level == G_N_ELEMENTS (levels))
+    return unary (x);
+  guint first = x->at;
+  PythonValue *v = product (x, level + 1);
+  while (python_is_one (python_token (x), levels[level]) && !x->python->why) {
+    const PythonToken *mark = python_token (x);
+    x->at++;
+    PythonValue *made = python_arithmetic (x->python, mark, v, product (x, level + 1));
+    v = made ? made : python_hole (x, first);
+  }
+  return v;
+}
+
+/* --- what is true ------------------------------------------------------------------------------------- */
+
+static PythonTruth
+inverse (PythonTruth truth)
+{
+  return truth == PYTHON_OPEN ? truth : PYTHON_TRUE - truth;
+}
+
+/* a in b, of a list. */
+static PythonTruth
+is_among (const PythonValue *item, const PythonValue *all)
+{
+  PythonTruth truth = python_is_list (all) ? PYTHON_FALSE : PYTHON_OPEN;
+  for (guint i = 0; python_is_list (all) && all->items && i < all->items->len && truth != PYTHON_TRUE; i++) {
+    PythonTruth is_it = python_is_same (all->items->pdata[i], item);
+    truth = is_it == PYTHON_FALSE ? truth : is_it;
+  }
+  return truth;
+}
+
+/* None, and nothing else that is known, is None. */
+static PythonTruth
+is_none (const PythonValue *a, const PythonValue *b)
+{
+  const PythonValue *other = a->kind == PYTHON_IS_NONE ? b : a;
+  return other->kind == PYTHON_IS_NONE ? PYTHON_TRUE : python_is_unknown (other) ? PYTHON_OPEN : PYTHON_FALSE;
+}
+
+static PythonTruth
+compared (const PythonToken *mark, const PythonValue *a, const PythonValue *b)
+{
+  bool are_numbers = a->kind == PYTHON_IS_NUMBER && b->kind == PYTHON_IS_NUMBER,
+       is_not = python_is (mark, "!=");
+  if (python_is (mark, "in"))
+    return is_among (a, b);
+  double below = are_numbers ? a->number - b->number : 0;
+  if (is_not || python_is (mark, "==") || python_is (mark, "is")) {
+    bool has_none = a->kind == PYTHON_IS_NONE || b->kind == PYTHON_IS_NONE;
+    PythonTruth truth = has_none ? is_none (a, b) : python_is_same (a, b);
+    return is_not ? inverse (truth) : truth;
+  }
+  if (!are_numbers)
+    return PYTHON_OPEN;
+  return python_is (mark, "<") ? below < 0
+      : python_is (mark, ">")  ? below > 0
+      : python_is (mark, "<=") ? below <= 0
+                               : below >= 0;
+}
+
+static PythonValue *
+truth_value (PythonPlace *x, PythonTruth truth, guint first)
+{
+  return truth == PYTHON_OPEN ? python_hole (x, first) : python_bool (x->python, truth == PYTHON_TRUE);
+}
+
+static PythonValue *
+comparison (PythonPlace *x)
+{
+  static const char *const marks[] = { "==", "!=", "<", ">", "<=", ">=", "in", "is", "not", NULL };
+  guint first = x->at;
+  PythonValue *v = product (x, 0);
+  for (guint n = 0; python_is_one (python_token (x), marks) && !x->python->why; n++) {
+    bool is_not = python_take (x, "not");
+    const PythonToken *mark = python_token (x);
+    x->at++;
+    is_not = is_not || (python_is (mark, "is") && python_take (x, "not"));
+    PythonValue *other = product (x, 0);
+    PythonTruth truth = n > 0 ? PYTHON_OPEN : compared (mark, v, other); /* a < b < c */
+    v = truth_value (x, is_not ? inverse (truth) : truth, first);
+  }
+  return v;
+}
+
+static PythonValue *
+negation (PythonPlace *x)
+{
+  guint first = x->at;
+  bool is_not = false;
+  while (python_take (x, "not"))
+    is_not = !is_not;
+  PythonValue *v = comparison (x);
+  if (x->at == first || !python_is (&g_array_index (x->python->tokens, PythonToken, first), "not"))
+    return v;
+  PythonTruth truth = python_truth_of (v);
+  return truth_value (x, is_not ? inverse (truth) : truth, first);
+}
+
+/* "a or b" is a if that is true, "a and b" if that is false. */
+static PythonValue *
+either (PythonPlace *x, bool is_and)
+{
+  guint first = x->at;
+  PythonValue *v = is_and ? negation (x) : either (x, true);
+  while (python_take (x, is_and ? "and" : "or") && !x->python->why) {
+    PythonValue *other = is_and ? negation (x) : either (x, true);
+    PythonTruth truth = python_truth_of (v);
+    bool is_first = truth == (is_and ? PYTHON_FALSE : PYTHON_TRUE);
+    v = truth == PYTHON_OPEN ? python_hole (x, first) : is_first ? v : other;
+  }
+  return v;
+}
+
+PythonValue *
+python_expression (PythonPlace *x)
+{
+  guint first = x->at;
+  LsPython *p = x->python;
+  PythonValue *v
+      = python_enter (p, python_token (x)->line) ? either (x, false) : python_new (p, PYTHON_IS_NONE);
+  if (!p->why && python_take (x, "if")) {
+    PythonTruth truth = python_truth_of (python_expression (x));
+    PythonValue *other = expect (x, "else") ? python_expression (x) : v;
+    v = truth == PYTHON_FALSE ? other : v;
+    v = truth == PYTHON_OPEN ? python_hole (x, first) : v;
+  }
+  p->depth--;
+  return v;
+}
+
+PythonValue *
+python_several (PythonPlace *x)
+{
+  static const char *const ends[] = { "=", "]", ")", NULL };
+  guint first = x->at;
+  bool is_known = true;
+  PythonValue *all = python_new (x->python, PYTHON_IS_TUPLE);
+  for (guint n = 0; !x->python->why; n++) {
+    bool is_spread = python_take (x, "*");
+    PythonValue *item = python_expression (x);
+    if (n == 0 && !is_spread && !python_is (python_token (x), ","))
+      return item;
+    PythonValue *only = is_spread ? NULL : item;
+    is_known = is_known && (only || python_is_list (item));
+    if (only)
+      python_add (all, item);
+    for (guint i = 0; !only && python_is_list (item) && item->items && i < item->items->len; i++)
+      python_add (all, item->items->pdata[i]);
+    if (!python_take (x, ",") || python_token (x)->kind == PYTHON_END
+        || python_is_one (python_token (x), ends))
+      break;
+  }
+  return is_known ? all : python_hole (x, first);
 }

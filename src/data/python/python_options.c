@@ -1,489 +1,251 @@
-/* data/python/python_options.c — what a command says to a program in Python: argparse, and HfArgumentParser
- * of Hugging Face, whose options are members of dataclasses.
+/* data/python/python_options.c — options that a program in Python declares, wherever it does:
  *
- *     parser = argparse.ArgumentParser ()
  *     parser.add_argument ("--layers", type=int, default=32)
- *     args = parser.parse_args ()      args.layers is what the command says, else 32
+ *     HfArgumentParser ((A, B)), tyro.cli (A)       the members of dataclasses
+ *     fire.Fire (train), typer.run (train)          the parameters of train
+ *     @click.option ("--layers", default=32)        that option
  *
- * A parser is an object, whose member CALLS holds what was declared; a group of options is the same object.
- * How words are taken is that of Python's argparse: the last of an option holds, and the begin of its name
- * is enough. */
+ * with what each is where the command does not say it. What is declared under a condition, or twice in two
+ * ways, is not known; neither is what the program computes of it. */
 #include <string.h>
 
 #include "data/python/python_parts.h"
 #include "data/shell/shell.h"
 
-#define CALLS "add_argument" /* which is a method of it, and so no member */
-
-static const cJSON *
-in (const cJSON *object, const char *name)
-{
-  return cJSON_GetObjectItemCaseSensitive (object, name);
-}
-
 /* The last part of the name of a class or a function, "argparse.ArgumentParser"; "": it is none. */
 static const char *
-name_in (const cJSON *item)
+last_name (const PythonValue *v)
 {
-  const char *name = cJSON_GetStringValue (item), *dot = name ? strrchr (name, '.') : NULL;
-  return dot ? dot + 1 : name ? name : "";
+  const char *name = v && v->text ? v->text : "", *dot = strrchr (name, '.');
+  return dot ? dot + 1 : name;
 }
 
-bool
-python_is_parser (const cJSON *item)
-{
-  static const char *const classes[] = { "ArgumentParser", "HfArgumentParser", NULL };
-  return cJSON_IsObject (item) && g_strv_contains (classes, name_in (in (item, "()")));
-}
-
-/* "deepspeed.add_config_arguments (parser)". */
-bool
-python_adds_options (const char *function, const cJSON *call)
-{
-  const char *dot = strrchr (function, '.');
-  return g_str_has_prefix (dot ? dot + 1 : function, "add_") && python_is_parser (in (call, "0"));
-}
-
-bool
-python_declares (const GPtrArray *path)
-{
-  const char *last = path->len > 1 ? path->pdata[path->len - 1] : NULL;
-  return g_strcmp0 (last, "add_argument") == 0 || g_strcmp0 (last, "set_defaults") == 0;
-}
-
-bool
-python_declare (PythonPlace *x, cJSON *parser, const char *method, const cJSON *call)
-{
-  if (!python_is_parser (parser))
-    return false;
-  cJSON *declared = cJSON_Duplicate (call, true), *calls = cJSON_CreateArray ();
-  cJSON_AddStringToObject (declared, "()", method);
-  python_identify (x->python, calls);
-  if (!in (parser, CALLS))
-    python_set_part (x, parser, CALLS, calls, python_set_member);
-  bool ok = python_set_part (x, (cJSON *) in (parser, CALLS), NULL, declared, NULL);
-  cJSON_Delete (calls);
-  cJSON_Delete (declared);
-  return ok;
-}
-
-/* --- an option ---------------------------------------------------------------------------------------- */
-
-typedef struct {
-  const cJSON *call; /* of add_argument; NULL: a member of a dataclass */
-  char *dest;
-  char *name;   /* without dashes: its longest; NULL: it has no name, but a place */
-  cJSON *usual; /* owned; NULL: it is not there unless the command says it */
-  cJSON *value; /* owned, as the command says; NULL: it does not */
-} Option;
-
+/* A hole where two of them differ. */
 static void
-option_free (gpointer data)
+add_option (LsPython *p, const char *name, const PythonValue *usual)
 {
-  Option *o = data;
-  g_free (o->dest);
-  g_free (o->name);
-  cJSON_Delete (o->usual);
-  cJSON_Delete (o->value);
-  g_free (o);
+  cJSON *item = python_json (p, usual), *other = cJSON_GetObjectItemCaseSensitive (p->options, name);
+  bool is_same = other && cJSON_Compare (item, other, true);
+  g_autofree char *hole = g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END);
+  if (other && !is_same)
+    cJSON_ReplaceItemInObjectCaseSensitive (p->options, name, cJSON_CreateString (hole));
+  if (other)
+    cJSON_Delete (item);
+  else
+    cJSON_AddItemToObject (p->options, name, item);
 }
 
-static cJSON *
-hole_of (const char *text)
+/* --- argparse and click ------------------------------------------------------------------------------- */
+
+/* The longest name of an option, without dashes; NULL: it has a place and no name. The caller frees it. */
+static char *
+option_name (const PythonValue *call)
 {
-  g_autofree char *hole = ls_shell_has_hole (text)
-      ? g_strdup (text)
-      : g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, text, LS_SHELL_HOLE_END);
-  return cJSON_CreateString (hole);
+  const char *name = NULL;
+  for (guint i = 0; call->items && i < call->items->len; i++) {
+    const PythonValue *item = call->items->pdata[i];
+    bool is_name = g_ascii_isdigit (*(char *) call->keys->pdata[i]) && item->kind == PYTHON_IS_TEXT
+        && *item->text == '-';
+    if (is_name && (!name || (g_str_has_prefix (item->text, "--") && !g_str_has_prefix (name, "--"))))
+      name = item->text;
+  }
+  return name ? g_strdup (name + strspn (name, "-")) : NULL;
 }
 
-/* A word as a type makes a value of it; of a type that is not known here it is not known. */
-static cJSON *
-converted (const char *type, const char *word)
+/* A text as its type makes a value of it; of a type that is not known here it is not known. */
+static PythonValue *
+converted (LsPython *p, const PythonValue *usual, const char *type)
 {
   char *end;
-  double number = g_ascii_strtod (word, &end);
-  bool is_number = end > word && *end == '\0' && strspn (word, "+-0123456789.eE") == strlen (word),
-       is_whole
-      = is_number && strspn (word + (*word == '-'), G_CSET_DIGITS) == strlen (word + (*word == '-'));
-  if (!ls_shell_has_hole (word) && (*type == '\0' || strcmp (type, "str") == 0))
-    return cJSON_CreateString (word);
-  if (is_whole && strcmp (type, "int") == 0)
-    return python_number (number, false);
-  if (is_number && strcmp (type, "float") == 0)
-    return python_number (number, true);
-  if (!ls_shell_has_hole (word) && strcmp (type, "bool") == 0) /* any text is true */
-    return cJSON_CreateBool (*word != '\0');
-  return hole_of (word);
+  double number = g_ascii_strtod (usual->text, &end);
+  bool is_number = *usual->text && *end == '\0';
+  if (*type == '\0' || strcmp (type, "str") == 0)
+    return python_text (p, usual->text);
+  if (is_number && (strcmp (type, "float") == 0 || strcmp (type, "int") == 0))
+    return python_number (p, number, *type == 'f');
+  return python_called (p, PYTHON_IS_HOLE, usual->text);
 }
 
-/* "--micro-batch-size" is micro_batch_size, unless dest says another. */
-static void
-name_option (Option *o)
+/* What an option is that a command does not say. */
+static PythonValue *
+usual_of (LsPython *p, const PythonValue *call)
 {
-  const cJSON *dest = in (o->call, "dest");
-  for (const cJSON *item = o->call->child; item; item = item->next) {
-    bool is_name = g_ascii_isdigit (*item->string) && python_is_text (item);
-    const char *bare = is_name ? item->valuestring + strspn (item->valuestring, "-") : NULL;
-    bool is_long = is_name && g_str_has_prefix (item->valuestring, "--");
-    if (is_name && bare == item->valuestring)
-      o->dest = o->dest ? o->dest : g_strdup (bare);
-    else if (is_name && (!o->name || (is_long && strlen (o->name) == 1))) {
-      g_free (o->name);
-      o->name = g_strdup (bare);
-    }
-  }
-  if (python_is_text (dest))
-    o->dest = g_strdup (dest->valuestring);
-  if (!o->dest)
-    o->dest = g_strdelimit (g_strdup (o->name ? o->name : ""), "-", '_');
-}
-
-static const char *
-action_of (const Option *o)
-{
-  return o->call ? name_in (in (o->call, "action")) : "";
-}
-
-/* A text is converted as the command's would be. */
-static cJSON *
-usual_of (const Option *o)
-{
-  const cJSON *usual = in (o->call, "default");
-  const char *action = action_of (o), *type = name_in (in (o->call, "type"));
-  if (strcmp (name_in (usual), "SUPPRESS") == 0)
-    return NULL;
+  PythonValue *usual = python_get (call, "default");
+  const char *action = last_name (python_get (call, "action")), *type = last_name (python_get (call, "type"));
+  if (usual && usual->kind == PYTHON_IS_TEXT && *type)
+    return converted (p, usual, type);
   if (usual)
-    return python_is_text (usual) && *type ? converted (type, usual->valuestring)
-                                           : cJSON_Duplicate (usual, true);
-  return strcmp (action, "store_true") == 0 ? cJSON_CreateFalse ()
-      : strcmp (action, "store_false") == 0 ? cJSON_CreateTrue ()
-                                            : cJSON_CreateNull ();
+    return usual;
+  return g_str_has_prefix (action, "store_") ? python_bool (p, strcmp (action, "store_false") == 0)
+                                             : python_new (p, PYTHON_IS_NONE);
 }
 
-static Option *
-find_dest (const GPtrArray *options, const char *dest)
-{
-  for (guint i = 0; i < options->len; i++)
-    if (strcmp (((Option *) options->pdata[i])->dest, dest) == 0)
-      return options->pdata[i];
-  return NULL;
-}
-
-/* What set_defaults says, of options and besides. */
-static void
-set_usual (GPtrArray *options, const cJSON *call)
-{
-  for (const cJSON *item = call->child; item; item = item->next) {
-    if (strcmp (item->string, "()") == 0)
-      continue;
-    Option *o = find_dest (options, item->string);
-    if (!o) {
-      o = g_new0 (Option, 1);
-      o->dest = g_strdup (item->string);
-      g_ptr_array_add (options, o);
-    }
-    cJSON_Delete (o->usual);
-    o->usual = cJSON_Duplicate (item, true);
-  }
-}
-
-/* With those of its parents in front. */
-static void
-add_declared (GPtrArray *options, const cJSON *parser, guint depth)
-{
-  const cJSON *parents = in (parser, "parents"), *calls = in (parser, CALLS);
-  for (const cJSON *parent = cJSON_IsArray (parents) ? parents->child : NULL; parent && depth < 8;
-       parent = parent->next)
-    if (python_is_parser (parent))
-      add_declared (options, parent, depth + 1);
-  for (const cJSON *call = calls ? calls->child : NULL; call; call = call->next) {
-    if (strcmp (name_in (in (call, "()")), "set_defaults") == 0) {
-      set_usual (options, call);
-      continue;
-    }
-    Option *o = g_new0 (Option, 1);
-    o->call = call;
-    name_option (o);
-    o->usual = usual_of (o);
-    g_ptr_array_add (options, o);
-  }
-}
-
-/* --- the words of a command --------------------------------------------------------------------------- */
-
-/* What is being read: the next word, and words of no option. */
-typedef struct {
-  const GPtrArray *words;
-  guint at;
-  GPtrArray *alone; /* const char * */
-} Command;
-
-/* "--a", "-n"; not a number. */
+/* Whether a line stands in a block that is perhaps not run. */
 static bool
-is_flag (const char *word)
+is_conditional (const LsPython *p, guint i)
 {
-  return *word == '-' && word[1] && !g_ascii_isdigit (word[1]) && word[1] != '.';
-}
-
-/* Whether an option is called so, n letters with its dashes; is_begin: they are the begin of a long name. */
-static bool
-is_called (const Option *o, const char *word, gsize n, bool is_begin)
-{
-  if (!o->call) {
-    g_autofree char *name = g_strdelimit (g_strndup (word, n), "-", '_'),
-                    *own = g_strconcat ("__", o->name, NULL);
-    return !is_begin && strcmp (name, own) == 0;
-  }
-  for (const cJSON *item = o->call->child; item; item = item->next) {
-    bool is_name = g_ascii_isdigit (*item->string) && python_is_text (item);
-    if (is_name && strncmp (item->valuestring, word, n) == 0
-        && (is_begin ? n > 2 && g_str_has_prefix (item->valuestring, "--") : strlen (item->valuestring) == n))
+  guint indent = python_line (p, i)->indent;
+  for (; i-- > 0 && indent > 0;) {
+    const PythonLine *line = python_line (p, i);
+    if (line->indent >= indent)
+      continue;
+    const PythonToken *t = python_first (p, line);
+    indent = line->indent;
+    if (python_is_block (p, i) && !python_is (t + 1, "__name__"))
       return true;
   }
   return false;
 }
 
-/* Its full name, else the only one that begins so; NULL: there is none. */
-static Option *
-find_option (const GPtrArray *options, const char *word, gsize n)
-{
-  Option *found = NULL;
-  for (guint pass = 0; pass < 2 && !found; pass++)
-    for (guint i = 0; i < options->len; i++)
-      if (is_called (options->pdata[i], word, n, pass == 1)) {
-        if (found && pass == 1)
-          return NULL;
-        found = options->pdata[i];
-      }
-  return found;
-}
-
-/* The value of a member of a dataclass, by what it usually is. */
-static cJSON *
-member_value (const Option *o, const char *word)
-{
-  static const char *const on[] = { "true", "1", "yes", "t", "y", "True", NULL };
-  if (cJSON_IsBool (o->usual) && !(word && ls_shell_has_hole (word)))
-    return cJSON_CreateBool (!word || g_strv_contains (on, word));
-  const char *type = cJSON_IsNumber (o->usual) ? python_is_kind (o->usual, PYTHON_FLOAT) ? "float" : "int"
-      : python_is_text (o->usual)              ? "str"
-                                               : "its type";
-  return word ? converted (type, word) : hole_of (o->name);
-}
-
-static cJSON *
-values_behind (Command *c, const char *type, double most)
-{
-  cJSON *all = cJSON_CreateArray ();
-  for (; most > 0 && c->at < c->words->len && !is_flag (c->words->pdata[c->at]); most--)
-    cJSON_AddItemToArray (all, converted (type, c->words->pdata[c->at++]));
-  return all;
-}
-
-/* What an action without words of its own makes; NULL: it has some. */
-static cJSON *
-switched (const Option *o, const char *word)
-{
-  const char *action = action_of (o);
-  const cJSON *constant = in (o->call, "const");
-  if (strcmp (action, "store_true") == 0 || strcmp (action, "store_false") == 0)
-    return cJSON_CreateBool (strcmp (action, "store_true") == 0);
-  if (strcmp (action, "BooleanOptionalAction") == 0)
-    return cJSON_CreateBool (!g_str_has_prefix (word, "--no-"));
-  if (strcmp (action, "store_const") == 0)
-    return constant ? cJSON_Duplicate (constant, true) : cJSON_CreateNull ();
-  return strcmp (action, "count") == 0
-      ? cJSON_CreateNumber (1 + (cJSON_IsNumber (o->value) ? o->value->valuedouble : 0))
-      : NULL;
-}
-
-/* What an option gets whose name was read; equals: what stands behind "=" in it, or NULL. */
-static cJSON *
-value_of (const Option *o, Command *c, const char *word, const char *equals)
-{
-  bool has_word = equals || (c->at < c->words->len && !is_flag (c->words->pdata[c->at]));
-  const char *next = equals ? equals : has_word ? c->words->pdata[c->at] : NULL;
-  if (!o->call) {
-    c->at += has_word && !equals;
-    return member_value (o, next);
-  }
-  const cJSON *n = in (o->call, "nargs"), *constant = in (o->call, "const");
-  const char *type = name_in (in (o->call, "type")), *action = action_of (o);
-  cJSON *on = switched (o, word);
-  if (on)
-    return on;
-  bool is_list = n && (cJSON_IsNumber (n) || (python_is_text (n) && strchr ("*+", *n->valuestring)));
-  if (is_list && !equals)
-    return values_behind (c, type, cJSON_IsNumber (n) ? n->valuedouble : G_MAXUINT);
-  c->at += has_word && !equals;
-  if (!next || (*action && strcmp (action, "store") != 0 && strcmp (action, "append") != 0))
-    return constant ? cJSON_Duplicate (constant, true) : hole_of (word);
-  cJSON *value = converted (type, next);
-  if (!is_list && strcmp (action, "append") != 0)
-    return value;
-  cJSON *all = cJSON_IsArray (o->value) && strcmp (action, "append") == 0 ? cJSON_Duplicate (o->value, true)
-                                                                          : cJSON_CreateArray ();
-  cJSON_AddItemToArray (all, value);
-  return all;
-}
-
-/* Words of no option are of those that have a place, one each. Of one that may have none or several, it is
- * not known which. */
+/* "add_argument (" or "option (" behind a dot, in a line. */
 static void
-take_alone (GPtrArray *options, const GPtrArray *alone)
+declare (LsPython *p, guint i, guint at, bool is_click)
 {
-  guint at = 0;
-  for (guint i = 0; i < options->len; i++) {
-    Option *o = options->pdata[i];
-    if (!o->call || o->name)
-      continue;
-    cJSON_Delete (o->value);
-    const char *type = name_in (in (o->call, "type"));
-    bool is_list = in (o->call, "nargs") != NULL;
-    o->value = is_list && at < alone->len ? hole_of (o->dest)
-        : at < alone->len                 ? converted (type, alone->pdata[at++])
-                                          : NULL;
-  }
+  PythonPlace x = { .python = p, .module = python_line (p, i)->module, .at = at };
+  PythonValue *call = python_called (p, PYTHON_IS_CALL, "add_argument");
+  python_arguments (&x, call);
+  g_autofree char *name = option_name (call);
+  PythonValue *usual = is_click && !python_get (call, "default") ? NULL : usual_of (p, call);
+  if (!name || p->why || !usual || strcmp (last_name (usual), "SUPPRESS") == 0)
+    return;
+  if (is_click)
+    g_strdelimit (name, "-", '_');
+  add_option (p, name, is_conditional (p, i) ? python_called (p, PYTHON_IS_HOLE, name) : usual);
 }
 
+/* "set_defaults (a=1)": of options that were declared in front. */
 static void
-take_words (GPtrArray *options, const GPtrArray *words)
+set_usual (LsPython *p, guint i, guint at)
 {
-  g_autoptr (GPtrArray) alone = g_ptr_array_new ();
-  Command c = { words, 0, alone };
-  while (c.at < words->len) {
-    const char *word = words->pdata[c.at++], *equals = is_flag (word) ? strchr (word, '=') : NULL;
-    gsize n = equals ? (gsize) (equals - word) : strlen (word);
-    Option *o = is_flag (word) ? find_option (options, word, n) : NULL;
-    g_autofree char *turned
-        = !o && g_str_has_prefix (word, "--no-") ? g_strconcat ("--", word + 5, NULL) : NULL;
-    Option *off = turned ? find_option (options, turned, strlen (turned)) : NULL;
-    if (off && strcmp (action_of (off), "BooleanOptionalAction") == 0)
-      o = off;
-    if (o) {
-      cJSON *value = value_of (o, &c, word, equals ? equals + 1 : NULL);
-      cJSON_Delete (o->value);
-      o->value = value;
-    } else if (!is_flag (word))
-      g_ptr_array_add (alone, (gpointer) word);
+  PythonPlace x = { .python = p, .module = python_line (p, i)->module, .at = at };
+  PythonValue *call = python_called (p, PYTHON_IS_CALL, "set_defaults");
+  python_arguments (&x, call);
+  for (guint k = 0; call->items && k < call->items->len; k++) {
+    g_autofree char *name = g_strdelimit (g_strdup (call->keys->pdata[k]), "_", '-');
+    const char *own = cJSON_HasObjectItem (p->options, name) ? name : call->keys->pdata[k];
+    cJSON_DeleteItemFromObjectCaseSensitive (p->options, own);
+    add_option (p, own,
+                is_conditional (p, i) ? python_called (p, PYTHON_IS_HOLE, own) : call->items->pdata[k]);
   }
-  take_alone (options, alone);
 }
 
-/* --- what a program gets ------------------------------------------------------------------------------- */
+/* --- functions and classes ---------------------------------------------------------------------------- */
 
-/* The words that options are taken of: those of a call, else of the command; NULL: they are not known.
- * *ret_own: which the caller frees. */
-static const GPtrArray *
-words_of (const LsPython *p, const cJSON *call, GPtrArray **ret_own)
-{
-  const cJSON *said = in (call, "0") ? in (call, "0") : in (call, "args");
-  *ret_own = NULL;
-  if (!said || cJSON_IsNull (said))
-    return p->arguments;
-  *ret_own = g_ptr_array_new ();
-  for (const cJSON *item = said->child; item; item = item->next)
-    g_ptr_array_add (*ret_own, cJSON_IsString (item) ? item->valuestring : (char *) "");
-  return *ret_own;
-}
-
-/* Each by its dest, the later one where several have the same; what they usually are is kept. */
+/* Each class or function that is named in the brackets behind a token. */
 static void
-add_values (LsPython *p, cJSON *object, const GPtrArray *options)
+add_members (LsPython *p, guint module, guint at)
 {
-  for (guint i = 0; i < options->len; i++) {
-    const Option *o = options->pdata[i];
-    const cJSON *value = o->value ? o->value : o->usual;
-    bool is_second = !o->value && in (object, o->dest);
-    if (value && !is_second)
-      python_set_key (object, o->dest, cJSON_Duplicate (value, true));
-    if (o->name && o->usual)
-      python_set_key (p->options, o->name, cJSON_Duplicate (o->usual, true));
+  PythonPlace x = { .python = p, .module = module, .at = at }, end = x;
+  python_pass_to (&end, ")");
+  for (; x.at < end.at; x.at++) {
+    g_autofree char *name = python_token (&x)->kind == PYTHON_NAME ? python_word (python_token (&x)) : NULL;
+    const PythonValue *of = name ? python_lookup (&x, name) : NULL;
+    bool has_usual = of && of->kind >= PYTHON_IS_FUNCTION;
+    for (guint i = 0; has_usual && of->items && i < of->items->len; i++)
+      add_option (p, of->keys->pdata[i], of->items->pdata[i]);
   }
-}
-
-static void
-parse (const PythonPlace *x, cJSON *object, GPtrArray *options, const cJSON *call, guint first)
-{
-  GPtrArray *own;
-  const GPtrArray *words = words_of (x->python, call, &own);
-  if (words)
-    take_words (options, words);
-  else
-    python_pass (x->python, x->module, first);
-  add_values (x->python, object, options);
-  g_clear_pointer (&own, g_ptr_array_unref);
-}
-
-static cJSON *
-new_object (const char *class)
-{
-  cJSON *object = cJSON_CreateObject ();
-  cJSON_AddStringToObject (object, "()", class);
-  return object;
-}
-
-/* HfArgumentParser ((A, B)): an object of each class. */
-static cJSON *
-dataclasses_of (const PythonPlace *x, const cJSON *parser, const cJSON *call, guint first)
-{
-  const cJSON *classes = in (parser, "0") ? in (parser, "0") : in (parser, "dataclass_types");
-  cJSON *all = cJSON_CreateArray ();
-  all->type |= PYTHON_TUPLE;
-  for (const cJSON *class = cJSON_IsArray (classes) ? classes->child : classes; class;
-       class = cJSON_IsArray (classes) ? class->next : NULL) {
-    g_autoptr (GPtrArray) options = g_ptr_array_new_with_free_func (option_free);
-    const char *name = cJSON_IsString (class) ? class->valuestring : "";
-    cJSON *members = x->python->members (x->python, x->module, name), *object = new_object (name);
-    for (const cJSON *member = members ? members->child : NULL; member; member = member->next) {
-      Option *o = g_new0 (Option, 1);
-      o->dest = g_strdup (member->string);
-      o->name = g_strdup (member->string);
-      o->usual = cJSON_Duplicate (member, true);
-      g_ptr_array_add (options, o);
-    }
-    parse (x, object, options, call, first);
-    cJSON_AddItemToArray (all, object);
-    cJSON_Delete (members);
-  }
-  return all;
-}
-
-cJSON *
-python_parse (const PythonPlace *x, const cJSON *parser, const char *method, const cJSON *call, guint first)
-{
-  if (strcmp (method, "add_argument_group") == 0 || strcmp (method, "add_mutually_exclusive_group") == 0)
-    return cJSON_Duplicate (parser, true);
-  if (strcmp (method, "parse_args_into_dataclasses") == 0)
-    return dataclasses_of (x, parser, call, first);
-  bool has_rest = strcmp (method, "parse_known_args") == 0;
-  if (!has_rest && strcmp (method, "parse_args") != 0)
-    return NULL;
-  g_autoptr (GPtrArray) options = g_ptr_array_new_with_free_func (option_free);
-  cJSON *object = new_object ("Namespace");
-  add_declared (options, parser, 0);
-  parse (x, object, options, call, first);
-  if (!has_rest)
-    return object;
-  cJSON *both = cJSON_CreateArray ();
-  both->type |= PYTHON_TUPLE;
-  cJSON_AddItemToArray (both, object);
-  cJSON_AddItemToArray (both, hole_of ("the rest of the command"));
-  return both;
 }
 
 /* --- DeepSpeed ---------------------------------------------------------------------------------------- */
 
-void
-python_note_engine (LsPython *p, const char *function, const cJSON *call)
+/* Whether a name stands in a function otherwise than as the configuration of a call. */
+static bool
+is_used (const LsPython *p, const char *name)
 {
-  if (!p->is_script || !g_str_has_suffix (function, "deepspeed.initialize"))
-    return;
-  const cJSON *config = cJSON_GetObjectItemCaseSensitive (call, "config");
-  config = config ? config : cJSON_GetObjectItemCaseSensitive (call, "config_params");
-  if (p->engine && !(cJSON_IsNull (p->engine) && config))
+  for (guint i = 0; i < p->lines->len; i++) {
+    const PythonLine *line = python_line (p, i);
+    for (guint k = 0; k < line->n && (line->indent > 0 || python_is_block (p, i)); k++) {
+      const PythonToken *t = python_first (p, line) + k;
+      if (python_is (t, name) && !(k > 1 && python_is (t - 1, "=")))
+        return true;
+    }
+  }
+  return false;
+}
+
+/* "deepspeed.initialize (": what is written there, or a name that the file alone sets, is its configuration;
+ * another is not known. */
+static void
+note_engine (LsPython *p, guint module, guint at)
+{
+  PythonPlace x = { .python = p, .module = module, .at = at }, value = x;
+  PythonValue *call = python_called (p, PYTHON_IS_CALL, "deepspeed.initialize");
+  python_arguments (&x, call);
+  const PythonValue *config = python_get (call, "config");
+  config = config ? config : python_get (call, "config_params");
+  while (
+      value.at < x.at
+      && !((python_is (python_token (&value), "config") || python_is (python_token (&value), "config_params"))
+           && python_is (python_token (&value) + 1, "=")))
+    value.at++;
+  value.at += 2;
+  g_autofree char *name = value.at < x.at && python_token (&value)->kind == PYTHON_NAME
+      ? python_word (python_token (&value))
+      : NULL;
+  bool is_open = config && name && is_used (p, name);
+  if (p->engine && (!config || !cJSON_IsNull (p->engine)))
     return;
   cJSON_Delete (p->engine);
-  p->engine = config ? cJSON_Duplicate (config, true) : cJSON_CreateNull ();
+  p->engine = is_open ? python_json (p, python_called (p, PYTHON_IS_HOLE, name))
+      : config        ? python_json (p, config)
+                      : cJSON_CreateNull ();
+}
+
+/* --- lines -------------------------------------------------------------------------------------------- */
+
+/* What a call declares, whose name stands at a token of line i, k words from its begin. */
+static void
+read_call (LsPython *p, guint i, const PythonToken *t, guint k)
+{
+  static const char *const classes[] = { "HfArgumentParser", "TrlParser", NULL };
+  static const char *const starts[][2] = { { "fire", "Fire" }, { "typer", "run" }, { "tyro", "cli" } };
+  const PythonLine *line = python_line (p, i);
+  const guint at = line->first + k + 2;
+  bool is_method = k > 1 && python_is (t - 1, "."), is_start = python_is_one (t, classes);
+  for (guint s = 0; s < G_N_ELEMENTS (starts) && is_method; s++)
+    is_start = is_start || (python_is (t - 2, starts[s][0]) && python_is (t, starts[s][1]));
+  if (is_method && python_is (t, "add_argument"))
+    declare (p, i, at, false);
+  else if (is_method && python_is (t, "option") && python_is (t - 2, "click"))
+    declare (p, i, at, true);
+  else if (is_method && python_is (t, "set_defaults"))
+    set_usual (p, i, at);
+  else if (is_method && python_is (t, "initialize") && python_is (t - 2, "deepspeed"))
+    note_engine (p, line->module, at);
+  else if (is_start)
+    add_members (p, line->module, at);
+}
+
+void
+ls_python_start (LsPython *p)
+{
+  for (guint m = p->modules->len; m-- > 0;)
+    python_run_module (p, m);
+  for (guint i = 0; i < p->lines->len; i++) {
+    const PythonLine *line = python_line (p, i);
+    g_clear_pointer (&p->why, g_free);
+    p->depth = 0;
+    for (guint k = 0; k + 1 < line->n; k++) {
+      const PythonToken *t = python_first (p, line) + k;
+      if (t->kind == PYTHON_NAME && python_is (t + 1, "("))
+        read_call (p, i, t, k);
+      bool is_set = line->indent > 0 && k == 0 && python_is (t, "os") && python_is (t + 2, "environ");
+      if (is_set)
+        python_open_lines (p, i, i + 1);
+    }
+  }
+  python_move_passed (p, NULL);
+  g_clear_pointer (&p->why, g_free);
+}
+
+const cJSON *
+ls_python_options (const LsPython *p)
+{
+  return p->options;
+}
+
+const cJSON *
+ls_python_engine (const LsPython *p)
+{
+  return p->engine;
 }

@@ -40,17 +40,38 @@ python_shown (const char *at, gsize n)
   return shown;
 }
 
+bool
+python_is_one (const PythonToken *t, const char *const *words)
+{
+  for (; *words; words++)
+    if (python_is (t, *words))
+      return true;
+  return false;
+}
+
+int
+python_bracket (const PythonToken *t)
+{
+  return t->kind != PYTHON_MARK || t->n != 1 ? 0
+      : strchr ("([{", *t->at)               ? 1
+      : strchr (")]}", *t->at)               ? -1
+                                             : 0;
+}
+
 void
 python_pass_to (PythonPlace *x, const char *end)
 {
-  guint depth = 0;
-  for (; python_token (x)->kind != PYTHON_END && (depth > 0 || !python_is (python_token (x), end)); x->at++) {
-    depth += python_is (python_token (x), "(") || python_is (python_token (x), "[")
-        || python_is (python_token (x), "{");
-    depth -= depth > 0
-        && (python_is (python_token (x), ")") || python_is (python_token (x), "]")
-            || python_is (python_token (x), "}"));
+  for (int depth = 0; python_token (x)->kind != PYTHON_END; x->at++) {
+    if (depth == 0 && python_is (python_token (x), end))
+      return;
+    depth = MAX (0, depth + python_bracket (python_token (x)));
   }
+}
+
+char *
+python_word (const PythonToken *t)
+{
+  return g_strndup (t->at, t->n);
 }
 
 bool
@@ -60,73 +81,29 @@ python_has_prefix (const PythonToken *t, char letter)
   return memchr (t->at, letter, n) || memchr (t->at, g_ascii_toupper (letter), n);
 }
 
-gsize
-python_text_quotes (const PythonToken *t)
+const char *
+python_text_inside (const PythonToken *t, gsize *ret_n)
 {
   const char *p = t->at + python_text_prefix (t->at), *end = t->at + t->n;
-  return end - p >= 6 && p[1] == *p && p[2] == *p ? 3 : 1;
+  const gsize quotes = end - p >= 6 && p[1] == *p && p[2] == *p ? 3 : 1;
+  *ret_n = (gsize) (end - p) - 2 * quotes;
+  return p + quotes;
 }
 
-/* "\\x41" and "\\u0041", which have so many digits behind their letter; 0: it is no such thing. */
-static gsize
-n_digits_of (char letter)
+bool
+python_append_text (GString *out, const PythonToken *t, const char *at, gsize n)
 {
-  return letter == 'x' ? 2 : letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
-}
-
-/* The letter of a number behind a backslash, "101", "x41"; *ret_n: how many bytes that takes. 0: it is
- * none. */
-static gunichar
-numbered_letter (const char *at, gsize n, gsize *ret_n)
-{
-  const gsize octal = MIN (strspn (at, "01234567"), MIN (n, 3)), hex = octal > 0 ? 0 : n_digits_of (*at);
-  g_autofree char *digits = octal > 0 ? g_strndup (at, octal) : g_strndup (at + 1, MIN (hex, n - 1));
-  bool is_number = octal > 0 || (hex > 0 && strspn (digits, "0123456789abcdefABCDEF") == hex);
-  const gunichar letter = is_number ? (gunichar) g_ascii_strtoull (digits, NULL, octal > 0 ? 8 : 16) : 0;
-  *ret_n = octal > 0 ? octal : 1 + hex;
-  return g_unichar_validate (letter) ? letter : 0;
-}
-
-/* What stands behind a backslash, of n bytes, at least one; returns how many it takes. One that means nothing
- * stays as it is written. */
-static gsize
-append_escape (GString *out, const char *at, gsize n)
-{
-  static const char letters[] = "abfnrtv\\'\"", meant[] = "\a\b\f\n\r\t\v\\'\"";
-  const char *letter = memchr (letters, *at, sizeof letters - 1);
-  gsize taken;
-  gunichar numbered = numbered_letter (at, n, &taken);
-  if (numbered > 0) {
-    g_string_append_unichar (out, numbered);
-    return taken;
+  static const char letters[] = "nt\\'\"", meant[] = "\n\t\\'\"";
+  for (const char *end = at + n; at < end; at++) {
+    bool is_escape = *at == '\\' && !python_has_prefix (t, 'r');
+    at += is_escape;
+    const char *letter = is_escape && at < end ? memchr (letters, *at, sizeof letters - 1) : NULL;
+    if (is_escape && !letter && *at != '\n')
+      return false;
+    if (letter || !is_escape)
+      g_string_append_c (out, letter ? meant[letter - letters] : *at);
   }
-  if (letter)
-    g_string_append_c (out, meant[letter - letters]);
-  else if (*at != '\n')
-    g_string_append_c (out, '\\');
-  return letter || *at == '\n';
-}
-
-void
-python_append_part (GString *out, const PythonToken *t, const char *at, gsize n)
-{
-  bool is_raw = python_has_prefix (t, 'r');
-  for (const char *end = at + n; at < end;) {
-    gsize plain = is_raw ? (gsize) (end - at) : MIN (strcspn (at, "\\"), (gsize) (end - at));
-    g_string_append_len (out, at, (gssize) plain);
-    at += plain;
-    if (end - at > 1)
-      at += 1 + append_escape (out, at + 1, (gsize) (end - at) - 1);
-    else
-      at = end;
-  }
-}
-
-void
-python_append_text (GString *out, const PythonToken *t)
-{
-  gsize prefix = python_text_prefix (t->at), quotes = python_text_quotes (t);
-  python_append_part (out, t, t->at + prefix + quotes, t->n - prefix - 2 * quotes);
+  return true;
 }
 
 /* --- from text to lines ------------------------------------------------------------------------------ */
@@ -152,8 +129,9 @@ text_length (const char *at, const char *end)
 static gsize
 mark_length (const char *at)
 {
-  static const char *const marks[] = { "**=", "//=", "<<=", ">>=", "->", ":=", "+=", "-=", "*=", "/=", "%=",
-                                       "|=",  "&=",  "^=",  "==",  "!=", "<=", ">=", "**", "//", "<<", ">>" };
+  static const char *const marks[]
+      = { "...", "**=", "//=", "<<=", ">>=", "->", ":=", "+=", "-=", "*=", "/=", "%=",
+          "|=",  "&=",  "^=",  "==",  "!=",  "<=", ">=", "**", "//", "<<", ">>" };
   for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
     if (g_str_has_prefix (at, marks[i]))
       return strlen (marks[i]);
@@ -203,67 +181,13 @@ end_line (LsPython *p, PythonLine *line, guint number)
 
 /* --- what stands in f"{a}" ---------------------------------------------------------------------------- */
 
-/* Whether an expression in a text ends here, "a}", "a:03d}", "a!r}", "a=}". */
-static bool
-ends_expression (const char *at)
-{
-  return strchr ("}:!=", *at) && !g_str_has_prefix (at, "!=") && !g_str_has_prefix (at, "==");
-}
-
-/* The words of an expression in a text, from behind "{" up to its end. Returns where that is; NULL: there is
- * none. */
-static const char *
-scan_expression (LsPython *p, const char *at, const char *end, guint line)
-{
-  const guint first = p->tokens->len;
-  guint depth = 0;
-  while (at < end && (depth > 0 || !ends_expression (at))) {
-    if (g_ascii_isspace (*at)) {
-      at++;
-      continue;
-    }
-    PythonToken t = next_token (at, end, line);
-    if (t.n == 0 || t.at + t.n > end)
-      return NULL;
-    depth += t.kind == PYTHON_MARK && strchr ("([{", *at) != NULL;
-    depth -= t.kind == PYTHON_MARK && strchr (")]}", *at) != NULL && depth > 0;
-    g_array_append_val (p->tokens, t);
-    at += t.n;
-  }
-  if (p->tokens->len == first)
-    return NULL;
-  const PythonToken stop = { .kind = PYTHON_END, .at = "", .line = line };
-  g_array_append_val (p->tokens, stop);
-  return at < end ? at : NULL;
-}
-
-/* The expressions of a text, one behind the other, behind the words of its file. */
-static void
-scan_formatted (LsPython *p, guint i)
-{
-  const PythonToken t = g_array_index (p->tokens, PythonToken, i);
-  const guint first = p->tokens->len;
-  const char *end = t.at + t.n;
-  bool ok = true;
-  for (const char *at = t.at + python_text_prefix (t.at);
-       ok && (at = memchr (at, '{', (gsize) (end - at)));) {
-    bool is_brace = at[1] == '{';
-    const char *stop = is_brace ? at + 1 : scan_expression (p, at + 1, end, t.line);
-    for (guint depth = 1; stop && !is_brace && stop < end && depth > 0; stop++)
-      depth += (*stop == '{') - (*stop == '}');
-    ok = stop && stop < end;
-    at = ok ? stop + is_brace : end;
-  }
-  g_array_index (p->tokens, PythonToken, i).inner = ok ? first : 0;
-}
-
 /* Whether what stands in a line behind ":" is a block of its own: "if a: b = 1". */
 static bool
 begins_block (const LsPython *p, const PythonLine *line)
 {
   static const char *const words[] = { "if",     "elif",    "else",  "for", "while", "with", "try",
                                        "except", "finally", "class", "def", "async", NULL };
-  return p->tokens->len > line->first && python_starts (p, line, words);
+  return p->tokens->len > line->first && python_is_one (python_first (p, line), words);
 }
 
 /* Adds what begins at `at` in a line to it. *depth: of brackets. Returns what is behind it; NULL:
@@ -276,8 +200,7 @@ scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guin
     return python_fail (p, *number, "this text does not end"), NULL;
   bool is_mark = t.kind == PYTHON_MARK,
        is_block = is_mark && *depth == 0 && t.n == 1 && *at == ':' && begins_block (p, line);
-  *depth += is_mark && strchr ("([{", *at) != NULL;
-  *depth -= is_mark && strchr (")]}", *at) != NULL && *depth > 0;
+  *depth += (guint) MAX (python_bracket (&t), -(int) *depth);
   g_array_append_val (p->tokens, t);
   *number += n_newlines (at, t.n);
   at += t.n;
@@ -292,7 +215,6 @@ scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guin
 bool
 python_scan (LsPython *p, const char *text, gsize n)
 {
-  const guint first_token = p->tokens->len;
   const char *end = text + n;
   guint number = 1, depth = 0;
   PythonLine line = { .first = p->tokens->len, .module = p->modules->len - 1 };
@@ -317,10 +239,5 @@ python_scan (LsPython *p, const char *text, gsize n)
       return false;
   }
   end_line (p, &line, number);
-  for (guint i = first_token, all = p->tokens->len; i < all; i++) {
-    const PythonToken *t = &g_array_index (p->tokens, PythonToken, i);
-    if (t->kind == PYTHON_TEXT && python_has_prefix (t, 'f'))
-      scan_formatted (p, i);
-  }
   return depth == 0 || (python_fail (p, number, "a bracket does not end"), false);
 }

@@ -1,239 +1,256 @@
-/* data/python/python_values.c — values of Python: what is open, what is true, what is a dictionary. */
+/* data/python/python_values.c — values of Python: what is open, what is true, what is alike, and as JSON. */
 #include <string.h>
 
 #include "data/python/python_parts.h"
 #include "data/shell/shell.h"
+#include "data/text/json_scan.h"
 
-bool
-python_is_open (const cJSON *item)
+PythonValue *
+python_new (LsPython *p, PythonKind kind)
 {
-  return !item || (cJSON_IsString (item) && ls_shell_has_hole (item->valuestring));
+  PythonValue *v = g_new0 (PythonValue, 1);
+  v->kind = kind;
+  g_ptr_array_add (p->values, v);
+  if (++p->n_items > PYTHON_MAX_ITEMS)
+    python_fail (p, p->line, "it makes too much");
+  return v;
+}
+
+PythonValue *
+python_called (LsPython *p, PythonKind kind, const char *text)
+{
+  PythonValue *v = python_new (p, kind);
+  v->text = g_strdup (text);
+  return v;
+}
+
+PythonValue *
+python_text (LsPython *p, const char *text)
+{
+  return python_called (p, PYTHON_IS_TEXT, text);
+}
+
+PythonValue *
+python_number (LsPython *p, double number, bool is_float)
+{
+  PythonValue *v = python_new (p, PYTHON_IS_NUMBER);
+  v->number = is_float ? number : number + 0.0; /* -0 is 0 */
+  v->is_float = is_float;
+  return v;
+}
+
+PythonValue *
+python_bool (LsPython *p, bool is_true)
+{
+  PythonValue *v = python_new (p, PYTHON_IS_BOOL);
+  v->number = is_true;
+  return v;
 }
 
 bool
-python_is_text (const cJSON *item)
+python_is_list (const PythonValue *v)
 {
-  return cJSON_IsString (item) && item->valueint == 0 && !ls_shell_has_hole (item->valuestring);
+  return v->kind == PYTHON_IS_LIST || v->kind == PYTHON_IS_TUPLE;
 }
 
-/* Whether "a.b.C" is called as classes are. */
-static bool
-is_class (const char *name)
+/* --- items and members ------------------------------------------------------------------------------- */
+
+void
+python_add (PythonValue *to, PythonValue *item)
 {
-  const char *dot = strrchr (name, '.');
-  return g_ascii_isupper (dot ? dot[1] : *name) && !ls_shell_has_hole (name);
+  if (!to->items)
+    to->items = g_ptr_array_new ();
+  item->is_held = true;
+  g_ptr_array_add (to->items, item);
+}
+
+/* Which one of its items has a key; the number of its keys: none has. */
+static guint
+place_of (const PythonValue *of, const char *key)
+{
+  guint i = 0, n = of->keys ? of->keys->len : 0;
+  while (i < n && strcmp (of->keys->pdata[i], key) != 0)
+    i++;
+  return i;
+}
+
+PythonValue *
+python_get (const PythonValue *of, const char *key)
+{
+  guint i = place_of (of, key);
+  return of->keys && i < of->keys->len ? of->items->pdata[i] : NULL;
+}
+
+void
+python_set (PythonValue *to, const char *key, PythonValue *item, bool to_end)
+{
+  guint i = place_of (to, key);
+  bool is_there = to->keys && i < to->keys->len;
+  g_autofree char *own = g_strdup (key);
+  if (!to->keys)
+    to->keys = g_ptr_array_new_with_free_func (g_free);
+  if (is_there && !to_end) {
+    to->items->pdata[i] = item;
+    item->is_held = true;
+    return;
+  }
+  if (is_there) {
+    g_ptr_array_remove_index (to->items, i);
+    g_ptr_array_remove_index (to->keys, i);
+  }
+  g_ptr_array_add (to->keys, g_steal_pointer (&own));
+  python_add (to, item);
+}
+
+PythonValue *
+python_copy (LsPython *p, PythonValue *of)
+{
+  if (!python_is_mutable (of) || !python_enter (p, p->line))
+    return of;
+  PythonValue *v = python_called (p, of->kind, of->text);
+  for (guint i = 0; of->items && i < of->items->len && !p->why; i++) {
+    PythonValue *item = python_copy (p, of->items->pdata[i]);
+    if (of->keys)
+      python_set (v, of->keys->pdata[i], item, false);
+    else
+      python_add (v, item);
+  }
+  p->depth--;
+  return v;
+}
+
+void
+python_open (PythonValue *v, const char *text)
+{
+  char *own = g_strdup (text);
+  g_free (v->text);
+  g_clear_pointer (&v->items, g_ptr_array_unref);
+  g_clear_pointer (&v->keys, g_ptr_array_unref);
+  v->text = own;
+  v->kind = PYTHON_IS_HOLE;
+}
+
+PythonValue **
+python_item_at (const PythonValue *of, const PythonValue *key)
+{
+  gint64 n = of->items ? of->items->len : 0;
+  if (python_is_list (of)) {
+    bool is_place = key->kind == PYTHON_IS_NUMBER && !key->is_float && key->number >= -n && key->number < n;
+    gint64 i = is_place ? (gint64) key->number : n;
+    return i == n ? NULL : (PythonValue **) &of->items->pdata[i < 0 ? i + n : i];
+  }
+  guint i = key->kind == PYTHON_IS_TEXT ? place_of (of, key->text) : G_MAXUINT;
+  return of->keys && i < of->keys->len ? (PythonValue **) &of->items->pdata[i] : NULL;
+}
+
+/* --- what is open, what is true, what is alike -------------------------------------------------------- */
+
+bool
+python_is_mutable (const PythonValue *v)
+{
+  return v->kind == PYTHON_IS_LIST || v->kind == PYTHON_IS_DICTIONARY || v->kind == PYTHON_IS_CALL
+      || (v->kind == PYTHON_IS_HOLE && v->items);
 }
 
 bool
-python_is_unknown (const cJSON *item)
+python_is_unknown (const PythonValue *v)
 {
-  const cJSON *made = cJSON_IsObject (item) ? cJSON_GetObjectItemCaseSensitive (item, "()") : NULL;
-  return made ? !python_is_dictionary (item) && !(cJSON_IsString (made) && is_class (made->valuestring))
-              : python_is_open (item) || (cJSON_IsString (item) && item->valueint > 0);
+  const char *dot = v->text ? strrchr (v->text, '.') : NULL;
+  return v->kind == PYTHON_IS_HOLE || v->kind == PYTHON_IS_NAME
+      || (v->kind == PYTHON_IS_CALL && !g_ascii_isupper (dot ? dot[1] : *v->text));
 }
 
 PythonTruth
-python_truth_of (const cJSON *item)
+python_truth_of (const PythonValue *v)
 {
-  if (python_is_unknown (item))
+  if (python_is_unknown (v))
     return PYTHON_OPEN;
-  bool is_true = cJSON_IsBool (item) ? cJSON_IsTrue (item)
-      : cJSON_IsNumber (item)        ? item->valuedouble != 0
-      : cJSON_IsString (item)        ? *item->valuestring != '\0'
-                                     : item->child != NULL;
+  bool is_true = v->kind == PYTHON_IS_BOOL || v->kind == PYTHON_IS_NUMBER ? v->number != 0
+      : v->kind == PYTHON_IS_TEXT                                         ? *v->text != '\0'
+      : v->kind >= PYTHON_IS_CALL                                         ? true
+                                  : v->kind != PYTHON_IS_NONE && v->items && v->items->len > 0;
   return is_true ? PYTHON_TRUE : PYTHON_FALSE;
 }
 
-bool
-python_holds_open (const cJSON *item)
-{
-  if (python_is_open (item))
-    return true;
-  for (const cJSON *one = item->child; one; one = one->next)
-    if (python_holds_open (one))
-      return true;
-  return false;
-}
-
-/* --- numbers, tuples and sets ------------------------------------------------------------------------ */
-
-cJSON *
-python_number (double value, bool is_float)
-{
-  cJSON *number = cJSON_CreateNumber (value);
-  number->type |= is_float ? PYTHON_FLOAT : 0;
-  return number;
-}
-
-bool
-python_is_kind (const cJSON *item, PythonKind kind)
-{
-  return item && (item->type & (int) kind) != 0;
-}
-
-/* --- what is alike ----------------------------------------------------------------------------------- */
-
-/* Of names, which of one class, "A.x" and "A.y", are alike where they are called alike. */
-static PythonTruth
-is_same_name (const cJSON *a, const cJSON *b)
-{
-  bool are_names = cJSON_IsString (a) && cJSON_IsString (b) && a->valueint > 0 && b->valueint > 0
-      && !python_is_open (a) && !python_is_open (b);
-  if (!are_names)
-    return PYTHON_OPEN;
-  if (strcmp (a->valuestring, b->valuestring) == 0)
-    return PYTHON_TRUE;
-  const char *dot = strrchr (a->valuestring, '.');
-  gsize n = dot ? (gsize) (dot - a->valuestring) + 1 : 0;
-  return n > 0 && strncmp (a->valuestring, b->valuestring, n) == 0 && !strchr (b->valuestring + n, '.')
-      ? PYTHON_FALSE
-      : PYTHON_OPEN;
-}
-
-static bool
-is_number (const cJSON *item)
-{
-  return cJSON_IsNumber (item) || cJSON_IsBool (item);
-}
-
-static double
-value_of (const cJSON *item)
-{
-  return cJSON_IsBool (item) ? cJSON_IsTrue (item) : item->valuedouble;
-}
-
-static PythonTruth
-are_same_lists (const cJSON *a, const cJSON *b)
-{
-  PythonTruth truth = cJSON_GetArraySize (a) == cJSON_GetArraySize (b) ? PYTHON_TRUE : PYTHON_FALSE;
-  if (python_is_kind (a, PYTHON_SET) || python_is_kind (b, PYTHON_SET))
-    return PYTHON_OPEN;
-  if (python_is_kind (a, PYTHON_TUPLE) != python_is_kind (b, PYTHON_TUPLE))
-    return PYTHON_FALSE;
-  const cJSON *x = a->child, *y = b->child;
-  for (; x && y && truth != PYTHON_FALSE; x = x->next, y = y->next) {
-    PythonTruth part = python_is_same (x, y);
-    truth = part == PYTHON_TRUE ? truth : part;
-  }
-  return truth;
-}
-
+/* Lists and objects are told apart by nothing here. */
 PythonTruth
-python_is_same (const cJSON *a, const cJSON *b)
+python_is_same (const PythonValue *a, const PythonValue *b)
 {
-  if (python_is_unknown (a) || python_is_unknown (b))
-    return is_same_name (a, b);
-  if (is_number (a) && is_number (b))
-    return value_of (a) == value_of (b) ? PYTHON_TRUE : PYTHON_FALSE;
-  if (cJSON_IsArray (a) && cJSON_IsArray (b))
-    return are_same_lists (a, b);
-  if (python_holds_open (a) || python_holds_open (b))
-    return PYTHON_OPEN;
-  return cJSON_Compare (a, b, true) ? PYTHON_TRUE : PYTHON_FALSE;
-}
-
-/* --- dictionaries and members ------------------------------------------------------------------------ */
-
-bool
-python_is_dictionary (const cJSON *item)
-{
-  const cJSON *made = cJSON_IsObject (item) ? cJSON_GetObjectItemCaseSensitive (item, "()") : NULL;
-  return cJSON_IsObject (item) && (!cJSON_IsString (made) || strcmp (made->valuestring, "dict") == 0);
+  bool has_open = python_is_unknown (a) || python_is_unknown (b) || a->kind > PYTHON_IS_TEXT
+      || b->kind > PYTHON_IS_TEXT;
+  bool are_numbers
+      = a->kind != b->kind && a->kind + b->kind == PYTHON_IS_BOOL + PYTHON_IS_NUMBER; /* True == 1 */
+  bool is_same
+      = (a->kind == b->kind || are_numbers) && a->number == b->number && g_strcmp0 (a->text, b->text) == 0;
+  return has_open ? PYTHON_OPEN : is_same ? PYTHON_TRUE : PYTHON_FALSE;
 }
 
 char *
-python_key_of (const cJSON *key)
+python_written (const PythonValue *v)
 {
-  bool is_empty = cJSON_IsArray (key) && !key->child; /* "()" is what makes an object */
-  if (!key || is_empty || cJSON_IsObject (key) || python_holds_open (key))
-    return NULL;
-  if (cJSON_IsString (key))
-    return g_strdup (key->valuestring);
-  if (cJSON_IsBool (key)) /* is the same key as 1 or 0 */
-    return g_strdup (cJSON_IsTrue (key) ? "(1)" : "(0)");
-  char *json = cJSON_PrintUnformatted (key);
-  gsize n = strlen (json);
-  char *text = cJSON_IsArray (key) ? g_strdup_printf ("(%.*s)", (int) n - 2, json + 1)
-                                   : g_strdup_printf ("(%s)", json);
-  cJSON_free (json);
-  return text;
+  if (v->kind == PYTHON_IS_TEXT)
+    return g_strdup (v->text);
+  if (v->kind == PYTHON_IS_NONE)
+    return g_strdup ("None");
+  if (v->kind == PYTHON_IS_BOOL)
+    return g_strdup (v->number != 0 ? "True" : "False");
+  bool is_whole = v->kind == PYTHON_IS_NUMBER && v->number == (double) (gint64) v->number && v->number > -1e15
+      && v->number < 1e15;
+  return is_whole ? g_strdup_printf (v->is_float ? "%.1f" : "%.0f", v->number) : NULL;
 }
 
-PythonTruth
-python_has_key (const cJSON *dictionary, const cJSON *key)
+/* --- JSON --------------------------------------------------------------------------------------------- */
+
+static char *
+hole_of (const PythonValue *v)
 {
-  g_autofree char *name = python_key_of (key);
-  if (!name || !python_is_dictionary (dictionary))
-    return PYTHON_OPEN;
-  return cJSON_GetObjectItemCaseSensitive (dictionary, name) ? PYTHON_TRUE : PYTHON_FALSE;
+  return v->kind == PYTHON_IS_HOLE ? g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, v->text, LS_SHELL_HOLE_END)
+                                   : g_strdup (v->text);
 }
 
-void
-python_set_member (cJSON *object, const char *name, cJSON *item)
-{
-  cJSON_DeleteItemFromObjectCaseSensitive (object, name);
-  cJSON_AddItemToObject (object, name, item);
-}
-
-cJSON *
-python_taken (cJSON *object, const char *name)
-{
-  cJSON *member = cJSON_DetachItemFromObjectCaseSensitive (object, name);
-  cJSON_Delete (object);
-  return member;
-}
-
-/* A key that is there keeps its place. */
-void
-python_set_key (cJSON *dictionary, const char *key, cJSON *item)
-{
-  if (cJSON_GetObjectItemCaseSensitive (dictionary, key))
-    cJSON_ReplaceItemInObjectCaseSensitive (dictionary, key, item);
-  else
-    cJSON_AddItemToObject (dictionary, key, item);
-}
-
-cJSON *
-python_item_at (const cJSON *list, const char *key)
-{
-  char *end;
-  gint64 n = cJSON_GetArraySize (list), i = *key == '(' ? g_ascii_strtoll (key + 1, &end, 10) : n;
-  if (i == n || strcmp (end, ")") != 0 || i < -n || i > n)
-    return NULL;
-  return cJSON_GetArrayItem (list, (int) (i < 0 ? i + n : i));
-}
-
-void
-python_set_item (cJSON *list, const char *key, cJSON *item)
-{
-  cJSON_ReplaceItemViaPointer (list, python_item_at (list, key), item);
-}
-
+/* What has members, with what makes it as "()"; what has none as a text. */
 static cJSON *
-pair_of (const cJSON *member)
+object_of (LsPython *p, const PythonValue *v)
 {
-  cJSON *pair = cJSON_CreateArray ();
-  cJSON_AddItemToArray (pair, cJSON_CreateString (member->string));
-  cJSON_AddItemToArray (pair, cJSON_Duplicate (member, true));
-  return pair;
+  bool is_plain = v->kind == PYTHON_IS_LIST || v->kind == PYTHON_IS_TUPLE;
+  cJSON *object = is_plain ? cJSON_CreateArray () : cJSON_CreateObject ();
+  g_autofree char *made = !is_plain && v->kind != PYTHON_IS_DICTIONARY ? hole_of (v) : NULL;
+  if (made)
+    cJSON_AddStringToObject (object, "()", made);
+  for (guint i = 0; v->items && i < v->items->len && !p->why; i++) {
+    cJSON *item = python_json (p, v->items->pdata[i]);
+    if (is_plain)
+      cJSON_AddItemToArray (object, item);
+    else
+      cJSON_AddItemToObject (object, v->keys->pdata[i], item);
+  }
+  return object;
+}
+
+/* A name is a text with a mark, which a text has not. */
+static cJSON *
+text_of (const PythonValue *v)
+{
+  g_autofree char *text = hole_of (v);
+  cJSON *item = cJSON_CreateString (text);
+  item->valueint = v->kind != PYTHON_IS_TEXT && v->kind != PYTHON_IS_HOLE;
+  return item;
 }
 
 cJSON *
-python_parts_of (const cJSON *dictionary, PythonDictionaryPart part)
+python_json (LsPython *p, const PythonValue *v)
 {
-  cJSON *all = cJSON_CreateArray ();
-  bool is_call = cJSON_HasObjectItem (dictionary, "()");
-  for (const cJSON *one = dictionary->child; one; one = one->next) {
-    if (strcmp (one->string, "()") == 0)
-      continue;
-    if (*one->string == '(' || (is_call && g_ascii_isdigit (*one->string))) {
-      cJSON_Delete (all);
-      return NULL;
-    }
-    cJSON_AddItemToArray (all,
-                          part == PYTHON_KEYS         ? cJSON_CreateString (one->string)
-                              : part == PYTHON_VALUES ? cJSON_Duplicate (one, true)
-                                                      : pair_of (one));
-  }
-  return all;
+  if (++p->n_items > PYTHON_MAX_ITEMS)
+    python_fail (p, p->line, "it makes too much");
+  if (v->kind <= PYTHON_IS_NUMBER)
+    return v->kind == PYTHON_IS_NONE ? cJSON_CreateNull ()
+        : v->kind == PYTHON_IS_BOOL  ? cJSON_CreateBool (v->number != 0)
+                                     : cJSON_CreateNumber (v->number);
+  bool is_object = v->kind >= PYTHON_IS_LIST && v->kind <= PYTHON_IS_CALL,
+       has_members = is_object || (v->items && v->kind < PYTHON_IS_FUNCTION);
+  if (!has_members)
+    return text_of (v);
+  cJSON *item = python_enter (p, p->line) ? object_of (p, v) : cJSON_CreateNull ();
+  p->depth--;
+  return item;
 }

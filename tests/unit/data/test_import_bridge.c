@@ -45,26 +45,23 @@ functions_change_a_recipe (void)
 {
   check_read (
       "Megatron-Bridge",
-      FROM "from a import (\n    base as small,\n)\n"
+      FROM "from a import (\n    lost as small,\n)\n"
            "def _finish(cfg: ConfigContainer, n: int = 4, *, odd=None) -> None:\n"
            "    cfg.ddp.check_for_nan_in_grad = False\n"
            "    _inner(cfg)\n"
            "    cfg.model.pipeline_model_parallel_size = n\n"
-           "    if cfg.model.x:\n        cfg.model.tensor_model_parallel_size = 8\n"
            "def _inner(cfg):\n    cfg.model.tensor_model_parallel_size = 2\n"
            "def _sized(cfg, n):\n    cfg.train.global_batch_size = n\n    return cfg\n"
            "def base(odd):\n    cfg = ConfigContainer(train=TrainingConfig(micro_batch_size=1),\n"
            "        ddp=DDP(check_for_nan_in_grad=True, use_distributed_optimizer=True),\n"
            "        mixed_precision=bf16_mixed(), model=M)\n    return cfg\n"
            "def llama3_8b_pretrain_16gpu_h100_bf16_config():\n"
-           "    cfg = _sized(small(3), 64)\n"
+           "    cfg = _sized(base(3), 64)\n"
            "    _finish(cfg, n=2)\n"
            "    cfg.env_vars = {\"A\": 1, \"NVTE_NORM_FWD_USE_CUDNN\": 1, \"NVTE_NORM_BWD_USE_CUDNN\": 1}\n"
            "    return cfg\n",
       "gpus=16; layers=32; pp=2; micro_batch=1; global_batch=64; grad_check=false; dtype=bf16; "
-      "kernels=megatron-core+transformer-engine-cudnn-norms; "
-      "?:9 \"if cfg.model.x:\"; tp; "
-      "?model.tensor_model_parallel_size: its value is if cfg.model.x, which is not said here");
+      "kernels=megatron-core+transformer-engine-cudnn-norms; tp=2");
 }
 
 /* Beside the folders of the file that is given, through a file between; another that has a function of the same
@@ -82,8 +79,7 @@ files_of_recipes_find_what_they_import (void)
       "from m.recipes.common import base\ndef job_16gpu_config():\n    cfg = base()\n"
       "    cfg.train.global_batch_size = 64\n    return cfg\n" },
     { "m/recipes/common/__init__.py", BASE },
-    { "m/perf_recipes/_common.py",
-      "def finish(cfg):\n    if cfg.train.micro_batch_size == 2:\n        cfg.train.micro_batch_size = 4\n" },
+    { "m/perf_recipes/_common.py", "def finish(cfg):\n    cfg.train.micro_batch_size = 4\n" },
     { "m/training/x.py", "def lost(cfg):\n    cfg.train.micro_batch_size = 1\n    return cfg\n" },
   };
   g_autofree char *top = g_dir_make_tmp ("lockstep-XXXXXX", NULL);
@@ -386,7 +382,7 @@ calls_are_open (void)
       "def llama3_8b_peft_config():\n"
       "    cfg = ConfigContainer(train=TrainingConfig(micro_batch_size=1), mixed_precision=bf16_mixed(),\n"
       "        model=LlamaProvider(num_layers=4))\n"
-      "    cfg.model.tensor_model_parallel_size = max(1, 2)\n"
+      "    cfg.model.tensor_model_parallel_size = 2 // 1\n"
       "    cfg.train.global_batch_size = batch_of(64)\n"
       "    cfg.model.pipeline_model_parallel_layout = layout(4, 1)\n"
       "    cfg.peft = default_peft_config(\"lora\")\n    return cfg\n",
@@ -394,23 +390,18 @@ calls_are_open (void)
       "?pipeline_model_parallel_layout: its value is layout(...); ?what default_peft_config(...) stands");
 }
 
-/* A layout of chunks, each a list of layers, which a function finds by degrees. */
+/* A layout of chunks, each a list of layers. */
 static void
 layouts_of_pipelines_are_read (void)
 {
   static const char layout[] = FROM
-      "def layout(pp, vp):\n"
-      "    known = {(1, 1): None,\n"
-      "             (2, 2): [[\"embedding\"] + [\"decoder\"] * 2] + [[\"decoder\"] * 2] * 2 + [[\"decoder\", \"loss\"]]}\n"
-      "    vp = 1 if vp is None else vp\n"
-      "    if (pp, vp) not in known:\n        raise ValueError(known.keys())\n"
-      "    found = known[(pp, vp)]\n"
-      "    if found is not None:\n        found = list([list(x) for x in found])\n"
-      "    return found\n"
+      "def layout(pp):\n"
+      "    two = [\"decoder\", \"decoder\"]\n"
+      "    return [[\"embedding\", *two], two, two, [\"decoder\", \"loss\"]]\n"
       "def llama3_8b_pretrain_config():\n"
       "    cfg = ConfigContainer(train=TrainingConfig(micro_batch_size=1), model=LlamaProvider(num_layers=7))\n"
       "    cfg.model.pipeline_model_parallel_size = 2\n"
-      "    cfg.model.pipeline_model_parallel_layout = layout(2, 2)\n    return cfg\n";
+      "    cfg.model.pipeline_model_parallel_layout = layout(2)\n    return cfg\n";
   check_read ("Megatron-Bridge", layout, "pp=2; vpp=2; layers_per_chunk=2x3,1");
 }
 
@@ -440,15 +431,11 @@ adapters_are_read (void)
   check_read ("Megatron-Bridge", PEFT ("", "DoRA()"), "lora_rank; ?adapters DoRA: all weights");
   check_read ("Megatron-Bridge", PEFT ("", "None"), "lora_rank");
   check_read ("Megatron-Bridge",
-              PEFT ("def make(scheme, **more):\n    if scheme is None:\n        return None\n"
-                    "    if isinstance(scheme, PEFT):\n        return scheme\n"
-                    "    if scheme.lower() == \"lora\":\n        return LoRA(**more)\n"
-                    "    raise ValueError(scheme)\n",
-                    "make(\"lora\", dim=16)"),
+              PEFT ("def make(scheme, dim):\n    return LoRA(dim=dim)\n", "make(\"lora\", dim=16)"),
               "lora_rank=16");
-  check_read ("Megatron-Bridge",
+  check_read (NULL,
               PEFT ("", "lora = LoRA(dim=8)\n    if other:\n        lora.target_modules = [\"linear_qkv\"]"),
-              "lora_rank=8; lora_modules; ?which layers have adapters is not said here");
+              "it computes its configuration: job.yaml:2 \"def llama3_8b_peft_config():\"");
 }
 
 LS_TEST_SUITE (LS_TEST (calls_are_open), LS_TEST (a_checkout_says_its_release), LS_TEST (adapters_are_read),

@@ -329,7 +329,7 @@ configurations_of_torchtitan_in_python_are_read (void)
       "?NVFP4LinearConverter leaves in bf16");
   check_titan (TITAN ("), activation_checkpoint=None, optimizer=muon(a=1))\n"),
                "recompute=none; ?optimizer.name muon; ?how many GPUs");
-  check_titan (TITAN ("), training=TrainingConfig(local_batch_size=min(4, 2), seq_len=pick(8192)))\n"),
+  check_titan (TITAN ("), training=TrainingConfig(local_batch_size=4 // 2, seq_len=pick(8192)))\n"),
                "micro_batch=2; ?training.seq_len: its value is pick(...)");
 }
 
@@ -345,8 +345,11 @@ other_configurations_in_python_are_refused (void)
   check_titan ("  pass\ndef g():\n  return 1\n", "#it has several configurations: f, g");
   check_titan ("  return Trainer.Config(\n", "#a bracket does not end");
   check_titan (TITAN ("))\n  if x:\n") "def _(x):\n  pass\n", "layers=32; gpus");
-  check_titan ("  c = Trainer.Config(model_spec=model_registry(x))\n  if d:\n    c.y = 1\n  return c\n",
-               "?model llama3/x; ?what f does besides is not followed; ?:6 \"if d:\"");
+  check_titan ("  return Trainer.Config(model_spec=model_registry(x))\n", "?model llama3/x");
+  check_titan (
+      "  c = Trainer.Config(model_spec=model_registry(x))\n  if d:\n    c.y = 1\n  return c\n",
+      "#it computes its configuration: models/llama3/config_registry.py:4 \"def f() -> Trainer.Config:\"\n"
+      "note: run it, by \"python -m lockstep.dump torchtitan MODULE:FUNCTION > job.json\"");
 }
 
 /* HybridEP holds 16 SMs where nothing is said (core/transformer/transformer_config.py), DeepEP 20. */

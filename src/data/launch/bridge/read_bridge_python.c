@@ -382,6 +382,10 @@ tree_of (const ImportFiles *files, guint first, const char *recipe, GPtrArray *p
   g_autoptr (LsPython) python = join_files (files, first, texts, import, diags);
   cJSON *tree = python ? ls_python_value (python, recipe, passed, diags) : NULL;
   const char *made = tree ? made_by (tree) : NULL;
+  if (python && python_refuse_program (python, files->files[first].path, "megatron-bridge", diags)) {
+    cJSON_Delete (tree);
+    return NULL;
+  }
   if (tree)
     launch_python_environment (python, true, import);
   if (!tree || (made && cJSON_HasObjectItem (tree, "train")))

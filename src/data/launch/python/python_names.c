@@ -120,6 +120,20 @@ python_tell_passed (LsImport *import, const char *function, const GPtrArray *pas
     import_unknown (import, "what %s does besides is not followed: %s", function, places->str);
 }
 
+bool
+python_refuse_program (const LsPython *python, const char *path, const char *program, LsDiagList *diags)
+{
+  const char *place = ls_python_program (python);
+  g_autofree char *hint
+      = g_strdup_printf ("run it, by \"python -m lockstep.dump %s MODULE:FUNCTION > job.json\", and "
+                         "import that, or by \"lockstep capture -- COMMAND\"",
+                         program);
+  if (place)
+    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, hint,
+                 "it computes its configuration: %s", place);
+  return place != NULL;
+}
+
 /* --- names --------------------------------------------------------------------------------------------- */
 
 /* "model = dict (": of small letters, as capitals are constants; NULL: the line sets nothing. */

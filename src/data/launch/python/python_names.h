@@ -25,6 +25,9 @@ const char *python_pick_function (const LsPython *python, const PythonPick *pick
 /* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
  * places, and how many more there are. */
 void python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed);
+/* Refuses a function that was evaluated where it or one that it calls is a program: it is run, not read, by
+ * what prints the configuration of a program, "megatron-bridge", or by capturing it. False: none is. */
+bool python_refuse_program (const LsPython *python, const char *path, const char *program, LsDiagList *diags);
 /* Drops which functions make objects, and their arguments without a name, in place. What a function gives of
  * which no member is known becomes a hole. */
 void python_names_forget_calls (cJSON *tree);

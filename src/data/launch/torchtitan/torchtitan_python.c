@@ -8,6 +8,7 @@
 #include "data/launch/python/python_names.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
 #include "data/python/python.h"
+#include "data/text/json_doc.h"
 
 /* --- by the names of TOML -------------------------------------------------------------------------- */
 
@@ -196,7 +197,8 @@ torchtitan_add_python (LaunchWords *words, const ImportFile *file, const char *a
   const char *function = python ? python_pick_function (python, &pick, asked, file->path, diags) : NULL;
   g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free);
   cJSON *tree = function ? ls_python_value (python, function, passed, diags) : NULL;
-  if (!tree || !is_job (tree, function, file->path, diags)) {
+  bool is_program = function && python_refuse_program (python, file->path, "torchtitan", diags);
+  if (!tree || is_program || !is_job (tree, function, file->path, diags)) {
     cJSON_Delete (tree);
     return false;
   }
@@ -205,6 +207,25 @@ torchtitan_add_python (LaunchWords *words, const ImportFile *file, const char *a
   torchtitan_add_config (words, tree, module);
   cJSON_Delete (tree);
   return true;
+}
+
+/* What tools/python/lockstep/dump.py prints of one: the same, by the same names. */
+static bool
+add_dump (LaunchWords *words, const ImportFile *file, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (file->text, file->n, file->path, diags);
+  cJSON *tree = doc ? cJSON_Duplicate (ls_json_doc_root (doc), true) : NULL;
+  bool ok = tree && is_job (tree, "it", file->path, diags);
+  if (ok)
+    torchtitan_add_config (words, tree, NULL);
+  cJSON_Delete (tree);
+  return ok;
+}
+
+static bool
+is_dump (const ImportFile *file)
+{
+  return *file->text == '{' && strstr (file->text, "\"model_registry\"");
 }
 
 /* Its module is named by the folder. */
@@ -217,7 +238,8 @@ read_python (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   const char *asked = import_given (files, "config"), *module = import_given (files, "module");
   module = module ? module : strcmp (name, ".") != 0 ? name : NULL;
   import->program = "torchtitan";
-  if (!torchtitan_add_python (words, file, asked, module, import, diags))
+  if (is_dump (file) ? !add_dump (words, file, diags)
+                     : !torchtitan_add_python (words, file, asked, module, import, diags))
     return false;
   LaunchJob job = { .import = import, .words = words };
   return torchtitan_read (&job, diags);
@@ -226,8 +248,9 @@ read_python (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 static bool
 is_python (const ImportFile *file)
 {
-  return strstr (file->text, "model_registry") && launch_has_line (file->text, "def ")
-      && launch_has_line (file->text, "from torchtitan");
+  return is_dump (file)
+      || (strstr (file->text, "model_registry") && launch_has_line (file->text, "def ")
+          && launch_has_line (file->text, "from torchtitan"));
 }
 
 const ImportReader import_torchtitan_python = { NULL, is_python, read_python };
