@@ -152,7 +152,18 @@ static const struct {
   { LS_MIXER_DELTA,
     { { LS_LORA_IN, 2, 1, 0 }, { LS_LORA_IN, 0, 1, 0 }, { LS_LORA_IN, 0, 0, 1 }, { LS_LORA_IN, 0, 0, 1 } } },
   { LS_MIXER_DELTA, EACH_BY_ITSELF },
-  { LS_MIXER_LINEAR, { { LS_LORA_IN, 0, 3, 0 }, { LS_LORA_IN, 0, 1, 0 } } },
+#define Q_K_V                                                                                                \
+  { LS_LORA_Q, 1, 0, 0 }, { LS_LORA_K, 1, 0, 0 },                                                            \
+  {                                                                                                          \
+    LS_LORA_V, 0, 1, 0                                                                                       \
+  }
+  { LS_MIXER_DELTA, { Q_K_V, { LS_LORA_IN, 0, 0, 1 }, { LS_LORA_IN, 0, 0, 1 } } }, /* ungated */
+  { LS_MIXER_DELTA, { Q_K_V, { LS_LORA_IN, 0, 0, 1 } } },                          /* and undecayed */
+  { LS_MIXER_DELTA, { Q_K_V, { LS_LORA_IN, 0, 0, 1 }, { LS_LORA_IN, 0, 1, 0 } } }, /* undecayed alone */
+  { LS_MIXER_LINEAR, { { LS_LORA_IN, 2, 1, 0 }, { LS_LORA_IN, 0, 1, 0 } } },
+  { LS_MIXER_LINEAR, { Q_K_V, { LS_LORA_IN, 0, 1, 0 } } },
+  { LS_MIXER_LINEAR, { Q_K_V } },
+#undef Q_K_V
   { LS_MIXER_KDA,
     { { LS_LORA_Q, 1, 0, 0 },
       { LS_LORA_K, 1, 0, 0 },
@@ -197,7 +208,8 @@ ls_lora_products_in (const LsModel *m, LsLoraProduct ret_products[LS_LORA_MAX_PR
 LsLoraModule
 ls_lora_way_out (const LsModel *m)
 {
-  bool is_o = m->mixer == LS_MIXER_KDA || (m->mixer == LS_MIXER_DELTA && m->mixer_products == 6);
+  bool is_o = m->mixer == LS_MIXER_KDA || (m->mixer == LS_MIXER_DELTA && m->mixer_products > 4)
+      || m->mixer_undecayed || (m->mixer == LS_MIXER_LINEAR && m->mixer_products > 2);
   return is_o ? LS_LORA_O : LS_LORA_OUT;
 }
 
@@ -207,7 +219,8 @@ ls_lora_check_products (const LsModel *m)
   LsLoraProduct products[LS_LORA_MAX_PRODUCTS];
   return m->mixer_products == 0 || ls_lora_products_in (m, products) == m->mixer_products
       ? NULL
-      : "expected it of mixers that are made of so many: delta of 2, 4 or 6";
+      : "expected it of mixers that are made of so many: delta of 2, 4 or 6, linear of 2 or 4, one fewer "
+        "without a gate, and one without decays";
 }
 
 static uint32_t
@@ -224,6 +237,7 @@ of_mixer (const LsModel *m)
 {
   LsLoraProduct products[LS_LORA_MAX_PRODUCTS];
   uint32_t set = ls_lora_way_out (m) | (ls_mixer_selects (m) ? LS_LORA_SELECT | LS_LORA_STEP : 0);
+  set |= ls_mixer_n_low_rank (m) > 0 ? LS_LORA_IN : 0;
   for (uint32_t i = ls_lora_products_in (m, products); i-- > 0;)
     set |= products[i].module;
   return set;
@@ -343,8 +357,8 @@ add_mixer (Widths *w, const LsModel *m, uint32_t modules)
     if (modules & products[i].module)
       add (w, h, false, products[i].columns, true);
   for (; low > 0; low--) {
-    add (w, h, false, m->mixer_head_dim, false);
-    add (w, m->mixer_head_dim, false, inner, true);
+    add (w, h, false, ls_mixer_pair_rank (m), false);
+    add (w, ls_mixer_pair_rank (m), false, ls_mixer_pair_width (m), true);
   }
   if (ls_mixer_selects (m) && modules & LS_LORA_SELECT)
     add_inside (w, inner, true, ls_mixer_select_width (m), false);

@@ -47,9 +47,9 @@ ls_mixer_in_width (const LsModel *m)
     return 2 * inner + (ls_mixer_selects (m) ? 0 : 2 * keys (m) + heads);
   case LS_MIXER_DELTA:
   case LS_MIXER_MLSTM:
-    return 2 * inner + 2 * keys (m) + 2 * heads;
+    return (m->mixer_ungated ? 1 : 2) * inner + 2 * keys (m) + (m->mixer_undecayed ? 1 : 2) * heads;
   case LS_MIXER_LINEAR:
-    return 4 * inner;
+    return (m->mixer_ungated ? 1 : 2) * inner + 2 * keys (m);
   case LS_MIXER_CONV:
   case LS_MIXER_RWKV7:
     return 3 * inner;
@@ -88,13 +88,27 @@ selection_params (const LsModel *m)
 uint32_t
 ls_mixer_n_low_rank (const LsModel *m)
 {
+  if (m->mixer == LS_MIXER_LINEAR)
+    return m->mixer_rank > 0 ? 1 : 0;
   return m->mixer != LS_MIXER_KDA ? 0 : m->mixer_full_gate ? 1 : 2;
+}
+
+uint64_t
+ls_mixer_pair_rank (const LsModel *m)
+{
+  return m->mixer == LS_MIXER_LINEAR ? m->mixer_rank : m->mixer_head_dim;
+}
+
+uint64_t
+ls_mixer_pair_width (const LsModel *m)
+{
+  return m->mixer == LS_MIXER_LINEAR ? keys (m) : ls_mixer_inner (m);
 }
 
 uint64_t
 ls_mixer_low_rank (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_RWKV7 ? m->mixer_rank : (uint64_t) ls_mixer_n_low_rank (m) * m->mixer_head_dim;
+  return m->mixer == LS_MIXER_RWKV7 ? m->mixer_rank : ls_mixer_n_low_rank (m) * ls_mixer_pair_rank (m);
 }
 
 uint64_t
@@ -109,7 +123,7 @@ ls_mixer_linear_params (const LsModel *m)
   if (ls_mixer_gates_memory (m))
     return 2 * m->hidden * ls_mixer_inner (m);
   return m->hidden * (ls_mixer_in_width (m) + ls_mixer_inner (m)) + selection_params (m)
-      + ls_mixer_low_rank (m) * (m->hidden + ls_mixer_inner (m));
+      + ls_mixer_low_rank (m) * (m->hidden + ls_mixer_pair_width (m));
 }
 
 uint64_t
@@ -134,7 +148,8 @@ has_groups (const LsModel *m)
 static bool
 has_rank (const LsModel *m)
 {
-  return m->mixer == LS_MIXER_MAMBA1 || m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_RWKV7;
+  return m->mixer == LS_MIXER_MAMBA1 || m->mixer == LS_MIXER_MAMBA2 || m->mixer == LS_MIXER_RWKV7
+      || m->mixer == LS_MIXER_LINEAR;
 }
 
 const char *
@@ -142,7 +157,20 @@ ls_mixer_check_keys (const LsModel *m, const char **ret_key)
 {
   *ret_key = "mixer_rank";
   if (m->mixer_rank > 0 && !has_rank (m))
-    return "expected \"mixer\" mamba1, mamba2 or rwkv7, of which something has a rank";
+    return "expected \"mixer\" mamba1, mamba2, linear or rwkv7, of which something has a rank";
+  bool is_linear = m->mixer == LS_MIXER_LINEAR, is_delta = m->mixer == LS_MIXER_DELTA;
+  *ret_key = "mixer_ungated";
+  if (m->mixer_ungated && !is_delta && !is_linear)
+    return "expected \"mixer\" delta or linear, which may have no gate";
+  *ret_key = "mixer_undecayed";
+  if (m->mixer_undecayed && !is_delta)
+    return "expected \"mixer\" delta, whose states may have no decay";
+  *ret_key = "mixer_head_norm";
+  if (m->mixer_head_norm && !is_linear)
+    return "expected \"mixer\" linear, whose norm is else as wide as all heads";
+  *ret_key = "mixer_gate_bias";
+  if (m->mixer_gate_bias && m->mixer != LS_MIXER_KDA)
+    return "expected \"mixer\" kda, whose gate may have a bias";
   *ret_key = "mixer_conv";
   if (m->mixer_conv > 0 && ls_mixer_conv_width (m) == 0)
     return "expected a \"mixer\" that has a convolution: linear, mlstm, rwkv7 and product have none";
@@ -179,11 +207,11 @@ inner_params (const LsModel *m)
     return ls_mixer_selects (m) ? conv * taps + 3 * heads + ls_mixer_select_width (m)
                                 : conv * (taps + bias) + 3 * heads + inner;
   case LS_MIXER_DELTA:
-    return conv * taps + 2 * heads + m->mixer_head_dim;
+    return conv * taps + (m->mixer_undecayed ? 0 : 2 * heads) + m->mixer_head_dim;
   case LS_MIXER_KDA:
-    return conv * taps + heads + inner + m->mixer_head_dim;
+    return conv * taps + heads + (m->mixer_gate_bias ? 2 : 1) * inner + m->mixer_head_dim;
   case LS_MIXER_LINEAR:
-    return inner;
+    return (m->mixer_head_norm ? m->mixer_head_dim : inner) + (m->mixer_rank > 0 ? keys (m) : 0);
   case LS_MIXER_MLSTM:
     return inner + 2 * heads;
   case LS_MIXER_CONV:

@@ -12,7 +12,7 @@
  *     mamba2   2 I + 2 K + H     I + 2 K   k + 1 a column of the convolution, 3 H, a norm of I
  *              with R > 0 2 I, I; k a column, 3 H, norms of R + 2 K
  *     delta    2 K + 2 I + 2 H   2 K + I   k a column, 2 H, a norm of P
- *     linear   4 I               none      a norm of I
+ *     linear   2 K + 2 I         none      a norm of I, or of P with mixer_head_norm
  *     conv     3 I               I         k a column
  *     kda      I + 2 K + H       I + 2 K   k a column, H + I, a norm of P
  *     mamba1   2 I               I         k + 1 a column, I (R + 2 N) + R I, I (N + 2), norms of R + 2 N
@@ -25,7 +25,10 @@
  * convolved ones. mixer_plain_conv leaves out the one of k + 1, mixer_plain_keys the norms of mamba1,
  * which Jamba has and Mamba has not. mamba2 with R > 0 (PLaMo 2) makes keys and step sizes of the
  * convolved columns as mamba1 does, by I (R + 2 K) + R H. kda also has, through P columns each, I for the
- * decay of each channel and I for the gate (mixer_full_gate: that as I columns into it instead). rglru, a
+ * decay of each channel and I for the gate (mixer_full_gate: that as I columns into it instead;
+ * mixer_gate_bias: with a bias of I). linear with R > 0 (gated linear attention) has, through R columns, K
+ * for the decay of each channel of keys, with a bias. mixer_ungated takes away I columns of delta and of
+ * linear, mixer_undecayed H columns and the 2 H of delta (DeltaNet). rglru, a
  * real-gated linear recurrent unit, makes of the convolved columns of each head two gates as wide, P x P
  * each, of what comes in and of the decay; the other I columns gate what it gives. Products of a chunk, m
  * n k:
@@ -33,7 +36,7 @@
  *     mamba2   C B^T of each group: Q Q N; of each head (C B^T) X: Q P Q, B^T X: P N Q, C S: Q P N
  *     delta    of each head K K^T, Q K^T: Q Q N; W: Q N Q; U, output: Q P Q; W S, Q S: Q P N; K^T V: N P Q
  *     kda      as delta, with N = P, and a value for each key, which heads of a group share
- *     linear   of each head Q K^T: Q Q N; the output: Q P Q; Q S: Q P N; K^T V: N P Q
+ *     linear   of each head Q K^T: Q Q N; the output: Q P Q; Q S: Q P N; K^T V: N P Q, with decays or none
  *     mlstm    as linear
  *     rwkv7    of each head (N = P) four of Q Q N; four of Q P Q; two each of Q P N and N P Q
  *     conv     none, and none of a product
@@ -90,12 +93,14 @@
  *
  * Deviations. Products within a chunk are whole squares, though causal; the solution of the triangular system
  * of delta nets is left out (Q^3 / 3 a head, a sixth of one product); the state's pass between chunks of
- * mamba2 is bytes only. Sums that give the gradients of rglru's biases are left out. Kernels of gated delta
+ * mamba2 is bytes only. Sums that give the gradients of biases of rglru, of decays of linear and of the gate
+ * of kda are left out, and so are blocks of a chunk whose decays are had apart. Kernels of gated delta
  * nets alone were measured, by others (topologies/calib/access.set.json): mean error 11 % over heads and
  * lengths (tests/unit/job/test_mixer_kernels.c).
  *
  * References: Gu and Dao 2023 (mamba1), Dao and Gu 2024, section 6 (mamba2), Yang et al. 2024, sections
- * 3.2 and 3.3 (delta), MiniMax 2025, section 2.2 (linear), Kimi Team 2025, section 4 (kda), De et al. 2024
+ * 3.2 and 3.3 (delta), Yang et al. 2023, section 4 (linear with decays), MiniMax 2025, section 2.2 (linear),
+ * Kimi Team 2025, section 4 (kda), De et al. 2024
  * (rglru), huggingface/transformers@2c774e29 src/transformers/models/rwkv7/modular_rwkv7.py (rwkv7). Sizes
  * and parameters: modeling files of Transformers for nemotron_h, jamba, qwen3_next, minimax, lfm2 and
  * recurrent_gemma, of the publisher for kimi_linear. */
@@ -130,9 +135,11 @@ uint64_t ls_mixer_inner (const LsModel *m);
 uint64_t ls_mixer_in_width (const LsModel *m);
 uint64_t ls_mixer_conv_width (const LsModel *m);
 
-/* Pairs of products of low rank, h x P and P x I, beside it: 2, 1 or none; columns of all of them together,
- * and what these make. */
+/* Pairs of products of low rank beside it, such as h x P and P x I: 2, 1 or none; the rank of each and what
+ * it makes; ranks of all together. */
 uint32_t ls_mixer_n_low_rank (const LsModel *m);
+uint64_t ls_mixer_pair_rank (const LsModel *m);
+uint64_t ls_mixer_pair_width (const LsModel *m);
 uint64_t ls_mixer_low_rank (const LsModel *m);
 /* Of an MLP behind it, in the same layer: what mixes tokens with those before. */
 uint64_t ls_mixer_mlp_params (const LsModel *m);

@@ -180,12 +180,16 @@ typedef struct {
   uint32_t mixer_groups, mixer_state; /* of keys, and their width */
   uint32_t mixer_conv;                /* taps of the convolution before it */
   uint32_t mixer_chunk;               /* tokens that meet each other in products */
-  uint32_t mixer_rank;                /* of the step sizes (mamba1); of all low-rank products (rwkv7) */
+  uint32_t mixer_rank;                /* of step sizes, decays (linear), all low-rank products (rwkv7) */
   uint32_t mixer_products;            /* linear layers that make the way in (model/lora.h); 0: the usual */
   bool mixer_full_gate;               /* the gate is a product, not two of low rank (kda) */
   bool mixer_bias;                    /* the ways into it and out of it have biases; of conv its taps, too */
   bool mixer_plain_conv;              /* the convolution of mamba1 or mamba2 has no bias */
   bool mixer_plain_keys;              /* keys and step sizes of mamba1 have no norms to learn */
+  bool mixer_ungated;                 /* nothing gates what it gives (delta, linear) */
+  bool mixer_undecayed;               /* states of delta have no decay */
+  bool mixer_head_norm;               /* the norm of linear is of a head, one for all, as delta's is */
+  bool mixer_gate_bias;               /* the gate of kda has a bias */
   /* Sets of weights of blocks that layers B share; ranks of the adapters of each place. 0: none. */
   uint32_t shared_blocks, block_mlp_rank, block_attention_rank;
   bool tied_embeddings;

@@ -68,19 +68,19 @@ append_in_adapters (GArray *operators, const LsCut *cut)
   }
 }
 
-/* Of kda: beside both products of each pair; what is `in` keeps their input. */
+/* Of kda and linear: beside both products of each pair; what is `in` keeps their input. */
 static void
 append_low_rank_adapters (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t rank = m->mixer_head_dim, inner = per_rank (cut, ls_mixer_inner (m));
+  uint64_t rank = ls_mixer_pair_rank (m), wide = per_rank (cut, ls_mixer_pair_width (m));
   bool has_any = cut->shard->lora.rank > 0 && cut->shard->lora.modules & LS_LORA_IN;
   uint32_t n = has_any ? ls_mixer_n_low_rank (m) : 0;
   ls_operators_adapter (
       operators, cut, &(LsAdapted) { .in = m->hidden, .is_input_kept = true, .n = n, .out = { rank, rank } });
   for (uint32_t i = 0; i < n; i++)
     ls_operators_adapter (operators, cut,
-                          &(LsAdapted) { .in = rank, .cuts_out = true, .n = 1, .out = { inner } });
+                          &(LsAdapted) { .in = rank, .cuts_out = true, .n = 1, .out = { wide } });
 }
 
 static void
@@ -142,14 +142,14 @@ ls_operators_mlp_shift (GArray *operators, const LsCut *cut)
                      ls_mixer_mlp_params (cut->model));
 }
 
-/* Of kda: decays, and a gate if that is of low rank. The narrow products are on every rank of tp, for its
- * tokens; the wide ones, all in one kernel of as many FLOPs, gather what these make. */
+/* Of kda: decays, and a gate if that is of low rank; of linear: decays. The narrow products are on every rank
+ * of tp, for its tokens; the wide ones, all in one kernel of as many FLOPs, gather what these make. */
 static void
 append_low_rank (GArray *operators, const LsCut *cut)
 {
   const LsModel *m = cut->model;
-  uint64_t n = ls_mixer_n_low_rank (m), rank = m->mixer_head_dim,
-           wide = n * per_rank (cut, ls_mixer_inner (m));
+  uint64_t n = ls_mixer_n_low_rank (m), rank = ls_mixer_pair_rank (m),
+           wide = n * per_rank (cut, ls_mixer_pair_width (m));
   if (m->mixer == LS_MIXER_RWKV7)
     append_low_rank_of_rwkv (operators, cut);
   if (n == 0)
@@ -344,7 +344,7 @@ append_chunks (GArray *operators, const LsCut *cut)
   as_listed (op, cut, LS_RECIPE_MIXER_CHUNKS);
 }
 
-/* y times a gate, normed, in one kernel. */
+/* y times a gate, if it has one, normed, in one kernel. */
 static void
 append_gate (GArray *operators, const LsCut *cut)
 {
@@ -355,9 +355,13 @@ append_gate (GArray *operators, const LsCut *cut)
     return;
   }
   LsOperator *op = ls_operator_append (operators, "mixer-gate", LS_TP_NONE);
-  ls_operator_fwd (op, ls_cut_stream (cut, "gated-norm", LS_KERNEL_NORM, cut->tokens, inner, 3 * cut->elt));
+  bool has_gate = !cut->model->mixer_ungated;
+  ls_operator_fwd (op,
+                   ls_cut_stream (cut, has_gate ? "gated-norm" : "head-norm", LS_KERNEL_NORM, cut->tokens,
+                                  inner, (has_gate ? 3 : 2) * cut->elt));
   ls_operator_igrad (op,
-                     ls_cut_stream (cut, "gated-norm-bwd", LS_KERNEL_NORM, cut->tokens, inner, 5 * cut->elt));
+                     ls_cut_stream (cut, has_gate ? "gated-norm-bwd" : "head-norm-bwd", LS_KERNEL_NORM,
+                                    cut->tokens, inner, (has_gate ? 5 : 3) * cut->elt));
   if (ls_mixer_conv_width (cut->model) == 0)
     ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
   as_listed (op, cut, LS_RECIPE_MIXER_GATE);

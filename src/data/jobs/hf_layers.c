@@ -220,6 +220,8 @@ drop_mixer (LsModel *m)
   m->mixer_heads = m->mixer_head_dim = m->mixer_groups = m->mixer_state = m->mixer_conv = m->mixer_chunk = 0;
   m->mixer_products = 0;
   m->mixer_full_gate = m->mixer_bias = m->mixer_plain_conv = m->mixer_plain_keys = false;
+  m->mixer_ungated = m->mixer_undecayed = m->mixer_head_norm = m->mixer_gate_bias = false;
+  m->mixer_rank = 0;
 }
 
 bool

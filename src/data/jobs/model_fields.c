@@ -170,14 +170,19 @@ const LsField ls_model_fields[] = {
       "mixer_rank", mixer_rank, 1 << 20, .default_text = "hidden / 16",
       .meaning
       = "rank of the step sizes of mamba1; of mamba2, where these and keys are made of convolved columns; of "
-        "the four low-rank products of rwkv7 together"),
+        "the decays of linear (gated linear attention); of the four low-rank products of rwkv7 together"),
   UINT ("mixer_products", mixer_products, 16, .default_text = "2 (delta)",
         .meaning
-        = "linear layers that make the way into a delta net, each with an adapter (LoRA): 2, 4 or 6"),
+        = "linear layers that make the way into a delta net, each with an adapter (LoRA): 2, 4 or 6; of "
+          "linear 2 or 4"),
   BOOL (mixer_full_gate, "the gate of kda is one matrix, not two of low rank"),
   BOOL (mixer_bias, "the ways into and out of mamba1, mamba2 and conv have biases; of conv the taps, too"),
   BOOL (mixer_plain_conv, "the convolution of mamba1 or mamba2 has no bias"),
   BOOL (mixer_plain_keys, "keys and step sizes of mamba1 have no norms to learn, as Jamba's have"),
+  BOOL (mixer_ungated, "nothing gates what delta or linear gives"),
+  BOOL (mixer_undecayed, "states of delta have no decay (DeltaNet)"),
+  BOOL (mixer_head_norm, "the norm of linear is of a head, one for all, not as wide as all heads"),
+  BOOL (mixer_gate_bias, "the gate of kda has a bias"),
   UINT ("shared_blocks", shared_blocks, 65536, .default_text = "none",
         .meaning
         = "sets of weights of the blocks that layers B share, which take them in turn (Zamba): attention, "

@@ -203,7 +203,8 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
 {
   uint32_t said = m->mixer_heads + m->mixer_head_dim + m->mixer_groups + m->mixer_state + m->mixer_conv
       + m->mixer_chunk + m->mixer_rank + m->mixer_products + m->mixer_full_gate + m->mixer_bias
-      + m->mixer_plain_conv + m->mixer_plain_keys;
+      + m->mixer_plain_conv + m->mixer_plain_keys + m->mixer_ungated + m->mixer_undecayed + m->mixer_head_norm
+      + m->mixer_gate_bias;
   bool is_delta = m->mixer == LS_MIXER_DELTA || m->mixer == LS_MIXER_KDA;
   if (m->mixer == LS_MIXER_NONE)
     return (said == 0 && !has_mixers (m)) || complain (doc, "mixer", diags, NULL, "missing key \"mixer\"");
@@ -237,9 +238,8 @@ complete_mixer (const LsJsonDoc *doc, LsModel *m, LsDiagList *diags)
   m->mixer_chunk = m->mixer_chunk                                            ? m->mixer_chunk
       : is_delta || m->mixer == LS_MIXER_MLSTM || m->mixer == LS_MIXER_RWKV7 ? 64
                                                                              : 256;
-  bool has_rank = m->mixer == LS_MIXER_MAMBA1 || m->mixer == LS_MIXER_RWKV7
-      || (m->mixer == LS_MIXER_MAMBA2 && m->mixer_rank > 0);
-  m->mixer_rank = !has_rank ? 0 : m->mixer_rank ? m->mixer_rank : MAX (1, m->hidden / 16);
+  if (m->mixer == LS_MIXER_MAMBA1 && m->mixer_rank == 0)
+    m->mixer_rank = MAX (1, m->hidden / 16);
   wanted = ls_lora_check_products (m);
   return !wanted || complain (doc, "mixer_products", diags, NULL, wanted);
 }

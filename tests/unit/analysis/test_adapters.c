@@ -143,7 +143,7 @@ mixing (LsMixerKind mixer)
   m.mixer_rank = mixer == LS_MIXER_MAMBA1 ? 32 : 0;
   if (mixer == LS_MIXER_KDA)
     m.mixer_groups = 8, m.mixer_state = 64;
-  if (mixer == LS_MIXER_MLSTM)
+  if (mixer == LS_MIXER_MLSTM || mixer == LS_MIXER_LINEAR)
     m.mixer_groups = 8;
   if (mixer == LS_MIXER_PRODUCT)
     m.mixer_heads = m.mixer_groups = 1, m.mixer_head_dim = m.mixer_state = 512;
@@ -169,7 +169,8 @@ weights_of_mixers (void)
     { LS_MIXER_DELTA, 4, "in", 4 * 512 + 2 * 128 + 2 * 512 + 2 * 8 },
     { LS_MIXER_DELTA, 4, "out", 512 + 512 },
     { LS_MIXER_DELTA, 6, "in", 3 * 512 + 512 + 2 * 8 },
-    { LS_MIXER_LINEAR, 0, "in", 2 * 512 + 4 * 512 },
+    { LS_MIXER_LINEAR, 0, "in", 2 * 512 + 2 * 256 + 2 * 512 },
+    { LS_MIXER_LINEAR, 4, "in", 512 + 512 },
     { LS_MIXER_CONV, 0, "in", 512 + 3 * 512 },
     { LS_MIXER_KDA, 0, "in", 512 + 8 + 2 * (512 + 64 + 64 + 512) },
     { LS_MIXER_RGLRU, 0, "in", 2 * 512 + 2 * 512 },
@@ -184,6 +185,41 @@ weights_of_mixers (void)
     LS_CHECK (ls_lora_modules (&m, of[i].modules, &lora.modules, &wrong));
     LS_CHECK_INT (ls_lora_params (&m, &lora), ==, 4 * 16 * of[i].widths);
     LS_CHECK (!ls_lora_check_products (&m));
+  }
+}
+
+/* Without a gate there is one product fewer, of delta without decays too; of linear the columns of decays, 16, and what
+ * these make, 8 keys of 32, have adapters with the ways in. */
+static void
+ways_in_without_a_gate (void)
+{
+  static const struct {
+    LsMixerKind mixer;
+    bool ungated, undecayed;
+    uint32_t n_products, rank;
+    uint64_t widths;
+  } of[] = {
+    { LS_MIXER_DELTA, true, false, 5, 0, 2 * (512 + 8) },
+    { LS_MIXER_DELTA, true, true, 4, 0, 512 + 8 },
+    { LS_MIXER_DELTA, false, true, 5, 0, 512 + 8 + 512 + 512 },
+    { LS_MIXER_LINEAR, true, false, 3, 16, 512 + 16 + 16 + 256 },
+    { LS_MIXER_LINEAR, false, false, 4, 16, 512 + 512 + 512 + 16 + 16 + 256 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (of); i++) {
+    LsModel m = mixing (of[i].mixer);
+    m.mixer_ungated = of[i].ungated, m.mixer_undecayed = of[i].undecayed;
+    m.mixer_products = of[i].n_products, m.mixer_rank = of[i].rank;
+    LsLora lora = { .rank = 16, .modules = LS_LORA_IN };
+    LS_CHECK_INT (ls_lora_params (&m, &lora), ==, 4 * 16 * of[i].widths);
+    LS_CHECK (!ls_lora_check_products (&m));
+    LS_CHECK_INT (ls_lora_way_out (&m), ==, LS_LORA_O);
+    for (guint k = 0; k < 8; k++) {
+      LsStrategy s = small_job ();
+      s.tp = 1u << k % 2;
+      s.sp = k % 4 == 3;
+      s.lora_modules = k / 4 ? g_strdup ("in") : NULL;
+      LS_CHECK (keeps_the_laws (&m, &s));
+    }
   }
 }
 
@@ -337,7 +373,8 @@ other_mixers_are_refused (void)
 
 LS_TEST_SUITE (LS_TEST (weights_are_counted), LS_TEST (both_sides_of_a_latent_are_whole),
                LS_TEST (one_input_is_kept_once), LS_TEST (jobs_keep_the_laws), LS_TEST (weights_of_mixers),
-               LS_TEST (names_that_mixers_share), LS_TEST (gates_of_attention),
-               LS_TEST (heads_that_ranks_share), LS_TEST (mixers_keep_an_input_once),
-               LS_TEST (jobs_with_mixers_keep_the_laws), LS_TEST (groups_that_ranks_share),
-               LS_TEST (mixers_in_four_bits), LS_TEST (other_mixers_are_refused))
+               LS_TEST (ways_in_without_a_gate), LS_TEST (names_that_mixers_share),
+               LS_TEST (gates_of_attention), LS_TEST (heads_that_ranks_share),
+               LS_TEST (mixers_keep_an_input_once), LS_TEST (jobs_with_mixers_keep_the_laws),
+               LS_TEST (groups_that_ranks_share), LS_TEST (mixers_in_four_bits),
+               LS_TEST (other_mixers_are_refused))

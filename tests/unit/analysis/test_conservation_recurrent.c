@@ -184,6 +184,73 @@ matrix_memories_are_linear_attention (void)
   check_laws (&m);
 }
 
+/* Gated linear attention: keys of 32 and values of 64 for each of 8 heads, decays of keys by 16 columns with a bias of
+ * 256, a norm of 64. Its chunks are those of linear attention. Without a gate, 512 columns fewer, the norm moves two
+ * tensors, not three. */
+static void
+decays_of_linear_attention (void)
+{
+  LsModel m = griffin ();
+  m.mixer = LS_MIXER_LINEAR;
+  m.mixer_state = 32, m.mixer_chunk = 64;
+  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 512 * (2 * 256 + 2 * 512 + 512));
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512);
+  m.mixer_rank = 16, m.mixer_head_norm = true;
+  LS_CHECK_INT (ls_mixer_linear_params (&m), ==, 512 * (2 * 256 + 2 * 512 + 512) + 16 * (512 + 256));
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, 64 + 256);
+  LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 4 * 2.0 * 8 * (3 * 64 * 64 * 32 + 64 * 64 * 64));
+  for (guint i = 0; i < 2; i++) {
+    m.mixer_ungated = i == 1;
+    count_weights (&m);
+    LsShard shard = whole_shard (&m);
+    shard.tp = 2;
+    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    ls_operators_layer (&m, &shard, 0, operators);
+    const LsOperator *in = find_operator (operators, "mixer-in"),
+                     *down = find_operator (operators, "mixer-gates-down"),
+                     *up = find_operator (operators, "mixer-gates-up"),
+                     *gate = find_operator (operators, "mixer-gate");
+    if (!LS_CHECK (in && down && up && gate))
+      return;
+    LS_CHECK_DOUBLE (in->fwd[0].flops, ==, 2.0 * 256 * 512 * (256 + 512 - 256 * i));
+    LS_CHECK_DOUBLE (down->fwd[0].flops, ==, 2.0 * 256 * 512 * 16);
+    LS_CHECK_DOUBLE (up->fwd[0].flops, ==, 2.0 * 256 * 16 * 128);
+    LS_CHECK_DOUBLE (gate->fwd[0].bytes, ==, (3.0 - i) * 256 * 256 * 2);
+    check_laws (&m);
+  }
+}
+
+/* DeltaNet: no decay, 2 x 8 weights and 8 columns fewer, and no gate; its convolution is that of gated delta nets. Of
+ * kda the gate has a bias of 512. */
+static void
+delta_nets_without_gates_or_decays (void)
+{
+  LsModel m = griffin ();
+  m.mixer = LS_MIXER_DELTA;
+  m.mixer_state = 32, m.mixer_chunk = 64;
+  const double flops = ls_mixer_flops (&m, 1, 256);
+  const uint64_t columns = 2 * 256 + 2 * 512 + 2 * 8, taps = 4 * (2 * 256 + 512);
+  LS_CHECK_INT (ls_mixer_in_width (&m), ==, columns);
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, taps + 2 * 8 + 64);
+  m.mixer_undecayed = true;
+  LS_CHECK_INT (ls_mixer_in_width (&m), ==, columns - 8);
+  LS_CHECK_INT (ls_mixer_other_params (&m), ==, taps + 64);
+  check_laws (&m);
+  m.mixer_ungated = true;
+  LS_CHECK_INT (ls_mixer_in_width (&m), ==, columns - 8 - 512);
+  LS_CHECK_INT (ls_mixer_conv_width (&m), ==, 2 * 256 + 512);
+  LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, flops);
+  count_weights (&m);
+  check_laws (&m);
+  LsModel kda = griffin ();
+  kda.mixer = LS_MIXER_KDA;
+  const uint64_t plain = ls_mixer_other_params (&kda);
+  kda.mixer_gate_bias = true;
+  LS_CHECK_INT (ls_mixer_other_params (&kda) - plain, ==, 512);
+  count_weights (&kda);
+  check_laws (&kda);
+}
+
 /* Mamba with biases: of 1024 columns in and of 512 out, none of the taps, and no norms of keys; the gradient of each
  * is a sum over tokens, the latter's over those of a rank. */
 static void
@@ -269,7 +336,8 @@ rwkv7_is_a_delta_rule (void)
   says (&m, &s, "RWKV in the place of attention, cut over ranks");
 }
 
-LS_TEST_SUITE (LS_TEST (rwkv7_is_a_delta_rule), LS_TEST (ways_in_and_out_have_biases),
+LS_TEST_SUITE (LS_TEST (decays_of_linear_attention), LS_TEST (delta_nets_without_gates_or_decays),
+               LS_TEST (rwkv7_is_a_delta_rule), LS_TEST (ways_in_and_out_have_biases),
                LS_TEST (matrix_memories_are_linear_attention), LS_TEST (weights_are_counted),
                LS_TEST (heads_are_cut_over_ranks), LS_TEST (jobs_keep_the_laws),
                LS_TEST (what_is_not_known_is_refused), LS_TEST (keys_of_convolved_columns))
