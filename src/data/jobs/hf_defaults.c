@@ -64,14 +64,58 @@ is_said (const HfFamily *t, const LsJsonDoc *doc, const LsField *fields, const c
   return false;
 }
 
-/* Of its class: what the file leaves out is told, but for what is off. */
-static bool
-read_class (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, const cJSON *values, HfConfig *c,
-            GString *told, LsDiagList *diags)
+static double
+number_of (const LsJsonDoc *doc, const cJSON *own, const char *key)
 {
-  const cJSON *value;
+  const cJSON *said = hf_get (doc, key), *value = said ? said : cJSON_GetObjectItemCaseSensitive (own, key);
+  return cJSON_IsNumber (value) ? value->valuedouble : 0;
+}
+
+/* expand x hidden_size / head_dim; 0: no such widths, or heads do not divide them. */
+static uint32_t
+widths_over_head (const LsJsonDoc *doc, const cJSON *own)
+{
+  double inner = number_of (doc, NULL, "expand") * number_of (doc, own, "hidden_size"),
+         width = number_of (doc, own, "head_dim"), n = width > 0 ? inner / width : 0;
+  return n >= 1 && n <= 1 << 20 && n == (uint32_t) n ? (uint32_t) n : 0;
+}
+
+/* Heads of mamba2: as widths of the file say, where the class has another number. 0: as the class has it. */
+static uint32_t
+heads_of_widths (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, const cJSON *values,
+                 const cJSON *value)
+{
+  const LsField *own = ls_field_find (fields, value->string);
+  bool is_heads = own && own->kind == LS_FIELD_UINT && own->offset == offsetof (HfConfig, mixer_heads);
+  uint32_t n = is_heads && f->model.mixer == LS_MIXER_MAMBA2 && !is_said (f, doc, fields, value->string)
+      ? widths_over_head (doc, values)
+      : 0;
+  return n == value->valuedouble ? 0 : n;
+}
+
+static void
+note_heads (const cJSON *value, uint32_t n, GPtrArray *notes)
+{
+  if (notes)
+    g_ptr_array_add (notes,
+                     g_strdup_printf ("%s: %u, as expand x hidden_size / head_dim says, not the class's %.0f",
+                                      value->string, n, value->valuedouble));
+}
+
+/* Of its class, which are changed: what the file leaves out is told, but for what is off. */
+static bool
+read_class (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields, cJSON *values, HfConfig *c,
+            GString *told, GPtrArray *notes, LsDiagList *diags)
+{
+  cJSON *value;
   cJSON_ArrayForEach (value, values)
   {
+    uint32_t n = heads_of_widths (f, doc, fields, values, value);
+    if (n > 0) {
+      note_heads (value, n, notes);
+      cJSON_SetNumberValue (value, n);
+      continue;
+    }
     char *printed = is_said (f, doc, fields, value->string) || hf_is_off (value)
         ? NULL
         : cJSON_PrintUnformatted (value);
@@ -118,9 +162,12 @@ hf_read_defaults (const HfFamily *f, const LsJsonDoc *doc, const LsField *fields
   const cJSON *base = class ? hf_find_type (f->doc, class) : NULL;
   if (!class && !of (f, f->chain->len - 1, "class_defaults"))
     return !is_guessed (f, doc, fields, c, diags);
-  bool ok
-      = read_class (f, doc, fields, cJSON_GetObjectItemCaseSensitive (base, "class_defaults"), c, told, diags)
-      && read_class (f, doc, fields, of (f, f->chain->len - 1, "class_defaults"), c, told, diags);
+  cJSON *of_base = cJSON_Duplicate (cJSON_GetObjectItemCaseSensitive (base, "class_defaults"), true),
+        *own = cJSON_Duplicate (of (f, f->chain->len - 1, "class_defaults"), true);
+  bool ok = read_class (f, doc, fields, of_base, c, told, notes, diags)
+      && read_class (f, doc, fields, own, c, told, notes, diags);
+  cJSON_Delete (of_base);
+  cJSON_Delete (own);
   if (notes && told->len > 0)
     g_ptr_array_add (notes,
                      g_strdup_printf ("the file leaves out what its class has defaults of: %s", told->str));

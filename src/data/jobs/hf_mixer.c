@@ -12,6 +12,7 @@ hf_read_auto_sizes (const LsJsonDoc *doc, HfConfig *c, LsDiagList *diags)
   } sizes[] = {
     { "time_step_rank", &c->mixer_rank },
     { "mamba_dt_rank", &c->mixer_rank },
+    { "dt_rank", &c->mixer_rank },
     { "mamba_d_head", &c->mixer_head_dim },
   };
   for (size_t i = 0; i < G_N_ELEMENTS (sizes); i++) {

@@ -148,6 +148,7 @@ sizes_follow_from_what_is_said (void)
     { "mamba", ",\"num_hidden_layers\":24,\"time_step_rank\":48", 129135360, 0 },
     { "mamba", ",\"num_hidden_layers\":24,\"time_step_rank\":\"auto\"", 129135360, 0 },
     { "mamba", ",\"num_hidden_layers\":24,\"time_step_rank\":100", 129135360 + 24 * 52 * 2 * 1536ull, 0 },
+    { "mamba", ",\"num_hidden_layers\":24,\"dt_rank\":100", 129135360 + 24 * 52 * 2 * 1536ull, 0 },
     { "mamba", ",\"num_hidden_layers\":24,\"use_bias\":true", 129135360 + 24 * (2 * 1536 + 768), 0 },
     { "mamba", ",\"num_hidden_layers\":24,\"use_conv_bias\":false", 129135360 - 24 * 1536, 0 },
     { "mamba2", ",\"use_bias\":true,\"use_conv_bias\":false",
@@ -201,6 +202,8 @@ add_needed (cJSON *config, const char *type)
     { "dots1", "num_experts_per_tok", "2" },
     { "hunyuan_v1_moe", "num_experts", "8" },
     { "hunyuan_v1_moe", "moe_intermediate_size", "512" },
+    { "linear_attn", "feature_map", "\"elu\"" },
+    { "samba", "attn", "{\"layers\":[1],\"num_heads\":18}" },
   };
   cJSON_AddStringToObject (config, "model_type", type);
   for (guint i = 0; i < G_N_ELEMENTS (needed); i++)

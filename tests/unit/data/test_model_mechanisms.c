@@ -329,5 +329,45 @@ model_files_say_the_same (void)
   }
 }
 
+/* Heads of mamba2: those of the widths, and a note, where the file does not say them; of the class, where widths do
+ * not either. */
+static void
+heads_follow_from_widths (void)
+{
+#define MAMBA2_OF(more_)                                                                                     \
+  "{\"model_type\":\"mamba2\",\"hidden_size\":2048,\"n_groups\":1,\"num_hidden_layers\":2" more_ "}"
+  static const struct {
+    const char *text, *note, *refused;
+    uint32_t heads;
+  } cases[] = {
+    { MAMBA2_OF (",\"expand\":2,\"head_dim\":64"),
+      "num_heads: 64, as expand x hidden_size / head_dim says, not the class's 128", NULL, 64 },
+    { MAMBA2_OF (",\"expand\":2"), "num_heads: 64, as expand x", NULL, 64 },
+    { MAMBA2_OF (",\"expand\":4,\"head_dim\":64"), "defaults of: vocab_size 32768, num_heads 128", NULL,
+      128 },
+    { MAMBA2_OF (",\"head_dim\":64"), "num_heads 128", NULL, 128 },
+    { MAMBA2_OF (",\"expand\":2,\"head_dim\":64,\"num_heads\":64"), "the file leaves out", NULL, 64 },
+    { MAMBA2_OF (",\"expand\":2,\"head_dim\":64,\"num_heads\":128"), NULL, "is not num_heads x head_dim", 0 },
+    { MAMBA2_OF (",\"expand\":2,\"head_dim\":48"), NULL, "is not num_heads x head_dim", 0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    LsModel m = { 0 };
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
+    g_autoptr (LsJsonDoc) doc
+        = ls_json_doc_parse (cases[i].text, strlen (cases[i].text), "config.json", diags);
+    bool ok = doc && ls_model_read (doc, &m, notes, diags);
+    g_autofree char *said = ls_diag_list_format (diags);
+    g_ptr_array_add (notes, NULL);
+    g_autofree char *told = g_strjoinv ("\n", (char **) notes->pdata);
+    ls_check_impl (ok ? cases[i].note && strstr (told, cases[i].note)
+                      : cases[i].refused && strstr (said, cases[i].refused),
+                   __FILE__, __LINE__, "%u: %s %s", i, told, said);
+    LS_CHECK (!ok || cases[i].heads == 128 || !strstr (told, "num_heads 128"));
+    LS_CHECK_INT (m.mixer_heads, ==, cases[i].heads);
+    ls_model_clear (&m);
+  }
+}
+
 LS_TEST_SUITE (LS_TEST (model_files_say_the_same), LS_TEST (types_count_as_published),
-               LS_TEST (layers_without_experts_by_number))
+               LS_TEST (layers_without_experts_by_number), LS_TEST (heads_follow_from_widths))
