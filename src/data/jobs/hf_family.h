@@ -48,6 +48,7 @@ typedef struct {
   double ffn_factor;
   uint32_t ffn_multiple;
   double ffn_share, key_share, value_share; /* xlstm: of hidden, up to that multiple; of keys; of values */
+  double gated_ratio;                       /* fla: 3 / 2 of ffn_share */
   uint32_t zero_experts;                    /* that do nothing and are chosen as the others are (longcat) */
   uint32_t experts, top_k, expert_groups, top_groups, expert_ffn, shared_ffn, n_shared, dense_layers,
       dense_ffn, sparse_step, interleave;
@@ -68,7 +69,7 @@ typedef struct {
   uint32_t mixer_rank; /* of the step sizes; 0: a sixteenth of hidden, rounded up */
   uint32_t decay_rank, rate_rank, value_rank, gate_rank; /* rwkv7 */
   bool mixer_bias, mixer_conv_bias;
-  bool mixer_full_gate, attention_gate;
+  bool mixer_full_gate, mixer_gate, attention_gate;
   uint32_t expert_latent;
   uint32_t noise_heads;                        /* motif */
   uint32_t ngram_tokens, ngram_splits;         /* longcat: tables of 2 to so many tokens, so many of each */

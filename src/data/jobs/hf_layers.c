@@ -100,7 +100,7 @@ pattern_of_period (const HfConfig *c)
   return pattern;
 }
 
-/* Layers with attention by number: from 1 (Kimi), or from 0 (Bamba, LFM2, Solar Open 2). */
+/* Layers with attention by number: from 1 (Kimi), or from 0 (Bamba, LFM2, Solar Open 2, types of fla). */
 static const cJSON *
 numbered_attention (const LsJsonDoc *doc, uint32_t *ret_first)
 {
@@ -108,6 +108,8 @@ numbered_attention (const LsJsonDoc *doc, uint32_t *ret_first)
   const cJSON *config = hf_get (doc, "linear_attn_config");
   const cJSON *list = cJSON_GetObjectItemCaseSensitive (config, "full_attn_layers");
   *ret_first = cJSON_IsArray (list) ? 1 : 0;
+  if (!cJSON_IsArray (list))
+    list = cJSON_GetObjectItemCaseSensitive (hf_get (doc, "attn"), "layers");
   for (guint i = 0; i < G_N_ELEMENTS (lists) && !cJSON_IsArray (list); i++)
     list = hf_get (doc, lists[i]);
   return cJSON_IsArray (list) ? list : NULL;
@@ -154,7 +156,13 @@ find_pattern (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
     if (cJSON_IsArray (hf_get (doc, lists[i])))
       return hf_pattern_of_list (doc, f, hf_get (doc, lists[i]), diags);
   uint32_t first;
-  const cJSON *numbers = numbered_attention (doc, &first);
+  const cJSON *numbers = numbered_attention (doc, &first), *attention = hf_get (doc, "attn");
+  if (!numbers && !hf_is_off (attention)) {
+    hf_refuse (doc, attention, diags,
+               "expected one object with \"layers\", a list of layers that have this attention: that of "
+               "several kinds cannot be simulated");
+    return NULL;
+  }
   if (numbers)
     return pattern_of_numbers (doc, numbers, first, c->layers, diags);
   if (cJSON_IsString (halves))

@@ -50,9 +50,31 @@ rank (const HfFamily *f, const HfConfig *c, const LsModel *m)
 {
   if (m->mixer == LS_MIXER_RWKV7)
     return c->decay_rank + c->rate_rank + c->value_rank + c->gate_rank;
+  if (m->mixer == LS_MIXER_LINEAR)
+    return c->decay_rank;
   if (f->least_rank > 0)
     return MAX (f->least_rank, m->hidden / 16);
   return m->mixer != LS_MIXER_MAMBA1 ? 0 : c->mixer_rank > 0 ? c->mixer_rank : (m->hidden + 15) / 16;
+}
+
+/* Widths that are shares of others (fla/layers of flash-linear-attention, xlstm): keys and values of all
+ * heads of hidden; where keys of a head are said, a value of a key. A width of a head may say how many there
+ * are. */
+static void
+set_shares (const HfConfig *c, LsModel *m)
+{
+  if (c->value_share <= 0)
+    return;
+  if (c->key_share <= 0) {
+    m->mixer_heads = c->mixer_heads ? c->mixer_heads : c->mixer_groups;
+    m->mixer_head_dim = (uint32_t) (c->value_share * c->mixer_state);
+    return;
+  }
+  m->mixer_heads = m->mixer == LS_MIXER_MLSTM ? m->n_heads
+      : c->mixer_head_dim > 0                 ? c->hidden / c->mixer_head_dim
+                                              : c->mixer_heads;
+  m->mixer_head_dim = (uint32_t) (c->value_share * c->hidden) / MAX (1, m->mixer_heads);
+  m->mixer_state = (uint32_t) (c->key_share * c->hidden) / MAX (1, m->mixer_heads);
 }
 
 void
@@ -83,9 +105,8 @@ hf_add_mixer (const HfFamily *f, const HfConfig *c, LsModel *m)
     m->mixer_heads = m->hidden / MAX (1, m->head_dim);
     m->mixer_groups = m->mixer_heads;
   }
-  if (m->mixer == LS_MIXER_MLSTM) {
-    m->mixer_heads = m->n_heads;
-    m->mixer_head_dim = (uint32_t) (c->value_share * c->hidden) / m->n_heads;
-    m->mixer_state = (uint32_t) (c->key_share * c->hidden) / m->n_heads;
-  }
+  set_shares (c, m);
+  m->mixer_ungated = !c->mixer_gate;
+  if (m->mixer_ungated && m->mixer_products > 0)
+    m->mixer_products--;
 }

@@ -4,6 +4,7 @@
 #include "data/jobs/hf_family.h"
 #include "data/jobs/job_files.h"
 #include "model/difference.h"
+#include "model/mixer.h"
 
 static void
 note (GPtrArray *notes, const char *text)
@@ -43,6 +44,14 @@ check_shape (const LsJsonDoc *doc, const HfConfig *c, const LsModel *m, LsDiagLi
                       inner, c->mixer_heads, c->mixer_head_dim);
     return false;
   }
+  if (c->key_share > 0 && c->value_share > 0
+      && (ls_mixer_inner (m) != (uint64_t) (c->value_share * c->hidden)
+          || (uint64_t) m->mixer_heads * m->mixer_state != (uint64_t) (c->key_share * c->hidden)))
+    return hf_refuse (doc, first_of (doc, "num_heads", "expand_ratio"), diags,
+                      "expected heads that divide the width of all keys and that of all values");
+  if (m->mixer == LS_MIXER_KDA && c->value_share > 0 && m->mixer_head_dim != c->mixer_state)
+    return hf_refuse (doc, first_of (doc, "expand_v", "head_dim"), diags,
+                      "values of kda wider or narrower than keys cannot be simulated; expected 1");
   if (c->window_v_dim > 0 && c->window_v_dim != ls_model_v_dim (m))
     return hf_refuse (
         doc, hf_get (doc, "swa_v_head_dim"), diags,
@@ -103,12 +112,14 @@ adjusted_width (const HfConfig *c, uint32_t ffn)
   return (uint32_t) MIN (multiple * ((n + multiple - 1) / multiple), UINT32_MAX);
 }
 
-/* modeling_xlstm.py of Transformers, round_up_to_next_multiple_of(). */
+/* modeling_xlstm.py of Transformers, round_up_to_next_multiple_of(); fla/modules/mlp.py, GatedMLP, where an
+ * MLP of three matrices is to have as many weights as one of two. */
 static uint32_t
 shared_width (const HfConfig *c)
 {
   uint32_t multiple = MAX (1, c->ffn_multiple);
-  return (uint32_t) ((c->ffn_share * c->hidden + multiple - 1) / multiple) * multiple;
+  double share = c->gated_ratio > 0 ? c->gated_ratio * 2 / 3 : c->ffn_share;
+  return (uint32_t) ((share * c->hidden + multiple - 1) / multiple) * multiple;
 }
 
 static uint32_t
@@ -423,6 +434,7 @@ read_as_type (const LsJsonDoc *doc, const LsJsonDoc *outer, const HfFamily *f, L
     .use_mla = true,
     .rotary_share = 1,
     .mixer_conv_bias = true,
+    .mixer_gate = true,
     .qk_norm = f->model.qk_norm,
     .predict_shared = f->model.predict_shared,
     .unrotated_every = f->model.unrotated_every,
