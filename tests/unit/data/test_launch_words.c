@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "data/launch/option_table.h"
-#include "import_check.h"
 #include "shell_check.h"
 
 /* Pins options with values: names of '_' and '-' that are the same and are shown as written, the last that
@@ -279,109 +278,8 @@ a_text_within_itself_is_read_a_few_times (void)
   shell_check ("f() { f; f; }\nf\nA='eval \"$A\"; eval \"$A\"'\neval \"$A\"\nrun\n", "run\n");
 }
 
-/* A text where a switch is wanted is told, and is neither on nor off; a number is what Python has it for. */
-static void
-switches_are_on_or_off (void)
-{
-#define NEOX "num_layers: 4\nhidden_size: 64\nnum_attention_heads: 4\nhostfile: x\n"
-  check_read ("gpt-neox", NEOX "no_weight_tying: hello\n",
-              "tied_embeddings=true; ?no_weight_tying hello: expected true or false; taken as not given");
-  check_read ("gpt-neox", NEOX "no_weight_tying: \"Yes\"\nuse_bias_in_norms: 0\n",
-              "tied_embeddings=false; norm=layernorm_weight");
-  check_read ("gpt-neox", NEOX "use_bias_in_norms: none\n", "norm=layernorm_weight");
-  check_read ("gpt-neox", NEOX "use_bias_in_norms: perhaps\n",
-              "norm=layernorm; ?use_bias_in_norms perhaps: expected true or false");
-  check_read ("gpt-neox", NEOX "sequence_parallel: 1\n", "sp=true");
-  check_read ("gpt-neox", NEOX "sequence_parallel: hello\n",
-              "sp=false; ?sequence_parallel hello: expected true");
-  check (
-      "pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --micro-batch-size 1 "
-      "--num-experts none --moe-router-topk 2",
-      "experts; top_k");
-#undef NEOX
-#define NANOTRON                                                                                             \
-  "parallelism: {dp: 1, pp: 1, tp: 1, recompute_layer: %s}\n"                                                \
-  "tokens: {sequence_length: 128, micro_batch_size: 2, batch_accumulation_per_replica: 1}\n"                 \
-  "model:\n  model_config: {is_llama_config: true, num_hidden_layers: 2, resid_pdrop: %s}\n"
-  static const char *const rows[][3]
-      = { { "true", "0.1", "recompute=full; dropout=true" },
-          { "0", "0.0", "recompute=none; dropout=false" },
-          { "maybe", "0",
-            "recompute=none; dropout=false; ?parallelism.recompute_layer maybe: expected true" } };
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_autofree char *text = g_strdup_printf (NANOTRON, rows[i][0], rows[i][1]);
-    check_read ("nanotron", text, rows[i][2]);
-  }
-#undef NANOTRON
-  check_read (
-      "llm-foundry",
-      "max_seq_len: 2048\nglobal_train_batch_size: 8\nmodel: {name: mpt_causal_lm, resid_pdrop: 0.0, "
-      "emb_pdrop: 0, no_bias: 1, attn_config: {rope: so}}\n",
-      "dropout=false; linear_bias=false; position=learned; ?model.attn_config.rope so: expected true");
-}
-
-/* Of words that a rule knows another one is told, with what it is taken for. */
-static void
-words_of_another_sort_are_told (void)
-{
-  check_read ("nanotron",
-              "parallelism: {dp: 1, pp: 2, tp: 1, tp_mode: scatter, pp_engine: zb}\n"
-              "model:\n  model_config: {is_llama_config: true, hidden_size: 64}\n",
-              "sp=false; schedule=gpipe; ?parallelism.tp_mode scatter: taken for all_reduce; "
-              "?parallelism.pp_engine zb: taken for afab");
-  check_read ("llm-foundry",
-              "max_seq_len: 64\nglobal_train_batch_size: 8\nmodel: {name: mpt_causal_lm}\n"
-              "fsdp_config: {sharding_strategy: Full, mixed_precision: HALF}\n",
-              "zero=3; ?sharding_strategy Full: taken for FULL_SHARD; ?mixed_precision HALF: taken for PURE");
-  check_read ("accelerate", "distributed_type: FSDP\nfsdp_config: {fsdp_sharding_strategy: SHARD_ALL}\n",
-              "zero=3; ?fsdp_sharding_strategy SHARD_ALL: taken for FULL_SHARD");
-  check_read ("accelerate", "distributed_type: FSDP\nfsdp_config: {fsdp_sharding_strategy: shard_grad_op}\n",
-              "zero=2");
-  check_read ("NeMo AutoModel",
-              "model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained, "
-              "pretrained_model_name_or_path: Qwen/Qwen3-32B}\n"
-              "step_scheduler: {local_batch_size: 1, global_batch_size: 32}\n"
-              "distributed: {strategy: zero9, activation_checkpointing: partly}\n",
-              "recompute=none; ?distributed.strategy zero9: taken for fsdp2; "
-              "?activation_checkpointing partly: taken for none");
-}
-
-/* Where a value is wanted a mapping is told, also by a table that ignores all that it has no row for. */
-static void
-mappings_for_values_are_told (void)
-{
-  check_read (
-      "nanotron",
-      "parallelism: {dp: 1, pp: 1, tp: {size: 2}}\n"
-      "tokens: {sequence_length: {train: 128, eval: 64}, micro_batch_size: 2, limit_val_batches: {a: 1}}\n"
-      "model:\n  model_config: {is_llama_config: true, hidden_size: 64}\n"
-      "optimizer: {optimizer_factory: {name: adamW, adam_eps: {a: 1}}}\n",
-      "hidden=64; seq; tp=1; ?parallelism.tp.size 2; "
-      "?tokens.sequence_length: expected a value, not a mapping; taken as not given; -tokens.limit_val_batches.a; "
-      "-optimizer.optimizer_factory.adam_eps.a");
-  check_read (
-      "llm-foundry",
-      "max_seq_len: {a: 2048}\nglobal_train_batch_size: 8\nmodel: {name: mpt_causal_lm, d_model: {b: 1}}\n"
-      "optimizer: {name: {c: 1}, lr: {d: 1}}\n",
-      "hidden=2048; seq; ?max_seq_len.a 2048; ?model.d_model.b 1; "
-      "?optimizer.name: expected a value; -optimizer.lr.d");
-  check_read ("NeMo AutoModel",
-              "model: {_target_: nemo_automodel.NeMoAutoModelForCausalLM.from_pretrained, "
-              "pretrained_model_name_or_path: Qwen/Qwen3-32B}\n"
-              "step_scheduler: {local_batch_size: {x: 1}, global_batch_size: 32}\n"
-              "packed_sequence: {packed_sequence_size: {y: 4096}}\n",
-              "global_batch=32; seq; ?step_scheduler.local_batch_size: expected a value; "
-              "?packed_sequence.packed_sequence_size: expected a value");
-  check_read ("gpt-neox",
-              "num_layers: {a: 4}\nhidden_size: 64\nnum_attention_heads: 4\nhostfile: x\n"
-              "checkpoint_activations: {b: 1}\noptimizer: {type: Adam, params: {lr: 1}}\n",
-              "hidden=64; layers; ?num_layers.a 4; ?checkpoint_activations: expected a value; "
-              "recompute=none; -optimizer.params.lr");
-}
-
-LS_TEST_SUITE (LS_TEST (switches_are_on_or_off), LS_TEST (mappings_for_values_are_told),
-               LS_TEST (words_of_another_sort_are_told), LS_TEST (names_are_kept_and_compared_alike),
-               LS_TEST (the_last_holds), LS_TEST (trees_are_dotted_names), LS_TEST (rows_fit_names),
+LS_TEST_SUITE (LS_TEST (names_are_kept_and_compared_alike), LS_TEST (the_last_holds),
+               LS_TEST (trees_are_dotted_names), LS_TEST (rows_fit_names),
                LS_TEST (words_are_expanded_as_a_shell_does), LS_TEST (arithmetic_has_the_rules_of_c),
                LS_TEST (what_only_a_run_knows_is_a_hole), LS_TEST (branches_that_are_decided_are_taken),
                LS_TEST (loops_over_words_are_run), LS_TEST (loops_over_a_count_are_run),

@@ -1,0 +1,276 @@
+/* Pins what launch files mean by the keys of our files, what is told of them and what is refused: the cases of
+ * tests/import (support/import_cases.h), and what no case can say. */
+#include <glib/gstdio.h>
+#include <stdio.h>
+
+#include "data/jobs/job_files.h"
+#include "import_cases.h"
+#include "import_check.h"
+
+#define REFUSED "refused "
+
+/* From a folder of their own. */
+static bool
+load (const LsImportCase *c, char *const *texts, LsImport *import, LsDiagList *diags)
+{
+  g_autofree char *folder = g_dir_make_tmp ("lockstep-import-XXXXXX", NULL);
+  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free), given = g_ptr_array_new ();
+  for (guint i = 0; i < c->files->len; i++) {
+    const LsCaseFile *file = &g_array_index (c->files, LsCaseFile, i);
+    char *path = *file->name == ':' ? g_strdup (file->name) : g_build_filename (folder, file->name, NULL);
+    g_autofree char *parent = g_path_get_dirname (path);
+    g_ptr_array_add (paths, path);
+    if (*path != ':')
+      LS_CHECK (g_mkdir_with_parents (parent, 0700) == 0 && g_file_set_contents (path, texts[i], -1, NULL));
+    if (file->is_given)
+      g_ptr_array_add (given, path);
+  }
+  g_ptr_array_add (given, NULL);
+  bool ok = ls_import_load ((const char *const *) given->pdata, import, diags);
+  for (guint i = 0; i < paths->len; i++)
+    for (char *path = paths->pdata[i]; strlen (path) >= strlen (folder) && g_remove (path) == 0;)
+      *strrchr (path, '/') = '\0';
+  return ok;
+}
+
+/* What is refused is empty, and *said says why. option NULL: the case has no rows. */
+static bool
+import_row (const LsImportCase *c, const char *option, LsImport *import, char **said)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_auto (GStrv) texts = g_new0 (char *, c->files->len + 1);
+  for (guint i = 0; i < c->files->len; i++) {
+    const LsCaseFile *file = &g_array_index (c->files, LsCaseFile, i);
+    texts[i] = option ? ls_case_text (file, option) : g_strdup (file->text->str);
+  }
+  const char *name = g_array_index (c->files, LsCaseFile, 0).name;
+  bool ok = c->files->len > 1 ? load (c, texts, import, diags)
+                              : ls_import_read (texts[0], strlen (texts[0]), name, import, diags);
+  *said = ls_diag_list_format (diags);
+  return ok;
+}
+
+/* The keys of the strategy that only rules of the program say. */
+static char *
+rules_of (const LsImport *import)
+{
+  GString *keys = g_string_new (NULL);
+  for (const LsField *f = ls_strategy_fields; f->key; f++)
+    if (ls_import_gives_way (import, f))
+      g_string_append_printf (keys, "%s%s", keys->len > 0 ? " " : "", f->key);
+  return g_string_free (keys, FALSE);
+}
+
+static bool
+has_key (const LsField *fields, const char *key)
+{
+  while (fields->key && strcmp (fields->key, key) != 0)
+    fields++;
+  return fields->key != NULL;
+}
+
+/* NULL: it is not set. */
+static char *
+found (const LsImport *import, const char *key)
+{
+  const LsImportMeasured *m = &import->measured;
+  const char *const names[] = { "files", "step_s", "log_lines", "allocated_bytes", "reserved_bytes" };
+  const double numbers[]
+      = { import->files->len, m->step_s, m->n_lines, m->allocated_bytes, m->reserved_bytes };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (key, names[i]) == 0)
+      return g_strdup_printf ("%.13g", numbers[i]);
+  if (strcmp (key, "program") == 0)
+    return g_strdup (import->program);
+  if (strcmp (key, "rules") == 0)
+    return rules_of (import);
+  bool is_ours = has_key (ls_strategy_fields, key) || has_key (ls_model_fields, key);
+  return is_ours ? value_of (import, key) : g_strdup ("there is no such key");
+}
+
+/* NULL: it holds; else what is so. */
+static char *
+contradiction (const LsImport *import, const char *what)
+{
+  static const char *const remarks[] = { "unknown", "conflict", "inferred", "ignored", "file" };
+  const GPtrArray *lists[]
+      = { import->unknown, import->conflicts, import->inferred, import->ignored, import->files };
+  bool is_not = g_str_has_prefix (what, "not ");
+  g_auto (GStrv) words = g_strsplit (what + (is_not ? strlen ("not ") : 0), " ", 2);
+  for (guint i = 0; words[0] && i < G_N_ELEMENTS (remarks); i++)
+    if (strcmp (words[0], remarks[i]) == 0)
+      return has_line (lists[i], words[1] ? words[1] : "") != is_not
+          ? NULL
+          : g_strdup (is_not ? "there is such a line" : "there is none");
+  if (!words[0] || !words[1] != is_not)
+    return g_strdup ("expected KEY VALUE, or \"not\" before a key or a remark");
+  g_autofree char *is = found (import, words[0]);
+  return g_strcmp0 (is, words[1]) == 0 ? NULL : g_strdup (is ? is : "it is not set");
+}
+
+static bool
+is_refusal (const LsCaseExpected *e)
+{
+  return g_str_has_prefix (e->what, REFUSED);
+}
+
+/* How much is expected of the row, or how many refusals. */
+static guint
+count (const LsImportCase *c, guint row, bool are_refusals)
+{
+  guint n = 0;
+  for (guint i = 0; i < c->expected->len; i++) {
+    const LsCaseExpected *e = &g_array_index (c->expected, LsCaseExpected, i);
+    n += (e->row == 0 || e->row == row) && (!are_refusals || is_refusal (e));
+  }
+  return n;
+}
+
+static void
+run_row (const LsCaseReader *r, const LsImportCase *c, guint row)
+{
+  LsImport import;
+  g_autofree char *said = NULL;
+  const LsCaseRow *of = row > 0 ? &g_array_index (c->rows, LsCaseRow, row - 1) : NULL;
+  const char *option = of ? of->option->str : NULL;
+  guint line = of ? of->line : c->line, n = count (c, row, false), n_refusals = count (c, row, true);
+  bool ok = import_row (c, option, &import, &said);
+  if (n == 0 || (n_refusals > 0 && n_refusals < n))
+    ls_case_fail (r, line, "nothing is expected, or a refusal and more, of ", c->name);
+  else if (ls_check_impl (ok == (n_refusals == 0), r->path, (int) line + 1, "%s, with \"%s\": %s", c->name,
+                          option ? option : "", ok ? "it is read" : said))
+    for (guint i = 0; i < c->expected->len; i++) {
+      const LsCaseExpected *e = &g_array_index (c->expected, LsCaseExpected, i);
+      if (e->row != 0 && e->row != row)
+        continue;
+      g_autofree char *is = ok                        ? contradiction (&import, e->what)
+          : strstr (said, e->what + strlen (REFUSED)) ? NULL
+                                                      : g_strdup (said);
+      ls_check_impl (!is, r->path, (int) e->line + 1, "%s, with \"%s\": expected \"%s\"; %s", c->name,
+                     option ? option : "", e->what, is ? is : "");
+    }
+  if (ok)
+    ls_import_clear (&import);
+}
+
+static bool
+run_case (LsCaseReader *r)
+{
+  LsImportCase c;
+  const char *wanted = g_getenv ("LS_CASE");
+  bool ok = ls_case_read (r, &c);
+  if (ok && (!wanted || !*wanted || strcmp (wanted, c.name) == 0)) {
+    r->n_run++;
+    for (guint row = c.rows->len > 0; row <= c.rows->len; row++)
+      run_row (r, &c, row);
+  }
+  ls_case_clear (&c);
+  return ok;
+}
+
+/* Where it is no file of cases any more it is left. */
+static void
+run_file (LsCaseReader *r, const char *path)
+{
+  g_autofree char *text = NULL;
+  if (!LS_CHECK (g_file_get_contents (path, &text, NULL, NULL)))
+    return;
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  bool ok = true;
+  r->path = path;
+  r->lines = lines;
+  for (r->at = 0; ok && lines[r->at];) {
+    const char *line = lines[r->at];
+    g_autofree char *base = g_str_has_prefix (line, "=== ") && g_str_has_suffix (line, " base")
+        ? g_strndup (line + 4, strlen (line) - strlen ("=== ") - strlen (" base"))
+        : NULL;
+    if (base)
+      ls_case_read_base (r, base);
+    else if (g_str_has_prefix (line, "=== "))
+      ok = run_case (r);
+    else if (!*line || *line == '#')
+      r->at++;
+    else
+      ok = ls_case_fail (r, r->at, "expected \"=== NAME\", a comment or an empty line; got ", line);
+  }
+  g_hash_table_remove_all (r->bases);
+}
+
+static void
+launch_files_mean_what_is_said (void)
+{
+  g_autofree char *folder = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "import", NULL);
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  LsCaseReader r = { .words = g_string_chunk_new (4096),
+                     .names = g_hash_table_new (g_str_hash, g_str_equal),
+                     .bases = g_hash_table_new (g_str_hash, g_str_equal) };
+  const char *wanted = g_getenv ("LS_CASE");
+  for (const char *name; dir && (name = g_dir_read_name (dir));) {
+    g_autofree char *path = g_build_filename (folder, name, NULL);
+    run_file (&r, path);
+  }
+  printf ("%u cases\n", r.n_run);
+  LS_CHECK_INT (r.n_run, >=, wanted && *wanted ? 1 : 540);
+  g_hash_table_unref (r.names);
+  g_hash_table_unref (r.bases);
+  g_string_chunk_free (r.words);
+}
+
+static void
+the_same_is_told_once (void)
+{
+  LsImport import;
+  guint n = 0;
+  if (!read_text ("deepspeed train.py --deepspeed --zero_stage 3 --model_name_or_path gpt2 "
+                  "--per_device_train_batch_size 8",
+                  &import))
+    return;
+  for (guint i = 0; i < import.unknown->len; i++)
+    n += strstr (import.unknown->pdata[i], "how many GPUs: nothing") != NULL;
+  LS_CHECK_INT (n, ==, 1);
+  ls_import_clear (&import);
+}
+
+/* As many lines as real ones have, each of which holds those before it. */
+static void
+long_lists_of_data_are_read (void)
+{
+  GString *text = g_string_new ("D=\"\"\n");
+  for (int i = 0; i < 300; i++)
+    g_string_append_printf (text, "D=\"${D} 855056046544 ${ROOT}/en_fineweb-rescored_score_%04d_document\"\n",
+                            i);
+  g_string_append (text,
+                   "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 24 --hidden-size 1024 "
+                   "--num-attention-heads 16 --tokenizer-type Llama2Tokenizer --data-path $D\n");
+  check (text->str, "gpus=8; layers=24");
+  g_string_free (text, TRUE);
+}
+
+/* A model by its name has as many parameters as the file that is written of it, layer by layer. */
+static void
+models_of_names_are_whole (void)
+{
+  static const char *const names[] = { "nvidia/Llama-3_3-Nemotron-Super-49B-v1", "google/gemma-4-E2B",
+                                       "moonshotai/Kimi-Linear-48B-A3B-Instruct", "Qwen/Qwen3-30B-A3B" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *text
+        = g_strconcat ("torchrun train.py --bf16 --per_device_train_batch_size 1 --max_seq_length "
+                       "512 --model_name_or_path ",
+                       names[i], NULL);
+    g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    LsModel own = { 0 }, written = { 0 };
+    bool is_decoder;
+    LsImport import;
+    if (!LS_CHECK (ls_model_of_name (names[i], &own, &is_decoder)) || !read_text (text, &import))
+      continue;
+    g_autoptr (LsJsonDoc) doc = ls_import_model (&import, "whole", diags);
+    if (LS_CHECK (doc && ls_model_read (doc, &written, NULL, diags)))
+      LS_CHECK_INT (ls_model_params (&written, written.vocab), ==, ls_model_params (&own, own.vocab));
+    ls_model_clear (&written);
+    ls_model_clear (&own);
+    ls_import_clear (&import);
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (launch_files_mean_what_is_said), LS_TEST (the_same_is_told_once),
+               LS_TEST (long_lists_of_data_are_read), LS_TEST (models_of_names_are_whole))
