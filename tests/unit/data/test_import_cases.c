@@ -1,17 +1,14 @@
 /* Pins what launch files mean by the keys of our files, what is told of them and what is refused: the cases of
- * tests/import (support/import_cases.h), and what no case can say. */
+ * tests/import (support/expected_cases.h), and what no case can say. */
 #include <glib/gstdio.h>
-#include <stdio.h>
 
 #include "data/jobs/job_files.h"
-#include "import_cases.h"
+#include "expected_cases.h"
 #include "import_check.h"
-
-#define REFUSED "refused "
 
 /* From a folder of their own. */
 static bool
-load (const LsImportCase *c, char *const *texts, LsImport *import, LsDiagList *diags)
+load (const LsExpectedCase *c, char *const *texts, LsImport *import, LsDiagList *diags)
 {
   g_autofree char *folder = g_dir_make_tmp ("lockstep-import-XXXXXX", NULL);
   g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free), given = g_ptr_array_new ();
@@ -33,21 +30,28 @@ load (const LsImportCase *c, char *const *texts, LsImport *import, LsDiagList *d
   return ok;
 }
 
-/* What is refused is empty, and *said says why. option NULL: the case has no rows. */
-static bool
-import_row (const LsImportCase *c, const char *option, LsImport *import, char **said)
+static gpointer
+import_files (const LsExpectedCase *c, const char *option, char **said)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_auto (GStrv) texts = g_new0 (char *, c->files->len + 1);
-  for (guint i = 0; i < c->files->len; i++) {
-    const LsCaseFile *file = &g_array_index (c->files, LsCaseFile, i);
-    texts[i] = option ? ls_case_text (file, option) : g_strdup (file->text->str);
-  }
+  LsImport *import = g_new0 (LsImport, 1);
+  for (guint i = 0; i < c->files->len; i++)
+    texts[i] = ls_case_text (&g_array_index (c->files, LsCaseFile, i), option);
   const char *name = g_array_index (c->files, LsCaseFile, 0).name;
   bool ok = c->files->len > 1 ? load (c, texts, import, diags)
                               : ls_import_read (texts[0], strlen (texts[0]), name, import, diags);
   *said = ls_diag_list_format (diags);
-  return ok;
+  if (!ok)
+    g_clear_pointer (&import, g_free);
+  return import;
+}
+
+static void
+clear (gpointer import)
+{
+  ls_import_clear (import);
+  g_free (import);
 }
 
 /* The keys of the strategy that only rules of the program say. */
@@ -90,8 +94,9 @@ found (const LsImport *import, const char *key)
 
 /* NULL: it holds; else what is so. */
 static char *
-contradiction (const LsImport *import, const char *what)
+contradiction (gconstpointer result, const char *what)
 {
+  const LsImport *import = result;
   static const char *const remarks[] = { "unknown", "conflict", "inferred", "ignored", "file" };
   const GPtrArray *lists[]
       = { import->unknown, import->conflicts, import->inferred, import->ignored, import->files };
@@ -108,112 +113,11 @@ contradiction (const LsImport *import, const char *what)
   return g_strcmp0 (is, words[1]) == 0 ? NULL : g_strdup (is ? is : "it is not set");
 }
 
-static bool
-is_refusal (const LsCaseExpected *e)
-{
-  return g_str_has_prefix (e->what, REFUSED);
-}
-
-/* How much is expected of the row, or how many refusals. */
-static guint
-count (const LsImportCase *c, guint row, bool are_refusals)
-{
-  guint n = 0;
-  for (guint i = 0; i < c->expected->len; i++) {
-    const LsCaseExpected *e = &g_array_index (c->expected, LsCaseExpected, i);
-    n += (e->row == 0 || e->row == row) && (!are_refusals || is_refusal (e));
-  }
-  return n;
-}
-
-static void
-run_row (const LsCaseReader *r, const LsImportCase *c, guint row)
-{
-  LsImport import;
-  g_autofree char *said = NULL;
-  const LsCaseRow *of = row > 0 ? &g_array_index (c->rows, LsCaseRow, row - 1) : NULL;
-  const char *option = of ? of->option->str : NULL;
-  guint line = of ? of->line : c->line, n = count (c, row, false), n_refusals = count (c, row, true);
-  bool ok = import_row (c, option, &import, &said);
-  if (n == 0 || (n_refusals > 0 && n_refusals < n))
-    ls_case_fail (r, line, "nothing is expected, or a refusal and more, of ", c->name);
-  else if (ls_check_impl (ok == (n_refusals == 0), r->path, (int) line + 1, "%s, with \"%s\": %s", c->name,
-                          option ? option : "", ok ? "it is read" : said))
-    for (guint i = 0; i < c->expected->len; i++) {
-      const LsCaseExpected *e = &g_array_index (c->expected, LsCaseExpected, i);
-      if (e->row != 0 && e->row != row)
-        continue;
-      g_autofree char *is = ok                        ? contradiction (&import, e->what)
-          : strstr (said, e->what + strlen (REFUSED)) ? NULL
-                                                      : g_strdup (said);
-      ls_check_impl (!is, r->path, (int) e->line + 1, "%s, with \"%s\": expected \"%s\"; %s", c->name,
-                     option ? option : "", e->what, is ? is : "");
-    }
-  if (ok)
-    ls_import_clear (&import);
-}
-
-static bool
-run_case (LsCaseReader *r)
-{
-  LsImportCase c;
-  const char *wanted = g_getenv ("LS_CASE");
-  bool ok = ls_case_read (r, &c);
-  if (ok && (!wanted || !*wanted || strcmp (wanted, c.name) == 0)) {
-    r->n_run++;
-    for (guint row = c.rows->len > 0; row <= c.rows->len; row++)
-      run_row (r, &c, row);
-  }
-  ls_case_clear (&c);
-  return ok;
-}
-
-/* Where it is no file of cases any more it is left. */
-static void
-run_file (LsCaseReader *r, const char *path)
-{
-  g_autofree char *text = NULL;
-  if (!LS_CHECK (g_file_get_contents (path, &text, NULL, NULL)))
-    return;
-  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  bool ok = true;
-  r->path = path;
-  r->lines = lines;
-  for (r->at = 0; ok && lines[r->at];) {
-    const char *line = lines[r->at];
-    g_autofree char *base = g_str_has_prefix (line, "=== ") && g_str_has_suffix (line, " base")
-        ? g_strndup (line + 4, strlen (line) - strlen ("=== ") - strlen (" base"))
-        : NULL;
-    if (base)
-      ls_case_read_base (r, base);
-    else if (g_str_has_prefix (line, "=== "))
-      ok = run_case (r);
-    else if (!*line || *line == '#')
-      r->at++;
-    else
-      ok = ls_case_fail (r, r->at, "expected \"=== NAME\", a comment or an empty line; got ", line);
-  }
-  g_hash_table_remove_all (r->bases);
-}
-
 static void
 launch_files_mean_what_is_said (void)
 {
-  g_autofree char *folder = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", "import", NULL);
-  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
-  LsCaseReader r = { .words = g_string_chunk_new (4096),
-                     .names = g_hash_table_new (g_str_hash, g_str_equal),
-                     .bases = g_hash_table_new (g_str_hash, g_str_equal) };
-  const char *wanted = g_getenv ("LS_CASE");
-  for (const char *name; dir && (name = g_dir_read_name (dir));) {
-    g_autofree char *path = g_build_filename (folder, name, NULL);
-    run_file (&r, path);
-  }
-  printf ("%u cases\n", r.n_run);
-  LS_CHECK_INT (r.n_run, >=, wanted && *wanted ? 1 : 540);
-  g_hash_table_unref (r.names);
-  g_hash_table_unref (r.bases);
-  g_string_chunk_free (r.words);
+  static const LsCaseKind kind = { import_files, contradiction, clear };
+  ls_cases_run ("import", &kind, 540);
 }
 
 static void

@@ -1,4 +1,4 @@
-/* tests/support/import_cases.h — reads a file of launch files and of what each means:
+/* tests/support/expected_cases.h — runs files of cases: files of users, and what is expected of each:
  *
  *     === NAME.EXT
  *     the file, line by line; @GPT stands for the text of a base, @ for what a row says
@@ -11,10 +11,11 @@
  *
  * tests/README.md says more. An empty line ends what is expected. Above a case there may be blank lines and lines
  * that begin with '#'. "=== NAME.EXT escaped": the file has escapes of C. "=== GPT base": the lines up to an
- * empty one are a base, for what is below. */
-#ifndef LS_TESTS_IMPORT_CASES_H
-#define LS_TESTS_IMPORT_CASES_H
+ * empty one are a base, for what is below. LS_CASE=NAME runs one case. */
+#ifndef LS_TESTS_EXPECTED_CASES_H
+#define LS_TESTS_EXPECTED_CASES_H
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ls_test.h"
@@ -42,11 +43,20 @@ typedef struct {
   const char *name;
   bool is_escaped;
   GArray *files, *rows, *expected;
-} LsImportCase;
+} LsExpectedCase;
+
+/* What reads the files of a case, with an option in place of each @; NULL: the case has no rows. */
+typedef struct {
+  gpointer (*read) (const LsExpectedCase *c, const char *option,
+                    char **said);                                  /* NULL: refused, *said has why */
+  char *(*contradiction) (gconstpointer result, const char *what); /* NULL: it holds; else what is so */
+  void (*clear) (gpointer result);
+} LsCaseKind;
 
 /* A file of cases, line by line: lines[at] comes next, and is line at + 1. */
 typedef struct {
   const char *path;
+  const LsCaseKind *kind;
   char **lines;
   guint at, n_run;
   GStringChunk *words;       /* texts that live as long as the reader */
@@ -95,7 +105,7 @@ ls_case_read_base (LsCaseReader *r, const char *name)
 }
 
 static inline void
-ls_case_add_file (LsCaseReader *r, LsImportCase *c, const char *name, bool is_given)
+ls_case_add_file (LsCaseReader *r, LsExpectedCase *c, const char *name, bool is_given)
 {
   LsCaseFile file = { g_string_chunk_insert (r->words, name), g_string_new (NULL), is_given };
   g_array_append_val (c->files, file);
@@ -104,7 +114,7 @@ ls_case_add_file (LsCaseReader *r, LsImportCase *c, const char *name, bool is_gi
 /* Up to "=>": the first file has the name of the case. "--- NAME" begins one beside it, "+++ NAME" one that is
  * given too, and right below the header either names the first. */
 static inline bool
-ls_case_read_files (LsCaseReader *r, LsImportCase *c)
+ls_case_read_files (LsCaseReader *r, LsExpectedCase *c)
 {
   for (; r->lines[r->at] && strcmp (r->lines[r->at], "=>") != 0; r->at++) {
     const char *line = r->lines[r->at];
@@ -126,7 +136,7 @@ ls_case_read_files (LsCaseReader *r, LsImportCase *c)
 }
 
 static inline void
-ls_case_add_expected (LsCaseReader *r, LsImportCase *c, const char *line)
+ls_case_add_expected (LsCaseReader *r, LsExpectedCase *c, const char *line)
 {
   g_auto (GStrv) all = g_strsplit (line, "; ", -1);
   for (char **one = all; *one; one++) {
@@ -138,7 +148,7 @@ ls_case_add_expected (LsCaseReader *r, LsImportCase *c, const char *line)
 /* Up to an empty line: "with OPTION" begins a row, "> " a further line of its option. All else is what is
  * expected, with "; " between, also behind " => " on the last line of an option. */
 static inline void
-ls_case_read_expected (LsCaseReader *r, LsImportCase *c)
+ls_case_read_expected (LsCaseReader *r, LsExpectedCase *c)
 {
   for (; r->lines[r->at] && *r->lines[r->at]; r->at++) {
     const char *line = r->lines[r->at], *arrow = strstr (line, " => ");
@@ -163,16 +173,16 @@ ls_case_read_expected (LsCaseReader *r, LsImportCase *c)
 
 /* The case whose header is next. false: it is none; the caller clears it all the same. */
 static inline bool
-ls_case_read (LsCaseReader *r, LsImportCase *c)
+ls_case_read (LsCaseReader *r, LsExpectedCase *c)
 {
   g_auto (GStrv) header = g_strsplit (r->lines[r->at] + strlen ("=== "), " ", 2);
   const char *name = header[0] ? header[0] : "", *how = *name ? header[1] : NULL;
-  *c = (LsImportCase) { .line = r->at++,
-                        .name = g_string_chunk_insert (r->words, name),
-                        .is_escaped = g_strcmp0 (how, "escaped") == 0,
-                        .files = g_array_new (FALSE, FALSE, sizeof (LsCaseFile)),
-                        .rows = g_array_new (FALSE, FALSE, sizeof (LsCaseRow)),
-                        .expected = g_array_new (FALSE, FALSE, sizeof (LsCaseExpected)) };
+  *c = (LsExpectedCase) { .line = r->at++,
+                          .name = g_string_chunk_insert (r->words, name),
+                          .is_escaped = g_strcmp0 (how, "escaped") == 0,
+                          .files = g_array_new (FALSE, FALSE, sizeof (LsCaseFile)),
+                          .rows = g_array_new (FALSE, FALSE, sizeof (LsCaseRow)),
+                          .expected = g_array_new (FALSE, FALSE, sizeof (LsCaseExpected)) };
   if (how && !c->is_escaped)
     return ls_case_fail (r, c->line, "expected \"escaped\" or \"base\" after the name; got ", how);
   if (!*name || !g_hash_table_add (r->names, (char *) c->name))
@@ -184,7 +194,7 @@ ls_case_read (LsCaseReader *r, LsImportCase *c)
 }
 
 static inline void
-ls_case_clear (LsImportCase *c)
+ls_case_clear (LsExpectedCase *c)
 {
   for (guint i = 0; i < c->files->len; i++)
     g_string_free (g_array_index (c->files, LsCaseFile, i).text, TRUE);
@@ -200,11 +210,126 @@ ls_case_clear (LsImportCase *c)
 static inline char *
 ls_case_text (const LsCaseFile *file, const char *option)
 {
+  if (!option)
+    return g_strdup (file->text->str);
   g_auto (GStrv) parts = g_strsplit (file->text->str, "@", -1);
   for (guint i = 1; !*option && parts[i]; i++)
     if ((!*parts[i - 1] || g_str_has_suffix (parts[i - 1], "\n")) && *parts[i] == '\n')
       memmove (parts[i], parts[i] + 1, strlen (parts[i]));
   return g_strjoinv (option, parts);
+}
+
+#define LS_CASE_REFUSED "refused "
+
+/* How much is expected of a row, or how many refusals. */
+static inline guint
+ls_case_count (const LsExpectedCase *c, guint row, bool are_refusals)
+{
+  guint n = 0;
+  for (guint i = 0; i < c->expected->len; i++) {
+    const LsCaseExpected *e = &g_array_index (c->expected, LsCaseExpected, i);
+    n += (e->row == 0 || e->row == row) && (!are_refusals || g_str_has_prefix (e->what, LS_CASE_REFUSED));
+  }
+  return n;
+}
+
+/* result NULL: it is refused. */
+static inline void
+ls_case_check (const LsCaseReader *r, const LsExpectedCase *c, const LsCaseExpected *e, const char *option,
+               gconstpointer result, const char *said)
+{
+  g_autofree char *is = result                            ? r->kind->contradiction (result, e->what)
+      : strstr (said, e->what + strlen (LS_CASE_REFUSED)) ? NULL
+                                                          : g_strdup (said);
+  ls_check_impl (!is, r->path, (int) e->line + 1, "%s, with \"%s\": expected \"%s\"; %s", c->name,
+                 option ? option : "", e->what, is ? is : "");
+}
+
+static inline void
+ls_case_run_row (const LsCaseReader *r, const LsExpectedCase *c, guint row)
+{
+  g_autofree char *said = NULL;
+  const LsCaseRow *of = row > 0 ? &g_array_index (c->rows, LsCaseRow, row - 1) : NULL;
+  const char *option = of ? of->option->str : NULL;
+  guint line = of ? of->line : c->line, n = ls_case_count (c, row, false),
+        n_refusals = ls_case_count (c, row, true);
+  gpointer result = r->kind->read (c, option, &said);
+  if (n == 0 || (n_refusals > 0 && n_refusals < n))
+    ls_case_fail (r, line, "nothing is expected, or a refusal and more, of ", c->name);
+  else if (ls_check_impl ((result != NULL) == (n_refusals == 0), r->path, (int) line + 1,
+                          "%s, with \"%s\": %s", c->name, option ? option : "", result ? "it is read" : said))
+    for (guint i = 0; i < c->expected->len; i++) {
+      const LsCaseExpected *e = &g_array_index (c->expected, LsCaseExpected, i);
+      if (e->row == 0 || e->row == row)
+        ls_case_check (r, c, e, option, result, said);
+    }
+  if (result)
+    r->kind->clear (result);
+}
+
+static inline bool
+ls_case_run (LsCaseReader *r)
+{
+  LsExpectedCase c;
+  const char *wanted = g_getenv ("LS_CASE");
+  bool ok = ls_case_read (r, &c);
+  if (ok && (!wanted || !*wanted || strcmp (wanted, c.name) == 0)) {
+    r->n_run++;
+    for (guint row = c.rows->len > 0; row <= c.rows->len; row++)
+      ls_case_run_row (r, &c, row);
+  }
+  ls_case_clear (&c);
+  return ok;
+}
+
+/* Where it is no file of cases any more it is left. */
+static inline void
+ls_case_run_file (LsCaseReader *r, const char *path)
+{
+  g_autofree char *text = NULL;
+  if (!LS_CHECK (g_file_get_contents (path, &text, NULL, NULL)))
+    return;
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  bool ok = true;
+  r->path = path;
+  r->lines = lines;
+  for (r->at = 0; ok && lines[r->at];) {
+    const char *line = lines[r->at];
+    g_autofree char *base = g_str_has_prefix (line, "=== ") && g_str_has_suffix (line, " base")
+        ? g_strndup (line + 4, strlen (line) - strlen ("=== ") - strlen (" base"))
+        : NULL;
+    if (base)
+      ls_case_read_base (r, base);
+    else if (g_str_has_prefix (line, "=== "))
+      ok = ls_case_run (r);
+    else if (!*line || *line == '#')
+      r->at++;
+    else
+      ok = ls_case_fail (r, r->at, "expected \"=== NAME\", a comment or an empty line; got ", line);
+  }
+  g_hash_table_remove_all (r->bases);
+}
+
+/* All files of tests/FOLDER, which have at least so many cases. */
+static inline void
+ls_cases_run (const char *folder, const LsCaseKind *kind, guint at_least)
+{
+  g_autofree char *root = g_build_filename (g_getenv ("LS_DATA_DIR"), "tests", folder, NULL);
+  g_autoptr (GDir) dir = g_dir_open (root, 0, NULL);
+  LsCaseReader r = { .kind = kind,
+                     .words = g_string_chunk_new (4096),
+                     .names = g_hash_table_new (g_str_hash, g_str_equal),
+                     .bases = g_hash_table_new (g_str_hash, g_str_equal) };
+  const char *wanted = g_getenv ("LS_CASE");
+  for (const char *name; dir && (name = g_dir_read_name (dir));) {
+    g_autofree char *path = g_build_filename (root, name, NULL);
+    ls_case_run_file (&r, path);
+  }
+  printf ("%u cases\n", r.n_run);
+  LS_CHECK_INT (r.n_run, >=, wanted && *wanted ? 1 : at_least);
+  g_hash_table_unref (r.names);
+  g_hash_table_unref (r.bases);
+  g_string_chunk_free (r.words);
 }
 
 #endif
