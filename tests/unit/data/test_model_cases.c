@@ -7,19 +7,25 @@
 
 typedef struct {
   LsModel model;
-  GPtrArray *notes;
+  guint n_notes;
+  GPtrArray *notes; /* but that on the length of sequences */
 } Read;
 
+/* A file is a config.json unless the case says what it is called. */
 static gpointer
 read_model (const LsExpectedCase *c, const char *option, char **said)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree char *text = ls_case_text (&g_array_index (c->files, LsCaseFile, 0), option);
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
+  const LsCaseFile *file = &g_array_index (c->files, LsCaseFile, 0);
+  g_autofree char *text = ls_case_text (file, option);
+  const char *name = strcmp (file->name, c->name) == 0 ? "config.json" : file->name;
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), name, diags);
   Read *read = g_new0 (Read, 1);
   read->notes = g_ptr_array_new_with_free_func (g_free);
   bool ok = doc && ls_model_read (doc, &read->model, read->notes, diags);
   *said = ls_diag_list_format (diags);
+  read->n_notes = read->notes->len;
+  ls_model_notes_drop_length (read->notes);
   if (ok)
     return read;
   g_ptr_array_unref (read->notes);
@@ -128,21 +134,15 @@ windows_of (const LsModel *m)
   return g_string_free (windows, FALSE);
 }
 
-/* Notes on the length of sequences and on what the class has defaults of stand apart. */
-static bool
-is_usual (const char *note)
-{
-  return g_str_has_prefix (note, "sequences of") || g_str_has_prefix (note, "the file leaves out");
-}
-
-/* The first but these, with '/' for its ';', or the first if it is on defaults; NULL: there is none. */
+/* The first but that on what the class has defaults of, with '/' for its ';', or that one if it is the first; NULL:
+ * there is none. */
 static char *
 note_of (const GPtrArray *notes, bool is_default)
 {
   for (guint i = 0; i < notes->len; i++) {
+    bool is_on_defaults = g_str_has_prefix (notes->pdata[i], "the file leaves out");
     g_auto (GStrv) parts = g_strsplit (notes->pdata[i], "; ", -1);
-    if (is_default ? i == 0 && g_str_has_prefix (notes->pdata[i], "the file leaves out")
-                   : !is_usual (notes->pdata[i]))
+    if (is_default ? i == 0 && is_on_defaults : !is_on_defaults)
       return g_strjoinv (" / ", parts);
   }
   return NULL;
@@ -159,8 +159,8 @@ found (const Read *read, const char *key)
     return windows_of (m);
   if (strcmp (key, "note") == 0 || strcmp (key, "defaults") == 0)
     return note_of (read->notes, *key == 'd');
-  if (strcmp (key, "notes") == 0)
-    return g_strdup_printf ("%u", read->notes->len);
+  if (strcmp (key, "notes") == 0 || strcmp (key, "moe_layers") == 0)
+    return g_strdup_printf ("%u", *key == 'n' ? read->n_notes : ls_model_n_moe_layers (m));
   for (const LsField *f = ls_model_fields; f->key; f++)
     if (strcmp (f->key, key) == 0)
       return ls_field_text (f, m, NULL);
@@ -189,7 +189,7 @@ static void
 files_of_models_mean_what_is_said (void)
 {
   static const LsCaseKind kind = { read_model, contradiction, clear };
-  ls_cases_run ("models", &kind, 349);
+  ls_cases_run ("models", &kind, 365);
 }
 
 LS_TEST_SUITE (LS_TEST (files_of_models_mean_what_is_said))
