@@ -51,6 +51,7 @@ typedef struct {
                     char **said);                                  /* NULL: refused, *said has why */
   char *(*contradiction) (gconstpointer result, const char *what); /* NULL: it holds; else what is so */
   void (*clear) (gpointer result);
+  bool is_whole; /* what is expected of a row are lines, which contradiction() is asked for together */
 } LsCaseKind;
 
 /* A file of cases, line by line: lines[at] comes next, and is line at + 1. */
@@ -138,7 +139,7 @@ ls_case_read_files (LsCaseReader *r, LsExpectedCase *c)
 static inline void
 ls_case_add_expected (LsCaseReader *r, LsExpectedCase *c, const char *line)
 {
-  g_auto (GStrv) all = g_strsplit (line, "; ", -1);
+  g_auto (GStrv) all = g_strsplit (line, r->kind->is_whole ? "\n" : "; ", -1);
   for (char **one = all; *one; one++) {
     LsCaseExpected e = { r->at, c->rows->len, g_string_chunk_insert (r->words, *one) };
     g_array_append_val (c->expected, e);
@@ -245,6 +246,28 @@ ls_case_check (const LsCaseReader *r, const LsExpectedCase *c, const LsCaseExpec
                  option ? option : "", e->what, is ? is : "");
 }
 
+/* Each of what is expected, or all at once. */
+static inline void
+ls_case_check_row (const LsCaseReader *r, const LsExpectedCase *c, guint row, const char *option,
+                   gconstpointer result, const char *said)
+{
+  GString *lines = g_string_new (NULL);
+  LsCaseExpected whole = { 0 };
+  for (guint i = 0; i < c->expected->len; i++) {
+    const LsCaseExpected *e = &g_array_index (c->expected, LsCaseExpected, i);
+    if (e->row != 0 && e->row != row)
+      continue;
+    whole.line = lines->len == 0 ? e->line : whole.line;
+    g_string_append_printf (lines, "%s\n", e->what);
+    if (!r->kind->is_whole || !result)
+      ls_case_check (r, c, e, option, result, said);
+  }
+  whole.what = lines->str;
+  if (r->kind->is_whole && result)
+    ls_case_check (r, c, &whole, option, result, said);
+  g_string_free (lines, TRUE);
+}
+
 static inline void
 ls_case_run_row (const LsCaseReader *r, const LsExpectedCase *c, guint row)
 {
@@ -258,11 +281,7 @@ ls_case_run_row (const LsCaseReader *r, const LsExpectedCase *c, guint row)
     ls_case_fail (r, line, "nothing is expected, or a refusal and more, of ", c->name);
   else if (ls_check_impl ((result != NULL) == (n_refusals == 0), r->path, (int) line + 1,
                           "%s, with \"%s\": %s", c->name, option ? option : "", result ? "it is read" : said))
-    for (guint i = 0; i < c->expected->len; i++) {
-      const LsCaseExpected *e = &g_array_index (c->expected, LsCaseExpected, i);
-      if (e->row == 0 || e->row == row)
-        ls_case_check (r, c, e, option, result, said);
-    }
+    ls_case_check_row (r, c, row, option, result, said);
   if (result)
     r->kind->clear (result);
 }
