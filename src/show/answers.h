@@ -56,8 +56,6 @@ char *ls_sweep_to_csv (const LsSweepReport *r); /* the best, a row each */
 void ls_sweep_changes_print (const LsSweepChanges *c, GString *out);
 /* The command of the first, and what behind it makes it another: numbers count the rows of all tables. */
 void ls_sweep_again_print (const LsSweepReport *r, GString *out);
-/* A member "changes". */
-void ls_sweep_changes_add (const LsSweepChanges *c, LsJsonOut *w);
 
 /* --- train ------------------------------------------------------------------------------------------- */
 

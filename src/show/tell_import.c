@@ -18,18 +18,6 @@ add_list (LsJsonOut *w, const char *key, const GPtrArray *list)
   ls_json_out_end_array (w);
 }
 
-void
-ls_import_add_provenance (const LsImport *import, LsJsonOut *w)
-{
-  ls_json_out_begin_object (w, "from");
-  add_list (w, "files", import->files);
-  ls_json_out_string (w, "program", import->program);
-  add_list (w, "inferred", import->inferred);
-  add_list (w, "unknown", import->unknown);
-  add_list (w, "ignored", import->ignored);
-  ls_json_out_end_object (w);
-}
-
 static void
 add_measured (LsJsonOut *w, const LsImportMeasured *m)
 {

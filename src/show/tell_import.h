@@ -9,8 +9,6 @@
 /* Newly allocated; end in a newline. */
 char *ls_import_to_text (const LsImport *import);
 char *ls_import_to_json (const LsImport *import);
-/* A member "from" of what a job of such files came to: the files, and what was told of reading them. */
-void ls_import_add_provenance (const LsImport *import, LsJsonOut *w);
 
 /* --- what was found in profiles that become a trace, as text ---------------- */
 

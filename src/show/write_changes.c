@@ -64,33 +64,6 @@ ls_sweep_changes_print (const LsSweepChanges *c, GString *out)
   ls_text_table_print (&t, 2, out);
 }
 
-void
-ls_sweep_changes_add (const LsSweepChanges *c, LsJsonOut *w)
-{
-  ls_json_out_begin_object (w, "changes");
-  ls_json_out_string (w, "file", c->path);
-  ls_json_out_string (w, "program", c->program);
-  ls_json_out_double (w, "now_step_time_s", c->now_s);
-  ls_json_out_double (w, "best_step_time_s", c->best_s);
-  ls_json_out_uint (w, "now_gpus", c->now_gpus);
-  ls_json_out_uint (w, "best_gpus", c->best_gpus);
-  ls_json_out_string (w, "now_refused", c->now_refused);
-  ls_json_out_begin_array (w, "options");
-  for (guint i = 0; i < c->changes->len; i++) {
-    const LsLaunchChange *one = c->changes->pdata[i];
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "option", one->option);
-    ls_json_out_string (w, "before", one->before);
-    ls_json_out_string (w, "after", one->after);
-    ls_json_out_string (w, "file", one->file);
-    ls_json_out_double (w, "line", one->file ? one->line : NAN);
-    ls_json_out_string (w, "through", one->through);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-  ls_json_out_end_object (w);
-}
-
 /* --- the rows again --------------------------------------------------------------------------------- */
 
 static bool

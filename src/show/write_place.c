@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "job/assumptions.h"
 #include "data/jobs/read_placement.h"
 #include "data/text/csv.h"
 #include "data/text/json_out.h"
@@ -233,94 +234,19 @@ ls_place_to_text (const LsPlace *p, const char *title, const char *subtitle)
 
 /* --- for programs ---------------------------------------------------------------------------------- */
 
-static void
-json_rows (LsJsonOut *w, const LsPlace *p)
+/* With the seats of all ranks, where they are not the job's. Newly allocated. */
+static char *
+best_options (const LsPlace *p)
 {
-  ls_json_out_begin_array (w, "rows");
-  for (guint i = 0; i < p->rows->len; i++) {
-    const LsPlaceRow *row = row_at (p, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "rank_order", row->order);
-    ls_json_out_string (w, "gpus", row->seats);
-    ls_json_out_string (w, "layers_per_chunk", row->layers);
-    ls_json_out_string (w, "micro_batches_per_replica", row->counts);
-    ls_json_out_double (w, "step_time_s", row->step > 0 ? ls_time_to_s (row->step) : NAN);
-    ls_json_out_double (w, "least_s", row->least > 0 ? ls_time_to_s (row->least) : NAN);
-    ls_json_out_string (w, "refused", row->refused);
-    g_autofree char *options = row_options (p, row);
-    ls_json_out_string (w, "options", options);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
+  const LsJobResult *then = p->then;
+  bool is_moved = !ls_plan_has_same_gpus (p->now->plan, then->plan)
+      || then->cluster->spec.interior == LS_INTERIOR_TORUS;
+  g_autofree char *seats
+      = is_moved ? ls_placement_text (then->cluster, ls_plan_gpus (then->plan), then->plan->n_ranks) : NULL;
+  return ls_place_options (p, seats);
 }
 
-static void
-json_links (LsJsonOut *w, const char *key, const LsReport *r)
-{
-  ls_json_out_begin_array (w, key);
-  for (guint i = 0; i < r->n_link_groups; i++) {
-    const LsLinkGroup *g = &r->link_groups[i];
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "name", g->name);
-    ls_json_out_uint (w, "n", g->n);
-    ls_json_out_double (w, "max_utilisation", g->max_utilisation);
-    ls_json_out_double (w, "bytes", g->bytes);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-}
-
-static void
-json_side (LsJsonOut *w, const char *key, const LsJobResult *r)
-{
-  g_autofree char *usual = ls_rank_order_text (0);
-  ls_json_out_begin_object (w, key);
-  ls_json_out_double (w, "step_time_s", ls_job_result_step_time_s (r));
-  ls_json_out_double (w, "tokens_per_s", r->report.tokens_per_s);
-  ls_json_out_string (w, "rank_order", order_of (r) ? order_of (r) : usual);
-  ls_json_out_begin_object (w, "breakdown_s");
-  for (int part = 0; part < LS_N_PARTS; part++)
-    ls_json_out_double (w, ls_part_name ((LsPart) part), r->report.breakdown_s[part]);
-  ls_json_out_end_object (w);
-  json_links (w, "links", &r->report);
-  ls_json_out_begin_array (w, "node_of_rank");
-  for (uint32_t i = 0; i < r->plan->n_ranks; i++)
-    ls_json_out_uint (w, NULL, ls_cluster_host_of (r->cluster, ls_plan_gpu (r->plan, i)));
-  ls_json_out_end_array (w);
-  ls_json_out_begin_array (w, "gpu_of_rank");
-  for (uint32_t i = 0; i < r->plan->n_ranks; i++)
-    ls_json_out_uint (w, NULL, ls_cluster_local_of (r->cluster, ls_plan_gpu (r->plan, i)));
-  ls_json_out_end_array (w);
-  ls_json_out_end_object (w);
-}
-
-char *
-ls_place_to_json (const LsPlace *p)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "place");
-  ls_json_assumptions (&w, p->now->assumptions);
-  ls_json_out_double (&w, "gain", p->gain);
-  ls_json_out_string (&w, "layers_per_chunk", p->layers);
-  ls_json_out_string (&w, "micro_batches_per_replica", p->counts);
-  json_side (&w, "given", p->now);
-  json_side (&w, "best", p->then);
-  bool is_moved = !ls_plan_has_same_gpus (p->now->plan, p->then->plan)
-      || p->then->cluster->spec.interior == LS_INTERIOR_TORUS;
-  g_autofree char *seats = is_moved
-      ? ls_placement_text (p->then->cluster, ls_plan_gpus (p->then->plan), p->then->plan->n_ranks)
-      : NULL,
-                  *options = ls_place_options (p, seats);
-  ls_json_out_string (&w, "options", options);
-  json_rows (&w, p);
-  ls_json_out_begin_object (&w, "swaps");
-  ls_json_out_uint (&w, "simulated", p->n_swaps);
-  ls_json_out_uint (&w, "pruned", p->n_pruned);
-  ls_json_out_uint (&w, "kept", p->n_kept);
-  ls_json_out_uint (&w, "left_out", p->n_left_out);
-  ls_json_out_end_object (&w);
-  return ls_json_out_close (&w);
-}
+#include "show/place_keys.h"
 
 char *
 ls_place_to_csv (const LsPlace *p)

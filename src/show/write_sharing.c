@@ -7,9 +7,9 @@
 #include <lockstep/units.h>
 
 #include "data/text/csv.h"
-#include "data/text/json_out.h"
 #include "job/assumptions.h"
 #include "show/run/write_run.h"
+#include "show/share_keys.h"
 #include "show/text_table.h"
 
 #define MOST_JOBS_SHOWN  4    /* of a link */
@@ -245,141 +245,6 @@ ls_sharing_to_text (const LsSharing *s, guint top)
   append_shifts (out, s);
   append_packed (out, s);
   return g_string_free (out, FALSE);
-}
-
-/* --- JSON -------------------------------------------------------------------------------------- */
-
-static void
-json_job (LsJsonOut *out, const LsSharingJob *j)
-{
-  ls_json_out_begin_object (out, NULL);
-  ls_json_out_string (out, "name", j->name);
-  ls_json_out_string (out, "of", j->what);
-  ls_json_out_string (out, "nodes", j->nodes);
-  ls_json_out_uint (out, "n_nodes", j->n_nodes);
-  ls_json_out_uint (out, "n_gpus", j->n_gpus);
-  ls_json_out_double (out, "start_s", ls_time_to_s (j->start));
-  ls_json_out_double (out, "alone_s", j->alone_s);
-  ls_json_out_double (out, "shared_s", j->shared_s);
-  ls_json_out_double (out, "slowdown", j->slowdown);
-  ls_json_assumptions (out, j->assumptions);
-  ls_json_out_uint (out, "n_steps", j->n_steps);
-  ls_json_out_double (out, "shortest_s", j->shortest_s);
-  ls_json_out_double (out, "longest_s", j->longest_s);
-  ls_json_out_end_object (out);
-}
-
-static void
-json_traffic (LsJsonOut *out, const LsSharingTraffic *t)
-{
-  ls_json_out_begin_object (out, NULL);
-  ls_json_out_string (out, "name", t->name);
-  ls_json_out_string (out, "from", t->from);
-  ls_json_out_string (out, "to", t->to);
-  ls_json_out_uint (out, "n_flows", t->n_flows);
-  ls_json_out_double (out, "asked_bytes_per_s", t->asked);
-  ls_json_out_double (out, "bytes_per_s", t->moved);
-  ls_json_out_end_object (out);
-}
-
-static void
-json_link (LsJsonOut *out, const LsSharing *s, const LsSharingLink *l)
-{
-  ls_json_out_begin_object (out, NULL);
-  ls_json_out_string (out, "name", l->name);
-  ls_json_out_uint (out, "n_links", l->n);
-  ls_json_out_double (out, "bytes_per_s", l->bytes_per_s);
-  ls_json_out_double (out, "use_alone", l->use_alone);
-  ls_json_out_double (out, "use_traffic", l->use_traffic);
-  ls_json_out_begin_array (out, "jobs");
-  for (guint i = 0; i < s->n_jobs; i++) {
-    if (l->uses[i].bytes <= 0)
-      continue;
-    ls_json_out_begin_object (out, NULL);
-    ls_json_out_string (out, "name", s->jobs[i].name);
-    ls_json_out_double (out, "bytes", l->uses[i].bytes);
-    ls_json_out_double (out, "use_alone", l->uses[i].use_alone);
-    ls_json_out_double (out, "use_shared", l->uses[i].use_shared);
-    ls_json_out_end_object (out);
-  }
-  ls_json_out_end_array (out);
-  ls_json_out_end_object (out);
-}
-
-static void
-json_shift (LsJsonOut *out, const LsSharing *s, const LsSharingShift *shift)
-{
-  ls_json_out_begin_object (out, NULL);
-  ls_json_out_string (out, "job", shift->job > 0 ? s->jobs[shift->job].name : NULL);
-  ls_json_out_double (out, "later_s", ls_time_to_s (shift->shift[shift->job]));
-  ls_json_out_double (out, "mean_slowdown", shift->mean);
-  ls_json_out_begin_array (out, "jobs");
-  for (guint i = 0; i < s->n_jobs; i++) {
-    ls_json_out_begin_object (out, NULL);
-    ls_json_out_string (out, "name", s->jobs[i].name);
-    ls_json_out_double (out, "later_s", ls_time_to_s (shift->shift[i]));
-    ls_json_out_double (out, "slowdown", shift->slowdown[i]);
-    ls_json_out_end_object (out);
-  }
-  ls_json_out_end_array (out);
-  ls_json_out_end_object (out);
-}
-
-static void
-json_shifts (LsJsonOut *out, const LsSharing *s)
-{
-  if (!s->shifts)
-    return;
-  ls_json_out_uint (out, "shift_points", s->n_points);
-  ls_json_out_uint (out, "best_shift", s->best);
-  ls_json_out_begin_array (out, "shifts");
-  for (guint i = 0; i < s->shifts->len; i++)
-    json_shift (out, s, shift_at (s, i));
-  ls_json_out_end_array (out);
-}
-
-static void
-json_packed (LsJsonOut *out, const LsSharing *s)
-{
-  if (!s->packed_s)
-    return;
-  ls_json_out_begin_array (out, "dealt_in_turn");
-  for (guint i = 0; i < s->n_jobs; i++) {
-    ls_json_out_begin_object (out, NULL);
-    ls_json_out_string (out, "name", s->jobs[i].name);
-    ls_json_out_string (out, "nodes", s->packed_nodes[i]);
-    ls_json_out_double (out, "shared_s", s->packed_s[i]);
-    ls_json_out_end_object (out);
-  }
-  ls_json_out_end_array (out);
-}
-
-char *
-ls_sharing_to_json (const LsSharing *s)
-{
-  LsJsonOut out;
-  ls_json_out_open_as (&out, "share");
-  ls_json_out_string (&out, "cluster", s->cluster);
-  ls_json_out_uint (&out, "n_nodes", s->n_nodes);
-  ls_json_out_uint (&out, "n_gpus", s->n_gpus);
-  ls_json_out_bool (&out, "is_periodic", s->is_periodic);
-  ls_json_out_double (&out, "window_s", s->window_s);
-  ls_json_out_double (&out, "mean_slowdown", s->mean_slowdown);
-  ls_json_out_begin_array (&out, "jobs");
-  for (guint i = 0; i < s->n_jobs; i++)
-    json_job (&out, &s->jobs[i]);
-  ls_json_out_end_array (&out);
-  ls_json_out_begin_array (&out, "traffic");
-  for (guint i = 0; i < s->n_traffic; i++)
-    json_traffic (&out, &s->traffic[i]);
-  ls_json_out_end_array (&out);
-  ls_json_out_begin_array (&out, "contested_links");
-  for (guint i = 0; i < s->links->len; i++)
-    json_link (&out, s, &g_array_index (s->links, LsSharingLink, i));
-  ls_json_out_end_array (&out);
-  json_shifts (&out, s);
-  json_packed (&out, s);
-  return ls_json_out_close (&out);
 }
 
 /* --- CSV --------------------------------------------------------------------------------------- */

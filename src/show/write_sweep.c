@@ -497,3 +497,14 @@ ls_sweep_to_csv (const LsSweepReport *r)
     csv_row (out, &g_array_index (r->best, LsSweepRow, i));
   return g_string_free (out, FALSE);
 }
+
+/* --- JSON ------------------------------------------------------------------------------ */
+
+/* The rule of thumb is that of the last. */
+static const LsSweepGroup *
+last_of (const LsSweepReport *r)
+{
+  return &g_array_index (r->groups, LsSweepGroup, r->groups->len - 1);
+}
+
+#include "show/sweep_keys.h"

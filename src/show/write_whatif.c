@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "job/assumptions.h"
 #include "data/text/csv.h"
 #include "show/quantity.h"
 #include "show/text_table.h"
@@ -218,47 +219,12 @@ ls_what_if_to_text (const LsWhatIf *w, const LsWhatIfText *text)
 
 /* --- JSON ------------------------------------------------------------------------------ */
 
-static void
-json_figures (LsJsonOut *out, const LsWhatIfRow *row)
-{
-  ls_json_out_double (out, "step_time_s", row->step_time_s);
-  ls_json_out_double (out, "tokens_per_s", row->tokens_per_s);
-  ls_json_out_uint (out, "needed_bytes", row->needed_bytes);
-  ls_json_out_uint (out, "capacity_bytes", row->capacity_bytes);
-  ls_json_out_uint (out, "short_bytes", row->short_bytes);
-  ls_json_out_bool (out, "fits", row->fits);
-  ls_json_out_double (out, "usd_per_million_tokens", row->usd_per_million_tokens);
-}
-
-static void
-json_row (LsJsonOut *out, const LsWhatIfRow *row)
-{
-  ls_json_out_begin_object (out, NULL);
-  ls_json_out_string (out, "change", row->change);
-  ls_json_out_string (out, "idea", row->idea);
-  ls_json_out_string (out, "cost", row->cost);
-  ls_json_out_string (out, "refused", row->refused);
-  if (!row->refused) {
-    ls_json_out_double (out, "gain", row->gain);
-    json_figures (out, row);
-  }
-  ls_json_out_end_object (out);
-}
+#include "show/whatif_keys.h"
 
 void
-ls_json_what_if (LsJsonOut *out, const LsWhatIf *w)
+ls_json_what_if (LsJsonOut *w, const LsWhatIf *what_if)
 {
-  ls_json_assumptions (out, w->assumptions);
-  if (w->assumptions) /* not of advice, which is a part of another answer */
-    ls_json_out_bool (out, "mixes_programs", w->mixes_programs);
-  ls_json_out_begin_object (out, "now");
-  json_figures (out, &w->now);
-  ls_json_out_end_object (out);
-  ls_json_out_string (out, "left_out", w->left_out);
-  ls_json_out_begin_array (out, "changes");
-  for (guint i = 0; i < w->rows->len; i++)
-    json_row (out, row_at (w, i));
-  ls_json_out_end_array (out);
+  ls_keys_whatif (w, what_if);
 }
 
 char *
@@ -266,7 +232,7 @@ ls_what_if_to_json (const LsWhatIf *w)
 {
   LsJsonOut out;
   ls_json_out_open_as (&out, "whatif");
-  ls_json_what_if (&out, w);
+  ls_keys_whatif (&out, w);
   return ls_json_out_close (&out);
 }
 

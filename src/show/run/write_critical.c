@@ -6,10 +6,6 @@
 #define MAX_OPS   20
 #define MAX_LINKS 10
 #define MAX_RANKS 10
-/* Of JSON: a pipeline of many micro-batches changes ranks at each. */
-#define MAX_HOPS 256
-
-/* --- text --- */
 
 static void G_GNUC_PRINTF (4, 5)
     add_heading (GString *out, bool is_color, const char *heading, const char *format, ...)
@@ -119,103 +115,4 @@ ls_critical_to_text (const LsPathSummary *s, bool is_color, GString *out)
   add_ops (s, is_color, out);
   add_links (s, is_color, out);
   add_ranks (s, is_color, out);
-}
-
-/* --- JSON --- */
-
-static void
-write_time (LsJsonOut *w, const LsPathSummary *s, LsTime time)
-{
-  ls_json_out_int (w, "time_ps", time);
-  ls_json_out_double (w, "seconds", ls_time_to_s (time));
-  ls_json_out_double (w, "share", (double) time / (double) s->step);
-}
-
-static void
-write_kinds (LsJsonOut *w, const LsPathSummary *s)
-{
-  ls_json_out_begin_object (w, "by_kind_ps");
-  for (int kind = 0; kind < LS_N_PATH_KINDS; kind++)
-    ls_json_out_int (w, ls_path_kind_name ((LsPathKind) kind), s->by_kind[kind]);
-  ls_json_out_end_object (w);
-}
-
-static void
-write_ops (LsJsonOut *w, const LsPathSummary *s)
-{
-  ls_json_out_begin_array (w, "ops");
-  for (guint i = 0; i < s->ops->len; i++) {
-    const LsPathOp *op = &g_array_index (s->ops, LsPathOp, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "name", op->name);
-    ls_json_out_string (w, "kind", ls_path_kind_name (op->kind));
-    write_time (w, s, op->time);
-    ls_json_out_uint (w, "n", op->n);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-}
-
-static void
-write_links (LsJsonOut *w, const LsPathSummary *s)
-{
-  ls_json_out_begin_array (w, "links");
-  for (guint i = 0; i < s->links->len; i++) {
-    const LsPathLink *link = &g_array_index (s->links, LsPathLink, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "name", link->name);
-    write_time (w, s, link->time);
-    ls_json_out_double (w, "utilisation", utilisation (link));
-    ls_json_out_uint (w, "n", link->n);
-    ls_json_out_uint (w, "n_alike", link->n_alike);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-}
-
-static void
-write_ranks (LsJsonOut *w, const LsPathSummary *s)
-{
-  ls_json_out_begin_array (w, "ranks");
-  for (guint i = 0; i < s->ranks->len; i++) {
-    const LsPathRank *rank = &g_array_index (s->ranks, LsPathRank, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_uint (w, "rank", rank->rank);
-    ls_json_out_uint (w, "stage", rank->stage);
-    ls_json_out_uint (w, "class", rank->class);
-    ls_json_out_uint (w, "n_in_class", rank->n_class);
-    write_time (w, s, rank->time);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-}
-
-static void
-write_hops (LsJsonOut *w, const LsPathSummary *s)
-{
-  ls_json_out_uint (w, "n_hops", s->hops->len);
-  ls_json_out_begin_array (w, "hops");
-  for (guint i = 0; i < MIN (s->hops->len, MAX_HOPS); i++) {
-    const LsPathHop *hop = &g_array_index (s->hops, LsPathHop, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_uint (w, "from", hop->from);
-    ls_json_out_uint (w, "to", hop->to);
-    ls_json_out_int (w, "at_ps", hop->at);
-    ls_json_out_string (w, "op", hop->name);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-}
-
-void
-ls_critical_to_json (const LsPathSummary *s, LsJsonOut *w)
-{
-  ls_json_out_begin_object (w, "critical_path");
-  ls_json_out_int (w, "step_ps", s->step);
-  write_kinds (w, s);
-  write_ops (w, s);
-  write_links (w, s);
-  write_ranks (w, s);
-  write_hops (w, s);
-  ls_json_out_end_object (w);
 }

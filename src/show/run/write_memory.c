@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "job/assumptions.h"
 #include "show/text_table.h"
 
 #define GIB 1073741824.0
@@ -30,30 +31,6 @@ ls_headroom_print (const LsHeadroom *h, guint indent, GString *out)
     return;
   g_autofree char *text = ls_headroom_text (h);
   g_string_append_printf (out, "%*sheadroom %s\n", (int) indent, "", text);
-}
-
-void
-ls_json_headroom (LsJsonOut *w, const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes)
-{
-  g_autofree char *verdict = ls_headroom_verdict (h, needed_bytes, capacity_bytes);
-  ls_json_out_int (w, "free_bytes", (int64_t) capacity_bytes - (int64_t) needed_bytes);
-  ls_json_out_string (w, "verdict", verdict);
-  ls_json_out_begin_object (w, "headroom");
-  ls_json_out_uint (w, "bytes", h->bytes);
-  ls_json_out_bool (w, "asked", h->is_asked);
-  ls_json_out_bool (w, "left", ls_headroom_is_left (h, needed_bytes, capacity_bytes));
-  ls_json_out_string (w, "program", h->program);
-  ls_json_out_begin_array (w, "parts");
-  for (guint i = 0; h->parts && i < h->parts->len; i++) {
-    const LsHeadroomPart *p = &g_array_index (h->parts, LsHeadroomPart, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "what", p->what);
-    ls_json_out_uint (w, "bytes", p->bytes);
-    ls_json_out_string (w, "source", p->source);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-  ls_json_out_end_object (w);
 }
 
 static const LsMemoryRow *
@@ -251,48 +228,6 @@ ls_memory_to_text (const LsMemoryTable *t)
 
 /* --- JSON ------------------------------------------------------------------------ */
 
-static void
-json_peak (LsJsonOut *w, const LsMemoryRow *r)
-{
-  ls_json_out_begin_object (w, "peak");
-  ls_json_out_double (w, "time_s", r->m->peak_at == LS_TIME_NEVER ? NAN : ls_time_to_s (r->m->peak_at));
-  ls_json_out_string (w, "segment", r->peak_segment);
-  ls_json_out_uint (w, "micro_batch", r->peak_mb);
-  ls_json_out_string (w, "op", r->peak_op);
-  ls_json_out_end_object (w);
-}
-
-static void
-json_row (LsJsonOut *w, const LsMemoryTable *t, const LsMemoryRow *r)
-{
-  ls_json_out_begin_object (w, NULL);
-  ls_json_out_uint (w, "rank", r->m->rank);
-  ls_json_out_uint (w, "stage", r->stage);
-  ls_json_out_uint (w, "count", r->m->count);
-  ls_json_out_uint (w, "peak_bytes", r->m->peak_bytes);
-  ls_json_out_uint (w, "needed_bytes", r->m->needed_bytes);
-  ls_json_bytes_by_category (w, "by_category", r->m->category_peak);
-  ls_json_bytes_by_category (w, "at_peak", r->m->at_peak);
-  json_peak (w, r);
-  if (is_caching (t)) {
-    ls_json_out_uint (w, "reserved_bytes", r->m->reserved_bytes);
-    ls_json_out_uint (w, "allocated_bytes", r->m->allocated_bytes);
-    ls_json_out_uint (w, "given_back", r->m->n_given_back);
-  } else {
-    ls_json_out_null (w, "reserved_bytes");
-    ls_json_out_null (w, "allocated_bytes");
-    ls_json_out_null (w, "given_back");
-  }
-  ls_json_out_uint (w, "kept_by_layers_bytes", r->m->kept_by_layers);
-  ls_json_out_begin_object (w, "formula");
-  ls_json_out_double (w, "parameters", r->formula.parameters);
-  ls_json_out_double (w, "gradients", r->formula.gradients);
-  ls_json_out_double (w, "optimizer", r->formula.optimizer);
-  ls_json_out_double (w, "kept_by_layers", r->formula.activations);
-  ls_json_out_end_object (w);
-  ls_json_out_end_object (w);
-}
-
 void
 ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a)
 {
@@ -304,26 +239,13 @@ ls_json_advice (LsJsonOut *w, const LsMemoryAdvice *a)
   ls_json_out_end_object (w);
 }
 
-char *
-ls_memory_to_json (const LsMemoryTable *t)
+static uint64_t
+needed_bytes (const LsMemoryTable *t)
 {
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "memory");
-  ls_json_assumptions (&w, t->assumptions);
-  ls_json_out_string (&w, "clock", ls_memory_clock_name (t->memory->options.clock));
-  ls_json_out_string (&w, "allocator", ls_memory_allocator_name (t->memory->options.allocator));
-  ls_json_out_begin_array (&w, "ranks");
-  for (guint i = 0; i < t->rows->len; i++)
-    json_row (&w, t, row_at (t, i));
-  ls_json_out_end_array (&w);
-  ls_json_out_uint (&w, "capacity_bytes", t->capacity_bytes);
-  ls_json_out_uint (&w, "context_bytes", t->context_bytes);
-  ls_json_out_bool (&w, "fits", t->fits);
-  ls_json_headroom (&w, t->headroom, ls_memory_fullest (t->memory)->needed_bytes, t->capacity_bytes);
-  ls_json_out_double (&w, "step_time_s", t->step_time_s);
-  ls_json_advice (&w, t->advice);
-  return ls_json_out_close (&w);
+  return ls_memory_fullest (t->memory)->needed_bytes;
 }
+
+#include "show/memory_keys.h"
 
 /* --- CSV ------------------------------------------------------------------------- */
 

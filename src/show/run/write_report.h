@@ -37,7 +37,7 @@ typedef struct {
   const GPtrArray *findings;  /* char *, with measured */
 } LsReportExtras;
 
-/* Newly allocated, ends in a newline. extras: NULL, or what to add. A figure that is not finite becomes
+/* Newly allocated, ends in a newline. extras: what to add. A figure that is not finite becomes
  * null. */
 char *ls_report_to_json (const LsReport *r, const LsReportProvenance *p, const LsReportExtras *extras);
 

@@ -73,28 +73,19 @@ char *ls_summary_format (const LsReport *r, const LsSummaryText *text);
 /* The critical path: sections of a summary, each behind an empty line. is_color: ANSI escapes. */
 void ls_critical_to_text (const LsPathSummary *s, bool is_color, GString *out);
 
-/* The member "critical_path" of an object. Seconds; the integers end in _ps. */
-void ls_critical_to_json (const LsPathSummary *s, LsJsonOut *w);
-
 /* How a step follows the hardware: a section of a summary, longest bar first. is_ascii: no block
  * characters. */
 void ls_sensitivity_to_text (const LsSensitivityTable *t, bool is_color, bool is_ascii, GString *out);
 
-/* The member "sensitivity" of an object. */
-void ls_sensitivity_to_json (const LsSensitivityTable *t, LsJsonOut *w);
-
 /* What each fault would do: a section of a summary, nothing of NULL; the member "faults" of an object. */
 void ls_faults_to_text (const LsFaultTable *t, bool is_color, GString *out);
-void ls_faults_to_json (const LsFaultTable *t, LsJsonOut *w);
 
 /* What the seed of hashed routing does: a section of a summary, nothing of NULL; the member "ecmp" of an
  * object. */
 void ls_ecmp_to_text (const LsEcmpTable *t, bool is_color, GString *out);
-void ls_ecmp_to_json (const LsEcmpTable *t, LsJsonOut *w);
 
 /* How steps are distributed: a section of a summary; the member "step_spread" of an object. */
 void ls_spread_to_text (const LsStepSpread *s, bool is_color, GString *out);
-void ls_spread_to_json (const LsStepSpread *s, LsJsonOut *w);
 
 /* Whether a job fits: "fits, 7.80 GiB free", "fits, but leaves 0.02 of a headroom of 6.60 GiB", "does not
  * fit: 3.10 GiB too much"; newly allocated. What was asked for and is not left, does not fit. */
@@ -102,15 +93,6 @@ char *ls_headroom_verdict (const LsHeadroom *h, uint64_t needed_bytes, uint64_t 
 
 /* A line with its parts, so far indented; nothing if there is no headroom. */
 void ls_headroom_print (const LsHeadroom *h, guint indent, GString *out);
-
-/* The keys "free_bytes", "verdict" and "headroom" of the object that is open. */
-void ls_json_headroom (LsJsonOut *w, const LsHeadroom *h, uint64_t needed_bytes, uint64_t capacity_bytes);
-
-/* The key "assumptions" of the object that is open: LsAssumption (job/assumptions.h); nothing for NULL. */
-void ls_json_assumptions (LsJsonOut *w, const GArray *assumptions);
-
-/* An object with a member for each category of memory (plan/plan.h). */
-void ls_json_bytes_by_category (LsJsonOut *w, const char *key, const uint64_t bytes[LS_N_MEM]);
 
 /* --- write_memory.c -------------------------------------------------------------------------------- */
 

@@ -45,23 +45,6 @@ ls_sensitivity_to_text (const LsSensitivityTable *t, bool is_color, bool is_asci
   }
 }
 
-void
-ls_sensitivity_to_json (const LsSensitivityTable *t, LsJsonOut *w)
-{
-  ls_json_out_begin_array (w, "sensitivity");
-  for (guint i = 0; i < t->n; i++) {
-    const LsSensitivity *row = &t->rows[i];
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "parameter", row->parameter);
-    ls_json_out_double (w, "elasticity", row->elasticity);
-    ls_json_out_double (w, "seconds_per_percent", row->seconds_per_percent);
-    ls_json_out_double (w, "step_time_up_s", row->up_s);
-    ls_json_out_double (w, "step_time_down_s", row->down_s);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-}
-
 /* --- over clusters and steps ------------------------------------------------------------------------ */
 
 static char *
@@ -126,59 +109,6 @@ ls_spread_to_text (const LsStepSpread *s, bool is_color, GString *out)
   append_rows (s, out);
 }
 
-static void
-json_row (const LsSpreadRow *row, LsJsonOut *w)
-{
-  ls_json_out_begin_object (w, NULL);
-  ls_json_out_uint (w, "ranks", row->n_gpus);
-  ls_json_out_uint (w, "replicas", row->n_replicas);
-  ls_json_out_uint (w, "clusters", row->n_clusters);
-  ls_json_out_uint (w, "steps", row->n_steps);
-  ls_json_out_double (w, "slowest", row->slowest);
-  ls_json_out_double (w, "noise", row->noise);
-  ls_json_out_double (w, "p5", row->low);
-  ls_json_out_double (w, "median", row->median);
-  ls_json_out_double (w, "p95", row->high);
-  ls_json_out_double (w, "deviation_by_speed", row->of_gpus);
-  ls_json_out_double (w, "deviation_by_noise", row->of_noise);
-  ls_json_out_double (w, "deviation_by_day", row->of_day);
-  ls_json_out_end_object (w);
-}
-
-void
-ls_spread_to_json (const LsStepSpread *s, LsJsonOut *w)
-{
-  const LsSpreadRow *job = ls_step_spread_of_job (s);
-  double base = ls_step_spread_base_s (s);
-  ls_json_out_begin_object (w, "step_spread");
-  ls_json_out_string (w, "jitter", s->jitter);
-  ls_json_out_string (w, "source", s->source);
-  ls_json_out_double (w, "spread", s->spread);
-  ls_json_out_double (w, "step_noise", s->noise);
-  ls_json_out_double (w, "day", s->day);
-  ls_json_out_uint (w, "seed", s->seed);
-  ls_json_out_double (w, "alike_s", s->alike_s);
-  ls_json_out_double (w, "slack", s->slack);
-  ls_json_out_double (w, "shift", s->shift);
-  ls_json_out_double (w, "mean_s", base * (1 + job->noise));
-  ls_json_out_double (w, "median_s", base * job->median);
-  ls_json_out_double (w, "p5_s", base * job->low);
-  ls_json_out_double (w, "p95_s", base * job->high);
-  ls_json_out_begin_array (w, "quantiles");
-  for (int i = 0; i < LS_SPREAD_N_QUANTILES; i++) {
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_double (w, "share", (i + 0.5) / LS_SPREAD_N_QUANTILES);
-    ls_json_out_double (w, "step_s", base * job->quantile[i]);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-  ls_json_out_begin_array (w, "scales");
-  for (guint i = 0; i < s->rows->len; i++)
-    json_row (&g_array_index (s->rows, LsSpreadRow, i), w);
-  ls_json_out_end_array (w);
-  ls_json_out_end_object (w);
-}
-
 /* --- over seeds of hashed routing ------------------------------------------------------------------- */
 
 static void
@@ -216,34 +146,6 @@ ls_ecmp_to_text (const LsEcmpTable *t, bool is_color, GString *out)
   } quantiles[] = { { "least", 0 }, { "median", 0.5 }, { "95 %", 0.95 }, { "most", 1 } };
   for (guint i = 0; i < G_N_ELEMENTS (quantiles); i++)
     add_draw (quantiles[i].what, ls_ecmp_quantile (t, quantiles[i].share), t, true, out);
-}
-
-static void
-add_members (LsJsonOut *w, const LsEcmpDraw *draw)
-{
-  ls_json_out_double (w, "step_time_s", draw->step_s);
-  ls_json_out_double (w, "crowding", draw->crowding);
-  ls_json_out_string (w, "busiest", draw->busiest);
-}
-
-void
-ls_ecmp_to_json (const LsEcmpTable *t, LsJsonOut *w)
-{
-  ls_json_out_begin_object (w, "ecmp");
-  ls_json_out_begin_object (w, "ideal");
-  add_members (w, &t->ideal);
-  ls_json_out_end_object (w);
-  ls_json_out_double (w, "median_s", ls_ecmp_quantile (t, 0.5)->step_s);
-  ls_json_out_double (w, "p95_s", ls_ecmp_quantile (t, 0.95)->step_s);
-  ls_json_out_begin_array (w, "seeds");
-  for (guint i = 0; i < t->n; i++) {
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_uint (w, "seed", t->draws[i].seed);
-    add_members (w, &t->draws[i]);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-  ls_json_out_end_object (w);
 }
 
 /* --- over single faults ----------------------------------------------------------------------------- */
@@ -293,27 +195,4 @@ ls_faults_to_text (const LsFaultTable *t, bool is_color, GString *out)
     g_string_append_printf (out, "  %u more slow the step no more than these\n", t->rows->len - N_SHOWN);
   if (t->n_idle > 0)
     g_string_append_printf (out, "  %u links carry nothing\n", t->n_idle);
-}
-
-void
-ls_faults_to_json (const LsFaultTable *t, LsJsonOut *w)
-{
-  ls_json_out_begin_object (w, "faults");
-  ls_json_out_string (w, "each", ls_fault_kind_name (t->ask.kind));
-  ls_json_out_double (w, "share", t->ask.share);
-  ls_json_out_uint (w, "n_idle", t->n_idle);
-  ls_json_out_begin_array (w, "rows");
-  for (guint i = 0; i < t->rows->len; i++) {
-    const LsFaultRow *row = &g_array_index (t->rows, LsFaultRow, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "first", row->first);
-    ls_json_out_string (w, "pattern", row->pattern);
-    ls_json_out_uint (w, "n_alike", row->n_alike);
-    ls_json_out_double (w, "step_time_s", row->step_s);
-    ls_json_out_double (w, "slower", row->step_s / t->step_s - 1);
-    ls_json_out_string (w, "cut_off", row->cut_off);
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-  ls_json_out_end_object (w);
 }

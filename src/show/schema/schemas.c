@@ -71,7 +71,7 @@ row_free (gpointer data)
 static LsResultRow *
 read_row (const char *line)
 {
-  g_auto (GStrv) cells = g_strsplit (line, " | ", 3);
+  g_auto (GStrv) cells = g_strsplit (line, " | ", 4);
   g_assert (cells[0] && cells[1]);
   LsResultRow *row = g_new0 (LsResultRow, 1);
   row->shown = g_strdup (cells[0]);
@@ -93,7 +93,7 @@ ls_result_rows (const char *name)
     g_autofree char *section = NULL, *meaning = NULL;
     if (read_heading (lines[i], &section, &meaning))
       is_here = strcmp (section, name) == 0;
-    else if (is_here && lines[i][0] && lines[i][0] != '#') {
+    else if (is_here && lines[i][0] && !strchr ("#@", lines[i][0])) {
       rows = rows ? rows : g_ptr_array_new_with_free_func (row_free);
       g_ptr_array_add (rows, read_row (lines[i]));
     }

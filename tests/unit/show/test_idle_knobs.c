@@ -66,7 +66,7 @@ static char *
 report_of (const LsJobResult *r)
 {
   const LsReportProvenance none = { 0 };
-  return ls_report_to_json (&r->report, &none, NULL);
+  return ls_report_to_json (&r->report, &none, &(LsReportExtras) { 0 });
 }
 
 static char *

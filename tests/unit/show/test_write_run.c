@@ -218,7 +218,7 @@ number (const cJSON *root, const char *path)
 static cJSON *
 parse (const LsReport *r, const LsReportProvenance *p)
 {
-  g_autofree char *json = ls_report_to_json (r, p, NULL);
+  g_autofree char *json = ls_report_to_json (r, p, &(LsReportExtras) { 0 });
   LS_CHECK (g_str_has_suffix (json, "}\n"));
   return cJSON_Parse (json);
 }

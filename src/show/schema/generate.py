@@ -1,0 +1,227 @@
+"""Makes the C that writes JSON from the table of its keys: generate.py result_keys.txt SECTION > SECTION_keys.h
+
+The head of the table says what its rows are. All that is written lies in objects and lists that stand in a tree, as
+keys do; a tree is written front to back, each value by the type that it has in C."""
+
+import re
+import sys
+
+NUMBER = ('_Generic (({value}), double: ls_json_out_double, uint64_t: ls_json_out_uint, default: ls_json_out_int)'
+          ' (w, {key}, {value});')
+BOOLEAN = 'ls_json_out_bool (w, {key}, {value});'
+TEXT = 'ls_json_out_string (w, {key}, {value});'
+NEW_TEXT = '{{ g_autofree char *text = {value}; ls_json_out_string (w, {key}, text); }}'
+KEYS = """/* Made by show/schema/generate.py of result_keys.txt. */
+static void
+ls_keys_{name} (LsJsonOut *w, {arguments})
+{{
+{body}
+}}
+"""
+DOCUMENT = """
+char *
+{function} ({arguments})
+{{
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "{section}");
+  ls_keys_{name} (&w, {values});
+  return ls_json_out_close (&w);
+}}
+"""
+LOOPS = (  # what a place of a list says; what begins an element
+    (r"(?P<type>\w+) (?P<var>\w+) in (?P<list>.+)",
+     "for (guint i_{var} = 0; {list} && i_{var} < {list}->len; i_{var}++) {{\n"
+     "const {type} *{var} = &g_array_index ({list}, {type}, i_{var});"),
+    (r"(?P<type>[\w ]+\*)(?P<var>\w+) in (?P<list>.+)",
+     "for (guint i_{var} = 0; {list} && i_{var} < {list}->len; i_{var}++) {{\n"
+     "{type}{var} = g_ptr_array_index ({list}, i_{var});"),
+    (r"(?P<var>\w+) in (?P<list>.+?), (?P<n>.+)",
+     "for (guint i_{var} = 0; i_{var} < {n}; i_{var}++) {{\n__auto_type {var} = &({list})[i_{var}];"),
+    (r"(?P<var>\w+) below (?P<n>.+)", "for (guint {var} = 0; {var} < {n}; {var}++) {{"),
+)
+
+
+class Node:
+    """What has a key: an object with members, a list with an item, or a value with a type."""
+
+    def __init__(self, name):
+        self.name, self.members, self.item = name, [], None
+        self.type, self.index = "", 0
+        self.place, self.condition, self.is_only, self.named, self.where, self.like = "", "", False, "", "", ""
+
+    def member(self, name):
+        found = next((m for m in self.members if m.name == name), None)
+        if not found:
+            found = Node(name)
+            self.members.append(found)
+        return found
+
+    def at(self, way):
+        """What "links[].name" leads to, made where it is not there."""
+        node = self
+        for step in filter(None, way.split(".")):
+            node = node.member(step.split("[")[0])
+            for _ in range(step.count("[")):
+                node.item = node.item or Node("")
+                node = node.item
+        return node
+
+    def set_place(self, text):
+        text, _, self.like = text.strip().partition(" as ")
+        text, _, self.condition = f" {text}".partition(" if ")
+        self.is_only = text.endswith(" only")
+        text, _, self.where = text.removesuffix(" only").partition(" where ")
+        self.place, _, self.named = text.strip().partition(" named ")
+
+    def may_be(self, what):
+        return what in self.type.split("/")
+
+
+def whole_keys(shown):
+    """links[].name and links[].bytes of "links[].name .bytes"."""
+    keys = shown.split(" ")
+    for i in range(1, len(keys)):
+        if keys[i].startswith("."):
+            keys[i] = keys[i - 1].rpartition(".")[0] + keys[i]
+    return keys
+
+
+def add_row(root, line):
+    shown, types, _, places = (line.split(" | ") + ["", ""])[:4]
+    keys, types, places = whole_keys(shown), types.split(" "), places.split("; ")
+    for i, key in enumerate(keys):
+        node = root.at(key)
+        node.type = types[i if len(types) > 1 else 0]
+        node.index = i
+        place = places[i] if i < len(places) else ""
+        is_for_all = "#" in places[0] or len(places) == 1 and places[0].startswith("if ")
+        node.set_place(places[0] if is_for_all and not place.strip() else place)
+
+
+def move(root, keys, before):
+    """Puts keys behind another of the same object; "^": at its beginning."""
+    above, _, last = before.rpartition(".")
+    members = root.at(above).members
+    moved = [root.at(key.removesuffix("[]")) for key in whole_keys(keys)]
+    for node in moved:
+        members.remove(node)
+    at = 0 if last == "^" else 1 + members.index(root.at(before.removesuffix("[]")))
+    members[at:at] = moved
+
+
+def add_container(root, line):
+    way, _, place = line.partition(" | ")
+    way, _, before = way.partition(" after ")
+    if place:
+        root.at(way.removesuffix("[]")).set_place(place)
+    if before:
+        move(root, way, before)
+
+
+def read_section(path, name):
+    """The tree of a section, and the arguments that what it writes takes."""
+    root, signature, late, is_here = Node(""), "", [], False
+    with open(path, encoding="utf-8") as file:
+        for line in file.read().split("\n"):
+            if line.startswith("== "):
+                is_here = line[3:].split(":")[0] == name
+            elif is_here and line.startswith("@ ") and line.endswith(")") and "|" not in line:
+                signature = line[2:]
+            elif is_here and line.startswith("@ "):
+                late.append(line[2:])
+            elif is_here and line and line[0] != "#":
+                add_row(root, line)
+    for line in late:
+        add_container(root, line)
+    resolve(root, root, path)
+    return root, signature
+
+
+def resolve(node, root, path):
+    """Gives what lies as something else does its members: "best[]", or "run:memory.headroom" of another section."""
+    if node.like:
+        section, _, way = node.like.rpartition(":")
+        other = (read_section(path, section)[0] if section else root).at(way)
+        (node.item or node).members = other.members
+        return
+    for inner in [*node.members, *filter(None, [node.item])]:
+        resolve(inner, root, path)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def given(node, key, lines, test=""):
+    """The lines where the condition of a node holds; where not, null, or nothing of what may be absent."""
+    test = node.condition or test
+    if not test:
+        return lines
+    other = [] if node.may_be("absent") or node.is_only else [f"else\nls_json_out_null (w, {key});"]
+    return [f"if ({test}) {{", *lines, "}", *other]
+
+
+def write_value(node, key, var):
+    value = node.place.replace("#", str(node.index)) or f"{var}->{node.name}"
+    form = {"string": TEXT, "boolean": BOOLEAN}.get(node.type.split("/")[0], NUMBER)
+    if value.startswith("new "):
+        form, value = NEW_TEXT, value.removeprefix("new ")
+    is_known = node.may_be("absent") and form == TEXT
+    return given(node, key, [form.format(key=key, value=value)], value if is_known else "")
+
+
+def write_each(node, element, key, var):
+    """A loop over what a place says, and in it what an element is; key: of it."""
+    for pattern, begin in LOOPS:
+        found = re.fullmatch(pattern, node.place)
+        if found:
+            skip = [f"if (!({node.where}))\ncontinue;"] if node.where else []
+            return [begin.format(**found.groupdict()), *skip, *write(element, key, found["var"]), "}"]
+    sys.exit(f"{node.name}: no list: {node.place!r}")
+
+
+def write_list(node, key, var):
+    lines = write_each(node, node.item, "NULL", var)
+    of_list = re.fullmatch(r".+ in ([^,]+)", node.place)
+    test = of_list[1] if of_list and node.may_be("absent") else ""
+    return given(node, key, [f"ls_json_out_begin_array (w, {key});", *lines, "ls_json_out_end_array (w);"], test)
+
+
+def write_members(node, var):
+    lines = []
+    for member in node.members:
+        lines += (write_each(member, member, member.named, var) if member.named
+                  else write(member, f'"{member.name}"', var))
+    return lines
+
+
+def write_object(node, key, var):
+    inner, _, value = ("", "", "") if node.named else node.place.partition(" = ")
+    lines = [f"ls_json_out_begin_object (w, {key});", *write_members(node, inner or var), "ls_json_out_end_object (w);"]
+    if not inner:
+        return given(node, key, lines) if not node.named else lines
+    test = inner if node.may_be("absent") or node.may_be("null") else ""
+    return ["{", f"__auto_type {inner} = {value};", *given(node, key, lines, test), "}"]
+
+
+def write(node, key, var):
+    if node.place.startswith("! "):
+        return given(node, key, [node.place[2:] + ";"])
+    if node.type.startswith("="):
+        call = [f"ls_json_out_begin_object (w, {key});", node.place + ";", "ls_json_out_end_object (w);"]
+        return given(node, key, call)
+    if node.item:
+        return write_list(node, key, var)
+    return write_object(node, key, var) if node.members else write_value(node, key, var)
+
+
+def main(path, section):
+    root, signature = read_section(path, section)
+    function, arguments = re.fullmatch(r"(\w*) ?\((.*)\)", signature).groups()
+    values = re.findall(r"(\w+)(?:,|$)", arguments)
+    parts = {"name": section.replace("-", "_"), "section": section, "function": function, "arguments": arguments,
+             "values": ", ".join(values), "body": "\n".join(write_members(root, values[0]))}
+    print((KEYS + (DOCUMENT if function else "")).format(**parts), end="")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
