@@ -245,31 +245,14 @@ static void
 write_mistakes (LsJsonOut *w, const LsCheckedFile *f)
 {
   guint n = ls_diag_list_n_kept (f->diags);
+  ls_json_out_begin_array (w, "errors");
   for (guint i = 0; i < n; i++) {
     const LsDiagView d = ls_diag_list_at (f->diags, i);
     write_mistake (w, &d);
   }
   if (n == 0 && f->problem)
     write_mistake (w, &(LsDiagView) { .message = f->problem->message });
+  ls_json_out_end_array (w);
 }
 
-char *
-ls_checked_files_to_json (const GPtrArray *files)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "check");
-  ls_json_out_begin_array (&w, "files");
-  for (guint i = 0; i < files->len; i++) {
-    const LsCheckedFile *f = g_ptr_array_index (files, i);
-    ls_json_out_begin_object (&w, NULL);
-    ls_json_out_string (&w, "path", f->path);
-    ls_json_out_bool (&w, "ok", f->about != NULL);
-    ls_json_out_string (&w, "about", f->about);
-    ls_json_out_begin_array (&w, "errors");
-    write_mistakes (&w, f);
-    ls_json_out_end_array (&w);
-    ls_json_out_end_object (&w);
-  }
-  ls_json_out_end_array (&w);
-  return ls_json_out_close (&w);
-}
+#include "show/check_keys.h"

@@ -9,35 +9,6 @@
 
 /* --- JSON ----------------------------------------------------------------------------------------- */
 
-static void
-add_list (LsJsonOut *w, const char *key, const GPtrArray *list)
-{
-  ls_json_out_begin_array (w, key);
-  for (guint i = 0; i < list->len; i++)
-    ls_json_out_string (w, NULL, list->pdata[i]);
-  ls_json_out_end_array (w);
-}
-
-static void
-add_measured (LsJsonOut *w, const LsImportMeasured *m)
-{
-  ls_json_out_begin_object (w, "measured");
-  if (m->step_s > 0) {
-    ls_json_out_double (w, "iteration_s", m->step_s);
-    ls_json_out_uint (w, "n_lines", m->n_lines);
-    ls_json_out_uint (w, "n_steady", m->n_steady);
-  }
-  if (m->flops_per_gpu > 0)
-    ls_json_out_double (w, "flops_per_gpu", m->flops_per_gpu);
-  if (m->tokens_per_s_per_gpu > 0)
-    ls_json_out_double (w, "tokens_per_s_per_gpu", m->tokens_per_s_per_gpu);
-  if (m->allocated_bytes > 0)
-    ls_json_out_double (w, "allocated_bytes", m->allocated_bytes);
-  if (m->reserved_bytes > 0)
-    ls_json_out_double (w, "reserved_bytes", m->reserved_bytes);
-  ls_json_out_end_object (w);
-}
-
 /* Keys of the strategy that another program has as it has them by itself: char *, static. */
 static GPtrArray *
 given_way (const LsImport *import)
@@ -49,31 +20,16 @@ given_way (const LsImport *import)
   return keys;
 }
 
+#include "show/import_keys.h"
+
 char *
 ls_import_to_json (const LsImport *import)
 {
   g_autoptr (GPtrArray) by_rule = given_way (import);
-  GString *text = g_string_new (NULL);
   LsJsonOut w;
-  ls_json_out_init (&w, text, 2);
-  ls_json_out_begin_object (&w, NULL);
-  ls_json_out_schema (&w, "import");
-  ls_json_out_string (&w, "program", import->program);
-  ls_json_out_begin_object (&w, "model");
-  ls_import_write_model (import, &w);
-  ls_json_out_end_object (&w);
-  ls_json_out_begin_object (&w, "strategy");
-  ls_import_write_strategy (import, &w);
-  ls_json_out_end_object (&w);
-  add_list (&w, "by_rule", by_rule);
-  add_measured (&w, &import->measured);
-  add_list (&w, "inferred", import->inferred);
-  add_list (&w, "unknown", import->unknown);
-  add_list (&w, "contradictory", import->conflicts);
-  add_list (&w, "ignored", import->ignored);
-  ls_json_out_end_object (&w);
-  g_string_append_c (text, '\n');
-  return g_string_free (text, FALSE);
+  ls_json_out_open_as (&w, "import");
+  ls_keys_import (&w, import, by_rule);
+  return ls_json_out_close (&w);
 }
 
 /* --- text ----------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "data/text/json_out.h"
+#include "show/captured_layouts_keys.h"
 #include "show/quantity.h"
 #include "show/text_table.h"
 
@@ -125,75 +125,7 @@ ls_captured_to_text (const LsCaptured *c)
   return g_string_free (out, FALSE);
 }
 
-char *
-ls_captured_to_json (const LsCaptured *c)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "capture");
-  ls_json_out_string (&w, "gpu", c->gpu);
-  ls_json_out_string (&w, "torch", c->torch);
-  ls_json_out_string (&w, "cuda", c->cuda);
-  ls_json_out_uint (&w, "world", c->world);
-  ls_json_out_uint (&w, "rank", c->rank);
-  ls_json_out_uint (&w, "steps", c->steps);
-  ls_json_out_string (&w, "ended", c->why);
-  ls_json_out_string (&w, "error", c->error);
-  ls_json_out_bool (&w, "fits", ls_captured_fits (c));
-  ls_json_out_uint (&w, "needed_bytes", ls_captured_needed (c));
-  ls_json_out_uint (&w, "total_bytes", c->total_bytes);
-  ls_json_out_uint (&w, "allocated_bytes", c->allocated_bytes);
-  ls_json_out_uint (&w, "reserved_bytes", c->reserved_bytes);
-  ls_json_out_uint (&w, "requested_bytes", c->requested_bytes);
-  if (c->high_bytes > 0) {
-    ls_json_out_uint (&w, "reserved_low_bytes", c->low_bytes);
-    ls_json_out_uint (&w, "reserved_high_bytes", c->high_bytes);
-  }
-  ls_json_out_uint (&w, "context_bytes", c->context_bytes);
-  ls_json_out_uint (&w, "nccl_bytes", c->nccl_bytes);
-  ls_json_out_uint (&w, "retries", c->n_retries);
-  ls_json_out_uint (&w, "out_of_memory", c->n_out_of_memory);
-  ls_json_out_bool (&w, "depends_on_speed", c->depends_on_speed);
-  ls_json_out_begin_object (&w, "counts");
-  ls_json_out_uint (&w, "kernels", c->n_kernels);
-  ls_json_out_uint (&w, "products", c->n_products);
-  ls_json_out_uint (&w, "collectives", c->n_collectives);
-  ls_json_out_uint (&w, "communicators", c->n_communicators);
-  ls_json_out_uint (&w, "graphs", c->n_graphs);
-  ls_json_out_end_object (&w);
-  ls_json_out_begin_array (&w, "ranks");
-  for (guint i = 0; i < c->ranks->len; i++) {
-    const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i);
-    ls_json_out_begin_object (&w, NULL);
-    ls_json_out_uint (&w, "rank", r->rank);
-    ls_json_out_uint (&w, "stands_for", r->stands_for);
-    ls_json_out_uint (&w, "steps", r->steps);
-    ls_json_out_uint (&w, "allocated_bytes", r->allocated_bytes);
-    ls_json_out_uint (&w, "reserved_bytes", r->reserved_bytes);
-    ls_json_out_uint (&w, "needed_bytes", r->needed_bytes);
-    ls_json_out_string (&w, "error", r->error);
-    ls_json_out_string (&w, "trace", r->trace);
-    if (same_before (c, i))
-      ls_json_out_uint (&w, "same_as", same_before (c, i)->rank);
-    else
-      ls_json_out_null (&w, "same_as");
-    ls_json_out_end_object (&w);
-  }
-  ls_json_out_end_array (&w);
-  ls_json_out_begin_array (&w, "peak");
-  for (guint i = 0; i < c->rows->len; i++) {
-    const LsCapturedRow *row = &g_array_index (c->rows, LsCapturedRow, i);
-    ls_json_out_begin_object (&w, NULL);
-    ls_json_out_string (&w, "kind", row->kind);
-    ls_json_out_string (&w, "phase", row->phase);
-    ls_json_out_string (&w, "operator", row->operator);
-    ls_json_out_string (&w, "line", row->line);
-    ls_json_out_uint (&w, "bytes", row->bytes);
-    ls_json_out_uint (&w, "blocks", row->blocks);
-    ls_json_out_end_object (&w);
-  }
-  ls_json_out_end_array (&w);
-  return ls_json_out_close (&w);
-}
+#include "show/capture_keys.h"
 
 char *
 ls_captured_to_junit (const LsCaptured *c, const char *command)
@@ -251,32 +183,4 @@ ls_capture_layouts_to_text (const LsCaptureLayouts *all)
   ls_text_table_print (&t, 2, out);
   g_string_free (columns, TRUE);
   return g_string_free (out, FALSE);
-}
-
-char *
-ls_capture_layouts_to_json (const LsCaptureLayouts *all)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "captured-layouts");
-  ls_json_out_string (&w, "cluster", all->cluster);
-  ls_json_out_begin_array (&w, "layouts");
-  for (guint i = 0; i < all->layouts->len; i++) {
-    const LsCaptureLayout *l = &g_array_index (all->layouts, LsCaptureLayout, i);
-    ls_json_out_begin_object (&w, NULL);
-    ls_json_out_begin_array (&w, "values");
-    for (guint k = 0; k < all->axes->len; k++) {
-      g_autofree char *text
-          = g_strdup_printf ("%s=%s", g_array_index (all->axes, LsCaptureAxis, k).key, l->values[k]);
-      ls_json_out_string (&w, NULL, text);
-    }
-    ls_json_out_end_array (&w);
-    ls_json_out_double (&w, "step_time_s", l->step_time_s);
-    ls_json_out_bool (&w, "fits", l->fits);
-    ls_json_out_uint (&w, "needed_bytes", l->needed_bytes);
-    ls_json_out_uint (&w, "total_bytes", l->total_bytes);
-    ls_json_out_string (&w, "error", l->error);
-    ls_json_out_end_object (&w);
-  }
-  ls_json_out_end_array (&w);
-  return ls_json_out_close (&w);
 }

@@ -3,74 +3,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/text/json_out.h"
-
 #define ELEMENT_BYTES 4 /* nccl-tests' default type, float */
 
-static double
-error_pct (const LsCollectiveRow *row)
+double
+ls_collective_error_pct (const LsCollectiveRow *row)
 {
   return 100 * (ls_collective_time_us (row) / row->measured_us - 1);
-}
-
-/* ---- JSON ---- */
-
-static void
-write_row (LsJsonOut *w, const LsCollectiveRow *row)
-{
-  ls_json_out_begin_object (w, NULL);
-  ls_json_out_string (w, "op", row->op);
-  ls_json_out_string (w, "algorithm", row->algorithm);
-  ls_json_out_string (w, "protocol", row->protocol);
-  ls_json_out_uint (w, "n_ranks", row->n_ranks);
-  ls_json_out_uint (w, "bytes", row->bytes);
-  ls_json_out_double (w, "time_us", ls_collective_time_us (row));
-  ls_json_out_double (w, "algbw_GBps", ls_collective_algbw (row) / 1e9);
-  ls_json_out_double (w, "busbw_GBps", ls_collective_busbw (row) / 1e9);
-  ls_json_out_string (w, "cluster", row->cluster);
-  ls_json_out_uint (w, "n_nodes", row->n_nodes);
-  ls_json_out_string (w, "network", row->network);
-  if (!isnan (row->measured_us)) {
-    ls_json_out_double (w, "measured_us", row->measured_us);
-    ls_json_out_double (w, "error_pct", error_pct (row));
-  }
-  ls_json_out_end_object (w);
-}
-
-static void
-write_family (LsJsonOut *w, const char *key, const LsCollectiveFamily *f, const guint *n_skipped)
-{
-  ls_json_out_begin_object (w, key);
-  ls_json_out_uint (w, "n", f->all.n);
-  ls_json_out_double (w, "mape_pct", f->all.mape_pct);
-  ls_json_out_double (w, "mape_large_pct", f->large.mape_pct);
-  ls_json_out_double (w, "mape_small_pct", f->small.mape_pct);
-  ls_json_out_double (w, "bias_pct", f->all.bias_pct);
-  ls_json_out_double (w, "worst_pct", f->all.worst_pct);
-  if (n_skipped)
-    ls_json_out_uint (w, "skipped", *n_skipped);
-  ls_json_out_end_object (w);
-}
-
-char *
-ls_collective_to_json (const LsCollectiveTable *t)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "collective");
-  if (t->is_comparison) {
-    write_family (&w, "summary", &t->total, &t->n_skipped);
-    ls_json_out_begin_object (&w, "by_family");
-    for (guint i = 0; i < t->n_families; i++)
-      write_family (&w, t->families[i].name, &t->families[i], NULL);
-    ls_json_out_end_object (&w);
-  }
-  ls_json_out_begin_array (&w, "rows");
-  for (guint i = 0; i < t->n_rows; i++)
-    write_row (&w, &t->rows[i]);
-  ls_json_out_end_array (&w);
-  if (t->messages)
-    ls_messages_write (&w, t->messages);
-  return ls_json_out_close (&w);
 }
 
 /* ---- CSV ---- */
@@ -109,7 +47,7 @@ append_csv_row (GString *out, const LsCollectiveRow *row, gboolean is_comparison
   append_double (out, ls_collective_busbw (row) / 1e9);
   if (is_comparison) {
     append_double (out, row->measured_us);
-    append_double (out, error_pct (row));
+    append_double (out, ls_collective_error_pct (row));
   }
   g_string_append_c (out, '\n');
 }

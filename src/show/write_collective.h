@@ -19,8 +19,9 @@ char *ls_collective_to_text (const LsCollectiveTable *t);
 char *ls_collective_to_json (const LsCollectiveTable *t);
 char *ls_collective_to_csv (const LsCollectiveTable *t);
 
-/* What a table has of messages, appended to the members of its JSON, and to its text (private). */
-void ls_messages_write (LsJsonOut *w, const LsCollectiveMessages *m);
+/* By how much a measured one is off, percent; what a table has of messages, appended to its text
+ * (private). */
+double ls_collective_error_pct (const LsCollectiveRow *row);
 void ls_messages_append (GString *out, const LsCollectiveMessages *m);
 
 #endif

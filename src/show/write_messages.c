@@ -1,5 +1,7 @@
 #include "show/write_collective.h"
 
+#include <math.h>
+
 #include <lockstep/units.h>
 
 #define MAX_COLUMNS 16
@@ -34,20 +36,6 @@ blocks_of (const LsCollectiveMessages *m, const LsCollectiveMessage *message)
   return g_string_free (out, FALSE);
 }
 
-static void
-write_message (LsJsonOut *w, const LsCollectiveMessages *m, const LsCollectiveMessage *message)
-{
-  g_autofree char *from = place_name (m, message->from), *to = place_name (m, message->send.to);
-  g_autofree char *blocks = blocks_of (m, message);
-  ls_json_out_begin_object (w, NULL);
-  ls_json_out_uint (w, "round", message->round);
-  ls_json_out_string (w, "from", from);
-  ls_json_out_string (w, "to", to);
-  ls_json_out_string (w, "blocks", blocks);
-  ls_json_out_bool (w, "reduces", message->send.reduces);
-  ls_json_out_end_object (w);
-}
-
 /* "0+1 - 2": a block each; "-": nothing of it. Newly allocated. */
 static char *
 held_by (const LsCollectiveMessages *m, uint32_t n_rounds, uint32_t place)
@@ -60,33 +48,14 @@ held_by (const LsCollectiveMessages *m, uint32_t n_rounds, uint32_t place)
   return g_string_free (out, FALSE);
 }
 
-static void
-write_held (LsJsonOut *w, const LsCollectiveMessages *m, uint32_t n_rounds, uint32_t place)
+/* Ranks, and switches behind them. */
+static uint32_t
+n_places (const LsCollectiveMessages *m)
 {
-  g_autofree char *name = place_name (m, place), *blocks = held_by (m, n_rounds, place);
-  ls_json_out_begin_object (w, NULL);
-  ls_json_out_uint (w, "after_rounds", n_rounds);
-  ls_json_out_string (w, "place", name);
-  ls_json_out_string (w, "blocks", blocks);
-  ls_json_out_end_object (w);
+  return m->n + m->n_switches;
 }
 
-void
-ls_messages_write (LsJsonOut *w, const LsCollectiveMessages *m)
-{
-  ls_json_out_uint (w, "n_blocks", m->n_blocks);
-  ls_json_out_double (w, "block_bytes", m->block_bytes);
-  ls_json_out_uint (w, "n_rounds", m->n_rounds);
-  ls_json_out_begin_array (w, "messages");
-  for (guint i = 0; i < m->messages->len; i++)
-    write_message (w, m, &g_array_index (m->messages, LsCollectiveMessage, i));
-  ls_json_out_end_array (w);
-  ls_json_out_begin_array (w, "held");
-  for (uint32_t n = 0; n <= m->n_rounds; n++)
-    for (uint32_t place = 0; place < m->n + m->n_switches; place++)
-      write_held (w, m, n, place);
-  ls_json_out_end_array (w);
-}
+#include "show/collective_keys.h"
 
 /* ---- text ---- */
 

@@ -108,43 +108,22 @@ add_orders (LsJsonOut *w, const LsScheduleView *v)
   ls_json_out_end_array (w);
 }
 
-static void
-add_peak_list (LsJsonOut *w, const LsScheduleView *v, const char *key, LsPeakCount count)
-{
-  ls_json_out_begin_array (w, key);
-  for (uint32_t rank = 0; rank < v->eval->n_ranks; rank++)
-    ls_json_out_double (w, NULL, ls_schedule_peak (v->eval, rank, count));
-  ls_json_out_end_array (w);
-}
+#include "show/schedule_keys.h"
 
-static void
-add_ranks (LsJsonOut *w, const LsScheduleView *v)
+/* One of them is NULL. */
+static char *
+to_json (const LsScheduleView *v, const LsScheduleTable *t)
 {
-  const LsSchedEval *e = v->eval;
-  add_peak_list (w, v, "peak_activations", ls_schedule_count (v->is_searched));
-  add_peak_list (w, v, "peak_activations_to_w", LS_PEAK_TO_W);
-  add_peak_list (w, v, "peak_activations_by_halves", LS_PEAK_BY_HALVES);
-  ls_json_out_begin_array (w, "idle");
-  for (uint32_t rank = 0; rank < e->n_ranks; rank++)
-    ls_json_out_double (w, NULL, ls_schedule_number (e->makespan - e->ranks[rank].busy, v->has_unit));
-  ls_json_out_end_array (w);
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "schedule");
+  ls_keys_schedule (&w, v, t);
+  return ls_json_out_close (&w);
 }
 
 char *
 ls_schedule_to_json (const LsScheduleView *v)
 {
-  const LsSchedEval *e = v->eval;
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "schedule");
-  ls_json_out_string (&w, "unit", v->has_unit ? "s" : NULL);
-  ls_json_out_double (&w, "makespan", ls_schedule_number (e->makespan, v->has_unit));
-  ls_json_out_double (&w, "span", ls_schedule_number (e->span, v->has_unit));
-  ls_json_out_double (&w, "ideal", ls_schedule_number (e->ideal, v->has_unit));
-  ls_json_out_double (&w, "bubble_frac", ls_schedule_bubble (e->ideal, e->makespan));
-  ls_json_out_double (&w, "bubble_frac_span", ls_schedule_bubble (e->ideal, e->span));
-  add_ranks (&w, v);
-  add_orders (&w, v);
-  return ls_json_out_close (&w);
+  return to_json (v, NULL);
 }
 
 char *
@@ -224,44 +203,10 @@ ls_schedule_all_to_text (const LsScheduleTable *t)
 
 /* ---- for programs ---- */
 
-static void
-add_figures (LsJsonOut *w, const LsScheduleTable *t, const LsScheduleRow *r)
-{
-  ls_json_out_uint (w, "vpp", r->vpp);
-  ls_json_out_double (w, "makespan", ls_schedule_number (r->makespan, t->has_unit));
-  ls_json_out_double (w, "span", ls_schedule_number (r->span, t->has_unit));
-  ls_json_out_double (w, "ideal", ls_schedule_number (r->ideal, t->has_unit));
-  ls_json_out_double (w, "bubble_frac", ls_schedule_bubble (r->ideal, r->makespan));
-  ls_json_out_double (w, "bubble_frac_span", ls_schedule_bubble (r->ideal, r->span));
-  ls_json_out_double (w, "peak_activations", r->is_searched ? r->by_halves : r->to_w);
-  ls_json_out_double (w, "peak_activations_to_w", r->to_w);
-  ls_json_out_double (w, "peak_activations_by_halves", r->by_halves);
-  ls_json_out_double (w, "parameter_copies", r->copies);
-  ls_json_out_double (w, "communication", r->communication);
-  if (t->memory_limit > 0)
-    ls_json_out_bool (w, "fits_memory_limit", ls_schedule_row_fits (t, r));
-}
-
 char *
 ls_schedule_all_to_json (const LsScheduleTable *t)
 {
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "schedule");
-  ls_json_out_string (&w, "unit", t->has_unit ? "s" : NULL);
-  if (t->memory_limit > 0)
-    ls_json_out_double (&w, "memory_limit", t->memory_limit);
-  ls_json_out_begin_array (&w, "rows");
-  for (guint i = 0; i < t->rows->len; i++) {
-    const LsScheduleRow *r = row_at (t, i);
-    ls_json_out_begin_object (&w, NULL);
-    ls_json_out_string (&w, "schedule", r->schedule);
-    ls_json_out_string (&w, "refusal", r->refusal);
-    if (!r->refusal)
-      add_figures (&w, t, r);
-    ls_json_out_end_object (&w);
-  }
-  ls_json_out_end_array (&w);
-  return ls_json_out_close (&w);
+  return to_json (NULL, t);
 }
 
 static void

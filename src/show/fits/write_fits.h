@@ -46,7 +46,6 @@ char *ls_scores_refusals (const LsScores *s);
 char *ls_scores_to_markdown (const LsScores *s);
 
 /* How well intervals that rest on residuals hold. */
-void ls_coverage_to_json (const LsCoverage *c, LsJsonOut *w); /* as the member "coverage" */
 void ls_coverage_to_text (const LsCoverage *c, GString *out);
 
 /* What each mechanism is worth (private to the writers of scores); nothing if there were no ablations. A

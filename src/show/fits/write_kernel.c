@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "data/text/json_out.h"
-
 #define MAX_LISTED 40 /* lines of a table that somebody reads */
 
 static const char *const source_names[] = {
@@ -16,69 +14,7 @@ static const char *const bound_names[] = {
   [LS_BOUND_LAUNCH] = "launch",
 };
 
-/* ---- JSON ---- */
-
-static void
-write_shape (LsJsonOut *w, const LsKernel *k)
-{
-  ls_json_out_string (w, "kernel", ls_kernel_kind_name (k->kind));
-  ls_json_out_string (w, "name", k->name);
-  ls_json_out_string (w, "dtype", ls_dtype_name (k->dtype));
-  ls_json_out_uint (w, "m", k->m);
-  ls_json_out_uint (w, "n", k->n);
-  ls_json_out_uint (w, "k", k->k);
-  ls_json_out_uint (w, "batch", k->batch);
-  ls_json_out_double (w, "flops", k->flops);
-  ls_json_out_double (w, "bytes", k->bytes);
-  if (k->access != LS_ACCESS_NONE)
-    ls_json_out_string (w, "access", ls_access_name (k->access));
-}
-
-static void
-write_row (LsJsonOut *w, const LsKernelRow *row)
-{
-  ls_json_out_begin_object (w, NULL);
-  write_shape (w, &row->kernel);
-  ls_json_out_double (w, "time_us", row->time_s * 1e6);
-  ls_json_out_string (w, "source", source_names[row->source]);
-  ls_json_out_string (w, "bound", bound_names[row->cost.bound]);
-  ls_json_out_bool (w, "extrapolated", row->extrapolated);
-  ls_json_out_double (w, "compute_us", row->cost.compute_s * 1e6);
-  ls_json_out_double (w, "memory_us", row->cost.memory_s * 1e6);
-  ls_json_out_double (w, "launch_us", row->cost.launch_s * 1e6);
-  ls_json_out_double (w, "besides_us", row->besides_s * 1e6);
-  ls_json_out_double (w, "measured_us", row->measured_s * 1e6);
-  ls_json_out_double (w, "error_pct", ls_kernel_row_error_pct (row));
-  ls_json_out_bool (w, "held_out", row->held_out);
-  ls_json_out_end_object (w);
-}
-
-static void
-write_errors (LsJsonOut *w, const char *name, const LsKernelErrors *e)
-{
-  ls_json_out_begin_object (w, name);
-  ls_json_out_uint (w, "n", e->n);
-  ls_json_out_double (w, "mape_pct", e->mape_pct);
-  ls_json_out_double (w, "median_pct", e->median_pct);
-  ls_json_out_end_object (w);
-}
-
-char *
-ls_kernel_rows_to_json (const LsKernelRows *rows)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "kernel");
-  ls_json_out_string (&w, "gpu", rows->gpu);
-  ls_json_out_begin_array (&w, "rows");
-  for (guint i = 0; i < rows->rows->len; i++)
-    write_row (&w, &g_array_index (rows->rows, LsKernelRow, i));
-  ls_json_out_end_array (&w);
-  if (rows->has_measured) {
-    write_errors (&w, "summary", &rows->all);
-    write_errors (&w, "holdout", &rows->held_out);
-  }
-  return ls_json_out_close (&w);
-}
+#include "show/kernel_keys.h"
 
 /* ---- text ---- */
 

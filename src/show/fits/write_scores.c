@@ -110,35 +110,6 @@ ls_ablations_to_markdown (const LsScores *s, GString *out)
 /* --- how well intervals hold ------------------------------------------------------------------------ */
 
 static void
-write_line (LsJsonOut *w, const char *key, const LsCoverageLine *l)
-{
-  ls_json_out_begin_object (w, key);
-  ls_json_out_uint (w, "n", l->n);
-  ls_json_out_uint (w, "unlike", l->n_unlike);
-  ls_json_out_double (w, "covered_pct", 100 * l->covered);
-  ls_json_out_double (w, "median_width_pct", 100 * l->width);
-  ls_json_out_end_object (w);
-}
-
-void
-ls_coverage_to_json (const LsCoverage *c, LsJsonOut *w)
-{
-  ls_json_out_begin_object (w, "coverage");
-  ls_json_out_uint (w, "level_pct", (uint64_t) lround (100 * c->level));
-  write_line (w, "each_source_once", &c->each);
-  write_line (w, "rows", &c->rows);
-  ls_json_out_begin_object (w, "by_source");
-  for (guint i = 0; i < c->n_sources; i++)
-    write_line (w, c->sources[i].source, &c->sources[i]);
-  ls_json_out_end_object (w);
-  ls_json_out_begin_object (w, "left_out");
-  for (guint i = 0; i < c->n_left_out; i++)
-    write_line (w, c->left_out[i].source, &c->left_out[i]);
-  ls_json_out_end_object (w);
-  ls_json_out_end_object (w);
-}
-
-static void
 add_percent (LsTextTable *t, double fraction)
 {
   char text[G_ASCII_DTOSTR_BUF_SIZE];
@@ -448,3 +419,7 @@ ls_scores_to_markdown (const LsScores *s)
   ls_ablations_to_markdown (s, out);
   return g_string_free (out, FALSE);
 }
+
+/* --- the same for programs ------------------------------------------------------------------------- */
+
+#include "show/validate_keys.h"

@@ -167,103 +167,13 @@ ls_reconcile_to_text (const LsReconcileReport *report)
 
 /* ---- for programs ---- */
 
-static void
-write_tiers (LsJsonOut *w, const char *key, const LsTime time[LS_N_TIERS])
-{
-  ls_json_out_begin_object (w, key);
-  for (int tier = 0; tier < LS_N_TIERS; tier++)
-    ls_json_out_int (w, tiers[tier], time[tier]);
-  ls_json_out_end_object (w);
-}
-
-static void
-write_time (LsJsonOut *w, const char *key, const LsStepTime *t)
-{
-  ls_json_out_begin_object (w, key);
-  ls_json_out_int (w, "step", t->step);
-  write_tiers (w, "matched", t->matched);
-  write_tiers (w, "unmatched", t->unmatched);
-  ls_json_out_begin_object (w, "idle");
-  ls_json_out_int (w, "host", t->idle_host);
-  ls_json_out_int (w, "device", t->idle_device);
-  ls_json_out_end_object (w);
-  ls_json_out_end_object (w);
-}
-
 static double
 ratio (LsTime predicted, LsTime measured)
 {
   return measured > 0 && predicted > 0 ? (double) predicted / (double) measured : NAN;
 }
 
-static void
-write_rows (LsJsonOut *w, const char *key, const GArray *rows, bool with_bytes)
-{
-  ls_json_out_begin_array (w, key);
-  for (guint i = 0; i < rows->len; i++) {
-    const LsReconcileRow *r = &g_array_index (rows, LsReconcileRow, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "class", ls_op_class_name ((LsOpClass) r->class));
-    if (with_bytes && r->bytes > 0)
-      ls_json_out_uint (w, "bytes", r->bytes);
-    else if (with_bytes)
-      ls_json_out_null (w, "bytes");
-    ls_json_out_uint (w, "n_measured", r->n_measured);
-    ls_json_out_uint (w, "n_predicted", r->n_predicted);
-    ls_json_out_uint (w, "n_matched", r->n_matched);
-    ls_json_out_double (w, "measured_s", ls_time_to_s (r->measured));
-    ls_json_out_double (w, "predicted_s", ls_time_to_s (r->predicted));
-    ls_json_out_double (w, "matched_measured_s", ls_time_to_s (r->matched_measured));
-    ls_json_out_double (w, "matched_predicted_s", ls_time_to_s (r->matched_predicted));
-    ls_json_out_double (w, "ratio", ratio (r->predicted, r->measured));
-    ls_json_out_double (w, "matched_ratio", ratio (r->matched_predicted, r->matched_measured));
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-}
-
-static void
-write_names (LsJsonOut *w, const GArray *names)
-{
-  ls_json_out_begin_array (w, "unmatched");
-  for (guint i = 0; i < names->len; i++) {
-    const LsReconcileName *n = &g_array_index (names, LsReconcileName, i);
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "name", n->name);
-    ls_json_out_string (w, "class", ls_op_class_name ((LsOpClass) n->class));
-    ls_json_out_uint (w, "n", n->n);
-    ls_json_out_double (w, "time_s", ls_time_to_s (n->time));
-    ls_json_out_end_object (w);
-  }
-  ls_json_out_end_array (w);
-}
-
-char *
-ls_reconcile_to_json (const LsReconcileReport *report)
-{
-  const LsReconciled *r = report->reconciled;
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "calibrate");
-  ls_json_out_string (&w, "profile", report->profile);
-  ls_json_out_string (&w, "step", report->step);
-  ls_json_out_string (&w, "gpu", report->gpu);
-  ls_json_out_string (&w, "cluster", report->cluster);
-  ls_json_out_uint (&w, "rank", report->rank);
-  ls_json_out_begin_object (&w, "time_ps");
-  write_time (&w, "measured", &r->measured);
-  write_time (&w, "predicted", &r->predicted);
-  ls_json_out_end_object (&w);
-  write_rows (&w, "classes", r->classes, false);
-  write_rows (&w, "collectives", r->collectives, true);
-  write_names (&w, r->unmatched);
-  ls_layer_report_write (report->layer, &w);
-  ls_seen_report_write (report->software, &w);
-  ls_json_out_begin_array (&w, "findings");
-  for (guint i = 0; i < r->words->len; i++)
-    ls_json_out_string (&w, NULL, g_ptr_array_index (r->words, i));
-  ls_json_out_end_array (&w);
-  return ls_json_out_close (&w);
-}
+#include "show/calibrate_keys.h"
 
 /* --- what the profile shows of its software --------------------------------------------------------- */
 
@@ -293,20 +203,6 @@ write_defaults (const LsSeenReport *r, const char *key, LsJsonOut *w)
   for (guint i = 0; i < r->keys->len; i++)
     if (key_at (r, i)->value)
       ls_json_out_string (w, key_at (r, i)->key, key_at (r, i)->value);
-  ls_json_out_end_object (w);
-}
-
-void
-ls_seen_report_write (const LsSeenReport *r, LsJsonOut *w)
-{
-  ls_json_out_begin_object (w, "software");
-  ls_json_out_string (w, "based_on", r->based_on);
-  write_defaults (r, "defaults", w);
-  ls_json_out_begin_object (w, "left");
-  for (guint i = 0; i < r->keys->len; i++)
-    if (!key_at (r, i)->value)
-      ls_json_out_string (w, key_at (r, i)->key, key_at (r, i)->why);
-  ls_json_out_end_object (w);
   ls_json_out_end_object (w);
 }
 

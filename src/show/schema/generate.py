@@ -12,6 +12,8 @@ BOOLEAN = 'ls_json_out_bool (w, {key}, {value});'
 TEXT = 'ls_json_out_string (w, {key}, {value});'
 NEW_TEXT = '{{ g_autofree char *text = {value}; ls_json_out_string (w, {key}, text); }}'
 KEYS = """/* Made by show/schema/generate.py of result_keys.txt. */
+#include "data/text/json_out.h"
+
 static void
 ls_keys_{name} (LsJsonOut *w, {arguments})
 {{
@@ -29,6 +31,8 @@ char *
 }}
 """
 LOOPS = (  # what a place of a list says; what begins an element
+    (r"each (?P<var>\w+) in (?P<list>.+)",
+     "for (guint i_{var} = 0; {list} && {list}[i_{var}]; i_{var}++) {{\n__auto_type {var} = {list}[i_{var}];"),
     (r"(?P<type>\w+) (?P<var>\w+) in (?P<list>.+)",
      "for (guint i_{var} = 0; {list} && i_{var} < {list}->len; i_{var}++) {{\n"
      "const {type} *{var} = &g_array_index ({list}, {type}, i_{var});"),
@@ -47,7 +51,8 @@ class Node:
     def __init__(self, name):
         self.name, self.members, self.item = name, [], None
         self.type, self.index = "", 0
-        self.place, self.condition, self.is_only, self.named, self.where, self.like = "", "", False, "", "", ""
+        self.place, self.condition, self.is_only, self.where, self.like = "", "", False, "", ""
+        self.family, self.name_of_each = None, ""  # of members with any names: what they are elements of
 
     def member(self, name):
         found = next((m for m in self.members if m.name == name), None)
@@ -67,11 +72,18 @@ class Node:
         return node
 
     def set_place(self, text):
+        """Takes a place with all that stands behind it."""
+        if " named " in text:
+            self.family = Node(self.name)
+            list_of, _, rest = text.partition(" named ")
+            self.name_of_each, _, self.like = rest.partition(" as ")
+            self.name_of_each, _, where = self.name_of_each.partition(" where ")
+            self.family.place, self.family.where = list_of, where
+            return
         text, _, self.like = text.strip().partition(" as ")
         text, _, self.condition = f" {text}".partition(" if ")
         self.is_only = text.endswith(" only")
-        text, _, self.where = text.removesuffix(" only").partition(" where ")
-        self.place, _, self.named = text.strip().partition(" named ")
+        self.place, _, self.where = text.removesuffix(" only").strip().partition(" where ")
 
     def may_be(self, what):
         return what in self.type.split("/")
@@ -189,16 +201,16 @@ def write_list(node, key, var):
 def write_members(node, var):
     lines = []
     for member in node.members:
-        lines += (write_each(member, member, member.named, var) if member.named
+        lines += (write_each(member.family, member, member.name_of_each, var) if member.family
                   else write(member, f'"{member.name}"', var))
     return lines
 
 
 def write_object(node, key, var):
-    inner, _, value = ("", "", "") if node.named else node.place.partition(" = ")
+    inner, _, value = node.place.partition(" = ")
     lines = [f"ls_json_out_begin_object (w, {key});", *write_members(node, inner or var), "ls_json_out_end_object (w);"]
     if not inner:
-        return given(node, key, lines) if not node.named else lines
+        return given(node, key, lines)
     test = inner if node.may_be("absent") or node.may_be("null") else ""
     return ["{", f"__auto_type {inner} = {value};", *given(node, key, lines, test), "}"]
 
@@ -206,8 +218,8 @@ def write_object(node, key, var):
 def write(node, key, var):
     if node.place.startswith("! "):
         return given(node, key, [node.place[2:] + ";"])
-    if node.type.startswith("="):
-        call = [f"ls_json_out_begin_object (w, {key});", node.place + ";", "ls_json_out_end_object (w);"]
+    if node.place.startswith("{ "):
+        call = [f"ls_json_out_begin_object (w, {key});", node.place[2:-2] + ";", "ls_json_out_end_object (w);"]
         return given(node, key, call)
     if node.item:
         return write_list(node, key, var)
