@@ -155,13 +155,10 @@ append_traffic (GString *to, const LsProfileImport *p)
     return;
   g_string_append (to, "\nCommunication  of the first profile, by the time that it took there\n");
   ls_text_table_init (&table, "lrrrrl");
-  const char *const head[] = { "kind", "calls", "bytes", "ranks", "took", "replayed" };
-  for (guint i = 0; i < G_N_ELEMENTS (head); i++)
-    ls_text_table_add (&table, "%s", head[i]);
+  ls_text_table_add (&table, "kind\vcalls\vbytes\vranks\vtook\vreplayed");
   for (guint i = 0; i < n; i++) {
     const LsProfileTraffic *t = &g_array_index (p->traffic, LsProfileTraffic, i);
-    ls_text_table_add (&table, "%s", ls_op_class_name ((LsOpClass) t->class));
-    ls_text_table_add (&table, "%u", t->n);
+    ls_text_table_add (&table, "%s\v%u", ls_op_class_name ((LsOpClass) t->class), t->n);
     ls_text_table_take (&table, t->bytes ? ls_format_bytes (t->bytes) : g_strdup ("-"));
     ls_text_table_take (&table, t->size ? g_strdup_printf ("%u", t->size) : g_strdup ("-"));
     ls_text_table_take (&table, ls_format_time (t->time));

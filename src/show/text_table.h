@@ -14,7 +14,7 @@ typedef struct {
 
 void ls_text_table_init (LsTextTable *t, const char *align);
 
-/* One cell more; rows are filled from the left. */
+/* One cell more, or several with "\v" between them; rows are filled from the left. */
 void ls_text_table_add (LsTextTable *t, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void ls_text_table_take (LsTextTable *t, char *cell); /* owned from here on; NULL: empty */
 /* Below the row that was filled last. */

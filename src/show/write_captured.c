@@ -28,11 +28,8 @@ append_rows (GString *out, const LsCaptured *c)
       rest += row->bytes;
       continue;
     }
-    ls_text_table_add (&t, "%s", row->kind);
-    ls_text_table_add (&t, "%.2f GiB", (double) row->bytes / GIB);
-    ls_text_table_add (&t, "%s", row->phase);
-    ls_text_table_add (&t, "%s", *row->operator? row->operator: "-");
-    ls_text_table_add (&t, "%s", *row->line ? row->line : "-");
+    ls_text_table_add (&t, "%s\v%.2f GiB\v%s\v%s\v%s", row->kind, (double) row->bytes / GIB, row->phase,
+                       *row->operator? row->operator: "-", *row->line ? row->line : "-");
   }
   g_string_append (out, "\nWhat was allocated when most was\n");
   ls_text_table_print (&t, 2, out);
@@ -82,19 +79,13 @@ append_ranks (GString *out, const LsCaptured *c)
 {
   LsTextTable t;
   ls_text_table_init (&t, "lrrrrrl");
-  static const char *const heads[] = { "", "rank", "for", "steps", "allocated", "reserved", "" };
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&t, "%s", heads[i]);
+  ls_text_table_add (&t, "\vrank\vfor\vsteps\vallocated\vreserved\v");
   for (guint i = 0; i < c->ranks->len; i++) {
     const LsCapturedRank *r = &g_array_index (c->ranks, LsCapturedRank, i);
     g_autofree char *remark = remark_of (c, i);
-    ls_text_table_add (&t, "%s", r->rank == c->rank ? ">" : "");
-    ls_text_table_add (&t, "%u", r->rank);
-    ls_text_table_add (&t, "%u", r->stands_for);
-    ls_text_table_add (&t, "%u", r->steps);
-    ls_text_table_add (&t, "%.2f GiB", (double) r->allocated_bytes / GIB);
-    ls_text_table_add (&t, "%.2f GiB", (double) r->reserved_bytes / GIB);
-    ls_text_table_add (&t, "%s", remark);
+    ls_text_table_add (&t, "%s\v%u\v%u\v%u\v%.2f GiB\v%.2f GiB\v%s", r->rank == c->rank ? ">" : "", r->rank,
+                       r->stands_for, r->steps, (double) r->allocated_bytes / GIB,
+                       (double) r->reserved_bytes / GIB, remark);
   }
   g_string_append (out, "\nRanks that were captured, and for how many each stands\n");
   ls_text_table_print (&t, 2, out);
@@ -162,9 +153,7 @@ ls_capture_layouts_to_text (const LsCaptureLayouts *all)
   ls_text_table_init (&t, columns->str);
   for (guint i = 0; i < all->axes->len; i++)
     ls_text_table_add (&t, "%s", g_array_index (all->axes, LsCaptureAxis, i).key);
-  static const char *const heads[] = { "step", "memory", "of", "" };
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&t, "%s", heads[i]);
+  ls_text_table_add (&t, "step\vmemory\vof\v");
   for (guint i = 0; i < all->layouts->len; i++) {
     const LsCaptureLayout *l = &g_array_index (all->layouts, LsCaptureLayout, i);
     for (guint k = 0; k < all->axes->len; k++)
@@ -173,9 +162,11 @@ ls_capture_layouts_to_text (const LsCaptureLayouts *all)
       ls_text_table_add (&t, "%s", "-");
     else
       ls_text_table_take (&t, ls_text_time (l->step_time_s));
-    ls_text_table_add (&t, "%.2f GiB", (double) l->needed_bytes / GIB);
-    ls_text_table_add (&t, "%.2f GiB", (double) l->total_bytes / GIB);
-    ls_text_table_add (&t, "%s", l->error ? l->error : l->fits ? "fits" : "does not fit");
+    ls_text_table_add (&t, "%.2f GiB\v%.2f GiB\v%s", (double) l->needed_bytes / GIB,
+                       (double) l->total_bytes / GIB,
+                       l->error      ? l->error
+                           : l->fits ? "fits"
+                                     : "does not fit");
   }
   g_string_append_printf (
       out, "captured in %u layouts, replayed on %s; a step has as many tokens as the program gives it\n\n",

@@ -43,8 +43,11 @@ add_row (LsTextTable *t, const LsLaunchChange *c)
   g_autofree char *before = c->before ? option_text (c, c->before) : NULL,
                   *after = c->after ? option_text (c, c->after) : NULL;
   bool is_changed = before && after;
-  ls_text_table_add (t, "%s", !before ? "add" : !after ? "remove" : "change");
-  ls_text_table_add (t, "%s%s%s", before ? before : after, is_changed ? " -> " : "",
+  ls_text_table_add (t, "%s\v%s%s%s",
+                     !before      ? "add"
+                         : !after ? "remove"
+                                  : "change",
+                     before ? before : after, is_changed ? " -> " : "",
                      is_changed ? (*c->after ? c->after : "true") : "");
   if (!c->file)
     ls_text_table_add (t, "%s", "");

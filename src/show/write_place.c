@@ -73,8 +73,7 @@ append_orders (GString *out, const LsPlace *p)
     if (row->step == 0 || n_shown++ >= N_ROWS)
       continue;
     ls_text_table_take (&table, ls_format_time (row->step));
-    ls_text_table_add (&table, "%+.1f %%", 100 * (now_s (p) / ls_time_to_s (row->step) - 1));
-    ls_text_table_add (&table, "%s", row->order);
+    ls_text_table_add (&table, "%+.1f %%\v%s", 100 * (now_s (p) / ls_time_to_s (row->step) - 1), row->order);
     g_autofree char *shares = shares_text (row->layers, row->counts);
     ls_text_table_add (&table, "%s%s%s", row->seats, shares, order[i] == 0 ? "  (the job)" : "");
   }
@@ -126,11 +125,8 @@ append_links_of (LsTextTable *table, const char *when, const LsReport *r)
 {
   for (guint i = 0; i < MIN (N_LINKS, r->n_link_groups); i++) {
     const LsLinkGroup *g = &r->link_groups[i];
-    ls_text_table_add (table, "%s", i == 0 ? when : "");
-    ls_text_table_add (table, "%s", g->name);
-    ls_text_table_add (table, "%.1f %%", 100 * g->max_utilisation);
-    ls_text_table_add (table, "%.2f GB", g->bytes / 1e9);
-    ls_text_table_add (table, "(%u)", g->n);
+    ls_text_table_add (table, "%s\v%s\v%.1f %%\v%.2f GB\v(%u)", i == 0 ? when : "", g->name,
+                       100 * g->max_utilisation, g->bytes / 1e9, g->n);
   }
 }
 

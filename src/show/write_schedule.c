@@ -150,15 +150,12 @@ row_at (const LsScheduleTable *t, guint i)
 static void
 add_row (LsTextTable *table, const LsScheduleTable *t, const LsScheduleRow *r)
 {
-  ls_text_table_add (table, "%s", r->schedule);
-  ls_text_table_add (table, "%u", r->vpp);
+  ls_text_table_add (table, "%s\v%u", r->schedule, r->vpp);
   ls_text_table_take (table, ls_schedule_time_text (r->makespan, t->has_unit));
   ls_text_table_take (table, ls_schedule_time_text (r->span, t->has_unit));
-  ls_text_table_add (table, "%.1f %%", 100 * ls_schedule_bubble (r->ideal, r->makespan));
-  ls_text_table_add (table, "%.1f %%", 100 * ls_schedule_bubble (r->ideal, r->span));
-  ls_text_table_add (table, "%.4g", r->to_w);
-  ls_text_table_add (table, "%.4g", r->by_halves);
-  ls_text_table_add (table, "%.4g x", r->copies);
+  ls_text_table_add (table, "%.1f %%\v%.1f %%\v%.4g\v%.4g\v%.4g x",
+                     100 * ls_schedule_bubble (r->ideal, r->makespan),
+                     100 * ls_schedule_bubble (r->ideal, r->span), r->to_w, r->by_halves, r->copies);
   if (isnan (r->communication))
     ls_text_table_add (table, "-");
   else
@@ -170,15 +167,13 @@ add_row (LsTextTable *table, const LsScheduleTable *t, const LsScheduleRow *r)
 char *
 ls_schedule_all_to_text (const LsScheduleTable *t)
 {
-  static const char *const titles[]
-      = { "schedule", "chunks",      "makespan",  "span",       "bubble",
-          "of span",  "activations", "by halves", "parameters", "communication" };
   LsTextTable table;
   GString *out = g_string_new (NULL);
   guint n_refused = 0;
   ls_text_table_init (&table, t->memory_limit > 0 ? "lrrrrrrrrrl" : "lrrrrrrrrr");
-  for (guint i = 0; i < G_N_ELEMENTS (titles); i++)
-    ls_text_table_add (&table, "%s", titles[i]);
+  ls_text_table_add (
+      &table,
+      "schedule\vchunks\vmakespan\vspan\vbubble\vof span\vactivations\vby halves\vparameters\vcommunication");
   if (t->memory_limit > 0)
     ls_text_table_add (&table, "at most %.4g", t->memory_limit);
   for (guint i = 0; i < t->rows->len; i++) {
@@ -192,8 +187,7 @@ ls_schedule_all_to_text (const LsScheduleTable *t)
   ls_text_table_init (&table, "ll");
   for (guint i = 0; i < t->rows->len; i++)
     if (row_at (t, i)->refusal) {
-      ls_text_table_add (&table, "%s", row_at (t, i)->schedule);
-      ls_text_table_add (&table, "%s", row_at (t, i)->refusal);
+      ls_text_table_add (&table, "%s\v%s", row_at (t, i)->schedule, row_at (t, i)->refusal);
     }
   if (n_refused > 0)
     g_string_append (out, "\nNot for this job\n");

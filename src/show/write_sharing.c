@@ -34,9 +34,7 @@ nodes_text (const char *nodes, uint32_t n)
 static void
 add_job (LsTextTable *t, const LsSharingJob *j)
 {
-  ls_text_table_add (t, "%s", j->name);
-  ls_text_table_add (t, "%s", j->what);
-  ls_text_table_add (t, "%u", j->n_gpus);
+  ls_text_table_add (t, "%s\v%s\v%u", j->name, j->what, j->n_gpus);
   ls_text_table_take (t, nodes_text (j->nodes, j->n_nodes));
   ls_text_table_take (t, ls_format_time (j->start));
   ls_text_table_take (t, time_text (j->alone_s));
@@ -52,12 +50,9 @@ add_job (LsTextTable *t, const LsSharingJob *j)
 static void
 append_jobs (GString *out, const LsSharing *s)
 {
-  const char *const heads[]
-      = { "job", "of", s->chips, "nodes", "start", "alone", "shared", "times", "steps measured" };
   LsTextTable t;
   ls_text_table_init (&t, "llrlrrrrl");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&t, "%s", heads[i]);
+  ls_text_table_add (&t, "job\vof\v%s\vnodes\vstart\valone\vshared\vtimes\vsteps measured", s->chips);
   for (guint i = 0; i < s->n_jobs; i++)
     add_job (&t, &s->jobs[i]);
   ls_text_table_print (&t, 2, out);
@@ -94,8 +89,6 @@ users_text (const LsSharing *s, const LsSharingLink *l)
 static void
 append_links (GString *out, const LsSharing *s, guint top)
 {
-  static const char *const heads[]
-      = { "link", "links", "rate", "sum", "bytes of a step, use alone > shared" };
   if (s->links->len == 0) {
     g_string_append_printf (out, "\nNo link carries bytes of two jobs%s.\n",
                             s->n_traffic > 0 ? ", or of a job and of traffic" : "");
@@ -107,12 +100,10 @@ append_links (GString *out, const LsSharing *s, guint top)
   g_string_append (out, "; sum: of the uses alone\n");
   LsTextTable t;
   ls_text_table_init (&t, "lrrrl");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&t, "%s", heads[i]);
+  ls_text_table_add (&t, "link\vlinks\vrate\vsum\vbytes of a step, use alone > shared");
   for (guint i = 0; i < s->links->len && (top == 0 || i < top); i++) {
     const LsSharingLink *l = &g_array_index (s->links, LsSharingLink, i);
-    ls_text_table_add (&t, "%s", l->name);
-    ls_text_table_add (&t, "%u", l->n);
+    ls_text_table_add (&t, "%s\v%u", l->name, l->n);
     ls_text_table_take (&t, ls_format_rate (l->bytes_per_s));
     ls_text_table_add (&t, "%.0f %%", 100 * l->use_alone);
     ls_text_table_take (&t, users_text (s, l));
@@ -125,18 +116,14 @@ append_links (GString *out, const LsSharing *s, guint top)
 static void
 append_traffic (GString *out, const LsSharing *s)
 {
-  static const char *const heads[] = { "traffic", "from", "to", "asks for", "gets" };
   if (s->n_traffic == 0)
     return;
   LsTextTable t;
   ls_text_table_init (&t, "lllrr");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&t, "%s", heads[i]);
+  ls_text_table_add (&t, "traffic\vfrom\vto\vasks for\vgets");
   for (guint i = 0; i < s->n_traffic; i++) {
     const LsSharingTraffic *x = &s->traffic[i];
-    ls_text_table_add (&t, "%s", x->name);
-    ls_text_table_add (&t, "%s", x->from);
-    ls_text_table_add (&t, "%s", x->to);
+    ls_text_table_add (&t, "%s\v%s\v%s", x->name, x->from, x->to);
     ls_text_table_take (&t, isinf (x->asked) ? g_strdup ("all there is") : ls_format_rate (x->asked));
     ls_text_table_take (&t, ls_format_rate (x->moved));
   }
@@ -182,7 +169,6 @@ add_shift (LsTextTable *t, const LsSharing *s, const char *what, guint at)
 static void
 append_shifts (GString *out, const LsSharing *s)
 {
-  static const char *const heads[] = { "", "later", "mean", "times" };
   if (!s->shifts)
     return;
   if (s->shifts->len == 1) {
@@ -193,8 +179,7 @@ append_shifts (GString *out, const LsSharing *s)
       out, "\nOther starts: each job behind the first later by one of %u parts of its step\n", s->n_points);
   LsTextTable t;
   ls_text_table_init (&t, "llrl");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&t, "%s", heads[i]);
+  ls_text_table_add (&t, "\vlater\vmean\vtimes");
   add_shift (&t, s, "as they are", 0);
   bool is_better = shift_at (s, 0)->mean - shift_at (s, s->best)->mean >= LEAST_GAIN;
   if (is_better)
@@ -209,15 +194,13 @@ append_shifts (GString *out, const LsSharing *s)
 static void
 append_packed (GString *out, const LsSharing *s)
 {
-  static const char *const heads[] = { "job", "nodes", "shared", "now" };
   if (!s->packed_s)
     return;
   g_string_append (out,
                    "\nOther nodes: the same ones dealt in turn, so that those of a job are neighbours\n");
   LsTextTable t;
   ls_text_table_init (&t, "llrr");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&t, "%s", heads[i]);
+  ls_text_table_add (&t, "job\vnodes\vshared\vnow");
   for (guint i = 0; i < s->n_jobs; i++) {
     ls_text_table_add (&t, "%s", s->jobs[i].name);
     ls_text_table_take (&t, nodes_text (s->packed_nodes[i], s->jobs[i].n_nodes));

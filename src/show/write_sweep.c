@@ -22,16 +22,14 @@ add_figure (LsTextTable *t, const char *format, double value)
 static void
 add_layout (LsTextTable *t, const LsStrategy *s)
 {
-  ls_text_table_add (t, "%u", s->gpus);
-  ls_text_table_add (t, "%u", s->global_batch);
-  ls_text_table_add (t, "%u%s%s", s->tp, s->sp ? "+sp" : "", s->tp_overlap ? "+o" : "");
+  ls_text_table_add (t, "%u\v%u\v%u%s%s", s->gpus, s->global_batch, s->tp, s->sp ? "+sp" : "",
+                     s->tp_overlap ? "+o" : "");
   g_autofree char *chunks = s->vpp > 1 ? g_strdup_printf (" x %u", s->vpp) : g_strdup ("");
   g_autofree char *layers = ls_sweep_layers_text (s);
   ls_text_table_add (t, layers ? "%u%s: %s" : "%u%s", s->pp, chunks, layers);
   ls_text_table_add (t, s->cp > 1 || s->ep > 1 ? "%u, cp %u, ep %u" : "%u", s->dp, s->cp, s->ep);
-  ls_text_table_add (t, "%u", s->micro_batch);
-  ls_text_table_add (t, "%u %s", s->zero_stage, ls_dp_kind_name (s->dp_kind));
-  ls_text_table_add (t, "%s", s->schedule);
+  ls_text_table_add (t, "%u\v%u %s\v%s", s->micro_batch, s->zero_stage, ls_dp_kind_name (s->dp_kind),
+                     s->schedule);
   g_autofree char *recompute = ls_knobs_recompute (s);
   ls_text_table_add (t, "%s", recompute);
 }
@@ -74,13 +72,11 @@ add_row (LsTextTable *t, const LsSweepRow *r)
 static void
 append_table (GString *out, const GArray *rows)
 {
-  static const char *const heads[]
-      = { "gpus",      "batch", "tp",       "pp",    "dp",  "mb",      "zero",  "schedule",
-          "recompute", "step",  "tokens/s", "MFU %", "GiB", "exposed", "bubble" };
   LsTextTable t;
   ls_text_table_init (&t, LAYOUT_COLUMNS "rrrrrr");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&t, "%s", heads[i]);
+  ls_text_table_add (
+      &t,
+      "gpus\vbatch\vtp\vpp\vdp\vmb\vzero\vschedule\vrecompute\vstep\vtokens/s\vMFU %%\vGiB\vexposed\vbubble");
   for (guint i = 0; i < rows->len; i++)
     add_row (&t, &g_array_index (rows, LsSweepRow, i));
   ls_text_table_print (&t, 2, out);
@@ -147,15 +143,12 @@ static void
 append_scaling (GString *out, const LsSweepReport *r)
 {
   g_autofree char *of_one = g_strdup_printf ("a %s", r->chip), *share = g_strdup_printf ("%s %%", r->chips);
-  const char *const heads[] = { "gpus", "batch", "step", "tokens/s", of_one, "MFU %", share, "batch %" };
   LsTextTable t;
   ls_text_table_init (&t, "rrrrrrrr");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&t, "%s", heads[i]);
+  ls_text_table_add (&t, "gpus\vbatch\vstep\vtokens/s\v%s\vMFU %%\v%s\vbatch %%", of_one, share);
   for (guint i = 0; i < r->groups->len; i++) {
     const LsSweepGroup *g = &g_array_index (r->groups, LsSweepGroup, i);
-    ls_text_table_add (&t, "%u", g->gpus);
-    ls_text_table_add (&t, "%u", g->global_batch);
+    ls_text_table_add (&t, "%u\v%u", g->gpus, g->global_batch);
     ls_text_table_take (&t, ls_text_time (g->first ? ls_time_to_s (g->first->step) : NAN));
     ls_text_table_take (&t, ls_text_count (g->first ? g->first->tokens_per_s : NAN));
     ls_text_table_take (&t, ls_text_count (g->tokens_per_s_per_gpu));
@@ -242,8 +235,7 @@ append_objective (GString *out, const LsSweepReport *r)
     ls_text_table_add (&t, "%s", heads[i]);
   for (guint i = 0; i < list->len; i++) {
     const LsSweepGroup *g = list->pdata[i];
-    ls_text_table_add (&t, "%u", g->gpus);
-    ls_text_table_add (&t, "%u", g->global_batch);
+    ls_text_table_add (&t, "%u\v%u", g->gpus, g->global_batch);
     ls_text_table_take (&t, ls_format_time (g->first->step));
     add_figure (&t, "%.2f", 100 * g->first->goodput);
     ls_text_table_take (&t, ls_text_count (g->first->tokens_per_s * g->first->goodput));

@@ -214,8 +214,7 @@ add_bisection (LsTextTable *t, const char *what, LsBandwidth b)
 {
   if (isnan (b.payload))
     return;
-  ls_text_table_add (t, "bisection");
-  ls_text_table_add (t, "%s", what);
+  ls_text_table_add (t, "bisection\v%s", what);
   ls_text_table_take (t, NULL);
   ls_text_table_take (t, NULL);
   add_both (t, b);
@@ -314,8 +313,8 @@ add_path (Page *p, const LsTopoPath *path)
   add_columns (&t, titles);
   for (guint i = 0; i < path->hops->len; i++) {
     const LsTopoHop *hop = &g_array_index (path->hops, LsTopoHop, i);
-    ls_text_table_add (&t, "%s%s", hop->trunk->name, i == path->narrowest ? "  narrowest" : "");
-    ls_text_table_add (&t, "%.4g %%", 100 * hop->share);
+    ls_text_table_add (&t, "%s%s\v%.4g %%", hop->trunk->name, i == path->narrowest ? "  narrowest" : "",
+                       100 * hop->share);
     ls_text_table_take (&t, rate (ls_topo_trunk_rate (hop->trunk).data_sheet));
     ls_text_table_take (&t, rate (hop->trunk->capacity_bytes_per_s));
     ls_text_table_take (&t, ls_format_time (hop->trunk->latency));

@@ -198,13 +198,10 @@ append_causes (GString *out, const LsTrainReport *r)
 {
   LsTextTable table;
   ls_text_table_init (&table, "lrrr");
-  static const char *const heads[] = { "cause", "times", "lost", "of the time" };
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&table, "%s", heads[i]);
+  ls_text_table_add (&table, "cause\vtimes\vlost\vof the time");
   for (guint i = 0; i < r->causes->len; i++) {
     const LsTrainCause *c = &g_array_index (r->causes, LsTrainCause, i);
-    ls_text_table_add (&table, "%s", c->name);
-    ls_text_table_add (&table, "%.1f", c->n);
+    ls_text_table_add (&table, "%s\v%.1f", c->name, c->n);
     ls_text_table_take (&table, ls_text_time (c->lost_s));
     ls_text_table_add (&table, "%.2f %%", 100 * c->lost_s / r->wall_s.mean);
   }
@@ -227,9 +224,7 @@ append_choices (GString *out, const LsTrainReport *r)
     return;
   LsTextTable table;
   ls_text_table_init (&table, "rrrrr");
-  static const char *const heads[] = { "every", "steps", "spares", "goodput", "time" };
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&table, "%s", heads[i]);
+  ls_text_table_add (&table, "every\vsteps\vspares\vgoodput\vtime");
   for (guint i = 0; i < r->choices->len; i++) {
     const LsTrainChoice *c = &g_array_index (r->choices, LsTrainChoice, i);
     ls_text_table_take (&table, ls_text_time (c->interval_s));
@@ -273,11 +268,9 @@ append_batches (GString *out, const LsTrainReport *r)
     return;
   g_autofree char *hours = g_strdup_printf ("%s hours", r->chip),
                   *critical = ls_text_count (r->goal.critical_batch);
-  const char *const heads[] = { "batch", "tokens", "steps", "step", "time", hours, "money" };
   LsTextTable table;
   ls_text_table_init (&table, "rrrrrrr");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&table, "%s", heads[i]);
+  ls_text_table_add (&table, "batch\vtokens\vsteps\vstep\vtime\v%s\vmoney", hours);
   for (guint i = 0; i < r->batches->len; i++)
     append_batch (&table, &g_array_index (r->batches, LsTrainBatch, i));
   if (r->goal.critical_batch > 0)

@@ -100,8 +100,7 @@ add_row (LsTextTable *table, const LsWhatIf *w, const LsWhatIfRow *row, bool has
     ls_text_table_add (table, "%.2f GiB", ((double) w->now.needed_bytes - (double) row->needed_bytes) / GIB);
   ls_text_table_add (table, "%+.1f %%", 100 * row->gain);
   ls_text_table_take (table, ls_text_time (row->step_time_s));
-  ls_text_table_add (table, "%.2f GiB", (double) row->needed_bytes / GIB);
-  ls_text_table_add (table, "%s", row->change);
+  ls_text_table_add (table, "%.2f GiB\v%s", (double) row->needed_bytes / GIB, row->change);
   ls_text_table_take (table, cost_of (w, row));
 }
 

@@ -86,8 +86,7 @@ append_worst (GString *out, const LsFitReport *r)
 static void
 add_change (LsTextTable *t, const LsFitChange *c)
 {
-  ls_text_table_add (t, "%s", c->key);
-  ls_text_table_add (t, "%s", c->name);
+  ls_text_table_add (t, "%s\v%s", c->key, c->name);
   ls_text_table_take (t, ls_fit_change_value (c, c->before));
   ls_text_table_take (t, ls_fit_change_value (c, c->after));
   if (isnan (c->error))
@@ -100,7 +99,6 @@ add_change (LsTextTable *t, const LsFitChange *c)
 static void
 append_changes (GString *out, const LsFitReport *r)
 {
-  static const char *const head[] = { "entry", "coefficient", "before", "now", "std error", "" };
   if (!r->base) {
     g_string_append (out,
                      "the accelerator has no calibration to start from: what is not below runs at its "
@@ -109,8 +107,7 @@ append_changes (GString *out, const LsFitReport *r)
   }
   LsTextTable t;
   ls_text_table_init (&t, "llrrrl");
-  for (guint i = 0; i < G_N_ELEMENTS (head); i++)
-    ls_text_table_add (&t, "%s", head[i]);
+  ls_text_table_add (&t, "entry\vcoefficient\vbefore\vnow\vstd error\v");
   for (guint i = 0; i < r->changes->len; i++)
     add_change (&t, &g_array_index (r->changes, LsFitChange, i));
   g_string_append_printf (out, "over calibration %s:\n", r->base);
@@ -180,13 +177,11 @@ add_row (LsTextTable *t, const LsAssumption *a)
 char *
 ls_assumptions_to_text (const GArray *assumptions)
 {
-  static const char *const head[] = { "beside kernels", "assumed", "measured", "verdict", "goes to" };
   LsTextTable t;
   if (assumptions->len == 0)
     return g_strdup ("");
   ls_text_table_init (&t, "lrrll");
-  for (guint i = 0; i < G_N_ELEMENTS (head); i++)
-    ls_text_table_add (&t, "%s", head[i]);
+  ls_text_table_add (&t, "beside kernels\vassumed\vmeasured\vverdict\vgoes to");
   for (guint i = 0; i < assumptions->len; i++)
     add_row (&t, &g_array_index (assumptions, LsAssumption, i));
   GString *out = g_string_new (NULL);
@@ -203,15 +198,12 @@ ls_assumptions_to_text (const GArray *assumptions)
 static void
 add_line (LsTextTable *t, const LsFittedLine *l)
 {
-  ls_text_table_add (t, "%s", l->name);
-  ls_text_table_add (t, "%.3g%s", l->start, l->unit);
-  ls_text_table_add (t, "%.3g%s", l->value, l->unit);
+  ls_text_table_add (t, "%s\v%.3g%s\v%.3g%s", l->name, l->start, l->unit, l->value, l->unit);
   if (l->is_fitted)
     ls_text_table_add (t, "%.1f %%", 100 * l->error);
   else
     ls_text_table_add (t, "-");
-  ls_text_table_add (t, "%.3g to %.3g%s", l->lo, l->hi, l->unit);
-  ls_text_table_add (t, "%.2f %%", 100 * l->sensitivity);
+  ls_text_table_add (t, "%.3g to %.3g%s\v%.2f %%", l->lo, l->hi, l->unit, 100 * l->sensitivity);
   if (l->is_fitted)
     ls_text_table_add (t,
                        l->at_bound ? "fitted, at the end of its range: something else is wrong" : "fitted");
@@ -222,12 +214,9 @@ add_line (LsTextTable *t, const LsFittedLine *l)
 static void
 append_lines (GString *out, const LsFittedReport *r)
 {
-  static const char *const head[]
-      = { "parameter", "before", "fitted", "std error", "range", "moves a step by", "" };
   LsTextTable t;
   ls_text_table_init (&t, "lrrrlrl");
-  for (guint i = 0; i < G_N_ELEMENTS (head); i++)
-    ls_text_table_add (&t, "%s", head[i]);
+  ls_text_table_add (&t, "parameter\vbefore\vfitted\vstd error\vrange\vmoves a step by\v");
   for (guint i = 0; i < r->lines->len; i++)
     add_line (&t, &g_array_index (r->lines, LsFittedLine, i));
   ls_text_table_print (&t, 0, out);
@@ -246,11 +235,9 @@ add_prediction (LsTextTable *t, double predicted_s, double measured_s)
 static void
 append_rows (GString *out, const LsFittedReport *r)
 {
-  static const char *const head[] = { "run", "measured", "before", "", "fitted", "", "left out", "" };
   LsTextTable t;
   ls_text_table_init (&t, "lrrrrrrr");
-  for (guint i = 0; i < G_N_ELEMENTS (head); i++)
-    ls_text_table_add (&t, "%s", head[i]);
+  ls_text_table_add (&t, "run\vmeasured\vbefore\v\vfitted\v\vleft out\v");
   for (guint i = 0; i < r->rows->len; i++) {
     const LsFittedRow *row = &g_array_index (r->rows, LsFittedRow, i);
     ls_text_table_add (&t, "%s", row->id);

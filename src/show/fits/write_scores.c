@@ -122,9 +122,7 @@ add_percent (LsTextTable *t, double fraction)
 static void
 add_line (LsTextTable *t, const LsCoverageLine *l)
 {
-  ls_text_table_add (t, "%s", l->source);
-  ls_text_table_add (t, "%u", l->n);
-  ls_text_table_add (t, "%u", l->n_unlike);
+  ls_text_table_add (t, "%s\v%u\v%u", l->source, l->n, l->n_unlike);
   add_percent (t, l->covered);
   add_percent (t, l->width);
 }
@@ -132,11 +130,8 @@ add_line (LsTextTable *t, const LsCoverageLine *l)
 static void
 begin_table (LsTextTable *t, const char *first)
 {
-  static const char *const heads[] = { "n", "unlike", "covered %", "median width %" };
   ls_text_table_init (t, "lrrrr");
-  ls_text_table_add (t, "%s", first);
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (t, "%s", heads[i]);
+  ls_text_table_add (t, "%s\vn\vunlike\vcovered %%\vmedian width %%", first);
 }
 
 void

@@ -22,8 +22,8 @@ static void G_GNUC_PRINTF (4, 5)
 static void
 add_time (LsTextTable *t, const LsPathSummary *s, LsTime time)
 {
-  ls_text_table_add (t, "%.3f ms", 1e3 * ls_time_to_s (time));
-  ls_text_table_add (t, "%.1f %%", 100.0 * (double) time / (double) s->step);
+  ls_text_table_add (t, "%.3f ms\v%.1f %%", 1e3 * ls_time_to_s (time),
+                     100.0 * (double) time / (double) s->step);
 }
 
 static void
@@ -52,8 +52,7 @@ add_ops (const LsPathSummary *s, bool is_color, GString *out)
   ls_text_table_init (&t, "llrrr");
   for (guint i = 0; i < n; i++) {
     const LsPathOp *op = &g_array_index (s->ops, LsPathOp, i);
-    ls_text_table_add (&t, "%s", op->name);
-    ls_text_table_add (&t, "%s", ls_path_kind_name (op->kind));
+    ls_text_table_add (&t, "%s\v%s", op->name, ls_path_kind_name (op->kind));
     add_time (&t, s, op->time);
     ls_text_table_add (&t, "%u", op->n);
   }
@@ -79,8 +78,7 @@ add_links (const LsPathSummary *s, bool is_color, GString *out)
     const LsPathLink *link = &g_array_index (s->links, LsPathLink, i);
     ls_text_table_add (&t, "%s", link->name);
     add_time (&t, s, link->time);
-    ls_text_table_add (&t, "uses %.1f %%", 100 * utilisation (link));
-    ls_text_table_add (&t, "%u", link->n);
+    ls_text_table_add (&t, "uses %.1f %%\v%u", 100 * utilisation (link), link->n);
     ls_text_table_take (&t, link->n_alike > 1 ? g_strdup_printf ("(%u alike)", link->n_alike) : NULL);
   }
   ls_text_table_print (&t, 2, out);
@@ -96,8 +94,7 @@ add_ranks (const LsPathSummary *s, bool is_color, GString *out)
   ls_text_table_init (&t, "llrrl");
   for (guint i = 0; i < n; i++) {
     const LsPathRank *rank = &g_array_index (s->ranks, LsPathRank, i);
-    ls_text_table_add (&t, "rank %u", rank->rank);
-    ls_text_table_add (&t, "stage %u", rank->stage);
+    ls_text_table_add (&t, "rank %u\vstage %u", rank->rank, rank->stage);
     add_time (&t, s, rank->time);
     ls_text_table_take (&t,
                         rank->n_class > 1

@@ -16,11 +16,8 @@ static void
 add_row (LsTextTable *t, const char *name, guint n_measured, guint n_predicted, LsTime measured,
          LsTime predicted)
 {
-  ls_text_table_add (t, "  %s", name);
-  ls_text_table_add (t, "%u", n_measured);
-  ls_text_table_add (t, "%u", n_predicted);
-  ls_text_table_add (t, "%.3f", us (measured));
-  ls_text_table_add (t, "%.3f", us (predicted));
+  ls_text_table_add (t, "  %s\v%u\v%u\v%.3f\v%.3f", name, n_measured, n_predicted, us (measured),
+                     us (predicted));
 }
 
 static void
@@ -28,11 +25,7 @@ append_pass (GString *out, const LsPassKernels *m, const LsPassKernels *p, const
 {
   LsTextTable t;
   ls_text_table_init (&t, "lrrrr");
-  ls_text_table_add (&t, "kernels of a layer, %s", name);
-  ls_text_table_add (&t, "n meas.");
-  ls_text_table_add (&t, "n pred.");
-  ls_text_table_add (&t, "measured us");
-  ls_text_table_add (&t, "predicted us");
+  ls_text_table_add (&t, "kernels of a layer, %s\vn meas.\vn pred.\vmeasured us\vpredicted us", name);
   for (int part = 0; part < LS_N_LAYER_PARTS; part++)
     if (m->n[part] + p->n[part] > 0)
       add_row (&t, ls_layer_part_name ((LsLayerPart) part), m->n[part], p->n[part], m->time[part],

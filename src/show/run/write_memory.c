@@ -76,18 +76,14 @@ columns_of (const LsMemoryTable *t, int ret_categories[LS_N_MEM])
 static void
 add_titles (LsTextTable *table, const LsMemoryTable *t, const int *categories, guint n)
 {
-  static const char *const first[] = { "stage", "rank", "ranks" };
-  for (guint i = 0; i < G_N_ELEMENTS (first); i++)
-    ls_text_table_add (table, "%s", first[i]);
+  ls_text_table_add (table, "stage\vrank\vranks");
   for (guint i = 0; i < n; i++)
     ls_text_table_take (
         table, g_strdelimit (g_strdup (ls_mem_category_name ((LsMemCategory) categories[i])), "_", ' '));
   ls_text_table_add (table, "peak");
   if (is_caching (t))
     ls_text_table_add (table, "reserved");
-  ls_text_table_add (table, "of %.2f GiB", (double) t->capacity_bytes / GIB);
-  ls_text_table_add (table, "at ms");
-  ls_text_table_add (table, "in");
+  ls_text_table_add (table, "of %.2f GiB\vat ms\vin", (double) t->capacity_bytes / GIB);
 }
 
 static char *
@@ -101,9 +97,7 @@ place_of (const LsMemoryRow *r)
 static void
 add_row (LsTextTable *table, const LsMemoryTable *t, const LsMemoryRow *r, const int *categories, guint n)
 {
-  ls_text_table_add (table, "%u", r->stage);
-  ls_text_table_add (table, "%u", r->m->rank);
-  ls_text_table_add (table, "%u", r->m->count);
+  ls_text_table_add (table, "%u\v%u\v%u", r->stage, r->m->rank, r->m->count);
   for (guint i = 0; i < n; i++)
     ls_text_table_add (table, "%.2f", (double) r->m->at_peak[categories[i]] / GIB);
   ls_text_table_add (table, "%.2f", (double) r->m->peak_bytes / GIB);
@@ -144,9 +138,8 @@ add_formula (LsTextTable *table, double formula, double simulated)
       ls_text_table_add (table, i == 1 ? "%.2f" : "-", simulated / GIB);
     return;
   }
-  ls_text_table_add (table, "%.2f", formula / GIB);
-  ls_text_table_add (table, "%.2f", simulated / GIB);
-  ls_text_table_add (table, "%+.1f %%", formula > 0 ? 100 * (simulated / formula - 1) : 0);
+  ls_text_table_add (table, "%.2f\v%.2f\v%+.1f %%", formula / GIB, simulated / GIB,
+                     formula > 0 ? 100 * (simulated / formula - 1) : 0);
 }
 
 static bool
@@ -165,15 +158,11 @@ add_formulas (GString *out, const LsMemoryTable *t)
   if (!any_formula (t))
     return;
   ls_text_table_init (&table, "rrrrrrrr");
-  static const char *const titles[] = { "stage",     "rank", "states: formula",
-                                        "simulated", "",     "layers' activations: formula",
-                                        "simulated", "" };
-  for (guint i = 0; i < G_N_ELEMENTS (titles); i++)
-    ls_text_table_add (&table, "%s", titles[i]);
+  ls_text_table_add (&table,
+                     "stage\vrank\vstates: formula\vsimulated\v\vlayers' activations: formula\vsimulated\v");
   for (guint i = 0; i < t->rows->len; i++) {
     const LsMemoryRow *r = row_at (t, i);
-    ls_text_table_add (&table, "%u", r->stage);
-    ls_text_table_add (&table, "%u", r->m->rank);
+    ls_text_table_add (&table, "%u\v%u", r->stage, r->m->rank);
     add_formula (&table, states_formula (&r->formula), states_of (r->m->category_peak));
     add_formula (&table, r->formula.activations, (double) r->m->kept_by_layers);
   }

@@ -107,9 +107,7 @@ append_rows (GString *out, const GArray *rows, bool with_bytes)
     ls_text_table_add (&t, "%s", ls_op_class_name ((LsOpClass) r->class));
     if (with_bytes)
       ls_text_table_take (&t, r->bytes > 0 ? ls_format_bytes (r->bytes) : g_strdup ("?"));
-    ls_text_table_add (&t, "%u", r->n_measured);
-    ls_text_table_add (&t, "%u", r->n_predicted);
-    ls_text_table_add (&t, "%u", r->n_matched);
+    ls_text_table_add (&t, "%u\v%u\v%u", r->n_measured, r->n_predicted, r->n_matched);
     add_us (&t, r->measured);
     add_us (&t, r->predicted);
     add_mean (&t, r->measured, r->n_measured);
@@ -134,10 +132,8 @@ append_unmatched (GString *out, const GArray *names)
     const LsReconcileName *n = &g_array_index (names, LsReconcileName, i);
     g_autofree char *cut
         = g_utf8_strlen (n->name, -1) > 60 ? g_utf8_substring (n->name, 0, 60) : g_strdup (n->name);
-    ls_text_table_add (&t, "%u", n->n);
-    ls_text_table_add (&t, "%.3f us", ls_time_to_s (n->time) * 1e6);
-    ls_text_table_add (&t, "%s", ls_op_class_name ((LsOpClass) n->class));
-    ls_text_table_add (&t, "%s", cut);
+    ls_text_table_add (&t, "%u\v%.3f us\v%s\v%s", n->n, ls_time_to_s (n->time) * 1e6,
+                       ls_op_class_name ((LsOpClass) n->class), cut);
   }
   ls_text_table_print (&t, 2, out);
 }

@@ -56,18 +56,15 @@ more_text (double part)
 static void
 append_rows (const LsStepSpread *s, GString *out)
 {
-  static const char *const heads[] = { "ranks",  "replicas", "slowest",  "noise",    "5 %",
-                                       "median", "95 %",     "by speed", "by noise", "by day" };
   LsTextTable table;
   ls_text_table_init (&table, "rrrrrrrrrr");
-  for (guint i = 0; i < G_N_ELEMENTS (heads); i++)
-    ls_text_table_add (&table, "%s", heads[i]);
+  ls_text_table_add (&table,
+                     "ranks\vreplicas\vslowest\vnoise\v5 %%\vmedian\v95 %%\vby speed\vby noise\vby day");
   for (guint i = 0; i < s->rows->len; i++) {
     const LsSpreadRow *row = &g_array_index (s->rows, LsSpreadRow, i);
     const double more[] = { row->slowest, row->noise, row->low - 1, row->median - 1, row->high - 1 };
     const double deviations[] = { row->of_gpus, row->of_noise, row->of_day };
-    ls_text_table_add (&table, "%u", row->n_gpus);
-    ls_text_table_add (&table, "%u", row->n_replicas);
+    ls_text_table_add (&table, "%u\v%u", row->n_gpus, row->n_replicas);
     for (guint k = 0; k < G_N_ELEMENTS (more); k++)
       ls_text_table_take (&table, more_text (more[k]));
     for (guint k = 0; k < G_N_ELEMENTS (deviations); k++)

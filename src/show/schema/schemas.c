@@ -366,15 +366,13 @@ ls_schemas_list (void)
   ls_text_table_init (&table, "ll");
   const char *kind;
   for (guint i = 0; (kind = ls_file_schema_kind (i)); i++) {
-    ls_text_table_add (&table, "%s", kind);
-    ls_text_table_add (&table, "%s", ls_file_schema_meaning (i));
+    ls_text_table_add (&table, "%s\v%s", kind, ls_file_schema_meaning (i));
   }
   ls_text_table_print (&table, 2, out);
   g_string_append (out, "\nwritten\n");
   ls_text_table_init (&table, "ll");
   for (guint i = 0; names[i]; i++) {
-    ls_text_table_add (&table, "%s", names[i]);
-    ls_text_table_add (&table, "%s", meanings[i]);
+    ls_text_table_add (&table, "%s\v%s", names[i], meanings[i]);
   }
   ls_text_table_print (&table, 2, out);
   return g_string_free (out, FALSE);
