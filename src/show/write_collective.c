@@ -30,8 +30,8 @@ append_cell (GString *out, const char *text)
 static void
 append_double (GString *out, double value)
 {
-  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (out, ",%s", g_ascii_dtostr (buffer, sizeof buffer, value));
+  g_string_append_c (out, ',');
+  ls_csv_append_number (out, value);
 }
 
 static void

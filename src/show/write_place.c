@@ -3,10 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "job/assumptions.h"
 #include "data/jobs/read_placement.h"
-#include "data/text/csv.h"
 #include "data/text/json_out.h"
+#include "job/assumptions.h"
 #include "job/knobs.h"
 #include "show/quantity.h"
 #include "show/run/write_run.h"
@@ -243,31 +242,3 @@ best_options (const LsPlace *p)
 }
 
 #include "show/place_keys.h"
-
-char *
-ls_place_to_csv (const LsPlace *p)
-{
-  GString *out = g_string_new (
-      "rank_order,gpus,step_time_ps,least_ps,refused,layers_per_chunk,micro_batches_per_replica,"
-      "options\n");
-  for (guint i = 0; i < p->rows->len; i++) {
-    const LsPlaceRow *row = row_at (p, i);
-    g_string_append_printf (out, "%s,%s,", row->order, row->seats);
-    if (row->step > 0)
-      g_string_append_printf (out, "%" G_GINT64_FORMAT, row->step);
-    g_string_append_c (out, ',');
-    if (row->least > 0)
-      g_string_append_printf (out, "%" G_GINT64_FORMAT, row->least);
-    g_string_append_c (out, ',');
-    ls_csv_append (out, row->refused ? row->refused : "");
-    g_string_append_c (out, ',');
-    ls_csv_append (out, row->layers ? row->layers : "");
-    g_string_append_c (out, ',');
-    ls_csv_append (out, row->counts ? row->counts : "");
-    g_string_append_c (out, ',');
-    g_autofree char *options = row_options (p, row);
-    ls_csv_append (out, options);
-    g_string_append_c (out, '\n');
-  }
-  return g_string_free (out, FALSE);
-}

@@ -1,12 +1,10 @@
 #include "show/answers.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include <lockstep/units.h>
 
-#include "data/text/csv.h"
 #include "job/assumptions.h"
 #include "show/run/write_run.h"
 #include "show/share_keys.h"
@@ -227,39 +225,5 @@ ls_sharing_to_text (const LsSharing *s, guint top)
   append_links (out, s, top);
   append_shifts (out, s);
   append_packed (out, s);
-  return g_string_free (out, FALSE);
-}
-
-/* --- CSV --------------------------------------------------------------------------------------- */
-
-static void
-csv_figure (GString *out, double value)
-{
-  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (out, ",%s", g_ascii_dtostr (buffer, sizeof buffer, value));
-}
-
-char *
-ls_sharing_to_csv (const LsSharing *s)
-{
-  GString *out
-      = g_string_new ("job,of,nodes,n_gpus,start_s,alone_s,shared_s,slowdown,n_steps,shortest_s,longest_s\n");
-  for (guint i = 0; i < s->n_jobs; i++) {
-    const LsSharingJob *j = &s->jobs[i];
-    const char *const texts[] = { j->name, j->what, j->nodes };
-    for (guint k = 0; k < G_N_ELEMENTS (texts); k++) {
-      if (k > 0)
-        g_string_append_c (out, ',');
-      ls_csv_append (out, texts[k]);
-    }
-    g_string_append_printf (out, ",%u", j->n_gpus);
-    const double figures[] = { ls_time_to_s (j->start), j->alone_s, j->shared_s, j->slowdown };
-    for (guint k = 0; k < G_N_ELEMENTS (figures); k++)
-      csv_figure (out, figures[k]);
-    g_string_append_printf (out, ",%u", j->n_steps);
-    csv_figure (out, j->shortest_s);
-    csv_figure (out, j->longest_s);
-    g_string_append_c (out, '\n');
-  }
   return g_string_free (out, FALSE);
 }

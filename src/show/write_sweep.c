@@ -434,9 +434,8 @@ csv_layout (GString *out, const LsStrategy *s)
 static void
 csv_number (GString *out, double value)
 {
-  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (out, ",%s",
-                          isnan (value) ? "" : g_ascii_formatd (buffer, sizeof buffer, "%.17g", value));
+  g_string_append_c (out, ',');
+  ls_csv_append_number (out, value);
 }
 
 static void

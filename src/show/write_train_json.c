@@ -16,9 +16,8 @@ csv_row (GString *out, const char *kind, const char *name, const double values[N
   g_string_append_printf (out, "%s,", kind);
   ls_csv_append (out, name);
   for (int i = 0; i < N_COLUMNS; i++) {
-    char text[G_ASCII_DTOSTR_BUF_SIZE] = "";
-    g_string_append_printf (out, ",%s",
-                            isnan (values[i]) ? "" : g_ascii_dtostr (text, sizeof text, values[i]));
+    g_string_append_c (out, ',');
+    ls_csv_append_number (out, values[i]);
   }
   g_string_append_c (out, '\n');
 }

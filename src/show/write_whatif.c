@@ -1,10 +1,8 @@
 #include "show/run/write_run.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include "job/assumptions.h"
-#include "data/text/csv.h"
 #include "show/quantity.h"
 #include "show/text_table.h"
 
@@ -224,54 +222,4 @@ void
 ls_json_what_if (LsJsonOut *w, const LsWhatIf *what_if)
 {
   ls_keys_whatif (w, what_if);
-}
-
-char *
-ls_what_if_to_json (const LsWhatIf *w)
-{
-  LsJsonOut out;
-  ls_json_out_open_as (&out, "whatif");
-  ls_keys_whatif (&out, w);
-  return ls_json_out_close (&out);
-}
-
-/* --- CSV ------------------------------------------------------------------------------- */
-
-static void
-csv_figure (GString *out, double value)
-{
-  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append_printf (out, ",%s", isnan (value) ? "" : g_ascii_dtostr (buffer, sizeof buffer, value));
-}
-
-static void
-csv_row (GString *out, const LsWhatIfRow *row)
-{
-  const char *const texts[] = { row->change, row->idea, row->cost, row->refused };
-  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
-    if (i > 0)
-      g_string_append_c (out, ',');
-    ls_csv_append (out, texts[i]);
-  }
-  if (row->refused) {
-    g_string_append (out, ",,,,,,,\n");
-    return;
-  }
-  csv_figure (out, row->gain);
-  csv_figure (out, row->step_time_s);
-  csv_figure (out, row->tokens_per_s);
-  g_string_append_printf (out, ",%" PRIu64 ",%" PRIu64 ",%d", row->needed_bytes, row->capacity_bytes,
-                          row->fits);
-  csv_figure (out, row->usd_per_million_tokens);
-  g_string_append_c (out, '\n');
-}
-
-char *
-ls_what_if_to_csv (const LsWhatIf *w)
-{
-  GString *out = g_string_new ("change,idea,cost,refused,gain,step_time_s,tokens_per_s,needed_bytes,capacity_"
-                               "bytes,fits,usd_per_million_tokens\n");
-  for (guint i = 0; i < w->rows->len; i++)
-    csv_row (out, row_at (w, i));
-  return g_string_free (out, FALSE);
 }

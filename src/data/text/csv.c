@@ -1,5 +1,7 @@
 #include "data/text/csv.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/printable.h"
@@ -334,10 +336,30 @@ ls_csv_append (GString *out, const char *cell)
     g_string_append (out, cell);
     return;
   }
-  g_string_append (out, is_formula (cell) ? "\"'" : "\"");
-  for (const char *c = cell; *c; c++)
+  g_autofree char *text = g_strconcat (is_formula (cell) ? "'" : "", cell, NULL);
+  ls_csv_append_quoted (out, text);
+}
+
+void
+ls_csv_append_quoted (GString *out, const char *cell)
+{
+  g_string_append_c (out, '"');
+  for (const char *c = cell ? cell : ""; *c; c++)
     g_string_append_printf (out, *c == '"' ? "\"\"" : "%c", *c);
   g_string_append_c (out, '"');
+}
+
+void
+ls_csv_append_number (GString *out, double value)
+{
+  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
+  g_string_append (out, isnan (value) ? "" : g_ascii_dtostr (buffer, sizeof buffer, value));
+}
+
+void
+ls_csv_append_int (GString *out, int64_t value)
+{
+  g_string_append_printf (out, "%" PRId64, value);
 }
 
 void

@@ -38,6 +38,9 @@ const char *ls_csv_column_name (const LsCsv *csv, guint column);
 /* Appends a cell as this reader has it: in quotes where it needs them; behind an apostrophe what a
  * spreadsheet would calculate ("=1+1"). NULL: empty. */
 void ls_csv_append (GString *out, const char *cell);
+void ls_csv_append_quoted (GString *out, const char *cell); /* in quotes whatever it is */
+void ls_csv_append_number (GString *out, double value);     /* reads back as the same double; NaN: empty */
+void ls_csv_append_int (GString *out, int64_t value);
 void ls_csv_print (FILE *out, const char *cell); /* the same into a file */
 
 /* Borrowed until the table is freed; never NULL; as base/printable.h makes it. */

@@ -1,6 +1,5 @@
 #include "show/run/write_run.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #include "job/assumptions.h"
@@ -235,44 +234,3 @@ needed_bytes (const LsMemoryTable *t)
 }
 
 #include "show/memory_keys.h"
-
-/* --- CSV ------------------------------------------------------------------------- */
-
-/* Names of segments and ops have neither commas nor quotes of their own; a trace's may. */
-static void
-csv_text (GString *out, const char *text)
-{
-  g_string_append_c (out, '"');
-  for (const char *c = text ? text : ""; *c; c++)
-    g_string_append_printf (out, *c == '"' ? "\"\"" : "%c", *c);
-  g_string_append (out, "\",");
-}
-
-static void
-csv_row (GString *out, const LsMemoryRow *r)
-{
-  g_string_append_printf (out, "%u,%u,%u,", r->m->rank, r->stage, r->m->count);
-  for (int c = 0; c < LS_N_MEM; c++)
-    g_string_append_printf (out, "%" PRIu64 ",", r->m->category_peak[c]);
-  g_string_append_printf (out, "%" PRIu64 ",%" PRIu64 ",", r->m->peak_bytes, r->m->needed_bytes);
-  if (r->m->peak_at != LS_TIME_NEVER)
-    g_string_append_printf (out, "%" PRId64, r->m->peak_at);
-  g_string_append_c (out, ',');
-  csv_text (out, r->peak_segment);
-  csv_text (out, r->peak_op);
-  g_string_append_printf (out, "%u,%" PRIu64 "\n", r->peak_mb, r->m->kept_by_layers);
-}
-
-char *
-ls_memory_to_csv (const LsMemoryTable *t)
-{
-  GString *out = g_string_new ("rank,stage,count,");
-  for (int c = 0; c < LS_N_MEM; c++)
-    g_string_append_printf (out, "%s_bytes,", ls_mem_category_name ((LsMemCategory) c));
-  g_string_append (out,
-                   "peak_bytes,needed_bytes,peak_ps,peak_segment,peak_op,peak_micro_batch,kept_by_layers_"
-                   "bytes\n");
-  for (guint i = 0; i < t->rows->len; i++)
-    csv_row (out, row_at (t, i));
-  return g_string_free (out, FALSE);
-}

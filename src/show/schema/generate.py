@@ -12,6 +12,7 @@ BOOLEAN = 'ls_json_out_bool (w, {key}, {value});'
 TEXT = 'ls_json_out_string (w, {key}, {value});'
 NEW_TEXT = '{{ g_autofree char *text = {value}; ls_json_out_string (w, {key}, text); }}'
 KEYS = """/* Made by show/schema/generate.py of result_keys.txt. */
+#include "data/text/csv.h"
 #include "data/text/json_out.h"
 
 static void
@@ -30,6 +31,21 @@ char *
   return ls_json_out_close (&w);
 }}
 """
+CELLS = """
+char *
+{function} ({arguments})
+{{
+  GString *out = g_string_new (NULL);
+{head}
+  g_string_append_c (out, '\\n');
+{body}
+  return g_string_free (out, FALSE);
+}}
+"""
+NUMBER_CELL = "_Generic (({value}), double: ls_csv_append_number, default: ls_csv_append_int) (out, {value});"
+TEXT_CELL = "ls_csv_append (out, {value});"
+NEW_CELL = "{{ g_autofree char *text = {value}; ls_csv_append (out, text); }}"
+QUOTED_CELL = "ls_csv_append_quoted (out, {value});"
 LOOPS = (  # what a place of a list says; what begins an element
     (r"each (?P<var>\w+) in (?P<list>.+)",
      "for (guint i_{var} = 0; {list} && {list}[i_{var}]; i_{var}++) {{\n__auto_type {var} = {list}[i_{var}];"),
@@ -131,14 +147,16 @@ def add_container(root, line):
 
 
 def read_section(path, name):
-    """The tree of a section, and the arguments that what it writes takes."""
-    root, signature, late, is_here = Node(""), "", [], False
+    """The tree of a section, the function that writes it, and its tables of comma-separated text."""
+    root, signature, tables, late, is_here = Node(""), "", [], [], False
     with open(path, encoding="utf-8") as file:
         for line in file.read().split("\n"):
             if line.startswith("== "):
                 is_here = line[3:].split(":")[0] == name
             elif is_here and line.startswith("@ ") and line.endswith(")") and "|" not in line:
                 signature = line[2:]
+            elif is_here and line.startswith("@ csv "):
+                tables.append(line[6:])
             elif is_here and line.startswith("@ "):
                 late.append(line[2:])
             elif is_here and line and line[0] != "#":
@@ -146,7 +164,7 @@ def read_section(path, name):
     for line in late:
         add_container(root, line)
     resolve(root, root, path)
-    return root, signature
+    return root, signature, tables
 
 
 def resolve(node, root, path):
@@ -172,8 +190,12 @@ def given(node, key, lines, test=""):
     return [f"if ({test}) {{", *lines, "}", *other]
 
 
+def value_of(node, var):
+    return node.place.replace("#", str(node.index)) or f"{var}->{node.name}"
+
+
 def write_value(node, key, var):
-    value = node.place.replace("#", str(node.index)) or f"{var}->{node.name}"
+    value = value_of(node, var)
     form = {"string": TEXT, "boolean": BOOLEAN}.get(node.type.split("/")[0], NUMBER)
     if value.startswith("new "):
         form, value = NEW_TEXT, value.removeprefix("new ")
@@ -181,29 +203,31 @@ def write_value(node, key, var):
     return given(node, key, [form.format(key=key, value=value)], value if is_known else "")
 
 
-def write_each(node, element, key, var):
-    """A loop over what a place says, and in it what an element is; key: of it."""
+def write_each(node, write_element):
+    """A loop over what a place says, and in it what is made of the name of an element."""
     for pattern, begin in LOOPS:
         found = re.fullmatch(pattern, node.place)
         if found:
             skip = [f"if (!({node.where}))\ncontinue;"] if node.where else []
-            return [begin.format(**found.groupdict()), *skip, *write(element, key, found["var"]), "}"]
+            return [begin.format(**found.groupdict()), *skip, *write_element(found["var"]), "}"]
     sys.exit(f"{node.name}: no list: {node.place!r}")
 
 
-def write_list(node, key, var):
-    lines = write_each(node, node.item, "NULL", var)
+def write_list(node, key):
+    lines = write_each(node, lambda element: write(node.item, "NULL", element))
     of_list = re.fullmatch(r".+ in ([^,]+)", node.place)
     test = of_list[1] if of_list and node.may_be("absent") else ""
     return given(node, key, [f"ls_json_out_begin_array (w, {key});", *lines, "ls_json_out_end_array (w);"], test)
 
 
+def write_member(node, var):
+    if node.family:
+        return write_each(node.family, lambda element: write(node, node.name_of_each, element))
+    return write(node, f'"{node.name}"', var)
+
+
 def write_members(node, var):
-    lines = []
-    for member in node.members:
-        lines += (write_each(member.family, member, member.name_of_each, var) if member.family
-                  else write(member, f'"{member.name}"', var))
-    return lines
+    return [line for member in node.members for line in write_member(member, var)]
 
 
 def write_object(node, key, var):
@@ -222,17 +246,67 @@ def write(node, key, var):
         call = [f"ls_json_out_begin_object (w, {key});", node.place[2:-2] + ";", "ls_json_out_end_object (w);"]
         return given(node, key, call)
     if node.item:
-        return write_list(node, key, var)
+        return write_list(node, key)
     return write_object(node, key, var) if node.members else write_value(node, key, var)
 
 
+# --- comma-separated text --------------------------------------------------------------------------------------------
+
+
+def column_of(row, text):
+    """(name, condition, node, form of a cell) of a column: "NAME", "NAME = KEY" or "NAME := PLACE", and " when ..."."""
+    text, _, when = text.partition(" when ")
+    name, is_place, place = text.partition(" := ")
+    name, _, key = name.partition(" = ")
+    node, form = Node(name), NUMBER_CELL
+    if is_place:
+        node.set_place(place.removeprefix("text "))
+    else:
+        node = row.at(key or name.strip('"'))
+    if node.type.startswith("string") or place.startswith("text "):
+        form = TEXT_CELL
+    return name.strip('"'), when, node, QUOTED_CELL if name.startswith('"') else form
+
+
+def write_cell(node, form, var):
+    value = value_of(node, var)
+    if value.startswith("new "):
+        form, value = NEW_CELL, value.removeprefix("new ")
+    line = form.format(value=value)
+    return f"if ({node.condition}) {{\n{line}\n}}" if node.condition else line
+
+
+def write_table(root, line):
+    signature, way, columns = line.split(" | ")
+    function, arguments = re.fullmatch(r"(\w+) \((.*)\)", signature).groups()
+    rows = root.at(way.removesuffix("[]"))
+    columns = [column_of(rows.item, column) for column in columns.split("; ")]
+
+    def when(condition, line):
+        return f"if ({condition}) {{\n{line}\n}}" if condition else line
+
+    def cells(var):
+        lines = []
+        for i, (_, condition, node, form) in enumerate(columns):
+            comma = "g_string_append_c (out, ',');\n" if i > 0 else ""
+            lines.append(when(condition, comma + write_cell(node, form, var)))
+        return [*lines, "g_string_append_c (out, '\\n');"]
+
+    head = [when(condition, f'g_string_append (out, "{"," if i > 0 else ""}{name}");')
+            for i, (name, condition, _, _) in enumerate(columns)]
+    print(CELLS.format(function=function, arguments=arguments, head="\n".join(head),
+                       body="\n".join(write_each(rows, cells))), end="")
+
+
 def main(path, section):
-    root, signature = read_section(path, section)
+    root, signature, tables = read_section(path, section)
     function, arguments = re.fullmatch(r"(\w*) ?\((.*)\)", signature).groups()
     values = re.findall(r"(\w+)(?:,|$)", arguments)
     parts = {"name": section.replace("-", "_"), "section": section, "function": function, "arguments": arguments,
              "values": ", ".join(values), "body": "\n".join(write_members(root, values[0]))}
     print((KEYS + (DOCUMENT if function else "")).format(**parts), end="")
+    for table in tables:
+        write_table(root, table)
 
 
 if __name__ == "__main__":
