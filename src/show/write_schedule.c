@@ -186,9 +186,8 @@ ls_schedule_all_to_text (const LsScheduleTable *t)
 
   ls_text_table_init (&table, "ll");
   for (guint i = 0; i < t->rows->len; i++)
-    if (row_at (t, i)->refusal) {
+    if (row_at (t, i)->refusal)
       ls_text_table_add (&table, "%s\v%s", row_at (t, i)->schedule, row_at (t, i)->refusal);
-    }
   if (n_refused > 0)
     g_string_append (out, "\nNot for this job\n");
   ls_text_table_print (&table, 2, out);

@@ -1,8 +1,11 @@
-"""Makes the C that writes JSON from the table of its keys: generate.py result_keys.txt SECTION > SECTION_keys.h
+"""Makes what follows from the table of keys of JSON that is written:
+    generate.py result_keys.txt SECTION > SECTION_keys.h     C that writes the JSON, and comma-separated text
+    generate.py result_keys.txt > result_schemas.txt         the JSON Schemas of all sections
 
 The head of the table says what its rows are. All that is written lies in objects and lists that stand in a tree, as
 keys do; a tree is written front to back, each value by the type that it has in C."""
 
+import json
 import re
 import sys
 
@@ -66,7 +69,7 @@ class Node:
 
     def __init__(self, name):
         self.name, self.members, self.item = name, [], None
-        self.type, self.index = "", 0
+        self.type, self.meaning, self.index = "", "", 0
         self.place, self.condition, self.is_only, self.where, self.like = "", "", False, "", ""
         self.family, self.name_of_each = None, ""  # of members with any names: what they are elements of
 
@@ -298,7 +301,75 @@ def write_table(root, line):
                        body="\n".join(write_each(rows, cells))), end="")
 
 
-def main(path, section):
+# --- JSON Schema -----------------------------------------------------------------------------------------------------
+
+
+def read_sections(path):
+    """The lines of rows of each section, and what each is: {name: (meaning, [line])}."""
+    sections, rows = {}, []
+    with open(path, encoding="utf-8") as file:
+        for line in file.read().split("\n"):
+            if line.startswith("== "):
+                name, _, meaning = line[3:].partition(": ")
+                sections[name] = meaning, (rows := [])
+            elif line and line[0] not in "#@":
+                rows.append(line)
+    return sections
+
+
+def describe(root, sections, name):
+    """Gives a tree the types and meanings of a section, in the order of its rows."""
+    for line in sections[name][1]:
+        shown, types, meaning = (line.split(" | ") + [""])[:3]
+        keys, types = whole_keys(shown), types.split(" ")
+        for i, key in enumerate(keys):
+            node = root.at(key)
+            node.type, node.meaning = types[i if len(types) > 1 else 0], meaning
+            if node.type.startswith("="):
+                describe(node, sections, node.type.split("/")[0][1:])
+
+
+def schema_of_members(node, kind=""):
+    named = [m for m in node.members if not m.name.isalpha() or not m.name.isupper()]
+    schema = {"properties": {"schema": {"const": kind}} if kind else {}}
+    schema["properties"].update((m.name, schema_of(m)) for m in named)
+    for member in node.members:
+        if member not in named:
+            schema["additionalProperties"] = schema_of(member)
+    schema["required"] = ["schema"] * bool(kind) + [m.name for m in named if not m.may_be("absent")]
+    return schema
+
+
+def schema_of(node):
+    kind = node.type.split("/")[0]
+    if node.item or kind == "list":
+        kind = "array"
+    elif not kind or kind[0] == "=" or node.members:
+        kind = "object"
+    schema = {"description": node.meaning} if node.meaning else {}
+    schema["type"] = [kind, "null"] if node.may_be("null") or kind == "number" else kind
+    if node.item:
+        schema["items"] = schema_of(node.item)
+    elif node.members:
+        schema.update(schema_of_members(node))
+    return schema
+
+
+def print_schemas(path):
+    """All of them, each behind "== NAME: MEANING"."""
+    sections = read_sections(path)
+    for name, (meaning, _) in sections.items():
+        root, kind = Node(""), f"lockstep.{name}/1"
+        describe(root, sections, name)
+        document = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:lockstep:{name}:1",
+                    "title": kind, "type": "object", **schema_of_members(root, kind)}
+        print(f"== {name}: {meaning}\n{json.dumps(document, indent=2, ensure_ascii=False)}")
+
+
+def main(path, section=""):
+    if not section:
+        print_schemas(path)
+        return
     root, signature, tables = read_section(path, section)
     function, arguments = re.fullmatch(r"(\w*) ?\((.*)\)", signature).groups()
     values = re.findall(r"(\w+)(?:,|$)", arguments)
