@@ -80,3 +80,15 @@ ls_text_table_print (LsTextTable *t, int indent, GString *out)
   g_ptr_array_unref (t->cells);
   g_ptr_array_unref (t->notes);
 }
+
+void
+ls_text_heading (GString *out, bool is_color, const char *heading, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_string_append_printf (out, "\n%s%s%s  %s", is_color ? "\033[1m" : "", heading, is_color ? "\033[0m" : "",
+                          is_color ? "\033[2m" : "");
+  g_string_append_vprintf (out, format, args);
+  g_string_append (out, is_color ? "\033[0m\n" : "\n");
+  va_end (args);
+}

@@ -1,8 +1,9 @@
-/* show/text_table.h — columns of text as wide as their widest cell. */
+/* show/text_table.h — columns of text as wide as their widest cell, and headings of sections. */
 #ifndef LS_SHOW_TEXT_TABLE_H
 #define LS_SHOW_TEXT_TABLE_H
 
 #include <glib.h>
+#include <stdbool.h>
 
 #define LS_TEXT_TABLE_MAX_COLUMNS 16
 
@@ -22,5 +23,9 @@ void ls_text_table_note (LsTextTable *t, const char *note);
 
 /* Appends all rows, `indent` blanks before each, and clears the table. */
 void ls_text_table_print (LsTextTable *t, int indent, GString *out);
+
+/* A heading behind an empty line, bold, and a note on its line, dim, where is_color: ANSI escapes. */
+void ls_text_heading (GString *out, bool is_color, const char *heading, const char *format, ...)
+    G_GNUC_PRINTF (4, 5);
 
 #endif

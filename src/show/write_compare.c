@@ -11,7 +11,6 @@
 #define NAME_WIDTH 28
 
 static void compare_texts_print (LsResultFile *const *files, guint n, GString *out);
-static void compare_texts_write (LsResultFile *const *files, guint n, LsJsonOut *w);
 
 static double
 percent (double a, double b)
@@ -43,21 +42,6 @@ append_value (GString *out, double value, int s)
     g_string_append_printf (out, " %14.6g", value);
   else
     g_string_append_printf (out, " %14.3f", value);
-}
-
-/* What two results and more share: the names of a section, a number as its text has it, and the line of a
- * file. */
-static const char *
-compare_section_key (int section)
-{
-  return sections[section].key;
-}
-
-/* static: "breakdown, ms"  */
-static const char *
-compare_section_title (int section)
-{
-  return sections[section].title;
 }
 
 static void
@@ -193,32 +177,6 @@ ls_result_compare_to_text (const LsResultCompare *c)
   return g_string_free (out, FALSE);
 }
 
-char *
-ls_result_compare_to_json (const LsResultCompare *c)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "compare");
-  ls_json_out_string (&w, "a", c->a->path);
-  ls_json_out_string (&w, "b", c->b->path);
-  LsResultFile *const files[] = { (LsResultFile *) c->a, (LsResultFile *) c->b };
-  compare_texts_write (files, 2, &w);
-  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++) {
-    ls_json_out_begin_array (&w, sections[s].key);
-    for (guint i = 0; i < c->sections[s]->len; i++) {
-      const LsCompareRow *row = &g_array_index (c->sections[s], LsCompareRow, i);
-      ls_json_out_begin_object (&w, NULL);
-      ls_json_out_string (&w, "name", row->name);
-      ls_json_out_double (&w, "a", row->a);
-      ls_json_out_double (&w, "b", row->b);
-      ls_json_out_double (&w, "delta", row->b - row->a);
-      ls_json_out_double (&w, "change_pct", percent (row->a, row->b));
-      ls_json_out_end_object (&w);
-    }
-    ls_json_out_end_array (&w);
-  }
-  return ls_json_out_close (&w);
-}
-
 /* ---- spans ---- */
 
 static void
@@ -267,40 +225,6 @@ ls_span_compare_to_text (const LsSpanCompare *c)
   append_total (out, "gaps between", c->predicted.gap_us, c->measured.gap_us);
   append_total (out, "step", c->predicted.step_us, c->measured.step_us);
   return g_string_free (out, FALSE);
-}
-
-static void
-write_total (LsJsonOut *w, const char *key, const LsSpanTotal *t)
-{
-  ls_json_out_begin_object (w, key);
-  ls_json_out_double (w, "step_us", t->step_us);
-  ls_json_out_double (w, "busy_us", t->busy_us);
-  ls_json_out_double (w, "gap_us", t->gap_us);
-  ls_json_out_end_object (w);
-}
-
-char *
-ls_span_compare_to_json (const LsSpanCompare *c)
-{
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "compare");
-  ls_json_out_uint (&w, "rank", c->rank);
-  write_total (&w, "predicted", &c->predicted);
-  write_total (&w, "measured", &c->measured);
-  ls_json_out_begin_array (&w, "classes");
-  for (guint i = 0; i < c->classes->len; i++) {
-    const LsSpanClass *k = &g_array_index (c->classes, LsSpanClass, i);
-    ls_json_out_begin_object (&w, NULL);
-    ls_json_out_string (&w, "name", k->name);
-    ls_json_out_uint (&w, "n_predicted", k->n_predicted);
-    ls_json_out_uint (&w, "n_measured", k->n_measured);
-    ls_json_out_double (&w, "predicted_us", k->predicted_us);
-    ls_json_out_double (&w, "measured_us", k->measured_us);
-    ls_json_out_double (&w, "ratio", k->measured_us / k->predicted_us);
-    ls_json_out_end_object (&w);
-  }
-  ls_json_out_end_array (&w);
-  return ls_json_out_close (&w);
 }
 
 /* --- options that differ, and more than two results in columns ----------------------------------- */
@@ -410,7 +334,7 @@ compare_texts_print (LsResultFile *const *files, guint n, GString *out)
 
 /* A member of an open object: names and values, as a and b of two files. */
 static void
-write_texts (LsResultFile *const *files, guint n, const Texts *t, LsJsonOut *w)
+write_texts (LsJsonOut *w, LsResultFile *const *files, guint n, const Texts *t)
 {
   g_autoptr (GPtrArray) names = compare_names (files, n, t);
   ls_json_out_begin_array (w, t->key);
@@ -427,13 +351,6 @@ write_texts (LsResultFile *const *files, guint n, const Texts *t, LsJsonOut *w)
     ls_json_out_end_object (w);
   }
   ls_json_out_end_array (w);
-}
-
-static void
-compare_texts_write (LsResultFile *const *files, guint n, LsJsonOut *w)
-{
-  write_texts (files, n, &assumptions, w);
-  write_texts (files, n, &options, w);
 }
 
 /* --- numbers --- */
@@ -486,7 +403,7 @@ print_section (LsResultFile *const *files, guint n, int section, GString *out)
     if (!says_something (files, n, section, name))
       continue;
     if (!has_head)
-      print_head (compare_section_title (section), n, NAME_WIDTH, out);
+      print_head (sections[section].title, n, NAME_WIDTH, out);
     has_head = true;
     g_string_append_printf (out, "  %-*s", NAME_WIDTH, name);
     for (guint i = 0; i < n; i++)
@@ -510,34 +427,71 @@ ls_compare_many_to_text (LsResultFile *const *files, guint n)
   return g_string_free (out, FALSE);
 }
 
+/* --- for programs ----------------------------------------------------------------------------------- */
+
+/* A row of more than two. */
 static void
-write_section (LsResultFile *const *files, guint n, int section, LsJsonOut *w)
+write_values (LsJsonOut *w, LsResultFile *const *files, guint n, int section, const char *name)
+{
+  ls_json_out_begin_object (w, NULL);
+  ls_json_out_string (w, "name", name);
+  ls_json_out_begin_array (w, "values");
+  for (guint i = 0; i < n; i++)
+    ls_json_out_double (w, NULL, number_of (files[i], section, name));
+  ls_json_out_end_array (w);
+  ls_json_out_end_object (w);
+}
+
+static void
+write_pair (LsJsonOut *w, const LsCompareRow *row)
+{
+  ls_json_out_begin_object (w, NULL);
+  ls_json_out_string (w, "name", row->name);
+  ls_json_out_double (w, "a", row->a);
+  ls_json_out_double (w, "b", row->b);
+  ls_json_out_double (w, "delta", row->b - row->a);
+  ls_json_out_double (w, "change_pct", percent (row->a, row->b));
+  ls_json_out_end_object (w);
+}
+
+/* Of two as they are compared, of more without c. */
+static void
+write_section (LsJsonOut *w, const LsResultCompare *c, LsResultFile *const *files, guint n, int section)
 {
   g_autoptr (GPtrArray) names = names_of (files, n, section);
-  ls_json_out_begin_array (w, compare_section_key (section));
-  for (guint k = 0; k < names->len; k++) {
-    ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "name", g_ptr_array_index (names, k));
-    ls_json_out_begin_array (w, "values");
-    for (guint i = 0; i < n; i++)
-      ls_json_out_double (w, NULL, number_of (files[i], section, g_ptr_array_index (names, k)));
-    ls_json_out_end_array (w);
-    ls_json_out_end_object (w);
-  }
+  ls_json_out_begin_array (w, sections[section].key);
+  for (guint i = 0; c && i < c->sections[section]->len; i++)
+    write_pair (w, &g_array_index (c->sections[section], LsCompareRow, i));
+  for (guint k = 0; !c && k < names->len; k++)
+    write_values (w, files, n, section, g_ptr_array_index (names, k));
   ls_json_out_end_array (w);
+}
+
+#include "show/compare_keys.h"
+
+static char *
+to_json (const LsResultCompare *c, const LsSpanCompare *spans, LsResultFile *const *files, guint n)
+{
+  LsJsonOut w;
+  ls_json_out_open_as (&w, "compare");
+  ls_keys_compare (&w, c, spans, files, n);
+  return ls_json_out_close (&w);
+}
+
+char *
+ls_result_compare_to_json (const LsResultCompare *c)
+{
+  return to_json (c, NULL, (LsResultFile *const[]) { (LsResultFile *) c->a, (LsResultFile *) c->b }, 2);
+}
+
+char *
+ls_span_compare_to_json (const LsSpanCompare *c)
+{
+  return to_json (NULL, c, NULL, 0);
 }
 
 char *
 ls_compare_many_to_json (LsResultFile *const *files, guint n)
 {
-  LsJsonOut w;
-  ls_json_out_open_as (&w, "compare");
-  ls_json_out_begin_array (&w, "files");
-  for (guint i = 0; i < n; i++)
-    ls_json_out_string (&w, NULL, files[i]->path);
-  ls_json_out_end_array (&w);
-  compare_texts_write (files, n, &w);
-  for (int s = 0; s < LS_N_RESULT_SECTIONS; s++)
-    write_section (files, n, s, &w);
-  return ls_json_out_close (&w);
+  return to_json (NULL, NULL, files, n);
 }

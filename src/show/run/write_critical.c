@@ -7,18 +7,6 @@
 #define MAX_LINKS 10
 #define MAX_RANKS 10
 
-static void G_GNUC_PRINTF (4, 5)
-    add_heading (GString *out, bool is_color, const char *heading, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_string_append_printf (out, "\n%s%s%s  %s", is_color ? "\033[1m" : "", heading, is_color ? "\033[0m" : "",
-                          is_color ? "\033[2m" : "");
-  g_string_append_vprintf (out, format, args);
-  g_string_append (out, is_color ? "\033[0m\n" : "\n");
-  va_end (args);
-}
-
 static void
 add_time (LsTextTable *t, const LsPathSummary *s, LsTime time)
 {
@@ -47,8 +35,8 @@ add_ops (const LsPathSummary *s, bool is_color, GString *out)
 {
   LsTextTable t;
   guint n = MIN (s->ops->len, MAX_OPS);
-  add_heading (out, is_color, "Ops on it", "the longest %u of %u by name and kind; how often", n,
-               s->ops->len);
+  ls_text_heading (out, is_color, "Ops on it", "the longest %u of %u by name and kind; how often", n,
+                   s->ops->len);
   ls_text_table_init (&t, "llrrr");
   for (guint i = 0; i < n; i++) {
     const LsPathOp *op = &g_array_index (s->ops, LsPathOp, i);
@@ -71,8 +59,8 @@ add_links (const LsPathSummary *s, bool is_color, GString *out)
   if (s->links->len == 0)
     return;
   LsTextTable t;
-  add_heading (out, is_color, "Links that limit what moves on it",
-               "how much of the link its own data use; how often; links alike");
+  ls_text_heading (out, is_color, "Links that limit what moves on it",
+                   "how much of the link its own data use; how often; links alike");
   ls_text_table_init (&t, "lrrrrr");
   for (guint i = 0; i < MIN (s->links->len, MAX_LINKS); i++) {
     const LsPathLink *link = &g_array_index (s->links, LsPathLink, i);
@@ -89,8 +77,8 @@ add_ranks (const LsPathSummary *s, bool is_color, GString *out)
 {
   LsTextTable t;
   guint n = MIN (s->ranks->len, MAX_RANKS);
-  add_heading (out, is_color, "Ranks on it", "the longest %u of %u; it changes ranks %u times", n,
-               s->ranks->len, s->hops->len);
+  ls_text_heading (out, is_color, "Ranks on it", "the longest %u of %u; it changes ranks %u times", n,
+                   s->ranks->len, s->hops->len);
   ls_text_table_init (&t, "llrrl");
   for (guint i = 0; i < n; i++) {
     const LsPathRank *rank = &g_array_index (s->ranks, LsPathRank, i);
@@ -107,7 +95,8 @@ add_ranks (const LsPathSummary *s, bool is_color, GString *out)
 void
 ls_critical_to_text (const LsPathSummary *s, bool is_color, GString *out)
 {
-  add_heading (out, is_color, "Critical path", "what the step waited for, from its end back to its start");
+  ls_text_heading (out, is_color, "Critical path",
+                   "what the step waited for, from its end back to its start");
   add_kinds (s, out);
   add_ops (s, is_color, out);
   add_links (s, is_color, out);

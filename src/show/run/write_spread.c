@@ -24,13 +24,10 @@ sort (const LsSensitivityTable *t, guint *order)
 void
 ls_sensitivity_to_text (const LsSensitivityTable *t, bool is_color, bool is_ascii, GString *out)
 {
-  const char *bold = is_color ? "\033[1m" : "", *dim = is_color ? "\033[2m" : "",
-             *end = is_color ? "\033[0m" : "";
   g_autofree guint *order = g_new0 (guint, t->n);
   sort (t, order);
-  g_string_append_printf (
-      out, "\n%sSensitivity%s  %spercent of the step's time per percent more of each; ms per percent%s\n",
-      bold, end, dim, end);
+  ls_text_heading (out, is_color, "Sensitivity",
+                   "percent of the step's time per percent more of each; ms per percent");
   double most = t->n > 0 ? fabs (t->rows[order[0]].elasticity) : 0;
   for (guint i = 0; i < t->n; i++) {
     const LsSensitivity *row = &t->rows[order[i]];
@@ -82,16 +79,13 @@ time_text (double seconds)
 void
 ls_spread_to_text (const LsStepSpread *s, bool is_color, GString *out)
 {
-  const char *bold = is_color ? "\033[1m" : "", *dim = is_color ? "\033[2m" : "",
-             *end = is_color ? "\033[0m" : "";
   const LsSpreadRow *job = ls_step_spread_of_job (s);
   double base = ls_step_spread_base_s (s);
   g_autofree char *mean = time_text (base * (1 + job->noise)), *low = time_text (base * job->low),
                   *median = time_text (base * job->median), *high = time_text (base * job->high),
                   *alike = time_text (s->alike_s);
-  g_string_append_printf (out,
-                          "\n%sVariation of steps%s  %sjitter %s: %u clusters drawn, %u steps of each%s\n",
-                          bold, end, dim, s->jitter, job->n_clusters, job->n_steps, end);
+  ls_text_heading (out, is_color, "Variation of steps", "jitter %s: %u clusters drawn, %u steps of each",
+                   s->jitter, job->n_clusters, job->n_steps);
   g_string_append_printf (out, "  steps    mean %s, median %s; 5 %% to 95 %%: %s to %s\n", mean, median, low,
                           high);
   g_string_append_printf (
@@ -121,15 +115,10 @@ add_draw (const char *what, const LsEcmpDraw *draw, const LsEcmpTable *t, bool h
 void
 ls_ecmp_to_text (const LsEcmpTable *t, bool is_color, GString *out)
 {
-  const char *bold = is_color ? "\033[1m" : "", *dim = is_color ? "\033[2m" : "",
-             *end = is_color ? "\033[0m" : "";
   if (!t)
     return;
-  g_string_append_printf (
-      out,
-      "\n%sHashed routing%s  %s%u seeds; crowding: bytes of the busiest link between switches over the "
-      "mean%s\n",
-      bold, end, dim, t->n, end);
+  ls_text_heading (out, is_color, "Hashed routing",
+                   "%u seeds; crowding: bytes of the busiest link between switches over the mean", t->n);
   if (t->ideal.crowding == 0) {
     g_string_append (out, "  nothing passes between switches, so that nothing is chosen\n");
     return;
@@ -162,19 +151,17 @@ what_text (const LsFaultAsk *ask, const char *kind)
 void
 ls_faults_to_text (const LsFaultTable *t, bool is_color, GString *out)
 {
-  const char *bold = is_color ? "\033[1m" : "", *dim = is_color ? "\033[2m" : "",
-             *end = is_color ? "\033[0m" : "";
   if (!t)
     return;
   const char *kind = t->ask.kind == LS_FAULT_GPU ? t->chip : ls_fault_kind_name (t->ask.kind);
   if (t->rows->len == 0) {
-    g_string_append_printf (out, "\n%sOne %s slower%s  there is none that the step uses\n", bold, kind, end);
+    g_string_append_printf (out, "\n%sOne %s slower%s  there is none that the step uses\n",
+                            is_color ? "\033[1m" : "", kind, is_color ? "\033[0m" : "");
     return;
   }
-  g_autofree char *what = what_text (&t->ask, kind);
-  g_string_append_printf (
-      out, "\n%sOne %s%s  %sthe step with each, one at a time; alike: as many as it stands for%s\n", bold,
-      what, end, dim, end);
+  g_autofree char *what = what_text (&t->ask, kind), *heading = g_strconcat ("One ", what, NULL);
+  ls_text_heading (out, is_color, heading,
+                   "the step with each, one at a time; alike: as many as it stands for");
   g_string_append_printf (out, "  %12s %9s %7s  %s\n", "step", "slower", "alike", kind);
   for (guint i = 0; i < MIN (t->rows->len, N_SHOWN); i++) {
     const LsFaultRow *row = &g_array_index (t->rows, LsFaultRow, i);

@@ -177,19 +177,6 @@ add_measured (Page *p, const LsReport *r)
   }
 }
 
-static void G_GNUC_PRINTF (3, 4) add_heading (Page *p, const char *heading, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *note = g_strdup_vprintf (format, args);
-  va_end (args);
-  end_line (p);
-  paint (p, BOLD, "%s", heading);
-  g_string_append (p->out, "  ");
-  paint (p, DIM, "%s", note);
-  end_line (p);
-}
-
 static const char *
 part_color (LsPart part)
 {
@@ -236,7 +223,8 @@ add_breakdown (Page *p, const LsReport *r)
 {
   LsPart order[LS_N_PARTS];
   sort_parts (r, order);
-  add_heading (p, "Where the time went", "mean over %u rank%s", r->n_ranks, r->n_ranks == 1 ? "" : "s");
+  ls_text_heading (p->out, p->text->color, "Where the time went", "mean over %u rank%s", r->n_ranks,
+                   r->n_ranks == 1 ? "" : "s");
   for (int i = 0; i < LS_N_PARTS && r->breakdown_s[order[i]] > 0; i++) {
     double s = r->breakdown_s[order[i]];
     g_autofree char *label = g_strdelimit (g_strdup (ls_part_name (order[i])), "_", ' ');
@@ -293,8 +281,8 @@ add_states (Page *p, const LsReport *r)
 static void
 add_memory (Page *p, const LsReport *r)
 {
-  add_heading (p, "Memory at its peak", "rank %u, the fullest; of %.2f GiB", r->peak_rank,
-               (double) r->capacity_bytes / GIB);
+  ls_text_heading (p->out, p->text->color, "Memory at its peak", "rank %u, the fullest; of %.2f GiB",
+                   r->peak_rank, (double) r->capacity_bytes / GIB);
   for (int c = 0; c < LS_N_MEM; c++) {
     if (r->at_peak[c] == 0)
       continue;
@@ -374,8 +362,8 @@ add_links (Page *p, const LsReport *r)
 {
   if (r->n_link_groups == 0)
     return;
-  add_heading (p, "Busiest links",
-               "share of capacity and payload of a step: the most of one link, mean of all");
+  ls_text_heading (p->out, p->text->color, "Busiest links",
+                   "share of capacity and payload of a step: the most of one link, mean of all");
   for (guint i = 0, row = 0; i < r->n_link_groups && row < MAX_LINK_ROWS; i++) {
     int reverse = find_reverse (r, i);
     if (reverse >= 0 && reverse < (int) i)
@@ -420,7 +408,7 @@ add_networks (Page *p, const LsReport *r)
   char align[LS_TEXT_TABLE_MAX_COLUMNS + 1] = "lrr";
   if (r->n_networks == 0)
     return;
-  add_heading (p, "Networks", "the same step, against %s", r->networks[0].name);
+  ls_text_heading (p->out, p->text->color, "Networks", "the same step, against %s", r->networks[0].name);
   for (int part = 0; part < LS_N_PARTS; part++)
     if (is_of_network (r, (LsPart) part))
       g_strlcat (align, "r", sizeof align);
@@ -441,11 +429,12 @@ static void
 add_footer (Page *p, const LsReport *r)
 {
   if (r->share_measured + r->share_fitted + r->share_roofline > 0)
-    add_heading (
-        p, "Kernel times", "%.1f %% measured, %.1f %% fitted, %.1f %% roofline; %.1f %% extrapolated",
-        100 * r->share_measured, 100 * r->share_fitted, 100 * r->share_roofline, 100 * r->share_extrapolated);
+    ls_text_heading (p->out, p->text->color, "Kernel times",
+                     "%.1f %% measured, %.1f %% fitted, %.1f %% roofline; %.1f %% extrapolated",
+                     100 * r->share_measured, 100 * r->share_fitted, 100 * r->share_roofline,
+                     100 * r->share_extrapolated);
   else
-    add_heading (p, "Kernel times", "as recorded in the trace");
+    ls_text_heading (p->out, p->text->color, "Kernel times", "as recorded in the trace");
 
   g_autofree char *ops = ls_text_grouped ((double) r->n_op_instances, 0);
   paint (p, BOLD, "Simulated     ");
