@@ -395,98 +395,10 @@ ls_sweep_to_text (const LsSweepReport *r)
 static bool
 is_in_front (const char *key)
 {
-  static const char *const keys[] = { "gpus",
-                                      "tp",
-                                      "pp",
-                                      "dp",
-                                      "cp",
-                                      "ep",
-                                      "vpp",
-                                      "sp",
-                                      "zero",
-                                      "dp_kind",
-                                      "schedule",
-                                      "micro_batch",
-                                      "global_batch",
-                                      "recompute",
-                                      "tp_overlap",
-                                      "layers_per_chunk",
-                                      NULL };
-  return g_strv_contains (keys, key);
-}
-
-static void
-append_cell (GString *out, const char *text)
-{
-  g_string_append_c (out, ',');
-  ls_csv_append (out, text);
-}
-
-static void
-csv_layout (GString *out, const LsStrategy *s)
-{
-  g_string_append_printf (out, "%u,%u,%u,%u,%u,%u,%u,%d,%u,%s,%s,%u,%u,%s,%d", s->gpus, s->tp, s->pp, s->dp,
-                          s->cp, s->ep, s->vpp, s->sp, s->zero_stage, ls_dp_kind_name (s->dp_kind),
-                          s->schedule, s->micro_batch, s->global_batch, ls_recompute_name (s->recompute),
-                          s->tp_overlap);
-}
-
-static void
-csv_number (GString *out, double value)
-{
-  g_string_append_c (out, ',');
-  ls_csv_append_number (out, value);
-}
-
-static void
-csv_row (GString *out, const LsSweepRow *row)
-{
-  const double figures[]
-      = { row->tokens_per_s, row->mfu, (double) row->memory_bytes, row->exposed_s, row->bubble_s };
-  const double others[] = { (double) row->headroom_bytes,
-                            (double) row->free_bytes,
-                            row->usd_per_trillion,
-                            row->kwh_per_trillion,
-                            row->to_loss.goodput,
-                            row->to_loss.tokens,
-                            row->to_loss.steps,
-                            row->to_loss.time_s,
-                            row->to_loss.usd,
-                            row->to_loss.mwh };
-  g_autofree char *also = also_text (row), *layers = ls_sweep_layers_text (&row->strategy);
-  csv_layout (out, &row->strategy);
-  g_string_append_printf (out, ",%" G_GINT64_FORMAT, row->step);
-  for (guint k = 0; k < G_N_ELEMENTS (figures); k++)
-    csv_number (out, figures[k]);
-  append_cell (out, layers ? layers : "auto");
-  for (guint k = 0; k < G_N_ELEMENTS (others); k++)
-    csv_number (out, others[k]);
-  for (int p = 0; p < LS_N_PARTS; p++)
-    csv_number (out, row->breakdown_s[p]);
-  append_cell (out, row->why);
-  append_cell (out, also);
-  append_cell (out, row->command);
-  append_cell (out, row->knobs);
-  ls_sweep_csv_knobs (out, &row->strategy, is_in_front);
-  g_string_append_c (out, '\n');
-}
-
-char *
-ls_sweep_to_csv (const LsSweepReport *r)
-{
-  GString *out = g_string_new (
-      "gpus,tp,pp,dp,cp,ep,vpp,sp,zero,dp_kind,schedule,micro_batch,global_batch,recompute,tp_overlap,"
-      "step_time_ps,tokens_per_s,mfu,memory_bytes,exposed_s,bubble_s,layers_per_chunk,headroom_bytes,"
-      "free_bytes,usd_per_trillion_tokens,kwh_per_trillion_tokens,goodput,tokens_to_loss,steps_to_loss,"
-      "time_to_loss_s,usd_to_loss,mwh_to_loss");
-  for (int p = 0; p < LS_N_PARTS; p++)
-    g_string_append_printf (out, ",breakdown_%s_s", ls_part_name ((LsPart) p));
-  g_string_append (out, ",why,also,command,knobs");
-  ls_sweep_csv_knobs (out, NULL, is_in_front);
-  g_string_append_c (out, '\n');
-  for (guint i = 0; i < r->best->len; i++)
-    csv_row (out, &g_array_index (r->best, LsSweepRow, i));
-  return g_string_free (out, FALSE);
+  g_autofree char *word = g_strdup_printf (" %s ", key);
+  return strstr (" gpus tp pp dp cp ep vpp sp zero dp_kind schedule micro_batch global_batch recompute "
+                 "tp_overlap layers_per_chunk ",
+                 word);
 }
 
 /* --- JSON ------------------------------------------------------------------------------ */

@@ -73,21 +73,28 @@ class Node:
         self.place, self.condition, self.is_only, self.where, self.like = "", "", False, "", ""
         self.family, self.name_of_each = None, ""  # of members with any names: what they are elements of
 
-    def member(self, name):
-        found = next((m for m in self.members if m.name == name), None)
-        if not found:
-            found = Node(name)
-            self.members.append(found)
-        return found
-
-    def at(self, way):
+    def make(self, way):
         """What "links[].name" leads to, made where it is not there."""
         node = self
-        for step in filter(None, way.split(".")):
-            node = node.member(step.split("[")[0])
+        for step in way.split("."):
+            name = step.split("[")[0]
+            if all(m.name != name for m in node.members):
+                node.members.append(Node(name))
+            node = next(m for m in node.members if m.name == name)
             for _ in range(step.count("[")):
                 node.item = node.item or Node("")
                 node = node.item
+        return node
+
+    def at(self, way):
+        """The same of what a row has."""
+        node = self
+        for step in filter(None, way.split(".")):
+            node = next((m for m in node.members if m.name == step.split("[")[0]), None)
+            for _ in range(step.count("[")):
+                node = node and node.item
+            if not node:
+                sys.exit(f"{way}: no row has it")
         return node
 
     def set_place(self, text):
@@ -120,8 +127,10 @@ def whole_keys(shown):
 def add_row(root, line):
     shown, types, _, places = (line.split(" | ") + ["", ""])[:4]
     keys, types, places = whole_keys(shown), types.split(" "), places.split("; ")
+    if len(types) not in (1, len(keys)) or len(places) > len(keys):
+        sys.exit(f"{shown}: {len(keys)} keys, {len(types)} types, {len(places)} places")
     for i, key in enumerate(keys):
-        node = root.at(key)
+        node = root.make(key)
         node.type = types[i if len(types) > 1 else 0]
         node.index = i
         place = places[i] if i < len(places) else ""
@@ -257,18 +266,21 @@ def write(node, key, var):
 
 
 def column_of(row, text):
-    """(name, condition, node, form of a cell) of a column: "NAME", "NAME = KEY" or "NAME := PLACE", and " when ..."."""
+    """(name, condition, node, what it lies in, form of a cell) of "NAME", "NAME = KEY" or "NAME := PLACE", and
+    " when CONDITION"."""
     text, _, when = text.partition(" when ")
     name, is_place, place = text.partition(" := ")
     name, _, key = name.partition(" = ")
-    node, form = Node(name), NUMBER_CELL
+    node, form, inner = Node(name), NUMBER_CELL, ""
     if is_place:
         node.set_place(place.removeprefix("text "))
     else:
         node = row.at(key or name.strip('"'))
+        above, _, value = row.at(key.rpartition(".")[0]).place.partition(" = ")
+        inner = above if value else ""
     if node.type.startswith("string") or place.startswith("text "):
         form = TEXT_CELL
-    return name.strip('"'), when, node, QUOTED_CELL if name.startswith('"') else form
+    return name.strip('"'), when, node, inner, QUOTED_CELL if name.startswith('"') else form
 
 
 def write_cell(node, form, var):
@@ -283,21 +295,23 @@ def write_table(root, line):
     signature, way, columns = line.split(" | ")
     function, arguments = re.fullmatch(r"(\w+) \((.*)\)", signature).groups()
     rows = root.at(way.removesuffix("[]"))
-    columns = [column_of(rows.item, column) for column in columns.split("; ")]
+    columns, _, rest = columns.partition("; ! ")  # C that writes more columns: of the first line, of a row
+    columns, rest = [column_of(rows.item, column) for column in columns.split("; ")], rest.split(" ! ")
 
     def when(condition, line):
         return f"if ({condition}) {{\n{line}\n}}" if condition else line
 
     def cells(var):
-        lines = []
-        for i, (_, condition, node, form) in enumerate(columns):
+        lines = [f"__auto_type {m.place};" for m in rows.item.members if m.members and " = " in m.place
+                 and f" = {m.name}." in line]
+        for i, (_, condition, node, inner, form) in enumerate(columns):
             comma = "g_string_append_c (out, ',');\n" if i > 0 else ""
-            lines.append(when(condition, comma + write_cell(node, form, var)))
-        return [*lines, "g_string_append_c (out, '\\n');"]
+            lines.append(when(condition, comma + write_cell(node, form, inner or var)))
+        return [*lines, f"{rest[-1]};", "g_string_append_c (out, '\\n');"]
 
     head = [when(condition, f'g_string_append (out, "{"," if i > 0 else ""}{name}");')
-            for i, (name, condition, _, _) in enumerate(columns)]
-    print(CELLS.format(function=function, arguments=arguments, head="\n".join(head),
+            for i, (name, condition, *_) in enumerate(columns)]
+    print(CELLS.format(function=function, arguments=arguments, head="\n".join(head) + f"\n{rest[0]};",
                        body="\n".join(write_each(rows, cells))), end="")
 
 
@@ -323,7 +337,7 @@ def describe(root, sections, name):
         shown, types, meaning = (line.split(" | ") + [""])[:3]
         keys, types = whole_keys(shown), types.split(" ")
         for i, key in enumerate(keys):
-            node = root.at(key)
+            node = root.make(key)
             node.type, node.meaning = types[i if len(types) > 1 else 0], meaning
             if node.type.startswith("="):
                 describe(node, sections, node.type.split("/")[0][1:])
