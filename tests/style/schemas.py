@@ -272,8 +272,8 @@ def tables_of(path):
         if line.startswith("== "):
             kind = line[3:].split(":")[0]
             tables[kind] = "| Key | Type | Meaning |\n|---|---|---|\n"
-        elif line and line[0] not in "#@":
-            keys, types, meaning = (line.split(" | ") + [""])[:3]
+        elif line and line[0] not in "#@ ":
+            keys, types, meaning = (line.removesuffix(" |").split(" | ") + [""])[:3]
             cells = ", ".join(f"`{k}`" for k in keys.split(" "))
             tables[kind] += f"| {cells} | {', '.join(types.split(' '))} | {meaning} |\n".replace("|  |", "| |")
     return tables

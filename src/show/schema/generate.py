@@ -115,6 +115,12 @@ class Node:
         return what in self.type.split("/")
 
 
+def lines_of(path):
+    """The lines of a file; what begins with four blanks goes on from the line before."""
+    with open(path, encoding="utf-8") as file:
+        return file.read().replace("\n    ", " ").replace(" | | ", " |  | ").split("\n")
+
+
 def whole_keys(shown):
     """links[].name and links[].bytes of "links[].name .bytes"."""
     keys = shown.split(" ")
@@ -161,18 +167,17 @@ def add_container(root, line):
 def read_section(path, name):
     """The tree of a section, the function that writes it, and its tables of comma-separated text."""
     root, signature, tables, late, is_here = Node(""), "", [], [], False
-    with open(path, encoding="utf-8") as file:
-        for line in file.read().split("\n"):
-            if line.startswith("== "):
-                is_here = line[3:].split(":")[0] == name
-            elif is_here and line.startswith("@ ") and line.endswith(")") and "|" not in line:
-                signature = line[2:]
-            elif is_here and line.startswith("@ csv "):
-                tables.append(line[6:])
-            elif is_here and line.startswith("@ "):
-                late.append(line[2:])
-            elif is_here and line and line[0] != "#":
-                add_row(root, line)
+    for line in lines_of(path):
+        if line.startswith("== "):
+            is_here = line[3:].split(":")[0] == name
+        elif is_here and line.startswith("@ ") and line.endswith(")") and "|" not in line:
+            signature = line[2:]
+        elif is_here and line.startswith("@ csv "):
+            tables.append(line[6:])
+        elif is_here and line.startswith("@ "):
+            late.append(line[2:])
+        elif is_here and line and line[0] != "#":
+            add_row(root, line)
     for line in late:
         add_container(root, line)
     resolve(root, root, path)
@@ -321,13 +326,12 @@ def write_table(root, line):
 def read_sections(path):
     """The lines of rows of each section, and what each is: {name: (meaning, [line])}."""
     sections, rows = {}, []
-    with open(path, encoding="utf-8") as file:
-        for line in file.read().split("\n"):
-            if line.startswith("== "):
-                name, _, meaning = line[3:].partition(": ")
-                sections[name] = meaning, (rows := [])
-            elif line and line[0] not in "#@":
-                rows.append(line)
+    for line in lines_of(path):
+        if line.startswith("== "):
+            name, _, meaning = line[3:].partition(": ")
+            sections[name] = meaning, (rows := [])
+        elif line and line[0] not in "#@":
+            rows.append(line)
     return sections
 
 
