@@ -47,6 +47,7 @@ static const struct {
   { &import_automodel, NULL },
   { .map = "gpt-neox" },
   { .map = "axolotl" },
+  { .map = "oumi" },
   { &import_llama_factory, NULL },
   { &import_deepspeed, NULL },
   { &import_accelerate, NULL },
