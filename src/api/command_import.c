@@ -7,7 +7,7 @@
 #include "api/commands.h"
 #include "api/request.h"
 #include "data/jobs/job_files.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "data/text/write_file.h"
 #include "show/tell_import.h"
 

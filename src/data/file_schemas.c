@@ -1,11 +1,11 @@
 #include "data/inspect.h"
 
+#include "data/jobs/imported.h"
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_software.h"
-#include "data/launch/program/program_map.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_profile.h"
 #include "data/measured/read_residuals.h"

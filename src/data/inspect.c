@@ -4,12 +4,12 @@
 #include <math.h>
 
 #include "data/datadir.h"
+#include "data/jobs/imported.h"
 #include "data/jobs/read_jobs.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_software.h"
-#include "data/launch/program/program_map.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_residuals.h"
 #include "data/text/field.h"
@@ -308,15 +308,6 @@ inspect_optimizer (const LsJsonDoc *doc, LsDiagList *diags)
 }
 
 static char *
-inspect_program (const LsJsonDoc *doc, LsDiagList *diags)
-{
-  g_autoptr (ProgramMap) map = program_map_read (doc, diags);
-  return map ? g_strdup_printf ("program, %s: %u options, %d rules", map->program, map->table.n,
-                                cJSON_GetArraySize (map->rules))
-             : NULL;
-}
-
-static char *
 inspect_reliability (const LsJsonDoc *doc, LsDiagList *diags)
 {
   LsReliability r;
@@ -385,7 +376,7 @@ static const struct {
   { "lockstep.jobs/1", LS_FILE_JOBS, inspect_jobs, OF_NO_FOLDER },
   { "lockstep.software/1", LS_FILE_SOFTWARE, inspect_software, OF_NO_FOLDER },
   { "lockstep.kernels/1", LS_FILE_KERNELS, inspect_kernels, OF_NO_FOLDER },
-  { "lockstep.program/1", LS_FILE_PROGRAM, inspect_program, OF_NO_FOLDER },
+  { "lockstep.program/1", LS_FILE_PROGRAM, ls_program_inspect, OF_NO_FOLDER },
   { "lockstep.optimizer/1", LS_FILE_OPTIMIZER, inspect_optimizer, OF_NO_FOLDER },
   { "lockstep.placement/1", LS_FILE_PLACEMENT, inspect_placement, OF_NO_FOLDER },
   { "lockstep.reliability/1", LS_FILE_RELIABILITY, inspect_reliability, LS_DATA_RELIABILITY },

@@ -18,7 +18,7 @@
 #include "analysis/report.h"
 #include "cluster/cluster.h"
 #include "data/jobs/read_software.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "data/text/field.h"
 #include "exec/memory/memory.h"
 #include "exec/run.h"

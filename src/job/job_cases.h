@@ -1,5 +1,5 @@
 /* job/job_cases.h — measured runs as rows: of tables (data/measured/read_cases.h), and logs of programs
- * (data/launch/import.h), each of which is one. */
+ * (data/jobs/imported.h), each of which is one. */
 #ifndef LS_JOB_JOB_CASES_H
 #define LS_JOB_JOB_CASES_H
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "data/jobs/job_files.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
 

@@ -5,7 +5,7 @@
 
 #include "compute/around.h"
 #include "data/jobs/job_files.h"
-#include "data/launch/launch_changes.h"
+#include "data/jobs/imported.h"
 #include "data/text/field.h"
 #include "data/traces/trace_json.h"
 #include "job/softwares.h"

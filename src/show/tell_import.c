@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "data/jobs/job_files.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "show/text_table.h"
 
 /* --- JSON ----------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #define LS_SHOW_TELL_IMPORT_H
 
 #include "ask/profile/import_profile.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "data/text/json_out.h"
 
 /* Newly allocated; end in a newline. */

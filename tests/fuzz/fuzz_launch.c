@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "data/jobs/job_files.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 
 static void
 check_lists (const LsImport *import)

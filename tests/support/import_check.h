@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "ls_test.h"
 
 /* Fails the test if it is refused. The caller clears *import. */

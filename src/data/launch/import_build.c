@@ -120,15 +120,6 @@ note_origin (LsImport *import, const LsField *f, const char *option)
     g_hash_table_add (import->by_rule, (gpointer) f->key);
 }
 
-/* --- what is only its program's ---------------------------------------------------------------------- */
-
-bool
-ls_import_gives_way (const LsImport *import, const LsField *key)
-{
-  return !key->of_job && g_hash_table_contains (import->by_rule, key->key)
-      && g_hash_table_contains (import->strategy_said, key->key);
-}
-
 /* --- keys that are set ------------------------------------------------------------------------------ */
 
 static void

@@ -2,7 +2,7 @@
 #ifndef LS_DATA_LAUNCH_IMPORT_READER_H
 #define LS_DATA_LAUNCH_IMPORT_READER_H
 
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 
 /* What is left where the files of a program are not read. */
 #define IMPORT_ELSE "give the job by --model and options, which lockstep run --help lists"

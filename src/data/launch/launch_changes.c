@@ -5,7 +5,7 @@
 
 #include "base/diag.h"
 #include "data/jobs/job_files.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "data/launch/launch_words.h"
 #include "data/launch/option_table.h"
 #include "data/text/field.h"

@@ -6,7 +6,7 @@
 #include "analysis/interval.h"
 #include "analysis/logged_step.h"
 #include "analysis/report.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "show/run/write_run.h"
 
 /* Where a result comes from. All strings borrowed; NULL ones are left out. */

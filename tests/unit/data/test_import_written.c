@@ -8,7 +8,7 @@
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_software.h"
 #include "data/launch/deepspeed_rules.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/torchtitan/torchtitan_rules.h"
 #include "data/text/field.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "data/text/csv.h"
 
 typedef struct {

@@ -8,7 +8,7 @@
 #include "data/jobs/read_ranges.h"
 #include "data/jobs/read_placement.h"
 #include "data/jobs/read_software.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "data/machines/machines.h"
 #include "data/measured/read_cases.h"
 #include "data/measured/read_kernels.h"

@@ -10,7 +10,7 @@
 
 #include "data/jobs/emit.h"
 #include "data/jobs/job_files.h"
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 #include "data/text/field.h"
 #include "job/job.h"
 #include "job/job_from.h"

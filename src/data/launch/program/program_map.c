@@ -496,3 +496,12 @@ program_map_get (const char *name)
   g_rec_mutex_unlock (&lock);
   return map;
 }
+
+char *
+ls_program_inspect (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (ProgramMap) map = program_map_read (doc, diags);
+  return map ? g_strdup_printf ("program, %s: %u options, %d rules", map->program, map->table.n,
+                                cJSON_GetArraySize (map->rules))
+             : NULL;
+}

@@ -116,8 +116,6 @@ typedef struct ProgramMap {
   const char *negates; /* of arguments: what in front of the last part of one turns it off, or NULL */
 } ProgramMap;
 
-extern const LsField ls_program_fields[];
-
 /* By name or path, checked: NULL and diagnostics, LS_ERROR_INPUT. The caller frees it. */
 ProgramMap *program_map_load (const char *name, LsDiagList *diags);
 ProgramMap *program_map_read (const LsJsonDoc *doc, LsDiagList *diags);

@@ -1,11 +1,12 @@
-/* data/launch/import.h — a job as the files of another program say it: launch scripts, configurations,
+/* data/jobs/imported.h — a job as the files of another program say it: launch scripts, configurations,
  * logs.
  *
- * One read_X.c for each program, in the registry of import.c; the mirror of data/jobs/emit.h. What a file
- * says is set in a model and a strategy by the keys of our files, and only what it says, or what follows
- * from its program's rules; the latter is told in `inferred`. Nothing is executed. */
-#ifndef LS_DATA_LAUNCH_IMPORT_H
-#define LS_DATA_LAUNCH_IMPORT_H
+ * Its readers are in launch/, which is a leaf: a build without them (-Dlaunch=disabled) refuses such files,
+ * and all else stays. It is the mirror of data/jobs/emit.h. What a file says is set in a model and a strategy
+ * by the keys of our files, and only what it says, or what follows from its program's rules; the latter is
+ * told in `inferred`. Nothing is executed. */
+#ifndef LS_DATA_JOBS_IMPORTED_H
+#define LS_DATA_JOBS_IMPORTED_H
 
 #include <glib.h>
 #include <stdbool.h>
@@ -109,5 +110,36 @@ void ls_import_write_strategy (const LsImport *import, LsJsonOut *w);
 /* What is asked of one key, as the text of its flag; NULL: it is not set. Newly allocated. */
 char *ls_import_model_value (const LsImport *import, const char *key);
 char *ls_import_strategy_value (const LsImport *import, const char *key);
+
+/* --- how the files change for another configuration ------------------------------------------------ */
+
+/* A program's fragment (data/jobs/emit.h) of the job as it is and of the one that is wanted differ in some
+ * options. Each is looked for among the options that the files give, by its name, else by another name of
+ * what it decides (launch/option_table.h), and in their text. */
+
+/* All owned. */
+typedef struct {
+  char *option;  /* "--micro-batch-size", "training.seq_len": as the file has it, else the program */
+  char *before;  /* its value in the file, "": it is on; NULL: it is to be added                    */
+  char *after;   /* "": on; NULL: it is to be taken out                                            */
+  char *file;    /* where it stands; NULL: not known                                               */
+  unsigned line; /* of it, from 1                                                                  */
+  char *through; /* the variable that holds the value there: "TP"; NULL: none                      */
+} LsLaunchChange;
+
+/* now: the fragment of the job as it is, NULL: the program has none; wanted: of the other. GPtrArray of
+ * LsLaunchChange that frees them: what is changed, what is added, what goes, each in the order of
+ * fragments. */
+GPtrArray *ls_launch_changes (const LsImport *import, const char *now, const char *wanted);
+
+/* The option of the files, as they write it, which alone decides a key, with its value behind it; NULL: none
+ * does. Newly allocated. */
+char *ls_launch_option_of (const LsImport *import, const char *key);
+
+/* --- maps of programs (launch/program/program_map.h) ------------------------------------------------ */
+
+extern const LsField ls_program_fields[];
+/* What such a file is, in words, newly allocated; NULL: diagnostics. */
+char *ls_program_inspect (const LsJsonDoc *doc, LsDiagList *diags);
 
 #endif

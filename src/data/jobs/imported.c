@@ -1,10 +1,47 @@
-#include "data/launch/import.h"
+#include "data/jobs/imported.h"
 
 #include <lockstep/error.h>
 #include <string.h>
 
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
+
+void
+ls_import_clear (LsImport *import)
+{
+  if (!import || !import->name)
+    return;
+  g_free (import->name);
+  g_free (import->path);
+  g_ptr_array_unref (import->files);
+  g_ptr_array_unref (import->asked);
+  g_array_unref (import->options);
+  g_free (import->measured.path);
+  ls_model_clear (&import->model);
+  ls_strategy_clear (&import->strategy);
+  g_hash_table_unref (import->model_said);
+  g_hash_table_unref (import->strategy_said);
+  g_hash_table_unref (import->by_rule);
+  g_hash_table_unref (import->words);
+  g_hash_table_unref (import->decided);
+  g_hash_table_unref (import->given);
+  g_hash_table_unref (import->open);
+  g_hash_table_unref (import->follows_gpus);
+  g_ptr_array_unref (import->inferred);
+  g_ptr_array_unref (import->unknown);
+  g_ptr_array_unref (import->ignored);
+  g_ptr_array_unref (import->conflicts);
+  *import = (LsImport) { 0 };
+}
+
+/* --- what is only its program's ---------------------------------------------------------------------- */
+
+bool
+ls_import_gives_way (const LsImport *import, const LsField *key)
+{
+  return !key->of_job && g_hash_table_contains (import->by_rule, key->key)
+      && g_hash_table_contains (import->strategy_said, key->key);
+}
 
 /* --- what a launch file said, written by the field tables of our files --------------------------- */
 

@@ -1,0 +1,92 @@
+/* data/jobs/without_launch.c — launch/ where it is left out: what other programs' files say is not read, and
+ * nothing is written for them. */
+#include <lockstep/error.h>
+
+#include "data/jobs/emit.h"
+#include "data/jobs/imported.h"
+
+#define WHY                                                                                                  \
+  "this Lockstep was built without readers and writers of other programs' files; give the job by --model "   \
+  "and options, or build with -Dlaunch=enabled"
+
+const LsField ls_program_fields[] = { { NULL } };
+
+static bool
+refuse (const char *path, LsDiagList *diags)
+{
+  ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, NULL, WHY);
+  return false;
+}
+
+bool
+ls_import_load (const char *const *paths, LsImport *ret_import, LsDiagList *diags)
+{
+  return refuse (paths[0], diags);
+}
+
+bool
+ls_import_load_with (const char *const *paths, const LsModel *model, LsImport *ret_import, LsDiagList *diags)
+{
+  return refuse (paths[0], diags);
+}
+
+bool
+ls_import_read (const char *text, gsize n, const char *name, LsImport *ret_import, LsDiagList *diags)
+{
+  return refuse (name, diags);
+}
+
+bool
+ls_import_read_for (const char *text, gsize n, const char *name, const LsModel *model, LsImport *ret_import,
+                    LsDiagList *diags)
+{
+  return refuse (name, diags);
+}
+
+GPtrArray *
+ls_launch_changes (const LsImport *import, const char *now, const char *wanted)
+{
+  return g_ptr_array_new ();
+}
+
+char *
+ls_launch_option_of (const LsImport *import, const char *key)
+{
+  return NULL;
+}
+
+char *
+ls_program_inspect (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  refuse (ls_json_doc_name (doc), diags);
+  return NULL;
+}
+
+/* --- writers ------------------------------------------------------------------------------------------- */
+
+const char *const *
+ls_emit_targets (void)
+{
+  static const char *const none[] = { NULL };
+  return none;
+}
+
+gboolean
+ls_emit_check_target (const char *target, GError **error)
+{
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, WHY);
+  return FALSE;
+}
+
+gboolean
+ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
+{
+  return ls_emit_check_target (target, error);
+}
+
+char *
+ls_emit (const LsEmitJob *job, const char *target, char **ret_notes, GError **error)
+{
+  ls_emit_check_target (target, error);
+  return NULL;
+}
