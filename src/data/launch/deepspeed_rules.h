@@ -22,10 +22,8 @@ void deepspeed_read_engine (LaunchJob *job);
  * that is simulated. The number format is set before. */
 void deepspeed_pipeline_shards (LaunchJob *job);
 
-/* Keys of DeepSpeed's configuration and what they are in our files. Names and rules as in
- * docs/_pages/config-json.md of DeepSpeed 0.17, of ZeRO as in deepspeed/runtime/zero/config.py, which takes
- * keys with and without "stage3_". */
-
+/* Keys that are written of a job. What those of a configuration mean that are read is data:
+ * strategies/programs/deepspeed.json. */
 extern const OptionTable deepspeed_options;
 
 #endif

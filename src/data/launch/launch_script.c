@@ -36,7 +36,10 @@ launch_knows (const LaunchKind *kind, const char *name)
 {
   if (kind->config && strcmp (kind->config, name) == 0)
     return true;
-  return kind->is_known ? kind->is_known (name) : kind->table && option_find (kind->table, name) != NULL;
+  if (kind->is_known)
+    return kind->is_known (name);
+  const OptionRow *row = kind->table ? option_find (kind->table, name) : NULL;
+  return row && !(kind->is_strict && row->kind == OPTION_IGNORED);
 }
 
 /* Whether a word is another one, or a path that ends in it. */

@@ -36,6 +36,7 @@ typedef struct {
    * stands behind the other. NULL: none */
   const struct OptionTable *table;
   const char *config, *start_words;
+  bool is_strict; /* options of table that are ignored are not known */
 } LaunchKind;
 
 /* Whether an option is the program's. */

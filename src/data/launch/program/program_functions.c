@@ -114,6 +114,30 @@ f_nonzero (ProgramRun *run, const ProgramArgument *a)
   return program_number (launch_words_find (job->words, a[0].word) && !is_zero);
 }
 
+/* Whether the file leaves its value open: "auto", "$X". */
+static ProgramValue
+f_left_open (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
+  return program_number (o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]));
+}
+
+/* "5e8": none: it is not given, or left open, or, which is a conflict, no number that counts something. */
+static ProgramValue
+f_amount (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchJob *job = job_of (run, a);
+  const char *text = option_text (job, a[0].word);
+  char *end = NULL;
+  double value = text ? g_ascii_strtod (text, &end) : 0;
+  if (!text || !*text)
+    return program_none ();
+  if (!*end && value >= 0 && value < 1e18)
+    return program_number (value);
+  import_conflict (job->import, "%s: \"%s\" is no number", a[0].word, text);
+  return program_none ();
+}
+
 /* How many values it has. */
 static ProgramValue
 f_count (ProgramRun *run, const ProgramArgument *a)
@@ -230,6 +254,13 @@ f_is_model (ProgramRun *run, const ProgramArgument *a)
   return program_number (is_known);
 }
 
+/* Whether the program that runs it is known. */
+static ProgramValue
+f_has_software (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->job->import->strategy.software != NULL);
+}
+
 /* Whether its model is given beside the files. */
 static ProgramValue
 f_model_is_given (ProgramRun *run, const ProgramArgument *a)
@@ -282,11 +313,28 @@ f_environment (ProgramRun *run, const ProgramArgument *a)
   return text ? text_of (text) : program_none ();
 }
 
+/* Of the slices of TPUs that it is started on: "chips", how many "slices", or "devices" of JAX on a chip; 0:
+ * not known. */
+static ProgramValue
+f_slices (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchSlices *s = run->script ? &run->script->slices : NULL;
+  bool is_chips = strcmp (a[0].word, "chips") == 0, is_slices = strcmp (a[0].word, "slices") == 0;
+  return program_number (!s ? 0 : (double) (is_chips ? s->chips : is_slices ? s->slices : s->of_chip));
+}
+
 /* Whether a command starts it, or else it is a configuration alone. */
 static ProgramValue
 f_script (ProgramRun *run, const ProgramArgument *a)
 {
   return program_number (run->script != NULL);
+}
+
+/* Of the rules that which another reader asks for. */
+static ProgramValue
+f_part (ProgramRun *run, const ProgramArgument *a)
+{
+  return run->part ? text_of (run->part) : program_none ();
 }
 
 /* Whether that command begins with the program: no other one starts processes. */
@@ -628,6 +676,8 @@ static const ProgramFunction functions[] = {
   { "number", "o", f_number },
   { "real", "o", f_real },
   { "number_or", "owv", f_number_or },
+  { "amount", "o", f_amount },
+  { "left_open", "o", f_left_open },
   { "count", "o", f_count },
   { "values", "o", f_values },
   { "every", "owv", f_every },
@@ -638,13 +688,16 @@ static const ProgramFunction functions[] = {
   { "key", "k", f_key },
   { "of_model", "vk", f_of_model },
   { "is_model", "v", f_is_model },
+  { "has_software", "", f_has_software },
   { "model_is_given", "", f_model_is_given },
   { "tokenizer_words", "v", f_tokenizer_words },
 
   { "gpus", "", f_gpus },
   { "starter", "w", f_starter },
+  { "slices", "w", f_slices },
   { "variable", "w", f_variable },
   { "environment", "w", f_environment },
+  { "part", "", f_part },
   { "script", "", f_script },
   { "is_bare", "", f_is_bare },
   { "command", "", f_command },

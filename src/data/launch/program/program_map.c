@@ -258,6 +258,13 @@ is_true (const cJSON *object, const char *key)
   return cJSON_IsTrue (member (object, key));
 }
 
+static double
+number_of (const cJSON *object, const char *key)
+{
+  const cJSON *node = member (object, key);
+  return cJSON_IsNumber (node) ? CLAMP (node->valuedouble, 0, 100) : 0;
+}
+
 static ProgramFile
 file_of (const cJSON *one)
 {
@@ -270,6 +277,12 @@ file_of (const cJSON *one)
                          .ends = text_of (one, "ends"),
                          .has_pairs = is_true (one, "pairs"),
                          .submits = is_true (one, "submits"),
+                         .needs = (guint) number_of (one, "needs"),
+                         .has_te = is_true (one, "te"),
+                         .stacks = text_of (one, "stacks"),
+                         .ships = member (one, "ships"),
+                         .adds = text_of (one, "adds"),
+                         .says = member (one, "says"),
                          .rules = member (one, "rules"),
                          .changes = text_of (one, "changes"),
                          .overrides = member (one, "overrides"),
@@ -295,7 +308,10 @@ file_of (const cJSON *one)
                          .inner = text_of (one, "inner"),
                          .classes = text_of (one, "classes"),
                          .without = member (one, "without"),
-                         .has_no_none = is_true (one, "without_none") };
+                         .has_no_none = is_true (one, "without_none"),
+                         .picks = text_of (one, "picks"),
+                         .by = text_of (one, "by"),
+                         .called = text_of (one, "called") };
 }
 
 static bool
@@ -307,8 +323,8 @@ is_script (const ProgramFile *file)
 static void
 check_file (Reading *x, const cJSON *node, const ProgramFile *file)
 {
-  static const char *const expressions[] = { "when", "fits", "overrides", "word" };
-  const cJSON *const lists[] = { file->beside, file->without }, *one;
+  static const char *const expressions[] = { "when", "fits", "overrides", "word", "adds" };
+  const cJSON *const lists[] = { file->beside, file->without, file->says }, *one;
   if (!file->yaml == !(file->python || is_script (file)))
     complain (x, node,
               "expected \"yaml\" or \"python\", of a configuration, or \"marks\" or \"starts\", of a script");

@@ -40,9 +40,18 @@ typedef struct {
   const char *ends;   /* what such a word ends with, and has where it does not say it */
   bool has_pairs;     /* its options are words "a.b=c" */
   bool submits;       /* these say on how many GPUs, not what it is started by */
+  guint needs;        /* options that matter of a command that starts it; 0: one of all */
+  bool has_te;        /* its layers are Transformer Engine's, which reads variables */
+  const char *stacks; /* what words of none of its options end with that name configurations, each on top of
+                       * those before; NULL: none do */
+  const cJSON *ships; /* names of such files that need not be there, each with the option that is that name
+                       * then */
+  const char *adds;   /* what holds of the text of a file behind it that lies on top too; NULL: none does */
+  const cJSON *says;  /* options that it has where it does not say them, an expression for each; of what is
+                       * picked (see there), on top of its own */
 
   /* Of a script with a configuration. */
-  const cJSON *rules;     /* about its command, before the configuration is read */
+  const cJSON *rules;     /* about its command, or what is picked, before the configuration is read */
   const char *changes;    /* an option of it, whose values "a.b=c" change the configuration */
   const cJSON *overrides; /* true, or an expression: where its other options lie on top of the YAML, which,
                            * but beside pairs, need then not be named; NULL: they do not */
@@ -78,6 +87,9 @@ typedef struct {
   const char *classes;  /* paths of objects that are told by what makes them, "a.b?": by a class alone */
   const cJSON *without; /* paths of what is no option, each with what holds of the tree then, or true */
   bool has_no_none;     /* None is as if nothing was said */
+  const char *picks; /* a class, of whose objects one is read, of it the mapping `under`; NULL: all is read */
+  const char *by;    /* what asks for it by its name behind the file's */
+  const char *called; /* its member that is such a name too; or NULL */
 } ProgramFile;
 
 /* Of a program around a Trainer of Hugging Face, whose options are those of one by other names and with other
@@ -144,6 +156,7 @@ typedef struct {
   const char *path;           /* of the job's file */
   const char *name;           /* of a configuration in Python: the name whose value it is; or NULL */
   const LaunchScript *script; /* that starts it; NULL: none does */
+  const char *part;           /* of the rules, which another reader asks for; NULL: all are */
   char *command;              /* what of this starts the program (f_command ()); NULL: nothing is known */
   GHashTable *lets;           /* char * -> ProgramValue *: what rules calculated */
   char *wrong;                /* what is wrong with an expression; NULL: nothing */
@@ -266,6 +279,10 @@ char *program_pattern (const cJSON *parts, const char *letters);
 
 /* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */
 const ImportReader *program_reader_of (const char *name, bool is_own, const ImportFile *file);
+/* The options of a job by the rules of a map, or a part of these, which rules ask for by part (). */
+void program_read_part (const char *name, const char *part, LaunchJob *job);
+/* What the file says of options that the tree has not, or, on top, whatever it has. */
+void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
 /* Takes a member out of a tree by its path; false: there is none. */
 bool program_drop (cJSON *tree, const char *path);
 

@@ -244,6 +244,79 @@ shape (const ProgramRun *run, cJSON *tree)
   drop_rest (run, tree);
 }
 
+/* --- one of several ------------------------------------------------------------------------------------ */
+
+/* Of a class, be it given to what is called; NULL: it is none. */
+static cJSON *
+made_by (cJSON *item, const char *class)
+{
+  const char *made = text_in (item, "()");
+  if (made && strcmp (made, class) == 0)
+    return item;
+  cJSON *found = NULL;
+  for (cJSON *part = cJSON_IsObject (item) ? item->child : NULL; part && !found; part = part->next)
+    found = g_ascii_isdigit (*part->string) ? made_by (part, class) : NULL;
+  return found;
+}
+
+/* By what it is set to, or by a member, in which '-' is '_' too. */
+static bool
+is_called (const ProgramFile *of, const cJSON *item, const cJSON *object, const char *asked)
+{
+  const char *own = of->called ? text_in (object, of->called) : NULL;
+  g_autofree char *name = g_strdelimit (g_strdup (own ? own : ""), "-", '_'),
+                  *folded = g_strdelimit (g_strdup (asked), "-", '_');
+  return strcmp (item->string, asked) == 0 || strcmp (name, folded) == 0;
+}
+
+/* The one that is asked for, or the only one; NULL: a diagnostic. */
+static cJSON *
+find_object (const ProgramRun *run, const cJSON *tree)
+{
+  const ProgramFile *of = run->file;
+  const char *asked = of->by ? import_given (run->files, of->by) : NULL;
+  g_autoptr (GString) names = g_string_new (NULL);
+  cJSON *only = NULL, *item;
+  guint n = 0;
+  cJSON_ArrayForEach (item, tree)
+  {
+    cJSON *object = made_by (item, of->picks);
+    if (object && asked && is_called (of, item, object, asked))
+      return object;
+    if (object)
+      g_string_append_printf (names, "%s%s", n++ > 0 ? ", " : "", item->string);
+    only = object ? object : only;
+  }
+  if (n == 1 && !asked)
+    return only;
+  g_autofree char *hint
+      = of->by ? g_strdup_printf ("say which behind its name: %s:%s=NAME", run->path, of->by) : NULL;
+  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, asked ? NULL : hint,
+               asked ? "it has no model %s; it has %s" : "%sit has several models: %s", asked ? asked : "",
+               names->str);
+  return NULL;
+}
+
+/* Its options, with what the file says of them; rules see all of it. Takes the tree; NULL: a diagnostic. */
+static cJSON *
+picked (ProgramRun *run, cJSON *tree)
+{
+  const ProgramFile *of = run->file;
+  cJSON *object = find_object (run, tree), *options = NULL;
+  g_autoptr (LaunchWords) none = launch_words_new ();
+  run->job->words = none;
+  run->tree = object;
+  if (object && program_run_rules (run, of->rules)) {
+    const cJSON *part = of->under ? yaml_config_find (object, of->under) : object;
+    options = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
+    program_add_said (run, options, true);
+  }
+  cJSON_Delete (tree);
+  run->tree = NULL;
+  run->job->words = NULL;
+  return options;
+}
+
 /* --- which name ---------------------------------------------------------------------------------------- */
 
 /* The value lies at a path of the tree; "": it is the tree. */
@@ -275,6 +348,8 @@ program_python_tree (ProgramRun *run, const char *text, gsize n, const char *pat
   const cJSON *sets = run->file->sets ? run->file->sets->child : NULL;
   if (!sets) {
     cJSON *tree = python_names_of (run->files, text, n, path, run->job->import, run->diags);
+    if (tree && run->file->picks)
+      tree = picked (run, tree);
     if (tree)
       shape (run, tree);
     return tree;

@@ -478,6 +478,61 @@ read_command (ProgramRun *run)
   return ok;
 }
 
+/* The configuration of that name, of the files that were given; one that comes with the program is known. */
+static bool
+add_named (ProgramRun *run, cJSON *tree, const char *word)
+{
+  LsImport *import = run->job->import;
+  g_autofree char *name = g_path_get_basename (word);
+  for (guint i = 1; i < run->files->n; i++)
+    if (g_str_has_suffix (run->files->files[i].path, name))
+      return yaml_config_add (tree, &run->files->files[i], import, run->diags);
+  const char *option = program_member (run->file->ships, name);
+  if (option)
+    yaml_config_set (tree, option, name);
+  else
+    import_unknown (import, "what %s says: it is not here; give it too, behind the script", name);
+  return true;
+}
+
+void
+program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, run->file->says)
+  {
+    ProgramValue v = program_value_of (run, one);
+    if (v.text && is_on_top)
+      program_drop (tree, one->string);
+    if (v.text && !yaml_config_find (tree, one->string))
+      cJSON_AddStringToObject (tree, one->string, v.text);
+    program_value_clear (&v);
+  }
+}
+
+/* Of a command whose words name configurations, and change them. */
+static bool
+read_stacked (ProgramRun *run)
+{
+  const GPtrArray *words = run->script->words->others;
+  const ImportFiles *files = run->files;
+  cJSON *tree = cJSON_CreateObject ();
+  bool ok = true;
+  for (guint i = 0; i < words->len && ok; i++)
+    if (is_no_pair (words->pdata[i]) && g_str_has_suffix (words->pdata[i], run->file->stacks))
+      ok = add_named (run, tree, words->pdata[i]);
+  for (guint i = 1; i < files->n && ok; i++)
+    if (run->file->adds && fits (run->map, run->file->adds, NULL, files->files[i].text))
+      ok = yaml_config_add (tree, &files->files[i], run->job->import, run->diags);
+  run->tree = tree;
+  program_add_said (run, tree, false);
+  add_pairs (run, tree);
+  if (ok)
+    return read_tree (run, tree);
+  cJSON_Delete (tree);
+  return false;
+}
+
 /* "litgpt~pretrain": whether the script is the first of them, or both, and the words behind it begin with the
  * second, which is then none of them. */
 static bool
@@ -525,13 +580,15 @@ read_script (ProgramRun *run)
   const OptionTable own = { .ignored = of->knows };
   bool is_named = of->config && !of->overrides && !of->has_pairs;
   const LaunchKind kind = { .program = map->program,
-                            .n_needed = 1,
+                            .n_needed = MAX (1, of->needs),
+                            .is_strict = of->needs > 0,
                             .config = of->config && *of->config ? of->config : NULL,
                             .table = of->knows   ? &own
                                 : map->arguments ? &map->arguments->table
                                 : is_named       ? NULL
                                                  : &map->table,
                             .has_pairs = of->has_pairs,
+                            .has_te = of->has_te,
                             .gpus = of->has_pairs && !of->submits ? "" : NULL,
                             .start_words = of->starts };
   LaunchScript script;
@@ -539,10 +596,25 @@ read_script (ProgramRun *run)
   run->script = &script;
   run->job->gpus = script.gpus;
   run->job->variables = script.variables;
-  ok = ok && take_command (run) && (of->config ? read_configured : read_command) (run);
+  ok = ok && take_command (run)
+      && (of->stacks       ? read_stacked
+              : of->config ? read_configured
+                           : read_command) (run);
   launch_script_clear (&script);
   run->script = NULL;
   return ok;
+}
+
+void
+program_read_part (const char *name, const char *part, LaunchJob *job)
+{
+  const ProgramMap *map = program_map_get (name);
+  ProgramRun run = { .map = map, .job = job, .path = job->import->path, .part = part };
+  if (!map)
+    return;
+  set_words (&run, (LaunchWords *) job->words, NULL);
+  program_run_rules (&run, map->rules);
+  program_run_clear (&run);
 }
 
 /* --- the reader of a file of a map --------------------------------------------------------------- */

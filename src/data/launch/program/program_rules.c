@@ -121,11 +121,13 @@ set_default (ProgramRun *run, const cJSON *rule, const cJSON *what)
   }
 }
 
-/* { "usual": { "layers": 32 } }: keys of the model that nothing sets, which is told. */
+/* { "usual": { "layers": 32 } }: keys of the model that nothing sets, which is told, as "why" says or as the
+ * default of the program. */
 static void
 set_usual (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   LsImport *import = run->job->import;
+  const char *why = program_member (rule, "why");
   const cJSON *one;
   cJSON_ArrayForEach (one, what)
   {
@@ -133,7 +135,8 @@ set_usual (ProgramRun *run, const cJSON *rule, const cJSON *what)
     g_autofree char *text = program_value_text (&v);
     if (!import_has_model (import, one->string)) {
       import_set_model (import, one->string, text, "--");
-      import_infer (import, "%s %s: the default of %s", one->string, text, run->map->program);
+      import_infer (import, "%s %s: %s%s", one->string, text, why ? why : "the default of ",
+                    why ? "" : run->map->program);
     }
     program_value_clear (&v);
   }
@@ -438,6 +441,15 @@ read_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
   run->is_read = true;
 }
 
+/* { "fixed": KEY }: it stays as it is, as one that the user gave. */
+static void
+fix (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const LsField *f = ls_field_find (ls_strategy_fields, what->valuestring);
+  if (f)
+    g_hash_table_add (run->job->import->given, (gpointer) f->key);
+}
+
 /* { "call": name } */
 static void
 call (ProgramRun *run, const cJSON *rule, const cJSON *what)
@@ -486,7 +498,7 @@ static const struct {
   { { "model", AS_MODEL }, set_model, { { "by", AS_TEMPLATE } } },
   { { "strategy", AS_STRATEGY }, set_strategy, { { "by", AS_TEMPLATE } } },
   { { "default", AS_STRATEGY }, set_default, { { NULL } } },
-  { { "usual", AS_MODEL }, set_usual, { { NULL } } },
+  { { "usual", AS_MODEL }, set_usual, { { "why", AS_TEXT } } },
   { { "assumes", AS_OPTION_VALUES }, assume, { { NULL } } },
   { { "tells", AS_OPTION_TEXTS }, tell, { { NULL } } },
   { { "base", AS_OPTION_VALUES }, program_base, { { "said", AS_VALUE } } },
@@ -530,6 +542,7 @@ static const struct {
   { { "otherwise", AS_TEXT }, set_otherwise, { { NULL } } },
   { { "takes", AS_OPTIONS }, take_options, { { NULL } } },
   { { "forget", AS_KEY }, forget, { { NULL } } },
+  { { "fixed", AS_KEY }, fix, { { NULL } } },
   { { "model_file", AS_VALUE }, read_model_file, { { NULL } } },
   { { "read", AS_VALUE }, read_options, { { NULL } } },
   { { "call", AS_CALL }, call, { { NULL } } },
