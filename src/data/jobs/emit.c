@@ -6,8 +6,12 @@
 #include "base/suggest.h"
 #include "data/jobs/emit_target.h"
 #include "data/jobs/job_files.h"
+#include "data/launch/program/program_map.h"
 #include "model/operators.h"
 #include "strategy/shard.h"
+
+static const EmitTarget emit_torchtitan
+    = { "torchtitan", "torchtitan", NULL, OPTION_TOML, NULL, NULL, "torchtitan" };
 
 static const EmitTarget *const targets[] = { &emit_megatron, &emit_torchtitan, &emit_deepspeed };
 
@@ -117,7 +121,8 @@ write (const EmitTarget *target, const LsEmitJob *job)
     g_string_append_printf (out, "# %s\n", job->title);
   if (target->array)
     g_string_append_printf (out, "%s=(\n", target->array);
-  option_write (target->table, target->syntax, job->model, job->strategy, out);
+  option_write (target->map ? program_table_find (target->map) : target->table, target->syntax, job->model,
+                job->strategy, out);
   if (target->array)
     g_string_append (out, ")\n");
   return g_string_free (out, FALSE);
@@ -155,7 +160,11 @@ is_had (const EmitTarget *target, const LsEmitJob *job, GString *notes, GError *
     emit_note (&e,
                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True in the environment makes segments of the "
                "allocator grow");
-  target->check (&e);
+  if (target->map) {
+    emit_refuse_megatrons (&e);
+    program_check_written (target->map, &e);
+  } else
+    target->check (&e);
   if (!error)
     return ls_diag_list_n (refusals) == 0;
   g_autoptr (GError) refused = NULL;

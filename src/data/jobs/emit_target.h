@@ -5,7 +5,7 @@
 #include "data/jobs/emit.h"
 #include "data/launch/option_table.h"
 
-typedef struct {
+typedef struct Emit {
   const LsModel *m;
   const LsStrategy *s;
   const char *title;
@@ -21,9 +21,10 @@ typedef struct {
   OptionSyntax syntax;
   const char *array;       /* of a shell, that has the arguments; NULL: of another syntax */
   void (*check) (Emit *e); /* refuses what the program does not have, and notes what is said elsewhere */
+  const char *map;         /* which has the table and the check; NULL: both are in C */
 } EmitTarget;
 
-extern const EmitTarget emit_megatron, emit_torchtitan, emit_deepspeed;
+extern const EmitTarget emit_megatron, emit_deepspeed;
 
 /* knob: "--schedule zb-2p", as one would type it; why: of the target. */
 void emit_refuse (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);

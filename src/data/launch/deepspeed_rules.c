@@ -125,7 +125,7 @@ void
 deepspeed_read_engine (LaunchJob *job)
 {
   const OptionTable *table = job->import->table;
-  program_read_part ("deepspeed", "engine", job);
+  program_run_map ("deepspeed", "engine", job, NULL, NULL);
   job->import->table = table;
 }
 
@@ -148,5 +148,5 @@ deepspeed_pipeline_shards (LaunchJob *job)
 void
 deepspeed_read (LaunchJob *job)
 {
-  program_read_part ("deepspeed", NULL, job);
+  program_run_map ("deepspeed", NULL, job, NULL, NULL);
 }

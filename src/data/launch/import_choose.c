@@ -16,7 +16,6 @@ static const struct {
   const char *map;
 } readers[] = {
   { .map = "megatron" },
-  { .map = "torchtitan" },
   { .map = "deepspeed" },
   { .map = "transformers" },
   { &import_megatron_log, NULL },
@@ -25,9 +24,7 @@ static const struct {
   { &import_deepspeed_log, NULL },
   { .map = "primus" },
   { .map = "primus-torchtitan" },
-  { &import_torchtitan, NULL },
-  { &import_torchtitan_python, NULL },
-  { &import_torchtitan_script, NULL },
+  { .map = "torchtitan" },
   { .map = "internevo" },
   { .map = "xtuner-1" },
   { .map = "xtuner" },

@@ -36,9 +36,12 @@ launch_knows (const LaunchKind *kind, const char *name)
 {
   if (kind->config && strcmp (kind->config, name) == 0)
     return true;
+  const OptionRow *row = kind->means ? option_find (kind->means, name) : NULL;
+  if (row && row->kind != OPTION_IGNORED)
+    return true;
   if (kind->is_known)
     return kind->is_known (name);
-  const OptionRow *row = kind->table ? option_find (kind->table, name) : NULL;
+  row = kind->table ? option_find (kind->table, name) : NULL;
   return row && !(kind->is_strict && row->kind == OPTION_IGNORED);
 }
 

@@ -35,6 +35,7 @@ typedef struct {
    * words of a command that starts it, with blanks between, in place of starts, '~' between two of which one
    * stands behind the other. NULL: none */
   const struct OptionTable *table;
+  const struct OptionTable *means; /* options that are known too, but for those that do not matter */
   const char *config, *start_words;
   bool is_strict; /* options of table that are ignored are not known */
 } LaunchKind;

@@ -52,6 +52,7 @@ typedef struct {
   /* In writing only. */
   OptionWhen *when;   /* NULL: always                                                                   */
   OptionValue *value; /* of any kind, in place of the key's; NULL: a rule is not written                 */
+  const char *write;  /* the same of a map of a program, an expression */
   bool joins;         /* on the line of the option before                                               */
   const char *remark; /* behind it, where there are comments                                            */
 } OptionRow;
@@ -75,6 +76,7 @@ typedef struct OptionTable {
   /* Oldest first, of which the last is today's; they end in a NULL. NULL: rows say `until`. */
   const OptionRelease *releases;
   const OptionSpan *spans;
+  const struct ProgramMap *map; /* that has it, of which rows have expressions; NULL: it is in C */
 } OptionTable;
 
 /* The parts of a table; behind an option or a key more members may follow, ".with = ...". */

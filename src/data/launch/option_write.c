@@ -3,6 +3,7 @@
 
 #include "data/jobs/job_files.h"
 #include "data/launch/option_table.h"
+#include "data/launch/program/program_map.h"
 #include "data/text/field.h"
 #include "data/text/json_out.h"
 
@@ -75,6 +76,8 @@ option_value (const OptionTable *table, const OptionRow *row, const LsModel *m, 
 {
   if (row->value)
     return row->value (m, s);
+  if (row->write)
+    return program_written (table->map, row->write, m, s);
   if ((row->kind != OPTION_MODEL && row->kind != OPTION_STRATEGY) || is_older (table, row))
     return NULL;
   return (!row->when || row->when (m, s)) && is_with (table, row, m, s) ? value_of_key (row, m, s) : NULL;

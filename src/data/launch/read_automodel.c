@@ -9,7 +9,7 @@
 #include "data/launch/automodel_options.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/torchtitan/torchtitan_rules.h"
+#include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 
 typedef struct {
@@ -321,14 +321,14 @@ read_options (Automodel *a)
   say_rest (a);
   set_gpus (a);
   a->torch.words = a->words;
-  a->torch.table = &torchtitan_options;
+  a->torch.table = program_table_find ("torchtitan");
   import_set_software (a->own.import, "nemo-automodel-2025");
   import_infer (a->own.import, "software nemo-automodel-2025: the release of it that is known");
   option_read_all (&a->torch);
   set_model (a);
   if (!import_has_model (a->own.import, "seq"))
     import_open (a->own.import, "seq", "how long a sequence is: nothing here says");
-  torchtitan_strategy (&a->torch);
+  program_run_map ("torchtitan", "strategy", &a->torch, NULL, NULL);
   set_chunks (a);
   set_sharding (a);
   set_clipping (a);

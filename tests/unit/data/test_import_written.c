@@ -10,7 +10,7 @@
 #include "data/launch/deepspeed_rules.h"
 #include "data/jobs/imported.h"
 #include "data/launch/megatron/megatron_rules.h"
-#include "data/launch/torchtitan/torchtitan_rules.h"
+#include "data/launch/program/program_map.h"
 #include "data/text/field.h"
 #include "import_check.h"
 #include "random_job.h"
@@ -360,7 +360,7 @@ check_renamed (const OptionTable *table, guint i, OptionSyntax syntax, const LsM
 {
   OptionRow rows[ROWS];
   g_autoptr (GString) before = g_string_new (NULL), after = g_string_new (NULL);
-  const OptionTable renamed = { rows, table->n, table->ignored, NULL, NULL };
+  const OptionTable renamed = { rows, table->n, table->ignored, NULL, NULL, table->map };
   memcpy (rows, table->rows, table->n * sizeof *rows);
   rows[i].option = "another.name";
   option_write (table, syntax, m, s, before);
@@ -418,28 +418,33 @@ static const struct {
   Favour *favour;
   Complete *complete;
   TextOf *text_of;
-  const OptionTable *table;
+  const OptionTable *table; /* NULL: of the map of that name */
   OptionSyntax syntax;
   guint n_rows; /* of keys that are written */
 } programs[] = {
   { "megatron", NULL, NULL, script_of_megatron, &megatron_options, OPTION_ARGUMENTS, 50 },
-  { "torchtitan", favour_torchtitan, NULL, text_of_whole, &torchtitan_options, OPTION_TOML, 7 },
+  { "torchtitan", favour_torchtitan, NULL, text_of_whole, NULL, OPTION_TOML, 7 },
   { "deepspeed", favour_deepspeed, complete_deepspeed, text_of_whole, &deepspeed_options, OPTION_JSON, 10 },
 };
+
+static const OptionTable *
+table_of (guint i)
+{
+  return programs[i].table ? programs[i].table : program_table_find (programs[i].name);
+}
 
 static void
 a_row_writes_what_it_reads (void)
 {
   for (guint i = 0; i < G_N_ELEMENTS (programs); i++)
-    check_rows (programs[i].name, programs[i].table, programs[i].syntax, programs[i].favour,
-                programs[i].n_rows);
+    check_rows (programs[i].name, table_of (i), programs[i].syntax, programs[i].favour, programs[i].n_rows);
 }
 
 static void
 what_is_written_is_the_same_job (void)
 {
   for (guint i = 0; i < G_N_ELEMENTS (programs); i++)
-    check_written (programs[i].name, 3000, programs[i].table, programs[i].favour, programs[i].complete,
+    check_written (programs[i].name, 3000, table_of (i), programs[i].favour, programs[i].complete,
                    programs[i].text_of);
 }
 

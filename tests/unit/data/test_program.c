@@ -160,7 +160,7 @@ what_is_wrong_has_a_place (void)
     { LOGS ("[{\"what\":\"x\",\"lines\":[{\"has\":\"a\",\"hours\":\"b\"}]}]"), "/lines/0/hours: expected" },
     { LOGS ("[{\"what\":\"x\",\"lines\":[{\"has\":\"a\",\"seconds\":[]}]}]"), "/lines/0/seconds: expected" },
     { MAP ("[{\"python\":\"a = \"}]", "[]", "[]"), "" },
-    { MAP ("[{\"python\":\"a\",\"yaml\":\"a\"}]", "[]", "[]"), "/reads/0: expected \"yaml\" or" },
+    { MAP ("[{\"python\":\"a\",\"yaml\":\"a\"}]", "[]", "[]"), "/reads/0: expected \"yaml\", \"toml\"" },
     { MAP ("[{\"python\":\"a\",\"without\":{\"b\":1}}]", "[]", "[]"), "/reads/0/without/b: expected an" },
     { MAP ("[{\"python\":\"a\",\"sets\":{\"b\":1}}]", "[]", "[]"), "/reads/0/sets/b: expected a path" },
     { MAP (YAML, "[]", "[{\"each_of\":\"'a b'\",\"unknown\":\"{each}\"}]"), "" },

@@ -4,17 +4,8 @@
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
-#include "data/launch/torchtitan/torchtitan_rules.h"
 
 /* --- calculations -------------------------------------------------------------------------------------- */
-
-/* Degrees, pipeline, batch and memory, of what was translated. */
-static void
-set_torchtitan_strategy (ProgramRun *run)
-{
-  if (run->says)
-    torchtitan_strategy (&run->other);
-}
 
 static void
 set_pipeline_shards (ProgramRun *run)
@@ -27,7 +18,6 @@ static const struct {
   ProgramCall *call;
 } calls[] = {
   { "deepspeed_pipeline_shards", set_pipeline_shards },
-  { "torchtitan_strategy", set_torchtitan_strategy },
 };
 
 ProgramCall *

@@ -119,14 +119,25 @@ parse_option (Parser *p, const char *word, gsize n)
   return option;
 }
 
-/* Up to a comma or the end of the arguments. */
+/* Up to a comma, a blank or the end of the arguments, which "()" in a path, what makes an object, is not. */
+static gsize
+word_length (const char *word)
+{
+  gsize n = 0;
+  for (;; n += 2) {
+    n += strcspn (word + n, ",() ");
+    if (strncmp (word + n, "()", 2) != 0)
+      return n;
+  }
+}
+
 static void
 parse_word (Parser *p, char letter, ProgramArgument *ret)
 {
   p->at += strspn (p->at, " ");
   ret->is_other = letter == 'o' && *p->at == '>';
   const char *word = p->at + ret->is_other;
-  gsize n = strcspn (word, ",) ");
+  gsize n = word_length (word);
   bool is_model;
   p->at = word + n;
   if (n == 0)

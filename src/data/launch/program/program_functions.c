@@ -8,6 +8,8 @@
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
+#include "data/text/field.h"
+#include "schedules/sched.h"
 
 static ProgramValue
 text_of (const char *text)
@@ -224,6 +226,10 @@ f_key (ProgramRun *run, const ProgramArgument *a)
   const char *target = is_model ? (const char *) &import->model : (const char *) &import->strategy;
   if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_BOOL)
     return number_in (f, target);
+  if (run->is_written) {
+    char *its = ls_field_text (f, target, NULL);
+    return its ? (ProgramValue) { its, NAN } : program_none ();
+  }
   char *text = is_model ? ls_import_model_value (import, f->key) : ls_import_strategy_value (import, f->key);
   return text ? (ProgramValue) { text, NAN } : program_none ();
 }
@@ -254,11 +260,29 @@ f_is_model (ProgramRun *run, const ProgramArgument *a)
   return program_number (is_known);
 }
 
-/* Whether the program that runs it is known. */
+/* "llama3/8B": its model by the name that one of these families has for it; none: it is none of theirs. */
 static ProgramValue
-f_has_software (ProgramRun *run, const ProgramArgument *a)
+f_published (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (run->job->import->strategy.software != NULL);
+  g_auto (GStrv) families = g_strsplit (a[0].value.text ? a[0].value.text : "", " ", -1);
+  char *name = ls_model_name_of (&run->job->import->model, (const char *const *) families);
+  return name ? (ProgramValue) { name, NAN } : program_none ();
+}
+
+/* Whether a schedule of ours says itself how many chunks a stage has. */
+static ProgramValue
+f_fixes_chunks (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsSched *sched = a[0].value.text ? ls_sched_find (a[0].value.text) : NULL;
+  return program_number (sched && ls_sched_fixes_chunks (sched));
+}
+
+/* The software profile that was set. */
+static ProgramValue
+f_software (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *name = run->job->import->strategy.software;
+  return name ? text_of (name) : program_none ();
 }
 
 /* Whether its model is given beside the files. */
@@ -330,13 +354,6 @@ f_script (ProgramRun *run, const ProgramArgument *a)
   return program_number (run->script != NULL);
 }
 
-/* Of the rules that which another reader asks for. */
-static ProgramValue
-f_part (ProgramRun *run, const ProgramArgument *a)
-{
-  return run->part ? text_of (run->part) : program_none ();
-}
-
 /* Whether that command begins with the program: no other one starts processes. */
 static ProgramValue
 f_is_bare (ProgramRun *run, const ProgramArgument *a)
@@ -397,6 +414,41 @@ static ProgramValue
 f_name_set (ProgramRun *run, const ProgramArgument *a)
 {
   return run->name ? text_of (run->name) : program_none ();
+}
+
+/* The name of its folder; none: it is in none. */
+static ProgramValue
+f_folder (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autofree char *folder = g_path_get_dirname (run->path);
+  ProgramValue name = { g_path_get_basename (folder), NAN };
+  if (strcmp (name.text, ".") == 0) {
+    program_value_clear (&name);
+    return program_none ();
+  }
+  return name;
+}
+
+/* What is given of that name behind the name of the file. */
+static ProgramValue
+f_beside (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = run->files ? import_given (run->files, a[0].word) : NULL;
+  return text ? text_of (text) : program_none ();
+}
+
+/* What makes the items of a list, with blanks between. */
+static ProgramValue
+f_makers_at (ProgramRun *run, const ProgramArgument *a)
+{
+  GString *all = g_string_new (NULL);
+  const cJSON *list = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL, *item;
+  cJSON_ArrayForEach (item, list)
+  {
+    const char *made = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (item, "()"));
+    g_string_append_printf (all, "%s%s", all->len > 0 ? " " : "", made ? made : "?");
+  }
+  return (ProgramValue) { g_string_free (all, FALSE), NAN };
 }
 
 static ProgramValue
@@ -585,6 +637,27 @@ f_parsed (ProgramRun *run, const ProgramArgument *a)
                          : program_value_copy (&a[0].value);
 }
 
+/* The whole number that a text is; none: it is another text. */
+static ProgramValue
+f_whole (ProgramRun *run, const ProgramArgument *a)
+{
+  guint64 n;
+  g_autofree char *text = program_value_text (&a[0].value);
+  return g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT32, &n, NULL) ? program_number ((double) n)
+                                                                         : program_none ();
+}
+
+/* Whether all words of a text, with commas between, are the same. */
+static ProgramValue
+f_is_even (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) words = g_strsplit (a[0].value.text ? a[0].value.text : "", ",", -1);
+  bool is_even = true;
+  for (char **word = words; *word; word++)
+    is_even = is_even && strcmp (*word, words[0]) == 0;
+  return program_number (is_even);
+}
+
 static ProgramValue
 f_lower (ProgramRun *run, const ProgramArgument *a)
 {
@@ -603,6 +676,12 @@ f_ends (ProgramRun *run, const ProgramArgument *a)
 {
   return program_number (a[0].value.text && a[1].value.text
                          && g_str_has_suffix (a[0].value.text, a[1].value.text));
+}
+
+static ProgramValue
+f_nothing (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_none ();
 }
 
 /* The first that is not none. */
@@ -688,8 +767,10 @@ static const ProgramFunction functions[] = {
   { "key", "k", f_key },
   { "of_model", "vk", f_of_model },
   { "is_model", "v", f_is_model },
-  { "has_software", "", f_has_software },
   { "model_is_given", "", f_model_is_given },
+  { "software", "", f_software },
+  { "published", "v", f_published },
+  { "fixes_chunks", "v", f_fixes_chunks, true },
   { "tokenizer_words", "v", f_tokenizer_words },
 
   { "gpus", "", f_gpus },
@@ -697,7 +778,6 @@ static const ProgramFunction functions[] = {
   { "slices", "w", f_slices },
   { "variable", "w", f_variable },
   { "environment", "w", f_environment },
-  { "part", "", f_part },
   { "script", "", f_script },
   { "is_bare", "", f_is_bare },
   { "command", "", f_command },
@@ -706,6 +786,9 @@ static const ProgramFunction functions[] = {
 
   { "file", "", f_file },
   { "name_set", "", f_name_set },
+  { "folder", "", f_folder },
+  { "beside", "w", f_beside },
+  { "makers_at", "w", f_makers_at, true },
   { "at", "w", f_at, true },
   { "on_at", "w", f_on_at, true },
   { "mapping", "w", f_mapping, true },
@@ -729,6 +812,8 @@ static const ProgramFunction functions[] = {
   { "log2", "v", f_log2, true },
   { "power", "vv", f_power, true },
   { "parsed", "v", f_parsed, true },
+  { "whole", "v", f_whole, true },
+  { "is_even", "v", f_is_even, true },
   { "lower", "v", f_lower, true },
   { "starts", "vv", f_starts, true },
   { "ends", "vv", f_ends, true },
@@ -737,6 +822,7 @@ static const ProgramFunction functions[] = {
   { "behind", "vv", f_behind, true },
   { "last_parts", "vv", f_last_parts, true },
   { "first", "vv", f_first, true },
+  { "nothing", "", f_nothing, true },
   { "made_of", "vv", f_made_of, true },
 };
 

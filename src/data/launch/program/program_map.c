@@ -48,6 +48,10 @@ const LsField ls_program_fields[] = {
     .meaning = "what its options are, group after group; of several that fit the first holds" },
   { "rules", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "what they mean together, in order" },
+  { "parts", LS_FIELD_IGNORED, .default_text = "none", .expected = "object",
+    .meaning = "lists of rules by their names, which rules of other maps run too" },
+  { "writes", LS_FIELD_IGNORED, .default_text = "none", .expected = "object",
+    .meaning = "what of a job is calculated where it is written for the program, and what that lacks" },
   { "logs", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "which lines of its logs say which numbers" },
   { NULL },
@@ -171,7 +175,7 @@ static const struct {
 static void
 add_option (Reading *x, const cJSON *group, const char *option)
 {
-  OptionRow row = { .kind = OPTION_RULE };
+  OptionRow row = { .kind = OPTION_RULE, .until = text_of (group, "until") };
   const cJSON *node = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (groups) && !node; i++) {
     node = cJSON_GetObjectItemCaseSensitive (group, groups[i].name);
@@ -188,9 +192,10 @@ add_option (Reading *x, const cJSON *group, const char *option)
   row.otherwise = text_of (group, "otherwise");
   row.none = text_of (group, "none");
   row.with = text_of (group, "with");
-  row.until = text_of (group, "until");
   row.is_count = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (group, "count"));
   row.words = words ? words_of (x, words) : NULL;
+  row.write = text_of (group, "write");
+  row.remark = text_of (group, "remark");
   add_row (x, option, row);
 }
 
@@ -216,6 +221,7 @@ add_group (Reading *x, const cJSON *group)
     const cJSON *node = cJSON_GetObjectItemCaseSensitive (group, groups[i].name), *one;
     OptionRow row = { .kind = groups[i].kind,
                       .key = groups[i].is_of_other ? "*" : NULL,
+                      .until = text_of (group, "until"),
                       .remark = groups[i].is_unasked ? UNASKED : NULL };
     if (!node)
       continue;
@@ -283,6 +289,15 @@ file_of (const cJSON *one)
                          .ships = member (one, "ships"),
                          .adds = text_of (one, "adds"),
                          .says = member (one, "says"),
+                         .has_means = is_true (one, "means"),
+                         .chooses = member (one, "chooses"),
+                         .asks = text_of (one, "asks"),
+                         .module = text_of (one, "module"),
+                         .toml = text_of (one, "toml"),
+                         .json = text_of (one, "json"),
+                         .returns = text_of (one, "returns"),
+                         .places = text_of (one, "places"),
+                         .shapes = member (one, "shapes"),
                          .rules = member (one, "rules"),
                          .changes = text_of (one, "changes"),
                          .overrides = member (one, "overrides"),
@@ -325,9 +340,11 @@ check_file (Reading *x, const cJSON *node, const ProgramFile *file)
 {
   static const char *const expressions[] = { "when", "fits", "overrides", "word", "adds" };
   const cJSON *const lists[] = { file->beside, file->without, file->says }, *one;
-  if (!file->yaml == !(file->python || is_script (file)))
+  bool is_tree = file->yaml || file->json || (file->toml && !is_script (file));
+  if (is_tree == (file->python || is_script (file)))
     complain (x, node,
-              "expected \"yaml\" or \"python\", of a configuration, or \"marks\" or \"starts\", of a script");
+              "expected \"yaml\", \"toml\", \"json\" or \"python\", of a configuration, or \"marks\" or "
+              "\"starts\", of a script");
   for (guint i = 0; i < G_N_ELEMENTS (expressions); i++)
     check_expression (x, member (node, expressions[i]));
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
@@ -408,7 +425,7 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
 {
   for (guint i = 0; i < x->map->table.n; i++) {
     const OptionRow *row = &x->map->table.rows[i];
-    bool is_named = row->kind != OPTION_RULE || row->remark;
+    bool is_named = row->kind != OPTION_RULE || row->remark || row->write;
     GHashTableIter iter;
     gpointer name;
     for (g_hash_table_iter_init (&iter, named); !is_named && g_hash_table_iter_next (&iter, &name, NULL);)
@@ -417,6 +434,35 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
       complain (x, options, "no rule asks for the option %s: it is \"ignored\", or a rule is missing",
                 row->option);
   }
+}
+
+/* What is calculated is known to rules and to options that are written. */
+static void
+check_writes (Reading *x)
+{
+  const ProgramMap *map = x->map;
+  ProgramRun run = { .map = map };
+  if (!map->writes)
+    return;
+  const cJSON *let = member (map->writes, "let");
+  cJSON *rules = cJSON_CreateArray (), *first = cJSON_CreateObject ();
+  cJSON_AddItemReferenceToObject (first, "let", (cJSON *) let);
+  if (let)
+    cJSON_AddItemToArray (rules, first);
+  else
+    cJSON_Delete (first);
+  x->is_right &= program_check_rules (&run, map->doc, rules, x->diags);
+  x->is_right &= program_check_rules (&run, map->doc, member (map->writes, "rules"), x->diags);
+  for (guint i = 0; i < map->table.n; i++)
+    if (map->table.rows[i].write) {
+      ProgramValue v = program_eval (&run, map->table.rows[i].write);
+      program_value_clear (&v);
+      if (run.wrong)
+        complain (x, map->writes, "%s: %s", map->table.rows[i].option, run.wrong);
+      g_clear_pointer (&run.wrong, g_free);
+    }
+  cJSON_Delete (rules);
+  program_run_clear (&run);
 }
 
 /* Options and rules of a map, or of its arguments. theirs: the options that its own become; NULL: those of
@@ -428,19 +474,28 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   const cJSON *one, *options = member (node, "options");
   g_autoptr (GHashTable) named = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   map->rules = member (node, "rules");
+  map->parts = member (node, "parts");
   x->rows = g_array_new (FALSE, FALSE, sizeof (OptionRow));
   cJSON_ArrayForEach (one, options)
   {
     add_group (x, one);
   }
+  map->table.map = map;
   map->table.n = x->rows->len;
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
   read_files (x, member (node, "reads"));
   ProgramRun run = { .map = map, .named = named, .theirs = theirs ? theirs : options_of_reader (map) };
   check_theirs (x, options, run.theirs);
-  for (guint i = 0; i < map->files->len; i++)
-    x->is_right
-        &= program_check_rules (&run, map->doc, g_array_index (map->files, ProgramFile, i).rules, x->diags);
+  cJSON_ArrayForEach (one, map->parts)
+  {
+    x->is_right &= program_check_rules (&run, map->doc, one, x->diags);
+  }
+  check_writes (x);
+  for (guint i = 0; i < map->files->len; i++) {
+    const ProgramFile *file = &g_array_index (map->files, ProgramFile, i);
+    x->is_right &= program_check_rules (&run, map->doc, file->rules, x->diags);
+    x->is_right &= program_check_rules (&run, map->doc, file->shapes, x->diags);
+  }
   x->is_right &= program_check_rules (&run, map->doc, map->rules, x->diags);
   program_run_clear (&run);
   if (x->is_right && !map->read_by)
@@ -475,6 +530,7 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   map->files = g_array_new (FALSE, FALSE, sizeof (ProgramFile));
   map->kept = g_ptr_array_new_with_free_func (g_free);
   map->logs = member (root, "logs");
+  map->writes = member (root, "writes");
   map->comes = member (root, "comes_with");
   map->is_around = cJSON_HasObjectItem (root, "around");
   Reading x = { map, diags, NULL, map->kept, true };

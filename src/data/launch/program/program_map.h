@@ -23,6 +23,9 @@
 #include "data/launch/launch_script.h"
 #include "data/launch/option_table.h"
 
+typedef struct ProgramMap ProgramMap;
+struct Emit;
+
 /* How a file of the program is known: a YAML, names that a text in Python sets, or a script. Lists of texts
  * have blanks between them; NULL: what is not said. */
 typedef struct {
@@ -49,9 +52,10 @@ typedef struct {
   const char *adds;   /* what holds of the text of a file behind it that lies on top too; NULL: none does */
   const cJSON *says;  /* options that it has where it does not say them, an expression for each; of what is
                        * picked (see there), on top of its own */
+  bool has_means;     /* its options that matter are known beside `knows` */
 
   /* Of a script with a configuration. */
-  const cJSON *rules;     /* about its command, or what is picked, before the configuration is read */
+  const cJSON *rules;     /* about its command, or what Python made or picks, before that is read */
   const char *changes;    /* an option of it, whose values "a.b=c" change the configuration */
   const cJSON *overrides; /* true, or an expression: where its other options lie on top of the YAML, which,
                            * but beside pairs, need then not be named; NULL: they do not */
@@ -59,7 +63,13 @@ typedef struct {
   const char *behind;     /* words "a=b" and "~a" behind the name of the configuration change it; of a mapping
                            * this member is set; NULL: they do not */
 
+  const cJSON *chooses; /* words of the command, each with options that it stands for; NULL: none */
+  const char *asks; /* its option that names a function, and that which names the module of this; NULL: it */
+  const char *module; /* names a file */
+
   /* Of a configuration, which a script may name. */
+  const char *toml;   /* a text that such a TOML has; NULL: it is none */
+  const char *json;   /* a text that such a JSON has, of what a configuration in Python makes */
   const char *yaml;   /* a text that such a YAML has; NULL: it is none */
   const char *python; /* a text that such a file has. A script that names one, which stands in front of it in
                        * the list, has all of that which it does not say itself */
@@ -78,13 +88,16 @@ typedef struct {
   const cJSON *beside; /* but members of it where they fit: an expression for each; NULL: none */
 
   /* Of a configuration in Python. */
-  const char *keeps;    /* what of the names that are set are the program's; NULL: all */
-  const cJSON *sets;    /* names to paths where the value of the first that is set lies, "": it is all; NULL:
+  const char *keeps;   /* what of the names that are set are the program's; NULL: all */
+  const cJSON *sets;   /* names to paths where the value of the first that is set lies, "": it is all; NULL:
                         * all names */
-  const char *made_by;  /* classes that make a value that is all, of a job of ours; NULL: any */
-  const char *own;      /* modules whose names begin so are the program's, and never here */
-  const char *inner;    /* path of an object whose members lie on top of those around it */
-  const char *classes;  /* paths of objects that are told by what makes them, "a.b?": by a class alone */
+  const char *made_by; /* classes that make a value that is all, of a job of ours; NULL: any */
+  const char *own;     /* modules whose names begin so are the program's, and never here */
+  const char *inner;   /* path of an object whose members lie on top of those around it */
+  const char *classes; /* paths of objects that are told by what makes them, "a.b?": by a class alone */
+  const char *returns; /* in place of names that are set: functions return it, one of which is asked for so */
+  const char *places;  /* files of a module, "models/%s/config.py", with blanks between */
+  const cJSON *shapes; /* rules that change its members, and may refuse it; NULL: there are none */
   const cJSON *without; /* paths of what is no option, each with what holds of the tree then, or true */
   bool has_no_none;     /* None is as if nothing was said */
   const char *picks; /* a class, of whose objects one is read, of it the mapping `under`; NULL: all is read */
@@ -110,7 +123,7 @@ typedef struct {
   char *old;         /* options that only its releases for transformers 4 have */
 } ProgramAround;
 
-typedef struct ProgramMap {
+struct ProgramMap {
   char *name, *source;
   char *program, *prefix; /* as it is called; what "$" in front of an option stands for, or NULL */
   LsJsonDoc *doc;
@@ -118,6 +131,7 @@ typedef struct ProgramMap {
   GPtrArray *kept;    /* what its rows are made of, beside doc */
   GArray *files;      /* ProgramFile */
   const cJSON *rules; /* of doc */
+  const cJSON *parts; /* lists of rules by name, of doc, which rules of other maps run too; NULL: none */
   const cJSON *logs;  /* of doc; NULL: none are known */
   bool is_dialect;    /* options of it become those of another program that is read in C */
   ProgramAround around;
@@ -126,7 +140,9 @@ typedef struct ProgramMap {
   const cJSON *comes;           /* files that come with it, of doc: names and what they say; NULL: none do */
   struct ProgramMap *arguments; /* of a command that names no configuration, in options of one; NULL: none */
   const char *negates; /* of arguments: what in front of the last part of one turns it off, or NULL */
-} ProgramMap;
+  const cJSON
+      *writes; /* what is calculated of a job that is written, and what the program lacks; NULL: none is */
+};
 
 /* By name or path, checked: NULL and diagnostics, LS_ERROR_INPUT. The caller frees it. */
 ProgramMap *program_map_load (const char *name, LsDiagList *diags);
@@ -156,7 +172,6 @@ typedef struct {
   const char *path;           /* of the job's file */
   const char *name;           /* of a configuration in Python: the name whose value it is; or NULL */
   const LaunchScript *script; /* that starts it; NULL: none does */
-  const char *part;           /* of the rules, which another reader asks for; NULL: all are */
   char *command;              /* what of this starts the program (f_command ()); NULL: nothing is known */
   GHashTable *lets;           /* char * -> ProgramValue *: what rules calculated */
   char *wrong;                /* what is wrong with an expression; NULL: nothing */
@@ -171,6 +186,8 @@ typedef struct {
   ProgramValue dropout;      /* of these */
   const OptionTable *theirs; /* its options, where the file is looked at; NULL: these are not known */
   GHashTable *named;         /* char *: options that expressions name, where the file is looked at; or NULL */
+  struct Emit *emit;         /* the job is written for the program; NULL: it is read */
+  bool is_written;           /* so are its options: keys are those of a whole job */
   LsDiagList *diags;
 } ProgramRun;
 
@@ -250,9 +267,13 @@ bool program_is_true (ProgramRun *run, const cJSON *node);
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 
 ProgramAction program_base, program_translate, program_say, program_say_usual, program_say_default,
-    program_switch, program_deepspeed, program_read_as;
+    program_switch, program_deepspeed, program_read_as, program_run_part;
 bool program_is_reader (const char *name);
-/* The options of a program that is read in C; NULL: of none of that name. */
+/* A job in options of a map's program by its rules, or by a part of them, before which they were read. False:
+ * with a diagnostic. */
+bool program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
+                      LsDiagList *diags);
+/* The options of a program that is read in C, or by a map; NULL: of none of that name. */
 const OptionTable *program_table_find (const char *name);
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
@@ -261,10 +282,24 @@ const OptionTable *program_table_find (const char *name);
 
 /* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
 cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
-ProgramAction program_python;
+ProgramAction program_python, program_put, program_drop_members;
+/* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */
+cJSON *program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file);
+/* Shapes what was made elsewhere, as by a map's configurations in Python; false: a rule refuses it. */
+bool program_shape (ProgramRun *run, cJSON *tree);
+/* The same behind the file's own rules about it. */
+bool program_take (ProgramRun *run, cJSON *tree);
 
 /* What the script sets, or is given beside it; NULL: nothing. */
 const char *program_environment (const ProgramRun *run, const char *name);
+
+/* --- program_write.c: jobs that are written for the program -------------------------------------------- */
+
+/* What an option is in a job, newly allocated, "": it is on; NULL: it is not written. */
+char *program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
+/* Refuses what the program does not have, and notes what is said elsewhere. */
+void program_check_written (const char *map, struct Emit *e);
+ProgramAction program_lack, program_note, program_note_attention;
 
 /* --- program_calls.c: what is in C ---------------------------------------------------------------------- */
 
@@ -277,10 +312,10 @@ char *program_pattern (const cJSON *parts, const char *letters);
 
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 
+/* The first file of a map that functions in Python return; NULL: there is none. */
+const ProgramFile *program_returned (const ProgramMap *map);
 /* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */
 const ImportReader *program_reader_of (const char *name, bool is_own, const ImportFile *file);
-/* The options of a job by the rules of a map, or a part of these, which rules ask for by part (). */
-void program_read_part (const char *name, const char *part, LaunchJob *job);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
 /* Takes a member out of a tree by its path; false: there is none. */

@@ -7,7 +7,6 @@
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
-#include "data/launch/torchtitan/torchtitan_rules.h"
 #include "data/launch/yaml_config.h"
 #include "model/compressed.h"
 
@@ -204,22 +203,45 @@ read_megatron (ProgramRun *run, const cJSON *rule)
   g_hash_table_unref (job->open);
 }
 
-static void
-read_torchtitan (ProgramRun *run, const cJSON *rule)
+bool
+program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
+                 LsDiagList *diags)
 {
-  run->is_refused |= !torchtitan_read (&run->other, run->diags);
+  const ProgramMap *map = program_map_get (name);
+  ProgramRun run = { .map = map,
+                     .job = job,
+                     .words = (LaunchWords *) job->words,
+                     .path = job->import->path,
+                     .files = files,
+                     .diags = diags };
+  job->table = &map->table;
+  bool had_open = part && job->open;
+  if (!had_open)
+    job->open = g_hash_table_new (g_str_hash, g_str_equal);
+  bool ok = program_run_rules (&run, part ? cJSON_GetObjectItemCaseSensitive (map->parts, part) : map->rules);
+  if (!had_open)
+    g_clear_pointer (&job->open, g_hash_table_unref);
+  run.job = NULL;
+  program_run_clear (&run);
+  return ok;
+}
+
+/* { "part": name, "of_map": another program, whose options are said; without, of its own } */
+void
+program_run_part (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const char *of = program_member (rule, "of_map");
+  if (!of)
+    run->is_refused
+        |= !program_run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, what->valuestring));
+  else if (run->says)
+    run->is_refused |= !program_run_map (of, what->valuestring, &run->other, run->files, run->diags);
 }
 
 static const OptionTable *
 options_of_megatron (void)
 {
   return &megatron_options;
-}
-
-static const OptionTable *
-options_of_torchtitan (void)
-{
-  return &torchtitan_options;
 }
 
 static const struct {
@@ -230,7 +252,6 @@ static const struct {
 } programs[] = {
   { "trainer", hf_options, NULL, read_trainer }, /* of Hugging Face */
   { "megatron", options_of_megatron, megatron_namespace, read_megatron },
-  { "torchtitan", options_of_torchtitan, NULL, read_torchtitan },
 };
 
 static guint
@@ -245,13 +266,15 @@ index_of (const char *name)
 bool
 program_is_reader (const char *name)
 {
-  return index_of (name) < G_N_ELEMENTS (programs);
+  return index_of (name) < G_N_ELEMENTS (programs) || program_table_find (name);
 }
 
 const OptionTable *
 program_table_find (const char *name)
 {
-  return program_is_reader (name) ? programs[index_of (name)].options () : NULL;
+  guint i = index_of (name);
+  const ProgramMap *map = i == G_N_ELEMENTS (programs) && name ? program_map_get (name) : NULL;
+  return i < G_N_ELEMENTS (programs) ? programs[i].options () : map && map->table.n > 0 ? &map->table : NULL;
 }
 
 /* { "translate": program }: options that it has too, by its names. */
@@ -259,9 +282,10 @@ void
 program_translate (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   guint i = index_of (what->valuestring);
-  bool is_in_c = i < G_N_ELEMENTS (programs); /* else it is a configuration of the program itself */
-  if (is_in_c)
-    run->other.table = programs[i].options ();
+  bool is_in_c = i < G_N_ELEMENTS (programs);
+  const OptionTable *table = program_table_find (what->valuestring);
+  if (table) /* else it is a configuration of the program itself */
+    run->other.table = table;
   run->other.gpus = run->job->gpus;
   option_translate (run->job, run->says);
   if (is_in_c && programs[i].end)
@@ -273,8 +297,11 @@ void
 program_read_as (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   guint i = index_of (what->valuestring);
-  run->other.table = programs[i].options ();
+  run->other.table = program_table_find (what->valuestring);
   run->other.gpus = run->job->gpus;
-  programs[i].read (run, rule);
+  if (i < G_N_ELEMENTS (programs))
+    programs[i].read (run, rule);
+  else
+    run->is_refused |= !program_run_map (what->valuestring, NULL, &run->other, run->files, run->diags);
   run->other.open = run->job->open; /* its reader made its own */
 }

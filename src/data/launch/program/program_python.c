@@ -232,6 +232,41 @@ change (const ProgramRun *run, cJSON *tree)
     yaml_config_set_pair (tree, pairs->values->pdata[i]);
 }
 
+/* { "put": { path: value } }: of the configuration; a value that is none is none of it. */
+void
+program_put (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    ProgramValue v = program_value_of (run, one);
+    g_autofree char *text = program_value_text (&v);
+    cJSON *holder = run->tree && !program_value_is_none (&v) ? (cJSON *) run->tree : NULL;
+    if (holder)
+      yaml_config_set (holder, one->string, text);
+    program_value_clear (&v);
+  }
+}
+
+/* { "drop": "a b.c" }: members of the configuration. */
+void
+program_drop_members (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_auto (GStrv) paths = g_strsplit (what->valuestring, " ", -1);
+  for (char **path = paths; run->tree && *path; path++)
+    program_drop ((cJSON *) run->tree, *path);
+}
+
+static bool
+run_on (ProgramRun *run, cJSON *tree, const cJSON *rules)
+{
+  const cJSON *before = run->tree;
+  run->tree = tree;
+  bool ok = program_run_rules (run, rules);
+  run->tree = before;
+  return ok;
+}
+
 static void
 shape (const ProgramRun *run, cJSON *tree)
 {
@@ -358,6 +393,46 @@ program_python_tree (ProgramRun *run, const char *text, gsize n, const char *pat
     sets = sets->next;
   run->name = sets->string;
   return value_at (run, text, n, path, sets->string, sets->valuestring);
+}
+
+bool
+program_shape (ProgramRun *run, cJSON *tree)
+{
+  bool ok = run_on (run, tree, run->file->shapes);
+  if (ok)
+    shape (run, tree);
+  return ok;
+}
+
+bool
+program_take (ProgramRun *run, cJSON *tree)
+{
+  return run_on (run, tree, run->file->rules) && program_shape (run, tree);
+}
+
+cJSON *
+program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file)
+{
+  const PythonPick pick = { run->file->returns, "configuration" };
+  LsImport *import = run->job->import;
+  g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, run->diags);
+  const char *function = python ? python_pick_function (python, &pick, asked, file->path, run->diags) : NULL,
+             *path = run->path;
+  g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free);
+  cJSON *tree = function ? ls_python_value (python, function, passed, run->diags) : NULL;
+  bool is_program = function && python_refuse_program (python, file->path, run->map->program, run->diags);
+  run->name = function;
+  run->path = file->path;
+  bool ok = tree && !is_program && program_take (run, tree);
+  run->name = NULL;
+  run->path = path;
+  if (!ok) {
+    cJSON_Delete (tree);
+    return NULL;
+  }
+  python_tell_passed (import, function, passed);
+  launch_python_environment (python, false, import);
+  return tree;
 }
 
 /* { "python": name of a file, "name": what it sets, "to": where its value lies among what is said in options

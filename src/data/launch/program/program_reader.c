@@ -5,6 +5,7 @@
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
+#include "data/text/toml.h"
 
 /* --- its part of a file -------------------------------------------------------------------------------- */
 
@@ -63,6 +64,13 @@ fits (const ProgramMap *map, const char *expression, const cJSON *tree, const ch
   return is_its;
 }
 
+/* A text that files of that kind have. */
+static const char *
+sign_of (const ProgramFile *of)
+{
+  return of->yaml ? of->yaml : of->toml ? of->toml : of->json ? of->json : of->python;
+}
+
 static const char *
 marks_of (const ProgramFile *of)
 {
@@ -73,11 +81,11 @@ static bool
 is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
 {
   const char *marks = marks_of (of);
-  bool is_marked = marks ? program_has_marks (file->text, file->n, marks)
-                         : strstr (file->text, of->yaml ? of->yaml : of->python) != NULL;
+  bool is_marked
+      = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
   if (!is_marked || !fits (map, of->when, NULL, file->text))
     return false;
-  if (marks || of->python)
+  if (marks || !of->yaml)
     return marks || fits (map, of->fits, NULL, file->text);
   const cJSON *tree = yaml_config_tree (file), *part = cJSON_IsObject (tree) ? part_of (of, tree) : NULL;
   return cJSON_IsObject (part) && fits (map, of->fits, part, NULL);
@@ -252,10 +260,10 @@ read_yaml (ProgramRun *run)
   return read_tree (run, tree);
 }
 
+/* Of a tree whose members are options; NULL allowed. Takes it. */
 static bool
-read_python (ProgramRun *run, const char *text, gsize n, const char *path)
+read_members (ProgramRun *run, cJSON *tree)
 {
-  cJSON *tree = program_python_tree (run, text, n, path);
   if (!tree)
     return false;
   g_autoptr (LaunchWords) words = launch_words_new ();
@@ -263,6 +271,44 @@ read_python (ProgramRun *run, const char *text, gsize n, const char *path)
   bool ok = read_job (run, words, tree);
   cJSON_Delete (tree);
   return ok;
+}
+
+static bool
+read_python (ProgramRun *run, const char *text, gsize n, const char *path)
+{
+  const ProgramFile *of = run->file;
+  const ImportFile file = { .path = path, .text = (char *) text, .n = n };
+  return read_members (run,
+                       of->returns
+                           ? program_python_returned (run, import_given (run->files, of->returns), &file)
+                           : program_python_tree (run, text, n, path));
+}
+
+static bool
+read_toml (ProgramRun *run, const ImportFile *file)
+{
+  return read_members (run, ls_toml_parse (file->text, file->n, file->path, run->diags));
+}
+
+/* What a configuration in Python made, as the same members. */
+static bool
+read_json (ProgramRun *run, const ImportFile *file)
+{
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (file->text, file->n, file->path, run->diags);
+  cJSON *tree = doc ? cJSON_Duplicate (ls_json_doc_root (doc), true) : NULL;
+  if (tree && program_take (run, tree))
+    return read_members (run, tree);
+  cJSON_Delete (tree);
+  return false;
+}
+
+const ProgramFile *
+program_returned (const ProgramMap *map)
+{
+  for (guint i = 0; i < map->files->len; i++)
+    if (g_array_index (map->files, ProgramFile, i).returns)
+      return &g_array_index (map->files, ProgramFile, i);
+  return NULL;
 }
 
 /* --- what a command puts on top of a configuration ------------------------------------------------------ */
@@ -446,6 +492,115 @@ read_python_of_script (ProgramRun *run, const char *name)
   return read_python (run, text, n, name);
 }
 
+/* --- scripts whose options lie on top of a TOML, or of what a function in Python returns --------------- */
+
+static void
+refuse_lack (const ProgramRun *run, const char *name)
+{
+  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL,
+               "give the configuration behind the script", "it launches %s, which is not here", name);
+}
+
+/* The one that a script names, or the only other file that was given. The caller frees it; NULL: a
+ * diagnostic. */
+static char *
+find_config (const ProgramRun *run, const char *name, gsize *ret_n)
+{
+  const ImportFiles *files = run->files;
+  char *text = launch_file_of (files, name, ret_n);
+  if (!text && files->n == 2) {
+    import_use_file (&files->files[1]);
+    *ret_n = files->files[1].n;
+    text = g_strndup (files->files[1].text, files->files[1].n);
+  }
+  if (!text)
+    refuse_lack (run, name);
+  return text;
+}
+
+/* "llama3", or "my.models.llama3" where that is a package: the file is of several places the first that is
+ * there. *ret_path: the caller frees it. */
+static char *
+find_module (const ProgramRun *run, const char *module, gsize *ret_n, char **ret_path)
+{
+  const ImportFiles *files = run->files;
+  g_autofree char *folders = g_strdelimit (g_strdup (module), ".", '/'),
+                  *said = g_strdup_printf ("a configuration in Python of the module %s", module);
+  g_auto (GStrv) places = g_strsplit (program_returned (run->map)->places, " ", -1);
+  for (char **place = places; *place; place++) {
+    g_auto (GStrv) around = g_strsplit (*place, "%s", 2);
+    g_autofree char *path = g_strjoinv (folders, around);
+    char *text = launch_file_of (files, path, ret_n);
+    if (text) {
+      *ret_path = g_steal_pointer (&path);
+      return text;
+    }
+  }
+  *ret_path = g_strdup (files->n == 2 ? files->files[1].path : module);
+  return find_config (run, said, ret_n);
+}
+
+/* --module llama3 --config llama3_8b */
+static cJSON *
+tree_of_module (ProgramRun *run, const char *module, const char *asked)
+{
+  const ProgramFile *script = run->file;
+  if (!module || !asked || ls_shell_has_hole (module) || ls_shell_has_hole (asked)) {
+    refuse_lack (run, "a configuration that it does not name");
+    return NULL;
+  }
+  gsize n;
+  g_autofree char *path = NULL, *text = find_module (run, module, &n, &path);
+  const ImportFile file = { .path = path, .text = text, .n = n };
+  run->file = program_returned (run->map);
+  cJSON *tree = text ? program_python_returned (run, asked, &file) : NULL;
+  run->file = script;
+  return tree;
+}
+
+/* Words of the command that stand for options, be they of one in front of them or not: "a:b". */
+static void
+add_chosen (const ProgramFile *of, LaunchWords *words, const GPtrArray *list)
+{
+  const cJSON *one, *option;
+  for (guint i = 0; i < list->len; i++)
+    cJSON_ArrayForEach (one, of->chooses)
+    {
+      if (option_fits (one->string, list->pdata[i]))
+        cJSON_ArrayForEach (option, one)
+        {
+          launch_words_add_value (words, option->string, cJSON_GetStringValue (option));
+        }
+    }
+}
+
+static bool
+read_on_top (ProgramRun *run)
+{
+  const ProgramFile *of = run->file;
+  LaunchWords *own = run->script->words;
+  const char *name = launch_words_text (own, of->config);
+  bool is_of_module = !name && of->asks && launch_words_find (own, of->asks);
+  gsize n;
+  g_autofree char *text
+      = name ? find_config (run, ls_shell_has_hole (name) ? "a configuration" : name, &n) : NULL;
+  cJSON *tree = text ? ls_toml_parse (text, n, name, run->diags)
+      : is_of_module
+      ? tree_of_module (run, launch_words_text (own, of->module), launch_words_text (own, of->asks))
+      : NULL;
+  if ((name || is_of_module) && !tree)
+    return false;
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  launch_words_add_tree (words, tree);
+  launch_words_add_words (words, own);
+  add_chosen (of, words, own->others);
+  for (guint i = 0; i < own->options->len; i++)
+    add_chosen (of, words, ((const LaunchOption *) own->options->pdata[i])->values);
+  bool ok = read_job (run, words, tree);
+  cJSON_Delete (tree);
+  return ok;
+}
+
 /* With a configuration that its command names. */
 static bool
 read_configured (ProgramRun *run)
@@ -453,6 +608,8 @@ read_configured (ProgramRun *run)
   set_words (run, run->script->words, NULL);
   if (!program_run_rules (run, run->file->rules))
     return false;
+  if (run->file->toml)
+    return read_on_top (run);
   g_autofree char *name = config_named (run);
   return (run->file->python ? read_python_of_script : read_yaml_of_script) (run, name);
 }
@@ -587,6 +744,7 @@ read_script (ProgramRun *run)
                                 : map->arguments ? &map->arguments->table
                                 : is_named       ? NULL
                                                  : &map->table,
+                            .means = of->has_means ? &map->table : NULL,
                             .has_pairs = of->has_pairs,
                             .has_te = of->has_te,
                             .gpus = of->has_pairs && !of->submits ? "" : NULL,
@@ -603,18 +761,6 @@ read_script (ProgramRun *run)
   launch_script_clear (&script);
   run->script = NULL;
   return ok;
-}
-
-void
-program_read_part (const char *name, const char *part, LaunchJob *job)
-{
-  const ProgramMap *map = program_map_get (name);
-  ProgramRun run = { .map = map, .job = job, .path = job->import->path, .part = part };
-  if (!map)
-    return;
-  set_words (&run, (LaunchWords *) job->words, NULL);
-  program_run_rules (&run, map->rules);
-  program_run_clear (&run);
 }
 
 /* --- the reader of a file of a map --------------------------------------------------------------- */
@@ -639,6 +785,8 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
   bool ok = marks_of (r->file) ? read_script (&run)
       : r->file->python        ? read_python (&run, first->text, first->n, first->path)
+      : r->file->toml          ? read_toml (&run, first)
+      : r->file->json          ? read_json (&run, first)
                                : read_yaml (&run);
   program_run_clear (&run);
   return ok;

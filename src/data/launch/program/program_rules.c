@@ -7,6 +7,7 @@
 #include "data/launch/hf_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
+#include "strategy/strategy.h"
 
 const char *
 program_member (const cJSON *rule, const char *key)
@@ -75,6 +76,25 @@ look_up (ProgramRun *run, const cJSON *rule, const cJSON *what)
   ProgramValue v = node ? program_value_of (run, node) : (ProgramValue) { NULL, NAN };
   g_hash_table_replace (run->lets, g_strdup (program_member (rule, "gives")), g_memdup2 (&v, sizeof v));
   program_value_clear (&of);
+}
+
+/* { "list": expression, "of": n, "gives": name }: its values for each `index` below n, between commas. */
+static void
+make_list (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue n = value_at (run, rule, "of");
+  GString *list = g_string_new (NULL);
+  for (guint64 i = 0; i < MIN (whole (&n), LS_MAX_CHUNKS); i++) {
+    const ProgramValue index = program_number ((double) i);
+    g_hash_table_replace (run->lets, g_strdup ("index"), g_memdup2 (&index, sizeof index));
+    ProgramValue v = program_value_of (run, what);
+    g_autofree char *text = program_value_text (&v);
+    g_string_append_printf (list, "%s%s", i > 0 ? "," : "", text);
+    program_value_clear (&v);
+  }
+  const ProgramValue made = { g_string_free (list, FALSE), NAN };
+  g_hash_table_replace (run->lets, g_strdup (program_member (rule, "gives")), g_memdup2 (&made, sizeof made));
+  program_value_clear (&n);
 }
 
 /* What says it: "by"; else of a number of the model its key, of all else a rule of the program. A value that
@@ -199,6 +219,14 @@ conflict (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   g_autofree char *text = program_fill (run, what->valuestring);
   import_conflict (run->job->import, "%s", text);
+}
+
+/* Of stages and layers of each, which are left out where one of these was given beside the file. */
+static void
+stages_conflict (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *text = program_fill (run, what->valuestring);
+  import_stages_conflict (run->job->import, "%s", text);
 }
 
 static void
@@ -397,6 +425,13 @@ take_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
   }
 }
 
+/* { "release": today's }: software by the oldest option. */
+static void
+set_release (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  option_release (run->job, what->valuestring);
+}
+
 /* Of the strategy: other options make it idle. */
 static void
 forget (ProgramRun *run, const cJSON *rule, const cJSON *what)
@@ -458,7 +493,7 @@ call (ProgramRun *run, const cJSON *rule, const cJSON *what)
 }
 
 /* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
- * program in C, one that reads the job, a function in C, a name, a list of rules; the others are objects of
+ * program, one that reads the job, a map, a function in C, a name, a list of rules; the others are objects of
  * keys of ours, of names, of any kind, of options of the other program, of cases with such, of options with
  * values or texts, and, AS_OPTIONS, of keys of the model with options. */
 typedef enum {
@@ -469,6 +504,7 @@ typedef enum {
   AS_KEY,
   AS_TABLE,
   AS_READER,
+  AS_MAP,
   AS_CALL,
   AS_LET,
   AS_RULES,
@@ -495,6 +531,15 @@ static const struct {
 } actions[] = {
   { { "let", AS_LETS }, let, { { NULL } } },
   { { "table", AS_VALUES }, look_up, { { "of", AS_VALUE }, { "gives", AS_LET } } },
+  { { "list", AS_VALUE }, make_list, { { "of", AS_VALUE }, { "gives", AS_LET } } },
+  { { "put", AS_VALUES }, program_put, { { NULL } } },
+  { { "drop", AS_TEXT }, program_drop_members, { { NULL } } },
+  { { "part", AS_TEXT }, program_run_part, { { "of_map", AS_MAP } } },
+  { { "lacks", AS_TEMPLATE }, program_lack, { { "says", AS_TEMPLATE } } },
+  { { "note", AS_TEMPLATE }, program_note, { { NULL } } },
+  { { "note_attention", AS_TEXT }, program_note_attention, { { NULL } } },
+  { { "release", AS_TEXT }, set_release, { { NULL } } },
+  { { "stages_conflict", AS_TEMPLATE }, stages_conflict, { { NULL } } },
   { { "model", AS_MODEL }, set_model, { { "by", AS_TEMPLATE } } },
   { { "strategy", AS_STRATEGY }, set_strategy, { { "by", AS_TEMPLATE } } },
   { { "default", AS_STRATEGY }, set_default, { { NULL } } },
@@ -741,7 +786,7 @@ check_name (Check *c, const cJSON *node, As as)
                                 : program_is_reader (name)
           || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
-    complain (c, node, "there is no %s of that name in C", as == AS_CALL ? "function" : "program");
+    complain (c, node, "there is no %s of that name", as == AS_CALL ? "function in C" : "program");
 }
 
 static void
@@ -760,7 +805,7 @@ check_member (Check *c, const cJSON *node, As as)
     check_option (c, node, node->valuestring);
   else if (as == AS_KEY)
     check_key (c, node);
-  else if (as == AS_TABLE || as == AS_READER || as == AS_CALL)
+  else if (as == AS_TABLE || as == AS_READER || as == AS_MAP || as == AS_CALL)
     check_name (c, node, as);
   else if (as == AS_LET)
     name_value (c, node->valuestring);
@@ -807,8 +852,8 @@ check_loop (Check *c, const cJSON *rule)
 static bool
 is_free (const char *key)
 {
-  static const char *const names[] = { "all", "at", "by",   "else",     "hint",   "momentum", "more", "named",
-                                       "nf4", "on", "said", "software", "unless", "why",      NULL };
+  static const char *const names[] = { "all", "at",     "by", "else", "hint",     "momentum", "more", "named",
+                                       "nf4", "of_map", "on", "said", "software", "unless",   "why",  NULL };
   return g_strv_contains (names, key);
 }
 
@@ -844,6 +889,8 @@ check_rule (Check *c, const cJSON *rule)
   }
   check_action (c, rule, actions[action].act);
   check_loop (c, rule);
+  if (actions[action].act == make_list)
+    name_value (c, "index");
   for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
     const char *key = actions[action].more[i].key;
     if (!is_free (key) && !cJSON_GetObjectItemCaseSensitive (rule, key))

@@ -1,178 +1,11 @@
-/* A configuration of torchtitan, in TOML or in Python, or the script that launches it, with the configuration
- * beside. */
+/* A log of torchtitan: what it says of its job when it starts, in options that its map reads
+ * (strategies/programs/torchtitan.json), and the lines of its steps. */
 #include <lockstep/error.h>
-#include <math.h>
 #include <string.h>
 
-#include "data/launch/launch_script.h"
 #include "data/launch/log_steps.h"
-#include "data/launch/torchtitan/torchtitan_rules.h"
+#include "data/launch/program/program_map.h"
 #include "data/text/json_scan.h"
-#include "data/text/toml.h"
-
-static bool
-add_toml (LaunchWords *words, const char *text, gsize n, const char *path, LsDiagList *diags)
-{
-  cJSON *tree = ls_toml_parse (text, n, path, diags);
-  if (!tree)
-    return false;
-  launch_words_add_tree (words, tree);
-  cJSON_Delete (tree);
-  return true;
-}
-
-static bool
-read_config (const ImportFiles *files, LsImport *import, LsDiagList *diags)
-{
-  const ImportFile *file = &files->files[0];
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  import->program = "torchtitan";
-  if (!add_toml (words, file->text, file->n, file->path, diags))
-    return false;
-  LaunchJob job = { .import = import, .words = words };
-  return torchtitan_read (&job, diags);
-}
-
-/* Sections that every release has one of. */
-static bool
-is_config (const ImportFile *file)
-{
-  static const char *const marks[] = { "[training]", "[parallelism]", "[activation_checkpoint]" };
-  const char *p = file->text + strspn (file->text, " \t\r\n");
-  if (*p == '{' || g_str_has_prefix (p, "#!"))
-    return false;
-  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
-    if (launch_has_line (file->text, marks[i]))
-      return true;
-  return false;
-}
-
-const ImportReader import_torchtitan
-    = { "a log, a configuration or a script of torchtitan", is_config, read_config };
-
-/* --- scripts --------------------------------------------------------------------------------------- */
-
-static bool
-is_known (const char *name)
-{
-  const OptionRow *row = option_find (&torchtitan_options, name);
-  return strcmp (name, "job.config_file") == 0 || strcmp (name, "job.config-file") == 0
-      || strcmp (name, "module") == 0 || strcmp (name, "config") == 0 || (row && row->kind != OPTION_IGNORED);
-}
-
-static void
-refuse_lack (const ImportFiles *files, const char *name, LsDiagList *diags)
-{
-  ls_diag_add (diags, LS_ERROR_INPUT, files->files[0].path, 0, 0, NULL, NULL,
-               "give the configuration behind the script", "it launches %s, which is not here", name);
-}
-
-/* The one that a script names, or the only other file that was given. The caller frees it; NULL: a
- * diagnostic. */
-static char *
-find_config (const ImportFiles *files, const char *name, gsize *ret_n, LsDiagList *diags)
-{
-  char *text = launch_file_of (files, name, ret_n);
-  if (!text && files->n == 2) {
-    import_use_file (&files->files[1]);
-    *ret_n = files->files[1].n;
-    text = g_strndup (files->files[1].text, files->files[1].n);
-  }
-  if (!text)
-    refuse_lack (files, name, diags);
-  return text;
-}
-
-/* "llama3", or "my.models.llama3" where that is a package. *ret_path: the caller frees it. */
-static char *
-find_module (const ImportFiles *files, const char *module, gsize *ret_n, char **ret_path, LsDiagList *diags)
-{
-  static const char *const places[]
-      = { "torchtitan/models/%s/config_registry.py", "torchtitan/experiments/%s/config_registry.py",
-          "%s/config_registry.py", "%s.py" };
-  g_autofree char *folders = g_strdelimit (g_strdup (module), ".", '/'),
-                  *said = g_strdup_printf ("a configuration in Python of the module %s", module);
-  for (guint i = 0; i < G_N_ELEMENTS (places); i++) {
-    g_auto (GStrv) around = g_strsplit (places[i], "%s", 2);
-    g_autofree char *path = g_strjoinv (folders, around);
-    char *text = launch_file_of (files, path, ret_n);
-    if (text) {
-      *ret_path = g_steal_pointer (&path);
-      return text;
-    }
-  }
-  *ret_path = g_strdup (files->n == 2 ? files->files[1].path : module);
-  return find_config (files, said, ret_n, diags);
-}
-
-/* --module llama3 --config llama3_8b */
-static bool
-read_module (const ImportFiles *files, const LaunchScript *script, LaunchWords *words, LsImport *import,
-             LsDiagList *diags)
-{
-  const char *module = launch_words_text (script->words, "module"),
-             *config = launch_words_text (script->words, "config");
-  if (!module || !config || ls_shell_has_hole (module) || ls_shell_has_hole (config)) {
-    refuse_lack (files, "a configuration that it does not name", diags);
-    return false;
-  }
-  gsize n;
-  g_autofree char *path = NULL, *text = find_module (files, module, &n, &path, diags),
-                  *last = g_strdup (module);
-  const char *name = strrchr (last, '.');
-  ImportFile file = { .path = path, .text = text, .n = n };
-  return text && torchtitan_add_python (words, &file, config, name ? name + 1 : last, import, diags);
-}
-
-/* The configuration, and what the command changes of it. */
-static bool
-read_launch (const ImportFiles *files, const LaunchScript *script, LaunchWords *words, LsImport *import,
-             LsDiagList *diags)
-{
-  const char *name = launch_words_text (script->words, "job.config_file");
-  bool is_open = name && ls_shell_has_hole (name),
-       has_module = !name && launch_words_find (script->words, "config");
-  gsize n;
-  g_autofree char *text = name ? find_config (files, is_open ? "a configuration" : name, &n, diags) : NULL;
-  if (name && (!text || !add_toml (words, text, n, name, diags)))
-    return false;
-  if (has_module && !read_module (files, script, words, import, diags))
-    return false;
-  launch_words_add_words (words, script->words);
-  torchtitan_add_policies (words, script->words);
-  return true;
-}
-
-static bool
-read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
-{
-  static const LaunchKind kind = { "torchtitan", is_known, 1, false };
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  LaunchScript script;
-  bool ok = launch_script_read (files, &kind, &script, import, diags)
-      && read_launch (files, &script, words, import, diags);
-  if (ok) {
-    LaunchJob job = { .import = import, .words = words, .script = script.script, .gpus = script.gpus };
-    ok = torchtitan_read (&job, diags);
-  }
-  launch_script_clear (&script);
-  return ok;
-}
-
-static bool
-is_script (const ImportFile *file)
-{
-  static const char *const marks[] = { "--job.config_file", "--job.config-file", "torchtitan" };
-  const char *p = file->text + strspn (file->text, " \t\r\n");
-  for (guint i = 0; i < G_N_ELEMENTS (marks) && *p != '{'; i++)
-    if (strstr (file->text, marks[i]) && strstr (file->text, "train"))
-      return !strstr (file->text, "--num-layers");
-  return false;
-}
-
-const ImportReader import_torchtitan_script = { NULL, is_script, read_script };
-
-/* --- a log of torchtitan: what it says of its job when it starts, and the lines of its steps ----- */
 
 /* [titan] 2025-10-15 19:24:04,123 - root - INFO - Running with configs: { "job": ... }
  *     ... - Building llama3 8B with TransformerModelArgs(...)
@@ -212,10 +45,12 @@ add_configuration (const char *text, const char *path, LaunchWords *words)
   if (!doc)
     return;
   cJSON *tree = cJSON_Duplicate (ls_json_doc_root (doc), true);
+  const ProgramMap *map = program_map_get ("torchtitan");
+  ProgramRun run = { .map = map, .file = program_returned (map), .path = path, .diags = none };
   if (cJSON_GetObjectItemCaseSensitive (tree, "model_spec"))
-    torchtitan_add_config (words, tree, NULL);
-  else
-    launch_words_add_tree (words, tree);
+    program_shape (&run, tree);
+  launch_words_add_tree (words, tree);
+  program_run_clear (&run);
   cJSON_Delete (tree);
 }
 
@@ -345,7 +180,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   }
   complete (words, import);
   LaunchJob job = { .import = import, .words = words, .is_dump = true };
-  if (!torchtitan_read (&job, diags))
+  if (!program_run_map ("torchtitan", NULL, &job, files, diags))
     return false;
   import_measure_log (text, import);
   return true;

@@ -1,0 +1,74 @@
+/* A job that is written for a program that is data: what its options are then, and what it does not have. */
+#include "data/jobs/emit_target.h"
+#include "data/launch/program/program_map.h"
+
+/* --- what rules do ------------------------------------------------------------------------------------- */
+
+/* { "lacks": option of ours, "says": why } */
+void
+program_lack (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *knob = program_fill (run, what->valuestring),
+                  *why = program_fill (run, program_member (rule, "says"));
+  if (run->emit)
+    emit_refuse (run->emit, knob, "%s", why);
+}
+
+void
+program_note (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *text = program_fill (run, what->valuestring);
+  if (run->emit)
+    emit_note (run->emit, "%s", text);
+}
+
+/* { "note_attention": the library that runs it } */
+void
+program_note_attention (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  if (run->emit)
+    emit_note_attention (run->emit, what->valuestring);
+}
+
+/* --- a job --------------------------------------------------------------------------------------------- */
+
+/* A job that rules look at, of which all keys are known, with what is calculated of it. The caller clears
+ * it. */
+static void
+start (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
+{
+  const cJSON *let = cJSON_GetObjectItemCaseSensitive (map->writes, "let"), *one;
+  *run = (ProgramRun) { .map = map, .job = job, .emit = e, .is_written = true };
+  program_run_rules (run, NULL);
+  cJSON_ArrayForEach (one, let)
+  {
+    ProgramValue v = program_value_of (run, one);
+    g_hash_table_replace (run->lets, g_strdup (one->string), g_memdup2 (&v, sizeof v));
+  }
+}
+
+char *
+program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s)
+{
+  LsImport import = { .model = *m, .strategy = *s }; /* theirs: nothing of it is freed */
+  LaunchJob job = { .import = &import };
+  ProgramRun run;
+  start (&run, map, &job, NULL);
+  ProgramValue v = program_eval (&run, expression);
+  char *text = program_value_is_none (&v) ? NULL : program_value_text (&v);
+  program_value_clear (&v);
+  program_run_clear (&run);
+  return text;
+}
+
+void
+program_check_written (const char *name, Emit *e)
+{
+  const ProgramMap *map = program_map_get (name);
+  LsImport import = { .model = *e->m, .strategy = *e->s };
+  LaunchJob job = { .import = &import };
+  ProgramRun run;
+  start (&run, map, &job, e);
+  program_run_rules (&run, cJSON_GetObjectItemCaseSensitive (map->writes, "rules"));
+  program_run_clear (&run);
+}
