@@ -55,7 +55,7 @@ struct ImportReader {
 
 extern const ImportReader import_accelerate, import_automodel, import_bridge_python, import_bridge_script,
     import_deepspeed, import_deepspeed_log, import_hf_script, import_llama_factory, import_megatron_log,
-    import_megatron_swift, import_mlperf, import_megatron_test, import_megatron, import_nemo,
+    import_megatron_swift, import_mlperf, import_megatron_test, import_megatron, import_nemo_script,
     import_torchtitan_log;
 
 /* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside

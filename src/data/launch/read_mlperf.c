@@ -11,7 +11,7 @@
 #include "data/launch/adapters.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_rules.h"
-#include "data/launch/nemo/nemo_rules.h"
+#include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 
 #define AS(variable, option) OPTION_AS_ROW (variable, option)
@@ -426,7 +426,9 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   set_batch (&m);
   set_precision (&m);
   set_optimizer (&m);
-  bool ok = nemo_read_tree (m.tree, file, "NeMo for MLPerf", benchmark, software, import, diags);
+  const ProgramTold told[]
+      = { { "program", "NeMo for MLPerf" }, { "named", benchmark }, { "software", software }, { NULL } };
+  bool ok = program_read_tree ("nemo", m.tree, file->path, told, import, diags);
   set_graphs (&m);
   set_fp8_attention (&m);
   megatron_engine (&m.job);

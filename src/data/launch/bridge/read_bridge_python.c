@@ -8,9 +8,10 @@
 #include <lockstep/error.h>
 
 #include "data/jobs/read_software.h"
+#include "data/launch/bridge/bridge.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_rules.h"
-#include "data/launch/nemo/nemo_rules.h"
+#include "data/launch/program/program_map.h"
 #include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
 #include "data/python/python.h"
@@ -43,6 +44,21 @@ hub_of (const cJSON *tree)
   const cJSON *model = cJSON_GetObjectItemCaseSensitive (tree, "model");
   const cJSON *whole = cJSON_IsObject (model) ? cJSON_GetObjectItemCaseSensitive (model, "()") : model;
   return hub_name_of (cJSON_IsString (whole) ? whole->valuestring : NULL);
+}
+
+const char *
+bridge_precision_of (const char *name)
+{
+  static const char *const names[][2] = { { "bf16", "bf16_mixed" },
+                                          { "fp8_cs", "bf16_with_fp8_current_scaling_mixed" },
+                                          { "fp8_ds", "bf16_with_fp8_delayed_scaling_mixed" },
+                                          { "fp8_mx", "bf16_with_mxfp8_mixed" },
+                                          { "fp8_sc", "bf16_with_fp8_subchannel_scaling_mixed" },
+                                          { "nvfp4", "bf16_with_nvfp4_mixed" } };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (name, names[i][0]) == 0)
+      return names[i][1];
+  return NULL;
 }
 
 /* What training/mixed_precision.py makes of a name, and perf_recipes/_common.py of its short one. */
@@ -236,7 +252,7 @@ number_of (const char *text, const char *name)
   return n > 0 ? g_strndup (digits, n) : NULL;
 }
 
-char *
+static char *
 bridge_software (const char *path, LsImport *import)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
@@ -421,6 +437,19 @@ bridge_recipe (const ImportFiles *files, guint first, const char *recipe, char *
   return tree;
 }
 
+bool
+bridge_read (cJSON *tree, const ImportFile *file, const char *model, bool is_whole, LsImport *import,
+             LsDiagList *diags)
+{
+  g_autofree char *software = bridge_software (file->path, import);
+  const ProgramTold told[] = { { "program", "Megatron-Bridge" },
+                               { "named", model },
+                               { "software", software },
+                               { "whole", is_whole ? "1" : NULL },
+                               { NULL } };
+  return program_read_tree ("nemo", tree, file->path, told, import, diags);
+}
+
 static bool
 read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
@@ -431,7 +460,7 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   if (!tree)
     return false;
   set_gpus (recipe, import);
-  return nemo_read_recipe (tree, &files->files[0], model, is_whole, import, diags);
+  return bridge_read (tree, &files->files[0], model, is_whole, import, diags);
 }
 
 static bool

@@ -9,8 +9,9 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/bridge/bridge.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/nemo/nemo_rules.h"
+#include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 
 /* --- options -------------------------------------------------------------------------------------- */
@@ -365,7 +366,7 @@ read_changed (const ImportFiles *files, cJSON *tree, const char *function, LsImp
     cJSON_Delete (tree);
     return false;
   }
-  return nemo_read_recipe (lay_over (recipe, tree), &files->files[0], model, is_whole, import, diags);
+  return bridge_read (lay_over (recipe, tree), &files->files[0], model, is_whole, import, diags);
 }
 
 static bool
@@ -393,7 +394,8 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   import->program = kind.program;
   if (function && find_python (files) < files->n)
     return read_changed (files, tree, function, import, diags);
-  return nemo_read_tree (tree, &files->files[0], kind.program, model, NULL, import, diags);
+  const ProgramTold told[] = { { "program", kind.program }, { "named", model }, { NULL } };
+  return program_read_tree ("nemo", tree, files->files[0].path, told, import, diags);
 }
 
 /* No page that shows such a command. */

@@ -7,26 +7,48 @@
 
 /* --- calculations -------------------------------------------------------------------------------------- */
 
-static void
-set_pipeline_shards (ProgramRun *run)
-{
-  deepspeed_pipeline_shards (run->job);
-}
-
+/* Of what was translated, or of the program's own options. */
 static const struct {
   const char *name;
-  ProgramCall *call;
+  void (*of) (LaunchJob *job);
+  bool is_own;
 } calls[] = {
-  { "deepspeed_pipeline_shards", set_pipeline_shards },
+  { "deepspeed_pipeline_shards", deepspeed_pipeline_shards, true },
+  { "megatron_model", megatron_model },
+  { "megatron_predictions", megatron_predictions },
+  { "megatron_strategy", megatron_strategy },
+  { "megatron_changes", megatron_changes },
+  { "megatron_precision", megatron_precision },
+  { "megatron_optimizer", megatron_optimizer },
+  { "megatron_dispatcher", megatron_dispatcher },
+  { "megatron_graphs", megatron_graphs },
+  { "megatron_fused_rope", megatron_fused_rope },
+  { "megatron_engine", megatron_engine, true },
 };
 
-ProgramCall *
-program_call_find (const char *name)
+static guint
+index_of (const char *name)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (calls); i++)
-    if (strcmp (calls[i].name, name) == 0)
-      return calls[i].call;
-  return NULL;
+  guint i = 0;
+  while (i < G_N_ELEMENTS (calls) && strcmp (calls[i].name, name) != 0)
+    i++;
+  return i;
+}
+
+bool
+program_is_call (const char *name)
+{
+  return index_of (name) < G_N_ELEMENTS (calls);
+}
+
+void
+program_call (ProgramRun *run, const char *name)
+{
+  guint i = index_of (name);
+  if (calls[i].is_own)
+    calls[i].of (run->job);
+  else if (run->says)
+    calls[i].of (&run->other);
 }
 
 /* --- patterns of layers -------------------------------------------------------------------------------- */

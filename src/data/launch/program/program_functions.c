@@ -400,6 +400,16 @@ f_pair (ProgramRun *run, const ProgramArgument *a)
   return text ? text_of (text) : program_none ();
 }
 
+/* What code that reads the file says of it; none: nothing. */
+static ProgramValue
+f_told (ProgramRun *run, const ProgramArgument *a)
+{
+  for (const ProgramTold *told = run->told; told && told->name; told++)
+    if (strcmp (told->name, a[0].word) == 0)
+      return told->value ? text_of (told->value) : program_none ();
+  return program_none ();
+}
+
 /* --- the file ------------------------------------------------------------------------------------------ */
 
 /* Of the file that says it, without its folder. */
@@ -476,6 +486,45 @@ f_text_at (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = run->tree ? cJSON_GetStringValue (yaml_config_find (run->tree, a[0].word)) : NULL;
   return text ? text_of (text) : program_none ();
+}
+
+static ProgramValue
+f_number_at (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (cJSON_GetNumberValue (run->tree ? yaml_config_find (run->tree, a[0].word) : NULL));
+}
+
+/* Members of a mapping that another one has not, or otherwise. */
+static ProgramValue
+f_others_at (ProgramRun *run, const ProgramArgument *a)
+{
+  const cJSON *own = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL,
+              *other = own ? yaml_config_find (run->tree, a[1].word) : NULL, *item;
+  GString *names = g_string_new (NULL);
+  cJSON_ArrayForEach (item, own)
+  {
+    if (item->string && !cJSON_Compare (item, yaml_config_find (other, item->string), true))
+      g_string_append_printf (names, "%s%s", names->len > 0 ? " " : "", item->string);
+  }
+  return (ProgramValue) { g_string_free (names, FALSE), NAN };
+}
+
+/* Of "defaults", files that Hydra reads too; '~' is a blank in one. */
+static ProgramValue
+f_defaults (ProgramRun *run, const ProgramArgument *a)
+{
+  GString *names = g_string_new (NULL);
+  const cJSON *list = run->tree ? yaml_config_find (run->tree, "defaults") : NULL, *item;
+  cJSON_ArrayForEach (item, list)
+  {
+    const cJSON *pair = cJSON_IsObject (item) ? item->child : NULL;
+    g_autofree char *name = g_strdup (pair                        ? pair->string
+                                          : cJSON_IsString (item) ? item->valuestring
+                                                                  : "_self_");
+    if (strcmp (name, "_self_") != 0 && !(pair && cJSON_IsNull (pair)))
+      g_string_append_printf (names, "%s%s", names->len > 0 ? " " : "", g_strdelimit (name, " ,", '~'));
+  }
+  return (ProgramValue) { g_string_free (names, FALSE), NAN };
 }
 
 /* What a text of the tree leaves open, "$X"; none: nothing. */
@@ -684,6 +733,27 @@ f_nothing (ProgramRun *run, const ProgramArgument *a)
   return program_none ();
 }
 
+/* The first of words, with blanks between, that a text has in it; none: it has none of them. */
+static ProgramValue
+f_any_of (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) words = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+  for (char **word = words; *word && a[0].value.text; word++)
+    if (strstr (a[0].value.text, *word))
+      return text_of (*word);
+  return program_none ();
+}
+
+/* A text with another in place of a part of it, wherever that is. */
+static ProgramValue
+f_replaced (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = a[0].value.text, *part = a[1].value.text, *by = a[2].value.text;
+  g_auto (GStrv) pieces = text && part && *part ? g_strsplit (text, part, -1) : NULL;
+  return pieces ? (ProgramValue) { g_strjoinv (by ? by : "", pieces), NAN }
+                : program_value_copy (&a[0].value);
+}
+
 /* The first that is not none. */
 static ProgramValue
 f_first (ProgramRun *run, const ProgramArgument *a)
@@ -783,6 +853,7 @@ static const ProgramFunction functions[] = {
   { "command", "", f_command },
   { "pair", "w", f_pair },
   { "argument", "w", f_argument },
+  { "told", "w", f_told },
 
   { "file", "", f_file },
   { "name_set", "", f_name_set },
@@ -793,6 +864,9 @@ static const ProgramFunction functions[] = {
   { "on_at", "w", f_on_at, true },
   { "mapping", "w", f_mapping, true },
   { "text_at", "w", f_text_at, true },
+  { "number_at", "w", f_number_at, true },
+  { "others_at", "ww", f_others_at, true },
+  { "defaults", "", f_defaults, true },
   { "hole_at", "w", f_hole_at, true },
   { "which", "wv", f_which, true },
   { "members", "v", f_members, true },
@@ -815,6 +889,8 @@ static const ProgramFunction functions[] = {
   { "whole", "v", f_whole, true },
   { "is_even", "v", f_is_even, true },
   { "lower", "v", f_lower, true },
+  { "any_of", "vv", f_any_of, true },
+  { "replaced", "vvv", f_replaced, true },
   { "starts", "vv", f_starts, true },
   { "ends", "vv", f_ends, true },
   { "without", "vv", f_without, true },

@@ -55,7 +55,8 @@ typedef struct {
   bool has_means;     /* its options that matter are known beside `knows` */
 
   /* Of a script with a configuration. */
-  const cJSON *rules;     /* about its command, or what Python made or picks, before that is read */
+  const cJSON *rules;     /* about its command, or what Python made or picks, before that is read; of a YAML
+                           * about it as it stands, before its options are read */
   const char *changes;    /* an option of it, whose values "a.b=c" change the configuration */
   const cJSON *overrides; /* true, or an expression: where its other options lie on top of the YAML, which,
                            * but beside pairs, need then not be named; NULL: they do not */
@@ -161,6 +162,11 @@ typedef struct {
   double number;
 } ProgramValue;
 
+/* What code that reads a file says of it beside its options; value NULL: nothing. The last has no name. */
+typedef struct {
+  const char *name, *value;
+} ProgramTold;
+
 /* What expressions see, and rules change: a job that is being read. */
 typedef struct {
   const ProgramMap *map;
@@ -168,6 +174,8 @@ typedef struct {
   LaunchJob *job;             /* NULL: nothing is known, as where the file alone is looked at */
   LaunchWords *words;         /* of job, to which rules may add */
   const cJSON *tree;          /* of a configuration; NULL: there is none */
+  cJSON *shaped;              /* the same before its options are read, where rules may change it; or NULL */
+  const ProgramTold *told;    /* NULL: nothing is */
   const char *text;           /* of a file that is looked at; NULL: it is not looked at as a text */
   const char *path;           /* of the job's file */
   const char *name;           /* of a configuration in Python: the name whose value it is; or NULL */
@@ -266,8 +274,8 @@ bool program_is_true (ProgramRun *run, const cJSON *node);
 
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 
-ProgramAction program_base, program_translate, program_say, program_say_usual, program_say_default,
-    program_switch, program_deepspeed, program_read_as, program_run_part;
+ProgramAction program_base, program_translate, program_say, program_say_option, program_say_usual,
+    program_say_default, program_switch, program_deepspeed, program_read_as, program_run_part;
 bool program_is_reader (const char *name);
 /* A job in options of a map's program by its rules, or by a part of them, before which they were read. False:
  * with a diagnostic. */
@@ -303,9 +311,9 @@ ProgramAction program_lack, program_note, program_note_attention;
 
 /* --- program_calls.c: what is in C ---------------------------------------------------------------------- */
 
-typedef void ProgramCall (ProgramRun *run);
-/* A calculation that is no rule of one line, by its name; NULL: there is none. */
-ProgramCall *program_call_find (const char *name);
+/* A calculation that is no rule of one line, by its name. */
+bool program_is_call (const char *name);
+void program_call (ProgramRun *run, const char *name);
 /* [[["flash", "mamba"], 12], ...]: the kinds of layers of each part, so many times, or once, each by its
  * letter in "flash=A mamba=m". The caller frees it; NULL: it is written otherwise, or has other kinds. */
 char *program_pattern (const cJSON *parts, const char *letters);
@@ -318,6 +326,9 @@ const ProgramFile *program_returned (const ProgramMap *map);
 const ImportReader *program_reader_of (const char *name, bool is_own, const ImportFile *file);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
+/* A configuration of a map's first file, which code has read; it is freed. False: a diagnostic. */
+bool program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
+                        LsImport *import, LsDiagList *diags);
 /* Takes a member out of a tree by its path; false: there is none. */
 bool program_drop (cJSON *tree, const char *path);
 

@@ -46,7 +46,7 @@ program_base (ProgramRun *run, const cJSON *rule, const cJSON *what)
 }
 
 /* { "say": { option: value }, "said": whether a file says it, else the program does }; a value that is none
- * says nothing. */
+ * says nothing, true that it is on. */
 void
 program_say (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
@@ -57,8 +57,23 @@ program_say (ProgramRun *run, const cJSON *rule, const cJSON *what)
     ProgramValue v = program_value_of (run, one);
     g_autofree char *text = program_value_text (&v);
     if (!program_value_is_none (&v))
-      launch_words_add_by (run->says, is_of_file, one->string, text);
+      launch_words_add_by (run->says, is_of_file, one->string, cJSON_IsTrue (one) ? NULL : text);
     program_value_clear (&v);
+  }
+}
+
+/* { "say_option": { option: option of the program } }: with all its values, as it is written, if it is
+ * there. */
+void
+program_say_option (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    g_autofree char *option = program_option (run->map, one->valuestring, strlen (one->valuestring));
+    const LaunchOption *o = launch_words_find (run->words, option);
+    if (o)
+      launch_words_add_renamed (run->says, one->string, o);
   }
 }
 
@@ -252,6 +267,7 @@ static const struct {
 } programs[] = {
   { "trainer", hf_options, NULL, read_trainer }, /* of Hugging Face */
   { "megatron", options_of_megatron, megatron_namespace, read_megatron },
+  { "megatron-core", options_of_megatron, NULL, read_megatron }, /* by names of its options alone */
 };
 
 static guint

@@ -196,6 +196,18 @@ words_of (const ProgramFile *of, cJSON *tree)
   return words;
 }
 
+/* What rules change of the tree, which have no options yet. */
+static bool
+shape (ProgramRun *run, cJSON *tree)
+{
+  g_autoptr (LaunchWords) none = launch_words_new ();
+  set_words (run, none, tree);
+  run->shaped = tree;
+  bool ok = program_run_rules (run, run->file->rules);
+  run->shaped = NULL;
+  return ok;
+}
+
 /* Takes the tree. */
 static bool
 read_tree (ProgramRun *run, cJSON *tree)
@@ -216,6 +228,10 @@ read_tree (ProgramRun *run, cJSON *tree)
   cJSON_ArrayForEach (one, of->beside)
   {
     add_files (run, tree, one->string, cJSON_GetStringValue (one));
+  }
+  if (of->rules && !marks_of (of) && !shape (run, tree)) {
+    cJSON_Delete (tree);
+    return false;
   }
   cJSON *copy = cJSON_Duplicate (tree, true); /* what rules see is as it stands in the file */
   g_autoptr (LaunchWords) words = words_of (of, tree);
@@ -788,6 +804,24 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
       : r->file->toml          ? read_toml (&run, first)
       : r->file->json          ? read_json (&run, first)
                                : read_yaml (&run);
+  program_run_clear (&run);
+  return ok;
+}
+
+bool
+program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told, LsImport *import,
+                   LsDiagList *diags)
+{
+  const ProgramMap *map = program_map_get (name);
+  LaunchJob job = { .import = import };
+  ProgramRun run = { .map = map, .job = &job, .path = path, .told = told, .diags = diags };
+  if (!map) {
+    cJSON_Delete (tree);
+    program_map_free (program_map_load (name, diags)); /* it says what is wrong */
+    return false;
+  }
+  run.file = &g_array_index (map->files, ProgramFile, 0);
+  bool ok = read_tree (&run, tree);
   program_run_clear (&run);
   return ok;
 }

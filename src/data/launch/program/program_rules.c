@@ -471,6 +471,7 @@ read_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   LaunchJob *job = run->says ? &run->other : run->job;
   g_hash_table_unref (run->job->open);
+  job->gpus = run->job->gpus;
   option_read_all (job);
   run->job->open = run->other.open = job->open;
   run->is_read = true;
@@ -485,17 +486,40 @@ fix (ProgramRun *run, const cJSON *rule, const cJSON *what)
     g_hash_table_add (run->job->import->given, (gpointer) f->key);
 }
 
+/* { "called": expression }: what the program is called. */
+static void
+set_name (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue v = program_value_of (run, what);
+  if (v.text)
+    run->job->import->program = g_intern_string (v.text);
+  program_value_clear (&v);
+}
+
+/* { "move": { FROM: TO } }, of a YAML before its options are read: a mapping becomes part of another, whose
+ * own members stay. */
+static void
+move (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    if (run->shaped)
+      yaml_config_move (run->shaped, one->string, cJSON_GetStringValue (one));
+  }
+}
+
 /* { "call": name } */
 static void
 call (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  program_call_find (what->valuestring) (run);
+  program_call (run, what->valuestring);
 }
 
 /* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
  * program, one that reads the job, a map, a function in C, a name, a list of rules; the others are objects of
  * keys of ours, of names, of any kind, of options of the other program, of cases with such, of options with
- * values or texts, and, AS_OPTIONS, of keys of the model with options. */
+ * values or texts, of keys of the model, or of options of the other program, with options, and of paths. */
 typedef enum {
   AS_VALUE,
   AS_TEMPLATE,
@@ -515,6 +539,8 @@ typedef enum {
   AS_VALUES,
   AS_CASES,
   AS_THEIRS,
+  AS_THEIR_OPTIONS,
+  AS_PATHS,
   AS_OPTION_VALUES,
   AS_OPTION_TEXTS
 } As;
@@ -549,6 +575,7 @@ static const struct {
   { { "base", AS_OPTION_VALUES }, program_base, { { "said", AS_VALUE } } },
   { { "translate", AS_TABLE }, program_translate, { { NULL } } },
   { { "say", AS_THEIRS }, program_say, { { "said", AS_VALUE } } },
+  { { "say_option", AS_THEIR_OPTIONS }, program_say_option, { { NULL } } },
   { { "say_usual", AS_THEIRS }, program_say_usual, { { NULL } } },
   { { "say_default", AS_THEIRS }, program_say_default, { { "unless", AS_TEXT }, { "why", AS_TEXT } } },
   { { "switch", AS_OPTION }, program_switch, { { "cases", AS_CASES } } },
@@ -557,6 +584,8 @@ static const struct {
   { { "read_as", AS_READER },
     program_read_as,
     { { "software", AS_VALUE }, { "why", AS_TEMPLATE }, { "named", AS_TEMPLATE } } },
+  { { "called", AS_VALUE }, set_name, { { NULL } } },
+  { { "move", AS_PATHS }, move, { { NULL } } },
   { { "inferred", AS_TEMPLATE }, infer, { { NULL } } },
   { { "unknown", AS_TEMPLATE }, unknown, { { NULL } } },
   { { "ignored", AS_TEMPLATE }, ignore, { { NULL } } },
@@ -746,23 +775,24 @@ check_keys (Check *c, const cJSON *object, As as)
   const cJSON *one;
   cJSON_ArrayForEach (one, object)
   {
-    bool is_model = as == AS_MODEL || as == AS_OPTIONS;
+    bool is_model = as == AS_MODEL || as == AS_OPTIONS, is_theirs = as == AS_THEIRS || as == AS_THEIR_OPTIONS,
+         has_option = as == AS_OPTIONS || as == AS_THEIR_OPTIONS;
     bool is_known = is_model ? ls_field_find_value (ls_model_fields, one->string) != NULL
         : as == AS_STRATEGY  ? ls_field_find (ls_strategy_fields, one->string) != NULL
                              : true;
     if (!is_known)
       complain (c, one, "there is no such key of a %s", is_model ? "model" : "strategy");
-    if (as == AS_THEIRS && c->run->theirs && !option_find (c->run->theirs, one->string))
+    if (is_theirs && c->run->theirs && !option_find (c->run->theirs, one->string))
       complain (c, one, "there is no option %s of that program", one->string);
     if (as == AS_CASES && cJSON_IsObject (one))
       check_keys (c, one, AS_THEIRS);
     else if (as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS)
       check_option (c, one, one->string);
-    if (as == AS_OPTIONS && !cJSON_IsString (one))
-      complain (c, one, "expected an option");
-    else if (as == AS_OPTIONS)
+    if ((has_option || as == AS_PATHS) && !cJSON_IsString (one))
+      complain (c, one, "expected %s", has_option ? "an option" : "a path");
+    else if (has_option)
       check_option (c, one, one->valuestring);
-    else if (cJSON_IsString (one) && as != AS_OPTION_TEXTS)
+    else if (cJSON_IsString (one) && as != AS_OPTION_TEXTS && as != AS_PATHS)
       check_expression (c, one, false);
     if (as == AS_LETS)
       name_value (c, one->string);
@@ -782,7 +812,7 @@ static void
 check_name (Check *c, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
-  bool is_there = as == AS_CALL ? program_call_find (name) != NULL
+  bool is_there = as == AS_CALL ? program_is_call (name)
                                 : program_is_reader (name)
           || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
@@ -863,8 +893,8 @@ static void
 check_action (Check *c, const cJSON *rule, ProgramAction *action)
 {
   static ProgramAction *const of_other[]
-      = { program_translate, program_say,       program_say_usual, program_say_default,
-          program_switch,    program_deepspeed, program_read_as,   program_python };
+      = { program_translate, program_say,       program_say_option, program_say_usual, program_say_default,
+          program_switch,    program_deepspeed, program_read_as,    program_python };
   static ProgramAction *const of_files[] = {
     program_translate, program_deepspeed, program_read_as, program_python, read_model_file, read_options, call
   };
