@@ -173,7 +173,7 @@ import_choose (const ImportFiles *files)
 }
 
 void
-import_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data)
+engine_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data)
 {
   const GPtrArray *own = own_maps ();
   for (guint i = 0; i < own->len; i++)
@@ -207,14 +207,14 @@ import_log_what (const ImportFile *file)
 }
 
 bool
-import_is_log_of (const ImportFile *file, const char *map)
+engine_is_log_of (const ImportFile *file, const char *map)
 {
   ProgramLog log;
   return find_log (file->text, &log) && strcmp (log.map->name, map) == 0;
 }
 
 bool
-import_measure_log (const char *text, LsImport *import)
+engine_measure_log (const char *text, LsImport *import)
 {
   ProgramLog log;
   bool is_log = find_log (text, &log);
@@ -224,7 +224,7 @@ import_measure_log (const char *text, LsImport *import)
 }
 
 bool
-import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+engine_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   ProgramLog log;
   bool is_log = find_log (files->files[0].text, &log);
@@ -236,7 +236,7 @@ import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   return is_log;
 }
 
-const ImportReader import_log = { .read = import_log_alone };
+const ImportReader import_log = { .read = engine_log_alone };
 
 guint
 import_set_logs_apart (ImportFile *files, guint n)
@@ -250,4 +250,26 @@ import_set_logs_apart (ImportFile *files, guint n)
       files[n_files++] = files[i];
   memcpy (files + n_files, logs, n_logs * sizeof *logs);
   return n_files;
+}
+
+/* --- what lower files call of all this (program/program_doors.c) -------------------------------------- */
+
+static void __attribute__ ((constructor)) open_doors (void)
+{
+  static const ProgramDoors doors = {
+    .function_find = engine_function_find,
+    .key_find = engine_key_find,
+    .table_find = engine_table_find,
+    .map_get = engine_map_get,
+    .run_map = engine_run_map,
+    .run_rules = engine_run_rules,
+    .read_tree = engine_read_tree,
+    .written = engine_written,
+    .check_written = engine_check_written,
+    .maps_each = engine_maps_each,
+    .is_log_of = engine_is_log_of,
+    .measure_log = engine_measure_log,
+    .log_alone = engine_log_alone,
+  };
+  program_doors = &doors;
 }

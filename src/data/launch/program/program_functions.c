@@ -178,7 +178,7 @@ f_every (ProgramRun *run, const ProgramArgument *a)
 /* --- keys of ours, and published models ---------------------------------------------------------------- */
 
 const LsField *
-program_key_find (const char *word, bool *ret_is_model)
+engine_key_find (const char *word, bool *ret_is_model)
 {
   *ret_is_model = g_str_has_prefix (word, "model.");
   return *ret_is_model                       ? ls_field_find_value (ls_model_fields, word + strlen ("model."))
@@ -903,7 +903,7 @@ static const ProgramFunction functions[] = {
 };
 
 const ProgramFunction *
-program_function_find (const char *name)
+engine_function_find (const char *name)
 {
   for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
     if (strcmp (functions[i].name, name) == 0)

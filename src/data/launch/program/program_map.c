@@ -552,7 +552,7 @@ program_map_load (const char *name, LsDiagList *diags)
 }
 
 const ProgramMap *
-program_map_get (const char *name)
+engine_map_get (const char *name)
 {
   static GRecMutex lock;   /* a map may look at another */
   static GHashTable *maps; /* NULL: cannot be read */

@@ -353,4 +353,44 @@ void program_log_read_alone (const ProgramLog *log, const ImportFile *file, LsIm
 /* Marks (ProgramFile) in n bytes of a text. */
 bool program_has_marks (const char *text, gsize n, const char *marks);
 
+/* --- program_doors.c: what readers in C and lower files of the engine call of higher ones -------------- */
+
+/* Circles of files end here: each function of these names is called by its door, program_run_map () and its
+ * kin, and import_choose.c, which knows all files, opens them before main () runs. */
+typedef struct {
+  const ProgramFunction *(*function_find) (const char *name);
+  const LsField *(*key_find) (const char *word, bool *ret_is_model);
+  const OptionTable *(*table_find) (const char *name);
+  const ProgramMap *(*map_get) (const char *name);
+  bool (*run_map) (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
+                   LsDiagList *diags);
+  bool (*run_rules) (ProgramRun *run, const cJSON *rules);
+  bool (*read_tree) (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
+                     LsImport *import, LsDiagList *diags);
+  char *(*written) (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
+  void (*check_written) (const char *map, struct Emit *e);
+  void (*maps_each) (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
+  bool (*is_log_of) (const ImportFile *file, const char *map);
+  bool (*measure_log) (const char *text, LsImport *import);
+  bool (*log_alone) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+} ProgramDoors;
+
+extern const ProgramDoors *program_doors;
+
+const ProgramFunction *engine_function_find (const char *name);
+const LsField *engine_key_find (const char *word, bool *ret_is_model);
+const OptionTable *engine_table_find (const char *name);
+const ProgramMap *engine_map_get (const char *name);
+bool engine_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
+                     LsDiagList *diags);
+bool engine_run_rules (ProgramRun *run, const cJSON *rules);
+bool engine_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
+                       LsImport *import, LsDiagList *diags);
+char *engine_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
+void engine_check_written (const char *map, struct Emit *e);
+void engine_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
+bool engine_is_log_of (const ImportFile *file, const char *map);
+bool engine_measure_log (const char *text, LsImport *import);
+bool engine_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+
 #endif

@@ -219,8 +219,8 @@ read_megatron (ProgramRun *run, const cJSON *rule)
 }
 
 bool
-program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
-                 LsDiagList *diags)
+engine_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
+                LsDiagList *diags)
 {
   const ProgramMap *map = program_map_get (name);
   ProgramRun run = { .map = map,
@@ -286,7 +286,7 @@ program_is_reader (const char *name)
 }
 
 const OptionTable *
-program_table_find (const char *name)
+engine_table_find (const char *name)
 {
   guint i = index_of (name);
   const ProgramMap *map = i == G_N_ELEMENTS (programs) && name ? program_map_get (name) : NULL;

@@ -9,6 +9,34 @@
 #include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
 
+/* --- members of trees -------------------------------------------------------------------------------- */
+
+bool
+program_drop (cJSON *tree, const char *path)
+{
+  const char *dot = strrchr (path, '.');
+  g_autofree char *front = dot ? g_strndup (path, (gsize) (dot - path)) : NULL;
+  cJSON *parent = front ? yaml_config_find (tree, front) : tree, *item = yaml_config_find (tree, path);
+  if (item && parent)
+    cJSON_Delete (cJSON_DetachItemViaPointer (parent, item));
+  return item != NULL;
+}
+
+void
+program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, run->file->says)
+  {
+    ProgramValue v = program_value_of (run, one);
+    if (v.text && is_on_top)
+      program_drop (tree, one->string);
+    if (v.text && !yaml_config_find (tree, one->string))
+      cJSON_AddStringToObject (tree, one->string, v.text);
+    program_value_clear (&v);
+  }
+}
+
 #define MAX_FILES 16 /* of a configuration, that import from others */
 
 /* --- the environment ----------------------------------------------------------------------------------- */

@@ -138,17 +138,6 @@ read_job (ProgramRun *run, LaunchWords *words, const cJSON *tree)
 
 /* --- a configuration ----------------------------------------------------------------------------------- */
 
-bool
-program_drop (cJSON *tree, const char *path)
-{
-  const char *dot = strrchr (path, '.');
-  g_autofree char *front = dot ? g_strndup (path, (gsize) (dot - path)) : NULL;
-  cJSON *parent = front ? yaml_config_find (tree, front) : tree, *item = yaml_config_find (tree, path);
-  if (item && parent)
-    cJSON_Delete (cJSON_DetachItemViaPointer (parent, item));
-  return item != NULL;
-}
-
 static void
 drop_all (cJSON *tree, const char *paths, LsImport *import)
 {
@@ -668,21 +657,6 @@ add_named (ProgramRun *run, cJSON *tree, const char *word)
   return true;
 }
 
-void
-program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
-{
-  const cJSON *one;
-  cJSON_ArrayForEach (one, run->file->says)
-  {
-    ProgramValue v = program_value_of (run, one);
-    if (v.text && is_on_top)
-      program_drop (tree, one->string);
-    if (v.text && !yaml_config_find (tree, one->string))
-      cJSON_AddStringToObject (tree, one->string, v.text);
-    program_value_clear (&v);
-  }
-}
-
 /* Of a command whose words name configurations, and change them. */
 static bool
 read_stacked (ProgramRun *run)
@@ -809,8 +783,8 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
 }
 
 bool
-program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told, LsImport *import,
-                   LsDiagList *diags)
+engine_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told, LsImport *import,
+                  LsDiagList *diags)
 {
   const ProgramMap *map = program_map_get (name);
   LaunchJob job = { .import = import };

@@ -698,7 +698,7 @@ run_words (ProgramRun *run, const cJSON *rule, const char *options, const char *
 }
 
 bool
-program_run_rules (ProgramRun *run, const cJSON *rules)
+engine_run_rules (ProgramRun *run, const cJSON *rules)
 {
   if (!run->lets)
     run->lets = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);

@@ -48,7 +48,7 @@ start (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
 }
 
 char *
-program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s)
+engine_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s)
 {
   LsImport import = { .model = *m, .strategy = *s }; /* theirs: nothing of it is freed */
   LaunchJob job = { .import = &import };
@@ -62,7 +62,7 @@ program_written (const ProgramMap *map, const char *expression, const LsModel *m
 }
 
 void
-program_check_written (const char *name, Emit *e)
+engine_check_written (const char *name, Emit *e)
 {
   const ProgramMap *map = program_map_get (name);
   LsImport import = { .model = *e->m, .strategy = *e->s };
