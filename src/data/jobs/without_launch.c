@@ -71,22 +71,23 @@ ls_emit_targets (void)
   return none;
 }
 
+/* A file of software may name one. */
 gboolean
 ls_emit_check_target (const char *target, GError **error)
 {
-  g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, WHY);
-  return FALSE;
+  return TRUE;
 }
 
 gboolean
 ls_emit_check (const LsEmitJob *job, const char *target, GError **error)
 {
-  return ls_emit_check_target (target, error);
+  g_set_error_literal (error, LS_ERROR, LS_ERROR_UNSUPPORTED, WHY);
+  return FALSE;
 }
 
 char *
 ls_emit (const LsEmitJob *job, const char *target, char **ret_notes, GError **error)
 {
-  ls_emit_check_target (target, error);
+  ls_emit_check (job, target, error);
   return NULL;
 }
