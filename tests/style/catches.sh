@@ -34,8 +34,9 @@ layers() {
   put src/sweep/public.c '<lockstep/lockstep.h>'
   put src/sweep/mpi.c '<mpi.h>'
   put src/data/relative.c '"../base/diag.h"'
+  put src/job/leaf.c '"data/launch/import_reader.h"'
   put src/network/fine.c '"network/coll.h"' '"core/maxmin.h"' '"base/arena.h"' '<lockstep/units.h>' '<glib.h>'
-  refuses '12 files, 11 violations' "$check" "$tree"
+  refuses '13 files, 12 violations' "$check" "$tree"
   ! "$check" "$tree" | grep -F fine.c
 }
 

@@ -1,5 +1,5 @@
 /* A job that is written for a program that is data: what its options are then, and what it does not have. */
-#include "data/jobs/emit_target.h"
+#include "data/launch/emit_target.h"
 #include "data/launch/program/program_map.h"
 
 /* --- what rules do ------------------------------------------------------------------------------------- */

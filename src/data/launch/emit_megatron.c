@@ -1,7 +1,7 @@
 /* What of a job Megatron-LM does not have. Rules as in megatron/training/arguments.py of Megatron-LM (main,
  * autumn 2025, core 0.15); its options are written by megatron_options.c. */
 
-#include "data/jobs/emit_target.h"
+#include "data/launch/emit_target.h"
 #include "data/jobs/strategy_values.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "model/beside.h"

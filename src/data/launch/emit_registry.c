@@ -4,7 +4,7 @@
 
 #include "base/handover.h"
 #include "base/suggest.h"
-#include "data/jobs/emit_target.h"
+#include "data/launch/emit_target.h"
 #include "data/jobs/job_files.h"
 #include "data/launch/program/program_map.h"
 #include "model/operators.h"

@@ -1,6 +1,6 @@
-/* data/jobs/emit_target.h — what an emit_X.c is made of (private to jobs/). */
-#ifndef LS_DATA_JOBS_EMIT_TARGET_H
-#define LS_DATA_JOBS_EMIT_TARGET_H
+/* data/launch/emit_target.h — what an emit_X.c is made of (private to jobs/). */
+#ifndef LS_DATA_LAUNCH_EMIT_TARGET_H
+#define LS_DATA_LAUNCH_EMIT_TARGET_H
 
 #include "data/jobs/emit.h"
 #include "data/launch/option_table.h"

@@ -1,7 +1,7 @@
 /* What of a job DeepSpeed's configuration does not have, or leaves to the caller's code: pipeline and tensor
  * parallelism, too. Rules as in docs/_pages/config-json.md of DeepSpeed; its keys are written by
  * deepspeed_rules.c. */
-#include "data/jobs/emit_target.h"
+#include "data/launch/emit_target.h"
 #include "data/launch/deepspeed_rules.h"
 
 static void
