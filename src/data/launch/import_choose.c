@@ -31,6 +31,7 @@ static const struct {
   { .map = "litgpt" },
   { .map = "torchtune" },
   { .map = "nanochat" },
+  { .map = "picotron" },
   { .map = "nanotron" },
   { .map = "lingua" },
   { .map = "olmo" },

@@ -9,6 +9,15 @@
 #define N_WARM_UP_LINES 1 /* the first line has what is done once: allocation, compilation, connections */
 #define MAX_DIGITS      32
 
+/* "12.3K": what a letter at the end of a number stands for. */
+static double
+unit_of (const char *digits, const char *end)
+{
+  static const char letters[] = "KMBT";
+  const char *letter = end > digits && *end && end[1] == '\0' ? strchr (letters, *end) : NULL;
+  return letter ? pow (1000, (double) (letter - letters) + 1) : 1;
+}
+
 double
 log_number_behind (const char *line, gsize n, const char *words)
 {
@@ -24,7 +33,7 @@ log_number_behind (const char *line, gsize n, const char *words)
     if (*p != ',' || !g_ascii_isdigit (p[1]))
       digits[k++] = *p;
   digits[k] = '\0';
-  double value = g_ascii_strtod (digits, &end);
+  double value = g_ascii_strtod (digits, &end) * unit_of (digits, end);
   return end > digits && isfinite (value) ? value : NAN;
 }
 

@@ -11,7 +11,8 @@ typedef struct {
   double batch, flops_per_gpu, tokens_per_s_per_gpu;
 } LogStep;
 
-/* The number behind such words before the end of a line of n bytes, "6,180" too; NAN: there is none. */
+/* The number behind such words before the end of a line of n bytes, "6,180" and "12.3K" too; NAN: there is
+ * none. */
 double log_number_behind (const char *line, gsize n, const char *words);
 
 /* The same; 0 where there is none that is above 0. */

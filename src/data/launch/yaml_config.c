@@ -89,7 +89,9 @@ yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagLi
 static bool
 add_named (cJSON *into, const ImportFiles *files, const char *said, LsImport *import, LsDiagList *diags)
 {
-  g_autofree char *name = said ? g_strconcat (said, launch_is_yaml (said) ? "" : ".yaml", NULL) : NULL;
+  g_autofree char *name = said
+      ? g_strconcat (said, launch_is_yaml (said) || g_str_has_suffix (said, ".json") ? "" : ".yaml", NULL)
+      : NULL;
   ImportYaml yaml = { 0 };
   ImportFile file = { .path = name, .yaml = &yaml };
   file.text = name ? launch_file_of (files, name, &file.n) : NULL;
