@@ -187,6 +187,8 @@ add_option (Reading *x, const cJSON *group, const char *option)
     row.key = key_of (x, node, row.kind);
   else if (decides)
     row.key = key_of (x, decides, OPTION_STRATEGY);
+  else
+    row.key = text_of (group, "alike");
   row.on = text_of (group, "on");
   row.off = text_of (group, "off");
   row.otherwise = text_of (group, "otherwise");
@@ -220,7 +222,7 @@ add_group (Reading *x, const cJSON *group)
   for (guint i = 0; i < G_N_ELEMENTS (groups); i++) {
     const cJSON *node = cJSON_GetObjectItemCaseSensitive (group, groups[i].name), *one;
     OptionRow row = { .kind = groups[i].kind,
-                      .key = groups[i].is_of_other ? "*" : NULL,
+                      .key = groups[i].is_of_other ? "*" : text_of (group, "alike"),
                       .until = text_of (group, "until"),
                       .remark = groups[i].is_unasked ? UNASKED : NULL };
     if (!node)
