@@ -553,6 +553,23 @@ program_map_load (const char *name, LsDiagList *diags)
   return doc ? program_map_read (doc, diags) : NULL;
 }
 
+/* One that ships, where no folder of data has it. */
+static ProgramMap *
+load_embedded (const char *name)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autofree char *message = NULL, *path = ls_data_find (LS_DATA_PROGRAMS, name, &message);
+  for (guint i = 0; !path && program_embedded[i][0]; i++) {
+    const char *text = program_embedded[i][1];
+    g_autoptr (LsJsonDoc) doc = strcmp (program_embedded[i][0], name) == 0
+        ? ls_json_doc_parse (text, strlen (text), name, diags)
+        : NULL;
+    if (doc)
+      return program_map_read (doc, diags);
+  }
+  return NULL;
+}
+
 const ProgramMap *
 engine_map_get (const char *name)
 {
@@ -565,6 +582,7 @@ engine_map_get (const char *name)
   if (!g_hash_table_lookup_extended (maps, name, NULL, &map)) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     map = program_map_load (name, diags);
+    map = map ? map : load_embedded (name);
     g_hash_table_insert (maps, g_strdup (name), map);
   }
   g_rec_mutex_unlock (&lock);

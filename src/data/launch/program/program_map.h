@@ -145,6 +145,9 @@ struct ProgramMap {
       *writes; /* what is calculated of a job that is written, and what the program lacks; NULL: none is */
 };
 
+/* Names and texts of the maps that ship, as they were when this was built; NULL at the end (embed.py). */
+extern const char *const program_embedded[][2];
+
 /* By name or path, checked: NULL and diagnostics, LS_ERROR_INPUT. The caller frees it. */
 ProgramMap *program_map_load (const char *name, LsDiagList *diags);
 ProgramMap *program_map_read (const LsJsonDoc *doc, LsDiagList *diags);

@@ -68,6 +68,10 @@ engine_check_written (const char *name, Emit *e)
   LsImport import = { .model = *e->m, .strategy = *e->s };
   LaunchJob job = { .import = &import };
   ProgramRun run;
+  if (!map) {
+    emit_refuse (e, "--emit", "your own map of %s is wrong: see lockstep check", name);
+    return;
+  }
   start (&run, map, &job, e);
   program_run_rules (&run, cJSON_GetObjectItemCaseSensitive (map->writes, "rules"));
   program_run_clear (&run);
