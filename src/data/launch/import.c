@@ -264,7 +264,8 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
   if (!import_maps_are_right (diags))
     return false;
   const ImportReader *reader = files->n > 0 ? import_choose (files) : NULL;
-  reader = reader || files->n == 0 || !import_log_what (&files->files[0]) ? reader : &import_log;
+  if (!reader && files->n > 0 && import_log_what (&files->files[0]))
+    reader = &import_log;
   if (!reader) {
     refuse_unknown (&files->files[0], diags);
     return false;

@@ -9,6 +9,7 @@
 
 #include "data/datadir.h"
 #include "data/jobs/hf_family.h"
+#include "config_params.h"
 #include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 
@@ -98,22 +99,6 @@ a_wrong_file_of_types_is_refused (void)
     ls_check_impl (strstr (said, cases[i].said) && (*cases[i].said || !*said), __FILE__, __LINE__, "%s: %s",
                    cases[i].types, said);
   }
-}
-
-/* Weights of one config.json, whose keys these are; 0: refused, as *ret_said has it. Both are written. */
-static uint64_t
-params_of (const char *keys, uint64_t *ret_active, char **ret_said)
-{
-  LsModel m = { 0 };
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autofree char *text = g_strdup_printf ("{%s}", keys);
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "config.json", diags);
-  bool ok = doc && ls_model_read (doc, &m, NULL, diags);
-  uint64_t params = ok ? ls_model_params (&m, m.vocab) : 0;
-  *ret_active = ok ? ls_model_active_params (&m, m.vocab) : 0;
-  *ret_said = ls_diag_list_format (diags);
-  ls_model_clear (&m);
-  return params;
 }
 
 /* What classes have no value of, so that all can be read. */

@@ -273,26 +273,35 @@ typedef struct {
   double micro_batch, global_batch; /* 0: no line says it */
 } Measuring;
 
+/* What a step has, over its rate; 0, and *ret_needs: the former is not known. */
+static double
+time_by_rate (double of_step, double rate, const char *needs, const char **ret_needs)
+{
+  if (of_step <= 0)
+    *ret_needs = needs;
+  return isfinite (of_step / rate) ? of_step / rate : 0;
+}
+
 /* Seconds of a step; 0: the line says none, or what it follows from is not known. */
 static double
 time_of (const double *amounts, Measuring *m)
 {
   const LsImport *import = m->import;
   const LsStrategy *s = &import->strategy;
-  double batch = import_has_strategy (import, "global_batch") ? s->global_batch : m->global_batch,
-         tokens = import_has_strategy (import, "gpus") ? batch * import->model.seq / MAX (1, s->gpus) : 0,
-         of_step = amounts[STEPS_PER_S] > 0 ? 1
-      : amounts[SEQUENCES_PER_S] > 0        ? batch
-                                            : tokens,
-         rate = MAX (amounts[STEPS_PER_S], MAX (amounts[SEQUENCES_PER_S], amounts[TOKENS_RATE]));
-  if (amounts[SECONDS] > 0 || rate <= 0)
+  double batch = import_has_strategy (import, "global_batch") ? s->global_batch : m->global_batch;
+  if (amounts[SECONDS] > 0)
     return amounts[SECONDS];
-  if (of_step <= 0)
-    m->needs = amounts[SEQUENCES_PER_S] > 0
-        ? "sequences/s, which needs global_batch: it is not said"
-        : "tokens/s, which needs seq, global_batch and gpus: one of these "
-          "is not said";
-  return isfinite (of_step / rate) ? of_step / rate : 0;
+  if (amounts[STEPS_PER_S] > 0)
+    return time_by_rate (1, amounts[STEPS_PER_S], NULL, &m->needs);
+  if (amounts[SEQUENCES_PER_S] > 0)
+    return time_by_rate (batch, amounts[SEQUENCES_PER_S],
+                         "sequences/s, which needs global_batch: it is not said", &m->needs);
+  if (amounts[TOKENS_RATE] <= 0)
+    return 0;
+  double tokens = import_has_strategy (import, "gpus") ? batch * import->model.seq / MAX (1, s->gpus) : 0;
+  return time_by_rate (tokens, amounts[TOKENS_RATE],
+                       "tokens/s, which needs seq, global_batch and gpus: one of these is not said",
+                       &m->needs);
 }
 
 static void

@@ -193,40 +193,26 @@ tell (ProgramRun *run, const cJSON *rule, const cJSON *what)
   }
 }
 
-static void
-infer (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  g_autofree char *text = program_fill (run, what->valuestring);
-  import_infer (run->job->import, "%s", text);
-}
+/* What follows, is not simulated, matters to nothing, contradicts itself; the last is of stages and layers of
+ * each, which are left out where one of these was given beside the file. */
+static const struct {
+  const char *name;
+  void (*report) (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
+} reports[] = {
+  { "inferred", import_infer },
+  { "unknown", import_unknown },
+  { "ignored", import_ignore },
+  { "conflict", import_conflict },
+  { "stages_conflict", import_stages_conflict },
+};
 
 static void
-unknown (ProgramRun *run, const cJSON *rule, const cJSON *what)
+report (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   g_autofree char *text = program_fill (run, what->valuestring);
-  import_unknown (run->job->import, "%s", text);
-}
-
-static void
-ignore (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  g_autofree char *text = program_fill (run, what->valuestring);
-  import_ignore (run->job->import, "%s", text);
-}
-
-static void
-conflict (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  g_autofree char *text = program_fill (run, what->valuestring);
-  import_conflict (run->job->import, "%s", text);
-}
-
-/* Of stages and layers of each, which are left out where one of these was given beside the file. */
-static void
-stages_conflict (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  g_autofree char *text = program_fill (run, what->valuestring);
-  import_stages_conflict (run->job->import, "%s", text);
+  for (guint i = 0; i < G_N_ELEMENTS (reports); i++)
+    if (strcmp (reports[i].name, what->string) == 0)
+      reports[i].report (run->job->import, "%s", text);
 }
 
 static void
@@ -565,7 +551,7 @@ static const struct {
   { { "note", AS_TEMPLATE }, program_note, { { NULL } } },
   { { "note_attention", AS_TEXT }, program_note_attention, { { NULL } } },
   { { "release", AS_TEXT }, set_release, { { NULL } } },
-  { { "stages_conflict", AS_TEMPLATE }, stages_conflict, { { NULL } } },
+  { { "stages_conflict", AS_TEMPLATE }, report, { { NULL } } },
   { { "model", AS_MODEL }, set_model, { { "by", AS_TEMPLATE } } },
   { { "strategy", AS_STRATEGY }, set_strategy, { { "by", AS_TEMPLATE } } },
   { { "default", AS_STRATEGY }, set_default, { { NULL } } },
@@ -586,10 +572,10 @@ static const struct {
     { { "software", AS_VALUE }, { "why", AS_TEMPLATE }, { "named", AS_TEMPLATE } } },
   { { "called", AS_VALUE }, set_name, { { NULL } } },
   { { "move", AS_PATHS }, move, { { NULL } } },
-  { { "inferred", AS_TEMPLATE }, infer, { { NULL } } },
-  { { "unknown", AS_TEMPLATE }, unknown, { { NULL } } },
-  { { "ignored", AS_TEMPLATE }, ignore, { { NULL } } },
-  { { "conflict", AS_TEMPLATE }, conflict, { { NULL } } },
+  { { "inferred", AS_TEMPLATE }, report, { { NULL } } },
+  { { "unknown", AS_TEMPLATE }, report, { { NULL } } },
+  { { "ignored", AS_TEMPLATE }, report, { { NULL } } },
+  { { "conflict", AS_TEMPLATE }, report, { { NULL } } },
   { { "open", AS_KEY }, leave_open, { { "says", AS_TEMPLATE } } },
   { { "expects", AS_OPTION }, expect, { { "words", AS_TEXT }, { "taken", AS_TEXT } } },
   { { "optimizer", AS_VALUE }, set_optimizer, { { "by", AS_TEXT }, { "momentum", AS_VALUE } } },
