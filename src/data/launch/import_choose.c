@@ -41,7 +41,7 @@ static const struct {
   { .map = "veomni" },
   { .map = "nemo" },
   { &import_nemo_script, NULL },
-  { &import_automodel, NULL },
+  { .map = "nemo-automodel" },
   { .map = "gpt-neox" },
   { .map = "axolotl" },
   { .map = "oumi" },

@@ -180,6 +180,19 @@ assume (ProgramRun *run, const cJSON *rule, const cJSON *what)
   }
 }
 
+/* { "renames": { option: name } }: an option by the name that it has today, unless that is there too. */
+static void
+rename_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    const LaunchOption *old = launch_words_find (run->words, one->string);
+    if (old && !launch_words_find (run->words, one->valuestring))
+      launch_words_add_renamed (run->words, one->valuestring, old);
+  }
+}
+
 /* { "tells": { option: text } }: of each that is there, "option: text" is told as unknown. */
 static void
 tell (ProgramRun *run, const cJSON *rule, const cJSON *what)
@@ -505,7 +518,8 @@ call (ProgramRun *run, const cJSON *rule, const cJSON *what)
 /* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
  * program, one that reads the job, a map, a function in C, a name, a list of rules; the others are objects of
  * keys of ours, of names, of any kind, of options of the other program, of cases with such, of options with
- * values or texts, of keys of the model, or of options of the other program, with options, and of paths. */
+ * values or texts, of keys of the model, or of options of the other program, with options, of paths, and of
+ * options with names that they have today. */
 typedef enum {
   AS_VALUE,
   AS_TEMPLATE,
@@ -527,6 +541,7 @@ typedef enum {
   AS_THEIRS,
   AS_THEIR_OPTIONS,
   AS_PATHS,
+  AS_RENAMED,
   AS_OPTION_VALUES,
   AS_OPTION_TEXTS
 } As;
@@ -557,6 +572,7 @@ static const struct {
   { { "default", AS_STRATEGY }, set_default, { { NULL } } },
   { { "usual", AS_MODEL }, set_usual, { { "why", AS_TEXT } } },
   { { "assumes", AS_OPTION_VALUES }, assume, { { NULL } } },
+  { { "renames", AS_RENAMED }, rename_options, { { NULL } } },
   { { "tells", AS_OPTION_TEXTS }, tell, { { NULL } } },
   { { "base", AS_OPTION_VALUES }, program_base, { { "said", AS_VALUE } } },
   { { "translate", AS_TABLE }, program_translate, { { NULL } } },
@@ -762,7 +778,7 @@ check_keys (Check *c, const cJSON *object, As as)
   cJSON_ArrayForEach (one, object)
   {
     bool is_model = as == AS_MODEL || as == AS_OPTIONS, is_theirs = as == AS_THEIRS || as == AS_THEIR_OPTIONS,
-         has_option = as == AS_OPTIONS || as == AS_THEIR_OPTIONS;
+         has_option = as == AS_OPTIONS || as == AS_THEIR_OPTIONS || as == AS_RENAMED;
     bool is_known = is_model ? ls_field_find_value (ls_model_fields, one->string) != NULL
         : as == AS_STRATEGY  ? ls_field_find (ls_strategy_fields, one->string) != NULL
                              : true;
@@ -868,8 +884,9 @@ check_loop (Check *c, const cJSON *rule)
 static bool
 is_free (const char *key)
 {
-  static const char *const names[] = { "all", "at",     "by", "else", "hint",     "momentum", "more", "named",
-                                       "nf4", "of_map", "on", "said", "software", "unless",   "why",  NULL };
+  static const char *const names[]
+      = { "all", "at",     "by", "dropout", "else",     "hint",   "momentum", "more", "named",
+          "nf4", "of_map", "on", "said",    "software", "unless", "why",      NULL };
   return g_strv_contains (names, key);
 }
 
