@@ -40,7 +40,6 @@ static const struct {
   { .map = "levanter" },
   { .map = "veomni" },
   { .map = "nemo" },
-  { &import_nemo_script, NULL },
   { .map = "nemo-automodel" },
   { .map = "gpt-neox" },
   { .map = "axolotl" },
@@ -52,8 +51,7 @@ static const struct {
   { &import_megatron_swift, NULL },
   { &import_hf_script, NULL },
   { &import_mlperf, NULL },
-  { &import_bridge_python, NULL },
-  { &import_bridge_script, NULL },
+  { .map = "megatron-bridge" },
   { &import_megatron, NULL },
   /* of programs around a Trainer, whose reader asks them in this order, and of that */
   { .map = "ms-swift" },

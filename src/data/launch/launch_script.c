@@ -36,6 +36,7 @@ launch_knows (const LaunchKind *kind, const char *name)
 {
   if (kind->config && strcmp (kind->config, name) == 0)
     return true;
+  name += kind->within && g_str_has_prefix (name, kind->within) ? strlen (kind->within) : 0;
   const OptionRow *row = kind->means ? option_find (kind->means, name) : NULL;
   if (row && row->kind != OPTION_IGNORED)
     return true;

@@ -37,7 +37,8 @@ typedef struct {
   const struct OptionTable *table;
   const struct OptionTable *means; /* options that are known too, but for those that do not matter */
   const char *config, *start_words;
-  bool is_strict; /* options of table that are ignored are not known */
+  const char *within; /* what may stand in front of a name; NULL: nothing */
+  bool is_strict;     /* options of table that are ignored are not known */
 } LaunchKind;
 
 /* Whether an option is the program's. */

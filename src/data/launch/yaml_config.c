@@ -285,13 +285,19 @@ value_of (const char *text)
 }
 
 void
-yaml_config_set (cJSON *tree, const char *path, const char *text)
+yaml_config_set_node (cJSON *tree, const char *path, cJSON *node)
 {
   const char *key;
   cJSON *at = reach (tree, path, &key), *before = member (at, key, strlen (key));
   if (before)
     cJSON_Delete (cJSON_DetachItemViaPointer (at, before));
-  cJSON_AddItemToObject (at, key, value_of (text));
+  cJSON_AddItemToObject (at, key, node);
+}
+
+void
+yaml_config_set (cJSON *tree, const char *path, const char *text)
+{
+  yaml_config_set_node (tree, path, value_of (text));
 }
 
 void

@@ -41,6 +41,7 @@ cJSON *yaml_config_find (const cJSON *tree, const char *path);
 char *yaml_config_text (const cJSON *node);
 /* Sets a member as Hydra does: text is a value of YAML; mappings on the way to it are made. */
 void yaml_config_set (cJSON *tree, const char *path, const char *text);
+void yaml_config_set_node (cJSON *tree, const char *path, cJSON *node); /* the same; takes the node */
 
 /* The same of a word "a.b=c" or "++a.b=c"; others are passed over. */
 void yaml_config_set_pair (cJSON *tree, const char *word);

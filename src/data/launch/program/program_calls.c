@@ -67,6 +67,25 @@ letter_of (char *const *letters, const cJSON *kind)
 }
 
 char *
+program_letters (const cJSON *chunks, const char *letters)
+{
+  g_auto (GStrv) all = g_strsplit (letters, " ", -1);
+  GString *text = g_string_new (NULL);
+  bool is_read = cJSON_IsArray (chunks) && chunks->child;
+  for (const cJSON *chunk = is_read ? chunks->child : NULL, *kind; chunk; chunk = chunk->next) {
+    is_read = is_read && cJSON_IsArray (chunk);
+    g_string_append (text, chunk == chunks->child ? "" : "|");
+    cJSON_ArrayForEach (kind, chunk)
+    {
+      char letter = letter_of (all, kind);
+      is_read = is_read && letter;
+      g_string_append_c (text, letter ? letter : ' ');
+    }
+  }
+  return g_string_free (text, !is_read);
+}
+
+char *
 program_pattern (const cJSON *parts, const char *letters)
 {
   g_auto (GStrv) all = g_strsplit (letters, " ", -1);

@@ -402,3 +402,28 @@ program_fill (ProgramRun *run, const char *text)
   g_string_append (out, text);
   return g_string_free (out, FALSE);
 }
+
+/* --- members of rules --------------------------------------------------------------------------------- */
+
+const char *
+program_member (const cJSON *rule, const char *key)
+{
+  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (rule, key));
+}
+
+ProgramValue
+program_value_of (ProgramRun *run, const cJSON *node)
+{
+  if (cJSON_IsString (node))
+    return program_eval (run, node->valuestring);
+  return (ProgramValue) { NULL, cJSON_IsNumber (node) ? node->valuedouble : cJSON_IsTrue (node) ? 1 : 0 };
+}
+
+bool
+program_is_true (ProgramRun *run, const cJSON *node)
+{
+  ProgramValue v = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
+  bool is = program_value_is_true (&v);
+  program_value_clear (&v);
+  return is;
+}

@@ -416,7 +416,7 @@ f_told (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_file (ProgramRun *run, const ProgramArgument *a)
 {
-  return (ProgramValue) { g_path_get_basename (run->path), NAN };
+  return run->path ? (ProgramValue) { g_path_get_basename (run->path), NAN } : program_none ();
 }
 
 /* The name whose value a configuration in Python is. */
@@ -855,7 +855,7 @@ static const ProgramFunction functions[] = {
   { "argument", "w", f_argument },
   { "told", "w", f_told },
 
-  { "file", "", f_file },
+  { "file", "", f_file, true },
   { "name_set", "", f_name_set },
   { "folder", "", f_folder },
   { "beside", "w", f_beside },
@@ -908,5 +908,8 @@ engine_function_find (const char *name)
   for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
     if (strcmp (functions[i].name, name) == 0)
       return &functions[i];
-  return NULL;
+  const ProgramFunction *f = program_text_functions;
+  while (f->name && strcmp (f->name, name) != 0)
+    f++;
+  return f->name ? f : NULL;
 }

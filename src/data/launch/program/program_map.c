@@ -293,6 +293,12 @@ file_of (const cJSON *one)
                          .says = member (one, "says"),
                          .has_means = is_true (one, "means"),
                          .chooses = member (one, "chooses"),
+                         .gpus = text_of (one, "gpus"),
+                         .within = text_of (one, "within"),
+                         .begins = member (one, "begins"),
+                         .noun = text_of (one, "noun"),
+                         .joins = text_of (one, "joins"),
+                         .functions = member (one, "functions"),
                          .asks = text_of (one, "asks"),
                          .module = text_of (one, "module"),
                          .toml = text_of (one, "toml"),
@@ -398,15 +404,24 @@ read_files (Reading *x, const cJSON *list)
     inherit (&g_array_index (files, ProgramFile, i - 1), &g_array_index (files, ProgramFile, i));
 }
 
+static const cJSON *
+translation (const cJSON *rules)
+{
+  const cJSON *rule, *reader = NULL;
+  cJSON_ArrayForEach (rule, rules)
+  {
+    reader = reader ? reader : member (rule, "translate");
+  }
+  return reader;
+}
+
 /* The options that those of a dialect become: of the reader that a rule names. NULL: none is known. */
 static const OptionTable *
 options_of_reader (const ProgramMap *map)
 {
-  const cJSON *rule, *reader = NULL;
-  cJSON_ArrayForEach (rule, map->rules)
-  {
-    reader = reader ? reader : cJSON_GetObjectItemCaseSensitive (rule, "translate");
-  }
+  const cJSON *reader = translation (map->rules);
+  for (guint i = 0; i < map->files->len && !reader; i++)
+    reader = translation (g_array_index (map->files, ProgramFile, i).rules);
   return program_table_find (map->is_around ? "trainer" : cJSON_GetStringValue (reader));
 }
 

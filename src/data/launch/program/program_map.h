@@ -65,6 +65,11 @@ typedef struct {
                            * this member is set; NULL: they do not */
 
   const cJSON *chooses; /* words of the command, each with options that it stands for; NULL: none */
+  const char *gpus;     /* options that say how many GPUs, whatever starts it; NULL: none does */
+  const char *within;   /* what may stand in front of the names of pairs */
+  const cJSON
+      *begins; /* of a script whose rules make a configuration: what that has at first; NULL: nothing */
+
   const char *asks; /* its option that names a function, and that which names the module of this; NULL: it */
   const char *module; /* names a file */
 
@@ -97,10 +102,14 @@ typedef struct {
   const char *inner;   /* path of an object whose members lie on top of those around it */
   const char *classes; /* paths of objects that are told by what makes them, "a.b?": by a class alone */
   const char *returns; /* in place of names that are set: functions return it, one of which is asked for so */
-  const char *places;  /* files of a module, "models/%s/config.py", with blanks between */
-  const cJSON *shapes; /* rules that change its members, and may refuse it; NULL: there are none */
-  const cJSON *without; /* paths of what is no option, each with what holds of the tree then, or true */
-  bool has_no_none;     /* None is as if nothing was said */
+  const char *noun;    /* what each of these is, "recipe"; NULL: a configuration */
+  const char *joins;   /* parts of modules that it imports from, whose files are found as in a checkout, and
+                        * those behind it are of it too; NULL: of itself alone */
+  const cJSON *functions; /* then what functions of the program do: lists of lines by their files */
+  const char *places;     /* files of a module, "models/%s/config.py", with blanks between */
+  const cJSON *shapes;    /* rules that change its members, and may refuse it; NULL: there are none */
+  const cJSON *without;   /* paths of what is no option, each with what holds of the tree then, or true */
+  bool has_no_none;       /* None is as if nothing was said */
   const char *picks; /* a class, of whose objects one is read, of it the mapping `under`; NULL: all is read */
   const char *by;    /* what asks for it by its name behind the file's */
   const char *called; /* its member that is such a name too; or NULL */
@@ -233,6 +242,12 @@ program_value_is_none (const ProgramValue *v)
 /* The option that a word in an expression names: "$" is the prefix of the map. Newly allocated. */
 char *program_option (const ProgramMap *map, const char *word, gsize n);
 
+/* A text of a rule; NULL: it has none. */
+const char *program_member (const cJSON *rule, const char *key);
+/* An expression, or a number or a truth value as JSON has it; NULL: 0. */
+ProgramValue program_value_of (ProgramRun *run, const cJSON *node);
+bool program_is_true (ProgramRun *run, const cJSON *node);
+
 /* --- program_functions.c: functions of expressions ------------------------------------------------------ */
 
 /* An option, a key or a word as it is written, or a value: by the letter of the function. */
@@ -269,12 +284,6 @@ bool program_run_rules (ProgramRun *run, const cJSON *rules);
 /* Looks at rules that no job is run by: actions, keys, options and expressions that there are not. */
 bool program_check_rules (ProgramRun *run, const LsJsonDoc *doc, const cJSON *rules, LsDiagList *diags);
 
-/* A text of a rule; NULL: it has none. */
-const char *program_member (const cJSON *rule, const char *key);
-/* An expression, or a number or a truth value as JSON has it; NULL: 0. */
-ProgramValue program_value_of (ProgramRun *run, const cJSON *node);
-bool program_is_true (ProgramRun *run, const cJSON *node);
-
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 
 ProgramAction program_base, program_translate, program_say, program_say_option, program_say_usual,
@@ -293,9 +302,13 @@ const OptionTable *program_table_find (const char *name);
 
 /* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
 cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
-ProgramAction program_python, program_put, program_drop_members;
+ProgramAction program_python, program_put, program_put_text, program_drop_members;
+/* The first file of a map that functions in Python return; NULL: there is none. */
+const ProgramFile *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */
 cJSON *program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file);
+/* The same of a function of that name; with what file->joins says, file is one of the job's. */
+cJSON *program_python_made (ProgramRun *run, const char *function, const ImportFile *file);
 /* Shapes what was made elsewhere, as by a map's configurations in Python; false: a rule refuses it. */
 bool program_shape (ProgramRun *run, cJSON *tree);
 /* The same behind the file's own rules about it. */
@@ -312,6 +325,14 @@ char *program_written (const ProgramMap *map, const char *expression, const LsMo
 void program_check_written (const char *map, struct Emit *e);
 ProgramAction program_lack, program_note, program_note_attention;
 
+/* --- program_make.c: configurations that rules make ----------------------------------------------------- */
+
+ProgramAction program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
+
+/* --- program_texts.c: more functions of expressions ----------------------------------------------------- */
+
+extern const ProgramFunction program_text_functions[]; /* the last has no name */
+
 /* --- program_calls.c: what is in C ---------------------------------------------------------------------- */
 
 /* A calculation that is no rule of one line, by its name. */
@@ -320,11 +341,11 @@ void program_call (ProgramRun *run, const char *name);
 /* [[["flash", "mamba"], 12], ...]: the kinds of layers of each part, so many times, or once, each by its
  * letter in "flash=A mamba=m". The caller frees it; NULL: it is written otherwise, or has other kinds. */
 char *program_pattern (const cJSON *parts, const char *letters);
+/* [["embedding", "decoder"], ["loss"]] as "Et|L": the kinds of layers of each chunk, in the same way. */
+char *program_letters (const cJSON *chunks, const char *letters);
 
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 
-/* The first file of a map that functions in Python return; NULL: there is none. */
-const ProgramFile *program_returned (const ProgramMap *map);
 /* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */
 const ImportReader *program_reader_of (const char *name, bool is_own, const ImportFile *file);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */

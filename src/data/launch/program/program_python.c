@@ -276,6 +276,20 @@ program_put (ProgramRun *run, const cJSON *rule, const cJSON *what)
   }
 }
 
+/* { "put_text": { path: value } }: the same as a text, whatever it looks like. */
+void
+program_put_text (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    ProgramValue v = program_value_of (run, one);
+    if (run->tree && v.text)
+      yaml_config_set_node ((cJSON *) run->tree, one->string, cJSON_CreateString (v.text));
+    program_value_clear (&v);
+  }
+}
+
 /* { "drop": "a b.c" }: members of the configuration. */
 void
 program_drop_members (ProgramRun *run, const cJSON *rule, const cJSON *what)
@@ -438,29 +452,70 @@ program_take (ProgramRun *run, cJSON *tree)
   return run_on (run, tree, run->file->rules) && program_shape (run, tree);
 }
 
+const ProgramFile *
+program_returned (const ProgramMap *map)
+{
+  for (guint i = 0; i < map->files->len; i++)
+    if (g_array_index (map->files, ProgramFile, i).returns)
+      return &g_array_index (map->files, ProgramFile, i);
+  return NULL;
+}
+
+/* The file, with what it imports if that is read. texts outlive it; NULL: a diagnostic. */
+static LsPython *
+evaluated (const ProgramRun *run, const ImportFile *file, GPtrArray *texts)
+{
+  const ImportFiles *files = run->files;
+  const ProgramFile *of = run->file;
+  if (!of->joins)
+    return ls_python_new (file->text, file->n, file->path, run->diags);
+  guint first = 0;
+  while (first + 1 < files->n && files->files[first].text != file->text)
+    first++;
+  const PythonJoin join = { files, first, of->joins, of->functions, run->job->import };
+  return python_join (&join, texts, run->diags);
+}
+
+/* What was returned, by rules: what is not followed is told behind those about it, before others shape it. */
+static bool
+take_returned (ProgramRun *run, cJSON *tree, const char *function, const GPtrArray *passed)
+{
+  bool ok = run_on (run, tree, run->file->rules);
+  if (ok)
+    python_tell_passed (run->job->import, function, passed);
+  return ok && program_shape (run, tree);
+}
+
+cJSON *
+program_python_made (ProgramRun *run, const char *function, const ImportFile *file)
+{
+  const char *path = run->path;
+  g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free),
+                        texts = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (LsPython) python = evaluated (run, file, texts);
+  cJSON *tree = python ? ls_python_value (python, function, passed, run->diags) : NULL;
+  bool is_program = python && python_refuse_program (python, file->path, run->map->name, run->diags);
+  if (tree && !is_program)
+    launch_python_environment (python, run->file->has_te, run->job->import);
+  run->name = function;
+  run->path = file->path;
+  bool ok = tree && !is_program && take_returned (run, tree, function, passed);
+  run->name = NULL;
+  run->path = path;
+  if (ok)
+    return tree;
+  cJSON_Delete (tree);
+  return NULL;
+}
+
 cJSON *
 program_python_returned (ProgramRun *run, const char *asked, const ImportFile *file)
 {
-  const PythonPick pick = { run->file->returns, "configuration" };
-  LsImport *import = run->job->import;
+  const ProgramFile *of = run->file;
+  const PythonPick pick = { of->returns, of->noun ? of->noun : "configuration" };
   g_autoptr (LsPython) python = ls_python_new (file->text, file->n, file->path, run->diags);
-  const char *function = python ? python_pick_function (python, &pick, asked, file->path, run->diags) : NULL,
-             *path = run->path;
-  g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free);
-  cJSON *tree = function ? ls_python_value (python, function, passed, run->diags) : NULL;
-  bool is_program = function && python_refuse_program (python, file->path, run->map->program, run->diags);
-  run->name = function;
-  run->path = file->path;
-  bool ok = tree && !is_program && program_take (run, tree);
-  run->name = NULL;
-  run->path = path;
-  if (!ok) {
-    cJSON_Delete (tree);
-    return NULL;
-  }
-  python_tell_passed (import, function, passed);
-  launch_python_environment (python, false, import);
-  return tree;
+  const char *function = python ? python_pick_function (python, &pick, asked, file->path, run->diags) : NULL;
+  return function ? program_python_made (run, function, file) : NULL;
 }
 
 /* { "python": name of a file, "name": what it sets, "to": where its value lies among what is said in options

@@ -64,6 +64,16 @@ fits (const ProgramMap *map, const char *expression, const cJSON *tree, const ch
   return is_its;
 }
 
+/* The same of a text and the name of its file. */
+static bool
+fits_file (const ProgramMap *map, const char *expression, const ImportFile *file)
+{
+  ProgramRun run = { .map = map, .text = file->text, .path = file->path };
+  bool is_its = !expression || program_holds (&run, expression);
+  g_free (run.wrong);
+  return is_its;
+}
+
 /* A text that files of that kind have. */
 static const char *
 sign_of (const ProgramFile *of)
@@ -83,7 +93,7 @@ is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
   const char *marks = marks_of (of);
   bool is_marked
       = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
-  if (!is_marked || !fits (map, of->when, NULL, file->text))
+  if (!is_marked || !fits_file (map, of->when, file))
     return false;
   if (marks || !of->yaml)
     return marks || fits (map, of->fits, NULL, file->text);
@@ -305,15 +315,6 @@ read_json (ProgramRun *run, const ImportFile *file)
     return read_members (run, tree);
   cJSON_Delete (tree);
   return false;
-}
-
-const ProgramFile *
-program_returned (const ProgramMap *map)
-{
-  for (guint i = 0; i < map->files->len; i++)
-    if (g_array_index (map->files, ProgramFile, i).returns)
-      return &g_array_index (map->files, ProgramFile, i);
-  return NULL;
 }
 
 /* --- what a command puts on top of a configuration ------------------------------------------------------ */
@@ -621,6 +622,18 @@ read_configured (ProgramRun *run)
 
 /* --- scripts ------------------------------------------------------------------------------------------- */
 
+/* Of a command that changes a configuration, which the file's rules make of it, and hand on. */
+static bool
+read_made (ProgramRun *run)
+{
+  const cJSON *begins = run->file->begins;
+  cJSON *tree = begins ? cJSON_Duplicate (begins, true) : cJSON_CreateObject ();
+  set_words (run, run->script->words, tree);
+  bool ok = program_run_rules (run, run->file->rules);
+  cJSON_Delete (tree);
+  return ok;
+}
+
 /* Of a command whose options are its own: words "a.b=c" among them are members of a tree. What other words
  * leave open is told behind all; an option tells its value, unless it is ignored. */
 static bool
@@ -737,7 +750,10 @@ read_script (ProgramRun *run)
                             .means = of->has_means ? &map->table : NULL,
                             .has_pairs = of->has_pairs,
                             .has_te = of->has_te,
-                            .gpus = of->has_pairs && !of->submits ? "" : NULL,
+                            .gpus = of->gpus                    ? of->gpus
+                                : of->has_pairs && !of->submits ? ""
+                                                                : NULL,
+                            .within = of->within,
                             .start_words = of->starts };
   LaunchScript script;
   bool ok = launch_script_read (run->files, &kind, &script, run->job->import, run->diags);
@@ -747,6 +763,7 @@ read_script (ProgramRun *run)
   ok = ok && take_command (run)
       && (of->stacks       ? read_stacked
               : of->config ? read_configured
+              : of->rules  ? read_made
                            : read_command) (run);
   launch_script_clear (&script);
   run->script = NULL;

@@ -9,29 +9,6 @@
 #include "data/launch/yaml_config.h"
 #include "strategy/strategy.h"
 
-const char *
-program_member (const cJSON *rule, const char *key)
-{
-  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (rule, key));
-}
-
-ProgramValue
-program_value_of (ProgramRun *run, const cJSON *node)
-{
-  if (cJSON_IsString (node))
-    return program_eval (run, node->valuestring);
-  return (ProgramValue) { NULL, cJSON_IsNumber (node) ? node->valuedouble : cJSON_IsTrue (node) ? 1 : 0 };
-}
-
-bool
-program_is_true (ProgramRun *run, const cJSON *node)
-{
-  ProgramValue v = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
-  bool is = program_value_is_true (&v);
-  program_value_clear (&v);
-  return is;
-}
-
 /* Of a member of a rule; 0: it has none. */
 static ProgramValue
 value_at (ProgramRun *run, const cJSON *rule, const char *key)
@@ -560,6 +537,12 @@ static const struct {
   { { "table", AS_VALUES }, look_up, { { "of", AS_VALUE }, { "gives", AS_LET } } },
   { { "list", AS_VALUE }, make_list, { { "of", AS_VALUE }, { "gives", AS_LET } } },
   { { "put", AS_VALUES }, program_put, { { NULL } } },
+  { { "put_text", AS_VALUES }, program_put_text, { { NULL } } },
+  { { "put_said", AS_VALUE }, program_put_said, { { NULL } } },
+  { { "put_pairs", AS_TEXT }, program_put_pairs, { { NULL } } },
+  { { "lay_files", AS_TEMPLATE }, program_lay_files, { { "hint", AS_TEXT } } },
+  { { "lies_on", AS_VALUE }, program_lie_on, { { NULL } } },
+  { { "configures", AS_MAP }, program_configure, { { "told", AS_VALUES } } },
   { { "drop", AS_TEXT }, program_drop_members, { { NULL } } },
   { { "part", AS_TEXT }, program_run_part, { { "of_map", AS_MAP } } },
   { { "lacks", AS_TEMPLATE }, program_lack, { { "says", AS_TEMPLATE } } },
@@ -815,7 +798,7 @@ check_name (Check *c, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
   bool is_there = as == AS_CALL ? program_is_call (name)
-                                : program_is_reader (name)
+                                : g_strcmp0 (name, c->run->map->name) == 0 || program_is_reader (name)
           || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
     complain (c, node, "there is no %s of that name", as == AS_CALL ? "function in C" : "program");
@@ -885,8 +868,8 @@ static bool
 is_free (const char *key)
 {
   static const char *const names[]
-      = { "all", "at",     "by", "dropout", "else",     "hint",   "momentum", "more", "named",
-          "nf4", "of_map", "on", "said",    "software", "unless", "why",      NULL };
+      = { "all", "at",     "by", "dropout", "else",     "hint", "momentum", "more", "named",
+          "nf4", "of_map", "on", "said",    "software", "told", "unless",   "why",  NULL };
   return g_strv_contains (names, key);
 }
 

@@ -22,6 +22,19 @@ typedef struct {
  * borrowed; NULL: a diagnostic. */
 const char *python_pick_function (const LsPython *python, const PythonPick *pick, const char *asked,
                                   const char *path, LsDiagList *diags);
+/* a.b.c for a file x/a/y.py: x/a/b/c.py or x/a/b/c/__init__.py, which the caller frees; NULL: none is. */
+char *python_find_module (const char *path, const char *module);
+/* Files of a job from `first` on, and those that they import from, of modules that have one of these words as
+ * a part; what functions of the program do that are not here, lists of lines by their paths, or NULL. */
+typedef struct {
+  const ImportFiles *files;
+  guint first;
+  const char *parts;
+  const cJSON *known;
+  LsImport *import;
+} PythonJoin;
+/* All of these, each well formed; NULL: a diagnostic. texts, to which what is read is added, outlive it. */
+LsPython *python_join (const PythonJoin *join, GPtrArray *texts, LsDiagList *diags);
 /* Tells what a function of a configuration does that is not followed, of ls_python_value(): the first few
  * places, and how many more there are. */
 void python_tell_passed (LsImport *import, const char *function, const GPtrArray *passed);

@@ -1,0 +1,175 @@
+/* Configurations that rules make: of what a command says, of files behind it and of functions in Python, each
+ * over the others; the map of a program reads them. */
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/launch/launch_script.h"
+#include "data/launch/program/program_map.h"
+#include "data/launch/yaml_config.h"
+
+#define MOST_TOLD 8
+
+/* { "put_said": true }: what is said in options of another program, each with the first of its values. */
+void
+program_put_said (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const GPtrArray *options = run->says ? run->says->options : NULL;
+  for (guint i = 0; options && run->tree && i < options->len; i++) {
+    const LaunchOption *o = options->pdata[i];
+    if (o->values->len > 0)
+      yaml_config_set ((cJSON *) run->tree, o->name, o->values->pdata[0]);
+  }
+}
+
+/* "++a.b=c"; a launcher may have all of a job within a mapping. */
+static void
+put_pair (const ProgramRun *run, const char *word)
+{
+  const char *within = run->file->within, *name = word + strspn (word, "+");
+  if (within && g_str_has_prefix (name, within))
+    name += strlen (within);
+  yaml_config_set_pair ((cJSON *) run->tree, name);
+}
+
+/* A word that is no pair and that the script leaves open may be many. */
+static void
+tell_rest (const ProgramRun *run, const char *word)
+{
+  if (!strchr (word, '='))
+    option_tell_hole (run->job, word);
+}
+
+/* Of the words behind an option, of which the first may be its own: "data.path=x", or of these names. */
+static bool
+is_change (const char *word, guint at, char *const *names)
+{
+  g_autofree char *name = g_strndup (word, strcspn (word, "="));
+  return strchr (word, '=')
+      && (at > 0 || strchr (word, '.') || g_strv_contains ((const char *const *) names, name));
+}
+
+/* { "put_pairs": "a b" }: words "x.y=z" of the command, wherever they stand; these names have no dot where an
+ * option is in front. Of a command that has pairs beside its options those alone are. */
+void
+program_put_pairs (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const LaunchWords *words = run->script ? run->script->words : NULL;
+  g_auto (GStrv) names = g_strsplit (what->valuestring, " ", -1);
+  bool has_pairs = words && run->file->has_pairs;
+  for (guint i = 0; words && run->tree && i < words->others->len; i++) {
+    put_pair (run, words->others->pdata[i]);
+    if (!has_pairs)
+      tell_rest (run, words->others->pdata[i]);
+  }
+  for (guint i = 0; words && run->tree && !has_pairs && i < words->options->len; i++) {
+    const GPtrArray *values = ((const LaunchOption *) words->options->pdata[i])->values;
+    for (guint k = 0; k < values->len; k++) {
+      if (is_change (values->pdata[k], k, names))
+        put_pair (run, values->pdata[k]);
+      if (k > 0)
+        tell_rest (run, values->pdata[k]);
+    }
+  }
+}
+
+/* { "lay_files": what is wrong without any, "hint": text }: files behind the script, each over the last. */
+void
+program_lay_files (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const ImportFiles *files = run->files;
+  guint n = files ? files->n : 0;
+  for (guint i = 1; i < n && run->tree && !run->is_refused; i++)
+    run->is_refused |= !yaml_config_add ((cJSON *) run->tree, &files->files[i], run->job->import, run->diags);
+  if (n > 1)
+    return;
+  g_autofree char *text = program_fill (run, what->valuestring);
+  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, program_member (rule, "hint"), "%s",
+               text);
+  run->is_refused = true;
+}
+
+/* One configuration over another, both of which are taken. */
+static cJSON *
+lay_over (cJSON *below, cJSON *above)
+{
+  cJSON *item;
+  while ((item = cJSON_DetachItemFromArray (above, 0))) {
+    cJSON *old = cJSON_DetachItemFromObjectCaseSensitive (below, item->string);
+    bool are_both = cJSON_IsObject (old) && cJSON_IsObject (item);
+    g_autofree char *name = g_strdup (item->string);
+    cJSON_AddItemToObject (below, name, are_both ? lay_over (old, item) : item);
+    if (!are_both)
+      cJSON_Delete (old);
+  }
+  cJSON_Delete (above);
+  return below;
+}
+
+/* The same in place of the upper one. Takes below. */
+static void
+lay_under (cJSON *tree, cJSON *below)
+{
+  cJSON *above = cJSON_CreateObject ();
+  above->child = tree->child;
+  tree->child = NULL;
+  cJSON *whole = lay_over (below, above);
+  tree->child = whole->child;
+  whole->child = NULL;
+  cJSON_Delete (whole);
+}
+
+/* { "lies_on": name of a function }: what it returns in the files behind the script from the first in Python
+ * on, if there is one, lies below what was put. */
+void
+program_lie_on (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue function = program_value_of (run, what);
+  const ProgramFile *script = run->file, *of = program_returned (run->map);
+  const ImportFiles *files = run->files;
+  guint i = 1, n = files ? files->n : 0;
+  while (i < n && !g_str_has_suffix (files->files[i].path, ".py"))
+    i++;
+  if (function.text && of && run->tree && i < n) {
+    run->file = of;
+    cJSON *below = program_python_made (run, function.text, &files->files[i]);
+    run->file = script;
+    run->is_refused |= !below;
+    if (below)
+      lay_under ((cJSON *) run->tree, below);
+  }
+  program_value_clear (&function);
+}
+
+/* What was made, to be read: what rules made makes no other. NULL: a diagnostic. */
+static cJSON *
+made (const ProgramRun *run)
+{
+  if (run->tree && !run->told)
+    return cJSON_Duplicate (run->tree, true);
+  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, NULL,
+               "%s: \"configures\" without a configuration, or of one that rules made", run->map->program);
+  return NULL;
+}
+
+/* { "configures": program, "told": { name: value } }: what was made is a configuration of that program, whose
+ * map reads it, and is told this of it. */
+void
+program_configure (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
+  ProgramTold told[MOST_TOLD + 1] = { { NULL, NULL } };
+  const cJSON *one;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "told"))
+  {
+    ProgramValue v = program_value_of (run, one);
+    char *text = program_value_is_none (&v) ? NULL : program_value_text (&v);
+    if (texts->len < MOST_TOLD)
+      told[texts->len] = (ProgramTold) { one->string, text };
+    g_ptr_array_add (texts, text);
+    program_value_clear (&v);
+  }
+  cJSON *tree = made (run);
+  run->is_refused
+      |= !tree || !program_read_tree (what->valuestring, tree, run->path, told, run->job->import, run->diags);
+}
