@@ -48,6 +48,11 @@ expressions_have_values (void)
     { "last_parts('a', 2)", NULL },
     { "starts('hf_causal', 'hf_') + made_of('SSL', 'SL') + made_of('', 'S')", "2" },
     { "first(1 / 0, 5)", "5" },
+    { "group('llama3_70b_pretrain_64gpu_h100', '([0-9]+)gpu_')", "64" },
+    { "group('llama3', '_(gpu)')", NULL },
+    { "group(1 / 0, '(a)')", NULL },
+    { "decided('a')", "a" },
+    { "letters_at(nowhere, 'decoder=t')", NULL },
     { "max(2, min(9, 4))", "4" },
     { "text_at(nowhere)", NULL },
   };
@@ -85,6 +90,7 @@ wrong_expressions_are_said (void)
     { "key(model.colour)", "there is no key model.colour" },
     { "on(>a)", "its options become those of no other program" },
     { "matches('(')", "missing terminating )" },
+    { "group('a', '(')", "missing terminating )" },
   };
   const ProgramMap map = { 0 };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -170,6 +176,14 @@ what_is_wrong_has_a_place (void)
       "/rules/0/translate: there is no program of that name" },
     { MAP (YAML, "[{\"as\":\"*\"}]", "[{\"translate\":\"trainer\"},{\"say\":{\"colour\":1}}]"),
       "/rules/1/say/colour: there is no option colour of that program" },
+    { MAP (YAML, "[]", "[{\"configures\":\"nobody\"}]"),
+      "/rules/0/configures: there is no program of that name" },
+    { MAP (YAML, "[]", "[{\"configures\":\"mine\",\"told\":{\"a\":\"file()\"}}]"), "" },
+    { MAP (YAML, "[]", "[{\"renames\":{\"a\":\"b\"}}]"), "there is no option b among the options" },
+    { MAP (YAML, "[{\"rule\":\"b\"}]", "[{\"renames\":{\"a\":\"b\"}}]"), "" },
+    { MAP ("[{\"marks\":\"a\",\"rules\":[{\"translate\":\"megatron\"}]}]", "[{\"as\":{\"a\":\"colour\"}}]",
+           "[]"),
+      "a is as colour, which is no option of that program" },
     { MAP (YAML, "[{\"as\":{\"a\":\"colour\"}}]", "[{\"translate\":\"megatron\"}]"),
       "a is as colour, which is no option of that program" },
   };
