@@ -120,9 +120,9 @@ passes_of_segments (const LsPlan *plan)
   for (uint32_t i = 0; i < plan->n_segments; i++)
     for (uint32_t o = 0; o < plan->segments[i].n_ops; o++) {
       const LsOp *op = &plan->segments[i].ops[o];
-      if (op->kind == LS_OP_KERNEL && op->tag == LS_TAG_F)
+      if (ls_op_takes (op->kind, LS_TAKES_GPU) && op->tag == LS_TAG_F)
         passes[i] |= HAS_FORWARD;
-      else if (op->kind == LS_OP_KERNEL && (op->tag == LS_TAG_I || op->tag == LS_TAG_B))
+      else if (ls_op_takes (op->kind, LS_TAKES_GPU) && (op->tag == LS_TAG_I || op->tag == LS_TAG_B))
         passes[i] |= HAS_BACKWARD;
     }
   return passes;
@@ -176,10 +176,10 @@ bubble_of (const Account *a, const LsIdlePiece *piece)
       ? a->next
       : ls_timeline_spans (a->t, a->rank)->spans[piece->before].instance;
   const Phases *at = phases_at (a->phases, instance);
-  return piece->op && piece->op->kind == LS_OP_COLLECTIVE ? LS_BUBBLE_OPTIMIZER_SYNC
-      : instance <= at->first_backward                    ? LS_BUBBLE_WARMUP
-      : instance <= at->last_forward                      ? LS_BUBBLE_STEADY
-                                                          : LS_BUBBLE_DRAIN;
+  return piece->op && ls_op_has (piece->op->kind, LS_HAS_CALL) ? LS_BUBBLE_OPTIMIZER_SYNC
+      : instance <= at->first_backward                         ? LS_BUBBLE_WARMUP
+      : instance <= at->last_forward                           ? LS_BUBBLE_STEADY
+                                                               : LS_BUBBLE_DRAIN;
 }
 
 static void

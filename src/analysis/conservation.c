@@ -43,7 +43,7 @@ flops_of_segment (const LsPlan *plan, const LsSegment *segment, bool is_recomput
   double flops = 0;
   for (uint32_t i = 0; i < segment->n_ops; i++) {
     const LsOp *op = &segment->ops[i];
-    if (op->kind == LS_OP_KERNEL && op->tag != LS_TAG_OPTIMIZER
+    if (ls_op_takes (op->kind, LS_TAKES_GPU) && op->tag != LS_TAG_OPTIMIZER
         && (op->tag == LS_TAG_RECOMPUTE) == is_recomputed && op->kernel != UINT32_MAX)
       flops += model_flops_of (&plan->kernels[op->kernel], is_causal);
   }

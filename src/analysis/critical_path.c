@@ -90,9 +90,9 @@ look_at (const LsMatcher *m, uint32_t rank, RankEnds *e)
       continue;
     const LsOp *op = ls_span_op (m->t, rank, &r->spans[i]);
     MatchedCall call = { r->spans[i].matched, i };
-    if (op->kind == LS_OP_COLLECTIVE)
+    if (ls_op_has (op->kind, LS_HAS_CALL))
       g_array_append_val (e->calls, call);
-    for (uint16_t k = 0; op->kind == LS_OP_P2P && k < op->n_transfers; k++)
+    for (uint16_t k = 0; k < op->n_transfers; k++)
       g_array_append_val (e->posts[op->transfers[k].slot == LS_SLOT_NEXT][op->transfers[k].is_send], i);
   }
   g_array_sort (e->calls, by_match);
@@ -356,22 +356,21 @@ take_op (Walk *w)
 {
   const LsSpan *x = span_of (w, w->rank, w->span);
   const LsOp *op = ls_span_op (w->t, w->rank, x);
-  switch (op->kind) {
-  case LS_OP_KERNEL:
+  switch ((LsOpTakes) ls_op_kinds[op->kind].takes) {
+  case LS_TAKES_GPU:
     take_kernel (w, x);
     break;
-  case LS_OP_COLLECTIVE:
-    take_collective (w, x, op);
+  case LS_TAKES_NETWORK:
+    (ls_op_has (op->kind, LS_HAS_CALL) ? take_collective : take_group) (w, x, op);
     break;
-  case LS_OP_P2P:
-    take_group (w, x, op);
-    break;
-  case LS_OP_COPY:
+  case LS_TAKES_ENGINE:
     take_moving (w, x->start, ls_limit_of_copy (w->limits, w->rank, op));
     break;
-  default:
-    take (w, x->start,
-          op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? LS_PATH_HOST : LS_PATH_OTHER);
+  case LS_TAKES_HOST:
+    take (w, x->start, LS_PATH_HOST);
+    break;
+  case LS_TAKES_NOTHING:
+    take (w, x->start, LS_PATH_OTHER);
   }
 }
 
@@ -386,12 +385,6 @@ kernel_before (const Walk *w, uint32_t span)
   return LS_SPAN_NONE;
 }
 
-static bool
-is_communication (const LsOp *op)
-{
-  return op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
-}
-
 /* Of an op that began at `to`: what it had waited for. False: nothing that is known. */
 static bool
 step_back (Walk *w)
@@ -402,14 +395,15 @@ step_back (Walk *w)
   LsTime free_at
       = cause == LS_SPAN_NONE ? w->t->window_start : ls_span_end (w->t, span_of (w, w->rank, cause));
   bool is_hosts = x->cause_kind == LS_CAUSE_HOST;
-  if (op->kind == LS_OP_KERNEL && free_at < w->to && !(is_hosts && x->issued == x->start)) {
+  if (ls_op_takes (op->kind, LS_TAKES_GPU) && free_at < w->to && !(is_hosts && x->issued == x->start)) {
     uint32_t before = kernel_before (w, w->span);
     if (before != LS_SPAN_NONE) {
       w->span = before;
       return true;
     }
   }
-  bool is_copy = op->kind == LS_OP_COPY, is_queued = is_copy || is_communication (op);
+  bool is_copy = ls_op_takes (op->kind, LS_TAKES_ENGINE),
+       is_queued = is_copy || ls_op_is_communication (op->kind);
   if (is_queued && is_hosts)
     take (w, MAX (x->issued, free_at), LS_PATH_QUEUE);
   bool is_behind = is_copy || (is_queued && cause != LS_SPAN_NONE);

@@ -20,7 +20,7 @@ bool
 ls_span_is_compute (const LsTimeline *t, uint32_t rank, const LsSpan *span)
 {
   const LsOp *op = ls_span_op (t, rank, span);
-  return op->kind == LS_OP_KERNEL;
+  return ls_op_takes (op->kind, LS_TAKES_GPU);
 }
 
 /* Gives [since, to) to a part, as far as it lies in the gap and the window. */
@@ -50,7 +50,7 @@ static void
 explain_communication (Gap *g, const LsSpan *x, const LsOp *op)
 {
   LsPart moving = LS_PART_EXPOSED_PP, waiting = LS_PART_BUBBLE;
-  if (op->kind == LS_OP_COLLECTIVE) {
+  if (ls_op_has (op->kind, LS_HAS_CALL)) {
     const LsPlan *plan = g->t->plan;
     const LsCommunicator comm = ls_plan_communicator (plan, ls_plan_comm_of (plan, g->rank, op->slot));
     if (!comm.spans_stages) {
@@ -66,20 +66,19 @@ static void
 explain_span (Gap *g, const LsSpan *x)
 {
   const LsOp *op = ls_span_op (g->t, g->rank, x);
-  switch (op->kind) {
-  case LS_OP_COLLECTIVE:
-  case LS_OP_P2P:
+  switch ((LsOpTakes) ls_op_kinds[op->kind].takes) {
+  case LS_TAKES_NETWORK:
     explain_communication (g, x, op);
     break;
-  case LS_OP_HOST_SYNC:
-  case LS_OP_HOST_DELAY:
+  case LS_TAKES_HOST:
     explain (g, x->start, LS_PART_HOST, op);
     break;
-  case LS_OP_COPY:
+  case LS_TAKES_ENGINE:
     explain (g, x->start, op->root == LS_COPY_IN_HOST ? LS_PART_OPTIMIZER : LS_PART_EXPOSED_COPY,
              op); /* the CPU's Adam */
     break;
-  default: /* a kernel of another stream */
+  case LS_TAKES_GPU: /* a kernel of another stream */
+  case LS_TAKES_NOTHING:
     explain (g, x->start, LS_PART_OTHER, op);
   }
 }
@@ -128,7 +127,7 @@ ls_kernel_times_new (const LsTimeline *t, uint32_t rank)
     if (ls_span_end (t, s) <= t->window_start)
       continue;
     const LsOp *op = ls_span_op (t, rank, s);
-    if (op->kind != LS_OP_KERNEL)
+    if (!ls_op_takes (op->kind, LS_TAKES_GPU))
       continue;
     to[kernels->len++] = (LsKernelTime) { i, s->start, ls_span_end (t, s), op };
     is_sorted &= s->start >= last;

@@ -77,22 +77,21 @@ G_STATIC_ASSERT (G_N_ELEMENTS (class_of_coll) == LS_N_COLL_KINDS);
 bool
 ls_op_class_of_op (const LsPlan *plan, const LsOp *op, LsOpClass *ret_class)
 {
-  switch ((LsOpKind) op->kind) {
-  case LS_OP_KERNEL:
+  switch ((LsOpTakes) ls_op_kinds[op->kind].takes) {
+  case LS_TAKES_GPU:
     *ret_class = op->kernel == UINT32_MAX ? LS_CLASS_OTHER : class_of_kind[plan->kernels[op->kernel].kind];
     return true;
-  case LS_OP_COLLECTIVE:
-    *ret_class = class_of_coll[op->coll];
+  case LS_TAKES_NETWORK:
+    *ret_class = ls_op_has (op->kind, LS_HAS_CALL) ? class_of_coll[op->coll] : LS_CLASS_SEND_RECV;
     return true;
-  case LS_OP_P2P:
-    *ret_class = LS_CLASS_SEND_RECV;
-    return true;
-  case LS_OP_COPY:
+  case LS_TAKES_ENGINE:
     *ret_class = LS_CLASS_COPY;
     return op->root != LS_COPY_IN_HOST;
-  default:
+  case LS_TAKES_HOST:
+  case LS_TAKES_NOTHING:
     return false;
   }
+  g_return_val_if_reached (false);
 }
 
 /* ---- by names ---- */

@@ -62,8 +62,8 @@ static uint64_t
 bytes_of (const LsOp *op)
 {
   uint64_t bytes = 0;
-  if (op->kind != LS_OP_P2P)
-    return op->kind == LS_OP_KERNEL ? 0 : op->bytes;
+  if (!ls_op_has (op->kind, LS_HAS_TRANSFERS))
+    return ls_op_takes (op->kind, LS_TAKES_GPU) ? 0 : op->bytes;
   for (uint16_t i = 0; i < op->n_transfers; i++)
     bytes = MAX (bytes, op->transfers[i].bytes);
   return bytes;

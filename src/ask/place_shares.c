@@ -66,7 +66,7 @@ program_s (const LsPlan *plan, const LsProgram *p, const LsCalibration *calibrat
     if (of_segment[id] < 0) {
       of_segment[id] = 0;
       for (uint32_t o = 0; o < seg->n_ops; o++)
-        if (seg->ops[o].kind == LS_OP_KERNEL && seg->ops[o].kernel < plan->n_kernels)
+        if (ls_op_takes (seg->ops[o].kind, LS_TAKES_GPU) && seg->ops[o].kernel < plan->n_kernels)
           of_segment[id] += MAX (1, seg->ops[o].repeat)
               * ls_time_to_s (ls_kernel_cost (calibration, gpu, &plan->kernels[seg->ops[o].kernel]).alone);
     }

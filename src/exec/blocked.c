@@ -46,7 +46,7 @@ block_of_op (Run *x, Rank *r, uint64_t ordinal, uint16_t index, LsCause kind, ui
   const XOp *op = &f->seg->x[index];
   if (f->state[index] == OP_RUNNING || depth > 64)
     return self;
-  if (f->state[index] == OP_WAITING && op->kind != LS_OP_HOST_SYNC)
+  if (f->state[index] == OP_WAITING && !ls_op_kinds[op->kind].host_waits)
     return block_of_host (x, r, depth + 1);
   for (uint32_t d = 0; d < op->n_deps; d++) {
     LsDep dep = op->deps[d];
@@ -55,12 +55,12 @@ block_of_op (Run *x, Rank *r, uint64_t ordinal, uint16_t index, LsCause kind, ui
     if (dep.kind == LS_DEP_STREAM && r->streams[dep.index].frame < ordinal)
       return block_of_stream (x, r, dep.index, depth + 1);
   }
-  if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
+  if (ls_op_is_of_host (op->kind))
     return self;
   const Stream *st = &r->streams[op->stream];
   if (st->frame != ordinal || st->op != index)
     return block_of_stream (x, r, op->stream, depth + 1);
-  if (op->kind == LS_OP_WAIT) {
+  if (ls_op_awaits (&f->seg->ops[index])) {
     /* its event is recorded by some op that has not got there: whichever stream
      * is busy with communication holds it up */
     for (uint32_t s = 0; s < LS_N_STREAMS; s++)
@@ -100,7 +100,7 @@ has_arrived (Run *x, const Comm *c, uint32_t member)
   if (op == NO_OP || frame < r->frames_first || frame >= r->frames_end)
     return false;
   const Frame *f = rank_frame (r, frame);
-  return op < f->seg->n_ops && f->state[op] == OP_RUNNING && f->seg->x[op].kind == LS_OP_COLLECTIVE
+  return op < f->seg->n_ops && f->state[op] == OP_RUNNING && ls_op_has (f->seg->x[op].kind, LS_HAS_CALL)
       && r->binding->comm[f->seg->x[op].slot] == c->id;
 }
 
@@ -147,9 +147,9 @@ first_missing (Run *x, Rank *r, const Block *b)
 {
   const Frame *f = rank_frame (r, b->frame);
   const LsOp *op = &f->seg->ops[b->op];
-  if (op->kind == LS_OP_P2P)
+  if (ls_op_has (op->kind, LS_HAS_TRANSFERS))
     return missing_peer (x, r, b, op);
-  if (op->kind != LS_OP_COLLECTIVE)
+  if (!ls_op_has (op->kind, LS_HAS_CALL))
     return NO_ID;
   const Comm *c = &x->comms[r->binding->comm[op->slot]];
   const LsCommunicator *group = &c->group;
@@ -182,16 +182,16 @@ describe_rank (Run *x, GString *text, Rank *r, const Block *b)
   g_string_append_printf (text, "  rank %u waits in %s (segment %s, micro-batch %u, chunk %u, op %u)", r->id,
                           op->name ? op->name : "an op", x->plan->segments[f->instance->segment].name,
                           f->instance->mb, f->instance->chunk, b->op);
-  if (op->kind == LS_OP_COLLECTIVE && f->state[b->op] == OP_RUNNING) {
+  if (ls_op_has (op->kind, LS_HAS_CALL) && f->state[b->op] == OP_RUNNING) {
     const Comm *c = &x->comms[r->binding->comm[op->slot]];
     g_string_append_printf (text, ": %s on the %s communicator; missing: rank ", ls_coll_kind_name (op->coll),
                             ls_axis_name (c->group.axis));
     describe_missing (x, text, c);
-  } else if (op->kind == LS_OP_P2P && f->state[b->op] == OP_RUNNING) {
+  } else if (ls_op_has (op->kind, LS_HAS_TRANSFERS) && f->state[b->op] == OP_RUNNING) {
     uint32_t peer = first_missing (x, r, b);
     if (peer != NO_ID)
       g_string_append_printf (text, ": no matching send or receive from rank %u", peer);
-  } else if (op->kind == LS_OP_WAIT)
+  } else if (ls_op_awaits (op))
     g_string_append (text, ": its event is never recorded");
   g_string_append_c (text, '\n');
 }

@@ -59,9 +59,9 @@ add_key (RoleCalls *role, int list, CallKey key)
 static void
 add_op (RoleCalls *role, const LsOp *op)
 {
-  if (op->kind == LS_OP_COLLECTIVE)
+  if (ls_op_has (op->kind, LS_HAS_CALL))
     add_key (role, CALLS + op->slot, collective_key (op));
-  else if (op->kind == LS_OP_COPY && op->recorded == LS_TIME_NEVER)
+  else if (ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->recorded == LS_TIME_NEVER)
     add_key (role, COPIES + (int) op->root, copy_key (op));
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];

@@ -50,8 +50,7 @@ resolve_dep (const LsSegment *seg, uint32_t op, LsDep dep)
   if (dep.kind != LS_DEP_STREAM)
     return dep;
   for (uint32_t i = op; i-- > 0;)
-    if (seg->ops[i].stream == dep.index && seg->ops[i].kind != LS_OP_HOST_SYNC
-        && seg->ops[i].kind != LS_OP_HOST_DELAY)
+    if (seg->ops[i].stream == dep.index && !ls_op_is_of_host (seg->ops[i].kind))
       return (LsDep) { LS_DEP_END, (uint16_t) i };
   return dep;
 }
@@ -70,26 +69,29 @@ static gboolean
 compile_op (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, uint32_t i, XOp *to, GError **error)
 {
   const LsOp *op = &seg->ops[i];
-  if (op->stream >= LS_N_STREAMS || op->host >= LS_N_HOST_COSTS || op->slot >= LS_N_SLOTS)
-    return refuse (seg, i, "stream, host cost or slot out of range", error);
-  if (op->kind == LS_OP_COLLECTIVE && op->coll >= LS_COLL_SEND_RECV)
+  if (op->kind >= LS_N_OP_KINDS || op->stream >= LS_N_STREAMS || op->host >= LS_N_HOST_COSTS
+      || op->slot >= LS_N_SLOTS)
+    return refuse (seg, i, "kind, stream, host cost or slot out of range", error);
+  if (ls_op_has (op->kind, LS_HAS_CALL) && op->coll >= LS_COLL_SEND_RECV)
     return refuse (seg, i, "there is no such collective", error);
   if (op->algorithm >= LS_N_ALGORITHMS)
     return refuse (seg, i, "there is no such algorithm", error);
   *to = (XOp) { .kind = op->kind,
+                .takes = ls_op_kinds[op->kind].takes,
+                .host_waits = ls_op_kinds[op->kind].host_waits,
                 .stream = op->stream,
                 .slot = op->slot,
                 .cost = op->kernel,
                 .n_deps = op->n_deps,
                 .next = NO_OP,
                 .host = job->host->cost[op->host] };
-  if (op->kind == LS_OP_HOST_DELAY)
+  if (ls_op_is_of_host (op->kind) && ls_op_has (op->kind, LS_HAS_RECORDED))
     to->host = op->recorded > LS_TIME_NEVER - to->host ? LS_TIME_NEVER : to->host + op->recorded;
 
-  if (op->kind == LS_OP_KERNEL || op->kind == LS_OP_COPY) {
+  if (ls_op_takes (op->kind, LS_TAKES_GPU) || ls_op_takes (op->kind, LS_TAKES_ENGINE)) {
     if (op->recorded != LS_TIME_NEVER)
       to->alone = op->recorded;
-    else if (op->kind == LS_OP_COPY)
+    else if (ls_op_takes (op->kind, LS_TAKES_ENGINE))
       to->alone = LS_TIME_NEVER; /* its path decides */
     else if (op->kernel >= x->plan->n_kernels)
       return refuse (seg, i, "a kernel needs a shape or a recorded duration", error);
@@ -97,7 +99,7 @@ compile_op (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, uint32_t i, 
       to->alone = alone_of (&x->kinds[kind], op);
   }
 
-  if (op->kind == LS_OP_KERNEL && op->kernel < x->plan->n_kernels && to->alone > 0)
+  if (ls_op_takes (op->kind, LS_TAKES_GPU) && op->kernel < x->plan->n_kernels && to->alone > 0)
     job->fastest_kernel[kind]
         = MAX (job->fastest_kernel[kind], x->plan->kernels[op->kernel].bytes / ls_time_to_s (to->alone));
   if (op->repeat > 1 && repeat (op->repeat, to))
@@ -113,26 +115,13 @@ compile_op (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, uint32_t i, 
   return TRUE;
 }
 
-static bool
-runs_on_stream (const XOp *op)
-{
-  return op->kind != LS_OP_HOST_SYNC && op->kind != LS_OP_HOST_DELAY;
-}
-
-static bool
-has_span (const XOp *op)
-{
-  return op->kind == LS_OP_KERNEL || op->kind == LS_OP_COPY || op->kind == LS_OP_COLLECTIVE
-      || op->kind == LS_OP_P2P;
-}
-
 /* What takes too long to be added up is issued op by op. */
 static void
 compile_issues (Run *x, XSegment *to)
 {
   LsTime at = 0;
   to->issued = ls_arena_new_array (x->arena, LsTime, to->n_ops + 1);
-  for (; to->n_ahead < to->n_ops && runs_on_stream (&to->x[to->n_ahead]); to->n_ahead++) {
+  for (; to->n_ahead < to->n_ops && !ls_op_is_of_host (to->x[to->n_ahead].kind); to->n_ahead++) {
     const XOp *op = &to->x[to->n_ahead];
     LsTime next;
     if (__builtin_add_overflow (at, op->host, &to->issued[to->n_ahead])
@@ -162,10 +151,10 @@ compile_segment (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, XSegmen
     XOp *op = &to->x[i];
     if (!compile_op (x, job, kind, seg, i, op, error))
       return FALSE;
-    to->n_spans += has_span (op);
-    if (op->kind == LS_OP_COLLECTIVE)
+    to->n_spans += ls_op_has_span (op->kind);
+    if (ls_op_has (op->kind, LS_HAS_CALL))
       op->call = to->n_calls[op->slot]++;
-    if (!runs_on_stream (op))
+    if (ls_op_is_of_host (op->kind))
       continue;
     if (last[op->stream] == NO_OP)
       to->first[op->stream] = (uint16_t) i;
@@ -204,7 +193,7 @@ count_cost_sources (Run *x, const XKind *kind)
     for (uint32_t s = 0; s < x->plan->n_segments; s++)
       for (uint32_t i = 0; n_uses[s] && i < kind->segments[s].n_ops; i++) {
         const XOp *op = &kind->segments[s].x[i];
-        if (op->kind != LS_OP_KERNEL)
+        if (!ls_op_takes (op->kind, LS_TAKES_GPU))
           continue;
         double seconds = ls_time_to_s (op->alone) * (double) (n_uses[s] * n_ranks[role]);
         bool is_recorded = x->plan->segments[s].ops[i].recorded != LS_TIME_NEVER;

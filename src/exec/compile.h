@@ -21,6 +21,8 @@ typedef struct {
   uint16_t next; /* following op of the same stream, or NO_OP                */
   uint16_t call; /* ordinal among the calls on its slot within the segment   */
   uint8_t kind, stream, slot;
+  uint8_t takes;   /* LsOpTakes of its kind */
+  bool host_waits; /* of its kind           */
 } XOp;
 
 typedef struct XSegment {

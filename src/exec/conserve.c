@@ -53,9 +53,9 @@ count (Count *c, uint64_t n, uint64_t bytes)
 static void
 ask_op (Asked *a, const LsOp *op)
 {
-  if (op->kind == LS_OP_COLLECTIVE)
+  if (ls_op_has (op->kind, LS_HAS_CALL))
     count (&a->calls[op->slot], 1, op->bytes);
-  else if (op->kind == LS_OP_COPY && op->recorded == LS_TIME_NEVER)
+  else if (ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->recorded == LS_TIME_NEVER)
     count (&a->copies[op->root], 1, op->bytes);
   for (uint32_t i = 0; i < op->n_transfers; i++)
     if (op->transfers[i].is_send)

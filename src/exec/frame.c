@@ -94,14 +94,14 @@ rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
     r->room_at = at;
   x->n_ops++;
   r->step_end[f->step & 1] = MAX (r->step_end[f->step & 1], at);
-  if (xop->kind == LS_OP_HOST_SYNC || xop->kind == LS_OP_HOST_DELAY)
+  if (xop->takes == LS_TAKES_HOST)
     return;
 
   Stream *st = &r->streams[xop->stream];
   st->is_busy = false;
   st->tail = at;
   st->tail_span = f->span[op];
-  if (xop->kind != LS_OP_WAIT && xop->kind != LS_OP_RECORD)
+  if (xop->takes != LS_TAKES_NOTHING)
     st->tail_kind = LS_CAUSE_STREAM; /* events hand on what they waited for */
   st->op = xop->next;
   if (st->op == NO_OP) {

@@ -66,7 +66,7 @@ group_hide_partial_matches (Rank *r)
       continue;
     const Frame *f = rank_frame (r, st->frame);
     LsSpan *span = span_at (r, f->span[st->op]);
-    if (f->seg->x[st->op].kind == LS_OP_P2P && f->time[st->op] >= UNMATCHED_ONE && span)
+    if (ls_op_has (f->seg->x[st->op].kind, LS_HAS_TRANSFERS) && f->time[st->op] >= UNMATCHED_ONE && span)
       span->matched = LS_TIME_NEVER;
   }
 }

@@ -176,12 +176,12 @@ comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share
   LsSpan *span = span_at (r, f->span[op]);
   if (span)
     span->end = at;
-  if (xop->kind == LS_OP_COLLECTIVE) {
+  if (ls_op_has (xop->kind, LS_HAS_CALL)) {
     r->calls_done[xop->slot]++;
     r->call_end[xop->slot] = at;
     r->call_span[xop->slot] = f->span[op];
   }
-  if (xop->kind != LS_OP_COPY) /* copy engines hold no SMs */
+  if (xop->takes != LS_TAKES_ENGINE) /* copy engines hold no SMs */
     kernel_residency (x, r, &f->seg->ops[op], sm_share, -1);
   rank_op_ended (x, r, frame, op, at);
   rank_ready (x, r);

@@ -9,7 +9,7 @@
 #include <lockstep/error.h>
 
 #include "base/stop.h"
-#include "exec/motion.h"
+#include "exec/op_begin.h"
 #include "exec/shortcuts/coarsen.h"
 #include "exec/state.h"
 
@@ -116,7 +116,7 @@ issue_op (Run *x, Rank *r, Frame *f, uint64_t ordinal)
 {
   uint16_t i = (uint16_t) f->n_issued;
   const XOp *op = &f->seg->x[i];
-  if (op->kind == LS_OP_HOST_SYNC) {
+  if (op->host_waits) {
     LsTime at;
     SpanRef span;
     if (!deps_ended (r, f, ordinal, op, &at, &span))
@@ -132,9 +132,9 @@ issue_op (Run *x, Rank *r, Frame *f, uint64_t ordinal)
   f->span[i] = r->host_span;
   f->n_issued++;
   r->host_time += op->host_rest;
-  if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
+  if (op->takes == LS_TAKES_HOST)
     rank_op_ended (x, r, ordinal, i, r->host_time);
-  if (op->kind == LS_OP_HOST_SYNC)
+  if (op->host_waits)
     steady_pass (x, r, f, ordinal, i);
   return true;
 }
@@ -206,40 +206,6 @@ host_advance (Run *x, Rank *r)
 
 /* --- which head can start, and when ------------------------------------- */
 
-EventRecord *
-event_record (Run *x, Rank *r, const Frame *f, const LsOp *op)
-{
-  return &r->events[ls_plan_event (x->plan, f->instance, op)];
-}
-
-static void
-later (Candidate *c, LsTime at, LsCause kind, SpanRef span)
-{
-  if (at <= c->start)
-    return;
-  c->start = at;
-  c->kind = kind;
-  c->span = span;
-}
-
-static bool
-needs_sms (Run *x, const Rank *r, const LsOp *op)
-{
-  if (op->kind == LS_OP_P2P)
-    return group_share (x, r, op) > 0;
-  return op->kind == LS_OP_COLLECTIVE
-      && call_find (x->comms[r->binding->comm[op->slot]].calls, collective_key (op))->sm_share > 0;
-}
-
-static Candidate
-wait_for_sms (Run *x, Rank *r, const LsOp *op, Candidate c)
-{
-  c.is_barred = needs_sms (x, r, op);
-  if (c.is_barred)
-    c.start = c.ready = kernel_lets_in (x, r, c.start, op->has_margin);
-  return c;
-}
-
 /* start is LS_TIME_NEVER if it depends on something whose end is not known. */
 static Candidate
 head_start (Run *x, Rank *r, uint32_t s)
@@ -259,30 +225,19 @@ head_start (Run *x, Rank *r, uint32_t s)
     SpanRef by;
     if (!dep_met (r, f, st->frame, op->deps[d], &end, &by))
       return never;
-    later (&c, end, LS_CAUSE_DEP, by);
+    candidate_later (&c, end, LS_CAUSE_DEP, by);
   }
-  if (op->kind == LS_OP_KERNEL) {
-    if (r->is_kernel_running)
-      return never;
-    c.ready = MAX (c.start, f->time[st->op]);
-    c.start = MAX (c.start, r->gpu_free);
-  } else if (op->kind == LS_OP_COPY) {
-    if (op->alone == LS_TIME_NEVER && !copy_can_start (x, r, &f->seg->ops[st->op]))
-      return never;
-  } else if (op->kind == LS_OP_COLLECTIVE) {
-    if (r->calls_done[op->slot] != f->call_base[op->slot] + op->call)
-      return never;
-    later (&c, r->call_end[op->slot], LS_CAUSE_STREAM, r->call_span[op->slot]);
-  } else if (op->kind == LS_OP_WAIT) {
-    const EventRecord *e = event_record (x, r, f, &f->seg->ops[st->op]);
-    if (e->step != f->step + 1)
-      return never;
-    later (&c, e->at, LS_CAUSE_DEP, e->span);
-  }
-  later (&c, f->time[st->op], LS_CAUSE_HOST, f->span[st->op]);
-  if (op->kind != LS_OP_KERNEL)
+  const OpBegin *by = &op_begins[op->kind];
+  if (by->may_begin && !by->may_begin (x, r, f, st->op, &c))
+    return never;
+  candidate_later (&c, f->time[st->op], LS_CAUSE_HOST, f->span[st->op]);
+  if (op->takes != LS_TAKES_GPU)
     c.ready = c.start;
-  return r->kind->around->priority_wait > 0 ? wait_for_sms (x, r, &f->seg->ops[st->op], c) : c;
+  c.is_barred
+      = r->kind->around->priority_wait > 0 && by->sm_share && by->sm_share (x, r, &f->seg->ops[st->op]) > 0;
+  if (c.is_barred)
+    c.start = c.ready = kernel_lets_in (x, r, c.start, f->seg->ops[st->op].has_margin);
+  return c;
 }
 
 /* Of two that could start at one instant. */
@@ -318,6 +273,23 @@ first_head (Run *x, Rank *r, LsTime *ret_second)
 
 /* --- advancing ---------------------------------------------------------- */
 
+/* Each step but the first may be the last until it is over on all ranks. */
+static bool
+is_behind_last_step (const Run *x, const Rank *r)
+{
+  uint32_t n = r->steps_done;
+  return n >= x->n_steps || (n >= 2 && r->job->step_n_done[n - 1] < r->job->n_ranks) || x->last_step != NO_ID;
+}
+
+/* Nothing outside can touch it (rank.h): not while its host waits for other ranks either, as they decide when
+ * it issues more, nor after what may be the last step. */
+static bool
+may_run_ahead (const Run *x, const Rank *r)
+{
+  return !r->is_gated && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running
+      && !x->options->no_run_ahead && !is_behind_last_step (x, r);
+}
+
 /* By an error, or as nobody wants it any longer. */
 static bool
 run_is_stopped (Run *x)
@@ -333,63 +305,6 @@ wake_fired (LsEvent *event, void *context)
   rank_advance (context, (Rank *) ((char *) event - G_STRUCT_OFFSET (Rank, wake)));
 }
 
-/* Each step but the first may be the last until it is over on all ranks. */
-static bool
-is_behind_last_step (const Run *x, const Rank *r)
-{
-  uint32_t n = r->steps_done;
-  return n >= x->n_steps || (n >= 2 && r->job->step_n_done[n - 1] < r->job->n_ranks) || x->last_step != NO_ID;
-}
-
-/* Not while its host waits for other ranks either: they decide when it issues more. Nor behind what may be
- * the last step. */
-static bool
-may_run_ahead (const Run *x, const Rank *r)
-{
-  return !r->is_gated && r->n_resident == 0 && r->n_copies == 0 && !r->is_kernel_running
-      && !x->options->no_run_ahead && !is_behind_last_step (x, r);
-}
-
-/* Events, and copies of recorded length. */
-static void
-run_instant (Run *x, Rank *r, const Candidate *c)
-{
-  Stream *st = &r->streams[c->stream];
-  uint64_t frame = st->frame;
-  uint16_t op = st->op;
-  Frame *f = rank_frame (r, frame);
-  if (f->seg->x[op].kind == LS_OP_COPY) {
-    LsTime alone = f->seg->x[op].alone;
-    f->span[op] = span_add (x, r, f, op, c->start, alone, c->start + alone, c->kind, c->span);
-    rank_op_ended (x, r, frame, op, c->start + alone);
-    return;
-  }
-  if (f->seg->x[op].kind == LS_OP_RECORD && f->seg->ops[op].event != LS_EVENT_NONE)
-    *event_record (x, r, f, &f->seg->ops[op]) = (EventRecord) { c->start, c->span, f->step + 1 };
-  f->span[op] = c->span;
-  st->tail_kind = c->kind;
-  rank_op_ended (x, r, frame, op, c->start);
-}
-
-/* What moves data: resident, or on a copy engine, from now on. */
-static void
-launch (Run *x, Rank *r, const Candidate *c)
-{
-  Stream *st = &r->streams[c->stream];
-  uint64_t frame = st->frame;
-  uint16_t op = st->op;
-  Frame *f = rank_frame (r, frame);
-  f->state[op] = OP_RUNNING;
-  f->span[op] = span_add (x, r, f, op, c->start, LS_TIME_NEVER, LS_TIME_NEVER, c->kind, c->span);
-  st->is_busy = true;
-  if (f->seg->x[op].kind == LS_OP_COLLECTIVE)
-    comm_launch (x, r, frame, op, c->start);
-  else if (f->seg->x[op].kind == LS_OP_P2P)
-    group_launch (x, r, frame, op, c->start);
-  else
-    copy_start (x, r, frame, op, c->start);
-}
-
 void
 rank_advance (Run *x, Rank *r)
 {
@@ -401,39 +316,19 @@ rank_advance (Run *x, Rank *r)
     if (c.stream == NO_ID || run_is_stopped (x))
       return;
     c.start = MAX (c.start, now);
-    bool is_ahead = c.start > now;
-    if (is_ahead && !may_run_ahead (x, r)) {
+    bool is_free = may_run_ahead (x, r);
+    if (c.start > now && !is_free) {
       if (!ls_event_is_queued (&r->wake) || r->wake.at != c.start)
         ls_engine_at (&x->engine, &r->wake, c.start, LS_PHASE_DISPATCH);
       return;
     }
-    if (may_run_ahead (x, r) && coarsen_frame (x, r, &c))
+    if (is_free && coarsen_frame (x, r, &c))
       continue;
     const Stream *st = &r->streams[c.stream];
-    const Frame *f = rank_frame (r, st->frame);
-    const XOp *op = &f->seg->x[st->op];
-    switch (op->kind) {
-    case LS_OP_KERNEL:
-      if (may_run_ahead (x, r) && second >= c.start + kernel_time_alone (r->slow, op))
-        kernel_run_alone (x, r, &c);
-      else if (is_ahead) {
-        ls_engine_at (&x->engine, &r->wake, c.start, LS_PHASE_DISPATCH);
-        return;
-      } else
-        kernel_start (x, r, &c);
-      break;
-    case LS_OP_COLLECTIVE:
-    case LS_OP_P2P:
-      launch (x, r, &c);
-      break;
-    case LS_OP_COPY:
-      if (op->alone == LS_TIME_NEVER)
-        launch (x, r, &c);
-      else
-        run_instant (x, r, &c);
-      break;
-    default:
-      run_instant (x, r, &c);
+    const XOp *op = &rank_frame (r, st->frame)->seg->x[st->op];
+    if (!op_begins[op->kind].begin (x, r, &c, op, is_free ? second : 0)) {
+      ls_engine_at (&x->engine, &r->wake, c.start, LS_PHASE_DISPATCH);
+      return;
     }
   }
 }

@@ -152,6 +152,17 @@ typedef struct {
   uint32_t stream; /* NO_ID: none */
 } Candidate;
 
+/* It does not start before, and that is why. */
+static inline void
+candidate_later (Candidate *c, LsTime at, LsCause kind, SpanRef span)
+{
+  if (at <= c->start)
+    return;
+  c->start = at;
+  c->kind = kind;
+  c->span = span;
+}
+
 void kernel_init (Run *x, Rank *r);
 /* Of the plan, on a kind of node: a GEMM whose blocks keep their SMs. */
 bool kernel_is_persistent (const Run *x, const XKind *kind, uint32_t kernel);
@@ -170,8 +181,7 @@ void kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int s
 void kernel_stall (Run *x, Rank *r, uint64_t stall, int sign);
 
 /* rank.c */
-void host_advance (Run *x, Rank *r);                                         /* issues what it can */
-EventRecord *event_record (Run *x, Rank *r, const Frame *f, const LsOp *op); /* of a record or wait */
+void host_advance (Run *x, Rank *r); /* issues what it can */
 void rank_init (Run *x, Rank *r, uint32_t id);
 void rank_clear (Rank *r);
 void rank_advance (Run *x, Rank *r);

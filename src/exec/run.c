@@ -59,7 +59,8 @@ serial_seconds (const Run *x, const LsProgram *p, const XKind *kind)
     uint32_t id = p->instances[i].segment;
     for (uint32_t o = 0; o < kind->segments[id].n_ops && !is_known[id]; o++) {
       const XOp *op = &kind->segments[id].x[o];
-      bool is_unknown = op->kind == LS_OP_COPY && op->alone == LS_TIME_NEVER; /* its path decides */
+      bool is_unknown
+          = ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->alone == LS_TIME_NEVER; /* its path decides */
       of_segment[id] += (is_unknown ? 0 : ls_time_to_s (op->alone)) + ls_time_to_s (op->host + op->host_rest);
     }
     is_known[id] = true;
@@ -101,7 +102,7 @@ check_copies (const Run *x, GError **error)
       const LsOp *op = &x->plan->segments[s].ops[i];
       bool is_in_host = op->root == LS_COPY_IN_HOST,
            is_nvme = op->root == LS_COPY_FROM_NVME || op->root == LS_COPY_TO_NVME;
-      if (op->kind != LS_OP_COPY || op->recorded != LS_TIME_NEVER
+      if (!ls_op_takes (op->kind, LS_TAKES_ENGINE) || op->recorded != LS_TIME_NEVER
           || !((is_in_host && !has_memory) || (is_nvme && !has_drives)))
         continue;
       g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "segment %u (%s) %s", s, x->plan->segments[s].name,

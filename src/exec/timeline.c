@@ -74,22 +74,11 @@ ls_span_name (const LsTimeline *t, uint32_t rank, const LsSpan *span)
   const LsOp *op = ls_span_op (t, rank, span);
   if (op->name)
     return op->name;
-  switch (op->kind) {
-  case LS_OP_KERNEL:
-    return op->kernel != UINT32_MAX ? t->plan->kernels[op->kernel].name : "kernel";
-  case LS_OP_COLLECTIVE:
+  if (ls_op_has (op->kind, LS_HAS_KERNEL) && op->kernel != UINT32_MAX)
+    return t->plan->kernels[op->kernel].name;
+  if (ls_op_has (op->kind, LS_HAS_CALL))
     return ls_coll_kind_name ((LsCollKind) op->coll);
-  case LS_OP_P2P:
-    return "p2p";
-  case LS_OP_COPY:
-    return "copy";
-  case LS_OP_RECORD:
-    return "record";
-  case LS_OP_WAIT:
-    return "wait";
-  default:
-    return "host";
-  }
+  return ls_op_is_of_host (op->kind) ? "host" : ls_op_kinds[op->kind].name;
 }
 
 const char *

@@ -85,7 +85,7 @@ count_spans (const LsPlan *plan)
   for (uint32_t s = 0; s < plan->n_segments; s++)
     for (uint32_t i = 0; i < plan->segments[s].n_ops; i++) {
       LsOpKind kind = (LsOpKind) plan->segments[s].ops[i].kind;
-      of_segment[s] += kind == LS_OP_KERNEL || kind == LS_OP_COLLECTIVE;
+      of_segment[s] += ls_op_takes (kind, LS_TAKES_GPU) || ls_op_has (kind, LS_HAS_CALL);
     }
   for (uint32_t role = 0; role < plan->n_roles; role++)
     for (uint32_t i = 0; i < plan->programs[role].n_instances; i++)

@@ -21,7 +21,7 @@ find_op (const LsPlan *plan, uint32_t kernel)
   for (uint32_t s = 0; s < plan->n_segments; s++)
     for (uint32_t i = 0; i < plan->segments[s].n_ops; i++) {
       const LsOp *op = &plan->segments[s].ops[i];
-      if (op->kind == LS_OP_KERNEL && op->kernel == kernel && op->recorded == LS_TIME_NEVER)
+      if (ls_op_takes (op->kind, LS_TAKES_GPU) && op->kernel == kernel && op->recorded == LS_TIME_NEVER)
         return op;
     }
   return NULL;

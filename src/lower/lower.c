@@ -370,8 +370,7 @@ n_events_of (const Lower *l, const LsProgram *p)
     uint32_t id = p->instances[i].segment;
     const LsSegment *seg = &g_array_index (l->segments, LsSegment, id);
     for (uint32_t o = 0; o < seg->n_ops && !seen[id]; o++)
-      if ((seg->ops[o].kind == LS_OP_RECORD || seg->ops[o].kind == LS_OP_WAIT)
-          && seg->ops[o].event != LS_EVENT_NONE)
+      if (ls_op_has (seg->ops[o].kind, LS_HAS_EVENT) && seg->ops[o].event != LS_EVENT_NONE)
         n = MAX (n, seg->ops[o].event + 1u);
     seen[id] = true;
   }

@@ -58,14 +58,6 @@ build_reuses (Build *b, Lower *l, const char *segment)
   return id != NULL;
 }
 
-/* With CUDA_LAUNCH_BLOCKING=1 a launch returns when what it launched is over. */
-static bool
-is_launch (const LsOp *op)
-{
-  return op->kind == LS_OP_KERNEL || op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P
-      || op->kind == LS_OP_COPY;
-}
-
 /* Dependencies on ops that are elsewhere now. */
 static const LsDep *
 deps_moved (Build *b, const LsOp *op, const uint16_t *moved)
@@ -102,7 +94,7 @@ block_on_launches (Build *b)
     op.deps = deps_moved (b, &op, moved);
     moved[i] = (uint16_t) ops->len;
     g_array_append_val (ops, op);
-    if (!is_launch (&op))
+    if (!ls_op_has_span (op.kind))
       continue;
     LsOp wait = wait_for_op (b, &op, moved[i]);
     g_array_append_val (ops, wait);
@@ -143,7 +135,7 @@ launch_graphs (Build *b)
       continue;
     }
     bool is_launched = is_step || op->layer == layer;
-    op->is_in_graph = is_launched && op->kind == LS_OP_KERNEL;
+    op->is_in_graph = is_launched && ls_op_takes (op->kind, LS_TAKES_GPU);
     op->host = is_launched ? LS_HOST_FREE : LS_HOST_LAUNCH;
     layer = op->layer;
   }
@@ -179,7 +171,7 @@ build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
     b->is_too_long = true;
     g_array_set_size (b->ops, MAX_OPS - 1);
   }
-  bool takes_joins = op.stream == b->stream && op.kind != LS_OP_HOST_SYNC;
+  bool takes_joins = op.stream == b->stream && !ls_op_kinds[op.kind].host_waits;
   guint n_joins = takes_joins ? b->next_deps->len : 0;
   LsDep *all = ls_arena_new_array (b->l->plan->arena, LsDep, n_deps + n_joins);
   if (n_deps > 0)

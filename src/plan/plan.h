@@ -16,17 +16,7 @@
 #include "base/dtype.h"
 #include "model/kernel.h"
 #include "plan/collective.h"
-
-typedef enum {
-  LS_OP_KERNEL,     /* a GPU kernel of the given shape                              */
-  LS_OP_COLLECTIVE, /* one call on the communicator of a slot                       */
-  LS_OP_P2P,        /* one group of sends and receives (ncclGroup)                  */
-  LS_OP_COPY,       /* host to device or back; copy engine, no SMs                  */
-  LS_OP_RECORD,     /* record event (event, mb, chunk) on a stream: no duration     */
-  LS_OP_WAIT,       /* the stream waits for that event                              */
-  LS_OP_HOST_SYNC,  /* the host waits for the op's dependencies                     */
-  LS_OP_HOST_DELAY, /* the host is busy for `recorded`                              */
-} LsOpKind;
+#include "plan/op_kind.h"
 
 /* Where a copy goes: LsOp.root. Its bytes are LsOp.bytes. */
 typedef enum {
@@ -166,7 +156,7 @@ typedef struct {
  * LsPlan.weights of the sum of them. Bytes are then those that the mean member sends. */
 typedef enum { LS_PARTS_EQUAL, LS_PARTS_RECEIVED, LS_PARTS_SENT, LS_N_PARTS_KINDS } LsParts;
 
-typedef struct {
+typedef struct LsOp {
   uint8_t kind;      /* LsOpKind   */
   uint8_t stream;    /* LsStream   */
   uint8_t tag;       /* LsTag      */
@@ -198,6 +188,20 @@ typedef struct {
   const LsBufferEvent *buffers;
   const char *name; /* static or in the plan's arena */
 } LsOp;
+
+/* Marks its event as there, and not only that its stream waited. */
+static inline bool
+ls_op_records (const LsOp *op)
+{
+  return op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE;
+}
+
+/* Makes its stream wait until an event is there. */
+static inline bool
+ls_op_awaits (const LsOp *op)
+{
+  return op->kind == LS_OP_WAIT && op->event != LS_EVENT_NONE;
+}
 
 /* An op that names no kernel, unit, layer or event, and costs the host nothing. Borrows the name. */
 LsOp ls_op_blank (LsOpKind kind, LsStream stream, LsTag tag, const char *name);
@@ -252,7 +256,7 @@ typedef struct {
 } LsBinding;
 
 /* The struct itself comes from g_new0(), all that it points to from the arena. */
-typedef struct {
+typedef struct LsPlan {
   LsArena *arena; /* owns everything below */
   uint32_t n_ranks;
   uint32_t n_micro_batches, n_chunks; /* micro-batches of a pipe, if there are several */

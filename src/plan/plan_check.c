@@ -34,10 +34,10 @@ struct LsPlanShapes {
 static void
 append_shape (GByteArray *text, const LsOp *op)
 {
-  bool has_event = op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT;
+  bool has_event = ls_op_has (op->kind, LS_HAS_EVENT);
   if (!has_event && op->n_buffers == 0)
     return;
-  uint16_t head[] = { has_event ? op->kind : LS_OP_KERNEL, has_event ? op->event : 0, op->n_buffers };
+  uint16_t head[] = { has_event ? op->kind : LS_N_OP_KINDS, has_event ? op->event : 0, op->n_buffers };
   g_byte_array_append (text, (const guint8 *) head, sizeof head);
   for (uint32_t i = 0; i < op->n_buffers; i++) {
     const LsBufferEvent *b = &op->buffers[i];

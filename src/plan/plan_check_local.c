@@ -15,12 +15,9 @@ field_fault (const LsPlan *plan, const LsOp *op)
     const char *name;
     uint32_t value, limit;
   } ranges[] = {
-    { "kind", op->kind, LS_OP_HOST_DELAY + 1 },
-    { "stream", op->stream, LS_N_STREAMS },
-    { "tag", op->tag, LS_N_TAGS },
-    { "host cost", op->host, LS_N_HOST_COSTS },
-    { "slot", op->slot, LS_N_SLOTS },
-    { "dtype", op->dtype, LS_N_DTYPES },
+    { "kind", op->kind, LS_N_OP_KINDS }, { "stream", op->stream, LS_N_STREAMS },
+    { "tag", op->tag, LS_N_TAGS },       { "host cost", op->host, LS_N_HOST_COSTS },
+    { "slot", op->slot, LS_N_SLOTS },    { "dtype", op->dtype, LS_N_DTYPES },
   };
   for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
     if (ranges[i].value >= ranges[i].limit)
@@ -28,26 +25,19 @@ field_fault (const LsPlan *plan, const LsOp *op)
 
   if (op->recorded < 0)
     return g_strdup ("its recorded duration is negative");
-  bool is_timed = op->kind == LS_OP_KERNEL && op->recorded != LS_TIME_NEVER;
+  const LsOpKindRow *row = &ls_op_kinds[op->kind];
+  bool is_timed = row->has & LS_HAS_BESIDE && op->recorded != LS_TIME_NEVER;
   if (op->beside != 0 && (!is_timed || op->beside < 0 || op->beside > op->recorded))
     return g_strdup ("only a part of a kernel's recorded duration may be beside communication");
-  if (op->kind == LS_OP_HOST_DELAY && op->recorded == LS_TIME_NEVER)
-    return g_strdup ("a host delay needs a recorded duration");
-  if (op->repeat > 1 && op->kind != LS_OP_KERNEL && op->kind != LS_OP_HOST_DELAY)
+  if (op->repeat > 1 && !(row->has & LS_HAS_REPEAT))
     return g_strdup_printf ("repeat %u: only kernels and host delays have it", op->repeat);
-  if (op->kind == LS_OP_KERNEL && op->kernel >= plan->n_kernels
-      && !(op->kernel == UINT32_MAX && op->recorded != LS_TIME_NEVER))
-    return g_strdup_printf ("kernel %u does not exist", op->kernel);
-  if (op->kind == LS_OP_COPY && op->root >= LS_N_COPY_DIRECTIONS)
-    return g_strdup_printf ("direction %u: a copy goes to the device (0), to the host (1), from NVMe (2), to "
-                            "NVMe (3) or stays in the host (4)",
-                            op->root);
-  if (op->kind == LS_OP_COLLECTIVE && ls_slot_is_peer (op->slot))
-    return g_strdup_printf ("a collective cannot use slot %s", ls_slot_name (op->slot));
+  char *own = row->fault ? row->fault (plan, op) : NULL;
+  if (own)
+    return own;
   if (op->parts != LS_PARTS_EQUAL
-      && (op->parts >= LS_N_PARTS_KINDS || op->kind != LS_OP_COLLECTIVE || plan->n_weights == 0))
+      && (op->parts >= LS_N_PARTS_KINDS || !(row->has & LS_HAS_CALL) || plan->n_weights == 0))
     return g_strdup_printf ("parts %u: unequal ones need a collective, and weights", op->parts);
-  if ((op->kind == LS_OP_P2P) != (op->n_transfers > 0))
+  if (((row->has & LS_HAS_TRANSFERS) != 0) != (op->n_transfers > 0))
     return g_strdup_printf ("%u transfers; a p2p group has some and no other op has any", op->n_transfers);
   return NULL;
 }
@@ -161,7 +151,7 @@ check_ranges (const LsPlanCheck *check, LsPlanFault *fault)
 uint32_t
 ls_op_slots (const LsOp *op)
 {
-  uint32_t slots = op->kind == LS_OP_COLLECTIVE ? 1u << op->slot : 0;
+  uint32_t slots = ls_op_has (op->kind, LS_HAS_CALL) ? 1u << op->slot : 0;
   for (uint32_t i = 0; i < op->n_transfers; i++)
     slots |= 1u << op->transfers[i].slot;
   return slots;
@@ -181,7 +171,7 @@ add_slots_of_op (const LsOp *op, LsOpPlace at, uint32_t used, SlotUse uses[LS_N_
   for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
     if (fresh >> slot & 1)
       uses[slot] = (SlotUse) { .first = at, .with_max = at };
-  if (op->kind == LS_OP_COLLECTIVE && op->root > uses[op->slot].max_root) {
+  if (ls_op_has (op->kind, LS_HAS_CALL) && op->root > uses[op->slot].max_root) {
     uses[op->slot].max_root = op->root;
     uses[op->slot].with_max = at;
   }
@@ -304,7 +294,7 @@ check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, LsPla
 {
   const LsPlan *plan = check->plan;
   const LsOp *op = ls_op_at (plan, at);
-  if (op->kind != LS_OP_RECORD && op->kind != LS_OP_WAIT)
+  if (!ls_op_has (op->kind, LS_HAS_EVENT))
     return TRUE;
 
   uint32_t n_events = plan->programs[at.role].n_events;

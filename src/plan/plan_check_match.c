@@ -72,7 +72,7 @@ next_item (const LsPlan *plan, Cursor *c, Item *ret_item)
     if (c->traffic != CALLS) {
       if (next_transfer (c, ret_item))
         return TRUE;
-    } else if (c->op->kind == LS_OP_COLLECTIVE && (c->slots >> c->op->slot & 1)) {
+    } else if (ls_op_has (c->op->kind, LS_HAS_CALL) && (c->slots >> c->op->slot & 1)) {
       *ret_item = (Item) { .bytes = c->op->bytes,
                            .coll = c->op->coll,
                            .algorithm = c->op->algorithm,

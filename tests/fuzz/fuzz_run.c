@@ -88,7 +88,7 @@ take_buffer (Bytes *b, LsArena *arena, LsOp *op)
 static LsOp
 take_op (Bytes *b, LsArena *arena, uint32_t index)
 {
-  LsOp op = { .kind = (uint8_t) take (b, LS_OP_HOST_DELAY + 1),
+  LsOp op = { .kind = (uint8_t) take (b, LS_N_OP_KINDS),
               .stream = (uint8_t) take (b, LS_N_STREAMS),
               .layer = UINT16_MAX,
               .unit = UINT16_MAX,

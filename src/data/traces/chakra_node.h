@@ -58,13 +58,6 @@ const char *chakra_text (const ChakraAttr *attr);
 #define CHAKRA_MANIFEST        "manifest.json"
 #define CHAKRA_MANIFEST_SCHEMA "lockstep.chakra-roles/1"
 
-/* Holds up the host, and with it all that is issued later; stands in no stream. */
-static inline bool
-chakra_is_of_host (int op_kind)
-{
-  return op_kind == LS_OP_HOST_SYNC || op_kind == LS_OP_HOST_DELAY;
-}
-
 /* comm_size is what one member brings: the array of a gathering is so many times as large. */
 static inline uint32_t
 chakra_shares (LsCollKind kind, uint32_t n_ranks)

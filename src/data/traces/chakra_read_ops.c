@@ -50,7 +50,7 @@ chakra_begin_op (RankReading *x, const ChakraNode *node, const char *what, const
   *seen = (ChakraSeen) { x->instance,
                          x->n_ops++,
                          (uint8_t) stream,
-                         chakra_is_of_host (kind->kind),
+                         ls_op_is_of_host ((uint8_t) kind->kind),
                          -1,
                          NULL,
                          !x->is_ours && chakra_is_send (node) };

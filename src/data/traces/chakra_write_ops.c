@@ -50,7 +50,7 @@ gather_deps (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
 {
   g_array_set_size (w->ends, 0);
   g_array_set_size (w->issues, 0);
-  if (!chakra_is_of_host (op->kind))
+  if (!ls_op_is_of_host (op->kind))
     add_nodes (w->ends, &w->last[op->stream]);
   add_nodes (w->ends, &w->host);
   for (uint32_t i = 0; i < op->n_deps; i++) {
@@ -61,7 +61,7 @@ gather_deps (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
       add_nodes (dep->kind == LS_DEP_ISSUE ? w->issues : w->ends,
                  &g_array_index (w->ops, ChakraNodes, dep->index));
   }
-  if (op->kind == LS_OP_WAIT && op->event != LS_EVENT_NONE)
+  if (ls_op_awaits (op))
     add_event (w, instance, op);
 }
 
@@ -114,7 +114,7 @@ add_buffers (ChakraWriter *w, const TraceOp *op)
 static void
 add_op (ChakraWriter *w, const LsOp *op, const TraceOp *said)
 {
-  chakra_add_bool (&w->attrs, "is_cpu_op", chakra_is_of_host (op->kind));
+  chakra_add_bool (&w->attrs, "is_cpu_op", ls_op_is_of_host (op->kind));
   chakra_add_int64 (&w->attrs, "stream", op->stream);
   for (const LsField *f = ls_trace_op_fields; f->key; f++)
     if (chakra_is_attribute (f->key))
@@ -157,7 +157,7 @@ micros_of (const ChakraWriter *w, const LsOp *op)
 {
   uint32_t repeat = MAX (op->repeat, 1);
   bool is_costed = op->recorded == LS_TIME_NEVER;
-  if (is_costed && (op->kind != LS_OP_KERNEL || op->kernel == UINT32_MAX || !w->kernel_times))
+  if (is_costed && (!ls_op_has (op->kind, LS_HAS_KERNEL) || op->kernel == UINT32_MAX || !w->kernel_times))
     return 0;
   double time = (double) (is_costed ? w->kernel_times[op->kernel] : op->recorded) * repeat / (double) LS_US;
   return time > 0 ? (uint64_t) MAX (1, round (time)) : 0;
@@ -169,8 +169,8 @@ put_compute (ChakraWriter *w, const LsOp *op)
   ChakraNode node;
   chakra_node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name);
   node.duration_micros = micros_of (w, op);
-  if (op->kind == LS_OP_HOST_DELAY)
-    chakra_add_string (&w->attrs, CHAKRA_OP, "host-delay");
+  if (ls_op_is_of_host (op->kind))
+    chakra_add_string (&w->attrs, CHAKRA_OP, ls_op_kinds[op->kind].name);
   else if (op->kernel != UINT32_MAX)
     add_kernel (w, op);
   chakra_put_node (w, &node);
@@ -262,39 +262,32 @@ put_collective (ChakraWriter *w, const LsOp *op)
 
 /* Takes no time on the device. */
 static void
-put_mark (ChakraWriter *w, const LsOp *op, const char *what)
+put_mark (ChakraWriter *w, const LsOp *op)
 {
   ChakraNode node;
   chakra_node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name);
-  chakra_add_string (&w->attrs, CHAKRA_OP, what);
+  chakra_add_string (&w->attrs, CHAKRA_OP, ls_op_kinds[op->kind].name);
   chakra_put_node (w, &node);
 }
 
 static void
 put_by_kind (ChakraWriter *w, const LsOp *op)
 {
-  switch ((LsOpKind) op->kind) {
-  case LS_OP_KERNEL:
-  case LS_OP_HOST_DELAY:
+  switch ((LsOpTakes) ls_op_kinds[op->kind].takes) {
+  case LS_TAKES_GPU:
     put_compute (w, op);
     return;
-  case LS_OP_COLLECTIVE:
-    put_collective (w, op);
+  case LS_TAKES_NETWORK:
+    (ls_op_has (op->kind, LS_HAS_CALL) ? put_collective : put_p2p) (w, op);
     return;
-  case LS_OP_P2P:
-    put_p2p (w, op);
-    return;
-  case LS_OP_COPY:
+  case LS_TAKES_ENGINE:
     put_copy (w, op);
     return;
-  case LS_OP_RECORD:
-    put_mark (w, op, "record");
+  case LS_TAKES_HOST:
+    (ls_op_has (op->kind, LS_HAS_RECORDED) ? put_compute : put_mark) (w, op);
     return;
-  case LS_OP_WAIT:
-    put_mark (w, op, "wait");
-    return;
-  case LS_OP_HOST_SYNC:
-    put_mark (w, op, "host-sync");
+  case LS_TAKES_NOTHING:
+    put_mark (w, op);
     return;
   }
   g_assert_not_reached ();
@@ -311,11 +304,11 @@ chakra_put_op (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
   put_by_kind (w, op);
   nodes.n = (uint32_t) (w->next_id - nodes.first);
   g_array_append_val (w->ops, nodes);
-  if (chakra_is_of_host (op->kind))
+  if (ls_op_is_of_host (op->kind))
     w->host = nodes;
   else
     w->last[op->stream] = nodes;
-  if (op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE)
+  if (ls_op_records (op))
     g_hash_table_insert (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)),
                          GSIZE_TO_POINTER (nodes.first + 1));
 }

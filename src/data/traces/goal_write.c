@@ -224,7 +224,7 @@ static LsTime
 time_of (const Writer *w, const LsOp *op)
 {
   LsTime each = op->recorded;
-  if (each == LS_TIME_NEVER && op->kind == LS_OP_COPY)
+  if (each == LS_TIME_NEVER && ls_op_takes (op->kind, LS_TAKES_ENGINE))
     each = copy_time (w, op);
   else if (each == LS_TIME_NEVER)
     each = op->kernel == UINT32_MAX ? 0 : w->goal->kernel_times[op->kernel];
@@ -234,34 +234,18 @@ time_of (const Writer *w, const LsOp *op)
 static gboolean
 put_op (Writer *w, const LsOp *op, uint64_t *ret_end, GError **error)
 {
-  uint32_t comm = op->kind == LS_OP_COLLECTIVE ? w->binding.comm[op->slot] : 0;
-  const GoalCall *call;
-  switch ((LsOpKind) op->kind) {
-  case LS_OP_KERNEL:
-  case LS_OP_COPY:
-  case LS_OP_HOST_DELAY:
-    *ret_end = put_calc (w, next_ns (w, time_of (w, op)), op->stream, w->deps);
-    return TRUE;
-  case LS_OP_COLLECTIVE:
-    call = goal_calls_find (&w->calls, op, comm, error);
+  bool is_call = ls_op_has (op->kind, LS_HAS_CALL);
+  uint32_t comm = is_call ? w->binding.comm[op->slot] : 0;
+  const GoalCall *call = is_call ? goal_calls_find (&w->calls, op, comm, error) : NULL;
+  if (is_call)
     *ret_end = call ? put_collective (w, op, call, comm) : 0;
-    return call != NULL;
-  case LS_OP_P2P:
+  else if (ls_op_is_communication (op->kind))
     *ret_end = put_p2p (w, op);
-    return TRUE;
-  case LS_OP_RECORD:
-  case LS_OP_WAIT:
-  case LS_OP_HOST_SYNC:
+  else if (ls_op_has (op->kind, LS_HAS_RECORDED))
+    *ret_end = put_calc (w, next_ns (w, time_of (w, op)), op->stream, w->deps);
+  else /* it only waits */
     *ret_end = join (w, w->deps, op->stream);
-    return TRUE;
-  }
-  g_assert_not_reached ();
-}
-
-static bool
-is_of_host (const LsOp *op)
-{
-  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY;
+  return !is_call || call != NULL;
 }
 
 /* What must be over. That an op was issued before is the order of the host, which takes no time here. */
@@ -269,7 +253,7 @@ static void
 gather_deps (Writer *w, const LsInstance *instance, const LsOp *op)
 {
   g_array_set_size (w->deps, 0);
-  if (!is_of_host (op))
+  if (!ls_op_is_of_host (op->kind))
     add_dep (w->deps, w->last[op->stream]);
   add_dep (w->deps, w->host);
   for (uint32_t i = 0; i < op->n_deps; i++)
@@ -277,7 +261,7 @@ gather_deps (Writer *w, const LsInstance *instance, const LsOp *op)
       add_dep (w->deps, w->last[op->deps[i].index]);
     else if (op->deps[i].kind == LS_DEP_END)
       add_dep (w->deps, g_array_index (w->ops, uint64_t, op->deps[i].index));
-  if (op->kind == LS_OP_WAIT && op->event != LS_EVENT_NONE)
+  if (ls_op_awaits (op))
     add_dep (w->deps,
              GPOINTER_TO_SIZE (
                  g_hash_table_lookup (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)))));
@@ -306,11 +290,11 @@ put_instance (Writer *w, const LsInstance *instance, GError **error)
     if (!put_op (w, op, &end, error) || !check_lines (w, error))
       return FALSE;
     g_array_append_val (w->ops, end);
-    if (is_of_host (op))
+    if (ls_op_is_of_host (op->kind))
       w->host = end;
     else
       w->last[op->stream] = end;
-    if (op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE)
+    if (ls_op_records (op))
       g_hash_table_insert (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)),
                            GSIZE_TO_POINTER (end));
   }

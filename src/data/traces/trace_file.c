@@ -16,6 +16,7 @@ static const LsEnumName op_kinds[] = {
   { "copy", LS_OP_COPY },           { "record", LS_OP_RECORD },         { "wait", LS_OP_WAIT },
   { "host-sync", LS_OP_HOST_SYNC }, { "host-delay", LS_OP_HOST_DELAY }, { NULL },
 };
+G_STATIC_ASSERT (G_N_ELEMENTS (op_kinds) == LS_N_OP_KINDS + 1);
 static const LsEnumName streams[] = {
   { "compute", LS_STREAM_COMPUTE },
   { "tp", LS_STREAM_TP },
@@ -424,44 +425,27 @@ const LsField ls_trace_fields[] = {
 LsStream
 ls_trace_default_stream (const TraceOp *op)
 {
-  switch (op->kind) {
-  case LS_OP_COLLECTIVE:
-    return op->slot == LS_SLOT_TP ? LS_STREAM_TP : op->slot == LS_SLOT_DP ? LS_STREAM_DP : LS_STREAM_GLOBAL;
-  case LS_OP_P2P:
-    return LS_STREAM_PP_FWD;
-  case LS_OP_COPY:
-    return LS_STREAM_COPY;
-  default:
-    return LS_STREAM_COMPUTE;
-  }
+  if (ls_op_has (op->kind, LS_HAS_CALL) && (op->slot == LS_SLOT_TP || op->slot == LS_SLOT_DP))
+    return op->slot == LS_SLOT_TP ? LS_STREAM_TP : LS_STREAM_DP;
+  return (LsStream) ls_op_kinds[op->kind].stream;
 }
 
 LsTag
 ls_trace_default_tag (const TraceOp *op)
 {
-  return op->kind == LS_OP_KERNEL ? LS_TAG_F : LS_TAG_SYNC;
+  return (LsTag) ls_op_kinds[op->kind].tag;
 }
 
 LsHostCost
 ls_trace_default_host (const TraceOp *op)
 {
-  switch (op->kind) {
-  case LS_OP_KERNEL:
-    return LS_HOST_LAUNCH;
-  case LS_OP_COLLECTIVE:
-  case LS_OP_P2P:
-    return LS_HOST_COMM;
-  case LS_OP_HOST_SYNC:
-    return LS_HOST_SYNC;
-  default:
-    return LS_HOST_FREE;
-  }
+  return (LsHostCost) ls_op_kinds[op->kind].host;
 }
 
 static const TraceKernel *
 kernel_of (const TraceOp *op, const GArray *kernels)
 {
-  bool has_one = op->kind == LS_OP_KERNEL && kernels && op->kernel < kernels->len;
+  bool has_one = ls_op_has (op->kind, LS_HAS_KERNEL) && kernels && op->kernel < kernels->len;
   return has_one ? &g_array_index (kernels, TraceKernel, op->kernel) : NULL;
 }
 
@@ -478,7 +462,7 @@ ls_trace_default_name (const TraceOp *op, const GArray *kernels)
   const TraceKernel *k = kernel_of (op, kernels);
   if (k)
     return k->name;
-  if (op->kind == LS_OP_COLLECTIVE && op->coll >= 0)
+  if (ls_op_has (op->kind, LS_HAS_CALL) && op->coll >= 0)
     return ls_coll_kind_name ((LsCollKind) op->coll);
-  return op_kinds[op->kind].name;
+  return ls_op_kinds[op->kind].name;
 }

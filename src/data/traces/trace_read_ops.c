@@ -102,8 +102,6 @@ ls_trace_read_kernels (TraceReading *r)
 
 /* --- one op: which keys ------------------------------------------------------------- */
 
-#define K(kind) (1u << (kind))
-
 /* What means nothing to an op is a mistake, not a remark. */
 static void
 check_keys (TraceReading *r, const cJSON *node, const TraceOp *op)
@@ -111,27 +109,27 @@ check_keys (TraceReading *r, const cJSON *node, const TraceOp *op)
   const struct {
     const char *key;
     bool is_there;
-    uint32_t kinds;
+    unsigned has;
   } keys[] = {
-    { "kernel", op->kernel != LS_TRACE_ABSENT, K (LS_OP_KERNEL) },
-    { "recorded", op->recorded != LS_TIME_NEVER, K (LS_OP_KERNEL) | K (LS_OP_COPY) | K (LS_OP_HOST_DELAY) },
-    { "beside", op->beside != 0, K (LS_OP_KERNEL) },
-    { "repeat", op->repeat > 1, K (LS_OP_KERNEL) | K (LS_OP_HOST_DELAY) },
-    { "slot", op->slot >= 0, K (LS_OP_COLLECTIVE) },
-    { "coll", op->coll >= 0, K (LS_OP_COLLECTIVE) },
-    { "algorithm", op->algorithm != NULL, K (LS_OP_COLLECTIVE) },
-    { "margin", op->has_margin, K (LS_OP_COLLECTIVE) },
-    { "light", op->is_light, K (LS_OP_COLLECTIVE) },
-    { "max_ctas", op->max_ctas > 0, K (LS_OP_COLLECTIVE) },
-    { "graph", op->is_in_graph, K (LS_OP_KERNEL) },
-    { "root", op->root != LS_TRACE_ABSENT, K (LS_OP_COLLECTIVE) },
-    { "bytes", op->bytes > 0, K (LS_OP_COLLECTIVE) | K (LS_OP_COPY) },
-    { "direction", op->direction >= 0, K (LS_OP_COPY) },
-    { "event", op->event != LS_TRACE_ABSENT, K (LS_OP_RECORD) | K (LS_OP_WAIT) },
-    { "transfers", op->transfers != NULL, K (LS_OP_P2P) },
+    { "kernel", op->kernel != LS_TRACE_ABSENT, LS_HAS_KERNEL },
+    { "recorded", op->recorded != LS_TIME_NEVER, LS_HAS_RECORDED },
+    { "beside", op->beside != 0, LS_HAS_BESIDE },
+    { "repeat", op->repeat > 1, LS_HAS_REPEAT },
+    { "slot", op->slot >= 0, LS_HAS_CALL },
+    { "coll", op->coll >= 0, LS_HAS_CALL },
+    { "algorithm", op->algorithm != NULL, LS_HAS_CALL },
+    { "margin", op->has_margin, LS_HAS_CALL },
+    { "light", op->is_light, LS_HAS_CALL },
+    { "max_ctas", op->max_ctas > 0, LS_HAS_CALL },
+    { "graph", op->is_in_graph, LS_HAS_GRAPH },
+    { "root", op->root != LS_TRACE_ABSENT, LS_HAS_CALL },
+    { "bytes", op->bytes > 0, LS_HAS_BYTES },
+    { "direction", op->direction >= 0, LS_HAS_DIRECTION },
+    { "event", op->event != LS_TRACE_ABSENT, LS_HAS_EVENT },
+    { "transfers", op->transfers != NULL, LS_HAS_TRANSFERS },
   };
   for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
-    if (keys[i].is_there && !(keys[i].kinds & K (op->kind)))
+    if (keys[i].is_there && !ls_op_has (op->kind, keys[i].has))
       ls_trace_complain (r, node, keys[i].key, TRACE_ALL, "means nothing to this kind of op");
 }
 
@@ -148,19 +146,14 @@ algorithm_of (const TraceOp *op)
 static void
 check_needs (TraceReading *r, const cJSON *node, const TraceOp *op)
 {
-  const char *missing = NULL;
-  if (op->kind == LS_OP_KERNEL && op->kernel == LS_TRACE_ABSENT && op->recorded == LS_TIME_NEVER)
-    missing = "a kernel needs a shape (\"kernel\") or a time (\"recorded\")";
-  else if (op->kind == LS_OP_COLLECTIVE && (op->slot < 0 || op->coll < 0))
-    missing = "a collective needs \"slot\" and \"coll\"";
-  else if (op->kind == LS_OP_P2P && (!op->transfers || op->transfers->len == 0))
-    missing = "a p2p needs \"transfers\"";
-  else if (op->kind == LS_OP_WAIT && op->event == LS_TRACE_ABSENT)
-    missing = "a wait needs an \"event\"";
-  else if (op->kind == LS_OP_HOST_DELAY && op->recorded == LS_TIME_NEVER)
-    missing = "a host-delay needs \"recorded\"";
-  if (missing)
-    ls_trace_complain (r, node, NULL, TRACE_ALL, "%s", missing);
+  unsigned given = (op->kernel != LS_TRACE_ABSENT ? LS_HAS_KERNEL : 0)
+      | (op->recorded != LS_TIME_NEVER ? LS_HAS_RECORDED : 0)
+      | (op->slot >= 0 && op->coll >= 0 ? LS_HAS_CALL : 0)
+      | (op->transfers && op->transfers->len > 0 ? LS_HAS_TRANSFERS : 0)
+      | (op->event != LS_TRACE_ABSENT ? LS_HAS_EVENT : 0);
+  const LsOpKindRow *row = &ls_op_kinds[op->kind];
+  if (row->needs && !(row->needs & given))
+    ls_trace_complain (r, node, NULL, TRACE_ALL, "%s", row->lacking);
   if (op->root != LS_TRACE_ABSENT && op->coll >= 0 && !ls_coll_kind_has_root ((LsCollKind) op->coll))
     ls_trace_complain (r, node, "root", TRACE_ALL, "%s has no root; broadcast, reduce, gather and scatter do",
                        ls_coll_kind_name ((LsCollKind) op->coll));
@@ -267,11 +260,11 @@ read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, 
     .is_in_graph = op->is_in_graph,
     .layer = index_or_none (op->layer),
     .unit = index_or_none (op->unit),
-    .event = op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT ? index_or_none (op->event) : LS_EVENT_NONE,
+    .event = ls_op_has (op->kind, LS_HAS_EVENT) ? index_or_none (op->event) : LS_EVENT_NONE,
     .kernel = op->kernel,
-    .root = op->kind == LS_OP_COPY    ? (uint32_t) MAX (op->direction, 0)
-        : op->root == LS_TRACE_ABSENT ? 0
-                                      : op->root,
+    .root = ls_op_has (op->kind, LS_HAS_DIRECTION) ? (uint32_t) MAX (op->direction, 0)
+        : op->root == LS_TRACE_ABSENT              ? 0
+                                                   : op->root,
     .recorded = op->recorded,
     .beside = op->beside,
     .repeat = op->repeat > 1 ? op->repeat : 0,

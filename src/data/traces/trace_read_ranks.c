@@ -23,7 +23,8 @@ ls_trace_uses_slot (const TraceReading *r, LsSlot slot)
 {
   for (uint32_t s = 0; s < r->plan->n_segments; s++)
     for (uint32_t i = 0; i < r->plan->segments[s].n_ops; i++)
-      if (r->plan->segments[s].ops[i].kind == LS_OP_COLLECTIVE && r->plan->segments[s].ops[i].slot == slot)
+      if (ls_op_has (r->plan->segments[s].ops[i].kind, LS_HAS_CALL)
+          && r->plan->segments[s].ops[i].slot == slot)
         return true;
   return false;
 }
@@ -47,7 +48,7 @@ sum_of_segment (const LsSegment *segment)
       sum.bytes += (double) op->transfers[t].bytes;
     for (uint32_t b = 0; b < op->n_buffers; b++)
       sum.bytes += op->buffers[b].is_free ? 0 : (double) op->buffers[b].bytes;
-    if ((op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT) && op->event != LS_EVENT_NONE)
+    if (ls_op_has (op->kind, LS_HAS_EVENT) && op->event != LS_EVENT_NONE)
       sum.n_events = MAX (sum.n_events, op->event + 1u);
   }
   return sum;

@@ -61,14 +61,14 @@ ls_trace_op_of (const LsOp *op, const GArray *kernels)
 {
   TraceOp to = ls_trace_op_blank;
   to.kind = op->kind;
-  to.kernel = op->kind == LS_OP_KERNEL ? op->kernel : LS_TRACE_ABSENT;
+  to.kernel = ls_op_has (op->kind, LS_HAS_KERNEL) ? op->kernel : LS_TRACE_ABSENT;
   to.is_in_graph = op->is_in_graph;
   to.recorded = op->recorded;
   to.beside = op->beside;
   to.repeat = MAX (op->repeat, 1);
   to.layer = op->layer == UINT16_MAX ? LS_TRACE_ABSENT : op->layer;
   to.unit = op->unit == UINT16_MAX ? LS_TRACE_ABSENT : op->unit;
-  if (op->kind == LS_OP_COLLECTIVE) {
+  if (ls_op_has (op->kind, LS_HAS_CALL)) {
     to.slot = op->slot;
     to.coll = op->coll;
     to.has_margin = op->has_margin;
@@ -78,11 +78,11 @@ ls_trace_op_of (const LsOp *op, const GArray *kernels)
     to.root = op->root > 0 ? op->root : LS_TRACE_ABSENT;
     to.max_ctas = op->max_ctas;
   }
-  if (op->kind == LS_OP_COPY)
+  if (ls_op_has (op->kind, LS_HAS_DIRECTION))
     to.direction = op->root;
-  if (op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_COPY)
+  if (ls_op_has (op->kind, LS_HAS_BYTES))
     to.bytes = op->bytes;
-  if ((op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT) && op->event != LS_EVENT_NONE)
+  if (ls_op_has (op->kind, LS_HAS_EVENT) && op->event != LS_EVENT_NONE)
     to.event = op->event;
   put_lists (&to, op);
 

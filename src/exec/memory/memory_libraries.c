@@ -19,7 +19,7 @@ has_kernels (const LsPlan *plan, const LsProgram *p)
   for (uint32_t i = 0; i < p->n_instances; i++) {
     const LsSegment *seg = &plan->segments[p->instances[i].segment];
     for (uint32_t o = 0; o < seg->n_ops; o++)
-      if (seg->ops[o].kind == LS_OP_KERNEL)
+      if (ls_op_takes (seg->ops[o].kind, LS_TAKES_GPU))
         return true;
   }
   return false;
@@ -34,7 +34,7 @@ slots_called (const LsPlan *plan, const LsProgram *p)
     uint32_t id = p->instances[i].segment;
     const LsSegment *seg = &plan->segments[id];
     for (uint32_t o = 0; o < seg->n_ops && !is_seen[id]; o++)
-      if (seg->ops[o].kind == LS_OP_COLLECTIVE)
+      if (ls_op_has (seg->ops[o].kind, LS_HAS_CALL))
         slots |= 1u << seg->ops[o].slot;
     is_seen[id] = true;
   }

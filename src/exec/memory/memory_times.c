@@ -308,7 +308,7 @@ times_without_span (const Times *x, const LsInstance *instance, const LsOp *op)
     else if (op->deps[d].kind == LS_DEP_STREAM)
       at = MAX (at, x->tail[op->deps[d].index]);
   }
-  if (op->kind == LS_OP_WAIT && op->event != LS_EVENT_NONE)
+  if (ls_op_awaits (op))
     at = MAX (at, *event_of (x, instance, op));
   return (OpTimes) { x->issued, at, at };
 }
@@ -327,9 +327,9 @@ times_of (Times *x, uint32_t i, uint32_t o, const LsOp *op)
     x->issued = s->issued;
   }
   x->ends[o] = t.end;
-  if (op->kind != LS_OP_HOST_SYNC && op->kind != LS_OP_HOST_DELAY)
+  if (!ls_op_is_of_host (op->kind))
     x->tail[op->stream] = t.end;
-  if (op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE)
+  if (ls_op_records (op))
     *event_of (x, instance, op) = t.end;
   return t;
 }

@@ -63,8 +63,8 @@ is_quiet (const XSegment *seg)
   bool stream_follows[LS_N_STREAMS] = { [LS_STREAM_COMPUTE] = true };
   for (uint32_t i = 0; i < seg->n_ops; i++) {
     const XOp *op = &seg->x[i];
-    bool is_sync = op->kind == LS_OP_HOST_SYNC;
-    if (op->kind == LS_OP_HOST_DELAY || (is_sync && op->n_deps == 0))
+    bool is_sync = ls_op_kinds[op->kind].host_waits;
+    if (ls_op_is_of_host (op->kind) && (!is_sync || op->n_deps == 0))
       continue;
     follows[i] = !is_sync && stream_follows[op->stream];
     for (uint32_t d = 0; d < op->n_deps; d++) {
@@ -98,7 +98,7 @@ is_of_known_kinds (const XSegment *seg)
 {
   for (uint32_t i = 0; i < seg->n_ops; i++) {
     uint8_t kind = seg->x[i].kind;
-    if (kind != LS_OP_KERNEL && kind != LS_OP_COLLECTIVE && kind != LS_OP_RECORD)
+    if (!ls_op_takes (kind, LS_TAKES_GPU) && !ls_op_has (kind, LS_HAS_CALL) && kind != LS_OP_RECORD)
       return false;
   }
   uint16_t first = seg->first[LS_STREAM_COMPUTE];
@@ -127,7 +127,7 @@ n_launched (const XSegment *seg)
 {
   uint32_t n = 0;
   for (uint32_t i = 0; i < seg->n_ops; i++)
-    n += seg->x[i].kind != LS_OP_HOST_SYNC && seg->x[i].kind != LS_OP_HOST_DELAY;
+    n += !ls_op_is_of_host (seg->x[i].kind);
   return n;
 }
 
@@ -260,9 +260,9 @@ record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
     last[op->stream] = i;
     p->ends[i] = f->time[i] - begin;
     p->end = MAX (p->end, p->ends[i]);
-    if (op->kind == LS_OP_COLLECTIVE)
+    if (ls_op_has (op->kind, LS_HAS_CALL))
       record_call (x, r, f, p, i);
-    else if (op->kind == LS_OP_KERNEL)
+    else if (ls_op_takes (op->kind, LS_TAKES_GPU))
       p->gpu_free = p->gpu_free == LS_TIME_NEVER ? p->ends[i] : MAX (p->gpu_free, p->ends[i]);
     else if (f->seg->ops[i].event != LS_EVENT_NONE)
       p->records[p->n_records++] = (Recorded) { p->ends[i], ref_of (r, f, f->span[i]), i };
@@ -286,7 +286,7 @@ record_spans (Rank *r, const Frame *f, Profile *p)
     s->cause = cause != REF_UNKNOWN ? cause : ref_before (r, op, s);
     s->start -= r->profiles->begin;
     s->end -= r->profiles->begin;
-    if (op->kind == LS_OP_COLLECTIVE)
+    if (ls_op_has (op->kind, LS_HAS_CALL))
       s->matched -= r->profiles->begin;
   }
 }

@@ -1,5 +1,6 @@
 /* exec/shortcuts/coarsen_replay.c — a frame in one piece: what it was recorded to do, from another time
  * on. */
+#include "exec/op_begin.h"
 #include "exec/shortcuts/coarsen.h"
 
 typedef struct {
@@ -36,7 +37,7 @@ replay_spans (Run *x, Replay *y)
     const LsSpan *s = &y->p->spans[i];
     uint8_t kind = s->cause_kind;
     SpanRef cause = span_of (y, s->cause, s->op, &kind);
-    bool is_kernel = y->f->seg->x[s->op].kind == LS_OP_KERNEL;
+    bool is_kernel = ls_op_takes (y->f->seg->x[s->op].kind, LS_TAKES_GPU);
     SpanRef own
         = span_add (x, y->r, y->f, s->op, y->begin + s->start, is_kernel ? s->matched : y->begin + s->matched,
                     y->begin + s->end, (LsCause) kind, cause);

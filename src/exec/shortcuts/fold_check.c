@@ -63,7 +63,8 @@ static LsTime
 matched (const LsTimeline *t, uint32_t rank, const LsSpan *s)
 {
   const LsOp *op = ls_span_op (t, rank, s);
-  bool is_duration = op->kind == LS_OP_KERNEL || (op->kind == LS_OP_COPY && op->recorded != LS_TIME_NEVER);
+  bool is_duration = ls_op_takes (op->kind, LS_TAKES_GPU)
+      || (ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->recorded != LS_TIME_NEVER);
   return is_duration ? s->matched : within (t, s->matched);
 }
 
@@ -107,7 +108,7 @@ last_idle_cause (const LsTimeline *t, uint32_t rank, LsCause *ret_kind, bool *re
   const LsSpan *next = NULL;
   for (uint32_t i = 0; i < ls_timeline_spans (t, rank)->n; i++) {
     const LsSpan *s = &ls_timeline_spans (t, rank)->spans[i];
-    if (ls_span_op (t, rank, s)->kind != LS_OP_KERNEL)
+    if (!ls_op_takes (ls_span_op (t, rank, s)->kind, LS_TAKES_GPU))
       continue;
     if (s->start < t->window_end)
       last = MAX (last, s->end);

@@ -100,16 +100,11 @@ bound_send_alone (RankSum *r, const LsTransfer *t)
 LsTime
 bound_op_alone (RankSum *r, const LsOp *op, const XOp *xop)
 {
-  switch (op->kind) {
-  case LS_OP_KERNEL:
+  if (ls_op_takes (op->kind, LS_TAKES_GPU))
     return kernel_time_alone (r->slow, xop);
-  case LS_OP_COPY:
+  if (ls_op_takes (op->kind, LS_TAKES_ENGINE))
     return xop->alone == LS_TIME_NEVER ? 0 : xop->alone;
-  case LS_OP_COLLECTIVE:
-    return known_collective (r, op)->alone;
-  default:
-    return 0;
-  }
+  return ls_op_has (op->kind, LS_HAS_CALL) ? known_collective (r, op)->alone : 0;
 }
 
 /* A kernel of the compute stream at its slowest; what that waits for, alone. */
@@ -117,7 +112,7 @@ static LsTime
 op_longest (RankSum *r, const LsOp *op, const XOp *xop)
 {
   LsTime alone = bound_op_alone (r, op, xop);
-  if (op->kind != LS_OP_KERNEL || op->stream != LS_STREAM_COMPUTE || alone == 0)
+  if (!ls_op_takes (op->kind, LS_TAKES_GPU) || op->stream != LS_STREAM_COMPUTE || alone == 0)
     return alone;
   if (op->recorded != LS_TIME_NEVER)
     return (LsTime) ((double) alone / (1 - MOST_SHARE));
@@ -138,7 +133,7 @@ bound_segment_path (RankSum *r, const XSegment *seg, bool is_longest, LsTime ret
   for (uint32_t i = 0; i < seg->n_ops; i++) {
     const LsOp *op = &seg->ops[i];
     end[i] = BOUND_NEVER;
-    if (op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY)
+    if (ls_op_is_of_host (op->kind))
       continue;
     LsTime start = tail[op->stream];
     for (uint32_t d = 0; d < seg->x[i].n_deps; d++) {
@@ -172,13 +167,13 @@ add_op (RankSum *r, const LsOp *op, const XOp *xop, LsTime n)
   LsTime alone = bound_op_alone (r, op, xop);
   StreamSum *s = &r->streams[op->stream];
   s->busy += n * alone;
-  if (op->kind == LS_OP_COLLECTIVE && alone > 0) {
+  if (ls_op_has (op->kind, LS_HAS_CALL) && alone > 0) {
     const BoundCall *k = known_collective (r, op);
     s->moving += n * k->moving;
     s->channels = fmin (s->channels, k->channels);
     s->stall = fmin (s->stall, k->stall);
   }
-  if (op->kind != LS_OP_KERNEL)
+  if (!ls_op_takes (op->kind, LS_TAKES_GPU))
     return;
   r->kernels += n * alone;
   bool is_recorded = op->recorded != LS_TIME_NEVER;

@@ -200,7 +200,7 @@ are_over (const Round *round, Walk *w, const LsOp *op, LsTime *ret_at)
 static LsTime
 start_of (const Walk *w, const XOp *op)
 {
-  bool is_on_host = op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY;
+  bool is_on_host = ls_op_is_of_host (op->kind);
   LsTime start = is_on_host ? w->host : MAX (w->host, w->tail[op->stream]);
   for (uint32_t d = 0; d < op->n_deps; d++) {
     LsDep dep = op->deps[d];
@@ -234,23 +234,23 @@ walk_op (const Round *round, Walk *w, const LsOp *op, const XOp *xop, bool is_fo
   if (is_at_barrier (w)) {
     w->has_begun = true;
     end = 0;
-  } else if (op->kind == LS_OP_P2P) {
+  } else if (ls_op_has (op->kind, LS_HAS_TRANSFERS)) {
     if (!w->is_posted)
       post (round, w, op, start);
     w->is_posted = true;
     if (!are_over (round, w, op, &end) && !is_forced)
       return WALK_BLOCKED;
     w->is_posted = false;
-  } else if (op->kind == LS_OP_HOST_SYNC)
+  } else if (ls_op_kinds[op->kind].host_waits)
     w->host = start;
-  else if (op->kind == LS_OP_WAIT)
+  else if (ls_op_awaits (op))
     end = MAX (end, *event_of (round, w, op));
-  else if (op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE)
+  else if (ls_op_records (op))
     *event_of (round, w, op) = start;
   else
     end = behind (start, bound_op_alone (w->sum, op, xop));
   w->end[w->at.op] = end;
-  if (op->kind != LS_OP_HOST_SYNC && op->kind != LS_OP_HOST_DELAY)
+  if (!ls_op_is_of_host (op->kind))
     w->tail[op->stream] = end;
   return WALK_ON;
 }
@@ -337,9 +337,9 @@ find_barrier (const Round *round, const Walk *w, uint32_t *comm, Place *ret_plac
     bool is_found = false;
     for (uint32_t o = seg->n_ops; o-- > 0;) {
       const LsOp *op = &seg->ops[o];
-      if (op->kind == LS_OP_P2P)
+      if (ls_op_has (op->kind, LS_HAS_TRANSFERS))
         return false;
-      if (op->kind != LS_OP_COLLECTIVE || is_found)
+      if (!ls_op_has (op->kind, LS_HAS_CALL) || is_found)
         continue;
       is_found = *comm == UINT32_MAX ? is_of_all (round, comms[op->slot]) : comms[op->slot] == *comm;
       *comm = is_found ? comms[op->slot] : *comm;
@@ -432,8 +432,8 @@ is_plain (const XSegment *seg)
 {
   for (uint32_t i = 0; i < seg->n_ops; i++) {
     const LsOp *op = &seg->ops[i];
-    if (op->kind == LS_OP_P2P || op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_WAIT
-        || (op->kind == LS_OP_RECORD && op->event != LS_EVENT_NONE))
+    if (ls_op_has (op->kind, LS_HAS_TRANSFERS) || ls_op_kinds[op->kind].host_waits || ls_op_awaits (op)
+        || ls_op_records (op))
       return false;
   }
   return true;

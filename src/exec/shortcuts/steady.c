@@ -59,9 +59,9 @@ find_quiescence (const Run *x, const LsProgram *p, Place *ret_place)
     const XSegment *seg = &x->segments[p->instances[i].segment];
     bool is_found = false;
     for (uint32_t o = 0; o < seg->n_ops; o++) {
-      if (seg->x[o].kind == LS_OP_P2P)
+      if (ls_op_has (seg->x[o].kind, LS_HAS_TRANSFERS))
         return false;
-      if (seg->x[o].kind != LS_OP_HOST_SYNC || seg->x[o].n_deps == 0)
+      if (!ls_op_kinds[seg->x[o].kind].host_waits || seg->x[o].n_deps == 0)
         continue;
       is_found = true;
       *ret_place = (Place) { .instance = i, .op = (uint16_t) o };
@@ -85,7 +85,7 @@ has_barrier (const Run *x, const Steady *w, const Rank *r)
   const Place *place = place_of (w, r);
   const XSegment *seg = &x->segments[r->program->instances[place->instance].segment];
   for (uint32_t o = 0; o < place->op; o++)
-    if (seg->x[o].kind == LS_OP_COLLECTIVE
+    if (ls_op_has (seg->x[o].kind, LS_HAS_CALL)
         && ls_plan_communicator (x->plan, r->binding->comm[seg->x[o].slot]).n_ranks == x->plan->n_ranks)
       return true;
   return x->plan->n_ranks == 1;

@@ -100,7 +100,7 @@ dp_last_compute (Build *b)
 {
   for (guint i = b->ops->len; i-- > 0;) {
     const LsOp *op = &g_array_index (b->ops, LsOp, i);
-    if (op->stream == LS_STREAM_COMPUTE && op->kind != LS_OP_HOST_SYNC && op->kind != LS_OP_HOST_DELAY)
+    if (op->stream == LS_STREAM_COMPUTE && !ls_op_is_of_host (op->kind))
       return (uint16_t) i;
   }
   build_barrier (b);

@@ -46,8 +46,7 @@ static uint16_t
 last_on (const Cutter *x, guint i, uint16_t stream)
 {
   while (i-- > 0)
-    if (op_at (x, i)->stream == stream && op_at (x, i)->kind != LS_OP_HOST_SYNC
-        && op_at (x, i)->kind != LS_OP_HOST_DELAY)
+    if (op_at (x, i)->stream == stream && !ls_op_is_of_host (op_at (x, i)->kind))
       return (uint16_t) i;
   return NO_OP;
 }
@@ -58,7 +57,7 @@ static uint16_t
 source_of (const Cutter *x, guint i, LsDep dep)
 {
   const LsOp *op = op_at (x, i);
-  if (op->kind == LS_OP_HOST_SYNC || dep.kind == LS_DEP_ISSUE)
+  if (ls_op_kinds[op->kind].host_waits || dep.kind == LS_DEP_ISSUE)
     return NO_OP;
   uint16_t source = dep.kind == LS_DEP_END ? dep.index : last_on (x, i, dep.index);
   return source == NO_OP || x->piece[source] == x->piece[i] ? NO_OP : source;

@@ -17,9 +17,9 @@ static LsTime
 op_time (const Lower *l, const LsOp *op)
 {
   bool is_hidden = op->coll == LS_COLL_PERMUTE || op->coll == LS_COLL_COPY_PERMUTE;
-  if (op->kind == LS_OP_COLLECTIVE)
+  if (ls_op_has (op->kind, LS_HAS_CALL))
     return l->costs && !is_hidden ? l->costs->collective (op->slot, op->coll, op->bytes, l->costs->data) : 0;
-  if (op->kind != LS_OP_KERNEL)
+  if (!ls_op_takes (op->kind, LS_TAKES_GPU))
     return 0;
   const LsKernel *k = &g_array_index (l->kernels, LsKernel, op->kernel);
   return l->costs ? l->costs->kernel (k, l->costs->data) : (LsTime) (k->flops / FLOPS_PER_PS);

@@ -7,6 +7,7 @@
 #include "hand_trace.h"
 
 #include "cluster/route.h"
+#include "exec/op_begin.h"
 
 static const uint32_t pair[] = { 0, 1 };
 
@@ -484,7 +485,17 @@ host_costs_are_as_documented (void)
   LS_CHECK_INT (costs.cost[LS_HOST_PRODUCT], ==, 33 * LS_US);
 }
 
-LS_TEST_SUITE (LS_TEST (mismatched_collectives_name_both_sides),
+/* Pins: what stands in a stream is begun, and what holds SMs is communication. */
+static void
+each_kind_of_op_is_begun (void)
+{
+  for (uint8_t kind = 0; kind < LS_N_OP_KINDS; kind++) {
+    LS_CHECK ((op_begins[kind].begin == NULL) == ls_op_is_of_host (kind));
+    LS_CHECK ((op_begins[kind].sm_share != NULL) == ls_op_is_communication (kind));
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (each_kind_of_op_is_begun), LS_TEST (mismatched_collectives_name_both_sides),
                LS_TEST (members_must_agree_on_algorithm_and_parts),
                LS_TEST (what_cannot_be_carried_out_ends_a_run_before_it_begins),
                LS_TEST (members_must_agree_on_the_root), LS_TEST (the_root_says_which_way_data_go),

@@ -442,14 +442,30 @@ groups_of_shards_share_a_table (void)
               && ls_plan_communicator (plan, c).first == ls_plan_member (plan, c, 0));
 }
 
-LS_TEST_SUITE (LS_TEST (plans_have_the_same_ranks), LS_TEST (groups_of_shards_share_a_table),
-               LS_TEST (every_value_has_its_own_name), LS_TEST (names_in_reports_are_stable),
-               LS_TEST (op_instances_are_counted_over_ranks), LS_TEST (a_plan_frees_its_arena),
-               LS_TEST (sixteen_ranks_as_megatron_groups_them), LS_TEST (cp_lies_between_tp_and_dp),
-               LS_TEST (rank_and_coordinates_are_inverse), LS_TEST (an_order_numbers_ranks_as_megatron_does),
-               LS_TEST (orders_are_read_and_written), LS_TEST (groups_are_those_of_megatron),
-               LS_TEST (copies_are_cut_in_order_of_rank), LS_TEST (ranks_and_communicators_agree),
-               LS_TEST (orders_are_alike_where_they_number_alike), LS_TEST (a_slot_joins_what_it_spans),
-               LS_TEST (a_stage_between_has_the_embedding_too),
+/* Pins: a row of each kind of op is whole, so that a new one is asked for its own. */
+static void
+each_kind_of_op_has_its_row (void)
+{
+  for (uint8_t kind = 0; kind < LS_N_OP_KINDS; kind++) {
+    const LsOpKindRow *row = &ls_op_kinds[kind];
+    LS_CHECK (row->name && *row->name);
+    for (uint8_t other = 0; other < kind; other++)
+      LS_CHECK (strcmp (row->name, ls_op_kinds[other].name) != 0);
+    LS_CHECK ((row->needs & ~row->has) == 0 && (row->needs != 0) == (row->lacking != NULL));
+    LS_CHECK (!row->host_waits || ls_op_is_of_host (kind));
+    LS_CHECK (ls_op_is_communication (kind) == (ls_op_has (kind, LS_HAS_CALL | LS_HAS_TRANSFERS) != 0));
+    LS_CHECK (!ls_op_has (kind, LS_HAS_RECORDED) || ls_op_has_span (kind) || ls_op_is_of_host (kind));
+  }
+}
+
+LS_TEST_SUITE (LS_TEST (each_kind_of_op_has_its_row), LS_TEST (plans_have_the_same_ranks),
+               LS_TEST (groups_of_shards_share_a_table), LS_TEST (every_value_has_its_own_name),
+               LS_TEST (names_in_reports_are_stable), LS_TEST (op_instances_are_counted_over_ranks),
+               LS_TEST (a_plan_frees_its_arena), LS_TEST (sixteen_ranks_as_megatron_groups_them),
+               LS_TEST (cp_lies_between_tp_and_dp), LS_TEST (rank_and_coordinates_are_inverse),
+               LS_TEST (an_order_numbers_ranks_as_megatron_does), LS_TEST (orders_are_read_and_written),
+               LS_TEST (groups_are_those_of_megatron), LS_TEST (copies_are_cut_in_order_of_rank),
+               LS_TEST (ranks_and_communicators_agree), LS_TEST (orders_are_alike_where_they_number_alike),
+               LS_TEST (a_slot_joins_what_it_spans), LS_TEST (a_stage_between_has_the_embedding_too),
                LS_TEST (pipes_join_ranks_with_the_same_stages), LS_TEST (stages_are_roles_in_a_circle),
                LS_TEST (nothing_is_made_in_vain))

@@ -87,7 +87,7 @@ faults_of_bindings_are_named (void)
 DAMAGE (no_segment, t->instances[1][2].segment = N_SEGMENTS)
 DAMAGE (no_micro_batch, t->instances[0][1].mb = 2)
 DAMAGE (no_chunk, t->instances[0][1].chunk = 1)
-DAMAGE (no_kind, t->ops[F0][0].kind = LS_OP_HOST_DELAY + 1)
+DAMAGE (no_kind, t->ops[F0][0].kind = LS_N_OP_KINDS)
 DAMAGE (no_stream, t->ops[F0][0].stream = LS_N_STREAMS)
 DAMAGE (no_tag, t->ops[F0][0].tag = LS_N_TAGS)
 DAMAGE (no_host_cost, t->ops[F0][0].host = LS_N_HOST_COSTS)
@@ -114,7 +114,7 @@ faults_of_indices_are_named (void)
     { no_kind,
       "rank 0 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 0 (layer): "
       "kind @ does not exist",
-      LS_OP_HOST_DELAY + 1 },
+      LS_N_OP_KINDS },
     { no_stream,
       "rank 0 (role 0), instance 0 (forward 0, micro-batch 0, chunk 0), op 0 (layer): "
       "stream @ does not exist",
