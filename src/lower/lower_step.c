@@ -218,14 +218,14 @@ optimizer (Build *b, uint32_t pp_rank)
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernel *k = &g_array_index (kernels, LsKernel, i);
     bool is_norm = k->kind == LS_KERNEL_REDUCTION;
-    bool finds_inf = strcmp (k->name, "grad-unscale") == 0;
+    bool finds_inf = k->role == LS_ROLE_UNSCALE;
     if ((is_norm && !l->s->grad_norm) || (is_offloaded && !is_norm))
       continue;
-    if (l->s->optimizer_kind && strcmp (k->name, "adam") == 0) {
+    if (l->s->optimizer_kind && k->role == LS_ROLE_STEP) {
       build_optimizer_step (b, pp_rank);
       continue;
     }
-    bool casts = strncmp (k->name, "state-", 6) == 0;
+    bool casts = k->role == LS_ROLE_CAST_STATE;
     uint16_t op = build_kernel (b, k, LS_TAG_OPTIMIZER);
     first_step = first_step == NO_OP && !is_norm && !finds_inf ? op : first_step;
     if (casts && !held)

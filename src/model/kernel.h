@@ -144,6 +144,17 @@ const char *ls_kernel_kind_name (LsKernelKind kind); /* static: "gemm" */
 LsAccess ls_access_narrow (LsAccess access);  /* of numbers half as wide: multi-tensor16 for multi-tensor */
 const char *ls_access_name (LsAccess access); /* static: "castup"; "none" */
 
+/* What a kernel is to whoever lowers it; its name is for people. */
+typedef enum {
+  LS_ROLE_NONE,
+  LS_ROLE_UNSCALE,    /* of gradients, which looks for inf: an all-reduce of what it found follows      */
+  LS_ROLE_CLIP,       /* the norm of gradients, and what scales them by it                              */
+  LS_ROLE_STEP,       /* of the optimizer, in whose place that of another stands                        */
+  LS_ROLE_CAST_STATE, /* of the optimizer, to the format that it steps on and back                      */
+  LS_ROLE_ADD_GRAD,   /* adds a gradient to those of earlier micro-batches                              */
+  LS_ROLE_ADD_WORDS,  /* the same of the embedding: what a head with the same weights made is there too */
+} LsKernelRole;
+
 typedef struct {
   const char *name; /* static: "qkv", "scale-mask-softmax"; what the timeline shows */
   LsKernelKind kind;
@@ -162,7 +173,8 @@ typedef struct {
   uint32_t n_launches; /* of its matrices or tensors by the host, on several streams; 0: one of all      */
   uint32_t n_serial;   /* triton-dot: tiles of a chain, each of which waits for the one before; 0: none */
   bool is_cast;        /* brings an operand of a product into its format, or finds its maximum for that */
-  bool of_cut;         /* the maximum of a tensor that sequence parallelism cuts: its ranks share it next */
+  LsKernelRole role;
+  bool of_cut; /* the maximum of a tensor that sequence parallelism cuts: its ranks share it next */
 } LsKernel;
 
 /* C[m,n] (+)= A[m,k] B[k,n]; bytes = elt * (mk + kn + mn), out_bytes_per_element

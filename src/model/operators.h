@@ -91,6 +91,7 @@ typedef struct {
   uint64_t saved_bytes;        /* kept on this rank from forward to backward          */
   uint64_t input_bytes;        /* of these, the input of its matrix product           */
   uint8_t n_host_reads;        /* of results on the host, before the last forward kernel */
+  bool is_logits;              /* of the head; without weights of its own where these are the embedding's */
   bool is_norm, is_activation; /* its output can be had again from what it keeps */
   bool is_latent_up;           /* makes queries, keys or values from latents; the last keeps all three */
   bool is_latent_attention;    /* meets them */
@@ -257,7 +258,7 @@ uint32_t ls_residual_tensors (const LsModel *m, const LsShard *s, uint32_t layer
 /* One optimizer step over n_params local parameters with mixed-precision Adam, as
  * Megatron-LM launches it; bytes per parameter follow from the dtypes
  * (optimizer_kind.c). Appends LsKernel values. The one of kind REDUCTION is the gradient
- * norm, and "grad-unscale" (fp16) looks for inf: their all-reduces follow them. */
+ * norm, and that with LS_ROLE_UNSCALE (fp16) looks for inf: their all-reduces follow them. */
 void ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArray *kernels);
 /* The same where it steps on the weights themselves, as torch.optim's fused Adam and clip_grad_norm_ do:
  * weights, gradients and moments are all of this format. dtype: of the activations. */

@@ -196,6 +196,17 @@ ls_cut_accumulate_bytes (const LsCut *cut)
   return (cut->shard->grad_is_own ? grad : cut->elt) + (cut->shard->grad_is_cast ? 4 : 2) * grad;
 }
 
+void
+ls_operator_add_grad (LsOperator *op, const LsCut *cut, LsKernelRole role, const char *name, uint64_t rows,
+                      uint64_t width)
+{
+  if (cut->shard->grad_is_fresh)
+    return;
+  LsKernel add = ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, rows, width, ls_cut_accumulate_bytes (cut));
+  add.role = role;
+  ls_operator_wgrad (op, add);
+}
+
 /* The gradient of the weight. apex's fused kernel lets the GEMM add to an fp32 main
  * gradient, and since 2023 to a 16-bit one (wgrad_gemm_accum_fp16 beside _fp32); before, that
  * is added to by a kernel of its own (Megatron-LM's hook
@@ -205,11 +216,8 @@ ls_cut_accumulate_bytes (const LsCut *cut)
 void
 ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t out)
 {
-  const LsShard *s = cut->shard;
-  if (!ls_cut_fuses_gradients (cut) && !s->grad_is_fresh)
-    ls_operator_wgrad (op,
-                       ls_cut_stream (cut, "grad-accumulate", LS_KERNEL_ELEMENTWISE, out, in,
-                                      ls_cut_accumulate_bytes (cut)));
+  if (!ls_cut_fuses_gradients (cut))
+    ls_operator_add_grad (op, cut, LS_ROLE_ADD_GRAD, "grad-accumulate", out, in);
 }
 
 static void
@@ -418,10 +426,7 @@ ls_operators_table (GArray *operators, const LsCut *cut, const LsTableNames *nam
   ls_operator_wgrad (op, ls_cut_stream (cut, names->zero, LS_KERNEL_MEMSET, rows, width, cut->elt));
   ls_operator_wgrad (
       op, ls_cut_stream (cut, names->grad, LS_KERNEL_EMBEDDING, cut->tokens, n_columns, 3 * cut->elt));
-  if (!cut->shard->grad_is_fresh)
-    ls_operator_wgrad (op,
-                       ls_cut_stream (cut, names->accumulate, LS_KERNEL_ELEMENTWISE, rows, width,
-                                      ls_cut_accumulate_bytes (cut)));
+  ls_operator_add_grad (op, cut, LS_ROLE_ADD_GRAD, names->accumulate, rows, width);
   ls_operator_table (op, LS_TENSOR_ROWS, rows, width);
   op->tp_bytes = cut->tokens * n_columns * cut->elt;
 }

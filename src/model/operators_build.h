@@ -137,6 +137,9 @@ void ls_operator_local_linear (LsOperator *op, const LsCut *cut, const LsLinearN
 bool ls_cut_fuses_gradients (const LsCut *cut);
 uint32_t ls_cut_accumulate_bytes (const LsCut *cut); /* that kernel's traffic, of an element */
 void ls_operator_accumulate (LsOperator *op, const LsCut *cut, uint64_t in, uint64_t out);
+/* What adds it to those of earlier micro-batches, of so many rows; nothing where each has its own. */
+void ls_operator_add_grad (LsOperator *op, const LsCut *cut, LsKernelRole role, const char *name,
+                           uint64_t rows, uint64_t width);
 
 /* Where a norm stands. in_residual: its input also feeds a residual connection, which ends in this sum, so
  * the two gradients are added. */

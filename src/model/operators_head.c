@@ -89,10 +89,7 @@ append_words (GArray *operators, const LsCut *cut)
 
   (r && r->is_one_hot ? multiply_one_hot : lookup) (op, cut);
   ls_operator_as_launched (op, cut, LS_RECIPE_EMBEDDING, cut->tokens, cut->ffn);
-  if (!cut->shard->grad_is_fresh)
-    ls_operator_wgrad (op,
-                       ls_cut_stream (cut, "embedding-grad-accumulate", LS_KERNEL_ELEMENTWISE, cut->vocab, h,
-                                      ls_cut_accumulate_bytes (cut)));
+  ls_operator_add_grad (op, cut, LS_ROLE_ADD_WORDS, "embedding-grad-accumulate", cut->vocab, h);
   ls_operator_table (op, LS_TENSOR_ROWS, cut->vocab, h);
 }
 
@@ -202,6 +199,7 @@ append_logits (GArray *operators, const LsCut *cut, bool with_weight)
   uint64_t h = cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, "logits", LS_TP_COLUMN);
 
+  op->is_logits = true;
   ls_operator_linear (op, cut, &logits_names, cut->act, h, cut->vocab);
   if (with_weight)
     ls_operator_table (op, LS_TENSOR_ROWS, cut->vocab, h);

@@ -57,11 +57,40 @@
 #define MASTER_AND_MOMENTS_BYTES (3 * 2 * 4) /* three fp32 values, read and written */
 
 static void
+append_role (GArray *kernels, LsKernelRole role, const char *name, LsKernelKind kind, LsDtype dtype,
+             uint64_t n_params, double bytes_per_param)
+{
+  LsKernel kernel = ls_kernel_stream (name, kind, dtype, 1, n_params, (double) n_params * bytes_per_param, 0);
+  kernel.role = role;
+  g_array_append_val (kernels, kernel);
+}
+
+static void
 append (GArray *kernels, const char *name, LsKernelKind kind, LsDtype dtype, uint64_t n_params,
         double bytes_per_param)
 {
-  LsKernel kernel = ls_kernel_stream (name, kind, dtype, 1, n_params, (double) n_params * bytes_per_param, 0);
-  g_array_append_val (kernels, kernel);
+  append_role (kernels, LS_ROLE_NONE, name, kind, dtype, n_params, bytes_per_param);
+}
+
+static void
+append_clip (GArray *kernels, LsDtype dtype, uint64_t n_params)
+{
+  uint32_t g = ls_dtype_bytes (dtype);
+  append_role (kernels, LS_ROLE_CLIP, "grad-norm", LS_KERNEL_REDUCTION, dtype, n_params, g);
+  append_role (kernels, LS_ROLE_CLIP, "grad-clip", LS_KERNEL_OPTIMIZER, dtype, n_params, 2 * g);
+}
+
+static void
+append_unscale (GArray *kernels, LsDtype dtype, uint64_t n_params)
+{
+  append_role (kernels, LS_ROLE_UNSCALE, "grad-unscale", LS_KERNEL_OPTIMIZER, dtype, n_params,
+               2 * ls_dtype_bytes (dtype));
+}
+
+static void
+append_adam (GArray *kernels, LsDtype dtype, uint64_t n_params, double bytes_per_param)
+{
+  append_role (kernels, LS_ROLE_STEP, "adam", LS_KERNEL_OPTIMIZER, dtype, n_params, bytes_per_param);
 }
 
 void
@@ -69,10 +98,9 @@ ls_optimizer_kernels_own (uint64_t n_params, LsDtype dtype, LsDtype weights, GAr
 {
   uint32_t w = ls_dtype_bytes (weights);
   if (dtype == LS_DTYPE_FP16)
-    append (kernels, "grad-unscale", LS_KERNEL_OPTIMIZER, weights, n_params, 2 * w);
-  append (kernels, "grad-norm", LS_KERNEL_REDUCTION, weights, n_params, w);
-  append (kernels, "grad-clip", LS_KERNEL_OPTIMIZER, weights, n_params, 2 * w);
-  append (kernels, "adam", LS_KERNEL_OPTIMIZER, weights, n_params, w + 3 * 2 * w);
+    append_unscale (kernels, weights, n_params);
+  append_clip (kernels, weights, n_params);
+  append_adam (kernels, weights, n_params, w + 3 * 2 * w);
 }
 
 void
@@ -84,10 +112,9 @@ ls_optimizer_kernels (uint64_t n_params, LsDtype dtype, LsDtype grad_dtype, GArr
   if (g < 4)
     append (kernels, "main-grad-copy", LS_KERNEL_OPTIMIZER, grad_dtype, n_params, g + 4);
   if (dtype == LS_DTYPE_FP16)
-    append (kernels, "grad-unscale", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 8);
-  append (kernels, "grad-norm", LS_KERNEL_REDUCTION, LS_DTYPE_FP32, n_params, 4);
-  append (kernels, "grad-clip", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 8);
-  append (kernels, "adam", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 4 + MASTER_AND_MOMENTS_BYTES);
+    append_unscale (kernels, LS_DTYPE_FP32, n_params);
+  append_clip (kernels, LS_DTYPE_FP32, n_params);
+  append_adam (kernels, LS_DTYPE_FP32, n_params, 4 + MASTER_AND_MOMENTS_BYTES);
   if (has_master)
     append (kernels, "weight-copy", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, 4 + 2);
 }
@@ -142,8 +169,8 @@ append_casts (const LsDtype *dtypes, guint n, bool is_before, uint64_t n_params,
     double bytes = ls_dtype_bytes (dtypes[i]) + 4;
     bytes += is_scaled ? 8 : 0;
     bytes += !is_before && dtypes[i] != LS_DTYPE_BF16 ? 4 : 0; /* the largest value */
-    append (kernels, is_before ? "state-unscale" : "state-scale", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32,
-            n_params, bytes);
+    append_role (kernels, LS_ROLE_CAST_STATE, is_before ? "state-unscale" : "state-scale",
+                 LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params, bytes);
   }
 }
 
@@ -155,12 +182,10 @@ ls_optimizer_kernels_narrow (uint64_t n_params, LsDtype dtype, LsDtype grad_dtyp
   guint n = narrow_states (states, dtypes);
   double g = ls_dtype_bytes (grad_dtype), master = states->master == LS_MASTER_REMAINDER ? 8 : 10;
   if (dtype == LS_DTYPE_FP16)
-    append (kernels, "grad-unscale", LS_KERNEL_OPTIMIZER, grad_dtype, n_params, 2 * g);
-  append (kernels, "grad-norm", LS_KERNEL_REDUCTION, grad_dtype, n_params, g);
-  append (kernels, "grad-clip", LS_KERNEL_OPTIMIZER, grad_dtype, n_params, 2 * g);
+    append_unscale (kernels, grad_dtype, n_params);
+  append_clip (kernels, grad_dtype, n_params);
   append_casts (dtypes, n, true, n_params, kernels);
-  append (kernels, "adam", LS_KERNEL_OPTIMIZER, LS_DTYPE_FP32, n_params,
-          g + 2 * 8 + (dtype == LS_DTYPE_FP32 ? 8 : master));
+  append_adam (kernels, LS_DTYPE_FP32, n_params, g + 2 * 8 + (dtype == LS_DTYPE_FP32 ? 8 : master));
   append_casts (dtypes, n, false, n_params, kernels);
 }
 
@@ -178,13 +203,13 @@ ls_weight_cast_kernels (uint64_t n_weights, LsDtype dtype, GArray *kernels)
           2 + 2 * ls_dtype_size (LS_DTYPE_NVFP4));
 }
 
-/* The place of the first kernel of these names, which are there and then gone. */
+/* The place of the first kernel of this role, all of which are there and then gone. */
 static guint
-take_out (GArray *kernels, const char *const *names)
+take_out (GArray *kernels, LsKernelRole role)
 {
   guint place = kernels->len;
   for (guint i = kernels->len; i-- > 0;)
-    if (g_strv_contains (names, g_array_index (kernels, LsKernel, i).name)) {
+    if (g_array_index (kernels, LsKernel, i).role == role) {
       g_array_remove_index (kernels, i);
       place = i;
     }
@@ -219,13 +244,12 @@ put_in (GArray *kernels, guint place, const LsRecipe *r, LsStepped stepped)
 void
 ls_optimizer_as_launched (const LsRecipes *recipes, const LsModel *model, LsStepped stepped, GArray *kernels)
 {
-  static const char *const clip[] = { "grad-norm", "grad-clip", NULL }, *const adam[] = { "adam", NULL };
   const LsRecipe *clips = ls_recipe_find (recipes, LS_RECIPE_CLIP, model),
                  *steps = ls_recipe_find (recipes, LS_RECIPE_OPTIMIZER, model);
   if (clips)
-    put_in (kernels, take_out (kernels, clip), clips, stepped);
+    put_in (kernels, take_out (kernels, LS_ROLE_CLIP), clips, stepped);
   if (steps && !stepped.is_not_adam)
-    put_in (kernels, take_out (kernels, adam), steps, stepped);
+    put_in (kernels, take_out (kernels, LS_ROLE_STEP), steps, stepped);
 }
 
 uint64_t

@@ -7,8 +7,8 @@
 static bool
 is_tied_logits (const Lower *l, const Chunk *c, guint o)
 {
-  return l->model->tied_embeddings && c->has_embedding && c->has_head
-      && g_str_equal (operator_at (c, o)->name, "logits") && operator_at (c, o)->n_params == 0;
+  return l->model->tied_embeddings && c->has_embedding && c->has_head && operator_at (c, o)->is_logits
+      && operator_at (c, o)->n_params == 0;
 }
 
 static guint

@@ -228,8 +228,7 @@ adds_to_nothing (const Build *b, const LsKernel *k)
   if (!b->l->shard.grad_is_own || !b->pass || !b->pass->is_first)
     return false;
   bool is_shared = b->l->model->tied_embeddings && b->pass->c->has_head;
-  return g_str_has_suffix (k->name, "grad-accumulate")
-      && !(is_shared && strcmp (k->name, "embedding-grad-accumulate") == 0);
+  return k->role == LS_ROLE_ADD_GRAD || (k->role == LS_ROLE_ADD_WORDS && !is_shared);
 }
 
 static uint16_t
