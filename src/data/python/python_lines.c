@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "data/python/python_parts.h"
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 
 const PythonLine *
 python_line (const LsPython *p, guint i)

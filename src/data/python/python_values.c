@@ -3,7 +3,7 @@
 
 #include "data/python/python_parts.h"
 #include "data/shell/shell.h"
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 
 PythonValue *
 python_new (LsPython *p, PythonKind kind)

@@ -15,6 +15,8 @@
 
 #include "base/diag.h"
 
+#define LS_JSON_MAX_DEPTH 64
+
 typedef struct LsJsonDoc LsJsonDoc;
 
 /* NULL and at least one diagnostic on failure. Duplicate keys are all reported. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/printable.h"
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 
 #define PIECE 65536
 
@@ -12,9 +12,10 @@
 typedef enum { AT_VALUE, AT_FIRST_VALUE, AT_KEY, AT_FIRST_KEY, AT_SEPARATOR, AT_END, AT_FAULT } State;
 
 struct LsJsonPull {
-  LsInput *input;
+  LsInput *input; /* NULL: a text in memory, which is in the piece as a whole, with a NUL behind it */
   char *name;
-  unsigned char piece[PIECE];
+  const unsigned char *piece;
+  unsigned char *buffer; /* for pieces of the input */
   size_t n, at;
   int line, col; /* of piece[at] */
   LsJsonWhere start;
@@ -33,6 +34,7 @@ ls_json_pull_new (LsInput *input, const char *name)
 {
   LsJsonPull *p = g_new0 (LsJsonPull, 1);
   p->input = input;
+  p->piece = p->buffer = g_malloc (PIECE);
   p->name = g_strdup (name);
   p->text = g_string_new (NULL);
   p->line = p->col = 1;
@@ -46,6 +48,7 @@ ls_json_pull_free (LsJsonPull *p)
     return;
   ls_input_free (p->input);
   g_free (p->name);
+  g_free (p->buffer);
   g_string_free (p->text, TRUE);
   g_free (p->fault);
   g_free (p);
@@ -61,16 +64,20 @@ ls_json_pull_where (const LsJsonPull *p)
 
 #define NOTHING (-1)
 
+static bool
+refill (LsJsonPull *p)
+{
+  if (!p->input)
+    return false;
+  p->at = 0;
+  p->n = ls_input_read (p->input, p->buffer, PIECE);
+  return p->n > 0;
+}
+
 static int
 peek (LsJsonPull *p)
 {
-  if (p->at == p->n) {
-    p->at = 0;
-    p->n = ls_input_read (p->input, p->piece, PIECE);
-    if (p->n == 0)
-      return NOTHING;
-  }
-  return p->piece[p->at];
+  return p->at < p->n || refill (p) ? p->piece[p->at] : NOTHING;
 }
 
 /* Columns count code points: bytes that continue one do not. */
@@ -86,12 +93,18 @@ step (LsJsonPull *p)
   }
 }
 
+static LsJsonWhere
+here (const LsJsonPull *p)
+{
+  return (LsJsonWhere) { p->line, p->col, p->at };
+}
+
 static void
 skip_blanks (LsJsonPull *p)
 {
   for (int c = peek (p); c == ' ' || c == '\n' || c == '\t' || c == '\r'; c = peek (p))
     step (p);
-  p->start = (LsJsonWhere) { p->line, p->col };
+  p->start = here (p);
 }
 
 /* ---- faults ---- */
@@ -109,30 +122,54 @@ static LsJsonToken G_GNUC_PRINTF (4, 5)
   return LS_TOKEN_BAD;
 }
 
-static LsJsonWhere
-here (const LsJsonPull *p)
+#define CUT_OFF "the file was cut off: was the profiler still writing it, or the disk full?"
+
+/* Why there is nothing more; NULL: it is the end. */
+static const char *
+trouble (const LsJsonPull *p)
 {
-  return (LsJsonWhere) { p->line, p->col };
+  return p->input ? ls_input_trouble (p->input) : NULL;
 }
 
-#define CUT_OFF "the file was cut off: was the profiler still writing it, or the disk full?"
+static const char *
+hint_for (const LsJsonPull *p, int found, const char *expected)
+{
+  bool is_value = strcmp (expected, "a value") == 0;
+  if (p->input)
+    return is_value && (found == ',' || found == '}')
+        ? "some versions of PyTorch write a key without a value for an empty description; put \"\" there"
+        : NULL;
+  if (!is_value && strcmp (expected, "a key") != 0)
+    return NULL;
+  return found == '/' || found == '#' ? "JSON has no comments; a key that starts with \"x-\" can hold one"
+      : found == '\''                 ? "strings are written in double quotes"
+      : found == '}' || found == ']'  ? "JSON allows no comma after the last element"
+                                      : NULL;
+}
+
+/* What stands here: of a text, which is UTF-8, a character; of a file, which may be anything, a byte. */
+static char *
+shown_here (const LsJsonPull *p)
+{
+  const unsigned char *at = p->piece + p->at;
+  if (p->input)
+    return g_strdup_printf (*at < 0x20 || *at >= 0x7f ? "byte 0x%02x" : "'%c'", *at);
+  gunichar c = g_utf8_get_char ((const char *) at);
+  return g_unichar_isprint (c) ? g_strdup_printf ("'%.*s'", g_utf8_skip[*at], at)
+                               : g_strdup_printf ("U+%04X", c);
+}
 
 /* The end of the bytes counts as the end of the text, unless they ended in trouble. */
 static LsJsonToken
 unexpected (LsJsonPull *p, const char *expected)
 {
   int c = peek (p);
-  const char *trouble = ls_input_trouble (p->input);
-  if (c == NOTHING && trouble)
-    return fail (p, here (p), NULL, "%s", trouble);
+  if (c == NOTHING && trouble (p))
+    return fail (p, here (p), NULL, "%s", trouble (p));
   if (c == NOTHING)
-    return fail (p, here (p), CUT_OFF, "unexpected end of the file; expected %s", expected);
-  const char *hint = (c == ',' || c == '}') && strcmp (expected, "a value") == 0
-      ? "some versions of PyTorch write a key without a value for an empty description; put \"\" there"
-      : NULL;
-  if (c < 0x20 || c >= 0x7f)
-    return fail (p, here (p), hint, "unexpected byte 0x%02x; expected %s", (unsigned) c, expected);
-  return fail (p, here (p), hint, "unexpected '%c'; expected %s", c, expected);
+    return fail (p, here (p), p->input ? CUT_OFF : NULL, "unexpected end of the file; expected %s", expected);
+  g_autofree char *shown = shown_here (p);
+  return fail (p, here (p), hint_for (p, c, expected), "unexpected %s; expected %s", shown, expected);
 }
 
 /* ---- scalars ---- */
@@ -159,39 +196,89 @@ read_hex (LsJsonPull *p)
   return value;
 }
 
-/* Behind \u. Halves of surrogate pairs become U+FFFD, whether the other one is there or not:
- * names of kernels are for people. */
+/* The other half of a surrogate pair. */
 static bool
+take_low (LsJsonPull *p)
+{
+  static const char begin[] = "\\u";
+  for (const char *c = begin; *c; c++) {
+    if (peek (p) != *c)
+      return false;
+    step (p);
+  }
+  int low = read_hex (p);
+  return low >= 0xdc00 && low <= 0xdfff;
+}
+
+static const char unknown_escape[] = "not an escape that JSON knows";
+
+/* Behind \u; what is wrong, NULL: nothing. In a file, where names of kernels are for people, halves of
+ * surrogate pairs become U+FFFD, whether the other one is there or not. */
+static const char *
 read_unicode (LsJsonPull *p)
 {
   int unit = read_hex (p);
+  bool is_half = unit >= 0xd800 && unit < 0xe000;
   if (unit < 0)
-    return false;
-  gunichar c = (gunichar) unit;
-  if (unit >= 0xd800 && unit < 0xe000)
-    c = 0xfffd;
-  if (c == 0)
-    c = 0xfffd;
+    return p->input ? unknown_escape : "expected four hexadecimal digits after \\u";
+  if (!p->input && unit == 0)
+    return "the character U+0000 is not allowed in a string";
+  if (!p->input && is_half && !(unit < 0xdc00 && take_low (p)))
+    return "half of a surrogate pair";
   if (!p->is_skipping)
-    g_string_append_unichar (p->text, c);
-  return true;
+    g_string_append_unichar (p->text, is_half || unit == 0 ? 0xfffd : (gunichar) unit);
+  return NULL;
 }
 
-static bool
+/* Behind a backslash; the same. */
+static const char *
 read_escape (LsJsonPull *p)
 {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   int c = peek (p);
-  if (c == 'u') {
-    step (p);
-    return read_unicode (p);
-  }
   const char *place = c == NOTHING || c == 0 ? NULL : strchr (from, c);
-  if (!place)
-    return false;
-  keep (p, to[place - from]);
+  if (!place && c != 'u')
+    return unknown_escape;
   step (p);
-  return true;
+  if (!place)
+    return read_unicode (p);
+  keep (p, to[place - from]);
+  return NULL;
+}
+
+/* What stands for itself. */
+static void
+take_plain (LsJsonPull *p)
+{
+  const unsigned char *c, *end;
+  do {
+    if (peek (p) == NOTHING)
+      return;
+    const unsigned char *from = c = p->piece + p->at;
+    end = p->piece + p->n;
+    for (; c < end && *c >= 0x20 && *c != '"' && *c != '\\'; c++)
+      p->col += (*c & 0xc0) != 0x80;
+    if (!p->is_skipping)
+      g_string_append_len (p->text, (const char *) from, c - from);
+    p->at = (size_t) (c - p->piece);
+  } while (c == end && p->text->len <= LS_JSON_PULL_MAX_TEXT);
+}
+
+/* At what no string may hold. */
+static bool
+refuse_string (LsJsonPull *p, LsJsonWhere quote)
+{
+  int c = peek (p);
+  if (!p->input && (c == NOTHING || c == '\n'))
+    fail (p, quote, NULL, "a string that is not closed on its line");
+  else if (!p->input)
+    fail (p, here (p), "write it as an escape such as \\t",
+          "the control character U+%04X is not allowed in a string", (unsigned) c);
+  else if (c == NOTHING && !trouble (p))
+    fail (p, quote, CUT_OFF, "a string that is not closed");
+  else
+    unexpected (p, "the rest of a string");
+  return false;
 }
 
 /* At a double quote. */
@@ -199,27 +286,23 @@ static bool
 read_string (LsJsonPull *p)
 {
   LsJsonWhere quote = here (p);
-  step (p);
-  for (;;) {
-    int c = peek (p);
-    if (c == NOTHING && !ls_input_trouble (p->input))
-      return fail (p, quote, CUT_OFF, "a string that is not closed"), false;
-    if (c == NOTHING || c < 0x20)
-      return unexpected (p, "the rest of a string"), false;
-    if (c == '"')
-      break;
-    LsJsonWhere where = here (p);
-    step (p);
-    if (c != '\\')
-      keep (p, (char) c);
-    else if (!read_escape (p))
-      return fail (p, where, "write \\\\ for a backslash", "not an escape that JSON knows"), false;
+  for (step (p);;) {
+    take_plain (p);
     if (p->text->len > LS_JSON_PULL_MAX_TEXT)
       return fail (p, quote, NULL, "a string of more than %d MiB", (int) (LS_JSON_PULL_MAX_TEXT >> 20)),
              false;
+    LsJsonWhere where = here (p);
+    int c = peek (p);
+    if (c != '"' && c != '\\')
+      return refuse_string (p, quote);
+    step (p);
+    if (c == '"')
+      return true;
+    const char *wrong = read_escape (p);
+    if (wrong)
+      return fail (p, where, wrong == unknown_escape ? "write \\\\ for a backslash" : NULL, "%s", wrong),
+             false;
   }
-  step (p);
-  return true;
 }
 
 static bool
@@ -273,7 +356,9 @@ read_word (LsJsonPull *p)
   static const char *const words[] = { "true", "false", "null" };
   int first = peek (p);
   for (size_t i = 0; i < G_N_ELEMENTS (words); i++) {
-    if (first != words[i][0])
+    bool is_here
+        = p->input ? first == words[i][0] : g_str_has_prefix ((const char *) p->piece + p->at, words[i]);
+    if (!is_here)
       continue;
     for (const char *c = words[i]; *c; c++) {
       if (peek (p) != *c)
@@ -353,8 +438,7 @@ ls_json_pull_next (LsJsonPull *p)
   g_string_truncate (p->text, 0);
   skip_blanks (p);
   if (p->state == AT_END)
-    return peek (p) == NOTHING && !ls_input_trouble (p->input) ? LS_TOKEN_END
-                                                               : unexpected (p, "the end of the file");
+    return peek (p) == NOTHING && !trouble (p) ? LS_TOKEN_END : unexpected (p, "the end of the file");
   bool may_close = p->state == AT_SEPARATOR || p->state == AT_FIRST_KEY || p->state == AT_FIRST_VALUE;
   if (may_close && peek (p) == p->closer[p->depth - 1])
     return close_container (p);
@@ -424,4 +508,21 @@ void
 ls_json_pull_complain (const LsJsonPull *p, LsDiagList *diags)
 {
   ls_json_pull_diag (p, p->fault_at, diags, p->hint, "%s", p->fault ? p->fault : "no JSON");
+}
+
+/* ---- texts ---- */
+
+bool
+ls_json_scan (const char *text, LsJsonFault *reterr_fault)
+{
+  LsJsonPull p = { .piece = (const unsigned char *) text, .n = strlen (text), .line = 1, .col = 1 };
+  LsJsonToken token;
+  p.text = g_string_new (NULL);
+  p.is_skipping = true;
+  do
+    token = ls_json_pull_next (&p);
+  while (token < LS_TOKEN_END);
+  g_string_free (p.text, TRUE);
+  *reterr_fault = (LsJsonFault) { p.fault_at.offset, p.fault, p.hint };
+  return token == LS_TOKEN_END;
 }

@@ -1,5 +1,5 @@
-/* data/text/json_pull.h — JSON read front to back, a token at a time, from a file that need not fit
- * into memory; as strict as data/text/json_scan.h, and as exact about where and why not.
+/* data/text/json_pull.h — JSON (RFC 8259) read front to back, a token at a time, from a file that need not
+ * fit into memory, or from a text: strict, and exact about where and why not.
  *
  *     while ((token = ls_json_pull_next (p)) != LS_TOKEN_END && token != LS_TOKEN_BAD) ...
  *
@@ -47,6 +47,7 @@ char *ls_json_pull_describe (LsJsonPull *p, LsJsonToken token);
 /* Where the last token began; lines and columns (code points) from 1. */
 typedef struct {
   int line, col;
+  size_t offset; /* of a text */
 } LsJsonWhere;
 LsJsonWhere ls_json_pull_where (const LsJsonPull *p);
 
@@ -55,5 +56,19 @@ void ls_json_pull_diag (const LsJsonPull *p, LsJsonWhere where, LsDiagList *diag
                         const char *format, ...) G_GNUC_PRINTF (5, 6);
 /* Why the last token was bad. */
 void ls_json_pull_complain (const LsJsonPull *p, LsDiagList *diags);
+
+/* --- is this text JSON, and if not, where not? --------------------------------------------------------- */
+
+/* cJSON, which then builds the tree, recurses, reads "01" and raw control characters, and says of an error
+ * only where it gave up. */
+typedef struct {
+  size_t offset;    /* of the offending byte             */
+  char *message;    /* newly allocated                   */
+  const char *hint; /* static, may be NULL               */
+} LsJsonFault;
+
+/* text: NUL-terminated valid UTF-8. On failure fills *reterr_fault, whose message
+ * the caller frees. */
+bool ls_json_scan (const char *text, LsJsonFault *reterr_fault);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "data/text/json_scan.h"
+#include "data/text/json_pull.h"
 
 static bool
 is_key_char (char c)

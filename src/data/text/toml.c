@@ -1,10 +1,12 @@
 #include "data/text/toml.h"
 
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 #include "data/text/text_place.h"
-#include "data/text/toml_parts.h"
 
 /* How a table or an array came to be, which says what may still be added to it. */
 typedef enum {
@@ -16,10 +18,457 @@ typedef enum {
 } Kind;
 
 typedef struct {
-  TomlScan scan;
+  const char *text; /* NUL-terminated, valid UTF-8 */
+  const char *at;
+  char *why;    /* what is wrong, newly allocated; NULL: nothing is */
+  size_t fault; /* the byte where */
+  unsigned n_items;
   GHashTable *kinds; /* cJSON * -> Kind */
   GHashTable *items; /* Place * -> cJSON *: a table of many keys is searched as fast */
 } Toml;
+
+/* The first fault counts. */
+static bool G_GNUC_PRINTF (3, 4) fail (Toml *t, const char *where, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  if (!t->why) {
+    t->why = g_strdup_vprintf (format, args);
+    t->fault = (size_t) (where - t->text);
+  }
+  va_end (args);
+  return false;
+}
+
+/* --- between values -------------------------------------------------------------------------------- */
+
+/* Spaces and tabs. */
+static void
+skip_blanks (Toml *t)
+{
+  t->at += strspn (t->at, " \t");
+}
+
+/* All but tab. */
+static bool
+is_control (char c)
+{
+  return (unsigned char) c < 0x20 ? c != '\t' : c == 0x7f;
+}
+
+/* At '#' or not. */
+static bool
+skip_comment (Toml *t)
+{
+  if (*t->at != '#')
+    return true;
+  while (!is_control (*t->at))
+    t->at++;
+  if (*t->at == '\0' || *t->at == '\n' || (t->at[0] == '\r' && t->at[1] == '\n'))
+    return true;
+  return fail (t, t->at, "a control character in a comment");
+}
+
+/* Whether one was there. */
+static bool
+skip_newline (Toml *t)
+{
+  gsize n = *t->at == '\n' ? 1 : t->at[0] == '\r' && t->at[1] == '\n' ? 2 : 0;
+  t->at += n;
+  return n > 0;
+}
+
+/* Also ends of lines and comments. */
+static bool
+skip_lines (Toml *t)
+{
+  do {
+    skip_blanks (t);
+    if (!skip_comment (t))
+      return false;
+  } while (skip_newline (t));
+  return true;
+}
+
+/* The rest of a line: blanks, a comment, its end or that of the text. */
+static bool
+end_line (Toml *t)
+{
+  skip_blanks (t);
+  if (!skip_comment (t))
+    return false;
+  return skip_newline (t) || *t->at == '\0' || fail (t, t->at, "expected the end of the line");
+}
+
+/* --- strings --------------------------------------------------------------------------------------- */
+
+static bool
+add_code_point (Toml *t, GString *out, guint n_digits)
+{
+  const char *start = t->at;
+  gunichar c = 0;
+  for (guint i = 0; i < n_digits; i++, t->at++) {
+    if (!g_ascii_isxdigit (*t->at))
+      return fail (t, start, "expected %u hexadecimal digits behind \\%c", n_digits, start[-1]);
+    c = c << 4 | (gunichar) g_ascii_xdigit_value (*t->at);
+  }
+  if (c == 0)
+    return fail (t, start, "a NUL in a string, which is not read");
+  if (!g_unichar_validate (c))
+    return fail (t, start, "U+%X is no character", c);
+  g_string_append_unichar (out, c);
+  return true;
+}
+
+/* Behind a backslash at the end of a line: to what follows the blanks. */
+static bool
+skip_folded (Toml *t)
+{
+  const char *start = t->at;
+  skip_blanks (t);
+  if (!skip_newline (t))
+    return fail (t, start, "not an escape that TOML knows");
+  do
+    skip_blanks (t);
+  while (skip_newline (t));
+  return true;
+}
+
+/* Behind a backslash. */
+static bool
+add_escape (Toml *t, GString *out, bool lines)
+{
+  static const char names[] = "btnfr\"\\", values[] = "\b\t\n\f\r\"\\";
+  const char *name = *t->at ? strchr (names, *t->at) : NULL;
+  if (name) {
+    g_string_append_c (out, values[name - names]);
+    t->at++;
+    return true;
+  }
+  if (*t->at == 'u' || *t->at == 'U')
+    return add_code_point (t, out, *t->at++ == 'u' ? 4 : 8);
+  return lines ? skip_folded (t) : fail (t, t->at, "not an escape that TOML knows");
+}
+
+/* A character of a string that is none of its quotes. */
+static bool
+add_char (Toml *t, GString *out, char quote, bool lines)
+{
+  if (quote == '"' && *t->at == '\\') {
+    t->at++;
+    return add_escape (t, out, lines);
+  }
+  const char *start = t->at;
+  if (lines && skip_newline (t)) {
+    g_string_append_len (out, start, t->at - start);
+    return true;
+  }
+  if (*t->at == '\0')
+    return fail (t, t->at, "the text ends within a string");
+  if (is_control (*t->at))
+    return fail (t, t->at, lines ? "a control character in a string" : "the line ends within a string");
+  g_string_append_c (out, *t->at++);
+  return true;
+}
+
+/* How many of such quotes are here, of five at most: two of them may belong to the string. */
+static gsize
+count_quotes (const char *at, char quote)
+{
+  gsize n = 0;
+  while (n < 5 && at[n] == quote)
+    n++;
+  return n;
+}
+
+/* Behind the three quotes. */
+static bool
+add_lines (Toml *t, GString *out, char quote)
+{
+  skip_newline (t);
+  for (;;) {
+    gsize n = count_quotes (t->at, quote);
+    t->at += n;
+    for (gsize i = n >= 3 ? 3 : 0; i < n; i++)
+      g_string_append_c (out, quote);
+    if (n >= 3)
+      return true;
+    if (n == 0 && !add_char (t, out, quote, true))
+      return false;
+  }
+}
+
+static bool
+add_line (Toml *t, GString *out, char quote)
+{
+  while (*t->at != quote)
+    if (!add_char (t, out, quote, false))
+      return false;
+  t->at++;
+  return true;
+}
+
+/* A string, newly allocated. At its first quote; lines: whether it may be one of several lines. */
+static char *
+string (Toml *t, bool lines)
+{
+  GString *out = g_string_new (NULL);
+  char quote = *t->at;
+  bool is_long = lines && t->at[1] == quote && t->at[2] == quote;
+  t->at += is_long ? 3 : 1;
+  bool ok = is_long ? add_lines (t, out, quote) : add_line (t, out, quote);
+  return g_string_free (out, !ok);
+}
+
+/* One part of a key, newly allocated; NULL: none is here. */
+static char *
+key_part (Toml *t)
+{
+  const char *start = t->at;
+  if (*t->at == '"' || *t->at == '\'')
+    return string (t, false);
+  while (g_ascii_isalnum (*t->at) || *t->at == '_' || *t->at == '-')
+    t->at++;
+  if (t->at == start)
+    fail (t, start, "expected a key");
+  return t->at > start ? g_strndup (start, (gsize) (t->at - start)) : NULL;
+}
+
+/* --- numbers, dates, times and truths ------------------------------------------------------------ */
+
+/* NULL: there are too many. Takes item. */
+static cJSON *
+count (Toml *t, cJSON *item)
+{
+  if (t->n_items++ < LS_TOML_MAX_ITEMS)
+    return item;
+  fail (t, t->at, "more than %d values and tables", LS_TOML_MAX_ITEMS);
+  cJSON_Delete (item);
+  return NULL;
+}
+
+/* --- dates and times ------------------------------------------------------------------------------- */
+
+/* n digits, from..to; moves *at. */
+static bool
+read_digits (const char **at, guint n, int from, int to)
+{
+  int value = 0;
+  for (guint i = 0; i < n; i++, (*at)++) {
+    if (!g_ascii_isdigit (**at))
+      return false;
+    value = value * 10 + (**at - '0');
+  }
+  return value >= from && value <= to;
+}
+
+static bool
+read_char (const char **at, const char *chars)
+{
+  return **at && strchr (chars, **at) && (*at)++;
+}
+
+static bool
+read_date (const char **at)
+{
+  const char *start = *at;
+  if (!read_digits (at, 4, 0, 9999) || !read_char (at, "-") || !read_digits (at, 2, 1, 12)
+      || !read_char (at, "-") || !read_digits (at, 2, 1, 31))
+    return false;
+  GDateYear year = (GDateYear) MAX (1, atoi (start)); /* the year 0 is as long as the year 4 */
+  return g_date_valid_dmy ((GDateDay) atoi (start + 8), (GDateMonth) atoi (start + 5),
+                           (GDateYear) (atoi (start) == 0 ? 4 : year));
+}
+
+static bool
+read_time (const char **at)
+{
+  if (!read_digits (at, 2, 0, 23) || !read_char (at, ":") || !read_digits (at, 2, 0, 59)
+      || !read_char (at, ":") || !read_digits (at, 2, 0, 60))
+    return false;
+  if (**at != '.')
+    return true;
+  gsize n = strspn (*at + 1, "0123456789");
+  *at += 1 + n;
+  return n > 0;
+}
+
+static bool
+read_offset (const char **at)
+{
+  if (read_char (at, "Zz"))
+    return true;
+  return read_char (at, "+-") && read_digits (at, 2, 0, 23) && read_char (at, ":")
+      && read_digits (at, 2, 0, 59);
+}
+
+/* A date, a time, or both, with an offset or not: to behind it; NULL: it is wrong. */
+static const char *
+read_moment (const char *at)
+{
+  if (at[2] == ':')
+    return read_time (&at) ? at : NULL;
+  if (!read_date (&at))
+    return NULL;
+  bool has_time = strchr ("Tt", *at) ? *at != '\0' : *at == ' ' && g_ascii_isdigit (at[1]);
+  if (!has_time)
+    return at;
+  at++;
+  if (!read_time (&at))
+    return NULL;
+  return !strchr ("Zz+-", *at) || *at == '\0' || read_offset (&at) ? at : NULL;
+}
+
+static cJSON *
+read_date_or_time (Toml *t)
+{
+  const char *end = read_moment (t->at);
+  if (!end)
+    return fail (t, t->at, "not a date or time as TOML writes them"), NULL;
+  g_autofree char *text = g_strndup (t->at, (gsize) (end - t->at));
+  t->at = end;
+  return cJSON_CreateString (text);
+}
+
+/* --- numbers --------------------------------------------------------------------------------------- */
+
+/* Digits with single '_' between them, without the '_'; NULL: it is none such. */
+static char *
+digits_of (const char *at, gsize n, const char *allowed)
+{
+  GString *out = g_string_new (NULL);
+  bool ok = n > 0 && at[0] != '_' && at[n - 1] != '_';
+  for (gsize i = 0; ok && i < n; i++) {
+    ok = at[i] == '_' ? at[i - 1] != '_' : strchr (allowed, at[i]) != NULL;
+    if (at[i] != '_')
+      g_string_append_c (out, at[i]);
+  }
+  return g_string_free (out, !ok);
+}
+
+static cJSON *
+whole_number (gint64 value)
+{
+  char text[24];
+  g_snprintf (text, sizeof text, "%" G_GINT64_FORMAT, value);
+  bool is_exact = value <= ((gint64) 1 << 53) && value >= -((gint64) 1 << 53);
+  return is_exact ? cJSON_CreateNumber ((double) value) : cJSON_CreateRaw (text);
+}
+
+/* "0x..", "0o..", "0b..": n characters. */
+static cJSON *
+read_based (Toml *t, gsize n)
+{
+  guint base = t->at[1] == 'x' ? 16 : t->at[1] == 'o' ? 8 : 2;
+  g_autofree char *digits = digits_of (t->at + 2, n - 2,
+                                       base == 16      ? "0123456789abcdefABCDEF"
+                                           : base == 8 ? "01234567"
+                                                       : "01");
+  guint64 value;
+  if (digits && g_ascii_string_to_unsigned (digits, base, 0, G_MAXINT64, &value, NULL))
+    return whole_number ((gint64) value);
+  return fail (t, t->at, "not a whole number"), NULL;
+}
+
+/* Decimal digits of at most so many characters, in front of what is not: how many characters; 0: none. */
+static gsize
+span_digits (const char *at)
+{
+  gsize n = strspn (at, "0123456789_");
+  g_autofree char *digits = digits_of (at, n, "0123456789");
+  return digits ? n : 0;
+}
+
+/* [+-]digits[.digits][e[+-]digits] of n characters; *ret_whole: neither point nor exponent. */
+static bool
+is_decimal (const char *at, gsize n, bool *ret_whole)
+{
+  const char *p = at + (*at == '+' || *at == '-');
+  gsize k = span_digits (p);
+  if (k == 0 || (p[0] == '0' && k > 1))
+    return false;
+  p += k;
+  *ret_whole = p == at + n;
+  if (*p == '.') {
+    k = span_digits (p + 1);
+    p += 1 + k;
+    if (k == 0)
+      return false;
+  }
+  if (*p == 'e' || *p == 'E') {
+    p += 1 + (p[1] == '+' || p[1] == '-');
+    k = span_digits (p);
+    p += k;
+    if (k == 0)
+      return false;
+  }
+  return p == at + n;
+}
+
+static cJSON *
+read_decimal (Toml *t, gsize n)
+{
+  bool is_whole = false;
+  gint64 value;
+  if (!is_decimal (t->at, n, &is_whole))
+    return fail (t, t->at, "not a value as TOML writes them"), NULL;
+  GString *text = g_string_new_len (t->at + (*t->at == '+'), (gssize) (n - (*t->at == '+')));
+  g_string_replace (text, "_", "", 0);
+  bool fits = !is_whole || g_ascii_string_to_signed (text->str, 10, G_MININT64, G_MAXINT64, &value, NULL);
+  double x = g_ascii_strtod (text->str, NULL);
+  g_string_free (text, TRUE);
+  if (!fits)
+    fail (t, t->at, "a whole number beyond 64 bits");
+  return !fits ? NULL : is_whole ? whole_number (value) : cJSON_CreateNumber (x);
+}
+
+/* --- words ----------------------------------------------------------------------------------------- */
+
+static cJSON *
+read_word (const char *at, gsize n)
+{
+  static const struct {
+    const char *word;
+    double value;
+  } numbers[] = { { "inf", INFINITY }, { "+inf", INFINITY }, { "-inf", -INFINITY },
+                  { "nan", NAN },      { "+nan", NAN },      { "-nan", NAN } };
+  if (n == 4 && memcmp (at, "true", 4) == 0)
+    return cJSON_CreateTrue ();
+  if (n == 5 && memcmp (at, "false", 5) == 0)
+    return cJSON_CreateFalse ();
+  for (gsize i = 0; i < G_N_ELEMENTS (numbers); i++)
+    if (strlen (numbers[i].word) == n && memcmp (at, numbers[i].word, n) == 0)
+      return cJSON_CreateNumber (numbers[i].value);
+  return NULL;
+}
+
+static bool
+is_moment (const char *at)
+{
+  gsize n = strspn (at, "0123456789");
+  return (n == 4 && at[4] == '-') || (n == 2 && at[2] == ':');
+}
+
+/* A string, number, date, time, true or false. NULL: none is here. */
+static cJSON *
+scalar (Toml *t)
+{
+  if (*t->at == '"' || *t->at == '\'') {
+    g_autofree char *text = string (t, true);
+    return text ? cJSON_CreateString (text) : NULL;
+  }
+  if (is_moment (t->at))
+    return read_date_or_time (t);
+  gsize n = strcspn (t->at, " \t\r\n#,]}");
+  cJSON *item = read_word (t->at, n);
+  bool is_based = n > 2 && t->at[0] == '0' && strchr ("xob", t->at[1]);
+  if (!item)
+    item = is_based ? read_based (t, n) : read_decimal (t, n);
+  t->at += item ? n : 0;
+  return item;
+}
+
+/* --- tables and arrays ----------------------------------------------------------------------------- */
 
 typedef struct {
   const cJSON *table;
@@ -77,29 +526,26 @@ add (Toml *t, cJSON *table, const char *key, cJSON *item)
 static GPtrArray *
 read_key (Toml *t, guint depth)
 {
-  TomlScan *s = &t->scan;
   g_autoptr (GPtrArray) parts = g_ptr_array_new_with_free_func (g_free);
   for (;;) {
-    toml_skip_blanks (s);
-    char *part = toml_key_part (s);
+    skip_blanks (t);
+    char *part = key_part (t);
     if (!part)
       return NULL;
     g_ptr_array_add (parts, part);
-    if (depth + parts->len >= LS_JSON_MAX_DEPTH) {
-      toml_fail (s, s->at, "nested deeper than %d", LS_JSON_MAX_DEPTH);
-      return NULL;
-    }
-    toml_skip_blanks (s);
-    if (*s->at != '.')
+    if (depth + parts->len >= LS_JSON_MAX_DEPTH)
+      return fail (t, t->at, "nested deeper than %d", LS_JSON_MAX_DEPTH), NULL;
+    skip_blanks (t);
+    if (*t->at != '.')
       return g_steal_pointer (&parts);
-    s->at++;
+    t->at++;
   }
 }
 
 static cJSON *
 new_table (Toml *t, cJSON *table, const char *key, Kind kind)
 {
-  cJSON *item = add (t, table, key, toml_count (&t->scan, cJSON_CreateObject ()));
+  cJSON *item = add (t, table, key, count (t, cJSON_CreateObject ()));
   if (item)
     set_kind (t, item, kind);
   return item;
@@ -113,21 +559,20 @@ static cJSON *read_value (Toml *t, guint depth);
 static bool
 fill_array (Toml *t, cJSON *array, guint depth)
 {
-  TomlScan *s = &t->scan;
   for (;;) {
-    if (!toml_skip_lines (s))
+    if (!skip_lines (t))
       return false;
-    if (*s->at == ']')
+    if (*t->at == ']')
       return true;
     cJSON *item = read_value (t, depth);
     if (!item)
       return false;
     cJSON_AddItemToArray (array, item);
-    if (!toml_skip_lines (s))
+    if (!skip_lines (t))
       return false;
-    if (*s->at != ',')
-      return *s->at == ']' || toml_fail (s, s->at, "expected ',' or ']'");
-    s->at++;
+    if (*t->at != ',')
+      return *t->at == ']' || fail (t, t->at, "expected ',' or ']'");
+    t->at++;
   }
 }
 
@@ -135,17 +580,16 @@ fill_array (Toml *t, cJSON *array, guint depth)
 static bool
 fill_inline (Toml *t, cJSON *table, guint depth)
 {
-  TomlScan *s = &t->scan;
-  toml_skip_blanks (s);
-  if (*s->at == '}')
+  skip_blanks (t);
+  if (*t->at == '}')
     return true;
   for (;;) {
     if (!read_pair (t, table, depth))
       return false;
-    toml_skip_blanks (s);
-    if (*s->at != ',')
-      return *s->at == '}' || toml_fail (s, s->at, "expected ',' or '}'");
-    s->at++;
+    skip_blanks (t);
+    if (*t->at != ',')
+      return *t->at == '}' || fail (t, t->at, "expected ',' or '}'");
+    t->at++;
   }
 }
 
@@ -162,36 +606,30 @@ close_tables (Toml *t, cJSON *item)
 static cJSON *
 read_container (Toml *t, guint depth)
 {
-  TomlScan *s = &t->scan;
-  bool is_array = *s->at == '[';
-  if (depth + 1 >= LS_JSON_MAX_DEPTH) {
-    toml_fail (s, s->at, "nested deeper than %d", LS_JSON_MAX_DEPTH);
-    return NULL;
-  }
-  s->at++;
-  cJSON *item = toml_count (s, is_array ? cJSON_CreateArray () : cJSON_CreateObject ());
+  bool is_array = *t->at == '[';
+  if (depth + 1 >= LS_JSON_MAX_DEPTH)
+    return fail (t, t->at, "nested deeper than %d", LS_JSON_MAX_DEPTH), NULL;
+  t->at++;
+  cJSON *item = count (t, is_array ? cJSON_CreateArray () : cJSON_CreateObject ());
   if (item && !is_array)
     set_kind (t, item, DOTTED);
   if (!item || !(is_array ? fill_array (t, item, depth + 1) : fill_inline (t, item, depth + 1))) {
     cJSON_Delete (item);
     return NULL;
   }
-  s->at++;
+  t->at++;
   return item;
 }
 
 static cJSON *
 read_value (Toml *t, guint depth)
 {
-  TomlScan *s = &t->scan;
-  if (*s->at == '[' || *s->at == '{')
+  if (*t->at == '[' || *t->at == '{')
     return read_container (t, depth);
-  if (*s->at == '\0' || strchr ("\r\n#,]}", *s->at)) {
-    toml_fail (s, s->at, "expected a value");
-    return NULL;
-  }
-  cJSON *item = toml_scalar (s);
-  return item ? toml_count (s, item) : NULL;
+  if (*t->at == '\0' || strchr ("\r\n#,]}", *t->at))
+    return fail (t, t->at, "expected a value"), NULL;
+  cJSON *item = scalar (t);
+  return item ? count (t, item) : NULL;
 }
 
 /* The table that the front of a dotted key names, within that of its section; NULL: it cannot be. */
@@ -200,11 +638,10 @@ descend_pair (Toml *t, cJSON *table, const GPtrArray *parts, const char *where)
 {
   for (guint i = 0; table && i + 1 < parts->len; i++) {
     cJSON *next = find (t, table, parts->pdata[i]);
-    if (next && kind_of (t, next) != DOTTED) {
-      toml_fail (&t->scan, where, "\"%s\" is defined already, and not by such keys",
-                 (const char *) parts->pdata[i]);
-      return NULL;
-    }
+    if (next && kind_of (t, next) != DOTTED)
+      return fail (t, where, "\"%s\" is defined already, and not by such keys",
+                   (const char *) parts->pdata[i]),
+             NULL;
     table = next ? next : new_table (t, table, parts->pdata[i], DOTTED);
   }
   return table;
@@ -213,22 +650,21 @@ descend_pair (Toml *t, cJSON *table, const GPtrArray *parts, const char *where)
 static bool
 read_pair (Toml *t, cJSON *table, guint depth)
 {
-  TomlScan *s = &t->scan;
-  toml_skip_blanks (s);
-  const char *where = s->at;
+  skip_blanks (t);
+  const char *where = t->at;
   g_autoptr (GPtrArray) parts = read_key (t, depth);
   if (!parts)
     return false;
-  if (*s->at != '=')
-    return toml_fail (s, s->at, "expected '=' behind a key");
-  s->at++;
+  if (*t->at != '=')
+    return fail (t, t->at, "expected '=' behind a key");
+  t->at++;
   cJSON *target = descend_pair (t, table, parts, where);
   const char *key = parts->pdata[parts->len - 1];
   if (!target)
     return false;
   if (find (t, target, key))
-    return toml_fail (s, where, "\"%s\" is defined already", key);
-  toml_skip_blanks (s);
+    return fail (t, where, "\"%s\" is defined already", key);
+  skip_blanks (t);
   cJSON *value = read_value (t, depth + parts->len);
   if (!value)
     return false;
@@ -246,10 +682,8 @@ descend_header (Toml *t, cJSON *table, const GPtrArray *parts, const char *where
   for (guint i = 0; table && i + 1 < parts->len; i++) {
     cJSON *next = find (t, table, parts->pdata[i]);
     Kind kind = next ? kind_of (t, next) : IMPLICIT;
-    if (kind == CLOSED || kind == 0) {
-      toml_fail (&t->scan, where, "\"%s\" is defined already, and no table", (const char *) parts->pdata[i]);
-      return NULL;
-    }
+    if (kind == CLOSED || kind == 0)
+      return fail (t, where, "\"%s\" is defined already, and no table", (const char *) parts->pdata[i]), NULL;
     if (kind == TABLES)
       next = next->child->prev; /* the last */
     table = next ? next : new_table (t, table, parts->pdata[i], IMPLICIT);
@@ -264,10 +698,8 @@ open_table (Toml *t, cJSON *parent, const char *key, const char *where)
   cJSON *item = find (t, parent, key);
   if (!item)
     return new_table (t, parent, key, HEADER);
-  if (kind_of (t, item) != IMPLICIT) {
-    toml_fail (&t->scan, where, "\"%s\" is defined already", key);
-    return NULL;
-  }
+  if (kind_of (t, item) != IMPLICIT)
+    return fail (t, where, "\"%s\" is defined already", key), NULL;
   set_kind (t, item, HEADER);
   return item;
 }
@@ -277,17 +709,15 @@ static cJSON *
 open_item (Toml *t, cJSON *parent, const char *key, const char *where)
 {
   cJSON *array = find (t, parent, key);
-  if (array && kind_of (t, array) != TABLES) {
-    toml_fail (&t->scan, where, "\"%s\" is defined already, and no array of tables", key);
-    return NULL;
-  }
+  if (array && kind_of (t, array) != TABLES)
+    return fail (t, where, "\"%s\" is defined already, and no array of tables", key), NULL;
   if (!array) {
-    array = add (t, parent, key, toml_count (&t->scan, cJSON_CreateArray ()));
+    array = add (t, parent, key, count (t, cJSON_CreateArray ()));
     if (!array)
       return NULL;
     set_kind (t, array, TABLES);
   }
-  cJSON *item = toml_count (&t->scan, cJSON_CreateObject ());
+  cJSON *item = count (t, cJSON_CreateObject ());
   if (item) {
     cJSON_AddItemToArray (array, item);
     set_kind (t, item, HEADER);
@@ -300,39 +730,36 @@ open_item (Toml *t, cJSON *parent, const char *key, const char *where)
 static cJSON *
 read_header (Toml *t, cJSON *root)
 {
-  TomlScan *s = &t->scan;
-  bool is_item = s->at[1] == '[';
-  s->at += is_item ? 2 : 1;
-  const char *where = s->at;
+  bool is_item = t->at[1] == '[';
+  t->at += is_item ? 2 : 1;
+  const char *where = t->at;
   g_autoptr (GPtrArray) parts = read_key (t, is_item ? 1 : 0);
   if (!parts)
     return NULL;
-  if (s->at[0] != ']' || (is_item && s->at[1] != ']')) {
-    toml_fail (s, s->at, is_item ? "expected ']]'" : "expected ']'");
-    return NULL;
-  }
-  s->at += is_item ? 2 : 1;
+  if (t->at[0] != ']' || (is_item && t->at[1] != ']'))
+    return fail (t, t->at, is_item ? "expected ']]'" : "expected ']'"), NULL;
+  t->at += is_item ? 2 : 1;
   cJSON *parent = descend_header (t, root, parts, where);
   const char *key = parts->pdata[parts->len - 1];
   cJSON *table = !parent ? NULL
       : is_item          ? open_item (t, parent, key, where)
                          : open_table (t, parent, key, where);
-  return table && toml_end_line (s) ? table : NULL;
+  return table && end_line (t) ? table : NULL;
 }
 
 static bool
 read_text (Toml *t, cJSON *root)
 {
   cJSON *table = root;
-  while (toml_skip_lines (&t->scan) && *t->scan.at) {
-    if (*t->scan.at == '[')
+  while (skip_lines (t) && *t->at) {
+    if (*t->at == '[')
       table = read_header (t, root);
-    else if (!read_pair (t, table, 1) || !toml_end_line (&t->scan))
+    else if (!read_pair (t, table, 1) || !end_line (t))
       return false;
     if (!table)
       return false;
   }
-  return t->scan.why == NULL;
+  return t->why == NULL;
 }
 
 /* --- the whole ------------------------------------------------------------------------------------- */
@@ -356,7 +783,7 @@ ls_toml_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
   copy[n] = '\0';
   if (!check_bytes (copy, n, name, diags))
     return NULL;
-  Toml t = { .scan = { .text = copy, .at = copy } };
+  Toml t = { .text = copy, .at = copy };
   t.kinds = g_hash_table_new (g_direct_hash, g_direct_equal);
   t.items = g_hash_table_new_full (place_hash, place_equal, g_free, NULL);
   cJSON *root = cJSON_CreateObject ();
@@ -366,8 +793,8 @@ ls_toml_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
   g_hash_table_unref (t.kinds);
   if (ok)
     return root;
-  ls_text_diag (LS_ERROR_INPUT, name, copy, t.scan.fault, diags, NULL, NULL, t.scan.why);
-  g_free (t.scan.why);
+  ls_text_diag (LS_ERROR_INPUT, name, copy, t.fault, diags, NULL, NULL, t.why);
+  g_free (t.why);
   cJSON_Delete (root);
   return NULL;
 }

@@ -6,7 +6,7 @@
 #include <yaml.h>
 
 #include "base/printable.h"
-#include "data/text/json_scan.h"
+#include "data/text/json_doc.h"
 #include "data/text/read_file.h"
 
 #define YAML_PREFIX "tag:yaml.org,2002:"
