@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "analysis/op_class.h"
-#include "base/dtype.h"
 #include "base/order.h"
 
 /* --- process groups of a trace of torch.profiler ------------------------------------------------- */
@@ -145,7 +144,7 @@ read_listed (LsJsonPull *p, Listed *l)
     const char *key = ls_json_pull_text (p);
     bool ok = strcmp (key, "pg_name") == 0 ? read_text (p, l->name)
         : strcmp (key, "pg_desc") == 0     ? read_text (p, l->what)
-        : strcmp (key, "ranks") == 0       ? ls_kineto_read_ranks (p, l->ranks)
+        : strcmp (key, "ranks") == 0       ? kineto_read_ranks (p, l->ranks)
         : strcmp (key, "pg_size") == 0     ? read_size (p, &l->size)
                                            : ls_json_pull_skip (p, ls_json_pull_next (p));
     if (!ok)
@@ -181,13 +180,6 @@ kineto_read_groups (LsJsonPull *p, LsKineto *k)
     if (token != LS_TOKEN_OBJECT ? !ls_json_pull_skip (p, token) : !take_listed (p, k))
       return false;
   return true;
-}
-
-uint8_t
-kineto_dtype (const char *name)
-{
-  uint32_t bytes = ls_kineto_dtype_bytes (name);
-  return (uint8_t) (bytes == 2 ? LS_DTYPE_BF16 : bytes == 1 ? LS_DTYPE_BYTE : LS_DTYPE_FP32);
 }
 
 static void

@@ -33,20 +33,12 @@ typedef struct {
   GString *group, *group_what, *ranks; /* of a process group: its name, description, "[0, 1]" */
 } LsKinetoEvent;
 
-void ls_kineto_event_init (LsKinetoEvent *e);
-void ls_kineto_event_clear (LsKinetoEvent *e);
-/* Behind the brace that opens it; false: bad JSON. */
-bool ls_kineto_event_read (LsKinetoEvent *e, LsJsonPull *p);
-
 /* "[0, 1]", a list or the text of one; false: bad JSON. */
-bool ls_kineto_read_ranks (LsJsonPull *p, GString *to);
+bool kineto_read_ranks (LsJsonPull *p, GString *to);
 
 /* Decimal text times 10^`digits`, to the nearest whole number; false: not a number, or too
  * large. */
 bool ls_kineto_decimal (const char *text, int digits, int64_t *ret);
-
-/* Bytes of an element of a number format of c10; 0: unknown. */
-uint32_t ls_kineto_dtype_bytes (const char *name);
 
 /* --- a trace of torch.profiler on the way -------------------------------------------------------- */
 
@@ -94,6 +86,13 @@ typedef struct {
 
 /* Without anything in it. */
 LsKineto *kineto_new (const char *path);
+void kineto_reader_init (KinetoReader *r, LsKineto *k, LsDiagList *diags);
+void kineto_reader_clear (KinetoReader *r);
+
+/* By the name of the call, that of a graph or not. */
+void kineto_add_launch (KinetoReader *r, int64_t correlation, const char *name, Launch launch);
+/* Of CUDA's and HIP's runtime and driver: "cudaStreamSynchronize", "hipEventRecord", "cuStreamWaitEvent". */
+bool kineto_is_call (const char *name, LsKinetoCallKind *ret_kind);
 
 /* Of a kernel, without arguments: names of templates go on for lines. Newly allocated. */
 char *kineto_short_name (const char *name);

@@ -1,8 +1,11 @@
 #include "data/measured/read_kineto.h"
 
+#include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "analysis/op_class.h"
+#include "base/dtype.h"
 #include "data/measured/kineto_reader.h"
 #include "data/measured/nsys_reader.h"
 #include "data/text/read_file.h"
@@ -36,6 +39,255 @@ kineto_new (const char *path)
   k->notes = g_ptr_array_new_with_free_func (g_free);
   k->rank = k->world_size = -1;
   return k;
+}
+
+/* ---- one event ---- */
+
+/* What is kept of it, and where; behind what it has itself what its "args" have. */
+typedef enum { NUMBER, MICROSECONDS, TEXT, RANKS } MemberKind;
+#define N_OWN 6
+static const struct {
+  const char *key;
+  MemberKind kind;
+  size_t offset; /* of an LsKinetoNumber, or a GString * */
+} members[] = {
+  { "ts", MICROSECONDS, offsetof (LsKinetoEvent, ts) },
+  { "dur", MICROSECONDS, offsetof (LsKinetoEvent, dur) },
+  { "tid", NUMBER, offsetof (LsKinetoEvent, thread) },
+  { "cat", TEXT, offsetof (LsKinetoEvent, category) },
+  { "name", TEXT, offsetof (LsKinetoEvent, name) },
+  { "ph", TEXT, offsetof (LsKinetoEvent, phase) },
+  { "correlation", NUMBER, offsetof (LsKinetoEvent, correlation) },
+  { "External id", NUMBER, offsetof (LsKinetoEvent, external) },
+  { "stream", NUMBER, offsetof (LsKinetoEvent, stream) },
+  { "device", NUMBER, offsetof (LsKinetoEvent, device) },
+  { "bytes", NUMBER, offsetof (LsKinetoEvent, bytes) },
+  { "In msg nelems", NUMBER, offsetof (LsKinetoEvent, n_in) },
+  { "Out msg nelems", NUMBER, offsetof (LsKinetoEvent, n_out) },
+  { "Collective name", TEXT, offsetof (LsKinetoEvent, collective) },
+  { "dtype", TEXT, offsetof (LsKinetoEvent, dtype) },
+  { "Group size", NUMBER, offsetof (LsKinetoEvent, group_size) },
+  { "Global rank start", NUMBER, offsetof (LsKinetoEvent, rank_start) },
+  { "Global rank stride", NUMBER, offsetof (LsKinetoEvent, rank_stride) },
+  { "Process Group Name", TEXT, offsetof (LsKinetoEvent, group) },
+  { "Process Group Description", TEXT, offsetof (LsKinetoEvent, group_what) },
+  { "Process Group Ranks", RANKS, offsetof (LsKinetoEvent, ranks) },
+  { "wait_on_stream", NUMBER, offsetof (LsKinetoEvent, wait_stream) },
+  { "wait_on_cuda_event_record_corr_id", NUMBER, offsetof (LsKinetoEvent, wait_record) },
+};
+
+/* The text of a member; NULL: it is a number. */
+static GString **
+text_of (LsKinetoEvent *e, guint i)
+{
+  return members[i].kind >= TEXT ? (GString **) (gpointer) ((char *) e + members[i].offset) : NULL;
+}
+
+static LsKinetoNumber *
+number_of (LsKinetoEvent *e, guint i)
+{
+  return (LsKinetoNumber *) (gpointer) ((char *) e + members[i].offset);
+}
+
+static void
+number_reset (LsKinetoNumber *n)
+{
+  g_free (n->got);
+  *n = (LsKinetoNumber) { 0 };
+}
+
+/* Nothing is known of it. */
+static void
+event_reset (LsKinetoEvent *e)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (members); i++)
+    if (!text_of (e, i))
+      number_reset (number_of (e, i));
+    else if (!*text_of (e, i))
+      *text_of (e, i) = g_string_new (NULL);
+    else
+      g_string_truncate (*text_of (e, i), 0);
+  e->is_xla = false;
+}
+
+static void
+event_clear (LsKinetoEvent *e)
+{
+  event_reset (e);
+  for (guint i = 0; i < G_N_ELEMENTS (members); i++)
+    if (text_of (e, i))
+      g_string_free (*text_of (e, i), TRUE);
+}
+
+/* Digits before the point and `digits` after it, the next one rounds. */
+static bool
+plain_decimal (const char *c, int digits, int64_t *ret)
+{
+  bool is_negative = *c == '-', has_digit = false;
+  int64_t value = 0;
+  int n_after = -1; /* digits seen behind the point; -1: none yet */
+  bool round_up = false;
+  for (c += is_negative; *c; c++) {
+    if (*c == '.' && n_after < 0) {
+      n_after = 0;
+      continue;
+    }
+    if (!g_ascii_isdigit (*c))
+      return false;
+    has_digit = true;
+    if (n_after >= 0 && ++n_after > digits) {
+      round_up = round_up || (n_after == digits + 1 && *c >= '5');
+      continue;
+    }
+    if (value > (G_MAXINT64 - 9) / 10)
+      return false;
+    value = 10 * value + (*c - '0');
+  }
+  for (int i = MAX (n_after, 0); i < digits; i++) {
+    if (value > G_MAXINT64 / 10)
+      return false;
+    value *= 10;
+  }
+  value += round_up && value < G_MAXINT64;
+  *ret = is_negative ? -value : value;
+  return has_digit;
+}
+
+bool
+ls_kineto_decimal (const char *text, int digits, int64_t *ret)
+{
+  if (!strpbrk (text, "eE"))
+    return plain_decimal (text, digits, ret);
+  char *end;
+  double value = g_ascii_strtod (text, &end) * pow (10, digits);
+  if (end == text || *end || !(fabs (value) < 9e18))
+    return false;
+  *ret = (int64_t) llround (value);
+  return true;
+}
+
+/* PyTorch quotes some numbers. */
+static bool
+read_number (LsJsonPull *p, int digits, LsKinetoNumber *n)
+{
+  LsJsonToken token = ls_json_pull_next (p);
+  number_reset (n);
+  n->is_there = true;
+  n->where = ls_json_pull_where (p);
+  bool is_text = token == LS_TOKEN_NUMBER || token == LS_TOKEN_STRING;
+  n->is_good = is_text && ls_kineto_decimal (ls_json_pull_text (p), digits, &n->value);
+  if (!n->is_good && token != LS_TOKEN_BAD)
+    n->got = ls_json_pull_describe (p, token);
+  return ls_json_pull_skip (p, token);
+}
+
+static bool
+read_string (LsJsonPull *p, GString *to)
+{
+  LsJsonToken token = ls_json_pull_next (p);
+  if (token == LS_TOKEN_STRING)
+    g_string_assign (to, ls_json_pull_text (p));
+  return ls_json_pull_skip (p, token);
+}
+
+bool
+kineto_read_ranks (LsJsonPull *p, GString *to)
+{
+  LsJsonToken token = ls_json_pull_next (p);
+  if (token == LS_TOKEN_STRING)
+    g_string_assign (to, ls_json_pull_text (p));
+  if (token != LS_TOKEN_ARRAY)
+    return ls_json_pull_skip (p, token);
+  while ((token = ls_json_pull_next (p)) != LS_TOKEN_ARRAY_END) {
+    if (token == LS_TOKEN_NUMBER)
+      g_string_append_printf (to, "%s%s", to->len > 0 ? "," : "", ls_json_pull_text (p));
+    if (!ls_json_pull_skip (p, token))
+      return false;
+  }
+  return true;
+}
+
+/* Bytes of an element of a number format of c10; 0: unknown. */
+static uint32_t
+dtype_bytes (const char *name)
+{
+  static const struct {
+    const char *name;
+    uint32_t bytes;
+  } sizes[] = {
+    { "bfloat16", 2 }, { "half", 2 },  { "float16", 2 }, { "float32", 4 }, { "float64", 8 },
+    { "float8", 1 },   { "float", 4 }, { "double", 8 },  { "byte", 1 },    { "uint8", 1 },
+    { "int8", 1 },     { "char", 1 },  { "bool", 1 },    { "short", 2 },   { "int16", 2 },
+    { "int64", 8 },    { "int32", 4 }, { "int", 4 },     { "long", 8 },
+  };
+  g_autofree char *small = g_ascii_strdown (name, -1);
+  const char *plain = g_str_has_prefix (small, "torch.") ? small + strlen ("torch.") : small;
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++)
+    if (g_str_has_prefix (plain, sizes[i].name))
+      return sizes[i].bytes;
+  return 0;
+}
+
+uint8_t
+kineto_dtype (const char *name)
+{
+  uint32_t bytes = dtype_bytes (name);
+  return (uint8_t) (bytes == 2 ? LS_DTYPE_BF16 : bytes == 1 ? LS_DTYPE_BYTE : LS_DTYPE_FP32);
+}
+
+static bool
+read_known (LsKinetoEvent *e, LsJsonPull *p, guint i)
+{
+  MemberKind kind = members[i].kind;
+  return kind == RANKS ? kineto_read_ranks (p, *text_of (e, i))
+      : kind == TEXT   ? read_string (p, *text_of (e, i))
+                       : read_number (p, kind == MICROSECONDS ? 3 : 0, number_of (e, i));
+}
+
+static bool
+read_arg (LsKinetoEvent *e, LsJsonPull *p, const char *key)
+{
+  for (guint i = N_OWN; i < G_N_ELEMENTS (members); i++)
+    if (g_ascii_strcasecmp (key, members[i].key) == 0) /* "external id", once */
+      return read_known (e, p, i);
+  e->is_xla = e->is_xla || strcmp (key, "hlo_op") == 0 || strcmp (key, "hlo_module") == 0;
+  return ls_json_pull_skip (p, ls_json_pull_next (p));
+}
+
+static bool
+read_args (LsKinetoEvent *e, LsJsonPull *p)
+{
+  LsJsonToken token = ls_json_pull_next (p);
+  if (token != LS_TOKEN_OBJECT)
+    return ls_json_pull_skip (p, token);
+  while ((token = ls_json_pull_next (p)) == LS_TOKEN_KEY)
+    if (!read_arg (e, p, ls_json_pull_text (p)))
+      return false;
+  return token == LS_TOKEN_OBJECT_END;
+}
+
+static bool
+read_member (LsKinetoEvent *e, LsJsonPull *p, const char *key)
+{
+  if (strcmp (key, "args") == 0)
+    return read_args (e, p);
+  for (guint i = 0; i < N_OWN; i++)
+    if (strcmp (key, members[i].key) == 0)
+      return read_known (e, p, i);
+  return ls_json_pull_skip (p, ls_json_pull_next (p));
+}
+
+/* Behind the brace that opens it; false: bad JSON. */
+static bool
+event_read (LsKinetoEvent *e, LsJsonPull *p)
+{
+  LsJsonToken token;
+  event_reset (e);
+  e->where = ls_json_pull_where (p);
+  while ((token = ls_json_pull_next (p)) == LS_TOKEN_KEY)
+    if (!read_member (e, p, ls_json_pull_text (p)))
+      return false;
+  return token == LS_TOKEN_OBJECT_END;
 }
 
 /* ---- events ---- */
@@ -88,7 +340,7 @@ static uint64_t
 message_bytes (const LsKinetoEvent *e)
 {
   int64_t n = MAX (e->n_in.is_good ? e->n_in.value : 0, e->n_out.is_good ? e->n_out.value : 0);
-  return n > 0 && n < G_MAXINT64 / 16 ? (uint64_t) n * ls_kineto_dtype_bytes (e->dtype->str) : 0;
+  return n > 0 && n < G_MAXINT64 / 16 ? (uint64_t) n * dtype_bytes (e->dtype->str) : 0;
 }
 
 /* What the call says goes before the name of the kernel, which NCCL shares. */
@@ -156,23 +408,27 @@ keyed (int64_t key)
   return k;
 }
 
+void
+kineto_add_launch (KinetoReader *r, int64_t correlation, const char *name, Launch launch)
+{
+  launch.is_graph = strstr (name, "GraphLaunch") != NULL;
+  g_hash_table_insert (r->launches, keyed (correlation), g_memdup2 (&launch, sizeof launch));
+}
+
 static void
 add_launch (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
   if (!e->correlation.is_good || e->correlation.value == 0 || !check_times (r))
     return;
-  Launch *launch = g_new (Launch, 1);
-  *launch = (Launch) { .start = e->ts.value,
-                       .end = e->ts.value + e->dur.value,
-                       .thread = e->thread.is_good ? e->thread.value : -1,
-                       .is_graph = strstr (e->name->str, "GraphLaunch") != NULL };
-  g_hash_table_insert (r->launches, keyed (e->correlation.value), launch);
+  kineto_add_launch (r, e->correlation.value, e->name->str,
+                     (Launch) { .start = e->ts.value,
+                                .end = e->ts.value + e->dur.value,
+                                .thread = e->thread.is_good ? e->thread.value : -1 });
 }
 
-/* Of CUDA's and HIP's runtime and driver: "cudaStreamSynchronize", "hipEventRecord", "cuStreamWaitEvent". */
-static bool
-is_call (const char *name, LsKinetoCallKind *ret_kind)
+bool
+kineto_is_call (const char *name, LsKinetoCallKind *ret_kind)
 {
   *ret_kind = strstr (name, "Synchronize") ? LS_CALL_SYNC
       : strstr (name, "StreamWaitEvent")   ? LS_CALL_WAIT
@@ -185,7 +441,7 @@ add_call (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
   LsKinetoCallKind kind;
-  if (!is_call (e->name->str, &kind)) {
+  if (!kineto_is_call (e->name->str, &kind)) {
     add_launch (r);
     return;
   }
@@ -298,7 +554,7 @@ read_events (KinetoReader *r, LsJsonToken token)
     return ls_json_pull_skip (r->p, token);
   }
   while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
-    if (token != LS_TOKEN_OBJECT ? !ls_json_pull_skip (r->p, token) : !ls_kineto_event_read (&r->event, r->p))
+    if (token != LS_TOKEN_OBJECT ? !ls_json_pull_skip (r->p, token) : !event_read (&r->event, r->p))
       return false;
     if (token == LS_TOKEN_OBJECT && ls_diag_list_n (r->diags) < MAX_DIAGS)
       take_event (r);
@@ -393,29 +649,43 @@ read_root (KinetoReader *r)
   return true;
 }
 
+void
+kineto_reader_init (KinetoReader *r, LsKineto *k, LsDiagList *diags)
+{
+  *r = (KinetoReader) { .k = k, .diags = diags, .device = -1, .first = G_MAXINT64 };
+  r->launches = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
+  r->messages = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
+  r->externals = g_array_new (FALSE, FALSE, sizeof (int64_t));
+  r->categories = g_ptr_array_new_with_free_func (g_free);
+  r->details = g_array_new (FALSE, FALSE, sizeof (SyncDetail));
+  event_reset (&r->event);
+}
+
+void
+kineto_reader_clear (KinetoReader *r)
+{
+  event_clear (&r->event);
+  g_array_unref (r->externals);
+  g_array_unref (r->details);
+  g_ptr_array_unref (r->categories);
+  g_hash_table_unref (r->launches);
+  g_hash_table_unref (r->messages);
+}
+
 static LsKineto *
 read_all (LsInput *input, const char *name, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (LsJsonPull) p = ls_json_pull_new (input, name);
   g_autoptr (LsKineto) k = kineto_new (name);
-  KinetoReader r = { .p = p, .k = k, .diags = diags, .device = -1, .first = G_MAXINT64 };
-  r.launches = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
-  r.messages = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
-  r.externals = g_array_new (FALSE, FALSE, sizeof (int64_t));
-  r.categories = g_ptr_array_new_with_free_func (g_free);
-  r.details = g_array_new (FALSE, FALSE, sizeof (SyncDetail));
-  ls_kineto_event_init (&r.event);
+  KinetoReader r;
+  kineto_reader_init (&r, k, diags);
+  r.p = p;
   if (!read_root (&r))
     ls_json_pull_complain (p, diags);
   else if (ls_diag_list_n (diags) == n_before)
     kineto_finish (&r);
-  ls_kineto_event_clear (&r.event);
-  g_array_unref (r.externals);
-  g_array_unref (r.details);
-  g_ptr_array_unref (r.categories);
-  g_hash_table_unref (r.launches);
-  g_hash_table_unref (r.messages);
+  kineto_reader_clear (&r);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&k) : NULL;
 }
 

@@ -1,9 +1,15 @@
+#include "data/measured/nsys_reader.h"
 
+#include <sqlite3.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include <cJSON.h>
+
 #include "analysis/op_class.h"
+#include "base/diag.h"
 #include "base/printable.h"
-#include "data/measured/nsys_reader.h"
+#include "data/measured/kineto_reader.h"
 
 #define KERNELS "CUPTI_ACTIVITY_KIND_KERNEL"
 #define COPIES  "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -11,6 +17,146 @@
 #define CALLS   "CUPTI_ACTIVITY_KIND_RUNTIME"
 #define SYNCS   "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 #define THREADS 0x1000000 /* of a process, in a globalTid */
+
+/* ---- the file ---- */
+
+/* An SQLite file that may be anybody's.
+ *
+ * Only plain tables are read, by queries of ours; functions that a schema names are not trusted; no text or
+ * row is longer than 16 MiB; a query that takes too long is stopped. */
+
+typedef struct {
+  sqlite3 *sqlite;
+  const char *name; /* of the file, borrowed */
+  LsDiagList *diags;
+} NsysDb;
+
+#define MAX_TEXT  (16 << 20)
+#define STEPS     1000000 /* of SQLite's machine, between two looks at how many there were */
+#define MAX_LOOKS 20000
+
+static void
+blame (NsysDb *db, const char *hint)
+{
+  ls_diag_add (db->diags, LS_ERROR_INPUT, db->name, 0, 0, NULL, NULL, hint, "SQLite cannot read it: %s",
+               db->sqlite ? sqlite3_errmsg (db->sqlite) : "no memory");
+}
+
+static int
+look (void *count)
+{
+  return ++*(int *) count > MAX_LOOKS;
+}
+
+/* What a file may make SQLite do. */
+static bool
+harden (NsysDb *db)
+{
+  sqlite3_limit (db->sqlite, SQLITE_LIMIT_LENGTH, MAX_TEXT);
+  sqlite3_db_config (db->sqlite, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+  sqlite3_db_config (db->sqlite, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+  sqlite3_db_config (db->sqlite, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+  sqlite3_db_config (db->sqlite, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+  return sqlite3_exec (db->sqlite, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", NULL, NULL, NULL)
+      == SQLITE_OK;
+}
+
+/* Virtual tables have no root page. */
+static bool
+is_plain_table (NsysDb *db, const char *table)
+{
+  sqlite3_stmt *rows;
+  bool is_there = strcmp (table, "sqlite_schema") == 0;
+  const char *sql = is_there
+      ? "SELECT count(*) FROM sqlite_schema"
+      : "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = ?";
+  if (sqlite3_prepare_v2 (db->sqlite, sql, -1, &rows, NULL) != SQLITE_OK)
+    return false;
+  if (!is_there)
+    sqlite3_bind_text (rows, 1, table, -1, SQLITE_STATIC);
+  bool ok = sqlite3_step (rows) == SQLITE_ROW;
+  sqlite3_finalize (rows);
+  return ok;
+}
+
+/* Whether there is such a table, and such a column of it. */
+static bool
+db_has (NsysDb *db, const char *table, const char *column)
+{
+  if (!is_plain_table (db, table))
+    return false;
+  return !column
+      || sqlite3_table_column_metadata (db->sqlite, "main", table, column, NULL, NULL, NULL, NULL, NULL)
+      == SQLITE_OK;
+}
+
+/* By path, or n bytes of memory, which stay the caller's. False, with a diagnostic (LS_ERROR_INPUT). Close in
+ * either case. */
+static bool
+db_open (NsysDb *db, const char *name, const void *bytes, size_t n, LsDiagList *diags)
+{
+  *db = (NsysDb) { .name = name, .diags = diags };
+  int status
+      = sqlite3_open_v2 (bytes ? ":memory:" : name, &db->sqlite,
+                         bytes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY : SQLITE_OPEN_READONLY, NULL);
+  if (status == SQLITE_OK && bytes)
+    status = sqlite3_deserialize (db->sqlite, "main", (unsigned char *) bytes, (sqlite3_int64) n,
+                                  (sqlite3_int64) n, SQLITE_DESERIALIZE_READONLY);
+  if (status == SQLITE_OK && harden (db) && db_has (db, "sqlite_schema", NULL))
+    return true;
+  blame (db, "was it cut off? nsys export --type sqlite writes it anew");
+  return false;
+}
+
+static void
+db_close (NsysDb *db)
+{
+  sqlite3_close (db->sqlite);
+  db->sqlite = NULL;
+}
+
+/* The first of these columns that there is, as "alias.column"; NULL: none. Newly allocated. */
+static char *
+db_column (NsysDb *db, const char *table, const char *alias, const char *const *columns)
+{
+  for (; *columns; columns++)
+    if (db_has (db, table, *columns))
+      return g_strdup_printf ("%s.%s", alias, *columns);
+  return NULL;
+}
+
+/* A query, run row by row. NULL: it cannot be run, with a diagnostic. */
+static sqlite3_stmt *
+db_query (NsysDb *db, const char *sql)
+{
+  sqlite3_stmt *rows = NULL;
+  if (sqlite3_prepare_v2 (db->sqlite, sql, -1, &rows, NULL) != SQLITE_OK)
+    blame (db, NULL);
+  return rows;
+}
+
+/* False at its end, and, with a diagnostic, if it fails. */
+static bool
+db_next (NsysDb *db, sqlite3_stmt *rows)
+{
+  int looks = 0;
+  sqlite3_progress_handler (db->sqlite, STEPS, look, &looks);
+  int status = sqlite3_step (rows);
+  sqlite3_progress_handler (db->sqlite, 0, NULL, NULL);
+  if (status != SQLITE_ROW && status != SQLITE_DONE)
+    blame (db, NULL);
+  return status == SQLITE_ROW;
+}
+
+/* ---- an export ---- */
+
+#define MAX_ROWS 20000000
+
+typedef struct {
+  NsysDb db;
+  KinetoReader r;
+  int64_t device, process; /* whose kernels are taken; process -1: not said */
+} NsysReader;
 
 bool
 ls_nsys_is (const void *bytes, size_t n)
@@ -53,7 +199,7 @@ static char *
 column_of (NsysReader *n, const char *table, const char *column)
 {
   const char *const names[] = { column, NULL };
-  return nsys_db_column (&n->db, table, "t", names);
+  return db_column (&n->db, table, "t", names);
 }
 
 static bool
@@ -64,10 +210,10 @@ find_device (NsysReader *n)
   g_autofree char *sql
       = g_strdup_printf ("SELECT %s, min(%s), count(DISTINCT %s) FROM " KERNELS " t GROUP BY 1 ORDER BY 1",
                          or_null (device), or_null (process), or_null (process));
-  sqlite3_stmt *rows = nsys_db_query (&n->db, sql);
+  sqlite3_stmt *rows = db_query (&n->db, sql);
   guint n_devices = 0;
   int64_t n_processes = 0;
-  while (rows && nsys_db_next (&n->db, rows))
+  while (rows && db_next (&n->db, rows))
     if (n_devices++ == 0) {
       n->device = sqlite3_column_int64 (rows, 0);
       n->process = sqlite3_column_int64 (rows, 1);
@@ -121,7 +267,7 @@ has_columns (NsysReader *n, const char *table)
 {
   static const char *const required[] = { "start", "end", "streamId" };
   for (guint i = 0; i < G_N_ELEMENTS (required); i++)
-    if (!nsys_db_has (&n->db, table, required[i])) {
+    if (!db_has (&n->db, table, required[i])) {
       complain (n, "is it of nsys export --type sqlite?", "table %s has no column \"%s\"", table,
                 required[i]);
       return false;
@@ -133,7 +279,7 @@ has_columns (NsysReader *n, const char *table)
 static char *
 join_of (NsysReader *n, const char *name)
 {
-  bool is_looked_up = name && nsys_db_has (&n->db, "StringIds", "value");
+  bool is_looked_up = name && db_has (&n->db, "StringIds", "value");
   return is_looked_up ? g_strdup_printf ("LEFT JOIN StringIds s ON s.id = %s", name) : NULL;
 }
 
@@ -152,7 +298,7 @@ device_rows (NsysReader *n, const char *table, const char *name_column)
                          " AND %s = %" G_GINT64_FORMAT,
                          or_null (id), join ? "s.value" : or_null (name), table, join ? join : "",
                          or_null (device), n->device, or_null (process), n->process);
-  return nsys_db_query (&n->db, sql);
+  return db_query (&n->db, sql);
 }
 
 static const char *
@@ -168,7 +314,7 @@ read_table (NsysReader *n, const char *table, const char *name_column)
 {
   sqlite3_stmt *rows = device_rows (n, table, name_column);
   bool is_kernel = strcmp (table, KERNELS) == 0, is_copy = strcmp (table, COPIES) == 0;
-  while (rows && nsys_db_next (&n->db, rows) && ls_diag_list_n (n->r.diags) < MAX_DIAGS) {
+  while (rows && db_next (&n->db, rows) && ls_diag_list_n (n->r.diags) < MAX_DIAGS) {
     const char *name = is_kernel ? text_at (rows, 4)
         : is_copy                ? copy_name (sqlite3_column_int64 (rows, 4))
                                  : "Memset (Device)";
@@ -177,8 +323,8 @@ read_table (NsysReader *n, const char *table, const char *name_column)
                 : is_copy ? LS_CLASS_COPY
                           : LS_CLASS_MEMSET,
             name);
-    if (n->r.k->ops->len >= NSYS_MAX_ROWS) {
-      complain (n, "profile fewer steps", "more than %d kernels and copies", NSYS_MAX_ROWS);
+    if (n->r.k->ops->len >= MAX_ROWS) {
+      complain (n, "profile fewer steps", "more than %d kernels and copies", MAX_ROWS);
       break;
     }
   }
@@ -190,21 +336,12 @@ kernel_names (NsysReader *n)
 {
   static const char *const names[] = { "demangledName", "shortName", "mangledName" };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (nsys_db_has (&n->db, KERNELS, names[i]))
+    if (db_has (&n->db, KERNELS, names[i]))
       return names[i];
   return "name";
 }
 
 /* ---- what the host called ---- */
-
-static bool
-call_kind (const char *name, LsKinetoCallKind *ret)
-{
-  *ret = strstr (name, "Synchronize")    ? LS_CALL_SYNC
-      : strstr (name, "StreamWaitEvent") ? LS_CALL_WAIT
-                                         : LS_CALL_RECORD;
-  return *ret != LS_CALL_RECORD || strstr (name, "EventRecord");
-}
 
 static void
 add_call (NsysReader *n, sqlite3_stmt *rows)
@@ -216,7 +353,7 @@ add_call (NsysReader *n, sqlite3_stmt *rows)
   LsKinetoCallKind kind;
   if (!is_time (start, end))
     return;
-  if (call_kind (name, &kind)) {
+  if (kineto_is_call (name, &kind)) {
     const LsKinetoCall call = { .start = start,
                                 .end = end,
                                 .correlation = correlation > 0 ? (uint64_t) correlation : 0,
@@ -224,20 +361,15 @@ add_call (NsysReader *n, sqlite3_stmt *rows)
                                 .awaited = -1,
                                 .kind = (uint8_t) kind };
     g_array_append_val (r->k->calls, call);
-  } else if (correlation > 0) {
-    Launch *launch = g_new (Launch, 1);
-    int64_t *key = g_new (int64_t, 1);
-    *key = correlation;
-    *launch = (Launch) { start, end, thread, strstr (name, "GraphLaunch") != NULL };
-    g_hash_table_insert (r->launches, key, launch);
-  }
+  } else if (correlation > 0)
+    kineto_add_launch (r, correlation, name, (Launch) { start, end, thread, false });
 }
 
 static void
 read_calls (NsysReader *n)
 {
-  if (!nsys_db_has (&n->db, CALLS, "correlationId") || !nsys_db_has (&n->db, CALLS, "nameId")
-      || !nsys_db_has (&n->db, "StringIds", "value"))
+  if (!db_has (&n->db, CALLS, "correlationId") || !db_has (&n->db, CALLS, "nameId")
+      || !db_has (&n->db, "StringIds", "value"))
     return;
   g_autofree char *thread = column_of (n, CALLS, "globalTid");
   g_autofree char *sql = g_strdup_printf (
@@ -245,8 +377,8 @@ read_calls (NsysReader *n)
       " t LEFT JOIN StringIds s ON s.id = t.nameId WHERE %" G_GINT64_FORMAT " < 0 OR %s < 0 OR "
       "%s / %d = %" G_GINT64_FORMAT " / %d",
       or_null (thread), n->process, or_null (thread), or_null (thread), THREADS, n->process, THREADS);
-  sqlite3_stmt *rows = nsys_db_query (&n->db, sql);
-  for (guint i = 0; rows && i < NSYS_MAX_ROWS && nsys_db_next (&n->db, rows); i++)
+  sqlite3_stmt *rows = db_query (&n->db, sql);
+  for (guint i = 0; rows && i < MAX_ROWS && db_next (&n->db, rows); i++)
     add_call (n, rows);
   sqlite3_finalize (rows);
 }
@@ -255,10 +387,10 @@ read_calls (NsysReader *n)
 static void
 read_syncs (NsysReader *n)
 {
-  if (!nsys_db_has (&n->db, SYNCS, "correlationId") || !nsys_db_has (&n->db, SYNCS, "streamId"))
+  if (!db_has (&n->db, SYNCS, "correlationId") || !db_has (&n->db, SYNCS, "streamId"))
     return;
-  sqlite3_stmt *rows = nsys_db_query (&n->db, "SELECT streamId, correlationId, syncType FROM " SYNCS);
-  for (guint i = 0; rows && i < NSYS_MAX_ROWS && nsys_db_next (&n->db, rows); i++) {
+  sqlite3_stmt *rows = db_query (&n->db, "SELECT streamId, correlationId, syncType FROM " SYNCS);
+  for (guint i = 0; rows && i < MAX_ROWS && db_next (&n->db, rows); i++) {
     int64_t stream = sqlite3_column_int64 (rows, 0), correlation = sqlite3_column_int64 (rows, 1),
             type = sqlite3_column_int64 (rows, 2);
     const SyncDetail detail = { .correlation = (uint64_t) MAX (correlation, 0),
@@ -290,9 +422,9 @@ step_number (const char *text, guint64 *ret)
 static void
 read_steps (NsysReader *n)
 {
-  bool has_text = nsys_db_has (&n->db, "NVTX_EVENTS", "text"),
-       has_id = nsys_db_has (&n->db, "NVTX_EVENTS", "textId") && nsys_db_has (&n->db, "StringIds", "value");
-  if (!nsys_db_has (&n->db, "NVTX_EVENTS", "end") || !(has_text || has_id))
+  bool has_text = db_has (&n->db, "NVTX_EVENTS", "text"),
+       has_id = db_has (&n->db, "NVTX_EVENTS", "textId") && db_has (&n->db, "StringIds", "value");
+  if (!db_has (&n->db, "NVTX_EVENTS", "end") || !(has_text || has_id))
     return;
   g_autofree char *sql
       = g_strdup_printf ("SELECT t.start, t.end, %s FROM NVTX_EVENTS t %s WHERE t.end IS NOT NULL",
@@ -300,8 +432,8 @@ read_steps (NsysReader *n)
                              : has_text     ? "t.text"
                                             : "s.value",
                          has_id ? "LEFT JOIN StringIds s ON s.id = t.textId" : "");
-  sqlite3_stmt *rows = nsys_db_query (&n->db, sql);
-  for (guint i = 0; rows && i < NSYS_MAX_ROWS && nsys_db_next (&n->db, rows); i++) {
+  sqlite3_stmt *rows = db_query (&n->db, sql);
+  for (guint i = 0; rows && i < MAX_ROWS && db_next (&n->db, rows); i++) {
     LsKinetoStep step = { sqlite3_column_int64 (rows, 0), sqlite3_column_int64 (rows, 1), 0, -1 };
     if (!step_number (text_at (rows, 2), &step.number) || !is_time (step.start, step.end))
       continue;
@@ -314,12 +446,197 @@ read_steps (NsysReader *n)
 static void
 read_gpu (NsysReader *n)
 {
-  if (!nsys_db_has (&n->db, "TARGET_INFO_GPU", "name"))
+  if (!db_has (&n->db, "TARGET_INFO_GPU", "name"))
     return;
-  sqlite3_stmt *rows = nsys_db_query (&n->db, "SELECT name FROM TARGET_INFO_GPU LIMIT 1");
-  if (rows && nsys_db_next (&n->db, rows) && *text_at (rows, 0))
+  sqlite3_stmt *rows = db_query (&n->db, "SELECT name FROM TARGET_INFO_GPU LIMIT 1");
+  if (rows && db_next (&n->db, rows) && *text_at (rows, 0))
     n->r.k->gpu = ls_printable (text_at (rows, 0));
   sqlite3_finalize (rows);
+}
+
+/* ---- what collectives move ---- */
+
+/*NCCL (2.19 and later, with NVTX traced) makes a range of each call, "ncclAllReduce", whose payload is in
+ * jsonText: "Message size [bytes]" of what one rank gives, or takes in a reduce-scatter, and from 2.24 on
+ * "NCCL communicator ID"; "ncclCommInitRank" says "No. of ranks" and "Rank" (NCCL, src/collectives.cc and
+ * src/init.cc). A kernel belongs to the last call before its launch, by the same thread, of its own kind.
+ * Which ranks a communicator has is not said, but of one of all. */
+
+/* A call of a collective. */
+typedef struct {
+  int64_t thread, start;
+  int64_t communicator, bytes;
+  uint8_t class;
+} Call;
+
+typedef struct {
+  int64_t communicator, size, rank;
+} Communicator;
+
+typedef struct {
+  GArray *calls;         /* Call          */
+  GArray *communicators; /* Communicator */
+} Calls;
+
+static int64_t
+number (const cJSON *payload, const char *key)
+{
+  const cJSON *value = cJSON_GetObjectItem (payload, key);
+  double is = cJSON_IsNumber (value) ? value->valuedouble : -1;
+  return is >= 0 && is < 9e15 ? (int64_t) is : -1;
+}
+
+/* Numbers of 64 bits as what a double keeps of them: enough to tell communicators apart. */
+static int64_t
+identity (const cJSON *payload)
+{
+  const cJSON *value = cJSON_GetObjectItem (payload, "NCCL communicator ID");
+  if (cJSON_IsString (value))
+    return (int64_t) g_str_hash (value->valuestring);
+  return cJSON_IsNumber (value) ? (int64_t) g_double_hash (&value->valuedouble) : -1;
+}
+
+static void
+take_range (Calls *c, const char *name, const cJSON *payload, int64_t start, int64_t thread)
+{
+  const Communicator made
+      = { identity (payload), number (payload, "No. of ranks"), number (payload, "Rank") };
+  const Call call = { .thread = thread,
+                      .start = start,
+                      .communicator = identity (payload),
+                      .bytes = number (payload, "Message size [bytes]"),
+                      .class = (uint8_t) ls_op_class_of_collective (name) };
+  if (made.size > 0 && made.size < G_MAXINT32)
+    g_array_append_val (c->communicators, made);
+  else if (call.bytes > 0 && call.class != LS_CLASS_OTHER)
+    g_array_append_val (c->calls, call);
+}
+
+static int
+by_thread (gconstpointer a, gconstpointer b)
+{
+  const Call *x = a, *y = b;
+  if (x->thread != y->thread)
+    return x->thread < y->thread ? -1 : 1;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void
+read_ranges (NsysReader *n, Calls *c)
+{
+  bool has_text = db_has (&n->db, "NVTX_EVENTS", "text");
+  static const char *const ids[] = { "textId", NULL };
+  g_autofree char *text_id = db_column (&n->db, "NVTX_EVENTS", "t", ids);
+  if (!db_has (&n->db, "NVTX_EVENTS", "jsonText") || !db_has (&n->db, "NVTX_EVENTS", "globalTid")
+      || !db_has (&n->db, "StringIds", "value") || !(has_text || text_id))
+    return;
+  g_autofree char *sql
+      = g_strdup_printf ("SELECT t.start, t.globalTid, t.jsonText, coalesce(%s, s.value) FROM NVTX_EVENTS t "
+                         "LEFT JOIN StringIds s ON s.id = %s WHERE t.jsonText IS NOT NULL",
+                         has_text ? "t.text" : "NULL", text_id ? text_id : "NULL");
+  sqlite3_stmt *rows = db_query (&n->db, sql);
+  for (guint i = 0; rows && i < MAX_ROWS && db_next (&n->db, rows); i++) {
+    const char *json = (const char *) sqlite3_column_text (rows, 2),
+               *name = (const char *) sqlite3_column_text (rows, 3);
+    cJSON *payload = json && name && strncmp (name, "nccl", 4) == 0 ? cJSON_Parse (json) : NULL;
+    if (cJSON_IsObject (payload))
+      take_range (c, name + 4, payload, sqlite3_column_int64 (rows, 0), sqlite3_column_int64 (rows, 1));
+    cJSON_Delete (payload);
+  }
+  sqlite3_finalize (rows);
+  g_array_sort (c->calls, by_thread);
+}
+
+/* The last call of the thread at or before that time; NULL: none. */
+static const Call *
+call_before (const Calls *c, int64_t thread, int64_t at)
+{
+  guint low = 0, high = c->calls->len;
+  while (low < high) {
+    guint mid = low + (high - low) / 2;
+    const Call *call = &g_array_index (c->calls, Call, mid);
+    if (call->thread < thread || (call->thread == thread && call->start <= at))
+      low = mid + 1;
+    else
+      high = mid;
+  }
+  const Call *call = low > 0 ? &g_array_index (c->calls, Call, low - 1) : NULL;
+  return call && call->thread == thread ? call : NULL;
+}
+
+/* Of one that is not named: of all, if they are alike. 0: not known. */
+static int64_t
+size_of (const Calls *c, int64_t communicator)
+{
+  int64_t size = 0;
+  for (guint i = 0; i < c->communicators->len; i++) {
+    const Communicator *made = &g_array_index (c->communicators, Communicator, i);
+    if (communicator >= 0 && made->communicator == communicator)
+      return made->size;
+    if (size > 0 && size != made->size)
+      return 0;
+    size = made->size;
+  }
+  return communicator < 0 ? size : 0;
+}
+
+static void
+find_world (LsKineto *k, const Calls *c)
+{
+  for (guint i = 0; i < c->communicators->len; i++) {
+    const Communicator *made = &g_array_index (c->communicators, Communicator, i);
+    if (made->size <= k->world_size)
+      continue;
+    k->world_size = made->size;
+    k->rank = made->rank >= 0 && made->rank < made->size ? made->rank : -1;
+  }
+}
+
+static uint32_t
+group_of (LsKineto *k, const Call *call, int64_t size)
+{
+  g_autofree char *name = g_strdup_printf ("%" G_GINT64_FORMAT, call->communicator);
+  const LsKinetoGroup g = { .name = g_string_chunk_insert_const (k->names, name),
+                            .what = g_string_chunk_insert_const (k->names, ""),
+                            .size = size,
+                            .stride = size == k->world_size };
+  for (guint i = 0; i < k->groups->len; i++)
+    if (g_array_index (k->groups, LsKinetoGroup, i).name == g.name)
+      return i + 1;
+  g_array_append_val (k->groups, g);
+  return k->groups->len;
+}
+
+static void
+link_op (LsKineto *k, LsKinetoOp *op, const Launch *launch, const Calls *c)
+{
+  const Call *call = call_before (c, launch->thread, launch->start);
+  int64_t size = call ? size_of (c, call->communicator) : 0;
+  bool is_part = op->class == LS_CLASS_ALL_GATHER || op->class == LS_CLASS_REDUCE_SCATTER
+      || op->class == LS_CLASS_ALL_TO_ALL;
+  if (!call || call->class != op->class || size < 1 || call->bytes > G_MAXINT64 / size)
+    return;
+  op->bytes = (uint64_t) (call->bytes * (is_part ? size : 1));
+  op->group = group_of (k, call, size);
+}
+
+/* Once ops and launches are there, before kineto_finish(). */
+static void
+add_messages (NsysReader *n)
+{
+  LsKineto *k = n->r.k;
+  g_autoptr (GArray) calls = g_array_new (FALSE, FALSE, sizeof (Call)),
+                     communicators = g_array_new (FALSE, FALSE, sizeof (Communicator));
+  Calls c = { calls, communicators };
+  read_ranges (n, &c);
+  find_world (k, &c);
+  for (guint i = 0; i < k->ops->len; i++) {
+    LsKinetoOp *op = &g_array_index (k->ops, LsKinetoOp, i);
+    int64_t key = (int64_t) op->correlation;
+    const Launch *launch = key > 0 ? g_hash_table_lookup (n->r.launches, &key) : NULL;
+    if (launch && ls_op_class_is_communication ((LsOpClass) op->class))
+      link_op (k, op, launch, &c);
+  }
 }
 
 /* ---- the whole ---- */
@@ -327,44 +644,23 @@ read_gpu (NsysReader *n)
 static void
 read_all (NsysReader *n)
 {
-  if (!nsys_db_has (&n->db, KERNELS, NULL) || !find_device (n)) {
+  if (!db_has (&n->db, KERNELS, NULL) || !find_device (n)) {
     complain (n, "is it of nsys export --type sqlite, of a run with --trace cuda?",
               "an SQLite file without kernels (table " KERNELS ")");
     return;
   }
   n->r.has_kernels = true;
   read_table (n, KERNELS, kernel_names (n));
-  if (nsys_db_has (&n->db, COPIES, NULL))
+  if (db_has (&n->db, COPIES, NULL))
     read_table (n, COPIES, "copyKind");
-  if (nsys_db_has (&n->db, SETS, NULL))
+  if (db_has (&n->db, SETS, NULL))
     read_table (n, SETS, "copyKind");
   read_calls (n);
   read_syncs (n);
   read_steps (n);
   read_gpu (n);
-  nsys_add_messages (n);
+  add_messages (n);
   n->r.k->n_records = n->r.k->ops->len;
-}
-
-static void
-reader_init (KinetoReader *r, LsKineto *k, LsDiagList *diags)
-{
-  *r = (KinetoReader) { .k = k, .diags = diags, .device = -1, .first = G_MAXINT64 };
-  r->launches = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
-  r->messages = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
-  r->externals = g_array_new (FALSE, FALSE, sizeof (int64_t));
-  r->details = g_array_new (FALSE, FALSE, sizeof (SyncDetail));
-  r->categories = g_ptr_array_new ();
-}
-
-static void
-reader_clear (KinetoReader *r)
-{
-  g_hash_table_unref (r->launches);
-  g_hash_table_unref (r->messages);
-  g_array_unref (r->externals);
-  g_array_unref (r->details);
-  g_ptr_array_unref (r->categories);
 }
 
 LsKineto *
@@ -373,12 +669,12 @@ ls_nsys_load (const char *path, const void *bytes, size_t n, LsDiagList *diags)
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (LsKineto) k = kineto_new (path);
   NsysReader reader = { .device = -1, .process = -1 };
-  reader_init (&reader.r, k, diags);
-  if (nsys_db_open (&reader.db, path, bytes, n, diags))
+  kineto_reader_init (&reader.r, k, diags);
+  if (db_open (&reader.db, path, bytes, n, diags))
     read_all (&reader);
-  nsys_db_close (&reader.db);
+  db_close (&reader.db);
   if (ls_diag_list_n (diags) == n_before)
     kineto_finish (&reader.r);
-  reader_clear (&reader.r);
+  kineto_reader_clear (&reader.r);
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&k) : NULL;
 }

@@ -19,7 +19,7 @@ typedef struct {
   const LsPlan *plan;
   const LsTraceHead *head;
   const LsTime *kernel_times; /* NULL: not known   */
-  const GArray *kernels;      /* TraceKernel       */
+  const GArray *kernels;      /* LsKernel          */
   uint32_t rank;
   LsBinding binding;
   FILE *out;

@@ -134,7 +134,7 @@ is_exact (double each, uint32_t repeat)
 static void
 add_kernel (ChakraWriter *w, const LsOp *op)
 {
-  const TraceKernel *k = &g_array_index (w->kernels, TraceKernel, op->kernel);
+  const LsKernel *k = &g_array_index (w->kernels, LsKernel, op->kernel);
   uint32_t repeat = MAX (op->repeat, 1);
   double limit = 0x1p62;
   chakra_add_int64 (&w->attrs, "num_ops", (int64_t) MIN (k->flops * repeat, limit));

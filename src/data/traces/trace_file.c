@@ -142,7 +142,7 @@ format_dep (const void *target)
 /* --- tables ---------------------------------------------------------------------- */
 
 const TraceFile ls_trace_file_blank = { 0 };
-const TraceKernel ls_trace_kernel_blank = { .batch = 1, .flops = -1, .bytes = -1 };
+const LsKernel ls_trace_kernel_blank = { .batch = 1, .flops = -1, .bytes = -1 };
 const TraceOp ls_trace_op_blank = {
   .stream = -1,
   .tag = -1,
@@ -188,39 +188,36 @@ static const TraceRole role_blank = { .stage = LS_TRACE_ABSENT };
 
 #define SHAPE(key_, meaning_)                                                                                \
   {                                                                                                          \
-#key_, LS_FIELD_UINT64, offsetof(TraceKernel, key_), .min = 1, .default_text = "0",                      \
-                                                         .meaning = (meaning_)                               \
+#key_, LS_FIELD_UINT64, offsetof(LsKernel, key_), .min = 1, .default_text = "0", .meaning = (meaning_)   \
   }
 
 const LsField ls_trace_kernel_fields[] = {
-  { "name", LS_FIELD_STRING, offsetof (TraceKernel, name), .required = true,
-    .meaning = "what pictures show" },
-  ENUM (TraceKernel, "kind", kind, ls_kernel_kind_names, .required = true,
-        .meaning = "which formula costs it"),
-  ENUM (TraceKernel, "dtype", dtype, dtypes, .required = true, .meaning = "of its inputs"),
+  { "name", LS_FIELD_STRING, offsetof (LsKernel, name), .required = true, .meaning = "what pictures show" },
+  ENUM (LsKernel, "kind", kind, ls_kernel_kind_names, .required = true, .meaning = "which formula costs it"),
+  ENUM (LsKernel, "dtype", dtype, dtypes, .required = true, .meaning = "of its inputs"),
   SHAPE (m, "rows; attention: queries"),
   SHAPE (n, "columns; attention: keys"),
   SHAPE (k, "inner dimension; attention: width of a head"),
-  { "batch", LS_FIELD_UINT64, offsetof (TraceKernel, batch), .min = 1, .default_text = "1",
+  { "batch", LS_FIELD_UINT64, offsetof (LsKernel, batch), .min = 1, .default_text = "1",
     .meaning = "products of that shape; attention: sequences x heads" },
-  { "flops", LS_FIELD_DOUBLE, offsetof (TraceKernel, flops), .max = LS_TRACE_MAX_FLOPS,
+  { "flops", LS_FIELD_DOUBLE, offsetof (LsKernel, flops), .max = LS_TRACE_MAX_FLOPS,
     .default_text = "of a GEMM 2 m n k batch; else 0", .meaning = "a multiply-add is 2" },
-  { "bytes", LS_FIELD_BYTES_DOUBLE, offsetof (TraceKernel, bytes), .max = LS_TRACE_MAX_BYTES,
+  { "bytes", LS_FIELD_BYTES_DOUBLE, offsetof (LsKernel, bytes), .max = LS_TRACE_MAX_BYTES,
     .default_text = "of a GEMM its three matrices once; else required",
     .meaning = "that cross the GPU's memory once" },
-  ENUM (TraceKernel, "access", access, ls_access_names, .default_text = "none: as its kind",
+  ENUM (LsKernel, "access", access, ls_access_names, .default_text = "none: as its kind",
         .meaning = "how a kernel of m x n elements touches memory"),
-  ENUM (TraceKernel, "attention", attention, ls_attention_kernel_names, .default_text = "auto",
+  ENUM (LsKernel, "attention", attention, ls_attention_kernel_names, .default_text = "auto",
         .meaning = "of attention: whose kernel; auto: that of the job"),
-  { "by_blocks", LS_FIELD_BOOL, offsetof (TraceKernel, by_blocks), .default_text = "false",
+  { "by_blocks", LS_FIELD_BOOL, offsetof (LsKernel, by_blocks), .default_text = "false",
     .meaning = "a GEMM in fp8 whose operands both have scales of blocks along k" },
-  { "unaligned", LS_FIELD_BOOL, offsetof (TraceKernel, unaligned), .default_text = "false",
+  { "unaligned", LS_FIELD_BOOL, offsetof (LsKernel, unaligned), .default_text = "false",
     .meaning = "a GEMM that reads rows which begin on no 16 bytes" },
-  { "masked", LS_FIELD_BOOL, offsetof (TraceKernel, masked), .default_text = "false",
+  { "masked", LS_FIELD_BOOL, offsetof (LsKernel, masked), .default_text = "false",
     .meaning = "attention that reads a mask, a number for each pair" },
-  { "guess", LS_FIELD_BOOL, offsetof (TraceKernel, is_guess), .default_text = "false",
+  { "guess", LS_FIELD_BOOL, offsetof (LsKernel, is_guess), .default_text = "false",
     .meaning = "what it moves and calculates is not known: its time counts as extrapolated" },
-  { "serial", LS_FIELD_UINT, offsetof (TraceKernel, n_serial), .max = UINT32_MAX, .default_text = "0",
+  { "serial", LS_FIELD_UINT, offsetof (LsKernel, n_serial), .max = UINT32_MAX, .default_text = "0",
     .meaning = "triton-dot: tiles of a chain, each of which waits for the one before" },
   { NULL },
 };
@@ -411,7 +408,7 @@ const LsField ls_trace_fields[] = {
          .default_text = "none", .meaning = "of `ranks`"),
   ARRAY (TraceFile, "ranks", ranks, TraceRank, rank_fields, .blank = &ls_trace_rank_blank, .lines = true,
          .default_text = "none: `mesh`", .meaning = "ranks one by one"),
-  ARRAY (TraceFile, "kernels", kernels, TraceKernel, ls_trace_kernel_fields, .blank = &ls_trace_kernel_blank,
+  ARRAY (TraceFile, "kernels", kernels, LsKernel, ls_trace_kernel_fields, .blank = &ls_trace_kernel_blank,
          .lines = true, .default_text = "none", .meaning = "kernels by shape"),
   ARRAY (TraceFile, "segments", segments, TraceSegment, segment_fields, .lines = true, .required = true,
          .meaning = "ops that belong together"),
@@ -442,24 +439,24 @@ ls_trace_default_host (const TraceOp *op)
   return (LsHostCost) ls_op_kinds[op->kind].host;
 }
 
-static const TraceKernel *
+static const LsKernel *
 kernel_of (const TraceOp *op, const GArray *kernels)
 {
   bool has_one = ls_op_has (op->kind, LS_HAS_KERNEL) && kernels && op->kernel < kernels->len;
-  return has_one ? &g_array_index (kernels, TraceKernel, op->kernel) : NULL;
+  return has_one ? &g_array_index (kernels, LsKernel, op->kernel) : NULL;
 }
 
 LsDtype
 ls_trace_default_dtype (const TraceOp *op, const GArray *kernels)
 {
-  const TraceKernel *k = kernel_of (op, kernels);
-  return k ? (LsDtype) k->dtype : LS_DTYPE_FP32;
+  const LsKernel *k = kernel_of (op, kernels);
+  return k ? k->dtype : LS_DTYPE_FP32;
 }
 
 const char *
 ls_trace_default_name (const TraceOp *op, const GArray *kernels)
 {
-  const TraceKernel *k = kernel_of (op, kernels);
+  const LsKernel *k = kernel_of (op, kernels);
   if (k)
     return k->name;
   if (ls_op_has (op->kind, LS_HAS_CALL) && op->coll >= 0)

@@ -1,6 +1,6 @@
 /* data/traces/trace_file.h — lockstep.trace/1 as it stands in the file, before its indices are
  * known to mean something: the structs that the field tables fill in and write. Used
- * by trace_read*.c and trace_write.c only. Numbers that a file may leave out and that
+ * by trace_read.c and trace_write.c only. Numbers that a file may leave out and that
  * have no neutral value are LS_TRACE_ABSENT (enums -1) then. */
 #ifndef LS_DATA_TRACES_TRACE_FILE_H
 #define LS_DATA_TRACES_TRACE_FILE_H
@@ -15,17 +15,6 @@
 #define LS_TRACE_MAX_BYTES  1e18
 #define LS_TRACE_MAX_FLOPS  1e24
 #define LS_TRACE_MAX_REPEAT 1000000000
-
-typedef struct {
-  char *name;
-  int kind, dtype; /* LsKernelKind, LsDtype */
-  uint64_t m, n, k, batch;
-  double flops, bytes; /* below 0: absent */
-  int access;          /* LsAccess */
-  int attention;       /* LsAttentionKernel */
-  bool by_blocks, unaligned, masked, is_guess;
-  uint32_t n_serial;
-} TraceKernel;
 
 typedef struct {
   int send, receive; /* LS_SLOT_PREV or LS_SLOT_NEXT; -1 for the one that it is not */
@@ -87,7 +76,7 @@ typedef struct {
   GArray *slots;         /* int, LsSlot       */
   GArray *communicators; /* TraceCommunicator */
   GArray *ranks;         /* TraceRank         */
-  GArray *kernels;       /* TraceKernel       */
+  GArray *kernels;       /* LsKernel: what it may leave out is -1 where it has no neutral value */
   GArray *segments;      /* TraceSegment     */
   GArray *roles;         /* TraceRole         */
 } TraceFile;
@@ -95,7 +84,7 @@ typedef struct {
 extern const LsField ls_trace_fields[];
 extern const LsField ls_trace_kernel_fields[], ls_trace_op_fields[], ls_trace_buffer_fields[];
 extern const TraceFile ls_trace_file_blank;
-extern const TraceKernel ls_trace_kernel_blank;
+extern const LsKernel ls_trace_kernel_blank;
 extern const TraceOp ls_trace_op_blank;
 extern const TraceTransfer ls_trace_transfer_blank;
 extern const TraceBuffer ls_trace_buffer_blank;
@@ -103,7 +92,7 @@ extern const TraceRank ls_trace_rank_blank;
 
 /* As a file says it, with strings borrowed from the plan; free with g_array_unref() and
  * ls_trace_op_clear(). */
-GArray *ls_trace_kernels_of (const LsPlan *plan); /* TraceKernel */
+GArray *ls_trace_kernels_of (const LsPlan *plan); /* LsKernel */
 TraceOp ls_trace_op_of (const LsOp *op, const GArray *kernels);
 void ls_trace_op_clear (TraceOp *op);
 /* Whether a file can say the plan exactly. LS_ERROR_UNSUPPORTED. */

@@ -1,5 +1,6 @@
-/* data/traces/trace_read.c — text -> TraceFile -> plan. */
-#include "data/traces/trace_read.h"
+/* data/traces/trace_read.c — text -> TraceFile -> plan. Each part relies on those before it, and stops the
+ * reading if anything in it was wrong. */
+#include <string.h>
 
 #include <lockstep/error.h>
 
@@ -7,6 +8,29 @@
 #include "data/jobs/job_files.h"
 #include "data/traces/captured_trace.h"
 #include "data/traces/chakra.h"
+#include "data/traces/trace_file.h"
+#include "data/traces/trace_json.h"
+#include "network/coll.h"
+#include "plan/bind.h"
+#include "strategy/strategy.h"
+
+/* Ops of a segment are counted in 16 bits. */
+#define MAX_OPS 60000u
+
+/* Far from where indices and sums end: ops of a rank's step (spans are counted in 31
+ * bits), micro-batches, bytes that a step allocates or moves on a rank. */
+#define MAX_OPS_PER_STEP  1e9
+#define MAX_MICRO_BATCHES (1u << 24)
+#define MAX_STEP_BYTES    4e18
+#define MAX_RANKS         (1u << 20)
+
+typedef struct {
+  const LsJsonDoc *doc;
+  const TraceFile *file;
+  LsPlan *plan;
+  LsDiagList *diags;
+  bool ok;
+} TraceReading;
 
 void
 ls_trace_free (LsTrace *trace)
@@ -25,6 +49,544 @@ static const cJSON *
 member (const TraceReading *r, const char *key)
 {
   return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (r->doc), key);
+}
+
+/* Of member `key` of object, or of the object if it has none; of element i of that list unless i is ALL. */
+#define ALL UINT32_MAX
+static void G_GNUC_PRINTF (5, 6)
+    complain (TraceReading *r, const cJSON *object, const char *key, uint32_t i, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  const cJSON *node = key ? cJSON_GetObjectItemCaseSensitive (object, key) : object;
+  if (node && i != ALL)
+    node = cJSON_GetArrayItem (node, (int) i);
+  ls_json_doc_diag (r->doc, node ? node : object, LS_JSON_AT_VALUE, r->diags, NULL, "%s", message);
+  r->ok = false;
+}
+
+static const cJSON *
+first_of (const cJSON *object, const char *key)
+{
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (object, key);
+  return list ? list->child : NULL;
+}
+
+/* --- kernels ----------------------------------------------------------------------- */
+
+static void
+read_kernel (TraceReading *r, const cJSON *node, const LsKernel *from, LsKernel *to)
+{
+  bool is_gemm = ls_kernel_is_gemm (from->kind);
+  bool has_shape = from->m > 0 && from->n > 0 && from->k > 0;
+  bool is_attention = ls_kernel_is_attention (from->kind);
+  if ((is_gemm || is_attention) && !has_shape)
+    complain (r, node, NULL, ALL, "a kernel of kind %s needs \"m\", \"n\" and \"k\"",
+              ls_kernel_kind_name (from->kind));
+  if (!is_gemm && from->bytes < 0)
+    complain (r, node, NULL, ALL, "missing key \"bytes\" (only those of a GEMM follow from its shape)");
+  if (is_attention && from->flops < 0)
+    complain (r, node, NULL, ALL, "missing key \"flops\" (a causal mask may halve them)");
+
+  uint32_t out_bytes = ls_dtype_bytes (ls_dtype_between (from->dtype));
+  LsKernel gemm
+      = ls_kernel_gemm (NULL, from->dtype, from->m, from->n, from->k, from->batch, out_bytes, false);
+  *to = *from;
+  to->name = ls_arena_strdup (r->plan->arena, from->name);
+  to->flops = from->flops >= 0 ? from->flops : is_gemm ? gemm.flops : 0;
+  to->bytes = from->bytes >= 0 ? from->bytes : gemm.bytes;
+  if (from->unaligned && !is_gemm)
+    complain (r, node, NULL, ALL, "\"unaligned\" is of GEMMs");
+  if (from->attention != LS_ATTENTION_KERNEL_AUTO && !is_attention)
+    complain (r, node, NULL, ALL, "\"attention\" is of attention");
+  if (from->masked && !is_attention)
+    complain (r, node, NULL, ALL, "\"masked\" is of attention");
+  if (from->n_serial > 0 && from->access != LS_ACCESS_TRITON_DOT)
+    complain (r, node, NULL, ALL, "\"serial\" is of kernels with the access triton-dot");
+  if (from->by_blocks && (!is_gemm || from->dtype != LS_DTYPE_FP8))
+    complain (r, node, NULL, ALL, "\"by_blocks\" is of GEMMs in fp8");
+  bool is_of_chunks = from->kind == LS_KERNEL_BATCHED_GEMM && from->access == LS_ACCESS_TRITON_DOT;
+  if ((is_gemm || is_attention) && from->access != LS_ACCESS_NONE && !is_of_chunks)
+    complain (r, node, NULL, ALL, "\"access\" is of kernels that stream; a kernel of kind %s has none",
+              ls_kernel_kind_name (from->kind));
+  if (to->flops > LS_TRACE_MAX_FLOPS || to->bytes > LS_TRACE_MAX_BYTES)
+    complain (r, node, NULL, ALL, "%.3g FLOPs and %.3g bytes exceed what can be simulated", to->flops,
+              to->bytes);
+}
+
+static void
+read_kernels (TraceReading *r)
+{
+  const GArray *kernels = r->file->kernels;
+  r->plan->n_kernels = kernels ? kernels->len : 0;
+  r->plan->kernels = ls_arena_new_array (r->plan->arena, LsKernel, MAX (1, r->plan->n_kernels));
+  const cJSON *node = first_of (ls_json_doc_root (r->doc), "kernels");
+  for (uint32_t i = 0; i < r->plan->n_kernels; i++, node = node->next)
+    read_kernel (r, node, &g_array_index (kernels, LsKernel, i), &r->plan->kernels[i]);
+}
+
+/* --- one op: which keys ------------------------------------------------------------- */
+
+/* What means nothing to an op is a mistake, not a remark. */
+static void
+check_keys (TraceReading *r, const cJSON *node, const TraceOp *op)
+{
+  const struct {
+    const char *key;
+    bool is_there;
+    unsigned has;
+  } keys[] = {
+    { "kernel", op->kernel != LS_TRACE_ABSENT, LS_HAS_KERNEL },
+    { "recorded", op->recorded != LS_TIME_NEVER, LS_HAS_RECORDED },
+    { "beside", op->beside != 0, LS_HAS_BESIDE },
+    { "repeat", op->repeat > 1, LS_HAS_REPEAT },
+    { "slot", op->slot >= 0, LS_HAS_CALL },
+    { "coll", op->coll >= 0, LS_HAS_CALL },
+    { "algorithm", op->algorithm != NULL, LS_HAS_CALL },
+    { "margin", op->has_margin, LS_HAS_CALL },
+    { "light", op->is_light, LS_HAS_CALL },
+    { "max_ctas", op->max_ctas > 0, LS_HAS_CALL },
+    { "graph", op->is_in_graph, LS_HAS_GRAPH },
+    { "root", op->root != LS_TRACE_ABSENT, LS_HAS_CALL },
+    { "bytes", op->bytes > 0, LS_HAS_BYTES },
+    { "direction", op->direction >= 0, LS_HAS_DIRECTION },
+    { "event", op->event != LS_TRACE_ABSENT, LS_HAS_EVENT },
+    { "transfers", op->transfers != NULL, LS_HAS_TRANSFERS },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
+    if (keys[i].is_there && !ls_op_has (op->kind, keys[i].has))
+      complain (r, node, keys[i].key, ALL, "means nothing to this kind of op");
+}
+
+/* One that there is not is complained of. */
+static LsAlgorithm
+algorithm_of (const TraceOp *op)
+{
+  LsAlgorithm algorithm = LS_ALGORITHM_CHOOSE;
+  if (op->algorithm)
+    ls_coll_algorithm_find (op->algorithm, &algorithm);
+  return algorithm;
+}
+
+static void
+check_needs (TraceReading *r, const cJSON *node, const TraceOp *op)
+{
+  unsigned given = (op->kernel != LS_TRACE_ABSENT ? LS_HAS_KERNEL : 0)
+      | (op->recorded != LS_TIME_NEVER ? LS_HAS_RECORDED : 0)
+      | (op->slot >= 0 && op->coll >= 0 ? LS_HAS_CALL : 0)
+      | (op->transfers && op->transfers->len > 0 ? LS_HAS_TRANSFERS : 0)
+      | (op->event != LS_TRACE_ABSENT ? LS_HAS_EVENT : 0);
+  const LsOpKindRow *row = &ls_op_kinds[op->kind];
+  if (row->needs && !(row->needs & given))
+    complain (r, node, NULL, ALL, "%s", row->lacking);
+  if (op->root != LS_TRACE_ABSENT && op->coll >= 0 && !ls_coll_kind_has_root ((LsCollKind) op->coll))
+    complain (r, node, "root", ALL, "%s has no root; broadcast, reduce, gather and scatter do",
+              ls_coll_kind_name ((LsCollKind) op->coll));
+  if (op->algorithm && algorithm_of (op) == LS_ALGORITHM_CHOOSE)
+    complain (r, node, "algorithm", ALL, "there is no algorithm \"%s\"", op->algorithm);
+  if (op->kernel != LS_TRACE_ABSENT && op->kernel >= r->plan->n_kernels)
+    complain (r, node, "kernel", ALL, "kernel %u does not exist: there are %u", op->kernel,
+              r->plan->n_kernels);
+}
+
+/* --- one op: its lists --------------------------------------------------------------- */
+
+static void
+read_deps (TraceReading *r, const cJSON *node, const GArray *after, uint32_t index, LsOp *to)
+{
+  to->n_deps = after ? (uint16_t) after->len : 0;
+  if (to->n_deps == 0)
+    return;
+  LsDep *deps = ls_arena_new_array (r->plan->arena, LsDep, to->n_deps);
+  memcpy (deps, after->data, to->n_deps * sizeof *deps);
+  for (uint32_t i = 0; i < to->n_deps; i++)
+    if (deps[i].kind != LS_DEP_STREAM && deps[i].index >= index)
+      complain (r, node, "after", i, "op %u does not come before op %u of the segment", deps[i].index, index);
+  to->deps = deps;
+}
+
+static void
+read_transfers (TraceReading *r, const cJSON *node, const GArray *from, LsOp *to)
+{
+  to->n_transfers = from ? (uint16_t) from->len : 0;
+  if (to->n_transfers == 0)
+    return;
+  LsTransfer *transfers = ls_arena_new_array (r->plan->arena, LsTransfer, to->n_transfers);
+  for (uint32_t i = 0; i < to->n_transfers; i++) {
+    const TraceTransfer *t = &g_array_index (from, TraceTransfer, i);
+    if ((t->send < 0) == (t->receive < 0))
+      complain (r, node, "transfers", i, "expected \"send\" or \"receive\"");
+    transfers[i]
+        = (LsTransfer) { t->bytes, (uint8_t) MAX (t->send, t->receive), t->send >= 0, (uint8_t) t->max_ctas };
+  }
+  to->transfers = transfers;
+}
+
+static void
+read_buffers (TraceReading *r, const cJSON *node, const GArray *from, LsOp *to)
+{
+  to->n_buffers = from ? (uint16_t) from->len : 0;
+  if (to->n_buffers == 0)
+    return;
+  LsBufferEvent *buffers = ls_arena_new_array (r->plan->arena, LsBufferEvent, to->n_buffers);
+  for (uint32_t i = 0; i < to->n_buffers; i++) {
+    const TraceBuffer *b = &g_array_index (from, TraceBuffer, i);
+    bool is_free = b->alloc == LS_TRACE_ABSENT;
+    if (is_free == (b->free == LS_TRACE_ABSENT))
+      complain (r, node, "buffers", i, "expected \"alloc\" or \"free\"");
+    buffers[i] = (LsBufferEvent) {
+      .bytes = b->bytes,
+      .id = (uint16_t) (is_free ? b->free : b->alloc),
+      .category = (uint8_t) b->category,
+      .is_free = is_free,
+      .when = (uint8_t) (b->when >= 0  ? b->when
+                             : is_free ? LS_AT_END
+                                       : LS_AT_ISSUE),
+    };
+  }
+  to->buffers = buffers;
+}
+
+static bool
+check_length (TraceReading *r, const cJSON *node, const char *key, const GArray *list, uint32_t max)
+{
+  if (!list || list->len <= max)
+    return true;
+  complain (r, node, key, ALL, "expected at most %u elements; got %u", max, list->len);
+  return false;
+}
+
+/* --- segments -------------------------------------------------------------------------- */
+
+static uint16_t
+index_or_none (uint32_t value)
+{
+  return value == LS_TRACE_ABSENT ? UINT16_MAX : (uint16_t) value;
+}
+
+static void
+read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, LsOp *to)
+{
+  check_keys (r, node, op);
+  check_needs (r, node, op);
+  const char *name = op->name ? op->name : ls_trace_default_name (op, r->file->kernels);
+  *to = (LsOp) {
+    .kind = (uint8_t) op->kind,
+    .stream = (uint8_t) (op->stream >= 0 ? op->stream : (int) ls_trace_default_stream (op)),
+    .tag = (uint8_t) (op->tag >= 0 ? op->tag : (int) ls_trace_default_tag (op)),
+    .host = (uint8_t) (op->host >= 0 ? op->host : (int) ls_trace_default_host (op)),
+    .slot = (uint8_t) MAX (op->slot, 0),
+    .coll = (uint8_t) MAX (op->coll, 0),
+    .dtype = (uint8_t) (op->dtype >= 0 ? op->dtype : (int) ls_trace_default_dtype (op, r->file->kernels)),
+    .has_margin = op->has_margin,
+    .is_light = op->is_light,
+    .max_ctas = (uint8_t) op->max_ctas,
+    .is_in_graph = op->is_in_graph,
+    .layer = index_or_none (op->layer),
+    .unit = index_or_none (op->unit),
+    .event = ls_op_has (op->kind, LS_HAS_EVENT) ? index_or_none (op->event) : LS_EVENT_NONE,
+    .kernel = op->kernel,
+    .root = ls_op_has (op->kind, LS_HAS_DIRECTION) ? (uint32_t) MAX (op->direction, 0)
+        : op->root == LS_TRACE_ABSENT              ? 0
+                                                   : op->root,
+    .recorded = op->recorded,
+    .beside = op->beside,
+    .repeat = op->repeat > 1 ? op->repeat : 0,
+    .bytes = op->bytes,
+    .name = ls_arena_strdup (r->plan->arena, name),
+    .algorithm = (uint8_t) algorithm_of (op),
+  };
+  if (check_length (r, node, "after", op->after, MAX_OPS))
+    read_deps (r, node, op->after, index, to);
+  if (check_length (r, node, "transfers", op->transfers, MAX_OPS))
+    read_transfers (r, node, op->transfers, to);
+  if (check_length (r, node, "buffers", op->buffers, MAX_OPS))
+    read_buffers (r, node, op->buffers, to);
+}
+
+static void
+read_segment (TraceReading *r, const cJSON *node, const TraceSegment *from, LsSegment *to)
+{
+  if (!check_length (r, node, "ops", from->ops, MAX_OPS))
+    return;
+  to->name = ls_arena_strdup (r->plan->arena, from->name);
+  to->n_ops = from->ops->len;
+  to->ops = ls_arena_new_array (r->plan->arena, LsOp, MAX (1, to->n_ops));
+  const cJSON *op = first_of (node, "ops");
+  for (uint32_t i = 0; i < to->n_ops; i++, op = op->next)
+    read_op (r, op, &g_array_index (from->ops, TraceOp, i), i, &to->ops[i]);
+}
+
+static void
+read_segments (TraceReading *r)
+{
+  const GArray *segments = r->file->segments;
+  r->plan->n_segments = segments->len;
+  r->plan->segments = ls_arena_new_array (r->plan->arena, LsSegment, MAX (1, segments->len));
+  const cJSON *node = first_of (ls_json_doc_root (r->doc), "segments");
+  for (uint32_t i = 0; i < segments->len; i++, node = node->next)
+    read_segment (r, node, &g_array_index (segments, TraceSegment, i), &r->plan->segments[i]);
+}
+
+static bool
+uses_slot (const TraceReading *r, LsSlot slot)
+{
+  for (uint32_t s = 0; s < r->plan->n_segments; s++)
+    for (uint32_t i = 0; i < r->plan->segments[s].n_ops; i++)
+      if (ls_op_has (r->plan->segments[s].ops[i].kind, LS_HAS_CALL)
+          && r->plan->segments[s].ops[i].slot == slot)
+        return true;
+  return false;
+}
+
+/* --- programs --------------------------------------------------------------------------- */
+
+/* What instances of a segment add to a step. */
+typedef struct {
+  double n_ops, bytes; /* allocated, or sent and received */
+  uint32_t n_events;
+} Sum;
+
+static Sum
+sum_of_segment (const LsSegment *segment)
+{
+  Sum sum = { .n_ops = segment->n_ops };
+  for (uint32_t i = 0; i < segment->n_ops; i++) {
+    const LsOp *op = &segment->ops[i];
+    sum.bytes += (double) op->bytes;
+    for (uint32_t t = 0; t < op->n_transfers; t++)
+      sum.bytes += (double) op->transfers[t].bytes;
+    for (uint32_t b = 0; b < op->n_buffers; b++)
+      sum.bytes += op->buffers[b].is_free ? 0 : (double) op->buffers[b].bytes;
+    if (ls_op_has (op->kind, LS_HAS_EVENT) && op->event != LS_EVENT_NONE)
+      sum.n_events = MAX (sum.n_events, op->event + 1u);
+  }
+  return sum;
+}
+
+static bool
+check_row (TraceReading *r, const cJSON *role, uint32_t i, const uint32_t *row)
+{
+  const struct {
+    const char *name;
+    uint32_t limit;
+  } columns[N_ROW] = {
+    [ROW_SEGMENT] = { "segment", r->plan->n_segments },
+    [ROW_MB] = { "micro-batch", MAX_MICRO_BATCHES },
+    [ROW_CHUNK] = { "chunk", LS_MAX_CHUNKS },
+    [ROW_STAGE] = { "stage", UINT16_MAX },
+  };
+  for (int c = 0; c < N_ROW; c++)
+    if (row[c] >= columns[c].limit) {
+      complain (r, role, "instances", i, "%s %u: expected less than %u", columns[c].name, row[c],
+                columns[c].limit);
+      return false;
+    }
+  return true;
+}
+
+static void
+read_instances (TraceReading *r, const cJSON *node, const GArray *from, const Sum *of_segment, LsProgram *to)
+{
+  LsPlan *plan = r->plan;
+  const uint32_t *row = (const uint32_t *) (gpointer) from->data;
+  Sum sum = { 0 };
+  to->n_instances = from->len;
+  to->instances = ls_arena_new_array (plan->arena, LsInstance, MAX (1, from->len));
+  for (int c = 0; c < LS_N_MEM; c++)
+    sum.bytes += (double) to->static_bytes[c];
+  for (uint32_t i = 0; i < from->len; i++, row += N_ROW) {
+    if (!check_row (r, node, i, row))
+      continue;
+    to->instances[i] = (LsInstance) { row[ROW_SEGMENT], row[ROW_MB], (uint16_t) row[ROW_CHUNK],
+                                      (uint16_t) row[ROW_STAGE] };
+    plan->n_micro_batches = MAX (plan->n_micro_batches, row[ROW_MB] + 1);
+    plan->n_chunks = MAX (plan->n_chunks, row[ROW_CHUNK] + 1);
+    const Sum *s = &of_segment[row[ROW_SEGMENT]];
+    sum.n_ops += s->n_ops;
+    sum.bytes += s->bytes;
+    to->n_events = MAX (to->n_events, s->n_events);
+  }
+  if (to->n_lead > 0 && to->n_lead >= from->len)
+    complain (r, node, "lead", ALL, "%u of %u instances; expected less than all of them", to->n_lead,
+              from->len);
+  if (r->ok && sum.n_ops < 1)
+    complain (r, node, "instances", ALL, "a program without ops; expected at least one");
+  if (sum.n_ops > MAX_OPS_PER_STEP)
+    complain (r, node, "instances", ALL, "%.3g ops in a step; the limit is %.3g", sum.n_ops,
+              MAX_OPS_PER_STEP);
+  if (sum.bytes > MAX_STEP_BYTES)
+    complain (r, node, "instances", ALL, "a step allocates and moves %.3g bytes; the limit is %.3g",
+              sum.bytes, MAX_STEP_BYTES);
+}
+
+static void
+read_roles (TraceReading *r)
+{
+  const GArray *roles = r->file->roles;
+  LsPlan *plan = r->plan;
+  g_autofree Sum *of_segment = g_new0 (Sum, plan->n_segments);
+  for (uint32_t s = 0; s < plan->n_segments; s++)
+    of_segment[s] = sum_of_segment (&plan->segments[s]);
+
+  plan->n_micro_batches = plan->n_chunks = 1;
+  plan->n_roles = roles->len;
+  plan->programs = ls_arena_new_array (plan->arena, LsProgram, MAX (1, roles->len));
+  const cJSON *list = member (r, "roles"), *node = list->child;
+  for (uint32_t i = 0; i < roles->len; i++, node = node->next) {
+    const TraceRole *from = &g_array_index (roles, TraceRole, i);
+    LsProgram *to = &plan->programs[i];
+    to->stage = (uint16_t) (from->stage == LS_TRACE_ABSENT ? i : from->stage);
+    to->n_params = from->n_params;
+    to->n_lead = from->n_lead;
+    memcpy (to->static_bytes, from->static_bytes, sizeof to->static_bytes);
+    read_instances (r, node, from->instances, of_segment, to);
+  }
+  if (roles->len == 0 || roles->len > UINT16_MAX)
+    complain (r, list, NULL, ALL, "expected 1 to %u roles; got %u", UINT16_MAX, roles->len);
+}
+
+/* --- ranks by mesh ------------------------------------------------------------------------ */
+
+static uint32_t
+slots_of (const TraceReading *r)
+{
+  uint32_t slots = 0;
+  const GArray *given = r->file->slots;
+  for (guint i = 0; given && i < given->len; i++)
+    slots |= LS_SLOT_BIT (g_array_index (given, int, i));
+  for (int s = 0; !given && s < LS_SLOT_PREV; s++)
+    slots |= uses_slot (r, (LsSlot) s) ? LS_SLOT_BIT (s) : 0;
+  return slots & LS_MESH_SLOTS;
+}
+
+static void
+read_mesh (TraceReading *r, const LsMesh *mesh)
+{
+  const cJSON *node = member (r, "mesh");
+  double n_ranks = (double) mesh->tp * mesh->cp * mesh->dp * mesh->pp;
+  if (mesh->pp != r->plan->n_roles)
+    complain (r, node, "pp", ALL, "%u stages, but %u roles: every stage has a role", mesh->pp,
+              r->plan->n_roles);
+  if (n_ranks > MAX_RANKS)
+    complain (r, node, NULL, ALL, "%.0f ranks; expected at most %u", n_ranks, MAX_RANKS);
+  if (r->ok)
+    ls_plan_bind_mesh (r->plan, mesh, slots_of (r));
+}
+
+/* --- ranks one by one ---------------------------------------------------------------------- */
+
+static void
+read_communicators (TraceReading *r)
+{
+  const GArray *from = r->file->communicators;
+  LsPlan *plan = r->plan;
+  plan->n_comms = from ? from->len : 0;
+  plan->comms = ls_arena_new_array (plan->arena, LsCommunicator, MAX (1, plan->n_comms));
+  g_autofree uint32_t *seen_in = g_new0 (uint32_t, plan->n_ranks); /* the last, plus one */
+  const cJSON *node = from ? member (r, "communicators")->child : NULL;
+  for (uint32_t c = 0; c < plan->n_comms; c++, node = node->next) {
+    const TraceCommunicator *f = &g_array_index (from, TraceCommunicator, c);
+    LsCommunicator *to = &plan->comms[c];
+    *to = (LsCommunicator) { .axis = (LsAxis) f->axis,
+                             .spans_stages = f->spans_stages,
+                             .n_ranks = f->n_ranks };
+    to->offsets = ls_arena_new_array (plan->arena, uint32_t, MAX (1, f->n_ranks));
+    if (f->n_ranks == 0)
+      complain (r, node, "ranks", ALL, "a communicator without members");
+    for (uint32_t i = 0; i < f->n_ranks; i++) {
+      uint32_t rank = to->offsets[i] = f->ranks[i];
+      if (rank >= plan->n_ranks)
+        complain (r, node, "ranks", i, "rank %u does not exist: there are %u", rank, plan->n_ranks);
+      else if (seen_in[rank] == c + 1)
+        complain (r, node, "ranks", i, "rank %u is a member twice", rank);
+      else
+        seen_in[rank] = c + 1;
+    }
+  }
+}
+
+/* Every member learns its place, in the slots that it binds to the communicator. */
+static void
+bind_members (TraceReading *r)
+{
+  LsPlan *plan = r->plan;
+  for (uint32_t c = 0; c < plan->n_comms; c++)
+    for (uint32_t i = 0; i < plan->comms[c].n_ranks; i++) {
+      LsBinding *b = &plan->bindings[ls_comm_rank (&plan->comms[c], i)];
+      for (int s = 0; s < LS_SLOT_PREV; s++)
+        if (b->comm[s] == c)
+          b->member[s] = i;
+    }
+}
+
+static void
+read_rank (TraceReading *r, const cJSON *node, uint32_t rank, const TraceRank *from)
+{
+  LsPlan *plan = r->plan;
+  LsBinding *b = &plan->bindings[rank];
+  b->role = from->role;
+  plan->gpu_of_rank[rank] = from->gpu == LS_TRACE_ABSENT ? rank : from->gpu;
+  for (int s = 0; s < LS_N_SLOTS; s++)
+    b->comm[s] = b->member[s] = UINT32_MAX;
+  memcpy (b->comm, from->comm, sizeof from->comm);
+  memcpy (b->peer, from->peer, sizeof b->peer);
+  if (from->role >= plan->n_roles)
+    complain (r, node, "role", ALL, "role %u does not exist: there are %u", from->role, plan->n_roles);
+  for (int i = 0; i < 2; i++)
+    if (b->peer[i] != UINT32_MAX && (b->peer[i] >= plan->n_ranks || b->peer[i] == rank))
+      complain (r, node, ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), ALL,
+                "rank %u is not another rank: there are %u", b->peer[i], plan->n_ranks);
+}
+
+/* What the lists say of each other. */
+static void
+check_rank (TraceReading *r, const cJSON *node, uint32_t rank)
+{
+  const LsPlan *plan = r->plan;
+  const LsBinding *b = &plan->bindings[rank];
+  for (int s = 0; s < LS_SLOT_PREV; s++) {
+    if (b->comm[s] == UINT32_MAX)
+      continue;
+    if (b->comm[s] >= plan->n_comms)
+      complain (r, node, ls_slot_name ((LsSlot) s), ALL, "communicator %u does not exist: there are %u",
+                b->comm[s], plan->n_comms);
+    else if (b->member[s] == UINT32_MAX)
+      complain (r, node, ls_slot_name ((LsSlot) s), ALL, "rank %u is not a member of communicator %u", rank,
+                b->comm[s]);
+  }
+  for (int i = 0; i < 2; i++)
+    if (b->peer[i] != UINT32_MAX && plan->bindings[b->peer[i]].peer[1 - i] != rank)
+      complain (r, node, ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), ALL,
+                "%s of rank %u is rank %u, but %s of that is another",
+                ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), rank, b->peer[i],
+                ls_slot_name ((LsSlot) (LS_SLOT_NEXT - i)));
+}
+
+static void
+read_ranks (TraceReading *r)
+{
+  const GArray *ranks = r->file->ranks;
+  LsPlan *plan = r->plan;
+  const cJSON *list = member (r, "ranks"), *node = list->child;
+  if (ranks->len == 0 || ranks->len > MAX_RANKS) {
+    complain (r, list, NULL, ALL, "expected 1 to %u ranks; got %u", MAX_RANKS, ranks->len);
+    return;
+  }
+  plan->n_ranks = ranks->len;
+  plan->bindings = ls_arena_new_array (plan->arena, LsBinding, ranks->len);
+  plan->gpu_of_rank = ls_arena_new_array (plan->arena, uint32_t, ranks->len);
+  for (uint32_t i = 0; i < ranks->len; i++, node = node->next)
+    read_rank (r, node, i, &g_array_index (ranks, TraceRank, i));
+  read_communicators (r);
+  if (!r->ok)
+    return;
+  bind_members (r);
+  node = list->child;
+  for (uint32_t i = 0; i < ranks->len; i++, node = node->next)
+    check_rank (r, node, i);
 }
 
 static void G_GNUC_PRINTF (3, 4) refuse (TraceReading *r, LsErrorCode code, const char *format, ...)
@@ -52,7 +614,7 @@ mesh_of (const TraceFile *file)
 static void
 check_dp (TraceReading *r, bool has_mesh, uint32_t file_dp, uint32_t dp)
 {
-  bool reduces = ls_trace_uses_slot (r, LS_SLOT_DP) || ls_trace_uses_slot (r, LS_SLOT_WORLD);
+  bool reduces = uses_slot (r, LS_SLOT_DP) || uses_slot (r, LS_SLOT_WORLD);
   if (dp == 0 || dp == file_dp)
     return;
   if (!has_mesh)
@@ -69,26 +631,23 @@ read_who (TraceReading *r, uint32_t dp, LsMesh *ret_mesh)
 {
   const cJSON *mesh = member (r, "mesh"), *ranks = member (r, "ranks");
   if (!mesh == !ranks) {
-    ls_trace_complain (r, ls_json_doc_root (r->doc), NULL, TRACE_ALL,
-                       "expected either \"mesh\" or \"ranks\"");
+    complain (r, ls_json_doc_root (r->doc), NULL, ALL, "expected either \"mesh\" or \"ranks\"");
     return;
   }
   if (mesh && r->file->communicators)
-    ls_trace_complain (r, member (r, "communicators"), NULL, TRACE_ALL,
-                       "means nothing with a mesh, which has its own");
+    complain (r, member (r, "communicators"), NULL, ALL, "means nothing with a mesh, which has its own");
   if (ranks && r->file->slots)
-    ls_trace_complain (r, member (r, "slots"), NULL, TRACE_ALL,
-                       "means nothing with \"ranks\", which say their slots");
+    complain (r, member (r, "slots"), NULL, ALL, "means nothing with \"ranks\", which say their slots");
   LsMesh m = mesh_of (r->file);
   check_dp (r, mesh != NULL, m.dp, dp);
   if (!r->ok)
     return;
   if (ranks) {
-    ls_trace_read_ranks (r);
+    read_ranks (r);
     return;
   }
   m.dp = dp > 0 ? dp : m.dp;
-  ls_trace_read_mesh (r, &m);
+  read_mesh (r, &m);
   *ret_mesh = m;
 }
 
@@ -114,8 +673,8 @@ check_degrees (TraceReading *r, const LsStrategy *s, const LsMesh *mesh)
   };
   for (guint i = 0; i < G_N_ELEMENTS (degrees); i++)
     if (degrees[i].said > 0 && degrees[i].said != degrees[i].is)
-      ls_trace_complain (r, member (r, "strategy"), degrees[i].key, TRACE_ALL,
-                         "%u, but that of the mesh is %u", degrees[i].said, degrees[i].is);
+      complain (r, member (r, "strategy"), degrees[i].key, ALL, "%u, but that of the mesh is %u",
+                degrees[i].said, degrees[i].is);
 }
 
 /* More replicas work on as many more sequences. */
@@ -152,16 +711,15 @@ read_work (TraceReading *r, LsTrace *t)
   const cJSON *model = member (r, "model"), *strategy = member (r, "strategy");
   LsMesh file_mesh = mesh_of (r->file);
   if (!model != !strategy)
-    ls_trace_complain (r, ls_json_doc_root (r->doc), NULL, TRACE_ALL,
-                       "\"model\" and \"strategy\" go together");
+    complain (r, ls_json_doc_root (r->doc), NULL, ALL, "\"model\" and \"strategy\" go together");
   if (!r->ok || !model)
     return;
   r->ok = ls_fields_read (ls_model_fields, r->doc, model, &t->model, NULL, r->diags) && r->ok;
   r->ok = ls_fields_read (ls_strategy_fields, r->doc, strategy, &t->strategy, NULL, r->diags) && r->ok;
   if (!t->model.name)
-    ls_trace_complain (r, model, NULL, TRACE_ALL, "missing key \"name\"");
+    complain (r, model, NULL, ALL, "missing key \"name\"");
   if (t->strategy.global_batch == 0)
-    ls_trace_complain (r, strategy, NULL, TRACE_ALL, "missing key \"global_batch\" (sequences of one step)");
+    complain (r, strategy, NULL, ALL, "missing key \"global_batch\" (sequences of one step)");
   if (!r->ok)
     return;
   if (t->mesh.tp > 0) {
@@ -196,16 +754,16 @@ check_plan (TraceReading *r)
   if (at.role == UINT32_MAX)
     refuse (r, (LsErrorCode) error->code, "%s", error->message);
   else
-    ls_trace_complain (r, node_of (r, at), NULL, TRACE_ALL, "%s", error->message);
+    complain (r, node_of (r, at), NULL, ALL, "%s", error->message);
 }
 
 static void
 read_plan (TraceReading *r, LsTrace *t, uint32_t dp)
 {
-  ls_trace_read_kernels (r);
-  ls_trace_read_segments (r);
+  read_kernels (r);
+  read_segments (r);
   if (r->ok)
-    ls_trace_read_roles (r);
+    read_roles (r);
   if (r->ok)
     read_who (r, dp, &t->mesh);
   if (r->ok)

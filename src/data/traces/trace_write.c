@@ -140,29 +140,8 @@ roles_of (const LsPlan *plan)
 GArray *
 ls_trace_kernels_of (const LsPlan *plan)
 {
-  GArray *kernels = array_of (sizeof (TraceKernel), plan->n_kernels);
-  for (uint32_t i = 0; i < plan->n_kernels; i++) {
-    const LsKernel *k = &plan->kernels[i];
-    g_array_index (kernels, TraceKernel, i) = (TraceKernel) {
-      .name = BORROWED (k->name),
-      .kind = (int) k->kind,
-      .dtype = (int) k->dtype,
-      .m = k->m,
-      .n = k->n,
-      .k = k->k,
-      .batch = k->batch,
-      .flops = k->flops,
-      .bytes = k->bytes,
-      .access = (int) k->access,
-      .by_blocks = k->by_blocks,
-      .unaligned = k->unaligned,
-      .masked = k->masked,
-      .is_guess = k->is_guess,
-      .attention = (int) k->attention,
-      .n_serial = k->n_serial,
-    };
-  }
-  return kernels;
+  GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
+  return g_array_append_vals (kernels, plan->kernels, plan->n_kernels);
 }
 
 static uint32_t
