@@ -3,10 +3,19 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "data/text/csv.h"
 #include "data/text/read_file.h"
 
 #define MAX_TIME_US 1e12
+#define MAX_SIZE    1e9  /* of a dimension                               */
+#define FLOPS_SLACK 0.01 /* of a GEMM: the file counts 2 m n k, as we do */
+
+/* What kernelbench says of a kernel, as text where only some groups spell it alike. */
+typedef struct {
+  char *group, *name, *shape, *dtype, *note, *disturbed, *implementation;
+  double bytes, flops, time_us;
+} LsProfileRow;
 
 typedef struct {
   char *what, *why;
@@ -126,9 +135,8 @@ static void G_GNUC_PRINTF (5, 0) complain (const LsProfile *p, guint row, const 
   ls_json_doc_diag (p->doc, member ? member : node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
-void
-ls_profile_error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format,
-                     ...)
+static void G_GNUC_PRINTF (5, 6)
+    error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
@@ -145,6 +153,331 @@ ls_profile_error (const LsProfile *p, guint row, LsDiagList *diags, const char *
   va_end (args);
 }
 
+/* ---- the kernel of a row ---- */
+
+/* The streams of kernelbench and their kinds in the simulator (model/operators_*.c). */
+static const struct {
+  const char *name;
+  LsKernelKind kind;
+} streams[] = {
+  { "copy", LS_KERNEL_ELEMENTWISE },
+  { "memcpy", LS_KERNEL_ELEMENTWISE },
+  { "memset", LS_KERNEL_MEMSET },
+  { "add", LS_KERNEL_ELEMENTWISE },
+  { "residual-grad-add", LS_KERNEL_ELEMENTWISE },
+  { "bias-add", LS_KERNEL_ELEMENTWISE },
+  { "bias-gelu", LS_KERNEL_ELEMENTWISE },
+  { "gelu-bwd", LS_KERNEL_ELEMENTWISE },
+  { "bias-dropout-add", LS_KERNEL_ELEMENTWISE },
+  { "dropout", LS_KERNEL_ELEMENTWISE },
+  { "dropout-bwd", LS_KERNEL_ELEMENTWISE },
+  { "bias-grad", LS_KERNEL_REDUCTION },
+  { "scale-mask-softmax", LS_KERNEL_SOFTMAX },
+  { "scale-mask-softmax-bwd", LS_KERNEL_SOFTMAX },
+  { "layernorm-fwd", LS_KERNEL_NORM },
+  { "layernorm-dgrad", LS_KERNEL_NORM },
+  { "layernorm-gamma-beta-grad", LS_KERNEL_NORM },
+  { "rmsnorm-fwd", LS_KERNEL_NORM },
+  { "rmsnorm-bwd", LS_KERNEL_NORM },
+  { "swiglu", LS_KERNEL_ELEMENTWISE },
+  { "swiglu-bwd", LS_KERNEL_ELEMENTWISE },
+  { "rope-fwd", LS_KERNEL_ELEMENTWISE },
+  { "rope-bwd", LS_KERNEL_ELEMENTWISE },
+  { "moe-permute", LS_KERNEL_ELEMENTWISE },
+  { "moe-unpermute", LS_KERNEL_ELEMENTWISE },
+  { "embedding-lookup", LS_KERNEL_EMBEDDING },
+  { "embedding-grad", LS_KERNEL_EMBEDDING },
+  { "cross-entropy", LS_KERNEL_CROSS_ENTROPY },
+  { "cross-entropy-bwd", LS_KERNEL_CROSS_ENTROPY },
+  { "adam", LS_KERNEL_OPTIMIZER },
+  { "weight-copy", LS_KERNEL_OPTIMIZER },
+  { "main-grad-copy", LS_KERNEL_OPTIMIZER },
+  { "grad-unscale", LS_KERNEL_OPTIMIZER },
+  { "grad-norm", LS_KERNEL_REDUCTION },
+  { "grad-clip", LS_KERNEL_OPTIMIZER },
+};
+
+/* Kernels of its layer, which go by what they are used for. */
+static const struct {
+  const char *use, *stream;
+} uses[] = {
+  { "attention-dropout", "dropout" },
+  { "attention-dropout-bwd", "dropout-bwd" },
+  { "bias-dropout-add-bwd", "dropout-bwd" },
+  { "row-bias-grad", "bias-grad" },
+  { "fc1-bias-grad", "bias-grad" },
+  { "qkv-bias-grad", "bias-grad" },
+  { "qkv-bias", "bias-add" },
+  { "context-transpose", "copy" },
+  { "qkv-grad-concat", "copy" },
+};
+
+/* Its products. */
+static const char *const products[]
+    = { "forward",          "dgrad",      "wgrad",           "wgrad16", "scores-bmm", "dk-bmm", "expert-fc1",
+        "expert-fc1-wgrad", "expert-fc2", "expert-fc2-wgrad" };
+
+/* Of interleaved batches the simulator knows nothing. */
+static const char interleaved[] = "operands=interleaved";
+
+/* "8*128x2048x64": batch, then n sizes; without "8*" a batch of 1. */
+static bool
+parse_shape (const char *text, guint n, uint64_t *ret_sizes, uint64_t *ret_batch)
+{
+  const char *star = strchr (text, '*');
+  g_autofree char *batch = star ? g_strndup (text, (gsize) (star - text)) : g_strdup ("1");
+  g_auto (GStrv) items = g_strsplit (star ? star + 1 : text, "x", -1);
+  bool ok = g_strv_length (items) == n
+      && g_ascii_string_to_unsigned (batch, 10, 1, (guint64) MAX_SIZE, ret_batch, NULL);
+  for (guint i = 0; ok && i < n; i++)
+    ok = g_ascii_string_to_unsigned (items[i], 10, 1, (guint64) MAX_SIZE, &ret_sizes[i], NULL);
+  return ok;
+}
+
+static bool
+check_row (const LsProfile *p, guint row, const LsProfileRow *r, const char *shape, bool has_shape,
+           LsDtype *ret_dtype, LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  if (!has_shape)
+    error_at (p, row, "shape", diags, "expected %s; got \"%.40s\"", shape, r->shape ? r->shape : "");
+  if (!r->dtype || !ls_dtype_parse (r->dtype, ret_dtype) || *ret_dtype == LS_DTYPE_BYTE)
+    error_at (p, row, "dtype", diags, "expected a number format such as bf16 or fp8; got \"%.40s\"",
+              r->dtype ? r->dtype : "");
+  if (!(r->time_us > 0))
+    error_at (p, row, "time_us", diags, "expected a time above 0; got %g", r->time_us);
+  if (!(r->bytes > 0))
+    error_at (p, row, "bytes", diags, "expected bytes above 0; got %g", r->bytes);
+  return ls_diag_list_n (diags) == n_before;
+}
+
+static guint G_GNUC_PRINTF (1, 2) family_of (const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *key = g_strdup_vprintf (format, args);
+  va_end (args);
+  return ls_kernel_family (key);
+}
+
+static void
+append_gemm (LsProfile *p, guint row, const LsProfileRow *r, const char *name, GArray *kernels,
+             LsDiagList *diags)
+{
+  uint64_t s[3] = { 0 }, batch = 1;
+  LsDtype dtype = LS_DTYPE_BF16;
+  bool has_shape = r->shape && parse_shape (r->shape, 3, s, &batch);
+  if (!check_row (p, row, r, "rows x columns x inner such as 2048x12288x4096, after batch*", has_shape,
+                  &dtype, diags))
+    return;
+  LsTimedKernel t = { .kernel = ls_kernel_gemm (name, dtype, s[0], s[1], s[2], batch, 2, false),
+                      .measured_s = r->time_us * 1e-6,
+                      .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[1], s[2]),
+                      .row = row };
+  if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
+    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
+              r->flops);
+  t.kernel.bytes = r->bytes; /* with what the result is and whether it accumulates */
+  g_array_append_val (kernels, t);
+}
+
+static void
+append_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name, LsKernelKind kind,
+               GArray *kernels, LsDiagList *diags)
+{
+  uint64_t s[2] = { 0 }, batch = 1;
+  LsDtype dtype = LS_DTYPE_FP16;
+  bool has_shape = r->shape && parse_shape (r->shape, 2, s, &batch)
+      && (batch == 1 || strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0);
+  if (!check_row (p, row, r, "rows x columns such as 8192x6144", has_shape, &dtype, diags))
+    return;
+  LsTimedKernel t = {
+    .kernel = ls_kernel_stream (name, kind, dtype, s[0], s[1], r->bytes, 0),
+    .measured_s = r->time_us * 1e-6,
+    .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[0], s[1]),
+    .row = row,
+  };
+  t.kernel.batch = batch;
+  g_array_append_val (kernels, t);
+}
+
+/* Whose flash attention ran. */
+static const struct {
+  const char *name;
+  LsAttentionKernel kernel;
+} implementations[] = {
+  { "fa1", LS_ATTENTION_KERNEL_FA1 },           { "triton", LS_ATTENTION_KERNEL_TRITON },
+  { "fa2", LS_ATTENTION_KERNEL_FA2 },           { "fa3", LS_ATTENTION_KERNEL_FA3 },
+  { "aotriton", LS_ATTENTION_KERNEL_AOTRITON }, { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
+};
+
+/* AUTO: none of these, so kernelbench's own. */
+static LsAttentionKernel
+attention_of (const LsProfileRow *r)
+{
+  for (guint i = 0; r->implementation && i < G_N_ELEMENTS (implementations); i++)
+    if (strcmp (r->implementation, implementations[i].name) == 0)
+      return implementations[i].kernel;
+  return LS_ATTENTION_KERNEL_AUTO;
+}
+
+/* "1x8192x32x8x128": sequences, tokens, heads, key/value heads, width. */
+static void
+append_attention (LsProfile *p, guint row, const LsProfileRow *r, bool is_backward, LsDiagList *diags)
+{
+  uint64_t s[5] = { 1, 1, 1, 1, 1 }, batch = 1;
+  LsDtype dtype = LS_DTYPE_BF16;
+  bool has_shape = r->shape && parse_shape (r->shape, 5, s, &batch) && batch == 1;
+  if (!check_row (p, row, r, "sequences x tokens x heads x key/value heads x width", has_shape, &dtype,
+                  diags))
+    return;
+  bool is_causal = r->note && strstr (r->note, "causal=1");
+  LsTimedKernel t = {
+    .kernel = ls_kernel_attention (is_backward ? "flash-attention-bwd" : "flash-attention-fwd", dtype, s[0],
+                                   s[1], s[2], s[3], s[4], is_causal, is_backward),
+    .measured_s = r->time_us * 1e-6,
+    .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[2], s[3], s[4]),
+    .attention = attention_of (r),
+    .row = row,
+  };
+  if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
+    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
+              r->flops);
+  t.kernel.bytes = r->bytes;
+  g_array_append_val (p->kernels, t);
+}
+
+static bool
+take_product (LsProfile *p, guint row, const LsProfileRow *r, GArray *kernels, LsDiagList *diags)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (products); i++)
+    if (strcmp (r->name, products[i]) == 0 && !(r->note && strstr (r->note, interleaved))) {
+      append_gemm (p, row, r, products[i], kernels, diags);
+      return true;
+    }
+  return false;
+}
+
+static bool
+take_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name, GArray *kernels,
+             LsDiagList *diags)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
+    if (strcmp (name, streams[i].name) == 0) {
+      append_stream (p, row, r, streams[i].name, streams[i].kind, kernels, diags);
+      return true;
+    }
+  return false;
+}
+
+/* No kernel alone: it is counted as passed over. */
+static void
+take_stream_in_layer (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
+{
+  const char *name = r->name;
+  for (guint i = 0; i < G_N_ELEMENTS (uses); i++)
+    if (strcmp (name, uses[i].use) == 0)
+      name = uses[i].stream;
+  take_stream (p, row, r, name, p->in_layer, diags);
+}
+
+/* kernelbench's own is a kernel that no job runs: it is never taken for one of those. */
+static void
+take_attention (LsProfile *p, guint row, const LsProfileRow *r, bool is_backward, LsDiagList *diags)
+{
+  if (attention_of (r) != LS_ATTENTION_KERNEL_AUTO)
+    append_attention (p, row, r, is_backward, diags);
+  else
+    p->n_own_attention++;
+}
+
+static bool
+take_attention_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
+{
+  bool is_forward = strcmp (r->name, "flash-attention-fwd") == 0,
+       is_backward = strcmp (r->name, "flash-attention-bwd") == 0;
+  if (is_forward || is_backward)
+    take_attention (p, row, r, is_backward, diags);
+  return is_forward || is_backward;
+}
+
+/* Of the group `shapes`: what the note says of the kernel's kind. -1: nothing that is known. */
+static int
+kind_of (const LsProfileRow *r)
+{
+  static const char key[] = "kind=";
+  const char *at = r->note ? strstr (r->note, key) : NULL;
+  for (int kind = 0; at && kind < LS_N_KERNEL_KINDS; kind++) {
+    const char *name = ls_kernel_kind_name ((LsKernelKind) kind), *word = at + strlen (key);
+    if (strcspn (word, " ") == strlen (name) && g_str_has_prefix (word, name))
+      return kind;
+  }
+  return -1;
+}
+
+/* Kernels of a job, alone or in a step, under the job's names. Those that only streamed as many bytes tell
+ * nothing of it. */
+static bool
+take_shape (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
+{
+  int kind = kind_of (r);
+  const char *name = g_intern_string (r->name);
+  GArray *in = strcmp (r->group, "plan") == 0 ? p->sustained : p->kernels;
+  if (kind < 0 || g_strcmp0 (r->implementation, "stand-in") == 0
+      || (r->note && strstr (r->note, "implementation=stand-in")))
+    return false;
+  if (ls_kernel_is_gemm (kind))
+    append_gemm (p, row, r, name, in, diags);
+  else if (ls_kernel_is_attention (kind))
+    take_attention (p, row, r, kind == LS_KERNEL_ATTENTION_BWD, diags);
+  else
+    append_stream (p, row, r, name, (LsKernelKind) kind, p->kernels, diags);
+  return true;
+}
+
+static bool
+is_disturbed (const LsProfileRow *r)
+{
+  return r->disturbed || (r->note && strstr (r->note, "disturbed="));
+}
+
+static void
+note_fact (LsProfile *p, const LsProfileRow *r)
+{
+  static const char *const groups[] = { "host", "copies", "slowdown", "context", NULL };
+  const LsProfileFact fact = { g_intern_string (r->group), g_intern_string (r->name),
+                               g_intern_string (r->note), r->time_us * 1e-6, r->bytes };
+  if (g_strv_contains (groups, r->group) && r->time_us > 0)
+    g_array_append_val (p->facts, fact);
+}
+
+/* Appends the kernel of row number `row` to those of the profile, or counts it as passed over. Diagnostics: a
+ * shape, number format, time or count is wrong. */
+static void
+take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
+{
+  bool is_taken = false;
+  if (is_disturbed (r)) {
+    p->n_disturbed++;
+    p->n_passed++;
+    return;
+  }
+  if (strcmp (r->group, "gemm-isolated") == 0 || strcmp (r->group, "gemm-batched") == 0)
+    is_taken = take_product (p, row, r, p->kernels, diags);
+  else if (strcmp (r->group, "gemm-sustained") == 0)
+    is_taken = take_product (p, row, r, p->sustained, diags);
+  else if (strcmp (r->group, "streams") == 0 || strcmp (r->group, "operators") == 0)
+    is_taken = take_stream (p, row, r, r->name, p->kernels, diags);
+  else if (strcmp (r->group, "attention") == 0)
+    is_taken = take_attention_row (p, row, r, diags);
+  else if (strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0)
+    is_taken = take_shape (p, row, r, diags);
+  else if (strcmp (r->group, "context") == 0)
+    take_stream_in_layer (p, row, r, diags);
+  p->n_passed += !is_taken;
+  note_fact (p, r);
+}
+
 /* ---- events around kernels ---- */
 
 static bool
@@ -156,8 +489,7 @@ is_isolated (LsKernelKind kind)
 static void
 find_events (LsProfile *p, const LsProfileRow *r)
 {
-  if (strcmp (r->group, "host") == 0 && strcmp (r->name, "event-pair") == 0
-      && !ls_profile_row_is_disturbed (r))
+  if (strcmp (r->group, "host") == 0 && strcmp (r->name, "event-pair") == 0 && !is_disturbed (r))
     p->events_s = r->time_us * 1e-6;
 }
 
@@ -180,6 +512,194 @@ take_events_off (LsProfile *p)
   take_events_off_each (p, p->in_layer, true);
 }
 
+/* ---- kernels of a step that kernelbench ran from a trace (`--plan`), as rows of a profile ---- */
+
+/* A span lies between two events of its stream. What two events cost around nothing is in the file
+ * (`event-pair` of the stream `step`), and goes. Spans of one kernel (name, shape, format, bytes) are one
+ * row, their median. A kernel beside which another ran does not tell its own time: such spans are left out,
+ * and so are kernels that only moved as many bytes as the job's, and kernelbench's own attention.
+ *
+ * Inside a step the chip is as hot as it gets: products are those of the group `gemm-sustained`. */
+
+#define GROUP "plan"
+
+typedef struct {
+  LsProfileRow row;
+  char *stream;
+  double start_us, end_us;
+  guint number; /* in the file */
+} Span;
+
+#define SPAN_TEXT(key_, member_, required_)                                                                  \
+  {                                                                                                          \
+    key_, LS_FIELD_STRING, offsetof (Span, member_), .required = (required_)                                 \
+  }
+#define SPAN_NUMBER(key_, member_, max_)                                                                     \
+  {                                                                                                          \
+    key_, LS_FIELD_DOUBLE, offsetof (Span, member_), .required = true, .max = (max_)                         \
+  }
+/* What has no kernel has no shape, number format, note and implementation. */
+static const LsField span_fields[] = {
+  SPAN_TEXT ("stream", stream, true),
+  SPAN_TEXT ("name", row.name, true),
+  SPAN_NUMBER ("start_us", start_us, 1e12),
+  SPAN_NUMBER ("end_us", end_us, 1e12),
+  SPAN_TEXT ("shape", row.shape, false),
+  SPAN_TEXT ("dtype", row.dtype, false),
+  SPAN_NUMBER ("bytes", row.bytes, 1e18),
+  SPAN_NUMBER ("flops", row.flops, 1e24),
+  SPAN_TEXT ("note", row.note, false),
+  SPAN_TEXT ("implementation", row.implementation, false),
+  { NULL },
+};
+
+static bool
+has_spans (const LsCsv *csv)
+{
+  return ls_csv_column (csv, "start_us") >= 0 && ls_csv_column (csv, "end_us") >= 0;
+}
+
+static void
+span_clear (gpointer span)
+{
+  ls_fields_clear (span_fields, span);
+}
+
+static GArray *
+read_spans (LsProfile *p, LsDiagList *diags)
+{
+  g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
+  GArray *spans = g_array_new (FALSE, TRUE, sizeof (Span));
+  g_array_set_clear_func (spans, span_clear);
+  guint n_before = ls_diag_list_n (diags);
+  for (const LsField *f = span_fields; f->key; f++)
+    if (f->required)
+      ls_csv_fields_find (p->csv, f, true, 0, columns, diags);
+    else
+      ls_csv_fields_find_optional (p->csv, f, 0, columns);
+  if (ls_csv_column (p->csv, "shape") < 0)
+    ls_csv_header_error (
+        p->csv, diags,
+        "expected the columns of kernelbench --plan, which says the shape of what ran; got no shape");
+  p->n_rows = ls_csv_n_rows (p->csv);
+  for (guint i = 0; ls_diag_list_n (diags) == n_before && i < p->n_rows; i++) {
+    Span s = { .number = i };
+    ls_csv_fields_read (p->csv, i, columns, &s, diags);
+    g_array_append_val (spans, s);
+    if (s.end_us < s.start_us)
+      error_at (p, i, "end_us", diags, "expected an end behind the start, %g; got %g", s.start_us, s.end_us);
+  }
+  return spans;
+}
+
+/* --- which tell a kernel's time -------------------------------------------------------------- */
+
+static bool
+is_of_step (const Span *s)
+{
+  return strcmp (s->stream, "step") == 0;
+}
+
+/* Which hold SMs: a copy, a wait or a host's call has no shape. */
+static bool
+is_kernel (const Span *s)
+{
+  return !is_of_step (s) && s->row.shape && s->end_us > s->start_us;
+}
+
+static bool
+is_beside_another (const GArray *spans, const Span *s)
+{
+  for (guint i = 0; i < spans->len; i++) {
+    const Span *other = &g_array_index (spans, Span, i);
+    if (other != s && is_kernel (other) && strcmp (other->stream, s->stream) != 0
+        && other->start_us < s->end_us && s->start_us < other->end_us)
+      return true;
+  }
+  return false;
+}
+
+static double
+events_us (const GArray *spans)
+{
+  for (guint i = 0; i < spans->len; i++) {
+    const Span *s = &g_array_index (spans, Span, i);
+    if (is_of_step (s) && strcmp (s->row.name, "event-pair") == 0)
+      return s->end_us - s->start_us;
+  }
+  return 0;
+}
+
+/* --- as rows ------------------------------------------------------------------------------------ */
+
+typedef struct {
+  const Span *first;
+  GArray *us; /* double */
+} Same;
+
+static void
+same_free (gpointer same)
+{
+  g_array_unref (((Same *) same)->us);
+  g_free (same);
+}
+
+static char *
+key_of (const Span *s)
+{
+  return g_strdup_printf ("%s,%s,%s,%.17g,%s,%s", s->row.name, s->row.shape, s->row.dtype, s->row.bytes,
+                          s->row.note, s->row.implementation);
+}
+
+static void
+take (LsProfile *p, const Same *same, double events, LsDiagList *diags)
+{
+  LsProfileRow row = same->first->row; /* borrows */
+  double us = ls_median (&g_array_index (same->us, double, 0), same->us->len);
+  row.group = (char *) GROUP;
+  row.time_us = us > events ? us - events : us;
+  take_row (p, same->first->number, &row, diags);
+}
+
+/* In the order in which they first ran. */
+static GPtrArray *
+group_spans (LsProfile *p, const GArray *spans)
+{
+  GPtrArray *all = g_ptr_array_new_with_free_func (same_free);
+  g_autoptr (GHashTable) known = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  for (guint i = 0; i < spans->len; i++) {
+    const Span *s = &g_array_index (spans, Span, i);
+    if (!is_kernel (s) || is_beside_another (spans, s)) {
+      p->n_beside += is_kernel (s);
+      p->n_passed += !is_of_step (s);
+      continue;
+    }
+    g_autofree char *key = key_of (s);
+    Same *same = g_hash_table_lookup (known, key);
+    if (!same) {
+      same = g_new (Same, 1);
+      *same = (Same) { s, g_array_new (FALSE, FALSE, sizeof (double)) };
+      g_hash_table_insert (known, g_steal_pointer (&key), same);
+      g_ptr_array_add (all, same);
+    }
+    double us = s->end_us - s->start_us;
+    g_array_append_val (same->us, us);
+  }
+  return all;
+}
+
+static void
+read_span_file (LsProfile *p, LsDiagList *diags)
+{
+  guint n_before = ls_diag_list_n (diags);
+  g_autoptr (GArray) spans = read_spans (p, diags);
+  if (ls_diag_list_n (diags) > n_before)
+    return;
+  g_autoptr (GPtrArray) all = group_spans (p, spans);
+  for (guint i = 0; i < all->len; i++)
+    take (p, g_ptr_array_index (all, i), events_us (spans), diags);
+}
+
 /* ---- files ---- */
 
 static void
@@ -197,7 +717,7 @@ read_json (LsProfile *p, LsDiagList *diags)
   p->n_rows = file.rows ? file.rows->len : 0;
   for (guint i = 0; ok && i < p->n_rows; i++) {
     find_events (p, &g_array_index (file.rows, LsProfileRow, i));
-    ls_profile_take_row (p, i, &g_array_index (file.rows, LsProfileRow, i), diags);
+    take_row (p, i, &g_array_index (file.rows, LsProfileRow, i), diags);
   }
   p->n_failed = file.failed ? file.failed->len : 0;
   p->gpu = g_steal_pointer (&file.gpu);
@@ -224,7 +744,7 @@ read_csv (LsProfile *p, LsDiagList *diags)
     ls_csv_fields_read (p->csv, i, columns, &row, diags);
     if (ls_diag_list_n (diags) == n_before) {
       find_events (p, &row);
-      ls_profile_take_row (p, i, &row, diags);
+      take_row (p, i, &row, diags);
     }
     ls_fields_clear (row_fields, &row);
   }
@@ -270,13 +790,13 @@ ls_profile_parse (const char *path, const char *text, size_t n, const char *gpu,
     p->csv = ls_csv_parse (path, text, (gssize) n, diags);
   if (!p->doc && !p->csv)
     return NULL;
-  bool has_spans = p->csv && ls_profile_has_spans (p->csv);
-  p->is_ours = p->doc || has_spans
+  bool are_spans = p->csv && has_spans (p->csv);
+  p->is_ours = p->doc || are_spans
       || (ls_csv_column (p->csv, "group") >= 0 && ls_csv_column (p->csv, "time_us") >= 0);
   if (p->doc)
     read_json (p, diags);
-  else if (has_spans)
-    ls_profile_read_spans (p, diags);
+  else if (are_spans)
+    read_span_file (p, diags);
   else if (p->is_ours)
     read_csv (p, diags);
   else

@@ -67,25 +67,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsProfile, ls_profile_free)
 void ls_profile_error (const LsProfile *profile, guint row, LsDiagList *diags, const char *format, ...)
     G_GNUC_PRINTF (4, 5);
 
-/* --- a row, and the kernel that it is of (private) ---------------------------------------------------- */
-
-/* What kernelbench says of a kernel, as text where only some groups spell it alike. */
-typedef struct {
-  char *group, *name, *shape, *dtype, *note, *disturbed, *implementation;
-  double bytes, flops, time_us;
-} LsProfileRow;
-
-/* Appends the kernel of row number `row` to those of the profile, or counts it as passed over. Diagnostics: a
- * shape, number format, time or count is wrong. */
-void ls_profile_take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags);
-/* profile_spans.c: the kernels of a plan that was run. */
-bool ls_profile_has_spans (const LsCsv *csv);
-void ls_profile_read_spans (LsProfile *p, LsDiagList *diags);
-bool ls_profile_row_is_disturbed (const LsProfileRow *r);
-/* A diagnostic (LS_ERROR_INPUT) at a key of a row. */
-void ls_profile_error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags,
-                          const char *format, ...) G_GNUC_PRINTF (5, 6);
-
 /* --- what it says besides its kernels, by group and name of its rows ------- */
 
 /* The last row of that name, the largest of its sizes; NULL: there is none. */

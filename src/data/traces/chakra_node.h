@@ -24,24 +24,6 @@ typedef ChakraProtoMsg__AttributeProto ChakraAttr;
 #define CHAKRA_KERNEL "kernel."
 #define CHAKRA_STATIC "static."
 
-/* Attributes under way, as both messages hold them; what they point to lives in `chunk`. */
-typedef struct {
-  GPtrArray *list; /* ChakraAttr */
-  GStringChunk *texts;
-} ChakraAttrs;
-
-void chakra_attrs_init (ChakraAttrs *a);
-void chakra_attrs_reset (ChakraAttrs *a); /* empty, for the next node */
-void chakra_attrs_clear (ChakraAttrs *a);
-
-void chakra_add_int64 (ChakraAttrs *a, const char *name, int64_t value);
-void chakra_add_uint64 (ChakraAttrs *a, const char *name, uint64_t value);
-void chakra_add_int32 (ChakraAttrs *a, const char *name, int32_t value);
-void chakra_add_double (ChakraAttrs *a, const char *name, double value);
-void chakra_add_bool (ChakraAttrs *a, const char *name, bool value);
-void chakra_add_string (ChakraAttrs *a, const char *name, const char *value);
-void chakra_add_strings (ChakraAttrs *a, const char *name, const GPtrArray *values); /* char * */
-
 /* NULL: there is none of that name. */
 const ChakraAttr *chakra_find (ChakraAttr *const *attrs, size_t n, const char *name);
 /* A whole number of any of the integer types, not below 0; false: it is none. */

@@ -135,8 +135,9 @@ read_head (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
     read_static (x, head, x->program);
 }
 
-char *
-chakra_rank_text (const RankReading *x, uint32_t role)
+/* Text of a rank as lockstep.trace/1 has it, newly allocated. */
+static char *
+rank_text (const RankReading *x, uint32_t role)
 {
   GString *out = g_string_new (NULL);
   g_string_append_printf (out, "{\"role\":%u,\"gpu\":%" G_GUINT64_FORMAT, role, x->gpu);
@@ -153,7 +154,7 @@ chakra_rank_text (const RankReading *x, uint32_t role)
 static void
 append_rank (RankReading *x, uint32_t role)
 {
-  char *text = chakra_rank_text (x, role);
+  char *text = rank_text (x, role);
   x->all->n_bytes += strlen (text);
   g_ptr_array_add (x->all->ranks, text);
 }
@@ -223,6 +224,128 @@ read_rank (ChakraReading *all, uint32_t rank, const GByteArray *file)
   g_string_free (x.program, TRUE);
   g_string_free (x.instances, TRUE);
   return x.ok;
+}
+
+/* --- what ranks are, where each role has a file ------------------------------------------------ */
+
+static bool
+refuse (const LsJsonDoc *doc, const cJSON *node, LsDiagList *diags, const char *expected)
+{
+  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL, "expected %s", expected);
+  return false;
+}
+
+static const cJSON *
+list_of (const LsJsonDoc *doc, const char *key)
+{
+  const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), key);
+  return cJSON_IsArray (list) ? list : NULL;
+}
+
+static bool
+is_file_name (const cJSON *item)
+{
+  return cJSON_IsString (item) && g_str_has_suffix (item->valuestring, ".et")
+      && !strpbrk (item->valuestring, "/\\");
+}
+
+static bool
+check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc), *schema = cJSON_GetObjectItemCaseSensitive (root, "schema"),
+              *item;
+  const cJSON *roles = list_of (doc, "roles"), *ranks = list_of (doc, "ranks");
+  if (!cJSON_IsString (schema) || strcmp (schema->valuestring, CHAKRA_MANIFEST_SCHEMA) != 0)
+    return refuse (doc, schema ? schema : root, diags, "\"schema\": \"" CHAKRA_MANIFEST_SCHEMA "\"");
+  if (!roles || !ranks)
+    return refuse (doc, root, diags, "a list \"roles\" of files, and a list \"ranks\"");
+  cJSON_ArrayForEach (item, roles) if (!is_file_name (item)) return refuse (
+      doc, item, diags, "the name of a file in this folder, NAME.R.et");
+  int n = cJSON_GetArraySize (ranks);
+  if (n < 1 || n > LS_CHAKRA_MAX_RANKS)
+    return refuse (doc, ranks, diags, "1 to 65536 ranks");
+  if (cJSON_GetArraySize (roles) > n)
+    return refuse (doc, roles, diags, "no more roles than ranks");
+  *ret_n_ranks = (uint32_t) n;
+  return true;
+}
+
+/* The first; the others are next: names of files. */
+static const cJSON *
+listed_roles (const LsJsonDoc *doc)
+{
+  return list_of (doc, "roles")->child;
+}
+
+/* The same of ranks. */
+static const cJSON *
+listed_ranks (const LsJsonDoc *doc)
+{
+  return list_of (doc, "ranks")->child;
+}
+
+/* What the file of a role says of the groups of its first rank only. */
+static bool
+read_axes (ChakraReading *all, const LsJsonDoc *doc)
+{
+  const cJSON *groups = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "groups"), *said;
+  cJSON_ArrayForEach (said, groups)
+  {
+    const cJSON *axis = cJSON_GetObjectItemCaseSensitive (said, "axis");
+    ChakraGroup *g = said->string ? chakra_group (all, said->string) : NULL;
+    if (!g)
+      return refuse (doc, said, all->diags, "a process group of " CHAKRA_GROUPS);
+    for (LsAxis a = 0; a < LS_N_AXES && cJSON_IsString (axis) && !g->axis; a++)
+      if (strcmp (ls_axis_name (a), axis->valuestring) == 0)
+        g->axis = g_strdup (axis->valuestring);
+    if (!g->axis)
+      return refuse (doc, axis ? axis : said, all->diags, "\"axis\", one of ours");
+    g->spans_stages = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (said, "spans_stages"));
+  }
+  return true;
+}
+
+/* A whole number up to max; false: with a complaint. */
+static bool
+number_of (const LsJsonDoc *doc, const cJSON *item, double max, uint64_t *dest, LsDiagList *diags)
+{
+  if (!cJSON_IsNumber (item) || !(item->valuedouble >= 0 && item->valuedouble <= max)
+      || item->valuedouble != (double) (uint64_t) item->valuedouble)
+    return refuse (doc, item, diags, "a whole number, of a role, GPU or rank that there is");
+  *dest = (uint64_t) item->valuedouble;
+  return true;
+}
+
+static bool
+read_listed_key (RankReading *x, const LsJsonDoc *doc, const cJSON *item)
+{
+  ChakraReading *all = x->all;
+  if (strcmp (item->string, "role") == 0)
+    return number_of (doc, item, cJSON_GetArraySize (list_of (doc, "roles")) - 1, &x->role, all->diags);
+  if (strcmp (item->string, "gpu") == 0)
+    return number_of (doc, item, UINT32_MAX - 1, &x->gpu, all->diags);
+  for (int side = 0; side < 2; side++)
+    if (strcmp (item->string, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side))) == 0)
+      return number_of (doc, item, all->n_ranks - 1, &x->peer[side], all->diags);
+  for (int s = 0; s < LS_SLOT_PREV; s++)
+    if (strcmp (item->string, ls_slot_name ((LsSlot) s)) == 0) {
+      x->slots[s] = cJSON_IsString (item) ? chakra_group (all, item->valuestring) : NULL;
+      return x->slots[s] || refuse (doc, item, all->diags, "a process group of " CHAKRA_GROUPS);
+    }
+  return refuse (doc, item, all->diags, "role, gpu, prev, next or a slot");
+}
+
+/* What it says of a rank: role, gpu, neighbours, slots. */
+static bool
+take_listed (RankReading *x, const LsJsonDoc *doc, const cJSON *said)
+{
+  const cJSON *item;
+  x->role = x->gpu = x->peer[0] = x->peer[1] = LS_TRACE_ABSENT;
+  if (!cJSON_IsObject (said))
+    return refuse (doc, said, x->all->diags, "a rank: {\"role\": 0, \"gpu\": 0, ...}");
+  cJSON_ArrayForEach (item, said) if (!read_listed_key (x, doc, item)) return false;
+  return (x->role != LS_TRACE_ABSENT && x->gpu != LS_TRACE_ABSENT)
+      || refuse (doc, said, x->all->diags, "a rank with \"role\" and \"gpu\"");
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -303,7 +426,7 @@ static bool
 read_listed (ChakraReading *all, const Source *source, uint32_t rank, const cJSON *said)
 {
   RankReading x = { .all = all, .rank = rank, .ok = true };
-  if (!chakra_read_listed (&x, source->manifest, said))
+  if (!take_listed (&x, source->manifest, said))
     return false;
   bool is_first = x.role >= all->roles->len || !all->roles->pdata[x.role];
   if (!is_first) {
@@ -313,7 +436,7 @@ read_listed (ChakraReading *all, const Source *source, uint32_t rank, const cJSO
   g_autoptr (GByteArray) file = source->load ((uint32_t) x.role, source->data, all->diags);
   if (!file || !read_rank (all, rank, file))
     return false;
-  g_autofree char *text = chakra_rank_text (&x, (uint32_t) x.role);
+  g_autofree char *text = rank_text (&x, (uint32_t) x.role);
   return strcmp (text, all->ranks->pdata[all->ranks->len - 1]) == 0
       || chakra_complain (&x, NULL, CHAKRA_MANIFEST " has it as another rank than its file");
 }
@@ -321,9 +444,9 @@ read_listed (ChakraReading *all, const Source *source, uint32_t rank, const cJSO
 static bool
 read_all (ChakraReading *all, const Source *source)
 {
-  const cJSON *said = source->manifest ? chakra_manifest_ranks (source->manifest) : NULL;
+  const cJSON *said = source->manifest ? listed_ranks (source->manifest) : NULL;
   bool ok = !source->groups || chakra_read_groups_file (all, source->groups);
-  ok = ok && (!source->manifest || chakra_read_axes (all, source->manifest));
+  ok = ok && (!source->manifest || read_axes (all, source->manifest));
   for (uint32_t rank = 0; ok && rank < source->n_ranks; rank++) {
     if (said) {
       ok = read_listed (all, source, rank, said);
@@ -381,10 +504,10 @@ ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *man
 {
   uint32_t n_ranks;
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), CHAKRA_MANIFEST, diags);
-  if (!doc || !chakra_check_manifest (doc, &n_ranks, diags))
+  if (!doc || !check_manifest (doc, &n_ranks, diags))
     return NULL;
   guint n_roles = 0;
-  for (const cJSON *role = chakra_manifest_roles (doc); role; role = role->next)
+  for (const cJSON *role = listed_roles (doc); role; role = role->next)
     n_roles++;
   if (n_roles != files->len) {
     ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
@@ -393,6 +516,60 @@ ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *man
   }
   const Source source = { name, n_ranks, load_given, files, NULL, doc };
   return parse (&source, diags);
+}
+
+/* --- the files of a folder ------------------------------------------------------------------------ */
+
+/* "trace" and 12 of "trace.12.et". */
+static bool
+split_name (const char *name, char **ret_prefix, guint64 *ret_rank)
+{
+  g_auto (GStrv) parts = g_strsplit (name, ".", -1);
+  guint n = g_strv_length (parts);
+  if (n < 3 || strcmp (parts[n - 1], "et") != 0
+      || !g_ascii_string_to_unsigned (parts[n - 2], 10, 0, LS_CHAKRA_MAX_RANKS - 1, ret_rank, NULL))
+    return false;
+  *ret_prefix = g_strndup (name, strlen (name) - strlen (parts[n - 2]) - strlen ("..et"));
+  return true;
+}
+
+static GPtrArray *
+refuse_folder (const char *folder, LsDiagList *diags, const char *message)
+{
+  ls_diag_add (diags, LS_ERROR_INPUT, folder, 0, 0, NULL, NULL, NULL, "%s", message);
+  return NULL;
+}
+
+/* Paths (char *) of NAME.R.et by rank, of one NAME; NULL: diagnostics. */
+static GPtrArray *
+find_files (const char *folder, LsDiagList *diags)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, &error);
+  if (!dir)
+    return refuse_folder (folder, diags, error->message);
+  g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
+  g_autofree char *first = NULL;
+  guint n = 0;
+  for (const char *name = g_dir_read_name (dir); name; name = g_dir_read_name (dir)) {
+    g_autofree char *prefix = NULL;
+    guint64 rank;
+    if (!split_name (name, &prefix, &rank))
+      continue;
+    if (first && strcmp (first, prefix) != 0)
+      return refuse_folder (folder, diags,
+                            "expected traces of one job, NAME.0.et, NAME.1.et, ...; got several names");
+    first = first ? first : g_steal_pointer (&prefix);
+    if (rank >= paths->len)
+      g_ptr_array_set_size (paths, (int) rank + 1);
+    g_free (paths->pdata[rank]);
+    paths->pdata[rank] = g_build_filename (folder, name, NULL);
+    n++;
+  }
+  if (n == 0 || n != paths->len)
+    return refuse_folder (folder, diags,
+                          "expected the traces of all ranks, NAME.0.et, NAME.1.et, ...; some are missing");
+  return g_steal_pointer (&paths);
 }
 
 /* --- folders ------------------------------------------------------------------------------------ */
@@ -432,9 +609,9 @@ load_by_role (const char *folder, const char *manifest, LsDiagList *diags)
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), name, diags);
   g_autoptr (GPtrArray) paths = g_ptr_array_new_with_free_func (g_free);
   uint32_t n_ranks;
-  if (!doc || !chakra_check_manifest (doc, &n_ranks, diags))
+  if (!doc || !check_manifest (doc, &n_ranks, diags))
     return NULL;
-  for (const cJSON *role = chakra_manifest_roles (doc); role; role = role->next)
+  for (const cJSON *role = listed_roles (doc); role; role = role->next)
     g_ptr_array_add (paths, g_build_filename (folder, role->valuestring, NULL));
   return load_text (folder, paths, n_ranks, doc, diags);
 }
@@ -447,7 +624,7 @@ ls_chakra_load (const char *folder, LsDiagList *diags)
     path[n - 1] = '\0';
   bool has_roles;
   g_autofree char *manifest = load_beside (path, CHAKRA_MANIFEST, &has_roles, diags);
-  g_autoptr (GPtrArray) paths = has_roles ? NULL : chakra_find_files (path, diags);
+  g_autoptr (GPtrArray) paths = has_roles ? NULL : find_files (path, diags);
   g_autofree char *text = manifest ? load_by_role (path, manifest, diags)
       : paths                      ? load_text (path, paths, paths->len, NULL, diags)
                                    : NULL;

@@ -77,7 +77,7 @@ typedef struct {
   uint32_t op_stream;
 } RankReading;
 
-/* chakra_reading.c */
+/* chakra_nodes.c */
 bool chakra_complain (RankReading *x, const ChakraNode *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
 /* Whether the texts so far, with n more bytes, are short enough. */
@@ -87,31 +87,15 @@ void chakra_texts_init (ChakraTexts *t);
 void chakra_texts_clear (ChakraTexts *t);
 uint32_t chakra_text_index (ChakraTexts *t, const char *text);
 
-/* Text of a rank as lockstep.trace/1 has it, newly allocated. */
-char *chakra_rank_text (const RankReading *x, uint32_t role);
-
-/* chakra_reading.c: paths (char *) of NAME.R.et by rank, of one NAME; NULL: diagnostics. */
-GPtrArray *chakra_find_files (const char *folder, LsDiagList *diags);
-
-/* chakra_manifest.c, after chakra_check_manifest(): */
-bool chakra_check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags);
-const cJSON *chakra_manifest_ranks (const LsJsonDoc *doc);        /* the first; the others are next */
-const cJSON *chakra_manifest_roles (const LsJsonDoc *doc);        /* the same: names of files */
-bool chakra_read_axes (ChakraReading *all, const LsJsonDoc *doc); /* of all groups */
-/* What it says of a rank: role, gpu, neighbours, slots. */
-bool chakra_read_listed (RankReading *x, const LsJsonDoc *doc, const cJSON *said);
-
 /* chakra_read_groups.c */
 bool chakra_read_groups_file (ChakraReading *all, const char *text);
 void chakra_group_free (gpointer group);
 ChakraGroup *chakra_group (ChakraReading *all, const char *name); /* NULL: there is none */
 void chakra_read_groups (RankReading *x, const ChakraNode *node);
-const char *chakra_slot_of (const RankReading *x, const ChakraGroup *group); /* NULL: none yet */
 
-/* chakra_read_deps.c */
+/* chakra_nodes.c */
 void chakra_nodes_init (RankReading *x);
 void chakra_nodes_clear (RankReading *x);
-ChakraSeen *chakra_seen (const RankReading *x, uint64_t id); /* NULL: there is none */
 /* NULL and a complaint: there is one of that id, or there are too many. */
 ChakraSeen *chakra_remember (RankReading *x, const ChakraNode *node);
 const ChakraAttr *chakra_attr (const ChakraNode *node, const char *name);
@@ -121,15 +105,7 @@ bool chakra_is_on (const ChakraNode *node, const char *name);
 bool chakra_uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max,
                      uint64_t *ret_value);
 bool chakra_need_uint (RankReading *x, const ChakraNode *node, const char *name, uint64_t *ret_value);
-void chakra_begin_instance (RankReading *x, const char *name);
-void chakra_read_segment (RankReading *x, const ChakraNode *node);
 bool chakra_end_instance (RankReading *x);
-/* Writes what the op waits for. stream LS_N_STREAMS: it stands in none. */
-void chakra_read_deps (RankReading *x, const ChakraNode *node, uint32_t stream);
-/* What takes no time: dependencies go through it. */
-void chakra_pass_through (RankReading *x, const ChakraNode *node);
-
-/* chakra_read_ops.c */
 void chakra_read_node (RankReading *x, const ChakraNode *node);
 /* Opens an op of that kind, slot and stream (above 0; else by default); NULL and a complaint: it cannot
  * be. */

@@ -4,7 +4,7 @@
 
 #include "data/traces/chakra_read.h"
 
-static void chakra_bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group);
+static void bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group);
 
 /* --- process groups ------------------------------------------------------------------------ */
 
@@ -53,9 +53,8 @@ chakra_group (ChakraReading *all, const char *name)
 }
 
 /* NULL: it is there, with other members. */
-/* NULL: it is there, with other members. */
 static ChakraGroup *
-chakra_add_group (ChakraReading *all, const char *name, const cJSON *ranks)
+add_group (ChakraReading *all, const char *name, const cJSON *ranks)
 {
   g_autofree char *members = members_text (all, ranks);
   ChakraGroup *g = chakra_group (all, name);
@@ -83,7 +82,7 @@ chakra_read_groups_file (ChakraReading *all, const char *text)
                       LS_CHAKRA_MAX_RANKS);
     return false;
   }
-  else chakra_add_group (all, group->string, group);
+  else add_group (all, group->string, group);
   return true;
 }
 
@@ -105,12 +104,12 @@ read_group (RankReading *x, const ChakraNode *node, const cJSON *said)
                      LS_CHAKRA_MAX_RANKS);
     return;
   }
-  ChakraGroup *g = chakra_add_group (x->all, name->valuestring, ranks);
+  ChakraGroup *g = add_group (x->all, name->valuestring, ranks);
   if (!g) {
     chakra_complain (x, node, "process group %s has other members here", name->valuestring);
     return;
   }
-  chakra_bind_group (x, node, g);
+  bind_group (x, node, g);
 }
 
 void
@@ -140,8 +139,9 @@ bind_slot (RankReading *x, const ChakraNode *node, const char *slot, const Chakr
   chakra_complain (x, node, "slots: \"%.40s\" is none", slot);
 }
 
-const char *
-chakra_slot_of (const RankReading *x, const ChakraGroup *group)
+/* NULL: none yet. */
+static const char *
+slot_of (const RankReading *x, const ChakraGroup *group)
 {
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (x->slots[s] == group)
@@ -150,20 +150,19 @@ chakra_slot_of (const RankReading *x, const ChakraGroup *group)
 }
 
 /* Slots are only names: a group of others takes the next. */
-/* Slots are only names: a group of others takes the next. */
 static void
-chakra_bind_next_slot (RankReading *x, const ChakraNode *node, const ChakraGroup *group)
+bind_next_slot (RankReading *x, const ChakraNode *node, const ChakraGroup *group)
 {
-  for (int s = 0; s < LS_SLOT_PREV && !chakra_slot_of (x, group); s++)
+  for (int s = 0; s < LS_SLOT_PREV && !slot_of (x, group); s++)
     if (!x->slots[s])
       x->slots[s] = group;
-  if (!chakra_slot_of (x, group))
+  if (!slot_of (x, group))
     chakra_complain (x, node, "a rank in more than %d process groups", LS_SLOT_PREV);
 }
 
 /* The rank has this group; of ours, the node says its slots and axis. */
 static void
-chakra_bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group)
+bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group)
 {
   const ChakraAttr *slots = chakra_attr (node, "slots");
   const char *axis = chakra_text_of (node, "axis");
@@ -181,8 +180,6 @@ chakra_bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group)
     bind_slot (x, node, slots->string_list->values[i], group);
 }
 
-/* --- communication of a Chakra trace: collectives and messages ----------------------------------- */
-
 /* --- communication ------------------------------------------------------------------------------ */
 
 /* NULL and a complaint: there is no such group, or the rank is not in it. All ranks, where none is named. */
@@ -193,7 +190,7 @@ group_slot (RankReading *x, const ChakraNode *node, uint32_t *ret_n)
   const ChakraGroup *group = chakra_group (x->all, name ? name : "");
   cJSON *none = name || group ? NULL : cJSON_CreateArray ();
   if (none)
-    group = chakra_add_group (x->all, "", none);
+    group = add_group (x->all, "", none);
   cJSON_Delete (none);
   if (!group) {
     chakra_complain (x, node,
@@ -202,12 +199,12 @@ group_slot (RankReading *x, const ChakraNode *node, uint32_t *ret_n)
                      name);
     return NULL;
   }
-  if (!chakra_slot_of (x, group))
-    chakra_bind_next_slot (x, node, group);
+  if (!slot_of (x, group))
+    bind_next_slot (x, node, group);
   *ret_n = 1;
   for (const char *c = group->members; *c; c++)
     *ret_n += *c == ',';
-  return chakra_slot_of (x, group);
+  return slot_of (x, group);
 }
 
 static const LsCollKind kinds[] = {

@@ -1,5 +1,7 @@
 /* data/traces/chakra_write.c — plan -> a folder of Chakra traces. */
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <glib/gstdio.h>
@@ -9,7 +11,136 @@
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "data/text/write_file.h"
-#include "data/traces/chakra_write.h"
+#include "data/traces/chakra.h"
+#include "data/traces/chakra_node.h"
+#include "data/traces/trace_file.h"
+
+/* Attributes under way, as both messages hold them; what they point to lives in `texts`. */
+typedef struct {
+  GPtrArray *list; /* ChakraAttr */
+  GStringChunk *texts;
+} ChakraAttrs;
+
+/* The nodes of an op, which have ids in a row; n 0: none. */
+typedef struct {
+  uint64_t first;
+  uint32_t n;
+} ChakraNodes;
+
+/* One rank on its way into its file. */
+typedef struct {
+  const LsPlan *plan;
+  const LsTraceHead *head;
+  const LsTime *kernel_times; /* NULL: not known   */
+  const GArray *kernels;      /* LsKernel          */
+  uint32_t rank;
+  LsBinding binding;
+  FILE *out;
+  GByteArray *bytes; /* of a message      */
+  ChakraAttrs attrs; /* of the next node  */
+  GArray *ends;      /* uint64_t: its data_deps */
+  GArray *issues;    /* uint64_t: its ctrl_deps */
+  uint64_t next_id;
+  ChakraNodes last[LS_N_STREAMS], host;
+  GArray *ops;                   /* ChakraNodes of the ops of the instance at hand */
+  GHashTable *events;            /* event -> id of the node that recorded it, + 1 */
+  uint32_t sent[2], received[2]; /* messages by neighbour */
+  uint32_t *calls;               /* [n_comms] permutations */
+} ChakraWriter;
+
+/* --- attributes -------------------------------------------------------------------------- */
+
+static void
+attr_free (gpointer attr)
+{
+  ChakraAttr *a = attr;
+  if (a->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST) {
+    g_free (a->string_list->values);
+    g_free (a->string_list);
+  }
+  g_free (a);
+}
+
+static void
+attrs_init (ChakraAttrs *a)
+{
+  *a = (ChakraAttrs) { g_ptr_array_new_with_free_func (attr_free), g_string_chunk_new (4096) };
+}
+
+/* Empty, for the next node. */
+static void
+attrs_reset (ChakraAttrs *a)
+{
+  g_ptr_array_set_size (a->list, 0);
+  g_string_chunk_clear (a->texts);
+}
+
+static void
+attrs_clear (ChakraAttrs *a)
+{
+  g_ptr_array_unref (a->list);
+  g_string_chunk_free (a->texts);
+}
+
+static ChakraAttr *
+add (ChakraAttrs *a, const char *name, ChakraProtoMsg__AttributeProto__ValueCase type)
+{
+  ChakraAttr *attr = g_new (ChakraAttr, 1);
+  chakra_proto_msg__attribute_proto__init (attr);
+  attr->name = g_string_chunk_insert (a->texts, name);
+  attr->value_case = type;
+  g_ptr_array_add (a->list, attr);
+  return attr;
+}
+
+static void
+add_int64 (ChakraAttrs *a, const char *name, int64_t value)
+{
+  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT64_VAL)->int64_val = value;
+}
+
+static void
+add_uint64 (ChakraAttrs *a, const char *name, uint64_t value)
+{
+  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT64_VAL)->uint64_val = value;
+}
+
+static void
+add_int32 (ChakraAttrs *a, const char *name, int32_t value)
+{
+  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT32_VAL)->int32_val = value;
+}
+
+static void
+add_double (ChakraAttrs *a, const char *name, double value)
+{
+  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_DOUBLE_VAL)->double_val = value;
+}
+
+static void
+add_bool (ChakraAttrs *a, const char *name, bool value)
+{
+  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_BOOL_VAL)->bool_val = value;
+}
+
+static void
+add_string (ChakraAttrs *a, const char *name, const char *value)
+{
+  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_VAL)->string_val
+      = g_string_chunk_insert (a->texts, value);
+}
+
+static void
+add_strings (ChakraAttrs *a, const char *name, const GPtrArray *values)
+{
+  ChakraProtoMsg__StringList *list = g_new (ChakraProtoMsg__StringList, 1);
+  chakra_proto_msg__string_list__init (list);
+  list->n_values = values->len;
+  list->values = g_new (char *, MAX (1, values->len));
+  for (guint i = 0; i < values->len; i++)
+    list->values[i] = g_string_chunk_insert (a->texts, values->pdata[i]);
+  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST)->string_list = list;
+}
 
 /* --- messages --------------------------------------------------------------------------- */
 
@@ -28,8 +159,8 @@ put_message (ChakraWriter *w, const ProtobufCMessage *message)
 }
 
 /* The attributes and dependencies that were gathered become those of a node. */
-void
-chakra_put_node (ChakraWriter *w, ChakraNode *node)
+static void
+put_node (ChakraWriter *w, ChakraNode *node)
 {
   node->id = w->next_id++;
   node->n_attr = w->attrs.list->len;
@@ -39,15 +170,323 @@ chakra_put_node (ChakraWriter *w, ChakraNode *node)
   node->n_ctrl_deps = w->issues->len;
   node->ctrl_deps = (uint64_t *) (gpointer) w->issues->data;
   put_message (w, &node->base);
-  chakra_attrs_reset (&w->attrs);
+  attrs_reset (&w->attrs);
 }
 
-void
-chakra_node_init (ChakraNode *node, ChakraProtoMsg__NodeType type, const char *name)
+static void
+node_init (ChakraNode *node, ChakraProtoMsg__NodeType type, const char *name)
 {
   chakra_proto_msg__node__init (node);
   node->type = type;
   node->name = (char *) name;
+}
+
+static const ChakraProtoMsg__CollectiveCommType comm_types[LS_N_COLL_KINDS] = {
+  [LS_COLL_ALL_REDUCE] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_REDUCE,
+  [LS_COLL_ALL_GATHER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_GATHER,
+  [LS_COLL_REDUCE_SCATTER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__REDUCE_SCATTER,
+  [LS_COLL_BROADCAST] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BROADCAST,
+  [LS_COLL_REDUCE] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__REDUCE,
+  [LS_COLL_ALL_TO_ALL] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__ALL_TO_ALL,
+  [LS_COLL_GATHER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__GATHER,
+  [LS_COLL_SCATTER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__SCATTER,
+  [LS_COLL_BARRIER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BARRIER,
+};
+
+/* --- dependencies ------------------------------------------------------------------------- */
+
+static void
+add_id (GArray *ids, uint64_t id)
+{
+  for (guint i = ids->len; i-- > 0;)
+    if (g_array_index (ids, uint64_t, i) == id)
+      return;
+  g_array_append_val (ids, id);
+}
+
+static void
+add_nodes (GArray *ids, const ChakraNodes *nodes)
+{
+  for (uint32_t i = 0; i < nodes->n; i++)
+    add_id (ids, nodes->first + i);
+}
+
+static void
+add_event (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
+{
+  size_t event = ls_plan_event (w->plan, instance, op);
+  uint64_t id = GPOINTER_TO_SIZE (g_hash_table_lookup (w->events, GSIZE_TO_POINTER (event)));
+  if (id > 0)
+    add_id (w->ends, id - 1);
+}
+
+/* What must have ended: where the op stands, then what it says itself. */
+static void
+gather_deps (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
+{
+  g_array_set_size (w->ends, 0);
+  g_array_set_size (w->issues, 0);
+  if (!ls_op_is_of_host (op->kind))
+    add_nodes (w->ends, &w->last[op->stream]);
+  add_nodes (w->ends, &w->host);
+  for (uint32_t i = 0; i < op->n_deps; i++) {
+    const LsDep *dep = &op->deps[i];
+    if (dep->kind == LS_DEP_STREAM)
+      add_nodes (w->ends, &w->last[dep->index]);
+    else
+      add_nodes (dep->kind == LS_DEP_ISSUE ? w->issues : w->ends,
+                 &g_array_index (w->ops, ChakraNodes, dep->index));
+  }
+  if (ls_op_awaits (op))
+    add_event (w, instance, op);
+}
+
+/* --- attributes of an op ------------------------------------------------------------------ */
+
+static void
+add_field (ChakraAttrs *attrs, const char *name, const LsField *f, const void *target, const void *blank)
+{
+  g_autofree char *text = ls_field_text (f, target, blank);
+  if (!text)
+    return;
+  if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT64)
+    add_int64 (attrs, name, g_ascii_strtoll (text, NULL, 10));
+  else if (f->kind == LS_FIELD_BOOL)
+    add_bool (attrs, name, TRUE);
+  else
+    add_string (attrs, name, text);
+}
+
+static void
+add_streams (ChakraWriter *w, const LsOp *op)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+  for (uint32_t i = 0; i < op->n_deps; i++)
+    if (op->deps[i].kind == LS_DEP_STREAM)
+      g_ptr_array_add (names, (gpointer) ls_stream_name ((LsStream) op->deps[i].index));
+  if (names->len > 0)
+    add_strings (&w->attrs, CHAKRA_AFTER, names);
+}
+
+static void
+add_buffers (ChakraWriter *w, const TraceOp *op)
+{
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; op->buffers && i < op->buffers->len; i++) {
+    GString *text = g_string_new (NULL);
+    LsJsonOut out;
+    ls_json_out_init (&out, text, 0);
+    ls_json_out_begin_object (&out, NULL);
+    ls_fields_write (ls_trace_buffer_fields, &out, &g_array_index (op->buffers, TraceBuffer, i),
+                     &ls_trace_buffer_blank);
+    ls_json_out_end_object (&out);
+    g_ptr_array_add (texts, g_string_free (text, FALSE));
+  }
+  if (texts->len > 0)
+    add_strings (&w->attrs, "buffers", texts);
+}
+
+/* What all nodes of ours have. The rest stands with the first node of an op. */
+static void
+add_op (ChakraWriter *w, const LsOp *op, const TraceOp *said)
+{
+  add_bool (&w->attrs, "is_cpu_op", ls_op_is_of_host (op->kind));
+  add_int64 (&w->attrs, "stream", op->stream);
+  for (const LsField *f = ls_trace_op_fields; f->key; f++)
+    if (chakra_is_attribute (f->key))
+      add_field (&w->attrs, f->key, f, said, &ls_trace_op_blank);
+  add_streams (w, op);
+  add_buffers (w, said);
+}
+
+/* A product that may be too large, or no whole number, to stand in a field of 64 bits. */
+static bool
+is_exact (double each, uint32_t repeat)
+{
+  double all = each * repeat;
+  return each >= 0 && all < 0x1p53 && (double) (int64_t) each == each;
+}
+
+static void
+add_kernel (ChakraWriter *w, const LsOp *op)
+{
+  const LsKernel *k = &g_array_index (w->kernels, LsKernel, op->kernel);
+  uint32_t repeat = MAX (op->repeat, 1);
+  double limit = 0x1p62;
+  add_int64 (&w->attrs, "num_ops", (int64_t) MIN (k->flops * repeat, limit));
+  add_uint64 (&w->attrs, "tensor_size", (uint64_t) MIN (k->bytes * repeat, limit));
+  for (const LsField *f = ls_trace_kernel_fields; f->key; f++) {
+    g_autofree char *name = g_strconcat (CHAKRA_KERNEL, f->key, NULL);
+    bool is_flops = g_str_equal (f->key, "flops"), is_bytes = g_str_equal (f->key, "bytes");
+    bool is_said = (is_flops && is_exact (k->flops, repeat)) || (is_bytes && is_exact (k->bytes, repeat));
+    if (is_flops && !is_said)
+      add_double (&w->attrs, name, k->flops);
+    else if (!is_said)
+      add_field (&w->attrs, name, f, k, &ls_trace_kernel_blank);
+  }
+}
+
+/* --- ops ---------------------------------------------------------------------------------- */
+
+static uint64_t
+micros_of (const ChakraWriter *w, const LsOp *op)
+{
+  uint32_t repeat = MAX (op->repeat, 1);
+  bool is_costed = op->recorded == LS_TIME_NEVER;
+  if (is_costed && (!ls_op_has (op->kind, LS_HAS_KERNEL) || op->kernel == UINT32_MAX || !w->kernel_times))
+    return 0;
+  double time = (double) (is_costed ? w->kernel_times[op->kernel] : op->recorded) * repeat / (double) LS_US;
+  return time > 0 ? (uint64_t) MAX (1, round (time)) : 0;
+}
+
+static void
+put_compute (ChakraWriter *w, const LsOp *op)
+{
+  ChakraNode node;
+  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name);
+  node.duration_micros = micros_of (w, op);
+  if (ls_op_is_of_host (op->kind))
+    add_string (&w->attrs, CHAKRA_OP, ls_op_kinds[op->kind].name);
+  else if (op->kernel != UINT32_MAX)
+    add_kernel (w, op);
+  put_node (w, &node);
+}
+
+static void
+put_copy (ChakraWriter *w, const LsOp *op)
+{
+  ChakraNode node;
+  bool is_load = op->root == LS_COPY_TO_DEVICE || op->root == LS_COPY_FROM_NVME;
+  node_init (&node,
+             is_load ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE
+                     : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE,
+             op->name);
+  node.duration_micros = micros_of (w, op);
+  add_uint64 (&w->attrs, "tensor_size", op->bytes);
+  put_node (w, &node);
+}
+
+/* A message to or from a rank, as its simulators match them: by both ranks and the tag. */
+static void
+put_message_node (ChakraWriter *w, const char *name, bool is_send, uint32_t other, uint64_t bytes,
+                  uint32_t tag)
+{
+  ChakraNode node;
+  node_init (&node,
+             is_send ? CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE
+                     : CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE,
+             name);
+  add_int64 (&w->attrs, "comm_size", (int64_t) bytes);
+  add_int32 (&w->attrs, "comm_src", (int32_t) (is_send ? w->rank : other));
+  add_int32 (&w->attrs, "comm_dst", (int32_t) (is_send ? other : w->rank));
+  add_int32 (&w->attrs, "comm_tag", (int32_t) tag);
+  put_node (w, &node);
+}
+
+/* The k-th message to `next` is the k-th from `prev` there, and has an even tag; those to `prev` odd ones. */
+static void
+put_p2p (ChakraWriter *w, const LsOp *op)
+{
+  add_string (&w->attrs, CHAKRA_OP, "p2p");
+  add_int64 (&w->attrs, CHAKRA_NODES, op->n_transfers);
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    int side = t->slot == LS_SLOT_NEXT;
+    uint32_t k = t->is_send ? w->sent[side]++ : w->received[side]++;
+    bool is_forward = t->is_send ? side : !side;
+    if (i > 0)
+      add_bool (&w->attrs, "is_cpu_op", FALSE);
+    add_string (&w->attrs, t->is_send ? "send" : "receive", ls_slot_name ((LsSlot) t->slot));
+    put_message_node (w, op->name, t->is_send, w->binding.peer[side], t->bytes, 2 * k + (is_forward ? 0 : 1));
+  }
+}
+
+/* No type of Chakra's: a message to the next member and one from the member before. */
+static void
+put_permute (ChakraWriter *w, const LsOp *op, uint32_t comm)
+{
+  const LsCommunicator c = ls_plan_communicator (w->plan, comm);
+  uint32_t me = w->binding.member[op->slot], n = c.n_ranks;
+  uint64_t call = (uint64_t) w->calls[comm]++ * w->plan->n_comms + comm;
+  uint32_t tag = (1u << 30) + (uint32_t) (call % (1u << 30));
+  add_string (&w->attrs, CHAKRA_OP, ls_coll_kind_name ((LsCollKind) op->coll));
+  add_int64 (&w->attrs, CHAKRA_NODES, 2);
+  put_message_node (w, op->name, true, ls_comm_rank (&c, (me + 1) % n), op->bytes, tag);
+  add_bool (&w->attrs, "is_cpu_op", FALSE);
+  put_message_node (w, op->name, false, ls_comm_rank (&c, (me + n - 1) % n), op->bytes, tag);
+}
+
+static void
+put_collective (ChakraWriter *w, const LsOp *op)
+{
+  uint32_t comm = w->binding.comm[op->slot];
+  g_autofree char *group = g_strdup_printf ("%u", comm + 1);
+  add_string (&w->attrs, "pg_name", group);
+  if (op->coll == LS_COLL_PERMUTE || op->coll == LS_COLL_COPY_PERMUTE) {
+    put_permute (w, op, comm);
+    return;
+  }
+  ChakraNode node;
+  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, op->name);
+  uint32_t n = chakra_shares ((LsCollKind) op->coll, ls_plan_communicator (w->plan, comm).n_ranks);
+  add_int64 (&w->attrs, "comm_type", comm_types[op->coll]);
+  add_int64 (&w->attrs, "comm_size", (int64_t) (op->bytes / n + (op->bytes % n != 0)));
+  if (op->bytes % n != 0)
+    add_int64 (&w->attrs, "bytes", (int64_t) op->bytes);
+  put_node (w, &node);
+}
+
+/* Takes no time on the device. */
+static void
+put_mark (ChakraWriter *w, const LsOp *op)
+{
+  ChakraNode node;
+  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name);
+  add_string (&w->attrs, CHAKRA_OP, ls_op_kinds[op->kind].name);
+  put_node (w, &node);
+}
+
+static void
+put_by_kind (ChakraWriter *w, const LsOp *op)
+{
+  switch ((LsOpTakes) ls_op_kinds[op->kind].takes) {
+  case LS_TAKES_GPU:
+    put_compute (w, op);
+    return;
+  case LS_TAKES_NETWORK:
+    (ls_op_has (op->kind, LS_HAS_CALL) ? put_collective : put_p2p) (w, op);
+    return;
+  case LS_TAKES_ENGINE:
+    put_copy (w, op);
+    return;
+  case LS_TAKES_HOST:
+    (ls_op_has (op->kind, LS_HAS_RECORDED) ? put_compute : put_mark) (w, op);
+    return;
+  case LS_TAKES_NOTHING:
+    put_mark (w, op);
+    return;
+  }
+  g_assert_not_reached ();
+}
+
+static void
+put_op (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
+{
+  TraceOp said = ls_trace_op_of (op, w->kernels);
+  gather_deps (w, instance, op);
+  add_op (w, op, &said);
+  ls_trace_op_clear (&said);
+  ChakraNodes nodes = { .first = w->next_id };
+  put_by_kind (w, op);
+  nodes.n = (uint32_t) (w->next_id - nodes.first);
+  g_array_append_val (w->ops, nodes);
+  if (ls_op_is_of_host (op->kind))
+    w->host = nodes;
+  else
+    w->last[op->stream] = nodes;
+  if (ls_op_records (op))
+    g_hash_table_insert (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)),
+                         GSIZE_TO_POINTER (nodes.first + 1));
 }
 
 /* --- programs ------------------------------------------------------------------------------- */
@@ -57,20 +496,20 @@ put_instance (ChakraWriter *w, const LsInstance *instance, bool is_lead)
 {
   const LsSegment *segment = &w->plan->segments[instance->segment];
   ChakraNode node;
-  chakra_node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, segment->name);
+  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, segment->name);
   g_array_set_size (w->ends, 0);
   g_array_set_size (w->issues, 0);
-  chakra_add_string (&w->attrs, CHAKRA_OP, "segment");
-  chakra_add_bool (&w->attrs, "is_cpu_op", TRUE);
-  chakra_add_int64 (&w->attrs, "micro_batch", instance->mb);
-  chakra_add_int64 (&w->attrs, "chunk", instance->chunk);
-  chakra_add_int64 (&w->attrs, "stage", instance->stage);
+  add_string (&w->attrs, CHAKRA_OP, "segment");
+  add_bool (&w->attrs, "is_cpu_op", TRUE);
+  add_int64 (&w->attrs, "micro_batch", instance->mb);
+  add_int64 (&w->attrs, "chunk", instance->chunk);
+  add_int64 (&w->attrs, "stage", instance->stage);
   if (is_lead)
-    chakra_add_bool (&w->attrs, "lead", TRUE);
-  chakra_put_node (w, &node);
+    add_bool (&w->attrs, "lead", TRUE);
+  put_node (w, &node);
   g_array_set_size (w->ops, 0);
   for (uint32_t i = 0; i < segment->n_ops; i++)
-    chakra_put_op (w, instance, &segment->ops[i]);
+    put_op (w, instance, &segment->ops[i]);
 }
 
 static char *
@@ -93,19 +532,19 @@ put_group (ChakraWriter *w, uint32_t comm)
   ChakraProtoMsg__IOInfo inputs = CHAKRA_PROTO_MSG__IOINFO__INIT;
   inputs.values = values;
   ChakraNode node;
-  chakra_node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, "## process_group:init ##");
+  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, "## process_group:init ##");
   node.inputs = &inputs;
   g_autoptr (GPtrArray) slots = g_ptr_array_new ();
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (w->binding.comm[s] == comm)
       g_ptr_array_add (slots, (gpointer) ls_slot_name ((LsSlot) s));
-  chakra_add_string (&w->attrs, CHAKRA_OP, "communicator");
-  chakra_add_bool (&w->attrs, "is_cpu_op", TRUE);
-  chakra_add_string (&w->attrs, "axis", ls_axis_name (c.axis));
+  add_string (&w->attrs, CHAKRA_OP, "communicator");
+  add_bool (&w->attrs, "is_cpu_op", TRUE);
+  add_string (&w->attrs, "axis", ls_axis_name (c.axis));
   if (c.spans_stages)
-    chakra_add_bool (&w->attrs, "spans_stages", TRUE);
-  chakra_add_strings (&w->attrs, "slots", slots);
-  chakra_put_node (w, &node);
+    add_bool (&w->attrs, "spans_stages", TRUE);
+  add_strings (&w->attrs, "slots", slots);
+  put_node (w, &node);
 }
 
 static void
@@ -137,13 +576,13 @@ object_text (const LsField *fields, const void *object)
 static void
 add_program (ChakraWriter *w, const LsProgram *p)
 {
-  chakra_add_int64 (&w->attrs, "role", w->binding.role);
-  chakra_add_int64 (&w->attrs, "stage", p->stage);
-  chakra_add_uint64 (&w->attrs, "params", p->n_params);
+  add_int64 (&w->attrs, "role", w->binding.role);
+  add_int64 (&w->attrs, "stage", p->stage);
+  add_uint64 (&w->attrs, "params", p->n_params);
   for (int c = 0; c < LS_N_MEM; c++) {
     g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_name ((LsMemCategory) c), NULL);
     if (p->static_bytes[c] > 0)
-      chakra_add_uint64 (&w->attrs, name, p->static_bytes[c]);
+      add_uint64 (&w->attrs, name, p->static_bytes[c]);
   }
 }
 
@@ -152,26 +591,96 @@ put_head (ChakraWriter *w)
 {
   ChakraProtoMsg__GlobalMetadata head = CHAKRA_PROTO_MSG__GLOBAL_METADATA__INIT;
   head.version = (char *) CHAKRA_VERSION;
-  chakra_add_string (&w->attrs, "lockstep", CHAKRA_FORM);
-  chakra_add_string (&w->attrs, "name", w->head->name);
-  chakra_add_string (&w->attrs, "source", w->head->source);
-  chakra_add_int64 (&w->attrs, "rank", w->rank);
-  chakra_add_int64 (&w->attrs, "ranks", w->plan->n_ranks);
-  chakra_add_int64 (&w->attrs, "gpu", ls_plan_gpu (w->plan, w->rank));
+  add_string (&w->attrs, "lockstep", CHAKRA_FORM);
+  add_string (&w->attrs, "name", w->head->name);
+  add_string (&w->attrs, "source", w->head->source);
+  add_int64 (&w->attrs, "rank", w->rank);
+  add_int64 (&w->attrs, "ranks", w->plan->n_ranks);
+  add_int64 (&w->attrs, "gpu", ls_plan_gpu (w->plan, w->rank));
   for (int side = 0; side < 2; side++)
     if (w->binding.peer[side] != UINT32_MAX)
-      chakra_add_int64 (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), w->binding.peer[side]);
+      add_int64 (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), w->binding.peer[side]);
   add_program (w, &w->plan->programs[w->binding.role]);
   if (w->head->model) {
     g_autofree char *model = object_text (ls_model_fields, w->head->model),
                     *strategy = object_text (ls_strategy_fields, w->head->strategy);
-    chakra_add_string (&w->attrs, "model", model);
-    chakra_add_string (&w->attrs, "strategy", strategy);
+    add_string (&w->attrs, "model", model);
+    add_string (&w->attrs, "strategy", strategy);
   }
   head.n_attr = w->attrs.list->len;
   head.attr = (ChakraAttr **) w->attrs.list->pdata;
   put_message (w, &head.base);
-  chakra_attrs_reset (&w->attrs);
+  attrs_reset (&w->attrs);
+}
+
+/* --- what ranks are, where each role has a file ---------------------------------------------- */
+
+/* The rank whose file is that of a role. */
+static uint32_t
+first_of_role (const LsPlan *plan, uint32_t role)
+{
+  uint32_t rank = 0;
+  while (rank < plan->n_ranks && ls_plan_role (plan, rank) != role)
+    rank++;
+  return rank;
+}
+
+static void
+list_groups (LsJsonOut *w, const LsPlan *plan)
+{
+  ls_json_out_begin_object (w, "groups");
+  for (uint32_t c = 0; c < plan->n_comms; c++) {
+    char name[16];
+    g_snprintf (name, sizeof name, "%u", c + 1);
+    ls_json_out_begin_object (w, name);
+    ls_json_out_string (w, "axis", ls_axis_name (ls_plan_communicator (plan, c).axis));
+    if (ls_plan_communicator (plan, c).spans_stages)
+      ls_json_out_bool (w, "spans_stages", true);
+    ls_json_out_end_object (w);
+  }
+  ls_json_out_end_object (w);
+}
+
+static void
+list_rank (LsJsonOut *w, const LsPlan *plan, uint32_t rank)
+{
+  const LsBinding b = ls_plan_binding (plan, rank);
+  ls_json_out_begin_object (w, NULL);
+  ls_json_out_uint (w, "role", b.role);
+  ls_json_out_uint (w, "gpu", ls_plan_gpu (plan, rank));
+  for (int s = 0; s < LS_SLOT_PREV; s++)
+    if (b.comm[s] != UINT32_MAX) {
+      char name[16];
+      g_snprintf (name, sizeof name, "%u", b.comm[s] + 1);
+      ls_json_out_string (w, ls_slot_name ((LsSlot) s), name);
+    }
+  for (int side = 0; side < 2; side++)
+    if (b.peer[side] != UINT32_MAX)
+      ls_json_out_uint (w, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), b.peer[side]);
+  ls_json_out_end_object (w);
+}
+
+static char *
+manifest_text (const LsPlan *plan)
+{
+  GString *text = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, text, 0);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_string (&w, "schema", CHAKRA_MANIFEST_SCHEMA);
+  ls_json_out_begin_array (&w, "roles");
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    g_autofree char *file = g_strdup_printf ("trace.%u.et", first_of_role (plan, role));
+    ls_json_out_string (&w, NULL, file);
+  }
+  ls_json_out_end_array (&w);
+  list_groups (&w, plan);
+  ls_json_out_begin_array (&w, "ranks");
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++)
+    list_rank (&w, plan, rank);
+  ls_json_out_end_array (&w);
+  ls_json_out_end_object (&w);
+  return g_string_free (g_string_append_c (text, '\n'), FALSE);
 }
 
 /* --- files ----------------------------------------------------------------------------------- */
@@ -182,7 +691,7 @@ writer_begin (ChakraWriter *w, FILE *out)
   w->out = out;
   w->binding = ls_plan_binding (w->plan, w->rank);
   w->bytes = g_byte_array_new ();
-  chakra_attrs_init (&w->attrs);
+  attrs_init (&w->attrs);
   w->ends = g_array_new (FALSE, FALSE, sizeof (uint64_t));
   w->issues = g_array_new (FALSE, FALSE, sizeof (uint64_t));
   w->ops = g_array_new (FALSE, FALSE, sizeof (ChakraNodes));
@@ -194,7 +703,7 @@ static void
 writer_end (ChakraWriter *w)
 {
   g_byte_array_unref (w->bytes);
-  chakra_attrs_clear (&w->attrs);
+  attrs_clear (&w->attrs);
   g_array_unref (w->ends);
   g_array_unref (w->issues);
   g_array_unref (w->ops);
@@ -282,11 +791,11 @@ ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kern
     return FALSE;
   }
   g_autoptr (GArray) kernels = ls_trace_kernels_of (plan);
-  g_autofree char *groups = groups_text (plan), *manifest = by_role ? chakra_manifest_text (plan) : NULL;
+  g_autofree char *groups = groups_text (plan), *manifest = by_role ? manifest_text (plan) : NULL;
   gboolean ok = write_in (folder, CHAKRA_GROUPS, groups, error)
       && (!manifest || write_in (folder, CHAKRA_MANIFEST, manifest, error));
   for (uint32_t i = 0; ok && i < (by_role ? plan->n_roles : plan->n_ranks); i++) {
-    uint32_t rank = by_role ? chakra_first_of_role (plan, i) : i;
+    uint32_t rank = by_role ? first_of_role (plan, i) : i;
     ChakraWriter w = { plan, head, kernel_times, kernels, rank };
     g_autofree char *file = g_strdup_printf ("trace.%u.et", rank),
                     *path = g_build_filename (folder, file, NULL);

@@ -1,12 +1,148 @@
 /* data/traces/goal_write.c — plan -> GOAL. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include <lockstep/error.h>
 
 #include "data/text/write_file.h"
-#include "data/traces/goal_calls.h"
+#include "data/traces/goal.h"
 #include "exec/calls.h"
+#include "network/script.h"
+
+/* --- collectives as the messages of each member ------------------------------------------ */
+
+typedef struct {
+  uint32_t round, lane;
+  uint32_t peer; /* rank */
+  uint64_t bytes;
+  bool is_send;
+} GoalMessage;
+
+/* Of one collective of a communicator. */
+typedef struct {
+  bool has_lanes;   /* else a round waits for all of the one before */
+  uint32_t n_lanes; /* 1 without them */
+  uint32_t n;
+  GArray **members; /* [n] of GoalMessage, by round, then as the sender has them */
+} GoalCall;
+
+typedef struct {
+  const LsGoal *goal;
+  GHashTable *calls; /* char * -> GoalCall */
+  uint64_t n_messages;
+  uint32_t n_rings;
+} GoalCalls;
+
+static void
+free_call (gpointer call)
+{
+  GoalCall *c = call;
+  for (uint32_t i = 0; i < c->n; i++)
+    g_array_unref (c->members[i]);
+  g_free (c->members);
+  g_free (c);
+}
+
+static void
+calls_init (GoalCalls *c, const LsGoal *goal)
+{
+  *c = (GoalCalls) { .goal = goal };
+  c->calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, free_call);
+}
+
+static void
+calls_clear (GoalCalls *c)
+{
+  g_hash_table_unref (c->calls);
+}
+
+/* Without switches that compute. */
+static const LsScript *
+script_of (GoalCalls *c, LsCollRequest *request, LsArena *arena)
+{
+  const LsScript *s = ls_coll_script (c->goal->cluster, c->goal->nccl, request, arena);
+  if (s->n_switches == 0)
+    return s;
+  c->n_rings++;
+  request->algorithm = ls_coll_algorithm_name (LS_ALGORITHM_RING);
+  return ls_coll_script (c->goal->cluster, c->goal->nccl, request, arena);
+}
+
+static gboolean
+check_messages (GoalCalls *c, const LsScript *s, GError **error)
+{
+  c->n_messages += ls_script_n_messages (s);
+  if ((double) c->n_messages <= LS_GOAL_MAX_LINES / 2)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+               "distinct collectives of more than %.3g messages; GOAL is written of at most so many",
+               LS_GOAL_MAX_LINES / 2);
+  return FALSE;
+}
+
+static void
+add_message (GoalCall *call, uint32_t member, GoalMessage m)
+{
+  g_array_append_val (call->members[member], m);
+}
+
+static void
+add_round (GoalCall *call, const LsScript *s, const uint32_t *ranks, uint32_t round, LsSend *sends)
+{
+  for (uint32_t place = 0; place < s->n; place++) {
+    uint32_t n = s->sends (s, place, round, sends);
+    for (uint32_t k = 0; k < n; k++) {
+      uint64_t bytes = (uint64_t) MAX (1, llround (sends[k].n * s->block_bytes));
+      uint32_t lane = s->has_lanes ? k : 0;
+      add_message (call, place, (GoalMessage) { round, lane, ranks[sends[k].to], bytes, true });
+      add_message (call, sends[k].to, (GoalMessage) { round, lane, ranks[place], bytes, false });
+    }
+  }
+}
+
+static GoalCall *
+call_of (const LsScript *s, const uint32_t *ranks)
+{
+  GoalCall *call = g_new0 (GoalCall, 1);
+  call->has_lanes = s->has_lanes;
+  call->n_lanes = s->has_lanes ? s->max_sends : 1;
+  call->n = s->n;
+  call->members = g_new (GArray *, s->n);
+  for (uint32_t i = 0; i < s->n; i++)
+    call->members[i] = g_array_new (FALSE, FALSE, sizeof (GoalMessage));
+  g_autofree LsSend *sends = g_new (LsSend, MAX (1, s->max_sends));
+  for (uint32_t round = 0; s->n > 1 && round < s->n_rounds; round++)
+    add_round (call, s, ranks, round, sends);
+  return call;
+}
+
+/* The messages of a collective op on a communicator; each distinct one is made once. NULL: errors as of
+ * ls_goal_write(). */
+static const GoalCall *
+calls_find (GoalCalls *c, const LsOp *op, uint32_t comm, GError **error)
+{
+  g_autofree char *key = g_strdup_printf ("%u %u %u %u %u %u %" G_GUINT64_FORMAT, comm, op->coll,
+                                          op->algorithm, op->parts, op->root, op->max_ctas, op->bytes);
+  const GoalCall *known = g_hash_table_lookup (c->calls, key);
+  if (known)
+    return known;
+  const LsPlan *plan = c->goal->plan;
+  g_autoptr (LsArena) arena = ls_arena_new ();
+  const LsCommunicator of = ls_plan_communicator (plan, comm);
+  g_autofree uint32_t *ranks = ls_comm_ranks (&of);
+  LsCollRequest request = call_request (plan, collective_key (op), ranks, of.n_ranks, NULL, arena);
+  if (!call_check (c->goal->cluster, c->goal->nccl, &request, LS_NETWORK_STEP, error))
+    return NULL;
+  const LsScript *s = script_of (c, &request, arena);
+  if (!check_messages (c, s, error))
+    return NULL;
+  GoalCall *call = call_of (s, ranks);
+  g_hash_table_insert (c->calls, g_steal_pointer (&key), call);
+  return call;
+}
+
+/* --- ranks, one after the other ----------------------------------------------------------- */
 
 /* Tags of a pair: 16 k + space. */
 #define N_SPACES 16
@@ -236,7 +372,7 @@ put_op (Writer *w, const LsOp *op, uint64_t *ret_end, GError **error)
 {
   bool is_call = ls_op_has (op->kind, LS_HAS_CALL);
   uint32_t comm = is_call ? w->binding.comm[op->slot] : 0;
-  const GoalCall *call = is_call ? goal_calls_find (&w->calls, op, comm, error) : NULL;
+  const GoalCall *call = is_call ? calls_find (&w->calls, op, comm, error) : NULL;
   if (is_call)
     *ret_end = call ? put_collective (w, op, call, comm) : 0;
   else if (ls_op_is_communication (op->kind))
@@ -346,14 +482,14 @@ gboolean
 ls_goal_write (const LsGoal *goal, const char *path, uint32_t *ret_n_rings, GError **error)
 {
   Writer w = { .goal = goal, .plan = goal->plan };
-  goal_calls_init (&w.calls, goal);
+  calls_init (&w.calls, goal);
   w.deps = g_array_new (FALSE, FALSE, sizeof (uint64_t));
   w.ops = g_array_new (FALSE, FALSE, sizeof (uint64_t));
   w.events = g_hash_table_new (NULL, NULL);
   w.counts = g_hash_table_new (NULL, NULL);
   gboolean ok = ls_write_file (path, write_all, &w, error);
   *ret_n_rings = w.calls.n_rings;
-  goal_calls_clear (&w.calls);
+  calls_clear (&w.calls);
   g_array_unref (w.deps);
   g_array_unref (w.ops);
   g_hash_table_unref (w.events);
