@@ -4,10 +4,13 @@
 
 #include "data/shell/shell_parts.h"
 
-#define MAX_DEPTH 64 /* of texts within texts, and blocks within blocks */
-#define MAX_SAME  3  /* of a text within itself: what ends it, if anything does, only a run would know */
+#define MAX_DEPTH  64  /* of texts within texts, and blocks within blocks */
+#define MAX_SAME   3   /* of a text within itself: what ends it, if anything does, only a run would know */
+#define MAX_ROUNDS 256 /* of loops that are run as often as they say, in all */
 
 static ShellStatus read_command (ShellText *s);
+/* Reads commands up to one of these words; NULL: all. */
+static ShellStatus read_list (ShellText *s, const char *const *stops);
 static void read_text (LsShell *sh, const char *text, gsize n);
 
 /* --- simple commands ------------------------------------------------------------------------------ */
@@ -29,8 +32,8 @@ read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_b
   s->p = MIN (MAX (end, s->p + 1), s->end); /* whatever stands there, it is passed over */
 }
 
-bool
-shell_has_ended (ShellText *s)
+static bool
+has_ended (ShellText *s)
 {
   return s->p >= s->end || strchr ("\n;|)(", *s->p) || (*s->p == '&' && !shell_is_at (s, "&>"));
 }
@@ -56,7 +59,7 @@ read_simple (ShellText *s)
   g_autofree char *here = NULL, *target = NULL;
   bool has_begun = false, is_appended = false;
   const char *begin = s->p;
-  for (shell_skip_blanks (s); !shell_has_ended (s) && !shell_has_failed (s->sh); shell_skip_blanks (s)) {
+  for (shell_skip_blanks (s); !has_ended (s) && !shell_has_failed (s->sh); shell_skip_blanks (s)) {
     bool is_error = s->p > begin && s->p[-1] == '2', joins_errors = shell_is_at (s, ">&") && !is_error,
          is_output = shell_is_at (s, ">") && !shell_is_at (s, ">&") && !is_error;
     const char *from = s->p;
@@ -67,7 +70,7 @@ read_simple (ShellText *s)
     if (text) {
       g_free (here);
       here = text;
-    } else if (!shell_has_ended (s) && !shell_is_redirection (s))
+    } else if (!has_ended (s) && !shell_is_redirection (s))
       read_word (s, words, in_front, &has_begun);
   }
   if (s->p == begin && s->p < s->end)
@@ -103,15 +106,15 @@ read_if (ShellText *s)
   ShellMode outer = s->sh->mode, rest = outer;
   do {
     s->sh->mode = rest;
-    ShellStatus condition = shell_read_list (s, (const char *const[]) { "then", NULL });
+    ShellStatus condition = read_list (s, (const char *const[]) { "then", NULL });
     shell_take_word (s, "then");
     shell_enter (s->sh, mode_of (condition));
-    shell_read_list (s, (const char *const[]) { "elif", "else", "fi", NULL });
+    read_list (s, (const char *const[]) { "elif", "else", "fi", NULL });
     rest = MIN (rest, mode_of_rest (condition));
   } while (shell_take_word (s, "elif"));
   if (shell_take_word (s, "else")) {
     s->sh->mode = rest;
-    shell_read_list (s, (const char *const[]) { "fi", NULL });
+    read_list (s, (const char *const[]) { "fi", NULL });
   }
   shell_take_word (s, "fi");
   s->sh->mode = outer;
@@ -122,11 +125,11 @@ static ShellStatus
 read_while (ShellText *s)
 {
   ShellMode outer = shell_enter (s->sh, SHELL_MAYBE);
-  ShellStatus condition = shell_read_list (s, (const char *const[]) { "do", NULL });
+  ShellStatus condition = read_list (s, (const char *const[]) { "do", NULL });
   shell_take_word (s, "do");
   if (condition == SHELL_NO)
     s->sh->mode = SHELL_SKIPPED;
-  shell_read_list (s, (const char *const[]) { "done", NULL });
+  read_list (s, (const char *const[]) { "done", NULL });
   shell_take_word (s, "done");
   s->sh->mode = outer;
   return SHELL_DONE;
@@ -167,7 +170,7 @@ read_case (ShellText *s)
     const char *begin = s->p;
     ShellStatus fits = read_patterns (s, word);
     shell_enter (s->sh, mode_of (fits));
-    shell_read_list (s, (const char *const[]) { ";;", "esac", NULL });
+    read_list (s, (const char *const[]) { ";;", "esac", NULL });
     rest = MIN (rest, mode_of_rest (fits));
     shell_skip_separators (s);
     if (shell_is_at (s, ";;"))
@@ -184,9 +187,167 @@ static ShellStatus
 read_group (ShellText *s, const char *close)
 {
   s->p++;
-  ShellStatus status = shell_read_list (s, (const char *const[]) { close, NULL });
+  ShellStatus status = read_list (s, (const char *const[]) { close, NULL });
   shell_take_word (s, close);
   return status;
+}
+
+/* --- loops ---------------------------------------------------------------------------------------- */
+
+/* The words of "for X in a b c", char *; none: the script does not say them all. */
+static GPtrArray *
+read_for_words (ShellText *s)
+{
+  GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
+  shell_skip_blanks (s);
+  if (shell_is_word (s, "in"))
+    s->p += 2;
+  for (shell_skip_blanks (s); !has_ended (s) && !s->is_bad; shell_skip_blanks (s)) {
+    const char *end = shell_next_end (s);
+    if (s->sh->mode != SHELL_SKIPPED)
+      shell_expand (s->sh, s->p, end, words);
+    s->p = MIN (MAX (end, s->p + 1), s->end);
+  }
+  for (guint i = 0; i < words->len; i++)
+    if (ls_shell_has_hole (words->pdata[i])) {
+      g_ptr_array_set_size (words, 0);
+      break;
+    }
+  return words;
+}
+
+static void
+set_for (ShellText *s, const char *name, const char *value)
+{
+  if (*name)
+    shell_set (s->sh, name, g_strdup (value));
+}
+
+static void
+read_body (ShellText *s)
+{
+  read_list (s, (const char *const[]) { "done", NULL });
+  shell_take_word (s, "done");
+}
+
+/* Whether a loop can be run as often as it says: nothing leaves it before, and loops are short. */
+static bool
+can_repeat (ShellText *s, guint n)
+{
+  const char *begin = s->p;
+  ShellMode mode = shell_enter (s->sh, SHELL_SKIPPED);
+  read_body (s);
+  g_autofree char *body = g_strndup (begin, (gsize) (s->p - begin));
+  s->sh->mode = mode;
+  s->p = begin;
+  if (strstr (body, "break") || n > MAX_ROUNDS - s->sh->n_rounds)
+    return false;
+  s->sh->n_rounds += n;
+  return true;
+}
+
+/* --- loops that count --- */
+
+/* "((i = 0; i < N; i++))": its three parts, expanded. NULL: there are not three. */
+static char **
+read_counting (ShellText *s)
+{
+  const char *end = shell_group_end (s->p + 1, s->end, '(', ')');
+  if (!end) {
+    shell_give_up (s, "a bracket is not closed");
+    return NULL;
+  }
+  g_autofree char *text = shell_expand_text (s->sh, s->p + 2, MAX (end - 2, s->p + 2), true);
+  s->p = end;
+  char **parts = g_strsplit (text, ";", -1);
+  if (g_strv_length (parts) == 3)
+    return parts;
+  g_strfreev (parts);
+  return NULL;
+}
+
+/* How often it goes round, if its body leaves the count alone; 0: not known, or never. */
+static guint
+count_rounds (LsShell *sh, char *const *parts)
+{
+  gint64 value;
+  guint n = 0;
+  if (sh->mode != SHELL_RUN || !shell_set_arithmetic (sh, parts[0], &value))
+    return 0;
+  while (n <= MAX_ROUNDS && shell_arithmetic (sh, parts[1], &value) && value != 0) {
+    n++;
+    if (!shell_set_arithmetic (sh, parts[2], &value))
+      return 0;
+  }
+  bool is_known = n <= MAX_ROUNDS && shell_arithmetic (sh, parts[1], &value);
+  return is_known ? n : 0;
+}
+
+/* One round of each: a word that the variable gets, or a count. */
+typedef struct {
+  const char *name;
+  const GPtrArray *words; /* NULL: it counts */
+  char *const *parts;
+  guint n;
+} Loop;
+
+static void
+begin_round (ShellText *s, const Loop *loop, guint i)
+{
+  gint64 value;
+  if (loop->words)
+    set_for (s, loop->name, loop->words->pdata[i]);
+  else
+    shell_set_arithmetic (s->sh, loop->parts[i > 0 ? 2 : 0], &value);
+}
+
+static void
+repeat (ShellText *s, const Loop *loop)
+{
+  const char *begin = s->p;
+  for (guint i = 0; i < loop->n && !shell_has_failed (s->sh) && !s->is_bad; i++) {
+    s->p = begin;
+    begin_round (s, loop, i);
+    read_body (s);
+    s->sh->has_left = s->sh->has_left && !s->sh->continues;
+    s->sh->continues = false;
+  }
+  if (!loop->words)
+    begin_round (s, loop, loop->n);
+}
+
+/* --- the whole --- */
+
+/* Behind "for" or "select". */
+static ShellStatus
+read_for (ShellText *s)
+{
+  shell_skip_blanks (s);
+  ShellMode outer = s->sh->mode;
+  const char *name_end = shell_name_end (s->p, s->end);
+  g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
+  g_autoptr (GPtrArray) words = NULL;
+  g_auto (GStrv) parts = NULL;
+  s->p = name_end;
+  if (shell_is_at (s, "(("))
+    parts = read_counting (s);
+  else
+    words = read_for_words (s);
+  shell_skip_separators (s);
+  shell_take_word (s, "do");
+  const Loop loop = { name, words, parts, words ? words->len : parts ? count_rounds (s->sh, parts) : 0 };
+  if (loop.n > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, loop.n))
+    repeat (s, &loop);
+  else {
+    gint64 value;
+    shell_enter (s->sh, SHELL_MAYBE);
+    set_for (s, name, "?");
+    if (parts)
+      shell_set_arithmetic (s->sh, parts[0], &value);
+    read_body (s);
+  }
+  s->sh->mode = outer;
+  return SHELL_DONE;
 }
 
 /* --- functions ------------------------------------------------------------------------------------ */
@@ -246,7 +407,7 @@ read_block (ShellText *s)
   if (take_keyword (s, "while") || take_keyword (s, "until"))
     return read_while (s);
   if (take_keyword (s, "for") || take_keyword (s, "select"))
-    return shell_read_for (s);
+    return read_for (s);
   if (take_keyword (s, "case"))
     return read_case (s);
   if (take_keyword (s, "function"))
@@ -329,8 +490,8 @@ is_stopped (ShellText *s, const char *const *stops)
   return s->p >= s->end || s->is_bad || shell_has_failed (s->sh);
 }
 
-ShellStatus
-shell_read_list (ShellText *s, const char *const *stops)
+static ShellStatus
+read_list (ShellText *s, const char *const *stops)
 {
   ShellStatus status = SHELL_YES;
   for (shell_skip_separators (s); !is_stopped (s, stops); shell_skip_separators (s)) {
@@ -362,7 +523,7 @@ read_text (LsShell *sh, const char *text, gsize n)
   if (++sh->depth > MAX_DEPTH)
     shell_give_up (&s, "blocks or texts are nested too deep");
   else
-    shell_read_list (&s, NULL);
+    read_list (&s, NULL);
   sh->depth--;
   g_ptr_array_set_size (sh->texts, (gint) sh->texts->len - 1);
 }

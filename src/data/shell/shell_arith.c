@@ -449,11 +449,9 @@ shell_set_arithmetic (LsShell *sh, const char *text, gint64 *ret_value)
       : * right                   ? g_strdup_printf ("%s %c (%s)", name, operator, right)
                                   : g_strdup_printf ("%s %c 1", name, operator);
   bool is_known = shell_arithmetic (sh, sum, ret_value);
-  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-  g_ptr_array_add (items,
-                   is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, *ret_value)
-                            : g_strdup_printf ("%c$((%s))%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END));
-  shell_assign (sh, name, items, false, false);
+  shell_set (sh, name,
+             is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, *ret_value)
+                      : g_strdup_printf ("%c$((%s))%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END));
   return is_known;
 }
 

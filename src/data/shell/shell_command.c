@@ -63,13 +63,13 @@ static const char *const submitters[]
 
 /* Reads a text as what the command in front of it starts: a shell of its own. */
 static void
-read_inner (LsShell *sh, GPtrArray *words, guint n_outer, const char *text, ShellReadFunc read)
+read_inner (LsShell *sh, GPtrArray *words, guint n_outer, const char *text)
 {
   guint n_before = sh->outer->len;
   bool had_left = sh->has_left;
   for (guint i = 0; i < n_outer; i++)
     g_ptr_array_add (sh->outer, words->pdata[i]);
-  read (sh, text, strlen (text));
+  sh->read (sh, text, strlen (text));
   g_ptr_array_set_size (sh->outer, (gint) n_before);
   sh->has_left = had_left;
 }
@@ -134,8 +134,7 @@ path_of (const LsShell *sh, const char *name)
 }
 
 static void
-read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, guint n_outer,
-             ShellReadFunc read)
+read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, guint n_outer)
 {
   bool can_ask = sh->funcs.source && !ls_shell_has_hole (ls_shell_base_of (path));
   g_autofree char *text = can_ask ? sh->funcs.source (path, is_started, sh->data) : NULL;
@@ -146,7 +145,7 @@ read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, g
   if (is_started)
     shell_set_path (sh, "0", own);
   shell_set_path (sh, "BASH_SOURCE", own);
-  read_inner (sh, words, n_outer, text, read);
+  read_inner (sh, words, n_outer, text);
   shell_set_path (sh, "0", script);
   shell_set_path (sh, "BASH_SOURCE", source);
 }
@@ -157,15 +156,22 @@ is_script (const char *word)
   return g_str_has_suffix (word, ".sh") || g_str_has_suffix (word, ".sbatch");
 }
 
-static void
-read_eval (LsShell *sh, GPtrArray *words, ShellReadFunc read)
+/* What stands behind the first word, as one text. */
+static char *
+rest_of (const GPtrArray *words)
 {
   GString *text = g_string_new (NULL);
   for (guint i = 1; i < words->len; i++)
     g_string_append_printf (text, "%s%s", i > 1 ? " " : "", (char *) words->pdata[i]);
-  if (shell_afford (sh, text->len))
-    read (sh, text->str, text->len);
-  g_string_free (text, TRUE);
+  return g_string_free (text, FALSE);
+}
+
+static void
+read_eval (LsShell *sh, GPtrArray *words)
+{
+  g_autofree char *text = rest_of (words);
+  if (shell_afford (sh, strlen (text)))
+    sh->read (sh, text, strlen (text));
 }
 
 /* --- functions ---------------------------------------------------------------------------------- */
@@ -176,10 +182,8 @@ set_positional (LsShell *sh, const GPtrArray *words)
   GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
   for (guint i = 1; i < words->len; i++) {
     char name[16];
-    GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
     g_snprintf (name, sizeof name, "%u", i);
-    g_ptr_array_add (items, g_strdup (words->pdata[i]));
-    shell_assign (sh, name, items, false, false);
+    shell_set (sh, name, g_strdup (words->pdata[i]));
     g_ptr_array_add (all, g_strdup (words->pdata[i]));
   }
   shell_assign (sh, "@", all, true, false);
@@ -226,19 +230,19 @@ restore_positional (LsShell *sh, Positional *kept)
 }
 
 static void
-call (LsShell *sh, const char *body, const GPtrArray *words, ShellReadFunc read)
+call (LsShell *sh, const char *body, const GPtrArray *words)
 {
   g_autofree char *text = g_strdup (body);
   Positional kept;
   keep_positional (sh, &kept);
   set_positional (sh, words);
-  read (sh, text, strlen (text));
+  sh->read (sh, text, strlen (text));
   restore_positional (sh, &kept);
 }
 
 /* A script that is started with arguments, "bash x.sh 1 2" and "./x.sh 1 2". */
 static void
-read_script (LsShell *sh, GPtrArray *words, ShellReadFunc read)
+read_script (LsShell *sh, GPtrArray *words)
 {
   for (guint i = 0; i < words->len; i++)
     if (is_script (words->pdata[i])) {
@@ -248,7 +252,7 @@ read_script (LsShell *sh, GPtrArray *words, ShellReadFunc read)
       Positional kept;
       keep_positional (sh, &kept);
       set_positional (sh, own);
-      read_source (sh, words->pdata[i], true, words, i, read);
+      read_source (sh, words->pdata[i], true, words, i);
       restore_positional (sh, &kept);
       return;
     }
@@ -273,11 +277,8 @@ read_names (LsShell *sh, const GPtrArray *words, const char *text)
   const ShellValue *ifs = shell_value (sh, "IFS");
   const char *cuts = ifs && ifs->items->len == 1 ? ifs->items->pdata[0] : " \t\n";
   for (guint i = find_names (words); i < words->len; i++) {
-    const char *name = words->pdata[i];
-    GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
     gsize n = i + 1 < words->len && !ls_shell_has_hole (text) ? strcspn (text, cuts) : strlen (text);
-    g_ptr_array_add (items, g_strndup (text, n));
-    shell_assign (sh, name, items, false, false);
+    shell_set (sh, words->pdata[i], g_strndup (text, n));
     text += n == strlen (text) && ls_shell_has_hole (text) ? 0 : n + (text[n] != '\0');
   }
 }
@@ -288,10 +289,8 @@ static void
 hand_over (LsShell *sh, GPtrArray *words)
 {
   g_autoptr (GPtrArray) all = g_ptr_array_new ();
-  for (guint i = 0; i < sh->outer->len; i++)
-    g_ptr_array_add (all, sh->outer->pdata[i]);
-  for (guint i = 0; i < words->len; i++)
-    g_ptr_array_add (all, words->pdata[i]);
+  g_ptr_array_extend (all, sh->outer, NULL, NULL);
+  g_ptr_array_extend (all, words, NULL, NULL);
   g_ptr_array_add (all, NULL);
   bool is_certain = sh->mode == SHELL_RUN && !sh->is_in_maybe;
   const LsShellCommand command = { (char *const *) all->pdata, all->len - 1, is_certain };
@@ -346,23 +345,23 @@ has_no_python (const GPtrArray *words)
 }
 
 static void
-run_program (LsShell *sh, GPtrArray *words, const char *here, ShellReadFunc read)
+run_program (LsShell *sh, GPtrArray *words, const char *here)
 {
   guint inner = find_inner (words);
   const char *workload = find_workload (words);
   if (inner > 0)
-    read_inner (sh, words, inner, words->pdata[inner], read);
+    read_inner (sh, words, inner, words->pdata[inner]);
   else if (workload) {
     hand_over (sh, words); /* which says where it runs */
-    read_inner (sh, words, 0, workload, read);
+    read_inner (sh, words, 0, workload);
   } else if (here && is_one_of (words->pdata[0], submitters))
-    read_inner (sh, words, words->len, here, read);
+    read_inner (sh, words, words->len, here);
   else
     hand_over (sh, words);
   bool starts_script
       = is_one_of (words->pdata[0], submitters) || is_script (words->pdata[0]) || has_no_python (words);
   if (inner == 0 && !here && starts_script)
-    read_script (sh, words, read);
+    read_script (sh, words);
 }
 
 /* Whether a command in $(...) is one that is run for what it does, not for what it prints. */
@@ -380,12 +379,12 @@ starts_program (const GPtrArray *words)
 
 /* "LOG=$(torchrun train.py ...)", "ID=$(sbatch --parsable job.sh)": what it prints is not known. */
 static void
-run_for_output (LsShell *sh, GPtrArray *words, ShellReadFunc read)
+run_for_output (LsShell *sh, GPtrArray *words)
 {
   GString *output = sh->output;
   sh->output = NULL;
   sh->is_lost = false;
-  run_program (sh, words, NULL, read);
+  run_program (sh, words, NULL);
   sh->output = output;
   sh->is_lost = true;
 }
@@ -395,15 +394,13 @@ static void
 write_file (LsShell *sh, const GPtrArray *words, const char *here, const char *target, bool is_appended)
 {
   const char *name = words->pdata[0], *file = target;
-  GString *text = g_string_new (here);
+  bool is_echo = strcmp (name, "echo") == 0, writes = is_echo || (here && is_one_of (name, writers));
+  g_autofree char *said = is_echo ? rest_of (words) : g_strdup (""),
+                  *text = g_strconcat (here ? here : "", said, NULL);
   if (here && strcmp (name, "tee") == 0 && words->len == 2)
     file = words->pdata[1];
-  for (guint i = 1; strcmp (name, "echo") == 0 && i < words->len; i++)
-    g_string_append_printf (text, "%s%s", i > 1 ? " " : "", (char *) words->pdata[i]);
-  bool writes = strcmp (name, "echo") == 0 || (here && is_one_of (name, writers));
-  if (writes && file && sh->funcs.write && shell_afford (sh, text->len))
-    sh->funcs.write (file, text->str, is_appended, sh->data);
-  g_string_free (text, TRUE);
+  if (writes && file && sh->funcs.write && shell_afford (sh, strlen (text)))
+    sh->funcs.write (file, text, is_appended, sh->data);
 }
 
 /* "set -a", "set +o allexport": whether what is set is exported. */
@@ -426,7 +423,6 @@ set_options (LsShell *sh, const GPtrArray *words)
 ShellStatus
 shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, bool is_appended)
 {
-  ShellReadFunc read = sh->read;
   static const char *const silent[] = { "echo", "printf", "cd", "mkdir", "set", "shift", "rm", NULL };
   const char *name = words->pdata[0];
   const char *body = g_hash_table_lookup (sh->functions, name);
@@ -441,7 +437,7 @@ shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, 
   if (strcmp (name, "false") == 0)
     return SHELL_NO;
   if (sh->output && !body && !here && starts_program (words)) {
-    run_for_output (sh, words, read);
+    run_for_output (sh, words);
     return SHELL_UNKNOWN;
   }
   if (sh->output && !body && strcmp (name, "exit") != 0)
@@ -461,12 +457,12 @@ shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, 
   else if (strcmp (name, "printf") == 0)
     shell_set_printed (sh, words);
   else if (strcmp (name, "eval") == 0)
-    read_eval (sh, words, read);
+    read_eval (sh, words);
   else if ((strcmp (name, "source") == 0 || strcmp (name, ".") == 0) && words->len > 1)
-    read_source (sh, words->pdata[1], false, words, 0, read);
+    read_source (sh, words->pdata[1], false, words, 0);
   else if (body)
-    call (sh, body, words, read);
+    call (sh, body, words);
   else if (!g_strv_contains (silent, name))
-    run_program (sh, words, here, read);
+    run_program (sh, words, here);
   return SHELL_DONE;
 }

@@ -129,13 +129,6 @@ read_parameter (Parameter *q, const char *p, const char *end)
     read_subscript (q);
 }
 
-/* NULL: it is not set. */
-static const ShellValue *
-value_of (Words *w, const Parameter *q)
-{
-  return shell_value (w->sh, q->name);
-}
-
 static void
 take_as_unset (Words *w, const char *name)
 {
@@ -153,7 +146,7 @@ is_empty (const ShellValue *value)
 static void
 add_default (Words *w, const Parameter *q, bool is_quoted)
 {
-  const ShellValue *value = value_of (w, q);
+  const ShellValue *value = shell_value (w->sh, q->name);
   bool heeds_empty = *q->rest == ':';
   const char *word = q->rest + (heeds_empty ? 2 : 1);
   char operator= word[-1];
@@ -168,11 +161,8 @@ add_default (Words *w, const Parameter *q, bool is_quoted)
   else if (operator== '?')
     add_hole (w, q->begin, q->end, is_quoted);
   else {
-    if (operator== '=') {
-      GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-      g_ptr_array_add (items, shell_expand_text (w->sh, word, q->rest_end, false));
-      shell_assign (w->sh, q->name, items, false, false);
-    }
+    if (operator== '=')
+      shell_set (w->sh, q->name, shell_expand_text (w->sh, word, q->rest_end, false));
     expand (w, word, q->rest_end, is_quoted, false);
   }
 }
@@ -201,7 +191,7 @@ trimmed (const char *text, const char *pattern, bool is_front, bool is_long)
 static void
 add_trimmed (Words *w, const Parameter *q, bool is_quoted)
 {
-  const ShellValue *value = value_of (w, q);
+  const ShellValue *value = shell_value (w->sh, q->name);
   const char *word = q->rest + 1;
   bool is_long = word < q->rest_end && *word == *q->rest;
   g_autofree char *pattern = shell_expand_text (w->sh, word + is_long, q->rest_end, false);
@@ -219,7 +209,7 @@ add_trimmed (Words *w, const Parameter *q, bool is_quoted)
 static void
 add_cased (Words *w, const Parameter *q, bool is_quoted)
 {
-  const ShellValue *value = value_of (w, q);
+  const ShellValue *value = shell_value (w->sh, q->name);
   bool is_plain = value && value->items->len == 1 && !ls_shell_has_hole (value->items->pdata[0]);
   const char *text = is_plain ? value->items->pdata[0] : "";
   g_autofree char *cased = *q->rest == ',' ? g_ascii_strdown (text, -1) : g_ascii_strup (text, -1);
@@ -232,7 +222,7 @@ add_cased (Words *w, const Parameter *q, bool is_quoted)
 static void
 add_indexed (Words *w, const Parameter *q, bool is_quoted)
 {
-  const ShellValue *value = value_of (w, q);
+  const ShellValue *value = shell_value (w->sh, q->name);
   if (!value)
     add_hole (w, q->begin, q->end, is_quoted);
   else if (q->subscript == '0' && q->index > 0)
@@ -246,7 +236,7 @@ static void
 add_length (Words *w, Parameter *q, const char *p, const char *end, bool is_quoted)
 {
   read_parameter (q, p, end);
-  const ShellValue *value = value_of (w, q);
+  const ShellValue *value = shell_value (w->sh, q->name);
   char text[24];
   if (!value || q->subscript == '?'
       || (value->items->len > 0 && ls_shell_has_hole (value->items->pdata[0]))) {

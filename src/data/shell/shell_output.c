@@ -92,12 +92,10 @@ shell_set_printed (LsShell *sh, const GPtrArray *words)
   if (words->len < 4 || strcmp (words->pdata[1], "-v") != 0)
     return;
   ShellMode mode = sh->mode;
-  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
   char *text = formatted (words->pdata[3], (char *const *) words->pdata + 4, words->len - 4);
   if (!text)
     shell_enter (sh, SHELL_MAYBE);
-  g_ptr_array_add (items, text ? text : g_strdup ("?"));
-  shell_assign (sh, words->pdata[2], items, false, false);
+  shell_set (sh, words->pdata[2], text ? text : g_strdup ("?"));
   sh->mode = mode;
 }
 
@@ -213,4 +211,37 @@ shell_output_of (LsShell *sh, const char *text, gsize n)
   sh->has_left = before.has_left;
   sh->continues = before.continues;
   return output;
+}
+
+/* --- what is counted of a job's nodes and GPUs ------------------------------------------------------ */
+
+/* "nvidia-smi -L | wc -l", "scontrol show hostnames $X | wc -l", "sort -u $PBS_NODEFILE | wc -l":
+ * variables of the batch system say the same. */
+static const struct {
+  const char *command, *with, *or_with, *variable;
+} counts[] = {
+  { "nvidia-smi", " -L", "--list-gpus", "SLURM_GPUS_ON_NODE" },
+  { "scontrol", "hostname", "hostname", "SLURM_NNODES" },
+  { "PBS_NODEFILE", "sort -u", "uniq", "PBS_NUM_NODES" },
+  { "SKYPILOT_NODE_IPS", "echo", "cat", "SKYPILOT_NUM_NODES" },
+};
+
+const char *
+shell_counted (const char *text, gsize n)
+{
+  static const char *const others[] = { "grep", "awk", "head", "tail", ";", "&&", "||", "<<" };
+  g_autofree char *command = g_strndup (text, n);
+  g_strchomp (command);
+  const char *behind = strrchr (command, '|');
+  g_autofree char *last = g_strstrip (g_strdup (behind ? behind + 1 : ""));
+  if (strcmp (last, "wc -l") != 0)
+    return NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    if (strstr (command, others[i]))
+      return NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (counts); i++)
+    if (strstr (command, counts[i].command)
+        && (strstr (command, counts[i].with) || strstr (command, counts[i].or_with)))
+      return counts[i].variable;
+  return NULL;
 }

@@ -62,6 +62,8 @@ ShellValue *shell_value_copy (const ShellValue *value); /* NULL allowed */
 void shell_value_free (gpointer value);
 /* Sets or appends, in the current mode. Takes items. */
 void shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended);
+/* Sets it to one text. Takes text. */
+void shell_set (LsShell *sh, const char *name, char *text);
 void shell_unset (LsShell *sh, const char *name);
 /* Enters a mode, if it does less than that which is; what was. */
 ShellMode shell_enter (LsShell *sh, ShellMode mode);
@@ -74,8 +76,6 @@ void shell_set_path (LsShell *sh, const char *name, const char *path);
 
 void shell_export (LsShell *sh, const char *name);
 bool shell_is_declaration (const GPtrArray *words);
-/* Whether the names in a command are exported: "export A", "declare -x A". */
-bool shell_is_export (const GPtrArray *words);
 /* What variables that are set in front of a command were before. */
 GHashTable *shell_in_front_new (void);
 /* "A=1" in a command whose words begin with these; none: in front of it. */
@@ -168,15 +168,6 @@ bool shell_is_descriptor (ShellText *s, const char *end);
 /* [[ ... ]] and (( ... )), with what stands in them. */
 ShellStatus shell_read_test (ShellText *s);
 ShellStatus shell_read_arithmetic (ShellText *s);
-
-/* --- shell.c, shell_loop.c -------------------------------------------------------------------------- */
-
-/* Whether a command ends here. */
-bool shell_has_ended (ShellText *s);
-/* Reads commands up to one of these words; NULL: all. */
-ShellStatus shell_read_list (ShellText *s, const char *const *stops);
-/* Behind "for" or "select". */
-ShellStatus shell_read_for (ShellText *s);
 
 /* --- shell_command.c -------------------------------------------------------------------------------- */
 

@@ -152,6 +152,12 @@ new_items (char *first)
   return items;
 }
 
+static gpointer
+copy_text (gconstpointer text, gpointer data)
+{
+  return g_strdup (text);
+}
+
 static gsize
 size_of (const GPtrArray *items)
 {
@@ -187,8 +193,7 @@ perhaps_items (const char *name, const ShellValue *old, GPtrArray *items, bool i
   if (!appends)
     return new_items (g_steal_pointer (&hole));
   GPtrArray *kept = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < old->items->len; i++)
-    g_ptr_array_add (kept, g_strdup (old->items->pdata[i]));
+  g_ptr_array_extend (kept, old->items, copy_text, NULL);
   g_ptr_array_add (kept, g_steal_pointer (&hole));
   return kept;
 }
@@ -202,10 +207,8 @@ appended (const ShellValue *old, GPtrArray *items, bool is_array)
     return new_items (joined);
   }
   GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < old->items->len; i++)
-    g_ptr_array_add (all, g_strdup (old->items->pdata[i]));
-  for (guint i = 0; i < more->len; i++)
-    g_ptr_array_add (all, g_strdup (more->pdata[i]));
+  g_ptr_array_extend (all, old->items, copy_text, NULL);
+  g_ptr_array_extend (all, more, copy_text, NULL);
   return all;
 }
 
@@ -253,6 +256,12 @@ shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bo
 }
 
 void
+shell_set (LsShell *sh, const char *name, char *text)
+{
+  shell_assign (sh, name, new_items (text), false, false);
+}
+
+void
 shell_unset (LsShell *sh, const char *name)
 {
   sh->is_lost = sh->is_lost || sh->output;
@@ -261,7 +270,7 @@ shell_unset (LsShell *sh, const char *name)
   if (sh->mode == SHELL_RUN)
     g_hash_table_remove (sh->values, name);
   else if (sh->mode == SHELL_MAYBE && look_up (sh, name))
-    shell_assign (sh, name, new_items (g_strdup ("")), false, false);
+    shell_set (sh, name, g_strdup (""));
 }
 
 void
@@ -287,10 +296,8 @@ ls_shell_words (const LsShell *sh, const char *name)
   if (!value)
     return NULL;
   GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < value->items->len; i++) {
-    const char *item = value->items->pdata[i];
-    shell_split (item, words);
-  }
+  for (guint i = 0; i < value->items->len; i++)
+    shell_split (value->items->pdata[i], words);
   return words;
 }
 
@@ -316,9 +323,7 @@ ls_shell_exports (const LsShell *sh, const char *name)
 void
 ls_shell_set (LsShell *sh, const char *name, const char *text)
 {
-  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-  g_ptr_array_add (items, g_strdup (text));
-  shell_assign (sh, name, items, false, false);
+  shell_set (sh, name, g_strdup (text));
   shell_export (sh, name);
   g_hash_table_insert (sh->outside, g_strdup (name), GINT_TO_POINTER (LS_SHELL_UNASKED));
 }
@@ -327,4 +332,96 @@ LsShellOutside
 ls_shell_outside (const LsShell *sh, const char *name)
 {
   return (LsShellOutside) GPOINTER_TO_INT (g_hash_table_lookup (sh->outside, name));
+}
+
+/* --- which variables processes see ----------------------------------------------------------------- */
+
+bool
+shell_is_declaration (const GPtrArray *words)
+{
+  static const char *const all[] = { "export", "declare", "local", "readonly", "typeset", NULL };
+  return words->len > 0 && g_strv_contains (all, words->pdata[0]);
+}
+
+/* Whether the names in a command are exported: "export A", "declare -x A". */
+static bool
+is_export (const GPtrArray *words)
+{
+  bool has_flag = false;
+  for (guint i = 1; i < words->len; i++) {
+    const char *word = words->pdata[i];
+    has_flag = has_flag || (*word == '-' && strchr (word, 'x'));
+  }
+  return words->len > 0 && shell_is_declaration (words)
+      && (has_flag || strcmp (words->pdata[0], "export") == 0);
+}
+
+void
+shell_export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front)
+{
+  GHashTableIter iter;
+  gpointer name;
+  for (g_hash_table_iter_init (&iter, in_front);
+       words->len > 0 && g_hash_table_iter_next (&iter, &name, NULL);)
+    shell_export (sh, name);
+  for (guint i = 1; i < words->len && is_export (words); i++)
+    if (*(const char *) words->pdata[i] != '-')
+      shell_export (sh, words->pdata[i]);
+}
+
+/* --- what is set in front of a command ----------------------------------------------------------------- */
+
+/* What a variable was before. */
+typedef struct {
+  ShellValue *value; /* NULL: it was not set */
+  bool is_exported;
+} Before;
+
+static void
+before_free (gpointer data)
+{
+  Before *before = data;
+  if (before->value)
+    shell_value_free (before->value);
+  g_free (before);
+}
+
+GHashTable *
+shell_in_front_new (void)
+{
+  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, before_free);
+}
+
+void
+shell_assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words,
+                         GHashTable *in_front)
+{
+  const char *name_end = shell_name_end (p, end);
+  g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
+  bool exports = is_export (words) || sh->exports_all;
+  if (words->len == 0 && !g_hash_table_contains (in_front, name)) {
+    Before *before = g_new (Before, 1);
+    *before = (Before) { shell_value_copy (g_hash_table_lookup (sh->values, name)),
+                         exports || ls_shell_exports (sh, name) };
+    g_hash_table_insert (in_front, g_strdup (name), before);
+  }
+  shell_perform_assignment (sh, p, end);
+  if (exports)
+    shell_export (sh, name);
+}
+
+void
+shell_set_back (LsShell *sh, GHashTable *in_front)
+{
+  GHashTableIter iter;
+  gpointer name, data;
+  for (g_hash_table_iter_init (&iter, in_front); g_hash_table_iter_next (&iter, &name, &data);) {
+    Before *before = data;
+    if (!before->is_exported)
+      g_hash_table_remove (sh->exported, name);
+    if (before->value)
+      g_hash_table_replace (sh->values, g_strdup (name), g_steal_pointer (&before->value));
+    else
+      g_hash_table_remove (sh->values, name);
+  }
 }
