@@ -1,18 +1,11 @@
-#include "data/text/field.h"
+#include "data/text/field_kinds.h"
 
 #include <string.h>
 
 #include "base/suggest.h"
 
-/* What one read works on. */
-typedef struct {
-  const LsJsonDoc *doc;
-  GPtrArray *notes; /* NULL: a file of ours */
-  LsDiagList *diags;
-} Reading;
-
-static bool read_object (const Reading *r, const LsField *fields, const cJSON *object, void *target);
-static bool read_value (const Reading *r, const LsField *f, const cJSON *node, void *target);
+static bool read_object (const FieldReading *r, const LsField *fields, const cJSON *object, void *target);
+static bool read_value (const FieldReading *r, const LsField *f, const cJSON *node, void *target);
 
 /* --- names -------------------------------------------------------------------- */
 
@@ -91,7 +84,7 @@ text_of (const LsField *f, const cJSON *node)
 }
 
 static bool
-complain (const Reading *r, const LsField *f, const cJSON *node)
+complain (const FieldReading *r, const LsField *f, const cJSON *node)
 {
   g_autofree char *got = ls_json_describe (node);
   g_autofree char *message
@@ -107,14 +100,14 @@ complain (const Reading *r, const LsField *f, const cJSON *node)
 }
 
 static bool
-read_scalar (const Reading *r, const LsField *f, const cJSON *node, void *target)
+read_scalar (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
 {
   g_autofree char *text = text_of (f, node);
   return (text && ls_field_value_set (f, target, text)) || complain (r, f, node);
 }
 
-static bool
-read_list (const Reading *r, const LsField *f, const cJSON *node, void *target)
+bool
+field_read_list (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
 {
   if (f->runs && cJSON_IsString (node))
     return read_scalar (r, f, node, target);
@@ -135,8 +128,8 @@ read_list (const Reading *r, const LsField *f, const cJSON *node, void *target)
   return ok;
 }
 
-static bool
-read_row (const Reading *r, const LsField *f, const cJSON *node, void *target)
+bool
+field_read_row (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
 {
   LsField element = *f;
   element.kind = LS_FIELD_UINT;
@@ -175,8 +168,8 @@ read_items (const LsField *f, const cJSON *node, GArray *array)
   return ok;
 }
 
-static bool
-read_array (const Reading *r, const LsField *f, const cJSON *node, void *target)
+bool
+field_read_array (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
 {
   GArray **place = (GArray **) ((char *) target + f->offset);
   if (!*place)
@@ -193,8 +186,8 @@ read_array (const Reading *r, const LsField *f, const cJSON *node, void *target)
   return ok;
 }
 
-static bool
-read_sources (const Reading *r, const LsField *f, const cJSON *node)
+bool
+field_read_sources (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
 {
   if (!cJSON_IsObject (node))
     return complain (r, f, node);
@@ -205,7 +198,7 @@ read_sources (const Reading *r, const LsField *f, const cJSON *node)
   return ok;
 }
 
-static bool unknown_key (const Reading *r, const LsField *fields, const cJSON *node);
+static bool unknown_key (const FieldReading *r, const LsField *fields, const cJSON *node);
 
 /* A value as a flag would have it; NULL: it is a list, an object or null. */
 static char *
@@ -220,7 +213,7 @@ setting_text (const cJSON *node)
 
 /* Whether a field of f would take it. */
 static bool
-check_setting (const Reading *r, const LsField *f, const cJSON *node, const char *text)
+check_setting (const FieldReading *r, const LsField *f, const cJSON *node, const char *text)
 {
   const LsField *field = ls_field_find (f->fields, node->string);
   if (!field)
@@ -231,9 +224,10 @@ check_setting (const Reading *r, const LsField *f, const cJSON *node, const char
   return ok || complain (r, field, node);
 }
 
-static bool
-read_settings (const Reading *r, const LsField *f, const cJSON *node, char ***place)
+bool
+field_read_settings (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
 {
+  char ***place = (char ***) ((char *) target + f->offset);
   static const LsField value = { "value", LS_FIELD_STRING };
   if (!cJSON_IsObject (node))
     return complain (r, f, node);
@@ -250,33 +244,29 @@ read_settings (const Reading *r, const LsField *f, const cJSON *node, char ***pl
   return ok;
 }
 
-static bool
-read_value (const Reading *r, const LsField *f, const cJSON *node, void *target)
+bool
+field_read_nothing (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
 {
-  switch (f->kind) {
-  case LS_FIELD_OBJECT:
-    return read_object (r, f->fields, node, (char *) target + f->offset);
-  case LS_FIELD_UINT_LIST:
-    return read_list (r, f, node, target);
-  case LS_FIELD_ROW:
-    return read_row (r, f, node, target);
-  case LS_FIELD_ARRAY:
-    return read_array (r, f, node, target);
-  case LS_FIELD_SETTINGS:
-    return read_settings (r, f, node, (char ***) ((char *) target + f->offset));
-  case LS_FIELD_SOURCES:
-    return read_sources (r, f, node);
-  case LS_FIELD_IGNORED:
-    return true;
-  default:
-    return read_scalar (r, f, node, target);
-  }
+  return true;
+}
+
+bool
+field_read_object (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
+{
+  return read_object (r, f->fields, node, (char *) target + f->offset);
+}
+
+static bool
+read_value (const FieldReading *r, const LsField *f, const cJSON *node, void *target)
+{
+  FieldRead *read = field_kind (f)->read;
+  return (read ? read : read_scalar) (r, f, node, target);
 }
 
 /* --- objects ------------------------------------------------------------------ */
 
 static bool
-unknown_key (const Reading *r, const LsField *fields, const cJSON *node)
+unknown_key (const FieldReading *r, const LsField *fields, const cJSON *node)
 {
   if (g_str_has_prefix (node->string, "x-"))
     return true;
@@ -297,13 +287,13 @@ unknown_key (const Reading *r, const LsField *fields, const cJSON *node)
 }
 
 static bool
-is_absent (const Reading *r, const cJSON *node)
+is_absent (const FieldReading *r, const cJSON *node)
 {
   return !node || (r->notes && cJSON_IsNull (node));
 }
 
 static bool
-check_required (const Reading *r, const LsField *fields, const cJSON *object)
+check_required (const FieldReading *r, const LsField *fields, const cJSON *object)
 {
   bool ok = true, is_root = object == ls_json_doc_root (r->doc);
   for (const LsField *f = fields; f->key; f++) {
@@ -318,7 +308,7 @@ check_required (const Reading *r, const LsField *fields, const cJSON *object)
 }
 
 static bool
-read_object (const Reading *r, const LsField *fields, const cJSON *object, void *target)
+read_object (const FieldReading *r, const LsField *fields, const cJSON *object, void *target)
 {
   static const LsField as_object = { "", LS_FIELD_OBJECT };
   if (!cJSON_IsObject (object))
@@ -337,7 +327,7 @@ bool
 ls_fields_read (const LsField *fields, const LsJsonDoc *doc, const cJSON *object, void *target,
                 GPtrArray *notes, LsDiagList *diags)
 {
-  Reading r = { .doc = doc, .notes = notes, .diags = diags };
+  FieldReading r = { .doc = doc, .notes = notes, .diags = diags };
   return read_object (&r, fields, object, target);
 }
 

@@ -1,26 +1,17 @@
 /* data/text/field_schema.c — a field table as others see it: a JSON Schema, knobs of the command line. */
-#include <lockstep/units.h>
 #include <math.h>
 #include <string.h>
 
-#include "data/text/field.h"
+#include "data/text/field_kinds.h"
 
-/* What is being described. */
-typedef struct {
-  LsJsonOut *w;
-  bool is_root;    /* the object is a file, not one within it                */
-  bool is_partial; /* it extends another: nothing must be there, null is one */
-} Writing;
-
-static void write_object (const Writing *x, const LsField *fields, const char *kind);
-static void write_value (const Writing *x, const LsField *f);
-static void write_count (const Writing *x, const LsField *f);
+static void write_object (const FieldSchema *x, const LsField *fields, const char *kind);
+static void write_value (const FieldSchema *x, LsFieldKind kind, const LsField *f);
 
 /* --- parts --------------------------------------------------------------------------------------- */
 
 /* types: "string" or "string number". */
 static void
-write_type (const Writing *x, const char *types)
+write_type (const FieldSchema *x, const char *types)
 {
   g_autofree char *all = g_strconcat (types, x->is_partial ? " null" : "", NULL);
   g_auto (GStrv) each = g_strsplit (all, " ", -1);
@@ -34,8 +25,8 @@ write_type (const Writing *x, const char *types)
   ls_json_out_end_array (x->w);
 }
 
-static void
-write_range (const Writing *x, const LsField *f)
+void
+field_describe_real (const FieldSchema *x, const LsField *f)
 {
   double max = ls_field_value_max (f);
   ls_json_out_double (x->w, f->above ? "exclusiveMinimum" : "minimum", f->min);
@@ -44,15 +35,22 @@ write_range (const Writing *x, const LsField *f)
 }
 
 static void
-write_quantity (const Writing *x, LsQuantity quantity)
+write_pattern (const FieldSchema *x, LsQuantity quantity)
 {
   g_autofree char *pattern = ls_quantity_pattern (quantity);
-  write_type (x, "string");
   ls_json_out_string (x->w, "pattern", pattern);
 }
 
-static void
-write_names (const Writing *x, const LsField *f)
+/* 8192, or "8k"; also each of a list of them. */
+void
+field_describe_count (const FieldSchema *x, const LsField *f)
+{
+  field_describe_real (x, f);
+  write_pattern (x, LS_QUANTITY_COUNT);
+}
+
+void
+field_describe_names (const FieldSchema *x, const LsField *f)
 {
   ls_json_out_begin_array (x->w, "enum");
   for (const LsEnumName *e = f->names; e->name; e++)
@@ -63,30 +61,30 @@ write_names (const Writing *x, const LsField *f)
 }
 
 /* What is in a list is whole, also where the file takes over from another. */
-static Writing
-within (const Writing *x)
+static FieldSchema
+within (const FieldSchema *x)
 {
-  return (Writing) { .w = x->w };
+  return (FieldSchema) { .w = x->w };
 }
 
 static void
-write_items (const Writing *x, const LsField *f)
+write_items (const FieldSchema *x, const LsField *f)
 {
-  Writing inner = within (x);
+  FieldSchema inner = within (x);
   ls_json_out_begin_object (x->w, "items");
   if (f->items)
     write_type (&inner, "integer string");
   else if (f->kind != LS_FIELD_ARRAY)
-    write_count (&inner, f);
+    write_value (&inner, LS_FIELD_UINT, f);
   else if (*f->fields->key == '\0')
-    write_value (&inner, f->fields);
+    write_value (&inner, f->fields->kind, f->fields);
   else
     write_object (&inner, f->fields, NULL);
   ls_json_out_end_object (x->w);
 }
 
-static void
-write_list (const Writing *x, const LsField *f)
+void
+field_describe_list (const FieldSchema *x, const LsField *f)
 {
   write_type (x, (f->kind == LS_FIELD_UINT_LIST && f->runs) || f->items ? "array string" : "array");
   write_items (x, f);
@@ -98,18 +96,17 @@ write_list (const Writing *x, const LsField *f)
 
 /* Keys for notes, within "patternProperties". */
 static void
-write_free_keys (const Writing *x)
+write_free_keys (const FieldSchema *x)
 {
   ls_json_out_begin_object (x->w, "^x-");
   ls_json_out_end_object (x->w);
 }
 
 /* Values of a flag, by any key or those of a table, in either spelling. */
-static void
-write_settings (const Writing *x, const LsField *f)
+void
+field_describe_settings (const FieldSchema *x, const LsField *f)
 {
-  write_type (x, "object");
-  Writing inner = within (x);
+  FieldSchema inner = within (x);
   ls_json_out_begin_object (x->w, f->fields ? "patternProperties" : "additionalProperties");
   for (const LsField *key = f->fields; key && key->key; key++) {
     if (key->file_only)
@@ -130,8 +127,8 @@ write_settings (const Writing *x, const LsField *f)
 }
 
 /* What another reader looks at: its type in words. */
-static void
-write_ignored (const Writing *x, const LsField *f)
+void
+field_describe_ignored (const FieldSchema *x, const LsField *f)
 {
   static const struct {
     const char *expected, *types;
@@ -144,84 +141,43 @@ write_ignored (const Writing *x, const LsField *f)
 
 /* --- values -------------------------------------------------------------------------------------- */
 
-static void
-write_string (const Writing *x, const LsField *f)
+void
+field_describe_string (const FieldSchema *x, const LsField *f)
 {
-  write_type (x, "string");
   if (f->required)
     ls_json_out_uint (x->w, "minLength", 1);
 }
 
-static void
-write_sources (const Writing *x)
+void
+field_describe_sources (const FieldSchema *x, const LsField *f)
 {
-  write_type (x, "object");
   ls_json_out_begin_object (x->w, "additionalProperties");
   write_type (x, "string");
   ls_json_out_end_object (x->w);
 }
 
-static void
-write_number (const Writing *x, const LsField *f)
+void
+field_describe_object (const FieldSchema *x, const LsField *f)
 {
-  write_type (x, "number");
-  write_range (x, f);
+  write_object (x, f->fields, NULL);
 }
 
-/* 8192, or "8k". */
+/* As a field of that kind is. */
 static void
-write_count (const Writing *x, const LsField *f)
+write_value (const FieldSchema *x, LsFieldKind kind, const LsField *f)
 {
-  g_autofree char *pattern = ls_quantity_pattern (LS_QUANTITY_COUNT);
-  write_type (x, "integer string");
-  write_range (x, f);
-  ls_json_out_string (x->w, "pattern", pattern);
-}
-
-static void
-write_value (const Writing *x, const LsField *f)
-{
-  switch (f->kind) {
-  case LS_FIELD_STRING:
-    return write_string (x, f);
-  case LS_FIELD_BOOL:
-    return write_type (x, "boolean");
-  case LS_FIELD_UINT:
-  case LS_FIELD_UINT64:
-    return write_count (x, f);
-  case LS_FIELD_DOUBLE:
-    return write_number (x, f);
-  case LS_FIELD_TIME:
-    return write_quantity (x, LS_QUANTITY_TIME);
-  case LS_FIELD_BYTES:
-  case LS_FIELD_BYTES_DOUBLE:
-    return write_quantity (x, LS_QUANTITY_BYTES);
-  case LS_FIELD_RATE:
-    return write_quantity (x, LS_QUANTITY_RATE);
-  case LS_FIELD_FLOPS:
-    return write_quantity (x, LS_QUANTITY_FLOPS);
-  case LS_FIELD_ENUM:
-    return write_names (x, f);
-  case LS_FIELD_UINT_LIST:
-  case LS_FIELD_ROW:
-  case LS_FIELD_ARRAY:
-    return write_list (x, f);
-  case LS_FIELD_CUSTOM:
-    return write_type (x, "string number");
-  case LS_FIELD_OBJECT:
-    return write_object (x, f->fields, NULL);
-  case LS_FIELD_SETTINGS:
-    return write_settings (x, f);
-  case LS_FIELD_SOURCES:
-    return write_sources (x);
-  case LS_FIELD_IGNORED:
-    return write_ignored (x, f);
-  }
+  const FieldKind *k = field_kind (&(LsField) { .kind = kind });
+  if (k->types)
+    write_type (x, k->types);
+  if (k->describe)
+    k->describe (x, f);
+  else if (k->has_unit)
+    write_pattern (x, k->quantity);
 }
 
 /* "of one hop; a list of 2 or 3 whole numbers; default: 1". */
 static void
-write_description (const Writing *x, const LsField *f)
+write_description (const FieldSchema *x, const LsField *f)
 {
   g_autoptr (GString) text = g_string_new (f->meaning);
   if (f->kind == LS_FIELD_CUSTOM && f->expected)
@@ -235,29 +191,29 @@ write_description (const Writing *x, const LsField *f)
 /* --- objects ------------------------------------------------------------------------------------- */
 
 static void
-write_key (const Writing *x, const LsField *f, const char *kind)
+write_key (const FieldSchema *x, const LsField *f, const char *kind)
 {
   bool is_schema = kind && strcmp (f->key, "schema") == 0;
   g_autofree char *schema = g_strdup_printf ("lockstep.%s/1", kind ? kind : "");
-  Writing inner = { .w = x->w, .is_partial = x->is_partial && !f->root_only };
+  FieldSchema inner = { .w = x->w, .is_partial = x->is_partial && !f->root_only };
   ls_json_out_begin_object (x->w, f->key);
   write_description (x, f);
   if (is_schema)
     ls_json_out_string (x->w, "const", schema);
   else
-    write_value (&inner, f);
+    write_value (&inner, f->kind, f);
   ls_json_out_end_object (x->w);
 }
 
 /* Those that there must be: of a file that extends another only what it says of itself. */
 static bool
-is_required (const Writing *x, const LsField *f)
+is_required (const FieldSchema *x, const LsField *f)
 {
   return f->required && (!f->root_only || x->is_root) && (!x->is_partial || f->root_only);
 }
 
 static void
-write_required (const Writing *x, const LsField *fields)
+write_required (const FieldSchema *x, const LsField *fields)
 {
   ls_json_out_begin_array (x->w, "required");
   for (const LsField *f = fields; f->key; f++)
@@ -267,9 +223,9 @@ write_required (const Writing *x, const LsField *fields)
 }
 
 static void
-write_object (const Writing *x, const LsField *fields, const char *kind)
+write_object (const FieldSchema *x, const LsField *fields, const char *kind)
 {
-  Writing whole = within (x);
+  FieldSchema whole = within (x);
   write_type (kind ? &whole : x, "object");
   ls_json_out_begin_object (x->w, "properties");
   for (const LsField *f = fields; f->key; f++)
@@ -290,7 +246,7 @@ write_object (const Writing *x, const LsField *fields, const char *kind)
 void
 ls_fields_schema (const LsField *fields, const char *kind, bool extends, LsJsonOut *w)
 {
-  Writing whole = { .w = w, .is_root = true }, part = { .w = w, .is_root = true, .is_partial = true };
+  FieldSchema whole = { .w = w, .is_root = true }, part = { .w = w, .is_root = true, .is_partial = true };
   if (!extends) {
     write_object (&whole, fields, kind);
     return;
@@ -344,25 +300,10 @@ ls_field_option (const LsField *f, const char *value)
 const char *
 ls_field_argument (const LsField *f)
 {
-  if (f->argument)
-    return f->argument;
-  switch (f->kind) {
-  case LS_FIELD_BOOL:
-    return f->set_only ? "0|1" : NULL;
-  case LS_FIELD_UINT:
-  case LS_FIELD_UINT64:
-    return "N";
-  case LS_FIELD_DOUBLE:
-    return "X";
-  case LS_FIELD_TIME:
-    return "TIME";
-  case LS_FIELD_BYTES:
-    return "SIZE";
-  case LS_FIELD_ENUM:
-    return "KIND";
-  default:
-    return "NAME";
-  }
+  const char *usual = field_kind (f)->argument;
+  if (f->argument || f->kind == LS_FIELD_BOOL)
+    return f->argument ? f->argument : f->set_only ? "0|1" : NULL;
+  return usual ? usual : "NAME";
 }
 
 bool

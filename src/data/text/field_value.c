@@ -1,38 +1,19 @@
-#include "data/text/field.h"
+#include "data/text/field_kinds.h"
 
 #include <math.h>
 #include <string.h>
 
-#include <lockstep/units.h>
-
 #include "base/suggest.h"
 
 #define MAX_EXACT 9007199254740991.0 /* 2^53 - 1: below it every integer is a double of its own */
-
-static bool
-is_quantity (LsFieldKind kind)
-{
-  return kind == LS_FIELD_TIME || kind == LS_FIELD_BYTES || kind == LS_FIELD_BYTES_DOUBLE
-      || kind == LS_FIELD_RATE || kind == LS_FIELD_FLOPS;
-}
-
-static bool
-is_whole (LsFieldKind kind)
-{
-  return kind == LS_FIELD_UINT || kind == LS_FIELD_UINT64 || kind == LS_FIELD_UINT_LIST
-      || kind == LS_FIELD_ROW;
-}
 
 /* --- ranges ------------------------------------------------------------------- */
 
 double
 ls_field_value_max (const LsField *f)
 {
-  if (f->max > 0)
-    return f->max;
-  if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT_LIST || f->kind == LS_FIELD_ROW)
-    return UINT32_MAX;
-  return f->kind == LS_FIELD_UINT64 ? MAX_EXACT : INFINITY;
+  double max = f->max > 0 ? f->max : field_kind (f)->max;
+  return max > 0 ? max : INFINITY;
 }
 
 bool
@@ -42,33 +23,41 @@ ls_field_value_in_range (const LsField *f, double value)
 }
 
 static char *
-format_limit (const LsField *f, double value)
+shown_time (double limit)
 {
-  switch (f->kind) {
-  case LS_FIELD_TIME:
-    return ls_format_time ((LsTime) value);
-  case LS_FIELD_BYTES:
-  case LS_FIELD_BYTES_DOUBLE:
-    return ls_format_bytes ((uint64_t) value);
-  case LS_FIELD_RATE:
-    return ls_format_rate (value);
-  case LS_FIELD_FLOPS:
-    return ls_format_flops (value);
-  default: {
-    char number[G_ASCII_DTOSTR_BUF_SIZE];
-    return g_strdup (g_ascii_formatd (number, sizeof number, is_whole (f->kind) ? "%.0f" : "%.10g", value));
-  }
-  }
+  return ls_format_time ((LsTime) limit);
+}
+
+static char *
+shown_bytes (double limit)
+{
+  return ls_format_bytes ((uint64_t) limit);
+}
+
+static char *
+shown_whole (double limit)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  return g_strdup (g_ascii_formatd (number, sizeof number, "%.0f", limit));
+}
+
+static char *
+shown_real (double limit)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  return g_strdup (g_ascii_formatd (number, sizeof number, "%.10g", limit));
 }
 
 char *
 ls_field_value_range (const LsField *f)
 {
-  bool has_min = f->above || f->min != 0 || is_whole (f->kind);
+  const FieldKind *k = field_kind (f);
+  char *(*shown) (double) = k->shown ? k->shown : shown_real;
+  bool has_min = f->above || f->min != 0 || shown == shown_whole;
   bool has_max = isfinite (ls_field_value_max (f));
-  g_autofree char *min = format_limit (f, f->min);
-  g_autofree char *max = has_max ? format_limit (f, ls_field_value_max (f)) : NULL;
-  const char *comma = is_quantity (f->kind) ? "," : "";
+  g_autofree char *min = shown (f->min);
+  g_autofree char *max = has_max ? shown (ls_field_value_max (f)) : NULL;
+  const char *comma = k->has_unit ? "," : "";
   if (has_min && has_max)
     return f->above ? g_strdup_printf ("%s above %s, at most %s", comma, min, max)
                     : g_strdup_printf ("%s from %s to %s", comma, min, max);
@@ -82,29 +71,12 @@ ls_field_value_range (const LsField *f)
 /* --- from text to memory ------------------------------------------------------ */
 
 static bool
-set_bool (bool *place, const char *text)
+set_bool (const LsField *f, void *target, const char *text)
 {
   bool yes = strcmp (text, "true") == 0 || strcmp (text, "1") == 0;
   if (!yes && strcmp (text, "false") != 0 && strcmp (text, "0") != 0)
     return false;
-  *place = yes;
-  return true;
-}
-
-static bool
-read_whole (const LsField *f, const char *text, guint64 *ret)
-{
-  return ls_parse_count (text, ret, NULL) && *ret <= (guint64) ls_field_value_max (f)
-      && ls_field_value_in_range (f, (double) *ret);
-}
-
-static bool
-set_uint (const LsField *f, uint32_t *place, const char *text)
-{
-  guint64 value;
-  if (!read_whole (f, text, &value))
-    return false;
-  *place = (uint32_t) value;
+  *(bool *) ((char *) target + f->offset) = yes;
   return true;
 }
 
@@ -121,91 +93,120 @@ read_power (const LsField *f, const char *text, guint64 *ret)
 }
 
 static bool
-set_uint64 (const LsField *f, uint64_t *place, const char *text)
+parse_whole (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
+{
+  guint64 value = 0;
+  bool is_whole = ls_parse_count (text, &value, NULL) && value <= (guint64) ls_field_value_max (f)
+      && ls_field_value_in_range (f, (double) value);
+  ret->whole = value;
+  return is_whole || read_power (f, text, &ret->whole);
+}
+
+static bool
+parse_count (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
 {
   guint64 value;
-  if (!read_whole (f, text, &value) && !read_power (f, text, &value))
+  if (!ls_parse_count (text, &value, NULL) || value > (guint64) ls_field_value_max (f))
     return false;
-  *place = value;
+  ret->count = (uint32_t) value;
   return true;
 }
 
 static bool
-read_plain_double (const char *text, double *ret)
+parse_real (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
 {
   char *end = NULL;
-  *ret = g_ascii_strtod (text, &end);
-  return end != text && *end == '\0' && !g_ascii_isspace (*text) && isfinite (*ret);
+  ret->real = g_ascii_strtod (text, &end);
+  return end != text && *end == '\0' && !g_ascii_isspace (*text) && isfinite (ret->real);
 }
 
 static bool
-read_double (const LsField *f, const char *text, double *ret)
+parse_time (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
 {
-  uint64_t n_bytes;
-  switch (f->kind) {
-  case LS_FIELD_RATE:
-    return ls_parse_rate (text, ret, NULL);
-  case LS_FIELD_FLOPS:
-    return ls_parse_flops (text, ret, NULL);
-  case LS_FIELD_BYTES_DOUBLE:
-    if (!ls_parse_bytes (text, &n_bytes, NULL))
-      return false;
-    *ret = (double) n_bytes;
-    return true;
+  return ls_parse_time (text, &ret->time, reterr_expected);
+}
+
+static bool
+parse_bytes (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
+{
+  return ls_parse_bytes (text, &ret->whole, reterr_expected);
+}
+
+static bool
+parse_bytes_real (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
+{
+  uint64_t bytes;
+  if (!ls_parse_bytes (text, &bytes, reterr_expected))
+    return false;
+  ret->real = (double) bytes;
+  return true;
+}
+
+static bool
+parse_rate (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
+{
+  return ls_parse_rate (text, &ret->real, reterr_expected);
+}
+
+static bool
+parse_flops (const LsField *f, const char *text, FieldNumber *ret, const char **reterr_expected)
+{
+  return ls_parse_flops (text, &ret->real, reterr_expected);
+}
+
+double
+field_number (const LsField *f, const void *place)
+{
+  switch (field_kind (f)->memory) {
+  case FIELD_COUNT:
+    return *(const uint32_t *) place;
+  case FIELD_WHOLE:
+    return (double) *(const uint64_t *) place;
+  case FIELD_MOMENT:
+    return (double) *(const LsTime *) place;
+  case FIELD_REAL:
+    return *(const double *) place;
   default:
-    return read_plain_double (text, ret);
+    return 0;
   }
 }
 
 static bool
-set_double (const LsField *f, double *place, const char *text)
+set_number (const LsField *f, void *target, const char *text)
 {
-  double value;
-  if (!read_double (f, text, &value) || !ls_field_value_in_range (f, value))
+  FieldNumber n;
+  if (!field_kind (f)->parse (f, text, &n, NULL) || !ls_field_value_in_range (f, field_number (f, &n)))
     return false;
-  *place = value;
+  memcpy ((char *) target + f->offset, &n, field_size (f));
   return true;
 }
 
 static bool
-set_time (const LsField *f, LsTime *place, const char *text)
-{
-  LsTime value;
-  if (!ls_parse_time (text, &value, NULL) || !ls_field_value_in_range (f, (double) value))
-    return false;
-  *place = value;
-  return true;
-}
-
-static bool
-set_bytes (const LsField *f, uint64_t *place, const char *text)
-{
-  uint64_t value;
-  if (!ls_parse_bytes (text, &value, NULL) || !ls_field_value_in_range (f, (double) value))
-    return false;
-  *place = value;
-  return true;
-}
-
-static bool
-set_enum (const LsField *f, int *place, const char *text)
+set_enum (const LsField *f, void *target, const char *text)
 {
   for (const LsEnumName *e = f->names; e->name; e++)
     if (strcmp (e->name, text) == 0) {
-      *place = e->value;
+      *(int *) ((char *) target + f->offset) = e->value;
       return true;
     }
   return false;
 }
 
 static bool
-set_string (const LsField *f, char **place, const char *text)
+set_string (const LsField *f, void *target, const char *text)
 {
+  char **place = (char **) ((char *) target + f->offset);
   if (f->required && *text == '\0')
     return false;
   g_free (*place);
   *place = g_strdup (text);
   return true;
+}
+
+static bool
+set_custom (const LsField *f, void *target, const char *text)
+{
+  return f->parse (text, target);
 }
 
 void
@@ -231,11 +232,12 @@ append_run (const LsField *f, GArray *values, char *text)
     return false;
   if (times)
     *times = '\0';
-  uint32_t value;
-  if (!set_uint (f, &value, text) || n > MAX_RUNS - MIN (values->len, MAX_RUNS))
+  FieldNumber value;
+  if (!parse_count (f, text, &value, NULL) || !ls_field_value_in_range (f, value.count)
+      || n > MAX_RUNS - MIN (values->len, MAX_RUNS))
     return false;
   for (guint64 i = 0; i < n; i++)
-    g_array_append_val (values, value);
+    g_array_append_val (values, value.count);
   return true;
 }
 
@@ -267,43 +269,72 @@ set_list (const LsField *f, void *target, const char *text)
   return true;
 }
 
+/* --- kinds ---------------------------------------------------------------------- */
+
+static const FieldKind kinds[] = {
+  [LS_FIELD_STRING]
+  = { FIELD_OTHER, .set = set_string, .is_there = field_has_pointer, .write = field_write_string,
+      .types = "string", .describe = field_describe_string, .expected = "a string" },
+  [LS_FIELD_BOOL] = { FIELD_FLAG, .set = set_bool, .write = field_write_bool, .types = "boolean" },
+  [LS_FIELD_UINT] = { FIELD_COUNT, parse_count, UINT32_MAX, shown_whole, .write = field_write_number,
+                      .types = "integer string", .describe = field_describe_count,
+                      .expected = "a whole number", .argument = "N" },
+  [LS_FIELD_UINT64] = { FIELD_WHOLE, parse_whole, MAX_EXACT, shown_whole, .write = field_write_number,
+                        .types = "integer string", .describe = field_describe_count,
+                        .expected = "a whole number", .argument = "N" },
+  [LS_FIELD_DOUBLE] = { FIELD_REAL, parse_real, 0, shown_real, .write = field_write_number, .types = "number",
+                        .describe = field_describe_real, .expected = "a number", .argument = "X" },
+  [LS_FIELD_TIME] = { FIELD_MOMENT, parse_time, 0, shown_time, true, "ps", LS_QUANTITY_TIME,
+                      .write = field_write_number, .types = "string", .argument = "TIME" },
+  [LS_FIELD_BYTES] = { FIELD_WHOLE, parse_bytes, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
+                       .write = field_write_number, .types = "string", .argument = "SIZE" },
+  [LS_FIELD_BYTES_DOUBLE] = { FIELD_REAL, parse_bytes_real, 0, shown_bytes, true, "B", LS_QUANTITY_BYTES,
+                              .write = field_write_number, .types = "string" },
+  [LS_FIELD_RATE]
+  = { FIELD_REAL, parse_rate, 0, ls_format_rate, true, NULL, LS_QUANTITY_RATE, .types = "string" },
+  [LS_FIELD_FLOPS]
+  = { FIELD_REAL, parse_flops, 0, ls_format_flops, true, NULL, LS_QUANTITY_FLOPS, .types = "string" },
+  [LS_FIELD_ENUM] = { FIELD_CHOICE, .set = set_enum, .is_there = field_has_name, .write = field_write_name,
+                      .describe = field_describe_names, .argument = "KIND" },
+  [LS_FIELD_UINT_LIST] = { FIELD_OTHER, .max = UINT32_MAX, .shown = shown_whole, .set = set_list,
+                           .read = field_read_list, .is_there = field_has_list, .write = field_write_list,
+                           .describe = field_describe_list, .expected = "a list of whole numbers, each" },
+  [LS_FIELD_ROW] = { FIELD_OTHER, .max = UINT32_MAX, .shown = shown_whole, .read = field_read_row,
+                     .write = field_write_row, .describe = field_describe_list },
+  [LS_FIELD_ARRAY] = { FIELD_OTHER, .read = field_read_array, .is_there = field_has_pointer,
+                       .write = field_write_array, .describe = field_describe_list, .expected = "a list" },
+  [LS_FIELD_CUSTOM] = { FIELD_OTHER, .set = set_custom, .is_there = field_has_format,
+                        .write = field_write_custom, .types = "string number" },
+  [LS_FIELD_OBJECT] = { FIELD_OTHER, .read = field_read_object, .is_there = field_has_members,
+                        .write = field_write_object, .describe = field_describe_object },
+  [LS_FIELD_SETTINGS]
+  = { FIELD_OTHER, .read = field_read_settings, .types = "object", .describe = field_describe_settings },
+  [LS_FIELD_SOURCES] = { FIELD_OTHER, .read = field_read_sources, .types = "object",
+                         .describe = field_describe_sources, .expected = "an object of strings" },
+  [LS_FIELD_IGNORED] = { FIELD_OTHER, .read = field_read_nothing, .describe = field_describe_ignored },
+};
+
+const FieldKind *
+field_kind (const LsField *f)
+{
+  return &kinds[f->kind];
+}
+
+size_t
+field_size (const LsField *f)
+{
+  static const size_t sizes[] = {
+    [FIELD_FLAG] = sizeof (bool),      [FIELD_CHOICE] = sizeof (int),    [FIELD_COUNT] = sizeof (uint32_t),
+    [FIELD_WHOLE] = sizeof (uint64_t), [FIELD_MOMENT] = sizeof (LsTime), [FIELD_REAL] = sizeof (double)
+  };
+  return sizes[field_kind (f)->memory];
+}
+
 bool
 ls_field_value_set (const LsField *f, void *target, const char *text)
 {
-  void *place = (char *) target + f->offset;
-  switch (f->kind) {
-  case LS_FIELD_STRING:
-    return set_string (f, place, text);
-  case LS_FIELD_BOOL:
-    return set_bool (place, text);
-  case LS_FIELD_UINT:
-    return set_uint (f, place, text);
-  case LS_FIELD_UINT64:
-    return set_uint64 (f, place, text);
-  case LS_FIELD_DOUBLE:
-  case LS_FIELD_BYTES_DOUBLE:
-  case LS_FIELD_RATE:
-  case LS_FIELD_FLOPS:
-    return set_double (f, place, text);
-  case LS_FIELD_TIME:
-    return set_time (f, place, text);
-  case LS_FIELD_BYTES:
-    return set_bytes (f, place, text);
-  case LS_FIELD_ENUM:
-    return set_enum (f, place, text);
-  case LS_FIELD_UINT_LIST:
-    return set_list (f, target, text);
-  case LS_FIELD_CUSTOM:
-    return f->parse (text, target);
-  case LS_FIELD_ROW:
-  case LS_FIELD_ARRAY:
-  case LS_FIELD_OBJECT:
-  case LS_FIELD_SETTINGS:
-  case LS_FIELD_SOURCES:
-  case LS_FIELD_IGNORED:
-    break;
-  }
-  return false;
+  const FieldKind *k = field_kind (f);
+  return k->set ? k->set (f, target, text) : k->parse && set_number (f, target, text);
 }
 
 /* --- what was wrong with it --------------------------------------------------- */
@@ -311,49 +342,17 @@ ls_field_value_set (const LsField *f, void *target, const char *text)
 static const char *
 expected_kind (const LsField *f, LsFieldOrigin origin)
 {
-  const char *expected = NULL;
-  uint64_t bytes;
-  double rate;
-  LsTime time;
-  switch (f->kind) {
-  case LS_FIELD_STRING:
-    return f->required ? "a string that is not empty" : "a string";
-  case LS_FIELD_BOOL:
+  const FieldKind *k = field_kind (f);
+  bool is_own = f->kind == LS_FIELD_UINT_LIST || !(k->expected || k->parse);
+  const char *expected = is_own && f->expected ? f->expected : k->expected;
+  FieldNumber none;
+  if (f->kind == LS_FIELD_STRING && f->required)
+    return "a string that is not empty";
+  if (f->kind == LS_FIELD_BOOL)
     return origin == LS_FIELD_IN_JSON ? "true or false" : "0 or 1";
-  case LS_FIELD_UINT:
-  case LS_FIELD_UINT64:
-    return "a whole number";
-  case LS_FIELD_DOUBLE:
-    return "a number";
-  case LS_FIELD_TIME:
-    ls_parse_time ("", &time, &expected);
-    return expected;
-  case LS_FIELD_BYTES:
-  case LS_FIELD_BYTES_DOUBLE:
-    ls_parse_bytes ("", &bytes, &expected);
-    return expected;
-  case LS_FIELD_RATE:
-    ls_parse_rate ("", &rate, &expected);
-    return expected;
-  case LS_FIELD_FLOPS:
-    ls_parse_flops ("", &rate, &expected);
-    return expected;
-  case LS_FIELD_UINT_LIST:
-    return f->expected ? f->expected : "a list of whole numbers, each";
-  case LS_FIELD_CUSTOM:
-  case LS_FIELD_ROW:
-    return f->expected;
-  case LS_FIELD_ARRAY:
-    return "a list";
-  case LS_FIELD_SOURCES:
-    return "an object of strings";
-  case LS_FIELD_SETTINGS:
-  case LS_FIELD_ENUM:
-  case LS_FIELD_OBJECT:
-  case LS_FIELD_IGNORED:
-    break;
-  }
-  return "an object";
+  if (!expected && k->parse)
+    k->parse (f, "", &none, &expected);
+  return expected ? expected : "an object";
 }
 
 /* Not another spelling of a value that was listed already. */
@@ -399,8 +398,7 @@ ls_field_value_complaint (const LsField *f, LsFieldOrigin origin, const char *te
   g_autofree char *hint = text ? hint_of (f, text) : g_strdup ("");
   if (why)
     return g_strconcat (why, hint, NULL);
-  bool has_range = is_whole (f->kind) || is_quantity (f->kind) || f->kind == LS_FIELD_DOUBLE;
-  g_autofree char *range = has_range ? ls_field_value_range (f) : g_strdup ("");
+  g_autofree char *range = field_kind (f)->shown ? ls_field_value_range (f) : g_strdup ("");
   return g_strdup_printf ("expected %s%s; got %s%s", expected_kind (f, origin), range, got, hint);
 }
 
@@ -419,17 +417,9 @@ leading_number (const char *text, const char **ret_rest)
 static bool
 unit_is_wrong (const LsField *f, const char *text)
 {
-  LsField anything = *f;
-  anything.min = 0;
-  anything.max = 0;
-  anything.above = false;
-  union {
-    uint64_t u64;
-    LsTime time;
-    double number;
-  } scratch;
-  anything.offset = 0;
-  return !ls_field_value_set (&anything, &scratch, text);
+  const LsField anything = { .kind = f->kind };
+  FieldNumber scratch;
+  return !set_number (&anything, &scratch, text);
 }
 
 static const char *
@@ -463,7 +453,7 @@ ls_field_value_hint (const LsField *f, const char *text)
 {
   if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT64)
     return count_hint (text);
-  if (!is_quantity (f->kind) || !unit_is_wrong (f, text))
+  if (!field_kind (f)->has_unit || !unit_is_wrong (f, text))
     return NULL;
   const char *rest;
   g_autofree char *n = leading_number (text, &rest);

@@ -1,66 +1,11 @@
-
 #include <inttypes.h>
 #include <string.h>
 
-#include <lockstep/units.h>
+#include "data/text/field_kinds.h"
 
-#include "data/text/field.h"
-
-static void write_field (const LsField *f, LsJsonOut *w, const char *key, const void *target,
-                         const void *blank);
 static bool is_written (const LsField *f, const void *target, const void *blank);
 
 /* --- what is left out ---------------------------------------------------------- */
-
-static size_t
-size_of (const LsField *f)
-{
-  switch (f->kind) {
-  case LS_FIELD_BOOL:
-    return sizeof (bool);
-  case LS_FIELD_UINT:
-    return sizeof (uint32_t);
-  case LS_FIELD_UINT64:
-  case LS_FIELD_BYTES:
-    return sizeof (uint64_t);
-  case LS_FIELD_TIME:
-    return sizeof (LsTime);
-  case LS_FIELD_DOUBLE:
-  case LS_FIELD_BYTES_DOUBLE:
-    return sizeof (double);
-  case LS_FIELD_ENUM:
-    return sizeof (int);
-  default:
-    return 0; /* not compared */
-  }
-}
-
-/* As a double; 0 for what has no range. */
-static double
-number_of (const LsField *f, const void *place)
-{
-  switch (f->kind) {
-  case LS_FIELD_UINT:
-    return *(const uint32_t *) place;
-  case LS_FIELD_UINT64:
-  case LS_FIELD_BYTES:
-    return (double) *(const uint64_t *) place;
-  case LS_FIELD_TIME:
-    return (double) *(const LsTime *) place;
-  case LS_FIELD_DOUBLE:
-  case LS_FIELD_BYTES_DOUBLE:
-    return *(const double *) place;
-  default:
-    return 0;
-  }
-}
-
-static bool
-has_range (LsFieldKind kind)
-{
-  return kind == LS_FIELD_UINT || kind == LS_FIELD_UINT64 || kind == LS_FIELD_BYTES || kind == LS_FIELD_TIME
-      || kind == LS_FIELD_DOUBLE || kind == LS_FIELD_BYTES_DOUBLE;
-}
 
 static const char *
 enum_name (const LsField *f, int value)
@@ -84,46 +29,50 @@ is_word (const LsField *f, const void *target)
   return f->names && *(const int *) ((const char *) target + f->word_offset) != 0;
 }
 
-static bool
-is_any_written (const LsField *fields, const void *target, const void *blank)
+bool
+field_has_pointer (const LsField *f, const void *target, const void *blank)
 {
-  for (const LsField *f = fields; f->key; f++)
-    if (is_written (f, target, blank))
+  return *(const gconstpointer *) inside (target, f) != NULL;
+}
+
+bool
+field_has_name (const LsField *f, const void *target, const void *blank)
+{
+  return enum_name (f, *(const int *) inside (target, f)) != NULL;
+}
+
+bool
+field_has_list (const LsField *f, const void *target, const void *blank)
+{
+  return field_has_pointer (f, target, blank) || is_word (f, target);
+}
+
+bool
+field_has_members (const LsField *f, const void *target, const void *blank)
+{
+  for (const LsField *member = f->fields; member->key; member++)
+    if (is_written (member, inside (target, f), inside (blank, f)))
       return true;
   return false;
+}
+
+bool
+field_has_format (const LsField *f, const void *target, const void *blank)
+{
+  return f->format != NULL;
 }
 
 static bool
 is_written (const LsField *f, const void *target, const void *blank)
 {
-  const char *place = (const char *) target + f->offset;
-  size_t size = size_of (f);
-  if (has_range (f->kind) && !ls_field_value_in_range (f, number_of (f, place)))
+  const FieldKind *k = field_kind (f);
+  const void *place = inside (target, f);
+  size_t size = field_size (f);
+  if (!k->write || (k->parse && !ls_field_value_in_range (f, field_number (f, place))))
     return false;
-  if (blank && !f->required && size > 0 && memcmp (place, (const char *) blank + f->offset, size) == 0)
+  if (blank && !f->required && size > 0 && memcmp (place, inside (blank, f), size) == 0)
     return false;
-  switch (f->kind) {
-  case LS_FIELD_STRING:
-    return *(char *const *) place != NULL;
-  case LS_FIELD_ENUM:
-    return enum_name (f, *(const int *) place) != NULL;
-  case LS_FIELD_UINT_LIST:
-    return *(uint32_t *const *) place != NULL || is_word (f, target);
-  case LS_FIELD_ARRAY:
-    return *(GArray *const *) place != NULL;
-  case LS_FIELD_OBJECT:
-    return is_any_written (f->fields, place, inside (blank, f));
-  case LS_FIELD_CUSTOM:
-    return f->format != NULL;
-  case LS_FIELD_IGNORED:
-  case LS_FIELD_SETTINGS:
-  case LS_FIELD_SOURCES:
-  case LS_FIELD_RATE:
-  case LS_FIELD_FLOPS:
-    return false;
-  default:
-    return true;
-  }
+  return !k->is_there || k->is_there (f, target, blank);
 }
 
 /* --- values ---------------------------------------------------------------------- */
@@ -155,28 +104,55 @@ list_text (const LsField *f, const void *target)
   return g_string_free (text, FALSE);
 }
 
-static void
-write_list (const LsField *f, LsJsonOut *w, const char *key, const void *target)
+void
+field_write_list (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
 {
-  const uint32_t *values = *(uint32_t *const *) ((const char *) target + f->offset);
+  const uint32_t *values = *(uint32_t *const *) inside (target, f);
   if (values)
     write_numbers (w, key, values, *(const uint32_t *) ((const char *) target + f->n_offset));
   else
     ls_json_out_string (w, key, enum_name (f, true));
 }
 
-static void
-write_time (LsJsonOut *w, const char *key, LsTime time)
+void
+field_write_row (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
 {
-  g_autofree char *text = g_strdup_printf ("%" PRId64 "ps", time);
-  ls_json_out_string (w, key, text);
+  write_numbers (w, key, inside (target, f), f->n_row);
 }
 
-static void
-write_bytes (LsJsonOut *w, const char *key, uint64_t bytes)
+void
+field_write_string (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
 {
-  g_autofree char *text = g_strdup_printf ("%" PRIu64 "B", bytes);
-  ls_json_out_string (w, key, text);
+  ls_json_out_string (w, key, *(char *const *) inside (target, f));
+}
+
+void
+field_write_bool (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  ls_json_out_bool (w, key, *(const bool *) inside (target, f));
+}
+
+void
+field_write_name (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  ls_json_out_string (w, key, enum_name (f, *(const int *) inside (target, f)));
+}
+
+/* With its unit as a text. */
+void
+field_write_number (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
+{
+  const FieldKind *k = field_kind (f);
+  const void *place = inside (target, f);
+  uint64_t whole = k->memory == FIELD_WHOLE || k->memory == FIELD_MOMENT ? *(const uint64_t *) place
+                                                                         : (uint64_t) field_number (f, place);
+  g_autofree char *text = g_strdup_printf ("%" PRIu64 "%s", whole, k->unit ? k->unit : "");
+  if (k->unit)
+    ls_json_out_string (w, key, text);
+  else if (k->memory == FIELD_REAL)
+    ls_json_out_double (w, key, field_number (f, place));
+  else
+    ls_json_out_uint (w, key, whole);
 }
 
 static bool
@@ -192,7 +168,7 @@ static void
 write_element (const LsField *f, LsJsonOut *w, const void *element)
 {
   if (*f->fields->key == '\0') {
-    write_field (f->fields, w, NULL, element, NULL);
+    field_kind (f->fields)->write (f->fields, w, NULL, element, NULL);
     return;
   }
   int indent = w->indent;
@@ -203,9 +179,10 @@ write_element (const LsField *f, LsJsonOut *w, const void *element)
   w->indent = indent;
 }
 
-static void
-write_array (const LsField *f, LsJsonOut *w, const char *key, const GArray *array)
+void
+field_write_array (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
 {
+  const GArray *array = *(GArray *const *) inside (target, f);
   int indent = w->indent;
   ls_json_out_begin_array (w, key);
   w->indent = f->lines ? indent : 0;
@@ -215,19 +192,19 @@ write_array (const LsField *f, LsJsonOut *w, const char *key, const GArray *arra
   w->indent = indent;
 }
 
-static void
-write_object (const LsField *f, LsJsonOut *w, const char *key, const void *place, const void *blank)
+void
+field_write_object (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
 {
   int indent = w->indent;
   ls_json_out_begin_object (w, key);
   w->indent = 0;
-  ls_fields_write (f->fields, w, place, blank);
+  ls_fields_write (f->fields, w, inside (target, f), inside (blank, f));
   ls_json_out_end_object (w);
   w->indent = indent;
 }
 
-static void
-write_custom (const LsField *f, LsJsonOut *w, const char *key, const void *target)
+void
+field_write_custom (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
 {
   g_autofree char *text = f->format (target);
   guint64 number;
@@ -235,62 +212,6 @@ write_custom (const LsField *f, LsJsonOut *w, const char *key, const void *targe
     ls_json_out_uint (w, key, number);
   else
     ls_json_out_string (w, key, text);
-}
-
-static void
-write_field (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
-{
-  const void *place = (const char *) target + f->offset;
-  switch (f->kind) {
-  case LS_FIELD_STRING:
-    ls_json_out_string (w, key, *(char *const *) place);
-    break;
-  case LS_FIELD_BOOL:
-    ls_json_out_bool (w, key, *(const bool *) place);
-    break;
-  case LS_FIELD_UINT:
-    ls_json_out_uint (w, key, *(const uint32_t *) place);
-    break;
-  case LS_FIELD_UINT64:
-    ls_json_out_uint (w, key, *(const uint64_t *) place);
-    break;
-  case LS_FIELD_DOUBLE:
-    ls_json_out_double (w, key, *(const double *) place);
-    break;
-  case LS_FIELD_TIME:
-    write_time (w, key, *(const LsTime *) place);
-    break;
-  case LS_FIELD_BYTES:
-    write_bytes (w, key, *(const uint64_t *) place);
-    break;
-  case LS_FIELD_BYTES_DOUBLE:
-    write_bytes (w, key, (uint64_t) * (const double *) place);
-    break;
-  case LS_FIELD_ENUM:
-    ls_json_out_string (w, key, enum_name (f, *(const int *) place));
-    break;
-  case LS_FIELD_UINT_LIST:
-    write_list (f, w, key, target);
-    break;
-  case LS_FIELD_ROW:
-    write_numbers (w, key, place, f->n_row);
-    break;
-  case LS_FIELD_ARRAY:
-    write_array (f, w, key, *(GArray *const *) place);
-    break;
-  case LS_FIELD_OBJECT:
-    write_object (f, w, key, place, inside (blank, f));
-    break;
-  case LS_FIELD_CUSTOM:
-    write_custom (f, w, key, target);
-    break;
-  case LS_FIELD_RATE:
-  case LS_FIELD_FLOPS:
-  case LS_FIELD_SETTINGS:
-  case LS_FIELD_SOURCES:
-  case LS_FIELD_IGNORED:
-    break; /* is_written() says no */
-  }
 }
 
 char *
@@ -305,7 +226,7 @@ ls_field_text (const LsField *f, const void *target, const void *blank)
   g_autoptr (GString) json = g_string_new (NULL);
   LsJsonOut w;
   ls_json_out_init (&w, json, 0);
-  write_field (f, &w, NULL, target, blank);
+  field_kind (f)->write (f, &w, NULL, target, blank);
   /* "text", [1, 2] or a bare value: none of these has anything to escape. */
   g_autofree char *bare = g_strdelimit (g_strdup (json->str), "\"[] ", '\n');
   g_auto (GStrv) parts = g_strsplit (bare, "\n", -1);
@@ -317,5 +238,5 @@ ls_fields_write (const LsField *fields, LsJsonOut *w, const void *target, const 
 {
   for (const LsField *f = fields; f->key; f++)
     if (is_written (f, target, blank))
-      write_field (f, w, f->key, target, blank);
+      field_kind (f)->write (f, w, f->key, target, blank);
 }
