@@ -28,16 +28,15 @@
  * optional, and those of recompute, schedule, dp_kind, dp_overlap, tp_overlap, p2p, attention, grad_dtype,
  * zero may be empty: as the software has it.
  *
- * The model of a row is read by data/measured/case_model.h. A table of dimensions does not tell an
- * architecture: whether there are biases, tied embeddings. Where no column says it, it follows from the
- * kind of MLP:
+ * A table of dimensions does not tell an architecture: whether there are biases, tied embeddings. Where no
+ * column says it, it follows from the kind of MLP:
  *
  *   gelu    LayerNorm, learned positions, biases, tied embeddings (GPT-2 and -3)
  *   swiglu  RMSNorm, rotary positions, no biases, untied (Llama)
  *   relu2   LayerNorm, rotary positions, no biases, untied (Nemotron)
  *
- * What a published table does not say of its runs, the file of their software does
- * (data/measured/case_model.h). Ids are names, and tell nothing. */
+ * What a published table does not say of its runs, the file of their software does (LsTableFacts). Ids are
+ * names, and tell nothing. */
 #ifndef LS_DATA_MEASURED_READ_CASES_H
 #define LS_DATA_MEASURED_READ_CASES_H
 

@@ -99,7 +99,7 @@ typedef struct {
 /* What is open is neither true nor false. */
 typedef enum { PYTHON_FALSE, PYTHON_TRUE, PYTHON_OPEN } PythonTruth;
 
-/* --- python_tokens.c ------------------------------------------------------------------------------- */
+/* --- python_lines.c -------------------------------------------------------------------------------- */
 
 const PythonToken *python_token (const PythonPlace *x);
 bool python_is (const PythonToken *t, const char *text);
@@ -112,8 +112,6 @@ int python_bracket (const PythonToken *t);
 void python_pass_to (PythonPlace *x, const char *end);
 /* The word of a token; the caller frees it. */
 char *python_word (const PythonToken *t);
-/* Letters in front of a quote, r"", f'', rb""; 0: there are none, or no text begins so. */
-gsize python_text_prefix (const char *at);
 /* Whether a text has the letter in front, in either case. */
 bool python_has_prefix (const PythonToken *t, char letter);
 /* What a text says, from behind its quotes on; *ret_n: how many letters there are. */
@@ -124,8 +122,6 @@ bool python_append_text (GString *out, const PythonToken *t, const char *at, gsi
 char *python_shown (const char *at, gsize n);
 /* Adds the lines of a text of n bytes, of the last file. False: python_fail() was called. */
 bool python_scan (LsPython *p, const char *text, gsize n);
-
-/* --- python_lines.c -------------------------------------------------------------------------------- */
 
 const PythonLine *python_line (const LsPython *p, guint i);
 const PythonToken *python_first (const LsPython *p, const PythonLine *line);
@@ -191,13 +187,9 @@ cJSON *python_json (LsPython *p, const PythonValue *v);
 /* What str () makes of a value; NULL: that is not known. The caller frees it. */
 char *python_written (const PythonValue *v);
 
-/* --- python_files.c -------------------------------------------------------------------------------- */
+/* --- python.c -------------------------------------------------------------------------------------- */
 
-guint python_add_module (LsPython *p, const char *path);
 PythonModule *python_module (const LsPython *p, guint i);
-void python_module_clear (gpointer module);
-/* Of a line "from a.b.c import f as g". */
-void python_add_imports (LsPython *p, const PythonLine *line);
 /* What a name is set to in a place, in files that it is imported from; NULL: to nothing. */
 PythonValue *python_lookup (const PythonPlace *x, const char *name);
 

@@ -41,7 +41,4 @@ cJSON *ls_yaml_parse (const char *text, gsize n, const char *name, GPtrArray *no
 /* null, a boolean, a number or a string. */
 cJSON *ls_yaml_scalar (const char *text);
 
-/* The value of a scalar with a tag of YAML itself ("int", "float", "bool", "null"; any other is text). */
-cJSON *ls_yaml_tagged (const char *type, const char *text);
-
 #endif

@@ -46,14 +46,6 @@ typedef struct {
 
 bool captured_complain (CapturedReading *x, const char *file, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
-/* captured_groups.c: of a list of [first, n, apart] or {"ranks": []}; NULL and a complaint. */
-GArray *captured_ranks (CapturedReading *x, const char *file, const cJSON *run);
-void captured_group_free (gpointer group);
-/* Gives groups that are used their slots, alike on all ranks; false: there are more than a plan has. */
-bool captured_give_slots (CapturedReading *x);
-/* "communicators": [...], "ranks": [...]; NULL and a complaint. */
-char *captured_ranks_text (CapturedReading *x);
-
 /* captured_ops.c: what the rank does, into role->ops. */
 bool captured_read_used (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role);
 bool captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role);
