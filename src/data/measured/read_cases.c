@@ -350,15 +350,9 @@ static void
 case_free (gpointer data)
 {
   LsCase *c = data;
-  g_free (c->id);
-  g_free (c->split);
-  g_free (c->cluster);
-  g_free (c->hardware);
-  g_free (c->source);
-  g_free (c->caveat);
+  ls_fields_clear (case_fields, c);
+  ls_fields_clear (where_fields, c);
   g_free (c->wrong);
-  g_free (c->software);
-  g_free (c->family);
   g_strfreev (c->ignored);
   ls_model_clear (&c->model);
   ls_strategy_clear (&c->strategy);

@@ -28,11 +28,8 @@ static const LsField fields[] = {
 static void
 measured_free (gpointer data)
 {
-  LsMeasuredCollective *m = data;
-  g_free (m->cluster);
-  g_free (m->trust);
-  g_free (m->op);
-  g_free (m);
+  ls_fields_clear (fields, data);
+  g_free (data);
 }
 
 static LsMeasuredCollective *

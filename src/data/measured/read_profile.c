@@ -260,6 +260,20 @@ static guint G_GNUC_PRINTF (1, 2) family_of (const char *format, ...)
   return ls_kernel_family (key);
 }
 
+/* With what the row says of it: of its bytes also what the result is and whether it accumulates. */
+static void
+append (LsProfile *p, guint row, const LsProfileRow *r, LsTimedKernel t, GArray *kernels, LsDiagList *diags)
+{
+  bool is_stream = t.kernel.flops == 0;
+  if (!is_stream && fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
+    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
+              r->flops);
+  t.kernel.bytes = r->bytes;
+  t.measured_s = r->time_us * 1e-6;
+  t.row = row;
+  g_array_append_val (kernels, t);
+}
+
 static void
 append_gemm (LsProfile *p, guint row, const LsProfileRow *r, const char *name, GArray *kernels,
              LsDiagList *diags)
@@ -270,15 +284,9 @@ append_gemm (LsProfile *p, guint row, const LsProfileRow *r, const char *name, G
   if (!check_row (p, row, r, "rows x columns x inner such as 2048x12288x4096, after batch*", has_shape,
                   &dtype, diags))
     return;
-  LsTimedKernel t = { .kernel = ls_kernel_gemm (name, dtype, s[0], s[1], s[2], batch, 2, false),
-                      .measured_s = r->time_us * 1e-6,
-                      .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[1], s[2]),
-                      .row = row };
-  if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
-    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
-              r->flops);
-  t.kernel.bytes = r->bytes; /* with what the result is and whether it accumulates */
-  g_array_append_val (kernels, t);
+  const LsTimedKernel t = { .kernel = ls_kernel_gemm (name, dtype, s[0], s[1], s[2], batch, 2, false),
+                            .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[1], s[2]) };
+  append (p, row, r, t, kernels, diags);
 }
 
 static void
@@ -291,14 +299,10 @@ append_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name,
       && (batch == 1 || strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0);
   if (!check_row (p, row, r, "rows x columns such as 8192x6144", has_shape, &dtype, diags))
     return;
-  LsTimedKernel t = {
-    .kernel = ls_kernel_stream (name, kind, dtype, s[0], s[1], r->bytes, 0),
-    .measured_s = r->time_us * 1e-6,
-    .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[0], s[1]),
-    .row = row,
-  };
+  LsTimedKernel t = { .kernel = ls_kernel_stream (name, kind, dtype, s[0], s[1], r->bytes, 0),
+                      .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[0], s[1]) };
   t.kernel.batch = batch;
-  g_array_append_val (kernels, t);
+  append (p, row, r, t, kernels, diags);
 }
 
 /* Whose flash attention ran. */
@@ -332,19 +336,13 @@ append_attention (LsProfile *p, guint row, const LsProfileRow *r, bool is_backwa
                   diags))
     return;
   bool is_causal = r->note && strstr (r->note, "causal=1");
-  LsTimedKernel t = {
+  const LsTimedKernel t = {
     .kernel = ls_kernel_attention (is_backward ? "flash-attention-bwd" : "flash-attention-fwd", dtype, s[0],
                                    s[1], s[2], s[3], s[4], is_causal, is_backward),
-    .measured_s = r->time_us * 1e-6,
     .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[2], s[3], s[4]),
     .attention = attention_of (r),
-    .row = row,
   };
-  if (fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
-    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
-              r->flops);
-  t.kernel.bytes = r->bytes;
-  g_array_append_val (p->kernels, t);
+  append (p, row, r, t, p->kernels, diags);
 }
 
 static bool

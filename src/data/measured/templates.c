@@ -98,23 +98,13 @@ static const Template templates[] = {
   { "kernels", kernels_head, kernels_columns },
 };
 
-/* Whether a name before it in the list stands for the same value. */
-static bool
-is_another_name (const LsEnumName *names, const LsEnumName *name)
-{
-  for (; names < name; names++)
-    if (names->value == name->value)
-      return true;
-  return false;
-}
-
 /* ": fp16, bf16": what a knob may be. */
 static void
 append_choices (GString *out, const LsField *f)
 {
   const LsEnumName *names = f->kind == LS_FIELD_ENUM ? f->names : NULL;
   for (const LsEnumName *n = names; n && n->name; n++)
-    if (!is_another_name (names, n))
+    if (ls_enum_is_first (names, n))
       g_string_append_printf (out, "%s%s", n == names ? ": " : ", ", n->name);
   if (f->kind == LS_FIELD_BOOL)
     g_string_append (out, ": 0, 1");

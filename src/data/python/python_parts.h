@@ -212,7 +212,7 @@ PythonValue *python_several (PythonPlace *x);
 /* NULL: that is not known. */
 PythonValue *python_arithmetic (LsPython *p, const PythonToken *mark, PythonValue *a, PythonValue *b);
 
-/* --- python_calls.c -------------------------------------------------------------------------------- */
+/* --- python_statements.c --------------------------------------------------------------------------- */
 
 /* What a call gives; callee is a name, a function, a class or something else. first: the token where it
  * begins. */
@@ -222,10 +222,6 @@ PythonValue *python_method (PythonPlace *x, PythonValue *of, const char *name, c
                             guint first);
 /* What a function gives; NULL: the arguments do not fit. */
 PythonValue *python_run_function (LsPython *p, const PythonValue *function, const PythonValue *call);
-/* Members of a function are what its parameters usually are. */
-void python_add_usual (PythonPlace *x, PythonValue *function);
-
-/* --- python_statements.c --------------------------------------------------------------------------- */
 
 /* The lines from one on, up to another: what they return, NULL: nothing. names: of a function; NULL: of the
  * file. */
@@ -234,7 +230,5 @@ PythonValue *python_run_lines (LsPython *p, guint first, guint end, GHashTable *
 void python_run_module (LsPython *p, guint module);
 /* What the lines from i to `end` set is not known, as line i is not followed. */
 void python_open_lines (LsPython *p, guint i, guint end);
-/* Whether a method changes what it is called of. */
-bool python_is_change (const char *method);
 
 #endif

@@ -160,6 +160,11 @@ const char *ls_field_suggest (const LsField *fields, const char *typed);
  * ROW, ARRAY, OBJECT, SETTINGS, SOURCES and IGNORED. */
 bool ls_field_value_set (const LsField *f, void *target, const char *text);
 
+/* The name of a value, the first of several; NULL: it has none. */
+const char *ls_enum_name (const LsEnumName *names, int value);
+/* Not another spelling of a value that stands before it. */
+bool ls_enum_is_first (const LsEnumName *names, const LsEnumName *name);
+
 /* Stores a copy of a list. */
 void ls_field_value_set_list (const LsField *f, void *target, const uint32_t *values, uint32_t n);
 

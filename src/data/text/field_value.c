@@ -355,14 +355,19 @@ expected_kind (const LsField *f, LsFieldOrigin origin)
   return expected ? expected : "an object";
 }
 
-/* Not another spelling of a value that was listed already. */
-static bool
-is_first_of_value (const LsField *f, const LsEnumName *name)
+const char *
+ls_enum_name (const LsEnumName *names, int value)
 {
-  for (const LsEnumName *e = f->names; e < name; e++)
-    if (e->value == name->value)
-      return false;
-  return true;
+  for (; names->name; names++)
+    if (names->value == value)
+      return names->name;
+  return NULL;
+}
+
+bool
+ls_enum_is_first (const LsEnumName *names, const LsEnumName *name)
+{
+  return ls_enum_name (names, name->value) == name->name;
 }
 
 /* Of words that a value may be or hold; newly allocated. */
@@ -383,7 +388,7 @@ enum_complaint (const LsField *f, const char *text, const char *got)
 {
   g_autoptr (GString) list = g_string_new (NULL);
   for (const LsEnumName *e = f->names; e->name; e++)
-    if (is_first_of_value (f, e))
+    if (ls_enum_is_first (f->names, e))
       g_string_append_printf (list, "%s\"%s\"", list->len > 0 ? ", " : "", e->name);
   g_autofree char *hint = text ? hint_of (f, text) : g_strdup ("");
   return g_strdup_printf ("expected one of %s; got %s%s", list->str, got, hint);

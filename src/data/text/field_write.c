@@ -7,15 +7,6 @@ static bool is_written (const LsField *f, const void *target, const void *blank)
 
 /* --- what is left out ---------------------------------------------------------- */
 
-static const char *
-enum_name (const LsField *f, int value)
-{
-  for (const LsEnumName *e = f->names; e->name; e++)
-    if (e->value == value)
-      return e->name;
-  return NULL;
-}
-
 static const void *
 inside (const void *object, const LsField *f)
 {
@@ -38,7 +29,7 @@ field_has_pointer (const LsField *f, const void *target, const void *blank)
 bool
 field_has_name (const LsField *f, const void *target, const void *blank)
 {
-  return enum_name (f, *(const int *) inside (target, f)) != NULL;
+  return ls_enum_name (f->names, *(const int *) inside (target, f)) != NULL;
 }
 
 bool
@@ -95,7 +86,7 @@ list_text (const LsField *f, const void *target)
 {
   const uint32_t *values = *(uint32_t *const *) ((const char *) target + f->offset);
   uint32_t n = *(const uint32_t *) ((const char *) target + f->n_offset);
-  GString *text = g_string_new (values ? NULL : enum_name (f, true));
+  GString *text = g_string_new (values ? NULL : ls_enum_name (f->names, true));
   for (uint32_t i = 0, run; values && i < n; i += run) {
     for (run = 1; i + run < n && values[i + run] == values[i];)
       run++;
@@ -111,7 +102,7 @@ field_write_list (const LsField *f, LsJsonOut *w, const char *key, const void *t
   if (values)
     write_numbers (w, key, values, *(const uint32_t *) ((const char *) target + f->n_offset));
   else
-    ls_json_out_string (w, key, enum_name (f, true));
+    ls_json_out_string (w, key, ls_enum_name (f->names, true));
 }
 
 void
@@ -135,7 +126,7 @@ field_write_bool (const LsField *f, LsJsonOut *w, const char *key, const void *t
 void
 field_write_name (const LsField *f, LsJsonOut *w, const char *key, const void *target, const void *blank)
 {
-  ls_json_out_string (w, key, enum_name (f, *(const int *) inside (target, f)));
+  ls_json_out_string (w, key, ls_enum_name (f->names, *(const int *) inside (target, f)));
 }
 
 /* With its unit as a text. */

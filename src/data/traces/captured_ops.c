@@ -418,13 +418,6 @@ write_stream (Writing *w, uint32_t number)
   w->issued.last[s] = w->n_ops;
 }
 
-static void
-write_bytes (Writing *w, uint64_t bytes)
-{
-  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT "B", bytes);
-  ls_json_out_string (&w->w, "bytes", text);
-}
-
 /* Operators that began since the last launch, and launched nothing. */
 static void
 write_idle (Writing *w, int64_t row)
@@ -493,9 +486,8 @@ kernel_number (CapturedReading *x, const LsKernel *k, const char *name)
     ls_json_out_string (&w, "access", ls_access_name (k->access));
   if (k->is_guess)
     ls_json_out_bool (&w, "guess", true);
-  for (const LsEnumName *whose = ls_attention_kernel_names; k->attention && whose->name; whose++)
-    if (whose->value == (int) k->attention)
-      ls_json_out_string (&w, "attention", whose->name);
+  if (k->attention)
+    ls_json_out_string (&w, "attention", ls_enum_name (ls_attention_kernel_names, (int) k->attention));
   ls_json_out_end_object (&w);
   guint number = GPOINTER_TO_UINT (g_hash_table_lookup (x->kernel_index, text->str));
   char *key = g_string_free (text, FALSE);
@@ -587,7 +579,7 @@ write_copy (Writing *w, const Line *l)
   begin_op (w, "copy", title);
   write_stream (w, (uint32_t) number_at (l->line, 2));
   ls_json_out_string (&w->w, "direction", way == 1 ? "to-device" : "to-host");
-  write_bytes (w, size_at (l->line, 3));
+  ls_json_out_bytes (&w->w, "bytes", size_at (l->line, 3));
   end_op (w);
 }
 
@@ -642,7 +634,7 @@ write_collective (Writing *w, const Message *m, const char *coll, uint64_t bytes
   if (strcmp (coll, "all-to-all") == 0)
     write_exchange_bytes (w, g, MAX (bytes, 1));
   else
-    write_bytes (w, MAX (bytes, 1));
+    ls_json_out_bytes (&w->w, "bytes", MAX (bytes, 1));
   for (guint i = 0; i < G_N_ELEMENTS (rooted); i++)
     if (strcmp (coll, rooted[i]) == 0 && m->peer < g->ranks->len)
       ls_json_out_uint (&w->w, "root", m->peer);
@@ -664,7 +656,7 @@ write_neighbours (Writing *w, const GArray *batch)
     ls_json_out_begin_object (&w->w, NULL);
     ls_json_out_string (&w->w, strcmp (m[i].name, "send") == 0 ? "send" : "receive",
                         is_next ? "next" : "prev");
-    write_bytes (w, MAX (m[i].bytes, 1));
+    ls_json_out_bytes (&w->w, "bytes", MAX (m[i].bytes, 1));
     ls_json_out_end_object (&w->w);
   }
   ls_json_out_end_array (&w->w);

@@ -429,13 +429,6 @@ chakra_end_op (RankReading *x)
 }
 
 void
-chakra_write_bytes (LsJsonOut *w, uint64_t bytes)
-{
-  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT "B", bytes);
-  ls_json_out_string (w, "bytes", text);
-}
-
-void
 chakra_write_buffers (RankReading *x, const ChakraNode *node)
 {
   const ChakraAttr *buffers = x->is_ours ? chakra_attr (node, "buffers") : NULL;
@@ -497,7 +490,7 @@ write_shape (RankReading *x, const ChakraNode *node, LsJsonOut *w)
     else if (is_flops && share_of (x, node, "num_ops", &each))
       ls_json_out_uint (w, f->key, each);
     else if (is_bytes && share_of (x, node, "tensor_size", &each))
-      chakra_write_bytes (w, each);
+      ls_json_out_bytes (w, "bytes", each);
   }
 }
 
@@ -569,7 +562,7 @@ read_copy (RankReading *x, const ChakraNode *node, const char *direction)
     return;
   if (!x->is_ours)
     ls_json_out_string (&x->op, "direction", direction);
-  chakra_write_bytes (&x->op, bytes);
+  ls_json_out_bytes (&x->op, "bytes", bytes);
   chakra_write_buffers (x, node);
   chakra_end_op (x);
 }

@@ -111,7 +111,6 @@ void chakra_read_node (RankReading *x, const ChakraNode *node);
  * be. */
 ChakraSeen *chakra_begin_op (RankReading *x, const ChakraNode *node, const char *what, const TraceOp *kind);
 void chakra_end_op (RankReading *x);
-void chakra_write_bytes (LsJsonOut *w, uint64_t bytes);
 void chakra_write_buffers (RankReading *x, const ChakraNode *node);
 
 /* chakra_read_groups.c */

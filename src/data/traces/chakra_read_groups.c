@@ -262,7 +262,7 @@ chakra_read_collective (RankReading *x, const ChakraNode *node)
   begin_collective (x, node, kinds[type], &n_ranks);
   if (!x->ok || !bytes_of (x, node, kinds[type], n_ranks, &bytes))
     return;
-  chakra_write_bytes (&x->op, bytes);
+  ls_json_out_bytes (&x->op, "bytes", bytes);
   chakra_write_buffers (x, node);
   chakra_end_op (x);
 }
@@ -277,7 +277,7 @@ read_permute (RankReading *x, const ChakraNode *node, LsCollKind kind)
   begin_collective (x, node, kind, &n_ranks);
   if (!x->ok)
     return;
-  chakra_write_bytes (&x->op, bytes);
+  ls_json_out_bytes (&x->op, "bytes", bytes);
   chakra_write_buffers (x, node);
   x->is_permute = true;
   x->n_left = 1;
@@ -339,7 +339,7 @@ write_transfer (RankReading *x, const ChakraNode *node)
     return;
   ls_json_out_begin_object (&x->op, NULL);
   ls_json_out_string (&x->op, chakra_is_send (node) ? "send" : "receive", side);
-  chakra_write_bytes (&x->op, bytes);
+  ls_json_out_bytes (&x->op, "bytes", bytes);
   ls_json_out_end_object (&x->op);
 }
 
