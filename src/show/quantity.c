@@ -75,3 +75,16 @@ ls_text_energy (double kwh)
     return g_strdup ("-");
   return kwh >= 1e3 ? g_strdup_printf ("%.4g MWh", kwh / 1e3) : g_strdup_printf ("%.4g kWh", kwh);
 }
+
+char *
+ls_text_number (const char *format, double value)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  return g_strdup (isnan (value) ? "-" : g_ascii_formatd (text, sizeof text, format, value));
+}
+
+char *
+ls_text_words (const char *name)
+{
+  return g_strdelimit (g_strdup (name), "_", ' ');
+}

@@ -15,5 +15,11 @@ char *ls_text_money (double usd);
 char *ls_text_energy (double kwh);
 /* "1,234,567.8" */
 char *ls_text_grouped (double value, int decimals);
+/* As printf() in the C locale. */
+char *ls_text_number (const char *format, double value);
+/* A name of ours without its underscores: "exposed_tp" as "exposed tp". */
+char *ls_text_words (const char *name);
+
+#define LS_TEXT_GIB 1073741824.0
 
 #endif

@@ -52,6 +52,14 @@ pad (GString *out, glong n)
 }
 
 void
+ls_text_end_line (GString *out)
+{
+  while (out->len > 0 && out->str[out->len - 1] == ' ')
+    g_string_truncate (out, out->len - 1);
+  g_string_append_c (out, '\n');
+}
+
+void
 ls_text_table_print (LsTextTable *t, int indent, GString *out)
 {
   guint n = (guint) strlen (t->align);
@@ -69,9 +77,7 @@ ls_text_table_print (LsTextTable *t, int indent, GString *out)
     g_string_append (out, GAP);
     if (i % n + 1 < n)
       continue;
-    while (out->len > 0 && out->str[out->len - 1] == ' ')
-      g_string_truncate (out, out->len - 1);
-    g_string_append_c (out, '\n');
+    ls_text_end_line (out);
     if (t->notes->pdata[i / n]) {
       pad (out, indent + 2);
       g_string_append_printf (out, "%s\n", (const char *) t->notes->pdata[i / n]);
@@ -82,13 +88,22 @@ ls_text_table_print (LsTextTable *t, int indent, GString *out)
 }
 
 void
-ls_text_heading (GString *out, bool is_color, const char *heading, const char *format, ...)
+ls_text_paint (GString *out, bool is_color, const char *code)
 {
-  va_list args;
-  va_start (args, format);
-  g_string_append_printf (out, "\n%s%s%s  %s", is_color ? "\033[1m" : "", heading, is_color ? "\033[0m" : "",
-                          is_color ? "\033[2m" : "");
-  g_string_append_vprintf (out, format, args);
-  g_string_append (out, is_color ? "\033[0m\n" : "\n");
-  va_end (args);
+  if (is_color)
+    g_string_append_printf (out, "\033[%sm", code);
+}
+
+void
+ls_text_heading (GString *out, bool is_color, const char *heading, const char *note)
+{
+  g_string_append_c (out, '\n');
+  ls_text_paint (out, is_color, "1");
+  g_string_append (out, heading);
+  ls_text_paint (out, is_color, "0");
+  g_string_append (out, "  ");
+  ls_text_paint (out, is_color, "2");
+  g_string_append (out, note);
+  ls_text_paint (out, is_color, "0");
+  g_string_append_c (out, '\n');
 }

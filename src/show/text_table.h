@@ -25,7 +25,10 @@ void ls_text_table_note (LsTextTable *t, const char *note);
 void ls_text_table_print (LsTextTable *t, int indent, GString *out);
 
 /* A heading behind an empty line, bold, and a note on its line, dim, where is_color: ANSI escapes. */
-void ls_text_heading (GString *out, bool is_color, const char *heading, const char *format, ...)
-    G_GNUC_PRINTF (4, 5);
+void ls_text_heading (GString *out, bool is_color, const char *heading, const char *note);
+/* An ANSI escape, "1" bold, "0" plain again, where is_color. */
+void ls_text_paint (GString *out, bool is_color, const char *code);
+/* Without the blanks at its end. */
+void ls_text_end_line (GString *out);
 
 #endif

@@ -19,9 +19,7 @@ char *ls_collective_to_text (const LsCollectiveTable *t);
 char *ls_collective_to_json (const LsCollectiveTable *t);
 char *ls_collective_to_csv (const LsCollectiveTable *t);
 
-/* By how much a measured one is off, percent; what a table has of messages, appended to its text
- * (private). */
+/* By how much a measured one is off, percent (private). */
 double ls_collective_error_pct (const LsCollectiveRow *row);
-void ls_messages_append (GString *out, const LsCollectiveMessages *m);
 
 #endif

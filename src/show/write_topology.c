@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "show/text_table.h"
+#include "data/text/json_out.h"
 
 #define MAX_LINE 110 /* of a source */
 
@@ -39,7 +39,7 @@ rate (double bytes_per_s)
 
 /* Breaks a long line at blanks. */
 static void
-add_wrapped (GString *out, const char *text, int indent)
+append_wrapped (GString *out, const char *text, int indent)
 {
   g_auto (GStrv) words = g_strsplit (text, " ", -1);
   glong at = 0;
@@ -58,30 +58,23 @@ add_wrapped (GString *out, const char *text, int indent)
   g_string_append_c (out, '\n');
 }
 
-/* --- head -------------------------------------------------------------------------- */
-
-static const char *
-plural (uint64_t n)
+static char *
+wrapped (const char *text, int indent)
 {
-  return n == 1 ? "" : "s";
-}
-
-static void
-add_head (Page *p)
-{
-  const LsCluster *c = p->map->cluster;
-  g_autofree char *nodes = ls_topo_nodes_text (c);
-  g_string_append_printf (p->out, "%s: %s, %u %s\n", c->spec.name, nodes, c->n_gpus,
-                          ls_cluster_chip_word (&c->spec, c->n_gpus));
-  if (c->spec.source)
-    add_wrapped (p->out, c->spec.source, 0);
+  GString *out = g_string_new (NULL);
+  append_wrapped (out, text, indent);
+  return g_strstrip (g_string_free (out, FALSE));
 }
 
 /* --- trees ------------------------------------------------------------------------- */
 
 static char *
-part_note (const LsClusterSpec *s, LsNodeKind kind, uint32_t n_of_node)
+part_note (const Page *p, LsNodeKind kind)
 {
+  const LsCluster *c = p->map->cluster;
+  const LsClusterSpec *s = p->node;
+  uint32_t n_of_node
+      = c->kind_of_host ? s->cpu_sockets : (uint32_t) (p->map->n_of_kind[kind] / c->spec.n_nodes);
   if (kind == LS_NODE_GPU)
     return g_strdup (s->gpu.name);
   if (kind == LS_NODE_CPU_MEMORY && s->cpu_memory_bytes > 0 && n_of_node > 0)
@@ -91,258 +84,180 @@ part_note (const LsClusterSpec *s, LsNodeKind kind, uint32_t n_of_node)
   return NULL;
 }
 
-static char *
-part_text (const Page *p, const LsTopoPart *part)
+/* A part with the lines of the tree before it. */
+typedef struct {
+  char *line; /* owned */
+  const LsTopoPart *part;
+} Branch;
+
+static void
+branch_clear (gpointer branch)
 {
-  const LsCluster *c = p->map->cluster;
-  const char *kind = ls_topo_kind_word (&c->spec, part->kind);
-  g_autofree char *note = part_note (
-      p->node, part->kind,
-      c->kind_of_host ? p->node->cpu_sockets : (uint32_t) (p->map->n_of_kind[part->kind] / c->spec.n_nodes));
-  if (part->is_peers)
-    return g_strdup_printf ("%u pair%s of %s", part->n, plural (part->n), kind);
-  return note ? g_strdup_printf ("%u x %s, %s", part->n, kind, note)
-              : g_strdup_printf ("%u x %s", part->n, kind);
+  g_free (((Branch *) branch)->line);
 }
 
 static void
-add_link_cells (LsTextTable *t, const Page *p, const LsTopoPart *part)
+add_branches (const Page *p, GArray *branches, const GPtrArray *parts, const char *before)
 {
-  if (part->links < 0) {
-    for (int i = 0; i < 5; i++)
-      ls_text_table_take (t, NULL);
-    return;
+  bool ascii = p->text->ascii;
+  for (guint i = 0; i < parts->len; i++) {
+    bool is_last = i + 1 == parts->len;
+    const char *line = is_last ? (ascii ? "`-" : "└─") : ascii ? "|-" : "├─";
+    g_autofree char *below = g_strconcat (before, is_last ? "   " : ascii ? "|  " : "│  ", NULL);
+    const Branch branch = { g_strconcat (before, line, NULL), g_ptr_array_index (parts, i) };
+    g_array_append_val (branches, branch);
+    add_branches (p, branches, branch.part->children, below);
   }
-  const LsTopoLinks *l = links_at (p->map, part->links);
-  bool is_plain = part->kind != LS_NODE_NVSWITCH && !part->is_peers;
-  bool is_many_links = part->n_physical != 1 && g_str_has_suffix (l->name, "link");
-  g_autofree char *of_each
-      = g_strdup_printf (" of each %s", ls_topo_kind_word (&p->map->cluster->spec, LS_NODE_GPU));
-  ls_text_table_add (t, "%u %s%s%s", part->n_physical, l->name, is_many_links ? "s" : "",
-                     is_plain             ? ""
-                         : part->is_peers ? " in all"
-                                          : of_each);
-  ls_text_table_take (t, rate (ls_topo_links_rate (l).data_sheet));
-  ls_text_table_add (t, "%.1f %%", l->link ? 100 * l->link->efficiency : 100.0);
-  ls_text_table_take (t, rate (l->capacity_bytes_per_s));
-  ls_text_table_take (t, ls_format_time (l->latency));
+}
+
+static GArray *
+branches_of (const Page *p, const GPtrArray *parts)
+{
+  GArray *branches = g_array_new (FALSE, FALSE, sizeof (Branch));
+  g_array_set_clear_func (branches, branch_clear);
+  add_branches (p, branches, parts, "");
+  return branches;
+}
+
+/* --- a cluster as a graph for Graphviz ----------------------------------------------------------- */
+
+#define NO_HOST UINT32_MAX
+
+/* Paul Tol, "Colour schemes", SRON/EPS/TN/09-002, "light"; people with impaired colour
+ * vision tell them apart. */
+static const char *const colors[LS_TOPO_MAX_KINDS] = {
+  [LS_NODE_GPU] = "#bbcc33",     [LS_NODE_NVSWITCH] = "#44bb99",   [LS_NODE_PCIE_SWITCH] = "#eedd88",
+  [LS_NODE_CPU] = "#ee8866",     [LS_NODE_CPU_MEMORY] = "#ffaabb", [LS_NODE_NVME] = "#dddddd",
+  [LS_NODE_NIC] = "#77aadd",     [LS_NODE_BRIDGE] = "#ee8866",     [LS_NODE_LEAF] = "#99ddff",
+  [LS_NODE_SPINE] = "#99ddff",   [LS_NODE_CORE] = "#99ddff",       [LS_NODE_LOCALS] = "#99ddff",
+  [LS_NODE_GLOBALS] = "#99ddff",
+};
+
+/* Two ends as drawn, and how many links are between them. */
+typedef struct {
+  char *ends;
+  uint64_t n_physical;
+  double capacity; /* of all */
+} Edge;
+
+static const LsTopoNode *
+vertex (const LsCluster *c, uint32_t v)
+{
+  return &g_array_index (c->nodes, LsTopoNode, v);
+}
+
+/* "gpu3", "node2", "leaf1": an identifier. */
+static char *
+name_of (const LsCluster *c, uint32_t v)
+{
+  const LsTopoNode *node = vertex (c, v);
+  if (node->host != NO_HOST && node->host != 0)
+    return g_strdup_printf ("node%u", node->host);
+  g_autofree char *kind = g_strdelimit (g_strdup (ls_topo_kind_name (node->kind)), " ", '_');
+  return g_strdup_printf ("%s%u", kind, node->index);
 }
 
 static void
-add_parts (LsTextTable *t, const Page *p, const GPtrArray *parts, const char *before)
+edge_clear (gpointer data)
+{
+  g_free (((Edge *) data)->ends);
+}
+
+/* One direction of each, in the order of the cluster's links. */
+static GArray *
+collect_edges (const LsCluster *c)
+{
+  GArray *edges = g_array_new (FALSE, FALSE, sizeof (Edge));
+  g_autoptr (GHashTable) index = g_hash_table_new (g_str_hash, g_str_equal); /* ends > place + 1 */
+  g_array_set_clear_func (edges, edge_clear);
+  for (guint i = 0; i < c->links->len; i++) {
+    const LsLink *link = &g_array_index (c->links, LsLink, i);
+    uint32_t from = vertex (c, link->from)->host, to = vertex (c, link->to)->host;
+    if (link->from > link->to || (from == to && from != 0 && from != NO_HOST))
+      continue;
+    g_autofree char *a = name_of (c, link->from), *b = name_of (c, link->to);
+    char *ends = g_strdup_printf ("%s -- %s", a, b);
+    guint at = GPOINTER_TO_UINT (g_hash_table_lookup (index, ends));
+    if (at == 0) {
+      Edge edge = { .ends = ends };
+      g_array_append_val (edges, edge);
+      at = edges->len;
+      g_hash_table_insert (index, ends, GUINT_TO_POINTER (at));
+    } else {
+      g_free (ends);
+    }
+    Edge *edge = &g_array_index (edges, Edge, at - 1);
+    edge->n_physical += link->n_physical;
+    edge->capacity += link->capacity_bytes_per_s;
+  }
+  return edges;
+}
+
+/* Whether it is the first of a node behind node 0. */
+static bool
+begins_node (const LsCluster *c, uint32_t v)
+{
+  uint32_t host = vertex (c, v)->host;
+  return host != 0 && host != NO_HOST && host != vertex (c, v - 1)->host;
+}
+
+#include "show/topology_text.h"
+
+/* --- for programs ---------------------------------------------------------------------------------- */
+
+static void
+add_parts (LsJsonOut *w, const LsTopoMap *map, const GPtrArray *parts, uint64_t depth)
 {
   for (guint i = 0; i < parts->len; i++) {
     const LsTopoPart *part = g_ptr_array_index (parts, i);
-    bool is_last = i + 1 == parts->len;
-    g_autofree char *name = part_text (p, part);
-    g_autofree char *below = g_strconcat (before, is_last ? "   " : p->text->ascii ? "|  " : "│  ", NULL);
-    ls_text_table_add (t, "%s%s %s", before,
-                       p->text->ascii ? (is_last ? "`-" : "|-")
-                           : is_last  ? "└─"
-                                      : "├─",
-                       name);
-    add_link_cells (t, p, part);
-    add_parts (t, p, part->children, below);
+    ls_json_out_begin_object (w, NULL);
+    ls_json_out_uint (w, "depth", depth);
+    ls_json_out_uint (w, "count", part->n);
+    ls_json_out_string (w, "kind", ls_topo_kind_name (part->kind));
+    ls_json_out_bool (w, "is_pair", part->is_peers);
+    ls_json_out_string (w, "link",
+                        part->links < 0 ? NULL : g_array_index (map->links, LsTopoLinks, part->links).name);
+    ls_json_out_uint (w, "n_links", part->n_physical);
+    ls_json_out_end_object (w);
+    add_parts (w, map, part->children, depth + 1);
   }
 }
 
 static void
-add_columns (LsTextTable *t, const char *const *titles)
+add_tree (LsJsonOut *w, const char *key, const LsTopoMap *map, const GPtrArray *parts)
 {
-  for (; *titles; titles++)
-    ls_text_table_add (t, "%s", *titles);
+  ls_json_out_begin_array (w, key);
+  add_parts (w, map, parts, 0);
+  ls_json_out_end_array (w);
 }
 
-static void
-add_tree (Page *p, const char *title, const GPtrArray *parts)
+#include "show/topology_keys.h"
+
+static GString *
+write_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all, FILE *file)
 {
-  if (parts->len == 0)
-    return;
-  const char *const titles[] = { title, "joined by", "each", "efficiency", "payload", "latency", NULL };
-  LsTextTable t;
-  g_string_append_c (p->out, '\n');
-  ls_text_table_init (&t, "llrrrr");
-  add_columns (&t, titles);
-  add_parts (&t, p, parts, "");
-  ls_text_table_print (&t, 0, p->out);
-}
-
-/* One that stands for all, of each kind. */
-static void
-add_nodes (Page *p)
-{
-  const LsCluster *c = p->map->cluster;
-  g_autofree char *first = c->kind_of_host ? g_strdup_printf ("Node 0, %s", p->node->gpu.name) : NULL;
-  add_tree (p, first ? first : "One node", p->map->node);
-  for (guint i = 0; p->map->others && i < p->map->others->len; i++) {
-    const LsTopoOther *other = &g_array_index (p->map->others, LsTopoOther, i);
-    p->node = ls_cluster_node_spec (c, other->host);
-    g_autofree char *title = g_strdup_printf ("Node %u, %s", other->host, p->node->gpu.name);
-    add_tree (p, title, other->parts);
-  }
-  p->node = ls_cluster_node_spec (c, 0);
-}
-
-/* --- totals ------------------------------------------------------------------------ */
-
-static void
-add_totals (Page *p)
-{
-  const LsTopoMap *map = p->map;
-  uint64_t n_links = 0;
-  g_string_append (p->out, "\nIn all   ");
-  for (int kind = 0; kind < LS_TOPO_MAX_KINDS; kind++)
-    if (map->n_of_kind[kind] > 0)
-      g_string_append_printf (p->out, "%" G_GUINT64_FORMAT " %s, ", map->n_of_kind[kind],
-                              ls_topo_kind_word (&map->cluster->spec, (LsNodeKind) kind));
-  for (guint i = 0; i < map->links->len; i++)
-    n_links += links_at (map, (int) i)->n_physical;
-  g_string_append_printf (p->out, "%" G_GUINT64_FORMAT " links\n", n_links);
-}
-
-/* --- bandwidth --------------------------------------------------------------------- */
-
-static void
-add_both (LsTextTable *t, LsBandwidth b)
-{
-  ls_text_table_take (t, rate (b.data_sheet));
-  ls_text_table_take (t, rate (b.payload));
-}
-
-static void
-add_bisection (LsTextTable *t, const char *what, LsBandwidth b)
-{
-  if (isnan (b.payload))
-    return;
-  ls_text_table_add (t, "bisection\v%s", what);
-  ls_text_table_take (t, NULL);
-  ls_text_table_take (t, NULL);
-  add_both (t, b);
-  ls_text_table_take (t, NULL);
-  ls_text_table_take (t, NULL);
-}
-
-static void
-add_bandwidth (Page *p)
-{
-  static const char *const titles[]
-      = { "Bandwidth", "joins", "each", "payload", "together", "payload", "all-gather", "payload", NULL };
-  LsTextTable t;
-  g_string_append_c (p->out, '\n');
-  ls_text_table_init (&t, "llrrrrrr");
-  add_columns (&t, titles);
-  for (guint i = 0; i < p->map->levels->len; i++) {
-    const LsTopoLevel *l = &g_array_index (p->map->levels, LsTopoLevel, i);
-    const char *part = l->is_of_gpus ? ls_topo_kind_word (&p->map->cluster->spec, LS_NODE_GPU) : l->part;
-    ls_text_table_add (&t, "%s", l->name);
-    const char *most = l->is_of_gpus && p->map->cluster->seats.first ? "up to " : "";
-    if (l->n_groups == 1)
-      ls_text_table_add (&t, "%u x %s", l->n_parts, part);
-    else
-      ls_text_table_add (&t, "%u x %s%u x %s", l->n_groups, most, l->n_parts, part);
-    add_both (&t, l->each);
-    add_both (&t, l->together);
-    add_both (&t, l->all_gather);
-  }
-  add_bisection (&t, "halves of a node", p->map->node_bisection);
-  add_bisection (&t, "halves of the nodes", p->map->cluster_bisection);
-  ls_text_table_print (&t, 0, p->out);
-}
-
-/* --- links ------------------------------------------------------------------------- */
-
-static void
-add_links (Page *p)
-{
-  static const char *const titles[]
-      = { "Links", "between", "pairs", "links", "each", "efficiency", "payload", "latency", NULL };
-  LsTextTable t;
-  g_string_append_c (p->out, '\n');
-  ls_text_table_init (&t, "llrrrrrr");
-  add_columns (&t, titles);
-  for (guint i = 0; i < p->map->links->len; i++) {
-    const LsTopoLinks *l = links_at (p->map, (int) i);
-    ls_text_table_add (&t, l->capacity_bytes_per_s > 0 ? "%s" : "%s, failed", l->name);
-    ls_text_table_take (&t, ls_topology_ends (&p->map->cluster->spec, l));
-    ls_text_table_add (&t, "%" G_GUINT64_FORMAT, l->n_pairs);
-    ls_text_table_add (&t, "%" G_GUINT64_FORMAT, l->n_physical);
-    ls_text_table_take (&t, rate (ls_topo_links_rate (l).data_sheet));
-    ls_text_table_add (&t, "%.1f %%", l->link ? 100 * l->link->efficiency : 100.0);
-    ls_text_table_take (&t, rate (l->capacity_bytes_per_s));
-    ls_text_table_take (&t, ls_format_time (l->latency));
-    if (!l->link || !l->link->source)
-      continue;
-    GString *source = g_string_new (NULL);
-    add_wrapped (source, l->link->source, 4);
-    g_autofree char *note = g_string_free (source, FALSE);
-    ls_text_table_note (&t, g_strstrip (note));
-  }
-  ls_text_table_print (&t, 0, p->out);
-}
-
-static void
-add_trunks (Page *p)
-{
-  static const char *const titles[] = { "Every link", "together", "payload", "latency", NULL };
-  const LsCluster *c = p->map->cluster;
-  LsTextTable t;
-  g_string_append_c (p->out, '\n');
-  ls_text_table_init (&t, "lrrr");
-  add_columns (&t, titles);
-  for (guint i = 0; i < c->n_trunks; i++) {
-    const LsTrunk *trunk = &g_array_index (c->trunks, LsTrunk, i);
-    ls_text_table_add (&t, "%s", trunk->name);
-    add_both (&t, ls_topo_trunk_rate (trunk));
-    ls_text_table_take (&t, ls_format_time (trunk->latency));
-  }
-  ls_text_table_print (&t, 0, p->out);
-}
-
-/* --- ways -------------------------------------------------------------------------- */
-
-static void
-add_path (Page *p, const LsTopoPath *path)
-{
-  const LsCluster *c = p->map->cluster;
-  g_autofree char *from = ls_topology_gpu_name (c, path->from), *to = ls_topology_gpu_name (c, path->to);
-  g_autofree char *title = g_strdup_printf ("From %s to %s", from, to);
-  const char *const titles[] = { title, "share", "data sheet", "payload", "latency", NULL };
-  LsTextTable t;
-  g_string_append_c (p->out, '\n');
-  ls_text_table_init (&t, "lrrrr");
-  add_columns (&t, titles);
-  for (guint i = 0; i < path->hops->len; i++) {
-    const LsTopoHop *hop = &g_array_index (path->hops, LsTopoHop, i);
-    ls_text_table_add (&t, "%s%s\v%.4g %%", hop->trunk->name, i == path->narrowest ? "  narrowest" : "",
-                       100 * hop->share);
-    ls_text_table_take (&t, rate (ls_topo_trunk_rate (hop->trunk).data_sheet));
-    ls_text_table_take (&t, rate (hop->trunk->capacity_bytes_per_s));
-    ls_text_table_take (&t, ls_format_time (hop->trunk->latency));
-  }
-  ls_text_table_add (&t, "one flow alone");
-  ls_text_table_take (&t, NULL);
-  ls_text_table_take (&t, NULL);
-  ls_text_table_take (&t, rate (path->rate));
-  ls_text_table_take (&t, ls_format_time (path->latency));
-  ls_text_table_print (&t, 0, p->out);
+  GString *text = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, text, 2);
+  w.file = file;
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_schema (&w, "topology");
+  ls_keys_topology (&w, map, paths, has_all);
+  ls_json_out_end_object (&w);
+  g_string_append_c (text, '\n');
+  return text;
 }
 
 char *
-ls_topology_to_text (const LsTopoMap *map, const GPtrArray *paths, const LsTopologyText *text)
+ls_topology_to_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all)
 {
-  Page page = {
-    .map = map, .text = text, .out = g_string_new (NULL), .node = ls_cluster_node_spec (map->cluster, 0)
-  };
-  add_head (&page);
-  add_nodes (&page);
-  add_tree (&page, "Fabric", map->fabric);
-  add_totals (&page);
-  add_bandwidth (&page);
-  if (text->has_links)
-    add_links (&page);
-  if (text->has_all)
-    add_trunks (&page);
-  for (guint i = 0; i < paths->len; i++)
-    add_path (&page, g_ptr_array_index (paths, i));
-  return g_string_free (page.out, FALSE);
+  return g_string_free (write_json (map, paths, has_all, NULL), FALSE);
+}
+
+void
+ls_topology_write_json (const LsTopoMap *map, const GPtrArray *paths, bool has_all, FILE *out)
+{
+  GString *rest = write_json (map, paths, has_all, out);
+  fwrite (rest->str, 1, rest->len, out);
+  g_string_free (rest, TRUE);
 }

@@ -1,40 +1,8 @@
 #include "show/run/write_run.h"
 
-#include "show/text_table.h"
-
 static const char *const pass_names[LS_N_PASSES] = { "forward", "backward" };
 
 /* ---- for people ---- */
-
-static double
-us (LsTime ps)
-{
-  return ls_time_to_s (ps) * 1e6;
-}
-
-static void
-add_row (LsTextTable *t, const char *name, guint n_measured, guint n_predicted, LsTime measured,
-         LsTime predicted)
-{
-  ls_text_table_add (t, "  %s\v%u\v%u\v%.3f\v%.3f", name, n_measured, n_predicted, us (measured),
-                     us (predicted));
-}
-
-static void
-append_pass (GString *out, const LsPassKernels *m, const LsPassKernels *p, const char *name)
-{
-  LsTextTable t;
-  ls_text_table_init (&t, "lrrrr");
-  ls_text_table_add (&t, "kernels of a layer, %s\vn meas.\vn pred.\vmeasured us\vpredicted us", name);
-  for (int part = 0; part < LS_N_LAYER_PARTS; part++)
-    if (m->n[part] + p->n[part] > 0)
-      add_row (&t, ls_layer_part_name ((LsLayerPart) part), m->n[part], p->n[part], m->time[part],
-               p->time[part]);
-  g_string_append_c (out, '\n');
-  ls_text_table_print (&t, 0, out);
-  g_string_append_printf (out, "  (%u of %u stretches between two attentions are such a layer%s)\n",
-                          m->n_layers, m->n_spans, m->is_split ? "" : "; operators are not told apart");
-}
 
 /* A part whose number differs. */
 typedef struct {
@@ -84,18 +52,6 @@ is_nearer (const Difference *d)
   return ABS ((int) d->n_nearest - (int) d->n_measured) < ABS ((int) d->n_predicted - (int) d->n_measured);
 }
 
-static void
-append_difference (GString *out, const LsLayerReport *r, const Difference *d)
-{
-  g_string_append_printf (out,
-                          "  %s, %s: %u kernel%s a layer in the trace (%.3f us), %u in the plan (%.3f us)",
-                          ls_layer_part_name (d->part), pass_names[d->pass], d->n_measured,
-                          d->n_measured == 1 ? "" : "s", us (d->measured), d->n_predicted, us (d->predicted));
-  if (r->nearest > 0 && is_nearer (d))
-    g_string_append_printf (out, "; --kernels %s has %u", ls_layer_report_nearest (r)->name, d->n_nearest);
-  g_string_append_c (out, '\n');
-}
-
 /* Of the passes that the profile shows, without memsets. */
 static guint
 total (const LsLayerReport *r, const LsLayerKernels *of)
@@ -106,42 +62,7 @@ total (const LsLayerReport *r, const LsLayerKernels *of)
   return n;
 }
 
-static void
-append_nearest (GString *out, const LsLayerReport *r)
-{
-  const LsLayerList *near = ls_layer_report_nearest (r);
-  bool has_peers = false;
-  g_string_append_printf (out, "\nnearest: %s%s (%u kernels a layer in the trace, %u there, %u apart)",
-                          near->name, r->nearest == 0 ? ", which the job has" : "", total (r, &r->measured),
-                          total (r, &near->kernels), near->off);
-  for (guint i = r->nearest + 1; i < r->lists->len; i++) {
-    const LsLayerList *other = &g_array_index (r->lists, LsLayerList, i);
-    if (other->off == near->off)
-      g_string_append_printf (out, "%s%s", has_peers ? ", " : "; as near: ", other->name);
-    has_peers |= other->off == near->off;
-  }
-  g_string_append_c (out, '\n');
-}
-
-void
-ls_layer_report_append (const LsLayerReport *r, GString *out)
-{
-  if (!ls_layer_report_is_there (r)) {
-    g_string_append_printf (out, "\nkernels of a layer: not told apart; %s\n",
-                            r->why ? r->why : "no two attentions of one pass follow each other in this step");
-    return;
-  }
-  for (int pass = 0; pass < LS_N_PASSES; pass++) {
-    const LsPassKernels *m = &r->measured.pass[pass];
-    const LsPassKernels p = ls_pass_kernels_as (&ls_layer_report_job (r)->kernels.pass[pass], m);
-    if (m->n_layers > 0)
-      append_pass (out, m, &p, pass_names[pass]);
-  }
-  append_nearest (out, r);
-  g_autoptr (GArray) differences = differences_of (r);
-  for (guint i = 0; i < differences->len; i++)
-    append_difference (out, r, &g_array_index (differences, Difference, i));
-}
+#include "show/layer_text.h"
 
 /* ---- for programs ---- */
 
