@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <lockstep/error.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -50,6 +51,13 @@ ls_gnuplot_quote (const char *text)
   }
   g_string_append_c (quoted, '\'');
   return g_string_free (quoted, FALSE);
+}
+
+char *
+ls_gnuplot_number (const char *format, double value)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  return g_strdup (isnan (value) ? "NaN" : g_ascii_formatd (text, sizeof text, format, value));
 }
 
 /* Whether there is a gnuplot: LS_ERROR_IO that says how to get one. */
@@ -327,41 +335,29 @@ quote_name (const LsPicture *p, const char *suffix)
   return ls_gnuplot_quote (path);
 }
 
-void
-ls_picture_write_data_name (const LsPicture *p, FILE *out)
+#include "show/picture_text.h"
+
+/* --- colours of a scale ------------------------------------------------------------------------------ */
+
+const char *const ls_viridis[LS_N_VIRIDIS]
+    = { "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725" };
+
+static guint32
+mix (guint32 a, guint32 b, double share)
 {
-  g_autofree char *quoted = quote_name (p, ".dat");
-  fprintf (out, "if (!exists('data')) data = %s\n", quoted);
+  guint32 out = 0;
+  for (int shift = 0; shift <= 16; shift += 8) {
+    double x = (a >> shift) & 255, y = (b >> shift) & 255;
+    out |= (guint32) (x + (y - x) * share + 0.5) << shift;
+  }
+  return out;
 }
 
-void
-ls_picture_write_margins (FILE *out, double left, double right, double top, double bottom)
+guint32
+ls_viridis_at (double at)
 {
-  fprintf (out,
-           "set lmargin at screen %.6f\n"
-           "set rmargin at screen %.6f\n"
-           "set tmargin at screen %.6f\n"
-           "set bmargin at screen %.6f\n",
-           left, right, top, bottom);
-}
-
-void
-ls_picture_write_terminal (const LsPicture *p, FILE *out, int width, int height, const char *svg_fonts,
-                           const char *png_fonts)
-{
-  g_autofree char *quoted = quote_name (p, p->suffix);
-  fprintf (out, "if (!exists('output')) output = %s\n", quoted);
-  fprintf (out,
-           "%s # points; pixels in SVG\n"
-           "if (output[strlen(output)-3:] eq '.svg') {\n"
-           "  %s\n"
-           "  set terminal svg name 'Lockstep' enhanced size %d,%d dynamic font 'DejaVu Sans,12' background "
-           "'#ffffff'\n"
-           "} else { if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {\n"
-           "  set terminal pngcairo enhanced size %d,%d font 'DejaVu Sans,9.5'\n"
-           "} else {\n"
-           "  set terminal png enhanced truecolor size %d,%d\n"
-           "}}\n"
-           "if (!exists('to_stdout')) set output output\n\n",
-           png_fonts, svg_fonts, width, height, width, height, width, height);
+  static const guint32 ordered[] = { 0x440154, 0x414487, 0x2a788e, 0x22a884, 0x7ad151 };
+  at *= G_N_ELEMENTS (ordered) - 1;
+  guint below = MIN ((guint) at, G_N_ELEMENTS (ordered) - 2);
+  return mix (ordered[below], ordered[below + 1], at - below);
 }

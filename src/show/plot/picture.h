@@ -4,6 +4,7 @@
 #define LS_SHOW_PLOT_PICTURE_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "data/text/write_file.h"
@@ -29,14 +30,19 @@ gboolean ls_picture_check (const char *path, GError **error);
 gboolean ls_picture_draw (const LsPicture *p, LsWriteFunc write_data, LsWriteFunc write_script, void *user,
                           GError **error);
 
-/* In the script: where its data are, as the variable `data`. */
-void ls_picture_write_data_name (const LsPicture *p, FILE *out);
+/* How large it is, in pixels, and where its title begins. The fonts are variables of its script: points in
+ * PNG, pixels in SVG. */
+typedef struct {
+  double width, height, left;
+  const char *svg_fonts, *png_fonts;
+  bool has_symbols; /* beyond ASCII */
+} LsChart;
 
-/* In the script: opens the terminal that the output's suffix asks for. Sizes in pixels;
- * `fonts` sets variables for each of both: points in PNG, pixels in SVG. */
-void ls_picture_write_terminal (const LsPicture *p, FILE *out, int width, int height, const char *svg_fonts,
-                                const char *png_fonts);
-
+/* How a script begins: it opens the terminal that the output's suffix asks for, and says where its data are,
+ * as the variable `data`. */
+void ls_picture_begin (const LsPicture *p, FILE *out, const LsChart *chart);
+/* In a script: a title, and a note below it. */
+void ls_picture_write_title (FILE *out, const LsChart *chart, const char *title, const char *note);
 /* In the script: where the axes of a panel lie, as shares of the picture from its left and its bottom. */
 void ls_picture_write_margins (FILE *out, double left, double right, double top, double bottom);
 
@@ -60,6 +66,15 @@ gboolean ls_gnuplot_run (FILE *script, FILE *data, const char *picture, GError *
 
 /* `text` as a gnuplot string in single quotes, newly allocated. */
 char *ls_gnuplot_quote (const char *text);
+/* As printf() in the C locale, newly allocated; "NaN". */
+char *ls_gnuplot_number (const char *format, double value);
+
+/* Colours of a scale, dark to bright: viridis (N. Smith and S. van der Walt, matplotlib) at 0, 1/8, .. 1.
+ * People with impaired colour vision tell them apart. */
+#define LS_N_VIRIDIS 9
+extern const char *const ls_viridis[LS_N_VIRIDIS];
+/* Of things that are an order, such as numbers of GPUs: viridis at 0, 0.2, .. 0.8; `at` from 0 to 1. */
+guint32 ls_viridis_at (double at);
 
 /* Markers of gnuplot that tell series of points apart, beside their colours (show/draw/palette.h); they
  * repeat. Filled circle, square, triangle, diamond, triangle down; open is one less. */

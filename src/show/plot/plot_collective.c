@@ -7,8 +7,8 @@
 #include <lockstep/error.h>
 
 #include "show/draw/palette.h"
-#include "show/plot/collective_axis.h"
 #include "show/plot/picture.h"
+#include "show/write_collective.h"
 
 /* Pixels. */
 #define MAX_COLUMNS  4
@@ -21,11 +21,10 @@
 #define GAP_X        54
 #define GAP_Y        58
 #define BOTTOM       62
-#define KEY_WIDTH    220 /* legend, right of the panels */
+#define KEY_WIDTH    220  /* legend, right of the panels */
+#define LABEL_WIDTH  62   /* the widest of x: "512 KiB" with room beside it */
+#define LOG_ROOM     1.25 /* between the outermost points and the frame, factor */
 
-/* Numbers of GPUs and sizes are an order: viridis (N. Smith and S. van der Walt, matplotlib) at 0,
- * 0.2, .. 0.8. Algorithms and fidelities are series. People with impaired colour vision tell both apart. */
-static const guint32 ordered[] = { 0x440154, 0x414487, 0x2a788e, 0x22a884, 0x7ad151 };
 #define BASE_COLOR 0xbbbbbb
 
 /* gnuplot's filled, then open, circle, square, triangle, diamond, triangle down. */
@@ -50,6 +49,76 @@ typedef struct {
   GArray *styles; /* Style, by order, then as they come */
   GArray *curves; /* Curve, by panel, then style        */
 } Plot;
+
+/* --- axes ---------------------------------------------------------------------------- */
+
+/* Bytes or, over GPUs, their number. */
+static uint64_t
+x_of (const LsCollectiveTable *t, const LsCollectiveRow *row)
+{
+  return t->is_scaling ? row->n_ranks : row->bytes;
+}
+
+/* Whether a row has a place on the axis: a barrier has no size. */
+static bool
+is_drawn (const LsCollectiveTable *t, const LsCollectiveRow *row)
+{
+  return x_of (t, row) > 0;
+}
+
+/* What has no size has no bandwidth, but a time. */
+static bool
+shows_time (const LsCollectiveTable *t)
+{
+  return t->rows[0].bytes == 0;
+}
+
+static char *
+label_of_power (const LsCollectiveTable *t, int exponent)
+{
+  static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+  if (t->is_scaling)
+    return g_strdup_printf ("%d", 1 << exponent);
+  return g_strdup_printf ("%d %s", 1 << exponent % 10, units[exponent / 10]);
+}
+
+/* Powers of two around all rows. */
+static void
+find_powers (const LsCollectiveTable *t, int *ret_first, int *ret_last)
+{
+  uint64_t low = UINT64_MAX, high = 1;
+  for (guint i = 0; i < t->n_rows; i++)
+    if (is_drawn (t, &t->rows[i])) {
+      low = MIN (low, x_of (t, &t->rows[i]));
+      high = MAX (high, x_of (t, &t->rows[i]));
+    }
+  *ret_first = (int) floor (log2 ((double) low));
+  *ret_last = MAX ((int) ceil (log2 ((double) high)), *ret_first + 1);
+}
+
+/* Each power of two labelled, or so many that neighbours do not touch. */
+static int
+step_of_tics (int first, int last, int width)
+{
+  int n_labels = width / LABEL_WIDTH, step = 1;
+  while ((last - first) / step >= n_labels)
+    step = step == 1 ? 2 : step == 2 ? 5 : step + 5;
+  return step;
+}
+
+/* GB/s; one GPU alone has no bandwidth, and no place on the axis. */
+static void
+find_ratios (const LsCollectiveTable *t, double *ret_low, double *ret_high)
+{
+  double low = INFINITY, high = 0;
+  for (guint i = 0; i < t->n_rows; i++) {
+    double y = ls_collective_busbw (&t->rows[i]) / 1e9;
+    low = y > 0 ? fmin (low, y) : low;
+    high = fmax (high, y);
+  }
+  *ret_low = high > 0 ? low / LOG_ROOM : 1;
+  *ret_high = high > 0 ? high * LOG_ROOM : 10;
+}
 
 /* --- what is drawn ------------------------------------------------------------------ */
 
@@ -96,7 +165,7 @@ collect_styles (Plot *p)
     Style style = { label_of (p->t, row), p->styles->len };
     if (p->t->is_comparison)
       style.order = (guint64) row->n_ranks << 32 | row->n_nodes;
-    if (ls_collective_is_drawn (p->t, row) && find_style (p->styles, style.label) == p->styles->len)
+    if (is_drawn (p->t, row) && find_style (p->styles, style.label) == p->styles->len)
       g_array_append_val (p->styles, style);
     else
       g_free (style.label);
@@ -140,8 +209,8 @@ by_panel_and_style (gconstpointer a, gconstpointer b)
 static gint
 by_x (gconstpointer a, gconstpointer b, gpointer table)
 {
-  uint64_t x = ls_collective_x (table, *(const LsCollectiveRow *const *) a);
-  uint64_t y = ls_collective_x (table, *(const LsCollectiveRow *const *) b);
+  uint64_t x = x_of (table, *(const LsCollectiveRow *const *) a);
+  uint64_t y = x_of (table, *(const LsCollectiveRow *const *) b);
   return (x > y) - (x < y);
 }
 
@@ -150,7 +219,7 @@ collect_curves (Plot *p)
 {
   for (guint i = 0; i < p->t->n_rows; i++) {
     const LsCollectiveRow *row = &p->t->rows[i];
-    if (!ls_collective_is_drawn (p->t, row))
+    if (!is_drawn (p->t, row))
       continue;
     g_autofree char *label = label_of (p->t, row);
     Curve *curve = curve_of (p, panel_of (p->t, row), find_style (p->styles, label));
@@ -201,25 +270,13 @@ plot_clear (Plot *p)
   g_array_unref (p->curves);
 }
 
-static guint32
-mix (guint32 a, guint32 b, double share)
-{
-  guint32 out = 0;
-  for (int shift = 0; shift <= 16; shift += 8) {
-    double x = (a >> shift) & 255, y = (b >> shift) & 255;
-    out |= (guint32) (x + (y - x) * share + 0.5) << shift;
-  }
-  return out;
-}
-
+/* Numbers of GPUs and sizes are an order, algorithms and fidelities are series. */
 static guint32
 color_of (const Plot *p, guint style)
 {
   if (!p->t->is_comparison && !p->t->is_scaling)
     return ls_palette_series (style)->light;
-  double at = (double) style / MAX (p->styles->len - 1, 1) * (G_N_ELEMENTS (ordered) - 1);
-  guint below = MIN ((guint) at, G_N_ELEMENTS (ordered) - 2);
-  return mix (ordered[below], ordered[below + 1], at - below);
+  return ls_viridis_at ((double) style / MAX (p->styles->len - 1, 1));
 }
 
 /* Fidelities often agree: those drawn first are wider, so that they show behind others. */
@@ -230,25 +287,6 @@ n_above (const Plot *p, guint style)
   return p->t->is_comparison ? 0 : (int) (n - 1 - style % n);
 }
 
-/* --- data --------------------------------------------------------------------------- */
-
-static void
-write_number (FILE *out, double value)
-{
-  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-  fprintf (out, " %s", isnan (value) ? "NaN" : g_ascii_formatd (buffer, sizeof buffer, "%.6g", value));
-}
-
-static void
-write_point (FILE *out, const Plot *p, const LsCollectiveRow *row)
-{
-  fprintf (out, "%" G_GUINT64_FORMAT, ls_collective_x (p->t, row));
-  write_number (
-      out, ls_collective_shows_time (p->t) ? ls_collective_time_us (row) : ls_collective_busbw (row) / 1e9);
-  write_number (out, ls_collective_measured_busbw (row) / 1e9);
-  fputc ('\n', out);
-}
-
 /* A table of one fidelity is one line, whatever its algorithms. */
 static bool
 has_base (const Plot *p)
@@ -256,167 +294,26 @@ has_base (const Plot *p)
   return !p->t->is_comparison && !p->t->is_scaling && p->t->n_networks == 1;
 }
 
-static gboolean
-write_data (FILE *out, void *data, GError **error)
-{
-  const Plot *p = data;
-  fprintf (out, "# %s, then %s, simulated and measured. A block is a curve.\n",
-           p->t->is_scaling ? p->t->chips : "Size in bytes",
-           ls_collective_shows_time (p->t) ? "time in us" : "bus bandwidth in GB/s");
-  for (guint i = 0; i < p->curves->len; i++) {
-    const Curve *curve = &g_array_index (p->curves, Curve, i);
-    fprintf (out, "%s# panel %u, %s\n", i > 0 ? "\n\n" : "", curve->panel + 1,
-             g_array_index (p->styles, Style, curve->style).label);
-    for (guint k = 0; k < curve->rows->len; k++)
-      write_point (out, p, g_array_index (curve->rows, const LsCollectiveRow *, k));
-  }
-  if (has_base (p))
-    fputs ("\n\n# all\n", out);
-  for (guint i = 0; has_base (p) && i < p->t->n_rows; i++)
-    write_point (out, p, &p->t->rows[i]);
-  return TRUE;
-}
-
-/* --- script ------------------------------------------------------------------------- */
-
 static char *
 note_of (const Plot *p)
 {
   if (p->t->is_comparison)
     return g_strdup ("bus bandwidth over size; points: measured, lines: simulated at the same sizes");
   if (p->t->is_scaling)
-    return g_strdup_printf ("%s over %s, alone on the network",
-                            ls_collective_shows_time (p->t) ? "time" : "bus bandwidth", p->t->chips);
+    return g_strdup_printf ("%s over %s, alone on the network", shows_time (p->t) ? "time" : "bus bandwidth",
+                            p->t->chips);
   return g_strdup (p->t->n_networks > 1 ? "bus bandwidth over size, alone on the network"
                                         : "bus bandwidth over size, alone on the network; points: algorithm "
                                           "and protocol");
 }
 
-static void
-write_title (FILE *out, const Plot *p)
-{
-  g_autofree char *title = ls_gnuplot_quote (p->t->title), *note = note_of (p);
-  fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title,
-           (double) LEFT / p->width, 1 - 26.0 / p->height);
-  fprintf (out, "set label 2 '%s' at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
-           note, (double) LEFT / p->width, 1 - 50.0 / p->height);
-}
-
 static bool
 is_log (const Plot *p)
 {
-  return p->t->is_scaling && !ls_collective_shows_time (p->t);
+  return p->t->is_scaling && !shows_time (p->t);
 }
 
-static void
-write_axes (FILE *out, const Plot *p)
-{
-  ls_collective_write_axis (out, p->t, p->panel_width);
-  if (is_log (p))
-    ls_collective_write_ratios (out, p->t);
-  else
-    fputs ("set yrange [0:*]\nset ytics out nomirror\n", out);
-  fputs ("set border 3 linecolor rgb '#555555'\n"
-         "set grid ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n"
-         "unset key\n\n",
-         out);
-}
-
-static void
-write_margins (FILE *out, const Plot *p, guint panel)
-{
-  int left = LEFT + (int) (panel % p->n_columns) * (p->panel_width + GAP_X);
-  int top = TOP + (int) (panel / p->n_columns) * (p->panel_height + GAP_Y);
-  ls_picture_write_margins (out, (double) left / p->width, (double) (left + p->panel_width) / p->width,
-                            1 - (double) top / p->height, 1 - (double) (top + p->panel_height) / p->height);
-}
-
-/* Curve i of the data. */
-static void
-write_curve (FILE *out, const Plot *p, guint i)
-{
-  guint style = g_array_index (p->curves, Curve, i).style;
-  guint32 color = color_of (p, style);
-  int marker = markers[style % G_N_ELEMENTS (markers)], above = n_above (p, style), tenths = 9 + 3 * above;
-  if (p->t->is_comparison)
-    fprintf (out,
-             "data index %u using 1:2 with lines linewidth 2 linecolor rgb '#%06x' notitle, \\\n"
-             "  data index %u using 1:3 with points pointtype %d pointsize 0.7 linecolor rgb '#%06x' notitle",
-             i, color, i, marker, color);
-  else
-    fprintf (out,
-             "data index %u using 1:2 with %s linewidth %d pointtype %d pointsize %d.%d linecolor rgb "
-             "'#%06x' notitle",
-             i, has_base (p) ? "points" : "linespoints", 2 + 2 * above, marker, tenths / 10, tenths % 10,
-             color);
-}
-
-static void
-write_panel (FILE *out, const Plot *p, guint panel)
-{
-  fprintf (out, "\n# panel %u\n", panel + 1);
-  write_margins (out, p, panel);
-  if (p->t->is_comparison) {
-    g_autofree char *name = ls_gnuplot_quote (p->t->families[panel].name);
-    fprintf (out, "set label 3 %s at graph 0, graph 1 offset 0, character 0.7 left noenhanced\n", name);
-  }
-  const char *y = ls_collective_shows_time (p->t) ? "time (us)" : "bus bandwidth (GB/s)",
-             *x = p->t->is_scaling ? p->t->chips : "size";
-  int offset = is_log (p) ? -1 : 1; /* gnuplot leaves too little room beside listed tics */
-  fprintf (out, "set ylabel '%s' offset %d\n", panel % p->n_columns == 0 ? y : "", offset);
-  fprintf (out, "set xlabel '%s'\n", panel + p->n_columns >= p->n_panels ? x : "");
-  const char *separator = "plot ";
-  if (has_base (p)) {
-    fprintf (out, "plot data index %u using 1:2 with lines linewidth 2 linecolor rgb '#%06x' notitle",
-             p->curves->len, BASE_COLOR);
-    separator = ", \\\n  ";
-  }
-  for (guint i = 0; i < p->curves->len; i++) {
-    if (g_array_index (p->curves, Curve, i).panel != panel)
-      continue;
-    fputs (separator, out);
-    write_curve (out, p, i);
-    separator = ", \\\n  ";
-  }
-  fputs ("\nunset label; unset arrow\n", out);
-}
-
-/* An empty panel that only has the legend of all. */
-static void
-write_legend (FILE *out, const Plot *p)
-{
-  fprintf (out,
-           "\n# legend\nunset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale\n"
-           "set key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 "
-           "spacing 1.25 noenhanced\n"
-           "plot [0:1] [0:1] ",
-           1 - (KEY_WIDTH - 24.0) / p->width, 1 - (TOP - 6.0) / p->height);
-  for (guint i = 0; i < p->styles->len; i++) {
-    g_autofree char *label = ls_gnuplot_quote (g_array_index (p->styles, Style, i).label);
-    fprintf (out, "%sNaN with %s linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' title %s",
-             i > 0 ? ", \\\n  " : "", has_base (p) ? "points" : "linespoints",
-             markers[i % G_N_ELEMENTS (markers)], color_of (p, i), label);
-  }
-  fputc ('\n', out);
-}
-
-static gboolean
-write_script (FILE *out, void *data, GError **error)
-{
-  const Plot *p = data;
-  fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
-  ls_picture_write_terminal (p->picture, out, p->width, p->height, "title_font = ',18'",
-                             "title_font = ',15'");
-  ls_picture_write_data_name (p->picture, out);
-  write_title (out, p);
-  write_axes (out, p);
-  fputs ("set multiplot\n", out);
-  for (guint panel = 0; panel < p->n_panels; panel++)
-    write_panel (out, p, panel);
-  write_legend (out, p);
-  fputs ("unset multiplot\n", out);
-  return TRUE;
-}
+#include "show/plot_collective_text.h"
 
 gboolean
 ls_plot_collective (const LsCollectiveTable *t, const char *path, GError **error)

@@ -135,86 +135,14 @@ text_color (const Plot *p, const LsHeatCell *cell)
   return cell->kind == LS_HEAT_BOUND ? 0x222222 : 0x888888;
 }
 
-/* --- data -------------------------------------------------------------------------------- */
-
-/* Block 0: cells with a value, then those of each other kind; each has one out of sight. */
-static gboolean
-write_data (FILE *out, void *data, GError **error)
+static const char *
+kind_name (LsHeatKind kind)
 {
-  const Plot *p = data;
-  fputs ("# Across, up (from 0), figure, words, their colour and lines. A block for each kind of cell.\n",
-         out);
-  for (int kind = LS_HEAT_VALUE; kind >= LS_HEAT_NONE; kind--) {
-    fprintf (out, "%s# %s\n-9 -9 NaN \"\" 0 1\n", kind == LS_HEAT_VALUE ? "" : "\n\n",
-             kind == LS_HEAT_VALUE         ? "simulated"
-                 : kind == LS_HEAT_BOUND   ? "not simulated"
-                 : kind == LS_HEAT_NO_FIT  ? "do not fit"
-                 : kind == LS_HEAT_ILLEGAL ? "illegal"
-                                           : "as other cells");
-    for (guint i = 0; i < p->map->cells->len; i++) {
-      const LsHeatCell *cell = cell_at (p, i);
-      g_autofree char *text = cell_text (p, cell);
-      char value[G_ASCII_DTOSTR_BUF_SIZE];
-      if ((int) cell->kind == kind)
-        fprintf (out, "%u %u %s \"%s\" %u %d\n", i % p->n[0], i / p->n[0],
-                 kind == LS_HEAT_VALUE ? g_ascii_formatd (value, sizeof value, "%.6g", cell->value / p->unit)
-                                       : "NaN",
-                 text, text_color (p, cell), 1 + (kind == LS_HEAT_VALUE && !isnan (cell->bound)));
-    }
-  }
-  return TRUE;
-}
-
-/* --- script ------------------------------------------------------------------------------- */
-
-static void
-write_frame (FILE *out, const Plot *p)
-{
-  g_autofree char *title = ls_gnuplot_quote (p->map->title), *note = ls_gnuplot_quote (p->map->note);
-  fprintf (out,
-           "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n"
-           "set label 2 %s at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
-           title, 24.0 / p->width, 1 - 26.0 / p->height, note, 24.0 / p->width, 1 - 50.0 / p->height);
-  ls_picture_write_margins (out, (double) p->left / p->width,
-                            (double) (p->left + CELL_WIDTH * (int) p->n[0]) / p->width,
-                            1 - (double) TOP / p->height, (double) BOTTOM / p->height);
-  fprintf (out, "set xrange [-0.5:%u - 0.5]\nset yrange [-0.5:%u - 0.5]\nset border 0\n", p->n[0], p->n[1]);
-  for (int a = 0; a < 2; a++) {
-    g_autofree char *name = ls_gnuplot_quote (p->map->names[a]);
-    fprintf (out, "set %clabel %s noenhanced\nset %ctics scale 0 (", 'x' + a, name, 'x' + a);
-    for (guint i = 0; i < p->n[a]; i++) {
-      g_autofree char *label = ls_gnuplot_quote (g_ptr_array_index (p->map->labels[a], i));
-      fprintf (out, "%s%s %u", i > 0 ? ", " : "", label, i);
-    }
-    fputs (")\n", out);
-  }
-  fprintf (out,
-           "set key at screen %.6f, screen %.6f left top Left reverse vertical maxrows 3 samplen 1.6 spacing "
-           "1.3 width 2 noenhanced\n",
-           24.0 / p->width, (BOTTOM - 64.0) / p->height);
-}
-
-/* viridis (N. Smith and S. van der Walt, matplotlib) at 0, 1/8, .. 1: the best is bright. People
- * with impaired colour vision tell it apart, and it prints in grey. */
-static void
-write_palette (FILE *out, const Plot *p)
-{
-  static const char *const viridis[]
-      = { "#440154", "#472d7b", "#3b528b", "#2c728e", "#21918c", "#28ae80", "#5ec962", "#addc30", "#fde725" };
-  guint n = G_N_ELEMENTS (viridis);
-  fputs ("set palette defined (", out);
-  for (guint i = 0; i < n; i++)
-    fprintf (out, "%s%u '%s'", i > 0 ? ", " : "", i, viridis[p->map->is_more_better ? i : n - 1 - i]);
-  char lo[G_ASCII_DTOSTR_BUF_SIZE], hi[G_ASCII_DTOSTR_BUF_SIZE];
-  double end = p->hi > p->lo ? p->hi : p->hi * 1.001;
-  g_autofree char *text = g_strconcat (p->map->figure, p->unit > 1 ? " (thousands)" : "", NULL),
-                  *name = ls_gnuplot_quote (text);
-  fprintf (out, ")\n%sset cbrange [%s:%s]\nset cbtics out nomirror\nset cblabel %s noenhanced offset 1.2\n",
-           is_log (p) ? "set logscale cb\n" : "", g_ascii_formatd (lo, sizeof lo, "%.6g", p->lo / p->unit),
-           g_ascii_formatd (hi, sizeof hi, "%.6g", end / p->unit), name);
-  fprintf (out, "set colorbox user origin screen %.6f, screen %.6f size screen %.6f, screen %.6f noborder\n",
-           (double) (p->left + CELL_WIDTH * (int) p->n[0] + 22) / p->width, (double) BOTTOM / p->height,
-           16.0 / p->width, (double) (CELL_HEIGHT * (int) p->n[1]) / p->height);
+  return kind == LS_HEAT_VALUE  ? "simulated"
+      : kind == LS_HEAT_BOUND   ? "not simulated"
+      : kind == LS_HEAT_NO_FIT  ? "do not fit"
+      : kind == LS_HEAT_ILLEGAL ? "illegal"
+                                : "as other cells";
 }
 
 static bool
@@ -235,51 +163,7 @@ has_open (const Plot *p)
   return is_there;
 }
 
-#define BOX "data index %d using 1:2:($1-.485):($1+.485):($2-.47):($2+.47)"
-
-static void
-write_cells (FILE *out, const Plot *p)
-{
-  const char *sign = p->map->is_more_better ? "≤" : "≥";
-  g_autofree char *open = g_strdup_printf (has_open (p) ? "title 'best that was simulated; %s: what a bound "
-                                                          "left out cannot beat this'"
-                                                        : "title 'best, simulated'",
-                                           sign);
-  fprintf (out, "plot " BOX ":3 with boxxyerror fillstyle solid noborder fillcolor palette notitle, \\\n", 0);
-  fprintf (out, "  keyentry with boxes fillstyle solid noborder fillcolor rgb '#5ec962' %s, \\\n", open);
-  fprintf (out,
-           "  " BOX " with boxxyerror fillstyle pattern 4 noborder linecolor rgb '#b9cbe0' notitle, \\\n", 1);
-  if (has_kind (p, LS_HEAT_BOUND))
-    fprintf (out,
-             "  keyentry with boxes fillstyle pattern 4 border linecolor rgb '#b9cbe0' title 'not simulated: "
-             "no configuration beats the bound shown', \\\n");
-  fprintf (out, "  " BOX " with boxxyerror fillstyle solid noborder linecolor rgb '#e3e3e3' notitle, \\\n",
-           2);
-  fprintf (out, "  " BOX " with boxxyerror fillstyle solid noborder linecolor rgb '#f3f3f3' notitle, \\\n",
-           3);
-  fprintf (out,
-           "  for [k=0:4] data index k using 1:($2 + .16 * ($6 - 1)):4:5 with labels textcolor rgb variable "
-           "notitle\n");
-}
-
-static gboolean
-write_script (FILE *out, void *data, GError **error)
-{
-  const Plot *p = data;
-  fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\nset encoding utf8\n", out);
-  ls_picture_write_terminal (p->picture, out, p->width, p->height, "title_font = ',18'",
-                             "title_font = ',15'");
-  ls_picture_write_data_name (p->picture, out);
-  write_frame (out, p);
-  write_palette (out, p);
-  guint x = p->best % p->n[0], y = p->best / p->n[0];
-  fprintf (out,
-           "set object 1 rectangle from %u - .485, %u - .47 to %u + .485, %u + .47 front fillstyle empty "
-           "border linecolor rgb '#cc3311' linewidth 3\n",
-           x, y, x, y);
-  write_cells (out, p);
-  return TRUE;
-}
+#include "show/plot_heat_text.h"
 
 gboolean
 ls_plot_heat (const LsHeatMap *map, const char *path, GError **error)

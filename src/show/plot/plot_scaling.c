@@ -20,12 +20,6 @@
 /* As many, so that words of a legend fit beside its panels. */
 #define MAX_CURVES 12
 
-/* Numbers of GPUs and batches are an order: viridis (N. Smith and S. van der Walt, matplotlib)
- * at 0, 0.2, .. 0.8. */
-static const guint32 colors[] = { 0x440154, 0x414487, 0x2a788e, 0x22a884, 0x7ad151 };
-/* gnuplot's filled circle, square, triangle, diamond, triangle down. */
-static const int markers[] = { 7, 5, 9, 13, 11 };
-
 /* A row of panels: over GPUs with a curve for each batch, or the other way round. */
 typedef struct {
   bool over_gpus;
@@ -108,15 +102,6 @@ plot_clear (Plot *p)
     g_array_unref (p->rows[i].curves);
     g_array_unref (p->rows[i].xs);
   }
-}
-
-/* --- data ----------------------------------------------------------------------------------- */
-
-static void
-write_number (FILE *out, double value)
-{
-  char buffer[G_ASCII_DTOSTR_BUF_SIZE];
-  fprintf (out, " %s", g_ascii_formatd (buffer, sizeof buffer, "%.6g", value));
 }
 
 static const LsSweepGroup *
@@ -221,108 +206,14 @@ values_of (const Plot *p, const Row *row, const LsSweepGroup *g, guint column, d
   ret[1] = panel->follows == IS_TIME ? ret[0] * share : panel->follows == IS_RATE ? ret[0] / share : ret[0];
 }
 
-static void
-write_point (FILE *out, const Plot *p, const Row *row, const LsSweepGroup *g)
-{
-  double values[N_PANELS][2];
-  for (guint column = 0; column < N_PANELS; column++)
-    values_of (p, row, g, column, values[column]);
-  fprintf (out, "%u", x_of (row, g));
-  for (guint is_ideal = 0; is_ideal < 2; is_ideal++)
-    for (guint column = 0; column < 3; column++)
-      write_number (out, values[column][is_ideal]);
-  fputc ('\n', out);
-}
-
-static gboolean
-write_data (FILE *out, void *data, GError **error)
-{
-  const Plot *p = data;
-  fprintf (out,
-           "# %s or global batch, then %s, %s, %s, and these three were scaling ideal. A block is a curve.\n",
-           p->r->chips, panel_of (p, 0)->name, panel_of (p, 1)->name, panel_of (p, 2)->name);
-  for (guint r = 0, n = 0; r < p->n_rows; r++) {
-    const Row *row = &p->rows[r];
-    for (guint c = 0; c < row->curves->len; c++) {
-      uint32_t curve = g_array_index (row->curves, uint32_t, c);
-      fprintf (out, "%s# %s %u\n", n++ > 0 ? "\n\n" : "", row->over_gpus ? "global batch" : p->r->chips,
-               curve);
-      for (guint i = 0; i < row->xs->len; i++) {
-        const LsSweepGroup *g = find_group (p, row, curve, g_array_index (row->xs, uint32_t, i));
-        if (g)
-          write_point (out, p, row, g);
-      }
-    }
-  }
-  return TRUE;
-}
-
-/* --- script ---------------------------------------------------------------------------------- */
-
-static guint32
-color_of (const Row *row, guint curve)
-{
-  guint n = row->curves->len;
-  return colors[n <= 1 ? 1 : curve * (G_N_ELEMENTS (colors) - 1) / (n - 1)];
-}
-
-static void
-write_title (FILE *out, const Plot *p)
-{
-  g_autofree char *text = g_strdup_printf ("%s: the best configuration as it scales", p->r->title),
-                  *title = ls_gnuplot_quote (text);
-  fprintf (out, "set label 1 %s at screen %.6f, screen %.6f left noenhanced font title_font\n", title,
-           24.0 / p->width, 1 - 26.0 / p->height);
-  g_autofree char *note = p->n_rows > 1
-      ? g_strdup_printf ("dashed: ideal; over %s from the fewest, over batches from the largest", p->r->chips)
-      : p->rows[0].over_gpus
-      ? g_strdup_printf ("dashed: ideal, each %s as fast as with the fewest", p->r->chip)
-      : g_strdup ("dashed: ideal, each sequence as fast as with the largest batch");
-  fprintf (out, "set label 2 '%s' at screen %.6f, screen %.6f left noenhanced textcolor rgb '#555555'\n",
-           note, 24.0 / p->width, 1 - 50.0 / p->height);
-}
-
-/* A tic where there are points. */
-static void
-write_xtics (FILE *out, const Row *row)
-{
-  guint n = row->xs->len;
-  fprintf (out, "set xrange [%u / 1.15:%u * 1.15]\nset xtics out nomirror (",
-           g_array_index (row->xs, uint32_t, 0), g_array_index (row->xs, uint32_t, n - 1));
-  for (guint i = 0; i < n; i++)
-    fprintf (out, "%s%u", i > 0 ? ", " : "", g_array_index (row->xs, uint32_t, i));
-  fputs (")\n", out);
-}
-
-/* Tics at 1, 2 and 5 of each decade. */
-static void
-write_log_tics (FILE *out, double lo, double hi, guint column)
-{
-  static const int digits[] = { 1, 2, 5 };
-  const char *separator = "set logscale y\nset ytics out nomirror (";
-  for (int decade = (int) floor (log10 (lo)); decade <= (int) ceil (log10 (hi)); decade++)
-    for (guint d = 0; d < G_N_ELEMENTS (digits); d++) {
-      double at = digits[d] * pow (10, decade);
-      char text[G_ASCII_DTOSTR_BUF_SIZE], place[G_ASCII_DTOSTR_BUF_SIZE];
-      bool is_kilo = column == 1 && at >= 1e3;
-      if (at < lo || at > hi)
-        continue;
-      fprintf (out, "%s'%s%s' %s", separator,
-               g_ascii_formatd (text, sizeof text, "%.10g", is_kilo ? at / 1e3 : at), is_kilo ? "k" : "",
-               g_ascii_formatd (place, sizeof place, "%.10g", at));
-      separator = ", ";
-    }
-  fputs (*separator == ',' ? ")\n" : "set logscale y\nset ytics out nomirror autofreq\n", out);
-}
-
 #define MARGIN        1.12 /* of a logarithmic axis, factor */
 #define LEAST_PERCENT 10   /* that the axis of MFU spans    */
 
+/* Of an axis of values. */
 static void
-write_yaxis (FILE *out, const Plot *p, const Row *row, guint column)
+find_range (const Plot *p, const Row *row, guint column, double *ret_lo, double *ret_hi)
 {
   double lo = INFINITY, hi = 0;
-  char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE];
   for (guint i = 0; i < p->r->groups->len; i++) {
     double values[2];
     if (!group_at (p, i)->first)
@@ -333,87 +224,35 @@ write_yaxis (FILE *out, const Plot *p, const Row *row, guint column)
   }
   const Panel *panel = panel_of (p, column);
   double spare = fmax (0.1 * (hi - lo), panel->is_percent ? 0.5 * (LEAST_PERCENT - (hi - lo)) : 0.02 * hi);
-  lo = panel->is_linear ? fmax (0, lo - spare) : lo / MARGIN;
+  *ret_lo = panel->is_linear ? fmax (0, lo - spare) : lo / MARGIN;
   hi = panel->is_linear ? hi + spare : hi * MARGIN;
-  if (panel->is_percent)
-    hi = fmin (hi, 100);
-  if (!panel->is_linear)
-    write_log_tics (out, lo, hi, column);
-  else
-    fputs ("unset logscale y\nset ytics out nomirror autofreq\nset format y '%g'\n", out);
-  fprintf (out, "set yrange [%s:%s]\n", g_ascii_formatd (a, sizeof a, "%.6g", lo),
-           g_ascii_formatd (b, sizeof b, "%.6g", hi));
+  *ret_hi = panel->is_percent ? fmin (hi, 100) : hi;
 }
 
-static void
-write_panel (FILE *out, const Plot *p, guint r, guint column, guint first)
+static char *
+note_of (const Plot *p)
 {
-  const Row *row = &p->rows[r];
-  int left = LEFT + (int) column * (PANEL_WIDTH + GAP_X), top = TOP + (int) r * (PANEL_HEIGHT + GAP_Y);
-  fputc ('\n', out);
-  ls_picture_write_margins (out, (double) left / p->width, (double) (left + PANEL_WIDTH) / p->width,
-                            1 - (double) top / p->height, 1 - (double) (top + PANEL_HEIGHT) / p->height);
-  fprintf (out, "set xlabel '%s'\nset ylabel '%s'\n",
-           row->over_gpus ? p->r->chips : "global batch (sequences)", panel_of (p, column)->name);
-  write_xtics (out, row);
-  write_yaxis (out, p, row, column);
-  for (guint c = 0; c < row->curves->len; c++)
-    fprintf (out,
-             "%sdata index %u using 1:%u with lines linewidth 1 dashtype 2 linecolor rgb '#%06x' notitle, "
-             "\\\n"
-             "  data index %u using 1:%u with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor "
-             "rgb '#%06x' notitle",
-             c > 0 ? ", \\\n  " : "plot ", first + c, column + 5, color_of (row, c), first + c, column + 2,
-             markers[c % G_N_ELEMENTS (markers)], color_of (row, c));
-  fputs ("\nunset label\n", out);
+  return p->n_rows > 1
+      ? g_strdup_printf ("dashed: ideal; over %s from the fewest, over batches from the largest", p->r->chips)
+      : p->rows[0].over_gpus
+      ? g_strdup_printf ("dashed: ideal, each %s as fast as with the fewest", p->r->chip)
+      : g_strdup ("dashed: ideal, each sequence as fast as with the largest batch");
 }
 
-/* Beside the panels of a row, in an empty one. */
-static void
-write_legend (FILE *out, const Plot *p, guint r)
+static guint32
+color_of (const Row *row, guint curve)
 {
-  const Row *row = &p->rows[r];
-  int top = TOP + (int) r * (PANEL_HEIGHT + GAP_Y);
-  fprintf (out,
-           "\nset key at screen %.6f, screen %.6f left top Left reverse vertical maxcolumns 1 samplen 2 "
-           "spacing 1.25 noenhanced\n"
-           "unset border; unset tics; unset grid; unset xlabel; unset ylabel; unset logscale y\nplot [1:2] "
-           "[1:2] ",
-           1 - (KEY_WIDTH - 16.0) / p->width, 1 - (top - 6.0) / p->height);
-  for (guint c = 0; c < MIN (row->curves->len, MAX_CURVES); c++)
-    fprintf (out,
-             "%sNaN with linespoints linewidth 2 pointtype %d pointsize 0.9 linecolor rgb '#%06x' title "
-             "'%s%u%s%s'",
-             c > 0 ? ", \\\n  " : "", markers[c % G_N_ELEMENTS (markers)], color_of (row, c),
-             row->over_gpus ? "batch " : "", g_array_index (row->curves, uint32_t, c),
-             row->over_gpus ? "" : " ", row->over_gpus ? "" : p->r->chips);
-  fputs (", \\\n  NaN with lines linewidth 1 dashtype 2 linecolor rgb '#555555' title 'ideal'\nunset key\n",
-         out);
+  guint n = row->curves->len, last = 4; /* as many colours, none between them */
+  return ls_viridis_at ((n <= 1 ? 1 : curve * last / (n - 1)) / (double) last);
 }
 
-#define AXES                                                                                                 \
-  "set border 3 linecolor rgb '#555555'\nset tics out nomirror\nset logscale x 2\n"                          \
-  "set grid ytics linetype 1 linecolor rgb '#e6e6e6' linewidth 1\n"
-
-static gboolean
-write_script (FILE *out, void *data, GError **error)
+static int
+marker_of (guint curve)
 {
-  const Plot *p = data;
-  fputs ("# Drawn by gnuplot 5.4 or later; edit and run again.\n", out);
-  ls_picture_write_terminal (p->picture, out, p->width, p->height, "title_font = ',18'",
-                             "title_font = ',15'");
-  ls_picture_write_data_name (p->picture, out);
-  write_title (out, p);
-  fputs ("unset key\nset multiplot\n", out);
-  for (guint r = 0, first = 0; r < p->n_rows; first += p->rows[r++].curves->len) {
-    fputs (AXES, out);
-    for (guint column = 0; column < 3; column++)
-      write_panel (out, p, r, column, first);
-    write_legend (out, p, r);
-  }
-  fputs ("unset multiplot\n", out);
-  return TRUE;
+  return ls_series_markers[curve % LS_N_SERIES_MARKERS];
 }
+
+#include "show/plot_scaling_text.h"
 
 gboolean
 ls_plot_scaling (const LsSweepReport *report, const char *path, GError **error)

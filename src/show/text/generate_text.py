@@ -4,7 +4,8 @@
 A file holds functions; each begins with a line "@ SIGNATURE". One that returns char * makes a text; others append to
 their argument `out`, a GString or a FILE. Below it stand, two blanks further in for what belongs to the line above:
 
-    |a line {count r->tokens}    as it is printed, with what stands in braces; "\\" at its end: the line goes on
+    |a line {count r->tokens}    as it is printed, with what stands in braces; "\\" at its end: the line goes on;
+                                 "\\\\": it ends in one
     if C / else if C / else      only then
     for LOOP [where C]           for each element of a list: as in result_keys.txt; i_NAME is its number
     let NAME = C                 a value by a name
@@ -122,8 +123,7 @@ def value_of(code):
         (form, expression), code = FORMS[form], rest
         code, given = expression.format(rest), given or form
     width = re.match(r"%\+?(\d*)", given or "%")[1]
-    dash = f"%{width}s" if has_dash else ""
-    return given or "%s", code, False, dash
+    return given or "%s", code, False, f"%{width}s" if has_dash else ""
 
 
 class Text:
@@ -173,6 +173,8 @@ class Text:
 
     def add_value(self, code):
         form, value, is_made, dash = value_of(code)
+        if self.function.is_file and re.fullmatch(r"%[-+.0-9]*[fge]", form):  # whatever the locale
+            form, value, is_made = "%s", f"ls_gnuplot_number ({quoted(form)}, {value})", True
         if is_made:
             name = self.function.name()
             self.lines.append(f"g_autofree char *{name} = {value};")
@@ -336,7 +338,9 @@ def statement(function, line):
     word, _, rest = line.text.partition(" ")
     if line.text.startswith("|"):
         text = line.text[1:]
-        return ["{", *appended(function, text[:-1] if text.endswith("\\") else text + "\n"), "}"]
+        ends = text.endswith("\\\\") or not text.endswith("\\")
+        text = text.removesuffix("\\") + "\n" * ends
+        return ["{", *appended(function, text), "}"] if text else []
     if word in ("if", "else", "for"):
         return nested(line, block(function, line.below))
     if word == "let":
