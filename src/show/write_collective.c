@@ -14,58 +14,6 @@ ls_collective_error_pct (const LsCollectiveRow *row)
   return 100 * (ls_collective_time_us (row) / row->measured_us - 1);
 }
 
-/* ---- CSV ---- */
-
-/* A name as a cell (RFC 4180). */
-static void
-append_cell (GString *out, const char *text)
-{
-  if (!text[strcspn (text, ",\"\r\n")]) {
-    g_string_append (out, text);
-    return;
-  }
-  g_auto (GStrv) parts = g_strsplit (text, "\"", -1);
-  g_autofree char *doubled = g_strjoinv ("\"\"", parts);
-  g_string_append_printf (out, "\"%s\"", doubled);
-}
-
-/* "," and the value so that it reads back as the same double. */
-static void
-append_double (GString *out, double value)
-{
-  g_string_append_c (out, ',');
-  ls_csv_append_number (out, value);
-}
-
-static void
-append_csv_row (GString *out, const LsCollectiveRow *row, gboolean is_comparison)
-{
-  append_cell (out, row->cluster);
-  g_string_append_c (out, ',');
-  append_cell (out, row->op);
-  g_string_append_printf (out, ",%u,%u,%" G_GUINT64_FORMAT ",%s,%s,%s", row->n_ranks, row->n_nodes,
-                          row->bytes, row->algorithm, row->protocol, row->network);
-  append_double (out, ls_collective_time_us (row));
-  append_double (out, ls_collective_algbw (row) / 1e9);
-  append_double (out, ls_collective_busbw (row) / 1e9);
-  if (is_comparison) {
-    append_double (out, row->measured_us);
-    append_double (out, ls_collective_error_pct (row));
-  }
-  g_string_append_c (out, '\n');
-}
-
-char *
-ls_collective_to_csv (const LsCollectiveTable *t)
-{
-  GString *out = g_string_new (
-      "cluster,op,gpus,nodes,size_bytes,algorithm,protocol,network,time_us,algbw_GBps,busbw_GBps");
-  g_string_append (out, t->is_comparison ? ",measured_us,error_pct\n" : "\n");
-  for (guint i = 0; i < t->n_rows; i++)
-    append_csv_row (out, &t->rows[i], t->is_comparison);
-  return g_string_free (out, FALSE);
-}
-
 /* ---- text ---- */
 
 /* A number in as many digits as fit, right-aligned behind a blank; as nccl-tests shortens them. */

@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "data/text/json_out.h"
+#include "show/draw/palette.h"
+#include "show/draw/topology_draw.h"
 
 #define MAX_LINE 110 /* of a source */
 
@@ -122,16 +124,6 @@ branches_of (const Page *p, const GPtrArray *parts)
 /* --- a cluster as a graph for Graphviz ----------------------------------------------------------- */
 
 #define NO_HOST UINT32_MAX
-
-/* Paul Tol, "Colour schemes", SRON/EPS/TN/09-002, "light"; people with impaired colour
- * vision tell them apart. */
-static const char *const colors[LS_TOPO_MAX_KINDS] = {
-  [LS_NODE_GPU] = "#bbcc33",     [LS_NODE_NVSWITCH] = "#44bb99",   [LS_NODE_PCIE_SWITCH] = "#eedd88",
-  [LS_NODE_CPU] = "#ee8866",     [LS_NODE_CPU_MEMORY] = "#ffaabb", [LS_NODE_NVME] = "#dddddd",
-  [LS_NODE_NIC] = "#77aadd",     [LS_NODE_BRIDGE] = "#ee8866",     [LS_NODE_LEAF] = "#99ddff",
-  [LS_NODE_SPINE] = "#99ddff",   [LS_NODE_CORE] = "#99ddff",       [LS_NODE_LOCALS] = "#99ddff",
-  [LS_NODE_GLOBALS] = "#99ddff",
-};
 
 /* Two ends as drawn, and how many links are between them. */
 typedef struct {

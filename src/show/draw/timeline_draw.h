@@ -26,13 +26,6 @@ ls_time_is_shown (const LsTimeScale *s, LsTime from, LsTime to)
   return to > s->from && from < s->to && to > from;
 }
 
-/* The lane of an op; the host's is behind those of the streams. */
-static inline int
-ls_lane_of (const LsOp *op)
-{
-  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? LS_N_STREAMS : op->stream;
-}
-
 const char *ls_box_paint (LsBoxKind kind);
 /* Its stream's, or for kernels that of its tag. */
 const char *ls_op_paint (const LsOp *op);

@@ -131,19 +131,11 @@ index_of_name (Names *n, const char *name)
 static int64_t
 wait_of (const LsOp *op, const LsSpan *s)
 {
-  bool is_communication = op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
-  if (is_communication)
+  if (ls_op_is_communication (op->kind))
     return s->matched == LS_TIME_NEVER ? -1 : nanoseconds (s->matched - s->start);
   bool is_slower = op->kind == LS_OP_KERNEL && s->end != LS_TIME_NEVER && s->matched != LS_TIME_NEVER
       && s->end - s->start > s->matched;
   return is_slower ? nanoseconds (s->end - s->start - s->matched) : 0;
-}
-
-/* The host itself is the stream behind all others. */
-static int64_t
-stream_of (const LsOp *op)
-{
-  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? LS_N_STREAMS : op->stream;
 }
 
 static void
@@ -164,7 +156,7 @@ add_ops (LsJsonOut *w, const LsTimeline *t, uint32_t rank, Names *names)
     push (c[START], start - before);
     push (c[LENGTH], s->end == LS_TIME_NEVER ? -1 : nanoseconds (s->end - t->window_start) - start);
     push (c[WAIT], wait_of (op, s));
-    push (c[STREAM], stream_of (op));
+    push (c[STREAM], ls_lane_of (op));
     push (c[NAME], index_of_name (names, ls_span_name (t, rank, s)));
     push (c[TAG], op->tag);
     push (c[MB], instance->mb);
@@ -208,9 +200,8 @@ static void
 add_words (LsJsonOut *w)
 {
   ls_json_out_begin_array (w, "streams");
-  for (int i = 0; i < LS_N_STREAMS; i++)
-    ls_json_out_string (w, NULL, ls_stream_name ((LsStream) i));
-  ls_json_out_string (w, NULL, "host");
+  for (int i = 0; i <= LS_N_STREAMS; i++)
+    ls_json_out_string (w, NULL, ls_lane_name (i));
   ls_json_out_end_array (w);
   ls_json_out_begin_array (w, "stream_paints");
   for (int i = 0; i <= LS_N_STREAMS; i++)

@@ -55,6 +55,21 @@ GPtrArray *ls_timeline_strips (const LsTimeline *t, uint32_t rank, LsTime resolu
  * first of each role, and with more roles than rows as many of each stage. uint32_t values, by role. */
 GArray *ls_timeline_rows (const LsTimeline *t, guint max_rows);
 
+/* --- ops ---------------------------------------------------------------------------------------------- */
+
+/* The lane of an op; the host's is behind those of the streams. */
+static inline int
+ls_lane_of (const LsOp *op)
+{
+  return ls_op_is_of_host (op->kind) ? LS_N_STREAMS : op->stream;
+}
+
+static inline const char *
+ls_lane_name (int lane)
+{
+  return lane == LS_N_STREAMS ? "host" : ls_stream_name ((LsStream) lane);
+}
+
 /* --- which send of a timeline met which receive -------------------------------------------------- */
 
 /* The k-th send to the next stage meets the k-th receive of that rank from its previous stage, and the k-th

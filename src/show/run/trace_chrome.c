@@ -7,8 +7,7 @@
 #include "show/run/timeline_boxes.h"
 
 /* The host has a thread after the streams, and passes one before them. */
-#define TID_HOST   LS_N_STREAMS
-#define TID_PASSES (TID_HOST + 1)
+#define TID_PASSES (LS_N_STREAMS + 1)
 
 void
 trace_put_string (Trace *w, const char *text)
@@ -51,24 +50,10 @@ write_rank_names (Trace *w, uint32_t rank)
   for (int tid = 0; tid <= TID_PASSES; tid++) {
     trace_begin_event (w, 'M', "thread_name", rank);
     fprintf (w->out, ",\"tid\":%d,\"args\":{\"name\":\"%s\"}}", tid,
-             tid == TID_PASSES     ? "passes"
-                 : tid == TID_HOST ? "host"
-                                   : ls_stream_name ((LsStream) tid));
+             tid == TID_PASSES ? "passes" : ls_lane_name (tid));
     trace_begin_event (w, 'M', "thread_sort_index", rank);
     fprintf (w->out, ",\"tid\":%d,\"args\":{\"sort_index\":%d}}", tid, tid == TID_PASSES ? -1 : tid);
   }
-}
-
-static bool
-is_communication (const LsOp *op)
-{
-  return op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
-}
-
-static unsigned
-thread_of (const LsOp *op)
-{
-  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? TID_HOST : op->stream;
 }
 
 bool
@@ -260,19 +245,19 @@ write_span (Trace *w, uint32_t rank, const LsSpan *s)
   if (!is_slice (w->t, rank, s, &from, &to) || from >= w->until[rank])
     return;
   trace_begin_event (w, 'X', ls_span_name (w->t, rank, s), rank);
-  fprintf (w->out, ",\"tid\":%u,\"cat\":\"%s\"", thread_of (op), ls_tag_name ((LsTag) op->tag));
+  fprintf (w->out, ",\"tid\":%d,\"cat\":\"%s\"", ls_lane_of (op), ls_tag_name ((LsTag) op->tag));
   trace_put_us (w, "ts", from);
   trace_put_us (w, "dur", to - from);
   write_args (w, rank, s, op);
   fputc ('}', w->out);
 
-  if (!is_communication (op))
+  if (!ls_op_is_communication (op->kind))
     return;
   LsTime matched = MIN (s->matched, w->t->window_end) - w->t->window_start;
   if (matched <= from)
     return;
   trace_begin_event (w, 'X', "waiting for partners", rank);
-  fprintf (w->out, ",\"tid\":%u,\"cat\":\"wait\"", thread_of (op));
+  fprintf (w->out, ",\"tid\":%d,\"cat\":\"wait\"", ls_lane_of (op));
   trace_put_us (w, "ts", from);
   trace_put_us (w, "dur", MIN (matched, to) - from);
   fputc ('}', w->out);
@@ -282,7 +267,7 @@ static void
 write_arrow_end (Trace *w, char phase, uint32_t rank, const LsSpan *s, LsTime at, guint id)
 {
   trace_begin_event (w, phase, "p2p", rank);
-  fprintf (w->out, ",\"tid\":%u,\"cat\":\"p2p\",\"id\":%u", thread_of (ls_span_op (w->t, rank, s)), id);
+  fprintf (w->out, ",\"tid\":%d,\"cat\":\"p2p\",\"id\":%u", ls_lane_of (ls_span_op (w->t, rank, s)), id);
   trace_put_us (w, "ts", at);
   fputs (phase == 'f' ? ",\"bp\":\"e\"}" : "}", w->out);
 }

@@ -3,6 +3,7 @@
 
 #include "analysis/report.h"
 #include "exec/memory/memory.h"
+#include "show/run/timeline_boxes.h"
 #include "show/run/trace_chrome.h"
 
 #define N_COLUMNS 1000
@@ -11,12 +12,6 @@ typedef struct {
   LsTime at;
   double value; /* of changes: by how much */
 } Point;
-
-static bool
-is_communication (const LsOp *op)
-{
-  return op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
-}
 
 static LsTime
 window_of (const Trace *w)
@@ -100,7 +95,7 @@ put_in_flight (Trace *w, uint32_t rank)
   for (uint32_t i = 0; i < r->n; i++) {
     const LsOp *op = ls_span_op (w->t, rank, &r->spans[i]);
     LsTime from, to;
-    if (!is_communication (op) || !trace_cut (w->t, &r->spans[i], &from, &to))
+    if (!ls_op_is_communication (op->kind) || !trace_cut (w->t, &r->spans[i], &from, &to))
       continue;
     add_change (ops, from, to, 1);
     add_change (bytes, from, to, trace_sent_bytes (w->t, rank, op));
@@ -148,13 +143,13 @@ put_op_rates (Trace *w, uint32_t rank)
     LsSpan s = r->spans[i];
     const LsOp *op = ls_span_op (w->t, rank, &s);
     LsTime from, to;
-    if (s.end == LS_TIME_NEVER || (is_communication (op) && s.matched == LS_TIME_NEVER))
+    if (s.end == LS_TIME_NEVER || (ls_op_is_communication (op->kind) && s.matched == LS_TIME_NEVER))
       continue;
-    s.start = is_communication (op) ? MAX (s.start, s.matched) : s.start;
+    s.start = ls_op_is_communication (op->kind) ? MAX (s.start, s.matched) : s.start;
     if (!trace_cut (w->t, &s, &from, &to))
       continue;
     double share = (double) (to - from) / (double) (s.end - s.start);
-    if (is_communication (op))
+    if (ls_op_is_communication (op->kind))
       spread (w, sent, from, to, share * trace_sent_bytes (w->t, rank, op));
     if (op->kind != LS_OP_KERNEL || op->kernel == UINT32_MAX)
       continue;
@@ -225,7 +220,7 @@ put_links (Trace *w, uint32_t rank)
     LsSpan s = r->spans[i];
     const LsOp *op = ls_span_op (w->t, rank, &s);
     LsTime from, to;
-    if (!is_communication (op) || s.end == LS_TIME_NEVER || s.matched == LS_TIME_NEVER)
+    if (!ls_op_is_communication (op->kind) || s.end == LS_TIME_NEVER || s.matched == LS_TIME_NEVER)
       continue;
     s.start = MAX (s.start, s.matched);
     if (trace_cut (w->t, &s, &from, &to))

@@ -6,6 +6,7 @@
 
 #include "data/text/csv.h"
 #include "data/text/write_file.h"
+#include "show/run/timeline_boxes.h"
 
 /* --- run --links --------------------------------------------------------------------------------- */
 
@@ -63,22 +64,14 @@ write_time (FILE *out, const LsTimeline *t, LsTime at)
     fprintf (out, "%" PRId64, at - t->window_start);
 }
 
-static const char *
-place_of (const LsOp *op)
-{
-  return op->kind == LS_OP_HOST_SYNC || op->kind == LS_OP_HOST_DELAY ? "host"
-                                                                     : ls_stream_name ((LsStream) op->stream);
-}
-
 /* spans: those of the rank, or of the one who stands for it. */
 static void
 write_span (FILE *out, const LsTimeline *t, uint32_t rank, const LsSpan *spans, const LsSpan *s)
 {
   const LsOp *op = ls_span_op (t, rank, s);
   const LsInstance *instance = ls_span_instance (t, rank, s);
-  bool is_communication = op->kind == LS_OP_COLLECTIVE || op->kind == LS_OP_P2P;
 
-  fprintf (out, "%u,%s,", rank, place_of (op));
+  fprintf (out, "%u,%s,", rank, ls_lane_name (ls_lane_of (op)));
   ls_csv_print (out, ls_span_name (t, rank, s));
   fprintf (out, ",%s,%u,%u,%u,", ls_tag_name ((LsTag) op->tag), instance->mb, instance->chunk,
            instance->stage);
@@ -87,7 +80,7 @@ write_span (FILE *out, const LsTimeline *t, uint32_t rank, const LsSpan *spans, 
   fputc (',', out);
   write_time (out, t, s->start);
   fputc (',', out);
-  write_time (out, t, is_communication ? s->matched : LS_TIME_NEVER);
+  write_time (out, t, ls_op_is_communication (op->kind) ? s->matched : LS_TIME_NEVER);
   fputc (',', out);
   write_time (out, t, s->end);
   fprintf (out, ",%s,%u,", ls_cause_name ((LsCause) s->cause_kind), (unsigned) (s - spans));
