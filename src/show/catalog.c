@@ -8,7 +8,6 @@
 #include "data/text/json_out.h"
 #include "job/job.h"
 #include "schedules/sched.h"
-#include "show/text_table.h"
 
 static const struct {
   const char *kind;
@@ -46,27 +45,13 @@ describe (const LsDataEntry *entry)
   return summary ? g_steal_pointer (&summary) : g_strdup_printf ("wrong: see lockstep check %s", path);
 }
 
-static void
-append_files (GString *out, LsDataKind data)
+static guint
+n_schedules (void)
 {
-  g_autoptr (GPtrArray) entries = ls_data_list (data);
-  LsTextTable table;
-  ls_text_table_init (&table, "lll");
-  for (guint i = 0; i < entries->len; i++) {
-    const LsDataEntry *entry = g_ptr_array_index (entries, i);
-    ls_text_table_take (&table, ls_printable (entry->name));
-    ls_text_table_add (&table, "%-12s", entry->from);
-    ls_text_table_take (&table, describe (entry));
-  }
-  ls_text_table_print (&table, 2, out);
-}
-
-static void
-append_schedules (GString *out)
-{
-  const LsSched *sched;
-  for (guint i = 0; (sched = ls_sched_at (i)); i++)
-    g_string_append_printf (out, "  %s\n", sched->name);
+  guint n = 0;
+  while (ls_sched_at (n))
+    n++;
+  return n;
 }
 
 /* Whether there is such a kind; NULL stands for all. */
@@ -97,23 +82,7 @@ is_asked (const char *kind, const char *which)
   return !kind || strcmp (kind, which) == 0;
 }
 
-char *
-ls_catalog_list (const char *kind, GError **error)
-{
-  if (!check_kind (kind, error))
-    return NULL;
-  GString *out = g_string_new (NULL);
-  for (guint i = 0; i < G_N_ELEMENTS (data_kinds); i++)
-    if (is_asked (kind, data_kinds[i].kind)) {
-      g_string_append_printf (out, "%s%s\n", out->len > 0 ? "\n" : "", data_kinds[i].kind);
-      append_files (out, data_kinds[i].data);
-    }
-  if (is_asked (kind, "schedules")) {
-    g_string_append_printf (out, "%sschedules\n", out->len > 0 ? "\n" : "");
-    append_schedules (out);
-  }
-  return g_string_free (out, FALSE);
-}
+#include "show/catalog_text.h"
 
 static void
 write_files (LsDataKind data, LsJsonOut *w)
@@ -134,10 +103,9 @@ write_files (LsDataKind data, LsJsonOut *w)
 static void
 write_schedules (LsJsonOut *w)
 {
-  const LsSched *sched;
-  for (guint i = 0; (sched = ls_sched_at (i)); i++) {
+  for (guint i = 0; i < n_schedules (); i++) {
     ls_json_out_begin_object (w, NULL);
-    ls_json_out_string (w, "name", sched->name);
+    ls_json_out_string (w, "name", ls_sched_at (i)->name);
     ls_json_out_end_object (w);
   }
 }
@@ -206,18 +174,6 @@ ls_checked_file_free (LsCheckedFile *f)
   ls_diag_list_free (f->diags);
   g_clear_error (&f->problem);
   g_free (f);
-}
-
-char *
-ls_checked_files_to_text (const GPtrArray *files)
-{
-  GString *out = g_string_new (NULL);
-  for (guint i = 0; i < files->len; i++) {
-    const LsCheckedFile *f = g_ptr_array_index (files, i);
-    if (f->about)
-      g_string_append_printf (out, "%s: ok: %s\n", f->path, f->about);
-  }
-  return g_string_free (out, FALSE);
 }
 
 static void

@@ -77,10 +77,16 @@ ls_text_energy (double kwh)
 }
 
 char *
-ls_text_number (const char *format, double value)
+ls_text_plain (const char *format, double value)
 {
   char text[G_ASCII_DTOSTR_BUF_SIZE];
-  return g_strdup (isnan (value) ? "-" : g_ascii_formatd (text, sizeof text, format, value));
+  return g_strdup (isnan (value) ? "NaN" : g_ascii_formatd (text, sizeof text, format, value));
+}
+
+char *
+ls_text_number (const char *format, double value)
+{
+  return isnan (value) ? g_strdup ("-") : ls_text_plain (format, value);
 }
 
 char *

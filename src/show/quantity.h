@@ -15,8 +15,9 @@ char *ls_text_money (double usd);
 char *ls_text_energy (double kwh);
 /* "1,234,567.8" */
 char *ls_text_grouped (double value, int decimals);
-/* As printf() in the C locale. */
+/* As printf() in the C locale; plain: for programs, NaN "NaN". */
 char *ls_text_number (const char *format, double value);
+char *ls_text_plain (const char *format, double value);
 /* A name of ours without its underscores: "exposed_tp" as "exposed tp". */
 char *ls_text_words (const char *name);
 

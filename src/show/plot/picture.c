@@ -53,13 +53,6 @@ ls_gnuplot_quote (const char *text)
   return g_string_free (quoted, FALSE);
 }
 
-char *
-ls_gnuplot_number (const char *format, double value)
-{
-  char text[G_ASCII_DTOSTR_BUF_SIZE];
-  return g_strdup (isnan (value) ? "NaN" : g_ascii_formatd (text, sizeof text, format, value));
-}
-
 /* Whether there is a gnuplot: LS_ERROR_IO that says how to get one. */
 static gboolean
 gnuplot_check (GError **error)

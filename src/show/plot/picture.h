@@ -66,8 +66,6 @@ gboolean ls_gnuplot_run (FILE *script, FILE *data, const char *picture, GError *
 
 /* `text` as a gnuplot string in single quotes, newly allocated. */
 char *ls_gnuplot_quote (const char *text);
-/* As printf() in the C locale, newly allocated; "NaN". */
-char *ls_gnuplot_number (const char *format, double value);
 
 /* Colours of a scale, dark to bright: viridis (N. Smith and S. van der Walt, matplotlib) at 0, 1/8, .. 1.
  * People with impaired colour vision tell them apart. */

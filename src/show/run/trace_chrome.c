@@ -38,24 +38,6 @@ trace_begin_event (Trace *w, char phase, const char *name, uint32_t rank)
   w->has_events = true;
 }
 
-static void
-write_rank_names (Trace *w, uint32_t rank)
-{
-  const LsPlan *plan = w->t->plan;
-  trace_begin_event (w, 'M', "process_name", rank);
-  fprintf (w->out, ",\"args\":{\"name\":\"rank %u (stage %u)\"}}", rank,
-           plan->programs[ls_plan_role (plan, rank)].stage);
-  trace_begin_event (w, 'M', "process_sort_index", rank);
-  fprintf (w->out, ",\"args\":{\"sort_index\":%u}}", rank);
-  for (int tid = 0; tid <= TID_PASSES; tid++) {
-    trace_begin_event (w, 'M', "thread_name", rank);
-    fprintf (w->out, ",\"tid\":%d,\"args\":{\"name\":\"%s\"}}", tid,
-             tid == TID_PASSES ? "passes" : ls_lane_name (tid));
-    trace_begin_event (w, 'M', "thread_sort_index", rank);
-    fprintf (w->out, ",\"tid\":%d,\"args\":{\"sort_index\":%d}}", tid, tid == TID_PASSES ? -1 : tid);
-  }
-}
-
 bool
 trace_cut (const LsTimeline *t, const LsSpan *s, LsTime *ret_from, LsTime *ret_to)
 {
@@ -93,85 +75,6 @@ pass_name (const Trace *w, const LsTimelineBox *b)
                                   : g_strdup_printf ("%s %u", kind, b->mb);
 }
 
-/* From the first of its kernels to the last. */
-static void
-write_passes (Trace *w, uint32_t rank, const GArray *boxes)
-{
-  for (guint i = 0; i < boxes->len; i++) {
-    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
-    g_autofree char *name = pass_name (w, b);
-    trace_begin_event (w, 'X', name, rank);
-    fprintf (w->out, ",\"tid\":%d,\"cat\":\"pass\",\"cname\":\"%s\"", TID_PASSES, color_of (b->kind));
-    trace_put_us (w, "ts", b->from);
-    trace_put_us (w, "dur", b->to - b->from);
-    fprintf (w->out, ",\"args\":{\"micro_batch\":%u,\"chunk\":%u", b->mb, b->chunk);
-    trace_put_us (w, "kernels_us", b->work);
-    fputs ("}}", w->out);
-  }
-}
-
-static void
-write_end_of_micro_batch (Trace *w, uint32_t rank, char phase, uint32_t mb, LsTime at)
-{
-  g_autofree char *name = g_strdup_printf ("micro-batch %u", mb);
-  trace_begin_event (w, phase, name, rank);
-  fprintf (w->out, ",\"tid\":%d,\"cat\":\"micro-batch\",\"id2\":{\"local\":\"%u\"}", TID_PASSES, mb);
-  trace_put_us (w, "ts", at);
-  fputc ('}', w->out);
-}
-
-/* Each from the first of its passes to the last. */
-static void
-write_micro_batches (Trace *w, uint32_t rank, const GArray *boxes)
-{
-  g_autoptr (GHashTable) last = g_hash_table_new (NULL, NULL); /* micro-batch -> index of its last box */
-  for (guint i = 0; i < boxes->len; i++) {
-    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
-    if (ls_box_has_micro_batch (b))
-      g_hash_table_insert (last, GUINT_TO_POINTER (b->mb), GUINT_TO_POINTER (i));
-  }
-  g_autoptr (GHashTable) open = g_hash_table_new (NULL, NULL);
-  for (guint i = 0; i < boxes->len; i++) {
-    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
-    gpointer mb = GUINT_TO_POINTER (b->mb);
-    if (!ls_box_has_micro_batch (b))
-      continue;
-    if (g_hash_table_add (open, mb))
-      write_end_of_micro_batch (w, rank, 'b', b->mb, b->from);
-    if (GPOINTER_TO_UINT (g_hash_table_lookup (last, mb)) == i)
-      write_end_of_micro_batch (w, rank, 'e', b->mb, b->to);
-  }
-}
-
-void
-trace_put_number (Trace *w, const char *key, double value)
-{
-  char text[G_ASCII_DTOSTR_BUF_SIZE];
-  fprintf (w->out, ",\"%s\":%s", key, g_ascii_formatd (text, sizeof text, "%.6g", value));
-}
-
-/* What it computes and moves, and how fast: all of its repetitions in the time of the span. */
-static void
-write_kernel (Trace *w, const LsSpan *s, const LsOp *op)
-{
-  const LsKernel *k = &w->t->plan->kernels[op->kernel];
-  double n = MAX (op->repeat, 1), seconds = ls_time_to_s (s->end - s->start);
-  fprintf (w->out, ",\"dtype\":\"%s\"", ls_dtype_name (k->dtype));
-  if (k->m > 0 && k->n > 0)
-    fprintf (w->out,
-             k->k > 0 ? ",\"m\":%" PRIu64 ",\"n\":%" PRIu64 ",\"k\":%" PRIu64
-                      : ",\"m\":%" PRIu64 ",\"n\":%" PRIu64,
-             k->m, k->n, k->k);
-  if (k->batch > 1)
-    fprintf (w->out, ",\"batch\":%" PRIu64, k->batch);
-  trace_put_number (w, "flops", n * k->flops);
-  trace_put_number (w, "bytes", n * k->bytes);
-  if (s->end == LS_TIME_NEVER || seconds <= 0)
-    return;
-  trace_put_number (w, "tflop_per_s", n * k->flops / seconds * 1e-12);
-  trace_put_number (w, "gb_per_s", n * k->bytes / seconds * 1e-9);
-}
-
 double
 trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op)
 {
@@ -186,49 +89,6 @@ trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op)
                              comm == UINT32_MAX ? 1 : ls_plan_communicator (t->plan, comm).n_ranks);
 }
 
-/* Its group, how it is run, and its bus bandwidth while data move. */
-static void
-write_collective (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
-{
-  uint32_t comm = ls_plan_comm_of (w->t->plan, rank, op->slot);
-  fprintf (w->out, ",\"bytes\":%" PRIu64, op->bytes);
-  if (comm == UINT32_MAX)
-    return;
-  const LsCommunicator c = ls_plan_communicator (w->t->plan, comm);
-  LsCallLimit call
-      = op->recorded == LS_TIME_NEVER ? ls_limit_of_call (w->calls, rank, op) : (LsCallLimit) { 0 };
-  const char *algorithm
-      = call.algorithm ? call.algorithm : ls_coll_algorithm_name ((LsAlgorithm) op->algorithm);
-  fprintf (w->out, ",\"group\":%u,\"ranks\":%u,\"first_rank\":%u", comm, c.n_ranks, ls_comm_rank (&c, 0));
-  if (algorithm && *algorithm) /* else as NCCL chooses */
-    fprintf (w->out, ",\"algorithm\":\"%s\"", algorithm);
-  if (call.protocol && *call.protocol)
-    fprintf (w->out, ",\"protocol\":\"%s\"", call.protocol);
-  if (s->end != LS_TIME_NEVER && s->matched < s->end)
-    trace_put_number (w, "busbw_gb_per_s",
-                      trace_sent_bytes (w->t, rank, op) / ls_time_to_s (s->end - s->matched) * 1e-9);
-}
-
-static void
-write_args (Trace *w, uint32_t rank, const LsSpan *s, const LsOp *op)
-{
-  const LsInstance *instance = ls_span_instance (w->t, rank, s);
-  fprintf (w->out, ",\"args\":{\"micro_batch\":%u,\"chunk\":%u,\"stage\":%u", instance->mb, instance->chunk,
-           instance->stage);
-  if (op->layer != UINT16_MAX)
-    fprintf (w->out, ",\"layer\":%u", op->layer);
-  if (op->unit != UINT16_MAX)
-    fprintf (w->out, ",\"unit\":%u", op->unit);
-  if (op->kind == LS_OP_COLLECTIVE)
-    write_collective (w, rank, s, op);
-  if (op->kind == LS_OP_KERNEL && op->kernel != UINT32_MAX)
-    write_kernel (w, s, op);
-  for (uint16_t i = 0; op->kind == LS_OP_P2P && i < op->n_transfers; i++)
-    fprintf (w->out, ",\"%s%u_bytes\":%" PRIu64, op->transfers[i].is_send ? "send" : "receive", i,
-             op->transfers[i].bytes);
-  fputc ('}', w->out);
-}
-
 /* Whether a span is drawn as a slice, and where. */
 static bool
 is_slice (const LsTimeline *t, uint32_t rank, const LsSpan *s, LsTime *ret_from, LsTime *ret_to)
@@ -237,39 +97,30 @@ is_slice (const LsTimeline *t, uint32_t rank, const LsSpan *s, LsTime *ret_from,
   return kind != LS_OP_RECORD && kind != LS_OP_WAIT && trace_cut (t, s, ret_from, ret_to);
 }
 
-static void
-write_span (Trace *w, uint32_t rank, const LsSpan *s)
-{
-  const LsOp *op = ls_span_op (w->t, rank, s);
-  LsTime from, to;
-  if (!is_slice (w->t, rank, s, &from, &to) || from >= w->until[rank])
-    return;
-  trace_begin_event (w, 'X', ls_span_name (w->t, rank, s), rank);
-  fprintf (w->out, ",\"tid\":%d,\"cat\":\"%s\"", ls_lane_of (op), ls_tag_name ((LsTag) op->tag));
-  trace_put_us (w, "ts", from);
-  trace_put_us (w, "dur", to - from);
-  write_args (w, rank, s, op);
-  fputc ('}', w->out);
+#include "show/trace_chrome_text.h"
 
-  if (!ls_op_is_communication (op->kind))
-    return;
-  LsTime matched = MIN (s->matched, w->t->window_end) - w->t->window_start;
-  if (matched <= from)
-    return;
-  trace_begin_event (w, 'X', "waiting for partners", rank);
-  fprintf (w->out, ",\"tid\":%d,\"cat\":\"wait\"", ls_lane_of (op));
-  trace_put_us (w, "ts", from);
-  trace_put_us (w, "dur", MIN (matched, to) - from);
-  fputc ('}', w->out);
-}
-
+/* Those of a rank; and each micro-batch from the first of its passes to the last. */
 static void
-write_arrow_end (Trace *w, char phase, uint32_t rank, const LsSpan *s, LsTime at, guint id)
+write_passes (Trace *w, uint32_t rank, const GArray *boxes)
 {
-  trace_begin_event (w, phase, "p2p", rank);
-  fprintf (w->out, ",\"tid\":%d,\"cat\":\"p2p\",\"id\":%u", ls_lane_of (ls_span_op (w->t, rank, s)), id);
-  trace_put_us (w, "ts", at);
-  fputs (phase == 'f' ? ",\"bp\":\"e\"}" : "}", w->out);
+  g_autoptr (GHashTable) last = g_hash_table_new (NULL, NULL); /* micro-batch -> index of its last box */
+  for (guint i = 0; i < boxes->len; i++) {
+    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
+    write_pass (w, rank, b, w->out);
+    if (ls_box_has_micro_batch (b))
+      g_hash_table_insert (last, GUINT_TO_POINTER (b->mb), GUINT_TO_POINTER (i));
+  }
+  g_autoptr (GHashTable) open = g_hash_table_new (NULL, NULL);
+  for (guint i = 0; i < boxes->len; i++) {
+    const LsTimelineBox *b = &g_array_index (boxes, LsTimelineBox, i);
+    gpointer mb = GUINT_TO_POINTER (b->mb);
+    if (!ls_box_has_micro_batch (b))
+      continue;
+    if (g_hash_table_add (open, mb))
+      write_end_of_micro_batch (w, rank, 'b', b->mb, b->from, w->out);
+    if (GPOINTER_TO_UINT (g_hash_table_lookup (last, mb)) == i)
+      write_end_of_micro_batch (w, rank, 'e', b->mb, b->to, w->out);
+  }
 }
 
 /* From the launch of the send to the moment when data move at the receiver. */
@@ -288,28 +139,8 @@ write_arrows (Trace *w)
         || receive_from >= w->until[pair->to])
       continue;
     LsTime arrival = MAX (receive->matched - t->window_start, MAX (receive_from, send_from));
-    write_arrow_end (w, 's', pair->from, send, send_from, i);
-    write_arrow_end (w, 'f', pair->to, receive, arrival, i);
-  }
-}
-
-/* Its pieces in a row, each with the rank that it is on. */
-static void
-write_critical (Trace *w)
-{
-  uint32_t process = w->t->n_ranks;
-  trace_begin_event (w, 'M', "process_name", process);
-  fputs (",\"args\":{\"name\":\"critical path\"}}", w->out);
-  trace_begin_event (w, 'M', "process_sort_index", process);
-  fprintf (w->out, ",\"args\":{\"sort_index\":%u}}", process);
-  for (guint i = 0; i < w->asked->critical->pieces->len; i++) {
-    const LsPathPiece *piece = &g_array_index (w->asked->critical->pieces, LsPathPiece, i);
-    trace_begin_event (w, 'X', ls_path_name (w->asked->critical, piece), process);
-    fprintf (w->out, ",\"tid\":0,\"cat\":\"%s\"", ls_path_kind_name (piece->kind));
-    trace_put_us (w, "ts", piece->from - w->t->window_start);
-    trace_put_us (w, "dur", piece->to - piece->from);
-    fprintf (w->out, ",\"args\":{\"rank\":%u,\"kind\":\"%s\"}}", piece->rank,
-             ls_path_kind_name (piece->kind));
+    write_arrow_end (w, 's', pair->from, send, send_from, i, w->out);
+    write_arrow_end (w, 'f', pair->to, receive, arrival, i, w->out);
   }
 }
 
@@ -383,14 +214,13 @@ ls_trace_chrome_left_out (const LsTimeline *t, const LsTraceSize *size)
 static void
 write_rank (Trace *w, uint32_t rank)
 {
-  write_rank_names (w, rank);
+  write_rank_names (w, rank, w->out);
   if (w->has_passes[rank]) {
     g_autoptr (GArray) boxes = ls_timeline_boxes (w->t, rank, LS_TIME_NEVER);
     write_passes (w, rank, boxes);
-    write_micro_batches (w, rank, boxes);
   }
   for (uint32_t i = 0; i < ls_timeline_spans (w->t, rank)->n; i++)
-    write_span (w, rank, &ls_timeline_spans (w->t, rank)->spans[i]);
+    write_span (w, rank, &ls_timeline_spans (w->t, rank)->spans[i], w->out);
   trace_put_counters (w, rank);
 }
 
@@ -410,7 +240,7 @@ write_trace (FILE *out, void *data, GError **error)
     write_rank (w, g_array_index (rows, uint32_t, row));
   write_arrows (w);
   if (w->asked->critical)
-    write_critical (w);
+    write_critical (w, w->asked->critical, out);
   fputs ("\n]}\n", out);
   return TRUE;
 }

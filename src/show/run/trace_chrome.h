@@ -67,7 +67,6 @@ void trace_begin_event (Trace *w, char phase, const char *name, uint32_t rank);
 /* Picoseconds as exact microseconds. */
 void trace_put_us (Trace *w, const char *key, LsTime ps);
 void trace_put_string (Trace *w, const char *text);
-void trace_put_number (Trace *w, const char *key, double value);
 
 /* What of a span lies in the window, as offsets from its start; false: nothing. */
 bool trace_cut (const LsTimeline *t, const LsSpan *s, LsTime *ret_from, LsTime *ret_to);

@@ -44,7 +44,7 @@ NEW = {  # forms of texts that are made
 }
 FORMS = {  # and of what printf writes
     "u": ("%u", "{}"), "d": ("%d", "{}"), "u64": ("%\1", "{}"),  # guint64
-    "x64": ("%016\2", "{}"),
+    "x64": ("%016\2", "{}"), "ts": ("%\3.%06\3", "({0}) / LS_US, ({0}) % LS_US"),
     "gib": ("%.2f", "(double) ({}) / LS_TEXT_GIB"), "plural": ("%s", '({}) == 1 ? "" : "s"'),
     "pct0": ("%.0f %%", "100 * {}"), "pct1": ("%.1f %%", "100 * {}"), "pct2": ("%.2f %%", "100 * {}"),
     "more1": ("%+.1f %%", "100 * {}"), "more2": ("%+.2f %%", "100 * {}"),
@@ -73,7 +73,9 @@ class Function:
 
 def quoted(text):
     text = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return '"' + text.replace("\1", '" G_GUINT64_FORMAT "').replace("\2", '" G_GINT64_MODIFIER "x') + '"'
+    for sign, name in (("\1", 'GUINT64_FORMAT "'), ("\2", 'GINT64_MODIFIER "x'), ("\3", 'GINT64_FORMAT "')):
+        text = text.replace(sign, '" G_' + name)
+    return f'"{text}"'
 
 
 def pieces_of(text):
@@ -174,7 +176,7 @@ class Text:
     def add_value(self, code):
         form, value, is_made, dash = value_of(code)
         if self.function.is_file and re.fullmatch(r"%[-+.0-9]*[fge]", form):  # whatever the locale
-            form, value, is_made = "%s", f"ls_gnuplot_number ({quoted(form)}, {value})", True
+            form, value, is_made = "%s", f"ls_text_plain ({quoted(form)}, {value})", True
         if is_made:
             name = self.function.name()
             self.lines.append(f"g_autofree char *{name} = {value};")
