@@ -110,23 +110,15 @@ append_part (GString *out, const char *name, const char *text, bool is_packed)
   g_string_append (out, "</script>\n");
 }
 
+#include "show/page_keys.h"
+
 static char *
 about (const LsPage *p, const char *version, const char *command)
 {
   LsJsonOut w;
-  ls_json_out_open (&w);
-  ls_json_out_string (&w, "schema", "lockstep.page/1");
-  ls_json_out_string (&w, "kind", p->kind);
-  ls_json_out_string (&w, "title", p->title);
-  ls_json_out_string (&w, "subtitle", p->subtitle);
-  ls_json_out_string (&w, "version", version);
-  ls_json_out_string (&w, "command", command);
-  ls_json_out_begin_array (&w, "notes");
   g_auto (GStrv) lines = g_strsplit (p->notes ? p->notes : "", "\n", -1);
-  for (char **line = lines; *line; line++)
-    if (**line)
-      ls_json_out_string (&w, NULL, *line);
-  ls_json_out_end_array (&w);
+  ls_json_out_open_as (&w, "page");
+  ls_keys_page (&w, p, version, command, lines);
   return ls_json_out_close (&w);
 }
 

@@ -158,8 +158,8 @@ def move(root, keys, before):
 def add_container(root, line):
     way, _, place = line.partition(" | ")
     way, _, before = way.partition(" after ")
-    if place:
-        root.at(way.removesuffix("[]")).set_place(place)
+    for key in whole_keys(way) if place else []:
+        root.at(key.removesuffix("[]")).set_place(place)
     if before:
         move(root, way, before)
 
