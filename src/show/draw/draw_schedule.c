@@ -11,12 +11,8 @@
 #define LIGHTEST    0.5 /* the last chunk */
 #define NUMBER_SIZE 11.0
 
-typedef struct {
-  const char *paint, *name;
-} Style;
-
 /* Of split backwards the two halves are told apart. */
-static const Style styles[] = {
+static const LsLegendEntry styles[] = {
   [LS_ACTION_F] = { "forward", "forward" },
   [LS_ACTION_B] = { "backward", "backward" },
   [LS_ACTION_I] = { "input", "input gradient" },
@@ -209,11 +205,7 @@ draw_axis (Plot *p, const LsScheduleView *v)
 static void
 draw_head (Plot *p, const char *title)
 {
-  static const LsLegendEntry entries[] = { { "forward", "forward" },
-                                           { "backward", "backward" },
-                                           { "input", "input gradient" },
-                                           { "weight", "weight gradient" } };
-  p->y += ls_draw_head (p->d, LEFT, LEFT + p->width, title, NULL, entries, G_N_ELEMENTS (entries));
+  p->y += ls_draw_head (p->d, LEFT, LEFT + p->width, title, NULL, styles, G_N_ELEMENTS (styles));
 }
 
 LsDrawing *

@@ -140,7 +140,7 @@ ls_topo_use_free (LsTopoUse *u)
 double
 ls_topo_use_between (const LsTopoUse *u, uint32_t v, uint32_t w)
 {
-  guint known = index_of (u, key_of (u, v, w));
+  guint known = u ? index_of (u, key_of (u, v, w)) : 0;
   return known > 0 ? g_array_index (u->shares, double, known - 1) : 0;
 }
 

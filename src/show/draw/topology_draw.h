@@ -17,7 +17,7 @@ LsExtent ls_draw_torus (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use
 LsExtent ls_draw_fabric (LsDrawing *d, const LsTopoMap *map, const LsTopoUse *use, double top);
 
 /* show/draw/draw_topology.c: the share of its capacity that a link carried, in its busier direction, over
- * the step. Inside of nodes the most of all nodes. 0: idle, or no link. */
+ * the step. Inside of nodes the most of all nodes. 0: idle, or no link; of NULL. */
 double ls_topo_use_between (const LsTopoUse *use, uint32_t v, uint32_t w);
 /* By its use, or its kind if that is NULL, then as wide as asked. The stroke's tip is in `tip`. */
 #define LS_LINK_TIP 80

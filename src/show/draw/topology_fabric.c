@@ -216,7 +216,7 @@ draw_link (const Fabric *f, const LsLink *link)
     return;
   char tip[LS_LINK_TIP];
   g_autofree char *name = name_of (f, link);
-  double share = f->use ? ls_topo_use_between (f->use, link->from, link->to) : 0;
+  double share = ls_topo_use_between (f->use, link->from, link->to);
   LsStroke stroke = ls_draw_link_stroke (f->use, name, share, is_nic ? 1.4 : is_peer ? 1.2 : 0.9, tip);
   if (!f->use)
     stroke.paint = line_paint (f, link);

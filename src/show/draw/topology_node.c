@@ -60,8 +60,7 @@ chip_at (const Grid *g, const uint32_t *at)
 static LsStroke
 stroke_of (const Grid *g, const uint32_t *a, const uint32_t *b, const char *paint, char tip[LS_LINK_TIP])
 {
-  double share
-      = g->use ? ls_topo_use_between (g->use, g->chips[chip_at (g, a)], g->chips[chip_at (g, b)]) : 0;
+  double share = ls_topo_use_between (g->use, g->chips[chip_at (g, a)], g->chips[chip_at (g, b)]);
   LsStroke stroke = ls_draw_link_stroke (g->use, "ici", share, 1.7, tip);
   if (!g->use)
     stroke.paint = paint;
@@ -269,7 +268,7 @@ draw_part (Tree *t, const LsTopoPart *part, double left, guint depth)
     const LsXY elbow[]
         = { { x + aside, y + BOX_H }, { x + aside, middle }, { to.x, middle }, { to.x, to.y } };
     char tip[LS_LINK_TIP];
-    double share = t->use ? ls_topo_use_between (t->use, part->vertex, child->vertex) : 0;
+    double share = ls_topo_use_between (t->use, part->vertex, child->vertex);
     const LsStroke stroke = ls_draw_link_stroke (t->use, link_name (t, child), share, 1.6, tip);
     ls_drawing_line (t->d, elbow, G_N_ELEMENTS (elbow), &stroke);
   }
@@ -367,7 +366,7 @@ draw_peers (Tree *t)
     LsXY a = t->at[link->from], b = t->at[link->to];
     bool is_gpu = vertex (t, link->from)->kind == LS_NODE_GPU;
     const char *name = is_gpu ? "nvlink" : "cpu interconnect";
-    double share = t->use ? ls_topo_use_between (t->use, link->from, link->to) : 0;
+    double share = ls_topo_use_between (t->use, link->from, link->to);
     char tip[LS_LINK_TIP];
     const LsStroke stroke
         = ls_draw_link_stroke (t->use, name, share, is_gpu ? 1.3 * link->n_physical : 2, tip);
