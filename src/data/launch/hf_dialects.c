@@ -8,7 +8,7 @@ const OptionTable *
 hf_options (void)
 {
   static const OptionTable none;
-  const ProgramMap *trainer = program_map_get ("hf-trainer");
+  const ProgramMap *trainer = program_map_get ("trainer");
   return trainer ? &trainer->table : &none;
 }
 
@@ -173,11 +173,4 @@ hf_dialect_words (const ProgramMap *d, LaunchWords *words, guint64 gpus, LsImpor
   run.says = NULL; /* not its own */
   program_run_clear (&run);
   return ok ? g_steal_pointer (&to) : NULL;
-}
-
-char *
-hf_dialect_file (const ProgramMap *d, const char *name)
-{
-  const cJSON *file = d ? cJSON_GetObjectItemCaseSensitive (d->comes, name) : NULL;
-  return file ? cJSON_PrintUnformatted (file) : NULL;
 }

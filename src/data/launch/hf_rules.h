@@ -3,7 +3,6 @@
 #ifndef LS_DATA_LAUNCH_HF_RULES_H
 #define LS_DATA_LAUNCH_HF_RULES_H
 
-#include "data/launch/adapters.h"
 #include "data/launch/option_table.h"
 #include "data/launch/program/program_map.h"
 
@@ -17,32 +16,13 @@ typedef struct {
 #define HF_RELEASE_4 "hf-trainer-2024" /* of transformers 4 */
 #define HF_RELEASE_5 "hf-trainer-2026"
 
-typedef struct {
-  LaunchJob job;
-  const ProgramMap *dialect;      /* whose words were translated; NULL: none's */
-  LaunchWords *deepspeed;         /* the configuration of DeepSpeed; NULL: none was read */
-  HfRelease release;              /* of a program that is known */
-  const LaunchAdapters *adapters; /* of a program whose options of these are others; NULL: a Trainer's */
-  bool has_trainer;               /* arguments of a Trainer are among the options, whose defaults then hold */
-} HfJob;
-
 /* A model's file among those behind the first. False: with a diagnostic. */
 bool hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 
-/* Reads all options: job->table is set by it. */
-void hf_read (HfJob *job);
-
-/* An option, in whichever section of a configuration; NULL: none is there. Its text, as option_text() has it,
- * whether it is on, or given with a hole. */
+/* An option, in whichever section of a configuration; NULL: none is there. */
 const LaunchOption *hf_find (const LaunchJob *job, const char *name);
-const char *hf_text (const LaunchJob *job, const char *name);
-bool hf_is_on (const LaunchJob *job, const char *name);
-bool hf_is_refused (const LaunchJob *job, const char *name);
-guint64 hf_number (const LaunchJob *job, const char *name); /* 0: not given, or no number */
-bool hf_is_open (const LaunchJob *job, const char *name);
 
 bool hf_uses_deepspeed (const LaunchJob *job);
-bool hf_uses_fsdp (const LaunchJob *job);
 
 /* --- hf_kind.c ------------------------------------------------------------------------------------- */
 
@@ -68,40 +48,15 @@ bool hf_check_software (const char *script, const LaunchWords *words, const char
  * (transformers/integrations/deepspeed.py). */
 void hf_fill_buckets (const LsImport *import, LaunchWords *words);
 
-/* --- adapters.c ------------------------------------------------------------------------------------ */
-
-void hf_set_adapters (HfJob *hf);
-
-/* --- hf_formats.c ---------------------------------------------------------------------------------- */
-
-void hf_set_attention (LaunchJob *job);
-
-/* --- hf_formats.c ---------------------------------------------------------------------------------- */
-
-/* In which number format a job multiplies. */
-void hf_set_dtype (HfJob *hf);
-/* Once it is known who shards. */
-void hf_set_fp8 (HfJob *hf);
-/* In which it keeps what it steps on, and so by which profile it is simulated; once it is set who shards, and
- * whether adapters are trained. */
-void hf_set_formats (HfJob *hf);
-
 /* --- hf_deepspeed.c -------------------------------------------------------------------------------- */
 
 /* Whether these are arguments of a Trainer, whose defaults hold then. */
 bool hf_has_trainer (const LaunchWords *words);
 
-/* The file that configures DeepSpeed; NULL: none is named. */
-const char *hf_deepspeed_file (const LaunchJob *job);
-/* Whether its configuration is made in Python, by a program that is none of the dialects. */
-bool hf_deepspeed_is_python (const LaunchJob *job);
-
-void hf_read_deepspeed (HfJob *hf);
-
 /* --- hf_dialects.c: programs around a Trainer, which are data (ProgramAround) ------------------------- */
 
 /* Options of Hugging Face's Trainer and of accelerate, and what they are in our files: strategies/programs/
- * hf-trainer.json. */
+ * trainer.json. */
 const OptionTable *hf_options (void);
 
 /* const ProgramMap *, in the order in which they are asked; kept. */
@@ -121,8 +76,5 @@ bool hf_dialect_check (const ProgramMap *d, const char *script, const LaunchWord
  * NULL: with a diagnostic. */
 LaunchWords *hf_dialect_words (const ProgramMap *d, LaunchWords *words, guint64 gpus, LsImport *import,
                                LsDiagList *diags);
-
-/* The text of a file that comes with it, newly allocated; NULL: there is none. d: NULL allowed. */
-char *hf_dialect_file (const ProgramMap *d, const char *name);
 
 #endif

@@ -60,7 +60,7 @@ static const struct {
   { .map = "deepspeed-chat" },
   { .map = "openrlhf" },
   { .map = "trl" },
-  { .map = "hf-trainer" },
+  { .map = "trainer" },
 };
 
 /* A user's own maps, which come first: those that lie in their folders, and what else the list has not. */
@@ -261,6 +261,7 @@ static void __attribute__ ((constructor)) open_doors (void)
     .table_find = engine_table_find,
     .map_get = engine_map_get,
     .run_map = engine_run_map,
+    .run_with = engine_run_with,
     .run_rules = engine_run_rules,
     .read_tree = engine_read_tree,
     .written = engine_written,

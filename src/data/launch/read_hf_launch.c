@@ -5,7 +5,6 @@
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
-#include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_gpus.h"
 #include "data/launch/launch_script.h"
@@ -54,26 +53,19 @@ hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   return true;
 }
 
+/* By options of a Trainer and of accelerate; a model may lie beside, and a configuration of DeepSpeed, which
+ * may come with the program around. */
 static bool
-read_job (const ImportFiles *files, HfJob *hf, LsDiagList *diags)
+read_job (const ImportFiles *files, LaunchJob *job, const ProgramMap *dialect, const HfRelease *release,
+          bool has_trainer, LsDiagList *diags)
 {
-  const char *name = hf_deepspeed_file (&hf->job);
-  gsize n = 0;
-  g_autofree char *text = name ? hf_dialect_file (hf->dialect, name) : NULL;
-  n = text ? strlen (text) : 0;
-  if (name && !text)
-    text = launch_file_of (files, name, &n);
-  if (!hf_read_model (files, hf->job.import, diags))
-    return false;
-  if (text) {
-    hf->deepspeed = launch_words_new ();
-    if (!deepspeed_add_json (hf->deepspeed, text, n, name, diags)) {
-      launch_words_free (hf->deepspeed);
-      return false;
-    }
-  }
-  hf_read (hf);
-  return true;
+  const ProgramTold told[] = { { "software", release->software },
+                               { "why", release->why },
+                               { "option", release->is_option ? "1" : NULL },
+                               { "trainer", has_trainer ? "1" : NULL },
+                               { NULL } };
+  const ProgramWith with = { .told = told, .around = dialect };
+  return hf_read_model (files, job->import, diags) && program_run_with ("trainer", &with, job, files, diags);
 }
 
 /* --- configurations -------------------------------------------------------------------------------- */
@@ -87,8 +79,8 @@ read_config (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   if (!add_yaml (words, file->text, file->n, file->path, import, diags)
       || !hf_check_software (NULL, words, file->path, diags))
     return false;
-  HfJob hf = { .job = { .import = import, .words = words } };
-  return read_job (files, &hf, diags);
+  LaunchJob job = { .import = import, .words = words };
+  return read_job (files, &job, NULL, &(HfRelease) { NULL }, false, diags);
 }
 
 static bool
@@ -191,14 +183,12 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
   launch_words_add_words (words, own ? own : said);
   if (!add_fsdp (files, words, diags) || !hf_check_software (script, words, path, diags))
     return false;
-  HfJob hf = { .job = { .import = import, .words = words, .script = script, .gpus = gpus },
-               .dialect = dialect,
-               .release = dialect ? hf_dialect_release (dialect, said) : (HfRelease) { 0 },
-               .has_trainer = dialect || hf_has_trainer (said) };
-  bool is_own
-      = !hf.has_trainer && !launch_words_find (said, "model_name_or_path") && hf_uses_deepspeed (&hf.job);
+  LaunchJob job = { .import = import, .words = words, .script = script, .gpus = gpus };
+  const HfRelease release = dialect ? hf_dialect_release (dialect, said) : (HfRelease) { NULL };
+  bool has_trainer = dialect || hf_has_trainer (said),
+       is_own = !has_trainer && !launch_words_find (said, "model_name_or_path") && hf_uses_deepspeed (&job);
   import->program = dialect ? dialect->program : is_own ? "DeepSpeed" : "Hugging Face Trainer";
-  return read_job (files, &hf, diags);
+  return read_job (files, &job, dialect, &release, has_trainer, diags);
 }
 
 /* "key=value" behind a file of arguments (OmegaConf.from_cli of LLaMA-Factory). */

@@ -35,6 +35,13 @@ program_run_map (const char *name, const char *part, LaunchJob *job, const Impor
 }
 
 bool
+program_run_with (const char *name, const ProgramWith *with, LaunchJob *job, const ImportFiles *files,
+                  LsDiagList *diags)
+{
+  return program_doors->run_with (name, with, job, files, diags);
+}
+
+bool
 program_run_rules (ProgramRun *run, const cJSON *rules)
 {
   return program_doors->run_rules (run, rules);

@@ -93,6 +93,58 @@ program_option (const ProgramMap *map, const char *word, gsize n)
   return g_strndup (word, n);
 }
 
+/* "~x": the names that it may stand for, x first. */
+static char **
+names_of (const ProgramMap *map, const char *word)
+{
+  g_auto (GStrv) sections = g_strsplit (map->sections ? map->sections : "", " ", -1);
+  GStrvBuilder *names = g_strv_builder_new ();
+  g_strv_builder_add (names, word);
+  for (char **section = sections; *section; section++) {
+    g_autofree char *name = g_strconcat (*section, word, NULL);
+    g_strv_builder_add (names, name);
+  }
+  char **all = g_strv_builder_end (names);
+  g_strv_builder_unref (names);
+  return all;
+}
+
+/* Of names the first that the job has, then the first that is off. */
+static char *
+first_of_job (const LaunchJob *job, char *const *names)
+{
+  for (guint i = 0; job && names[i]; i++)
+    if (launch_words_find (job->words, names[i]))
+      return g_strdup (names[i]);
+  for (guint i = 0; job && names[i]; i++)
+    if (option_is_none (job, names[i]))
+      return g_strdup (names[i]);
+  return g_strdup (names[0]);
+}
+
+char *
+program_option_of (const ProgramRun *run, const char *word, gsize n)
+{
+  if (n == 0 || *word != '~')
+    return program_option (run->map, word, n);
+  g_autofree char *name = g_strndup (word + 1, n - 1);
+  g_auto (GStrv) names = names_of (run->map, name);
+  return first_of_job (run->job, names);
+}
+
+bool
+program_names_option (const ProgramRun *run, const char *word, gsize n)
+{
+  bool is_any = n > 0 && *word == '~', is_there = false;
+  g_autofree char *name = program_option (run->map, word + is_any, n - is_any);
+  g_auto (GStrv) names = is_any ? names_of (run->map, name) : g_strsplit (name, " ", 1);
+  for (char **one = names; *one; one++) {
+    is_there |= option_find (&run->map->table, *one) != NULL;
+    g_hash_table_add (run->named, g_strdup (*one));
+  }
+  return is_there;
+}
+
 /* "@each": the option that a value of ours names. Newly allocated; "": where no job is looked at. */
 static char *
 option_of_value (Parser *p, const char *word, gsize n)
@@ -104,19 +156,20 @@ option_of_value (Parser *p, const char *word, gsize n)
   return g_strdup (let && let->text ? let->text : "");
 }
 
-/* An option by its name, or by that which a value of ours is. Newly allocated. */
+/* An option by its name, or by that which a value of ours is, "@each"; of either in whichever section, "~x",
+ * "~@each". Newly allocated. */
 static char *
 parse_option (Parser *p, const char *word, gsize n)
 {
-  if (n > 0 && *word == '@')
-    return option_of_value (p, word, n);
-  char *option = program_option (p->run->map, word, n);
-  if (p->run->named && n > 0) {
-    if (!option_find (&p->run->map->table, option))
-      complain (p, "there is no option %s among the options", option);
-    g_hash_table_add (p->run->named, g_strdup (option));
+  bool is_any = n > 1 && *word == '~';
+  if (n > is_any && word[is_any] == '@') {
+    g_autofree char *name = option_of_value (p, word + is_any, n - is_any),
+                    *any = g_strconcat (is_any ? "~" : "", name, NULL);
+    return is_any ? program_option_of (p->run, any, strlen (any)) : g_steal_pointer (&name);
   }
-  return option;
+  if (p->run->named && n > 0 && !program_names_option (p->run, word, n))
+    complain (p, "there is no option %.*s among the options", (int) n, word);
+  return program_option_of (p->run, word, n);
 }
 
 /* Up to a comma, a blank or the end of the arguments, which "()" in a path, what makes an object, is not. */
@@ -142,7 +195,7 @@ parse_word (Parser *p, char letter, ProgramArgument *ret)
   p->at = word + n;
   if (n == 0)
     complain (p, "a name is missing");
-  else if (ret->is_other && !p->run->map->is_dialect)
+  else if (ret->is_other && !p->run->map->is_dialect && !p->run->map->has_beside)
     complain (p, "its options become those of no other program");
   ret->word = letter == 'o' && !ret->is_other ? parse_option (p, word, n)
       : letter == 'w' && *word == '@'         ? option_of_value (p, word, n)

@@ -46,6 +46,15 @@ f_on_by_default (ProgramRun *run, const ProgramArgument *a)
                          || !(option_is_there (job, a[0].word) || option_is_none (job, a[0].word)));
 }
 
+/* Off, or there and not on. */
+static ProgramValue
+f_refused (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchJob *job = job_of (run, a);
+  return program_number (option_is_off (job, a[0].word)
+                         || (launch_words_find (job->words, a[0].word) && !option_is_on (job, a[0].word)));
+}
+
 static ProgramValue
 f_given (ProgramRun *run, const ProgramArgument *a)
 {
@@ -122,6 +131,24 @@ f_left_open (ProgramRun *run, const ProgramArgument *a)
 {
   const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
   return program_number (o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]));
+}
+
+/* What its value leaves open, in words; none: nothing. */
+static ProgramValue
+f_leaves (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
+  bool is_open = o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]);
+  return is_open ? (ProgramValue) { ls_shell_hole_names (o->values->pdata[0]), NAN } : program_none ();
+}
+
+/* Of "$HOME/models/Qwen/Qwen3-32B" what is known, behind the last hole, where it is whole folders. */
+static ProgramValue
+f_path_end (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = launch_words_text (job_of (run, a)->words, a[0].word),
+             *end = text ? strrchr (text, LS_SHELL_HOLE_END) : NULL;
+  return end && end[1] == '/' && end[2] ? text_of (end + 1) : program_none ();
 }
 
 /* "5e8": none: it is not given, or left open, or, which is a conflict, no number that counts something. */
@@ -283,6 +310,20 @@ f_software (ProgramRun *run, const ProgramArgument *a)
 {
   const char *name = run->job->import->strategy.software;
   return name ? text_of (name) : program_none ();
+}
+
+/* What the program is called in what is told. */
+static ProgramValue
+f_called (ProgramRun *run, const ProgramArgument *a)
+{
+  return text_of (run->job->import->program);
+}
+
+/* Whether words that the file does not say may be options. */
+static ProgramValue
+f_may_have_more (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->job->import->may_have_more);
 }
 
 /* Whether its model is given beside the files. */
@@ -607,17 +648,21 @@ f_line (ProgramRun *run, const ProgramArgument *a)
   return program_number (is_there);
 }
 
-/* Whether a pattern as of Perl fits somewhere in the file. */
+/* Whether a pattern as of Perl fits somewhere in a text; NULL allowed. */
+static bool
+fits (ProgramRun *run, const char *how, const char *text)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GRegex) pattern = g_regex_new (how ? how : "", G_REGEX_RAW, G_REGEX_MATCH_DEFAULT, &error);
+  if (!pattern && !run->wrong)
+    run->wrong = g_strdup (error->message);
+  return pattern && text && g_regex_match (pattern, text, G_REGEX_MATCH_DEFAULT, NULL);
+}
+
 static ProgramValue
 f_matches (ProgramRun *run, const ProgramArgument *a)
 {
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GRegex) pattern
-      = g_regex_new (a[0].value.text ? a[0].value.text : "", G_REGEX_RAW, G_REGEX_MATCH_DEFAULT, &error);
-  if (!pattern && !run->wrong)
-    run->wrong = g_strdup (error->message);
-  return program_number (pattern && run->text
-                         && g_regex_match (pattern, run->text, G_REGEX_MATCH_DEFAULT, NULL));
+  return program_number (fits (run, a[0].value.text, run->text));
 }
 
 /* --- numbers and texts -------------------------------------------------------------------------------- */
@@ -754,6 +799,21 @@ f_replaced (ProgramRun *run, const ProgramArgument *a)
                 : program_value_copy (&a[0].value);
 }
 
+/* A value that is left open, for that. */
+static ProgramValue
+f_left_to (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autofree char *text = program_value_text (&a[0].value);
+  return (ProgramValue) { g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, text, LS_SHELL_HOLE_END), NAN };
+}
+
+/* Whether a pattern as of Perl fits somewhere in a text. */
+static ProgramValue
+f_like (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (fits (run, a[1].value.text, a[0].value.text));
+}
+
 /* The first that is not none. */
 static ProgramValue
 f_first (ProgramRun *run, const ProgramArgument *a)
@@ -816,6 +876,7 @@ static const ProgramFunction functions[] = {
   { "on", "o", f_on },
   { "off", "o", f_off },
   { "on_by_default", "o", f_on_by_default },
+  { "refused", "o", f_refused },
   { "given", "o", f_given },
   { "found", "o", f_found },
   { "any", "o", f_any },
@@ -827,6 +888,8 @@ static const ProgramFunction functions[] = {
   { "number_or", "owv", f_number_or },
   { "amount", "o", f_amount },
   { "left_open", "o", f_left_open },
+  { "leaves", "o", f_leaves },
+  { "path_end", "o", f_path_end },
   { "count", "o", f_count },
   { "values", "o", f_values },
   { "every", "owv", f_every },
@@ -839,6 +902,8 @@ static const ProgramFunction functions[] = {
   { "is_model", "v", f_is_model },
   { "model_is_given", "", f_model_is_given },
   { "software", "", f_software },
+  { "called", "", f_called },
+  { "may_have_more", "", f_may_have_more },
   { "published", "v", f_published },
   { "fixes_chunks", "v", f_fixes_chunks, true },
   { "tokenizer_words", "v", f_tokenizer_words },
@@ -898,6 +963,8 @@ static const ProgramFunction functions[] = {
   { "behind", "vv", f_behind, true },
   { "last_parts", "vv", f_last_parts, true },
   { "first", "vv", f_first, true },
+  { "like", "vv", f_like, true },
+  { "left_to", "v", f_left_to, true },
   { "nothing", "", f_nothing, true },
   { "made_of", "vv", f_made_of, true },
 };

@@ -34,12 +34,12 @@ const LsField ls_program_fields[] = {
     .meaning = "what it is called: \"Levanter\"" },
   { "prefix", LS_FIELD_STRING, offsetof (ProgramMap, prefix), .default_text = "none",
     .meaning = "what `$` in front of an option stands for: \"model.model_config.\"" },
+  { "sections", LS_FIELD_STRING, offsetof (ProgramMap, sections), .default_text = "none",
+    .meaning = "what may stand in front of an option that rules name with `~`: \"fsdp_config. fsdp_\"" },
   { "reads", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "how its files are known, a file after the other" },
   { "around", LS_FIELD_OBJECT, offsetof (ProgramMap, around), .fields = around_fields, .default_text = "none",
     .meaning = "in place of `reads`: how commands of a program around a Trainer of Hugging Face are known" },
-  { "read_by", LS_FIELD_STRING, offsetof (ProgramMap, read_by), .default_text = "none",
-    .meaning = "in place of `reads`: the code that has its rules, and in whose options others are said" },
   { "comes_with", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "configurations of DeepSpeed that come with it, by their names there" },
   { "arguments", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
@@ -404,24 +404,26 @@ read_files (Reading *x, const cJSON *list)
     inherit (&g_array_index (files, ProgramFile, i - 1), &g_array_index (files, ProgramFile, i));
 }
 
+/* What the first of rules that has such a member says there; NULL: none has. */
 static const cJSON *
-translation (const cJSON *rules)
+first_rule (const cJSON *rules, const char *key)
 {
-  const cJSON *rule, *reader = NULL;
+  const cJSON *rule, *first = NULL;
   cJSON_ArrayForEach (rule, rules)
   {
-    reader = reader ? reader : member (rule, "translate");
+    first = first ? first : member (rule, key);
   }
-  return reader;
+  return first;
 }
 
-/* The options that those of a dialect become: of the reader that a rule names. NULL: none is known. */
+/* The options that those of a dialect become, or that are said beside: of the reader that a rule names. NULL:
+ * none is known. */
 static const OptionTable *
 options_of_reader (const ProgramMap *map)
 {
-  const cJSON *reader = translation (map->rules);
+  const cJSON *reader = first_rule (map->rules, map->has_beside ? "beside" : "translate");
   for (guint i = 0; i < map->files->len && !reader; i++)
-    reader = translation (g_array_index (map->files, ProgramFile, i).rules);
+    reader = first_rule (g_array_index (map->files, ProgramFile, i).rules, "translate");
   return program_table_find (map->is_around ? "trainer" : cJSON_GetStringValue (reader));
 }
 
@@ -489,9 +491,11 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
 {
   ProgramMap *map = x->map;
   const cJSON *one, *options = member (node, "options");
-  g_autoptr (GHashTable) named = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) named = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+                         parts = g_hash_table_new (g_str_hash, g_str_equal);
   map->rules = member (node, "rules");
   map->parts = member (node, "parts");
+  map->has_beside = first_rule (map->rules, "beside") != NULL;
   x->rows = g_array_new (FALSE, FALSE, sizeof (OptionRow));
   cJSON_ArrayForEach (one, options)
   {
@@ -501,12 +505,9 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   map->table.n = x->rows->len;
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
   read_files (x, member (node, "reads"));
-  ProgramRun run = { .map = map, .named = named, .theirs = theirs ? theirs : options_of_reader (map) };
+  ProgramRun run
+      = { .map = map, .named = named, .parts = parts, .theirs = theirs ? theirs : options_of_reader (map) };
   check_theirs (x, options, run.theirs);
-  cJSON_ArrayForEach (one, map->parts)
-  {
-    x->is_right &= program_check_rules (&run, map->doc, one, x->diags);
-  }
   check_writes (x);
   for (guint i = 0; i < map->files->len; i++) {
     const ProgramFile *file = &g_array_index (map->files, ProgramFile, i);
@@ -514,8 +515,14 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
     x->is_right &= program_check_rules (&run, map->doc, file->shapes, x->diags);
   }
   x->is_right &= program_check_rules (&run, map->doc, map->rules, x->diags);
+  cJSON_ArrayForEach (one, map->parts)
+  {
+    g_clear_pointer (&run.lets, g_hash_table_unref);
+    if (!g_hash_table_contains (parts, one->string))
+      x->is_right &= program_check_rules (&run, map->doc, one, x->diags);
+  }
   program_run_clear (&run);
-  if (x->is_right && !map->read_by)
+  if (x->is_right)
     check_named (x, options, named);
 }
 
@@ -551,9 +558,7 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   map->comes = member (root, "comes_with");
   map->is_around = cJSON_HasObjectItem (root, "around");
   Reading x = { map, diags, NULL, map->kept, true };
-  if (map->read_by && !program_is_reader (map->read_by))
-    complain (&x, member (root, "read_by"), "there is no program of that name in C");
-  if (!map->logs && !member (root, "reads") && !map->is_around && !map->read_by)
+  if (!map->logs && !member (root, "reads") && !map->is_around && !member (root, "parts"))
     complain (&x, root, "expected \"reads\", with \"options\" and \"rules\", or \"logs\"");
   x.is_right &= program_check_logs (map, diags);
   read_lists (&x, root, NULL);

@@ -136,6 +136,7 @@ typedef struct {
 struct ProgramMap {
   char *name, *source;
   char *program, *prefix; /* as it is called; what "$" in front of an option stands for, or NULL */
+  char *sections; /* what may stand in front of a name that has "~" there, with blanks between; or NULL */
   LsJsonDoc *doc;
   OptionTable table;
   GPtrArray *kept;    /* what its rows are made of, beside doc */
@@ -144,9 +145,9 @@ struct ProgramMap {
   const cJSON *parts; /* lists of rules by name, of doc, which rules of other maps run too; NULL: none */
   const cJSON *logs;  /* of doc; NULL: none are known */
   bool is_dialect;    /* options of it become those of another program that is read in C */
+  bool has_beside;    /* rules say what is configured beside it in options of another program */
   ProgramAround around;
   bool is_around;
-  char *read_by;                /* the reader in C that has its rules; NULL: it has its own */
   const cJSON *comes;           /* files that come with it, of doc: names and what they say; NULL: none do */
   struct ProgramMap *arguments; /* of a command that names no configuration, in options of one; NULL: none */
   const char *negates; /* of arguments: what in front of the last part of one turns it off, or NULL */
@@ -197,14 +198,18 @@ typedef struct {
   char *wrong;                /* what is wrong with an expression; NULL: nothing */
   bool is_refused;            /* a rule refused the job */
   const ImportFiles *files;
-  LaunchWords *says;         /* options of another program; NULL: there is none */
-  LaunchJob other;           /* in these */
-  bool is_read;              /* a rule read what options say by themselves */
-  LaunchWords *deepspeed;    /* a configuration of DeepSpeed for it; NULL: none was read */
-  LaunchAdapters adapters;   /* for its reader; option: NULL: there are none */
-  GPtrArray *adapted;        /* modules of these, or NULL */
-  ProgramValue dropout;      /* of these */
+  LaunchWords *says;            /* options of another program; NULL: there is none */
+  LaunchJob other;              /* in these */
+  bool is_read;                 /* a rule read what options say by themselves */
+  LaunchWords *deepspeed;       /* a configuration of DeepSpeed for it; NULL: none was read */
+  LaunchAdapters adapters;      /* for its reader; option: NULL: there are none */
+  const LaunchAdapters *handed; /* those of a program whose options became these; NULL: there are none */
+  const ProgramMap
+      *around;          /* of a program around this one, with files that come with it; NULL: there is none */
+  GPtrArray *adapted;   /* modules of these, or NULL */
+  ProgramValue dropout; /* of these */
   const OptionTable *theirs; /* its options, where the file is looked at; NULL: these are not known */
+  GHashTable *parts;         /* char *: parts that rules run, where the file is looked at; or NULL */
   GHashTable *named;         /* char *: options that expressions name, where the file is looked at; or NULL */
   struct Emit *emit;         /* the job is written for the program; NULL: it is read */
   bool is_written;           /* so are its options: keys are those of a whole job */
@@ -241,6 +246,10 @@ program_value_is_none (const ProgramValue *v)
 
 /* The option that a word in an expression names: "$" is the prefix of the map. Newly allocated. */
 char *program_option (const ProgramMap *map, const char *word, gsize n);
+/* The same of a job: "~x" is x in the first of the map's sections where it is given, or is off there. */
+char *program_option_of (const ProgramRun *run, const char *word, gsize n);
+/* Whether there is such an option, which rules name, in one of the sections; it is told run->named. */
+bool program_names_option (const ProgramRun *run, const char *word, gsize n);
 
 /* A text of a rule; NULL: it has none. */
 const char *program_member (const cJSON *rule, const char *key);
@@ -287,12 +296,23 @@ bool program_check_rules (ProgramRun *run, const LsJsonDoc *doc, const cJSON *ru
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 
 ProgramAction program_base, program_translate, program_say, program_say_option, program_say_usual,
-    program_say_default, program_switch, program_deepspeed, program_read_as, program_run_part;
+    program_say_default, program_switch, program_deepspeed, program_read_as, program_run_part, program_beside,
+    program_fill_open, program_hand_adapters;
 bool program_is_reader (const char *name);
 /* A job in options of a map's program by its rules, or by a part of them, before which they were read. False:
  * with a diagnostic. */
 bool program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
                       LsDiagList *diags);
+/* The same by all its rules, with what else is known: what is told, a configuration of DeepSpeed, which is
+ * taken, adapters and a program around it; NULL: none. */
+typedef struct {
+  const ProgramTold *told;
+  LaunchWords *deepspeed;
+  const LaunchAdapters *adapters;
+  const ProgramMap *around;
+} ProgramWith;
+bool program_run_with (const char *name, const ProgramWith *with, LaunchJob *job, const ImportFiles *files,
+                       LsDiagList *diags);
 /* The options of a program that is read in C, or by a map; NULL: of none of that name. */
 const OptionTable *program_table_find (const char *name);
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
@@ -388,6 +408,8 @@ typedef struct {
   const ProgramMap *(*map_get) (const char *name);
   bool (*run_map) (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
                    LsDiagList *diags);
+  bool (*run_with) (const char *name, const ProgramWith *with, LaunchJob *job, const ImportFiles *files,
+                    LsDiagList *diags);
   bool (*run_rules) (ProgramRun *run, const cJSON *rules);
   bool (*read_tree) (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                      LsImport *import, LsDiagList *diags);
@@ -407,6 +429,8 @@ const OptionTable *engine_table_find (const char *name);
 const ProgramMap *engine_map_get (const char *name);
 bool engine_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
                      LsDiagList *diags);
+bool engine_run_with (const char *name, const ProgramWith *with, LaunchJob *job, const ImportFiles *files,
+                      LsDiagList *diags);
 bool engine_run_rules (ProgramRun *run, const cJSON *rules);
 bool engine_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                        LsImport *import, LsDiagList *diags);

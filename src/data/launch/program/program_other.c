@@ -139,6 +139,14 @@ program_switch (ProgramRun *run, const cJSON *rule, const cJSON *what)
   }
 }
 
+/* The text of a file that comes with a program; NULL: there is none. map: NULL allowed. */
+static char *
+file_with (const ProgramMap *map, const char *name)
+{
+  const cJSON *file = map ? cJSON_GetObjectItemCaseSensitive (map->comes, name) : NULL;
+  return file ? cJSON_PrintUnformatted (file) : NULL;
+}
+
 /* { "deepspeed": the name of a configuration of DeepSpeed, "at": the mapping in its place }: a file, or one
  * that comes with the program. */
 void
@@ -148,7 +156,7 @@ program_deepspeed (ProgramRun *run, const cJSON *rule, const cJSON *what)
   const char *at = program_member (rule, "at");
   const cJSON *inside = at && run->tree ? yaml_config_find (run->tree, at) : NULL;
   g_autofree char *text = cJSON_IsObject (inside) ? cJSON_PrintUnformatted (inside)
-      : name.text                                 ? hf_dialect_file (run->map, name.text)
+      : name.text                                 ? file_with (run->map, name.text)
                                                   : NULL;
   gsize n = text ? strlen (text) : 0;
   if (!text && name.text)
@@ -164,23 +172,67 @@ program_deepspeed (ProgramRun *run, const cJSON *rule, const cJSON *what)
   program_value_clear (&name);
 }
 
-/* --- readers -------------------------------------------------------------------------------------------- */
+/* --- what is configured beside it ----------------------------------------------------------------------- */
 
-/* { "read_as": "trainer", "software": the profile of a release, "why": who says so } */
-static void
-read_trainer (ProgramRun *run, const cJSON *rule)
+/* { "beside": program, "file": the name of its configuration, "gives": name }: what rules behind say with
+ * ">" is said in its options. The name gives whether its configuration was read. */
+void
+program_beside (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  ProgramValue software = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "software"));
-  const char *template = program_member (rule, "why");
-  g_autofree char *why = program_fill (run, template ? template : "");
-  HfJob hf = { .job = run->other,
-               .deepspeed = g_steal_pointer (&run->deepspeed),
-               .has_trainer = true,
-               .release = { software.text, why, false },
-               .adapters = run->adapters.option ? &run->adapters : NULL };
-  hf_read (&hf);
-  program_value_clear (&software);
+  ProgramValue name = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "file"));
+  gsize n = 0;
+  g_autofree char *text = name.text && !run->deepspeed ? file_with (run->around, name.text) : NULL;
+  n = text ? strlen (text) : 0;
+  if (!text && name.text && !run->deepspeed && run->files)
+    text = launch_file_of (run->files, name.text, &n);
+  if (text) {
+    run->deepspeed = launch_words_new ();
+    run->is_refused |= !deepspeed_add_json (run->deepspeed, text, n, name.text, run->diags);
+  }
+  const ProgramValue is_read = program_number (run->deepspeed != NULL);
+  g_hash_table_replace (run->lets, g_strdup (program_member (rule, "gives")),
+                        g_memdup2 (&is_read, sizeof is_read));
+  run->says = run->deepspeed ? g_steal_pointer (&run->deepspeed) : launch_words_new ();
+  run->other = (LaunchJob) { .import = run->job->import,
+                             .words = run->says,
+                             .table = program_table_find (what->valuestring),
+                             .gpus = run->job->gpus,
+                             .open = run->job->open };
+  program_value_clear (&name);
 }
+
+/* { "fill": { option: value } }: of the options beside, or where there are none its own, those whose value
+ * the file leaves to the program, "auto"; a value that is none leaves it open, and so does a variable. */
+void
+program_fill_open (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  LaunchWords *words = run->says ? run->says : run->words;
+  const cJSON *one;
+  cJSON_ArrayForEach (one, what)
+  {
+    ProgramValue v = program_value_of (run, one);
+    const char *text = launch_words_text (words, one->string);
+    bool is_variable = text && *text == LS_SHELL_HOLE && text[1] == '$',
+         is_auto = text && ls_shell_has_hole (text) && !is_variable;
+    g_autofree char *as = program_value_text (&v);
+    if (is_auto && !program_value_is_none (&v))
+      launch_words_add_value (words, one->string, as);
+    program_value_clear (&v);
+  }
+}
+
+/* { "handed_adapters": name }: sets those of a program whose options became these; the name gives whether
+ * there are any. */
+void
+program_hand_adapters (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const ProgramValue is_any = program_number (run->handed != NULL);
+  g_hash_table_replace (run->lets, g_strdup (what->valuestring), g_memdup2 (&is_any, sizeof is_any));
+  if (run->handed)
+    launch_set_adapters (run->job->import, run->handed);
+}
+
+/* --- readers -------------------------------------------------------------------------------------------- */
 
 /* Options that have no latents over a model of that name which has: heads of their own, as wide as
  * kv_channels, which Megatron-LM's files of such models have as qk_head_dim. */
@@ -218,9 +270,10 @@ read_megatron (ProgramRun *run, const cJSON *rule)
   g_hash_table_unref (job->open);
 }
 
-bool
-engine_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
-                LsDiagList *diags)
+/* By all rules, or by a part of them, before which options were read. */
+static bool
+run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+         const ImportFiles *files, LsDiagList *diags)
 {
   const ProgramMap *map = program_map_get (name);
   ProgramRun run = { .map = map,
@@ -228,6 +281,11 @@ engine_run_map (const char *name, const char *part, LaunchJob *job, const Import
                      .words = (LaunchWords *) job->words,
                      .path = job->import->path,
                      .files = files,
+                     .told = with->told,
+                     .deepspeed = with->deepspeed,
+                     .handed = with->adapters,
+                     .around = with->around,
+                     .command = g_strdup (job->script),
                      .diags = diags };
   job->table = &map->table;
   bool had_open = part && job->open;
@@ -239,6 +297,20 @@ engine_run_map (const char *name, const char *part, LaunchJob *job, const Import
   run.job = NULL;
   program_run_clear (&run);
   return ok;
+}
+
+bool
+engine_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
+                LsDiagList *diags)
+{
+  return run_map (name, part, &(ProgramWith) { NULL }, job, files, diags);
+}
+
+bool
+engine_run_with (const char *name, const ProgramWith *with, LaunchJob *job, const ImportFiles *files,
+                 LsDiagList *diags)
+{
+  return run_map (name, NULL, with, job, files, diags);
 }
 
 /* { "part": name, "of_map": another program, whose options are said; without, of its own } */
@@ -265,7 +337,6 @@ static const struct {
   void (*end) (LaunchWords *options); /* behind those that become its own; NULL: nothing is */
   void (*read) (ProgramRun *run, const cJSON *rule);
 } programs[] = {
-  { "trainer", hf_options, NULL, read_trainer }, /* of Hugging Face */
   { "megatron", options_of_megatron, megatron_namespace, read_megatron },
   { "megatron-core", options_of_megatron, NULL, read_megatron }, /* by names of its options alone */
 };
@@ -308,6 +379,22 @@ program_translate (ProgramRun *run, const cJSON *rule, const cJSON *what)
     programs[i].end (run->says);
 }
 
+/* { "read_as": program that is a map, "software": the profile of a release, "why": who says so }: what is
+ * told of the others are these, and that options became its own. */
+static void
+read_by_map (ProgramRun *run, const cJSON *rule, const char *name)
+{
+  ProgramValue software = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "software"));
+  const char *template = program_member (rule, "why");
+  g_autofree char *why = template ? program_fill (run, template) : NULL;
+  const ProgramTold told[] = { { "software", software.text }, { "why", why }, { "trainer", "1" }, { NULL } };
+  const ProgramWith with = { .told = told,
+                             .deepspeed = g_steal_pointer (&run->deepspeed),
+                             .adapters = run->adapters.option ? &run->adapters : NULL };
+  run->is_refused |= !program_run_with (name, &with, &run->other, run->files, run->diags);
+  program_value_clear (&software);
+}
+
 /* { "read_as": program }: the job, by what is said in its options. */
 void
 program_read_as (ProgramRun *run, const cJSON *rule, const cJSON *what)
@@ -318,6 +405,6 @@ program_read_as (ProgramRun *run, const cJSON *rule, const cJSON *what)
   if (i < G_N_ELEMENTS (programs))
     programs[i].read (run, rule);
   else
-    run->is_refused |= !program_run_map (what->valuestring, NULL, &run->other, run->files, run->diags);
+    read_by_map (run, rule, what->valuestring);
   run->other.open = run->job->open; /* its reader made its own */
 }

@@ -215,7 +215,7 @@ leave_open (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 expect (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  g_autofree char *option = program_option (run->map, what->valuestring, strlen (what->valuestring));
+  g_autofree char *option = program_option_of (run, what->valuestring, strlen (what->valuestring));
   option_tell_other (run->job, option, program_member (rule, "words"), program_member (rule, "taken"));
 }
 
@@ -345,7 +345,7 @@ adapted (ProgramRun *run, const cJSON *rule)
 {
   const char *on = program_member (rule, "on");
   const cJSON *more = cJSON_GetObjectItemCaseSensitive (rule, "more");
-  g_autofree char *option = on ? program_option (run->map, on, strlen (on)) : NULL;
+  g_autofree char *option = on ? program_option_of (run, on, strlen (on)) : NULL;
   const LaunchOption *named = option ? launch_words_find (run->job->words, option) : NULL;
   if (!more)
     return named && named->values->len > 0 ? g_ptr_array_ref (named->values) : launch_usual_modules ();
@@ -368,12 +368,13 @@ set_adapters (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   ProgramValue rank = value_at (run, rule, "rank"), usual_rank = value_at (run, rule, "usual_rank");
   bool is_all = program_is_true (run, cJSON_GetObjectItemCaseSensitive (rule, "all"));
+  g_autofree char *who = program_fill (run, what->valuestring);
   g_clear_pointer (&run->adapted, g_ptr_array_unref);
   program_value_clear (&run->dropout);
   run->dropout = value_at (run, rule, "dropout");
   run->adapted = is_all ? NULL : adapted (run, rule);
   const LaunchAdapters adapters
-      = { .option = what->valuestring,
+      = { .option = g_intern_string (who),
           .rank = whole (&rank),
           .usual_rank = whole (&usual_rank),
           .on = run->adapted,
@@ -445,7 +446,7 @@ refuse_task (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static void
 read_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  LaunchJob *job = run->says ? &run->other : run->job;
+  LaunchJob *job = run->says && !run->map->has_beside ? &run->other : run->job;
   g_hash_table_unref (run->job->open);
   job->gpus = run->job->gpus;
   option_read_all (job);
@@ -460,6 +461,13 @@ fix (ProgramRun *run, const cJSON *rule, const cJSON *what)
   const LsField *f = ls_field_find (ls_strategy_fields, what->valuestring);
   if (f)
     g_hash_table_add (run->job->import->given, (gpointer) f->key);
+}
+
+/* { "notes": option }: one that another file gives, as what `by` of rules behind names. */
+static void
+note_option (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  import_note_word (run->job->import, what->valuestring, NULL);
 }
 
 /* { "called": expression }: what the program is called. */
@@ -569,6 +577,10 @@ static const struct {
   { { "read_as", AS_READER },
     program_read_as,
     { { "software", AS_VALUE }, { "why", AS_TEMPLATE }, { "named", AS_TEMPLATE } } },
+  { { "beside", AS_TABLE }, program_beside, { { "file", AS_VALUE }, { "gives", AS_LET } } },
+  { { "fill", AS_THEIRS }, program_fill_open, { { NULL } } },
+  { { "handed_adapters", AS_LET }, program_hand_adapters, { { NULL } } },
+  { { "notes", AS_TEXT }, note_option, { { NULL } } },
   { { "called", AS_VALUE }, set_name, { { NULL } } },
   { { "move", AS_PATHS }, move, { { NULL } } },
   { { "inferred", AS_TEMPLATE }, report, { { NULL } } },
@@ -589,7 +601,7 @@ static const struct {
     set_mamba,
     { { "channels", AS_VALUE }, { "states", AS_VALUE }, { "taps", AS_VALUE }, { "by", AS_TEXT } } },
   { { "windows", AS_VALUE }, set_windows, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
-  { { "adapters", AS_TEXT },
+  { { "adapters", AS_TEMPLATE },
     set_adapters,
     { { "rank", AS_VALUE },
       { "usual_rank", AS_VALUE },
@@ -748,10 +760,8 @@ name_value (Check *c, const char *name)
 static void
 check_option (Check *c, const cJSON *node, const char *name)
 {
-  g_autofree char *option = program_option (c->run->map, name, strlen (name));
-  if (!option_find (&c->run->map->table, option))
-    complain (c, node, "there is no option %s among the options", option);
-  g_hash_table_add (c->run->named, g_strdup (option));
+  if (!program_names_option (c->run, name, strlen (name)))
+    complain (c, node, "there is no option %s among the options", name);
 }
 
 static void
@@ -802,6 +812,22 @@ check_name (Check *c, const cJSON *node, As as)
           || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
     complain (c, node, "there is no %s of that name", as == AS_CALL ? "function in C" : "program");
+}
+
+/* A part of its own is looked at where rules run it, but not within itself. */
+static void
+check_part (Check *c, const cJSON *rule, const char *name)
+{
+  const cJSON *part = cJSON_GetObjectItemCaseSensitive (c->run->map->parts, name);
+  if (program_member (rule, "of_map") || !c->run->parts)
+    return;
+  if (!part)
+    complain (c, rule, "there is no part of that name");
+  else if (g_hash_table_lookup (c->run->parts, name) == NULL) {
+    g_hash_table_insert (c->run->parts, part->string, part->string);
+    check_list (c, part);
+    g_hash_table_insert (c->run->parts, part->string, NULL);
+  }
 }
 
 static void
@@ -885,7 +911,7 @@ check_action (Check *c, const cJSON *rule, ProgramAction *action)
     program_translate, program_deepspeed, program_read_as, program_python, read_model_file, read_options, call
   };
   const ProgramMap *map = c->run->map;
-  for (guint i = 0; i < G_N_ELEMENTS (of_other) && !map->is_dialect; i++)
+  for (guint i = 0; i < G_N_ELEMENTS (of_other) && !map->is_dialect && !map->has_beside; i++)
     if (action == of_other[i])
       complain (c, rule, "its options become those of no other program");
   for (guint i = 0; i < G_N_ELEMENTS (of_files) && map->is_around; i++)
@@ -912,6 +938,8 @@ check_rule (Check *c, const cJSON *rule)
     if (!is_free (key) && !cJSON_GetObjectItemCaseSensitive (rule, key))
       complain (c, rule, "missing key \"%s\"", key);
   }
+  if (actions[action].act == program_run_part)
+    check_part (c, rule, program_member (rule, "part"));
   const cJSON *one;
   cJSON_ArrayForEach (one, rule)
   {
