@@ -22,8 +22,4 @@ void deepspeed_read_engine (LaunchJob *job);
  * that is simulated. The number format is set before. */
 void deepspeed_pipeline_shards (LaunchJob *job);
 
-/* Keys that are written of a job. What those of a configuration mean that are read is data:
- * strategies/programs/deepspeed.json. */
-extern const OptionTable deepspeed_options;
-
 #endif

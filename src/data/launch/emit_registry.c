@@ -13,6 +13,9 @@
 static const EmitTarget emit_torchtitan
     = { "torchtitan", "torchtitan", NULL, OPTION_TOML, NULL, NULL, "torchtitan" };
 
+static const EmitTarget emit_deepspeed
+    = { "deepspeed", "DeepSpeed", NULL, OPTION_JSON, NULL, NULL, "deepspeed" };
+
 static const EmitTarget *const targets[] = { &emit_megatron, &emit_torchtitan, &emit_deepspeed };
 
 const char *const *

@@ -24,7 +24,7 @@ typedef struct {
   const char *map;         /* which has the table and the check; NULL: both are in C */
 } EmitTarget;
 
-extern const EmitTarget emit_megatron, emit_deepspeed;
+extern const EmitTarget emit_megatron;
 
 /* knob: "--schedule zb-2p", as one would type it; why: of the target. */
 void emit_refuse (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);

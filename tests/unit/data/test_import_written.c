@@ -7,7 +7,6 @@
 #include "data/jobs/emit.h"
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_software.h"
-#include "data/launch/deepspeed_rules.h"
 #include "data/jobs/imported.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
@@ -424,7 +423,7 @@ static const struct {
 } programs[] = {
   { "megatron", NULL, NULL, script_of_megatron, &megatron_options, OPTION_ARGUMENTS, 50 },
   { "torchtitan", favour_torchtitan, NULL, text_of_whole, NULL, OPTION_TOML, 7 },
-  { "deepspeed", favour_deepspeed, complete_deepspeed, text_of_whole, &deepspeed_options, OPTION_JSON, 10 },
+  { "deepspeed", favour_deepspeed, complete_deepspeed, text_of_whole, NULL, OPTION_JSON, 10 },
 };
 
 static const OptionTable *
