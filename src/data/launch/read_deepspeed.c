@@ -7,6 +7,7 @@
 #include "data/jobs/job_files.h"
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
+#include "data/launch/program/program_map.h"
 #include "data/launch/log_steps.h"
 
 /* What of a model's file is no length of a sequence, which it only bounds. */
@@ -54,13 +55,13 @@ read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
     return false;
   if (files->n > 1)
     import_use_file (&files->files[1]);
-  hf_fill_buckets (import, words);
+  LaunchJob job = { .import = import, .words = words };
+  program_run_map ("deepspeed", "buckets", &job, NULL, NULL);
   if (files->n == 1 && !import->model_is_given)
     import_unknown (import,
                     "the model: a configuration of DeepSpeed names none; its file may stand behind it");
   if (!import_has_model (import, "seq"))
     import_open (import, "seq", "how long a sequence is: nothing here says");
-  LaunchJob job = { .import = import, .words = words };
   bool asks_in_vain = files->n > 1 && has_key (files->files[1].text, "\"model_type\"")
       && has_key (file->text, "\"activation_checkpointing\"");
   if (asks_in_vain)

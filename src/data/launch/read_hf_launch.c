@@ -53,21 +53,6 @@ hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   return true;
 }
 
-/* By options of a Trainer and of accelerate; a model may lie beside, and a configuration of DeepSpeed, which
- * may come with the program around. */
-static bool
-read_job (const ImportFiles *files, LaunchJob *job, const ProgramMap *dialect, const HfRelease *release,
-          bool has_trainer, LsDiagList *diags)
-{
-  const ProgramTold told[] = { { "software", release->software },
-                               { "why", release->why },
-                               { "option", release->is_option ? "1" : NULL },
-                               { "trainer", has_trainer ? "1" : NULL },
-                               { NULL } };
-  const ProgramWith with = { .told = told, .around = dialect };
-  return hf_read_model (files, job->import, diags) && program_run_with ("trainer", &with, job, files, diags);
-}
-
 /* --- configurations -------------------------------------------------------------------------------- */
 
 static bool
@@ -76,11 +61,10 @@ read_config (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   const ImportFile *file = &files->files[0];
   g_autoptr (LaunchWords) words = launch_words_new ();
   import->program = "accelerate";
-  if (!add_yaml (words, file->text, file->n, file->path, import, diags)
-      || !hf_check_software (NULL, words, file->path, diags))
-    return false;
   LaunchJob job = { .import = import, .words = words };
-  return read_job (files, &job, NULL, &(HfRelease) { NULL }, false, diags);
+  const ProgramTold told[] = { { "alone", "configuration" }, { NULL } };
+  return add_yaml (words, file->text, file->n, file->path, import, diags)
+      && program_run_with ("trainer", NULL, &(ProgramWith) { .told = told }, &job, files, diags);
 }
 
 static bool
@@ -93,6 +77,19 @@ is_config (const ImportFile *file)
 const ImportReader import_accelerate = { "a configuration of accelerate", is_config, read_config };
 
 /* --- scripts --------------------------------------------------------------------------------------- */
+
+static bool
+does_other (const char *script)
+{
+  return launch_learns (script) || launch_uses_model (script);
+}
+
+/* What learns from preferences declares it, whether a command says it or not. */
+static bool
+is_of_other (const char *name)
+{
+  return strstr (name, "ref_model") || strstr (name, "reference_model");
+}
 
 static bool
 is_known (const char *name)
@@ -171,24 +168,26 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
             LsImport *import, LsDiagList *diags)
 {
   const ProgramMap *dialect = hf_dialect_of (script, said);
-  const char *path = files->files[0].path;
-  if ((dialect && !hf_dialect_check (dialect, script, said, path, diags))
-      || !hf_check_task (dialect, script, said, path, diags))
-    return false;
-  if (words->options->len == 0 && !hf_check_trainer (dialect, script, said, path, diags))
-    return false;
-  g_autoptr (LaunchWords) own = dialect ? hf_dialect_words (dialect, said, gpus, import, diags) : NULL;
-  if (dialect && !own)
-    return false;
-  launch_words_add_words (words, own ? own : said);
-  if (!add_fsdp (files, words, diags) || !hf_check_software (script, words, path, diags))
-    return false;
-  LaunchJob job = { .import = import, .words = words, .script = script, .gpus = gpus };
   const HfRelease release = dialect ? hf_dialect_release (dialect, said) : (HfRelease) { NULL };
-  bool has_trainer = dialect || hf_has_trainer (said),
-       is_own = !has_trainer && !launch_words_find (said, "model_name_or_path") && hf_uses_deepspeed (&job);
-  import->program = dialect ? dialect->program : is_own ? "DeepSpeed" : "Hugging Face Trainer";
-  return read_job (files, &job, dialect, &release, has_trainer, diags);
+  const ProgramTold told[] = { { "alone", "script" },
+                               { "around", dialect ? dialect->program : NULL },
+                               { "data", dialect ? dialect->around.data : NULL },
+                               { "front", words->options->len > 0 ? "1" : NULL },
+                               { "software", release.software },
+                               { "why", release.why },
+                               { "option", release.is_option ? "1" : NULL },
+                               { NULL } };
+  const ProgramWith with = { .told = told, .around = dialect };
+  LaunchJob own = { .import = import, .words = said, .script = script, .gpus = gpus }, job = own;
+  if ((dialect && !hf_dialect_check (dialect, script, said, import->path, diags))
+      || !program_run_with ("trainer", "task", &with, &own, files, diags))
+    return false;
+  g_autoptr (LaunchWords) theirs = dialect ? hf_dialect_words (dialect, said, gpus, import, diags) : NULL;
+  if (dialect && !theirs)
+    return false;
+  launch_words_add_words (words, theirs ? theirs : said);
+  job.words = words;
+  return add_fsdp (files, words, diags) && program_run_with ("trainer", NULL, &with, &job, files, diags);
 }
 
 /* "key=value" behind a file of arguments (OmegaConf.from_cli of LLaMA-Factory). */
@@ -268,8 +267,8 @@ read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
                             names_deepspeed (&files->files[0]) ? 1 : 2,
                             true,
                             .knows_deepspeed = true,
-                            .does_other = hf_does_other,
-                            .is_of_other = hf_is_of_other,
+                            .does_other = does_other,
+                            .is_of_other = is_of_other,
                             .marks = ARGUMENT " " DUMPED " " DATA_SET };
   LaunchScript script;
   if (!check_command (&files->files[0], diags))

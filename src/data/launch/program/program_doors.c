@@ -35,10 +35,10 @@ program_run_map (const char *name, const char *part, LaunchJob *job, const Impor
 }
 
 bool
-program_run_with (const char *name, const ProgramWith *with, LaunchJob *job, const ImportFiles *files,
-                  LsDiagList *diags)
+program_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+                  const ImportFiles *files, LsDiagList *diags)
 {
-  return program_doors->run_with (name, with, job, files, diags);
+  return program_doors->run_with (name, part, with, job, files, diags);
 }
 
 bool

@@ -46,15 +46,6 @@ f_on_by_default (ProgramRun *run, const ProgramArgument *a)
                          || !(option_is_there (job, a[0].word) || option_is_none (job, a[0].word)));
 }
 
-/* Off, or there and not on. */
-static ProgramValue
-f_refused (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchJob *job = job_of (run, a);
-  return program_number (option_is_off (job, a[0].word)
-                         || (launch_words_find (job->words, a[0].word) && !option_is_on (job, a[0].word)));
-}
-
 static ProgramValue
 f_given (ProgramRun *run, const ProgramArgument *a)
 {
@@ -131,24 +122,6 @@ f_left_open (ProgramRun *run, const ProgramArgument *a)
 {
   const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
   return program_number (o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]));
-}
-
-/* What its value leaves open, in words; none: nothing. */
-static ProgramValue
-f_leaves (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
-  bool is_open = o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]);
-  return is_open ? (ProgramValue) { ls_shell_hole_names (o->values->pdata[0]), NAN } : program_none ();
-}
-
-/* Of "$HOME/models/Qwen/Qwen3-32B" what is known, behind the last hole, where it is whole folders. */
-static ProgramValue
-f_path_end (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = launch_words_text (job_of (run, a)->words, a[0].word),
-             *end = text ? strrchr (text, LS_SHELL_HOLE_END) : NULL;
-  return end && end[1] == '/' && end[2] ? text_of (end + 1) : program_none ();
 }
 
 /* "5e8": none: it is not given, or left open, or, which is a conflict, no number that counts something. */
@@ -310,20 +283,6 @@ f_software (ProgramRun *run, const ProgramArgument *a)
 {
   const char *name = run->job->import->strategy.software;
   return name ? text_of (name) : program_none ();
-}
-
-/* What the program is called in what is told. */
-static ProgramValue
-f_called (ProgramRun *run, const ProgramArgument *a)
-{
-  return text_of (run->job->import->program);
-}
-
-/* Whether words that the file does not say may be options. */
-static ProgramValue
-f_may_have_more (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->job->import->may_have_more);
 }
 
 /* Whether its model is given beside the files. */
@@ -799,14 +758,6 @@ f_replaced (ProgramRun *run, const ProgramArgument *a)
                 : program_value_copy (&a[0].value);
 }
 
-/* A value that is left open, for that. */
-static ProgramValue
-f_left_to (ProgramRun *run, const ProgramArgument *a)
-{
-  g_autofree char *text = program_value_text (&a[0].value);
-  return (ProgramValue) { g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, text, LS_SHELL_HOLE_END), NAN };
-}
-
 /* Whether a pattern as of Perl fits somewhere in a text. */
 static ProgramValue
 f_like (ProgramRun *run, const ProgramArgument *a)
@@ -876,7 +827,6 @@ static const ProgramFunction functions[] = {
   { "on", "o", f_on },
   { "off", "o", f_off },
   { "on_by_default", "o", f_on_by_default },
-  { "refused", "o", f_refused },
   { "given", "o", f_given },
   { "found", "o", f_found },
   { "any", "o", f_any },
@@ -888,8 +838,6 @@ static const ProgramFunction functions[] = {
   { "number_or", "owv", f_number_or },
   { "amount", "o", f_amount },
   { "left_open", "o", f_left_open },
-  { "leaves", "o", f_leaves },
-  { "path_end", "o", f_path_end },
   { "count", "o", f_count },
   { "values", "o", f_values },
   { "every", "owv", f_every },
@@ -902,8 +850,6 @@ static const ProgramFunction functions[] = {
   { "is_model", "v", f_is_model },
   { "model_is_given", "", f_model_is_given },
   { "software", "", f_software },
-  { "called", "", f_called },
-  { "may_have_more", "", f_may_have_more },
   { "published", "v", f_published },
   { "fixes_chunks", "v", f_fixes_chunks, true },
   { "tokenizer_words", "v", f_tokenizer_words },
@@ -964,7 +910,6 @@ static const ProgramFunction functions[] = {
   { "last_parts", "vv", f_last_parts, true },
   { "first", "vv", f_first, true },
   { "like", "vv", f_like, true },
-  { "left_to", "v", f_left_to, true },
   { "nothing", "", f_nothing, true },
   { "made_of", "vv", f_made_of, true },
 };
@@ -975,8 +920,11 @@ engine_function_find (const char *name)
   for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
     if (strcmp (functions[i].name, name) == 0)
       return &functions[i];
-  const ProgramFunction *f = program_text_functions;
-  while (f->name && strcmp (f->name, name) != 0)
-    f++;
-  return f->name ? f : NULL;
+  for (const ProgramFunction *f = program_text_functions; f->name; f++)
+    if (strcmp (f->name, name) == 0)
+      return f;
+  for (const ProgramFunction *f = program_open_functions; f->name; f++)
+    if (strcmp (f->name, name) == 0)
+      return f;
+  return NULL;
 }

@@ -275,6 +275,8 @@ typedef struct {
 } ProgramFunction;
 
 const ProgramFunction *program_function_find (const char *name); /* NULL: there is none */
+/* program_open.c: those about what is left open, and what names tell. */
+extern const ProgramFunction program_open_functions[];
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
 const LsField *program_key_find (const char *word, bool *ret_is_model);
@@ -303,7 +305,7 @@ bool program_is_reader (const char *name);
  * with a diagnostic. */
 bool program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
                       LsDiagList *diags);
-/* The same by all its rules, with what else is known: what is told, a configuration of DeepSpeed, which is
+/* The same with what else is known: what is told, a configuration of DeepSpeed, which is
  * taken, adapters and a program around it; NULL: none. */
 typedef struct {
   const ProgramTold *told;
@@ -311,8 +313,8 @@ typedef struct {
   const LaunchAdapters *adapters;
   const ProgramMap *around;
 } ProgramWith;
-bool program_run_with (const char *name, const ProgramWith *with, LaunchJob *job, const ImportFiles *files,
-                       LsDiagList *diags);
+bool program_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+                       const ImportFiles *files, LsDiagList *diags);
 /* The options of a program that is read in C, or by a map; NULL: of none of that name. */
 const OptionTable *program_table_find (const char *name);
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
@@ -408,8 +410,8 @@ typedef struct {
   const ProgramMap *(*map_get) (const char *name);
   bool (*run_map) (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
                    LsDiagList *diags);
-  bool (*run_with) (const char *name, const ProgramWith *with, LaunchJob *job, const ImportFiles *files,
-                    LsDiagList *diags);
+  bool (*run_with) (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+                    const ImportFiles *files, LsDiagList *diags);
   bool (*run_rules) (ProgramRun *run, const cJSON *rules);
   bool (*read_tree) (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                      LsImport *import, LsDiagList *diags);
@@ -429,8 +431,8 @@ const OptionTable *engine_table_find (const char *name);
 const ProgramMap *engine_map_get (const char *name);
 bool engine_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
                      LsDiagList *diags);
-bool engine_run_with (const char *name, const ProgramWith *with, LaunchJob *job, const ImportFiles *files,
-                      LsDiagList *diags);
+bool engine_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+                      const ImportFiles *files, LsDiagList *diags);
 bool engine_run_rules (ProgramRun *run, const cJSON *rules);
 bool engine_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                        LsImport *import, LsDiagList *diags);

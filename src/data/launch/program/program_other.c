@@ -307,10 +307,10 @@ engine_run_map (const char *name, const char *part, LaunchJob *job, const Import
 }
 
 bool
-engine_run_with (const char *name, const ProgramWith *with, LaunchJob *job, const ImportFiles *files,
-                 LsDiagList *diags)
+engine_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+                 const ImportFiles *files, LsDiagList *diags)
 {
-  return run_map (name, NULL, with, job, files, diags);
+  return run_map (name, part, with, job, files, diags);
 }
 
 /* { "part": name, "of_map": another program, whose options are said; without, of its own } */
@@ -391,7 +391,7 @@ read_by_map (ProgramRun *run, const cJSON *rule, const char *name)
   const ProgramWith with = { .told = told,
                              .deepspeed = g_steal_pointer (&run->deepspeed),
                              .adapters = run->adapters.option ? &run->adapters : NULL };
-  run->is_refused |= !program_run_with (name, &with, &run->other, run->files, run->diags);
+  run->is_refused |= !program_run_with (name, NULL, &with, &run->other, run->files, run->diags);
   program_value_clear (&software);
 }
 
