@@ -2,122 +2,57 @@
 
 #include <string.h>
 
+#include "data/jobs/job_files.h"
+#include "data/launch/program/program_map.h"
 #include "data/shell/shell.h"
+#include "data/text/field.h"
 #include "model/lora.h"
 #include "strategy/shard.h"
 
-/* A name of a module, in models with this mixer, or in any. */
-typedef struct {
-  const char *name;
-  uint32_t modules;
-  LsMixerKind mixer;
-} Name;
-
 /* Names of modules in models of Transformers, as PEFT matches their ends; in NeMo's and Megatron-LM's, and in
- * MPT; and words that stand for several. The first that fits a model counts: out_proj is of attention in
- * models without mixers, of both in LFM2, whose mixers are convolutions. */
-static const Name known[] = {
-  { "out_proj", LS_LORA_O, LS_MIXER_NONE },
-  { "out_proj", LS_LORA_O | LS_LORA_OUT, LS_MIXER_CONV },
-  { "qkv_proj", LS_LORA_IN, LS_MIXER_LINEAR },
-  { "query_key_value", LS_LORA_Q | LS_LORA_K | LS_LORA_V | LS_LORA_IN, LS_MIXER_LINEAR },
-  { "q", LS_LORA_Q, LS_MIXER_MLSTM },
-  { "k", LS_LORA_K, LS_MIXER_MLSTM },
-  { "v", LS_LORA_V, LS_MIXER_MLSTM },
-  { "ogate_preact", LS_LORA_IN, LS_MIXER_MLSTM },
-  { "igate_preact", LS_LORA_IN, LS_MIXER_MLSTM },
-  { "fgate_preact", LS_LORA_IN, LS_MIXER_MLSTM },
-  { "g_proj", LS_LORA_IN, LS_MIXER_DELTA },
-  { "g_proj", LS_LORA_IN, LS_MIXER_KDA },
-  { "g_proj", LS_LORA_IN, LS_MIXER_LINEAR },
-  { "b_proj", LS_LORA_IN, LS_MIXER_KDA },
-  { "b_proj", LS_LORA_IN, LS_MIXER_DELTA },
-  { "a_proj", LS_LORA_IN, LS_MIXER_DELTA },
-  { "f_a_proj", LS_LORA_IN, LS_MIXER_KDA },
-  { "f_b_proj", LS_LORA_IN, LS_MIXER_KDA },
-  { "g_a_proj", LS_LORA_IN, LS_MIXER_KDA },
-  { "g_b_proj", LS_LORA_IN, LS_MIXER_KDA },
-  { "w1", LS_LORA_GATE, LS_MIXER_CONV },
-  { "w3", LS_LORA_UP, LS_MIXER_CONV },
-  { "w2", LS_LORA_DOWN, LS_MIXER_CONV },
-  { "linear_y", LS_LORA_IN, LS_MIXER_RGLRU },
-  { "linear_x", LS_LORA_IN, LS_MIXER_RGLRU },
-  { "linear_out", LS_LORA_OUT, LS_MIXER_RGLRU },
-  { "input_linear", LS_LORA_GATE | LS_LORA_UP, LS_MIXER_MAMBA2 },
-  { "output_linear", LS_LORA_DOWN, LS_MIXER_MAMBA2 },
-};
-
-static const Name known_in_any[] = {
-  { "in_proj", LS_LORA_IN },
-  { "in_proj_qkvz", LS_LORA_IN },
-  { "in_proj_ba", LS_LORA_IN },
-  { "in_proj_qkv", LS_LORA_IN },
-  { "in_proj_z", LS_LORA_IN },
-  { "in_proj_b", LS_LORA_IN },
-  { "in_proj_a", LS_LORA_IN },
-  { "output_gate", LS_LORA_IN },
-  { "x_proj", LS_LORA_SELECT },
-  { "bcdt_proj", LS_LORA_SELECT },
-  { "dt_proj", LS_LORA_STEP },
-
-  { "q_proj", LS_LORA_Q },
-  { "k_proj", LS_LORA_K },
-  { "v_proj", LS_LORA_V },
-  { "o_proj", LS_LORA_O },
-  { "output_proj", LS_LORA_O },
-  { "gate_proj", LS_LORA_GATE },
-  { "up_proj", LS_LORA_UP },
-  { "down_proj", LS_LORA_DOWN },
-  { "qkv_proj", LS_LORA_Q | LS_LORA_K | LS_LORA_V },
-  { "query_key_value", LS_LORA_Q | LS_LORA_K | LS_LORA_V },
-  { "gate_up_proj", LS_LORA_GATE | LS_LORA_UP },
-  { "q_a_proj", LS_LORA_Q },
-  { "q_b_proj", LS_LORA_Q },
-  { "kv_a_proj_with_mqa", LS_LORA_K },
-  { "kv_b_proj", LS_LORA_K },
-  { "linear_q", LS_LORA_Q },
-  { "linear_k", LS_LORA_K },
-  { "linear_v", LS_LORA_V },
-  { "linear_q_proj", LS_LORA_Q },
-  { "linear_q_down_proj", LS_LORA_Q },
-  { "linear_q_up_proj", LS_LORA_Q },
-  { "linear_kv_down_proj", LS_LORA_K },
-  { "linear_kv_up_proj", LS_LORA_K },
-  { "linear_qkv", LS_LORA_Q | LS_LORA_K | LS_LORA_V },
-  { "linear_proj", LS_LORA_O },
-  { "linear_fc1", LS_LORA_GATE | LS_LORA_UP },
-  { "linear_fc2", LS_LORA_DOWN },
-  { "attention_qkv", LS_LORA_Q | LS_LORA_K | LS_LORA_V },
-  { "attention_dense", LS_LORA_O },
-  { "mlp_fc1", LS_LORA_GATE | LS_LORA_UP },
-  { "mlp_fc2", LS_LORA_DOWN },
-  { "Wqkv", LS_LORA_Q | LS_LORA_K | LS_LORA_V },
-  { "out_proj", LS_LORA_OUT },
-  { "attention", LS_LORA_ATTENTION },
-  { "mlp", LS_LORA_MLP },
-  { "all", LS_LORA_ALL },
-  { "all-linear", LS_LORA_ALL },
-  { "*_proj", LS_LORA_ALL },
-};
-
-static bool
-is_named (const Name *known_as, const char *last, const char *whole)
+ * MPT; and words that stand for several: strategies/programs/peft.json. */
+static const cJSON *
+table_of (const char *name)
 {
-  return strcmp (known_as->name, last) == 0 || strcmp (known_as->name, whole) == 0;
+  const ProgramMap *peft = program_map_get ("peft");
+  return peft ? cJSON_GetObjectItemCaseSensitive (peft->tables, name) : NULL;
 }
 
+/* "q,k"; "all". */
+static uint32_t
+modules_of_words (const char *text)
+{
+  g_auto (GStrv) words = g_strsplit (text, ",", -1);
+  uint32_t set = strcmp (text, "all") == 0 ? LS_LORA_ALL : 0;
+  for (uint32_t module = 1; module < LS_LORA_ALL; module *= 2) {
+    g_autofree char *word = ls_lora_words (module, ",");
+    if (g_strv_contains ((const char *const *) words, word))
+      set |= module;
+  }
+  return set;
+}
+
+/* By its last part, or that behind a star, which is of whatever part of the model; 0: it is none. */
+static uint32_t
+find_modules (const cJSON *table, const char *last)
+{
+  const char *star = strrchr (last, '*');
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (table, last);
+  if (!node && star)
+    node = cJSON_GetObjectItemCaseSensitive (table, star + 1);
+  return cJSON_IsString (node) ? modules_of_words (node->valuestring) : 0;
+}
+
+/* The name's in models with this mixer go first. */
 static uint32_t
 modules_of (const LsModel *m, const char *name)
 {
-  const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name, *star = strrchr (last, '*');
-  const char *whole = star ? star + 1 : last; /* "*q_proj": of whatever part of the model */
-  for (guint i = 0; i < G_N_ELEMENTS (known) && m->n_layers > 0; i++)
-    if (known[i].mixer == m->mixer && is_named (&known[i], last, whole))
-      return known[i].modules;
-  for (guint i = 0; i < G_N_ELEMENTS (known_in_any); i++)
-    if (is_named (&known_in_any[i], last, whole))
-      return known_in_any[i].modules;
-  return strcmp (last, "*") == 0 ? LS_LORA_ALL : 0;
+  const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name;
+  const cJSON *modules = table_of ("modules");
+  g_autofree char *mixer = ls_field_text (ls_field_find (ls_model_fields, "mixer"), m, NULL);
+  uint32_t own
+      = m->n_layers > 0 && mixer ? find_modules (cJSON_GetObjectItemCaseSensitive (modules, mixer), last) : 0;
+  return own ? own : find_modules (cJSON_GetObjectItemCaseSensitive (modules, "any"), last);
 }
 
 /* A text that is no list of names, which PEFT matches with whole paths of modules (tuners_utils.py,
@@ -128,29 +63,19 @@ is_pattern (const char *text)
   return *text != '[' && strpbrk (text, "\\|()[]^$+?") && strlen (text) < 1000;
 }
 
-/* By the paths that layers have in Transformers' models, alone and inside of those that see or hear. */
+/* By the paths that layers have in Transformers' models. */
 static uint32_t
 modules_by_pattern (const char *pattern)
 {
-  static const char *const above[] = { "layers.1.",
-                                       "model.layers.1.",
-                                       "language_model.layers.1.",
-                                       "model.language_model.layers.1.",
-                                       "language_model.model.layers.1.",
-                                       "model.language_model.model.layers.1.",
-                                       "thinker.model.layers.1." };
-  static const Name below[] = { { "self_attn.q_proj", LS_LORA_Q }, { "self_attn.k_proj", LS_LORA_K },
-                                { "self_attn.v_proj", LS_LORA_V }, { "self_attn.o_proj", LS_LORA_O },
-                                { "mlp.gate_proj", LS_LORA_GATE }, { "mlp.up_proj", LS_LORA_UP },
-                                { "mlp.down_proj", LS_LORA_DOWN } };
+  const cJSON *above, *below;
   g_autofree char *whole = g_strdup_printf ("^(?:%s)$", pattern);
   uint32_t set = 0;
-  for (guint i = 0; i < G_N_ELEMENTS (above); i++)
-    for (guint k = 0; k < G_N_ELEMENTS (below); k++) {
-      g_autofree char *path = g_strconcat (above[i], below[k].name, NULL);
-      if (g_regex_match_simple (whole, path, G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT))
-        set |= below[k].modules;
-    }
+  cJSON_ArrayForEach (above, table_of ("above")) cJSON_ArrayForEach (below, table_of ("below"))
+  {
+    g_autofree char *path = g_strconcat (above->string, below->string, NULL);
+    if (g_regex_match_simple (whole, path, G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT))
+      set |= modules_of_words (below->valuestring);
+  }
   return set;
 }
 
@@ -253,7 +178,10 @@ GPtrArray *
 launch_usual_modules (void)
 {
   GPtrArray *modules = g_ptr_array_new ();
-  g_ptr_array_add (modules, (gpointer) "q_proj");
-  g_ptr_array_add (modules, (gpointer) "v_proj");
+  const cJSON *one;
+  cJSON_ArrayForEach (one, table_of ("usual"))
+  {
+    g_ptr_array_add (modules, one->string);
+  }
   return modules;
 }

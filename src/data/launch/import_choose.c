@@ -61,6 +61,7 @@ static const struct {
   { .map = "openrlhf" },
   { .map = "trl" },
   { .map = "trainer" },
+  { .map = "peft" },
 };
 
 /* A user's own maps, which come first: those that lie in their folders, and what else the list has not. */

@@ -50,6 +50,8 @@ const LsField ls_program_fields[] = {
     .meaning = "what they mean together, in order" },
   { "parts", LS_FIELD_IGNORED, .default_text = "none", .expected = "object",
     .meaning = "lists of rules by their names, which rules of other maps run too" },
+  { "tables", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "names and what they stand for, which code looks up" },
   { "writes", LS_FIELD_IGNORED, .default_text = "none", .expected = "object",
     .meaning = "what of a job is calculated where it is written for the program, and what that lacks" },
   { "logs", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
@@ -554,11 +556,12 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   map->files = g_array_new (FALSE, FALSE, sizeof (ProgramFile));
   map->kept = g_ptr_array_new_with_free_func (g_free);
   map->logs = member (root, "logs");
+  map->tables = member (root, "tables");
   map->writes = member (root, "writes");
   map->comes = member (root, "comes_with");
   map->is_around = cJSON_HasObjectItem (root, "around");
   Reading x = { map, diags, NULL, map->kept, true };
-  if (!map->logs && !member (root, "reads") && !map->is_around && !member (root, "parts"))
+  if (!map->logs && !member (root, "reads") && !map->is_around && !member (root, "parts") && !map->tables)
     complain (&x, root, "expected \"reads\", with \"options\" and \"rules\", or \"logs\"");
   x.is_right &= program_check_logs (map, diags);
   read_lists (&x, root, NULL);

@@ -139,13 +139,14 @@ struct ProgramMap {
   char *sections; /* what may stand in front of a name that has "~" there, with blanks between; or NULL */
   LsJsonDoc *doc;
   OptionTable table;
-  GPtrArray *kept;    /* what its rows are made of, beside doc */
-  GArray *files;      /* ProgramFile */
-  const cJSON *rules; /* of doc */
-  const cJSON *parts; /* lists of rules by name, of doc, which rules of other maps run too; NULL: none */
-  const cJSON *logs;  /* of doc; NULL: none are known */
-  bool is_dialect;    /* options of it become those of another program that is read in C */
-  bool has_beside;    /* rules say what is configured beside it in options of another program */
+  GPtrArray *kept;     /* what its rows are made of, beside doc */
+  GArray *files;       /* ProgramFile */
+  const cJSON *rules;  /* of doc */
+  const cJSON *parts;  /* lists of rules by name, of doc, which rules of other maps run too; NULL: none */
+  const cJSON *tables; /* what code looks up, of doc; NULL: nothing */
+  const cJSON *logs;   /* of doc; NULL: none are known */
+  bool is_dialect;     /* options of it become those of another program that is read in C */
+  bool has_beside;     /* rules say what is configured beside it in options of another program */
   ProgramAround around;
   bool is_around;
   const cJSON *comes;           /* files that come with it, of doc: names and what they say; NULL: none do */
