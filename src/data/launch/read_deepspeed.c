@@ -26,53 +26,6 @@ read_model (const ImportFile *file, LsImport *import, LsDiagList *diags)
   return true;
 }
 
-static bool has_key (const char *text, const char *key);
-
-/* What a file says of activation_checkpointing configures deepspeed.checkpointing, which a model's code calls
- * or does not. Models of Hugging Face do not: theirs is torch.utils.checkpoint, by gradient_checkpointing
- * (transformers 4.31 to 5, modeling_utils.py, gradient_checkpointing_enable). */
-static void
-keep_activations (LsImport *import)
-{
-  static const char *const keys[] = { "partition_activations", "offload_activations" };
-  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
-    if (import_has_strategy (import, keys[i]))
-      import_set_strategy (import, keys[i], "0", "activation_checkpointing.*");
-  import_infer (import,
-                "recompute none: models of Hugging Face do not ask activation_checkpointing, but "
-                "gradient_checkpointing, which is not said here; where it is on, --recompute full");
-}
-
-static bool
-read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
-{
-  const ImportFile *file = &files->files[0];
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  import->program = "DeepSpeed";
-  if (!deepspeed_add_json (words, file->text, file->n, file->path, diags))
-    return false;
-  if (files->n > 1 && !read_model (&files->files[1], import, diags))
-    return false;
-  if (files->n > 1)
-    import_use_file (&files->files[1]);
-  LaunchJob job = { .import = import, .words = words };
-  program_run_map ("deepspeed", "buckets", &job, NULL, NULL);
-  if (files->n == 1 && !import->model_is_given)
-    import_unknown (import,
-                    "the model: a configuration of DeepSpeed names none; its file may stand behind it");
-  if (!import_has_model (import, "seq"))
-    import_open (import, "seq", "how long a sequence is: nothing here says");
-  bool asks_in_vain = files->n > 1 && has_key (files->files[1].text, "\"model_type\"")
-      && has_key (file->text, "\"activation_checkpointing\"");
-  if (asks_in_vain)
-    import_set_strategy (import, "recompute", "none", "activation_checkpointing.*");
-  deepspeed_read (&job);
-  if (asks_in_vain)
-    keep_activations (import);
-  return true;
-}
-
-/* Keys that nearly every configuration has one of. */
 /* Behind a string or a comment that begins at p; p: none does. */
 static const char *
 behind_text (const char *p)
@@ -106,6 +59,28 @@ has_key (const char *text, const char *key)
   return false;
 }
 
+static bool
+read (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+{
+  const ImportFile *file = &files->files[0], *model = files->n > 1 ? &files->files[1] : NULL;
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  import->program = "DeepSpeed";
+  if (!deepspeed_add_json (words, file->text, file->n, file->path, diags)
+      || (model && !read_model (model, import, diags)))
+    return false;
+  if (model)
+    import_use_file (model);
+  bool asks_in_vain = model && has_key (model->text, "\"model_type\"")
+      && has_key (file->text, "\"activation_checkpointing\"");
+  const ProgramTold told[] = { { "alone", "configuration" },
+                               { "model", model ? model->path : NULL },
+                               { "in_vain", asks_in_vain ? "1" : NULL },
+                               { NULL } };
+  LaunchJob job = { .import = import, .words = words };
+  return program_run_with ("deepspeed", NULL, &(ProgramWith) { .told = told }, &job, NULL, diags);
+}
+
+/* Keys that nearly every configuration has one of. */
 static bool
 is_its (const ImportFile *file)
 {
@@ -181,15 +156,6 @@ add_printed (const char *text, LaunchWords *words)
 
 /* --- the whole -------------------------------------------------------------------------------------- */
 
-/* world_size counts the copies of the model: all GPUs, where nothing else divides it. */
-static void
-set_gpus (LaunchJob *job, const char *text)
-{
-  job->gpus = printed_number (text, "world_size");
-  if (job->gpus > 0)
-    import_infer (job->import, "gpus %" G_GUINT64_FORMAT ": world_size, the copies of the model", job->gpus);
-}
-
 static bool
 read_log (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
@@ -206,13 +172,11 @@ read_log (const ImportFiles *files, LsImport *import, LsDiagList *diags)
       || !hf_read_model (files, import, diags))
     return false;
   add_printed (file->text, words);
-  if (!import_has_model (import, "layers"))
-    import_unknown (import, "the model: a log of DeepSpeed names none; its file may stand behind it");
-  if (!import_has_model (import, "seq"))
-    import_open (import, "seq", "how long a sequence is: nothing here says");
+  const guint64 world = printed_number (file->text, "world_size");
+  g_autofree char *gpus = world > 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT, world) : NULL;
+  const ProgramTold told[] = { { "alone", "log" }, { "world_size", gpus }, { NULL } };
   LaunchJob job = { .import = import, .words = words };
-  set_gpus (&job, file->text);
-  deepspeed_read (&job);
+  program_run_with ("deepspeed", NULL, &(ProgramWith) { .told = told }, &job, NULL, diags);
   import_measure_log (file->text, import);
   return true;
 }
