@@ -19,6 +19,11 @@ typedef struct {
 /* A model's file among those behind the first. False: with a diagnostic. */
 bool hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 
+/* A configuration of accelerate; a script that launches a Trainer, or a program around one, and what that
+ * names. False: with a diagnostic. */
+bool hf_read_configuration (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+bool hf_read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+
 /* --- hf_dialects.c: programs around a Trainer, which are data (ProgramAround) ------------------------- */
 
 /* Options of Hugging Face's Trainer and of accelerate, and what they are in our files: strategies/programs/

@@ -46,10 +46,10 @@ static const struct {
   { .map = "oumi" },
   { &import_llama_factory, NULL },
   { &import_deepspeed, NULL },
-  { &import_accelerate, NULL },
+  { .map = "accelerate" },
   { .map = "verl" },
   { &import_megatron_swift, NULL },
-  { &import_hf_script, NULL },
+  { .map = "trainer" },
   { &import_mlperf, NULL },
   { .map = "megatron-bridge" },
   { &import_megatron, NULL },
@@ -60,7 +60,6 @@ static const struct {
   { .map = "deepspeed-chat" },
   { .map = "openrlhf" },
   { .map = "trl" },
-  { .map = "trainer" },
   { .map = "peft" },
 };
 

@@ -55,26 +55,16 @@ hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 
 /* --- configurations -------------------------------------------------------------------------------- */
 
-static bool
-read_config (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+bool
+hf_read_configuration (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   const ImportFile *file = &files->files[0];
   g_autoptr (LaunchWords) words = launch_words_new ();
-  import->program = "accelerate";
   LaunchJob job = { .import = import, .words = words };
   const ProgramTold told[] = { { "alone", "configuration" }, { NULL } };
   return add_yaml (words, file->text, file->n, file->path, import, diags)
       && program_run_with ("trainer", NULL, &(ProgramWith) { .told = told }, &job, files, diags);
 }
-
-static bool
-is_config (const ImportFile *file)
-{
-  return launch_has_line (file->text, "distributed_type:")
-      || launch_has_line (file->text, "compute_environment:");
-}
-
-const ImportReader import_accelerate = { "a configuration of accelerate", is_config, read_config };
 
 /* --- scripts --------------------------------------------------------------------------------------- */
 
@@ -259,8 +249,8 @@ names_deepspeed (const ImportFile *file)
           || strstr (file->text, "--deepspeed_config"));
 }
 
-static bool
-read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+bool
+hf_read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   const LaunchKind kind = { "a Trainer of Hugging Face",
                             is_known,
@@ -309,29 +299,3 @@ is_around (const ImportFile *file)
 }
 
 const ImportReader import_llama_factory = { "a configuration of LLaMA-Factory", is_around, read_around };
-
-/* --- what is a script ------------------------------------------------------------------------------- */
-
-static bool
-is_script (const ImportFile *file)
-{
-  static const char *const marks[] = { "per_device_train_batch_size",
-                                       "accelerate launch",
-                                       "--model_name_or_path",
-                                       "accelerate.commands.launch",
-                                       "openrlhf.cli.",
-                                       "swift sft",
-                                       "swift pt",
-                                       "swift rlhf",
-                                       "swift/cli/sft.py",
-                                       "swift/cli/pt.py",
-                                       "llamafactory-cli" };
-  const char *p = file->text + strspn (file->text, " \t\r\n");
-  for (guint i = 0; i < G_N_ELEMENTS (marks) && *p != '{'; i++)
-    if (strstr (file->text, marks[i]))
-      return !strstr (file->text, "--num-layers");
-  return *p != '{' && names_deepspeed (file) && !strstr (file->text, "--num-layers");
-}
-
-const ImportReader import_hf_script
-    = { "a script that launches a Trainer of Hugging Face", is_script, read_script };

@@ -289,6 +289,7 @@ file_of (const cJSON *one)
                          .submits = is_true (one, "submits"),
                          .needs = (guint) number_of (one, "needs"),
                          .has_te = is_true (one, "te"),
+                         .is_around = is_true (one, "around"),
                          .stacks = text_of (one, "stacks"),
                          .ships = member (one, "ships"),
                          .adds = text_of (one, "adds"),

@@ -43,8 +43,11 @@ typedef struct {
   const char *ends;   /* what such a word ends with, and has where it does not say it */
   bool has_pairs;     /* its options are words "a.b=c" */
   bool submits;       /* these say on how many GPUs, not what it is started by */
-  guint needs;        /* options that matter of a command that starts it; 0: one of all */
-  bool has_te;        /* its layers are Transformer Engine's, which reads variables */
+  bool
+      is_around; /* as a Trainer of Hugging Face has them, and programs around one: read by hf_read_script (),
+                       * or, of a YAML, hf_read_configuration () */
+  guint needs;   /* options that matter of a command that starts it; 0: one of all */
+  bool has_te;   /* its layers are Transformer Engine's, which reads variables */
   const char *stacks; /* what words of none of its options end with that name configurations, each on top of
                        * those before; NULL: none do */
   const cJSON *ships; /* names of such files that need not be there, each with the option that is that name

@@ -2,6 +2,7 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
@@ -95,8 +96,8 @@ is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
       = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
   if (!is_marked || !fits_file (map, of->when, file))
     return false;
-  if (marks || !of->yaml)
-    return marks || fits (map, of->fits, NULL, file->text);
+  if (marks || !of->yaml || of->is_around)
+    return marks || of->is_around || fits (map, of->fits, NULL, file->text);
   const cJSON *tree = yaml_config_tree (file), *part = cJSON_IsObject (tree) ? part_of (of, tree) : NULL;
   return cJSON_IsObject (part) && fits (map, of->fits, part, NULL);
 }
@@ -790,6 +791,8 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
   import->program = r->map->program;
   if (r->is_own)
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
+  if (r->file->is_around)
+    return (marks_of (r->file) ? hf_read_script : hf_read_configuration) (files, import, diags);
   bool ok = marks_of (r->file) ? read_script (&run)
       : r->file->python        ? read_python (&run, first->text, first->n, first->path)
       : r->file->toml          ? read_toml (&run, first)
