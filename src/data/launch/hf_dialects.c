@@ -84,13 +84,10 @@ first_of (const LaunchWords *words, const char *list)
   return NULL;
 }
 
-/* Options that only releases of it for transformers 4 have go before what it pins today. */
-HfRelease
-hf_dialect_release (const ProgramMap *d, const LaunchWords *words)
+const char *
+hf_dialect_old (const ProgramMap *d, const LaunchWords *words)
 {
-  const char *word = first_of (words, d->around.old);
-  return word ? (HfRelease) { HF_RELEASE_4, word, true }
-              : (HfRelease) { d->around.release, d->around.pins, false };
+  return first_of (words, d->around.old);
 }
 
 /* Its commands begin as this one does. */

@@ -1,20 +1,10 @@
-/* data/launch/hf_rules.h — what options of Hugging Face's Trainer and of accelerate mean together (private
- * to launch/). */
+/* data/launch/hf_rules.h — whose options are those of Hugging Face's Trainer by other names, and what starts
+ * it (private to launch/). */
 #ifndef LS_DATA_LAUNCH_HF_RULES_H
 #define LS_DATA_LAUNCH_HF_RULES_H
 
 #include "data/launch/option_table.h"
 #include "data/launch/program/program_map.h"
-
-/* A profile of strategies/software, and what says so: a release that a program asks for, or an option. NULL:
- * nothing. */
-typedef struct {
-  const char *software, *why;
-  bool is_option;
-} HfRelease;
-
-#define HF_RELEASE_4 "hf-trainer-2024" /* of transformers 4 */
-#define HF_RELEASE_5 "hf-trainer-2026"
 
 /* A model's file among those behind the first. False: with a diagnostic. */
 bool hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags);
@@ -36,8 +26,8 @@ const GPtrArray *hf_dialects (void);
 /* By its command, or by an option of it; NULL: it is a Trainer itself, or unknown. */
 const ProgramMap *hf_dialect_of (const char *script, const LaunchWords *words);
 
-/* Of the options as they are said. */
-HfRelease hf_dialect_release (const ProgramMap *d, const LaunchWords *words);
+/* An option, as it is written, that only releases of it for transformers 4 have; NULL: none is there. */
+const char *hf_dialect_old (const ProgramMap *d, const LaunchWords *words);
 
 /* Whether it trains on the next token; false: with a diagnostic. */
 bool hf_dialect_check (const ProgramMap *d, const char *script, const LaunchWords *words, const char *path,

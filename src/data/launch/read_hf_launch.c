@@ -158,14 +158,13 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
             LsImport *import, LsDiagList *diags)
 {
   const ProgramMap *dialect = hf_dialect_of (script, said);
-  const HfRelease release = dialect ? hf_dialect_release (dialect, said) : (HfRelease) { NULL };
   const ProgramTold told[] = { { "alone", "script" },
                                { "around", dialect ? dialect->program : NULL },
                                { "data", dialect ? dialect->around.data : NULL },
                                { "front", words->options->len > 0 ? "1" : NULL },
-                               { "software", release.software },
-                               { "why", release.why },
-                               { "option", release.is_option ? "1" : NULL },
+                               { "software", dialect ? dialect->around.release : NULL },
+                               { "why", dialect ? dialect->around.pins : NULL },
+                               { "old", dialect ? hf_dialect_old (dialect, said) : NULL },
                                { NULL } };
   const ProgramWith with = { .told = told, .around = dialect };
   LaunchJob own = { .import = import, .words = said, .script = script, .gpus = gpus }, job = own;
