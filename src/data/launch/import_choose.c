@@ -50,7 +50,7 @@ static const struct {
   { .map = "verl" },
   { &import_megatron_swift, NULL },
   { .map = "trainer" },
-  { &import_mlperf, NULL },
+  { .map = "mlperf" },
   { .map = "megatron-bridge" },
   { &import_megatron, NULL },
   /* of programs around a Trainer, whose reader asks them in this order, and of that */

@@ -198,7 +198,7 @@ parse_word (Parser *p, char letter, ProgramArgument *ret)
   else if (ret->is_other && !p->run->map->is_dialect && !p->run->map->has_beside)
     complain (p, "its options become those of no other program");
   ret->word = letter == 'o' && !ret->is_other ? parse_option (p, word, n)
-      : letter == 'w' && *word == '@'         ? option_of_value (p, word, n)
+      : letter != 'k' && *word == '@'         ? option_of_value (p, word, n)
                                               : g_strndup (word, n);
   if (letter == 'k' && !program_key_find (ret->word, &is_model))
     complain (p, "there is no key %s: expected model.KEY or strategy.KEY", ret->word);

@@ -419,6 +419,20 @@ f_file (ProgramRun *run, const ProgramArgument *a)
   return run->path ? (ProgramValue) { g_path_get_basename (run->path), NAN } : program_none ();
 }
 
+/* The same as it was given. */
+static ProgramValue
+f_path (ProgramRun *run, const ProgramArgument *a)
+{
+  return text_of (run->path);
+}
+
+/* Whether a script sources what is not here. */
+static ProgramValue
+f_lacks (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->has_lacks);
+}
+
 /* The name whose value a configuration in Python is. */
 static ProgramValue
 f_name_set (ProgramRun *run, const ProgramArgument *a)
@@ -867,6 +881,8 @@ static const ProgramFunction functions[] = {
   { "told", "w", f_told },
 
   { "file", "", f_file, true },
+  { "path", "", f_path },
+  { "lacks", "", f_lacks },
   { "name_set", "", f_name_set },
   { "folder", "", f_folder },
   { "beside", "w", f_beside },

@@ -10,16 +10,24 @@
 
 #define MOST_TOLD 8
 
-/* { "put_said": true }: what is said in options of another program, each with the first of its values. */
+/* { "put_said": true, "switches": true }: what is said in options of another program, each with the first of
+ * its values; switches too, which have none, and what is off. */
 void
 program_put_said (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   const GPtrArray *options = run->says ? run->says->options : NULL;
+  bool has_switches = cJSON_HasObjectItem (rule, "switches");
   for (guint i = 0; options && run->tree && i < options->len; i++) {
     const LaunchOption *o = options->pdata[i];
-    if (o->values->len > 0)
-      yaml_config_set ((cJSON *) run->tree, o->name, o->values->pdata[0]);
+    if (o->values->len > 0 || has_switches)
+      yaml_config_set ((cJSON *) run->tree, o->name, o->values->len > 0 ? o->values->pdata[0] : "True");
   }
+  if (!has_switches || !run->says || !run->tree)
+    return;
+  GHashTableIter iter;
+  gpointer name;
+  for (g_hash_table_iter_init (&iter, run->says->off); g_hash_table_iter_next (&iter, &name, NULL);)
+    yaml_config_set ((cJSON *) run->tree, name, "False");
 }
 
 /* "++a.b=c"; a launcher may have all of a job within a mapping. */
@@ -172,4 +180,5 @@ program_configure (ProgramRun *run, const cJSON *rule, const cJSON *what)
   cJSON *tree = made (run);
   run->is_refused
       |= !tree || !program_read_tree (what->valuestring, tree, run->path, told, run->job->import, run->diags);
+  run->is_read = true;
 }

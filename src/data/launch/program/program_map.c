@@ -295,6 +295,7 @@ file_of (const cJSON *one)
                          .adds = text_of (one, "adds"),
                          .says = member (one, "says"),
                          .has_means = is_true (one, "means"),
+                         .has_variables = is_true (one, "variables"),
                          .chooses = member (one, "chooses"),
                          .gpus = text_of (one, "gpus"),
                          .within = text_of (one, "within"),

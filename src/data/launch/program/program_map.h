@@ -56,6 +56,7 @@ typedef struct {
   const cJSON *says;  /* options that it has where it does not say them, an expression for each; of what is
                        * picked (see there), on top of its own */
   bool has_means;     /* its options that matter are known beside `knows` */
+  bool has_variables; /* the variables that it sets are the options; no command is asked for */
 
   /* Of a script with a configuration. */
   const cJSON *rules;     /* about its command, or what Python made or picks, before that is read; of a YAML
@@ -193,7 +194,7 @@ typedef struct {
   const cJSON *tree;          /* of a configuration; NULL: there is none */
   cJSON *shaped;              /* the same before its options are read, where rules may change it; or NULL */
   const ProgramTold *told;    /* NULL: nothing is */
-  const char *text;           /* of a file that is looked at; NULL: it is not looked at as a text */
+  const char *text;           /* of a file that is looked at, or read; NULL: there is none */
   const char *path;           /* of the job's file */
   const char *name;           /* of a configuration in Python: the name whose value it is; or NULL */
   const LaunchScript *script; /* that starts it; NULL: none does */
@@ -201,6 +202,7 @@ typedef struct {
   GHashTable *lets;           /* char * -> ProgramValue *: what rules calculated */
   char *wrong;                /* what is wrong with an expression; NULL: nothing */
   bool is_refused;            /* a rule refused the job */
+  bool has_lacks;             /* a script sources what is not here */
   const ImportFiles *files;
   LaunchWords *says;            /* options of another program; NULL: there is none */
   LaunchJob other;              /* in these */

@@ -732,6 +732,18 @@ take_command (ProgramRun *run)
   return true;
 }
 
+/* Of one whose variables are the options. */
+static bool
+read_variables (ProgramRun *run)
+{
+  cJSON *tree = cJSON_CreateObject ();
+  g_autoptr (LaunchWords) words
+      = launch_script_variables (run->files, run->job->import, &run->has_lacks, run->diags);
+  bool ok = words && read_job (run, words, tree);
+  cJSON_Delete (tree);
+  return ok;
+}
+
 /* Words that a script's command is known by: those of the file's option, or the program's own. */
 static bool
 read_script (ProgramRun *run)
@@ -786,18 +798,24 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
   const Reader *r = (const Reader *) (gconstpointer) reader;
   const ImportFile *first = &files->files[0];
   LaunchJob job = { .import = import };
-  ProgramRun run
-      = { .map = r->map, .job = &job, .path = import->path, .files = files, .file = r->file, .diags = diags };
+  ProgramRun run = { .map = r->map,
+                     .job = &job,
+                     .path = import->path,
+                     .text = first->text,
+                     .files = files,
+                     .file = r->file,
+                     .diags = diags };
   import->program = r->map->program;
   if (r->is_own)
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
   if (r->file->is_around)
     return (marks_of (r->file) ? hf_read_script : hf_read_configuration) (files, import, diags);
-  bool ok = marks_of (r->file) ? read_script (&run)
-      : r->file->python        ? read_python (&run, first->text, first->n, first->path)
-      : r->file->toml          ? read_toml (&run, first)
-      : r->file->json          ? read_json (&run, first)
-                               : read_yaml (&run);
+  bool ok = r->file->has_variables ? read_variables (&run)
+      : marks_of (r->file)         ? read_script (&run)
+      : r->file->python            ? read_python (&run, first->text, first->n, first->path)
+      : r->file->toml              ? read_toml (&run, first)
+      : r->file->json              ? read_json (&run, first)
+                                   : read_yaml (&run);
   program_run_clear (&run);
   return ok;
 }

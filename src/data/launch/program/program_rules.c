@@ -423,12 +423,14 @@ read_model_file (ProgramRun *run, const cJSON *rule, const cJSON *what)
   run->is_refused |= !hf_read_model (run->files, run->job->import, run->diags);
 }
 
+/* "lacking": the files are not all of a job. */
 static void
 refuse (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   g_autofree char *text = program_fill (run, what->valuestring);
-  ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, program_member (rule, "hint"),
-               "%s", text);
+  bool is_lacking = strcmp (what->string, "lacking") == 0;
+  ls_diag_add (run->diags, is_lacking ? LS_ERROR_INPUT : LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL,
+               program_member (rule, "hint"), "%s", text);
   run->is_refused = true;
 }
 
@@ -546,7 +548,7 @@ static const struct {
   { { "list", AS_VALUE }, make_list, { { "of", AS_VALUE }, { "gives", AS_LET } } },
   { { "put", AS_VALUES }, program_put, { { NULL } } },
   { { "put_text", AS_VALUES }, program_put_text, { { NULL } } },
-  { { "put_said", AS_VALUE }, program_put_said, { { NULL } } },
+  { { "put_said", AS_VALUE }, program_put_said, { { "switches", AS_VALUE } } },
   { { "put_pairs", AS_TEXT }, program_put_pairs, { { NULL } } },
   { { "lay_files", AS_TEMPLATE }, program_lay_files, { { "hint", AS_TEXT } } },
   { { "lies_on", AS_VALUE }, program_lie_on, { { NULL } } },
@@ -618,6 +620,7 @@ static const struct {
   { { "read", AS_VALUE }, read_options, { { NULL } } },
   { { "call", AS_CALL }, call, { { NULL } } },
   { { "refuse", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
+  { { "lacking", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
   { { "refuse_task", AS_TEMPLATE }, refuse_task, { { NULL } } },
   { { "rules", AS_RULES }, NULL, { { "else", AS_RULES } } },
 };
@@ -895,7 +898,7 @@ is_free (const char *key)
 {
   static const char *const names[]
       = { "all", "at",     "by", "dropout", "else",     "hint", "momentum", "more", "named",
-          "nf4", "of_map", "on", "said",    "software", "told", "unless",   "why",  NULL };
+          "nf4", "of_map", "on", "said",    "software", "switches", "told", "unless",   "why",  NULL };
   return g_strv_contains (names, key);
 }
 
