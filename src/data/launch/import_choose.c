@@ -61,7 +61,15 @@ static const struct {
   { .map = "openrlhf" },
   { .map = "trl" },
   { .map = "peft" },
+  { .map = "environment" }, /* has parts alone */
 };
+
+/* One that is asked whose file it is. */
+typedef struct {
+  const ImportReader *reader; /* NULL: a map */
+  const char *map;
+  bool is_own; /* of the user, or none of the list */
+} Asked;
 
 /* A user's own maps, which come first: those that lie in their folders, and what else the list has not. */
 static bool
@@ -73,30 +81,37 @@ is_own (const LsDataEntry *entry)
   return true;
 }
 
-static const GPtrArray *
-own_maps (void)
+/* In that order; the last has neither. */
+static const Asked *
+all_asked (void)
 {
-  static GPtrArray *maps; /* LsDataEntry, kept */
+  static GArray *all; /* kept */
   static gsize is_made;
   if (g_once_init_enter (&is_made)) {
-    maps = ls_data_list (LS_DATA_PROGRAMS);
-    for (guint i = maps->len; i-- > 0;)
-      if (!is_own (maps->pdata[i]))
-        g_ptr_array_remove_index (maps, i);
+    g_autoptr (GPtrArray) maps = ls_data_list (LS_DATA_PROGRAMS);
+    all = g_array_new (TRUE, FALSE, sizeof (Asked));
+    for (guint i = 0; i < maps->len; i++) {
+      const Asked own = { NULL, g_intern_string (((const LsDataEntry *) maps->pdata[i])->name), true };
+      if (is_own (maps->pdata[i]))
+        g_array_append_val (all, own);
+    }
+    for (guint i = 0; i < G_N_ELEMENTS (readers); i++) {
+      const Asked one = { readers[i].reader, readers[i].map, false };
+      g_array_append_val (all, one);
+    }
     g_once_init_leave (&is_made, 1);
   }
-  return maps;
+  return (const Asked *) (gpointer) all->data;
 }
 
 bool
 import_maps_are_right (LsDiagList *diags)
 {
-  const GPtrArray *own = own_maps ();
   bool ok = true;
-  for (guint i = 0; i < own->len; i++) {
-    const char *name = ((const LsDataEntry *) own->pdata[i])->name;
-    g_autoptr (ProgramMap) map = program_map_get (name) ? NULL : program_map_load (name, diags);
-    ok = ok && program_map_get (name);
+  for (const Asked *a = all_asked (); a->reader || a->map; a++) {
+    g_autoptr (ProgramMap) map
+        = a->is_own && !program_map_get (a->map) ? program_map_load (a->map, diags) : NULL;
+    ok = ok && (!a->is_own || program_map_get (a->map));
   }
   return ok;
 }
@@ -104,15 +119,11 @@ import_maps_are_right (LsDiagList *diags)
 static const ImportReader *
 reader_of (const ImportFile *file)
 {
-  const GPtrArray *own = own_maps ();
   const ImportReader *found = NULL;
-  for (guint i = 0; i < own->len && !found; i++)
-    found = program_reader_of (((const LsDataEntry *) own->pdata[i])->name, true, file);
-  for (guint i = 0; i < G_N_ELEMENTS (readers) && !found; i++)
-    if (readers[i].map)
-      found = program_reader_of (readers[i].map, false, file);
-    else if (readers[i].reader->is_its (file))
-      found = readers[i].reader;
+  for (const Asked *a = all_asked (); !found && (a->reader || a->map); a++)
+    found = a->map                 ? program_reader_of (a->map, a->is_own, file)
+        : a->reader->is_its (file) ? a->reader
+                                   : NULL;
   return found;
 }
 
@@ -174,24 +185,18 @@ import_choose (const ImportFiles *files)
 void
 engine_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data)
 {
-  const GPtrArray *own = own_maps ();
-  for (guint i = 0; i < own->len; i++)
-    call (((const LsDataEntry *) own->pdata[i])->name, true, data);
-  for (guint i = 0; i < G_N_ELEMENTS (readers); i++)
-    if (readers[i].map)
-      call (readers[i].map, false, data);
+  for (const Asked *a = all_asked (); a->reader || a->map; a++)
+    if (a->map)
+      call (a->map, a->is_own, data);
 }
 
 /* --- logs beside a job's files -------------------------------------------------------------------- */
 
-/* Of the user's own maps first. */
 static bool
 find_log (const char *text, ProgramLog *ret_log)
 {
-  const GPtrArray *own = own_maps ();
-  for (guint i = 0; i < own->len + G_N_ELEMENTS (readers); i++) {
-    const char *name = i < own->len ? ((const LsDataEntry *) own->pdata[i])->name : readers[i - own->len].map;
-    const ProgramMap *map = name ? program_map_get (name) : NULL;
+  for (const Asked *a = all_asked (); a->reader || a->map; a++) {
+    const ProgramMap *map = a->map ? program_map_get (a->map) : NULL;
     if (map && program_log_of (map, text, ret_log))
       return true;
   }

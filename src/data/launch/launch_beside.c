@@ -120,9 +120,8 @@ launch_add_file (const ImportFiles *files, const char *path)
     g_ptr_array_add (files->found, g_strdup (own));
 }
 
-/* NULL: there is none. */
-static char *
-read_beside (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n)
+char *
+launch_read_beside (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n)
 {
   g_autofree char *folder = g_path_get_dirname (files->files[0].path),
                   *path = g_build_filename (folder, name, NULL);
@@ -135,17 +134,14 @@ read_beside (const ImportFiles *files, const char *name, bool is_of_job, gsize *
   return text;
 }
 
-/* From a folder above the first file's, in which its program may be started: "conf/ds.json". */
-static char *
-read_above (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n)
+char *
+launch_read_above (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n)
 {
   char *text = NULL;
   g_autoptr (GString) path = g_string_new (name);
-  if (!strchr (name, '/') || *name == '/' || ls_shell_has_hole (name))
-    return NULL;
   for (guint i = 0; i < MAX_ABOVE && !text; i++) {
     g_string_prepend (path, "../");
-    text = read_beside (files, path->str, is_of_job, ret_n);
+    text = launch_read_beside (files, path->str, is_of_job, ret_n);
   }
   return text;
 }
@@ -167,9 +163,10 @@ find_file (const ImportFiles *files, const char *name, bool is_of_job, gsize *re
       *ret_n = files->files[i].n;
       return g_strndup (files->files[i].text, files->files[i].n);
     }
-  char *text = read_beside (files, name, is_of_job, ret_n);
-  text = text ? text : read_above (files, name, is_of_job, ret_n);
-  return text ? text : read_beside (files, base, is_of_job, ret_n);
+  bool can_be_above = strchr (name, '/') && *name != '/' && !ls_shell_has_hole (name);
+  char *text = launch_read_beside (files, name, is_of_job, ret_n);
+  text = text || !can_be_above ? text : launch_read_above (files, name, is_of_job, ret_n);
+  return text ? text : launch_read_beside (files, base, is_of_job, ret_n);
 }
 
 char *

@@ -1,5 +1,3 @@
-#include "data/launch/launch_changes.h"
-
 #include <stdbool.h>
 #include <string.h>
 
@@ -130,9 +128,13 @@ look (Place *x, const GPtrArray *files)
   }
 }
 
-void
-launch_place_find (const GPtrArray *files, const char *option, const char *value, char **ret_file,
-                   unsigned *ret_line, char **ret_through)
+/* Of an option, "--tp-size" or "training.seq_len", and its value: the one line of the files (char *, paths)
+ * that says it, or, where a variable of a shell holds the value, the line that sets this. *ret_file: newly
+ * allocated; NULL if no line or several may be meant. *ret_through: the variable, newly allocated, or
+ * NULL. */
+static void
+find_place (const GPtrArray *files, const char *option, const char *value, char **ret_file,
+            unsigned *ret_line, char **ret_through)
 {
   const char *dot = strrchr (option, '.');
   Place x = { .option = dot ? dot + 1 : option + strspn (option, "-"), .value = value };
@@ -269,7 +271,7 @@ add_change (Work *w, const LsImportOption *user, const char *option, const char 
   c->before = user ? g_strdup (user->value ? user->value : "") : NULL;
   c->after = g_strdup (after);
   if (user)
-    launch_place_find (w->import->files, c->option, c->before, &c->file, &c->line, &c->through);
+    find_place (w->import->files, c->option, c->before, &c->file, &c->line, &c->through);
   if (user)
     g_hash_table_add (w->told, (gpointer) user);
   g_ptr_array_add (w->changes, c);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/launch/launch_script.h"
+#include "data/launch/program/program_map.h"
 #include "data/python/python.h"
 
 #define MAX_FILES 16 /* of a program */
@@ -219,6 +220,13 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
   if (kind->knows_deepspeed)
     add_engine (files, words, python, name, import);
   add_variables (python, environment);
+}
+
+void
+launch_environment (bool has_te, GHashTable *variables, GHashTable *exported, LsImport *import)
+{
+  LaunchJob job = { .import = import, .variables = variables, .exported = exported };
+  program_run_map ("environment", has_te ? "transformer-engine" : "torch", &job, NULL, NULL);
 }
 
 void

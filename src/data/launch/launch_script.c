@@ -9,7 +9,6 @@
 #include "data/text/read_file.h"
 
 #define MAX_WRITTEN 64 /* files that a script writes */
-#define MAX_ABOVE   4  /* folders above the script's */
 
 /* What is found while a script is read. */
 typedef struct {
@@ -225,21 +224,6 @@ find_given (const Search *s, const char *path)
   return NULL;
 }
 
-/* NULL: there is none. */
-static char *
-read_beside (Search *s, const char *name)
-{
-  g_autofree char *folder = g_path_get_dirname (s->files->files[0].path),
-                  *path = g_build_filename (folder, name, NULL);
-  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  size_t n;
-  char *text
-      = g_file_test (path, G_FILE_TEST_IS_REGULAR) ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags) : NULL;
-  if (text)
-    launch_add_file (s->files, path);
-  return text;
-}
-
 /* One that the script wrote, was given, or lies where the path says from its folder, from one above it, where
  * it may be started, or beside it. */
 static char *
@@ -250,16 +234,12 @@ find_source (const char *path, bool is_started, gpointer data)
              *name = ls_shell_base_of (path);
   const char *written = g_hash_table_lookup (s->files->written, name);
   bool can_be_above = strchr (rest, '/') && !g_str_has_prefix (path, LS_SHELL_FOLDER) && *path != '/';
+  gsize n;
   rest += strspn (rest, "/");
   char *text = written ? g_strdup (written) : find_given (s, rest);
-  text = text ? text : read_beside (s, rest);
-  GString *above = g_string_new (rest);
-  for (guint i = 0; i < MAX_ABOVE && can_be_above && !text; i++) {
-    g_string_prepend (above, "../");
-    text = read_beside (s, above->str);
-  }
-  g_string_free (above, TRUE);
-  text = text ? text : read_beside (s, name);
+  text = text ? text : launch_read_beside (s->files, rest, true, &n);
+  text = text || !can_be_above ? text : launch_read_above (s->files, rest, true, &n);
+  text = text ? text : launch_read_beside (s->files, name, true, &n);
   GPtrArray *lacks = is_started ? s->started : s->sources;
   if (!text && !launch_sets_up_shell (name) && lacks->len < 100)
     g_ptr_array_add (lacks, g_strdup (name));

@@ -66,8 +66,8 @@ bool launch_script_read (const ImportFiles *files, const LaunchKind *kind, Launc
                          LsImport *import, LsDiagList *diags);
 void launch_script_clear (LaunchScript *script);
 
-/* launch_environment.c: what variables that a script sets for its processes change, of CUDA, PyTorch,
- * Transformer Engine (has_te), XLA and NCCL. What is not simulated of it is told. */
+/* launch_python.c: what variables that a script sets for its processes change, of CUDA, PyTorch, Transformer
+ * Engine (has_te), XLA and NCCL, by the map of this name. What is not simulated of it is told. */
 void launch_environment (bool has_te, GHashTable *variables, GHashTable *exported, LsImport *import);
 
 /* What a script sets, name to text, and a set of names that processes see. */
@@ -115,6 +115,10 @@ char *launch_drop_starter (GPtrArray *words, guint64 *ret_nodes, guint64 *ret_ea
  * not decide, else of those behind the first the one of that name, else one where it says from the folder of
  * the first or one above that, or in it. The caller frees it; NULL: there is none. */
 char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
+/* A file where its name says from the folder of the first one, or from one above that, in which its program
+ * may be started. is_of_job: it is read for the job, not to see what it is. NULL: there is none. */
+char *launch_read_beside (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n);
+char *launch_read_above (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n);
 /* A file is one of the job's, like those that were given: it is told so. */
 void launch_add_file (const ImportFiles *files, const char *path);
 

@@ -161,6 +161,7 @@ typedef struct {
   const char *script;    /* "pretrain_gpt.py", NULL: not known */
   guint64 gpus;          /* ranks that are launched; 0: not known */
   GHashTable *variables; /* char * -> char *: what its script sets; NULL: there is none */
+  GHashTable *exported;  /* names of those that processes see; NULL: it is not asked */
   bool is_part;          /* another file says more of the model: what is not given is not its default */
   bool is_dump;          /* all arguments, as a log has them, not only those given */
   GHashTable *open;      /* keys whose options have values that the file leaves open: static strings */

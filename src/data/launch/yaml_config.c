@@ -124,18 +124,6 @@ yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const
   return NULL;
 }
 
-cJSON *
-yaml_config_load (const ImportFiles *files, LsImport *import, LsDiagList *diags)
-{
-  cJSON *tree = cJSON_CreateObject ();
-  for (guint i = 0; i < files->n; i++)
-    if (!yaml_config_add (tree, &files->files[i], import, diags)) {
-      cJSON_Delete (tree);
-      return NULL;
-    }
-  return tree;
-}
-
 static const char *
 word_of (const cJSON *tree, const char *path)
 {

@@ -14,10 +14,8 @@ const cJSON *yaml_config_tree (const ImportFile *file);
 /* Whether a file is a mapping in YAML, whose text has `mark` and which fits. */
 bool yaml_config_is (const ImportFile *file, const char *mark, bool (*fits) (const cJSON *tree));
 
-/* The files, each on top of those before it: mappings within mappings are merged, all else is replaced. Tells
- * equal keys. The caller frees it; NULL: a diagnostic. */
-cJSON *yaml_config_load (const ImportFiles *files, LsImport *import, LsDiagList *diags);
-/* One file more on top; NULL: into is as it was, and there is a diagnostic. */
+/* One file more on top: mappings within mappings are merged, all else is replaced. Tells equal keys. False:
+ * into is as it was, and there is a diagnostic. */
 bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags);
 
 /* What a script names, with or without ".yaml" (launch_file_of()); the caller frees it. name NULL: none is

@@ -12,7 +12,8 @@ resolved_as (const char *text, const char *expected)
   LsImport import = { .inferred = g_ptr_array_new_with_free_func (g_free) };
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   const ImportFile file = { .path = "a.yaml", .text = (char *) text, .n = strlen (text) };
-  cJSON *tree = yaml_config_load (&(ImportFiles) { .files = &file, .n = 1 }, &import, diags);
+  cJSON *tree = cJSON_CreateObject ();
+  yaml_config_add (tree, &file, &import, diags);
   yaml_config_resolve (tree);
   char *json = cJSON_PrintUnformatted (tree);
   LS_CHECK_STR (json, expected);
@@ -61,7 +62,8 @@ interpolations_are_bounded (void)
     LsImport import = { .inferred = g_ptr_array_new_with_free_func (g_free) };
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     const ImportFile file = { .path = "a.yaml", .text = (char *) texts[i], .n = strlen (texts[i]) };
-    cJSON *tree = yaml_config_load (&(ImportFiles) { .files = &file, .n = 1 }, &import, diags);
+    cJSON *tree = cJSON_CreateObject ();
+    yaml_config_add (tree, &file, &import, diags);
     yaml_config_resolve (tree);
     char *json = cJSON_PrintUnformatted (tree);
     LS_CHECK (json && strlen (json) < 64 << 20);

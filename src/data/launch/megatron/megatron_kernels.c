@@ -89,7 +89,7 @@ set_norms (LaunchJob *job)
   join_kernels (job, "transformer-engine-cudnn-norms", forward);
 }
 
-/* Transformer Engine's choice of attention, by what processes are told (launch_environment.c), where a
+/* Transformer Engine's choice of attention, by what processes are told (environment.json), where a
  * recipe or a file of variables says it. */
 static void
 set_te_attention (LaunchJob *job)

@@ -328,7 +328,7 @@ has_no_fused (const LaunchJob *job)
   return is_off;
 }
 
-/* The fused kernel of Transformer Engine is AOTriton's (launch_environment.c). */
+/* The fused kernel of Transformer Engine is AOTriton's (environment.json). */
 static bool
 has_aotriton (const LaunchJob *job)
 {

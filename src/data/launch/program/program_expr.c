@@ -480,3 +480,18 @@ program_is_true (ProgramRun *run, const cJSON *node)
   program_value_clear (&v);
   return is;
 }
+
+void
+program_check_text (ProgramRun *run, ProgramCheck *check, const cJSON *node, bool is_template)
+{
+  g_clear_pointer (&run->wrong, g_free);
+  if (is_template)
+    g_free (program_fill (run, node->valuestring));
+  else {
+    ProgramValue v = program_eval (run, node->valuestring);
+    program_value_clear (&v);
+  }
+  if (run->wrong)
+    program_complain (check, node, "%s", run->wrong);
+  g_clear_pointer (&run->wrong, g_free);
+}

@@ -327,6 +327,33 @@ f_variable (ProgramRun *run, const ProgramArgument *a)
   return text ? text_of (text) : program_none ();
 }
 
+/* Of what a script sets for its processes; none: it is not set, or left open, which is told. */
+static ProgramValue
+f_set (ProgramRun *run, const ProgramArgument *a)
+{
+  LsImport *import = run->job->import;
+  const char *text = g_hash_table_lookup (run->job->variables, a[0].word);
+  if (!text || !*text)
+    return program_none ();
+  import_note_word (import, a[0].word, NULL);
+  if (!ls_shell_has_hole (text))
+    return text_of (text);
+  g_autofree char *names = ls_shell_hole_names (text);
+  import_unknown (import, "%s: its value is %s, which is not said here", a[0].word, names);
+  return program_none ();
+}
+
+/* Whether processes see a variable that would matter; that they do not is told. */
+static ProgramValue
+f_exported (ProgramRun *run, const ProgramArgument *a)
+{
+  bool is_exported = g_hash_table_contains (run->job->exported, a[0].word);
+  if (!is_exported)
+    import_unknown (run->job->import, "%s: it is set and not exported; processes are taken not to see it",
+                    a[0].word);
+  return program_number (is_exported);
+}
+
 /* A variable of the script, or given beside it, which says what it is set to as an option does. */
 static ProgramValue
 f_environment (ProgramRun *run, const ProgramArgument *a)
@@ -873,6 +900,8 @@ static const ProgramFunction functions[] = {
   { "slices", "w", f_slices },
   { "variable", "w", f_variable },
   { "environment", "w", f_environment },
+  { "set", "w", f_set },
+  { "exported", "w", f_exported },
   { "script", "", f_script },
   { "is_bare", "", f_is_bare },
   { "command", "", f_command },

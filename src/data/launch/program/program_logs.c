@@ -11,16 +11,14 @@
 
 /* --- marks -------------------------------------------------------------------------------------------- */
 
-#define MAX_MARK 128
-
 /* Whether one of the words up to end is in the text. */
 static bool
 has_word (const char *text, gsize n, const char *words, const char *end)
 {
-  char word[MAX_MARK];
+  g_autofree char *word = g_malloc ((gsize) (end - words) + 1);
   for (const char *p = words; p < end; p++) {
     gsize k = 0;
-    for (; p < end && *p != ' ' && k + 1 < sizeof word; p++)
+    for (; p < end && *p != ' '; p++)
       word[k++] = *p == '~' ? ' ' : *p;
     word[k] = '\0';
     if (k > 0 && g_strstr_len (text, (gssize) n, word))
@@ -133,32 +131,33 @@ wrong_of (const cJSON *line, const cJSON **ret_at)
   return NULL;
 }
 
-static bool
-complain (const ProgramMap *map, const cJSON *at, const char *wrong, LsDiagList *diags)
+void
+program_complain (ProgramCheck *check, const cJSON *node, const char *format, ...)
 {
-  if (wrong)
-    ls_json_doc_diag (map->doc, at, LS_JSON_AT_VALUE, diags, NULL, "%s", wrong);
-  return !wrong;
+  va_list args;
+  va_start (args, format);
+  g_autofree char *text = g_strdup_vprintf (format, args);
+  va_end (args);
+  ls_json_doc_diag (check->doc, node, LS_JSON_AT_VALUE, check->diags, NULL, "%s", text);
+  check->n_wrong++;
 }
 
-bool
-program_check_logs (const ProgramMap *map, LsDiagList *diags)
+void
+program_check_logs (ProgramCheck *check, const cJSON *logs)
 {
   const cJSON *log, *line, *at;
-  bool is_right = true;
-  cJSON_ArrayForEach (log, map->logs)
+  cJSON_ArrayForEach (log, logs)
   {
     const cJSON *lines = cJSON_GetObjectItemCaseSensitive (log, "lines");
-    bool is_whole = cJSON_IsString (cJSON_GetObjectItemCaseSensitive (log, "what")) && cJSON_IsArray (lines);
-    is_right
-        &= complain (map, log, is_whole ? NULL : "expected \"what\", a text, and \"lines\", a list", diags);
+    if (!cJSON_IsString (cJSON_GetObjectItemCaseSensitive (log, "what")) || !cJSON_IsArray (lines))
+      program_complain (check, log, "expected \"what\", a text, and \"lines\", a list");
     cJSON_ArrayForEach (line, lines)
     {
       const char *wrong = wrong_of (line, &at);
-      is_right &= complain (map, at, wrong, diags);
+      if (wrong)
+        program_complain (check, at, "%s", wrong);
     }
   }
-  return is_right;
 }
 
 /* --- reading a log ------------------------------------------------------------------------------------ */

@@ -83,21 +83,10 @@ program_map_free (ProgramMap *map)
 
 typedef struct {
   ProgramMap *map;
-  LsDiagList *diags;
+  ProgramCheck check;
   GArray *rows; /* OptionRow */
   GPtrArray *kept;
-  bool is_right;
 } Reading;
-
-static void G_GNUC_PRINTF (3, 4) complain (Reading *x, const cJSON *node, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *text = g_strdup_vprintf (format, args);
-  va_end (args);
-  ls_json_doc_diag (x->map->doc, node, LS_JSON_AT_VALUE, x->diags, NULL, "%s", text);
-  x->is_right = false;
-}
 
 static const cJSON *
 member (const cJSON *object, const char *key)
@@ -140,7 +129,7 @@ key_of (Reading *x, const cJSON *node, OptionKind kind)
       : kind == OPTION_MODEL ? ls_field_find_value (ls_model_fields, key)
                              : ls_field_find (ls_strategy_fields, key);
   if (!f)
-    complain (x, node, "expected a key of a %s", kind == OPTION_MODEL ? "model" : "strategy");
+    program_complain (&x->check, node, "expected a key of a %s", kind == OPTION_MODEL ? "model" : "strategy");
   return f ? f->key : NULL;
 }
 
@@ -208,7 +197,7 @@ static const char *
 option_as (Reading *x, const cJSON *node)
 {
   if (!cJSON_IsString (node))
-    complain (x, node, "expected the name of an option");
+    program_complain (&x->check, node, "expected the name of an option");
   return cJSON_GetStringValue (node);
 }
 
@@ -239,27 +228,21 @@ add_group (Reading *x, const cJSON *group)
         add_row (x, one->string, row);
       }
     else
-      complain (x, node, "expected %s", row.kind <= OPTION_STRATEGY ? "an object" : "a text");
+      program_complain (&x->check, node, "expected %s", row.kind <= OPTION_STRATEGY ? "an object" : "a text");
     return;
   }
-  complain (
-      x, group,
+  program_complain (
+      &x->check, group,
       "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"as\", \"packs\" or \"ignored\"");
 }
 
 /* Such an expression sees no job. NULL allowed. */
-/* NULL allowed. */
 static void
 check_expression (Reading *x, const cJSON *node)
 {
   ProgramRun run = { .map = x->map };
-  if (cJSON_IsString (node)) {
-    ProgramValue v = program_eval (&run, node->valuestring);
-    program_value_clear (&v);
-  }
-  if (run.wrong)
-    complain (x, node, "%s", run.wrong);
-  g_free (run.wrong);
+  if (cJSON_IsString (node))
+    program_check_text (&run, &x->check, node, false);
 }
 
 static bool
@@ -354,22 +337,23 @@ check_file (Reading *x, const cJSON *node, const ProgramFile *file)
   const cJSON *const lists[] = { file->beside, file->without, file->says }, *one;
   bool is_tree = file->yaml || file->json || (file->toml && !is_script (file));
   if (is_tree == (file->python || is_script (file)))
-    complain (x, node,
-              "expected \"yaml\", \"toml\", \"json\" or \"python\", of a configuration, or \"marks\" or "
-              "\"starts\", of a script");
+    program_complain (
+        &x->check, node,
+        "expected \"yaml\", \"toml\", \"json\" or \"python\", of a configuration, or \"marks\" or "
+        "\"starts\", of a script");
   for (guint i = 0; i < G_N_ELEMENTS (expressions); i++)
     check_expression (x, member (node, expressions[i]));
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     cJSON_ArrayForEach (one, lists[i])
     {
       if (!cJSON_IsString (one) && !(i == 1 && cJSON_IsTrue (one)))
-        complain (x, one, "expected an expression");
+        program_complain (&x->check, one, "expected an expression");
       check_expression (x, one);
     }
   cJSON_ArrayForEach (one, file->sets)
   {
     if (!cJSON_IsString (one))
-      complain (x, one, "expected a path");
+      program_complain (&x->check, one, "expected a path");
   }
 }
 
@@ -403,7 +387,7 @@ read_files (Reading *x, const cJSON *list)
     g_array_append_val (files, file);
   }
   if (list && files->len == 0)
-    complain (x, list, "expected a list of at least one file");
+    program_complain (&x->check, list, "expected a list of at least one file");
   for (guint i = 1; i < files->len; i++)
     inherit (&g_array_index (files, ProgramFile, i - 1), &g_array_index (files, ProgramFile, i));
 }
@@ -438,7 +422,8 @@ check_theirs (Reading *x, const cJSON *options, const OptionTable *theirs)
     const OptionRow *row = &x->map->table.rows[i];
     if (row->kind == OPTION_RULE && row->remark && row->key && strcmp (row->key, "*") != 0
         && !option_find (theirs, row->key))
-      complain (x, options, "%s is as %s, which is no option of that program", row->option, row->key);
+      program_complain (&x->check, options, "%s is as %s, which is no option of that program", row->option,
+                        row->key);
   }
 }
 
@@ -454,8 +439,9 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
     for (g_hash_table_iter_init (&iter, named); !is_named && g_hash_table_iter_next (&iter, &name, NULL);)
       is_named = option_fits (row->option, name) || strcmp (row->option, name) == 0;
     if (!is_named)
-      complain (x, options, "no rule asks for the option %s: it is \"ignored\", or a rule is missing",
-                row->option);
+      program_complain (&x->check, options,
+                        "no rule asks for the option %s: it is \"ignored\", or a rule is missing",
+                        row->option);
   }
 }
 
@@ -474,14 +460,14 @@ check_writes (Reading *x)
     cJSON_AddItemToArray (rules, first);
   else
     cJSON_Delete (first);
-  x->is_right &= program_check_rules (&run, map->doc, rules, x->diags);
-  x->is_right &= program_check_rules (&run, map->doc, member (map->writes, "rules"), x->diags);
+  program_check_rules (&run, &x->check, rules);
+  program_check_rules (&run, &x->check, member (map->writes, "rules"));
   for (guint i = 0; i < map->table.n; i++)
     if (map->table.rows[i].write) {
       ProgramValue v = program_eval (&run, map->table.rows[i].write);
       program_value_clear (&v);
       if (run.wrong)
-        complain (x, map->writes, "%s: %s", map->table.rows[i].option, run.wrong);
+        program_complain (&x->check, map->writes, "%s: %s", map->table.rows[i].option, run.wrong);
       g_clear_pointer (&run.wrong, g_free);
     }
   cJSON_Delete (rules);
@@ -515,18 +501,18 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   check_writes (x);
   for (guint i = 0; i < map->files->len; i++) {
     const ProgramFile *file = &g_array_index (map->files, ProgramFile, i);
-    x->is_right &= program_check_rules (&run, map->doc, file->rules, x->diags);
-    x->is_right &= program_check_rules (&run, map->doc, file->shapes, x->diags);
+    program_check_rules (&run, &x->check, file->rules);
+    program_check_rules (&run, &x->check, file->shapes);
   }
-  x->is_right &= program_check_rules (&run, map->doc, map->rules, x->diags);
+  program_check_rules (&run, &x->check, map->rules);
   cJSON_ArrayForEach (one, map->parts)
   {
     g_clear_pointer (&run.lets, g_hash_table_unref);
     if (!g_hash_table_contains (parts, one->string))
-      x->is_right &= program_check_rules (&run, map->doc, one, x->diags);
+      program_check_rules (&run, &x->check, one);
   }
   program_run_clear (&run);
-  if (x->is_right)
+  if (x->check.n_wrong == 0)
     check_named (x, options, named);
 }
 
@@ -562,13 +548,14 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   map->writes = member (root, "writes");
   map->comes = member (root, "comes_with");
   map->is_around = cJSON_HasObjectItem (root, "around");
-  Reading x = { map, diags, NULL, map->kept, true };
+  Reading x = { map, { map->doc, diags, 0 }, NULL, map->kept };
   if (!map->logs && !member (root, "reads") && !map->is_around && !member (root, "parts") && !map->tables)
-    complain (&x, root, "expected \"reads\", with \"options\" and \"rules\", or \"logs\"");
-  x.is_right &= program_check_logs (map, diags);
+    program_complain (&x.check, root,
+                      "expected \"reads\", with \"options\" and \"rules\", \"parts\" or \"logs\"");
+  program_check_logs (&x.check, map->logs);
   read_lists (&x, root, NULL);
   read_arguments (&x, member (root, "arguments"));
-  return x.is_right ? g_steal_pointer (&map) : NULL;
+  return x.check.n_wrong == 0 ? g_steal_pointer (&map) : NULL;
 }
 
 ProgramMap *

@@ -172,6 +172,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (ProgramMap, program_map_free)
 /* The same, loaded once and kept; NULL: it cannot be read. */
 const ProgramMap *program_map_get (const char *name);
 
+/* A map that is looked at. */
+typedef struct {
+  const LsJsonDoc *doc;
+  LsDiagList *diags;
+  guint n_wrong;
+} ProgramCheck;
+
 /* --- program_expr.c: expressions ---------------------------------------------------------------------- */
 
 /* A text, newly allocated, or else a number; neither (NAN): none. Yes and no are 1 and 0. */
@@ -230,6 +237,8 @@ bool program_holds (ProgramRun *run, const char *text);
 /* A text in which "{expression}" stands for its value; of "{x|3g}" as printf has it. {" is as it stands, of
  * JSON. Newly allocated. */
 char *program_fill (ProgramRun *run, const char *text);
+/* Whether an expression, or else a text with such, can be read: what is wrong is told. */
+void program_check_text (ProgramRun *run, ProgramCheck *check, const cJSON *node, bool is_template);
 void program_value_clear (ProgramValue *v);
 char *program_value_text (const ProgramValue *v); /* newly allocated; "" of none */
 bool program_value_is_true (const ProgramValue *v);
@@ -299,7 +308,7 @@ typedef void ProgramAction (ProgramRun *run, const cJSON *rule, const cJSON *wha
 /* Whether all were run: else one refuses the job, and run->diags says why. */
 bool program_run_rules (ProgramRun *run, const cJSON *rules);
 /* Looks at rules that no job is run by: actions, keys, options and expressions that there are not. */
-bool program_check_rules (ProgramRun *run, const LsJsonDoc *doc, const cJSON *rules, LsDiagList *diags);
+void program_check_rules (ProgramRun *run, ProgramCheck *check, const cJSON *rules);
 
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 
@@ -392,7 +401,9 @@ typedef struct {
   const cJSON *node; /* of map->logs */
 } ProgramLog;
 
-bool program_check_logs (const ProgramMap *map, LsDiagList *diags);
+void program_check_logs (ProgramCheck *check, const cJSON *logs);
+/* What is wrong with a map, at its line. */
+void program_complain (ProgramCheck *check, const cJSON *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
 /* Whether a text is such a log: a line says the time of a step, or its batch. */
 bool program_log_of (const ProgramMap *map, const char *text, ProgramLog *ret_log);
 /* "a log of MaxText", borrowed. */

@@ -720,35 +720,8 @@ engine_run_rules (ProgramRun *run, const cJSON *rules)
 
 typedef struct {
   ProgramRun *run;
-  const LsJsonDoc *doc;
-  LsDiagList *diags;
-  guint n_wrong;
+  ProgramCheck *of;
 } Check;
-
-static void G_GNUC_PRINTF (3, 4) complain (Check *c, const cJSON *node, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *text = g_strdup_vprintf (format, args);
-  va_end (args);
-  ls_json_doc_diag (c->doc, node, LS_JSON_AT_VALUE, c->diags, NULL, "%s", text);
-  c->n_wrong++;
-}
-
-static void
-check_expression (Check *c, const cJSON *node, bool is_template)
-{
-  g_clear_pointer (&c->run->wrong, g_free);
-  if (is_template)
-    g_free (program_fill (c->run, node->valuestring));
-  else {
-    ProgramValue v = program_eval (c->run, node->valuestring);
-    program_value_clear (&v);
-  }
-  if (c->run->wrong)
-    complain (c, node, "%s", c->run->wrong);
-  g_clear_pointer (&c->run->wrong, g_free);
-}
 
 static void check_list (Check *c, const cJSON *rules);
 
@@ -764,7 +737,7 @@ static void
 check_option (Check *c, const cJSON *node, const char *name)
 {
   if (!program_names_option (c->run, name, strlen (name)))
-    complain (c, node, "there is no option %s among the options", name);
+    program_complain (c->of, node, "there is no option %s among the options", name);
 }
 
 static void
@@ -779,19 +752,19 @@ check_keys (Check *c, const cJSON *object, As as)
         : as == AS_STRATEGY  ? ls_field_find (ls_strategy_fields, one->string) != NULL
                              : true;
     if (!is_known)
-      complain (c, one, "there is no such key of a %s", is_model ? "model" : "strategy");
+      program_complain (c->of, one, "there is no such key of a %s", is_model ? "model" : "strategy");
     if (is_theirs && c->run->theirs && !option_find (c->run->theirs, one->string))
-      complain (c, one, "there is no option %s of that program", one->string);
+      program_complain (c->of, one, "there is no option %s of that program", one->string);
     if (as == AS_CASES && cJSON_IsObject (one))
       check_keys (c, one, AS_THEIRS);
     else if (as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS)
       check_option (c, one, one->string);
     if ((has_option || as == AS_PATHS) && !cJSON_IsString (one))
-      complain (c, one, "expected %s", has_option ? "an option" : "a path");
+      program_complain (c->of, one, "expected %s", has_option ? "an option" : "a path");
     else if (has_option)
       check_option (c, one, one->valuestring);
     else if (cJSON_IsString (one) && as != AS_OPTION_TEXTS && as != AS_PATHS)
-      check_expression (c, one, false);
+      program_check_text (c->run, c->of, one, false);
     if (as == AS_LETS)
       name_value (c, one->string);
   }
@@ -802,7 +775,7 @@ check_key (Check *c, const cJSON *node)
 {
   if (!ls_field_find (ls_strategy_fields, node->valuestring)
       && !ls_field_find_value (ls_model_fields, node->valuestring))
-    complain (c, node, "there is no such key of a strategy or a model");
+    program_complain (c->of, node, "there is no such key of a strategy or a model");
 }
 
 /* Options of a command that names no configuration may become those of one. */
@@ -814,7 +787,8 @@ check_name (Check *c, const cJSON *node, As as)
                                 : g_strcmp0 (name, c->run->map->name) == 0 || program_is_reader (name)
           || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
-    complain (c, node, "there is no %s of that name", as == AS_CALL ? "function in C" : "program");
+    program_complain (c->of, node, "there is no %s of that name",
+                      as == AS_CALL ? "function in C" : "program");
 }
 
 /* A part of its own is looked at where rules run it, but not within itself. */
@@ -825,7 +799,7 @@ check_part (Check *c, const cJSON *rule, const char *name)
   if (program_member (rule, "of_map") || !c->run->parts)
     return;
   if (!part)
-    complain (c, rule, "there is no part of that name");
+    program_complain (c->of, rule, "there is no part of that name");
   else if (g_hash_table_lookup (c->run->parts, name) == NULL) {
     g_hash_table_insert (c->run->parts, part->string, part->string);
     check_list (c, part);
@@ -840,7 +814,7 @@ check_member (Check *c, const cJSON *node, As as)
        is_text = !is_list && !is_object && as != AS_VALUE;
   if ((is_list && !cJSON_IsArray (node)) || (is_object && !cJSON_IsObject (node))
       || (is_text && !cJSON_IsString (node)))
-    complain (c, node, "expected %s", is_list ? "a list" : is_object ? "an object" : "a text");
+    program_complain (c->of, node, "expected %s", is_list ? "a list" : is_object ? "an object" : "a text");
   else if (is_list)
     check_list (c, node);
   else if (is_object)
@@ -854,7 +828,7 @@ check_member (Check *c, const cJSON *node, As as)
   else if (as == AS_LET)
     name_value (c, node->valuestring);
   else if (cJSON_IsString (node) && (as == AS_VALUE || as == AS_TEMPLATE))
-    check_expression (c, node, as == AS_TEMPLATE);
+    program_check_text (c->run, c->of, node, as == AS_TEMPLATE);
 }
 
 /* What a member of a rule with that action is; false: it has none of that name. */
@@ -916,10 +890,10 @@ check_action (Check *c, const cJSON *rule, ProgramAction *action)
   const ProgramMap *map = c->run->map;
   for (guint i = 0; i < G_N_ELEMENTS (of_other) && !map->is_dialect && !map->has_beside; i++)
     if (action == of_other[i])
-      complain (c, rule, "its options become those of no other program");
+      program_complain (c->of, rule, "its options become those of no other program");
   for (guint i = 0; i < G_N_ELEMENTS (of_files) && map->is_around; i++)
     if (action == of_files[i])
-      complain (c, rule, "what is around a Trainer has no such rules");
+      program_complain (c->of, rule, "what is around a Trainer has no such rules");
 }
 
 static void
@@ -929,7 +903,8 @@ check_rule (Check *c, const cJSON *rule)
   while (action < G_N_ELEMENTS (actions) && !cJSON_GetObjectItemCaseSensitive (rule, actions[action].of.key))
     action++;
   if (action == G_N_ELEMENTS (actions)) {
-    complain (c, rule, "a rule without an action: expected one of \"model\", \"strategy\", \"let\" ...");
+    program_complain (c->of, rule,
+                      "a rule without an action: expected one of \"model\", \"strategy\", \"let\" ...");
     return;
   }
   check_action (c, rule, actions[action].act);
@@ -939,7 +914,7 @@ check_rule (Check *c, const cJSON *rule)
   for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
     const char *key = actions[action].more[i].key;
     if (!is_free (key) && !cJSON_GetObjectItemCaseSensitive (rule, key))
-      complain (c, rule, "missing key \"%s\"", key);
+      program_complain (c->of, rule, "missing key \"%s\"", key);
   }
   if (actions[action].act == program_run_part)
     check_part (c, rule, program_member (rule, "part"));
@@ -950,7 +925,7 @@ check_rule (Check *c, const cJSON *rule)
     if (as_of (action, one->string, &as))
       check_member (c, one, as);
     else if (!g_str_has_prefix (one->string, "x-"))
-      complain (c, one, "\"%s\" has no such key \"%s\"", actions[action].of.key, one->string);
+      program_complain (c->of, one, "\"%s\" has no such key \"%s\"", actions[action].of.key, one->string);
   }
 }
 
@@ -963,16 +938,14 @@ check_list (Check *c, const cJSON *rules)
     if (cJSON_IsObject (rule))
       check_rule (c, rule);
     else
-      complain (c, rule, "expected an object");
+      program_complain (c->of, rule, "expected an object");
   }
 }
 
-bool
-program_check_rules (ProgramRun *run, const LsJsonDoc *doc, const cJSON *rules, LsDiagList *diags)
+void
+program_check_rules (ProgramRun *run, ProgramCheck *check, const cJSON *rules)
 {
-  Check c = { run, doc, diags, 0 };
   if (!run->lets)
     run->lets = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
-  check_list (&c, rules);
-  return c.n_wrong == 0;
+  check_list (&(Check) { run, check }, rules);
 }
