@@ -6,9 +6,9 @@
 #include "base/suggest.h"
 #include "data/jobs/job_files.h"
 #include "data/launch/import_reader.h"
-#include "data/launch/kubernetes/kubernetes.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/log_steps.h"
+#include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/field.h"
 #include "data/text/lookalikes.h"
@@ -343,8 +343,7 @@ unpack_and_read (ImportFile *files, guint n, const GPtrArray *all_changes, const
   g_autoptr (GPtrArray) changes = substitute_all (files, n, all_changes, told);
   guint n_read = import_set_logs_apart (files, n);
   const ImportFiles all = { .files = files, .n = n_read, .n_logs = n - n_read, .told = told };
-  skypilot_unpack (&files[0], told);
-  return kubernetes_unpack (&files[0], told, diags) && read_files (&all, changes, model, ret_import, diags);
+  return import_unwrap (&files[0], told, diags) && read_files (&all, changes, model, ret_import, diags);
 }
 
 static void

@@ -14,6 +14,7 @@
 static const struct {
   const ImportReader *reader;
   const char *map;
+  bool unwraps; /* files that wrap a script, which others then read */
 } readers[] = {
   { .map = "megatron" },
   { .map = "deepspeed" },
@@ -62,13 +63,15 @@ static const struct {
   { .map = "trl" },
   { .map = "peft" },
   { .map = "environment" }, /* has parts alone */
+  { .map = "skypilot", .unwraps = true },
+  { .map = "kubernetes", .unwraps = true },
 };
 
 /* One that is asked whose file it is. */
 typedef struct {
   const ImportReader *reader; /* NULL: a map */
   const char *map;
-  bool is_own; /* of the user, or none of the list */
+  bool unwraps, is_own; /* of the user, or none of the list */
 } Asked;
 
 /* A user's own maps, which come first: those that lie in their folders, and what else the list has not. */
@@ -91,12 +94,12 @@ all_asked (void)
     g_autoptr (GPtrArray) maps = ls_data_list (LS_DATA_PROGRAMS);
     all = g_array_new (TRUE, FALSE, sizeof (Asked));
     for (guint i = 0; i < maps->len; i++) {
-      const Asked own = { NULL, g_intern_string (((const LsDataEntry *) maps->pdata[i])->name), true };
+      const Asked own = { NULL, g_intern_string (((const LsDataEntry *) maps->pdata[i])->name), true, true };
       if (is_own (maps->pdata[i]))
         g_array_append_val (all, own);
     }
     for (guint i = 0; i < G_N_ELEMENTS (readers); i++) {
-      const Asked one = { readers[i].reader, readers[i].map, false };
+      const Asked one = { readers[i].reader, readers[i].map, readers[i].unwraps, false };
       g_array_append_val (all, one);
     }
     g_once_init_leave (&is_made, 1);
@@ -113,6 +116,15 @@ import_maps_are_right (LsDiagList *diags)
         = a->is_own && !program_map_get (a->map) ? program_map_load (a->map, diags) : NULL;
     ok = ok && (!a->is_own || program_map_get (a->map));
   }
+  return ok;
+}
+
+bool
+import_unwrap (ImportFile *file, GPtrArray *told, LsDiagList *diags)
+{
+  bool ok = true;
+  for (const Asked *a = all_asked (); ok && (a->reader || a->map); a++)
+    ok = !a->unwraps || program_unwrap (a->map, file, told, diags);
   return ok;
 }
 

@@ -76,6 +76,10 @@ extern const ImportReader import_log;
  * former are. A log in front of a job's files is the job where it says what it is. */
 guint import_set_logs_apart (ImportFile *files, guint n);
 
+/* Puts the script in place of a file that wraps one, by the maps of programs; told: takes what is said of it.
+ * False: a diagnostic. */
+bool import_unwrap (ImportFile *file, GPtrArray *told, LsDiagList *diags);
+
 /* Something of the file is taken: one of which nothing is, is refused. */
 void import_use_file (const ImportFile *file);
 

@@ -42,7 +42,7 @@ void launch_export (char *const *words, guint n, GHashTable *variables, GHashTab
 void launch_given_nodes (LaunchBatch *batch, const char *name, const char *value);
 
 /* launch_pods.c: "kubernetes-pods --nodes=16 --gpus-per-node=4", one for each kind of pods
- * (kubernetes/kubernetes.h), and "xpk workload create --tpu-type=v6e-256"; other commands are passed over. */
+ * (program/program_wrap.c), and "xpk workload create --tpu-type=v6e-256"; other commands are passed over. */
 void launch_read_pods (LaunchBatch *batch, const LsShellCommand *c, LsImport *import);
 
 /* front: char *, the words in front of the script of Python. 0: not known; what is not decided is told in

@@ -1,9 +1,10 @@
 /* On how many GPUs a cluster that runs containers starts a job: of pods, or of slices of TPUs. */
 #include <string.h>
 
-#include "data/launch/kubernetes/kubernetes.h"
 #include "data/launch/launch_gpus.h"
 #include "data/launch/tpu_slices.h"
+
+#define KUBERNETES_PODS "kubernetes-pods" /* in scripts that stand for a file (program/program_wrap.c) */
 
 static void
 add_pods (LaunchBatch *batch, guint64 pods, guint64 each)

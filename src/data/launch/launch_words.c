@@ -1,8 +1,8 @@
 #include "data/launch/launch_words.h"
 
-#include <math.h>
 #include <string.h>
 
+#include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
 
 /* --- names ----------------------------------------------------------------------------------------- */
@@ -259,22 +259,6 @@ launch_words_add_beside_pairs (LaunchWords *to, char *const *words, guint n)
 
 /* --- trees ----------------------------------------------------------------------------------------- */
 
-/* Newly allocated. Whole numbers that a double holds exactly have no point. */
-static char *
-text_of (const cJSON *item)
-{
-  char text[G_ASCII_DTOSTR_BUF_SIZE];
-  if (cJSON_IsString (item) || cJSON_IsRaw (item))
-    return g_strdup (item->valuestring);
-  if (!cJSON_IsNumber (item))
-    return g_strdup (cJSON_IsTrue (item) ? "true" : cJSON_IsFalse (item) ? "false" : "null");
-  double x = item->valuedouble;
-  if (fabs (x) < 9007199254740992.0 && x == floor (x))
-    return g_strdup_printf ("%.0f", x);
-  g_ascii_formatd (text, sizeof text, "%.15g", x);
-  return g_strdup (g_ascii_strtod (text, NULL) == x ? text : g_ascii_dtostr (text, sizeof text, x));
-}
-
 static bool
 is_tree (const cJSON *item)
 {
@@ -295,13 +279,13 @@ add_list (LaunchWords *w, const char *name, const cJSON *list)
 {
   LaunchOption *o = add_option (w, name, strlen (name));
   const cJSON *item;
-  cJSON_ArrayForEach (item, list) g_ptr_array_add (o->values, text_of (item));
+  cJSON_ArrayForEach (item, list) g_ptr_array_add (o->values, yaml_config_text (item));
 }
 
 static void
 add_item (LaunchWords *w, const char *name, const cJSON *item)
 {
-  g_autofree char *text = is_tree (item) ? NULL : text_of (item);
+  g_autofree char *text = is_tree (item) ? NULL : yaml_config_text (item);
   if (is_tree (item) && !item->child)
     add_off (w, name);
   else if (!is_tree (item))

@@ -54,16 +54,19 @@ find_close (Resolve *r, const char *text)
 char *
 yaml_config_text (const cJSON *node)
 {
-  char number[G_ASCII_DTOSTR_BUF_SIZE];
-  if (cJSON_IsString (node))
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  if (cJSON_IsString (node) || cJSON_IsRaw (node))
     return g_strdup (node->valuestring);
-  if (cJSON_IsNumber (node)) {
-    bool is_whole = fabs (node->valuedouble) < 1e15 && node->valuedouble == floor (node->valuedouble);
-    return g_strdup (g_ascii_formatd (number, sizeof number, is_whole ? "%.0f" : "%.17g", node->valuedouble));
-  }
-  if (cJSON_IsBool (node))
-    return g_strdup (cJSON_IsTrue (node) ? "true" : "false");
-  return cJSON_IsNull (node) ? g_strdup ("null") : NULL;
+  if (!cJSON_IsNumber (node))
+    return g_strdup (cJSON_IsTrue (node)        ? "true"
+                         : cJSON_IsFalse (node) ? "false"
+                         : cJSON_IsNull (node)  ? "null"
+                                                : NULL);
+  double x = node->valuedouble;
+  if (fabs (x) < 9007199254740992.0 && x == floor (x))
+    return g_strdup_printf ("%.0f", x);
+  g_ascii_formatd (text, sizeof text, "%.15g", x);
+  return g_strdup (g_ascii_strtod (text, NULL) == x ? text : g_ascii_dtostr (text, sizeof text, x));
 }
 
 /* --- what it names -------------------------------------------------------------------------------- */

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/launch/yaml_config.h"
+
 #define MOST_ARGUMENTS 4
 
 /* --- values ------------------------------------------------------------------------------------------ */
@@ -46,6 +48,30 @@ program_run_clear (ProgramRun *run)
   program_value_clear (&run->dropout);
   if (run->job)
     g_clear_pointer (&run->job->open, g_hash_table_unref);
+}
+
+static void
+value_free (gpointer value)
+{
+  program_value_clear (value);
+  g_free (value);
+}
+
+void
+program_let (ProgramRun *run, const char *name, ProgramValue v)
+{
+  if (!run->lets)
+    run->lets = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
+  g_hash_table_replace (run->lets, g_strdup (name), g_memdup2 (&v, sizeof v));
+}
+
+const cJSON *
+program_node (const ProgramRun *run, const char *path)
+{
+  return strcmp (path, ".") == 0 ? run->tree
+      : strcmp (path, "/") == 0  ? run->root
+      : run->tree                ? yaml_config_find (run->tree, path)
+                                 : NULL;
 }
 
 /* --- parsing ----------------------------------------------------------------------------------------- */

@@ -493,7 +493,7 @@ static ProgramValue
 f_makers_at (ProgramRun *run, const ProgramArgument *a)
 {
   GString *all = g_string_new (NULL);
-  const cJSON *list = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL, *item;
+  const cJSON *list = program_node (run, a[0].word), *item;
   cJSON_ArrayForEach (item, list)
   {
     const char *made = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (item, "()"));
@@ -505,41 +505,57 @@ f_makers_at (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_at (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (run->tree && yaml_config_find (run->tree, a[0].word) != NULL);
+  return program_number (program_node (run, a[0].word) != NULL);
 }
 
 /* Whether what is there is neither null nor false. */
 static ProgramValue
 f_on_at (ProgramRun *run, const ProgramArgument *a)
 {
-  const cJSON *node = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  const cJSON *node = program_node (run, a[0].word);
   return program_number (node && !cJSON_IsNull (node) && !cJSON_IsFalse (node));
 }
 
 static ProgramValue
 f_mapping (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (run->tree && cJSON_IsObject (yaml_config_find (run->tree, a[0].word)));
+  return program_number (cJSON_IsObject (program_node (run, a[0].word)));
 }
 
 static ProgramValue
 f_text_at (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = run->tree ? cJSON_GetStringValue (yaml_config_find (run->tree, a[0].word)) : NULL;
+  const char *text = cJSON_GetStringValue (program_node (run, a[0].word));
   return text ? text_of (text) : program_none ();
+}
+
+/* A text, a number or a truth value, as a text. */
+static ProgramValue
+f_scalar (ProgramRun *run, const ProgramArgument *a)
+{
+  const cJSON *node = program_node (run, a[0].word);
+  char *text = cJSON_IsNull (node) ? NULL : yaml_config_text (node);
+  return text ? (ProgramValue) { text, NAN } : program_none ();
+}
+
+/* How many members there are. */
+static ProgramValue
+f_size (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (cJSON_GetArraySize (program_node (run, a[0].word)));
 }
 
 static ProgramValue
 f_number_at (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (cJSON_GetNumberValue (run->tree ? yaml_config_find (run->tree, a[0].word) : NULL));
+  return program_number (cJSON_GetNumberValue (program_node (run, a[0].word)));
 }
 
 /* Members of a mapping that another one has not, or otherwise. */
 static ProgramValue
 f_others_at (ProgramRun *run, const ProgramArgument *a)
 {
-  const cJSON *own = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL,
+  const cJSON *own = program_node (run, a[0].word),
               *other = own ? yaml_config_find (run->tree, a[1].word) : NULL, *item;
   GString *names = g_string_new (NULL);
   cJSON_ArrayForEach (item, own)
@@ -572,7 +588,7 @@ f_defaults (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_hole_at (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = run->tree ? cJSON_GetStringValue (yaml_config_find (run->tree, a[0].word)) : NULL;
+  const char *text = cJSON_GetStringValue (program_node (run, a[0].word));
   return text && ls_shell_has_hole (text) ? (ProgramValue) { ls_shell_hole_names (text), NAN }
                                           : program_none ();
 }
@@ -582,7 +598,7 @@ static ProgramValue
 f_which (ProgramRun *run, const ProgramArgument *a)
 {
   g_auto (GStrv) names = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
-  const cJSON *mapping = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  const cJSON *mapping = program_node (run, a[0].word);
   for (char **name = names; mapping && *name; name++)
     if (yaml_config_find (mapping, *name))
       return text_of (*name);
@@ -624,7 +640,7 @@ static ProgramValue
 f_other_at (ProgramRun *run, const ProgramArgument *a)
 {
   g_auto (GStrv) words = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
-  const cJSON *node = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  const cJSON *node = program_node (run, a[0].word);
   const char *other = find_other (node, (const char *const *) words);
   return other ? text_of (other) : program_none ();
 }
@@ -632,7 +648,7 @@ f_other_at (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_pattern_at (ProgramRun *run, const ProgramArgument *a)
 {
-  const cJSON *node = run->tree ? yaml_config_find (run->tree, a[0].word) : NULL;
+  const cJSON *node = program_node (run, a[0].word);
   char *pattern = program_pattern (node, a[1].value.text ? a[1].value.text : "");
   return pattern ? (ProgramValue) { pattern, NAN } : program_none ();
 }
@@ -667,42 +683,21 @@ f_matches (ProgramRun *run, const ProgramArgument *a)
 
 /* --- numbers and texts -------------------------------------------------------------------------------- */
 
-static ProgramValue
-f_min (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (fmin (a[0].value.number, a[1].value.number));
-}
+/* A function by an expression of its arguments. */
+#define NUMBER(name, expression)                                                                             \
+  static ProgramValue name (ProgramRun *run, const ProgramArgument *a)                                       \
+  {                                                                                                          \
+    return program_number (expression);                                                                      \
+  }
 
-static ProgramValue
-f_max (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (fmax (a[0].value.number, a[1].value.number));
-}
-
-static ProgramValue
-f_gcd (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (ls_gcd ((uint32_t) fmin (fmax (a[0].value.number, 0), UINT32_MAX),
-                                 (uint32_t) fmin (fmax (a[1].value.number, 0), UINT32_MAX)));
-}
-
-static ProgramValue
-f_floor (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (floor (a[0].value.number));
-}
-
-static ProgramValue
-f_ceil (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (ceil (a[0].value.number));
-}
-
-static ProgramValue
-f_round (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (nearbyint (a[0].value.number));
-}
+NUMBER (f_min, fmin (a[0].value.number, a[1].value.number))
+NUMBER (f_max, fmax (a[0].value.number, a[1].value.number))
+NUMBER (f_gcd,
+        ls_gcd ((uint32_t) fmin (fmax (a[0].value.number, 0), UINT32_MAX),
+                (uint32_t) fmin (fmax (a[1].value.number, 0), UINT32_MAX)))
+NUMBER (f_floor, floor (a[0].value.number))
+NUMBER (f_ceil, ceil (a[0].value.number))
+NUMBER (f_round, nearbyint (a[0].value.number))
 
 /* None unless it is above 0: what sets no key. */
 static ProgramValue
@@ -711,17 +706,8 @@ f_positive (ProgramRun *run, const ProgramArgument *a)
   return a[0].value.number > 0 ? program_number (a[0].value.number) : program_none ();
 }
 
-static ProgramValue
-f_log2 (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (log2 (a[0].value.number));
-}
-
-static ProgramValue
-f_power (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (pow (a[0].value.number, a[1].value.number));
-}
+NUMBER (f_log2, log2 (a[0].value.number))
+NUMBER (f_power, pow (a[0].value.number, a[1].value.number))
 
 /* The number that a text begins with, 0 without one. */
 static ProgramValue
@@ -758,19 +744,8 @@ f_lower (ProgramRun *run, const ProgramArgument *a)
   return a[0].value.text ? (ProgramValue) { g_ascii_strdown (a[0].value.text, -1), NAN } : program_none ();
 }
 
-static ProgramValue
-f_starts (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (a[0].value.text && a[1].value.text
-                         && g_str_has_prefix (a[0].value.text, a[1].value.text));
-}
-
-static ProgramValue
-f_ends (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (a[0].value.text && a[1].value.text
-                         && g_str_has_suffix (a[0].value.text, a[1].value.text));
-}
+NUMBER (f_starts, a[0].value.text &&a[1].value.text &&g_str_has_prefix (a[0].value.text, a[1].value.text))
+NUMBER (f_ends, a[0].value.text &&a[1].value.text &&g_str_has_suffix (a[0].value.text, a[1].value.text))
 
 static ProgramValue
 f_nothing (ProgramRun *run, const ProgramArgument *a)
@@ -805,6 +780,25 @@ f_like (ProgramRun *run, const ProgramArgument *a)
 {
   return program_number (fits (run, a[1].value.text, a[0].value.text));
 }
+
+/* As a word of a shell, in a script that rules write. */
+static ProgramValue
+f_quoted (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autofree char *text = program_value_text (&a[0].value);
+  return (ProgramValue) { program_quoted (text), NAN };
+}
+
+/* What a shell takes the product of two texts for. */
+static ProgramValue
+f_times (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autofree char *x = program_value_text (&a[0].value), *y = program_value_text (&a[1].value);
+  return (ProgramValue) { program_times (x, y), NAN };
+}
+
+/* How many commands rules wrote. */
+NUMBER (f_commands, program_commands (run))
 
 /* The first that is not none. */
 static ProgramValue
@@ -921,6 +915,8 @@ static const ProgramFunction functions[] = {
   { "mapping", "w", f_mapping, true },
   { "text_at", "w", f_text_at, true },
   { "number_at", "w", f_number_at, true },
+  { "scalar", "w", f_scalar, true },
+  { "size", "w", f_size, true },
   { "others_at", "ww", f_others_at, true },
   { "defaults", "", f_defaults, true },
   { "hole_at", "w", f_hole_at, true },
@@ -957,6 +953,9 @@ static const ProgramFunction functions[] = {
   { "like", "vv", f_like, true },
   { "nothing", "", f_nothing, true },
   { "made_of", "vv", f_made_of, true },
+  { "quoted", "v", f_quoted, true },
+  { "times", "vv", f_times, true },
+  { "commands", "", f_commands, true },
 };
 
 const ProgramFunction *

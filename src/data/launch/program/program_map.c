@@ -56,6 +56,8 @@ const LsField ls_program_fields[] = {
     .meaning = "what of a job is calculated where it is written for the program, and what that lacks" },
   { "logs", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "which lines of its logs say which numbers" },
+  { "unwraps", LS_FIELD_IGNORED, .default_text = "none", .expected = "object",
+    .meaning = "in place of all these: files that wrap a script, and rules that write it" },
   { NULL },
 };
 
@@ -474,6 +476,22 @@ check_writes (Reading *x)
   program_run_clear (&run);
 }
 
+/* Of a map whose rules write a script; its parts may use what they calculate. */
+static void
+check_unwraps (Reading *x, ProgramRun *run)
+{
+  const cJSON *wrap = x->map->unwraps;
+  if (!wrap)
+    return;
+  if (!text_of (wrap, "when"))
+    program_complain (&x->check, wrap,
+                      "expected \"when\", what holds of the text of such a file, and \"rules\"");
+  check_expression (x, member (wrap, "when"));
+  check_expression (x, member (wrap, "fits"));
+  program_let (run, "wrong", program_none ());
+  program_check_rules (run, &x->check, member (wrap, "rules"));
+}
+
 /* Options and rules of a map, or of its arguments. theirs: the options that its own become; NULL: those of
  * the program that a rule names. */
 static void
@@ -498,6 +516,7 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   ProgramRun run
       = { .map = map, .named = named, .parts = parts, .theirs = theirs ? theirs : options_of_reader (map) };
   check_theirs (x, options, run.theirs);
+  check_unwraps (x, &run);
   check_writes (x);
   for (guint i = 0; i < map->files->len; i++) {
     const ProgramFile *file = &g_array_index (map->files, ProgramFile, i);
@@ -545,11 +564,13 @@ program_map_read (const LsJsonDoc *doc, LsDiagList *diags)
   map->kept = g_ptr_array_new_with_free_func (g_free);
   map->logs = member (root, "logs");
   map->tables = member (root, "tables");
+  map->unwraps = member (root, "unwraps");
   map->writes = member (root, "writes");
   map->comes = member (root, "comes_with");
   map->is_around = cJSON_HasObjectItem (root, "around");
   Reading x = { map, { map->doc, diags, 0 }, NULL, map->kept };
-  if (!map->logs && !member (root, "reads") && !map->is_around && !member (root, "parts") && !map->tables)
+  if (!map->logs && !member (root, "reads") && !map->is_around && !member (root, "parts") && !map->tables
+      && !map->unwraps)
     program_complain (&x.check, root,
                       "expected \"reads\", with \"options\" and \"rules\", \"parts\" or \"logs\"");
   program_check_logs (&x.check, map->logs);

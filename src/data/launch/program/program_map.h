@@ -143,14 +143,15 @@ struct ProgramMap {
   char *sections; /* what may stand in front of a name that has "~" there, with blanks between; or NULL */
   LsJsonDoc *doc;
   OptionTable table;
-  GPtrArray *kept;     /* what its rows are made of, beside doc */
-  GArray *files;       /* ProgramFile */
-  const cJSON *rules;  /* of doc */
-  const cJSON *parts;  /* lists of rules by name, of doc, which rules of other maps run too; NULL: none */
-  const cJSON *tables; /* what code looks up, of doc; NULL: nothing */
-  const cJSON *logs;   /* of doc; NULL: none are known */
-  bool is_dialect;     /* options of it become those of another program that is read in C */
-  bool has_beside;     /* rules say what is configured beside it in options of another program */
+  GPtrArray *kept;      /* what its rows are made of, beside doc */
+  GArray *files;        /* ProgramFile */
+  const cJSON *rules;   /* of doc */
+  const cJSON *parts;   /* lists of rules by name, of doc, which rules of other maps run too; NULL: none */
+  const cJSON *tables;  /* what code looks up, of doc; NULL: nothing */
+  const cJSON *logs;    /* of doc; NULL: none are known */
+  const cJSON *unwraps; /* of doc: files that wrap a script; NULL: none do */
+  bool is_dialect;      /* options of it become those of another program that is read in C */
+  bool has_beside;      /* rules say what is configured beside it in options of another program */
   ProgramAround around;
   bool is_around;
   const cJSON *comes;           /* files that come with it, of doc: names and what they say; NULL: none do */
@@ -195,21 +196,23 @@ typedef struct {
 /* What expressions see, and rules change: a job that is being read. */
 typedef struct {
   const ProgramMap *map;
-  const ProgramFile *file;    /* which of the map's files is read */
-  LaunchJob *job;             /* NULL: nothing is known, as where the file alone is looked at */
-  LaunchWords *words;         /* of job, to which rules may add */
-  const cJSON *tree;          /* of a configuration; NULL: there is none */
-  cJSON *shaped;              /* the same before its options are read, where rules may change it; or NULL */
-  const ProgramTold *told;    /* NULL: nothing is */
-  const char *text;           /* of a file that is looked at, or read; NULL: there is none */
-  const char *path;           /* of the job's file */
-  const char *name;           /* of a configuration in Python: the name whose value it is; or NULL */
-  const LaunchScript *script; /* that starts it; NULL: none does */
-  char *command;              /* what of this starts the program (f_command ()); NULL: nothing is known */
-  GHashTable *lets;           /* char * -> ProgramValue *: what rules calculated */
-  char *wrong;                /* what is wrong with an expression; NULL: nothing */
-  bool is_refused;            /* a rule refused the job */
-  bool has_lacks;             /* a script sources what is not here */
+  const ProgramFile *file; /* which of the map's files is read */
+  LaunchJob *job;          /* NULL: nothing is known, as where the file alone is looked at */
+  LaunchWords *words;      /* of job, to which rules may add */
+  const cJSON *tree;       /* of a configuration, or a part that rules look at; NULL: there is none */
+  const cJSON *root;       /* of a file that is unwrapped: its tree, or a list of its documents; or NULL */
+  struct ProgramScript *wraps; /* what is written in its place; NULL: nothing is */
+  cJSON *shaped;               /* the same before its options are read, where rules may change it; or NULL */
+  const ProgramTold *told;     /* NULL: nothing is */
+  const char *text;            /* of a file that is looked at, or read; NULL: there is none */
+  const char *path;            /* of the job's file */
+  const char *name;            /* of a configuration in Python: the name whose value it is; or NULL */
+  const LaunchScript *script;  /* that starts it; NULL: none does */
+  char *command;               /* what of this starts the program (f_command ()); NULL: nothing is known */
+  GHashTable *lets;            /* char * -> ProgramValue *: what rules calculated */
+  char *wrong;                 /* what is wrong with an expression; NULL: nothing */
+  bool is_refused;             /* a rule refused the job */
+  bool has_lacks;              /* a script sources what is not here */
   const ImportFiles *files;
   LaunchWords *says;            /* options of another program; NULL: there is none */
   LaunchJob other;              /* in these */
@@ -258,6 +261,11 @@ program_value_is_none (const ProgramValue *v)
 {
   return !v->text && v->number != v->number;
 }
+
+/* What later expressions call so; takes the value. */
+void program_let (ProgramRun *run, const char *name, ProgramValue v);
+/* Of the tree, by its path, or "." for all of it; "/": all that the file has. NULL: it is not there. */
+const cJSON *program_node (const ProgramRun *run, const char *path);
 
 /* The option that a word in an expression names: "$" is the prefix of the map. Newly allocated. */
 char *program_option (const ProgramMap *map, const char *word, gsize n);
@@ -369,6 +377,18 @@ ProgramAction program_put_said, program_put_pairs, program_lay_files, program_li
 /* --- program_texts.c: more functions of expressions ----------------------------------------------------- */
 
 extern const ProgramFunction program_text_functions[]; /* the last has no name */
+
+/* --- program_wrap.c: files that wrap a launch script --------------------------------------------------- */
+
+/* Puts the script in place of a file that this map unwraps, which loses its tree; another file stays as it
+ * is. told: takes what is said of it, char *, owned by the array. False: a diagnostic. */
+bool program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList *diags);
+ProgramAction program_write_line, program_tell_once, program_write_variable, program_write_command,
+    program_write_once, program_walk;
+/* A word of a shell in double quotes; "2" times "$NODES" as "$((2*$NODES))"; commands so far. */
+char *program_quoted (const char *text);
+char *program_times (const char *a, const char *b);
+guint program_commands (const ProgramRun *run);
 
 /* --- program_calls.c: what is in C ---------------------------------------------------------------------- */
 

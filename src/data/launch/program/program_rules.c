@@ -24,13 +24,6 @@ whole (const ProgramValue *v)
 
 /* --- what rules do ------------------------------------------------------------------------------------- */
 
-static void
-value_free (gpointer value)
-{
-  program_value_clear (value);
-  g_free (value);
-}
-
 /* { "let": { "name": expression } } */
 static void
 let (ProgramRun *run, const cJSON *rule, const cJSON *what)
@@ -38,8 +31,7 @@ let (ProgramRun *run, const cJSON *rule, const cJSON *what)
   const cJSON *one;
   cJSON_ArrayForEach (one, what)
   {
-    ProgramValue v = program_value_of (run, one);
-    g_hash_table_replace (run->lets, g_strdup (one->string), g_memdup2 (&v, sizeof v));
+    program_let (run, one->string, program_value_of (run, one));
   }
 }
 
@@ -50,8 +42,7 @@ look_up (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   ProgramValue of = value_at (run, rule, "of");
   const cJSON *node = of.text ? cJSON_GetObjectItemCaseSensitive (what, of.text) : NULL;
-  ProgramValue v = node ? program_value_of (run, node) : (ProgramValue) { NULL, NAN };
-  g_hash_table_replace (run->lets, g_strdup (program_member (rule, "gives")), g_memdup2 (&v, sizeof v));
+  program_let (run, program_member (rule, "gives"), node ? program_value_of (run, node) : program_none ());
   program_value_clear (&of);
 }
 
@@ -62,15 +53,13 @@ make_list (ProgramRun *run, const cJSON *rule, const cJSON *what)
   ProgramValue n = value_at (run, rule, "of");
   GString *list = g_string_new (NULL);
   for (guint64 i = 0; i < MIN (whole (&n), LS_MAX_CHUNKS); i++) {
-    const ProgramValue index = program_number ((double) i);
-    g_hash_table_replace (run->lets, g_strdup ("index"), g_memdup2 (&index, sizeof index));
+    program_let (run, "index", program_number ((double) i));
     ProgramValue v = program_value_of (run, what);
     g_autofree char *text = program_value_text (&v);
     g_string_append_printf (list, "%s%s", i > 0 ? "," : "", text);
     program_value_clear (&v);
   }
-  const ProgramValue made = { g_string_free (list, FALSE), NAN };
-  g_hash_table_replace (run->lets, g_strdup (program_member (rule, "gives")), g_memdup2 (&made, sizeof made));
+  program_let (run, program_member (rule, "gives"), (ProgramValue) { g_string_free (list, FALSE), NAN });
   program_value_clear (&n);
 }
 
@@ -622,6 +611,15 @@ static const struct {
   { { "refuse", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
   { { "lacking", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
   { { "refuse_task", AS_TEMPLATE }, refuse_task, { { NULL } } },
+  { { "write", AS_TEMPLATE }, program_write_line, { { NULL } } },
+  { { "tell", AS_TEMPLATE }, program_tell_once, { { NULL } } },
+  { { "export", AS_VALUE }, program_write_variable, { { "as", AS_VALUE } } },
+  { { "variable", AS_VALUE }, program_write_variable, { { "as", AS_VALUE } } },
+  { { "command", AS_TEXT }, program_write_command, { { NULL } } },
+  { { "container", AS_RULES }, program_write_once, { { NULL } } },
+  { { "below", AS_TEXT },
+    program_walk,
+    { { "of", AS_VALUE }, { "times", AS_TEXT }, { "until", AS_VALUE }, { "rules", AS_RULES } } },
   { { "rules", AS_RULES }, NULL, { { "else", AS_RULES } } },
 };
 
@@ -634,7 +632,7 @@ act (ProgramRun *run, const cJSON *rule, bool holds)
     const cJSON *what = cJSON_GetObjectItemCaseSensitive (rule, actions[i].of.key);
     if (!what)
       continue;
-    if (actions[i].of.as == AS_RULES)
+    if (!actions[i].act)
       return program_run_rules (run, holds ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
     if (!holds)
       return true;
@@ -655,8 +653,7 @@ run_one (ProgramRun *run, const cJSON *rule)
 static void
 set_each (ProgramRun *run, const char *text)
 {
-  ProgramValue name = { g_strdup (text), NAN };
-  g_hash_table_replace (run->lets, g_strdup ("each"), g_memdup2 (&name, sizeof name));
+  program_let (run, "each", (ProgramValue) { g_strdup (text), NAN });
 }
 
 /* For each option of the job that the pattern fits, or, "once", the first of which the rule holds; "each" is
@@ -697,17 +694,35 @@ run_words (ProgramRun *run, const cJSON *rule, const char *options, const char *
   return ok;
 }
 
+/* Once for each member of a mapping or a list, which is the tree meanwhile; of another node, or where it is
+ * not asked for each, for all of it. "each" is its name. */
+static bool
+run_members (ProgramRun *run, const cJSON *rule, const char *path, bool is_each)
+{
+  const cJSON *tree = run->tree, *node = program_node (run, path),
+              *first = is_each && (cJSON_IsObject (node) || cJSON_IsArray (node)) ? node->child : node;
+  bool ok = true;
+  for (const cJSON *one = first; one && ok; one = first == node ? NULL : one->next) {
+    run->tree = one;
+    set_each (run, one->string ? one->string : "");
+    ok = run_one (run, rule);
+  }
+  run->tree = tree;
+  return ok;
+}
+
 bool
 engine_run_rules (ProgramRun *run, const cJSON *rules)
 {
-  if (!run->lets)
-    run->lets = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
   const cJSON *rule;
   cJSON_ArrayForEach (rule, rules)
   {
     const char *each = program_member (rule, "each"), *options = program_member (rule, "for"),
-               *words = program_member (rule, "each_of");
+               *words = program_member (rule, "each_of"), *members = program_member (rule, "each_at"),
+               *inside = program_member (rule, "inside");
     bool ok = each         ? run_each (run, rule, each)
+        : members          ? run_members (run, rule, members, true)
+        : inside           ? run_members (run, rule, inside, false)
         : options || words ? run_words (run, rule, options, words)
                            : run_one (run, rule);
     if (!ok)
@@ -729,8 +744,7 @@ static void check_list (Check *c, const cJSON *rules);
 static void
 name_value (Check *c, const char *name)
 {
-  const ProgramValue blank = { NULL, NAN };
-  g_hash_table_replace (c->run->lets, g_strdup (name), g_memdup2 (&blank, sizeof blank));
+  program_let (c->run, name, program_none ());
 }
 
 static void
@@ -839,7 +853,8 @@ as_of (guint action, const char *key, As *ret)
   if (strcmp (key, "when") == 0 || strcmp (key, "each_of") == 0 || strcmp (key, "once") == 0)
     return true;
   *ret = AS_TEXT;
-  if (strcmp (key, "each") == 0 || strcmp (key, "for") == 0)
+  if (strcmp (key, "each") == 0 || strcmp (key, "for") == 0 || strcmp (key, "each_at") == 0
+      || strcmp (key, "inside") == 0)
     return true;
   *ret = actions[action].of.as;
   if (strcmp (key, actions[action].of.key) == 0)
@@ -858,7 +873,7 @@ check_loop (Check *c, const cJSON *rule)
 {
   const char *each = program_member (rule, "each"), *options = program_member (rule, "for");
   g_auto (GStrv) names = g_strsplit (options ? options : "", " ", -1);
-  if (each || options || program_member (rule, "each_of"))
+  if (each || options || program_member (rule, "each_of") || program_member (rule, "each_at"))
     name_value (c, "each");
   if (each)
     g_hash_table_add (c->run->named, g_strdup (each));
@@ -876,6 +891,8 @@ is_free (const char *key)
   return g_strv_contains (names, key);
 }
 
+#define N_WRITING 6 /* of what a wrapper's rules do, which no other's do */
+
 /* Actions that need the other program, whose options its own become, and files that are not there where only
  * its options are asked for. */
 static void
@@ -887,7 +904,23 @@ check_action (Check *c, const cJSON *rule, ProgramAction *action)
   static ProgramAction *const of_files[] = {
     program_translate, program_deepspeed, program_read_as, program_python, read_model_file, read_options, call
   };
+  static ProgramAction *const of_wrapper[] = { program_write_line,
+                                               program_tell_once,
+                                               program_write_variable,
+                                               program_write_command,
+                                               program_write_once,
+                                               program_walk,
+                                               let,
+                                               look_up,
+                                               refuse,
+                                               program_run_part,
+                                               NULL };
   const ProgramMap *map = c->run->map;
+  guint k = 0;
+  while (k < G_N_ELEMENTS (of_wrapper) && of_wrapper[k] != action)
+    k++;
+  if (map->unwraps ? k == G_N_ELEMENTS (of_wrapper) : k < N_WRITING)
+    program_complain (c->of, rule, "a map that unwraps files, and no other, has such rules");
   for (guint i = 0; i < G_N_ELEMENTS (of_other) && !map->is_dialect && !map->has_beside; i++)
     if (action == of_other[i])
       program_complain (c->of, rule, "its options become those of no other program");
@@ -899,6 +932,7 @@ check_action (Check *c, const cJSON *rule, ProgramAction *action)
 static void
 check_rule (Check *c, const cJSON *rule)
 {
+  static const char *const walked[] = { "pods", "copies", "depth" };
   guint action = 0;
   while (action < G_N_ELEMENTS (actions) && !cJSON_GetObjectItemCaseSensitive (rule, actions[action].of.key))
     action++;
@@ -911,6 +945,8 @@ check_rule (Check *c, const cJSON *rule)
   check_loop (c, rule);
   if (actions[action].act == make_list)
     name_value (c, "index");
+  for (guint i = 0; i < G_N_ELEMENTS (walked) && actions[action].act == program_walk; i++)
+    name_value (c, walked[i]);
   for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
     const char *key = actions[action].more[i].key;
     if (!is_free (key) && !cJSON_GetObjectItemCaseSensitive (rule, key))
@@ -945,7 +981,5 @@ check_list (Check *c, const cJSON *rules)
 void
 program_check_rules (ProgramRun *run, ProgramCheck *check, const cJSON *rules)
 {
-  if (!run->lets)
-    run->lets = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
   check_list (&(Check) { run, check }, rules);
 }

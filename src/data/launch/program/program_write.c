@@ -39,11 +39,9 @@ start (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
 {
   const cJSON *let = cJSON_GetObjectItemCaseSensitive (map->writes, "let"), *one;
   *run = (ProgramRun) { .map = map, .job = job, .emit = e, .is_written = true };
-  program_run_rules (run, NULL);
   cJSON_ArrayForEach (one, let)
   {
-    ProgramValue v = program_value_of (run, one);
-    g_hash_table_replace (run->lets, g_strdup (one->string), g_memdup2 (&v, sizeof v));
+    program_let (run, one->string, program_value_of (run, one));
   }
 }
 

@@ -1,0 +1,356 @@
+/* Files that wrap a launch script, such as objects of Kubernetes: rules of a map write the script that stands
+ * for what they start. How many machines there are, and what each has, is said by a command in front, which
+ * launch_pods.c counts by:
+ *
+ *     kubernetes-pods --nodes=16 --gpus-per-node=4
+ *
+ * Values that a tool puts in before the file is used ("$NUM_NODES" of envsubst,
+ * "{{workflow.parameters.gpus}}" of Argo) are variables of the script, NUM_NODES and gpus. */
+#include <string.h>
+
+#include <lockstep/error.h>
+
+#include "data/launch/program/program_map.h"
+#include "data/launch/yaml_config.h"
+#include "data/text/yaml.h"
+
+#define MAX_DOCUMENTS   256
+#define MAX_DEPTH       32
+#define NAME_CHARACTERS G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_"
+
+struct ProgramScript {
+  GString *text;
+  GHashTable *own;  /* variables of the container whose command is written */
+  GHashTable *done; /* what is written once: texts */
+  GPtrArray *told;
+  guint n_commands;
+};
+
+/* --- values that are put in --- */
+
+/* "$(NAME)": how long it is, with the name from 2; 0: it is another thing, such as $(date). */
+static gsize
+reference_length (const char *p, GHashTable *own)
+{
+  if (p[0] != '$' || p[1] != '(')
+    return 0;
+  gsize n = strspn (p + 2, NAME_CHARACTERS);
+  g_autofree char *name = g_strndup (p + 2, n);
+  bool is_own = own ? g_hash_table_contains (own, name) : !g_ascii_isdigit (*name);
+  return n > 0 && p[2 + n] == ')' && is_own ? n + 3 : 0;
+}
+
+/* "{{ .Values.workload.gpus }}": how long it is; *ret_name: "gpus", newly allocated. 0: it is none. */
+static gsize
+template_length (const char *p, char **ret_name)
+{
+  const char *end = g_str_has_prefix (p, "{{") ? strstr (p, "}}") : NULL;
+  if (!end)
+    return 0;
+  const char *last = end;
+  while (last > p && strchr (" \t-", last[-1]))
+    last--;
+  const char *first = last;
+  while (first > p && strchr (NAME_CHARACTERS "-", first[-1]))
+    first--;
+  *ret_name = first < last ? g_strndup (first, (gsize) (last - first)) : g_strdup ("template");
+  g_strdelimit (*ret_name, "-", '_');
+  return (gsize) (end + 2 - p);
+}
+
+/* At a value that is put in: appends it as "${NAME}". How long it is; 0: there is none. */
+static gsize
+add_put_in (GString *script, const char *p, GHashTable *own)
+{
+  g_autofree char *name = NULL;
+  gsize n = template_length (p, &name);
+  if (n == 0 && (n = reference_length (p, own)) > 0)
+    name = g_strndup (p + 2, n - 3);
+  if (n > 0)
+    g_string_append_printf (script, "${%s}", name);
+  return n;
+}
+
+/* Appends a text as a word in double quotes, in which values that are put in are variables, and "$(NAME)" is
+ * the container's; or, a text of a shell, in single quotes. */
+static void
+add_word (GString *script, const char *text, bool is_script, GHashTable *own)
+{
+  char quote = is_script ? '\'' : '"';
+  g_string_append_c (script, quote);
+  while (*text) {
+    gsize n = add_put_in (script, text, is_script ? own : NULL);
+    text += n;
+    if (n > 0)
+      continue;
+    bool is_variable = text[0] == '$'
+        && (g_ascii_isalpha (text[1]) || text[1] == '_' || text[1] == '{' || g_str_has_prefix (text, "$(("));
+    if (!is_script && strchr ("\"\\`$", *text) && !is_variable)
+      g_string_append_c (script, '\\');
+    g_string_append (script, is_script && *text == '\'' ? "'\\''" : (char[]) { *text, '\0' });
+    text++;
+  }
+  g_string_append_c (script, quote);
+}
+
+char *
+program_quoted (const char *text)
+{
+  GString *word = g_string_new (NULL);
+  add_word (word, text, false, NULL);
+  return g_string_free (word, FALSE);
+}
+
+static bool
+is_count (const char *text)
+{
+  return *text && strspn (text, G_CSET_DIGITS) == strlen (text) && strlen (text) < 8;
+}
+
+char *
+program_times (const char *a, const char *b)
+{
+  if (is_count (a) && is_count (b))
+    return g_strdup_printf ("%" G_GUINT64_FORMAT,
+                            g_ascii_strtoull (a, NULL, 10) * g_ascii_strtoull (b, NULL, 10));
+  return strcmp (a, "1") == 0 ? g_strdup (b)
+      : strcmp (b, "1") == 0  ? g_strdup (a)
+                              : g_strdup_printf ("$((%s*%s))", a, b);
+}
+
+/* --- what rules write --- */
+
+/* { "write": template }: a line. */
+void
+program_write_line (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *line = program_fill (run, what->valuestring);
+  g_string_append_printf (run->wraps->text, "%s\n", line);
+}
+
+/* { "tell": template }: of the file, once. */
+void
+program_tell_once (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  char *line = program_fill (run, what->valuestring);
+  if (!g_ptr_array_find_with_equal_func (run->wraps->told, line, g_str_equal, NULL))
+    g_ptr_array_add (run->wraps->told, g_steal_pointer (&line));
+  g_free (line);
+}
+
+/* { "export": name, "as": value } of processes; { "variable": name, "as": value }: of the script, which may
+ * be given. */
+void
+program_write_variable (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue name = program_value_of (run, what),
+               v = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "as"));
+  g_autofree char *said = program_value_text (&name), *text = program_value_text (&v);
+  bool is_exported = strcmp (what->string, "export") == 0,
+       is_name = *said && (!is_exported || !g_ascii_isdigit (*said))
+      && !(is_exported ? said[strspn (said, NAME_CHARACTERS)] : strpbrk (said, " ${}()'\"") != NULL);
+  GString *script = run->wraps->text;
+  if (is_exported)
+    g_hash_table_add (run->wraps->own, g_strdup (said));
+  if (is_name && !program_value_is_none (&v)) {
+    g_string_append_printf (script, is_exported ? "export %s=" : "%s=${%s:-", said, said);
+    add_word (script, text, false, NULL);
+    g_string_append (script, is_exported ? "\n" : "}\n");
+  }
+  program_value_clear (&name);
+  program_value_clear (&v);
+}
+
+/* { "command": "command args" }: the words of these members, one behind the other. */
+void
+program_write_command (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  g_auto (GStrv) paths = g_strsplit (what->valuestring, " ", -1);
+  for (char **path = paths; *path; path++) {
+    const cJSON *list = yaml_config_find (run->tree, *path);
+    for (const cJSON *one = cJSON_IsString (list) || !list ? list : list->child; one; one = one->next) {
+      char *text = cJSON_IsNull (one) ? NULL : yaml_config_text (one);
+      if (text)
+        g_ptr_array_add (words, text);
+      if (one == list)
+        break;
+    }
+  }
+  guint at = ls_shell_text_of ((char *const *) words->pdata, words->len);
+  for (guint i = 0; i < words->len; i++) {
+    if (i > 0)
+      g_string_append_c (run->wraps->text, ' ');
+    add_word (run->wraps->text, words->pdata[i], at > 0 && i == at, run->wraps->own);
+  }
+  g_string_append (run->wraps->text, words->len > 0 ? "\n" : "");
+  run->wraps->n_commands += words->len > 0;
+}
+
+/* { "container": rules }: what they write is there once, if there is a command in it. */
+void
+program_write_once (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  struct ProgramScript *s = run->wraps;
+  guint n = s->n_commands;
+  GString *above = s->text;
+  s->text = g_string_new (NULL);
+  g_hash_table_remove_all (s->own);
+  run->is_refused |= !program_run_rules (run, what);
+  if (s->n_commands > n && g_hash_table_add (s->done, g_strdup (s->text->str)))
+    g_string_append (above, s->text->str);
+  g_string_free (s->text, TRUE);
+  s->text = above;
+}
+
+/* --- members within members --- */
+
+typedef struct {
+  const cJSON *rules, *until;
+  const char *times;
+} Walk;
+
+/* How many there are of what a mapping has, by the first of these members that says so. */
+static char *
+count_of (const cJSON *mapping, const char *names)
+{
+  g_auto (GStrv) all = g_strsplit (names, " ", -1);
+  for (char **name = all; *name; name++) {
+    const cJSON *node = cJSON_GetObjectItemCaseSensitive (mapping, *name);
+    char *text = cJSON_IsNull (node) ? NULL : yaml_config_text (node);
+    if (text)
+      return text;
+  }
+  return g_strdup ("1");
+}
+
+static void
+let_text (ProgramRun *run, const char *name, const char *text)
+{
+  program_let (run, name, (ProgramValue) { g_strdup (text), NAN });
+}
+
+static void
+walk (ProgramRun *run, const Walk *w, const cJSON *node, const char *pods, guint depth)
+{
+  if (depth > MAX_DEPTH || !(cJSON_IsObject (node) || cJSON_IsArray (node)))
+    return;
+  g_autofree char *count = cJSON_IsObject (node) ? count_of (node, w->times) : g_strdup ("1"),
+                  *copies = program_times (count, pods);
+  let_text (run, "pods", pods);
+  let_text (run, "copies", copies);
+  program_let (run, "depth", program_number (depth));
+  run->tree = node;
+  if (cJSON_IsObject (node) && program_is_true (run, w->until))
+    run->is_refused |= !program_run_rules (run, w->rules);
+  else
+    for (const cJSON *one = node->child; one; one = one->next)
+      walk (run, w, one, copies, depth + 1);
+}
+
+/* { "below": path, "of": how many, "times": members that say how many, "until": what holds of a mapping that
+ * is looked for, "rules": of it }: each such mapping, with `pods`, how many of it there are, and `copies`,
+ * how many of what it has. */
+void
+program_walk (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  const cJSON *tree = run->tree;
+  const Walk w = { cJSON_GetObjectItemCaseSensitive (rule, "rules"),
+                   cJSON_GetObjectItemCaseSensitive (rule, "until"), program_member (rule, "times") };
+  ProgramValue of = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "of"));
+  g_autofree char *pods = program_value_text (&of);
+  walk (run, &w, yaml_config_find (tree, what->valuestring), pods, 0);
+  run->tree = tree;
+  program_value_clear (&of);
+}
+
+/* --- files --- */
+
+/* A document of several ends at a line "---". */
+static const char *
+document_end (const char *p)
+{
+  for (const char *line = p; line; line = strchr (line, '\n')) {
+    line += *line == '\n';
+    if (g_str_has_prefix (line, "---") && (line[3] == '\0' || g_ascii_isspace (line[3])))
+      return line;
+    if (!strchr (line, '\n'))
+      break;
+  }
+  return p + strlen (p);
+}
+
+/* Those that are YAML; why the others are not is told. */
+static cJSON *
+documents_of (const ImportFile *file, LsDiagList *why)
+{
+  cJSON *all = cJSON_CreateArray ();
+  const char *p = file->text;
+  for (guint i = 0; *p && i < MAX_DOCUMENTS; i++) {
+    if (g_str_has_prefix (p, "---"))
+      p += strcspn (p, "\n");
+    const char *end = document_end (p);
+    cJSON *tree = ls_yaml_parse (p, (gsize) (end - p), file->path, NULL, why);
+    if (tree)
+      cJSON_AddItemToArray (all, tree);
+    p = end;
+  }
+  return all;
+}
+
+/* The file is this script from now on. */
+static void
+put_in_place (ImportFile *file, const GString *script)
+{
+  g_free (file->text);
+  file->n = script->len;
+  file->text = g_strdup (script->str);
+  cJSON_Delete (file->yaml->tree);
+  *file->yaml = (ImportYaml) { 0 };
+}
+
+/* Rules of a file that the map unwraps; whether it wrote a script. */
+static bool
+unwrap (ProgramRun *run, const cJSON *rules, GPtrArray *told, const LsDiagList *why, ImportFile *file)
+{
+  g_autoptr (GHashTable) own = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+                         done = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  struct ProgramScript script = { g_string_new ("#!/bin/bash\n"), own, done, told, 0 };
+  g_autofree char *wrong = ls_diag_list_n (why) > 0 ? ls_diag_list_format (why) : g_strdup ("");
+  let_text (run, "wrong", g_strchomp (wrong));
+  run->wraps = &script;
+  bool ok = program_run_rules (run, rules);
+  if (ok)
+    put_in_place (file, script.text);
+  g_string_free (script.text, TRUE);
+  return ok;
+}
+
+bool
+program_unwrap (const char *name, ImportFile *file, GPtrArray *told, LsDiagList *diags)
+{
+  const ProgramMap *map = program_map_get (name);
+  const cJSON *wrap = map ? map->unwraps : NULL;
+  ProgramRun run = { .map = map, .path = file->path, .text = file->text, .diags = diags };
+  if (!wrap || strlen (file->text) != file->n || !program_holds (&run, program_member (wrap, "when"))) {
+    program_run_clear (&run);
+    return true;
+  }
+  g_autoptr (LsDiagList) why = ls_diag_list_new ();
+  cJSON *all = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (wrap, "documents"))
+      ? documents_of (file, why)
+      : cJSON_Duplicate (yaml_config_tree (file), true);
+  const char *fits = program_member (wrap, "fits");
+  run.tree = run.root = all;
+  bool ok = !all || (fits && !program_holds (&run, fits))
+      || unwrap (&run, cJSON_GetObjectItemCaseSensitive (wrap, "rules"), told, why, file);
+  program_run_clear (&run);
+  cJSON_Delete (all);
+  return ok;
+}
+
+guint
+program_commands (const ProgramRun *run)
+{
+  return run->wraps ? run->wraps->n_commands : 0;
+}
