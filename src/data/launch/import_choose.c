@@ -21,7 +21,6 @@ static const struct {
   { .map = "transformers" },
   { &import_megatron_log, NULL },
   { &import_megatron_test, NULL },
-  { &import_torchtitan_log, NULL },
   { &import_deepspeed_log, NULL },
   { .map = "primus" },
   { .map = "primus-torchtitan" },

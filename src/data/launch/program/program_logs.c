@@ -4,6 +4,7 @@
 
 #include "data/launch/log_steps.h"
 #include "data/launch/program/program_map.h"
+#include "data/text/json_scan.h"
 
 #define GIB       1073741824.0
 #define MIB       1048576.0
@@ -261,6 +262,96 @@ const char *
 program_log_what (const ProgramLog *log)
 {
   return cJSON_GetObjectItemCaseSensitive (log->node, "what")->valuestring;
+}
+
+/* --- what a log says of its job ----------------------------------------------------------------------- */
+
+/* As JSON what Python prints of a dictionary; what it has as JSON stays so. */
+static char *
+as_json (const char *text, gsize n)
+{
+  GString *out = g_string_new_len (text, (gssize) n);
+  if (out->len > 1 && strchr (out->str, '\'') && !strchr (out->str, '"'))
+    g_strdelimit (out->str, "'", '"');
+  g_string_replace (out, ": True", ": true", 0);
+  g_string_replace (out, ": False", ": false", 0);
+  g_string_replace (out, ": None", ": null", 0);
+  return g_string_free (out, FALSE);
+}
+
+/* The whole configuration, if it is printed: behind the first of these texts that is there. */
+static void
+add_printed (ProgramRun *run, const char *text, LaunchWords *words)
+{
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  g_auto (GStrv) all = g_strsplit (run->file->prints ? run->file->prints : "", " ", -1);
+  const char *start = NULL;
+  for (char **head = all; *head && !start; head++)
+    start = strstr (text, g_strdelimit (*head, "~", ' '));
+  start = start ? strchr (start, '{') : NULL;
+  const char *end = start ? log_object_end (start) : NULL;
+  g_autofree char *json = end ? as_json (start, (gsize) (end - start)) : NULL;
+  g_autoptr (LsJsonDoc) doc = json ? relaxed_json_parse (json, strlen (json), run->path, none) : NULL;
+  if (!doc)
+    return;
+  cJSON *tree = cJSON_Duplicate (ls_json_doc_root (doc), true);
+  program_shape (run, tree);
+  launch_words_add_tree (words, tree);
+  cJSON_Delete (tree);
+}
+
+/* "['dp_shard', 'tp'], [4, 2]": names, and the number of each. */
+static void
+add_pairs (const cJSON *options, const char *line, LaunchWords *words)
+{
+  const char *first = strstr (line, "['");
+  g_auto (GStrv) parts = g_strsplit_set (first ? first : "", "[]", -1);
+  if (g_strv_length (parts) < 4)
+    return;
+  g_auto (GStrv) names = g_strsplit (parts[1], ", ", -1), values = g_strsplit (parts[3], ", ", -1);
+  for (guint i = 0; names[i] && i < g_strv_length (values); i++) {
+    const char *option = program_member (options, g_strstrip (g_strdelimit (names[i], "'", ' ')));
+    if (option && g_ascii_strtoull (values[i], NULL, 10) > 0)
+      launch_words_add_value (words, option, values[i]);
+  }
+}
+
+/* What one kind of lines says: a value, or that which a pattern has in parentheses. */
+static void
+add_said (const cJSON *kind, const char *line, LaunchWords *words)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, kind)
+  {
+    const char *said = cJSON_GetStringValue (one);
+    g_autoptr (GMatchInfo) match = NULL;
+    g_autoptr (GRegex) pattern
+        = said && strchr (said, '(') ? g_regex_new (said, G_REGEX_RAW, G_REGEX_MATCH_DEFAULT, NULL) : NULL;
+    g_autofree char *value = pattern && g_regex_match (pattern, line, G_REGEX_MATCH_DEFAULT, &match)
+        ? g_match_info_fetch (match, 1)
+        : NULL;
+    if (strcmp (one->string, "pairs") == 0)
+      add_pairs (one, line, words);
+    else if (strcmp (one->string, "has") != 0 && (value || (said && !strchr (said, '('))))
+      launch_words_add_value (words, one->string, value ? value : said);
+  }
+}
+
+void
+program_log_options (ProgramRun *run, const char *text, LaunchWords *words)
+{
+  const cJSON *kind;
+  add_printed (run, text, words);
+  for (const char *p = text, *end; *p; p = *end ? end + 1 : end) {
+    end = log_line_end (p);
+    cJSON_ArrayForEach (kind, run->file->lines)
+    {
+      if (!program_has_marks (p, (gsize) (end - p), program_member (kind, "has")))
+        continue;
+      g_autofree char *line = g_strndup (p, (gsize) (end - p));
+      add_said (kind, line, words);
+    }
+  }
 }
 
 /* --- what it measured --------------------------------------------------------------------------------- */

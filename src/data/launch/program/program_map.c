@@ -281,6 +281,9 @@ file_of (const cJSON *one)
                          .says = member (one, "says"),
                          .has_means = is_true (one, "means"),
                          .has_variables = is_true (one, "variables"),
+                         .is_log = is_true (one, "log"),
+                         .prints = text_of (one, "prints"),
+                         .lines = member (one, "lines"),
                          .chooses = member (one, "chooses"),
                          .gpus = text_of (one, "gpus"),
                          .within = text_of (one, "within"),
@@ -338,7 +341,7 @@ check_file (Reading *x, const cJSON *node, const ProgramFile *file)
   static const char *const expressions[] = { "when", "fits", "overrides", "word", "adds" };
   const cJSON *const lists[] = { file->beside, file->without, file->says }, *one;
   bool is_tree = file->yaml || file->json || (file->toml && !is_script (file));
-  if (is_tree == (file->python || is_script (file)))
+  if (!file->is_log && is_tree == (file->python || is_script (file)))
     program_complain (
         &x->check, node,
         "expected \"yaml\", \"toml\", \"json\" or \"python\", of a configuration, or \"marks\" or "
@@ -352,6 +355,11 @@ check_file (Reading *x, const cJSON *node, const ProgramFile *file)
         program_complain (&x->check, one, "expected an expression");
       check_expression (x, one);
     }
+  cJSON_ArrayForEach (one, file->lines)
+  {
+    if (!text_of (one, "has"))
+      program_complain (&x->check, one, "expected \"has\", texts that such a line has");
+  }
   cJSON_ArrayForEach (one, file->sets)
   {
     if (!cJSON_IsString (one))

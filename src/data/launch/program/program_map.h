@@ -58,6 +58,12 @@ typedef struct {
   bool has_means;     /* its options that matter are known beside `knows` */
   bool has_variables; /* the variables that it sets are the options; no command is asked for */
 
+  /* Of a log that says what its job is. */
+  bool is_log;
+  const char
+      *prints; /* texts, as marks, in front of a dictionary of Python or JSON with its options; or NULL */
+  const cJSON *lines; /* kinds of lines, by marks, and options with patterns or values; NULL: none are */
+
   /* Of a script with a configuration. */
   const cJSON *rules;     /* about its command, or what Python made or picks, before that is read; of a YAML
                            * about it as it stands, before its options are read */
@@ -432,6 +438,9 @@ const char *program_log_what (const ProgramLog *log);
 void program_log_measure (const ProgramLog *log, const char *text, LsImport *import);
 /* Of a log without a job's files: the model is not known. */
 void program_log_read_alone (const ProgramLog *log, const ImportFile *file, LsImport *import);
+
+/* Options that a log says of its job. */
+void program_log_options (ProgramRun *run, const char *text, LaunchWords *words);
 
 /* Marks (ProgramFile) in n bytes of a text. */
 bool program_has_marks (const char *text, gsize n, const char *marks);

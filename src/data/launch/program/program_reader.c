@@ -4,6 +4,7 @@
 
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
+#include "data/launch/log_steps.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/toml.h"
@@ -92,6 +93,8 @@ static bool
 is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
 {
   const char *marks = marks_of (of);
+  if (of->is_log)
+    return import_is_log_of (file, map->name);
   bool is_marked
       = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
   if (!is_marked || !fits_file (map, of->when, file))
@@ -744,6 +747,24 @@ read_variables (ProgramRun *run)
   return ok;
 }
 
+/* What a log says of its job, or else its steps alone. */
+static bool
+read_log (ProgramRun *run)
+{
+  LsImport *import = run->job->import;
+  g_autofree char *text = log_without_colours (run->text);
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  program_log_options (run, text, words);
+  if (words->options->len == 0)
+    return import_log_alone (run->files, import, run->diags);
+  run->job->is_dump = true;
+  set_words (run, words, NULL);
+  if (!program_run_rules (run, run->file->rules) || !read_job (run, words, NULL))
+    return false;
+  import_measure_log (text, import);
+  return true;
+}
+
 /* Words that a script's command is known by: those of the file's option, or the program's own. */
 static bool
 read_script (ProgramRun *run)
@@ -810,12 +831,13 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
   if (r->file->is_around)
     return (marks_of (r->file) ? hf_read_script : hf_read_configuration) (files, import, diags);
-  bool ok = r->file->has_variables ? read_variables (&run)
-      : marks_of (r->file)         ? read_script (&run)
-      : r->file->python            ? read_python (&run, first->text, first->n, first->path)
-      : r->file->toml              ? read_toml (&run, first)
-      : r->file->json              ? read_json (&run, first)
-                                   : read_yaml (&run);
+  bool ok = r->file->is_log    ? read_log (&run)
+      : r->file->has_variables ? read_variables (&run)
+      : marks_of (r->file)     ? read_script (&run)
+      : r->file->python        ? read_python (&run, first->text, first->n, first->path)
+      : r->file->toml          ? read_toml (&run, first)
+      : r->file->json          ? read_json (&run, first)
+                               : read_yaml (&run);
   program_run_clear (&run);
   return ok;
 }

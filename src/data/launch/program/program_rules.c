@@ -886,8 +886,8 @@ static bool
 is_free (const char *key)
 {
   static const char *const names[]
-      = { "all", "at",     "by", "dropout", "else",     "hint", "momentum", "more", "named",
-          "nf4", "of_map", "on", "said",    "software", "switches", "told", "unless",   "why",  NULL };
+      = { "all",    "at", "by",   "dropout",  "else",     "hint", "momentum", "more", "named", "nf4",
+          "of_map", "on", "said", "software", "switches", "told", "unless",   "why",  NULL };
   return g_strv_contains (names, key);
 }
 
