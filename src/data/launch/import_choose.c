@@ -61,7 +61,8 @@ static const struct {
   { .map = "openrlhf" },
   { .map = "trl" },
   { .map = "peft" },
-  { .map = "environment" }, /* has parts alone */
+  { .map = "environment" }, /* these have parts alone */
+  { .map = "starters" },
   { .map = "skypilot", .unwraps = true },
   { .map = "kubernetes", .unwraps = true },
 };

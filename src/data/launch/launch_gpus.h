@@ -45,13 +45,11 @@ void launch_given_nodes (LaunchBatch *batch, const char *name, const char *value
  * (program/program_wrap.c), and "xpk workload create --tpu-type=v6e-256"; other commands are passed over. */
 void launch_read_pods (LaunchBatch *batch, const LsShellCommand *c, LsImport *import);
 
-/* front: char *, the words in front of the script of Python. 0: not known; what is not decided is told in
+/* front: char *, the words in front of the program, by the map "starters". is_command: it is one that a
+ * package installs, which starts processes as variables say. 0: not known; what is not decided is told in
  * import. */
-guint64 launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, LsImport *import);
-
-/* A command that a package installs starts processes as variables say, or uses the one GPU that it sees. 0:
- * not known. */
-guint64 launch_count_by_variables (const LaunchPlace *place);
+guint64 launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, bool is_command,
+                           LsImport *import);
 
 /* Whether a job has one of these options, with blanks between; NULL: there are none. */
 bool launch_says_gpus (const char *options, const LaunchWords *words);

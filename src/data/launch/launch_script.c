@@ -426,9 +426,7 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   g_autoptr (GHashTable) seen = seen_of (s);
   const LaunchPlace place = { s->batch, seen, is_one_of_many (s, ret->words) };
   bool is_command = ret->script && strchr (ret->script, ' ');
-  ret->gpus = is_said ? 0
-      : is_command    ? launch_count_by_variables (&place)
-                      : launch_count_gpus (&place, ret->front, import);
+  ret->gpus = is_said ? 0 : launch_count_gpus (&place, ret->front, is_command, import);
   ret->slices = (LaunchSlices) { s->batch.in_pods, s->batch.slices, s->batch.of_chip };
 }
 

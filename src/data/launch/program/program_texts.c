@@ -1,6 +1,7 @@
 /* Functions of expressions about texts and files beside the job's: what of a text is decided, and recipes of
  * formats, modules and layouts. */
 #include "data/jobs/read_software.h"
+#include "data/launch/launch_gpus.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
@@ -21,6 +22,13 @@ f_decided (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = a[0].value.text;
   return taken (text && !ls_shell_has_hole (text) ? g_strdup (text) : NULL);
+}
+
+/* How many a text says, "8", "gpu:a100:8"; 0: it does not. */
+static ProgramValue
+f_count_in (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (a[0].value.text ? (double) launch_last_number (a[0].value.text) : 0);
 }
 
 /* What the first group of a pattern as of Perl is in a text; none: that does not fit. */
@@ -81,11 +89,8 @@ f_package (ProgramRun *run, const ProgramArgument *a)
 }
 
 const ProgramFunction program_text_functions[] = {
-  { "decided", "v", f_decided, true },
-  { "group", "vv", f_group, true },
-  { "letters_at", "wv", f_letters_at, true },
-  { "formats_at", "w", f_formats_at },
-  { "module", "w", f_module },
-  { "package", "wv", f_package },
-  { NULL },
+  { "decided", "v", f_decided, true }, { "count_in", "v", f_count_in, true },
+  { "group", "vv", f_group, true },    { "letters_at", "wv", f_letters_at, true },
+  { "formats_at", "w", f_formats_at }, { "module", "w", f_module },
+  { "package", "wv", f_package },      { NULL },
 };
