@@ -53,6 +53,13 @@ expressions_have_values (void)
     { "group(1 / 0, '(a)')", NULL },
     { "decided('a')", "a" },
     { "letters_at(nowhere, 'decoder=t')", NULL },
+    { "count_in('gpu:a100:8') + count_in('x')", "8" },
+    { "times(2, 3)", "6" },
+    { "times('$N', 2)", "$(($N*2))" },
+    { "times(1, '$N')", "$N" },
+    { "quoted('a \"b\" $(C) $(date -u) `d`')", "\"a \\\"b\\\" ${C} \\$(date -u) \\`d\\`\"" },
+    { "commands() + size(/)", "0" },
+    { "scalar(.)", NULL },
     { "max(2, min(9, 4))", "4" },
     { "text_at(nowhere)", NULL },
   };
@@ -115,6 +122,9 @@ wrong_expressions_are_said (void)
 #define LOGS(logs)                                                                                           \
   "{\"schema\":\"lockstep.program/1\",\"name\":\"mine\",\"source\":\"a test\",\"program\":\"Mine\","         \
   "\"logs\":" logs "}"
+#define UNWRAPS(wrap)                                                                                        \
+  "{\"schema\":\"lockstep.program/1\",\"name\":\"mine\",\"source\":\"a test\",\"program\":\"Mine\","         \
+  "\"unwraps\":" wrap "}"
 #define YAML "[{\"yaml\":\"a:\",\"fits\":\"at(a)\"}]"
 
 static char *
@@ -184,6 +194,14 @@ what_is_wrong_has_a_place (void)
     { MAP ("[{\"marks\":\"a\",\"rules\":[{\"translate\":\"megatron\"}]}]", "[{\"as\":{\"a\":\"colour\"}}]",
            "[]"),
       "a is as colour, which is no option of that program" },
+    { UNWRAPS ("{\"rules\":[]}"), "/unwraps: expected \"when\"" },
+    { UNWRAPS ("{\"when\":\"1\",\"rules\":[{\"model\":{\"layers\":1}}]}"),
+      "/unwraps/rules/0: a map that unwraps files, and no other" },
+    { UNWRAPS ("{\"when\":\"1\",\"rules\":[{\"write\":\"{wrong}\"}]}"), "" },
+    { UNWRAPS ("{\"when\":\"1\",\"rules\":[{\"below\":\"a\",\"of\":1,\"times\":\"n\",\"rules\":[]}]}"),
+      "missing key \"until\"" },
+    { MAP (YAML, "[]", "[{\"write\":\"a\"}]"), "/rules/0: a map that unwraps files, and no other" },
+    { MAP ("[{\"log\":true,\"lines\":[{}]}]", "[]", "[]"), "/reads/0/lines/0: expected \"has\"" },
     { MAP (YAML, "[{\"as\":{\"a\":\"colour\"}}]", "[{\"translate\":\"megatron\"}]"),
       "a is as colour, which is no option of that program" },
   };
@@ -192,6 +210,15 @@ what_is_wrong_has_a_place (void)
     ls_check_impl (*cases[i].says ? strstr (said, cases[i].says) != NULL : !*said, __FILE__, __LINE__,
                    "case %u: %s", i, said);
   }
+}
+
+static void
+marks_may_be_long (void)
+{
+  g_autofree char *mark = g_strnfill (400, 'a'), *text = g_strconcat ("b ", mark, "c", NULL),
+                  *other = g_strconcat (mark, "d", NULL);
+  LS_CHECK (program_has_marks (text, strlen (text), mark));
+  LS_CHECK (!program_has_marks (text, strlen (text), other));
 }
 
 static void
@@ -247,5 +274,5 @@ damage_ends_in_a_map_or_a_reason (void)
 }
 
 LS_TEST_SUITE (LS_TEST (expressions_have_values), LS_TEST (wrong_expressions_are_said),
-               LS_TEST (what_is_wrong_has_a_place), LS_TEST (maps_that_ship_are_right),
-               LS_TEST (damage_ends_in_a_map_or_a_reason))
+               LS_TEST (what_is_wrong_has_a_place), LS_TEST (marks_may_be_long),
+               LS_TEST (maps_that_ship_are_right), LS_TEST (damage_ends_in_a_map_or_a_reason))
