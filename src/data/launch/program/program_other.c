@@ -287,6 +287,10 @@ run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob 
                      .around = with->around,
                      .command = g_strdup (job->script),
                      .diags = diags };
+  if (!map && diags)
+    program_map_free (program_map_load (name, diags)); /* it says what is wrong */
+  if (!map)
+    return false;
   job->table = &map->table;
   bool had_open = part && job->open;
   if (!had_open)
