@@ -22,9 +22,9 @@ typedef struct {
   const char *array;       /* of a shell, that has the arguments; NULL: of another syntax */
   void (*check) (Emit *e); /* refuses what the program does not have, and notes what is said elsewhere */
   const char *map;         /* which has the table and the check; NULL: both are in C */
+  bool is_megatron;        /* of which others refuse what is written for it only */
 } EmitTarget;
 
-extern const EmitTarget emit_megatron;
 
 /* knob: "--schedule zb-2p", as one would type it; why: of the target. */
 void emit_refuse (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);

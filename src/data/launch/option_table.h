@@ -52,7 +52,9 @@ typedef struct {
   /* In writing only. */
   OptionWhen *when;   /* NULL: always                                                                   */
   OptionValue *value; /* of any kind, in place of the key's; NULL: a rule is not written                 */
-  const char *write;  /* the same of a map of a program, an expression */
+  /* The same of a map of a program, expressions: with `only` it is written where that holds, a rule without
+   * `write` as on. */
+  const char *write, *only;
   bool joins;         /* on the line of the option before                                               */
   const char *remark; /* behind it, where there are comments                                            */
 } OptionRow;

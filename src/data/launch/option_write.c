@@ -71,13 +71,25 @@ value_of_key (const OptionRow *row, const LsModel *m, const LsStrategy *s)
   return theirs_of (row, ours);
 }
 
+/* Of a map: whether it is not written, as an expression says. */
+static bool
+is_left_out (const OptionTable *table, const OptionRow *row, const LsModel *m, const LsStrategy *s)
+{
+  g_autofree char *holds = row->only ? program_written (table->map, row->only, m, s) : NULL;
+  return row->only && (!holds || !*holds || strcmp (holds, "0") == 0);
+}
+
 char *
 option_value (const OptionTable *table, const OptionRow *row, const LsModel *m, const LsStrategy *s)
 {
   if (row->value)
     return row->value (m, s);
+  if (is_left_out (table, row, m, s))
+    return NULL;
   if (row->write)
     return program_written (table->map, row->write, m, s);
+  if (row->kind != OPTION_MODEL && row->kind != OPTION_STRATEGY && row->only)
+    return g_strdup ("");
   if ((row->kind != OPTION_MODEL && row->kind != OPTION_STRATEGY) || is_older (table, row))
     return NULL;
   return (!row->when || row->when (m, s)) && is_with (table, row, m, s) ? value_of_key (row, m, s) : NULL;

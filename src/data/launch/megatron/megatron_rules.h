@@ -26,8 +26,6 @@ void megatron_check_gathers (LaunchJob *job);
 void megatron_precision (LaunchJob *job);  /* a part of that */
 void megatron_changes (LaunchJob *job);    /* the same of what only changes another job: no defaults */
 void megatron_stages (LaunchJob *job);     /* a part of that */
-OptionValue megatron_layout;               /* of chunks, where they are not even */
-OptionValue megatron_mapping;              /* of ranks: pp before dp, and that differs */
 void megatron_fused_rope (LaunchJob *job); /* one kernel rotates, and nothing is copied around attention */
 void megatron_engine (LaunchJob *job);     /* what variables tell Transformer Engine, behind all else */
 void megatron_kernels (LaunchJob *job);
@@ -48,21 +46,16 @@ bool megatron_may_have_experts (const LaunchJob *job);
 void megatron_graphs (LaunchJob *job);        /* another */
 void megatron_fp8_attention (LaunchJob *job); /* behind the number format and cp */
 void megatron_formats (LaunchJob *job);       /* of single modules, behind the number format */
-/* --attention-backend of a strategy, static: "flash" is flash-attn's package, "fused" cuDNN's kernel, "auto"
- * one of them by the GPU. */
-const char *megatron_attention_backend (const LsStrategy *s);
 /* The file of --te-precision-config-file in place of its name, before options are read, where it is here. */
 void megatron_read_formats (const ImportFiles *files, LaunchWords *words);
 /* Such a file as that value, JSON, newly allocated; NULL: it is no mapping of YAML. name: for its path. */
 char *megatron_formats_text (const char *text, gsize n, const char *name);
 
-/* --- megatron_options.c ---------------------------------------------------------------------------- */
+/* --- options ----------------------------------------------------------------------------------- */
 
-/* Options of Megatron-LM and what they are in our files. Names and rules as in
- * megatron/training/arguments.py of Megatron-LM (main, autumn 2025, core 0.15), and of releases since 2020
- * where they differ. */
+/* Options of Megatron-LM and what they are in our files: strategies/programs/megatron.json. */
 
-extern const OptionTable megatron_options;
+const OptionTable *megatron_options (void);
 
 /* Modules that selective recomputation names, and the parts of ours that they are; ends in NULL. */
 typedef struct {
@@ -70,9 +63,5 @@ typedef struct {
   int part;
 } MegatronModule;
 extern const MegatronModule megatron_modules[];
-
-/* megatron_releases.c: its releases, and the first and the last that has an option. */
-extern const OptionRelease megatron_releases[];
-extern const OptionSpan megatron_spans[];
 
 #endif

@@ -264,24 +264,3 @@ megatron_stages (LaunchJob *job)
                          option_is_on (job, "no-overlap-p2p-communication") ? "batched" : "overlapped",
                          "--no-overlap-p2p-communication --overlap-p2p-communication *overlap_p2p_comm");
 }
-
-/* "Ett|tt|ttL": what each chunk holds, in model order. */
-char *
-megatron_layout (const LsModel *m, const LsStrategy *s)
-{
-  uint32_t n = s->pp * s->vpp;
-  g_autofree uint32_t *layers = g_new0 (uint32_t, n);
-  g_autoptr (LsDiagList) none = ls_diag_list_new (); /* it was resolved: it is legal */
-  if (s->pp == 1 || (s->n_layers_per_chunk == 0 && m->n_layers % n == 0)
-      || !ls_chunk_layers (s, m, layers, none))
-    return NULL;
-  GString *text = g_string_new ("E");
-  for (uint32_t i = 0; i < n; i++) {
-    if (i > 0)
-      g_string_append_c (text, '|');
-    if (layers[i] > 0)
-      g_string_append_printf (text, layers[i] > 1 ? "t*%u" : "t", layers[i]);
-  }
-  g_string_append_c (text, 'L');
-  return g_string_free (text, FALSE);
-}

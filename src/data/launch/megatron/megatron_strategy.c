@@ -307,16 +307,6 @@ megatron_precision (LaunchJob *job)
   check_formats (job);
 }
 
-const char *
-megatron_attention_backend (const LsStrategy *s)
-{
-  bool is_package
-      = s->attention_kernel == LS_ATTENTION_KERNEL_FA2 || s->attention_kernel == LS_ATTENTION_KERNEL_FA3;
-  bool is_fused = s->attention_kernel == LS_ATTENTION_KERNEL_CUDNN
-      || s->attention_kernel == LS_ATTENTION_KERNEL_AOTRITON;
-  return s->attention != LS_ATTENTION_FLASH ? "unfused" : is_fused ? "fused" : is_package ? "flash" : "auto";
-}
-
 /* Transformer Engine may launch neither FlashAttention nor cuDNN's kernel. */
 static bool
 has_no_fused (const LaunchJob *job)
@@ -469,11 +459,4 @@ megatron_changes (LaunchJob *job)
   if (option_is_on (job, "use-megatron-fsdp"))
     set_fsdp (job);
   forget_experts (job);
-}
-
-char *
-megatron_mapping (const LsModel *m, const LsStrategy *s)
-{
-  return option_on_if (!ls_strategy_is_ordered (s, "tp-cp-ep-dp-pp")
-                       && ls_strategy_is_ordered (s, "tp-cp-ep-pp-dp"));
 }

@@ -9,8 +9,15 @@
 #include "base/order.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/log_steps.h"
+#include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/yaml.h"
+
+const OptionTable *
+megatron_options (void)
+{
+  return &program_map_get ("megatron")->table;
+}
 
 /* Without what Megatron-LM asks for, some other file has more of the job: of a program around it, as Primus
  * has its configuration. */
@@ -32,7 +39,7 @@ megatron_read (LaunchJob *job, const LaunchWords *deepspeed)
 {
   if (launch_words_find (job->words, "language-model-type"))
     import_unknown (job->import, "what turns images into tokens for the decoder: it is left out");
-  job->table = &megatron_options;
+  job->table = megatron_options ();
   if (option_is_there (job, "deepspeed")) {
     import_set_software (job->import, "megatron-deepspeed-2022");
     import_infer (job->import,
@@ -55,7 +62,7 @@ megatron_read (LaunchJob *job, const LaunchWords *deepspeed)
 static bool
 is_known (const char *name)
 {
-  const OptionRow *row = option_find (&megatron_options, name);
+  const OptionRow *row = option_find (megatron_options (), name);
   return row && row->kind <= OPTION_STRATEGY && !row->on;
 }
 
@@ -78,7 +85,7 @@ is_mostly_other (const LaunchScript *script)
   guint n_other = 0, n = script->words->options->len;
   for (guint i = 0; i < n; i++) {
     const LaunchOption *o = script->words->options->pdata[i];
-    n_other += !option_find (&megatron_options, o->name);
+    n_other += !option_find (megatron_options (), o->name);
   }
   return script->script && n_other > n - n_other && !launch_words_find (script->words, "hidden-size");
 }

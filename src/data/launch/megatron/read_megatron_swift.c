@@ -173,7 +173,7 @@ read_job (Swift *s)
   megatron_namespace (s->megatron);
   LaunchJob job = { .import = import,
                     .words = s->megatron,
-                    .table = &megatron_options,
+                    .table = megatron_options (),
                     .gpus = s->job.gpus,
                     .variables = s->job.variables };
   import_set_software (import, "megatron");

@@ -10,6 +10,7 @@
 #include "data/shell/shell.h"
 #include "data/text/field.h"
 #include "schedules/sched.h"
+#include "strategy/shard.h"
 
 static ProgramValue
 text_of (const char *text)
@@ -267,6 +268,48 @@ f_published (ProgramRun *run, const ProgramArgument *a)
   g_auto (GStrv) families = g_strsplit (a[0].value.text ? a[0].value.text : "", " ", -1);
   char *name = ls_model_name_of (&run->job->import->model, (const char *const *) families);
   return name ? (ProgramValue) { name, NAN } : program_none ();
+}
+
+/* Which layers have experts, "[0]*3+[1]*58": so many of a kind after each other. */
+static ProgramValue
+f_expert_layers (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsModel *m = &run->job->import->model;
+  GString *layers = g_string_new (NULL);
+  for (uint32_t layer = 0, n; layer < m->n_layers; layer += n) {
+    bool has = ls_model_has_experts (m, layer);
+    for (n = 1; layer + n < m->n_layers && ls_model_has_experts (m, layer + n) == has;)
+      n++;
+    g_string_append_printf (layers, "%s[%d]*%u", layer > 0 ? "+" : "", has, n);
+  }
+  return (ProgramValue) { g_string_free (layers, FALSE), NAN };
+}
+
+/* "t*3|t||t*2": layers of each chunk of the pipeline, each a letter; none: it is not to be cut so. */
+static ProgramValue
+f_chunks (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsStrategy *s = &run->job->import->strategy;
+  uint32_t n = s->pp * s->vpp;
+  g_autofree uint32_t *layers = g_new0 (uint32_t, n);
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  if (!ls_chunk_layers (s, &run->job->import->model, layers, none))
+    return program_none ();
+  GString *text = g_string_new (NULL);
+  for (uint32_t i = 0; i < n; i++) {
+    g_string_append_printf (text, "%s%s", i > 0 ? "|" : "", layers[i] > 0 ? a[0].word : "");
+    if (layers[i] > 1)
+      g_string_append_printf (text, "*%u", layers[i]);
+  }
+  return (ProgramValue) { g_string_free (text, FALSE), NAN };
+}
+
+/* Whether ranks of the job are numbered as by that order. */
+static ProgramValue
+f_is_ordered (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (a[0].value.text
+                         && ls_strategy_is_ordered (&run->job->import->strategy, a[0].value.text));
 }
 
 /* Whether a schedule of ours says itself how many chunks a stage has. */
@@ -764,6 +807,23 @@ f_any_of (ProgramRun *run, const ProgramArgument *a)
   return program_none ();
 }
 
+/* Words of a text, between commas and blanks, each as "WORD=OTHER WORD=OTHER" has it, with blanks between;
+ * those that it has not are left out. */
+static ProgramValue
+f_in_words (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) words = g_strsplit_set (a[0].value.text ? a[0].value.text : "", ", ", -1),
+                 pairs = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+  GString *text = g_string_new (NULL);
+  for (char **word = words; *word; word++)
+    for (char **pair = pairs; **word && *pair; pair++) {
+      const char *other = program_pair_value (*pair, *word);
+      if (other)
+        g_string_append_printf (text, "%s%s", text->len > 0 ? " " : "", other);
+    }
+  return (ProgramValue) { g_string_free (text, FALSE), NAN };
+}
+
 /* A text with another in place of a part of it, wherever that is. */
 static ProgramValue
 f_replaced (ProgramRun *run, const ProgramArgument *a)
@@ -887,6 +947,9 @@ static const ProgramFunction functions[] = {
   { "software", "", f_software },
   { "published", "v", f_published },
   { "fixes_chunks", "v", f_fixes_chunks, true },
+  { "expert_layers", "", f_expert_layers },
+  { "chunks", "w", f_chunks },
+  { "is_ordered", "v", f_is_ordered },
   { "tokenizer_words", "v", f_tokenizer_words },
 
   { "gpus", "", f_gpus },
@@ -942,6 +1005,7 @@ static const ProgramFunction functions[] = {
   { "is_even", "v", f_is_even, true },
   { "lower", "v", f_lower, true },
   { "any_of", "vv", f_any_of, true },
+  { "in_words", "vv", f_in_words, true },
   { "replaced", "vvv", f_replaced, true },
   { "starts", "vv", f_starts, true },
   { "ends", "vv", f_ends, true },

@@ -44,6 +44,8 @@ const LsField ls_program_fields[] = {
     .meaning = "configurations of DeepSpeed that come with it, by their names there" },
   { "arguments", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
     .meaning = "options and rules of a command that names no configuration, in options of one" },
+  { "releases", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
+    .meaning = "its releases, the oldest first, with the options that are new in each, or the last time" },
   { "options", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
     .meaning = "what its options are, group after group; of several that fit the first holds" },
   { "rules", LS_FIELD_IGNORED, .default_text = "none", .expected = "list",
@@ -190,6 +192,8 @@ add_option (Reading *x, const cJSON *group, const char *option)
   row.is_count = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (group, "count"));
   row.words = words ? words_of (x, words) : NULL;
   row.write = text_of (group, "write");
+  row.only = text_of (group, "when");
+  row.joins = cJSON_IsTrue (member (group, "joins"));
   row.remark = text_of (group, "remark");
   add_row (x, option, row);
 }
@@ -207,7 +211,8 @@ option_as (Reading *x, const cJSON *node)
 static void
 add_group (Reading *x, const cJSON *group)
 {
-  const char *option = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (group, "option"));
+  const char *option = text_of (group, "option");
+  const cJSON *decides = member (group, "decides");
   if (option) {
     add_option (x, group, option);
     return;
@@ -215,7 +220,9 @@ add_group (Reading *x, const cJSON *group)
   for (guint i = 0; i < G_N_ELEMENTS (groups); i++) {
     const cJSON *node = cJSON_GetObjectItemCaseSensitive (group, groups[i].name), *one;
     OptionRow row = { .kind = groups[i].kind,
-                      .key = groups[i].is_of_other ? "*" : text_of (group, "alike"),
+                      .key = groups[i].is_of_other ? "*"
+                          : decides                ? key_of (x, decides, OPTION_STRATEGY)
+                                                   : text_of (group, "alike"),
                       .until = text_of (group, "until"),
                       .remark = groups[i].is_unasked ? UNASKED : NULL };
     if (!node)
@@ -236,6 +243,61 @@ add_group (Reading *x, const cJSON *group)
   program_complain (
       &x->check, group,
       "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"as\", \"packs\" or \"ignored\"");
+}
+
+/* --- releases ------------------------------------------------------------------------------------------ */
+
+/* { "name": "core 0.6", "software": profile, "year": 2024, "new": [ "a b" ], "last": [ "c" ] } */
+
+/* The span of an option in the list, which begins as one of all n releases. */
+static OptionSpan *
+span_of (Reading *x, GArray *spans, const char *name, guint n)
+{
+  for (guint i = 0; i < spans->len; i++)
+    if (strcmp (g_array_index (spans, OptionSpan, i).option, name) == 0)
+      return &g_array_index (spans, OptionSpan, i);
+  const OptionSpan span = { g_strdup (name), 0, n - 1 };
+  g_ptr_array_add (x->kept, (gpointer) span.option);
+  g_array_append_val (spans, span);
+  return &g_array_index (spans, OptionSpan, spans->len - 1);
+}
+
+static void
+read_spans (Reading *x, const cJSON *list, GArray *spans, guint n, guint release, bool is_last)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, list)
+  {
+    g_auto (GStrv) names = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
+    for (char **name = names; *name; name++) {
+      OptionSpan *span = span_of (x, spans, *name, n);
+      *(is_last ? &span->last : &span->first) = release;
+      if (!option_find (&x->map->table, *name))
+        complain (x, one, "there is no option %s among the options", *name);
+    }
+  }
+}
+
+static void
+read_releases (Reading *x, const cJSON *list)
+{
+  OptionTable *table = &x->map->table;
+  guint n = (guint) cJSON_GetArraySize (list);
+  OptionRelease *releases = g_new0 (OptionRelease, n + 1);
+  GArray *spans = g_array_new (TRUE, TRUE, sizeof (OptionSpan));
+  for (guint i = 0; i < n; i++) {
+    const cJSON *one = cJSON_GetArrayItem (list, (int) i), *year = member (one, "year");
+    releases[i] = (OptionRelease) { text_of (one, "name"), text_of (one, "software"),
+                                    cJSON_IsNumber (year) ? (guint) CLAMP (year->valuedouble, 0, 9999) : 0 };
+    if (!releases[i].name || !releases[i].year || (i + 1 == n && !releases[i].software))
+      complain (x, one, "expected \"name\" and \"year\", and of the last \"software\"");
+    read_spans (x, member (one, "new"), spans, n, i, false);
+    read_spans (x, member (one, "last"), spans, n, i, true);
+  }
+  table->releases = n > 0 ? releases : NULL;
+  table->spans = (const OptionSpan *) spans->data;
+  g_ptr_array_add (x->kept, releases);
+  g_ptr_array_add (x->kept, g_array_free (spans, FALSE));
 }
 
 /* Such an expression sees no job. NULL allowed. */
@@ -443,7 +505,7 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
 {
   for (guint i = 0; i < x->map->table.n; i++) {
     const OptionRow *row = &x->map->table.rows[i];
-    bool is_named = row->kind != OPTION_RULE || row->remark || row->write;
+    bool is_named = row->kind != OPTION_RULE || row->remark || row->write || row->only;
     GHashTableIter iter;
     gpointer name;
     for (g_hash_table_iter_init (&iter, named); !is_named && g_hash_table_iter_next (&iter, &name, NULL);)
@@ -473,8 +535,9 @@ check_writes (Reading *x)
   program_check_rules (&run, &x->check, rules);
   program_check_rules (&run, &x->check, member (map->writes, "rules"));
   for (guint i = 0; i < map->table.n; i++)
-    if (map->table.rows[i].write) {
-      ProgramValue v = program_eval (&run, map->table.rows[i].write);
+    for (guint k = 0; k < 2; k++) {
+      const char *expression = k == 0 ? map->table.rows[i].write : map->table.rows[i].only;
+      ProgramValue v = expression ? program_eval (&run, expression) : program_none ();
       program_value_clear (&v);
       if (run.wrong)
         program_complain (&x->check, map->writes, "%s: %s", map->table.rows[i].option, run.wrong);
@@ -520,6 +583,7 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   map->table.map = map;
   map->table.n = x->rows->len;
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
+  read_releases (x, member (node, "releases"));
   read_files (x, member (node, "reads"));
   ProgramRun run
       = { .map = map, .named = named, .parts = parts, .theirs = theirs ? theirs : options_of_reader (map) };

@@ -332,7 +332,7 @@ program_run_part (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static const OptionTable *
 options_of_megatron (void)
 {
-  return &megatron_options;
+  return megatron_options ();
 }
 
 static const struct {
