@@ -8,7 +8,6 @@
 #include "data/jobs/job_files.h"
 #include "data/jobs/read_software.h"
 #include "data/jobs/imported.h"
-#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/text/field.h"
 #include "import_check.h"
@@ -350,7 +349,7 @@ check_written (const char *target, guint n_default, const OptionTable *table, Fa
 
 /* --- one row, both directions ---------------------------------------------------------------------- */
 
-#define ROWS 400
+#define ROWS 600
 
 /* A row with another name: jobs that had the option say that name, and what was written before is no longer
  * read by this row. */
@@ -421,7 +420,7 @@ static const struct {
   OptionSyntax syntax;
   guint n_rows; /* of keys that are written */
 } programs[] = {
-  { "megatron", NULL, NULL, script_of_megatron, &megatron_options, OPTION_ARGUMENTS, 50 },
+  { "megatron", NULL, NULL, script_of_megatron, NULL, OPTION_ARGUMENTS, 50 },
   { "torchtitan", favour_torchtitan, NULL, text_of_whole, NULL, OPTION_TOML, 7 },
   { "deepspeed", favour_deepspeed, complete_deepspeed, text_of_whole, NULL, OPTION_JSON, 10 },
 };

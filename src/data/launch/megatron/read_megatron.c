@@ -19,6 +19,19 @@ megatron_options (void)
   return &program_map_get ("megatron")->table;
 }
 
+/* In the namespace of arguments, which a log prints and other programs fill, by the options that turn off
+ * what is on by itself. */
+void
+megatron_namespace (LaunchWords *words)
+{
+  static const char *const members[][2]
+      = { { "gradient_accumulation_fusion", "no-gradient-accumulation-fusion" },
+          { "async_tensor_model_parallel_allreduce", "no-async-tensor-model-parallel-allreduce" } };
+  for (guint i = 0; i < G_N_ELEMENTS (members); i++)
+    if (g_hash_table_contains (words->off, members[i][0]))
+      launch_words_add_value (words, members[i][1], "true");
+}
+
 /* Without what Megatron-LM asks for, some other file has more of the job: of a program around it, as Primus
  * has its configuration. */
 static void
@@ -48,12 +61,12 @@ megatron_read (LaunchJob *job, const LaunchWords *deepspeed)
     option_release (job, "megatron");
   option_read_all (job);
   tell_lack (job);
-  megatron_model (job);
-  megatron_strategy (job);
+  program_run_map ("megatron", "model", job, NULL, NULL);
+  program_run_map ("megatron", "strategy", job, NULL, NULL);
   if (job->import->strategy.dp_kind == LS_DP_DEEPSPEED)
     megatron_deepspeed (job, deepspeed);
-  megatron_check_gathers (job);
-  megatron_kernels (job);
+  program_run_map ("megatron", "gathers", job, NULL, NULL);
+  program_run_map ("megatron", "kernels", job, NULL, NULL);
   g_hash_table_unref (job->open);
 }
 

@@ -13,6 +13,7 @@
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/megatron/megatron_rules.h"
+#include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/yaml.h"
 
@@ -181,9 +182,9 @@ read_job (Swift *s)
   set_length (s);
   option_read_all (&job);
   set_model (s);
-  megatron_strategy (&job);
+  program_run_map ("megatron", "strategy", &job, NULL, NULL);
   set_adapters (s);
-  megatron_kernels (&job);
+  program_run_map ("megatron", "kernels", &job, NULL, NULL);
   g_hash_table_unref (job.open);
 }
 

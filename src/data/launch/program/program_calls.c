@@ -14,16 +14,7 @@ static const struct {
   bool is_own;
 } calls[] = {
   { "deepspeed_pipeline_shards", deepspeed_pipeline_shards, true },
-  { "megatron_model", megatron_model },
-  { "megatron_predictions", megatron_predictions },
-  { "megatron_strategy", megatron_strategy },
-  { "megatron_changes", megatron_changes },
-  { "megatron_precision", megatron_precision },
-  { "megatron_optimizer", megatron_optimizer },
-  { "megatron_dispatcher", megatron_dispatcher },
-  { "megatron_graphs", megatron_graphs },
-  { "megatron_fused_rope", megatron_fused_rope },
-  { "megatron_engine", megatron_engine, true },
+  { "megatron_formats", megatron_formats, true },
 };
 
 static guint

@@ -9,8 +9,6 @@
 #include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
 #include "data/text/field.h"
-#include "schedules/sched.h"
-#include "strategy/shard.h"
 
 static ProgramValue
 text_of (const char *text)
@@ -63,6 +61,14 @@ static ProgramValue
 f_text (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = option_text (job_of (run, a), a[0].word);
+  return text ? text_of (text) : program_none ();
+}
+
+/* The same as it stands there, with what it leaves open. */
+static ProgramValue
+f_raw (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = launch_words_text (job_of (run, a)->words, a[0].word);
   return text ? text_of (text) : program_none ();
 }
 
@@ -123,6 +129,14 @@ f_left_open (ProgramRun *run, const ProgramArgument *a)
 {
   const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
   return program_number (o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]));
+}
+
+/* Whether what is left open is the end of its value: "/models/$X". */
+static ProgramValue
+f_ends_open (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = launch_words_text (job_of (run, a)->words, a[0].word);
+  return program_number (text && g_str_has_suffix (text, (const char[]) { LS_SHELL_HOLE_END, 0 }));
 }
 
 /* "5e8": none: it is not given, or left open, or, which is a conflict, no number that counts something. */
@@ -270,56 +284,6 @@ f_published (ProgramRun *run, const ProgramArgument *a)
   return name ? (ProgramValue) { name, NAN } : program_none ();
 }
 
-/* Which layers have experts, "[0]*3+[1]*58": so many of a kind after each other. */
-static ProgramValue
-f_expert_layers (ProgramRun *run, const ProgramArgument *a)
-{
-  const LsModel *m = &run->job->import->model;
-  GString *layers = g_string_new (NULL);
-  for (uint32_t layer = 0, n; layer < m->n_layers; layer += n) {
-    bool has = ls_model_has_experts (m, layer);
-    for (n = 1; layer + n < m->n_layers && ls_model_has_experts (m, layer + n) == has;)
-      n++;
-    g_string_append_printf (layers, "%s[%d]*%u", layer > 0 ? "+" : "", has, n);
-  }
-  return (ProgramValue) { g_string_free (layers, FALSE), NAN };
-}
-
-/* "t*3|t||t*2": layers of each chunk of the pipeline, each a letter; none: it is not to be cut so. */
-static ProgramValue
-f_chunks (ProgramRun *run, const ProgramArgument *a)
-{
-  const LsStrategy *s = &run->job->import->strategy;
-  uint32_t n = s->pp * s->vpp;
-  g_autofree uint32_t *layers = g_new0 (uint32_t, n);
-  g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  if (!ls_chunk_layers (s, &run->job->import->model, layers, none))
-    return program_none ();
-  GString *text = g_string_new (NULL);
-  for (uint32_t i = 0; i < n; i++) {
-    g_string_append_printf (text, "%s%s", i > 0 ? "|" : "", layers[i] > 0 ? a[0].word : "");
-    if (layers[i] > 1)
-      g_string_append_printf (text, "*%u", layers[i]);
-  }
-  return (ProgramValue) { g_string_free (text, FALSE), NAN };
-}
-
-/* Whether ranks of the job are numbered as by that order. */
-static ProgramValue
-f_is_ordered (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (a[0].value.text
-                         && ls_strategy_is_ordered (&run->job->import->strategy, a[0].value.text));
-}
-
-/* Whether a schedule of ours says itself how many chunks a stage has. */
-static ProgramValue
-f_fixes_chunks (ProgramRun *run, const ProgramArgument *a)
-{
-  const LsSched *sched = a[0].value.text ? ls_sched_find (a[0].value.text) : NULL;
-  return program_number (sched && ls_sched_fixes_chunks (sched));
-}
-
 /* The software profile that was set. */
 static ProgramValue
 f_software (ProgramRun *run, const ProgramArgument *a)
@@ -333,6 +297,20 @@ static ProgramValue
 f_model_is_given (ProgramRun *run, const ProgramArgument *a)
 {
   return program_number (run->job->import->model_is_given);
+}
+
+/* Whether another file may say more of the job. */
+static ProgramValue
+f_may_have_more (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->job->import->may_have_more);
+}
+
+/* Whether all options are there, as a log prints them, not only those given. */
+static ProgramValue
+f_is_dump (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->job->is_dump);
 }
 
 /* Words of the published tokenizer of that name; 0: it is nobody's. */
@@ -397,6 +375,18 @@ f_exported (ProgramRun *run, const ProgramArgument *a)
   return program_number (is_exported);
 }
 
+/* What processes are told by a variable that the script sets, or by an option of that name, as files of
+ * recipes have it. */
+static ProgramValue
+f_setting (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = run->job->variables ? g_hash_table_lookup (run->job->variables, a[0].word) : NULL;
+  g_autofree char *of_recipe = g_strconcat ("env_vars.", a[0].word, NULL);
+  text = text ? text : option_text (run->job, a[0].word);
+  text = text ? text : option_text (run->job, of_recipe);
+  return text ? text_of (text) : program_none ();
+}
+
 /* A variable of the script, or given beside it, which says what it is set to as an option does. */
 static ProgramValue
 f_environment (ProgramRun *run, const ProgramArgument *a)
@@ -443,7 +433,8 @@ f_argument (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_command (ProgramRun *run, const ProgramArgument *a)
 {
-  return run->command ? text_of (run->command) : program_none ();
+  const char *command = run->command ? run->command : run->job->script;
+  return command ? text_of (command) : program_none ();
 }
 
 const char *
@@ -770,17 +761,6 @@ f_whole (ProgramRun *run, const ProgramArgument *a)
                                                                          : program_none ();
 }
 
-/* Whether all words of a text, with commas between, are the same. */
-static ProgramValue
-f_is_even (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) words = g_strsplit (a[0].value.text ? a[0].value.text : "", ",", -1);
-  bool is_even = true;
-  for (char **word = words; *word; word++)
-    is_even = is_even && strcmp (*word, words[0]) == 0;
-  return program_number (is_even);
-}
-
 static ProgramValue
 f_lower (ProgramRun *run, const ProgramArgument *a)
 {
@@ -822,6 +802,14 @@ f_in_words (ProgramRun *run, const ProgramArgument *a)
         g_string_append_printf (text, "%s%s", text->len > 0 ? " " : "", other);
     }
   return (ProgramValue) { g_string_free (text, FALSE), NAN };
+}
+
+/* The words of a list as Python writes it: "['a', 'b']". */
+static ProgramValue
+f_items (ProgramRun *run, const ProgramArgument *a)
+{
+  return a[0].value.text ? (ProgramValue) { g_strdelimit (g_strdup (a[0].value.text), "[],'\" ", ' '), NAN }
+                         : program_none ();
 }
 
 /* A text with another in place of a part of it, wherever that is. */
@@ -905,6 +893,23 @@ f_behind (ProgramRun *run, const ProgramArgument *a)
   return !text ? program_none () : text_of (at ? at + strlen (mark) : text);
 }
 
+/* A text in front of the first of another; all of it where that is not there. */
+static ProgramValue
+f_before (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = a[0].value.text, *mark = a[1].value.text,
+             *at = text && mark ? strstr (text, mark) : NULL;
+  return at ? (ProgramValue) { g_strndup (text, (gsize) (at - text)), NAN }
+            : program_value_copy (&a[0].value);
+}
+
+/* In bytes. */
+static ProgramValue
+f_length (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (a[0].value.text ? (double) strlen (a[0].value.text) : 0);
+}
+
 /* "b/c" of "a/b/c/", the last two parts of a path; none: it has fewer. */
 static ProgramValue
 f_last_parts (ProgramRun *run, const ProgramArgument *a)
@@ -928,11 +933,13 @@ static const ProgramFunction functions[] = {
   { "nonzero", "o", f_nonzero },
   { "none", "o", f_none },
   { "text", "o", f_text },
+  { "raw", "o", f_raw },
   { "number", "o", f_number },
   { "real", "o", f_real },
   { "number_or", "owv", f_number_or },
   { "amount", "o", f_amount },
   { "left_open", "o", f_left_open },
+  { "ends_open", "o", f_ends_open },
   { "count", "o", f_count },
   { "values", "o", f_values },
   { "every", "owv", f_every },
@@ -944,18 +951,17 @@ static const ProgramFunction functions[] = {
   { "of_model", "vk", f_of_model },
   { "is_model", "v", f_is_model },
   { "model_is_given", "", f_model_is_given },
+  { "may_have_more", "", f_may_have_more },
+  { "is_dump", "", f_is_dump },
   { "software", "", f_software },
   { "published", "v", f_published },
-  { "fixes_chunks", "v", f_fixes_chunks, true },
-  { "expert_layers", "", f_expert_layers },
-  { "chunks", "w", f_chunks },
-  { "is_ordered", "v", f_is_ordered },
   { "tokenizer_words", "v", f_tokenizer_words },
 
   { "gpus", "", f_gpus },
   { "starter", "w", f_starter },
   { "slices", "w", f_slices },
   { "variable", "w", f_variable },
+  { "setting", "w", f_setting },
   { "environment", "w", f_environment },
   { "set", "w", f_set },
   { "exported", "w", f_exported },
@@ -1002,16 +1008,18 @@ static const ProgramFunction functions[] = {
   { "power", "vv", f_power, true },
   { "parsed", "v", f_parsed, true },
   { "whole", "v", f_whole, true },
-  { "is_even", "v", f_is_even, true },
   { "lower", "v", f_lower, true },
   { "any_of", "vv", f_any_of, true },
   { "in_words", "vv", f_in_words, true },
+  { "items", "v", f_items, true },
   { "replaced", "vvv", f_replaced, true },
   { "starts", "vv", f_starts, true },
   { "ends", "vv", f_ends, true },
   { "without", "vv", f_without, true },
   { "without_end", "vv", f_without_end, true },
   { "behind", "vv", f_behind, true },
+  { "before", "vv", f_before, true },
+  { "length", "v", f_length, true },
   { "last_parts", "vv", f_last_parts, true },
   { "first", "vv", f_first, true },
   { "like", "vv", f_like, true },
@@ -1028,11 +1036,11 @@ engine_function_find (const char *name)
   for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
     if (strcmp (functions[i].name, name) == 0)
       return &functions[i];
-  for (const ProgramFunction *f = program_text_functions; f->name; f++)
-    if (strcmp (f->name, name) == 0)
-      return f;
-  for (const ProgramFunction *f = program_open_functions; f->name; f++)
-    if (strcmp (f->name, name) == 0)
-      return f;
+  const ProgramFunction *const more[]
+      = { program_text_functions, program_open_functions, program_layer_functions };
+  for (guint i = 0; i < G_N_ELEMENTS (more); i++)
+    for (const ProgramFunction *f = more[i]; f->name; f++)
+      if (strcmp (f->name, name) == 0)
+        return f;
   return NULL;
 }

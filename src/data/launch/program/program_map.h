@@ -306,6 +306,7 @@ typedef struct {
 const ProgramFunction *program_function_find (const char *name); /* NULL: there is none */
 /* program_open.c: those about what is left open, and what names tell. */
 extern const ProgramFunction program_open_functions[];
+extern const ProgramFunction program_layer_functions[];          /* program_layers.c; the last has no name */
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
 const LsField *program_key_find (const char *word, bool *ret_is_model);

@@ -261,12 +261,12 @@ read_megatron (ProgramRun *run, const cJSON *rule)
   g_autofree char *name = model ? program_fill (run, model) : NULL;
   option_read_all (job);
   if (!name || launch_words_find (job->words, "hidden_size"))
-    megatron_model (job);
+    program_run_map ("megatron", "model", job, NULL, NULL);
   else
     import_model_of_name (job->import, name);
   drop_latents (job);
-  megatron_strategy (job);
-  megatron_kernels (job);
+  program_run_map ("megatron", "strategy", job, NULL, NULL);
+  program_run_map ("megatron", "kernels", job, NULL, NULL);
   g_hash_table_unref (job->open);
 }
 
@@ -291,6 +291,7 @@ run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob 
     program_map_free (program_map_load (name, diags)); /* it says what is wrong */
   if (!map)
     return false;
+  const OptionTable *table = job->table;
   job->table = &map->table;
   bool had_open = part && job->open;
   if (!had_open)
@@ -300,6 +301,7 @@ run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob 
     g_clear_pointer (&job->open, g_hash_table_unref);
   run.job = NULL;
   program_run_clear (&run);
+  job->table = part && table ? table : job->table;
   return ok;
 }
 
@@ -317,7 +319,8 @@ engine_run_with (const char *name, const char *part, const ProgramWith *with, La
   return run_map (name, part, with, job, files, diags);
 }
 
-/* { "part": name, "of_map": another program, whose options are said; without, of its own } */
+/* { "part": name, "of_map": another program, whose options are said, or with "own": true those of this one;
+ * without, of its own } */
 void
 program_run_part (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
@@ -325,8 +328,10 @@ program_run_part (ProgramRun *run, const cJSON *rule, const cJSON *what)
   if (!of)
     run->is_refused
         |= !program_run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, what->valuestring));
-  else if (run->says)
-    run->is_refused |= !program_run_map (of, what->valuestring, &run->other, run->files, run->diags);
+  else if (run->says || cJSON_HasObjectItem (rule, "own"))
+    run->is_refused |= !program_run_map (of, what->valuestring,
+                                         cJSON_HasObjectItem (rule, "own") ? run->job : &run->other,
+                                         run->files, run->diags);
 }
 
 static const OptionTable *

@@ -277,6 +277,14 @@ follow_gpus (ProgramRun *run, const cJSON *rule, const cJSON *what)
   import_follows_gpus (run->job->import, what->valuestring);
 }
 
+/* { "word": name, "decides": KEY }: a variable of the file says a key of the strategy. */
+static void
+note_word (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  g_autofree char *name = program_fill (run, what->valuestring);
+  import_note_word (run->job->import, name, program_member (rule, "decides"));
+}
+
 static void
 set_gpus (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
@@ -543,7 +551,7 @@ static const struct {
   { { "lies_on", AS_VALUE }, program_lie_on, { { NULL } } },
   { { "configures", AS_MAP }, program_configure, { { "told", AS_VALUES } } },
   { { "drop", AS_TEXT }, program_drop_members, { { NULL } } },
-  { { "part", AS_TEXT }, program_run_part, { { "of_map", AS_MAP } } },
+  { { "part", AS_TEXT }, program_run_part, { { "of_map", AS_MAP }, { "own", AS_VALUE } } },
   { { "lacks", AS_TEMPLATE }, program_lack, { { "says", AS_TEMPLATE } } },
   { { "note", AS_TEMPLATE }, program_note, { { NULL } } },
   { { "note_attention", AS_TEXT }, program_note_attention, { { NULL } } },
@@ -587,6 +595,7 @@ static const struct {
   { { "model_of_name", AS_VALUE }, name_model, { { NULL } } },
   { { "copies", AS_VALUE }, set_batch, { { "times", AS_VALUE } } },
   { { "follows_gpus", AS_KEY }, follow_gpus, { { NULL } } },
+  { { "word", AS_TEMPLATE }, note_word, { { "decides", AS_KEY } } },
   { { "gpus", AS_VALUE }, set_gpus, { { NULL } } },
   { { "mamba", AS_VALUE },
     set_mamba,
@@ -886,8 +895,8 @@ static bool
 is_free (const char *key)
 {
   static const char *const names[]
-      = { "all",    "at", "by",   "dropout",  "else",     "hint", "momentum", "more", "named", "nf4",
-          "of_map", "on", "said", "software", "switches", "told", "unless",   "why",  NULL };
+      = { "all",    "at", "by",  "dropout", "else",     "hint",     "momentum", "more",   "named", "nf4",
+          "of_map", "on", "own", "said",    "software", "switches", "told",     "unless", "why",   NULL };
   return g_strv_contains (names, key);
 }
 

@@ -1,0 +1,287 @@
+/* Functions of expressions about layers, and the chunks of a pipeline that they are cut into. */
+#include <math.h>
+#include <string.h>
+
+#include "data/launch/program/program_map.h"
+#include "schedules/sched.h"
+#include "strategy/shard.h"
+#include "strategy/strategy.h"
+
+#define MOST_LAYERS 65536
+
+static ProgramValue
+taken_text (GString *text)
+{
+  return (ProgramValue) { g_string_free (text, FALSE), NAN };
+}
+
+/* --- of a job ------------------------------------------------------------------------------------------ */
+
+/* Which layers have experts, "[0]*3+[1]*58": so many of a kind after each other. */
+static ProgramValue
+f_expert_layers (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsModel *m = &run->job->import->model;
+  GString *layers = g_string_new (NULL);
+  for (uint32_t layer = 0, n; layer < m->n_layers; layer += n) {
+    bool has = ls_model_has_experts (m, layer);
+    for (n = 1; layer + n < m->n_layers && ls_model_has_experts (m, layer + n) == has;)
+      n++;
+    g_string_append_printf (layers, "%s[%d]*%u", layer > 0 ? "+" : "", has, n);
+  }
+  return taken_text (layers);
+}
+
+/* "t*3|t||t*2": layers of each chunk of the pipeline, each a letter; none: it is not to be cut so. */
+static ProgramValue
+f_chunks (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsStrategy *s = &run->job->import->strategy;
+  uint32_t n = s->pp * s->vpp;
+  g_autofree uint32_t *layers = g_new0 (uint32_t, n);
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  if (!ls_chunk_layers (s, &run->job->import->model, layers, none))
+    return program_none ();
+  GString *text = g_string_new (NULL);
+  for (uint32_t i = 0; i < n; i++) {
+    g_string_append_printf (text, "%s%s", i > 0 ? "|" : "", layers[i] > 0 ? a[0].word : "");
+    if (layers[i] > 1)
+      g_string_append_printf (text, "*%u", layers[i]);
+  }
+  return taken_text (text);
+}
+
+/* Whether ranks of the job are numbered as by that order. */
+static ProgramValue
+f_is_ordered (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (a[0].value.text
+                         && ls_strategy_is_ordered (&run->job->import->strategy, a[0].value.text));
+}
+
+/* --- patterns ------------------------------------------------------------------------------------------ */
+
+/* A text so many times. */
+static ProgramValue
+f_repeated (ProgramRun *run, const ProgramArgument *a)
+{
+  GString *text = g_string_new (NULL);
+  for (double i = 0; a[0].value.text && i < fmin (a[1].value.number, MOST_LAYERS); i++)
+    g_string_append (text, a[0].value.text);
+  return taken_text (text);
+}
+
+/* "maade" of "MA*-E" by "M=m A=a *=a -=d E=e", a letter each; none: a letter has no other, or there are too
+ * many. */
+static ProgramValue
+f_spelled (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) pairs = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+  GString *text = g_string_new (NULL);
+  for (const char *p = a[0].value.text ? a[0].value.text : ""; *p; p++) {
+    char **pair = pairs;
+    while (*pair && !(**pair == *p && (*pair)[1] == '='))
+      pair++;
+    if (!*pair || text->len >= MOST_LAYERS) {
+      g_string_free (text, TRUE);
+      return program_none ();
+    }
+    g_string_append (text, *pair + 2);
+  }
+  return taken_text (text);
+}
+
+/* Puts a letter at even distances in place of "m": behind `section` of these each. */
+static void
+space_out (char *pattern, char letter, double section)
+{
+  double x = section;
+  for (char *p = pattern; *p; p++)
+    if (*p == 'm') {
+      bool is_its = x < 0.5;
+      *p = is_its ? letter : 'm';
+      x += is_its ? section : -1;
+    }
+}
+
+/* So many layers "m", of which shares are "a" and "d", evenly spaced; none: there are no layers. */
+static ProgramValue
+f_spaced (ProgramRun *run, const ProgramArgument *a)
+{
+  double n = fmin (a[0].value.number, MOST_LAYERS), n_attention = rint (n * CLAMP (a[1].value.number, 0, 1)),
+         n_mlp = rint (n * CLAMP (a[2].value.number, 0, 1));
+  if (!(n > 0))
+    return program_none ();
+  char *pattern = g_strnfill ((gsize) n, 'm');
+  space_out (pattern, 'a', (n - n_attention) / (n_attention + 1));
+  if (n_mlp > 0)
+    space_out (pattern, 'd', (n - n_attention - n_mlp) / n_mlp);
+  return (ProgramValue) { pattern, NAN };
+}
+
+/* --- which layers have experts ------------------------------------------------------------------------- */
+
+/* "[0,1]" at *p, which is behind it then; what is of one piece is appended. */
+static bool
+read_list (const char **p, GString *layers)
+{
+  gsize n = strcspn (*p, "]");
+  if (**p != '[' || (*p)[n] != ']' || strspn (*p + 1, "01, ") != n - 1)
+    return false;
+  for (gsize i = 1; i < n; i++)
+    if (g_ascii_isdigit ((*p)[i]))
+      g_string_append_c (layers, (*p)[i]);
+  *p += n + 1;
+  return true;
+}
+
+/* Reads "([0]*3+[1]*58)", "[0,1]*24" to a 0 or 1 for each layer; false: it is none such. */
+static bool
+read_layers (const char *text, GString *layers)
+{
+  for (const char *p = text + strspn (text, "()+ "); *p; p += strspn (p, "()+ ")) {
+    g_autoptr (GString) list = g_string_new (NULL);
+    if (!read_list (&p, list))
+      return false;
+    char *end = NULL;
+    guint64 n = *p == '*' ? g_ascii_strtoull (p + 1, &end, 10) : 1;
+    if (n > MOST_LAYERS || layers->len + n * list->len > MOST_LAYERS)
+      return false;
+    for (; n > 0; n--)
+      g_string_append (layers, list->str);
+    p = end ? end : p;
+  }
+  return layers->len > 0;
+}
+
+/* Layers without experts at the start, and that of every so many behind them the last has some, of such a
+ * list: "3 1". None: they lie otherwise. */
+static ProgramValue
+f_expert_places (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autoptr (GString) layers = g_string_new (NULL);
+  if (!a[0].value.text || !read_layers (a[0].value.text, layers))
+    return program_none ();
+  const char *first = strchr (layers->str, '1'), *second = first ? strchr (first + 1, '1') : NULL;
+  gsize every = second ? (gsize) (second - first) : 1, n_before = first ? (gsize) (first - layers->str) : 0,
+        n_dense = n_before >= every - 1 ? n_before - (every - 1) : 0;
+  bool is_so = first != NULL;
+  for (gsize i = 0; i < layers->len; i++)
+    is_so = is_so && (i >= n_dense && (i - n_dense + 1) % every == 0) == (layers->str[i] == '1');
+  return is_so
+      ? (ProgramValue) { g_strdup_printf ("%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT, n_dense, every), NAN }
+      : program_none ();
+}
+
+/* --- chunks of a pipeline ------------------------------------------------------------------------------ */
+
+#define MAX_LAYOUT 65536 /* characters of a layout */
+
+/* "Et|(tt|)*30L": with each group as often as it says. The caller frees it; what is not closed, or too long,
+ * stays as it is, and is told as another part. */
+static char *
+expand_groups (const char *text)
+{
+  GString *all = g_string_new (NULL);
+  for (const char *p = text; *p;) {
+    const char *end = *p == '(' ? strchr (p, ')') : NULL;
+    if (!end || end[1] != '*') {
+      g_string_append_c (all, *p++);
+      continue;
+    }
+    char *rest;
+    guint64 times = g_ascii_strtoull (end + 2, &rest, 10);
+    gsize n = (gsize) (end - p - 1);
+    if (times > MAX_LAYOUT || n * times + all->len > MAX_LAYOUT)
+      break;
+    for (; times > 0; times--)
+      g_string_append_len (all, p + 1, (gssize) n);
+    p = rest;
+  }
+  return g_string_free (all, FALSE);
+}
+
+/* Of a chunk, "Et*3mL": its layers, and its blocks of multi-token prediction. False: it has other parts. */
+static bool
+read_chunk (const char *p, guint64 *n_layers, guint64 *n_blocks)
+{
+  *n_layers = *n_blocks = 0;
+  while (*p) {
+    guint64 times = 1;
+    char what = *p++;
+    if (*p == '*')
+      times = g_ascii_strtoull (p + 1, (char **) &p, 10);
+    if (!strchr ("EtmL, ", what)) /* commas are for the eye */
+      return false;
+    *n_layers += what == 't' ? MIN (times, 65536) : 0;
+    *n_blocks += what == 'm' ? MIN (times, 65536) : 0;
+  }
+  return true;
+}
+
+/* "Ett|t*3|ttL": layers of each chunk, in model order, "2,3,2". None: it has other parts, or not so many
+ * blocks of multi-token prediction, all in the last chunk. */
+static ProgramValue
+f_layout_chunks (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autoptr (GString) list = g_string_new (NULL);
+  g_autofree char *all = expand_groups (a[0].value.text ? a[0].value.text : "");
+  g_auto (GStrv) chunks = g_strsplit (all, "|", LS_MAX_CHUNKS + 1);
+  bool is_read = true;
+  for (char **chunk = chunks; *chunk && is_read; chunk++) {
+    guint64 n, n_blocks;
+    is_read = read_chunk (*chunk, &n, &n_blocks)
+        && (n_blocks == 0 || (double) n_blocks == (chunk[1] ? 0 : a[1].value.number));
+    g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, chunk > chunks ? "," : "", n);
+  }
+  return is_read ? (ProgramValue) { g_strdup (list->str), NAN } : program_none ();
+}
+
+/* "4,5" of "MM-M|M*MM-" by "|": how long the parts of a text are. */
+static ProgramValue
+f_lengths (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) parts
+      = g_strsplit (a[0].value.text ? a[0].value.text : "",
+                    a[1].value.text && *a[1].value.text ? a[1].value.text : ",", LS_MAX_CHUNKS + 1);
+  GString *list = g_string_new (NULL);
+  for (char **part = parts; *part; part++)
+    g_string_append_printf (list, "%s%" G_GSIZE_FORMAT, part > parts ? "," : "", strlen (*part));
+  return taken_text (list);
+}
+
+/* Whether a schedule of ours says itself how many chunks a stage has. */
+static ProgramValue
+f_fixes_chunks (ProgramRun *run, const ProgramArgument *a)
+{
+  const LsSched *sched = a[0].value.text ? ls_sched_find (a[0].value.text) : NULL;
+  return program_number (sched && ls_sched_fixes_chunks (sched));
+}
+
+/* Whether all words of a text, with commas between, are the same. */
+static ProgramValue
+f_is_even (ProgramRun *run, const ProgramArgument *a)
+{
+  g_auto (GStrv) words = g_strsplit (a[0].value.text ? a[0].value.text : "", ",", -1);
+  bool is_even = true;
+  for (char **word = words; *word; word++)
+    is_even = is_even && strcmp (*word, words[0]) == 0;
+  return program_number (is_even);
+}
+
+/* --- the table ----------------------------------------------------------------------------------------- */
+
+const ProgramFunction program_layer_functions[] = {
+  { "expert_layers", "", f_expert_layers },
+  { "chunks", "w", f_chunks },
+  { "fixes_chunks", "v", f_fixes_chunks, true },
+  { "is_even", "v", f_is_even, true },
+  { "is_ordered", "v", f_is_ordered },
+  { "repeated", "vv", f_repeated, true },
+  { "spelled", "vv", f_spelled, true },
+  { "spaced", "vvv", f_spaced, true },
+  { "expert_places", "v", f_expert_places, true },
+  { "layout_chunks", "vv", f_layout_chunks, true },
+  { "lengths", "vv", f_lengths, true },
+  { NULL, NULL, NULL },
+};
