@@ -48,7 +48,7 @@ static const struct {
   { &import_deepspeed, NULL },
   { .map = "accelerate" },
   { .map = "verl" },
-  { &import_megatron_swift, NULL },
+  { .map = "megatron-swift" },
   { .map = "trainer" },
   { .map = "mlperf" },
   { .map = "megatron-bridge" },

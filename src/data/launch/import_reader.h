@@ -54,7 +54,7 @@ struct ImportReader {
 };
 
 extern const ImportReader import_deepspeed, import_deepspeed_log, import_llama_factory, import_megatron_log,
-    import_megatron_swift, import_megatron_test, import_megatron;
+    import_megatron_test, import_megatron;
 
 /* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
  * it, by that. NULL: nobody's. */

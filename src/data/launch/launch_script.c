@@ -42,7 +42,7 @@ launch_knows (const LaunchKind *kind, const char *name)
   if (kind->is_known)
     return kind->is_known (name);
   row = kind->table ? option_find (kind->table, name) : NULL;
-  return row && !(kind->is_strict && row->kind == OPTION_IGNORED);
+  return row && !(kind->is_strict && row->kind == OPTION_IGNORED) && strcmp (row->option, "*") != 0;
 }
 
 /* Whether a word is another one, or a path that ends in it. */

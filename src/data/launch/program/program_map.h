@@ -43,11 +43,16 @@ typedef struct {
   const char *ends;   /* what such a word ends with, and has where it does not say it */
   bool has_pairs;     /* its options are words "a.b=c" */
   bool submits;       /* these say on how many GPUs, not what it is started by */
-  bool
-      is_around; /* as a Trainer of Hugging Face has them, and programs around one: read by hf_read_script (),
-                       * or, of a YAML, hf_read_configuration () */
-  guint needs;   /* options that matter of a command that starts it; 0: one of all */
-  bool has_te;   /* its layers are Transformer Engine's, which reads variables */
+  /* As a Trainer of Hugging Face has them, and programs around one: read by hf_read_script (), or, of a YAML,
+   * hf_read_configuration (). */
+  bool is_around;
+  guint needs;        /* options that matter of a command that starts it; 0: one of all */
+  bool has_te;        /* its layers are Transformer Engine's, which reads variables */
+  /* An option that names a YAML or JSON of options, under its own, as a word of none of these may; NULL: none
+   * does. */
+  const char *below;
+  const char *environment; /* its mapping of variables of the processes; NULL: it has none */
+  bool has_switches;       /* "true" and "false" behind an option turn it on and off */
   const char *stacks; /* what words of none of its options end with that name configurations, each on top of
                        * those before; NULL: none do */
   const cJSON *ships; /* names of such files that need not be there, each with the option that is that name

@@ -8,6 +8,7 @@
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "data/text/toml.h"
+#include "data/text/yaml.h"
 
 /* --- its part of a file -------------------------------------------------------------------------------- */
 
@@ -133,9 +134,12 @@ set_words (ProgramRun *run, LaunchWords *words, const cJSON *tree)
   job->open = g_hash_table_new (g_str_hash, g_str_equal);
   if (run->map->is_dialect && !run->says)
     run->says = launch_words_new ();
-  run->other = (LaunchJob) {
-    .import = job->import, .words = run->says, .table = job->table, .gpus = job->gpus, .open = job->open
-  };
+  run->other = (LaunchJob) { .import = job->import,
+                             .words = run->says,
+                             .table = job->table,
+                             .gpus = job->gpus,
+                             .variables = job->variables,
+                             .open = job->open };
 }
 
 /* The options of a job by the rules. tree: as it stands in the file; NULL: there is none. */
@@ -638,12 +642,80 @@ read_made (ProgramRun *run)
   return ok;
 }
 
+/* A mapping of variables that processes see, which is taken out of the tree; NULL allowed: none. */
+static void
+take_environment (ProgramRun *run, cJSON *tree)
+{
+  cJSON *env = run->file->environment ? cJSON_DetachItemFromObjectCaseSensitive (tree, run->file->environment)
+                                      : NULL,
+        *one;
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  cJSON_ArrayForEach (one, env)
+  {
+    char *text = yaml_config_text (one);
+    if (text)
+      g_hash_table_insert (seen, g_strdup (one->string), text);
+  }
+  if (env)
+    launch_environment (true, seen, seen, run->job->import);
+  cJSON_Delete (env);
+}
+
+/* Options of the file that lies under those of the command; false: with a diagnostic. */
+static bool
+add_below (ProgramRun *run, LaunchWords *to)
+{
+  const LaunchWords *own = run->script->words;
+  const LaunchOption *config = launch_words_find (own, run->file->below);
+  const GPtrArray *names = config ? config->values : own->others;
+  const char *name = names->len > 0 ? names->pdata[0] : NULL;
+  gsize n;
+  if (!name || !(launch_is_yaml (name) || g_str_has_suffix (name, ".json")))
+    return true;
+  g_autofree char *text = launch_file_of (run->files, name, &n);
+  cJSON *tree = text ? ls_yaml_parse (text, n, name, NULL, run->diags) : NULL;
+  if (!text)
+    return launch_refuse_config (name, run->job->import, run->diags);
+  take_environment (run, tree);
+  launch_words_add_tree (to, tree);
+  cJSON_Delete (tree);
+  return tree != NULL;
+}
+
+/* "--packing true" as a switch that is on. */
+static void
+add_switches (LaunchWords *to, const LaunchWords *said)
+{
+  for (guint i = 0; i < said->options->len; i++) {
+    const LaunchOption *o = said->options->pdata[i];
+    const char *value = o->values->len == 1 ? o->values->pdata[0] : NULL;
+    bool is_on = value && g_ascii_strcasecmp (value, "true") == 0;
+    if (is_on || (value && g_ascii_strcasecmp (value, "false") == 0))
+      launch_words_add_value (to, o->name, is_on ? "true" : "False");
+    else
+      launch_words_add_renamed (to, o->name, o);
+  }
+}
+
+/* Of a command whose options are its own, on top of those of a file. */
+static bool
+read_switches (ProgramRun *run)
+{
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  if (run->file->below && !add_below (run, words))
+    return false;
+  add_switches (words, run->script->words);
+  return read_job (run, words, NULL);
+}
+
 /* Of a command whose options are its own: words "a.b=c" among them are members of a tree. What other words
  * leave open is told behind all; an option tells its value, unless it is ignored. */
 static bool
 read_command (ProgramRun *run)
 {
   LaunchWords *own = run->script->words;
+  if (run->file->has_switches)
+    return read_switches (run);
   if (!run->file->has_pairs)
     return read_job (run, own, NULL);
   cJSON *tree = cJSON_CreateObject ();
@@ -716,22 +788,24 @@ is_started_by (const char *start, const LaunchScript *script)
 static bool
 take_command (ProgramRun *run)
 {
-  const char *words = run->file->starts, *first = NULL;
+  const char *words = run->file->starts, *first = NULL, *script = run->script->script;
+  bool is_whole = false;
   g_auto (GStrv) starts = g_strsplit (words ? words : "", " ", -1);
   for (char **start = starts; *start && !run->command; start++) {
+    is_whole = is_whole || (script && !strchr (*start, '~') && g_str_has_suffix (*start, script));
     if (!strchr (*start, '~'))
       continue;
     first = *start;
     if (is_started_by (*start, run->script))
       run->command = g_strdelimit (g_strdup (*start), "~", ' ');
   }
-  if (first && !run->command) {
+  if (first && !run->command && !is_whole) {
     ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
                  "how %.*s is started here is not known", (int) strcspn (first, "~"), first);
     return false;
   }
   if (!run->command)
-    run->command = g_strdup (run->script->script);
+    run->command = g_strdup (script);
   return true;
 }
 
