@@ -15,12 +15,11 @@ static const struct {
   const ImportReader *reader;
   const char *map;
   bool unwraps; /* files that wrap a script, which others then read */
+  bool is_last; /* files of the map that it wants to be asked for so */
 } readers[] = {
   { .map = "megatron" },
   { .map = "deepspeed" },
   { .map = "transformers" },
-  { &import_megatron_log, NULL },
-  { &import_megatron_test, NULL },
   { &import_deepspeed_log, NULL },
   { .map = "primus" },
   { .map = "primus-torchtitan" },
@@ -52,7 +51,7 @@ static const struct {
   { .map = "trainer" },
   { .map = "mlperf" },
   { .map = "megatron-bridge" },
-  { &import_megatron, NULL },
+  { .map = "megatron", .is_last = true },
   /* of programs around a Trainer, whose reader asks them in this order, and of that */
   { .map = "ms-swift" },
   { .map = "llama-factory" },
@@ -71,7 +70,8 @@ static const struct {
 typedef struct {
   const ImportReader *reader; /* NULL: a map */
   const char *map;
-  bool unwraps, is_own; /* of the user, or none of the list */
+  bool unwraps, is_last;
+  bool is_own; /* of the user, or none of the list */
 } Asked;
 
 /* A user's own maps, which come first: those that lie in their folders, and what else the list has not. */
@@ -94,12 +94,13 @@ all_asked (void)
     g_autoptr (GPtrArray) maps = ls_data_list (LS_DATA_PROGRAMS);
     all = g_array_new (TRUE, FALSE, sizeof (Asked));
     for (guint i = 0; i < maps->len; i++) {
-      const Asked own = { NULL, g_intern_string (((const LsDataEntry *) maps->pdata[i])->name), true, true };
+      const Asked own = { NULL, g_intern_string (((const LsDataEntry *) maps->pdata[i])->name), true, false, true };
       if (is_own (maps->pdata[i]))
         g_array_append_val (all, own);
     }
     for (guint i = 0; i < G_N_ELEMENTS (readers); i++) {
-      const Asked one = { readers[i].reader, readers[i].map, readers[i].unwraps, false };
+      const Asked one = { readers[i].reader, readers[i].map, readers[i].unwraps,
+                          readers[i].is_last, false };
       g_array_append_val (all, one);
     }
     g_once_init_leave (&is_made, 1);
@@ -133,7 +134,7 @@ reader_of (const ImportFile *file)
 {
   const ImportReader *found = NULL;
   for (const Asked *a = all_asked (); !found && (a->reader || a->map); a++)
-    found = a->map                 ? program_reader_of (a->map, a->is_own, file)
+    found = a->map                 ? program_reader_of (a->map, a->is_own, a->is_last, file)
         : a->reader->is_its (file) ? a->reader
                                    : NULL;
   return found;
@@ -183,7 +184,7 @@ const ImportReader *
 import_choose (const ImportFiles *files)
 {
   const ImportReader *first = reader_of (&files->files[0]);
-  bool is_script = first == &import_megatron && g_str_has_prefix (files->files[0].text, "#!");
+  bool is_script = first && first->is_last && g_str_has_prefix (files->files[0].text, "#!");
   for (guint i = 1; i < files->n && is_script; i++) {
     const ImportReader *other
         = g_str_has_prefix (files->files[i].text, "#!") ? reader_of (&files->files[i]) : NULL;
@@ -198,7 +199,7 @@ void
 engine_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data)
 {
   for (const Asked *a = all_asked (); a->reader || a->map; a++)
-    if (a->map)
+    if (a->map && !a->is_last)
       call (a->map, a->is_own, data);
 }
 

@@ -51,10 +51,10 @@ struct ImportReader {
   bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
   /* In place of read, of a program that is data (program/program_map.h). */
   bool (*read_by) (const ImportReader *reader, const ImportFiles *files, LsImport *import, LsDiagList *diags);
+  bool is_last; /* of scripts that no other one takes */
 };
 
-extern const ImportReader import_deepspeed, import_deepspeed_log, import_llama_factory, import_megatron_log,
-    import_megatron_test, import_megatron;
+extern const ImportReader import_deepspeed, import_deepspeed_log, import_llama_factory;
 
 /* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
  * it, by that. NULL: nobody's. */

@@ -42,6 +42,8 @@ launch_knows (const LaunchKind *kind, const char *name)
   if (kind->is_known)
     return kind->is_known (name);
   row = kind->table ? option_find (kind->table, name) : NULL;
+  if (kind->is_valued)
+    return option_is_valued (row);
   return row && !(kind->is_strict && row->kind == OPTION_IGNORED) && strcmp (row->option, "*") != 0;
 }
 
@@ -157,10 +159,16 @@ trains_model (const LaunchKind *kind, const LsShellCommand *c)
   g_autofree char *script = NULL;
   g_autoptr (GPtrArray) words = g_ptr_array_new ();
   guint at;
-  for (guint i = 0; i < c->n && kind->does_other; i++)
+  for (guint i = 0; i < c->n && (kind->does_other || kind->others); i++)
     g_ptr_array_add (words, c->words[i]);
   launch_find_script (words, &at, &script);
-  return !script || !kind->does_other (script);
+  if (!script || kind->does_other)
+    return !script || !kind->does_other (script);
+  g_auto (GStrv) others = g_strsplit (kind->others ? kind->others : "", " ", -1);
+  for (char **start = others; *start; start++)
+    if (**start && g_str_has_prefix (script, *start))
+      return false;
+  return true;
 }
 
 static void

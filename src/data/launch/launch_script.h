@@ -30,7 +30,9 @@ typedef struct {
   bool (*is_of_other) (const char *name);
   /* Starts of lines, with blanks between, of YAML with options that a command names; NULL: none */
   const char *marks;
-  bool has_te; /* its layers are Transformer Engine's, which reads NVTE_* */
+  bool has_te;        /* its layers are Transformer Engine's, which reads NVTE_* */
+  bool is_valued;     /* options of table are known that are keys with values alone */
+  const char *others; /* starts of names of scripts that train nothing, with blanks between; NULL: none */
   /* Of a program that is data: its options, in place of is_known; the one that names a configuration;
    * words of a command that starts it, with blanks between, in place of starts, '~' between two of which one
    * stands behind the other. NULL: none */

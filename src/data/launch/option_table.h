@@ -120,6 +120,13 @@ typedef struct OptionTable {
 
 /* Whether a row of that name, which ends at a blank too, is for an option. */
 bool option_fits (const char *pattern, const char *name);
+/* Whether it is one of a key with a value, and no switch; NULL: it is not. */
+static inline bool
+option_is_valued (const OptionRow *row)
+{
+  return row && row->kind <= OPTION_STRATEGY && !row->on;
+}
+
 /* NULL: the table has none that fits. */
 const OptionRow *option_find (const OptionTable *table, const char *name);
 

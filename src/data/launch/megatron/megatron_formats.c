@@ -27,18 +27,6 @@ megatron_formats_text (const char *text, gsize n, const char *name)
   return copy;
 }
 
-void
-megatron_read_formats (const ImportFiles *files, LaunchWords *words)
-{
-  static const char option[] = "te-precision-config-file";
-  const char *name = launch_words_text (words, option);
-  gsize n;
-  g_autofree char *text = name ? launch_file_of (files, name, &n) : NULL,
-                  *formats = text ? megatron_formats_text (text, n, name) : NULL;
-  if (formats)
-    launch_words_add_by (words, false, option, formats);
-}
-
 /* Of latent attention; of any other. */
 typedef enum { EVERY_ATTENTION, LATENT_ATTENTION, PLAIN_ATTENTION } Attention;
 

@@ -1037,7 +1037,7 @@ engine_function_find (const char *name)
     if (strcmp (functions[i].name, name) == 0)
       return &functions[i];
   const ProgramFunction *const more[]
-      = { program_text_functions, program_open_functions, program_layer_functions };
+      = { program_text_functions, program_open_functions, program_layer_functions, program_file_functions };
   for (guint i = 0; i < G_N_ELEMENTS (more); i++)
     for (const ProgramFunction *f = more[i]; f->name; f++)
       if (strcmp (f->name, name) == 0)

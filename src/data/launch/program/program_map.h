@@ -40,7 +40,7 @@ typedef struct {
   const char *knows;  /* options of that command, where they are none of the program's */
   const char *config; /* its option that names the configuration, "": a word of none does; NULL: its own
                        * options are the job's */
-  const char *ends;   /* what such a word ends with, and has where it does not say it */
+  const char *ends;   /* what such a word ends with, and has where it does not say it; of what a log prints */
   bool has_pairs;     /* its options are words "a.b=c" */
   bool submits;       /* these say on how many GPUs, not what it is started by */
   /* As a Trainer of Hugging Face has them, and programs around one: read by hf_read_script (), or, of a YAML,
@@ -53,20 +53,26 @@ typedef struct {
   const char *below;
   const char *environment; /* its mapping of variables of the processes; NULL: it has none */
   bool has_switches;       /* "true" and "false" behind an option turn it on and off */
-  const char *stacks; /* what words of none of its options end with that name configurations, each on top of
+  bool is_last;            /* it is asked behind all other programs */
+  bool is_valued;          /* those of its options are known that are keys with values, and no switches */
+  bool takes_variables;    /* options that only variables hold are a command too */
+  const char *yaml_lines;  /* starts of lines of a YAML with options that a command names; NULL: none */
+  const cJSON *others; /* starts of names of scripts that train nothing, by what they do; NULL: all train */
+  const char *stacks;  /* what words of none of its options end with that name configurations, each on top of
                        * those before; NULL: none do */
-  const cJSON *ships; /* names of such files that need not be there, each with the option that is that name
+  const cJSON *ships;  /* names of such files that need not be there, each with the option that is that name
                        * then */
-  const char *adds;   /* what holds of the text of a file behind it that lies on top too; NULL: none does */
-  const cJSON *says;  /* options that it has where it does not say them, an expression for each; of what is
+  const char *adds;    /* what holds of the text of a file behind it that lies on top too; NULL: none does */
+  const cJSON *says;   /* options that it has where it does not say them, an expression for each; of what is
                        * picked (see there), on top of its own */
   bool has_means;     /* its options that matter are known beside `knows` */
   bool has_variables; /* the variables that it sets are the options; no command is asked for */
 
   /* Of a log that says what its job is. */
   bool is_log;
-  const char
-      *prints; /* texts, as marks, in front of a dictionary of Python or JSON with its options; or NULL */
+  /* Texts, as marks, in front of a dictionary of Python or JSON with its options; with `ends` one in the line
+   * behind which arguments stand, a line each; or NULL. */
+  const char *prints;
   const cJSON *lines; /* kinds of lines, by marks, and options with patterns or values; NULL: none are */
 
   /* Of a script with a configuration. */
@@ -89,6 +95,7 @@ typedef struct {
   const char *module; /* names a file */
 
   /* Of a configuration, which a script may name. */
+  const char *prints; /* a text in the line of a log behind which it prints arguments; NULL: it is no log */
   const char *toml;   /* a text that such a TOML has; NULL: it is none */
   const char *json;   /* a text that such a JSON has, of what a configuration in Python makes */
   const char *yaml;   /* a text that such a YAML has; NULL: it is none */
@@ -216,6 +223,7 @@ typedef struct {
   cJSON *shaped;               /* the same before its options are read, where rules may change it; or NULL */
   const ProgramTold *told;     /* NULL: nothing is */
   const char *text;            /* of a file that is looked at, or read; NULL: there is none */
+  const ImportFile *looked;    /* that file; or NULL */
   const char *path;            /* of the job's file */
   const char *name;            /* of a configuration in Python: the name whose value it is; or NULL */
   const LaunchScript *script;  /* that starts it; NULL: none does */
@@ -229,6 +237,8 @@ typedef struct {
   LaunchJob other;              /* in these */
   bool is_read;                 /* a rule read what options say by themselves */
   LaunchWords *deepspeed;       /* a configuration of DeepSpeed for it; NULL: none was read */
+  LaunchWords *made;            /* what took the place of the job's words; NULL: nothing did */
+  GHashTable *seen;             /* variables of processes that the file says; NULL: it has none */
   LaunchAdapters adapters;      /* for its reader; option: NULL: there are none */
   const LaunchAdapters *handed; /* those of a program whose options became these; NULL: there are none */
   const ProgramMap
@@ -285,6 +295,8 @@ char *program_option_of (const ProgramRun *run, const char *word, gsize n);
 /* Whether there is such an option, which rules name, in one of the sections; it is told run->named. */
 bool program_names_option (const ProgramRun *run, const char *word, gsize n);
 
+/* "each" is a text. */
+void program_set_each (ProgramRun *run, const char *text);
 /* A text of a rule; NULL: it has none. */
 const char *program_member (const cJSON *rule, const char *key);
 /* An expression, or a number or a truth value as JSON has it; NULL: 0. */
@@ -311,6 +323,7 @@ typedef struct {
 const ProgramFunction *program_function_find (const char *name); /* NULL: there is none */
 /* program_open.c: those about what is left open, and what names tell. */
 extern const ProgramFunction program_open_functions[];
+extern const ProgramFunction program_file_functions[];           /* program_files.c; the last has no name */
 extern const ProgramFunction program_layer_functions[];          /* program_layers.c; the last has no name */
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
@@ -354,6 +367,13 @@ bool program_run_with (const char *name, const char *part, const ProgramWith *wi
 const OptionTable *program_table_find (const char *name);
 /* What "translate" calls the options of a configuration of the program itself, for those of a command. */
 #define PROGRAM_CONFIGURATION "configuration"
+
+/* --- program_files.c: files that options name, what a log prints, what a test measured ----------------- */
+
+ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
+    program_read_engine, program_run_engine, program_take_golden;
+/* Arguments that a log prints. */
+void program_add_printed (LaunchWords *words, const char *text, const ProgramFile *of);
 
 /* --- program_python.c: configurations in Python --------------------------------------------------------- */
 
@@ -416,7 +436,7 @@ char *program_letters (const cJSON *chunks, const char *letters);
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 
 /* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */
-const ImportReader *program_reader_of (const char *name, bool is_own, const ImportFile *file);
+const ImportReader *program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
 /* A configuration of a map's first file, which code has read; it is freed. False: a diagnostic. */

@@ -337,16 +337,17 @@ program_run_part (ProgramRun *run, const cJSON *rule, const cJSON *what)
 static const OptionTable *
 options_of_megatron (void)
 {
-  return megatron_options ();
+  const ProgramMap *map = program_map_get ("megatron");
+  return map ? &map->table : NULL;
 }
 
 static const struct {
   const char *name;
   const OptionTable *(*options) (void);
-  void (*end) (LaunchWords *options); /* behind those that become its own; NULL: nothing is */
+  const char *end; /* a part of its map behind options that become its own; NULL: nothing is */
   void (*read) (ProgramRun *run, const cJSON *rule);
 } programs[] = {
-  { "megatron", options_of_megatron, megatron_namespace, read_megatron },
+  { "megatron", options_of_megatron, "namespace", read_megatron },
   { "megatron-core", options_of_megatron, NULL, read_megatron }, /* by names of its options alone */
 };
 
@@ -385,7 +386,7 @@ program_translate (ProgramRun *run, const cJSON *rule, const cJSON *what)
   run->other.gpus = run->job->gpus;
   option_translate (run->job, run->says);
   if (is_in_c && programs[i].end)
-    programs[i].end (run->says);
+    program_run_map (programs[i].name, programs[i].end, &run->other, run->files, run->diags);
 }
 
 /* { "read_as": program that is a map, "software": the profile of a release, "why": who says so }: what is

@@ -71,7 +71,7 @@ fits (const ProgramMap *map, const char *expression, const cJSON *tree, const ch
 static bool
 fits_file (const ProgramMap *map, const char *expression, const ImportFile *file)
 {
-  ProgramRun run = { .map = map, .text = file->text, .path = file->path };
+  ProgramRun run = { .map = map, .text = file->text, .looked = file, .path = file->path };
   bool is_its = !expression || program_holds (&run, expression);
   g_free (run.wrong);
   return is_its;
@@ -81,7 +81,11 @@ fits_file (const ProgramMap *map, const char *expression, const ImportFile *file
 static const char *
 sign_of (const ProgramFile *of)
 {
-  return of->yaml ? of->yaml : of->toml ? of->toml : of->json ? of->json : of->python;
+  return of->prints ? of->prints
+      : of->yaml    ? of->yaml
+      : of->toml    ? of->toml
+      : of->json    ? of->json
+                    : of->python;
 }
 
 static const char *
@@ -94,7 +98,7 @@ static bool
 is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
 {
   const char *marks = marks_of (of);
-  if (of->is_log)
+  if (of->is_log && !of->ends)
     return import_is_log_of (file, map->name);
   bool is_marked
       = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
@@ -215,6 +219,28 @@ shape (ProgramRun *run, cJSON *tree)
   return ok;
 }
 
+/* A mapping of variables that processes see, which is taken out of the tree; NULL allowed: none. */
+static void
+take_environment (ProgramRun *run, cJSON *tree)
+{
+  cJSON *env = run->file->environment ? cJSON_DetachItemFromObjectCaseSensitive (tree, run->file->environment)
+                                      : NULL,
+        *one;
+  if (!run->seen)
+    run->seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  cJSON_ArrayForEach (one, env)
+  {
+    char *text = yaml_config_text (one);
+    if (text)
+      g_hash_table_replace (run->seen, g_strdup (one->string), text);
+  }
+  if (env)
+    launch_environment (true, run->seen, run->seen, run->job->import);
+  if (!run->script)
+    run->job->variables = run->seen;
+  cJSON_Delete (env);
+}
+
 /* Takes the tree. */
 static bool
 read_tree (ProgramRun *run, cJSON *tree)
@@ -236,6 +262,8 @@ read_tree (ProgramRun *run, cJSON *tree)
   {
     add_files (run, tree, one->string, cJSON_GetStringValue (one));
   }
+  if (of->environment)
+    take_environment (run, tree);
   if (of->rules && !marks_of (of) && !shape (run, tree)) {
     cJSON_Delete (tree);
     return false;
@@ -642,25 +670,6 @@ read_made (ProgramRun *run)
   return ok;
 }
 
-/* A mapping of variables that processes see, which is taken out of the tree; NULL allowed: none. */
-static void
-take_environment (ProgramRun *run, cJSON *tree)
-{
-  cJSON *env = run->file->environment ? cJSON_DetachItemFromObjectCaseSensitive (tree, run->file->environment)
-                                      : NULL,
-        *one;
-  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
-  cJSON_ArrayForEach (one, env)
-  {
-    char *text = yaml_config_text (one);
-    if (text)
-      g_hash_table_insert (seen, g_strdup (one->string), text);
-  }
-  if (env)
-    launch_environment (true, seen, seen, run->job->import);
-  cJSON_Delete (env);
-}
-
 /* Options of the file that lies under those of the command; false: with a diagnostic. */
 static bool
 add_below (ProgramRun *run, LaunchWords *to)
@@ -839,6 +848,38 @@ read_log (ProgramRun *run)
   return true;
 }
 
+/* Starts of names of scripts that train nothing; NULL: all train. */
+static char *
+others_of (const ProgramFile *of)
+{
+  GString *all = of->others ? g_string_new (NULL) : NULL;
+  const cJSON *one;
+  cJSON_ArrayForEach (one, of->others)
+  {
+    g_string_append_printf (all, "%s ", cJSON_IsString (one) ? one->valuestring : "");
+  }
+  return all ? g_string_free (all, FALSE) : NULL;
+}
+
+/* A diagnostic if its script trains nothing; false: it does. */
+static bool
+refuse_other (const ProgramRun *run)
+{
+  const char *script = run->script->script;
+  const cJSON *one;
+  cJSON_ArrayForEach (one, run->file->others)
+  {
+    g_auto (GStrv) starts = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
+    for (char **start = starts; script && *start; start++)
+      if (g_str_has_prefix (script, *start)) {
+        ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
+                     "%s %s; a job of Lockstep trains a decoder on the next token", script, one->string);
+        return true;
+      }
+  }
+  return false;
+}
+
 /* Words that a script's command is known by: those of the file's option, or the program's own. */
 static bool
 read_script (ProgramRun *run)
@@ -846,6 +887,7 @@ read_script (ProgramRun *run)
   const ProgramFile *of = run->file;
   const ProgramMap *map = run->map;
   const OptionTable own = { .ignored = of->knows };
+  g_autofree char *others = others_of (of);
   bool is_named = of->config && !of->overrides && !of->has_pairs;
   const LaunchKind kind = { .program = map->program,
                             .n_needed = MAX (1, of->needs),
@@ -858,6 +900,11 @@ read_script (ProgramRun *run)
                             .means = of->has_means ? &map->table : NULL,
                             .has_pairs = of->has_pairs,
                             .has_te = of->has_te,
+                            .is_last = of->is_last,
+                            .is_valued = of->is_valued,
+                            .takes_variables = of->takes_variables,
+                            .marks = of->yaml_lines,
+                            .others = others,
                             .gpus = of->gpus                    ? of->gpus
                                 : of->has_pairs && !of->submits ? ""
                                                                 : NULL,
@@ -868,13 +915,29 @@ read_script (ProgramRun *run)
   run->script = &script;
   run->job->gpus = script.gpus;
   run->job->variables = script.variables;
-  ok = ok && take_command (run)
+  ok = ok && !refuse_other (run) && take_command (run)
       && (of->stacks       ? read_stacked
               : of->config ? read_configured
               : of->rules  ? read_made
                            : read_command) (run);
   launch_script_clear (&script);
   run->script = NULL;
+  return ok;
+}
+
+/* --- logs that print arguments -------------------------------------------------------------------------- */
+
+static bool
+read_printed (ProgramRun *run, const ImportFile *file)
+{
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  program_add_printed (words, file->text, run->file);
+  if (words->options->len == 0)
+    return import_log_alone (run->files, run->job->import, run->diags);
+  run->job->is_dump = true;
+  run->text = file->text;
+  bool ok = read_job (run, words, NULL);
+  import_measure_log (file->text, run->job->import);
   return ok;
 }
 
@@ -905,7 +968,9 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
   if (r->file->is_around)
     return (marks_of (r->file) ? hf_read_script : hf_read_configuration) (files, import, diags);
-  bool ok = r->file->is_log    ? read_log (&run)
+  bool is_printed = r->file->is_log && r->file->ends;
+  bool ok = is_printed         ? read_printed (&run, first)
+      : r->file->is_log        ? read_log (&run)
       : r->file->has_variables ? read_variables (&run)
       : marks_of (r->file)     ? read_script (&run)
       : r->file->python        ? read_python (&run, first->text, first->n, first->path)
@@ -935,14 +1000,14 @@ engine_read_tree (const char *name, cJSON *tree, const char *path, const Program
 }
 
 const ImportReader *
-program_reader_of (const char *name, bool is_own, const ImportFile *file)
+program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file)
 {
   static GMutex lock;
   static GHashTable *readers; /* ProgramFile * -> Reader *, kept */
   const ProgramMap *map = program_map_get (name);
   for (guint i = 0; map && i < map->files->len; i++) {
     const ProgramFile *of = &g_array_index (map->files, ProgramFile, i);
-    if (!is_of (map, of, file))
+    if ((of->is_last != is_last && !is_own) || !is_of (map, of, file))
       continue;
     g_mutex_lock (&lock);
     if (!readers)
@@ -950,7 +1015,7 @@ program_reader_of (const char *name, bool is_own, const ImportFile *file)
     Reader *r = g_hash_table_lookup (readers, of);
     if (!r) {
       r = g_new (Reader, 1);
-      *r = (Reader) { { .what = of->what, .read_by = read }, map, of, is_own };
+      *r = (Reader) { { .what = of->what, .read_by = read, .is_last = is_last }, map, of, is_own };
       g_hash_table_insert (readers, (gpointer) of, r);
     }
     g_mutex_unlock (&lock);

@@ -596,6 +596,13 @@ static const struct {
   { { "copies", AS_VALUE }, set_batch, { { "times", AS_VALUE } } },
   { { "follows_gpus", AS_KEY }, follow_gpus, { { NULL } } },
   { { "word", AS_TEMPLATE }, note_word, { { "decides", AS_KEY } } },
+  { { "adds", AS_OPTION_VALUES }, program_add_options, { { NULL } } },
+  { { "elsewhere", AS_TEMPLATE }, program_leave_more, { { NULL } } },
+  { { "in_file", AS_OPTION }, program_take_file, { { NULL } } },
+  { { "arguments", AS_TEXT }, program_take_arguments, { { "lifts", AS_TEXT }, { "says", AS_TEXT } } },
+  { { "engine", AS_VALUE }, program_read_engine, { { NULL } } },
+  { { "engine_but", AS_TEXT }, program_run_engine, { { NULL } } },
+  { { "golden", AS_TEXT }, program_take_golden, { { "bytes", AS_TEXT } } },
   { { "gpus", AS_VALUE }, set_gpus, { { NULL } } },
   { { "mamba", AS_VALUE },
     set_mamba,
@@ -659,8 +666,8 @@ run_one (ProgramRun *run, const cJSON *rule)
 }
 
 /* "each" is a text. */
-static void
-set_each (ProgramRun *run, const char *text)
+void
+program_set_each (ProgramRun *run, const char *text)
 {
   program_let (run, "each", (ProgramValue) { g_strdup (text), NAN });
 }
@@ -675,7 +682,7 @@ run_each (ProgramRun *run, const cJSON *rule, const char *pattern)
     const LaunchOption *o = options->pdata[i];
     if (!option_fits (pattern, o->name))
       continue;
-    set_each (run, o->name);
+    program_set_each (run, o->name);
     const char *when = program_member (rule, "when");
     bool holds = !when || program_holds (run, when);
     if (!act (run, rule, holds))
@@ -696,7 +703,7 @@ run_words (ProgramRun *run, const cJSON *rule, const char *options, const char *
   bool ok = true;
   for (char **word = words; *word && ok; word++) {
     g_autofree char *one = options ? program_option (run->map, *word, strlen (*word)) : g_strdup (*word);
-    set_each (run, one);
+    program_set_each (run, one);
     ok = !**word || run_one (run, rule);
   }
   program_value_clear (&text);
