@@ -5,10 +5,8 @@
 #include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
-#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
-#include "model/compressed.h"
 
 /* --- what is said in its options ------------------------------------------------------------------------ */
 
@@ -234,42 +232,6 @@ program_hand_adapters (ProgramRun *run, const cJSON *rule, const cJSON *what)
 
 /* --- readers -------------------------------------------------------------------------------------------- */
 
-/* Options that have no latents over a model of that name which has: heads of their own, as wide as
- * kv_channels, which Megatron-LM's files of such models have as qk_head_dim. */
-static void
-drop_latents (const LaunchJob *job)
-{
-  static const char *const keys[] = { "kv_lora", "q_lora", "rope_dim", "v_dim" };
-  LsImport *import = job->import;
-  LsModel *m = &import->model;
-  if (!option_is_off (job, "multi_latent_attention") || !ls_model_has_latents (m))
-    return;
-  guint head_dim = m->head_dim - m->rope_dim;
-  for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
-    g_hash_table_remove (import->model_said, keys[i]);
-  m->kv_lora = m->q_lora = m->rope_dim = m->v_dim = 0;
-  import_set_model_number (import, "head_dim", head_dim);
-  import_infer (import, "head_dim %u, and no latents: multi_latent_attention is off", head_dim);
-}
-
-/* { "read_as": "megatron", "named": the name of that which it is where its options have no width } */
-static void
-read_megatron (ProgramRun *run, const cJSON *rule)
-{
-  LaunchJob *job = &run->other;
-  const char *model = program_member (rule, "named");
-  g_autofree char *name = model ? program_fill (run, model) : NULL;
-  option_read_all (job);
-  if (!name || launch_words_find (job->words, "hidden_size"))
-    program_run_map ("megatron", "model", job, NULL, NULL);
-  else
-    import_model_of_name (job->import, name);
-  drop_latents (job);
-  program_run_map ("megatron", "strategy", job, NULL, NULL);
-  program_run_map ("megatron", "kernels", job, NULL, NULL);
-  g_hash_table_unref (job->open);
-}
-
 /* By all rules, or by a part of them, before which options were read. */
 static bool
 run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
@@ -334,59 +296,28 @@ program_run_part (ProgramRun *run, const cJSON *rule, const cJSON *what)
                                          run->files, run->diags);
 }
 
-static const OptionTable *
-options_of_megatron (void)
-{
-  const ProgramMap *map = program_map_get ("megatron");
-  return map ? &map->table : NULL;
-}
-
-static const struct {
-  const char *name;
-  const OptionTable *(*options) (void);
-  const char *end; /* a part of its map behind options that become its own; NULL: nothing is */
-  void (*read) (ProgramRun *run, const cJSON *rule);
-} programs[] = {
-  { "megatron", options_of_megatron, "namespace", read_megatron },
-  { "megatron-core", options_of_megatron, NULL, read_megatron }, /* by names of its options alone */
-};
-
-static guint
-index_of (const char *name)
-{
-  guint i = 0;
-  while (i < G_N_ELEMENTS (programs) && g_strcmp0 (programs[i].name, name) != 0)
-    i++;
-  return i;
-}
-
 bool
 program_is_reader (const char *name)
 {
-  return index_of (name) < G_N_ELEMENTS (programs) || program_table_find (name);
+  return program_table_find (name) != NULL;
 }
 
 const OptionTable *
 engine_table_find (const char *name)
 {
-  guint i = index_of (name);
-  const ProgramMap *map = i == G_N_ELEMENTS (programs) && name ? program_map_get (name) : NULL;
-  return i < G_N_ELEMENTS (programs) ? programs[i].options () : map && map->table.n > 0 ? &map->table : NULL;
+  const ProgramMap *map = name ? program_map_get (name) : NULL;
+  return map && map->table.n > 0 ? &map->table : NULL;
 }
 
 /* { "translate": program }: options that it has too, by its names. */
 void
 program_translate (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  guint i = index_of (what->valuestring);
-  bool is_in_c = i < G_N_ELEMENTS (programs);
   const OptionTable *table = program_table_find (what->valuestring);
   if (table) /* else it is a configuration of the program itself */
     run->other.table = table;
   run->other.gpus = run->job->gpus;
   option_translate (run->job, run->says);
-  if (is_in_c && programs[i].end)
-    program_run_map (programs[i].name, programs[i].end, &run->other, run->files, run->diags);
 }
 
 /* { "read_as": program that is a map, "software": the profile of a release, "why": who says so }: what is
@@ -409,12 +340,8 @@ read_by_map (ProgramRun *run, const cJSON *rule, const char *name)
 void
 program_read_as (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  guint i = index_of (what->valuestring);
   run->other.table = program_table_find (what->valuestring);
   run->other.gpus = run->job->gpus;
-  if (i < G_N_ELEMENTS (programs))
-    programs[i].read (run, rule);
-  else
-    read_by_map (run, rule, what->valuestring);
+  read_by_map (run, rule, what->valuestring);
   run->other.open = run->job->open; /* its reader made its own */
 }

@@ -413,6 +413,21 @@ forget (ProgramRun *run, const cJSON *rule, const cJSON *what)
   option_forget (run->job, what->valuestring);
 }
 
+/* { "unset": "a b" }: numbers of the model are as if nothing set them. */
+static void
+unset (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  LsImport *import = run->job->import;
+  g_auto (GStrv) keys = g_strsplit (what->valuestring, " ", -1);
+  for (char **key = keys; *key; key++) {
+    const LsField *f = ls_field_find_value (ls_model_fields, *key);
+    if (!f || f->kind != LS_FIELD_UINT)
+      continue;
+    g_hash_table_remove (import->model_said, f->key);
+    *(uint32_t *) (gpointer) ((char *) &import->model + f->offset) = 0;
+  }
+}
+
 /* A model's own file behind the first. */
 static void
 read_model_file (ProgramRun *run, const cJSON *rule, const cJSON *what)
@@ -573,9 +588,7 @@ static const struct {
   { { "switch", AS_OPTION }, program_switch, { { "cases", AS_CASES } } },
   { { "deepspeed", AS_VALUE }, program_deepspeed, { { "at", AS_TEXT } } },
   { { "python", AS_VALUE }, program_python, { { "name", AS_TEXT }, { "to", AS_TEXT } } },
-  { { "read_as", AS_READER },
-    program_read_as,
-    { { "software", AS_VALUE }, { "why", AS_TEMPLATE }, { "named", AS_TEMPLATE } } },
+  { { "read_as", AS_READER }, program_read_as, { { "software", AS_VALUE }, { "why", AS_TEMPLATE } } },
   { { "beside", AS_TABLE }, program_beside, { { "file", AS_VALUE }, { "gives", AS_LET } } },
   { { "fill", AS_THEIRS }, program_fill_open, { { NULL } } },
   { { "handed_adapters", AS_LET }, program_hand_adapters, { { NULL } } },
@@ -620,6 +633,7 @@ static const struct {
   { { "otherwise", AS_TEXT }, set_otherwise, { { NULL } } },
   { { "takes", AS_OPTIONS }, take_options, { { NULL } } },
   { { "forget", AS_KEY }, forget, { { NULL } } },
+  { { "unset", AS_TEXT }, unset, { { NULL } } },
   { { "fixed", AS_KEY }, fix, { { NULL } } },
   { { "model_file", AS_VALUE }, read_model_file, { { NULL } } },
   { { "read", AS_VALUE }, read_options, { { NULL } } },
@@ -902,8 +916,8 @@ static bool
 is_free (const char *key)
 {
   static const char *const names[]
-      = { "all",    "at", "by",  "dropout", "else",     "hint",     "momentum", "more",   "named", "nf4",
-          "of_map", "on", "own", "said",    "software", "switches", "told",     "unless", "why",   NULL };
+      = { "all",    "at", "by",  "dropout", "else",     "hint",     "momentum", "more",   "nf4",
+          "of_map", "on", "own", "said",    "software", "switches", "told",     "unless", "why", NULL };
   return g_strv_contains (names, key);
 }
 
