@@ -1,8 +1,8 @@
-/* Runs a fuzz target on its corpus, as an ordinary test:
+/* Runs a fuzz target on its corpus, as an ordinary test; the program has all kinds of fuzz_document.c:
  *
- *     fuzz_gpu_corpus FILE-OR-CORPUS...          a corpus ends in .txt
- *     fuzz_gpu_corpus --unpack FOLDER CORPUS     each input as a file, for libFuzzer
- *     fuzz_gpu_corpus --pack FILE...             prints files as they stand in a corpus
+ *     fuzz_document_corpus gpu FILE-OR-CORPUS...          a corpus ends in .txt
+ *     fuzz_document_corpus gpu --unpack FOLDER CORPUS     each input as a file, for libFuzzer
+ *     fuzz_document_corpus gpu --pack FILE...             prints files as they stand in a corpus
  *
  * Each is an input that once showed something, or that reaches something of its own. A corpus is of all targets; in it
  * inputs are
@@ -20,10 +20,11 @@
 #include "fuzz.h"
 
 #define HEADER     "=== "
-#define TARGET     FUZZ_TARGET "/"
 #define HEX        " hex"
 #define NO_NEWLINE " without newline"
 #define HEX_WIDTH  50 /* bytes of a line */
+
+const char *fuzz_target;
 
 typedef void (*Use) (const char *name, const char *data, gsize n, const char *folder);
 
@@ -111,9 +112,9 @@ use_corpus (const char *path, Use use, const char *folder)
   for (char *at = text; at;) {
     char *section = at + strlen (HEADER), *next = strstr (section, "\n" HEADER);
     at = next ? next + 1 : NULL;
-    if (!g_str_has_prefix (section, TARGET))
+    if (!g_str_has_prefix (section, fuzz_target) || section[strlen (fuzz_target)] != '/')
       continue;
-    section += strlen (TARGET);
+    section += strlen (fuzz_target) + 1;
     g_autofree char *one = at ? g_strndup (section, (gsize) (at - section)) : g_strdup (section);
     use_section (one, use, folder);
     n_inputs++;
@@ -151,10 +152,11 @@ pack (const char *path)
   g_autofree char *data = contents_of (path, &n), *name = g_path_get_basename (path);
   if (is_plain (data, n)) {
     bool has_newline = data[n - 1] == '\n';
-    printf (HEADER TARGET "%s%s\n%s%s", name, has_newline ? "" : NO_NEWLINE, data, has_newline ? "" : "\n");
+    printf (HEADER "%s/%s%s\n%s%s", fuzz_target, name, has_newline ? "" : NO_NEWLINE, data,
+            has_newline ? "" : "\n");
     return;
   }
-  printf (HEADER TARGET "%s" HEX "\n", name);
+  printf (HEADER "%s/%s" HEX "\n", fuzz_target, name);
   for (gsize i = 0; i < n; i++)
     printf ("%02x%s", (uint8_t) data[i], i + 1 == n || (i + 1) % HEX_WIDTH == 0 ? "\n" : "");
 }
@@ -163,6 +165,10 @@ int
 main (int argc, char **argv)
 {
   guint n = 0;
+  if (argc < 2)
+    die ("which target?", argv[0]);
+  fuzz_target = argv[1];
+  argc--, argv++;
   if (argc == 4 && strcmp (argv[1], "--unpack") == 0)
     n = use_corpus (argv[3], unpack, argv[2]);
   else if (argc > 2 && strcmp (argv[1], "--pack") == 0) {

@@ -14,6 +14,13 @@
 #include "base/diag.h"
 #include "data/text/json_doc.h"
 
+/* Which target: a program of libFuzzer is built for one, the driver is told. */
+#ifdef FUZZ_TARGET
+static const char *const fuzz_target G_GNUC_UNUSED = FUZZ_TARGET;
+#else
+extern const char *fuzz_target;
+#endif
+
 int LLVMFuzzerTestOneInput (const uint8_t *data, size_t n);
 
 /* The bytes as a JSON document that is called `name`, read by `read`; a reader says

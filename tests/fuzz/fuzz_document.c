@@ -1,4 +1,4 @@
-/* Any bytes as a JSON file of a kind: read, or refused with reasons. FUZZ_TARGET is the kind. */
+/* Any bytes as a JSON file of a kind: read, or refused with reasons. fuzz_target is the kind. */
 #include "fuzz.h"
 
 #include <math.h>
@@ -424,9 +424,9 @@ int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
 {
   for (size_t i = 0; i < G_N_ELEMENTS (kinds); i++)
-    if (strcmp (kinds[i].target, FUZZ_TARGET) == 0) {
+    if (strcmp (kinds[i].target, fuzz_target) == 0) {
       fuzz_read (data, n, kinds[i].file, kinds[i].read);
       return 0;
     }
-  fuzz_fail ("no kind of file: %s", FUZZ_TARGET);
+  fuzz_fail ("no kind of file: %s", fuzz_target);
 }

@@ -1,4 +1,4 @@
-/* Any text as a table of a kind: read, or refused with reasons. FUZZ_TARGET is the kind. */
+/* Any text as a table of a kind: read, or refused with reasons. fuzz_target is the kind. */
 #include "fuzz.h"
 
 #include <math.h>
@@ -140,9 +140,9 @@ LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
 {
   g_autofree char *text = fuzz_text (data, n);
   for (size_t i = 0; i < G_N_ELEMENTS (kinds); i++)
-    if (strcmp (kinds[i].target, FUZZ_TARGET) == 0) {
+    if (strcmp (kinds[i].target, fuzz_target) == 0) {
       read_text (text, kinds[i].read);
       return 0;
     }
-  fuzz_fail ("no kind of table: %s", FUZZ_TARGET);
+  fuzz_fail ("no kind of table: %s", fuzz_target);
 }

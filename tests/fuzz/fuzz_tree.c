@@ -1,5 +1,5 @@
 /* Any bytes as TOML or YAML: a tree within its bounds, which as JSON is read again, of YAML as the same, or a
- * reason with a line. FUZZ_TARGET is which. */
+ * reason with a line. fuzz_target is which. */
 #include "fuzz.h"
 
 #include <string.h>
@@ -82,9 +82,9 @@ int
 LLVMFuzzerTestOneInput (const uint8_t *data, size_t n)
 {
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
-    if (strcmp (kinds[i].target, FUZZ_TARGET) == 0) {
+    if (strcmp (kinds[i].target, fuzz_target) == 0) {
       run (&kinds[i], (const char *) data, n);
       return 0;
     }
-  fuzz_fail ("no kind of text: %s", FUZZ_TARGET);
+  fuzz_fail ("no kind of text: %s", fuzz_target);
 }

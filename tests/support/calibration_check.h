@@ -51,13 +51,6 @@ fixture_clear (Fixture *x)
   ls_calibration_clear (&x->shipped);
 }
 
-static guint
-n_cases (guint usual)
-{
-  const char *text = g_getenv ("LS_CASES");
-  return text ? (guint) g_ascii_strtoull (text, NULL, 10) : usual;
-}
-
 /* Files of a user: a text of each that is not empty. */
 typedef struct {
   GString *text[N_SOURCES];

@@ -80,6 +80,12 @@ bool ls_check_impl (bool ok, const char *file, int line, const char *format, ...
 #define LS_CHECK_NO_ERROR(error)                                                                             \
   ls_check_impl ((error) == NULL, __FILE__, __LINE__, "unexpected error: %s", (error) ? (error)->message : "")
 
+/* Whether tests/unit/meson.build's slow_tests are asked for in full (LS_ALL_CASES=1). */
+bool ls_test_has_all_cases (void);
+
+/* Cases of a random test: as LS_CASES says, or few, or all of them. */
+guint ls_test_cases (guint few, guint all);
+
 /* Folder of the data that does not ship (the measured runs); NULL, after saying
  * so, where it is absent. */
 const char *ls_test_shared_data (void);

@@ -390,8 +390,7 @@ check_same (const LsCriticalPath *a, const LsCriticalPath *b, guint32 seed)
 static void
 random_jobs_are_covered (void)
 {
-  guint n = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "25", NULL, 10),
-        n_folded = 0;
+  guint n = ls_test_cases (25, 25), n_folded = 0;
   for (guint32 seed = 1; seed <= n; seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed + 70000);
     Job j;

@@ -89,7 +89,7 @@ check_flops (const Job *j)
 static void
 every_picosecond_is_explained (void)
 {
-  guint n = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "100", NULL, 10);
+  guint n = ls_test_cases (50, 100);
   for (guint32 seed = 1; seed <= n; seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed + 50000);
     Job j;
@@ -182,7 +182,7 @@ draw_places (GRand *rand, const LsCluster *c, FoldPlaces *ret, double *ret_bytes
 static void
 links_by_place_are_links_one_by_one (void)
 {
-  guint n = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "60", NULL, 10);
+  guint n = ls_test_cases (30, 60);
   for (guint32 seed = 1; seed <= n; seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
     uint32_t n_nodes = (uint32_t) g_rand_int_range (rand, 1, 140);

@@ -360,8 +360,7 @@ least_cut (uint32_t n, const GArray *edges, const int8_t *side)
 static void
 flow_is_the_least_cut (void)
 {
-  const char *cases = g_getenv ("LS_CASES");
-  for (uint32_t seed = 1; seed <= (cases ? (uint32_t) atoi (cases) : 300); seed++) {
+  for (uint32_t seed = 1; seed <= ls_test_cases (300, 300); seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
     uint32_t n = (uint32_t) g_rand_int_range (rand, 2, MAX_VERTICES + 1);
     GArray *edges = g_array_new (FALSE, FALSE, sizeof (LsFlowEdge));

@@ -216,7 +216,7 @@ check_table (const Fixture *x, guint32 seed)
 static void
 predicted_kernels_move_nothing (void)
 {
-  guint n = n_cases (80);
+  guint n = ls_test_cases (20, 80);
   for (guint machine = 0; machine < G_N_ELEMENTS (machines); machine++) {
     Fixture x;
     if (!fixture_load (&x, machine))

@@ -207,7 +207,7 @@ check_subset (const Fixture *x, const Measured *d, guint32 seed)
 static void
 measured_kernels_make_nothing_worse (void)
 {
-  guint n = n_cases (10);
+  guint n = ls_test_cases (4, 10);
   for (guint machine = 0; ls_test_shared_data () && machine < G_N_ELEMENTS (machines); machine++) {
     Fixture x;
     if (!fixture_load (&x, machine))

@@ -318,11 +318,10 @@ draw_job (GRand *rand, const LsStrategy *defaults, const OptionTable *table, Fav
 }
 
 static void
-check_written (const char *target, guint n_default, const OptionTable *table, Favour *favour,
-               Complete *complete, TextOf *text_of)
+check_written (const char *target, const OptionTable *table, Favour *favour, Complete *complete,
+               TextOf *text_of)
 {
-  const char *cases = g_getenv ("LS_CASES");
-  guint n = cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : n_default, n_read = 0;
+  guint n = ls_test_cases (1000, 3000), n_read = 0;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsSoftwareSpec software;
   if (!LS_CHECK (ls_software_load (target, &software, diags)))
@@ -442,7 +441,7 @@ static void
 what_is_written_is_the_same_job (void)
 {
   for (guint i = 0; i < G_N_ELEMENTS (programs); i++)
-    check_written (programs[i].name, 3000, table_of (i), programs[i].favour, programs[i].complete,
+    check_written (programs[i].name, table_of (i), programs[i].favour, programs[i].complete,
                    programs[i].text_of);
 }
 

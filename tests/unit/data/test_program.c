@@ -260,7 +260,7 @@ damage_ends_in_a_map_or_a_reason (void)
     gsize length;
     if (!g_file_get_contents (entry->path, &text, &length, NULL))
       continue;
-    for (guint32 seed = 1; seed <= 300; seed++, n += 2) {
+    for (guint32 seed = 1; seed <= ls_test_cases (100, 300); seed++, n += 2) {
       g_autoptr (GByteArray) b = mutate_bytes (text, length, seed);
       g_autofree char *exact = g_memdup2 (b->data, b->len), *copy = misspelt (text, length, seed),
                       *said = read_text (exact ? exact : "", b->len, file),

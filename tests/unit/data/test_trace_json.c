@@ -148,8 +148,7 @@ check_round_trip (const Job *j, const LsMesh *mesh, guint seed)
 static void
 what_is_written_is_read (void)
 {
-  const char *cases = g_getenv ("LS_CASES");
-  guint n = cases ? (guint) strtoul (cases, NULL, 10) : 40;
+  guint n = ls_test_cases (20, 40);
   for (guint seed = 1; seed <= n; seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
     Job j;

@@ -231,8 +231,7 @@ check_sequence (guint32 seed)
 static void
 it_does_what_a_plain_one_does (void)
 {
-  const char *cases = g_getenv ("LS_CASES");
-  guint32 n = cases ? (guint32) g_ascii_strtoull (cases, NULL, 10) : 40;
+  guint32 n = ls_test_cases (40, 40);
   for (guint32 seed = 1; seed <= n; seed++)
     check_sequence (seed);
 }

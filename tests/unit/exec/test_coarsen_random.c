@@ -122,8 +122,7 @@ check_random_program (guint32 seed)
 static void
 random_programs (void)
 {
-  const char *wanted = g_getenv ("LS_CASES");
-  guint32 n = wanted ? (guint32) g_ascii_strtoull (wanted, NULL, 10) : 32, n_coarse = 0;
+  guint32 n = ls_test_cases (32, 32), n_coarse = 0;
   for (guint32 seed = 1; seed <= n; seed++)
     n_coarse += check_random_program (seed);
   if (n < 881)
@@ -132,8 +131,7 @@ random_programs (void)
   if (n < 2785)
     check_random_program (2785); /* a tie at the quiescent point, and another cause */
   LS_CHECK_INT (n_coarse, >, n / 4);
-  if (wanted)
-    printf ("of %u programs %u had segments in one piece\n", n, n_coarse);
+  printf ("of %u programs %u had segments in one piece\n", n, n_coarse);
 }
 
 LS_TEST_SUITE (LS_TEST (random_programs))

@@ -168,7 +168,7 @@ the_launch_queue_is_full_in_both_ways (void)
 static void
 fast_runs_equal_plain_runs (void)
 {
-  guint n = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "60", NULL, 10);
+  guint n = ls_test_cases (20, 60);
   for (guint32 seed = 1; seed <= n; seed++) {
     int before = (int) CU_get_number_of_failures ();
     check_job (seed);
@@ -185,13 +185,6 @@ fast_runs_equal_plain_runs (void)
 typedef struct {
   uint64_t n_lanes, n_rounds, n_shared; /* known by lanes, by rounds; left to events */
 } Seen;
-
-static guint
-n_cases (guint n)
-{
-  const char *asked = g_getenv ("LS_CASES");
-  return asked ? (guint) g_ascii_strtoull (asked, NULL, 10) : n;
-}
 
 static void
 unshared_check_same (const LsScript *script, Seen *seen, const char *what, guint32 seed)
@@ -215,7 +208,7 @@ random_scripts_end_as_event_by_event (void)
 {
   g_autoptr (LsCluster) c = nodes (3);
   Seen seen = { 0 };
-  for (guint32 seed = 1; seed <= n_cases (300); seed++) {
+  for (guint32 seed = 1; seed <= ls_test_cases (100, 300); seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
     Table t;
     table_random (&t, c, rand, (uint32_t) g_rand_int_range (rand, 0, 20),
@@ -247,7 +240,7 @@ random_cycles_end_as_event_by_event (void)
 {
   g_autoptr (LsCluster) c = nodes (5);
   Seen seen = { 0 };
-  for (guint32 seed = 1; seed <= n_cases (200); seed++) {
+  for (guint32 seed = 1; seed <= ls_test_cases (66, 200); seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
     Table t;
     uint32_t order[40], n = (uint32_t) g_rand_int_range (rand, 2, 41);
@@ -318,7 +311,7 @@ static void
 every_algorithm_ends_as_event_by_event (void)
 {
   Seen seen = { 0 };
-  for (guint32 seed = 1; seed <= n_cases (40); seed++) {
+  for (guint32 seed = 1; seed <= ls_test_cases (13, 40); seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
     LsClusterSpec spec = random_spec (rand);
     g_autoptr (GError) error = NULL;

@@ -165,8 +165,7 @@ draw_shape (GRand *rand, char **ret_order)
 static void
 drawn_jobs_come_again (void)
 {
-  const char *wanted = g_getenv ("LS_CASES");
-  guint n = wanted ? (guint) g_ascii_strtoull (wanted, NULL, 10) : 12, n_run = 0;
+  guint n = ls_test_cases (12, 12), n_run = 0;
   g_autoptr (GRand) rand = g_rand_new_with_seed (7);
   for (guint i = 0; i < n; i++) {
     LsClusterSpec spec = g_rand_boolean (rand)

@@ -341,8 +341,7 @@ check_job (guint32 seed, bool is_placed, bool is_mixed, Tally *tally)
 static void
 random_jobs_fold_exactly (void)
 {
-  const char *wanted = g_getenv ("LS_CASES");
-  guint n = wanted ? (guint) g_ascii_strtoull (wanted, NULL, 10) : 32;
+  guint n = ls_test_cases (18, 32);
   Tally tally = { 0 };
   for (guint32 seed = 1; seed <= n; seed++)
     check_job (seed, false, false, &tally);
@@ -357,10 +356,9 @@ random_jobs_fold_exactly (void)
   LS_CHECK_INT (tally.n_coarse, >, tally.n_run / 4);
   LS_CHECK_INT (tally.n_from_quiescence, >, tally.n_run / 8);
   LS_CHECK (tally.tightness > 0.3 * tally.n_run);
-  if (wanted)
-    printf (
-        "of %u jobs %u folded, %u had segments in one piece, %u began at the quiescent point; bounds are %.3f of steps\n",
-        tally.n_run, tally.n_folded, tally.n_coarse, tally.n_from_quiescence, tally.tightness / tally.n_run);
+  printf (
+      "of %u jobs %u folded, %u had segments in one piece, %u began at the quiescent point; bounds are %.3f of steps\n",
+      tally.n_run, tally.n_folded, tally.n_coarse, tally.n_from_quiescence, tally.tightness / tally.n_run);
 }
 
 /* --- two jobs -------------------------------------------------------------------------- */
@@ -446,37 +444,32 @@ check_two_jobs (guint32 seed, Tally *tally)
 static void
 two_random_jobs_fold_exactly (void)
 {
-  const char *wanted = g_getenv ("LS_CASES");
-  guint n = wanted ? (guint) g_ascii_strtoull (wanted, NULL, 10) : 24;
+  guint n = ls_test_cases (9, 24);
   Tally tally = { 0 };
   for (guint32 seed = 1; seed <= n; seed++)
     check_two_jobs (seed, &tally);
   LS_CHECK_INT (tally.n_run, >, n / 3);
   LS_CHECK_INT (tally.n_folded, >, tally.n_run / 3);
-  if (wanted)
-    printf ("of %u pairs of jobs %u folded\n", tally.n_run, tally.n_folded);
+  printf ("of %u pairs of jobs %u folded\n", tally.n_run, tally.n_folded);
 }
 
 static void
 random_places_fold_exactly (void)
 {
-  const char *wanted = g_getenv ("LS_CASES");
-  guint n = wanted ? (guint) g_ascii_strtoull (wanted, NULL, 10) : 24;
+  guint n = ls_test_cases (9, 24);
   Tally tally = { 0 };
   for (guint32 seed = 1; seed <= n; seed++)
     check_job (seed, true, false, &tally);
   LS_CHECK_INT (tally.n_run, >, n / 4);
   LS_CHECK_INT (tally.n_folded, >, tally.n_run / 8);
-  if (wanted)
-    printf ("of %u jobs on GPUs in any order %u folded; bounds are %.3f of steps\n", tally.n_run,
-            tally.n_folded, tally.tightness / tally.n_run);
+  printf ("of %u jobs on GPUs in any order %u folded; bounds are %.3f of steps\n", tally.n_run,
+          tally.n_folded, tally.tightness / tally.n_run);
 }
 
 static void
 random_jobs_on_nodes_of_several_kinds_fold_exactly (void)
 {
-  const char *wanted = g_getenv ("LS_CASES");
-  guint n = wanted ? (guint) g_ascii_strtoull (wanted, NULL, 10) : 24;
+  guint n = ls_test_cases (9, 24);
   Tally tally = { 0 };
   for (guint32 seed = 1; seed <= n; seed++)
     check_job (seed, seed % 2 == 0, true, &tally);
@@ -484,10 +477,9 @@ random_jobs_on_nodes_of_several_kinds_fold_exactly (void)
   LS_CHECK_INT (tally.n_run, >, n / 4);
   LS_CHECK_INT (tally.n_unequal, >, n / 10);
   LS_CHECK_INT (tally.n_folded, >, tally.n_run / 8);
-  if (wanted)
-    printf (
-        "of %u jobs on nodes of several kinds, %u with unequal replicas, %u folded; bounds are %.3f of steps\n",
-        tally.n_run, tally.n_unequal, tally.n_folded, tally.tightness / tally.n_run);
+  printf (
+      "of %u jobs on nodes of several kinds, %u with unequal replicas, %u folded; bounds are %.3f of steps\n",
+      tally.n_run, tally.n_unequal, tally.n_folded, tally.tightness / tally.n_run);
 }
 
 LS_TEST_SUITE (LS_TEST (random_jobs_fold_exactly), LS_TEST (random_places_fold_exactly),

@@ -300,7 +300,7 @@ leases_change_no_picosecond (void)
 {
   g_autoptr (LsCluster) c = nodes (3);
   uint32_t n_res = ls_cluster_n_resources (c);
-  guint n = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "100", NULL, 10);
+  guint n = ls_test_cases (100, 100);
   uint64_t n_leased = 0, n_plain = 0;
   for (guint32 seed = 1; seed <= n; seed++) {
     g_autofree double *bytes = g_new0 (double, n_res), *plain_bytes = g_new0 (double, n_res);

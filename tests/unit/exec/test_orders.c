@@ -177,7 +177,7 @@ run_one (GRand *rand, guint32 seed)
 static void
 any_legal_order_runs (void)
 {
-  guint n = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "60", NULL, 10);
+  guint n = ls_test_cases (60, 60);
   for (guint32 seed = 1; seed <= n; seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed + 70000);
     run_one (rand, seed);

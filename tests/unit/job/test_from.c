@@ -109,8 +109,7 @@ check_one (guint seed, const LsSoftwareSpec *software, const LsHardware *hardwar
 static void
 what_is_written_takes_the_same_picoseconds (void)
 {
-  const char *cases = g_getenv ("LS_CASES");
-  guint n = cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : 300, n_written = 0;
+  guint n = ls_test_cases (300, 300), n_written = 0;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsSoftwareSpec software;
   g_autoptr (LsHardware) hardware = ls_hardware_load (CLUSTER, diags);

@@ -105,7 +105,7 @@ random_job (Random *c, GRand *rand)
 static void
 random_jobs_run_within_their_memory (void)
 {
-  guint n = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "80", NULL, 10);
+  guint n = ls_test_cases (40, 80);
   for (guint seed = 1; seed <= n; seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
     Random c;
@@ -392,7 +392,7 @@ spans_are_at_most_those_of_the_inventors (void)
   const char *root = ls_test_shared_data ();
   if (root == NULL)
     return;
-  guint n_rows = (guint) g_ascii_strtoull (g_getenv ("LS_CASES") ? g_getenv ("LS_CASES") : "12", NULL, 10);
+  guint n_rows = ls_test_cases (6, 12);
   guint step = MAX (1, N_ROWS / MAX (1, n_rows));
   g_autofree char *path = g_build_filename (root, "schedules", "zero-bubble-costs.csv", NULL);
   g_autofree char *text = NULL;

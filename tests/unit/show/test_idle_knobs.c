@@ -198,9 +198,12 @@ check_value (const Job *job, const LsField *f, const char *value, const Base *ba
   return TRUE;
 }
 
+/* A third of what each job has, of each knob another third from job to job, but for all of it. */
 static void
 check_job (const Job *job)
 {
+  bool is_full = ls_test_has_all_cases ();
+  guint place = (guint) (job - jobs);
   LsJobSpec spec;
   init_job (&spec, job);
   g_autoptr (GError) error = NULL;
@@ -215,10 +218,11 @@ check_job (const Job *job)
     g_autoptr (GPtrArray) values = g_ptr_array_new_with_free_func (g_free);
     if (!f->file_only && strcmp (f->topic, "host") != 0 && !is_set (job, f))
       add_values (job, f, values);
-    for (guint i = 0; i < values->len; i++)
-      n_legal += check_value (job, f, g_ptr_array_index (values, i), &base);
+    for (guint i = 0; i < values->len; i++, place++)
+      if (is_full || place % 3 == 0)
+        n_legal += check_value (job, f, g_ptr_array_index (values, i), &base);
   }
-  LS_CHECK_INT (n_legal, >=, 50);
+  LS_CHECK_INT (n_legal, >=, is_full ? 50 : 15);
 }
 
 static void

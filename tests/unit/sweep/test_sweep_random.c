@@ -71,8 +71,7 @@ check_best (guint seed, const GArray *on, const GArray *off)
 static void
 pruning_keeps_the_best (void)
 {
-  const char *cases = g_getenv ("LS_CASES");
-  guint n = cases ? (guint) g_ascii_strtoull (cases, NULL, 10) : 20;
+  guint n = ls_test_cases (12, 20);
   uint64_t n_best = 0, n_pruned = 0, n_simulated = 0;
   for (guint seed = 1; seed <= n; seed++) {
     LsSweepSpec on, off;
