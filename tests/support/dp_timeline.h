@@ -144,12 +144,21 @@ dp_spans (const DpRun *run)
   return spans;
 }
 
-/* A line per span: stream, name with its unit or layer, start and end in us of the window. */
+static inline double
+dp_us (const DpRun *run, LsTime t)
+{
+  return (double) (t - run->result->timeline->window_start) / (double) LS_US;
+}
+
+/* Lines of spans of a stream that begin where the one before ends: stream, start in us of the window, and name with unit or
+ * layer and end of each. A span of another stream begins a line, as does what is behind 90 letters. */
 static inline char *
 dp_text (const DpRun *run)
 {
-  const LsTimeline *t = run->result->timeline;
   GString *out = g_string_new (NULL);
+  gsize begin = 0; /* of the line */
+  LsTime end = -1;
+  int stream = -1;
   g_autoptr (GPtrArray) spans = dp_spans (run);
   for (guint i = 0; i < spans->len; i++) {
     const LsSpan *s = spans->pdata[i];
@@ -159,10 +168,18 @@ dp_text (const DpRun *run)
       g_snprintf (where, sizeof where, "/%u", op->unit);
     else if (op->layer != UINT16_MAX)
       g_snprintf (where, sizeof where, "(%u)", op->layer);
-    g_string_append_printf (out, "%-8s %s%s %.1f %.1f\n", ls_stream_name ((LsStream) op->stream),
-                            dp_name (run, s), where, (double) (s->start - t->window_start) / (double) LS_US,
-                            (double) (s->end - t->window_start) / (double) LS_US);
+    if (op->stream != stream || s->start != end || out->len - begin >= 90) {
+      if (i > 0)
+        g_string_append_c (out, '\n');
+      begin = out->len;
+      g_string_append_printf (out, "%-8s %.1f", ls_stream_name ((LsStream) op->stream),
+                              dp_us (run, s->start));
+    }
+    g_string_append_printf (out, " %s%s %.1f", dp_name (run, s), where, dp_us (run, s->end));
+    end = s->end;
+    stream = op->stream;
   }
+  g_string_append_c (out, '\n');
   return g_string_free (out, FALSE);
 }
 
