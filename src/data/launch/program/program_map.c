@@ -273,7 +273,7 @@ read_spans (Reading *x, const cJSON *list, GArray *spans, guint n, guint release
       OptionSpan *span = span_of (x, spans, *name, n);
       *(is_last ? &span->last : &span->first) = release;
       if (!option_find (&x->map->table, *name))
-        complain (x, one, "there is no option %s among the options", *name);
+        program_complain (&x->check, one, "there is no option %s among the options", *name);
     }
   }
 }
@@ -290,7 +290,7 @@ read_releases (Reading *x, const cJSON *list)
     releases[i] = (OptionRelease) { text_of (one, "name"), text_of (one, "software"),
                                     cJSON_IsNumber (year) ? (guint) CLAMP (year->valuedouble, 0, 9999) : 0 };
     if (!releases[i].name || !releases[i].year || (i + 1 == n && !releases[i].software))
-      complain (x, one, "expected \"name\" and \"year\", and of the last \"software\"");
+      program_complain (&x->check, one, "expected \"name\" and \"year\", and of the last \"software\"");
     read_spans (x, member (one, "new"), spans, n, i, false);
     read_spans (x, member (one, "last"), spans, n, i, true);
   }

@@ -95,7 +95,6 @@ typedef struct {
   const char *module; /* names a file */
 
   /* Of a configuration, which a script may name. */
-  const char *prints; /* a text in the line of a log behind which it prints arguments; NULL: it is no log */
   const char *toml;   /* a text that such a TOML has; NULL: it is none */
   const char *json;   /* a text that such a JSON has, of what a configuration in Python makes */
   const char *yaml;   /* a text that such a YAML has; NULL: it is none */

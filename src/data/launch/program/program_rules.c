@@ -734,7 +734,7 @@ run_members (ProgramRun *run, const cJSON *rule, const char *path, bool is_each)
   bool ok = true;
   for (const cJSON *one = first; one && ok; one = first == node ? NULL : one->next) {
     run->tree = one;
-    set_each (run, one->string ? one->string : "");
+    program_set_each (run, one->string ? one->string : "");
     ok = run_one (run, rule);
   }
   run->tree = tree;
