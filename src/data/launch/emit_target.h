@@ -25,7 +25,6 @@ typedef struct {
   bool is_megatron;        /* of which others refuse what is written for it only */
 } EmitTarget;
 
-
 /* knob: "--schedule zb-2p", as one would type it; why: of the target. */
 void emit_refuse (Emit *e, const char *knob, const char *format, ...) G_GNUC_PRINTF (3, 4);
 void emit_note (Emit *e, const char *format, ...) G_GNUC_PRINTF (2, 3);

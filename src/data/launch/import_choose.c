@@ -94,13 +94,13 @@ all_asked (void)
     g_autoptr (GPtrArray) maps = ls_data_list (LS_DATA_PROGRAMS);
     all = g_array_new (TRUE, FALSE, sizeof (Asked));
     for (guint i = 0; i < maps->len; i++) {
-      const Asked own = { NULL, g_intern_string (((const LsDataEntry *) maps->pdata[i])->name), true, false, true };
+      const char *name = g_intern_string (((const LsDataEntry *) maps->pdata[i])->name);
+      const Asked own = { .map = name, .unwraps = true, .is_own = true };
       if (is_own (maps->pdata[i]))
         g_array_append_val (all, own);
     }
     for (guint i = 0; i < G_N_ELEMENTS (readers); i++) {
-      const Asked one = { readers[i].reader, readers[i].map, readers[i].unwraps,
-                          readers[i].is_last, false };
+      const Asked one = { readers[i].reader, readers[i].map, readers[i].unwraps, readers[i].is_last, false };
       g_array_append_val (all, one);
     }
     g_once_init_leave (&is_made, 1);

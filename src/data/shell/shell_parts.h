@@ -71,25 +71,16 @@ ShellMode shell_enter (LsShell *sh, ShellMode mode);
 bool shell_is_beside (const char *path);
 /* Where the script lies that is being read, as "0" or "BASH_SOURCE"; path NULL: nobody knows. */
 void shell_set_path (LsShell *sh, const char *name, const char *path);
-
-/* --- what processes see of them --- */
-
+/* Processes see it. */
 void shell_export (LsShell *sh, const char *name);
-bool shell_is_declaration (const GPtrArray *words);
-/* What variables that are set in front of a command were before. */
-GHashTable *shell_in_front_new (void);
-/* "A=1" in a command whose words begin with these; none: in front of it. */
-void shell_assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words,
-                              GHashTable *in_front);
-/* Exports those that stand there without a value; of any command, those that are set in front of it. */
-void shell_export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front);
-/* Behind the command they are as before. */
-void shell_set_back (LsShell *sh, GHashTable *in_front);
 
 /* --- words --- */
 
 /* Appends the fields of a word, char *. */
 void shell_expand (LsShell *sh, const char *p, const char *end, GPtrArray *fields);
+/* The variable of the batch system that says what a $(command) counts of the job's nodes or GPUs; NULL: it
+ * counts something else. */
+const char *shell_counted (const char *text, gsize n);
 /* The word as one text, newly allocated, as in quotes; with is_here, quotes are characters. */
 char *shell_expand_text (LsShell *sh, const char *p, const char *end, bool is_here);
 /* Appends the words of a text, cut at blanks outside of holes. */
@@ -180,6 +171,19 @@ void shell_perform_assignment (LsShell *sh, const char *p, const char *end);
  * here: a document that stands with it, target: the file that its output goes to; NULL: neither. */
 ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, bool is_appended);
 
+/* --- which variables processes see, and what is set in front of a command --- */
+
+bool shell_is_declaration (const GPtrArray *words);
+/* What variables that are set in front of a command were before. */
+GHashTable *shell_in_front_new (void);
+/* "A=1" in a command whose words begin with these; none: in front of it. */
+void shell_assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words,
+                              GHashTable *in_front);
+/* Exports those that stand there without a value; of any command, those that are set in front of it. */
+void shell_export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front);
+/* Behind the command they are as before. */
+void shell_set_back (LsShell *sh, GHashTable *in_front);
+
 /* --- shell_output.c --------------------------------------------------------------------------------- */
 
 /* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it
@@ -187,9 +191,6 @@ ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const ch
 ShellOutputFunc shell_output_of;
 /* "printf -v NAME FORMAT WORDS...": sets it. */
 void shell_set_printed (LsShell *sh, const GPtrArray *words);
-/* The variable of the batch system that says what a $(command) counts of the job's nodes or GPUs; NULL: it
- * counts something else. */
-const char *shell_counted (const char *text, gsize n);
 
 /* Runs a command of it, which is no condition, with what shell_run() has beside its words. */
 ShellStatus shell_print (LsShell *sh, const GPtrArray *words, const char *here, const char *target);

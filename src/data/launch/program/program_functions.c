@@ -10,12 +10,6 @@
 #include "data/shell/shell.h"
 #include "data/text/field.h"
 
-static ProgramValue
-text_of (const char *text)
-{
-  return (ProgramValue) { g_strdup (text), NAN };
-}
-
 /* --- options of the job, or in those of another program ------------------------------------------------- */
 
 static const LaunchJob *
@@ -61,7 +55,7 @@ static ProgramValue
 f_text (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = option_text (job_of (run, a), a[0].word);
-  return text ? text_of (text) : program_none ();
+  return text ? program_text (text) : program_none ();
 }
 
 /* The same as it stands there, with what it leaves open. */
@@ -69,7 +63,7 @@ static ProgramValue
 f_raw (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = launch_words_text (job_of (run, a)->words, a[0].word);
-  return text ? text_of (text) : program_none ();
+  return text ? program_text (text) : program_none ();
 }
 
 /* 0: it is not given. */
@@ -289,7 +283,7 @@ static ProgramValue
 f_software (ProgramRun *run, const ProgramArgument *a)
 {
   const char *name = run->job->import->strategy.software;
-  return name ? text_of (name) : program_none ();
+  return name ? program_text (name) : program_none ();
 }
 
 /* Whether its model is given beside the files. */
@@ -322,119 +316,12 @@ f_tokenizer_words (ProgramRun *run, const ProgramArgument *a)
 
 /* --- the command that starts it ------------------------------------------------------------------------ */
 
-/* GPUs that the command is started on; 0: not known. */
-static ProgramValue
-f_gpus (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number ((double) run->job->gpus);
-}
-
-/* A number that what starts the script is told, as torchrun by --nproc_per_node; 0: none. */
-static ProgramValue
-f_starter (ProgramRun *run, const ProgramArgument *a)
-{
-  if (!run->script || !run->script->front)
-    return program_number (0);
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  launch_words_add (words, (char *const *) run->script->front->pdata, run->script->front->len);
-  const char *text = launch_words_text (words, a[0].word);
-  return program_number (text ? (double) g_ascii_strtoull (text, NULL, 10) : 0);
-}
-
-static ProgramValue
-f_variable (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = run->job->variables ? g_hash_table_lookup (run->job->variables, a[0].word) : NULL;
-  return text ? text_of (text) : program_none ();
-}
-
-/* Of what a script sets for its processes; none: it is not set, or left open, which is told. */
-static ProgramValue
-f_set (ProgramRun *run, const ProgramArgument *a)
-{
-  LsImport *import = run->job->import;
-  const char *text = g_hash_table_lookup (run->job->variables, a[0].word);
-  if (!text || !*text)
-    return program_none ();
-  import_note_word (import, a[0].word, NULL);
-  if (!ls_shell_has_hole (text))
-    return text_of (text);
-  g_autofree char *names = ls_shell_hole_names (text);
-  import_unknown (import, "%s: its value is %s, which is not said here", a[0].word, names);
-  return program_none ();
-}
-
-/* Whether processes see a variable that would matter; that they do not is told. */
-static ProgramValue
-f_exported (ProgramRun *run, const ProgramArgument *a)
-{
-  bool is_exported = g_hash_table_contains (run->job->exported, a[0].word);
-  if (!is_exported)
-    import_unknown (run->job->import, "%s: it is set and not exported; processes are taken not to see it",
-                    a[0].word);
-  return program_number (is_exported);
-}
-
-/* What processes are told by a variable that the script sets, or by an option of that name, as files of
- * recipes have it. */
-static ProgramValue
-f_setting (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = run->job->variables ? g_hash_table_lookup (run->job->variables, a[0].word) : NULL;
-  g_autofree char *of_recipe = g_strconcat ("env_vars.", a[0].word, NULL);
-  text = text ? text : option_text (run->job, a[0].word);
-  text = text ? text : option_text (run->job, of_recipe);
-  return text ? text_of (text) : program_none ();
-}
-
-/* A variable of the script, or given beside it, which says what it is set to as an option does. */
-static ProgramValue
-f_environment (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = program_environment (run, a[0].word);
-  if (text)
-    import_note_word (run->job->import, a[0].word, NULL);
-  return text ? text_of (text) : program_none ();
-}
-
-/* Of the slices of TPUs that it is started on: "chips", how many "slices", or "devices" of JAX on a chip; 0:
- * not known. */
-static ProgramValue
-f_slices (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchSlices *s = run->script ? &run->script->slices : NULL;
-  bool is_chips = strcmp (a[0].word, "chips") == 0, is_slices = strcmp (a[0].word, "slices") == 0;
-  return program_number (!s ? 0 : (double) (is_chips ? s->chips : is_slices ? s->slices : s->of_chip));
-}
-
-/* Whether a command starts it, or else it is a configuration alone. */
-static ProgramValue
-f_script (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->script != NULL);
-}
-
-/* Whether that command begins with the program: no other one starts processes. */
-static ProgramValue
-f_is_bare (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->script && run->script->front && run->script->front->len == 0);
-}
-
-/* What the command says by an option of its own. */
-static ProgramValue
-f_argument (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = run->script ? launch_words_text (run->script->words, a[0].word) : NULL;
-  return text ? text_of (text) : program_none ();
-}
-
 /* Of the words that start the program those that do, "litgpt pretrain"; where none are known, the script. */
 static ProgramValue
 f_command (ProgramRun *run, const ProgramArgument *a)
 {
   const char *command = run->command ? run->command : run->job->script;
-  return command ? text_of (command) : program_none ();
+  return command ? program_text (command) : program_none ();
 }
 
 const char *
@@ -458,7 +345,7 @@ static ProgramValue
 f_pair (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = run->script ? program_pair (run->script, a[0].word) : NULL;
-  return text ? text_of (text) : program_none ();
+  return text ? program_text (text) : program_none ();
 }
 
 /* What code that reads the file says of it; none: nothing. */
@@ -467,7 +354,7 @@ f_told (ProgramRun *run, const ProgramArgument *a)
 {
   for (const ProgramTold *told = run->told; told && told->name; told++)
     if (strcmp (told->name, a[0].word) == 0)
-      return told->value ? text_of (told->value) : program_none ();
+      return told->value ? program_text (told->value) : program_none ();
   return program_none ();
 }
 
@@ -484,7 +371,7 @@ f_file (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_path (ProgramRun *run, const ProgramArgument *a)
 {
-  return text_of (run->path);
+  return program_text (run->path);
 }
 
 /* Whether a script sources what is not here. */
@@ -498,7 +385,7 @@ f_lacks (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_name_set (ProgramRun *run, const ProgramArgument *a)
 {
-  return run->name ? text_of (run->name) : program_none ();
+  return run->name ? program_text (run->name) : program_none ();
 }
 
 /* The name of its folder; none: it is in none. */
@@ -519,7 +406,7 @@ static ProgramValue
 f_beside (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = run->files ? import_given (run->files, a[0].word) : NULL;
-  return text ? text_of (text) : program_none ();
+  return text ? program_text (text) : program_none ();
 }
 
 /* What makes the items of a list, with blanks between. */
@@ -560,7 +447,7 @@ static ProgramValue
 f_text_at (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = cJSON_GetStringValue (program_node (run, a[0].word));
-  return text ? text_of (text) : program_none ();
+  return text ? program_text (text) : program_none ();
 }
 
 /* A text, a number or a truth value, as a text. */
@@ -635,7 +522,7 @@ f_which (ProgramRun *run, const ProgramArgument *a)
   const cJSON *mapping = program_node (run, a[0].word);
   for (char **name = names; mapping && *name; name++)
     if (yaml_config_find (mapping, *name))
-      return text_of (*name);
+      return program_text (*name);
   return program_none ();
 }
 
@@ -676,7 +563,7 @@ f_other_at (ProgramRun *run, const ProgramArgument *a)
   g_auto (GStrv) words = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
   const cJSON *node = program_node (run, a[0].word);
   const char *other = find_other (node, (const char *const *) words);
-  return other ? text_of (other) : program_none ();
+  return other ? program_text (other) : program_none ();
 }
 
 static ProgramValue
@@ -783,7 +670,7 @@ f_any_of (ProgramRun *run, const ProgramArgument *a)
   g_auto (GStrv) words = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
   for (char **word = words; *word && a[0].value.text; word++)
     if (strstr (a[0].value.text, *word))
-      return text_of (*word);
+      return program_text (*word);
   return program_none ();
 }
 
@@ -870,7 +757,7 @@ f_without (ProgramRun *run, const ProgramArgument *a)
   const char *text = a[0].value.text, *front = a[1].value.text;
   if (!text)
     return program_none ();
-  return text_of (front && g_str_has_prefix (text, front) ? text + strlen (front) : text);
+  return program_text (front && g_str_has_prefix (text, front) ? text + strlen (front) : text);
 }
 
 /* The same in front of another that it ends with, however often. */
@@ -890,7 +777,7 @@ f_behind (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = a[0].value.text, *mark = a[1].value.text,
              *at = text && mark ? g_strrstr (text, mark) : NULL;
-  return !text ? program_none () : text_of (at ? at + strlen (mark) : text);
+  return !text ? program_none () : program_text (at ? at + strlen (mark) : text);
 }
 
 /* A text in front of the first of another; all of it where that is not there. */
@@ -957,19 +844,8 @@ static const ProgramFunction functions[] = {
   { "published", "v", f_published },
   { "tokenizer_words", "v", f_tokenizer_words },
 
-  { "gpus", "", f_gpus },
-  { "starter", "w", f_starter },
-  { "slices", "w", f_slices },
-  { "variable", "w", f_variable },
-  { "setting", "w", f_setting },
-  { "environment", "w", f_environment },
-  { "set", "w", f_set },
-  { "exported", "w", f_exported },
-  { "script", "", f_script },
-  { "is_bare", "", f_is_bare },
   { "command", "", f_command },
   { "pair", "w", f_pair },
-  { "argument", "w", f_argument },
   { "told", "w", f_told },
 
   { "file", "", f_file, true },
@@ -1037,7 +913,8 @@ engine_function_find (const char *name)
     if (strcmp (functions[i].name, name) == 0)
       return &functions[i];
   const ProgramFunction *const more[]
-      = { program_text_functions, program_open_functions, program_layer_functions, program_file_functions };
+      = { program_text_functions, program_open_functions, program_layer_functions, program_file_functions,
+          program_start_functions };
   for (guint i = 0; i < G_N_ELEMENTS (more); i++)
     for (const ProgramFunction *f = more[i]; f->name; f++)
       if (strcmp (f->name, name) == 0)

@@ -1,8 +1,10 @@
-/* Functions of expressions about layers, and the chunks of a pipeline that they are cut into. */
+/* Functions of expressions and rules about layers, and the chunks of a pipeline that they are cut into. */
 #include <math.h>
 #include <string.h>
 
+#include "data/jobs/job_files.h"
 #include "data/launch/program/program_map.h"
+#include "data/text/field.h"
 #include "schedules/sched.h"
 #include "strategy/shard.h"
 #include "strategy/strategy.h"
@@ -267,6 +269,48 @@ f_is_even (ProgramRun *run, const ProgramArgument *a)
   for (char **word = words; *word; word++)
     is_even = is_even && strcmp (*word, words[0]) == 0;
   return program_number (is_even);
+}
+
+/* --- rules -------------------------------------------------------------------------------------------- */
+
+/* { "windows": pattern, "of": { "S": width }, "layers": n }: layer i has the width of the letter i of the
+ * pattern, which repeats; the last layer has none. */
+void
+program_set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  ProgramValue pattern = program_value_of (run, what),
+               n = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "layers"));
+  const cJSON *of = cJSON_GetObjectItemCaseSensitive (rule, "of");
+  gsize length = pattern.text ? strlen (pattern.text) : 0;
+  g_autoptr (GString) text = g_string_new (NULL);
+  bool has_any = false;
+  for (guint64 i = 0; length > 0 && (double) i < MIN (n.number, MOST_LAYERS); i++) {
+    const char letter[] = { g_ascii_toupper (pattern.text[i % length]), '\0' };
+    const cJSON *node = (double) (i + 1) < n.number ? cJSON_GetObjectItemCaseSensitive (of, letter) : NULL;
+    ProgramValue width = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
+    g_string_append_printf (text, "%s%.0f", i > 0 ? "," : "", width.number);
+    has_any |= width.number > 0;
+    program_value_clear (&width);
+  }
+  if (has_any)
+    option_set_model (run->job, "layer_window", text->str);
+  program_value_clear (&pattern);
+  program_value_clear (&n);
+}
+
+/* { "unset": "a b" }: numbers of the model are as if nothing set them. */
+void
+program_unset (ProgramRun *run, const cJSON *rule, const cJSON *what)
+{
+  LsImport *import = run->job->import;
+  g_auto (GStrv) keys = g_strsplit (what->valuestring, " ", -1);
+  for (char **key = keys; *key; key++) {
+    const LsField *f = ls_field_find_value (ls_model_fields, *key);
+    if (!f || f->kind != LS_FIELD_UINT)
+      continue;
+    g_hash_table_remove (import->model_said, f->key);
+    *(uint32_t *) (gpointer) ((char *) &import->model + f->offset) = 0;
+  }
 }
 
 /* --- the table ----------------------------------------------------------------------------------------- */

@@ -46,8 +46,8 @@ typedef struct {
   /* As a Trainer of Hugging Face has them, and programs around one: read by hf_read_script (), or, of a YAML,
    * hf_read_configuration (). */
   bool is_around;
-  guint needs;        /* options that matter of a command that starts it; 0: one of all */
-  bool has_te;        /* its layers are Transformer Engine's, which reads variables */
+  guint needs; /* options that matter of a command that starts it; 0: one of all */
+  bool has_te; /* its layers are Transformer Engine's, which reads variables */
   /* An option that names a YAML or JSON of options, under its own, as a word of none of these may; NULL: none
    * does. */
   const char *below;
@@ -65,8 +65,8 @@ typedef struct {
   const char *adds;    /* what holds of the text of a file behind it that lies on top too; NULL: none does */
   const cJSON *says;   /* options that it has where it does not say them, an expression for each; of what is
                        * picked (see there), on top of its own */
-  bool has_means;     /* its options that matter are known beside `knows` */
-  bool has_variables; /* the variables that it sets are the options; no command is asked for */
+  bool has_means;      /* its options that matter are known beside `knows` */
+  bool has_variables;  /* the variables that it sets are the options; no command is asked for */
 
   /* Of a log that says what its job is. */
   bool is_log;
@@ -282,6 +282,12 @@ program_value_is_none (const ProgramValue *v)
   return !v->text && v->number != v->number;
 }
 
+static inline ProgramValue
+program_text (const char *text)
+{
+  return (ProgramValue) { g_strdup (text), NAN };
+}
+
 /* What later expressions call so; takes the value. */
 void program_let (ProgramRun *run, const char *name, ProgramValue v);
 /* Of the tree, by its path, or "." for all of it; "/": all that the file has. NULL: it is not there. */
@@ -322,8 +328,9 @@ typedef struct {
 const ProgramFunction *program_function_find (const char *name); /* NULL: there is none */
 /* program_open.c: those about what is left open, and what names tell. */
 extern const ProgramFunction program_open_functions[];
-extern const ProgramFunction program_file_functions[];           /* program_files.c; the last has no name */
-extern const ProgramFunction program_layer_functions[];          /* program_layers.c; the last has no name */
+extern const ProgramFunction program_start_functions[]; /* program_starts.c; the last has no name */
+extern const ProgramFunction program_file_functions[];  /* program_files.c; the last has no name */
+extern const ProgramFunction program_layer_functions[]; /* program_layers.c; the last has no name */
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
 const LsField *program_key_find (const char *word, bool *ret_is_model);
@@ -369,6 +376,12 @@ const OptionTable *program_table_find (const char *name);
 
 /* --- program_files.c: files that options name, what a log prints, what a test measured ----------------- */
 
+/* program_starts.c: starts of names of scripts that train nothing, newly allocated; NULL: all train. Whether
+ * the job's trains nothing, which is then a diagnostic. */
+char *program_others_of (const ProgramFile *of);
+bool program_refuse_other (const ProgramRun *run);
+
+ProgramAction program_set_windows, program_unset; /* program_layers.c */
 ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
     program_read_engine, program_run_engine, program_take_golden;
 /* Arguments that a log prints. */

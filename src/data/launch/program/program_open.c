@@ -6,12 +6,6 @@
 #include "data/launch/program/program_map.h"
 #include "data/shell/shell.h"
 
-static ProgramValue
-text_of (const char *text)
-{
-  return (ProgramValue) { g_strdup (text), NAN };
-}
-
 static const LaunchJob *
 job_of (const ProgramRun *run, const ProgramArgument *a)
 {
@@ -42,7 +36,7 @@ f_path_end (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = launch_words_text (job_of (run, a)->words, a[0].word),
              *end = text ? strrchr (text, LS_SHELL_HOLE_END) : NULL;
-  return end && end[1] == '/' && end[2] ? text_of (end + 1) : program_none ();
+  return end && end[1] == '/' && end[2] ? program_text (end + 1) : program_none ();
 }
 
 /* Whether the program has such an option. */
@@ -57,7 +51,7 @@ f_is_option (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_called (ProgramRun *run, const ProgramArgument *a)
 {
-  return text_of (run->job->import->program);
+  return program_text (run->job->import->program);
 }
 
 /* Whether words that the file does not say may be options. */

@@ -312,30 +312,6 @@ set_mamba (ProgramRun *run, const cJSON *rule, const cJSON *what)
   program_value_clear (&pattern);
 }
 
-/* { "windows": pattern, "of": { "S": width }, "layers": n }: layer i has the width of the letter i of the
- * pattern, which repeats; the last layer has none. */
-static void
-set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  ProgramValue pattern = program_value_of (run, what), n = value_at (run, rule, "layers");
-  const cJSON *of = cJSON_GetObjectItemCaseSensitive (rule, "of");
-  gsize length = pattern.text ? strlen (pattern.text) : 0;
-  g_autoptr (GString) text = g_string_new (NULL);
-  bool has_any = false;
-  for (guint64 i = 0; length > 0 && i < MIN (whole (&n), 65536); i++) {
-    const char letter[] = { g_ascii_toupper (pattern.text[i % length]), '\0' };
-    const cJSON *node = i + 1 < whole (&n) ? cJSON_GetObjectItemCaseSensitive (of, letter) : NULL;
-    ProgramValue width = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
-    g_string_append_printf (text, "%s%.0f", i > 0 ? "," : "", width.number);
-    has_any |= width.number > 0;
-    program_value_clear (&width);
-  }
-  if (has_any)
-    option_set_model (run->job, "layer_window", text->str);
-  program_value_clear (&pattern);
-  program_value_clear (&n);
-}
-
 /* What "on" names, or else PEFT's; with "more" these beside it, be it none. */
 static GPtrArray *
 adapted (ProgramRun *run, const cJSON *rule)
@@ -411,21 +387,6 @@ static void
 forget (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   option_forget (run->job, what->valuestring);
-}
-
-/* { "unset": "a b" }: numbers of the model are as if nothing set them. */
-static void
-unset (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  LsImport *import = run->job->import;
-  g_auto (GStrv) keys = g_strsplit (what->valuestring, " ", -1);
-  for (char **key = keys; *key; key++) {
-    const LsField *f = ls_field_find_value (ls_model_fields, *key);
-    if (!f || f->kind != LS_FIELD_UINT)
-      continue;
-    g_hash_table_remove (import->model_said, f->key);
-    *(uint32_t *) (gpointer) ((char *) &import->model + f->offset) = 0;
-  }
 }
 
 /* A model's own file behind the first. */
@@ -620,7 +581,7 @@ static const struct {
   { { "mamba", AS_VALUE },
     set_mamba,
     { { "channels", AS_VALUE }, { "states", AS_VALUE }, { "taps", AS_VALUE }, { "by", AS_TEXT } } },
-  { { "windows", AS_VALUE }, set_windows, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
+  { { "windows", AS_VALUE }, program_set_windows, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
   { { "adapters", AS_TEMPLATE },
     set_adapters,
     { { "rank", AS_VALUE },
@@ -633,7 +594,7 @@ static const struct {
   { { "otherwise", AS_TEXT }, set_otherwise, { { NULL } } },
   { { "takes", AS_OPTIONS }, take_options, { { NULL } } },
   { { "forget", AS_KEY }, forget, { { NULL } } },
-  { { "unset", AS_TEXT }, unset, { { NULL } } },
+  { { "unset", AS_TEXT }, program_unset, { { NULL } } },
   { { "fixed", AS_KEY }, fix, { { NULL } } },
   { { "model_file", AS_VALUE }, read_model_file, { { NULL } } },
   { { "read", AS_VALUE }, read_options, { { NULL } } },
@@ -916,8 +877,8 @@ static bool
 is_free (const char *key)
 {
   static const char *const names[]
-      = { "all",    "at", "by",  "dropout", "else",     "hint",     "momentum", "more",   "nf4",
-          "of_map", "on", "own", "said",    "software", "switches", "told",     "unless", "why", NULL };
+      = { "all", "at",  "by",   "dropout",  "else",     "hint", "momentum", "more", "nf4", "of_map",
+          "on",  "own", "said", "software", "switches", "told", "unless",   "why",  NULL };
   return g_strv_contains (names, key);
 }
 
