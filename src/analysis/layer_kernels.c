@@ -10,7 +10,7 @@ static const char *const part_names[LS_N_LAYER_PARTS] = {
   [LS_LAYER_ROPE] = "rope",
   [LS_LAYER_COPIES] = "copies around attention",
   [LS_LAYER_ACTIVATION] = "activation",
-  [LS_LAYER_BESIDE] = "beside gemms",
+  [LS_LAYER_BESIDE] = "overlapping gemms",
   [LS_LAYER_REST] = "all other",
   [LS_LAYER_MEMSET] = "memset",
 };

@@ -349,7 +349,7 @@ const Command command_calibrate = {
       "  lockstep calibrate --template runs|nccl|kernels",
     .summary = "Fits the kernels of a GPU to measured ones, NCCL to outputs of nccl-tests, or a cluster to\n"
                "step times measured on it; prints how far off the fit is, on what it saw and on what was\n"
-               "held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op.",
+               "held out. Or lays a step that torch.profiler recorded next to the predicted one, op by op.",
     .examples
     = "FILE is a profile of tools/kernelbench (JSON or CSV), the spans of its --plan, or a table of GEMMs,\n"
       "attention or streaming kernels; with --nccl, what nccl-tests printed or wrote (-J). "

@@ -30,7 +30,7 @@ static const LsOption own[] = {
                "channels" },
   { "protocol", .argument = "auto|simple|ll|ll128", .meaning = "NCCL's protocol; default: as NCCL" },
   { "network", .argument = "flow|alphabeta|step|all",
-    .meaning = "Fidelity of the network; all: beside each other, and how they disagree; default: flow" },
+    .meaning = "Fidelity of the network; all: next to each other, and how they disagree; default: flow" },
   { "min", .argument = "SIZE",
     .meaning = "Smallest size; default: 1KiB; of several numbers of GPUs 1MiB; of --compare all" },
   { "max", .argument = "SIZE", .meaning = "Largest size; default: 8GiB; of --compare all" },

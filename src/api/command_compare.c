@@ -16,7 +16,7 @@ static const LsOption own[] = {
     .meaning = "Results of lockstep run --json, or launch files that import reads, which are simulated; with "
                "--spans tables of spans" },
   { "from", .argument = "FILE", .is_repeated = TRUE,
-    .meaning = "A launch file, as its name alone is, behind those: a side of its own; may be repeated" },
+    .meaning = "A launch file, as its name alone is, after those: a side of its own; may be repeated" },
   { "spans", .meaning = "The files hold spans, the measured ones first" },
   { "max-error", .argument = "P",
     .meaning = "With --spans: exit 5 if the predicted step is off by more percent" },
@@ -192,7 +192,7 @@ const Command command_compare = {
     = "Results of lockstep run --json side by side: which options differ, which parts of the step,\n"
       "of the memory and of the links moved, and by how much; of more than two, a column each. Launch files\n"
                "of other programs are simulated on --cluster, with the options of lockstep run. Or spans\n"
-      "that kernelbench --plan measured on a GPU beside those that lockstep run --csv predicted: by\n"
+      "that kernelbench --plan measured on a GPU together with those that lockstep run --csv predicted: by\n"
       "kernel, gaps and the whole.",
     .examples = "Examples:\n"
                 "  lockstep compare before.json after.json\n"

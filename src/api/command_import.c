@@ -13,7 +13,7 @@
 
 static const LsOption own[] = {
   { "file", .is_positional = TRUE, .is_repeated = TRUE, .argument = "FILE",
-    .meaning = "A launch script, a configuration or a log; behind it files that it names" },
+    .meaning = "A launch script, a configuration or a log; after it files that it names" },
   { "output", .letter = 'o', .argument = "NAME.json", .writes = LS_WRITES_NAMED,
     .meaning = "Write the strategy there and the model to NAME-model.json, for --strategy and --model" },
   { "strict", .meaning = "Exit 4 if something is not known that may matter" },

@@ -190,7 +190,7 @@ const Command command_memory = {
     .name = "memory",
     .line = "what each rank holds at its peak, and what would make it fit",
     .usage = "memory --model NAME|FILE --cluster NAME|FILE [OPTION...]",
-    .summary = "What each rank of a job holds at its peak, by category, when and in which op, beside the\n"
+    .summary = "What each rank of a job holds at its peak, by category, when and in which op, next to the\n"
                "formulas of the papers. If it does not fit: which changes make it fit, simulated, the\n"
                "fastest first. The options that say which job are those of lockstep run.",
     .examples

@@ -15,7 +15,7 @@ static const LsOption own[] = {
   { "steps", .argument = "N",
     .meaning = "Steps of each job that are measured, where all does not repeat sooner; default 8" },
   { "shift", .argument = "N",
-    .meaning = "Also begin each job behind the first later, by each of N parts of its step: which is best" },
+    .meaning = "Also begin each job after the first later, by each of N parts of its step: which is best" },
   { "network", .argument = "flow|alphabeta",
     .meaning = "Shared links, or no contention, by which nobody is slower; default: flow" },
   { "top", .argument = "N", .meaning = "Contested links shown; default 10" },

@@ -324,7 +324,7 @@ const Command command_trace = {
                "trace import makes such a file of profiles of a real run, of one rank or of several, which\n"
                "PyTorch's profiler has written, or of an export of Nsight Systems (nsys export --type\n"
                "sqlite): kernels as measured, communication by the network of the replay. With --cluster it\n"
-               "is replayed, and its step printed beside the measured one.",
+               "is replayed, and its step printed next to the measured one.",
     .examples
     = "Examples:\n"
       "  lockstep trace export --model gpt3-175b --cluster dgx-a100-80g --nodes 8 --tp 8 --pp 8 "

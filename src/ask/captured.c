@@ -500,7 +500,7 @@ ls_capture_run (const LsCaptureAsk *ask, GError **error)
   if (!folder) {
     g_set_error (
         error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-        "there is no capture/liblockstep-capture.so in $LS_MODULE_DIR, beside the program or in %s: this "
+        "there is no capture/liblockstep-capture.so in $LS_MODULE_DIR, next to the program or in %s: this "
         "Lockstep was built with -Dcapture=disabled",
         LS_MODULEDIR);
     return NULL;

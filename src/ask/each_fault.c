@@ -301,7 +301,7 @@ check_alike (const Runs *runs, guint i, GError **error)
       || (runs->step[at] == runs->step[last] && !runs->errors[at] == !runs->errors[last]))
     return TRUE;
   g_autofree char *first = part_name (runs->parts, g->first), *other = part_name (runs->parts, g->last);
-  g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s and %s were taken for alike, but the step differs",
+  g_set_error (error, LS_ERROR, LS_ERROR_FAILED, "%s and %s were assumed to be alike, but the step differs",
                first, other);
   return FALSE;
 }

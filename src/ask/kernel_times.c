@@ -349,7 +349,7 @@ append_one (const Bench *b, GArray *rows, GError **error)
   if (b->spec->attention[0] > 0 && b->spec->dtype == LS_DTYPE_NVFP4) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--dtype nvfp4: there are no attention kernels in it\n"
-                 "note: Transformer Engine runs attention in bf16 or fp8 beside nvfp4 products");
+                 "note: Transformer Engine runs attention in bf16 or fp8 next to nvfp4 products");
     return FALSE;
   }
   if (is_matrix && !ls_hardware_check_dtype (&b->gpu, asked.kernel.dtype, error))

@@ -55,7 +55,7 @@ reason_of (const char *key, bool is_link, double bytes)
     return "nothing here crosses such a link, or something else limits what does";
   if (g_str_has_suffix (key, ".latency"))
     return "NCCL's own latencies hold for the way to the leaf and back, and this link is not on it, or hides "
-           "behind others";
+           "after others";
   return "what crosses such links is limited elsewhere (--critical-path and --sensitivity show where)";
 }
 

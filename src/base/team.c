@@ -46,7 +46,8 @@ load_transport (GError **error)
     g_propagate_error (error, g_steal_pointer (&problem));
   else if (!module)
     g_set_error (error, LS_ERROR, LS_ERROR_UNSUPPORTED,
-                 "--mpi: there is no " LS_TRANSPORT_MODULE " in $LS_MODULE_DIR, beside the program or in %s: "
+                 "--mpi: there is no " LS_TRANSPORT_MODULE
+                 " in $LS_MODULE_DIR, next to the program or in %s: "
                  "this Lockstep was built "
                  "without MPI\nhint: install Open MPI (Debian: libopenmpi-dev, openmpi-bin) and build with "
                  "-Dmpi=enabled",

@@ -99,9 +99,9 @@ figure_of (LsAround *around, LsGemms gemms)
 static const struct {
   const char *variant, *key, *what;
 } ways[LS_N_GEMMS] = {
-  [LS_GEMMS_TILES] = { "tiles", "lost_tiles", "GEMM by tiles beside a kernel that waits" },
-  [LS_GEMMS_CLUSTERS] = { "clusters", "lost_clusters", "GEMM in clusters beside a kernel that waits" },
-  [LS_GEMMS_PERSISTENT] = { "persistent", "waves", "persistent GEMM beside a kernel that waits" },
+  [LS_GEMMS_TILES] = { "tiles", "lost_tiles", "GEMM by tiles together with a kernel that waits" },
+  [LS_GEMMS_CLUSTERS] = { "clusters", "lost_clusters", "GEMM in clusters together with a kernel that waits" },
+  [LS_GEMMS_PERSISTENT] = { "persistent", "waves", "persistent GEMM together with a kernel that waits" },
 };
 
 /* Time beside over time alone, by the rule of a way with the figures of `around`. */
@@ -184,7 +184,7 @@ take_library (const LsAssumed *a)
   *figure_of (a->around, is) = is == LS_GEMMS_PERSISTENT ? waves_of (&sum) : lost_of (&sum);
   g_autofree char *figure = ls_assumed_put (a, ways[is].key, "slowdown", "default"),
                   *put = ls_assumed_put (a, "gemms", "slowdown", "default");
-  ls_assumed_add (a, "library's GEMM beside a kernel that waits", "",
+  ls_assumed_add (a, "library's GEMM together with a kernel that waits", "",
                   mean_rule (a, &a->assumed->around, was, "default"), mean_ratio (&sum), NULL,
                   g_strdup_printf ("%s=%s, %s", put, ways[is].variant, ways[is].key));
 }
@@ -198,7 +198,7 @@ take_told (const LsAssumed *a)
   const double lost = ls_around_lost (&a->assumed->around, LS_GEMMS_PERSISTENT);
   const LsAround was = { .lost_tiles = lost };
   a->around->lost_told = lost_of (&sum);
-  ls_assumed_add (a, "library's GEMM, told of the SMs left", "",
+  ls_assumed_add (a, "library's GEMM, given the number of SMs left", "",
                   mean_rule (a, &was, LS_GEMMS_TILES, "sm-target"), mean_ratio (&sum), NULL,
                   ls_assumed_put (a, "lost_told", "slowdown", "sm-target"));
 }
@@ -213,8 +213,8 @@ take_traffic (const LsAssumed *a)
     return;
   const Sums spin = sum_rows (a, "beside-copy", "default", 0);
   if (spin.n > 0)
-    ls_assumed_add (a, "library's GEMM beside a kernel that copies", "", NAN, mean_ratio (&spin),
-                    "compared by what was told of the SMs left", NULL);
+    ls_assumed_add (a, "library's GEMM together with a kernel that copies", "", NAN, mean_ratio (&spin),
+                    "compared by what was given the number of SMs left", NULL);
   double passes = a->nccl ? a->nccl->hbm_per_wire_all_gather : 0;
   bool has_place = a->nccl && passes > 0 && sum.traffic > 0;
   double measured = sum.traffic > 0 ? fmax (0, sum.rest / sum.traffic) : NAN,

@@ -41,7 +41,7 @@ static const struct {
   [HOST]
   = { "timed_host", offsetof (LsKindFit, timed_host), true, 1e-8, 1e-3, 0.1, "too few kernels are as short" },
   [SIDE] = { "timed_efficiency", offsetof (LsKindFit, timed_efficiency), false, 0.01, 1e3, 0.1,
-             "too few kernels have so much beside them" },
+             "too few kernels have so much next to them" },
 };
 
 typedef struct {

@@ -293,8 +293,8 @@ note_left_out (LsCalibrateRun *run, const LsProfile *p)
             p->n_disturbed));
   if (p->n_beside > 0)
     g_ptr_array_add (run->notes,
-                     g_strdup_printf ("%s: %u spans are left out, which were beside another kernel", p->path,
-                                      p->n_beside));
+                     g_strdup_printf ("%s: %u spans are left out, which were together with another kernel",
+                                      p->path, p->n_beside));
   if (p->n_own_attention > 0)
     g_ptr_array_add (
         run->notes,

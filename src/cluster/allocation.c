@@ -46,7 +46,7 @@ parse_word (const char *text, char **reterr_why)
   if (!is_of_gpus && !g_str_has_prefix (text, "random:"))
     return NULL;
   if (!g_ascii_string_to_unsigned (strchr (text, ':') + 1, 10, 0, UINT32_MAX, &seed, NULL)) {
-    *reterr_why = g_strdup_printf ("\"%s\": expected a whole number below 2^32 behind the colon", text);
+    *reterr_why = g_strdup_printf ("\"%s\": expected a whole number below 2^32 after the colon", text);
     return NULL;
   }
   LsAllocation *a = ls_allocation_new (is_of_gpus ? LS_ALLOCATION_RANDOM_GPUS : LS_ALLOCATION_RANDOM_NODES,

@@ -92,7 +92,7 @@ ls_cluster_spec_check_other (const LsClusterSpec *s, const LsOtherNodes *o, GErr
 {
   const LsClusterSpec *other = o->spec;
   if (s->interior == LS_INTERIOR_TORUS || other->interior == LS_INTERIOR_TORUS)
-    return ls_spec_conflict (error, "slices of a torus are all alike: no other nodes beside or as %s",
+    return ls_spec_conflict (error, "slices of a torus are all alike: no other nodes next to or as %s",
                              o->like);
   if ((other->nics == 0) != (s->nics == 0))
     return ls_spec_conflict (error, "nodes of %s have %s NICs, those of %s %s", o->like,

@@ -61,7 +61,7 @@ expand (const Names *n, const char *before, const char *rest)
   if (!open && strchr (rest, ']'))
     return fail (n, rest, "expected [ before ]");
   if (open && !close)
-    return fail (n, rest, "expected ] behind [");
+    return fail (n, rest, "expected ] after [");
   if (!open) {
     if (n->names->len == LS_ALLOCATION_MAX_NODES)
       return fail (n, before, "more than 2^20 nodes");

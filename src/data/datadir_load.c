@@ -166,7 +166,7 @@ extend (LsDataKind kind, const char *outer, guint depth, LsJsonDoc *doc, LsDiagL
   }
   if (!is_shown (base)) {
     ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, NULL,
-                      "expected a file of Lockstep, or one beside this");
+                      "expected a file of Lockstep, or one next to this");
     ls_json_doc_free (doc);
     return NULL;
   }

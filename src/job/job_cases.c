@@ -65,7 +65,7 @@ take_log (LsCase *c, const char *path, LsDiagList *diags)
   ok = ok && ls_job_load_model (&spec, ls_job_says, &c->model, NULL, diags);
   if (ok && spec.strategy.gpus == 0)
     ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, NULL,
-                 "it does not say how many GPUs there are: give them behind its name, %s:gpus=N", path);
+                 "it does not say how many GPUs there are: give them after its name, %s:gpus=N", path);
   ok = ok && spec.strategy.gpus > 0;
   if (ok) {
     take_job (c, &spec);

@@ -12,11 +12,11 @@
 /* --- a measured step from text ------------------------------------------------------------------- */
 
 #define LS_MEASURED_EXPECTED                                                                                 \
-  "a time with a unit such as 13.9s; behind it, if they are known, tflops=145 (of one rank), memory=61GiB, " \
+  "a time with a unit such as 13.9s; after it, if they are known, tflops=145 (of one rank), memory=61GiB, "  \
   "tokens_per_s=9400"                                                                                        \
   " or tokens_per_s_per_gpu=147, with commas; and :SOURCE"
 #define LS_PUBLISHED_EXPECTED                                                                                \
-  "seconds from 1e-9 to 1e9, or a time with a unit; behind it, if one likes, a source: 13.75:paper or "      \
+  "seconds from 1e-9 to 1e9, or a time with a unit; after it, if one likes, a source: 13.75:paper or "       \
   "38s:log"
 
 /* Seconds of "13.9s" or, if numbers may stand alone, "13.9". */

@@ -97,7 +97,7 @@ find_open_model (const LsImport *from, LsDiagList *diags)
     g_autofree char *why
         = line ? g_strdup (line) : g_strdup_printf ("it does not say %s (%s)", f->key, f->meaning);
     ls_diag_add (diags, LS_ERROR_INPUT, from->path, 0, 0, NULL, NULL, NULL,
-                 "%s: give it behind the name, --from %s:%s=%s, or the model by --model", why, from->path,
+                 "%s: give it after the name, --from %s:%s=%s, or the model by --model", why, from->path,
                  f->key, f->kind == LS_FIELD_ENUM ? f->names[0].name : "N");
   }
 }

@@ -205,7 +205,7 @@ apply_own_runs (const LsJobSpec *spec, const LsFitted *f, const LsIntervalJob *j
   const char *flag = flag_beside (spec);
   if (f->runs.n > 0 && flag)
     interval->remark
-        = g_strdup_printf ("your %u runs (%s) do not count beside %s", f->runs.n, f->runs.file, flag);
+        = g_strdup_printf ("your %u runs (%s) do not count next to %s", f->runs.n, f->runs.file, flag);
   else if (f->runs.n > 0)
     ls_own_runs_interval (&f->runs, job, interval);
   else if (is_fitted (f))

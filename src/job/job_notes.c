@@ -28,7 +28,7 @@ note_tensor_parallel (LsJobResult *r)
     return;
   g_ptr_array_add (r->notes,
                    g_strdup_printf ("%s puts weight gradients off: tensor-parallel collectives of backwards "
-                                    "have no GEMM of them to run beside,"
+                                    "have no GEMM of them to run together with,"
                                     " as they have in 1f1b (exposed tp %.1f %% of the step)",
                                     s->schedule, 100 * exposed / r->report.step_time_s));
 }
@@ -371,7 +371,7 @@ ls_note_optimizer (const LsStrategy *s, GPtrArray *notes)
     return;
   g_ptr_array_add (notes,
                    g_strdup_printf ("optimizer %s: its kernels are counted from its code; none of the runs "
-                                    "behind an interval has it",
+                                    "of an interval has it",
                                     s->optimizer));
   if (s->optimizer_kind->note)
     g_ptr_array_add (notes, g_strdup_printf ("optimizer %s: %s", s->optimizer, s->optimizer_kind->note));
@@ -388,7 +388,7 @@ ls_note_adapters (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
                                       m->mixer == LS_MIXER_NONE ? "attention" : "attention and mixers"));
   if (s->lora_rank > m->hidden) /* each of them has the hidden size on one side */
     g_ptr_array_add (notes,
-                     g_strdup_printf ("adapters of rank %u are of a higher one than any weight beside them "
+                     g_strdup_printf ("adapters of rank %u are of a higher one than any weight next to them "
                                       "can have: each has more numbers than that weight, and can say no more",
                                       s->lora_rank));
 }
@@ -400,7 +400,7 @@ ls_note_positions (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
   if (m->position == LS_POSITION_LEARNED && s->seq > m->seq)
     g_ptr_array_add (notes,
                      g_strdup_printf ("--seq %u: %s has a table of %u learned positions, which does not grow "
-                                      "with it and has no rows for those behind; seq=%u behind the model's "
+                                      "with it and has no rows for those behind; seq=%u after the model's "
                                       "name makes it longer",
                                       s->seq, m->name, m->seq, s->seq));
 }

@@ -12,7 +12,8 @@ note_flash_run_again (LsJobResult *r)
         r->notes,
         g_strdup_printf ("--recompute selective frees next to nothing here: flash attention, which keeps "
                          "no scores, runs again as a whole; %s drops more",
-                         s->lora_rank > 0 ? "beside adapters --recompute full" : "--recompute-parts norm"));
+                         s->lora_rank > 0 ? "together with adapters --recompute full"
+                                          : "--recompute-parts norm"));
 }
 
 /* Of a chunk of a pipeline stage, the most. */

@@ -336,7 +336,7 @@ ls_knobs_summary (const LsStrategy *s, const LsModel *m)
   if (s->pp > 1)
     g_string_append_printf (out, ", %s", s->schedule);
   if (s->pp > 1 && s->pipeline_batch > 0 && s->pipeline_batch < s->global_batch / s->dp)
-    g_string_append_printf (out, " flushed behind each %u sequences", s->pipeline_batch);
+    g_string_append_printf (out, " flushed after each %u sequences", s->pipeline_batch);
   g_string_append_printf (out, ", micro-batch %u of %u", s->micro_batch, s->global_batch);
   if (s->micro_batches_per_replica) {
     g_autofree char *each = knob_text (s, "micro_batches_per_replica");

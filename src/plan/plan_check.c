@@ -240,7 +240,7 @@ check_binding (const LsPlan *plan, uint32_t rank, LsPlanFault *fault)
 
   for (uint32_t i = 0; i < G_N_ELEMENTS (b.peer); i++)
     if (b.peer[i] != UINT32_MAX && (b.peer[i] >= plan->n_ranks || b.peer[i] == rank))
-      return fail (fault, "rank %u: the peer behind slot %s is rank %u, which is not another rank", rank,
+      return fail (fault, "rank %u: the peer at slot %s is rank %u, which is not another rank", rank,
                    ls_slot_name (LS_SLOT_PREV + i), b.peer[i]);
   return TRUE;
 }
@@ -254,8 +254,8 @@ check_peers (const LsPlan *plan, LsPlanFault *fault)
       uint32_t peer = ls_plan_peer (plan, rank, i);
       uint32_t back = peer == UINT32_MAX ? UINT32_MAX : ls_plan_peer (plan, peer, 1 - i);
       if (back != UINT32_MAX && back != rank)
-        return fail (fault, "rank %u: the peer behind slot %s is rank %u, behind whose slot %s is rank %u",
-                     rank, ls_slot_name (LS_SLOT_PREV + i), peer, ls_slot_name (LS_SLOT_PREV + 1 - i), back);
+        return fail (fault, "rank %u: the peer at slot %s is rank %u, at whose slot %s is rank %u", rank,
+                     ls_slot_name (LS_SLOT_PREV + i), peer, ls_slot_name (LS_SLOT_PREV + 1 - i), back);
     }
   return TRUE;
 }

@@ -28,7 +28,7 @@ field_fault (const LsPlan *plan, const LsOp *op)
   const LsOpKindRow *row = &ls_op_kinds[op->kind];
   bool is_timed = row->has & LS_HAS_BESIDE && op->recorded != LS_TIME_NEVER;
   if (op->beside != 0 && (!is_timed || op->beside < 0 || op->beside > op->recorded))
-    return g_strdup ("only a part of a kernel's recorded duration may be beside communication");
+    return g_strdup ("only a part of a kernel's recorded duration may be together with communication");
   if (op->repeat > 1 && !(row->has & LS_HAS_REPEAT))
     return g_strdup_printf ("repeat %u: only kernels and host delays have it", op->repeat);
   char *own = row->fault ? row->fault (plan, op) : NULL;

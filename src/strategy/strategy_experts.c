@@ -33,8 +33,8 @@ ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
       : ls_model_n_streams (m) > 1                       ? "with several residual streams"
       : m->attention_experts > 0                         ? "with experts of attention"
       : m->shared_blocks > 0                             ? "with blocks that layers share"
-      : ls_model_has_beside (m)                          ? "with parts beside the halves of layers"
-      : m->expert_latent > 0                             ? "with experts behind a latent"
+      : ls_model_has_beside (m)                          ? "with parts next to the halves of layers"
+      : m->expert_latent > 0                             ? "with experts after a latent"
       : m->n_experts > 0 && etp > 1 && s->ep > 1
       ? "with experts that are cut and in groups; etp 1 has them whole"
       : m->n_experts > 0 && s->shared_overlap ? "with shared_overlap"
@@ -49,7 +49,7 @@ check_overlap (const LsStrategy *s, LsDiagList *diags)
   const LsSched *sched = ls_sched_find (s->schedule);
   if (s->delay_wgrad && !s->ep_overlap)
     conflict (diags, "/delay_wgrad",
-              "expected ep_overlap with it, whose exchanges run beside what is delayed;"
+              "expected ep_overlap with it, whose exchanges run together with what is delayed;"
               " got none");
   if (!s->ep_overlap)
     return;
@@ -78,10 +78,10 @@ check_shared (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     return;
   if (s->ep_overlap)
     conflict (diags, "/shared_overlap",
-              "expected 0 with ep_overlap, beside whose exchanges the other pass computes; got 1");
+              "expected 0 with ep_overlap, together with whose exchanges the other pass computes; got 1");
   if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_SHARED)
     conflict (diags, "/shared_overlap",
-              "expected 0 where shared experts run again by themselves, beside no exchange; got 1");
+              "expected 0 where shared experts run again by themselves, next to no exchange; got 1");
   if (m->shared_ffn == 0)
     conflict (diags, "/shared_overlap", "expected 0, as the model has no shared experts; got 1");
   if (s->zero_stage == 3)
@@ -101,7 +101,8 @@ check_parts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     { LS_RECOMPUTE_MLP, ls_model_n_moe_layers (m) < m->n_layers, "mlp, as no layer has a dense MLP" },
     { LS_RECOMPUTE_MOE, m->n_experts > 0, "moe, as the model has no experts" },
     { LS_RECOMPUTE_SHARED, m->shared_ffn > 0, "shared, as the model has no shared experts" },
-    { LS_RECOMPUTE_SHARED, !(s->recompute_parts & LS_RECOMPUTE_MOE), "shared beside moe, which has it" },
+    { LS_RECOMPUTE_SHARED, !(s->recompute_parts & LS_RECOMPUTE_MOE),
+      "shared together with moe, which has it" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
     if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & rules[i].part && !rules[i].is_there)

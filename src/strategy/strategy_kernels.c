@@ -45,7 +45,7 @@ check_fp8_ways (const LsStrategy *s, LsDiagList *diags)
     conflict (
         diags, "/fp8_attention",
         "expected none with linear layers scaled in blocks of 128, as Transformer Engine has no attention in "
-        "fp8 beside them");
+        "fp8 next to them");
   else if (s->fp8_attention == LS_FP8_ATTENTION_RECIPE)
     conflict (diags, "/fp8_attention",
               "expected delayed, current or mxfp8 with nvfp4, of which attention has no recipe; got recipe");
@@ -104,7 +104,7 @@ check_fp8_linear (const LsStrategy *s, LsDiagList *diags)
               "expected current or mxfp8, as linear layers of torchao (fp8_linear) have no other");
   if (!is_te && s->lora_rank > 0)
     unsupported (diags, "/fp8_linear",
-                 "adapters beside linear layers of torchao in fp8 are not modelled; expected te");
+                 "adapters next to linear layers of torchao in fp8 are not modelled; expected te");
 }
 
 static void
@@ -132,7 +132,7 @@ check_module_formats (const LsStrategy *s, LsDiagList *diags)
     return;
   if (!is_te)
     unsupported (diags, "/module_formats",
-                 "formats of single modules beside scales of earlier steps, DeepSeek's kernels or torchao's "
+                 "formats of single modules next to scales of earlier steps, DeepSeek's kernels or torchao's "
                  "linear layers are not modelled; expected none");
   if (s->fp8_params)
     unsupported (
@@ -140,7 +140,7 @@ check_module_formats (const LsStrategy *s, LsDiagList *diags)
         "expected false with formats of single modules, whose parameters would be gathered in another one");
   if (s->lora_rank > 0)
     unsupported (diags, "/module_formats",
-                 "formats of single modules beside adapters are not modelled; expected none");
+                 "formats of single modules together with adapters are not modelled; expected none");
 }
 
 /* --- kernels that are listed; documents -------------------------------------------------------- */

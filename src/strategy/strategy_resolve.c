@@ -335,7 +335,7 @@ check_fsdp (const LsStrategy *s, LsDiagList *diags)
               "expected 0, 1 or a size of groups that divides dp * cp = %u * %u; got %u", s->dp, s->cp, n);
   if (s->zero_group > 0 || s->ep > 1)
     unsupported (diags, "/reshard_after_forward",
-                 "groups of %u behind a forward go neither with zero %u@group nor with ep %u: a rank has one "
+                 "groups of %u after a forward go neither with zero %u@group nor with ep %u: a rank has one "
                  "kind"
                  " of sharding group; expected 0 or 1",
                  n, s->zero_stage, s->ep);
@@ -388,7 +388,7 @@ check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (has_ops && s->recompute_parts & ~(uint32_t) (is_op ? LS_RECOMPUTE_OP : LS_RECOMPUTE_DOTS_FLASH))
     conflict (diags, "/recompute_parts",
               "expected op alone, or dots, dots-flash and what begins with but-, which leave nothing for "
-              "other parts; got others beside");
+              "other parts; got others too");
   else if (has_ops && ops_refusal (s, m, s->recompute_parts))
     unsupported (diags, "/recompute_parts", "expected core, norm or activation %s",
                  ops_refusal (s, m, s->recompute_parts));

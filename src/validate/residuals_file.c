@@ -108,7 +108,7 @@ ls_residuals_to_json (const LsResiduals *r, const char *name, const LsResidualPr
   append_text (out, "  ", "schema", "lockstep.residuals/1");
   append_text (out, ",\n  ", "name", name);
   append_text (out, ",\n  ", "source",
-               "published steps beside simulated ones; what the figures are: analysis/interval.h");
+               "published steps next to simulated ones; what the figures are: analysis/interval.h");
   append_provenance (out, p, c);
   append_stretches (out, r);
   g_string_append (out, ",\n  \"groups\": [\n");

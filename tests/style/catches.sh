@@ -40,6 +40,26 @@ layers() {
   ! "$check" "$tree" | grep -F fine.c
 }
 
+# Words that the glossary replaces, in each kind of place; not in comments, code and names.
+words() {
+  mkdir -p "$tree/src/show/text" "$tree"/{strategies,models,topologies,traces,tests}
+  touch "$tree/README.md" "$tree/tests/README.md"
+  printf '%s\n' '/* what lies beside it is taken to be off */' 'const char *key = "beside"; /* a key */' > "$tree/src/a.c"
+  printf '%s\n' '{ "beside": 1, "source": "given as `beside`" }' > "$tree/strategies/a.json"
+  "$check" "$tree"
+  printf 'const char *text = "zero: taken to be off";\n' > "$tree/src/b.c"
+  refuses 'b.c:1:const char *text = "zero: taken to be off";    -> assumed to be' "$check" "$tree"
+  rm "$tree/src/b.c"
+  printf '|a kernel beside another\n' > "$tree/src/show/text/a.txt"
+  refuses 'a.txt:1:' "$check" "$tree"
+  rm "$tree/src/show/text/a.txt"
+  printf '{ "notes": ["layers are not told apart"] }\n' > "$tree/models/a.json"
+  refuses 'a.json:1:' "$check" "$tree"
+  rm "$tree/models/a.json"
+  printf 'Each so-manieth checkpoint.\n' > "$tree/README.md"
+  refuses 'README.md:1:' "$check" "$tree"
+}
+
 # A file that is not on the map, one that is only on it, a name that two rooms have, a mention of what does not exist.
 map() {
   mkdir -p "$tree/src/base" "$tree/src/core"

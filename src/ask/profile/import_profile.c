@@ -302,7 +302,7 @@ note_ranks (Importing *m)
   for (guint i = 0; i < m->groups.groups->len; i++) {
     const LsProfileGroup *g = &g_array_index (m->groups.groups, LsProfileGroup, i);
     if (g->is_inferred)
-      note (m, "the group \"%s\" of %u ranks, %u apart, is taken for %s", g->called, g->size, g->stride,
+      note (m, "the group \"%s\" of %u ranks, %u apart, is assumed to be %s", g->called, g->size, g->stride,
             ls_slot_name ((LsSlot) g->slot));
   }
 }
@@ -338,15 +338,14 @@ note_waits (Importing *m)
 {
   const LsProfileStep *step = rank_at (m, 0)->step;
   if (step->n_inferred > 0)
-    note (
-        m,
-        "%u waits between streams are inferred from the order of launches and the times of ops (%u are told "
-        "by the profile)",
-        step->n_inferred, step->n_told);
+    note (m,
+          "%u waits between streams are inferred from the order of launches and the times of ops (%u are "
+          "reported by the profile)",
+          step->n_inferred, step->n_told);
   if (step->n_shared > 0)
     note (m, "%u streams share one with others: a replay has %d", step->n_shared, LS_N_STREAMS);
   if (rank_at (m, 0)->cut.is_open)
-    note (m, "%s has no next step: it is taken to end with its last op", rank_at (m, 0)->cut.what);
+    note (m, "%s has no next step: it is assumed to end with its last op", rank_at (m, 0)->cut.what);
 }
 
 /* Whether the host is as far ahead of the GPU as the step ends as it was when it began. */
@@ -378,8 +377,8 @@ note_beside (Importing *m)
   g_autofree char *length = ls_format_time (time);
   if (time > 0)
     note (m,
-          "%s of kernels ran beside communication that is ours now: their times hold its slowdown, which the "
-          "replay does not add again, nor take away where there is less communication",
+          "%s of kernels ran together with communication that is ours now: their times hold its slowdown, "
+          "which the replay does not add again, nor take away where there is less communication",
           length);
 }
 

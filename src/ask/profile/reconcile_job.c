@@ -67,7 +67,7 @@ static void
 add_kernels (LsSeenReport *r, const LsLayerReport *layer)
 {
   if (!ls_layer_report_is_there (layer)) {
-    add_key (r, "kernels", NULL, g_strdup ("layers are not told apart"));
+    add_key (r, "kernels", NULL, g_strdup ("layers are not distinguished"));
     return;
   }
   const LsLayerList *near = ls_layer_report_nearest (layer);
@@ -356,7 +356,7 @@ note_open_end (const LsReconcileRun *run)
 {
   if (run->measured.is_open)
     g_ptr_array_add (run->profile->notes,
-                     g_strdup_printf ("%s: %s is the last one: it is taken to end with its last kernel",
+                     g_strdup_printf ("%s: %s is the last one: it is assumed to end with its last kernel",
                                       run->profile->path, run->measured.what));
 }
 

@@ -434,7 +434,7 @@ hf_is_decoder (const LsJsonDoc *doc, const HfFamily *f, LsDiagList *diags)
       return hf_refuse (
           doc, name, diags,
           "not known to be a decoder with a language-model head, which is all that can be simulated; a "
-          "decoder with another head is simulated with that one where architectures=null stands behind its "
+          "decoder with another head is simulated with that one where architectures=null stands after its "
           "name");
   }
   return true;

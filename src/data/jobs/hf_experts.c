@@ -71,7 +71,7 @@ check_last (const LsJsonDoc *doc, const Dense *d, LsDiagList *diags)
   const cJSON *last = hf_get (doc, "moe_layer_end_index"), *number = last && last->child ? last->child : last;
   bool is_before = cJSON_IsNumber (number)
       && (number->valuedouble < 0 ? number->valuedouble < -1 : number->valuedouble + 1 < d->n);
-  return !is_before || hf_refuse (doc, last, diags, "layers without experts behind the others; expected -1");
+  return !is_before || hf_refuse (doc, last, diags, "layers without experts after the others; expected -1");
 }
 
 /* A type may have a pattern of such layers itself. */
@@ -98,8 +98,8 @@ take_layers (const LsJsonDoc *doc, const HfFamily *f, const Dense *d, HfConfig *
     return n_dense == n_first
         || hf_refuse (
                doc, d->said, diags,
-               "dense layers by number beside a pattern of layers; only the first few, or all but each "
-               "so-manieth, can be");
+               "dense layers by number next to a pattern of layers; only the first few, or all but each "
+               "n-th, can be");
   c->dense_layers = 0;
   c->pattern = g_strnfill (d->n, 'A');
   for (uint32_t i = 0; i < d->n; i++)

@@ -39,7 +39,7 @@ static const LsField family_fields[] = {
   { "experts", LS_FIELD_ENUM, offsetof (HfFamily, experts), .names = experts,
     .meaning = "how the type says which layers have experts" },
   { "windows", LS_FIELD_ENUM, offsetof (HfFamily, windows), .names = windows, .default_text = "`\"behind\"`",
-    .meaning = "layers with a window, where no list says it: those behind the first max_window_layers, or "
+    .meaning = "layers with a window, where no list says it: those after the first max_window_layers, or "
                "unless that is said by full_every (`behind`); `all`; of the first max_window_layers the "
                "first and each `second`; those without rope (`unrotated`); those with attention of the "
                "first half of all (`first_half`); none (`listed`)" },
@@ -54,7 +54,7 @@ static const LsField family_fields[] = {
   BOOL (slides, "sliding_window is heeded"),
   BOOL (unrotated_full, "layers that see the whole sequence have no rope, if others do not"),
   BOOL (dense_is_shared, "without experts the MLP is as wide as the shared one would be"),
-  BOOL (ffn_is_shared, "with experts, intermediate_size is of an MLP beside them, which sees all tokens"),
+  BOOL (ffn_is_shared, "with experts, intermediate_size is of an MLP next to them, which sees all tokens"),
   BOOL (halves_ffn, "intermediate_size is twice the inner width"),
   BOOL (qkv_bias_alone, "attention_bias and bias are of Q, K and V alone"),
   BOOL (kv_by_flag, "heads of keys and values by multi_query and new_decoder_architecture"),
@@ -67,12 +67,12 @@ static const LsField family_fields[] = {
     .meaning = "rank of step sizes of mamba2: hidden_size / 16, or this if that is less" },
   { "own_behind_half", LS_FIELD_UINT, offsetof (HfFamily, own_behind_half), .max = 65536,
     .default_text = "all",
-    .meaning = "of layers behind the first half so many have keys and values, or a memory, of their own" },
+    .meaning = "of layers after the first half so many have keys and values, or a memory, of their own" },
   { "mixer_key_share", LS_FIELD_DOUBLE, offsetof (HfFamily, mixer_key_share), .max = 64,
     .default_text = "none",
     .meaning = "unless said, a mixer has as many heads as attention, and keys of as many; all keys together "
                "are this share of hidden_size wide, and a value is as wide as two keys" },
-  BOOL (own_tables, "encoder and decoder have a table of words each, the latter's that of the head"),
+  BOOL (own_tables, "encoder and decoder have a table of tokens each, the latter's that of the head"),
   { NULL },
 };
 
@@ -156,7 +156,7 @@ static const LsField file_fields[] = {
     .element_size = sizeof (char *), .default_text = "none",
     .meaning = "keys of a config.json that make no difference to a step" },
   { "told", LS_FIELD_SOURCES, .default_text = "none",
-    .meaning = "keys of a config.json that are left out, and what is told where they are on" },
+    .meaning = "keys of a config.json that are left out, and what is reported where they are on" },
   { "types", LS_FIELD_ARRAY, offsetof (TypesFile, types), .required = true, .fields = type_fields,
     .element_size = sizeof (TypeEntry), .meaning = "what is known of each" },
   { NULL },

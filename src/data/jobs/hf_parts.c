@@ -75,9 +75,9 @@ hf_separate_tables (const LsJsonDoc *doc, LsModel *m, GPtrArray *notes, LsDiagLi
   bool is_tied = m->tied_embeddings;
   m->tied_embeddings = false;
   g_ptr_array_add (
-      notes, g_strdup ("the decoder's table of words, which is the head's, is counted as the head alone"));
+      notes, g_strdup ("the decoder's table of tokens, which is the head's, is counted as the head alone"));
   return is_tied
-      || hf_refuse (doc, ls_json_doc_root (doc), diags, "three tables of words cannot be simulated");
+      || hf_refuse (doc, ls_json_doc_root (doc), diags, "three tables of tokens cannot be simulated");
 }
 
 /* What a multimodal model calls the part that reads text. */

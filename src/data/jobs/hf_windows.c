@@ -180,7 +180,7 @@ check_index_values (const LsJsonDoc *doc, LsDiagList *diags)
     if (one && one->valuedouble > 0 && is_without->valuedouble == 0)
       return hf_refuse (
           doc, is_without, diags,
-          "values of an indexer beside those of attention cannot be simulated; expected 1 in layers "
+          "values of an indexer together with those of attention cannot be simulated; expected 1 in layers "
           "that have one");
     one = one ? one->next : NULL;
   }
@@ -273,8 +273,8 @@ place_windows (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const
   if (m->full_every == 1)
     return hf_refuse (
         doc, list_of_layers (doc) ? list_of_layers (doc) : ls_json_doc_root (doc), diags,
-        "windows in so few layers cannot be simulated beside latents, indexers, chunks, shared keys or "
-        "heads that go with windows");
+        "windows in so few layers cannot be simulated together with latents, indexers, chunks, shared keys "
+        "or heads that go with windows");
   note_period (notes, false, m->full_every, "attention over the whole sequence");
   return true;
 }
@@ -342,7 +342,7 @@ check_gates (const LsJsonDoc *doc, const HfFamily *f, const LsModel *m, LsDiagLi
       break;
   return !cJSON_IsArray (list) || (!one && i == m->n_layers)
       || hf_refuse (doc, list, diags,
-                    "gates behind attention in other layers than those with a window cannot be simulated");
+                    "gates after attention in other layers than those with a window cannot be simulated");
 }
 
 bool

@@ -124,13 +124,13 @@ const LsField ls_model_fields[] = {
         .meaning
         = "taps of a convolution of queries and keys over tokens, of each column; `qk_mix` goes with it"),
   UINT ("qk_mix", qk_mix, 4096, .default_text = "none",
-        .meaning = "taps of another behind it, in which the columns of a head meet"),
+        .meaning = "taps of another after it, in which the columns of a head meet"),
   UINT ("router_hidden", router_hidden, 1 << 20, .default_text = "none",
         .meaning = "columns of three layers of a router before its last, and of a norm"),
   BOOL (residual_scale, "each half scales and shifts what it adds, and what it adds to"),
   BOOL (latent_gate,
         "queries of latent attention, and a gate of its output, are made of their latent before "
-        "and behind its norm"),
+        "and after its norm"),
   BOOL (attention_gate, "attention's output is gated, by a projection as wide as that of queries"),
   BOOL (attention_gate_windowed, "in layers with a window alone"),
   BOOL (attention_gate_own,
@@ -188,9 +188,9 @@ const LsField ls_model_fields[] = {
         = "sets of weights of the blocks that layers B share, which take them in turn (Zamba): attention, "
           "whose input is the embedding, too, and an MLP"),
   UINT ("block_mlp_rank", block_mlp_rank, 1 << 20, .default_text = "none",
-        .meaning = "rank of adapters that each of these layers has beside the way up of the MLP"),
+        .meaning = "rank of adapters that each of these layers has next to the way up of the MLP"),
   UINT ("block_attention_rank", block_attention_rank, 1 << 20, .default_text = "none",
-        .meaning = "likewise beside queries, keys and values"),
+        .meaning = "likewise together with queries, keys and values"),
   BOOL (tied_embeddings, "the head shares the embedding's weights"),
   BOOL (dropout, "trained with dropout"),
   UINT ("attention_experts", attention_experts, 65536, .default_text = "none",
@@ -202,7 +202,7 @@ const LsField ls_model_fields[] = {
   UINT ("top_k", top_k, 65536, .default_text = "none", .meaning = "experts that each token is sent to"),
   UINT ("zero_experts", zero_experts, 65536, .default_text = "none",
         .meaning
-        = "outputs of the router beside these that stand for doing nothing; `top_k` is without them, "
+        = "outputs of the router next to these that stand for doing nothing; `top_k` is without them, "
           "on the mean"),
   BOOL (sigmoid_router,
         "scores of its experts are sigmoids, to which a bias of each is added for the choice alone"),
@@ -213,10 +213,10 @@ const LsField ls_model_fields[] = {
         .meaning = "groups that each token is sent to"),
   UINT ("expert_ffn", expert_ffn, 1 << 22, .default_text = "none", .meaning = "inner width of one expert"),
   UINT ("adjugate_ffn", adjugate_ffn, 1 << 22, .default_text = "none",
-        .meaning = "inner width of a small expert beside each, which `adjugate_of` neighbours share"),
+        .meaning = "inner width of a small expert next to each, which `adjugate_of` neighbours share"),
   UINT ("adjugate_of", adjugate_of, 65536, .default_text = "none", .meaning = "so many"),
   UINT ("expert_latent", expert_latent, 1 << 20, .default_text = "none",
-        .meaning = "width that experts read and write, behind a projection of all tokens and before another"),
+        .meaning = "width that experts read and write, after a projection of all tokens and before another"),
   UINT ("shared_ffn", shared_ffn, 1 << 22, .default_text = "none",
         .meaning = "inner width of the shared experts together, which see every token"),
   UINT ("dense_layers", n_dense_layers, 65536, .default_text = "none",
@@ -225,7 +225,7 @@ const LsField ls_model_fields[] = {
         .meaning = "of every so many of the others the last has experts"),
   UINT ("predict_layers", predict_layers, 64, .default_text = "none",
         .meaning
-        = "blocks behind the last layer that predict tokens further ahead (MTP): each takes its input and "
+        = "blocks after the last layer that predict tokens further ahead (MTP): each takes its input and "
           "an embedding through a projection, and ends in the head again"),
   { "predict_pattern", LS_FIELD_STRING, offsetof (LsModel, predict_pattern),
     .default_text = "one, as the last of the model",
@@ -233,7 +233,7 @@ const LsField ls_model_fields[] = {
   BOOL (predict_windowed, "their attention has the `window`, also where that of the last layer has none"),
   BOOL (predict_shared, "these blocks have the same weights: those of the first"),
   UINT ("own_layers", own_layers, 65536, .default_text = "layers",
-        .meaning = "first layers, whose weights those behind them use again, in order"),
+        .meaning = "first layers, whose weights those after them use again, in order"),
   UINT ("encoder_layers", encoder_layers, 65536, .default_text = "none",
         .meaning = "first layers that are an encoder's; the others are a decoder's that attends to it, too"),
   UINT ("decoder_seq", decoder_seq, 1 << 27, .default_text = "seq",
@@ -252,7 +252,7 @@ const LsField ls_model_fields[] = {
         .meaning = "keys that it chooses together, without latent attention"),
   UINT ("index_every", index_every, 65536, .default_text = "1",
         .meaning
-        = "behind the first layers of every so many the last has an indexer, the others meet the keys "
+        = "after the first layers of every so many the last has an indexer, the others meet the keys "
           "that it chose"),
   UINT ("index_first", index_first, 65536, .default_text = "none",
         .meaning = "so many layers first, which all have one"),
@@ -270,7 +270,7 @@ const LsField ls_model_fields[] = {
   UINT ("streams", streams, 64, .default_text = "one",
         .meaning = "residual streams, of the kind that follows"),
   ENUM (stream_kind, stream_kinds, .default_text = "`\"mixed\"`",
-        .meaning = "mixed before and behind each half of a layer (hyper-connections, `mixed`), or one is "
+        .meaning = "mixed before and after each half of a layer (hyper-connections, `mixed`), or one is "
                    "computed in each layer and all are predicted (AltUp, `alternate`)"),
   UINT ("layer_input", layer_input, 1 << 16, .default_text = "none",
         .meaning = "width of an input that each layer has of its own, from a table and from the embedding"),
@@ -278,14 +278,14 @@ const LsField ls_model_fields[] = {
   UINT ("noise_heads", noise_heads, 65536, .default_text = "half",
         .meaning = "with difference, the heads of the second attention, each shared by several of the first"),
   UINT ("norm_gate_rank", norm_gate_rank, 1 << 20, .default_text = "none",
-        .meaning = "rank of gates behind the norms before attention and before experts (A.X-K2)"),
+        .meaning = "rank of gates after the norms before attention and before experts (A.X-K2)"),
   UINT ("ngram_tables", ngram_tables, 4096, .default_text = "none",
         .meaning = "tables of several tokens in a row, each `hidden / ngram_tables` wide, of which products "
                    "are added to the embedding of a token"),
   UINT ("ngram_rows", ngram_rows, 1u << 31, .default_text = "none",
         .meaning = "rows of the first of them; each next one has two more"),
   UINT ("laurel_rank", laurel_rank, 1 << 20, .default_text = "none",
-        .meaning = "rank of two products beside attention (LAuReL)"),
+        .meaning = "rank of two products together with attention (LAuReL)"),
   UINT ("kv_shared_layers", kv_shared_layers, 65536, .default_text = "none",
         .meaning = "last layers that meet keys and values of the last layer before them that is windowed as "
                    "they are; those with a mixer gate what the last one before them made"),

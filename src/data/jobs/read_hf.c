@@ -297,19 +297,19 @@ check_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsDiag
 {
   if (f->experts == HF_STEPPED && c->dense_layers > 0 && c->sparse_step > 1)
     return hf_refuse (doc, first_of (doc, "decoder_sparse_step", "moe_layer_freq"), diags,
-                      "experts in each so-manieth layer behind dense ones; expected 1");
+                      "experts in every n-th layer after dense ones; expected 1");
   if (c->expert_period > 0 && c->expert_offset + 1 != c->expert_period)
     return hf_refuse (doc, first_of (doc, "expert_layer_offset", "expert_layer_period"), diags,
                       "experts in another than the last of expert_layer_period layers; expected the last");
   if (f->experts == HF_AFTER && c->sparse_step > 1)
     return hf_refuse (doc, first_of (doc, "decoder_sparse_step", "moe_layer_freq"), diags,
-                      "experts in each so-manieth layer from 0 on; expected 1");
+                      "experts in every n-th layer from 0 on; expected 1");
   return true;
 }
 
 #define LENGTH_REMEDY "set the training length with --seq"
 #define PREDICT_NOTE                                                                                         \
-  "layers that predict further tokens are left out: predict_layers=1 behind the model's name brings one"
+  "layers that predict further tokens are left out: predict_layers=1 after the model's name brings one"
 
 static bool
 is_known_activation (const char *name)

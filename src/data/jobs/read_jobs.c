@@ -48,7 +48,7 @@ const LsField ls_jobs_fields[] = {
     .element_size = sizeof (LsJobsEntry), .meaning = "the jobs" },
   { "traffic", LS_FIELD_ARRAY, offsetof (LsJobsFile, traffic), .fields = traffic_fields,
     .element_size = sizeof (LsJobsTraffic), .default_text = "none",
-    .meaning = "what moves between nodes beside the jobs: checkpoints, storage" },
+    .meaning = "what moves between nodes together with the jobs: checkpoints, storage" },
   { NULL },
 };
 

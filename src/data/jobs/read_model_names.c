@@ -21,7 +21,7 @@ static const LsField named_fields[] = {
     .element_size = sizeof (char *), .meaning = "what programs and hubs call it" },
   { "decoder_of", LS_FIELD_ARRAY, offsetof (NamedModel, decoder_of), .fields = name_element,
     .element_size = sizeof (char *),
-    .meaning = "what they call models that are this one behind an encoder of what is no text" },
+    .meaning = "what they call models that are this one after an encoder of what is no text" },
   { "model", LS_FIELD_IGNORED, .required = true, .expected = "text or object",
     .meaning = "a name of models/, or an object with the keys of such a file, or with those of a config.json "
                "of Hugging Face that are read, `name` and `source`" },

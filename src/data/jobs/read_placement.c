@@ -23,7 +23,7 @@ const LsField ls_placement_fields[] = {
   { "cluster_nodes", LS_FIELD_UINT, offsetof (LsPlacementFile, cluster_nodes), .max = MAX_RANKS,
     .default_text = "as many as it needs", .meaning = "nodes of the cluster that it is for" },
   { "nodes", LS_FIELD_STRING, offsetof (LsPlacementFile, nodes), .default_text = "none: `ranks`",
-    .meaning = "a list of nodes, which ranks fill in its order: `\"node[000-063,072]\"`; behind a colon all "
+    .meaning = "a list of nodes, which ranks fill in its order: `\"node[000-063,072]\"`; after a colon all "
                "nodes of the cluster" },
   { "ranks", LS_FIELD_ARRAY, offsetof (LsPlacementFile, ranks), .element_size = sizeof (LsPlacedRank),
     .fields = rank_fields, .lines = true, .default_text = "none: `nodes`", .meaning = "a GPU for each rank" },

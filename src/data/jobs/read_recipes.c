@@ -125,7 +125,7 @@ check_core (Check *check, const cJSON *node, const LsRecipeKernel *k)
        says_more = k->name || k->is_product || k->elements_text || k->bytes_text || k->launches_text
       || k->read + k->write > 0 || k->where != LS_WHERE_ALWAYS;
   if (says_more || (k->access != LS_ACCESS_NONE && !may_touch))
-    complain (check, node, "the core is the operator's own: expected no other key beside \"core\"%s",
+    complain (check, node, "the core is the operator's own: expected no other key together with \"core\"%s",
               may_touch ? " but \"access\"" : "");
 }
 
@@ -220,13 +220,13 @@ check_collectives (Check *check, const cJSON *object)
   const LsRecipe *r = check->recipe;
   if (r->gathers_each && !r->one_by_one)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "gathers_each"),
-              "the products of %s are joint: expected \"one_by_one\" beside it", operator_name (r));
+              "the products of %s are joint: expected \"one_by_one\" together with it", operator_name (r));
   if (r->reduces_each && !r->one_by_one)
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "reduces_each"),
-              "the products of %s are joint: expected \"one_by_one\" beside it", operator_name (r));
+              "the products of %s are joint: expected \"one_by_one\" together with it", operator_name (r));
   if (r->reduces_gathered && (!r->reduces_each || r->gathers_each))
     complain (check, cJSON_GetObjectItemCaseSensitive (object, "reduces_gathered"),
-              "the products of %s do not share a gather: expected \"reduces_each\" beside it, and no"
+              "the products of %s do not share a gather: expected \"reduces_each\" together with it, and no"
               " \"gathers_each\"",
               operator_name (r));
   if (r->gathers_output && r->operator_ != LS_RECIPE_LOGITS)
@@ -242,10 +242,11 @@ check_one_hot (Check *check, const cJSON *object)
   const cJSON *at = cJSON_GetObjectItemCaseSensitive (object, "one_hot");
   bool is_order = r->operator_ == LS_RECIPE_PERMUTE;
   if (r->is_one_hot && r->operator_ != LS_RECIPE_EMBEDDING && !is_order)
-    complain (check, at, "%s looks no words up; expected it of embedding, or of permute", operator_name (r));
+    complain (check, at, "%s looks no tokens up; expected it of embedding, or of permute", operator_name (r));
   if (r->is_one_hot && is_order
       && (r->loops || (r->forward && r->forward->len > 0) || (r->backward && r->backward->len > 0)))
-    complain (check, at, "expected neither kernels nor \"loops\" beside it: products take their place");
+    complain (check, at,
+              "expected neither kernels nor \"loops\" together with it: products take their place");
 }
 
 /* Steps and copies go one way; the first kernel of clipping is the norm. */

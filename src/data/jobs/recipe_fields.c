@@ -174,7 +174,7 @@ static const LsField operator_fields[] = {
   { "widths", LS_FIELD_UINT_LIST, offsetof (LsRecipe, widths), .n_offset = offsetof (LsRecipe, n_widths),
     .min = 1, .default_text = "any",
     .meaning = "norms: rows of so many numbers, of hidden, a head or a latent, as a library is tuned for; an "
-               "entry behind it is for the others" },
+               "entry after it is for the others" },
   { "one_by_one", LS_FIELD_BOOL, offsetof (LsRecipe, one_by_one), .default_text = "false",
     .meaning = "qkv, fc1: a matrix product for each of Q, K and V, of gate and up" },
   { "gathers_each", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_each), .default_text = "false",
@@ -182,17 +182,16 @@ static const LsField operator_fields[] = {
   { "reduces_each", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_each), .default_text = "false",
     .meaning = "one_by_one: with tensor parallelism the input gradient of each is reduced by itself" },
   { "reduces_gathered", LS_FIELD_BOOL, offsetof (LsRecipe, reduces_gathered), .default_text = "false",
-    .meaning = "reduces_each: but with sequence parallelism once, behind the gather that they share" },
+    .meaning = "reduces_each: but with sequence parallelism once, after the gather that they share" },
   { "gathers_output", LS_FIELD_BOOL, offsetof (LsRecipe, gathers_output), .default_text = "false",
     .meaning = "logits: with tensor parallelism each rank gathers them all, and computes the whole loss" },
   { "one_hot", LS_FIELD_BOOL, offsetof (LsRecipe, is_one_hot), .default_text = "false",
     .meaning
-    = "embedding: words are looked up by a product with a one-hot matrix, the core then; permute: where "
+    = "embedding: tokens are looked up by a product with a one-hot matrix, the core then; permute: where "
       "experts are padded to a capacity, tokens reach them, and come back, by products with such matrices" },
   { "loops", LS_FIELD_BOOL, offsetof (LsRecipe, loops), .default_text = "false",
-    .meaning
-    = "permute: a rank's experts run one after the other, each behind a count of its tokens that the "
-      "host waits for" },
+    .meaning = "permute: a rank's experts run one after the other, each after a count of its tokens that the "
+               "host waits for" },
   { "host_reads", LS_FIELD_UINT, offsetof (LsRecipe, host_reads), .max = 8, .default_text = "none",
     .meaning
     = "so often the host waits for all that is before the last kernel of `forward`, as for a copy from "

@@ -46,7 +46,7 @@ const LsField ls_strategy_fields[] = {
 
   { UINT (layout, gpus, "tp pp cp dp, or the whole cluster or slice", "ranks of the job"), USUAL, OF_JOB },
   { UINT (layout, tp, "1", "tensor-parallel degree"), USUAL, OF_JOB },
-  { BOOL (layout, sp, "false", "sequence parallelism beside tensor parallelism; no effect with tp 1"),
+  { BOOL (layout, sp, "false", "sequence parallelism next to tensor parallelism; no effect with tp 1"),
     USUAL },
   { UINT (layout, pp, "1", "pipeline stages"), USUAL, OF_JOB },
   { UINT (layout, vpp, "1", "model chunks of a stage (virtual stages)"), USUAL, OF_JOB },
@@ -113,11 +113,11 @@ const LsField ls_strategy_fields[] = {
         "outputs), mla-up (what latent attention makes of its latents), mlp, moe, shared (an MLP, experts "
         "with their router, shared experts, from their input), op (torchtitan's policy), dots "
         "(JAX's: all but matrix products), dots-flash (but "
-        "these and attention), but-qkv, but-attention, but-projection, but-up, but-down (but some of "
+        "these and attention), keep-qkv, keep-attention, keep-projection, keep-up, keep-down (but some of "
         "these)"),
     .argument = "A,B",
     .expected = "core, norm, activation, mla-up, mlp, moe, shared, several such as \"core,norm\", op, dots, "
-                "dots-flash, some of but-qkv, but-attention, but-projection, but-up, but-down, or auto",
+                "dots-flash, some of keep-qkv, keep-attention, keep-projection, keep-up, keep-down, or auto",
     .words = recompute_words },
   { ENUM (memory, recompute_method, recompute_methods, "uniform",
           "full: groups of layers, or the first layers of a chunk") },
@@ -168,10 +168,9 @@ const LsField ls_strategy_fields[] = {
       precision, fp8_attention, fp8_attentions, "none",
       "fp8, nvfp4: attention by cuDNN in fp8 too (Transformer Engine's fp8_dpa), scaled as fp8_recipe says, "
       "or in a way of its own") },
-  { ENUM (
-        precision, fp8_amax_reduction, amax_reductions, "stage",
-        "fp8, delayed: ranks that share the largest numbers of tensors behind each pass: tp cp dp, tp cp, or "
-        "none"),
+  { ENUM (precision, fp8_amax_reduction, amax_reductions, "stage",
+          "fp8, delayed: ranks that share the amax of tensors after each pass: tp cp dp, tp cp, or "
+          "none"),
     SET_ONLY },
   { BOOL (precision, fp8_act_store, "false",
           "the input of the activation of an MLP or expert is kept in fp8") },
@@ -202,11 +201,10 @@ const LsField ls_strategy_fields[] = {
   { ENUM (optimizer, optimizer_tp, optimizer_tps, "blockwise",
           "what is multiplied of a matrix that tp cuts: a rank's part, the whole on each, or parts whose "
           "products are summed") },
-  { ENUM (
-        optimizer, master, masters, "fp32",
-        "weights that the optimizer steps on: fp32 beside those in 16 bits; megatron, precision-aware: in 16 "
-        "bits, or what bf16 ones lack; one copy, ddp: none, those in 16 bits, with moments in 16 bits; "
-        "or the weights are fp32 and cast for each product (autocast)"),
+  { ENUM (optimizer, master, masters, "fp32",
+          "weights that the optimizer steps on: fp32 together with those in 16 bits; megatron, "
+          "precision-aware: in 16 bits, or what bf16 ones lack; one copy, ddp: none, those in 16 bits, with "
+          "moments in 16 bits; or the weights are fp32 and cast for each product (autocast)"),
     .of_program = true },
   { ENUM (optimizer, moment_dtype, moment_dtypes, "fp32", "megatron: format of Adam's first moment") },
   { ENUM (optimizer, variance_dtype, moment_dtypes, "fp32", "and of its second") },
@@ -234,7 +232,7 @@ const LsField ls_strategy_fields[] = {
           "cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1)"),
     SET_ONLY },
   { ROW (software, vocab_multiple, LS_FIELD_UINT, "128",
-         "words are padded to a multiple of this times tp, as Megatron-LM's "
+         "tokens are padded to a multiple of this times tp, as Megatron-LM's "
          "make_vocab_size_divisible_by; 1: only so that tp cuts them"),
     .min = 1, .max = 1 << 20, SET_ONLY },
   { ROW (software, train_metrics, LS_FIELD_UINT, "0",
@@ -291,13 +289,14 @@ const LsField ls_strategy_fields[] = {
   { BOOL (pipeline, post_validation, "false",
           "nobody waits for the norm of the gradients: it is checked a step later (zero bubble)") },
 
-  { BOOL (tensor, tp_overlap, "false", "tensor-parallel collectives beside GEMMs; needs sp"), ON_OFF },
+  { BOOL (tensor, tp_overlap, "false", "tensor-parallel collectives together with GEMMs; needs sp"), ON_OFF },
   { ENUM (tensor, tp_overlap_kind, tp_overlaps, "ring",
-          "tp_overlap: beside GEMMs that do not need it, or pipelined with those that do too") },
+          "tp_overlap: together with GEMMs that do not need it, or pipelined with those that do too") },
   { BOOL (tensor, tp_overlap_margin, "true", "tp_overlap: GEMMs leave bulk collectives SMs"), SET_ONLY },
-  { BOOL (tensor, tp_async, "true",
-          "in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM, as in "
-          "Megatron-LM since 2022"),
+  { BOOL (
+        tensor, tp_async, "true",
+        "in the backward, tensor-parallel collectives of column-parallel layers run together with a GEMM, as "
+        "in Megatron-LM since 2022"),
     SET_ONLY },
   { CTAS (tensor, tp_max_ctas, "tensor-parallel collectives (ncclConfig_t.maxCTAs)") },
   { BOOL (tensor, sp_save_gathered, "false",
@@ -322,7 +321,7 @@ const LsField ls_strategy_fields[] = {
           "lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over"),
     .argument = "TEXT" },
   { ENUM (experts, expert_padding, expert_paddings, "none",
-          "rows of zeros behind the tokens of an expert, up to the fullest of its rank, or up to "
+          "rows of zeros after the tokens of an expert, up to the fullest of its rank, or up to "
           "expert_capacity; these are sent, too") },
   { ENUM (experts, dispatcher, dispatchers, "all-to-all",
           "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a "
@@ -338,12 +337,12 @@ const LsField ls_strategy_fields[] = {
   { ENUM (experts, delay_wgrad, flags, "1 with ep_overlap in dualpipe and dualpipev, else 0",
           "with ep_overlap: weight gradients are computed while tokens are exchanged"),
     ON_OFF },
-  { BOOL (experts, shared_overlap, "false", "shared experts run beside the exchange of tokens") },
+  { BOOL (experts, shared_overlap, "false", "shared experts run together with the exchange of tokens") },
 
   { CTAS (data, dp_max_ctas, "reductions and gathers over copies") },
   { BOOL (data, dp_overlap, "true", "reduce gradients during the backward pass"), ON_OFF },
   { ENUM (data, loop_overlap, loop_overlaps, "gathers",
-          "xla-fsdp: what runs beside compute: gathers (in their turn of the loop over layers), turn "
+          "xla-fsdp: what runs together with compute: gathers (in their turn of the loop over layers), turn "
           "(reductions, too), pipelined (both, from one turn to the next)"),
     SET_ONLY },
   { ENUM (data, loop_copies, loop_copies, "none",
@@ -357,12 +356,12 @@ const LsField ls_strategy_fields[] = {
           "micro-batches that reduce gradients; flush: the last before each flush of the pipeline") },
   { BOOL (data, grad_norm, "true", "all-reduce the norm of the gradients before the optimizer"), ON_OFF },
   { BOOL (data, grad_check, "false",
-          "megatron: the host reads the norm of each bucket before it is reduced, to find what is no number "
+          "megatron: the host reads the norm of each bucket before it is reduced, to find NaN or Inf "
           "(check_for_nan_in_grad)") },
   { ROW (data, bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB", "ddp: size of a bucket"),
     .above = true },
   { BOOL (data, bucket_view, "true",
-          "ddp: gradients are views of the buckets, which else are beside them "
+          "ddp: gradients are views of the buckets, which else are next to them "
           "(gradient_as_bucket_view)") },
   { ELEMENTS (data, bucket_params, "the larger of 40e6 and 1e6 dp", "megatron: parameters of a bucket") },
   { ENUM (data, ps_servers, servers, "nodes",

@@ -25,6 +25,12 @@ static const struct {
   { "shared", LS_RECOMPUTE_SHARED },
   { "dots-flash", LS_RECOMPUTE_DOTS_FLASH }, /* names of several before these */
   { "dots", LS_RECOMPUTE_DOTS },
+  { "keep-qkv", LS_RECOMPUTE_BUT_QKV },
+  { "keep-attention", LS_RECOMPUTE_BUT_ATTENTION },
+  { "keep-projection", LS_RECOMPUTE_BUT_PROJECTION },
+  { "keep-up", LS_RECOMPUTE_BUT_UP },
+  { "keep-down", LS_RECOMPUTE_BUT_DOWN },
+  /* as they were called until November 2026; read, and not written */
   { "but-qkv", LS_RECOMPUTE_BUT_QKV },
   { "but-attention", LS_RECOMPUTE_BUT_ATTENTION },
   { "but-projection", LS_RECOMPUTE_BUT_PROJECTION },

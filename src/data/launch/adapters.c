@@ -86,7 +86,7 @@ read_pattern (LsImport *import, const LaunchAdapters *a, const char *pattern)
   g_autofree char *text = ls_lora_words (set, ",");
   if (set == 0)
     import_unknown (import,
-                    "%s: %s is the pattern of no linear layer that is known; it is taken to be of all",
+                    "%s: %s is the pattern of no linear layer that is known; it is assumed to be of all",
                     a->option, pattern);
   else
     import_infer (import, "%s: its pattern is that of %s, by names of Transformers' models", a->option, text);
@@ -114,7 +114,8 @@ read_modules (LsImport *import, const LaunchAdapters *a)
       uint32_t modules = modules_of (&import->model, *name);
       set |= modules;
       if (**name && modules == 0)
-        import_unknown (import, "%s: %s is no linear layer that can have adapters; it is taken to have none",
+        import_unknown (import,
+                        "%s: %s is no linear layer that can have adapters; it is assumed to have none",
                         a->option, *name);
     }
   }
@@ -159,7 +160,8 @@ launch_set_adapters (LsImport *import, const LaunchAdapters *a)
   uint32_t set = read_modules (import, a);
   if (set == 0 || !can_be_simulated (import, a)) {
     import_unknown (
-        import, "%s: only adapters are trained, which cannot be simulated here; all weights are taken to be",
+        import,
+        "%s: only adapters are trained, which cannot be simulated here; all weights are assumed to be",
         a->option);
     return;
   }

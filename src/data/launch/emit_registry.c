@@ -92,7 +92,7 @@ emit_refuse_megatrons (Emit *e)
     emit_refuse (e, "predict_layers of the model", "only Megatron-LM's --mtp-num-layers is written");
   const uint64_t words = ls_model_padded_vocab (e->m, e->s->vocab_multiple, e->s->tp);
   if (words != e->m->vocab)
-    emit_note (e, "the %u words are padded to %" G_GUINT64_FORMAT " here (vocab_multiple %u), not there",
+    emit_note (e, "the %u tokens are padded to %" G_GUINT64_FORMAT " here (vocab_multiple %u), not there",
                e->m->vocab, words, e->s->vocab_multiple);
 }
 

@@ -228,7 +228,7 @@ check_used (const ImportFile *files, guint n, LsDiagList *diags)
       continue;
     ls_diag_add (diags, LS_ERROR_INPUT, files[i].path, 0, 0, NULL, NULL,
                  is_log ? "give one log with steps"
-                        : "leave it out, or give the file that names it; beside a job a log is read whose "
+                        : "leave it out, or give the file that names it; next to a job a log is read whose "
                           "lines of steps are known (lockstep import --help)",
                  is_log ? "nothing of it is used: the job has its time of a step from another file"
                         : "nothing of it is used: %s does not read it",
@@ -244,7 +244,7 @@ refuse_unknown (const ImportFile *file, LsDiagList *diags)
 {
   if (import_log_what (file))
     ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
-                 "give one of them, behind the files of its job if there are", "several logs, and no job");
+                 "give one of them, after the files of its job if there are", "several logs, and no job");
   else if (!is_adapter (file, diags) && !yaml_config_refuse (file, diags)
            && !launch_script_refuse (file, diags)) {
     const char *hint = ls_lookalike_hint (file->text);

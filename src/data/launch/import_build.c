@@ -142,7 +142,7 @@ set (LsImport *import, const LsField *fields, void *target, GHashTable *said, co
     return;
   }
   bool is_variable = g_str_has_prefix (text, "${") && strchr (text, '}');
-  g_autofree char *hint = is_variable ? g_strdup_printf (": give it behind the name, %s:%.*s=N", import->path,
+  g_autofree char *hint = is_variable ? g_strdup_printf (": give it after the name, %s:%.*s=N", import->path,
                                                          (int) strcspn (text + 2, "}:"), text + 2)
                                       : NULL;
   import_conflict (import, "%.*s: \"%s\" is no value for %s%s", (int) strcspn (option, " "), option, text,
@@ -248,7 +248,7 @@ import_stages_conflict (LsImport *import, const char *format, ...)
   g_autofree char *text = g_strdup_vprintf (format, args);
   va_end (args);
   if (is_given)
-    import_infer (import, "stages as given beside the file; left out: %s", text);
+    import_infer (import, "stages as given together with the file; left out: %s", text);
   else
     import_conflict (import, "%s", text);
 }
@@ -307,7 +307,7 @@ import_model_of_name (LsImport *import, const char *name)
   }
   const char *slash = found ? strrchr (found, '/') : NULL;
   if (found)
-    import_infer (import, "model %s: taken for %s, as the end of its path says", name,
+    import_infer (import, "model %s: assumed to be %s, as the end of its path says", name,
                   strstr (name, found) || !slash ? found : slash + 1);
   if (is_decoder)
     import_unknown (import, "model %s: its decoder alone is simulated; what sees or hears is left out", name);

@@ -154,7 +154,7 @@ launch_read_submit (LaunchBatch *batch, LsShell *shell, const LsShellCommand *c,
   const char *nodes = open_of (w, node_options), *gpus = open_of (w, gpu_options),
              *open = nodes ? nodes : gpus;
   if (open)
-    import_unknown (import, "what sbatch is told by %s: the script's own lines are taken", open);
+    import_unknown (import, "what sbatch is given by %s: the script's own lines are taken", open);
   guint64 n_nodes = launch_first_of (w, node_options), per_node = launch_first_of (w, gpu_options);
   batch->submitted_nodes = n_nodes ? n_nodes : batch->submitted_nodes;
   batch->submitted_per_node = per_node ? per_node : batch->submitted_per_node;

@@ -306,8 +306,8 @@ refuse (const Search *s, const ImportFile *file, LsDiagList *diags)
                    started ? "; it starts " : "", started ? started : "");
   add_names (why, "; it sources what is not here: ", s->sources);
   add_names (why, "; it starts what is not here: ", s->started);
-  const char *hint = s->sources->len + s->started->len > 0 ? "give these files too, behind it"
-      : s->kind->marks && strstr (file->text, ".yaml")     ? "give the YAML that it names too, behind it"
+  const char *hint = s->sources->len + s->started->len > 0 ? "give these files too, after it"
+      : s->kind->marks && strstr (file->text, ".yaml")     ? "give the YAML that it names too, after it"
       : started
       ? "if another script starts this one and sets its variables, give that one in front; else " IMPORT_ELSE
       : IMPORT_ELSE;

@@ -135,7 +135,7 @@ option_tell_other (const LaunchJob *job, const char *name, const char *words, co
   g_autofree char *small = text ? g_ascii_strdown (text, -1) : NULL, *known = g_ascii_strdown (words, -1);
   g_auto (GStrv) all = g_strsplit (known, " ", -1);
   if (small && !g_strv_contains ((const char *const *) all, small))
-    import_unknown (job->import, "%s %s: taken for %s", name, text, taken);
+    import_unknown (job->import, "%s %s: assumed to be %s", name, text, taken);
 }
 
 void
@@ -398,10 +398,11 @@ tell_packed (LaunchJob *job, const LaunchOption *o, const OptionRow *row)
   bool packs = row->on ? g_strcmp0 (text, row->on) == 0 : !is_negative && option_is_on (job, o->name);
   tell_holes (job, o, 0);
   if (packs && !import_is_open (job->import, "lengths"))
-    import_open (job->import, "lengths",
-                 "%s: attention may be inside documents, whose lengths are not in the file: taken to be over "
-                 "whole sequences (lengths)",
-                 o->written);
+    import_open (
+        job->import, "lengths",
+        "%s: attention may be inside documents, whose lengths are not in the file: assumed to be over "
+        "whole sequences (lengths)",
+        o->written);
 }
 
 /* What the row of an option decides of the strategy; NULL: nothing. */

@@ -233,7 +233,7 @@ check_command (const ImportFile *file, LsDiagList *diags)
     is_bare = !launch_has_line (file->text, starts[i]);
   if (is_bare)
     ls_diag_add (diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL,
-                 "give the script that is started with them, which names this file, and this file behind it",
+                 "give the script that is started with them, which names this file, and this file after it",
                  "arguments of a Trainer, without the command that they are of");
   return !is_bare;
 }

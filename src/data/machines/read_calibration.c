@@ -46,7 +46,8 @@ static const LsField left_out_fields[] = {
   }
 const LsField ls_fitted_fields[] = {
   FACTOR ("compute", compute, "rate of arithmetic, times that of the GPU's calibration"),
-  FACTOR ("overlap", overlap, "what moving data cost a kernel beside them, times that of the NCCL file"),
+  FACTOR ("overlap", overlap,
+          "what moving data cost a kernel together with them, times that of the NCCL file"),
   FACTOR ("intra_node", intra_node,
           "rate inside a node, times that of the NCCL file and the links' efficiency (at most 1)"),
   FACTOR ("inter_node", inter_node, "rate between nodes, likewise"),
@@ -103,7 +104,7 @@ const LsField ls_kind_fit_fields[] = {
     .meaning = "edge of the square tile that runs at half rate" },
   { "square_tile", LS_FIELD_DOUBLE, offsetof (LsKindFit, square_tile), .max = 4096, .default_text = "0",
     .meaning
-    = "edge of a square tile that the library of GEMMs has beside 256 x 128 and smaller ones; 0: none" },
+    = "edge of a square tile that the library of GEMMs has next to 256 x 128 and smaller ones; 0: none" },
   { "wave_blind", LS_FIELD_BOOL, offsetof (LsKindFit, wave_blind), .default_text = "false",
     .meaning = "that library chooses a tile as if of a started wave only its share were paid" },
   { "wave_rounding", LS_FIELD_DOUBLE, offsetof (LsKindFit, wave_rounding), .max = 1, .default_text = "0",
@@ -284,7 +285,8 @@ static const LsField around_fields[] = {
           "rate of a copy to or from the host while another goes the other way, over its rate alone"),
   AROUND (
       "priority_wait", LS_FIELD_TIME, priority_wait, (double) LS_S, "0us",
-      "how long communication waits for SMs that gets ready beside a kernel; at most until that kernel ends"),
+      "how long communication waits for SMs that gets ready while a kernel runs; at most until that kernel "
+      "ends"),
   AROUND (
       "streams_in_layer", LS_FIELD_DOUBLE, streams_in_layer, 16, "1",
       "time of elementwise kernels, norms, softmaxes and reductions inside a layer, over their time alone; "
@@ -297,9 +299,9 @@ static const LsField around_fields[] = {
           "SMs that a GEMM of a block for each tile loses for each that communication holds"),
   AROUND ("lost_clusters", LS_FIELD_DOUBLE, lost_clusters, 16, "1", "the same of one in clusters"),
   AROUND ("lost_told", LS_FIELD_DOUBLE, lost_told, 16, "1",
-          "the same of one that was told how many SMs are left"),
+          "the same of one that was given how many SMs are left"),
   AROUND ("waves", LS_FIELD_DOUBLE, waves, 16, "2",
-          "time of a persistent GEMM that begins beside communication, over its time alone"),
+          "time of a persistent GEMM that begins together with communication, over its time alone"),
   { "source", LS_FIELD_SOURCES, .default_text = "none", .meaning = "by key: which rows it comes from" },
   { NULL },
 };
@@ -324,7 +326,7 @@ const LsField ls_calibration_fields[] = {
     .default_text = "not known: 1",
     .meaning = "rate of attention that reads a mask, relative to what its kernel reaches without" },
   { "around", LS_FIELD_OBJECT, 0, .fields = around_fields, .default_text = "nothing measured",
-    .meaning = "what was measured besides kernels: launches, gaps, GEMMs beside communication" },
+    .meaning = "what was measured besides kernels: launches, gaps, GEMMs together with communication" },
   { "kernels", LS_FIELD_OBJECT, 0, .required = true, .fields = kernel_fields,
     .meaning = "by kind of kernel" },
   { "measured", LS_FIELD_ARRAY, offsetof (LsCalibration, measured), .fields = measured_fields,

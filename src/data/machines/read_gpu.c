@@ -75,8 +75,9 @@ const LsField ls_gpu_fields[] = {
     .meaning = "standard deviation of the rate of matrix products among such chips: a job waits for its "
                "slowest" },
   { "persistent_gemms", LS_FIELD_BOOL, offsetof (LsGpu, persistent_gemms), .default_text = "false",
-    .meaning = "GEMMs launch a block for each SM: what finds none beside communication runs in a second "
-               "wave" },
+    .meaning
+    = "GEMMs launch a block for each SM: what finds none together with communication runs in a second "
+      "wave" },
   { "mxfp8", LS_FIELD_BOOL, offsetof (LsGpu, has_mxfp8), .default_text = "false",
     .meaning = "its matrix units take fp8 with a scale for each 32 values (fp8_recipe mxfp8)" },
   { "lacks_flash", LS_FIELD_BOOL, offsetof (LsGpu, lacks_flash), .default_text = "false",

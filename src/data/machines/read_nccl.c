@@ -132,8 +132,9 @@ const LsField ls_nccl_fields[] = {
     .meaning = "all-to-all: time of what a member copies to itself over that of a message" },
   NUMBER (sm_share_per_channel, 1, "SMs held by one channel / SMs of the GPU"),
   { "stall_per_byte", LS_FIELD_DOUBLE, offsetof (LsNccl, stall_per_byte), .default_text = "0", .max = 16,
-    .meaning = "a compute-bound kernel beside moving data stands still while the HBM could move this many "
-               "bytes per byte of the array" },
+    .meaning
+    = "a compute-bound kernel together with moving data stands still while the HBM could move this many "
+      "bytes per byte of the array" },
   NUMBER (hbm_per_wire_all_reduce, 16, "HBM bytes for each byte on the wire, all-reduce"),
   NUMBER (hbm_per_wire_all_gather, 16, "all-gather"),
   NUMBER (hbm_per_wire_reduce_scatter, 16, "reduce-scatter"),

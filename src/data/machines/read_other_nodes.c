@@ -9,7 +9,7 @@ const LsField ls_other_nodes_fields[] = {
   { "nodes", LS_FIELD_STRING, offsetof (LsOtherNodes, nodes), .required = true,
     .meaning = "their numbers, from 0: `\"2-3,7\"`" },
   { "like", LS_FIELD_STRING, offsetof (LsOtherNodes, like), .required = true,
-    .meaning = "a cluster by name or path, changes behind a colon included: its accelerator, what is in a "
+    .meaning = "a cluster by name or path, changes after a colon included: its accelerator, what is in a "
                "node, its NICs; not its fabric and faults" },
   { NULL },
 };

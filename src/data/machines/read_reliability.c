@@ -81,8 +81,8 @@ static const LsField cause_fields[] = {
   { CAUSE ("effect", LS_FIELD_ENUM, effect), .names = effects, .default_text = "`\"replace\"`",
     .meaning
     = "replace: the job ends, and goes on with another node; restart: it ends, and goes on with the same; "
-      "planned: the same, behind a checkpoint; stall: it waits; slow: it is slower until the node is found "
-      "and replaced; corrupt: it goes on with wrong numbers, and later back behind them" },
+      "planned: the same, after a checkpoint; stall: it waits; slow: it is slower until the node is found "
+      "and replaced; corrupt: it goes on with wrong numbers, and later back after them" },
   { CAUSE ("count", LS_FIELD_DOUBLE, count), .max = 1e9, .default_text = "`per_day` says it",
     .meaning = "how many were seen" },
   { CAUSE ("per_day", LS_FIELD_DOUBLE, per_day), .max = MAX_PER_DAY, .default_text = "`count` says it",

@@ -585,7 +585,7 @@ read_spans (LsProfile *p, LsDiagList *diags)
     ls_csv_fields_read (p->csv, i, columns, &s, diags);
     g_array_append_val (spans, s);
     if (s.end_us < s.start_us)
-      error_at (p, i, "end_us", diags, "expected an end behind the start, %g; got %g", s.start_us, s.end_us);
+      error_at (p, i, "end_us", diags, "expected an end after the start, %g; got %g", s.start_us, s.end_us);
   }
   return spans;
 }

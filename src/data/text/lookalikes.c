@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define LOG "--from FILE reads it, behind the script or configuration of its job"
+#define LOG "--from FILE reads it, after the script or configuration of its job"
 #define CLUSTERS                                                                                             \
   "--cluster reads files of Lockstep in JSON and what NCCL dumps (NCCL_TOPO_DUMP_FILE), in a file *.xml; "   \
   "lockstep list clusters names those that are known"

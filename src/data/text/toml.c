@@ -109,7 +109,7 @@ add_code_point (Toml *t, GString *out, guint n_digits)
   gunichar c = 0;
   for (guint i = 0; i < n_digits; i++, t->at++) {
     if (!g_ascii_isxdigit (*t->at))
-      return fail (t, start, "expected %u hexadecimal digits behind \\%c", n_digits, start[-1]);
+      return fail (t, start, "expected %u hexadecimal digits after \\%c", n_digits, start[-1]);
     c = c << 4 | (gunichar) g_ascii_xdigit_value (*t->at);
   }
   if (c == 0)
@@ -656,7 +656,7 @@ read_pair (Toml *t, cJSON *table, guint depth)
   if (!parts)
     return false;
   if (*t->at != '=')
-    return fail (t, t->at, "expected '=' behind a key");
+    return fail (t, t->at, "expected '=' after a key");
   t->at++;
   cJSON *target = descend_pair (t, table, parts, where);
   const char *key = parts->pdata[parts->len - 1];

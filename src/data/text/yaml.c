@@ -308,7 +308,7 @@ add_merged (Build *b, Frame *f, cJSON *node, yaml_mark_t mark)
   const cJSON *item = cJSON_IsArray (node) ? node->child : node;
   for (; item; item = cJSON_IsArray (node) ? item->next : NULL) {
     if (!cJSON_IsObject (item))
-      return fault (b, mark, "expected a mapping, or a list of them, behind <<");
+      return fault (b, mark, "expected a mapping, or a list of them, after <<");
     g_ptr_array_add (f->merged, (gpointer) item);
   }
   return true;

@@ -325,7 +325,7 @@ side_of (RankReading *x, const ChakraNode *node)
   x->all->wants_rings = !x->is_ours && !x->all->has_rings;
   chakra_complain (x, node,
                    "rank %" G_GUINT64_FORMAT " is not its %s: a rank exchanges messages with one rank before "
-                   "and one behind it",
+                   "and one after it",
                    other, side ? "next" : "prev");
   return NULL;
 }

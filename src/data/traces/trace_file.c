@@ -266,9 +266,9 @@ const LsField ls_trace_op_fields[] = {
     .default_text = "costed from the shape", .meaning = "of a kernel, copy or host-delay: how long it took" },
   { "beside", LS_FIELD_TIME, offsetof (TraceOp, beside), .max = MAX_TIME, .default_text = "0s",
     .meaning
-    = "of a kernel: for so long of `recorded` communication ran beside it, whose slowdown is in it" },
+    = "of a kernel: for so long of `recorded` communication ran together with it, whose slowdown is in it" },
   INDEX (TraceOp, "repeat", repeat, LS_TRACE_MAX_REPEAT, .min = 1, .default_text = "1",
-         .meaning = "of a kernel or host-delay: so many alike, one behind the other; issuing each costs the "
+         .meaning = "of a kernel or host-delay: so many alike, one after the other; issuing each costs the "
                     "host"),
   ENUM (TraceOp, "slot", slot, comm_slots, .default_text = "none",
         .meaning = "of a collective: on which communicator of the rank"),
@@ -276,13 +276,13 @@ const LsField ls_trace_op_fields[] = {
   { "algorithm", LS_FIELD_STRING, offsetof (TraceOp, algorithm), .default_text = "chosen as NCCL does",
     .meaning = "of a collective: by which algorithm (those of `lockstep collective`)" },
   { "margin", LS_FIELD_BOOL, offsetof (TraceOp, has_margin), .default_text = "false",
-    .meaning = "of a collective: GEMMs beside it are launched on the SMs that it leaves" },
+    .meaning = "of a collective: GEMMs together with it are launched on the SMs that it leaves" },
   { "light", LS_FIELD_BOOL, offsetof (TraceOp, is_light), .default_text = "false",
     .meaning = "of a collective of few numbers: it takes its time, but loads no link" },
   INDEX (TraceOp, "max_ctas", max_ctas, UINT8_MAX, .default_text = "0: any",
          .meaning = "of a collective: thread blocks of NCCL's kernel at most"),
   { "graph", LS_FIELD_BOOL, offsetof (TraceOp, is_in_graph), .default_text = "false",
-    .meaning = "of a kernel: it is launched by a CUDA graph, behind another of it" },
+    .meaning = "of a kernel: it is launched by a CUDA graph, after another of it" },
   BYTES (TraceOp, "bytes", bytes, .default_text = "0B",
          .meaning = "of a collective: the whole array, as nccl-tests counts; of a copy"),
   ENUM (TraceOp, "dtype", dtype, dtypes, .default_text = "the kernel's, or fp32",
@@ -389,8 +389,10 @@ static const LsField rank_fields[] = {
   COMM ("stage", LS_SLOT_STAGE),
   COMM ("model", LS_SLOT_MODEL),
   COMM ("world", LS_SLOT_WORLD),
-  INDEX (TraceRank, "prev", peer[0], UINT32_MAX - 1, .default_text = "none", .meaning = "rank behind prev"),
-  INDEX (TraceRank, "next", peer[1], UINT32_MAX - 1, .default_text = "none", .meaning = "rank behind next"),
+  INDEX (TraceRank, "prev", peer[0], UINT32_MAX - 1, .default_text = "none",
+         .meaning = "rank that `prev` names"),
+  INDEX (TraceRank, "next", peer[1], UINT32_MAX - 1, .default_text = "none",
+         .meaning = "rank that `next` names"),
   { NULL },
 };
 

@@ -17,7 +17,7 @@
  * is needed (Hugging Face; torchtitan but for Llama 4: pull request 4095), elsewhere their last product is an
  * autograd function, which saves its input when it has run. Deviation: of the latter (NVIDIA-NeMo/Automodel)
  * results are not brought back again.
- * but-qkv, but-attention, but-projection, but-up, but-down: each layer runs again but for the outputs
+ * keep-qkv, keep-attention, keep-projection, keep-up, keep-down: each layer runs again but for the outputs
  * that are named so, as JAX's policies save them by name (MaxText, layers/decoders.py of August 2025,
  * get_remat_policy: save_qkv_proj, save_out_proj, save_dot_except_mlp, custom; praxis' SAVE_QKV_OUT_PROJ).
  * Products are kept whatever their format, and XLA drops what nobody needs.

@@ -85,7 +85,7 @@ counts_are_whole_and_letters_binary (void)
                                        "17592186044416M" };
   for (size_t i = 0; i < G_N_ELEMENTS (wrong); i++)
     if (count_of (wrong[i]) != UINT64_MAX)
-      ls_check_impl (false, __FILE__, __LINE__, "\"%s\" is taken for a count", wrong[i]);
+      ls_check_impl (false, __FILE__, __LINE__, "\"%s\" is assumed to be a count", wrong[i]);
 }
 
 static void

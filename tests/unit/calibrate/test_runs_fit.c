@@ -412,7 +412,7 @@ the_interval_is_of_what_was_left_out (void)
   LS_CHECK_DOUBLE (is_high / is_low, >, 1.05 * exp (2 * most));
   g_autofree char *named
       = interval_of (path, "residuals", "2", &is_low, &is_high); /* what is asked for is not ignored */
-  LS_CHECK (strstr (named, "do not count beside --residuals") != NULL);
+  LS_CHECK (strstr (named, "do not count next to --residuals") != NULL);
   g_unlink (path);
 }
 

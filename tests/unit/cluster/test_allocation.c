@@ -38,7 +38,7 @@ lists_are_read_as_slurm_writes_them (void)
     { "gpu-a-[1,3]", "gpu-a-1 gpu-a-3" },
     { "", "! \"\": expected a name of a node between commas" },
     { "a,,b", "! \"\": expected a name of a node between commas" },
-    { "n[1-", "! \"n[1-\": expected ] behind [" },
+    { "n[1-", "! \"n[1-\": expected ] after [" },
     { "n1-3]", "! \"n1-3]\": expected [ before ]" },
     { "n[]", "! \"n[]\": expected numbers between [ and ]" },
     { "n[4-2]", "! \"4-2\": the range ends before it begins" },
@@ -119,7 +119,7 @@ ranks_fill_the_nodes_of_a_list (void)
     { "a", 4, "! \"a\" does not end in a number: say which nodes the cluster has, as NODES:ALL-NODES" },
     { "a1,b2", 4,
       "! \"a1\" and \"b2\" begin differently: say which nodes the cluster has, as NODES:ALL-NODES" },
-    { "random:x", 4, "! \"random:x\": expected a whole number below 2^32 behind the colon" },
+    { "random:x", 4, "! \"random:x\": expected a whole number below 2^32 after the colon" },
     { "random:1", 20, "! error: /placement: 20 ranks: the placement has GPUs for 16" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {

@@ -92,7 +92,7 @@ aliases_are_copies_and_merges_lie_below (void)
     { "{'<<': 1}", "{\"<<\":1}" },
     { "a: &x 1\na: 2\nb: *x", "{\"a\":2,\"b\":1}" },
     { "{<<: {a: &x {b: 1}}, c: *x}", "{\"c\":{\"b\":1},\"a\":{\"b\":1}}" },
-    { "a: {<<: 3}", "1:9: error: expected a mapping, or a list of them, behind <<" },
+    { "a: {<<: 3}", "1:9: error: expected a mapping, or a list of them, after <<" },
     { "a: &x [*x]", "1:8: error: *x: no value with the anchor &x ends before it" },
   };
   check (cases, G_N_ELEMENTS (cases));

@@ -22,7 +22,7 @@ typedef struct {
 static const Shape shapes[] = {
   { "a node a replica", 8, 1, 4, 1, "tp-cp-ep-dp-pp", false },
   { "four replicas a node", 2, 1, 4, 1, "tp-cp-ep-dp-pp", false },
-  { "stages beside each other", 2, 1, 4, 1, "tp-cp-ep-pp-dp", false },
+  { "stages next to each other", 2, 1, 4, 1, "tp-cp-ep-pp-dp", false },
   { "context over nodes", 4, 4, 2, 1, "tp-cp-ep-dp-pp", false },
   { "experts over a node", 1, 1, 2, 8, "tp-cp-ep-dp-pp", false },
   { "data parallelism alone", 1, 1, 1, 1, "tp-cp-ep-dp-pp", false },

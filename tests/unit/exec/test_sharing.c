@@ -176,10 +176,10 @@ check_pair (bool is_across, const Traffic *a, const Traffic *b)
   predict (h->cluster, phases, predicted);
   for (uint32_t i = 0; i < 2; i++) {
     if (!LS_CHECK ((double) together[i] > 1.05 * (double) alone[i]))
-      fprintf (stderr, "%s beside %s: %g, alone %g ms\n", t[i]->name, t[1 - i]->name,
+      fprintf (stderr, "%s next to %s: %g, alone %g ms\n", t[i]->name, t[1 - i]->name,
                ls_time_to_s (together[i]) * 1e3, ls_time_to_s (alone[i]) * 1e3);
     if (!LS_CHECK (fabs (ls_time_to_s (together[i]) / predicted[i] - 1) < 1e-6))
-      fprintf (stderr, "%s beside %s: %.9g ms, by hand %.9g\n", t[i]->name, t[1 - i]->name,
+      fprintf (stderr, "%s next to %s: %.9g ms, by hand %.9g\n", t[i]->name, t[1 - i]->name,
                ls_time_to_s (together[i]) * 1e3, predicted[i] * 1e3);
   }
   hand_free (h);

@@ -133,7 +133,7 @@ experts_that_run_otherwise_are_told (void)
     const char *options, *note;
   } rows[] = {
     { MIXTRAL "software=deepspeed " SIZE "dp-kind=deepspeed",
-      "DeepSpeed runs experts one after the other, behind a count of their tokens that the host waits "
+      "DeepSpeed runs experts one after the other, after a count of their tokens that the host waits "
       "for; here they run as Megatron-LM's, which is faster" },
     { MIXTRAL "software=hf-trainer-2024 " SIZE "dp-kind=ddp", NULL }, /* its kernels are listed */
     { MIXTRAL "software=megatron " SIZE, NULL },

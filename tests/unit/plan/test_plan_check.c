@@ -74,8 +74,8 @@ faults_of_bindings_are_named (void)
     { no_comm, "rank 1: slot dp is bound to communicator 2, but there are 2" },
     { wrong_comm, "rank 1: slot dp says that it is member 1 of communicator 1, which it is not" },
     { wrong_member, "rank 1: slot dp says that it is member 2 of communicator 0, which it is not" },
-    { peer_of_itself, "rank 2: the peer behind slot prev is rank 2, which is not another rank" },
-    { peer_out_of_range, "rank 0: the peer behind slot next is rank 4, which is not another rank" },
+    { peer_of_itself, "rank 2: the peer at slot prev is rank 2, which is not another rank" },
+    { peer_out_of_range, "rank 0: the peer at slot next is rank 4, which is not another rank" },
     { shared_gpu, "rank 3: gpu 1 has a rank already" },
     { idle_role, "role 1: no rank runs it" },
   };

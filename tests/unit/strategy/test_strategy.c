@@ -330,7 +330,7 @@ what_is_not_built_is_refused_as_such (void)
   LS_CHECK (!ls_strategy_resolve (&s, &gpt3, 8, 8, diags));
   g_autofree char *text = ls_diag_list_format (diags);
   LS_CHECK (g_str_has_prefix (
-      text, "error: /reshard_after_forward: groups of 2 behind a forward go neither with zero 3@group nor"));
+      text, "error: /reshard_after_forward: groups of 2 after a forward go neither with zero 3@group nor"));
   ls_strategy_clear (&s);
 }
 

@@ -102,7 +102,7 @@ format_of_config (Recipe *r, const cJSON *config)
   if (is_on (training, "override_nonquantized_autocast"))
     complain (r, "override_nonquantized_autocast: layers in bf16 are taken to stay so");
   if (is_on (training, "fp8_param") || is_on (training, "fp4_param"))
-    complain (r, "parameters that are kept as they are multiplied: they are taken to be in 16 bits");
+    complain (r, "parameters that are kept as they are multiplied: they are assumed to be in 16 bits");
   if (!cJSON_IsObject (training) || cJSON_IsFalse (overrides))
     return LS_FORMAT_OF_ALL;
   if (!name)
@@ -202,7 +202,7 @@ set_formats (LsImport *import, const cJSON *tree)
                .of_all = format_of_job (&import->strategy),
                .wrong = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
   if (!formats_of (&r, m, "decoder.layers.", "", m->n_layers > 0 ? m->n_layers : MANY_LAYERS, &formats))
-    complain (&r, "patterns of single layers: all are taken to be as the first");
+    complain (&r, "patterns of single layers: all are assumed to be as the first");
   if (m->predict_layers > 0 && import->strategy.dtype == LS_DTYPE_FP8)
     add_blocks (&r, m, &formats); /* nothing of a block is in nvfp4 */
   g_autofree char *text = ls_formats_text (&formats);

@@ -138,7 +138,7 @@ value_of (const ProgramRun *run, const char *text, gsize n, const char *path, co
   if (!value)
     return NULL;
   python_tell_passed (import, path, passed);
-  tell_list (import, "variables of the script, taken to be exported", asked);
+  tell_list (import, "variables of the script, assumed to be exported", asked);
   tell_list (import, "taken as not set in the environment", unset);
   launch_python_environment (python, false, import);
   return value;
@@ -367,7 +367,7 @@ find_object (const ProgramRun *run, const cJSON *tree)
   if (n == 1 && !asked)
     return only;
   g_autofree char *hint
-      = of->by ? g_strdup_printf ("say which behind its name: %s:%s=NAME", run->path, of->by) : NULL;
+      = of->by ? g_strdup_printf ("say which after its name: %s:%s=NAME", run->path, of->by) : NULL;
   ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, asked ? NULL : hint,
                asked ? "it has no model %s; it has %s" : "%sit has several models: %s", asked ? asked : "",
                names->str);

@@ -389,7 +389,7 @@ add_behind (const ProgramRun *run, cJSON *tree, const char *word)
     return;
   }
   if (!equals) {
-    import_unknown (run->job->import, "%s: behind the name of a configuration", word);
+    import_unknown (run->job->import, "%s: after the name of a configuration", word);
     return;
   }
   g_autofree char *path = g_strndup (word, (gsize) (equals - word)),
@@ -540,7 +540,7 @@ static void
 refuse_lack (const ProgramRun *run, const char *name)
 {
   ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL,
-               "give the configuration behind the script", "it launches %s, which is not here", name);
+               "give the configuration after the script", "it launches %s, which is not here", name);
 }
 
 /* The one that a script names, or the only other file that was given. The caller frees it; NULL: a
@@ -751,7 +751,7 @@ add_named (ProgramRun *run, cJSON *tree, const char *word)
   if (option)
     yaml_config_set (tree, option, name);
   else
-    import_unknown (import, "what %s says: it is not here; give it too, behind the script", name);
+    import_unknown (import, "what %s says: it is not here; give it too, after the script", name);
   return true;
 }
 

@@ -58,7 +58,7 @@ f_exported (ProgramRun *run, const ProgramArgument *a)
 {
   bool is_exported = g_hash_table_contains (run->job->exported, a[0].word);
   if (!is_exported)
-    import_unknown (run->job->import, "%s: it is set and not exported; processes are taken not to see it",
+    import_unknown (run->job->import, "%s: it is set and not exported; processes are assumed not to see it",
                     a[0].word);
   return program_number (is_exported);
 }

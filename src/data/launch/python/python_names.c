@@ -99,7 +99,7 @@ python_pick_function (const LsPython *python, const PythonPick *pick, const char
   }
   if (!asked && functions->len == 1)
     return functions->pdata[0];
-  g_autofree char *hint = g_strdup_printf ("say which behind its name: %s:%s=NAME", path, pick->key);
+  g_autofree char *hint = g_strdup_printf ("say which after its name: %s:%s=NAME", path, pick->key);
   ls_diag_add (diags, LS_ERROR_INPUT, path, 0, 0, NULL, NULL, asked ? NULL : hint,
                asked ? "it has no %s %s; it has %s" : "it has several %ss%s: %s", pick->what,
                asked ? asked : "", names->str);
