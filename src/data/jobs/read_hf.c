@@ -354,7 +354,7 @@ note_assumptions (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, GP
   g_ptr_array_add (notes,
                    g_strdup_printf ("sequences of %u tokens, the longest position; " LENGTH_REMEDY, c->seq));
   if (c->activation && !is_known_activation (c->activation))
-    note (notes, "the activation is taken to cost as much as GELU or SiLU");
+    note (notes, "the activation is assumed to cost as much as GELU or SiLU");
   if (c->position && !g_strv_contains (positions, c->position))
     g_ptr_array_add (notes,
                      g_strdup_printf ("position_embedding_type %s is not known: taken as others of %s",

@@ -470,7 +470,7 @@ template_product (const LsCapturedLaunch *l, LsKernel *ret)
 }
 
 /* Products of groups of rows, each with a matrix of its own: [T,K] by [E,K,N], or [M,T] by [T,N] for the
- * gradients of E matrices. Groups are taken to be of one size. */
+ * gradients of E matrices. Groups are assumed to be of one size. */
 static bool
 grouped_product (const LsCapturedLaunch *l, LsKernel *ret)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* What the writer of its jobs refuses is told where a program is named: the job is simulated all the same. Not
- * where it is taken to run one, nor of a program without a writer. */
+ * where it is assumed to run one, nor of a program without a writer. */
 static void
 what_a_program_cannot_is_told (void)
 {

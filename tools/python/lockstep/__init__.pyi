@@ -63,7 +63,7 @@ class JobOptions(TypedDict, total=False):
     segment: Number  # compute trays of a rack that the job takes together, as Slurm's --segment; 16 of 18 is 64 GPUs of an NVL72 [the cluster's]
     gpus: Number  # ranks of the job [tp pp cp dp, or the whole cluster or slice]
     tp: Number  # tensor-parallel degree [1]
-    sp: Switch  # sequence parallelism beside tensor parallelism; no effect with tp 1 [0]
+    sp: Switch  # sequence parallelism next to tensor parallelism; no effect with tp 1 [0]
     pp: Number  # pipeline stages [1]
     vpp: Number  # model chunks of a stage (virtual stages) [1]
     schedule: Text  # pipeline schedule (lockstep list schedules) [1f1b, interleaved-1f1b if vpp > 1]
@@ -105,7 +105,7 @@ class JobOptions(TypedDict, total=False):
     fp8_recipe: Literal["delayed", "current", "blockwise", "mxfp8", "deepseek"] | Sequence[Literal["delayed", "current", "blockwise", "mxfp8", "deepseek"]] | None  # fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, of 32 (Blackwell), or of 128 by DeepSeek's own kernels [delayed]
     fp8_linear: Literal["te", "torchao-cast", "torchao"] | Sequence[Literal["te", "torchao-cast", "torchao"]] | None  # fp8: linear layers of Transformer Engine, or of torchao, which cast weights in each pass and keep their input in 16 bits (torchao-cast, until July 2025: as cast, scaled by tensor) [te]
     fp8_attention: Literal["none", "recipe", "delayed", "current", "mxfp8"] | Sequence[Literal["none", "recipe", "delayed", "current", "mxfp8"]] | None  # fp8, nvfp4: attention by cuDNN in fp8 too (Transformer Engine's fp8_dpa), scaled as fp8_recipe says, or in a way of its own [none]
-    fp8_amax_reduction: Literal["stage", "tp", "none"] | Sequence[Literal["stage", "tp", "none"]] | None  # fp8, delayed: ranks that share the largest numbers of tensors behind each pass: tp cp dp, tp cp, or none [stage]
+    fp8_amax_reduction: Literal["stage", "tp", "none"] | Sequence[Literal["stage", "tp", "none"]] | None  # fp8, delayed: ranks that share the amax of tensors after each pass: tp cp dp, tp cp, or none [stage]
     fp8_act_store: Switch  # the input of the activation of an MLP or expert is kept in fp8 [0]
     fp8_params: Switch  # fp8: weights are stored and gathered in fp8; of mxfp8 gathered in 16 bits [0]
     bf16_experts: Switch  # fp8, nvfp4: products of experts are in bf16, as where only linear layers are converted [0]
@@ -115,7 +115,7 @@ class JobOptions(TypedDict, total=False):
     optimizer: File  # which optimizer: adam or adamw, or one of a file (lockstep list optimizers) [adam]
     optimizer_cut: Literal["auto", "elements", "tensors"] | Sequence[Literal["auto", "elements", "tensors"]] | None  # megatron, zero 1: ranks have equal pieces of all parameters, or whole tensors [tensors where it multiplies matrices, else elements]
     optimizer_tp: Literal["blockwise", "duplicated", "distributed"] | Sequence[Literal["blockwise", "duplicated", "distributed"]] | None  # what is multiplied of a matrix that tp cuts: a rank's part, the whole on each, or parts whose products are summed [blockwise]
-    master: Literal["fp32", "fp16", "remainder", "none", "weights"] | Sequence[Literal["fp32", "fp16", "remainder", "none", "weights"]] | None  # weights that the optimizer steps on: fp32 beside those in 16 bits; megatron, precision-aware: in 16 bits, or what bf16 ones lack; one copy, ddp: none, those in 16 bits, with moments in 16 bits; or the weights are fp32 and cast for each product (autocast) [fp32]
+    master: Literal["fp32", "fp16", "remainder", "none", "weights"] | Sequence[Literal["fp32", "fp16", "remainder", "none", "weights"]] | None  # weights that the optimizer steps on: fp32 together with those in 16 bits; megatron, precision-aware: in 16 bits, or what bf16 ones lack; one copy, ddp: none, those in 16 bits, with moments in 16 bits; or the weights are fp32 and cast for each product (autocast) [fp32]
     moment_dtype: Literal["fp32", "bf16", "fp16", "fp8"] | Sequence[Literal["fp32", "bf16", "fp16", "fp8"]] | None  # megatron: format of Adam's first moment [fp32]
     variance_dtype: Literal["fp32", "bf16", "fp16", "fp8"] | Sequence[Literal["fp32", "bf16", "fp16", "fp8"]] | None  # and of its second [fp32]
     software: File  # what runs the job (lockstep list software): its defaults [that of --for, or of the strategy]
@@ -125,7 +125,7 @@ class JobOptions(TypedDict, total=False):
     qkv_layout: Literal["joint", "split", "unpadded"] | Sequence[Literal["joint", "split", "unpadded"]] | None  # flash: Q, K, V in one tensor, as three views, or copied without padding and back [joint]
     window_mask: Text  # flash: a window no longer than the sequence is a mask over all keys, of which none is skipped, as in PyTorch's scaled_dot_product_attention [0]
     loss_kernel: Literal["parallel", "fused"] | Sequence[Literal["parallel", "fused"]] | None  # cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1) [parallel]
-    vocab_multiple: Number  # words are padded to a multiple of this times tp, as Megatron-LM's make_vocab_size_divisible_by; 1: only so that tp cuts them [128]
+    vocab_multiple: Number  # tokens are padded to a multiple of this times tp, as Megatron-LM's make_vocab_size_divisible_by; 1: only so that tp cuts them [128]
     train_metrics: Number  # how often the loss is computed again from the logits for what is logged [0]
     dynamic_gemms: Text  # GEMMs that fill a Hopper GPU fetch their next tile as they go, as those of cuBLAS 13 do, so that SMs which communication holds cost no second wave [0]
     apex_norm: Text  # layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows [0]
@@ -142,10 +142,10 @@ class JobOptions(TypedDict, total=False):
     layers_per_chunk: Text  # layers of each chunk, pp vpp of them; balanced: by what layers, embedding and head cost; weights: each up to the layer that passes its share of their weights and the head's, as nanotron does; modules: embedding, layers, last norm and head count alike [auto: even where pp vpp divides the layers, or layers + 2, else balanced]
     pp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of transfers between stages [0: as many as NCCL has channels]
     post_validation: Switch  # nobody waits for the norm of the gradients: it is checked a step later (zero bubble) [0]
-    tp_overlap: Text  # tensor-parallel collectives beside GEMMs; needs sp [0]
-    tp_overlap_kind: Literal["bulk", "ring"] | Sequence[Literal["bulk", "ring"]] | None  # tp_overlap: beside GEMMs that do not need it, or pipelined with those that do too [ring]
+    tp_overlap: Text  # tensor-parallel collectives together with GEMMs; needs sp [0]
+    tp_overlap_kind: Literal["bulk", "ring"] | Sequence[Literal["bulk", "ring"]] | None  # tp_overlap: together with GEMMs that do not need it, or pipelined with those that do too [ring]
     tp_overlap_margin: Text  # tp_overlap: GEMMs leave bulk collectives SMs [1]
-    tp_async: Text  # in the backward, tensor-parallel collectives of column-parallel layers run beside a GEMM, as in Megatron-LM since 2022 [1]
+    tp_async: Text  # in the backward, tensor-parallel collectives of column-parallel layers run together with a GEMM, as in Megatron-LM since 2022 [1]
     tp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of tensor-parallel collectives (ncclConfig_t.maxCTAs) [0: as many as NCCL has channels]
     sp_save_gathered: Text  # with sp: keep the gathered inputs instead of gathering them again [0]
     cp_kind: Literal["ring", "all-gather", "ulysses"] | Sequence[Literal["ring", "all-gather", "ulysses"]] | None  # how context-parallel attention exchanges keys and values [ring]
@@ -154,7 +154,7 @@ class JobOptions(TypedDict, total=False):
     cp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of context-parallel exchanges [0: as many as NCCL has channels]
     expert_capacity: Text  # tokens that an expert takes at most, over the mean; 0: none are dropped [0]
     expert_load: Text  # how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over [even]
-    expert_padding: Literal["none", "fullest", "capacity"] | Sequence[Literal["none", "fullest", "capacity"]] | None  # rows of zeros behind the tokens of an expert, up to the fullest of its rank, or up to expert_capacity; these are sent, too [none]
+    expert_padding: Literal["none", "fullest", "capacity"] | Sequence[Literal["none", "fullest", "capacity"]] | None  # rows of zeros after the tokens of an expert, up to the fullest of its rank, or up to expert_capacity; these are sent, too [none]
     dispatcher: Literal["all-to-all", "deepep", "hybridep"] | Sequence[Literal["all-to-all", "deepep", "hybridep"]] | None  # what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a token once to a node and once to a GPU [all-to-all]
     grouped_gemm: Switch  # products of a rank's experts are one kernel, not one of each [0]
     ep_max_ctas: Number  # thread blocks of NCCL's kernels at most, of exchanges of tokens by NCCL [0: as many as NCCL has channels]
@@ -163,17 +163,17 @@ class JobOptions(TypedDict, total=False):
     dispatch_margin: Switch  # deepep, hybridep: matrix products leave its SMs free [0]
     ep_overlap: Text  # a forward and a backward side by side: each exchanges tokens while the other computes [1 with dualpipe and dualpipev, else 0]
     delay_wgrad: Text  # with ep_overlap: weight gradients are computed while tokens are exchanged [1 with ep_overlap in dualpipe and dualpipev, else 0]
-    shared_overlap: Switch  # shared experts run beside the exchange of tokens [0]
+    shared_overlap: Switch  # shared experts run together with the exchange of tokens [0]
     dp_max_ctas: Number  # thread blocks of NCCL's kernels at most, of reductions and gathers over copies [0: as many as NCCL has channels]
     dp_overlap: Text  # reduce gradients during the backward pass [1]
-    loop_overlap: Literal["gathers", "turn", "pipelined"] | Sequence[Literal["gathers", "turn", "pipelined"]] | None  # xla-fsdp: what runs beside compute: gathers (in their turn of the loop over layers), turn (reductions, too), pipelined (both, from one turn to the next) [gathers]
+    loop_overlap: Literal["gathers", "turn", "pipelined"] | Sequence[Literal["gathers", "turn", "pipelined"]] | None  # xla-fsdp: what runs together with compute: gathers (in their turn of the loop over layers), turn (reductions, too), pipelined (both, from one turn to the next) [gathers]
     loop_copies: Literal["none", "kept", "weights"] | Sequence[Literal["none", "kept", "weights"]] | None  # xla-fsdp: what the loop over layers copies: none, kept (outputs of products that are kept, into arrays of all layers), weights (these, and pipelined gathers, without double buffering) [none]
     gather_overlap: Text  # megatron: gather parameters during the next forward [as dp_overlap]
     grad_sync: Literal["auto", "last", "each", "flush"] | Sequence[Literal["auto", "last", "each", "flush"]] | None  # micro-batches that reduce gradients; flush: the last before each flush of the pipeline [each with zero 2 and 3, flush with pipeline_batch, else last]
     grad_norm: Text  # all-reduce the norm of the gradients before the optimizer [1]
-    grad_check: Switch  # megatron: the host reads the norm of each bucket before it is reduced, to find what is no number (check_for_nan_in_grad) [0]
+    grad_check: Switch  # megatron: the host reads the norm of each bucket before it is reduced, to find NaN or Inf (check_for_nan_in_grad) [0]
     bucket_bytes: Text  # ddp: size of a bucket [25MiB, the first 1MiB]
-    bucket_view: Switch  # ddp: gradients are views of the buckets, which else are beside them (gradient_as_bucket_view) [1]
+    bucket_view: Switch  # ddp: gradients are views of the buckets, which else are next to them (gradient_as_bucket_view) [1]
     bucket_params: Number  # megatron: parameters of a bucket [the larger of 40e6 and 1e6 dp]
     ps_servers: Literal["nodes", "one"] | Sequence[Literal["nodes", "one"]] | None  # ps: a parameter server in each node, which share the parameters, or one for all ranks [nodes]
     layers_per_unit: Number  # layers that are gathered together [1]
@@ -310,7 +310,7 @@ class CollectiveOptions(TypedDict, total=False):
     algorithm: Text  # By which algorithm, such as ring; a wrong one is answered with a list; default: as NCCL
     max_ctas: Number  # Thread blocks of NCCL's kernel at most (ncclConfig_t.maxCTAs); default: as many as it has channels
     protocol: Text  # NCCL's protocol; default: as NCCL
-    network: Text  # Fidelity of the network; all: beside each other, and how they disagree; default: flow
+    network: Text  # Fidelity of the network; all: next to each other, and how they disagree; default: flow
     min: Text  # Smallest size; default: 1KiB; of several numbers of GPUs 1MiB; of --compare all
     max: Text  # Largest size; default: 8GiB; of --compare all
     factor: Number  # A size over the one before; default: 2; of several numbers of GPUs 8
@@ -404,11 +404,11 @@ class CalibrateOptions(JobOptions, total=False):
 def calibrate(*arguments: Text, progress: Progress | None = None, **options: Unpack[CalibrateOptions]) -> Result:
     """Fits the kernels of a GPU to measured ones, NCCL to outputs of nccl-tests, or a cluster to
     step times measured on it; prints how far off the fit is, on what it saw and on what was
-    held out. Or lays a step that torch.profiler recorded beside the predicted one, op by op."""
+    held out. Or lays a step that torch.profiler recorded next to the predicted one, op by op."""
 
 class CompareOptions(JobOptions, total=False):
     file: File  # Results of lockstep run --json, or launch files that import reads, which are simulated; with --spans tables of spans
-    from_: Text  # A launch file, as its name alone is, behind those: a side of its own; may be repeated
+    from_: Text  # A launch file, as its name alone is, after those: a side of its own; may be repeated
     spans: Switch  # The files hold spans, the measured ones first
     max_error: Text  # With --spans: exit 5 if the predicted step is off by more percent
     report: Text  # Write it as a page to look at: one HTML file, which needs no network
@@ -428,7 +428,7 @@ def compare(*arguments: Text, progress: Progress | None = None, **options: Unpac
     """Results of lockstep run --json side by side: which options differ, which parts of the step,
     of the memory and of the links moved, and by how much; of more than two, a column each. Launch files
     of other programs are simulated on --cluster, with the options of lockstep run. Or spans
-    that kernelbench --plan measured on a GPU beside those that lockstep run --csv predicted: by
+    that kernelbench --plan measured on a GPU together with those that lockstep run --csv predicted: by
     kernel, gaps and the whole."""
 
 class TopologyOptions(TypedDict, total=False):
@@ -553,10 +553,10 @@ class TrainOptions(JobOptions, total=False):
     checkpoint_to: Text  # Where to: storage that all share, memory of another node, drives of the node; default: storage
     checkpoint_async: Text  # The job waits for the copy to the host only, not for the storage; default: 0
     checkpoint_save: Text  # How long the job waits, in place of size over rate
-    checkpoint_write: Text  # And until it may be read, beside the job
+    checkpoint_write: Text  # And until it may be read, while the job runs
     checkpoint_read: Text  # And how long reading it takes at a restart
     storage_bandwidth: Text  # Of the storage, for all GPUs together; default: 150 MB/s for each GPU
-    storage_every: Number  # With peer and local: each so manieth checkpoint goes to storage too; default: 10
+    storage_every: Number  # With peer and local: every n-th checkpoint goes to storage too; default: 10
     spares: Text  # Spare nodes; without one the job waits for a repair; several are compared; default: any
     elastic: Text  # Without a spare it goes on with fewer replicas; default: 0
     seeds: Number  # Runs to draw; default: 100
@@ -619,7 +619,7 @@ class MemoryOptions(JobOptions, total=False):
     slow: Text  # stragglers: ranks whose kernels take so many times as long, or a log-normal spread of all [none]
 
 def memory(*, progress: Progress | None = None, **options: Unpack[MemoryOptions]) -> Result:
-    """What each rank of a job holds at its peak, by category, when and in which op, beside the
+    """What each rank of a job holds at its peak, by category, when and in which op, next to the
     formulas of the papers. If it does not fit: which changes make it fit, simulated, the
     fastest first. The options that say which job are those of lockstep run."""
 
@@ -653,7 +653,7 @@ def capture(*arguments: Text, progress: Progress | None = None, **options: Unpac
 class ShareOptions(TypedDict, total=False):
     file: File  # The jobs, their nodes and starts
     steps: Number  # Steps of each job that are measured, where all does not repeat sooner; default 8
-    shift: Number  # Also begin each job behind the first later, by each of N parts of its step: which is best
+    shift: Number  # Also begin each job after the first later, by each of N parts of its step: which is best
     network: Text  # Shared links, or no contention, by which nobody is slower; default: flow
     top: Number  # Contested links shown; default 10
     all: Switch  # Show all contested links
@@ -735,10 +735,10 @@ def trace(*arguments: Text, progress: Progress | None = None, **options: Unpack[
     trace import makes such a file of profiles of a real run, of one rank or of several, which
     PyTorch's profiler has written, or of an export of Nsight Systems (nsys export --type
     sqlite): kernels as measured, communication by the network of the replay. With --cluster it
-    is replayed, and its step printed beside the measured one."""
+    is replayed, and its step printed next to the measured one."""
 
 class ImportOptions(TypedDict, total=False):
-    file: Text  # A launch script, a configuration or a log; behind it files that it names
+    file: Text  # A launch script, a configuration or a log; after it files that it names
     output: Text  # Write the strategy there and the model to NAME-model.json, for --strategy and --model
     strict: Switch  # Exit 4 if something is not known that may matter
     json: Switch  # Print JSON

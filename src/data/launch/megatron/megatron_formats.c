@@ -100,7 +100,7 @@ format_of_config (Recipe *r, const cJSON *config)
   if (!cJSON_IsObject (training))
     complain (r, "a configuration without training_recipe");
   if (is_on (training, "override_nonquantized_autocast"))
-    complain (r, "override_nonquantized_autocast: layers in bf16 are taken to stay so");
+    complain (r, "override_nonquantized_autocast: layers in bf16 are assumed to stay so");
   if (is_on (training, "fp8_param") || is_on (training, "fp4_param"))
     complain (r, "parameters that are kept as they are multiplied: they are assumed to be in 16 bits");
   if (!cJSON_IsObject (training) || cJSON_IsFalse (overrides))
