@@ -33,7 +33,8 @@ static const LsOption own[] = {
     .meaning = "Where a capture that is stopped leaves what it did: the same command goes on with that" },
   { "rank", .argument = "N", .meaning = "The only one that is run, for all of them" },
   { "expert-load", .argument = "even|zipf:S",
-    .meaning = "What a router is taken to choose, where its values are not known; default: each as likely" },
+    .meaning
+    = "What a router is assumed to choose, where its values are not known; default: each as likely" },
   { "steps", .argument = "N",
     .meaning = "Steps of its optimizer; it is ended when the next one begins; default 2" },
   { "range",
