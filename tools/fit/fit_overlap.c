@@ -210,7 +210,7 @@ report (const Fit *fit, double shipped, bool is_check)
          held_n = errors_of (fit, stalled, kappa, is_held_out),
          copies_n = errors_of (fit, stalled, kappa, has_copies);
   printf (
-      "GEMM beside all-gather, A100-40G: %u pairs fitted, %u held out, %u with copies to or from the host besides\n",
+      "GEMM together with all-gather, A100-40G: %u pairs fitted, %u held out, %u with copies to or from the host besides\n",
       count.n, held_n.n, copies_n.n);
   printf ("%-26s %8s %17s %17s %17s\n", "", "", "fitted", "held out", "with copies");
   printf ("%-26s %8s %8s %8s %8s %8s %8s %8s\n", "model", "value", "mape %", "worst %", "mape %", "worst %",

@@ -32,7 +32,9 @@ predicted_s (const char *products, LsDtype dtype, const LsCalibration *c, const 
   for (char **at = all; *at && !isnan (s); at++) {
     LsKernel kernel;
     s = read_product (*at, dtype, &kernel)
-        ? s + ls_time_to_s (ls_kernel_cost_by (ls_calibration_fit (c, &kernel), LS_FIT_HOT, gpu, &kernel).alone)
+        ? s
+            + ls_time_to_s (
+                ls_kernel_cost_by (ls_calibration_fit (c, &kernel), LS_FIT_HOT, gpu, &kernel).alone)
         : NAN;
   }
   return s;

@@ -51,8 +51,8 @@ ls_recipe_set_source (LsRecipe *r, guint slot, const char *format, ...)
 }
 
 void
-ls_recipe_add_check (LsRecipe *r, const char *name, guint slot, LsSampleFilter filter, GArray *samples, double mape,
-                     double median)
+ls_recipe_add_check (LsRecipe *r, const char *name, guint slot, LsSampleFilter filter, GArray *samples,
+                     double mape, double median)
 {
   LsFitCheck check = { .name = name,
                        .slot = slot,
@@ -141,7 +141,8 @@ copy_gemm_to_batched (LsRecipe *r, const GArray *samples)
                         "coefficients of gemm; no batched data: mape is that of plain GEMMs with m >= 2048, "
                         "n >= 512, k <= 256");
   if (error.n > 0)
-    ls_recipe_add_check (r, "gemm, m >= 2048, k <= 256", LS_KERNEL_BATCHED_GEMM, is_short_gemm, (GArray *) samples, 0.1, 0);
+    ls_recipe_add_check (r, "gemm, m >= 2048, k <= 256", LS_KERNEL_BATCHED_GEMM, is_short_gemm,
+                         (GArray *) samples, 0.1, 0);
 }
 
 /* What a fit starts from, and which of `all` it is to find: with `die` the rest is what another member of the family has. */
@@ -158,7 +159,9 @@ start_from (LsKindFit *fit, const LsRecipe *die, guint slot, guint all, guint of
 static const char *
 whose (const LsRecipe *die, char **ret_words)
 {
-  return *ret_words = die ? g_strdup_printf ("die of %s; its own memory and overheads of timing by ", die->name) : g_strdup ("");
+  return *ret_words = die
+      ? g_strdup_printf ("die of %s; its own memory and overheads of timing by ", die->name)
+      : g_strdup ("");
 }
 
 /* Of GEMMs in a format: names of the checks, what the table says of it, and what the fit promises from 1 GFLOP on. */
@@ -171,10 +174,23 @@ typedef struct {
 static const GemmFormat *
 gemm_format (LsDtype dtype)
 {
-  static const GemmFormat bf16 = { LS_KERNEL_GEMM, "gemm", "gemm, >= 1 GFLOP", "gemm, m >= 2048, n k >= 512", "bf16, for fp16 too", 0.07, 0.02 },
-                          fp8 = { LS_ENTRY_GEMM_FP8, "gemm fp8", "gemm fp8, >= 1 GFLOP", "gemm fp8, m >= 2048, n k >= 512", "fp8", 0.06, 0.02 },
-                          nvfp4 = { LS_ENTRY_GEMM_NVFP4, "gemm nvfp4", "gemm nvfp4, >= 1 GFLOP", "gemm nvfp4, m >= 2048, n k >= 512",
-                                    "nvfp4", 0.07, 0.02 };
+  static const GemmFormat bf16
+      = { LS_KERNEL_GEMM, "gemm", "gemm, >= 1 GFLOP", "gemm, m >= 2048, n k >= 512", "bf16, for fp16 too",
+          0.07,           0.02 },
+      fp8 = { LS_ENTRY_GEMM_FP8,
+              "gemm fp8",
+              "gemm fp8, >= 1 GFLOP",
+              "gemm fp8, m >= 2048, n k >= 512",
+              "fp8",
+              0.06,
+              0.02 },
+      nvfp4 = { LS_ENTRY_GEMM_NVFP4,
+                "gemm nvfp4",
+                "gemm nvfp4, >= 1 GFLOP",
+                "gemm nvfp4, m >= 2048, n k >= 512",
+                "nvfp4",
+                0.07,
+                0.02 };
   return dtype == LS_DTYPE_FP8 ? &fp8 : dtype == LS_DTYPE_NVFP4 ? &nvfp4 : &bf16;
 }
 
@@ -195,8 +211,8 @@ read_gemms (const LsRecipe *r, LsDtype dtype, LsSampleSink *sink)
 /* casts: of the input, in the same timing: the launch of one kernel is that of the bf16 GEMM, the rest belongs to the cast.
  */
 static void
-fit_gemms (LsRecipe *r, LsDtype dtype, const LsRecipe *die, const LsKindFit *library, GArray *samples, bool casts,
-           const char *words)
+fit_gemms (LsRecipe *r, LsDtype dtype, const LsRecipe *die, const LsKindFit *library, GArray *samples,
+           bool casts, const char *words)
 {
   const GemmFormat *f = gemm_format (dtype);
   LsKindFit *fit = ls_entry_fit (&r->calibration, f->slot);
@@ -206,7 +222,8 @@ fit_gemms (LsRecipe *r, LsDtype dtype, const LsRecipe *die, const LsKindFit *lib
   guint all = ls_dtype_is_scaled (dtype) ? GEMM_FREE & ~(guint) LS_FREE_LAUNCH : GEMM_FREE;
   all |= casts ? LS_FREE_SIDE | LS_FREE_HOST : 0;
   ls_fit_solve (fit, start_from (fit, die, f->slot, all, OF_THE_MEMBER), &r->gpu, samples, NO_PRIOR);
-  ls_recipe_set_source (r, f->slot, "%s%s, all shapes, robust fit; hold-out by (n,k)", whose (die, &of_whom), words);
+  ls_recipe_set_source (r, f->slot, "%s%s, all shapes, robust fit; hold-out by (n,k)", whose (die, &of_whom),
+                        words);
   ls_recipe_add_check (r, f->all, f->slot, NULL, samples, 0.1, 0);
   ls_recipe_add_check (r, f->large, f->slot, has_1_gflop, samples, f->promised, f->centred);
   ls_recipe_add_check (r, f->training, f->slot, ls_sample_is_training_gemm, samples, 0.065, 0);
@@ -230,18 +247,18 @@ ls_recipe_fit_gemm (LsRecipe *r, const char *folder, LsDtype dtype, const LsReci
   g_autofree char *words
       = g_strdup_printf ("%s, %s (TensorRT-LLM, isolated loops%s)", file, gemm_format (dtype)->words,
                          casts ? "; its cast of the input fitted apart" : "");
-  fit_gemms (r, dtype, die, &(const LsKindFit){ 0 }, sink.samples, casts, words);
+  fit_gemms (r, dtype, die, &(const LsKindFit) { 0 }, sink.samples, casts, words);
   g_array_unref (sink.samples);
 }
 
 void
-ls_recipe_fit_attention_samples (LsRecipe *r, LsDtype dtype, double width_half, guint more_free, const LsRecipe *die,
-                                 GArray *samples, const char *words)
+ls_recipe_fit_attention_samples (LsRecipe *r, LsDtype dtype, double width_half, guint more_free,
+                                 const LsRecipe *die, GArray *samples, const char *words)
 {
   bool fp8 = dtype == LS_DTYPE_FP8;
   guint slot = fp8 ? LS_ENTRY_ATTENTION_FP8 : LS_KERNEL_ATTENTION_FWD;
   LsKindFit *fit = ls_entry_fit (&r->calibration, slot);
-  *fit = (LsKindFit){
+  *fit = (LsKindFit) {
     .width_half = ls_fit_round (width_half, 4),
     .memory_efficiency = r->calibration.kind[LS_KERNEL_ELEMENTWISE].memory_efficiency,
     .launch = r->calibration.kind[LS_KERNEL_GEMM].launch,
@@ -255,13 +272,13 @@ ls_recipe_fit_attention_samples (LsRecipe *r, LsDtype dtype, double width_half, 
       "and gemm; hold-out by (heads,kv_heads,head_dim)",
       whose (die, &of_whom), words, fp8 ? "fp8" : "bf16");
   ls_recipe_add_check (r, fp8 ? "attention-fwd fp8" : "attention-fwd", slot, NULL, samples, 0.1, 0);
-  ls_recipe_add_check (r, fp8 ? "attention-fwd fp8, seq >= 1024" : "attention-fwd, seq >= 1024", slot, is_long_attention,
-                       samples, 0.08, 0.02);
+  ls_recipe_add_check (r, fp8 ? "attention-fwd fp8, seq >= 1024" : "attention-fwd, seq >= 1024", slot,
+                       is_long_attention, samples, 0.08, 0.02);
 }
 
 void
-ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half, const LsRecipe *die,
-                         LsDiagList *diags)
+ls_recipe_fit_attention (LsRecipe *r, const char *folder, LsDtype dtype, double width_half,
+                         const LsRecipe *die, LsDiagList *diags)
 {
   g_autofree char *file = g_strdup_printf ("attn_fwd_%s.csv", r->name);
   LsSampleSink sink = ls_samples_sink (folder, diags);
@@ -339,15 +356,16 @@ ls_recipe_fit_embedding (LsRecipe *r, const char *folder, const char *const *fil
   for (guint i = 0; files[i]; i++)
     ls_samples_vidur_embedding (&sink, files[i]);
   LsKindFit *fit = &r->calibration.kind[LS_KERNEL_EMBEDDING];
-  *fit = (LsKindFit){ .compute_efficiency = 1, .launch = STREAM_LAUNCH };
+  *fit = (LsKindFit) { .compute_efficiency = 1, .launch = STREAM_LAUNCH };
   ls_fit_solve (fit, LS_FREE_MEMORY, &r->gpu, sink.samples, NO_PRIOR);
 
   LsFitError in_sample = ls_fit_error (fit, &r->gpu, sink.samples, false, NULL);
-  ls_recipe_set_source (r, LS_KERNEL_EMBEDDING,
-                        "vidur_mlp_*: PyTorch gather of the vocabulary-parallel embedding, tp 1; its three widths "
-                        "leave nothing to hold out; error in the fit %.1f %%; the scatter of the backward is taken "
-                        "to run like it",
-                        100 * in_sample.mape);
+  ls_recipe_set_source (
+      r, LS_KERNEL_EMBEDDING,
+      "vidur_mlp_*: PyTorch gather of the vocabulary-parallel embedding, tp 1; its three widths "
+      "leave nothing to hold out; error in the fit %.1f %%; the scatter of the backward is taken "
+      "to run like it",
+      100 * in_sample.mape);
   ls_recipe_add_check (r, "embedding", LS_KERNEL_EMBEDDING, NULL, sink.samples, 0.05, 0);
   g_array_unref (sink.samples);
 }
@@ -363,13 +381,15 @@ ls_recipe_fit_elementwise (LsRecipe *r, const char *folder, double hbm_efficienc
     ls_samples_llmcompass_gelu (&sink, "llmcompass_gelu_A100.csv");
 
   LsKindFit *fit = &r->calibration.kind[LS_KERNEL_ELEMENTWISE];
-  *fit = (LsKindFit){ .compute_efficiency = 1,
-                      .memory_efficiency = ls_fit_round (hbm_efficiency, 3),
-                      .launch = STREAM_LAUNCH };
-  guint free_mask = LS_FREE_CACHE | LS_FREE_CACHE_SPEED | (hbm_efficiency > 0 ? 0 : LS_FREE_MEMORY | LS_FREE_HOST);
+  *fit = (LsKindFit) { .compute_efficiency = 1,
+                       .memory_efficiency = ls_fit_round (hbm_efficiency, 3),
+                       .launch = STREAM_LAUNCH };
+  guint free_mask
+      = LS_FREE_CACHE | LS_FREE_CACHE_SPEED | (hbm_efficiency > 0 ? 0 : LS_FREE_MEMORY | LS_FREE_HOST);
   ls_fit_solve (fit, free_mask, &r->gpu, sink.samples, NO_PRIOR);
   ls_recipe_set_source (r, LS_KERNEL_ELEMENTWISE, "%s", why);
-  ls_recipe_add_check (r, "elementwise, >= 8 MB", LS_KERNEL_ELEMENTWISE, is_usual_stream, sink.samples, 0.15, 0);
+  ls_recipe_add_check (r, "elementwise, >= 8 MB", LS_KERNEL_ELEMENTWISE, is_usual_stream, sink.samples, 0.15,
+                       0);
   g_array_unref (sink.samples);
 }
 
@@ -379,27 +399,30 @@ ls_recipe_fit_norm (LsRecipe *r, const char *folder, LsDiagList *diags)
   LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_llmcompass_rows (&sink, "llmcompass_layernorm_A100.csv", LS_KERNEL_NORM);
   LsKindFit *fit = &r->calibration.kind[LS_KERNEL_NORM];
-  *fit = (LsKindFit){ .compute_efficiency = 1, .launch = STREAM_LAUNCH };
+  *fit = (LsKindFit) { .compute_efficiency = 1, .launch = STREAM_LAUNCH };
   ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_HOST, &r->gpu, sink.samples, NO_PRIOR);
   ls_recipe_set_source (
       r, LS_KERNEL_NORM,
       "llmcompass_layernorm_A100.csv (PyTorch, fp16; host time fitted apart); rows above 8192 run at half that "
-      "there, which fused kernels for long rows are taken not to; hold-out by (rows,columns)");
+      "there, which fused kernels for long rows are assumed not to; hold-out by (rows,columns)");
   ls_recipe_add_check (r, "norm", LS_KERNEL_NORM, NULL, sink.samples, 0.12, 0);
   g_array_unref (sink.samples);
 }
 
 static void
-fit_vllm (LsRecipe *r, const char *folder, guint slot, LsSampleFilter filter, const char *name, LsDiagList *diags)
+fit_vllm (LsRecipe *r, const char *folder, guint slot, LsSampleFilter filter, const char *name,
+          LsDiagList *diags)
 {
   LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_read (&sink, "elementwise_vidur.csv", r->name, filter);
   LsKindFit *fit = ls_entry_fit (&r->calibration, slot);
-  *fit = (LsKindFit){ .compute_efficiency = 1 };
-  ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_CACHE | LS_FREE_CACHE_SPEED, &r->gpu, sink.samples, NO_PRIOR);
-  ls_recipe_set_source (r, slot,
-                        "elementwise_vidur.csv, vLLM's kernel of 2023 from 8 MB on: not what training runs, only for "
-                        "comparisons; hold-out by (rows,columns)");
+  *fit = (LsKindFit) { .compute_efficiency = 1 };
+  ls_fit_solve (fit, LS_FREE_MEMORY | LS_FREE_LAUNCH | LS_FREE_CACHE | LS_FREE_CACHE_SPEED, &r->gpu,
+                sink.samples, NO_PRIOR);
+  ls_recipe_set_source (
+      r, slot,
+      "elementwise_vidur.csv, vLLM's kernel of 2023 from 8 MB on: not what training runs, only for "
+      "comparisons; hold-out by (rows,columns)");
   ls_recipe_add_check (r, name, slot, NULL, sink.samples, 0.15, 0);
   g_array_unref (sink.samples);
 }
@@ -414,7 +437,7 @@ ls_recipe_fit_vllm (LsRecipe *r, const char *folder, LsDiagList *diags)
 char *
 ls_recipe_json (LsRecipe *r)
 {
-  const LsCalibrationFile file = { .calibration = &r->calibration, .slot_source = r->slot_source,
-                                   .around_source = r->around_source };
+  const LsCalibrationFile file
+      = { .calibration = &r->calibration, .slot_source = r->slot_source, .around_source = r->around_source };
   return ls_calibration_to_json (&file);
 }

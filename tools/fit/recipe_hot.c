@@ -10,7 +10,8 @@
 /* ---- of training sizes, in vidur's layers, times `correction` ---- */
 
 void
-ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction, LsDiagList *diags)
+ls_recipe_fit_sustained (LsRecipe *r, const char *folder, const char *const *mlp, double correction,
+                         LsDiagList *diags)
 {
   LsSampleSink sink = ls_samples_sink (folder, diags);
   ls_samples_read (&sink, "gemm_vidur.csv", r->name, ls_sample_is_training_gemm);
@@ -105,7 +106,8 @@ ls_recipe_fit_hot (LsRecipe *r, const LsHotTable *of, LsDiagList *diags)
 void
 ls_recipe_set_wide (LsRecipe *r, double exposed, const char *why)
 {
-  static const guint slots[] = { LS_KERNEL_GEMM, LS_KERNEL_BATCHED_GEMM, LS_ENTRY_GEMM_FP8, LS_ENTRY_GEMM_NVFP4 };
+  static const guint slots[]
+      = { LS_KERNEL_GEMM, LS_KERNEL_BATCHED_GEMM, LS_ENTRY_GEMM_FP8, LS_ENTRY_GEMM_NVFP4 };
   for (guint i = 0; i < G_N_ELEMENTS (slots); i++) {
     g_autofree char *source = g_strdup (r->slot_source[slots[i]]);
     if (!source)
@@ -124,7 +126,8 @@ ls_recipe_take_wide (LsRecipe *r, const LsRecipe *const *from, guint n)
     g_string_append_printf (names, "%s%s", i > 0 ? " and " : "", from[i]->name);
     sum += from[i]->calibration.kind[LS_KERNEL_GEMM].wide_exposed;
   }
-  g_autofree char *why = g_strdup_printf ("%s %s", n > 1 ? "not measured, the mean of" : "not measured, as", names->str);
+  g_autofree char *why
+      = g_strdup_printf ("%s %s", n > 1 ? "not measured, the mean of" : "not measured, as", names->str);
   ls_recipe_set_wide (r, ls_fit_round (sum / n, 2), why);
 }
 

@@ -29,9 +29,9 @@ load (const char *own, const char *name, LsDiagList *diags)
 static bool
 is_plain_stream (const LsTimedKernel *s)
 {
-  static const char *const plain[] = { "copy",        "memcpy",      "add",          "residual-grad-add", "bias-add",
-                                       "dropout-bwd", "weight-copy", "grad-unscale", "grad-clip",         "adam",
-                                       NULL };
+  static const char *const plain[] = { "copy",      "memcpy",      "add",         "residual-grad-add",
+                                       "bias-add",  "dropout-bwd", "weight-copy", "grad-unscale",
+                                       "grad-clip", "adam",        NULL };
   return s->kernel.bytes >= LARGE && g_strv_contains (plain, s->kernel.name);
 }
 
@@ -99,8 +99,9 @@ ls_recipe_set_optimizer (LsRecipe *r)
   double beside = r->adam_s / r->gpu.n_sm * r->gpu.hbm_bytes_per_s / ADAM_BYTES;
   fit->memory_efficiency = ls_fit_round (1 / (1 / fit->memory_efficiency + beside), 3);
   fit->is_fitted = r->has_adam;
-  ls_recipe_set_source (r, LS_KERNEL_OPTIMIZER,
-                        "%sAdam fused, many tensors in a launch: bytes as elementwise from HBM, and a time for an element and SM, as "
-                        "PyTorch 2.11 on the H100 and H200 (tools/fit/recipe_profile.c)",
-                        r->has_adam ? "" : "no data: ");
+  ls_recipe_set_source (
+      r, LS_KERNEL_OPTIMIZER,
+      "%sAdam fused, many tensors in a launch: bytes as elementwise from HBM, and a time for an element and SM, as "
+      "PyTorch 2.11 on the H100 and H200 (tools/fit/recipe_profile.c)",
+      r->has_adam ? "" : "no data: ");
 }

@@ -26,7 +26,7 @@ typedef struct {
   const char *stream_why;
   double sustained; /* 0: that of `hot_like`, NULL: of `like` */
   const char *hot_like, *hot_why;
-  double backward;  /* rate of attention's backward over the forward's */
+  double backward; /* rate of attention's backward over the forward's */
   const char *backward_why;
   const char
       *rows; /* of a table of several GPUs: "gfx=gfx950,cu=256"; NULL: TensorRT-LLM's sweep of this one */
@@ -36,8 +36,8 @@ typedef struct {
   guint attention_free; /* what is fitted of attention besides */
   const Family *others; /* families that are left out, up to one of zeros; NULL: none */
   const LsCudnnOf
-      *cudnn; /* its attention; NULL: not known                                                   */
-  bool is_rocm;           /* its attention of PyTorch and of flash-attention is in attention_figures.csv */
+      *cudnn;   /* its attention; NULL: not known                                                   */
+  bool is_rocm; /* its attention of PyTorch and of flash-attention is in attention_figures.csv */
   bool has_fp8_attention; /* that the model describes: consumers' chips fall by more than it knows */
   double promised[3];     /* held-out errors of GEMMs in 16 bits, of those in others, of attention */
 } Swept;

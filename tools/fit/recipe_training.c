@@ -24,7 +24,8 @@ set_cublaslt (LsRecipe *r, double over_sweep, const char *where)
   fit->compute_efficiency = ls_fit_round (fmin (1, fit->compute_efficiency * over_sweep), 4);
   fit->throttle = 0;
   fit->burst = 0;
-  ls_recipe_set_source (r, LS_ENTRY_GEMM_NVFP4, "%s; rate times %.3g, of cuBLASLt over this kernel%s (tools/fit/" CUBLASLT_TABLE ")",
+  ls_recipe_set_source (r, LS_ENTRY_GEMM_NVFP4,
+                        "%s; rate times %.3g, of cuBLASLt over this kernel%s (tools/fit/" CUBLASLT_TABLE ")",
                         sweep, over_sweep, where);
   forget_checks_of (r, LS_ENTRY_GEMM_NVFP4);
 }
@@ -49,7 +50,8 @@ ls_recipe_fit_cublaslt_nvfp4 (LsRecipe *r, const char *folder, LsDiagList *diags
   ls_samples_cublaslt_nvfp4 (&sink, CUBLASLT_TABLE);
   if (sink.samples->len > 0) {
     set_cublaslt (r, cublaslt_over_sweep (r, sink.samples), "");
-    ls_recipe_add_check (r, "gemm nvfp4, cuBLASLt", LS_ENTRY_GEMM_NVFP4, ls_sample_is_training_gemm, sink.samples, 0.15, 0);
+    ls_recipe_add_check (r, "gemm nvfp4, cuBLASLt", LS_ENTRY_GEMM_NVFP4, ls_sample_is_training_gemm,
+                         sink.samples, 0.15, 0);
   }
   g_array_unref (sink.samples);
 }
@@ -79,12 +81,14 @@ ls_recipe_fit_blocks_wgrad (LsRecipe *r, const char *folder, LsDiagList *diags)
   fit->burst = fit->timed_host = 0;
   ls_fit_solve (fit, LS_FREE_COMPUTE | LS_FREE_DEPTH, &r->gpu, sink.samples, NO_PRIOR);
   fit->compute_efficiency = ls_fit_round (fit->compute_efficiency / DEEPGEMM_OVER_CUTLASS, 4);
-  ls_recipe_set_source (r, LS_ENTRY_GEMM_FP8_BLOCKS,
-                        "DeepGEMM's weight gradients (tools/fit/deepgemm_wgrad.csv), of which DeepSeek-V3's own kernels reached "
-                        "1 / %g (deepseek-ai/DeepGEMM, pull request 95); tiles, waves and memory as gemm_fp8",
-                        DEEPGEMM_OVER_CUTLASS);
+  ls_recipe_set_source (
+      r, LS_ENTRY_GEMM_FP8_BLOCKS,
+      "DeepGEMM's weight gradients (tools/fit/deepgemm_wgrad.csv), of which DeepSeek-V3's own kernels reached "
+      "1 / %g (deepseek-ai/DeepGEMM, pull request 95); tiles, waves and memory as gemm_fp8",
+      DEEPGEMM_OVER_CUTLASS);
   ls_recipe_add_check (r, "gemm fp8 by blocks, W", LS_ENTRY_GEMM_FP8_BLOCKS, NULL, sink.samples, 0.05, 0);
-  g_array_index (r->checks, LsFitCheck, r->checks->len - 1).sustained = DEEPGEMM_OVER_CUTLASS; /* back to DeepGEMM's */
+  g_array_index (r->checks, LsFitCheck, r->checks->len - 1).sustained
+      = DEEPGEMM_OVER_CUTLASS; /* back to DeepGEMM's */
   g_array_unref (sink.samples);
 }
 
@@ -92,5 +96,6 @@ void
 ls_recipe_take_blocks_wgrad (LsRecipe *r, const LsRecipe *from)
 {
   r->calibration.gemm_fp8_blocks = from->calibration.gemm_fp8_blocks;
-  ls_recipe_set_source (r, LS_ENTRY_GEMM_FP8_BLOCKS, "as on the H100, the same chip: %s", from->slot_source[LS_ENTRY_GEMM_FP8_BLOCKS]);
+  ls_recipe_set_source (r, LS_ENTRY_GEMM_FP8_BLOCKS, "as on the H100, the same chip: %s",
+                        from->slot_source[LS_ENTRY_GEMM_FP8_BLOCKS]);
 }

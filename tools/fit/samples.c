@@ -24,7 +24,8 @@ load (const LsSampleSink *sink, const char *file, const char *header)
 }
 
 bool
-ls_samples_find_columns (const LsCsv *csv, LsDiagList *diags, const char *const *names, int *ret_columns, guint n)
+ls_samples_find_columns (const LsCsv *csv, LsDiagList *diags, const char *const *names, int *ret_columns,
+                         guint n)
 {
   bool ok = csv != NULL;
   for (guint i = 0; ok && i < n; i++) {
@@ -58,7 +59,9 @@ text (const LsCsv *csv, guint row, int column)
 LsSampleSink
 ls_samples_sink (const char *folder, LsDiagList *diags)
 {
-  return (LsSampleSink){ .folder = folder, .samples = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel)), .diags = diags };
+  return (LsSampleSink) { .folder = folder,
+                          .samples = g_array_new (FALSE, TRUE, sizeof (LsTimedKernel)),
+                          .diags = diags };
 }
 
 bool
@@ -174,7 +177,8 @@ ls_samples_llmcompass_gelu (LsSampleSink *sink, const char *file)
   for (guint r = 0; csv && r < ls_csv_n_rows (csv); r++) {
     uint64_t n = count (csv, r, 0);
     append_stream (sink, LS_KERNEL_ELEMENTWISE, 1, n, 2.0 * ELT * (double) n,
-                   (double) n / (number (csv, r, 1) * 1e9), true, is_held_out ("%d,%" G_GUINT64_FORMAT, 1, n));
+                   (double) n / (number (csv, r, 1) * 1e9), true,
+                   is_held_out ("%d,%" G_GUINT64_FORMAT, 1, n));
   }
 }
 
@@ -225,7 +229,8 @@ ls_samples_deepgemm_wgrad (LsSampleSink *sink, const char *file)
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
     LsTimedKernel sample = {
-      .kernel = ls_kernel_gemm ("gemm", LS_DTYPE_FP8, count (csv, r, c[0]), count (csv, r, c[1]), count (csv, r, c[2]), 1, 4, true),
+      .kernel = ls_kernel_gemm ("gemm", LS_DTYPE_FP8, count (csv, r, c[0]), count (csv, r, c[1]),
+                                count (csv, r, c[2]), 1, 4, true),
     };
     sample.kernel.by_blocks = true;
     sample.measured_s = sample.kernel.flops / (1e12 * number (csv, r, c[3]));
@@ -233,10 +238,10 @@ ls_samples_deepgemm_wgrad (LsSampleSink *sink, const char *file)
   }
 }
 
-#define SIMUMAX_PEAK  2250e12 /* what its shares are of: tflops in the source */
-#define WARM_UP       25      /* calls before the clock starts                */
-#define MIN_HOT_LOOP  25e-3   /* seconds                                      */
-#define FP32          4       /* bytes                                        */
+#define SIMUMAX_PEAK 2250e12 /* what its shares are of: tflops in the source */
+#define WARM_UP      25      /* calls before the clock starts                */
+#define MIN_HOT_LOOP 25e-3   /* seconds                                      */
+#define FP32         4       /* bytes                                        */
 
 void
 ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, double peak, bool accumulates)
@@ -251,10 +256,12 @@ ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, double peak, bool
     uint64_t m = count (csv, r, c[1]), n = count (csv, r, c[2]), k = count (csv, r, c[3]);
     LsTimedKernel sample = {
       .kernel = ls_kernel_gemm ("gemm", LS_DTYPE_BF16, m, n, k, 1, accumulates ? FP32 : ELT, accumulates),
-      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, n, accumulates ? m : k), /* the weight */
+      .held_out
+      = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, n, accumulates ? m : k), /* the weight */
     };
     sample.measured_s = sample.kernel.flops / (number (csv, r, c[4]) * peak);
-    if ((strcmp (text (csv, r, c[0]), "NT") == 0) == accumulates && WARM_UP * sample.measured_s >= MIN_HOT_LOOP)
+    if ((strcmp (text (csv, r, c[0]), "NT") == 0) == accumulates
+        && WARM_UP * sample.measured_s >= MIN_HOT_LOOP)
       g_array_append_val (sink->samples, sample);
   }
 }
@@ -263,7 +270,8 @@ ls_samples_simumax_gemm (LsSampleSink *sink, const char *file, double peak, bool
 void
 ls_samples_simumax_attention (LsSampleSink *sink, const char *file, bool is_backward)
 {
-  const char *const names[] = { "batch", "seq", "heads", "kv_heads", "head_dim", is_backward ? "backward" : "forward" };
+  const char *const names[]
+      = { "batch", "seq", "heads", "kv_heads", "head_dim", is_backward ? "backward" : "forward" };
   int c[G_N_ELEMENTS (names)];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
   if (!ls_samples_find_columns (csv, sink->diags, names, c, G_N_ELEMENTS (names)))
@@ -275,7 +283,8 @@ ls_samples_simumax_attention (LsSampleSink *sink, const char *file, bool is_back
       .kernel = ls_kernel_attention ("attention", LS_DTYPE_BF16, count (csv, r, c[0]), seq, heads, kv_heads,
                                      count (csv, r, c[4]), true, is_backward),
       .has_host = true,
-      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, seq, heads, kv_heads),
+      .held_out
+      = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, seq, heads, kv_heads),
     };
     sample.measured_s = 2 * sample.kernel.flops / (number (csv, r, c[5]) * SIMUMAX_PEAK);
     g_array_append_val (sink->samples, sample);
@@ -294,8 +303,8 @@ static bool
 is_of (const Figures *f, guint row, const char *gpu, const char *kernel)
 {
   return strcmp (text (f->csv, row, f->column[GPU]), gpu) == 0
-         && strcmp (text (f->csv, row, f->column[KERNEL]), kernel) == 0
-         && (!f->of->only_causal || count (f->csv, row, f->column[CAUSAL]) > 0);
+      && strcmp (text (f->csv, row, f->column[KERNEL]), kernel) == 0
+      && (!f->of->only_causal || count (f->csv, row, f->column[CAUSAL]) > 0);
 }
 
 static bool
@@ -329,9 +338,9 @@ figure_kernel (const Figures *f, guint row, bool is_backward)
 {
   const int *c = f->column;
   uint64_t heads = count (f->csv, row, c[HEADS]);
-  return ls_kernel_attention ("attention", LS_DTYPE_BF16, count (f->csv, row, c[BATCH]), count (f->csv, row, c[SEQ]),
-                              heads, heads, count (f->csv, row, c[HEAD_DIM]), count (f->csv, row, c[CAUSAL]) > 0,
-                              is_backward);
+  return ls_kernel_attention ("attention", LS_DTYPE_BF16, count (f->csv, row, c[BATCH]),
+                              count (f->csv, row, c[SEQ]), heads, heads, count (f->csv, row, c[HEAD_DIM]),
+                              count (f->csv, row, c[CAUSAL]) > 0, is_backward);
 }
 
 static void
@@ -343,7 +352,8 @@ add_figure (LsSampleSink *sink, const Figures *f, guint row)
   sample.measured_s = sample.kernel.flops / flop_per_s;
   if (f->of->forward && is_pass (f, row, "both")) {
     const LsTimedKernel forward = { .kernel = figure_kernel (f, row, false) };
-    sample.measured_s += forward.kernel.flops / flop_per_s - ls_fit_predict_s (f->of->forward, f->of->chip, &forward);
+    sample.measured_s
+        += forward.kernel.flops / flop_per_s - ls_fit_predict_s (f->of->forward, f->of->chip, &forward);
   }
   if (flop_per_s > 0)
     g_array_append_val (sink->samples, sample);
@@ -378,16 +388,33 @@ ls_samples_attention_figures (LsSampleSink *sink, const char *file, const LsFigu
 
 /* ---- cuDNN's attention ---- */
 
-enum { C_GPU, C_BACKEND, C_DTYPE, C_MASK, C_BATCH, C_SEQ, C_HEADS, C_KV_HEADS, C_QK, C_V, C_WINDOW, C_PASS, C_FIXED, C_MS, N_CUDNN_COLUMNS };
+enum {
+  C_GPU,
+  C_BACKEND,
+  C_DTYPE,
+  C_MASK,
+  C_BATCH,
+  C_SEQ,
+  C_HEADS,
+  C_KV_HEADS,
+  C_QK,
+  C_V,
+  C_WINDOW,
+  C_PASS,
+  C_FIXED,
+  C_MS,
+  N_CUDNN_COLUMNS
+};
 
 static bool
 is_cudnn_row (const LsCsv *csv, const int *c, guint r, const LsCudnnRows *of)
 {
   return strcmp (text (csv, r, c[C_GPU]), of->gpu) == 0 && strcmp (text (csv, r, c[C_BACKEND]), "cudnn") == 0
-         && strcmp (text (csv, r, c[C_DTYPE]), of->dtype) == 0
-         && strcmp (text (csv, r, c[C_PASS]), of->is_backward ? "bwd" : "fwd") == 0 && *text (csv, r, c[C_WINDOW]) == '\0'
-         && !(of->is_backward && strcmp (text (csv, r, c[C_FIXED]), "True") == 0)
-         && !(of->only_causal && strcmp (text (csv, r, c[C_MASK]), "top_left") != 0);
+      && strcmp (text (csv, r, c[C_DTYPE]), of->dtype) == 0
+      && strcmp (text (csv, r, c[C_PASS]), of->is_backward ? "bwd" : "fwd") == 0
+      && *text (csv, r, c[C_WINDOW]) == '\0'
+      && !(of->is_backward && strcmp (text (csv, r, c[C_FIXED]), "True") == 0)
+      && !(of->only_causal && strcmp (text (csv, r, c[C_MASK]), "top_left") != 0);
 }
 
 /* Keys and values of two widths: as of their mean, as in model/operators_attention.c. */
@@ -395,22 +422,25 @@ void
 ls_samples_cudnn_attention (LsSampleSink *sink, const char *file, const LsCudnnRows *of)
 {
   static const char *const names[N_CUDNN_COLUMNS]
-      = { "gpu", "backend", "dtype", "mask", "batch", "seq", "heads", "kv_heads", "head_dim_qk", "head_dim_v", "window", "pass",
-          "deterministic", "time_ms" };
+      = { "gpu",      "backend",     "dtype",      "mask",   "batch", "seq",           "heads",
+          "kv_heads", "head_dim_qk", "head_dim_v", "window", "pass",  "deterministic", "time_ms" };
   int c[N_CUDNN_COLUMNS];
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
   if (!ls_samples_find_columns (csv, sink->diags, names, c, N_CUDNN_COLUMNS))
     return;
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
-    uint64_t seq = count (csv, r, c[C_SEQ]), heads = count (csv, r, c[C_HEADS]), kv_heads = count (csv, r, c[C_KV_HEADS]);
+    uint64_t seq = count (csv, r, c[C_SEQ]), heads = count (csv, r, c[C_HEADS]),
+             kv_heads = count (csv, r, c[C_KV_HEADS]);
     LsTimedKernel sample = {
-      .kernel = ls_kernel_attention ("attention", strcmp (of->dtype, "bfloat16") == 0 ? LS_DTYPE_BF16 : LS_DTYPE_FP8,
-                                     count (csv, r, c[C_BATCH]), seq, heads, kv_heads,
-                                     (count (csv, r, c[C_QK]) + count (csv, r, c[C_V])) / 2,
-                                     strcmp (text (csv, r, c[C_MASK]), "top_left") == 0, of->is_backward),
+      .kernel
+      = ls_kernel_attention ("attention", strcmp (of->dtype, "bfloat16") == 0 ? LS_DTYPE_BF16 : LS_DTYPE_FP8,
+                             count (csv, r, c[C_BATCH]), seq, heads, kv_heads,
+                             (count (csv, r, c[C_QK]) + count (csv, r, c[C_V])) / 2,
+                             strcmp (text (csv, r, c[C_MASK]), "top_left") == 0, of->is_backward),
       .measured_s = number (csv, r, c[C_MS]) * 1e-3 * of->slower + ls_time_to_s (of->launch),
-      .held_out = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, seq, heads, kv_heads),
+      .held_out
+      = is_held_out ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, seq, heads, kv_heads),
     };
     sample.kernel.by_blocks = strcmp (of->dtype, "mxfp8") == 0;
     if (of->is_backward && sample.kernel.dtype == LS_DTYPE_FP8)
@@ -426,7 +456,8 @@ ls_samples_cudnn_attention (LsSampleSink *sink, const char *file, const LsCudnnR
 static GHashTable *
 attention_times (LsSampleSink *sink, const char *file, const char *dtype)
 {
-  static const char *const names[] = { "attn_dtype", "kv_dtype", "batch", "seq", "heads", "kv_heads", "head_dim", "latency_ms" };
+  static const char *const names[]
+      = { "attn_dtype", "kv_dtype", "batch", "seq", "heads", "kv_heads", "head_dim", "latency_ms" };
   int c[G_N_ELEMENTS (names)];
   GHashTable *times = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   g_autoptr (LsCsv) csv = load (sink, file, NULL);
@@ -435,10 +466,11 @@ attention_times (LsSampleSink *sink, const char *file, const char *dtype)
 
   for (guint r = 0; r < ls_csv_n_rows (csv); r++) {
     double ms = number (csv, r, c[7]);
-    if (strcmp (text (csv, r, c[0]), dtype) == 0 && strcmp (text (csv, r, c[1]), dtype) == 0 && ms >= MIN_CALL)
+    if (strcmp (text (csv, r, c[0]), dtype) == 0 && strcmp (text (csv, r, c[1]), dtype) == 0
+        && ms >= MIN_CALL)
       g_hash_table_insert (times,
-                           g_strjoin (",", text (csv, r, c[2]), text (csv, r, c[3]), text (csv, r, c[4]), text (csv, r, c[5]),
-                                      text (csv, r, c[6]), NULL),
+                           g_strjoin (",", text (csv, r, c[2]), text (csv, r, c[3]), text (csv, r, c[4]),
+                                      text (csv, r, c[5]), text (csv, r, c[6]), NULL),
                            g_memdup2 (&ms, sizeof ms));
   }
   return times;
@@ -454,7 +486,8 @@ by_size (const void *a, const void *b)
 double
 ls_samples_attention_ratio (LsSampleSink *sink, const char *file, const char *other, const char *dtype)
 {
-  g_autoptr (GHashTable) mine = attention_times (sink, file, dtype), theirs = attention_times (sink, other, dtype);
+  g_autoptr (GHashTable) mine = attention_times (sink, file, dtype),
+                         theirs = attention_times (sink, other, dtype);
   g_autoptr (GArray) ratios = g_array_new (FALSE, FALSE, sizeof (double));
   GHashTableIter iter;
   gpointer key, ms;
