@@ -363,7 +363,7 @@ ls_recipe_fit_embedding (LsRecipe *r, const char *folder, const char *const *fil
   ls_recipe_set_source (
       r, LS_KERNEL_EMBEDDING,
       "vidur_mlp_*: PyTorch gather of the vocabulary-parallel embedding, tp 1; its three widths "
-      "leave nothing to hold out; error in the fit %.1f %%; the scatter of the backward is taken "
+      "leave nothing to hold out; error in the fit %.1f %%; the scatter of the backward is assumed "
       "to run like it",
       100 * in_sample.mape);
   ls_recipe_add_check (r, "embedding", LS_KERNEL_EMBEDDING, NULL, sink.samples, 0.05, 0);
