@@ -3,15 +3,19 @@
 /* ---- what moves: collectives, groups of transfers, copies ---- */
 
 /* Resident, or on a copy engine, from now on. */
-static uint64_t
-launch (Run *x, Rank *r, const Candidate *c)
+static bool
+launch (Run *x, Rank *r, const Candidate *c,
+        void (*start) (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at))
 {
   Stream *st = &r->streams[c->stream];
-  Frame *f = rank_frame (r, st->frame);
-  f->state[st->op] = OP_RUNNING;
-  f->span[st->op] = span_add (x, r, f, st->op, c->start, LS_TIME_NEVER, LS_TIME_NEVER, c->kind, c->span);
+  uint64_t frame = st->frame;
+  uint16_t op = st->op;
+  Frame *f = rank_frame (r, frame);
+  f->state[op] = OP_RUNNING;
+  f->span[op] = span_add (x, r, f, op, c->start, LS_TIME_NEVER, LS_TIME_NEVER, c->kind, c->span);
   st->is_busy = true;
-  return st->frame;
+  start (x, r, frame, op, c->start);
+  return true;
 }
 
 static bool
@@ -29,9 +33,7 @@ static bool
 call_begin (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_until)
 {
   (void) op, (void) alone_until;
-  uint16_t index = r->streams[c->stream].op;
-  comm_launch (x, r, launch (x, r, c), index, c->start);
-  return true;
+  return launch (x, r, c, comm_launch);
 }
 
 static uint64_t
@@ -44,9 +46,7 @@ static bool
 group_begin (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_until)
 {
   (void) op, (void) alone_until;
-  uint16_t index = r->streams[c->stream].op;
-  group_launch (x, r, launch (x, r, c), index, c->start);
-  return true;
+  return launch (x, r, c, group_launch);
 }
 
 static bool
@@ -61,12 +61,10 @@ static bool
 copy_begin (Run *x, Rank *r, const Candidate *c, const XOp *op, LsTime alone_until)
 {
   (void) alone_until;
+  if (op->alone == LS_TIME_NEVER)
+    return launch (x, r, c, copy_start);
   uint16_t index = r->streams[c->stream].op;
   uint64_t frame = r->streams[c->stream].frame;
-  if (op->alone == LS_TIME_NEVER) {
-    copy_start (x, r, launch (x, r, c), index, c->start);
-    return true;
-  }
   Frame *f = rank_frame (r, frame);
   LsTime end = c->start + op->alone;
   f->span[index] = span_add (x, r, f, index, c->start, op->alone, end, c->kind, c->span);
