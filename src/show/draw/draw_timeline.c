@@ -333,8 +333,8 @@ add_span (Lane *l, uint32_t rank, const LsSpan *s, uint32_t *open_instance)
   else
     ls_op_label (p->t, rank, s, item.name, sizeof item.name);
   Item *open = l->items->len > 0 ? &g_array_index (l->items, Item, l->items->len - 1) : NULL;
-  bool is_kernel
-      = !has_own_name && op->kind == LS_OP_KERNEL && op->stream == LS_STREAM_COMPUTE && item.name[0];
+  bool is_kernel = !has_own_name && ls_op_takes (op->kind, LS_TAKES_GPU) && op->stream == LS_STREAM_COMPUTE
+      && item.name[0];
   bool is_of_pass = open && is_kernel && *open_instance == s->instance;
   if (is_of_pass)
     unite (open, &item);

@@ -38,10 +38,10 @@ letters_of (const LsOp *op)
   static const char *const tags[LS_N_TAGS]
       = { [LS_TAG_F] = "F",         [LS_TAG_I] = "B",           [LS_TAG_W] = "W",  [LS_TAG_B] = "B",
           [LS_TAG_RECOMPUTE] = "R", [LS_TAG_OPTIMIZER] = "opt", [LS_TAG_SYNC] = "" };
-  if (op->kind == LS_OP_P2P)
-    return op->n_transfers > 0 && op->transfers[0].is_send ? "send" : "recv";
-  if (op->kind != LS_OP_COLLECTIVE)
-    return op->kind == LS_OP_KERNEL ? tags[op->tag] : "";
+  if (op->n_transfers > 0)
+    return op->transfers[0].is_send ? "send" : "recv";
+  if (!ls_op_has (op->kind, LS_HAS_CALL))
+    return ls_op_takes (op->kind, LS_TAKES_GPU) ? tags[op->tag] : "";
   switch (op->coll) {
   case LS_COLL_ALL_GATHER:
     return "AG";
@@ -166,8 +166,7 @@ awaited (const Arrows *a, uint32_t rank, const LsSpan *s)
 {
   while (s->cause != LS_SPAN_NONE && s->cause_kind != LS_CAUSE_HOST) {
     s = span_at (a, rank, s->cause);
-    LsOpKind kind = ls_span_op (a->t, rank, s)->kind;
-    if (kind != LS_OP_RECORD && kind != LS_OP_WAIT)
+    if (!ls_op_has (ls_span_op (a->t, rank, s)->kind, LS_HAS_EVENT))
       return s;
   }
   return NULL;
@@ -178,7 +177,7 @@ draw_wait (Arrows *a, const LsRankPlace *place, const LsSpan *s)
 {
   const LsOp *op = ls_span_op (a->t, place->rank, s);
   const LsSpan *cause = awaited (a, place->rank, s);
-  if (!cause || cause->end == LS_TIME_NEVER || op->kind == LS_OP_RECORD || op->kind == LS_OP_WAIT)
+  if (!cause || cause->end == LS_TIME_NEVER || ls_op_has (op->kind, LS_HAS_EVENT))
     return false;
   int from = ls_lane_of (ls_span_op (a->t, place->rank, cause)), to = ls_lane_of (op);
   LsTime ended = cause->end - a->t->window_start, began = s->start - a->t->window_start;

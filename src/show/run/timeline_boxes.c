@@ -23,8 +23,6 @@ typedef struct {
 static void
 count_op (const LsOp *op, Count *count)
 {
-  if (op->kind != LS_OP_P2P)
-    return;
   for (uint16_t i = 0; i < op->n_transfers; i++)
     count->n[op->transfers[i].slot == LS_SLOT_NEXT][op->transfers[i].is_send != 0]++;
 }
@@ -101,7 +99,7 @@ collect_ends (const LsTimeline *t)
   for (uint32_t rank = 0; rank < t->n_ranks; rank++) {
     uint32_t role = ls_plan_role (t->plan, rank);
     for (uint32_t i = 0; i < ls_timeline_spans (t, rank)->n; i++) {
-      if (ls_span_op (t, rank, &ls_timeline_spans (t, rank)->spans[i])->kind != LS_OP_P2P)
+      if (ls_span_op (t, rank, &ls_timeline_spans (t, rank)->spans[i])->n_transfers == 0)
         continue;
       if (!before[role])
         before[role] = count_before_instances (t->plan, &t->plan->programs[role]);

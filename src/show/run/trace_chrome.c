@@ -79,9 +79,9 @@ double
 trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op)
 {
   double bytes = 0;
-  for (uint16_t i = 0; op->kind == LS_OP_P2P && i < op->n_transfers; i++)
+  for (uint16_t i = 0; i < op->n_transfers; i++)
     bytes += op->transfers[i].is_send ? (double) op->transfers[i].bytes : 0;
-  if (op->kind != LS_OP_COLLECTIVE)
+  if (!ls_op_has (op->kind, LS_HAS_CALL))
     return bytes;
   uint32_t comm = ls_plan_comm_of (t->plan, rank, op->slot);
   return (double) op->bytes
@@ -93,8 +93,7 @@ trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op)
 static bool
 is_slice (const LsTimeline *t, uint32_t rank, const LsSpan *s, LsTime *ret_from, LsTime *ret_to)
 {
-  LsOpKind kind = ls_span_op (t, rank, s)->kind;
-  return kind != LS_OP_RECORD && kind != LS_OP_WAIT && trace_cut (t, s, ret_from, ret_to);
+  return !ls_op_has (ls_span_op (t, rank, s)->kind, LS_HAS_EVENT) && trace_cut (t, s, ret_from, ret_to);
 }
 
 #include "show/trace_chrome_text.h"

@@ -151,7 +151,7 @@ put_op_rates (Trace *w, uint32_t rank)
     double share = (double) (to - from) / (double) (s.end - s.start);
     if (ls_op_is_communication (op->kind))
       spread (w, sent, from, to, share * trace_sent_bytes (w->t, rank, op));
-    if (op->kind != LS_OP_KERNEL || op->kernel == UINT32_MAX)
+    if (!ls_op_has (op->kind, LS_HAS_KERNEL) || op->kernel == UINT32_MAX)
       continue;
     spread (w, flops, from, to, share * MAX (op->repeat, 1) * w->t->plan->kernels[op->kernel].flops);
     has_flops = true;
@@ -195,11 +195,11 @@ static void
 add_call (Links *l, uint32_t rank, const LsOp *op, LsTime from, LsTime to, double share)
 {
   const Trace *w = l->w;
-  if (op->kind == LS_OP_COLLECTIVE && op->recorded == LS_TIME_NEVER) {
+  if (ls_op_has (op->kind, LS_HAS_CALL) && op->recorded == LS_TIME_NEVER) {
     const LsCallLimit limit = ls_limit_of_call (w->calls, rank, op);
     add_limit (l, &limit, from, to, share);
   }
-  for (uint16_t i = 0; op->kind == LS_OP_P2P && i < op->n_transfers; i++) {
+  for (uint16_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     uint32_t peer = ls_plan_peer (w->t->plan, rank, t->slot == LS_SLOT_NEXT);
     if (!t->is_send || peer == UINT32_MAX)
