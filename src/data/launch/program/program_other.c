@@ -187,9 +187,7 @@ program_beside (ProgramRun *run, const cJSON *rule, const cJSON *what)
     run->deepspeed = launch_words_new ();
     run->is_refused |= !deepspeed_add_json (run->deepspeed, text, n, name.text, run->diags);
   }
-  const ProgramValue is_read = program_number (run->deepspeed != NULL);
-  g_hash_table_replace (run->lets, g_strdup (program_member (rule, "gives")),
-                        g_memdup2 (&is_read, sizeof is_read));
+  program_let (run, program_member (rule, "gives"), program_number (run->deepspeed != NULL));
   run->says = run->deepspeed ? g_steal_pointer (&run->deepspeed) : launch_words_new ();
   run->other = (LaunchJob) { .import = run->job->import,
                              .words = run->says,
@@ -224,8 +222,7 @@ program_fill_open (ProgramRun *run, const cJSON *rule, const cJSON *what)
 void
 program_hand_adapters (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  const ProgramValue is_any = program_number (run->handed != NULL);
-  g_hash_table_replace (run->lets, g_strdup (what->valuestring), g_memdup2 (&is_any, sizeof is_any));
+  program_let (run, what->valuestring, program_number (run->handed != NULL));
   if (run->handed)
     launch_set_adapters (run->job->import, run->handed);
 }
@@ -233,11 +230,15 @@ program_hand_adapters (ProgramRun *run, const cJSON *rule, const cJSON *what)
 /* --- readers -------------------------------------------------------------------------------------------- */
 
 /* By all rules, or by a part of them, before which options were read. */
-static bool
-run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-         const ImportFiles *files, LsDiagList *diags)
+bool
+engine_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
+                 const ImportFiles *files, LsDiagList *diags)
 {
   const ProgramMap *map = program_map_get (name);
+  if (!map && diags)
+    program_map_free (program_map_load (name, diags)); /* it says what is wrong */
+  if (!map)
+    return false;
   ProgramRun run = { .map = map,
                      .job = job,
                      .words = (LaunchWords *) job->words,
@@ -249,10 +250,6 @@ run_map (const char *name, const char *part, const ProgramWith *with, LaunchJob 
                      .around = with->around,
                      .command = g_strdup (job->script),
                      .diags = diags };
-  if (!map && diags)
-    program_map_free (program_map_load (name, diags)); /* it says what is wrong */
-  if (!map)
-    return false;
   const OptionTable *table = job->table;
   job->table = &map->table;
   bool had_open = part && job->open;
@@ -271,14 +268,7 @@ bool
 engine_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
                 LsDiagList *diags)
 {
-  return run_map (name, part, &(ProgramWith) { NULL }, job, files, diags);
-}
-
-bool
-engine_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
-                 const ImportFiles *files, LsDiagList *diags)
-{
-  return run_map (name, part, with, job, files, diags);
+  return engine_run_with (name, part, &(ProgramWith) { NULL }, job, files, diags);
 }
 
 /* { "part": name, "of_map": another program, whose options are said, or with "own": true those of this one;
@@ -320,10 +310,10 @@ program_translate (ProgramRun *run, const cJSON *rule, const cJSON *what)
   option_translate (run->job, run->says);
 }
 
-/* { "read_as": program that is a map, "software": the profile of a release, "why": who says so }: what is
- * told of the others are these, and that options became its own. */
-static void
-read_by_map (ProgramRun *run, const cJSON *rule, const char *name)
+/* { "read_as": program, "software": the profile of a release, "why": who says so }: its map reads the job by
+ * what is said in its options, told of the others, and that options became its own. */
+void
+program_read_as (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
   ProgramValue software = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "software"));
   const char *template = program_member (rule, "why");
@@ -332,16 +322,9 @@ read_by_map (ProgramRun *run, const cJSON *rule, const char *name)
   const ProgramWith with = { .told = told,
                              .deepspeed = g_steal_pointer (&run->deepspeed),
                              .adapters = run->adapters.option ? &run->adapters : NULL };
-  run->is_refused |= !program_run_with (name, NULL, &with, &run->other, run->files, run->diags);
-  program_value_clear (&software);
-}
-
-/* { "read_as": program }: the job, by what is said in its options. */
-void
-program_read_as (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
   run->other.table = program_table_find (what->valuestring);
   run->other.gpus = run->job->gpus;
-  read_by_map (run, rule, what->valuestring);
+  run->is_refused |= !program_run_with (what->valuestring, NULL, &with, &run->other, run->files, run->diags);
   run->other.open = run->job->open; /* its reader made its own */
+  program_value_clear (&software);
 }

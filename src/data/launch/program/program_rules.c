@@ -644,7 +644,7 @@ run_one (ProgramRun *run, const cJSON *rule)
 void
 program_set_each (ProgramRun *run, const char *text)
 {
-  program_let (run, "each", (ProgramValue) { g_strdup (text), NAN });
+  program_let (run, "each", program_text (text));
 }
 
 /* For each option of the job that the pattern fits, or, "once", the first of which the rule holds; "each" is

@@ -29,10 +29,17 @@ f_starter (ProgramRun *run, const ProgramArgument *a)
   return program_number (text ? (double) g_ascii_strtoull (text, NULL, 10) : 0);
 }
 
+/* What a script sets it to; NULL: it does not, or none starts the job. */
+static const char *
+variable_of (const ProgramRun *run, const char *name)
+{
+  return run->job->variables ? g_hash_table_lookup (run->job->variables, name) : NULL;
+}
+
 static ProgramValue
 f_variable (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = run->job->variables ? g_hash_table_lookup (run->job->variables, a[0].word) : NULL;
+  const char *text = variable_of (run, a[0].word);
   return text ? program_text (text) : program_none ();
 }
 
@@ -41,7 +48,7 @@ static ProgramValue
 f_set (ProgramRun *run, const ProgramArgument *a)
 {
   LsImport *import = run->job->import;
-  const char *text = g_hash_table_lookup (run->job->variables, a[0].word);
+  const char *text = variable_of (run, a[0].word);
   if (!text || !*text)
     return program_none ();
   import_note_word (import, a[0].word, NULL);
@@ -56,7 +63,8 @@ f_set (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_exported (ProgramRun *run, const ProgramArgument *a)
 {
-  bool is_exported = g_hash_table_contains (run->job->exported, a[0].word);
+  GHashTable *exported = run->job->exported;
+  bool is_exported = !exported || g_hash_table_contains (exported, a[0].word);
   if (!is_exported)
     import_unknown (run->job->import, "%s: it is set and not exported; processes are assumed not to see it",
                     a[0].word);
@@ -68,7 +76,7 @@ f_exported (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_setting (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = run->job->variables ? g_hash_table_lookup (run->job->variables, a[0].word) : NULL;
+  const char *text = variable_of (run, a[0].word);
   g_autofree char *of_recipe = g_strconcat ("env_vars.", a[0].word, NULL);
   text = text ? text : option_text (run->job, a[0].word);
   text = text ? text : option_text (run->job, of_recipe);

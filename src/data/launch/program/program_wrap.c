@@ -227,7 +227,7 @@ count_of (const cJSON *mapping, const char *names)
 static void
 let_text (ProgramRun *run, const char *name, const char *text)
 {
-  program_let (run, name, (ProgramValue) { g_strdup (text), NAN });
+  program_let (run, name, program_text (text));
 }
 
 static void
