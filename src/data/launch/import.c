@@ -226,13 +226,14 @@ check_used (const ImportFile *files, guint n, LsDiagList *diags)
     bool is_log = import_log_what (&files[i]) != NULL;
     if (*files[i].is_used)
       continue;
-    ls_diag_add (diags, LS_ERROR_INPUT, files[i].path, 0, 0, NULL, NULL,
-                 is_log ? "give one log with steps"
-                        : "leave it out, or give the file that names it; next to a job a log is read whose "
-                          "lines of steps are known (lockstep import --help)",
-                 is_log ? "nothing of it is used: the job has its time of a step from another file"
-                        : "nothing of it is used: %s does not read it",
-                 files[0].path);
+    ls_diag_add (
+        diags, LS_ERROR_INPUT, files[i].path, 0, 0, NULL, NULL,
+        is_log ? "give one log with steps"
+               : "leave it out, or give the file that names it; together with a job a log is read whose "
+                 "lines of steps are known (lockstep import --help)",
+        is_log ? "nothing of it is used: the job has its time of a step from another file"
+               : "nothing of it is used: %s does not read it",
+        files[0].path);
     ok = false;
   }
   return ok;

@@ -174,7 +174,7 @@ static const LsField torus_fields[] = {
                "each is a multiple of 4" },
   LINK ("link", ici, "between two chips"),
   { "start", LS_FIELD_TIME, SPEC (torus.start), .max = (double) LS_S, .default_text = "0us",
-    .meaning = "what a collective takes once, next to the latency of its hops" },
+    .meaning = "what a collective takes once, in addition to the latency of its hops" },
   { "host", LS_FIELD_OBJECT, 0, .required = true, .fields = torus_host_fields,
     .meaning = "the CPU hosts of the chips" },
   { NULL },
