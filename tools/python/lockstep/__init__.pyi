@@ -634,7 +634,7 @@ class CaptureOptions(TypedDict, total=False):
     members: Number  # Of each role, how many ranks are run and compared; default 1, but 2 of one of four roles or more
     keep: Text  # Where a capture that is stopped leaves what it did: the same command goes on with that
     rank: Number  # The only one that is run, for all of them
-    expert_load: Text  # What a router is taken to choose, where its values are not known; default: each as likely
+    expert_load: Text  # What a router is assumed to choose, where its values are not known; default: each as likely
     steps: Number  # Steps of its optimizer; it is ended when the next one begins; default 2
     range: Switch  # Run it twice more, as on GPUs of half and of double the speed, and say what is reserved there
     snapshot: Text  # Write PyTorch's own memory snapshot (.pickle), for pytorch.org/memory_viz
