@@ -1,4 +1,4 @@
-/* analysis/logged_step.h — what a log says of a step that was run, beside what is predicted: whether its
+/* analysis/logged_step.h — what a log says of a step that was run, next to what is predicted: whether its
  * numbers agree with each other and with this job, and where not, what would explain it.
  *
  *     FLOPs of a step that the log counts = its TFLOP/s of a GPU * GPUs * its step time

@@ -1,4 +1,4 @@
-/* analysis/memory_formulas.h — what papers say that a rank must hold, to lay beside what a
+/* analysis/memory_formulas.h — what papers say that a rank must hold, to lay next to what a
  * run holds.
  *
  * Model states. With P parameters on a rank before data parallelism cuts anything, 2 bytes

@@ -1,5 +1,5 @@
 /* analysis/op_class.h — what kind of work an op of a GPU is, by which what was predicted and
- * what was profiled are laid beside each other.
+ * what was profiled are laid next to each other.
  *
  * Of a plan it follows from the kind of a kernel, a collective or a copy. Of a profile only names are there,
  * and names are a library's: cuBLAS and CUTLASS ("ampere_bf16_s16816gemm", "sm90_xmma_gemm", "nvjet_hsh",

@@ -1,4 +1,4 @@
-/* analysis/reconcile.h — a profiled step of one rank beside the predicted one.
+/* analysis/reconcile.h — a profiled step of one rank next to the predicted one.
  *
  * Problem. A step time that is off by a tenth does not say why. Laid beside each other op by
  * op it does: which kernels, which collectives, which waiting.

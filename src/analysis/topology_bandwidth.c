@@ -1,3 +1,4 @@
+/* analysis/topology_bandwidth.c — what gets through a cluster at each level, and between its halves. */
 #include "analysis/topology.h"
 
 #include <math.h>

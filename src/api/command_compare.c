@@ -1,4 +1,4 @@
-/* `lockstep compare`: results, or spans, beside each other. */
+/* `lockstep compare`: results, or spans, next to each other. */
 #include <math.h>
 #include <string.h>
 

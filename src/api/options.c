@@ -1,3 +1,4 @@
+/* api/options.c — the options of a command: its own, and the knobs of a job by topic. */
 #include "api/commands.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* api/version.c — the version of version.h. */
 #include <lockstep/lockstep.h>
 
 const char *

@@ -1,4 +1,4 @@
-/* ask/compare.h — two results beside each other; measured spans beside predicted ones. */
+/* ask/compare.h — two results next to each other; measured spans next to predicted ones. */
 #ifndef LS_ASK_COMPARE_H
 #define LS_ASK_COMPARE_H
 

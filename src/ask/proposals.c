@@ -1,3 +1,4 @@
+/* ask/proposals.c — the single changes to a job that are worth trying, and what they cost. */
 #include "ask/whatif.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* ask/proposals_kernels.c — single changes to a job's kernels and number formats. */
 #include "ask/whatif.h"
 
 #include "compute/measured.h"

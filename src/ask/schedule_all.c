@@ -1,3 +1,4 @@
+/* ask/schedule_all.c — all schedules for the same job. */
 #include <math.h>
 
 #include "ask/schedule.h"

@@ -1,3 +1,4 @@
+/* base/error.c — the error domain of error.h. */
 #include <lockstep/error.h>
 
 #include "base/printable.h"

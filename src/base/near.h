@@ -1,4 +1,4 @@
-/* base/near.h — which files a user may be shown, as he named them or what lies beside them.
+/* base/near.h — which files a user may be shown, as he named them or what lies next to them.
  *
  * Problem. A file of somebody else may name any other one by its path: what it extends, an accelerator, a
  * script that it sources. A mistake in that is shown with its line, which may be the first of a key or a

@@ -1,3 +1,4 @@
+/* bound/bound_comm.c — what collectives and messages of a job's stages take at least. */
 #include "bound/bound_parts.h"
 
 #include <string.h>

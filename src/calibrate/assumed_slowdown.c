@@ -1,4 +1,4 @@
-/* calibrate/assumed_slowdown.c — GEMMs beside a kernel that holds r of n SMs.
+/* calibrate/assumed_slowdown.c — GEMMs together with a kernel that holds r of n SMs.
  *
  * Rows of the group `slowdown` are of GEMMs that occupy the SMs in a known way (variant=tiles, clusters,
  * persistent: kernels of kernelbench), of the library's (default), which does so in a way that it does not

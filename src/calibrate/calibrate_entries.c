@@ -1,3 +1,4 @@
+/* calibrate/calibrate_entries.c — which coefficients of which entry of a calibration are fitted. */
 #include <math.h>
 
 #include "calibrate/calibrate_fit.h"

@@ -1,3 +1,5 @@
+/* calibrate/calibrate_load.c — the calibration that a fit starts from, and its files; a cluster with its
+ * links as measured. */
 #include "calibrate/calibrate_run.h"
 
 #include <lockstep/error.h>

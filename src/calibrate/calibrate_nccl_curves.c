@@ -1,3 +1,4 @@
+/* calibrate/calibrate_nccl_curves.c — files of nccl-tests as curves. */
 #include "calibrate/calibrate_nccl.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* data/file_schemas.c — the kinds of files of ours, and the JSON Schema of each. */
 #include "data/inspect.h"
 
 #include "data/jobs/imported.h"

@@ -1,3 +1,4 @@
+/* exec/copy_plan.c — a copy to or from the memory of the host as a plan. */
 #include "exec/calls.h"
 
 #include "cluster/route.h"

@@ -1,4 +1,4 @@
-/* exec/kernel_run.c — kernels on one rank, one at a time: alone, or beside resident
+/* exec/kernel_run.c — kernels on one rank, one at a time: alone, or together with resident
  * communication as an activity that the HBM's sharing and the SMs left slow down.
  *
  * The activity moves the kernel's HBM bytes. Alone its rate is bytes / time alone;

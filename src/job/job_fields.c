@@ -1,3 +1,4 @@
+/* job/job_fields.c — the table of the knobs that a strategy does not have; a measured step from text. */
 #include <lockstep/units.h>
 #include <stddef.h>
 #include <string.h>

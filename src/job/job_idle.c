@@ -1,3 +1,4 @@
+/* job/job_idle.c — knobs that were set and make no difference, in words. */
 #include "job/job_steps.h"
 
 #include <math.h>

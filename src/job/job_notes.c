@@ -1,3 +1,4 @@
+/* job/job_notes.c — what keeps a job from what its schedule promises. */
 #include "job/job_steps.h"
 
 #include <string.h>

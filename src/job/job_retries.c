@@ -1,3 +1,4 @@
+/* job/job_retries.c — a job whose segments meet the GPU's memory, at the speed that it then has. */
 #include "job/job_steps.h"
 
 #include <string.h>

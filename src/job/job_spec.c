@@ -1,3 +1,4 @@
+/* job/job_spec.c — a job's knobs from text. */
 #include <stddef.h>
 #include <string.h>
 

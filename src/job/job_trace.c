@@ -1,3 +1,4 @@
+/* job/job_trace.c — a job that a trace holds. */
 #include "job/assumptions.h"
 #include "job/job_steps.h"
 

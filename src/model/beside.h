@@ -1,5 +1,5 @@
-/* model/beside.h — what stands beside the halves of a layer: an input of its own for each layer, products of
- * low rank beside attention, keys and values of a layer before it, an MLP whose gate keeps few values.
+/* model/beside.h — what stands next to the halves of a layer: an input of its own for each layer, products of
+ * low rank next to attention, keys and values of a layer before it, an MLP whose gate keeps few values.
  *
  * Inputs of layers. A table of `layer_vocab` rows has p numbers for each of the L layers. With e the
  * embedding of a token, t its row, each layer gets

@@ -1,4 +1,4 @@
-/* model/lora.h — adapters of low rank beside frozen weights (Hu et al. 2021, LoRA; Dettmers et al. 2023,
+/* model/lora.h — adapters of low rank next to frozen weights (Hu et al. 2021, LoRA; Dettmers et al. 2023,
  * QLoRA).
  *
  * Y = X W^T + s (X A^T) B^T: W [out, in] does not learn, A [r, in] and B [out, r] do. Of r only the size

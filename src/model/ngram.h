@@ -1,4 +1,4 @@
-/* model/ngram.h — embeddings of several tokens in a row beside that of each token.
+/* model/ngram.h — embeddings of several tokens in a row next to that of each token.
  *
  * Problem. Beside the table of words there are n tables of w = h / n columns. A hash of a token and of one,
  * two or more before it gives a row of each; the first has r rows, each next one two more, so that hashes

@@ -1,4 +1,4 @@
-/* What stands beside the halves of a layer, on one rank (model/beside.h). All but the table lies outside of
+/* What stands next to the halves of a layer, on one rank (model/beside.h). All but the table lies outside of
  * the tensor-parallel regions: weights are on every rank, which has its s b / t tokens with sequence
  * parallelism. The table is cut as that of words is; what is looked up is summed over tp. */
 #include "model/beside.h"

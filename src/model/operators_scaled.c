@@ -1,3 +1,4 @@
+/* model/operators_scaled.c — what fp8 and nvfp4 add around matrix products. */
 #include "model/operators_build.h"
 
 /* How a tensor is brought into a format: bytes that a layout takes per element, scales counted; whether its

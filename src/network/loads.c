@@ -1,3 +1,4 @@
+/* network/loads.c — loads of an algorithm's messages, added up by resource. */
 #include "network/algorithm.h"
 
 #include <math.h>

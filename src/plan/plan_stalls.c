@@ -1,3 +1,4 @@
+/* plan/plan_stalls.c — ops of a plan before which the host is held up. */
 #include "plan/plan.h"
 
 #include <string.h>

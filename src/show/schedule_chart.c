@@ -1,3 +1,4 @@
+/* show/schedule_chart.c — a schedule drawn with characters. */
 #include "show/write_schedule.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* show/write_collective.h — times of collectives as a table in the shape of nccl-tests,
- * as CSV and as JSON (`collective --json`); beside
- * measured ones, their errors.
+ * as CSV and as JSON (`collective --json`); next
+ * to measured ones, their errors.
  *
  *     algbw = bytes / time          busbw = algbw * bus_factor
  *

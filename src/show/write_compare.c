@@ -1,3 +1,5 @@
+/* show/write_compare.c — results, or measured and predicted spans, side by side: two in full, more in
+ * columns. */
 #include "show/answers.h"
 
 #include <lockstep/units.h>

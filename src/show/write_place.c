@@ -1,3 +1,4 @@
+/* show/write_place.c — where ranks sit best, as text, JSON, CSV. */
 #include "show/answers.h"
 
 #include <math.h>

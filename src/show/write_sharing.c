@@ -1,3 +1,4 @@
+/* show/write_sharing.c — what jobs on one cluster lose to each other. */
 #include "show/answers.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* show/write_sweep.c — what a sweep found; the changes to the files of a job; its rows again. */
 #include "show/answers.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* show/write_train.c — a training run of weeks, as text, JSON and CSV. */
 #include "show/answers.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* show/write_whatif.c — what single changes gain, as text, JSON, CSV. */
 #include "show/run/write_run.h"
 
 #include <math.h>

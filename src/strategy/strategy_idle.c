@@ -1,3 +1,4 @@
+/* strategy/strategy_idle.c — which options of a strategy make no difference to a job, and why. */
 #include "strategy/strategy.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What layers have beside attention and an MLP, and widths that differ: what is legal of these. */
+/* What layers have next to attention and an MLP, and widths that differ: what is legal of these. */
 #include "model/ngram.h"
 #include "strategy/strategy_rules.h"
 

@@ -1,3 +1,4 @@
+/* train/run_stops.c — stops of a training run, its nodes, what failures do. */
 #include <math.h>
 
 #include "train/run_state.h"

@@ -1,3 +1,4 @@
+/* train/run_work.c — what a training run's time went to: work, checkpoints. */
 #include <math.h>
 
 #include "train/run_state.h"

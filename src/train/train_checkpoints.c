@@ -1,3 +1,4 @@
+/* train/train_checkpoints.c — what a checkpoint holds, how long it takes, how often one is written. */
 #include <math.h>
 
 #include <lockstep/error.h>

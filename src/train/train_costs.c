@@ -1,3 +1,4 @@
+/* train/train_costs.c — GPU hours, money, energy by what GPUs do. */
 #include <math.h>
 
 #include "train/train_steps.h"

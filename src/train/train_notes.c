@@ -1,3 +1,4 @@
+/* train/train_notes.c — what is assumed of a training run; options without effect. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* train/train_phases.c — a simulated step of each phase of a training run. */
 #include "train/train_steps.h"
 
 #include <math.h>

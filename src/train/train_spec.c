@@ -1,3 +1,4 @@
+/* train/train_spec.c — a training run's knobs from text. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* validate/residuals_file.c — residuals as a file. */
 #include "validate/residuals.h"
 
 #include <math.h>

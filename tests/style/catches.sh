@@ -60,20 +60,34 @@ words() {
   refuses 'README.md:1:' "$check" "$tree"
 }
 
-# A file that is not on the map, one that is only on it, a name that two rooms have, a mention of what does not exist.
+# A file that is not on the map, one that is only on it, one that does not say what it is, a file in no room, a name that two
+# rooms have, a mention of what does not exist.
 map() {
   mkdir -p "$tree/src/base" "$tree/src/core"
-  touch "$tree"/src/base/{a.c,a.h,meson.build} "$tree/src/core/b.c"
-  printf '%s\n' '### base/' '| File | Concept |' '|---|---|' '| `a.[ch]` | a pair, unlike `c.[ch]` |' '### core/' \
-    '| `b.c` | one file; see `base/a.h` |' '## Other' '| `d.c` | not a file of a room |' > "$tree/src/README.md"
+  printf '/* base/a.h — a pair, unlike c.[ch]. It has more to it. */\n' > "$tree/src/base/a.h"
+  touch "$tree/src/base/a.c" "$tree/src/base/meson.build"
+  printf '/* One file, see base/a.h:\n *\n * more. */\n' > "$tree/src/core/b.c"
+  printf '%s\n' '### base/' '| File | Concept |' '|---|---|' '| `a.[ch]` | a pair, unlike c.[ch] |' '### core/' '| File | Concept |' \
+    '|---|---|' '| `b.c` | One file, see base/a.h |' '## Other' '| `d.c` | not a file of a room |' > "$tree/src/README.md"
   "$check" "$tree"
-  touch "$tree/src/core/new.c"
-  refuses '> core/new.c' "$check" "$tree"
+  printf '/* Another. */\n' > "$tree/src/core/new.c"
+  refuses '+| `new.c` | Another |' "$check" "$tree"
+  : > "$tree/src/core/new.c"
+  refuses 'core/new.c: does not begin with a comment' "$check" "$tree"
+  LS_UPDATE_GOLDEN=1 refuses 'core/new.c: does not begin with a comment' "$check" "$tree"
   mv "$tree/src/core/new.c" "$tree/src/core/a.c"
-  refuses 'a is a file of: base core' "$check" "$tree"
-  rm "$tree/src/core/a.c" "$tree/src/base/a.h"
-  refuses '< base/a.h' "$check" "$tree"
-  touch "$tree/src/base/a.h"
+  refuses 'a is a file of base, core' "$check" "$tree"
+  rm "$tree/src/core/a.c"
+  LS_UPDATE_GOLDEN=1 "$check" "$tree"
+  "$check" "$tree"
+  rm "$tree/src/base/a.h"
+  refuses '-| `a.[ch]` | a pair, unlike c.[ch] |' "$check" "$tree"
+  printf '/* A pair. */\n' > "$tree/src/base/a.h"
+  LS_UPDATE_GOLDEN=1 "$check" "$tree"
+  mkdir "$tree/src/new"
+  touch "$tree/src/new/c.c"
+  refuses 'no room has new/c.c' "$check" "$tree"
+  rm "$tree/src/new/c.c"
   printf 'see `core/gone.h`\n' >> "$tree/src/README.md"
   refuses 'there is no core/gone.h' "$check" "$tree"
 }
@@ -241,4 +255,5 @@ EOF
   fi
 }
 
-"$(basename -- "$check" .sh)"
+name=$(basename -- "$check")
+"${name%.*}"

@@ -1,3 +1,4 @@
+/* ask/collective/collective_compare.c — measured collectives simulated, and their errors. */
 #include <string.h>
 
 #include <lockstep/error.h>

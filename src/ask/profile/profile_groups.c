@@ -1,3 +1,4 @@
+/* ask/profile/profile_groups.c — process groups of a profile as a mesh, or as communicators. */
 #include "ask/profile/profile_program.h"
 
 #include <string.h>

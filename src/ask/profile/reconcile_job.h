@@ -1,4 +1,4 @@
-/* ask/profile/reconcile_job.h — a job simulated, and a profile of one of its ranks laid beside it. */
+/* ask/profile/reconcile_job.h — a job simulated, and a profile of one of its ranks laid next to it. */
 #ifndef LS_ASK_PROFILE_RECONCILE_JOB_H
 #define LS_ASK_PROFILE_RECONCILE_JOB_H
 

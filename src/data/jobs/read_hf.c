@@ -1,3 +1,4 @@
+/* data/jobs/read_hf.c — config.json of Hugging Face, read. */
 
 #include <string.h>
 

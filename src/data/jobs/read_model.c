@@ -1,3 +1,4 @@
+/* data/jobs/read_model.c — models/ read; models of others by their names and their config.json. */
 #include "data/jobs/job_files.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* data/jobs/read_model_names.c — models by the names that programs and hubs give them. */
 #include <string.h>
 
 #include "base/suggest.h"

@@ -1,3 +1,4 @@
+/* data/jobs/read_optimizers.c — strategies/optimizers/ read. */
 #include "data/jobs/job_files.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* data/jobs/read_scaling.c — models/scaling/ read. */
 #include "data/jobs/job_files.h"
 
 #include "data/datadir.h"

@@ -1,3 +1,4 @@
+/* data/jobs/read_strategy.c — strategies/ read. */
 #include "data/jobs/job_files.h"
 
 #include "data/datadir.h"

@@ -1,3 +1,4 @@
+/* data/jobs/recipe_fields.c — the keys of lists of kernels; kinds of kernels as files and flags name them. */
 #include "data/jobs/job_files.h"
 
 /* --- kinds of kernels as files and flags name them ----------------------------------------------- */

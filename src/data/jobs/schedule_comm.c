@@ -1,3 +1,5 @@
+/* data/jobs/schedule_comm.c — sends, receives, parameters and gradients of a schedule in PyTorch's text
+ * format. */
 #include "data/jobs/schedule_cells.h"
 
 enum { MADE = 1, SENT = 2, RECEIVED = 4 };

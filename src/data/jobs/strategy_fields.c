@@ -1,3 +1,4 @@
+/* data/jobs/strategy_fields.c — the table of a strategy's knobs: keys, topics, defaults, meanings. */
 #include "data/jobs/job_files.h"
 
 #include "data/jobs/strategy_names.h"

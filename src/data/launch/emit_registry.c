@@ -1,3 +1,4 @@
+/* data/launch/emit_registry.c — the programs for which launch files are written. */
 #include "data/jobs/emit.h"
 
 #include <lockstep/error.h>

@@ -1,3 +1,4 @@
+/* data/launch/import.c — a job's files of another program, read. */
 #include "data/jobs/imported.h"
 
 #include <lockstep/error.h>

@@ -1,3 +1,5 @@
+/* data/launch/import_build.c — keys that an import sets, and whether a file gives them; the optimizer by
+ * what programs call it. */
 #include "data/launch/import_reader.h"
 
 #include <lockstep/error.h>

@@ -1,4 +1,4 @@
-/* What a command names: its script, files beside those that are read; what a text begins with. */
+/* What a command names: its script, files next to those that are read; what a text begins with. */
 #include <string.h>
 
 #include <lockstep/error.h>

@@ -1,3 +1,5 @@
+/* data/launch/launch_changes.c — how somebody's files change for another configuration, in the words of
+ * their program. */
 #include <stdbool.h>
 #include <string.h>
 

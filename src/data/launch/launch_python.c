@@ -1,4 +1,4 @@
-/* What a program in Python that a command starts says itself, where it lies beside the script: options that
+/* What a program in Python that a command starts says itself, where it lies next to the script: options that
  * the command leaves as they are declared (argparse, dataclasses), and variables that it sets for its
  * processes. */
 #include <string.h>

@@ -1,4 +1,4 @@
-/* A configuration of DeepSpeed, in JSON, with a model beside it: a file of a model behind it, ours or the
+/* A configuration of DeepSpeed, in JSON, with a model next to it: a file of a model behind it, ours or the
  * config.json of Hugging Face. */
 #include <lockstep/error.h>
 #include <math.h>

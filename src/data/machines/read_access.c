@@ -1,3 +1,4 @@
+/* data/machines/read_access.c — topologies/calib/, kernels by how they touch memory, read. */
 #include "data/machines/machines.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* data/machines/read_calibration.c — topologies/calib/, kernels, read; of a cluster file, what runs on the
+ * cluster itself say about it. */
 #include "data/machines/machines.h"
 
 #include "analysis/conformal.h"

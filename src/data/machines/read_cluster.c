@@ -1,3 +1,4 @@
+/* data/machines/read_cluster.c — topologies/ read. */
 #include "data/machines/machines.h"
 
 #include "data/datadir.h"

@@ -1,3 +1,4 @@
+/* data/machines/read_fabric.c — of a cluster file, what joins the nodes and what is broken. */
 #include "data/machines/machines.h"
 
 static const LsEnumName fabric_kinds[] = { { "leaf-spine", LS_FABRIC_LEAF_SPINE },

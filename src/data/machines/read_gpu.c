@@ -1,3 +1,4 @@
+/* data/machines/read_gpu.c — topologies/gpu/ read. */
 #include "data/machines/machines.h"
 
 #include "data/datadir.h"

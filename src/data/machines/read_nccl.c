@@ -1,3 +1,4 @@
+/* data/machines/read_nccl.c — topologies/calib/, NCCL, read. */
 #include "data/machines/machines.h"
 
 #include "data/datadir.h"

@@ -1,3 +1,4 @@
+/* data/machines/read_nccl_tables.c — topologies/nccl/ read. */
 #include "data/machines/machines.h"
 
 #include "data/datadir.h"

@@ -1,3 +1,4 @@
+/* data/machines/read_nccl_topo.c — a topology file of NCCL (XML) as a cluster. */
 
 #include <string.h>
 

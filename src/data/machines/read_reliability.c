@@ -1,3 +1,5 @@
+/* data/machines/read_reliability.c — topologies/reliability/ and topologies/jitter/ read: how parts fail,
+ * and how they differ. */
 #include "data/machines/machines.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* data/machines/write_cluster.c — a cluster's file with some of it changed. */
 #include "data/machines/machines.h"
 
 #include "data/datadir.h"

@@ -1,3 +1,5 @@
+/* data/measured/kineto_finish.c — what is known of a profile of Kineto once all events are there; its
+ * process groups. */
 #include "data/measured/kineto_reader.h"
 
 #include <string.h>

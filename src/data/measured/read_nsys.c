@@ -1,3 +1,4 @@
+/* data/measured/read_nsys.c — an export of Nsight Systems, an SQLite file that may be anybody's, read. */
 #include "data/measured/nsys_reader.h"
 
 #include <sqlite3.h>

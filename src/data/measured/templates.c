@@ -1,3 +1,4 @@
+/* data/measured/templates.c — tables of measurements to fill in. */
 #include "data/measured/read_cases.h"
 
 #include <string.h>

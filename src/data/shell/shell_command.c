@@ -1,3 +1,4 @@
+/* data/shell/shell_command.c — what a simple command sets, exports, or hands on. */
 #include "data/shell/shell_parts.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* data/shell/shell_expand.c — words expanded; what counts nodes and GPUs. */
 #include "data/shell/shell_parts.h"
 
 #include <fnmatch.h>

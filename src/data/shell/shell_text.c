@@ -1,3 +1,4 @@
+/* data/shell/shell_text.c — what stands between words, where a word ends; here documents. */
 #include "data/shell/shell_parts.h"
 
 #include <glib.h>

@@ -1,3 +1,4 @@
+/* data/shell/shell_values.c — variables, and holes where a value is not known. */
 #include "data/shell/shell_parts.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* data/text/field_value.c — one value of a row of a table of fields, from text to memory. */
 #include "data/text/field_kinds.h"
 
 #include <math.h>

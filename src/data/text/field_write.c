@@ -1,3 +1,4 @@
+/* data/text/field_write.c — an object written by the table of fields that reads it. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* exec/shortcuts/fold_calls.c — what the programs call, each call lowered for each communicator and
- * channel apart: nothing is taken for alike that was not looked at. */
+ * channel apart: nothing is assumed to be alike that was not looked at. */
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Parameter servers, as BytePS runs them (Jiang et al., OSDI 2020): one server beside the
- * ranks of each host has a part of all gradients. A rank pushes gradients to the servers,
+/* Parameter servers, as BytePS runs them (Jiang et al., OSDI 2020): one server next to
+ * the ranks of each host has a part of all gradients. A rank pushes gradients to the servers,
  * which sum them, and pulls the sums; each rank then updates its own parameters. That is an
  * all-reduce by network/coll_star.c for each bucket. With --ps-servers one there is one server
  * for all, beside the first rank of each group that reduces together: all push to it and pull from

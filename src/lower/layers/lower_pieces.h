@@ -1,5 +1,5 @@
 /* lower/layers/lower_pieces.h — a forward and a backward side by side, so that the exchange of tokens of one
- * runs beside kernels of the other (private).
+ * runs together with kernels of the other (private).
  *
  * Problem. Between its exchanges a pass has nothing to compute. Another pass, of another micro-batch, has.
  *

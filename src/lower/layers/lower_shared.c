@@ -1,5 +1,5 @@
-/* lower/layers/lower_shared.c — shared experts beside the exchange of tokens, on a stream of their own, as
- * Megatron-LM's moe_shared_expert_overlap has them (core/transformer/moe, shared_experts.py and
+/* lower/layers/lower_shared.c — shared experts together with the exchange of tokens, on a stream of their
+ * own, as Megatron-LM's moe_shared_expert_overlap has them (core/transformer/moe, shared_experts.py and
  * token_dispatcher.py, 2026):
  *
  *     forward     compute    router  permute |          | sort  experts  sort |         | unpermute  add

@@ -1,4 +1,4 @@
-/* lower/layers/lower_tp_overlap.c — tensor-parallel collectives in pieces beside the GEMM that
+/* lower/layers/lower_tp_overlap.c — tensor-parallel collectives in pieces that overlap the GEMM that
  * they feed or that feeds them.
  *
  * Problem. With sequence parallelism the input of a column-parallel layer is gathered, the

@@ -1,3 +1,4 @@
+/* show/draw/draw_memory.c — what a rank holds over a step, drawn. */
 #include "show/draw/axis.h"
 #include "show/draw/pictures.h"
 

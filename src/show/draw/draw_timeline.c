@@ -1,3 +1,4 @@
+/* show/draw/draw_timeline.c — a step by ranks and streams, drawn. */
 #include <string.h>
 
 #include "show/draw/axis.h"

@@ -1,3 +1,4 @@
+/* show/draw/draw_topology.c — a cluster, drawn: its parts by kind or by how busy they were in a step. */
 #include "show/draw/pictures.h"
 
 #include <math.h>

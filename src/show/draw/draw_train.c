@@ -1,3 +1,4 @@
+/* show/draw/draw_train.c — what held up a training run and what is lost, drawn. */
 #include <math.h>
 
 #include "base/order.h"

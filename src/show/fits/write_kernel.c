@@ -1,3 +1,4 @@
+/* show/fits/write_kernel.c — times of kernels, for people and programs. */
 #include "show/fits/write_fits.h"
 
 #include <math.h>

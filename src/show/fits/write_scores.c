@@ -1,3 +1,5 @@
+/* show/fits/write_scores.c — the scoreboard of `validate`: what mechanisms are worth, how well intervals
+ * hold. */
 #include "show/fits/write_fits.h"
 
 #include <math.h>

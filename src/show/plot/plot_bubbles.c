@@ -1,3 +1,4 @@
+/* show/plot/plot_bubbles.c — bubbles of schedules over micro-batches and stages. */
 #include "base/order.h"
 #include "show/plot/plots.h"
 

@@ -1,3 +1,4 @@
+/* show/plot/plot_collective.c — bus bandwidth over size, measured next to simulated, or over GPUs. */
 #include "show/plot/plots.h"
 
 #include <math.h>

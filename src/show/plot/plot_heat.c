@@ -1,3 +1,4 @@
+/* show/plot/plot_heat.c — a figure over two axes of a sweep. */
 #include "show/plot/plots.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* show/plot/plot_pareto.c — configurations by time, memory and cost. */
 #include "base/order.h"
 #include "show/plot/plots.h"
 

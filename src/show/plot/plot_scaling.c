@@ -1,3 +1,4 @@
+/* show/plot/plot_scaling.c — the best over GPUs and global batches, next to ideal. */
 #include "base/order.h"
 #include "show/plot/plots.h"
 

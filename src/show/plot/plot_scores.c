@@ -1,3 +1,4 @@
+/* show/plot/plot_scores.c — predicted over measured: step times, times of kernels. */
 #include "show/plot/plots.h"
 
 #include <math.h>

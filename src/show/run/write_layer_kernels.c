@@ -1,3 +1,4 @@
+/* show/run/write_layer_kernels.c — the kernels of a profiled layer next to those of a job and of lists. */
 #include "show/run/write_run.h"
 
 static const char *const pass_names[LS_N_PASSES] = { "forward", "backward" };

@@ -1,3 +1,4 @@
+/* show/run/write_memory.c — what ranks hold, whether it fits, next to formulas, and advice. */
 #include "show/run/write_run.h"
 
 #include <math.h>

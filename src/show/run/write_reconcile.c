@@ -1,3 +1,4 @@
+/* show/run/write_reconcile.c — a profiled step next to the predicted one; what it shows of its software. */
 #include "show/run/write_run.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* show/run/write_summary.c — the result of a run for people. */
 #include "show/run/write_run.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-"""Makes what follows from the table of keys of JSON that is written:
+"""Makes what follows from the table of keys of JSON that is written.
+
     generate.py result_keys.txt SECTION > SECTION_keys.h     C that writes the JSON, and comma-separated text
     generate.py result_keys.txt > result_schemas.txt         the JSON Schemas of all sections
 

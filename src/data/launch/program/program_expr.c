@@ -1,3 +1,4 @@
+/* data/launch/program/program_expr.c — expressions of a map, evaluated. */
 #include "data/launch/program/program_map.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* data/launch/program/program_reader.c — whose file it is by the maps of programs, and reading it by its
+ * map. */
 #include <string.h>
 
 #include <lockstep/error.h>

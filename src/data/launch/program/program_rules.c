@@ -1,3 +1,4 @@
+/* data/launch/program/program_rules.c — rules of a map, run over the options of a file. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Functions of expressions about texts and files beside the job's: what of a text is decided, and recipes of
+/* Functions of expressions about texts and files next to the job's: what of a text is decided, and recipes of
  * formats, modules and layouts. */
 #include "data/jobs/read_software.h"
 #include "data/launch/launch_gpus.h"
