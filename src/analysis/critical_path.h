@@ -106,7 +106,6 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsCallLimits, ls_call_limits_free)
 /* A collective of the rank; a transfer from one rank to another; a copy of the rank. */
 LsCallLimit ls_limit_of_call (LsCallLimits *l, uint32_t rank, const LsOp *op);
 LsCallLimit ls_limit_of_transfer (LsCallLimits *l, uint32_t from, uint32_t to, const LsTransfer *t);
-LsCallLimit ls_limit_of_copy (LsCallLimits *l, uint32_t rank, const LsOp *op);
 
 /* --- a critical path added up: by kind, op, link and rank ---------------------------------------- */
 

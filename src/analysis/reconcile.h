@@ -8,7 +8,7 @@
  * reduction that the next forward hides) counts at the front of it, as that of
  * the step before did: steps repeat, and so the ops of one fill a circle.
  *
- * Matching (reconcile_match.c). Each class (op_class.h) by itself. As many on both sides:
+ * Matching (reconcile.c). Each class (op_class.h) by itself. As many on both sides:
  * first to first, in order. Else the cheapest alignment of the two sequences: a pair costs
  *
  *     | ln (predicted / measured) - shift |
@@ -20,7 +20,7 @@
  * missing on one side leaves a gap near its place. Sequences longer than some thousand ops
  * are aligned within a band around their diagonal.
  *
- * Where the step went (reconcile_match.c). Each instant belongs to one thing: to a kernel if one
+ * Where the step went (reconcile.c). Each instant belongs to one thing: to a kernel if one
  * runs, else to communication, else to a copy, else it is idle; to a matched op before an
  * unmatched one. An idle stretch ends when an op starts; up to the moment in which the host
  * launched that op it is the host's, the rest is the device's (dependencies, launch latency).

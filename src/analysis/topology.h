@@ -100,8 +100,6 @@ const char *ls_topo_kind_word (const LsClusterSpec *spec, LsNodeKind kind);
 /* Of one physical link, and of a trunk; nothing of what failed. */
 LsBandwidth ls_topo_links_rate (const LsTopoLinks *links);
 LsBandwidth ls_topo_trunk_rate (const LsTrunk *trunk);
-/* Whether a link joins GPUs without PCIe: from GPU to GPU or NVSwitch. */
-bool ls_topo_is_nvlink (const LsCluster *cluster, const LsLink *link);
 
 /* The parts of it. */
 GArray *ls_topo_levels_new (const LsCluster *cluster); /* LsTopoLevel */

@@ -20,13 +20,9 @@ typedef struct {
   bool is_kept;              /* it ended before the capture was interrupted, and is not run again */
 } LsCaptureProcess;
 
-/* One that ended by itself, and left nothing that is an answer. */
-bool ls_capture_has_failed (const LsCaptureProcess *p);
-
 /* All have ended: LsCaptureProcess, by rank. home: an empty folder, or that of the same capture, which was
  * stopped: those of its ranks that had ended are kept. NULL: LS_ERROR_USAGE: no such command;
  * LS_ERROR_FAILED: they wait for each other, with the lines on which they do; LS_ERROR_STOPPED. */
-GArray *ls_capture_processes (const LsCaptureAsk *ask, char **environment, const char *home, GError **error);
 void ls_capture_remove (const char *folder); /* and what is in it */
 
 #endif

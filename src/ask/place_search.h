@@ -41,7 +41,7 @@ guint fastest_of (const Candidate *batch, guint n, LsTime limit);
 /* place_swaps.c: one round: whether it gained, in place. n_tries: left. */
 bool try_swaps (Search *x, Candidate *best, guint *n_tries);
 
-/* place_shares.c: layers of stages, and micro-batches of replicas, by the speed of their nodes. */
+/* place_swaps.c: layers of stages, and micro-batches of replicas, by the speed of their nodes. */
 void shares_init (Search *x);
 void shares_clear (Search *x);
 char *shares_text (const uint32_t *shares, uint32_t n); /* "21,11", newly allocated; NULL of NULL */

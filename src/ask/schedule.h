@@ -111,22 +111,8 @@ void ls_schedule_spec_clear (LsScheduleSpec *spec);
  * LS_ERROR_USAGE; spec is then unchanged. */
 bool ls_schedule_spec_set (LsScheduleSpec *spec, const char *key, const char *value, LsDiagList *diags);
 
-/* The times that follow. f = 1 and b = 2 unless given; b is the full backward unless w is
- * given, then the input gradient; without w it splits in halves; fb = f + b unless given.
- * LS_ERROR_USAGE: some times have a unit and others do not. */
-gboolean ls_schedule_spec_times (const LsScheduleSpec *spec, LsSchedTimes *ret_times, bool *ret_has_unit,
-                                 GError **error);
 /* Whether the schedule has the knobs that were given: LS_ERROR_CONFLICT. */
-gboolean ls_schedule_spec_fits (const LsScheduleSpec *spec, const LsSched *sched, GError **error);
-LsSchedShape ls_schedule_spec_shape (const LsScheduleSpec *spec, const LsSchedTimes *times);
 bool ls_schedule_is_list (const char *text); /* of names, more than one */
-/* NULL: LS_ERROR_USAGE that lists them. */
-const LsSched *ls_schedule_named (const char *name, GError **error);
-/* "1f1b: 4 ranks, 8 micro-batches", newly allocated. */
-char *ls_schedule_title (const char *name, const LsLayout *layout);
-
-/* LS_ERROR_LIMIT: more than fits in memory, or in a time. */
-gboolean ls_schedule_check_size (guint64 n_cells, const LsSchedTimes *times, GError **error);
 
 /* LS_ERROR_USAGE: what is missing, an unknown name; LS_ERROR_INPUT: the file;
  * LS_ERROR_CONFLICT: the rule that is broken; LS_ERROR_LIMIT. Free with
@@ -135,7 +121,7 @@ LsScheduleRun *ls_schedule_run_new (const LsScheduleSpec *spec, GError **error);
 void ls_schedule_run_free (LsScheduleRun *run); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsScheduleRun, ls_schedule_run_free)
 
-/* ask/schedule_all.c: every schedule, or those that the spec names, for its ranks, micro-batches
+/* ask/schedule.c: every schedule, or those that the spec names, for its ranks, micro-batches
  * and times, each with the chunks that it needs, by default 2 where it leaves a choice: V chunks
  * take a V-th of the time each. Of all schedules one that cannot be is refused in its row. Errors
  * as above; of those that are named LS_ERROR_CONFLICT also if one cannot be, or if none of them

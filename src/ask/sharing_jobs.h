@@ -42,16 +42,6 @@ typedef struct {
   LsShare *result; /* NULL until it is asked, and where that failed */
 } SharedAsk;
 
-/* All of them, or the first error. asks: [n]. */
-gboolean shared_jobs_ask (const SharedJobs *jobs, const LsSharingOptions *options, SharedAsk *asks, guint n,
-                          guint n_threads, const LsProgress *progress, GError **error);
-void shared_asks_free (SharedAsk *asks, guint n);
-
-/* sharing_other.c: other starts, and other nodes. jobs: as they were, afterwards. s: the jobs as they are. */
-gboolean sharing_shift (const SharedJobs *jobs, const LsSharingOptions *options, guint n_threads,
-                        const LsProgress *progress, LsSharing *s, GError **error);
-gboolean sharing_pack (const SharedJobs *jobs, const LsSharingOptions *options, LsSharing *s, GError **error);
-
 /* Puts a job onto these nodes instead, as many as it has: the plan changes its GPUs. */
 void shared_job_place (const SharedJobs *jobs, guint i, const uint32_t *nodes);
 /* Whether these have as many GPUs each as the nodes of its own. */

@@ -8,9 +8,308 @@
  * begins at 0.8, the second when both are there, at 2.3 ms, and not at 1.8: f = 3.3 ms. */
 #include "bound/bound_parts.h"
 
+#include <string.h>
+
+#include "base/digest.h"
+#include "bound/bound_state.h"
+#include "compute/cost.h"
 #include "lower/lower.h"
 #include "strategy/dp_traits.h"
 #include "strategy/shard.h"
+
+/* ---- bound kernels ---- */
+
+/* Times of kernels alone, each found once: candidates share most shapes. */
+
+/* What a time follows from, besides the GPUs. */
+typedef struct {
+  const char *name; /* by place: one more of the same text is found anew */
+  uint64_t m, n, k, batch;
+  double flops, bytes;
+  uint32_t kind, dtype, access, flags;
+  uint64_t n_serial;
+} Shape;
+
+struct BoundKernels {
+  const LsCalibration *calibration;
+  GHashTable *times; /* Known, its own key */
+};
+
+typedef struct {
+  Shape shape;
+  LsTime time;
+} Known;
+
+static Shape
+shape_of (const LsKernel *k, bool is_in_graph)
+{
+  uint32_t flags = (uint32_t) is_in_graph | (uint32_t) k->by_blocks << 1 | (uint32_t) k->unaligned << 2
+      | (uint32_t) k->masked << 3 | (uint32_t) k->attention << 4;
+  return (Shape) { k->name,
+                   k->m,
+                   k->n,
+                   k->k,
+                   k->batch,
+                   k->flops,
+                   k->bytes,
+                   (uint32_t) k->kind,
+                   (uint32_t) k->dtype,
+                   (uint32_t) k->access,
+                   flags,
+                   k->n_serial };
+}
+
+LS_DEFINE_BYTES_KEY (shape, Shape)
+
+BoundKernels *
+bound_kernels_new (const LsCalibration *calibration)
+{
+  BoundKernels *kernels = g_new (BoundKernels, 1);
+  kernels->calibration = calibration;
+  kernels->times = g_hash_table_new_full (shape_hash, shape_equal, g_free, NULL);
+  return kernels;
+}
+
+void
+bound_kernels_free (BoundKernels *kernels)
+{
+  g_hash_table_unref (kernels->times);
+  g_free (kernels);
+}
+
+void
+bound_kernels_forget (BoundKernels *kernels)
+{
+  g_hash_table_remove_all (kernels->times);
+}
+
+static LsTime
+least_time (const LsCalibration *calibration, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
+{
+  LsTime least = LS_TIME_NEVER;
+  for (uint32_t kind = 0; kind < ls_cluster_spec_n_kinds (spec); kind++) {
+    const LsGpu *gpu = &ls_cluster_spec_of_kind (spec, kind)->gpu;
+    LsCalibration room;
+    const LsCalibration *c = ls_calibration_of_kind (calibration, kind, gpu, &room);
+    const LsKernelCost cost = ls_kernel_cost (c, gpu, k);
+    LsTime saved = is_in_graph ? ls_around_graph_saves (&c->around, ls_time_from_s (cost.launch_s)) : 0;
+    least = MIN (least, cost.alone - MAX (0, saved));
+  }
+  return least;
+}
+
+LsTime
+bound_kernel_time (BoundKernels *kernels, const LsClusterSpec *spec, bool is_in_graph, const LsKernel *k)
+{
+  const Shape shape = shape_of (k, is_in_graph);
+  const Known *known = g_hash_table_lookup (kernels->times, &shape);
+  if (!known) {
+    const Known found = { shape, least_time (kernels->calibration, spec, is_in_graph, k) };
+    Known *kept = g_memdup2 (&found, sizeof found);
+    g_hash_table_add (kernels->times, kept);
+    known = kept;
+  }
+  return known->time;
+}
+
+/* ---- bound sizes ---- */
+
+/* What a layer, the embedding or the head holds at least on one rank: parameters, and
+ * bytes from a forward to its backward, as lower_operator.c and lower_recompute.c keep them; what a
+ * rank holds of its parameters throughout, as lower_step.c cuts them. */
+
+/* Full recomputation of whole layers; the inside of attention; parts. */
+/* Whether it runs again as a part of what does, or as its layer. is_last: nothing behind it in its layer
+ * keeps anything. */
+static bool
+bound_runs_again (const BoundCut *x, const LsOperator *o, bool is_last)
+{
+  const LsStrategy *s = x->s;
+  if (!x->is_layer || s->recompute == LS_RECOMPUTE_NONE)
+    return false;
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE) {
+    bool is_in_moe = o->part == LS_MLP_PART_MOE || o->part == LS_MLP_PART_SHARED;
+    uint32_t parts = (o->attention_core ? LS_RECOMPUTE_CORE : 0) | (is_in_moe ? LS_RECOMPUTE_MOE : 0)
+        | (o->part == LS_MLP_PART_DENSE ? LS_RECOMPUTE_MLP : 0)
+        | (o->part == LS_MLP_PART_SHARED ? LS_RECOMPUTE_SHARED : 0);
+    return s->recompute_parts & parts;
+  }
+  bool may_stop_before = s->recompute_early_stop && is_last && o->saved_bytes == o->input_bytes;
+  return s->recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
+}
+
+/* It may be made again from what the operator before it keeps; what is before a layer is not known. */
+static bool
+may_drop_input (const LsStrategy *s, const LsOperator *before)
+{
+  uint32_t parts = s->recompute_parts;
+  return (parts & LS_RECOMPUTE_NORM && (!before || before->is_norm))
+      || (parts & LS_RECOMPUTE_ACTIVATION && (!before || before->is_activation));
+}
+
+/* Of selective recomputation of parts. */
+static uint64_t
+kept_beside_parts (const BoundCut *x, const LsOperator *o, const LsOperator *before)
+{
+  bool is_made_again = x->s->recompute_parts & LS_RECOMPUTE_MLA_UP && o->is_latent_up;
+  if (is_made_again || bound_runs_again (x, o, false))
+    return 0;
+  return o->saved_bytes - (may_drop_input (x->s, before) ? o->input_bytes : 0);
+}
+
+/* Bytes of a layer's operator that surely stay; of the input of layers that run again: below. before: NULL:
+ * the first. again: where outputs are kept by operator, with what is made again, else NULL. */
+static uint64_t
+kept_bytes (const BoundCut *x, const LsOperator *o, const LsOperator *before, const LsOperator *again)
+{
+  const LsStrategy *s = x->s;
+  bool is_even = !s->expert_load || !o->is_expert;
+  if (!x->is_layer || !is_even || s->offload_activations || s->recompute == LS_RECOMPUTE_FULL)
+    return 0;
+  if (s->recompute == LS_RECOMPUTE_NONE)
+    return o->saved_bytes;
+  if (s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
+    return again ? o->saved_bytes - again->saved_bytes : 0;
+  return kept_beside_parts (x, o, before);
+}
+
+/* The input of each layer stays. */
+static bool
+keeps_input (const BoundCut *x)
+{
+  const LsStrategy *s = x->s;
+  bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->recompute_method == LS_RECOMPUTE_UNIFORM
+      && s->recompute_layers == 1;
+  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+  return x->is_layer && (is_whole || has_ops) && !s->partition_activations && !s->offload_activations;
+}
+
+static void
+add_params (const LsStrategy *s, const LsOperator *o, BoundPart *p)
+{
+  for (uint32_t n = 0; n < o->n_params && o->is_frozen; n++) {
+    p->n_frozen += o->param_numel[n];
+    p->n_frozen_experts += o->is_expert ? o->param_numel[n] : 0;
+    p->n_nf4 += o->is_nf4 && n == 0 ? o->param_numel[n] : 0;
+  }
+  for (uint32_t n = 0; n < o->n_params && !o->is_frozen; n++) {
+    p->n_params += o->param_numel[n];
+    p->n_expert += o->is_expert ? o->param_numel[n] : 0;
+    uint64_t *persistent = o->is_expert ? &p->n_persistent_experts : &p->n_persistent;
+    *persistent += o->param_numel[n] <= s->persistence_threshold ? o->param_numel[n] : 0;
+  }
+}
+
+/* All but times, which are 0. again: ls_layer_again(), or NULL. */
+static BoundPart
+bound_operators_sizes (const BoundCut *x, const GArray *operators, const GArray *again)
+{
+  BoundPart p = { .kept = keeps_input (x) ? ls_boundary_bytes (x->model, &x->shard) : 0 };
+  for (guint i = 0; i < operators->len; i++) {
+    const LsOperator *o = &g_array_index (operators, LsOperator, i);
+    p.kept += kept_bytes (x, o, i > 0 ? o - 1 : NULL, again ? &g_array_index (again, LsOperator, i) : NULL);
+    add_params (x->s, o, &p);
+  }
+  return p;
+}
+
+/* All layers as the fastest: in the scaled number format. */
+LsShard
+bound_shard (const LsStrategy *s, const LsModel *m)
+{
+  LsShard shard = ls_strategy_shard (s, m);
+  shard.bf16_first = shard.bf16_last = 0;
+  shard.grad_is_fresh |= shard.grad_is_own; /* the first micro-batch's, the least that others take */
+  return shard;
+}
+
+/* Of all parts of a job. */
+static void
+bound_sizes (const LsModel *m, const LsStrategy *s, bool has_head_weight, BoundPart ret_parts[N_BOUND_PARTS])
+{
+  BoundCut x = { m, s, bound_shard (s, m), false };
+  g_autoptr (GArray) operators = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), LS_OPERATORS_USUAL);
+  ls_operators_embedding (m, &x.shard, operators);
+  ret_parts[PART_EMBEDDING] = bound_operators_sizes (&x, operators, NULL);
+  g_array_set_size (operators, 0);
+  ls_operators_head (m, &x.shard, has_head_weight, operators);
+  ret_parts[PART_HEAD] = bound_operators_sizes (&x, operators, NULL);
+  x.is_layer = true;
+  uint32_t first[LS_MAX_MODEL_KINDS], n_kinds = ls_model_first_of_kinds (m, first);
+  for (uint32_t k = 0; k < n_kinds; k++) {
+    g_array_set_size (operators, 0);
+    ls_operators_layer (m, &x.shard, first[k], operators);
+    g_autoptr (GArray) again = ls_layer_again (m, s, &x.shard, operators);
+    ret_parts[PART_LAYER + k] = bound_operators_sizes (&x, operators, again);
+  }
+}
+
+/* --- a rank --- */
+
+/* Ranks that an element is cut over. */
+typedef struct {
+  uint64_t dense, expert;
+} Cut;
+
+static uint64_t
+share (const BoundPart *p, Cut cut)
+{
+  return (p->n_params - p->n_expert) / cut.dense + p->n_expert / cut.expert;
+}
+
+static Cut
+cut_of (const LsModel *m, const LsStrategy *s)
+{
+  uint64_t copies = (uint64_t) s->dp * s->cp,
+           of_experts = m->n_experts ? s->tp * copies / ((uint64_t) s->ep * s->etp) : copies;
+  return (Cut) { MAX (1, copies), MAX (1, of_experts) };
+}
+
+uint64_t
+bound_n_owned (const LsModel *m, const LsStrategy *s, const BoundPart *p)
+{
+  return s->zero_stage >= 1 ? share (p, cut_of (m, s)) : p->n_params;
+}
+
+/* At least, of an element; of other optimizers than Adam with its master weight. */
+static double
+optimizer_bytes (const LsStrategy *s)
+{
+  const LsAdamStates states = ls_strategy_adam (s);
+  if (!s->optimizer_kind && s->narrow_shards && ls_dp_traits (s->dp_kind)->is_fsdp)
+    return 2 * ls_dtype_bytes (ls_strategy_weights (s));
+  if (!s->optimizer_kind)
+    return ls_adam_bytes (&states, (LsDtype) s->dtype);
+  bool has_master = s->dtype != LS_DTYPE_FP32 && ls_dp_traits (s->dp_kind)->keeps_gradients
+      && !ls_master_is_the_weight (states.master);
+  return ls_optimizer_least_state (s->optimizer_kind) + (has_master ? 4 : 0);
+}
+
+/* Weights that do not learn. */
+static uint64_t
+frozen_bytes (const BoundPart *p, const LsStrategy *s, Cut cut)
+{
+  uint64_t size = s->dtype == LS_DTYPE_FP32 ? 4
+      : s->fp8_params                       ? 1
+                                            : 2,
+           n = p->n_frozen - p->n_frozen_experts - p->n_nf4;
+  return (n * size + ls_nf4_bytes (p->n_nf4)) / cut.dense + p->n_frozen_experts * size / cut.expert;
+}
+
+static uint64_t
+bound_static_bytes (const LsModel *m, const LsStrategy *s, const BoundPart *p)
+{
+  const Cut whole = { 1, 1 }, cut = cut_of (m, s);
+  uint64_t z = s->zero_stage, grad_size = s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
+  const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
+  if (s->zero_group > 0 || s->offload != LS_OFFLOAD_NONE)
+    return 0;
+  bool keeps_gradients = kind->keeps_gradients && !ls_master_is_the_weight ((LsMaster) s->master);
+  bool is_gathered = kind->has_reshard && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
+  return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2)
+      + frozen_bytes (p, s, z >= 3 ? cut : whole) + (keeps_gradients ? p->n_params * grad_size : 0)
+      + (uint64_t) ((double) share (p, z >= 1 ? cut : whole) * optimizer_bytes (s));
+}
 
 #define COUNT_BYTES 8 /* as lower_experts.c */
 
@@ -358,4 +657,138 @@ bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
     ls_operators_layer (m, &x.cut.shard, first[k], operators);
     add_operators (&x, operators, &ret_parts[PART_LAYER + k]);
   }
+}
+
+/* ---- bound memory ---- */
+
+/* What a rank holds at least: for a step, and of what is in flight.
+ *
+ * However layers lie. Where rank r of a pipeline holds w_r for each of its layers of a kind, and n of these
+ * are spread over all ranks, the fullest holds at least n / (sum over r of 1 / w_r): if each held less, they
+ * would have less than n layers. */
+
+LS_DEFINE_BYTES_KEY (key, Key)
+
+GHashTable *
+bound_sizes_table_new (void)
+{
+  return g_hash_table_new_full (key_hash, key_equal, NULL, g_free);
+}
+
+void
+bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluster *cluster,
+                const LsSched *sched)
+{
+  const LsShard shard = bound_shard (s, b->model);
+  bool ends_where_it_begins = s->pp == 1 || (sched->placement == LS_PLACE_WAVE && s->vpp % 2 == 0);
+  memset (key, 0, sizeof *key);
+  key->cluster = cluster;
+  key->variant = b->variant;
+  key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->etp;
+  key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp;
+  key->is_fresh = shard.grad_is_fresh, key->is_cast = shard.grad_is_cast;
+  key->has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
+  key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->recompute_parts;
+}
+
+static const Sizes *
+sizes_of (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, const LsSched *sched)
+{
+  Key key;
+  bound_fill_key (&key, b, s, cluster, sched);
+  if (b->last_sizes && key_equal (&b->last_sizes->key, &key))
+    return b->last_sizes;
+  b->last_sizes = g_hash_table_lookup (b->sizes, &key);
+  if (b->last_sizes)
+    return b->last_sizes;
+  Sizes *sizes = g_new0 (Sizes, 1);
+  sizes->key = key;
+  bound_sizes (b->model, s, key.has_head_weight != 0, sizes->part);
+  g_hash_table_insert (b->sizes, &sizes->key, sizes);
+  return b->last_sizes = sizes;
+}
+
+/* What those among them keep that are of this chunk. */
+static uint64_t
+n_of_chunk (const LsStrategy *s, uint64_t n_passes, uint32_t chunk)
+{
+  uint64_t round = (uint64_t) s->pp * s->vpp, rest = n_passes % round, from = (uint64_t) chunk * s->pp;
+  return n_passes / round * s->pp + (rest > from ? MIN (rest - from, s->pp) : 0);
+}
+
+void
+bound_add_sizes (BoundPart *to, const BoundPart *p)
+{
+  to->n_params += p->n_params;
+  to->n_expert += p->n_expert;
+  to->n_most = MAX (to->n_most, p->n_most);
+  to->n_persistent += p->n_persistent;
+  to->n_persistent_experts += p->n_persistent_experts;
+  to->n_frozen += p->n_frozen;
+  to->n_frozen_experts += p->n_frozen_experts;
+  to->n_nf4 += p->n_nf4;
+}
+
+/* What it holds for the whole step, and of what is in flight. */
+static uint64_t
+rank_bytes (const LsBounds *b, const LsStrategy *s, const LsSched *sched, const Sizes *sizes, uint32_t rank,
+            uint32_t n_mb)
+{
+  const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
+  uint64_t n_passes = ls_sched_in_flight (sched, &shape, rank), kept = 0;
+  BoundPart sum = { 0 };
+  for (uint32_t c = 0; c < s->vpp; c++) {
+    BoundPart p = bound_chunk (b, sizes->part, bound_stage (s, sched, rank, c), s->pp * s->vpp);
+    bound_add_sizes (&sum, &p);
+    kept += p.kept * n_of_chunk (s, n_passes, c);
+  }
+  return bound_static_bytes (b->model, s, &sum) + kept;
+}
+
+uint64_t
+ls_bound_memory (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
+{
+  const LsSched *sched = ls_sched_find (s->schedule);
+  uint32_t n_mb = s->global_batch / (s->dp * s->micro_batch);
+  uint64_t most = 0;
+  if (sched->placement == LS_PLACE_PIPES)
+    return 0;
+  b->variant = variant;
+  bound_find_chunks (b, s);
+  const Sizes *sizes = sizes_of (b, s, cluster, sched);
+  for (uint32_t r = 0; r < s->pp; r++)
+    most = MAX (most, rank_bytes (b, s, sched, sizes, r, n_mb));
+  return most;
+}
+
+/* Of one layer of a kind on a rank, in the chunk where it holds least. */
+static uint64_t
+layer_bytes (const LsBounds *b, const LsStrategy *s, const BoundPart *layer, uint64_t n_passes)
+{
+  uint64_t least = UINT64_MAX;
+  for (uint32_t c = 0; c < s->vpp; c++)
+    least = MIN (least, n_of_chunk (s, n_passes, c));
+  return bound_static_bytes (b->model, s, layer) + layer->kept * least;
+}
+
+uint64_t
+ls_bound_memory_of_any_layers (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
+{
+  const LsSched *sched = ls_sched_find (s->schedule);
+  const LsSchedShape shape = ls_strategy_sched_shape (s, s->global_batch / (s->dp * s->micro_batch));
+  double most = 0;
+  if (sched->placement == LS_PLACE_PIPES)
+    return 0;
+  b->variant = variant;
+  const Sizes *sizes = sizes_of (b, s, cluster, sched);
+  for (uint32_t k = 0; k < b->n_kinds; k++) {
+    double n_on_all = 0; /* of a byte each */
+    for (uint32_t r = 0; r < s->pp; r++)
+      n_on_all
+          += 1
+          / (double) MAX (
+                 1, layer_bytes (b, s, &sizes->part[PART_LAYER + k], ls_sched_in_flight (sched, &shape, r)));
+    most = MAX (most, b->n_of_kind[k][b->model->n_layers] / n_on_all);
+  }
+  return (uint64_t) (most * 0.999999); /* rounded sums */
 }

@@ -7,12 +7,10 @@
 #include "network/call_times.h"
 #include "strategy/strategy.h"
 
-/* --- bound_comm.c: what communication of the ranks of a pipeline takes at least -------------------- */
+/* --- bound.c: what communication of the ranks of a pipeline takes at least -------------------- */
 
 /* What is known of calls, for any jobs on clusters that outlive it, with one NCCL. One thread at a time. */
 typedef struct BoundTimes BoundTimes;
-BoundTimes *bound_times_new (const LsNccl *nccl); /* borrowed */
-void bound_times_free (BoundTimes *times);
 
 /* Of a job: borrows all. */
 typedef struct {
@@ -31,10 +29,8 @@ LsTime bound_dp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 LsTime bound_ep_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 LsTime bound_etp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
 LsTime bound_edp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes);
-/* From a stage to the next, or back from the last to the first, whichever is fastest. */
-LsTime bound_send_time (const BoundComm *c, uint64_t bytes);
 
-/* --- bound_kernels.c: times of kernels alone --------------------------------------------------------- */
+/* --- bound_parts.c: times of kernels alone --------------------------------------------------------- */
 
 /* Those that are known, of clusters of the same kinds of GPUs. */
 typedef struct BoundKernels BoundKernels;
@@ -86,7 +82,7 @@ typedef struct {
 LsShard bound_shard (const LsStrategy *s, const LsModel *m);
 void bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS]);
 
-/* --- bound_sizes.c: what of it takes memory ------------------------------------------------------------ */
+/* --- bound_parts.c: what of it takes memory ------------------------------------------------------------ */
 
 /* Of the strategy and how it cuts the model. */
 typedef struct {
@@ -96,41 +92,16 @@ typedef struct {
   bool is_layer; /* else the embedding or the head */
 } BoundCut;
 
-/* Whether it runs again as a part of what does, or as its layer. is_last: nothing behind it in its layer
- * keeps anything. */
-bool bound_runs_again (const BoundCut *x, const LsOperator *o, bool is_last);
-/* All but times, which are 0. again: ls_layer_again(), or NULL. */
-BoundPart bound_operators_sizes (const BoundCut *x, const GArray *operators, const GArray *again);
-/* Of all parts of a job. */
-void bound_sizes (const LsModel *m, const LsStrategy *s, bool has_head_weight,
-                  BoundPart ret_parts[N_BOUND_PARTS]);
-
 /* Of a rank, by the sum of its parts: elements that its optimizer steps on; parameters, gradients where they
  * are kept, and the optimizer's state. */
 uint64_t bound_n_owned (const LsModel *m, const LsStrategy *s, const BoundPart *sum);
-uint64_t bound_static_bytes (const LsModel *m, const LsStrategy *s, const BoundPart *sum);
 
-/* --- bound_data.c: what data parallelism adds to them ------------------------------------------------- */
-
-/* Behind n_mb micro-batches of a chunk, what passes take longer than they compute. */
-LsTime bound_fsdp_passes (const LsStrategy *s, const BoundPart *chunk, uint32_t n_mb);
-/* The first forward of a chunk in a step. */
-LsTime bound_fsdp_forward (const LsStrategy *s, const BoundPart *chunk);
-
-/* The same of all chunks of a rank with DeepSpeed's ZeRO-3. */
-LsTime bound_zero3_passes (const BoundComm *c, const BoundPart *sum, uint32_t n_mb);
+/* --- bound.c: what data parallelism adds to them ------------------------------------------------- */
 
 /* Of a rank: what its parts add up to, and those of its first layer. */
 typedef struct {
   const BoundPart *sum, *first_layer;
   bool has_embedding;
 } BoundRank;
-
-/* What the first forward of a step takes longer, where Megatron-LM's loop gathers parameters for it. */
-LsTime bound_first_gathers (const BoundComm *c, const BoundRank *rank);
-/* Behind the optimizer, where it gathers them there. */
-LsTime bound_last_gathers (const BoundComm *c, const BoundRank *rank);
-/* Behind the last backward, before the optimizer: what is left to reduce. */
-LsTime bound_reductions (const BoundComm *c, const BoundRank *rank);
 
 #endif

@@ -55,7 +55,7 @@ void bound_find_chunks (LsBounds *b, const LsStrategy *s);
 /* The sum of the parts of a chunk, n of them in model order. */
 BoundPart bound_chunk (const LsBounds *b, const BoundPart *part, uint32_t stage, uint32_t n);
 
-/* --- bound_memory.c --- */
+/* --- bound_parts.c --- */
 
 GHashTable *bound_sizes_table_new (void);
 /* What sizes follow from. */

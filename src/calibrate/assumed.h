@@ -49,17 +49,5 @@ typedef struct {
 } LsAssumed;
 
 void ls_assumed_compare (const LsAssumed *a);
-/* assumed_slowdown.c: GEMMs beside a resident kernel. */
-void ls_assumed_slowdown (const LsAssumed *a);
-
-/* Another line of the table; use, owned: where it goes, NULL: nowhere. */
-void ls_assumed_add (const LsAssumed *a, const char *what, const char *unit, double assumed, double measured,
-                     const char *note, char *use);
-/* The last line is of a cluster: without one there is nothing to hold it against. */
-void ls_assumed_needs_cluster (const LsAssumed *a);
-/* A key of LsAssumed.around was set; returns where that is, newly allocated. */
-char *ls_assumed_put (const LsAssumed *a, const char *key, const char *group, const char *name);
-/* A change of the cluster's file, which is taken; returns where that is, newly allocated. */
-char *ls_assumed_change (const LsAssumed *a, char *change);
 
 #endif

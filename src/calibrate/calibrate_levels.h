@@ -12,12 +12,12 @@
  * Who tells one. A kernel whose time is to 70 % FLOPs at the full rate, or bytes from HBM at the full
  * bandwidth, or to a quarter the launch. Bytes are not from HBM if the L2 may hold half of them: an isolated
  * loop finds them there. Three kernels must tell a coefficient, worth two that are not alike
- * (misfit.h). Kernels that tell none of those that may move are left out: waves, split products and
+ * (calibrate_levels.c). Kernels that tell none of those that may move are left out: waves, split products and
  * caches rule them. So a table of small products does not change the rate of large ones, nor the other way
  * round.
  *
  * Least squares of ln (measured / predicted), Huber's weights (knee 0.1), by Gauss-Newton from the
- * calibration's values. Standard errors are those for residuals with the covariance K of misfit.h,
+ * calibration's values. Standard errors are those for residuals with the covariance K of calibrate_levels.c,
  * which are off together where shapes are alike: with J' the weighted derivatives, the diagonal of (J'J)^-1
  * J' K J (J'J)^-1. K is scaled by what the table shows, and as much as four independent kernels of what the
  * calibration's error lets expect; n kernels count as their N independent ones:

@@ -94,7 +94,4 @@ struct LsCalibrateNccl {
   LsNcclFitReport report;
 };
 
-/* Cluster and files, into curves. Errors as of ls_calibrate_nccl_new(). */
-gboolean calibrate_nccl_load (LsCalibrateNccl *run, const LsCalibrateNcclSpec *spec, GError **error);
-
 #endif

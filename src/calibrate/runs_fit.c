@@ -1,11 +1,437 @@
 #include "calibrate/runs_fit.h"
 
 #include <glib.h>
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_matrix.h>
+#include <gsl/gsl_multifit_nlinear.h>
+#include <gsl/gsl_vector.h>
 #include <math.h>
 #include <string.h>
 
-#include "calibrate/runs_work.h"
 #include "calibrate/svd.h"
+
+/* A fit to measured runs as it goes on: what the files of calibrate/runs_fit.h share
+ * .
+ *
+ * u: places in units of half of each range, from the start of the parameter; vectors of u have a
+ * component for each active parameter. r: ln (predicted / measured) of each row. */
+
+/* A fit of some of the parameters, with what was predicted last: a simulation may take seconds. */
+typedef struct {
+  const LsRunsProblem *p;
+  size_t active[LS_RUNS_MAX_PARAMETERS], n_active;
+  double from[LS_RUNS_MAX_PARAMETERS]; /* u of each parameter from which the next fit starts */
+  double away[LS_RUNS_MAX_PARAMETERS]; /* another, where it moves rows on one side only; 0: both */
+  double known_u[LS_RUNS_MAX_PARAMETERS], *known_r; /* residuals of all rows; NaN: of none   */
+  double slope_u[LS_RUNS_MAX_PARAMETERS], *slope;   /* Jacobian, row by row; likewise        */
+  bool is_rough; /* predicts by curves through the ends of ranges, not by simulation */
+  double end_u[LS_RUNS_MAX_PARAMETERS][2],
+      *end_r[LS_RUNS_MAX_PARAMETERS][2]; /* these ends; NULL: none simulated */
+  const double *start_r; /* where all parameters start                                       */
+  double *off;           /* by how much the curves are put right, of each row                */
+  bool may_drop;
+  bool has_failed;
+} RunsWork;
+
+/* ---- Levenberg-Marquardt over what is active, from more than one place ---- */
+
+/* --- residuals and slopes of the runs: what is known already is not simulated again -------------- */
+
+#define DELTA 0.02 /* of u, in differences          */
+
+/* What returns bool: false, a simulation failed. */
+/* in ln */
+static double
+runs_half_range (const LsRunsParameter *x)
+{
+  return 0.5 * log (x->hi / x->lo);
+}
+
+static double
+runs_u_of (const LsRunsParameter *x, double value)
+{
+  return log (value / x->start) / runs_half_range (x);
+}
+
+static double
+value_at (const LsRunsParameter *x, double u)
+{
+  return CLAMP (x->start * exp (u * runs_half_range (x)), x->lo, x->hi);
+}
+
+static void
+runs_values_at (const RunsWork *w, const gsl_vector *u, double *ret_values)
+{
+  for (size_t j = 0; j < w->p->n_parameters; j++)
+    ret_values[j] = w->p->parameters[j].start;
+  for (size_t a = 0; a < w->n_active; a++)
+    ret_values[w->active[a]] = value_at (&w->p->parameters[w->active[a]], gsl_vector_get (u, a));
+}
+
+/* How far apart in the component that differs most; NaN if b is. */
+static double
+distance (const RunsWork *w, const gsl_vector *a, const double *b)
+{
+  double most = 0;
+  for (size_t j = 0; j < w->n_active; j++) {
+    double d = fabs (gsl_vector_get (a, j) - b[j]);
+    most = isnan (d) || d > most ? d : most;
+  }
+  return most;
+}
+
+static void
+note_place (const RunsWork *w, const gsl_vector *u, double *ret_place)
+{
+  for (size_t j = 0; j < w->n_active; j++)
+    ret_place[j] = gsl_vector_get (u, j);
+}
+
+/* What row i moves by, from the start to u of parameter j: the parabola through start and both ends; where
+ * the parameter bites on one side only, straight lines. */
+static double
+curve (const RunsWork *w, size_t j, size_t i, double u)
+{
+  const double *lo = w->end_r[j][0], *hi = w->end_r[j][1];
+  double a = w->end_u[j][0], b = w->end_u[j][1], at = CLAMP (u, a, b);
+  double below = a < 0 ? (lo[i] - w->start_r[i]) / a : 0,
+         above = b > 0 ? (hi[i] - w->start_r[i]) / b : 0; /* slopes of chords */
+  if (a >= 0 || b <= 0 || w->away[j] != 0)
+    return at * (at < 0 ? below : above);
+  double bend = (above - below) / (b - a);
+  return at * (above - bend * (b - at));
+}
+
+/* the same by the curves */
+static double
+runs_rough (const RunsWork *w, const gsl_vector *u, size_t row)
+{
+  double r = w->start_r[row] + w->off[row];
+  for (size_t a = 0; a < w->n_active; a++)
+    r += curve (w, w->active[a], row, gsl_vector_get (u, a));
+  return r;
+}
+
+/* or LS_ALL_ROWS */
+static bool
+runs_simulate (RunsWork *w, const gsl_vector *u, size_t row, double *r)
+{
+  double values[LS_RUNS_MAX_PARAMETERS];
+  for (size_t i = 0; i < w->p->n_rows && w->is_rough; i++)
+    if (row == LS_ALL_ROWS || row == i)
+      r[i] = runs_rough (w, u, i);
+  if (w->is_rough)
+    return true;
+  runs_values_at (w, u, values);
+  if (!w->p->predict (w->p->context, values, row, r))
+    w->has_failed = true;
+  for (size_t i = 0; i < w->p->n_rows; i++)
+    if (row == LS_ALL_ROWS || row == i)
+      r[i] = w->has_failed ? 0 : r[i] - w->p->log_measured[i];
+  return !w->has_failed;
+}
+
+static bool
+runs_residuals (RunsWork *w, const gsl_vector *u, double *r)
+{
+  if (!(distance (w, u, w->known_u) <= 0)) {
+    if (!runs_simulate (w, u, LS_ALL_ROWS, w->known_r))
+      return false;
+    note_place (w, u, w->known_u);
+  }
+  memcpy (r, w->known_r, w->p->n_rows * sizeof *r);
+  return true;
+}
+
+static double
+runs_sum_of_squares (const double *r, size_t n)
+{
+  double sum = 0;
+  for (size_t i = 0; i < n; i++)
+    sum += r[i] * r[i];
+  return sum;
+}
+
+/* Towards the inside of the range. By the curves: a simulation tells how far a row is off, which its slopes
+ * need not. */
+static void
+differences (RunsWork *w, const gsl_vector *u)
+{
+  size_t n = w->p->n_rows, p = w->n_active;
+  gsl_vector *v = gsl_vector_alloc (p);
+  for (size_t a = 0; a < p; a++) {
+    const LsRunsParameter *x = &w->p->parameters[w->active[a]];
+    double place = gsl_vector_get (u, a), step = value_at (x, place + DELTA) < x->hi ? DELTA : -DELTA;
+    gsl_vector_memcpy (v, u);
+    gsl_vector_set (v, a, place + step);
+    for (size_t i = 0; i < n; i++)
+      w->slope[i * p + a] = (runs_rough (w, v, i) - runs_rough (w, u, i)) / step;
+  }
+  note_place (w, u, w->slope_u);
+  gsl_vector_free (v);
+}
+
+/* near u serves */
+static bool
+runs_jacobian (RunsWork *w, const gsl_vector *u, gsl_matrix *J)
+{
+  if (!(distance (w, u, w->slope_u) <= 0))
+    differences (w, u);
+  gsl_matrix_const_view slope = gsl_matrix_const_view_array (w->slope, w->p->n_rows, w->n_active);
+  gsl_matrix_memcpy (J, &slope.matrix);
+  return true;
+}
+
+static void
+runs_drop (RunsWork *w, size_t a, LsRunsState why, LsRunsFit *fit)
+{
+  fit->state[w->active[a]] = why;
+  memmove (w->active + a, w->active + a + 1, (w->n_active - a - 1) * sizeof *w->active);
+  w->n_active--;
+  w->known_u[0] = w->slope_u[0] = NAN;
+}
+
+/* --- levenberg-Marquardt over what is active, from more than one place --------------------------- */
+
+#define CONVERGED 3e-4 /* of u: a step that ends a descent,               */
+#define NO_GAIN   1e-3 /* or of the sum of squares                        */
+#define NUDGE     0.1  /* of u: from the end of a range to the inside     */
+#define MAX_STEPS 20
+
+static int
+on_residuals (const gsl_vector *u, void *data, gsl_vector *f)
+{
+  return runs_residuals (data, u, f->data) ? GSL_SUCCESS : GSL_EFAILED;
+}
+
+static int
+on_jacobian (const gsl_vector *u, void *data, gsl_matrix *J)
+{
+  return runs_jacobian (data, u, J) ? GSL_SUCCESS : GSL_EFAILED;
+}
+
+/* Into each range, that far from its ends; whether it was outside. */
+static bool
+keep_inside (const RunsWork *w, double margin, gsl_vector *u)
+{
+  bool was_outside = false;
+  for (size_t a = 0; a < w->n_active; a++) {
+    const LsRunsParameter *x = &w->p->parameters[w->active[a]];
+    double lo = runs_u_of (x, x->lo), hi = runs_u_of (x, x->hi), at = gsl_vector_get (u, a);
+    if (at < lo || at > hi) {
+      was_outside = true;
+      gsl_vector_set (u, a, CLAMP (at, lo + margin, hi - margin));
+    }
+  }
+  return was_outside;
+}
+
+/* Nothing depends on anything: GSL's QR wants a rank of 1 at least. */
+static bool
+is_flat (const gsl_matrix *J)
+{
+  return gsl_matrix_max (J) <= 0 && gsl_matrix_min (J) >= 0;
+}
+
+static bool
+descend (RunsWork *w, gsl_vector *u)
+{
+  gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters ();
+  gsl_multifit_nlinear_workspace *s
+      = gsl_multifit_nlinear_alloc (gsl_multifit_nlinear_trust, &how, w->p->n_rows, w->n_active);
+  gsl_multifit_nlinear_fdf fdf
+      = { .f = on_residuals, .df = on_jacobian, .n = w->p->n_rows, .p = w->n_active, .params = w };
+  bool goes_on = gsl_multifit_nlinear_init (u, &fdf, s) == GSL_SUCCESS;
+  for (int i = 0; goes_on && i < MAX_STEPS && !is_flat (gsl_multifit_nlinear_jac (s)); i++) {
+    double before = runs_sum_of_squares (gsl_multifit_nlinear_residual (s)->data, w->p->n_rows);
+    goes_on = gsl_multifit_nlinear_iterate (s) == GSL_SUCCESS;
+    double after = runs_sum_of_squares (gsl_multifit_nlinear_residual (s)->data, w->p->n_rows);
+    gsl_vector_sub (u, gsl_multifit_nlinear_position (s));
+    goes_on = goes_on && fmax (gsl_vector_max (u), -gsl_vector_min (u)) > CONVERGED
+        && after < (1 - NO_GAIN) * before;
+    gsl_vector_memcpy (u, gsl_multifit_nlinear_position (s));
+  }
+  gsl_multifit_nlinear_free (s);
+  return !w->has_failed;
+}
+
+/* Beyond its range a value stays, and nothing depends on it: what got there starts again from the inside of
+ * the range, and the better end is taken. */
+static bool
+descend_inside (RunsWork *w, gsl_vector *u, double *ret_cost)
+{
+  g_autofree double *r = g_new (double, w->p->n_rows);
+  gsl_vector *again = gsl_vector_alloc (w->n_active);
+  bool ok = descend (w, u);
+  gsl_vector_memcpy (again, u);
+  bool was_outside = keep_inside (w, NUDGE, again);
+  keep_inside (w, 0, u);
+  ok = ok && runs_residuals (w, u, r);
+  *ret_cost = runs_sum_of_squares (r, w->p->n_rows);
+  if (ok && was_outside && descend (w, again)) {
+    keep_inside (w, 0, again);
+    ok = runs_residuals (w, again, r);
+    double cost = runs_sum_of_squares (r, w->p->n_rows);
+    if (ok && cost < *ret_cost) {
+      *ret_cost = cost;
+      gsl_vector_memcpy (u, again);
+    }
+  }
+  gsl_vector_free (again);
+  return ok && !w->has_failed;
+}
+
+/* From where the last fit ended; and from there with those parameters moved to where they bite that bite on
+ * one side of their start only: where one does not, nothing depends on it, and no slope leads back. */
+/* The least sum of squares within the ranges. */
+static bool
+runs_find_best (RunsWork *w, gsl_vector *u)
+{
+  gsl_vector *v = gsl_vector_alloc (w->n_active);
+  double cost, other;
+  bool has_other = false;
+  for (size_t a = 0; a < w->n_active; a++) {
+    size_t j = w->active[a];
+    gsl_vector_set (u, a, w->from[j]);
+    gsl_vector_set (v, a, w->away[j] != 0 ? w->away[j] : w->from[j]);
+    has_other |= w->away[j] != 0;
+  }
+  bool ok = descend_inside (w, u, &cost);
+  if (ok && has_other) {
+    ok = descend_inside (w, v, &other);
+    if (ok && other < cost)
+      gsl_vector_memcpy (u, v);
+  }
+  for (size_t a = 0; a < w->n_active; a++)
+    w->from[w->active[a]] = gsl_vector_get (u, a);
+  gsl_vector_free (v);
+  return ok;
+}
+
+/* ---- what each parameter does to the runs over its range, and who is worth a fit ---- */
+
+#define ONE_SIDED 0.05 /* of what a row moves on the other side of the start */
+#define UNSEEN    1e-3 /* ln: less than any timing tells                  */
+
+static void
+drop_unseen (RunsWork *w, LsRunsFit *fit)
+{
+  for (size_t a = w->n_active; a-- > 0;)
+    if (fit->sensitivity[w->active[a]] < UNSEEN / 2)
+      runs_drop (w, a, LS_KEPT_UNSEEN, fit);
+}
+
+/* Takes out of v what points along c. */
+static void
+project_out (gsl_vector *v, const gsl_vector *c)
+{
+  double along, square;
+  gsl_blas_ddot (v, c, &along);
+  gsl_blas_ddot (c, c, &square);
+  if (square > 0)
+    gsl_blas_daxpy (-along / square, c, v);
+}
+
+/* How much less the sum of squares of r would be by this column alone, within the range of its parameter. */
+static double
+gain_of (const LsRunsParameter *x, const gsl_vector *r, const gsl_vector *c)
+{
+  double along, square;
+  gsl_blas_ddot (r, c, &along);
+  gsl_blas_ddot (c, c, &square);
+  double u = square > 0 ? CLAMP (-along / square, runs_u_of (x, x->lo), runs_u_of (x, x->hi)) : 0;
+  return -u * (2 * along + u * square);
+}
+
+/* No more than half as many as rows: one after the other that which explains most of what those before it
+ * leave, by slopes over whole ranges; where none explains anything, that which moves rows most. Spoils J. */
+static void
+keep_telling (RunsWork *w, gsl_matrix *J, LsRunsFit *fit)
+{
+  size_t n_keep = w->p->n_rows / 2, n = w->n_active;
+  gsl_vector *r = gsl_vector_calloc (J->size1);
+  for (size_t i = 0; i < w->p->n_rows; i++)
+    gsl_vector_set (r, i, fit->before[i]);
+  for (size_t k = 0; k < n_keep && k < n; k++) {
+    size_t best = k;
+    double most = -1;
+    for (size_t a = k; a < n; a++) {
+      gsl_vector_const_view c = gsl_matrix_const_column (J, w->active[a]);
+      double gain
+          = gain_of (&w->p->parameters[w->active[a]], r, &c.vector) + 1e-9 * fit->sensitivity[w->active[a]];
+      best = gain > most ? a : best;
+      most = fmax (most, gain);
+    }
+    size_t chosen = w->active[best];
+    w->active[best] = w->active[k];
+    w->active[k] = chosen;
+    gsl_vector_view c = gsl_matrix_column (J, chosen);
+    project_out (r, &c.vector);
+    for (size_t a = k + 1; a < n; a++) {
+      gsl_vector_view other = gsl_matrix_column (J, w->active[a]);
+      project_out (&other.vector, &c.vector);
+    }
+  }
+  gsl_vector_free (r);
+  while (w->n_active > n_keep)
+    runs_drop (w, w->n_active - 1, LS_KEPT_FEW_ROWS, fit);
+}
+
+/* One parameter at one end of its range: the most that a row moves for each half of the range; *ret_u where
+ * that is, r what is predicted there. */
+static bool
+look_at_end (RunsWork *w, size_t j, double end, const double *before, double *ret_u, double *r,
+             double *ret_most)
+{
+  const LsRunsParameter *x = &w->p->parameters[j];
+  gsl_vector *u = gsl_vector_calloc (w->p->n_parameters);
+  *ret_u = runs_u_of (x, end);
+  gsl_vector_set (u, j, *ret_u);
+  bool ok = *ret_u == 0 ? (memcpy (r, before, w->p->n_rows * sizeof *r), true)
+                        : runs_simulate (w, u, LS_ALL_ROWS, r);
+  *ret_most = 0;
+  for (size_t i = 0; i < w->p->n_rows && *ret_u != 0; i++)
+    *ret_most = fmax (*ret_most, fabs ((r[i] - before[i]) / *ret_u));
+  gsl_vector_free (u);
+  return ok;
+}
+
+/* What all of them do over their ranges: singular values, who is worth a fit, and who bites on one side of
+ * the start only (a NIC behind a slower NVLink). */
+/* Both ends of each range; drops whom no run depends on and whom so few rows cannot tell. Fills
+ * sensitivity and singular of fit, by its `before`. */
+static bool
+runs_look (RunsWork *w, LsRunsFit *fit)
+{
+  size_t n = w->p->n_parameters, n_rows = w->p->n_rows;
+  gsl_matrix *J = gsl_matrix_calloc (MAX (n_rows, n), n); /* GSL wants no fewer rows than columns */
+  bool ok = true;
+  for (size_t j = 0; j < n && ok; j++) {
+    const LsRunsParameter *x = &w->p->parameters[j];
+    double *low = w->end_r[j][0] = g_new0 (double, n_rows), *high = w->end_r[j][1] = g_new0 (double, n_rows);
+    double u_low = 0, u_high = 0, below = 0, above = 0;
+    ok = look_at_end (w, j, x->lo, fit->before, &u_low, low, &below)
+        && look_at_end (w, j, x->hi, fit->before, &u_high, high, &above);
+    fit->sensitivity[j] = fmax (below, above);
+    if (fmin (below, above) < ONE_SIDED * fmax (below, above))
+      w->away[j] = 0.75 * (below > above ? u_low : u_high);
+    w->end_u[j][0] = u_low;
+    w->end_u[j][1] = u_high;
+    for (size_t i = 0; i < n_rows && ok; i++)
+      gsl_matrix_set (J, i, j, (high[i] - low[i]) / (u_high - u_low));
+  }
+  if (ok) {
+    LsSvd d;
+    ls_svd_init (&d, J);
+    for (size_t j = 0; j < n; j++)
+      fit->singular[j] = gsl_vector_get (d.S, j);
+    ls_svd_clear (&d);
+    drop_unseen (w, fit);
+    keep_telling (w, J, fit);
+  }
+  gsl_matrix_free (J);
+  return ok;
+}
 
 #define MOST_ERROR  1 /* of half of a range */
 #define SIGNIFICANT 1 /* standard errors    */
@@ -69,7 +495,7 @@ step_without (const LsRunsProblem *p, const gsl_matrix *J, const double *r, size
   gsl_vector_free (b);
 }
 
-/* By how much the curves of runs_descend.c move from the fit to there: no simulation. */
+/* By how much the curves move from the fit to there: no simulation. */
 static void
 leave_out (RunsWork *w, const gsl_vector *u, const gsl_matrix *J, LsRunsFit *fit)
 {

@@ -1,7 +1,13 @@
 #include "cluster/cluster.h"
 
+#include <lockstep/units.h>
+#include <math.h>
+
+#include "base/gcd.h"
 #include "cluster/dealt.h"
 #include "cluster/index.h"
+#include "cluster/seats.h"
+#include "cluster/spec.h"
 
 bool
 ls_gpus_copy (const LsClusterSpec *spec, uint32_t from, uint32_t to)
@@ -97,4 +103,118 @@ ls_cluster_resource_name_with (const LsCluster *c, uint32_t resource, LsHostName
     return trunk_name (c, resource, names);
   uint32_t gpu = resource - c->n_trunks;
   return g_strdup_printf ("node%u/gpu%u/hbm", ls_cluster_host_of (c, gpu), ls_cluster_local_of (c, gpu));
+}
+
+/* ---- seats ---- */
+
+static uint32_t
+gpus_of_kind (const LsClusterSpec *spec, uint32_t kind)
+{
+  return ls_cluster_spec_of_kind (spec, kind)->gpus_per_node;
+}
+
+static bool
+is_even (const LsClusterSpec *spec)
+{
+  for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (spec); k++)
+    if (gpus_of_kind (spec, k) != spec->gpus_per_node)
+      return false;
+  return true;
+}
+
+void
+ls_seats_init (LsSeats *s, const LsClusterSpec *spec)
+{
+  *s = (LsSeats) { .n_nodes = spec->n_nodes,
+                   .n_gpus = (uint32_t) ls_cluster_spec_n_gpus (spec),
+                   .per_node = spec->gpus_per_node };
+  if (is_even (spec))
+    return;
+  s->first = g_new0 (uint32_t, s->n_nodes + 1);
+  s->node_of = g_new (uint32_t, s->n_gpus + 1);
+  s->per_node = 0;
+  for (uint32_t node = 0; node < s->n_nodes; node++) {
+    uint32_t n = ls_cluster_spec_gpus_of (spec, node);
+    s->per_node = MAX (s->per_node, n);
+    s->first[node + 1] = s->first[node] + n;
+    for (uint32_t i = 0; i < n; i++)
+      s->node_of[s->first[node] + i] = node;
+  }
+  g_assert (s->first[s->n_nodes] == s->n_gpus);
+}
+
+void
+ls_seats_clear (LsSeats *s)
+{
+  g_clear_pointer (&s->first, g_free);
+  g_clear_pointer (&s->node_of, g_free);
+}
+
+uint32_t
+ls_seats_common (const LsSeats *s)
+{
+  uint32_t common = s->per_node;
+  for (uint32_t node = 0; s->first && node < s->n_nodes; node++)
+    common = ls_gcd (common, ls_seats_in_node (s, node));
+  return common;
+}
+
+/* ---- doubts ---- */
+
+/* What a valid machine has that none would: most often a wrong unit. */
+
+/* FLOP/s in 16 bits over bytes/s of memory: h20 and tpu-v6e have the least and the most in topologies/gpu.
+ * Ten times beyond is a wrong unit rather than a machine. */
+#define LEAST_BALANCE 37
+#define MOST_BALANCE  574
+#define FAR_BEYOND    10
+
+void
+ls_gpu_doubts (const LsGpu *gpu, GPtrArray *notes)
+{
+  double peak = MAX (gpu->peak_flops[LS_DTYPE_BF16], gpu->peak_flops[LS_DTYPE_FP16]),
+         balance = gpu->hbm_bytes_per_s > 0 ? peak / gpu->hbm_bytes_per_s : 0;
+  bool is_usual = balance * FAR_BEYOND >= LEAST_BALANCE && balance <= MOST_BALANCE * FAR_BEYOND;
+  if (peak <= 0 || is_usual)
+    return;
+  g_autofree char *flops = ls_format_flops (peak), *bytes = ls_format_rate (gpu->hbm_bytes_per_s);
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("%s does %s in 16 bits at %s of memory, %.3g for each byte, where others "
+                                    "do %d to %d: is the unit of peak_flops or hbm_bandwidth wrong?",
+                                    gpu->name, flops, bytes, balance, LEAST_BALANCE, MOST_BALANCE));
+}
+
+/* The slowest link of a list that leads to a NIC; 0: there is none. */
+static double
+rate_to_nics (const LsClusterSpec *c)
+{
+  double rate = INFINITY;
+  for (guint i = 0; i < c->list_links->len; i++) {
+    const LsListLink *l = &g_array_index (c->list_links, LsListLink, i);
+    if (ls_spec_list_kind (c, l->from) == LS_NODE_NIC || ls_spec_list_kind (c, l->to) == LS_NODE_NIC)
+      rate = fmin (rate, MAX (l->count, 1) * l->link.bandwidth_bytes_per_s);
+  }
+  return isinf (rate) ? 0 : rate;
+}
+
+/* A network card is on PCIe, and no faster; not those of the hosts of TPUs, which chips do not send by. */
+static void
+doubt_nic (const LsClusterSpec *c, GPtrArray *notes)
+{
+  double nic = c->nic.bandwidth_bytes_per_s,
+         pcie = c->interior == LS_INTERIOR_LIST ? rate_to_nics (c) : c->pcie.bandwidth_bytes_per_s;
+  if (c->interior == LS_INTERIOR_TORUS || c->nics == 0 || pcie <= 0 || nic <= pcie)
+    return;
+  g_autofree char *fast = ls_format_rate (nic), *slow = ls_format_rate (pcie);
+  g_ptr_array_add (notes,
+                   g_strdup_printf ("a NIC of %s is behind PCIe of %s, which holds it up: is "
+                                    "node.nics.link.bandwidth in bits (400Gbit/s is 50GB/s)?",
+                                    fast, slow));
+}
+
+void
+ls_cluster_doubts (const LsClusterSpec *cluster, GPtrArray *notes)
+{
+  ls_gpu_doubts (&cluster->gpu, notes);
+  doubt_nic (cluster, notes);
 }

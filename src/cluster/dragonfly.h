@@ -30,7 +30,6 @@ ls_dragonfly_has_spines (const LsClusterSpec *s)
 uint32_t ls_dragonfly_leaves (const LsClusterSpec *s);
 uint32_t ls_dragonfly_spines (const LsClusterSpec *s);
 uint32_t ls_dragonfly_n_groups (const LsClusterSpec *s);
-uint32_t ls_dragonfly_global_links (const LsClusterSpec *s);
 
 /* As LsFabricKind.check. */
 gboolean ls_dragonfly_check (const LsClusterSpec *s, GError **error);

@@ -68,7 +68,4 @@ struct LsInterior {
 
 extern const LsInteriorKind ls_interior_server, ls_interior_list, ls_interior_torus;
 
-/* check of ls_interior_server. */
-gboolean ls_server_check (const LsClusterSpec *spec, GError **error);
-
 #endif

@@ -19,14 +19,256 @@
  * Not modelled: the PCIe switch's own limits, that writes through a bridge share the uplink with copies to
  * memory, which have several times their rate, and that the GPU in the middle of an NVB
  * way spends memory bandwidth on it. */
-#include "cluster/interior.h"
+#include "cluster/spec.h"
 
+#include "cluster/cluster.h"
 #include "cluster/dealt.h"
 #include "cluster/index.h"
+#include "cluster/interior.h"
 #include "cluster/layout.h"
-#include "cluster/nvlink_mesh.h"
-#include "cluster/spec.h"
 #include "cluster/ways.h"
+
+/* ---- GPUs of a node joined straight by NVLinks  ---- */
+
+/* Which pairs, and the ways over them. */
+
+/* A table of pairs is kept; more ports than any GPU has. */
+#define LS_MESH_MAX_GPUS 64
+
+/* DGX-1 with V100, the hybrid cube mesh: two fully joined quads 0-3 and 4-7, and i joined
+ * to i + 4, 6 NVLinks per GPU. Those of GPUs 0 and 1 are in the NCCL topology dump of a
+ * DGX-1V of NVIDIA/nccl issue #671, the rest follows from the symmetry and the 6 links. */
+static const LsMeshLink hybrid_cube[] = {
+  { 0, 1, 1 }, { 0, 2, 1 }, { 0, 3, 2 }, { 0, 4, 2 }, { 1, 2, 2 }, { 1, 3, 1 }, { 1, 5, 2 }, { 2, 3, 2 },
+  { 2, 6, 1 }, { 3, 7, 1 }, { 4, 5, 1 }, { 4, 6, 1 }, { 4, 7, 2 }, { 5, 6, 2 }, { 5, 7, 1 }, { 6, 7, 2 },
+};
+#define HYBRID_CUBE_GPUS 8
+
+/* MI300X and its successors: a link from each GPU to each other. */
+static void
+append_full (GArray *links, uint32_t n_gpus)
+{
+  for (uint32_t a = 0; a < n_gpus; a++)
+    for (uint32_t b = a + 1; b < n_gpus; b++) {
+      const LsMeshLink link = { a, b, 1 };
+      g_array_append_val (links, link);
+    }
+}
+
+static int
+by_ends (gconstpointer a, gconstpointer b)
+{
+  const LsMeshLink *x = a, *y = b;
+  return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
+}
+
+/* LsMeshLink, a < b, by a then b. Free with g_array_unref(). */
+static GArray *
+ls_mesh_links (const LsClusterSpec *s)
+{
+  GArray *links = g_array_new (FALSE, FALSE, sizeof (LsMeshLink));
+  if (s->mesh == LS_MESH_HYBRID_CUBE)
+    g_array_append_vals (links, hybrid_cube, G_N_ELEMENTS (hybrid_cube));
+  if (s->mesh == LS_MESH_FULL)
+    append_full (links, s->gpus_per_node);
+  for (guint i = 0; s->mesh == LS_MESH_LIST && s->mesh_links && i < s->mesh_links->len; i++) {
+    LsMeshLink link = g_array_index (s->mesh_links, LsMeshLink, i);
+    LsMeshLink sorted = { MIN (link.a, link.b), MAX (link.a, link.b), link.count };
+    g_array_append_val (links, sorted);
+  }
+  g_array_sort (links, by_ends);
+  return links;
+}
+
+/* Pairs of GPUs that are joined. */
+static double
+ls_mesh_n_links (const LsClusterSpec *s)
+{
+  if (s->mesh == LS_MESH_HYBRID_CUBE)
+    return G_N_ELEMENTS (hybrid_cube);
+  if (s->mesh == LS_MESH_FULL)
+    return 0.5 * s->gpus_per_node * (s->gpus_per_node - 1.0);
+  return s->mesh == LS_MESH_LIST && s->mesh_links ? s->mesh_links->len : 0;
+}
+
+/* From any GPU to any; trunk 2 i is link i from a to b, 2 i + 1 back. */
+static LsWays *
+ls_mesh_ways (const LsClusterSpec *s, const GArray *mesh_links)
+{
+  uint32_t n = s->gpus_per_node;
+  g_autofree LsNodeKind *kinds = g_new0 (LsNodeKind, n); /* LS_NODE_GPU */
+  g_autofree uint32_t *gpus = g_new (uint32_t, n);
+  g_autofree LsLink *links = g_new (LsLink, 2 * mesh_links->len);
+  for (uint32_t i = 0; i < n; i++) {
+    kinds[i] = LS_NODE_GPU;
+    gpus[i] = i;
+  }
+  for (guint i = 0; i < mesh_links->len; i++) {
+    const LsMeshLink *m = &g_array_index (mesh_links, LsMeshLink, i);
+    LsLink link = { .from = m->a,
+                    .to = m->b,
+                    .trunk = 2 * i,
+                    .n_physical = m->count,
+                    .capacity_bytes_per_s = m->count * ls_link_capacity (&s->nvlink),
+                    .latency = s->nvlink.latency };
+    links[2 * i] = link;
+    link.from = m->b;
+    link.to = m->a;
+    link.trunk++;
+    links[2 * i + 1] = link;
+  }
+  return ls_ways_new (kinds, n, links, 2 * mesh_links->len, gpus, n, gpus, n);
+}
+
+static gboolean
+check_pairs (const LsClusterSpec *s, const GArray *links, GError **error)
+{
+  for (guint i = 0; i < links->len; i++) {
+    const LsMeshLink *link = &g_array_index (links, LsMeshLink, i);
+    if (link->b >= s->gpus_per_node)
+      return ls_spec_conflict (error, "nvlink_mesh: GPU %u of a node of %u GPUs (the first is 0)", link->b,
+                               s->gpus_per_node);
+    if (link->a == link->b)
+      return ls_spec_conflict (error, "nvlink_mesh: GPU %u is joined to itself", link->a);
+    if (link->count == 0)
+      return ls_spec_conflict (error, "nvlink_mesh: GPUs %u and %u are joined by 0 links", link->a, link->b);
+    if (i > 0 && by_ends (link - 1, link) == 0)
+      return ls_spec_conflict (error,
+                               "nvlink_mesh: GPUs %u and %u are joined twice; give the sum of their links",
+                               link->a, link->b);
+  }
+  return TRUE;
+}
+
+static gboolean
+check_ways (const LsClusterSpec *s, const GArray *links, GError **error)
+{
+  uint32_t n = s->gpus_per_node, far = 0;
+  LsWays *ways = ls_mesh_ways (s, links);
+  while (far < n * n && ls_ways_length (ways, far / n, far % n) != LS_WAYS_NONE)
+    far++;
+  ls_ways_free (ways);
+  return far == n * n
+      || ls_spec_conflict (
+             error,
+             "nvlink_mesh: GPUs %u and %u have no NVLink and no common neighbour, and there is no PCIe",
+             far / n, far % n);
+}
+
+/* Whether the mesh can be built: its shape fits the number of GPUs, no pair twice; and,
+ * without PCIe, whether any two GPUs are joined or have a common neighbour. */
+static gboolean
+ls_mesh_check (const LsClusterSpec *s, bool has_pcie, GError **error)
+{
+  if (s->mesh == LS_MESH_HYBRID_CUBE && s->gpus_per_node != HYBRID_CUBE_GPUS)
+    return ls_spec_conflict (error, "nvlink_mesh: a hybrid cube mesh has %u GPUs; got %u", HYBRID_CUBE_GPUS,
+                             s->gpus_per_node);
+  if (s->gpus_per_node > LS_MESH_MAX_GPUS)
+    return ls_spec_conflict (error, "nvlink_mesh: %u GPUs; expected at most %u", s->gpus_per_node,
+                             LS_MESH_MAX_GPUS);
+  g_autoptr (GArray) links = ls_mesh_links (s);
+  return check_pairs (s, links, error) && (has_pcie || check_ways (s, links, error));
+}
+
+/* ---- which nodes of NVSwitch, NVLink mesh, PCIe and CPUs there can be ---- */
+
+static gboolean
+check_links (const LsClusterSpec *s, GError **error)
+{
+  bool has_pcie = s->pcie_switches > 0 || (s->cpu_sockets > 0 && (!has_c2c (s) || s->nics > 0));
+  return ls_spec_check_link ("nvswitch link", s->nvswitch_planes > 0, &s->nvlink, error)
+      && ls_spec_check_link ("nvlink_mesh link", s->mesh != LS_MESH_NONE, &s->nvlink, error)
+      && ls_spec_check_link ("pcie link", has_pcie, &s->pcie, error)
+      && ls_spec_check_link ("c2c link", has_c2c (s), &s->c2c, error)
+      && ls_spec_check_link ("cpu interconnect", n_socket_pairs (s) > 0, &s->cpu_interconnect, error)
+      && ls_spec_check_link ("cpu memory", s->cpu_sockets > 0, &s->cpu_memory, error)
+      && ls_spec_check_link ("nvme link", s->nvme_drives > 0, &s->nvme, error)
+      && ls_spec_check_link ("p2p_writes bridge", has_writes (s), &s->write_bridge, error)
+      && ls_spec_check_link ("p2p_writes sockets", has_writes (s) && n_socket_pairs (s) > 0,
+                             &s->write_sockets, error);
+}
+
+static gboolean
+check_writes (const LsClusterSpec *s, GError **error)
+{
+  if (!has_writes (s))
+    return TRUE;
+  if (s->copies != LS_COPIES_ANYWHERE || s->cpu_sockets == 0)
+    return ls_spec_conflict (error, "\"p2p_writes\" goes with \"p2p\": true and with \"cpu\" in the node");
+  if (s->faults)
+    return ls_spec_conflict (error, "ways around faults are not known with \"p2p_writes\"");
+  return TRUE;
+}
+
+static gboolean
+check_nvlink (const LsClusterSpec *s, GError **error)
+{
+  if (s->nvswitch_planes > s->nvlinks_per_gpu)
+    return ls_spec_conflict (error, "%u NVLinks per GPU cannot reach %u NVSwitch planes", s->nvlinks_per_gpu,
+                             s->nvswitch_planes);
+  if (s->mesh == LS_MESH_NONE)
+    return TRUE;
+  if (s->nvswitch_planes > 0)
+    return ls_spec_conflict (error, "GPUs are joined by NVSwitch or in a mesh, not both");
+  return ls_mesh_check (s, n_plugs (s) > 0, error);
+}
+
+/* Devices at their PCIe switches or CPUs. */
+static gboolean
+check_plugs (const LsClusterSpec *s, GError **error)
+{
+  uint32_t n = n_plugs (s);
+  const char *what = s->pcie_switches > 0 ? "PCIe switches" : "CPU sockets";
+  if (n == 0) {
+    if (s->nics > 0 || s->nvme_drives > 0 || has_c2c (s))
+      return ls_spec_conflict (error, "NICs, NVMe drives and NVLink-C2C need a PCIe switch or a CPU");
+    return TRUE;
+  }
+  if (has_c2c (s) && s->pcie_switches > 0)
+    return ls_spec_conflict (error, "NVLink-C2C joins a GPU to its CPU: expected 0 PCIe switches; got %u",
+                             s->pcie_switches);
+  if (s->gpus_per_node % n != 0)
+    return ls_spec_conflict (error, "%u GPUs per node do not deal out to %u %s", s->gpus_per_node, n, what);
+  if (s->pcie_switches > 0
+      && (s->cpu_sockets == 0 ? s->pcie_switches > 1 : s->pcie_switches % s->cpu_sockets != 0))
+    return ls_spec_conflict (error, "%u PCIe switches do not deal out to %u CPU sockets", s->pcie_switches,
+                             s->cpu_sockets);
+  if (s->nvme_drives > 0 && !ls_deals_out (s->nvme_drives, n))
+    return ls_spec_conflict (error, "%u NVMe drives do not deal out to %u %s", s->nvme_drives, n, what);
+  if (s->nics > 0 && !ls_deals_out (s->nics, n))
+    return ls_spec_conflict (error, "%u NICs do not deal out to %u %s", s->nics, n, what);
+  if (s->nics > 0 && !ls_deals_out (s->nics, s->gpus_per_node))
+    return ls_spec_conflict (error, "%u NICs do not deal out to %u GPUs per node", s->nics, s->gpus_per_node);
+  return TRUE;
+}
+
+/* check of ls_interior_server. */
+static gboolean
+ls_server_check (const LsClusterSpec *s, GError **error)
+{
+  if (!check_nvlink (s, error))
+    return FALSE;
+  if (s->nvswitch_planes == 0 && s->mesh == LS_MESH_NONE && n_plugs (s) == 0 && s->gpus_per_node > 1)
+    return ls_spec_conflict (error, "%u GPUs of a node need NVSwitch, an NVLink mesh or PCIe between them",
+                             s->gpus_per_node);
+  if (!check_plugs (s, error) || !check_writes (s, error))
+    return FALSE;
+  if (s->is_staged && s->cpu_sockets == 0)
+    return ls_spec_conflict (
+        error, "without GPUDirect data wait in the memory of a CPU: expected \"cpu\" in the node");
+  if (s->copies != LS_COPIES_ANYWHERE && s->cpu_sockets == 0)
+    return ls_spec_conflict (error,
+                             "without P2P data pass the memory of a CPU: expected \"cpu\" in the node");
+  if ((s->is_staged || s->copies != LS_COPIES_ANYWHERE) && s->faults)
+    return ls_spec_conflict (error, "ways around faults are not known without %s",
+                             s->is_staged ? "GPUDirect" : "P2P");
+  if (s->cpu_sockets % n_boards (s) != 0)
+    return ls_spec_conflict (error, "%u CPU sockets do not deal out to %u boards", s->cpu_sockets,
+                             n_boards (s));
+  if (n_boards (s) > 1 && s->nvswitch_planes == 0)
+    return ls_spec_conflict (error, "nothing joins the %u boards of a node: expected NVSwitch", n_boards (s));
+  return check_links (s, error);
+}
 
 typedef struct {
   LsInterior base;

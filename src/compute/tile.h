@@ -32,13 +32,4 @@ ls_tile_waves_paid (double blocks, double n_sm, double rounding)
   return rounding * ls_tile_waves (blocks, n_sm) + (1 - rounding) * fmax (exact, 1);
 }
 
-/* Compute term of a GEMM on a cool chip, in seconds, by the tile and the cut along k that its library
- * chooses; rate: FLOP/s of the whole chip in the largest tile and a deep loop, above 0. */
-double ls_tile_gemm_s (const LsKindFit *fit, const LsGpu *gpu, const LsKernel *kernel, double rate);
-
-/* How fast the units that multiply a GEMM in fp32 are, beside the matrix units that a fit is of; 1: it runs
- * on those. What a tile takes besides its products (depth_half, tile_half) is as long on either, so that much
- * less of it; nor do the slower ones heat the chip (throttle). */
-double ls_tile_units_share (const LsGpu *gpu, const LsKernel *kernel);
-
 #endif

@@ -129,7 +129,7 @@ void ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes);
 /* Appends to notes that the NCCL file that was asked for (NULL: none) is of another generation of GPUs. */
 void ls_note_nccl (const char *nccl, const LsHardware *hardware, GPtrArray *notes);
 /* That the program that was asked for, by its name or by its way to be data parallel, does not run on these
- * accelerators, or that one which was named cannot run such a job (job_notes_program.c). */
+ * accelerators, or that one which was named cannot run such a job (job_notes.c). */
 void ls_job_note_program (const LsJobSpec *spec, LsJobResult *result);
 /* The next of what a program (NULL: none) does in such a job that is not simulated, from *at on, which it
  * moves past it; NULL: no more. s: resolved. */
@@ -144,8 +144,6 @@ void ls_job_note_drawn_speeds (const LsJobSpec *spec, LsJobResult *result);
  * are reduced by other software and no list of kernels is given, that attention takes the time of another
  * implementation, where its own was not measured, and that no kernel of its mixer was. */
 void ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *result);
-/* Of recomputation; part of ls_job_note_kernels(). */
-void ls_job_note_recompute (LsJobResult *result);
 
 /* --- job_retries.c --------------------------------------------------------------------------------- */
 

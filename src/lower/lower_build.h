@@ -26,7 +26,7 @@ event_params (const Lower *l, guint i)
   return (uint16_t) (EVENT_PIECES + l->n_piece_events + i);
 }
 
-/* Operators that wait for an exchange to run beside (lower/layers/lower_shared.c). */
+/* Operators that wait for an exchange to run beside (lower/layers/lower_experts.c). */
 typedef struct {
   const Chunk *c;    /* borrowed; NULL: none */
   guint first;       /* of the layer's       */

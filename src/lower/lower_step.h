@@ -25,7 +25,7 @@ uint64_t n_dealt (const Lower *l, uint32_t pp_rank);
 /* The step, behind norm and clipping. */
 void build_optimizer_step (Build *b, uint32_t pp_rank);
 
-/* --- lower_validation.c --- */
+/* --- lower_optimizer.c --- */
 
 /* The optimizer waits for the norm of this stage and those before it only. */
 void pass_norm_on (Build *b, uint32_t pp_rank);

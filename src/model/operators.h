@@ -45,7 +45,7 @@ typedef enum { LS_TP_NONE, LS_TP_COLUMN, LS_TP_ROW, LS_TP_VOCAB, LS_TP_REDUCE, L
 typedef enum { LS_EP_NONE, LS_EP_DISPATCH, LS_EP_COMBINE, LS_EP_GATHER } LsEpMode;
 
 /* What an operator has to do with shared experts that run beside the exchange of tokens
- * (lower/layers/lower_shared.c). */
+ * (lower/layers/lower_experts.c). */
 typedef enum {
   LS_BESIDE_NONE,
   LS_BESIDE_DISPATCH, /* it runs beside the dispatch, and beside the return of gradients from it  */

@@ -356,7 +356,7 @@ void ls_operators_attention (GArray *operators, const LsCut *cut);
  * _post_process_nvfp4_gather). Weights are cast once per step, by the optimizer. Hopper's GEMMs want both
  * operands K-major, hence the transposes; Blackwell's would do without for delayed scaling: not modelled.
  * Blockwise and mxfp8 GEMMs are costed as those with one scale, but deepseek's W (LsKernel.by_blocks). What
- * ranks do with the maxima of delayed scaling is in lower/layers/lower_amax.c. With current scaling and nvfp4
+ * ranks do with the maxima of delayed scaling is in lower_operator.c. With current scaling and nvfp4
  * the maximum of what sequence parallelism cuts, the input of a COLUMN layer and the gradient of a ROW
  * layer's output, is that of all of the tensor: an all-reduce over tp before the cast
  * (NVIDIA/TransformerEngine@d0067d0d, pytorch/module/linear.py: set_quantizer_amax_reduction_group).

@@ -6,7 +6,7 @@
  * Model. Rings through all n GPUs, each over direct links only, no link and direction in two
  * rings, as many as a search finds: ring after ring, GPU after GPU, lowest numbers first, back
  * where it gets no further. It ends where a GPU has no link left that another ring could use,
- * or after MAX_STEPS (mesh_rings.c); the most rings seen count. Same links, same rings.
+ * or after MAX_STEPS (coll_ring.c); the most rings seen count. Same links, same rings.
  *
  * Worked example: the hybrid cube has 6 links per GPU and 6 rings; its GPUs 0, 1 and 2, with
  * 1, 1 and 2 links, have two: 0 1 2 and 0 2 1.

@@ -25,22 +25,11 @@ typedef struct {
   GArray *rows;                              /* LsPlaceRow */
 } LsPlaceLoads;
 
-/* For what lies between the first and the last of these hosts; at: borrowed. False: they are few among many,
- * and nothing is made. */
-bool ls_place_loads_init (LsPlaceLoads *p, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus);
-void ls_place_loads_clear (LsPlaceLoads *p);
-
-/* The number of a row of n trunks, which is made if there is none. A trunk may be in several. */
-uint32_t ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, const uint32_t *local, uint32_t n);
-
 static inline void
 ls_place_loads_add (LsPlaceLoads *p, uint32_t row, uint32_t place, uint64_t coef)
 {
   const LsPlaceRow *r = &g_array_index (p->rows, LsPlaceRow, row);
   r->sums[place - p->first[r->tier]] += coef;
 }
-
-/* All that is not 0 into the phase, in the arena, in order of resource. */
-void ls_place_loads_finish (LsPlaceLoads *p, LsArena *arena, LsPhase *phase);
 
 #endif

@@ -18,13 +18,342 @@
  * Deviation. Members that have less to move are done with it no earlier: all flows of a
  * phase end together. Where rounds are phases, the slowest pair of a round makes all others
  * wait; without bytes there is one phase, which takes the longest way through the rounds. */
+#include "network/place_loads.h"
+
 #include <math.h>
 #include <string.h>
 
+#include "base/order.h"
+#include "cluster/places.h"
+#include "cluster/route.h"
 #include "core/maxmin.h" /* LS_COEF_ONE */
 #include "network/memo.h"
-#include "network/moved_route.h"
 #include "network/period.h"
+
+/* ---- place loads ---- */
+
+#define MOST_PER_GPU 4 /* hosts in between, of each of these GPUs */
+
+static void
+free_row (gpointer row)
+{
+  g_free (((LsPlaceRow *) row)->sums);
+}
+
+/* For what lies between the first and the last of these hosts; at: borrowed. False: they are few among many,
+ * and nothing is made. */
+static bool
+ls_place_loads_init (LsPlaceLoads *p, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus)
+{
+  uint32_t first = UINT32_MAX, last = 0;
+  for (uint32_t i = 0; i < n_gpus; i++) {
+    first = MIN (first, gpus[i]);
+    last = MAX (last, gpus[i]);
+  }
+  first /= at->gpus_per_host;
+  last /= at->gpus_per_host;
+  if (n_gpus == 0 || (last - first) / MOST_PER_GPU >= n_gpus)
+    return false;
+  *p = (LsPlaceLoads) { .at = at, .rows = g_array_new (FALSE, FALSE, sizeof (LsPlaceRow)) };
+  g_array_set_clear_func (p->rows, free_row);
+  for (uint32_t tier = 0; tier < LS_N_TIERS; tier++) {
+    p->first[tier] = ls_places_of_host (at, first, tier);
+    p->n[tier] = ls_places_of_host (at, last, tier) - p->first[tier] + 1;
+  }
+  return true;
+}
+
+/* For what lies between the first and the last of these hosts; at: borrowed. False: they are few among many,
+ * and nothing is made. */
+static void
+ls_place_loads_clear (LsPlaceLoads *p)
+{
+  g_clear_pointer (&p->rows, g_array_unref);
+}
+
+/* The number of a row of n trunks, which is made if there is none. A trunk may be in several. */
+static uint32_t
+ls_place_loads_row (LsPlaceLoads *p, uint32_t tier, const uint32_t *local, uint32_t n)
+{
+  for (guint i = 0; i < p->rows->len; i++) {
+    const LsPlaceRow *row = &g_array_index (p->rows, LsPlaceRow, i);
+    if (row->tier == tier && row->n == n && memcmp (row->local, local, n * sizeof *local) == 0)
+      return i;
+  }
+  LsPlaceRow row = { .tier = tier, .n = n, .sums = g_new0 (uint64_t, p->n[tier]) };
+  memcpy (row.local, local, n * sizeof *local);
+  g_array_append_val (p->rows, row);
+  return p->rows->len - 1;
+}
+
+/* A trunk of a tier, by its number at a place. */
+typedef struct {
+  uint32_t local;
+  uint64_t *sums; /* [places of the tier] */
+} Trunk;
+
+static void
+free_trunk (gpointer trunk)
+{
+  g_free (((Trunk *) trunk)->sums);
+}
+
+static int
+by_local (const void *a, const void *b)
+{
+  return LS_ORDER (((const Trunk *) a)->local, ((const Trunk *) b)->local);
+}
+
+static uint64_t *
+sums_of (const LsPlaceLoads *p, GArray *trunks, uint32_t tier, uint32_t local)
+{
+  for (guint i = 0; i < trunks->len; i++)
+    if (g_array_index (trunks, Trunk, i).local == local)
+      return g_array_index (trunks, Trunk, i).sums;
+  const Trunk own = { local, g_new0 (uint64_t, p->n[tier]) };
+  g_array_append_val (trunks, own);
+  return own.sums;
+}
+
+/* What all rows say of each trunk of a tier, in order; newly allocated. */
+static GArray *
+trunks_new (const LsPlaceLoads *p, uint32_t tier)
+{
+  GArray *trunks = g_array_new (FALSE, FALSE, sizeof (Trunk));
+  g_array_set_clear_func (trunks, free_trunk);
+  for (guint r = 0; r < p->rows->len; r++) {
+    const LsPlaceRow *row = &g_array_index (p->rows, LsPlaceRow, r);
+    for (uint32_t i = 0; row->tier == tier && i < row->n; i++) {
+      uint64_t *sums = sums_of (p, trunks, tier, row->local[i]);
+      for (uint32_t place = 0; place < p->n[tier]; place++)
+        sums[place] += row->sums[place];
+    }
+  }
+  g_array_sort (trunks, by_local);
+  return trunks;
+}
+
+static void
+add_tier (const LsPlaceLoads *p, uint32_t tier, const GArray *trunks, LsPhase *phase)
+{
+  const Trunk *trunk = (const Trunk *) trunks->data;
+  for (uint32_t place = 0; place < p->n[tier]; place++)
+    for (guint i = 0; i < trunks->len; i++)
+      if (trunk[i].sums[place] > 0)
+        phase->loads[phase->n_loads++]
+            = (LsLoad) { ls_places_resource (p->at, p->first[tier] + place, trunk[i].local),
+                         trunk[i].sums[place] };
+}
+
+static uint32_t
+count (const LsPlaceLoads *p, uint32_t tier, const GArray *trunks)
+{
+  uint32_t n = 0;
+  for (guint i = 0; i < trunks->len; i++)
+    for (uint32_t place = 0; place < p->n[tier]; place++)
+      n += g_array_index (trunks, Trunk, i).sums[place] > 0;
+  return n;
+}
+
+/* All that is not 0 into the phase, in the arena, in order of resource. */
+static void
+ls_place_loads_finish (LsPlaceLoads *p, LsArena *arena, LsPhase *phase)
+{
+  GArray *trunks[LS_N_TIERS];
+  uint32_t n = 0;
+  for (uint32_t tier = 0; tier < LS_N_TIERS; tier++) {
+    trunks[tier] = trunks_new (p, tier);
+    n += count (p, tier, trunks[tier]);
+  }
+  phase->n_loads = 0;
+  phase->loads = ls_arena_new_array (arena, LsLoad, MAX (1, n));
+  for (uint32_t tier = 0; tier < LS_N_TIERS; tier++) {
+    add_tier (p, tier, trunks[tier], phase);
+    g_array_unref (trunks[tier]);
+  }
+}
+
+/* ---- routes between many pairs of GPUs, each found once for all pairs that lie alike  ---- */
+
+/* Which trunks a flow crosses depends on the numbers of its GPUs in their hosts, and on whether the hosts,
+ * their groups and their pods are the same (cluster/places.h). So the route of the first pair is that of the
+ * next one that lies so, with each trunk at the same place of the other host, group or pod. That holds
+ * without faults. */
+
+/* Trunks that carry the same share of a flow at one place: the sender's host, group or pod, or the
+ * receiver's. */
+typedef struct {
+  bool is_at_receiver;
+  uint8_t tier;
+  uint32_t share;
+  uint32_t n, local[LS_MOST_OF_ROW];
+  uint32_t row; /* of LsPlaceLoads */
+} LsMovedPart;
+
+/* Of pairs that lie alike. */
+typedef struct {
+  uint32_t n_parts; /* UINT32_MAX: a trunk is elsewhere, and each pair has a route of its own */
+  LsMovedPart *parts;
+} LsMovedRoute;
+
+typedef struct {
+  const LsPlaces *at;
+  bool
+      has_rows; /* of places, where loads that are at hosts, groups and pods are added up; else in the list */
+  LsPlaceLoads rows;
+  LsMovedRoute **known; /* [4 * GPUs of a host squared] by how hosts lie to each other, and by the numbers of
+                           the GPUs there; NULL: none is known */
+} LsMovedRoutes;
+
+#define ON_ITS_OWN UINT32_MAX
+
+static gsize
+n_known (const LsMovedRoutes *r)
+{
+  return r->known ? 4 * (gsize) r->at->gpus_per_host * r->at->gpus_per_host : 0;
+}
+
+/* at: borrowed; NULL: nothing may be added. gpus: between which messages go; NULL: few are loaded of many. */
+static void
+ls_moved_routes_init (LsMovedRoutes *r, const LsPlaces *at, const uint32_t *gpus, uint32_t n_gpus)
+{
+  *r = (LsMovedRoutes) { .at = at };
+  if (at)
+    r->known = g_new0 (LsMovedRoute *, 4 * (gsize) at->gpus_per_host * at->gpus_per_host);
+  r->has_rows = at && gpus && ls_place_loads_init (&r->rows, at, gpus, n_gpus);
+}
+
+static void
+ls_moved_routes_clear (LsMovedRoutes *r)
+{
+  for (gsize i = 0; i < n_known (r); i++) {
+    g_free (r->known[i] ? r->known[i]->parts : NULL);
+    g_free (r->known[i]);
+  }
+  g_clear_pointer (&r->known, g_free);
+  ls_place_loads_clear (&r->rows);
+}
+
+/* All that was added, and what is in the list besides, which is freed: as ls_load_list_finish(). */
+static void
+ls_moved_routes_finish (LsMovedRoutes *r, LsLoadList *loads, LsArena *arena, LsPhase *phase)
+{
+  if (!r->has_rows) {
+    ls_load_list_finish (loads, arena, phase);
+    return;
+  }
+  bool is_all = loads->n == 0;
+  ls_place_loads_finish (&r->rows, arena, phase);
+  for (uint32_t i = 0; i < phase->n_loads && !is_all; i++)
+    ls_load_list_add (loads, phase->loads[i].resource, phase->loads[i].coef);
+  if (is_all)
+    ls_load_list_clear (loads);
+  else
+    ls_load_list_finish (loads, arena, phase);
+}
+
+/* A part of one trunk. False: it is at neither. */
+static bool
+find_part (const LsPlaces *at, uint32_t host_from, uint32_t host_to, LsHop hop, LsMovedPart *ret)
+{
+  *ret = (LsMovedPart) { .share = hop.share, .n = 1 };
+  uint32_t place = ls_places_find (at, hop.trunk, &ret->local[0]);
+  ret->tier = (uint8_t) ls_places_tier (at, place);
+  ret->is_at_receiver = place != ls_places_of_host (at, host_from, ret->tier);
+  return !ret->is_at_receiver || place == ls_places_of_host (at, host_to, ret->tier);
+}
+
+/* To one that goes the same way, or as one more. */
+static void
+add_part (LsMovedRoute *r, const LsMovedPart *own)
+{
+  uint32_t i = 0;
+  while (i < r->n_parts
+         && (r->parts[i].is_at_receiver != own->is_at_receiver || r->parts[i].tier != own->tier
+             || r->parts[i].share != own->share || r->parts[i].n == LS_MOST_OF_ROW))
+    i++;
+  if (i == r->n_parts)
+    r->parts[r->n_parts++] = *own;
+  else
+    r->parts[i].local[r->parts[i].n++] = own->local[0];
+}
+
+static LsMovedRoute *
+route_new (LsMovedRoutes *routes, const LsCluster *c, uint32_t from, uint32_t to)
+{
+  const LsPlaces *at = routes->at;
+  LsRoute route;
+  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &route);
+  LsMovedRoute *r = g_new (LsMovedRoute, 1);
+  *r = (LsMovedRoute) { 0, g_new (LsMovedPart, route.n_hops + 1) };
+  bool ok = true;
+  for (uint32_t i = 0; i < route.n_hops && ok; i++) {
+    LsMovedPart own;
+    ok = find_part (at, from / at->gpus_per_host, to / at->gpus_per_host, route.hop[i], &own);
+    if (ok)
+      add_part (r, &own);
+  }
+  for (uint32_t i = 0; routes->has_rows && ok && i < r->n_parts; i++)
+    r->parts[i].row = ls_place_loads_row (&routes->rows, r->parts[i].tier, r->parts[i].local, r->parts[i].n);
+  if (!ok)
+    r->n_parts = ON_ITS_OWN;
+  return r;
+}
+
+/* A GPU: its number in its host, and the places where that is. */
+typedef struct {
+  uint32_t number, place[3];
+} End;
+
+static End
+end_of (const LsPlaces *at, uint32_t gpu)
+{
+  uint32_t host = gpu / at->gpus_per_host;
+  return (End) { gpu - host * at->gpus_per_host,
+                 { host, ls_places_group_of (at, host), ls_places_pod_of (at, host) } };
+}
+
+static const LsMovedRoute *
+route_of (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32_t to, const End *sender,
+          const End *receiver)
+{
+  uint32_t per_host = r->at->gpus_per_host,
+           relation = ls_places_relation (r->at, sender->place[0], receiver->place[0]);
+  LsMovedRoute **known = &r->known[(relation * per_host + sender->number) * per_host + receiver->number];
+  if (!*known)
+    *known = route_new (r, c, from, to);
+  return *known;
+}
+
+static void
+add_own (const LsCluster *c, uint32_t from, uint32_t to, uint64_t blocks, LsLoadList *loads)
+{
+  LsRoute own;
+  ls_route (c, from, to, LS_NIC_AUTO, LS_NIC_AUTO, &own);
+  for (uint32_t i = 0; i < own.n_hops; i++)
+    ls_load_list_add (loads, own.hop[i].trunk, blocks * own.hop[i].share);
+}
+
+/* Adds what `blocks` of LS_HOP_WHOLE each load on the way from one GPU to another. */
+static void
+ls_moved_routes_add (LsMovedRoutes *r, const LsCluster *c, uint32_t from, uint32_t to, uint64_t blocks,
+                     LsLoadList *loads)
+{
+  const End sender = end_of (r->at, from), receiver = end_of (r->at, to);
+  const LsMovedRoute *route = route_of (r, c, from, to, &sender, &receiver);
+  if (route->n_parts == ON_ITS_OWN) {
+    add_own (c, from, to, blocks, loads);
+    return;
+  }
+  for (uint32_t i = 0; i < route->n_parts; i++) {
+    const LsMovedPart *part = &route->parts[i];
+    uint32_t place = (part->is_at_receiver ? receiver : sender).place[part->tier];
+    if (r->has_rows)
+      ls_place_loads_add (&r->rows, part->row, place, blocks * part->share);
+    for (uint32_t k = 0; k < part->n && !r->has_rows; k++)
+      ls_load_list_add (loads, ls_places_resource (r->at, place, part->local[k]), blocks * part->share);
+  }
+}
 
 /* --- what the messages of rounds add up to, in blocks: on members, and on trunks ----------------- */
 

@@ -5,6 +5,8 @@
 #include <lockstep/error.h>
 #include <string.h>
 
+static gboolean ls_plan_check_programs (const LsPlanCheck *check, LsPlanFault *fault);
+
 /* --- programs whose events and buffers come and go alike: one is looked at for all --------------- */
 
 /* Problem. Where ranks have experts of different load each has a program of its own, which differs in shapes
@@ -66,7 +68,7 @@ find_shapes (LsPlanShapes *x)
   }
 }
 
-LsPlanShapes *
+static LsPlanShapes *
 ls_plan_shapes_new (const LsPlan *plan)
 {
   LsPlanShapes *x = g_new0 (LsPlanShapes, 1);
@@ -137,7 +139,8 @@ shape_of_program (const LsPlanShapes *x, uint32_t role)
   return g_bytes_new_take (text, n * sizeof *text);
 }
 
-bool
+/* Events and buffers of a program are right if those of the programs are that this was asked of before. */
+static bool
 ls_plan_shapes_is_known (LsPlanShapes *x, uint32_t role)
 {
   GBytes *key = shape_of_program (x, role);
@@ -318,4 +321,437 @@ ls_plan_check (const LsPlan *plan, GError **error)
 {
   LsOpPlace at;
   return ls_plan_check_at (plan, &at, error);
+}
+
+/* ---- plan check local ---- */
+
+/* What a program must keep by itself: indices in range, dependencies on earlier ops
+ * only (hence no cycle), a binding for every slot it uses, events recorded before they
+ * are waited for, buffers allocated and freed in turn. */
+
+/* ---- one op of a segment, whichever instance runs it ---- */
+
+/* The first broken rule of an op's own fields, newly allocated, or NULL. */
+static char *
+field_fault (const LsPlan *plan, const LsOp *op)
+{
+  const struct {
+    const char *name;
+    uint32_t value, limit;
+  } ranges[] = {
+    { "kind", op->kind, LS_N_OP_KINDS }, { "stream", op->stream, LS_N_STREAMS },
+    { "tag", op->tag, LS_N_TAGS },       { "host cost", op->host, LS_N_HOST_COSTS },
+    { "slot", op->slot, LS_N_SLOTS },    { "dtype", op->dtype, LS_N_DTYPES },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
+    if (ranges[i].value >= ranges[i].limit)
+      return g_strdup_printf ("%s %u does not exist", ranges[i].name, ranges[i].value);
+
+  if (op->recorded < 0)
+    return g_strdup ("its recorded duration is negative");
+  const LsOpKindRow *row = &ls_op_kinds[op->kind];
+  bool is_timed = row->has & LS_HAS_BESIDE && op->recorded != LS_TIME_NEVER;
+  if (op->beside != 0 && (!is_timed || op->beside < 0 || op->beside > op->recorded))
+    return g_strdup ("only a part of a kernel's recorded duration may be together with communication");
+  if (op->repeat > 1 && !(row->has & LS_HAS_REPEAT))
+    return g_strdup_printf ("repeat %u: only kernels and host delays have it", op->repeat);
+  char *own = row->fault ? row->fault (plan, op) : NULL;
+  if (own)
+    return own;
+  if (op->parts != LS_PARTS_EQUAL
+      && (op->parts >= LS_N_PARTS_KINDS || !(row->has & LS_HAS_CALL) || plan->n_weights == 0))
+    return g_strdup_printf ("parts %u: unequal ones need a collective, and weights", op->parts);
+  if (((row->has & LS_HAS_TRANSFERS) != 0) != (op->n_transfers > 0))
+    return g_strdup_printf ("%u transfers; a p2p group has some and no other op has any", op->n_transfers);
+  return NULL;
+}
+
+static char *
+list_fault (const LsOp *op, uint32_t index)
+{
+  for (uint32_t i = 0; i < op->n_deps; i++) {
+    const LsDep *dep = &op->deps[i];
+    if (dep->kind > LS_DEP_STREAM)
+      return g_strdup_printf ("dependency %u: kind %u does not exist", i, dep->kind);
+    if (dep->kind == LS_DEP_STREAM && dep->index >= LS_N_STREAMS)
+      return g_strdup_printf ("dependency %u: stream %u does not exist", i, dep->index);
+    if (dep->kind != LS_DEP_STREAM && dep->index >= index)
+      return g_strdup_printf ("dependency %u: op %u does not come before it", i, dep->index);
+  }
+  for (uint32_t i = 0; i < op->n_transfers; i++)
+    if (!ls_slot_is_peer (op->transfers[i].slot))
+      return g_strdup_printf ("transfer %u: slot %u is neither prev nor next", i, op->transfers[i].slot);
+  for (uint32_t i = 0; i < op->n_buffers; i++) {
+    const LsBufferEvent *b = &op->buffers[i];
+    if (b->category >= LS_N_MEM)
+      return g_strdup_printf ("buffer %u: category %u does not exist", b->id, b->category);
+    if (b->when > LS_AT_END)
+      return g_strdup_printf ("buffer %u: instant %u does not exist", b->id, b->when);
+  }
+  return NULL;
+}
+
+static gboolean
+check_segment (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPlanFault *fault)
+{
+  const LsPlan *plan = check->plan;
+  const LsSegment *segment = &plan->segments[plan->programs[role].instances[instance].segment];
+
+  for (uint32_t i = 0; i < segment->n_ops; i++) {
+    g_autofree char *what = field_fault (plan, &segment->ops[i]);
+    if (!what)
+      what = list_fault (&segment->ops[i], i);
+    if (what)
+      return ls_plan_fail (fault, plan, check->rank_of_role[role], (LsOpPlace) { role, instance, i }, "%s",
+                           what);
+  }
+  return TRUE;
+}
+
+/* ---- instances ---- */
+
+static gboolean
+check_instance (const LsPlanCheck *check, uint32_t role, uint32_t instance, LsPlanFault *fault)
+{
+  const LsPlan *plan = check->plan;
+  const LsInstance *in = &plan->programs[role].instances[instance];
+  const struct {
+    const char *name;
+    uint32_t value, limit;
+  } ranges[] = {
+    { "segment", in->segment, plan->n_segments },
+    { "micro-batch", in->mb, plan->n_micro_batches },
+    { "chunk", in->chunk, plan->n_chunks },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (ranges); i++)
+    if (ranges[i].value >= ranges[i].limit) {
+      g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT,
+                   "rank %u (role %u), instance %u: %s %u does not exist", check->rank_of_role[role], role,
+                   instance, ranges[i].name, ranges[i].value);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+check_lead (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
+{
+  const LsProgram *p = &check->plan->programs[role];
+  if (p->n_lead == 0 || p->n_lead < p->n_instances)
+    return TRUE;
+  g_set_error (&fault->error, LS_ERROR, LS_ERROR_INPUT,
+               "rank %u (role %u): %u of its %u instances are for the first step only",
+               check->rank_of_role[role], role, p->n_lead, p->n_instances);
+  return FALSE;
+}
+
+/* Segments are shared, so each is looked at once, where it first runs. */
+static gboolean
+check_ranges (const LsPlanCheck *check, LsPlanFault *fault)
+{
+  const LsPlan *plan = check->plan;
+  g_autofree gboolean *is_checked = g_new0 (gboolean, plan->n_segments);
+
+  for (uint32_t role = 0; role < plan->n_roles; role++) {
+    if (!check_lead (check, role, fault))
+      return FALSE;
+    for (uint32_t i = 0; i < plan->programs[role].n_instances; i++) {
+      if (!check_instance (check, role, i, fault))
+        return FALSE;
+      uint32_t segment = plan->programs[role].instances[i].segment;
+      if (is_checked[segment])
+        continue;
+      if (!check_segment (check, role, i, fault))
+        return FALSE;
+      is_checked[segment] = TRUE;
+    }
+  }
+  return TRUE;
+}
+
+/* ---- slots ---- */
+
+uint32_t
+ls_op_slots (const LsOp *op)
+{
+  uint32_t slots = ls_op_has (op->kind, LS_HAS_CALL) ? 1u << op->slot : 0;
+  for (uint32_t i = 0; i < op->n_transfers; i++)
+    slots |= 1u << op->transfers[i].slot;
+  return slots;
+}
+
+/* How a program uses a slot. */
+typedef struct {
+  LsOpPlace first;
+  uint32_t max_root;  /* of its calls */
+  LsOpPlace with_max; /* the first such call */
+} SlotUse;
+
+static uint32_t
+add_slots_of_op (const LsOp *op, LsOpPlace at, uint32_t used, SlotUse uses[LS_N_SLOTS])
+{
+  uint32_t fresh = ls_op_slots (op) & ~used;
+  for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
+    if (fresh >> slot & 1)
+      uses[slot] = (SlotUse) { .first = at, .with_max = at };
+  if (ls_op_has (op->kind, LS_HAS_CALL) && op->root > uses[op->slot].max_root) {
+    uses[op->slot].max_root = op->root;
+    uses[op->slot].with_max = at;
+  }
+  return used | fresh;
+}
+
+/* Returns the set of slots that a program uses, and fills theirs. seen: [n_segments], role + 1 of whoever ran
+ * the segment last; another instance of one adds nothing. */
+static uint32_t
+find_slots (const LsPlan *plan, uint32_t role, uint32_t *seen, SlotUse ret_uses[LS_N_SLOTS])
+{
+  const LsProgram *p = &plan->programs[role];
+  uint32_t used = 0;
+  for (uint32_t i = 0; i < p->n_instances; i++) {
+    const LsSegment *seg = &plan->segments[p->instances[i].segment];
+    if (seen[p->instances[i].segment] == role + 1)
+      continue;
+    seen[p->instances[i].segment] = role + 1;
+    for (uint32_t o = 0; o < seg->n_ops; o++)
+      used = add_slots_of_op (&seg->ops[o], (LsOpPlace) { role, i, o }, used, ret_uses);
+  }
+  return used;
+}
+
+static gboolean
+is_bound (const LsBinding *b, uint32_t slot)
+{
+  return (ls_slot_is_peer (slot) ? b->peer[slot - LS_SLOT_PREV] : b->comm[slot]) != UINT32_MAX;
+}
+
+static gboolean
+check_slot (const LsPlan *plan, uint32_t rank, uint32_t slot, const SlotUse *use, LsPlanFault *fault)
+{
+  const LsBinding b = ls_plan_binding (plan, rank);
+  if (!is_bound (&b, slot))
+    return ls_plan_fail (fault, plan, rank, use->first, "slot %s is not bound", ls_slot_name (slot));
+  if (ls_slot_is_peer (slot))
+    return TRUE;
+  uint32_t n = ls_plan_communicator (plan, b.comm[slot]).n_ranks;
+  return use->max_root < n
+      || ls_plan_fail (fault, plan, rank, use->with_max,
+                       "root %u does not exist: communicator %u has %u members", use->max_root, b.comm[slot],
+                       n);
+}
+
+static gboolean
+check_slots (const LsPlanCheck *check, LsPlanFault *fault)
+{
+  const LsPlan *plan = check->plan;
+  g_autofree uint32_t *used = g_new (uint32_t, plan->n_roles);
+  g_autofree SlotUse *uses = g_new (SlotUse, (gsize) plan->n_roles * LS_N_SLOTS);
+  g_autofree uint32_t *seen = g_new0 (uint32_t, plan->n_segments + 1);
+
+  for (uint32_t role = 0; role < plan->n_roles; role++)
+    used[role] = find_slots (plan, role, seen, &uses[role * LS_N_SLOTS]);
+
+  for (uint32_t rank = 0; rank < plan->n_ranks; rank++) {
+    uint32_t role = ls_plan_role (plan, rank);
+    for (uint32_t slot = 0; slot < LS_N_SLOTS; slot++)
+      if ((used[role] >> slot & 1) && !check_slot (plan, rank, slot, &uses[role * LS_N_SLOTS + slot], fault))
+        return FALSE;
+  }
+  return TRUE;
+}
+
+/* ---- events and buffers: named by (id, micro-batch, chunk) within a program ---- */
+
+/* A buffer that is alive. */
+typedef struct {
+  LsOpPlace at; /* it is allocated here */
+  const LsBufferEvent *buf;
+} Alive;
+
+/* Those of a program. */
+typedef struct {
+  GHashTable *places; /* ls_name_key() -> place in list, + 1 */
+  GArray *list;       /* Alive; also such that are no longer   */
+} Buffers;
+
+static void
+buffers_init (Buffers *x)
+{
+  x->places = g_hash_table_new (ls_name_hash, NULL);
+  x->list = g_array_new (FALSE, FALSE, sizeof (Alive));
+}
+
+static void
+buffers_clear (Buffers *x)
+{
+  g_hash_table_unref (x->places);
+  g_array_unref (x->list);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Buffers, buffers_clear)
+
+static gpointer
+key_of (const LsPlan *plan, LsOpPlace at, uint16_t id)
+{
+  return ls_name_key (&plan->programs[at.role].instances[at.instance], id);
+}
+
+/* NULL: it is not alive. */
+static const Alive *
+find_alive (const Buffers *x, gpointer key)
+{
+  guint place = GPOINTER_TO_UINT (g_hash_table_lookup (x->places, key));
+  return place > 0 ? &g_array_index (x->list, Alive, place - 1) : NULL;
+}
+
+static void
+add_alive (Buffers *x, gpointer key, LsOpPlace at, const LsBufferEvent *buf)
+{
+  Alive a = { at, buf };
+  g_array_append_val (x->list, a);
+  g_hash_table_insert (x->places, key, GUINT_TO_POINTER (x->list->len));
+}
+
+static gboolean
+check_event (const LsPlanCheck *check, LsOpPlace at, GHashTable *recorded, LsPlanFault *fault)
+{
+  const LsPlan *plan = check->plan;
+  const LsOp *op = ls_op_at (plan, at);
+  if (!ls_op_has (op->kind, LS_HAS_EVENT))
+    return TRUE;
+
+  uint32_t n_events = plan->programs[at.role].n_events;
+  if (op->kind == LS_OP_RECORD && op->event == LS_EVENT_NONE)
+    return TRUE;
+  if (op->event >= n_events)
+    return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at,
+                         "event %u does not exist: the program has %u", op->event, n_events);
+
+  gpointer key = key_of (plan, at, op->event);
+  if (op->kind == LS_OP_RECORD)
+    g_hash_table_add (recorded, key);
+  else if (!g_hash_table_contains (recorded, key))
+    return ls_plan_fail (fault, plan, check->rank_of_role[at.role], at,
+                         "waits for event %u, which nothing before it records for this micro-batch and chunk",
+                         op->event);
+  return TRUE;
+}
+
+static gboolean
+check_buffer (const LsPlanCheck *check, LsOpPlace at, const LsBufferEvent *b, Buffers *alive,
+              LsPlanFault *fault)
+{
+  const LsPlan *plan = check->plan;
+  uint32_t rank = check->rank_of_role[at.role];
+  gpointer key = key_of (plan, at, b->id);
+  const Alive *old = find_alive (alive, key);
+
+  if (!b->is_free && old)
+    return ls_plan_fail (fault, plan, rank, at,
+                         "allocates buffer %u, which is alive since instance %u, op %u", b->id,
+                         old->at.instance, old->at.op);
+  if (!b->is_free) {
+    add_alive (alive, key, at, b);
+    return TRUE;
+  }
+  if (!old)
+    return ls_plan_fail (fault, plan, rank, at, "frees buffer %u, which is not alive", b->id);
+  if (old->buf->bytes != b->bytes || old->buf->category != b->category)
+    return ls_plan_fail (fault, plan, rank, at,
+                         "frees buffer %u as %" G_GUINT64_FORMAT " bytes of %s; allocated as "
+                         "%" G_GUINT64_FORMAT " of %s",
+                         b->id, b->bytes, ls_mem_category_name (b->category), old->buf->bytes,
+                         ls_mem_category_name (old->buf->category));
+  g_hash_table_remove (alive->places, key);
+  return TRUE;
+}
+
+/* Reports the first that is left, in issue order. */
+static gboolean
+fail_alive (const LsPlanCheck *check, uint32_t role, const Buffers *alive, LsPlanFault *fault)
+{
+  const LsPlan *plan = check->plan;
+  for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (plan, &at);) {
+    const LsOp *op = ls_op_at (plan, at);
+    for (uint32_t i = 0; i < op->n_buffers; i++) {
+      const LsBufferEvent *b = &op->buffers[i];
+      const Alive *a = find_alive (alive, key_of (plan, at, b->id));
+      if (a && a->buf == b)
+        return ls_plan_fail (fault, plan, check->rank_of_role[role], at,
+                             "buffer %u (%" G_GUINT64_FORMAT " bytes of %s) is never freed", b->id, b->bytes,
+                             ls_mem_category_name (b->category));
+    }
+  }
+  g_assert_not_reached ();
+}
+
+/* Their names, as a set. */
+static GHashTable *
+keys_of (const Buffers *alive)
+{
+  GHashTable *keys = g_hash_table_new (ls_name_hash, NULL);
+  GHashTableIter iter;
+  gpointer key;
+  g_hash_table_iter_init (&iter, alive->places);
+  while (g_hash_table_iter_next (&iter, &key, NULL))
+    g_hash_table_add (keys, key);
+  return keys;
+}
+
+/* What is alive when a step begins must be so when the next one does; takes it from alive. */
+static gboolean
+check_carried (const LsPlanCheck *check, uint32_t role, GHashTable *at_begin, Buffers *alive,
+               LsPlanFault *fault)
+{
+  const LsPlan *plan = check->plan;
+  for (LsOpPlace at = LS_OP_BEFORE (role);
+       ls_op_next (plan, &at) && at.instance < plan->programs[role].n_lead;) {
+    const LsOp *op = ls_op_at (plan, at);
+    for (uint32_t i = 0; i < op->n_buffers; i++) {
+      gpointer key = key_of (plan, at, op->buffers[i].id);
+      if (g_hash_table_remove (at_begin, key) && !g_hash_table_remove (alive->places, key))
+        return ls_plan_fail (fault, plan, check->rank_of_role[role], at,
+                             "buffer %u is alive when the first step begins, but not when the next one does",
+                             op->buffers[i].id);
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+check_lifetimes (const LsPlanCheck *check, uint32_t role, LsPlanFault *fault)
+{
+  g_autoptr (GHashTable) recorded = g_hash_table_new (ls_name_hash, NULL); /* names of events */
+  g_auto (Buffers) alive;
+  buffers_init (&alive);
+
+  const LsProgram *program = &check->plan->programs[role];
+  g_autoptr (GHashTable) at_begin = NULL;
+  for (LsOpPlace at = LS_OP_BEFORE (role); ls_op_next (check->plan, &at);) {
+    if (!at_begin && at.instance >= program->n_lead)
+      at_begin = keys_of (&alive);
+    if (!check_event (check, at, recorded, fault))
+      return FALSE;
+    const LsOp *op = ls_op_at (check->plan, at);
+    for (uint32_t i = 0; i < op->n_buffers; i++)
+      if (!check_buffer (check, at, &op->buffers[i], &alive, fault))
+        return FALSE;
+  }
+  if (at_begin && !check_carried (check, role, at_begin, &alive, fault))
+    return FALSE;
+  return g_hash_table_size (alive.places) == 0 || fail_alive (check, role, &alive, fault);
+}
+
+/* What one program must keep by itself. */
+static gboolean
+ls_plan_check_programs (const LsPlanCheck *check, LsPlanFault *fault)
+{
+  if (!check_ranges (check, fault) || !check_slots (check, fault))
+    return FALSE;
+  g_autoptr (LsPlanShapes) shapes = ls_plan_shapes_new (check->plan);
+  for (uint32_t role = 0; role < check->plan->n_roles; role++)
+    if (!ls_plan_shapes_is_known (shapes, role) && !check_lifetimes (check, role, fault))
+      return FALSE;
+  return TRUE;
 }

@@ -1,14 +1,18 @@
 /* show/write_place.c — where ranks sit best, as text, JSON, CSV. */
 #include "show/answers.h"
 
+#include <lockstep/units.h>
 #include <math.h>
 #include <string.h>
 
 #include "data/jobs/read_placement.h"
+#include "data/text/csv.h"
 #include "data/text/json_out.h"
 #include "job/assumptions.h"
 #include "job/knobs.h"
 #include "show/run/write_run.h"
+#include "show/share_keys.h"
+#include "show/train_keys.h"
 
 #define N_ROWS      12   /* orders shown                            */
 #define N_LINKS     3    /* links shown of either                   */
@@ -130,3 +134,74 @@ best_options (const LsPlace *p)
 }
 
 #include "show/place_keys.h"
+
+/* ---- what jobs on one cluster lose to each other ---- */
+
+#define MOST_JOBS_SHOWN  4    /* of a link */
+#define MOST_NODES_SHOWN 32   /* characters of a list */
+#define LEAST_GAIN       5e-4 /* what is shown as equal is */
+
+/* A list as it is, or how many where it is long. Newly allocated. */
+static char *
+nodes_text (const char *nodes, uint32_t n)
+{
+  return strlen (nodes) > MOST_NODES_SHOWN ? g_strdup_printf ("%u nodes", n) : g_strdup (nodes);
+}
+
+static const LsSharingShift *
+shift_at (const LsSharing *s, guint i)
+{
+  return &g_array_index (s->shifts, LsSharingShift, i);
+}
+
+static guint
+worst_shift (const LsSharing *s)
+{
+  guint worst = 0;
+  for (guint i = 1; i < s->shifts->len; i++)
+    if (shift_at (s, i)->mean > shift_at (s, worst)->mean)
+      worst = i;
+  return worst;
+}
+
+#include "show/share_text.h"
+
+/* ---- a training run of weeks, as text, JSON and CSV ---- */
+
+#define MAX_PHASES   12
+#define DOES_NOT_FIT "does not fit into memory: see lockstep memory"
+
+static char *
+spares_text (uint32_t spares)
+{
+  return spares == LS_SPARES_ANY ? g_strdup ("any") : g_strdup_printf ("%u", spares);
+}
+
+/* Until when batches are compared that need no more tokens. */
+static const char *
+batches_to (const LsTrainReport *r)
+{
+  return r->has_end      ? "after the same days"
+      : r->has_steps     ? "after the same steps"
+      : r->goal.law.name ? "to the same loss, as if a larger batch needed no more tokens"
+                         : "to the same tokens";
+}
+
+/* Cells of CSV. */
+static char *
+number (double value)
+{
+  GString *out = g_string_new (NULL);
+  ls_csv_append_number (out, value);
+  return g_string_free (out, FALSE);
+}
+
+static char *
+cell (const char *text)
+{
+  GString *out = g_string_new (NULL);
+  ls_csv_append (out, text);
+  return g_string_free (out, FALSE);
+}
+
+#include "show/train_text.h"

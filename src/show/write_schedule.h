@@ -27,7 +27,7 @@ char *ls_schedule_all_to_text (const LsScheduleTable *t);
 char *ls_schedule_all_to_json (const LsScheduleTable *t);
 char *ls_schedule_all_to_csv (const LsScheduleTable *t);
 
-/* --- schedule_chart.c ------------------------------------------------------------------------------ */
+/* --- write_schedule.c ------------------------------------------------------------------------------ */
 
 /* A pipeline schedule drawn with characters: a row per rank, time to the right.
  *

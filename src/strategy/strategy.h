@@ -120,7 +120,7 @@ typedef enum { LS_OFFLOAD_TO_CPU, LS_OFFLOAD_TO_NVME } LsOffloadTo;
  * that, the GEMM that does, cut in tp pieces (RING). */
 typedef enum { LS_TP_OVERLAP_BULK, LS_TP_OVERLAP_RING } LsTpOverlap;
 
-/* Which ranks agree on the largest numbers of fp8 tensors (lower/layers/lower_amax.c): those of a stage; of
+/* Which ranks agree on the largest numbers of fp8 tensors (lower_operator.c): those of a stage; of
  * these, those of one copy; none. */
 typedef enum { LS_AMAX_STAGE, LS_AMAX_TP, LS_AMAX_NONE } LsAmaxReduction;
 
@@ -260,7 +260,7 @@ typedef struct {
   int ep_overlap;         /* a forward and a backward side by side, so that the exchange of tokens of one runs
                             beside kernels of the other (lower/layers/lower_pieces.h); LS_FLAG_AUTO */
   int delay_wgrad;        /* with it: weight gradients behind what other ranks wait for; LS_FLAG_AUTO */
-  bool shared_overlap;    /* shared experts beside the exchange (lower/layers/lower_shared.c) */
+  bool shared_overlap;    /* shared experts beside the exchange (lower/layers/lower_experts.c) */
 
   /* recomputation */
   uint32_t recompute_parts;   /* selective: set of LsRecomputePart; 0: CORE */
@@ -290,7 +290,7 @@ typedef struct {
   LsFormats module_formats;       /* fp8, nvfp4: of modules whose products are in another one */
   uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */
 
-  bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_wgrad.c) */
+  bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_operator.c) */
 
   bool dynamic_gemms;      /* GEMMs that fill the GPU fetch their next tile as they go      */
   bool apex_norm;          /* layer norms run apex's kernels of before 2022          */
@@ -384,7 +384,7 @@ const char *ls_p2p_name (int p2p);
 const char *ls_dispatcher_name (int dispatcher);
 const char *ls_recompute_name (int recompute);
 
-/* Knobs that make no difference to a job, and why: strategy_idle.c. */
+/* Knobs that make no difference to a job, and why: strategy_resolve.c. */
 
 /* Why the knob (a key of the strategy file, "dp_overlap"), as it is set, makes no difference to a resolved
  * strategy of this model: "tp is 1". NULL: it may make one. Static. */

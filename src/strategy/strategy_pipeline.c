@@ -3,8 +3,11 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "model/beside.h"
+#include "model/expert_load.h"
 #include "schedules/sched.h"
 #include "strategy/dp_traits.h"
+#include "strategy/shard.h"
 #include "strategy/strategy_rules.h"
 
 /* The order of a rank counts its forwards and backwards, 2 m vpp, in 32 bits. */
@@ -223,4 +226,441 @@ check_replicas (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   for (uint32_t d = 0; d < s->dp && ls_diag_list_n (diags) == n_before; d++)
     if (d == 0 || s->micro_batches_per_replica[d] != s->micro_batches_per_replica[d - 1])
       check_pipeline (s, m, s->micro_batches_per_replica[d], diags);
+}
+
+/* ---- strategy experts ---- */
+
+/* What follows, and what is legal, with a mixture of experts, latent attention, an encoder and adapters. */
+
+/* Schedules that are made of pairs are meant for it. */
+void
+fill_overlap (LsStrategy *s)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  bool is_paired = sched && sched->always_pairs;
+  if (s->ep_overlap == LS_FLAG_AUTO)
+    s->ep_overlap = s->ep > 1 && is_paired;
+  if (s->delay_wgrad == LS_FLAG_AUTO)
+    s->delay_wgrad = s->ep_overlap && is_paired;
+}
+
+/* Whose products torchtitan's selective checkpointing counts, and what exchanges bring it keeps: whole
+ * experts, by an all-to-all, or cut ones without. What JAX's policies keep of experts and latents has no
+ * source here. */
+const char *
+ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  uint32_t etp = s->etp ? s->etp : s->tp;
+  bool has_parts = m->n_experts > 0 || ls_model_has_latents (m);
+  return sched && sched->is_split                        ? "with backwards that are split"
+      : s->lora_rank > 0                                 ? "with adapters"
+      : has_parts && parts != LS_RECOMPUTE_OP            ? "with experts or latent attention, or op"
+      : ls_model_is_compressed (m) || m->index_heads > 0 ? "with attention to chosen keys"
+      : ls_model_n_streams (m) > 1                       ? "with several residual streams"
+      : m->attention_experts > 0                         ? "with experts of attention"
+      : m->shared_blocks > 0                             ? "with blocks that layers share"
+      : ls_model_has_beside (m)                          ? "with parts next to the halves of layers"
+      : m->expert_latent > 0                             ? "with experts after a latent"
+      : m->n_experts > 0 && etp > 1 && s->ep > 1
+      ? "with experts that are cut and in groups; etp 1 has them whole"
+      : m->n_experts > 0 && s->shared_overlap ? "with shared_overlap"
+                                              : NULL;
+}
+
+/* Megatron-LM (core/transformer/transformer_config.py) has the same rules: its combined 1F1B needs several
+ * chunks per rank, and runs no layer again as a whole. */
+static void
+check_overlap (const LsStrategy *s, LsDiagList *diags)
+{
+  const LsSched *sched = ls_sched_find (s->schedule);
+  if (s->delay_wgrad && !s->ep_overlap)
+    conflict (diags, "/delay_wgrad",
+              "expected ep_overlap with it, whose exchanges run together with what is delayed;"
+              " got none");
+  if (!s->ep_overlap)
+    return;
+  if (sched && !sched->always_pairs && !(sched->knobs & LS_SCHED_PAIRS))
+    conflict (diags, "/ep_overlap",
+              "expected a schedule that pairs a forward with a backward: none, interleaved-1f1b, dualpipe or "
+              "dualpipev; got %s",
+              s->schedule);
+  if (s->zero_stage == 3)
+    conflict (diags, "/ep_overlap",
+              "expected whole parameters, as what one pass frees the other would need; got zero 3");
+  bool has_layers = s->recompute == LS_RECOMPUTE_FULL
+      || (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS);
+  bool has_moe = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MOE;
+  if (has_layers || has_moe)
+    conflict (diags, "/ep_overlap",
+              "expected no layers that run again as a whole, as exchanges would too; got recompute %s",
+              ls_recompute_name (s->recompute));
+}
+
+/* Megatron-LM (core/transformer/transformer_config.py) has neither of the first two. */
+static void
+check_shared (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (!s->shared_overlap)
+    return;
+  if (s->ep_overlap)
+    conflict (diags, "/shared_overlap",
+              "expected 0 with ep_overlap, together with whose exchanges the other pass computes; got 1");
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_SHARED)
+    conflict (diags, "/shared_overlap",
+              "expected 0 where shared experts run again by themselves, next to no exchange; got 1");
+  if (m->shared_ffn == 0)
+    conflict (diags, "/shared_overlap", "expected 0, as the model has no shared experts; got 1");
+  if (s->zero_stage == 3)
+    conflict (diags, "/shared_overlap",
+              "expected whole parameters, which nobody frees before the exchange; got zero 3");
+}
+
+/* Parts that no layer has. */
+static void
+check_parts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  const struct {
+    uint32_t part;
+    bool is_there;
+    const char *name;
+  } rules[] = {
+    { LS_RECOMPUTE_MLP, ls_model_n_moe_layers (m) < m->n_layers, "mlp, as no layer has a dense MLP" },
+    { LS_RECOMPUTE_MOE, m->n_experts > 0, "moe, as the model has no experts" },
+    { LS_RECOMPUTE_SHARED, m->shared_ffn > 0, "shared, as the model has no shared experts" },
+    { LS_RECOMPUTE_SHARED, !(s->recompute_parts & LS_RECOMPUTE_MOE),
+      "shared together with moe, which has it" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
+    if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & rules[i].part && !rules[i].is_there)
+      conflict (diags, "/recompute_parts", "expected no %s; got it", rules[i].name);
+}
+
+/* An order names what there is more than one of; both divisions of the ranks have one pipeline, as
+ * Megatron-LM asserts (core/parallel_state.py, initialize_model_parallel). */
+void
+check_rank_order (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  const uint32_t degree[LS_N_DIMS] = { s->tp, s->cp, m->n_experts > 0 ? s->ep : 1, s->dp, s->pp };
+  LsRankOrder order;
+  uint32_t named, n_stage = s->tp * s->cp * s->dp;
+  if (!s->rank_order || !ls_rank_order_parse (s->rank_order, &order, &named))
+    return;
+  for (int d = 0; d < LS_N_DIMS; d++)
+    if (degree[d] > 1 && !(named & 1u << d))
+      conflict (diags, "/rank_order", "expected %s in it, as %s is %u; got \"%s\"", ls_dim_name ((LsDim) d),
+                ls_dim_name ((LsDim) d), degree[d], s->rank_order);
+  if (m->n_experts == 0 || n_stage == 0 || s->etp == 0 || n_stage % ((uint64_t) s->ep * s->etp) != 0)
+    return;
+  const LsMesh mesh = ls_strategy_mesh (s);
+  if (!ls_mesh_has_one_pipeline (&mesh))
+    conflict (diags, "/rank_order",
+              "expected pp last, or as many ranks before pp with experts as without: their stages must be on "
+              "the same ranks; got \"%s\"",
+              s->rank_order);
+}
+
+/* Layers whose experts are not those of others. */
+static void
+check_listed_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  uint32_t first[LS_MAX_MODEL_KINDS];
+  if (!ls_model_experts_differ (m))
+    return;
+  if (s->expert_load || s->expert_capacity > 0)
+    unsupported (diags, s->expert_load ? "/expert_load" : "/expert_capacity",
+                 "uneven loads and capacities where layers differ in their experts are not modelled; "
+                 "expected none");
+  for (uint32_t i = 0, n = ls_model_first_of_kinds (m, first); i < n; i++) {
+    uint32_t kind = ls_model_layer_kind (m, first[i]);
+    LsModel own = ls_model_of_kind (m, kind);
+    if (!(kind & LS_LAYER_EXPERTS) || (own.n_experts % s->ep == 0 && own.expert_ffn % s->etp == 0))
+      continue;
+    conflict (diags, "/ep",
+              "expected ep that divides the %u experts of layer %u, and etp that divides their width %u; got "
+              "%u and %u",
+              own.n_experts, first[i], own.expert_ffn, s->ep, s->etp);
+    return;
+  }
+}
+
+void
+check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  check_shared (s, m, diags);
+  check_parts (s, m, diags);
+  if (m->n_experts == 0) {
+    if (s->ep > 1)
+      conflict (diags, "/ep", "expected 1, as the model has no experts; got %u", s->ep);
+    if (s->etp != s->tp)
+      conflict (diags, "/etp", "expected tp = %u or nothing, as the model has no experts; got %u", s->tp,
+                s->etp);
+    if (s->expert_capacity > 0)
+      conflict (diags, "/expert_capacity", "expected none, as the model has no experts; got %g",
+                s->expert_capacity);
+    if (s->expert_load)
+      conflict (diags, "/expert_load", "expected none, as the model has no experts; got \"%s\"",
+                s->expert_load);
+    if (s->ep_overlap)
+      conflict (diags, "/ep_overlap", "expected 0, as the model has no experts; got 1");
+    if (s->delay_wgrad)
+      conflict (diags, "/delay_wgrad", "expected 0, as the model has no experts; got 1");
+    return;
+  }
+  check_overlap (s, diags);
+  if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->etp > 1)
+    conflict (diags, "/dispatcher",
+              "expected all-to-all, or etp 1: DeepEP and HybridEP send whole tokens; got %s with etp %u",
+              ls_dispatcher_name (s->dispatcher), s->etp);
+  if (s->dispatcher == LS_DISPATCHER_HYBRIDEP && s->dispatch_fp8)
+    unsupported (
+        diags, "/dispatch_fp8",
+        "tokens in fp8 by HybridEP, whose published times grow with ranks where SMs are few, are not "
+        "modelled; expected 0");
+  if (s->tp > 1 && !s->sp)
+    conflict (
+        diags, "/sp",
+        "expected 1 with experts and tp %u, as Megatron-LM trains them no other way: each rank routes its own"
+        " tokens; got 0",
+        s->tp);
+  if (m->shared_ffn % s->tp != 0)
+    conflict (diags, "/tp", "expected a divisor of the shared experts' ffn width %u; got %u", m->shared_ffn,
+              s->tp);
+  uint64_t n = s->tp * n_copies (s);
+  if (m->n_experts % s->ep != 0)
+    conflict (diags, "/ep", "expected a divisor of the model's %u experts; got %u", m->n_experts, s->ep);
+  if (m->adjugate_of > 0 && (m->n_experts / s->ep % m->adjugate_of != 0 || m->adjugate_ffn % s->etp != 0))
+    conflict (
+        diags, "/ep",
+        "expected ep that keeps the %u experts with one small expert together, and etp that divides its "
+        "width %u; got %u and %u",
+        m->adjugate_of, m->adjugate_ffn, s->ep, s->etp);
+  check_listed_experts (s, m, diags);
+  if (s->grouped_gemm && ls_recipes_loop (s->recipes, m))
+    conflict (diags, "/grouped_gemm", "expected 0, as %s runs experts one after the other; got 1",
+              s->recipes->name);
+  if (s->expert_padding == LS_EXPERT_PADDING_CAPACITY && s->expert_capacity <= 0)
+    conflict (diags, "/expert_padding", "expected expert_capacity above 0 with it; got capacity and none");
+  if (n > 0 && n % ((uint64_t) s->ep * s->etp) != 0)
+    conflict (diags, "/ep", "expected ep * etp to divide tp * cp * dp = %" G_GUINT64_FORMAT "; got %u * %u",
+              n, s->ep, s->etp);
+  if (m->expert_ffn % s->etp != 0)
+    conflict (diags, "/etp", "expected a divisor of the experts' ffn width %u; got %u", m->expert_ffn,
+              s->etp);
+  g_autofree char *why = NULL;
+  g_free (ls_expert_shares (s->expert_load, m, &why));
+  if (why)
+    conflict (diags, "/expert_load", "%s", why);
+  if (s->dp_kind == LS_DP_FSDP2 && s->reshard_after_forward != LS_RESHARD_AUTO && s->reshard_after_forward > 1
+      && s->ep > 1)
+    conflict (diags, "/reshard_after_forward",
+              "expected 0 or 1 with ep %u: experts and the rest would be cut in different groups; got %u",
+              s->ep, s->reshard_after_forward);
+  if (s->zero_group > 0 && s->ep > 1)
+    conflict (diags, "/zero",
+              "expected no groups with ep %u: experts and the rest would be cut in different ones; got %u@%u",
+              s->ep, s->zero_stage, s->zero_group);
+}
+
+static void
+check_compressed_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (m->out_groups % s->tp != 0)
+    conflict (diags, "/tp", "expected a divisor of the model's %u groups of attention's output; got %u",
+              m->out_groups, s->tp);
+  if (s->attention == LS_ATTENTION_UNFUSED)
+    conflict (diags, "/attention", "expected flash with attention to compressed keys; got unfused");
+  if (s->cp > 1)
+    unsupported (diags, "/cp",
+                 "context parallelism of attention to compressed keys is not modelled; expected 1, got %u",
+                 s->cp);
+}
+
+void
+check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (ls_model_is_compressed (m))
+    check_compressed_attention (s, m, diags);
+  if (s->cp > 1 && m->index_heads > 0 && !ls_model_is_compressed (m))
+    unsupported (diags, "/cp",
+                 "context parallelism of attention with an indexer is not modelled; expected 1, got %u",
+                 s->cp);
+  if (m->kv_lora == 0) {
+    if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLA_UP)
+      conflict (diags, "/recompute_parts",
+                "expected no mla-up, as the model has no latent attention; got it");
+    return;
+  }
+  if (s->attention == LS_ATTENTION_UNFUSED)
+    conflict (diags, "/attention", "expected flash with latent attention; got unfused");
+}
+
+/* Stages of an encoder, then stages of its decoder, which pass on what the encoder made (Megatron-LM
+ * core_r0.5.0, core/pipeline_parallel/schedules.py: get_tensor_shapes; training/training.py: get_model). Its
+ * interleaved schedule has no such models, and of stages that share an embedding only those of a head that
+ * shares it too reduce its gradient (core/distributed/finalize_model_grads.py). */
+static void
+check_encoder_stages (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (s->vpp > 1 || strcmp (s->schedule, "1f1b") != 0
+      || (s->p2p != LS_P2P_BATCHED && s->p2p != LS_P2P_SCATTER_GATHER))
+    unsupported (diags, "/schedule",
+                 "expected 1f1b, vpp 1 and p2p batched or scatter-gather with an encoder and pp = %u, as "
+                 "Megatron-LM pipelines it; got %s, vpp %u, p2p %s",
+                 s->pp, s->schedule, s->vpp, ls_p2p_name (s->p2p));
+  else if (ls_encoder_chunks (s, m) == 0)
+    conflict (
+        diags, "/layers_per_chunk",
+        "expected stages of the encoder's %u layers, then stages of the decoder's %u; say how many each "
+        "of the pp = %u has",
+        m->encoder_layers, m->n_layers - m->encoder_layers, s->pp);
+  if (!m->tied_embeddings)
+    unsupported (diags, "/pp",
+                 "an embedding of encoder and decoder on two stages that the head does not share is not "
+                 "modelled; expected 1 with an encoder and tied_embeddings false, got %u",
+                 s->pp);
+  if (s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_MEGATRON)
+    unsupported (
+        diags, "/dp_kind",
+        "expected megatron or ddp with an encoder and pp = %u; stages of an encoder are not modelled "
+        "with %s",
+        s->pp, ls_dp_kind_name (s->dp_kind));
+}
+
+/* What an encoder makes goes to all layers of the decoder. */
+void
+check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  if (m->encoder_layers == 0)
+    return;
+  if (s->pp > 1)
+    check_encoder_stages (s, m, diags);
+  if (s->cp > 1)
+    unsupported (diags, "/cp", "context parallelism with an encoder is not modelled; expected 1, got %u",
+                 s->cp);
+  if (s->tp > m->n_kv_heads)
+    unsupported (
+        diags, "/tp",
+        "keys and values of an encoder's tokens that ranks of tp share are not modelled; expected at "
+        "most the %u heads of them, got %u",
+        m->n_kv_heads, s->tp);
+  if (s->attention == LS_ATTENTION_UNFUSED)
+    unsupported (diags, "/attention", "unfused attention with an encoder is not modelled; expected flash");
+  uint32_t seq = ls_model_decoder_seq (m, s->seq);
+  if (s->sp && seq % s->tp != 0)
+    conflict (diags, "/sp", "expected a sequence length of the decoder divisible by tp = %u; got %u", s->tp,
+              seq);
+  if (s->recompute == LS_RECOMPUTE_FULL && seq != s->seq)
+    unsupported (
+        diags, "/recompute",
+        "whole layers that run again where encoder and decoder have sequences of different lengths are "
+        "not modelled; got %u and %u",
+        s->seq, seq);
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLP && seq != s->seq)
+    unsupported (diags, "/recompute_parts",
+                 "mlp where encoder and decoder have sequences of different lengths is not modelled; got %u "
+                 "and %u",
+                 s->seq, seq);
+}
+
+/* Weights that several layers use are on one stage, whole: else they, and their gradients, would go between
+ * stages, or be gathered for each use. */
+void
+check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  bool gathers_each = (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3) || s->dp_kind == LS_DP_XLA_FSDP;
+  if (gathers_each && m->predict_shared && m->predict_layers > 1)
+    unsupported (diags, "/dp_kind",
+                 "weights that blocks of multi-token prediction share, gathered for each of them, are not "
+                 "modelled; expected another than deepspeed with zero 3, or xla-fsdp");
+  if (m->own_layers + m->shared_blocks == 0)
+    return;
+  if (s->pp > 1)
+    unsupported (
+        diags, "/pp",
+        "layers that use the weights of others on another stage are not modelled; expected 1, got %u", s->pp);
+  if (s->zero_stage == 3)
+    unsupported (
+        diags, "/zero_stage",
+        "weights that are gathered for each of the layers that use them are not modelled; expected a "
+        "stage below 3");
+}
+
+/* Of weights in 16 bits, or in fp8 alone, that are whole on each copy. */
+static void
+check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  bool is_whole = ls_dp_traits (s->dp_kind)->is_megatron && s->zero_stage <= 1;
+  if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
+    return;
+  if (!is_whole || s->qlora || m->n_experts > 0 || s->bf16_first + s->bf16_last > 0
+      || (s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DEEPSEEK))
+    unsupported (
+        diags, "/lora_rank",
+        "adapters on products in a scaled format are modelled of dense models in Megatron-LM's loop, "
+        "without qlora, layers in bf16 and DeepSeek's recipe; expected 0");
+}
+
+const char *
+ls_strategy_bars_adapters (const LsModel *m)
+{
+  return m->mixer == LS_MIXER_RWKV7                             ? "time mixing of RWKV-7"
+      : m->shared_blocks > 0                                    ? "blocks that layers share"
+      : ls_model_is_compressed (m)                              ? "attention to compressed keys"
+      : m->index_heads > 0                                      ? "attention to keys that an indexer chooses"
+      : m->q_lora > 0 && m->kv_lora == 0                        ? "latents of queries alone"
+      : m->kv_lora > 0 && (m->latent_gate || m->attention_gate) ? "gates of latent attention"
+      : m->attention_experts > 0                                ? "experts of attention"
+      : ls_model_n_streams (m) > 1                              ? "several residual streams"
+      : m->encoder_layers > 0                                   ? "an encoder"
+      : m->predict_layers > 0                                   ? "layers that predict further tokens"
+      : m->own_layers > 0                                       ? "layers that come again"
+      : ls_model_has_beside (m) ? "inputs of layers, layers that share keys or sparse MLPs"
+                                : NULL;
+}
+
+/* Of a strategy with adapters on frozen weights: what is not modelled beside it. */
+static void
+check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
+  const char *without = ls_strategy_bars_adapters (m);
+  if (without)
+    unsupported (diags, "/lora_rank", "adapters of a model with %s are not modelled; expected 0", without);
+  if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)
+    unsupported (diags, "/lora_rank",
+                 "frozen weights with parameter servers, XLA's FSDP or offload are not modelled; expected 0");
+  check_scaled_adapters (s, m, diags);
+  if ((sched && sched->is_split) || s->delay_wgrad)
+    unsupported (diags, "/lora_rank",
+                 "adapters where weight gradients are delayed are not modelled; expected 0");
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & ~(uint32_t) LS_RECOMPUTE_CORE)
+    unsupported (
+        diags, "/lora_rank",
+        "adapters where parts of layers other than core run again are not modelled, as a frozen layer "
+        "keeps no input and its adapter does; expected 0");
+  if (m->full_k_is_v)
+    unsupported (diags, "/lora_rank",
+                 "adapters of layers whose keys are their values are not modelled; expected 0");
+}
+
+void
+check_lora (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
+{
+  uint32_t modules;
+  g_autofree char *wrong = NULL;
+  if (s->lora_rank == 0)
+    return;
+  if (!ls_lora_modules (m, s->lora_modules, &modules, &wrong)) {
+    ls_lora_modules (m, NULL, &modules, NULL);
+    g_autofree char *own = ls_lora_words (modules, ", ");
+    conflict (diags, "/lora_modules",
+              "expected all-linear or several of %s%s, which are the model's linear layers; got %s", own,
+              m->kv_lora > 0 ? " (k: keys and values, made of one latent)" : "", wrong);
+  }
+  if (s->qlora && m->n_experts > 0)
+    unsupported (diags, "/qlora", "experts in 4 bits are not modelled; expected 0");
+  if (s->qlora && s->zero_stage == 3 && s->dp_kind == LS_DP_DEEPSPEED)
+    unsupported (diags, "/qlora", "DeepSpeed's ZeRO 3 gathers no weights of 4 bits; expected 0");
+  check_beside_adapters (s, m, diags);
 }

@@ -28,7 +28,7 @@ n_expert_copies (const LsStrategy *s, const LsModel *m)
   return m->n_experts == 0 ? 1 : s->tp * n_copies (s) / per_copy;
 }
 
-/* --- strategy_experts.c --- */
+/* --- strategy_pipeline.c --- */
 
 /* Defaults of passes side by side. */
 void fill_overlap (LsStrategy *s);
@@ -45,13 +45,11 @@ void check_beside (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_again (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 void check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
 
-/* --- strategy_kernels.c --- */
+/* --- strategy.c --- */
 
 /* What follows of attention's kernels. */
 void fill_kernels (LsStrategy *s);
 void check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags);
-
-/* --- strategy_optimizer.c --- */
 
 /* How it is cut. */
 void fill_optimizer (LsStrategy *s);

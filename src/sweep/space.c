@@ -2,13 +2,139 @@
 
 #include <string.h>
 
+#include "base/doublings.h"
 #include "base/order.h"
 #include "base/suggest.h"
 #include "data/jobs/job_files.h"
 #include "data/text/field.h"
 #include "schedules/sched.h"
-#include "strategy/shard.h"
 #include "strategy/dp_traits.h"
+#include "strategy/shard.h"
+#include "strategy/strategy.h"
+
+static bool ls_space_has_layers (const LsSpace *space, const LsStrategy *base, const LsPoint *p);
+
+/* ---- space context ---- */
+
+/* Over how many ranks a sweep cuts sequences by itself: see space.h. */
+
+/* Tokens of the longest sequence that is tried. */
+static uint32_t
+longest_sequence (const LsSpace *space, const LsModel *m, const LsStrategy *base)
+{
+  LsSpaceAxis axis = ls_space_axis ("seq");
+  uint32_t most = space->texts[axis]->len > 0 ? 0 : base->seq > 0 ? base->seq : m->seq;
+  for (guint i = 0; i < space->texts[axis]->len; i++) {
+    LsStrategy s = { 0 };
+    if (ls_field_value_set (ls_space_axis_field (axis), &s, ls_space_text (space, axis, i)))
+      most = MAX (most, s.seq > 0 ? s.seq : m->seq);
+  }
+  return most;
+}
+
+/* FLOPs of a sequence are a s + b s^2: the share of the second, which is attention's. */
+static double
+attention_share (const LsModel *m, uint32_t seq)
+{
+  return 1 - seq * ls_model_flops (m, m->vocab, 1, 1, true) / ls_model_flops (m, m->vocab, seq, 1, true);
+}
+
+/* Rules that two ranks break which share a sequence of the model, or compute one each. */
+static guint
+n_broken (const LsModel *m, uint32_t cp)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new_counting ();
+  LsStrategy s;
+  ls_strategy_init (&s);
+  s.gpus = s.global_batch = 2;
+  s.cp = cp;
+  s.seq = LS_SPACE_LONG_SEQUENCE;
+  s.attention = LS_ATTENTION_FLASH;
+  ls_strategy_resolve (&s, m, 2, 2, diags);
+  ls_strategy_clear (&s);
+  return ls_diag_list_n (diags);
+}
+
+bool
+ls_space_may_cut_sequences (const LsModel *m)
+{
+  return n_broken (m, 2) <= n_broken (m, 1);
+}
+
+/* The largest degree that is tried without being asked for. */
+static uint32_t
+ls_space_most_cp (const LsSpace *space, const LsModel *m, const LsStrategy *base)
+{
+  uint32_t seq = longest_sequence (space, m, base);
+  bool is_long = seq >= LS_SPACE_LONG_SEQUENCE || attention_share (m, seq) >= 0.5;
+  return is_long && ls_space_may_cut_sequences (m) ? MAX (seq / LS_SPACE_TOKENS_OF_RANK, 1) : 1;
+}
+
+/* ---- space items ---- */
+
+/* The values of an axis in a text: between commas, doublings spelt out. */
+
+/* Commas are part of a value. */
+static bool
+has_commas (LsSpaceAxis axis)
+{
+  const char *const keys[] = { "recompute_parts",
+                               "layers_per_chunk",
+                               "micro_batches_per_replica",
+                               "recompute_stages",
+                               "expert_load",
+                               "lora_modules",
+                               NULL };
+  return g_strv_contains (keys, ls_space_axis_name (axis));
+}
+
+/* What ends the first value: no comma in brackets, as in "node[0-3,7]". NULL: it is the last. */
+static const char *
+end_of_value (LsSpaceAxis axis, const char *text)
+{
+  int depth = 0;
+  char separator = has_commas (axis) ? '/' : ',';
+  for (; *text != '\0' && (*text != separator || depth > 0); text++)
+    depth += (*text == '[') - (*text == ']');
+  return *text != '\0' ? text : NULL;
+}
+
+/* "1..8": of whole numbers. */
+static bool
+is_doublings (LsSpaceAxis axis, const char *text)
+{
+  const LsField *f = ls_field_find (ls_strategy_fields, ls_space_axis_name (axis));
+  return f->kind == LS_FIELD_UINT && strstr (text, "..");
+}
+
+bool
+ls_space_is_list (LsSpaceAxis axis, const char *text)
+{
+  return end_of_value (axis, text) || is_doublings (axis, text);
+}
+
+static void
+add_items (LsSpaceAxis axis, const char *part, GPtrArray *items)
+{
+  g_autoptr (GArray) values = g_array_new (FALSE, FALSE, sizeof (guint32));
+  if (!is_doublings (axis, part) || !ls_doublings_add (part, G_MAXUINT32, values))
+    g_ptr_array_add (items, g_strdup (part));
+  for (guint k = 0; k < values->len; k++)
+    g_ptr_array_add (items, g_strdup_printf ("%u", g_array_index (values, guint32, k)));
+}
+
+/* These, char *, owned: doublings spelt out; what is no value stays as it is. */
+static GPtrArray *
+ls_space_items (LsSpaceAxis axis, const char *text)
+{
+  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
+  for (const char *end; text; text = end ? end + 1 : NULL) {
+    end = end_of_value (axis, text);
+    g_autofree char *part = end ? g_strndup (text, (gsize) (end - text)) : g_strdup (text);
+    add_items (axis, part, items);
+  }
+  return items;
+}
 
 #define MAX_SIZE (UINT64_C (1) << 40)
 
@@ -226,7 +352,8 @@ has_even_chunks (uint32_t n_layers, uint32_t pp)
   return false;
 }
 
-bool
+/* Chunks per rank that a sweep looks at by itself. */
+static bool
 ls_space_is_usual (uint32_t n_layers, uint32_t pp, uint32_t vpp)
 {
   uint64_t n_chunks = (uint64_t) pp * vpp;
@@ -371,7 +498,8 @@ ls_space_next (const LsSpace *space, LsPoint *point)
   return false;
 }
 
-const LsSched *
+/* The schedule of a point. */
+static const LsSched *
 ls_space_sched (const LsSpace *space, const LsPoint *p)
 {
   return ls_sched_find (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE]));
@@ -449,4 +577,134 @@ ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *
   set_listed (space, p, ret_s);
   if (ret_s->pp > 1 && ls_sched_fixes_chunks (ls_space_sched (space, p)))
     ret_s->vpp = 1; /* what the schedule needs */
+}
+
+/* ---- which configurations of a space are others over again, as a knob says nothing in them ---- */
+
+/* Whether an axis of numbers has that value. */
+static bool
+ls_space_holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value)
+{
+  for (guint i = 0; i < space->values[axis]->len; i++)
+    if (g_array_index (space->values[axis], uint32_t, i) == value)
+      return true;
+  return false;
+}
+
+/* Whether something is said of its layers: what is, decides which chunks are possible. */
+static bool
+ls_space_has_layers (const LsSpace *space, const LsStrategy *base, const LsPoint *p)
+{
+  const GPtrArray *layers = space->texts[space->layers_axis];
+  if (layers->len == 0)
+    return base->layers_per_chunk != NULL;
+  return strcmp (g_ptr_array_index (layers, p->at[space->layers_axis]), "auto") != 0;
+}
+
+bool
+ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p)
+{
+  uint64_t tp = ls_space_value (space, p, LS_SPACE_TP), pp = ls_space_value (space, p, LS_SPACE_PP);
+  bool is_alone = tp * pp >= ls_space_value (space, p, LS_SPACE_GPUS);
+  if (tp == 1 && (p->at[LS_SPACE_SP] > 0 || p->at[LS_SPACE_TP_OVERLAP] > 0))
+    return false;
+  if (pp == 1 && p->at[LS_SPACE_SCHEDULE] > 0)
+    return false;
+  if (is_alone && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
+    return false;
+  bool has_reshard = ls_dp_traits ((int) ls_space_value (space, p, LS_SPACE_DP_KIND))->has_reshard;
+  if (pp > 1 && !is_alone && has_reshard && base->reshard_after_forward == LS_RESHARD_AUTO
+      && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
+    return false;
+  if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && ls_sched_fixes_chunks (ls_space_sched (space, p)))
+    return false;
+  return !space->has_usual_vpp || ls_space_has_layers (space, base, p)
+      || ls_space_is_usual (m->n_layers, (uint32_t) pp, ls_space_value (space, p, LS_SPACE_VPP));
+}
+
+const char *
+ls_space_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
+{
+  return space->texts[axis]->len > 0 ? g_ptr_array_index (space->texts[axis], at) : NULL;
+}
+
+void
+ls_space_choose_parts (const LsStrategy *base, LsStrategy *s)
+{
+  if (base->recompute_parts == 0 && ls_strategy_recompute_frees_nothing (s))
+    s->recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
+}
+
+static bool
+is_word (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
+{
+  return g_ascii_isalpha (*(const char *) g_ptr_array_index (space->texts[axis], at));
+}
+
+/* By weights or modules. */
+static bool
+is_by_rule (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
+{
+  const char *text = g_ptr_array_index (space->texts[axis], at);
+  return strcmp (text, "weights") == 0 || strcmp (text, "modules") == 0;
+}
+
+/* Whether layers lie as they would without a list. */
+static bool
+is_even_layout (const LsStrategy *s, uint32_t n_layers)
+{
+  const LsModel m = { .n_layers = n_layers };
+  const LsStrategy even = { .pp = s->pp, .vpp = s->vpp };
+  g_autofree uint32_t *layers = g_new (uint32_t, s->n_layers_per_chunk);
+  g_autoptr (LsDiagList) none = ls_diag_list_new ();
+  return !ls_chunks_want_balance (&even, &m) && ls_chunk_layers (&even, &m, layers, none)
+      && memcmp (layers, s->layers_per_chunk, s->n_layers_per_chunk * sizeof *layers) == 0;
+}
+
+/* "auto" and "balanced" mean the same where layers do not come out even, or there is but one chunk, or where
+ * what comes out even is balanced. The other words are
+ * layouts of their own with more than one chunk. */
+static bool
+repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
+{
+  LsSpaceAxis axis = space->layers_axis;
+  uint32_t at = p->at[axis], n = s->pp * s->vpp, n_layers = 0;
+  for (uint32_t i = 0; i < s->n_layers_per_chunk; i++)
+    n_layers += s->layers_per_chunk[i];
+  bool is_even = n > 1 && (!s->layers_per_chunk || ls_chunks_are_even (n_layers, n));
+  bool differs = is_even && !(s->layers_per_chunk && is_even_layout (s, n_layers));
+  if (at == 0 || differs || !is_word (space, axis, at) || (n > 1 && is_by_rule (space, axis, at)))
+    return false;
+  while (at-- > 0)
+    if (is_word (space, axis, at) && (n == 1 || !is_by_rule (space, axis, at)))
+      return true;
+  return false;
+}
+
+/* Two orders are the same where all that they tell apart are degrees of 1. */
+static bool
+repeats_order (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
+{
+  LsSpaceAxis axis = space->order_axis;
+  const LsMesh own = ls_strategy_mesh (s);
+  for (uint32_t at = 0; at < p->at[axis]; at++) {
+    LsMesh other = own;
+    uint32_t named;
+    if (ls_rank_order_parse (ls_space_text (space, axis, at), &other.order, &named)
+        && ls_mesh_is_alike (&own, &other))
+      return true;
+  }
+  return false;
+}
+
+bool
+ls_space_has_effect (const LsSpace *space, const LsPoint *p, const LsStrategy *s, const LsModel *m)
+{
+  for (guint a = LS_N_SPACE_AXES; a < ls_space_n_axes (); a++)
+    if (p->at[a] > 0 && ls_strategy_idle (s, m, ls_space_axis_name ((LsSpaceAxis) a)))
+      return false;
+  if (repeats_layers (space, p, s) || repeats_order (space, p, s))
+    return false;
+  return !ls_strategy_recomputes_nothing (s)
+      || !ls_space_holds (space, LS_SPACE_RECOMPUTE, LS_RECOMPUTE_NONE);
 }

@@ -63,8 +63,6 @@ gboolean ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDia
 void ls_space_unset (LsSpace *space, LsSpaceAxis axis);
 /* Whether the text has more than one value of that axis. */
 bool ls_space_is_list (LsSpaceAxis axis, const char *text);
-/* These, char *, owned: doublings spelt out; what is no value stays as it is. */
-GPtrArray *ls_space_items (LsSpaceAxis axis, const char *text);
 /* The values of all axes that the file has. */
 void ls_space_set_ranges (LsSpace *space, const LsRanges *ranges);
 /* The same of those axes that are empty, save those of which the job says something: said(axis, data). */
@@ -86,11 +84,6 @@ ls_space_n (const LsSpace *space, LsSpaceAxis axis)
 
 /* Whether context parallelism of the model is modelled. */
 bool ls_space_may_cut_sequences (const LsModel *m);
-/* The largest degree that is tried without being asked for. */
-uint32_t ls_space_most_cp (const LsSpace *space, const LsModel *m, const LsStrategy *base);
-
-/* Whether an axis of numbers has that value. */
-bool ls_space_holds (const LsSpace *space, LsSpaceAxis axis, uint32_t value);
 
 /* The text of a value of an axis of texts, borrowed; NULL: nothing is listed. */
 const char *ls_space_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at);
@@ -108,12 +101,6 @@ ls_space_value (const LsSpace *space, const LsPoint *p, LsSpaceAxis axis)
   return g_array_index (space->values[axis], uint32_t, p->at[axis]);
 }
 
-/* The schedule of a point. */
-const LsSched *ls_space_sched (const LsSpace *space, const LsPoint *p);
-/* Chunks per rank that a sweep looks at by itself. */
-bool ls_space_is_usual (uint32_t n_layers, uint32_t pp, uint32_t vpp);
-/* Whether something is said of its layers: what is, decides which chunks are possible. */
-bool ls_space_has_layers (const LsSpace *space, const LsStrategy *base, const LsPoint *p);
 /* False: another configuration is the same, or the default range of vpp lacks it. */
 bool ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *base, const LsPoint *p);
 

@@ -30,7 +30,7 @@ typedef struct {
   GArray *points; /* LsParetoPoint, the fastest first */
 } LsParetoPlot;
 
-void ls_pareto_plot_clear (LsParetoPlot *plot);
+void ls_pareto_plot_clear (LsParetoPlot *p);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsParetoPlot, ls_pareto_plot_clear)
 
 typedef enum {
@@ -56,7 +56,7 @@ typedef struct {
   GArray *cells; /* LsHeatCell: row by row, bottom up   */
 } LsHeatMap;
 
-void ls_heat_map_clear (LsHeatMap *map);
+void ls_heat_map_clear (LsHeatMap *m);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (LsHeatMap, ls_heat_map_clear)
 
 /* "tp,pp" (NULL: that), across and up; "step", "tokens" or "mfu" (NULL: "step"). Before the sweep

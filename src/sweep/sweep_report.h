@@ -82,8 +82,6 @@ typedef struct {
   char *option;     /* with which they are, those tried first: "--cp 1,2,4,8" */
 } LsSweepUntried;
 
-void ls_sweep_untried_free (gpointer untried);
-
 void ls_sweep_none_free (LsSweepNone *none); /* NULL allowed */
 
 /* One number of GPUs and one global batch: a sweep by itself. */

@@ -189,12 +189,10 @@ sweep_wants_all (const LsSweepRun *x)
   return x->spec->no_prune || x->spec->pareto || x->spec->heat_map;
 }
 
-/* --- sweep_try.c --- */
+/* --- sweep_workers.c --- */
 
 /* Answers it. By any thread. */
 void work_do (const LsSweepRun *x, Work *w);
-
-/* --- sweep_workers.c --- */
 
 Workers *workers_new (LsSweepRun *x);
 void workers_free (Workers *workers); /* NULL allowed */
@@ -262,7 +260,7 @@ void sweep_rank (LsSweepRun *x);
 #define N_VARIANTS 3
 #define N_OF_IDEA  (1 + N_VARIANTS)
 
-/* --- sweep_queue.c --- */
+/* --- sweep_workers.c --- */
 
 /* Candidates of a group that are still of interest, those that take least first, then by index. */
 typedef struct {
@@ -286,8 +284,6 @@ void sweep_note_near (Nearest *nearest, uint64_t index, uint64_t needed_bytes, u
 /* Fills report.none. Takes a while. */
 void sweep_explain_none (LsSweepRun *x);
 
-/* --- sweep_untried.c --- */
-
 /* Fills report.untried by the first, or by the nearest; NULL: none is legal, or known. */
 void sweep_note_untried (LsSweepRun *x, const uint64_t *index);
 
@@ -296,16 +292,12 @@ void sweep_note_untried (LsSweepRun *x, const uint64_t *index);
 /* Makes sure, while there is a workers, that the best of each cell fits. */
 void sweep_settle_map (LsSweepRun *x);
 
-/* "gpt-7.5b on dgx-h100, 64 GPUs, global batch 512": the job, and what all configurations share of it.
- * Newly allocated. */
-char *sweep_chart_title (const LsSweepRun *x);
-
 /* --- sweep_report.c --- */
 
 /* Fills what groups are compared by. */
 void sweep_scaling (LsSweepReport *report);
 
-/* --- sweep_changes.c: the best configuration of somebody's own job in the words of a program ---------- */
+/* --- sweep_report.c: the best configuration of somebody's own job in the words of a program ---------- */
 
 /* As a fragment, and as changes to the files that the job came from. NULL without an error: the job is of no
  * launch file, for no program, of another program, or nothing is legal and fits. */

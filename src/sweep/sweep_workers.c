@@ -5,11 +5,271 @@
  * what follows from the results. While it waits for the last of a wave, idle threads go ahead to
  * configurations of later waves: what they find stays aside until these waves come, so nothing
  * depends on who was fast, and is lost if the wave does not come. */
+#include "base/order.h"
+
+#include <math.h>
+#include <string.h>
+
 #include "base/crew.h"
 #include "base/handover.h"
+#include "job/job_steps.h"
 #include "sweep/sweep_state.h"
 
-#include <string.h>
+/* ---- sweep queue ---- */
+
+/* Candidates in the order of what their steps take at least. Those that nobody has
+ * looked at lie sorted; the others are a heap. */
+
+static double
+pace_of (const Candidate *c)
+{
+  return (double) c->key / c->goodput;
+}
+
+static int
+compare (const Candidate *a, const Candidate *b)
+{
+  LS_SMALLER_FIRST (pace_of (a), pace_of (b));
+  return LS_ORDER (a->index, b->index);
+}
+
+void
+queue_init (Queue *q, LsSweepRun *x, const Group *group)
+{
+  *q = (Queue) { x, group, 0, g_ptr_array_new () };
+}
+
+void
+queue_clear (Queue *q)
+{
+  g_ptr_array_unref (q->again);
+}
+
+/* What is not pending was tried before. */
+static Candidate *
+first_new (const Queue *q, uint32_t *ret_at)
+{
+  for (*ret_at = q->at; *ret_at < q->group->n; ++*ret_at) {
+    Candidate *c = candidate_at (q->x, q->group->first + *ret_at);
+    if (c->status == TRY_PENDING)
+      return c;
+  }
+  return NULL;
+}
+
+Candidate *
+queue_first (const Queue *q)
+{
+  uint32_t at;
+  Candidate *fresh = first_new (q, &at), *again = q->again->len > 0 ? q->again->pdata[0] : NULL;
+  return fresh && (!again || compare (fresh, again) < 0) ? fresh : again;
+}
+
+static void
+sink (Candidate **heap, guint n, guint i)
+{
+  for (guint child = 2 * i + 1; child < n; child = 2 * i + 1) {
+    child += child + 1 < n && compare (heap[child + 1], heap[child]) < 0;
+    if (compare (heap[i], heap[child]) < 0)
+      return;
+    Candidate *c = heap[i];
+    heap[i] = heap[child];
+    heap[child] = c;
+    i = child;
+  }
+}
+
+Candidate *
+queue_take (Queue *q)
+{
+  Candidate *first = queue_first (q);
+  if (first && q->again->len > 0 && first == q->again->pdata[0]) {
+    g_ptr_array_remove_index_fast (q->again, 0);
+    sink ((Candidate **) q->again->pdata, q->again->len, 0);
+    return first;
+  }
+  first_new (q, &q->at);
+  q->at += first != NULL;
+  return first;
+}
+
+void
+queue_put_back (Queue *q, Candidate *c)
+{
+  g_ptr_array_add (q->again, c);
+  Candidate **heap = (Candidate **) q->again->pdata;
+  for (guint i = q->again->len - 1; i > 0 && compare (heap[i], heap[(i - 1) / 2]) < 0; i = (i - 1) / 2) {
+    Candidate *up = heap[(i - 1) / 2];
+    heap[(i - 1) / 2] = heap[i];
+    heap[i] = up;
+  }
+}
+
+/* ---- one configuration of a sweep, simulated ---- */
+
+/* Up to its step; is_plain: without what its allocator costs it. Owns prepared. */
+static LsJobResult *
+run (const LsSweepRun *x, Work *w, LsJobResult *prepared, const LsRunOptions *options, bool is_plain,
+     double cost_share[4])
+{
+  gint64 start = g_get_monotonic_time ();
+  LsJobResult *r = (is_plain ? ls_job_run_plain : ls_job_run_prepared) (prepared, x->hardware, options,
+                                                                        cost_share, NULL);
+  w->simulate_us += g_get_monotonic_time () - start;
+  return r;
+}
+
+/* As all are run, with the times of all ops or without. */
+static LsRunOptions
+options_of (const LsSweepRun *x, bool has_times)
+{
+  LsRunOptions options = x->options;
+  options.no_spans = !has_times;
+  options.steady = true;
+  return options;
+}
+
+static LsJobResult *
+prepare (const LsSweepRun *x, const Work *w)
+{
+  LsStrategy s;
+  LsPoint p;
+  ls_space_point (&x->spec->space, w->index, &p);
+  candidate_strategy (x, &p, &s, NULL);
+  LsJobResult *r = ls_job_prepare_on (&x->model, x->hardware, candidate_cluster (x, &p), &s, NULL);
+  ls_strategy_clear (&s);
+  return r;
+}
+
+/* By the order of allocations, without running; at_least: of any run. */
+static uint64_t
+memory_in_order (const LsSweepRun *x, const LsJobResult *prepared, bool at_least)
+{
+  LsMemoryInput in = ls_job_result_memory_input (prepared, x->hardware, &x->options.memory);
+  in.options.allocator = LS_MEMORY_EXACT;
+  in.at_least = at_least;
+  g_autoptr (LsMemory) m = ls_memory_new (&in);
+  return ls_memory_fullest (m)->needed_bytes;
+}
+
+static LsTime
+step_of (const LsJobResult *r)
+{
+  return r->timeline->window_end - r->timeline->window_start;
+}
+
+static void
+add_interval (const LsSweepRun *x, LsJobResult *r, Figures *figures)
+{
+  LsInterval interval = { .none = NULL };
+  LsJobSpec spec = x->spec->job; /* borrows all */
+  spec.from = NULL;              /* it simulates the job as it is once more */
+  r->hardware = x->hardware;     /* lends it */
+  if (x->residuals)
+    ls_job_interval (&spec, r, x->residuals, &interval);
+  r->hardware = NULL;
+  bool has_one = x->residuals && !interval.none;
+  figures->low = has_one ? interval.low : NAN;
+  figures->high = has_one ? interval.high : NAN;
+  ls_interval_clear (&interval);
+}
+
+/* Memory by recorded times, and what the step is made of. Owns plain, with the times of its ops; NULL: it
+ * cannot run. */
+static void
+confirm (const LsSweepRun *x, Work *w, LsJobResult *plain, const LsRunOptions *options, double cost_share[4])
+{
+  Confirmation *to = &w->confirmed;
+  gint64 start = g_get_monotonic_time ();
+  g_autoptr (LsJobResult) r = ls_job_simulate_rest (plain, x->hardware, options, cost_share, NULL);
+  w->simulate_us += g_get_monotonic_time () - start;
+  to->status = TRY_ILLEGAL;
+  if (!r)
+    return;
+  const LsReport *p = &r->report;
+  to->status = p->needed_bytes <= candidate_limit (x, &r->strategy) ? TRY_DONE : TRY_INFEASIBLE;
+  to->step = step_of (r);
+  to->memory_bytes = p->needed_bytes;
+  to->figures = (Figures) { .n_ranks = p->n_ranks, .tokens_per_s = p->tokens_per_s, .mfu = p->mfu };
+  for (int i = 0; i < LS_N_PARTS; i++)
+    to->figures.breakdown_s[i] = p->breakdown_s[i];
+  add_interval (x, r, &to->figures);
+}
+
+/* What its allocator costs it is looked for where all that its programs take may be too much. */
+static bool
+may_retry (const LsSweepRun *x, const Work *w, const LsJobResult *prepared)
+{
+  bool has_places = prepared->strategy.offload_activations;
+  return ls_job_may_retry (prepared, has_places ? memory_in_order (x, prepared, false) : w->memory_bytes);
+}
+
+/* Owns prepared. */
+static void
+run_to_its_step (const LsSweepRun *x, Work *w, LsJobResult *prepared)
+{
+  bool retries = may_retry (x, w, prepared), wants_all = sweep_wants_all (x),
+       is_likely = !wants_all && w->least <= w->likely;
+  LsRunOptions options = options_of (x, is_likely);
+  double cost_share[4];
+  g_autoptr (LsJobResult) r = run (x, w, prepared, &options, !wants_all, cost_share);
+  if (!r)
+    return;
+  w->status = retries && !wants_all ? TRY_RAN : TRY_DONE;
+  w->step = step_of (r);
+  if (is_likely && w->step <= w->hope)
+    confirm (x, w, g_steal_pointer (&r), &options, cost_share);
+}
+
+static void
+try_it (const LsSweepRun *x, Work *w)
+{
+  bool is_host = x->options.memory.clock == LS_MEMORY_HOST; /* the device's may hold less */
+  g_autoptr (LsJobResult) prepared = prepare (x, w);
+  w->status = TRY_ILLEGAL;
+  if (!prepared)
+    return;
+  if (w->least == 0 && !x->spec->no_prune)
+    w->least = ls_job_bound (prepared, x->hardware, &x->options);
+  if (w->least > w->limit) { /* the cheaper of the two questions comes first */
+    w->status = TRY_PRUNED;
+    return;
+  }
+  w->memory_bytes = memory_in_order (x, prepared, true);
+  if (is_host && w->memory_bytes > candidate_limit (x, &prepared->strategy)) {
+    w->status = TRY_INFEASIBLE;
+    return;
+  }
+  run_to_its_step (x, w, g_steal_pointer (&prepared));
+}
+
+static void
+confirm_it (const LsSweepRun *x, Work *w)
+{
+  LsRunOptions options = options_of (x, true);
+  double cost_share[4];
+  LsJobResult *prepared = prepare (x, w);
+  confirm (x, w, run (x, w, prepared, &options, true, cost_share), &options, cost_share);
+}
+
+/* Of what is cut off nothing counts. */
+void
+work_do (const LsSweepRun *x, Work *w)
+{
+  const Work asked = *w;
+  ls_stop_begin (x->stop, w->kind == WORK_TRY ? 0 : SWEEP_GRACE_US);
+  if (ls_stopped ())
+    ;
+  else if (w->kind == WORK_TRY)
+    try_it (x, w);
+  else
+    confirm_it (x, w);
+  if (ls_stopped ()) {
+    *w = asked;
+    w->is_cut = true;
+  }
+  ls_stop_begin (NULL, 0);
+}
 
 #define POLL_US 100 /* of messages, beside results of own threads; a simulation takes milliseconds */
 

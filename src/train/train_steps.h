@@ -41,16 +41,6 @@ void ls_train_set_every (LsTrainReport *r, const LsEvery *every, LsRunPhase *pha
 /* The interval of the run, and what is expected of it in closed form. */
 void ls_train_expect (LsTrainReport *r, const LsRunPlan *plan);
 
-/* --- train_costs.c ------------------------------------------------------------------------------------ */
-
-/* Fills GPU hours, money, energy and CO2: once the time and what was lost are known. */
-void ls_train_costs (LsTrainReport *r, const LsTrainSpec *spec, const LsClusterSpec *cluster);
-
-/* --- train_notes.c ------------------------------------------------------------------------------------ */
-
-/* That writing takes longer than it is to the next checkpoint. */
-void ls_train_note_storage (LsTrainReport *r, const LsTrainChoice *choice);
-/* What is assumed, and options that change nothing in this run. */
-void ls_train_notes (LsTrainReport *r, const LsTrainSpec *spec, const LsReliability *reliability);
+/* --- train.c ------------------------------------------------------------------------------------ */
 
 #endif

@@ -54,8 +54,4 @@ struct LsCollectiveRun {
   LsCollectiveTable table;        /* ls_collective_run_new() points it to the arrays */
 };
 
-/* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
-gboolean ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec,
-                                const LsCollectiveNetwork *network, GError **error);
-
 #endif

@@ -4,6 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/score.h"
+#include "ask/collective/collective_call.h"
+#include "ask/collective/collective_sizes.h"
+#include "data/measured/read_nccl_tests.h"
+#include "job/hardware.h"
+#include "job/job_steps.h"
+
 /* --- a collective's messages, and who holds what after each round -------------------------------- */
 
 static uint32_t
@@ -81,7 +88,10 @@ run_round (LsCollectiveMessages *m, const LsScript *s, uint32_t round, LsSend *r
   }
 }
 
-LsCollectiveMessages *
+/* Of the algorithm of the request, else of the one that is fastest alone. The request must be met and small
+ * enough (ls_coll_applies(), ls_coll_check_size() with LS_NETWORK_STEP). LS_ERROR_LIMIT: more ranks than
+ * above. Cost: rounds × places × blocks. Free with ls_collective_messages_free(). */
+static LsCollectiveMessages *
 ls_collective_messages_new (const LsCluster *c, const LsNccl *nccl, const LsCollRequest *request,
                             GError **error)
 {
@@ -109,7 +119,11 @@ ls_collective_messages_new (const LsCluster *c, const LsNccl *nccl, const LsColl
   return m;
 }
 
-void
+/* Of the algorithm of the request, else of the one that is fastest alone. The request must be met and small
+ * enough (ls_coll_applies(), ls_coll_check_size() with LS_NETWORK_STEP). LS_ERROR_LIMIT: more ranks than
+ * above. Cost: rounds × places × blocks. Free with ls_collective_messages_free(). */
+/* NULL allowed */
+static void
 ls_collective_messages_free (LsCollectiveMessages *m)
 {
   if (!m)
@@ -162,4 +176,703 @@ double
 ls_collective_measured_busbw (const LsCollectiveRow *row)
 {
   return isnan (row->measured_us) ? NAN : bandwidth (row->bytes, row->measured_us) * row->bus_factor;
+}
+
+/* ---- measured collectives simulated, and their errors ---- */
+
+#define DEFAULT_TRUST "A"
+#define ANY_TRUST     "all"
+
+/* A cluster that rows name: loaded once, built again where the number of nodes changes. */
+typedef struct {
+  LsHardware *hardware; /* NULL: it cannot be used, reason */
+  char *reason;
+  LsCluster *cluster;
+} Machine;
+
+typedef struct {
+  char *reason;
+  guint n;
+} Skipped;
+
+typedef struct {
+  LsCollectiveRun *run;
+  const LsCollectiveSpec *spec;
+  const LsCollectiveNetwork *network;
+  GHashTable *machines; /* name (borrowed) -> Machine */
+  GArray *skipped;      /* Skipped, by first row      */
+} Comparison;
+
+static void
+machine_free (gpointer data)
+{
+  Machine *m = data;
+  ls_hardware_free (m->hardware);
+  ls_cluster_free (m->cluster);
+  g_free (m->reason);
+  g_free (m);
+}
+
+static void
+skipped_clear (gpointer data)
+{
+  g_free (((Skipped *) data)->reason);
+}
+
+/* The first diagnostic in one line. */
+static char *
+one_line (const char *message)
+{
+  g_autofree char *line = g_strndup (message, strcspn (message, "\n"));
+  const char *mark = strstr (line, "error: ");
+  return g_strdup (mark && (mark == line || mark[-1] == ' ') ? mark + strlen ("error: ") : line);
+}
+
+static void
+skip (Comparison *x, const char *message)
+{
+  g_autofree char *reason = one_line (message);
+  x->run->table.n_skipped++;
+  for (guint i = 0; i < x->skipped->len; i++) {
+    Skipped *s = &g_array_index (x->skipped, Skipped, i);
+    if (strcmp (s->reason, reason) == 0) {
+      s->n++;
+      return;
+    }
+  }
+  Skipped s = { g_steal_pointer (&reason), 1 };
+  g_array_append_val (x->skipped, s);
+}
+
+/* --- which rows --------------------------------------------------------------------- */
+
+static gboolean
+is_trusted (const LsMeasuredCollective *m, const char *trust)
+{
+  return !m->trust || g_strcmp0 (trust, ANY_TRUST) == 0
+      || strcmp (m->trust, trust ? trust : DEFAULT_TRUST) == 0;
+}
+
+/* "p2p" is "send-recv" too. */
+static gboolean
+is_op (const LsMeasuredCollective *m, const char *op)
+{
+  LsCollKind wanted, kind;
+  return strcmp (m->op, op) == 0
+      || (ls_collective_find_kind (op, &wanted, NULL) && ls_collective_find_kind (m->op, &kind, NULL)
+          && kind == wanted);
+}
+
+static gboolean
+is_count (uint32_t n_gpus, const GArray *wanted)
+{
+  for (guint i = 0; wanted && i < wanted->len; i++)
+    if (g_array_index (wanted, uint32_t, i) == n_gpus)
+      return TRUE;
+  return !wanted;
+}
+
+static gboolean
+is_wanted (const LsMeasuredCollective *m, const LsCollectiveSpec *spec)
+{
+  return is_trusted (m, spec->trust) && (!spec->cluster || strcmp (m->cluster, spec->cluster) == 0)
+      && (!spec->op || is_op (m, spec->op)) && is_count (m->n_gpus, spec->gpus)
+      && (spec->n_nodes == 0 || m->n_nodes == spec->n_nodes)
+      && (spec->min_bytes == 0 || m->bytes >= spec->min_bytes)
+      && (spec->max_bytes == 0 || m->bytes <= spec->max_bytes);
+}
+
+static gboolean
+read_measured (LsCollectiveRun *run, const LsCollectiveSpec *spec, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  run->measured = ls_read_collectives (spec->compare, diags);
+  if (!run->measured)
+    return ls_diag_list_to_error (diags, error);
+  const LsMeasuredCollective *first = g_ptr_array_index (run->measured, 0);
+  if (!spec->trust || first->trust)
+    return TRUE;
+  g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "%s: --trust %s wants a column \"trust\"; got none",
+               spec->compare, spec->trust);
+  return FALSE;
+}
+
+/* --- one row ------------------------------------------------------------------------ */
+
+static Machine *
+machine_of (Comparison *x, const char *name)
+{
+  Machine *m = g_hash_table_lookup (x->machines, name);
+  if (m)
+    return m;
+  m = g_new0 (Machine, 1);
+  g_hash_table_insert (x->machines, (gpointer) name, m);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  m->hardware = ls_hardware_load (name, diags);
+  g_autoptr (GError) error = NULL;
+  if (!m->hardware && !ls_diag_list_to_error (diags, &error))
+    m->reason = g_strdup (error->message);
+  return m;
+}
+
+static const LsCluster *
+cluster_of (Machine *m, uint32_t n_nodes, GError **error)
+{
+  if (!m->cluster || m->cluster->spec.n_nodes != n_nodes) {
+    g_clear_pointer (&m->cluster, ls_cluster_free);
+    m->cluster = ls_hardware_build (m->hardware, n_nodes, error);
+  }
+  return m->cluster;
+}
+
+static uint32_t *
+spread (const LsMeasuredCollective *m, const LsCluster *c)
+{
+  uint32_t *gpus = g_new (uint32_t, m->n_gpus), per_node = m->n_gpus / m->n_nodes;
+  for (uint32_t i = 0; i < m->n_gpus; i++)
+    gpus[i] = ls_cluster_gpu_at (c, i / per_node, i % per_node);
+  return gpus;
+}
+
+static gboolean
+has_room (const LsCluster *c, LsCollKind kind, const LsMeasuredCollective *m, GError **error)
+{
+  uint32_t least = UINT32_MAX;
+  for (uint32_t node = 0; node < m->n_nodes; node++)
+    least = MIN (least, ls_cluster_gpus_of (c, node));
+  if (m->n_gpus / m->n_nodes > least)
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "a node of %s has %u %s; got %u on %u", m->cluster,
+                 least, ls_cluster_chip_word (&c->spec, least), m->n_gpus, m->n_nodes);
+  else if (kind == LS_COLL_SEND_RECV && m->n_gpus != 2)
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "%s is between two %s; got %u", m->op,
+                 ls_cluster_chip_word (&c->spec, 2), m->n_gpus);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+static gboolean
+simulate (const Comparison *x, Machine *machine, const LsMeasuredCollective *m, LsCollectiveRow *row,
+          GError **error)
+{
+  LsCollKind kind;
+  if (!ls_collective_find_kind (m->op, &kind, NULL)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_INPUT, "no operation is named \"%s\"", m->op);
+    return FALSE;
+  }
+  const LsCluster *c = cluster_of (machine, m->n_nodes, error);
+  if (!c)
+    return FALSE;
+  if (!has_room (c, kind, m, error))
+    return FALSE;
+  row->chips = ls_cluster_chip_word (&c->spec, m->n_gpus);
+  g_autofree uint32_t *gpus = spread (m, c);
+  const LsCollRequest request = {
+    .kind = kind,
+    .gpus = gpus,
+    .n = m->n_gpus,
+    .bytes = m->bytes,
+    .algorithm = x->spec->algorithm,
+    .protocol = (LsProtocol) x->spec->protocol,
+    .max_ctas = x->spec->max_ctas,
+  };
+  return ls_collective_time (c, &machine->hardware->nccl, &request, x->network, NULL, row, error);
+}
+
+static void
+compare_row (Comparison *x, const LsMeasuredCollective *m)
+{
+  if (!*m->cluster) {
+    skip (x, "the cluster is not known");
+    return;
+  }
+  Machine *machine = machine_of (x, m->cluster);
+  if (!machine->hardware) {
+    skip (x, machine->reason);
+    return;
+  }
+  g_autoptr (GError) error = NULL;
+  LsCollectiveRow row
+      = { .cluster = m->cluster, .op = m->op, .n_nodes = m->n_nodes, .measured_us = m->time_us };
+  if (simulate (x, machine, m, &row, &error))
+    g_array_append_val (x->run->rows, row);
+  else
+    skip (x, error->message);
+}
+
+/* --- errors ------------------------------------------------------------------------- */
+
+static gboolean
+is_in_family (const LsCollectiveRow *row, const LsCollectiveRow *first)
+{
+  return !first || (strcmp (row->cluster, first->cluster) == 0 && strcmp (row->op, first->op) == 0);
+}
+
+/* Of the rows of first's family (NULL: of all) from min to max bytes. */
+static LsScore
+score (const GArray *rows, const LsCollectiveRow *first, uint64_t min, uint64_t max)
+{
+  g_autofree LsScoreRow *chosen = g_new (LsScoreRow, MAX (rows->len, 1));
+  guint n = 0;
+  for (guint i = 0; i < rows->len; i++) {
+    const LsCollectiveRow *row = &g_array_index (rows, LsCollectiveRow, i);
+    if (is_in_family (row, first) && row->bytes >= min && row->bytes <= max)
+      chosen[n++] = (LsScoreRow) {
+        .measured_s = row->measured_us * 1e-6,
+        .predicted_s = ls_time_to_s (row->time),
+      };
+  }
+  LsScore s;
+  ls_score (chosen, n, &s);
+  return s;
+}
+
+static LsCollectiveFamily
+score_family (const GArray *rows, const LsCollectiveRow *first, const char *name)
+{
+  return (LsCollectiveFamily) {
+    .name = name,
+    .all = score (rows, first, 0, UINT64_MAX),
+    .large = score (rows, first, LS_COLLECTIVE_LARGE_BYTES, UINT64_MAX),
+    .small = score (rows, first, 0, LS_COLLECTIVE_LARGE_BYTES - 1),
+  };
+}
+
+static gboolean
+is_first_of_family (const GArray *rows, guint i)
+{
+  const LsCollectiveRow *row = &g_array_index (rows, LsCollectiveRow, i);
+  for (guint k = 0; k < i; k++)
+    if (is_in_family (&g_array_index (rows, LsCollectiveRow, k), row))
+      return FALSE;
+  return TRUE;
+}
+
+static gint
+by_name (gconstpointer a, gconstpointer b)
+{
+  return strcmp (((const LsCollectiveFamily *) a)->name, ((const LsCollectiveFamily *) b)->name);
+}
+
+static void
+score_all (LsCollectiveRun *run)
+{
+  for (guint i = 0; i < run->rows->len; i++) {
+    if (!is_first_of_family (run->rows, i))
+      continue;
+    const LsCollectiveRow *row = &g_array_index (run->rows, LsCollectiveRow, i);
+    char *name = g_strconcat (row->cluster, "/", row->op, NULL);
+    g_ptr_array_add (run->names, name);
+    LsCollectiveFamily family = score_family (run->rows, row, name);
+    g_array_append_val (run->families, family);
+  }
+  g_array_sort (run->families, by_name);
+  run->table.total = score_family (run->rows, NULL, "all");
+}
+
+static void
+write_notes (Comparison *x, guint n_wanted)
+{
+  for (guint i = 0; i < x->skipped->len; i++) {
+    const Skipped *s = &g_array_index (x->skipped, Skipped, i);
+    g_ptr_array_add (x->run->notes,
+                     g_strdup_printf ("%u row%s skipped: %s", s->n, s->n == 1 ? "" : "s", s->reason));
+  }
+  g_autofree char *file = g_path_get_basename (x->spec->compare);
+  x->run->title = g_strdup_printf ("%s: %u of %u rows selected, %u compared", file, n_wanted,
+                                   x->run->measured->len, x->run->rows->len);
+}
+
+/* A table without a row says nothing. */
+static gboolean
+check_compared (const LsCollectiveRun *run, GError **error)
+{
+  if (run->rows->len > 0)
+    return TRUE;
+  g_ptr_array_add (run->notes, NULL);
+  g_autofree char *reasons = g_strjoinv ("\n  ", (char **) run->notes->pdata);
+  g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "no row could be compared:\n  %s", reasons);
+  return FALSE;
+}
+
+/* Reads spec->compare and fills a new run with its rows, simulated, and their errors. */
+static gboolean
+ls_collective_compare (LsCollectiveRun *run, const LsCollectiveSpec *spec, const LsCollectiveNetwork *network,
+                       GError **error)
+{
+  if (!read_measured (run, spec, error))
+    return FALSE;
+  g_autoptr (GHashTable) machines = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, machine_free);
+  g_autoptr (GArray) skipped = g_array_new (FALSE, FALSE, sizeof (Skipped));
+  g_array_set_clear_func (skipped, skipped_clear);
+  Comparison x = { run, spec, network, machines, skipped };
+
+  guint n_wanted = 0;
+  for (guint i = 0; i < run->measured->len; i++) {
+    const LsMeasuredCollective *m = g_ptr_array_index (run->measured, i);
+    if (!is_wanted (m, spec))
+      continue;
+    n_wanted++;
+    compare_row (&x, m);
+  }
+  if (n_wanted == 0) {
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "%s: none of %u rows matches", spec->compare,
+                 run->measured->len);
+    return FALSE;
+  }
+  score_all (run);
+  write_notes (&x, n_wanted);
+  return check_compared (run, error);
+}
+
+/* ---- collective sizes ---- */
+
+#define DEFAULT_MIN_BYTES UINT64_C (1024)
+#define DEFAULT_MAX_BYTES (UINT64_C (8) << 30)
+#define DEFAULT_FACTOR    2
+/* Of several numbers of GPUs five sizes: as many curves as a chart bears. */
+#define DEFAULT_SCALING_MIN_BYTES (UINT64_C (1) << 20)
+#define DEFAULT_SCALING_FACTOR    8
+
+void
+ls_collective_run_free (LsCollectiveRun *run)
+{
+  if (!run)
+    return;
+  g_free (run->cluster);
+  g_free (run->op);
+  g_clear_pointer (&run->measured, g_ptr_array_unref);
+  g_array_unref (run->rows);
+  g_ptr_array_unref (run->names);
+  g_array_unref (run->families);
+  g_ptr_array_unref (run->notes);
+  g_free (run->title);
+  ls_collective_messages_free (run->messages);
+  g_free (run);
+}
+
+static LsCollectiveRun *
+run_new (void)
+{
+  LsCollectiveRun *run = g_new0 (LsCollectiveRun, 1);
+  run->rows = g_array_new (FALSE, TRUE, sizeof (LsCollectiveRow));
+  run->names = g_ptr_array_new_with_free_func (g_free);
+  run->families = g_array_new (FALSE, TRUE, sizeof (LsCollectiveFamily));
+  run->notes = g_ptr_array_new_with_free_func (g_free);
+  return run;
+}
+
+/* --- which GPUs ------------------------------------------------------------------- */
+
+/* The two ends of a p2p: on different nodes if there are two. */
+static GArray *
+two_ends (const LsCluster *c, const char *op, uint32_t n_gpus, GError **error)
+{
+  if (c->n_gpus < 2 || (n_gpus > 0 && n_gpus != 2)) {
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--op %s is between two %s; got %u\n"
+                 "note: leave --gpus out; --nodes 2 puts one on each of two",
+                 op, ls_cluster_chip_word (&c->spec, 2), n_gpus > 0 ? n_gpus : c->n_gpus);
+    return NULL;
+  }
+  uint32_t ends[] = { 0, c->spec.n_nodes > 1 ? ls_cluster_gpu_at (c, 1, 0) : 1 };
+  return g_array_append_vals (g_array_new (FALSE, FALSE, sizeof *ends), ends, 2);
+}
+
+/* As those of a job lie. */
+static GArray *
+first_gpus (const LsCluster *c, uint32_t n_gpus)
+{
+  GArray *gpus = g_array_new (FALSE, FALSE, sizeof (uint32_t));
+  uint32_t n = n_gpus > 0 ? n_gpus : c->n_gpus;
+  for (uint32_t rank = 0; rank < n; rank++) {
+    uint32_t gpu = ls_cluster_gpu_of (&c->spec, rank);
+    g_array_append_val (gpus, gpu);
+  }
+  return gpus;
+}
+
+/* The first GPUs of the cluster leave no node out. */
+static uint32_t
+count_nodes (const LsCluster *c, const LsCollRequest *request)
+{
+  return ls_cluster_host_of (c, request->gpus[request->n - 1]) + 1;
+}
+
+/* --- the table -------------------------------------------------------------------- */
+
+typedef struct {
+  LsCollectiveRun *run;
+  const LsCollectiveSpec *spec;
+  LsCollKind kind;
+  const LsCollectiveNetwork *networks;
+  const LsHardware *hardware;
+  uint64_t n_messages, n_done; /* one by one: so far asked for, and moved */
+} Sweep;
+
+/* Of all sizes on these GPUs. */
+static void
+tell_messages (guint64 n_done, guint64 n_to_do, gpointer data)
+{
+  const Sweep *x = data;
+  ls_progress_tell (&x->spec->progress, x->n_done + n_done, MAX (x->n_messages, x->n_done + n_to_do));
+}
+
+static gboolean
+add_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **error)
+{
+  const LsProgress progress = { tell_messages, x };
+  for (guint k = 0; k < x->run->table.n_networks; k++) {
+    LsCollectiveRow row = { .cluster = x->run->cluster, .op = x->run->op, .measured_us = NAN };
+    uint64_t n = 0;
+    row.n_nodes = count_nodes (c, request);
+    row.chips = ls_cluster_chip_word (&c->spec, request->n);
+    if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error)
+        || !ls_collective_time (c, &x->hardware->nccl, request, &x->networks[k], n > 0 ? &progress : NULL,
+                                &row, error))
+      return FALSE;
+    x->n_done += n;
+    g_array_append_val (x->run->rows, row);
+  }
+  return TRUE;
+}
+
+static gboolean
+count_size (Sweep *x, const LsCluster *c, const LsCollRequest *request, GError **error)
+{
+  for (guint k = 0; k < x->run->table.n_networks; k++) {
+    uint64_t n;
+    if (!ls_collective_count (c, &x->hardware->nccl, request, &x->networks[k], &n, error))
+      return FALSE;
+    x->n_messages += n;
+  }
+  return TRUE;
+}
+
+/* A barrier has no sizes. */
+static gboolean
+add_sizes (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **error)
+{
+  const LsCollectiveSpec *spec = x->spec;
+  uint64_t max = spec->max_bytes > 0 ? spec->max_bytes : MAX (DEFAULT_MAX_BYTES, spec->min_bytes);
+  gboolean is_scaling = x->run->table.is_scaling;
+  uint64_t min = spec->min_bytes > 0
+      ? spec->min_bytes
+      : MIN (is_scaling || spec->messages ? DEFAULT_SCALING_MIN_BYTES : DEFAULT_MIN_BYTES, max);
+  uint32_t factor = spec->factor > 0 ? spec->factor : is_scaling ? DEFAULT_SCALING_FACTOR : DEFAULT_FACTOR;
+  if (request->kind == LS_COLL_BARRIER || spec->messages)
+    max = min;
+  for (request->bytes = min; request->bytes <= max; request->bytes *= factor)
+    if (!count_size (x, c, request, error))
+      return FALSE;
+  if (!ls_coll_check_all (x->n_messages, error))
+    return FALSE;
+  for (request->bytes = min; request->bytes <= max; request->bytes *= factor)
+    if (!add_size (x, c, request, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Of the size that was just timed. */
+static gboolean
+add_messages (Sweep *x, const LsCluster *c, LsCollRequest *request, GError **error)
+{
+  const LsCollectiveRow *row = &g_array_index (x->run->rows, LsCollectiveRow, x->run->rows->len - 1);
+  request->bytes = row->bytes;
+  request->algorithm = *row->algorithm ? row->algorithm : NULL;
+  if (!ls_coll_check_size (c, &x->hardware->nccl, request, LS_NETWORK_STEP, error))
+    return FALSE;
+  x->run->messages = ls_collective_messages_new (c, &x->hardware->nccl, request, error);
+  return x->run->messages != NULL;
+}
+
+/* All sizes on n_gpus; 0: all. */
+static gboolean
+add_gpus (Sweep *x, uint32_t n_gpus, GError **error)
+{
+  g_autoptr (LsCluster) c = ls_hardware_build_asked (x->hardware, x->spec->n_nodes, n_gpus, error);
+  if (!c)
+    return FALSE;
+  g_autoptr (GArray) gpus
+      = x->kind == LS_COLL_SEND_RECV ? two_ends (c, x->run->op, n_gpus, error) : first_gpus (c, n_gpus);
+  if (!gpus)
+    return FALSE;
+  g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
+  LsCollRequest request = {
+    .kind = x->kind,
+    .gpus = (const uint32_t *) (gpointer) gpus->data,
+    .n = gpus->len,
+    .memo = memo,
+    .algorithm = x->spec->algorithm,
+    .protocol = (LsProtocol) x->spec->protocol,
+    .max_ctas = x->spec->max_ctas,
+  };
+  if (!add_sizes (x, c, &request, error))
+    return FALSE;
+  return !x->spec->messages || add_messages (x, c, &request, error);
+}
+
+/* What a chart over GPUs marks; a torus has none of these, nor nodes of unequal size. */
+static void
+note_boundaries (LsCollectiveTable *t, const LsClusterSpec *spec)
+{
+  for (uint32_t k = 1; k < ls_cluster_spec_n_kinds (spec); k++)
+    if (ls_cluster_spec_of_kind (spec, k)->gpus_per_node != spec->gpus_per_node)
+      return;
+  if (spec->interior == LS_INTERIOR_TORUS)
+    return;
+  t->gpus_per_node = spec->gpus_per_node;
+  t->gpus_per_leaf = (uint64_t) spec->nodes_per_leaf * spec->gpus_per_node;
+  if (spec->fabric == LS_FABRIC_FAT_TREE)
+    t->gpus_per_pod = (uint64_t) spec->nodes_per_pod * spec->gpus_per_node;
+  if (ls_is_dragonfly (spec))
+    t->gpus_per_pod = (uint64_t) spec->nodes_per_group * spec->gpus_per_node;
+}
+
+static char *
+title_of (const LsCollectiveRun *run)
+{
+  const LsCollectiveRow *first = &g_array_index (run->rows, LsCollectiveRow, 0);
+  const LsCollectiveRow *last = &g_array_index (run->rows, LsCollectiveRow, run->rows->len - 1);
+  if (run->table.is_scaling)
+    return g_strdup_printf ("%s on %u to %u %s of %s", run->op, first->n_ranks, last->n_ranks,
+                            run->table.chips, run->cluster);
+  return g_strdup_printf ("%s on %u %s of %s, %u node%s", run->op, last->n_ranks, last->chips, run->cluster,
+                          last->n_nodes, last->n_nodes == 1 ? "" : "s");
+}
+
+static void
+note_known (const LsClusterSpec *spec, bool is_across, GPtrArray *notes)
+{
+  g_autoptr (GString) words = g_string_new (NULL);
+  ls_append_known (words, "collectives in a node", &spec->gpu.collectives_known);
+  if (is_across)
+    ls_append_known (words, "collectives across nodes", &spec->network_known);
+  ls_note_known (words, notes);
+}
+
+static gboolean
+tabulate (LsCollectiveRun *run, const LsCollectiveSpec *spec, LsCollKind kind,
+          const LsCollectiveNetwork *networks, GError **error)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  g_autoptr (LsHardware) hardware
+      = ls_hardware_load_with (spec->cluster, &(LsMeasuredFiles) { .nccl = spec->nccl }, diags);
+  if (!hardware)
+    return ls_diag_list_to_error (diags, error);
+  if (!ls_hardware_set_slice (hardware, spec->slice, error))
+    return FALSE;
+  run->cluster = g_strdup (hardware->spec.name);
+  run->op = g_strdup (spec->op);
+  run->table.chips = ls_cluster_chip_word (&hardware->spec, 2);
+  run->table.is_scaling = spec->gpus && spec->gpus->len > 1;
+  note_boundaries (&run->table, &hardware->spec);
+
+  Sweep x = { run, spec, kind, networks, hardware };
+  if (!spec->gpus && !add_gpus (&x, 0, error))
+    return FALSE;
+  for (guint i = 0; spec->gpus && i < spec->gpus->len; i++)
+    if (!add_gpus (&x, g_array_index (spec->gpus, uint32_t, i), error))
+      return FALSE;
+  run->title = title_of (run);
+  uint32_t n_gpus = 0;
+  for (guint i = 0; i < run->rows->len; i++)
+    n_gpus = MAX (n_gpus, g_array_index (run->rows, LsCollectiveRow, i).n_ranks);
+  bool is_across = n_gpus > ls_cluster_taken (&hardware->spec);
+  ls_note_network (&hardware->spec, spec->cluster, is_across, spec->nccl, run->notes);
+  ls_cluster_doubts (&hardware->spec, run->notes);
+  if (!spec->nccl || ls_hardware_has_other_nccl (hardware))
+    note_known (&hardware->spec, is_across, run->notes);
+  ls_note_nccl (spec->nccl, hardware, run->notes);
+  return TRUE;
+}
+
+/* --- the whole -------------------------------------------------------------------- */
+
+static gboolean
+check_sizes (const LsCollectiveSpec *spec, GError **error)
+{
+  if (spec->max_bytes == 0 || spec->min_bytes <= spec->max_bytes)
+    return TRUE;
+  g_autofree char *min = ls_format_bytes (spec->min_bytes), *max = ls_format_bytes (spec->max_bytes);
+  g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--min %s exceeds --max %s", min, max);
+  return FALSE;
+}
+
+/* They are of one call. */
+static gboolean
+check_messages (const LsCollectiveSpec *spec, guint n_networks, GError **error)
+{
+  if (spec->compare || n_networks > 1)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--messages does not go with %s",
+                 spec->compare ? "--compare" : "--network all");
+  else if (spec->max_bytes > 0 || spec->factor > 0)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--messages is of one size, --min; leave --%s out",
+                 spec->max_bytes > 0 ? "max" : "factor");
+  else if (spec->gpus && spec->gpus->len > 1)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--messages is of one number of --gpus; got %u",
+                 spec->gpus->len);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+static gboolean
+check_given (const LsCollectiveSpec *spec, guint n_networks, GError **error)
+{
+  if (!spec->compare && (!spec->cluster || !spec->op))
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "expected --%s", spec->cluster ? "op" : "cluster");
+  else if (!spec->compare && spec->trust)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE, "--trust selects rows of --compare");
+  else if (spec->compare && spec->slice[0] > 0)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "--slice does not go with --compare, whose rows say how many chips ran");
+  else if (spec->compare && spec->nccl)
+    g_set_error (error, LS_ERROR, LS_ERROR_USAGE,
+                 "--nccl does not go with --compare, whose rows say on which cluster they ran");
+  else if (spec->compare && n_networks > 1)
+    g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
+                 "--compare takes one fidelity of the network; got --network all");
+  else
+    return (!spec->messages || check_messages (spec, n_networks, error)) && check_sizes (spec, error);
+  return FALSE;
+}
+
+LsCollectiveRun *
+ls_collective_run_new (const LsCollectiveSpec *spec, GError **error)
+{
+  LsCollKind kind = LS_COLL_ALL_REDUCE;
+  const LsCollectiveNetwork *networks;
+  guint n_networks;
+  if ((spec->op && !ls_collective_find_kind (spec->op, &kind, error))
+      || (spec->algorithm && !ls_collective_check_algorithm (spec->algorithm, error))
+      || !ls_collective_find_networks (spec->network ? spec->network : "flow", &networks, &n_networks, error)
+      || !check_given (spec, n_networks, error))
+    return NULL;
+
+  g_autoptr (LsCollectiveRun) run = run_new ();
+  run->table.n_networks = n_networks;
+  run->table.is_comparison = spec->compare != NULL;
+  if (!(spec->compare ? ls_collective_compare (run, spec, networks, error)
+                      : tabulate (run, spec, kind, networks, error)))
+    return NULL;
+  run->table.title = run->title;
+  run->table.messages = run->messages;
+  run->table.n_rows = run->rows->len;
+  run->table.rows = (const LsCollectiveRow *) (gpointer) run->rows->data;
+  run->table.n_families = run->families->len;
+  run->table.families = (const LsCollectiveFamily *) (gpointer) run->families->data;
+  return g_steal_pointer (&run);
+}
+
+const LsCollectiveTable *
+ls_collective_run_table (const LsCollectiveRun *run)
+{
+  return &run->table;
+}
+
+GPtrArray *
+ls_collective_run_notes (LsCollectiveRun *run)
+{
+  return run->notes;
 }

@@ -35,13 +35,6 @@ typedef struct {
   uint32_t *held;   /* [after 0 .. n_rounds rounds][place][block]: bit i: of rank i; 0: nothing */
 } LsCollectiveMessages;
 
-/* Of the algorithm of the request, else of the one that is fastest alone. The request must be met and small
- * enough (ls_coll_applies(), ls_coll_check_size() with LS_NETWORK_STEP). LS_ERROR_LIMIT: more ranks than
- * above. Cost: rounds × places × blocks. Free with ls_collective_messages_free(). */
-LsCollectiveMessages *ls_collective_messages_new (const LsCluster *c, const LsNccl *nccl,
-                                                  const LsCollRequest *request, GError **error);
-void ls_collective_messages_free (LsCollectiveMessages *m); /* NULL allowed */
-
 /* Block i of a message's blocks, i < send.n. */
 uint32_t ls_collective_messages_block (const LsCollectiveMessages *m, const LsCollectiveMessage *message,
                                        uint32_t i);

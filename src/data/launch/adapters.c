@@ -143,7 +143,7 @@ set_modules (LsImport *import, const LaunchAdapters *a, uint32_t set)
   import_set_strategy (import, "lora_modules", text, a->option);
 }
 
-/* As far as the file says it (strategy/strategy_experts.c). */
+/* As far as the file says it (strategy/strategy_pipeline.c). */
 static bool
 can_be_simulated (const LsImport *import, const LaunchAdapters *a)
 {

@@ -87,8 +87,6 @@ LsJsonDoc *ls_cluster_with_own_gpu (LsJsonDoc *doc, LsDiagList *diags);
 char *ls_cluster_changed_to_json (LsJsonDoc *base, const GPtrArray *changes, const char *name,
                                   const char *source, LsDiagList *diags);
 
-/* --- read_calibration.c ---------------------------------------------------------------------------- */
-
 /* topologies/calib/NAME.json: how close the kernels of one accelerator come to its peaks. */
 
 extern const LsField ls_calibration_fields[];

@@ -124,8 +124,6 @@ const char *shell_name_end (const char *p, const char *end);
 /* Of NAME=, NAME+= or NAME[...]=: behind the '='; NULL: the word assigns nothing. */
 const char *shell_assignment_value (const char *p, const char *end);
 
-/* --- shell_text.c ----------------------------------------------------------------------------------- */
-
 /* A shell script as it is read: what stands between words, what a word is, where here documents lie. */
 
 typedef struct {

@@ -2,7 +2,7 @@
  *
  *     lower_dp_deepspeed.c   stages 0, 1 and 2
  *     lower_dp_deepspeed3.c  stage 3
- *     lower_zero3.c          which parameters stage 3 gathers and releases, and when
+ *     lower_dp_deepspeed3.c          which parameters stage 3 gathers and releases, and when
  *     lower_offload.c        what lives outside of the accelerator
  *
  * Files, classes and functions that are named are those of deepspeed/runtime/zero. */

@@ -5,17 +5,12 @@
 
 #include "lower/lower_build.h"
 
-/* --- lower_saved.c --- */
+/* --- lower_operator.c --- */
 
-/* The W GEMM of an operator that a split backward puts off, or NULL. */
-const LsKernel *deferred_gemm (const LsOperator *o);
 /* Ties the kept activation of operator i, but for what W needs of it, to an op; what W needs
  * of it: the input, and the gradient of the output. */
 void keep_activation (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
 void keep_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
-/* The buffer id of the placeholder of operator i. */
-uint16_t placeholder_id (Build *b, const Chunk *c, guint i);
-void keep_gradient (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
 /* All that the forward of a layer keeps. */
 void saved_by_layer (Build *b, uint16_t op, const Chunk *c, uint32_t layer, bool is_free);
 
@@ -42,8 +37,6 @@ buffer_base (const Chunk *c)
 {
   return block_buffer_base (c) + c->operators->len;
 }
-
-/* --- lower_operator.c --- */
 
 /* keeps: what it saves lives on; else it will be computed again. */
 /* The op at `from`, or the last before it where nothing was built there: what buffers of an operator without
@@ -85,8 +78,6 @@ begins_layer (const Chunk *c, guint i)
   return is_layer (c, i) && (i == 0 || layer_of (c, i - 1) != layer_of (c, i));
 }
 
-/* --- lower_recompute_op.c --- */
-
 /* Layers run again but for the outputs of some operators. What of the bytes that operator i keeps
  * is then there from the forward on; makes chunk->again, if so. */
 bool recomputes_ops (const Lower *l);
@@ -95,10 +86,6 @@ uint64_t recompute_kept_bytes (const Lower *l, const Chunk *c, guint i);
 void recompute_prepare (const Lower *l, Chunk *c);
 /* Outputs of operator i's products that are there until the backward reads them. */
 uint64_t recompute_product_bytes (const Lower *l, const Chunk *c, guint i);
-/* Kept outputs of the layer that begins at i which are nobody's input. */
-uint64_t recompute_needless_bytes (const Lower *l, const Chunk *c, guint i);
-
-/* --- lower_recompute.c --- */
 
 /* In a forward, behind operator i, whose first op that is: the input of layers that will
  * run again; in a backward, before and behind operator i. done_from: operators from there on
@@ -150,8 +137,6 @@ uint16_t build_gemm_scatter (Build *b, const LsKernel *kernels, uint32_t n, LsTa
 void experts_before (Build *b, const LsOperator *o, bool is_backward, LsTag tag);
 void experts_after (Build *b, const LsOperator *o, bool is_backward, LsTag tag);
 
-/* --- lower_shared.c --- */
-
 /* Operator i runs beside an exchange, not where it stands. */
 static inline bool
 runs_beside (const Chunk *c, guint i)
@@ -175,7 +160,7 @@ first_beside (const Chunk *c, guint i)
  * the permutation is still to come. What is to be built is b->shared. */
 void build_shared_beside (Build *b, LsBeside what);
 
-/* --- lower_amax.c --- */
+/* --- lower_operator.c --- */
 
 /* Whether scales follow from the largest numbers of the pass; of how many tensors. */
 bool scales_behind (const Lower *l, const struct DpPass *p);
@@ -183,27 +168,19 @@ uint32_t n_amaxes (const Lower *l, const struct DpPass *p);
 /* Ops for these at the end of the pass, where they are wanted. */
 void build_scales (Build *b, const struct DpPass *p);
 
-/* --- lower_wgrad.c --- */
-
 /* Of a backward whose weight gradients are delayed: operator i has its input gradients; those that wait are
  * computed now, for which nothing of the exchange waits that was just built. */
 bool delays_weights (const Lower *l, LsActionType pass);
 void delay_weights (Build *b, guint i);
 void build_delayed_weights (Build *b);
 
-/* An op to which buffers can be tied: the last one, or a barrier where there is none (NO_OP). */
-uint16_t some_op (Build *b, uint16_t last);
-
 /* Whether gradients are there only from the first backward to the step; those of operator i, behind this op,
  * if it has any, and the end of all. */
 bool grads_come_and_go (const Lower *l);
-void make_gradients (Build *b, uint16_t op, const Chunk *c, guint i);
 void forget_gradients (Build *b, uint32_t pp_rank);
 
 /* Placeholders of linears, for the whole run. */
 uint64_t placeholder_bytes (const Lower *l, uint32_t pp_rank);
-/* The placeholder of the head, if operator i is it: from before its weight gradient to behind it. */
-void hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
 
 /* --- lower_chunk.c --- */
 

@@ -16,14 +16,216 @@
  * Pieces of these collectives beside the GEMM itself: lower_tp_overlap.c. Attention over
  * sequences that are cut over ranks: lower_cp.c.
  *
- * What runs beside the exchange of tokens: lower_shared.c.
+ * What runs beside the exchange of tokens: lower_experts.c.
  *
  * A split backward: I has the input gradients, W the weight gradients of matrix products,
  * and the collectives that each needs; nothing of I then runs beside the GEMMs of W. */
 #include "lower/data/lower_dp.h"
-#include "lower/layers/lower_layers.h"
 
 #include <string.h>
+
+#include "lower/layers/lower_layers.h"
+#include "strategy/shard.h"
+
+static void hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free);
+static void make_gradients (Build *b, uint16_t op, const Chunk *c, guint i);
+
+/* ---- lower amax ---- */
+
+/* What delayed scaling of fp8 does behind a pass: ranks agree on the largest
+ * number of each tensor, from which the scales of later passes follow.
+ *
+ * Problem. Each fp8 tensor of a linear layer has a scale, made from its largest numbers (amax) in earlier
+ * passes. Ranks with parts of one tensor, or of one batch, must have the same scale. Transformer Engine 1.6
+ * and later does this once for all modules of a rank, where the outermost fp8_autocast ends, and in the
+ * backward of the first module (NVIDIA/TransformerEngine@d0067d0d, pytorch/quantization.py:
+ * reduce_and_update_fp8_tensors): the amaxes are put into one array (torch.cat), this is all-reduced, and one
+ * kernel rolls the histories and writes the scales. The compute stream waits for each of the three.
+ * Megatron-LM wraps all layers of a chunk in one fp8_autocast (core/transformer/transformer_block.py), so it
+ * is once for each pass over a chunk.
+ *
+ *     n = 3 products forward (input, weight, output), 2 products backward (both gradients); each expert has
+ *         products of its own
+ *     all-reduce of 4 n bytes; update moves 2 * 4 * 1,024 n bytes, as histories have 1,024 entries
+ *
+ * Who shares (fp8_amax_reduction): all ranks of a stage, tp x cp x dp, as Megatron-LM's default; tp x cp with
+ * tp_only_amax_red (core/parallel_state.py: get_amax_reduction_group); nobody with reduce_amax false.
+ *
+ * Worked example. 24 layers of 4 products on a rank: 288 amaxes forward, 1,152 bytes; 192 backward.
+ *
+ * Deviations. All chunks of a rank count in each pass, as they do from the second step on. Histories of one
+ * entry, Megatron-LM's own default, make the update smaller by some microseconds. So few bytes load no link
+ * (LsOp.is_light). The amaxes of attention in fp8, and what is reduced once a step for weights that are kept
+ * in fp8, are left out. Where weight gradients are a pass of their own, input gradients are the backward.
+ *
+ * Reference. Micikevicius et al. 2022, "FP8 Formats for Deep Learning". */
+
+#define HISTORY 1024 /* entries; fp8_amax_history_len of NeMo and MLPerf */
+
+bool
+scales_behind (const Lower *l, const DpPass *p)
+{
+  return ls_strategy_delays_scales (l->s) && p->type != LS_ACTION_W
+      && p->c->n_products[0] + p->c->n_products[1] > 0;
+}
+
+uint32_t
+n_amaxes (const Lower *l, const DpPass *p)
+{
+  uint32_t n = 0, n_experts = l->model->n_experts / l->mesh.ep;
+  for (uint32_t c = 0; c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, p->pp_rank, c);
+    n += chunk->n_products[0] + chunk->n_products[1] * n_experts;
+  }
+  return n * (p->type == LS_ACTION_F ? 3 : 2);
+}
+
+/* LS_N_SLOTS: each rank has its own. */
+static LsSlot
+amax_slot (const Lower *l)
+{
+  const LsMesh *m = &l->mesh;
+  bool is_stage = l->s->fp8_amax_reduction == LS_AMAX_STAGE;
+  uint32_t n_copies = is_stage ? m->cp * m->dp : m->cp;
+  if (!ls_strategy_delays_scales (l->s) || l->s->fp8_amax_reduction == LS_AMAX_NONE || m->tp * n_copies == 1)
+    return LS_N_SLOTS;
+  if (n_copies == 1)
+    return LS_SLOT_TP;
+  if (m->tp == 1)
+    return is_stage ? LS_SLOT_DP : LS_SLOT_CP;
+  return is_stage ? LS_SLOT_STAGE : LS_SLOT_TP_CP;
+}
+
+bool
+is_amax_slot (const Lower *l, LsSlot slot)
+{
+  return amax_slot (l) == slot;
+}
+
+void
+build_scales (Build *b, const DpPass *p)
+{
+  if (!scales_behind (b->l, p))
+    return;
+  uint64_t n = n_amaxes (b->l, p);
+  LsSlot slot = amax_slot (b->l);
+  LsTag tag = p->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B;
+  LsKernel cat = ls_kernel_stream ("fp8-amax-cat", LS_KERNEL_ELEMENTWISE, LS_DTYPE_FP32, 1, n, 8.0 * n, 0),
+           update = ls_kernel_stream ("fp8-scale-update", LS_KERNEL_REDUCTION, LS_DTYPE_FP32, HISTORY, n,
+                                      8.0 * HISTORY * n, 0);
+  build_kernel (b, &cat, tag);
+  if (slot != LS_N_SLOTS) {
+    uint16_t agreed = build_coll (b, LS_STREAM_GLOBAL, slot, LS_COLL_ALL_REDUCE, 4 * n, LS_DTYPE_FP32,
+                                  LS_TAG_SYNC, "amax all-reduce");
+    g_array_index (b->ops, LsOp, agreed).is_light = true;
+    build_join (b, agreed);
+  }
+  build_kernel (b, &update, tag);
+}
+
+/* ---- lower saved ---- */
+
+/* Buffers of what lives from a forward to its backward.
+ *
+ * A split backward: after I only the inputs of the matrix products that W computes are kept,
+ * and the gradients of their outputs. */
+
+/* Weight gradients that a split backward leaves to W: those of matrix products, as zero
+ * bubble's code does (sail-sg/zero-bubble-pipeline-parallelism, WeightGradStore); biases,
+ * norms and embeddings have theirs with I. */
+/* The W GEMM of an operator that a split backward puts off, or NULL. */
+static const LsKernel *
+deferred_gemm (const LsOperator *o)
+{
+  for (uint32_t k = 0; k < o->n_wgrad; k++)
+    if (o->wgrad[k].kind == LS_KERNEL_GEMM)
+      return &o->wgrad[k];
+  return NULL;
+}
+
+/* What W multiplies besides the input: the gradients of the outputs, m x k of each GEMM. */
+static uint64_t
+deferred_grad_bytes (const LsOperator *o)
+{
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < o->n_wgrad; i++) {
+    const LsKernel *k = &o->wgrad[i];
+    bytes += k->kind == LS_KERNEL_GEMM ? ls_dtype_array_bytes (k->dtype, k->batch * k->m * k->k) : 0;
+  }
+  return bytes;
+}
+
+/* The input of operator i, if it lives longer or shorter than the rest of what that keeps; or
+ * what is there from the forward on while the rest is made again. */
+static uint64_t
+input_bytes_apart (const Lower *l, const Chunk *c, guint i)
+{
+  const LsOperator *o = operator_at (c, i);
+  if (recomputes_ops (l) && layer_of (c, i) != UINT16_MAX)
+    return c->again ? recompute_kept_bytes (l, c, i) : 0;
+  bool is_apart = (l->has_split && deferred_gemm (o)) || drops_input (l, c, i) || keeps_part_input (l, c, i);
+  return is_apart ? o->input_bytes : 0;
+}
+
+/* The kept activation of operator i, but for an input that lives apart. Buffer ids: the
+ * operator, behind them the layers (inputs kept by full recomputation), then inputs of
+ * operators, then gradients of their outputs, then placeholders of theirs. */
+void
+keep_activation (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  const LsOperator *o = operator_at (c, i);
+  build_buffer (b, op, (uint16_t) i, LS_MEM_ACTIVATIONS, o->saved_bytes - input_bytes_apart (b->l, c, i),
+                is_free);
+}
+
+/* Past the layers' buffers; a chunk that has more than an id can count has too many ops too. */
+static uint16_t
+deferred_id (Build *b, const Chunk *c, guint i)
+{
+  guint id = c->operators->len + c->n_layers + i;
+  b->is_too_long |= id > UINT16_MAX;
+  return (uint16_t) id;
+}
+
+/* The buffer id of the placeholder of operator i. */
+static uint16_t
+placeholder_id (Build *b, const Chunk *c, guint i)
+{
+  return deferred_id (b, c, 2 * c->operators->len + i);
+}
+
+void
+keep_input (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  build_buffer (b, op, deferred_id (b, c, i), LS_MEM_ACTIVATIONS, input_bytes_apart (b->l, c, i), is_free);
+}
+
+/* The buffer id of the placeholder of operator i. */
+static void
+keep_gradient (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  uint16_t id = deferred_id (b, c, c->operators->len + i);
+  build_buffer (b, op, id, LS_MEM_ACTIVATIONS, deferred_grad_bytes (operator_at (c, i)), is_free);
+}
+
+void
+saved_by_layer (Build *b, uint16_t op, const Chunk *c, uint32_t layer, bool is_free)
+{
+  for (guint i = 0; i < c->operators->len; i++) {
+    if (layer_of (c, i) != layer)
+      continue;
+    keep_group_input (b, op, c, i, is_free);
+    if (recomputes_ops (b->l))
+      keep_input (b, op, c, i, is_free);
+    if (keeps_part_input (b->l, c, i))
+      keep_input (b, op, c, i, is_free);
+    if (is_recomputed (b->l, c, i))
+      continue;
+    keep_activation (b, op, c, i, is_free);
+    if (!drops_input (b->l, c, i))
+      keep_input (b, op, c, i, is_free);
+  }
+}
 
 static bool
 has_tp (const Lower *l)
@@ -244,7 +446,8 @@ build_wgrad (Build *b, const LsOperator *o, LsActionType pass, uint16_t last)
   return last;
 }
 
-uint16_t
+/* An op to which buffers can be tied: the last one, or a barrier where there is none (NO_OP). */
+static uint16_t
 some_op (Build *b, uint16_t last)
 {
   if (last != NO_OP)
@@ -386,4 +589,156 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
   }
   if (pass == LS_ACTION_I && deferred_gemm (o))
     keep_gradient (b, some_op (b, last), c, i, false);
+}
+
+/* ---- lower wgrad ---- */
+
+/* Weight gradients: those computed behind an exchange of tokens, and tensors
+ * that stand for those that a buffer of the program's own takes. */
+
+/* --- delayed: an exchange does not wait for them (lower_pieces.h) -------------------------------------- */
+
+bool
+delays_weights (const Lower *l, LsActionType pass)
+{
+  return l->s->delay_wgrad && pass == LS_ACTION_B;
+}
+
+void
+delay_weights (Build *b, guint i)
+{
+  g_array_append_val (b->delayed, i);
+}
+
+/* They need nothing of what the next op waits for. */
+void
+build_delayed_weights (Build *b)
+{
+  DpPass *p = b->pass;
+  GArray *joins = b->next_deps;
+  b->next_deps = g_array_new (FALSE, FALSE, sizeof (LsDep));
+  uint16_t layer = b->layer;
+  bool is_counted = b->is_counted;
+  build_piece (b, PIECE_WEIGHTS);
+  for (guint d = 0; d < b->delayed->len; d++) {
+    guint i = g_array_index (b->delayed, guint, d);
+    build_at_operator (b, p->c, i);
+    build_weight_operator (b, p->c, i);
+    if (p->backend->after)
+      p->backend->after (b, p, i);
+  }
+  b->layer = layer;
+  b->is_counted = is_counted;
+  g_array_set_size (b->delayed, 0);
+  g_array_prepend_vals (b->next_deps, joins->data, joins->len);
+  g_array_unref (joins);
+}
+
+/* --- made by autograd ---------------------------------------------------------------------------------- */
+
+/* Of one copy of the model, and beside the buckets of DDP, which stay, the backward of the first micro-batch
+ * makes them, and the step forgets them (set_to_none): where activations are at their peak there are none. */
+bool
+grads_come_and_go (const Lower *l)
+{
+  bool is_autograds = l->s->dp_kind == LS_DP_NONE || ls_strategy_has_buckets (l->s);
+  return l->shard.grad_is_own && is_autograds && l->mesh.pp == 1 && l->n_chunks == 1;
+}
+
+static uint64_t
+trained_params (const LsOperator *o)
+{
+  uint64_t n = 0;
+  for (uint32_t k = 0; k < o->n_params && !o->is_frozen; k++)
+    n += o->param_numel[k];
+  return n;
+}
+
+static void
+hold_gradients_of (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  uint64_t n = trained_params (operator_at (c, i));
+  build_buffer (b, op, dp_buffer (b, c, 1 + i), LS_MEM_GRADIENTS, dp_grad_bytes (b->l, n), is_free);
+}
+
+/* Where the kernel that makes them is another operator's (bias_grad_listed), they are there as well. */
+static void
+make_gradients (Build *b, uint16_t op, const Chunk *c, guint i)
+{
+  bool makes = grads_come_and_go (b->l) && b->pass && b->pass->is_first;
+  if (makes && (op != NO_OP || trained_params (operator_at (c, i)) > 0))
+    hold_gradients_of (b, some_op (b, op), c, i, false);
+}
+
+void
+forget_gradients (Build *b, uint32_t pp_rank)
+{
+  if (!grads_come_and_go (b->l))
+    return;
+  const Chunk *c = chunk_at (b->l, pp_rank, 0);
+  for (guint i = 0; i < c->operators->len; i++)
+    hold_gradients_of (b, dp_last_compute (b), c, i, true);
+}
+
+/* --- placeholders ------------------------------------------------------------------------------------ */
+
+/* Tensors that stand for gradients.
+ *
+ * Megatron-LM adds weight gradients to a buffer of its own (main_grad) inside the GEMM; what autograd
+ * is handed in their place, so that its hooks run, is an empty tensor of the weight's shape and type:
+ *
+ *   linears    Transformer Engine 2.3 and later: one for each shape, kept for good (get_dummy_wgrad in
+ *              pytorch/module/base.py; which release has it: SimuMax, simumax/core/config.py)
+ *   the head   Megatron-LM's own linear makes one in each backward (grad_weight in
+ *              LinearWithGradAccumulationAndAsyncCommunication, core/tensor_parallel/layers.py)
+ *
+ * Worked example. Llama 3.1 405B, tp 2, bf16: 2 (20480 + 16384 + 3 * 53248) 16384 / 2 = 3.0 GiB for the four
+ * shapes of a layer, and 128256 * 16384 = 2.0 GiB while the head's backward runs.
+ *
+ * Deviation. A placeholder that autograd copies, as somebody else holds it too, is not counted twice. */
+
+#define SIXTEEN_BITS 2 /* bytes of a weight's nominal type */
+
+static uint64_t
+weight_bytes_of (const LsKernel *wgrad)
+{
+  return SIXTEEN_BITS * wgrad->batch * wgrad->m * wgrad->n;
+}
+
+static bool
+is_known (const GArray *shapes, const LsKernel *wgrad)
+{
+  for (guint i = 0; i < shapes->len; i++) {
+    const LsKernel *k = g_array_index (shapes, const LsKernel *, i);
+    if (k->batch == wgrad->batch && k->m == wgrad->m && k->n == wgrad->n)
+      return true;
+  }
+  return false;
+}
+
+uint64_t
+placeholder_bytes (const Lower *l, uint32_t pp_rank)
+{
+  g_autoptr (GArray) shapes = g_array_new (FALSE, FALSE, sizeof (const LsKernel *));
+  uint64_t bytes = 0;
+  for (uint32_t c = 0; l->s->wgrad_placeholders && c < l->n_chunks; c++) {
+    const Chunk *chunk = chunk_at (l, pp_rank, c);
+    for (guint i = 0; i < chunk->operators->len; i++) {
+      const LsKernel *wgrad = deferred_gemm (operator_at (chunk, i));
+      if (!wgrad || layer_of (chunk, i) == UINT16_MAX || is_known (shapes, wgrad))
+        continue;
+      g_array_append_val (shapes, wgrad);
+      bytes += weight_bytes_of (wgrad);
+    }
+  }
+  return bytes;
+}
+
+/* The placeholder of the head, if operator i is it: from before its weight gradient to behind it. */
+static void
+hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
+{
+  const LsKernel *wgrad = deferred_gemm (operator_at (c, i));
+  if (b->l->s->wgrad_placeholders && wgrad && layer_of (c, i) == UINT16_MAX)
+    build_buffer (b, op, placeholder_id (b, c, i), LS_MEM_UNSHARDED, weight_bytes_of (wgrad), is_free);
 }

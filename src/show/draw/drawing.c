@@ -1,10 +1,171 @@
+#include "show/draw/drawing.h"
+
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "data/text/write_file.h"
-#include "show/draw/drawing.h"
 #include "show/draw/palette.h"
 #include "show/plot/picture.h"
+
+/* ---- a drawing as SVG ---- */
+
+#define RADIUS 4.0 /* of corners, pixels */
+#define SIZE   11  /* of words that say no other */
+
+/* In the C locale, with two decimals, of which zeros at the end are left out. */
+static char *
+number (double value)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  g_ascii_formatd (text, sizeof text, "%.2f", value);
+  gsize n = strlen (text);
+  while (text[n - 1] == '0')
+    text[--n] = '\0';
+  if (text[n - 1] == '.')
+    text[n - 1] = '\0';
+  return g_strdup (strcmp (text, "-0") == 0 ? "0" : text);
+}
+
+/* What XML does not have, control characters and U+FFFE and U+FFFF, become spaces. */
+static char *
+escaped (const char *text)
+{
+  g_autofree char *valid = g_utf8_make_valid (text, -1);
+  g_autoptr (GString) kept = g_string_new (NULL);
+  for (const char *c = valid; *c; c = g_utf8_next_char (c)) {
+    gunichar letter = g_utf8_get_char (c);
+    bool is_in_xml = letter == '\n' || (letter >= ' ' && letter != 0xfffe && letter != 0xffff);
+    g_string_append_unichar (kept, is_in_xml ? letter : ' ');
+  }
+  return g_markup_escape_text (kept->str, -1);
+}
+
+/* --- the style sheet --------------------------------------------------------------------------------- */
+
+typedef struct {
+  GHashTable *fills, *strokes; /* names, static */
+} Used;
+
+static Used
+used_of (const LsDrawing *d)
+{
+  Used used = { g_hash_table_new (g_str_hash, g_str_equal), g_hash_table_new (g_str_hash, g_str_equal) };
+  g_hash_table_add (used.fills, "ground");
+  for (int layer = 0; layer < LS_N_LAYERS; layer++)
+    for (guint i = 0; i < d->layers[layer]->len; i++) {
+      const LsDrawnItem *item = &g_array_index (d->layers[layer], LsDrawnItem, i);
+      g_hash_table_add (item->kind == LS_DRAWN_LINE ? used.strokes : used.fills, (gpointer) item->paint);
+      if (item->has_edge)
+        g_hash_table_add (used.strokes, "edge");
+    }
+  for (guint i = 0; i < d->words->len; i++)
+    g_hash_table_add (used.fills, (gpointer) g_array_index (d->words, LsDrawnWord, i).paint);
+  return used;
+}
+
+static int
+compare_paints (gconstpointer a, gconstpointer b)
+{
+  return strcmp ((*(const LsPaint *const *) a)->name, (*(const LsPaint *const *) b)->name);
+}
+
+/* LsPaint of these names, in their order. */
+static GPtrArray *
+sorted_paints (GHashTable *names)
+{
+  GPtrArray *paints = g_ptr_array_new ();
+  GHashTableIter iter;
+  gpointer name;
+  g_hash_table_iter_init (&iter, names);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    g_ptr_array_add (paints, (gpointer) ls_palette_find (name));
+  g_ptr_array_sort (paints, compare_paints);
+  return paints;
+}
+
+#include "show/drawing_svg_text.h"
+
+/* ---- drawing gnuplot ---- */
+
+/* A drawing as gnuplot draws it: for PNG, and as a script with its data. */
+
+#define POINTS_PER_PIXEL "0.79" /* of PNG: 9.5 points are as large as 12 pixels (show/plot/picture.c) */
+
+/* What one element of the plot draws: items of a layer that look alike. */
+typedef struct {
+  int layer;
+  LsDrawnKind kind;
+  bool has_edge, is_dashed;
+  const char *paint; /* of lines and areas; boxes bring their colour */
+  double width;      /* of lines */
+  guint only;        /* of areas: the item; else G_MAXUINT */
+} Block;
+
+typedef struct {
+  const LsDrawing *d;
+  const LsPicture *picture;
+  GArray *blocks; /* Block */
+} Plot;
+
+static bool
+is_in (const Block *b, const LsDrawnItem *item, guint i)
+{
+  if (b->kind != item->kind || b->has_edge != item->has_edge)
+    return false;
+  if (item->kind == LS_DRAWN_AREA)
+    return b->only == i;
+  return item->kind == LS_DRAWN_BOX
+      || (b->paint == item->paint && b->width == item->width && b->is_dashed == item->is_dashed);
+}
+
+static void
+add_block (Plot *p, int layer, const LsDrawnItem *item, guint i, guint first)
+{
+  for (guint k = first; k < p->blocks->len; k++)
+    if (is_in (&g_array_index (p->blocks, Block, k), item, i))
+      return;
+  const Block block = { layer,
+                        item->kind,
+                        item->has_edge,
+                        item->is_dashed,
+                        item->paint,
+                        item->width,
+                        item->kind == LS_DRAWN_AREA ? i : G_MAXUINT };
+  g_array_append_val (p->blocks, block);
+}
+
+/* Areas, then boxes, then lines of each layer. */
+static void
+find_blocks (Plot *p)
+{
+  static const LsDrawnKind kinds[] = { LS_DRAWN_AREA, LS_DRAWN_BOX, LS_DRAWN_LINE };
+  for (int layer = 0; layer < LS_N_LAYERS; layer++) {
+    guint first = p->blocks->len;
+    for (guint k = 0; k < G_N_ELEMENTS (kinds); k++)
+      for (guint i = 0; i < p->d->layers[layer]->len; i++) {
+        const LsDrawnItem *item = &g_array_index (p->d->layers[layer], LsDrawnItem, i);
+        if (item->kind == kinds[k])
+          add_block (p, layer, item, i, first);
+      }
+  }
+}
+
+#include "show/drawing_gnuplot_text.h"
+
+/* An LsDrawing as .png or .gp. */
+static gboolean
+ls_drawing_plot (const LsDrawing *d, const char *path, GError **error)
+{
+  g_auto (LsPicture) picture = { 0 };
+  if (!ls_picture_init (&picture, path, error))
+    return FALSE;
+  Plot plot = { d, &picture, g_array_new (FALSE, FALSE, sizeof (Block)) };
+  find_blocks (&plot);
+  gboolean ok = ls_picture_draw (&picture, write_data, write_script, &plot, error);
+  g_array_unref (plot.blocks);
+  return ok;
+}
 
 #define CURVE_STEPS 24
 #define HEAD        6.0 /* of an arrow, pixels */

@@ -104,7 +104,4 @@ struct LsDrawing {
   GStringChunk *texts;
 };
 
-/* show/draw/drawing_gnuplot.c: an LsDrawing as .png or .gp. */
-gboolean ls_drawing_plot (const LsDrawing *drawing, const char *path, GError **error);
-
 #endif

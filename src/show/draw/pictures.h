@@ -38,7 +38,7 @@ typedef struct {
   const GArray *ranks; /* uint32_t; NULL: all, or one of each role             */
   LsTime from, to;     /* from the start of the step; to 0: its end            */
   guint width;         /* pixels                                               */
-  bool has_arrows;     /* as of show/draw/timeline_draw.h                      */
+  bool has_arrows;     /* as of show/draw/draw_timeline.c                      */
 } LsTimelinePicture;
 
 #define LS_TIMELINE_WIDTH     1600

@@ -25,14 +25,14 @@ char *ls_fitted_report_to_text (const LsFittedReport *report);
 /* The same of measured collectives. */
 char *ls_nccl_report_to_text (const LsNcclFitReport *report);
 
-/* --- write_kernel.c: times of kernels, for people and for programs (`kernel --json`) --------------- */
+/* --- write_fits.c: times of kernels, for people and for programs (`kernel --json`) --------------- */
 
 /* Newly allocated, ending in a newline. */
 char *ls_kernel_rows_to_json (const LsKernelRows *rows);
 /* All of a single kernel; a line each of up to 40; of more measured ones the errors. */
 char *ls_kernel_rows_to_text (const LsKernelRows *rows);
 
-/* --- write_scores.c -------------------------------------------------------------------------------- */
+/* --- write_fits.c -------------------------------------------------------------------------------- */
 
 /* A scoreboard of predictions against measurements, for people, for programs (`validate --json`), and as a
  * table in Markdown. */

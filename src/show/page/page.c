@@ -1,12 +1,15 @@
 #include "show/page/page.h"
 
-#include <string.h>
-
+#include <lockstep/units.h>
 #include <page_assets.h>
+#include <string.h>
 
 #include "data/text/json_out.h"
 #include "data/text/write_file.h"
 #include "show/draw/palette.h"
+#include "show/draw/pictures.h"
+#include "show/page/page_parts.h"
+#include "show/run/timeline_boxes.h"
 
 typedef struct {
   const char *name; /* static */
@@ -172,4 +175,190 @@ ls_page_format (const LsPage *p, const char *version, const char *command)
   append_scripts (out);
   g_string_append (out, "</script>\n</body>\n</html>\n");
   return g_string_free (out, FALSE);
+}
+
+/* ---- page parts ---- */
+
+/* To the nearest. */
+static int64_t
+nanoseconds (LsTime ps)
+{
+  return (ps + (ps >= 0 ? LS_NS / 2 : -(LS_NS / 2))) / LS_NS;
+}
+
+/* --- a timeline: columns of whole numbers, which pack better than rows ------------------------------ */
+
+#define MAX_ROWS        64
+#define SHORTEST_STRIPS 2000 /* of the window, as so many parts: shorter strips and gaps are drawn as one */
+
+/* What a rank did not compute for: a strip of a part of the step. */
+typedef struct {
+  LsTime from, to;
+  double height;
+  int part; /* from LS_PART_EXPOSED_TP on */
+} Strip;
+
+typedef struct {
+  uint32_t rank;
+  GArray *boxes, *strips;   /* LsTimelineBox, Strip */
+  const LsRankSpans *spans; /* NULL: its ops are not there */
+} Rank;
+
+typedef struct {
+  const LsTimeline *of;
+  Rank ranks[MAX_ROWS];
+  guint n;
+  uint32_t *index;        /* of ranks whose ops are there, in the list of ranks, + 1 */
+  GArray *messages;       /* LsP2pPair */
+  GHashTable *name_index; /* name -> index + 1; borrowed from the plan */
+  GPtrArray *names;
+} Timeline;
+
+static LsTime
+resolution_of (const LsTimeline *t)
+{
+  return MAX (1, (t->window_end - t->window_start) / SHORTEST_STRIPS);
+}
+
+static GArray *
+strips_of (const LsTimeline *t, uint32_t rank)
+{
+  GArray *all = g_array_new (FALSE, FALSE, sizeof (Strip));
+  g_autoptr (GPtrArray) parts = ls_timeline_strips (t, rank, resolution_of (t));
+  for (int part = LS_PART_EXPOSED_TP; part < LS_N_PARTS; part++)
+    for (guint i = 0; i < ((const GArray *) parts->pdata[part])->len; i++) {
+      const LsTimelineStrip *s = &g_array_index ((GArray *) parts->pdata[part], LsTimelineStrip, i);
+      const Strip strip = { s->from, s->to, s->height, part - LS_PART_EXPOSED_TP };
+      g_array_append_val (all, strip);
+    }
+  return all;
+}
+
+static int64_t
+index_of_name (const Timeline *t, const char *name)
+{
+  guint at = GPOINTER_TO_UINT (g_hash_table_lookup (t->name_index, name));
+  if (at > 0)
+    return at - 1;
+  g_ptr_array_add (t->names, (gpointer) name);
+  g_hash_table_insert (t->name_index, (gpointer) name, GUINT_TO_POINTER (t->names->len));
+  return t->names->len - 1;
+}
+
+static const LsOp *
+op_of (const Timeline *t, const Rank *r, const LsSpan *s)
+{
+  return ls_span_op (t->of, r->rank, s);
+}
+
+static int64_t
+start_of (const Timeline *t, const LsSpan *s)
+{
+  return nanoseconds (s->start - t->of->window_start);
+}
+
+static int64_t
+wait_of (const LsOp *op, const LsSpan *s)
+{
+  if (ls_op_is_communication (op->kind))
+    return s->matched == LS_TIME_NEVER ? -1 : nanoseconds (s->matched - s->start);
+  bool is_slower = ls_op_takes (op->kind, LS_TAKES_GPU) && s->end != LS_TIME_NEVER
+      && s->matched != LS_TIME_NEVER && s->end - s->start > s->matched;
+  return is_slower ? nanoseconds (s->end - s->start - s->matched) : 0;
+}
+
+#include "show/page_timeline_keys.h"
+
+static void
+timeline_init (Timeline *t, const LsTimeline *of)
+{
+  uint64_t n_ops = 0;
+  g_autoptr (GArray) rows = ls_timeline_rows (of, MAX_ROWS);
+  *t = (Timeline) { .of = of,
+                    .n = rows->len,
+                    .index = g_new0 (uint32_t, of->n_ranks),
+                    .messages = ls_p2p_pairs (of),
+                    .name_index = g_hash_table_new (g_str_hash, g_str_equal),
+                    .names = g_ptr_array_new () };
+  for (guint i = 0; i < rows->len; i++) {
+    uint32_t rank = ls_timeline_representative (of, g_array_index (rows, uint32_t, i));
+    const LsRankSpans *spans = ls_timeline_spans (of, rank);
+    n_ops += spans->n;
+    t->index[rank] = n_ops <= LS_PAGE_MAX_OPS ? i + 1 : 0;
+    t->ranks[i] = (Rank) { rank, ls_timeline_boxes (of, rank, resolution_of (of)), strips_of (of, rank),
+                           n_ops <= LS_PAGE_MAX_OPS ? spans : NULL };
+  }
+}
+
+static void
+timeline_clear (Timeline *t)
+{
+  for (guint i = 0; i < t->n; i++) {
+    g_array_unref (t->ranks[i].boxes);
+    g_array_unref (t->ranks[i].strips);
+  }
+  g_free (t->index);
+  g_array_unref (t->messages);
+  g_hash_table_unref (t->name_index);
+  g_ptr_array_unref (t->names);
+}
+
+char *
+ls_page_timeline (const LsTimeline *of)
+{
+  Timeline t;
+  LsJsonOut w;
+  GString *text = g_string_new (NULL);
+  timeline_init (&t, of);
+  ls_json_out_init (&w, text, 0);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_schema (&w, "page-timeline");
+  ls_keys_page_timeline (&w, &t);
+  ls_json_out_end_object (&w);
+  timeline_clear (&t);
+  return g_string_free (text, FALSE);
+}
+
+/* --- memory over it --------------------------------------------------------------------------------- */
+
+#define N_COLUMNS 1000
+
+static void
+add_curve (LsJsonOut *w, const GArray *samples, LsTime window)
+{
+  g_autoptr (GArray) thin = ls_memory_samples_thin (samples, window, N_COLUMNS);
+  ls_json_out_begin_array (w, "at");
+  for (guint i = 0; i < thin->len; i++)
+    ls_json_out_int (w, NULL, nanoseconds (g_array_index (thin, LsMemorySample, i).at));
+  ls_json_out_end_array (w);
+  ls_json_out_begin_object (w, "alive");
+  for (int c = 0; c < LS_N_MEM; c++) {
+    ls_json_out_begin_array (w, ls_mem_category_name ((LsMemCategory) c));
+    for (guint i = 0; i < thin->len; i++)
+      ls_json_out_uint (w, NULL, g_array_index (thin, LsMemorySample, i).alive[c]);
+    ls_json_out_end_array (w);
+  }
+  ls_json_out_end_object (w);
+}
+
+char *
+ls_page_memory (const LsPageMemory *ranks, guint n, LsTime window, uint64_t capacity_bytes)
+{
+  LsJsonOut w;
+  GString *text = g_string_new (NULL);
+  ls_json_out_init (&w, text, 0);
+  ls_json_out_begin_object (&w, NULL);
+  ls_json_out_schema (&w, "page-memory");
+  ls_json_out_int (&w, "window", nanoseconds (window));
+  ls_json_out_uint (&w, "capacity_bytes", capacity_bytes);
+  ls_json_out_begin_array (&w, "ranks");
+  for (guint i = 0; i < n; i++) {
+    ls_json_out_begin_object (&w, NULL);
+    ls_json_out_uint (&w, "rank", ranks[i].rank);
+    add_curve (&w, ranks[i].samples, window);
+    ls_json_out_end_object (&w);
+  }
+  ls_json_out_end_array (&w);
+  ls_json_out_end_object (&w);
+  return g_string_free (text, FALSE);
 }

@@ -49,7 +49,7 @@ typedef struct {
 gboolean ls_trace_chrome_write (const LsChromeTrace *trace, const char *path, GError **error);
 guint64 ls_trace_chrome_left_out (const LsTimeline *t, const LsTraceSize *size);
 
-/* --- for trace_counters.c --------------------------------------------------------------------------- */
+/* --- for trace_chrome.c --------------------------------------------------------------------------- */
 
 /* Events of a Chrome trace (private to show/run/trace_*.c). */
 
@@ -64,16 +64,8 @@ typedef struct {
 } Trace;
 
 void trace_begin_event (Trace *w, char phase, const char *name, uint32_t rank);
-/* Picoseconds as exact microseconds. */
-void trace_put_us (Trace *w, const char *key, LsTime ps);
-void trace_put_string (Trace *w, const char *text);
 
-/* What of a span lies in the window, as offsets from its start; false: nothing. */
-bool trace_cut (const LsTimeline *t, const LsSpan *s, LsTime *ret_from, LsTime *ret_to);
 /* Bytes that a member of a collective sends to others, or that a transfer sends. */
 double trace_sent_bytes (const LsTimeline *t, uint32_t rank, const LsOp *op);
-
-/* show/run/trace_counters.c */
-void trace_put_counters (Trace *w, uint32_t rank);
 
 #endif

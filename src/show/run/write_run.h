@@ -108,7 +108,7 @@ char *ls_memory_to_text (const LsMemoryTable *t);
 char *ls_memory_to_json (const LsMemoryTable *t);
 char *ls_memory_to_csv (const LsMemoryTable *t);
 
-/* --- write_spans.c --------------------------------------------------------------------------------- */
+/* --- write_summary.c --------------------------------------------------------------------------------- */
 
 /* `run --links`: what each link of the cluster carried in the window, a row per trunk, idle ones too, in the
  * order of the cluster. */

@@ -106,7 +106,7 @@ half_of_an_nvswitch_node_sends_all_it_has (void)
   LS_CHECK (isnan (ls_topo_cluster_bisection (c).payload));
 }
 
-/* Six NVLinks of a DGX-1 join GPU 0-3 to 4-7 (nvlink_mesh.c). */
+/* Six NVLinks of a DGX-1 join GPU 0-3 to 4-7 (interior_server.c). */
 static void
 the_hybrid_cube_is_cut_at_six_links (void)
 {

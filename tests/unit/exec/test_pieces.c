@@ -228,7 +228,7 @@ what_cannot_be_paired_is_refused (void)
   }
 }
 
-/* Pins shared experts beside the exchange of tokens (lower/layers/lower_shared.c): they do all that they do
+/* Pins shared experts beside the exchange of tokens (lower/layers/lower_experts.c): they do all that they do
  * before it, with the same bytes on every link, sooner; they begin with the exchange, what is behind it waits
  * for it alone, and what needs them for them. */
 

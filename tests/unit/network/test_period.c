@@ -2,7 +2,7 @@
  * period (network/period.c), to the bit: by rings and by PAT, in groups, pods and neither, for members next
  * to each other and far apart. So are those of the first period of each sort of trees, in all that are like it
  * (network/double_tree.h). Calls that do not repeat, or have a root, are planned whole. NICs are counted
- * host by host where one has failed. Loads that are added up by place (network/place_loads.c) are those of
+ * host by host where one has failed. Loads that are added up by place (network/rounds.c) are those of
  * routes. */
 #include "fixtures.h"
 #include "network/double_tree.h"
