@@ -327,10 +327,11 @@ note_contradictions (const LsJobAnswer *j, const LsModel *model, GPtrArray *note
     return;
   g_ptr_array_add (words, NULL);
   g_autofree char *all = g_strjoinv ("; ", (char **) words->pdata);
-  g_ptr_array_add (notes,
-                   g_strdup_printf ("%s contradicts this job: %s. Its length, batch, model or number "
-                                    "of %ss may be another",
-                                    m->source ? m->source : "--measured", all, j->job->report.chip));
+  g_ptr_array_add (
+      notes,
+      g_strdup_printf ("warning: %s contradicts this job: %s. Its length, batch, model or number "
+                       "of %ss may be another",
+                       m->source ? m->source : "--measured", all, j->job->report.chip));
 }
 
 /* The interval, what the numbers say, and how it is called. */
