@@ -304,15 +304,12 @@ ls_layer_kernels_of_side (const LsStepSide *side)
 static LsLayerPart
 part_of_operator (const LsOperator *op)
 {
-  if (op->is_norm || g_str_has_suffix (op->name, "-norm"))
-    return LS_LAYER_NORM;
-  if (op->is_activation)
-    return LS_LAYER_ACTIVATION;
-  if (strcmp (op->name, "rope") == 0)
-    return LS_LAYER_ROPE;
-  if (g_str_has_prefix (op->name, "attention") && !g_str_has_suffix (op->name, "-add"))
-    return LS_LAYER_COPIES;
-  return g_str_has_suffix (op->name, "-add") ? LS_LAYER_RESIDUAL : LS_LAYER_BESIDE;
+  static const LsLayerPart parts[] = {
+    [LS_OPERATOR_OTHER] = LS_LAYER_BESIDE,     [LS_OPERATOR_NORM] = LS_LAYER_NORM,
+    [LS_OPERATOR_QKV] = LS_LAYER_BESIDE,       [LS_OPERATOR_ROPE] = LS_LAYER_ROPE,
+    [LS_OPERATOR_ATTENTION] = LS_LAYER_COPIES, [LS_OPERATOR_RESIDUAL] = LS_LAYER_RESIDUAL,
+  };
+  return op->is_norm ? LS_LAYER_NORM : op->is_activation ? LS_LAYER_ACTIVATION : parts[op->role];
 }
 
 static LsLayerPart
@@ -341,10 +338,10 @@ typedef struct {
 static void
 add_kernels (LsPassKernels *p, const Cost *cost, const LsOperator *op, const LsKernel *kernels, guint n)
 {
-  bool is_qkv = strcmp (op->name, "qkv") == 0, is_behind = false;
+  bool is_behind = false;
   for (guint i = 0; i < n; i++) {
     LsLayerPart part = part_of_kernel (op, &kernels[i]);
-    is_behind |= is_qkv && part == LS_LAYER_GEMM;
+    is_behind |= op->role == LS_OPERATOR_QKV && part == LS_LAYER_GEMM;
     add (p, is_behind && part == LS_LAYER_BESIDE ? LS_LAYER_ROPE : part,
          ls_kernel_cost (cost->calibration, cost->gpu, &kernels[i]).alone);
   }

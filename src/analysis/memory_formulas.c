@@ -41,9 +41,9 @@ ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
     return NAN;
   double per_chunk = (double) m->n_layers / n_chunks;
   uint32_t n_mb = ls_strategy_micro_batches (s, 0);
-  if (s->pp == 1 && s->vpp == 1)
-    return g_str_equal (s->schedule, "none") ? per_chunk : NAN;
   const LsSched *sched = ls_sched_find (s->schedule);
+  if (s->pp == 1 && s->vpp == 1)
+    return sched && sched->use == LS_SCHED_ONE_STAGE ? per_chunk : NAN;
   bool is_published = sched && sched->in_flight && !sched->is_split; /* split backwards keep more */
   const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
   return is_published ? (double) ls_sched_in_flight (sched, &shape, pp_rank) * per_chunk : NAN;

@@ -194,8 +194,8 @@ allow (const Proposals *p, LsChange *change, const char *key)
 {
   const LsStrategy *said = &p->spec->strategy;
   if (strcmp (key, "pp") == 0 && p->s->pp == 1) {
-    if (g_strcmp0 (said->schedule, "none") == 0)
-      ls_change_set (change, "schedule", "1f1b");
+    if (said->schedule && ls_sched_find (said->schedule) == ls_sched_usual (1, 1))
+      ls_change_set (change, "schedule", "%s", ls_sched_usual (2, 1)->name);
     if (said->p2p == LS_P2P_NONE)
       ls_change_set (change, "p2p", "auto");
   } else if (strcmp (key, "tp") != 0 && said->dp_kind == LS_DP_NONE)

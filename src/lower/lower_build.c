@@ -152,8 +152,10 @@ build_finish (Build *b, const char *segment)
     launch_graphs (b);
   if (l->s->launch_blocking)
     block_on_launches (b);
-  if (b->is_too_long && !l->too_long)
+  if (b->is_too_long && !l->too_long) {
     l->too_long = g_strdup (name);
+    l->is_end_too_long = b->is_end;
+  }
   LsSegment seg = { .name = ls_arena_strdup (l->plan->arena, name), .n_ops = b->ops->len };
   seg.ops = ls_arena_new_array (l->plan->arena, LsOp, b->ops->len);
   if (b->ops->len > 0)
@@ -356,8 +358,8 @@ refuse_long_segment (const Lower *l, GError **error)
 {
   const LsStrategy *s = l->s;
   uint32_t n_layers = l->model->n_layers, copies = s->dp * s->cp;
-  bool is_end = g_str_has_prefix (l->too_long, "end"), /* the optimizer */
-      has_shards
+  bool is_end = l->is_end_too_long,
+       has_shards
       = s->optimizer_kind ? s->dp_kind == LS_DP_MEGATRON : ls_dp_traits (s->dp_kind)->stages >> 1 & 1;
   const struct {
     bool is_possible;

@@ -43,6 +43,7 @@ typedef struct Build {
   uint16_t layer;               /* stamped on what is emitted               */
   bool is_counted;              /* likewise: of an operator of counted tokens */
   struct DpPass *pass;          /* of lower_dp.h, while one is built        */
+  bool is_end;                  /* of the end of a step: the optimizer      */
   bool is_too_long;             /* ops were dropped                         */
   uint32_t segment;             /* that build_reuses() found                */
   uint32_t layer_kind;          /* of the attention at hand, with cp > 1    */

@@ -85,6 +85,7 @@ typedef struct {
   GArray *kernels;        /* LsKernel                                               */
   GHashTable *kernel_ids; /* LsKernel -> index + 1                               */
   char *too_long;         /* a segment of more than MAX_OPS ops: the plan is void   */
+  bool is_end_too_long;   /* it is the end of a step: the optimizer                 */
 } Lower;
 
 /* Of a pass whose documents have that number: 0 is the mean, others are one above those of the packing. NULL:

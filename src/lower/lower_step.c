@@ -257,6 +257,7 @@ segment_step_end (Lower *l, uint32_t pp_rank)
 {
   Build b;
   build_init (&b, l);
+  b.is_end = true;
   if (l->backend->reduce_rest)
     l->backend->reduce_rest (&b, pp_rank);
   reduce_pipes (&b, pp_rank);

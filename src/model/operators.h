@@ -71,8 +71,19 @@ typedef struct {
   uint64_t bytes[LS_OPERATOR_MAX_EXCHANGES]; /* what a rank sends in each */
 } LsExchange;
 
+/* What an operator is in its layer, where somebody asks. */
+typedef enum {
+  LS_OPERATOR_OTHER,
+  LS_OPERATOR_NORM,
+  LS_OPERATOR_QKV,       /* the product that makes queries, keys and values */
+  LS_OPERATOR_ROPE,      /* their rotation                                  */
+  LS_OPERATOR_ATTENTION, /* the attention, or a part of it                  */
+  LS_OPERATOR_RESIDUAL,  /* a sum with what passed by                       */
+} LsOperatorRole;
+
 typedef struct {
-  const char *name; /* static */
+  const char *name; /* static; for people */
+  LsOperatorRole role;
   LsTpMode tp;
   bool attention_core; /* recomputed by selective recomputation (Korthikanti et al. 2022, section 5) */
   uint8_t n_fwd, n_igrad, n_wgrad, n_params;

@@ -159,6 +159,7 @@ append_scores (GArray *operators, const LsCut *cut)
   uint64_t s = cut->shard->seq, d = cut->model->head_dim;
   bool has_alibi = cut->model->position == LS_POSITION_ALIBI;
   LsOperator *op = ls_operator_append (operators, "attention-scores", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
 
   op->attention_core = true;
   if (repeats_heads (cut, LS_RECIPE_SCORES))
@@ -178,6 +179,7 @@ static void
 append_softmax (GArray *operators, const LsCut *cut)
 {
   LsOperator *op = ls_operator_append (operators, "attention-softmax", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
   double lower_triangle = (cut->shard->seq + 1.0) / (2.0 * cut->shard->seq);
 
   op->attention_core = true;
@@ -194,6 +196,7 @@ static void
 append_dropout (GArray *operators, const LsCut *cut)
 {
   LsOperator *op = ls_operator_append (operators, "attention-dropout", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
 
   op->attention_core = true;
   ls_operator_fwd (op,
@@ -210,6 +213,7 @@ append_context (GArray *operators, const LsCut *cut)
 {
   uint64_t s = cut->shard->seq, d = ls_model_v_dim (cut->model);
   LsOperator *op = ls_operator_append (operators, "attention-context", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
 
   op->attention_core = true;
   if (repeats_heads (cut, LS_RECIPE_CONTEXT))
@@ -313,6 +317,7 @@ static void
 append_pad (GArray *operators, const LsCut *cut)
 {
   LsOperator *op = ls_operator_append (operators, "attention-pad", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
   ls_operator_fwd (
       op, ls_cut_stream (cut, "pad-zero", LS_KERNEL_MEMSET, cut->tokens, cut->context_width, cut->elt));
   ls_operator_fwd (
@@ -355,6 +360,7 @@ append_flash (GArray *operators, const LsCut *cut)
     append_unpad (operators, cut, "unpad-v", cut->v_width);
   }
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
 
   op->layer_kind = cut->kind;
   op->attention_core = cut->shard->flash_is_core;
@@ -387,6 +393,7 @@ append_qk_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t 
 {
   bool is_over_all = cut->model->qk_norm_over == LS_QK_NORM_ALL;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  op->role = LS_OPERATOR_NORM;
   ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
@@ -433,6 +440,7 @@ void
 ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width)
 {
   LsOperator *op = ls_operator_append (operators, "attention-gate", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
   ls_operator_fwd (
       op, ls_cut_stream (cut, "attention-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
   ls_operator_igrad (
@@ -448,6 +456,7 @@ append_rope (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t width = cut->q_width + own_key_width (cut);
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
+  op->role = LS_OPERATOR_ROPE;
 
   if (m->rotary_dim > 0)
     width = width / m->head_dim * m->rotary_dim;

@@ -47,6 +47,7 @@ ls_operators_laurel (GArray *operators, const LsCut *cut)
   append_product (operators, cut, &up_names, r, h);
   ls_operators_norm (operators, cut, &place, cut->elt);
   op = ls_operator_append (operators, "laurel-add", LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
   ls_operator_fwd (op, pass (cut, "laurel-sum", h, 3));
   ls_operator_fwd (op, pass (cut, "laurel-add", h, 3));
   ls_operator_igrad (op, pass (cut, "laurel-add-bwd", h, 2));
@@ -116,6 +117,7 @@ ls_operators_layer_input (GArray *operators, const LsCut *cut)
   append_product (operators, cut, &proj_names, p, h);
   ls_operators_norm (operators, cut, &place, cut->elt);
   op = ls_operator_append (operators, "layer-input-add", LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
   ls_operator_fwd (op, pass (cut, "layer-input-add", h, n > 1 ? 2 * n - 1 : 3));
   ls_operator_igrad (op, pass (cut, "layer-input-grad-add", h, n > 1 ? n : 3));
 }
@@ -134,6 +136,7 @@ ls_operators_layer_inputs (GArray *operators, const LsCut *cut)
   append_product (operators, cut, &all_names, m->hidden, width);
   ls_operators_latent_norm (operators, cut, "layer-inputs-norm", cut->local_tokens * m->n_layers, p);
   LsOperator *op = ls_operator_append (operators, "layer-inputs-add", LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
   ls_operator_fwd (op, pass (cut, "layer-inputs-add", width, 3));
   ls_operator_igrad (op, pass (cut, "layer-inputs-grad", width, 2));
   op->saved_bytes = cut->local_tokens * width * cut->elt; /* for all layers */
@@ -160,6 +163,7 @@ ls_operators_ngram (GArray *operators, const LsCut *cut)
     ls_operator_local_linear (op, cut, &ngram_proj_names, cut->act, ls_ngram_width (m), h);
   }
   LsOperator *op = ls_operator_append (operators, "ngram-add", LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
   ls_operator_fwd (
       op, ls_cut_stream (cut, "ngram-add", LS_KERNEL_ELEMENTWISE, rows, h, (m->ngram_tables + 2) * cut->elt));
   ls_operator_igrad (op, ls_cut_stream (cut, "ngram-add-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt));

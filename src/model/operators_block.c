@@ -128,5 +128,6 @@ ls_operators_block (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, out_names.fwd, LS_TP_NONE);
   ls_operator_local_linear (op, cut, &out_names, cut->shard->dtype, cut->model->hidden, cut->model->hidden);
   op = ls_operator_append (operators, "block-add", LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
   ls_operator_fwd (op, pass (cut, "block-add", 3));
 }

@@ -52,6 +52,7 @@ append_rope (GArray *operators, const LsCut *cut)
   const LsModel *m = cut->model;
   uint64_t width = cut->q_width + m->rope_dim;
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
+  op->role = LS_OPERATOR_ROPE;
   ls_operator_fwd (op,
                    ls_cut_stream (cut, "norm-rope-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
   ls_operator_igrad (op,
@@ -66,6 +67,7 @@ append_attention (GArray *operators, const LsCut *cut)
   uint64_t s = cut->shard->seq, turned = cut->heads * cut->model->rope_dim;
   LsAttentionPart whole = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = 1, .pairs = 0.5 };
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
   ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
   ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
   ls_operator_param (op, cut->heads); /* sinks */

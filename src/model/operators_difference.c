@@ -12,6 +12,7 @@ append_calls (GArray *operators, const LsCut *cut)
   uint64_t s = cut->shard->seq, q = cut->q_width, second = ls_difference_noise_heads (cut->model, cut->heads);
   LsAttentionPart half = { .queries = s, .keys = s, .kv_heads = cut->kv_heads / 2, .pairs = 0.5 };
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
   op->layer_kind = cut->kind;
   for (uint32_t i = 0; i < 4; i++) {
     half.heads = i < 2 ? cut->heads - second : second;
@@ -29,12 +30,14 @@ ls_operators_difference (GArray *operators, const LsCut *cut)
            rows = cut->tokens * (made / pair);
   append_calls (operators, cut);
   LsOperator *op = ls_operator_append (operators, "attention-difference", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
   ls_operator_fwd (op, ls_cut_pass (cut, "attention-join", q, 4));
   ls_operator_fwd (op, ls_cut_pass (cut, "attention-difference", 2 * q + made, 1));
   ls_operator_igrad (op, ls_cut_pass (cut, "attention-difference-bwd", 2 * q + made, 1));
   ls_operator_igrad (op, ls_cut_pass (cut, "attention-part", q, 4));
   op->saved_bytes = cut->tokens * (2 * q - made) * cut->elt; /* the second */
   op = ls_operator_append (operators, "difference-norm", LS_TP_NONE);
+  op->role = LS_OPERATOR_NORM;
   ls_operator_fwd (op, ls_cut_stream (cut, "difference-norm", LS_KERNEL_NORM, rows, pair, 2 * cut->elt));
   ls_operator_fwd (op, ls_cut_pass (cut, "difference-factor", made, 2));
   ls_operator_igrad (op, ls_cut_pass (cut, "difference-factor-bwd", made, 2));

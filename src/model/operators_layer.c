@@ -53,6 +53,7 @@ ls_operators_qkv (GArray *operators, const LsCut *cut)
   bool is_unfused = cut->shard->attention == LS_ATTENTION_UNFUSED,
        is_listed = ls_cut_lists (cut, LS_RECIPE_QKV);
   LsOperator *op = ls_operator_append (operators, "qkv", LS_TP_COLUMN);
+  op->role = LS_OPERATOR_QKV;
 
   if (!is_listed && keys > 0 && (is_unfused || cut->shard->qkv_layout != LS_QKV_JOINT))
     ls_operator_igrad (
@@ -120,6 +121,7 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
   const LsModel *m = cut->model;
   uint64_t rows = cut->local_tokens, h = m->hidden;
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
+  op->role = LS_OPERATOR_RESIDUAL;
   bool is_experts = which == LS_RECIPE_MLP_ADD && cut->kind & LS_LAYER_EXPERTS, /* whose biases are theirs */
       is_biased = m->linear_bias && !is_experts, is_apart = is_biased && cut->shard->bias_is_apart,
        has_bias = is_biased && !is_apart;

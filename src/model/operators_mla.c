@@ -174,6 +174,7 @@ append_rope (GArray *operators, const LsCut *cut)
   uint64_t read = cut->heads * (nope + m->v_dim) + m->rope_dim,
            written = cut->heads * (m->head_dim + m->v_dim);
   LsOperator *op = ls_operator_append (operators, "rope", LS_TP_NONE);
+  op->role = LS_OPERATOR_ROPE;
   LsKernel fwd = ls_cut_stream (cut, "mla-rope-fwd", LS_KERNEL_ELEMENTWISE, cut->tokens,
                                 queries + read + written, cut->elt);
   LsKernel bwd = fwd;
@@ -244,6 +245,7 @@ append_attention (GArray *operators, const LsCut *cut)
   LsAttentionPart whole
       = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = cut->heads, .pairs = 0.5 };
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
   op->is_latent_attention = true;
   op->layer_kind = cut->kind;
   op->attention_core = cut->shard->flash_is_core;

@@ -428,6 +428,7 @@ append_attention_kv (GArray *operators, const LsCut *cut, const Experts *x)
 {
   uint64_t h = cut->model->hidden, width = cut->k_width + cut->v_width;
   LsOperator *op = ls_operator_append (operators, kv_names.fwd, LS_TP_COLUMN);
+  op->role = LS_OPERATOR_ATTENTION;
   ls_operator_linear (op, cut, &kv_names, cut->shard->dtype, h, width);
   ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
   ls_operator_weight (op, LS_TENSOR_ROWS, width, h, 1);
@@ -441,6 +442,7 @@ append_attention_router (GArray *operators, const LsCut *cut)
 {
   uint64_t rows = cut->local_tokens, n = cut->model->attention_experts, h = cut->model->hidden;
   LsOperator *op = ls_operator_append (operators, attention_router_names.fwd, LS_TP_NONE);
+  op->role = LS_OPERATOR_ATTENTION;
   ls_operator_igrad (
       op,
       ls_cut_stream (cut, "router-softmax-bwd", LS_KERNEL_SOFTMAX, rows, n, cut->elt + 2 * FP32_BYTES + 1));
@@ -453,7 +455,7 @@ append_attention_router (GArray *operators, const LsCut *cut)
 }
 
 /* Rows so wide, in another order: so many are moved each way. */
-static void
+static LsOperator *
 append_order (GArray *operators, const Experts *x, const char *name, const char *grad_name, uint64_t rows,
               uint64_t width, uint64_t kept)
 {
@@ -461,6 +463,7 @@ append_order (GArray *operators, const Experts *x, const char *name, const char 
   ls_operator_fwd (op, ls_cut_stream (&x->cut, name, LS_KERNEL_ELEMENTWISE, rows, width, x->cut.elt));
   ls_operator_igrad (op, ls_cut_stream (&x->cut, grad_name, LS_KERNEL_ELEMENTWISE, rows, width, x->cut.elt));
   op->saved_bytes = kept * width * x->cut.elt;
+  return op;
 }
 
 static void
@@ -475,6 +478,7 @@ static void
 append_attention_sum (GArray *operators, const Experts *x)
 {
   LsOperator *op = ls_operator_append (operators, "attention-sum", LS_TP_ROW);
+  op->role = LS_OPERATOR_ATTENTION;
   ls_operator_fwd (op, row_copy (x, "attention-sum", x->local + x->sent));
   ls_operator_igrad (op, row_copy (x, "attention-sum-bwd", x->local + 2 * x->sent));
   op->saved_bytes = x->sent * x->width * x->cut.elt;
@@ -489,7 +493,8 @@ ls_operators_attention_experts (GArray *operators, const LsCut *cut)
            context = cut->context_width / cut->model->attention_top_k;
   append_attention_kv (operators, cut, &x);
   append_attention_router (operators, cut);
-  append_order (operators, &x, "attention-group", "attention-group-bwd", x.local + x.sent, h, 0);
+  append_order (operators, &x, "attention-group", "attention-group-bwd", x.local + x.sent, h, 0)->role
+      = LS_OPERATOR_ATTENTION;
   append_attention_linear (operators, &x, &query_names, LS_TENSOR_ROWS, h, query);
   append_order (operators, &x, "query-ungroup", "query-ungroup-bwd", 2 * x.sent, query, x.sent); /* Q */
   ls_operators_attention (operators, cut);

@@ -34,6 +34,16 @@ ls_sched_at (guint i)
   return i < G_N_ELEMENTS (registry) ? registry[i] : NULL;
 }
 
+const LsSched *
+ls_sched_usual (uint32_t pp, uint32_t vpp)
+{
+  LsSchedUse use = vpp > 1 ? LS_SCHED_CHUNKS : pp > 1 ? LS_SCHED_STAGES : LS_SCHED_ONE_STAGE;
+  for (guint i = 0; i < G_N_ELEMENTS (registry); i++)
+    if (registry[i]->use == use)
+      return registry[i];
+  return NULL;
+}
+
 /* What the types of an action and a layout hold. */
 static const char *
 refuse_size (const LsSched *sched, const LsSchedShape *shape)

@@ -93,8 +93,17 @@ typedef enum {
   LS_RECIPE_UNFLUSHED, /* steps are not flushed: lower/pipeline/lower_pipedream.c; needs n_versions */
 } LsSchedRecipe;
 
+/* Which schedule is meant where none is named: of one stage, of several, of several chunks on each. */
+typedef enum {
+  LS_SCHED_OTHER,
+  LS_SCHED_ONE_STAGE,
+  LS_SCHED_STAGES,
+  LS_SCHED_CHUNKS,
+} LsSchedUse;
+
 typedef struct {
-  const char *name; /* "1f1b" */
+  const char *name; /* "1f1b"; for people and files */
+  LsSchedUse use;
   LsPlacement placement;
   LsSchedRecipe recipe;
   uint32_t knobs;          /* LsSchedKnob that it has                              */
@@ -123,6 +132,7 @@ typedef struct {
 
 const LsSched *ls_sched_find (const char *name); /* in any case of letters; NULL if unknown */
 const LsSched *ls_sched_at (guint i);            /* NULL past the end */
+const LsSched *ls_sched_usual (uint32_t pp, uint32_t vpp);
 
 /* NULL if the schedule can be made for the shape, else a static text with the rule that
  * the shape breaks. */

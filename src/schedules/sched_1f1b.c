@@ -41,6 +41,7 @@ ls_sched_in_flight_1f1b (const LsSchedShape *shape, uint32_t rank)
 
 const LsSched ls_sched_1f1b = {
   .name = "1f1b",
+  .use = LS_SCHED_STAGES,
   .recipe = LS_RECIPE_MEGATRON,
   .refusal = refusal,
   .order = order,

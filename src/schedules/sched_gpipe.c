@@ -42,6 +42,7 @@ order_none (const LsSchedShape *shape, uint32_t rank, GArray *actions)
 
 const LsSched ls_sched_none = {
   .name = "none",
+  .use = LS_SCHED_ONE_STAGE,
   .recipe = LS_RECIPE_MEGATRON,
   .knobs = LS_SCHED_PAIRS,
   .refusal = refusal,

@@ -125,6 +125,7 @@ in_flight (const LsSchedShape *shape, uint32_t rank)
 
 const LsSched ls_sched_interleaved = {
   .name = "interleaved-1f1b",
+  .use = LS_SCHED_CHUNKS,
   .recipe = LS_RECIPE_MEGATRON,
   .knobs = LS_SCHED_GROUP | LS_SCHED_ROUNDS | LS_SCHED_PAIRS,
   .refusal = refusal,

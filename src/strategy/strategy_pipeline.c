@@ -53,12 +53,12 @@ check_p2p (const LsStrategy *s, const LsSched *sched, LsDiagList *diags)
               "expected batched or scatter-gather, as %s waits for every p2p (Megatron-LM overlaps"
               " it only with interleaved-1f1b); got overlapped",
               s->schedule);
-  if (s->p2p == LS_P2P_OVERLAPPED && s->launch_blocking && strcmp (s->schedule, "interleaved-1f1b") == 0)
+  if (s->p2p == LS_P2P_OVERLAPPED && s->launch_blocking && sched->use == LS_SCHED_CHUNKS)
     conflict (diags, "/p2p",
               "expected batched or scatter-gather, as with launch_blocking the host of each stage waits for "
               "a single send"
               " before it asks for what the other sends; got overlapped");
-  if (s->p2p == LS_P2P_DEEPSPEED && strcmp (s->schedule, "1f1b") != 0)
+  if (s->p2p == LS_P2P_DEEPSPEED && sched->use != LS_SCHED_STAGES)
     conflict (diags, "/p2p",
               "expected another kind with %s, as DeepSpeed's pipeline engine has 1f1b only; got deepspeed",
               s->schedule);
@@ -159,7 +159,7 @@ check_pipeline (const LsStrategy *s, const LsModel *m, uint32_t n_micro_batches,
    * micro-batches are legal wherever any number is. */
   LsSchedShape shape = ls_strategy_sched_shape (s, n_micro_batches > 0 ? n_micro_batches : s->pp);
   /* Megatron-LM's rule; the order alone does not need it. Sizes are checked elsewhere. */
-  bool lacks_stages = s->pp < 2 && strcmp (s->schedule, "interleaved-1f1b") == 0;
+  bool lacks_stages = s->pp < 2 && sched->use == LS_SCHED_CHUNKS;
   const char *rule = lacks_stages ? "pp must be greater than 1" : sched->refusal (&shape);
   if (!rule)
     rule = ls_sched_job_refusal (sched, s, m, shape.n_micro_batches);
@@ -502,7 +502,7 @@ check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags
 static void
 check_encoder_stages (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (s->vpp > 1 || strcmp (s->schedule, "1f1b") != 0
+  if (s->vpp > 1 || ls_sched_find (s->schedule) != ls_sched_usual (s->pp, 1)
       || (s->p2p != LS_P2P_BATCHED && s->p2p != LS_P2P_SCATTER_GATHER))
     unsupported (diags, "/schedule",
                  "expected 1f1b, vpp 1 and p2p batched or scatter-gather with an encoder and pp = %u, as "

@@ -186,7 +186,7 @@ fill_pipeline (LsStrategy *s)
   if (s->pp == 1)
     s->p2p = LS_P2P_NONE;
   if (!s->schedule)
-    s->schedule = g_strdup (s->vpp > 1 ? "interleaved-1f1b" : s->pp > 1 ? "1f1b" : "none");
+    s->schedule = g_strdup (ls_sched_usual (s->pp, s->vpp)->name);
   const LsSched *sched = ls_sched_find (s->schedule);
   if (sched && strcmp (sched->name, s->schedule) != 0) { /* "1F1B" */
     g_free (s->schedule);

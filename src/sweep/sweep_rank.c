@@ -21,7 +21,7 @@ static bool
 follows_rule (const LsStrategy *s, uint32_t tp)
 {
   bool is_plain = s->vpp == 1 && s->cp == 1 && !s->tp_overlap && s->micro_batch == 1 && s->zero_stage <= 1;
-  bool is_usual = strcmp (s->schedule, s->pp > 1 ? "1f1b" : "none") == 0;
+  bool is_usual = ls_sched_find (s->schedule) == ls_sched_usual (s->pp, 1);
   return is_plain && is_usual && s->tp == tp && ls_dp_traits (s->dp_kind)->keeps_gradients;
 }
 

@@ -251,7 +251,7 @@ static void
 ablate_p2p (LsAblated *a)
 {
   LsStrategy *s = &a->strategy;
-  if (s->pp > 1 && s->schedule && strcmp (s->schedule, "1f1b") != 0)
+  if (s->pp > 1 && s->schedule && ls_sched_find (s->schedule) != ls_sched_usual (s->pp, 1))
     s->p2p = LS_P2P_OVERLAPPED;
 }
 
