@@ -58,9 +58,4 @@ void ls_strategy_set_balanced (LsStrategy *s, const LsModel *m, const LsPartTime
 /* The same with layers that were found before: [pp * vpp], copied. */
 void ls_strategy_set_layers (LsStrategy *s, const uint32_t *layers);
 
-/* Names of the kernels that copy around the collectives of FSDP; NULL ends them. */
-extern const char *const ls_fsdp_copies[];
-/* And around those of tensor parallelism. */
-extern const char *const ls_tp_copies[];
-
 #endif

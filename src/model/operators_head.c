@@ -287,10 +287,12 @@ static void
 append_gathered_logits (GArray *operators, const LsCut *cut)
 {
   const LsRecipe *copies = ls_recipe_find (cut->shard->recipes, LS_RECIPE_TP, cut->model);
-  const LsRecipeKernel *listed = copies ? ls_recipe_kernel_named (copies->forward, "tp-cut-copy") : NULL;
+  const LsRecipeKernel *listed
+      = copies ? ls_recipe_kernel_named (copies->forward, ls_tp_copies[LS_TP_COPIES_CUT]) : NULL;
   LsOperator *op = ls_operator_append (operators, "logits-gather", LS_TP_GATHER);
-  LsKernel copy = ls_kernel_stream ("tp-cut-copy", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, cut->vocab,
-                                    2.0 * (double) (cut->elt * cut->tokens * cut->vocab), 0);
+  LsKernel copy
+      = ls_kernel_stream (ls_tp_copies[LS_TP_COPIES_CUT], LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens,
+                          cut->vocab, 2.0 * (double) (cut->elt * cut->tokens * cut->vocab), 0);
   copy.access = listed ? (LsAccess) listed->access : LS_ACCESS_NONE;
   ls_operator_igrad (op, copy);
   op->reduce_bytes = cut->elt * cut->tokens * cut->vocab * cut->shard->tp;

@@ -205,6 +205,29 @@ ls_recipes_mask_tokens (const LsRecipes *recipes, const LsModel *model)
   return permute && permute->is_one_hot && model->n_experts > 0;
 }
 
+const char *const ls_tp_copies[LS_N_TP_COPIES + 1] = {
+  [LS_TP_COPIES_GATHERED] = "tp-gather-copy", [LS_TP_COPIES_GATHERED_OF_ONE] = "tp-gather-copy-of-one",
+  [LS_TP_COPIES_LOGITS] = "tp-logits-copy",   [LS_TP_COPIES_SCATTERED] = "tp-scatter-copy",
+  [LS_TP_COPIES_CUT] = "tp-cut-copy",
+};
+
+const char *const ls_fsdp_copies[LS_N_FSDP_COPIES + 1] = {
+  [LS_FSDP_SHARD_CAST] = "shard-cast",
+  [LS_FSDP_GATHER_COPY_IN] = "gather-copy-in",
+  [LS_FSDP_GATHER_COPY_OUT] = "gather-copy-out",
+  [LS_FSDP_RESHARD_COPY] = "reshard-copy",
+  [LS_FSDP_REDUCE_COPY_IN] = "reduce-copy-in",
+  [LS_FSDP_GRAD_CAST] = "grad-cast",
+  [LS_FSDP_GRAD_ACCUMULATE] = "grad-accumulate",
+  [LS_FSDP_GRAD_PREDIVIDE] = "grad-predivide",
+  [LS_FSDP_GRAD_PAD] = "grad-pad",
+  [LS_FSDP_GRAD_POSTDIVIDE] = "grad-postdivide",
+  [LS_FSDP_GRAD_SHARD_CAST] = "grad-shard-cast",
+  [LS_FSDP_GRAD_SHARD_ACCUMULATE] = "grad-shard-accumulate",
+  [LS_FSDP_FLAT_GRAD] = "flat-grad",
+  [LS_FSDP_FLAT_GRAD_ACCUMULATE] = "flat-grad-accumulate",
+};
+
 const LsRecipeKernel *
 ls_recipe_kernel_named (const GArray *kernels, const char *name)
 {

@@ -175,6 +175,35 @@ bool ls_recipes_loop (const LsRecipes *recipes, const LsModel *model);
 bool ls_recipes_mask_tokens (const LsRecipes *recipes, const LsModel *model);
 /* Whether products of experts compute and cast the activation between them, in mxfp8. NULL allowed. */
 bool ls_recipes_fuse_experts (const LsRecipes *recipes);
+/* Copies around collectives of tensor parallelism that a list may have, and kernels around those of FSDP.
+ * Their names, which files and timelines have, end with NULL. */
+typedef enum {
+  LS_TP_COPIES_GATHERED,
+  LS_TP_COPIES_GATHERED_OF_ONE,
+  LS_TP_COPIES_LOGITS,
+  LS_TP_COPIES_SCATTERED,
+  LS_TP_COPIES_CUT,
+  LS_N_TP_COPIES
+} LsTpCopy;
+typedef enum {
+  LS_FSDP_SHARD_CAST,
+  LS_FSDP_GATHER_COPY_IN,
+  LS_FSDP_GATHER_COPY_OUT,
+  LS_FSDP_RESHARD_COPY,
+  LS_FSDP_REDUCE_COPY_IN,
+  LS_FSDP_GRAD_CAST,
+  LS_FSDP_GRAD_ACCUMULATE,
+  LS_FSDP_GRAD_PREDIVIDE,
+  LS_FSDP_GRAD_PAD,
+  LS_FSDP_GRAD_POSTDIVIDE,
+  LS_FSDP_GRAD_SHARD_CAST,
+  LS_FSDP_GRAD_SHARD_ACCUMULATE,
+  LS_FSDP_FLAT_GRAD,
+  LS_FSDP_FLAT_GRAD_ACCUMULATE,
+  LS_N_FSDP_COPIES
+} LsFsdpCopy;
+extern const char *const ls_tp_copies[LS_N_TP_COPIES + 1], *const ls_fsdp_copies[LS_N_FSDP_COPIES + 1];
+
 /* Of an entry's kernels that with this name; NULL: there is none. */
 const LsRecipeKernel *ls_recipe_kernel_named (const GArray *kernels, const char *name);
 /* Whether a rank of these sizes launches it. */

@@ -159,7 +159,7 @@ gather (Build *b, const DpPass *p, Fsdp *f, guint unit)
   uint64_t shard = fsdp_shard_numel (l, u);
   uint32_t kept = fsdp_shard_size (l);
   if (size < kept && shard > 0)
-    fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "shard-cast", shard, shard * (kept + size), NULL, 0);
+    fsdp_kernel (b, p, LS_STREAM_GATHER_IN, LS_FSDP_SHARD_CAST, shard, shard * (kept + size), NULL, 0);
   limit (b, f);
   LsDep ready = { LS_DEP_STREAM, LS_STREAM_GATHER_IN };
   guint first = b->ops->len;
@@ -196,10 +196,10 @@ flatten (Build *b, const DpPass *p, Fsdp *f, guint unit)
 {
   const Lower *l = b->l;
   uint64_t numel = fsdp_numel (fsdp_unit (f, unit)), bytes = numel * fsdp_grad_size (l);
-  uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "flat-grad", numel, 2 * bytes, NULL, 0);
+  uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, LS_FSDP_FLAT_GRAD, numel, 2 * bytes, NULL, 0);
   fsdp_free_grads (b, p, f, unit, op);
   if (fsdp_accumulates_whole (l) && !p->is_first)
-    fsdp_kernel (b, p, LS_STREAM_COMPUTE, "flat-grad-accumulate", numel, 3 * bytes, NULL, 0);
+    fsdp_kernel (b, p, LS_STREAM_COMPUTE, LS_FSDP_FLAT_GRAD_ACCUMULATE, numel, 3 * bytes, NULL, 0);
 }
 
 static void
@@ -213,13 +213,13 @@ reduce (Build *b, const DpPass *p, Fsdp *f, guint unit)
   uint16_t from = dp_last_compute (b), begin = fsdp_wait_compute (b, LS_STREAM_DP);
   fsdp_buffer (b, p, f, unit, FSDP_GRADS, from, numel * size, false);
   if (r != size) {
-    uint16_t op = fsdp_kernel (b, p, LS_STREAM_DP, "grad-cast", numel, numel * (size + r), NULL, 0);
+    uint16_t op = fsdp_kernel (b, p, LS_STREAM_DP, LS_FSDP_GRAD_CAST, numel, numel * (size + r), NULL, 0);
     fsdp_buffer (b, p, f, unit, FSDP_REDUCED, op, numel * r, false);
   }
   if (u->numel[0] % dp_shard (l, false).n != 0)
-    fsdp_kernel (b, p, LS_STREAM_DP, "grad-pad", numel, numel * 2 * r, NULL, 0);
+    fsdp_kernel (b, p, LS_STREAM_DP, LS_FSDP_GRAD_PAD, numel, numel * 2 * r, NULL, 0);
   if (before > 1)
-    fsdp_kernel (b, p, LS_STREAM_DP, "grad-predivide", numel, numel * 2 * r, NULL, 0);
+    fsdp_kernel (b, p, LS_STREAM_DP, LS_FSDP_GRAD_PREDIVIDE, numel, numel * 2 * r, NULL, 0);
   LsDep ready = { LS_DEP_END, begin };
   uint16_t scattered = fsdp_collective (b, u, LS_STREAM_DP, LS_COLL_REDUCE_SCATTER, 0, r, unit, ready);
   fsdp_buffer (b, p, f, unit, FSDP_GRADS, scattered, numel * size, true);

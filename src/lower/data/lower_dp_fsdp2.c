@@ -64,10 +64,10 @@ gather (Build *b, const DpPass *p, Fsdp *f, guint unit)
   guint first = b->ops->len;
   if (size < fsdp_shard_size (l) && part > 0) {
     uint32_t from = n > 0 ? size : fsdp_shard_size (l); /* what a forward left is in 16 bits already */
-    fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "shard-cast", part, part * (from + size), NULL, 0);
+    fsdp_kernel (b, p, LS_STREAM_GATHER_IN, LS_FSDP_SHARD_CAST, part, part * (from + size), NULL, 0);
   }
-  fsdp_kernel (b, p, LS_STREAM_GATHER_IN, "gather-copy-in", part + frozen / size, 2 * (part * size + frozen),
-               NULL, 0);
+  fsdp_kernel (b, p, LS_STREAM_GATHER_IN, LS_FSDP_GATHER_COPY_IN, part + frozen / size,
+               2 * (part * size + frozen), NULL, 0);
   LsDep copied = { LS_DEP_STREAM, LS_STREAM_GATHER_IN };
   f->gathered[unit] = fsdp_collective (b, u, LS_STREAM_GATHER, LS_COLL_ALL_GATHER, n, size, unit, copied);
   fsdp_buffer (b, p, f, unit, FSDP_GATHERED, (uint16_t) first, unit_bytes (l, f, unit), false);
@@ -101,7 +101,7 @@ wait_for_unshard (Build *b, const DpPass *p, Fsdp *f, guint unit)
   if (is_forward)
     free_copied (b, p, f);
   build_join (b, f->gathered[unit]);
-  uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "gather-copy-out", bytes / fsdp_param_size (l),
+  uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, LS_FSDP_GATHER_COPY_OUT, bytes / fsdp_param_size (l),
                              2 * bytes, NULL, 0);
   if (hold (l, unit == f->root) != HOLD_STEP)
     fsdp_buffer (b, p, f, unit, FSDP_PARAMS, op, bytes, false);
@@ -133,8 +133,8 @@ reshard (Build *b, const DpPass *p, Fsdp *f, guint unit)
   uint64_t bytes = unit_bytes (l, f, unit);
   if (n > 0) {
     uint64_t part = dp_part (bytes, n);
-    uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "reshard-copy", part / fsdp_param_size (l), 2 * part,
-                               NULL, 0);
+    uint16_t op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, LS_FSDP_RESHARD_COPY, part / fsdp_param_size (l),
+                               2 * part, NULL, 0);
     fsdp_buffer (b, p, f, unit, FSDP_PART, op, part, false);
   }
   fsdp_buffer (b, p, f, unit, FSDP_PARAMS, dp_last_compute (b), bytes, true);
@@ -164,14 +164,15 @@ reduce (Build *b, const DpPass *p, Fsdp *f, guint unit)
   uint64_t numel = fsdp_numel (u);
   if (f->reducing != FSDP_NONE)
     build_join (b, f->reduce_op);
-  uint16_t copy = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "reduce-copy-in", numel, numel * (size + r), NULL, 0);
+  uint16_t copy
+      = fsdp_kernel (b, p, LS_STREAM_COMPUTE, LS_FSDP_REDUCE_COPY_IN, numel, numel * (size + r), NULL, 0);
   free_reduced (b, p, f, copy);
   fsdp_buffer (b, p, f, unit, FSDP_REDUCED, copy, numel * r, false);
   if (!fsdp_accumulates_whole (l))
     fsdp_free_grads (b, p, f, unit, copy);
   LsDep copied = { LS_DEP_END, copy };
   if (before > 1)
-    fsdp_kernel (b, p, LS_STREAM_DP, "grad-predivide", numel, numel * 2 * r, &copied, 1);
+    fsdp_kernel (b, p, LS_STREAM_DP, LS_FSDP_GRAD_PREDIVIDE, numel, numel * 2 * r, &copied, 1);
   f->reduce_op = fsdp_collective (b, u, LS_STREAM_DP, LS_COLL_REDUCE_SCATTER, 0, r, unit, copied);
   f->reducing = unit;
   fsdp_finish_reduction (b, p, f, unit, f->reduce_op, n / before);
@@ -186,9 +187,10 @@ accumulate (Build *b, const DpPass *p, Fsdp *f, guint unit)
   uint32_t size = fsdp_grad_size (l), r = fsdp_reduce_size (l);
   uint16_t op = dp_last_compute (b);
   if (!p->is_first)
-    op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "grad-accumulate", numel, numel * (size + 2 * r), NULL, 0);
+    op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, LS_FSDP_GRAD_ACCUMULATE, numel, numel * (size + 2 * r), NULL,
+                      0);
   else if (r != size)
-    op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, "grad-cast", numel, numel * (size + r), NULL, 0);
+    op = fsdp_kernel (b, p, LS_STREAM_COMPUTE, LS_FSDP_GRAD_CAST, numel, numel * (size + r), NULL, 0);
   fsdp_free_grads (b, p, f, unit, op);
 }
 

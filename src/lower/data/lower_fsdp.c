@@ -286,29 +286,22 @@ tag_of (const DpPass *p)
 }
 
 /* Kernels of these names, and no others, copy around the collectives. */
-const char *const ls_fsdp_copies[] = { "shard-cast",      "gather-copy-in",       "gather-copy-out",
-                                       "reshard-copy",    "reduce-copy-in",       "grad-cast",
-                                       "grad-accumulate", "grad-predivide",       "grad-pad",
-                                       "grad-postdivide", "grad-shard-cast",      "grad-shard-accumulate",
-                                       "flat-grad",       "flat-grad-accumulate", NULL };
-
 /* As some software launches it. */
 static LsAccess
-access_of (const Lower *l, const char *name)
+access_of (const Lower *l, LsFsdpCopy copy)
 {
   const LsRecipe *r = ls_recipe_find (l->shard.recipes, LS_RECIPE_FSDP, l->model);
-  const LsRecipeKernel *listed = r ? ls_recipe_kernel_named (r->forward, name) : NULL;
-  g_assert (g_strv_contains (ls_fsdp_copies, name));
+  const LsRecipeKernel *listed = r ? ls_recipe_kernel_named (r->forward, ls_fsdp_copies[copy]) : NULL;
   return listed ? (LsAccess) listed->access : LS_ACCESS_NONE;
 }
 
 uint16_t
-fsdp_kernel (Build *b, const DpPass *p, LsStream stream, const char *name, uint64_t numel, uint64_t bytes,
+fsdp_kernel (Build *b, const DpPass *p, LsStream stream, LsFsdpCopy copy, uint64_t numel, uint64_t bytes,
              const LsDep *deps, uint16_t n_deps)
 {
-  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, ls_dtype_between (b->l->shard.dtype), 1, numel,
-                                 (double) bytes, 0);
-  k.access = access_of (b->l, name);
+  LsKernel k = ls_kernel_stream (ls_fsdp_copies[copy], LS_KERNEL_ELEMENTWISE,
+                                 ls_dtype_between (b->l->shard.dtype), 1, numel, (double) bytes, 0);
+  k.access = access_of (b->l, copy);
   return build_kernel_on (b, stream, &k, tag_of (p), deps, n_deps);
 }
 
@@ -388,12 +381,12 @@ fsdp_finish_reduction (Build *b, const DpPass *p, const Fsdp *f, guint unit, uin
                 r, unit, &dep);
   }
   if (divisor > 1)
-    fsdp_kernel (b, p, stream, "grad-postdivide", numel, numel * 2 * r, NULL, 0);
+    fsdp_kernel (b, p, stream, LS_FSDP_GRAD_POSTDIVIDE, numel, numel * 2 * r, NULL, 0);
   if (r != kept)
-    fsdp_kernel (b, p, stream, "grad-shard-cast", numel, numel * (r + kept), NULL, 0);
+    fsdp_kernel (b, p, stream, LS_FSDP_GRAD_SHARD_CAST, numel, numel * (r + kept), NULL, 0);
   bool is_behind_another = p && !p->is_first && !fsdp_accumulates_whole (l);
   if (is_behind_another || f->adds)
-    fsdp_kernel (b, p, stream, "grad-shard-accumulate", numel, numel * 3 * kept, NULL, 0);
+    fsdp_kernel (b, p, stream, LS_FSDP_GRAD_SHARD_ACCUMULATE, numel, numel * 3 * kept, NULL, 0);
 }
 
 /* --- buffers ------------------------------------------------------------------------------- */

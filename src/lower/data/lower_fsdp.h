@@ -120,7 +120,7 @@ uint64_t fsdp_shard_numel (const Lower *l, const FsdpUnit *u);
 /* --- ops ----------------------------------------------------------------------------- */
 
 /* A kernel that moves `bytes` on any stream; tag of the pass. */
-uint16_t fsdp_kernel (Build *b, const DpPass *p, LsStream stream, const char *name, uint64_t numel,
+uint16_t fsdp_kernel (Build *b, const DpPass *p, LsStream stream, LsFsdpCopy copy, uint64_t numel,
                       uint64_t bytes, const LsDep *deps, uint16_t n_deps);
 /* A stream waits for what the compute stream has done so far, or for an op; no duration. */
 uint16_t fsdp_wait_compute (Build *b, LsStream stream);

@@ -270,26 +270,23 @@ build_tp_sync (Build *b, int coll, uint64_t bytes, LsTag tag, const char *name)
  * one sequence what was gathered is in order as it is; PyTorch copies it nevertheless until it had
  * torch._utils._maybe_view_chunk_cat. Gathered logits, cut along their words, are put in order by a copy of
  * another name where one is listed, else by that behind gathers. */
-const char *const ls_tp_copies[]
-    = { "tp-gather-copy", "tp-gather-copy-of-one", "tp-logits-copy", "tp-scatter-copy", "tp-cut-copy", NULL };
-
 static const LsRecipeKernel *
-lists_tp_copy (const Lower *l, const char *name)
+lists_tp_copy (const Lower *l, LsTpCopy copy)
 {
   const LsRecipe *r = ls_recipe_find (l->shard.recipes, LS_RECIPE_TP, l->model);
-  return r ? ls_recipe_kernel_named (r->forward, name) : NULL;
+  return r ? ls_recipe_kernel_named (r->forward, ls_tp_copies[copy]) : NULL;
 }
 
 static void
-build_tp_copy (Build *b, const char *name, uint64_t bytes, LsTag tag)
+build_tp_copy (Build *b, LsTpCopy copy, uint64_t bytes, LsTag tag)
 {
   const Lower *l = b->l;
-  const LsRecipeKernel *listed = lists_tp_copy (l, name);
+  const LsRecipeKernel *listed = lists_tp_copy (l, copy);
   LsDtype dtype = ls_dtype_between (l->shard.dtype);
   if (!listed)
     return;
-  LsKernel k = ls_kernel_stream (name, LS_KERNEL_ELEMENTWISE, dtype, 1, bytes / ls_dtype_bytes (dtype),
-                                 2.0 * (double) bytes, 0);
+  LsKernel k = ls_kernel_stream (ls_tp_copies[copy], LS_KERNEL_ELEMENTWISE, dtype, 1,
+                                 bytes / ls_dtype_bytes (dtype), 2.0 * (double) bytes, 0);
   k.access = (LsAccess) listed->access;
   build_kernel (b, &k, tag);
 }
@@ -298,7 +295,8 @@ build_tp_copy (Build *b, const char *name, uint64_t bytes, LsTag tag)
 static void
 build_copy_out (Build *b, uint64_t bytes, LsTag tag)
 {
-  build_tp_copy (b, b->l->shard.micro_batch > 1 ? "tp-gather-copy" : "tp-gather-copy-of-one", bytes, tag);
+  build_tp_copy (b, b->l->shard.micro_batch > 1 ? LS_TP_COPIES_GATHERED : LS_TP_COPIES_GATHERED_OF_ONE, bytes,
+                 tag);
 }
 
 /* The input of a column-parallel operator, as often as it gathers. */
@@ -408,14 +406,14 @@ build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
     build_tp_sync (b, LS_COLL_ALL_REDUCE, full_bytes (l, o), tag, "tp all-reduce");
   else if (o->tp == LS_TP_ROW) {
     if (sp)
-      build_tp_copy (b, "tp-scatter-copy", full_bytes (l, o), tag);
+      build_tp_copy (b, LS_TP_COPIES_SCATTERED, full_bytes (l, o), tag);
     build_tp_sync (b, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, full_bytes (l, o), tag,
                    sp ? "tp reduce-scatter" : "tp all-reduce");
   } else if (o->tp == LS_TP_REDUCE)
     build_tp_sync (b, LS_COLL_ALL_REDUCE, o->reduce_bytes, tag, "loss all-reduce");
   else if (o->tp == LS_TP_GATHER) {
     build_tp_sync (b, LS_COLL_ALL_GATHER, o->reduce_bytes, tag, "logits all-gather");
-    build_tp_copy (b, lists_tp_copy (b->l, "tp-logits-copy") ? "tp-logits-copy" : "tp-gather-copy",
+    build_tp_copy (b, lists_tp_copy (b->l, LS_TP_COPIES_LOGITS) ? LS_TP_COPIES_LOGITS : LS_TP_COPIES_GATHERED,
                    o->reduce_bytes, tag);
   }
 }
@@ -508,7 +506,7 @@ build_input_grad_reduction (Build *b, uint64_t bytes)
 {
   bool sp = b->l->shard.sp;
   if (sp)
-    build_tp_copy (b, "tp-scatter-copy", bytes, LS_TAG_B);
+    build_tp_copy (b, LS_TP_COPIES_SCATTERED, bytes, LS_TAG_B);
   return build_tp_async (b, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, bytes,
                          sp ? "tp reduce-scatter" : "tp all-reduce");
 }
