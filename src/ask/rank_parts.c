@@ -55,7 +55,7 @@ ls_rank_parts (const LsJobResult *r, uint32_t role, const uint32_t *first_layers
   const LsModel *m = &r->model;
   const LsShard shard = ls_strategy_shard (&r->strategy, &r->model);
   g_autofree bool *is_held = stages_of (&r->plan->programs[role], n_stages);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   if (is_held[0]) {
     ls_operators_embedding (m, &shard, operators);
     add_part (parts, LS_PART_EMBEDDING, operators);

@@ -228,7 +228,7 @@ static void
 bound_sizes (const LsModel *m, const LsStrategy *s, bool has_head_weight, BoundPart ret_parts[N_BOUND_PARTS])
 {
   BoundCut x = { m, s, bound_shard (s, m), false };
-  g_autoptr (GArray) operators = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), LS_OPERATORS_USUAL);
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_embedding (m, &x.shard, operators);
   ret_parts[PART_EMBEDDING] = bound_operators_sizes (&x, operators, NULL);
   g_array_set_size (operators, 0);
@@ -644,7 +644,7 @@ bound_parts (const BoundParts *in, BoundPart ret_parts[N_BOUND_PARTS])
               .comm = in->comm,
               .kernels = in->kernels,
               .is_split = in->is_split };
-  g_autoptr (GArray) operators = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), LS_OPERATORS_USUAL);
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_embedding (m, &x.cut.shard, operators);
   add_operators (&x, operators, &ret_parts[PART_EMBEDDING]);
   g_array_set_size (operators, 0);

@@ -117,17 +117,14 @@ typedef struct {
   LsEpMode ep;
   LsBeside beside;
   LsMlpPart part;
-  uint64_t ep_bytes;      /* all-to-all: what the mean member sends               */
-  uint64_t to_ep_bytes;   /* the same of the way to experts                       */
-  uint64_t etp_bytes;     /* of this ep rank, over all of etp                     */
-  uint64_t brought_bytes; /* to this rank, by the exchange of a forward          */
-  bool context_parallel;  /* attention with cp > 1: its kernels are those of ls_context_step() */
-  LsExchange exchange;    /* over cp, in the midst of its kernels        */
-  uint32_t layer_kind;    /* of flash attention: LsLayerTrait */
-  /* [n_fwd], [n_igrad], [n_wgrad]; behind these nothing is set */
-  LsKernel fwd[LS_OPERATOR_MAX_KERNELS];
-  LsKernel igrad[LS_OPERATOR_MAX_KERNELS];
-  LsKernel wgrad[LS_OPERATOR_MAX_KERNELS];
+  uint64_t ep_bytes;             /* all-to-all: what the mean member sends               */
+  uint64_t to_ep_bytes;          /* the same of the way to experts                       */
+  uint64_t etp_bytes;            /* of this ep rank, over all of etp                     */
+  uint64_t brought_bytes;        /* to this rank, by the exchange of a forward          */
+  bool context_parallel;         /* attention with cp > 1: its kernels are those of ls_context_step() */
+  LsExchange exchange;           /* over cp, in the midst of its kernels        */
+  uint32_t layer_kind;           /* of flash attention: LsLayerTrait */
+  LsKernel *fwd, *igrad, *wgrad; /* [n_fwd], [n_igrad], [n_wgrad]: one piece of memory, of its array */
 } LsOperator;
 
 /* Rows of zeros behind the tokens of an expert: none; as many as the fullest expert of its rank has more;
@@ -204,6 +201,8 @@ void ls_operator_tensors (const LsOperator *op, bool gate_is_apart, GArray *tens
 
 /* dest: not set. */
 void ls_operator_copy (LsOperator *dest, const LsOperator *source);
+/* An array of LsOperator, which owns their kernels; ones that it is made longer by are blank. */
+GArray *ls_operators_new (void);
 
 /* Whether products in fp8 keep their input in 16 bits, and cast it again in their backward. */
 bool ls_scaled_keeps_input (const LsShard *s);

@@ -64,12 +64,37 @@ ls_cut_random_stream (const LsCut *cut, const char *name, uint64_t rows, uint64_
   return kernel;
 }
 
+G_STATIC_ASSERT (sizeof (LsOperator) <= 2048); /* lists of them are copied */
+
+static void
+operator_clear (gpointer operator_)
+{
+  g_free (((LsOperator *) operator_)->fwd);
+}
+
+GArray *
+ls_operators_new (void)
+{
+  GArray *operators = g_array_sized_new (FALSE, TRUE, sizeof (LsOperator), LS_OPERATORS_USUAL);
+  g_array_set_clear_func (operators, operator_clear);
+  return operators;
+}
+
+/* Room for as many kernels of each pass as there may be. */
+static void
+make_room (LsOperator *op)
+{
+  op->fwd = g_new (LsKernel, 3 * LS_OPERATOR_MAX_KERNELS);
+  op->igrad = op->fwd + LS_OPERATOR_MAX_KERNELS;
+  op->wgrad = op->igrad + LS_OPERATOR_MAX_KERNELS;
+}
+
 LsOperator *
 ls_operator_append (GArray *operators, const char *name, LsTpMode tp)
 {
   g_array_set_size (operators, operators->len + 1);
   LsOperator *op = &g_array_index (operators, LsOperator, operators->len - 1);
-  memset (op, 0, offsetof (LsOperator, fwd));
+  make_room (op);
   op->name = name;
   op->tp = tp;
   return op;
@@ -78,7 +103,13 @@ ls_operator_append (GArray *operators, const char *name, LsTpMode tp)
 void
 ls_operator_copy (LsOperator *dest, const LsOperator *source)
 {
-  memcpy (dest, source, offsetof (LsOperator, fwd));
+  if (!dest->fwd)
+    make_room (dest);
+  LsKernel *fwd = dest->fwd, *igrad = dest->igrad, *wgrad = dest->wgrad;
+  *dest = *source;
+  dest->fwd = fwd;
+  dest->igrad = igrad;
+  dest->wgrad = wgrad;
   memcpy (dest->fwd, source->fwd, source->n_fwd * sizeof (LsKernel));
   memcpy (dest->igrad, source->igrad, source->n_igrad * sizeof (LsKernel));
   memcpy (dest->wgrad, source->wgrad, source->n_wgrad * sizeof (LsKernel));

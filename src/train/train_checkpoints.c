@@ -69,7 +69,7 @@ state_of_model (const LsModel *m, const LsStrategy *s)
     return 0;
   LsShard shard = ls_strategy_shard (s, m);
   shard.sides_are_apart = false; /* a table that several stages have is written once */
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_embedding (m, &shard, operators);
   for (uint32_t l = 0; l < m->n_layers; l++)
     ls_operators_layer (m, &shard, l, operators);

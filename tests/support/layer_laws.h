@@ -88,7 +88,7 @@ count_weights (const LsModel *m)
 {
   const LsShard shard = whole_shard (m);
   for (uint32_t layer = 0; layer < m->n_layers; layer++) {
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (m, &shard, layer, operators);
     LS_CHECK_INT (weights_of (operators), ==, ls_model_layer_params (m, layer));
   }

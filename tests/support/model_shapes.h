@@ -69,7 +69,7 @@ shard (const LsModel *m, uint32_t tp, bool sp, uint32_t micro_batch)
 static inline GArray *
 operators_new (void)
 {
-  return g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  return ls_operators_new ();
 }
 
 static inline GArray *
@@ -126,6 +126,16 @@ parts_new (const LsModel *m, const LsShard *s)
   ls_operators_layer (m, s, 0, p.layer);
   ls_operators_head (m, s, !m->tied_embeddings, p.head);
   return p;
+}
+
+/* Copies of operators behind those of another array. */
+static inline void
+append_operators (GArray *to, const GArray *from)
+{
+  g_array_set_size (to, to->len + from->len);
+  for (guint i = 0; i < from->len; i++)
+    ls_operator_copy (&g_array_index (to, LsOperator, to->len - from->len + i),
+                      &g_array_index (from, LsOperator, i));
 }
 
 static inline void

@@ -167,7 +167,7 @@ find_besides (Lists *lists, const LsStepSide *predicted, const LsLayerKernels *o
 static gboolean
 kernels_of (const Lists *lists, const LsStrategy *s, LsLayerKernels *ret, GError **error)
 {
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   if (!ls_layer_operators (&lists->job->model, s, operators, error))
     return FALSE;
   *ret = ls_layer_kernels_of_operators (operators, &lists->hardware.calibration,

@@ -110,7 +110,7 @@ layer_operators (Lower *l, uint32_t layer)
   LayerMade *made = g_new (LayerMade, 1);
   memcpy (&made->shard, &l->shard, sizeof l->shard);
   made->kind = kind;
-  made->operators = g_array_sized_new (FALSE, FALSE, sizeof (LsOperator), LS_OPERATORS_USUAL);
+  made->operators = ls_operators_new ();
   ls_operators_layer (l->model, &l->shard, layer, made->operators);
   g_ptr_array_add (l->layers, made);
   return made->operators;
@@ -159,7 +159,7 @@ chunk_init (Lower *l, Chunk *c, uint32_t first_layer, uint32_t n_layers, bool ha
   find_side (l, c, first_layer);
   c->kinds = layer_kinds (l, first_layer, n_layers);
   c->operators = g_ptr_array_new ();
-  c->ends = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  c->ends = ls_operators_new ();
   c->layer_of = g_array_new (FALSE, FALSE, sizeof (uint16_t));
   c->passes = g_new0 (uint32_t, 16);
   guint n_begin = make_begin (l, c);

@@ -279,7 +279,7 @@ recompute_prepare (const Lower *l, Chunk *c)
 {
   if ((!recomputes_ops (l) && !l->s->recompute_early_stop) || c->again)
     return;
-  c->again = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  c->again = ls_operators_new ();
   g_array_set_size (c->again, c->operators->len);
   c->again_at = pointers_to (c->again);
   for (guint i = 0; i < c->operators->len; i++) {

@@ -47,7 +47,7 @@ adapted (const LsModel *m, uint32_t modules, uint32_t tp)
   LsShard shard = whole_shard (m);
   shard.tp = tp, shard.sp = tp > 1, shard.attention = LS_ATTENTION_FLASH;
   shard.lora = (LsLora) { .rank = 16, .modules = modules };
-  GArray *operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  GArray *operators = ls_operators_new ();
   ls_operators_layer (m, &shard, 0, operators);
   return operators;
 }
@@ -351,7 +351,7 @@ mixers_in_four_bits (void)
   LsModel m = mixing (LS_MIXER_MAMBA2);
   LsShard shard = whole_shard (&m);
   shard.lora = (LsLora) { .rank = 16, .modules = LS_LORA_IN, .is_nf4 = true };
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *in = find_operator (operators, "mixer-in"),
                    *conv = find_operator (operators, "mixer-conv");

@@ -46,7 +46,7 @@ queries_are_cut_and_latents_whole (void)
   LsModel m = factorized ();
   LsShard shard = whole_shard (&m);
   shard.tp = 2, shard.sp = true, shard.attention = LS_ATTENTION_FLASH;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *down = find_operator (operators, "qkv-down"), *norm = find_operator (operators, "q-norm"),
                    *up = find_operator (operators, "q-up"),
@@ -159,7 +159,7 @@ experts_of_attention_are_cut_by_heads (void)
   LsModel m = mixed_heads ();
   LsShard shard = whole_shard (&m);
   shard.tp = 2, shard.sp = true, shard.attention = LS_ATTENTION_FLASH;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *kv = find_operator (operators, "attention-kv"),
                    *router = find_operator (operators, "attention-router"),

@@ -52,7 +52,7 @@ weights_and_flops_are_those_of_the_parts (void)
   LS_CHECK_NEAR (ls_model_flops (&m, 0, 256, 1, true),
                  6 * 256.0 * (double) met + 12 * 256.0 * 256 * 512 * pairs, 1e-12);
   const LsShard shard = whole_shard (&m);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_embedding (&m, &shard, operators);
   ls_operators_head (&m, &shard, false, operators);
   LS_CHECK_INT (weights_of (operators), ==, 5120 * h + 4096 * 6 * 32 + ends + 32 + h);
@@ -62,7 +62,7 @@ static uint64_t
 kept (const LsModel *m, uint32_t layer)
 {
   const LsShard shard = whole_shard (m);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   uint64_t n = 0;
   ls_operators_layer (m, &shard, layer, operators);
   for (guint i = 0; i < operators->len; i++)
@@ -178,7 +178,7 @@ tables_of_several_tokens (void)
   LS_CHECK_INT (ls_model_linear_params (&m, 0) - ls_model_linear_params (&plain, 0), ==, products);
   LsShard shard = whole_shard (&m);
   shard.tp = 2;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_embedding (&m, &shard, operators);
   const LsOperator *words = find_operator (operators, "ngram-words"),
                    *product = find_operator (operators, "ngram-proj"),
@@ -235,7 +235,7 @@ norms_and_latents_have_gates (void)
   LS_CHECK_INT (ls_model_layer_params (&m, 0) - ls_model_layer_params (&plain, 0), ==, up + gate);
   LS_CHECK_INT (ls_model_layer_params (&m, 1) - ls_model_layer_params (&plain, 1), ==, up + 2 * gate);
   LsShard shard = whole_shard (&m);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 1, operators);
   const LsOperator *down
       = find_operator (operators, "norm-gate-down"),

@@ -56,7 +56,7 @@ blocks_are_cut_as_layers_are (void)
   LsShard shard = whole_shard (&m);
   shard.tp = 2, shard.sp = true, shard.attention = LS_ATTENTION_FLASH;
   for (uint32_t layer = 3; layer < 6; layer += 2) {
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (&m, &shard, layer, operators);
     const LsOperator *concat
         = find_operator (operators, "embedding-concat"),

@@ -37,7 +37,7 @@ static uint64_t
 kept (const LsModel *m)
 {
   const LsShard shard = whole_shard (m);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   uint64_t n = 0;
   ls_operators_layer (m, &shard, 0, operators);
   for (guint i = 0; i < operators->len; i++)

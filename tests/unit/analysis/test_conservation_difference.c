@@ -55,7 +55,7 @@ kept (const LsModel *m, uint32_t layer)
 {
   LsShard shard = whole_shard (m);
   shard.attention = LS_ATTENTION_FLASH;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   uint64_t n = 0;
   ls_operators_layer (m, &shard, layer, operators);
   for (guint i = 0; i < operators->len; i++)
@@ -92,8 +92,7 @@ grouped_heads_share_a_second (void)
   LS_CHECK_INT (ls_model_layer_params (&m, 0) - ls_model_layer_params (&plain, 0), ==, (768 - 512) * 512);
   LsShard shard = whole_shard (&m);
   shard.attention = LS_ATTENTION_FLASH;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator)),
-                     others = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new (), others = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   ls_operators_layer (&plain, &shard, 0, others);
   const LsOperator *calls = find_operator (operators, "attention"),

@@ -94,7 +94,7 @@ operators_hold_the_weights (void)
   for (guint shared = 0; shared < 2; shared++) {
     LsModel m = hybrid (shared);
     const LsShard shard = whole_shard (&m);
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_head (&m, &shard, true, operators);
     LS_CHECK_INT (weights_of (operators), ==, 5120 * H + H + (shared ? 1 : 2) * BLOCK);
     LS_CHECK_INT (n_named (operators, "predict-proj"), ==, 2);

@@ -55,7 +55,7 @@ heads_are_cut_over_ranks (void)
   LsModel m = griffin ();
   LsShard shard = whole_shard (&m);
   shard.tp = 2;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   const double gates = 4 * 2.0 * 256 * 128 * 64, tensor = 256 * 256 * 2;
   const LsOperator *op = find_operator (operators, "mixer-head-gates"),
@@ -128,7 +128,7 @@ keys_of_convolved_columns (void)
   LS_CHECK_INT (ls_mixer_other_params (&m), ==, 512 * 4 + 3 * 8 + 96 + 64);
   count_weights (&m);
   const LsShard shard = whole_shard (&m);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *select = find_operator (operators, "mixer-select"),
                    *step = find_operator (operators, "mixer-step"),
@@ -172,7 +172,7 @@ matrix_memories_are_linear_attention (void)
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 4 * 2.0 * 8 * (3 * 64 * 64 * 32 + 64 * 64 * 64));
   count_weights (&m);
   const LsShard shard = whole_shard (&m);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *chunks = find_operator (operators, "mixer-chunks"),
                    *gate = find_operator (operators, "mixer-gate");
@@ -204,7 +204,7 @@ decays_of_linear_attention (void)
     count_weights (&m);
     LsShard shard = whole_shard (&m);
     shard.tp = 2;
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (&m, &shard, 0, operators);
     const LsOperator *in = find_operator (operators, "mixer-in"),
                      *down = find_operator (operators, "mixer-gates-down"),
@@ -268,7 +268,7 @@ ways_in_and_out_have_biases (void)
   count_weights (&m);
   LsShard shard = whole_shard (&m);
   shard.tp = 2;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *in = find_operator (operators, "mixer-in"),
                    *out = find_operator (operators, "mixer-out-bias");
@@ -301,7 +301,7 @@ rwkv7_is_a_delta_rule (void)
   LS_CHECK_DOUBLE (ls_mixer_flops (&m, 1, 256), ==, 4 * 8 * 12 * 2.0 * 64 * 64 * 64);
   count_weights (&m);
   const LsShard shard = whole_shard (&m);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *shift
       = find_operator (operators, "token-shift"),

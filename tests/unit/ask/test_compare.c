@@ -213,7 +213,7 @@ other_layers_are_not_taken_for_it (void)
       = { { "model", "deepseek-v2:layers=6" }, { "cluster", "dgx-h100" }, { "dp", "8" }, { "ep", "8" } };
   g_autoptr (LsJobResult) cut = job_of (ring, G_N_ELEMENTS (ring)),
                           experts = job_of (mixed, G_N_ELEMENTS (mixed));
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   g_autoptr (GError) error = NULL;
   bool has_router = false;
   if (!cut || !experts)

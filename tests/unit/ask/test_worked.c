@@ -230,7 +230,7 @@ math_over_communication (uint32_t tp)
                           .dtype = LS_DTYPE_BF16,
                           .grad_dtype = LS_DTYPE_FP32,
                           .cp = 1 };
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   g_autoptr (LsArena) arena = ls_arena_new ();
   uint32_t gpus[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
   LsTime math = 0, communication = 0;

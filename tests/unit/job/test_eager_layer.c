@@ -137,7 +137,7 @@ lower_layer (Layer *layer)
                           .grad_dtype = LS_DTYPE_BF16,
                           .grad_is_fresh = true,
                           .recipes = recipes };
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&qwen, &shard, 0, operators);
   add_lowered (&chosen, operators, layer);
   return true;

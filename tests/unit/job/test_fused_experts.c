@@ -109,7 +109,7 @@ experts_bytes (LsDtype dtype, const char *lists, uint32_t *ret_launches)
   static const char *const names[] = { "expert-fc1", "expert-act", "expert-fc2" };
   g_autoptr (LsRecipes) recipes = load (lists);
   const LsShard shard = shard_of (dtype, recipes);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&model, &shard, 0, operators);
   double bytes = 0;
   *ret_launches = 0;
@@ -149,7 +149,7 @@ what_experts_keep_is_copied (void)
 {
   g_autoptr (LsRecipes) recipes = load ("megatron-core-op-fuser+megatron-core-paged-stash");
   const LsShard shard = shard_of (LS_DTYPE_FP8, recipes);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&model, &shard, 0, operators);
   const LsOperator *op = operator_of (operators, "expert-stash");
   if (!LS_CHECK (op != NULL))
@@ -165,7 +165,7 @@ the_loss_reads_logits_twice (void)
 {
   g_autoptr (LsRecipes) recipes = load ("megatron-core-unfused+megatron-core-te-loss");
   const LsShard shard = shard_of (LS_DTYPE_BF16, recipes);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_head (&model, &shard, true, operators);
   const LsOperator *op = operator_of (operators, "loss");
   if (!LS_CHECK (op != NULL))
@@ -193,7 +193,7 @@ probabilities_in_fp32_widen_what_they_scale (void)
   for (int once = 0; once <= 1; once++) {
     LsShard shard = shard_of (LS_DTYPE_BF16, recipes);
     shard.sends_tokens_once = once;
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (&m, &shard, 0, operators);
     const LsOperator *op = operator_of (operators, "expert-fc2");
     double streamed[2] = { 0, 0 };
@@ -229,7 +229,7 @@ rows_of_experts_are_padded_in_fp8 (void)
     g_autoptr (LsRecipes) recipes = load (cases[i / 2].lists);
     LsShard s = shard_of (cases[i / 2].dtype, recipes);
     s.pads_sent_tokens = cases[i / 2].arrives_padded;
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (&model, &s, 0, operators);
     double bytes = 0;
     for (guint k = 0; k < operators->len; k++) {

@@ -42,7 +42,7 @@ check_copies (const Copies *c, const LsRecipes *recipes)
                     .grad_dtype = LS_DTYPE_BF16,
                     .recipes = recipes };
   double tokens = (double) SEQ * shard.micro_batch / shard.cp;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   g_autoptr (GString) copied = g_string_new (NULL);
   double bytes = 0;
   uint64_t saved = 0;

@@ -62,7 +62,7 @@ static Layer
 lower (const LsRecipes *recipes)
 {
   const LsShard shard = shard_with (recipes);
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   Layer layer = { 0 };
   ls_operators_layer (&model, &shard, 0, operators);
   for (guint i = 0; i < operators->len; i++) {
@@ -192,7 +192,7 @@ backward_ms (const Measured *m, const LsHardware *h, const LsRecipes *recipes, L
                           .grad_is_fused = true,
                           .bias_is_apart = true,
                           .recipes = recipes };
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   double ms = 0;
   ls_operators_layer (&timed, &shard, 0, operators);
   *ret_n = 0;
@@ -365,7 +365,7 @@ check_unfused (const Unfused *u)
   g_autoptr (LsRecipes) recipes = ls_recipes_load (u->list, diags);
   LsShard shard = shard_with (recipes);
   shard.ep = 2, shard.etp = 1;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *op = operator_named (operators, u->op);
   if (!LS_CHECK (recipes && op))
@@ -420,7 +420,7 @@ megatron_adds_a_bias_apart_with_limits (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     g_autoptr (LsRecipes) recipes = ls_recipes_load ("megatron-core-op-fuser", diags);
     LsShard shard = shard_with (recipes);
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (&m, &shard, 0, operators);
     const LsOperator *op = operator_named (operators, sums[i].op);
     g_autoptr (GString) names = g_string_new (NULL);
@@ -446,7 +446,7 @@ routers_that_are_not_fused_are_many_kernels (void)
     g_autoptr (LsRecipes) recipes = ls_recipes_load (lists[i], diags);
     LsShard shard = shard_with (recipes);
     shard.ep = 2, shard.etp = 1;
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (&m, &shard, 0, operators);
     const LsOperator *op = operator_named (operators, "router");
     if (!LS_CHECK (recipes && op))
@@ -473,7 +473,7 @@ adapters_of_peft_are_cast (void)
   guint n_seen = 0;
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
     g_autoptr (LsRecipes) recipes = ls_recipes_load (lists[i], diags);
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) operators = ls_operators_new ();
     LsShard shard = shard_with (recipes);
     shard.lora = (LsLora) { .rank = 16, .modules = LS_LORA_DOWN };
     ls_operators_layer (&model, &shard, 0, operators);

@@ -46,7 +46,7 @@ norm_us (const LsHardware *h, const LsRecipes *recipes, LsNorm norm, uint64_t ro
   m.qk_norm = is_of_head;
   s.seq = is_of_head ? rows / m.n_heads : rows;
   s.attention = LS_ATTENTION_FLASH;
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&m, &s, 0, operators);
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);

@@ -129,7 +129,7 @@ lower_layer (Pass *forward, Pass *backward)
                           .grad_dtype = LS_DTYPE_BF16,
                           .grad_is_fresh = true,
                           .recipes = recipes };
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   ls_operators_layer (&gpt_126m, &shard, 0, operators);
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);

@@ -88,7 +88,7 @@ shard (const LsRecipes *recipes)
 static inline GArray *
 layer (const LsModel *m, const LsShard *s)
 {
-  GArray *operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  GArray *operators = ls_operators_new ();
   ls_operators_layer (m, s, 0, operators);
   return operators;
 }

@@ -308,7 +308,7 @@ latent_attention_sends_what_its_heads_are_wide (void)
 static uint64_t
 kept (const LsShard *s)
 {
-  g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) operators = ls_operators_new ();
   uint64_t sum = 0;
   ls_operators_layer (&model, s, 0, operators);
   for (guint i = 0; i < operators->len; i++)

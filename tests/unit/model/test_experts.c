@@ -209,7 +209,7 @@ experts_make_gradients_as_others_do (void)
   static const uint32_t n_kernels[] = { 1, 1, 2 };
   double weight = 2.0 * 14336 * 4096, bytes[3];
   for (guint i = 0; i < 3; i++) {
-    g_autoptr (GArray) operators = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) operators = ls_operators_new ();
     ls_operators_layer (&m, shards[i], 0, operators);
     for (guint o = 0; o < operators->len; o++) {
       const LsOperator *op = &g_array_index (operators, LsOperator, o);

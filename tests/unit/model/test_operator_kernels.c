@@ -61,8 +61,8 @@ kernels_are_well_formed (void)
   for (size_t i = 0; i < G_N_ELEMENTS (models); i++) {
     LsShard s = shard (&models[i], 4, true, 1);
     Parts p = parts_new (&models[i], &s);
-    g_array_append_vals (p.layer, p.embedding->data, p.embedding->len);
-    g_array_append_vals (p.layer, p.head->data, p.head->len);
+    append_operators (p.layer, p.embedding);
+    append_operators (p.layer, p.head);
     for (guint k = 0; k < p.layer->len; k++) {
       const LsOperator *op = &g_array_index (p.layer, LsOperator, k);
       LS_CHECK_INT (op->n_fwd, >, 0);

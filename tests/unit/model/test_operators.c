@@ -153,7 +153,7 @@ backward_gemms_are_twice_the_forward (void)
   LsModel m = gpt (24, 2304, 24);
   LsShard s = shard (&m, 4, true, 2);
   Parts p = parts_new (&m, &s);
-  g_array_append_vals (p.layer, p.head->data, p.head->len);
+  append_operators (p.layer, p.head);
   for (guint i = 0; i < p.layer->len; i++) {
     const LsOperator *op = &g_array_index (p.layer, LsOperator, i);
     double forward = sum_flops (op->fwd, op->n_fwd, is_gemm);

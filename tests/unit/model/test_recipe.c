@@ -156,7 +156,7 @@ an_embedding_has_its_gradient_with_the_weights (void)
                                  .backward = LIST (kernel ("zero", LS_ACCESS_FILL, "V*h", 0, 2),
                                                    kernel ("add rows", LS_ACCESS_SCATTER, "s*b*h", 4, 2)) });
   LsShard s = shard (r);
-  g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) ops = ls_operators_new ();
   ls_operators_embedding (&m, &s, ops);
   const LsOperator *o = named (ops, "word-embedding");
   LS_CHECK_STR (o->fwd[0].name, "rows");
@@ -182,7 +182,7 @@ metrics_run_the_kernels_of_their_list (void)
   LsShard s = shard (r);
   s.loss = LS_LOSS_FUSED;
   s.train_metrics = 2;
-  g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) ops = ls_operators_new ();
   ls_operators_head (&m, &s, false, ops);
   const LsOperator *first = &g_array_index (ops, LsOperator, ops->len - 2), *second = first + 1;
   LS_CHECK_STR (first->name, "metric");
@@ -317,7 +317,7 @@ words_are_looked_up_by_a_product (void)
                                  .forward = LIST (kernel ("one-hot", LS_ACCESS_XLA, "s*b*V", 0, 2), CORE),
                                  .backward = LIST (CORE) });
   LsShard s = shard (r);
-  g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+  g_autoptr (GArray) ops = ls_operators_new ();
   ls_operators_embedding (&m, &s, ops);
   const LsOperator *words = named (ops, "word-embedding");
   LS_CHECK_INT (words->n_fwd, ==, 2);
@@ -340,7 +340,7 @@ words_are_padded_to_a_multiple (void)
     LsShard s = shard (NULL);
     s.tp = 2;
     s.vocab_multiple = rows[i][0];
-    g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) ops = ls_operators_new ();
     ls_operators_head (&m, &s, true, ops);
     const LsOperator *logits = named (ops, "logits");
     LS_CHECK_INT (logits->fwd[0].n, ==, rows[i][1]);
@@ -365,7 +365,7 @@ odd_rows_of_a_layer_are_told (void)
     LsModel m = llama ();
     m.hidden = cases[i].hidden, m.ffn = cases[i].ffn;
     LsShard s = shard (NULL);
-    g_autoptr (GArray) ops = g_array_new (FALSE, FALSE, sizeof (LsOperator));
+    g_autoptr (GArray) ops = ls_operators_new ();
     ls_operators_layer (&m, &s, 0, ops);
     const LsOperator *odd = named (ops, cases[i].odd), *even = named (ops, cases[i].even);
     LS_CHECK (odd->fwd[0].unaligned && odd->igrad[odd->n_igrad - 1].unaligned && odd->wgrad[0].unaligned);
