@@ -525,16 +525,21 @@ name_in_spec (const LsClusterSpec *s, const LsLinkSpec *link)
     const LsLinkSpec *link;
     const char *name;
   } names[] = {
-    { &s->nvlink, "nvlink" },     { &s->pcie, "pcie" },
-    { &s->c2c, "nvlink-c2c" },    { &s->cpu_interconnect, "cpu interconnect" },
-    { &s->cpu_memory, "memory" }, { &s->nvme, "nvme" },
-    { &s->ici, "ici" },           { &s->nic, "nic" },
-    { &s->spine, "fabric" },      { &s->core, ls_is_dragonfly (s) ? "global" : "core" },
+    { &s->server.nvlink, "nvlink" },
+    { &s->server.pcie, "pcie" },
+    { &s->server.c2c, "nvlink-c2c" },
+    { &s->server.cpu_interconnect, "cpu interconnect" },
+    { &s->server.cpu_memory, "memory" },
+    { &s->server.nvme, "nvme" },
+    { &s->ici, "ici" },
+    { &s->nics.port, "nic" },
+    { &s->network.spine, "fabric" },
+    { &s->network.core, ls_is_dragonfly (s) ? "global" : "core" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (names[i].link == link)
       return names[i].name;
-  return link == &s->write_bridge || link == &s->write_sockets ? "p2p writes" : NULL;
+  return link == &s->server.write_bridge || link == &s->server.write_sockets ? "p2p writes" : NULL;
 }
 
 static const char *

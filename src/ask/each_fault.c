@@ -220,8 +220,8 @@ faults_with (const LsCluster *c, uint32_t trunk, double share)
 {
   GArray *all = g_array_new (FALSE, FALSE, sizeof (LsFault));
   g_array_set_clear_func (all, clear_fault);
-  for (guint i = 0; c->spec.faults && i < c->spec.faults->len; i++) {
-    LsFault fault = g_array_index (c->spec.faults, LsFault, i);
+  for (guint i = 0; c->spec.network.faults && i < c->spec.network.faults->len; i++) {
+    LsFault fault = g_array_index (c->spec.network.faults, LsFault, i);
     fault.link = g_strdup (fault.link);
     g_array_append_val (all, fault);
   }
@@ -251,7 +251,7 @@ run_with (const Runs *runs, uint32_t number, GError **error)
   g_autoptr (GArray) faults = NULL;
   g_autofree double *slow = NULL;
   if (runs->ask->kind == LS_FAULT_LINK)
-    spec.faults = faults = faults_with (runs->r->cluster, number, runs->ask->share);
+    spec.network.faults = faults = faults_with (runs->r->cluster, number, runs->ask->share);
   else
     options.slow = slow = slow_with (runs, number);
   const LsHardware changed = { spec, runs->r->hardware->calibration, runs->r->hardware->nccl };

@@ -85,11 +85,11 @@ run_one (guint i, gpointer data)
 {
   Runs *runs = data;
   LsHardware changed = { runs->r->cluster->spec, runs->r->hardware->calibration, runs->r->hardware->nccl };
-  changed.spec.routing = i == 0 ? LS_ROUTING_IDEAL : LS_ROUTING_ECMP;
-  changed.spec.seed = i == 0 ? 0 : i - 1;
+  changed.spec.network.routing = i == 0 ? LS_ROUTING_IDEAL : LS_ROUTING_ECMP;
+  changed.spec.network.seed = i == 0 ? 0 : i - 1;
   g_autoptr (LsCluster) cluster = NULL;
   g_autoptr (LsTimeline) t = ls_rerun (runs->r, &changed, &runs->options, &cluster, &runs->errors[i]);
-  runs->draws[i].seed = changed.spec.seed;
+  runs->draws[i].seed = changed.spec.network.seed;
   if (!t)
     return;
   runs->draws[i].step_s = ls_rerun_step_s (t);

@@ -37,8 +37,8 @@ faults_of (const LsClusterSpec *spec, uint32_t node)
 {
   g_autofree char *prefix = g_strdup_printf ("node%u/", node), *inside = g_strconcat (">", prefix, NULL);
   guint sum = 0;
-  for (guint i = 0; spec->faults && i < spec->faults->len; i++) {
-    const LsFault *f = &g_array_index (spec->faults, LsFault, i);
+  for (guint i = 0; spec->network.faults && i < spec->network.faults->len; i++) {
+    const LsFault *f = &g_array_index (spec->network.faults, LsFault, i);
     const char *to = strstr (f->link, inside);
     if (g_str_has_prefix (f->link, prefix))
       sum += g_str_hash (f->link + strlen (prefix)) | 1;
@@ -76,7 +76,7 @@ kinds_of (const Search *x, const Candidate *c)
     kinds[ls_cluster_host_of (x->p->now->cluster, c->gpus[r])].stages += ls_draw_bits (&state);
   }
   for (uint32_t i = 0; i < spec->n_nodes; i++) {
-    kinds[i].leaf = spec->nodes_per_leaf > 0 ? i / spec->nodes_per_leaf : i;
+    kinds[i].leaf = spec->network.nodes_per_leaf > 0 ? i / spec->network.nodes_per_leaf : i;
     kinds[i].machine = ls_cluster_kind_of (x->p->now->cluster, i);
     kinds[i].faults = faults_of (spec, i);
   }

@@ -488,16 +488,16 @@ propose_links (Proposals *p)
   if (s->interior != LS_INTERIOR_SERVER || is_xml)
     return;
   g_autoptr (GString) nics = g_string_new (NULL), nvlinks = g_string_new (NULL);
-  if (s->nics > 0 && s->n_nodes > 1) {
-    append_twice (nics, "node.nics.link", &s->nic);
-    if (2 * s->nic.bandwidth_bytes_per_s * s->nic.efficiency
-        > s->pcie.bandwidth_bytes_per_s * s->pcie.efficiency)
-      append_twice (nics, "node.pcie.link", &s->pcie);
+  if (s->nics.n > 0 && s->n_nodes > 1) {
+    append_twice (nics, "node.nics.link", &s->nics.port);
+    if (2 * s->nics.port.bandwidth_bytes_per_s * s->nics.port.efficiency
+        > s->server.pcie.bandwidth_bytes_per_s * s->server.pcie.efficiency)
+      append_twice (nics, "node.pcie.link", &s->server.pcie);
     propose_links_of (p, nics);
   }
-  if (s->nvswitch_planes > 0 || s->mesh != LS_MESH_NONE) {
-    append_twice (nvlinks, s->nvswitch_planes > 0 ? "node.nvswitch.link" : "node.nvlink_mesh.link",
-                  &s->nvlink);
+  if (s->server.nvswitch_planes > 0 || s->server.mesh != LS_MESH_NONE) {
+    append_twice (nvlinks, s->server.nvswitch_planes > 0 ? "node.nvswitch.link" : "node.nvlink_mesh.link",
+                  &s->server.nvlink);
     propose_links_of (p, nvlinks);
   }
 }

@@ -199,8 +199,8 @@ compare_host_copies (const LsAssumed *a)
 {
   static const char other_way[] = "the other way is slower: a link is as fast both ways";
   const LsClusterSpec *s = a->cluster;
-  bool is_c2c = s && s->c2c.bandwidth_bytes_per_s > 0;
-  const LsLinkSpec *link = s ? (is_c2c ? &s->c2c : &s->pcie) : NULL;
+  bool is_c2c = s && s->server.c2c.bandwidth_bytes_per_s > 0;
+  const LsLinkSpec *link = s ? (is_c2c ? &s->server.c2c : &s->server.pcie) : NULL;
   const char *key = is_c2c                     ? "node.cpu.c2c"
       : s && s->interior == LS_INTERIOR_SERVER ? "node.pcie.link"
                                                : NULL,
@@ -235,10 +235,10 @@ static void
 compare_copies (const LsAssumed *a)
 {
   const LsClusterSpec *s = a->cluster;
-  bool is_switched = s && s->nvswitch_planes > 0;
+  bool is_switched = s && s->server.nvswitch_planes > 0;
   compare_host_copies (a);
-  compare_copy (a, "copy-peer", "copy, GPU to GPU", is_switched ? &s->nvlink : NULL,
-                is_switched ? s->nvlinks_per_gpu : 0, "node.nvswitch.link",
+  compare_copy (a, "copy-peer", "copy, GPU to GPU", is_switched ? &s->server.nvlink : NULL,
+                is_switched ? s->server.nvlinks_per_gpu : 0, "node.nvswitch.link",
                 s ? "without NVSwitch it depends on which two" : NULL);
   compare_copy_within (a);
 }

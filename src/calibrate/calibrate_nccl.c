@@ -354,7 +354,7 @@ static bool
 is_nvls (const LsCalibrateNccl *run, const LsNcclCurve *c)
 {
   const LsClusterSpec *spec = &run->hardware->spec;
-  return c->kind == LS_COLL_ALL_REDUCE && run->hardware->nccl.nvls_bus > 0 && spec->nvswitch_planes > 0
+  return c->kind == LS_COLL_ALL_REDUCE && run->hardware->nccl.nvls_bus > 0 && spec->server.nvswitch_planes > 0
       && c->n_gpus / c->n_nodes == spec->gpus_per_node;
 }
 

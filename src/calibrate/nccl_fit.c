@@ -54,17 +54,17 @@ ls_nccl_wide_cluster (const LsClusterSpec *spec, uint32_t n_nodes, GError **erro
   const LsLinkSpec wide = { .bandwidth_bytes_per_s = WIDE, .efficiency = 1 };
   LsClusterSpec s = *spec; /* borrows; the cluster copies */
   s.n_nodes = n_nodes;
-  s.faults = NULL;
+  s.network.faults = NULL;
   s.gpu.hbm_bytes_per_s = WIDE;
   s.gpu.hbm_efficiency = 1;
-  s.nvlink = s.pcie = s.cpu_interconnect = s.cpu_memory = wide;
-  if (s.c2c.bandwidth_bytes_per_s > 0)
-    s.c2c = wide;
-  if (s.write_bridge.bandwidth_bytes_per_s > 0)
-    s.write_bridge = s.write_sockets = wide;
-  s.nic = ideal (&spec->nic);
-  s.spine = ideal (&spec->spine);
-  s.core = ideal (&spec->core);
+  s.server.nvlink = s.server.pcie = s.server.cpu_interconnect = s.server.cpu_memory = wide;
+  if (s.server.c2c.bandwidth_bytes_per_s > 0)
+    s.server.c2c = wide;
+  if (s.server.write_bridge.bandwidth_bytes_per_s > 0)
+    s.server.write_bridge = s.server.write_sockets = wide;
+  s.nics.port = ideal (&spec->nics.port);
+  s.network.spine = ideal (&spec->network.spine);
+  s.network.core = ideal (&spec->network.core);
   return ls_cluster_build (&s, error);
 }
 

@@ -53,8 +53,8 @@ static const LsFabricKind *
 fabric_kind (const LsClusterSpec *spec)
 {
   g_assert ((gsize) spec->fabric < G_N_ELEMENTS (fabric_kinds));
-  return ls_is_dragonfly (spec) && spec->routing == LS_ROUTING_MINIMAL ? &ls_fabric_minimal
-                                                                       : fabric_kinds[spec->fabric];
+  return ls_is_dragonfly (spec) && spec->network.routing == LS_ROUTING_MINIMAL ? &ls_fabric_minimal
+                                                                               : fabric_kinds[spec->fabric];
 }
 
 static gboolean
@@ -94,16 +94,17 @@ ls_cluster_spec_check_other (const LsClusterSpec *s, const LsOtherNodes *o, GErr
   if (s->interior == LS_INTERIOR_TORUS || other->interior == LS_INTERIOR_TORUS)
     return ls_spec_conflict (error, "slices of a torus are all alike: no other nodes next to or as %s",
                              o->like);
-  if ((other->nics == 0) != (s->nics == 0))
+  if ((other->nics.n == 0) != (s->nics.n == 0))
     return ls_spec_conflict (error, "nodes of %s have %s NICs, those of %s %s", o->like,
-                             other->nics == 0 ? "no" : "some", s->name, s->nics == 0 ? "none" : "have some");
-  if (other->is_staged != s->is_staged || other->transport != s->transport)
+                             other->nics.n == 0 ? "no" : "some", s->name,
+                             s->nics.n == 0 ? "none" : "have some");
+  if (other->nics.is_staged != s->nics.is_staged || other->nics.transport != s->nics.transport)
     return ls_spec_conflict (error, "nodes of %s send in another way than those of %s (transport, gpudirect)",
                              o->like, s->name);
   if (s->segment > 0)
     return ls_spec_conflict (error, "segments of compute trays go with nodes that are all alike");
   return interior_kind (other)->check (other, error)
-      && (s->nics == 0 || ls_spec_check_link ("nic link", TRUE, &other->nic, error));
+      && (s->nics.n == 0 || ls_spec_check_link ("nic link", TRUE, &other->nics.port, error));
 }
 
 static gboolean
@@ -118,14 +119,14 @@ check_others (const LsClusterSpec *s, GError **error)
 static gboolean
 check_routing (const LsClusterSpec *s, GError **error)
 {
-  bool is_of_dragonfly = s->routing == LS_ROUTING_MINIMAL || s->routing == LS_ROUTING_VALIANT;
+  bool is_of_dragonfly = s->network.routing == LS_ROUTING_MINIMAL || s->network.routing == LS_ROUTING_VALIANT;
   if (!is_of_dragonfly || ls_is_dragonfly (s))
     return TRUE;
   return ls_spec_conflict (
       error,
       "routing \"%s\" has a meaning in a dragonfly alone: in a fabric of kind \"%s\" all ways "
       "are minimal; expected ideal, adaptive, spray or ecmp",
-      s->routing == LS_ROUTING_MINIMAL ? "minimal" : "valiant", fabric_kind (s)->name);
+      s->network.routing == LS_ROUTING_MINIMAL ? "minimal" : "valiant", fabric_kind (s)->name);
 }
 
 gboolean
@@ -168,7 +169,7 @@ add_index (LsCluster *c)
     const LsClusterSpec *spec = ls_cluster_spec_of_kind (&c->spec, k);
     LsInterior *interior = x->layouts[k].interior = interior_kind (spec)->new (spec);
     interior->kind = interior_kind (spec);
-    x->layouts[k].n_trunks = interior->n_trunks + 2 * spec->nics;
+    x->layouts[k].n_trunks = interior->n_trunks + 2 * spec->nics.n;
   }
   if (c->spec.others)
     add_starts (c);
@@ -275,10 +276,10 @@ static bool
 find_own (LsCluster *c)
 {
   LsTopoIndex *x = c->index;
-  guint n = c->spec.faults ? c->spec.faults->len : 0;
+  guint n = c->spec.network.faults ? c->spec.network.faults->len : 0;
   x->own = g_new (uint32_t, n + 1);
   for (guint i = 0; i < n; i++) {
-    x->own[i] = ls_faults_node_named (&c->spec, g_array_index (c->spec.faults, LsFault, i).link);
+    x->own[i] = ls_faults_node_named (&c->spec, g_array_index (c->spec.network.faults, LsFault, i).link);
     if (x->own[i] == c->spec.n_nodes)
       return false;
   }

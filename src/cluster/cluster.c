@@ -12,9 +12,9 @@
 bool
 ls_gpus_copy (const LsClusterSpec *spec, uint32_t from, uint32_t to)
 {
-  if (spec->copies != LS_COPIES_BELOW_SWITCH)
-    return spec->copies == LS_COPIES_ANYWHERE;
-  return spec->pcie_switches > 0 && plug_of_gpu (spec, from) == plug_of_gpu (spec, to);
+  if (spec->server.copies != LS_COPIES_BELOW_SWITCH)
+    return spec->server.copies == LS_COPIES_ANYWHERE;
+  return spec->server.pcie_switches > 0 && plug_of_gpu (spec, from) == plug_of_gpu (spec, to);
 }
 
 const LsTrunk *
@@ -189,8 +189,8 @@ static double
 rate_to_nics (const LsClusterSpec *c)
 {
   double rate = INFINITY;
-  for (guint i = 0; i < c->list_links->len; i++) {
-    const LsListLink *l = &g_array_index (c->list_links, LsListLink, i);
+  for (guint i = 0; i < c->list.links->len; i++) {
+    const LsListLink *l = &g_array_index (c->list.links, LsListLink, i);
     if (ls_spec_list_kind (c, l->from) == LS_NODE_NIC || ls_spec_list_kind (c, l->to) == LS_NODE_NIC)
       rate = fmin (rate, MAX (l->count, 1) * l->link.bandwidth_bytes_per_s);
   }
@@ -201,9 +201,9 @@ rate_to_nics (const LsClusterSpec *c)
 static void
 doubt_nic (const LsClusterSpec *c, GPtrArray *notes)
 {
-  double nic = c->nic.bandwidth_bytes_per_s,
-         pcie = c->interior == LS_INTERIOR_LIST ? rate_to_nics (c) : c->pcie.bandwidth_bytes_per_s;
-  if (c->interior == LS_INTERIOR_TORUS || c->nics == 0 || pcie <= 0 || nic <= pcie)
+  double nic = c->nics.port.bandwidth_bytes_per_s,
+         pcie = c->interior == LS_INTERIOR_LIST ? rate_to_nics (c) : c->server.pcie.bandwidth_bytes_per_s;
+  if (c->interior == LS_INTERIOR_TORUS || c->nics.n == 0 || pcie <= 0 || nic <= pcie)
     return;
   g_autofree char *fast = ls_format_rate (nic), *slow = ls_format_rate (pcie);
   g_ptr_array_add (notes,

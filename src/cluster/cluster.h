@@ -173,20 +173,9 @@ typedef struct {
 /* Kinds of nodes in a cluster, at most: 0 is that of the cluster itself, k that of others[k - 1]. */
 #define LS_MAX_NODE_KINDS 4
 
-typedef struct LsClusterSpec {
-  char *name;
-  char *source;
-  LsGpu gpu;
-  uint32_t n_nodes;
-  uint32_t gpus_per_node;
-  uint32_t segment;        /* compute trays that jobs take together (segment.h); 0: any */
-  bool segment_is_asked;   /* by the job: what it does not fit is refused       */
-  uint32_t taken_per_node; /* GPUs of a node that the job takes; 0: all         */
-  LsInteriorId interior;   /* what a node looks like inside                     */
-  LsFabricId fabric;       /* what joins the nodes                              */
-
-  /* A server: all by arithmetic (interior_server.c). */
-
+/* What the accelerators of a node are joined by and attached to: of a server all by arithmetic
+ * (interior_server.c); of a torus pcie and the CPU's memory, of each host. */
+typedef struct {
   uint32_t nvswitch_planes; /* 0: no NVSwitch                                    */
   uint32_t nvlinks_per_gpu; /* spread over the planes, 18 on 4 as 5 5 4 4        */
   LsLinkSpec nvlink;        /* one link, one direction                           */
@@ -198,15 +187,14 @@ typedef struct LsClusterSpec {
   LsLinkSpec pcie;        /* x16, one direction                                */
   LsLinkSpec c2c;         /* with a rate: GPUs are at their CPU by NVLink-C2C
                                      instead of PCIe                                   */
-
-  LsGpuCopies copies; /* over PCIe, from GPU to GPU; else data pass the memory of the sender's CPU */
+  LsGpuCopies copies;     /* over PCIe, from GPU to GPU; else data pass the memory of the sender's CPU */
 
   uint32_t cpu_sockets;        /* PCIe switches are dealt to them evenly            */
   uint32_t cpu_boards;         /* sockets are dealt to them; 0 is 1                 */
   double cpu_call_time;        /* of a program's calls, times that on an x86 server; 0 is 1 */
   LsLinkSpec cpu_interconnect; /* between sockets of a board                        */
   /* What kernels of a GPU write into another through a CPU, if that is less than the links carry: of one PCIe
-   * switch, or of one GPU where there is none, each way; from one socket to another. Rate 0: not said. */
+   * switch, or of one GPU where there is none, each way; from one socket to another. Rate 0: not given. */
   LsLinkSpec write_bridge, write_sockets;
   LsLinkSpec cpu_memory;     /* of one socket                                     */
   uint64_t cpu_memory_bytes; /* of the node; of a torus, of each host             */
@@ -214,22 +202,25 @@ typedef struct LsClusterSpec {
   uint32_t nvme_drives; /* per node, dealt to the PCIe switches; 0: none     */
   LsLinkSpec nvme;      /* one drive, reads                                  */
   uint64_t nvme_bytes;  /* of one drive                                      */
+} LsServerSpec;
 
-  /* An explicit list instead (interior_list.c). */
-  GArray *list_vertices; /* LsListVertex                                      */
-  GArray *list_links;    /* LsListLink                                        */
-
-  /* A slice of a TPU pod (interior_torus.c), with pcie, cpu_memory and nic of each host. */
-  LsTorusSpec torus;
-  LsLinkSpec ici; /* between two chips, one direction                  */
-
-  uint32_t nics;            /* per node for compute traffic                      */
-  LsLinkSpec nic;           /* one port, NIC to leaf                             */
+/* The NICs of a node, or of a host of a torus, for compute traffic. */
+typedef struct {
+  uint32_t n;               /* per node                                          */
+  LsLinkSpec port;          /* NIC to leaf                                       */
   LsNicTransport transport; /* who moves data between nodes                      */
   bool is_staged;           /* they wait in host memory on both sides, as without
                                      GPUDirect: GPU > memory > NIC; a server with CPUs */
+} LsNicSpec;
 
-  /* Fabrics. With rails > 1, NIC i of every node goes to a leaf of rail i mod rails. */
+/* A node vertex by vertex (interior_list.c). */
+typedef struct {
+  GArray *vertices; /* LsListVertex */
+  GArray *links;    /* LsListLink   */
+} LsNodeList;
+
+/* What joins the nodes. With rails > 1, NIC i of every node goes to a leaf of rail i mod rails. */
+typedef struct {
   uint32_t rails;
   LsRouting routing;
   uint32_t seed;           /* of the hash of ECMP                               */
@@ -249,16 +240,34 @@ typedef struct LsClusterSpec {
   uint32_t local_links;     /* between any two switches of a group; not of a dragonfly+ */
   uint32_t global_links;    /* between any two groups                                 */
   /* A listed fabric (fabric_list.c). */
-  GArray *switches;     /* char *, unique                                    */
-  GArray *switch_links; /* LsListLink between them                           */
-  GArray *switch_nics;  /* LsListNics: each rail of each node once           */
+  GArray *switches; /* char *, unique                                    */
+  GArray *links;    /* LsListLink between them                           */
+  GArray *nics;     /* LsListNics: each rail of each node once           */
+  LsKnown known;    /* how what NCCL reaches across nodes is known       */
+  GArray *faults;   /* LsFault; NULL: none                               */
+} LsFabricSpec;
 
-  LsKnown network_known; /* how what NCCL reaches across nodes is known       */
-  GArray *faults;        /* LsFault; NULL: none                               */
-  GArray *also;          /* char *: what others call it; NULL: nothing else     */
-  GArray *slices;        /* char *: "NAME XxYxZ" of slices that have names; NULL: none */
-  GArray *successors;    /* char *: clusters of later accelerators; NULL: none */
-  GArray *others;        /* LsOtherNodes; NULL: all nodes are alike   */
+typedef struct LsClusterSpec {
+  char *name;
+  char *source;
+  LsGpu gpu;
+  uint32_t n_nodes;
+  uint32_t gpus_per_node;
+  uint32_t segment;        /* compute trays that jobs take together (segment.h); 0: any */
+  bool segment_is_asked;   /* by the job: what it does not fit is refused       */
+  uint32_t taken_per_node; /* GPUs of a node that the job takes; 0: all         */
+  LsInteriorId interior;   /* what a node looks like inside, of: */
+  LsServerSpec server;
+  LsNodeList list;
+  LsTorusSpec torus; /* a slice of a TPU pod (interior_torus.c)            */
+  LsLinkSpec ici;    /* of it, between two chips, one direction            */
+  LsNicSpec nics;
+  LsFabricId fabric; /* what joins the nodes, of: */
+  LsFabricSpec network;
+  GArray *also;       /* char *: what others call it; NULL: nothing else     */
+  GArray *slices;     /* char *: "NAME XxYxZ" of slices that have names; NULL: none */
+  GArray *successors; /* char *: clusters of later accelerators; NULL: none */
+  GArray *others;     /* LsOtherNodes; NULL: all nodes are alike   */
   LsFitted fitted;
 } LsClusterSpec;
 
@@ -362,14 +371,14 @@ ls_is_dragonfly (const LsClusterSpec *spec)
 static inline bool
 ls_cluster_has_faults (const LsClusterSpec *spec)
 {
-  return spec->faults && spec->faults->len > 0;
+  return spec->network.faults && spec->network.faults->len > 0;
 }
 
 /* What calls of a program take on its hosts, times what they take on an x86 server. */
 static inline double
 ls_cluster_call_time (const LsClusterSpec *spec)
 {
-  return spec->cpu_call_time > 0 ? spec->cpu_call_time : 1;
+  return spec->server.cpu_call_time > 0 ? spec->server.cpu_call_time : 1;
 }
 
 /* Of a trunk; in a brief cluster without its name. */

@@ -16,14 +16,14 @@ deal (uint32_t i, uint32_t n, uint32_t to)
 static inline bool
 has_c2c (const LsClusterSpec *s)
 {
-  return s->c2c.bandwidth_bytes_per_s > 0;
+  return s->server.c2c.bandwidth_bytes_per_s > 0;
 }
 
 /* Where GPUs, NICs and drives are plugged in: PCIe switches, or CPUs; 0: nowhere. */
 static inline uint32_t
 n_plugs (const LsClusterSpec *s)
 {
-  return s->pcie_switches > 0 ? s->pcie_switches : s->cpu_sockets;
+  return s->server.pcie_switches > 0 ? s->server.pcie_switches : s->server.cpu_sockets;
 }
 
 static inline uint32_t
@@ -35,31 +35,31 @@ plug_of_gpu (const LsClusterSpec *s, uint32_t gpu)
 static inline uint32_t
 plug_of_nic (const LsClusterSpec *s, uint32_t nic)
 {
-  return deal (nic, s->nics, n_plugs (s));
+  return deal (nic, s->nics.n, n_plugs (s));
 }
 
 static inline uint32_t
 socket_of_plug (const LsClusterSpec *s, uint32_t plug)
 {
-  return s->cpu_sockets > 0 ? deal (plug, n_plugs (s), s->cpu_sockets) : 0;
+  return s->server.cpu_sockets > 0 ? deal (plug, n_plugs (s), s->server.cpu_sockets) : 0;
 }
 
 static inline uint32_t
 n_boards (const LsClusterSpec *s)
 {
-  return MAX (s->cpu_boards, 1);
+  return MAX (s->server.cpu_boards, 1);
 }
 
 static inline uint32_t
 board_of_socket (const LsClusterSpec *s, uint32_t socket)
 {
-  return s->cpu_sockets > 0 ? deal (socket, s->cpu_sockets, n_boards (s)) : 0;
+  return s->server.cpu_sockets > 0 ? deal (socket, s->server.cpu_sockets, n_boards (s)) : 0;
 }
 
 static inline uint32_t
 sockets_per_board (const LsClusterSpec *s)
 {
-  return s->cpu_sockets / n_boards (s);
+  return s->server.cpu_sockets / n_boards (s);
 }
 
 static inline uint32_t
@@ -88,13 +88,13 @@ socket_pair (const LsClusterSpec *s, uint32_t a, uint32_t b)
 static inline bool
 has_writes (const LsClusterSpec *s)
 {
-  return s->write_bridge.bandwidth_bytes_per_s > 0;
+  return s->server.write_bridge.bandwidth_bytes_per_s > 0;
 }
 
 static inline uint32_t
 n_writers (const LsClusterSpec *s)
 {
-  return !has_writes (s) ? 0 : s->pcie_switches > 0 ? s->pcie_switches : s->gpus_per_node;
+  return !has_writes (s) ? 0 : s->server.pcie_switches > 0 ? s->server.pcie_switches : s->gpus_per_node;
 }
 
 #endif

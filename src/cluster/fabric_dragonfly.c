@@ -37,7 +37,7 @@
 uint32_t
 ls_dragonfly_leaves (const LsClusterSpec *s)
 {
-  return s->nics == 0 ? 0 : s->nodes_per_group / s->nodes_per_leaf * s->rails;
+  return s->nics.n == 0 ? 0 : s->network.nodes_per_group / s->network.nodes_per_leaf * s->network.rails;
 }
 
 uint32_t
@@ -49,41 +49,43 @@ ls_dragonfly_spines (const LsClusterSpec *s)
 uint32_t
 ls_dragonfly_n_groups (const LsClusterSpec *s)
 {
-  return s->nics == 0 ? 0
-                      : (uint32_t) (((uint64_t) s->n_nodes + s->nodes_per_group - 1) / s->nodes_per_group);
+  return s->nics.n == 0
+      ? 0
+      : (uint32_t) (((uint64_t) s->n_nodes + s->network.nodes_per_group - 1) / s->network.nodes_per_group);
 }
 
 static uint32_t
 ls_dragonfly_global_links (const LsClusterSpec *s)
 {
-  return (s->groups - 1) * s->global_links;
+  return (s->network.groups - 1) * s->network.global_links;
 }
 
 static gboolean
 check_routing (const LsClusterSpec *s, GError **error)
 {
-  if (s->routing != LS_ROUTING_ECMP && s->routing != LS_ROUTING_SPRAY)
+  if (s->network.routing != LS_ROUTING_ECMP && s->network.routing != LS_ROUTING_SPRAY)
     return TRUE;
   return ls_spec_conflict (error,
                            "routing \"%s\" has no meaning in a dragonfly, whose ways are of unequal length; "
                            "expected adaptive, minimal or valiant",
-                           s->routing == LS_ROUTING_ECMP ? "ecmp" : "spray");
+                           s->network.routing == LS_ROUTING_ECMP ? "ecmp" : "spray");
 }
 
 static gboolean
 check_groups (const LsClusterSpec *s, GError **error)
 {
-  if (s->nodes_per_group == 0 || s->nodes_per_group % s->nodes_per_leaf != 0)
+  if (s->network.nodes_per_group == 0 || s->network.nodes_per_group % s->network.nodes_per_leaf != 0)
     return ls_spec_conflict (error, "%u nodes per group do not deal out to leaves of %u nodes",
-                             s->nodes_per_group, s->nodes_per_leaf);
-  uint64_t leaves = (uint64_t) s->nodes_per_group / s->nodes_per_leaf * s->rails;
+                             s->network.nodes_per_group, s->network.nodes_per_leaf);
+  uint64_t leaves = (uint64_t) s->network.nodes_per_group / s->network.nodes_per_leaf * s->network.rails;
   if (leaves > LS_CLUSTER_MAX_FABRIC)
     return ls_spec_conflict (
         error, "%u nodes per group, %u on a leaf, need %" G_GUINT64_FORMAT " leaves; expected at most %u",
-        s->nodes_per_group, s->nodes_per_leaf, (guint64) leaves, LS_CLUSTER_MAX_FABRIC);
-  if (ls_dragonfly_n_groups (s) > s->groups)
+        s->network.nodes_per_group, s->network.nodes_per_leaf, (guint64) leaves, LS_CLUSTER_MAX_FABRIC);
+  if (ls_dragonfly_n_groups (s) > s->network.groups)
     return ls_spec_conflict (error, "%u nodes fill %u groups of %u nodes; the machine has %u (\"groups\")",
-                             s->n_nodes, ls_dragonfly_n_groups (s), s->nodes_per_group, s->groups);
+                             s->n_nodes, ls_dragonfly_n_groups (s), s->network.nodes_per_group,
+                             s->network.groups);
   return TRUE;
 }
 
@@ -93,43 +95,44 @@ check_local (const LsClusterSpec *s, GError **error)
   if (ls_dragonfly_has_spines (s))
     return ls_tree_check_uplinks (s, error);
   uint32_t leaves = ls_dragonfly_leaves (s);
-  if (leaves == 1 && s->groups > 1)
+  if (leaves == 1 && s->network.groups > 1)
     return ls_spec_conflict (error,
                              "a group of %u nodes is one switch: expected two or more in a group; "
                              "switches that are joined each to each are one group",
-                             s->nodes_per_group);
-  if (leaves > 1 && (s->local_links == 0 || s->local_links > LS_CLUSTER_MAX_FABRIC / leaves))
+                             s->network.nodes_per_group);
+  if (leaves > 1 && (s->network.local_links == 0 || s->network.local_links > LS_CLUSTER_MAX_FABRIC / leaves))
     return ls_spec_conflict (error,
                              "%u links between any two of the %u switches of a group: expected 1 to %u",
-                             s->local_links, leaves, LS_CLUSTER_MAX_FABRIC / leaves);
+                             s->network.local_links, leaves, LS_CLUSTER_MAX_FABRIC / leaves);
   return TRUE;
 }
 
 static gboolean
 check_global (const LsClusterSpec *s, GError **error)
 {
-  if (s->groups < 2)
+  if (s->network.groups < 2)
     return TRUE;
-  if (!ls_spec_check_link ("fabric global_link", TRUE, &s->core, error))
+  if (!ls_spec_check_link ("fabric global_link", TRUE, &s->network.core, error))
     return FALSE;
-  if (s->global_links == 0 || s->global_links > LS_CLUSTER_MAX_FABRIC / s->groups)
-    return ls_spec_conflict (error,
-                             "%u links between any two of %u groups (\"global_links\"): expected 1 to %u",
-                             s->global_links, s->groups, LS_CLUSTER_MAX_FABRIC / s->groups);
-  uint32_t gateways = ls_dragonfly_has_spines (s) ? 0 : MIN (ls_dragonfly_leaves (s), s->global_links);
-  if (s->routing == LS_ROUTING_MINIMAL && gateways > MAX_GATEWAYS)
+  if (s->network.global_links == 0 || s->network.global_links > LS_CLUSTER_MAX_FABRIC / s->network.groups)
+    return ls_spec_conflict (
+        error, "%u links between any two of %u groups (\"global_links\"): expected 1 to %u",
+        s->network.global_links, s->network.groups, LS_CLUSTER_MAX_FABRIC / s->network.groups);
+  uint32_t gateways
+      = ls_dragonfly_has_spines (s) ? 0 : MIN (ls_dragonfly_leaves (s), s->network.global_links);
+  if (s->network.routing == LS_ROUTING_MINIMAL && gateways > MAX_GATEWAYS)
     return ls_spec_conflict (
         error,
         "%u links between two groups begin at %u switches; with minimal routing expected "
         "at most %d",
-        s->global_links, gateways, MAX_GATEWAYS);
+        s->network.global_links, gateways, MAX_GATEWAYS);
   return TRUE;
 }
 
 gboolean
 ls_dragonfly_check (const LsClusterSpec *s, GError **error)
 {
-  if (s->nics == 0)
+  if (s->nics.n == 0)
     return s->n_nodes == 1 || ls_spec_conflict (error, "%u nodes need NICs between them", s->n_nodes);
   return ls_tree_check_leaves (s, error) && check_routing (s, error) && check_groups (s, error)
       && check_local (s, error) && check_global (s, error);
@@ -146,7 +149,7 @@ static double
 n_links (const LsClusterSpec *s)
 {
   return 2
-      * ((double) s->n_nodes * s->nics + (double) ls_tree_n_leaves (s) * n_hubs (s)
+      * ((double) s->n_nodes * s->nics.n + (double) ls_tree_n_leaves (s) * n_hubs (s)
          + (double) ls_dragonfly_n_groups (s) * n_hubs (s));
 }
 
@@ -154,7 +157,7 @@ n_links (const LsClusterSpec *s)
 static LsTime
 latency_of_arm (const LsClusterSpec *s, const LsLinkSpec *link)
 {
-  return s->routing == LS_ROUTING_VALIANT ? link->latency : link->latency / 2;
+  return s->network.routing == LS_ROUTING_VALIANT ? link->latency : link->latency / 2;
 }
 
 static LsFabric *
@@ -168,8 +171,8 @@ dragonfly_new (const LsClusterSpec *s)
   f->leaves_per_pod = ls_dragonfly_leaves (s);
   f->spines_per_pod = n_hubs (s);
   f->uplinks = f->n_pods > 1 ? 1 : 0;
-  f->leaf_latency = has_spines ? s->spine.latency : latency_of_arm (s, &s->spine);
-  f->core_latency = latency_of_arm (s, &s->core) + (has_spines ? 0 : s->spine.latency / 2);
+  f->leaf_latency = has_spines ? s->network.spine.latency : latency_of_arm (s, &s->network.spine);
+  f->core_latency = latency_of_arm (s, &s->network.core) + (has_spines ? 0 : s->network.spine.latency / 2);
   f->pod = "group";
   f->spines = has_spines ? "spines" : "locals";
   f->cores = "globals";
@@ -182,7 +185,7 @@ dragonfly_new (const LsClusterSpec *s)
 static void
 make_arm (const LsTree *f, LsCluster *c, uint32_t n, uint32_t n_busy, uint32_t n_links_each, LsTime latency)
 {
-  double links = ls_all_to_all_links (f->spec->routing, n, n_busy, n_links_each);
+  double links = ls_all_to_all_links (f->spec->network.routing, n, n_busy, n_links_each);
   ls_layout_limit (c, links / ((double) (n - 1) * n_links_each), latency);
 }
 
@@ -194,12 +197,12 @@ add_leaf (const LsTree *f, LsCluster *c, uint32_t leaf)
   LsEnd hub
       = LS_TREE_SPINES (f, f->base.first_vertex + f->n_leaves + leaf / f->leaves_per_pod * f->spines_per_pod);
   if (ls_dragonfly_has_spines (s)) {
-    ls_layout_pair (c, end, hub, f->spines_per_pod, f->spines_per_pod, &s->spine);
+    ls_layout_pair (c, end, hub, f->spines_per_pod, f->spines_per_pod, &s->network.spine);
     return;
   }
   uint32_t n = f->leaves_per_pod;
-  ls_layout_pair (c, end, hub, 1, (n - 1) * s->local_links, &s->spine);
-  make_arm (f, c, n, MIN (n, f->n_leaves), s->local_links, f->leaf_latency);
+  ls_layout_pair (c, end, hub, 1, (n - 1) * s->network.local_links, &s->network.spine);
+  make_arm (f, c, n, MIN (n, f->n_leaves), s->network.local_links, f->leaf_latency);
 }
 
 static void
@@ -208,10 +211,10 @@ add_group (const LsTree *f, LsCluster *c, uint32_t group)
   const LsClusterSpec *s = &c->spec;
   uint32_t n = f->spines_per_pod, v_hub = f->base.first_vertex + f->n_leaves,
            v_globals = v_hub + f->n_pods * n, links = ls_dragonfly_global_links (s);
-  ls_layout_trunks (c, LS_TREE_POD (f, group), LS_TREE_CORES (f), &s->core);
+  ls_layout_trunks (c, LS_TREE_POD (f, group), LS_TREE_CORES (f), &s->network.core);
   for (uint32_t i = 0; i < n && i < links; i++)
-    ls_layout_links (c, v_hub + group * n + i, v_globals, links / n + (i < links % n), &s->core);
-  make_arm (f, c, s->groups, f->n_pods, s->global_links, f->core_latency);
+    ls_layout_links (c, v_hub + group * n + i, v_globals, links / n + (i < links % n), &s->network.core);
+  make_arm (f, c, s->network.groups, f->n_pods, s->network.global_links, f->core_latency);
 }
 
 static void

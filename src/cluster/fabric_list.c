@@ -44,29 +44,29 @@ typedef struct {
 static const char *
 switch_at (const LsClusterSpec *s, guint i)
 {
-  return g_array_index (s->switches, char *, i);
+  return g_array_index (s->network.switches, char *, i);
 }
 static const LsListLink *
 link_at (const LsClusterSpec *s, guint i)
 {
-  return &g_array_index (s->switch_links, LsListLink, i);
+  return &g_array_index (s->network.links, LsListLink, i);
 }
 static const LsListNics *
 nics_at (const LsClusterSpec *s, guint i)
 {
-  return &g_array_index (s->switch_nics, LsListNics, i);
+  return &g_array_index (s->network.nics, LsListNics, i);
 }
 static guint
 n_listed_links (const LsClusterSpec *s)
 {
-  return s->switch_links ? s->switch_links->len : 0;
+  return s->network.links ? s->network.links->len : 0;
 }
 
 /* Its own figures, or those of the fabric. */
 static const LsLinkSpec *
 figures_of (const LsClusterSpec *s, const LsListLink *link)
 {
-  return link->link.bandwidth_bytes_per_s > 0 ? &link->link : &s->spine;
+  return link->link.bandwidth_bytes_per_s > 0 ? &link->link : &s->network.spine;
 }
 
 /* --- what is legal --- */
@@ -76,8 +76,8 @@ check_name (const LsClusterSpec *s, GHashTable *names, const char *what, const c
 {
   if (g_hash_table_contains (names, name))
     return TRUE;
-  g_autofree const char **known = g_new0 (const char *, s->switches->len + 1);
-  for (guint i = 0; i < s->switches->len; i++)
+  g_autofree const char **known = g_new0 (const char *, s->network.switches->len + 1);
+  for (guint i = 0; i < s->network.switches->len; i++)
     known[i] = switch_at (s, i);
   g_autofree char *hint = ls_did_you_mean (name, known);
   return ls_spec_conflict (error, "fabric: %s names \"%s\", which is no switch%s", what, name, hint);
@@ -86,7 +86,7 @@ check_name (const LsClusterSpec *s, GHashTable *names, const char *what, const c
 static gboolean
 check_switches (const LsClusterSpec *s, GHashTable *names, GError **error)
 {
-  for (guint i = 0; i < s->switches->len; i++) {
+  for (guint i = 0; i < s->network.switches->len; i++) {
     const char *name = switch_at (s, i);
     if (strlen (name) > LS_MAX_VERTEX_NAME)
       return ls_spec_conflict (error, "fabric: the name \"%s\" is longer than %d letters", name,
@@ -135,10 +135,10 @@ by_rail_and_node (gconstpointer a, gconstpointer b)
 static gboolean
 check_nics (const LsClusterSpec *s, GHashTable *names, GError **error)
 {
-  g_autoptr (GArray) sorted = g_array_copy (s->switch_nics);
+  g_autoptr (GArray) sorted = g_array_copy (s->network.nics);
   g_array_sort (sorted, by_rail_and_node);
   guint i = 0;
-  for (uint32_t rail = 0; rail < s->rails; rail++) {
+  for (uint32_t rail = 0; rail < s->network.rails; rail++) {
     uint64_t next = 0; /* node */
     for (; i < sorted->len && g_array_index (sorted, LsListNics, i).rail == rail; i++) {
       const LsListNics *n = &g_array_index (sorted, LsListNics, i);
@@ -159,23 +159,25 @@ check_nics (const LsClusterSpec *s, GHashTable *names, GError **error)
   }
   if (i < sorted->len)
     return ls_spec_conflict (error, "fabric: a rule places NICs of rail %u; there are %u rails",
-                             g_array_index (sorted, LsListNics, i).rail, s->rails);
+                             g_array_index (sorted, LsListNics, i).rail, s->network.rails);
   return TRUE;
 }
 
 static gboolean
 check (const LsClusterSpec *s, GError **error)
 {
-  if (!s->switches || !s->switch_nics || s->switches->len > MAX_SWITCHES || n_listed_links (s) > MAX_LINKS)
+  if (!s->network.switches || !s->network.nics || s->network.switches->len > MAX_SWITCHES
+      || n_listed_links (s) > MAX_LINKS)
     return ls_spec_conflict (error,
                              "fabric: expected switches and NICs at them, at most %d switches and %d links",
                              MAX_SWITCHES, MAX_LINKS);
-  if (s->nics == 0)
+  if (s->nics.n == 0)
     return ls_spec_conflict (error, "fabric: nodes without NICs are at no switch");
-  if (s->rails == 0 || s->nics % s->rails != 0)
-    return ls_spec_conflict (error, "%u NICs per node do not deal out to %u rails", s->nics, s->rails);
+  if (s->network.rails == 0 || s->nics.n % s->network.rails != 0)
+    return ls_spec_conflict (error, "%u NICs per node do not deal out to %u rails", s->nics.n,
+                             s->network.rails);
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
-  return ls_spec_check_link ("nic link", TRUE, &s->nic, error) && check_switches (s, names, error)
+  return ls_spec_check_link ("nic link", TRUE, &s->nics.port, error) && check_switches (s, names, error)
       && check_links (s, names, error) && check_nics (s, names, error);
 }
 
@@ -183,7 +185,7 @@ static uint64_t
 n_switch_links (const LsClusterSpec *s)
 {
   uint64_t n = n_listed_links (s);
-  for (guint i = 0; i < n_listed_links (s) && s->routing == LS_ROUTING_ECMP; i++)
+  for (guint i = 0; i < n_listed_links (s) && s->network.routing == LS_ROUTING_ECMP; i++)
     n += link_at (s, i)->count - 1;
   return n;
 }
@@ -191,7 +193,7 @@ n_switch_links (const LsClusterSpec *s)
 static double
 n_links (const LsClusterSpec *s)
 {
-  return 2 * ((double) s->n_nodes * s->nics + (double) n_switch_links (s));
+  return 2 * ((double) s->n_nodes * s->nics.n + (double) n_switch_links (s));
 }
 
 /* --- layout --- */
@@ -202,12 +204,12 @@ number_switches (List *f)
 {
   const LsClusterSpec *s = f->spec;
   g_autoptr (GHashTable) edges = g_hash_table_new (g_str_hash, g_str_equal);
-  for (guint i = 0; i < s->switch_nics->len; i++)
+  for (guint i = 0; i < s->network.nics->len; i++)
     if (nics_at (s, i)->first < s->n_nodes)
       g_hash_table_add (edges, nics_at (s, i)->at);
   uint32_t v = 0;
   for (int pass = 0; pass < 2; pass++) {
-    for (guint i = 0; i < s->switches->len; i++)
+    for (guint i = 0; i < s->network.switches->len; i++)
       if (g_hash_table_contains (edges, switch_at (s, i)) == (pass == 0)) {
         f->names[v] = switch_at (s, i);
         g_hash_table_insert (f->by_name, (gpointer) switch_at (s, i), GUINT_TO_POINTER (++v));
@@ -228,16 +230,16 @@ list_new (const LsClusterSpec *s)
 {
   List *f = g_new0 (List, 1);
   f->spec = s;
-  f->n_switches = s->switches->len;
+  f->n_switches = s->network.switches->len;
   f->names = g_new (const char *, f->n_switches);
   f->by_name = g_hash_table_new (g_str_hash, g_str_equal);
   f->base = (LsFabric) { .n_vertices = f->n_switches, .n_trunks = 2 * (uint32_t) n_switch_links (s) };
   number_switches (f);
-  f->edge_of = g_new (uint32_t, (gsize) s->n_nodes * s->rails);
-  for (guint i = 0; i < s->switch_nics->len; i++) {
+  f->edge_of = g_new (uint32_t, (gsize) s->n_nodes * s->network.rails);
+  for (guint i = 0; i < s->network.nics->len; i++) {
     const LsListNics *n = nics_at (s, i);
     for (uint64_t node = n->first; node <= n->last && node < s->n_nodes; node++)
-      f->edge_of[node * s->rails + n->rail] = vertex_named (f, n->at);
+      f->edge_of[node * s->network.rails + n->rail] = vertex_named (f, n->at);
   }
   return &f->base;
 }
@@ -260,7 +262,7 @@ static uint32_t
 edge (const LsFabric *fabric, uint32_t host, uint32_t nic)
 {
   const List *f = (const List *) fabric;
-  return f->edge_of[(gsize) host * f->spec->rails + nic % f->spec->rails];
+  return f->edge_of[(gsize) host * f->spec->network.rails + nic % f->spec->network.rails];
 }
 
 static LsEnd
@@ -273,10 +275,10 @@ static void
 lay_out_node (const LsFabric *fabric, LsCluster *c, uint32_t host)
 {
   const List *f = (const List *) fabric;
-  for (uint32_t i = 0; i < ls_cluster_node_spec (c, host)->nics; i++) {
+  for (uint32_t i = 0; i < ls_cluster_node_spec (c, host)->nics.n; i++) {
     uint32_t v = edge (fabric, host, i);
     ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i), switch_end (f, v, f->names[v]), 1,
-                    1, &ls_cluster_node_spec (c, host)->nic);
+                    1, &ls_cluster_node_spec (c, host)->nics.port);
   }
 }
 
@@ -288,7 +290,7 @@ lay_out (const LsFabric *fabric, LsCluster *c)
   ls_layout_vertices (c, LS_NODE_SPINE, LS_NO_NUMBER, f->n_switches - fabric->n_edges);
   for (guint i = 0; i < n_listed_links (f->spec); i++) {
     const LsListLink *link = link_at (f->spec, i);
-    bool is_each = f->spec->routing == LS_ROUTING_ECMP && link->count > 1;
+    bool is_each = f->spec->network.routing == LS_ROUTING_ECMP && link->count > 1;
     uint32_t to = vertex_named (f, link->to);
     LsEnd from = switch_end (f, vertex_named (f, link->from), link->from);
     for (uint32_t k = 0; k < (is_each ? link->count : 1); k++) {
@@ -410,8 +412,8 @@ finish (LsFabric *fabric, const LsCluster *c, GError **error)
         error, "fabric: %u switches have NICs; of a list expected at most %d (a fat-tree has no such limit)",
         fabric->n_edges, MAX_EDGES);
   g_autoptr (GArray) links = working_links (f, c);
-  return f->spec->routing == LS_ROUTING_ECMP ? find_hashed_ways (f, c, links, error)
-                                             : find_ideal_ways (f, links, error);
+  return f->spec->network.routing == LS_ROUTING_ECMP ? find_hashed_ways (f, c, links, error)
+                                                     : find_ideal_ways (f, links, error);
 }
 
 static bool

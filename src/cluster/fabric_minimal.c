@@ -49,7 +49,9 @@ n_links (const LsClusterSpec *s)
 {
   double groups = ls_dragonfly_n_groups (s), leaves = ls_dragonfly_leaves (s),
          locals = ls_dragonfly_has_spines (s) ? leaves * ls_dragonfly_spines (s) : leaves * (leaves - 1) / 2;
-  return 2 * ((double) s->n_nodes * s->nics + groups * locals + groups * (groups - 1) / 2 * s->global_links);
+  return 2
+      * ((double) s->n_nodes * s->nics.n + groups * locals
+         + groups * (groups - 1) / 2 * s->network.global_links);
 }
 
 static LsFabric *
@@ -61,8 +63,8 @@ minimal_new (const LsClusterSpec *s)
   f->n_groups = ls_dragonfly_n_groups (s);
   f->leaves = ls_dragonfly_leaves (s);
   f->ends = f->has_spines ? ls_dragonfly_spines (s) : f->leaves;
-  f->n_gateways = MIN (f->ends, s->global_links);
-  uint32_t locals = s->nics == 0 ? 0 : f->has_spines ? f->leaves : n_pairs (f->leaves);
+  f->n_gateways = MIN (f->ends, s->network.global_links);
+  uint32_t locals = s->nics.n == 0 ? 0 : f->has_spines ? f->leaves : n_pairs (f->leaves);
   f->t_globals = 2 * f->n_groups * locals;
   f->base = (LsFabric) {
     .n_vertices = f->n_groups * (f->leaves + (f->has_spines ? f->ends : 0)),
@@ -88,14 +90,14 @@ typedef struct {
 static uint32_t
 end_of (const Minimal *f, uint32_t group, uint32_t other, uint32_t link)
 {
-  uint32_t groups = f->spec->groups, distance = (other + groups - group - 1) % groups;
-  return (uint32_t) (((uint64_t) distance * f->spec->global_links + link) % f->ends);
+  uint32_t groups = f->spec->network.groups, distance = (other + groups - group - 1) % groups;
+  return (uint32_t) (((uint64_t) distance * f->spec->network.global_links + link) % f->ends);
 }
 
 static Gateway
 gateway_of (const Minimal *f, uint32_t from, uint32_t to, uint32_t i)
 {
-  uint32_t n = f->spec->global_links;
+  uint32_t n = f->spec->network.global_links;
   return (Gateway) { .from = end_of (f, from, to, i),
                      .to = end_of (f, to, from, i),
                      .n_links = n / f->n_gateways + (i < n % f->n_gateways) };
@@ -147,9 +149,10 @@ add_locals (const Minimal *f, LsCluster *c, uint32_t group)
     if (f->has_spines)
       ls_layout_pair (c, leaf_end (f, group, i),
                       LS_END (end_vertex (f, group, 0), LS_NO_NUMBER, "spines", LS_NO_NUMBER), f->ends,
-                      f->ends, &s->spine);
+                      f->ends, &s->network.spine);
     for (uint32_t j = i + 1; j < f->leaves && !f->has_spines; j++)
-      ls_layout_pair (c, leaf_end (f, group, i), leaf_end (f, group, j), 1, s->local_links, &s->spine);
+      ls_layout_pair (c, leaf_end (f, group, i), leaf_end (f, group, j), 1, s->network.local_links,
+                      &s->network.spine);
   }
 }
 
@@ -157,10 +160,11 @@ static void
 add_globals (const Minimal *f, LsCluster *c, uint32_t from, uint32_t to)
 {
   ls_layout_trunks (c, LS_END (0, LS_NO_NUMBER, "group", from), LS_END (0, LS_NO_NUMBER, "group", to),
-                    &c->spec.core);
+                    &c->spec.network.core);
   for (uint32_t i = 0; i < f->n_gateways; i++) {
     Gateway g = gateway_of (f, from, to, i);
-    ls_layout_links (c, end_vertex (f, from, g.from), end_vertex (f, to, g.to), g.n_links, &c->spec.core);
+    ls_layout_links (c, end_vertex (f, from, g.from), end_vertex (f, to, g.to), g.n_links,
+                     &c->spec.network.core);
   }
 }
 
@@ -252,7 +256,7 @@ spread (const Minimal *f, const LsCluster *c, uint32_t from, uint32_t to, uint32
       continue;
     uint32_t trunk
         = is_out ? local_trunk (f, group_from, own, gateway) : local_trunk (f, group_to, gateway, own);
-    ls_route_hop (r, trunk, has_hop ? 0 : f->spec->spine.latency);
+    ls_route_hop (r, trunk, has_hop ? 0 : f->spec->network.spine.latency);
     r->hop[r->n_hops - 1].share = share;
     has_hop = true;
   }
@@ -265,17 +269,17 @@ cross (const Minimal *f, const LsCluster *c, uint32_t from, uint32_t to, LsRoute
   uint32_t group_from = from / f->leaves, group_to = to / f->leaves;
   uint32_t n = group_from == group_to || f->has_spines ? 0 : n_working (f, c, from, to);
   if (f->has_spines)
-    ls_route_hop (r, spine_trunk (f, from), s->spine.latency);
+    ls_route_hop (r, spine_trunk (f, from), s->network.spine.latency);
   if (n > 0)
     spread (f, c, from, to, n, true, r);
   if (group_from != group_to)
-    ls_route_hop (r, global_trunk (f, group_from, group_to), s->core.latency);
+    ls_route_hop (r, global_trunk (f, group_from, group_to), s->network.core.latency);
   else if (!f->has_spines)
-    ls_route_hop (r, local_trunk (f, group_from, from % f->leaves, to % f->leaves), s->spine.latency);
+    ls_route_hop (r, local_trunk (f, group_from, from % f->leaves, to % f->leaves), s->network.spine.latency);
   if (n > 0)
     spread (f, c, from, to, n, false, r);
   if (f->has_spines)
-    ls_route_hop (r, spine_trunk (f, to) + 1, s->spine.latency);
+    ls_route_hop (r, spine_trunk (f, to) + 1, s->network.spine.latency);
 }
 
 static void

@@ -36,7 +36,8 @@ leaves_per_pod (const LsClusterSpec *s)
 {
   if (ls_tree_n_leaves (s) == 0)
     return 0;
-  return has_cores (s) ? (uint64_t) s->nodes_per_pod / s->nodes_per_leaf * s->rails : ls_tree_n_leaves (s);
+  return has_cores (s) ? (uint64_t) s->network.nodes_per_pod / s->network.nodes_per_leaf * s->network.rails
+                       : ls_tree_n_leaves (s);
 }
 
 static uint64_t
@@ -48,8 +49,8 @@ n_pods (const LsClusterSpec *s)
 static double
 spine_uplinks (const LsClusterSpec *s)
 {
-  return (double) leaves_per_pod (s) * s->spine.bandwidth_bytes_per_s / s->spine_oversubscription
-      / s->core.bandwidth_bytes_per_s;
+  return (double) leaves_per_pod (s) * s->network.spine.bandwidth_bytes_per_s
+      / s->network.spine_oversubscription / s->network.core.bandwidth_bytes_per_s;
 }
 
 static uint32_t
@@ -68,14 +69,14 @@ n_core_uplinks (const LsClusterSpec *s)
 static gboolean
 check_cores (const LsClusterSpec *s, GError **error)
 {
-  if (!ls_spec_check_link ("fabric core_link", TRUE, &s->core, error))
+  if (!ls_spec_check_link ("fabric core_link", TRUE, &s->network.core, error))
     return FALSE;
-  if (s->nodes_per_pod == 0 || s->nodes_per_pod % s->nodes_per_leaf != 0)
+  if (s->network.nodes_per_pod == 0 || s->network.nodes_per_pod % s->network.nodes_per_leaf != 0)
     return ls_spec_conflict (error, "%u nodes per pod do not deal out to leaves of %u nodes",
-                             s->nodes_per_pod, s->nodes_per_leaf);
-  if (!(s->spine_oversubscription >= 1))
+                             s->network.nodes_per_pod, s->network.nodes_per_leaf);
+  if (!(s->network.spine_oversubscription >= 1))
     return ls_spec_conflict (error, "spine_oversubscription %g: expected 1 or more",
-                             s->spine_oversubscription);
+                             s->network.spine_oversubscription);
   if (n_pods (s) < 2)
     return TRUE;
   double cores = round (ls_tree_leaf_uplinks (s)) * spine_uplinks (s),
@@ -87,14 +88,14 @@ check_cores (const LsClusterSpec *s, GError **error)
     return ls_spec_conflict (
         error,
         "spine_oversubscription %g leaves %.3f uplinks per spine, not a whole number; change nodes_per_pod",
-        s->spine_oversubscription, spine_uplinks (s));
+        s->network.spine_oversubscription, spine_uplinks (s));
   return TRUE;
 }
 
 static gboolean
 check (const LsClusterSpec *s, GError **error)
 {
-  if (s->nics == 0)
+  if (s->nics.n == 0)
     return s->n_nodes == 1 || ls_spec_conflict (error, "%u nodes need NICs between them", s->n_nodes);
   return ls_tree_check_leaves (s, error) && ls_tree_check_uplinks (s, error)
       && (!has_cores (s) || check_cores (s, error));
@@ -105,7 +106,7 @@ n_links (const LsClusterSpec *s)
 {
   double spines = (double) n_pods (s) * n_spines (s);
   return 2
-      * ((double) s->n_nodes * s->nics + (double) ls_tree_n_leaves (s) * n_spines (s)
+      * ((double) s->n_nodes * s->nics.n + (double) ls_tree_n_leaves (s) * n_spines (s)
          + spines * n_core_uplinks (s));
 }
 
@@ -116,14 +117,14 @@ tree_new (const LsClusterSpec *s)
 {
   LsTree *f = g_new0 (LsTree, 1);
   f->spec = s;
-  f->is_hashed = s->routing == LS_ROUTING_ECMP;
+  f->is_hashed = s->network.routing == LS_ROUTING_ECMP;
   f->n_leaves = (uint32_t) ls_tree_n_leaves (s);
   f->leaves_per_pod = (uint32_t) leaves_per_pod (s);
   f->n_pods = (uint32_t) n_pods (s);
   f->spines_per_pod = n_spines (s);
   f->uplinks = n_core_uplinks (s);
-  f->leaf_latency = s->spine.latency;
-  f->core_latency = s->core.latency;
+  f->leaf_latency = s->network.spine.latency;
+  f->core_latency = s->network.core.latency;
   f->pod = "pod";
   f->spines = "spines";
   f->cores = "cores";
@@ -140,9 +141,10 @@ add_leaf (const LsTree *f, LsCluster *c, uint32_t leaf)
   LsEnd end = LS_TREE_LEAF (f->base.first_vertex + leaf, leaf);
   if (!f->is_hashed)
     ls_layout_pair (c, end, LS_TREE_SPINES (f, v_spine), f->spines_per_pod, f->spines_per_pod,
-                    &c->spec.spine);
+                    &c->spec.network.spine);
   for (uint32_t i = 0; i < f->spines_per_pod && f->is_hashed; i++)
-    ls_layout_pair (c, end, LS_END (v_spine + i, LS_NO_NUMBER, "spine", first + i), 1, 1, &c->spec.spine);
+    ls_layout_pair (c, end, LS_END (v_spine + i, LS_NO_NUMBER, "spine", first + i), 1, 1,
+                    &c->spec.network.spine);
 }
 
 static void
@@ -150,15 +152,15 @@ add_pod (const LsTree *f, LsCluster *c, uint32_t pod)
 {
   uint32_t v_spine = f->base.first_vertex + f->n_leaves, v_core = v_spine + f->n_pods * f->spines_per_pod;
   if (!f->is_hashed)
-    ls_layout_trunks (c, LS_TREE_POD (f, pod), LS_TREE_CORES (f), &c->spec.core);
+    ls_layout_trunks (c, LS_TREE_POD (f, pod), LS_TREE_CORES (f), &c->spec.network.core);
   for (uint32_t i = 0; i < f->spines_per_pod; i++)
     for (uint32_t j = 0; j < f->uplinks; j++) {
       uint32_t spine = pod * f->spines_per_pod + i, core = i * f->uplinks + j;
       if (f->is_hashed)
         ls_layout_pair (c, LS_END (v_spine + spine, LS_NO_NUMBER, "spine", spine),
-                        LS_END (v_core + core, LS_NO_NUMBER, "core", core), 1, 1, &c->spec.core);
+                        LS_END (v_core + core, LS_NO_NUMBER, "core", core), 1, 1, &c->spec.network.core);
       else
-        ls_layout_links (c, v_spine + spine, v_core + core, 1, &c->spec.core);
+        ls_layout_links (c, v_spine + spine, v_core + core, 1, &c->spec.network.core);
     }
 }
 

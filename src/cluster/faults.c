@@ -103,7 +103,8 @@ n_physical_of (const LsCluster *c, guint trunk)
 static double
 share_of_links (const LsCluster *c, const LsFault *fault, guint trunk, uint32_t n)
 {
-  bool is_sprayed = c->spec.routing == LS_ROUTING_SPRAY && trunk >= ls_first_trunk_slot (c, c->spec.n_nodes);
+  bool is_sprayed
+      = c->spec.network.routing == LS_ROUTING_SPRAY && trunk >= ls_first_trunk_slot (c, c->spec.n_nodes);
   if (is_sprayed && fault->capacity > 0)
     return fault->capacity;
   return 1 - (1 - fault->capacity) * fault->n_links / n;
@@ -218,7 +219,7 @@ degrade (LsCluster *c, const double *left)
 gboolean
 ls_faults_apply (LsCluster *c, GError **error)
 {
-  const GArray *faults = c->spec.faults;
+  const GArray *faults = c->spec.network.faults;
   if (!faults || faults->len == 0)
     return TRUE;
   g_autoptr (GHashTable) by_name = index_names (c, faults->len);
@@ -256,7 +257,7 @@ static void
 find_ways (const LsCluster *c, uint32_t host, LsNodeFaults *node)
 {
   const LsInterior *in = ls_interior_of (c, host);
-  uint32_t n_gpus = ls_cluster_gpus_of (c, host), n_nics = ls_cluster_node_spec (c, host)->nics;
+  uint32_t n_gpus = ls_cluster_gpus_of (c, host), n_nics = ls_cluster_node_spec (c, host)->nics.n;
   if (c->spec.interior == LS_INTERIOR_TORUS || n_gpus > MAX_SEARCHED_GPUS || n_nics > MAX_SEARCHED_GPUS)
     return;
   g_autoptr (GArray) links = working_links (c, host);
@@ -289,7 +290,7 @@ static uint32_t
 nic_for (const LsCluster *c, uint32_t host, const LsNodeFaults *node, uint32_t gpu)
 {
   const LsInterior *in = ls_interior_of (c, host);
-  uint32_t n = ls_cluster_node_spec (c, host)->nics, own = in->kind->nic_of_gpu (in, gpu), best = n,
+  uint32_t n = ls_cluster_node_spec (c, host)->nics.n, own = in->kind->nic_of_gpu (in, gpu), best = n,
            nearest = UINT32_MAX;
   for (uint32_t k = 0; k < n; k++) {
     uint32_t nic = (own + k) % n;
@@ -323,7 +324,7 @@ check_node (const LsCluster *c, uint32_t host, LsNodeFaults *node, GError **erro
       if (from != to && !ls_route_within (c, host, from, to, &r))
         return cut_off (host, "gpu", from, name, error);
     }
-    if (node->nic_of_gpu && node->nic_of_gpu[from] == ls_cluster_node_spec (c, host)->nics)
+    if (node->nic_of_gpu && node->nic_of_gpu[from] == ls_cluster_node_spec (c, host)->nics.n)
       return cut_off (host, "gpu", from, "any NIC of its node", error);
     for (int is_to_host = 0; is_to_host < 2; is_to_host++) {
       LsRoute r;
@@ -340,7 +341,7 @@ static gboolean
 finish_node (LsCluster *c, uint32_t host, LsNodeFaults *node, GError **error)
 {
   find_ways (c, host, node);
-  if (c->spec.nics > 0) {
+  if (c->spec.nics.n > 0) {
     node->nic_of_gpu = g_new (uint32_t, ls_cluster_gpus_of (c, host));
     for (uint32_t gpu = 0; gpu < ls_cluster_gpus_of (c, host); gpu++)
       node->nic_of_gpu[gpu] = nic_for (c, host, node, gpu);
@@ -375,7 +376,7 @@ static bool
 keeps_rails (const LsCluster *c)
 {
   const uint32_t *proxies = c->index->layouts[0].proxies;
-  uint32_t n_rails = c->spec.rails;
+  uint32_t n_rails = c->spec.network.rails;
   if (!proxies || c->spec.others
       || (c->index->faulty_nodes && g_hash_table_size (c->index->faulty_nodes) > 0))
     return false;
@@ -394,7 +395,7 @@ check_edges (const LsCluster *c, GError **error)
   bool is_by_rail = keeps_rails (c);
   g_autofree uint32_t *rail = g_new0 (uint32_t, n);
   for (uint32_t host = 0; host < c->spec.n_nodes; host++)
-    for (uint32_t i = 0; i < c->spec.rails && i < c->spec.nics; i++)
+    for (uint32_t i = 0; i < c->spec.network.rails && i < c->spec.nics.n; i++)
       rail[fabric->kind->edge (fabric, host, i)] = i;
   for (uint32_t from = 0; from < n; from++)
     for (uint32_t to = 0; to < n; to++) {

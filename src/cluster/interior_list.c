@@ -51,7 +51,7 @@ n_of (const Graph *g, LsNodeKind kind)
 static const LsListVertex *
 vertex_at (const LsClusterSpec *s, guint i)
 {
-  return &g_array_index (s->list_vertices, LsListVertex, i);
+  return &g_array_index (s->list.vertices, LsListVertex, i);
 }
 
 /* --- the graph --- */
@@ -61,14 +61,14 @@ static GHashTable *
 number_vertices (const LsClusterSpec *s, Graph *g)
 {
   GHashTable *by_name = g_hash_table_new (g_str_hash, g_str_equal);
-  g->n_vertices = s->list_vertices->len;
+  g->n_vertices = s->list.vertices->len;
   g->names = g_new (const char *, g->n_vertices);
   g->kinds = g_new (LsNodeKind, g->n_vertices);
   g->vertices = g_new (uint32_t, g->n_vertices);
   uint32_t v = 0;
   for (int kind = 0; kind < N_KINDS; kind++) {
     g->first[kind] = v;
-    for (guint i = 0; i < s->list_vertices->len; i++) {
+    for (guint i = 0; i < s->list.vertices->len; i++) {
       if (vertex_at (s, i)->kind != kind)
         continue;
       g->names[v] = vertex_at (s, i)->name;
@@ -86,10 +86,10 @@ static void
 graph_init (const LsClusterSpec *s, Graph *g)
 {
   g_autoptr (GHashTable) by_name = number_vertices (s, g);
-  g->n_links = 2 * s->list_links->len;
+  g->n_links = 2 * s->list.links->len;
   g->links = g_new (LsLink, g->n_links);
-  for (guint i = 0; i < s->list_links->len; i++) {
-    const LsListLink *from = &g_array_index (s->list_links, LsListLink, i);
+  for (guint i = 0; i < s->list.links->len; i++) {
+    const LsListLink *from = &g_array_index (s->list.links, LsListLink, i);
     LsLink link = { .from = GPOINTER_TO_UINT (g_hash_table_lookup (by_name, from->from)) - 1,
                     .to = GPOINTER_TO_UINT (g_hash_table_lookup (by_name, from->to)) - 1,
                     .trunk = 2 * i,
@@ -133,7 +133,7 @@ static uint32_t
 count_kind (const LsClusterSpec *s, LsNodeKind kind)
 {
   uint32_t n = 0;
-  for (guint i = 0; i < s->list_vertices->len; i++)
+  for (guint i = 0; i < s->list.vertices->len; i++)
     n += vertex_at (s, i)->kind == (int) kind;
   return n;
 }
@@ -141,7 +141,7 @@ count_kind (const LsClusterSpec *s, LsNodeKind kind)
 static gboolean
 check_vertices (const LsClusterSpec *s, GHashTable *names, GError **error)
 {
-  for (guint i = 0; i < s->list_vertices->len; i++) {
+  for (guint i = 0; i < s->list.vertices->len; i++) {
     const LsListVertex *vertex = vertex_at (s, i);
     if (strlen (vertex->name) > LS_MAX_VERTEX_NAME)
       return ls_spec_conflict (error, "list: the name \"%s\" is longer than %d letters", vertex->name,
@@ -158,8 +158,8 @@ static gboolean
 check_links (const LsClusterSpec *s, GHashTable *names, GError **error)
 {
   g_autoptr (GHashTable) joined = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  for (guint i = 0; i < s->list_links->len; i++) {
-    const LsListLink *link = &g_array_index (s->list_links, LsListLink, i);
+  for (guint i = 0; i < s->list.links->len; i++) {
+    const LsListLink *link = &g_array_index (s->list.links, LsListLink, i);
     for (int end = 0; end < 2; end++)
       if (!g_hash_table_contains (names, end == 0 ? link->from : link->to))
         return ls_spec_conflict (error, "list: link %u names \"%s\", which is no vertex", i,
@@ -208,8 +208,8 @@ check_ways (const LsClusterSpec *s, const Graph *g, LsNodeKind to, GError **erro
 static gboolean
 check (const LsClusterSpec *s, GError **error)
 {
-  if (!s->list_vertices || !s->list_links || s->list_vertices->len > MAX_VERTICES
-      || s->list_links->len > MAX_LINKS)
+  if (!s->list.vertices || !s->list.links || s->list.vertices->len > MAX_VERTICES
+      || s->list.links->len > MAX_LINKS)
     return ls_spec_conflict (error, "list: expected vertices and links, at most %d and %d", MAX_VERTICES,
                              MAX_LINKS);
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
@@ -218,8 +218,8 @@ check (const LsClusterSpec *s, GError **error)
   uint32_t n_gpus = count_kind (s, LS_NODE_GPU), n_nics = count_kind (s, LS_NODE_NIC);
   if (n_gpus != s->gpus_per_node)
     return ls_spec_conflict (error, "list: %u GPUs; the node says %u", n_gpus, s->gpus_per_node);
-  if (n_nics != s->nics)
-    return ls_spec_conflict (error, "list: %u NICs; the node says %u", n_nics, s->nics);
+  if (n_nics != s->nics.n)
+    return ls_spec_conflict (error, "list: %u NICs; the node says %u", n_nics, s->nics.n);
   if (n_gpus > MAX_GPUS || n_nics > MAX_GPUS)
     return ls_spec_conflict (error, "list: %u GPUs and %u NICs; expected at most %d of each", n_gpus, n_nics,
                              MAX_GPUS);
@@ -233,7 +233,7 @@ check (const LsClusterSpec *s, GError **error)
 static double
 n_links (const LsClusterSpec *s)
 {
-  return 2.0 * s->list_links->len;
+  return 2.0 * s->list.links->len;
 }
 
 /* --- interior --- */
@@ -320,7 +320,7 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
   for (int kind = 0; kind < N_KINDS; kind++)
     ls_layout_vertices (c, (LsNodeKind) kind, host, n_of (g, (LsNodeKind) kind));
   for (uint32_t i = 0; i < g->n_links; i += 2) {
-    const LsListLink *spec = &g_array_index (in->spec->list_links, LsListLink, i / 2);
+    const LsListLink *spec = &g_array_index (in->spec->list.links, LsListLink, i / 2);
     const LsLink *link = &g->links[i];
     ls_layout_pair (c, LS_END (v + link->from, host, g->names[link->from], LS_NO_NUMBER),
                     LS_END (v + link->to, host, g->names[link->to], LS_NO_NUMBER), 1, spec->count,

@@ -67,12 +67,13 @@ static GArray *
 ls_mesh_links (const LsClusterSpec *s)
 {
   GArray *links = g_array_new (FALSE, FALSE, sizeof (LsMeshLink));
-  if (s->mesh == LS_MESH_HYBRID_CUBE)
+  if (s->server.mesh == LS_MESH_HYBRID_CUBE)
     g_array_append_vals (links, hybrid_cube, G_N_ELEMENTS (hybrid_cube));
-  if (s->mesh == LS_MESH_FULL)
+  if (s->server.mesh == LS_MESH_FULL)
     append_full (links, s->gpus_per_node);
-  for (guint i = 0; s->mesh == LS_MESH_LIST && s->mesh_links && i < s->mesh_links->len; i++) {
-    LsMeshLink link = g_array_index (s->mesh_links, LsMeshLink, i);
+  for (guint i = 0; s->server.mesh == LS_MESH_LIST && s->server.mesh_links && i < s->server.mesh_links->len;
+       i++) {
+    LsMeshLink link = g_array_index (s->server.mesh_links, LsMeshLink, i);
     LsMeshLink sorted = { MIN (link.a, link.b), MAX (link.a, link.b), link.count };
     g_array_append_val (links, sorted);
   }
@@ -84,11 +85,11 @@ ls_mesh_links (const LsClusterSpec *s)
 static double
 ls_mesh_n_links (const LsClusterSpec *s)
 {
-  if (s->mesh == LS_MESH_HYBRID_CUBE)
+  if (s->server.mesh == LS_MESH_HYBRID_CUBE)
     return G_N_ELEMENTS (hybrid_cube);
-  if (s->mesh == LS_MESH_FULL)
+  if (s->server.mesh == LS_MESH_FULL)
     return 0.5 * s->gpus_per_node * (s->gpus_per_node - 1.0);
-  return s->mesh == LS_MESH_LIST && s->mesh_links ? s->mesh_links->len : 0;
+  return s->server.mesh == LS_MESH_LIST && s->server.mesh_links ? s->server.mesh_links->len : 0;
 }
 
 /* From any GPU to any; trunk 2 i is link i from a to b, 2 i + 1 back. */
@@ -109,8 +110,8 @@ ls_mesh_ways (const LsClusterSpec *s, const GArray *mesh_links)
                     .to = m->b,
                     .trunk = 2 * i,
                     .n_physical = m->count,
-                    .capacity_bytes_per_s = m->count * ls_link_capacity (&s->nvlink),
-                    .latency = s->nvlink.latency };
+                    .capacity_bytes_per_s = m->count * ls_link_capacity (&s->server.nvlink),
+                    .latency = s->server.nvlink.latency };
     links[2 * i] = link;
     link.from = m->b;
     link.to = m->a;
@@ -160,7 +161,7 @@ check_ways (const LsClusterSpec *s, const GArray *links, GError **error)
 static gboolean
 ls_mesh_check (const LsClusterSpec *s, bool has_pcie, GError **error)
 {
-  if (s->mesh == LS_MESH_HYBRID_CUBE && s->gpus_per_node != HYBRID_CUBE_GPUS)
+  if (s->server.mesh == LS_MESH_HYBRID_CUBE && s->gpus_per_node != HYBRID_CUBE_GPUS)
     return ls_spec_conflict (error, "nvlink_mesh: a hybrid cube mesh has %u GPUs; got %u", HYBRID_CUBE_GPUS,
                              s->gpus_per_node);
   if (s->gpus_per_node > LS_MESH_MAX_GPUS)
@@ -175,17 +176,18 @@ ls_mesh_check (const LsClusterSpec *s, bool has_pcie, GError **error)
 static gboolean
 check_links (const LsClusterSpec *s, GError **error)
 {
-  bool has_pcie = s->pcie_switches > 0 || (s->cpu_sockets > 0 && (!has_c2c (s) || s->nics > 0));
-  return ls_spec_check_link ("nvswitch link", s->nvswitch_planes > 0, &s->nvlink, error)
-      && ls_spec_check_link ("nvlink_mesh link", s->mesh != LS_MESH_NONE, &s->nvlink, error)
-      && ls_spec_check_link ("pcie link", has_pcie, &s->pcie, error)
-      && ls_spec_check_link ("c2c link", has_c2c (s), &s->c2c, error)
-      && ls_spec_check_link ("cpu interconnect", n_socket_pairs (s) > 0, &s->cpu_interconnect, error)
-      && ls_spec_check_link ("cpu memory", s->cpu_sockets > 0, &s->cpu_memory, error)
-      && ls_spec_check_link ("nvme link", s->nvme_drives > 0, &s->nvme, error)
-      && ls_spec_check_link ("p2p_writes bridge", has_writes (s), &s->write_bridge, error)
+  bool has_pcie
+      = s->server.pcie_switches > 0 || (s->server.cpu_sockets > 0 && (!has_c2c (s) || s->nics.n > 0));
+  return ls_spec_check_link ("nvswitch link", s->server.nvswitch_planes > 0, &s->server.nvlink, error)
+      && ls_spec_check_link ("nvlink_mesh link", s->server.mesh != LS_MESH_NONE, &s->server.nvlink, error)
+      && ls_spec_check_link ("pcie link", has_pcie, &s->server.pcie, error)
+      && ls_spec_check_link ("c2c link", has_c2c (s), &s->server.c2c, error)
+      && ls_spec_check_link ("cpu interconnect", n_socket_pairs (s) > 0, &s->server.cpu_interconnect, error)
+      && ls_spec_check_link ("cpu memory", s->server.cpu_sockets > 0, &s->server.cpu_memory, error)
+      && ls_spec_check_link ("nvme link", s->server.nvme_drives > 0, &s->server.nvme, error)
+      && ls_spec_check_link ("p2p_writes bridge", has_writes (s), &s->server.write_bridge, error)
       && ls_spec_check_link ("p2p_writes sockets", has_writes (s) && n_socket_pairs (s) > 0,
-                             &s->write_sockets, error);
+                             &s->server.write_sockets, error);
 }
 
 static gboolean
@@ -193,9 +195,9 @@ check_writes (const LsClusterSpec *s, GError **error)
 {
   if (!has_writes (s))
     return TRUE;
-  if (s->copies != LS_COPIES_ANYWHERE || s->cpu_sockets == 0)
+  if (s->server.copies != LS_COPIES_ANYWHERE || s->server.cpu_sockets == 0)
     return ls_spec_conflict (error, "\"p2p_writes\" goes with \"p2p\": true and with \"cpu\" in the node");
-  if (s->faults)
+  if (s->network.faults)
     return ls_spec_conflict (error, "ways around faults are not known with \"p2p_writes\"");
   return TRUE;
 }
@@ -203,12 +205,12 @@ check_writes (const LsClusterSpec *s, GError **error)
 static gboolean
 check_nvlink (const LsClusterSpec *s, GError **error)
 {
-  if (s->nvswitch_planes > s->nvlinks_per_gpu)
-    return ls_spec_conflict (error, "%u NVLinks per GPU cannot reach %u NVSwitch planes", s->nvlinks_per_gpu,
-                             s->nvswitch_planes);
-  if (s->mesh == LS_MESH_NONE)
+  if (s->server.nvswitch_planes > s->server.nvlinks_per_gpu)
+    return ls_spec_conflict (error, "%u NVLinks per GPU cannot reach %u NVSwitch planes",
+                             s->server.nvlinks_per_gpu, s->server.nvswitch_planes);
+  if (s->server.mesh == LS_MESH_NONE)
     return TRUE;
-  if (s->nvswitch_planes > 0)
+  if (s->server.nvswitch_planes > 0)
     return ls_spec_conflict (error, "GPUs are joined by NVSwitch or in a mesh, not both");
   return ls_mesh_check (s, n_plugs (s) > 0, error);
 }
@@ -218,27 +220,30 @@ static gboolean
 check_plugs (const LsClusterSpec *s, GError **error)
 {
   uint32_t n = n_plugs (s);
-  const char *what = s->pcie_switches > 0 ? "PCIe switches" : "CPU sockets";
+  const char *what = s->server.pcie_switches > 0 ? "PCIe switches" : "CPU sockets";
   if (n == 0) {
-    if (s->nics > 0 || s->nvme_drives > 0 || has_c2c (s))
+    if (s->nics.n > 0 || s->server.nvme_drives > 0 || has_c2c (s))
       return ls_spec_conflict (error, "NICs, NVMe drives and NVLink-C2C need a PCIe switch or a CPU");
     return TRUE;
   }
-  if (has_c2c (s) && s->pcie_switches > 0)
+  if (has_c2c (s) && s->server.pcie_switches > 0)
     return ls_spec_conflict (error, "NVLink-C2C joins a GPU to its CPU: expected 0 PCIe switches; got %u",
-                             s->pcie_switches);
+                             s->server.pcie_switches);
   if (s->gpus_per_node % n != 0)
     return ls_spec_conflict (error, "%u GPUs per node do not deal out to %u %s", s->gpus_per_node, n, what);
-  if (s->pcie_switches > 0
-      && (s->cpu_sockets == 0 ? s->pcie_switches > 1 : s->pcie_switches % s->cpu_sockets != 0))
-    return ls_spec_conflict (error, "%u PCIe switches do not deal out to %u CPU sockets", s->pcie_switches,
-                             s->cpu_sockets);
-  if (s->nvme_drives > 0 && !ls_deals_out (s->nvme_drives, n))
-    return ls_spec_conflict (error, "%u NVMe drives do not deal out to %u %s", s->nvme_drives, n, what);
-  if (s->nics > 0 && !ls_deals_out (s->nics, n))
-    return ls_spec_conflict (error, "%u NICs do not deal out to %u %s", s->nics, n, what);
-  if (s->nics > 0 && !ls_deals_out (s->nics, s->gpus_per_node))
-    return ls_spec_conflict (error, "%u NICs do not deal out to %u GPUs per node", s->nics, s->gpus_per_node);
+  if (s->server.pcie_switches > 0
+      && (s->server.cpu_sockets == 0 ? s->server.pcie_switches > 1
+                                     : s->server.pcie_switches % s->server.cpu_sockets != 0))
+    return ls_spec_conflict (error, "%u PCIe switches do not deal out to %u CPU sockets",
+                             s->server.pcie_switches, s->server.cpu_sockets);
+  if (s->server.nvme_drives > 0 && !ls_deals_out (s->server.nvme_drives, n))
+    return ls_spec_conflict (error, "%u NVMe drives do not deal out to %u %s", s->server.nvme_drives, n,
+                             what);
+  if (s->nics.n > 0 && !ls_deals_out (s->nics.n, n))
+    return ls_spec_conflict (error, "%u NICs do not deal out to %u %s", s->nics.n, n, what);
+  if (s->nics.n > 0 && !ls_deals_out (s->nics.n, s->gpus_per_node))
+    return ls_spec_conflict (error, "%u NICs do not deal out to %u GPUs per node", s->nics.n,
+                             s->gpus_per_node);
   return TRUE;
 }
 
@@ -248,24 +253,25 @@ ls_server_check (const LsClusterSpec *s, GError **error)
 {
   if (!check_nvlink (s, error))
     return FALSE;
-  if (s->nvswitch_planes == 0 && s->mesh == LS_MESH_NONE && n_plugs (s) == 0 && s->gpus_per_node > 1)
+  if (s->server.nvswitch_planes == 0 && s->server.mesh == LS_MESH_NONE && n_plugs (s) == 0
+      && s->gpus_per_node > 1)
     return ls_spec_conflict (error, "%u GPUs of a node need NVSwitch, an NVLink mesh or PCIe between them",
                              s->gpus_per_node);
   if (!check_plugs (s, error) || !check_writes (s, error))
     return FALSE;
-  if (s->is_staged && s->cpu_sockets == 0)
+  if (s->nics.is_staged && s->server.cpu_sockets == 0)
     return ls_spec_conflict (
         error, "without GPUDirect data wait in the memory of a CPU: expected \"cpu\" in the node");
-  if (s->copies != LS_COPIES_ANYWHERE && s->cpu_sockets == 0)
+  if (s->server.copies != LS_COPIES_ANYWHERE && s->server.cpu_sockets == 0)
     return ls_spec_conflict (error,
                              "without P2P data pass the memory of a CPU: expected \"cpu\" in the node");
-  if ((s->is_staged || s->copies != LS_COPIES_ANYWHERE) && s->faults)
+  if ((s->nics.is_staged || s->server.copies != LS_COPIES_ANYWHERE) && s->network.faults)
     return ls_spec_conflict (error, "ways around faults are not known without %s",
-                             s->is_staged ? "GPUDirect" : "P2P");
-  if (s->cpu_sockets % n_boards (s) != 0)
-    return ls_spec_conflict (error, "%u CPU sockets do not deal out to %u boards", s->cpu_sockets,
+                             s->nics.is_staged ? "GPUDirect" : "P2P");
+  if (s->server.cpu_sockets % n_boards (s) != 0)
+    return ls_spec_conflict (error, "%u CPU sockets do not deal out to %u boards", s->server.cpu_sockets,
                              n_boards (s));
-  if (n_boards (s) > 1 && s->nvswitch_planes == 0)
+  if (n_boards (s) > 1 && s->server.nvswitch_planes == 0)
     return ls_spec_conflict (error, "nothing joins the %u boards of a node: expected NVSwitch", n_boards (s));
   return check_links (s, error);
 }
@@ -285,7 +291,7 @@ typedef enum { OUTWARD = 0, INWARD = 1 } Direction;
 static bool
 share_plug (const LsClusterSpec *s, uint32_t a, uint32_t b)
 {
-  return s->pcie_switches > 0 && plug_of_gpu (s, a) == plug_of_gpu (s, b);
+  return s->server.pcie_switches > 0 && plug_of_gpu (s, a) == plug_of_gpu (s, b);
 }
 
 /* --- layout --- */
@@ -295,9 +301,10 @@ n_links (const LsClusterSpec *s)
 {
   double k = sockets_per_board (s), pairs = n_boards (s) * k * (k - 1) / 2;
   return 2
-      * (n_writers (s) + (has_writes (s) ? pairs : 0) + (double) s->gpus_per_node * s->nvswitch_planes
+      * (n_writers (s) + (has_writes (s) ? pairs : 0) + (double) s->gpus_per_node * s->server.nvswitch_planes
          + ls_mesh_n_links (s) + (n_plugs (s) > 0 ? s->gpus_per_node : 0)
-         + (s->cpu_sockets > 0 ? s->pcie_switches : 0) + pairs + s->cpu_sockets + s->nvme_drives + s->nics);
+         + (s->server.cpu_sockets > 0 ? s->server.pcie_switches : 0) + pairs + s->server.cpu_sockets
+         + s->server.nvme_drives + s->nics.n);
 }
 
 static uint32_t
@@ -313,23 +320,23 @@ number (Server *in, const LsClusterSpec *s)
 {
   uint32_t v = 0, t = 0;
   in->base.v_gpu = take (&v, s->gpus_per_node);
-  in->v_nvswitch = take (&v, s->nvswitch_planes);
-  in->v_switch = take (&v, s->pcie_switches);
-  in->v_cpu = take (&v, s->cpu_sockets);
-  in->v_memory = take (&v, s->cpu_sockets);
-  in->v_nvme = take (&v, s->nvme_drives);
-  in->base.v_nic = take (&v, s->nics);
-  in->v_bridge = take (&v, has_writes (s) ? s->cpu_sockets : 0);
+  in->v_nvswitch = take (&v, s->server.nvswitch_planes);
+  in->v_switch = take (&v, s->server.pcie_switches);
+  in->v_cpu = take (&v, s->server.cpu_sockets);
+  in->v_memory = take (&v, s->server.cpu_sockets);
+  in->v_nvme = take (&v, s->server.nvme_drives);
+  in->base.v_nic = take (&v, s->nics.n);
+  in->v_bridge = take (&v, has_writes (s) ? s->server.cpu_sockets : 0);
   in->base.n_vertices = v;
 
   uint32_t n_mesh = in->mesh ? in->mesh->len : 0;
-  in->t_nvlink = take (&t, s->nvswitch_planes > 0 ? 2 * s->gpus_per_node : 2 * n_mesh);
+  in->t_nvlink = take (&t, s->server.nvswitch_planes > 0 ? 2 * s->gpus_per_node : 2 * n_mesh);
   in->t_gpu_pcie = take (&t, n_plugs (s) > 0 ? 2 * s->gpus_per_node : 0);
-  in->t_uplink = take (&t, s->cpu_sockets > 0 ? 2 * s->pcie_switches : 0);
+  in->t_uplink = take (&t, s->server.cpu_sockets > 0 ? 2 * s->server.pcie_switches : 0);
   in->t_socket = take (&t, 2 * n_socket_pairs (s));
-  in->t_memory = take (&t, 2 * s->cpu_sockets);
-  in->t_nvme = take (&t, 2 * s->nvme_drives);
-  in->t_nic_pcie = take (&t, 2 * s->nics);
+  in->t_memory = take (&t, 2 * s->server.cpu_sockets);
+  in->t_nvme = take (&t, 2 * s->server.nvme_drives);
+  in->t_nic_pcie = take (&t, 2 * s->nics.n);
   in->t_write = take (&t, 2 * n_writers (s));
   in->t_write_socket = take (&t, has_writes (s) ? 2 * n_socket_pairs (s) : 0);
   in->base.n_trunks = t;
@@ -340,9 +347,9 @@ server_new (const LsClusterSpec *s)
 {
   Server *in = g_new0 (Server, 1);
   in->spec = s;
-  in->base.has_nvswitch = s->nvswitch_planes > 0;
-  in->base.has_gpu_links = s->mesh != LS_MESH_NONE;
-  if (s->mesh != LS_MESH_NONE) {
+  in->base.has_nvswitch = s->server.nvswitch_planes > 0;
+  in->base.has_gpu_links = s->server.mesh != LS_MESH_NONE;
+  if (s->server.mesh != LS_MESH_NONE) {
     in->mesh = ls_mesh_links (s);
     in->ways = ls_mesh_ways (s, in->mesh);
   }
@@ -368,24 +375,25 @@ gpu_end (uint32_t v, uint32_t host, uint32_t gpu)
 static LsEnd
 plug_end (const Server *in, uint32_t v, uint32_t host, uint32_t plug)
 {
-  return in->spec->pcie_switches > 0 ? LS_END (v + in->v_switch + plug, host, "pcie", plug)
-                                     : LS_END (v + in->v_cpu + plug, host, "cpu", plug);
+  return in->spec->server.pcie_switches > 0 ? LS_END (v + in->v_switch + plug, host, "pcie", plug)
+                                            : LS_END (v + in->v_cpu + plug, host, "cpu", plug);
 }
 
 static void
 add_gpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
 {
   const LsClusterSpec *s = in->spec;
-  for (uint32_t g = 0; g < s->gpus_per_node && s->nvswitch_planes > 0; g++)
+  for (uint32_t g = 0; g < s->gpus_per_node && s->server.nvswitch_planes > 0; g++)
     ls_layout_pair (c, gpu_end (v, host, g), LS_END (v + in->v_nvswitch, host, "nvswitch", LS_NO_NUMBER),
-                    s->nvswitch_planes, s->nvlinks_per_gpu, &s->nvlink);
+                    s->server.nvswitch_planes, s->server.nvlinks_per_gpu, &s->server.nvlink);
   for (guint i = 0; in->mesh && i < in->mesh->len; i++) {
     const LsMeshLink *link = &g_array_index (in->mesh, LsMeshLink, i);
-    ls_layout_pair (c, gpu_end (v, host, link->a), gpu_end (v, host, link->b), 1, link->count, &s->nvlink);
+    ls_layout_pair (c, gpu_end (v, host, link->a), gpu_end (v, host, link->b), 1, link->count,
+                    &s->server.nvlink);
   }
   for (uint32_t g = 0; g < s->gpus_per_node && n_plugs (s) > 0; g++)
     ls_layout_pair (c, gpu_end (v, host, g), plug_end (in, v, host, plug_of_gpu (s, g)), 1, 1,
-                    has_c2c (s) ? &s->c2c : &s->pcie);
+                    has_c2c (s) ? &s->server.c2c : &s->server.pcie);
 }
 
 /* Vertices of that kind, one for each socket from `first` on: any two of a board are joined. */
@@ -393,8 +401,9 @@ static void
 join_sockets (const LsClusterSpec *s, LsCluster *c, uint32_t host, uint32_t first, const char *kind,
               const LsLinkSpec *link)
 {
-  for (uint32_t a = 0; a < s->cpu_sockets; a++)
-    for (uint32_t b = a + 1; b < s->cpu_sockets && board_of_socket (s, b) == board_of_socket (s, a); b++)
+  for (uint32_t a = 0; a < s->server.cpu_sockets; a++)
+    for (uint32_t b = a + 1; b < s->server.cpu_sockets && board_of_socket (s, b) == board_of_socket (s, a);
+         b++)
       ls_layout_pair (c, LS_END (first + a, host, kind, a), LS_END (first + b, host, kind, b), 1, 1, link);
 }
 
@@ -403,14 +412,15 @@ add_cpus (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
 {
   const LsClusterSpec *s = in->spec;
   uint32_t cpu = v + in->v_cpu;
-  for (uint32_t i = 0; i < s->pcie_switches && s->cpu_sockets > 0; i++) {
+  for (uint32_t i = 0; i < s->server.pcie_switches && s->server.cpu_sockets > 0; i++) {
     uint32_t socket = socket_of_plug (s, i);
-    ls_layout_pair (c, plug_end (in, v, host, i), LS_END (cpu + socket, host, "cpu", socket), 1, 1, &s->pcie);
+    ls_layout_pair (c, plug_end (in, v, host, i), LS_END (cpu + socket, host, "cpu", socket), 1, 1,
+                    &s->server.pcie);
   }
-  join_sockets (s, c, host, cpu, "cpu", &s->cpu_interconnect);
-  for (uint32_t i = 0; i < s->cpu_sockets; i++)
+  join_sockets (s, c, host, cpu, "cpu", &s->server.cpu_interconnect);
+  for (uint32_t i = 0; i < s->server.cpu_sockets; i++)
     ls_layout_pair (c, LS_END (cpu + i, host, "cpu", i), LS_END (v + in->v_memory + i, host, "memory", i), 1,
-                    1, &s->cpu_memory);
+                    1, &s->server.cpu_memory);
 }
 
 static void
@@ -419,12 +429,13 @@ add_writes (const Server *in, LsCluster *c, uint32_t host, uint32_t v)
   const LsClusterSpec *s = in->spec;
   uint32_t bridge = v + in->v_bridge;
   for (uint32_t i = 0; i < n_writers (s); i++) {
-    uint32_t socket = socket_of_plug (s, s->pcie_switches > 0 ? i : plug_of_gpu (s, i));
-    LsEnd writer = s->pcie_switches > 0 ? plug_end (in, v, host, i) : gpu_end (v, host, i);
-    ls_layout_pair (c, writer, LS_END (bridge + socket, host, "bridge", socket), 1, 1, &s->write_bridge);
+    uint32_t socket = socket_of_plug (s, s->server.pcie_switches > 0 ? i : plug_of_gpu (s, i));
+    LsEnd writer = s->server.pcie_switches > 0 ? plug_end (in, v, host, i) : gpu_end (v, host, i);
+    ls_layout_pair (c, writer, LS_END (bridge + socket, host, "bridge", socket), 1, 1,
+                    &s->server.write_bridge);
   }
   if (has_writes (s))
-    join_sockets (s, c, host, bridge, "bridge", &s->write_sockets);
+    join_sockets (s, c, host, bridge, "bridge", &s->server.write_sockets);
 }
 
 static void
@@ -434,22 +445,22 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
   const LsClusterSpec *s = in->spec;
   uint32_t v = c->nodes->len;
   ls_layout_vertices (c, LS_NODE_GPU, host, s->gpus_per_node);
-  ls_layout_vertices (c, LS_NODE_NVSWITCH, host, s->nvswitch_planes);
-  ls_layout_vertices (c, LS_NODE_PCIE_SWITCH, host, s->pcie_switches);
-  ls_layout_vertices (c, LS_NODE_CPU, host, s->cpu_sockets);
-  ls_layout_vertices (c, LS_NODE_CPU_MEMORY, host, s->cpu_sockets);
-  ls_layout_vertices (c, LS_NODE_NVME, host, s->nvme_drives);
-  ls_layout_vertices (c, LS_NODE_NIC, host, s->nics);
-  ls_layout_vertices (c, LS_NODE_BRIDGE, host, has_writes (s) ? s->cpu_sockets : 0);
+  ls_layout_vertices (c, LS_NODE_NVSWITCH, host, s->server.nvswitch_planes);
+  ls_layout_vertices (c, LS_NODE_PCIE_SWITCH, host, s->server.pcie_switches);
+  ls_layout_vertices (c, LS_NODE_CPU, host, s->server.cpu_sockets);
+  ls_layout_vertices (c, LS_NODE_CPU_MEMORY, host, s->server.cpu_sockets);
+  ls_layout_vertices (c, LS_NODE_NVME, host, s->server.nvme_drives);
+  ls_layout_vertices (c, LS_NODE_NIC, host, s->nics.n);
+  ls_layout_vertices (c, LS_NODE_BRIDGE, host, has_writes (s) ? s->server.cpu_sockets : 0);
 
   add_gpus (in, c, host, v);
   add_cpus (in, c, host, v);
-  for (uint32_t i = 0; i < s->nvme_drives; i++)
-    ls_layout_pair (c, plug_end (in, v, host, deal (i, s->nvme_drives, n_plugs (s))),
-                    LS_END (v + in->v_nvme + i, host, "nvme", i), 1, 1, &s->nvme);
-  for (uint32_t i = 0; i < s->nics; i++)
+  for (uint32_t i = 0; i < s->server.nvme_drives; i++)
+    ls_layout_pair (c, plug_end (in, v, host, deal (i, s->server.nvme_drives, n_plugs (s))),
+                    LS_END (v + in->v_nvme + i, host, "nvme", i), 1, 1, &s->server.nvme);
+  for (uint32_t i = 0; i < s->nics.n; i++)
     ls_layout_pair (c, plug_end (in, v, host, plug_of_nic (s, i)),
-                    LS_END (v + in->base.v_nic + i, host, "nic", i), 1, 1, &s->pcie);
+                    LS_END (v + in->base.v_nic + i, host, "nic", i), 1, 1, &s->server.pcie);
   add_writes (in, c, host, v);
 }
 
@@ -464,7 +475,7 @@ hop (LsRoute *r, uint32_t section, uint32_t i, Direction dir, const LsLinkSpec *
 static void
 gpu_hop (const Server *in, LsRoute *r, uint32_t gpu, Direction dir)
 {
-  hop (r, in->t_gpu_pcie, gpu, dir, has_c2c (in->spec) ? &in->spec->c2c : &in->spec->pcie);
+  hop (r, in->t_gpu_pcie, gpu, dir, has_c2c (in->spec) ? &in->spec->server.c2c : &in->spec->server.pcie);
 }
 
 /* From a socket to another one of its board, by that section of links. */
@@ -481,7 +492,7 @@ between_sockets (const Server *in, uint32_t section, const LsLinkSpec *link, uin
 static void
 cross_sockets (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
 {
-  between_sockets (in, in->t_socket, &in->spec->cpu_interconnect, from, to, r);
+  between_sockets (in, in->t_socket, &in->spec->server.cpu_interconnect, from, to, r);
 }
 
 /* From one PCIe switch (or CPU) to another of its board, through the CPUs. */
@@ -492,19 +503,19 @@ cross (const Server *in, LsRoute *r, uint32_t from, uint32_t to)
     return;
   const LsClusterSpec *s = in->spec;
   uint32_t cpu_from = socket_of_plug (s, from), cpu_to = socket_of_plug (s, to);
-  bool has_switches = s->pcie_switches > 0;
+  bool has_switches = s->server.pcie_switches > 0;
   if (has_switches)
-    hop (r, in->t_uplink, from, OUTWARD, &s->pcie);
+    hop (r, in->t_uplink, from, OUTWARD, &s->server.pcie);
   cross_sockets (in, r, cpu_from, cpu_to);
   if (has_switches)
-    hop (r, in->t_uplink, to, INWARD, &s->pcie);
+    hop (r, in->t_uplink, to, INWARD, &s->server.pcie);
 }
 
 static void
 over_nvswitch (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 {
-  hop (r, in->t_nvlink, from, OUTWARD, &in->spec->nvlink);
-  hop (r, in->t_nvlink, to, INWARD, &in->spec->nvlink);
+  hop (r, in->t_nvlink, from, OUTWARD, &in->spec->server.nvlink);
+  hop (r, in->t_nvlink, to, INWARD, &in->spec->server.nvlink);
 }
 
 /* The GPU that reaches the NIC over PCIe alone: the flow's own, or where the NIC is on
@@ -517,7 +528,7 @@ gpu_near_nic (const LsClusterSpec *s, uint32_t gpu, uint32_t nic)
   uint32_t own = socket_of_plug (s, plug_of_gpu (s, gpu)), there = socket_of_plug (s, plug_of_nic (s, nic));
   if (board_of_socket (s, own) == board_of_socket (s, there))
     return gpu;
-  return there * (s->gpus_per_node / s->cpu_sockets);
+  return there * (s->gpus_per_node / s->server.cpu_sockets);
 }
 
 static void
@@ -529,11 +540,11 @@ to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
     return;
   uint32_t plug = plug_of_gpu (s, gpu);
   gpu_hop (in, r, gpu, OUTWARD);
-  if (s->cpu_sockets == 0)
+  if (s->server.cpu_sockets == 0)
     return;
-  if (s->pcie_switches > 0)
-    hop (r, in->t_uplink, plug, OUTWARD, &s->pcie);
-  hop (r, in->t_memory, socket_of_plug (s, plug), OUTWARD, &s->cpu_memory);
+  if (s->server.pcie_switches > 0)
+    hop (r, in->t_uplink, plug, OUTWARD, &s->server.pcie);
+  hop (r, in->t_memory, socket_of_plug (s, plug), OUTWARD, &s->server.cpu_memory);
 }
 
 static void
@@ -544,20 +555,20 @@ from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
   if (n_plugs (s) == 0)
     return;
   uint32_t plug = plug_of_gpu (s, gpu);
-  if (s->cpu_sockets > 0)
-    hop (r, in->t_memory, socket_of_plug (s, plug), INWARD, &s->cpu_memory);
-  if (s->cpu_sockets > 0 && s->pcie_switches > 0)
-    hop (r, in->t_uplink, plug, INWARD, &s->pcie);
+  if (s->server.cpu_sockets > 0)
+    hop (r, in->t_memory, socket_of_plug (s, plug), INWARD, &s->server.cpu_memory);
+  if (s->server.cpu_sockets > 0 && s->server.pcie_switches > 0)
+    hop (r, in->t_uplink, plug, INWARD, &s->server.pcie);
   gpu_hop (in, r, gpu, INWARD);
 }
 
 static void
 memory_to_plug (const Server *in, uint32_t socket, uint32_t plug, LsRoute *r)
 {
-  hop (r, in->t_memory, socket, INWARD, &in->spec->cpu_memory);
+  hop (r, in->t_memory, socket, INWARD, &in->spec->server.cpu_memory);
   cross_sockets (in, r, socket, socket_of_plug (in->spec, plug));
-  if (in->spec->pcie_switches > 0)
-    hop (r, in->t_uplink, plug, INWARD, &in->spec->pcie);
+  if (in->spec->server.pcie_switches > 0)
+    hop (r, in->t_uplink, plug, INWARD, &in->spec->server.pcie);
 }
 
 /* Without P2P the sender writes into memory of its own CPU, from which the receiver reads. */
@@ -574,10 +585,10 @@ static void
 to_bridge (const Server *in, uint32_t gpu, Direction dir, LsRoute *r)
 {
   const LsClusterSpec *s = in->spec;
-  bool has_switches = s->pcie_switches > 0;
+  bool has_switches = s->server.pcie_switches > 0;
   if (has_switches && dir == OUTWARD)
     gpu_hop (in, r, gpu, dir);
-  hop (r, in->t_write, has_switches ? plug_of_gpu (s, gpu) : gpu, dir, &s->write_bridge);
+  hop (r, in->t_write, has_switches ? plug_of_gpu (s, gpu) : gpu, dir, &s->server.write_bridge);
   if (has_switches && dir == INWARD)
     gpu_hop (in, r, gpu, dir);
 }
@@ -587,8 +598,8 @@ over_bridges (const Server *in, uint32_t from, uint32_t to, LsRoute *r)
 {
   const LsClusterSpec *s = in->spec;
   to_bridge (in, from, OUTWARD, r);
-  between_sockets (in, in->t_write_socket, &s->write_sockets, socket_of_plug (s, plug_of_gpu (s, from)),
-                   socket_of_plug (s, plug_of_gpu (s, to)), r);
+  between_sockets (in, in->t_write_socket, &s->server.write_sockets,
+                   socket_of_plug (s, plug_of_gpu (s, from)), socket_of_plug (s, plug_of_gpu (s, to)), r);
   to_bridge (in, to, INWARD, r);
 }
 
@@ -597,7 +608,7 @@ within (const LsInterior *interior, uint32_t from, uint32_t to, LsRoute *r)
 {
   const Server *in = (const Server *) interior;
   const LsClusterSpec *s = in->spec;
-  if (s->nvswitch_planes > 0) {
+  if (s->server.nvswitch_planes > 0) {
     over_nvswitch (in, from, to, r);
     return;
   }
@@ -619,7 +630,7 @@ static void
 memory_to_nic (const Server *in, uint32_t socket, uint32_t nic, LsRoute *r)
 {
   memory_to_plug (in, socket, plug_of_nic (in->spec, nic), r);
-  hop (r, in->t_nic_pcie, nic, OUTWARD, &in->spec->pcie);
+  hop (r, in->t_nic_pcie, nic, OUTWARD, &in->spec->server.pcie);
 }
 
 static void
@@ -627,11 +638,11 @@ nic_to_memory (const Server *in, uint32_t nic, uint32_t socket, LsRoute *r)
 {
   const LsClusterSpec *s = in->spec;
   uint32_t plug = plug_of_nic (s, nic);
-  hop (r, in->t_nic_pcie, nic, INWARD, &s->pcie);
-  if (s->pcie_switches > 0)
-    hop (r, in->t_uplink, plug, OUTWARD, &s->pcie);
+  hop (r, in->t_nic_pcie, nic, INWARD, &s->server.pcie);
+  if (s->server.pcie_switches > 0)
+    hop (r, in->t_uplink, plug, OUTWARD, &s->server.pcie);
   cross_sockets (in, r, socket_of_plug (s, plug), socket);
-  hop (r, in->t_memory, socket, OUTWARD, &s->cpu_memory);
+  hop (r, in->t_memory, socket, OUTWARD, &s->server.cpu_memory);
 }
 
 static void
@@ -642,14 +653,14 @@ to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
   uint32_t near = gpu_near_nic (s, gpu, nic);
   if (near != gpu)
     over_nvswitch (in, gpu, near, r);
-  if (s->is_staged) {
+  if (s->nics.is_staged) {
     to_memory (interior, near, r);
     memory_to_nic (in, socket_of_plug (s, plug_of_gpu (s, near)), nic, r);
     return;
   }
   gpu_hop (in, r, near, OUTWARD);
   cross (in, r, plug_of_gpu (s, near), plug_of_nic (s, nic));
-  hop (r, in->t_nic_pcie, nic, OUTWARD, &s->pcie);
+  hop (r, in->t_nic_pcie, nic, OUTWARD, &s->server.pcie);
 }
 
 static void
@@ -658,11 +669,11 @@ from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
   const Server *in = (const Server *) interior;
   const LsClusterSpec *s = in->spec;
   uint32_t near = gpu_near_nic (s, gpu, nic);
-  if (s->is_staged) {
+  if (s->nics.is_staged) {
     nic_to_memory (in, nic, socket_of_plug (s, plug_of_gpu (s, near)), r);
     from_memory (interior, near, r);
   } else {
-    hop (r, in->t_nic_pcie, nic, INWARD, &s->pcie);
+    hop (r, in->t_nic_pcie, nic, INWARD, &s->server.pcie);
     cross (in, r, plug_of_nic (s, nic), plug_of_gpu (s, near));
     gpu_hop (in, r, near, INWARD);
   }
@@ -673,7 +684,7 @@ from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
 static uint32_t
 drive_of_gpu (const LsClusterSpec *s, uint32_t gpu)
 {
-  return deal (gpu, s->gpus_per_node, s->nvme_drives);
+  return deal (gpu, s->gpus_per_node, s->server.nvme_drives);
 }
 
 static void
@@ -683,8 +694,8 @@ to_nvme (const LsInterior *interior, uint32_t gpu, LsRoute *r)
   const LsClusterSpec *s = in->spec;
   uint32_t drive = drive_of_gpu (s, gpu);
   gpu_hop (in, r, gpu, OUTWARD);
-  cross (in, r, plug_of_gpu (s, gpu), deal (drive, s->nvme_drives, n_plugs (s)));
-  hop (r, in->t_nvme, drive, OUTWARD, &s->nvme);
+  cross (in, r, plug_of_gpu (s, gpu), deal (drive, s->server.nvme_drives, n_plugs (s)));
+  hop (r, in->t_nvme, drive, OUTWARD, &s->server.nvme);
 }
 
 static void
@@ -693,8 +704,8 @@ from_nvme (const LsInterior *interior, uint32_t gpu, LsRoute *r)
   const Server *in = (const Server *) interior;
   const LsClusterSpec *s = in->spec;
   uint32_t drive = drive_of_gpu (s, gpu);
-  hop (r, in->t_nvme, drive, INWARD, &s->nvme);
-  cross (in, r, deal (drive, s->nvme_drives, n_plugs (s)), plug_of_gpu (s, gpu));
+  hop (r, in->t_nvme, drive, INWARD, &s->server.nvme);
+  cross (in, r, deal (drive, s->server.nvme_drives, n_plugs (s)), plug_of_gpu (s, gpu));
   gpu_hop (in, r, gpu, INWARD);
 }
 
@@ -702,7 +713,7 @@ static uint32_t
 nic_of_gpu (const LsInterior *interior, uint32_t gpu)
 {
   const LsClusterSpec *s = ((const Server *) interior)->spec;
-  return deal (gpu, s->gpus_per_node, s->nics);
+  return deal (gpu, s->gpus_per_node, s->nics.n);
 }
 
 const LsInteriorKind ls_interior_server = {

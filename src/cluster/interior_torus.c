@@ -86,21 +86,21 @@ check (const LsClusterSpec *s, GError **error)
   const LsTorusSpec *t = &s->torus;
   if (!check_shape (t, error))
     return FALSE;
-  if (s->gpus_per_node != ls_torus_n_chips (t) || s->nics != ls_torus_n_hosts (t) * t->nics_per_host)
+  if (s->gpus_per_node != ls_torus_n_chips (t) || s->nics.n != ls_torus_n_hosts (t) * t->nics_per_host)
     return ls_spec_conflict (error, "torus: %u chips and %u NICs a node; the slice has %u chips and %u NICs",
-                             s->gpus_per_node, s->nics, ls_torus_n_chips (t),
+                             s->gpus_per_node, s->nics.n, ls_torus_n_chips (t),
                              ls_torus_n_hosts (t) * t->nics_per_host);
   return ls_spec_check_link ("torus link", ls_torus_n_chips (t) > 1, &s->ici, error)
-      && ls_spec_check_link ("torus pcie link", TRUE, &s->pcie, error)
-      && ls_spec_check_link ("torus host memory", TRUE, &s->cpu_memory, error)
-      && ls_spec_check_link ("nic link", s->nics > 0, &s->nic, error);
+      && ls_spec_check_link ("torus pcie link", TRUE, &s->server.pcie, error)
+      && ls_spec_check_link ("torus host memory", TRUE, &s->server.cpu_memory, error)
+      && ls_spec_check_link ("nic link", s->nics.n > 0, &s->nics.port, error);
 }
 
 static double
 n_links (const LsClusterSpec *s)
 {
   const LsTorusSpec *t = &s->torus;
-  return n_ici_trunks (t) + 2.0 * (ls_torus_n_chips (t) + ls_torus_n_hosts (t) + s->nics);
+  return n_ici_trunks (t) + 2.0 * (ls_torus_n_chips (t) + ls_torus_n_hosts (t) + s->nics.n);
 }
 
 static LsInterior *
@@ -116,8 +116,8 @@ torus_new (const LsClusterSpec *spec)
   x->t_pcie = n_ici_trunks (t);
   x->t_memory = x->t_pcie + 2 * n_chips;
   x->t_nic = x->t_memory + 2 * n_hosts;
-  x->base = (LsInterior) { .n_vertices = x->v_memory + n_hosts + spec->nics,
-                           .n_trunks = x->t_nic + 2 * spec->nics,
+  x->base = (LsInterior) { .n_vertices = x->v_memory + n_hosts + spec->nics.n,
+                           .n_trunks = x->t_nic + 2 * spec->nics.n,
                            .v_gpu = 0,
                            .v_nic = x->v_memory + n_hosts };
   return &x->base;
@@ -156,15 +156,15 @@ lay_out_hosts (const Torus *x, LsCluster *c, uint32_t host, uint32_t v)
   for (uint32_t i = 0; i < n_chips; i++) {
     uint32_t cpu = ls_torus_host_of (&s->torus, i);
     ls_layout_pair (c, LS_END (v + i, host, "gpu", i), LS_END (v + x->v_cpu + cpu, host, "cpu", cpu), 1, 1,
-                    &s->pcie);
+                    &s->server.pcie);
   }
   for (uint32_t i = 0; i < n_hosts; i++)
     ls_layout_pair (c, LS_END (v + x->v_cpu + i, host, "cpu", i),
-                    LS_END (v + x->v_memory + i, host, "memory", i), 1, 1, &s->cpu_memory);
-  for (uint32_t i = 0; i < s->nics; i++) {
+                    LS_END (v + x->v_memory + i, host, "memory", i), 1, 1, &s->server.cpu_memory);
+  for (uint32_t i = 0; i < s->nics.n; i++) {
     uint32_t cpu = i / s->torus.nics_per_host;
     ls_layout_pair (c, LS_END (v + x->v_cpu + cpu, host, "cpu", cpu),
-                    LS_END (v + x->base.v_nic + i, host, "nic", i), 1, 1, &s->nic);
+                    LS_END (v + x->base.v_nic + i, host, "nic", i), 1, 1, &s->nics.port);
   }
 }
 
@@ -177,7 +177,7 @@ lay_out (const LsInterior *interior, LsCluster *c, uint32_t host)
   ls_layout_vertices (c, LS_NODE_GPU, host, ls_torus_n_chips (t));
   ls_layout_vertices (c, LS_NODE_CPU, host, ls_torus_n_hosts (t));
   ls_layout_vertices (c, LS_NODE_CPU_MEMORY, host, ls_torus_n_hosts (t));
-  ls_layout_vertices (c, LS_NODE_NIC, host, x->spec->nics);
+  ls_layout_vertices (c, LS_NODE_NIC, host, x->spec->nics.n);
   for (uint32_t axis = 0; axis < t->n_axes; axis++)
     lay_out_axis (t, c, host, v, axis);
   lay_out_hosts (x, c, host, v);
@@ -255,8 +255,8 @@ to_nic (const LsInterior *interior, uint32_t gpu, uint32_t nic, LsRoute *r)
   const Torus *x = (const Torus *) interior;
   uint32_t chip = gateway (x, gpu, nic);
   cross (x->spec, gpu, chip, 0, r);
-  ls_route_hop (r, x->t_pcie + 2 * chip, x->spec->pcie.latency);
-  ls_route_hop (r, x->t_nic + 2 * nic, x->spec->nic.latency);
+  ls_route_hop (r, x->t_pcie + 2 * chip, x->spec->server.pcie.latency);
+  ls_route_hop (r, x->t_nic + 2 * nic, x->spec->nics.port.latency);
 }
 
 static void
@@ -264,8 +264,8 @@ from_nic (const LsInterior *interior, uint32_t nic, uint32_t gpu, LsRoute *r)
 {
   const Torus *x = (const Torus *) interior;
   uint32_t chip = gateway (x, gpu, nic);
-  ls_route_hop (r, x->t_nic + 2 * nic + 1, x->spec->nic.latency);
-  ls_route_hop (r, x->t_pcie + 2 * chip + 1, x->spec->pcie.latency);
+  ls_route_hop (r, x->t_nic + 2 * nic + 1, x->spec->nics.port.latency);
+  ls_route_hop (r, x->t_pcie + 2 * chip + 1, x->spec->server.pcie.latency);
   cross (x->spec, chip, gpu, 0, r);
 }
 
@@ -273,8 +273,9 @@ static void
 to_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
 {
   const Torus *x = (const Torus *) interior;
-  ls_route_hop (r, x->t_pcie + 2 * gpu, x->spec->pcie.latency);
-  ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->spec->torus, gpu), x->spec->cpu_memory.latency);
+  ls_route_hop (r, x->t_pcie + 2 * gpu, x->spec->server.pcie.latency);
+  ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->spec->torus, gpu),
+                x->spec->server.cpu_memory.latency);
 }
 
 static void
@@ -282,8 +283,8 @@ from_memory (const LsInterior *interior, uint32_t gpu, LsRoute *r)
 {
   const Torus *x = (const Torus *) interior;
   ls_route_hop (r, x->t_memory + 2 * ls_torus_host_of (&x->spec->torus, gpu) + 1,
-                x->spec->cpu_memory.latency);
-  ls_route_hop (r, x->t_pcie + 2 * gpu + 1, x->spec->pcie.latency);
+                x->spec->server.cpu_memory.latency);
+  ls_route_hop (r, x->t_pcie + 2 * gpu + 1, x->spec->server.pcie.latency);
 }
 
 /* --- the size of a slice --- */
@@ -294,7 +295,7 @@ ls_cluster_spec_set_slice (LsClusterSpec *s, const uint32_t dims[LS_TORUS_AXES])
   LsTorusSpec *t = &s->torus;
   memmove (t->dims, dims, sizeof t->dims);
   s->gpus_per_node = ls_torus_n_chips (t);
-  s->nics = ls_torus_n_hosts (t) * t->nics_per_host;
+  s->nics.n = ls_torus_n_hosts (t) * t->nics_per_host;
 }
 
 void

@@ -134,7 +134,7 @@ proxy_of (const LsCluster *c, uint32_t host, uint32_t gpu, uint32_t nic_to)
 {
   const LsNodeFaults *faults = ls_faults_of_node (c, host);
   const uint32_t *proxies = faults ? faults->proxies : ls_layout_of (c, host)->proxies;
-  return proxies ? proxies[gpu * c->spec.rails + nic_to % c->spec.rails] : gpu;
+  return proxies ? proxies[gpu * c->spec.network.rails + nic_to % c->spec.network.rails] : gpu;
 }
 
 uint32_t
@@ -168,10 +168,10 @@ between_nodes (const LsCluster *c, const LsRouteEnds *e, uint32_t host_from, uin
   bool works = (sender == from || ls_route_within (c, host_from, from, sender, r))
       && ls_route_to_nic (c, host_from, sender, flow.nic_from, r);
   ls_route_hop (r, ls_node_trunk (c, host_from, 2 * flow.nic_from),
-                ls_cluster_node_spec (c, host_from)->nic.latency);
+                ls_cluster_node_spec (c, host_from)->nics.port.latency);
   fabric->kind->way (fabric, c, &flow, r);
   ls_route_hop (r, ls_node_trunk (c, host_to, 2 * nic_to + 1),
-                ls_cluster_node_spec (c, host_to)->nic.latency);
+                ls_cluster_node_spec (c, host_to)->nics.port.latency);
   return works && ls_route_from_nic (c, host_to, nic_to, ls_cluster_local_of (c, e->gpu_to), r);
 }
 
@@ -222,7 +222,7 @@ bool
 ls_cluster_has_nvme (const LsCluster *c)
 {
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&c->spec); k++)
-    if (ls_cluster_spec_of_kind (&c->spec, k)->nvme_drives == 0
+    if (ls_cluster_spec_of_kind (&c->spec, k)->server.nvme_drives == 0
         || !c->index->layouts[k].interior->kind->to_nvme)
       return false;
   return true;
@@ -281,7 +281,7 @@ proxy_to (const LsCluster *c, uint32_t host, const bool *is_nvlink, uint32_t gpu
   uint32_t n_gpus = ls_cluster_gpus_of (c, host), n = 0;
   g_autofree uint32_t *able = g_new (uint32_t, n_gpus);
   for (uint32_t g = 0; g < n_gpus; g++) {
-    if (ls_nic_of_gpu (c, ls_cluster_gpu_at (c, host, g)) % c->spec.rails != rail)
+    if (ls_nic_of_gpu (c, ls_cluster_gpu_at (c, host, g)) % c->spec.network.rails != rail)
       continue;
     if (g == gpu)
       return gpu;
@@ -295,15 +295,17 @@ uint32_t *
 ls_proxies_new (const LsCluster *c, uint32_t host)
 {
   const LsClusterSpec *s = &c->spec;
-  if (!s->pxn || s->is_staged || s->rails < 2 || s->nics == 0 || s->interior == LS_INTERIOR_TORUS)
+  if (!s->network.pxn || s->nics.is_staged || s->network.rails < 2 || s->nics.n == 0
+      || s->interior == LS_INTERIOR_TORUS)
     return NULL;
   g_autofree bool *is_nvlink = find_nvlinks (c, host);
   if (!is_nvlink)
     return NULL;
-  uint32_t n_gpus = ls_cluster_gpus_of (c, host), *proxies = g_new (uint32_t, (gsize) n_gpus * s->rails);
+  uint32_t n_gpus = ls_cluster_gpus_of (c, host),
+           *proxies = g_new (uint32_t, (gsize) n_gpus * s->network.rails);
   for (uint32_t gpu = 0; gpu < n_gpus; gpu++)
-    for (uint32_t rail = 0; rail < s->rails; rail++)
-      proxies[gpu * s->rails + rail] = proxy_to (c, host, is_nvlink, gpu, rail);
+    for (uint32_t rail = 0; rail < s->network.rails; rail++)
+      proxies[gpu * s->network.rails + rail] = proxy_to (c, host, is_nvlink, gpu, rail);
   return proxies;
 }
 
@@ -321,7 +323,7 @@ mix (uint64_t x)
 uint32_t
 ls_ecmp_choose (const LsClusterSpec *spec, const LsFabricFlow *flow, uint32_t switch_number, uint32_t n)
 {
-  uint64_t h = mix (spec->seed);
+  uint64_t h = mix (spec->network.seed);
   h = mix (h + ((uint64_t) flow->node_from << 32 | flow->nic_from));
   h = mix (h + ((uint64_t) flow->node_to << 32 | flow->nic_to));
   h = mix (h + ((uint64_t) flow->channel << 32 | switch_number));

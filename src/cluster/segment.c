@@ -5,7 +5,7 @@
 uint32_t
 ls_segment_trays (const LsClusterSpec *s)
 {
-  return s->interior == LS_INTERIOR_SERVER ? MAX (s->cpu_boards, 1) : 1;
+  return s->interior == LS_INTERIOR_SERVER ? MAX (s->server.cpu_boards, 1) : 1;
 }
 
 static uint32_t

@@ -7,10 +7,18 @@
 static LsLinkSpec *
 link_at (LsClusterSpec *spec, size_t i)
 {
-  LsLinkSpec *links[] = {
-    &spec->nvlink, &spec->ici, &spec->pcie,  &spec->c2c,  &spec->cpu_interconnect, &spec->cpu_memory,
-    &spec->nvme,   &spec->nic, &spec->spine, &spec->core, &spec->write_bridge,     &spec->write_sockets
-  };
+  LsLinkSpec *links[] = { &spec->server.nvlink,
+                          &spec->ici,
+                          &spec->server.pcie,
+                          &spec->server.c2c,
+                          &spec->server.cpu_interconnect,
+                          &spec->server.cpu_memory,
+                          &spec->server.nvme,
+                          &spec->nics.port,
+                          &spec->network.spine,
+                          &spec->network.core,
+                          &spec->server.write_bridge,
+                          &spec->server.write_sockets };
   return i < G_N_ELEMENTS (links) ? links[i] : NULL;
 }
 
@@ -48,30 +56,31 @@ clear_others (GArray *others)
 void
 ls_cluster_spec_forget_faults (LsClusterSpec *spec)
 {
-  for (guint i = 0; spec->faults && i < spec->faults->len; i++)
-    g_free (g_array_index (spec->faults, LsFault, i).link);
-  g_clear_pointer (&spec->faults, g_array_unref);
+  for (guint i = 0; spec->network.faults && i < spec->network.faults->len; i++)
+    g_free (g_array_index (spec->network.faults, LsFault, i).link);
+  g_clear_pointer (&spec->network.faults, g_array_unref);
 }
 
 static void
 clear_lists (LsClusterSpec *spec)
 {
-  for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++)
-    g_free (g_array_index (spec->list_vertices, LsListVertex, i).name);
-  clear_strings (spec->switches);
+  for (guint i = 0; spec->list.vertices && i < spec->list.vertices->len; i++)
+    g_free (g_array_index (spec->list.vertices, LsListVertex, i).name);
+  clear_strings (spec->network.switches);
   clear_strings (spec->successors);
   clear_strings (spec->also);
   clear_strings (spec->slices);
   clear_strings (spec->fitted.runs.traits);
-  for (guint i = 0; spec->switch_nics && i < spec->switch_nics->len; i++)
-    g_free (g_array_index (spec->switch_nics, LsListNics, i).at);
+  for (guint i = 0; spec->network.nics && i < spec->network.nics->len; i++)
+    g_free (g_array_index (spec->network.nics, LsListNics, i).at);
   ls_cluster_spec_forget_faults (spec);
-  clear_links (spec->list_links);
-  clear_links (spec->switch_links);
+  clear_links (spec->list.links);
+  clear_links (spec->network.links);
   clear_others (spec->others);
-  GArray **lists[] = { &spec->list_vertices,      &spec->list_links,  &spec->mesh_links, &spec->switches,
-                       &spec->switch_links,       &spec->switch_nics, &spec->faults,     &spec->successors,
-                       &spec->fitted.runs.traits, &spec->others,      &spec->also,       &spec->slices };
+  GArray **lists[] = { &spec->list.vertices,    &spec->list.links,    &spec->server.mesh_links,
+                       &spec->network.switches, &spec->network.links, &spec->network.nics,
+                       &spec->network.faults,   &spec->successors,    &spec->fitted.runs.traits,
+                       &spec->others,           &spec->also,          &spec->slices };
   for (size_t i = 0; i < G_N_ELEMENTS (lists); i++)
     g_clear_pointer (lists[i], g_array_unref);
 }
@@ -85,7 +94,7 @@ ls_cluster_spec_clear (LsClusterSpec *spec)
   g_clear_pointer (&spec->source, g_free);
   g_clear_pointer (&spec->fitted.runs.file, g_free);
   g_clear_pointer (&spec->fitted.runs.architecture, g_free);
-  g_clear_pointer (&spec->network_known.of, g_free);
+  g_clear_pointer (&spec->network.known.of, g_free);
   ls_gpu_clear (&spec->gpu);
   for (size_t i = 0; link_at (spec, i); i++)
     g_clear_pointer (&link_at (spec, i)->source, g_free);
@@ -139,28 +148,28 @@ copy_others (const GArray *others)
 static void
 copy_lists (LsClusterSpec *spec)
 {
-  spec->mesh_links = copy_array (spec->mesh_links);
-  spec->list_vertices = copy_array (spec->list_vertices);
-  spec->list_links = copy_links (spec->list_links);
-  spec->switches = copy_strings (spec->switches);
+  spec->server.mesh_links = copy_array (spec->server.mesh_links);
+  spec->list.vertices = copy_array (spec->list.vertices);
+  spec->list.links = copy_links (spec->list.links);
+  spec->network.switches = copy_strings (spec->network.switches);
   spec->successors = copy_strings (spec->successors);
   spec->also = copy_strings (spec->also);
   spec->slices = copy_strings (spec->slices);
   spec->fitted.runs.traits = copy_strings (spec->fitted.runs.traits);
-  spec->switch_links = copy_links (spec->switch_links);
-  spec->switch_nics = copy_array (spec->switch_nics);
-  spec->faults = copy_array (spec->faults);
+  spec->network.links = copy_links (spec->network.links);
+  spec->network.nics = copy_array (spec->network.nics);
+  spec->network.faults = copy_array (spec->network.faults);
   spec->others = copy_others (spec->others);
-  for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++) {
-    LsListVertex *vertex = &g_array_index (spec->list_vertices, LsListVertex, i);
+  for (guint i = 0; spec->list.vertices && i < spec->list.vertices->len; i++) {
+    LsListVertex *vertex = &g_array_index (spec->list.vertices, LsListVertex, i);
     vertex->name = g_strdup (vertex->name);
   }
-  for (guint i = 0; spec->switch_nics && i < spec->switch_nics->len; i++) {
-    LsListNics *nics = &g_array_index (spec->switch_nics, LsListNics, i);
+  for (guint i = 0; spec->network.nics && i < spec->network.nics->len; i++) {
+    LsListNics *nics = &g_array_index (spec->network.nics, LsListNics, i);
     nics->at = g_strdup (nics->at);
   }
-  for (guint i = 0; spec->faults && i < spec->faults->len; i++) {
-    LsFault *fault = &g_array_index (spec->faults, LsFault, i);
+  for (guint i = 0; spec->network.faults && i < spec->network.faults->len; i++) {
+    LsFault *fault = &g_array_index (spec->network.faults, LsFault, i);
     fault->link = g_strdup (fault->link);
   }
 }
@@ -173,7 +182,7 @@ ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy)
   ret_copy->source = g_strdup (spec->source);
   ret_copy->fitted.runs.file = g_strdup (spec->fitted.runs.file);
   ret_copy->fitted.runs.architecture = g_strdup (spec->fitted.runs.architecture);
-  ret_copy->network_known.of = g_strdup (spec->network_known.of);
+  ret_copy->network.known.of = g_strdup (spec->network.known.of);
   ls_gpu_copy (&spec->gpu, &ret_copy->gpu);
   for (size_t i = 0; link_at (ret_copy, i); i++)
     link_at (ret_copy, i)->source = g_strdup (link_at (ret_copy, i)->source);
@@ -183,8 +192,8 @@ ls_cluster_spec_copy (const LsClusterSpec *spec, LsClusterSpec *ret_copy)
 int
 ls_spec_list_kind (const LsClusterSpec *s, const char *name)
 {
-  for (guint i = 0; i < s->list_vertices->len; i++) {
-    const LsListVertex *v = &g_array_index (s->list_vertices, LsListVertex, i);
+  for (guint i = 0; i < s->list.vertices->len; i++) {
+    const LsListVertex *v = &g_array_index (s->list.vertices, LsListVertex, i);
     if (strcmp (v->name, name) == 0)
       return v->kind;
   }

@@ -10,38 +10,38 @@
 static uint64_t
 n_groups (const LsClusterSpec *s)
 {
-  return ((uint64_t) s->n_nodes + s->nodes_per_leaf - 1) / s->nodes_per_leaf;
+  return ((uint64_t) s->n_nodes + s->network.nodes_per_leaf - 1) / s->network.nodes_per_leaf;
 }
 
 uint64_t
 ls_tree_n_leaves (const LsClusterSpec *s)
 {
-  return s->nics == 0 ? 0 : n_groups (s) * s->rails;
+  return s->nics.n == 0 ? 0 : n_groups (s) * s->network.rails;
 }
 
 static uint64_t
 nics_of_leaf (const LsClusterSpec *s)
 {
-  return (uint64_t) (s->nics / s->rails) * s->nodes_per_leaf;
+  return (uint64_t) (s->nics.n / s->network.rails) * s->network.nodes_per_leaf;
 }
 
 /* Bytes/s that the nodes below a leaf can send into it. */
 static double
 leaf_intake (const LsClusterSpec *s)
 {
-  return (double) nics_of_leaf (s) * ls_link_capacity (&s->nic);
+  return (double) nics_of_leaf (s) * ls_link_capacity (&s->nics.port);
 }
 
 double
 ls_tree_leaf_bandwidth (const LsClusterSpec *s)
 {
-  return (double) nics_of_leaf (s) * s->nic.bandwidth_bytes_per_s;
+  return (double) nics_of_leaf (s) * s->nics.port.bandwidth_bytes_per_s;
 }
 
 double
 ls_tree_leaf_uplinks (const LsClusterSpec *s)
 {
-  return ls_tree_leaf_bandwidth (s) / s->oversubscription / s->spine.bandwidth_bytes_per_s;
+  return ls_tree_leaf_bandwidth (s) / s->network.oversubscription / s->network.spine.bandwidth_bytes_per_s;
 }
 
 bool
@@ -55,19 +55,20 @@ ls_tree_is_whole (double n)
 gboolean
 ls_tree_check_leaves (const LsClusterSpec *s, GError **error)
 {
-  if (!ls_spec_check_link ("nic link", TRUE, &s->nic, error)
-      || !ls_spec_check_link ("fabric link", TRUE, &s->spine, error))
+  if (!ls_spec_check_link ("nic link", TRUE, &s->nics.port, error)
+      || !ls_spec_check_link ("fabric link", TRUE, &s->network.spine, error))
     return FALSE;
-  if (s->rails == 0 || s->nics % s->rails != 0)
+  if (s->network.rails == 0 || s->nics.n % s->network.rails != 0)
     return ls_spec_conflict (error,
                              "%u NICs per node do not deal out to %u rails: \"rails\" is to divide \"nics\"",
-                             s->nics, s->rails);
-  if (s->nodes_per_leaf == 0)
+                             s->nics.n, s->network.rails);
+  if (s->network.nodes_per_leaf == 0)
     return ls_spec_conflict (error, "a leaf needs at least one node");
   if (ls_tree_n_leaves (s) > LS_CLUSTER_MAX_FABRIC)
     return ls_spec_conflict (
         error, "%u nodes, %u on a leaf, with %u rails need %" G_GUINT64_FORMAT " leaves; expected at most %u",
-        s->n_nodes, s->nodes_per_leaf, s->rails, (guint64) ls_tree_n_leaves (s), LS_CLUSTER_MAX_FABRIC);
+        s->n_nodes, s->network.nodes_per_leaf, s->network.rails, (guint64) ls_tree_n_leaves (s),
+        LS_CLUSTER_MAX_FABRIC);
   return TRUE;
 }
 
@@ -75,22 +76,22 @@ ls_tree_check_leaves (const LsClusterSpec *s, GError **error)
 gboolean
 ls_tree_check_uplinks (const LsClusterSpec *s, GError **error)
 {
-  if (!(s->oversubscription >= 1))
-    return ls_spec_conflict (error, "oversubscription %g: expected 1 or more", s->oversubscription);
+  if (!(s->network.oversubscription >= 1))
+    return ls_spec_conflict (error, "oversubscription %g: expected 1 or more", s->network.oversubscription);
   if (ls_tree_leaf_uplinks (s) > LS_CLUSTER_MAX_FABRIC) {
     g_autofree char *down = ls_format_rate (ls_tree_leaf_bandwidth (s)),
-                    *up = ls_format_rate (s->spine.bandwidth_bytes_per_s);
+                    *up = ls_format_rate (s->network.spine.bandwidth_bytes_per_s);
     return ls_spec_conflict (
         error,
         "a leaf of %u nodes with %u NICs each on its rail takes %s; with oversubscription %g and %s an uplink"
         " it needs %.0f uplinks; expected at most %u",
-        s->nodes_per_leaf, s->nics / s->rails, down, s->oversubscription, up, ceil (ls_tree_leaf_uplinks (s)),
-        LS_CLUSTER_MAX_FABRIC);
+        s->network.nodes_per_leaf, s->nics.n / s->network.rails, down, s->network.oversubscription, up,
+        ceil (ls_tree_leaf_uplinks (s)), LS_CLUSTER_MAX_FABRIC);
   }
   if (ls_tree_n_leaves (s) > 1 && !ls_tree_is_whole (ls_tree_leaf_uplinks (s)))
     return ls_spec_conflict (
         error, "oversubscription %g leaves %.3f uplinks per leaf, not a whole number; change nodes_per_leaf",
-        s->oversubscription, ls_tree_leaf_uplinks (s));
+        s->network.oversubscription, ls_tree_leaf_uplinks (s));
   return TRUE;
 }
 
@@ -116,7 +117,7 @@ ls_tree_free (LsFabric *fabric)
 uint32_t
 ls_tree_leaf_of (const LsClusterSpec *s, uint32_t host, uint32_t nic)
 {
-  return host / s->nodes_per_leaf * s->rails + nic % s->rails;
+  return host / s->network.nodes_per_leaf * s->network.rails + nic % s->network.rails;
 }
 
 uint32_t
@@ -129,8 +130,8 @@ void
 ls_tree_lay_out_ports (const LsFabric *fabric, LsCluster *c, uint32_t host,
                        uint32_t (*edge) (const LsFabric *, uint32_t, uint32_t))
 {
-  const LsLinkSpec *port = &ls_cluster_node_spec (c, host)->nic;
-  for (uint32_t i = 0; i < ls_cluster_node_spec (c, host)->nics; i++) {
+  const LsLinkSpec *port = &ls_cluster_node_spec (c, host)->nics.port;
+  for (uint32_t i = 0; i < ls_cluster_node_spec (c, host)->nics.n; i++) {
     uint32_t leaf = edge (fabric, host, i);
     ls_layout_pair (c, LS_END (ls_nic_vertex (c, host, i), host, "nic", i),
                     LS_TREE_LEAF (fabric->first_vertex + leaf, leaf), 1, 1, port);
@@ -260,11 +261,11 @@ ls_tree_groups (const LsFabric *fabric, LsPlaces *p)
   const LsClusterSpec *s = f->spec;
   if (f->is_hashed || f->n_leaves == 0)
     return false;
-  p->hosts_per_group = s->nodes_per_leaf;
-  p->n_groups = f->n_leaves / s->rails;
-  p->groups_per_pod = f->leaves_per_pod / s->rails;
+  p->hosts_per_group = s->network.nodes_per_leaf;
+  p->n_groups = f->n_leaves / s->network.rails;
+  p->groups_per_pod = f->leaves_per_pod / s->network.rails;
   p->n_pods = f->n_pods;
-  p->trunks_per_group = f->spines_per_pod > 0 ? 2 * s->rails : 0;
+  p->trunks_per_group = f->spines_per_pod > 0 ? 2 * s->network.rails : 0;
   p->trunks_per_pod = f->uplinks > 0 ? 2 : 0;
   p->first_of_pods = fabric->first_trunk + f->t_cores;
   p->group_intake = leaf_intake (s);

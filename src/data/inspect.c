@@ -54,7 +54,7 @@ inspect_model_types (const LsJsonDoc *doc, LsDiagList *diags)
 static gboolean
 needs_graph (const LsClusterSpec *spec)
 {
-  return spec->faults || spec->fabric == LS_FABRIC_LIST || spec->interior == LS_INTERIOR_LIST;
+  return spec->network.faults || spec->fabric == LS_FABRIC_LIST || spec->interior == LS_INTERIOR_LIST;
 }
 
 /* Counts that do not deal out evenly show only when they are put together. */
@@ -92,8 +92,8 @@ describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
 {
   char *line = NULL;
   if (can_build (path, spec, diags)) {
-    g_autofree char *rate = ls_format_rate (spec->nics * spec->nic.bandwidth_bytes_per_s);
-    double across = fmax (1, spec->oversubscription) * fmax (1, spec->spine_oversubscription);
+    g_autofree char *rate = ls_format_rate (spec->nics.n * spec->nics.port.bandwidth_bytes_per_s);
+    double across = fmax (1, spec->network.oversubscription) * fmax (1, spec->network.spine_oversubscription);
     g_autofree char *share
         = across > 1 ? g_strdup_printf (", 1/%g of that across leaves", across) : g_strdup (""),
         *network = g_strdup_printf ("network %s per node%s", rate, share);
@@ -105,7 +105,7 @@ describe_cluster (const char *path, LsClusterSpec *spec, LsDiagList *diags)
     g_autoptr (GPtrArray) doubts = g_ptr_array_new_with_free_func (g_free);
     ls_cluster_doubts (spec, doubts);
     line = with_doubts (doubts, "cluster, %u x %s per node%s, %s", spec->gpus_per_node, spec->gpu.name,
-                        others->str, spec->nics > 0 ? network : "no network");
+                        others->str, spec->nics.n > 0 ? network : "no network");
   }
   ls_cluster_spec_clear (spec);
   return line;

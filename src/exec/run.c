@@ -89,7 +89,7 @@ has_host_memory (const LsCluster *c)
 {
   LsRoute route;
   ls_route_host_memory (c, 0, true, &route);
-  return route.n_hops > 0 && (c->spec.interior != LS_INTERIOR_SERVER || c->spec.cpu_sockets > 0);
+  return route.n_hops > 0 && (c->spec.interior != LS_INTERIOR_SERVER || c->spec.server.cpu_sockets > 0);
 }
 
 /* What a copy loads must be there; one of recorded length loads nothing. */
@@ -143,7 +143,8 @@ check_room_outside (const Run *x, GError **error)
     uint32_t node = ls_cluster_host_of (x->cluster, ls_plan_gpu (x->plan, r)),
              host = host_of_gpu (x->cluster, ls_plan_gpu (x->plan, r));
     const LsClusterSpec *spec = ls_cluster_node_spec (x->cluster, node);
-    uint64_t memory = spec->cpu_memory_bytes, drives = spec->nvme_bytes * spec->nvme_drives;
+    uint64_t memory = spec->server.cpu_memory_bytes,
+             drives = spec->server.nvme_bytes * spec->server.nvme_drives;
     in_memory[host] += p->host_bytes;
     on_drives[host] += p->nvme_bytes;
     bool is_memory = memory > 0 && in_memory[host] > memory,

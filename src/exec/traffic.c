@@ -17,15 +17,15 @@ add_way (const LsCluster *c, const LsTraffic *t, uint32_t nic, GArray *loads)
   LsRoute route;
   const LsRouteEnds ends = { .gpu_from = ls_cluster_gpu_at (c, t->node_from, 0),
                              .gpu_to = ls_cluster_gpu_at (c, t->node_to, 0),
-                             .nic_from = nic % ls_cluster_node_spec (c, t->node_from)->nics,
-                             .nic_to = nic % ls_cluster_node_spec (c, t->node_to)->nics,
+                             .nic_from = nic % ls_cluster_node_spec (c, t->node_from)->nics.n,
+                             .nic_to = nic % ls_cluster_node_spec (c, t->node_to)->nics.n,
                              .channel = nic };
   ls_route_ends (c, &ends, &route);
   uint32_t first = UINT32_MAX, last = 0;
   for (uint32_t i = 0; i < route.n_hops; i++) {
     const LsLinkSpec *link = ls_cluster_trunk (c, route.hop[i].trunk)->link;
-    if (link == &ls_cluster_node_spec (c, t->node_from)->nic
-        || link == &ls_cluster_node_spec (c, t->node_to)->nic) {
+    if (link == &ls_cluster_node_spec (c, t->node_from)->nics.port
+        || link == &ls_cluster_node_spec (c, t->node_to)->nics.port) {
       first = MIN (first, i);
       last = i;
     }
@@ -63,7 +63,7 @@ ls_traffic_phase (const LsCluster *c, const LsTraffic *t, uint32_t *ret_n_flows,
 {
   g_autoptr (GArray) loads = g_array_new (FALSE, FALSE, sizeof (LsLoad));
   uint32_t n_nics
-      = MAX (ls_cluster_node_spec (c, t->node_from)->nics, ls_cluster_node_spec (c, t->node_to)->nics);
+      = MAX (ls_cluster_node_spec (c, t->node_from)->nics.n, ls_cluster_node_spec (c, t->node_to)->nics.n);
   for (uint32_t nic = 0; nic < n_nics; nic++)
     if (!add_way (c, t, nic, loads))
       return NULL;

@@ -40,10 +40,10 @@ static void
 apply_intra (LsHardware *h, double by)
 {
   LsClusterSpec *s = &h->spec;
-  LsLinkSpec *const links[] = { &s->nvlink, &s->pcie, &s->c2c, &s->ici };
+  LsLinkSpec *const links[] = { &s->server.nvlink, &s->server.pcie, &s->server.c2c, &s->ici };
   for (guint i = 0; i < G_N_ELEMENTS (links); i++)
     apply_link (links[i], by);
-  apply_links (s->list_links, by);
+  apply_links (s->list.links, by);
   h->nccl.ring_bus_intra *= by;
   h->nccl.nvls_bus *= by;
   h->nccl.p2p_intra *= by;
@@ -53,10 +53,10 @@ static void
 apply_inter (LsHardware *h, double by)
 {
   LsClusterSpec *s = &h->spec;
-  LsLinkSpec *const links[] = { &s->nic, &s->spine, &s->core };
+  LsLinkSpec *const links[] = { &s->nics.port, &s->network.spine, &s->network.core };
   for (guint i = 0; i < G_N_ELEMENTS (links); i++)
     apply_link (links[i], by);
-  apply_links (s->switch_links, by);
+  apply_links (s->network.links, by);
   h->nccl.ring_bus_per_nic *= by;
   h->nccl.p2p_inter *= by;
 }
@@ -92,8 +92,8 @@ ls_fitted_copy_new (const LsHardware *base, const LsFitted *fitted)
   LsHardware *h = g_new (LsHardware, 1);
   *h = *base;
   h->calibration.measured = list_copy (base->calibration.measured);
-  h->spec.list_links = list_copy (base->spec.list_links);
-  h->spec.switch_links = list_copy (base->spec.switch_links);
+  h->spec.list.links = list_copy (base->spec.list.links);
+  h->spec.network.links = list_copy (base->spec.network.links);
   h->spec.fitted = *fitted;
   ls_fitted_apply (h, fitted);
   return h;
@@ -105,7 +105,7 @@ ls_fitted_copy_free (LsHardware *h)
   if (!h)
     return;
   g_clear_pointer (&h->calibration.measured, g_array_unref);
-  g_clear_pointer (&h->spec.list_links, g_array_unref);
-  g_clear_pointer (&h->spec.switch_links, g_array_unref);
+  g_clear_pointer (&h->spec.list.links, g_array_unref);
+  g_clear_pointer (&h->spec.network.links, g_array_unref);
   g_free (h);
 }

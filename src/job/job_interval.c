@@ -45,8 +45,8 @@ ls_job_residuals_load (const LsJobSpec *spec, LsResiduals **ret_residuals, GErro
 static bool
 has_nvswitch (const LsClusterSpec *c)
 {
-  for (guint i = 0; c->list_vertices && i < c->list_vertices->len; i++)
-    if (g_array_index (c->list_vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH)
+  for (guint i = 0; c->list.vertices && i < c->list.vertices->len; i++)
+    if (g_array_index (c->list.vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH)
       return true;
   return false;
 }
@@ -60,7 +60,7 @@ node_word (const LsClusterSpec *c)
   case LS_INTERIOR_LIST:
     return has_nvswitch (c) ? "nvlink" : "listed";
   default:
-    return c->nvswitch_planes > 0 || c->mesh != LS_MESH_NONE ? "nvlink" : "pcie";
+    return c->server.nvswitch_planes > 0 || c->server.mesh != LS_MESH_NONE ? "nvlink" : "pcie";
   }
 }
 
@@ -75,7 +75,7 @@ static double
 fabric_rate (const LsJobResult *r, const LsClusterSpec *c)
 {
   return c->interior != LS_INTERIOR_TORUS && is_across (r)
-      ? c->nics * c->nic.bandwidth_bytes_per_s / c->gpus_per_node
+      ? c->nics.n * c->nics.port.bandwidth_bytes_per_s / c->gpus_per_node
       : 0;
 }
 
@@ -85,7 +85,7 @@ transport_word (const LsJobResult *r, const LsClusterSpec *c)
 {
   if (!is_across (r))
     return NULL;
-  return c->transport == LS_NIC_TCP ? "tcp" : c->is_staged ? "host-memory" : NULL;
+  return c->nics.transport == LS_NIC_TCP ? "tcp" : c->nics.is_staged ? "host-memory" : NULL;
 }
 
 void
@@ -245,7 +245,7 @@ known_of (const LsJobSpec *spec, const LsHardware *hardware, int dtype, bool is_
         : is_fp32          ? &fp32
                            : &c->gpu.kernels_known,
     .inside = has_nccl ? &measured : &c->gpu.collectives_known,
-    .across = has_nccl || !is_across ? &measured : &c->network_known,
+    .across = has_nccl || !is_across ? &measured : &c->network.known,
   };
 }
 

@@ -339,7 +339,7 @@ note_idle_nics (const LsClusterSpec *c, GPtrArray *notes)
                                     "GPU. Where NCCL sees several as one (ports of an adapter, a plugin), "
                                     "say so: node.nics.count %u, and the bandwidth of all in node.nics.link "
                                     "and fabric.link",
-                                    c->nics, c->gpus_per_node, c->gpus_per_node));
+                                    c->nics.n, c->gpus_per_node, c->gpus_per_node));
 }
 
 /* Whether a change of the cluster's file says what of a link between nodes is reached. */
@@ -354,9 +354,9 @@ void
 ls_note_network (const LsClusterSpec *cluster, const char *asked, bool is_across, const char *nccl,
                  GPtrArray *notes)
 {
-  if (cluster->transport == LS_NIC_TCP && is_across && !nccl && !says_efficiency (asked))
+  if (cluster->nics.transport == LS_NIC_TCP && is_across && !nccl && !says_efficiency (asked))
     note_tcp (notes);
-  if (cluster->interior != LS_INTERIOR_TORUS && is_across && cluster->nics > cluster->gpus_per_node)
+  if (cluster->interior != LS_INTERIOR_TORUS && is_across && cluster->nics.n > cluster->gpus_per_node)
     note_idle_nics (cluster, notes);
 }
 

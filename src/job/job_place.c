@@ -31,7 +31,7 @@ append_rank (GString *out, uint32_t rank, const LsPlan *plan, const LsMesh *mesh
 
   for (guint i = 0; i < G_N_ELEMENTS (places); i++)
     append_cell (out, TRUE, places[i]);
-  append_cell (out, c->spec.nics > 0, c->spec.nics > 0 ? ls_nic_of_gpu (c, gpu) : 0);
+  append_cell (out, c->spec.nics.n > 0, c->spec.nics.n > 0 ? ls_nic_of_gpu (c, gpu) : 0);
   for (guint i = 0; i < G_N_ELEMENTS (indices); i++)
     append_cell (out, has_place, indices[i]);
   for (guint i = 0; i < G_N_ELEMENTS (b.peer); i++)
@@ -119,7 +119,8 @@ ls_job_gpus (const LsStrategy *s, const LsCluster *cluster, GError **error)
 static bool
 copies_directly (const LsClusterSpec *node)
 {
-  return node->copies != LS_COPIES_NOWHERE || node->nvswitch_planes > 0 || node->mesh != LS_MESH_NONE;
+  return node->server.copies != LS_COPIES_NOWHERE || node->server.nvswitch_planes > 0
+      || node->server.mesh != LS_MESH_NONE;
 }
 
 /* Transformer Engine's userbuffers map the memory of the other GPUs, by multicast or CUDA IPC

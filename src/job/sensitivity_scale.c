@@ -86,9 +86,9 @@ scale_nvlink (LsScaled *x, double by)
 {
   LsClusterSpec *s = &x->spec;
   bool is_list = s->interior == LS_INTERIOR_LIST;
-  s->nvlink.bandwidth_bytes_per_s *= by;
+  s->server.nvlink.bandwidth_bytes_per_s *= by;
   s->ici.bandwidth_bytes_per_s *= by;
-  GArray *links = is_list ? own_list (x, &s->list_links) : NULL;
+  GArray *links = is_list ? own_list (x, &s->list.links) : NULL;
   for (guint i = 0; links && i < links->len; i++) {
     LsListLink *link = &g_array_index (links, LsListLink, i);
     if (ls_cluster_spec_is_nvlink (s, link))
@@ -100,10 +100,10 @@ static void
 scale_nic (LsScaled *x, double by)
 {
   LsClusterSpec *s = &x->spec;
-  s->nic.bandwidth_bytes_per_s *= by;
-  s->spine.bandwidth_bytes_per_s *= by;
-  s->core.bandwidth_bytes_per_s *= by;
-  GArray *links = own_list (x, &s->switch_links);
+  s->nics.port.bandwidth_bytes_per_s *= by;
+  s->network.spine.bandwidth_bytes_per_s *= by;
+  s->network.core.bandwidth_bytes_per_s *= by;
+  GArray *links = own_list (x, &s->network.links);
   for (guint i = 0; links && i < links->len; i++)
     g_array_index (links, LsListLink, i).link.bandwidth_bytes_per_s *= by;
 }
@@ -115,18 +115,18 @@ scale_latency (LsScaled *x, double by)
   LsClusterSpec *s = &x->spec;
   LsNccl *n = &x->nccl;
   LsTime *times[] = {
-    &s->nvlink.latency,
-    &s->pcie.latency,
-    &s->c2c.latency,
-    &s->cpu_interconnect.latency,
-    &s->write_bridge.latency,
-    &s->write_sockets.latency,
-    &s->cpu_memory.latency,
-    &s->nvme.latency,
+    &s->server.nvlink.latency,
+    &s->server.pcie.latency,
+    &s->server.c2c.latency,
+    &s->server.cpu_interconnect.latency,
+    &s->server.write_bridge.latency,
+    &s->server.write_sockets.latency,
+    &s->server.cpu_memory.latency,
+    &s->server.nvme.latency,
     &s->ici.latency,
-    &s->nic.latency,
-    &s->spine.latency,
-    &s->core.latency,
+    &s->nics.port.latency,
+    &s->network.spine.latency,
+    &s->network.core.latency,
     &n->base_all_reduce,
     &n->base_all_gather,
     &n->base_reduce_scatter,
@@ -144,7 +144,7 @@ scale_latency (LsScaled *x, double by)
   };
   for (guint i = 0; i < G_N_ELEMENTS (times); i++)
     scale_time (times[i], by);
-  GArray *lists[] = { own_list (x, &s->list_links), own_list (x, &s->switch_links) };
+  GArray *lists[] = { own_list (x, &s->list.links), own_list (x, &s->network.links) };
   for (guint l = 0; l < G_N_ELEMENTS (lists); l++)
     for (guint i = 0; lists[l] && i < lists[l]->len; i++)
       scale_time (&g_array_index (lists[l], LsListLink, i).link.latency, by);

@@ -218,7 +218,7 @@ has_pxn (const LsCollCall *call, const LsCollHost *host, const LsCollHost *to)
   const LsCluster *c = call->cluster;
   for (uint32_t i = 0; i < host->n; i++) {
     uint32_t first = to->gpus[(i + 1) % host->n % to->n], sender = ls_route_proxy (c, host->gpus[i], first);
-    if (ls_nic_of_gpu (c, sender) % c->spec.rails != ls_nic_of_gpu (c, first) % c->spec.rails)
+    if (ls_nic_of_gpu (c, sender) % c->spec.network.rails != ls_nic_of_gpu (c, first) % c->spec.network.rails)
       return false;
   }
   return true;
@@ -227,7 +227,7 @@ has_pxn (const LsCollCall *call, const LsCollHost *host, const LsCollHost *to)
 static const bool *
 leaves_by_last (const LsCollCall *call)
 {
-  if (call->cluster->spec.rails < 2 || call->n_hosts < 2)
+  if (call->cluster->spec.network.rails < 2 || call->n_hosts < 2)
     return NULL;
   uint32_t n = ls_coll_loaded_hosts (call);
   bool *by_last = ls_arena_new_array (call->arena, bool, n);

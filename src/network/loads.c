@@ -67,7 +67,7 @@ ls_load_list_add_route (LsLoadList *list, uint32_t from, uint32_t to, uint64_t c
 {
   LsRoute route;
   LsRouteEnds ends = { .gpu_from = from, .gpu_to = to, .nic_from = LS_NIC_AUTO, .nic_to = LS_NIC_AUTO };
-  bool is_hashed = list->cluster->spec.routing == LS_ROUTING_ECMP;
+  bool is_hashed = list->cluster->spec.network.routing == LS_ROUTING_ECMP;
   for (uint64_t left = coef; left > 0; ends.channel++) {
     uint64_t part = is_hashed && left >= 2 * LS_COEF_ONE ? LS_COEF_ONE : left;
     ls_route_ends (list->cluster, &ends, &route);

@@ -41,7 +41,7 @@ ls_route_down (const LsCluster *c, uint32_t gpu, LsRoute *ret_route)
 uint32_t
 ls_script_n_channels (const LsScript *s)
 {
-  return s->cluster->spec.routing == LS_ROUTING_ECMP ? (uint32_t) MAX (1, s->flows / LS_COEF_ONE) : 1;
+  return s->cluster->spec.network.routing == LS_ROUTING_ECMP ? (uint32_t) MAX (1, s->flows / LS_COEF_ONE) : 1;
 }
 
 uint64_t

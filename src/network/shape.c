@@ -68,8 +68,8 @@ bool
 ls_coll_has_nvswitch (const LsCollCall *call)
 {
   const LsCluster *c = call->cluster;
-  uint32_t n
-      = c->kind_of_host || c->spec.faults ? call->n_hosts : MIN (call->n_hosts, 1); /* else all are alike */
+  uint32_t n = c->kind_of_host || c->spec.network.faults ? call->n_hosts
+                                                         : MIN (call->n_hosts, 1); /* else all are alike */
   for (uint32_t h = 0; h < n; h++)
     if (!ls_host_has_nvswitch (c, ls_cluster_host_of (c, call->hosts[h].gpus[0])))
       return false;
@@ -110,7 +110,7 @@ is_staged (const LsCollCall *call, uint32_t h)
 {
   const LsClusterSpec *s = ls_coll_host_spec (call, h);
   const LsCollHost *host = &call->hosts[h];
-  if (s->nvswitch_planes > 0 || s->mesh != LS_MESH_NONE || s->interior != LS_INTERIOR_SERVER)
+  if (s->server.nvswitch_planes > 0 || s->server.mesh != LS_MESH_NONE || s->interior != LS_INTERIOR_SERVER)
     return false;
   for (uint32_t i = 1; i < host->n; i++)
     if (!ls_gpus_copy (s, ls_cluster_local_of (call->cluster, host->gpus[0]),

@@ -76,13 +76,13 @@ part_note (const Page *p, LsNodeKind kind)
   const LsCluster *c = p->map->cluster;
   const LsClusterSpec *s = p->node;
   uint32_t n_of_node
-      = c->kind_of_host ? s->cpu_sockets : (uint32_t) (p->map->n_of_kind[kind] / c->spec.n_nodes);
+      = c->kind_of_host ? s->server.cpu_sockets : (uint32_t) (p->map->n_of_kind[kind] / c->spec.n_nodes);
   if (kind == LS_NODE_GPU)
     return g_strdup (s->gpu.name);
-  if (kind == LS_NODE_CPU_MEMORY && s->cpu_memory_bytes > 0 && n_of_node > 0)
-    return ls_format_bytes (s->cpu_memory_bytes * ls_cluster_n_cpu_hosts (s) / n_of_node);
-  if (kind == LS_NODE_NVME && s->nvme_bytes > 0)
-    return ls_format_bytes (s->nvme_bytes);
+  if (kind == LS_NODE_CPU_MEMORY && s->server.cpu_memory_bytes > 0 && n_of_node > 0)
+    return ls_format_bytes (s->server.cpu_memory_bytes * ls_cluster_n_cpu_hosts (s) / n_of_node);
+  if (kind == LS_NODE_NVME && s->server.nvme_bytes > 0)
+    return ls_format_bytes (s->server.nvme_bytes);
   return NULL;
 }
 

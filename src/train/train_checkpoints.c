@@ -137,10 +137,11 @@ n_writers (const LsTrainReport *r)
 static double
 copy_rate_in (const LsClusterSpec *c)
 {
-  if (ls_link_capacity (&c->c2c) > 0)
-    return ls_link_capacity (&c->c2c);
-  double ports = c->pcie_switches > 0 ? MIN (c->pcie_switches, c->gpus_per_node) : c->gpus_per_node;
-  return ls_link_capacity (&c->pcie) * ports / c->gpus_per_node;
+  if (ls_link_capacity (&c->server.c2c) > 0)
+    return ls_link_capacity (&c->server.c2c);
+  double ports
+      = c->server.pcie_switches > 0 ? MIN (c->server.pcie_switches, c->gpus_per_node) : c->gpus_per_node;
+  return ls_link_capacity (&c->server.pcie) * ports / c->gpus_per_node;
 }
 
 /* Of nodes of several kinds the slowest: all wait for it. */
@@ -160,8 +161,8 @@ near_rate_per_gpu (const LsClusterSpec *c, bool is_local, double n_writers)
   double least = INFINITY;
   for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (c); k++) {
     const LsClusterSpec *of = ls_cluster_spec_of_kind (c, k);
-    double rate
-        = is_local ? of->nvme_drives * ls_link_capacity (&of->nvme) : of->nics * ls_link_capacity (&of->nic);
+    double rate = is_local ? of->server.nvme_drives * ls_link_capacity (&of->server.nvme)
+                           : of->nics.n * ls_link_capacity (&of->nics.port);
     least = fmin (least, rate / MIN (of->gpus_per_node, n_writers));
   }
   return least;
@@ -237,7 +238,7 @@ ls_train_units (const LsReliability *reliability, const LsClusterSpec *cluster, 
     const LsClusterSpec *node
         = ls_cluster_spec_of_kind (cluster, ls_cluster_spec_kind_of (cluster, (uint32_t) n_nodes));
     n += node->gpus_per_node;
-    n_nics += node->nics;
+    n_nics += node->nics.n;
   }
   double n_counted = reliability->gpus_per_node > 0 ? (double) n_gpus / reliability->gpus_per_node : n_nodes;
   uint32_t rack = reliability->nodes_per_rack;

@@ -34,14 +34,14 @@ build (uint32_t n)
     = { .hbm_bytes_per_s = 3.35e12, .hbm_efficiency = 0.9, .hbm_bytes = UINT64_C (80) << 30, .n_sm = 132 },
     .n_nodes = n,
     .gpus_per_node = 1,
-    .pcie_switches = 1,
-    .pcie = link,
-    .nics = 1,
-    .nic = link,
-    .rails = 1,
-    .nodes_per_leaf = 32,
-    .oversubscription = 1,
-    .spine = link,
+    .server.pcie_switches = 1,
+    .server.pcie = link,
+    .nics.n = 1,
+    .nics.port = link,
+    .network.rails = 1,
+    .network.nodes_per_leaf = 32,
+    .network.oversubscription = 1,
+    .network.spine = link,
   };
   g_autoptr (GError) error = NULL;
   LsCluster *c = ls_cluster_build (&spec, &error);

@@ -38,14 +38,14 @@ cluster_of (const StormSpec *spec)
     .gpu = { .hbm_bytes_per_s = 3e12, .hbm_efficiency = 1, .hbm_bytes = UINT64_C (80) << 30, .n_sm = 132 },
     .n_nodes = spec->n_hosts,
     .gpus_per_node = 1,
-    .pcie_switches = 1,
-    .pcie = link_of (64e9),
-    .nics = 1,
-    .nic = link_of (50e9),
-    .rails = 1,
-    .nodes_per_leaf = HOSTS_PER_LEAF,
-    .oversubscription = spec->oversubscription,
-    .spine = link_of (50e9),
+    .server.pcie_switches = 1,
+    .server.pcie = link_of (64e9),
+    .nics.n = 1,
+    .nics.port = link_of (50e9),
+    .network.rails = 1,
+    .network.nodes_per_leaf = HOSTS_PER_LEAF,
+    .network.oversubscription = spec->oversubscription,
+    .network.spine = link_of (50e9),
   };
   g_autoptr (GError) error = NULL;
   LsCluster *c = ls_cluster_build (&s, &error);

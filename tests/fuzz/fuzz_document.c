@@ -193,9 +193,9 @@ static void
 build (LsClusterSpec *spec)
 {
   spec->n_nodes = MIN (spec->n_nodes, 4);
-  bool is_small = spec->gpus_per_node * spec->n_nodes <= MAX_GPUS && spec->nvswitch_planes <= MAX_PARTS
-      && spec->nics <= MAX_PARTS && spec->pcie_switches <= MAX_PARTS && spec->cpu_sockets <= MAX_PARTS
-      && spec->nvme_drives <= MAX_PARTS;
+  bool is_small = spec->gpus_per_node * spec->n_nodes <= MAX_GPUS && spec->server.nvswitch_planes <= MAX_PARTS
+      && spec->nics.n <= MAX_PARTS && spec->server.pcie_switches <= MAX_PARTS
+      && spec->server.cpu_sockets <= MAX_PARTS && spec->server.nvme_drives <= MAX_PARTS;
   g_autoptr (GError) error = NULL;
   if (!ls_cluster_spec_validate (spec, &error)) {
     g_assert (error != NULL);
@@ -204,7 +204,7 @@ build (LsClusterSpec *spec)
   if (!is_small)
     return;
   g_autoptr (LsCluster) c = ls_cluster_build (spec, &error);
-  g_assert (c != NULL || (error != NULL && (spec->faults || spec->fabric == LS_FABRIC_LIST)));
+  g_assert (c != NULL || (error != NULL && (spec->network.faults || spec->fabric == LS_FABRIC_LIST)));
   if (!c || c->links->len > 20000)
     return;
   ls_cluster_check (c);

@@ -36,7 +36,7 @@ check_links (const LsCluster *c)
     qsort (pairs, n, sizeof *pairs, compare_links);
   for (guint i = 0; i < n; i++) {
     uint64_t reverse = link_ends ((uint32_t) pairs[i], (uint32_t) (pairs[i] >> 32));
-    g_assert (i == 0 || pairs[i] != pairs[i - 1] || c->spec.routing == LS_ROUTING_ECMP);
+    g_assert (i == 0 || pairs[i] != pairs[i - 1] || c->spec.network.routing == LS_ROUTING_ECMP);
     g_assert (bsearch (&reverse, pairs, n, sizeof *pairs, compare_links) != NULL);
   }
 }

@@ -18,12 +18,12 @@ random_dragonfly (GRand *rand, uint32_t n_nodes)
   static const uint32_t global_links[] = { 1, 3, 8 };
   LsFabricId kind = g_rand_boolean (rand) ? LS_FABRIC_DRAGONFLY : LS_FABRIC_DRAGONFLY_PLUS;
   LsClusterSpec s = tiny_dragonfly (n_nodes, kind, random_dragonfly_routing (rand));
-  s.nodes_per_leaf = g_rand_boolean (rand) ? 1 : 2;
-  s.nodes_per_group = 4;
-  s.nics = g_rand_boolean (rand) ? 1 : 8;
-  s.local_links = g_rand_boolean (rand) ? 1 : 4;
-  s.global_links = global_links[g_rand_int_range (rand, 0, 3)];
-  s.groups = (n_nodes + 3) / 4 + (uint32_t) g_rand_int_range (rand, 0, 10);
+  s.network.nodes_per_leaf = g_rand_boolean (rand) ? 1 : 2;
+  s.network.nodes_per_group = 4;
+  s.nics.n = g_rand_boolean (rand) ? 1 : 8;
+  s.network.local_links = g_rand_boolean (rand) ? 1 : 4;
+  s.network.global_links = global_links[g_rand_int_range (rand, 0, 3)];
+  s.network.groups = (n_nodes + 3) / 4 + (uint32_t) g_rand_int_range (rand, 0, 10);
   return s;
 }
 
@@ -33,9 +33,9 @@ static inline LsClusterSpec
 random_dragonfly_with_faults (GRand *rand)
 {
   LsClusterSpec s = random_dragonfly (rand, 8);
-  s.rails = s.nics == 8 && g_rand_boolean (rand) ? 8 : 1;
+  s.network.rails = s.nics.n == 8 && g_rand_boolean (rand) ? 8 : 1;
   if (g_rand_int_range (rand, 0, 4) == 0)
-    add_fault (&s, s.routing == LS_ROUTING_MINIMAL ? "group0>group1" : "group1>globals", 0.5);
+    add_fault (&s, s.network.routing == LS_ROUTING_MINIMAL ? "group0>group1" : "group1>globals", 0.5);
   return s;
 }
 

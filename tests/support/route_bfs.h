@@ -92,7 +92,7 @@ ends_of (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to)
                 .to = ls_gpu_vertex (c, gpu_to),
                 .nic_from = UINT32_MAX,
                 .nic_to = UINT32_MAX };
-  if (c->spec.nics > 0) {
+  if (c->spec.nics.n > 0) {
     ends.nic_from = ls_nic_vertex (c, ls_cluster_host_of (c, gpu_from), ls_nic_of_gpu (c, gpu_from));
     ends.nic_to = ls_nic_vertex (c, ls_cluster_host_of (c, gpu_to), ls_nic_of_gpu (c, gpu_to));
   }
@@ -176,7 +176,7 @@ ls_route_bfs (const LsCluster *c, uint32_t gpu_from, uint32_t gpu_to, double *re
   uint32_t proxy = ls_route_proxy (c, gpu_from, gpu_to);
   if (proxy != gpu_from)
     push (c, ends_of (c, gpu_from, proxy), ret_load);
-  if (c->spec.is_staged && ls_cluster_host_of (c, proxy) != ls_cluster_host_of (c, gpu_to))
+  if (c->spec.nics.is_staged && ls_cluster_host_of (c, proxy) != ls_cluster_host_of (c, gpu_to))
     push_staged (c, proxy, gpu_to, ret_load);
   else
     push (c, ends_of (c, proxy, gpu_to), ret_load);

@@ -21,24 +21,24 @@ tiny_dgx (uint32_t n_nodes)
     = { .hbm_bytes_per_s = 2039e9, .hbm_efficiency = 0.9, .hbm_bytes = UINT64_C (80) << 30, .n_sm = 108 },
     .n_nodes = n_nodes,
     .gpus_per_node = 8,
-    .nvswitch_planes = 6,
-    .nvlinks_per_gpu = 12,
-    .nvlink = tiny_link (25e9, 0.91, LS_US),
-    .pcie_switches = 4,
-    .pcie = tiny_link (31.5e9, 0.8, LS_US / 2),
-    .cpu_sockets = 2,
-    .cpu_interconnect = tiny_link (64e9, 0.8, LS_US / 2),
-    .cpu_memory = tiny_link (200e9, 0.8, 100 * LS_NS),
-    .cpu_memory_bytes = UINT64_C (2) << 40,
-    .nvme_drives = 4,
-    .nvme = tiny_link (6.8e9, 1, 80 * LS_US),
-    .nvme_bytes = UINT64_C (3840000000000),
-    .nics = 8,
-    .nic = tiny_link (25e9, 0.97, LS_US),
-    .rails = 8,
-    .nodes_per_leaf = 20,
-    .oversubscription = 1,
-    .spine = tiny_link (25e9, 0.97, LS_US / 2),
+    .server.nvswitch_planes = 6,
+    .server.nvlinks_per_gpu = 12,
+    .server.nvlink = tiny_link (25e9, 0.91, LS_US),
+    .server.pcie_switches = 4,
+    .server.pcie = tiny_link (31.5e9, 0.8, LS_US / 2),
+    .server.cpu_sockets = 2,
+    .server.cpu_interconnect = tiny_link (64e9, 0.8, LS_US / 2),
+    .server.cpu_memory = tiny_link (200e9, 0.8, 100 * LS_NS),
+    .server.cpu_memory_bytes = UINT64_C (2) << 40,
+    .server.nvme_drives = 4,
+    .server.nvme = tiny_link (6.8e9, 1, 80 * LS_US),
+    .server.nvme_bytes = UINT64_C (3840000000000),
+    .nics.n = 8,
+    .nics.port = tiny_link (25e9, 0.97, LS_US),
+    .network.rails = 8,
+    .network.nodes_per_leaf = 20,
+    .network.oversubscription = 1,
+    .network.spine = tiny_link (25e9, 0.97, LS_US / 2),
   };
 }
 
@@ -47,10 +47,10 @@ static inline LsClusterSpec
 tiny_pcie (uint32_t n_nodes)
 {
   LsClusterSpec s = tiny_dgx (n_nodes);
-  s.nvswitch_planes = s.nvlinks_per_gpu = 0;
-  s.nics = 2;
-  s.rails = 1;
-  s.nodes_per_leaf = 4;
+  s.server.nvswitch_planes = s.server.nvlinks_per_gpu = 0;
+  s.nics.n = 2;
+  s.network.rails = 1;
+  s.network.nodes_per_leaf = 4;
   return s;
 }
 
@@ -63,10 +63,10 @@ tiny_fat_tree (uint32_t n_nodes)
 {
   LsClusterSpec s = tiny_dgx (n_nodes);
   s.fabric = LS_FABRIC_FAT_TREE;
-  s.nodes_per_leaf = 4;
-  s.nodes_per_pod = 8;
-  s.spine_oversubscription = 1;
-  s.core = s.spine;
+  s.network.nodes_per_leaf = 4;
+  s.network.nodes_per_pod = 8;
+  s.network.spine_oversubscription = 1;
+  s.network.core = s.network.spine;
   return s;
 }
 
@@ -77,13 +77,13 @@ tiny_dragonfly (uint32_t n_nodes, LsFabricId kind, LsRouting routing)
 {
   LsClusterSpec s = tiny_dgx (n_nodes);
   s.fabric = kind;
-  s.routing = routing;
-  s.nics = s.rails = 1;
-  s.nodes_per_leaf = 2;
-  s.nodes_per_group = s.groups = 8;
-  s.local_links = s.global_links = 1;
-  s.core = s.spine;
-  s.core.latency = LS_US;
+  s.network.routing = routing;
+  s.nics.n = s.network.rails = 1;
+  s.network.nodes_per_leaf = 2;
+  s.network.nodes_per_group = s.network.groups = 8;
+  s.network.local_links = s.network.global_links = 1;
+  s.network.core = s.network.spine;
+  s.network.core.latency = LS_US;
   return s;
 }
 
@@ -92,10 +92,10 @@ listed_fabric (uint32_t n_nodes, uint32_t rails)
 {
   LsClusterSpec s = tiny_dgx (n_nodes);
   s.fabric = LS_FABRIC_LIST;
-  s.rails = rails;
-  s.switches = g_array_new (FALSE, FALSE, sizeof (char *));
-  s.switch_links = g_array_new (FALSE, FALSE, sizeof (LsListLink));
-  s.switch_nics = g_array_new (FALSE, FALSE, sizeof (LsListNics));
+  s.network.rails = rails;
+  s.network.switches = g_array_new (FALSE, FALSE, sizeof (char *));
+  s.network.links = g_array_new (FALSE, FALSE, sizeof (LsListLink));
+  s.network.nics = g_array_new (FALSE, FALSE, sizeof (LsListNics));
   return s;
 }
 
@@ -103,30 +103,30 @@ static inline void
 add_switch (LsClusterSpec *s, const char *name)
 {
   char *own = g_strdup (name);
-  g_array_append_val (s->switches, own);
+  g_array_append_val (s->network.switches, own);
 }
 
 static inline void
 join_switches (LsClusterSpec *s, const char *from, const char *to, uint32_t count)
 {
   LsListLink link = { .from = g_strdup (from), .to = g_strdup (to), .count = count };
-  g_array_append_val (s->switch_links, link);
+  g_array_append_val (s->network.links, link);
 }
 
 static inline void
 place_nics (LsClusterSpec *s, uint32_t rail, uint32_t first, uint32_t last, const char *at)
 {
   LsListNics nics = { .rail = rail, .first = first, .last = last, .at = g_strdup (at) };
-  g_array_append_val (s->switch_nics, nics);
+  g_array_append_val (s->network.nics, nics);
 }
 
 static inline void
 add_fault (LsClusterSpec *s, const char *link, double capacity)
 {
   LsFault fault = { .link = g_strdup (link), .capacity = capacity };
-  if (!s->faults)
-    s->faults = g_array_new (FALSE, FALSE, sizeof (LsFault));
-  g_array_append_val (s->faults, fault);
+  if (!s->network.faults)
+    s->network.faults = g_array_new (FALSE, FALSE, sizeof (LsFault));
+  g_array_append_val (s->network.faults, fault);
 }
 
 static inline double
@@ -145,11 +145,11 @@ list_cluster (uint32_t n_nodes)
 {
   LsClusterSpec s = tiny_dgx (n_nodes);
   s.interior = LS_INTERIOR_LIST;
-  s.nics = s.gpus_per_node = 0;
-  s.rails = 1;
-  s.nodes_per_leaf = 2;
-  s.list_vertices = g_array_new (FALSE, TRUE, sizeof (LsListVertex));
-  s.list_links = g_array_new (FALSE, TRUE, sizeof (LsListLink));
+  s.nics.n = s.gpus_per_node = 0;
+  s.network.rails = 1;
+  s.network.nodes_per_leaf = 2;
+  s.list.vertices = g_array_new (FALSE, TRUE, sizeof (LsListVertex));
+  s.list.links = g_array_new (FALSE, TRUE, sizeof (LsListLink));
   return s;
 }
 
@@ -158,9 +158,9 @@ static inline void
 list_add (LsClusterSpec *s, LsNodeKind kind, const char *name)
 {
   LsListVertex vertex = { .name = g_strdup (name), .kind = kind };
-  g_array_append_val (s->list_vertices, vertex);
+  g_array_append_val (s->list.vertices, vertex);
   s->gpus_per_node += kind == LS_NODE_GPU;
-  s->nics += kind == LS_NODE_NIC;
+  s->nics.n += kind == LS_NODE_NIC;
 }
 
 static inline void
@@ -170,7 +170,7 @@ list_join (LsClusterSpec *s, const char *from, const char *to, uint32_t count, d
                       .to = g_strdup (to),
                       .count = count,
                       .link = tiny_link (bytes_per_s, 1, LS_US / 2) };
-  g_array_append_val (s->list_links, link);
+  g_array_append_val (s->list.links, link);
 }
 
 /* tiny_dgx() without CPU memory and drives, GPU by GPU: "gpu3" has 5, 5, 4 and 4 NVLinks to
@@ -181,7 +181,7 @@ list_dgx (uint32_t n_nodes)
   static const uint32_t n_links[] = { 5, 5, 4, 4 };
   LsClusterSpec s = list_cluster (n_nodes);
   char name[3][16];
-  s.nvswitch_planes = s.nvlinks_per_gpu = 0;
+  s.server.nvswitch_planes = s.server.nvlinks_per_gpu = 0;
   list_add (&s, LS_NODE_CPU, "cpu");
   for (uint32_t plane = 0; plane < G_N_ELEMENTS (n_links); plane++) {
     g_snprintf (name[0], sizeof name[0], "nvs%u", plane);
@@ -224,14 +224,14 @@ tiny_torus (uint32_t n, uint32_t x, uint32_t y, uint32_t z, LsTorusWrap wrap)
     .n_nodes = n,
     .torus = { .largest = { x, y, z }, .wrap = wrap, .host = { 2, 2, z > 0 ? 1 : 0 }, .nics_per_host = 1 },
     .ici = torus_link (45e9, LS_US),
-    .pcie = torus_link (15e9, LS_US),
-    .cpu_memory = torus_link (200e9, LS_US / 10),
-    .cpu_memory_bytes = UINT64_C (512) << 30,
-    .nic = torus_link (12.5e9, LS_US),
-    .rails = 1,
-    .nodes_per_leaf = 16,
-    .oversubscription = 1,
-    .spine = torus_link (12.5e9, LS_US),
+    .server.pcie = torus_link (15e9, LS_US),
+    .server.cpu_memory = torus_link (200e9, LS_US / 10),
+    .server.cpu_memory_bytes = UINT64_C (512) << 30,
+    .nics.port = torus_link (12.5e9, LS_US),
+    .network.rails = 1,
+    .network.nodes_per_leaf = 16,
+    .network.oversubscription = 1,
+    .network.spine = torus_link (12.5e9, LS_US),
   };
   ls_cluster_spec_init_torus (&s);
   return s;

@@ -722,11 +722,11 @@ note_boundaries (LsCollectiveTable *t, const LsClusterSpec *spec)
   if (spec->interior == LS_INTERIOR_TORUS)
     return;
   t->gpus_per_node = spec->gpus_per_node;
-  t->gpus_per_leaf = (uint64_t) spec->nodes_per_leaf * spec->gpus_per_node;
+  t->gpus_per_leaf = (uint64_t) spec->network.nodes_per_leaf * spec->gpus_per_node;
   if (spec->fabric == LS_FABRIC_FAT_TREE)
-    t->gpus_per_pod = (uint64_t) spec->nodes_per_pod * spec->gpus_per_node;
+    t->gpus_per_pod = (uint64_t) spec->network.nodes_per_pod * spec->gpus_per_node;
   if (ls_is_dragonfly (spec))
-    t->gpus_per_pod = (uint64_t) spec->nodes_per_group * spec->gpus_per_node;
+    t->gpus_per_pod = (uint64_t) spec->network.nodes_per_group * spec->gpus_per_node;
 }
 
 static char *
@@ -747,7 +747,7 @@ note_known (const LsClusterSpec *spec, bool is_across, GPtrArray *notes)
   g_autoptr (GString) words = g_string_new (NULL);
   ls_append_known (words, "collectives in a node", &spec->gpu.collectives_known);
   if (is_across)
-    ls_append_known (words, "collectives across nodes", &spec->network_known);
+    ls_append_known (words, "collectives across nodes", &spec->network.known);
   ls_note_known (words, notes);
 }
 

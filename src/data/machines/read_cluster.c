@@ -27,23 +27,24 @@ const LsField ls_link_fields[] = {
   }
 
 static const LsField nvswitch_fields[] = {
-  COUNT ("planes", nvswitch_planes, 1024, "NVSwitch chips that every GPU is joined to"),
-  COUNT ("links_per_gpu", nvlinks_per_gpu, 1024, "NVLinks of one GPU, spread over the planes"),
-  LINK ("link", nvlink, "one NVLink"),
+  COUNT ("planes", server.nvswitch_planes, 1024, "NVSwitch chips that every GPU is joined to"),
+  COUNT ("links_per_gpu", server.nvlinks_per_gpu, 1024, "NVLinks of one GPU, spread over the planes"),
+  LINK ("link", server.nvlink, "one NVLink"),
   { NULL },
 };
 static const LsField write_fields[] = {
-  LINK ("bridge", write_bridge, "through the host bridge of a CPU: of one switch, or of one GPU without"),
-  { "sockets", LS_FIELD_OBJECT, SPEC (write_sockets), .fields = ls_link_fields,
+  LINK ("bridge", server.write_bridge,
+        "through the host bridge of a CPU: of one switch, or of one GPU without"),
+  { "sockets", LS_FIELD_OBJECT, SPEC (server.write_sockets), .fields = ls_link_fields,
     .default_text = "with sockets "
                     "of one board required",
     .meaning = "from one socket to another" },
   { NULL },
 };
 static const LsField pcie_fields[] = {
-  { "switches", LS_FIELD_UINT, SPEC (pcie_switches), .required = true, .max = 1024,
+  { "switches", LS_FIELD_UINT, SPEC (server.pcie_switches), .required = true, .max = 1024,
     .meaning = "per node; GPUs, NICs and drives are dealt to them evenly; 0: to the CPUs themselves" },
-  LINK ("link", pcie, "x16"),
+  LINK ("link", server.pcie, "x16"),
   { "p2p", LS_FIELD_IGNORED, .expected = "true, false or `\"switch\"`", .default_text = "true",
     .meaning = "false: GPUs do not copy to each other over PCIe (GeForce, virtual machines, "
                "NCCL_P2P_DISABLE=1); data pass the memory of the sender's CPU. switch: only below one "
@@ -62,46 +63,47 @@ static const LsField mesh_link_element[] = {
   { NULL },
 };
 static const LsField mesh_fields[] = {
-  { "shape", LS_FIELD_ENUM, SPEC (mesh), .required = true, .names = mesh_shapes,
+  { "shape", LS_FIELD_ENUM, SPEC (server.mesh), .required = true, .names = mesh_shapes,
     .meaning = "who is joined to whom: as listed, as in DGX-1, or all to all by one link each" },
-  { "links", LS_FIELD_ARRAY, SPEC (mesh_links), .element_size = sizeof (LsMeshLink),
+  { "links", LS_FIELD_ARRAY, SPEC (server.mesh_links), .element_size = sizeof (LsMeshLink),
     .fields = mesh_link_element, .lines = true, .default_text = "none",
     .meaning = "of a list: GPU, GPU, links between them" },
-  LINK ("link", nvlink, "one NVLink or xGMI link"),
+  LINK ("link", server.nvlink, "one NVLink or xGMI link"),
   { NULL },
 };
 static const LsField cpu_fields[] = {
-  COUNT ("sockets", cpu_sockets, 1024, "per node; PCIe switches are dealt to them evenly"),
-  { "boards", LS_FIELD_UINT, SPEC (cpu_boards), .min = 1, .max = 1024, .default_text = "1",
+  COUNT ("sockets", server.cpu_sockets, 1024, "per node; PCIe switches are dealt to them evenly"),
+  { "boards", LS_FIELD_UINT, SPEC (server.cpu_boards), .min = 1, .max = 1024, .default_text = "1",
     .meaning = "sockets are dealt to them; between boards there is no CPU link" },
-  { "call_time", LS_FIELD_DOUBLE, SPEC (cpu_call_time), .above = true, .max = 100, .default_text = "1",
+  { "call_time", LS_FIELD_DOUBLE, SPEC (server.cpu_call_time), .above = true, .max = 100, .default_text = "1",
     .meaning = "what a call of the program costs the host (`run --help host`), times what it costs an Intel "
                "Xeon Platinum 8480C" },
-  { "c2c", LS_FIELD_OBJECT, SPEC (c2c), .fields = ls_link_fields, .default_text = "none",
+  { "c2c", LS_FIELD_OBJECT, SPEC (server.c2c), .fields = ls_link_fields, .default_text = "none",
     .meaning = "GPU to CPU by NVLink-C2C instead of PCIe, of one GPU" },
-  LINK ("interconnect", cpu_interconnect, "between two sockets of a board"),
-  LINK ("memory", cpu_memory, "of one socket"),
-  { "memory_size", LS_FIELD_BYTES, SPEC (cpu_memory_bytes), .required = true, .above = true,
+  LINK ("interconnect", server.cpu_interconnect, "between two sockets of a board"),
+  LINK ("memory", server.cpu_memory, "of one socket"),
+  { "memory_size", LS_FIELD_BYTES, SPEC (server.cpu_memory_bytes), .required = true, .above = true,
     .meaning = "of the node" },
   { NULL },
 };
 static const LsField nvme_fields[] = {
-  COUNT ("drives", nvme_drives, 1024, "per node, dealt to the PCIe switches"),
-  LINK ("link", nvme, "one drive, reads"),
-  { "size", LS_FIELD_BYTES, SPEC (nvme_bytes), .required = true, .above = true, .meaning = "of one drive" },
+  COUNT ("drives", server.nvme_drives, 1024, "per node, dealt to the PCIe switches"),
+  LINK ("link", server.nvme, "one drive, reads"),
+  { "size", LS_FIELD_BYTES, SPEC (server.nvme_bytes), .required = true, .above = true,
+    .meaning = "of one drive" },
   { NULL },
 };
 #define NICS_MEANING "per node, for compute traffic"
 static const LsEnumName transports[] = { { "rdma", LS_NIC_RDMA }, { "tcp", LS_NIC_TCP }, { NULL } };
 static const LsField nic_fields[] = {
-  { "count", LS_FIELD_UINT, SPEC (nics), .min = 1, .max = 1024,
+  { "count", LS_FIELD_UINT, SPEC (nics.n), .min = 1, .max = 1024,
     .default_text = "required, but of a list those in it", .meaning = NICS_MEANING },
-  LINK ("link", nic, "one port, NIC to leaf"),
-  { "transport", LS_FIELD_ENUM, SPEC (transport), .names = transports, .default_text = "`\"rdma\"`",
+  LINK ("link", nics.port, "one port, NIC to leaf"),
+  { "transport", LS_FIELD_ENUM, SPEC (nics.transport), .names = transports, .default_text = "`\"rdma\"`",
     .meaning = "InfiniBand verbs and RoCE, or sockets (NCCL_IB_DISABLE=1)" },
   { "gpudirect", LS_FIELD_IGNORED, .expected = "true or false", .default_text = "true with `\"rdma\"`",
     .meaning = "false: data wait in the memory of the CPUs on both sides, and there is no PXN" },
-  { "known", LS_FIELD_OBJECT, SPEC (network_known), .fields = ls_known_fields, .default_text = "measured",
+  { "known", LS_FIELD_OBJECT, SPEC (network.known), .fields = ls_known_fields, .default_text = "measured",
     .meaning = "how what the accelerator's `nccl` reaches through them is known" },
   { NULL },
 };
@@ -134,9 +136,9 @@ static const LsField list_link_fields[] = {
 };
 static const LsListLink blank_list_link = { .count = 1 };
 static const LsField list_fields[] = {
-  { "vertices", LS_FIELD_ARRAY, SPEC (list_vertices), .required = true, .element_size = sizeof (LsListVertex),
+  { "vertices", LS_FIELD_ARRAY, SPEC (list.vertices), .required = true, .element_size = sizeof (LsListVertex),
     .fields = vertex_fields, .lines = true, .meaning = "what there is in a node" },
-  { "links", LS_FIELD_ARRAY, SPEC (list_links), .required = true, .element_size = sizeof (LsListLink),
+  { "links", LS_FIELD_ARRAY, SPEC (list.links), .required = true, .element_size = sizeof (LsListLink),
     .fields = list_link_fields, .blank = &blank_list_link, .lines = true, .meaning = "what is joined" },
   { NULL },
 };
@@ -152,13 +154,13 @@ static const LsField torus_host_fields[] = {
   { "chips", LS_FIELD_ROW, SPEC (torus.host), .n_row = LS_TORUS_AXES, .required = true, .min = 1,
     .max = LS_TORUS_MAX_AXIS, .expected = "a list of 2 or 3 whole numbers",
     .meaning = "chips of one host along x, y (and z), or all of a shorter axis" },
-  LINK ("pcie", pcie, "chip to host"),
-  LINK ("memory", cpu_memory, "of the host"),
-  { "memory_size", LS_FIELD_BYTES, SPEC (cpu_memory_bytes), .required = true, .above = true,
+  LINK ("pcie", server.pcie, "chip to host"),
+  LINK ("memory", server.cpu_memory, "of the host"),
+  { "memory_size", LS_FIELD_BYTES, SPEC (server.cpu_memory_bytes), .required = true, .above = true,
     .meaning = "of the host" },
   { "nics", LS_FIELD_UINT, SPEC (torus.nics_per_host), .max = 64, .default_text = "0",
     .meaning = "that the chips of the host share, for traffic between slices" },
-  { "nic", LS_FIELD_OBJECT, SPEC (nic), .fields = ls_link_fields, .default_text = "none",
+  { "nic", LS_FIELD_OBJECT, SPEC (nics.port), .fields = ls_link_fields, .default_text = "none",
     .meaning = "one port, NIC to leaf" },
   { NULL },
 };
@@ -278,8 +280,8 @@ static uint32_t
 n_of_kind (const LsClusterSpec *s, LsNodeKind kind)
 {
   uint32_t n = 0;
-  for (guint i = 0; i < s->list_vertices->len; i++)
-    n += g_array_index (s->list_vertices, LsListVertex, i).kind == (int) kind;
+  for (guint i = 0; i < s->list.vertices->len; i++)
+    n += g_array_index (s->list.vertices, LsListVertex, i).kind == (int) kind;
   return n;
 }
 
@@ -300,7 +302,7 @@ finish_list (const LsJsonDoc *doc, const cJSON *node, LsClusterSpec *s, LsDiagLi
     s->gpus_per_node = n_of_kind (s, LS_NODE_GPU);
   const cJSON *nics = cJSON_GetObjectItemCaseSensitive (node, "nics");
   if (nics && !cJSON_GetObjectItemCaseSensitive (nics, "count"))
-    s->nics = n_of_kind (s, LS_NODE_NIC);
+    s->nics.n = n_of_kind (s, LS_NODE_NIC);
   return ok;
 }
 
@@ -349,10 +351,10 @@ finish_p2p (const LsJsonDoc *doc, const cJSON *pcie, LsClusterSpec *s, LsDiagLis
 {
   const cJSON *p2p = cJSON_GetObjectItemCaseSensitive (pcie, "p2p");
   bool is_below = cJSON_IsString (p2p) && g_str_equal (p2p->valuestring, "switch");
-  s->copies = is_below ? LS_COPIES_BELOW_SWITCH : LS_COPIES_ANYWHERE;
+  s->server.copies = is_below ? LS_COPIES_BELOW_SWITCH : LS_COPIES_ANYWHERE;
   if (!p2p || is_below || cJSON_IsTrue (p2p))
     return true;
-  s->copies = LS_COPIES_NOWHERE;
+  s->server.copies = LS_COPIES_NOWHERE;
   if (cJSON_IsFalse (p2p))
     return true;
   g_autofree char *got = ls_json_describe (p2p);
@@ -367,11 +369,11 @@ finish_transport (const LsJsonDoc *doc, const cJSON *nics, LsClusterSpec *s, LsD
 {
   const cJSON *node = cJSON_GetObjectItemCaseSensitive (nics, "gpudirect");
   bool has_gpudirect;
-  if (!read_truth (doc, node, s->transport != LS_NIC_TCP, &has_gpudirect, diags))
+  if (!read_truth (doc, node, s->nics.transport != LS_NIC_TCP, &has_gpudirect, diags))
     return false;
-  s->is_staged = !has_gpudirect;
+  s->nics.is_staged = !has_gpudirect;
   const cJSON *key = node ? node : cJSON_GetObjectItemCaseSensitive (nics, "transport");
-  return !s->is_staged || !s->list_vertices
+  return !s->nics.is_staged || !s->list.vertices
       || complain (doc, key, LS_JSON_AT_KEY, diags,
                    "a way through host memory goes with a node given by its parts, not with \"list\"");
 }
@@ -386,17 +388,17 @@ finish_node (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
     return finish_torus (doc, node, s, diags);
   bool ok = finish_transport (doc, nics, s, diags);
   ok = finish_p2p (doc, cJSON_GetObjectItemCaseSensitive (node, "pcie"), s, diags) && ok;
-  ok = ls_known_check (doc, cJSON_GetObjectItemCaseSensitive (nics, "known"), &s->network_known, diags) && ok;
-  if (s->list_vertices)
+  ok = ls_known_check (doc, cJSON_GetObjectItemCaseSensitive (nics, "known"), &s->network.known, diags) && ok;
+  if (s->list.vertices)
     return finish_list (doc, node, s, diags) && ok;
-  if (s->mesh != LS_MESH_LIST && s->mesh_links)
+  if (s->server.mesh != LS_MESH_LIST && s->server.mesh_links)
     ok = complain (
         doc,
         cJSON_GetObjectItemCaseSensitive (cJSON_GetObjectItemCaseSensitive (node, "nvlink_mesh"), "links"),
         LS_JSON_AT_KEY, diags, "goes with \"shape\": \"list\"");
   if (s->gpus_per_node == 0)
     ok = complain (doc, node, LS_JSON_AT_VALUE, diags, "missing key \"gpus\" (" GPUS_MEANING ")");
-  if (nics && s->nics == 0)
+  if (nics && s->nics.n == 0)
     ok = complain (doc, nics, LS_JSON_AT_VALUE, diags, "missing key \"count\" (" NICS_MEANING ")");
   return ok;
 }
@@ -405,11 +407,11 @@ bool
 ls_cluster_read (const LsJsonDoc *doc, LsClusterSpec *ret_spec, LsDiagList *diags)
 {
   LsClusterSpec spec = { .n_nodes = 1,
-                         .rails = 1,
-                         .oversubscription = 1,
-                         .spine_oversubscription = 1,
-                         .local_links = 1,
-                         .pxn = true };
+                         .network.rails = 1,
+                         .network.oversubscription = 1,
+                         .network.spine_oversubscription = 1,
+                         .network.local_links = 1,
+                         .network.pxn = true };
   bool ok = ls_fields_read_file (ls_cluster_fields, "cluster", doc, &spec, diags)
       && finish_node (doc, &spec, diags) && ls_fabric_finish (doc, &spec, diags)
       && ls_fitted_finish (doc, &spec.fitted, diags) && read_gpu_of (doc, &spec, diags)

@@ -66,51 +66,54 @@ const LsField ls_fabric_fields[] = {
   { "kind", LS_FIELD_ENUM, offsetof (LsClusterSpec, fabric), .required = true, .names = fabric_kinds,
     .meaning
     = "two tiers of switches, three, as listed, or groups of switches that are joined each to each" },
-  { "rails", LS_FIELD_UINT, offsetof (LsClusterSpec, rails), .min = 1, .max = 1024, .default_text = "1",
-    .meaning = "NIC i of every node goes to a leaf of rail i mod rails" },
-  { "routing", LS_FIELD_ENUM, offsetof (LsClusterSpec, routing), .names = routings, .default_text = "ideal",
+  { "rails", LS_FIELD_UINT, offsetof (LsClusterSpec, network.rails), .min = 1, .max = 1024,
+    .default_text = "1", .meaning = "NIC i of every node goes to a leaf of rail i mod rails" },
+  { "routing", LS_FIELD_ENUM, offsetof (LsClusterSpec, network.routing), .names = routings,
+    .default_text = "ideal",
     .meaning
     = "how flows take to equally good links: spread over all, each packet to the least loaded or in "
       "turn, or each flow hashed onto one; of a dragonfly, which ways: direct links and detours when "
       "these are full (`ideal`, `adaptive`), direct links alone, detours alone" },
-  { "seed", LS_FIELD_UINT, offsetof (LsClusterSpec, seed), .max = UINT32_MAX, .default_text = "0",
+  { "seed", LS_FIELD_UINT, offsetof (LsClusterSpec, network.seed), .max = UINT32_MAX, .default_text = "0",
     .meaning = "of the hash of `ecmp`" },
-  { "pxn", LS_FIELD_BOOL, offsetof (LsClusterSpec, pxn), .default_text = "true",
+  { "pxn", LS_FIELD_BOOL, offsetof (LsClusterSpec, network.pxn), .default_text = "true",
     .meaning = "with rails, what goes to another rail is sent over NVLink to the GPU whose NIC is there, and "
                "rings keep to rails; NCCL before 2.12 has none" },
-  { "nodes_per_leaf", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_leaf), .min = 1, .max = 1 << 20,
-    .default_text = "required but of a list",
+  { "nodes_per_leaf", LS_FIELD_UINT, offsetof (LsClusterSpec, network.nodes_per_leaf), .min = 1,
+    .max = 1 << 20, .default_text = "required but of a list",
     .meaning = "nodes that one leaf of a rail serves; of a dragonfly, a switch" },
-  { "oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, oversubscription), .min = 1, .max = 1e6,
-    .default_text = "1", .meaning = "of a leaf: bandwidth down / bandwidth up; not of a dragonfly" },
-  { "link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, spine), .fields = ls_link_fields,
+  { "oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, network.oversubscription), .min = 1,
+    .max = 1e6, .default_text = "1",
+    .meaning = "of a leaf: bandwidth down / bandwidth up; not of a dragonfly" },
+  { "link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, network.spine), .fields = ls_link_fields,
     .default_text = "required but of a list",
     .meaning = "one leaf-spine link, or between switches of a group; of a list, those without `link`" },
-  { "nodes_per_pod", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_pod), .min = 1, .max = 1 << 20,
+  { "nodes_per_pod", LS_FIELD_UINT, offsetof (LsClusterSpec, network.nodes_per_pod), .min = 1, .max = 1 << 20,
     .default_text = "required of a fat-tree",
     .meaning = "nodes whose leaves share spines; a multiple of nodes_per_leaf" },
-  { "spine_oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, spine_oversubscription), .min = 1,
-    .max = 1e6, .default_text = "1", .meaning = "of a fat-tree, of a spine: bandwidth down / bandwidth up" },
-  { "core_link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, core), .fields = ls_link_fields,
+  { "spine_oversubscription", LS_FIELD_DOUBLE, offsetof (LsClusterSpec, network.spine_oversubscription),
+    .min = 1, .max = 1e6, .default_text = "1",
+    .meaning = "of a fat-tree, of a spine: bandwidth down / bandwidth up" },
+  { "core_link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, network.core), .fields = ls_link_fields,
     .default_text = "required of a fat-tree", .meaning = "one spine-core link" },
-  { "nodes_per_group", LS_FIELD_UINT, offsetof (LsClusterSpec, nodes_per_group), .min = 1, .max = 1 << 20,
-    .default_text = "required of a dragonfly",
+  { "nodes_per_group", LS_FIELD_UINT, offsetof (LsClusterSpec, network.nodes_per_group), .min = 1,
+    .max = 1 << 20, .default_text = "required of a dragonfly",
     .meaning = "nodes of a group of switches; a multiple of nodes_per_leaf" },
-  { "groups", LS_FIELD_UINT, offsetof (LsClusterSpec, groups), .min = 1, .max = 1 << 16,
+  { "groups", LS_FIELD_UINT, offsetof (LsClusterSpec, network.groups), .min = 1, .max = 1 << 16,
     .default_text = "required of a dragonfly",
     .meaning = "of the machine, those without nodes of the cluster included: detours lead over them" },
-  { "local_links", LS_FIELD_UINT, offsetof (LsClusterSpec, local_links), .min = 1, .max = 1024,
+  { "local_links", LS_FIELD_UINT, offsetof (LsClusterSpec, network.local_links), .min = 1, .max = 1024,
     .default_text = "1", .meaning = "of a dragonfly: links between any two switches of a group" },
-  { "global_links", LS_FIELD_UINT, offsetof (LsClusterSpec, global_links), .min = 1, .max = 1024,
+  { "global_links", LS_FIELD_UINT, offsetof (LsClusterSpec, network.global_links), .min = 1, .max = 1024,
     .default_text = "required of a dragonfly", .meaning = "links between any two groups" },
-  { "global_link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, core), .fields = ls_link_fields,
+  { "global_link", LS_FIELD_OBJECT, offsetof (LsClusterSpec, network.core), .fields = ls_link_fields,
     .default_text = "required of a dragonfly", .meaning = "one link between groups" },
-  { "switches", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switches), .element_size = sizeof (char *),
+  { "switches", LS_FIELD_ARRAY, offsetof (LsClusterSpec, network.switches), .element_size = sizeof (char *),
     .fields = switch_element, .default_text = "required of a list", .meaning = "names" },
-  { "links", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switch_links), .element_size = sizeof (LsListLink),
+  { "links", LS_FIELD_ARRAY, offsetof (LsClusterSpec, network.links), .element_size = sizeof (LsListLink),
     .fields = switch_link_fields, .blank = &blank_link, .lines = true, .default_text = "none",
     .meaning = "of a list: which switches are joined" },
-  { "nics", LS_FIELD_ARRAY, offsetof (LsClusterSpec, switch_nics), .element_size = sizeof (LsListNics),
+  { "nics", LS_FIELD_ARRAY, offsetof (LsClusterSpec, network.nics), .element_size = sizeof (LsListNics),
     .fields = switch_nics_fields, .blank = &blank_nics, .lines = true, .default_text = "required of a list",
     .meaning = "which NICs are at which switch" },
   { NULL },
@@ -222,14 +225,14 @@ read_faults (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
     return false;
   }
   bool ok = true;
-  s->faults = g_array_new (FALSE, TRUE, sizeof (LsFault));
+  s->network.faults = g_array_new (FALSE, TRUE, sizeof (LsFault));
   for (const cJSON *value = faults->child; value; value = value->next) {
     LsFault fault;
     if (g_str_has_prefix (value->string, "x-"))
       continue;
     ok = read_fault (doc, value, &fault, diags) && ok;
     fault.link = g_strdup (value->string);
-    g_array_append_val (s->faults, fault);
+    g_array_append_val (s->network.faults, fault);
   }
   return ok;
 }
@@ -238,7 +241,7 @@ bool
 ls_fabric_finish (const LsJsonDoc *doc, LsClusterSpec *s, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc), *fabric = child (root, "fabric");
-  bool ok = fabric || (s->nics == 0 && s->n_nodes == 1);
+  bool ok = fabric || (s->nics.n == 0 && s->n_nodes == 1);
   if (!ok)
     ls_json_doc_diag (doc, root, LS_JSON_AT_VALUE, diags, NULL,
                       "missing key \"fabric\" (what joins the nodes)");

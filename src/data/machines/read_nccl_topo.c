@@ -59,7 +59,7 @@ static void
 join (Making *m, const char *from, const char *to, uint32_t count, LsLinkSpec link)
 {
   LsListLink item = { .from = g_strdup (from), .to = g_strdup (to), .count = count, .link = link };
-  g_array_append_val (m->spec->list_links, item);
+  g_array_append_val (m->spec->list.links, item);
 }
 
 /* --- vertices ---------------------------------------------------------------------- */
@@ -68,7 +68,7 @@ static char *
 add_vertex (Making *m, LsNodeKind kind, const char *format, uint32_t number)
 {
   LsListVertex vertex = { .name = g_strdup_printf ("%s%u", format, number), .kind = kind };
-  g_array_append_val (m->spec->list_vertices, vertex);
+  g_array_append_val (m->spec->list.vertices, vertex);
   return vertex.name;
 }
 
@@ -300,12 +300,12 @@ static void
 add_network (Making *m, uint32_t n_nics)
 {
   LsClusterSpec *s = m->spec;
-  s->nics = s->rails = n_nics;
-  s->nodes_per_leaf = 32;
-  s->oversubscription = 1;
-  s->nic
+  s->nics.n = s->network.rails = n_nics;
+  s->network.nodes_per_leaf = 32;
+  s->network.oversubscription = 1;
+  s->nics.port
       = link_of (m->fastest, 300 * LS_NS, "NCCL 2.30.7 topo.cc: speed / 8000 GB/s. Latency: as in dgx-h100");
-  s->spine = link_of (m->fastest, 280 * LS_NS, "As NIC to leaf. Latency: as in dgx-h100");
+  s->network.spine = link_of (m->fastest, 280 * LS_NS, "As NIC to leaf. Latency: as in dgx-h100");
 }
 
 static bool
@@ -319,8 +319,8 @@ make (Making *m, const char *gpu)
       = g_strdup_printf ("%s, a topology file of NCCL; fabric assumed: non-blocking leaf-spine", m->path);
   s->n_nodes = 1;
   s->interior = LS_INTERIOR_LIST;
-  s->list_vertices = g_array_new (FALSE, TRUE, sizeof (LsListVertex));
-  s->list_links = g_array_new (FALSE, TRUE, sizeof (LsListLink));
+  s->list.vertices = g_array_new (FALSE, TRUE, sizeof (LsListVertex));
+  s->list.links = g_array_new (FALSE, TRUE, sizeof (LsListLink));
   mark_used (m);
   merge_ports (m);
   s->gpus_per_node = add_vertices (m, LS_TOPO_GPU, LS_NODE_GPU, "gpu");

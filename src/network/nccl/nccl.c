@@ -147,9 +147,9 @@ static bool
 has_nvlink_inside (const LsCollCall *call, const LsClusterSpec *spec)
 {
   bool is_listed = false;
-  for (guint i = 0; spec->list_vertices && i < spec->list_vertices->len; i++)
-    is_listed = is_listed || g_array_index (spec->list_vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH;
-  return spec->nvswitch_planes > 0 || is_listed || ls_cluster_has_gpu_links (call->cluster);
+  for (guint i = 0; spec->list.vertices && i < spec->list.vertices->len; i++)
+    is_listed = is_listed || g_array_index (spec->list.vertices, LsListVertex, i).kind == LS_NODE_NVSWITCH;
+  return spec->server.nvswitch_planes > 0 || is_listed || ls_cluster_has_gpu_links (call->cluster);
 }
 
 static bool
@@ -167,7 +167,7 @@ pcie_of (const LsCollCall *call)
 {
   double rate = INFINITY;
   for (uint32_t h = 0; h < (call->cluster->kind_of_host ? call->n_hosts : 1); h++)
-    rate = fmin (rate, ls_coll_host_spec (call, h)->pcie.bandwidth_bytes_per_s);
+    rate = fmin (rate, ls_coll_host_spec (call, h)->server.pcie.bandwidth_bytes_per_s);
   return rate;
 }
 
@@ -496,9 +496,9 @@ ls_nccl_p2p_seconds (const LsCollCall *call)
 static const char *
 first_gpu (const LsClusterSpec *s)
 {
-  for (guint i = 0; i < s->list_vertices->len; i++)
-    if (g_array_index (s->list_vertices, LsListVertex, i).kind == LS_NODE_GPU)
-      return g_array_index (s->list_vertices, LsListVertex, i).name;
+  for (guint i = 0; i < s->list.vertices->len; i++)
+    if (g_array_index (s->list.vertices, LsListVertex, i).kind == LS_NODE_GPU)
+      return g_array_index (s->list.vertices, LsListVertex, i).name;
   return "";
 }
 
@@ -507,8 +507,8 @@ static void
 add_listed_nvlinks (const LsClusterSpec *s, LsNcclLinks *l)
 {
   const char *gpu = first_gpu (s);
-  for (guint i = 0; s->list_links && i < s->list_links->len; i++) {
-    const LsListLink *link = &g_array_index (s->list_links, LsListLink, i);
+  for (guint i = 0; s->list.links && i < s->list.links->len; i++) {
+    const LsListLink *link = &g_array_index (s->list.links, LsListLink, i);
     bool is_its_own = strcmp (link->from, gpu) == 0 || strcmp (link->to, gpu) == 0;
     if (!is_its_own || !ls_cluster_spec_is_nvlink (s, link))
       continue;
@@ -521,9 +521,12 @@ add_listed_nvlinks (const LsClusterSpec *s, LsNcclLinks *l)
 static uint32_t
 n_mesh_links (const LsClusterSpec *s)
 {
-  uint32_t n = s->mesh == LS_MESH_HYBRID_CUBE ? 6 : s->mesh == LS_MESH_FULL ? s->gpus_per_node - 1 : 0;
-  for (guint i = 0; s->mesh == LS_MESH_LIST && s->mesh_links && i < s->mesh_links->len; i++) {
-    const LsMeshLink *link = &g_array_index (s->mesh_links, LsMeshLink, i);
+  uint32_t n = s->server.mesh == LS_MESH_HYBRID_CUBE ? 6
+      : s->server.mesh == LS_MESH_FULL               ? s->gpus_per_node - 1
+                                                     : 0;
+  for (guint i = 0; s->server.mesh == LS_MESH_LIST && s->server.mesh_links && i < s->server.mesh_links->len;
+       i++) {
+    const LsMeshLink *link = &g_array_index (s->server.mesh_links, LsMeshLink, i);
     n += link->a == 0 || link->b == 0 ? link->count : 0;
   }
   return n;
@@ -532,18 +535,18 @@ n_mesh_links (const LsClusterSpec *s)
 LsNcclLinks
 ls_nccl_links_of (const LsClusterSpec *s)
 {
-  LsNcclLinks l = { .nic = s->nic.bandwidth_bytes_per_s,
-                    .nic_latency = s->nic.latency,
-                    .pcie_latency = s->pcie.latency };
-  if (s->is_staged)
-    l.staging_latency = 2 * s->pcie.latency + 2 * s->cpu_memory.latency;
+  LsNcclLinks l = { .nic = s->nics.port.bandwidth_bytes_per_s,
+                    .nic_latency = s->nics.port.latency,
+                    .pcie_latency = s->server.pcie.latency };
+  if (s->nics.is_staged)
+    l.staging_latency = 2 * s->server.pcie.latency + 2 * s->server.cpu_memory.latency;
   if (s->interior == LS_INTERIOR_LIST) {
     add_listed_nvlinks (s, &l);
     return l;
   }
-  uint32_t n = s->nvswitch_planes > 0 ? s->nvlinks_per_gpu : n_mesh_links (s);
-  l.nvlink = n * s->nvlink.bandwidth_bytes_per_s;
-  l.nvlink_latency = s->nvlink.latency;
+  uint32_t n = s->server.nvswitch_planes > 0 ? s->server.nvlinks_per_gpu : n_mesh_links (s);
+  l.nvlink = n * s->server.nvlink.bandwidth_bytes_per_s;
+  l.nvlink_latency = s->server.nvlink.latency;
   return l;
 }
 

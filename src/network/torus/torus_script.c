@@ -425,7 +425,7 @@ set_costs (const LsCollCall *call, LsScript *s)
                                           : s->n_blocks);
   s->rate_intra
       = 2 * spec->torus.n_axes * spec->ici.bandwidth_bytes_per_s * spec->ici.efficiency; /* all ports */
-  s->rate_inter = spec->pcie.bandwidth_bytes_per_s * spec->pcie.efficiency;
+  s->rate_inter = spec->server.pcie.bandwidth_bytes_per_s * spec->server.pcie.efficiency;
   s->base = spec->torus.start;
   s->flows = LS_COEF_ONE;
   s->hbm_from = s->hbm_to = 1;

@@ -98,9 +98,9 @@ static uint32_t
 nics_of_nodes (const Fabric *f, bool is_most)
 {
   const LsCluster *c = f->map->cluster;
-  uint32_t n = ls_cluster_node_spec (c, 0)->nics;
+  uint32_t n = ls_cluster_node_spec (c, 0)->nics.n;
   for (uint32_t host = 1; host < c->spec.n_nodes && c->kind_of_host; host++) {
-    uint32_t own = ls_cluster_node_spec (c, host)->nics;
+    uint32_t own = ls_cluster_node_spec (c, host)->nics.n;
     n = is_most ? MAX (n, own) : MIN (n, own);
   }
   return n;
@@ -191,7 +191,7 @@ static const char *
 line_paint (const Fabric *f, const LsLink *link)
 {
   const LsTopoNode *from = vertex (f, link->from);
-  uint32_t n_rails = f->map->cluster->spec.rails;
+  uint32_t n_rails = f->map->cluster->spec.network.rails;
   if (from->kind == LS_NODE_NIC)
     return ls_palette_series (n_rails > 1 ? from->index % n_rails : 0)->name;
   return "link-many";

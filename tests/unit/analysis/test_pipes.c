@@ -291,7 +291,7 @@ static void
 a_chain_takes_its_time (void)
 {
   LsClusterSpec spec = tiny_dgx (1);
-  spec.nvlink.latency = 0;
+  spec.server.nvlink.latency = 0;
   LsNccl plain = nccl;
   plain.base_p2p_intra = plain.hop_intra = 0;
   LsCluster *cluster = ls_cluster_build (&spec, NULL);

@@ -197,7 +197,7 @@ links_by_place_are_links_one_by_one (void)
     g_autoptr (LsCluster) c = seed % 2 == 0 ? ls_cluster_build_brief (&spec, UINT64_MAX, &error)
                                             : ls_cluster_build (&spec, &error);
     LS_CHECK_NO_ERROR (error);
-    if (spec.faults)
+    if (spec.network.faults)
       ls_cluster_spec_clear (&spec);
     if (!c)
       continue;

@@ -19,12 +19,12 @@ static LsClusterSpec
 superpod (uint32_t n_nodes)
 {
   LsClusterSpec s = tiny_dgx (n_nodes);
-  s.nvswitch_planes = 4;
-  s.nvlinks_per_gpu = 18;
-  s.nvlink = tiny_link (25e9, 0.8, LS_US);
-  s.nic = tiny_link (50e9, 0.97, LS_US);
-  s.spine = s.nic;
-  s.nodes_per_leaf = 32;
+  s.server.nvswitch_planes = 4;
+  s.server.nvlinks_per_gpu = 18;
+  s.server.nvlink = tiny_link (25e9, 0.8, LS_US);
+  s.nics.port = tiny_link (50e9, 0.97, LS_US);
+  s.network.spine = s.nics.port;
+  s.network.nodes_per_leaf = 32;
   return s;
 }
 
@@ -81,12 +81,12 @@ static void
 a_rack_sends_3600_GB_a_second (void)
 {
   LsClusterSpec s = superpod (2);
-  s.gpus_per_node = s.nics = 72;
-  s.pcie_switches = s.cpu_sockets = 36;
-  s.cpu_boards = 18;
-  s.nvme_drives = 0;
-  s.rails = 36;
-  s.nodes_per_leaf = 16;
+  s.gpus_per_node = s.nics.n = 72;
+  s.server.pcie_switches = s.server.cpu_sockets = 36;
+  s.server.cpu_boards = 18;
+  s.server.nvme_drives = 0;
+  s.network.rails = 36;
+  s.network.nodes_per_leaf = 16;
   g_autoptr (LsCluster) c = build (&s);
   g_autoptr (GArray) levels = ls_topo_levels_new (c);
   LS_CHECK_NEAR (level (levels, 1)->each.data_sheet, 3600e9, 1e-12);
@@ -111,8 +111,8 @@ static void
 the_hybrid_cube_is_cut_at_six_links (void)
 {
   LsClusterSpec s = superpod (1);
-  s.nvswitch_planes = 0;
-  s.mesh = LS_MESH_HYBRID_CUBE;
+  s.server.nvswitch_planes = 0;
+  s.server.mesh = LS_MESH_HYBRID_CUBE;
   g_autoptr (LsCluster) c = build (&s);
   LS_CHECK_NEAR (ls_topo_node_bisection (c).data_sheet, 6 * 25e9, 1e-12);
 }
@@ -122,8 +122,8 @@ static void
 a_pcie_node_is_cut_between_its_sockets (void)
 {
   LsClusterSpec s = superpod (1);
-  s.nvswitch_planes = s.nvlinks_per_gpu = 0;
-  s.cpu_interconnect = tiny_link (20e9, 1, LS_US);
+  s.server.nvswitch_planes = s.server.nvlinks_per_gpu = 0;
+  s.server.cpu_interconnect = tiny_link (20e9, 1, LS_US);
   g_autoptr (LsCluster) c = build (&s);
   LS_CHECK_NEAR (ls_topo_node_bisection (c).payload, 20e9, 1e-12);
 }
@@ -155,15 +155,15 @@ tori_are_cut_across_their_longest_axis (void)
 static double
 closed_form (const LsClusterSpec *s)
 {
-  double w = s->nics * s->nic.bandwidth_bytes_per_s * s->nic.efficiency;
-  uint32_t m = s->nodes_per_leaf, n = s->n_nodes, h = n / 2;
+  double w = s->nics.n * s->nics.port.bandwidth_bytes_per_s * s->nics.port.efficiency;
+  uint32_t m = s->network.nodes_per_leaf, n = s->n_nodes, h = n / 2;
   double least = INFINITY;
   for (int spines = 0; spines < 2; spines++) { /* 0: with the first half */
     double cut = 0;
     for (uint32_t first = 0; first < n; first += m) {
       uint32_t nodes = MIN (m, n - first), here = first >= h ? 0 : MIN (nodes, h - first),
                there = nodes - here;
-      double up = n > m ? m * w / s->oversubscription : 0;
+      double up = n > m ? m * w / s->network.oversubscription : 0;
       double with_first = there * w + (spines == 1 ? up : 0), with_second = here * w + (spines == 0 ? up : 0);
       cut += fmin (with_first, with_second);
     }
@@ -178,17 +178,18 @@ clusters_are_cut_as_the_formula_says (void)
   for (uint32_t seed = 1; seed <= 60; seed++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
     LsClusterSpec s = tiny_dgx ((uint32_t) g_rand_int_range (rand, 2, 20));
-    s.rails = 1u << g_rand_int_range (rand, 0, 4);
-    s.nodes_per_leaf = (uint32_t) g_rand_int_range (rand, 1, 6) * 2;
-    s.oversubscription = g_rand_boolean (rand) ? 1 : 2;
-    s.nic = s.spine = tiny_link (25e9, 0.9, LS_US);
-    s.pcie.bandwidth_bytes_per_s = 1e12; /* NICs are what limits a node */
+    s.network.rails = 1u << g_rand_int_range (rand, 0, 4);
+    s.network.nodes_per_leaf = (uint32_t) g_rand_int_range (rand, 1, 6) * 2;
+    s.network.oversubscription = g_rand_boolean (rand) ? 1 : 2;
+    s.nics.port = s.network.spine = tiny_link (25e9, 0.9, LS_US);
+    s.server.pcie.bandwidth_bytes_per_s = 1e12; /* NICs are what limits a node */
     g_autoptr (LsCluster) c = build (&s);
     double flow = ls_topo_cluster_bisection (c).payload, formula = closed_form (&s);
     if (!ls_check_impl (
             fabs (flow - formula) <= 1e-9 * formula, __FILE__, __LINE__,
             "seed %u: %u nodes, %u a leaf, %u rails, oversubscription %g: %.17g, the formula says %.17g",
-            seed, s.n_nodes, s.nodes_per_leaf, s.rails, s.oversubscription, flow, formula))
+            seed, s.n_nodes, s.network.nodes_per_leaf, s.network.rails, s.network.oversubscription, flow,
+            formula))
       return;
   }
 }
@@ -272,8 +273,8 @@ static void
 one_nic_takes_86_ms_for_4_GiB (void)
 {
   LsClusterSpec s = superpod (4);
-  s.nic = s.spine = tiny_link (50e9, 1, LS_US);
-  s.pcie = tiny_link (63e9, 1, LS_US);
+  s.nics.port = s.network.spine = tiny_link (50e9, 1, LS_US);
+  s.server.pcie = tiny_link (63e9, 1, LS_US);
   g_autoptr (LsCluster) c = build (&s);
   LsTopoPath *path = ls_topo_path_new (c, 0, 24);
   LS_CHECK_NEAR ((double) (UINT64_C (4) << 30) / path->rate, 85.9e-3, 0.001);

@@ -277,8 +277,8 @@ nothing_is_faster_through_host_memory (void)
     LsClusterSpec spec;
     if (!LS_CHECK (ls_cluster_load (name, &spec, diags)))
       continue;
-    bool has_network = spec.interior == LS_INTERIOR_SERVER && spec.nics > 0 && spec.transport == LS_NIC_RDMA
-        && !spec.is_staged;
+    bool has_network = spec.interior == LS_INTERIOR_SERVER && spec.nics.n > 0
+        && spec.nics.transport == LS_NIC_RDMA && !spec.nics.is_staged;
     for (guint k = 0; has_network && k < 3; k++)
       check_rows (name, ((const char *const[]) { "all-reduce", "all-to-all", "all-gather" })[k],
                   2 * spec.gpus_per_node, false);

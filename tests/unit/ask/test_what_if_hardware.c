@@ -242,7 +242,7 @@ check_cluster (const char *cluster, GHashTable *kinds)
       : peak[LS_DTYPE_FP8] > 0   ? "fp8"
       : peak[LS_DTYPE_BF16] > 0  ? "bf16"
                                  : "fp16";
-  uint32_t n_nodes = h->spec.nics > 0 || h->spec.torus.nics_per_host > 0 ? 2 : 1;
+  uint32_t n_nodes = h->spec.nics.n > 0 || h->spec.torus.nics_per_host > 0 ? 2 : 1;
   uint32_t n_axes = h->spec.interior == LS_INTERIOR_TORUS ? h->spec.torus.n_axes : 0;
   double before[N_WORKLOADS];
   g_autoptr (GArray) changes = changes_of (cluster);

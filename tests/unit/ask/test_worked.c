@@ -208,8 +208,8 @@ math_over_communication (uint32_t tp)
 {
   LsClusterSpec spec = tiny_dgx (1);
   spec.gpus_per_node = 16;
-  spec.nvlinks_per_gpu = 18;
-  spec.nvlink = tiny_link (25e9, 1, 0);
+  spec.server.nvlinks_per_gpu = 18;
+  spec.server.nvlink = tiny_link (25e9, 1, 0);
   spec.gpu.peak_flops[LS_DTYPE_BF16] = 990e12;
   spec.gpu.hbm_bytes_per_s = 3350e9;
   LsCluster *cluster = ls_cluster_build (&spec, NULL);

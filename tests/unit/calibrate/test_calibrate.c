@@ -351,16 +351,16 @@ wide_a100 (uint32_t n_nodes)
   LsClusterSpec wide = { .gpu = { .n_sm = 108 },
                          .n_nodes = 1,
                          .gpus_per_node = 8,
-                         .nvswitch_planes = 6,
-                         .nvlinks_per_gpu = 12,
-                         .pcie_switches = 4,
-                         .cpu_sockets = 2,
-                         .nics = 8,
-                         .nic = { .bandwidth_bytes_per_s = 25e9, .efficiency = 1 },
-                         .rails = 8,
-                         .nodes_per_leaf = 20,
-                         .oversubscription = 1,
-                         .spine = { .bandwidth_bytes_per_s = 25e9, .efficiency = 1 } };
+                         .server.nvswitch_planes = 6,
+                         .server.nvlinks_per_gpu = 12,
+                         .server.pcie_switches = 4,
+                         .server.cpu_sockets = 2,
+                         .nics.n = 8,
+                         .nics.port = { .bandwidth_bytes_per_s = 25e9, .efficiency = 1 },
+                         .network.rails = 8,
+                         .network.nodes_per_leaf = 20,
+                         .network.oversubscription = 1,
+                         .network.spine = { .bandwidth_bytes_per_s = 25e9, .efficiency = 1 } };
   g_autoptr (GError) error = NULL;
   LsCluster *cluster = ls_nccl_wide_cluster (&wide, n_nodes, &error);
   LS_CHECK_NO_ERROR (error);

@@ -279,7 +279,7 @@ racks (uint32_t segment, bool is_asked)
   return (LsClusterSpec) { .name = (char *) "racks",
                            .n_nodes = 1,
                            .gpus_per_node = 24,
-                           .cpu_boards = 6,
+                           .server.cpu_boards = 6,
                            .segment = segment,
                            .segment_is_asked = is_asked };
 }
@@ -349,7 +349,7 @@ what_does_not_fit_is_refused (void)
   refused (racks (4, true), 24, "--segment 4: expected GPUs in segments of 16 (4 trays with 4 each); got 24");
   refused (racks (4, true), 8, "--segment 4: expected GPUs in segments of 16 (4 trays with 4 each); got 8");
   LsClusterSpec server = racks (1, true);
-  server.cpu_boards = 0;
+  server.server.cpu_boards = 0;
   refused (server, 24, "--segment 1: a node of racks is 1 compute tray (node.cpu.boards)");
 
   g_autoptr (GError) error = NULL;

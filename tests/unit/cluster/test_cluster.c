@@ -45,15 +45,15 @@ invariants_hold_on_all_shapes (void)
   for (size_t i = 0; i < G_N_ELEMENTS (shapes); i++) {
     LsClusterSpec s = tiny_dgx (shapes[i].nodes);
     s.gpus_per_node = shapes[i].gpus;
-    s.nvswitch_planes = shapes[i].planes;
-    s.nvlinks_per_gpu = shapes[i].nvlinks;
-    s.pcie_switches = shapes[i].switches;
-    s.cpu_sockets = shapes[i].sockets;
-    s.nvme_drives = shapes[i].switches;
-    s.nics = shapes[i].nics;
-    s.rails = shapes[i].rails;
-    s.nodes_per_leaf = shapes[i].per_leaf;
-    s.oversubscription = shapes[i].oversubscription;
+    s.server.nvswitch_planes = shapes[i].planes;
+    s.server.nvlinks_per_gpu = shapes[i].nvlinks;
+    s.server.pcie_switches = shapes[i].switches;
+    s.server.cpu_sockets = shapes[i].sockets;
+    s.server.nvme_drives = shapes[i].switches;
+    s.nics.n = shapes[i].nics;
+    s.network.rails = shapes[i].rails;
+    s.network.nodes_per_leaf = shapes[i].per_leaf;
+    s.network.oversubscription = shapes[i].oversubscription;
     g_autoptr (LsCluster) c = build (&s);
     if (!LS_CHECK (c != NULL))
       return;
@@ -105,8 +105,8 @@ static void
 uneven_planes_keep_all_links (void)
 {
   LsClusterSpec s = tiny_dgx (1);
-  s.nvswitch_planes = 4;
-  s.nvlinks_per_gpu = 18; /* DGX H100: 5 4 4 5 */
+  s.server.nvswitch_planes = 4;
+  s.server.nvlinks_per_gpu = 18; /* DGX H100: 5 4 4 5 */
   g_autoptr (LsCluster) c = build (&s);
   if (!LS_CHECK (c != NULL))
     return;
@@ -128,7 +128,7 @@ oversubscription_takes_uplinks_away (void)
   static const double ratios[] = { 1, 2, 4, 5 };
   for (size_t i = 0; i < G_N_ELEMENTS (ratios); i++) {
     LsClusterSpec s = tiny_dgx (60);
-    s.oversubscription = ratios[i];
+    s.network.oversubscription = ratios[i];
     g_autoptr (LsCluster) c = build (&s);
     if (!LS_CHECK (c != NULL))
       return;
@@ -174,18 +174,21 @@ counts_that_do_not_deal_out_are_refused (void)
 {
   REFUSE (LS_ERROR_CONFLICT, "at least one node", s.n_nodes = 0);
   REFUSE (LS_ERROR_CONFLICT, "at least one GPU", s.gpus_per_node = 0);
-  REFUSE (LS_ERROR_CONFLICT, "8 GPUs per node do not deal out to 3 PCIe switches", s.pcie_switches = 3);
-  REFUSE (LS_ERROR_CONFLICT, "4 PCIe switches do not deal out to 3 CPU sockets", s.cpu_sockets = 3);
-  REFUSE (LS_ERROR_CONFLICT, "4 NVLinks per GPU cannot reach 6 NVSwitch planes", s.nvlinks_per_gpu = 4);
-  REFUSE (LS_ERROR_CONFLICT, "5 NICs do not deal out to 4 PCIe switches", s.nics = 5);
+  REFUSE (LS_ERROR_CONFLICT, "8 GPUs per node do not deal out to 3 PCIe switches",
+          s.server.pcie_switches = 3);
+  REFUSE (LS_ERROR_CONFLICT, "4 PCIe switches do not deal out to 3 CPU sockets", s.server.cpu_sockets = 3);
+  REFUSE (LS_ERROR_CONFLICT, "4 NVLinks per GPU cannot reach 6 NVSwitch planes",
+          s.server.nvlinks_per_gpu = 4);
+  REFUSE (LS_ERROR_CONFLICT, "5 NICs do not deal out to 4 PCIe switches", s.nics.n = 5);
   REFUSE (LS_ERROR_CONFLICT, "8 NICs per node do not deal out to 3 rails: \"rails\" is to divide \"nics\"",
-          s.rails = 3);
-  REFUSE (LS_ERROR_CONFLICT, "40 nodes need NICs", s.nics = 0);
-  REFUSE (LS_ERROR_CONFLICT, "oversubscription 0.5", s.oversubscription = 0.5);
-  REFUSE (LS_ERROR_CONFLICT, "not a whole number", s.oversubscription = 3);
-  REFUSE (LS_ERROR_CONFLICT, "nic link", s.nic.efficiency = 1.5);
-  REFUSE (LS_ERROR_CONFLICT, "fabric link", s.spine.bandwidth_bytes_per_s = 0);
-  REFUSE (LS_ERROR_CONFLICT, "need a PCIe switch or a CPU", s.pcie_switches = s.cpu_sockets = 0);
+          s.network.rails = 3);
+  REFUSE (LS_ERROR_CONFLICT, "40 nodes need NICs", s.nics.n = 0);
+  REFUSE (LS_ERROR_CONFLICT, "oversubscription 0.5", s.network.oversubscription = 0.5);
+  REFUSE (LS_ERROR_CONFLICT, "not a whole number", s.network.oversubscription = 3);
+  REFUSE (LS_ERROR_CONFLICT, "nic link", s.nics.port.efficiency = 1.5);
+  REFUSE (LS_ERROR_CONFLICT, "fabric link", s.network.spine.bandwidth_bytes_per_s = 0);
+  REFUSE (LS_ERROR_CONFLICT, "need a PCIe switch or a CPU",
+          s.server.pcie_switches = s.server.cpu_sockets = 0);
 }
 
 /* From the numbers alone, before anything is laid out: each of these would take more
@@ -197,15 +200,15 @@ what_no_machine_has_is_refused (void)
           s.n_nodes = UINT32_MAX);
   REFUSE (LS_ERROR_CONFLICT,
           "131072 nodes, 1 on a leaf, with 8 rails need 1048576 leaves; expected at most 65536",
-          s.n_nodes = 131072, s.nodes_per_leaf = 1);
-  REFUSE (LS_ERROR_CONFLICT, "a leaf of 1000000 nodes with 1 NICs each", s.nodes_per_leaf = 1000000);
-  REFUSE (LS_ERROR_CONFLICT, "uplinks; expected at most 65536", s.nic.bandwidth_bytes_per_s = 1e16);
+          s.n_nodes = 131072, s.network.nodes_per_leaf = 1);
+  REFUSE (LS_ERROR_CONFLICT, "a leaf of 1000000 nodes with 1 NICs each", s.network.nodes_per_leaf = 1000000);
+  REFUSE (LS_ERROR_CONFLICT, "uplinks; expected at most 65536", s.nics.port.bandwidth_bytes_per_s = 1e16);
   REFUSE (LS_ERROR_CONFLICT, "uplinks; expected at most 65536", s.n_nodes = 1,
-          s.spine.bandwidth_bytes_per_s = 1e-300);
-  REFUSE (LS_ERROR_CONFLICT, "0.000 uplinks", s.oversubscription = 1e300);
+          s.network.spine.bandwidth_bytes_per_s = 1e-300);
+  REFUSE (LS_ERROR_CONFLICT, "0.000 uplinks", s.network.oversubscription = 1e300);
   REFUSE (LS_ERROR_CONFLICT, "links; expected at most 67108864", s.n_nodes = 100,
-          s.cpu_sockets = s.pcie_switches = s.gpus_per_node = s.nics = 1024, s.rails = 1024,
-          s.nodes_per_leaf = 20);
+          s.server.cpu_sockets = s.server.pcie_switches = s.gpus_per_node = s.nics.n = 1024,
+          s.network.rails = 1024, s.network.nodes_per_leaf = 20);
 }
 
 /* 8 times the nodes, 8 times the trunks and vertices; and no time to speak of. */
@@ -279,9 +282,9 @@ a_brief_cluster_says_what_a_whole_one_says (void)
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
   for (int i = 0; i < 6; i++) {
     LsClusterSpec s = i == 0 ? tiny_pcie (9) : i < 3 ? tiny_fat_tree (10 + 9 * (uint32_t) i) : tiny_dgx (45);
-    s.pxn = i == 3;
-    s.rails = i == 4 ? 4 : s.rails;
-    s.routing = i == 5 ? LS_ROUTING_ECMP : LS_ROUTING_IDEAL;
+    s.network.pxn = i == 3;
+    s.network.rails = i == 4 ? 4 : s.network.rails;
+    s.network.routing = i == 5 ? LS_ROUTING_ECMP : LS_ROUTING_IDEAL;
     check_brief (&s, i < 5, rand);
   }
 }
@@ -307,7 +310,7 @@ faults_of_nodes_leave_it_brief (void)
   g_autoptr (GRand) rand = g_rand_new_with_seed (2);
   for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsClusterSpec s = tiny_dgx (45);
-    s.pxn = true;
+    s.network.pxn = true;
     for (size_t k = 0; k < G_N_ELEMENTS (cases[i].fault) && cases[i].fault[k].link; k++)
       add_fault (&s, cases[i].fault[k].link, cases[i].fault[k].left);
     check_brief (&s, cases[i].is_small, rand);

@@ -205,8 +205,8 @@ ways_read_as_expected (void)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsClusterSpec s = tiny_dragonfly (16, cases[i].kind, cases[i].routing);
     if (cases[i].routing == LS_ROUTING_MINIMAL) { /* the example of fabric_minimal.c */
-      s.groups = 3;
-      s.global_links = 2;
+      s.network.groups = 3;
+      s.network.global_links = 2;
     }
     g_autoptr (LsCluster) c = build (&s);
     if (!c)
@@ -227,10 +227,10 @@ ways_agree_with_search (void)
     tiny_dragonfly (40, PLUS, LS_ROUTING_ADAPTIVE), tiny_dragonfly (5, FLY, LS_ROUTING_IDEAL),
     tiny_dragonfly (40, PLUS, LS_ROUTING_MINIMAL),  tiny_dragonfly (8, FLY, LS_ROUTING_MINIMAL),
   };
-  specs[0].nics = specs[0].rails = 8;
-  specs[2].nics = 4;
-  specs[2].rails = 2;
-  specs[4].global_links = 3; /* at two spines */
+  specs[0].nics.n = specs[0].network.rails = 8;
+  specs[2].nics.n = 4;
+  specs[2].network.rails = 2;
+  specs[4].network.global_links = 3; /* at two spines */
   for (guint i = 0; i < G_N_ELEMENTS (specs); i++) {
     g_autoptr (GRand) rand = g_rand_new_with_seed (8000 + i);
     LS_CHECK (agree_on_pairs (&specs[i], rand, 40));
@@ -244,8 +244,8 @@ minimal_ways_are_whole (void)
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
   for (guint i = 0; i < 200; i++) {
     LsClusterSpec s = tiny_dragonfly ((uint32_t) g_rand_int_range (rand, 9, 65), FLY, LS_ROUTING_MINIMAL);
-    s.global_links = (uint32_t) g_rand_int_range (rand, 1, 8);
-    s.groups = (uint32_t) g_rand_int_range (rand, 8, 20);
+    s.network.global_links = (uint32_t) g_rand_int_range (rand, 1, 8);
+    s.network.groups = (uint32_t) g_rand_int_range (rand, 8, 20);
     g_autoptr (LsCluster) c = build (&s);
     if (!c)
       return;
@@ -263,7 +263,7 @@ minimal_ways_are_whole (void)
       const LsTrunk *trunk = &g_array_index (c->trunks, LsTrunk, link->trunk);
       LS_CHECK_NEAR (1 + there[link->trunk], 1 + back[link->trunk ^ 1], 1e-5);
       if (g_str_has_prefix (trunk->name, "group") && there[link->trunk] > 0) {
-        double part = (double) link->n_physical / s.global_links;
+        double part = (double) link->n_physical / s.network.global_links;
         at_gateways += part * (link->from != c->nodes->len - c->index->fabric->n_vertices + from / 2);
         at_gateways += part * (link->to != c->nodes->len - c->index->fabric->n_vertices + to / 2);
       } else if (trunk->from == LS_NODE_LEAF && trunk->to == LS_NODE_LEAF)
@@ -279,7 +279,7 @@ static void
 fail_link (LsClusterSpec *s, const char *link, uint32_t n)
 {
   add_fault (s, link, 1);
-  g_array_index (s->faults, LsFault, s->faults->len - 1).failed_links = n;
+  g_array_index (s->network.faults, LsFault, s->network.faults->len - 1).failed_links = n;
 }
 
 static void
@@ -293,7 +293,7 @@ a_global_link_fails (void)
   ls_cluster_spec_clear (&s);
 
   s = tiny_dragonfly (16, FLY, LS_ROUTING_MINIMAL);
-  s.global_links = 2;
+  s.network.global_links = 2;
   fail_link (&s, "group1>group0", 1);
   g_autoptr (LsCluster) minimal = build (&s);
   if (LS_CHECK (minimal != NULL))
@@ -306,8 +306,8 @@ static void
 a_local_link_fails (void)
 {
   LsClusterSpec s = tiny_dragonfly (16, FLY, LS_ROUTING_MINIMAL);
-  s.groups = 3;
-  s.global_links = 2;
+  s.network.groups = 3;
+  s.network.global_links = 2;
   add_fault (&s, "leaf4>leaf7", 0);
   g_autoptr (GError) error = NULL;
   g_autoptr (LsCluster) cut = ls_cluster_build (&s, &error);
@@ -316,8 +316,8 @@ a_local_link_fails (void)
   ls_cluster_spec_clear (&s);
 
   s = tiny_dragonfly (9, FLY, LS_ROUTING_MINIMAL); /* nobody is at leaf 7 */
-  s.groups = 3;
-  s.global_links = 2;
+  s.network.groups = 3;
+  s.network.global_links = 2;
   add_fault (&s, "group0>group1", 0);
   g_clear_error (&error);
   g_autoptr (LsCluster) apart = ls_cluster_build (&s, &error);
@@ -350,19 +350,20 @@ refuse (LsClusterSpec s, const char *part)
 static void
 what_cannot_be_built_is_refused (void)
 {
-  REFUSE ("16 nodes fill 2 groups of 8 nodes; the machine has 1 (\"groups\")", s.groups = 1);
-  REFUSE ("7 nodes per group do not deal out to leaves of 2", s.nodes_per_group = 7);
-  REFUSE ("routing \"ecmp\" has no meaning in a dragonfly", s.routing = LS_ROUTING_ECMP);
-  REFUSE ("routing \"spray\" has no meaning", s.routing = LS_ROUTING_SPRAY);
-  REFUSE ("a group of 8 nodes is one switch", s.nodes_per_leaf = 8);
-  REFUSE ("fabric global_link", s.core.efficiency = 0);
-  REFUSE ("0 links between any two of 8 groups", s.global_links = 0);
-  REFUSE ("0 links between any two of the 4 switches", s.local_links = 0);
-  REFUSE ("expected at most 60", s.routing = LS_ROUTING_MINIMAL, s.global_links = 64,
-          s.nodes_per_group = 128);
-  REFUSE ("oversubscription 3 leaves 0.667 uplinks per leaf", s.fabric = PLUS, s.oversubscription = 3);
+  REFUSE ("16 nodes fill 2 groups of 8 nodes; the machine has 1 (\"groups\")", s.network.groups = 1);
+  REFUSE ("7 nodes per group do not deal out to leaves of 2", s.network.nodes_per_group = 7);
+  REFUSE ("routing \"ecmp\" has no meaning in a dragonfly", s.network.routing = LS_ROUTING_ECMP);
+  REFUSE ("routing \"spray\" has no meaning", s.network.routing = LS_ROUTING_SPRAY);
+  REFUSE ("a group of 8 nodes is one switch", s.network.nodes_per_leaf = 8);
+  REFUSE ("fabric global_link", s.network.core.efficiency = 0);
+  REFUSE ("0 links between any two of 8 groups", s.network.global_links = 0);
+  REFUSE ("0 links between any two of the 4 switches", s.network.local_links = 0);
+  REFUSE ("expected at most 60", s.network.routing = LS_ROUTING_MINIMAL, s.network.global_links = 64,
+          s.network.nodes_per_group = 128);
+  REFUSE ("oversubscription 3 leaves 0.667 uplinks per leaf", s.fabric = PLUS,
+          s.network.oversubscription = 3);
   REFUSE ("routing \"minimal\" has a meaning in a dragonfly alone", s.fabric = LS_FABRIC_LEAF_SPINE,
-          s.routing = LS_ROUTING_MINIMAL);
+          s.network.routing = LS_ROUTING_MINIMAL);
 }
 
 LS_TEST_SUITE (LS_TEST (links_for_what_leaves), LS_TEST (detours_fill_the_fullest_link),

@@ -23,13 +23,13 @@ fat_trees_agree_with_search (void)
 {
   LsClusterSpec specs[]
       = { tiny_fat_tree (21), tiny_fat_tree (24), tiny_fat_tree (17), tiny_fat_tree (6), tiny_fat_tree (9) };
-  specs[1].spine_oversubscription = 4;
-  specs[1].oversubscription = 2;
-  specs[2].rails = 2; /* 4 NICs of a node on a leaf */
-  specs[2].core.bandwidth_bytes_per_s *= 2;
-  specs[3].pxn = true;
-  specs[4].nvswitch_planes = specs[4].nvlinks_per_gpu = 0; /* PXN without NVLink is none */
-  specs[4].pxn = true;
+  specs[1].network.spine_oversubscription = 4;
+  specs[1].network.oversubscription = 2;
+  specs[2].network.rails = 2; /* 4 NICs of a node on a leaf */
+  specs[2].network.core.bandwidth_bytes_per_s *= 2;
+  specs[3].network.pxn = true;
+  specs[4].server.nvswitch_planes = specs[4].server.nvlinks_per_gpu = 0; /* PXN without NVLink is none */
+  specs[4].network.pxn = true;
   for (uint32_t i = 0; i < G_N_ELEMENTS (specs); i++)
     check_agreement (&specs[i], 7000 + i, 40);
 }
@@ -71,19 +71,20 @@ static void
 bandwidth_of_levels_is_that_of_a_superpod (void)
 {
   LsClusterSpec s = tiny_fat_tree (128);
-  s.nodes_per_leaf = s.nodes_per_pod = 32;
-  s.nvlinks_per_gpu = 18;
-  s.nvswitch_planes = 4;
-  s.nic.bandwidth_bytes_per_s = s.spine.bandwidth_bytes_per_s = s.core.bandwidth_bytes_per_s = 50e9;
+  s.network.nodes_per_leaf = s.network.nodes_per_pod = 32;
+  s.server.nvlinks_per_gpu = 18;
+  s.server.nvswitch_planes = 4;
+  s.nics.port.bandwidth_bytes_per_s = s.network.spine.bandwidth_bytes_per_s
+      = s.network.core.bandwidth_bytes_per_s = 50e9;
   g_autoptr (LsCluster) c = build (&s);
   if (!LS_CHECK (c != NULL))
     return;
-  double node = tier (c, "node0/gpu", ">nvswitch", s.nvlink.efficiency);
-  double egress = 0, leaves = tier (c, "leaf", ">spines", s.spine.efficiency),
-         pod = tier (c, "pod0>", "cores", s.core.efficiency);
+  double node = tier (c, "node0/gpu", ">nvswitch", s.server.nvlink.efficiency);
+  double egress = 0, leaves = tier (c, "leaf", ">spines", s.network.spine.efficiency),
+         pod = tier (c, "pod0>", "cores", s.network.core.efficiency);
   for (uint32_t i = 0; i < 8; i++) {
     g_autofree char *name = g_strdup_printf ("node0/nic%u>leaf%u", i, i);
-    egress += trunk_capacity (c, name) / s.nic.efficiency;
+    egress += trunk_capacity (c, name) / s.nics.port.efficiency;
   }
   LS_CHECK_NEAR (node, 3.6e12, 1e-9);
   LS_CHECK_NEAR (egress, 400e9, 1e-9);
@@ -103,7 +104,7 @@ spine_oversubscription_takes_uplinks_away (void)
   static const double ratios[] = { 1, 2, 4, 8, 16 };
   for (size_t i = 0; i < G_N_ELEMENTS (ratios); i++) {
     LsClusterSpec s = tiny_fat_tree (24);
-    s.spine_oversubscription = ratios[i];
+    s.network.spine_oversubscription = ratios[i];
     g_autoptr (LsCluster) c = build (&s);
     if (!LS_CHECK (c != NULL))
       return;
@@ -134,7 +135,7 @@ odd_list (LsRouting routing)
   place_nics (&s, 0, 3, 99, "b");
   place_nics (&s, 1, 0, 0, "c");
   place_nics (&s, 1, 1, UINT32_MAX - 1, "d");
-  s.routing = routing;
+  s.network.routing = routing;
   return s;
 }
 
@@ -145,14 +146,14 @@ uplinks_are_dealt_by_bandwidth (void)
 {
   for (guint i = 0; i < 4; i++) {
     LsClusterSpec s = tiny_fat_tree (24);
-    s.nic.efficiency = i == 1 ? 0.37 : 0.97;
-    s.spine.efficiency = i == 2 ? 0.37 : 0.97;
-    s.core.efficiency = i == 3 ? 0.37 : 0.97;
+    s.nics.port.efficiency = i == 1 ? 0.37 : 0.97;
+    s.network.spine.efficiency = i == 2 ? 0.37 : 0.97;
+    s.network.core.efficiency = i == 3 ? 0.37 : 0.97;
     g_autoptr (LsCluster) c = build (&s);
     if (!LS_CHECK (c != NULL))
       return;
-    LS_CHECK_NEAR (trunk_capacity (c, "leaf0>spines"), 4 * 25e9 * s.spine.efficiency, 1e-12);
-    LS_CHECK_NEAR (trunk_capacity (c, "pod1>cores"), 64 * 25e9 * s.core.efficiency, 1e-12);
+    LS_CHECK_NEAR (trunk_capacity (c, "leaf0>spines"), 4 * 25e9 * s.network.spine.efficiency, 1e-12);
+    LS_CHECK_NEAR (trunk_capacity (c, "pod1>cores"), 64 * 25e9 * s.network.core.efficiency, 1e-12);
   }
 }
 
@@ -160,7 +161,7 @@ static void
 lists_agree_with_search (void)
 {
   LsClusterSpec odd = odd_list (LS_ROUTING_IDEAL), pxn = odd_list (LS_ROUTING_IDEAL);
-  pxn.pxn = true;
+  pxn.network.pxn = true;
   check_agreement (&odd, 7100, 200);
   check_agreement (&pxn, 7101, 200);
 }
@@ -170,8 +171,8 @@ static void
 a_list_can_say_what_a_leaf_spine_says (void)
 {
   LsClusterSpec tree = tiny_dgx (6), list = listed_fabric (6, 1);
-  tree.rails = 1;
-  tree.nodes_per_leaf = 2;
+  tree.network.rails = 1;
+  tree.network.nodes_per_leaf = 2;
   add_switch (&list, "spines");
   for (uint32_t leaf = 0; leaf < 3; leaf++) {
     g_autofree char *name = g_strdup_printf ("leaf%u", leaf);
@@ -197,7 +198,7 @@ static void
 pxn_keeps_to_the_rail (void)
 {
   LsClusterSpec s = tiny_dgx (40);
-  s.pxn = true;
+  s.network.pxn = true;
   g_autoptr (LsCluster) c = build (&s);
   if (!LS_CHECK (c != NULL))
     return;
@@ -239,12 +240,13 @@ refuse (LsClusterSpec s, const char *part)
 static void
 what_cannot_be_built_is_refused (void)
 {
-  REFUSE (tiny_fat_tree (24), "6 nodes per pod do not deal out to leaves of 4", s.nodes_per_pod = 6);
-  REFUSE (tiny_fat_tree (24), "spine_oversubscription 3 leaves 5.333 uplinks", s.spine_oversubscription = 3);
-  REFUSE (tiny_fat_tree (24), "fabric core_link", s.core.efficiency = 0);
-  REFUSE (tiny_fat_tree (100000), "expected at most 65536", s.nodes_per_pod = 4);
+  REFUSE (tiny_fat_tree (24), "6 nodes per pod do not deal out to leaves of 4", s.network.nodes_per_pod = 6);
+  REFUSE (tiny_fat_tree (24), "spine_oversubscription 3 leaves 5.333 uplinks",
+          s.network.spine_oversubscription = 3);
+  REFUSE (tiny_fat_tree (24), "fabric core_link", s.network.core.efficiency = 0);
+  REFUSE (tiny_fat_tree (100000), "expected at most 65536", s.network.nodes_per_pod = 4);
   REFUSE (odd_list (LS_ROUTING_IDEAL), "to lonely", add_switch (&s, "lonely"),
-          g_array_index (s.switch_nics, LsListNics, 3).last = 4, place_nics (&s, 1, 5, 5, "lonely"));
+          g_array_index (s.network.nics, LsListNics, 3).last = 4, place_nics (&s, 1, 5, 5, "lonely"));
 }
 
 static void
@@ -258,7 +260,7 @@ lists_with_mistakes_are_refused (void)
   REFUSE (odd_list (ideal), "joined by 0 links", join_switches (&s, "a", "b", 0));
   REFUSE (odd_list (ideal), "two rules place the NICs of rail 0 of node 2", place_nics (&s, 0, 2, 2, "c"));
   REFUSE (odd_list (ideal), "no rule places the NICs of rail 0 of node 3",
-          g_array_index (s.switch_nics, LsListNics, 1).first = 4);
+          g_array_index (s.network.nics, LsListNics, 1).first = 4);
   REFUSE (odd_list (ideal), "a rule places NICs of rail 2; there are 2 rails", place_nics (&s, 2, 0, 0, "a"));
 }
 
@@ -274,8 +276,8 @@ gpus_lie_alike_by_hosts_and_leaves (void)
     { { 8, 16, 24 }, false }, { { 0, 16, 32 }, false }, { { 0, 1, 16 }, false }, { { 8, 0, 16 }, true },
   };
   LsClusterSpec s = tiny_dgx (7);
-  s.nodes_per_leaf = 2;
-  s.oversubscription = 2;
+  s.network.nodes_per_leaf = 2;
+  s.network.oversubscription = 2;
   g_autoptr (LsCluster) c = build (&s);
   LsLie lie;
   LS_CHECK (ls_lie_init (&lie, c));
@@ -298,8 +300,8 @@ a_brief_cluster_is_the_whole (void)
                             tiny_dragonfly (40, LS_FABRIC_DRAGONFLY, LS_ROUTING_ADAPTIVE),
                             tiny_dragonfly (5, LS_FABRIC_DRAGONFLY, LS_ROUTING_VALIANT),
                             tiny_dragonfly (40, LS_FABRIC_DRAGONFLY_PLUS, LS_ROUTING_IDEAL) };
-  specs[1].spine_oversubscription = 4;
-  specs[2].rails = 2;
+  specs[1].network.spine_oversubscription = 4;
+  specs[2].network.rails = 2;
   for (guint k = 0; k < G_N_ELEMENTS (specs); k++) {
     g_autoptr (LsCluster) brief = ls_cluster_build_brief (&specs[k], UINT64_MAX, NULL);
     g_autoptr (LsCluster) whole = build (&specs[k]);

@@ -23,8 +23,8 @@ a_degraded_link_has_less_both_ways (void)
   add_fault (&s, "node3/nic2>leaf2", 0.5);
   add_fault (&s, "leaf1>spines", 1);
   add_fault (&s, "leaf4>spines", 0.25);
-  g_array_index (s.faults, LsFault, 1).failed_links = 5;
-  g_array_index (s.faults, LsFault, 2).one_way = true;
+  g_array_index (s.network.faults, LsFault, 1).failed_links = 5;
+  g_array_index (s.network.faults, LsFault, 2).one_way = true;
   g_autoptr (LsCluster) c = build (&s), whole = build (&sound);
   if (LS_CHECK (c && whole)) {
     ls_cluster_check (c);
@@ -117,10 +117,10 @@ static void
 ways_around_agree_with_search (void)
 {
   LsClusterSpec leaves = tiny_dgx (6), rails = tiny_dgx (6), mesh = tiny_dgx (2);
-  leaves.nodes_per_leaf = 2;
-  rails.pxn = true;
-  mesh.nvswitch_planes = 0;
-  mesh.mesh = LS_MESH_HYBRID_CUBE;
+  leaves.network.nodes_per_leaf = 2;
+  rails.network.pxn = true;
+  mesh.server.nvswitch_planes = 0;
+  mesh.server.mesh = LS_MESH_HYBRID_CUBE;
   check_faults (leaves,
                 (const char *const[]) { "node0/gpu3>nvswitch", "node1/nic0>leaf0", "leaf3>spines",
                                         "node2/pcie1>nic2", NULL },
@@ -140,7 +140,7 @@ static void
 hashing_leaves_out_what_failed (void)
 {
   LsClusterSpec s = tiny_fat_tree (20);
-  s.routing = LS_ROUTING_ECMP;
+  s.network.routing = LS_ROUTING_ECMP;
   add_fault (&s, "leaf0>spine1", 0);
   add_fault (&s, "spine2>core33", 0);
   g_autoptr (LsCluster) c = build (&s);
@@ -185,10 +185,10 @@ static void
 who_is_cut_off_is_named (void)
 {
   LsClusterSpec leaves = tiny_dgx (6), one_nic = tiny_pcie (2), bare = tiny_dgx (1);
-  leaves.nodes_per_leaf = 2;
-  leaves.rails = 1;
-  one_nic.nics = 1;
-  bare.pcie_switches = bare.cpu_sockets = bare.nvme_drives = bare.nics = 0;
+  leaves.network.nodes_per_leaf = 2;
+  leaves.network.rails = 1;
+  one_nic.nics.n = 1;
+  bare.server.pcie_switches = bare.server.cpu_sockets = bare.server.nvme_drives = bare.nics.n = 0;
   refuse (leaves, "leaf1>spines", NULL, "faults: no way from leaf0 (node0/nic0) to leaf1 (node2/nic0)");
   refuse (one_nic, "node1/nic0>leaf0", NULL, "faults: no way from node1/gpu0 to any NIC of its node is left");
   refuse (bare, "node0/gpu5>nvswitch", NULL, "faults: no way from node0/gpu0 to node0/gpu5 is left");
@@ -204,13 +204,13 @@ static void
 spines_may_fail_where_pxn_needs_none (void)
 {
   LsClusterSpec s = tiny_dgx (6);
-  s.pxn = true;
+  s.network.pxn = true;
   add_fault (&s, "leaf1>spines", 0);
   g_autoptr (LsCluster) c = build (&s);
   LS_CHECK (c != NULL);
   ls_cluster_spec_clear (&s);
   s = tiny_dgx (6);
-  s.pxn = true;
+  s.network.pxn = true;
   add_fault (&s, "leaf1>spines", 0);
   refuse (s, "node0/nic1>leaf1", NULL, "faults: no way from leaf0 (node0/nic0) to leaf1");
 }
@@ -226,7 +226,7 @@ unknown_links_are_refused (void)
   refuse (tiny_dgx (2), "eaf0>spines", NULL, "did you mean \"leaf0>spines\"?");
   LsClusterSpec s = tiny_dgx (2);
   add_fault (&s, "leaf0>spines", 1);
-  g_array_index (s.faults, LsFault, 0).failed_links = 21;
+  g_array_index (s.network.faults, LsFault, 0).failed_links = 21;
   refuse (s, "leaf1>spines", NULL, "\"leaf0>spines\" has 20 links; 21 cannot fail");
 }
 
@@ -244,13 +244,13 @@ a_slow_link_of_a_trunk_is_a_matter_of_routing (void)
                 { LS_ROUTING_SPRAY, 0, 7.0 / 8 } };
   for (size_t i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsClusterSpec spec = tiny_dgx (2);
-    spec.rails = spec.nodes_per_leaf = 1;
-    spec.routing = cases[i].routing;
+    spec.network.rails = spec.network.nodes_per_leaf = 1;
+    spec.network.routing = cases[i].routing;
     const LsFault slow[]
         = { { .link = g_strdup ("leaf0>spines"), .capacity = cases[i].capacity, .n_links = 1 },
             { .link = g_strdup ("node0/gpu0>nvswitch"), .capacity = 0.5, .n_links = 6 } };
-    spec.faults = g_array_new (FALSE, FALSE, sizeof (LsFault));
-    g_array_append_vals (spec.faults, slow, 2);
+    spec.network.faults = g_array_new (FALSE, FALSE, sizeof (LsFault));
+    g_array_append_vals (spec.network.faults, slow, 2);
     g_autoptr (GError) error = NULL;
     g_autoptr (LsCluster) c = ls_cluster_build (&spec, &error);
     LS_CHECK_NO_ERROR (error);

@@ -52,8 +52,8 @@ static LsClusterSpec
 hybrid_cube (void)
 {
   LsClusterSpec s = tiny_dgx (1);
-  s.nvswitch_planes = 0;
-  s.mesh = LS_MESH_HYBRID_CUBE;
+  s.server.nvswitch_planes = 0;
+  s.server.mesh = LS_MESH_HYBRID_CUBE;
   return s;
 }
 
@@ -102,15 +102,15 @@ mesh_gpus_without_a_way_use_pcie (void)
 {
   static const LsMeshLink links[] = { { 1, 0, 2 } };
   LsClusterSpec s = tiny_pcie (1);
-  s.mesh = LS_MESH_LIST;
-  s.mesh_links = g_array_new (FALSE, FALSE, sizeof (LsMeshLink));
-  g_array_append_vals (s.mesh_links, links, 1);
+  s.server.mesh = LS_MESH_LIST;
+  s.server.mesh_links = g_array_new (FALSE, FALSE, sizeof (LsMeshLink));
+  g_array_append_vals (s.server.mesh_links, links, 1);
   g_autoptr (LsCluster) c = build (&s);
   if (LS_CHECK (c != NULL)) {
     check_route (c, 0, 1, "node0/gpu0>gpu1");
     check_route (c, 0, 2, "node0/gpu0>pcie0 node0/pcie0>cpu0 node0/cpu0>pcie1 node0/pcie1>gpu2");
   }
-  g_array_unref (s.mesh_links);
+  g_array_unref (s.server.mesh_links);
 }
 
 /* --- servers --- */
@@ -119,7 +119,7 @@ static void
 without_switches_all_hangs_on_the_cpus (void)
 {
   LsClusterSpec s = tiny_pcie (2);
-  s.pcie_switches = 0;
+  s.server.pcie_switches = 0;
   g_autoptr (LsCluster) c = build (&s);
   if (!LS_CHECK (c != NULL))
     return;
@@ -136,10 +136,10 @@ static LsClusterSpec
 rack (uint32_t n_nodes)
 {
   LsClusterSpec s = tiny_dgx (n_nodes);
-  s.pcie_switches = s.nvme_drives = 0;
-  s.cpu_sockets = 4;
-  s.cpu_boards = 2;
-  s.c2c = tiny_link (225e9, 0.8, LS_US / 4);
+  s.server.pcie_switches = s.server.nvme_drives = 0;
+  s.server.cpu_sockets = 4;
+  s.server.cpu_boards = 2;
+  s.server.c2c = tiny_link (225e9, 0.8, LS_US / 4);
   return s;
 }
 
@@ -225,8 +225,8 @@ a_list_equals_the_server_that_it_describes (void)
 {
   LsClusterSpec server = tiny_pcie (1), list = list_cluster (1);
   server.gpus_per_node = 4;
-  server.nvme_drives = server.nics = 0;
-  server.pcie_switches = 2;
+  server.server.nvme_drives = server.nics.n = 0;
+  server.server.pcie_switches = 2;
   for (int i = 0; i < 4; i++) {
     g_autofree char *gpu = g_strdup_printf ("gpu%d", i);
     list_add (&list, LS_NODE_GPU, gpu);
@@ -272,9 +272,9 @@ static void
 refuse_mesh (const LsMeshLink *link, guint n, const char *part)
 {
   LsClusterSpec s = tiny_pcie (1);
-  s.mesh = LS_MESH_LIST;
-  s.mesh_links = g_array_new (FALSE, FALSE, sizeof (LsMeshLink));
-  g_array_append_vals (s.mesh_links, link, n);
+  s.server.mesh = LS_MESH_LIST;
+  s.server.mesh_links = g_array_new (FALSE, FALSE, sizeof (LsMeshLink));
+  g_array_append_vals (s.server.mesh_links, link, n);
   refuse (&s, part);
 }
 
@@ -288,14 +288,14 @@ meshes_that_cannot_be_are_refused (void)
   refuse_mesh (&none, 1, "joined by 0 links");
   refuse_mesh (twice, 2, "GPUs 1 and 2 are joined twice");
   LsClusterSpec s = hybrid_cube ();
-  s.nvswitch_planes = 6;
+  s.server.nvswitch_planes = 6;
   refuse (&s, "by NVSwitch or in a mesh, not both");
   s = hybrid_cube ();
   s.gpus_per_node = 4;
   refuse (&s, "a hybrid cube mesh has 8 GPUs; got 4");
   s = tiny_pcie (1);
-  s.pcie_switches = s.cpu_sockets = s.nics = s.nvme_drives = 0;
-  s.mesh = LS_MESH_LIST;
+  s.server.pcie_switches = s.server.cpu_sockets = s.nics.n = s.server.nvme_drives = 0;
+  s.server.mesh = LS_MESH_LIST;
   refuse (&s, "GPUs 0 and 1 have no NVLink and no common neighbour, and there is no PCIe");
 }
 
@@ -303,20 +303,20 @@ static void
 servers_that_cannot_be_are_refused (void)
 {
   LsClusterSpec s = rack (1);
-  s.cpu_boards = 3;
+  s.server.cpu_boards = 3;
   refuse (&s, "4 CPU sockets do not deal out to 3 boards");
   s = rack (1);
-  s.nvswitch_planes = 0;
+  s.server.nvswitch_planes = 0;
   refuse (&s, "nothing joins the 2 boards");
   s = rack (1);
-  s.pcie_switches = 4;
+  s.server.pcie_switches = 4;
   refuse (&s, "expected 0 PCIe switches; got 4");
   s = rack (1);
-  s.c2c.efficiency = 2;
+  s.server.c2c.efficiency = 2;
   refuse (&s, "c2c link");
   s = tiny_pcie (1);
-  s.pcie_switches = 0;
-  s.cpu_sockets = 3;
+  s.server.pcie_switches = 0;
+  s.server.cpu_sockets = 3;
   refuse (&s, "8 GPUs per node do not deal out to 3 CPU sockets");
 }
 
@@ -376,8 +376,8 @@ listed_links_between_gpus_are_nvlinks (void)
 {
   LsClusterSpec s = list_dgx (1);
   guint n_nvlinks = 0;
-  for (guint i = 0; i < s.list_links->len; i++) {
-    const LsListLink *link = &g_array_index (s.list_links, LsListLink, i);
+  for (guint i = 0; i < s.list.links->len; i++) {
+    const LsListLink *link = &g_array_index (s.list.links, LsListLink, i);
     bool is_nvlink = g_str_has_prefix (link->to, "nvs");
     LS_CHECK_INT (ls_cluster_spec_is_nvlink (&s, link), ==, is_nvlink);
     n_nvlinks += is_nvlink;
@@ -391,7 +391,7 @@ static void
 a_full_mesh_joins_all_to_all (void)
 {
   LsClusterSpec s = hybrid_cube ();
-  s.mesh = LS_MESH_FULL;
+  s.server.mesh = LS_MESH_FULL;
   g_autoptr (LsCluster) c = build (&s);
   for (uint32_t a = 0; c && a < 8; a++)
     for (uint32_t b = 0; b < 8; b++)
@@ -403,8 +403,8 @@ static void
 without_p2p_data_pass_the_cpu (void)
 {
   LsClusterSpec s = tiny_dgx (1);
-  s.nvswitch_planes = 0;
-  s.copies = LS_COPIES_NOWHERE;
+  s.server.nvswitch_planes = 0;
+  s.server.copies = LS_COPIES_NOWHERE;
   g_autoptr (LsCluster) c = build (&s);
   if (!c)
     return;
@@ -414,8 +414,8 @@ without_p2p_data_pass_the_cpu (void)
   check_route (c, 0, 7,
                "node0/gpu0>pcie0 node0/pcie0>cpu0 node0/cpu0>memory0 node0/memory0>cpu0 node0/cpu0>cpu1 "
                "node0/cpu1>pcie3 node0/pcie3>gpu7");
-  s.pcie_switches = 1;
-  s.cpu_sockets = 0;
+  s.server.pcie_switches = 1;
+  s.server.cpu_sockets = 0;
   g_autoptr (GError) error = NULL;
   LS_CHECK (!ls_cluster_build (&s, &error));
   LS_CHECK (error && strstr (error->message, "without P2P") != NULL);
@@ -426,8 +426,8 @@ static void
 beyond_a_switch_data_pass_the_cpu (void)
 {
   LsClusterSpec s = tiny_dgx (1);
-  s.nvswitch_planes = 0;
-  s.copies = LS_COPIES_BELOW_SWITCH;
+  s.server.nvswitch_planes = 0;
+  s.server.copies = LS_COPIES_BELOW_SWITCH;
   g_autoptr (LsCluster) c = build (&s);
   if (!c)
     return;
@@ -436,7 +436,7 @@ beyond_a_switch_data_pass_the_cpu (void)
                "node0/gpu1>pcie0 node0/pcie0>cpu0 node0/cpu0>memory0 node0/memory0>cpu0 node0/cpu0>pcie1 "
                "node0/pcie1>gpu2");
   LS_CHECK (ls_gpus_copy (&s, 6, 7) && !ls_gpus_copy (&s, 0, 7));
-  s.pcie_switches = 0;
+  s.server.pcie_switches = 0;
   LS_CHECK (!ls_gpus_copy (&s, 0, 1));
 }
 
@@ -446,12 +446,12 @@ static void
 writes_pass_bridges (void)
 {
   LsClusterSpec s = tiny_dgx (1);
-  s.nvswitch_planes = 0;
-  s.write_bridge = (LsLinkSpec) { .bandwidth_bytes_per_s = 5e9, .efficiency = 1 };
+  s.server.nvswitch_planes = 0;
+  s.server.write_bridge = (LsLinkSpec) { .bandwidth_bytes_per_s = 5e9, .efficiency = 1 };
   g_autoptr (GError) error = NULL;
   LS_CHECK (!ls_cluster_build (&s, &error)); /* two sockets, and no rate between them */
   LS_CHECK (error && strstr (error->message, "p2p_writes sockets") != NULL);
-  s.write_sockets = (LsLinkSpec) { .bandwidth_bytes_per_s = 1e9, .efficiency = 1 };
+  s.server.write_sockets = (LsLinkSpec) { .bandwidth_bytes_per_s = 1e9, .efficiency = 1 };
   g_autoptr (LsCluster) c = build (&s);
   if (!c)
     return;
@@ -460,7 +460,7 @@ writes_pass_bridges (void)
   check_route (c, 7, 0,
                "node0/gpu7>pcie3 node0/pcie3>bridge1 node0/bridge1>bridge0 node0/bridge0>pcie0 "
                "node0/pcie0>gpu0");
-  s.pcie_switches = 0;
+  s.server.pcie_switches = 0;
   g_autoptr (LsCluster) bare = build (&s);
   if (!bare)
     return;
@@ -472,9 +472,10 @@ static void
 writes_go_with_p2p (void)
 {
   LsClusterSpec s = tiny_dgx (1);
-  s.nvswitch_planes = 0;
-  s.write_bridge = s.write_sockets = (LsLinkSpec) { .bandwidth_bytes_per_s = 5e9, .efficiency = 1 };
-  s.copies = LS_COPIES_BELOW_SWITCH;
+  s.server.nvswitch_planes = 0;
+  s.server.write_bridge = s.server.write_sockets
+      = (LsLinkSpec) { .bandwidth_bytes_per_s = 5e9, .efficiency = 1 };
+  s.server.copies = LS_COPIES_BELOW_SWITCH;
   g_autoptr (GError) error = NULL;
   LS_CHECK (!ls_cluster_build (&s, &error));
   LS_CHECK (error && strstr (error->message, "p2p_writes") != NULL);

@@ -17,18 +17,18 @@ shape_and_search_agree_on_random_pairs (void)
 {
   LsClusterSpec specs[] = { tiny_dgx (1),  tiny_dgx (3), tiny_dgx (45), tiny_pcie (1), tiny_pcie (3),
                             tiny_pcie (9), tiny_dgx (5), tiny_dgx (6),  tiny_dgx (8) };
-  specs[6].nvswitch_planes = 4; /* 18 links on 4 planes: unequal shares */
-  specs[6].nvlinks_per_gpu = 18;
-  specs[7].nics = 4;
-  specs[7].rails = 2;
-  specs[7].nodes_per_leaf = 2;
-  specs[7].oversubscription = 2;
+  specs[6].server.nvswitch_planes = 4; /* 18 links on 4 planes: unequal shares */
+  specs[6].server.nvlinks_per_gpu = 18;
+  specs[7].nics.n = 4;
+  specs[7].network.rails = 2;
+  specs[7].network.nodes_per_leaf = 2;
+  specs[7].network.oversubscription = 2;
   specs[8].gpus_per_node = 16;
-  specs[8].pcie_switches = 8;
-  specs[8].cpu_sockets = 4;
-  specs[8].nics = 2; /* far NICs: the path goes through other sockets */
-  specs[8].rails = 1;
-  specs[8].nodes_per_leaf = 4;
+  specs[8].server.pcie_switches = 8;
+  specs[8].server.cpu_sockets = 4;
+  specs[8].nics.n = 2; /* far NICs: the path goes through other sockets */
+  specs[8].network.rails = 1;
+  specs[8].network.nodes_per_leaf = 4;
 
   g_autoptr (GRand) rand = g_rand_new_with_seed (20240501);
   for (size_t i = 0; i < G_N_ELEMENTS (specs); i++)
@@ -44,22 +44,22 @@ nodes_of_several_kinds_agree_too (void)
   g_autoptr (GRand) rand = g_rand_new_with_seed (20261122);
   for (int i = 0; i < 6; i++) {
     LsClusterSpec spec = tiny_dgx (5), *other = g_new (LsClusterSpec, 1);
-    spec.pxn = i % 3 == 0;
-    spec.nodes_per_leaf = 2;
+    spec.network.pxn = i % 3 == 0;
+    spec.network.nodes_per_leaf = 2;
     *other = spec;
-    other->nvswitch_planes = 4;
-    other->nvlinks_per_gpu = 18;
-    other->nvme_drives = 0;
-    other->pcie_switches = 2;
-    other->nic.latency = 2 * LS_US;
-    other->nic.bandwidth_bytes_per_s /= 2;
+    other->server.nvswitch_planes = 4;
+    other->server.nvlinks_per_gpu = 18;
+    other->server.nvme_drives = 0;
+    other->server.pcie_switches = 2;
+    other->nics.port.latency = 2 * LS_US;
+    other->nics.port.bandwidth_bytes_per_s /= 2;
     LsOtherNodes nodes = { .ranges = g_array_new (FALSE, FALSE, sizeof (LsNodeRange)), .spec = other };
     g_array_append_val (nodes.ranges, ((LsNodeRange) { 1, 2 }));
     spec.others = g_array_new (FALSE, FALSE, sizeof (LsOtherNodes));
     g_array_append_val (spec.others, nodes);
     if (i >= 3) { /* half the GPUs, and with 2 NICs no port on rails 2 to 7 */
       other->gpus_per_node = 4;
-      other->nics = i == 4 ? 2 : 4;
+      other->nics.n = i == 4 ? 2 : 4;
     }
     if (i % 3 == 2) {
       add_fault (&spec, "node1/gpu1>nvswitch", 0);
@@ -75,27 +75,27 @@ static void
 odd_servers_agree_too (void)
 {
   LsClusterSpec specs[] = { tiny_pcie (3), tiny_dgx (3), tiny_dgx (3), tiny_pcie (3), tiny_pcie (1) };
-  specs[0].pcie_switches = 0; /* all at the two CPUs */
-  specs[1].pcie_switches = 0; /* a rack of 4 boards with 2 CPUs and 4 GPUs each */
-  specs[1].gpus_per_node = specs[1].nics = specs[1].rails = 16;
-  specs[1].nvswitch_planes = specs[1].nvlinks_per_gpu = 18;
-  specs[1].cpu_sockets = 8;
-  specs[1].cpu_boards = 4;
-  specs[1].c2c = tiny_link (225e9, 0.8, LS_US / 4);
-  specs[1].nvme_drives = 0;
-  specs[2].nvswitch_planes = 0;
-  specs[2].mesh = LS_MESH_HYBRID_CUBE;
+  specs[0].server.pcie_switches = 0; /* all at the two CPUs */
+  specs[1].server.pcie_switches = 0; /* a rack of 4 boards with 2 CPUs and 4 GPUs each */
+  specs[1].gpus_per_node = specs[1].nics.n = specs[1].network.rails = 16;
+  specs[1].server.nvswitch_planes = specs[1].server.nvlinks_per_gpu = 18;
+  specs[1].server.cpu_sockets = 8;
+  specs[1].server.cpu_boards = 4;
+  specs[1].server.c2c = tiny_link (225e9, 0.8, LS_US / 4);
+  specs[1].server.nvme_drives = 0;
+  specs[2].server.nvswitch_planes = 0;
+  specs[2].server.mesh = LS_MESH_HYBRID_CUBE;
   static const LsMeshLink chain[] = { { 0, 1, 2 }, { 2, 1, 1 }, { 2, 3, 3 }, { 4, 5, 4 }, { 3, 0, 1 } };
   for (int i = 3; i < 5; i++) { /* a ring of four, a pair, and two on PCIe alone */
-    specs[i].mesh = LS_MESH_LIST;
-    specs[i].mesh_links = g_array_new (FALSE, FALSE, sizeof (LsMeshLink));
-    g_array_append_vals (specs[i].mesh_links, chain, G_N_ELEMENTS (chain));
+    specs[i].server.mesh = LS_MESH_LIST;
+    specs[i].server.mesh_links = g_array_new (FALSE, FALSE, sizeof (LsMeshLink));
+    g_array_append_vals (specs[i].server.mesh_links, chain, G_N_ELEMENTS (chain));
   }
   g_autoptr (GRand) rand = g_rand_new_with_seed (20240502);
   for (size_t i = 0; i < G_N_ELEMENTS (specs); i++)
     LS_CHECK (agree_on_pairs (&specs[i], rand, 120));
-  g_array_unref (specs[3].mesh_links);
-  g_array_unref (specs[4].mesh_links);
+  g_array_unref (specs[3].server.mesh_links);
+  g_array_unref (specs[4].server.mesh_links);
 }
 
 static char *
@@ -273,7 +273,7 @@ hashed_list (void)
   join_switches (&s, "over", "right", 4);
   place_nics (&s, 0, 0, 1, "left");
   place_nics (&s, 0, 2, 3, "right");
-  s.routing = LS_ROUTING_ECMP;
+  s.network.routing = LS_ROUTING_ECMP;
   return s;
 }
 
@@ -299,7 +299,7 @@ check_flow (const LsCluster *c, uint32_t from, uint32_t to, uint32_t channel)
 static void
 check_flows (LsClusterSpec s)
 {
-  s.routing = LS_ROUTING_ECMP;
+  s.network.routing = LS_ROUTING_ECMP;
   g_autoptr (LsCluster) c = build (&s);
   g_autoptr (GRand) rand = g_rand_new_with_seed (8000);
   if (!LS_CHECK (c != NULL))
@@ -315,7 +315,7 @@ static void
 flows_take_shortest_ways (void)
 {
   LsClusterSpec small = tiny_dgx (6);
-  small.nodes_per_leaf = 2;
+  small.network.nodes_per_leaf = 2;
   check_flows (small);
   check_flows (tiny_fat_tree (20));
   check_flows (hashed_list ());
@@ -369,12 +369,12 @@ static double
 mean_of_max (uint32_t k, uint32_t channels, uint32_t n_seeds)
 {
   LsClusterSpec s = tiny_pcie (2 * k);
-  s.nics = 1;
-  s.pcie_switches = 1;
-  s.cpu_sockets = 1;
-  s.nvme_drives = 0;
-  s.nodes_per_leaf = k;
-  s.routing = LS_ROUTING_ECMP;
+  s.nics.n = 1;
+  s.server.pcie_switches = 1;
+  s.server.cpu_sockets = 1;
+  s.server.nvme_drives = 0;
+  s.network.nodes_per_leaf = k;
+  s.network.routing = LS_ROUTING_ECMP;
   double sum = 0;
   g_autofree LsRouteEnds *flows = g_new0 (LsRouteEnds, k * channels);
   for (uint32_t i = 0; i < k * channels; i++)
@@ -383,7 +383,7 @@ mean_of_max (uint32_t k, uint32_t channels, uint32_t n_seeds)
                                .nic_from = LS_NIC_AUTO,
                                .nic_to = LS_NIC_AUTO,
                                .channel = i / k };
-  for (s.seed = 0; s.seed < n_seeds; s.seed++) {
+  for (s.network.seed = 0; s.network.seed < n_seeds; s.network.seed++) {
     g_autoptr (LsCluster) c = build (&s);
     UplinkLoad load = uplink_load (c, flows, k * channels, 0);
     LS_CHECK_INT (load.n_uplinks, ==, k);
@@ -424,8 +424,8 @@ static char *
 choices (uint32_t seed)
 {
   LsClusterSpec s = tiny_fat_tree (16);
-  s.routing = LS_ROUTING_ECMP;
-  s.seed = seed;
+  s.network.routing = LS_ROUTING_ECMP;
+  s.network.seed = seed;
   g_autoptr (LsCluster) c = build (&s);
   GString *text = g_string_new (NULL);
   for (uint32_t channel = 0; c && channel < 8; channel++) {

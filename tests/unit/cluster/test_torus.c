@@ -305,7 +305,7 @@ a_given_slice_stays (void)
   ls_cluster_spec_fit (&s, 1024);
   LS_CHECK_INT (s.gpus_per_node, ==, 512);
   LS_CHECK_INT (s.n_nodes, ==, 2);
-  LS_CHECK_INT (s.nics, ==, 128);
+  LS_CHECK_INT (s.nics.n, ==, 128);
 }
 
 static void

@@ -45,7 +45,8 @@ static void
 check_routes (const LsCluster *c, GRand *rand)
 {
   for (int k = 0; k < 8 && c->links->len < 60000 && c->spec.interior != LS_INTERIOR_TORUS
-       && c->spec.copies == LS_COPIES_ANYWHERE && c->spec.write_bridge.bandwidth_bytes_per_s == 0;
+       && c->spec.server.copies == LS_COPIES_ANYWHERE
+       && c->spec.server.write_bridge.bandwidth_bytes_per_s == 0;
        k++) {
     uint32_t from = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus);
     uint32_t to = (uint32_t) g_rand_int_range (rand, 0, (gint32) c->n_gpus);
@@ -79,7 +80,7 @@ shipped_clusters_hold_at_several_sizes (void)
     if (!LS_CHECK (ls_cluster_load (e->path, &spec, diags)))
       continue;
     for (size_t k = 0; k < G_N_ELEMENTS (sizes); k++) {
-      bool is_wanted = sizes[k] == 1 || (spec.nics > 0 && sizes[k] * spec.gpus_per_node <= 3000);
+      bool is_wanted = sizes[k] == 1 || (spec.nics.n > 0 && sizes[k] * spec.gpus_per_node <= 3000);
       g_autoptr (LsCluster) c = is_wanted ? build (&spec, sizes[k]) : NULL;
       if (!c)
         continue;
@@ -133,16 +134,16 @@ bandwidths_are_those_of_the_book (void)
   g_autoptr (LsCluster) dgx = load ("dgx-h100", 128), rack = load ("gb200-nvl72", 2);
   if (!dgx || !rack)
     return;
-  LS_CHECK_NEAR (raw_sum (dgx, "node0/gpu", ">nvswitch", &dgx->spec.nvlink), 3.6e12, 1e-12);
-  LS_CHECK_NEAR (raw_sum (rack, "node0/nic", ">leaf", &rack->spec.nic), 3600e9, 1e-12);
-  LS_CHECK_NEAR (raw_sum (dgx, "leaf", ">spines", &dgx->spec.spine), 51.2e12, 1e-12);
+  LS_CHECK_NEAR (raw_sum (dgx, "node0/gpu", ">nvswitch", &dgx->spec.server.nvlink), 3.6e12, 1e-12);
+  LS_CHECK_NEAR (raw_sum (rack, "node0/nic", ">leaf", &rack->spec.nics.port), 3600e9, 1e-12);
+  LS_CHECK_NEAR (raw_sum (dgx, "leaf", ">spines", &dgx->spec.network.spine), 51.2e12, 1e-12);
   double unit = 0;
   for (int leaf = 0; leaf < 8; leaf++) {
     g_autofree char *name = g_strdup_printf ("leaf%d>", leaf);
-    unit += raw_sum (dgx, name, "spines", &dgx->spec.spine);
+    unit += raw_sum (dgx, name, "spines", &dgx->spec.network.spine);
   }
   LS_CHECK_NEAR (unit, 12.8e12, 1e-12);
-  LS_CHECK_NEAR (raw_sum (rack, "node0/gpu", ">nvswitch", &rack->spec.nvlink), 72 * 900e9, 1e-12);
+  LS_CHECK_NEAR (raw_sum (rack, "node0/gpu", ">nvswitch", &rack->spec.server.nvlink), 72 * 900e9, 1e-12);
 }
 
 /* Network per node, in Gbit/s, as the table of the measurements names it. */
@@ -180,7 +181,8 @@ networks_are_as_wide_as_named (void)
     LsClusterSpec spec;
     if (!LS_CHECK (ls_cluster_load (known[i].name, &spec, diags)))
       continue;
-    LS_CHECK_NEAR (spec.nics * spec.nic.bandwidth_bytes_per_s * 8 + 1, known[i].gbit_per_s * 1e9 + 1, 1e-12);
+    LS_CHECK_NEAR (spec.nics.n * spec.nics.port.bandwidth_bytes_per_s * 8 + 1, known[i].gbit_per_s * 1e9 + 1,
+                   1e-12);
     LS_CHECK_STR (spec.gpu.name, known[i].gpu);
     ls_cluster_spec_clear (&spec);
   }
@@ -200,9 +202,10 @@ fabrics_and_faults_are_read (void)
   g_autoptr (LsCluster) list = load (LIST, 4), tree = load ("dgx-h100", 2);
   if (!LS_CHECK (list && tree))
     return;
-  LS_CHECK (list->spec.fabric == LS_FABRIC_LIST && list->spec.routing == LS_ROUTING_ECMP
-            && list->spec.seed == 7);
-  LS_CHECK (!list->spec.pxn && tree->spec.pxn && tree->spec.routing == LS_ROUTING_IDEAL);
+  LS_CHECK (list->spec.fabric == LS_FABRIC_LIST && list->spec.network.routing == LS_ROUTING_ECMP
+            && list->spec.network.seed == 7);
+  LS_CHECK (!list->spec.network.pxn && tree->spec.network.pxn
+            && tree->spec.network.routing == LS_ROUTING_IDEAL);
   guint n_failed = 0;
   for (guint t = 0; t < list->trunks->len; t++)
     n_failed += g_array_index (list->trunks, LsTrunk, t).is_failed;
@@ -234,7 +237,7 @@ ways_through_host_memory_are_searched (void)
       route_is_searched (c, 1, to);
     ls_route (c, 1, c->spec.gpus_per_node + 1, LS_NIC_AUTO, LS_NIC_AUTO, &through);
     ls_route (d, 1, c->spec.gpus_per_node + 1, LS_NIC_AUTO, LS_NIC_AUTO, &past);
-    LS_CHECK (through.latency >= past.latency + 4 * spec.cpu_memory.latency);
+    LS_CHECK (through.latency >= past.latency + 4 * spec.server.cpu_memory.latency);
     LS_CHECK_INT (ls_route_proxy (c, 1, c->spec.gpus_per_node), ==, 1);
     ls_cluster_spec_clear (&spec);
     ls_cluster_spec_clear (&direct);
@@ -261,8 +264,8 @@ transports_are_read (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     LsClusterSpec spec;
     if (ls_cluster_load (cases[i].cluster, &spec, diags)) {
-      LS_CHECK (!cases[i].wrong && spec.is_staged == cases[i].is_staged
-                && spec.transport == cases[i].transport);
+      LS_CHECK (!cases[i].wrong && spec.nics.is_staged == cases[i].is_staged
+                && spec.nics.transport == cases[i].transport);
       ls_cluster_spec_clear (&spec);
     }
     g_autofree char *text = ls_diag_list_format (diags);

@@ -178,13 +178,13 @@ a_cluster_brings_its_gpu (void)
   LS_CHECK_STR (spec.name, "dgx-a100-80g");
   LS_CHECK_STR (spec.gpu.name, "a100-80g");
   LS_CHECK_INT (spec.gpus_per_node, ==, 8);
-  LS_CHECK_INT (spec.nvswitch_planes, ==, 6);
-  LS_CHECK_DOUBLE (spec.nvlink.bandwidth_bytes_per_s, ==, 25e9);
-  LS_CHECK_INT (spec.nvlink.latency, ==, 300 * LS_NS);
-  LS_CHECK_INT (spec.cpu_memory_bytes, ==, G_GINT64_CONSTANT (2) << 40);
-  LS_CHECK_INT (spec.nvme_bytes, ==, G_GINT64_CONSTANT (3840000000000));
-  LS_CHECK_INT (spec.rails, ==, 8);
-  LS_CHECK (spec.spine.source != NULL);
+  LS_CHECK_INT (spec.server.nvswitch_planes, ==, 6);
+  LS_CHECK_DOUBLE (spec.server.nvlink.bandwidth_bytes_per_s, ==, 25e9);
+  LS_CHECK_INT (spec.server.nvlink.latency, ==, 300 * LS_NS);
+  LS_CHECK_INT (spec.server.cpu_memory_bytes, ==, G_GINT64_CONSTANT (2) << 40);
+  LS_CHECK_INT (spec.server.nvme_bytes, ==, G_GINT64_CONSTANT (3840000000000));
+  LS_CHECK_INT (spec.network.rails, ==, 8);
+  LS_CHECK (spec.network.spine.source != NULL);
   ls_cluster_spec_clear (&spec);
 }
 

@@ -238,7 +238,7 @@ a_dgx_arrives_whole (void)
   LS_CHECK_STR (c->spec.name, "nccl-dgx");
   LS_CHECK_STR (c->spec.gpu.name, "h100");
   LS_CHECK_INT (c->spec.gpus_per_node, ==, 8);
-  LS_CHECK_INT (c->spec.nics, ==, 8); /* without the two slower ones for storage */
+  LS_CHECK_INT (c->spec.nics.n, ==, 8); /* without the two slower ones for storage */
   LS_CHECK_NEAR (capacity_of (c, "node0/gpu3>nvswitch0"), 18 * 20.6e9, 1e-12);
   LS_CHECK_NEAR (capacity_of (c, "node0/gpu3>pcie1"), 48e9, 1e-12);
   LS_CHECK_NEAR (capacity_of (c, "node0/nic5>pcie2"), 48e9, 1e-12);
@@ -264,7 +264,7 @@ a_tree_of_switches_arrives_whole (void)
   if (!LS_CHECK (c != NULL))
     return;
   LS_CHECK_STR (c->spec.gpu.name, "a100-40g");
-  LS_CHECK_INT (c->spec.nics, ==, 2);
+  LS_CHECK_INT (c->spec.nics.n, ==, 2);
   LS_CHECK_NEAR (capacity_of (c, "node0/gpu0>pcie2"), 24e9, 1e-12);
   LS_CHECK_NEAR (capacity_of (c, "node0/pcie3>pcie0"), 12e9, 1e-12); /* the x8 of the NIC */
   LS_CHECK (!ls_host_has_nvswitch (c, 0) && !ls_cluster_has_gpu_links (c));

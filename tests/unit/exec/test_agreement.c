@@ -28,8 +28,8 @@ static LsClusterSpec
 oversubscribed (void)
 {
   LsClusterSpec s = tiny_dgx (8);
-  s.nodes_per_leaf = 4;
-  s.oversubscription = 4;
+  s.network.nodes_per_leaf = 4;
+  s.network.oversubscription = 4;
   return s;
 }
 
@@ -199,9 +199,9 @@ static LsClusterSpec
 hashed (void)
 {
   LsClusterSpec s = tiny_dgx (8);
-  s.nodes_per_leaf = 4;
-  s.rails = 1;
-  s.routing = LS_ROUTING_ECMP;
+  s.network.nodes_per_leaf = 4;
+  s.network.rails = 1;
+  s.network.routing = LS_ROUTING_ECMP;
   return s;
 }
 

@@ -298,10 +298,10 @@ random_spec (GRand *rand)
   if (g_rand_int_range (rand, 0, 4) == 0)
     return random_dragonfly (rand, (uint32_t) g_rand_int_range (rand, 2, 24));
   LsClusterSpec s = tiny_dgx (g_rand_boolean (rand) ? 8 : (uint32_t) g_rand_int_range (rand, 1, 7));
-  s.nodes_per_leaf = 4;
-  s.oversubscription = s.n_nodes == 8 ? 4 : 1;
-  s.rails = g_rand_boolean (rand) ? 1 : s.rails;
-  s.routing = g_rand_boolean (rand) ? LS_ROUTING_ECMP : s.routing;
+  s.network.nodes_per_leaf = 4;
+  s.network.oversubscription = s.n_nodes == 8 ? 4 : 1;
+  s.network.rails = g_rand_boolean (rand) ? 1 : s.network.rails;
+  s.network.routing = g_rand_boolean (rand) ? LS_ROUTING_ECMP : s.network.routing;
   return s;
 }
 

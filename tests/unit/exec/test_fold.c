@@ -122,7 +122,7 @@ calls_of_other_loads_feel_other_links (void)
     Hand *h = alike (8, 4);
     LsClusterSpec spec = tiny_dgx (1);
     add_fault (&spec, "node0/gpu3>nvswitch", 0.25);
-    g_array_index (spec.faults, LsFault, 0).one_way = true;
+    g_array_index (spec.network.faults, LsFault, 0).one_way = true;
     replace_cluster (h, &spec);
     ls_cluster_spec_clear (&spec);
     g_array_set_size (h->ops[0], 0);
@@ -157,9 +157,10 @@ leaves_split_classes_unless_they_are_ample (void)
   for (int oversubscription = 1; oversubscription <= 2; oversubscription++) {
     Hand *h = alike (9, 3);
     LsClusterSpec spec = tiny_dgx (9);
-    spec.gpus_per_node = spec.nics = spec.rails = spec.pcie_switches = spec.cpu_sockets = 1;
-    spec.nodes_per_leaf = 2;
-    spec.oversubscription = oversubscription;
+    spec.gpus_per_node = spec.nics.n = spec.network.rails = spec.server.pcie_switches
+        = spec.server.cpu_sockets = 1;
+    spec.network.nodes_per_leaf = 2;
+    spec.network.oversubscription = oversubscription;
     replace_cluster (h, &spec);
     uint32_t other = oversubscription > 1 ? 6 : 0;
     check_classes (h, (const uint32_t[]) { 0, 0, 0, 0, 0, 0, other, other, other });

@@ -33,9 +33,9 @@ static LsClusterSpec
 leaves (uint32_t rails, double oversubscription)
 {
   LsClusterSpec spec = tiny_dgx (N_HOSTS);
-  spec.nodes_per_leaf = 4;
-  spec.rails = rails;
-  spec.oversubscription = oversubscription;
+  spec.network.nodes_per_leaf = 4;
+  spec.network.rails = rails;
+  spec.network.oversubscription = oversubscription;
   return spec;
 }
 
@@ -43,9 +43,9 @@ static LsClusterSpec
 pods (double oversubscription)
 {
   LsClusterSpec spec = tiny_fat_tree (N_HOSTS);
-  spec.nodes_per_leaf = 2;
-  spec.rails = 8;
-  spec.spine_oversubscription = oversubscription;
+  spec.network.nodes_per_leaf = 2;
+  spec.network.rails = 8;
+  spec.network.spine_oversubscription = oversubscription;
   return spec;
 }
 
@@ -139,7 +139,7 @@ static void
 nodes_of_few_nics_come_again (void)
 {
   LsClusterSpec spec = tiny_pcie (N_HOSTS);
-  spec.nodes_per_leaf = 4;
+  spec.network.nodes_per_leaf = 4;
   check_jobs ("few NICs", spec);
 }
 

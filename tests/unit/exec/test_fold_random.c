@@ -51,15 +51,15 @@ cluster_of (Kind kind, GRand *rand)
 {
   LsClusterSpec s = kind == PCIE ? tiny_pcie (8) : kind == FAT_TREE ? tiny_fat_tree (16) : tiny_dgx (8);
   if (kind == LEAVES || kind == ECMP) {
-    s.nodes_per_leaf = 2;
-    s.oversubscription = kind == ECMP || g_rand_boolean (rand) ? 1 : 2; /* 1: leaves are ample */
-    s.rails = g_rand_boolean (rand) ? 8 : 1;
+    s.network.nodes_per_leaf = 2;
+    s.network.oversubscription = kind == ECMP || g_rand_boolean (rand) ? 1 : 2; /* 1: leaves are ample */
+    s.network.rails = g_rand_boolean (rand) ? 8 : 1;
   }
   if (g_rand_int_range (rand, 0, 4) == 0) /* a link that nobody uses, and the quantum of all rates */
-    s.cpu_memory.bandwidth_bytes_per_s = 1e18;
+    s.server.cpu_memory.bandwidth_bytes_per_s = 1e18;
   if (kind == ECMP) {
-    s.routing = LS_ROUTING_ECMP;
-    s.seed = g_rand_int (rand) & 0xff;
+    s.network.routing = LS_ROUTING_ECMP;
+    s.network.seed = g_rand_int (rand) & 0xff;
   } else if (kind == FAULTS)
     degrade (rand, &s);
   else if (kind == TORUS)
@@ -67,11 +67,11 @@ cluster_of (Kind kind, GRand *rand)
   else if (kind == DRAGONFLY)
     s = random_dragonfly_with_faults (rand);
   else if (kind == UNEVEN) {
-    s.gpus_per_node = s.nics = s.rails = 6;
-    s.pcie_switches = s.cpu_sockets = 2;
-    s.nvme_drives = 2;
+    s.gpus_per_node = s.nics.n = s.network.rails = 6;
+    s.server.pcie_switches = s.server.cpu_sockets = 2;
+    s.server.nvme_drives = 2;
     s.n_nodes = 11;
-    s.nodes_per_leaf = 3;
+    s.network.nodes_per_leaf = 3;
   }
   draw_compute (rand, &s.gpu);
   return s;
@@ -141,10 +141,10 @@ resize (GRand *rand, LsClusterSpec *s)
 {
   uint32_t n = g_rand_boolean (rand) ? s->gpus_per_node / 2 : 2 * s->gpus_per_node;
   s->gpus_per_node = n;
-  s->nics = pick (rand, 3, (uint32_t[]) { n, MAX (n / 2, 1), 2 * n });
-  s->pcie_switches = MIN (s->pcie_switches, 1);
-  s->cpu_sockets = MIN (s->cpu_sockets, 1);
-  s->nvme_drives = MIN (s->nvme_drives, 1);
+  s->nics.n = pick (rand, 3, (uint32_t[]) { n, MAX (n / 2, 1), 2 * n });
+  s->server.pcie_switches = MIN (s->server.pcie_switches, 1);
+  s->server.cpu_sockets = MIN (s->server.cpu_sockets, 1);
+  s->server.nvme_drives = MIN (s->server.nvme_drives, 1);
 }
 
 /* Of another kind: its links, its memory and what NCCL reaches. */
@@ -153,11 +153,11 @@ change_node (GRand *rand, LsClusterSpec *s, LsNccl *reached)
 {
   s->gpu.hbm_bytes_per_s *= g_rand_double_range (rand, 0.4, 1.5);
   s->gpu.persistent_gemms = g_rand_boolean (rand);
-  if (s->nvswitch_planes > 0 && g_rand_boolean (rand))
-    s->nvswitch_planes = 4; /* other vertices and trunks in a node */
-  s->nvlink.latency = pick (rand, 2, (uint32_t[]) { 1, 3 }) * LS_US;
-  s->nic.bandwidth_bytes_per_s *= g_rand_double_range (rand, 0.25, 1);
-  s->nic.latency = pick (rand, 2, (uint32_t[]) { 1, 2 }) * LS_US;
+  if (s->server.nvswitch_planes > 0 && g_rand_boolean (rand))
+    s->server.nvswitch_planes = 4; /* other vertices and trunks in a node */
+  s->server.nvlink.latency = pick (rand, 2, (uint32_t[]) { 1, 3 }) * LS_US;
+  s->nics.port.bandwidth_bytes_per_s *= g_rand_double_range (rand, 0.25, 1);
+  s->nics.port.latency = pick (rand, 2, (uint32_t[]) { 1, 2 }) * LS_US;
   if (g_rand_boolean (rand))
     resize (rand, s);
   reached->ring_bus_per_nic *= g_rand_double_range (rand, 0.3, 1);
@@ -179,14 +179,15 @@ mix (GRand *rand, LsClusterSpec *spec, LsCalibration *calibration, LsNccl *own)
   for (guint k = 0; k < n; k++) {
     LsClusterSpec *other = g_new (LsClusterSpec, 1);
     *other = *spec; /* which has no strings */
-    other->others = other->faults = NULL;
+    other->others = other->network.faults = NULL;
     for (int d = 0; d < LS_N_DTYPES; d++)
       other->gpu.peak_flops[d] *= g_rand_double_range (rand, 0.3, 1.2);
     if (g_rand_boolean (rand)) /* else nothing else tells its ranks apart */
       change_node (rand, other, &others[k + 1]);
     LsOtherNodes nodes = { .ranges = g_array_new (FALSE, FALSE, sizeof (LsNodeRange)), .spec = other };
     for (uint32_t host = k; host < spec->n_nodes; host += 1 + n)
-      if (g_rand_boolean (rand) && (host != 2 || !spec->faults)) /* whose fourth NIC may have a fault */
+      if (g_rand_boolean (rand)
+          && (host != 2 || !spec->network.faults)) /* whose fourth NIC may have a fault */
         g_array_append_val (nodes.ranges, ((LsNodeRange) { host, host }));
     g_array_append_val (spec->others, nodes);
     ls_calibration_init_roofline (&calibration->others[k]);
@@ -261,7 +262,7 @@ check_job (guint32 seed, bool is_placed, bool is_mixed, Tally *tally)
     mix (rand, &spec, &calibration, &with_stall);
   g_autoptr (GError) error = NULL;
   g_autoptr (LsCluster) cluster = ls_cluster_build (&spec, &error);
-  if (spec.faults || spec.others)
+  if (spec.network.faults || spec.others)
     ls_cluster_spec_clear (&spec);
   LS_CHECK_NO_ERROR (error);
   if (!cluster)
@@ -390,7 +391,7 @@ check_two_jobs (guint32 seed, Tally *tally)
   g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
   LsClusterSpec spec = cluster_of ((Kind) (seed % N_KINDS), rand);
   g_autoptr (LsCluster) cluster = ls_cluster_build (&spec, NULL);
-  if (spec.faults)
+  if (spec.network.faults)
     ls_cluster_spec_clear (&spec);
   if (!cluster)
     return;

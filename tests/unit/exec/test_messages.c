@@ -64,7 +64,7 @@ what_takes_too_long_never_ends (void)
   LS_CHECK_INT (ls_messages_time_alone (&t.script, c, NULL), ==, 6 * (LS_US + 700000 * LS_S));
   table_clear (&t);
   LsClusterSpec dead = tiny_dgx (1);
-  dead.nvlink.bandwidth_bytes_per_s = 1e-9;
+  dead.server.nvlink.bandwidth_bytes_per_s = 1e-9;
   g_autoptr (LsCluster) slow = ls_cluster_build (&dead, NULL);
   table_ring (&t, slow, 4);
   LS_CHECK_INT (ls_messages_time_alone (&t.script, slow, NULL), ==, LS_TIME_NEVER);

@@ -21,8 +21,8 @@ static void
 a_rail_stands_for_another (void)
 {
   LsClusterSpec spec = tiny_dgx (8);
-  spec.nodes_per_leaf = 2;
-  spec.rails = 8;
+  spec.network.nodes_per_leaf = 2;
+  spec.network.rails = 8;
   Made m = make (spec);
   static const uint32_t gpus[] = { 0, 8, 16, 24 };
   Rails r;

@@ -317,8 +317,8 @@ work_in_the_host_wants_its_memory (void)
   for (uint32_t n_switches = 0; n_switches <= 1; n_switches++) {
     Hand *h = hand_new (1);
     LsClusterSpec spec = tiny_dgx (1);
-    spec.cpu_sockets = spec.nvme_drives = spec.nics = spec.rails = 0;
-    spec.pcie_switches = n_switches;
+    spec.server.cpu_sockets = spec.server.nvme_drives = spec.nics.n = spec.network.rails = 0;
+    spec.server.pcie_switches = n_switches;
     ls_cluster_free (h->cluster);
     h->cluster = ls_cluster_build (&spec, NULL);
     g_autoptr (GError) error = NULL;

@@ -214,8 +214,8 @@ static LsCluster *
 two_leaves (void)
 {
   LsClusterSpec spec = tiny_dgx (4);
-  spec.nodes_per_leaf = 2;
-  spec.oversubscription = 2;
+  spec.network.nodes_per_leaf = 2;
+  spec.network.oversubscription = 2;
   return ls_cluster_build (&spec, NULL);
 }
 

@@ -239,13 +239,13 @@ listed_hardware (void)
   LsHardware h
       = { .nccl = { .ring_bus_intra = 100, .ring_bus_per_nic = 10, .p2p_intra = 50, .p2p_inter = 5 } };
   LsLinkSpec link = tiny_link (1e9, 0.5, LS_US);
-  h.spec.nvlink = h.spec.nic = link;
-  h.spec.list_links = g_array_new (FALSE, TRUE, sizeof (LsListLink));
-  h.spec.switch_links = g_array_new (FALSE, TRUE, sizeof (LsListLink));
+  h.spec.server.nvlink = h.spec.nics.port = link;
+  h.spec.list.links = g_array_new (FALSE, TRUE, sizeof (LsListLink));
+  h.spec.network.links = g_array_new (FALSE, TRUE, sizeof (LsListLink));
   for (int i = 0; i < 3; i++) {
     LsListLink listed = { .link = link };
-    g_array_append_val (h.spec.list_links, listed);
-    g_array_append_val (h.spec.switch_links, listed);
+    g_array_append_val (h.spec.list.links, listed);
+    g_array_append_val (h.spec.network.links, listed);
   }
   return h;
 }
@@ -254,11 +254,11 @@ static void
 check_links (const LsHardware *h, double inside, double outside)
 {
   for (guint i = 0; i < 3; i++) {
-    LS_CHECK_NEAR (g_array_index (h->spec.list_links, LsListLink, i).link.efficiency, inside, 1e-12);
-    LS_CHECK_NEAR (g_array_index (h->spec.switch_links, LsListLink, i).link.efficiency, outside, 1e-12);
+    LS_CHECK_NEAR (g_array_index (h->spec.list.links, LsListLink, i).link.efficiency, inside, 1e-12);
+    LS_CHECK_NEAR (g_array_index (h->spec.network.links, LsListLink, i).link.efficiency, outside, 1e-12);
   }
-  LS_CHECK_NEAR (h->spec.nvlink.efficiency, inside, 1e-12);
-  LS_CHECK_NEAR (h->spec.nic.efficiency, outside, 1e-12);
+  LS_CHECK_NEAR (h->spec.server.nvlink.efficiency, inside, 1e-12);
+  LS_CHECK_NEAR (h->spec.nics.port.efficiency, outside, 1e-12);
 }
 
 static void
@@ -279,8 +279,8 @@ each_link_has_its_factor (void)
     check_links (&h, cases[i].inside, cases[i].outside);
     LS_CHECK_NEAR (h.nccl.ring_bus_intra, cases[i].ring_intra, 1e-12);
     LS_CHECK_NEAR (h.nccl.ring_bus_per_nic, cases[i].ring_per_nic, 1e-12);
-    g_array_unref (h.spec.list_links);
-    g_array_unref (h.spec.switch_links);
+    g_array_unref (h.spec.list.links);
+    g_array_unref (h.spec.network.links);
   }
 }
 

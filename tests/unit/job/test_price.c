@@ -147,15 +147,16 @@ static void
 make_ideal (LsHardware *h, const Machine *m)
 {
   LsNccl *n = &h->nccl;
-  double far = m->bus / h->spec.nics;
+  double far = m->bus / h->spec.nics.n;
   h->spec.gpu.peak_flops[LS_DTYPE_BF16] = m->flops;
   h->spec.gpu.clock_spread = 0;
   h->spec.gpu.persistent_gemms = false;
   h->spec.gpu.vector_flops = h->spec.gpu.hbm_bytes_per_s = 1e19;
-  h->spec.nvlink.bandwidth_bytes_per_s = 1e13;
-  h->spec.nvlink.efficiency = h->spec.nic.efficiency = h->spec.spine.efficiency = h->spec.pcie.efficiency = 1;
-  h->spec.nic.bandwidth_bytes_per_s = h->spec.spine.bandwidth_bytes_per_s = far;
-  h->spec.pcie.bandwidth_bytes_per_s = 1e13;
+  h->spec.server.nvlink.bandwidth_bytes_per_s = 1e13;
+  h->spec.server.nvlink.efficiency = h->spec.nics.port.efficiency = h->spec.network.spine.efficiency
+      = h->spec.server.pcie.efficiency = 1;
+  h->spec.nics.port.bandwidth_bytes_per_s = h->spec.network.spine.bandwidth_bytes_per_s = far;
+  h->spec.server.pcie.bandwidth_bytes_per_s = 1e13;
   ls_calibration_clear (&h->calibration);
   ls_calibration_init_roofline (&h->calibration);
   n->nvlink = 0; /* no tuner */

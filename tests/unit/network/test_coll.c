@@ -344,12 +344,12 @@ static void
 groups_that_lie_alike_share_an_answer (void)
 {
   LsClusterSpec leaves = tiny_dgx (7), cut = tiny_dgx (4);
-  leaves.nodes_per_leaf = 2; /* neighbours share a leaf or do not */
-  leaves.oversubscription = 2;
-  cut.nodes_per_leaf = 2;
-  cut.faults = g_array_new (FALSE, TRUE, sizeof (LsFault));
+  leaves.network.nodes_per_leaf = 2; /* neighbours share a leaf or do not */
+  leaves.network.oversubscription = 2;
+  cut.network.nodes_per_leaf = 2;
+  cut.network.faults = g_array_new (FALSE, TRUE, sizeof (LsFault));
   const LsFault half = { .link = (char *) "node1/nic0>leaf0", .capacity = 0.5 };
-  g_array_append_val (cut.faults, half);
+  g_array_append_val (cut.network.faults, half);
   check_all (tiny_dgx (3));
   check_all (leaves);
   check_all (tiny_fat_tree (9));
@@ -358,7 +358,7 @@ groups_that_lie_alike_share_an_answer (void)
   check_all (tiny_dragonfly (11, LS_FABRIC_DRAGONFLY_PLUS, LS_ROUTING_VALIANT));
   check_all (cut);
   check_all (tiny_torus (1, 4, 4, 0, LS_WRAP_NONE));
-  g_array_unref (cut.faults);
+  g_array_unref (cut.network.faults);
 }
 
 static void
@@ -366,7 +366,7 @@ clusters_and_directions_are_told_apart (void)
 {
   g_autoptr (LsCluster) c = built (tiny_dgx (2)), slow = NULL;
   LsClusterSpec spec = tiny_dgx (2);
-  spec.nic.bandwidth_bytes_per_s /= 2;
+  spec.nics.port.bandwidth_bytes_per_s /= 2;
   slow = built (spec);
   g_autoptr (LsCallTimes) times = ls_call_times_new (&round_nccl);
   const uint32_t there[] = { 0, 8 }, back[] = { 8, 0 };
@@ -454,7 +454,7 @@ rings_of_uneven_nodes_are_counted_first (void)
 {
   LsClusterSpec spec = tiny_dgx (6);
   spec.gpus_per_node = 72;
-  spec.nics = spec.rails = 72;
+  spec.nics.n = spec.network.rails = 72;
   g_autoptr (LsCluster) c = built (spec);
   const uint32_t members[] = { 53, 59, 61, 67, 71, 72 };
   uint32_t gpus[6 * 72], n = 0;

@@ -65,7 +65,7 @@ static void
 nodes_are_joined_in_order_of_their_ranks (void)
 {
   LsClusterSpec spec = tiny_dgx (4);
-  spec.nodes_per_leaf = 2;
+  spec.network.nodes_per_leaf = 2;
   g_autoptr (LsCluster) c = built (spec);
   static const struct {
     uint32_t gpus[8], n_up;
@@ -88,7 +88,7 @@ static void
 bytes_on_links_equal_the_formula (void)
 {
   LsClusterSpec spec = tiny_dgx (4);
-  spec.pxn = true; /* rings keep to rails */
+  spec.network.pxn = true; /* rings keep to rails */
   g_autoptr (LsCluster) c = built (spec);
   static const struct {
     uint32_t n, per_node;
@@ -161,8 +161,8 @@ static void
 a_slow_link_is_the_limit (void)
 {
   LsClusterSpec spec = tiny_dgx (2);
-  spec.nic.bandwidth_bytes_per_s = spec.spine.bandwidth_bytes_per_s = 10e9;
-  spec.nic.efficiency = spec.spine.efficiency = 1;
+  spec.nics.port.bandwidth_bytes_per_s = spec.network.spine.bandwidth_bytes_per_s = 10e9;
+  spec.nics.port.efficiency = spec.network.spine.efficiency = 1;
   g_autoptr (LsCluster) c = built (spec);
   g_autoptr (LsArena) arena = ls_arena_new ();
   const LsPhase *p = ring (c, &round_nccl, LS_COLL_ALL_REDUCE, 16, 8, 1024 * MIB, arena);
@@ -229,9 +229,9 @@ rings_without_pxn_cross_rails (void)
   for (size_t i = 0; i < G_N_ELEMENTS (rows); i++) {
     g_autoptr (LsArena) arena = ls_arena_new ();
     LsClusterSpec spec = tiny_dgx (2);
-    spec.pxn = rows[i].pxn;
+    spec.network.pxn = rows[i].pxn;
     if (!rows[i].nvlink)
-      spec.nvswitch_planes = spec.nvlinks_per_gpu = 0;
+      spec.server.nvswitch_planes = spec.server.nvlinks_per_gpu = 0;
     g_autoptr (LsCluster) c = built (spec);
     const LsCollPlan *plan
         = plan_by (c, &round_nccl, "ring", LS_COLL_ALL_REDUCE, rows[i].gpus, rows[i].n, 64 * MIB, arena);
@@ -260,7 +260,7 @@ static LsCluster *
 h100_node (void)
 {
   LsClusterSpec spec = tiny_dgx (2);
-  spec.nvlinks_per_gpu = 18;
+  spec.server.nvlinks_per_gpu = 18;
   return built (spec);
 }
 
@@ -365,12 +365,12 @@ without_a_switch_for_all_there_is_none (void)
 
   LsFault fault = { .link = "node0/gpu4>nvs1", .capacity = 0 };
   spec = list_dgx (2);
-  spec.faults = g_array_new (FALSE, FALSE, sizeof fault);
-  g_array_append_val (spec.faults, fault);
+  spec.network.faults = g_array_new (FALSE, FALSE, sizeof fault);
+  g_array_append_val (spec.network.faults, fault);
   g_autoptr (LsCluster) faulty = built (spec);
   LS_CHECK (!ls_host_has_nvswitch (faulty, 0));
   LS_CHECK (ls_host_has_nvswitch (faulty, 1));
-  g_clear_pointer (&spec.faults, g_array_unref);
+  g_clear_pointer (&spec.network.faults, g_array_unref);
   ls_cluster_spec_clear (&spec);
 }
 

@@ -27,10 +27,10 @@ static LsClusterSpec
 fast_links (uint32_t n_nodes)
 {
   LsClusterSpec spec = tiny_dgx (n_nodes);
-  spec.nvlink.bandwidth_bytes_per_s *= 100;
-  spec.pcie.bandwidth_bytes_per_s *= 100;
-  spec.nic.bandwidth_bytes_per_s *= 100;
-  spec.spine.bandwidth_bytes_per_s *= 100;
+  spec.server.nvlink.bandwidth_bytes_per_s *= 100;
+  spec.server.pcie.bandwidth_bytes_per_s *= 100;
+  spec.nics.port.bandwidth_bytes_per_s *= 100;
+  spec.network.spine.bandwidth_bytes_per_s *= 100;
   spec.gpu.hbm_bytes_per_s *= 100;
   return spec;
 }
@@ -128,7 +128,7 @@ static void
 collnet_adds_in_the_switches (void)
 {
   LsClusterSpec spec = tiny_dgx (6);
-  spec.nodes_per_leaf = 2;
+  spec.network.nodes_per_leaf = 2;
   g_autoptr (LsCluster) c = built (spec);
   g_autoptr (LsArena) arena = ls_arena_new ();
   uint32_t gpus[48];
@@ -171,9 +171,9 @@ static LsClusterSpec
 h100 (void)
 {
   LsClusterSpec s = tiny_dgx (1);
-  s.nvswitch_planes = 4;
-  s.nvlinks_per_gpu = 18;
-  s.nvlink = tiny_link (W / 18, 1, LS_US);
+  s.server.nvswitch_planes = 4;
+  s.server.nvlinks_per_gpu = 18;
+  s.server.nvlink = tiny_link (W / 18, 1, LS_US);
   s.gpu.hbm_bytes_per_s = 1e15;
   return s;
 }
@@ -262,7 +262,7 @@ message_s (double bytes_per_s, LsTime latency, uint64_t bytes)
   LsClusterSpec s = tiny_dgx (2);
   LsNccl nccl = unlimited ();
   nccl.base_p2p_inter = latency;
-  s.nic = s.spine = tiny_link (bytes_per_s, 1, 0);
+  s.nics.port = s.network.spine = tiny_link (bytes_per_s, 1, 0);
   g_autoptr (LsCluster) c = built (s);
   g_autoptr (LsArena) arena = ls_arena_new ();
   const uint32_t gpus[] = { 0, 8 };
@@ -296,10 +296,10 @@ static LsClusterSpec
 b200 (void)
 {
   LsClusterSpec s = tiny_dgx (NODES);
-  s.nvlink.bandwidth_bytes_per_s *= 100;
-  s.pcie.bandwidth_bytes_per_s *= 100;
+  s.server.nvlink.bandwidth_bytes_per_s *= 100;
+  s.server.pcie.bandwidth_bytes_per_s *= 100;
   s.gpu.hbm_bytes_per_s *= 100;
-  s.nic = s.spine = tiny_link (50e9, 1, LS_US);
+  s.nics.port = s.network.spine = tiny_link (50e9, 1, LS_US);
   return s;
 }
 
@@ -398,7 +398,7 @@ halves (LsClusterSpec *half)
 {
   LsClusterSpec s = b200 ();
   *half = s;
-  half->gpus_per_node = half->nics = 4;
+  half->gpus_per_node = half->nics.n = 4;
   s.others = g_array_new (FALSE, FALSE, sizeof (LsOtherNodes));
   LsOtherNodes other = { .ranges = g_array_new (FALSE, FALSE, sizeof (LsNodeRange)), .spec = half };
   g_array_append_val (other.ranges, ((LsNodeRange) { 2, 3 }));

@@ -59,15 +59,15 @@ cluster_of (const char *cluster, const char *nccl, uint32_t n_nodes)
 {
   LsClusterSpec s = tiny_dgx (n_nodes);
   if (strcmp (cluster, "azure-ndv4-a100-40g") == 0)
-    s.nic.efficiency = s.spine.efficiency = 0.64; /* virtual machines */
+    s.nics.port.efficiency = s.network.spine.efficiency = 0.64; /* virtual machines */
   bool is_hopper = strcmp (nccl, "h100") == 0 || strcmp (nccl, "h200") == 0;
   bool is_blackwell = strcmp (nccl, "b200") == 0 || strcmp (nccl, "gb200") == 0;
   if (is_hopper || is_blackwell) {
-    s.nvswitch_planes = is_hopper ? 4 : 2;
-    s.nvlinks_per_gpu = 18;
-    s.nvlink.bandwidth_bytes_per_s = is_hopper ? 25e9 : 50e9;
-    s.nvlink.efficiency = is_hopper ? 0.836 : 0.829;
-    s.nic.bandwidth_bytes_per_s = s.spine.bandwidth_bytes_per_s = 50e9;
+    s.server.nvswitch_planes = is_hopper ? 4 : 2;
+    s.server.nvlinks_per_gpu = 18;
+    s.server.nvlink.bandwidth_bytes_per_s = is_hopper ? 25e9 : 50e9;
+    s.server.nvlink.efficiency = is_hopper ? 0.836 : 0.829;
+    s.nics.port.bandwidth_bytes_per_s = s.network.spine.bandwidth_bytes_per_s = 50e9;
     s.gpu.hbm_bytes_per_s = is_hopper ? 3350e9 : 8000e9;
     s.gpu.hbm_efficiency = 0.9;
   }
@@ -176,7 +176,7 @@ four_nics_do_what_two_machines_print (void)
   if (!nccl_read ("a100", &nccl))
     return;
   LsClusterSpec spec = tiny_dgx (3);
-  spec.nics = spec.rails = 4;
+  spec.nics.n = spec.network.rails = 4;
   g_autoptr (LsCluster) c = built (spec);
   double three = predict_s (c, &nccl, LS_COLL_ALL_REDUCE, 24, 3, 128 * MIB);
   double two = predict_s (c, &nccl, LS_COLL_ALL_REDUCE, 16, 2, 4096 * MIB);

@@ -16,8 +16,8 @@ static LsCluster *
 hybrid_cube (uint32_t n_nodes)
 {
   LsClusterSpec s = tiny_dgx (n_nodes);
-  s.nvswitch_planes = s.nvlinks_per_gpu = 0;
-  s.mesh = LS_MESH_HYBRID_CUBE;
+  s.server.nvswitch_planes = s.server.nvlinks_per_gpu = 0;
+  s.server.mesh = LS_MESH_HYBRID_CUBE;
   return built (s);
 }
 
@@ -137,12 +137,12 @@ links_that_fail_are_not_counted (void)
                        { .link = "node0/gpu0>gpu1", .capacity = 0.5 },
                        { .link = "node0/gpu0>gpu2", .capacity = 0 } };
   LsClusterSpec s = tiny_dgx (1);
-  s.nvswitch_planes = s.nvlinks_per_gpu = 0;
-  s.mesh = LS_MESH_HYBRID_CUBE;
-  s.faults = g_array_new (FALSE, FALSE, sizeof (LsFault));
-  g_array_append_vals (s.faults, faults, G_N_ELEMENTS (faults));
+  s.server.nvswitch_planes = s.server.nvlinks_per_gpu = 0;
+  s.server.mesh = LS_MESH_HYBRID_CUBE;
+  s.network.faults = g_array_new (FALSE, FALSE, sizeof (LsFault));
+  g_array_append_vals (s.network.faults, faults, G_N_ELEMENTS (faults));
   g_autoptr (LsCluster) c = built (s);
-  g_array_unref (s.faults);
+  g_array_unref (s.network.faults);
   LS_CHECK_INT (ls_gpu_links (c, 0, 3), ==, 1);
   LS_CHECK_INT (ls_gpu_links (c, 0, 1), ==, 1);
   LS_CHECK_INT (ls_gpu_links (c, 0, 2), ==, 0);

@@ -81,10 +81,10 @@ static LsCluster *
 hopper_nodes (uint32_t n_nodes)
 {
   LsClusterSpec s = tiny_dgx (n_nodes);
-  s.nvlinks_per_gpu = 18;
-  s.nvlink.efficiency = 0.9;
-  s.nvswitch_planes = 6;
-  s.nic.bandwidth_bytes_per_s = s.spine.bandwidth_bytes_per_s = 50e9;
+  s.server.nvlinks_per_gpu = 18;
+  s.server.nvlink.efficiency = 0.9;
+  s.server.nvswitch_planes = 6;
+  s.nics.port.bandwidth_bytes_per_s = s.network.spine.bandwidth_bytes_per_s = 50e9;
   return built (s);
 }
 
@@ -135,7 +135,8 @@ static void
 fewer_channels_across_nodes_fill_sooner (void)
 {
   LsClusterSpec s = tiny_dgx (2);
-  s.pcie.bandwidth_bytes_per_s = s.nic.bandwidth_bytes_per_s = s.spine.bandwidth_bytes_per_s = 50e9;
+  s.server.pcie.bandwidth_bytes_per_s = s.nics.port.bandwidth_bytes_per_s
+      = s.network.spine.bandwidth_bytes_per_s = 50e9;
   g_autoptr (LsCluster) c = built (s);
   g_autoptr (LsArena) arena = ls_arena_new ();
   double bus = 8 * 40e3, ramp = 7.8e6 * 2 * 8 / 24;
@@ -244,8 +245,8 @@ a_protocol_is_that_of_the_algorithm_that_runs (void)
 {
   LsClusterSpec s = tiny_dgx (1);
   s.gpus_per_node = 32;
-  s.nics = s.rails = 32;
-  s.nvlinks_per_gpu = 18;
+  s.nics.n = s.network.rails = 32;
+  s.server.nvlinks_per_gpu = 18;
   g_autoptr (LsCluster) c = built (s);
   g_autoptr (LsArena) arena = ls_arena_new ();
   uint32_t gpus[32];

@@ -12,8 +12,8 @@ static LsClusterSpec
 leaves (uint32_t per_leaf, uint32_t rails)
 {
   LsClusterSpec spec = tiny_dgx (32);
-  spec.nodes_per_leaf = per_leaf;
-  spec.rails = rails;
+  spec.network.nodes_per_leaf = per_leaf;
+  spec.network.rails = rails;
   return spec;
 }
 
@@ -22,7 +22,7 @@ static LsClusterSpec
 groups_of_leaves (LsFabricId kind)
 {
   LsClusterSpec spec = tiny_dragonfly (32, kind, LS_ROUTING_IDEAL);
-  spec.nics = spec.rails = 8;
+  spec.nics.n = spec.network.rails = 8;
   return spec;
 }
 

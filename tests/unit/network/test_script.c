@@ -39,8 +39,8 @@ static LsCluster *
 wide_cluster (bool pxn)
 {
   LsClusterSpec spec = tiny_dgx (20);
-  spec.nodes_per_leaf = 4;
-  spec.pxn = pxn;
+  spec.network.nodes_per_leaf = 4;
+  spec.network.pxn = pxn;
   return built (spec);
 }
 
@@ -49,8 +49,8 @@ static LsCluster *
 mesh_cluster (void)
 {
   LsClusterSpec spec = tiny_dgx (4);
-  spec.nvswitch_planes = spec.nvlinks_per_gpu = 0;
-  spec.mesh = LS_MESH_HYBRID_CUBE;
+  spec.server.nvswitch_planes = spec.server.nvlinks_per_gpu = 0;
+  spec.server.mesh = LS_MESH_HYBRID_CUBE;
   return built (spec);
 }
 
@@ -457,7 +457,8 @@ static void
 scripts_are_as_fast_as_plans (void)
 {
   LsClusterSpec spec = tiny_dgx (20);
-  LsLinkSpec *links[] = { &spec.nvlink, &spec.pcie, &spec.nic, &spec.spine, &spec.cpu_interconnect };
+  LsLinkSpec *links[] = { &spec.server.nvlink, &spec.server.pcie, &spec.nics.port, &spec.network.spine,
+                          &spec.server.cpu_interconnect };
   for (size_t i = 0; i < G_N_ELEMENTS (links); i++)
     links[i]->bandwidth_bytes_per_s *= 1000;
   spec.gpu.hbm_bytes_per_s *= 1000;
