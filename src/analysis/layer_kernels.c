@@ -309,7 +309,7 @@ part_of_operator (const LsOperator *op)
     [LS_OPERATOR_QKV] = LS_LAYER_BESIDE,       [LS_OPERATOR_ROPE] = LS_LAYER_ROPE,
     [LS_OPERATOR_ATTENTION] = LS_LAYER_COPIES, [LS_OPERATOR_RESIDUAL] = LS_LAYER_RESIDUAL,
   };
-  return op->is_norm ? LS_LAYER_NORM : op->is_activation ? LS_LAYER_ACTIVATION : parts[op->role];
+  return op->kept.is_norm ? LS_LAYER_NORM : op->kept.is_activation ? LS_LAYER_ACTIVATION : parts[op->role];
 }
 
 static LsLayerPart

@@ -29,8 +29,8 @@ add_part (GArray *parts, uint32_t layer, const GArray *operators)
   LsRankPart part = { .layer = layer };
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    for (uint32_t p = 0; p < o->n_params; p++)
-      part.n_params += o->param_numel[p];
+    for (uint32_t p = 0; p < o->params.n; p++)
+      part.n_params += o->params.numel[p];
   }
   g_array_append_val (parts, part);
 }

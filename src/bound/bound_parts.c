@@ -129,12 +129,12 @@ bound_runs_again (const BoundCut *x, const LsOperator *o, bool is_last)
     return false;
   if (s->recompute == LS_RECOMPUTE_SELECTIVE) {
     bool is_in_moe = o->part == LS_MLP_PART_MOE || o->part == LS_MLP_PART_SHARED;
-    uint32_t parts = (o->attention_core ? LS_RECOMPUTE_CORE : 0) | (is_in_moe ? LS_RECOMPUTE_MOE : 0)
+    uint32_t parts = (o->kept.is_core ? LS_RECOMPUTE_CORE : 0) | (is_in_moe ? LS_RECOMPUTE_MOE : 0)
         | (o->part == LS_MLP_PART_DENSE ? LS_RECOMPUTE_MLP : 0)
         | (o->part == LS_MLP_PART_SHARED ? LS_RECOMPUTE_SHARED : 0);
     return s->recompute_parts & parts;
   }
-  bool may_stop_before = s->recompute_early_stop && is_last && o->saved_bytes == o->input_bytes;
+  bool may_stop_before = s->recompute_early_stop && is_last && o->kept.saved_bytes == o->kept.input_bytes;
   return s->recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
 }
 
@@ -143,18 +143,18 @@ static bool
 may_drop_input (const LsStrategy *s, const LsOperator *before)
 {
   uint32_t parts = s->recompute_parts;
-  return (parts & LS_RECOMPUTE_NORM && (!before || before->is_norm))
-      || (parts & LS_RECOMPUTE_ACTIVATION && (!before || before->is_activation));
+  return (parts & LS_RECOMPUTE_NORM && (!before || before->kept.is_norm))
+      || (parts & LS_RECOMPUTE_ACTIVATION && (!before || before->kept.is_activation));
 }
 
 /* Of selective recomputation of parts. */
 static uint64_t
 kept_beside_parts (const BoundCut *x, const LsOperator *o, const LsOperator *before)
 {
-  bool is_made_again = x->s->recompute_parts & LS_RECOMPUTE_MLA_UP && o->is_latent_up;
+  bool is_made_again = x->s->recompute_parts & LS_RECOMPUTE_MLA_UP && o->kept.is_latent_up;
   if (is_made_again || bound_runs_again (x, o, false))
     return 0;
-  return o->saved_bytes - (may_drop_input (x->s, before) ? o->input_bytes : 0);
+  return o->kept.saved_bytes - (may_drop_input (x->s, before) ? o->kept.input_bytes : 0);
 }
 
 /* Bytes of a layer's operator that surely stay; of the input of layers that run again: below. before: NULL:
@@ -163,13 +163,13 @@ static uint64_t
 kept_bytes (const BoundCut *x, const LsOperator *o, const LsOperator *before, const LsOperator *again)
 {
   const LsStrategy *s = x->s;
-  bool is_even = !s->expert_load || !o->is_expert;
+  bool is_even = !s->expert_load || !o->params.is_expert;
   if (!x->is_layer || !is_even || s->offload_activations || s->recompute == LS_RECOMPUTE_FULL)
     return 0;
   if (s->recompute == LS_RECOMPUTE_NONE)
-    return o->saved_bytes;
+    return o->kept.saved_bytes;
   if (s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
-    return again ? o->saved_bytes - again->saved_bytes : 0;
+    return again ? o->kept.saved_bytes - again->kept.saved_bytes : 0;
   return kept_beside_parts (x, o, before);
 }
 
@@ -187,16 +187,16 @@ keeps_input (const BoundCut *x)
 static void
 add_params (const LsStrategy *s, const LsOperator *o, BoundPart *p)
 {
-  for (uint32_t n = 0; n < o->n_params && o->is_frozen; n++) {
-    p->n_frozen += o->param_numel[n];
-    p->n_frozen_experts += o->is_expert ? o->param_numel[n] : 0;
-    p->n_nf4 += o->is_nf4 && n == 0 ? o->param_numel[n] : 0;
+  for (uint32_t n = 0; n < o->params.n && o->params.is_frozen; n++) {
+    p->n_frozen += o->params.numel[n];
+    p->n_frozen_experts += o->params.is_expert ? o->params.numel[n] : 0;
+    p->n_nf4 += o->params.is_nf4 && n == 0 ? o->params.numel[n] : 0;
   }
-  for (uint32_t n = 0; n < o->n_params && !o->is_frozen; n++) {
-    p->n_params += o->param_numel[n];
-    p->n_expert += o->is_expert ? o->param_numel[n] : 0;
-    uint64_t *persistent = o->is_expert ? &p->n_persistent_experts : &p->n_persistent;
-    *persistent += o->param_numel[n] <= s->persistence_threshold ? o->param_numel[n] : 0;
+  for (uint32_t n = 0; n < o->params.n && !o->params.is_frozen; n++) {
+    p->n_params += o->params.numel[n];
+    p->n_expert += o->params.is_expert ? o->params.numel[n] : 0;
+    uint64_t *persistent = o->params.is_expert ? &p->n_persistent_experts : &p->n_persistent;
+    *persistent += o->params.numel[n] <= s->persistence_threshold ? o->params.numel[n] : 0;
   }
 }
 
@@ -385,8 +385,8 @@ pieces_time (const Parts *x, const LsKernel *k, uint32_t n)
 static uint64_t
 full_bytes (const Parts *x, const LsOperator *o)
 {
-  uint64_t bytes = o->tp_bytes > 0
-      ? o->tp_bytes
+  uint64_t bytes = o->comm.tp_bytes > 0
+      ? o->comm.tp_bytes
       : ls_boundary_bytes (x->cut.model, &x->cut.shard) * (x->cut.shard.sp ? x->cut.s->tp : 1);
   bool has_nvfp4 = ls_formats_have (&x->cut.shard.formats, LS_FORMAT_NVFP4);
   return ls_dtype_cast_bytes (has_nvfp4 ? LS_DTYPE_NVFP4 : x->cut.shard.dtype, bytes); /* some are in fp8 */
@@ -395,7 +395,7 @@ full_bytes (const Parts *x, const LsOperator *o)
 static bool
 is_pipelined (const Parts *x, const LsOperator *o)
 {
-  bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->tp_bytes == 0;
+  bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->comm.tp_bytes == 0;
   return x->cut.s->tp_overlap && x->cut.s->tp_overlap_kind == LS_TP_OVERLAP_RING && x->cut.shard.sp
       && is_linear && x->cut.is_layer;
 }
@@ -417,14 +417,15 @@ exchange_time (const Parts *x, const LsOperator *o, bool is_dispatch, bool count
   if (o->ep == LS_EP_NONE || s->expert_load || s->ep_overlap || s->delay_wgrad
       || x->cut.shard.shared_is_beside)
     return 0;
-  LsTime t
-      = bound_etp_time (x->comm, is_dispatch ? LS_COLL_ALL_GATHER : LS_COLL_REDUCE_SCATTER, o->etp_bytes);
+  LsTime t = bound_etp_time (x->comm, is_dispatch ? LS_COLL_ALL_GATHER : LS_COLL_REDUCE_SCATTER,
+                             o->comm.etp_bytes);
   if (s->ep == 1 || x->cut.shard.sends_tokens_once)
     return t;
   if (counts_tokens)
     t += bound_ep_time (x->comm, LS_COLL_ALL_GATHER,
                         (uint64_t) COUNT_BYTES * x->cut.model->n_experts * s->ep);
-  return t + bound_ep_time (x->comm, LS_COLL_ALL_TO_ALL, is_dispatch ? o->to_ep_bytes : o->ep_bytes);
+  return t
+      + bound_ep_time (x->comm, LS_COLL_ALL_TO_ALL, is_dispatch ? o->comm.to_ep_bytes : o->comm.ep_bytes);
 }
 
 /* As build_forward_operator (). */
@@ -434,9 +435,9 @@ forward_time (const Parts *x, const LsOperator *o)
   bool sp = x->cut.shard.sp;
   if (is_beside (o))
     return kernels_time (x, o->fwd, o->n_fwd);
-  if (is_pipelined (x, o) && !o->context_parallel)
+  if (is_pipelined (x, o) && !o->comm.is_context_parallel)
     return pieces_time (x, o->fwd, o->n_fwd);
-  LsTime t = o->context_parallel ? context_time (x, o, false) : kernels_time (x, o->fwd, o->n_fwd);
+  LsTime t = o->comm.is_context_parallel ? context_time (x, o, false) : kernels_time (x, o->fwd, o->n_fwd);
   if (o->tp == LS_TP_COLUMN && sp)
     t += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
   if (o->tp == LS_TP_VOCAB || (o->tp == LS_TP_ROW && !sp))
@@ -444,7 +445,7 @@ forward_time (const Parts *x, const LsOperator *o)
   else if (o->tp == LS_TP_ROW)
     t += tp_time (x, LS_COLL_REDUCE_SCATTER, full_bytes (x, o));
   else if (o->tp == LS_TP_REDUCE)
-    t += tp_time (x, LS_COLL_ALL_REDUCE, o->reduce_bytes);
+    t += tp_time (x, LS_COLL_ALL_REDUCE, o->comm.reduce_bytes);
   return t + exchange_time (x, o, o->ep == LS_EP_DISPATCH, o->ep == LS_EP_DISPATCH);
 }
 
@@ -457,9 +458,9 @@ backward_time (const Parts *x, const LsOperator *o)
   bool sp = x->cut.shard.sp, gathers_input = sp && !x->cut.shard.sp_save_gathered && o->n_wgrad > 0,
        gathers_grad = sp && (o->tp == LS_TP_ROW || o->tp == LS_TP_VOCAB) && o->n_igrad + o->n_wgrad > 0;
   bool pieces = gathers_grad && is_pipelined (x, o);
-  LsTime i = o->context_parallel ? context_time (x, o, true)
-      : pieces                   ? pieces_time (x, o->igrad, o->n_igrad)
-                                 : kernels_time (x, o->igrad, o->n_igrad);
+  LsTime i = o->comm.is_context_parallel ? context_time (x, o, true)
+      : pieces                           ? pieces_time (x, o->igrad, o->n_igrad)
+                                         : kernels_time (x, o->igrad, o->n_igrad);
   LsTime w = kernels_time (x, o->wgrad, o->n_wgrad), beside_i = 0, beside_w = 0;
   if (gathers_grad && !pieces)
     i += tp_time (x, LS_COLL_ALL_GATHER, full_bytes (x, o));
@@ -483,8 +484,8 @@ typedef struct {
 static bool
 is_cut (const Parts *x, const LsOperator *o)
 {
-  return ls_dp_traits (x->cut.s->dp_kind)->cuts_operators && x->cut.s->zero_group == 0 && !o->is_expert
-      && !o->param_replicated;
+  return ls_dp_traits (x->cut.s->dp_kind)->cuts_operators && x->cut.s->zero_group == 0 && !o->params.is_expert
+      && !o->params.is_replicated;
 }
 
 /* A turn of the loop is a layer, or as many as run again together. */
@@ -500,8 +501,8 @@ is_unit (const Parts *x)
 static UnitOp
 unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_last)
 {
-  bool is_even = (!x->cut.s->expert_load || !o->is_expert) /* else ranks differ, */
-      && !(x->cut.s->lengths && ls_operator_is_flash (o)); /* or micro-batches do */
+  bool is_even = (!x->cut.s->expert_load || !o->params.is_expert) /* else ranks differ, */
+      && !(x->cut.s->lengths && ls_operator_is_flash (o));        /* or micro-batches do */
   UnitOp u = { .runs_again = again || bound_runs_again (&x->cut, o, is_last) };
   uint64_t numel = 0;
   if (is_even) {
@@ -510,8 +511,8 @@ unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_l
     u.w = kernels_time (x, o->wgrad, o->n_wgrad);
     u.again = again ? forward_time (x, again) : u.f;
   }
-  for (uint32_t i = 0; i < o->n_params && is_cut (x, o); i++)
-    numel += o->param_numel[i];
+  for (uint32_t i = 0; i < o->params.n && is_cut (x, o); i++)
+    numel += o->params.numel[i];
   int overlap = ls_strategy_loop_overlap (x->cut.s);
   if (is_unit (x) && overlap != LS_LOOP_OVERLAP_PIPELINED)
     u.gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, numel * (x->cut.s->fp8_params ? 1 : 2));
@@ -608,7 +609,7 @@ last_that_saves (const GArray *operators)
 {
   guint last = 0;
   for (guint i = 0; i < operators->len; i++)
-    last = g_array_index (operators, LsOperator, i).saved_bytes > 0 ? i : last;
+    last = g_array_index (operators, LsOperator, i).kept.saved_bytes > 0 ? i : last;
   return last;
 }
 

@@ -230,7 +230,7 @@ init_chunks (Lower *l, const uint32_t *n_layers)
   for (uint32_t i = 0, first = 0; i < l->n_stages; first += n_layers[i], i++) {
     chunk_init (l, &l->chunks[i], first, n_layers[i], i == 0, i == l->n_stages - 1);
     for (guint o = 0; o < l->chunks[i].operators->len; o++)
-      kept += (double) operator_at (&l->chunks[i], o)->saved_bytes;
+      kept += (double) operator_at (&l->chunks[i], o)->kept.saved_bytes;
   }
   for (uint32_t r = 0; r < l->mesh.pp; r++)
     for (uint32_t i = 0; i < l->n_chunks; i++) {

@@ -65,7 +65,7 @@ tensors_of (const Lower *l, uint32_t pp_rank, bool is_expert)
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     for (guint o = 0; o < chunk->operators->len; o++)
-      if (operator_at (chunk, o)->is_expert == is_expert && !operator_at (chunk, o)->is_frozen)
+      if (operator_at (chunk, o)->params.is_expert == is_expert && !operator_at (chunk, o)->params.is_frozen)
         ls_operator_tensors (operator_at (chunk, o), gate_is_apart (l), tensors);
   }
   for (guint i = 0; i < tensors->len; i++) {

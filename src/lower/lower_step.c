@@ -42,7 +42,7 @@ n_tensors (const Lower *l, uint32_t pp_rank)
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     for (guint i = 0; i < chunk->operators->len; i++)
-      n += operator_at (chunk, i)->is_frozen ? 0 : operator_at (chunk, i)->n_params;
+      n += operator_at (chunk, i)->params.is_frozen ? 0 : operator_at (chunk, i)->params.n;
   }
   return n;
 }
@@ -354,7 +354,7 @@ dequantised_bytes (const Lower *l, uint32_t pp_rank)
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     for (guint i = 0; i < chunk->operators->len; i++) {
       const LsOperator *o = operator_at (chunk, i);
-      most = o->is_nf4 ? MAX (most, o->param_numel[0]) : most;
+      most = o->params.is_nf4 ? MAX (most, o->params.numel[0]) : most;
     }
   }
   return dp_param_bytes (l, most);

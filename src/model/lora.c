@@ -33,16 +33,16 @@ append_a (GArray *operators, const LsCut *cut, const LsAdapted *what)
     kept += saved;
   }
   if (keeps_each)
-    op->saved_bytes = op->input_bytes = kept;
+    op->kept.saved_bytes = op->kept.input_bytes = kept;
   else if (what->is_input_kept)
-    op->saved_bytes = op->input_bytes = 0;
-  op->is_adapter = true;
-  op->param_replicated = !what->cuts_in;
-  op->grad_is_whole = what->is_inside;
+    op->kept.saved_bytes = op->kept.input_bytes = 0;
+  op->params.is_adapter = true;
+  op->params.is_replicated = !what->cuts_in;
+  op->params.has_whole_grad = what->is_inside;
   if (tp == LS_TP_ROW)
-    op->tp_bytes = cut->tokens * rank * cut->elt;
+    op->comm.tp_bytes = cut->tokens * rank * cut->elt;
   if (tp == LS_TP_REDUCE)
-    op->reduce_bytes = cut->tokens * rank * cut->elt;
+    op->comm.reduce_bytes = cut->tokens * rank * cut->elt;
 }
 
 static void
@@ -66,14 +66,14 @@ append_b (GArray *operators, const LsCut *cut, const LsAdapted *what)
                      ls_cut_stream (cut, "lora-add", LS_KERNEL_ELEMENTWISE, own.tokens, out, 3 * cut->elt));
     ls_operator_weight (op, what->cuts_out ? LS_TENSOR_ROWS : LS_TENSOR_WHOLE, out, rank, 1);
     kept += ls_operator_adapter_as_launched (op, cut, LS_RECIPE_LORA_B, &part, &saved) ? saved
-                                                                                       : op->input_bytes;
+                                                                                       : op->kept.input_bytes;
   }
-  op->saved_bytes = op->input_bytes = kept;
-  op->is_adapter = true;
-  op->param_replicated = !what->cuts_out;
-  op->grad_is_whole = what->is_inside;
+  op->kept.saved_bytes = op->kept.input_bytes = kept;
+  op->params.is_adapter = true;
+  op->params.is_replicated = !what->cuts_out;
+  op->params.has_whole_grad = what->is_inside;
   if (tp == LS_TP_COLUMN)
-    op->tp_bytes = cut->tokens * rank * what->n * cut->elt;
+    op->comm.tp_bytes = cut->tokens * rank * what->n * cut->elt;
 }
 
 void
@@ -96,14 +96,14 @@ ls_operators_adapter_of (GArray *operators, const LsCut *cut, LsLoraModule modul
 static void
 dequantise (LsOperator *op, const LsCut *cut)
 {
-  uint64_t numel = op->param_numel[0];
+  uint64_t numel = op->params.numel[0];
   LsKernel kernel = ls_kernel_stream ("nf4-dequant", LS_KERNEL_ELEMENTWISE, cut->act, 1, numel,
                                       (double) ls_nf4_bytes (numel) + cut->elt * (double) numel, 0);
   g_assert (op->n_fwd < LS_OPERATOR_MAX_KERNELS && op->n_igrad < LS_OPERATOR_MAX_KERNELS);
   memmove (&op->fwd[1], &op->fwd[0], op->n_fwd++ * sizeof *op->fwd);
   memmove (&op->igrad[1], &op->igrad[0], op->n_igrad++ * sizeof *op->igrad);
   op->fwd[0] = op->igrad[0] = kernel;
-  op->is_nf4 = true;
+  op->params.is_nf4 = true;
 }
 
 void
@@ -111,13 +111,13 @@ ls_operators_freeze (GArray *operators, guint from, const LsCut *cut)
 {
   for (guint i = from; cut->shard->lora.rank > 0 && i < operators->len; i++) {
     LsOperator *op = &g_array_index (operators, LsOperator, i);
-    if (op->is_adapter)
+    if (op->params.is_adapter)
       continue;
-    op->is_frozen = op->n_params > 0;
+    op->params.is_frozen = op->params.n > 0;
     op->n_wgrad = 0;
-    op->saved_bytes -= op->input_bytes;
-    op->input_bytes = 0;
-    if (cut->shard->lora.is_nf4 && (op->n_products > 0 || op->is_linear))
+    op->kept.saved_bytes -= op->kept.input_bytes;
+    op->kept.input_bytes = 0;
+    if (cut->shard->lora.is_nf4 && (op->n_products > 0 || op->params.is_linear))
       dequantise (op, cut);
   }
 }

@@ -81,49 +81,65 @@ typedef enum {
   LS_OPERATOR_RESIDUAL,  /* a sum with what passed by                       */
 } LsOperatorRole;
 
+/* What an operator learns on a rank. */
+typedef struct {
+  uint8_t n;
+  uint64_t numel[LS_OPERATOR_MAX_PARAMS]; /* weight, bias, in definition order                   */
+  LsTensor shape[LS_OPERATOR_MAX_PARAMS]; /* of one of ...                                       */
+  uint64_t alike[LS_OPERATOR_MAX_PARAMS]; /* ... so many: experts                                */
+  bool is_replicated;                     /* not divided by t (norms, row biases, positions)     */
+  bool has_whole_grad; /* replicated, yet with SP each rank has the whole gradient: no all-reduce over tp
+                          (positions)                                                              */
+  bool is_adapter;     /* learns next to weights that do not                                       */
+  bool is_frozen;      /* does not learn                                                           */
+  bool is_nf4;         /* and is kept in 4 bits                                                    */
+  bool is_linear;      /* of a mixer: its weight is that of linear layers                          */
+  bool is_expert;      /* held by the ranks of an edp communicator, not of dp                      */
+} LsOperatorParams;
+
+/* What recomputation keeps or makes again of it. */
+typedef struct {
+  bool is_core;                /* of attention: selective (Korthikanti et al. 2022, section 5) */
+  bool is_norm, is_activation; /* its output can be had again from what it keeps */
+  bool is_latent_up;           /* makes queries, keys or values from latents; the last keeps all three */
+  bool is_latent_attention;    /* meets them */
+  uint64_t saved_bytes;        /* kept on this rank from forward to backward          */
+  uint64_t input_bytes;        /* of these, the input of its matrix product           */
+} LsOperatorKept;
+
+/* What ranks exchange for it. */
+typedef struct {
+  uint8_t n_gathers, n_reduces; /* LS_TP_COLUMN: of its input, and of the input's gradient; 0 counts as 1 */
+  uint64_t reduce_bytes;        /* LS_TP_REDUCE and GATHER only                    */
+  uint64_t tp_bytes;        /* the whole array that tp gathers or reduces; 0: the tensor between two layers */
+  uint64_t ep_bytes;        /* all-to-all: what the mean member sends               */
+  uint64_t to_ep_bytes;     /* the same of the way to experts                       */
+  uint64_t etp_bytes;       /* of this ep rank, over all of etp                     */
+  uint64_t brought_bytes;   /* to this rank, by the exchange of a forward          */
+  bool is_context_parallel; /* attention with cp > 1: its kernels are those of ls_context_step() */
+  LsExchange cp;            /* in the midst of its kernels                         */
+} LsOperatorComm;
+
 typedef struct {
   const char *name; /* static; for people */
   LsOperatorRole role;
   LsTpMode tp;
-  bool attention_core; /* recomputed by selective recomputation (Korthikanti et al. 2022, section 5) */
-  uint8_t n_fwd, n_igrad, n_wgrad, n_params;
-  uint64_t param_numel[LS_OPERATOR_MAX_PARAMS]; /* of this rank: weight, bias, in definition order */
-  LsTensor param_shape[LS_OPERATOR_MAX_PARAMS]; /* of one of ... */
-  uint64_t param_alike[LS_OPERATOR_MAX_PARAMS]; /* ... so many: experts */
-  bool param_replicated;                        /* not divided by t (norms, row biases, positions)      */
-  bool is_adapter;                              /* learns beside weights that do not                     */
-  bool is_frozen;                               /* its parameters do not learn                           */
-  bool is_nf4;                                  /* and are kept in 4 bits                                */
-  bool is_linear;                               /* of a mixer: its weight is that of linear layers       */
-  bool is_expert;                               /* held by the ranks of an edp communicator, not of dp   */
-  bool is_counted;                              /* of as many tokens as the host has counted             */
-  bool grad_is_whole;          /* replicated, yet with SP each rank has the whole gradient: no
-                            all-reduce over tp (positions)                         */
-  uint64_t saved_bytes;        /* kept on this rank from forward to backward          */
-  uint64_t input_bytes;        /* of these, the input of its matrix product           */
-  uint8_t n_host_reads;        /* of results on the host, before the last forward kernel */
-  bool is_logits;              /* of the head; without weights of its own where these are the embedding's */
-  bool is_norm, is_activation; /* its output can be had again from what it keeps */
-  bool is_latent_up;           /* makes queries, keys or values from latents; the last keeps all three */
-  bool is_latent_attention;    /* meets them */
-  bool is_of_block;            /* of a layer of multi-token prediction, which stands with the head */
-  bool is_in_block;            /* of such a block, up to the norm before its logits */
-  bool begins_block;           /* the first of these */
-  uint8_t n_products;          /* products of which its GEMM is made, as a model in PyTorch has them: */
-  uint64_t product_columns[LS_OPERATOR_MAX_PRODUCTS]; /* columns of Q, K, V; of gate and up    */
-  uint8_t n_gathers, n_reduces; /* LS_TP_COLUMN: of its input, and of the input's gradient; 0 counts as 1 */
-  uint64_t reduce_bytes;        /* LS_TP_REDUCE and GATHER only                    */
-  uint64_t tp_bytes; /* the whole array that tp gathers or reduces; 0: the tensor between two layers */
   LsEpMode ep;
   LsBeside beside;
   LsMlpPart part;
-  uint64_t ep_bytes;             /* all-to-all: what the mean member sends               */
-  uint64_t to_ep_bytes;          /* the same of the way to experts                       */
-  uint64_t etp_bytes;            /* of this ep rank, over all of etp                     */
-  uint64_t brought_bytes;        /* to this rank, by the exchange of a forward          */
-  bool context_parallel;         /* attention with cp > 1: its kernels are those of ls_context_step() */
-  LsExchange exchange;           /* over cp, in the midst of its kernels        */
-  uint32_t layer_kind;           /* of flash attention: LsLayerTrait */
+  LsOperatorParams params;
+  LsOperatorKept kept;
+  LsOperatorComm comm;
+  bool is_counted;      /* of as many tokens as the host has counted                              */
+  bool is_logits;       /* of the head; without weights of its own where these are the embedding's */
+  bool is_of_block;     /* of a layer of multi-token prediction, which stands with the head       */
+  bool is_in_block;     /* of such a block, up to the norm before its logits                      */
+  bool begins_block;    /* the first of these                                                     */
+  uint8_t n_host_reads; /* of results on the host, before the last forward kernel                 */
+  uint32_t layer_kind;  /* of flash attention: LsLayerTrait                                       */
+  uint8_t n_products;   /* products of which its GEMM is made, as a model in PyTorch has them:    */
+  uint64_t product_columns[LS_OPERATOR_MAX_PRODUCTS]; /* columns of Q, K, V; of gate and up    */
+  uint8_t n_fwd, n_igrad, n_wgrad;
   LsKernel *fwd, *igrad, *wgrad; /* [n_fwd], [n_igrad], [n_wgrad]: one piece of memory, of its array */
 } LsOperator;
 

@@ -68,9 +68,9 @@ append_keys_and_values (GArray *operators, const LsCut *cut, bool is_merged)
                                     h, 3 * theirs.elt));
   if (!is_merged) /* else they are those of its own tokens */
     ls_operator_weight (op, LS_TENSOR_ROWS, width, h, 1);
-  op->input_bytes = 0;
-  op->saved_bytes = theirs.tokens * width * theirs.elt;
-  op->tp_bytes = theirs.tokens * h * theirs.elt;
+  op->kept.input_bytes = 0;
+  op->kept.saved_bytes = theirs.tokens * width * theirs.elt;
+  op->comm.tp_bytes = theirs.tokens * h * theirs.elt;
 }
 
 /* To all of the encoder's tokens. */
@@ -85,7 +85,7 @@ append_cross (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "cross-attention", LS_TP_NONE);
   ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
   ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
-  op->saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
+  op->kept.saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
 }
 
 void
@@ -95,7 +95,7 @@ ls_operators_cross_attention (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "cross-q", LS_TP_COLUMN);
   ls_operator_linear (op, cut, &q_names, cut->shard->dtype, h, cut->q_width);
   ls_operator_weight (op, LS_TENSOR_ROWS, cut->q_width, h, 1);
-  op->saved_bytes += cut->tokens * cut->q_width * cut->elt;
+  op->kept.saved_bytes += cut->tokens * cut->q_width * cut->elt;
 
   append_keys_and_values (operators, cut, false);
   append_cross (operators, cut);
@@ -161,7 +161,7 @@ append_scores (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "attention-scores", LS_TP_NONE);
   op->role = LS_OPERATOR_ATTENTION;
 
-  op->attention_core = true;
+  op->kept.is_core = true;
   if (repeats_heads (cut, LS_RECIPE_SCORES))
     ls_operator_fwd (op, kv_expand (cut, "repeat-k", LS_KERNEL_ELEMENTWISE, cut->q_width));
   if (has_alibi)
@@ -182,13 +182,13 @@ append_softmax (GArray *operators, const LsCut *cut)
   op->role = LS_OPERATOR_ATTENTION;
   double lower_triangle = (cut->shard->seq + 1.0) / (2.0 * cut->shard->seq);
 
-  op->attention_core = true;
+  op->kept.is_core = true;
   ls_operator_fwd (
       op, score_stream (cut, "scale-mask-softmax", LS_KERNEL_SOFTMAX, cut->elt * (1 + lower_triangle)));
   ls_operator_igrad (
       op,
       score_stream (cut, "scale-mask-softmax-bwd", LS_KERNEL_SOFTMAX, cut->elt * (1 + 2 * lower_triangle)));
-  op->saved_bytes = n_scores (cut) * cut->elt;
+  op->kept.saved_bytes = n_scores (cut) * cut->elt;
   ls_operator_as_launched (op, cut, LS_RECIPE_SOFTMAX, cut->tokens, cut->ffn);
 }
 
@@ -198,13 +198,13 @@ append_dropout (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "attention-dropout", LS_TP_NONE);
   op->role = LS_OPERATOR_ATTENTION;
 
-  op->attention_core = true;
+  op->kept.is_core = true;
   ls_operator_fwd (op,
                    ls_cut_random_stream (cut, "attention-dropout", cut->tokens * cut->heads, cut->shard->seq,
                                          2 * cut->elt + 1));
   ls_operator_igrad (op,
                      score_stream (cut, "attention-dropout-bwd", LS_KERNEL_ELEMENTWISE, 2 * cut->elt + 1));
-  op->saved_bytes = n_scores (cut); /* a byte per element: the mask */
+  op->kept.saved_bytes = n_scores (cut); /* a byte per element: the mask */
 }
 
 /* O = P V. Without dropout P is the softmax output, which is kept already. */
@@ -215,7 +215,7 @@ append_context (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "attention-context", LS_TP_NONE);
   op->role = LS_OPERATOR_ATTENTION;
 
-  op->attention_core = true;
+  op->kept.is_core = true;
   if (repeats_heads (cut, LS_RECIPE_CONTEXT))
     ls_operator_fwd (op, kv_expand (cut, "repeat-v", LS_KERNEL_ELEMENTWISE, cut->context_width));
   ls_operator_fwd (op, batched_gemm (cut, "context-bmm", s, d, s, false));
@@ -229,7 +229,7 @@ append_context (GArray *operators, const LsCut *cut)
   if (repeats_heads (cut, LS_RECIPE_CONTEXT))
     ls_operator_igrad (op, kv_expand (cut, "dv-group-sum", LS_KERNEL_REDUCTION, cut->context_width));
   if (cut->model->dropout)
-    op->saved_bytes = n_scores (cut) * cut->elt;
+    op->kept.saved_bytes = n_scores (cut) * cut->elt;
   ls_operator_as_launched (op, cut, LS_RECIPE_CONTEXT, cut->tokens, cut->ffn);
 }
 
@@ -325,7 +325,7 @@ append_pad (GArray *operators, const LsCut *cut)
   ls_operator_igrad (
       op,
       ls_cut_stream (cut, "pad-grad", LS_KERNEL_ELEMENTWISE, cut->tokens, cut->context_width, 2 * cut->elt));
-  op->saved_bytes
+  op->kept.saved_bytes
       = cut->tokens * cut->context_width * cut->elt; /* the context, which attention keeps as it made it */
 }
 
@@ -363,7 +363,7 @@ append_flash (GArray *operators, const LsCut *cut)
   op->role = LS_OPERATOR_ATTENTION;
 
   op->layer_kind = cut->kind;
-  op->attention_core = cut->shard->flash_is_core;
+  op->kept.is_core = cut->shard->flash_is_core;
   if (cut->shard->cp > 1) {
     ls_operator_context_parallel (op, cut);
     return;
@@ -374,7 +374,8 @@ append_flash (GArray *operators, const LsCut *cut)
     ls_operator_fwd (op, mask);
   }
   append_passes (op, cut, &whole);
-  op->saved_bytes = 4 * cut->tokens * cut->heads + (has_window_mask (cut) ? cut->tokens * s * cut->elt : 0);
+  op->kept.saved_bytes
+      = 4 * cut->tokens * cut->heads + (has_window_mask (cut) ? cut->tokens * s * cut->elt : 0);
   ls_operator_as_launched (op, cut, LS_RECIPE_ATTENTION, cut->tokens, cut->ffn);
   if (is_unpadded)
     append_pad (operators, cut);
@@ -397,8 +398,8 @@ append_qk_norm (GArray *operators, const LsCut *cut, const char *name, uint64_t 
   ls_operator_fwd (op, ls_cut_stream (cut, "qk-norm-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "qk-norm-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
-  op->param_replicated = !is_over_all;
-  op->saved_bytes = cut->tokens * width * cut->elt;
+  op->params.is_replicated = !is_over_all;
+  op->kept.saved_bytes = cut->tokens * width * cut->elt;
   return op;
 }
 
@@ -445,7 +446,7 @@ ls_operator_gate (GArray *operators, const LsCut *cut, uint64_t width)
       op, ls_cut_stream (cut, "attention-gate", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 3 * cut->elt));
   ls_operator_igrad (
       op, ls_cut_stream (cut, "attention-gate-bwd", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 5 * cut->elt));
-  op->saved_bytes = 2 * cut->tokens * width * cut->elt;
+  op->kept.saved_bytes = 2 * cut->tokens * width * cut->elt;
 }
 
 /* Fused rotation of Q and K, of so much of a head as is rotated. It is linear, so its backward needs no

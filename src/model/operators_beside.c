@@ -43,7 +43,7 @@ ls_operators_laurel (GArray *operators, const LsCut *cut)
     return;
   LsOperator *op = append_product (operators, cut, &down_names, h, r);
   ls_operator_igrad (op, pass (cut, "laurel-grad-add", h, 4)); /* of attention, of this, of the sum */
-  op->saved_bytes = op->input_bytes = 0;
+  op->kept.saved_bytes = op->kept.input_bytes = 0;
   append_product (operators, cut, &up_names, r, h);
   ls_operators_norm (operators, cut, &place, cut->elt);
   op = ls_operator_append (operators, "laurel-add", LS_TP_NONE);
@@ -63,13 +63,13 @@ ls_operators_norm_gate (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "norm-gate-act", LS_TP_NONE);
   ls_operator_fwd (op, pass (cut, "norm-gate-act", r, 2));
   ls_operator_igrad (op, pass (cut, "norm-gate-act-bwd", r, 3));
-  op->saved_bytes = bytes * r;
+  op->kept.saved_bytes = bytes * r;
   append_product (operators, cut, &gate_up_names, r, h);
   op = ls_operator_append (operators, "norm-gate", LS_TP_NONE);
   ls_operator_fwd (op, pass (cut, "norm-gate", h, 3));
   ls_operator_igrad (op, pass (cut, "norm-gate-bwd", h, 5));
   ls_operator_igrad (op, pass (cut, "norm-gate-grad-add", h, 3)); /* of the norm's output, read twice */
-  op->saved_bytes = bytes * h; /* the gate's; the norm's output is the way in's */
+  op->kept.saved_bytes = bytes * h; /* the gate's; the norm's output is the way in's */
 }
 
 /* dK and dV go to the layer that made both. */
@@ -97,7 +97,7 @@ ls_operators_sparse_gate (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, ls_cut_stream (cut, "gate-cutoff", LS_KERNEL_ELEMENTWISE, rows, f, 2 * cut->elt));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "gate-cutoff-bwd", LS_KERNEL_ELEMENTWISE, rows, f, 4 * cut->elt));
-  op->saved_bytes = rows * f * cut->elt;
+  op->kept.saved_bytes = rows * f * cut->elt;
 }
 
 /* The vector that scales what the gate reads is among the streams' weights. */
@@ -113,7 +113,8 @@ ls_operators_layer_input (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "layer-input-act", LS_TP_NONE);
   ls_operator_fwd (op, pass (cut, "layer-input-act", p, 3));
   ls_operator_igrad (op, pass (cut, "layer-input-act-bwd", p, 5));
-  op->saved_bytes = cut->local_tokens * p * cut->elt; /* what the gate made; the input is kept with all */
+  op->kept.saved_bytes
+      = cut->local_tokens * p * cut->elt; /* what the gate made; the input is kept with all */
   append_product (operators, cut, &proj_names, p, h);
   ls_operators_norm (operators, cut, &place, cut->elt);
   op = ls_operator_append (operators, "layer-input-add", LS_TP_NONE);
@@ -139,7 +140,7 @@ ls_operators_layer_inputs (GArray *operators, const LsCut *cut)
   op->role = LS_OPERATOR_RESIDUAL;
   ls_operator_fwd (op, pass (cut, "layer-inputs-add", width, 3));
   ls_operator_igrad (op, pass (cut, "layer-inputs-grad", width, 2));
-  op->saved_bytes = cut->local_tokens * width * cut->elt; /* for all layers */
+  op->kept.saved_bytes = cut->local_tokens * width * cut->elt; /* for all layers */
 }
 
 /* --- embeddings of several tokens in a row (model/ngram.h) ---------------------------------------------- */

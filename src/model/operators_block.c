@@ -30,8 +30,8 @@ append_down (GArray *operators, const LsCut *cut, const LsLowRank *what)
                                       what->in, 3 * cut->elt));
     ls_operator_weight (op, LS_TENSOR_WHOLE, what->rank, what->in, 1);
   }
-  op->param_replicated = true;
-  op->saved_bytes = op->input_bytes = 0;
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = op->kept.input_bytes = 0;
 }
 
 static void
@@ -45,10 +45,10 @@ append_up (GArray *operators, const LsCut *cut, const LsLowRank *what)
         op,
         ls_cut_stream (cut, "adapter-add", LS_KERNEL_ELEMENTWISE, cut->tokens, what->out[i], 3 * cut->elt));
     ls_operator_weight (op, LS_TENSOR_ROWS, what->out[i], what->rank, 1);
-    kept += op->input_bytes;
+    kept += op->kept.input_bytes;
   }
-  op->saved_bytes = op->input_bytes = kept;
-  op->tp_bytes = cut->tokens * what->rank * what->n * cut->elt;
+  op->kept.saved_bytes = op->kept.input_bytes = kept;
+  op->comm.tp_bytes = cut->tokens * what->rank * what->n * cut->elt;
 }
 
 void
@@ -89,7 +89,8 @@ append_block_attention (GArray *operators, const LsCut *cut)
   guint from = operators->len;
   ls_operators_norm (operators, &in, &place, ls_scaled_norm_out_bytes (cut->shard));
   ls_operators_qkv (operators, &in);
-  g_array_index (operators, LsOperator, operators->len - 1).tp_bytes = cut->tokens * wide.hidden * cut->elt;
+  g_array_index (operators, LsOperator, operators->len - 1).comm.tp_bytes
+      = cut->tokens * wide.hidden * cut->elt;
   leave_weights (operators, from, cut);
   ls_operators_low_rank (operators, cut,
                          &(LsLowRank) { .in = wide.hidden,
@@ -116,7 +117,7 @@ append_block_mlp (GArray *operators, const LsCut *cut)
     LsOperator *op = &g_array_index (operators, LsOperator, i);
     bool is_own = op->name == down_names.fwd || op->name == up_names.fwd;
     op->part = i >= mlp ? LS_MLP_PART_DENSE : op->part;
-    op->n_params = cut->kind & LS_LAYER_AGAIN && !is_own ? 0 : op->n_params;
+    op->params.n = cut->kind & LS_LAYER_AGAIN && !is_own ? 0 : op->params.n;
   }
 }
 

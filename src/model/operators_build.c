@@ -139,10 +139,10 @@ ls_operator_wgrad (LsOperator *op, LsKernel kernel)
 static void
 add_param (LsOperator *op, LsTensor shape, uint64_t n)
 {
-  g_assert (op->n_params < LS_OPERATOR_MAX_PARAMS);
-  op->param_shape[op->n_params] = shape;
-  op->param_alike[op->n_params] = n;
-  op->param_numel[op->n_params++] = n * ls_tensor_numel (&shape);
+  g_assert (op->params.n < LS_OPERATOR_MAX_PARAMS);
+  op->params.shape[op->params.n] = shape;
+  op->params.alike[op->params.n] = n;
+  op->params.numel[op->params.n++] = n * ls_tensor_numel (&shape);
 }
 
 void
@@ -176,11 +176,11 @@ is_split (const LsOperator *op, const LsTensor *weight, bool gate_is_apart)
 void
 ls_operator_tensors (const LsOperator *op, bool gate_is_apart, GArray *tensors)
 {
-  for (uint32_t i = 0; i < op->n_params; i++) {
-    LsTensor t = op->param_shape[i];
+  for (uint32_t i = 0; i < op->params.n; i++) {
+    LsTensor t = op->params.shape[i];
     bool has_parts = is_split (op, &t, gate_is_apart);
-    t.is_expert = op->is_expert;
-    for (uint64_t n = 0; n < op->param_alike[i]; n++)
+    t.is_expert = op->params.is_expert;
+    for (uint64_t n = 0; n < op->params.alike[i]; n++)
       for (uint32_t p = 0; p < (has_parts ? op->n_products : 1); p++) {
         t.rows = has_parts ? op->product_columns[p] : t.rows;
         g_array_append_val (tensors, t);
@@ -199,7 +199,7 @@ void
 ls_operators_leave_params (GArray *operators, guint from)
 {
   for (guint i = from; i < operators->len; i++)
-    g_array_index (operators, LsOperator, i).n_params = 0;
+    g_array_index (operators, LsOperator, i).params.n = 0;
 }
 
 void
@@ -287,8 +287,8 @@ ls_operator_linear (LsOperator *op, const LsCut *of_layer, const LsLinearNames *
 
   /* With SP a COLUMN layer keeps its own part and gathers the input again, unless it is to keep all. */
   bool keeps_part = is_column && !cut->shard->sp_save_gathered;
-  op->saved_bytes = op->input_bytes = ls_dtype_array_bytes (ls_scaled_kept (cut->shard, dtype),
-                                                            (keeps_part ? cut->local_tokens : tokens) * in);
+  op->kept.saved_bytes = op->kept.input_bytes = ls_dtype_array_bytes (
+      ls_scaled_kept (cut->shard, dtype), (keeps_part ? cut->local_tokens : tokens) * in);
 }
 
 void
@@ -299,7 +299,7 @@ ls_operator_local_linear (LsOperator *op, const LsCut *cut, const LsLinearNames 
   local.tokens = cut->local_tokens;
   ls_operator_linear (op, &local, names, dtype, in, out);
   ls_operator_weight (op, LS_TENSOR_WHOLE, out, in, 1);
-  op->param_replicated = true;
+  op->params.is_replicated = true;
 }
 
 /* Y = X W^T has rows of `out`, X and W of `in`; so have dX = dY W and dW = dY^T X, in other places. A product
@@ -327,7 +327,7 @@ ls_operators_mark_unaligned (GArray *operators, guint from, const LsCut *cut)
 {
   for (guint i = from; i < operators->len; i++) {
     LsOperator *op = &g_array_index (operators, LsOperator, i);
-    if (op->n_params > 0)
+    if (op->params.n > 0)
       ls_operator_mark_unaligned (op, cut);
   }
 }
@@ -395,8 +395,8 @@ ls_operators_norm (GArray *operators, const LsCut *cut, const LsNormPlace *place
   norm_backward (op, cut);
   for (uint32_t i = 0; i < ls_norm_n_vectors (cut->model->norm); i++)
     ls_operator_param (op, h);
-  op->param_replicated = op->is_norm = true;
-  op->saved_bytes = rows * h * cut->elt;
+  op->params.is_replicated = op->kept.is_norm = true;
+  op->kept.saved_bytes = rows * h * cut->elt;
   ls_operator_as_launched (op, cut, place->which, rows, cut->ffn);
   if (place->in_residual)
     residual_sum (op, cut, place->sum);
@@ -437,8 +437,8 @@ ls_operators_latent_norm (GArray *operators, const LsCut *cut, const char *name,
   ls_operator_fwd (op, ls_cut_stream (cut, "latent-norm-fwd", LS_KERNEL_NORM, rows, width, 2 * cut->elt));
   ls_operator_igrad (op, ls_cut_stream (cut, "latent-norm-bwd", LS_KERNEL_NORM, rows, width, 3 * cut->elt));
   ls_operator_param (op, width);
-  op->param_replicated = op->is_norm = true;
-  op->saved_bytes = rows * width * cut->elt;
+  op->params.is_replicated = op->kept.is_norm = true;
+  op->kept.saved_bytes = rows * width * cut->elt;
   ls_operator_norm_as_launched (op, cut, rows, width);
 }
 
@@ -459,5 +459,5 @@ ls_operators_table (GArray *operators, const LsCut *cut, const LsTableNames *nam
       op, ls_cut_stream (cut, names->grad, LS_KERNEL_EMBEDDING, cut->tokens, n_columns, 3 * cut->elt));
   ls_operator_add_grad (op, cut, LS_ROLE_ADD_GRAD, names->accumulate, rows, width);
   ls_operator_table (op, LS_TENSOR_ROWS, rows, width);
-  op->tp_bytes = cut->tokens * n_columns * cut->elt;
+  op->comm.tp_bytes = cut->tokens * n_columns * cut->elt;
 }

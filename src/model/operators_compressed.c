@@ -39,8 +39,8 @@ append_pool (GArray *operators, const LsCut *cut)
                      ls_cut_stream (cut, "pool-bwd", LS_KERNEL_ELEMENTWISE, cut->local_tokens, columns,
                                     cut->elt * (2 + made)));
   ls_operator_param (op, ratio * columns / 2);
-  op->param_replicated = true;
-  op->saved_bytes = cut->local_tokens * columns * cut->elt;
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = cut->local_tokens * columns * cut->elt;
   ls_operators_latent_norm (operators, cut, "pool-norm", cut->local_tokens / ratio, m->head_dim);
 }
 
@@ -57,8 +57,8 @@ append_rope (GArray *operators, const LsCut *cut)
                    ls_cut_stream (cut, "norm-rope-fwd", LS_KERNEL_NORM, cut->tokens, width, 2 * cut->elt));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "norm-rope-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
-  op->saved_bytes = cut->tokens * (2 * cut->q_width + m->head_dim) * cut->elt;
-  op->is_latent_up = true;
+  op->kept.saved_bytes = cut->tokens * (2 * cut->q_width + m->head_dim) * cut->elt;
+  op->kept.is_latent_up = true;
 }
 
 static void
@@ -71,9 +71,9 @@ append_attention (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
   ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
   ls_operator_param (op, cut->heads); /* sinks */
-  op->is_latent_attention = true;
+  op->kept.is_latent_attention = true;
   op->layer_kind = cut->kind;
-  op->saved_bytes = FP32_BYTES * cut->tokens * cut->heads; /* log-sum-exp */
+  op->kept.saved_bytes = FP32_BYTES * cut->tokens * cut->heads; /* log-sum-exp */
 
   op = ls_operator_append (operators, "rope-back", LS_TP_NONE);
   LsKernel turn = ls_cut_stream (cut, "rope-back", LS_KERNEL_ELEMENTWISE, cut->tokens, turned, 2 * cut->elt);
@@ -91,7 +91,7 @@ append_out (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "out-down", LS_TP_NONE);
   ls_operator_linear (op, cut, &out_names, cut->shard->dtype, in, out);
   ls_operator_weight (op, LS_TENSOR_ROWS, out, in, 1);
-  op->saved_bytes = op->input_bytes = groups * op->input_bytes;
+  op->kept.saved_bytes = op->kept.input_bytes = groups * op->kept.input_bytes;
 
   op = ls_operator_append (operators, "proj", LS_TP_ROW);
   ls_operator_linear (op, cut, &proj_names, cut->shard->dtype, out, m->hidden);

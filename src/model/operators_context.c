@@ -254,8 +254,8 @@ ls_context_bytes (const LsModel *m, const LsShard *s)
 void
 ls_operator_context_parallel (LsOperator *op, const LsCut *cut)
 {
-  op->context_parallel = true;
-  op->saved_bytes = 4 * cut->tokens * cut->heads;
+  op->comm.is_context_parallel = true;
+  op->kept.saved_bytes = 4 * cut->tokens * cut->heads;
   if (cut->shard->cp_kind == LS_CP_ULYSSES)
-    op->saved_bytes += cut->tokens * cut->context_width * cut->elt;
+    op->kept.saved_bytes += cut->tokens * cut->context_width * cut->elt;
 }

@@ -22,7 +22,7 @@ append_mix (GArray *operators, const LsCut *cut)
                      ls_kernel_gemm ("qk-mix-wgrad", cut->act, out, in, tokens, heads, grad_bytes, is_fused));
   ls_operator_accumulate (op, cut, in, out * heads);
   ls_operator_weight (op, LS_TENSOR_WHOLE, out, in, heads);
-  op->saved_bytes = tokens * out * heads * cut->elt;
+  op->kept.saved_bytes = tokens * out * heads * cut->elt;
 }
 
 void
@@ -44,7 +44,7 @@ ls_operators_qk_conv (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "qk-scale-bwd", LS_KERNEL_NORM, cut->tokens, width, 3 * cut->elt));
   ls_operator_igrad (op, ls_cut_pass (cut, "qk-means-bwd", width, 4));
-  op->saved_bytes = cut->tokens * width * cut->elt;
+  op->kept.saved_bytes = cut->tokens * width * cut->elt;
 }
 
 /* Up to what scores are made of. */
@@ -67,7 +67,7 @@ ls_operators_router_layers (GArray *operators, const LsCut *cut)
     ls_operator_igrad (
         op, ls_cut_stream (cut, "router-act-bwd", LS_KERNEL_ELEMENTWISE, cut->local_tokens, r, 3 * cut->elt));
     ls_operator_param (op, r);
-    op->saved_bytes += cut->local_tokens * r * cut->elt;
+    op->kept.saved_bytes += cut->local_tokens * r * cut->elt;
   }
   return r;
 }
@@ -83,6 +83,6 @@ ls_operators_residual_scale (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "residual-scale-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 6 * cut->elt));
   ls_operator_param (op, ls_residual_params (cut->model));
-  op->param_replicated = true;
-  op->saved_bytes = 2 * rows * h * cut->elt;
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = 2 * rows * h * cut->elt;
 }

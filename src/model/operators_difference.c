@@ -20,7 +20,7 @@ append_calls (GArray *operators, const LsCut *cut)
     ls_operator_igrad (op, ls_attention_kernel (cut, &half, true));
   }
   ls_operator_igrad (op, ls_cut_pass (cut, "call-grad-add", q + cut->k_width + cut->v_width, 3));
-  op->saved_bytes = 8 * cut->tokens * cut->heads + 2 * cut->tokens * q * cut->elt;
+  op->kept.saved_bytes = 8 * cut->tokens * cut->heads + 2 * cut->tokens * q * cut->elt;
 }
 
 void
@@ -35,7 +35,7 @@ ls_operators_difference (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, ls_cut_pass (cut, "attention-difference", 2 * q + made, 1));
   ls_operator_igrad (op, ls_cut_pass (cut, "attention-difference-bwd", 2 * q + made, 1));
   ls_operator_igrad (op, ls_cut_pass (cut, "attention-part", q, 4));
-  op->saved_bytes = cut->tokens * (2 * q - made) * cut->elt; /* the second */
+  op->kept.saved_bytes = cut->tokens * (2 * q - made) * cut->elt; /* the second */
   op = ls_operator_append (operators, "difference-norm", LS_TP_NONE);
   op->role = LS_OPERATOR_NORM;
   ls_operator_fwd (op, ls_cut_stream (cut, "difference-norm", LS_KERNEL_NORM, rows, pair, 2 * cut->elt));
@@ -44,8 +44,8 @@ ls_operators_difference (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "difference-norm-bwd", LS_KERNEL_NORM, rows, pair, 5 * cut->elt));
   ls_operator_param (op, ls_difference_params (cut->model));
-  op->param_replicated = true;
-  op->saved_bytes = cut->tokens * made * cut->elt;
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = cut->tokens * made * cut->elt;
 }
 
 /* Both inputs are kept by what made them. */
@@ -70,5 +70,5 @@ ls_operators_kv_conv (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, ls_cut_pass (cut, "kv-conv", width, 2));
   ls_operator_igrad (op, ls_cut_pass (cut, "kv-conv-bwd", width, 3));
   ls_operator_param (op, 2 * cut->kv_heads * cut->model->kv_conv);
-  op->saved_bytes = cut->tokens * width * cut->elt;
+  op->kept.saved_bytes = cut->tokens * width * cut->elt;
 }

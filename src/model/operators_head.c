@@ -113,7 +113,7 @@ append_positions (GArray *operators, const LsCut *cut)
                      ls_cut_stream (cut, "position-grad", LS_KERNEL_REDUCTION, rows, h,
                                     cut->elt + 2 * grad_bytes (cut) / sequences));
   ls_operator_table (op, LS_TENSOR_WHOLE, cut->model->seq, h);
-  op->param_replicated = op->grad_is_whole = true;
+  op->params.is_replicated = op->params.has_whole_grad = true;
 }
 
 static void
@@ -125,7 +125,7 @@ append_dropout (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, ls_cut_random_stream (cut, "embedding-dropout", rows, h, 2 * cut->elt + 1));
   ls_operator_igrad (
       op, ls_cut_stream (cut, "embedding-dropout-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt + 1));
-  op->saved_bytes = rows * h;
+  op->kept.saved_bytes = rows * h;
 }
 
 /* Of so many tokens a sequence. */
@@ -140,7 +140,8 @@ append_embedding (const LsModel *m, const LsShard *s, uint32_t seq, GArray *oper
 
   append_words (operators, &cut);
   if (m->encoder_layers > 0)
-    g_array_index (operators, LsOperator, operators->len - 1).tp_bytes = cut.tokens * m->hidden * cut.elt;
+    g_array_index (operators, LsOperator, operators->len - 1).comm.tp_bytes
+        = cut.tokens * m->hidden * cut.elt;
   if (m->position == LS_POSITION_LEARNED)
     append_positions (operators, &cut);
   if (m->dropout)
@@ -189,7 +190,7 @@ static LsOperator *
 append_reduced (GArray *operators, const LsCut *cut, const char *name)
 {
   LsOperator *op = ls_operator_append (operators, name, LS_TP_REDUCE);
-  op->reduce_bytes = FP32_BYTES * cut->tokens;
+  op->comm.reduce_bytes = FP32_BYTES * cut->tokens;
   return op;
 }
 
@@ -214,7 +215,7 @@ append_logit_cap (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "logit-cap", LS_TP_NONE);
   ls_operator_fwd (op, logits_pass (cut, "logit-cap", cut->act, 2 * cut->elt));
   ls_operator_igrad (op, logits_pass (cut, "logit-cap-bwd", cut->act, 3 * cut->elt));
-  op->saved_bytes = cut->elt * cut->tokens * cut->vocab;
+  op->kept.saved_bytes = cut->elt * cut->tokens * cut->vocab;
 }
 
 static void
@@ -223,7 +224,7 @@ append_fused_loss (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
   ls_operator_fwd (op, logits_pass (cut, "cross-entropy", cut->act, cut->elt));
   ls_operator_igrad (op, logits_pass (cut, "cross-entropy-bwd", cut->act, 2 * cut->elt));
-  op->saved_bytes = cut->elt * cut->tokens * cut->vocab;
+  op->kept.saved_bytes = cut->elt * cut->tokens * cut->vocab;
 }
 
 /* PyTorch's cross-entropy over a whole vocabulary, as it launches it. */
@@ -231,7 +232,7 @@ static void
 append_listed_loss (GArray *operators, const LsCut *cut)
 {
   LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
-  op->saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
+  op->kept.saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
   ls_operator_as_launched (op, cut, LS_RECIPE_LOSS, cut->tokens, cut->ffn);
 }
 
@@ -243,7 +244,7 @@ append_listed_vocab_loss (GArray *operators, const LsCut *cut)
   append_reduced (operators, cut, "loss-sum-exp");
   append_reduced (operators, cut, "loss-predicted-logit");
   LsOperator *op = ls_operator_append (operators, "loss", LS_TP_NONE);
-  op->saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
+  op->kept.saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
   ls_operator_as_launched (op, cut, LS_RECIPE_VOCAB_LOSS, cut->tokens, cut->ffn);
 }
 
@@ -278,7 +279,7 @@ append_loss (GArray *operators, const LsCut *cut)
   op = ls_operator_append (operators, "loss-softmax", LS_TP_NONE);
   ls_operator_fwd (op, in_place_pass (cut, "logits-normalise"));
   ls_operator_igrad (op, in_place_pass (cut, "cross-entropy-bwd"));
-  op->saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
+  op->kept.saved_bytes = FP32_BYTES * cut->tokens * cut->vocab;
 }
 
 /* The logits of all ranks on each (DTensor: ColwiseParallel with replicated outputs); backward: a copy of
@@ -295,7 +296,7 @@ append_gathered_logits (GArray *operators, const LsCut *cut)
                           cut->vocab, 2.0 * (double) (cut->elt * cut->tokens * cut->vocab), 0);
   copy.access = listed ? (LsAccess) listed->access : LS_ACCESS_NONE;
   ls_operator_igrad (op, copy);
-  op->reduce_bytes = cut->elt * cut->tokens * cut->vocab * cut->shard->tp;
+  op->comm.reduce_bytes = cut->elt * cut->tokens * cut->vocab * cut->shard->tp;
 }
 
 static bool
@@ -401,7 +402,7 @@ ls_operators_encoder_end (const LsModel *m, const LsShard *s, GArray *operators)
 void
 ls_operators_encoder_output (const LsModel *m, const LsShard *s, GArray *operators)
 {
-  ls_operator_append (operators, "encoder-output", LS_TP_NONE)->saved_bytes = ls_boundary_bytes (m, s);
+  ls_operator_append (operators, "encoder-output", LS_TP_NONE)->kept.saved_bytes = ls_boundary_bytes (m, s);
 }
 
 /* Of the decoder's tokens. */
@@ -418,7 +419,7 @@ append_decoder_head (GArray *operators, const LsModel *m, const LsShard *s, bool
   for (guint i = from; i < operators->len; i++) {
     LsOperator *op = &g_array_index (operators, LsOperator, i);
     if (op->tp == LS_TP_COLUMN)
-      op->tp_bytes = cut.tokens * m->hidden * cut.elt;
+      op->comm.tp_bytes = cut.tokens * m->hidden * cut.elt;
   }
 }
 
@@ -431,7 +432,7 @@ ls_operators_head (const LsModel *m, const LsShard *s, bool with_weight, GArray 
   if (m->encoder_layers > 0) {
     if (!s->sides_are_apart) {
       ls_operators_encoder_end (m, s, operators);
-      g_array_index (operators, LsOperator, operators->len - 1).saved_bytes += ls_boundary_bytes (m, s);
+      g_array_index (operators, LsOperator, operators->len - 1).kept.saved_bytes += ls_boundary_bytes (m, s);
     }
     append_decoder_head (operators, m, s, with_weight);
   } else {

@@ -65,7 +65,7 @@ ls_operators_qkv (GArray *operators, const LsCut *cut)
   if (has_bias && is_unfused && !is_listed)
     ls_operator_fwd (
         op, ls_cut_stream (cut, "qkv-bias", LS_KERNEL_ELEMENTWISE, cut->tokens, width, 2 * cut->elt));
-  op->saved_bytes
+  op->kept.saved_bytes
       += (uint64_t) (ls_scaled_attention_kept (cut) * (double) (cut->tokens * width)); /* Q, K, V */
   ls_operator_product (op, cut->q_width + gate);
   if (keys > 0)
@@ -137,7 +137,7 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
         ls_cut_random_stream (cut, has_bias ? "bias-dropout-add" : "dropout-add", rows, h, 3 * cut->elt + 1));
     ls_operator_igrad (
         op, ls_cut_stream (cut, "bias-dropout-add-bwd", LS_KERNEL_ELEMENTWISE, rows, h, 2 * cut->elt + 1));
-    op->saved_bytes = rows * h; /* a byte per element: the mask */
+    op->kept.saved_bytes = rows * h; /* a byte per element: the mask */
   } else {
     ls_operator_fwd (op,
                      ls_cut_stream (cut, has_bias ? "bias-add" : "residual-add", LS_KERNEL_ELEMENTWISE, rows,
@@ -146,7 +146,7 @@ append_bias_dropout_add (GArray *operators, const LsCut *cut, const char *name, 
   }
   if (is_biased) {
     ls_operator_bias (op, cut, (LsBias) { "row-bias-grad", which }, rows, h);
-    op->param_replicated = true;
+    op->params.is_replicated = true;
   }
 }
 
@@ -221,8 +221,8 @@ ls_operator_activation (LsOperator *op, const LsCut *cut, LsRecipeOperator which
   ls_operator_fwd (op, activation_stream (cut, fwd, rows, cols, a->n_inputs + 1, JIT_GELU_FWD_FLOPS));
   ls_operator_igrad (op,
                      activation_stream (cut, a->bwd, rows, cols, 2 * a->n_inputs + 1, JIT_GELU_BWD_FLOPS));
-  op->saved_bytes = rows * cols * a->n_inputs * (cut->shard->fp8_act_store ? 1 : cut->elt);
-  op->is_activation = true;
+  op->kept.saved_bytes = rows * cols * a->n_inputs * (cut->shard->fp8_act_store ? 1 : cut->elt);
+  op->kept.is_activation = true;
   ls_operator_as_launched (op, cut, which, rows, cols);
 }
 
@@ -380,8 +380,8 @@ static void
 share_input (GArray *operators, guint from)
 {
   LsOperator *first = &g_array_index (operators, LsOperator, from);
-  first->saved_bytes -= first->input_bytes;
-  first->input_bytes = 0;
+  first->kept.saved_bytes -= first->kept.input_bytes;
+  first->kept.input_bytes = 0;
 }
 
 static void
@@ -437,8 +437,8 @@ set_length (GArray *operators, guint from, const LsCut *cut)
 {
   for (guint i = from; i < operators->len; i++) {
     LsOperator *op = &g_array_index (operators, LsOperator, i);
-    if (op->tp != LS_TP_NONE && op->tp != LS_TP_REDUCE && op->tp_bytes == 0)
-      op->tp_bytes = cut->tokens * cut->model->hidden * cut->elt;
+    if (op->tp != LS_TP_NONE && op->tp != LS_TP_REDUCE && op->comm.tp_bytes == 0)
+      op->comm.tp_bytes = cut->tokens * cut->model->hidden * cut->elt;
   }
 }
 

@@ -43,7 +43,7 @@ static void
 linear_weight (LsOperator *op, LsTensorCut cut, uint64_t rows, uint64_t columns, uint64_t n)
 {
   ls_operator_weight (op, cut, rows, columns, n);
-  op->is_linear = true;
+  op->params.is_linear = true;
 }
 
 /* Of the norm's output, which the adapters of attention beside it may keep. */
@@ -92,7 +92,7 @@ append_in (GArray *operators, const LsCut *cut)
   linear_weight (op, LS_TENSOR_ROWS, width, cut->model->hidden, 1);
   if (ls_mixer_in_biases (cut->model) > 0)
     ls_operator_bias (op, cut, (LsBias) { "mixer-in-bias-grad", LS_RECIPE_RESIDUAL }, cut->tokens, width);
-  op->saved_bytes += cut->tokens * width * cut->elt;
+  op->kept.saved_bytes += cut->tokens * width * cut->elt;
 }
 
 /* Of rwkv7: decays, learning rates, gates and how values mix, all in one kernel of as many FLOPs each
@@ -105,11 +105,11 @@ append_low_rank_of_rwkv (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, down_names.fwd, LS_TP_NONE);
   ls_operator_linear (op, cut, &down_names, cut->shard->dtype, m->hidden, rank);
   ls_operator_weight (op, LS_TENSOR_WHOLE, rank, m->hidden, 1);
-  op->saved_bytes = op->input_bytes = 0;
+  op->kept.saved_bytes = op->kept.input_bytes = 0;
   op = ls_operator_append (operators, up_names.fwd, LS_TP_NONE);
   ls_operator_linear (op, cut, &up_names, cut->shard->dtype, rank, inner);
   ls_operator_weight (op, LS_TENSOR_WHOLE, inner, rank, 1);
-  op->saved_bytes += N_LOW_RANK * cut->tokens * inner * cut->elt;
+  op->kept.saved_bytes += N_LOW_RANK * cut->tokens * inner * cut->elt;
 }
 
 static void
@@ -121,7 +121,7 @@ append_passes (GArray *operators, const LsCut *cut, const char *name, const char
                    ls_cut_stream (cut, name, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n_fwd * cut->elt));
   ls_operator_igrad (op,
                      ls_cut_stream (cut, back, LS_KERNEL_ELEMENTWISE, cut->tokens, width, n_back * cut->elt));
-  op->saved_bytes = n_kept * cut->tokens * width * cut->elt;
+  op->kept.saved_bytes = n_kept * cut->tokens * width * cut->elt;
 }
 
 /* Of rwkv7: each token mixed with the one before, six times; one of what is made is the way in's to keep. */
@@ -162,14 +162,14 @@ append_low_rank (GArray *operators, const LsCut *cut)
                      ls_cut_stream (cut, "gates-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
                                     m->hidden, 3 * cut->elt));
   linear_weight (op, LS_TENSOR_WHOLE, rank, m->hidden, n);
-  op->param_replicated = true;
-  op->saved_bytes = op->input_bytes = 0; /* kept by the way in */
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = op->kept.input_bytes = 0; /* kept by the way in */
   op = ls_operator_append (operators, up_names.fwd, LS_TP_COLUMN);
   ls_operator_linear (op, cut, &up_names, cut->shard->dtype, rank, wide);
   linear_weight (op, LS_TENSOR_ROWS, wide / n, rank, n);
-  op->tp_bytes = cut->tokens * n * rank * cut->elt;
-  op->saved_bytes = op->input_bytes = n * op->input_bytes;
-  op->saved_bytes += cut->tokens * wide * cut->elt;
+  op->comm.tp_bytes = cut->tokens * n * rank * cut->elt;
+  op->kept.saved_bytes = op->kept.input_bytes = n * op->kept.input_bytes;
+  op->kept.saved_bytes += cut->tokens * wide * cut->elt;
   append_low_rank_adapters (operators, cut);
 }
 
@@ -223,7 +223,7 @@ append_conv (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, ls_cut_pass (cut, "mixer-conv", width, 2));
   ls_operator_igrad (op, ls_cut_pass (cut, "mixer-conv-bwd", width, 3));
   ls_operator_param (op, per_rank (cut, inner_params (cut->model)));
-  op->saved_bytes = is_mamba2 (cut) ? 0 : cut->tokens * width * cut->elt;
+  op->kept.saved_bytes = is_mamba2 (cut) ? 0 : cut->tokens * width * cut->elt;
   as_listed (op, cut, LS_RECIPE_MIXER_CONV);
 }
 
@@ -238,8 +238,8 @@ append_selection (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "mixer-select", LS_TP_REDUCE);
   ls_operator_linear (op, cut, &select_names, cut->shard->dtype, inner, width);
   linear_weight (op, LS_TENSOR_COLUMNS, width, inner, 1);
-  op->saved_bytes = op->input_bytes = 0; /* the convolution's output, kept already */
-  op->reduce_bytes = cut->tokens * width * cut->elt;
+  op->kept.saved_bytes = op->kept.input_bytes = 0; /* the convolution's output, kept already */
+  op->comm.reduce_bytes = cut->tokens * width * cut->elt;
   ls_operators_adapter_of (
       operators, cut, LS_LORA_SELECT,
       (LsAdapted) {
@@ -269,7 +269,7 @@ append_scan (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op,
                      ls_kernel_stream ("selective-scan-bwd", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens,
                                        inner, 2 * bytes, 2.5 * work));
-  op->saved_bytes = cut->tokens * inner * cut->elt;
+  op->kept.saved_bytes = cut->tokens * inner * cut->elt;
 }
 
 /* What it gives times an activation of the other columns. */
@@ -339,7 +339,7 @@ append_chunks (GArray *operators, const LsCut *cut)
   }
   ls_operator_fwd (op, state_pass (cut, "state-passing", chunks, own * m->mixer_state));
   ls_operator_igrad (op, state_pass (cut, "state-passing-bwd", chunks, own * m->mixer_state));
-  op->saved_bytes
+  op->kept.saved_bytes
       = (is_mamba2 (cut) ? 0 : chunks * own * m->mixer_state * FP32_BYTES) + cut->tokens * inner * cut->elt;
   as_listed (op, cut, LS_RECIPE_MIXER_CHUNKS);
 }
@@ -373,7 +373,7 @@ static void
 append_copies (LsOperator *op, const LsCut *cut, bool is_to_heads, uint64_t bytes)
 {
   const LsShard *s = cut->shard;
-  bool is_apart = op->exchange.n > 1, has_order = s->cp_kind != LS_CP_ULYSSES && s->cp_balance;
+  bool is_apart = op->comm.cp.n > 1, has_order = s->cp_kind != LS_CP_ULYSSES && s->cp_balance;
   const char *const names[]
       = { "mixer-pack", is_apart ? "mixer-join" : NULL, has_order ? "mixer-order" : NULL };
   for (guint i = 0, last = G_N_ELEMENTS (names) - 1; i <= last; i++) {
@@ -395,12 +395,12 @@ append_exchange (GArray *operators, const LsCut *cut, bool is_to_heads)
   LsOperator *op
       = ls_operator_append (operators, is_to_heads ? "mixer-to-heads" : "mixer-to-tokens", LS_TP_NONE);
   uint32_t n = is_to_heads ? ls_mixer_exchanges (cut->model, cut->shard->tp, cp_of (cut), columns) : 1;
-  op->exchange.n = (uint8_t) n;
-  op->exchange.is_behind_first = is_to_heads;
+  op->comm.cp.n = (uint8_t) n;
+  op->comm.cp.is_behind_first = is_to_heads;
   for (uint32_t i = 0; i < n; i++)
-    bytes += op->exchange.bytes[i] = cut->tokens * columns[i] * cut->elt;
+    bytes += op->comm.cp.bytes[i] = cut->tokens * columns[i] * cut->elt;
   append_copies (op, cut, is_to_heads, bytes);
-  op->saved_bytes = is_to_heads ? cut->tokens * repeated (cut) * cut->elt : 0;
+  op->kept.saved_bytes = is_to_heads ? cut->tokens * repeated (cut) * cut->elt : 0;
 }
 
 /* All of it but the way out. */
@@ -447,7 +447,7 @@ append_out_bias (GArray *operators, const LsCut *cut)
   LsOperator *op = ls_operator_append (operators, "mixer-out-bias", LS_TP_NONE);
   ls_operator_bias (op, cut, (LsBias) { "mixer-out-bias-grad", LS_RECIPE_RESIDUAL }, cut->local_tokens,
                     cut->model->hidden);
-  op->param_replicated = true;
+  op->params.is_replicated = true;
 }
 
 void

@@ -68,7 +68,7 @@ ls_operators_down_beside (GArray *operators, const LsCut *cut, const LsLinearNam
   ls_operator_igrad (op,
                      ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens,
                                     cut->model->hidden, 3 * cut->elt));
-  op->saved_bytes = op->input_bytes = 0;
+  op->kept.saved_bytes = op->kept.input_bytes = 0;
   return op;
 }
 
@@ -80,8 +80,8 @@ ls_operators_up (GArray *operators, const LsCut *cut, const LsLinearNames *names
   ls_operator_linear (op, cut, names, cut->shard->dtype, in, out);
   ls_operator_weight (op, LS_TENSOR_ROWS, out, in, 1);
   ls_operator_product (op, out);
-  op->tp_bytes = cut->tokens * gathered * cut->elt;
-  op->is_latent_up = true;
+  op->comm.tp_bytes = cut->tokens * gathered * cut->elt;
+  op->kept.is_latent_up = true;
 }
 
 /* The latent of queries before its norm and behind it, side by side, makes them and a gate; backward the
@@ -145,7 +145,7 @@ ls_operators_latent_qkv (GArray *operators, const LsCut *cut)
   ls_operators_latent_norm (operators, cut, "q-norm", cut->local_tokens, m->q_lora);
   ls_operators_up (operators, cut, &q_up_names, m->q_lora, width, cut->q_width);
   op = &g_array_index (operators, LsOperator, operators->len - 1);
-  op->saved_bytes += cut->tokens * (cut->q_width + cut->k_width + cut->v_width) * cut->elt; /* Q, K, V */
+  op->kept.saved_bytes += cut->tokens * (cut->q_width + cut->k_width + cut->v_width) * cut->elt; /* Q, K, V */
 }
 
 /* The layer norm's output is kept by what computes the queries. */
@@ -181,9 +181,9 @@ append_rope (GArray *operators, const LsCut *cut)
   bwd.name = "mla-rope-bwd";
   ls_operator_fwd (op, fwd);
   ls_operator_igrad (op, bwd);
-  op->saved_bytes = cut->tokens * cut->heads * (2 * m->head_dim + m->v_dim) * cut->elt; /* q, k, v */
+  op->kept.saved_bytes = cut->tokens * cut->heads * (2 * m->head_dim + m->v_dim) * cut->elt; /* q, k, v */
   ls_operator_as_launched (op, cut, LS_RECIPE_LATENT_ROPE, cut->tokens, cut->ffn);
-  op->is_latent_up = true;
+  op->kept.is_latent_up = true;
 }
 
 /* From the latent of queries; of plain attention from the layer norm's output, which is kept already, each
@@ -198,7 +198,7 @@ append_index_query (GArray *operators, const LsCut *cut, uint64_t width)
                             width);
   if (!is_plain)
     return;
-  op->saved_bytes = op->input_bytes = 0;
+  op->kept.saved_bytes = op->kept.input_bytes = 0;
   ls_operators_latent_norm (operators, cut, "index-query-norm", cut->local_tokens * m->index_heads,
                             m->index_dim);
 }
@@ -214,7 +214,7 @@ ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what
            keys = cut->shard->seq / what->ratio;
   uint64_t width = (uint64_t) m->index_heads * m->index_dim, scores = cut->local_tokens * keys / 2;
   LsOperator *op = ls_operators_down (operators, cut, &index_key_names, what->columns);
-  op->saved_bytes = op->input_bytes = 0;
+  op->kept.saved_bytes = op->kept.input_bytes = 0;
   if (what->n_others > 0)
     ls_operator_param (op, what->n_others);
   ls_operators_latent_norm (operators, cut, "index-norm", cut->local_tokens / what->ratio, what->norm);
@@ -235,7 +235,7 @@ ls_operators_indexer (GArray *operators, const LsCut *cut, const LsIndexer *what
   kernel.flops *= 2;
   kernel.bytes *= 2;
   ls_operator_igrad (op, kernel);
-  op->saved_bytes = cut->local_tokens * what->chosen * INDEX_BYTES;
+  op->kept.saved_bytes = cut->local_tokens * what->chosen * INDEX_BYTES;
 }
 
 static void
@@ -246,16 +246,16 @@ append_attention (GArray *operators, const LsCut *cut)
       = { .queries = s, .keys = s, .heads = cut->heads, .kv_heads = cut->heads, .pairs = 0.5 };
   LsOperator *op = ls_operator_append (operators, "attention", LS_TP_NONE);
   op->role = LS_OPERATOR_ATTENTION;
-  op->is_latent_attention = true;
+  op->kept.is_latent_attention = true;
   op->layer_kind = cut->kind;
-  op->attention_core = cut->shard->flash_is_core;
+  op->kept.is_core = cut->shard->flash_is_core;
   if (cut->shard->cp > 1) {
     ls_operator_context_parallel (op, cut);
     return;
   }
   ls_operator_fwd (op, ls_attention_kernel (cut, &whole, false));
   ls_operator_igrad (op, ls_attention_kernel (cut, &whole, true));
-  op->saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
+  op->kept.saved_bytes = 4 * cut->tokens * cut->heads; /* log-sum-exp, fp32 */
 }
 
 /* The norm's output is kept already, and the gradients of it meet. */
@@ -269,7 +269,7 @@ append_gate (GArray *operators, const LsCut *cut, uint64_t values)
       op, ls_cut_stream (cut, "latent-grad-add", LS_KERNEL_ELEMENTWISE, cut->local_tokens, h, 3 * cut->elt));
   ls_operator_weight (op, LS_TENSOR_ROWS, values, h, 1);
   ls_operator_product (op, values);
-  op->input_bytes = op->saved_bytes = 0;
+  op->kept.input_bytes = op->kept.saved_bytes = 0;
   ls_operator_gate (operators, cut, values);
 }
 

@@ -181,8 +181,8 @@ append_router (GArray *operators, const Experts *x)
   ls_operator_experts_as_launched (op, &x->cut, LS_RECIPE_ROUTER, x->cut.tokens);
   ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
   if (m->shared_ffn > 0 && !keeps_gathered (s))
-    op->saved_bytes = op->input_bytes = 0; /* the shared experts keep it */
-  op->saved_bytes += scores * (FP32_BYTES + 1);
+    op->kept.saved_bytes = op->kept.input_bytes = 0; /* the shared experts keep it */
+  op->kept.saved_bytes += scores * (FP32_BYTES + 1);
   if (m->shared_ffn > 0 && s->shared_is_beside) {
     ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
     op->beside = LS_BESIDE_GRAD_SUM;
@@ -196,7 +196,7 @@ append_latent (GArray *operators, const Experts *x, const LsLinearNames *names, 
   LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
   ls_operator_local_linear (op, &x->cut, names, x->cut.shard->dtype, in, out);
   if (in == x->cut.model->hidden) { /* what the router sees, and keeps */
-    op->saved_bytes = op->input_bytes = 0;
+    op->kept.saved_bytes = op->kept.input_bytes = 0;
     ls_operator_igrad (op, token_sum (x, "moe-grad-add"));
   }
 }
@@ -227,12 +227,12 @@ append_exchange (GArray *operators, const Experts *x, const char *name, LsEpMode
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   op->ep = mode;
   uint64_t sent = x->sent * x->width;
-  op->ep_bytes = sent * x->cut.elt;
-  op->to_ep_bytes
-      = x->cut.shard->dispatch_fp8 ? ls_dtype_cast_bytes (LS_DTYPE_FP8, op->ep_bytes) : op->ep_bytes;
-  op->etp_bytes = x->cut.tokens * x->width * x->cut.elt;
+  op->comm.ep_bytes = sent * x->cut.elt;
+  op->comm.to_ep_bytes = x->cut.shard->dispatch_fp8 ? ls_dtype_cast_bytes (LS_DTYPE_FP8, op->comm.ep_bytes)
+                                                    : op->comm.ep_bytes;
+  op->comm.etp_bytes = x->cut.tokens * x->width * x->cut.elt;
   uint64_t back = x->cut.shard->sends_tokens_once ? x->local : x->sent;
-  op->brought_bytes = (mode == LS_EP_DISPATCH ? x->arrived : back) * x->width * x->cut.elt;
+  op->comm.brought_bytes = (mode == LS_EP_DISPATCH ? x->arrived : back) * x->width * x->cut.elt;
   if (x->n_experts > 1 && !ls_cut_lists_order (&x->cut)) {
     ls_operator_fwd (op, row_copy (x, "expert-sort", x->cut.tokens + x->arrived));
     ls_operator_igrad (op, row_copy (x, "expert-sort-bwd", x->cut.tokens + x->arrived));
@@ -294,8 +294,9 @@ append_linear (GArray *operators, const Experts *x, const LsLinearNames *names, 
   ls_operator_launch_each (op, &x->cut, x->n_experts, names == &fc1_names);
   ls_operator_accumulate (op, &x->cut, in, x->n_experts * out);
   append_weights (op, x, cut, in, out);
-  op->is_expert = true;
-  op->saved_bytes = op->input_bytes = ls_dtype_array_bytes (ls_scaled_kept (&own, dtype), x->cut.tokens * in);
+  op->params.is_expert = true;
+  op->kept.saved_bytes = op->kept.input_bytes
+      = ls_dtype_array_bytes (ls_scaled_kept (&own, dtype), x->cut.tokens * in);
 }
 
 /* A product of all experts here, with their biases, as the job's software launches it. */
@@ -322,7 +323,7 @@ append_activation (GArray *operators, const Experts *x)
     op->fwd[0].bytes += FP32_BYTES * (double) rows;
     op->igrad[0].bytes += 2 * FP32_BYTES * (double) rows;
   }
-  op->saved_bytes += FP32_BYTES * rows;
+  op->kept.saved_bytes += FP32_BYTES * rows;
   ls_operator_launch_each (op, &x->cut, x->n_experts, false);
 }
 
@@ -434,7 +435,7 @@ append_attention_kv (GArray *operators, const LsCut *cut, const Experts *x)
   ls_operator_weight (op, LS_TENSOR_ROWS, width, h, 1);
   ls_operator_product (op, cut->k_width);
   ls_operator_product (op, cut->v_width);
-  op->saved_bytes += cut->tokens * width * cut->elt;
+  op->kept.saved_bytes += cut->tokens * width * cut->elt;
 }
 
 static void
@@ -450,8 +451,8 @@ append_attention_router (GArray *operators, const LsCut *cut)
   ls_operator_fwd (
       op, ls_cut_stream (cut, "router-softmax-topk", LS_KERNEL_SOFTMAX, rows, n, cut->elt + FP32_BYTES + 1));
   ls_operator_igrad (op, ls_cut_stream (cut, "moe-grad-add", LS_KERNEL_ELEMENTWISE, rows, h, 3 * cut->elt));
-  op->input_bytes = 0; /* keys and values keep it */
-  op->saved_bytes = rows * n * (FP32_BYTES + 1);
+  op->kept.input_bytes = 0; /* keys and values keep it */
+  op->kept.saved_bytes = rows * n * (FP32_BYTES + 1);
 }
 
 /* Rows so wide, in another order: so many are moved each way. */
@@ -462,7 +463,7 @@ append_order (GArray *operators, const Experts *x, const char *name, const char 
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   ls_operator_fwd (op, ls_cut_stream (&x->cut, name, LS_KERNEL_ELEMENTWISE, rows, width, x->cut.elt));
   ls_operator_igrad (op, ls_cut_stream (&x->cut, grad_name, LS_KERNEL_ELEMENTWISE, rows, width, x->cut.elt));
-  op->saved_bytes = kept * width * x->cut.elt;
+  op->kept.saved_bytes = kept * width * x->cut.elt;
   return op;
 }
 
@@ -471,7 +472,8 @@ append_attention_linear (GArray *operators, const Experts *x, const LsLinearName
                          uint64_t in, uint64_t out)
 {
   append_linear (operators, x, names, cut, in, out);
-  g_array_index (operators, LsOperator, operators->len - 1).is_expert = false; /* on each copy of the model */
+  g_array_index (operators, LsOperator, operators->len - 1).params.is_expert
+      = false; /* on each copy of the model */
 }
 
 static void
@@ -481,8 +483,8 @@ append_attention_sum (GArray *operators, const Experts *x)
   op->role = LS_OPERATOR_ATTENTION;
   ls_operator_fwd (op, row_copy (x, "attention-sum", x->local + x->sent));
   ls_operator_igrad (op, row_copy (x, "attention-sum-bwd", x->local + 2 * x->sent));
-  op->saved_bytes = x->sent * x->width * x->cut.elt;
-  op->tp_bytes = x->local * x->width * x->cut.elt;
+  op->kept.saved_bytes = x->sent * x->width * x->cut.elt;
+  op->comm.tp_bytes = x->local * x->width * x->cut.elt;
 }
 
 void

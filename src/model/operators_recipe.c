@@ -16,7 +16,7 @@ ls_operator_is_flash (const LsOperator *op)
   for (uint32_t k = 0; k < op->n_igrad; k++)
     if (op->igrad[k].kind == LS_KERNEL_ATTENTION_BWD)
       return true;
-  return op->context_parallel;
+  return op->comm.is_context_parallel;
 }
 
 static LsSizes
@@ -135,11 +135,11 @@ static void
 gather_and_reduce_each (LsOperator *op, const LsCut *cut, const LsRecipe *r)
 {
   const LsShard *s = cut->shard;
-  op->n_gathers = r->gathers_each ? op->n_products : 1;
+  op->comm.n_gathers = r->gathers_each ? op->n_products : 1;
   bool is_joint = !r->reduces_each || (r->reduces_gathered && s->sp);
-  op->n_reduces = is_joint ? 1 : op->n_products;
-  if (op->n_gathers > 1 && s->tp > 1 && s->sp && s->sp_save_gathered)
-    op->saved_bytes += (op->n_gathers - 1u) * op->input_bytes;
+  op->comm.n_reduces = is_joint ? 1 : op->n_products;
+  if (op->comm.n_gathers > 1 && s->tp > 1 && s->sp && s->sp_save_gathered)
+    op->kept.saved_bytes += (op->comm.n_gathers - 1u) * op->kept.input_bytes;
 }
 
 /* --- what operators call --------------------------------------------------------------- */
@@ -175,7 +175,7 @@ as_launched (LsOperator *op, const LsCut *cut, LsRecipeOperator which, LsSizes s
   replace (&launch, r->backward, is_lookup ? op->wgrad : op->igrad, is_lookup ? &op->n_wgrad : &op->n_igrad);
   op->n_host_reads = (uint8_t) (op->n_host_reads + r->host_reads);
   if (r->saved)
-    op->saved_bytes = op->input_bytes + (uint64_t) ls_expression_value (r->saved, &launch.sizes);
+    op->kept.saved_bytes = op->kept.input_bytes + (uint64_t) ls_expression_value (r->saved, &launch.sizes);
   if (op->tp == LS_TP_COLUMN && !cut->shard->gathers_in_pieces)
     gather_and_reduce_each (op, cut, r);
 }
@@ -458,5 +458,5 @@ ls_operator_mask_out (LsOperator *op, const LsCut *cut, uint64_t sent, uint64_t 
   ls_operator_fwd (op, product (cut, &x, "unpermute", x.tokens, x.width, x.rows));
   ls_operator_igrad (op, product (cut, &x, "unpermute-bwd", x.rows, x.width, x.tokens));
   ls_operator_igrad (op, product (cut, &x, "unpermute-mask-grad", x.rows, x.tokens, x.width));
-  op->saved_bytes += sent * width * cut->elt;
+  op->kept.saved_bytes += sent * width * cut->elt;
 }

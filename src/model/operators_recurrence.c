@@ -20,7 +20,7 @@ append_head_gates (GArray *operators, const LsCut *cut)
       ls_kernel_gemm ("head-gates-wgrad", cut->act, 2 * width, width, tokens, heads, grad_bytes, is_fused));
   ls_operator_accumulate (op, cut, width, 2 * width * heads);
   ls_operator_weight (op, LS_TENSOR_WHOLE, width, width, 2 * heads);
-  op->saved_bytes = tokens * 2 * width * heads * cut->elt;
+  op->kept.saved_bytes = tokens * 2 * width * heads * cut->elt;
 }
 
 /* Reads x and both gates, writes h, which is kept; backwards h and its gradient too, and three gradients. */
@@ -36,7 +36,7 @@ append_recurrence (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op,
                      ls_kernel_stream ("recurrence-bwd", LS_KERNEL_ELEMENTWISE, cut->act, cut->tokens, inner,
                                        2 * bytes, 25 * elements));
-  op->saved_bytes = cut->tokens * inner * cut->elt;
+  op->kept.saved_bytes = cut->tokens * inner * cut->elt;
 }
 
 void

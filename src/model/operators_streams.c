@@ -45,7 +45,7 @@ ls_operators_streams_out (GArray *operators, const LsCut *cut, const char *name)
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   ls_operator_fwd (op, pass (cut, "streams-add", LS_KERNEL_ELEMENTWISE, 2 * n + 1));
   ls_operator_igrad (op, pass (cut, "streams-add-bwd", LS_KERNEL_ELEMENTWISE, 3 * n + 2));
-  op->saved_bytes = cut->local_tokens * cut->model->hidden * cut->elt;
+  op->kept.saved_bytes = cut->local_tokens * cut->model->hidden * cut->elt;
 }
 
 /* --- alternating -------------------------------------------------------------------------- */
@@ -76,8 +76,8 @@ ls_operators_streams_predict (GArray *operators, const LsCut *cut)
   ls_operator_fwd (op, pass (cut, "streams-predict", LS_KERNEL_ELEMENTWISE, 2 * n));
   ls_operator_igrad (op, pass (cut, "streams-predict-bwd", LS_KERNEL_ELEMENTWISE, 3 * n));
   ls_operator_param (op, (uint64_t) n * n * n);
-  op->param_replicated = true;
-  op->saved_bytes = (n - 1) * cut->local_tokens * m->hidden * cut->elt;
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = (n - 1) * cut->local_tokens * m->hidden * cut->elt;
 }
 
 /* With the norm and the product of the prediction. What is predicted of the computed stream is kept by the
@@ -88,8 +88,8 @@ ls_operators_streams_correct (GArray *operators, const LsCut *cut)
   static const LsNormPlace place = { "streams-out-norm", LS_RECIPE_MLP_NORM, LS_RECIPE_MLP_ADD, false };
   const LsModel *m = cut->model;
   uint32_t n = ls_model_n_streams (m);
-  append_router (operators, cut, &place)->n_params = 0;
-  g_array_index (operators, LsOperator, operators->len - 2).n_params = 0;
+  append_router (operators, cut, &place)->params.n = 0;
+  g_array_index (operators, LsOperator, operators->len - 2).params.n = 0;
   LsOperator *op = ls_operator_append (operators, "streams-correct", LS_TP_NONE);
   ls_operator_fwd (op, pass (cut, "streams-correct", LS_KERNEL_ELEMENTWISE, 2 * n + 1));
   ls_operator_igrad (op, pass (cut, "streams-correct-bwd", LS_KERNEL_ELEMENTWISE, 2 * n + 3));
@@ -97,8 +97,8 @@ ls_operators_streams_correct (GArray *operators, const LsCut *cut)
   ls_operator_igrad (op, pass (cut, "streams-scale-bwd", LS_KERNEL_ELEMENTWISE, 3));
   ls_operator_param (op, (uint64_t) n * n);
   ls_operator_param (op, m->hidden);
-  op->param_replicated = true;
-  op->saved_bytes = cut->local_tokens * m->hidden * cut->elt;
+  op->params.is_replicated = true;
+  op->kept.saved_bytes = cut->local_tokens * m->hidden * cut->elt;
 }
 
 /* n - 1 products of a stream; with `is_of_one` they all read the same one, which is kept once. */
@@ -110,7 +110,7 @@ append_projections (GArray *operators, const LsCut *cut, const LsLinearNames *na
     LsOperator *op = ls_operator_append (operators, names->fwd, LS_TP_NONE);
     ls_operator_local_linear (op, cut, names, cut->act, h, h);
     if (is_of_one && i > 1)
-      op->saved_bytes = op->input_bytes = 0;
+      op->kept.saved_bytes = op->kept.input_bytes = 0;
   }
 }
 
@@ -122,7 +122,8 @@ append_behind_projections (GArray *operators, const LsCut *cut, const char *name
   LsOperator *op = ls_operator_append (operators, name, LS_TP_NONE);
   ls_operator_fwd (op, fwd);
   ls_operator_igrad (op, igrad);
-  op->saved_bytes = (ls_model_n_streams (cut->model) - 1) * cut->local_tokens * cut->model->hidden * cut->elt;
+  op->kept.saved_bytes
+      = (ls_model_n_streams (cut->model) - 1) * cut->local_tokens * cut->model->hidden * cut->elt;
 }
 
 /* The others are products of the first, which are then made as long. */

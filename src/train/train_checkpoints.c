@@ -77,8 +77,8 @@ state_of_model (const LsModel *m, const LsStrategy *s)
   double bytes = 0;
   for (guint o = 0; o < operators->len; o++) {
     const LsOperator *op = &g_array_index (operators, LsOperator, o);
-    double n_parts = op->is_expert ? s->ep * s->etp : op->param_replicated ? 1 : s->tp;
-    bytes += op->is_frozen ? 0 : n_parts * state_of_operator (s, op);
+    double n_parts = op->params.is_expert ? s->ep * s->etp : op->params.is_replicated ? 1 : s->tp;
+    bytes += op->params.is_frozen ? 0 : n_parts * state_of_operator (s, op);
   }
   return bytes;
 }

@@ -76,8 +76,8 @@ weights_of (const GArray *operators)
   uint64_t n = 0;
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *op = &g_array_index (operators, LsOperator, i);
-    for (guint p = 0; p < op->n_params; p++)
-      n += op->param_numel[p];
+    for (guint p = 0; p < op->params.n; p++)
+      n += op->params.numel[p];
   }
   return n;
 }

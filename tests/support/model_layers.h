@@ -40,14 +40,14 @@ check_weights (const GArray *operators)
 {
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *op = &g_array_index (operators, LsOperator, i);
-    const LsTensor *t = &op->param_shape[0];
+    const LsTensor *t = &op->params.shape[0];
     const LsKernel *k = product_of (op->wgrad, op->n_wgrad);
-    if (!k || op->n_params == 0)
+    if (!k || op->params.n == 0)
       continue;
-    if (op->n_products > 0 && op->param_alike[0] <= 1)
+    if (op->n_products > 0 && op->params.alike[0] <= 1)
       ls_check_impl (columns_of_products (op) == t->rows, __FILE__, __LINE__, "%s", op->name);
     ls_check_impl (t->kind == LS_TENSOR_MATRIX
-                       && (op->param_alike[0] > 1 || (t->rows == k->m && t->columns == k->n)),
+                       && (op->params.alike[0] > 1 || (t->rows == k->m && t->columns == k->n)),
                    __FILE__, __LINE__, "%s: %" G_GUINT64_FORMAT " x %" G_GUINT64_FORMAT, op->name,
                    (guint64) t->rows, (guint64) t->columns);
   }
@@ -68,8 +68,8 @@ n_layer_params (const GArray *operators)
 {
   uint64_t sum = 0;
   for (guint i = 0; i < operators->len; i++)
-    for (uint32_t p = 0; p < g_array_index (operators, LsOperator, i).n_params; p++)
-      sum += g_array_index (operators, LsOperator, i).param_numel[p];
+    for (uint32_t p = 0; p < g_array_index (operators, LsOperator, i).params.n; p++)
+      sum += g_array_index (operators, LsOperator, i).params.numel[p];
   return sum;
 }
 

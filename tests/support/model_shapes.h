@@ -96,8 +96,8 @@ saved_bytes (const GArray *ops, bool with_attention_core)
   uint64_t bytes = 0;
   for (guint i = 0; i < ops->len; i++) {
     const LsOperator *op = &g_array_index (ops, LsOperator, i);
-    if (with_attention_core || !op->attention_core)
-      bytes += op->saved_bytes;
+    if (with_attention_core || !op->kept.is_core)
+      bytes += op->kept.saved_bytes;
   }
   return bytes;
 }

@@ -14,9 +14,9 @@ buckets_new (const Lower *l, const Chunk *c, uint32_t pp_rank, BucketLimit limit
   Bucket open[2] = { { .is_expert = false }, { .is_expert = true } };
   for (guint i = c->operators->len; i-- > 0;) {
     const LsOperator *o = operator_at (c, i);
-    Bucket *to = &open[o->is_expert];
-    for (uint32_t p = o->is_frozen ? 0 : o->n_params; p-- > 0;) {
-      to->numel += o->param_numel[p];
+    Bucket *to = &open[o->params.is_expert];
+    for (uint32_t p = o->params.is_frozen ? 0 : o->params.n; p-- > 0;) {
+      to->numel += o->params.numel[p];
       to->last_operator = i;
       if (to->numel >= limit (l, pp_rank, buckets->len))
         close_bucket (buckets, to);

@@ -113,8 +113,8 @@ take (Build *b, Ipg *ipg, uint64_t numel, bool is_expert, const DpPass *p)
 static void
 take_operator (Build *b, Ipg *ipg, const LsOperator *o, const DpPass *p)
 {
-  for (uint32_t i = o->is_frozen ? 0 : o->n_params; i-- > 0;)
-    take (b, ipg, o->param_numel[i], o->is_expert, p);
+  for (uint32_t i = o->params.is_frozen ? 0 : o->params.n; i-- > 0;)
+    take (b, ipg, o->params.numel[i], o->params.is_expert, p);
 }
 
 static uint64_t
@@ -180,8 +180,8 @@ all_reduce (Build *b, const Chunk *c, bool is_expert)
     return;
   for (guint i = c->operators->len; i-- > 0;) {
     const LsOperator *o = operator_at (c, i);
-    for (uint32_t k = 0; k < o->n_params && o->is_expert == is_expert && !o->is_frozen; k++) {
-      numel += o->param_numel[k];
+    for (uint32_t k = 0; k < o->params.n && o->params.is_expert == is_expert && !o->params.is_frozen; k++) {
+      numel += o->params.numel[k];
       if (numel <= l->s->reduce_bucket)
         continue;
       deepspeed_copy_gradients (b, "grad-flatten", numel);

@@ -130,14 +130,14 @@ static bool
 is_tied_logits (const Lower *l, const Chunk *c, guint o)
 {
   return l->model->tied_embeddings && c->has_embedding && c->has_head && operator_at (c, o)->is_logits
-      && operator_at (c, o)->n_params == 0;
+      && operator_at (c, o)->params.n == 0;
 }
 
 static guint
 uses_of (const Lower *l, const Chunk *c, guint o, guint ret_params[LS_OPERATOR_MAX_PARAMS])
 {
   guint n = 0;
-  for (uint32_t i = 0; i < operator_at (c, o)->n_params; i++)
+  for (uint32_t i = 0; i < operator_at (c, o)->params.n; i++)
     ret_params[n++] = ZERO3_PARAM (o, i);
   if (is_tied_logits (l, c, o))
     ret_params[n++] = ZERO3_PARAM (0, 0);
@@ -202,7 +202,7 @@ typedef struct {
 static uint64_t
 zero3_numel (const Chunk *c, guint param)
 {
-  return operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->param_numel[param % LS_OPERATOR_MAX_PARAMS];
+  return operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->params.numel[param % LS_OPERATOR_MAX_PARAMS];
 }
 
 static bool
@@ -385,9 +385,10 @@ zero3_n_persistent (const Lower *l, uint32_t pp_rank, bool is_expert)
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     for (guint o = 0; o < chunk->operators->len; o++)
-      for (uint32_t i = 0; i < operator_at (chunk, o)->n_params; i++) {
-        uint64_t numel = operator_at (chunk, o)->param_numel[i];
-        n += operator_at (chunk, o)->is_expert == is_expert && zero3_is_persistent (l, numel) ? numel : 0;
+      for (uint32_t i = 0; i < operator_at (chunk, o)->params.n; i++) {
+        uint64_t numel = operator_at (chunk, o)->params.numel[i];
+        n += operator_at (chunk, o)->params.is_expert == is_expert && zero3_is_persistent (l, numel) ? numel
+                                                                                                     : 0;
       }
   }
   return n;
@@ -440,14 +441,14 @@ param_at (const Stage3 *s, Zero3List list, guint i)
 static uint64_t
 gathered_bytes (const Lower *l, const Chunk *c, guint param)
 {
-  uint32_t n = dp_shard (l, operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->is_expert).n;
+  uint32_t n = dp_shard (l, operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->params.is_expert).n;
   return dp_param_bytes (l, dp_part (zero3_numel (c, param), n) * n);
 }
 
 static bool
 is_expert_param (const Chunk *c, guint param)
 {
-  return operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->is_expert;
+  return operator_at (c, param / LS_OPERATOR_MAX_PARAMS)->params.is_expert;
 }
 
 /* One gather of the parameters of a list that have the same group. */
@@ -661,20 +662,21 @@ take (Build *b, DpPass *p, guint o, guint i)
   Stage3 *s = p->state;
   const Lower *l = b->l;
   const LsOperator *op = operator_at (p->c, o);
-  uint64_t numel = op->param_numel[i];
-  if (s->elements[op->is_expert] > 0 && s->elements[op->is_expert] + numel > l->s->reduce_bucket)
-    flush (b, p, op->is_expert);
+  uint64_t numel = op->params.numel[i];
+  if (s->elements[op->params.is_expert] > 0
+      && s->elements[op->params.is_expert] + numel > l->s->reduce_bucket)
+    flush (b, p, op->params.is_expert);
   guint id = (p->c->operators->len + o) * LS_OPERATOR_MAX_PARAMS + i;
   uint64_t bytes = dp_grad_bytes (l, numel);
   build_buffer (b, dp_last_compute (b), dp_buffer (b, p->c, id), LS_MEM_UNSHARDED, bytes, false);
   bool is_alone = numel > l->s->reduce_bucket;
   if (!is_alone && ls_dtype_bytes (l->shard.grad_dtype) == 4)
     deepspeed_copy_gradients (b, "grad-to-bucket", numel);
-  s->elements[op->is_expert] += numel;
-  s->n_params[op->is_expert]++;
-  g_array_append_val (s->sizes[op->is_expert], numel);
+  s->elements[op->params.is_expert] += numel;
+  s->n_params[op->params.is_expert]++;
+  g_array_append_val (s->sizes[op->params.is_expert], numel);
   if (is_alone)
-    flush (b, p, op->is_expert);
+    flush (b, p, op->params.is_expert);
   uint16_t last = is_alone && s->reductions->len > 0
       ? g_array_index (s->reductions, uint16_t, s->reductions->len - 1)
       : dp_last_compute (b);
@@ -725,7 +727,7 @@ after (Build *b, DpPass *p, guint o)
   const Stage3 *s = p->state;
   release_operator (b, p, o, false);
   const LsOperator *op = operator_at (p->c, o);
-  for (guint i = op->is_frozen ? 0 : op->n_params; s->reduces && i-- > 0;)
+  for (guint i = op->params.is_frozen ? 0 : op->params.n; s->reduces && i-- > 0;)
     take (b, p, o, i);
 }
 
@@ -761,9 +763,9 @@ copy_persistent (Build *b, uint32_t pp_rank, bool is_expert, uint64_t numel)
   for (uint32_t c = 0; c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     for (guint o = 0; o < chunk->operators->len; o++)
-      for (uint32_t i = 0; i < operator_at (chunk, o)->n_params; i++) {
-        uint64_t size = operator_at (chunk, o)->param_numel[i], part = dp_part (size, n);
-        if (operator_at (chunk, o)->is_expert == is_expert && zero3_is_persistent (l, size))
+      for (uint32_t i = 0; i < operator_at (chunk, o)->params.n; i++) {
+        uint64_t size = operator_at (chunk, o)->params.numel[i], part = dp_part (size, n);
+        if (operator_at (chunk, o)->params.is_expert == is_expert && zero3_is_persistent (l, size))
           n_copies += (size + part - 1) / part;
       }
   }

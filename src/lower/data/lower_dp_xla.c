@@ -111,8 +111,8 @@ static uint64_t
 xla_cut_numel (const LsOperator *o)
 {
   uint64_t n = 0;
-  for (uint32_t p = 0; p < o->n_params && !o->param_replicated; p++)
-    n += o->param_numel[p];
+  for (uint32_t p = 0; p < o->params.n && !o->params.is_replicated; p++)
+    n += o->params.numel[p];
   return n;
 }
 
@@ -157,7 +157,7 @@ static bool
 xla_is_gathered (const Build *b, const Chunk *c, guint o)
 {
   const LsOperator *at = operator_at (c, o);
-  return xla_cut_numel (at) > 0 && dp_shard (b->l, at->is_expert).n > 1;
+  return xla_cut_numel (at) > 0 && dp_shard (b->l, at->params.is_expert).n > 1;
 }
 
 static void
@@ -166,9 +166,9 @@ gather (Build *b, XlaPass *x, const Chunk *c, guint o)
   const LsOperator *at = operator_at (c, o);
   if (!xla_is_gathered (b, c, o))
     return;
-  x->gathered[o] = build_coll (b, LS_STREAM_GATHER, dp_shard (b->l, at->is_expert).slot, LS_COLL_ALL_GATHER,
-                               dp_param_bytes (b->l, xla_cut_numel (at)), b->l->shard.dtype, LS_TAG_SYNC,
-                               "weight all-gather");
+  x->gathered[o] = build_coll (b, LS_STREAM_GATHER, dp_shard (b->l, at->params.is_expert).slot,
+                               LS_COLL_ALL_GATHER, dp_param_bytes (b->l, xla_cut_numel (at)),
+                               b->l->shard.dtype, LS_TAG_SYNC, "weight all-gather");
   g_array_index (b->ops, LsOp, x->gathered[o]).layer = layer_of (c, o);
   if (!b->l->s->dp_overlap)
     build_join (b, x->gathered[o]);
@@ -286,8 +286,8 @@ static uint64_t
 whole_numel (const LsOperator *o)
 {
   uint64_t n = 0;
-  for (uint32_t p = 0; p < o->n_params && o->param_replicated; p++)
-    n += o->param_numel[p];
+  for (uint32_t p = 0; p < o->params.n && o->params.is_replicated; p++)
+    n += o->params.numel[p];
   return n;
 }
 
@@ -340,7 +340,7 @@ reduce_weight (Build *b, XlaPass *x, const Chunk *c, guint o)
   const Lower *l = b->l;
   const LsOperator *at = operator_at (c, o);
   uint64_t numel = xla_cut_numel (at);
-  DpGroup shard = dp_shard (l, at->is_expert);
+  DpGroup shard = dp_shard (l, at->params.is_expert);
   if (numel == 0)
     return;
   uint16_t id = xla_buffer_id (b, c, o, true);
@@ -353,7 +353,7 @@ reduce_weight (Build *b, XlaPass *x, const Chunk *c, guint o)
   g_array_append_val (x->reducing, r);
   if (blocks)
     finish_reductions (b, x, 1);
-  reduce_over_slices (b, dp_part (numel, shard.n), at->is_expert, "shard all-reduce");
+  reduce_over_slices (b, dp_part (numel, shard.n), at->params.is_expert, "shard all-reduce");
 }
 
 static void
@@ -461,7 +461,7 @@ after (Build *b, DpPass *p, guint o)
   if (!reduces (b->l, p))
     return;
   reduce_weight (b, x, p->c, o);
-  *(at->is_expert ? &x->replicated_expert : &x->replicated) += whole_numel (at);
+  *(at->params.is_expert ? &x->replicated_expert : &x->replicated) += whole_numel (at);
   if (!leaves (b, p, o))
     return;
   reduce_replicated (b, x->replicated, false);

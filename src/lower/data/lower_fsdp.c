@@ -17,12 +17,12 @@ unit_of (const Fsdp *f, const Lower *l, const Chunk *c, guint o)
 static void
 add_params (const Lower *l, FsdpUnit *u, const LsOperator *o)
 {
-  for (uint32_t p = 0; p < o->n_params; p++)
-    if (o->is_frozen)
-      u->frozen[o->is_expert]
-          += dp_frozen_bytes (l, o->param_numel[p], o->is_nf4 && p == 0 ? o->param_numel[p] : 0, 0);
+  for (uint32_t p = 0; p < o->params.n; p++)
+    if (o->params.is_frozen)
+      u->frozen[o->params.is_expert]
+          += dp_frozen_bytes (l, o->params.numel[p], o->params.is_nf4 && p == 0 ? o->params.numel[p] : 0, 0);
     else
-      u->numel[o->is_expert] += o->param_numel[p];
+      u->numel[o->params.is_expert] += o->params.numel[p];
 }
 
 Fsdp *
@@ -85,13 +85,13 @@ count_in_chunk (const Lower *l, const Fsdp *f, const Chunk *c, bool is_expert, u
   g_autofree uint64_t *at_of_unit = g_new0 (uint64_t, f->units->len);
   for (guint i = 0; i < c->operators->len; i++) {
     const LsOperator *o = operator_at (c, i);
-    if (o->is_frozen || o->is_expert != is_expert)
+    if (o->params.is_frozen || o->params.is_expert != is_expert)
       continue;
     uint16_t unit = unit_of (f, l, c, i);
     uint64_t piece = (fsdp_unit (f, unit)->numel[is_expert] + n_pieces - 1) / n_pieces,
              *at = &at_of_unit[unit];
-    for (uint32_t p = 0; p < o->n_params; *at += o->param_numel[p++])
-      for (uint64_t rank = *at / piece; rank * piece < *at + o->param_numel[p]; rank++)
+    for (uint32_t p = 0; p < o->params.n; *at += o->params.numel[p++])
+      for (uint64_t rank = *at / piece; rank * piece < *at + o->params.numel[p]; rank++)
         n[rank]++;
   }
 }
@@ -412,8 +412,8 @@ static uint64_t
 grad_bytes (const Lower *l, const LsOperator *o)
 {
   uint64_t n = 0;
-  for (uint32_t i = 0; i < o->n_params && !o->is_frozen; i++)
-    n += o->param_numel[i];
+  for (uint32_t i = 0; i < o->params.n && !o->params.is_frozen; i++)
+    n += o->params.numel[i];
   return n * fsdp_grad_size (l);
 }
 

@@ -14,18 +14,18 @@ append_part (Chunk *c, uint16_t layer, const GArray *operators, guint from, guin
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
     g_ptr_array_add (c->operators, (gpointer) o);
     g_array_append_val (c->layer_of, layer);
-    c->n_products[o->is_expert] += n_scaled_products (o);
-    for (uint32_t p = 0; p < o->n_params && o->is_frozen; p++) {
-      c->n_frozen[o->is_expert] += o->param_numel[p];
-      c->n_nf4 += o->is_nf4 && p == 0 ? o->param_numel[p] : 0;
-      c->n_frozen_scaled += p == 0 && multiplies_scaled (o) ? o->param_numel[p] : 0;
+    c->n_products[o->params.is_expert] += n_scaled_products (o);
+    for (uint32_t p = 0; p < o->params.n && o->params.is_frozen; p++) {
+      c->n_frozen[o->params.is_expert] += o->params.numel[p];
+      c->n_nf4 += o->params.is_nf4 && p == 0 ? o->params.numel[p] : 0;
+      c->n_frozen_scaled += p == 0 && multiplies_scaled (o) ? o->params.numel[p] : 0;
     }
-    for (uint32_t p = 0; p < o->n_params && !o->is_frozen; p++) {
-      c->n_params += o->param_numel[p];
+    for (uint32_t p = 0; p < o->params.n && !o->params.is_frozen; p++) {
+      c->n_params += o->params.numel[p];
       if (p == 0 && multiplies_scaled (o))
-        c->n_scaled[o->is_expert][scaled_dtype (o) == LS_DTYPE_NVFP4] += o->param_numel[p];
-      c->n_expert += o->is_expert ? o->param_numel[p] : 0;
-      c->n_partial += o->param_replicated && !o->grad_is_whole ? o->param_numel[p] : 0;
+        c->n_scaled[o->params.is_expert][scaled_dtype (o) == LS_DTYPE_NVFP4] += o->params.numel[p];
+      c->n_expert += o->params.is_expert ? o->params.numel[p] : 0;
+      c->n_partial += o->params.is_replicated && !o->params.has_whole_grad ? o->params.numel[p] : 0;
     }
   }
 }

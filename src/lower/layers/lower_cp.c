@@ -378,7 +378,7 @@ static void
 exchange (Build *b, const Chunk *c, guint i, Time time, const LsKernel *kernels, uint32_t n, LsTag tag,
           LsTag comm_tag)
 {
-  const LsExchange *e = &operator_at (c, i)->exchange;
+  const LsExchange *e = &operator_at (c, i)->comm.cp;
   uint32_t n_before = e->is_behind_first == (time != IN_BACKWARD) ? 1 : n - 1;
   guint first = b->ops->len;
   uint64_t sent = 0;

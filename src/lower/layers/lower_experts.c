@@ -32,7 +32,7 @@ exchange (Build *b, const LsOperator *o, bool is_dispatch, LsTag tag, const char
     return;
   build_piece (b, PIECE_EXCHANGE);
   uint16_t index = build_coll (b, LS_STREAM_EP, LS_SLOT_EP, LS_COLL_ALL_TO_ALL,
-                               is_dispatch ? o->to_ep_bytes : o->ep_bytes, l->act, tag, name);
+                               is_dispatch ? o->comm.to_ep_bytes : o->comm.ep_bytes, l->act, tag, name);
   LsOp *op = &g_array_index (b->ops, LsOp, index);
   if (l->n_ep_roles > 1)
     op->parts = is_dispatch ? LS_PARTS_RECEIVED : LS_PARTS_SENT;
@@ -58,7 +58,7 @@ over_etp (Build *b, const LsOperator *o, int coll, LsTag tag, const char *name)
   if (l->mesh.etp > 1)
     build_join (b,
                 build_coll (b, is_tp ? LS_STREAM_TP : LS_STREAM_EP, is_tp ? LS_SLOT_TP : LS_SLOT_ETP, coll,
-                            o->etp_bytes, l->act, tag, name));
+                            o->comm.etp_bytes, l->act, tag, name));
 }
 
 static void

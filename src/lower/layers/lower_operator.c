@@ -164,7 +164,7 @@ input_bytes_apart (const Lower *l, const Chunk *c, guint i)
   if (recomputes_ops (l) && layer_of (c, i) != UINT16_MAX)
     return c->again ? recompute_kept_bytes (l, c, i) : 0;
   bool is_apart = (l->has_split && deferred_gemm (o)) || drops_input (l, c, i) || keeps_part_input (l, c, i);
-  return is_apart ? o->input_bytes : 0;
+  return is_apart ? o->kept.input_bytes : 0;
 }
 
 /* The kept activation of operator i, but for an input that lives apart. Buffer ids: the
@@ -174,7 +174,7 @@ void
 keep_activation (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
 {
   const LsOperator *o = operator_at (c, i);
-  build_buffer (b, op, (uint16_t) i, LS_MEM_ACTIVATIONS, o->saved_bytes - input_bytes_apart (b->l, c, i),
+  build_buffer (b, op, (uint16_t) i, LS_MEM_ACTIVATIONS, o->kept.saved_bytes - input_bytes_apart (b->l, c, i),
                 is_free);
 }
 
@@ -238,8 +238,8 @@ has_tp (const Lower *l)
 static uint64_t
 full_bytes (const Lower *l, const LsOperator *o)
 {
-  if (o->tp_bytes > 0)
-    return o->tp_bytes;
+  if (o->comm.tp_bytes > 0)
+    return o->comm.tp_bytes;
   return ls_boundary_bytes (l->model, &l->shard) * (l->shard.sp ? l->mesh.tp : 1);
 }
 
@@ -303,7 +303,7 @@ build_copy_out (Build *b, uint64_t bytes, LsTag tag)
 static void
 build_input_gathers (Build *b, const LsOperator *o, LsTag tag)
 {
-  for (uint32_t i = 0; i < MAX (1, o->n_gathers); i++) {
+  for (uint32_t i = 0; i < MAX (1, o->comm.n_gathers); i++) {
     build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (b->l, o), tag, "tp all-gather");
     build_copy_out (b, gathered_bytes (b->l, o), tag);
   }
@@ -335,9 +335,9 @@ static void
 build_forward_kernels (Build *b, const Chunk *c, guint i, bool is_pipelined, LsTag tag)
 {
   const LsOperator *o = operator_at (c, i);
-  if (o->context_parallel)
+  if (o->comm.is_context_parallel)
     build_context_forward (b, c, i, tag);
-  else if (o->exchange.n > 0)
+  else if (o->comm.cp.n > 0)
     build_exchange_forward (b, c, i, tag);
   else if (is_pipelined && o->tp == LS_TP_COLUMN)
     build_gather_gemm (b, o->fwd, o->n_fwd, tag, tag);
@@ -410,11 +410,11 @@ build_forward_here (Build *b, const Chunk *c, guint i, LsTag tag, bool keeps)
     build_tp_sync (b, sp ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE, full_bytes (l, o), tag,
                    sp ? "tp reduce-scatter" : "tp all-reduce");
   } else if (o->tp == LS_TP_REDUCE)
-    build_tp_sync (b, LS_COLL_ALL_REDUCE, o->reduce_bytes, tag, "loss all-reduce");
+    build_tp_sync (b, LS_COLL_ALL_REDUCE, o->comm.reduce_bytes, tag, "loss all-reduce");
   else if (o->tp == LS_TP_GATHER) {
-    build_tp_sync (b, LS_COLL_ALL_GATHER, o->reduce_bytes, tag, "logits all-gather");
+    build_tp_sync (b, LS_COLL_ALL_GATHER, o->comm.reduce_bytes, tag, "logits all-gather");
     build_tp_copy (b, lists_tp_copy (b->l, LS_TP_COPIES_LOGITS) ? LS_TP_COPIES_LOGITS : LS_TP_COPIES_GATHERED,
-                   o->reduce_bytes, tag);
+                   o->comm.reduce_bytes, tag);
   }
 }
 
@@ -551,11 +551,11 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
     build_tp_sync (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), LS_TAG_B, "tp all-gather");
     build_copy_out (b, gathered_bytes (l, o), LS_TAG_B);
   }
-  for (uint32_t k = 0; gathers_input && k < MAX (1, o->n_gathers); k++)
+  for (uint32_t k = 0; gathers_input && k < MAX (1, o->comm.n_gathers); k++)
     async = build_tp_async (b, LS_COLL_ALL_GATHER, gathered_bytes (l, o), "tp all-gather");
-  if (o->context_parallel)
+  if (o->comm.is_context_parallel)
     last = build_context_backward (b, c, i);
-  else if (o->exchange.n > 0)
+  else if (o->comm.cp.n > 0)
     last = build_exchange_backward (b, c, i);
   else if (is_pipelined)
     last = build_gather_gemm (b, o->igrad, o->n_igrad, LS_TAG_I, LS_TAG_B);
@@ -565,9 +565,9 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
     hold_placeholder (b, last, c, i, false);
   if (gathers_input)
     build_join (b, async);
-  for (uint32_t k = 0; gathers_input && k < MAX (1, o->n_gathers); k++)
+  for (uint32_t k = 0; gathers_input && k < MAX (1, o->comm.n_gathers); k++)
     build_copy_out (b, gathered_bytes (l, o), LS_TAG_B);
-  for (uint32_t k = 0; is_column && !is_apart && k < MAX (1, o->n_reduces); k++)
+  for (uint32_t k = 0; is_column && !is_apart && k < MAX (1, o->comm.n_reduces); k++)
     async = build_input_grad_reduction (b, bytes);
   last = build_wgrad (b, o, pass, last);
   make_gradients (b, last, c, i);
@@ -579,7 +579,7 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
   else if (is_column)
     build_join (b, async);
   experts_after (b, o, true, LS_TAG_B);
-  if (o->saved_bytes > 0) {
+  if (o->kept.saved_bytes > 0) {
     last = some_op (b, last);
     keep_activation (b, last, c, i, true);
     if (pass == LS_ACTION_B)
@@ -647,8 +647,8 @@ static uint64_t
 trained_params (const LsOperator *o)
 {
   uint64_t n = 0;
-  for (uint32_t k = 0; k < o->n_params && !o->is_frozen; k++)
-    n += o->param_numel[k];
+  for (uint32_t k = 0; k < o->params.n && !o->params.is_frozen; k++)
+    n += o->params.numel[k];
   return n;
 }
 

@@ -148,21 +148,21 @@ recompute_kept_bytes (const Lower *l, const Chunk *c, guint i)
 {
   const LsOperator *o = operator_at (c, i), *before = i > 0 ? operator_at (c, i - 1) : NULL;
   if (ls_operator_is_flash (o))
-    return keeps_attention (l) ? o->saved_bytes : 0;
+    return keeps_attention (l) ? o->kept.saved_bytes : 0;
   if (before && ls_operator_is_flash (before) && keeps_attention (l))
-    return o->input_bytes;
-  if (before && o->is_activation)
-    return MIN (o->saved_bytes, kept_output_bytes (l, c, i - 1));
-  return MIN (o->saved_bytes - o->input_bytes, kept_output_bytes (l, c, i));
+    return o->kept.input_bytes;
+  if (before && o->kept.is_activation)
+    return MIN (o->kept.saved_bytes, kept_output_bytes (l, c, i - 1));
+  return MIN (o->kept.saved_bytes - o->kept.input_bytes, kept_output_bytes (l, c, i));
 }
 
 /* Its output is for the next layer only. */
 static bool
 is_behind_all (const Chunk *c, guint i)
 {
-  bool is_needed = operator_at (c, i)->saved_bytes != operator_at (c, i)->input_bytes;
+  bool is_needed = operator_at (c, i)->kept.saved_bytes != operator_at (c, i)->kept.input_bytes;
   for (guint j = i + 1; j < c->operators->len && layer_of (c, j) == layer_of (c, i); j++)
-    is_needed |= operator_at (c, j)->saved_bytes > 0;
+    is_needed |= operator_at (c, j)->kept.saved_bytes > 0;
   return !is_needed;
 }
 
@@ -194,9 +194,9 @@ recompute_needless_bytes (const Lower *l, const Chunk *c, guint i)
     if (o->tp == LS_TP_ROW && !(keeps_by_name (l) && is_behind_all (c, i)))
       bytes += kept_output_bytes (l, c, i) + (is_kept ? scattered : 0);
     else if (o->ep == LS_EP_COMBINE && l->mesh.etp > 1)
-      bytes += o->etp_bytes / l->mesh.etp;
+      bytes += o->comm.etp_bytes / l->mesh.etp;
     else if (l->mesh.ep > 1)
-      bytes += o->brought_bytes;
+      bytes += o->comm.brought_bytes;
   }
   return bytes;
 }
@@ -263,15 +263,15 @@ drop_attention (LsOperator *o)
     if (o->fwd[k].kind != LS_KERNEL_ATTENTION_FWD)
       o->fwd[n++] = o->fwd[k];
   o->n_fwd = n;
-  o->context_parallel = false;
+  o->comm.is_context_parallel = false;
 }
 
 static void
 drop_all (LsOperator *o)
 {
   o->n_fwd = 0;
-  o->context_parallel = false;
-  o->exchange.n = 0;
+  o->comm.is_context_parallel = false;
+  o->comm.cp.n = 0;
 }
 
 void
@@ -300,7 +300,7 @@ recompute_prepare (const Lower *l, Chunk *c)
       drop_all (o);
     if (o->n_fwd == 0 || (has_ops && o->tp == LS_TP_ROW && l->shard.sp))
       o->tp = LS_TP_NONE;
-    o->saved_bytes -= has_ops ? recompute_kept_bytes (l, c, i) : 0;
+    o->kept.saved_bytes -= has_ops ? recompute_kept_bytes (l, c, i) : 0;
   }
 }
 
@@ -354,7 +354,7 @@ begins_part (const Lower *l, const Chunk *c, guint i)
 {
   uint32_t part = whole_part (l, c, i);
   return part && (begins_layer (c, i) || whole_part (l, c, i - 1) != part) && !drops_input (l, c, i)
-      && operator_at (c, i)->input_bytes > 0;
+      && operator_at (c, i)->kept.input_bytes > 0;
 }
 
 /* What it multiplies is what is between two layers itself, neither cast nor gathered. */
@@ -382,8 +382,8 @@ makes_latents_again (const Lower *l)
 static bool
 is_made_again (const Lower *l, const Chunk *c, guint i)
 {
-  return makes_latents_again (l) && operator_at (c, i)->is_latent_up
-      && operator_at (c, i)->saved_bytes > operator_at (c, i)->input_bytes;
+  return makes_latents_again (l) && operator_at (c, i)->kept.is_latent_up
+      && operator_at (c, i)->kept.saved_bytes > operator_at (c, i)->kept.input_bytes;
 }
 
 bool
@@ -399,7 +399,7 @@ is_recomputed (const Lower *l, const Chunk *c, guint i)
     return is_layer (c, i);
   if (l->s->recompute == LS_RECOMPUTE_SELECTIVE)
     return whole_part (l, c, i)
-        || ((l->s->recompute_parts & LS_RECOMPUTE_CORE) && operator_at (c, i)->attention_core);
+        || ((l->s->recompute_parts & LS_RECOMPUTE_CORE) && operator_at (c, i)->kept.is_core);
   return layer_of (c, i) < c->n_recomputed;
 }
 
@@ -415,12 +415,12 @@ bool
 drops_input (const Lower *l, const Chunk *c, guint i)
 {
   if (l->s->recompute != LS_RECOMPUTE_SELECTIVE || i == 0 || !is_in_layer (c, i)
-      || operator_at (c, i)->input_bytes == 0 || keeps_gathered_input (l, c, i)
-      || (makes_latents_again (l) && operator_at (c, i)->is_latent_up))
+      || operator_at (c, i)->kept.input_bytes == 0 || keeps_gathered_input (l, c, i)
+      || (makes_latents_again (l) && operator_at (c, i)->kept.is_latent_up))
     return false;
   const LsOperator *source = operator_at (c, i - 1);
-  return (source->is_norm && (l->s->recompute_parts & LS_RECOMPUTE_NORM))
-      || (source->is_activation && (l->s->recompute_parts & LS_RECOMPUTE_ACTIVATION));
+  return (source->kept.is_norm && (l->s->recompute_parts & LS_RECOMPUTE_NORM))
+      || (source->kept.is_activation && (l->s->recompute_parts & LS_RECOMPUTE_ACTIVATION));
 }
 
 /* --- inputs of groups ---------------------------------------------------------------- */
@@ -518,10 +518,10 @@ static void
 make_latents_again (Build *b, const Chunk *c, guint attention, guint *done_from)
 {
   guint from = attention;
-  while (from > 0 && !operator_at (c, from - 1)->is_latent_attention)
+  while (from > 0 && !operator_at (c, from - 1)->kept.is_latent_attention)
     from--;
   for (guint i = from; i < attention; i++) {
-    if (!operator_at (c, i)->is_latent_up)
+    if (!operator_at (c, i)->kept.is_latent_up)
       continue;
     dp_around_again (b, i, true);
     build_forward_operator (b, c, i, LS_TAG_RECOMPUTE, false);
@@ -547,7 +547,7 @@ recompute_before (Build *b, const Chunk *c, guint i, guint *done_from)
   const Lower *l = b->l;
   if (drops_input (l, c, i) && i != *done_from)
     make_input_again (b, c, i);
-  if (makes_latents_again (l) && operator_at (c, i)->is_latent_attention)
+  if (makes_latents_again (l) && operator_at (c, i)->kept.is_latent_attention)
     make_latents_again (b, c, i, done_from);
   if (!is_recomputed (l, c, i) || i >= *done_from)
     return;

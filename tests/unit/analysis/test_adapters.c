@@ -61,7 +61,7 @@ both_sides_of_a_latent_are_whole (void)
   const LsOperator *adapter[4] = { NULL };
   guint n = 0;
   for (guint i = 0; i < operators->len; i++)
-    if (g_array_index (operators, LsOperator, i).is_adapter && n < 4)
+    if (g_array_index (operators, LsOperator, i).params.is_adapter && n < 4)
       adapter[n++] = &g_array_index (operators, LsOperator, i);
   if (!LS_CHECK (n == 4))
     return;
@@ -74,10 +74,10 @@ both_sides_of_a_latent_are_whole (void)
                 { 256, 16 * 8 * (32 + 64) / 2, 256 * 16 * 2, 128 * 16 * 2, false } };
   for (guint i = 0; i < 4; i++) {
     LS_CHECK_INT (adapter[i]->fwd[0].m, ==, want[i].rows);
-    LS_CHECK_INT (adapter[i]->param_numel[0], ==, want[i].numel);
-    LS_CHECK_INT (adapter[i]->tp_bytes, ==, want[i].tp_bytes);
-    LS_CHECK_INT (adapter[i]->saved_bytes, ==, want[i].saved);
-    LS_CHECK (adapter[i]->param_replicated == want[i].is_whole);
+    LS_CHECK_INT (adapter[i]->params.numel[0], ==, want[i].numel);
+    LS_CHECK_INT (adapter[i]->comm.tp_bytes, ==, want[i].tp_bytes);
+    LS_CHECK_INT (adapter[i]->kept.saved_bytes, ==, want[i].saved);
+    LS_CHECK (adapter[i]->params.is_replicated == want[i].is_whole);
   }
 }
 
@@ -87,7 +87,7 @@ kept (const LsModel *m, uint32_t modules)
   g_autoptr (GArray) operators = adapted (m, modules, 1);
   uint64_t bytes = 0;
   for (guint i = 0; i < operators->len; i++)
-    bytes += g_array_index (operators, LsOperator, i).saved_bytes;
+    bytes += g_array_index (operators, LsOperator, i).kept.saved_bytes;
   return bytes;
 }
 
@@ -275,7 +275,7 @@ heads_that_ranks_share (void)
   g_autoptr (GArray) operators = adapted (&m, LS_LORA_K | LS_LORA_V, 8);
   const LsOperator *b = find_operator (operators, "lora-b");
   if (LS_CHECK (b != NULL))
-    LS_CHECK_INT (b->param_numel[0], ==, 16 * 64);
+    LS_CHECK_INT (b->params.numel[0], ==, 16 * 64);
   static const char *const modules[] = { "all-linear", "q,o", "k", "v,gate" };
   for (guint i = 0; i < 32; i++) {
     LsStrategy s = small_job ();
@@ -355,7 +355,7 @@ mixers_in_four_bits (void)
   ls_operators_layer (&m, &shard, 0, operators);
   const LsOperator *in = find_operator (operators, "mixer-in"),
                    *conv = find_operator (operators, "mixer-conv");
-  if (!LS_CHECK (in && conv && in->is_nf4 && !conv->is_nf4))
+  if (!LS_CHECK (in && conv && in->params.is_nf4 && !conv->params.is_nf4))
     return;
   LS_CHECK_STR (in->fwd[0].name, "nf4-dequant");
   LS_CHECK_NEAR (in->fwd[0].bytes, 512 * 1288.0 * (4.127 / 8 + 2), 1e-6);

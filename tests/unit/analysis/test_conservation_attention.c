@@ -60,11 +60,11 @@ queries_are_cut_and_latents_whole (void)
   LS_CHECK_DOUBLE (attention->fwd[0].bytes, ==, 2 * 2 * 256.0 * (4 * 64 + 64) + 4 * 256 * 4);
   LS_CHECK_DOUBLE (down->igrad[0].bytes, ==, 2 * 2 * 128.0 * 256);
   LS_CHECK_DOUBLE (norm->fwd[0].bytes, ==, 2 * 2 * 128.0 * 128);
-  LS_CHECK (down->tp == LS_TP_NONE && down->param_replicated && up->tp == LS_TP_COLUMN);
-  LS_CHECK_INT (up->tp_bytes, ==, 2 * 256 * (128 + 2 * 64));
-  LS_CHECK_INT (down->saved_bytes, ==, 2 * 128 * 512);
-  LS_CHECK_INT (norm->saved_bytes, ==, 2 * 128 * 128);
-  LS_CHECK_INT (up->saved_bytes, ==, 2 * (128 * 128 + 256 * (4 * 64 + 2 * 64)));
+  LS_CHECK (down->tp == LS_TP_NONE && down->params.is_replicated && up->tp == LS_TP_COLUMN);
+  LS_CHECK_INT (up->comm.tp_bytes, ==, 2 * 256 * (128 + 2 * 64));
+  LS_CHECK_INT (down->kept.saved_bytes, ==, 2 * 128 * 512);
+  LS_CHECK_INT (norm->kept.saved_bytes, ==, 2 * 128 * 128);
+  LS_CHECK_INT (up->kept.saved_bytes, ==, 2 * (128 * 128 + 256 * (4 * 64 + 2 * 64)));
 }
 
 /* Of 48 ways to cut a job: over tp, sp, ep, pp and cp, with each recomputation, FSDP and unfused attention. */
@@ -182,15 +182,15 @@ experts_of_attention_are_cut_by_heads (void)
   LS_CHECK_DOUBLE (back->fwd[0].bytes, ==, 2 * 2.0 * 512 * 128);
   LS_CHECK_DOUBLE (sum->fwd[0].bytes, ==, 2 * (256.0 + 512) * 512);
   LS_CHECK_DOUBLE (sum->igrad[0].bytes, ==, 2 * (256.0 + 2 * 512) * 512);
-  LS_CHECK (!query->is_expert && query->param_numel[0] == 4 * 512 * 128 && sum->tp == LS_TP_ROW);
-  LS_CHECK_INT (kv->saved_bytes, ==, 2 * (128 * 512 + 256 * 256));
-  LS_CHECK_INT (router->saved_bytes, ==, 128 * 4 * 5);
-  LS_CHECK_INT (group->saved_bytes, ==, 0);
-  LS_CHECK_INT (query->saved_bytes, ==, 2 * 512 * 512);
-  LS_CHECK_INT (back->saved_bytes, ==, 2 * 256 * 256);
-  LS_CHECK_INT (context->saved_bytes, ==, 2 * 256 * 256);
-  LS_CHECK_INT (output->saved_bytes, ==, 2 * 512 * 128);
-  LS_CHECK_INT (sum->saved_bytes, ==, 2 * 512 * 512);
+  LS_CHECK (!query->params.is_expert && query->params.numel[0] == 4 * 512 * 128 && sum->tp == LS_TP_ROW);
+  LS_CHECK_INT (kv->kept.saved_bytes, ==, 2 * (128 * 512 + 256 * 256));
+  LS_CHECK_INT (router->kept.saved_bytes, ==, 128 * 4 * 5);
+  LS_CHECK_INT (group->kept.saved_bytes, ==, 0);
+  LS_CHECK_INT (query->kept.saved_bytes, ==, 2 * 512 * 512);
+  LS_CHECK_INT (back->kept.saved_bytes, ==, 2 * 256 * 256);
+  LS_CHECK_INT (context->kept.saved_bytes, ==, 2 * 256 * 256);
+  LS_CHECK_INT (output->kept.saved_bytes, ==, 2 * 512 * 128);
+  LS_CHECK_INT (sum->kept.saved_bytes, ==, 2 * 512 * 512);
 }
 
 static void

@@ -66,7 +66,7 @@ kept (const LsModel *m, uint32_t layer)
   uint64_t n = 0;
   ls_operators_layer (m, &shard, layer, operators);
   for (guint i = 0; i < operators->len; i++)
-    n += g_array_index (operators, LsOperator, i).saved_bytes;
+    n += g_array_index (operators, LsOperator, i).kept.saved_bytes;
   return n;
 }
 
@@ -185,12 +185,12 @@ tables_of_several_tokens (void)
                    *sum = find_operator (operators, "ngram-add");
   if (!LS_CHECK (words && product && sum && operators->len == 1 + 1 + 4 + 1))
     return;
-  LS_CHECK_INT (words->param_numel[0], ==, 2006 * 128);
+  LS_CHECK_INT (words->params.numel[0], ==, 2006 * 128);
   LS_CHECK_DOUBLE (words->fwd[0].bytes, ==, 2 * 256.0 * 512 * 2);
-  LS_CHECK_INT (words->tp_bytes, ==, 256 * 512 * 2);
+  LS_CHECK_INT (words->comm.tp_bytes, ==, 256 * 512 * 2);
   LS_CHECK_DOUBLE (words->wgrad[0].bytes, ==, 2006.0 * 128 * 2);
   LS_CHECK_DOUBLE (product->fwd[0].flops, ==, 2.0 * 256 * 128 * 512);
-  LS_CHECK (product->saved_bytes == 256 * 128 * 2 && product->param_replicated);
+  LS_CHECK (product->kept.saved_bytes == 256 * 128 * 2 && product->params.is_replicated);
   LS_CHECK_DOUBLE (sum->fwd[0].bytes, ==, 256.0 * 512 * 2 * (4 + 2));
   for (guint i = 0; i < 12; i++) {
     LsStrategy s;
@@ -245,8 +245,9 @@ norms_and_latents_have_gates (void)
     return;
   LS_CHECK_DOUBLE (down->fwd[0].flops, ==, 2.0 * 256 * 512 * 16);
   LS_CHECK_DOUBLE (query->fwd[0].flops, ==, 2.0 * 256 * 2 * 128 * 8 * (96 + 64));
-  LS_CHECK_INT (down->saved_bytes + act->saved_bytes + wide->saved_bytes + product->saved_bytes, ==,
-                256 * 2 * (2 * 512 + 2 * 16));
+  LS_CHECK_INT (down->kept.saved_bytes + act->kept.saved_bytes + wide->kept.saved_bytes
+                    + product->kept.saved_bytes,
+                ==, 256 * 2 * (2 * 512 + 2 * 16));
   LS_CHECK_DOUBLE (product->fwd[0].bytes, ==, 256.0 * 512 * 2 * 3);
   for (guint i = 0; i < 24; i++) {
     LsStrategy s;

@@ -69,23 +69,23 @@ blocks_are_cut_as_layers_are (void)
       return;
     LS_CHECK_DOUBLE (concat->fwd[0].bytes, ==, 2 * 4.0 * 128 * 512);
     LS_CHECK_DOUBLE (concat->igrad[0].bytes, ==, 2 * 6.0 * 128 * 512);
-    LS_CHECK_INT (norm->saved_bytes, ==, 2 * 128 * 1024);
+    LS_CHECK_INT (norm->kept.saved_bytes, ==, 2 * 128 * 1024);
     LS_CHECK_DOUBLE (qkv->fwd[0].flops, ==, 2.0 * 256 * 1024 * 3 * 512);
-    LS_CHECK_INT (qkv->tp_bytes, ==, 2 * 256 * 1024);
-    LS_CHECK_INT (qkv->saved_bytes, ==, 2 * (128 * 1024 + 256 * 3 * 512));
+    LS_CHECK_INT (qkv->comm.tp_bytes, ==, 2 * 256 * 1024);
+    LS_CHECK_INT (qkv->kept.saved_bytes, ==, 2 * (128 * 1024 + 256 * 3 * 512));
     LS_CHECK_DOUBLE (down->fwd[2].flops, ==, 2.0 * 128 * 1024 * 8);
-    LS_CHECK_INT (down->saved_bytes, ==, 0);
+    LS_CHECK_INT (down->kept.saved_bytes, ==, 0);
     LS_CHECK_DOUBLE (up->fwd[0].flops, ==, 2.0 * 256 * 8 * 512);
-    LS_CHECK_INT (up->saved_bytes, ==, 2 * 3 * 128 * 8);
-    LS_CHECK_INT (up->tp_bytes, ==, 2 * 256 * 3 * 8);
+    LS_CHECK_INT (up->kept.saved_bytes, ==, 2 * 3 * 128 * 8);
+    LS_CHECK_INT (up->comm.tp_bytes, ==, 2 * 256 * 3 * 8);
     LS_CHECK_DOUBLE (attention->fwd[0].flops, ==, 4.0 * 256 * 256 * 0.5 * 512);
     LS_CHECK_DOUBLE (proj->fwd[0].flops, ==, 2.0 * 256 * 512 * 512);
     LS_CHECK_DOUBLE (fc1->fwd[0].flops, ==, 2.0 * 256 * 512 * 1024);
     LS_CHECK_DOUBLE (out->fwd[0].flops, ==, 2.0 * 128 * 512 * 512);
-    LS_CHECK (out->param_replicated && down->n_params == 3 && up->n_params == 3 && out->n_params == 1);
+    LS_CHECK (out->params.is_replicated && down->params.n == 3 && up->params.n == 3 && out->params.n == 1);
     const uint32_t own = layer == 3; /* layer 5 has the weights of layer 3 */
-    LS_CHECK (norm->n_params == own && qkv->n_params == own && proj->n_params == own && fc1->n_params == own);
-    LS_CHECK (qkv->n_wgrad > 0 && fc1->n_wgrad > 0 && mixer->n_params == 1);
+    LS_CHECK (norm->params.n == own && qkv->params.n == own && proj->params.n == own && fc1->params.n == own);
+    LS_CHECK (qkv->n_wgrad > 0 && fc1->n_wgrad > 0 && mixer->params.n == 1);
     LS_CHECK (fc1->part == LS_MLP_PART_DENSE && out->part != LS_MLP_PART_DENSE);
   }
 }

@@ -41,7 +41,7 @@ kept (const LsModel *m)
   uint64_t n = 0;
   ls_operators_layer (m, &shard, 0, operators);
   for (guint i = 0; i < operators->len; i++)
-    n += g_array_index (operators, LsOperator, i).saved_bytes;
+    n += g_array_index (operators, LsOperator, i).kept.saved_bytes;
   return n;
 }
 

@@ -59,7 +59,7 @@ kept (const LsModel *m, uint32_t layer)
   uint64_t n = 0;
   ls_operators_layer (m, &shard, layer, operators);
   for (guint i = 0; i < operators->len; i++)
-    n += g_array_index (operators, LsOperator, i).saved_bytes;
+    n += g_array_index (operators, LsOperator, i).kept.saved_bytes;
   return n;
 }
 
@@ -103,10 +103,10 @@ grouped_heads_share_a_second (void)
     return;
   LS_CHECK_DOUBLE (calls->fwd[0].flops, ==, 1.5 * halves->fwd[0].flops);
   LS_CHECK_DOUBLE (calls->fwd[2].flops, ==, 0.5 * halves->fwd[2].flops);
-  LS_CHECK_INT (calls->saved_bytes, ==, halves->saved_bytes);
+  LS_CHECK_INT (calls->kept.saved_bytes, ==, halves->kept.saved_bytes);
   LS_CHECK_DOUBLE (second->fwd[1].bytes, ==, 256.0 * 2 * (2 * 512 + 768));
-  LS_CHECK_INT (second->saved_bytes, ==, 256 * 2 * 256);
-  LS_CHECK_INT (norm->saved_bytes, ==, 256 * 2 * 768);
+  LS_CHECK_INT (second->kept.saved_bytes, ==, 256 * 2 * 256);
+  LS_CHECK_INT (norm->kept.saved_bytes, ==, 256 * 2 * 768);
   for (guint i = 0; i < 12; i++) {
     LsStrategy s;
     ls_strategy_init (&s);

@@ -73,10 +73,10 @@ heads_are_cut_over_ranks (void)
   LS_CHECK_DOUBLE (scan->fwd[0].bytes, ==, 4 * tensor);
   LS_CHECK_DOUBLE (scan->igrad[0].bytes, ==, 8 * tensor);
   LS_CHECK_DOUBLE (branch->fwd[0].bytes, ==, 3 * tensor);
-  LS_CHECK_DOUBLE ((double) conv->saved_bytes, ==, tensor);
-  LS_CHECK_DOUBLE ((double) op->saved_bytes, ==, 2 * tensor);
-  LS_CHECK_DOUBLE ((double) scan->saved_bytes, ==, tensor);
-  LS_CHECK_INT (branch->saved_bytes, ==, 0); /* its other half is the way in's */
+  LS_CHECK_DOUBLE ((double) conv->kept.saved_bytes, ==, tensor);
+  LS_CHECK_DOUBLE ((double) op->kept.saved_bytes, ==, 2 * tensor);
+  LS_CHECK_DOUBLE ((double) scan->kept.saved_bytes, ==, tensor);
+  LS_CHECK_INT (branch->kept.saved_bytes, ==, 0); /* its other half is the way in's */
 }
 
 /* Tensor parallelism, sequence parallelism, recomputation, FSDP, a pipeline. */
@@ -178,9 +178,9 @@ matrix_memories_are_linear_attention (void)
                    *gate = find_operator (operators, "mixer-gate");
   if (!LS_CHECK (chunks && gate && !find_operator (operators, "mixer-conv")))
     return;
-  LS_CHECK_INT (chunks->saved_bytes, ==,
+  LS_CHECK_INT (chunks->kept.saved_bytes, ==,
                 4 * 512 * 32 * 4 + 2 * 256 * 512); /* states of chunks, and what is made */
-  LS_CHECK_INT (gate->param_numel[0], ==, 512 + 2 * 8);
+  LS_CHECK_INT (gate->params.numel[0], ==, 512 + 2 * 8);
   check_laws (&m);
 }
 
@@ -274,8 +274,8 @@ ways_in_and_out_have_biases (void)
                    *out = find_operator (operators, "mixer-out-bias");
   if (!LS_CHECK (in && out && in->n_wgrad == 2 && out->n_wgrad == 1))
     return;
-  LS_CHECK_INT (in->param_numel[0] + in->param_numel[1], ==, 512 * 512 + 512);
-  LS_CHECK (out->param_numel[0] == 512 && out->param_replicated);
+  LS_CHECK_INT (in->params.numel[0] + in->params.numel[1], ==, 512 * 512 + 512);
+  LS_CHECK (out->params.numel[0] == 512 && out->params.is_replicated);
   LS_CHECK_DOUBLE (in->wgrad[1].bytes, ==, 256.0 * 512 * 2);
   check_laws (&m);
 }
@@ -313,11 +313,11 @@ rwkv7_is_a_delta_rule (void)
   LS_CHECK_DOUBLE (shift->fwd[0].bytes, ==, 7.0 * tensor);
   LS_CHECK_DOUBLE (in->fwd[0].flops, ==, 2.0 * 256 * 512 * 3 * 512);
   LS_CHECK_DOUBLE (up->fwd[0].flops, ==, 2.0 * 256 * 96 * 512);
-  LS_CHECK_INT (shift->saved_bytes, ==, 6 * tensor);
-  LS_CHECK_INT (in->saved_bytes, ==, 4 * tensor);
-  LS_CHECK_INT (up->saved_bytes, ==, 256 * 96 * 2 + 4 * tensor);
-  LS_CHECK_INT (mix->saved_bytes, ==, 5 * tensor);
-  LS_CHECK (mlp->saved_bytes == tensor && mlp->param_numel[0] == h);
+  LS_CHECK_INT (shift->kept.saved_bytes, ==, 6 * tensor);
+  LS_CHECK_INT (in->kept.saved_bytes, ==, 4 * tensor);
+  LS_CHECK_INT (up->kept.saved_bytes, ==, 256 * 96 * 2 + 4 * tensor);
+  LS_CHECK_INT (mix->kept.saved_bytes, ==, 5 * tensor);
+  LS_CHECK (mlp->kept.saved_bytes == tensor && mlp->params.numel[0] == h);
   for (guint i = 0; i < 12; i++) {
     LsStrategy s;
     ls_strategy_init (&s);

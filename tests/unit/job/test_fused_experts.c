@@ -173,7 +173,7 @@ the_loss_reads_logits_twice (void)
   double logits = (double) TOKENS * VOCAB;
   LS_CHECK_DOUBLE (bytes_of (op->fwd, op->n_fwd), ==, 6 * logits);
   LS_CHECK_DOUBLE (bytes_of (op->igrad, op->n_igrad), ==, 4 * logits);
-  LS_CHECK_DOUBLE ((double) op->saved_bytes, ==, 2 * logits);
+  LS_CHECK_DOUBLE ((double) op->kept.saved_bytes, ==, 2 * logits);
 }
 
 /* Of biases behind experts (GPT-OSS), which no product adds: with probabilities in 16 bits, bytes a row and

@@ -156,8 +156,9 @@ one_sequence_is_in_order (void)
   g_autoptr (GArray) ops = layer_operators (&m, &s);
   LS_CHECK (!named (ops, "mixer layout") && !named (ops, "mixer layout grad"));
   LS_CHECK (!named (ops, "mixer out layout"));
-  uint64_t kept = find_operator (ops, "mixer-chunks")->saved_bytes
-      + find_operator (ops, "mixer-conv")->saved_bytes + find_operator (ops, "mixer-gate")->saved_bytes;
+  uint64_t kept = find_operator (ops, "mixer-chunks")->kept.saved_bytes
+      + find_operator (ops, "mixer-conv")->kept.saved_bytes
+      + find_operator (ops, "mixer-gate")->kept.saved_bytes;
   LS_CHECK_INT (kept, ==, 2 * 2 * SEQ * INNER + 4 * SEQ * GROUPS);
 }
 

@@ -49,7 +49,7 @@ check_copies (const Copies *c, const LsRecipes *recipes)
   ls_operators_layer (&m, &shard, 0, operators);
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
-    saved += o->saved_bytes;
+    saved += o->kept.saved_bytes;
     for (uint32_t k = 0; k < (uint32_t) o->n_fwd + o->n_igrad; k++) {
       const LsKernel *kernel = k < o->n_fwd ? &o->fwd[k] : &o->igrad[k - o->n_fwd];
       if (!strstr (kernel->name, " cop") && !strstr (kernel->name, " concat"))
@@ -65,7 +65,7 @@ check_copies (const Copies *c, const LsRecipes *recipes)
   shard.recipes = NULL;
   ls_operators_layer (&m, &shard, 0, operators);
   for (guint i = 0; i < operators->len; i++)
-    saved -= g_array_index (operators, LsOperator, i).saved_bytes;
+    saved -= g_array_index (operators, LsOperator, i).kept.saved_bytes;
   LS_CHECK_INT ((int64_t) saved, ==, 0);
 }
 

@@ -375,7 +375,7 @@ check_unfused (const Unfused *u)
   g_autoptr (GString) names = g_string_new (NULL);
   double fwd = streams_of (op->fwd, op->n_fwd, names), bwd = streams_of (op->igrad, op->n_igrad, names);
   LS_CHECK_STR (names->str, u->kernels);
-  LS_CHECK_INT (op->n_params == 2 ? op->param_numel[1] : 0, ==,
+  LS_CHECK_INT (op->params.n == 2 ? op->params.numel[1] : 0, ==,
                 is_act || u->is_plain ? 0 : 4 * 1024); /* biases */
   LS_CHECK_INT (op->n_host_reads, ==, strstr (u->kernels, "offset; ") != NULL);
   LS_CHECK_DOUBLE (round ((fwd - weights) / elements), ==, u->fwd_bytes);
@@ -485,7 +485,7 @@ adapters_of_peft_are_cast (void)
       LS_CHECK_INT (op->n_fwd, ==, 3 - i); /* casts, and the product */
       LS_CHECK_INT (op->n_igrad, ==, 4 - i);
       LS_CHECK_INT (op->fwd[0].n, ==, (uint64_t) TOKENS * FFN);
-      LS_CHECK_INT (op->saved_bytes, ==, (uint64_t) 2 * TOKENS * FFN);
+      LS_CHECK_INT (op->kept.saved_bytes, ==, (uint64_t) 2 * TOKENS * FFN);
     }
   }
   LS_CHECK_INT (n_seen, ==, 2);

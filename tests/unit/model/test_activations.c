@@ -169,7 +169,7 @@ book_checkpoints_of_llama2_13b (void)
   const LsOperator *act = find_operator (ops, "mlp-act");
   if (!LS_CHECK (act != NULL))
     return;
-  double per_layer = (double) act->saved_bytes + (double) ls_boundary_bytes (&m, &s);
+  double per_layer = (double) act->kept.saved_bytes + (double) ls_boundary_bytes (&m, &s);
   LS_CHECK_NEAR (40 * per_layer, 4.2e13, 0.01);
 }
 
@@ -184,7 +184,7 @@ keys_and_values_of_a_token (void)
   const LsOperator *qkv = find_operator (ops, "qkv");
   if (!LS_CHECK (qkv != NULL))
     return;
-  uint64_t width = qkv->param_numel[0] / m.hidden;
+  uint64_t width = qkv->params.numel[0] / m.hidden;
   LS_CHECK_INT (m.n_layers * (width - 4096), ==, 512 * 1024);
 }
 

@@ -40,7 +40,7 @@ sums (GArray *operators)
     const LsOperator *o = &g_array_index (operators, LsOperator, i);
     s.fwd += fwd_bytes (o);
     s.igrad += igrad_bytes (o);
-    s.saved += (double) o->saved_bytes;
+    s.saved += (double) o->kept.saved_bytes;
   }
   g_array_unref (operators);
   return s;
@@ -312,7 +312,7 @@ kept (const LsShard *s)
   uint64_t sum = 0;
   ls_operators_layer (&model, s, 0, operators);
   for (guint i = 0; i < operators->len; i++)
-    sum += g_array_index (operators, LsOperator, i).saved_bytes;
+    sum += g_array_index (operators, LsOperator, i).kept.saved_bytes;
   return sum;
 }
 
@@ -388,7 +388,7 @@ a_window_that_is_a_mask_skips_nothing (void)
   LS_CHECK_DOUBLE (op->fwd[1].flops, ==, 2 * causal->fwd[0].flops);
   LS_CHECK_DOUBLE (op->igrad[0].flops, ==, 2.5 * op->fwd[1].flops);
   LS_CHECK (op->fwd[1].masked && op->igrad[0].masked && !causal->fwd[0].masked);
-  LS_CHECK_INT (op->saved_bytes - causal->saved_bytes, ==, 8192 * 8192 * 2);
+  LS_CHECK_INT (op->kept.saved_bytes - causal->kept.saved_bytes, ==, 8192 * 8192 * 2);
 }
 
 /* Attention in fp8: the worked example of model/operators_build.h, 8,192 tokens of 32 heads of 128 and 8 of keys. Bytes

@@ -40,11 +40,11 @@ compressed_keys_are_met (void)
     LS_CHECK ((find_operator (operators, "index-scores") != NULL) == (i == 1));
     LS_CHECK ((find_operator (operators, "pool") != NULL) == (i > 0));
     LS_CHECK_DOUBLE (find_operator (operators, "out-down")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 96);
-    LS_CHECK_INT (find_operator (operators, "out-down")->saved_bytes, ==, 4096 * 1024 * 2);
+    LS_CHECK_INT (find_operator (operators, "out-down")->kept.saved_bytes, ==, 4096 * 1024 * 2);
   }
   g_autoptr (GArray) chosen = layer_of (&m, 1);
   LS_CHECK_DOUBLE (find_operator (chosen, "index-scores")->fwd[0].flops, ==, 4096.0 * 1024 * 4 * 64);
-  LS_CHECK_INT (find_operator (chosen, "index-scores")->saved_bytes, ==, 4096 * 512 * 4);
+  LS_CHECK_INT (find_operator (chosen, "index-scores")->kept.saved_bytes, ==, 4096 * 512 * 4);
   LS_CHECK_DOUBLE (find_operator (chosen, "pool")->fwd[0].bytes, ==, 2.0 * 4096 * (4 * 128 + 128 / 4));
   LS_CHECK_INT (ls_model_n_layer_kinds (&m), ==, 3);
   m.index_top = 4096; /* more than there are */
@@ -70,10 +70,10 @@ residual_streams_are_mixed (void)
   LS_CHECK_DOUBLE (in->fwd[0].flops, ==, 2.0 * 4096 * 4096 * 24);
   LS_CHECK_DOUBLE (in->fwd[1].bytes, ==, 5.0 * (double) tensor);
   LS_CHECK_DOUBLE (in->igrad[in->n_igrad - 1].bytes, ==, 13.0 * (double) tensor);
-  LS_CHECK_INT (in->saved_bytes, ==, 4 * tensor);
+  LS_CHECK_INT (in->kept.saved_bytes, ==, 4 * tensor);
   LS_CHECK_DOUBLE (out->fwd[0].bytes, ==, 9.0 * (double) tensor);
   LS_CHECK_DOUBLE (out->igrad[0].bytes, ==, 14.0 * (double) tensor);
-  LS_CHECK_INT (out->saved_bytes, ==, tensor);
+  LS_CHECK_INT (out->kept.saved_bytes, ==, tensor);
   LS_CHECK_DOUBLE (find_operator (operators, "mlp-norm")->igrad[0].bytes, ==, 3.0 * (double) tensor);
   LsShard shard = { .tp = 1, .micro_batch = 1, .seq = 4096, .cp = 1, .dtype = LS_DTYPE_BF16 };
   LS_CHECK_INT (ls_boundary_bytes (&m, &shard), ==, tensor);
@@ -102,8 +102,8 @@ an_indexer_of_groups_chooses_blocks (void)
     LS_CHECK_DOUBLE (find_operator (operators, "attention")->fwd[0].flops, ==, 4.0 * 4096 * 8 * 128 * 480);
     LS_CHECK_DOUBLE (scores->fwd[0].flops, ==, 4096.0 * 4096 * 4 * 64);
     LS_CHECK_DOUBLE (scores->fwd[1].bytes, ==, 4.0 * 4096 * 4096 / 2 * 4 / 128);
-    LS_CHECK_INT (scores->saved_bytes, ==, 4096 * 4 * 4 * 4);
-    LS_CHECK_INT (find_operator (operators, "index-query")->saved_bytes, ==, 0);
+    LS_CHECK_INT (scores->kept.saved_bytes, ==, 4096 * 4 * 4 * 4);
+    LS_CHECK_INT (find_operator (operators, "index-query")->kept.saved_bytes, ==, 0);
   }
   LS_CHECK_NEAR (ls_model_flops (&m, 1000, 4096, 1, false) - ls_model_flops (&without, 1000, 4096, 1, false),
                  9 * (6.0 * 4096 * 1024 * 5 * 64 + 3 * 4096.0 * 4096 * 4 * 64), 1e-9);

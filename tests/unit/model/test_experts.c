@@ -55,8 +55,8 @@ a_layer_by_hand (void)
                  && !find_operator (ops, "shared-fc1")))
     return;
   LS_CHECK (dispatch->ep == LS_EP_DISPATCH && dispatch->n_fwd == 0); /* one expert: nothing to sort */
-  LS_CHECK_INT (dispatch->ep_bytes, ==, 67108864);
-  LS_CHECK_INT (find_operator (ops, "combine")->ep_bytes, ==, 67108864);
+  LS_CHECK_INT (dispatch->comm.ep_bytes, ==, 67108864);
+  LS_CHECK_INT (find_operator (ops, "combine")->comm.ep_bytes, ==, 67108864);
   LS_CHECK (fc1->fwd[0].m == 8192 && fc1->fwd[0].n == 28672 && fc1->fwd[0].k == 4096
             && fc1->fwd[0].batch == 1);
   LS_CHECK_DOUBLE (fc1->fwd[0].flops, ==, 2.0 * 8192 * 28672 * 4096);
@@ -64,15 +64,16 @@ a_layer_by_hand (void)
   LS_CHECK_DOUBLE (fc2->wgrad[0].flops, ==, 2.0 * 8192 * 14336 * 4096);
   LS_CHECK_DOUBLE (fc2->wgrad[0].bytes, ==, 2.0 * 8192 * (4096 + 14336) + 8.0 * 14336 * 4096);
   LS_CHECK_DOUBLE (router->fwd[0].flops, ==, 2.0 * 4096 * 8 * 4096);
-  LS_CHECK (fc1->is_expert && fc2->is_expert && !router->is_expert && router->param_replicated);
-  LS_CHECK_INT (fc1->param_numel[0] + fc2->param_numel[0], ==, 3 * 4096 * 14336);
+  LS_CHECK (fc1->params.is_expert && fc2->params.is_expert && !router->params.is_expert
+            && router->params.is_replicated);
+  LS_CHECK_INT (fc1->params.numel[0] + fc2->params.numel[0], ==, 3 * 4096 * 14336);
 
   uint64_t T = 4096, R = 8192, h = 4096, f = 14336, kept = 0;
   bool is_inside = false;
   for (guint i = 0; i < ops->len; i++) {
     const LsOperator *o = &g_array_index (ops, LsOperator, i);
     is_inside = is_inside || o == router;
-    kept += is_inside ? o->saved_bytes : 0;
+    kept += is_inside ? o->kept.saved_bytes : 0;
   }
   LS_CHECK_INT (kept, ==, 2 * T * h + 5 * T * 8 + R * (2 * h + 2 * 2 * f + 4 + 2 * f));
 }
@@ -114,10 +115,10 @@ ranks_compute_what_tokens_ask_for (void)
     for (s.ep_rank = 0; s.ep_rank < s.ep; s.ep_rank++) {
       g_autoptr (GArray) ops = moe_layer (&m, &s);
       flops += s.etp * flops_of (ops, "expert-");
-      rows += (double) find_operator (ops, "dispatch")->etp_bytes / (2 * 4096);
+      rows += (double) find_operator (ops, "dispatch")->comm.etp_bytes / (2 * 4096);
       params += s.etp
-          * (double) (find_operator (ops, "expert-fc1")->param_numel[0]
-                      + find_operator (ops, "expert-fc2")->param_numel[0]);
+          * (double) (find_operator (ops, "expert-fc1")->params.numel[0]
+                      + find_operator (ops, "expert-fc2")->params.numel[0]);
     }
     LS_CHECK_NEAR (flops, 6 * tokens * 2 * 3 * 4096 * 14336, 1e-12);
     LS_CHECK_DOUBLE (rows, ==, tokens * 2);
@@ -149,8 +150,8 @@ params_of (const GArray *ops, uint32_t tp)
   uint64_t sum = 0;
   for (guint i = 0; i < ops->len; i++) {
     const LsOperator *o = &g_array_index (ops, LsOperator, i);
-    for (uint32_t p = 0; p < o->n_params; p++)
-      sum += o->param_numel[p] * (o->param_replicated || o->is_expert ? 1 : tp);
+    for (uint32_t p = 0; p < o->params.n; p++)
+      sum += o->params.numel[p] * (o->params.is_replicated || o->params.is_expert ? 1 : tp);
   }
   return sum;
 }
@@ -193,9 +194,9 @@ latent_attention_by_hand (void)
             && q_down->fwd[0].k == 7168);
   LS_CHECK (q_up->tp == LS_TP_COLUMN && q_up->fwd[0].m == 4096 && q_up->fwd[0].n == 32 * 192
             && q_up->fwd[0].k == 1536);
-  LS_CHECK_INT (q_up->tp_bytes, ==, 4096 * 1536 * 2);
+  LS_CHECK_INT (q_up->comm.tp_bytes, ==, 4096 * 1536 * 2);
   LS_CHECK (kv_up->fwd[0].n == 32 * 256 && kv_up->fwd[0].k == 512);
-  LS_CHECK_INT (kv_up->tp_bytes, ==, 4096 * (512 + 64) * 2);
+  LS_CHECK_INT (kv_up->comm.tp_bytes, ==, 4096 * (512 + 64) * 2);
 }
 
 /* As those of any other matrix product: FSDP adds to no gradient, DeepSpeed casts before it adds. */
@@ -347,8 +348,8 @@ tokens_in_turn_go_to_fewer_ranks (void)
             && !why);
   if (!LS_CHECK (a && b))
     return;
-  LS_CHECK_INT (b->brought_bytes, ==, (uint64_t) (R * 2 / 8 * 7168 * 2));
-  LS_CHECK (a->brought_bytes > 3 * b->brought_bytes && a->ep_bytes == b->ep_bytes);
+  LS_CHECK_INT (b->comm.brought_bytes, ==, (uint64_t) (R * 2 / 8 * 7168 * 2));
+  LS_CHECK (a->comm.brought_bytes > 3 * b->comm.brought_bytes && a->comm.ep_bytes == b->comm.ep_bytes);
 }
 
 LS_TEST_SUITE (LS_TEST (weight_gradients_of_deepseek_are_by_blocks),

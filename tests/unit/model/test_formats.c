@@ -103,7 +103,7 @@ casts_and_kept_inputs_follow (void)
       bytes += proj->fwd[k].bytes;
     LS_CHECK_INT (proj->n_fwd, ==, cases[i].n_tiny + cases[i].n_casts + 1);
     LS_CHECK_DOUBLE (bytes, ==, cases[i].cast * elements + 8 * cases[i].n_tiny);
-    LS_CHECK_DOUBLE ((double) proj->saved_bytes, ==, cases[i].kept * elements);
+    LS_CHECK_DOUBLE ((double) proj->kept.saved_bytes, ==, cases[i].kept * elements);
   }
 }
 

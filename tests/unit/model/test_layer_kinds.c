@@ -270,7 +270,7 @@ attention_and_a_mixer_side_by_side (void)
   for (guint i = 0; i < both->len; i++) {
     const LsOperator *op = &g_array_index (both, LsOperator, i);
     bool is_mlp = strstr (op->name, "mlp") || strstr (op->name, "fc");
-    mlp += is_mlp ? op->saved_bytes : 0;
+    mlp += is_mlp ? op->kept.saved_bytes : 0;
   }
   LS_CHECK_INT (saved_bytes (both, true) - mlp, ==,
                 saved_bytes (a, true) + saved_bytes (x, true) - 2 * tensor);
@@ -303,9 +303,9 @@ experts_behind_a_latent (void)
   LS_CHECK_DOUBLE (find_operator (operators, "latent-down")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 256);
   LS_CHECK_DOUBLE (find_operator (operators, "latent-up")->fwd[0].flops, ==, 2.0 * 4096 * 1024 * 256);
   LS_CHECK_DOUBLE (find_operator (operators, "expert-fc1")->fwd[0].flops, ==, 2.0 * 8192 * 256 * 1024);
-  LS_CHECK_INT (find_operator (operators, "dispatch")->ep_bytes, ==, 8192 * 256 * 2);
-  LS_CHECK_INT (find_operator (operators, "latent-down")->saved_bytes, ==, 0);
-  LS_CHECK_INT (find_operator (operators, "latent-up")->saved_bytes, ==, 4096 * 256 * 2);
+  LS_CHECK_INT (find_operator (operators, "dispatch")->comm.ep_bytes, ==, 8192 * 256 * 2);
+  LS_CHECK_INT (find_operator (operators, "latent-down")->kept.saved_bytes, ==, 0);
+  LS_CHECK_INT (find_operator (operators, "latent-up")->kept.saved_bytes, ==, 4096 * 256 * 2);
 }
 
 /* Of 12 layers each 4th sees all by 8 heads of 256, whose 2 keys are their values; the others by 16 of 128, with 4
@@ -436,10 +436,10 @@ an_encoder_and_a_decoder (void)
   LS_CHECK_DOUBLE (cross->igrad[0].flops, ==, 10 * 128.0 * 512 * width);
   LS_CHECK_DOUBLE (cross->fwd[0].bytes, ==, 2 * 2 * (128 + 512) * width + 4 * 128.0 * 8);
   LS_CHECK_INT (kv->fwd[0].m, ==, 512);
-  LS_CHECK_INT (kv->saved_bytes, ==, 512 * 2 * 1024 * 2); /* not the encoder's output */
-  LS_CHECK_INT (kv->tp_bytes, ==, 512 * 1024 * 2);
+  LS_CHECK_INT (kv->kept.saved_bytes, ==, 512 * 2 * 1024 * 2); /* not the encoder's output */
+  LS_CHECK_INT (kv->comm.tp_bytes, ==, 512 * 1024 * 2);
   LS_CHECK_INT (find_operator (decoder, "fc1")->fwd[0].m, ==, 128);
-  LS_CHECK_INT (find_operator (decoder, "fc1")->tp_bytes, ==, 128 * 1024 * 2);
+  LS_CHECK_INT (find_operator (decoder, "fc1")->comm.tp_bytes, ==, 128 * 1024 * 2);
   for (uint32_t layer = 0; layer < m.n_layers; layer++) {
     g_autoptr (GArray) operators = layer_of (&m, layer);
     LS_CHECK_INT (n_layer_params (operators), ==, ls_model_layer_params (&m, layer));
@@ -466,7 +466,7 @@ flops_of_two_sides (void)
   ls_operators_head (&m, &s, true, head);
   ls_operators_embedding (&m, &s, embedding);
   LS_CHECK_INT (find_operator (head, "logits")->fwd[0].m, ==, 128);
-  LS_CHECK_INT (find_operator (head, "encoder-norm")->saved_bytes, ==, 2 * 512 * 1024 * 2);
+  LS_CHECK_INT (find_operator (head, "encoder-norm")->kept.saved_bytes, ==, 2 * 512 * 1024 * 2);
   LS_CHECK_INT (find_operator (embedding, "word-embedding")->fwd[0].m, ==, 640);
 }
 
@@ -483,7 +483,7 @@ caps_pass_over_the_logits (void)
   if (LS_CHECK (cap != NULL)) {
     LS_CHECK_DOUBLE (cap->fwd[0].bytes, ==, 4 * logits);
     LS_CHECK_DOUBLE (cap->igrad[0].bytes, ==, 6 * logits);
-    LS_CHECK_INT (cap->saved_bytes, ==, 2 * (uint64_t) logits);
+    LS_CHECK_INT (cap->kept.saved_bytes, ==, 2 * (uint64_t) logits);
   }
 }
 

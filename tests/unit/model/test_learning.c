@@ -163,8 +163,8 @@ n_params (const GArray *operators, bool is_frozen)
   uint64_t sum = 0;
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *op = &g_array_index (operators, LsOperator, i);
-    for (uint32_t p = 0; p < op->n_params && op->is_frozen == is_frozen; p++)
-      sum += op->param_numel[p];
+    for (uint32_t p = 0; p < op->params.n && op->params.is_frozen == is_frozen; p++)
+      sum += op->params.numel[p];
   }
   return sum;
 }
@@ -194,9 +194,9 @@ adapters_learn_alone (void)
   double flops = 0, frozen = 0;
   for (guint i = 0; i < operators->len; i++) {
     const LsOperator *op = &g_array_index (operators, LsOperator, i);
-    *(op->is_adapter ? &flops : &frozen) += gemm_flops (op->fwd, op->n_fwd)
+    *(op->params.is_adapter ? &flops : &frozen) += gemm_flops (op->fwd, op->n_fwd)
         + gemm_flops (op->igrad, op->n_igrad) + gemm_flops (op->wgrad, op->n_wgrad);
-    LS_CHECK (op->is_adapter || op->n_wgrad == 0);
+    LS_CHECK (op->params.is_adapter || op->n_wgrad == 0);
   }
   LS_CHECK_DOUBLE (flops, ==, 6 * tokens * (double) n_params (operators, false));
   LS_CHECK_DOUBLE (frozen, ==, 4 * tokens * (double) (ls_model_layer_linear_params (&m, 0)));
@@ -219,15 +219,16 @@ adapters_over_tensor_parallel_ranks (void)
   lora.modules = LS_LORA_DOWN;
   g_autoptr (GArray) row = adapted (&m, lora, 4, true);
   const LsOperator *a = find_operator (column, "lora-a"), *b = find_operator (column, "lora-b");
-  LS_CHECK (a->tp == LS_TP_NONE && a->param_replicated && b->tp == LS_TP_COLUMN && !b->param_replicated);
+  LS_CHECK (a->tp == LS_TP_NONE && a->params.is_replicated && b->tp == LS_TP_COLUMN
+            && !b->params.is_replicated);
   LS_CHECK_INT (a->fwd[0].m, ==, 2048);
   LS_CHECK_INT (b->fwd[0].m, ==, 8192);
-  LS_CHECK_INT (b->param_numel[0], ==, 16 * 1024);
-  LS_CHECK_INT (b->tp_bytes, ==, 8192 * 16 * 2);
+  LS_CHECK_INT (b->params.numel[0], ==, 16 * 1024);
+  LS_CHECK_INT (b->comm.tp_bytes, ==, 8192 * 16 * 2);
   a = find_operator (row, "lora-a"), b = find_operator (row, "lora-b");
-  LS_CHECK (a->tp == LS_TP_ROW && !a->param_replicated && b->tp == LS_TP_NONE && b->param_replicated);
-  LS_CHECK_INT (a->param_numel[0], ==, 16 * 3584);
-  LS_CHECK_INT (a->tp_bytes, ==, 8192 * 16 * 2);
+  LS_CHECK (a->tp == LS_TP_ROW && !a->params.is_replicated && b->tp == LS_TP_NONE && b->params.is_replicated);
+  LS_CHECK_INT (a->params.numel[0], ==, 16 * 3584);
+  LS_CHECK_INT (a->comm.tp_bytes, ==, 8192 * 16 * 2);
   LS_CHECK_INT (b->fwd[0].m, ==, 2048);
 }
 
@@ -240,7 +241,7 @@ weights_of_four_bits_are_written_out (void)
   g_autoptr (GArray) operators = adapted (&m, lora, 1, false);
   const LsOperator *fc1 = find_operator (operators, "fc1");
   double numel = 2 * 4096.0 * 14336;
-  LS_CHECK (fc1->is_nf4 && !find_operator (operators, "input-norm")->is_nf4);
+  LS_CHECK (fc1->params.is_nf4 && !find_operator (operators, "input-norm")->params.is_nf4);
   LS_CHECK_STR (fc1->fwd[0].name, "nf4-dequant");
   LS_CHECK_STR (fc1->igrad[0].name, "nf4-dequant");
   LS_CHECK_NEAR (fc1->fwd[0].bytes, numel * (4.127 / 8 + 2), 1e-7);

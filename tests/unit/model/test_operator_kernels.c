@@ -66,7 +66,7 @@ kernels_are_well_formed (void)
     for (guint k = 0; k < p.layer->len; k++) {
       const LsOperator *op = &g_array_index (p.layer, LsOperator, k);
       LS_CHECK_INT (op->n_fwd, >, 0);
-      LS_CHECK_INT (op->tp == LS_TP_REDUCE, ==, op->reduce_bytes > 0);
+      LS_CHECK_INT (op->tp == LS_TP_REDUCE, ==, op->comm.reduce_bytes > 0);
       const LsKernel *lists[] = { op->fwd, op->igrad, op->wgrad };
       uint32_t n[] = { op->n_fwd, op->n_igrad, op->n_wgrad };
       for (int l = 0; l < 3; l++)
@@ -114,7 +114,7 @@ gpt_layer_is_megatrons (void)
     const LsOperator *op = &g_array_index (ops, LsOperator, i);
     LS_CHECK_STR (op->name, expected[i].name);
     LS_CHECK_INT (op->tp, ==, expected[i].tp);
-    LS_CHECK_INT (op->attention_core, ==, expected[i].core);
+    LS_CHECK_INT (op->kept.is_core, ==, expected[i].core);
   }
 }
 
@@ -465,7 +465,7 @@ loss_reduces_three_times (void)
   for (guint i = 0; i < head->len; i++) {
     const LsOperator *op = &g_array_index (head, LsOperator, i);
     if (op->tp == LS_TP_REDUCE) {
-      LS_CHECK_INT (op->reduce_bytes, ==, 4 * 2048 * 4);
+      LS_CHECK_INT (op->comm.reduce_bytes, ==, 4 * 2048 * 4);
       n++;
     }
   }

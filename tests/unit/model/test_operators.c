@@ -190,8 +190,8 @@ params_over_ranks (const GArray *ops, uint32_t t)
   uint64_t n = 0;
   for (guint i = 0; i < ops->len; i++) {
     const LsOperator *op = &g_array_index (ops, LsOperator, i);
-    for (int k = 0; k < op->n_params; k++)
-      n += op->param_numel[k] * (op->param_replicated ? 1 : t);
+    for (int k = 0; k < op->params.n; k++)
+      n += op->params.numel[k] * (op->params.is_replicated ? 1 : t);
   }
   return n;
 }

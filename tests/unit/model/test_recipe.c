@@ -42,7 +42,7 @@ a_norm_runs_the_kernels_of_its_list (void)
   LS_CHECK_INT (o->fwd[1].n, ==, 512);
   LS_CHECK_INT (o->n_igrad, ==, 2);
   LS_CHECK_STR (o->igrad[1].name, "residual-grad-add");
-  LS_CHECK_INT (o->saved_bytes, ==, 262144 * 6);
+  LS_CHECK_INT (o->kept.saved_bytes, ==, 262144 * 6);
   LS_CHECK_INT (named (ops, "rope")->fwd[0].access, ==, LS_ACCESS_NONE);
 }
 
@@ -91,7 +91,7 @@ products_one_by_one_compute_the_same (void)
   LS_CHECK_DOUBLE (o->fwd[1].bytes, ==, 2.0 * (512 * 512 + 512 * 512 + 512 * 512));
   double three = o->fwd[1].bytes + o->fwd[2].bytes + o->fwd[3].bytes;
   LS_CHECK_DOUBLE (three, ==, joint->fwd[0].bytes + 2 * 2.0 * 512 * 512);
-  LS_CHECK_INT (o->saved_bytes, ==, o->input_bytes + 6 * 512 * 512);
+  LS_CHECK_INT (o->kept.saved_bytes, ==, o->kept.input_bytes + 6 * 512 * 512);
   s.gathers_in_pieces = true; /* for all of them at once */
   g_autoptr (GArray) shared = layer (&m, &s);
   LS_CHECK_INT (named (shared, "qkv")->n_fwd, ==, 2);
@@ -121,7 +121,7 @@ the_core_stands_where_the_list_says (void)
   LS_CHECK_INT (o->fwd[1].kind, ==, LS_KERNEL_ATTENTION_FWD);
   LS_CHECK_DOUBLE (o->fwd[1].flops, ==, own->fwd[0].flops);
   LS_CHECK (ls_operator_is_flash (o));
-  LS_CHECK_INT (o->saved_bytes, ==, own->saved_bytes);
+  LS_CHECK_INT (o->kept.saved_bytes, ==, own->kept.saved_bytes);
 }
 
 /* Of several entries for sums, the one with the place's name goes first; its backward stands with the norm. */
@@ -280,7 +280,7 @@ unfused_attention_runs_the_kernels_of_its_lists (void)
   LS_CHECK_INT (scores->n_igrad, ==, 2);
   LS_CHECK_INT (rows->n_fwd, ==, 2);
   LS_CHECK_DOUBLE (rows->fwd[1].bytes, ==, 4.0 * 2 * 8 * 256 * 256);
-  LS_CHECK_INT (rows->saved_bytes, ==, 4 * 2 * 8 * 256 * 256);
+  LS_CHECK_INT (rows->kept.saved_bytes, ==, 4 * 2 * 8 * 256 * 256);
   LS_CHECK_INT (out->n_fwd, ==, 1);
   LS_CHECK_INT (out->n_igrad, ==, 3);
   LS_CHECK_STR (out->igrad[0].name, "transpose");
@@ -301,7 +301,7 @@ gradients_of_biases_are_there_once (void)
     LsShard s = shard (r);
     g_autoptr (GArray) ops = layer (&m, &s);
     LS_CHECK_INT (named (ops, "qkv")->n_wgrad, ==, 2 - is_listed);
-    LS_CHECK_INT (named (ops, "qkv")->n_params, ==, 2);
+    LS_CHECK_INT (named (ops, "qkv")->params.n, ==, 2);
     LS_CHECK_INT (named (ops, "fc1")->n_wgrad, ==, 2);
   }
 }
@@ -344,7 +344,7 @@ words_are_padded_to_a_multiple (void)
     ls_operators_head (&m, &s, true, ops);
     const LsOperator *logits = named (ops, "logits");
     LS_CHECK_INT (logits->fwd[0].n, ==, rows[i][1]);
-    LS_CHECK_INT (logits->param_numel[0], ==, (uint64_t) rows[i][1] * m.hidden);
+    LS_CHECK_INT (logits->params.numel[0], ==, (uint64_t) rows[i][1] * m.hidden);
     LS_CHECK_INT (logits->fwd[0].unaligned, ==, rows[i][0] == 1); /* writes them */
     LS_CHECK_INT (logits->igrad[0].unaligned, ==, rows[i][0] == 1);
     LS_CHECK_INT (logits->wgrad[0].unaligned, ==, rows[i][0] == 1);
@@ -403,7 +403,7 @@ experts_have_sizes_of_their_own (void)
   LS_CHECK_INT (o->fwd[0].n, ==, 8 * 2 * 512 + 8);
   LS_CHECK_INT (o->fwd[0].n_launches, ==, 16);
   LS_CHECK_INT (o->fwd[1].n, ==, 8 * 256 * 512);
-  LS_CHECK_INT (o->saved_bytes, ==, 16 * 8 * 256);
+  LS_CHECK_INT (o->kept.saved_bytes, ==, 16 * 8 * 256);
   LS_CHECK_INT (named (ops, "dispatch")->n_fwd + named (ops, "combine")->n_fwd, ==, 0); /* sorted already */
   LS_CHECK_STR (named (ops, "unpermute")->fwd[0].name, "unpermute");
   LS_CHECK_STR (route->fwd[0].name, "softmax");
@@ -435,9 +435,10 @@ masks_bring_tokens_to_padded_experts (void)
   LS_CHECK (back->igrad[0].m == 640 && back->igrad[1].m == 640 && back->igrad[1].n == 256);
   LS_CHECK_DOUBLE (to->fwd[0].flops + to->igrad[0].flops, ==, 2 * flops);
   LS_CHECK_DOUBLE (back->fwd[0].flops + back->igrad[0].flops + back->igrad[1].flops, ==, 3 * flops);
-  LS_CHECK_INT (back->saved_bytes, ==, 2 * 1280 * 512); /* what experts made, for the gradient of the mask */
+  LS_CHECK_INT (back->kept.saved_bytes, ==,
+                2 * 1280 * 512); /* what experts made, for the gradient of the mask */
   LS_CHECK_INT (named (ops, "dispatch")->n_fwd + named (ops, "combine")->n_fwd, ==, 0);
-  LS_CHECK_INT (named (built_in, "unpermute")->saved_bytes, ==, 0);
+  LS_CHECK_INT (named (built_in, "unpermute")->kept.saved_bytes, ==, 0);
   LS_CHECK_STR (named (all, "dispatch")->fwd[0].name, "expert-sort"); /* no capacity: as built in */
   LS_CHECK_DOUBLE (named (all, "permute")->fwd[0].flops, ==, named (built_in, "permute")->fwd[0].flops);
 }

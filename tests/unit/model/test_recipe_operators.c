@@ -78,7 +78,7 @@ own_kernels_keep_their_bytes (void)
   LS_CHECK_DOUBLE (o->fwd[0].bytes, ==, same->fwd[0].bytes);
   LS_CHECK_STR (o->fwd[0].name, same->fwd[0].name);
   LS_CHECK_INT (same->fwd[0].access, ==, LS_ACCESS_NONE);
-  LS_CHECK_INT (o->saved_bytes, ==, same->saved_bytes);
+  LS_CHECK_INT (o->kept.saved_bytes, ==, same->kept.saved_bytes);
 }
 
 /* --- norms and rotation of attention ------------------------------------------------------------- */
@@ -99,7 +99,7 @@ check_norm (const LsOperator *o, uint64_t rows, uint64_t width)
     return;
   LS_CHECK_INT (o->fwd[0].n, ==, rows * width);
   LS_CHECK_INT (o->fwd[1].n, ==, rows);
-  LS_CHECK_INT (o->saved_bytes, ==, 6 * rows * width);
+  LS_CHECK_INT (o->kept.saved_bytes, ==, 6 * rows * width);
 }
 
 /* 512 tokens; eight heads of Q and two of K, each normalised by itself in 64, or all together. */
@@ -121,8 +121,8 @@ norms_of_heads_run_it_too (void)
   check_norm (named (over_all, "k-norm"), 512, 128);
   g_autoptr (GArray) all_built_in = layer (&m, &plain);
   const LsOperator *whole = named (all_built_in, "qk-norm");
-  LS_CHECK_INT (named (over_all, "q-norm")->param_numel[0] + named (over_all, "k-norm")->param_numel[0], ==,
-                whole->param_numel[0] + whole->param_numel[1]);
+  LS_CHECK_INT (named (over_all, "q-norm")->params.numel[0] + named (over_all, "k-norm")->params.numel[0], ==,
+                whole->params.numel[0] + whole->params.numel[1]);
 }
 
 /* Eight heads of 64 + 32 rotated, values of 48, latents of 256 and 128. */
@@ -161,7 +161,7 @@ latents_run_their_norms_and_rotation (void)
   LS_CHECK_INT (o->fwd[1].n, ==, 512 * 8 * 96);
   LS_CHECK_INT (o->n_igrad, ==, 1);
   LS_CHECK_INT (o->igrad[0].n, ==, 512 * (8 * 64 + 8 * 48 + 128));
-  LS_CHECK_INT (o->saved_bytes, ==, 512 * 8 * (96 + 96 + 48) * 2);
+  LS_CHECK_INT (o->kept.saved_bytes, ==, 512 * 8 * (96 + 96 + 48) * 2);
 }
 
 /* --- adapters ------------------------------------------------------------------------------------ */
@@ -215,8 +215,8 @@ each_module_has_its_kernels (void)
     LS_CHECK_INT (qkv->igrad[3 * i].kind, ==, LS_KERNEL_GEMM);
     LS_CHECK_STR (qkv->igrad[3 * i + 2].name, "back");
   }
-  LS_CHECK_INT (qkv->saved_bytes, ==, 3 * 2 * TOKENS * HIDDEN);
-  LS_CHECK_INT (nth (built_in, "lora-a", 0)->saved_bytes, ==, 2 * TOKENS * HIDDEN); /* one for all */
+  LS_CHECK_INT (qkv->kept.saved_bytes, ==, 3 * 2 * TOKENS * HIDDEN);
+  LS_CHECK_INT (nth (built_in, "lora-a", 0)->kept.saved_bytes, ==, 2 * TOKENS * HIDDEN); /* one for all */
   LS_CHECK_INT (fc2->fwd[0].n, ==, TOKENS * m.ffn);
   LS_CHECK_INT (qkv->n_wgrad, ==, nth (built_in, "lora-a", 0)->n_wgrad);
 }
@@ -242,7 +242,7 @@ what_b_writes_is_as_wide_as_its_module (void)
     if (strcmp (b->fwd[i].name, "after") == 0)
       LS_CHECK_INT (b->fwd[i].n, ==, TOKENS * widths[n++]);
   LS_CHECK_INT (n, ==, 3);
-  LS_CHECK_INT (b->saved_bytes, ==, own->saved_bytes);
+  LS_CHECK_INT (b->kept.saved_bytes, ==, own->kept.saved_bytes);
 }
 
 LS_TEST_SUITE (LS_TEST (norms_run_the_kernels_of_their_width), LS_TEST (own_kernels_keep_their_bytes),

@@ -54,7 +54,7 @@ torchao_casts_in_each_pass (void)
     LS_CHECK_DOUBLE (sum_of (fc2->fwd, fc2->n_fwd), ==, cases[i].fwd);
     LS_CHECK_DOUBLE (sum_of (fc2->igrad, fc2->n_igrad), ==, cases[i].igrad);
     LS_CHECK_DOUBLE (sum_of (fc2->wgrad, fc2->n_wgrad), ==, cases[i].wgrad);
-    LS_CHECK_DOUBLE ((double) fc2->saved_bytes, ==, cases[i].kept);
+    LS_CHECK_DOUBLE ((double) fc2->kept.saved_bytes, ==, cases[i].kept);
   }
 }
 
@@ -98,7 +98,7 @@ experts_may_stay_in_bf16 (void)
   LS_CHECK_INT (of_fp8->n_fwd, ==, of_bf16->n_fwd);
   LS_CHECK_INT (of_fp8->fwd[0].dtype, ==, LS_DTYPE_BF16);
   LS_CHECK_DOUBLE (of_fp8->wgrad[0].bytes, ==, of_bf16->wgrad[0].bytes);
-  LS_CHECK_INT (of_fp8->saved_bytes, ==, of_bf16->saved_bytes);
+  LS_CHECK_INT (of_fp8->kept.saved_bytes, ==, of_bf16->kept.saved_bytes);
   LS_CHECK_INT (qkv->fwd[qkv->n_fwd - 1].dtype, ==, LS_DTYPE_FP8);
 }
 
