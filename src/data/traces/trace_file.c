@@ -419,6 +419,15 @@ const LsField ls_trace_fields[] = {
   { NULL },
 };
 
+bool
+ls_trace_op_set (TraceOp *op, const char *key, const char *text)
+{
+  const LsField *f = ls_trace_op_fields;
+  while (strcmp (f->key, key) != 0)
+    f++;
+  return ls_field_value_set (f, op, text);
+}
+
 /* --- what an op is if the file does not say ---------------------------------------- */
 
 LsStream

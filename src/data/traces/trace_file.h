@@ -5,9 +5,7 @@
 #ifndef LS_DATA_TRACES_TRACE_FILE_H
 #define LS_DATA_TRACES_TRACE_FILE_H
 
-#include "data/text/field.h"
-#include "plan/mesh.h"
-#include "plan/plan.h"
+#include "data/traces/trace_json.h"
 
 #define LS_TRACE_ABSENT UINT32_MAX
 
@@ -89,6 +87,15 @@ extern const TraceOp ls_trace_op_blank;
 extern const TraceTransfer ls_trace_transfer_blank;
 extern const TraceBuffer ls_trace_buffer_blank;
 extern const TraceRank ls_trace_rank_blank;
+
+/* What a reader of other files has put together, which has ranks and no mesh: as of ls_trace_read(), but what
+ * is wrong has no place. Takes what is in the file, also on failure. work: "model" and "strategy"; NULL: not
+ * known. name: of the file. */
+LsTrace *ls_trace_of_file (TraceFile *file, const char *name, const LsJsonDoc *work, uint32_t dp,
+                           LsDiagList *diags);
+
+/* The value of a key that there is, as a file has it; false: it is none. */
+bool ls_trace_op_set (TraceOp *op, const char *key, const char *text);
 
 /* As a file says it, with strings borrowed from the plan; free with g_array_unref() and
  * ls_trace_op_clear(). */
