@@ -200,6 +200,9 @@ char *ls_field_value_range (const LsField *f);
  * FLOPS are not written: nothing needs it yet. */
 void ls_fields_write (const LsField *fields, LsJsonOut *w, const void *target, const void *blank);
 
+/* The object, on one line; newly allocated. */
+char *ls_fields_text (const LsField *fields, const void *target, const void *blank);
+
 /* The value of one simple field (no list of objects) as the text of its flag; NULL if
  * ls_fields_write() would leave it out. Newly allocated. */
 char *ls_field_text (const LsField *field, const void *target, const void *blank);

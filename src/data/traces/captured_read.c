@@ -501,17 +501,6 @@ add_ops (CapturedReading *x, const GPtrArray *docs, const GPtrArray *names)
   return ok;
 }
 
-static TraceFile
-new_file (const char *folder)
-{
-  return (TraceFile) { .name = g_path_get_basename (folder),
-                       .communicators = g_array_new (FALSE, FALSE, sizeof (TraceCommunicator)),
-                       .ranks = g_array_new (FALSE, FALSE, sizeof (TraceRank)),
-                       .kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel)),
-                       .segments = g_array_new (FALSE, FALSE, sizeof (TraceSegment)),
-                       .roles = g_array_new (FALSE, FALSE, sizeof (TraceRole)) };
-}
-
 LsTrace *
 ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCapturedLoad *load,
                          gconstpointer data, uint32_t dp, LsDiagList *diags)
@@ -525,7 +514,7 @@ ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCaptured
                         .role_of = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
                         .roles = g_ptr_array_new_with_free_func (role_free),
                         .every = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref),
-                        .file = new_file (name),
+                        .file = ls_trace_file_new (name),
                         .exchanges = g_array_new (FALSE, FALSE, sizeof (uint64_t)),
                         .exchange_of = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
                         .exchange_ops = g_array_new (FALSE, FALSE, sizeof (CapturedExchange)),

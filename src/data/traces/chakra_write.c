@@ -272,16 +272,10 @@ static void
 add_buffers (ChakraWriter *w, const TraceOp *op)
 {
   g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; op->buffers && i < op->buffers->len; i++) {
-    GString *text = g_string_new (NULL);
-    LsJsonOut out;
-    ls_json_out_init (&out, text, 0);
-    ls_json_out_begin_object (&out, NULL);
-    ls_fields_write (ls_trace_buffer_fields, &out, &g_array_index (op->buffers, TraceBuffer, i),
-                     &ls_trace_buffer_blank);
-    ls_json_out_end_object (&out);
-    g_ptr_array_add (texts, g_string_free (text, FALSE));
-  }
+  for (guint i = 0; op->buffers && i < op->buffers->len; i++)
+    g_ptr_array_add (texts,
+                     ls_fields_text (ls_trace_buffer_fields, &g_array_index (op->buffers, TraceBuffer, i),
+                                     &ls_trace_buffer_blank));
   if (texts->len > 0)
     add_strings (&w->attrs, "buffers", texts);
 }
@@ -293,7 +287,7 @@ add_op (ChakraWriter *w, const LsOp *op, const TraceOp *said)
   add_bool (&w->attrs, "is_cpu_op", ls_op_is_of_host (op->kind));
   add_int64 (&w->attrs, "stream", op->stream);
   for (const LsField *f = ls_trace_op_fields; f->key; f++)
-    if (chakra_is_attribute (f->key))
+    if (chakra_attribute (f->key))
       add_field (&w->attrs, f->key, f, said, &ls_trace_op_blank);
   add_streams (w, op);
   add_buffers (w, said);
@@ -561,18 +555,6 @@ put_groups (ChakraWriter *w)
 
 /* --- head ------------------------------------------------------------------------------------ */
 
-static char *
-object_text (const LsField *fields, const void *object)
-{
-  GString *text = g_string_new (NULL);
-  LsJsonOut out;
-  ls_json_out_init (&out, text, 0);
-  ls_json_out_begin_object (&out, NULL);
-  ls_fields_write (fields, &out, object, NULL);
-  ls_json_out_end_object (&out);
-  return g_string_free (text, FALSE);
-}
-
 static void
 add_program (ChakraWriter *w, const LsProgram *p)
 {
@@ -602,8 +584,8 @@ put_head (ChakraWriter *w)
       add_int64 (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), w->binding.peer[side]);
   add_program (w, &w->plan->programs[w->binding.role]);
   if (w->head->model) {
-    g_autofree char *model = object_text (ls_model_fields, w->head->model),
-                    *strategy = object_text (ls_strategy_fields, w->head->strategy);
+    g_autofree char *model = ls_fields_text (ls_model_fields, w->head->model, NULL),
+                    *strategy = ls_fields_text (ls_strategy_fields, w->head->strategy, NULL);
     add_string (&w->attrs, "model", model);
     add_string (&w->attrs, "strategy", strategy);
   }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/printable.h"
 #include "data/jobs/job_files.h"
 #include "network/coll.h"
 
@@ -305,7 +306,7 @@ const LsField ls_trace_op_fields[] = {
   { NULL },
 };
 
-static const LsField segment_fields[] = {
+const LsField ls_trace_segment_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (TraceSegment, name), .required = true, .meaning = "such as forward" },
   ARRAY (TraceSegment, "ops", ops, TraceOp, ls_trace_op_fields, .blank = &ls_trace_op_blank, .lines = true,
          .required = true, .meaning = "in the order in which the host issues them"),
@@ -327,7 +328,7 @@ static const LsField static_fields[] = {
   STATIC ("workspace", LS_MEM_WORKSPACE),   { NULL },
 };
 
-static const LsField role_fields[] = {
+const LsField ls_trace_role_fields[] = {
   INDEX (TraceRole, "stage", stage, UINT16_MAX, .default_text = "index of the role",
          .meaning = "pipeline stage, for pictures"),
   { "params", LS_FIELD_UINT64, offsetof (TraceRole, n_params), .default_text = "0",
@@ -412,12 +413,24 @@ const LsField ls_trace_fields[] = {
          .default_text = "none: `mesh`", .meaning = "ranks one by one"),
   ARRAY (TraceFile, "kernels", kernels, LsKernel, ls_trace_kernel_fields, .blank = &ls_trace_kernel_blank,
          .lines = true, .default_text = "none", .meaning = "kernels by shape"),
-  ARRAY (TraceFile, "segments", segments, TraceSegment, segment_fields, .lines = true, .required = true,
-         .meaning = "ops that belong together"),
-  ARRAY (TraceFile, "roles", roles, TraceRole, role_fields, .blank = &role_blank, .lines = true,
+  ARRAY (TraceFile, "segments", segments, TraceSegment, ls_trace_segment_fields, .lines = true,
+         .required = true, .meaning = "ops that belong together"),
+  ARRAY (TraceFile, "roles", roles, TraceRole, ls_trace_role_fields, .blank = &role_blank, .lines = true,
          .required = true, .meaning = "programs; of a mesh one for each stage"),
   { NULL },
 };
+
+TraceFile
+ls_trace_file_new (const char *path)
+{
+  g_autofree char *name = g_path_get_basename (path);
+  return (TraceFile) { .name = ls_printable (name),
+                       .communicators = g_array_new (FALSE, FALSE, sizeof (TraceCommunicator)),
+                       .ranks = g_array_new (FALSE, FALSE, sizeof (TraceRank)),
+                       .kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel)),
+                       .segments = g_array_new (FALSE, FALSE, sizeof (TraceSegment)),
+                       .roles = g_array_new (FALSE, FALSE, sizeof (TraceRole)) };
+}
 
 bool
 ls_trace_op_set (TraceOp *op, const char *key, const char *text)

@@ -80,13 +80,17 @@ typedef struct {
 } TraceFile;
 
 extern const LsField ls_trace_fields[];
-extern const LsField ls_trace_kernel_fields[], ls_trace_op_fields[], ls_trace_buffer_fields[];
+extern const LsField ls_trace_kernel_fields[], ls_trace_op_fields[], ls_trace_buffer_fields[],
+    ls_trace_segment_fields[], ls_trace_role_fields[];
 extern const TraceFile ls_trace_file_blank;
 extern const LsKernel ls_trace_kernel_blank;
 extern const TraceOp ls_trace_op_blank;
 extern const TraceTransfer ls_trace_transfer_blank;
 extern const TraceBuffer ls_trace_buffer_blank;
 extern const TraceRank ls_trace_rank_blank;
+
+/* Without anything in its lists; called as the last part of a path. */
+TraceFile ls_trace_file_new (const char *path);
 
 /* What a reader of other files has put together, which has ranks and no mesh: as of ls_trace_read(), but what
  * is wrong has no place. Takes what is in the file, also on failure. work: "model" and "strategy"; NULL: not

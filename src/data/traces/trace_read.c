@@ -837,10 +837,8 @@ ls_trace_of_file (TraceFile *file, const char *name, const LsJsonDoc *work, uint
 LsTrace *
 ls_trace_load (const char *name, uint32_t dp, LsDiagList *diags)
 {
-  bool is_folder = g_file_test (name, G_FILE_TEST_IS_DIR);
-  if (is_folder && ls_captured_trace_is (name))
-    return ls_captured_trace_load (name, dp, diags);
-  g_autoptr (LsJsonDoc) doc
-      = is_folder ? ls_chakra_load (name, diags) : ls_data_load (LS_DATA_TRACES, name, diags);
+  if (g_file_test (name, G_FILE_TEST_IS_DIR))
+    return (ls_captured_trace_is (name) ? ls_captured_trace_load : ls_chakra_load) (name, dp, diags);
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_TRACES, name, diags);
   return doc ? ls_trace_read (doc, dp, diags) : NULL;
 }
