@@ -33,9 +33,6 @@ typedef struct {
   GString *group, *group_what, *ranks; /* of a process group: its name, description, "[0, 1]" */
 } LsKinetoEvent;
 
-/* "[0, 1]", a list or the text of one; false: bad JSON. */
-bool kineto_read_ranks (LsJsonPull *p, GString *to);
-
 /* Decimal text times 10^`digits`, to the nearest whole number; false: not a number, or too
  * large. */
 bool ls_kineto_decimal (const char *text, int digits, int64_t *ret);
@@ -79,7 +76,7 @@ typedef struct {
   GArray *details;      /* SyncDetail             */
   GArray *externals;    /* int64_t of each op; -1: none */
   int64_t device;       /* of the kernels, -1: none yet */
-  bool has_devices, has_kernels, is_xla;
+  bool has_devices, has_kernels, has_events, is_xla;
   GPtrArray *categories; /* char *: the first few that occur */
   int64_t first;
 } KinetoReader;
@@ -100,8 +97,6 @@ char *kineto_short_name (const char *name);
 /* The process group that an event names: 1 + its place in k->groups, where it is added if it is new; 0: it
  * names none. */
 uint32_t kineto_group_of (LsKineto *k, const LsKinetoEvent *e);
-/* Reads a list of process groups; false: bad JSON. */
-bool kineto_read_groups (LsJsonPull *p, LsKineto *k);
 /* LsDtype of as many bytes as elements of that name have; fp32 if it is not known. */
 uint8_t kineto_dtype (const char *name);
 

@@ -43,14 +43,17 @@ kineto_new (const char *path)
 
 /* ---- one event ---- */
 
-/* What is kept of it, and where; behind what it has itself what its "args" have. */
 typedef enum { NUMBER, MICROSECONDS, TEXT, RANKS } MemberKind;
-#define N_OWN 6
-static const struct {
+
+typedef struct {
   const char *key;
   MemberKind kind;
   size_t offset; /* of an LsKinetoNumber, or a GString * */
-} members[] = {
+} Member;
+
+/* What is kept of it, and where; behind what it has itself what its "args" have. */
+#define N_OWN 6
+static const Member members[] = {
   { "ts", MICROSECONDS, offsetof (LsKinetoEvent, ts) },
   { "dur", MICROSECONDS, offsetof (LsKinetoEvent, dur) },
   { "tid", NUMBER, offsetof (LsKinetoEvent, thread) },
@@ -76,17 +79,25 @@ static const struct {
   { "wait_on_cuda_event_record_corr_id", NUMBER, offsetof (LsKinetoEvent, wait_record) },
 };
 
+/* Of a process group that the head of the file lists. */
+static const Member listed[] = {
+  { "pg_name", TEXT, offsetof (LsKinetoEvent, group) },
+  { "pg_desc", TEXT, offsetof (LsKinetoEvent, group_what) },
+  { "ranks", RANKS, offsetof (LsKinetoEvent, ranks) },
+  { "pg_size", NUMBER, offsetof (LsKinetoEvent, group_size) },
+};
+
 /* The text of a member; NULL: it is a number. */
 static GString **
-text_of (LsKinetoEvent *e, guint i)
+text_of (LsKinetoEvent *e, const Member *m)
 {
-  return members[i].kind >= TEXT ? (GString **) (gpointer) ((char *) e + members[i].offset) : NULL;
+  return m->kind >= TEXT ? (GString **) (gpointer) ((char *) e + m->offset) : NULL;
 }
 
 static LsKinetoNumber *
-number_of (LsKinetoEvent *e, guint i)
+number_of (LsKinetoEvent *e, const Member *m)
 {
-  return (LsKinetoNumber *) (gpointer) ((char *) e + members[i].offset);
+  return (LsKinetoNumber *) (gpointer) ((char *) e + m->offset);
 }
 
 static void
@@ -101,12 +112,12 @@ static void
 event_reset (LsKinetoEvent *e)
 {
   for (guint i = 0; i < G_N_ELEMENTS (members); i++)
-    if (!text_of (e, i))
-      number_reset (number_of (e, i));
-    else if (!*text_of (e, i))
-      *text_of (e, i) = g_string_new (NULL);
+    if (!text_of (e, &members[i]))
+      number_reset (number_of (e, &members[i]));
+    else if (!*text_of (e, &members[i]))
+      *text_of (e, &members[i]) = g_string_new (NULL);
     else
-      g_string_truncate (*text_of (e, i), 0);
+      g_string_truncate (*text_of (e, &members[i]), 0);
   e->is_xla = false;
 }
 
@@ -115,8 +126,8 @@ event_clear (LsKinetoEvent *e)
 {
   event_reset (e);
   for (guint i = 0; i < G_N_ELEMENTS (members); i++)
-    if (text_of (e, i))
-      g_string_free (*text_of (e, i), TRUE);
+    if (text_of (e, &members[i]))
+      g_string_free (*text_of (e, &members[i]), TRUE);
 }
 
 /* Digits before the point and `digits` after it, the next one rounds. */
@@ -185,13 +196,14 @@ static bool
 read_string (LsJsonPull *p, GString *to)
 {
   LsJsonToken token = ls_json_pull_next (p);
-  if (token == LS_TOKEN_STRING)
+  if (token == LS_TOKEN_STRING || token == LS_TOKEN_NUMBER)
     g_string_assign (to, ls_json_pull_text (p));
   return ls_json_pull_skip (p, token);
 }
 
-bool
-kineto_read_ranks (LsJsonPull *p, GString *to)
+/* "[0, 1]", a list or the text of one; false: bad JSON. */
+static bool
+read_ranks (LsJsonPull *p, GString *to)
 {
   LsJsonToken token = ls_json_pull_next (p);
   if (token == LS_TOKEN_STRING)
@@ -236,58 +248,74 @@ kineto_dtype (const char *name)
 }
 
 static bool
-read_known (LsKinetoEvent *e, LsJsonPull *p, guint i)
+read_known (LsKinetoEvent *e, LsJsonPull *p, const Member *m)
 {
-  MemberKind kind = members[i].kind;
-  return kind == RANKS ? kineto_read_ranks (p, *text_of (e, i))
-      : kind == TEXT   ? read_string (p, *text_of (e, i))
-                       : read_number (p, kind == MICROSECONDS ? 3 : 0, number_of (e, i));
+  return m->kind == RANKS ? read_ranks (p, *text_of (e, m))
+      : m->kind == TEXT   ? read_string (p, *text_of (e, m))
+                          : read_number (p, m->kind == MICROSECONDS ? 3 : 0, number_of (e, m));
+}
+
+/* Reads the value of a member of an object; false: bad JSON. */
+typedef bool ReadMember (KinetoReader *r, const char *key);
+
+/* An object whose first token is there; anything else is passed over. */
+static bool
+read_object (KinetoReader *r, LsJsonToken token, ReadMember *member)
+{
+  if (token != LS_TOKEN_OBJECT)
+    return ls_json_pull_skip (r->p, token);
+  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY)
+    if (!member (r, ls_json_pull_text (r->p)))
+      return false;
+  return token == LS_TOKEN_OBJECT_END;
+}
+
+/* The same of a list of objects. */
+static bool
+read_objects (KinetoReader *r, LsJsonToken token, ReadMember *member)
+{
+  if (token != LS_TOKEN_ARRAY)
+    return ls_json_pull_skip (r->p, token);
+  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END)
+    if (!read_object (r, token, member))
+      return false;
+  return true;
 }
 
 static bool
-read_arg (LsKinetoEvent *e, LsJsonPull *p, const char *key)
+pass_over (KinetoReader *r)
+{
+  return ls_json_pull_skip (r->p, ls_json_pull_next (r->p));
+}
+
+static bool
+read_arg (KinetoReader *r, const char *key)
 {
   for (guint i = N_OWN; i < G_N_ELEMENTS (members); i++)
     if (g_ascii_strcasecmp (key, members[i].key) == 0) /* "external id", once */
-      return read_known (e, p, i);
-  e->is_xla = e->is_xla || strcmp (key, "hlo_op") == 0 || strcmp (key, "hlo_module") == 0;
-  return ls_json_pull_skip (p, ls_json_pull_next (p));
+      return read_known (&r->event, r->p, &members[i]);
+  r->event.is_xla = r->event.is_xla || strcmp (key, "hlo_op") == 0 || strcmp (key, "hlo_module") == 0;
+  return pass_over (r);
 }
 
 static bool
-read_args (LsKinetoEvent *e, LsJsonPull *p)
-{
-  LsJsonToken token = ls_json_pull_next (p);
-  if (token != LS_TOKEN_OBJECT)
-    return ls_json_pull_skip (p, token);
-  while ((token = ls_json_pull_next (p)) == LS_TOKEN_KEY)
-    if (!read_arg (e, p, ls_json_pull_text (p)))
-      return false;
-  return token == LS_TOKEN_OBJECT_END;
-}
-
-static bool
-read_member (LsKinetoEvent *e, LsJsonPull *p, const char *key)
+read_member (KinetoReader *r, const char *key)
 {
   if (strcmp (key, "args") == 0)
-    return read_args (e, p);
+    return read_object (r, ls_json_pull_next (r->p), read_arg);
   for (guint i = 0; i < N_OWN; i++)
     if (strcmp (key, members[i].key) == 0)
-      return read_known (e, p, i);
-  return ls_json_pull_skip (p, ls_json_pull_next (p));
+      return read_known (&r->event, r->p, &members[i]);
+  return pass_over (r);
 }
 
-/* Behind the brace that opens it; false: bad JSON. */
+/* Whose first token is there; false: bad JSON. */
 static bool
-event_read (LsKinetoEvent *e, LsJsonPull *p)
+read_event (KinetoReader *r, LsJsonToken token)
 {
-  LsJsonToken token;
-  event_reset (e);
-  e->where = ls_json_pull_where (p);
-  while ((token = ls_json_pull_next (p)) == LS_TOKEN_KEY)
-    if (!read_member (e, p, ls_json_pull_text (p)))
-      return false;
-  return token == LS_TOKEN_OBJECT_END;
+  event_reset (&r->event);
+  r->event.where = ls_json_pull_where (r->p);
+  return read_object (r, token, read_member);
 }
 
 /* ---- events ---- */
@@ -554,7 +582,7 @@ read_events (KinetoReader *r, LsJsonToken token)
     return ls_json_pull_skip (r->p, token);
   }
   while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
-    if (token != LS_TOKEN_OBJECT ? !ls_json_pull_skip (r->p, token) : !event_read (&r->event, r->p))
+    if (!read_event (r, token))
       return false;
     if (token == LS_TOKEN_OBJECT && ls_diag_list_n (r->diags) < MAX_DIAGS)
       take_event (r);
@@ -574,54 +602,66 @@ read_integer (KinetoReader *r, int64_t *ret)
 }
 
 static bool
-read_distributed (KinetoReader *r, LsJsonToken token)
+read_listed (KinetoReader *r, const char *key)
 {
-  if (token != LS_TOKEN_OBJECT)
+  for (guint i = 0; i < G_N_ELEMENTS (listed); i++)
+    if (strcmp (key, listed[i].key) == 0)
+      return read_known (&r->event, r->p, &listed[i]);
+  return pass_over (r);
+}
+
+static bool
+read_groups (KinetoReader *r, LsJsonToken token)
+{
+  if (token != LS_TOKEN_ARRAY)
     return ls_json_pull_skip (r->p, token);
-  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
-    const char *key = ls_json_pull_text (r->p);
-    bool is_rank = strcmp (key, "rank") == 0, is_size = strcmp (key, "world_size") == 0;
-    if (is_rank || is_size                   ? !read_integer (r, is_rank ? &r->k->rank : &r->k->world_size)
-            : strcmp (key, "pg_config") == 0 ? !kineto_read_groups (r->p, r->k)
-                                             : !ls_json_pull_skip (r->p, ls_json_pull_next (r->p)))
+  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
+    event_reset (&r->event);
+    if (!read_object (r, token, read_listed))
       return false;
+    kineto_group_of (r->k, &r->event);
   }
-  return token == LS_TOKEN_OBJECT_END;
+  return true;
+}
+
+static bool
+read_distributed (KinetoReader *r, const char *key)
+{
+  return strcmp (key, "rank") == 0      ? read_integer (r, &r->k->rank)
+      : strcmp (key, "world_size") == 0 ? read_integer (r, &r->k->world_size)
+      : strcmp (key, "pg_config") == 0  ? read_groups (r, ls_json_pull_next (r->p))
+                                        : pass_over (r);
 }
 
 /* All of a host are listed, and alike. */
 static bool
-read_device (KinetoReader *r)
+read_device (KinetoReader *r, const char *key)
 {
-  LsJsonToken token;
-  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
-    bool is_name = strcmp (ls_json_pull_text (r->p), "name") == 0;
-    token = ls_json_pull_next (r->p);
-    if (is_name && token == LS_TOKEN_STRING && !r->k->gpu)
-      r->k->gpu = g_strdup (ls_json_pull_text (r->p));
-    if (!ls_json_pull_skip (r->p, token))
-      return false;
-  }
-  return token == LS_TOKEN_OBJECT_END;
+  bool is_name = strcmp (key, "name") == 0;
+  LsJsonToken token = ls_json_pull_next (r->p);
+  if (is_name && token == LS_TOKEN_STRING && !r->k->gpu)
+    r->k->gpu = g_strdup (ls_json_pull_text (r->p));
+  return ls_json_pull_skip (r->p, token);
 }
 
 static bool
-read_devices (KinetoReader *r, LsJsonToken token)
+read_part (KinetoReader *r, const char *key)
 {
-  if (token != LS_TOKEN_ARRAY)
-    return ls_json_pull_skip (r->p, token);
-  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END)
-    if (token != LS_TOKEN_OBJECT ? !ls_json_pull_skip (r->p, token) : !read_device (r))
-      return false;
-  return true;
+  bool is_events = strcmp (key, "traceEvents") == 0, is_job = strcmp (key, "distributedInfo") == 0,
+       are_devices = strcmp (key, "deviceProperties") == 0;
+  LsJsonToken token = ls_json_pull_next (r->p);
+  r->has_events |= is_events;
+  return is_events  ? read_events (r, token)
+      : is_job      ? read_object (r, token, read_distributed)
+      : are_devices ? read_objects (r, token, read_device)
+                    : ls_json_pull_skip (r->p, token);
 }
 
 static bool
 read_root (KinetoReader *r)
 {
   LsJsonToken token = ls_json_pull_next (r->p);
-  bool has_events = token == LS_TOKEN_ARRAY;
-  if (has_events) /* the format allows the events alone */
+  if (token == LS_TOKEN_ARRAY) /* the format allows the events alone */
     return read_events (r, token) && ls_json_pull_next (r->p) == LS_TOKEN_END;
   if (token != LS_TOKEN_OBJECT) {
     if (token != LS_TOKEN_BAD)
@@ -629,20 +669,9 @@ read_root (KinetoReader *r)
                          "expected a trace, an object with \"traceEvents\"");
     return token != LS_TOKEN_BAD;
   }
-  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
-    g_autofree char *key = g_strdup (ls_json_pull_text (r->p));
-    token = ls_json_pull_next (r->p);
-    bool is_events = strcmp (key, "traceEvents") == 0;
-    has_events = has_events || is_events;
-    if (is_events                                   ? !read_events (r, token)
-            : strcmp (key, "distributedInfo") == 0  ? !read_distributed (r, token)
-            : strcmp (key, "deviceProperties") == 0 ? !read_devices (r, token)
-                                                    : !ls_json_pull_skip (r->p, token))
-      return false;
-  }
-  if (token != LS_TOKEN_OBJECT_END || ls_json_pull_next (r->p) != LS_TOKEN_END)
+  if (!read_object (r, token, read_part) || ls_json_pull_next (r->p) != LS_TOKEN_END)
     return false;
-  if (!has_events)
+  if (!r->has_events)
     ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL,
                  "expected what torch.profiler's export_chrome_trace() writes",
                  "missing key \"traceEvents\"");
