@@ -45,13 +45,19 @@ chakra_text (const ChakraAttr *attr)
                                                                                          : NULL;
 }
 
-const LsField *
-chakra_attribute (const char *name)
+bool
+chakra_is_attribute (const char *key)
 {
   static const char *const others[]
       = { "op", "name", "kernel", "coll", "bytes", "after", "stream", "transfers", "buffers", NULL };
+  return !g_strv_contains (others, key);
+}
+
+const LsField *
+chakra_attribute (const char *name)
+{
   for (const LsField *f = ls_trace_op_fields; f->key; f++)
     if (strcmp (f->key, name) == 0)
-      return g_strv_contains (others, name) ? NULL : f;
+      return chakra_is_attribute (name) ? f : NULL;
   return NULL;
 }

@@ -46,7 +46,9 @@ chakra_shares (LsCollKind kind, uint32_t n_ranks)
   return kind == LS_COLL_ALL_GATHER || kind == LS_COLL_GATHER ? n_ranks : 1;
 }
 
-/* What an attribute of that name says of an op; NULL: nothing, or a node has a field for it. */
+/* Whether a key of an op is an attribute by its name: a node has no field for it. */
+bool chakra_is_attribute (const char *key);
+/* What an attribute of that name says of an op; NULL: nothing, or it is no attribute. */
 const LsField *chakra_attribute (const char *name);
 
 #endif

@@ -50,6 +50,17 @@ typedef struct {
 
 /* --- attributes -------------------------------------------------------------------------- */
 
+/* Their types. */
+enum {
+  INT32 = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT32_VAL,
+  INT64 = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT64_VAL,
+  UINT64 = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT64_VAL,
+  DOUBLE = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_DOUBLE_VAL,
+  BOOL = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_BOOL_VAL,
+  STRING = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_VAL,
+  STRINGS = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST,
+};
+
 static void
 attr_free (gpointer attr)
 {
@@ -82,52 +93,22 @@ attrs_clear (ChakraAttrs *a)
   g_string_chunk_free (a->texts);
 }
 
+/* Its value is the caller's to set. */
 static ChakraAttr *
-add (ChakraAttrs *a, const char *name, ChakraProtoMsg__AttributeProto__ValueCase type)
+add (ChakraAttrs *a, const char *name, int type)
 {
   ChakraAttr *attr = g_new (ChakraAttr, 1);
   chakra_proto_msg__attribute_proto__init (attr);
   attr->name = g_string_chunk_insert (a->texts, name);
-  attr->value_case = type;
+  attr->value_case = (ChakraProtoMsg__AttributeProto__ValueCase) type;
   g_ptr_array_add (a->list, attr);
   return attr;
 }
 
 static void
-add_int64 (ChakraAttrs *a, const char *name, int64_t value)
-{
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT64_VAL)->int64_val = value;
-}
-
-static void
-add_uint64 (ChakraAttrs *a, const char *name, uint64_t value)
-{
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT64_VAL)->uint64_val = value;
-}
-
-static void
-add_int32 (ChakraAttrs *a, const char *name, int32_t value)
-{
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT32_VAL)->int32_val = value;
-}
-
-static void
-add_double (ChakraAttrs *a, const char *name, double value)
-{
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_DOUBLE_VAL)->double_val = value;
-}
-
-static void
-add_bool (ChakraAttrs *a, const char *name, bool value)
-{
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_BOOL_VAL)->bool_val = value;
-}
-
-static void
 add_string (ChakraAttrs *a, const char *name, const char *value)
 {
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_VAL)->string_val
-      = g_string_chunk_insert (a->texts, value);
+  add (a, name, STRING)->string_val = g_string_chunk_insert (a->texts, value);
 }
 
 static void
@@ -139,7 +120,7 @@ add_strings (ChakraAttrs *a, const char *name, const GPtrArray *values)
   list->values = g_new (char *, MAX (1, values->len));
   for (guint i = 0; i < values->len; i++)
     list->values[i] = g_string_chunk_insert (a->texts, values->pdata[i]);
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST)->string_list = list;
+  add (a, name, STRINGS)->string_list = list;
 }
 
 /* --- messages --------------------------------------------------------------------------- */
@@ -158,27 +139,26 @@ put_message (ChakraWriter *w, const ProtobufCMessage *message)
   fwrite (w->bytes->data, 1, n, w->out);
 }
 
-/* The attributes and dependencies that were gathered become those of a node. */
+/* The attributes and dependencies that were gathered become those of a node. inputs: NULL: none. */
 static void
-put_node (ChakraWriter *w, ChakraNode *node)
+put_node (ChakraWriter *w, ChakraProtoMsg__NodeType type, const char *name, uint64_t micros,
+          ChakraProtoMsg__IOInfo *inputs)
 {
-  node->id = w->next_id++;
-  node->n_attr = w->attrs.list->len;
-  node->attr = (ChakraAttr **) w->attrs.list->pdata;
-  node->n_data_deps = w->ends->len;
-  node->data_deps = (uint64_t *) (gpointer) w->ends->data;
-  node->n_ctrl_deps = w->issues->len;
-  node->ctrl_deps = (uint64_t *) (gpointer) w->issues->data;
-  put_message (w, &node->base);
+  ChakraNode node;
+  chakra_proto_msg__node__init (&node);
+  node.id = w->next_id++;
+  node.type = type;
+  node.name = (char *) name;
+  node.duration_micros = micros;
+  node.inputs = inputs;
+  node.n_attr = w->attrs.list->len;
+  node.attr = (ChakraAttr **) w->attrs.list->pdata;
+  node.n_data_deps = w->ends->len;
+  node.data_deps = (uint64_t *) (gpointer) w->ends->data;
+  node.n_ctrl_deps = w->issues->len;
+  node.ctrl_deps = (uint64_t *) (gpointer) w->issues->data;
+  put_message (w, &node.base);
   attrs_reset (&w->attrs);
-}
-
-static void
-node_init (ChakraNode *node, ChakraProtoMsg__NodeType type, const char *name)
-{
-  chakra_proto_msg__node__init (node);
-  node->type = type;
-  node->name = (char *) name;
 }
 
 static const ChakraProtoMsg__CollectiveCommType comm_types[LS_N_COLL_KINDS] = {
@@ -250,9 +230,9 @@ add_field (ChakraAttrs *attrs, const char *name, const LsField *f, const void *t
   if (!text)
     return;
   if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT64)
-    add_int64 (attrs, name, g_ascii_strtoll (text, NULL, 10));
+    add (attrs, name, INT64)->int64_val = g_ascii_strtoll (text, NULL, 10);
   else if (f->kind == LS_FIELD_BOOL)
-    add_bool (attrs, name, TRUE);
+    add (attrs, name, BOOL)->bool_val = TRUE;
   else
     add_string (attrs, name, text);
 }
@@ -284,10 +264,10 @@ add_buffers (ChakraWriter *w, const TraceOp *op)
 static void
 add_op (ChakraWriter *w, const LsOp *op, const TraceOp *said)
 {
-  add_bool (&w->attrs, "is_cpu_op", ls_op_is_of_host (op->kind));
-  add_int64 (&w->attrs, "stream", op->stream);
+  add (&w->attrs, "is_cpu_op", BOOL)->bool_val = ls_op_is_of_host (op->kind);
+  add (&w->attrs, "stream", INT64)->int64_val = op->stream;
   for (const LsField *f = ls_trace_op_fields; f->key; f++)
-    if (chakra_attribute (f->key))
+    if (chakra_is_attribute (f->key))
       add_field (&w->attrs, f->key, f, said, &ls_trace_op_blank);
   add_streams (w, op);
   add_buffers (w, said);
@@ -307,14 +287,14 @@ add_kernel (ChakraWriter *w, const LsOp *op)
   const LsKernel *k = &g_array_index (w->kernels, LsKernel, op->kernel);
   uint32_t repeat = MAX (op->repeat, 1);
   double limit = 0x1p62;
-  add_int64 (&w->attrs, "num_ops", (int64_t) MIN (k->flops * repeat, limit));
-  add_uint64 (&w->attrs, "tensor_size", (uint64_t) MIN (k->bytes * repeat, limit));
+  add (&w->attrs, "num_ops", INT64)->int64_val = (int64_t) MIN (k->flops * repeat, limit);
+  add (&w->attrs, "tensor_size", UINT64)->uint64_val = (uint64_t) MIN (k->bytes * repeat, limit);
   for (const LsField *f = ls_trace_kernel_fields; f->key; f++) {
     g_autofree char *name = g_strconcat (CHAKRA_KERNEL, f->key, NULL);
     bool is_flops = g_str_equal (f->key, "flops"), is_bytes = g_str_equal (f->key, "bytes");
     bool is_said = (is_flops && is_exact (k->flops, repeat)) || (is_bytes && is_exact (k->bytes, repeat));
     if (is_flops && !is_said)
-      add_double (&w->attrs, name, k->flops);
+      add (&w->attrs, name, DOUBLE)->double_val = k->flops;
     else if (!is_said)
       add_field (&w->attrs, name, f, k, &ls_trace_kernel_blank);
   }
@@ -336,28 +316,21 @@ micros_of (const ChakraWriter *w, const LsOp *op)
 static void
 put_compute (ChakraWriter *w, const LsOp *op)
 {
-  ChakraNode node;
-  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name);
-  node.duration_micros = micros_of (w, op);
   if (ls_op_is_of_host (op->kind))
     add_string (&w->attrs, CHAKRA_OP, ls_op_kinds[op->kind].name);
   else if (op->kernel != UINT32_MAX)
     add_kernel (w, op);
-  put_node (w, &node);
+  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name, micros_of (w, op), NULL);
 }
 
 static void
 put_copy (ChakraWriter *w, const LsOp *op)
 {
-  ChakraNode node;
   bool is_load = op->root == LS_COPY_TO_DEVICE || op->root == LS_COPY_FROM_NVME;
-  node_init (&node,
-             is_load ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE
-                     : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE,
-             op->name);
-  node.duration_micros = micros_of (w, op);
-  add_uint64 (&w->attrs, "tensor_size", op->bytes);
-  put_node (w, &node);
+  add (&w->attrs, "tensor_size", UINT64)->uint64_val = op->bytes;
+  put_node (
+      w, is_load ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE,
+      op->name, micros_of (w, op), NULL);
 }
 
 /* A message to or from a rank, as its simulators match them: by both ranks and the tag. */
@@ -365,16 +338,13 @@ static void
 put_message_node (ChakraWriter *w, const char *name, bool is_send, uint32_t other, uint64_t bytes,
                   uint32_t tag)
 {
-  ChakraNode node;
-  node_init (&node,
-             is_send ? CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE
-                     : CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE,
-             name);
-  add_int64 (&w->attrs, "comm_size", (int64_t) bytes);
-  add_int32 (&w->attrs, "comm_src", (int32_t) (is_send ? w->rank : other));
-  add_int32 (&w->attrs, "comm_dst", (int32_t) (is_send ? other : w->rank));
-  add_int32 (&w->attrs, "comm_tag", (int32_t) tag);
-  put_node (w, &node);
+  add (&w->attrs, "comm_size", INT64)->int64_val = (int64_t) bytes;
+  add (&w->attrs, "comm_src", INT32)->int32_val = (int32_t) (is_send ? w->rank : other);
+  add (&w->attrs, "comm_dst", INT32)->int32_val = (int32_t) (is_send ? other : w->rank);
+  add (&w->attrs, "comm_tag", INT32)->int32_val = (int32_t) tag;
+  put_node (
+      w, is_send ? CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE : CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE,
+      name, 0, NULL);
 }
 
 /* The k-th message to `next` is the k-th from `prev` there, and has an even tag; those to `prev` odd ones. */
@@ -382,14 +352,14 @@ static void
 put_p2p (ChakraWriter *w, const LsOp *op)
 {
   add_string (&w->attrs, CHAKRA_OP, "p2p");
-  add_int64 (&w->attrs, CHAKRA_NODES, op->n_transfers);
+  add (&w->attrs, CHAKRA_NODES, INT64)->int64_val = op->n_transfers;
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     int side = t->slot == LS_SLOT_NEXT;
     uint32_t k = t->is_send ? w->sent[side]++ : w->received[side]++;
     bool is_forward = t->is_send ? side : !side;
     if (i > 0)
-      add_bool (&w->attrs, "is_cpu_op", FALSE);
+      add (&w->attrs, "is_cpu_op", BOOL)->bool_val = FALSE;
     add_string (&w->attrs, t->is_send ? "send" : "receive", ls_slot_name ((LsSlot) t->slot));
     put_message_node (w, op->name, t->is_send, w->binding.peer[side], t->bytes, 2 * k + (is_forward ? 0 : 1));
   }
@@ -404,9 +374,9 @@ put_permute (ChakraWriter *w, const LsOp *op, uint32_t comm)
   uint64_t call = (uint64_t) w->calls[comm]++ * w->plan->n_comms + comm;
   uint32_t tag = (1u << 30) + (uint32_t) (call % (1u << 30));
   add_string (&w->attrs, CHAKRA_OP, ls_coll_kind_name ((LsCollKind) op->coll));
-  add_int64 (&w->attrs, CHAKRA_NODES, 2);
+  add (&w->attrs, CHAKRA_NODES, INT64)->int64_val = 2;
   put_message_node (w, op->name, true, ls_comm_rank (&c, (me + 1) % n), op->bytes, tag);
-  add_bool (&w->attrs, "is_cpu_op", FALSE);
+  add (&w->attrs, "is_cpu_op", BOOL)->bool_val = FALSE;
   put_message_node (w, op->name, false, ls_comm_rank (&c, (me + n - 1) % n), op->bytes, tag);
 }
 
@@ -420,24 +390,20 @@ put_collective (ChakraWriter *w, const LsOp *op)
     put_permute (w, op, comm);
     return;
   }
-  ChakraNode node;
-  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, op->name);
   uint32_t n = chakra_shares ((LsCollKind) op->coll, ls_plan_communicator (w->plan, comm).n_ranks);
-  add_int64 (&w->attrs, "comm_type", comm_types[op->coll]);
-  add_int64 (&w->attrs, "comm_size", (int64_t) (op->bytes / n + (op->bytes % n != 0)));
+  add (&w->attrs, "comm_type", INT64)->int64_val = comm_types[op->coll];
+  add (&w->attrs, "comm_size", INT64)->int64_val = (int64_t) (op->bytes / n + (op->bytes % n != 0));
   if (op->bytes % n != 0)
-    add_int64 (&w->attrs, "bytes", (int64_t) op->bytes);
-  put_node (w, &node);
+    add (&w->attrs, "bytes", INT64)->int64_val = (int64_t) op->bytes;
+  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, op->name, 0, NULL);
 }
 
 /* Takes no time on the device. */
 static void
 put_mark (ChakraWriter *w, const LsOp *op)
 {
-  ChakraNode node;
-  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name);
   add_string (&w->attrs, CHAKRA_OP, ls_op_kinds[op->kind].name);
-  put_node (w, &node);
+  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name, 0, NULL);
 }
 
 static void
@@ -469,7 +435,7 @@ put_op (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
   TraceOp said = ls_trace_op_of (op, w->kernels);
   gather_deps (w, instance, op);
   add_op (w, op, &said);
-  ls_trace_op_clear (&said);
+  ls_fields_clear (ls_trace_op_fields, &said);
   ChakraNodes nodes = { .first = w->next_id };
   put_by_kind (w, op);
   nodes.n = (uint32_t) (w->next_id - nodes.first);
@@ -489,18 +455,16 @@ static void
 put_instance (ChakraWriter *w, const LsInstance *instance, bool is_lead)
 {
   const LsSegment *segment = &w->plan->segments[instance->segment];
-  ChakraNode node;
-  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, segment->name);
   g_array_set_size (w->ends, 0);
   g_array_set_size (w->issues, 0);
   add_string (&w->attrs, CHAKRA_OP, "segment");
-  add_bool (&w->attrs, "is_cpu_op", TRUE);
-  add_int64 (&w->attrs, "micro_batch", instance->mb);
-  add_int64 (&w->attrs, "chunk", instance->chunk);
-  add_int64 (&w->attrs, "stage", instance->stage);
+  add (&w->attrs, "is_cpu_op", BOOL)->bool_val = TRUE;
+  add (&w->attrs, "micro_batch", INT64)->int64_val = instance->mb;
+  add (&w->attrs, "chunk", INT64)->int64_val = instance->chunk;
+  add (&w->attrs, "stage", INT64)->int64_val = instance->stage;
   if (is_lead)
-    add_bool (&w->attrs, "lead", TRUE);
-  put_node (w, &node);
+    add (&w->attrs, "lead", BOOL)->bool_val = TRUE;
+  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, segment->name, 0, NULL);
   g_array_set_size (w->ops, 0);
   for (uint32_t i = 0; i < segment->n_ops; i++)
     put_op (w, instance, &segment->ops[i]);
@@ -525,20 +489,17 @@ put_group (ChakraWriter *w, uint32_t comm)
   g_autofree char *values = g_strdup_printf ("['[{\"pg_name\":\"%u\",\"ranks\":%s}]']", comm + 1, members);
   ChakraProtoMsg__IOInfo inputs = CHAKRA_PROTO_MSG__IOINFO__INIT;
   inputs.values = values;
-  ChakraNode node;
-  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, "## process_group:init ##");
-  node.inputs = &inputs;
   g_autoptr (GPtrArray) slots = g_ptr_array_new ();
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (w->binding.comm[s] == comm)
       g_ptr_array_add (slots, (gpointer) ls_slot_name ((LsSlot) s));
   add_string (&w->attrs, CHAKRA_OP, "communicator");
-  add_bool (&w->attrs, "is_cpu_op", TRUE);
+  add (&w->attrs, "is_cpu_op", BOOL)->bool_val = TRUE;
   add_string (&w->attrs, "axis", ls_axis_name (c.axis));
   if (c.spans_stages)
-    add_bool (&w->attrs, "spans_stages", TRUE);
+    add (&w->attrs, "spans_stages", BOOL)->bool_val = TRUE;
   add_strings (&w->attrs, "slots", slots);
-  put_node (w, &node);
+  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, "## process_group:init ##", 0, &inputs);
 }
 
 static void
@@ -558,13 +519,13 @@ put_groups (ChakraWriter *w)
 static void
 add_program (ChakraWriter *w, const LsProgram *p)
 {
-  add_int64 (&w->attrs, "role", w->binding.role);
-  add_int64 (&w->attrs, "stage", p->stage);
-  add_uint64 (&w->attrs, "params", p->n_params);
+  add (&w->attrs, "role", INT64)->int64_val = w->binding.role;
+  add (&w->attrs, "stage", INT64)->int64_val = p->stage;
+  add (&w->attrs, "params", UINT64)->uint64_val = p->n_params;
   for (int c = 0; c < LS_N_MEM; c++) {
     g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_name ((LsMemCategory) c), NULL);
     if (p->static_bytes[c] > 0)
-      add_uint64 (&w->attrs, name, p->static_bytes[c]);
+      add (&w->attrs, name, UINT64)->uint64_val = p->static_bytes[c];
   }
 }
 
@@ -576,12 +537,13 @@ put_head (ChakraWriter *w)
   add_string (&w->attrs, "lockstep", CHAKRA_FORM);
   add_string (&w->attrs, "name", w->head->name);
   add_string (&w->attrs, "source", w->head->source);
-  add_int64 (&w->attrs, "rank", w->rank);
-  add_int64 (&w->attrs, "ranks", w->plan->n_ranks);
-  add_int64 (&w->attrs, "gpu", ls_plan_gpu (w->plan, w->rank));
+  add (&w->attrs, "rank", INT64)->int64_val = w->rank;
+  add (&w->attrs, "ranks", INT64)->int64_val = w->plan->n_ranks;
+  add (&w->attrs, "gpu", INT64)->int64_val = ls_plan_gpu (w->plan, w->rank);
   for (int side = 0; side < 2; side++)
     if (w->binding.peer[side] != UINT32_MAX)
-      add_int64 (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), w->binding.peer[side]);
+      add (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), INT64)->int64_val
+          = w->binding.peer[side];
   add_program (w, &w->plan->programs[w->binding.role]);
   if (w->head->model) {
     g_autofree char *model = ls_fields_text (ls_model_fields, w->head->model, NULL),
@@ -772,18 +734,19 @@ ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kern
                  g_strerror (errno));
     return FALSE;
   }
-  g_autoptr (GArray) kernels = ls_trace_kernels_of (plan);
+  TraceFile said = { .kernels = ls_trace_kernels_of (plan) };
   g_autofree char *groups = groups_text (plan), *manifest = by_role ? manifest_text (plan) : NULL;
   gboolean ok = write_in (folder, CHAKRA_GROUPS, groups, error)
       && (!manifest || write_in (folder, CHAKRA_MANIFEST, manifest, error));
   for (uint32_t i = 0; ok && i < (by_role ? plan->n_roles : plan->n_ranks); i++) {
     uint32_t rank = by_role ? first_of_role (plan, i) : i;
-    ChakraWriter w = { plan, head, kernel_times, kernels, rank };
+    ChakraWriter w = { plan, head, kernel_times, said.kernels, rank };
     g_autofree char *file = g_strdup_printf ("trace.%u.et", rank),
                     *path = g_build_filename (folder, file, NULL);
     ok = ls_write_file (path, write_rank, &w, error);
   }
   if (!ok)
     remove_folder (folder);
+  ls_fields_clear (ls_trace_fields, &said);
   return ok;
 }

@@ -101,11 +101,9 @@ LsTrace *ls_trace_of_file (TraceFile *file, const char *name, const LsJsonDoc *w
 /* The value of a key that there is, as a file has it; false: it is none. */
 bool ls_trace_op_set (TraceOp *op, const char *key, const char *text);
 
-/* As a file says it, with strings borrowed from the plan; free with g_array_unref() and
- * ls_trace_op_clear(). */
+/* As a file says it; ls_fields_clear() frees what is in it. */
 GArray *ls_trace_kernels_of (const LsPlan *plan); /* LsKernel */
 TraceOp ls_trace_op_of (const LsOp *op, const GArray *kernels);
-void ls_trace_op_clear (TraceOp *op);
 /* Whether a file can say the plan exactly. LS_ERROR_UNSUPPORTED. */
 gboolean ls_trace_can_say (const LsPlan *plan, GError **error);
 
