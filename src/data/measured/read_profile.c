@@ -349,8 +349,8 @@ is_stream (LsKernelKind kind)
   return !ls_kernel_is_gemm (kind) && !ls_kernel_is_attention (kind);
 }
 
-/* Groups of kernels that have names of kernelbench's, and where they are kept; those of a layer are no kernels
- * alone, and count as passed over. */
+/* Groups of kernels that have names of kernelbench's, and where they are kept; those of a layer are no
+ * kernels alone, and count as passed over. */
 static const struct {
   const char *name;
   bool (*is_of) (LsKernelKind kind);

@@ -275,13 +275,6 @@ read_links (LsResultFile *file, const LsJsonDoc *doc, const cJSON *links, const 
   }
 }
 
-/* NULL: it is no text, or not there. */
-static const char *
-text_at (const cJSON *object, const char *key)
-{
-  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, key));
-}
-
 static LsResultOption *
 option_new (const char *flag, const char *value)
 {
@@ -318,27 +311,28 @@ read_names (LsResultFile *file, const cJSON *root)
   } names[] = { { "model", &file->model }, { "trace", &file->trace }, { "cluster", &file->cluster } };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     *names[i].name
-        = g_strdup (text_at (cJSON_GetObjectItemCaseSensitive (provenance, names[i].what), "name"));
+        = g_strdup (ls_json_text (cJSON_GetObjectItemCaseSensitive (provenance, names[i].what), "name"));
   file->model_is_of_file = cJSON_HasObjectItem (provenance, "from");
   file->params = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (root, "params"));
-  read_options (file, text_at (provenance, "options"));
-  if (text_at (provenance, "software"))
-    g_ptr_array_add (file->options, option_new ("--software", text_at (provenance, "software")));
+  read_options (file, ls_json_text (provenance, "options"));
+  if (ls_json_text (provenance, "software"))
+    g_ptr_array_add (file->options, option_new ("--software", ls_json_text (provenance, "software")));
 }
 
 static void
 read_assumptions (LsResultFile *file, const cJSON *list)
 {
   const cJSON *node;
-  cJSON_ArrayForEach (node, list) if (text_at (node, "key") && text_at (node, "value"))
-      g_ptr_array_add (file->assumptions, option_new (text_at (node, "key"), text_at (node, "value")));
+  cJSON_ArrayForEach (node, list) if (ls_json_text (node, "key") && ls_json_text (node, "value"))
+      g_ptr_array_add (file->assumptions,
+                       option_new (ls_json_text (node, "key"), ls_json_text (node, "value")));
 }
 
 static void
 read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc), *schema = cJSON_GetObjectItemCaseSensitive (root, "schema");
-  if (schema && g_strcmp0 (text_at (root, "schema"), SCHEMA) != 0) {
+  if (schema && g_strcmp0 (ls_json_text (root, "schema"), SCHEMA) != 0) {
     g_autofree char *got = ls_json_describe (schema);
     ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, hint, "expected \"" SCHEMA "\"; got %s", got);
     return;

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/enum_name.h"
 #include "data/text/json_doc.h"
 #include "data/text/json_out.h"
 
@@ -42,11 +43,6 @@ typedef enum {
   LS_FIELD_SOURCES,      /* an object of free strings, for readers; not stored    */
   LS_FIELD_IGNORED,      /* anything; known to make no difference here            */
 } LsFieldKind;
-
-typedef struct {
-  const char *name; /* NULL ends the list; of several for a value the first is shown */
-  int value;
-} LsEnumName;
 
 typedef struct LsField LsField;
 struct LsField {
@@ -162,6 +158,8 @@ bool ls_field_value_set (const LsField *f, void *target, const char *text);
 
 /* The name of a value, the first of several; NULL: it has none. */
 const char *ls_enum_name (const LsEnumName *names, int value);
+/* The value of a name, which may be NULL; -1: there is none. */
+int ls_enum_value (const LsEnumName *names, const char *name);
 /* Not another spelling of a value that stands before it. */
 bool ls_enum_is_first (const LsEnumName *names, const LsEnumName *name);
 

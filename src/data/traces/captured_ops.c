@@ -300,7 +300,7 @@ kind_of (const Writing *w, int64_t row)
 static const char *
 operator_of (const Writing *w, int64_t row)
 {
-  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (kind_of (w, row), "name"));
+  return ls_json_text (kind_of (w, row), "name");
 }
 
 static const char *

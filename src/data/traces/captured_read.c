@@ -10,6 +10,13 @@
 #define MAX_WORLD    1048576
 #define MOST_UNKNOWN 4 /* operators that are named */
 
+/* Of a member of an object; NULL: there is none. */
+static const cJSON *
+at (const cJSON *object, const char *key)
+{
+  return cJSON_GetObjectItemCaseSensitive (object, key);
+}
+
 bool
 captured_complain (CapturedReading *x, const char *file, const char *format, ...)
 {
@@ -30,7 +37,7 @@ captured_complain (CapturedReading *x, const char *file, const char *format, ...
 static GArray *
 read_ranks (CapturedReading *x, const char *file, const cJSON *run)
 {
-  const cJSON *list = cJSON_IsObject (run) ? cJSON_GetObjectItemCaseSensitive (run, "ranks") : NULL, *each;
+  const cJSON *list = cJSON_IsObject (run) ? at (run, "ranks") : NULL, *each;
   g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   double first = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 0)),
          n = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 1)),
@@ -111,24 +118,24 @@ role_free (gpointer data)
 static bool
 has_schema (const cJSON *root, const char *schema)
 {
-  return g_strcmp0 (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, "schema")), schema) == 0;
+  return g_strcmp0 (ls_json_text (root, "schema"), schema) == 0;
 }
 
 static bool
 read_groups (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
 {
   const cJSON *each;
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "groups"))
+  cJSON_ArrayForEach (each, at (root, "groups"))
   {
-    GArray *ranks = read_ranks (x, file, cJSON_GetObjectItemCaseSensitive (each, "ranks"));
-    const char *name = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (each, "name"));
+    GArray *ranks = read_ranks (x, file, at (each, "ranks"));
+    const char *name = ls_json_text (each, "name");
     if (!ranks)
       return false;
     CapturedGroup *g = g_new0 (CapturedGroup, 1);
     *g = (CapturedGroup) { g_strdup (name ? name : ""), ranks, .slot = LS_N_SLOTS };
     g_ptr_array_add (role->groups, g);
   }
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, x->roles->len == 0 ? "every_group" : ""))
+  cJSON_ArrayForEach (each, at (root, x->roles->len == 0 ? "every_group" : ""))
   {
     GArray *ranks = read_ranks (x, file, each);
     if (!ranks)
@@ -151,7 +158,7 @@ read_held (const cJSON *root, CapturedRole *role)
                 { "optimizer", LS_MEM_OPTIMIZER },
                 { "buffers and others", LS_MEM_WORKSPACE } };
   const cJSON *each;
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "held"))
+  cJSON_ArrayForEach (each, at (root, "held"))
   {
     guint i = 0;
     while (i < G_N_ELEMENTS (kinds) && g_strcmp0 (each->string, kinds[i].kind) != 0)
@@ -176,8 +183,7 @@ read_rank (CapturedReading *x, const char *file, uint32_t rank, GPtrArray *docs)
   read_held (root, role);
   bool ok = read_groups (x, file, root, role) && captured_read_used (x, file, root, role);
   if (x->roles->len == 0) {
-    const char *torch = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, "torch")),
-               *cuda = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, "cuda"));
+    const char *torch = ls_json_text (root, "torch"), *cuda = ls_json_text (root, "cuda");
     x->made_with = g_strdup_printf ("torch %s, CUDA %s", torch ? torch : "?", cuda ? cuda : "?");
   }
   g_ptr_array_add (x->roles, role);
@@ -201,8 +207,8 @@ role_at (const CapturedReading *x, uint32_t rank)
 static uint32_t
 first_of (const cJSON *manifest, uint32_t rank)
 {
-  const cJSON *roles = cJSON_GetObjectItemCaseSensitive (manifest, "roles"), *each;
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (roles, "members"))
+  const cJSON *roles = at (manifest, "roles"), *each;
+  cJSON_ArrayForEach (each, at (roles, "members"))
   {
     const cJSON *member = cJSON_GetArrayItem (each, 0), *first = cJSON_GetArrayItem (each, 1);
     if (cJSON_IsNumber (member) && cJSON_IsNumber (first) && member->valuedouble == rank
@@ -215,8 +221,8 @@ first_of (const cJSON *manifest, uint32_t rank)
 static bool
 read_roles (CapturedReading *x, const cJSON *root)
 {
-  const cJSON *roles = cJSON_GetObjectItemCaseSensitive (root, "roles");
-  const cJSON *represents = cJSON_GetObjectItemCaseSensitive (roles, "represents");
+  const cJSON *roles = at (root, "roles");
+  const cJSON *represents = at (roles, "represents");
   const cJSON *each = cJSON_IsArray (represents) ? represents->child : NULL;
   if (each && (uint32_t) cJSON_GetArraySize (represents) != x->world)
     return captured_complain (x, LS_CAPTURED_MANIFEST, "roles.represents: expected one for each of %u ranks",
@@ -236,17 +242,17 @@ static bool
 read_manifest (CapturedReading *x, const LsJsonDoc *doc, GPtrArray *docs, GPtrArray *names)
 {
   const cJSON *root = ls_json_doc_root (doc), *each;
-  double world = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (root, "world"));
+  double world = cJSON_GetNumberValue (at (root, "world"));
   if (!has_schema (root, "lockstep.captured-job/1"))
     return captured_complain (x, LS_CAPTURED_MANIFEST, "expected \"schema\": \"lockstep.captured-job/1\"");
   if (!(world >= 1 && world <= MAX_WORLD))
     return captured_complain (x, LS_CAPTURED_MANIFEST, "world: expected 1 to %d", MAX_WORLD);
   x->world = (uint32_t) world;
   double before = -1;
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "files"))
+  cJSON_ArrayForEach (each, at (root, "files"))
   {
-    const char *file = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (each, "file"));
-    double rank = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (each, "rank"));
+    const char *file = ls_json_text (each, "file");
+    double rank = cJSON_GetNumberValue (at (each, "rank"));
     if (!file || strchr (file, G_DIR_SEPARATOR) || !(rank > before && rank < world))
       return captured_complain (x, LS_CAPTURED_MANIFEST,
                                 "files: expected {\"rank\": N, \"file\": NAME}, by rank");

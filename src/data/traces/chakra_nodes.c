@@ -360,15 +360,6 @@ add_issues (RankReading *x, const ChakraNode *node, GArray *deps)
   }
 }
 
-static uint32_t
-stream_called (const char *name)
-{
-  uint32_t stream = 0;
-  while (stream < LS_N_STREAMS && strcmp (ls_stream_name ((LsStream) stream), name) != 0)
-    stream++;
-  return stream;
-}
-
 /* All streams that a node of ours waits for, as bits; also into deps. */
 static uint32_t
 add_streams (RankReading *x, const ChakraNode *node, GArray *deps)
@@ -376,11 +367,11 @@ add_streams (RankReading *x, const ChakraNode *node, GArray *deps)
   const ChakraProtoMsg__StringList *names = x->is_ours ? chakra_list_of (node, CHAKRA_AFTER) : NULL;
   uint32_t streams = 0;
   for (size_t i = 0; names && i < names->n_values; i++) {
-    uint32_t stream = stream_called (names->values[i]);
-    if (stream == LS_N_STREAMS)
+    int stream = ls_enum_value (ls_stream_names, names->values[i]);
+    if (stream < 0)
       chakra_complain (x, node, CHAKRA_AFTER ": \"%.40s\" is no stream", names->values[i]);
-    streams |= 1u << stream;
-    add (deps, LS_DEP_STREAM, stream);
+    streams |= 1u << MAX (stream, 0);
+    add (deps, LS_DEP_STREAM, (uint32_t) stream);
   }
   return streams;
 }
@@ -611,7 +602,7 @@ read_metadata (RankReading *x, const ChakraNode *node)
   static const LsOpKind kinds[] = { LS_OP_RECORD, LS_OP_WAIT, LS_OP_HOST_SYNC };
   const char *op = x->is_ours ? chakra_text_of (node, CHAKRA_OP) : NULL;
   for (guint i = 0; op && i < G_N_ELEMENTS (kinds); i++)
-    if (strcmp (op, ls_op_kinds[kinds[i]].name) == 0) {
+    if (strcmp (op, ls_op_kind_names[kinds[i]].name) == 0) {
       chakra_begin_op (x, node, kinds[i], usual_stream (kinds[i]));
       return;
     }

@@ -237,7 +237,7 @@ check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags)
   const cJSON *root = ls_json_doc_root (doc), *schema = cJSON_GetObjectItemCaseSensitive (root, "schema"),
               *item;
   const cJSON *roles = list_of (doc, "roles"), *ranks = list_of (doc, "ranks");
-  if (!cJSON_IsString (schema) || strcmp (schema->valuestring, CHAKRA_MANIFEST_SCHEMA) != 0)
+  if (g_strcmp0 (ls_json_text (root, "schema"), CHAKRA_MANIFEST_SCHEMA) != 0)
     return refuse (doc, schema ? schema : root, diags, "\"schema\": \"" CHAKRA_MANIFEST_SCHEMA "\"");
   if (!roles || !ranks)
     return refuse (doc, root, diags, "a list \"roles\" of files, and a list \"ranks\"");
@@ -277,7 +277,7 @@ read_axes (ChakraReading *all, const LsJsonDoc *doc)
     ChakraGroup *g = said->string ? chakra_group (all, said->string) : NULL;
     if (!g)
       return refuse (doc, said, all->diags, "a process group of " CHAKRA_GROUPS);
-    g->is.axis = chakra_axis (cJSON_GetStringValue (axis));
+    g->is.axis = ls_enum_value (ls_axis_names, cJSON_GetStringValue (axis));
     if (g->is.axis < 0)
       return refuse (doc, axis ? axis : said, all->diags, "\"axis\", one of ours");
     g->is.spans_stages = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (said, "spans_stages"));
@@ -304,10 +304,9 @@ read_listed_key (RankReading *x, const LsJsonDoc *doc, const cJSON *item)
     return number_of (doc, item, cJSON_GetArraySize (list_of (doc, "roles")) - 1, &x->is.role, all->diags);
   if (strcmp (item->string, "gpu") == 0)
     return number_of (doc, item, UINT32_MAX - 1, &x->is.gpu, all->diags);
-  for (int side = 0; side < 2; side++)
-    if (strcmp (item->string, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side))) == 0)
-      return number_of (doc, item, all->n_ranks - 1, &x->is.peer[side], all->diags);
-  int slot = chakra_slot (item->string);
+  int slot = ls_enum_value (ls_slot_names, item->string);
+  if (slot >= LS_SLOT_PREV)
+    return number_of (doc, item, all->n_ranks - 1, &x->is.peer[slot - LS_SLOT_PREV], all->diags);
   const ChakraGroup *group = cJSON_IsString (item) ? chakra_group (all, item->valuestring) : NULL;
   if (slot < 0)
     return refuse (doc, item, all->diags, "role, gpu, prev, next or a slot");

@@ -73,8 +73,6 @@ uint32_t chakra_place (ChakraReading *all, GHashTable *known, GBytes *what, cons
 bool chakra_read_groups_file (ChakraReading *all, const char *text);
 void chakra_group_free (gpointer group);
 ChakraGroup *chakra_group (ChakraReading *all, const char *name); /* NULL: there is none */
-int chakra_axis (const char *name);                               /* LsAxis; -1: none of ours */
-int chakra_slot (const char *name);                               /* LsSlot; -1: none */
 void chakra_read_groups (RankReading *x, const ChakraNode *node);
 
 /* chakra_nodes.c */
@@ -87,8 +85,8 @@ const char *chakra_text_of (const ChakraNode *node, const char *name);
 /* That of an attribute of a list of texts; NULL: it is none. */
 const ChakraProtoMsg__StringList *chakra_list_of (const ChakraNode *node, const char *name);
 bool chakra_is_on (const ChakraNode *node, const char *name);
-/* Of an attribute, which may be NULL; false: it is not there, or, with a complaint, no whole number up to max;
- * *ret_value then stays. */
+/* Of an attribute, which may be NULL; false: it is not there, or, with a complaint, no whole number up to
+ * max; *ret_value then stays. */
 bool chakra_uint_in (RankReading *x, const ChakraNode *node, const ChakraAttr *attr, uint64_t max,
                      uint64_t *ret_value);
 bool chakra_uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max,

@@ -116,24 +116,6 @@ chakra_read_groups (RankReading *x, const ChakraNode *node)
 
 /* --- slots of a rank --- */
 
-int
-chakra_axis (const char *name)
-{
-  for (int axis = 0; name && axis < LS_N_AXES; axis++)
-    if (strcmp (ls_axis_name ((LsAxis) axis), name) == 0)
-      return axis;
-  return -1;
-}
-
-int
-chakra_slot (const char *name)
-{
-  for (int slot = 0; slot < LS_SLOT_PREV; slot++)
-    if (strcmp (ls_slot_name ((LsSlot) slot), name) == 0)
-      return slot;
-  return -1;
-}
-
 /* -1: none yet. */
 static int
 slot_of (const RankReading *x, const ChakraGroup *group)
@@ -163,7 +145,7 @@ bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group)
 {
   const ChakraProtoMsg__StringList *slots = chakra_list_of (node, "slots");
   const char *name = chakra_text_of (node, "axis");
-  int axis = chakra_axis (name);
+  int axis = ls_enum_value (ls_axis_names, name);
   if (!x->is_ours || !name)
     return;
   group->is.axis = group->is.axis < 0 ? axis : group->is.axis;
@@ -171,8 +153,8 @@ bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group)
     chakra_complain (x, node, "axis: another than before, or none of ours");
   group->is.spans_stages |= chakra_is_on (node, "spans_stages");
   for (size_t i = 0; slots && i < slots->n_values; i++) {
-    int slot = chakra_slot (slots->values[i]);
-    if (slot < 0)
+    int slot = ls_enum_value (ls_slot_names, slots->values[i]);
+    if (slot < 0 || slot >= LS_SLOT_PREV)
       chakra_complain (x, node, "slots: \"%.40s\" is none", slots->values[i]);
     else if (x->is.comm[slot] != LS_TRACE_ABSENT && x->is.comm[slot] != group->index)
       chakra_complain (x, node, "slot %s is that of another process group", slots->values[i]);

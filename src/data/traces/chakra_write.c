@@ -13,6 +13,7 @@
 #include "data/text/write_file.h"
 #include "data/traces/chakra.h"
 #include "data/traces/chakra_node.h"
+#include "data/traces/op_walk.h"
 #include "data/traces/trace_file.h"
 
 /* Attributes under way, as both messages hold them; what they point to lives in `texts`. */
@@ -21,12 +22,6 @@ typedef struct {
   GStringChunk *texts;
 } ChakraAttrs;
 
-/* The nodes of an op, which have ids in a row; n 0: none. */
-typedef struct {
-  uint64_t first;
-  uint32_t n;
-} ChakraNodes;
-
 /* One rank on its way into its file. */
 typedef struct {
   const LsPlan *plan;
@@ -34,16 +29,11 @@ typedef struct {
   const LsTime *kernel_times; /* NULL: not known   */
   const GArray *kernels;      /* LsKernel          */
   uint32_t rank;
-  LsBinding binding;
+  LsOpWalk at;
   FILE *out;
   GByteArray *bytes; /* of a message      */
   ChakraAttrs attrs; /* of the next node  */
-  GArray *ends;      /* uint64_t: its data_deps */
-  GArray *issues;    /* uint64_t: its ctrl_deps */
   uint64_t next_id;
-  ChakraNodes last[LS_N_STREAMS], host;
-  GArray *ops;                   /* ChakraNodes of the ops of the instance at hand */
-  GHashTable *events;            /* event -> id of the node that recorded it, + 1 */
   uint32_t sent[2], received[2]; /* messages by neighbour */
   uint32_t *calls;               /* [n_comms] permutations */
 } ChakraWriter;
@@ -153,10 +143,10 @@ put_node (ChakraWriter *w, ChakraProtoMsg__NodeType type, const char *name, uint
   node.inputs = inputs;
   node.n_attr = w->attrs.list->len;
   node.attr = (ChakraAttr **) w->attrs.list->pdata;
-  node.n_data_deps = w->ends->len;
-  node.data_deps = (uint64_t *) (gpointer) w->ends->data;
-  node.n_ctrl_deps = w->issues->len;
-  node.ctrl_deps = (uint64_t *) (gpointer) w->issues->data;
+  node.n_data_deps = w->at.ends->len;
+  node.data_deps = (uint64_t *) (gpointer) w->at.ends->data;
+  node.n_ctrl_deps = w->at.issues->len;
+  node.ctrl_deps = (uint64_t *) (gpointer) w->at.issues->data;
   put_message (w, &node.base);
   attrs_reset (&w->attrs);
 }
@@ -172,54 +162,6 @@ static const ChakraProtoMsg__CollectiveCommType comm_types[LS_N_COLL_KINDS] = {
   [LS_COLL_SCATTER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__SCATTER,
   [LS_COLL_BARRIER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BARRIER,
 };
-
-/* --- dependencies ------------------------------------------------------------------------- */
-
-static void
-add_id (GArray *ids, uint64_t id)
-{
-  for (guint i = ids->len; i-- > 0;)
-    if (g_array_index (ids, uint64_t, i) == id)
-      return;
-  g_array_append_val (ids, id);
-}
-
-static void
-add_nodes (GArray *ids, const ChakraNodes *nodes)
-{
-  for (uint32_t i = 0; i < nodes->n; i++)
-    add_id (ids, nodes->first + i);
-}
-
-static void
-add_event (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
-{
-  size_t event = ls_plan_event (w->plan, instance, op);
-  uint64_t id = GPOINTER_TO_SIZE (g_hash_table_lookup (w->events, GSIZE_TO_POINTER (event)));
-  if (id > 0)
-    add_id (w->ends, id - 1);
-}
-
-/* What must have ended: where the op stands, then what it says itself. */
-static void
-gather_deps (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
-{
-  g_array_set_size (w->ends, 0);
-  g_array_set_size (w->issues, 0);
-  if (!ls_op_is_of_host (op->kind))
-    add_nodes (w->ends, &w->last[op->stream]);
-  add_nodes (w->ends, &w->host);
-  for (uint32_t i = 0; i < op->n_deps; i++) {
-    const LsDep *dep = &op->deps[i];
-    if (dep->kind == LS_DEP_STREAM)
-      add_nodes (w->ends, &w->last[dep->index]);
-    else
-      add_nodes (dep->kind == LS_DEP_ISSUE ? w->issues : w->ends,
-                 &g_array_index (w->ops, ChakraNodes, dep->index));
-  }
-  if (ls_op_awaits (op))
-    add_event (w, instance, op);
-}
 
 /* --- attributes of an op ------------------------------------------------------------------ */
 
@@ -317,7 +259,7 @@ static void
 put_compute (ChakraWriter *w, const LsOp *op)
 {
   if (ls_op_is_of_host (op->kind))
-    add_string (&w->attrs, CHAKRA_OP, ls_op_kinds[op->kind].name);
+    add_string (&w->attrs, CHAKRA_OP, ls_op_kind_names[op->kind].name);
   else if (op->kernel != UINT32_MAX)
     add_kernel (w, op);
   put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name, micros_of (w, op), NULL);
@@ -361,7 +303,8 @@ put_p2p (ChakraWriter *w, const LsOp *op)
     if (i > 0)
       add (&w->attrs, "is_cpu_op", BOOL)->bool_val = FALSE;
     add_string (&w->attrs, t->is_send ? "send" : "receive", ls_slot_name ((LsSlot) t->slot));
-    put_message_node (w, op->name, t->is_send, w->binding.peer[side], t->bytes, 2 * k + (is_forward ? 0 : 1));
+    put_message_node (w, op->name, t->is_send, w->at.binding.peer[side], t->bytes,
+                      2 * k + (is_forward ? 0 : 1));
   }
 }
 
@@ -370,7 +313,7 @@ static void
 put_permute (ChakraWriter *w, const LsOp *op, uint32_t comm)
 {
   const LsCommunicator c = ls_plan_communicator (w->plan, comm);
-  uint32_t me = w->binding.member[op->slot], n = c.n_ranks;
+  uint32_t me = w->at.binding.member[op->slot], n = c.n_ranks;
   uint64_t call = (uint64_t) w->calls[comm]++ * w->plan->n_comms + comm;
   uint32_t tag = (1u << 30) + (uint32_t) (call % (1u << 30));
   add_string (&w->attrs, CHAKRA_OP, ls_coll_kind_name ((LsCollKind) op->coll));
@@ -383,7 +326,7 @@ put_permute (ChakraWriter *w, const LsOp *op, uint32_t comm)
 static void
 put_collective (ChakraWriter *w, const LsOp *op)
 {
-  uint32_t comm = w->binding.comm[op->slot];
+  uint32_t comm = w->at.binding.comm[op->slot];
   g_autofree char *group = g_strdup_printf ("%u", comm + 1);
   add_string (&w->attrs, "pg_name", group);
   if (op->coll == LS_COLL_PERMUTE || op->coll == LS_COLL_COPY_PERMUTE) {
@@ -402,7 +345,7 @@ put_collective (ChakraWriter *w, const LsOp *op)
 static void
 put_mark (ChakraWriter *w, const LsOp *op)
 {
-  add_string (&w->attrs, CHAKRA_OP, ls_op_kinds[op->kind].name);
+  add_string (&w->attrs, CHAKRA_OP, ls_op_kind_names[op->kind].name);
   put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name, 0, NULL);
 }
 
@@ -429,24 +372,18 @@ put_by_kind (ChakraWriter *w, const LsOp *op)
   g_assert_not_reached ();
 }
 
-static void
-put_op (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
+static gboolean
+put_op (void *data, const LsOp *op, LsOpNodes *ret_nodes, GError **error)
 {
+  ChakraWriter *w = data;
+  (void) error;
   TraceOp said = ls_trace_op_of (op, w->kernels);
-  gather_deps (w, instance, op);
   add_op (w, op, &said);
   ls_fields_clear (ls_trace_op_fields, &said);
-  ChakraNodes nodes = { .first = w->next_id };
+  ret_nodes->first = w->next_id;
   put_by_kind (w, op);
-  nodes.n = (uint32_t) (w->next_id - nodes.first);
-  g_array_append_val (w->ops, nodes);
-  if (ls_op_is_of_host (op->kind))
-    w->host = nodes;
-  else
-    w->last[op->stream] = nodes;
-  if (ls_op_records (op))
-    g_hash_table_insert (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)),
-                         GSIZE_TO_POINTER (nodes.first + 1));
+  ret_nodes->n = (uint32_t) (w->next_id - ret_nodes->first);
+  return TRUE;
 }
 
 /* --- programs ------------------------------------------------------------------------------- */
@@ -455,8 +392,8 @@ static void
 put_instance (ChakraWriter *w, const LsInstance *instance, bool is_lead)
 {
   const LsSegment *segment = &w->plan->segments[instance->segment];
-  g_array_set_size (w->ends, 0);
-  g_array_set_size (w->issues, 0);
+  g_array_set_size (w->at.ends, 0);
+  g_array_set_size (w->at.issues, 0);
   add_string (&w->attrs, CHAKRA_OP, "segment");
   add (&w->attrs, "is_cpu_op", BOOL)->bool_val = TRUE;
   add (&w->attrs, "micro_batch", INT64)->int64_val = instance->mb;
@@ -465,9 +402,7 @@ put_instance (ChakraWriter *w, const LsInstance *instance, bool is_lead)
   if (is_lead)
     add (&w->attrs, "lead", BOOL)->bool_val = TRUE;
   put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, segment->name, 0, NULL);
-  g_array_set_size (w->ops, 0);
-  for (uint32_t i = 0; i < segment->n_ops; i++)
-    put_op (w, instance, &segment->ops[i]);
+  ls_op_walk_instance (&w->at, instance, put_op, w, NULL);
 }
 
 static char *
@@ -491,7 +426,7 @@ put_group (ChakraWriter *w, uint32_t comm)
   inputs.values = values;
   g_autoptr (GPtrArray) slots = g_ptr_array_new ();
   for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (w->binding.comm[s] == comm)
+    if (w->at.binding.comm[s] == comm)
       g_ptr_array_add (slots, (gpointer) ls_slot_name ((LsSlot) s));
   add_string (&w->attrs, CHAKRA_OP, "communicator");
   add (&w->attrs, "is_cpu_op", BOOL)->bool_val = TRUE;
@@ -506,11 +441,11 @@ static void
 put_groups (ChakraWriter *w)
 {
   for (int s = 0; s < LS_SLOT_PREV; s++) {
-    bool is_new = w->binding.comm[s] != UINT32_MAX;
+    bool is_new = w->at.binding.comm[s] != UINT32_MAX;
     for (int other = 0; is_new && other < s; other++)
-      is_new = w->binding.comm[other] != w->binding.comm[s];
+      is_new = w->at.binding.comm[other] != w->at.binding.comm[s];
     if (is_new)
-      put_group (w, w->binding.comm[s]);
+      put_group (w, w->at.binding.comm[s]);
   }
 }
 
@@ -519,7 +454,7 @@ put_groups (ChakraWriter *w)
 static void
 add_program (ChakraWriter *w, const LsProgram *p)
 {
-  add (&w->attrs, "role", INT64)->int64_val = w->binding.role;
+  add (&w->attrs, "role", INT64)->int64_val = w->at.binding.role;
   add (&w->attrs, "stage", INT64)->int64_val = p->stage;
   add (&w->attrs, "params", UINT64)->uint64_val = p->n_params;
   for (int c = 0; c < LS_N_MEM; c++) {
@@ -541,10 +476,10 @@ put_head (ChakraWriter *w)
   add (&w->attrs, "ranks", INT64)->int64_val = w->plan->n_ranks;
   add (&w->attrs, "gpu", INT64)->int64_val = ls_plan_gpu (w->plan, w->rank);
   for (int side = 0; side < 2; side++)
-    if (w->binding.peer[side] != UINT32_MAX)
+    if (w->at.binding.peer[side] != UINT32_MAX)
       add (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), INT64)->int64_val
-          = w->binding.peer[side];
-  add_program (w, &w->plan->programs[w->binding.role]);
+          = w->at.binding.peer[side];
+  add_program (w, w->at.program);
   if (w->head->model) {
     g_autofree char *model = ls_fields_text (ls_model_fields, w->head->model, NULL),
                     *strategy = ls_fields_text (ls_strategy_fields, w->head->strategy, NULL);
@@ -629,43 +564,24 @@ manifest_text (const LsPlan *plan)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-static void
-writer_begin (ChakraWriter *w, FILE *out)
-{
-  w->out = out;
-  w->binding = ls_plan_binding (w->plan, w->rank);
-  w->bytes = g_byte_array_new ();
-  attrs_init (&w->attrs);
-  w->ends = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  w->issues = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  w->ops = g_array_new (FALSE, FALSE, sizeof (ChakraNodes));
-  w->events = g_hash_table_new (NULL, NULL);
-  w->calls = g_new0 (uint32_t, MAX (1, w->plan->n_comms));
-}
-
-static void
-writer_end (ChakraWriter *w)
-{
-  g_byte_array_unref (w->bytes);
-  attrs_clear (&w->attrs);
-  g_array_unref (w->ends);
-  g_array_unref (w->issues);
-  g_array_unref (w->ops);
-  g_hash_table_unref (w->events);
-  g_free (w->calls);
-}
-
 static gboolean
 write_rank (FILE *out, void *data, GError **error)
 {
   ChakraWriter *w = data;
-  writer_begin (w, out);
+  (void) error;
+  w->out = out;
+  w->bytes = g_byte_array_new ();
+  attrs_init (&w->attrs);
+  ls_op_walk_begin (&w->at, w->plan, w->rank);
+  w->calls = g_new0 (uint32_t, MAX (1, w->plan->n_comms));
   put_head (w);
   put_groups (w);
-  const LsProgram *p = &w->plan->programs[w->binding.role];
-  for (uint32_t i = 0; i < p->n_instances; i++)
-    put_instance (w, &p->instances[i], i < p->n_lead);
-  writer_end (w);
+  for (uint32_t i = 0; i < w->at.program->n_instances; i++)
+    put_instance (w, &w->at.program->instances[i], i < w->at.program->n_lead);
+  g_byte_array_unref (w->bytes);
+  attrs_clear (&w->attrs);
+  ls_op_walk_end (&w->at);
+  g_free (w->calls);
   return TRUE;
 }
 

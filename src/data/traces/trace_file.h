@@ -107,11 +107,9 @@ TraceOp ls_trace_op_of (const LsOp *op, const GArray *kernels);
 /* Whether a file can say the plan exactly. LS_ERROR_UNSUPPORTED. */
 gboolean ls_trace_can_say (const LsPlan *plan, GError **error);
 
-/* What an op is if the file does not say: by its kind, slot and kernel. `kernels` is
+/* What an op is if the file does not say, besides what its kind says: by its slot and kernel. `kernels` is
  * that of the file; op->kernel need not be in range. */
 LsStream ls_trace_default_stream (const TraceOp *op);
-LsTag ls_trace_default_tag (const TraceOp *op);
-LsHostCost ls_trace_default_host (const TraceOp *op);
 LsDtype ls_trace_default_dtype (const TraceOp *op, const GArray *kernels);
 const char *ls_trace_default_name (const TraceOp *op, const GArray *kernels); /* borrowed */
 

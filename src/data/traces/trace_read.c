@@ -311,8 +311,8 @@ read_op (TraceReading *r, const TraceOp *op, LsOp *to)
   *to = (LsOp) {
     .kind = (uint8_t) op->kind,
     .stream = (uint8_t) (op->stream >= 0 ? op->stream : (int) ls_trace_default_stream (op)),
-    .tag = (uint8_t) (op->tag >= 0 ? op->tag : (int) ls_trace_default_tag (op)),
-    .host = (uint8_t) (op->host >= 0 ? op->host : (int) ls_trace_default_host (op)),
+    .tag = op->tag >= 0 ? (uint8_t) op->tag : ls_op_kinds[op->kind].tag,
+    .host = op->host >= 0 ? (uint8_t) op->host : ls_op_kinds[op->kind].host,
     .slot = (uint8_t) MAX (op->slot, 0),
     .coll = (uint8_t) MAX (op->coll, 0),
     .dtype = (uint8_t) (op->dtype >= 0 ? op->dtype : (int) ls_trace_default_dtype (op, r->file->kernels)),

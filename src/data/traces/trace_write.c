@@ -84,8 +84,8 @@ ls_trace_op_of (const LsOp *op, const GArray *kernels)
   put_lists (&to, op);
 
   to.stream = op->stream == ls_trace_default_stream (&to) ? -1 : op->stream;
-  to.tag = op->tag == ls_trace_default_tag (&to) ? -1 : op->tag;
-  to.host = op->host == ls_trace_default_host (&to) ? -1 : op->host;
+  to.tag = op->tag == ls_op_kinds[op->kind].tag ? -1 : op->tag;
+  to.host = op->host == ls_op_kinds[op->kind].host ? -1 : op->host;
   to.dtype = op->dtype == ls_trace_default_dtype (&to, kernels) ? -1 : op->dtype;
   bool is_default = !op->name || strcmp (op->name, ls_trace_default_name (&to, kernels)) == 0;
   to.name = is_default ? NULL : g_strdup (op->name);
