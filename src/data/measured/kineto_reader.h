@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "analysis/op_class.h"
 #include "data/measured/read_kineto.h"
 #include "data/text/json_pull.h"
 
@@ -50,7 +51,7 @@ bool ls_kineto_decimal (const char *text, int digits, int64_t *ret);
 /* A launch by the host. */
 typedef struct {
   int64_t start, end, thread;
-  bool is_graph;
+  bool is_graph; /* by its name */
 } Launch;
 
 /* What a collective moves, as its call on the host says. */
@@ -86,10 +87,12 @@ LsKineto *kineto_new (const char *path);
 void kineto_reader_init (KinetoReader *r, LsKineto *k, LsDiagList *diags);
 void kineto_reader_clear (KinetoReader *r);
 
-/* By the name of the call, that of a graph or not. */
-void kineto_add_launch (KinetoReader *r, int64_t correlation, const char *name, Launch launch);
-/* Of CUDA's and HIP's runtime and driver: "cudaStreamSynchronize", "hipEventRecord", "cuStreamWaitEvent". */
-bool kineto_is_call (const char *name, LsKinetoCallKind *ret_kind);
+/* What the GPU ran, as far as every profile says it; the rest is the caller's to set. Until the next. */
+LsKinetoOp *kineto_add_op (KinetoReader *r, int64_t start, int64_t end, const char *name, LsOpClass class,
+                           int64_t correlation);
+/* A call of that name, which may be a launch, if its correlation is above 0. */
+void kineto_add_call (KinetoReader *r, int64_t correlation, const char *name, Launch launch);
+void kineto_add_step (KinetoReader *r, LsKinetoStep step);
 
 /* Of a kernel, without arguments: names of templates go on for lines. Newly allocated. */
 char *kineto_short_name (const char *name);

@@ -379,10 +379,30 @@ class_of_kernel (const LsKinetoEvent *e)
   return called != LS_CLASS_OTHER ? called : ls_op_class_of_kernel (e->name->str);
 }
 
-static const char *
-own_name (KinetoReader *r)
+LsKinetoOp *
+kineto_add_op (KinetoReader *r, int64_t start, int64_t end, const char *name, LsOpClass class,
+               int64_t correlation)
 {
-  return g_string_chunk_insert_const (r->k->names, r->event.name->str);
+  const LsKinetoOp op = { .start = start,
+                          .end = end,
+                          .launch = LS_KINETO_NONE,
+                          .called = LS_KINETO_NONE,
+                          .name = g_string_chunk_insert_const (r->k->names, name),
+                          .dtype = kineto_dtype (""),
+                          .correlation = (uint64_t) correlation,
+                          .thread = -1,
+                          .stream = -1,
+                          .class = (uint8_t) class };
+  g_array_append_val (r->k->ops, op);
+  r->first = MIN (r->first, start);
+  return &g_array_index (r->k->ops, LsKinetoOp, r->k->ops->len - 1);
+}
+
+void
+kineto_add_step (KinetoReader *r, LsKinetoStep step)
+{
+  g_array_append_val (r->k->steps, step);
+  r->first = MIN (r->first, step.start);
 }
 
 static int32_t
@@ -409,23 +429,15 @@ add_op (KinetoReader *r, LsOpClass class)
   }
   if (e->device.is_there && r->device < 0)
     r->device = e->device.value;
-  const LsKinetoOp op = { .start = e->ts.value,
-                          .end = e->ts.value + e->dur.value,
-                          .launch = LS_KINETO_NONE,
-                          .name = own_name (r),
-                          .bytes = is_communication ? message_bytes (e) : 0,
-                          .group = is_communication ? kineto_group_of (r->k, e) : 0,
-                          .dtype = kineto_dtype (e->dtype->str),
-                          .called = LS_KINETO_NONE,
-                          .thread = -1,
-                          .correlation = e->correlation.is_there ? (uint64_t) e->correlation.value : 0,
-                          .record = (uint32_t) r->k->n_records,
-                          .stream = stream_of (&e->stream),
-                          .class = (uint8_t) class };
+  LsKinetoOp *op = kineto_add_op (r, e->ts.value, e->ts.value + e->dur.value, e->name->str, class,
+                                  e->correlation.is_there ? e->correlation.value : 0);
+  op->bytes = is_communication ? message_bytes (e) : 0;
+  op->group = is_communication ? kineto_group_of (r->k, e) : 0;
+  op->dtype = kineto_dtype (e->dtype->str);
+  op->record = (uint32_t) r->k->n_records;
+  op->stream = stream_of (&e->stream);
   int64_t external = e->external.is_good ? e->external.value : -1;
-  g_array_append_val (r->k->ops, op);
   g_array_append_val (r->externals, external);
-  r->first = MIN (r->first, op.start);
 }
 
 static gpointer
@@ -436,52 +448,45 @@ keyed (int64_t key)
   return k;
 }
 
+/* Of CUDA's and HIP's runtime and driver: "cudaStreamSynchronize", "hipEventRecord", "cuStreamWaitEvent"; -1:
+ * another. */
+static int
+kind_of_call (const char *name)
+{
+  return strstr (name, "Synchronize")    ? LS_CALL_SYNC
+      : strstr (name, "StreamWaitEvent") ? LS_CALL_WAIT
+      : strstr (name, "EventRecord")     ? LS_CALL_RECORD
+                                         : -1;
+}
+
 void
-kineto_add_launch (KinetoReader *r, int64_t correlation, const char *name, Launch launch)
+kineto_add_call (KinetoReader *r, int64_t correlation, const char *name, Launch launch)
 {
+  int kind = kind_of_call (name);
+  const LsKinetoCall call = { .start = launch.start,
+                              .end = launch.end,
+                              .correlation = (uint64_t) correlation,
+                              .stream = -1,
+                              .awaited = -1,
+                              .kind = (uint8_t) kind };
   launch.is_graph = strstr (name, "GraphLaunch") != NULL;
-  g_hash_table_insert (r->launches, keyed (correlation), g_memdup2 (&launch, sizeof launch));
+  if (kind >= 0)
+    g_array_append_val (r->k->calls, call);
+  else if (correlation != 0)
+    g_hash_table_insert (r->launches, keyed (correlation), g_memdup2 (&launch, sizeof launch));
 }
 
-static void
-add_launch (KinetoReader *r)
-{
-  const LsKinetoEvent *e = &r->event;
-  if (!e->correlation.is_good || e->correlation.value == 0 || !check_times (r))
-    return;
-  kineto_add_launch (r, e->correlation.value, e->name->str,
-                     (Launch) { .start = e->ts.value,
-                                .end = e->ts.value + e->dur.value,
-                                .thread = e->thread.is_good ? e->thread.value : -1 });
-}
-
-bool
-kineto_is_call (const char *name, LsKinetoCallKind *ret_kind)
-{
-  *ret_kind = strstr (name, "Synchronize") ? LS_CALL_SYNC
-      : strstr (name, "StreamWaitEvent")   ? LS_CALL_WAIT
-                                           : LS_CALL_RECORD;
-  return *ret_kind != LS_CALL_RECORD || strstr (name, "EventRecord");
-}
-
+/* One that launches is of no use without its correlation. */
 static void
 add_call (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
-  LsKinetoCallKind kind;
-  if (!kineto_is_call (e->name->str, &kind)) {
-    add_launch (r);
-    return;
-  }
-  if (!check_times (r))
-    return;
-  const LsKinetoCall call = { .start = e->ts.value,
-                              .end = e->ts.value + e->dur.value,
-                              .correlation = e->correlation.is_good ? (uint64_t) e->correlation.value : 0,
-                              .stream = -1,
-                              .awaited = -1,
-                              .kind = (uint8_t) kind };
-  g_array_append_val (r->k->calls, call);
+  int64_t correlation = e->correlation.is_good ? e->correlation.value : 0;
+  if ((kind_of_call (e->name->str) >= 0 || correlation != 0) && check_times (r))
+    kineto_add_call (r, correlation, e->name->str,
+                     (Launch) { .start = e->ts.value,
+                                .end = e->ts.value + e->dur.value,
+                                .thread = e->thread.is_good ? e->thread.value : -1 });
 }
 
 /* "Stream Wait Event", "Stream Sync", "Context Sync": what CUPTI knows of a call besides. */
@@ -521,10 +526,9 @@ add_step (KinetoReader *r)
   if (!g_ascii_string_to_unsigned (e->name->str + strlen (STEP_NAME), 10, 0, G_MAXINT64, &number, NULL)
       || !check_times (r))
     return;
-  const LsKinetoStep step
-      = { e->ts.value, e->ts.value + e->dur.value, number, e->thread.is_good ? e->thread.value : -1 };
-  g_array_append_val (r->k->steps, step);
-  r->first = MIN (r->first, step.start);
+  kineto_add_step (r,
+                   (LsKinetoStep) { e->ts.value, e->ts.value + e->dur.value, number,
+                                    e->thread.is_good ? e->thread.value : -1 });
 }
 
 static bool

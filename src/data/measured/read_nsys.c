@@ -234,30 +234,21 @@ static void
 add_op (NsysReader *n, sqlite3_stmt *rows, LsOpClass class, const char *name)
 {
   KinetoReader *r = &n->r;
+  uint32_t record = r->k->ops->len;
   int64_t start = sqlite3_column_int64 (rows, 0), end = sqlite3_column_int64 (rows, 1),
           stream = sqlite3_column_int64 (rows, 2), correlation = sqlite3_column_int64 (rows, 3),
-          external = (int64_t) r->k->ops->len;
+          external = record;
   if (!is_time (start, end)) {
     complain (n, NULL,
               "row %u of the GPU's work: it lasts from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " ns",
-              r->k->ops->len, start, end);
+              record, start, end);
     return;
   }
   g_autofree char *shown = ls_printable (name);
-  const LsKinetoOp op = { .start = start,
-                          .end = end,
-                          .launch = LS_KINETO_NONE,
-                          .called = LS_KINETO_NONE,
-                          .thread = -1,
-                          .name = g_string_chunk_insert_const (r->k->names, shown),
-                          .correlation = correlation > 0 ? (uint64_t) correlation : 0,
-                          .record = r->k->ops->len,
-                          .stream = (int32_t) CLAMP (stream, -1, G_MAXINT32),
-                          .dtype = kineto_dtype (""),
-                          .class = (uint8_t) class };
-  g_array_append_val (r->k->ops, op);
+  LsKinetoOp *op = kineto_add_op (r, start, end, shown, class, MAX (correlation, 0));
+  op->record = record;
+  op->stream = (int32_t) CLAMP (stream, -1, G_MAXINT32);
   g_array_append_val (r->externals, external);
-  r->first = MIN (r->first, start);
 }
 
 static bool
@@ -336,23 +327,11 @@ kernel_names (NsysReader *n)
 static void
 add_call (NsysReader *n, sqlite3_stmt *rows)
 {
-  KinetoReader *r = &n->r;
-  int64_t start = sqlite3_column_int64 (rows, 0), end = sqlite3_column_int64 (rows, 1),
-          correlation = sqlite3_column_int64 (rows, 2), thread = sqlite3_column_int64 (rows, 3);
-  const char *name = text_at (rows, 4);
-  LsKinetoCallKind kind;
-  if (!is_time (start, end))
-    return;
-  if (kineto_is_call (name, &kind)) {
-    const LsKinetoCall call = { .start = start,
-                                .end = end,
-                                .correlation = correlation > 0 ? (uint64_t) correlation : 0,
-                                .stream = -1,
-                                .awaited = -1,
-                                .kind = (uint8_t) kind };
-    g_array_append_val (r->k->calls, call);
-  } else if (correlation > 0)
-    kineto_add_launch (r, correlation, name, (Launch) { start, end, thread, false });
+  const Launch call = { .start = sqlite3_column_int64 (rows, 0),
+                        .end = sqlite3_column_int64 (rows, 1),
+                        .thread = sqlite3_column_int64 (rows, 3) };
+  if (is_time (call.start, call.end))
+    kineto_add_call (&n->r, MAX (sqlite3_column_int64 (rows, 2), 0), text_at (rows, 4), call);
 }
 
 static void
@@ -418,10 +397,8 @@ read_steps (NsysReader *n)
             has_id ? "LEFT JOIN StringIds s ON s.id = t.textId" : "");
   for (sqlite3_stmt *rows; (rows = db_next (&n->db));) {
     LsKinetoStep step = { sqlite3_column_int64 (rows, 0), sqlite3_column_int64 (rows, 1), 0, -1 };
-    if (!step_number (text_at (rows, 2), &step.number) || !is_time (step.start, step.end))
-      continue;
-    g_array_append_val (n->r.k->steps, step);
-    n->r.first = MIN (n->r.first, step.start);
+    if (step_number (text_at (rows, 2), &step.number) && is_time (step.start, step.end))
+      kineto_add_step (&n->r, step);
   }
 }
 

@@ -1,8 +1,8 @@
 /* data/traces/op_walk.h — the ops of a rank as nodes of a graph, in the order in which its host issues them,
  * and what must be over before each.
  *
- * Whoever writes such a graph gives nodes their ids, in a row for each op. What must be over: the op before in
- * the stream, the last that held the host up, the ops and streams that the op waits for, and the record of
+ * Whoever writes such a graph gives nodes their ids, in a row for each op. What must be over: the op before
+ * in the stream, the last that held the host up, the ops and streams that the op waits for, and the record of
  * its event. That an op was issued is told apart. */
 #ifndef LS_DATA_TRACES_OP_WALK_H
 #define LS_DATA_TRACES_OP_WALK_H

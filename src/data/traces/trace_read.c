@@ -1,5 +1,5 @@
-/* data/traces/trace_read.c — document -> TraceFile -> plan. Each part relies on those before it, and stops the
- * reading if anything in it was wrong. */
+/* data/traces/trace_read.c — document -> TraceFile -> plan. Each part relies on those before it, and stops
+ * the reading if anything in it was wrong. */
 #include <string.h>
 
 #include <lockstep/error.h>
