@@ -252,20 +252,6 @@ check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags)
   return true;
 }
 
-/* The first; the others are next: names of files. */
-static const cJSON *
-listed_roles (const LsJsonDoc *doc)
-{
-  return list_of (doc, "roles")->child;
-}
-
-/* The same of ranks. */
-static const cJSON *
-listed_ranks (const LsJsonDoc *doc)
-{
-  return list_of (doc, "ranks")->child;
-}
-
 /* What the file of a role says of the groups of its first rank only. */
 static bool
 read_axes (ChakraReading *all, const LsJsonDoc *doc)
@@ -401,7 +387,7 @@ read_listed (ChakraReading *all, const Source *source, uint32_t rank, const cJSO
 static bool
 read_all (ChakraReading *all, const Source *source)
 {
-  const cJSON *said = source->manifest ? listed_ranks (source->manifest) : NULL;
+  const cJSON *said = source->manifest ? list_of (source->manifest, "ranks")->child : NULL;
   bool ok = !source->groups || chakra_read_groups_file (all, source->groups);
   ok = ok && (!source->manifest || read_axes (all, source->manifest));
   for (uint32_t rank = 0; ok && rank < source->n_ranks; rank++) {
@@ -481,9 +467,7 @@ ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *man
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), CHAKRA_MANIFEST, diags);
   if (!doc || !check_manifest (doc, &n_ranks, diags))
     return NULL;
-  guint n_roles = 0;
-  for (const cJSON *role = listed_roles (doc); role; role = role->next)
-    n_roles++;
+  guint n_roles = (guint) cJSON_GetArraySize (list_of (doc, "roles"));
   if (n_roles != files->len) {
     ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
                  "expected the files of %u roles; got %u", n_roles, files->len);
@@ -586,7 +570,7 @@ load_by_role (const char *folder, const char *manifest, uint32_t dp, LsDiagList 
   uint32_t n_ranks;
   if (!doc || !check_manifest (doc, &n_ranks, diags))
     return NULL;
-  for (const cJSON *role = listed_roles (doc); role; role = role->next)
+  for (const cJSON *role = list_of (doc, "roles")->child; role; role = role->next)
     g_ptr_array_add (paths, g_build_filename (folder, role->valuestring, NULL));
   return load_files (folder, paths, n_ranks, doc, dp, diags);
 }
