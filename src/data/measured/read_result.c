@@ -19,7 +19,7 @@
     key_, LS_FIELD_DOUBLE, offsetof (Row, member), .min = -MAX_TIME, .max = MAX_TIME                         \
   }
 
-/* A row, in the unit of its file; end NaN: it never ended. */
+/* A row, in the unit of its file. */
 typedef struct {
   char *stream, *name;
   uint32_t rank;
@@ -58,28 +58,31 @@ find_columns (const LsCsv *csv, bool is_measured, GArray *columns, LsDiagList *d
     ls_csv_fields_find (csv, f, TRUE, 0, columns, diags);
   for (const LsField *f = is_measured ? measured_times : predicted_times; f->key; f++)
     ls_csv_fields_find (csv, f, TRUE, 0, columns, diags);
-  g_array_index (columns, LsCsvField, columns->len - 1).may_be_empty = true;
   return ls_diag_list_n (diags) == n_before;
 }
 
-/* false: it is of the host, or never ended, or what it says is wrong. */
-static bool
-is_whole (const LsCsv *csv, guint row, const GArray *columns, const Row *r, LsDiagList *diags)
+/* Of a row, as it stands there; i: of the fields. */
+static const char *
+cell_of (const LsCsv *csv, guint row, const GArray *columns, guint i)
 {
-  guint end = g_array_index (columns, LsCsvField, columns->len - 1).column;
-  if (r->end < r->start)
-    ls_csv_error (csv, row, end, diags, "expected an end that is not before the start, %.10g; got %s",
-                  r->start, ls_csv_cell (csv, row, end));
-  return !isnan (r->end) && r->end >= r->start && strcmp (r->stream, "host") != 0;
+  return ls_csv_cell (csv, row, g_array_index (columns, LsCsvField, i).column);
 }
 
+/* What is of the host, or never ended, is passed over. */
 static void
 read_row (LsSpanTable *table, const LsCsv *csv, guint row, const GArray *columns, LsDiagList *diags)
 {
+  enum { STREAM = 1, START = 3, END };
   guint n_before = ls_diag_list_n (diags);
-  Row r = { .end = NAN };
+  Row r = { 0 };
+  if (strcmp (cell_of (csv, row, columns, STREAM), "host") == 0 || !*cell_of (csv, row, columns, END))
+    return;
   ls_csv_fields_read (csv, row, columns, &r, diags);
-  if (ls_diag_list_n (diags) == n_before && is_whole (csv, row, columns, &r, diags)) {
+  if (ls_diag_list_n (diags) == n_before && r.end < r.start)
+    ls_csv_error (csv, row, g_array_index (columns, LsCsvField, END).column, diags,
+                  "expected an end that is not before the start, %s; got %s",
+                  cell_of (csv, row, columns, START), cell_of (csv, row, columns, END));
+  if (ls_diag_list_n (diags) == n_before) {
     double unit = table->is_measured ? 1 : US_PER_PS;
     const LsSpanRow span
         = { g_intern_string (r.stream), g_intern_string (r.name), r.rank, r.start * unit, r.end * unit };

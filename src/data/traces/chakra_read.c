@@ -62,45 +62,40 @@ take_head (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
   }
 }
 
-/* `dest` stays where the head does not say it. */
-static void
-head_uint (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head, const char *name, uint64_t max,
-           uint64_t *dest)
-{
-  chakra_uint_in (x, NULL, chakra_find (head->attr, head->n_attr, name), max, dest);
-}
-
-/* The same of what has 32 bits. */
-static void
-head_uint32 (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head, const char *name, uint64_t max,
-             uint32_t *dest)
-{
-  uint64_t value = *dest;
-  head_uint (x, head, name, max, &value);
-  *dest = (uint32_t) value;
-}
-
 static void
 read_ours (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
 {
   uint32_t rank = x->rank, n_ranks = x->all->n_ranks;
+  const struct {
+    const char *name;
+    uint64_t max;
+    uint32_t *to; /* stays where the head does not say it */
+  } numbers[] = {
+    { "rank", LS_CHAKRA_MAX_RANKS, &rank },
+    { "ranks", LS_CHAKRA_MAX_RANKS, &n_ranks },
+    { "role", UINT16_MAX, &x->is.role },
+    { "gpu", UINT32_MAX - 1, &x->is.gpu },
+    { "prev", LS_CHAKRA_MAX_RANKS, &x->is.peer[0] },
+    { "next", LS_CHAKRA_MAX_RANKS, &x->is.peer[1] },
+    { "stage", UINT16_MAX, &x->program.stage },
+  };
   take_head (x, head);
-  head_uint32 (x, head, "rank", LS_CHAKRA_MAX_RANKS, &rank);
-  head_uint32 (x, head, "ranks", LS_CHAKRA_MAX_RANKS, &n_ranks);
-  head_uint32 (x, head, "role", UINT16_MAX, &x->is.role);
-  head_uint32 (x, head, "gpu", UINT32_MAX - 1, &x->is.gpu);
-  head_uint32 (x, head, "prev", LS_CHAKRA_MAX_RANKS, &x->is.peer[0]);
-  head_uint32 (x, head, "next", LS_CHAKRA_MAX_RANKS, &x->is.peer[1]);
-  head_uint32 (x, head, "stage", UINT16_MAX, &x->program.stage);
-  head_uint (x, head, "params", UINT64_C (1) << 53, &x->program.n_params);
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++) {
+    uint64_t value = *numbers[i].to;
+    chakra_uint_in (x, NULL, chakra_find (head->attr, head->n_attr, numbers[i].name), numbers[i].max, &value);
+    *numbers[i].to = (uint32_t) value;
+  }
   if (rank != x->rank)
     chakra_complain (x, NULL, "the file says that it is of rank %u", rank);
   if (n_ranks != x->all->n_ranks)
     chakra_complain (x, NULL, "the file says that there are %u ranks; there are %u files", n_ranks,
                      x->all->n_ranks);
+  chakra_uint_in (x, NULL, chakra_find (head->attr, head->n_attr, "params"), UINT64_C (1) << 53,
+                  &x->program.n_params);
   for (int c = 0; c < LS_N_MEM; c++) {
     g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_name ((LsMemCategory) c), NULL);
-    head_uint (x, head, name, (uint64_t) LS_TRACE_MAX_BYTES, &x->program.static_bytes[c]);
+    chakra_uint_in (x, NULL, chakra_find (head->attr, head->n_attr, name), (uint64_t) LS_TRACE_MAX_BYTES,
+                    &x->program.static_bytes[c]);
   }
 }
 
@@ -402,17 +397,6 @@ read_all (ChakraReading *all, const Source *source)
   return ok;
 }
 
-/* {"model": ..., "strategy": ...}; NULL: the files say none, or not both. */
-static LsJsonDoc *
-work_of (const ChakraReading *all)
-{
-  if (!all->head[HEAD_MODEL] || !all->head[HEAD_STRATEGY])
-    return NULL;
-  g_autofree char *text
-      = g_strdup_printf ("{\"model\":%s,\n\"strategy\":%s}", all->head[HEAD_MODEL], all->head[HEAD_STRATEGY]);
-  return ls_json_doc_parse (text, strlen (text), all->name, all->diags);
-}
-
 static LsTrace *
 trace_of (ChakraReading *all, uint32_t dp)
 {
@@ -424,8 +408,12 @@ trace_of (ChakraReading *all, uint32_t dp)
   }
   all->file.source
       = ls_printable (all->head[HEAD_SOURCE] ? all->head[HEAD_SOURCE] : "Chakra execution traces");
-  g_autoptr (LsJsonDoc) work = work_of (all);
-  return ls_trace_of_file (&all->file, all->name, work, dp, all->diags);
+  bool has_work = all->head[HEAD_MODEL] && all->head[HEAD_STRATEGY];
+  g_autofree char *text = has_work
+      ? g_strdup_printf ("{\"model\":%s,\n\"strategy\":%s}", all->head[HEAD_MODEL], all->head[HEAD_STRATEGY])
+      : NULL;
+  g_autoptr (LsJsonDoc) work = text ? ls_json_doc_parse (text, strlen (text), all->name, all->diags) : NULL;
+  return has_work && !work ? NULL : ls_trace_of_file (&all->file, all->name, work, dp, all->diags);
 }
 
 /* Messages between neighbours as a pipeline has them, or else as a ring does. */
