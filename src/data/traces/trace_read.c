@@ -158,10 +158,9 @@ read_kernels (TraceReading *r)
   const GArray *kernels = r->file->kernels;
   r->plan->n_kernels = kernels ? kernels->len : 0;
   r->plan->kernels = ls_arena_new_array (r->plan->arena, LsKernel, MAX (1, r->plan->n_kernels));
-  for (uint32_t i = 0; i < r->plan->n_kernels; i++) {
-    go_to (r, "kernels", i);
-    read_kernel (r, &g_array_index (kernels, LsKernel, i), &r->plan->kernels[i]);
-  }
+  go_to (r, "kernels", 0);
+  for (; r->at < r->plan->n_kernels; r->at++)
+    read_kernel (r, &g_array_index (kernels, LsKernel, r->at), &r->plan->kernels[r->at]);
 }
 
 /* --- one op: which keys ------------------------------------------------------------- */
@@ -556,8 +555,9 @@ bind_members (TraceReading *r)
 }
 
 static void
-read_rank (TraceReading *r, uint32_t rank, const TraceRank *from)
+read_rank (TraceReading *r, const TraceRank *from)
 {
+  uint32_t rank = r->at;
   LsPlan *plan = r->plan;
   LsBinding *b = &plan->bindings[rank];
   b->role = from->role;
@@ -576,8 +576,9 @@ read_rank (TraceReading *r, uint32_t rank, const TraceRank *from)
 
 /* What the lists say of each other. */
 static void
-check_rank (TraceReading *r, uint32_t rank)
+check_rank (TraceReading *r)
 {
+  uint32_t rank = r->at;
   const LsPlan *plan = r->plan;
   const LsBinding *b = &plan->bindings[rank];
   for (int s = 0; s < LS_SLOT_PREV; s++) {
@@ -610,18 +611,16 @@ read_ranks (TraceReading *r)
   plan->n_ranks = ranks->len;
   plan->bindings = ls_arena_new_array (plan->arena, LsBinding, ranks->len);
   plan->gpu_of_rank = ls_arena_new_array (plan->arena, uint32_t, ranks->len);
-  for (uint32_t i = 0; i < ranks->len; i++) {
-    go_to (r, "ranks", i);
-    read_rank (r, i, &g_array_index (ranks, TraceRank, i));
-  }
+  go_to (r, "ranks", 0);
+  for (; r->at < ranks->len; r->at++)
+    read_rank (r, &g_array_index (ranks, TraceRank, r->at));
   read_communicators (r);
   if (!r->ok)
     return;
   bind_members (r);
-  for (uint32_t i = 0; i < ranks->len; i++) {
-    go_to (r, "ranks", i);
-    check_rank (r, i);
-  }
+  go_to (r, "ranks", 0);
+  for (; r->at < ranks->len; r->at++)
+    check_rank (r);
 }
 
 /* --- ranks -------------------------------------------------------------------------- */
