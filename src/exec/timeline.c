@@ -78,7 +78,7 @@ ls_span_name (const LsTimeline *t, uint32_t rank, const LsSpan *span)
     return t->plan->kernels[op->kernel].name;
   if (ls_op_has (op->kind, LS_HAS_CALL))
     return ls_coll_kind_name ((LsCollKind) op->coll);
-  return ls_op_is_of_host (op->kind) ? "host" : ls_op_kinds[op->kind].name;
+  return ls_op_is_of_host (op->kind) ? "host" : ls_op_kind_names[op->kind].name;
 }
 
 const char *

@@ -35,29 +35,40 @@ delay_fault (const LsPlan *plan, const LsOp *op)
   return op->recorded == LS_TIME_NEVER ? g_strdup ("a host delay needs a recorded duration") : NULL;
 }
 
+const LsEnumName ls_op_kind_names[LS_N_OP_KINDS + 1] = {
+  [LS_OP_KERNEL] = { "kernel", LS_OP_KERNEL },
+  [LS_OP_COLLECTIVE] = { "collective", LS_OP_COLLECTIVE },
+  [LS_OP_P2P] = { "p2p", LS_OP_P2P },
+  [LS_OP_COPY] = { "copy", LS_OP_COPY },
+  [LS_OP_RECORD] = { "record", LS_OP_RECORD },
+  [LS_OP_WAIT] = { "wait", LS_OP_WAIT },
+  [LS_OP_HOST_SYNC] = { "host-sync", LS_OP_HOST_SYNC },
+  [LS_OP_HOST_DELAY] = { "host-delay", LS_OP_HOST_DELAY },
+};
+
 /* clang-format off */
 const LsOpKindRow ls_op_kinds[LS_N_OP_KINDS] = {
-  [LS_OP_KERNEL] = { "kernel", LS_TAKES_GPU,
+  [LS_OP_KERNEL] = { LS_TAKES_GPU,
     .has = LS_HAS_KERNEL | LS_HAS_RECORDED | LS_HAS_BESIDE | LS_HAS_REPEAT | LS_HAS_GRAPH,
     .needs = LS_HAS_KERNEL | LS_HAS_RECORDED,
     .lacking = "a kernel needs a shape (\"kernel\") or a time (\"recorded\")",
     .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_F, .host = LS_HOST_LAUNCH, .fault = kernel_fault },
-  [LS_OP_COLLECTIVE] = { "collective", LS_TAKES_NETWORK, .has = LS_HAS_CALL | LS_HAS_BYTES,
+  [LS_OP_COLLECTIVE] = { LS_TAKES_NETWORK, .has = LS_HAS_CALL | LS_HAS_BYTES,
     .needs = LS_HAS_CALL, .lacking = "a collective needs \"slot\" and \"coll\"",
     .stream = LS_STREAM_GLOBAL, .tag = LS_TAG_SYNC, .host = LS_HOST_COMM, .fault = collective_fault },
-  [LS_OP_P2P] = { "p2p", LS_TAKES_NETWORK, .has = LS_HAS_TRANSFERS, .needs = LS_HAS_TRANSFERS,
+  [LS_OP_P2P] = { LS_TAKES_NETWORK, .has = LS_HAS_TRANSFERS, .needs = LS_HAS_TRANSFERS,
     .lacking = "a p2p needs \"transfers\"",
     .stream = LS_STREAM_PP_FWD, .tag = LS_TAG_SYNC, .host = LS_HOST_COMM },
-  [LS_OP_COPY] = { "copy", LS_TAKES_ENGINE, .has = LS_HAS_RECORDED | LS_HAS_BYTES | LS_HAS_DIRECTION,
+  [LS_OP_COPY] = { LS_TAKES_ENGINE, .has = LS_HAS_RECORDED | LS_HAS_BYTES | LS_HAS_DIRECTION,
     .stream = LS_STREAM_COPY, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE, .fault = copy_fault },
-  [LS_OP_RECORD] = { "record", LS_TAKES_NOTHING, .has = LS_HAS_EVENT,
+  [LS_OP_RECORD] = { LS_TAKES_NOTHING, .has = LS_HAS_EVENT,
     .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE },
-  [LS_OP_WAIT] = { "wait", LS_TAKES_NOTHING, .has = LS_HAS_EVENT, .needs = LS_HAS_EVENT,
+  [LS_OP_WAIT] = { LS_TAKES_NOTHING, .has = LS_HAS_EVENT, .needs = LS_HAS_EVENT,
     .lacking = "a wait needs an \"event\"",
     .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE },
-  [LS_OP_HOST_SYNC] = { "host-sync", LS_TAKES_HOST, .host_waits = true,
+  [LS_OP_HOST_SYNC] = { LS_TAKES_HOST, .host_waits = true,
     .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_SYNC },
-  [LS_OP_HOST_DELAY] = { "host-delay", LS_TAKES_HOST, .has = LS_HAS_RECORDED | LS_HAS_REPEAT,
+  [LS_OP_HOST_DELAY] = { LS_TAKES_HOST, .has = LS_HAS_RECORDED | LS_HAS_REPEAT,
     .needs = LS_HAS_RECORDED, .lacking = "a host-delay needs \"recorded\"",
     .stream = LS_STREAM_COMPUTE, .tag = LS_TAG_SYNC, .host = LS_HOST_FREE, .fault = delay_fault },
 };

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/enum_name.h"
+
 typedef enum {
   LS_OP_KERNEL,     /* a GPU kernel of the given shape                              */
   LS_OP_COLLECTIVE, /* one call on the communicator of a slot                       */
@@ -51,7 +53,6 @@ struct LsPlan;
 struct LsOp;
 
 typedef struct {
-  const char *name;          /* in traces                                          */
   uint8_t takes;             /* LsOpTakes                                          */
   bool host_waits;           /* the host goes on once what it depends on is over   */
   uint16_t has;              /* LS_HAS_ of all that mean something                 */
@@ -63,6 +64,7 @@ typedef struct {
 } LsOpKindRow;
 
 extern const LsOpKindRow ls_op_kinds[LS_N_OP_KINDS];
+extern const LsEnumName ls_op_kind_names[LS_N_OP_KINDS + 1]; /* in traces */
 
 static inline bool
 ls_op_takes (uint8_t kind, LsOpTakes what)

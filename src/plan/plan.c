@@ -128,83 +128,98 @@ ls_plan_join (const LsPlan *const *plans, uint32_t n, LsPlanPart *ret_parts, GEr
 
 /* --- the one intermediate form: programs of roles, and the table that binds ranks to them -------- */
 
-static const char *const tag_names[LS_N_TAGS] = {
-  [LS_TAG_F] = "F",
-  [LS_TAG_I] = "I",
-  [LS_TAG_W] = "W",
-  [LS_TAG_B] = "B",
-  [LS_TAG_RECOMPUTE] = "recompute",
-  [LS_TAG_OPTIMIZER] = "optimizer",
-  [LS_TAG_SYNC] = "sync",
+const LsEnumName ls_tag_names[LS_N_TAGS + 1] = {
+  [LS_TAG_F] = { "F", LS_TAG_F },
+  [LS_TAG_I] = { "I", LS_TAG_I },
+  [LS_TAG_W] = { "W", LS_TAG_W },
+  [LS_TAG_B] = { "B", LS_TAG_B },
+  [LS_TAG_RECOMPUTE] = { "recompute", LS_TAG_RECOMPUTE },
+  [LS_TAG_OPTIMIZER] = { "optimizer", LS_TAG_OPTIMIZER },
+  [LS_TAG_SYNC] = { "sync", LS_TAG_SYNC },
 };
 
-static const char *const stream_names[LS_N_STREAMS] = {
-  [LS_STREAM_COMPUTE] = "compute",
-  [LS_STREAM_TP] = "tp",
-  [LS_STREAM_DP] = "dp",
-  [LS_STREAM_PP_FWD] = "pp-fwd",
-  [LS_STREAM_PP_FWD_RECV] = "pp-fwd-recv",
-  [LS_STREAM_PP_BWD] = "pp-bwd",
-  [LS_STREAM_PP_BWD_RECV] = "pp-bwd-recv",
-  [LS_STREAM_GLOBAL] = "global",
-  [LS_STREAM_COPY] = "copy",
-  [LS_STREAM_COPY_IN] = "copy-in",
-  [LS_STREAM_GATHER] = "gather",
-  [LS_STREAM_CP] = "cp",
-  [LS_STREAM_EP] = "ep",
-  [LS_STREAM_GATHER_IN] = "gather-in",
-  [LS_STREAM_REPLICA] = "replica",
-  [LS_STREAM_SHARED] = "shared-experts",
+const LsEnumName ls_stream_names[LS_N_STREAMS + 1] = {
+  [LS_STREAM_COMPUTE] = { "compute", LS_STREAM_COMPUTE },
+  [LS_STREAM_TP] = { "tp", LS_STREAM_TP },
+  [LS_STREAM_DP] = { "dp", LS_STREAM_DP },
+  [LS_STREAM_PP_FWD] = { "pp-fwd", LS_STREAM_PP_FWD },
+  [LS_STREAM_PP_FWD_RECV] = { "pp-fwd-recv", LS_STREAM_PP_FWD_RECV },
+  [LS_STREAM_PP_BWD] = { "pp-bwd", LS_STREAM_PP_BWD },
+  [LS_STREAM_PP_BWD_RECV] = { "pp-bwd-recv", LS_STREAM_PP_BWD_RECV },
+  [LS_STREAM_GLOBAL] = { "global", LS_STREAM_GLOBAL },
+  [LS_STREAM_COPY] = { "copy", LS_STREAM_COPY },
+  [LS_STREAM_COPY_IN] = { "copy-in", LS_STREAM_COPY_IN },
+  [LS_STREAM_GATHER] = { "gather", LS_STREAM_GATHER },
+  [LS_STREAM_CP] = { "cp", LS_STREAM_CP },
+  [LS_STREAM_EP] = { "ep", LS_STREAM_EP },
+  [LS_STREAM_GATHER_IN] = { "gather-in", LS_STREAM_GATHER_IN },
+  [LS_STREAM_REPLICA] = { "replica", LS_STREAM_REPLICA },
+  [LS_STREAM_SHARED] = { "shared-experts", LS_STREAM_SHARED },
 };
 
-static const char *const slot_names[LS_N_SLOTS] = {
-  [LS_SLOT_TP] = "tp",       [LS_SLOT_DP] = "dp",       [LS_SLOT_CP] = "cp",
-  [LS_SLOT_EP] = "ep",       [LS_SLOT_SHARD] = "shard", [LS_SLOT_REPLICA] = "replica",
-  [LS_SLOT_ETP] = "etp",     [LS_SLOT_EDP] = "edp",     [LS_SLOT_EMBEDDING] = "embedding",
-  [LS_SLOT_PIPES] = "pipes", [LS_SLOT_TP_CP] = "tp-cp", [LS_SLOT_STAGE] = "stage",
-  [LS_SLOT_MODEL] = "model", [LS_SLOT_WORLD] = "world", [LS_SLOT_PREV] = "prev",
-  [LS_SLOT_NEXT] = "next",
+const LsEnumName ls_slot_names[LS_N_SLOTS + 1] = {
+  [LS_SLOT_TP] = { "tp", LS_SLOT_TP },
+  [LS_SLOT_DP] = { "dp", LS_SLOT_DP },
+  [LS_SLOT_CP] = { "cp", LS_SLOT_CP },
+  [LS_SLOT_EP] = { "ep", LS_SLOT_EP },
+  [LS_SLOT_SHARD] = { "shard", LS_SLOT_SHARD },
+  [LS_SLOT_REPLICA] = { "replica", LS_SLOT_REPLICA },
+  [LS_SLOT_ETP] = { "etp", LS_SLOT_ETP },
+  [LS_SLOT_EDP] = { "edp", LS_SLOT_EDP },
+  [LS_SLOT_EMBEDDING] = { "embedding", LS_SLOT_EMBEDDING },
+  [LS_SLOT_PIPES] = { "pipes", LS_SLOT_PIPES },
+  [LS_SLOT_TP_CP] = { "tp-cp", LS_SLOT_TP_CP },
+  [LS_SLOT_STAGE] = { "stage", LS_SLOT_STAGE },
+  [LS_SLOT_MODEL] = { "model", LS_SLOT_MODEL },
+  [LS_SLOT_WORLD] = { "world", LS_SLOT_WORLD },
+  [LS_SLOT_PREV] = { "prev", LS_SLOT_PREV },
+  [LS_SLOT_NEXT] = { "next", LS_SLOT_NEXT },
 };
 
-static const char *const axis_names[LS_N_AXES] = {
-  [LS_AXIS_TP] = "tp", [LS_AXIS_DP] = "dp", [LS_AXIS_PP] = "pp", [LS_AXIS_CP] = "cp", [LS_AXIS_EP] = "ep",
+const LsEnumName ls_axis_names[LS_N_AXES + 1] = {
+  [LS_AXIS_TP] = { "tp", LS_AXIS_TP }, [LS_AXIS_DP] = { "dp", LS_AXIS_DP },
+  [LS_AXIS_PP] = { "pp", LS_AXIS_PP }, [LS_AXIS_CP] = { "cp", LS_AXIS_CP },
+  [LS_AXIS_EP] = { "ep", LS_AXIS_EP },
 };
 
-static const char *const mem_category_names[LS_N_MEM] = {
-  [LS_MEM_PARAMETERS] = "parameters", [LS_MEM_GRADIENTS] = "gradients",
-  [LS_MEM_OPTIMIZER] = "optimizer",   [LS_MEM_ACTIVATIONS] = "activations",
-  [LS_MEM_UNSHARDED] = "unsharded",   [LS_MEM_COMM_BUFFERS] = "comm_buffers",
-  [LS_MEM_WORKSPACE] = "workspace",
+const LsEnumName ls_mem_category_names[LS_N_MEM + 1] = {
+  [LS_MEM_PARAMETERS] = { "parameters", LS_MEM_PARAMETERS },
+  [LS_MEM_GRADIENTS] = { "gradients", LS_MEM_GRADIENTS },
+  [LS_MEM_OPTIMIZER] = { "optimizer", LS_MEM_OPTIMIZER },
+  [LS_MEM_ACTIVATIONS] = { "activations", LS_MEM_ACTIVATIONS },
+  [LS_MEM_UNSHARDED] = { "unsharded", LS_MEM_UNSHARDED },
+  [LS_MEM_COMM_BUFFERS] = { "comm_buffers", LS_MEM_COMM_BUFFERS },
+  [LS_MEM_WORKSPACE] = { "workspace", LS_MEM_WORKSPACE },
 };
 
 const char *
 ls_tag_name (LsTag tag)
 {
-  return tag_names[tag];
+  return ls_tag_names[tag].name;
 }
 
 const char *
 ls_stream_name (LsStream stream)
 {
-  return stream_names[stream];
+  return ls_stream_names[stream].name;
 }
 
 const char *
 ls_slot_name (LsSlot slot)
 {
-  return slot_names[slot];
+  return ls_slot_names[slot].name;
 }
 
 const char *
 ls_axis_name (LsAxis axis)
 {
-  return axis_names[axis];
+  return ls_axis_names[axis].name;
 }
 
 const char *
 ls_mem_category_name (LsMemCategory c)
 {
-  return mem_category_names[c];
+  return ls_mem_category_names[c].name;
 }
 
 uint32_t *

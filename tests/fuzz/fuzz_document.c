@@ -376,9 +376,8 @@ run (const LsPlan *plan)
 }
 
 static bool
-read_trace (const LsJsonDoc *doc, LsDiagList *diags)
+check_trace (const LsTrace *t)
 {
-  g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
   if (!t)
     return false;
   g_autoptr (GError) error = NULL;
@@ -391,12 +390,18 @@ read_trace (const LsJsonDoc *doc, LsDiagList *diags)
   return true;
 }
 
-/* What is read as a trace says so of itself. */
+static bool
+read_trace (const LsJsonDoc *doc, LsDiagList *diags)
+{
+  g_autoptr (LsTrace) t = ls_trace_read (doc, 0, diags);
+  return check_trace (t);
+}
+
 static bool
 read_captured (const LsJsonDoc *doc, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) trace = captured_bundle_parse (doc, diags);
-  return trace && read_trace (trace, diags);
+  g_autoptr (LsTrace) t = captured_bundle_parse (doc, diags);
+  return check_trace (t);
 }
 
 static const struct {

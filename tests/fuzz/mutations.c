@@ -135,8 +135,7 @@ read_trace (const LsJsonDoc *doc, LsDiagList *diags)
 static bool
 read_captured (const LsJsonDoc *doc, LsDiagList *diags)
 {
-  g_autoptr (LsJsonDoc) text = captured_bundle_parse (doc, diags);
-  g_autoptr (LsTrace) trace = text ? ls_trace_read (text, 0, diags) : NULL;
+  g_autoptr (LsTrace) trace = captured_bundle_parse (doc, diags);
   return trace != NULL;
 }
 

@@ -15,14 +15,14 @@ captured_bundle_file (const char *file, gconstpointer bundle, LsDiagList *diags)
   return NULL;
 }
 
-/* As lockstep.trace/1; NULL and diagnostics. */
-static inline LsJsonDoc *
+/* NULL and diagnostics. */
+static inline LsTrace *
 captured_bundle_parse (const LsJsonDoc *bundle, LsDiagList *diags)
 {
   const cJSON *manifest = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (bundle), "manifest");
   g_autoptr (LsJsonDoc) part = cJSON_IsObject (manifest) ? ls_json_doc_part (bundle, manifest, NULL) : NULL;
   if (part)
-    return ls_captured_trace_parse ("fuzz", part, captured_bundle_file, bundle, diags);
+    return ls_captured_trace_parse ("fuzz", part, captured_bundle_file, bundle, 0, diags);
   ls_diag_add (diags, LS_ERROR_INPUT, "bundle", 0, 0, NULL, NULL, NULL, "there is no manifest");
   return NULL;
 }

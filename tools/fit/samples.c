@@ -76,7 +76,7 @@ static bool G_GNUC_PRINTF (1, 2) is_held_out (const char *format, ...)
   va_start (args, format);
   g_autofree char *key = g_strdup_vprintf (format, args);
   va_end (args);
-  return ls_kernel_is_held_out (key);
+  return ls_kernel_family (key) % 5 == 0; /* as read_kernels.h says */
 }
 
 void

@@ -111,78 +111,7 @@ kineto_group_of (LsKineto *k, const LsKinetoEvent *e)
   return g.size > 0 ? add_group (k, &g) : 0;
 }
 
-/* ---- as the head lists them ---- */
-
-typedef struct {
-  GString *name, *what, *ranks;
-  int64_t size;
-} Listed;
-
-static bool
-read_text (LsJsonPull *p, GString *to)
-{
-  LsJsonToken token = ls_json_pull_next (p);
-  if (token == LS_TOKEN_STRING || token == LS_TOKEN_NUMBER)
-    g_string_assign (to, ls_json_pull_text (p));
-  return ls_json_pull_skip (p, token);
-}
-
-static bool
-read_size (LsJsonPull *p, int64_t *ret)
-{
-  LsJsonToken token = ls_json_pull_next (p);
-  int64_t size;
-  if (token == LS_TOKEN_NUMBER && ls_kineto_decimal (ls_json_pull_text (p), 0, &size) && size > 0
-      && size < G_MAXINT32)
-    *ret = size;
-  return ls_json_pull_skip (p, token);
-}
-
-static bool
-read_listed (LsJsonPull *p, Listed *l)
-{
-  LsJsonToken token;
-  while ((token = ls_json_pull_next (p)) == LS_TOKEN_KEY) {
-    const char *key = ls_json_pull_text (p);
-    bool ok = strcmp (key, "pg_name") == 0 ? read_text (p, l->name)
-        : strcmp (key, "pg_desc") == 0     ? read_text (p, l->what)
-        : strcmp (key, "ranks") == 0       ? kineto_read_ranks (p, l->ranks)
-        : strcmp (key, "pg_size") == 0     ? read_size (p, &l->size)
-                                           : ls_json_pull_skip (p, ls_json_pull_next (p));
-    if (!ok)
-      return false;
-  }
-  return token == LS_TOKEN_OBJECT_END;
-}
-
-static bool
-take_listed (LsJsonPull *p, LsKineto *k)
-{
-  Listed l = { g_string_new (NULL), g_string_new (NULL), g_string_new (NULL), 0 };
-  bool ok = read_listed (p, &l);
-  LsKinetoGroup g = { .name = g_string_chunk_insert_const (k->names, l.name->str),
-                      .what = g_string_chunk_insert_const (k->names, l.what->str),
-                      .size = l.size };
-  take_ranks (&g, l.ranks->str);
-  if (ok && g.size > 0)
-    add_group (k, &g);
-  g_string_free (l.name, TRUE);
-  g_string_free (l.what, TRUE);
-  g_string_free (l.ranks, TRUE);
-  return ok;
-}
-
-bool
-kineto_read_groups (LsJsonPull *p, LsKineto *k)
-{
-  LsJsonToken token = ls_json_pull_next (p);
-  if (token != LS_TOKEN_ARRAY)
-    return ls_json_pull_skip (p, token);
-  while ((token = ls_json_pull_next (p)) != LS_TOKEN_ARRAY_END)
-    if (token != LS_TOKEN_OBJECT ? !ls_json_pull_skip (p, token) : !take_listed (p, k))
-      return false;
-  return true;
-}
+/* --- what can be told once all events are there -------------------------------------------------- */
 
 static void
 link_op (KinetoReader *r, LsKinetoOp *op, int64_t external)
@@ -252,8 +181,16 @@ finish_calls (KinetoReader *r)
 static int
 steps_by_start (gconstpointer a, gconstpointer b)
 {
-  const LsKinetoStep *x = a, *y = b;
-  return LS_ORDER (x->start, y->start);
+  return LS_ORDER (((const LsKinetoStep *) a)->start, ((const LsKinetoStep *) b)->start);
+}
+
+static void G_GNUC_PRINTF (2, 3) note (LsKineto *k, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *text = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_ptr_array_add (k->notes, g_strdup_printf ("%s: %s", k->path, text));
 }
 
 /* Of one stream, in order of their start. */
@@ -277,41 +214,30 @@ note_overlaps (LsKineto *k)
   }
   g_autofree char *name = first ? kineto_short_name (first->name) : NULL;
   if (first)
-    g_ptr_array_add (k->notes,
-                     g_strdup_printf ("%s: %u kernel%s overlap%s another one of the same stream, the first "
-                                      "is record %u \"%s\" on "
-                                      "stream %d, under record %u: a merge of several traces, or kernels "
-                                      "that start early on purpose",
-                                      k->path, n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name,
-                                      first->stream, under->record));
+    note (k,
+          "%u kernel%s overlap%s another one of the same stream, the first is record %u \"%s\" on stream %d, "
+          "under record %u: a merge of several traces, or kernels that start early on purpose",
+          n, n > 1 ? "s" : "", n > 1 ? "" : "s", first->record, name, first->stream, under->record);
 }
 
 static void
-note_streamless (LsKineto *k)
+note_missing (LsKineto *k)
 {
-  guint n = 0;
-  for (guint i = 0; i < k->ops->len; i++)
-    n += g_array_index (k->ops, LsKinetoOp, i).stream < 0;
-  if (n > 0)
-    g_ptr_array_add (k->notes,
-                     g_strdup_printf ("%s: %u of %u kernels and copies do not say their \"stream\", as "
-                                      "PyTorch's do: whether they overlap is "
-                                      "not checked",
-                                      k->path, n, k->ops->len));
-}
-
-static void
-note_unlinked (LsKineto *k)
-{
-  guint n = 0;
-  for (guint i = 0; i < k->ops->len; i++)
-    n += g_array_index (k->ops, LsKinetoOp, i).launch == LS_KINETO_NONE;
-  if (n > 0)
-    g_ptr_array_add (k->notes,
-                     g_strdup_printf ("%s: %u of %u kernels and copies have no launch by the host in the "
-                                      "trace (\"correlation\" of a "
-                                      "cuda_runtime event): waiting for the host shows as gaps of the device",
-                                      k->path, n, k->ops->len));
+  guint n_streamless = 0, n_unlinked = 0;
+  for (guint i = 0; i < k->ops->len; i++) {
+    n_streamless += g_array_index (k->ops, LsKinetoOp, i).stream < 0;
+    n_unlinked += g_array_index (k->ops, LsKinetoOp, i).launch == LS_KINETO_NONE;
+  }
+  if (n_streamless > 0)
+    note (k,
+          "%u of %u kernels and copies do not say their \"stream\", as PyTorch's do: whether they overlap is "
+          "not checked",
+          n_streamless, k->ops->len);
+  if (n_unlinked > 0)
+    note (k,
+          "%u of %u kernels and copies have no launch by the host in the trace (\"correlation\" of a "
+          "cuda_runtime event): waiting for the host shows as gaps of the device",
+          n_unlinked, k->ops->len);
 }
 
 static bool
@@ -364,6 +290,5 @@ kineto_finish (KinetoReader *r)
   g_array_sort (k->ops, by_start);
   g_array_sort (k->steps, steps_by_start);
   note_overlaps (k);
-  note_streamless (k);
-  note_unlinked (k);
+  note_missing (k);
 }

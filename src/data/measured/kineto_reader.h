@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "analysis/op_class.h"
 #include "data/measured/read_kineto.h"
 #include "data/text/json_pull.h"
 
@@ -33,9 +34,6 @@ typedef struct {
   GString *group, *group_what, *ranks; /* of a process group: its name, description, "[0, 1]" */
 } LsKinetoEvent;
 
-/* "[0, 1]", a list or the text of one; false: bad JSON. */
-bool kineto_read_ranks (LsJsonPull *p, GString *to);
-
 /* Decimal text times 10^`digits`, to the nearest whole number; false: not a number, or too
  * large. */
 bool ls_kineto_decimal (const char *text, int digits, int64_t *ret);
@@ -53,7 +51,7 @@ bool ls_kineto_decimal (const char *text, int digits, int64_t *ret);
 /* A launch by the host. */
 typedef struct {
   int64_t start, end, thread;
-  bool is_graph;
+  bool is_graph; /* by its name */
 } Launch;
 
 /* What a collective moves, as its call on the host says. */
@@ -79,7 +77,7 @@ typedef struct {
   GArray *details;      /* SyncDetail             */
   GArray *externals;    /* int64_t of each op; -1: none */
   int64_t device;       /* of the kernels, -1: none yet */
-  bool has_devices, has_kernels, is_xla;
+  bool has_devices, has_kernels, has_events, is_xla;
   GPtrArray *categories; /* char *: the first few that occur */
   int64_t first;
 } KinetoReader;
@@ -89,10 +87,12 @@ LsKineto *kineto_new (const char *path);
 void kineto_reader_init (KinetoReader *r, LsKineto *k, LsDiagList *diags);
 void kineto_reader_clear (KinetoReader *r);
 
-/* By the name of the call, that of a graph or not. */
-void kineto_add_launch (KinetoReader *r, int64_t correlation, const char *name, Launch launch);
-/* Of CUDA's and HIP's runtime and driver: "cudaStreamSynchronize", "hipEventRecord", "cuStreamWaitEvent". */
-bool kineto_is_call (const char *name, LsKinetoCallKind *ret_kind);
+/* What the GPU ran, as far as every profile says it; the rest is the caller's to set. Until the next. */
+LsKinetoOp *kineto_add_op (KinetoReader *r, int64_t start, int64_t end, const char *name, LsOpClass class,
+                           int64_t correlation);
+/* A call of that name, which may be a launch, if its correlation is above 0. */
+void kineto_add_call (KinetoReader *r, int64_t correlation, const char *name, Launch launch);
+void kineto_add_step (KinetoReader *r, LsKinetoStep step);
 
 /* Of a kernel, without arguments: names of templates go on for lines. Newly allocated. */
 char *kineto_short_name (const char *name);
@@ -100,8 +100,6 @@ char *kineto_short_name (const char *name);
 /* The process group that an event names: 1 + its place in k->groups, where it is added if it is new; 0: it
  * names none. */
 uint32_t kineto_group_of (LsKineto *k, const LsKinetoEvent *e);
-/* Reads a list of process groups; false: bad JSON. */
-bool kineto_read_groups (LsJsonPull *p, LsKineto *k);
 /* LsDtype of as many bytes as elements of that name have; fp32 if it is not known. */
 uint8_t kineto_dtype (const char *name);
 

@@ -10,7 +10,6 @@
 #include "data/text/csv.h"
 #include "data/text/field.h"
 #include "data/text/override.h"
-#include "data/text/read_file.h"
 
 /* What the runs of a published table had that its columns do not say (LsTableFacts of their software),
  * put over a row of it. */
@@ -57,21 +56,17 @@ set_all (const LsField *fields, char **settings, void *target)
   }
 }
 
-static void
-facts_set_model (const LsTableFacts *facts, LsModel *model)
+/* LsTableFacts of a software that hold for the row, in order. */
+static GPtrArray *
+facts_of (const LsSoftwareSpec *software, const LsCsv *csv, guint row)
 {
-  set_all (ls_model_fields, facts->model, model);
-}
-
-/* said: gains the keys of what the facts say. */
-static void
-facts_set_strategy (const LsTableFacts *facts, LsStrategy *strategy, GHashTable *said)
-{
-  set_all (ls_strategy_fields, facts->strategy, strategy);
-  for (char **setting = facts->strategy; setting && *setting; setting++) {
-    g_autofree char *key = g_strndup (*setting, strcspn (*setting, "="));
-    g_hash_table_add (said, (gpointer) ls_field_find (ls_strategy_fields, key)->key);
+  GPtrArray *held = g_ptr_array_new ();
+  for (guint i = 0; software && software->tables && i < software->tables->len; i++) {
+    LsTableFacts *f = &g_array_index (software->tables, LsTableFacts, i);
+    if (facts_hold (f, csv, row))
+      g_ptr_array_add (held, f);
   }
+  return held;
 }
 
 /* --- the model of a row of measured runs: named in the column `model`, or told by its dimensions --- */
@@ -280,20 +275,17 @@ check_experts (const LsCsv *csv, guint row, LsModel *m, LsDiagList *diags)
 }
 
 static void
-apply_model_facts (const LsCsv *csv, guint row, const GArray *facts, LsModel *m)
+apply_model_facts (const GPtrArray *facts, LsModel *m)
 {
-  for (guint i = 0; facts && i < facts->len; i++) {
-    const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
-    if (facts_hold (f, csv, row))
-      facts_set_model (f, m);
-  }
+  for (guint i = 0; i < facts->len; i++)
+    set_all (ls_model_fields, ((const LsTableFacts *) facts->pdata[i])->model, m);
 }
 
 /* The model of a row. A named one is as its file says; a dimension that the row states otherwise is a
  * diagnostic, but for `seq`, which is the job's and goes to s->seq. Else the row's dimensions, `facts` (of
- * LsTableFacts, NULL: none) put over them, and what follows from the kind of MLP. m was zero. */
+ * LsTableFacts) put over them, and what follows from the kind of MLP. m was zero. */
 static void
-case_model_read (const LsCsv *csv, guint row, const CaseModels *models, const GArray *facts, LsModel *m,
+case_model_read (const LsCsv *csv, guint row, const CaseModels *models, const GPtrArray *facts, LsModel *m,
                  LsStrategy *s, LsDiagList *diags)
 {
   const LsModel *named = named_model (csv, row, models, diags);
@@ -304,10 +296,10 @@ case_model_read (const LsCsv *csv, guint row, const CaseModels *models, const GA
   if (names_one)
     return;
   check_complete (csv, row, models, diags);
-  apply_model_facts (csv, row, facts, m); /* the MLP decides on what follows */
+  apply_model_facts (facts, m); /* the MLP decides on what follows */
   set_architecture (m);
   ls_csv_fields_read (csv, row, models->architecture, m, diags);
-  apply_model_facts (csv, row, facts, m);
+  apply_model_facts (facts, m);
   check_heads (csv, row, m, diags);
   check_experts (csv, row, m, diags);
 }
@@ -319,6 +311,7 @@ case_model_read (const LsCsv *csv, guint row, const CaseModels *models, const GA
 #key_, LS_FIELD_STRING, offsetof(LsCase, key_), .required = (is_required)                                \
   }
 
+/* What only some say may be empty, or its column absent. */
 static const LsField case_fields[] = {
   TEXT (id, true),
   TEXT (split, false),
@@ -328,11 +321,6 @@ static const LsField case_fields[] = {
   TEXT (family, false),
   { "iteration_s", LS_FIELD_DOUBLE, offsetof (LsCase, measured_s), .required = true, .min = LS_MEASURED_MIN_S,
     .max = LS_MEASURED_MAX_S },
-  { NULL },
-};
-
-/* Where it ran, and what it took: cells may be empty, or the columns absent. */
-static const LsField where_fields[] = {
   TEXT (cluster, false),
   TEXT (hardware, false),
   { "allocated_gib", LS_FIELD_DOUBLE, offsetof (LsCase, allocated_gib), .above = true,
@@ -351,7 +339,6 @@ case_free (gpointer data)
 {
   LsCase *c = data;
   ls_fields_clear (case_fields, c);
-  ls_fields_clear (where_fields, c);
   g_free (c->wrong);
   g_strfreev (c->ignored);
   ls_model_clear (&c->model);
@@ -406,8 +393,7 @@ is_optional_knob (const LsField *f)
   for (guint i = 0; i < G_N_ELEMENTS (required_keys); i++)
     if (strcmp (f->key, required_keys[i]) == 0)
       return false;
-  return !f->file_only && !is_models && !ls_field_find (case_fields, f->key)
-      && !ls_field_find (where_fields, f->key);
+  return !f->file_only && !is_models && !ls_field_find (case_fields, f->key);
 }
 
 static void
@@ -434,10 +420,7 @@ find_columns (const LsCsv *csv, Table *t, LsDiagList *diags)
 {
   t->columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
   t->software = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, software_free);
-  for (const LsField *field = case_fields; field->key; field++)
-    ls_csv_fields_find (csv, field, field->required, 0, t->columns, diags);
-  for (const LsField *field = where_fields; field->key; field++)
-    ls_csv_fields_find_optional (csv, field, 0, t->columns);
+  ls_csv_fields_find_all (csv, case_fields, 0, t->columns, diags);
   case_models_init (&t->models, csv, diags);
   find_knobs (csv, t->columns, diags);
 }
@@ -492,45 +475,29 @@ software_of (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   return NULL;
 }
 
-/* Of the facts that name one, the last. */
+/* What the software knows of the table that the row is of: where it ran, and its family, of which the last
+ * that is named holds and the row may say another; of its model: case_model_read(). */
 static void
-find_family (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
+apply_facts (const GPtrArray *facts, LsCase *c)
 {
   const char *family = *c->software ? c->software : "other";
-  for (guint i = 0; facts && i < facts->len; i++) {
-    const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
-    family = f->family && facts_hold (f, csv, row) ? f->family : family;
+  for (guint i = 0; i < facts->len; i++) {
+    const LsTableFacts *f = facts->pdata[i];
+    set_all (ls_strategy_fields, f->strategy, &c->strategy);
+    for (char **setting = f->strategy; setting && *setting; setting++) {
+      g_autofree char *key = g_strndup (*setting, strcspn (*setting, "="));
+      g_hash_table_add (c->said, (gpointer) ls_field_find (ls_strategy_fields, key)->key);
+    }
+    family = f->family ? f->family : family;
+    if (f->cluster) {
+      g_free (c->cluster);
+      c->cluster = g_strdup (f->cluster);
+    }
+    c->has_facts |= f->model || f->strategy || f->cluster;
   }
   if (!c->family || *c->family == '\0') {
     g_free (c->family);
     c->family = g_strdup (family);
-  }
-}
-
-/* Where its table ran, which the row may say otherwise or not at all. */
-static void
-find_cluster (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
-{
-  for (guint i = 0; facts && i < facts->len; i++) {
-    const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
-    if (!f->cluster || !facts_hold (f, csv, row))
-      continue;
-    g_free (c->cluster);
-    c->cluster = g_strdup (f->cluster);
-    c->has_facts = true;
-  }
-}
-
-/* What the file of its software knows of the table that the row is of; of its model: case_model_read(). */
-static void
-apply_facts (const LsCsv *csv, guint row, const GArray *facts, LsCase *c)
-{
-  for (guint i = 0; facts && i < facts->len; i++) {
-    const LsTableFacts *f = &g_array_index (facts, LsTableFacts, i);
-    if (!facts_hold (f, csv, row))
-      continue;
-    facts_set_strategy (f, &c->strategy, c->said);
-    c->has_facts |= f->model || f->strategy;
   }
 }
 
@@ -569,7 +536,7 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
 {
   LsCase *c = ls_case_new ();
   const LsSoftwareSpec *software = software_of (csv, row, t, diags);
-  const GArray *facts = software ? software->tables : NULL;
+  g_autoptr (GPtrArray) facts = facts_of (software, csv, row);
   if (software) {
     ls_strategy_copy (&c->strategy, &software->defaults);
     c->runs_like = g_intern_string (software->runs_like);
@@ -577,12 +544,10 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   case_model_read (csv, row, &t->models, facts, &c->model, &c->strategy, diags);
   ls_csv_fields_read (csv, row, t->columns, c, diags);
   remember_said (csv, row, c);
-  find_family (csv, row, facts, c);
-  find_cluster (csv, row, facts, c);
+  apply_facts (facts, c);
   g_autofree char *cluster = c->cluster;
   c->cluster = ls_data_beside (ls_csv_name (csv), cluster);
   finish_model (c);
-  apply_facts (csv, row, facts, c);
   finish_strategy (&c->strategy, software);
   if (c->strategy.attention != LS_ATTENTION_AUTO)
     c->model.attention = (LsAttention) c->strategy.attention;
@@ -668,28 +633,11 @@ cases_of_table (const LsCsv *csv, bool by_row, LsDiagList *diags)
   return ls_diag_list_n (diags) == n_before ? g_steal_pointer (&cases) : NULL;
 }
 
-static GPtrArray *
-read_file (const char *path, bool by_row, char **ret_sha256, LsDiagList *diags)
-{
-  size_t n = 0;
-  g_autofree char *text = ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags);
-  g_autoptr (LsCsv) csv = text ? ls_csv_parse (path, text, (gssize) n, diags) : NULL;
-  GPtrArray *cases = csv ? cases_of_table (csv, by_row, diags) : NULL;
-  if (cases && ret_sha256)
-    *ret_sha256 = g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) text, n);
-  return cases;
-}
-
 GPtrArray *
-ls_read_cases (const char *path, char **ret_sha256, LsDiagList *diags)
+ls_read_cases (const char *path, bool by_row, LsDiagList *diags)
 {
-  return read_file (path, false, ret_sha256, diags);
-}
-
-GPtrArray *
-ls_read_cases_by_row (const char *path, char **ret_sha256, LsDiagList *diags)
-{
-  return read_file (path, true, ret_sha256, diags);
+  g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
+  return csv ? cases_of_table (csv, by_row, diags) : NULL;
 }
 
 GPtrArray *

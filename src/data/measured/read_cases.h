@@ -77,12 +77,10 @@ LsCase *ls_case_new (void);
 GPtrArray *ls_cases_new (void);
 
 /* Reads all rows; NULL, with located diagnostics, if any cell is wrong or there is no
- * row. A GPtrArray of LsCase that frees them. *ret_sha256: of the file, newly allocated,
- * unless NULL is returned; or NULL. */
-GPtrArray *ls_read_cases (const char *path, char **ret_sha256, LsDiagList *diags);
-/* The same, but that rows with wrong cells stay, and say what is wrong, as long as there is one without. */
-GPtrArray *ls_read_cases_by_row (const char *path, char **ret_sha256, LsDiagList *diags);
-/* The same as the first from memory; `name` stands for the file in diagnostics. */
+ * row. A GPtrArray of LsCase that frees them. by_row: rows with wrong cells stay, and say what is wrong, as
+ * long as there is one without. */
+GPtrArray *ls_read_cases (const char *path, bool by_row, LsDiagList *diags);
+/* The same, not by row, from memory; `name` stands for the file in diagnostics. */
 GPtrArray *ls_parse_cases (const char *name, const char *text, LsDiagList *diags);
 
 /* A table to fill in: what each column means as comments, a header, and a row as an example; our readers read

@@ -144,24 +144,12 @@ ls_kernel_family (const char *key)
   return rest;
 }
 
-static bool
-is_held_out (guint family, bool holds_half)
-{
-  return family % (holds_half ? 2 : 5) == 0;
-}
-
-bool
-ls_kernel_is_held_out (const char *key)
-{
-  return is_held_out (ls_kernel_family (key), false);
-}
-
 void
 ls_hold_kernels_out (GArray *kernels, bool holds_half)
 {
   for (guint i = 0; i < kernels->len; i++) {
     LsTimedKernel *t = &g_array_index (kernels, LsTimedKernel, i);
-    t->held_out = is_held_out (t->family, holds_half);
+    t->held_out = t->family % (holds_half ? 2 : 5) == 0;
   }
 }
 

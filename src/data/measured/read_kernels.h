@@ -50,8 +50,6 @@ GArray *ls_parse_kernels (const char *name, const char *text, const char *gpu, L
 
 /* The md5 of the key of a family mod 10: "4096,1024". */
 guint ls_kernel_family (const char *key);
-/* Is the family of this key held out by the usual rule? */
-bool ls_kernel_is_held_out (const char *key);
 /* Sets `held_out` of each by the usual rule, or by that for a half. */
 void ls_hold_kernels_out (GArray *kernels, bool holds_half);
 

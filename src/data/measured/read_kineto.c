@@ -43,14 +43,17 @@ kineto_new (const char *path)
 
 /* ---- one event ---- */
 
-/* What is kept of it, and where; behind what it has itself what its "args" have. */
 typedef enum { NUMBER, MICROSECONDS, TEXT, RANKS } MemberKind;
-#define N_OWN 6
-static const struct {
+
+typedef struct {
   const char *key;
   MemberKind kind;
   size_t offset; /* of an LsKinetoNumber, or a GString * */
-} members[] = {
+} Member;
+
+/* What is kept of it, and where; behind what it has itself what its "args" have. */
+#define N_OWN 6
+static const Member members[] = {
   { "ts", MICROSECONDS, offsetof (LsKinetoEvent, ts) },
   { "dur", MICROSECONDS, offsetof (LsKinetoEvent, dur) },
   { "tid", NUMBER, offsetof (LsKinetoEvent, thread) },
@@ -76,17 +79,25 @@ static const struct {
   { "wait_on_cuda_event_record_corr_id", NUMBER, offsetof (LsKinetoEvent, wait_record) },
 };
 
+/* Of a process group that the head of the file lists. */
+static const Member listed[] = {
+  { "pg_name", TEXT, offsetof (LsKinetoEvent, group) },
+  { "pg_desc", TEXT, offsetof (LsKinetoEvent, group_what) },
+  { "ranks", RANKS, offsetof (LsKinetoEvent, ranks) },
+  { "pg_size", NUMBER, offsetof (LsKinetoEvent, group_size) },
+};
+
 /* The text of a member; NULL: it is a number. */
 static GString **
-text_of (LsKinetoEvent *e, guint i)
+text_of (LsKinetoEvent *e, const Member *m)
 {
-  return members[i].kind >= TEXT ? (GString **) (gpointer) ((char *) e + members[i].offset) : NULL;
+  return m->kind >= TEXT ? (GString **) (gpointer) ((char *) e + m->offset) : NULL;
 }
 
 static LsKinetoNumber *
-number_of (LsKinetoEvent *e, guint i)
+number_of (LsKinetoEvent *e, const Member *m)
 {
-  return (LsKinetoNumber *) (gpointer) ((char *) e + members[i].offset);
+  return (LsKinetoNumber *) (gpointer) ((char *) e + m->offset);
 }
 
 static void
@@ -101,12 +112,12 @@ static void
 event_reset (LsKinetoEvent *e)
 {
   for (guint i = 0; i < G_N_ELEMENTS (members); i++)
-    if (!text_of (e, i))
-      number_reset (number_of (e, i));
-    else if (!*text_of (e, i))
-      *text_of (e, i) = g_string_new (NULL);
+    if (!text_of (e, &members[i]))
+      number_reset (number_of (e, &members[i]));
+    else if (!*text_of (e, &members[i]))
+      *text_of (e, &members[i]) = g_string_new (NULL);
     else
-      g_string_truncate (*text_of (e, i), 0);
+      g_string_truncate (*text_of (e, &members[i]), 0);
   e->is_xla = false;
 }
 
@@ -115,8 +126,8 @@ event_clear (LsKinetoEvent *e)
 {
   event_reset (e);
   for (guint i = 0; i < G_N_ELEMENTS (members); i++)
-    if (text_of (e, i))
-      g_string_free (*text_of (e, i), TRUE);
+    if (text_of (e, &members[i]))
+      g_string_free (*text_of (e, &members[i]), TRUE);
 }
 
 /* Digits before the point and `digits` after it, the next one rounds. */
@@ -185,13 +196,14 @@ static bool
 read_string (LsJsonPull *p, GString *to)
 {
   LsJsonToken token = ls_json_pull_next (p);
-  if (token == LS_TOKEN_STRING)
+  if (token == LS_TOKEN_STRING || token == LS_TOKEN_NUMBER)
     g_string_assign (to, ls_json_pull_text (p));
   return ls_json_pull_skip (p, token);
 }
 
-bool
-kineto_read_ranks (LsJsonPull *p, GString *to)
+/* "[0, 1]", a list or the text of one; false: bad JSON. */
+static bool
+read_ranks (LsJsonPull *p, GString *to)
 {
   LsJsonToken token = ls_json_pull_next (p);
   if (token == LS_TOKEN_STRING)
@@ -236,58 +248,74 @@ kineto_dtype (const char *name)
 }
 
 static bool
-read_known (LsKinetoEvent *e, LsJsonPull *p, guint i)
+read_known (LsKinetoEvent *e, LsJsonPull *p, const Member *m)
 {
-  MemberKind kind = members[i].kind;
-  return kind == RANKS ? kineto_read_ranks (p, *text_of (e, i))
-      : kind == TEXT   ? read_string (p, *text_of (e, i))
-                       : read_number (p, kind == MICROSECONDS ? 3 : 0, number_of (e, i));
+  return m->kind == RANKS ? read_ranks (p, *text_of (e, m))
+      : m->kind == TEXT   ? read_string (p, *text_of (e, m))
+                          : read_number (p, m->kind == MICROSECONDS ? 3 : 0, number_of (e, m));
+}
+
+/* Reads the value of a member of an object; false: bad JSON. */
+typedef bool ReadMember (KinetoReader *r, const char *key);
+
+/* An object whose first token is there; anything else is passed over. */
+static bool
+read_object (KinetoReader *r, LsJsonToken token, ReadMember *member)
+{
+  if (token != LS_TOKEN_OBJECT)
+    return ls_json_pull_skip (r->p, token);
+  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY)
+    if (!member (r, ls_json_pull_text (r->p)))
+      return false;
+  return token == LS_TOKEN_OBJECT_END;
+}
+
+/* The same of a list of objects. */
+static bool
+read_objects (KinetoReader *r, LsJsonToken token, ReadMember *member)
+{
+  if (token != LS_TOKEN_ARRAY)
+    return ls_json_pull_skip (r->p, token);
+  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END)
+    if (!read_object (r, token, member))
+      return false;
+  return true;
 }
 
 static bool
-read_arg (LsKinetoEvent *e, LsJsonPull *p, const char *key)
+pass_over (KinetoReader *r)
+{
+  return ls_json_pull_skip (r->p, ls_json_pull_next (r->p));
+}
+
+static bool
+read_arg (KinetoReader *r, const char *key)
 {
   for (guint i = N_OWN; i < G_N_ELEMENTS (members); i++)
     if (g_ascii_strcasecmp (key, members[i].key) == 0) /* "external id", once */
-      return read_known (e, p, i);
-  e->is_xla = e->is_xla || strcmp (key, "hlo_op") == 0 || strcmp (key, "hlo_module") == 0;
-  return ls_json_pull_skip (p, ls_json_pull_next (p));
+      return read_known (&r->event, r->p, &members[i]);
+  r->event.is_xla = r->event.is_xla || strcmp (key, "hlo_op") == 0 || strcmp (key, "hlo_module") == 0;
+  return pass_over (r);
 }
 
 static bool
-read_args (LsKinetoEvent *e, LsJsonPull *p)
-{
-  LsJsonToken token = ls_json_pull_next (p);
-  if (token != LS_TOKEN_OBJECT)
-    return ls_json_pull_skip (p, token);
-  while ((token = ls_json_pull_next (p)) == LS_TOKEN_KEY)
-    if (!read_arg (e, p, ls_json_pull_text (p)))
-      return false;
-  return token == LS_TOKEN_OBJECT_END;
-}
-
-static bool
-read_member (LsKinetoEvent *e, LsJsonPull *p, const char *key)
+read_member (KinetoReader *r, const char *key)
 {
   if (strcmp (key, "args") == 0)
-    return read_args (e, p);
+    return read_object (r, ls_json_pull_next (r->p), read_arg);
   for (guint i = 0; i < N_OWN; i++)
     if (strcmp (key, members[i].key) == 0)
-      return read_known (e, p, i);
-  return ls_json_pull_skip (p, ls_json_pull_next (p));
+      return read_known (&r->event, r->p, &members[i]);
+  return pass_over (r);
 }
 
-/* Behind the brace that opens it; false: bad JSON. */
+/* Whose first token is there; false: bad JSON. */
 static bool
-event_read (LsKinetoEvent *e, LsJsonPull *p)
+read_event (KinetoReader *r, LsJsonToken token)
 {
-  LsJsonToken token;
-  event_reset (e);
-  e->where = ls_json_pull_where (p);
-  while ((token = ls_json_pull_next (p)) == LS_TOKEN_KEY)
-    if (!read_member (e, p, ls_json_pull_text (p)))
-      return false;
-  return token == LS_TOKEN_OBJECT_END;
+  event_reset (&r->event);
+  r->event.where = ls_json_pull_where (r->p);
+  return read_object (r, token, read_member);
 }
 
 /* ---- events ---- */
@@ -351,10 +379,30 @@ class_of_kernel (const LsKinetoEvent *e)
   return called != LS_CLASS_OTHER ? called : ls_op_class_of_kernel (e->name->str);
 }
 
-static const char *
-own_name (KinetoReader *r)
+LsKinetoOp *
+kineto_add_op (KinetoReader *r, int64_t start, int64_t end, const char *name, LsOpClass class,
+               int64_t correlation)
 {
-  return g_string_chunk_insert_const (r->k->names, r->event.name->str);
+  const LsKinetoOp op = { .start = start,
+                          .end = end,
+                          .launch = LS_KINETO_NONE,
+                          .called = LS_KINETO_NONE,
+                          .name = g_string_chunk_insert_const (r->k->names, name),
+                          .dtype = kineto_dtype (""),
+                          .correlation = (uint64_t) correlation,
+                          .thread = -1,
+                          .stream = -1,
+                          .class = (uint8_t) class };
+  g_array_append_val (r->k->ops, op);
+  r->first = MIN (r->first, start);
+  return &g_array_index (r->k->ops, LsKinetoOp, r->k->ops->len - 1);
+}
+
+void
+kineto_add_step (KinetoReader *r, LsKinetoStep step)
+{
+  g_array_append_val (r->k->steps, step);
+  r->first = MIN (r->first, step.start);
 }
 
 static int32_t
@@ -381,23 +429,15 @@ add_op (KinetoReader *r, LsOpClass class)
   }
   if (e->device.is_there && r->device < 0)
     r->device = e->device.value;
-  const LsKinetoOp op = { .start = e->ts.value,
-                          .end = e->ts.value + e->dur.value,
-                          .launch = LS_KINETO_NONE,
-                          .name = own_name (r),
-                          .bytes = is_communication ? message_bytes (e) : 0,
-                          .group = is_communication ? kineto_group_of (r->k, e) : 0,
-                          .dtype = kineto_dtype (e->dtype->str),
-                          .called = LS_KINETO_NONE,
-                          .thread = -1,
-                          .correlation = e->correlation.is_there ? (uint64_t) e->correlation.value : 0,
-                          .record = (uint32_t) r->k->n_records,
-                          .stream = stream_of (&e->stream),
-                          .class = (uint8_t) class };
+  LsKinetoOp *op = kineto_add_op (r, e->ts.value, e->ts.value + e->dur.value, e->name->str, class,
+                                  e->correlation.is_there ? e->correlation.value : 0);
+  op->bytes = is_communication ? message_bytes (e) : 0;
+  op->group = is_communication ? kineto_group_of (r->k, e) : 0;
+  op->dtype = kineto_dtype (e->dtype->str);
+  op->record = (uint32_t) r->k->n_records;
+  op->stream = stream_of (&e->stream);
   int64_t external = e->external.is_good ? e->external.value : -1;
-  g_array_append_val (r->k->ops, op);
   g_array_append_val (r->externals, external);
-  r->first = MIN (r->first, op.start);
 }
 
 static gpointer
@@ -408,52 +448,45 @@ keyed (int64_t key)
   return k;
 }
 
+/* Of CUDA's and HIP's runtime and driver: "cudaStreamSynchronize", "hipEventRecord", "cuStreamWaitEvent"; -1:
+ * another. */
+static int
+kind_of_call (const char *name)
+{
+  return strstr (name, "Synchronize")    ? LS_CALL_SYNC
+      : strstr (name, "StreamWaitEvent") ? LS_CALL_WAIT
+      : strstr (name, "EventRecord")     ? LS_CALL_RECORD
+                                         : -1;
+}
+
 void
-kineto_add_launch (KinetoReader *r, int64_t correlation, const char *name, Launch launch)
+kineto_add_call (KinetoReader *r, int64_t correlation, const char *name, Launch launch)
 {
+  int kind = kind_of_call (name);
+  const LsKinetoCall call = { .start = launch.start,
+                              .end = launch.end,
+                              .correlation = (uint64_t) correlation,
+                              .stream = -1,
+                              .awaited = -1,
+                              .kind = (uint8_t) kind };
   launch.is_graph = strstr (name, "GraphLaunch") != NULL;
-  g_hash_table_insert (r->launches, keyed (correlation), g_memdup2 (&launch, sizeof launch));
+  if (kind >= 0)
+    g_array_append_val (r->k->calls, call);
+  else if (correlation != 0)
+    g_hash_table_insert (r->launches, keyed (correlation), g_memdup2 (&launch, sizeof launch));
 }
 
-static void
-add_launch (KinetoReader *r)
-{
-  const LsKinetoEvent *e = &r->event;
-  if (!e->correlation.is_good || e->correlation.value == 0 || !check_times (r))
-    return;
-  kineto_add_launch (r, e->correlation.value, e->name->str,
-                     (Launch) { .start = e->ts.value,
-                                .end = e->ts.value + e->dur.value,
-                                .thread = e->thread.is_good ? e->thread.value : -1 });
-}
-
-bool
-kineto_is_call (const char *name, LsKinetoCallKind *ret_kind)
-{
-  *ret_kind = strstr (name, "Synchronize") ? LS_CALL_SYNC
-      : strstr (name, "StreamWaitEvent")   ? LS_CALL_WAIT
-                                           : LS_CALL_RECORD;
-  return *ret_kind != LS_CALL_RECORD || strstr (name, "EventRecord");
-}
-
+/* One that launches is of no use without its correlation. */
 static void
 add_call (KinetoReader *r)
 {
   const LsKinetoEvent *e = &r->event;
-  LsKinetoCallKind kind;
-  if (!kineto_is_call (e->name->str, &kind)) {
-    add_launch (r);
-    return;
-  }
-  if (!check_times (r))
-    return;
-  const LsKinetoCall call = { .start = e->ts.value,
-                              .end = e->ts.value + e->dur.value,
-                              .correlation = e->correlation.is_good ? (uint64_t) e->correlation.value : 0,
-                              .stream = -1,
-                              .awaited = -1,
-                              .kind = (uint8_t) kind };
-  g_array_append_val (r->k->calls, call);
+  int64_t correlation = e->correlation.is_good ? e->correlation.value : 0;
+  if ((kind_of_call (e->name->str) >= 0 || correlation != 0) && check_times (r))
+    kineto_add_call (r, correlation, e->name->str,
+                     (Launch) { .start = e->ts.value,
+                                .end = e->ts.value + e->dur.value,
+                                .thread = e->thread.is_good ? e->thread.value : -1 });
 }
 
 /* "Stream Wait Event", "Stream Sync", "Context Sync": what CUPTI knows of a call besides. */
@@ -493,10 +526,9 @@ add_step (KinetoReader *r)
   if (!g_ascii_string_to_unsigned (e->name->str + strlen (STEP_NAME), 10, 0, G_MAXINT64, &number, NULL)
       || !check_times (r))
     return;
-  const LsKinetoStep step
-      = { e->ts.value, e->ts.value + e->dur.value, number, e->thread.is_good ? e->thread.value : -1 };
-  g_array_append_val (r->k->steps, step);
-  r->first = MIN (r->first, step.start);
+  kineto_add_step (r,
+                   (LsKinetoStep) { e->ts.value, e->ts.value + e->dur.value, number,
+                                    e->thread.is_good ? e->thread.value : -1 });
 }
 
 static bool
@@ -554,7 +586,7 @@ read_events (KinetoReader *r, LsJsonToken token)
     return ls_json_pull_skip (r->p, token);
   }
   while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
-    if (token != LS_TOKEN_OBJECT ? !ls_json_pull_skip (r->p, token) : !event_read (&r->event, r->p))
+    if (!read_event (r, token))
       return false;
     if (token == LS_TOKEN_OBJECT && ls_diag_list_n (r->diags) < MAX_DIAGS)
       take_event (r);
@@ -574,54 +606,66 @@ read_integer (KinetoReader *r, int64_t *ret)
 }
 
 static bool
-read_distributed (KinetoReader *r, LsJsonToken token)
+read_listed (KinetoReader *r, const char *key)
 {
-  if (token != LS_TOKEN_OBJECT)
+  for (guint i = 0; i < G_N_ELEMENTS (listed); i++)
+    if (strcmp (key, listed[i].key) == 0)
+      return read_known (&r->event, r->p, &listed[i]);
+  return pass_over (r);
+}
+
+static bool
+read_groups (KinetoReader *r, LsJsonToken token)
+{
+  if (token != LS_TOKEN_ARRAY)
     return ls_json_pull_skip (r->p, token);
-  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
-    const char *key = ls_json_pull_text (r->p);
-    bool is_rank = strcmp (key, "rank") == 0, is_size = strcmp (key, "world_size") == 0;
-    if (is_rank || is_size                   ? !read_integer (r, is_rank ? &r->k->rank : &r->k->world_size)
-            : strcmp (key, "pg_config") == 0 ? !kineto_read_groups (r->p, r->k)
-                                             : !ls_json_pull_skip (r->p, ls_json_pull_next (r->p)))
+  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END) {
+    event_reset (&r->event);
+    if (!read_object (r, token, read_listed))
       return false;
+    kineto_group_of (r->k, &r->event);
   }
-  return token == LS_TOKEN_OBJECT_END;
+  return true;
+}
+
+static bool
+read_distributed (KinetoReader *r, const char *key)
+{
+  return strcmp (key, "rank") == 0      ? read_integer (r, &r->k->rank)
+      : strcmp (key, "world_size") == 0 ? read_integer (r, &r->k->world_size)
+      : strcmp (key, "pg_config") == 0  ? read_groups (r, ls_json_pull_next (r->p))
+                                        : pass_over (r);
 }
 
 /* All of a host are listed, and alike. */
 static bool
-read_device (KinetoReader *r)
+read_device (KinetoReader *r, const char *key)
 {
-  LsJsonToken token;
-  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
-    bool is_name = strcmp (ls_json_pull_text (r->p), "name") == 0;
-    token = ls_json_pull_next (r->p);
-    if (is_name && token == LS_TOKEN_STRING && !r->k->gpu)
-      r->k->gpu = g_strdup (ls_json_pull_text (r->p));
-    if (!ls_json_pull_skip (r->p, token))
-      return false;
-  }
-  return token == LS_TOKEN_OBJECT_END;
+  bool is_name = strcmp (key, "name") == 0;
+  LsJsonToken token = ls_json_pull_next (r->p);
+  if (is_name && token == LS_TOKEN_STRING && !r->k->gpu)
+    r->k->gpu = g_strdup (ls_json_pull_text (r->p));
+  return ls_json_pull_skip (r->p, token);
 }
 
 static bool
-read_devices (KinetoReader *r, LsJsonToken token)
+read_part (KinetoReader *r, const char *key)
 {
-  if (token != LS_TOKEN_ARRAY)
-    return ls_json_pull_skip (r->p, token);
-  while ((token = ls_json_pull_next (r->p)) != LS_TOKEN_ARRAY_END)
-    if (token != LS_TOKEN_OBJECT ? !ls_json_pull_skip (r->p, token) : !read_device (r))
-      return false;
-  return true;
+  bool is_events = strcmp (key, "traceEvents") == 0, is_job = strcmp (key, "distributedInfo") == 0,
+       are_devices = strcmp (key, "deviceProperties") == 0;
+  LsJsonToken token = ls_json_pull_next (r->p);
+  r->has_events |= is_events;
+  return is_events  ? read_events (r, token)
+      : is_job      ? read_object (r, token, read_distributed)
+      : are_devices ? read_objects (r, token, read_device)
+                    : ls_json_pull_skip (r->p, token);
 }
 
 static bool
 read_root (KinetoReader *r)
 {
   LsJsonToken token = ls_json_pull_next (r->p);
-  bool has_events = token == LS_TOKEN_ARRAY;
-  if (has_events) /* the format allows the events alone */
+  if (token == LS_TOKEN_ARRAY) /* the format allows the events alone */
     return read_events (r, token) && ls_json_pull_next (r->p) == LS_TOKEN_END;
   if (token != LS_TOKEN_OBJECT) {
     if (token != LS_TOKEN_BAD)
@@ -629,20 +673,9 @@ read_root (KinetoReader *r)
                          "expected a trace, an object with \"traceEvents\"");
     return token != LS_TOKEN_BAD;
   }
-  while ((token = ls_json_pull_next (r->p)) == LS_TOKEN_KEY) {
-    g_autofree char *key = g_strdup (ls_json_pull_text (r->p));
-    token = ls_json_pull_next (r->p);
-    bool is_events = strcmp (key, "traceEvents") == 0;
-    has_events = has_events || is_events;
-    if (is_events                                   ? !read_events (r, token)
-            : strcmp (key, "distributedInfo") == 0  ? !read_distributed (r, token)
-            : strcmp (key, "deviceProperties") == 0 ? !read_devices (r, token)
-                                                    : !ls_json_pull_skip (r->p, token))
-      return false;
-  }
-  if (token != LS_TOKEN_OBJECT_END || ls_json_pull_next (r->p) != LS_TOKEN_END)
+  if (!read_object (r, token, read_part) || ls_json_pull_next (r->p) != LS_TOKEN_END)
     return false;
-  if (!has_events)
+  if (!r->has_events)
     ls_diag_add (r->diags, LS_ERROR_INPUT, r->k->path, 0, 0, NULL, NULL,
                  "expected what torch.profiler's export_chrome_trace() writes",
                  "missing key \"traceEvents\"");

@@ -166,16 +166,12 @@ typedef struct {
   bool has_groups;   /* more than one */
 } Devices;
 
-static void
-devices_init (Devices *d)
+/* Nobody yet. */
+static Devices
+devices_new (void)
 {
-  *d = (Devices) { .hosts = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL), .per_process = 1 };
-}
-
-static void
-devices_clear (Devices *d)
-{
-  g_hash_table_unref (d->hosts);
+  return (Devices) { .hosts = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+                     .per_process = 1 };
 }
 
 static void
@@ -187,13 +183,20 @@ add_device (Devices *d, guint64 rank, guint64 group, const char *host)
   d->n_listed++;
 }
 
-/* A process that names only its first rank has per_process of them. */
-static guint
-n_ranks_of (const Devices *d)
+/* Those of a run, all of which are there. A process that names only its first rank has per_process of
+ * them. */
+static void
+devices_end (Devices *d, LsNcclTests *t)
 {
   bool is_first_of_process = d->last_rank % d->per_process == 0;
-  return d->n_listed == 0 ? 0 : (guint) d->last_rank + (is_first_of_process ? d->per_process : 1);
+  if (d->n_listed > 0)
+    t->n_ranks = (guint) d->last_rank + (is_first_of_process ? d->per_process : 1);
+  t->n_hosts = g_hash_table_size (d->hosts);
+  g_hash_table_unref (d->hosts);
 }
+
+#define SEVERAL_GROUPS "several groups of ranks ran at once: their times are not those of one alone"
+#define TIMES_OF_HOST  "these are times of the host (-C 1), not of the collective"
 
 /* ---- rows ---- */
 
@@ -296,7 +299,7 @@ read_titles (Reader *r, const GPtrArray *words)
     wrong = find (words, "error", time);
   r->is_useless = find (words, "cputime", 1) < words->len;
   if (r->is_useless)
-    complain (r, "these are times of the host (-C 1), not of the collective");
+    complain (r, TIMES_OF_HOST);
   else if (wrong >= words->len || wrong - time < 3)
     complain (r, "expected the columns time, algbw, busbw and #wrong (or error), as nccl-tests prints them");
   else {
@@ -448,8 +451,7 @@ static bool
 read_lines (LsNcclTests *t, char **lines, guint first, guint last, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
-  Reader r = { .t = t, .diags = diags };
-  devices_init (&r.devices);
+  Reader r = { .t = t, .diags = diags, .devices = devices_new () };
   for (guint i = first; i < last; i++) {
     r.number = (int) i + 1;
     r.line = g_strchomp (lines[i]);
@@ -461,11 +463,8 @@ read_lines (LsNcclTests *t, char **lines, guint first, guint last, LsDiagList *d
       read_figures (&r);
   }
   if (r.devices.has_groups)
-    ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, t->line > 0, NULL, NULL, NULL,
-                 "several groups of ranks ran at once: their times are not those of one alone");
-  t->n_ranks = n_ranks_of (&r.devices);
-  t->n_hosts = g_hash_table_size (r.devices.hosts);
-  devices_clear (&r.devices);
+    ls_diag_add (diags, LS_ERROR_INPUT, t->path, t->line, t->line > 0, NULL, NULL, NULL, SEVERAL_GROUPS);
+  devices_end (&r.devices, t);
   return ls_diag_list_n (diags) == n_before;
 }
 
@@ -564,7 +563,7 @@ read_results (LsNcclTests *t, const LsJsonDoc *doc, const File *file, LsDiagList
         = cJSON_GetObjectItemCaseSensitive (cJSON_GetArrayItem (results, (int) i), "out_of_place");
     g_autofree char *trouble = NULL;
     if (s->cpu_time > 0)
-      trouble = g_strdup ("these are times of the host (-C 1), not of the collective");
+      trouble = g_strdup (TIMES_OF_HOST);
     else if (r->bytes > 0)
       trouble = row_trouble ((double) r->bytes, s->time, s->algbw, s->n_wrong);
     const LsNcclTestsRow row = { r->bytes, s->time };
@@ -583,8 +582,7 @@ read_results (LsNcclTests *t, const LsJsonDoc *doc, const File *file, LsDiagList
 static void
 read_devices (LsNcclTests *t, const LsJsonDoc *doc, const File *file, LsDiagList *diags)
 {
-  Devices d;
-  devices_init (&d);
+  Devices d = devices_new ();
   d.per_process = MAX (1, file->n_threads * file->n_gpus);
   for (guint i = 0; file->devices && i < file->devices->len; i++) {
     const Device *device = &g_array_index (file->devices, Device, i);
@@ -593,11 +591,8 @@ read_devices (LsNcclTests *t, const LsJsonDoc *doc, const File *file, LsDiagList
       t->gpu = g_strdup (device->gpu);
   }
   if (d.has_groups)
-    ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL,
-                      "several groups of ranks ran at once: their times are not those of one alone");
-  t->n_ranks = n_ranks_of (&d);
-  t->n_hosts = g_hash_table_size (d.hosts);
-  devices_clear (&d);
+    ls_json_doc_diag (doc, ls_json_doc_root (doc), LS_JSON_AT_VALUE, diags, NULL, SEVERAL_GROUPS);
+  devices_end (&d, t);
 }
 
 static bool

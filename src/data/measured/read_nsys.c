@@ -30,11 +30,14 @@ typedef struct {
   sqlite3 *sqlite;
   const char *name; /* of the file, borrowed */
   LsDiagList *diags;
+  sqlite3_stmt *rows; /* of the query that runs; NULL: none */
+  guint n_rows;       /* of it so far */
 } NsysDb;
 
 #define MAX_TEXT  (16 << 20)
 #define STEPS     1000000 /* of SQLite's machine, between two looks at how many there were */
 #define MAX_LOOKS 20000
+#define MAX_ROWS  20000000
 
 static void
 blame (NsysDb *db, const char *hint)
@@ -116,42 +119,54 @@ db_close (NsysDb *db)
   db->sqlite = NULL;
 }
 
-/* The first of these columns that there is, as "alias.column"; NULL: none. Newly allocated. */
-static char *
-db_column (NsysDb *db, const char *table, const char *alias, const char *const *columns)
+/* A column as a query names it, of the table called t there; "-1": there is none. */
+static const char *
+column_of (NsysDb *db, const char *table, const char *column)
 {
-  for (; *columns; columns++)
-    if (db_has (db, table, *columns))
-      return g_strdup_printf ("%s.%s", alias, *columns);
-  return NULL;
+  if (!db_has (db, table, column))
+    return "-1";
+  g_autofree char *name = g_strconcat ("t.", column, NULL);
+  return g_intern_string (name);
 }
 
-/* A query, run row by row. NULL: it cannot be run, with a diagnostic. */
-static sqlite3_stmt *
-db_query (NsysDb *db, const char *sql)
+/* A query, run row by row by db_next(). */
+static void G_GNUC_PRINTF (2, 3) db_query (NsysDb *db, const char *format, ...)
 {
-  sqlite3_stmt *rows = NULL;
-  if (sqlite3_prepare_v2 (db->sqlite, sql, -1, &rows, NULL) != SQLITE_OK)
+  va_list args;
+  va_start (args, format);
+  g_autofree char *sql = g_strdup_vprintf (format, args);
+  va_end (args);
+  db->n_rows = 0;
+  if (sqlite3_prepare_v2 (db->sqlite, sql, -1, &db->rows, NULL) != SQLITE_OK)
     blame (db, NULL);
-  return rows;
 }
 
-/* False at its end, and, with a diagnostic, if it fails. */
-static bool
-db_next (NsysDb *db, sqlite3_stmt *rows)
+/* No row more. */
+static void
+db_end (NsysDb *db)
+{
+  sqlite3_finalize (db->rows);
+  db->rows = NULL;
+}
+
+/* NULL at its end, of very many rows too, and, with a diagnostic, if it fails. */
+static sqlite3_stmt *
+db_next (NsysDb *db)
 {
   int looks = 0;
+  if (!db->rows)
+    return NULL;
   sqlite3_progress_handler (db->sqlite, STEPS, look, &looks);
-  int status = sqlite3_step (rows);
+  int status = db->n_rows++ < MAX_ROWS ? sqlite3_step (db->rows) : SQLITE_DONE;
   sqlite3_progress_handler (db->sqlite, 0, NULL, NULL);
   if (status != SQLITE_ROW && status != SQLITE_DONE)
     blame (db, NULL);
-  return status == SQLITE_ROW;
+  if (status != SQLITE_ROW)
+    db_end (db);
+  return db->rows;
 }
 
 /* ---- an export ---- */
-
-#define MAX_ROWS 20000000
 
 typedef struct {
   NsysDb db;
@@ -190,37 +205,20 @@ is_time (int64_t start, int64_t end)
 
 /* ---- which device ---- */
 
-static const char *
-or_null (const char *column)
-{
-  return column ? column : "-1";
-}
-
-static char *
-column_of (NsysReader *n, const char *table, const char *column)
-{
-  const char *const names[] = { column, NULL };
-  return db_column (&n->db, table, "t", names);
-}
-
 static bool
 find_device (NsysReader *n)
 {
-  g_autofree char *device = column_of (n, KERNELS, "deviceId"),
-                  *process = column_of (n, KERNELS, "globalPid");
-  g_autofree char *sql
-      = g_strdup_printf ("SELECT %s, min(%s), count(DISTINCT %s) FROM " KERNELS " t GROUP BY 1 ORDER BY 1",
-                         or_null (device), or_null (process), or_null (process));
-  sqlite3_stmt *rows = db_query (&n->db, sql);
+  const char *process = column_of (&n->db, KERNELS, "globalPid");
   guint n_devices = 0;
   int64_t n_processes = 0;
-  while (rows && db_next (&n->db, rows))
+  db_query (&n->db, "SELECT %s, min(%s), count(DISTINCT %s) FROM " KERNELS " t GROUP BY 1 ORDER BY 1",
+            column_of (&n->db, KERNELS, "deviceId"), process, process);
+  for (sqlite3_stmt *rows; (rows = db_next (&n->db));)
     if (n_devices++ == 0) {
       n->device = sqlite3_column_int64 (rows, 0);
       n->process = sqlite3_column_int64 (rows, 1);
       n_processes = sqlite3_column_int64 (rows, 2);
     }
-  sqlite3_finalize (rows);
   if (n_devices > 1 || n_processes > 1)
     g_ptr_array_add (n->r.k->notes,
                      g_strdup_printf ("%s: kernels of %u devices, and of %" G_GINT64_FORMAT
@@ -237,30 +235,21 @@ static void
 add_op (NsysReader *n, sqlite3_stmt *rows, LsOpClass class, const char *name)
 {
   KinetoReader *r = &n->r;
+  uint32_t record = r->k->ops->len;
   int64_t start = sqlite3_column_int64 (rows, 0), end = sqlite3_column_int64 (rows, 1),
           stream = sqlite3_column_int64 (rows, 2), correlation = sqlite3_column_int64 (rows, 3),
-          external = (int64_t) r->k->ops->len;
+          external = record;
   if (!is_time (start, end)) {
     complain (n, NULL,
               "row %u of the GPU's work: it lasts from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT " ns",
-              r->k->ops->len, start, end);
+              record, start, end);
     return;
   }
   g_autofree char *shown = ls_printable (name);
-  const LsKinetoOp op = { .start = start,
-                          .end = end,
-                          .launch = LS_KINETO_NONE,
-                          .called = LS_KINETO_NONE,
-                          .thread = -1,
-                          .name = g_string_chunk_insert_const (r->k->names, shown),
-                          .correlation = correlation > 0 ? (uint64_t) correlation : 0,
-                          .record = r->k->ops->len,
-                          .stream = (int32_t) CLAMP (stream, -1, G_MAXINT32),
-                          .dtype = kineto_dtype (""),
-                          .class = (uint8_t) class };
-  g_array_append_val (r->k->ops, op);
+  LsKinetoOp *op = kineto_add_op (r, start, end, shown, class, MAX (correlation, 0));
+  op->record = record;
+  op->stream = (int32_t) CLAMP (stream, -1, G_MAXINT32);
   g_array_append_val (r->externals, external);
-  r->first = MIN (r->first, start);
 }
 
 static bool
@@ -276,30 +265,22 @@ has_columns (NsysReader *n, const char *table)
   return true;
 }
 
-/* Names are places in StringIds. NULL: there are none, or nothing to look up. Newly allocated. */
-static char *
-join_of (NsysReader *n, const char *name)
+/* Runs through the rows of one table that are of the device and its process. Names are places in
+ * StringIds. */
+static void
+query_device (NsysReader *n, const char *table, const char *name_column)
 {
-  bool is_looked_up = name && db_has (&n->db, "StringIds", "value");
-  return is_looked_up ? g_strdup_printf ("LEFT JOIN StringIds s ON s.id = %s", name) : NULL;
-}
-
-/* The rows of one table that are of the device and its process. */
-static sqlite3_stmt *
-device_rows (NsysReader *n, const char *table, const char *name_column)
-{
-  if (!has_columns (n, table))
-    return NULL;
-  bool is_number = strcmp (name_column, "copyKind") == 0;
-  g_autofree char *device = column_of (n, table, "deviceId"), *process = column_of (n, table, "globalPid"),
-                  *id = column_of (n, table, "correlationId"), *name = column_of (n, table, name_column),
-                  *join = is_number ? NULL : join_of (n, name);
-  g_autofree char *sql
-      = g_strdup_printf ("SELECT t.start, t.end, t.streamId, %s, %s FROM %s t %s WHERE %s = %" G_GINT64_FORMAT
-                         " AND %s = %" G_GINT64_FORMAT,
-                         or_null (id), join ? "s.value" : or_null (name), table, join ? join : "",
-                         or_null (device), n->device, or_null (process), n->process);
-  return db_query (&n->db, sql);
+  NsysDb *db = &n->db;
+  const char *name = column_of (db, table, name_column);
+  bool is_looked_up = strcmp (name_column, "copyKind") != 0 && strcmp (name, "-1") != 0
+      && db_has (db, "StringIds", "value");
+  g_autofree char *join = is_looked_up ? g_strdup_printf ("LEFT JOIN StringIds s ON s.id = %s", name) : NULL;
+  if (has_columns (n, table))
+    db_query (db,
+              "SELECT t.start, t.end, t.streamId, %s, %s FROM %s t %s WHERE %s = %" G_GINT64_FORMAT
+              " AND %s = %" G_GINT64_FORMAT,
+              column_of (db, table, "correlationId"), join ? "s.value" : name, table, join ? join : "",
+              column_of (db, table, "deviceId"), n->device, column_of (db, table, "globalPid"), n->process);
 }
 
 static const char *
@@ -313,9 +294,9 @@ copy_name (int64_t kind)
 static void
 read_table (NsysReader *n, const char *table, const char *name_column)
 {
-  sqlite3_stmt *rows = device_rows (n, table, name_column);
+  query_device (n, table, name_column);
   bool is_kernel = strcmp (table, KERNELS) == 0, is_copy = strcmp (table, COPIES) == 0;
-  while (rows && db_next (&n->db, rows) && ls_diag_list_n (n->r.diags) < MAX_DIAGS) {
+  for (sqlite3_stmt *rows; ls_diag_list_n (n->r.diags) < MAX_DIAGS && (rows = db_next (&n->db));) {
     const char *name = is_kernel ? text_at (rows, 4)
         : is_copy                ? copy_name (sqlite3_column_int64 (rows, 4))
                                  : "Memset (Device)";
@@ -329,7 +310,7 @@ read_table (NsysReader *n, const char *table, const char *name_column)
       break;
     }
   }
-  sqlite3_finalize (rows);
+  db_end (&n->db);
 }
 
 static const char *
@@ -347,23 +328,11 @@ kernel_names (NsysReader *n)
 static void
 add_call (NsysReader *n, sqlite3_stmt *rows)
 {
-  KinetoReader *r = &n->r;
-  int64_t start = sqlite3_column_int64 (rows, 0), end = sqlite3_column_int64 (rows, 1),
-          correlation = sqlite3_column_int64 (rows, 2), thread = sqlite3_column_int64 (rows, 3);
-  const char *name = text_at (rows, 4);
-  LsKinetoCallKind kind;
-  if (!is_time (start, end))
-    return;
-  if (kineto_is_call (name, &kind)) {
-    const LsKinetoCall call = { .start = start,
-                                .end = end,
-                                .correlation = correlation > 0 ? (uint64_t) correlation : 0,
-                                .stream = -1,
-                                .awaited = -1,
-                                .kind = (uint8_t) kind };
-    g_array_append_val (r->k->calls, call);
-  } else if (correlation > 0)
-    kineto_add_launch (r, correlation, name, (Launch) { start, end, thread, false });
+  const Launch call = { .start = sqlite3_column_int64 (rows, 0),
+                        .end = sqlite3_column_int64 (rows, 1),
+                        .thread = sqlite3_column_int64 (rows, 3) };
+  if (is_time (call.start, call.end))
+    kineto_add_call (&n->r, MAX (sqlite3_column_int64 (rows, 2), 0), text_at (rows, 4), call);
 }
 
 static void
@@ -372,16 +341,14 @@ read_calls (NsysReader *n)
   if (!db_has (&n->db, CALLS, "correlationId") || !db_has (&n->db, CALLS, "nameId")
       || !db_has (&n->db, "StringIds", "value"))
     return;
-  g_autofree char *thread = column_of (n, CALLS, "globalTid");
-  g_autofree char *sql = g_strdup_printf (
-      "SELECT t.start, t.end, t.correlationId, %s, s.value FROM " CALLS
-      " t LEFT JOIN StringIds s ON s.id = t.nameId WHERE %" G_GINT64_FORMAT " < 0 OR %s < 0 OR "
-      "%s / %d = %" G_GINT64_FORMAT " / %d",
-      or_null (thread), n->process, or_null (thread), or_null (thread), THREADS, n->process, THREADS);
-  sqlite3_stmt *rows = db_query (&n->db, sql);
-  for (guint i = 0; rows && i < MAX_ROWS && db_next (&n->db, rows); i++)
+  const char *thread = column_of (&n->db, CALLS, "globalTid");
+  db_query (&n->db,
+            "SELECT t.start, t.end, t.correlationId, %s, s.value FROM " CALLS
+            " t LEFT JOIN StringIds s ON s.id = t.nameId WHERE %" G_GINT64_FORMAT " < 0 OR %s < 0 OR "
+            "%s / %d = %" G_GINT64_FORMAT " / %d",
+            thread, n->process, thread, thread, THREADS, n->process, THREADS);
+  for (sqlite3_stmt *rows; (rows = db_next (&n->db));)
     add_call (n, rows);
-  sqlite3_finalize (rows);
 }
 
 /* For which stream a call waited. */
@@ -390,8 +357,8 @@ read_syncs (NsysReader *n)
 {
   if (!db_has (&n->db, SYNCS, "correlationId") || !db_has (&n->db, SYNCS, "streamId"))
     return;
-  sqlite3_stmt *rows = db_query (&n->db, "SELECT streamId, correlationId, syncType FROM " SYNCS);
-  for (guint i = 0; rows && i < MAX_ROWS && db_next (&n->db, rows); i++) {
+  db_query (&n->db, "SELECT streamId, correlationId, syncType FROM " SYNCS);
+  for (sqlite3_stmt *rows; (rows = db_next (&n->db));) {
     int64_t stream = sqlite3_column_int64 (rows, 0), correlation = sqlite3_column_int64 (rows, 1),
             type = sqlite3_column_int64 (rows, 2);
     const SyncDetail detail = { .correlation = (uint64_t) MAX (correlation, 0),
@@ -400,7 +367,6 @@ read_syncs (NsysReader *n)
     if (correlation > 0 && type == 3) /* CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE */
       g_array_append_val (n->r.details, detail);
   }
-  sqlite3_finalize (rows);
 }
 
 /* ---- steps ---- */
@@ -427,21 +393,14 @@ read_steps (NsysReader *n)
        has_id = db_has (&n->db, "NVTX_EVENTS", "textId") && db_has (&n->db, "StringIds", "value");
   if (!db_has (&n->db, "NVTX_EVENTS", "end") || !(has_text || has_id))
     return;
-  g_autofree char *sql
-      = g_strdup_printf ("SELECT t.start, t.end, %s FROM NVTX_EVENTS t %s WHERE t.end IS NOT NULL",
-                         has_text && has_id ? "coalesce(t.text, s.value)"
-                             : has_text     ? "t.text"
-                                            : "s.value",
-                         has_id ? "LEFT JOIN StringIds s ON s.id = t.textId" : "");
-  sqlite3_stmt *rows = db_query (&n->db, sql);
-  for (guint i = 0; rows && i < MAX_ROWS && db_next (&n->db, rows); i++) {
+  db_query (&n->db, "SELECT t.start, t.end, coalesce(%s, %s) FROM NVTX_EVENTS t %s WHERE t.end IS NOT NULL",
+            has_text ? "t.text" : "NULL", has_id ? "s.value" : "NULL",
+            has_id ? "LEFT JOIN StringIds s ON s.id = t.textId" : "");
+  for (sqlite3_stmt *rows; (rows = db_next (&n->db));) {
     LsKinetoStep step = { sqlite3_column_int64 (rows, 0), sqlite3_column_int64 (rows, 1), 0, -1 };
-    if (!step_number (text_at (rows, 2), &step.number) || !is_time (step.start, step.end))
-      continue;
-    g_array_append_val (n->r.k->steps, step);
-    n->r.first = MIN (n->r.first, step.start);
+    if (step_number (text_at (rows, 2), &step.number) && is_time (step.start, step.end))
+      kineto_add_step (&n->r, step);
   }
-  sqlite3_finalize (rows);
 }
 
 static void
@@ -449,10 +408,11 @@ read_gpu (NsysReader *n)
 {
   if (!db_has (&n->db, "TARGET_INFO_GPU", "name"))
     return;
-  sqlite3_stmt *rows = db_query (&n->db, "SELECT name FROM TARGET_INFO_GPU LIMIT 1");
-  if (rows && db_next (&n->db, rows) && *text_at (rows, 0))
+  db_query (&n->db, "SELECT name FROM TARGET_INFO_GPU LIMIT 1");
+  sqlite3_stmt *rows = db_next (&n->db);
+  if (rows && *text_at (rows, 0))
     n->r.k->gpu = ls_printable (text_at (rows, 0));
-  sqlite3_finalize (rows);
+  db_end (&n->db);
 }
 
 /* ---- what collectives move ---- */
@@ -525,18 +485,15 @@ by_thread (gconstpointer a, gconstpointer b)
 static void
 read_ranges (NsysReader *n, Calls *c)
 {
-  bool has_text = db_has (&n->db, "NVTX_EVENTS", "text");
-  static const char *const ids[] = { "textId", NULL };
-  g_autofree char *text_id = db_column (&n->db, "NVTX_EVENTS", "t", ids);
+  bool has_text = db_has (&n->db, "NVTX_EVENTS", "text"), has_id = db_has (&n->db, "NVTX_EVENTS", "textId");
   if (!db_has (&n->db, "NVTX_EVENTS", "jsonText") || !db_has (&n->db, "NVTX_EVENTS", "globalTid")
-      || !db_has (&n->db, "StringIds", "value") || !(has_text || text_id))
+      || !db_has (&n->db, "StringIds", "value") || !(has_text || has_id))
     return;
-  g_autofree char *sql
-      = g_strdup_printf ("SELECT t.start, t.globalTid, t.jsonText, coalesce(%s, s.value) FROM NVTX_EVENTS t "
-                         "LEFT JOIN StringIds s ON s.id = %s WHERE t.jsonText IS NOT NULL",
-                         has_text ? "t.text" : "NULL", text_id ? text_id : "NULL");
-  sqlite3_stmt *rows = db_query (&n->db, sql);
-  for (guint i = 0; rows && i < MAX_ROWS && db_next (&n->db, rows); i++) {
+  db_query (&n->db,
+            "SELECT t.start, t.globalTid, t.jsonText, coalesce(%s, s.value) FROM NVTX_EVENTS t "
+            "LEFT JOIN StringIds s ON s.id = %s WHERE t.jsonText IS NOT NULL",
+            has_text ? "t.text" : "NULL", has_id ? "t.textId" : "NULL");
+  for (sqlite3_stmt *rows; (rows = db_next (&n->db));) {
     const char *json = (const char *) sqlite3_column_text (rows, 2),
                *name = (const char *) sqlite3_column_text (rows, 3);
     cJSON *payload = json && name && strncmp (name, "nccl", 4) == 0 ? cJSON_Parse (json) : NULL;
@@ -544,7 +501,6 @@ read_ranges (NsysReader *n, Calls *c)
       take_range (c, name + 4, payload, sqlite3_column_int64 (rows, 0), sqlite3_column_int64 (rows, 1));
     cJSON_Delete (payload);
   }
-  sqlite3_finalize (rows);
   g_array_sort (c->calls, by_thread);
 }
 

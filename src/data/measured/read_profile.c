@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/order.h"
+#include "data/jobs/job_files.h"
 #include "data/text/csv.h"
 #include "data/text/read_file.h"
 
@@ -117,15 +118,19 @@ ls_profile_free (LsProfile *p)
 
 /* ---- where ---- */
 
-static void G_GNUC_PRINTF (5, 0) complain (const LsProfile *p, guint row, const char *key, LsDiagList *diags,
-                                           const char *format, va_list args)
+/* At the cell, or the time, of a row. */
+static void G_GNUC_PRINTF (5, 6)
+    error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
 {
+  va_list args;
+  va_start (args, format);
   g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
   if (p->csv) {
-    static const char *const times[] = { "time_us", "latency_ms", "latency_us", "us_median", "end_us" };
-    int column = ls_csv_column (p->csv, key);
-    for (guint i = 0; column < 0 && i < G_N_ELEMENTS (times); i++)
-      column = ls_csv_column (p->csv, times[i]);
+    const char *const keys[] = { key, "time_us", "latency_ms", "latency_us", "us_median", "end_us" };
+    int column = -1;
+    for (guint i = 0; column < 0 && i < G_N_ELEMENTS (keys); i++)
+      column = ls_csv_column (p->csv, keys[i]);
     ls_csv_error (p->csv, row, (guint) MAX (column, 0), diags, "%s", message);
     return;
   }
@@ -135,31 +140,35 @@ static void G_GNUC_PRINTF (5, 0) complain (const LsProfile *p, guint row, const 
   ls_json_doc_diag (p->doc, member ? member : node, LS_JSON_AT_VALUE, diags, NULL, "%s", message);
 }
 
-static void G_GNUC_PRINTF (5, 6)
-    error_at (const LsProfile *p, guint row, const char *key, LsDiagList *diags, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  complain (p, row, key, diags, format, args);
-  va_end (args);
-}
-
 void
 ls_profile_error (const LsProfile *p, guint row, LsDiagList *diags, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
-  complain (p, row, "time_us", diags, format, args);
+  g_autofree char *message = g_strdup_vprintf (format, args);
   va_end (args);
+  error_at (p, row, "time_us", diags, "%s", message);
 }
 
 /* ---- the kernel of a row ---- */
 
-/* The streams of kernelbench and their kinds in the simulator (model/operators_*.c). */
+/* The kernels of kernelbench and their kinds in the simulator (model/operators_*.c). */
 static const struct {
   const char *name;
   LsKernelKind kind;
-} streams[] = {
+} known[] = {
+  { "forward", LS_KERNEL_GEMM },
+  { "dgrad", LS_KERNEL_GEMM },
+  { "wgrad", LS_KERNEL_GEMM },
+  { "wgrad16", LS_KERNEL_GEMM },
+  { "scores-bmm", LS_KERNEL_GEMM },
+  { "dk-bmm", LS_KERNEL_GEMM },
+  { "expert-fc1", LS_KERNEL_GEMM },
+  { "expert-fc1-wgrad", LS_KERNEL_GEMM },
+  { "expert-fc2", LS_KERNEL_GEMM },
+  { "expert-fc2-wgrad", LS_KERNEL_GEMM },
+  { "flash-attention-fwd", LS_KERNEL_ATTENTION_FWD },
+  { "flash-attention-bwd", LS_KERNEL_ATTENTION_BWD },
   { "copy", LS_KERNEL_ELEMENTWISE },
   { "memcpy", LS_KERNEL_ELEMENTWISE },
   { "memset", LS_KERNEL_MEMSET },
@@ -212,11 +221,6 @@ static const struct {
   { "qkv-grad-concat", "copy" },
 };
 
-/* Its products. */
-static const char *const products[]
-    = { "forward",          "dgrad",      "wgrad",           "wgrad16", "scores-bmm", "dk-bmm", "expert-fc1",
-        "expert-fc1-wgrad", "expert-fc2", "expert-fc2-wgrad" };
-
 /* Of interleaved batches the simulator knows nothing. */
 static const char interleaved[] = "operands=interleaved";
 
@@ -251,155 +255,137 @@ check_row (const LsProfile *p, guint row, const LsProfileRow *r, const char *sha
   return ls_diag_list_n (diags) == n_before;
 }
 
-static guint G_GNUC_PRINTF (1, 2) family_of (const char *format, ...)
+/* What the sizes of a kernel are, by its kind. */
+typedef struct {
+  guint n;
+  const char *expected;
+  guint family, n_family; /* which of them are the key of its family */
+} Shape;
+
+static const Shape *
+shape_of (LsKernelKind kind)
 {
-  va_list args;
-  va_start (args, format);
-  g_autofree char *key = g_strdup_vprintf (format, args);
-  va_end (args);
-  return ls_kernel_family (key);
+  static const Shape gemm = { 3, "rows x columns x inner such as 2048x12288x4096, after batch*", 1, 2 },
+                     attention = { 5, "sequences x tokens x heads x key/value heads x width", 2, 3 },
+                     stream = { 2, "rows x columns such as 8192x6144", 0, 2 };
+  return ls_kernel_is_gemm (kind) ? &gemm : ls_kernel_is_attention (kind) ? &attention : &stream;
 }
 
-/* With what the row says of it: of its bytes also what the result is and whether it accumulates. */
-static void
-append (LsProfile *p, guint row, const LsProfileRow *r, LsTimedKernel t, GArray *kernels, LsDiagList *diags)
+static guint
+family_of (const Shape *shape, const uint64_t *sizes)
 {
-  bool is_stream = t.kernel.flops == 0;
-  if (!is_stream && fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
-    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
-              r->flops);
-  t.kernel.bytes = r->bytes;
-  t.measured_s = r->time_us * 1e-6;
-  t.row = row;
-  g_array_append_val (kernels, t);
+  g_autoptr (GString) key = g_string_new (NULL);
+  for (guint i = 0; i < shape->n_family; i++)
+    g_string_append_printf (key, "%s%" G_GUINT64_FORMAT, i > 0 ? "," : "", sizes[shape->family + i]);
+  return ls_kernel_family (key->str);
 }
 
-static void
-append_gemm (LsProfile *p, guint row, const LsProfileRow *r, const char *name, GArray *kernels,
-             LsDiagList *diags)
-{
-  uint64_t s[3] = { 0 }, batch = 1;
-  LsDtype dtype = LS_DTYPE_BF16;
-  bool has_shape = r->shape && parse_shape (r->shape, 3, s, &batch);
-  if (!check_row (p, row, r, "rows x columns x inner such as 2048x12288x4096, after batch*", has_shape,
-                  &dtype, diags))
-    return;
-  const LsTimedKernel t = { .kernel = ls_kernel_gemm (name, dtype, s[0], s[1], s[2], batch, 2, false),
-                            .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[1], s[2]) };
-  append (p, row, r, t, kernels, diags);
-}
-
-static void
-append_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name, LsKernelKind kind,
-               GArray *kernels, LsDiagList *diags)
-{
-  uint64_t s[2] = { 0 }, batch = 1;
-  LsDtype dtype = LS_DTYPE_FP16;
-  bool has_shape = r->shape && parse_shape (r->shape, 2, s, &batch)
-      && (batch == 1 || strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0);
-  if (!check_row (p, row, r, "rows x columns such as 8192x6144", has_shape, &dtype, diags))
-    return;
-  LsTimedKernel t = { .kernel = ls_kernel_stream (name, kind, dtype, s[0], s[1], r->bytes, 0),
-                      .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[0], s[1]) };
-  t.kernel.batch = batch;
-  append (p, row, r, t, kernels, diags);
-}
-
-/* Whose flash attention ran. */
-static const struct {
-  const char *name;
-  LsAttentionKernel kernel;
-} implementations[] = {
-  { "fa1", LS_ATTENTION_KERNEL_FA1 },           { "triton", LS_ATTENTION_KERNEL_TRITON },
-  { "fa2", LS_ATTENTION_KERNEL_FA2 },           { "fa3", LS_ATTENTION_KERNEL_FA3 },
-  { "aotriton", LS_ATTENTION_KERNEL_AOTRITON }, { "cudnn", LS_ATTENTION_KERNEL_CUDNN },
-};
-
-/* AUTO: none of these, so kernelbench's own. */
+/* Whose flash attention ran; AUTO: none that a job runs, so kernelbench's own. */
 static LsAttentionKernel
 attention_of (const LsProfileRow *r)
 {
-  for (guint i = 0; r->implementation && i < G_N_ELEMENTS (implementations); i++)
-    if (strcmp (r->implementation, implementations[i].name) == 0)
-      return implementations[i].kernel;
+  for (const LsEnumName *n = ls_attention_kernel_names; r->implementation && n->name; n++)
+    if (strcmp (r->implementation, n->name) == 0)
+      return (LsAttentionKernel) n->value;
   return LS_ATTENTION_KERNEL_AUTO;
 }
 
-/* "1x8192x32x8x128": sequences, tokens, heads, key/value heads, width. */
-static void
-append_attention (LsProfile *p, guint row, const LsProfileRow *r, bool is_backward, LsDiagList *diags)
+static LsKernel
+kernel_of (const char *name, LsKernelKind kind, LsDtype dtype, const uint64_t *s, uint64_t batch,
+           const LsProfileRow *r)
 {
-  uint64_t s[5] = { 1, 1, 1, 1, 1 }, batch = 1;
+  if (ls_kernel_is_gemm (kind))
+    return ls_kernel_gemm (name, dtype, s[0], s[1], s[2], batch, 2, false);
+  if (ls_kernel_is_attention (kind)) {
+    bool is_backward = kind == LS_KERNEL_ATTENTION_BWD, is_causal = r->note && strstr (r->note, "causal=1");
+    return ls_kernel_attention (is_backward ? "flash-attention-bwd" : "flash-attention-fwd", dtype, s[0],
+                                s[1], s[2], s[3], s[4], is_causal, is_backward);
+  }
+  LsKernel kernel = ls_kernel_stream (name, kind, dtype, s[0], s[1], r->bytes, 0);
+  kernel.batch = batch;
+  return kernel;
+}
+
+/* Of a job's kernels, alone or in a step. */
+static bool
+is_of_job (const LsProfileRow *r)
+{
+  return strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0;
+}
+
+/* With what the row says of it: of its bytes also what the result is and whether it accumulates.
+ * kernelbench's own attention is a kernel that no job runs: it is never taken for one of those. */
+static void
+append (LsProfile *p, guint row, const LsProfileRow *r, const char *name, LsKernelKind kind, GArray *kernels,
+        LsDiagList *diags)
+{
+  const Shape *shape = shape_of (kind);
+  uint64_t s[5] = { 0 }, batch = 1;
   LsDtype dtype = LS_DTYPE_BF16;
-  bool has_shape = r->shape && parse_shape (r->shape, 5, s, &batch) && batch == 1;
-  if (!check_row (p, row, r, "sequences x tokens x heads x key/value heads x width", has_shape, &dtype,
-                  diags))
+  bool is_attention = ls_kernel_is_attention (kind);
+  if (is_attention && attention_of (r) == LS_ATTENTION_KERNEL_AUTO) {
+    p->n_own_attention++;
     return;
-  bool is_causal = r->note && strstr (r->note, "causal=1");
-  const LsTimedKernel t = {
-    .kernel = ls_kernel_attention (is_backward ? "flash-attention-bwd" : "flash-attention-fwd", dtype, s[0],
-                                   s[1], s[2], s[3], s[4], is_causal, is_backward),
-    .family = family_of ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT, s[2], s[3], s[4]),
-    .attention = attention_of (r),
-  };
-  append (p, row, r, t, p->kernels, diags);
+  }
+  bool has_shape = r->shape && parse_shape (r->shape, shape->n, s, &batch)
+      && (batch == 1 || ls_kernel_is_gemm (kind) || (!is_attention && is_of_job (r)));
+  if (!check_row (p, row, r, shape->expected, has_shape, &dtype, diags))
+    return;
+  LsTimedKernel t = { .kernel = kernel_of (name, kind, dtype, s, batch, r),
+                      .family = family_of (shape, s),
+                      .attention = is_attention ? attention_of (r) : LS_ATTENTION_KERNEL_AUTO,
+                      .measured_s = r->time_us * 1e-6,
+                      .row = row };
+  if (t.kernel.flops != 0 && fabs (r->flops / t.kernel.flops - 1) > FLOPS_SLACK)
+    error_at (p, row, "flops", diags, "expected %.0f FLOPs of this shape; got %.0f", t.kernel.flops,
+              r->flops);
+  t.kernel.bytes = r->bytes;
+  g_array_append_val (kernels, t);
 }
 
 static bool
-take_product (LsProfile *p, guint row, const LsProfileRow *r, GArray *kernels, LsDiagList *diags)
+is_stream (LsKernelKind kind)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (products); i++)
-    if (strcmp (r->name, products[i]) == 0 && !(r->note && strstr (r->note, interleaved))) {
-      append_gemm (p, row, r, products[i], kernels, diags);
-      return true;
-    }
-  return false;
+  return !ls_kernel_is_gemm (kind) && !ls_kernel_is_attention (kind);
 }
 
+/* Groups of kernels that have names of kernelbench's, and where they are kept; those of a layer are no
+ * kernels alone, and count as passed over. */
+static const struct {
+  const char *name;
+  bool (*is_of) (LsKernelKind kind);
+  size_t list; /* a GArray * of LsProfile */
+  bool is_passed;
+} groups[] = {
+  { "gemm-isolated", ls_kernel_is_gemm, offsetof (LsProfile, kernels) },
+  { "gemm-batched", ls_kernel_is_gemm, offsetof (LsProfile, kernels) },
+  { "gemm-sustained", ls_kernel_is_gemm, offsetof (LsProfile, sustained) },
+  { "streams", is_stream, offsetof (LsProfile, kernels) },
+  { "operators", is_stream, offsetof (LsProfile, kernels) },
+  { "attention", ls_kernel_is_attention, offsetof (LsProfile, kernels) },
+  { "context", is_stream, offsetof (LsProfile, in_layer), true },
+};
+
+/* Whether the row is one of the kernels of group i, which then are those of the profile. */
 static bool
-take_stream (LsProfile *p, guint row, const LsProfileRow *r, const char *name, GArray *kernels,
-             LsDiagList *diags)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (streams); i++)
-    if (strcmp (name, streams[i].name) == 0) {
-      append_stream (p, row, r, streams[i].name, streams[i].kind, kernels, diags);
-      return true;
-    }
-  return false;
-}
-
-/* No kernel alone: it is counted as passed over. */
-static void
-take_stream_in_layer (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
+take_known (LsProfile *p, guint i, guint row, const LsProfileRow *r, LsDiagList *diags)
 {
   const char *name = r->name;
-  for (guint i = 0; i < G_N_ELEMENTS (uses); i++)
-    if (strcmp (name, uses[i].use) == 0)
-      name = uses[i].stream;
-  take_stream (p, row, r, name, p->in_layer, diags);
+  for (guint u = 0; groups[i].is_passed && u < G_N_ELEMENTS (uses); u++)
+    if (strcmp (name, uses[u].use) == 0)
+      name = uses[u].stream;
+  if (groups[i].is_of == ls_kernel_is_gemm && r->note && strstr (r->note, interleaved))
+    return false;
+  for (guint k = 0; k < G_N_ELEMENTS (known); k++)
+    if (groups[i].is_of (known[k].kind) && strcmp (name, known[k].name) == 0) {
+      GArray *list = *(GArray **) (gpointer) ((char *) p + groups[i].list);
+      append (p, row, r, known[k].name, known[k].kind, list, diags);
+      return !groups[i].is_passed;
+    }
+  return false;
 }
 
-/* kernelbench's own is a kernel that no job runs: it is never taken for one of those. */
-static void
-take_attention (LsProfile *p, guint row, const LsProfileRow *r, bool is_backward, LsDiagList *diags)
-{
-  if (attention_of (r) != LS_ATTENTION_KERNEL_AUTO)
-    append_attention (p, row, r, is_backward, diags);
-  else
-    p->n_own_attention++;
-}
-
-static bool
-take_attention_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
-{
-  bool is_forward = strcmp (r->name, "flash-attention-fwd") == 0,
-       is_backward = strcmp (r->name, "flash-attention-bwd") == 0;
-  if (is_forward || is_backward)
-    take_attention (p, row, r, is_backward, diags);
-  return is_forward || is_backward;
-}
-
-/* Of the group `shapes`: what the note says of the kernel's kind. -1: nothing that is known. */
+/* Of a job's kernels: what the note says of the kernel's kind. -1: nothing that is known. */
 static int
 kind_of (const LsProfileRow *r)
 {
@@ -413,23 +399,17 @@ kind_of (const LsProfileRow *r)
   return -1;
 }
 
-/* Kernels of a job, alone or in a step, under the job's names. Those that only streamed as many bytes tell
- * nothing of it. */
+/* Under the job's names. Those that only streamed as many bytes tell nothing of it. */
 static bool
-take_shape (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
+take_of_job (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
 {
   int kind = kind_of (r);
-  const char *name = g_intern_string (r->name);
-  GArray *in = strcmp (r->group, "plan") == 0 ? p->sustained : p->kernels;
   if (kind < 0 || g_strcmp0 (r->implementation, "stand-in") == 0
       || (r->note && strstr (r->note, "implementation=stand-in")))
     return false;
-  if (ls_kernel_is_gemm (kind))
-    append_gemm (p, row, r, name, in, diags);
-  else if (ls_kernel_is_attention (kind))
-    take_attention (p, row, r, kind == LS_KERNEL_ATTENTION_BWD, diags);
-  else
-    append_stream (p, row, r, name, (LsKernelKind) kind, p->kernels, diags);
+  bool is_hot = strcmp (r->group, "plan") == 0 && ls_kernel_is_gemm ((LsKernelKind) kind);
+  append (p, row, r, g_intern_string (r->name), (LsKernelKind) kind, is_hot ? p->sustained : p->kernels,
+          diags);
   return true;
 }
 
@@ -442,10 +422,10 @@ is_disturbed (const LsProfileRow *r)
 static void
 note_fact (LsProfile *p, const LsProfileRow *r)
 {
-  static const char *const groups[] = { "host", "copies", "slowdown", "context", NULL };
+  static const char *const of_facts[] = { "host", "copies", "slowdown", "context", NULL };
   const LsProfileFact fact = { g_intern_string (r->group), g_intern_string (r->name),
                                g_intern_string (r->note), r->time_us * 1e-6, r->bytes };
-  if (g_strv_contains (groups, r->group) && r->time_us > 0)
+  if (g_strv_contains (of_facts, r->group) && r->time_us > 0)
     g_array_append_val (p->facts, fact);
 }
 
@@ -454,24 +434,15 @@ note_fact (LsProfile *p, const LsProfileRow *r)
 static void
 take_row (LsProfile *p, guint row, const LsProfileRow *r, LsDiagList *diags)
 {
-  bool is_taken = false;
+  bool is_taken = is_of_job (r) && !is_disturbed (r) && take_of_job (p, row, r, diags);
   if (is_disturbed (r)) {
     p->n_disturbed++;
     p->n_passed++;
     return;
   }
-  if (strcmp (r->group, "gemm-isolated") == 0 || strcmp (r->group, "gemm-batched") == 0)
-    is_taken = take_product (p, row, r, p->kernels, diags);
-  else if (strcmp (r->group, "gemm-sustained") == 0)
-    is_taken = take_product (p, row, r, p->sustained, diags);
-  else if (strcmp (r->group, "streams") == 0 || strcmp (r->group, "operators") == 0)
-    is_taken = take_stream (p, row, r, r->name, p->kernels, diags);
-  else if (strcmp (r->group, "attention") == 0)
-    is_taken = take_attention_row (p, row, r, diags);
-  else if (strcmp (r->group, "shapes") == 0 || strcmp (r->group, "plan") == 0)
-    is_taken = take_shape (p, row, r, diags);
-  else if (strcmp (r->group, "context") == 0)
-    take_stream_in_layer (p, row, r, diags);
+  for (guint i = 0; i < G_N_ELEMENTS (groups); i++)
+    if (strcmp (r->group, groups[i].name) == 0)
+      is_taken = take_known (p, i, row, r, diags);
   p->n_passed += !is_taken;
   note_fact (p, r);
 }
@@ -570,11 +541,7 @@ read_spans (LsProfile *p, LsDiagList *diags)
   GArray *spans = g_array_new (FALSE, TRUE, sizeof (Span));
   g_array_set_clear_func (spans, span_clear);
   guint n_before = ls_diag_list_n (diags);
-  for (const LsField *f = span_fields; f->key; f++)
-    if (f->required)
-      ls_csv_fields_find (p->csv, f, true, 0, columns, diags);
-    else
-      ls_csv_fields_find_optional (p->csv, f, 0, columns);
+  ls_csv_fields_find_all (p->csv, span_fields, 0, columns, diags);
   if (ls_csv_column (p->csv, "shape") < 0)
     ls_csv_header_error (
         p->csv, diags,
@@ -664,7 +631,7 @@ static GPtrArray *
 group_spans (LsProfile *p, const GArray *spans)
 {
   GPtrArray *all = g_ptr_array_new_with_free_func (same_free);
-  g_autoptr (GHashTable) known = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_autoptr (GHashTable) seen = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   for (guint i = 0; i < spans->len; i++) {
     const Span *s = &g_array_index (spans, Span, i);
     if (!is_kernel (s) || is_beside_another (spans, s)) {
@@ -673,11 +640,11 @@ group_spans (LsProfile *p, const GArray *spans)
       continue;
     }
     g_autofree char *key = key_of (s);
-    Same *same = g_hash_table_lookup (known, key);
+    Same *same = g_hash_table_lookup (seen, key);
     if (!same) {
       same = g_new (Same, 1);
       *same = (Same) { s, g_array_new (FALSE, FALSE, sizeof (double)) };
-      g_hash_table_insert (known, g_steal_pointer (&key), same);
+      g_hash_table_insert (seen, g_steal_pointer (&key), same);
       g_ptr_array_add (all, same);
     }
     double us = s->end_us - s->start_us;
@@ -731,9 +698,7 @@ read_csv (LsProfile *p, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
-  for (const LsField *f = row_fields; f->key; f++)
-    if (f->kind != LS_FIELD_IGNORED)
-      ls_csv_fields_find (p->csv, f, f->required, 0, columns, diags);
+  ls_csv_fields_find_all (p->csv, row_fields, 0, columns, diags);
   bool ok = ls_diag_list_n (diags) == n_before;
   p->n_rows = ls_csv_n_rows (p->csv);
   for (guint i = 0; ok && i < p->n_rows; i++) {

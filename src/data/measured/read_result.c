@@ -1,6 +1,5 @@
 #include "data/measured/read_result.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -14,11 +13,27 @@
  * tools/kernelbench measures (`kernelbench --plan`). */
 
 #define US_PER_PS 1e-6
-#define MAX_RANK  G_MAXUINT32
+#define MAX_TIME  1e18
+#define TIME(key_, member)                                                                                   \
+  {                                                                                                          \
+    key_, LS_FIELD_DOUBLE, offsetof (Row, member), .min = -MAX_TIME, .max = MAX_TIME                         \
+  }
 
+/* A row, in the unit of its file. */
 typedef struct {
-  guint rank, stream, name, start, end;
-} Columns;
+  char *stream, *name;
+  uint32_t rank;
+  double start, end;
+} Row;
+
+static const LsField row_fields[] = {
+  { "rank", LS_FIELD_UINT, offsetof (Row, rank) },
+  { "stream", LS_FIELD_STRING, offsetof (Row, stream) },
+  { "name", LS_FIELD_STRING, offsetof (Row, name) },
+  { NULL },
+};
+static const LsField measured_times[] = { TIME ("start_us", start), TIME ("end_us", end), { NULL } };
+static const LsField predicted_times[] = { TIME ("start_ps", start), TIME ("end_ps", end), { NULL } };
 
 void
 ls_span_table_free (LsSpanTable *table)
@@ -29,102 +44,69 @@ ls_span_table_free (LsSpanTable *table)
   g_free (table);
 }
 
-static guint
-find_column (const LsCsv *csv, const char *name, LsDiagList *diags)
-{
-  int column = ls_csv_column (csv, name);
-  if (column < 0)
-    ls_csv_header_error (csv, diags, "expected a column \"%s\"; got none", name);
-  return column < 0 ? 0 : (guint) column;
-}
-
 static bool
-find_columns (const LsCsv *csv, bool is_measured, Columns *ret, LsDiagList *diags)
+find_columns (const LsCsv *csv, bool is_measured, GArray *columns, LsDiagList *diags)
 {
   guint n_before = ls_diag_list_n (diags);
-  if (ls_csv_column (csv, "start_us") < 0 && ls_csv_column (csv, "start_ps") < 0) {
+  if (!is_measured && ls_csv_column (csv, "start_ps") < 0) {
     ls_csv_header_error (csv, diags,
                          "expected spans, with a column \"start_ps\" (lockstep run --csv) or \"start_us\" "
                          "(kernelbench --plan); got neither");
     return false;
   }
-  *ret = (Columns) {
-    .rank = find_column (csv, "rank", diags),
-    .stream = find_column (csv, "stream", diags),
-    .name = find_column (csv, "name", diags),
-    .start = find_column (csv, is_measured ? "start_us" : "start_ps", diags),
-    .end = find_column (csv, is_measured ? "end_us" : "end_ps", diags),
-  };
+  for (const LsField *f = row_fields; f->key; f++)
+    ls_csv_fields_find (csv, f, TRUE, 0, columns, diags);
+  for (const LsField *f = is_measured ? measured_times : predicted_times; f->key; f++)
+    ls_csv_fields_find (csv, f, TRUE, 0, columns, diags);
   return ls_diag_list_n (diags) == n_before;
 }
 
-static bool
-read_time (const LsCsv *csv, guint row, guint column, double *ret, LsDiagList *diags)
+/* Of a row, as it stands there; i: of the fields. */
+static const char *
+cell_of (const LsCsv *csv, guint row, const GArray *columns, guint i)
 {
-  const char *text = ls_csv_cell (csv, row, column);
-  char *end;
-  errno = 0;
-  *ret = g_ascii_strtod (text, &end);
-  if (end != text && !*end && isfinite (*ret) && errno == 0)
-    return true;
-  ls_csv_error (csv, row, column, diags, "expected a time; got \"%.40s\"", text);
-  return false;
+  return ls_csv_cell (csv, row, g_array_index (columns, LsCsvField, i).column);
 }
 
-static bool
-read_rank (const LsCsv *csv, guint row, guint column, uint32_t *ret, LsDiagList *diags)
-{
-  guint64 rank;
-  const char *text = ls_csv_cell (csv, row, column);
-  if (!g_ascii_string_to_unsigned (text, 10, 0, MAX_RANK, &rank, NULL)) {
-    ls_csv_error (csv, row, column, diags, "expected a rank; got \"%.40s\"", text);
-    return false;
-  }
-  *ret = (uint32_t) rank;
-  return true;
-}
-
+/* What is of the host, or never ended, is passed over. */
 static void
-read_row (LsSpanTable *table, const LsCsv *csv, guint row, const Columns *c, LsDiagList *diags)
+read_row (LsSpanTable *table, const LsCsv *csv, guint row, const GArray *columns, LsDiagList *diags)
 {
-  const char *stream = ls_csv_cell (csv, row, c->stream), *name = ls_csv_cell (csv, row, c->name);
-  double unit = table->is_measured ? 1 : US_PER_PS, start, end;
-  LsSpanRow span = { g_intern_string (stream), g_intern_string (name), 0, 0, 0 };
-  if (strcmp (stream, "host") == 0 || !*ls_csv_cell (csv, row, c->end))
+  enum { STREAM = 1, START = 3, END };
+  guint n_before = ls_diag_list_n (diags);
+  Row r = { 0 };
+  if (strcmp (cell_of (csv, row, columns, STREAM), "host") == 0 || !*cell_of (csv, row, columns, END))
     return;
-  if (!read_rank (csv, row, c->rank, &span.rank, diags) || !read_time (csv, row, c->start, &start, diags)
-      || !read_time (csv, row, c->end, &end, diags))
-    return;
-  if (end < start) {
-    ls_csv_error (csv, row, c->end, diags, "expected an end that is not before the start, %s; got %s",
-                  ls_csv_cell (csv, row, c->start), ls_csv_cell (csv, row, c->end));
-    return;
+  ls_csv_fields_read (csv, row, columns, &r, diags);
+  if (ls_diag_list_n (diags) == n_before && r.end < r.start)
+    ls_csv_error (csv, row, g_array_index (columns, LsCsvField, END).column, diags,
+                  "expected an end that is not before the start, %s; got %s",
+                  cell_of (csv, row, columns, START), cell_of (csv, row, columns, END));
+  if (ls_diag_list_n (diags) == n_before) {
+    double unit = table->is_measured ? 1 : US_PER_PS;
+    const LsSpanRow span
+        = { g_intern_string (r.stream), g_intern_string (r.name), r.rank, r.start * unit, r.end * unit };
+    if (strcmp (r.stream, "step") != 0)
+      g_array_append_val (table->spans, span);
+    else if (strcmp (r.name, "step") == 0)
+      table->step_us = (r.end - r.start) * unit;
   }
-  if (strcmp (stream, "step") == 0) {
-    if (strcmp (name, "step") == 0)
-      table->step_us = (end - start) * unit;
-    return;
-  }
-  span.start_us = start * unit;
-  span.end_us = end * unit;
-  g_array_append_val (table->spans, span);
+  ls_fields_clear (row_fields, &r);
 }
 
 LsSpanTable *
 ls_span_table_load (const char *path, LsDiagList *diags)
 {
   g_autoptr (LsCsv) csv = ls_csv_load (path, diags);
-  Columns columns;
-  if (!csv)
-    return NULL;
-  bool is_measured = ls_csv_column (csv, "start_us") >= 0;
-  if (!find_columns (csv, is_measured, &columns, diags))
+  g_autoptr (GArray) columns = g_array_new (FALSE, FALSE, sizeof (LsCsvField));
+  bool is_measured = csv && ls_csv_column (csv, "start_us") >= 0;
+  if (!csv || !find_columns (csv, is_measured, columns, diags))
     return NULL;
   guint n_before = ls_diag_list_n (diags);
   g_autoptr (LsSpanTable) table = g_new0 (LsSpanTable, 1);
   *table = (LsSpanTable) { is_measured, NAN, g_array_new (FALSE, FALSE, sizeof (LsSpanRow)) };
   for (guint row = 0; row < ls_csv_n_rows (csv); row++)
-    read_row (table, csv, row, &columns, diags);
+    read_row (table, csv, row, columns, diags);
   if (ls_diag_list_n (diags) == n_before && table->spans->len == 0)
     ls_csv_header_error (csv, diags, "expected a span below the header; got none");
   else if (ls_diag_list_n (diags) == n_before && is_measured && !(table->step_us > 0))
@@ -138,12 +120,36 @@ ls_span_table_load (const char *path, LsDiagList *diags)
 #define SET    "--set "
 #define SCHEMA "lockstep.run/1" /* results of before there was one have none */
 
-/* before: the name that the number had in results without "mfu_all_pairs"; NULL: its own. */
+/* What is read of a result, by section; what is not required may be absent. */
 static const struct {
-  const char *key, *before;
-} step_keys[] = {
-  { "step_time_s" },          { "first_step_s" },         { "tokens_per_s" }, { "mfu_causal" },
-  { "mfu_all_pairs", "mfu" }, { "hfu_all_pairs", "hfu" }, { "bubble_frac" },
+  LsResultSection section;
+  enum {
+    NUMBER, /* or null                                  */
+    FIGURE, /* a number; anything else counts as absent */
+    MEMBERS /* an object of numbers, or nulls           */
+  } kind;
+  const char *parent; /* an object of the root; NULL: the root itself              */
+  const char *key;
+  const char *name;   /* NULL: key; members have their own                         */
+  const char *before; /* the key in results without "mfu_all_pairs"; NULL: the same */
+  bool is_required;
+} parts[] = {
+  { LS_RESULT_STEP, NUMBER, NULL, "step_time_s" },
+  { LS_RESULT_STEP, NUMBER, NULL, "first_step_s" },
+  { LS_RESULT_STEP, NUMBER, NULL, "tokens_per_s" },
+  { LS_RESULT_STEP, NUMBER, NULL, "mfu_causal" },
+  { LS_RESULT_STEP, NUMBER, NULL, "mfu_all_pairs", NULL, "mfu" },
+  { LS_RESULT_STEP, NUMBER, NULL, "hfu_all_pairs", NULL, "hfu" },
+  { LS_RESULT_STEP, NUMBER, NULL, "bubble_frac" },
+  { LS_RESULT_STEP, FIGURE, "interval", "low_s", "interval_low_s" },
+  { LS_RESULT_STEP, FIGURE, "interval", "high_s", "interval_high_s" },
+  { LS_RESULT_BREAKDOWN, MEMBERS, NULL, "breakdown_s", .is_required = true },
+  { LS_RESULT_BUBBLES, MEMBERS, NULL, "bubble_parts_s" },
+  { LS_RESULT_PATH, MEMBERS, "critical_path", "by_kind_ps" },
+  { LS_RESULT_MEMORY, NUMBER, "memory", "peak_bytes", "peak", .is_required = true },
+  { LS_RESULT_MEMORY, NUMBER, "memory", "needed_bytes", "needed" },
+  { LS_RESULT_MEMORY, NUMBER, "memory", "capacity_bytes", "capacity" },
+  { LS_RESULT_MEMORY, MEMBERS, "memory", "at_peak", .is_required = true },
 };
 
 static void
@@ -225,59 +231,37 @@ require (const LsJsonDoc *doc, const cJSON *parent, const char *key, cJSON_bool 
   return NULL;
 }
 
-static void
-append (LsResultFile *file, LsResultSection section, const char *name, const cJSON *node)
-{
-  LsResultNumber number = { g_strdup (name), cJSON_IsNumber (node) ? node->valuedouble : NAN };
-  g_array_append_val (file->sections[section], number);
-}
-
 /* A member that must be a number or null. */
 static void
 read_number (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const char *name,
              const cJSON *node, LsDiagList *diags)
 {
-  if (cJSON_IsNumber (node) || cJSON_IsNull (node)) {
-    append (file, section, name, node);
+  const LsResultNumber number = { g_strdup (name), cJSON_IsNumber (node) ? node->valuedouble : NAN };
+  g_array_append_val (file->sections[section], number);
+  g_autofree char *got = cJSON_IsNumber (node) || cJSON_IsNull (node) ? NULL : ls_json_describe (node);
+  if (got)
+    ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, hint, "expected a number; got %s", got);
+}
+
+static void
+read_part (LsResultFile *file, const LsJsonDoc *doc, guint i, LsDiagList *diags)
+{
+  const cJSON *root = ls_json_doc_root (doc), *each;
+  const cJSON *parent = parts[i].parent ? cJSON_GetObjectItemCaseSensitive (root, parts[i].parent) : root;
+  bool is_before = parts[i].before && !cJSON_HasObjectItem (root, "mfu_all_pairs");
+  const char *key = is_before ? parts[i].before : parts[i].key,
+             *name = parts[i].name ? parts[i].name : parts[i].key;
+  const cJSON *node = cJSON_GetObjectItemCaseSensitive (parent, key);
+  if (parts[i].parent && parts[i].is_required && !cJSON_IsObject (parent))
     return;
-  }
-  g_autofree char *got = ls_json_describe (node);
-  ls_json_doc_diag (doc, node, LS_JSON_AT_VALUE, diags, hint, "expected a number; got %s", got);
-}
-
-static void
-read_members (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const cJSON *object,
-              LsDiagList *diags)
-{
-  const cJSON *node;
-  cJSON_ArrayForEach (node, object) read_number (file, doc, section, node->string, node, diags);
-}
-
-/* A member that older files, or runs that were not asked for it, do not have. */
-static void
-read_optional (LsResultFile *file, const LsJsonDoc *doc, LsResultSection section, const cJSON *parent,
-               const char *key, LsDiagList *diags)
-{
-  const cJSON *object = cJSON_GetObjectItemCaseSensitive (parent, key);
-  if (object && require (doc, parent, key, cJSON_IsObject, "an object", diags))
-    read_members (file, doc, section, object, diags);
-}
-
-static void
-read_memory (LsResultFile *file, const LsJsonDoc *doc, const cJSON *memory, LsDiagList *diags)
-{
-  const cJSON *peak = require (doc, memory, "peak_bytes", cJSON_IsNumber, "a number", diags);
-  const cJSON *needed = cJSON_GetObjectItemCaseSensitive (memory, "needed_bytes");
-  const cJSON *capacity = cJSON_GetObjectItemCaseSensitive (memory, "capacity_bytes");
-  const cJSON *at_peak = require (doc, memory, "at_peak", cJSON_IsObject, "an object", diags);
-  if (peak)
-    append (file, LS_RESULT_MEMORY, "peak", peak);
-  if (needed)
-    read_number (file, doc, LS_RESULT_MEMORY, "needed", needed, diags);
-  if (capacity)
-    read_number (file, doc, LS_RESULT_MEMORY, "capacity", capacity, diags);
-  if (at_peak)
-    read_members (file, doc, LS_RESULT_MEMORY, at_peak, diags);
+  if (parts[i].kind == MEMBERS && (node || parts[i].is_required))
+    node = require (doc, parent, key, cJSON_IsObject, "an object", diags);
+  else if (parts[i].is_required)
+    node = require (doc, parent, key, cJSON_IsNumber, "a number", diags);
+  if (parts[i].kind == MEMBERS)
+    cJSON_ArrayForEach (each, node) read_number (file, doc, parts[i].section, each->string, each, diags);
+  else if (node && (parts[i].kind == NUMBER || cJSON_IsNumber (node)))
+    read_number (file, doc, parts[i].section, name, node, diags);
 }
 
 /* key: of the number of a link, or of a group of them. */
@@ -290,16 +274,8 @@ read_links (LsResultFile *file, const LsJsonDoc *doc, const cJSON *links, const 
     const cJSON *name = require (doc, link, "name", cJSON_IsString, "text", diags);
     const cJSON *use = require (doc, link, key, cJSON_IsNumber, "a number", diags);
     if (name && use)
-      append (file, LS_RESULT_LINKS, name->valuestring, use);
+      read_number (file, doc, LS_RESULT_LINKS, name->valuestring, use, diags);
   }
-}
-
-/* Of the model, cluster or trace; NULL if the file does not say. */
-static char *
-read_name (const cJSON *provenance, const char *what)
-{
-  const cJSON *object = cJSON_GetObjectItemCaseSensitive (provenance, what);
-  return g_strdup (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, "name")));
 }
 
 static LsResultOption *
@@ -332,77 +308,48 @@ static void
 read_names (LsResultFile *file, const cJSON *root)
 {
   const cJSON *provenance = cJSON_GetObjectItemCaseSensitive (root, "provenance");
-  file->model = read_name (provenance, "model");
+  const struct {
+    const char *what;
+    char **name;
+  } names[] = { { "model", &file->model }, { "trace", &file->trace }, { "cluster", &file->cluster } };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    *names[i].name
+        = g_strdup (ls_json_text (cJSON_GetObjectItemCaseSensitive (provenance, names[i].what), "name"));
   file->model_is_of_file = cJSON_HasObjectItem (provenance, "from");
   file->params = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (root, "params"));
-  file->trace = read_name (provenance, "trace");
-  file->cluster = read_name (provenance, "cluster");
-  read_options (file, cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (provenance, "options")));
-  const char *software = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (provenance, "software"));
-  if (software)
-    g_ptr_array_add (file->options, option_new ("--software", software));
+  read_options (file, ls_json_text (provenance, "options"));
+  if (ls_json_text (provenance, "software"))
+    g_ptr_array_add (file->options, option_new ("--software", ls_json_text (provenance, "software")));
 }
 
 static void
 read_assumptions (LsResultFile *file, const cJSON *list)
 {
   const cJSON *node;
-  cJSON_ArrayForEach (node, list)
-  {
-    const char *key = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (node, "key")),
-               *value = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (node, "value"));
-    if (key && value)
-      g_ptr_array_add (file->assumptions, option_new (key, value));
-  }
-}
-
-/* Nothing where there is none. */
-static void
-read_interval (LsResultFile *file, const LsJsonDoc *doc, const cJSON *interval, LsDiagList *diags)
-{
-  static const char *const keys[] = { "low_s", "high_s" },
-                           *const names[] = { "interval_low_s", "interval_high_s" };
-  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive (interval, keys[i]);
-    if (cJSON_IsNumber (node))
-      read_number (file, doc, LS_RESULT_STEP, names[i], node, diags);
-  }
+  cJSON_ArrayForEach (node, list) if (ls_json_text (node, "key") && ls_json_text (node, "value"))
+      g_ptr_array_add (file->assumptions,
+                       option_new (ls_json_text (node, "key"), ls_json_text (node, "value")));
 }
 
 static void
 read_root (LsResultFile *file, const LsJsonDoc *doc, LsDiagList *diags)
 {
   const cJSON *root = ls_json_doc_root (doc), *schema = cJSON_GetObjectItemCaseSensitive (root, "schema");
-  if (schema && g_strcmp0 (cJSON_GetStringValue (schema), SCHEMA) != 0) {
+  if (schema && g_strcmp0 (ls_json_text (root, "schema"), SCHEMA) != 0) {
     g_autofree char *got = ls_json_describe (schema);
     ls_json_doc_diag (doc, schema, LS_JSON_AT_VALUE, diags, hint, "expected \"" SCHEMA "\"; got %s", got);
     return;
   }
   if (!require (doc, root, "step_time_s", cJSON_IsNumber, "a number", diags))
     return;
-  for (guint i = 0; i < G_N_ELEMENTS (step_keys); i++) {
-    bool is_before = step_keys[i].before && !cJSON_HasObjectItem (root, "mfu_all_pairs");
-    const char *key = is_before ? step_keys[i].before : step_keys[i].key;
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive (root, key);
-    if (node)
-      read_number (file, doc, LS_RESULT_STEP, step_keys[i].key, node, diags);
-  }
-  read_interval (file, doc, cJSON_GetObjectItemCaseSensitive (root, "interval"), diags);
-  read_assumptions (file, cJSON_GetObjectItemCaseSensitive (root, "assumptions"));
-  const cJSON *breakdown = require (doc, root, "breakdown_s", cJSON_IsObject, "an object", diags);
-  const cJSON *memory = require (doc, root, "memory", cJSON_IsObject, "an object", diags);
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    read_part (file, doc, i, diags);
+  require (doc, root, "memory", cJSON_IsObject, "an object", diags);
   const cJSON *groups = cJSON_GetObjectItemCaseSensitive (root, "link_groups");
   const cJSON *links = require (doc, root, groups ? "link_groups" : "links", cJSON_IsArray, "a list", diags);
+  read_links (file, doc, links, groups ? "max_utilisation" : "utilisation", diags);
+  read_assumptions (file, cJSON_GetObjectItemCaseSensitive (root, "assumptions"));
   read_names (file, root);
-  if (breakdown)
-    read_members (file, doc, LS_RESULT_BREAKDOWN, breakdown, diags);
-  read_optional (file, doc, LS_RESULT_BUBBLES, root, "bubble_parts_s", diags);
-  read_optional (file, doc, LS_RESULT_PATH, cJSON_GetObjectItemCaseSensitive (root, "critical_path"),
-                 "by_kind_ps", diags);
-  if (memory)
-    read_memory (file, doc, memory, diags);
-  if (links)
-    read_links (file, doc, links, groups ? "max_utilisation" : "utilisation", diags);
 }
 
 static LsResultFile *

@@ -409,6 +409,17 @@ ls_csv_fields_find_optional (const LsCsv *csv, const LsField *field, size_t offs
     g_array_append_val (columns, column);
 }
 
+void
+ls_csv_fields_find_all (const LsCsv *csv, const LsField *fields, size_t offset, GArray *columns,
+                        LsDiagList *diags)
+{
+  for (const LsField *f = fields; f->key; f++)
+    if (f->required)
+      ls_csv_fields_find (csv, f, TRUE, offset, columns, diags);
+    else if (f->kind != LS_FIELD_IGNORED)
+      ls_csv_fields_find_optional (csv, f, offset, columns);
+}
+
 static void
 read_field (const LsCsv *csv, guint row, const LsCsvField *c, void *target, LsDiagList *diags)
 {

@@ -71,6 +71,10 @@ void ls_csv_fields_find (const LsCsv *csv, const LsField *field, gboolean is_req
                          GArray *columns, LsDiagList *diags);
 /* The same of a column whose cells may be empty, and which need not be there. */
 void ls_csv_fields_find_optional (const LsCsv *csv, const LsField *field, size_t offset, GArray *columns);
+/* The same of a whole table of fields: the column of one that is required, and those of others that may be
+ * empty. */
+void ls_csv_fields_find_all (const LsCsv *csv, const LsField *fields, size_t offset, GArray *columns,
+                             LsDiagList *diags);
 
 /* Sets in target what the cells of a row say; a diagnostic for each that is wrong. */
 void ls_csv_fields_read (const LsCsv *csv, guint row, const GArray *columns, void *target, LsDiagList *diags);

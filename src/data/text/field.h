@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/enum_name.h"
 #include "data/text/json_doc.h"
 #include "data/text/json_out.h"
 
@@ -42,11 +43,6 @@ typedef enum {
   LS_FIELD_SOURCES,      /* an object of free strings, for readers; not stored    */
   LS_FIELD_IGNORED,      /* anything; known to make no difference here            */
 } LsFieldKind;
-
-typedef struct {
-  const char *name; /* NULL ends the list; of several for a value the first is shown */
-  int value;
-} LsEnumName;
 
 typedef struct LsField LsField;
 struct LsField {
@@ -162,6 +158,8 @@ bool ls_field_value_set (const LsField *f, void *target, const char *text);
 
 /* The name of a value, the first of several; NULL: it has none. */
 const char *ls_enum_name (const LsEnumName *names, int value);
+/* The value of a name, which may be NULL; -1: there is none. */
+int ls_enum_value (const LsEnumName *names, const char *name);
 /* Not another spelling of a value that stands before it. */
 bool ls_enum_is_first (const LsEnumName *names, const LsEnumName *name);
 
@@ -199,6 +197,9 @@ char *ls_field_value_range (const LsField *f);
  * Elements of ARRAY and values of ROW are on a line each. IGNORED, SOURCES, RATE and
  * FLOPS are not written: nothing needs it yet. */
 void ls_fields_write (const LsField *fields, LsJsonOut *w, const void *target, const void *blank);
+
+/* The object, on one line; newly allocated. */
+char *ls_fields_text (const LsField *fields, const void *target, const void *blank);
 
 /* The value of one simple field (no list of objects) as the text of its flag; NULL if
  * ls_fields_write() would leave it out. Newly allocated. */

@@ -365,6 +365,14 @@ ls_enum_name (const LsEnumName *names, int value)
   return NULL;
 }
 
+int
+ls_enum_value (const LsEnumName *names, const char *name)
+{
+  while (names->name && g_strcmp0 (names->name, name) != 0)
+    names++;
+  return names->name ? names->value : -1;
+}
+
 bool
 ls_enum_is_first (const LsEnumName *names, const LsEnumName *name)
 {

@@ -232,3 +232,15 @@ ls_fields_write (const LsField *fields, LsJsonOut *w, const void *target, const 
     if (is_written (f, target, blank))
       field_kind (f)->write (f, w, f->key, target, blank);
 }
+
+char *
+ls_fields_text (const LsField *fields, const void *target, const void *blank)
+{
+  GString *text = g_string_new (NULL);
+  LsJsonOut w;
+  ls_json_out_init (&w, text, 0);
+  ls_json_out_begin_object (&w, NULL);
+  ls_fields_write (fields, &w, target, blank);
+  ls_json_out_end_object (&w);
+  return g_string_free (text, FALSE);
+}

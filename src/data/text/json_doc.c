@@ -193,6 +193,12 @@ ls_json_doc_diag_code (const LsJsonDoc *doc, LsErrorCode code, const cJSON *node
   add_diag (doc, code, node, place, diags, hint, message);
 }
 
+const char *
+ls_json_text (const cJSON *object, const char *key)
+{
+  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (object, key));
+}
+
 #define MAX_QUOTED 40
 
 char *

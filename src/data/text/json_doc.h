@@ -89,6 +89,9 @@ LsJsonDoc *ls_json_doc_insert (LsJsonDoc *doc, const cJSON *object, const char *
 /* The document without one key of an object. Takes doc; NULL and diagnostics as above. */
 LsJsonDoc *ls_json_doc_remove (LsJsonDoc *doc, const cJSON *node, LsDiagList *diags);
 
+/* Of a member of an object; NULL: it is not there, or no text. */
+const char *ls_json_text (const cJSON *object, const char *key);
+
 /* What a node is, for "...; got %s": `the number 400`, `"abc"` (cut at 40
  * characters), `an object`. Newly allocated. */
 char *ls_json_describe (const cJSON *node);

@@ -60,6 +60,13 @@ read_tensor (const char *text, Tensor *ret)
   return true;
 }
 
+/* Of a list; false: it is none. */
+static bool
+tensor_at (const cJSON *list, int i, Tensor *ret)
+{
+  return read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (list, i)), ret);
+}
+
 typedef struct {
   double bytes, n_largest, n_smallest; /* elements */
   Tensor largest;
@@ -67,26 +74,24 @@ typedef struct {
   bool all_dense;
 } Tensors;
 
+/* Of one, or of a list of them: so many times. */
 static void
-add_tensors (const cJSON *list, double times, Tensors *t)
+add_tensors (const cJSON *node, double times, Tensors *t)
 {
   const cJSON *each;
-  cJSON_ArrayForEach (each, list)
-  {
-    Tensor one;
-    if (cJSON_IsArray (each))
-      add_tensors (each, times, t);
-    if (!cJSON_IsString (each) || !read_tensor (each->valuestring, &one))
-      continue;
-    t->bytes += times * one.apart * one.size;
-    t->all_dense = (t->n == 0 || t->all_dense) && one.is_dense;
-    t->n_smallest = t->n == 0 ? one.apart : MIN (t->n_smallest, one.apart);
-    if (t->n == 0 || one.n > t->n_largest) {
-      t->largest = one;
-      t->n_largest = one.n;
-    }
-    t->n++;
+  Tensor one;
+  if (cJSON_IsArray (node))
+    cJSON_ArrayForEach (each, node) add_tensors (each, times, t);
+  if (!cJSON_IsString (node) || !read_tensor (node->valuestring, &one))
+    return;
+  t->bytes += times * one.apart * one.size;
+  t->all_dense = (t->n == 0 || t->all_dense) && one.is_dense;
+  t->n_smallest = t->n == 0 ? one.apart : MIN (t->n_smallest, one.apart);
+  if (t->n == 0 || one.n > t->n_largest) {
+    t->largest = one;
+    t->n_largest = one.n;
   }
+  t->n++;
 }
 
 /* Operators that write what stands first among their inputs, and do not read it. */
@@ -94,12 +99,9 @@ static bool
 overwrites (const char *op)
 {
   static const char *const names[]
-      = { "aten::copy_",    "aten::fill_", "aten::zero_",          "aten::random_",       "aten::normal_",
-          "aten::uniform_", "aten::set_",  "aten::_foreach_copy_", "aten::_foreach_zero_" };
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (g_strcmp0 (op, names[i]) == 0)
-      return true;
-  return false;
+      = { "aten::copy_",    "aten::fill_", "aten::zero_",          "aten::random_",        "aten::normal_",
+          "aten::uniform_", "aten::set_",  "aten::_foreach_copy_", "aten::_foreach_zero_", NULL };
+  return op && g_strv_contains (names, op);
 }
 
 static Tensors
@@ -108,21 +110,10 @@ tensors_of (const LsCapturedLaunch *l)
   Tensors t = { 0 };
   bool is_in_place = l->op && g_str_has_suffix (l->op, "_");
   const cJSON *first = cJSON_GetArrayItem (l->inputs, 0), *each;
-  cJSON_ArrayForEach (each, l->inputs)
-  {
-    cJSON one = *each;
-    one.next = NULL;
-    const cJSON list = { .type = cJSON_Array, .child = &one };
-    add_tensors (&list, each == first && overwrites (l->op) ? 0 : 1, &t);
-  }
+  cJSON_ArrayForEach (each, l->inputs) add_tensors (each, each == first && overwrites (l->op) ? 0 : 1, &t);
   add_tensors (l->outputs, 1, &t);
-  if (is_in_place && cJSON_GetArraySize (l->outputs) == 0
-      && first) { /* lists of tensors are not given back */
-    cJSON one = *first;
-    one.next = NULL;
-    const cJSON list = { .type = cJSON_Array, .child = &one };
-    add_tensors (&list, 1, &t);
-  }
+  if (is_in_place && cJSON_GetArraySize (l->outputs) == 0) /* lists of tensors are not given back */
+    add_tensors (first, 1, &t);
   return t;
 }
 
@@ -416,8 +407,7 @@ attends (const LsCapturedLaunch *l, LsKernel *ret)
     uint32_t first = attentions[i].first;
     if (!strstr (l->op, attentions[i].word))
       continue;
-    if (!read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, (int) first)), &q)
-        || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, (int) first + 1)), &k)
+    if (!tensor_at (l->inputs, (int) first, &q) || !tensor_at (l->inputs, (int) first + 1, &k)
         || q.n_dims != 4 || k.n_dims != 4)
       return false;
     uint32_t tokens = attentions[i].heads_first ? 2 : 1, heads = 3 - tokens;
@@ -460,8 +450,7 @@ template_product (const LsCapturedLaunch *l, LsKernel *ret)
 {
   Tensor a, b;
   if (!l->kernel || !g_str_has_prefix (l->kernel, "triton_tem") || strstr (l->kernel, "attention")
-      || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, 0)), &a)
-      || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, 1)), &b) || a.n_dims < 2
+      || !tensor_at (l->inputs, 0, &a) || !tensor_at (l->inputs, 1, &b) || a.n_dims < 2
       || a.n_dims != b.n_dims || a.dims[a.n_dims - 1] != b.dims[b.n_dims - 2])
     return false;
   *ret = ls_kernel_gemm ("product", a.dtype, MAX (a.dims[a.n_dims - 2], 1), MAX (b.dims[b.n_dims - 1], 1),
@@ -477,9 +466,8 @@ grouped_product (const LsCapturedLaunch *l, LsKernel *ret)
   Tensor a, b, out;
   bool is_main = l->work == LS_CAPTURED_KERNEL && l->op && strstr (l->op, "grouped_mm") && l->kernel
       && !strstr (l->kernel, "prepare_grouped");
-  if (!is_main || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, 0)), &a)
-      || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->inputs, 1)), &b)
-      || !read_tensor (cJSON_GetStringValue (cJSON_GetArrayItem (l->outputs, 0)), &out) || a.n_dims != 2)
+  if (!is_main || !tensor_at (l->inputs, 0, &a) || !tensor_at (l->inputs, 1, &b)
+      || !tensor_at (l->outputs, 0, &out) || a.n_dims != 2)
     return false;
   bool is_of_matrices = out.n_dims == 3;
   uint64_t n_groups = is_of_matrices ? out.dims[0]

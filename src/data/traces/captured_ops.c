@@ -1,8 +1,7 @@
 /* data/traces/captured_ops.c — what a captured rank did, in order, as the ops of a trace. */
+#include <math.h>
 #include <string.h>
 
-#include "data/jobs/job_files.h"
-#include "data/text/json_out.h"
 #include "data/traces/captured_kernels.h"
 #include "data/traces/captured_read.h"
 
@@ -86,13 +85,12 @@ is_to_one (const Message *m)
   return strcmp (m->name, "send") == 0 || strcmp (m->name, "receive") == 0;
 }
 
-static guint
-place_in (const CapturedGroup *g, uint32_t rank)
+/* Whether a message is not sent at once with those of the batch. */
+static bool
+is_of_next (const Message *m, const GArray *batch)
 {
-  guint i = 0;
-  while (i < g->ranks->len && g_array_index (g->ranks, uint32_t, i) != rank)
-    i++;
-  return i;
+  const Message *first = batch->len > 0 ? &g_array_index (batch, Message, 0) : NULL;
+  return first && (first->group != m->group || !is_to_one (first) || !is_to_one (m));
 }
 
 typedef enum { BY_COLLECTIVE, BY_ALL_TO_ALL, BY_NEIGHBOURS, BY_RING, BY_OTHERS } Way;
@@ -104,7 +102,7 @@ way_of (const GArray *batch, const CapturedRole *role, uint64_t *ret_bytes)
 {
   const Message *m = (const Message *) (const void *) batch->data;
   const CapturedGroup *g = role->groups->pdata[m->group];
-  guint n = g->ranks->len, me = place_in (g, role->rank), n_sent = 0, n_received = 0;
+  guint n = g->ranks->len, me = captured_place_in (g->ranks, role->rank), n_sent = 0, n_received = 0;
   uint64_t sent = 0, received = 0;
   bool to_self = false, is_near = true;
   if (!is_to_one (m))
@@ -230,8 +228,7 @@ captured_read_used (CapturedReading *x, const char *file, const cJSON *root, Cap
       s->n_work++;
     if (ok && l.what == 'm') {
       ok = read_message (&l, role, &m) && stream_at (streams, m.stream);
-      const Message *first = batch->len > 0 ? &g_array_index (batch, Message, 0) : NULL;
-      if (ok && first && (first->group != m.group || !is_to_one (first) || !is_to_one (&m)))
+      if (ok && is_of_next (&m, batch))
         ok = note_batch (batch, role, streams);
       if (ok)
         g_array_append_val (batch, m);
@@ -268,8 +265,8 @@ typedef struct {
   CapturedRole *role;
   const cJSON **rows, **kinds, **kernels, **modules; /* by place */
   guint n_rows, n_kinds, n_kernels, n_modules;
-  double *threads; /* of all that each row launches */
-  GString *ops;
+  double *threads;     /* of all that each row launches */
+  GArray *ops;         /* TraceOp, of the open segment */
   int64_t n_ops, base; /* of all, and before the open segment */
   Points issued, waits[LS_N_STREAMS], waited[LS_N_STREAMS];
   GArray *events;     /* Points */
@@ -280,7 +277,6 @@ typedef struct {
   bool is_in_graph;
   bool is_after_backward;
   double made; /* bytes that were allocated since the last launch */
-  LsJsonOut w;
 } Writing;
 
 static const cJSON **
@@ -304,7 +300,7 @@ kind_of (const Writing *w, int64_t row)
 static const char *
 operator_of (const Writing *w, int64_t row)
 {
-  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (kind_of (w, row), "name"));
+  return ls_json_text (kind_of (w, row), "name");
 }
 
 static const char *
@@ -344,78 +340,72 @@ outermost (const Writing *w, int64_t row)
 /* What autograd calls, and what a module's forward does, is sure. Of others, what follows a backward pass
  * belongs to the optimizer, such as the norm of gradients; what follows a module to the forward, such as
  * the loss. */
-static const char *
+static LsTag
 tag_of (Writing *w, int64_t row)
 {
-  static const char *const tags[] = { "F", "B", "recompute", "optimizer" };
+  static const LsTag tags[] = { LS_TAG_F, LS_TAG_B, LS_TAG_RECOMPUTE, LS_TAG_OPTIMIZER };
   double phase = row >= 0 && row < w->n_rows ? number_at (w->rows[row], 2) : 4;
   bool is_sure = phase > 0 ? phase < 4 : *module_of (w, row) != '\0';
   if (is_sure)
     w->is_after_backward = phase == 1 || phase == 2;
-  return is_sure && phase >= 0 ? tags[(guint) phase] : w->is_after_backward ? "optimizer" : "F";
+  return is_sure && phase >= 0 ? tags[(guint) phase] : w->is_after_backward ? LS_TAG_OPTIMIZER : LS_TAG_F;
 }
 
 static void
 close_segment (Writing *w)
 {
-  if (w->ops->len > 0)
-    g_ptr_array_add (w->role->segments, g_strdup (w->ops->str));
-  g_string_truncate (w->ops, 0);
+  const TraceSegment segment = { g_strdup ("step"), w->ops };
+  if (w->ops->len > 0) {
+    g_array_append_val (w->x->file.segments, segment);
+    w->ops = g_array_new (FALSE, TRUE, sizeof (TraceOp));
+  } else {
+    g_free (segment.name);
+  }
   w->base = w->n_ops;
 }
 
-/* "after": what these wait for; of an earlier segment all that was issued on its stream. */
+/* The op waits for these; of an earlier segment for all that was issued on its stream. */
 static void
-write_after (Writing *w, const Points *waits, const Points *waited)
+add_after (const Writing *w, TraceOp *op, const Points *waits, const Points *waited)
 {
-  bool is_any = false;
   for (guint u = 0; u < LS_N_STREAMS; u++) {
     if (waits->last[u] < 0 || (waited && waits->last[u] <= waited->last[u]))
       continue;
-    if (!is_any)
-      ls_json_out_begin_array (&w->w, "after");
-    is_any = true;
-    if (waits->last[u] >= w->base)
-      ls_json_out_int (&w->w, NULL, waits->last[u] - w->base);
-    else
-      ls_json_out_string (&w->w, NULL, ls_stream_name ((LsStream) u));
+    bool is_here = waits->last[u] >= w->base;
+    const LsDep dep
+        = { is_here ? LS_DEP_END : LS_DEP_STREAM, (uint16_t) (is_here ? waits->last[u] - w->base : u) };
+    if (!op->after)
+      op->after = g_array_new (FALSE, FALSE, sizeof (LsDep));
+    g_array_append_val (op->after, dep);
   }
-  if (is_any)
-    ls_json_out_end_array (&w->w);
 }
 
-static void
-begin_op (Writing *w, const char *what, const char *name)
+/* Takes the name. What a graph has costs the host nothing but the launch of its first kernel. */
+static TraceOp *
+add_op (Writing *w, LsOpKind kind, char *name)
 {
   if (w->n_ops - w->base >= MAX_OPS)
     close_segment (w);
-  g_string_append (w->ops, w->n_ops > w->base ? ",\n" : "\n");
-  ls_json_out_init (&w->w, w->ops, 0);
-  ls_json_out_begin_object (&w->w, NULL);
-  ls_json_out_string (&w->w, "op", what);
-  if (name)
-    ls_json_out_string (&w->w, "name", name);
-}
-
-/* What a graph has costs the host nothing but the launch of its first kernel. */
-static void
-end_op (Writing *w)
-{
-  if (w->is_in_graph)
-    ls_json_out_string (&w->w, "host", "free");
-  ls_json_out_end_object (&w->w);
+  g_array_append_vals (w->ops, &ls_trace_op_blank, 1);
+  TraceOp *op = &g_array_index (w->ops, TraceOp, w->ops->len - 1);
+  op->kind = kind;
+  op->name = name;
+  op->host = w->is_in_graph ? LS_HOST_FREE : -1;
   w->n_ops++;
+  return op;
 }
 
-/* What follows on the op's stream: it waits for what the stream has waited for since. */
-static void
-write_stream (Writing *w, uint32_t number)
+/* On a stream of the record, it waits for what the stream has waited for since. */
+static TraceOp *
+add_op_on (Writing *w, LsOpKind kind, char *name, uint32_t number)
 {
   uint8_t s = w->role->streams[number];
-  ls_json_out_string (&w->w, "stream", ls_stream_name ((LsStream) s));
-  write_after (w, &w->waits[s], &w->waited[s]);
+  TraceOp *op = add_op (w, kind, name);
+  op->stream = s;
+  add_after (w, op, &w->waits[s], &w->waited[s]);
   w->waited[s] = w->waits[s];
-  w->issued.last[s] = w->n_ops;
+  w->issued.last[s] = w->n_ops - 1;
+  return op;
 }
 
 /* Operators that began since the last launch, and launched nothing. */
@@ -430,11 +420,10 @@ write_idle (Writing *w, int64_t row)
     n += w->next_row != of && is_aten (w, w->next_row) && !is_aten (w, caller_of (w, w->next_row));
   if (n == 0)
     return;
-  begin_op (w, "host-delay", NULL);
-  ls_json_out_string (&w->w, "recorded", "0ps");
-  ls_json_out_string (&w->w, "host", "view");
-  ls_json_out_uint (&w->w, "repeat", n);
-  end_op (w);
+  TraceOp *op = add_op (w, LS_OP_HOST_DELAY, NULL);
+  op->recorded = 0;
+  op->host = LS_HOST_VIEW;
+  op->repeat = n;
 }
 
 static char *
@@ -449,55 +438,47 @@ title_of (const Writing *w, int64_t row, const char *what)
 }
 
 /* The first number in a module's name, as layers.3.mlp has it. */
-static void
-write_layer (Writing *w, int64_t row)
+static uint32_t
+layer_of (const Writing *w, int64_t row)
 {
   const char *name = module_of (w, row);
   while (*name && !g_ascii_isdigit (*name))
     name++;
   guint64 layer = *name ? g_ascii_strtoull (name, NULL, 10) : UINT16_MAX;
-  if (layer < UINT16_MAX)
-    ls_json_out_uint (&w->w, "layer", layer);
+  return layer < UINT16_MAX ? (uint32_t) layer : LS_TRACE_ABSENT;
 }
 
+/* Its place in the trace, where each stands once; of a product FLOPs and bytes follow from its sizes. */
 static uint32_t
-kernel_number (CapturedReading *x, const LsKernel *k, const char *name)
+kernel_number (CapturedReading *x, const LsKernel *from, const char *name)
 {
-  GString *text = g_string_new (NULL);
-  LsJsonOut w;
-  g_autofree char *bytes = g_strdup_printf ("%.0fB", k->bytes);
-  bool is_gemm = ls_kernel_is_gemm (k->kind);
-  ls_json_out_init (&w, text, 0);
-  ls_json_out_begin_object (&w, NULL);
-  ls_json_out_string (&w, "name", name);
-  ls_json_out_string (&w, "kind", ls_kernel_kind_name (k->kind));
-  ls_json_out_string (&w, "dtype", ls_dtype_name (k->dtype));
-  ls_json_out_uint (&w, "m", MAX (k->m, 1));
-  ls_json_out_uint (&w, "n", MAX (k->n, 1));
-  if (k->k > 0)
-    ls_json_out_uint (&w, "k", k->k);
-  if (k->batch > 1)
-    ls_json_out_uint (&w, "batch", k->batch);
-  if (!is_gemm && k->flops > 0)
-    ls_json_out_double (&w, "flops", k->flops);
-  if (!is_gemm)
-    ls_json_out_string (&w, "bytes", bytes);
-  if (k->access != LS_ACCESS_NONE)
-    ls_json_out_string (&w, "access", ls_access_name (k->access));
-  if (k->is_guess)
-    ls_json_out_bool (&w, "guess", true);
-  if (k->attention)
-    ls_json_out_string (&w, "attention", ls_enum_name (ls_attention_kernel_names, (int) k->attention));
-  ls_json_out_end_object (&w);
-  guint number = GPOINTER_TO_UINT (g_hash_table_lookup (x->kernel_index, text->str));
-  char *key = g_string_free (text, FALSE);
+  LsKernel k = ls_trace_kernel_blank;
+  k.kind = from->kind;
+  k.dtype = from->dtype;
+  k.m = MAX (from->m, 1);
+  k.n = MAX (from->n, 1);
+  k.k = from->k;
+  k.batch = MAX (from->batch, 1);
+  k.access = from->access;
+  k.is_guess = from->is_guess;
+  k.attention = from->attention;
+  if (!ls_kernel_is_gemm (k.kind)) {
+    k.flops = from->flops > 0 ? from->flops : -1;
+    k.bytes = rint (from->bytes);
+  }
+  char *key = g_strdup_printf ("%s %d %d %d %d %d %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT
+                               " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %.17g %.17g",
+                               name, (int) k.kind, (int) k.dtype, (int) k.access, (int) k.attention,
+                               k.is_guess, k.m, k.n, k.k, k.batch, k.flops, k.bytes);
+  guint number = GPOINTER_TO_UINT (g_hash_table_lookup (x->kernel_index, key));
   if (number > 0) {
     g_free (key);
     return number - 1;
   }
-  g_ptr_array_add (x->kernels, key); /* the index owns it */
-  g_hash_table_insert (x->kernel_index, key, GUINT_TO_POINTER (x->kernels->len));
-  return x->kernels->len - 1;
+  k.name = g_strdup (name);
+  g_array_append_val (x->file.kernels, k);
+  g_hash_table_insert (x->kernel_index, key, GUINT_TO_POINTER (x->file.kernels->len));
+  return x->file.kernels->len - 1;
 }
 
 static double
@@ -558,13 +539,10 @@ write_launch (Writing *w, const Line *l)
   kernel.is_guess = !ls_captured_kernel (&launch, &kernel);
   if (kernel.is_guess)
     note_unknown (w, name, 1);
-  g_autofree char *title = title_of (w, l->row, NULL);
-  begin_op (w, "kernel", title);
-  write_stream (w, (uint32_t) number_at (l->line, 2));
-  ls_json_out_string (&w->w, "tag", tag_of (w, l->row));
-  write_layer (w, l->row);
-  ls_json_out_uint (&w->w, "kernel", kernel_number (w->x, &kernel, name));
-  end_op (w);
+  TraceOp *to = add_op_on (w, LS_OP_KERNEL, title_of (w, l->row, NULL), (uint32_t) number_at (l->line, 2));
+  to->tag = (int) tag_of (w, l->row);
+  to->layer = layer_of (w, l->row);
+  to->kernel = kernel_number (w->x, &kernel, name);
 }
 
 static void
@@ -575,12 +553,9 @@ write_copy (Writing *w, const Line *l)
     write_launch (w, l);
     return;
   }
-  g_autofree char *title = title_of (w, l->row, NULL);
-  begin_op (w, "copy", title);
-  write_stream (w, (uint32_t) number_at (l->line, 2));
-  ls_json_out_string (&w->w, "direction", way == 1 ? "to-device" : "to-host");
-  ls_json_out_bytes (&w->w, "bytes", size_at (l->line, 3));
-  end_op (w);
+  TraceOp *op = add_op_on (w, LS_OP_COPY, title_of (w, l->row, NULL), (uint32_t) number_at (l->line, 2));
+  op->direction = way == 1 ? LS_COPY_TO_DEVICE : LS_COPY_TO_HOST;
+  op->bytes = size_at (l->line, 3);
 }
 
 /* Its kernels are not in the record: it takes what the stand-ins' clock says. */
@@ -588,19 +563,16 @@ static void
 write_unknown_graph (Writing *w, const Line *l)
 {
   double n = CLAMP (number_at (l->line, 4), 0, 1e6), ps = MAX (number_at (l->line, 6), 0);
-  g_autofree char *time = g_strdup_printf ("%.0fps", ps);
-  begin_op (w, "kernel", "a graph of CUDA");
-  write_stream (w, (uint32_t) number_at (l->line, 2));
-  ls_json_out_string (&w->w, "tag", tag_of (w, l->row));
-  ls_json_out_string (&w->w, "recorded", time);
-  end_op (w);
+  TraceOp *op = add_op_on (w, LS_OP_KERNEL, g_strdup ("a graph of CUDA"), (uint32_t) number_at (l->line, 2));
+  op->tag = (int) tag_of (w, l->row);
+  op->recorded = (LsTime) rint (ps);
   w->role->n_launches += (uint32_t) n;
   note_unknown (w, "a graph of CUDA", (guint) n);
 }
 
-/* Its bytes are those of the rank that sends most. */
+/* The bytes of the segment's last op are those of the rank that sends most. */
 static void
-write_exchange_bytes (Writing *w, CapturedGroup *g, uint64_t bytes)
+note_exchange (Writing *w, CapturedGroup *g, uint64_t bytes)
 {
   CapturedReading *x = w->x;
   GString *key = g_string_new (NULL);
@@ -615,30 +587,26 @@ write_exchange_bytes (Writing *w, CapturedGroup *g, uint64_t bytes)
   }
   uint64_t *most = &g_array_index (x->exchanges, uint64_t, place - 1);
   *most = MAX (*most, bytes);
-  g_string_printf (key, "@%u", place - 1);
-  ls_json_out_string (&w->w, "bytes", key->str);
+  const CapturedExchange op = { w->ops, w->ops->len - 1, place - 1 };
+  g_array_append_val (x->exchange_ops, op);
   g_string_free (key, TRUE);
 }
 
-static void
+static bool
 write_collective (Writing *w, const Message *m, const char *coll, uint64_t bytes)
 {
   CapturedGroup *g = w->role->groups->pdata[m->group];
-  static const char *const rooted[] = { "broadcast", "reduce" };
-  g_autofree char *title = title_of (w, m->row, coll);
-  begin_op (w, "collective", title);
-  write_stream (w, m->stream);
-  ls_json_out_string (&w->w, "coll", coll);
-  ls_json_out_string (&w->w, "slot", ls_slot_name ((LsSlot) g->slot));
-  ls_json_out_string (&w->w, "dtype", ls_dtype_name (m->dtype));
-  if (strcmp (coll, "all-to-all") == 0)
-    write_exchange_bytes (w, g, MAX (bytes, 1));
-  else
-    ls_json_out_bytes (&w->w, "bytes", MAX (bytes, 1));
-  for (guint i = 0; i < G_N_ELEMENTS (rooted); i++)
-    if (strcmp (coll, rooted[i]) == 0 && m->peer < g->ranks->len)
-      ls_json_out_uint (&w->w, "root", m->peer);
-  end_op (w);
+  TraceOp *op = add_op_on (w, LS_OP_COLLECTIVE, title_of (w, m->row, coll), m->stream);
+  op->slot = g->slot;
+  op->dtype = (int) m->dtype;
+  op->bytes = MAX (bytes, 1);
+  if (!ls_trace_op_set (op, "coll", coll))
+    return false;
+  if (op->coll == LS_COLL_ALL_TO_ALL)
+    note_exchange (w, g, op->bytes);
+  if ((op->coll == LS_COLL_BROADCAST || op->coll == LS_COLL_REDUCE) && m->peer < g->ranks->len)
+    op->root = m->peer;
+  return true;
 }
 
 static void
@@ -646,21 +614,16 @@ write_neighbours (Writing *w, const GArray *batch)
 {
   const Message *m = (const Message *) (const void *) batch->data;
   const CapturedGroup *g = w->role->groups->pdata[m->group];
-  guint n = g->ranks->len, me = place_in (g, w->role->rank);
-  g_autofree char *title = title_of (w, m->row, "send and receive");
-  begin_op (w, "p2p", title);
-  write_stream (w, m->stream);
-  ls_json_out_begin_array (&w->w, "transfers");
+  guint n = g->ranks->len, me = captured_place_in (g->ranks, w->role->rank);
+  TraceOp *op = add_op_on (w, LS_OP_P2P, title_of (w, m->row, "send and receive"), m->stream);
+  op->transfers = g_array_new (FALSE, FALSE, sizeof (TraceTransfer));
   for (guint i = 0; i < batch->len; i++) {
     bool is_next = n == 2 ? m[i].peer > me : m[i].peer == (me + 1) % n;
-    ls_json_out_begin_object (&w->w, NULL);
-    ls_json_out_string (&w->w, strcmp (m[i].name, "send") == 0 ? "send" : "receive",
-                        is_next ? "next" : "prev");
-    ls_json_out_bytes (&w->w, "bytes", MAX (m[i].bytes, 1));
-    ls_json_out_end_object (&w->w);
+    TraceTransfer t = ls_trace_transfer_blank;
+    *(strcmp (m[i].name, "send") == 0 ? &t.send : &t.receive) = is_next ? LS_SLOT_NEXT : LS_SLOT_PREV;
+    t.bytes = MAX (m[i].bytes, 1);
+    g_array_append_val (op->transfers, t);
   }
-  ls_json_out_end_array (&w->w);
-  end_op (w);
 }
 
 static bool
@@ -681,7 +644,8 @@ write_batch (Writing *w, GArray *batch, const char *file)
         w->role->rank, m->peer);
   if (n > 1 && way == BY_COLLECTIVE) {
     bool is_of_all = strcmp (m->name, "all-gather") == 0 || strcmp (m->name, "reduce-scatter") == 0;
-    write_collective (w, m, m->name, m->bytes * (is_of_all ? n : 1));
+    if (!write_collective (w, m, m->name, m->bytes * (is_of_all ? n : 1)))
+      return captured_complain (w->x, file, "did: \"%.40s\" is no collective", m->name);
   } else if (n > 1 && way == BY_NEIGHBOURS) {
     write_neighbours (w, batch);
   } else if (n > 1) {
@@ -697,11 +661,8 @@ write_sync (Writing *w, const Points *until)
   bool is_any = false;
   for (guint u = 0; u < LS_N_STREAMS; u++)
     is_any |= until->last[u] >= 0;
-  if (!is_any)
-    return;
-  begin_op (w, "host-sync", NULL);
-  write_after (w, until, NULL);
-  end_op (w);
+  if (is_any)
+    add_after (w, add_op (w, LS_OP_HOST_SYNC, NULL), until, NULL);
 }
 
 /* What was given to a stream until now, and what it waits for. */
@@ -768,9 +729,7 @@ take_line (Writing *w, const Line *l, GArray *batch, bool *is_batch, const char 
 {
   Message m;
   if (l->what == 'm' && read_message (l, w->role, &m)) {
-    const Message *first = batch->len > 0 ? &g_array_index (batch, Message, 0) : NULL;
-    if (first && (first->group != m.group || !is_to_one (first) || !is_to_one (&m))
-        && !write_batch (w, batch, file))
+    if (is_of_next (&m, batch) && !write_batch (w, batch, file))
       return false;
     g_array_append_val (batch, m);
   }
@@ -814,10 +773,7 @@ write_graph (Writing *w, const Line *l, const char *file)
     return captured_complain (w->x, file, "its graphs launch more than %d kernels", MOST_OPS);
   g_autoptr (GArray) batch = g_array_new (FALSE, FALSE, sizeof (Message));
   bool ok = true, is_batch = false;
-  begin_op (w, "record", "a graph of CUDA");
-  write_stream (w, (uint32_t) stream);
-  ls_json_out_string (&w->w, "host", "launch");
-  end_op (w);
+  add_op_on (w, LS_OP_RECORD, g_strdup ("a graph of CUDA"), (uint32_t) stream)->host = LS_HOST_LAUNCH;
   const Points before = until_now (w, stream);
   for (guint u = 0; u < w->role->n_streams; u++)
     add_wait (w, u, &before);
@@ -850,7 +806,7 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
 {
   Writing w = { .x = x,
                 .role = role,
-                .ops = g_string_new (NULL),
+                .ops = g_array_new (FALSE, TRUE, sizeof (TraceOp)),
                 .issued = no_points,
                 .events = g_array_new (FALSE, FALSE, sizeof (Points)) };
   g_autoptr (GArray) batch = g_array_new (FALSE, FALSE, sizeof (Message));
@@ -867,7 +823,7 @@ captured_read_ops (CapturedReading *x, const char *file, const cJSON *root, Capt
   sum_threads (&w, did);
   cJSON_ArrayForEach (each, did) if (!(ok = take_next (&w, each, batch, &is_open, file))) break;
   close_segment (&w);
-  g_string_free (w.ops, TRUE);
+  g_array_unref (w.ops);
   g_array_unref (w.events);
   g_hash_table_unref (w.graphs);
   g_free (w.rows);

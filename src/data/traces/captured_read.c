@@ -5,11 +5,17 @@
 
 #include <lockstep/error.h>
 
-#include "data/text/json_out.h"
 #include "data/text/read_file.h"
 
 #define MAX_WORLD    1048576
 #define MOST_UNKNOWN 4 /* operators that are named */
+
+/* Of a member of an object; NULL: there is none. */
+static const cJSON *
+at (const cJSON *object, const char *key)
+{
+  return cJSON_GetObjectItemCaseSensitive (object, key);
+}
 
 bool
 captured_complain (CapturedReading *x, const char *file, const char *format, ...)
@@ -31,7 +37,7 @@ captured_complain (CapturedReading *x, const char *file, const char *format, ...
 static GArray *
 read_ranks (CapturedReading *x, const char *file, const cJSON *run)
 {
-  const cJSON *list = cJSON_IsObject (run) ? cJSON_GetObjectItemCaseSensitive (run, "ranks") : NULL, *each;
+  const cJSON *list = cJSON_IsObject (run) ? at (run, "ranks") : NULL, *each;
   g_autoptr (GArray) ranks = g_array_new (FALSE, FALSE, sizeof (uint32_t));
   double first = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 0)),
          n = cJSON_GetNumberValue (cJSON_GetArrayItem (run, 1)),
@@ -61,6 +67,15 @@ read_ranks (CapturedReading *x, const char *file, const cJSON *run)
                      "a group: expected [FIRST, HOW MANY, HOW FAR APART] or {\"ranks\": [...]}, below %u",
                      x->world);
   return NULL;
+}
+
+guint
+captured_place_in (const GArray *ranks, uint32_t rank)
+{
+  guint i = 0;
+  while (i < ranks->len && g_array_index (ranks, uint32_t, i) != rank)
+    i++;
+  return i;
 }
 
 static void
@@ -96,7 +111,6 @@ role_free (gpointer data)
 {
   CapturedRole *role = data;
   g_ptr_array_unref (role->groups);
-  g_ptr_array_unref (role->segments);
   g_free (role->streams);
   g_free (role);
 }
@@ -104,24 +118,24 @@ role_free (gpointer data)
 static bool
 has_schema (const cJSON *root, const char *schema)
 {
-  return g_strcmp0 (cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, "schema")), schema) == 0;
+  return g_strcmp0 (ls_json_text (root, "schema"), schema) == 0;
 }
 
 static bool
 read_groups (CapturedReading *x, const char *file, const cJSON *root, CapturedRole *role)
 {
   const cJSON *each;
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "groups"))
+  cJSON_ArrayForEach (each, at (root, "groups"))
   {
-    GArray *ranks = read_ranks (x, file, cJSON_GetObjectItemCaseSensitive (each, "ranks"));
-    const char *name = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (each, "name"));
+    GArray *ranks = read_ranks (x, file, at (each, "ranks"));
+    const char *name = ls_json_text (each, "name");
     if (!ranks)
       return false;
     CapturedGroup *g = g_new0 (CapturedGroup, 1);
     *g = (CapturedGroup) { g_strdup (name ? name : ""), ranks, .slot = LS_N_SLOTS };
     g_ptr_array_add (role->groups, g);
   }
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, x->roles->len == 0 ? "every_group" : ""))
+  cJSON_ArrayForEach (each, at (root, x->roles->len == 0 ? "every_group" : ""))
   {
     GArray *ranks = read_ranks (x, file, each);
     if (!ranks)
@@ -144,7 +158,7 @@ read_held (const cJSON *root, CapturedRole *role)
                 { "optimizer", LS_MEM_OPTIMIZER },
                 { "buffers and others", LS_MEM_WORKSPACE } };
   const cJSON *each;
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "held"))
+  cJSON_ArrayForEach (each, at (root, "held"))
   {
     guint i = 0;
     while (i < G_N_ELEMENTS (kinds) && g_strcmp0 (each->string, kinds[i].kind) != 0)
@@ -165,13 +179,11 @@ read_rank (CapturedReading *x, const char *file, uint32_t rank, GPtrArray *docs)
   if (!has_schema (root, "lockstep.captured/1"))
     return captured_complain (x, file, "expected \"schema\": \"lockstep.captured/1\"");
   CapturedRole *role = g_new0 (CapturedRole, 1);
-  *role = (CapturedRole) { rank, g_ptr_array_new_with_free_func (group_free), .pipe = -1,
-                           .segments = g_ptr_array_new_with_free_func (g_free) };
+  *role = (CapturedRole) { rank, g_ptr_array_new_with_free_func (group_free), .pipe = -1 };
   read_held (root, role);
   bool ok = read_groups (x, file, root, role) && captured_read_used (x, file, root, role);
   if (x->roles->len == 0) {
-    const char *torch = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, "torch")),
-               *cuda = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (root, "cuda"));
+    const char *torch = ls_json_text (root, "torch"), *cuda = ls_json_text (root, "cuda");
     x->made_with = g_strdup_printf ("torch %s, CUDA %s", torch ? torch : "?", cuda ? cuda : "?");
   }
   g_ptr_array_add (x->roles, role);
@@ -195,8 +207,8 @@ role_at (const CapturedReading *x, uint32_t rank)
 static uint32_t
 first_of (const cJSON *manifest, uint32_t rank)
 {
-  const cJSON *roles = cJSON_GetObjectItemCaseSensitive (manifest, "roles"), *each;
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (roles, "members"))
+  const cJSON *roles = at (manifest, "roles"), *each;
+  cJSON_ArrayForEach (each, at (roles, "members"))
   {
     const cJSON *member = cJSON_GetArrayItem (each, 0), *first = cJSON_GetArrayItem (each, 1);
     if (cJSON_IsNumber (member) && cJSON_IsNumber (first) && member->valuedouble == rank
@@ -209,8 +221,8 @@ first_of (const cJSON *manifest, uint32_t rank)
 static bool
 read_roles (CapturedReading *x, const cJSON *root)
 {
-  const cJSON *roles = cJSON_GetObjectItemCaseSensitive (root, "roles");
-  const cJSON *represents = cJSON_GetObjectItemCaseSensitive (roles, "represents");
+  const cJSON *roles = at (root, "roles");
+  const cJSON *represents = at (roles, "represents");
   const cJSON *each = cJSON_IsArray (represents) ? represents->child : NULL;
   if (each && (uint32_t) cJSON_GetArraySize (represents) != x->world)
     return captured_complain (x, LS_CAPTURED_MANIFEST, "roles.represents: expected one for each of %u ranks",
@@ -230,17 +242,17 @@ static bool
 read_manifest (CapturedReading *x, const LsJsonDoc *doc, GPtrArray *docs, GPtrArray *names)
 {
   const cJSON *root = ls_json_doc_root (doc), *each;
-  double world = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (root, "world"));
+  double world = cJSON_GetNumberValue (at (root, "world"));
   if (!has_schema (root, "lockstep.captured-job/1"))
     return captured_complain (x, LS_CAPTURED_MANIFEST, "expected \"schema\": \"lockstep.captured-job/1\"");
   if (!(world >= 1 && world <= MAX_WORLD))
     return captured_complain (x, LS_CAPTURED_MANIFEST, "world: expected 1 to %d", MAX_WORLD);
   x->world = (uint32_t) world;
   double before = -1;
-  cJSON_ArrayForEach (each, cJSON_GetObjectItemCaseSensitive (root, "files"))
+  cJSON_ArrayForEach (each, at (root, "files"))
   {
-    const char *file = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (each, "file"));
-    double rank = cJSON_GetNumberValue (cJSON_GetObjectItemCaseSensitive (each, "rank"));
+    const char *file = ls_json_text (each, "file");
+    double rank = cJSON_GetNumberValue (at (each, "rank"));
     if (!file || strchr (file, G_DIR_SEPARATOR) || !(rank > before && rank < world))
       return captured_complain (x, LS_CAPTURED_MANIFEST,
                                 "files: expected {\"rank\": N, \"file\": NAME}, by rank");
@@ -349,48 +361,34 @@ give_slots (CapturedReading *x)
 typedef struct {
   GArray **groups_of; /* of each rank, places in x->every, in order */
   GHashTable *number; /* of x->every's: communicator + 1 */
-  GString *communicators;
-  guint n;
 } Binding;
 
-static guint
+static uint32_t
 communicator (CapturedReading *x, Binding *b, guint place, const CapturedGroup *g)
 {
+  GArray *all = x->file.communicators;
   guint number = GPOINTER_TO_UINT (g_hash_table_lookup (b->number, GUINT_TO_POINTER (place)));
   if (number > 0)
     return number - 1;
   const GArray *ranks = x->every->pdata[place];
-  bool spans = false;
-  g_string_append_printf (b->communicators, "%s{\"axis\":\"%s\",\"ranks\":[", b->n > 0 ? ",\n" : "\n",
-                          ls_axis_name ((LsAxis) g->axis));
-  for (guint i = 0; i < ranks->len; i++) {
-    uint32_t rank = g_array_index (ranks, uint32_t, i);
-    g_string_append_printf (b->communicators, "%s%u", i > 0 ? "," : "", rank);
-    spans |= g_array_index (x->role_of, uint32_t, rank)
-        != g_array_index (x->role_of, uint32_t, g_array_index (ranks, uint32_t, 0));
-  }
-  g_string_append (b->communicators, spans ? "],\"spans_stages\":true}" : "]}");
-  g_hash_table_insert (b->number, GUINT_TO_POINTER (place), GUINT_TO_POINTER (++b->n));
-  return b->n - 1;
-}
-
-static void
-append_peers (GString *out, const GArray *ranks, uint32_t rank)
-{
-  guint n = ranks->len, i = 0;
-  while (i < n && g_array_index (ranks, uint32_t, i) != rank)
-    i++;
-  g_string_append_printf (out, ",\"prev\":%u,\"next\":%u", g_array_index (ranks, uint32_t, (i + n - 1) % n),
-                          g_array_index (ranks, uint32_t, (i + 1) % n));
+  TraceCommunicator c = { .axis = g->axis,
+                          .ranks = g_memdup2 (ranks->data, ranks->len * sizeof (uint32_t)),
+                          .n_ranks = ranks->len };
+  for (guint i = 1; i < ranks->len; i++)
+    c.spans_stages |= g_array_index (x->role_of, uint32_t, c.ranks[i])
+        != g_array_index (x->role_of, uint32_t, c.ranks[0]);
+  g_array_append_val (all, c);
+  g_hash_table_insert (b->number, GUINT_TO_POINTER (place), GUINT_TO_POINTER (all->len));
+  return all->len - 1;
 }
 
 /* The kth group that the program made with the rank, as with the one that stands for it. */
 static bool
-append_rank (CapturedReading *x, Binding *b, uint32_t rank, GString *out)
+add_rank (CapturedReading *x, Binding *b, uint32_t rank)
 {
-  uint32_t number = g_array_index (x->role_of, uint32_t, rank);
-  const CapturedRole *role = x->roles->pdata[number];
-  g_string_append_printf (out, "%s{\"role\":%u", rank > 0 ? ",\n" : "\n", number);
+  TraceRank to = ls_trace_rank_blank;
+  to.role = g_array_index (x->role_of, uint32_t, rank);
+  const CapturedRole *role = x->roles->pdata[to.role];
   for (guint k = 0; k < role->groups->len; k++) {
     const CapturedGroup *g = role->groups->pdata[k];
     bool is_bound = g->slot != LS_N_SLOTS && g->ranks->len > 1, is_pipe = (int) k == role->pipe;
@@ -403,22 +401,20 @@ append_rank (CapturedReading *x, Binding *b, uint32_t rank, GString *out)
           x, LS_CAPTURED_MANIFEST,
           "rank %u is in other groups than rank %u, which stands for it: capture it too (--ranks LIST)", rank,
           role->rank);
+    guint n = ranks->len, i = captured_place_in (ranks, rank);
     if (is_bound)
-      g_string_append_printf (out, ",\"%s\":%u", ls_slot_name ((LsSlot) g->slot),
-                              communicator (x, b, place, g));
-    if (is_pipe)
-      append_peers (out, ranks, rank);
+      to.comm[g->slot] = communicator (x, b, place, g);
+    for (guint side = 0; is_pipe && side < 2; side++)
+      to.peer[side] = g_array_index (ranks, uint32_t, (i + (side ? 1 : n - 1)) % n);
   }
-  g_string_append_c (out, '}');
+  g_array_append_val (x->file.ranks, to);
   return true;
 }
 
-/* "communicators": [...], "ranks": [...]; NULL and a complaint. */
-static char *
-ranks_text (CapturedReading *x)
+static bool
+add_ranks (CapturedReading *x)
 {
-  Binding b = { g_new (GArray *, x->world), g_hash_table_new (NULL, NULL), g_string_new (NULL), 0 };
-  g_autoptr (GString) ranks = g_string_new (NULL);
+  Binding b = { g_new (GArray *, x->world), g_hash_table_new (NULL, NULL) };
   bool ok = true;
   for (uint32_t rank = 0; rank < x->world; rank++)
     b.groups_of[rank] = g_array_new (FALSE, FALSE, sizeof (guint));
@@ -428,19 +424,15 @@ ranks_text (CapturedReading *x)
       g_array_append_val (b.groups_of[g_array_index (members, uint32_t, i)], place);
   }
   for (uint32_t rank = 0; ok && rank < x->world; rank++)
-    ok = append_rank (x, &b, rank, ranks);
-  char *text = ok
-      ? g_strdup_printf ("\"communicators\":[%s],\"ranks\":[%s]", b.communicators->str, ranks->str)
-      : NULL;
+    ok = add_rank (x, &b, rank);
   for (uint32_t rank = 0; rank < x->world; rank++)
     g_array_unref (b.groups_of[rank]);
   g_free (b.groups_of);
   g_hash_table_unref (b.number);
-  g_string_free (b.communicators, TRUE);
-  return text;
+  return ok;
 }
 
-/* --- the document --------------------------------------------------------------------------------------- */
+/* --- the trace ------------------------------------------------------------------------------------------ */
 
 static int
 compare_counts (gconstpointer a, gconstpointer b, gpointer counts)
@@ -485,69 +477,39 @@ source_of (const CapturedReading *x)
                           x->made_with, x->roles->len, x->world, n, of_which);
 }
 
-/* Ops of a segment, with the bytes of its all-to-alls. */
+/* What the rank of a role does: the segments from `first` on. */
 static void
-append_ops (const CapturedReading *x, const char *ops, GString *text)
+add_role (CapturedReading *x, const CapturedRole *role, guint first)
 {
-  static const char mark[] = "\"bytes\":\"@";
-  for (const char *at; (at = strstr (ops, mark)); ops = strchr (at + strlen (mark), '"')) {
-    guint64 place = g_ascii_strtoull (at + strlen (mark), NULL, 10);
-    g_string_append_len (text, ops, at - ops + (gssize) strlen (mark) - 1);
-    g_string_append_printf (text, "%" G_GUINT64_FORMAT "B", g_array_index (x->exchanges, uint64_t, place));
+  TraceRole to
+      = { .stage = LS_TRACE_ABSENT, .instances = g_array_new (FALSE, TRUE, N_ROW * sizeof (uint32_t)) };
+  memcpy (to.static_bytes, role->held, sizeof to.static_bytes);
+  for (guint segment = first; segment < x->file.segments->len; segment++) {
+    const uint32_t row[N_ROW] = { [ROW_SEGMENT] = segment };
+    g_array_append_val (to.instances, row);
   }
-  g_string_append (text, ops);
+  g_array_append_val (x->file.roles, to);
 }
 
-static char *
-document (CapturedReading *x)
+static bool
+add_ops (CapturedReading *x, const GPtrArray *docs, const GPtrArray *names)
 {
-  g_autofree char *ranks = ranks_text (x), *source = source_of (x), *name = g_path_get_basename (x->folder);
-  if (!ranks)
-    return NULL;
-  GString *text = g_string_new ("{\"schema\":\"lockstep.trace/1\"");
-  LsJsonOut w;
-  ls_json_out_init (&w, text, 0);
-  g_string_append (text, ",\"name\":");
-  ls_json_out_string (&w, NULL, name);
-  g_string_append (text, ",\"source\":");
-  ls_json_out_init (&w, text, 0);
-  ls_json_out_string (&w, NULL, source);
-  g_string_append (text, ",\"kernels\":[");
-  for (guint i = 0; i < x->kernels->len; i++)
-    g_string_append_printf (text, "%s%s", i > 0 ? ",\n" : "\n", (const char *) x->kernels->pdata[i]);
-  g_string_append (text, "],\"segments\":[");
-  static const char *const keys[LS_N_MEM]
-      = { "parameters", "gradients", "optimizer", "activations", "unsharded", "comm_buffers", "workspace" };
-  guint n_segments = 0;
-  for (guint i = 0; i < x->roles->len; i++) {
-    const CapturedRole *role = x->roles->pdata[i];
-    for (guint k = 0; k < role->segments->len; k++) {
-      g_string_append (
-          text, n_segments++ > 0 ? ",\n{\"name\":\"step\",\"ops\":[" : "\n{\"name\":\"step\",\"ops\":[");
-      append_ops (x, role->segments->pdata[k], text);
-      g_string_append (text, "]}");
-    }
+  bool ok = true;
+  for (guint i = 0; ok && i < x->roles->len; i++) {
+    guint first = x->file.segments->len;
+    ok = captured_read_ops (x, names->pdata[i], ls_json_doc_root (docs->pdata[i]), x->roles->pdata[i]);
+    add_role (x, x->roles->pdata[i], first);
   }
-  g_string_append (text, "],\"roles\":[");
-  n_segments = 0;
-  for (guint i = 0; i < x->roles->len; i++) {
-    const CapturedRole *role = x->roles->pdata[i];
-    g_string_append (text, i > 0 ? ",\n{\"static\":{" : "\n{\"static\":{");
-    for (guint c = 0; c < LS_N_MEM; c++)
-      g_string_append_printf (text, "%s\"%s\":\"%" G_GUINT64_FORMAT "B\"", c > 0 ? "," : "", keys[c],
-                              role->held[c]);
-    g_string_append (text, "},\"instances\":[");
-    for (guint k = 0; k < role->segments->len; k++)
-      g_string_append_printf (text, "%s[%u]", k > 0 ? "," : "", n_segments++);
-    g_string_append (text, "]}");
+  for (guint i = 0; i < x->exchange_ops->len; i++) {
+    const CapturedExchange *e = &g_array_index (x->exchange_ops, CapturedExchange, i);
+    g_array_index (e->ops, TraceOp, e->at).bytes = g_array_index (x->exchanges, uint64_t, e->exchange);
   }
-  g_string_append_printf (text, "],%s}\n", ranks);
-  return g_string_free (text, FALSE);
+  return ok;
 }
 
-LsJsonDoc *
+LsTrace *
 ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCapturedLoad *load,
-                         gconstpointer data, LsDiagList *diags)
+                         gconstpointer data, uint32_t dp, LsDiagList *diags)
 {
   g_autoptr (GPtrArray) docs = g_ptr_array_new_with_free_func ((GDestroyNotify) ls_json_doc_free),
                         names = g_ptr_array_new_with_free_func (g_free);
@@ -558,31 +520,33 @@ ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCaptured
                         .role_of = g_array_new (FALSE, FALSE, sizeof (uint32_t)),
                         .roles = g_ptr_array_new_with_free_func (role_free),
                         .every = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref),
-                        .kernels = g_ptr_array_new (),
+                        .file = ls_trace_file_new (name),
                         .exchanges = g_array_new (FALSE, FALSE, sizeof (uint64_t)),
                         .exchange_of = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+                        .exchange_ops = g_array_new (FALSE, FALSE, sizeof (CapturedExchange)),
                         .unknown = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
                         .kernel_index = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
-  bool ok = read_manifest (&x, manifest, docs, names) && give_slots (&x);
-  for (guint i = 0; ok && i < x.roles->len; i++)
-    ok = captured_read_ops (&x, names->pdata[i], ls_json_doc_root (docs->pdata[i]), x.roles->pdata[i]);
-  g_autofree char *text = ok ? document (&x) : NULL;
+  bool ok = read_manifest (&x, manifest, docs, names) && give_slots (&x) && add_ops (&x, docs, names)
+      && add_ranks (&x);
+  x.file.source = source_of (&x);
+  LsTrace *t = ok ? ls_trace_of_file (&x.file, name, NULL, dp, diags) : NULL;
+  ls_fields_clear (ls_trace_fields, &x.file);
   g_array_unref (x.role_of);
   g_ptr_array_unref (x.roles);
   g_ptr_array_unref (x.every);
-  g_ptr_array_unref (x.kernels);
   g_hash_table_unref (x.kernel_index);
   g_hash_table_unref (x.unknown);
   g_array_unref (x.exchanges);
   g_hash_table_unref (x.exchange_of);
+  g_array_unref (x.exchange_ops);
   g_free (x.made_with);
-  return text ? ls_json_doc_parse (text, strlen (text), name, diags) : NULL;
+  return t;
 }
 
-LsJsonDoc *
-ls_captured_trace_load (const char *folder, LsDiagList *diags)
+LsTrace *
+ls_captured_trace_load (const char *folder, uint32_t dp, LsDiagList *diags)
 {
   g_autofree char *path = g_build_filename (folder, LS_CAPTURED_MANIFEST, NULL);
   g_autoptr (LsJsonDoc) doc = ls_json_doc_load (path, diags);
-  return doc ? ls_captured_trace_parse (folder, doc, load_packed, folder, diags) : NULL;
+  return doc ? ls_captured_trace_parse (folder, doc, load_packed, folder, dp, diags) : NULL;
 }

@@ -14,7 +14,7 @@
  * event, what had been given to the event's stream until then; the host waits where it waited. A kernel's
  * work is that of its class (captured_kernels.c). Groups of ranks become communicators; each rank of the
  * world has those of the rank that stands for it, the kth that the program made with it being the kth. The
- * result is a document lockstep.trace/1.
+ * result is a trace as one of ours is.
  *
  * Worked example. A kernel, a record on its stream, a wait of NCCL's stream, an all-reduce there: the
  * all-reduce stands after the kernel, and nothing else does (tests/golden/captured.txt).
@@ -29,7 +29,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "data/text/json_doc.h"
+#include "data/traces/trace_json.h"
 
 #define LS_CAPTURED_MANIFEST "capture.json"
 
@@ -46,12 +46,12 @@ gboolean ls_captured_trace_write (const char *folder, uint32_t world, const char
 /* Whether the folder is one. */
 bool ls_captured_trace_is (const char *folder);
 
-/* The folder as a document lockstep.trace/1, for ls_trace_read(). NULL and diagnostics, LS_ERROR_INPUT:
- * what is wrong, or what a trace cannot say, such as ranks that send to some that are no neighbours. */
-LsJsonDoc *ls_captured_trace_load (const char *folder, LsDiagList *diags);
+/* The folder as a trace; dp as of ls_trace_load(). NULL and diagnostics, LS_ERROR_INPUT: what is wrong, or
+ * what a trace cannot say, such as ranks that send to some that are no neighbours. */
+LsTrace *ls_captured_trace_load (const char *folder, uint32_t dp, LsDiagList *diags);
 /* The same of files in memory: `load` gives each; NULL and diagnostics. name stands for the folder. */
 typedef LsJsonDoc *LsCapturedLoad (const char *file, gconstpointer data, LsDiagList *diags);
-LsJsonDoc *ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCapturedLoad *load,
-                                    gconstpointer data, LsDiagList *diags);
+LsTrace *ls_captured_trace_parse (const char *name, const LsJsonDoc *manifest, LsCapturedLoad *load,
+                                  gconstpointer data, uint32_t dp, LsDiagList *diags);
 
 #endif

@@ -31,15 +31,15 @@
 gboolean ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kernel_times,
                           bool by_role, const char *folder, GError **error);
 
-/* The folder as a document lockstep.trace/1, for ls_trace_read(). NULL and diagnostics: LS_ERROR_INPUT,
- * LS_ERROR_UNSUPPORTED for nodes that have no counterpart here. */
-LsJsonDoc *ls_chakra_load (const char *folder, LsDiagList *diags);
+/* The folder as a trace; dp as of ls_trace_load(). NULL and diagnostics: LS_ERROR_INPUT, LS_ERROR_UNSUPPORTED
+ * for nodes that have no counterpart here. */
+LsTrace *ls_chakra_load (const char *folder, uint32_t dp, LsDiagList *diags);
 
-/* Text of lockstep.trace/1, newly allocated, from the bytes of the files of ranks 0 to n - 1. `groups`: that
- * of comm_groups.json, or NULL. NULL and diagnostics as above; `name` stands for the folder. */
-char *ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, LsDiagList *diags);
+/* The same from the bytes of the files of ranks 0 to n - 1. `groups`: that of comm_groups.json, or NULL;
+ * `name` stands for the folder. */
+LsTrace *ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, LsDiagList *diags);
 /* The same of the files of roles, and manifest.json. */
-char *ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *manifest,
-                             LsDiagList *diags);
+LsTrace *ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *manifest,
+                                LsDiagList *diags);
 
 #endif

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include <cjson/cJSON.h>
-
 const ChakraAttr *
 chakra_find (ChakraAttr *const *attrs, size_t n, const char *name)
 {
@@ -13,40 +11,27 @@ chakra_find (ChakraAttr *const *attrs, size_t n, const char *name)
   return NULL;
 }
 
-static bool
-from_signed (int64_t value, uint64_t *ret_value)
-{
-  *ret_value = (uint64_t) value;
-  return value >= 0;
-}
-
 bool
 chakra_uint (const ChakraAttr *attr, uint64_t *ret_value)
 {
-  switch (attr->value_case) {
+  switch (attr->value_case) { /* members of one type are one member */
   case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT32_VAL:
-    return from_signed (attr->int32_val, ret_value);
   case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SINT32_VAL:
-    return from_signed (attr->sint32_val, ret_value);
   case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SFIXED32_VAL:
-    return from_signed (attr->sfixed32_val, ret_value);
+    *ret_value = (uint64_t) attr->int32_val;
+    return attr->int32_val >= 0;
   case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT64_VAL:
-    return from_signed (attr->int64_val, ret_value);
   case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SINT64_VAL:
-    return from_signed (attr->sint64_val, ret_value);
   case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_SFIXED64_VAL:
-    return from_signed (attr->sfixed64_val, ret_value);
+    *ret_value = (uint64_t) attr->int64_val;
+    return attr->int64_val >= 0;
   case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT32_VAL:
+  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_FIXED32_VAL:
     *ret_value = attr->uint32_val;
     return true;
-  case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_FIXED32_VAL:
-    *ret_value = attr->fixed32_val;
-    return true;
   case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT64_VAL:
-    *ret_value = attr->uint64_val;
-    return true;
   case CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_FIXED64_VAL:
-    *ret_value = attr->fixed64_val;
+    *ret_value = attr->uint64_val;
     return true;
   default:
     return false;
@@ -61,10 +46,18 @@ chakra_text (const ChakraAttr *attr)
 }
 
 bool
-chakra_is_json_object (const char *text)
+chakra_is_attribute (const char *key)
 {
-  cJSON *json = cJSON_ParseWithOpts (text, NULL, TRUE);
-  bool is_object = cJSON_IsObject (json);
-  cJSON_Delete (json);
-  return is_object;
+  static const char *const others[]
+      = { "op", "name", "kernel", "coll", "bytes", "after", "stream", "transfers", "buffers", NULL };
+  return !g_strv_contains (others, key);
+}
+
+const LsField *
+chakra_attribute (const char *name)
+{
+  for (const LsField *f = ls_trace_op_fields; f->key; f++)
+    if (strcmp (f->key, name) == 0)
+      return chakra_is_attribute (name) ? f : NULL;
+  return NULL;
 }

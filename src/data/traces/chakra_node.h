@@ -8,7 +8,7 @@
 
 #include "data/et_def.pb-c.h"
 #include "network/coll.h"
-#include "plan/plan.h"
+#include "data/traces/trace_file.h"
 
 typedef ChakraProtoMsg__Node ChakraNode;
 typedef ChakraProtoMsg__AttributeProto ChakraAttr;
@@ -28,7 +28,6 @@ typedef ChakraProtoMsg__AttributeProto ChakraAttr;
 const ChakraAttr *chakra_find (ChakraAttr *const *attrs, size_t n, const char *name);
 /* A whole number of any of the integer types, not below 0; false: it is none. */
 bool chakra_uint (const ChakraAttr *attr, uint64_t *ret_value);
-bool chakra_is_json_object (const char *text);
 /* Text; NULL: it is none. */
 const char *chakra_text (const ChakraAttr *attr);
 
@@ -47,13 +46,9 @@ chakra_shares (LsCollKind kind, uint32_t n_ranks)
   return kind == LS_COLL_ALL_GATHER || kind == LS_COLL_GATHER ? n_ranks : 1;
 }
 
-/* Keys of an op that are attributes by their name: a node has no field for them. */
-static inline bool
-chakra_is_attribute (const char *key)
-{
-  static const char *const others[]
-      = { "op", "name", "kernel", "coll", "bytes", "after", "stream", "transfers", "buffers", NULL };
-  return !g_strv_contains (others, key);
-}
+/* Whether a key of an op is an attribute by its name: a node has no field for it. */
+bool chakra_is_attribute (const char *key);
+/* What an attribute of that name says of an op; NULL: nothing, or it is no attribute. */
+const LsField *chakra_attribute (const char *name);
 
 #endif

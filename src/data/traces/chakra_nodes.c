@@ -2,6 +2,7 @@
  * for, and what op it becomes. */
 #include <string.h>
 
+#include "base/printable.h"
 #include "data/text/read_file.h"
 #include "data/traces/chakra_read.h"
 
@@ -21,41 +22,66 @@ chakra_complain (RankReading *x, const ChakraNode *node, const char *format, ...
   return false;
 }
 
-/* --- texts that are kept once -------------------------------------------------------------- */
-
-void
-chakra_texts_init (ChakraTexts *t)
-{
-  *t = (ChakraTexts) { g_ptr_array_new_with_free_func (g_free), g_hash_table_new (g_str_hash, g_str_equal),
-                       0 };
-}
-
-void
-chakra_texts_clear (ChakraTexts *t)
-{
-  g_hash_table_unref (t->index);
-  g_ptr_array_unref (t->list);
-}
+/* --- what is kept once ---------------------------------------------------------------------- */
 
 uint32_t
-chakra_text_index (ChakraTexts *t, const char *text)
+chakra_place (ChakraReading *all, GHashTable *known, GBytes *what, const LsField *fields, GArray *list,
+              void *element)
 {
-  gpointer found = g_hash_table_lookup (t->index, text);
-  if (found)
-    return GPOINTER_TO_UINT (found) - 1;
-  char *kept = g_strdup (text);
-  g_ptr_array_add (t->list, kept);
-  t->n_bytes += strlen (kept);
-  g_hash_table_insert (t->index, kept, GUINT_TO_POINTER (t->list->len));
-  return t->list->len - 1;
+  guint place = GPOINTER_TO_UINT (g_hash_table_lookup (known, what));
+  if (place > 0) {
+    ls_fields_clear (fields, element);
+    g_bytes_unref (what);
+    return place - 1;
+  }
+  all->n_bytes += g_bytes_get_size (what);
+  g_array_append_vals (list, element, 1);
+  g_hash_table_insert (known, what, GUINT_TO_POINTER (list->len));
+  return list->len - 1;
+}
+
+/* With the NUL at its end; NULL: as "". */
+static void
+append_text (GByteArray *what, const char *text)
+{
+  g_byte_array_append (what, (const guint8 *) (text ? text : ""), text ? (guint) strlen (text) + 1 : 1);
+}
+
+static void
+append_list (GByteArray *what, const GArray *list)
+{
+  guint n = list ? list->len * g_array_get_element_size ((GArray *) list) : 0;
+  g_byte_array_append (what, (const guint8 *) &n, sizeof n);
+  if (n > 0)
+    g_byte_array_append (what, (const guint8 *) list->data, n);
+}
+
+/* All that is said of its ops, as they stand in memory. */
+static GBytes *
+bytes_of_segment (const TraceSegment *segment)
+{
+  GByteArray *what = g_byte_array_sized_new (segment->ops->len * 2 * sizeof (TraceOp));
+  append_text (what, segment->name);
+  for (guint i = 0; i < segment->ops->len; i++) {
+    const TraceOp *op = &g_array_index (segment->ops, TraceOp, i);
+    TraceOp plain;
+    memcpy (&plain, op, sizeof plain);
+    plain.name = plain.algorithm = NULL;
+    plain.after = plain.transfers = plain.buffers = NULL;
+    g_byte_array_append (what, (const guint8 *) &plain, sizeof plain);
+    append_text (what, op->name);
+    append_text (what, op->algorithm);
+    append_list (what, op->after);
+    append_list (what, op->transfers);
+    append_list (what, op->buffers);
+  }
+  return g_byte_array_free_to_bytes (what);
 }
 
 bool
 chakra_check_size (RankReading *x, size_t n)
 {
-  const ChakraReading *all = x->all;
-  n += all->kernels.n_bytes + all->segments.n_bytes + all->programs.n_bytes + all->n_bytes;
-  return n <= LS_MAX_INPUT_BYTES
+  return n + x->all->n_bytes <= LS_MAX_INPUT_BYTES
       || chakra_complain (x, NULL, "as a trace the files take more than %zu bytes", LS_MAX_INPUT_BYTES);
 }
 
@@ -75,8 +101,8 @@ void
 chakra_nodes_init (RankReading *x)
 {
   x->nodes = g_hash_table_new_full (NULL, NULL, NULL, seen_free);
-  x->ops = g_string_new (NULL);
   x->stamps = g_array_new (FALSE, TRUE, sizeof (uint32_t));
+  x->program.instances = g_array_new (FALSE, FALSE, sizeof x->row);
 }
 
 void
@@ -84,8 +110,8 @@ chakra_nodes_clear (RankReading *x)
 {
   g_hash_table_unref (x->nodes);
   g_array_unref (x->stamps);
-  g_string_free (x->ops, TRUE);
-  g_free (x->segment);
+  ls_fields_clear (ls_trace_role_fields, &x->program);
+  ls_fields_clear (ls_trace_segment_fields, &x->segment);
 }
 
 /* NULL: there is none. */
@@ -112,6 +138,8 @@ chakra_remember (RankReading *x, const ChakraNode *node)
   return seen;
 }
 
+/* --- attributes ------------------------------------------------------------------------------ */
+
 const ChakraAttr *
 chakra_attr (const ChakraNode *node, const char *name)
 {
@@ -124,18 +152,31 @@ chakra_text_of (const ChakraNode *node, const char *name)
   return chakra_text (chakra_attr (node, name));
 }
 
-/* false: it is not there; a complaint if it is no whole number up to max. */
-bool
-chakra_uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max, uint64_t *ret_value)
+const ChakraProtoMsg__StringList *
+chakra_list_of (const ChakraNode *node, const char *name)
 {
   const ChakraAttr *attr = chakra_attr (node, name);
+  bool is_list = attr && attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST;
+  return is_list ? attr->string_list : NULL;
+}
+
+bool
+chakra_uint_in (RankReading *x, const ChakraNode *node, const ChakraAttr *attr, uint64_t max,
+                uint64_t *ret_value)
+{
   uint64_t value;
   if (!attr)
     return false;
   if (!chakra_uint (attr, &value) || value > max)
-    return chakra_complain (x, node, "%s: expected a whole number up to %" G_GUINT64_FORMAT, name, max);
+    return chakra_complain (x, node, "%s: expected a whole number up to %" G_GUINT64_FORMAT, attr->name, max);
   *ret_value = value;
   return true;
+}
+
+bool
+chakra_uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max, uint64_t *ret_value)
+{
+  return chakra_uint_in (x, node, chakra_attr (node, name), max, ret_value);
 }
 
 bool
@@ -152,17 +193,41 @@ chakra_is_on (const ChakraNode *node, const char *name)
   return attr && attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_BOOL_VAL && attr->bool_val;
 }
 
+/* As a file of ours has it; "": it is of a type that none has. Newly allocated. */
+static char *
+value_text (const ChakraAttr *attr)
+{
+  char number[G_ASCII_DTOSTR_BUF_SIZE];
+  uint64_t value;
+  if (attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_BOOL_VAL)
+    return g_strdup (attr->bool_val ? "true" : "false");
+  if (attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_DOUBLE_VAL)
+    return g_strdup (g_ascii_dtostr (number, sizeof number, attr->double_val));
+  if (chakra_uint (attr, &value))
+    return g_strdup_printf ("%" G_GUINT64_FORMAT, value);
+  return ls_printable (chakra_text (attr) ? chakra_text (attr) : "");
+}
+
+/* What the value of a field is, with a complaint if it is none. */
+static void
+set_field (RankReading *x, const ChakraNode *node, const LsField *f, void *target, const char *text)
+{
+  if (ls_field_value_set (f, target, text))
+    return;
+  g_autofree char *got = g_strdup_printf ("\"%.40s\"", text);
+  g_autofree char *complaint = ls_field_value_complaint (f, LS_FIELD_IN_JSON, text, got);
+  chakra_complain (x, node, "%s: %s", f->key, complaint);
+}
+
 /* --- segments ------------------------------------------------------------------------------- */
 
 static void
 begin_instance (RankReading *x, const char *name)
 {
-  g_free (x->segment);
-  x->segment = g_strdup (*name ? name : "segment");
+  x->segment = (TraceSegment) { ls_printable (*name ? name : "segment"),
+                                g_array_new (FALSE, FALSE, sizeof (TraceOp)) };
   x->instance++;
-  x->n_ops = 0;
   g_array_set_size (x->stamps, 0);
-  g_string_truncate (x->ops, 0);
 }
 
 bool
@@ -171,52 +236,46 @@ chakra_end_instance (RankReading *x)
   if (x->n_left > 0)
     return chakra_complain (x, NULL, "the trace ends within an op that has %" G_GUINT64_FORMAT " more nodes",
                             x->n_left);
-  if (!x->segment)
+  if (!x->segment.ops)
     return true;
-  g_autoptr (GString) text = g_string_new (NULL);
-  LsJsonOut w;
-  ls_json_out_init (&w, text, 0);
-  ls_json_out_begin_object (&w, NULL);
-  ls_json_out_string (&w, "name", x->segment);
-  g_string_append_printf (text, ",\"ops\":[%s]}", x->ops->str);
-  g_string_append_printf (x->instances,
-                          "%s[%u,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT "]",
-                          x->instances->len > 0 ? "," : "", chakra_text_index (&x->all->segments, text->str),
-                          x->place[0], x->place[1], x->place[2]);
-  g_clear_pointer (&x->segment, g_free);
-  return chakra_check_size (x, x->instances->len);
+  x->row[ROW_SEGMENT] = chakra_place (x->all, x->all->segments, bytes_of_segment (&x->segment),
+                                      ls_trace_segment_fields, x->all->file.segments, &x->segment);
+  x->segment = (TraceSegment) { 0 };
+  g_array_append_val (x->program.instances, x->row);
+  return chakra_check_size (x, x->program.instances->len * sizeof x->row);
 }
 
 static void
 read_segment (RankReading *x, const ChakraNode *node)
 {
-  static const char *const keys[] = { "micro_batch", "chunk", "stage" };
+  static const char *const keys[N_ROW]
+      = { [ROW_MB] = "micro_batch", [ROW_CHUNK] = "chunk", [ROW_STAGE] = "stage" };
   if (!chakra_end_instance (x))
     return;
-  for (guint i = 0; i < G_N_ELEMENTS (keys); i++) {
-    x->place[i] = 0;
-    chakra_uint_of (x, node, keys[i], UINT32_MAX - 1, &x->place[i]);
+  for (guint i = ROW_MB; i < N_ROW; i++) {
+    uint64_t value = 0;
+    chakra_uint_of (x, node, keys[i], UINT32_MAX - 1, &value);
+    x->row[i] = (uint32_t) value;
   }
   if (chakra_is_on (node, "lead"))
-    x->n_lead++;
+    x->program.n_lead++;
   begin_instance (x, node->name);
 }
 
 /* --- dependencies --------------------------------------------------------------------------- */
 
+/* What an op waits for. */
 typedef struct {
-  GArray *ends; /* uint32_t: ops of the instance */
-  const ChakraAttr *streams;
+  GArray *deps;             /* LsDep: ops of the instance so far */
+  uint32_t stream, streams; /* its own, LS_N_STREAMS: none; all of those, as bits */
+  int64_t event;            /* -1: none */
 } After;
 
-static bool
-is_after_stream (const After *after, uint32_t stream)
+static void
+add (GArray *deps, LsDepKind kind, uint32_t index)
 {
-  const char *name = ls_stream_name ((LsStream) stream);
-  for (size_t i = 0; after->streams && i < after->streams->string_list->n_values; i++)
-    if (strcmp (after->streams->string_list->values[i], name) == 0)
-      return true;
-  return false;
+  const LsDep dep = { kind, (uint16_t) index };
+  g_array_append_val (deps, dep);
 }
 
 /* Each op once: its stamp is that of the op at hand. */
@@ -224,19 +283,18 @@ static void
 add_end (RankReading *x, After *after, uint32_t op)
 {
   uint32_t *stamp = &g_array_index (x->stamps, uint32_t, op);
-  if (*stamp == x->n_ops)
+  if (*stamp == x->stamps->len)
     return;
-  *stamp = x->n_ops;
-  g_array_append_val (after->ends, op);
+  *stamp = x->stamps->len;
+  add (after->deps, LS_DEP_END, op);
 }
 
 /* Whether what the op waits for anyway says it: its stream, the host, a stream that it names, its event. */
 static bool
-is_implied (const RankReading *x, const After *after, const ChakraSeen *dep, uint32_t stream, int64_t event)
+is_implied (const After *after, const ChakraSeen *dep)
 {
-  bool is_in_stream = stream < LS_N_STREAMS && dep->stream == stream && !dep->is_of_host;
-  return dep->is_of_host || is_in_stream || is_after_stream (after, dep->stream)
-      || (event >= 0 && dep->event == event);
+  return dep->is_of_host || dep->stream == after->stream || (after->streams >> dep->stream & 1)
+      || (after->event >= 0 && dep->event == after->event);
 }
 
 /* NULL and a complaint: it does not come before the node. */
@@ -250,10 +308,10 @@ earlier (RankReading *x, const ChakraNode *node, uint64_t id)
 }
 
 static void
-add_op_dep (RankReading *x, const ChakraNode *node, After *after, uint64_t id, uint32_t stream, int64_t event)
+add_op_dep (RankReading *x, const ChakraNode *node, After *after, uint64_t id)
 {
   const ChakraSeen *dep = seen_of (x, id);
-  if (is_implied (x, after, dep, stream, event))
+  if (is_implied (after, dep))
     return;
   if (dep->instance != x->instance)
     chakra_complain (x, node, "it waits for node %" G_GUINT64_FORMAT " of an earlier segment", id);
@@ -277,54 +335,63 @@ pass_send (RankReading *x, const ChakraNode *node, uint64_t id)
 }
 
 static void
-add_dep (RankReading *x, const ChakraNode *node, After *after, uint64_t id, uint32_t stream, int64_t event)
+add_dep (RankReading *x, const ChakraNode *node, After *after, uint64_t id)
 {
   const ChakraSeen *dep = earlier (x, node, id);
   if (dep && dep->op != UINT32_MAX && !pass_send (x, node, id))
-    add_op_dep (x, node, after, id, stream, event);
+    add_op_dep (x, node, after, id);
   for (guint i = 0; x->ok && dep && dep->through && i < dep->through->len; i++)
     if (!pass_send (x, node, g_array_index (dep->through, uint64_t, i)))
-      add_op_dep (x, node, after, g_array_index (dep->through, uint64_t, i), stream, event);
+      add_op_dep (x, node, after, g_array_index (dep->through, uint64_t, i));
   if (x->n_through > MAX_THROUGH)
     chakra_complain (x, node, "nodes without ops wait for more than %u others together", MAX_THROUGH);
 }
 
+/* The ops whose issue a node of ours waits for. */
 static void
-write_after (RankReading *x, const ChakraNode *node, const After *after)
+add_issues (RankReading *x, const ChakraNode *node, GArray *deps)
 {
-  bool has_streams = after->streams && after->streams->string_list->n_values > 0;
-  if (after->ends->len == 0 && !has_streams && (!x->is_ours || node->n_ctrl_deps == 0))
-    return;
-  ls_json_out_begin_array (&x->op, "after");
-  for (guint i = 0; i < after->ends->len; i++)
-    ls_json_out_uint (&x->op, NULL, g_array_index (after->ends, uint32_t, i));
   for (size_t i = 0; x->is_ours && i < node->n_ctrl_deps; i++) {
     const ChakraSeen *dep = seen_of (x, node->ctrl_deps[i]);
-    g_autofree char *text = dep ? g_strdup_printf ("issue %u", dep->op) : NULL;
     if (dep && dep->op != UINT32_MAX && dep->instance == x->instance)
-      ls_json_out_string (&x->op, NULL, text);
+      add (deps, LS_DEP_ISSUE, dep->op);
     else
       chakra_complain (x, node, "ctrl_deps: expected earlier ops of its segment");
   }
-  for (size_t i = 0; has_streams && i < after->streams->string_list->n_values; i++)
-    ls_json_out_string (&x->op, NULL, after->streams->string_list->values[i]);
-  ls_json_out_end_array (&x->op);
 }
 
-/* stream LS_N_STREAMS: it stands in none. */
-static void
+/* All streams that a node of ours waits for, as bits; also into deps. */
+static uint32_t
+add_streams (RankReading *x, const ChakraNode *node, GArray *deps)
+{
+  const ChakraProtoMsg__StringList *names = x->is_ours ? chakra_list_of (node, CHAKRA_AFTER) : NULL;
+  uint32_t streams = 0;
+  for (size_t i = 0; names && i < names->n_values; i++) {
+    int stream = ls_enum_value (ls_stream_names, names->values[i]);
+    if (stream < 0)
+      chakra_complain (x, node, CHAKRA_AFTER ": \"%.40s\" is no stream", names->values[i]);
+    streams |= 1u << MAX (stream, 0);
+    add (deps, LS_DEP_STREAM, (uint32_t) stream);
+  }
+  return streams;
+}
+
+/* What the op waits for, on a stream of its own or, LS_N_STREAMS, on none. NULL: nothing. */
+static GArray *
 read_deps (RankReading *x, const ChakraNode *node, uint32_t stream)
 {
   uint64_t event = 0;
   bool has_event = x->is_ours && chakra_uint_of (x, node, "event", UINT16_MAX, &event);
-  After after = { g_array_new (FALSE, FALSE, sizeof (uint32_t)) };
-  const ChakraAttr *streams = x->is_ours ? chakra_attr (node, CHAKRA_AFTER) : NULL;
-  if (streams && streams->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST)
-    after.streams = streams;
+  g_autoptr (GArray) streams = g_array_new (FALSE, FALSE, sizeof (LsDep));
+  After after = { g_array_new (FALSE, FALSE, sizeof (LsDep)), stream, add_streams (x, node, streams),
+                  has_event ? (int64_t) event : -1 };
   for (size_t i = 0; x->ok && i < node->n_data_deps; i++)
-    add_dep (x, node, &after, node->data_deps[i], stream, has_event ? (int64_t) event : -1);
-  write_after (x, node, &after);
-  g_array_unref (after.ends);
+    add_dep (x, node, &after, node->data_deps[i]);
+  add_issues (x, node, after.deps);
+  g_array_append_vals (after.deps, streams->data, streams->len);
+  if (after.deps->len == 0)
+    g_clear_pointer (&after.deps, g_array_unref);
+  return after.deps;
 }
 
 /* The ops that a node waits for, where there is one that is none. */
@@ -361,210 +428,170 @@ pass_through (RankReading *x, const ChakraNode *node)
 
 /* --- ops -------------------------------------------------------------------------------------- */
 
-static void
-write_attr (LsJsonOut *w, const char *key, const ChakraAttr *attr)
+static bool
+read_buffer (const char *text, TraceBuffer *ret)
 {
-  uint64_t value;
-  if (chakra_text (attr))
-    ls_json_out_string (w, key, chakra_text (attr));
-  else if (attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_BOOL_VAL)
-    ls_json_out_bool (w, key, attr->bool_val);
-  else if (attr->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_DOUBLE_VAL)
-    ls_json_out_double (w, key, attr->double_val);
-  else if (chakra_uint (attr, &value))
-    ls_json_out_uint (w, key, value);
-  else
-    ls_json_out_null (w, key); /* which the reader of traces refuses, with the key */
+  g_autoptr (LsDiagList) unsaid = ls_diag_list_new_counting ();
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "buffer", unsaid);
+  *ret = ls_trace_buffer_blank;
+  return doc && ls_fields_read (ls_trace_buffer_fields, doc, ls_json_doc_root (doc), ret, NULL, unsaid);
 }
 
-/* The stream of an op of ours; of others that of `kind`, or by default. */
-static uint32_t
-stream_of (RankReading *x, const ChakraNode *node, const TraceOp *kind)
+static GArray *
+read_buffers (RankReading *x, const ChakraNode *node)
 {
-  uint64_t stream = (uint64_t) (kind->stream > 0 ? kind->stream : (int) ls_trace_default_stream (kind));
-  if (x->is_ours)
-    chakra_uint_of (x, node, "stream", LS_N_STREAMS - 1, &stream);
-  return (uint32_t) stream;
+  const ChakraProtoMsg__StringList *texts = chakra_list_of (node, "buffers");
+  GArray *buffers = texts ? g_array_new (FALSE, FALSE, sizeof (TraceBuffer)) : NULL;
+  for (size_t i = 0; texts && i < texts->n_values; i++) {
+    TraceBuffer b;
+    if (!read_buffer (texts->values[i], &b))
+      chakra_complain (x, node, "buffers: expected JSON objects as in a trace; got \"%.80s\"",
+                       texts->values[i]);
+    g_array_append_val (buffers, b);
+  }
+  return buffers;
 }
 
-ChakraSeen *
-chakra_begin_op (RankReading *x, const ChakraNode *node, const char *what, const TraceOp *kind)
+TraceOp *
+chakra_begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream usual)
 {
   ChakraSeen *seen = chakra_remember (x, node);
-  if (!x->segment)
+  uint64_t stream = usual;
+  if (!x->segment.ops)
     begin_instance (x, "step");
-  if (x->n_ops >= MAX_OPS || x->ops->len > LS_MAX_INPUT_BYTES)
-    chakra_complain (x, node, "more than %d ops, or %zu bytes of them, without a segment that begins",
-                     MAX_OPS, LS_MAX_INPUT_BYTES);
+  if (x->segment.ops->len >= MAX_OPS)
+    chakra_complain (x, node, "more than %d ops without a segment that begins", MAX_OPS);
+  if (x->is_ours)
+    chakra_uint_of (x, node, "stream", LS_N_STREAMS - 1, &stream);
   if (!seen || !x->ok)
     return NULL;
-  uint32_t stream = stream_of (x, node, kind);
-  *seen = (ChakraSeen) { x->instance,
-                         x->n_ops++,
-                         (uint8_t) stream,
-                         ls_op_is_of_host ((uint8_t) kind->kind),
-                         -1,
-                         NULL,
-                         !x->is_ours && chakra_is_send (node) };
-  x->op_stream = stream;
-  g_array_set_size (x->stamps, x->n_ops);
-  g_string_append (x->ops, x->n_ops > 1 ? ",\n" : "\n");
-  ls_json_out_init (&x->op, x->ops, 0);
-  ls_json_out_begin_object (&x->op, NULL);
-  ls_json_out_string (&x->op, "op", what);
-  if (*node->name)
-    ls_json_out_string (&x->op, "name", node->name);
-  ls_json_out_string (&x->op, "stream", ls_stream_name ((LsStream) stream));
-  read_deps (x, node, seen->is_of_host ? LS_N_STREAMS : stream);
-  for (const LsField *f = ls_trace_op_fields; x->is_ours && f->key; f++)
-    if (chakra_is_attribute (f->key) && chakra_attr (node, f->key))
-      write_attr (&x->op, f->key, chakra_attr (node, f->key));
-  return seen;
-}
-
-void
-chakra_end_op (RankReading *x)
-{
-  ls_json_out_end_object (&x->op);
-}
-
-void
-chakra_write_buffers (RankReading *x, const ChakraNode *node)
-{
-  const ChakraAttr *buffers = x->is_ours ? chakra_attr (node, "buffers") : NULL;
-  if (!buffers)
-    return;
-  bool is_list = buffers->value_case == CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST;
-  g_string_append (x->ops, ",\"buffers\":[");
-  for (size_t i = 0; is_list && i < buffers->string_list->n_values; i++) {
-    const char *text = buffers->string_list->values[i];
-    if (chakra_is_json_object (text))
-      g_string_append_printf (x->ops, "%s%s", i > 0 ? "," : "", text);
-    else
-      chakra_complain (x, node, "buffers: expected JSON objects");
+  *seen = (ChakraSeen) { .instance = x->instance,
+                         .op = x->segment.ops->len,
+                         .stream = (uint8_t) stream,
+                         .is_of_host = ls_op_is_of_host ((uint8_t) kind),
+                         .event = -1,
+                         .is_send = !x->is_ours && chakra_is_send (node) };
+  g_array_append_vals (x->segment.ops, &ls_trace_op_blank, 1);
+  g_array_set_size (x->stamps, x->segment.ops->len);
+  TraceOp *op = &g_array_index (x->segment.ops, TraceOp, seen->op);
+  op->kind = kind;
+  op->name = *node->name ? ls_printable (node->name) : NULL;
+  op->stream = (int) stream;
+  op->after = read_deps (x, node, seen->is_of_host ? LS_N_STREAMS : (uint32_t) stream);
+  for (size_t i = 0; x->is_ours && i < node->n_attr; i++) {
+    const LsField *f = chakra_attribute (node->attr[i]->name);
+    g_autofree char *text = f ? value_text (node->attr[i]) : NULL;
+    if (f)
+      set_field (x, node, f, op, text);
   }
-  g_string_append (x->ops, "]");
+  if (x->is_ours)
+    op->buffers = read_buffers (x, node);
+  if (kind == LS_OP_RECORD && op->event != LS_TRACE_ABSENT)
+    seen->event = op->event;
+  return op;
 }
 
-/* An op of one node, whose own keys `write` adds. */
-static void
-whole_op (RankReading *x, const ChakraNode *node, const char *what, int kind)
+static LsStream
+usual_stream (LsOpKind kind)
 {
-  const TraceOp op = { .kind = kind, .slot = -1 };
-  uint64_t event = 0;
-  ChakraSeen *seen = chakra_begin_op (x, node, what, &op);
-  if (!seen)
-    return;
-  if (kind == LS_OP_RECORD && x->is_ours && chakra_uint_of (x, node, "event", UINT16_MAX, &event))
-    seen->event = (int64_t) event;
-  chakra_write_buffers (x, node);
-  chakra_end_op (x);
+  return (LsStream) ls_op_kinds[kind].stream;
 }
 
 /* --- computing --------------------------------------------------------------------------------- */
 
 /* num_ops and tensor_size are of all repetitions. */
-static bool
-share_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t *ret_each)
+static double
+share_of (RankReading *x, const ChakraNode *node, const char *name)
 {
   uint64_t all = 0, repeat = 1;
   chakra_uint_of (x, node, "repeat", LS_TRACE_MAX_REPEAT, &repeat);
-  if (!chakra_need_uint (x, node, name, &all))
-    return false;
-  if (repeat == 0 || all % repeat != 0)
-    return chakra_complain (x, node, "%s: expected a multiple of repeat", name);
-  *ret_each = all / repeat;
-  return true;
+  if (chakra_need_uint (x, node, name, &all) && (repeat == 0 || all % repeat != 0))
+    chakra_complain (x, node, "%s: expected a multiple of repeat", name);
+  return x->ok ? (double) (all / repeat) : 0;
 }
 
-static void
-write_shape (RankReading *x, const ChakraNode *node, LsJsonOut *w)
+static GBytes *
+bytes_of_kernel (const LsKernel *k)
 {
-  for (const LsField *f = ls_trace_kernel_fields; f->key; f++) {
-    g_autofree char *name = g_strconcat (CHAKRA_KERNEL, f->key, NULL);
-    bool is_flops = g_str_equal (f->key, "flops"), is_bytes = g_str_equal (f->key, "bytes");
-    const ChakraAttr *attr = chakra_attr (node, name);
-    uint64_t each = 0;
-    if (attr)
-      write_attr (w, f->key, attr);
-    else if (is_flops && share_of (x, node, "num_ops", &each))
-      ls_json_out_uint (w, f->key, each);
-    else if (is_bytes && share_of (x, node, "tensor_size", &each))
-      ls_json_out_bytes (w, "bytes", each);
-  }
+  GByteArray *what = g_byte_array_new ();
+  LsKernel plain;
+  memcpy (&plain, k, sizeof plain);
+  plain.name = NULL;
+  g_byte_array_append (what, (const guint8 *) &plain, sizeof plain);
+  append_text (what, k->name);
+  return g_byte_array_free_to_bytes (what);
 }
 
 static uint32_t
 kernel_of (RankReading *x, const ChakraNode *node)
 {
-  g_autoptr (GString) text = g_string_new (NULL);
-  LsJsonOut w;
-  ls_json_out_init (&w, text, 0);
-  ls_json_out_begin_object (&w, NULL);
-  write_shape (x, node, &w);
-  ls_json_out_end_object (&w);
-  return chakra_text_index (&x->all->kernels, text->str);
+  LsKernel k;
+  memcpy (&k, &ls_trace_kernel_blank, sizeof k);
+  for (const LsField *f = ls_trace_kernel_fields; f->key; f++) {
+    g_autofree char *name = g_strconcat (CHAKRA_KERNEL, f->key, NULL);
+    const ChakraAttr *attr = chakra_attr (node, name);
+    g_autofree char *text = attr ? value_text (attr) : NULL;
+    if (attr)
+      set_field (x, node, f, &k, text);
+    else if (g_str_equal (f->key, "flops"))
+      k.flops = share_of (x, node, "num_ops");
+    else if (g_str_equal (f->key, "bytes"))
+      k.bytes = share_of (x, node, "tensor_size");
+    else if (f->required)
+      chakra_complain (x, node, "expected its attribute %s", name);
+  }
+  return chakra_place (x->all, x->all->kernels, bytes_of_kernel (&k), ls_trace_kernel_fields,
+                       x->all->file.kernels, &k);
 }
 
 /* A node of others takes its duration; without one nothing is known of it. */
 static void
-write_duration (RankReading *x, const ChakraNode *node)
+read_duration (RankReading *x, const ChakraNode *node, TraceOp *op)
 {
   g_autofree char *time = g_strdup_printf ("%" G_GUINT64_FORMAT "us", node->duration_micros);
-  if (node->duration_micros > 0)
-    ls_json_out_string (&x->op, "recorded", time);
-  else
+  if (node->duration_micros == 0)
     chakra_complain (x, node,
                      "expected duration_micros, or the shape that Lockstep writes (kernel.kind); num_ops and "
                      "tensor_size alone do not tell a kernel's time");
+  else if (!ls_trace_op_set (op, "recorded", time))
+    chakra_complain (x, node, "duration_micros: %s is longer than can be simulated", time);
 }
 
 static void
 read_kernel (RankReading *x, const ChakraNode *node)
 {
-  static const TraceOp kernel = { .kind = LS_OP_KERNEL, .slot = -1 };
-  bool has_shape = chakra_attr (node, CHAKRA_KERNEL "kind") != NULL;
-  if (!chakra_begin_op (x, node, "kernel", &kernel))
-    return;
-  if (has_shape)
-    ls_json_out_uint (&x->op, "kernel", kernel_of (x, node));
-  else if (!x->is_ours || !chakra_attr (node, "recorded"))
-    write_duration (x, node);
-  chakra_write_buffers (x, node);
-  chakra_end_op (x);
+  TraceOp *op = chakra_begin_op (x, node, LS_OP_KERNEL, usual_stream (LS_OP_KERNEL));
+  if (op && chakra_attr (node, CHAKRA_KERNEL "kind"))
+    op->kernel = kernel_of (x, node);
+  else if (op && (!x->is_ours || op->recorded == LS_TIME_NEVER))
+    read_duration (x, node, op);
 }
 
 /* Compute of the host of others: it holds up what is issued later. */
 static void
 read_host_delay (RankReading *x, const ChakraNode *node)
 {
-  static const TraceOp delay = { .kind = LS_OP_HOST_DELAY, .slot = -1 };
-  if (x->is_ours) {
-    whole_op (x, node, "host-delay", LS_OP_HOST_DELAY);
-    return;
-  }
-  if (node->duration_micros == 0) {
+  if (!x->is_ours && node->duration_micros == 0) {
     pass_through (x, node);
     return;
   }
-  if (!chakra_begin_op (x, node, "host-delay", &delay))
-    return;
-  write_duration (x, node);
-  chakra_end_op (x);
+  TraceOp *op = chakra_begin_op (x, node, LS_OP_HOST_DELAY, usual_stream (LS_OP_HOST_DELAY));
+  if (op && !x->is_ours)
+    read_duration (x, node, op);
 }
 
 static void
-read_copy (RankReading *x, const ChakraNode *node, const char *direction)
+read_copy (RankReading *x, const ChakraNode *node, LsCopyDirection direction)
 {
-  static const TraceOp copy = { .kind = LS_OP_COPY, .slot = -1 };
   uint64_t bytes = 0;
-  if (!chakra_need_uint (x, node, "tensor_size", &bytes) || !chakra_begin_op (x, node, "copy", &copy))
+  if (!chakra_need_uint (x, node, "tensor_size", &bytes))
     return;
+  TraceOp *op = chakra_begin_op (x, node, LS_OP_COPY, usual_stream (LS_OP_COPY));
+  if (!op)
+    return;
+  op->bytes = bytes;
   if (!x->is_ours)
-    ls_json_out_string (&x->op, "direction", direction);
-  ls_json_out_bytes (&x->op, "bytes", bytes);
-  chakra_write_buffers (x, node);
-  chakra_end_op (x);
+    op->direction = (int) direction;
 }
 
 /* --- nodes ------------------------------------------------------------------------------------------ */
@@ -572,30 +599,21 @@ read_copy (RankReading *x, const ChakraNode *node, const char *direction)
 static void
 read_metadata (RankReading *x, const ChakraNode *node)
 {
+  static const LsOpKind kinds[] = { LS_OP_RECORD, LS_OP_WAIT, LS_OP_HOST_SYNC };
   const char *op = x->is_ours ? chakra_text_of (node, CHAKRA_OP) : NULL;
+  for (guint i = 0; op && i < G_N_ELEMENTS (kinds); i++)
+    if (strcmp (op, ls_op_kind_names[kinds[i]].name) == 0) {
+      chakra_begin_op (x, node, kinds[i], usual_stream (kinds[i]));
+      return;
+    }
   if (op && strcmp (op, "segment") == 0) {
     if (chakra_remember (x, node))
       read_segment (x, node);
-  } else if (op && strcmp (op, "record") == 0)
-    whole_op (x, node, op, LS_OP_RECORD);
-  else if (op && strcmp (op, "wait") == 0)
-    whole_op (x, node, op, LS_OP_WAIT);
-  else if (op && strcmp (op, "host-sync") == 0)
-    whole_op (x, node, op, LS_OP_HOST_SYNC);
-  else {
-    pass_through (x, node);
-    if (x->ok && strstr (node->name, "process_group:init"))
-      chakra_read_groups (x, node);
+    return;
   }
-}
-
-static void
-read_compute (RankReading *x, const ChakraNode *node)
-{
-  if (chakra_is_on (node, "is_cpu_op"))
-    read_host_delay (x, node);
-  else
-    read_kernel (x, node);
+  pass_through (x, node);
+  if (x->ok && strstr (node->name, "process_group:init"))
+    chakra_read_groups (x, node);
 }
 
 /* Communication that the host only launches, as PyTorch's traces have it beside that of the GPU. */
@@ -622,13 +640,13 @@ chakra_read_node (RankReading *x, const ChakraNode *node)
     read_metadata (x, node);
     return;
   case CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE:
-    read_compute (x, node);
+    (chakra_is_on (node, "is_cpu_op") ? read_host_delay : read_kernel) (x, node);
     return;
   case CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE:
-    read_copy (x, node, "to-device");
+    read_copy (x, node, LS_COPY_TO_DEVICE);
     return;
   case CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE:
-    read_copy (x, node, "to-host");
+    read_copy (x, node, LS_COPY_TO_HOST);
     return;
   case CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE:
     chakra_read_collective (x, node);

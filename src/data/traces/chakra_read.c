@@ -1,21 +1,11 @@
-/* data/traces/chakra_read.c — the files of a folder of Chakra traces, message by message, into the text of
- * one trace: its head, ranks and programs. */
+/* data/traces/chakra_read.c — the files of a folder of Chakra traces, message by message, into one trace: its
+ * head, ranks and programs. */
 #include "data/traces/chakra_read.h"
 
 #include <string.h>
 
+#include "base/printable.h"
 #include "data/text/read_file.h"
-
-/* --- texts of several --------------------------------------------------------------------- */
-
-static void
-append_texts (GString *out, const char *key, const GPtrArray *list)
-{
-  g_string_append_printf (out, ",\n\"%s\":[", key);
-  for (guint i = 0; i < list->len; i++)
-    g_string_append_printf (out, "%s\n%s", i > 0 ? "," : "", (const char *) list->pdata[i]);
-  g_string_append (out, "]");
-}
 
 /* --- messages ------------------------------------------------------------------------------ */
 
@@ -52,21 +42,6 @@ head_text (const ChakraProtoMsg__GlobalMetadata *head, const char *name)
   return chakra_text (chakra_find (head->attr, head->n_attr, name));
 }
 
-/* `dest` stays where the head does not say it. */
-static void
-head_uint (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head, const char *name, uint64_t max,
-           uint64_t *dest)
-{
-  const ChakraAttr *attr = chakra_find (head->attr, head->n_attr, name);
-  uint64_t value;
-  if (!attr)
-    return;
-  if (!chakra_uint (attr, &value) || value > max)
-    chakra_complain (x, NULL, "%s: expected a whole number up to %" G_GUINT64_FORMAT, name, max);
-  else
-    *dest = value;
-}
-
 /* --- head and program of a rank -------------------------------------------------------------- */
 
 /* Of the first file; all others must say the same. */
@@ -76,8 +51,10 @@ take_head (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
   static const char *const keys[N_HEAD_TEXTS] = { "name", "source", "model", "strategy" };
   for (int i = 0; i < N_HEAD_TEXTS; i++) {
     const char *text = head_text (head, keys[i]);
-    if (i >= HEAD_MODEL && text && !chakra_is_json_object (text))
+    cJSON *json = i >= HEAD_MODEL && text ? cJSON_ParseWithOpts (text, NULL, TRUE) : NULL;
+    if (i >= HEAD_MODEL && text && !cJSON_IsObject (json))
       chakra_complain (x, NULL, "%s: expected a JSON object", keys[i]);
+    cJSON_Delete (json);
     if (x->rank == 0)
       x->all->head[i] = g_strdup (text);
     else if (g_strcmp0 (text, x->all->head[i]) != 0)
@@ -86,77 +63,80 @@ take_head (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
 }
 
 static void
-read_static (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head, GString *out)
+read_ours (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
 {
-  bool has_any = false;
-  for (int c = 0; c < LS_N_MEM; c++) {
-    const char *category = ls_mem_category_name ((LsMemCategory) c);
-    g_autofree char *name = g_strconcat (CHAKRA_STATIC, category, NULL);
-    uint64_t bytes = 0;
-    head_uint (x, head, name, (uint64_t) LS_TRACE_MAX_BYTES, &bytes);
-    if (bytes == 0)
-      continue;
-    g_string_append_printf (out, "%s\"%s\":\"%" G_GUINT64_FORMAT "B\"", has_any ? "," : ",\"static\":{",
-                            category, bytes);
-    has_any = true;
+  uint32_t rank = x->rank, n_ranks = x->all->n_ranks;
+  const struct {
+    const char *name;
+    uint64_t max;
+    uint32_t *to; /* stays where the head does not say it */
+  } numbers[] = {
+    { "rank", LS_CHAKRA_MAX_RANKS, &rank },
+    { "ranks", LS_CHAKRA_MAX_RANKS, &n_ranks },
+    { "role", UINT16_MAX, &x->is.role },
+    { "gpu", UINT32_MAX - 1, &x->is.gpu },
+    { "prev", LS_CHAKRA_MAX_RANKS, &x->is.peer[0] },
+    { "next", LS_CHAKRA_MAX_RANKS, &x->is.peer[1] },
+    { "stage", UINT16_MAX, &x->program.stage },
+  };
+  take_head (x, head);
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++) {
+    uint64_t value = *numbers[i].to;
+    chakra_uint_in (x, NULL, chakra_find (head->attr, head->n_attr, numbers[i].name), numbers[i].max, &value);
+    *numbers[i].to = (uint32_t) value;
   }
-  g_string_append (out, has_any ? "}" : "");
+  if (rank != x->rank)
+    chakra_complain (x, NULL, "the file says that it is of rank %u", rank);
+  if (n_ranks != x->all->n_ranks)
+    chakra_complain (x, NULL, "the file says that there are %u ranks; there are %u files", n_ranks,
+                     x->all->n_ranks);
+  chakra_uint_in (x, NULL, chakra_find (head->attr, head->n_attr, "params"), UINT64_C (1) << 53,
+                  &x->program.n_params);
+  for (int c = 0; c < LS_N_MEM; c++) {
+    g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_name ((LsMemCategory) c), NULL);
+    chakra_uint_in (x, NULL, chakra_find (head->attr, head->n_attr, name), (uint64_t) LS_TRACE_MAX_BYTES,
+                    &x->program.static_bytes[c]);
+  }
 }
 
 static void
 read_head (RankReading *x, const ChakraProtoMsg__GlobalMetadata *head)
 {
   const char *form = head_text (head, "lockstep");
-  uint64_t stage = 0, params = 0, rank = x->rank, n_ranks = x->all->n_ranks;
   x->is_ours = form != NULL;
-  x->gpu = x->rank;
-  x->role = x->peer[0] = x->peer[1] = LS_TRACE_ABSENT;
   if (form && strcmp (form, CHAKRA_FORM) != 0)
     chakra_complain (x, NULL, "expected \"%s\"; got \"%s\"", CHAKRA_FORM, form);
-  if (form) {
-    take_head (x, head);
-    head_uint (x, head, "rank", LS_CHAKRA_MAX_RANKS, &rank);
-    head_uint (x, head, "ranks", LS_CHAKRA_MAX_RANKS, &n_ranks);
-    head_uint (x, head, "role", UINT16_MAX, &x->role);
-    head_uint (x, head, "gpu", UINT32_MAX - 1, &x->gpu);
-    head_uint (x, head, "prev", LS_CHAKRA_MAX_RANKS, &x->peer[0]);
-    head_uint (x, head, "next", LS_CHAKRA_MAX_RANKS, &x->peer[1]);
-    head_uint (x, head, "stage", UINT16_MAX, &stage);
-    head_uint (x, head, "params", UINT64_C (1) << 53, &params);
-  }
-  if (rank != x->rank)
-    chakra_complain (x, NULL, "the file says that it is of rank %" G_GUINT64_FORMAT, rank);
-  if (n_ranks != x->all->n_ranks)
-    chakra_complain (x, NULL, "the file says that there are %" G_GUINT64_FORMAT " ranks; there are %u files",
-                     n_ranks, x->all->n_ranks);
-  g_string_append_printf (x->program, "{\"stage\":%" G_GUINT64_FORMAT ",\"params\":%" G_GUINT64_FORMAT, stage,
-                          params);
   if (form)
-    read_static (x, head, x->program);
+    read_ours (x, head);
 }
 
-/* Text of a rank as lockstep.trace/1 has it, newly allocated. */
-static char *
-rank_text (const RankReading *x, uint32_t role)
+static GBytes *
+bytes_of_role (const TraceRole *role)
 {
-  GString *out = g_string_new (NULL);
-  g_string_append_printf (out, "{\"role\":%u,\"gpu\":%" G_GUINT64_FORMAT, role, x->gpu);
-  for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (x->slots[s])
-      g_string_append_printf (out, ",\"%s\":%u", ls_slot_name ((LsSlot) s), x->slots[s]->index);
-  for (int side = 0; side < 2; side++)
-    if (x->peer[side] != LS_TRACE_ABSENT)
-      g_string_append_printf (out, ",\"%s\":%" G_GUINT64_FORMAT,
-                              ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), x->peer[side]);
-  return g_string_free (g_string_append_c (out, '}'), FALSE);
+  char *text = ls_fields_text (ls_trace_role_fields, role, NULL);
+  return g_bytes_new_take (text, strlen (text));
 }
 
+/* The program of a role that a rank has named, the same for all of them. */
 static void
-append_rank (RankReading *x, uint32_t role)
+take_role (RankReading *x)
 {
-  char *text = rank_text (x, role);
-  x->all->n_bytes += strlen (text);
-  g_ptr_array_add (x->all->ranks, text);
+  ChakraReading *all = x->all;
+  g_autoptr (GBytes) what = bytes_of_role (&x->program);
+  while (all->roles->len <= x->is.role) {
+    static const TraceRole none;
+    g_ptr_array_add (all->roles, NULL);
+    g_array_append_val (all->file.roles, none);
+  }
+  GBytes **known = (GBytes **) &all->roles->pdata[x->is.role];
+  if (*known && !g_bytes_equal (*known, what))
+    chakra_complain (x, NULL, "its program is not that of the other ranks of role %u", x->is.role);
+  if (*known)
+    return;
+  all->n_bytes += g_bytes_get_size (what);
+  *known = g_steal_pointer (&what);
+  g_array_index (all->file.roles, TraceRole, x->is.role) = x->program;
+  x->program = (TraceRole) { 0 };
 }
 
 /* Ranks with the same program have one role: the one that they name, else the next. */
@@ -164,22 +144,14 @@ static void
 finish_rank (RankReading *x)
 {
   ChakraReading *all = x->all;
-  g_string_append_printf (x->program, ",\"lead\":%u,\"instances\":[%s]}", x->n_lead, x->instances->str);
-  if (x->role == LS_TRACE_ABSENT) {
-    append_rank (x, chakra_text_index (&all->programs, x->program->str));
-    return;
+  if (x->is.role != LS_TRACE_ABSENT) {
+    take_role (x);
+  } else {
+    x->is.role = chakra_place (all, all->programs, bytes_of_role (&x->program), ls_trace_role_fields,
+                               all->file.roles, &x->program);
+    x->program = (TraceRole) { 0 };
   }
-  while (all->roles->len <= x->role)
-    g_ptr_array_add (all->roles, NULL);
-  char **role = (char **) &all->roles->pdata[x->role];
-  if (*role && strcmp (*role, x->program->str) != 0)
-    chakra_complain (x, NULL, "its program is not that of the other ranks of role %" G_GUINT64_FORMAT,
-                     x->role);
-  if (!*role) {
-    *role = g_strdup (x->program->str);
-    all->n_bytes += x->program->len;
-  }
-  append_rank (x, (uint32_t) x->role);
+  g_array_append_val (all->file.ranks, x->is);
 }
 
 /* --- a file ---------------------------------------------------------------------------------- */
@@ -211,18 +183,23 @@ read_messages (RankReading *x, const GByteArray *file)
   return x->ok;
 }
 
+static RankReading
+rank_reading (ChakraReading *all, uint32_t rank)
+{
+  RankReading x = { .all = all, .rank = rank, .ok = true, .is = ls_trace_rank_blank };
+  x.is.role = LS_TRACE_ABSENT;
+  return x;
+}
+
 static bool
 read_rank (ChakraReading *all, uint32_t rank, const GByteArray *file)
 {
-  RankReading x = { .all = all, .rank = rank, .ok = true };
-  x.program = g_string_new (NULL);
-  x.instances = g_string_new (NULL);
+  RankReading x = rank_reading (all, rank);
+  x.is.gpu = rank;
   chakra_nodes_init (&x);
-  if (read_messages (&x, file) && chakra_end_instance (&x) && chakra_check_size (&x, x.instances->len))
+  if (read_messages (&x, file) && chakra_end_instance (&x) && chakra_check_size (&x, 0))
     finish_rank (&x);
   chakra_nodes_clear (&x);
-  g_string_free (x.program, TRUE);
-  g_string_free (x.instances, TRUE);
   return x.ok;
 }
 
@@ -255,7 +232,7 @@ check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags)
   const cJSON *root = ls_json_doc_root (doc), *schema = cJSON_GetObjectItemCaseSensitive (root, "schema"),
               *item;
   const cJSON *roles = list_of (doc, "roles"), *ranks = list_of (doc, "ranks");
-  if (!cJSON_IsString (schema) || strcmp (schema->valuestring, CHAKRA_MANIFEST_SCHEMA) != 0)
+  if (g_strcmp0 (ls_json_text (root, "schema"), CHAKRA_MANIFEST_SCHEMA) != 0)
     return refuse (doc, schema ? schema : root, diags, "\"schema\": \"" CHAKRA_MANIFEST_SCHEMA "\"");
   if (!roles || !ranks)
     return refuse (doc, root, diags, "a list \"roles\" of files, and a list \"ranks\"");
@@ -270,20 +247,6 @@ check_manifest (const LsJsonDoc *doc, uint32_t *ret_n_ranks, LsDiagList *diags)
   return true;
 }
 
-/* The first; the others are next: names of files. */
-static const cJSON *
-listed_roles (const LsJsonDoc *doc)
-{
-  return list_of (doc, "roles")->child;
-}
-
-/* The same of ranks. */
-static const cJSON *
-listed_ranks (const LsJsonDoc *doc)
-{
-  return list_of (doc, "ranks")->child;
-}
-
 /* What the file of a role says of the groups of its first rank only. */
 static bool
 read_axes (ChakraReading *all, const LsJsonDoc *doc)
@@ -295,24 +258,22 @@ read_axes (ChakraReading *all, const LsJsonDoc *doc)
     ChakraGroup *g = said->string ? chakra_group (all, said->string) : NULL;
     if (!g)
       return refuse (doc, said, all->diags, "a process group of " CHAKRA_GROUPS);
-    for (LsAxis a = 0; a < LS_N_AXES && cJSON_IsString (axis) && !g->axis; a++)
-      if (strcmp (ls_axis_name (a), axis->valuestring) == 0)
-        g->axis = g_strdup (axis->valuestring);
-    if (!g->axis)
+    g->is.axis = ls_enum_value (ls_axis_names, cJSON_GetStringValue (axis));
+    if (g->is.axis < 0)
       return refuse (doc, axis ? axis : said, all->diags, "\"axis\", one of ours");
-    g->spans_stages = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (said, "spans_stages"));
+    g->is.spans_stages = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (said, "spans_stages"));
   }
   return true;
 }
 
 /* A whole number up to max; false: with a complaint. */
 static bool
-number_of (const LsJsonDoc *doc, const cJSON *item, double max, uint64_t *dest, LsDiagList *diags)
+number_of (const LsJsonDoc *doc, const cJSON *item, double max, uint32_t *dest, LsDiagList *diags)
 {
   if (!cJSON_IsNumber (item) || !(item->valuedouble >= 0 && item->valuedouble <= max)
       || item->valuedouble != (double) (uint64_t) item->valuedouble)
     return refuse (doc, item, diags, "a whole number, of a role, GPU or rank that there is");
-  *dest = (uint64_t) item->valuedouble;
+  *dest = (uint32_t) item->valuedouble;
   return true;
 }
 
@@ -321,18 +282,19 @@ read_listed_key (RankReading *x, const LsJsonDoc *doc, const cJSON *item)
 {
   ChakraReading *all = x->all;
   if (strcmp (item->string, "role") == 0)
-    return number_of (doc, item, cJSON_GetArraySize (list_of (doc, "roles")) - 1, &x->role, all->diags);
+    return number_of (doc, item, cJSON_GetArraySize (list_of (doc, "roles")) - 1, &x->is.role, all->diags);
   if (strcmp (item->string, "gpu") == 0)
-    return number_of (doc, item, UINT32_MAX - 1, &x->gpu, all->diags);
-  for (int side = 0; side < 2; side++)
-    if (strcmp (item->string, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side))) == 0)
-      return number_of (doc, item, all->n_ranks - 1, &x->peer[side], all->diags);
-  for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (strcmp (item->string, ls_slot_name ((LsSlot) s)) == 0) {
-      x->slots[s] = cJSON_IsString (item) ? chakra_group (all, item->valuestring) : NULL;
-      return x->slots[s] || refuse (doc, item, all->diags, "a process group of " CHAKRA_GROUPS);
-    }
-  return refuse (doc, item, all->diags, "role, gpu, prev, next or a slot");
+    return number_of (doc, item, UINT32_MAX - 1, &x->is.gpu, all->diags);
+  int slot = ls_enum_value (ls_slot_names, item->string);
+  if (slot >= LS_SLOT_PREV)
+    return number_of (doc, item, all->n_ranks - 1, &x->is.peer[slot - LS_SLOT_PREV], all->diags);
+  const ChakraGroup *group = cJSON_IsString (item) ? chakra_group (all, item->valuestring) : NULL;
+  if (slot < 0)
+    return refuse (doc, item, all->diags, "role, gpu, prev, next or a slot");
+  if (!group)
+    return refuse (doc, item, all->diags, "a process group of " CHAKRA_GROUPS);
+  x->is.comm[slot] = group->index;
+  return true;
 }
 
 /* What it says of a rank: role, gpu, neighbours, slots. */
@@ -340,55 +302,19 @@ static bool
 take_listed (RankReading *x, const LsJsonDoc *doc, const cJSON *said)
 {
   const cJSON *item;
-  x->role = x->gpu = x->peer[0] = x->peer[1] = LS_TRACE_ABSENT;
   if (!cJSON_IsObject (said))
     return refuse (doc, said, x->all->diags, "a rank: {\"role\": 0, \"gpu\": 0, ...}");
   cJSON_ArrayForEach (item, said) if (!read_listed_key (x, doc, item)) return false;
-  return (x->role != LS_TRACE_ABSENT && x->gpu != LS_TRACE_ABSENT)
+  return (x->is.role != LS_TRACE_ABSENT && x->is.gpu != LS_TRACE_ABSENT)
       || refuse (doc, said, x->all->diags, "a rank with \"role\" and \"gpu\"");
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static void
-append_communicators (GString *out, const ChakraReading *all)
-{
-  g_string_append (out, ",\n\"communicators\":[");
-  for (guint i = 0; i < all->groups->len; i++) {
-    const ChakraGroup *g = all->groups->pdata[i];
-    g_string_append_printf (out, "%s\n{\"axis\":\"%s\",\"spans_stages\":%s,\"ranks\":%s}", i > 0 ? "," : "",
-                            g->axis ? g->axis : "dp", g->spans_stages ? "true" : "false", g->members);
-  }
-  g_string_append (out, "]");
-}
-
-static char *
-format_all (const ChakraReading *all)
-{
-  LsJsonOut w;
-  GString *out = g_string_new (NULL);
-  g_autofree char *stem = g_path_get_basename (all->name);
-  const char *source = all->head[HEAD_SOURCE] ? all->head[HEAD_SOURCE] : "Chakra execution traces";
-  ls_json_out_init (&w, out, 0);
-  ls_json_out_begin_object (&w, NULL);
-  ls_json_out_string (&w, "schema", "lockstep.trace/1");
-  ls_json_out_string (&w, "name", stem);
-  ls_json_out_string (&w, "source", source);
-  if (all->head[HEAD_MODEL] && all->head[HEAD_STRATEGY])
-    g_string_append_printf (out, ",\n\"model\":%s,\n\"strategy\":%s", all->head[HEAD_MODEL],
-                            all->head[HEAD_STRATEGY]);
-  append_texts (out, "kernels", all->kernels.list);
-  append_texts (out, "segments", all->segments.list);
-  append_texts (out, "roles", all->roles->len > 0 ? all->roles : all->programs.list);
-  append_communicators (out, all);
-  append_texts (out, "ranks", all->ranks);
-  return g_string_free (g_string_append (out, "}\n"), FALSE);
-}
-
 static bool
 check_roles (ChakraReading *all)
 {
-  bool ok = all->roles->len == 0 || all->programs.list->len == 0;
+  bool ok = all->roles->len == 0 || g_hash_table_size (all->programs) == 0;
   for (guint i = 0; ok && i < all->roles->len; i++)
     ok = all->roles->pdata[i] != NULL;
   if (!ok)
@@ -397,15 +323,28 @@ check_roles (ChakraReading *all)
   return ok;
 }
 
+static ChakraReading
+reading_new (const char *name, uint32_t n_ranks, bool has_rings, LsDiagList *diags)
+{
+  ChakraReading all = { .name = name, .diags = diags, .n_ranks = n_ranks, .has_rings = has_rings };
+  GHashTable **known[] = { &all.kernels, &all.segments, &all.programs };
+  for (guint i = 0; i < G_N_ELEMENTS (known); i++)
+    *known[i] = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
+  all.roles = g_ptr_array_new_with_free_func ((GDestroyNotify) g_bytes_unref);
+  all.groups = g_ptr_array_new_with_free_func (chakra_group_free);
+  all.file = ls_trace_file_new (name);
+  return all;
+}
+
 static void
 reading_clear (ChakraReading *all)
 {
-  chakra_texts_clear (&all->kernels);
-  chakra_texts_clear (&all->segments);
-  chakra_texts_clear (&all->programs);
+  g_hash_table_unref (all->kernels);
+  g_hash_table_unref (all->segments);
+  g_hash_table_unref (all->programs);
   g_ptr_array_unref (all->roles);
-  g_ptr_array_unref (all->ranks);
   g_ptr_array_unref (all->groups);
+  ls_fields_clear (ls_trace_fields, &all->file);
   for (int i = 0; i < N_HEAD_TEXTS; i++)
     g_free (all->head[i]);
 }
@@ -425,26 +364,25 @@ typedef struct {
 static bool
 read_listed (ChakraReading *all, const Source *source, uint32_t rank, const cJSON *said)
 {
-  RankReading x = { .all = all, .rank = rank, .ok = true };
+  RankReading x = rank_reading (all, rank);
   if (!take_listed (&x, source->manifest, said))
     return false;
-  bool is_first = x.role >= all->roles->len || !all->roles->pdata[x.role];
+  bool is_first = x.is.role >= all->roles->len || !all->roles->pdata[x.is.role];
   if (!is_first) {
-    append_rank (&x, (uint32_t) x.role);
-    return chakra_check_size (&x, 0);
+    g_array_append_val (all->file.ranks, x.is);
+    return true;
   }
-  g_autoptr (GByteArray) file = source->load ((uint32_t) x.role, source->data, all->diags);
+  g_autoptr (GByteArray) file = source->load (x.is.role, source->data, all->diags);
   if (!file || !read_rank (all, rank, file))
     return false;
-  g_autofree char *text = rank_text (&x, (uint32_t) x.role);
-  return strcmp (text, all->ranks->pdata[all->ranks->len - 1]) == 0
+  return memcmp (&x.is, &g_array_index (all->file.ranks, TraceRank, rank), sizeof x.is) == 0
       || chakra_complain (&x, NULL, CHAKRA_MANIFEST " has it as another rank than its file");
 }
 
 static bool
 read_all (ChakraReading *all, const Source *source)
 {
-  const cJSON *said = source->manifest ? listed_ranks (source->manifest) : NULL;
+  const cJSON *said = source->manifest ? list_of (source->manifest, "ranks")->child : NULL;
   bool ok = !source->groups || chakra_read_groups_file (all, source->groups);
   ok = ok && (!source->manifest || read_axes (all, source->manifest));
   for (uint32_t rank = 0; ok && rank < source->n_ranks; rank++) {
@@ -459,31 +397,42 @@ read_all (ChakraReading *all, const Source *source)
   return ok;
 }
 
-static char *
-parse_once (const Source *source, bool has_rings, bool *ret_wants_rings, LsDiagList *diags)
+static LsTrace *
+trace_of (ChakraReading *all, uint32_t dp)
 {
-  ChakraReading all
-      = { .name = source->name, .diags = diags, .n_ranks = source->n_ranks, .has_rings = has_rings };
-  chakra_texts_init (&all.kernels);
-  chakra_texts_init (&all.segments);
-  chakra_texts_init (&all.programs);
-  all.roles = g_ptr_array_new_with_free_func (g_free);
-  all.ranks = g_ptr_array_new_with_free_func (g_free);
-  all.groups = g_ptr_array_new_with_free_func (chakra_group_free);
-  char *text = read_all (&all, source) && check_roles (&all) ? format_all (&all) : NULL;
-  *ret_wants_rings = all.wants_rings;
-  reading_clear (&all);
-  return text;
+  for (guint i = 0; i < all->groups->len; i++) {
+    ChakraGroup *g = all->groups->pdata[i];
+    g->is.axis = g->is.axis < 0 ? LS_AXIS_DP : g->is.axis;
+    g_array_append_val (all->file.communicators, g->is);
+    g->is.ranks = NULL;
+  }
+  all->file.source
+      = ls_printable (all->head[HEAD_SOURCE] ? all->head[HEAD_SOURCE] : "Chakra execution traces");
+  bool has_work = all->head[HEAD_MODEL] && all->head[HEAD_STRATEGY];
+  g_autofree char *text = has_work
+      ? g_strdup_printf ("{\"model\":%s,\n\"strategy\":%s}", all->head[HEAD_MODEL], all->head[HEAD_STRATEGY])
+      : NULL;
+  g_autoptr (LsJsonDoc) work = text ? ls_json_doc_parse (text, strlen (text), all->name, all->diags) : NULL;
+  return has_work && !work ? NULL : ls_trace_of_file (&all->file, all->name, work, dp, all->diags);
 }
 
 /* Messages between neighbours as a pipeline has them, or else as a ring does. */
-static char *
-parse (const Source *source, LsDiagList *diags)
+static LsTrace *
+parse (const Source *source, uint32_t dp, LsDiagList *diags)
 {
-  g_autoptr (LsDiagList) tried = ls_diag_list_new ();
-  bool wants_rings = false;
-  char *text = parse_once (source, false, &wants_rings, tried);
-  return text ? text : parse_once (source, wants_rings, &wants_rings, diags);
+  g_autoptr (LsDiagList) tried = ls_diag_list_new_counting ();
+  ChakraReading all = reading_new (source->name, source->n_ranks, false, tried);
+  bool ok = read_all (&all, source) && check_roles (&all);
+  if (!ok) {
+    bool has_rings = all.wants_rings;
+    reading_clear (&all);
+    all = reading_new (source->name, source->n_ranks, has_rings, diags);
+    ok = read_all (&all, source) && check_roles (&all);
+  }
+  all.diags = diags;
+  LsTrace *t = ok ? trace_of (&all, dp) : NULL;
+  reading_clear (&all);
+  return t;
 }
 
 static GByteArray *
@@ -492,30 +441,28 @@ load_given (uint32_t rank, gconstpointer files, LsDiagList *diags)
   return g_byte_array_ref (((const GPtrArray *) files)->pdata[rank]);
 }
 
-char *
+LsTrace *
 ls_chakra_parse (const char *name, const GPtrArray *files, const char *groups, LsDiagList *diags)
 {
   const Source source = { name, files->len, load_given, files, groups, NULL };
-  return parse (&source, diags);
+  return parse (&source, 0, diags);
 }
 
-char *
+LsTrace *
 ls_chakra_parse_roles (const char *name, const GPtrArray *files, const char *manifest, LsDiagList *diags)
 {
   uint32_t n_ranks;
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), CHAKRA_MANIFEST, diags);
   if (!doc || !check_manifest (doc, &n_ranks, diags))
     return NULL;
-  guint n_roles = 0;
-  for (const cJSON *role = listed_roles (doc); role; role = role->next)
-    n_roles++;
+  guint n_roles = (guint) cJSON_GetArraySize (list_of (doc, "roles"));
   if (n_roles != files->len) {
     ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
                  "expected the files of %u roles; got %u", n_roles, files->len);
     return NULL;
   }
   const Source source = { name, n_ranks, load_given, files, NULL, doc };
-  return parse (&source, diags);
+  return parse (&source, 0, diags);
 }
 
 /* --- the files of a folder ------------------------------------------------------------------------ */
@@ -592,18 +539,18 @@ load_beside (const char *folder, const char *name, bool *ret_is_there, LsDiagLis
   return *ret_is_there ? ls_read_file (path, LS_MAX_INPUT_BYTES, &n, diags) : NULL;
 }
 
-static char *
-load_text (const char *folder, const GPtrArray *paths, uint32_t n_ranks, const LsJsonDoc *manifest,
-           LsDiagList *diags)
+static LsTrace *
+load_files (const char *folder, const GPtrArray *paths, uint32_t n_ranks, const LsJsonDoc *manifest,
+            uint32_t dp, LsDiagList *diags)
 {
   bool has_groups;
   g_autofree char *groups = load_beside (folder, CHAKRA_GROUPS, &has_groups, diags);
   const Source source = { folder, n_ranks, load_file, paths, groups, manifest };
-  return has_groups && !groups ? NULL : parse (&source, diags);
+  return has_groups && !groups ? NULL : parse (&source, dp, diags);
 }
 
-static char *
-load_by_role (const char *folder, const char *manifest, LsDiagList *diags)
+static LsTrace *
+load_by_role (const char *folder, const char *manifest, uint32_t dp, LsDiagList *diags)
 {
   g_autofree char *name = g_build_filename (folder, CHAKRA_MANIFEST, NULL);
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (manifest, strlen (manifest), name, diags);
@@ -611,22 +558,21 @@ load_by_role (const char *folder, const char *manifest, LsDiagList *diags)
   uint32_t n_ranks;
   if (!doc || !check_manifest (doc, &n_ranks, diags))
     return NULL;
-  for (const cJSON *role = listed_roles (doc); role; role = role->next)
+  for (const cJSON *role = list_of (doc, "roles")->child; role; role = role->next)
     g_ptr_array_add (paths, g_build_filename (folder, role->valuestring, NULL));
-  return load_text (folder, paths, n_ranks, doc, diags);
+  return load_files (folder, paths, n_ranks, doc, dp, diags);
 }
 
-LsJsonDoc *
-ls_chakra_load (const char *folder, LsDiagList *diags)
+LsTrace *
+ls_chakra_load (const char *folder, uint32_t dp, LsDiagList *diags)
 {
   g_autofree char *path = g_strdup (folder);
   for (size_t n = strlen (path); n > 1 && path[n - 1] == '/'; n--)
     path[n - 1] = '\0';
   bool has_roles;
   g_autofree char *manifest = load_beside (path, CHAKRA_MANIFEST, &has_roles, diags);
-  g_autoptr (GPtrArray) paths = has_roles ? NULL : find_files (path, diags);
-  g_autofree char *text = manifest ? load_by_role (path, manifest, diags)
-      : paths                      ? load_text (path, paths, paths->len, NULL, diags)
-                                   : NULL;
-  return text ? ls_json_doc_parse (text, strlen (text), path, diags) : NULL;
+  if (has_roles)
+    return manifest ? load_by_role (path, manifest, dp, diags) : NULL;
+  g_autoptr (GPtrArray) paths = find_files (path, diags);
+  return paths ? load_files (path, paths, paths->len, NULL, dp, diags) : NULL;
 }

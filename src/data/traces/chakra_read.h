@@ -2,40 +2,31 @@
 #ifndef LS_DATA_TRACES_CHAKRA_READ_H
 #define LS_DATA_TRACES_CHAKRA_READ_H
 
-#include "data/text/json_out.h"
 #include "data/traces/chakra.h"
 #include "data/traces/chakra_node.h"
 #include "data/traces/trace_file.h"
 
-/* Texts by their place, each once. */
-typedef struct {
-  GPtrArray *list;
-  GHashTable *index; /* -> place + 1 */
-  size_t n_bytes;
-} ChakraTexts;
-
 typedef struct {
   uint32_t index;
-  char *name, *members; /* "1"; "[0,1]" */
-  char *axis;           /* NULL: not said */
-  bool spans_stages;
+  char *name;           /* "1" */
+  TraceCommunicator is; /* axis -1: not said */
 } ChakraGroup;
 
 enum { HEAD_NAME, HEAD_SOURCE, HEAD_MODEL, HEAD_STRATEGY, N_HEAD_TEXTS };
 
-/* What the files say together, as objects of lockstep.trace/1. */
+/* What the files say together. */
 typedef struct {
   const char *name;
   LsDiagList *diags;
   uint32_t n_ranks;
-  ChakraTexts kernels, segments;
-  ChakraTexts programs; /* of ranks that do not say their role */
-  GPtrArray *roles;     /* char *, by role; NULL: none yet     */
-  GPtrArray *ranks;     /* char *             */
-  GPtrArray *groups;    /* ChakraGroup        */
-  size_t n_bytes;       /* of roles and ranks */
-  bool has_rings;       /* messages of others: by who is sent to, not by the order of ranks */
-  bool wants_rings;     /* which that order does not fit */
+  TraceFile file;                 /* but for its communicators */
+  GHashTable *kernels, *segments; /* GBytes: what those in the file are -> place + 1 */
+  GHashTable *programs;           /* the same, of ranks that do not say their role */
+  GPtrArray *roles;               /* GBytes: the same by role; NULL: none yet  */
+  GPtrArray *groups;              /* ChakraGroup */
+  size_t n_bytes;                 /* of all these bytes */
+  bool has_rings;                 /* messages of others: by who is sent to, not by the order of ranks */
+  bool wants_rings;               /* which that order does not fit */
   char *head[N_HEAD_TEXTS];
 } ChakraReading;
 
@@ -57,35 +48,26 @@ typedef struct {
   ChakraReading *all;
   uint32_t rank;
   bool ok, is_ours;
-  uint64_t role, gpu, peer[2]; /* LS_TRACE_ABSENT: not known */
-  const ChakraGroup *slots[LS_SLOT_PREV];
-  uint32_t n_lead;
-  GString *program, *instances; /* as JSON so far */
+  TraceRank is; /* role LS_TRACE_ABSENT: not known; slots by place of their group */
+  TraceRole program;
 
-  GHashTable *nodes;           /* id -> ChakraSeen */
-  uint64_t last[LS_N_STREAMS]; /* id + 1 of what was issued last there; 0: nothing */
-  uint32_t instance;           /* that is open; 0: none */
-  uint64_t place[3];           /* micro-batch, chunk, stage */
-  char *segment;
-  GString *ops;
-  uint32_t n_ops;
-  GArray *stamps; /* [n_ops] uint32_t: the op that waits for it, counted from 1, as far as was seen */
+  GHashTable *nodes;    /* id -> ChakraSeen */
+  uint32_t instance;    /* that is open; 0: none */
+  uint32_t row[N_ROW];  /* of it */
+  TraceSegment segment; /* of it; ops NULL: none is open. The last op may be: its messages follow */
+  GArray *stamps; /* uint32_t of each op: the op that waits for it, counted from 1, as far as was seen */
   uint32_t n_through;
-  LsJsonOut op;    /* that is open: its messages follow */
-  uint64_t n_left; /* nodes of it that are still to come */
-  bool is_permute; /* of them one that says nothing new  */
-  uint32_t op_stream;
+  uint64_t n_left; /* nodes of the open op that are still to come */
 } RankReading;
 
 /* chakra_nodes.c */
 bool chakra_complain (RankReading *x, const ChakraNode *node, const char *format, ...) G_GNUC_PRINTF (3, 4);
 
-/* Whether the texts so far, with n more bytes, are short enough. */
+/* Whether what was read so far, with n more bytes, is little enough. */
 bool chakra_check_size (RankReading *x, size_t n);
-
-void chakra_texts_init (ChakraTexts *t);
-void chakra_texts_clear (ChakraTexts *t);
-uint32_t chakra_text_index (ChakraTexts *t, const char *text);
+/* The place of an element in its list, where each stands once: told apart by what they are. Takes both. */
+uint32_t chakra_place (ChakraReading *all, GHashTable *known, GBytes *what, const LsField *fields,
+                       GArray *list, void *element);
 
 /* chakra_read_groups.c */
 bool chakra_read_groups_file (ChakraReading *all, const char *text);
@@ -100,18 +82,22 @@ void chakra_nodes_clear (RankReading *x);
 ChakraSeen *chakra_remember (RankReading *x, const ChakraNode *node);
 const ChakraAttr *chakra_attr (const ChakraNode *node, const char *name);
 const char *chakra_text_of (const ChakraNode *node, const char *name);
+/* That of an attribute of a list of texts; NULL: it is none. */
+const ChakraProtoMsg__StringList *chakra_list_of (const ChakraNode *node, const char *name);
 bool chakra_is_on (const ChakraNode *node, const char *name);
-/* false: it is not there, or, with a complaint, no whole number up to max; *ret_value then stays. */
+/* Of an attribute, which may be NULL; false: it is not there, or, with a complaint, no whole number up to
+ * max; *ret_value then stays. */
+bool chakra_uint_in (RankReading *x, const ChakraNode *node, const ChakraAttr *attr, uint64_t max,
+                     uint64_t *ret_value);
 bool chakra_uint_of (RankReading *x, const ChakraNode *node, const char *name, uint64_t max,
                      uint64_t *ret_value);
+/* A number up to that of bytes which can be simulated, or a complaint. */
 bool chakra_need_uint (RankReading *x, const ChakraNode *node, const char *name, uint64_t *ret_value);
 bool chakra_end_instance (RankReading *x);
 void chakra_read_node (RankReading *x, const ChakraNode *node);
-/* Opens an op of that kind, slot and stream (above 0; else by default); NULL and a complaint: it cannot
- * be. */
-ChakraSeen *chakra_begin_op (RankReading *x, const ChakraNode *node, const char *what, const TraceOp *kind);
-void chakra_end_op (RankReading *x);
-void chakra_write_buffers (RankReading *x, const ChakraNode *node);
+/* An op of that kind, with what the node says of all kinds, until the next begins; of others than ours on the
+ * stream. NULL and a complaint: it cannot be. */
+TraceOp *chakra_begin_op (RankReading *x, const ChakraNode *node, LsOpKind kind, LsStream stream);
 
 /* chakra_read_groups.c */
 bool chakra_is_send (const ChakraNode *node);

@@ -20,26 +20,12 @@ is_member_list (const cJSON *ranks)
   return true;
 }
 
-/* [0,1,2]; no members are all ranks, as PyTorch has it. */
-static char *
-members_text (const ChakraReading *all, const cJSON *ranks)
-{
-  GString *text = g_string_new ("[");
-  const cJSON *rank;
-  cJSON_ArrayForEach (rank, ranks)
-      g_string_append_printf (text, "%s%d", text->len > 1 ? "," : "", rank->valueint);
-  for (uint32_t i = 0; !ranks->child && i < all->n_ranks; i++)
-    g_string_append_printf (text, "%s%u", i > 0 ? "," : "", i);
-  return g_string_free (g_string_append_c (text, ']'), FALSE);
-}
-
 void
 chakra_group_free (gpointer group)
 {
   ChakraGroup *g = group;
   g_free (g->name);
-  g_free (g->members);
-  g_free (g->axis);
+  g_free (g->is.ranks);
   g_free (g);
 }
 
@@ -52,18 +38,22 @@ chakra_group (ChakraReading *all, const char *name)
   return NULL;
 }
 
-/* NULL: it is there, with other members. */
+/* No members are all ranks, as PyTorch has it. NULL: it is there, with other members. */
 static ChakraGroup *
 add_group (ChakraReading *all, const char *name, const cJSON *ranks)
 {
-  g_autofree char *members = members_text (all, ranks);
+  uint32_t n = ranks && ranks->child ? (uint32_t) cJSON_GetArraySize (ranks) : all->n_ranks;
+  g_autofree uint32_t *members = g_new (uint32_t, n);
+  const cJSON *rank = ranks ? ranks->child : NULL;
+  for (uint32_t i = 0; i < n; i++, rank = rank ? rank->next : NULL)
+    members[i] = rank ? (uint32_t) rank->valueint : i;
   ChakraGroup *g = chakra_group (all, name);
   if (g)
-    return strcmp (g->members, members) == 0 ? g : NULL;
+    return g->is.n_ranks == n && memcmp (g->is.ranks, members, n * sizeof *members) == 0 ? g : NULL;
   g = g_new0 (ChakraGroup, 1);
-  g->index = all->groups->len;
-  g->name = g_strdup (name);
-  g->members = g_steal_pointer (&members);
+  *g = (ChakraGroup) { all->groups->len,
+                       g_strdup (name),
+                       { .axis = -1, .ranks = g_steal_pointer (&members), .n_ranks = n } };
   g_ptr_array_add (all->groups, g);
   return g;
 }
@@ -126,37 +116,26 @@ chakra_read_groups (RankReading *x, const ChakraNode *node)
 
 /* --- slots of a rank --- */
 
-static void
-bind_slot (RankReading *x, const ChakraNode *node, const char *slot, const ChakraGroup *group)
-{
-  for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (strcmp (ls_slot_name ((LsSlot) s), slot) == 0) {
-      if (x->slots[s] && x->slots[s] != group)
-        chakra_complain (x, node, "slot %s is that of another process group", slot);
-      x->slots[s] = group;
-      return;
-    }
-  chakra_complain (x, node, "slots: \"%.40s\" is none", slot);
-}
-
-/* NULL: none yet. */
-static const char *
+/* -1: none yet. */
+static int
 slot_of (const RankReading *x, const ChakraGroup *group)
 {
   for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (x->slots[s] == group)
-      return ls_slot_name ((LsSlot) s);
-  return NULL;
+    if (x->is.comm[s] == group->index)
+      return s;
+  return -1;
 }
 
 /* Slots are only names: a group of others takes the next. */
 static void
 bind_next_slot (RankReading *x, const ChakraNode *node, const ChakraGroup *group)
 {
-  for (int s = 0; s < LS_SLOT_PREV && !slot_of (x, group); s++)
-    if (!x->slots[s])
-      x->slots[s] = group;
-  if (!slot_of (x, group))
+  int slot = 0;
+  while (slot < LS_SLOT_PREV && x->is.comm[slot] != LS_TRACE_ABSENT)
+    slot++;
+  if (slot < LS_SLOT_PREV)
+    x->is.comm[slot] = group->index;
+  else
     chakra_complain (x, node, "a rank in more than %d process groups", LS_SLOT_PREV);
 }
 
@@ -164,47 +143,44 @@ bind_next_slot (RankReading *x, const ChakraNode *node, const ChakraGroup *group
 static void
 bind_group (RankReading *x, const ChakraNode *node, ChakraGroup *group)
 {
-  const ChakraAttr *slots = chakra_attr (node, "slots");
-  const char *axis = chakra_text_of (node, "axis");
-  if (!x->is_ours || !axis)
+  const ChakraProtoMsg__StringList *slots = chakra_list_of (node, "slots");
+  const char *name = chakra_text_of (node, "axis");
+  int axis = ls_enum_value (ls_axis_names, name);
+  if (!x->is_ours || !name)
     return;
-  for (LsAxis a = 0; a < LS_N_AXES; a++)
-    if (strcmp (ls_axis_name (a), axis) == 0 && !group->axis)
-      group->axis = g_strdup (axis);
-  if (g_strcmp0 (group->axis, axis) != 0)
+  group->is.axis = group->is.axis < 0 ? axis : group->is.axis;
+  if (axis < 0 || group->is.axis != axis)
     chakra_complain (x, node, "axis: another than before, or none of ours");
-  group->spans_stages |= chakra_is_on (node, "spans_stages");
-  if (!slots || slots->value_case != CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST)
-    return;
-  for (size_t i = 0; i < slots->string_list->n_values; i++)
-    bind_slot (x, node, slots->string_list->values[i], group);
+  group->is.spans_stages |= chakra_is_on (node, "spans_stages");
+  for (size_t i = 0; slots && i < slots->n_values; i++) {
+    int slot = ls_enum_value (ls_slot_names, slots->values[i]);
+    if (slot < 0 || slot >= LS_SLOT_PREV)
+      chakra_complain (x, node, "slots: \"%.40s\" is none", slots->values[i]);
+    else if (x->is.comm[slot] != LS_TRACE_ABSENT && x->is.comm[slot] != group->index)
+      chakra_complain (x, node, "slot %s is that of another process group", slots->values[i]);
+    else
+      x->is.comm[slot] = group->index;
+  }
 }
 
 /* --- communication ------------------------------------------------------------------------------ */
 
 /* NULL and a complaint: there is no such group, or the rank is not in it. All ranks, where none is named. */
-static const char *
-group_slot (RankReading *x, const ChakraNode *node, uint32_t *ret_n)
+static const ChakraGroup *
+group_of (RankReading *x, const ChakraNode *node)
 {
   const char *name = chakra_text_of (node, "pg_name");
   const ChakraGroup *group = chakra_group (x->all, name ? name : "");
-  cJSON *none = name || group ? NULL : cJSON_CreateArray ();
-  if (none)
-    group = add_group (x->all, "", none);
-  cJSON_Delete (none);
-  if (!group) {
+  if (!group && !name)
+    group = add_group (x->all, "", NULL);
+  if (!group)
     chakra_complain (x, node,
                      "process group \"%.40s\" is nowhere defined: neither in " CHAKRA_GROUPS
                      " nor by a node of process groups",
                      name);
-    return NULL;
-  }
-  if (!slot_of (x, group))
+  else if (slot_of (x, group) < 0)
     bind_next_slot (x, node, group);
-  *ret_n = 1;
-  for (const char *c = group->members; *c; c++)
-    *ret_n += *c == ',';
-  return slot_of (x, group);
+  return x->ok ? group : NULL;
 }
 
 static const LsCollKind kinds[] = {
@@ -222,11 +198,13 @@ static const LsCollKind kinds[] = {
 
 /* comm_size is one member's part of what `bytes` counts. */
 static bool
-bytes_of (RankReading *x, const ChakraNode *node, LsCollKind kind, uint32_t n_ranks, uint64_t *ret_bytes)
+read_bytes (RankReading *x, const ChakraNode *node, LsCollKind kind, uint32_t n_ranks, uint64_t *ret_bytes)
 {
   uint64_t size = 0, bytes, shares = chakra_shares (kind, n_ranks);
   if (kind != LS_COLL_BARRIER && !chakra_need_uint (x, node, "comm_size", &size))
     return false;
+  if ((double) size * (double) shares > LS_TRACE_MAX_BYTES)
+    return chakra_complain (x, node, "comm_size: more than can be simulated");
   *ret_bytes = size * shares;
   if (!x->is_ours || !chakra_uint_of (x, node, "bytes", (uint64_t) LS_TRACE_MAX_BYTES, &bytes))
     return x->ok;
@@ -236,51 +214,30 @@ bytes_of (RankReading *x, const ChakraNode *node, LsCollKind kind, uint32_t n_ra
 }
 
 static void
-begin_collective (RankReading *x, const ChakraNode *node, LsCollKind kind, uint32_t *ret_n)
+read_collective (RankReading *x, const ChakraNode *node, LsCollKind kind)
 {
-  const char *slot = group_slot (x, node, ret_n);
-  const char *said = x->is_ours ? chakra_text_of (node, "slot") : NULL;
-  const TraceOp op = { .kind = LS_OP_COLLECTIVE, .slot = LS_SLOT_DP };
-  if (!slot || !chakra_begin_op (x, node, "collective", &op))
+  const ChakraGroup *group = group_of (x, node);
+  uint64_t bytes = 0;
+  if (!group || !read_bytes (x, node, kind, group->is.n_ranks, &bytes))
     return;
-  if (!said)
-    ls_json_out_string (&x->op, "slot", slot);
-  ls_json_out_string (&x->op, "coll", ls_coll_kind_name (kind));
+  TraceOp *op = chakra_begin_op (x, node, LS_OP_COLLECTIVE, LS_STREAM_DP);
+  if (!op)
+    return;
+  op->slot = op->slot < 0 ? slot_of (x, group) : op->slot;
+  op->coll = (int) kind;
+  op->bytes = bytes;
 }
 
 void
 chakra_read_collective (RankReading *x, const ChakraNode *node)
 {
-  uint64_t type, bytes;
-  uint32_t n_ranks;
+  uint64_t type;
   if (!chakra_need_uint (x, node, "comm_type", &type))
     return;
-  if (type >= G_N_ELEMENTS (kinds)) {
+  if (type < G_N_ELEMENTS (kinds))
+    read_collective (x, node, kinds[type]);
+  else
     chakra_complain (x, node, "comm_type %" G_GUINT64_FORMAT " is none of Chakra's", type);
-    return;
-  }
-  begin_collective (x, node, kinds[type], &n_ranks);
-  if (!x->ok || !bytes_of (x, node, kinds[type], n_ranks, &bytes))
-    return;
-  ls_json_out_bytes (&x->op, "bytes", bytes);
-  chakra_write_buffers (x, node);
-  chakra_end_op (x);
-}
-
-static void
-read_permute (RankReading *x, const ChakraNode *node, LsCollKind kind)
-{
-  uint64_t bytes = 0;
-  uint32_t n_ranks;
-  if (!chakra_need_uint (x, node, "comm_size", &bytes))
-    return;
-  begin_collective (x, node, kind, &n_ranks);
-  if (!x->ok)
-    return;
-  ls_json_out_bytes (&x->op, "bytes", bytes);
-  chakra_write_buffers (x, node);
-  x->is_permute = true;
-  x->n_left = 1;
 }
 
 /* --- messages ------------------------------------------------------------------------------------- */
@@ -303,75 +260,65 @@ guess_side (const RankReading *x, const ChakraNode *node, uint64_t other)
 {
   int wanted = x->all->has_rings ? chakra_is_send (node) : other > x->rank;
   for (int side = 0; x->all->has_rings && side < 2; side++)
-    if (x->peer[side] == other)
+    if (x->is.peer[side] == other)
       return side;
-  bool is_free = x->peer[wanted] == LS_TRACE_ABSENT || x->peer[wanted] == other;
+  bool is_free = x->is.peer[wanted] == LS_TRACE_ABSENT || x->is.peer[wanted] == other;
   return is_free || !x->all->has_rings ? wanted : !wanted;
 }
 
-/* The neighbour that a message goes to or comes from; NULL and a complaint: the rank has others there. */
-static const char *
+/* The neighbour that a message goes to or comes from: 0 before, 1 after. -1 and a complaint: the rank has
+ * others there. */
+static int
 side_of (RankReading *x, const ChakraNode *node)
 {
   const char *said = x->is_ours ? chakra_text_of (node, chakra_is_send (node) ? "send" : "receive") : NULL;
   uint64_t other;
   if (!chakra_need_uint (x, node, chakra_is_send (node) ? "comm_dst" : "comm_src", &other))
-    return NULL;
+    return -1;
   int side = said ? strcmp (said, "next") == 0 : guess_side (x, node, other);
-  if (x->peer[side] == LS_TRACE_ABSENT && !x->is_ours)
-    x->peer[side] = other;
-  if (x->peer[side] == other)
-    return side ? "next" : "prev";
+  if (x->is.peer[side] == LS_TRACE_ABSENT && !x->is_ours && other < LS_CHAKRA_MAX_RANKS)
+    x->is.peer[side] = (uint32_t) other;
+  if (x->is.peer[side] == other)
+    return side;
   x->all->wants_rings = !x->is_ours && !x->all->has_rings;
   chakra_complain (x, node,
                    "rank %" G_GUINT64_FORMAT " is not its %s: a rank exchanges messages with one rank before "
                    "and one after it",
                    other, side ? "next" : "prev");
-  return NULL;
+  return -1;
 }
 
 static void
-write_transfer (RankReading *x, const ChakraNode *node)
+add_transfer (RankReading *x, const ChakraNode *node, TraceOp *op)
 {
-  const char *side = side_of (x, node);
-  uint64_t bytes = 0;
-  if (!side || !chakra_need_uint (x, node, "comm_size", &bytes))
+  TraceTransfer t = ls_trace_transfer_blank;
+  int side = side_of (x, node);
+  if (side < 0 || !chakra_need_uint (x, node, "comm_size", &t.bytes))
     return;
-  ls_json_out_begin_object (&x->op, NULL);
-  ls_json_out_string (&x->op, chakra_is_send (node) ? "send" : "receive", side);
-  ls_json_out_bytes (&x->op, "bytes", bytes);
-  ls_json_out_end_object (&x->op);
+  *(chakra_is_send (node) ? &t.send : &t.receive) = LS_SLOT_PREV + side;
+  g_array_append_val (op->transfers, t);
 }
 
-static void
-end_messages (RankReading *x)
-{
-  if (!x->is_permute)
-    ls_json_out_end_array (&x->op);
-  x->is_permute = false;
-  chakra_end_op (x);
-}
-
-/* A further node of the op that is open. */
+/* A further node of the last op: of a permutation it says nothing new. */
 static void
 continue_op (RankReading *x, const ChakraNode *node)
 {
   ChakraSeen *seen = chakra_remember (x, node);
+  uint32_t last = x->segment.ops->len - 1;
+  TraceOp *op = &g_array_index (x->segment.ops, TraceOp, last);
   if (!seen)
     return;
-  *seen = (ChakraSeen) { x->instance, x->n_ops - 1, (uint8_t) x->op_stream, false, -1, NULL };
-  if (!x->is_permute)
-    write_transfer (x, node);
-  if (--x->n_left == 0 && x->ok)
-    end_messages (x);
+  *seen = (ChakraSeen) { x->instance, last, (uint8_t) op->stream, false, -1, NULL };
+  if (op->transfers)
+    add_transfer (x, node, op);
+  x->n_left--;
 }
 
 /* Messages of others wait for none of another direction. */
 static LsStream
 message_stream (RankReading *x, const ChakraNode *node)
 {
-  const char *side = x->is_ours ? NULL : side_of (x, node);
-  bool is_next = side && strcmp (side, "next") == 0;
+  bool is_next = !x->is_ours && side_of (x, node) == 1;
   if (chakra_is_send (node))
     return is_next ? LS_STREAM_PP_FWD : LS_STREAM_PP_BWD;
   return is_next ? LS_STREAM_PP_BWD_RECV : LS_STREAM_PP_FWD_RECV;
@@ -380,34 +327,32 @@ message_stream (RankReading *x, const ChakraNode *node)
 static void
 read_messages (RankReading *x, const ChakraNode *node)
 {
-  const TraceOp p2p = { .kind = LS_OP_P2P, .slot = -1, .stream = (int) message_stream (x, node) };
+  LsStream stream = message_stream (x, node);
   uint64_t n = 1;
   if (x->is_ours)
     chakra_uint_of (x, node, CHAKRA_NODES, UINT16_MAX, &n);
-  if (n == 0 || !x->ok || !chakra_begin_op (x, node, "p2p", &p2p)) {
-    x->ok = false;
-    if (n == 0)
-      chakra_complain (x, node, CHAKRA_NODES ": expected 1 or more");
+  if (n == 0)
+    chakra_complain (x, node, CHAKRA_NODES ": expected 1 or more");
+  TraceOp *op = x->ok ? chakra_begin_op (x, node, LS_OP_P2P, stream) : NULL;
+  if (!op)
     return;
-  }
-  chakra_write_buffers (x, node);
-  ls_json_out_begin_array (&x->op, "transfers");
-  write_transfer (x, node);
+  op->transfers = g_array_new (FALSE, FALSE, sizeof (TraceTransfer));
+  add_transfer (x, node, op);
   x->n_left = n - 1;
-  if (x->n_left == 0 && x->ok)
-    end_messages (x);
 }
 
 void
 chakra_read_message (RankReading *x, const ChakraNode *node)
 {
   const char *op = x->is_ours ? chakra_text_of (node, CHAKRA_OP) : NULL;
-  if (x->n_left > 0)
+  bool is_permute = g_strcmp0 (op, ls_coll_kind_name (LS_COLL_PERMUTE)) == 0,
+       is_copy = g_strcmp0 (op, ls_coll_kind_name (LS_COLL_COPY_PERMUTE)) == 0;
+  if (x->n_left > 0) {
     continue_op (x, node);
-  else if (op && strcmp (op, ls_coll_kind_name (LS_COLL_PERMUTE)) == 0)
-    read_permute (x, node, LS_COLL_PERMUTE);
-  else if (op && strcmp (op, ls_coll_kind_name (LS_COLL_COPY_PERMUTE)) == 0)
-    read_permute (x, node, LS_COLL_COPY_PERMUTE);
-  else
+  } else if (is_permute || is_copy) {
+    read_collective (x, node, is_copy ? LS_COLL_COPY_PERMUTE : LS_COLL_PERMUTE);
+    x->n_left = 1;
+  } else {
     read_messages (x, node);
+  }
 }

@@ -13,6 +13,7 @@
 #include "data/text/write_file.h"
 #include "data/traces/chakra.h"
 #include "data/traces/chakra_node.h"
+#include "data/traces/op_walk.h"
 #include "data/traces/trace_file.h"
 
 /* Attributes under way, as both messages hold them; what they point to lives in `texts`. */
@@ -21,12 +22,6 @@ typedef struct {
   GStringChunk *texts;
 } ChakraAttrs;
 
-/* The nodes of an op, which have ids in a row; n 0: none. */
-typedef struct {
-  uint64_t first;
-  uint32_t n;
-} ChakraNodes;
-
 /* One rank on its way into its file. */
 typedef struct {
   const LsPlan *plan;
@@ -34,21 +29,27 @@ typedef struct {
   const LsTime *kernel_times; /* NULL: not known   */
   const GArray *kernels;      /* LsKernel          */
   uint32_t rank;
-  LsBinding binding;
+  LsOpWalk at;
   FILE *out;
   GByteArray *bytes; /* of a message      */
   ChakraAttrs attrs; /* of the next node  */
-  GArray *ends;      /* uint64_t: its data_deps */
-  GArray *issues;    /* uint64_t: its ctrl_deps */
   uint64_t next_id;
-  ChakraNodes last[LS_N_STREAMS], host;
-  GArray *ops;                   /* ChakraNodes of the ops of the instance at hand */
-  GHashTable *events;            /* event -> id of the node that recorded it, + 1 */
   uint32_t sent[2], received[2]; /* messages by neighbour */
   uint32_t *calls;               /* [n_comms] permutations */
 } ChakraWriter;
 
 /* --- attributes -------------------------------------------------------------------------- */
+
+/* Their types. */
+enum {
+  INT32 = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT32_VAL,
+  INT64 = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT64_VAL,
+  UINT64 = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT64_VAL,
+  DOUBLE = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_DOUBLE_VAL,
+  BOOL = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_BOOL_VAL,
+  STRING = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_VAL,
+  STRINGS = CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST,
+};
 
 static void
 attr_free (gpointer attr)
@@ -82,52 +83,22 @@ attrs_clear (ChakraAttrs *a)
   g_string_chunk_free (a->texts);
 }
 
+/* Its value is the caller's to set. */
 static ChakraAttr *
-add (ChakraAttrs *a, const char *name, ChakraProtoMsg__AttributeProto__ValueCase type)
+add (ChakraAttrs *a, const char *name, int type)
 {
   ChakraAttr *attr = g_new (ChakraAttr, 1);
   chakra_proto_msg__attribute_proto__init (attr);
   attr->name = g_string_chunk_insert (a->texts, name);
-  attr->value_case = type;
+  attr->value_case = (ChakraProtoMsg__AttributeProto__ValueCase) type;
   g_ptr_array_add (a->list, attr);
   return attr;
 }
 
 static void
-add_int64 (ChakraAttrs *a, const char *name, int64_t value)
-{
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT64_VAL)->int64_val = value;
-}
-
-static void
-add_uint64 (ChakraAttrs *a, const char *name, uint64_t value)
-{
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_UINT64_VAL)->uint64_val = value;
-}
-
-static void
-add_int32 (ChakraAttrs *a, const char *name, int32_t value)
-{
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_INT32_VAL)->int32_val = value;
-}
-
-static void
-add_double (ChakraAttrs *a, const char *name, double value)
-{
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_DOUBLE_VAL)->double_val = value;
-}
-
-static void
-add_bool (ChakraAttrs *a, const char *name, bool value)
-{
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_BOOL_VAL)->bool_val = value;
-}
-
-static void
 add_string (ChakraAttrs *a, const char *name, const char *value)
 {
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_VAL)->string_val
-      = g_string_chunk_insert (a->texts, value);
+  add (a, name, STRING)->string_val = g_string_chunk_insert (a->texts, value);
 }
 
 static void
@@ -139,7 +110,7 @@ add_strings (ChakraAttrs *a, const char *name, const GPtrArray *values)
   list->values = g_new (char *, MAX (1, values->len));
   for (guint i = 0; i < values->len; i++)
     list->values[i] = g_string_chunk_insert (a->texts, values->pdata[i]);
-  add (a, name, CHAKRA_PROTO_MSG__ATTRIBUTE_PROTO__VALUE_STRING_LIST)->string_list = list;
+  add (a, name, STRINGS)->string_list = list;
 }
 
 /* --- messages --------------------------------------------------------------------------- */
@@ -158,27 +129,26 @@ put_message (ChakraWriter *w, const ProtobufCMessage *message)
   fwrite (w->bytes->data, 1, n, w->out);
 }
 
-/* The attributes and dependencies that were gathered become those of a node. */
+/* The attributes and dependencies that were gathered become those of a node. inputs: NULL: none. */
 static void
-put_node (ChakraWriter *w, ChakraNode *node)
+put_node (ChakraWriter *w, ChakraProtoMsg__NodeType type, const char *name, uint64_t micros,
+          ChakraProtoMsg__IOInfo *inputs)
 {
-  node->id = w->next_id++;
-  node->n_attr = w->attrs.list->len;
-  node->attr = (ChakraAttr **) w->attrs.list->pdata;
-  node->n_data_deps = w->ends->len;
-  node->data_deps = (uint64_t *) (gpointer) w->ends->data;
-  node->n_ctrl_deps = w->issues->len;
-  node->ctrl_deps = (uint64_t *) (gpointer) w->issues->data;
-  put_message (w, &node->base);
+  ChakraNode node;
+  chakra_proto_msg__node__init (&node);
+  node.id = w->next_id++;
+  node.type = type;
+  node.name = (char *) name;
+  node.duration_micros = micros;
+  node.inputs = inputs;
+  node.n_attr = w->attrs.list->len;
+  node.attr = (ChakraAttr **) w->attrs.list->pdata;
+  node.n_data_deps = w->at.ends->len;
+  node.data_deps = (uint64_t *) (gpointer) w->at.ends->data;
+  node.n_ctrl_deps = w->at.issues->len;
+  node.ctrl_deps = (uint64_t *) (gpointer) w->at.issues->data;
+  put_message (w, &node.base);
   attrs_reset (&w->attrs);
-}
-
-static void
-node_init (ChakraNode *node, ChakraProtoMsg__NodeType type, const char *name)
-{
-  chakra_proto_msg__node__init (node);
-  node->type = type;
-  node->name = (char *) name;
 }
 
 static const ChakraProtoMsg__CollectiveCommType comm_types[LS_N_COLL_KINDS] = {
@@ -193,54 +163,6 @@ static const ChakraProtoMsg__CollectiveCommType comm_types[LS_N_COLL_KINDS] = {
   [LS_COLL_BARRIER] = CHAKRA_PROTO_MSG__COLLECTIVE_COMM_TYPE__BARRIER,
 };
 
-/* --- dependencies ------------------------------------------------------------------------- */
-
-static void
-add_id (GArray *ids, uint64_t id)
-{
-  for (guint i = ids->len; i-- > 0;)
-    if (g_array_index (ids, uint64_t, i) == id)
-      return;
-  g_array_append_val (ids, id);
-}
-
-static void
-add_nodes (GArray *ids, const ChakraNodes *nodes)
-{
-  for (uint32_t i = 0; i < nodes->n; i++)
-    add_id (ids, nodes->first + i);
-}
-
-static void
-add_event (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
-{
-  size_t event = ls_plan_event (w->plan, instance, op);
-  uint64_t id = GPOINTER_TO_SIZE (g_hash_table_lookup (w->events, GSIZE_TO_POINTER (event)));
-  if (id > 0)
-    add_id (w->ends, id - 1);
-}
-
-/* What must have ended: where the op stands, then what it says itself. */
-static void
-gather_deps (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
-{
-  g_array_set_size (w->ends, 0);
-  g_array_set_size (w->issues, 0);
-  if (!ls_op_is_of_host (op->kind))
-    add_nodes (w->ends, &w->last[op->stream]);
-  add_nodes (w->ends, &w->host);
-  for (uint32_t i = 0; i < op->n_deps; i++) {
-    const LsDep *dep = &op->deps[i];
-    if (dep->kind == LS_DEP_STREAM)
-      add_nodes (w->ends, &w->last[dep->index]);
-    else
-      add_nodes (dep->kind == LS_DEP_ISSUE ? w->issues : w->ends,
-                 &g_array_index (w->ops, ChakraNodes, dep->index));
-  }
-  if (ls_op_awaits (op))
-    add_event (w, instance, op);
-}
-
 /* --- attributes of an op ------------------------------------------------------------------ */
 
 static void
@@ -250,9 +172,9 @@ add_field (ChakraAttrs *attrs, const char *name, const LsField *f, const void *t
   if (!text)
     return;
   if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_UINT64)
-    add_int64 (attrs, name, g_ascii_strtoll (text, NULL, 10));
+    add (attrs, name, INT64)->int64_val = g_ascii_strtoll (text, NULL, 10);
   else if (f->kind == LS_FIELD_BOOL)
-    add_bool (attrs, name, TRUE);
+    add (attrs, name, BOOL)->bool_val = TRUE;
   else
     add_string (attrs, name, text);
 }
@@ -272,16 +194,10 @@ static void
 add_buffers (ChakraWriter *w, const TraceOp *op)
 {
   g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; op->buffers && i < op->buffers->len; i++) {
-    GString *text = g_string_new (NULL);
-    LsJsonOut out;
-    ls_json_out_init (&out, text, 0);
-    ls_json_out_begin_object (&out, NULL);
-    ls_fields_write (ls_trace_buffer_fields, &out, &g_array_index (op->buffers, TraceBuffer, i),
-                     &ls_trace_buffer_blank);
-    ls_json_out_end_object (&out);
-    g_ptr_array_add (texts, g_string_free (text, FALSE));
-  }
+  for (guint i = 0; op->buffers && i < op->buffers->len; i++)
+    g_ptr_array_add (texts,
+                     ls_fields_text (ls_trace_buffer_fields, &g_array_index (op->buffers, TraceBuffer, i),
+                                     &ls_trace_buffer_blank));
   if (texts->len > 0)
     add_strings (&w->attrs, "buffers", texts);
 }
@@ -290,8 +206,8 @@ add_buffers (ChakraWriter *w, const TraceOp *op)
 static void
 add_op (ChakraWriter *w, const LsOp *op, const TraceOp *said)
 {
-  add_bool (&w->attrs, "is_cpu_op", ls_op_is_of_host (op->kind));
-  add_int64 (&w->attrs, "stream", op->stream);
+  add (&w->attrs, "is_cpu_op", BOOL)->bool_val = ls_op_is_of_host (op->kind);
+  add (&w->attrs, "stream", INT64)->int64_val = op->stream;
   for (const LsField *f = ls_trace_op_fields; f->key; f++)
     if (chakra_is_attribute (f->key))
       add_field (&w->attrs, f->key, f, said, &ls_trace_op_blank);
@@ -313,14 +229,14 @@ add_kernel (ChakraWriter *w, const LsOp *op)
   const LsKernel *k = &g_array_index (w->kernels, LsKernel, op->kernel);
   uint32_t repeat = MAX (op->repeat, 1);
   double limit = 0x1p62;
-  add_int64 (&w->attrs, "num_ops", (int64_t) MIN (k->flops * repeat, limit));
-  add_uint64 (&w->attrs, "tensor_size", (uint64_t) MIN (k->bytes * repeat, limit));
+  add (&w->attrs, "num_ops", INT64)->int64_val = (int64_t) MIN (k->flops * repeat, limit);
+  add (&w->attrs, "tensor_size", UINT64)->uint64_val = (uint64_t) MIN (k->bytes * repeat, limit);
   for (const LsField *f = ls_trace_kernel_fields; f->key; f++) {
     g_autofree char *name = g_strconcat (CHAKRA_KERNEL, f->key, NULL);
     bool is_flops = g_str_equal (f->key, "flops"), is_bytes = g_str_equal (f->key, "bytes");
     bool is_said = (is_flops && is_exact (k->flops, repeat)) || (is_bytes && is_exact (k->bytes, repeat));
     if (is_flops && !is_said)
-      add_double (&w->attrs, name, k->flops);
+      add (&w->attrs, name, DOUBLE)->double_val = k->flops;
     else if (!is_said)
       add_field (&w->attrs, name, f, k, &ls_trace_kernel_blank);
   }
@@ -342,28 +258,21 @@ micros_of (const ChakraWriter *w, const LsOp *op)
 static void
 put_compute (ChakraWriter *w, const LsOp *op)
 {
-  ChakraNode node;
-  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name);
-  node.duration_micros = micros_of (w, op);
   if (ls_op_is_of_host (op->kind))
-    add_string (&w->attrs, CHAKRA_OP, ls_op_kinds[op->kind].name);
+    add_string (&w->attrs, CHAKRA_OP, ls_op_kind_names[op->kind].name);
   else if (op->kernel != UINT32_MAX)
     add_kernel (w, op);
-  put_node (w, &node);
+  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, op->name, micros_of (w, op), NULL);
 }
 
 static void
 put_copy (ChakraWriter *w, const LsOp *op)
 {
-  ChakraNode node;
   bool is_load = op->root == LS_COPY_TO_DEVICE || op->root == LS_COPY_FROM_NVME;
-  node_init (&node,
-             is_load ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE
-                     : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE,
-             op->name);
-  node.duration_micros = micros_of (w, op);
-  add_uint64 (&w->attrs, "tensor_size", op->bytes);
-  put_node (w, &node);
+  add (&w->attrs, "tensor_size", UINT64)->uint64_val = op->bytes;
+  put_node (
+      w, is_load ? CHAKRA_PROTO_MSG__NODE_TYPE__MEM_LOAD_NODE : CHAKRA_PROTO_MSG__NODE_TYPE__MEM_STORE_NODE,
+      op->name, micros_of (w, op), NULL);
 }
 
 /* A message to or from a rank, as its simulators match them: by both ranks and the tag. */
@@ -371,16 +280,13 @@ static void
 put_message_node (ChakraWriter *w, const char *name, bool is_send, uint32_t other, uint64_t bytes,
                   uint32_t tag)
 {
-  ChakraNode node;
-  node_init (&node,
-             is_send ? CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE
-                     : CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE,
-             name);
-  add_int64 (&w->attrs, "comm_size", (int64_t) bytes);
-  add_int32 (&w->attrs, "comm_src", (int32_t) (is_send ? w->rank : other));
-  add_int32 (&w->attrs, "comm_dst", (int32_t) (is_send ? other : w->rank));
-  add_int32 (&w->attrs, "comm_tag", (int32_t) tag);
-  put_node (w, &node);
+  add (&w->attrs, "comm_size", INT64)->int64_val = (int64_t) bytes;
+  add (&w->attrs, "comm_src", INT32)->int32_val = (int32_t) (is_send ? w->rank : other);
+  add (&w->attrs, "comm_dst", INT32)->int32_val = (int32_t) (is_send ? other : w->rank);
+  add (&w->attrs, "comm_tag", INT32)->int32_val = (int32_t) tag;
+  put_node (
+      w, is_send ? CHAKRA_PROTO_MSG__NODE_TYPE__COMM_SEND_NODE : CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE,
+      name, 0, NULL);
 }
 
 /* The k-th message to `next` is the k-th from `prev` there, and has an even tag; those to `prev` odd ones. */
@@ -388,16 +294,17 @@ static void
 put_p2p (ChakraWriter *w, const LsOp *op)
 {
   add_string (&w->attrs, CHAKRA_OP, "p2p");
-  add_int64 (&w->attrs, CHAKRA_NODES, op->n_transfers);
+  add (&w->attrs, CHAKRA_NODES, INT64)->int64_val = op->n_transfers;
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     int side = t->slot == LS_SLOT_NEXT;
     uint32_t k = t->is_send ? w->sent[side]++ : w->received[side]++;
     bool is_forward = t->is_send ? side : !side;
     if (i > 0)
-      add_bool (&w->attrs, "is_cpu_op", FALSE);
+      add (&w->attrs, "is_cpu_op", BOOL)->bool_val = FALSE;
     add_string (&w->attrs, t->is_send ? "send" : "receive", ls_slot_name ((LsSlot) t->slot));
-    put_message_node (w, op->name, t->is_send, w->binding.peer[side], t->bytes, 2 * k + (is_forward ? 0 : 1));
+    put_message_node (w, op->name, t->is_send, w->at.binding.peer[side], t->bytes,
+                      2 * k + (is_forward ? 0 : 1));
   }
 }
 
@@ -406,44 +313,40 @@ static void
 put_permute (ChakraWriter *w, const LsOp *op, uint32_t comm)
 {
   const LsCommunicator c = ls_plan_communicator (w->plan, comm);
-  uint32_t me = w->binding.member[op->slot], n = c.n_ranks;
+  uint32_t me = w->at.binding.member[op->slot], n = c.n_ranks;
   uint64_t call = (uint64_t) w->calls[comm]++ * w->plan->n_comms + comm;
   uint32_t tag = (1u << 30) + (uint32_t) (call % (1u << 30));
   add_string (&w->attrs, CHAKRA_OP, ls_coll_kind_name ((LsCollKind) op->coll));
-  add_int64 (&w->attrs, CHAKRA_NODES, 2);
+  add (&w->attrs, CHAKRA_NODES, INT64)->int64_val = 2;
   put_message_node (w, op->name, true, ls_comm_rank (&c, (me + 1) % n), op->bytes, tag);
-  add_bool (&w->attrs, "is_cpu_op", FALSE);
+  add (&w->attrs, "is_cpu_op", BOOL)->bool_val = FALSE;
   put_message_node (w, op->name, false, ls_comm_rank (&c, (me + n - 1) % n), op->bytes, tag);
 }
 
 static void
 put_collective (ChakraWriter *w, const LsOp *op)
 {
-  uint32_t comm = w->binding.comm[op->slot];
+  uint32_t comm = w->at.binding.comm[op->slot];
   g_autofree char *group = g_strdup_printf ("%u", comm + 1);
   add_string (&w->attrs, "pg_name", group);
   if (op->coll == LS_COLL_PERMUTE || op->coll == LS_COLL_COPY_PERMUTE) {
     put_permute (w, op, comm);
     return;
   }
-  ChakraNode node;
-  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, op->name);
   uint32_t n = chakra_shares ((LsCollKind) op->coll, ls_plan_communicator (w->plan, comm).n_ranks);
-  add_int64 (&w->attrs, "comm_type", comm_types[op->coll]);
-  add_int64 (&w->attrs, "comm_size", (int64_t) (op->bytes / n + (op->bytes % n != 0)));
+  add (&w->attrs, "comm_type", INT64)->int64_val = comm_types[op->coll];
+  add (&w->attrs, "comm_size", INT64)->int64_val = (int64_t) (op->bytes / n + (op->bytes % n != 0));
   if (op->bytes % n != 0)
-    add_int64 (&w->attrs, "bytes", (int64_t) op->bytes);
-  put_node (w, &node);
+    add (&w->attrs, "bytes", INT64)->int64_val = (int64_t) op->bytes;
+  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, op->name, 0, NULL);
 }
 
 /* Takes no time on the device. */
 static void
 put_mark (ChakraWriter *w, const LsOp *op)
 {
-  ChakraNode node;
-  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name);
-  add_string (&w->attrs, CHAKRA_OP, ls_op_kinds[op->kind].name);
-  put_node (w, &node);
+  add_string (&w->attrs, CHAKRA_OP, ls_op_kind_names[op->kind].name);
+  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, op->name, 0, NULL);
 }
 
 static void
@@ -469,24 +372,18 @@ put_by_kind (ChakraWriter *w, const LsOp *op)
   g_assert_not_reached ();
 }
 
-static void
-put_op (ChakraWriter *w, const LsInstance *instance, const LsOp *op)
+static gboolean
+put_op (void *data, const LsOp *op, LsOpNodes *ret_nodes, GError **error)
 {
+  ChakraWriter *w = data;
+  (void) error;
   TraceOp said = ls_trace_op_of (op, w->kernels);
-  gather_deps (w, instance, op);
   add_op (w, op, &said);
-  ls_trace_op_clear (&said);
-  ChakraNodes nodes = { .first = w->next_id };
+  ls_fields_clear (ls_trace_op_fields, &said);
+  ret_nodes->first = w->next_id;
   put_by_kind (w, op);
-  nodes.n = (uint32_t) (w->next_id - nodes.first);
-  g_array_append_val (w->ops, nodes);
-  if (ls_op_is_of_host (op->kind))
-    w->host = nodes;
-  else
-    w->last[op->stream] = nodes;
-  if (ls_op_records (op))
-    g_hash_table_insert (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)),
-                         GSIZE_TO_POINTER (nodes.first + 1));
+  ret_nodes->n = (uint32_t) (w->next_id - ret_nodes->first);
+  return TRUE;
 }
 
 /* --- programs ------------------------------------------------------------------------------- */
@@ -495,21 +392,17 @@ static void
 put_instance (ChakraWriter *w, const LsInstance *instance, bool is_lead)
 {
   const LsSegment *segment = &w->plan->segments[instance->segment];
-  ChakraNode node;
-  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, segment->name);
-  g_array_set_size (w->ends, 0);
-  g_array_set_size (w->issues, 0);
+  g_array_set_size (w->at.ends, 0);
+  g_array_set_size (w->at.issues, 0);
   add_string (&w->attrs, CHAKRA_OP, "segment");
-  add_bool (&w->attrs, "is_cpu_op", TRUE);
-  add_int64 (&w->attrs, "micro_batch", instance->mb);
-  add_int64 (&w->attrs, "chunk", instance->chunk);
-  add_int64 (&w->attrs, "stage", instance->stage);
+  add (&w->attrs, "is_cpu_op", BOOL)->bool_val = TRUE;
+  add (&w->attrs, "micro_batch", INT64)->int64_val = instance->mb;
+  add (&w->attrs, "chunk", INT64)->int64_val = instance->chunk;
+  add (&w->attrs, "stage", INT64)->int64_val = instance->stage;
   if (is_lead)
-    add_bool (&w->attrs, "lead", TRUE);
-  put_node (w, &node);
-  g_array_set_size (w->ops, 0);
-  for (uint32_t i = 0; i < segment->n_ops; i++)
-    put_op (w, instance, &segment->ops[i]);
+    add (&w->attrs, "lead", BOOL)->bool_val = TRUE;
+  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, segment->name, 0, NULL);
+  ls_op_walk_instance (&w->at, instance, put_op, w, NULL);
 }
 
 static char *
@@ -531,58 +424,43 @@ put_group (ChakraWriter *w, uint32_t comm)
   g_autofree char *values = g_strdup_printf ("['[{\"pg_name\":\"%u\",\"ranks\":%s}]']", comm + 1, members);
   ChakraProtoMsg__IOInfo inputs = CHAKRA_PROTO_MSG__IOINFO__INIT;
   inputs.values = values;
-  ChakraNode node;
-  node_init (&node, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, "## process_group:init ##");
-  node.inputs = &inputs;
   g_autoptr (GPtrArray) slots = g_ptr_array_new ();
   for (int s = 0; s < LS_SLOT_PREV; s++)
-    if (w->binding.comm[s] == comm)
+    if (w->at.binding.comm[s] == comm)
       g_ptr_array_add (slots, (gpointer) ls_slot_name ((LsSlot) s));
   add_string (&w->attrs, CHAKRA_OP, "communicator");
-  add_bool (&w->attrs, "is_cpu_op", TRUE);
+  add (&w->attrs, "is_cpu_op", BOOL)->bool_val = TRUE;
   add_string (&w->attrs, "axis", ls_axis_name (c.axis));
   if (c.spans_stages)
-    add_bool (&w->attrs, "spans_stages", TRUE);
+    add (&w->attrs, "spans_stages", BOOL)->bool_val = TRUE;
   add_strings (&w->attrs, "slots", slots);
-  put_node (w, &node);
+  put_node (w, CHAKRA_PROTO_MSG__NODE_TYPE__METADATA_NODE, "## process_group:init ##", 0, &inputs);
 }
 
 static void
 put_groups (ChakraWriter *w)
 {
   for (int s = 0; s < LS_SLOT_PREV; s++) {
-    bool is_new = w->binding.comm[s] != UINT32_MAX;
+    bool is_new = w->at.binding.comm[s] != UINT32_MAX;
     for (int other = 0; is_new && other < s; other++)
-      is_new = w->binding.comm[other] != w->binding.comm[s];
+      is_new = w->at.binding.comm[other] != w->at.binding.comm[s];
     if (is_new)
-      put_group (w, w->binding.comm[s]);
+      put_group (w, w->at.binding.comm[s]);
   }
 }
 
 /* --- head ------------------------------------------------------------------------------------ */
 
-static char *
-object_text (const LsField *fields, const void *object)
-{
-  GString *text = g_string_new (NULL);
-  LsJsonOut out;
-  ls_json_out_init (&out, text, 0);
-  ls_json_out_begin_object (&out, NULL);
-  ls_fields_write (fields, &out, object, NULL);
-  ls_json_out_end_object (&out);
-  return g_string_free (text, FALSE);
-}
-
 static void
 add_program (ChakraWriter *w, const LsProgram *p)
 {
-  add_int64 (&w->attrs, "role", w->binding.role);
-  add_int64 (&w->attrs, "stage", p->stage);
-  add_uint64 (&w->attrs, "params", p->n_params);
+  add (&w->attrs, "role", INT64)->int64_val = w->at.binding.role;
+  add (&w->attrs, "stage", INT64)->int64_val = p->stage;
+  add (&w->attrs, "params", UINT64)->uint64_val = p->n_params;
   for (int c = 0; c < LS_N_MEM; c++) {
     g_autofree char *name = g_strconcat (CHAKRA_STATIC, ls_mem_category_name ((LsMemCategory) c), NULL);
     if (p->static_bytes[c] > 0)
-      add_uint64 (&w->attrs, name, p->static_bytes[c]);
+      add (&w->attrs, name, UINT64)->uint64_val = p->static_bytes[c];
   }
 }
 
@@ -594,16 +472,17 @@ put_head (ChakraWriter *w)
   add_string (&w->attrs, "lockstep", CHAKRA_FORM);
   add_string (&w->attrs, "name", w->head->name);
   add_string (&w->attrs, "source", w->head->source);
-  add_int64 (&w->attrs, "rank", w->rank);
-  add_int64 (&w->attrs, "ranks", w->plan->n_ranks);
-  add_int64 (&w->attrs, "gpu", ls_plan_gpu (w->plan, w->rank));
+  add (&w->attrs, "rank", INT64)->int64_val = w->rank;
+  add (&w->attrs, "ranks", INT64)->int64_val = w->plan->n_ranks;
+  add (&w->attrs, "gpu", INT64)->int64_val = ls_plan_gpu (w->plan, w->rank);
   for (int side = 0; side < 2; side++)
-    if (w->binding.peer[side] != UINT32_MAX)
-      add_int64 (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), w->binding.peer[side]);
-  add_program (w, &w->plan->programs[w->binding.role]);
+    if (w->at.binding.peer[side] != UINT32_MAX)
+      add (&w->attrs, ls_slot_name ((LsSlot) (LS_SLOT_PREV + side)), INT64)->int64_val
+          = w->at.binding.peer[side];
+  add_program (w, w->at.program);
   if (w->head->model) {
-    g_autofree char *model = object_text (ls_model_fields, w->head->model),
-                    *strategy = object_text (ls_strategy_fields, w->head->strategy);
+    g_autofree char *model = ls_fields_text (ls_model_fields, w->head->model, NULL),
+                    *strategy = ls_fields_text (ls_strategy_fields, w->head->strategy, NULL);
     add_string (&w->attrs, "model", model);
     add_string (&w->attrs, "strategy", strategy);
   }
@@ -685,43 +564,24 @@ manifest_text (const LsPlan *plan)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-static void
-writer_begin (ChakraWriter *w, FILE *out)
-{
-  w->out = out;
-  w->binding = ls_plan_binding (w->plan, w->rank);
-  w->bytes = g_byte_array_new ();
-  attrs_init (&w->attrs);
-  w->ends = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  w->issues = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  w->ops = g_array_new (FALSE, FALSE, sizeof (ChakraNodes));
-  w->events = g_hash_table_new (NULL, NULL);
-  w->calls = g_new0 (uint32_t, MAX (1, w->plan->n_comms));
-}
-
-static void
-writer_end (ChakraWriter *w)
-{
-  g_byte_array_unref (w->bytes);
-  attrs_clear (&w->attrs);
-  g_array_unref (w->ends);
-  g_array_unref (w->issues);
-  g_array_unref (w->ops);
-  g_hash_table_unref (w->events);
-  g_free (w->calls);
-}
-
 static gboolean
 write_rank (FILE *out, void *data, GError **error)
 {
   ChakraWriter *w = data;
-  writer_begin (w, out);
+  (void) error;
+  w->out = out;
+  w->bytes = g_byte_array_new ();
+  attrs_init (&w->attrs);
+  ls_op_walk_begin (&w->at, w->plan, w->rank);
+  w->calls = g_new0 (uint32_t, MAX (1, w->plan->n_comms));
   put_head (w);
   put_groups (w);
-  const LsProgram *p = &w->plan->programs[w->binding.role];
-  for (uint32_t i = 0; i < p->n_instances; i++)
-    put_instance (w, &p->instances[i], i < p->n_lead);
-  writer_end (w);
+  for (uint32_t i = 0; i < w->at.program->n_instances; i++)
+    put_instance (w, &w->at.program->instances[i], i < w->at.program->n_lead);
+  g_byte_array_unref (w->bytes);
+  attrs_clear (&w->attrs);
+  ls_op_walk_end (&w->at);
+  g_free (w->calls);
   return TRUE;
 }
 
@@ -790,18 +650,19 @@ ls_chakra_write (const LsPlan *plan, const LsTraceHead *head, const LsTime *kern
                  g_strerror (errno));
     return FALSE;
   }
-  g_autoptr (GArray) kernels = ls_trace_kernels_of (plan);
+  TraceFile said = { .kernels = ls_trace_kernels_of (plan) };
   g_autofree char *groups = groups_text (plan), *manifest = by_role ? manifest_text (plan) : NULL;
   gboolean ok = write_in (folder, CHAKRA_GROUPS, groups, error)
       && (!manifest || write_in (folder, CHAKRA_MANIFEST, manifest, error));
   for (uint32_t i = 0; ok && i < (by_role ? plan->n_roles : plan->n_ranks); i++) {
     uint32_t rank = by_role ? first_of_role (plan, i) : i;
-    ChakraWriter w = { plan, head, kernel_times, kernels, rank };
+    ChakraWriter w = { plan, head, kernel_times, said.kernels, rank };
     g_autofree char *file = g_strdup_printf ("trace.%u.et", rank),
                     *path = g_build_filename (folder, file, NULL);
     ok = ls_write_file (path, write_rank, &w, error);
   }
   if (!ok)
     remove_folder (folder);
+  ls_fields_clear (ls_trace_fields, &said);
   return ok;
 }

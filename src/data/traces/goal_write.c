@@ -7,6 +7,7 @@
 
 #include "data/text/write_file.h"
 #include "data/traces/goal.h"
+#include "data/traces/op_walk.h"
 #include "exec/calls.h"
 #include "network/script.h"
 
@@ -21,8 +22,7 @@ typedef struct {
 
 /* Of one collective of a communicator. */
 typedef struct {
-  bool has_lanes;   /* else a round waits for all of the one before */
-  uint32_t n_lanes; /* 1 without them */
+  uint32_t n_lanes; /* 1: a round waits for all of the one before */
   uint32_t n;
   GArray **members; /* [n] of GoalMessage, by round, then as the sender has them */
 } GoalCall;
@@ -42,19 +42,6 @@ free_call (gpointer call)
     g_array_unref (c->members[i]);
   g_free (c->members);
   g_free (c);
-}
-
-static void
-calls_init (GoalCalls *c, const LsGoal *goal)
-{
-  *c = (GoalCalls) { .goal = goal };
-  c->calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, free_call);
-}
-
-static void
-calls_clear (GoalCalls *c)
-{
-  g_hash_table_unref (c->calls);
 }
 
 /* Without switches that compute. */
@@ -105,7 +92,6 @@ static GoalCall *
 call_of (const LsScript *s, const uint32_t *ranks)
 {
   GoalCall *call = g_new0 (GoalCall, 1);
-  call->has_lanes = s->has_lanes;
   call->n_lanes = s->has_lanes ? s->max_sends : 1;
   call->n = s->n;
   call->members = g_new (GArray *, s->n);
@@ -154,16 +140,11 @@ typedef struct {
   const LsPlan *plan;
   GoalCalls calls;
   FILE *out;
-  uint32_t rank;
-  LsBinding binding;
+  LsOpWalk at;
   uint64_t label, n_lines;
-  uint64_t last[LS_N_STREAMS], host; /* what must be over, by stream */
-  GArray *deps;                      /* uint64_t: of the next node   */
-  GArray *ops;                       /* uint64_t: ends of the ops of the instance at hand */
-  GHashTable *events;                /* event -> end, if there is one */
-  GHashTable *counts;                /* messages by pair, space and direction */
-  LsTime computed;                   /* by this rank so far */
-  uint64_t written_ns;               /* of that */
+  GHashTable *counts;  /* messages by pair, space and direction */
+  LsTime computed;     /* by this rank so far */
+  uint64_t written_ns; /* of that */
 } Writer;
 
 /* --- nodes ------------------------------------------------------------------------------ */
@@ -171,11 +152,8 @@ typedef struct {
 static void
 add_dep (GArray *deps, uint64_t label)
 {
-  for (guint i = deps->len; i-- > 0;)
-    if (g_array_index (deps, uint64_t, i) == label)
-      return;
   if (label > 0)
-    g_array_append_val (deps, label);
+    ls_op_walk_add (deps, label);
 }
 
 static void
@@ -240,7 +218,7 @@ put_message (Writer *w, bool is_send, uint32_t peer, uint64_t bytes, uint32_t sp
 static uint32_t
 space_of (const Writer *w, uint32_t peer, uint32_t comm)
 {
-  const uint32_t *mine = w->binding.comm;
+  const uint32_t *mine = w->at.binding.comm;
   const LsBinding other = ls_plan_binding (w->plan, peer);
   uint32_t n = 0;
   for (int s = 0; s < LS_SLOT_PREV; s++) {
@@ -256,77 +234,72 @@ space_of (const Writer *w, uint32_t peer, uint32_t comm)
 
 /* The rounds of a call. A lane's next sends need what it had in the round before. */
 typedef struct {
-  uint32_t round;
-  GPtrArray *ready; /* GArray of labels, by lane: what is over before this round */
-  GArray **now;     /* [n_lanes] of this round */
-  uint64_t entry;
-} Rounds;
+  GArray *ready, *now; /* uint64_t: labels that are over before this round; of this round */
+} Lane;
 
-static void
-rounds_init (Rounds *r, uint32_t n_lanes, uint64_t entry)
+static Lane *
+lanes_new (uint32_t n, uint64_t entry)
 {
-  *r = (Rounds) { .entry = entry, .ready = g_ptr_array_new_with_free_func ((GDestroyNotify) g_array_unref) };
-  r->now = g_new (GArray *, n_lanes);
-  for (uint32_t lane = 0; lane < n_lanes; lane++) {
-    GArray *ready = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-    add_dep (ready, entry);
-    g_ptr_array_add (r->ready, ready);
-    r->now[lane] = g_array_new (FALSE, FALSE, sizeof (uint64_t));
+  Lane *lanes = g_new (Lane, n);
+  for (uint32_t i = 0; i < n; i++) {
+    lanes[i] = (Lane) { g_array_new (FALSE, FALSE, sizeof entry), g_array_new (FALSE, FALSE, sizeof entry) };
+    add_dep (lanes[i].ready, entry);
   }
+  return lanes;
 }
 
 /* Many that all of the next round needs are one. */
 static void
-next_round (Writer *w, Rounds *r, unsigned cpu)
+next_round (Writer *w, Lane *lanes, uint32_t n, unsigned cpu)
 {
-  for (guint lane = 0; lane < r->ready->len; lane++) {
-    GArray *ready = r->ready->pdata[lane], *now = r->now[lane];
-    if (now->len == 0)
+  for (Lane *lane = lanes; lane < lanes + n; lane++) {
+    uint64_t one = lane->now->len > 2 ? join (w, lane->now, cpu) : 0;
+    if (lane->now->len == 0)
       continue;
-    uint64_t one = now->len > 2 ? join (w, now, cpu) : 0;
-    g_array_set_size (ready, 0);
+    g_array_set_size (lane->ready, 0);
     if (one > 0)
-      add_dep (ready, one);
+      add_dep (lane->ready, one);
     else
-      g_array_append_vals (ready, now->data, now->len);
-    g_array_set_size (now, 0);
+      g_array_append_vals (lane->ready, lane->now->data, lane->now->len);
+    g_array_set_size (lane->now, 0);
   }
 }
 
+/* Frees them. */
 static uint64_t
-rounds_end (Writer *w, Rounds *r, unsigned cpu)
+lanes_end (Writer *w, Lane *lanes, uint32_t n, unsigned cpu)
 {
   g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  next_round (w, r, cpu);
-  for (guint lane = 0; lane < r->ready->len; lane++) {
-    const GArray *ready = r->ready->pdata[lane];
-    for (guint i = 0; i < ready->len; i++)
-      add_dep (all, g_array_index (ready, uint64_t, i));
-    g_array_unref (r->now[lane]);
+  next_round (w, lanes, n, cpu);
+  for (Lane *lane = lanes; lane < lanes + n; lane++) {
+    for (guint i = 0; i < lane->ready->len; i++)
+      add_dep (all, g_array_index (lane->ready, uint64_t, i));
+    g_array_unref (lane->ready);
+    g_array_unref (lane->now);
   }
-  g_free (r->now);
-  g_ptr_array_unref (r->ready);
+  g_free (lanes);
   return join (w, all, cpu);
 }
 
 static uint64_t
 put_collective (Writer *w, const LsOp *op, const GoalCall *call, uint32_t comm)
 {
-  const GArray *messages = call->members[w->binding.member[op->slot]];
+  const GArray *messages = call->members[w->at.binding.member[op->slot]];
   g_autoptr (GArray) entry = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  Rounds r;
-  rounds_init (&r, call->n_lanes, join (w, w->deps, op->stream));
-  add_dep (entry, r.entry);
+  uint64_t begin = join (w, w->at.ends, op->stream);
+  Lane *lanes = lanes_new (call->n_lanes, begin);
+  uint32_t round = 0;
+  add_dep (entry, begin);
   for (guint i = 0; i < messages->len; i++) {
     const GoalMessage *m = &g_array_index (messages, GoalMessage, i);
-    if (m->round != r.round)
-      next_round (w, &r, op->stream);
-    r.round = m->round;
+    if (m->round != round)
+      next_round (w, lanes, call->n_lanes, op->stream);
+    round = m->round;
     uint64_t label = put_message (w, m->is_send, m->peer, m->bytes, space_of (w, m->peer, comm), op->stream,
-                                  m->is_send ? r.ready->pdata[m->lane] : entry);
-    g_array_append_val (r.now[m->lane], label);
+                                  m->is_send ? lanes[m->lane].ready : entry);
+    g_array_append_val (lanes[m->lane].now, label);
   }
-  return rounds_end (w, &r, op->stream);
+  return lanes_end (w, lanes, call->n_lanes, op->stream);
 }
 
 /* --- ops ---------------------------------------------------------------------------------- */
@@ -339,10 +312,10 @@ put_p2p (Writer *w, const LsOp *op)
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];
     bool to_next = (t->slot == LS_SLOT_NEXT) == (t->is_send != 0);
-    uint32_t peer = w->binding.peer[t->slot == LS_SLOT_NEXT];
+    uint32_t peer = w->at.binding.peer[t->slot == LS_SLOT_NEXT];
     add_dep (labels,
              put_message (w, t->is_send, peer, MAX (1, t->bytes), to_next ? SPACE_NEXT : SPACE_PREVIOUS,
-                          op->stream, w->deps));
+                          op->stream, w->at.ends));
   }
   return join (w, labels, op->stream);
 }
@@ -351,7 +324,7 @@ static LsTime
 copy_time (const Writer *w, const LsOp *op)
 {
   g_autoptr (LsArena) arena = ls_arena_new ();
-  const LsCollPlan *plan = ls_copy_plan (w->goal->cluster, ls_plan_gpu (w->plan, w->rank),
+  const LsCollPlan *plan = ls_copy_plan (w->goal->cluster, ls_plan_gpu (w->plan, w->at.rank),
                                          (LsCopyDirection) op->root, op->bytes, LS_NETWORK_ALPHABETA, arena);
   return ls_coll_time_alone (w->goal->cluster, plan);
 }
@@ -368,101 +341,53 @@ time_of (const Writer *w, const LsOp *op)
 }
 
 static gboolean
-put_op (Writer *w, const LsOp *op, uint64_t *ret_end, GError **error)
-{
-  bool is_call = ls_op_has (op->kind, LS_HAS_CALL);
-  uint32_t comm = is_call ? w->binding.comm[op->slot] : 0;
-  const GoalCall *call = is_call ? calls_find (&w->calls, op, comm, error) : NULL;
-  if (is_call)
-    *ret_end = call ? put_collective (w, op, call, comm) : 0;
-  else if (ls_op_is_communication (op->kind))
-    *ret_end = put_p2p (w, op);
-  else if (ls_op_has (op->kind, LS_HAS_RECORDED))
-    *ret_end = put_calc (w, next_ns (w, time_of (w, op)), op->stream, w->deps);
-  else /* it only waits */
-    *ret_end = join (w, w->deps, op->stream);
-  return !is_call || call != NULL;
-}
-
-/* What must be over. That an op was issued before is the order of the host, which takes no time here. */
-static void
-gather_deps (Writer *w, const LsInstance *instance, const LsOp *op)
-{
-  g_array_set_size (w->deps, 0);
-  if (!ls_op_is_of_host (op->kind))
-    add_dep (w->deps, w->last[op->stream]);
-  add_dep (w->deps, w->host);
-  for (uint32_t i = 0; i < op->n_deps; i++)
-    if (op->deps[i].kind == LS_DEP_STREAM)
-      add_dep (w->deps, w->last[op->deps[i].index]);
-    else if (op->deps[i].kind == LS_DEP_END)
-      add_dep (w->deps, g_array_index (w->ops, uint64_t, op->deps[i].index));
-  if (ls_op_awaits (op))
-    add_dep (w->deps,
-             GPOINTER_TO_SIZE (
-                 g_hash_table_lookup (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)))));
-}
-
-static gboolean
 check_lines (const Writer *w, GError **error)
 {
   if ((double) w->n_lines <= LS_GOAL_MAX_LINES)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
                "more than %.3g lines up to rank %u of %u; GOAL is written of at most so many",
-               LS_GOAL_MAX_LINES, w->rank, w->plan->n_ranks);
+               LS_GOAL_MAX_LINES, w->at.rank, w->plan->n_ranks);
   return FALSE;
 }
 
 static gboolean
-put_instance (Writer *w, const LsInstance *instance, GError **error)
+put_op (void *data, const LsOp *op, LsOpNodes *ret_nodes, GError **error)
 {
-  const LsSegment *segment = &w->plan->segments[instance->segment];
-  g_array_set_size (w->ops, 0);
-  for (uint32_t i = 0; i < segment->n_ops; i++) {
-    const LsOp *op = &segment->ops[i];
-    uint64_t end;
-    gather_deps (w, instance, op);
-    if (!put_op (w, op, &end, error) || !check_lines (w, error))
-      return FALSE;
-    g_array_append_val (w->ops, end);
-    if (ls_op_is_of_host (op->kind))
-      w->host = end;
-    else
-      w->last[op->stream] = end;
-    if (ls_op_records (op))
-      g_hash_table_insert (w->events, GSIZE_TO_POINTER (ls_plan_event (w->plan, instance, op)),
-                           GSIZE_TO_POINTER (end));
-  }
-  return TRUE;
+  Writer *w = data;
+  bool is_call = ls_op_has (op->kind, LS_HAS_CALL);
+  uint32_t comm = is_call ? w->at.binding.comm[op->slot] : 0;
+  const GoalCall *call = is_call ? calls_find (&w->calls, op, comm, error) : NULL;
+  if (is_call && !call)
+    return FALSE;
+  if (call)
+    ret_nodes->first = put_collective (w, op, call, comm);
+  else if (ls_op_is_communication (op->kind))
+    ret_nodes->first = put_p2p (w, op);
+  else if (ls_op_has (op->kind, LS_HAS_RECORDED))
+    ret_nodes->first = put_calc (w, next_ns (w, time_of (w, op)), op->stream, w->at.ends);
+  else /* it only waits */
+    ret_nodes->first = join (w, w->at.ends, op->stream);
+  ret_nodes->n = ret_nodes->first > 0;
+  return check_lines (w, error);
 }
 
 /* --- ranks ---------------------------------------------------------------------------------- */
 
-static void
-begin_rank (Writer *w, uint32_t rank)
-{
-  w->rank = rank;
-  w->binding = ls_plan_binding (w->plan, rank);
-  w->label = w->host = w->written_ns = 0;
-  w->computed = 0;
-  for (int s = 0; s < LS_N_STREAMS; s++)
-    w->last[s] = 0;
-  g_hash_table_remove_all (w->events);
-  g_hash_table_remove_all (w->counts);
-}
-
 static gboolean
 put_rank (Writer *w, uint32_t rank, GError **error)
 {
-  begin_rank (w, rank);
-  const LsProgram *p = &w->plan->programs[w->binding.role];
+  gboolean ok = TRUE;
+  ls_op_walk_begin (&w->at, w->plan, rank);
+  w->label = w->written_ns = 0;
+  w->computed = 0;
+  g_hash_table_remove_all (w->counts);
   fprintf (w->out, "\nrank %u {\n", rank);
-  for (uint32_t i = 0; i < p->n_instances; i++)
-    if (!put_instance (w, &p->instances[i], error))
-      return FALSE;
+  for (uint32_t i = 0; ok && i < w->at.program->n_instances; i++)
+    ok = ls_op_walk_instance (&w->at, &w->at.program->instances[i], put_op, w, error);
   fputs ("}\n", w->out);
-  return TRUE;
+  ls_op_walk_end (&w->at);
+  return ok;
 }
 
 static gboolean
@@ -481,18 +406,12 @@ write_all (FILE *out, void *data, GError **error)
 gboolean
 ls_goal_write (const LsGoal *goal, const char *path, uint32_t *ret_n_rings, GError **error)
 {
-  Writer w = { .goal = goal, .plan = goal->plan };
-  calls_init (&w.calls, goal);
-  w.deps = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  w.ops = g_array_new (FALSE, FALSE, sizeof (uint64_t));
-  w.events = g_hash_table_new (NULL, NULL);
+  Writer w = { .goal = goal, .plan = goal->plan, .calls.goal = goal };
+  w.calls.calls = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, free_call);
   w.counts = g_hash_table_new (NULL, NULL);
   gboolean ok = ls_write_file (path, write_all, &w, error);
   *ret_n_rings = w.calls.n_rings;
-  calls_clear (&w.calls);
-  g_array_unref (w.deps);
-  g_array_unref (w.ops);
-  g_hash_table_unref (w.events);
+  g_hash_table_unref (w.calls.calls);
   g_hash_table_unref (w.counts);
   return ok;
 }

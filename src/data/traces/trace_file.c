@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/printable.h"
 #include "data/jobs/job_files.h"
 #include "network/coll.h"
 
@@ -11,41 +12,6 @@
 
 /* --- names ---------------------------------------------------------------------- */
 
-static const LsEnumName op_kinds[] = {
-  { "kernel", LS_OP_KERNEL },       { "collective", LS_OP_COLLECTIVE }, { "p2p", LS_OP_P2P },
-  { "copy", LS_OP_COPY },           { "record", LS_OP_RECORD },         { "wait", LS_OP_WAIT },
-  { "host-sync", LS_OP_HOST_SYNC }, { "host-delay", LS_OP_HOST_DELAY }, { NULL },
-};
-G_STATIC_ASSERT (G_N_ELEMENTS (op_kinds) == LS_N_OP_KINDS + 1);
-static const LsEnumName streams[] = {
-  { "compute", LS_STREAM_COMPUTE },
-  { "tp", LS_STREAM_TP },
-  { "dp", LS_STREAM_DP },
-  { "pp-fwd", LS_STREAM_PP_FWD },
-  { "pp-fwd-recv", LS_STREAM_PP_FWD_RECV },
-  { "pp-bwd", LS_STREAM_PP_BWD },
-  { "pp-bwd-recv", LS_STREAM_PP_BWD_RECV },
-  { "global", LS_STREAM_GLOBAL },
-  { "copy", LS_STREAM_COPY },
-  { "copy-in", LS_STREAM_COPY_IN },
-  { "gather", LS_STREAM_GATHER },
-  { "cp", LS_STREAM_CP },
-  { "ep", LS_STREAM_EP },
-  { "gather-in", LS_STREAM_GATHER_IN },
-  { "replica", LS_STREAM_REPLICA },
-  { "shared-experts", LS_STREAM_SHARED },
-  { NULL },
-};
-static const LsEnumName tags[] = {
-  { "F", LS_TAG_F },
-  { "I", LS_TAG_I },
-  { "W", LS_TAG_W },
-  { "B", LS_TAG_B },
-  { "recompute", LS_TAG_RECOMPUTE },
-  { "optimizer", LS_TAG_OPTIMIZER },
-  { "sync", LS_TAG_SYNC },
-  { NULL },
-};
 static const LsEnumName host_costs[] = {
   { "launch", LS_HOST_LAUNCH },   { "comm", LS_HOST_COMM },
   { "free", LS_HOST_FREE },       { "sync", LS_HOST_SYNC },
@@ -70,7 +36,6 @@ static const LsEnumName mesh_slots[] = {
   { "world", LS_SLOT_WORLD },
   { NULL },
 };
-static const LsEnumName peers[] = { { "prev", LS_SLOT_PREV }, { "next", LS_SLOT_NEXT }, { NULL } };
 static const LsEnumName colls[] = {
   { "all-reduce", LS_COLL_ALL_REDUCE },
   { "all-gather", LS_COLL_ALL_GATHER },
@@ -85,10 +50,6 @@ static const LsEnumName colls[] = {
   { "copy-permute", LS_COLL_COPY_PERMUTE },
   { NULL },
 };
-static const LsEnumName axes[] = {
-  { "tp", LS_AXIS_TP }, { "dp", LS_AXIS_DP }, { "pp", LS_AXIS_PP },
-  { "cp", LS_AXIS_CP }, { "ep", LS_AXIS_EP }, { NULL },
-};
 static const LsEnumName dtypes[] = {
   { "fp32", LS_DTYPE_FP32 },   { "tf32", LS_DTYPE_TF32 },
   { "fp16", LS_DTYPE_FP16 },   { "bf16", LS_DTYPE_BF16 },
@@ -98,12 +59,6 @@ static const LsEnumName dtypes[] = {
 static const LsEnumName directions[] = { { "to-device", LS_COPY_TO_DEVICE }, { "to-host", LS_COPY_TO_HOST },
                                          { "from-nvme", LS_COPY_FROM_NVME }, { "to-nvme", LS_COPY_TO_NVME },
                                          { "in-host", LS_COPY_IN_HOST },     { NULL } };
-static const LsEnumName categories[] = {
-  { "parameters", LS_MEM_PARAMETERS }, { "gradients", LS_MEM_GRADIENTS },
-  { "optimizer", LS_MEM_OPTIMIZER },   { "activations", LS_MEM_ACTIVATIONS },
-  { "unsharded", LS_MEM_UNSHARDED },   { "comm_buffers", LS_MEM_COMM_BUFFERS },
-  { "workspace", LS_MEM_WORKSPACE },   { NULL },
-};
 static const LsEnumName instants[]
     = { { "issue", LS_AT_ISSUE }, { "start", LS_AT_START }, { "end", LS_AT_END }, { NULL } };
 
@@ -117,11 +72,11 @@ parse_dep (const char *text, void *target)
 {
   LsDep *dep = target;
   guint64 index;
-  for (const LsEnumName *s = streams; s->name; s++)
-    if (g_strcmp0 (s->name, text) == 0) {
-      *dep = (LsDep) { LS_DEP_STREAM, (uint16_t) s->value };
-      return true;
-    }
+  int stream = ls_enum_value (ls_stream_names, text);
+  if (stream >= 0) {
+    *dep = (LsDep) { LS_DEP_STREAM, (uint16_t) stream };
+    return true;
+  }
   bool is_issue = g_str_has_prefix (text, ISSUE_OF);
   if (!g_ascii_string_to_unsigned (is_issue ? text + strlen (ISSUE_OF) : text, 10, 0, MAX_INDEX_16, &index,
                                    NULL))
@@ -229,8 +184,9 @@ static const LsField dep_element[] = {
 };
 
 static const LsField transfer_fields[] = {
-  ENUM (TraceTransfer, "send", send, peers, .meaning = "to this neighbour"),
-  ENUM (TraceTransfer, "receive", receive, peers, .meaning = "from this neighbour; one of the two"),
+  ENUM (TraceTransfer, "send", send, &ls_slot_names[LS_SLOT_PREV], .meaning = "to this neighbour"),
+  ENUM (TraceTransfer, "receive", receive, &ls_slot_names[LS_SLOT_PREV],
+        .meaning = "from this neighbour; one of the two"),
   BYTES (TraceTransfer, "bytes", bytes, .required = true, .meaning = "of the message"),
   INDEX (TraceTransfer, "max_ctas", max_ctas, UINT8_MAX, .default_text = "0: any",
          .meaning = "thread blocks of NCCL's kernel at most"),
@@ -241,7 +197,8 @@ const LsField ls_trace_buffer_fields[] = {
   INDEX (TraceBuffer, "alloc", alloc, UINT16_MAX,
          .meaning = "a new buffer of this id, which is that of its micro-batch and chunk"),
   INDEX (TraceBuffer, "free", free, UINT16_MAX, .meaning = "the buffer of this id; one of the two"),
-  ENUM (TraceBuffer, "category", category, categories, .required = true, .meaning = "what it holds"),
+  ENUM (TraceBuffer, "category", category, ls_mem_category_names, .required = true,
+        .meaning = "what it holds"),
   BYTES (TraceBuffer, "bytes", bytes, .required = true, .meaning = "freed are as many as were allocated"),
   ENUM (TraceBuffer, "when", when, instants, .default_text = "alloc: issue, free: end",
         .meaning = "of the op"),
@@ -249,13 +206,13 @@ const LsField ls_trace_buffer_fields[] = {
 };
 
 const LsField ls_trace_op_fields[] = {
-  ENUM (TraceOp, "op", kind, op_kinds, .required = true, .meaning = "what it is"),
+  ENUM (TraceOp, "op", kind, ls_op_kind_names, .required = true, .meaning = "what it is"),
   { "name", LS_FIELD_STRING, offsetof (TraceOp, name), .default_text = "the kernel's, or what it is",
     .meaning = "what pictures show" },
-  ENUM (TraceOp, "stream", stream, streams,
+  ENUM (TraceOp, "stream", stream, ls_stream_names,
         .default_text = "by op and slot: compute, tp, dp, global, pp-fwd, copy",
         .meaning = "in-order queue that it runs on"),
-  ENUM (TraceOp, "tag", tag, tags, .default_text = "of a kernel F, else sync",
+  ENUM (TraceOp, "tag", tag, ls_tag_names, .default_text = "of a kernel F, else sync",
         .meaning = "what it is for; I input gradient, W weight gradient, B both"),
   ENUM (TraceOp, "host", host, host_costs, .default_text = "by op",
         .meaning = "what issuing it costs: --host-launch, --host-comm, nothing, --host-sync, --host-view, "
@@ -305,7 +262,7 @@ const LsField ls_trace_op_fields[] = {
   { NULL },
 };
 
-static const LsField segment_fields[] = {
+const LsField ls_trace_segment_fields[] = {
   { "name", LS_FIELD_STRING, offsetof (TraceSegment, name), .required = true, .meaning = "such as forward" },
   ARRAY (TraceSegment, "ops", ops, TraceOp, ls_trace_op_fields, .blank = &ls_trace_op_blank, .lines = true,
          .required = true, .meaning = "in the order in which the host issues them"),
@@ -327,7 +284,7 @@ static const LsField static_fields[] = {
   STATIC ("workspace", LS_MEM_WORKSPACE),   { NULL },
 };
 
-static const LsField role_fields[] = {
+const LsField ls_trace_role_fields[] = {
   INDEX (TraceRole, "stage", stage, UINT16_MAX, .default_text = "index of the role",
          .meaning = "pipeline stage, for pictures"),
   { "params", LS_FIELD_UINT64, offsetof (TraceRole, n_params), .default_text = "0",
@@ -358,7 +315,7 @@ static const LsField mesh_fields[] = {
 static const LsField slot_element[] = { { "", LS_FIELD_ENUM, 0, .names = mesh_slots }, { NULL } };
 
 static const LsField communicator_fields[] = {
-  ENUM (TraceCommunicator, "axis", axis, axes, .required = true,
+  ENUM (TraceCommunicator, "axis", axis, ls_axis_names, .required = true,
         .meaning = "whose exposed time its transfers are"),
   { "spans_stages", LS_FIELD_BOOL, offsetof (TraceCommunicator, spans_stages), .default_text = "false",
     .meaning = "waiting for its members is bubble, not skew" },
@@ -412,12 +369,33 @@ const LsField ls_trace_fields[] = {
          .default_text = "none: `mesh`", .meaning = "ranks one by one"),
   ARRAY (TraceFile, "kernels", kernels, LsKernel, ls_trace_kernel_fields, .blank = &ls_trace_kernel_blank,
          .lines = true, .default_text = "none", .meaning = "kernels by shape"),
-  ARRAY (TraceFile, "segments", segments, TraceSegment, segment_fields, .lines = true, .required = true,
-         .meaning = "ops that belong together"),
-  ARRAY (TraceFile, "roles", roles, TraceRole, role_fields, .blank = &role_blank, .lines = true,
+  ARRAY (TraceFile, "segments", segments, TraceSegment, ls_trace_segment_fields, .lines = true,
+         .required = true, .meaning = "ops that belong together"),
+  ARRAY (TraceFile, "roles", roles, TraceRole, ls_trace_role_fields, .blank = &role_blank, .lines = true,
          .required = true, .meaning = "programs; of a mesh one for each stage"),
   { NULL },
 };
+
+TraceFile
+ls_trace_file_new (const char *path)
+{
+  g_autofree char *name = g_path_get_basename (path);
+  return (TraceFile) { .name = ls_printable (name),
+                       .communicators = g_array_new (FALSE, FALSE, sizeof (TraceCommunicator)),
+                       .ranks = g_array_new (FALSE, FALSE, sizeof (TraceRank)),
+                       .kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel)),
+                       .segments = g_array_new (FALSE, FALSE, sizeof (TraceSegment)),
+                       .roles = g_array_new (FALSE, FALSE, sizeof (TraceRole)) };
+}
+
+bool
+ls_trace_op_set (TraceOp *op, const char *key, const char *text)
+{
+  const LsField *f = ls_trace_op_fields;
+  while (strcmp (f->key, key) != 0)
+    f++;
+  return ls_field_value_set (f, op, text);
+}
 
 /* --- what an op is if the file does not say ---------------------------------------- */
 
@@ -427,18 +405,6 @@ ls_trace_default_stream (const TraceOp *op)
   if (ls_op_has (op->kind, LS_HAS_CALL) && (op->slot == LS_SLOT_TP || op->slot == LS_SLOT_DP))
     return op->slot == LS_SLOT_TP ? LS_STREAM_TP : LS_STREAM_DP;
   return (LsStream) ls_op_kinds[op->kind].stream;
-}
-
-LsTag
-ls_trace_default_tag (const TraceOp *op)
-{
-  return (LsTag) ls_op_kinds[op->kind].tag;
-}
-
-LsHostCost
-ls_trace_default_host (const TraceOp *op)
-{
-  return (LsHostCost) ls_op_kinds[op->kind].host;
 }
 
 static const LsKernel *
@@ -463,5 +429,5 @@ ls_trace_default_name (const TraceOp *op, const GArray *kernels)
     return k->name;
   if (ls_op_has (op->kind, LS_HAS_CALL) && op->coll >= 0)
     return ls_coll_kind_name ((LsCollKind) op->coll);
-  return ls_op_kinds[op->kind].name;
+  return ls_op_kind_names[op->kind].name;
 }

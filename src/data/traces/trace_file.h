@@ -5,9 +5,7 @@
 #ifndef LS_DATA_TRACES_TRACE_FILE_H
 #define LS_DATA_TRACES_TRACE_FILE_H
 
-#include "data/text/field.h"
-#include "plan/mesh.h"
-#include "plan/plan.h"
+#include "data/traces/trace_json.h"
 
 #define LS_TRACE_ABSENT UINT32_MAX
 
@@ -82,7 +80,8 @@ typedef struct {
 } TraceFile;
 
 extern const LsField ls_trace_fields[];
-extern const LsField ls_trace_kernel_fields[], ls_trace_op_fields[], ls_trace_buffer_fields[];
+extern const LsField ls_trace_kernel_fields[], ls_trace_op_fields[], ls_trace_buffer_fields[],
+    ls_trace_segment_fields[], ls_trace_role_fields[];
 extern const TraceFile ls_trace_file_blank;
 extern const LsKernel ls_trace_kernel_blank;
 extern const TraceOp ls_trace_op_blank;
@@ -90,19 +89,27 @@ extern const TraceTransfer ls_trace_transfer_blank;
 extern const TraceBuffer ls_trace_buffer_blank;
 extern const TraceRank ls_trace_rank_blank;
 
-/* As a file says it, with strings borrowed from the plan; free with g_array_unref() and
- * ls_trace_op_clear(). */
+/* Without anything in its lists; called as the last part of a path. */
+TraceFile ls_trace_file_new (const char *path);
+
+/* What a reader of other files has put together, which has ranks and no mesh: as of ls_trace_read(), but what
+ * is wrong has no place. Takes what is in the file, also on failure. work: "model" and "strategy"; NULL: not
+ * known. name: of the file. */
+LsTrace *ls_trace_of_file (TraceFile *file, const char *name, const LsJsonDoc *work, uint32_t dp,
+                           LsDiagList *diags);
+
+/* The value of a key that there is, as a file has it; false: it is none. */
+bool ls_trace_op_set (TraceOp *op, const char *key, const char *text);
+
+/* As a file says it; ls_fields_clear() frees what is in it. */
 GArray *ls_trace_kernels_of (const LsPlan *plan); /* LsKernel */
 TraceOp ls_trace_op_of (const LsOp *op, const GArray *kernels);
-void ls_trace_op_clear (TraceOp *op);
 /* Whether a file can say the plan exactly. LS_ERROR_UNSUPPORTED. */
 gboolean ls_trace_can_say (const LsPlan *plan, GError **error);
 
-/* What an op is if the file does not say: by its kind, slot and kernel. `kernels` is
+/* What an op is if the file does not say, besides what its kind says: by its slot and kernel. `kernels` is
  * that of the file; op->kernel need not be in range. */
 LsStream ls_trace_default_stream (const TraceOp *op);
-LsTag ls_trace_default_tag (const TraceOp *op);
-LsHostCost ls_trace_default_host (const TraceOp *op);
 LsDtype ls_trace_default_dtype (const TraceOp *op, const GArray *kernels);
 const char *ls_trace_default_name (const TraceOp *op, const GArray *kernels); /* borrowed */
 

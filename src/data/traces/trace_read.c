@@ -1,5 +1,5 @@
-/* data/traces/trace_read.c — text -> TraceFile -> plan. Each part relies on those before it, and stops the
- * reading if anything in it was wrong. */
+/* data/traces/trace_read.c — document -> TraceFile -> plan. Each part relies on those before it, and stops
+ * the reading if anything in it was wrong. */
 #include <string.h>
 
 #include <lockstep/error.h>
@@ -23,13 +23,20 @@
 #define MAX_MICRO_BATCHES (1u << 24)
 #define MAX_STEP_BYTES    4e18
 #define MAX_RANKS         (1u << 20)
+#define MAX_SIZE          (UINT64_C (1) << 53) /* of a kernel */
 
+#define ALL UINT32_MAX
+
+/* What is read, and where in it. */
 typedef struct {
-  const LsJsonDoc *doc;
+  const char *name;     /* of the file */
+  const LsJsonDoc *doc; /* with places of what is in `file` if is_in_doc; NULL: none */
   const TraceFile *file;
   LsPlan *plan;
   LsDiagList *diags;
-  bool ok;
+  bool ok, is_in_doc;
+  const char *list; /* "segments"; NULL: the whole file */
+  uint32_t at, op;  /* element of the list, and of its "ops"; ALL: none */
 } TraceReading;
 
 void
@@ -48,48 +55,78 @@ ls_trace_free (LsTrace *trace)
 static const cJSON *
 member (const TraceReading *r, const char *key)
 {
-  return cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (r->doc), key);
+  return r->doc ? cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (r->doc), key) : NULL;
 }
 
-/* Of member `key` of object, or of the object if it has none; of element i of that list unless i is ALL. */
-#define ALL UINT32_MAX
-static void G_GNUC_PRINTF (5, 6)
-    complain (TraceReading *r, const cJSON *object, const char *key, uint32_t i, const char *format, ...)
+/* What is read next. */
+static void
+go_to (TraceReading *r, const char *list, uint32_t at)
+{
+  r->list = list;
+  r->at = at;
+  r->op = ALL;
+}
+
+/* Of member `key` of where the reading is, or of that itself; of element i of that list unless i is ALL. What
+ * no longer is shown is not looked for. */
+static void G_GNUC_PRINTF (4, 5)
+    complain (TraceReading *r, const char *key, uint32_t i, const char *format, ...)
+{
+  const struct {
+    const char *key;
+    uint32_t i;
+  } steps[] = { { r->list, r->at }, { r->op != ALL ? "ops" : NULL, r->op }, { key, i } };
+  va_list args;
+  va_start (args, format);
+  g_autofree char *message = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_autoptr (GString) pointer = g_string_new (NULL);
+  bool is_found = r->is_in_doc && ls_diag_list_n (r->diags) < LS_DIAG_MAX_SHOWN;
+  const cJSON *node = is_found ? ls_json_doc_root (r->doc) : NULL;
+  for (guint s = 0; s < G_N_ELEMENTS (steps); s++) {
+    const cJSON *inner = steps[s].key ? cJSON_GetObjectItemCaseSensitive (node, steps[s].key) : node;
+    inner = inner && steps[s].i != ALL ? cJSON_GetArrayItem (inner, (int) steps[s].i) : inner;
+    node = inner ? inner : node;
+    if (steps[s].key)
+      g_string_append_printf (pointer, "/%s", steps[s].key);
+    if (steps[s].i != ALL)
+      g_string_append_printf (pointer, "/%u", steps[s].i);
+  }
+  if (node)
+    ls_json_doc_diag (r->doc, node, LS_JSON_AT_VALUE, r->diags, NULL, "%s", message);
+  else
+    ls_diag_add (r->diags, LS_ERROR_INPUT, r->name, 0, 0, pointer->str, NULL, NULL, "%s", message);
+  r->ok = false;
+}
+
+static void G_GNUC_PRINTF (3, 4) refuse (TraceReading *r, LsErrorCode code, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
   g_autofree char *message = g_strdup_vprintf (format, args);
   va_end (args);
-  const cJSON *node = key ? cJSON_GetObjectItemCaseSensitive (object, key) : object;
-  if (node && i != ALL)
-    node = cJSON_GetArrayItem (node, (int) i);
-  ls_json_doc_diag (r->doc, node ? node : object, LS_JSON_AT_VALUE, r->diags, NULL, "%s", message);
+  ls_diag_add (r->diags, code, r->name, 0, 0, NULL, NULL, NULL, "%s", message);
   r->ok = false;
-}
-
-static const cJSON *
-first_of (const cJSON *object, const char *key)
-{
-  const cJSON *list = cJSON_GetObjectItemCaseSensitive (object, key);
-  return list ? list->child : NULL;
 }
 
 /* --- kernels ----------------------------------------------------------------------- */
 
 static void
-read_kernel (TraceReading *r, const cJSON *node, const LsKernel *from, LsKernel *to)
+read_kernel (TraceReading *r, const LsKernel *from, LsKernel *to)
 {
   bool is_gemm = ls_kernel_is_gemm (from->kind);
   bool has_shape = from->m > 0 && from->n > 0 && from->k > 0;
   bool is_attention = ls_kernel_is_attention (from->kind);
   if ((is_gemm || is_attention) && !has_shape)
-    complain (r, node, NULL, ALL, "a kernel of kind %s needs \"m\", \"n\" and \"k\"",
+    complain (r, NULL, ALL, "a kernel of kind %s needs \"m\", \"n\" and \"k\"",
               ls_kernel_kind_name (from->kind));
   if (!is_gemm && from->bytes < 0)
-    complain (r, node, NULL, ALL, "missing key \"bytes\" (only those of a GEMM follow from its shape)");
+    complain (r, NULL, ALL, "missing key \"bytes\" (only those of a GEMM follow from its shape)");
   if (is_attention && from->flops < 0)
-    complain (r, node, NULL, ALL, "missing key \"flops\" (a causal mask may halve them)");
+    complain (r, NULL, ALL, "missing key \"flops\" (a causal mask may halve them)");
 
+  if (MAX (MAX (from->m, from->n), MAX (from->k, from->batch)) > MAX_SIZE)
+    complain (r, NULL, ALL, "a size above %.0f", (double) MAX_SIZE);
   uint32_t out_bytes = ls_dtype_bytes (ls_dtype_between (from->dtype));
   LsKernel gemm
       = ls_kernel_gemm (NULL, from->dtype, from->m, from->n, from->k, from->batch, out_bytes, false);
@@ -98,22 +135,21 @@ read_kernel (TraceReading *r, const cJSON *node, const LsKernel *from, LsKernel 
   to->flops = from->flops >= 0 ? from->flops : is_gemm ? gemm.flops : 0;
   to->bytes = from->bytes >= 0 ? from->bytes : gemm.bytes;
   if (from->unaligned && !is_gemm)
-    complain (r, node, NULL, ALL, "\"unaligned\" is of GEMMs");
+    complain (r, NULL, ALL, "\"unaligned\" is of GEMMs");
   if (from->attention != LS_ATTENTION_KERNEL_AUTO && !is_attention)
-    complain (r, node, NULL, ALL, "\"attention\" is of attention");
+    complain (r, NULL, ALL, "\"attention\" is of attention");
   if (from->masked && !is_attention)
-    complain (r, node, NULL, ALL, "\"masked\" is of attention");
+    complain (r, NULL, ALL, "\"masked\" is of attention");
   if (from->n_serial > 0 && from->access != LS_ACCESS_TRITON_DOT)
-    complain (r, node, NULL, ALL, "\"serial\" is of kernels with the access triton-dot");
+    complain (r, NULL, ALL, "\"serial\" is of kernels with the access triton-dot");
   if (from->by_blocks && (!is_gemm || from->dtype != LS_DTYPE_FP8))
-    complain (r, node, NULL, ALL, "\"by_blocks\" is of GEMMs in fp8");
+    complain (r, NULL, ALL, "\"by_blocks\" is of GEMMs in fp8");
   bool is_of_chunks = from->kind == LS_KERNEL_BATCHED_GEMM && from->access == LS_ACCESS_TRITON_DOT;
   if ((is_gemm || is_attention) && from->access != LS_ACCESS_NONE && !is_of_chunks)
-    complain (r, node, NULL, ALL, "\"access\" is of kernels that stream; a kernel of kind %s has none",
+    complain (r, NULL, ALL, "\"access\" is of kernels that stream; a kernel of kind %s has none",
               ls_kernel_kind_name (from->kind));
-  if (to->flops > LS_TRACE_MAX_FLOPS || to->bytes > LS_TRACE_MAX_BYTES)
-    complain (r, node, NULL, ALL, "%.3g FLOPs and %.3g bytes exceed what can be simulated", to->flops,
-              to->bytes);
+  if (!(to->flops <= LS_TRACE_MAX_FLOPS && to->bytes <= LS_TRACE_MAX_BYTES))
+    complain (r, NULL, ALL, "%.3g FLOPs and %.3g bytes exceed what can be simulated", to->flops, to->bytes);
 }
 
 static void
@@ -122,16 +158,16 @@ read_kernels (TraceReading *r)
   const GArray *kernels = r->file->kernels;
   r->plan->n_kernels = kernels ? kernels->len : 0;
   r->plan->kernels = ls_arena_new_array (r->plan->arena, LsKernel, MAX (1, r->plan->n_kernels));
-  const cJSON *node = first_of (ls_json_doc_root (r->doc), "kernels");
-  for (uint32_t i = 0; i < r->plan->n_kernels; i++, node = node->next)
-    read_kernel (r, node, &g_array_index (kernels, LsKernel, i), &r->plan->kernels[i]);
+  go_to (r, "kernels", 0);
+  for (; r->at < r->plan->n_kernels; r->at++)
+    read_kernel (r, &g_array_index (kernels, LsKernel, r->at), &r->plan->kernels[r->at]);
 }
 
 /* --- one op: which keys ------------------------------------------------------------- */
 
 /* What means nothing to an op is a mistake, not a remark. */
 static void
-check_keys (TraceReading *r, const cJSON *node, const TraceOp *op)
+check_keys (TraceReading *r, const TraceOp *op)
 {
   const struct {
     const char *key;
@@ -157,7 +193,7 @@ check_keys (TraceReading *r, const cJSON *node, const TraceOp *op)
   };
   for (guint i = 0; i < G_N_ELEMENTS (keys); i++)
     if (keys[i].is_there && !ls_op_has (op->kind, keys[i].has))
-      complain (r, node, keys[i].key, ALL, "means nothing to this kind of op");
+      complain (r, keys[i].key, ALL, "means nothing to this kind of op");
 }
 
 /* One that there is not is complained of. */
@@ -171,7 +207,7 @@ algorithm_of (const TraceOp *op)
 }
 
 static void
-check_needs (TraceReading *r, const cJSON *node, const TraceOp *op)
+check_needs (TraceReading *r, const TraceOp *op)
 {
   unsigned given = (op->kernel != LS_TRACE_ABSENT ? LS_HAS_KERNEL : 0)
       | (op->recorded != LS_TIME_NEVER ? LS_HAS_RECORDED : 0)
@@ -180,21 +216,20 @@ check_needs (TraceReading *r, const cJSON *node, const TraceOp *op)
       | (op->event != LS_TRACE_ABSENT ? LS_HAS_EVENT : 0);
   const LsOpKindRow *row = &ls_op_kinds[op->kind];
   if (row->needs && !(row->needs & given))
-    complain (r, node, NULL, ALL, "%s", row->lacking);
+    complain (r, NULL, ALL, "%s", row->lacking);
   if (op->root != LS_TRACE_ABSENT && op->coll >= 0 && !ls_coll_kind_has_root ((LsCollKind) op->coll))
-    complain (r, node, "root", ALL, "%s has no root; broadcast, reduce, gather and scatter do",
+    complain (r, "root", ALL, "%s has no root; broadcast, reduce, gather and scatter do",
               ls_coll_kind_name ((LsCollKind) op->coll));
   if (op->algorithm && algorithm_of (op) == LS_ALGORITHM_CHOOSE)
-    complain (r, node, "algorithm", ALL, "there is no algorithm \"%s\"", op->algorithm);
+    complain (r, "algorithm", ALL, "there is no algorithm \"%s\"", op->algorithm);
   if (op->kernel != LS_TRACE_ABSENT && op->kernel >= r->plan->n_kernels)
-    complain (r, node, "kernel", ALL, "kernel %u does not exist: there are %u", op->kernel,
-              r->plan->n_kernels);
+    complain (r, "kernel", ALL, "kernel %u does not exist: there are %u", op->kernel, r->plan->n_kernels);
 }
 
 /* --- one op: its lists --------------------------------------------------------------- */
 
 static void
-read_deps (TraceReading *r, const cJSON *node, const GArray *after, uint32_t index, LsOp *to)
+read_deps (TraceReading *r, const GArray *after, LsOp *to)
 {
   to->n_deps = after ? (uint16_t) after->len : 0;
   if (to->n_deps == 0)
@@ -202,13 +237,13 @@ read_deps (TraceReading *r, const cJSON *node, const GArray *after, uint32_t ind
   LsDep *deps = ls_arena_new_array (r->plan->arena, LsDep, to->n_deps);
   memcpy (deps, after->data, to->n_deps * sizeof *deps);
   for (uint32_t i = 0; i < to->n_deps; i++)
-    if (deps[i].kind != LS_DEP_STREAM && deps[i].index >= index)
-      complain (r, node, "after", i, "op %u does not come before op %u of the segment", deps[i].index, index);
+    if (deps[i].kind != LS_DEP_STREAM && deps[i].index >= r->op)
+      complain (r, "after", i, "op %u does not come before op %u of the segment", deps[i].index, r->op);
   to->deps = deps;
 }
 
 static void
-read_transfers (TraceReading *r, const cJSON *node, const GArray *from, LsOp *to)
+read_transfers (TraceReading *r, const GArray *from, LsOp *to)
 {
   to->n_transfers = from ? (uint16_t) from->len : 0;
   if (to->n_transfers == 0)
@@ -217,7 +252,7 @@ read_transfers (TraceReading *r, const cJSON *node, const GArray *from, LsOp *to
   for (uint32_t i = 0; i < to->n_transfers; i++) {
     const TraceTransfer *t = &g_array_index (from, TraceTransfer, i);
     if ((t->send < 0) == (t->receive < 0))
-      complain (r, node, "transfers", i, "expected \"send\" or \"receive\"");
+      complain (r, "transfers", i, "expected \"send\" or \"receive\"");
     transfers[i]
         = (LsTransfer) { t->bytes, (uint8_t) MAX (t->send, t->receive), t->send >= 0, (uint8_t) t->max_ctas };
   }
@@ -225,7 +260,7 @@ read_transfers (TraceReading *r, const cJSON *node, const GArray *from, LsOp *to
 }
 
 static void
-read_buffers (TraceReading *r, const cJSON *node, const GArray *from, LsOp *to)
+read_buffers (TraceReading *r, const GArray *from, LsOp *to)
 {
   to->n_buffers = from ? (uint16_t) from->len : 0;
   if (to->n_buffers == 0)
@@ -235,7 +270,7 @@ read_buffers (TraceReading *r, const cJSON *node, const GArray *from, LsOp *to)
     const TraceBuffer *b = &g_array_index (from, TraceBuffer, i);
     bool is_free = b->alloc == LS_TRACE_ABSENT;
     if (is_free == (b->free == LS_TRACE_ABSENT))
-      complain (r, node, "buffers", i, "expected \"alloc\" or \"free\"");
+      complain (r, "buffers", i, "expected \"alloc\" or \"free\"");
     buffers[i] = (LsBufferEvent) {
       .bytes = b->bytes,
       .id = (uint16_t) (is_free ? b->free : b->alloc),
@@ -250,11 +285,11 @@ read_buffers (TraceReading *r, const cJSON *node, const GArray *from, LsOp *to)
 }
 
 static bool
-check_length (TraceReading *r, const cJSON *node, const char *key, const GArray *list, uint32_t max)
+check_length (TraceReading *r, const char *key, const GArray *list, uint32_t max)
 {
   if (!list || list->len <= max)
     return true;
-  complain (r, node, key, ALL, "expected at most %u elements; got %u", max, list->len);
+  complain (r, key, ALL, "expected at most %u elements; got %u", max, list->len);
   return false;
 }
 
@@ -267,16 +302,16 @@ index_or_none (uint32_t value)
 }
 
 static void
-read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, LsOp *to)
+read_op (TraceReading *r, const TraceOp *op, LsOp *to)
 {
-  check_keys (r, node, op);
-  check_needs (r, node, op);
+  check_keys (r, op);
+  check_needs (r, op);
   const char *name = op->name ? op->name : ls_trace_default_name (op, r->file->kernels);
   *to = (LsOp) {
     .kind = (uint8_t) op->kind,
     .stream = (uint8_t) (op->stream >= 0 ? op->stream : (int) ls_trace_default_stream (op)),
-    .tag = (uint8_t) (op->tag >= 0 ? op->tag : (int) ls_trace_default_tag (op)),
-    .host = (uint8_t) (op->host >= 0 ? op->host : (int) ls_trace_default_host (op)),
+    .tag = op->tag >= 0 ? (uint8_t) op->tag : ls_op_kinds[op->kind].tag,
+    .host = op->host >= 0 ? (uint8_t) op->host : ls_op_kinds[op->kind].host,
     .slot = (uint8_t) MAX (op->slot, 0),
     .coll = (uint8_t) MAX (op->coll, 0),
     .dtype = (uint8_t) (op->dtype >= 0 ? op->dtype : (int) ls_trace_default_dtype (op, r->file->kernels)),
@@ -298,25 +333,24 @@ read_op (TraceReading *r, const cJSON *node, const TraceOp *op, uint32_t index, 
     .name = ls_arena_strdup (r->plan->arena, name),
     .algorithm = (uint8_t) algorithm_of (op),
   };
-  if (check_length (r, node, "after", op->after, MAX_OPS))
-    read_deps (r, node, op->after, index, to);
-  if (check_length (r, node, "transfers", op->transfers, MAX_OPS))
-    read_transfers (r, node, op->transfers, to);
-  if (check_length (r, node, "buffers", op->buffers, MAX_OPS))
-    read_buffers (r, node, op->buffers, to);
+  if (check_length (r, "after", op->after, MAX_OPS))
+    read_deps (r, op->after, to);
+  if (check_length (r, "transfers", op->transfers, MAX_OPS))
+    read_transfers (r, op->transfers, to);
+  if (check_length (r, "buffers", op->buffers, MAX_OPS))
+    read_buffers (r, op->buffers, to);
 }
 
 static void
-read_segment (TraceReading *r, const cJSON *node, const TraceSegment *from, LsSegment *to)
+read_segment (TraceReading *r, const TraceSegment *from, LsSegment *to)
 {
-  if (!check_length (r, node, "ops", from->ops, MAX_OPS))
+  if (!check_length (r, "ops", from->ops, MAX_OPS))
     return;
   to->name = ls_arena_strdup (r->plan->arena, from->name);
   to->n_ops = from->ops->len;
   to->ops = ls_arena_new_array (r->plan->arena, LsOp, MAX (1, to->n_ops));
-  const cJSON *op = first_of (node, "ops");
-  for (uint32_t i = 0; i < to->n_ops; i++, op = op->next)
-    read_op (r, op, &g_array_index (from->ops, TraceOp, i), i, &to->ops[i]);
+  for (r->op = 0; r->op < to->n_ops; r->op++)
+    read_op (r, &g_array_index (from->ops, TraceOp, r->op), &to->ops[r->op]);
 }
 
 static void
@@ -325,9 +359,10 @@ read_segments (TraceReading *r)
   const GArray *segments = r->file->segments;
   r->plan->n_segments = segments->len;
   r->plan->segments = ls_arena_new_array (r->plan->arena, LsSegment, MAX (1, segments->len));
-  const cJSON *node = first_of (ls_json_doc_root (r->doc), "segments");
-  for (uint32_t i = 0; i < segments->len; i++, node = node->next)
-    read_segment (r, node, &g_array_index (segments, TraceSegment, i), &r->plan->segments[i]);
+  for (uint32_t i = 0; i < segments->len; i++) {
+    go_to (r, "segments", i);
+    read_segment (r, &g_array_index (segments, TraceSegment, i), &r->plan->segments[i]);
+  }
 }
 
 static bool
@@ -367,7 +402,7 @@ sum_of_segment (const LsSegment *segment)
 }
 
 static bool
-check_row (TraceReading *r, const cJSON *role, uint32_t i, const uint32_t *row)
+check_row (TraceReading *r, uint32_t i, const uint32_t *row)
 {
   const struct {
     const char *name;
@@ -380,15 +415,14 @@ check_row (TraceReading *r, const cJSON *role, uint32_t i, const uint32_t *row)
   };
   for (int c = 0; c < N_ROW; c++)
     if (row[c] >= columns[c].limit) {
-      complain (r, role, "instances", i, "%s %u: expected less than %u", columns[c].name, row[c],
-                columns[c].limit);
+      complain (r, "instances", i, "%s %u: expected less than %u", columns[c].name, row[c], columns[c].limit);
       return false;
     }
   return true;
 }
 
 static void
-read_instances (TraceReading *r, const cJSON *node, const GArray *from, const Sum *of_segment, LsProgram *to)
+read_instances (TraceReading *r, const GArray *from, const Sum *of_segment, LsProgram *to)
 {
   LsPlan *plan = r->plan;
   const uint32_t *row = (const uint32_t *) (gpointer) from->data;
@@ -398,7 +432,7 @@ read_instances (TraceReading *r, const cJSON *node, const GArray *from, const Su
   for (int c = 0; c < LS_N_MEM; c++)
     sum.bytes += (double) to->static_bytes[c];
   for (uint32_t i = 0; i < from->len; i++, row += N_ROW) {
-    if (!check_row (r, node, i, row))
+    if (!check_row (r, i, row))
       continue;
     to->instances[i] = (LsInstance) { row[ROW_SEGMENT], row[ROW_MB], (uint16_t) row[ROW_CHUNK],
                                       (uint16_t) row[ROW_STAGE] };
@@ -410,16 +444,14 @@ read_instances (TraceReading *r, const cJSON *node, const GArray *from, const Su
     to->n_events = MAX (to->n_events, s->n_events);
   }
   if (to->n_lead > 0 && to->n_lead >= from->len)
-    complain (r, node, "lead", ALL, "%u of %u instances; expected less than all of them", to->n_lead,
-              from->len);
+    complain (r, "lead", ALL, "%u of %u instances; expected less than all of them", to->n_lead, from->len);
   if (r->ok && sum.n_ops < 1)
-    complain (r, node, "instances", ALL, "a program without ops; expected at least one");
+    complain (r, "instances", ALL, "a program without ops; expected at least one");
   if (sum.n_ops > MAX_OPS_PER_STEP)
-    complain (r, node, "instances", ALL, "%.3g ops in a step; the limit is %.3g", sum.n_ops,
-              MAX_OPS_PER_STEP);
+    complain (r, "instances", ALL, "%.3g ops in a step; the limit is %.3g", sum.n_ops, MAX_OPS_PER_STEP);
   if (sum.bytes > MAX_STEP_BYTES)
-    complain (r, node, "instances", ALL, "a step allocates and moves %.3g bytes; the limit is %.3g",
-              sum.bytes, MAX_STEP_BYTES);
+    complain (r, "instances", ALL, "a step allocates and moves %.3g bytes; the limit is %.3g", sum.bytes,
+              MAX_STEP_BYTES);
 }
 
 static void
@@ -434,18 +466,19 @@ read_roles (TraceReading *r)
   plan->n_micro_batches = plan->n_chunks = 1;
   plan->n_roles = roles->len;
   plan->programs = ls_arena_new_array (plan->arena, LsProgram, MAX (1, roles->len));
-  const cJSON *list = member (r, "roles"), *node = list->child;
-  for (uint32_t i = 0; i < roles->len; i++, node = node->next) {
+  for (uint32_t i = 0; i < roles->len; i++) {
+    go_to (r, "roles", i);
     const TraceRole *from = &g_array_index (roles, TraceRole, i);
     LsProgram *to = &plan->programs[i];
     to->stage = (uint16_t) (from->stage == LS_TRACE_ABSENT ? i : from->stage);
     to->n_params = from->n_params;
     to->n_lead = from->n_lead;
     memcpy (to->static_bytes, from->static_bytes, sizeof to->static_bytes);
-    read_instances (r, node, from->instances, of_segment, to);
+    read_instances (r, from->instances, of_segment, to);
   }
+  go_to (r, NULL, ALL);
   if (roles->len == 0 || roles->len > UINT16_MAX)
-    complain (r, list, NULL, ALL, "expected 1 to %u roles; got %u", UINT16_MAX, roles->len);
+    complain (r, "roles", ALL, "expected 1 to %u roles; got %u", UINT16_MAX, roles->len);
 }
 
 /* --- ranks by mesh ------------------------------------------------------------------------ */
@@ -465,13 +498,12 @@ slots_of (const TraceReading *r)
 static void
 read_mesh (TraceReading *r, const LsMesh *mesh)
 {
-  const cJSON *node = member (r, "mesh");
   double n_ranks = (double) mesh->tp * mesh->cp * mesh->dp * mesh->pp;
+  go_to (r, "mesh", ALL);
   if (mesh->pp != r->plan->n_roles)
-    complain (r, node, "pp", ALL, "%u stages, but %u roles: every stage has a role", mesh->pp,
-              r->plan->n_roles);
+    complain (r, "pp", ALL, "%u stages, but %u roles: every stage has a role", mesh->pp, r->plan->n_roles);
   if (n_ranks > MAX_RANKS)
-    complain (r, node, NULL, ALL, "%.0f ranks; expected at most %u", n_ranks, MAX_RANKS);
+    complain (r, NULL, ALL, "%.0f ranks; expected at most %u", n_ranks, MAX_RANKS);
   if (r->ok)
     ls_plan_bind_mesh (r->plan, mesh, slots_of (r));
 }
@@ -486,8 +518,8 @@ read_communicators (TraceReading *r)
   plan->n_comms = from ? from->len : 0;
   plan->comms = ls_arena_new_array (plan->arena, LsCommunicator, MAX (1, plan->n_comms));
   g_autofree uint32_t *seen_in = g_new0 (uint32_t, plan->n_ranks); /* the last, plus one */
-  const cJSON *node = from ? member (r, "communicators")->child : NULL;
-  for (uint32_t c = 0; c < plan->n_comms; c++, node = node->next) {
+  for (uint32_t c = 0; c < plan->n_comms; c++) {
+    go_to (r, "communicators", c);
     const TraceCommunicator *f = &g_array_index (from, TraceCommunicator, c);
     LsCommunicator *to = &plan->comms[c];
     *to = (LsCommunicator) { .axis = (LsAxis) f->axis,
@@ -495,13 +527,13 @@ read_communicators (TraceReading *r)
                              .n_ranks = f->n_ranks };
     to->offsets = ls_arena_new_array (plan->arena, uint32_t, MAX (1, f->n_ranks));
     if (f->n_ranks == 0)
-      complain (r, node, "ranks", ALL, "a communicator without members");
+      complain (r, "ranks", ALL, "a communicator without members");
     for (uint32_t i = 0; i < f->n_ranks; i++) {
       uint32_t rank = to->offsets[i] = f->ranks[i];
       if (rank >= plan->n_ranks)
-        complain (r, node, "ranks", i, "rank %u does not exist: there are %u", rank, plan->n_ranks);
+        complain (r, "ranks", i, "rank %u does not exist: there are %u", rank, plan->n_ranks);
       else if (seen_in[rank] == c + 1)
-        complain (r, node, "ranks", i, "rank %u is a member twice", rank);
+        complain (r, "ranks", i, "rank %u is a member twice", rank);
       else
         seen_in[rank] = c + 1;
     }
@@ -523,8 +555,9 @@ bind_members (TraceReading *r)
 }
 
 static void
-read_rank (TraceReading *r, const cJSON *node, uint32_t rank, const TraceRank *from)
+read_rank (TraceReading *r, const TraceRank *from)
 {
+  uint32_t rank = r->at;
   LsPlan *plan = r->plan;
   LsBinding *b = &plan->bindings[rank];
   b->role = from->role;
@@ -534,32 +567,33 @@ read_rank (TraceReading *r, const cJSON *node, uint32_t rank, const TraceRank *f
   memcpy (b->comm, from->comm, sizeof from->comm);
   memcpy (b->peer, from->peer, sizeof b->peer);
   if (from->role >= plan->n_roles)
-    complain (r, node, "role", ALL, "role %u does not exist: there are %u", from->role, plan->n_roles);
+    complain (r, "role", ALL, "role %u does not exist: there are %u", from->role, plan->n_roles);
   for (int i = 0; i < 2; i++)
     if (b->peer[i] != UINT32_MAX && (b->peer[i] >= plan->n_ranks || b->peer[i] == rank))
-      complain (r, node, ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), ALL,
+      complain (r, ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), ALL,
                 "rank %u is not another rank: there are %u", b->peer[i], plan->n_ranks);
 }
 
 /* What the lists say of each other. */
 static void
-check_rank (TraceReading *r, const cJSON *node, uint32_t rank)
+check_rank (TraceReading *r)
 {
+  uint32_t rank = r->at;
   const LsPlan *plan = r->plan;
   const LsBinding *b = &plan->bindings[rank];
   for (int s = 0; s < LS_SLOT_PREV; s++) {
     if (b->comm[s] == UINT32_MAX)
       continue;
     if (b->comm[s] >= plan->n_comms)
-      complain (r, node, ls_slot_name ((LsSlot) s), ALL, "communicator %u does not exist: there are %u",
-                b->comm[s], plan->n_comms);
+      complain (r, ls_slot_name ((LsSlot) s), ALL, "communicator %u does not exist: there are %u", b->comm[s],
+                plan->n_comms);
     else if (b->member[s] == UINT32_MAX)
-      complain (r, node, ls_slot_name ((LsSlot) s), ALL, "rank %u is not a member of communicator %u", rank,
+      complain (r, ls_slot_name ((LsSlot) s), ALL, "rank %u is not a member of communicator %u", rank,
                 b->comm[s]);
   }
   for (int i = 0; i < 2; i++)
     if (b->peer[i] != UINT32_MAX && plan->bindings[b->peer[i]].peer[1 - i] != rank)
-      complain (r, node, ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), ALL,
+      complain (r, ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), ALL,
                 "%s of rank %u is rank %u, but %s of that is another",
                 ls_slot_name ((LsSlot) (LS_SLOT_PREV + i)), rank, b->peer[i],
                 ls_slot_name ((LsSlot) (LS_SLOT_NEXT - i)));
@@ -570,33 +604,23 @@ read_ranks (TraceReading *r)
 {
   const GArray *ranks = r->file->ranks;
   LsPlan *plan = r->plan;
-  const cJSON *list = member (r, "ranks"), *node = list->child;
   if (ranks->len == 0 || ranks->len > MAX_RANKS) {
-    complain (r, list, NULL, ALL, "expected 1 to %u ranks; got %u", MAX_RANKS, ranks->len);
+    complain (r, "ranks", ALL, "expected 1 to %u ranks; got %u", MAX_RANKS, ranks->len);
     return;
   }
   plan->n_ranks = ranks->len;
   plan->bindings = ls_arena_new_array (plan->arena, LsBinding, ranks->len);
   plan->gpu_of_rank = ls_arena_new_array (plan->arena, uint32_t, ranks->len);
-  for (uint32_t i = 0; i < ranks->len; i++, node = node->next)
-    read_rank (r, node, i, &g_array_index (ranks, TraceRank, i));
+  go_to (r, "ranks", 0);
+  for (; r->at < ranks->len; r->at++)
+    read_rank (r, &g_array_index (ranks, TraceRank, r->at));
   read_communicators (r);
   if (!r->ok)
     return;
   bind_members (r);
-  node = list->child;
-  for (uint32_t i = 0; i < ranks->len; i++, node = node->next)
-    check_rank (r, node, i);
-}
-
-static void G_GNUC_PRINTF (3, 4) refuse (TraceReading *r, LsErrorCode code, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *message = g_strdup_vprintf (format, args);
-  va_end (args);
-  ls_diag_add (r->diags, code, ls_json_doc_name (r->doc), 0, 0, NULL, NULL, NULL, "%s", message);
-  r->ok = false;
+  go_to (r, "ranks", 0);
+  for (; r->at < ranks->len; r->at++)
+    check_rank (r);
 }
 
 /* --- ranks -------------------------------------------------------------------------- */
@@ -629,17 +653,19 @@ check_dp (TraceReading *r, bool has_mesh, uint32_t file_dp, uint32_t dp)
 static void
 read_who (TraceReading *r, uint32_t dp, LsMesh *ret_mesh)
 {
-  const cJSON *mesh = member (r, "mesh"), *ranks = member (r, "ranks");
-  if (!mesh == !ranks) {
-    complain (r, ls_json_doc_root (r->doc), NULL, ALL, "expected either \"mesh\" or \"ranks\"");
+  const GArray *ranks = r->file->ranks;
+  bool mesh = member (r, "mesh") != NULL;
+  go_to (r, NULL, ALL);
+  if (mesh == (ranks != NULL)) {
+    complain (r, NULL, ALL, "expected either \"mesh\" or \"ranks\"");
     return;
   }
   if (mesh && r->file->communicators)
-    complain (r, member (r, "communicators"), NULL, ALL, "means nothing with a mesh, which has its own");
+    complain (r, "communicators", ALL, "means nothing with a mesh, which has its own");
   if (ranks && r->file->slots)
-    complain (r, member (r, "slots"), NULL, ALL, "means nothing with \"ranks\", which say their slots");
+    complain (r, "slots", ALL, "means nothing with \"ranks\", which say their slots");
   LsMesh m = mesh_of (r->file);
-  check_dp (r, mesh != NULL, m.dp, dp);
+  check_dp (r, mesh, m.dp, dp);
   if (!r->ok)
     return;
   if (ranks) {
@@ -671,10 +697,10 @@ check_degrees (TraceReading *r, const LsStrategy *s, const LsMesh *mesh)
   } degrees[] = {
     { "tp", s->tp, mesh->tp }, { "cp", s->cp, mesh->cp }, { "pp", s->pp, mesh->pp }, { "dp", s->dp, mesh->dp }
   };
+  go_to (r, "strategy", ALL);
   for (guint i = 0; i < G_N_ELEMENTS (degrees); i++)
     if (degrees[i].said > 0 && degrees[i].said != degrees[i].is)
-      complain (r, member (r, "strategy"), degrees[i].key, ALL, "%u, but that of the mesh is %u",
-                degrees[i].said, degrees[i].is);
+      complain (r, degrees[i].key, ALL, "%u, but that of the mesh is %u", degrees[i].said, degrees[i].is);
 }
 
 /* More replicas work on as many more sequences. */
@@ -710,16 +736,17 @@ read_work (TraceReading *r, LsTrace *t)
 {
   const cJSON *model = member (r, "model"), *strategy = member (r, "strategy");
   LsMesh file_mesh = mesh_of (r->file);
+  go_to (r, NULL, ALL);
   if (!model != !strategy)
-    complain (r, ls_json_doc_root (r->doc), NULL, ALL, "\"model\" and \"strategy\" go together");
+    complain (r, NULL, ALL, "\"model\" and \"strategy\" go together");
   if (!r->ok || !model)
     return;
   r->ok = ls_fields_read (ls_model_fields, r->doc, model, &t->model, NULL, r->diags) && r->ok;
   r->ok = ls_fields_read (ls_strategy_fields, r->doc, strategy, &t->strategy, NULL, r->diags) && r->ok;
   if (!t->model.name)
-    complain (r, model, NULL, ALL, "missing key \"name\"");
+    complain (r, "model", ALL, "missing key \"name\"");
   if (t->strategy.global_batch == 0)
-    complain (r, strategy, NULL, ALL, "missing key \"global_batch\" (sequences of one step)");
+    complain (r, "strategy", ALL, "missing key \"global_batch\" (sequences of one step)");
   if (!r->ok)
     return;
   if (t->mesh.tp > 0) {
@@ -733,15 +760,6 @@ read_work (TraceReading *r, LsTrace *t)
 
 /* --- the whole --------------------------------------------------------------------------- */
 
-/* The op in the file: it stands once, in its segment, whoever runs it. */
-static const cJSON *
-node_of (const TraceReading *r, LsOpPlace at)
-{
-  uint32_t segment = r->plan->programs[at.role].instances[at.instance].segment;
-  const cJSON *node = cJSON_GetArrayItem (member (r, "segments"), (int) segment);
-  return cJSON_GetArrayItem (cJSON_GetObjectItemCaseSensitive (node, "ops"), (int) at.op);
-}
-
 /* What only shows when all is put together: events, buffers, calls and messages of
  * ranks that do not fit each other. */
 static void
@@ -751,10 +769,13 @@ check_plan (TraceReading *r)
   LsOpPlace at;
   if (ls_plan_check_at (r->plan, &at, &error))
     return;
-  if (at.role == UINT32_MAX)
+  if (at.role == UINT32_MAX) {
     refuse (r, (LsErrorCode) error->code, "%s", error->message);
-  else
-    complain (r, node_of (r, at), NULL, ALL, "%s", error->message);
+    return;
+  }
+  go_to (r, "segments", r->plan->programs[at.role].instances[at.instance].segment);
+  r->op = at.op; /* it stands once, in its segment, whoever runs it */
+  complain (r, NULL, ALL, "%s", error->message);
 }
 
 static void
@@ -772,18 +793,17 @@ read_plan (TraceReading *r, LsTrace *t, uint32_t dp)
     read_work (r, t);
 }
 
-LsTrace *
-ls_trace_read (const LsJsonDoc *doc, uint32_t dp, LsDiagList *diags)
+/* Clears the file. */
+static LsTrace *
+read_file (TraceReading *r, TraceFile *file, uint32_t dp)
 {
-  TraceFile file = ls_trace_file_blank;
-  TraceReading r = { .doc = doc, .file = &file, .diags = diags };
   g_autoptr (LsTrace) t = g_new0 (LsTrace, 1);
-  r.plan = t->plan = g_new0 (LsPlan, 1);
+  r->file = file;
+  r->plan = t->plan = g_new0 (LsPlan, 1);
   t->plan->arena = ls_arena_new ();
   ls_strategy_init (&t->strategy);
-  r.ok = ls_fields_read_file (ls_trace_fields, "trace", doc, &file, diags);
-  if (r.ok)
-    read_plan (&r, t, dp);
+  if (r->ok)
+    read_plan (r, t, dp);
   if (t->mesh.tp > 0) {
     t->strategy.tp = t->mesh.tp;
     t->strategy.cp = t->mesh.cp;
@@ -791,18 +811,33 @@ ls_trace_read (const LsJsonDoc *doc, uint32_t dp, LsDiagList *diags)
     t->strategy.pp = t->mesh.pp;
   }
   t->strategy.gpus = t->plan->n_ranks;
-  t->name = g_strdup (file.name);
-  t->source = g_strdup (file.source);
-  ls_fields_clear (ls_trace_fields, &file);
-  return r.ok ? g_steal_pointer (&t) : NULL;
+  t->name = g_strdup (file->name);
+  t->source = g_strdup (file->source);
+  ls_fields_clear (ls_trace_fields, file);
+  return r->ok ? g_steal_pointer (&t) : NULL;
+}
+
+LsTrace *
+ls_trace_read (const LsJsonDoc *doc, uint32_t dp, LsDiagList *diags)
+{
+  TraceFile file = ls_trace_file_blank;
+  TraceReading r = { .name = ls_json_doc_name (doc), .doc = doc, .diags = diags, .is_in_doc = true };
+  r.ok = ls_fields_read_file (ls_trace_fields, "trace", doc, &file, diags);
+  return read_file (&r, &file, dp);
+}
+
+LsTrace *
+ls_trace_of_file (TraceFile *file, const char *name, const LsJsonDoc *work, uint32_t dp, LsDiagList *diags)
+{
+  TraceReading r = { .name = name, .doc = work, .diags = diags, .ok = true };
+  return read_file (&r, file, dp);
 }
 
 LsTrace *
 ls_trace_load (const char *name, uint32_t dp, LsDiagList *diags)
 {
-  bool is_folder = g_file_test (name, G_FILE_TEST_IS_DIR);
-  g_autoptr (LsJsonDoc) doc = is_folder && ls_captured_trace_is (name) ? ls_captured_trace_load (name, diags)
-      : is_folder                                                      ? ls_chakra_load (name, diags)
-                  : ls_data_load (LS_DATA_TRACES, name, diags);
+  if (g_file_test (name, G_FILE_TEST_IS_DIR))
+    return (ls_captured_trace_is (name) ? ls_captured_trace_load : ls_chakra_load) (name, dp, diags);
+  g_autoptr (LsJsonDoc) doc = ls_data_load (LS_DATA_TRACES, name, diags);
   return doc ? ls_trace_read (doc, dp, diags) : NULL;
 }

@@ -11,9 +11,6 @@
 #include "network/coll.h"
 #include "plan/bind.h"
 
-/* Strings are borrowed from the plan: nothing here frees them. */
-#define BORROWED(text) ((char *) (text))
-
 static GArray *
 array_of (size_t element_size, guint n)
 {
@@ -74,7 +71,7 @@ ls_trace_op_of (const LsOp *op, const GArray *kernels)
     to.has_margin = op->has_margin;
     to.is_light = op->is_light;
     to.algorithm
-        = op->algorithm != LS_ALGORITHM_CHOOSE ? BORROWED (ls_coll_algorithm_name (op->algorithm)) : NULL;
+        = op->algorithm != LS_ALGORITHM_CHOOSE ? g_strdup (ls_coll_algorithm_name (op->algorithm)) : NULL;
     to.root = op->root > 0 ? op->root : LS_TRACE_ABSENT;
     to.max_ctas = op->max_ctas;
   }
@@ -87,11 +84,11 @@ ls_trace_op_of (const LsOp *op, const GArray *kernels)
   put_lists (&to, op);
 
   to.stream = op->stream == ls_trace_default_stream (&to) ? -1 : op->stream;
-  to.tag = op->tag == ls_trace_default_tag (&to) ? -1 : op->tag;
-  to.host = op->host == ls_trace_default_host (&to) ? -1 : op->host;
+  to.tag = op->tag == ls_op_kinds[op->kind].tag ? -1 : op->tag;
+  to.host = op->host == ls_op_kinds[op->kind].host ? -1 : op->host;
   to.dtype = op->dtype == ls_trace_default_dtype (&to, kernels) ? -1 : op->dtype;
   bool is_default = !op->name || strcmp (op->name, ls_trace_default_name (&to, kernels)) == 0;
-  to.name = is_default ? NULL : BORROWED (op->name);
+  to.name = is_default ? NULL : g_strdup (op->name);
   return to;
 }
 
@@ -101,7 +98,7 @@ segments_of (const LsPlan *plan, const GArray *kernels, bool no_margins)
   GArray *segments = array_of (sizeof (TraceSegment), plan->n_segments);
   for (uint32_t s = 0; s < plan->n_segments; s++) {
     TraceSegment *to = &g_array_index (segments, TraceSegment, s);
-    to->name = BORROWED (plan->segments[s].name);
+    to->name = g_strdup (plan->segments[s].name);
     to->ops = array_of (sizeof (TraceOp), plan->segments[s].n_ops);
     for (uint32_t i = 0; i < plan->segments[s].n_ops; i++) {
       TraceOp *op = &g_array_index (to->ops, TraceOp, i);
@@ -141,7 +138,10 @@ GArray *
 ls_trace_kernels_of (const LsPlan *plan)
 {
   GArray *kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
-  return g_array_append_vals (kernels, plan->kernels, plan->n_kernels);
+  g_array_append_vals (kernels, plan->kernels, plan->n_kernels);
+  for (uint32_t i = 0; i < plan->n_kernels; i++)
+    g_array_index (kernels, LsKernel, i).name = g_strdup (plan->kernels[i].name);
+  return kernels;
 }
 
 static uint32_t
@@ -282,34 +282,6 @@ format_file (const TraceFile *file, const LsTraceHead *head)
   return ls_json_out_close (&w);
 }
 
-void
-ls_trace_op_clear (TraceOp *op)
-{
-  g_clear_pointer (&op->after, g_array_unref);
-  g_clear_pointer (&op->transfers, g_array_unref);
-  g_clear_pointer (&op->buffers, g_array_unref);
-}
-
-static void
-clear_file (TraceFile *file)
-{
-  for (guint s = 0; s < file->segments->len; s++) {
-    GArray *ops = g_array_index (file->segments, TraceSegment, s).ops;
-    for (guint i = 0; i < ops->len; i++)
-      ls_trace_op_clear (&g_array_index (ops, TraceOp, i));
-    g_array_unref (ops);
-  }
-  for (guint c = 0; file->communicators && c < file->communicators->len; c++)
-    g_free (g_array_index (file->communicators, TraceCommunicator, c).ranks);
-  for (guint r = 0; r < file->roles->len; r++)
-    g_array_unref (g_array_index (file->roles, TraceRole, r).instances);
-  GArray *arrays[]
-      = { file->slots, file->communicators, file->ranks, file->kernels, file->segments, file->roles };
-  for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
-    if (arrays[i])
-      g_array_unref (arrays[i]);
-}
-
 char *
 ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
 {
@@ -325,6 +297,6 @@ ls_trace_format (const LsPlan *plan, const LsTraceHead *head, GError **error)
   else if (!head->no_ranks)
     put_ranks (&file, plan);
   char *text = format_file (&file, head);
-  clear_file (&file);
+  ls_fields_clear (ls_trace_fields, &file);
   return text;
 }

@@ -348,7 +348,7 @@ int_attr (const char *name, int64_t value)
   return a;
 }
 
-static char *
+static LsTrace *
 parse (const GByteArray *first, const GByteArray *second, const char *groups, char **ret_said)
 {
   g_autoptr (GPtrArray) files = g_ptr_array_new ();
@@ -356,9 +356,9 @@ parse (const GByteArray *first, const GByteArray *second, const char *groups, ch
   if (second)
     g_ptr_array_add (files, (gpointer) second);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  char *text = ls_chakra_parse ("job", files, groups, diags);
+  LsTrace *t = ls_chakra_parse ("job", files, groups, diags);
   *ret_said = ls_diag_list_format (diags);
-  return text;
+  return t;
 }
 
 /* As ASTRA-sim's generators write them: durations, no streams, no group, no source and no tag of ours. */
@@ -380,9 +380,9 @@ a_trace_of_others_is_read (void)
                         : CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE,
               0, message, 2);
   }
-  g_autofree char *said = NULL, *text = parse (o[0].bytes, o[1].bytes, NULL, &said);
+  g_autofree char *said = NULL;
+  g_autoptr (LsTrace) t = parse (o[0].bytes, o[1].bytes, NULL, &said);
   LS_CHECK_STR (said, "");
-  g_autoptr (LsTrace) t = text ? read_job (text) : NULL;
   if (LS_CHECK (t != NULL)) {
     const LsSegment *s = &t->plan->segments[0];
     LS_CHECK_INT (s->n_ops, ==, 3);
@@ -418,9 +418,9 @@ a_send_of_others_waits_for_no_receiver (void)
     put_node (&o[rank], CHAKRA_PROTO_MSG__NODE_TYPE__COMM_RECV_NODE, 0, here, 2);
     put_node (&o[rank], CHAKRA_PROTO_MSG__NODE_TYPE__COMP_NODE, 40, NULL, 0);
   }
-  g_autofree char *said = NULL, *text = parse (o[0].bytes, o[1].bytes, NULL, &said);
+  g_autofree char *said = NULL;
+  g_autoptr (LsTrace) t = parse (o[0].bytes, o[1].bytes, NULL, &said);
   LS_CHECK_STR (said, "");
-  g_autoptr (LsTrace) t = text ? read_job (text) : NULL;
   if (LS_CHECK (t != NULL && t->plan->segments[0].n_ops == 3)) {
     const LsOp *ops = t->plan->segments[0].ops;
     LS_CHECK (!waits_for (&ops[1], 0));
@@ -445,9 +445,9 @@ a_launch_of_a_collective_is_of_the_host (void)
     put_node (&o[rank], CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, 35, is_of_host, 1);
     put_node (&o[rank], CHAKRA_PROTO_MSG__NODE_TYPE__COMM_COLL_NODE, 0, coll, 2);
   }
-  g_autofree char *said = NULL, *text = parse (o[0].bytes, o[1].bytes, NULL, &said);
+  g_autofree char *said = NULL;
+  g_autoptr (LsTrace) t = parse (o[0].bytes, o[1].bytes, NULL, &said);
   LS_CHECK_STR (said, "");
-  g_autoptr (LsTrace) t = text ? read_job (text) : NULL;
   if (LS_CHECK (t != NULL && t->plan->segments[0].n_ops == 2)) {
     LS_CHECK_INT (t->plan->segments[0].ops[0].kind, ==, LS_OP_HOST_DELAY);
     LS_CHECK_INT (t->plan->segments[0].ops[1].kind, ==, LS_OP_COLLECTIVE);
@@ -461,8 +461,9 @@ a_launch_of_a_collective_is_of_the_host (void)
 static void
 check_said (const GByteArray *file, const char *groups, const char *what)
 {
-  g_autofree char *said = NULL, *text = parse (file, NULL, groups, &said);
-  LS_CHECK (text == NULL);
+  g_autofree char *said = NULL;
+  g_autoptr (LsTrace) t = parse (file, NULL, groups, &said);
+  LS_CHECK (t == NULL);
   ls_check_impl (strstr (said, what) != NULL, __FILE__, __LINE__, "\"%s\" in \"%s\"", what, said);
 }
 
@@ -531,9 +532,10 @@ damaged_files_end_in_a_reason (void)
       g_byte_array_append (copy, a->data, is_cut ? i : a->len);
       if (!is_cut)
         copy->data[i] ^= (guint8) (1 + i % 255);
-      g_autofree char *said = NULL, *text = parse (copy, b, NULL, &said);
-      LS_CHECK ((text == NULL) == (*said != '\0'));
-      text ? n_read++ : n_refused++;
+      g_autofree char *said = NULL;
+      g_autoptr (LsTrace) t = parse (copy, b, NULL, &said);
+      LS_CHECK ((t == NULL) == (*said != '\0'));
+      t ? n_read++ : n_refused++;
     }
   LS_CHECK (n_read > 0 && n_refused > n_read);
 }

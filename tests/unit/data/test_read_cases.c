@@ -227,7 +227,7 @@ wrong_rows_leave_the_others_alone (void)
   g_autoptr (LsDiagList) diags = ls_diag_list_new (), strict = ls_diag_list_new (),
                          none = ls_diag_list_new ();
   g_file_set_contents (path, good, -1, NULL);
-  g_autoptr (GPtrArray) cases = ls_read_cases_by_row (path, NULL, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, true, diags);
   if (LS_CHECK (cases && cases->len == 4 && ls_diag_list_n (diags) == 0)) {
     const LsCase *const *c = (const LsCase *const *) cases->pdata;
     LS_CHECK (!c[0]->wrong && g_str_equal (c[3]->id, "d") && isnan (c[3]->measured_s));
@@ -236,10 +236,10 @@ wrong_rows_leave_the_others_alone (void)
     LS_CHECK (!c[2]->wrong && g_str_equal (c[2]->cluster, "")); /* its hardware may tell */
     LS_CHECK (g_str_has_prefix (c[3]->wrong, "iteration_s: expected a number"));
   }
-  g_autoptr (GPtrArray) all = ls_read_cases (path, NULL, strict);
+  g_autoptr (GPtrArray) all = ls_read_cases (path, false, strict);
   LS_CHECK (!all && ls_diag_list_n (strict) == 2);
   g_file_set_contents (path, bad, -1, NULL);
-  g_autoptr (GPtrArray) nothing = ls_read_cases_by_row (path, NULL, none);
+  g_autoptr (GPtrArray) nothing = ls_read_cases (path, true, none);
   LS_CHECK (!nothing && ls_diag_list_n (none) == 3);
   g_unlink (path);
   g_close (file, NULL);
@@ -253,7 +253,7 @@ the_published_rows_are_read (void)
     return;
   g_autofree char *path = g_build_filename (dir, "runs", "cases.csv", NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (GPtrArray) cases = ls_read_cases (path, NULL, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, false, diags);
   g_autofree char *report = ls_diag_list_format (diags);
   LS_CHECK_STR (report, "");
   LS_CHECK (cases && cases->len == 671);

@@ -161,7 +161,7 @@ read_residuals (const char *path, LsDiagList *diags)
 static bool
 read_cases (const char *path, LsDiagList *diags)
 {
-  g_autoptr (GPtrArray) cases = ls_read_cases (path, NULL, diags);
+  g_autoptr (GPtrArray) cases = ls_read_cases (path, false, diags);
   return cases != NULL;
 }
 

@@ -165,8 +165,7 @@ read_text (const char *text, gsize n)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, n, "fuzz.json", diags);
-  g_autoptr (LsJsonDoc) trace = doc ? captured_bundle_parse (doc, diags) : NULL;
-  g_autoptr (LsTrace) t = trace ? ls_trace_read (trace, 0, diags) : NULL;
+  g_autoptr (LsTrace) t = doc ? captured_bundle_parse (doc, diags) : NULL;
   LS_CHECK ((t == NULL) == (ls_diag_list_n (diags) > 0));
   char *said = ls_diag_list_format (diags);
   LS_CHECK (g_utf8_validate (said, -1, NULL));
@@ -216,9 +215,8 @@ exchanges_are_of_the_fullest (void)
   g_autofree char *text = g_strconcat (parts[0], "0,\"all-to-all\",1048576", parts[1],
                                        "0,\"all-to-all\",3145728", parts[2], NULL);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "unequal.json", diags),
-                        trace = doc ? captured_bundle_parse (doc, diags) : NULL;
-  g_autoptr (LsTrace) t = trace ? ls_trace_read (trace, 0, diags) : NULL;
+  g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (text, strlen (text), "unequal.json", diags);
+  g_autoptr (LsTrace) t = doc ? captured_bundle_parse (doc, diags) : NULL;
   g_autofree char *said = ls_diag_list_format (diags),
                   *written
       = t ? ls_trace_format (t->plan, &(LsTraceHead) { .name = "x", .source = "x" }, NULL) : NULL;

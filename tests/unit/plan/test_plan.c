@@ -448,9 +448,10 @@ each_kind_of_op_has_its_row (void)
 {
   for (uint8_t kind = 0; kind < LS_N_OP_KINDS; kind++) {
     const LsOpKindRow *row = &ls_op_kinds[kind];
-    LS_CHECK (row->name && *row->name);
-    for (uint8_t other = 0; other < kind; other++)
-      LS_CHECK (strcmp (row->name, ls_op_kinds[other].name) != 0);
+    const char *name = ls_op_kind_names[kind].name;
+    LS_CHECK (name && *name && ls_op_kind_names[kind].value == kind);
+    for (uint8_t other = 0; name && other < kind; other++)
+      LS_CHECK (strcmp (name, ls_op_kind_names[other].name) != 0);
     LS_CHECK ((row->needs & ~row->has) == 0 && (row->needs != 0) == (row->lacking != NULL));
     LS_CHECK (!row->host_waits || ls_op_is_of_host (kind));
     LS_CHECK (ls_op_is_communication (kind) == (ls_op_has (kind, LS_HAS_CALL | LS_HAS_TRANSFERS) != 0));
