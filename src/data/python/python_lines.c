@@ -6,14 +6,6 @@
 #include "data/python/python_parts.h"
 #include "data/text/json_doc.h"
 
-/* Letters in front of a quote, r"", f'', rb""; 0: there are none, or no text begins so. */
-static gsize
-text_prefix (const char *at)
-{
-  gsize n = strspn (at, "rRbBfFuU");
-  return n <= 2 && (at[n] == '"' || at[n] == '\'') ? n : 0;
-}
-
 const PythonToken *
 python_token (const PythonPlace *x)
 {
@@ -23,8 +15,7 @@ python_token (const PythonPlace *x)
 bool
 python_is (const PythonToken *t, const char *text)
 {
-  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && strlen (text) == t->n
-      && memcmp (t->at, text, t->n) == 0;
+  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && strcmp (t->word, text) == 0;
 }
 
 bool
@@ -33,6 +24,34 @@ python_take (PythonPlace *x, const char *text)
   bool is_there = python_is (python_token (x), text);
   x->at += is_there;
   return is_there;
+}
+
+bool
+python_is_one (const PythonToken *t, const char *const *words)
+{
+  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && g_strv_contains (words, t->word);
+}
+
+bool
+python_is_among (const PythonToken *t, const char *marks)
+{
+  return t->kind == PYTHON_MARK && t->n == 1 && strchr (marks, *t->at);
+}
+
+int
+python_bracket (const PythonToken *t)
+{
+  return python_is_among (t, "([{") ? 1 : python_is_among (t, ")]}") ? -1 : 0;
+}
+
+void
+python_pass_to (PythonPlace *x, const char *ends)
+{
+  for (int depth = 0; python_token (x)->kind != PYTHON_END; x->at++) {
+    if (depth == 0 && python_is_among (python_token (x), ends))
+      return;
+    depth = MAX (0, depth + python_bracket (python_token (x)));
+  }
 }
 
 char *
@@ -45,61 +64,11 @@ python_shown (const char *at, gsize n)
 }
 
 bool
-python_is_one (const PythonToken *t, const char *const *words)
-{
-  for (; *words; words++)
-    if (python_is (t, *words))
-      return true;
-  return false;
-}
-
-int
-python_bracket (const PythonToken *t)
-{
-  return t->kind != PYTHON_MARK || t->n != 1 ? 0
-      : strchr ("([{", *t->at)               ? 1
-      : strchr (")]}", *t->at)               ? -1
-                                             : 0;
-}
-
-void
-python_pass_to (PythonPlace *x, const char *end)
-{
-  for (int depth = 0; python_token (x)->kind != PYTHON_END; x->at++) {
-    if (depth == 0 && python_is (python_token (x), end))
-      return;
-    depth = MAX (0, depth + python_bracket (python_token (x)));
-  }
-}
-
-char *
-python_word (const PythonToken *t)
-{
-  return g_strndup (t->at, t->n);
-}
-
-bool
-python_has_prefix (const PythonToken *t, char letter)
-{
-  gsize n = text_prefix (t->at);
-  return memchr (t->at, letter, n) || memchr (t->at, g_ascii_toupper (letter), n);
-}
-
-const char *
-python_text_inside (const PythonToken *t, gsize *ret_n)
-{
-  const char *p = t->at + text_prefix (t->at), *end = t->at + t->n;
-  const gsize quotes = end - p >= 6 && p[1] == *p && p[2] == *p ? 3 : 1;
-  *ret_n = (gsize) (end - p) - 2 * quotes;
-  return p + quotes;
-}
-
-bool
 python_append_text (GString *out, const PythonToken *t, const char *at, gsize n)
 {
   static const char letters[] = "nt\\'\"", meant[] = "\n\t\\'\"";
   for (const char *end = at + n; at < end; at++) {
-    bool is_escape = *at == '\\' && !python_has_prefix (t, 'r');
+    bool is_escape = *at == '\\' && !t->is_raw;
     at += is_escape;
     const char *letter = is_escape && at < end ? memchr (letters, *at, sizeof letters - 1) : NULL;
     if (is_escape && !letter && *at != '\n')
@@ -112,44 +81,38 @@ python_append_text (GString *out, const PythonToken *t, const char *at, gsize n)
 
 /* --- from text to lines ------------------------------------------------------------------------------ */
 
-/* Of a text that begins at `at`; 0: it does not end. */
-static gsize
-text_length (const char *at, const char *end)
+/* A text whose quote stands behind n letters, r"", f'', rb""; its length is 0 if it does not end. */
+static PythonToken
+text_token (const char *at, gsize n, const char *end)
 {
-  const char *p = at + text_prefix (at);
-  char quote = *p;
-  bool is_long = p + 2 < end && p[1] == quote && p[2] == quote;
-  for (p += is_long ? 3 : 1; p < end; p++) {
+  const char *quote = at + n, *p;
+  const gsize n_quotes = quote + 2 < end && quote[1] == *quote && quote[2] == *quote ? 3 : 1;
+  PythonToken t = { .kind = PYTHON_TEXT,
+                    .inside = quote + n_quotes,
+                    .is_raw = strcspn (at, "rR") < n,
+                    .is_formatted = strcspn (at, "fF") < n };
+  for (p = t.inside; p < end && (n_quotes > 1 || *p != '\n'); p++)
     if (*p == '\\')
       p++;
-    else if (!is_long && *p == '\n')
-      return 0;
-    else if (*p == quote && (!is_long || (p + 2 < end && p[1] == quote && p[2] == quote)))
-      return (gsize) (p + (is_long ? 3 : 1) - at);
-  }
-  return 0;
+    else if (*p == *quote && (n_quotes == 1 || (p + 2 < end && p[1] == *quote && p[2] == *quote))) {
+      t.n_inside = (gsize) (p - t.inside);
+      t.n = (gsize) (p - at) + n_quotes;
+      break;
+    }
+  return t;
 }
 
-static gsize
-mark_length (const char *at)
+static PythonToken
+next_token (const char *at, const char *end)
 {
   static const char *const marks[]
       = { "...", "**=", "//=", "<<=", ">>=", "->", ":=", "+=", "-=", "*=", "/=", "%=",
           "|=",  "&=",  "^=",  "==",  "!=",  "<=", ">=", "**", "//", "<<", ">>" };
-  for (guint i = 0; i < G_N_ELEMENTS (marks); i++)
-    if (g_str_has_prefix (at, marks[i]))
-      return strlen (marks[i]);
-  return 1;
-}
-
-static PythonToken
-next_token (const char *at, const char *end, guint line)
-{
-  PythonToken t = { .kind = PYTHON_MARK, .at = at, .n = 1, .line = line };
-  if (*at == '"' || *at == '\'' || text_prefix (at) > 0) {
-    t.kind = PYTHON_TEXT;
-    t.n = text_length (at, end);
-  } else if (g_ascii_isdigit (*at) || (*at == '.' && g_ascii_isdigit (at[1]))) {
+  const gsize n_letters = strspn (at, "rRbBfFuU");
+  PythonToken t = { .kind = PYTHON_MARK, .n = 1 };
+  if (n_letters <= 2 && (at[n_letters] == '"' || at[n_letters] == '\''))
+    return text_token (at, n_letters, end);
+  if (g_ascii_isdigit (*at) || (*at == '.' && g_ascii_isdigit (at[1]))) {
     t.kind = PYTHON_NUMBER;
     t.n = strspn (at, G_CSET_DIGITS G_CSET_A_2_Z G_CSET_a_2_z "_.");
     if ((at[t.n] == '-' || at[t.n] == '+') && (at[t.n - 1] == 'e' || at[t.n - 1] == 'E') && at[1] != 'x')
@@ -158,29 +121,23 @@ next_token (const char *at, const char *end, guint line)
     t.kind = PYTHON_NAME;
     while (at + t.n < end && (g_ascii_isalnum (at[t.n]) || at[t.n] == '_' || (at[t.n] & 0x80)))
       t.n++;
-  } else
-    t.n = mark_length (at);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (marks) && t.kind == PYTHON_MARK && t.n == 1; i++)
+    t.n = g_str_has_prefix (at, marks[i]) ? strlen (marks[i]) : 1;
   return t;
 }
 
-static guint
-n_newlines (const char *at, gsize n)
-{
-  guint lines = 0;
-  for (gsize i = 0; i < n; i++)
-    lines += at[i] == '\n';
-  return lines;
-}
-
+/* Ends a line, and begins another one, which stands so far in. */
 static void
-end_line (LsPython *p, PythonLine *line, guint number)
+next_line (LsPython *p, PythonLine *line, guint number, guint indent)
 {
-  if (p->tokens->len == line->first)
-    return;
-  const PythonToken end = { .kind = PYTHON_END, .at = "", .line = number };
+  const PythonToken end = { .kind = PYTHON_END, .at = "", .word = "", .line = number };
   line->n = p->tokens->len - line->first;
-  g_array_append_val (p->tokens, end);
-  g_array_append_val (p->lines, *line);
+  if (line->n > 0) {
+    g_array_append_val (p->tokens, end);
+    g_array_append_val (p->lines, *line);
+  }
+  *line = (PythonLine) { .first = p->tokens->len, .indent = indent, .module = line->module };
 }
 
 /* Whether what stands in a line behind ":" is a block of its own: "if a: b = 1". */
@@ -197,20 +154,23 @@ begins_block (const LsPython *p, const PythonLine *line)
 static const char *
 scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guint *number, guint *depth)
 {
-  PythonToken t = next_token (at, end, *number);
+  PythonToken t = next_token (at, end);
+  g_autofree char *word = g_strndup (at, t.n);
   if (t.n == 0)
     return python_fail (p, *number, "this text does not end"), NULL;
-  bool is_mark = t.kind == PYTHON_MARK,
-       is_block = is_mark && *depth == 0 && t.n == 1 && *at == ':' && begins_block (p, line);
+  t.at = at;
+  t.line = *number;
+  t.word = g_string_chunk_insert_const (p->texts, word);
+  bool is_block = *depth == 0 && python_is (&t, ":") && begins_block (p, line);
   *depth += (guint) MAX (python_bracket (&t), -(int) *depth);
   g_array_append_val (p->tokens, t);
-  *number += n_newlines (at, t.n);
+  for (gsize i = 0; i < t.n; i++)
+    *number += at[i] == '\n';
   at += t.n;
   const char *rest = at + strspn (at, " \t\r");
   if (!is_block || rest >= end || strchr ("#\n\\", *rest))
     return at;
-  end_line (p, line, *number);
-  *line = (PythonLine) { .first = p->tokens->len, .indent = line->indent + 1, .module = line->module };
+  next_line (p, line, *number, line->indent + 1);
   return rest;
 }
 
@@ -222,12 +182,8 @@ python_scan (LsPython *p, const char *text, gsize n)
   PythonLine line = { .first = p->tokens->len, .module = p->modules->len - 1 };
   for (const char *at = text; at < end;) {
     bool is_next = *at == '\n';
-    if (depth == 0 && (is_next || *at == ';')) {
-      end_line (p, &line, number);
-      line = (PythonLine) { .first = p->tokens->len,
-                            .indent = is_next ? (guint) strspn (at + 1, " \t") : line.indent,
-                            .module = line.module };
-    }
+    if (depth == 0 && (is_next || *at == ';'))
+      next_line (p, &line, number, is_next ? (guint) strspn (at + 1, " \t") : line.indent);
     number += is_next;
     if (*at == '#')
       at += strcspn (at, "\n");
@@ -240,8 +196,10 @@ python_scan (LsPython *p, const char *text, gsize n)
     else if (!(at = scan_token (p, at, end, &line, &number, &depth)))
       return false;
   }
-  end_line (p, &line, number);
-  return depth == 0 || (python_fail (p, number, "a bracket does not end"), false);
+  next_line (p, &line, number, 0);
+  if (depth > 0)
+    python_fail (p, number, "a bracket does not end");
+  return depth == 0;
 }
 
 /* --- lines ------------------------------------------------------------------------------------------- */
@@ -309,24 +267,19 @@ is_plain_function (const LsPython *p, guint i)
 }
 
 bool
-python_is_program (const LsPython *p, guint i)
+python_is_program (LsPython *p, guint i)
 {
   static const char *const words[] = { "global", "nonlocal", "class", "@", "yield", NULL };
-  for (guint end = python_block_end (p, i++); i < end; i = python_block_end (p, i)) {
-    const PythonToken *t = python_first (p, python_line (p, i));
-    bool is_loose = python_is_block (p, i) && !python_is_harmless (p, i);
-    if (is_loose || python_is_one (t, words) || (python_is (t, "def") && !is_plain_function (p, i)))
-      return true;
-  }
-  return false;
-}
-
-void
-python_note_program (LsPython *p, guint i)
-{
   const PythonLine *line = python_line (p, i);
-  if (!p->program)
-    p->program = python_place (p, line->module, line->first);
+  bool is_one = false;
+  for (guint end = python_block_end (p, i++); i < end && !is_one; i = python_block_end (p, i)) {
+    const PythonToken *t = python_first (p, python_line (p, i));
+    is_one = (python_is_block (p, i) && !python_is_harmless (p, i)) || python_is_one (t, words)
+        || (python_is (t, "def") && !is_plain_function (p, i));
+  }
+  if (is_one && !p->program)
+    p->program = python_place (p, line->first);
+  return is_one;
 }
 
 guint
@@ -338,20 +291,7 @@ python_parameters_of (const LsPython *p, const PythonLine *line)
   return is_one ? line->first + 3 : 0;
 }
 
-void
-python_pass_type (PythonPlace *x)
-{
-  static const char *const ends[] = { "=", ",", ")", NULL };
-  for (int depth = 0; python_token (x)->kind != PYTHON_END; x->at++) {
-    if (depth == 0 && python_is_one (python_token (x), ends))
-      return;
-    depth += python_bracket (python_token (x));
-  }
-}
-
 /* --- faults ------------------------------------------------------------------------------------------ */
-
-#define MAX_PASSED 60 /* letters of a statement that is not followed */
 
 void
 python_fail (LsPython *p, guint line, const char *why)
@@ -370,97 +310,53 @@ python_enter (LsPython *p, guint line)
   return !p->why;
 }
 
-/* --- files ------------------------------------------------------------------------------------------- */
-
-/* Of the first file, from a line on. */
-typedef struct {
-  guint line, from;
-  char *path;
-} PythonPasted;
-
-static void
-pasted_clear (gpointer pasted)
-{
-  g_free (((PythonPasted *) pasted)->path);
-}
-
-GArray *
-python_pasted_new (void)
-{
-  GArray *pasted = g_array_new (FALSE, FALSE, sizeof (PythonPasted));
-  g_array_set_clear_func (pasted, pasted_clear);
-  return pasted;
-}
-
-void
-ls_python_paste (LsPython *p, guint line, const char *name, guint from)
-{
-  const PythonPasted pasted = { line, from, g_strdup (name) };
-  g_array_append_val (p->pasted, pasted);
-}
-
-/* The file that a line of one is of, and its line there. */
-static const char *
-path_of (const LsPython *p, guint module, guint *line)
-{
-  for (guint i = module == 0 ? p->pasted->len : 0; i-- > 0;) {
-    const PythonPasted *pasted = &g_array_index (p->pasted, PythonPasted, i);
-    if (pasted->line <= *line) {
-      *line = *line - pasted->line + pasted->from;
-      return pasted->path;
-    }
-  }
-  return g_array_index (p->modules, PythonModule, module).path;
-}
-
 void
 python_refuse (LsPython *p, LsDiagList *diags)
 {
   guint line = p->where;
-  const char *path = path_of (p, p->module, &line);
+  const char *path = python_path_of (p, p->module, &line);
   ls_diag_add (diags, LS_ERROR_INPUT, path, line, 0, NULL, NULL, NULL, "%s", p->why);
   g_clear_pointer (&p->why, g_free);
 }
 
 /* --- what is not followed ----------------------------------------------------------------------------- */
 
+#define MAX_PASSED 60 /* letters of a statement that is not followed */
+
 void
-python_pass (LsPython *p, guint module, guint first)
+python_pass (LsPython *p, guint first)
 {
-  const PythonPassed passed = { .first = first, .module = module };
   PythonToken *t = &g_array_index (p->tokens, PythonToken, first);
-  if (t->is_passed)
-    return;
+  if (!t->is_passed)
+    g_array_append_val (p->passed, first);
   t->is_passed = true;
-  g_array_append_val (p->passed, passed);
 }
 
-/* "a.py:12 "for x in y:"", up to the end of its line. */
+void
+python_forget_passed (LsPython *p, guint n)
+{
+  for (guint i = n; i < p->passed->len; i++)
+    g_array_index (p->tokens, PythonToken, g_array_index (p->passed, guint, i)).is_passed = false;
+  g_array_set_size (p->passed, n);
+}
+
 char *
-python_place (const LsPython *p, guint module, guint first)
+python_place (const LsPython *p, guint first)
 {
   const PythonToken *t = &g_array_index (p->tokens, PythonToken, first);
   gsize n = MIN (strcspn (t->at, "\r\n"), MAX_PASSED);
   g_autofree char *shown = g_strchomp (python_shown (t->at, n));
-  guint line = t->line;
-  const char *path = path_of (p, module, &line);
+  guint line = t->line, module = 0;
+  while (module + 1 < p->modules->len && python_module (p, module)->end_token <= first)
+    module++;
+  const char *path = python_path_of (p, module, &line);
   return g_strdup_printf ("%s:%u \"%s%s\"", path, line, shown, n == MAX_PASSED ? "..." : "");
 }
 
 void
 python_move_passed (LsPython *p, GPtrArray *passed)
 {
-  for (guint i = 0; i < p->passed->len; i++) {
-    const PythonPassed *one = &g_array_index (p->passed, PythonPassed, i);
-    if (passed)
-      g_ptr_array_add (passed, python_place (p, one->module, one->first));
-    g_array_index (p->tokens, PythonToken, one->first).is_passed = false;
-  }
-  g_array_set_size (p->passed, 0);
-}
-
-const GPtrArray *
-ls_python_file_passed (const LsPython *p)
-{
-  return p->file_passed;
+  for (guint i = 0; i < p->passed->len && passed; i++)
+    g_ptr_array_add (passed, python_place (p, g_array_index (p->passed, guint, i)));
+  python_forget_passed (p, 0);
 }

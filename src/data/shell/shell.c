@@ -9,11 +9,17 @@
 #define MAX_ROUNDS 256 /* of loops that are run as often as they say, in all */
 
 static ShellStatus read_command (ShellText *s);
-/* Reads commands up to one of these words; NULL: all. */
 static ShellStatus read_list (ShellText *s, const char *const *stops);
 static void read_text (LsShell *sh, const char *text, gsize n);
 
 /* --- simple commands ------------------------------------------------------------------------------ */
+
+/* Over a word; what stands there instead is passed over too. */
+static void
+pass_word (ShellText *s, const char *end)
+{
+  s->p = MIN (MAX (end, s->p + 1), s->end);
+}
 
 static void
 read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_begun)
@@ -29,7 +35,7 @@ read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_b
     shell_expand (s->sh, s->p, end, words);
     *ret_has_begun = true;
   }
-  s->p = MIN (MAX (end, s->p + 1), s->end); /* whatever stands there, it is passed over */
+  pass_word (s, end);
 }
 
 static bool
@@ -55,18 +61,18 @@ static ShellStatus
 read_simple (ShellText *s)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GHashTable) in_front = shell_in_front_new ();
+  g_autoptr (GHashTable) in_front = shell_kept_new ();
   g_autofree char *here = NULL, *target = NULL;
   bool has_begun = false, is_appended = false;
   const char *begin = s->p;
-  for (shell_skip_blanks (s); !has_ended (s) && !shell_has_failed (s->sh); shell_skip_blanks (s)) {
+  for (shell_skip_blanks (s); !has_ended (s) && !s->sh->fault; shell_skip_blanks (s)) {
     bool is_error = s->p > begin && s->p[-1] == '2', joins_errors = shell_is_at (s, ">&") && !is_error,
          is_output = shell_is_at (s, ">") && !shell_is_at (s, ">&") && !is_error;
     const char *from = s->p;
     char *text = shell_is_redirection (s) ? shell_take_redirection (s) : NULL;
     if (is_output)
       set_target (s, from, &target, &is_appended);
-    s->sh->is_lost = s->sh->is_lost || (s->sh->output && joins_errors);
+    s->sh->out.is_lost = s->sh->out.is_lost || (s->sh->out.text && joins_errors);
     if (text) {
       g_free (here);
       here = text;
@@ -76,10 +82,10 @@ read_simple (ShellText *s)
   if (s->p == begin && s->p < s->end)
     s->p++; /* a bracket out of place */
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
-  if (words->len == 0 && !is_skipped && !(s->sh->joint >= 0 && g_str_has_prefix (begin, "IFS=")))
-    s->sh->is_lost = s->sh->is_lost || s->sh->output;
+  if (words->len == 0 && !is_skipped && !(s->sh->out.joint >= 0 && g_str_has_prefix (begin, "IFS=")))
+    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
   shell_export_names (s->sh, words, in_front);
-  if (words->len == 0 || is_skipped || shell_is_declaration (words) || shell_has_failed (s->sh))
+  if (words->len == 0 || is_skipped || shell_is_declaration (words) || s->sh->fault)
     return SHELL_DONE;
   ShellStatus status = shell_run (s->sh, words, here, target, is_appended);
   shell_set_back (s->sh, in_front);
@@ -88,16 +94,21 @@ read_simple (ShellText *s)
 
 /* --- blocks --------------------------------------------------------------------------------------- */
 
+/* Of what is run if a condition ends as wanted, by SHELL_YES or SHELL_NO. */
 static ShellMode
-mode_of (ShellStatus condition)
+mode_if (ShellStatus condition, ShellStatus wanted)
 {
-  return condition == SHELL_YES ? SHELL_RUN : condition == SHELL_NO ? SHELL_SKIPPED : SHELL_MAYBE;
+  bool is_open = condition != SHELL_YES && condition != SHELL_NO;
+  return is_open ? SHELL_MAYBE : condition == wanted ? SHELL_RUN : SHELL_SKIPPED;
 }
 
-static ShellMode
-mode_of_rest (ShellStatus condition)
+/* Reads commands up to a word, and over it. */
+static ShellStatus
+read_up_to (ShellText *s, const char *stop)
 {
-  return condition == SHELL_YES ? SHELL_SKIPPED : condition == SHELL_NO ? SHELL_RUN : SHELL_MAYBE;
+  ShellStatus status = read_list (s, (const char *const[]) { stop, NULL });
+  shell_take_word (s, stop);
+  return status;
 }
 
 static ShellStatus
@@ -106,17 +117,16 @@ read_if (ShellText *s)
   ShellMode outer = s->sh->mode, rest = outer;
   do {
     s->sh->mode = rest;
-    ShellStatus condition = read_list (s, (const char *const[]) { "then", NULL });
-    shell_take_word (s, "then");
-    shell_enter (s->sh, mode_of (condition));
+    ShellStatus condition = read_up_to (s, "then");
+    shell_enter (s->sh, mode_if (condition, SHELL_YES));
     read_list (s, (const char *const[]) { "elif", "else", "fi", NULL });
-    rest = MIN (rest, mode_of_rest (condition));
+    rest = MIN (rest, mode_if (condition, SHELL_NO));
   } while (shell_take_word (s, "elif"));
-  if (shell_take_word (s, "else")) {
-    s->sh->mode = rest;
-    read_list (s, (const char *const[]) { "fi", NULL });
-  }
-  shell_take_word (s, "fi");
+  s->sh->mode = rest;
+  if (shell_take_word (s, "else"))
+    read_up_to (s, "fi");
+  else
+    shell_take_word (s, "fi");
   s->sh->mode = outer;
   return SHELL_DONE;
 }
@@ -125,12 +135,9 @@ static ShellStatus
 read_while (ShellText *s)
 {
   ShellMode outer = shell_enter (s->sh, SHELL_MAYBE);
-  ShellStatus condition = read_list (s, (const char *const[]) { "do", NULL });
-  shell_take_word (s, "do");
-  if (condition == SHELL_NO)
+  if (read_up_to (s, "do") == SHELL_NO)
     s->sh->mode = SHELL_SKIPPED;
-  read_list (s, (const char *const[]) { "done", NULL });
-  shell_take_word (s, "done");
+  read_up_to (s, "done");
   s->sh->mode = outer;
   return SHELL_DONE;
 }
@@ -169,9 +176,9 @@ read_case (ShellText *s)
     s->sh->mode = rest;
     const char *begin = s->p;
     ShellStatus fits = read_patterns (s, word);
-    shell_enter (s->sh, mode_of (fits));
+    shell_enter (s->sh, mode_if (fits, SHELL_YES));
     read_list (s, (const char *const[]) { ";;", "esac", NULL });
-    rest = MIN (rest, mode_of_rest (fits));
+    rest = MIN (rest, mode_if (fits, SHELL_NO));
     shell_skip_separators (s);
     if (shell_is_at (s, ";;"))
       s->p += 2;
@@ -187,9 +194,7 @@ static ShellStatus
 read_group (ShellText *s, const char *close)
 {
   s->p++;
-  ShellStatus status = read_list (s, (const char *const[]) { close, NULL });
-  shell_take_word (s, close);
-  return status;
+  return read_up_to (s, close);
 }
 
 /* --- loops ---------------------------------------------------------------------------------------- */
@@ -200,19 +205,16 @@ read_for_words (ShellText *s)
 {
   GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
   shell_skip_blanks (s);
-  if (shell_is_word (s, "in"))
-    s->p += 2;
+  shell_take (s, "in");
   for (shell_skip_blanks (s); !has_ended (s) && !s->is_bad; shell_skip_blanks (s)) {
     const char *end = shell_next_end (s);
     if (s->sh->mode != SHELL_SKIPPED)
       shell_expand (s->sh, s->p, end, words);
-    s->p = MIN (MAX (end, s->p + 1), s->end);
+    pass_word (s, end);
   }
   for (guint i = 0; i < words->len; i++)
-    if (ls_shell_has_hole (words->pdata[i])) {
+    if (ls_shell_has_hole (words->pdata[i]))
       g_ptr_array_set_size (words, 0);
-      break;
-    }
   return words;
 }
 
@@ -223,20 +225,13 @@ set_for (ShellText *s, const char *name, const char *value)
     shell_set (s->sh, name, g_strdup (value));
 }
 
-static void
-read_body (ShellText *s)
-{
-  read_list (s, (const char *const[]) { "done", NULL });
-  shell_take_word (s, "done");
-}
-
 /* Whether a loop can be run as often as it says: nothing leaves it before, and loops are short. */
 static bool
 can_repeat (ShellText *s, guint n)
 {
   const char *begin = s->p;
   ShellMode mode = shell_enter (s->sh, SHELL_SKIPPED);
-  read_body (s);
+  read_up_to (s, "done");
   g_autofree char *body = g_strndup (begin, (gsize) (s->p - begin));
   s->sh->mode = mode;
   s->p = begin;
@@ -252,14 +247,8 @@ can_repeat (ShellText *s, guint n)
 static char **
 read_counting (ShellText *s)
 {
-  const char *end = shell_group_end (s->p + 1, s->end, '(', ')');
-  if (!end) {
-    shell_give_up (s, "a bracket is not closed");
-    return NULL;
-  }
-  g_autofree char *text = shell_expand_text (s->sh, s->p + 2, MAX (end - 2, s->p + 2), true);
-  s->p = end;
-  char **parts = g_strsplit (text, ";", -1);
+  g_autofree char *text = shell_read_double_brackets (s);
+  char **parts = g_strsplit (text ? text : "", ";", -1);
   if (g_strv_length (parts) == 3)
     return parts;
   g_strfreev (parts);
@@ -305,10 +294,10 @@ static void
 repeat (ShellText *s, const Loop *loop)
 {
   const char *begin = s->p;
-  for (guint i = 0; i < loop->n && !shell_has_failed (s->sh) && !s->is_bad; i++) {
+  for (guint i = 0; i < loop->n && !s->sh->fault && !s->is_bad; i++) {
     s->p = begin;
     begin_round (s, loop, i);
-    read_body (s);
+    read_up_to (s, "done");
     s->sh->has_left = s->sh->has_left && !s->sh->continues;
     s->sh->continues = false;
   }
@@ -344,7 +333,7 @@ read_for (ShellText *s)
     set_for (s, name, "?");
     if (parts)
       shell_set_arithmetic (s->sh, parts[0], &value);
-    read_body (s);
+    read_up_to (s, "done");
   }
   s->sh->mode = outer;
   return SHELL_DONE;
@@ -364,54 +353,41 @@ function_head_end (ShellText *s)
   return s->end - q > 2 && q[0] == '(' && q[1] == ')' ? q + 2 : s->p;
 }
 
+/* Of a name that begins here, up to the end of its head; its body is read where it is called. */
 static ShellStatus
-read_function (ShellText *s, const char *name, const char *name_end, const char *head_end)
+read_function (ShellText *s, const char *head_end)
 {
-  g_autofree char *key = g_strndup (name, (gsize) (name_end - name));
-  s->p = head_end;
+  const char *name_end = shell_name_end (s->p, s->end);
+  g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
+  s->p = MAX (name_end, head_end);
   shell_skip_separators (s);
   const char *body = s->p;
   ShellMode outer = shell_enter (s->sh, SHELL_SKIPPED);
   read_command (s);
   s->sh->mode = outer;
   if (shell_afford (s->sh, (gsize) (s->p - body)))
-    g_hash_table_replace (s->sh->functions, g_steal_pointer (&key), g_strndup (body, (gsize) (s->p - body)));
+    g_hash_table_replace (s->sh->functions, g_steal_pointer (&name), g_strndup (body, (gsize) (s->p - body)));
   return SHELL_DONE;
 }
 
-static ShellStatus
-read_function_word (ShellText *s)
-{
-  shell_skip_blanks (s);
-  const char *name = s->p, *end = shell_name_end (s->p, s->end), *head = function_head_end (s);
-  return read_function (s, name, end, MAX (head, end));
-}
-
 /* --- lists ---------------------------------------------------------------------------------------- */
-
-static bool
-take_keyword (ShellText *s, const char *word)
-{
-  if (!shell_is_word (s, word))
-    return false;
-  s->p += strlen (word);
-  return true;
-}
 
 static ShellStatus
 read_block (ShellText *s)
 {
   const char *head = function_head_end (s);
-  if (take_keyword (s, "if"))
+  if (shell_take (s, "if"))
     return read_if (s);
-  if (take_keyword (s, "while") || take_keyword (s, "until"))
+  if (shell_take (s, "while") || shell_take (s, "until"))
     return read_while (s);
-  if (take_keyword (s, "for") || take_keyword (s, "select"))
+  if (shell_take (s, "for") || shell_take (s, "select"))
     return read_for (s);
-  if (take_keyword (s, "case"))
+  if (shell_take (s, "case"))
     return read_case (s);
-  if (take_keyword (s, "function"))
-    return read_function_word (s);
+  if (shell_take (s, "function")) {
+    shell_skip_blanks (s);
+    return read_function (s, function_head_end (s));
+  }
   if (shell_is_word (s, "[["))
     return shell_read_test (s);
   if (shell_is_at (s, "(("))
@@ -420,7 +396,7 @@ read_block (ShellText *s)
     return read_group (s, ")");
   if (shell_is_word (s, "{"))
     return read_group (s, "}");
-  return head > s->p ? read_function (s, s->p, shell_name_end (s->p, s->end), head) : read_simple (s);
+  return head > s->p ? read_function (s, head) : read_simple (s);
 }
 
 static ShellStatus
@@ -428,7 +404,7 @@ read_command (ShellText *s)
 {
   bool is_negated = false;
   shell_skip_blanks (s);
-  for (; take_keyword (s, "!") || take_keyword (s, "time"); shell_skip_blanks (s))
+  for (; shell_take (s, "!") || shell_take (s, "time"); shell_skip_blanks (s))
     is_negated = !is_negated;
   if (++s->sh->depth > MAX_DEPTH)
     shell_give_up (s, "blocks or texts are nested too deep");
@@ -445,7 +421,7 @@ read_pipeline (ShellText *s)
   ShellStatus status = read_command (s);
   for (shell_skip_blanks (s); shell_is_at (s, "|") && !shell_is_at (s, "||"); shell_skip_blanks (s)) {
     s->p += shell_is_at (s, "|&") ? 2 : 1;
-    s->sh->is_lost = s->sh->is_lost || s->sh->output;
+    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
     while (shell_skip_blanks (s), s->p < s->end && *s->p == '\n')
       shell_skip_newline (s);
     read_command (s);
@@ -453,7 +429,7 @@ read_pipeline (ShellText *s)
   }
   while (s->p < s->end && shell_is_redirection (s)) {
     g_free (shell_take_redirection (s)); /* of a block */
-    s->sh->is_lost = s->sh->is_lost || s->sh->output;
+    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
     shell_skip_blanks (s);
   }
   return status;
@@ -470,7 +446,7 @@ read_and_or (ShellText *s)
     while (shell_skip_blanks (s), s->p < s->end && *s->p == '\n')
       shell_skip_newline (s);
     ShellStatus taken = status == SHELL_DONE ? SHELL_YES : status;
-    shell_enter (s->sh, is_and ? mode_of (taken) : mode_of_rest (taken));
+    shell_enter (s->sh, mode_if (taken, is_and ? SHELL_YES : SHELL_NO));
     bool is_read = s->sh->mode != SHELL_SKIPPED;
     ShellStatus next = read_pipeline (s);
     s->sh->mode = outer;
@@ -487,9 +463,10 @@ is_stopped (ShellText *s, const char *const *stops)
   for (; stops && *stops; stops++)
     if (shell_is_word (s, *stops))
       return true;
-  return s->p >= s->end || s->is_bad || shell_has_failed (s->sh);
+  return s->p >= s->end || s->is_bad || s->sh->fault;
 }
 
+/* Reads commands up to one of these words; NULL: all. */
 static ShellStatus
 read_list (ShellText *s, const char *const *stops)
 {
@@ -534,7 +511,7 @@ ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
 {
   g_autofree char *path = g_strconcat (LS_SHELL_FOLDER, "/", name, NULL);
   if (!shell_afford (sh, n))
-    return g_strdup (sh->faults->pdata[0]);
+    return g_strdup (sh->fault);
   g_autofree char *copy = g_malloc (n + 1);
   gsize length = 0;
   for (gsize i = 0; i < n; i++)
@@ -542,10 +519,9 @@ ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
       copy[length++] = g_ascii_iscntrl (text[i]) && text[i] != '\n' && text[i] != '\t' ? ' ' : text[i];
   copy[length] = '\0';
   sh->read = read_text;
-  sh->output_of = shell_output_of;
-  sh->joint = -1;
+  sh->out.joint = -1;
   shell_set_path (sh, "0", path);
   shell_set_path (sh, "BASH_SOURCE", path);
   read_text (sh, copy, length);
-  return shell_has_failed (sh) ? g_strdup (sh->faults->pdata[0]) : NULL;
+  return g_strdup (sh->fault);
 }
