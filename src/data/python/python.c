@@ -9,7 +9,6 @@ static void
 value_free (gpointer data)
 {
   PythonValue *v = data;
-  g_free (v->text);
   g_clear_pointer (&v->items, g_ptr_array_unref);
   g_clear_pointer (&v->keys, g_ptr_array_unref);
   g_free (v);
@@ -19,40 +18,17 @@ value_free (gpointer data)
 
 /* "from a.b.c import f as g": g of the importing file. */
 typedef struct {
-  char *module, *name;
+  const char *module, *name;
   bool is_asked; /* it is being looked for, or was in vain */
 } Import;
-
-static void
-import_free (gpointer data)
-{
-  Import *import = data;
-  g_free (import->module);
-  g_free (import->name);
-  g_free (import);
-}
 
 static void
 module_clear (gpointer data)
 {
   PythonModule *m = data;
-  g_free (m->path);
   g_hash_table_unref (m->values);
   g_hash_table_unref (m->imports);
   g_ptr_array_unref (m->imported);
-}
-
-static guint
-add_module (LsPython *p, const char *path)
-{
-  PythonModule m = {
-    .path = g_strdup (path),
-    .values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
-    .imports = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, import_free),
-    .imported = g_ptr_array_new_with_free_func (g_free),
-  };
-  g_array_append_val (p->modules, m);
-  return p->modules->len - 1;
 }
 
 PythonModule *
@@ -61,38 +37,27 @@ python_module (const LsPython *p, guint i)
   return &g_array_index (p->modules, PythonModule, i);
 }
 
-/* The dotted name behind "from", and where "import" is. */
-static char *
-read_module (const PythonToken *t, guint n, guint *ret_at)
-{
-  g_autoptr (GString) name = g_string_new (NULL);
-  guint i = 1;
-  for (; i < n && !python_is (&t[i], "import"); i++)
-    g_string_append_len (name, t[i].at, (gssize) t[i].n);
-  *ret_at = i;
-  return g_string_free (g_steal_pointer (&name), FALSE);
-}
-
 /* Of a line "from a.b.c import f as g". */
 static void
 add_imports (LsPython *p, const PythonLine *line)
 {
-  const PythonToken *t = python_first (p, line);
+  g_autoptr (GString) module = g_string_new (NULL);
+  const PythonToken *t = python_first (p, line), *end = t + line->n;
   PythonModule *m = python_module (p, line->module);
-  guint i;
   if (!python_is (t, "from"))
     return;
-  g_autofree char *module = read_module (t, line->n, &i);
-  g_ptr_array_add (m->imported, g_strdup (module));
-  for (i++; i < line->n; i++) {
-    if (t[i].kind != PYTHON_NAME)
+  for (t++; t < end && !python_is (t, "import"); t++)
+    g_string_append (module, t->word);
+  char *name = g_string_chunk_insert (p->texts, module->str);
+  g_ptr_array_add (m->imported, name);
+  for (t++; t < end; t++) {
+    if (t->kind != PYTHON_NAME)
       continue;
-    bool has_alias = i + 2 < line->n && python_is (&t[i + 1], "as") && t[i + 2].kind == PYTHON_NAME;
-    Import *import = g_new0 (Import, 1);
-    import->module = g_strdup (module);
-    import->name = python_word (&t[i]);
-    g_hash_table_insert (m->imports, python_word (has_alias ? &t[i + 2] : &t[i]), import);
-    i += has_alias ? 2 : 0;
+    bool has_alias = t + 2 < end && python_is (t + 1, "as") && t[2].kind == PYTHON_NAME;
+    Import *import = g_new (Import, 1);
+    *import = (Import) { name, t->word, false };
+    t += has_alias ? 2 : 0;
+    g_hash_table_insert (m->imports, (gpointer) t->word, import);
   }
 }
 
@@ -113,66 +78,62 @@ n_alike (const char *path, const char *module)
 bool
 ls_python_add (LsPython *p, const char *text, gsize n, const char *name, LsDiagList *diags)
 {
-  guint first = p->lines->len;
-  p->module = add_module (p, name);
+  PythonModule m = {
+    .path = g_string_chunk_insert (p->texts, name),
+    .values = g_hash_table_new (g_str_hash, g_str_equal),
+    .imports = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, g_free),
+    .imported = g_ptr_array_new (),
+    .first_line = p->lines->len,
+  };
+  g_array_append_val (p->modules, m);
+  p->module = p->modules->len - 1;
   if (!python_scan (p, text, n)) {
     python_refuse (p, diags);
     return false;
   }
-  for (guint i = first; i < p->lines->len; i++)
+  python_module (p, p->module)->end_line = p->lines->len;
+  python_module (p, p->module)->end_token = p->tokens->len;
+  for (guint i = m.first_line; i < p->lines->len; i++)
     add_imports (p, python_line (p, i));
   return true;
 }
 
-/* The name of a function that begins in this line, newly allocated, if it can be called without an argument;
- * NULL: none does, or it cannot. */
-static char *
-function_of (LsPython *p, const PythonLine *line)
+/* Whether a function that begins in this line can be called without an argument. */
+static bool
+can_be_called (LsPython *p, const PythonLine *line)
 {
   PythonPlace x = { .python = p, .module = line->module, .at = python_parameters_of (p, line) };
-  while (x.at > 0 && !python_is (python_token (&x), ")")) {
-    bool is_rest = python_take (&x, "**") || python_take (&x, "*") || python_take (&x, "/");
-    python_pass_type (&x);
-    if (!python_take (&x, "=") && !is_rest)
-      return NULL;
-    python_pass_type (&x);
-    if (!python_take (&x, ",") && !python_is (python_token (&x), ")"))
-      return NULL;
-  }
-  return x.at > 0 ? python_word (python_first (p, line) + 1) : NULL;
+  PythonParameter one = { .has_usual = true };
+  while (x.at > 0 && !python_is (python_token (&x), ")"))
+    if (!python_read_parameter (&x, false, &one) || (one.name && !one.is_all && !one.has_usual))
+      return false;
+  return x.at > 0;
 }
 
 LsPython *
 ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
 {
   LsPython *p = g_new0 (LsPython, 1);
+  p->texts = g_string_chunk_new (1024);
   p->modules = g_array_new (FALSE, FALSE, sizeof (PythonModule));
   g_array_set_clear_func (p->modules, module_clear);
   p->tokens = g_array_new (FALSE, FALSE, sizeof (PythonToken));
   p->lines = g_array_new (FALSE, FALSE, sizeof (PythonLine));
-  p->functions = g_ptr_array_new_with_free_func (g_free);
+  p->functions = g_ptr_array_new ();
   p->values = g_ptr_array_new_with_free_func (value_free);
-  p->passed = g_array_new (FALSE, FALSE, sizeof (PythonPassed));
-  p->pasted = python_pasted_new ();
-  p->set_variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  p->passed = g_array_new (FALSE, FALSE, sizeof (guint));
+  p->pasted = g_array_new (FALSE, FALSE, sizeof (PythonPasted));
+  p->set_variables = g_hash_table_new (g_str_hash, g_str_equal);
   p->options = cJSON_CreateObject ();
   p->file_passed = g_ptr_array_new_with_free_func (g_free);
   if (!ls_python_add (p, text, n, name, diags)) {
     ls_python_free (p);
     return NULL;
   }
-  for (guint i = 0; i < p->lines->len; i++) {
-    char *function = function_of (p, python_line (p, i));
-    if (function)
-      g_ptr_array_add (p->functions, function);
-  }
+  for (guint i = 0; i < p->lines->len; i++)
+    if (can_be_called (p, python_line (p, i)))
+      g_ptr_array_add (p->functions, (gpointer) python_first (p, python_line (p, i))[1].word);
   return p;
-}
-
-const GPtrArray *
-ls_python_imports (const LsPython *p, guint file)
-{
-  return python_module (p, file)->imported;
 }
 
 void
@@ -191,9 +152,36 @@ ls_python_free (LsPython *p)
   g_ptr_array_unref (p->file_passed);
   cJSON_Delete (p->options);
   cJSON_Delete (p->engine);
+  g_string_chunk_free (p->texts);
   g_free (p->program);
   g_free (p->why);
   g_free (p);
+}
+
+void
+ls_python_paste (LsPython *p, guint line, const char *name, guint from)
+{
+  const PythonPasted pasted = { line, from, g_string_chunk_insert (p->texts, name) };
+  g_array_append_val (p->pasted, pasted);
+}
+
+const char *
+python_path_of (const LsPython *p, guint module, guint *line)
+{
+  for (guint i = module == 0 ? p->pasted->len : 0; i-- > 0;) {
+    const PythonPasted *pasted = &g_array_index (p->pasted, PythonPasted, i);
+    if (pasted->line <= *line) {
+      *line = *line - pasted->line + pasted->from;
+      return pasted->path;
+    }
+  }
+  return python_module (p, module)->path;
+}
+
+const GPtrArray *
+ls_python_imports (const LsPython *p, guint file)
+{
+  return python_module (p, file)->imported;
 }
 
 const GPtrArray *
@@ -208,19 +196,26 @@ ls_python_program (const LsPython *p)
   return p->program;
 }
 
+const GPtrArray *
+ls_python_file_passed (const LsPython *p)
+{
+  return p->file_passed;
+}
+
 /* --- what a name means -------------------------------------------------------------------------------- */
 
-static PythonValue *value_in (LsPython *p, guint module, const char *name);
-
-/* Of the other file that an import most likely is for, of those in which the name means something. */
+/* What a file sets a name to, or imports: of the other file that this most likely is for, of those in which
+ * the name means something. */
 static PythonValue *
-imported (LsPython *p, guint module, const char *name)
+value_in (LsPython *p, guint module, const char *name)
 {
-  Import *import = g_hash_table_lookup (python_module (p, module)->imports, name);
-  PythonValue *best = NULL;
+  python_run_module (p, module);
+  PythonModule *m = python_module (p, module);
+  PythonValue *best = g_hash_table_lookup (m->values, name);
+  Import *import = best ? NULL : g_hash_table_lookup (m->imports, name);
   guint most = 0;
   if (!import || import->is_asked)
-    return NULL;
+    return best;
   import->is_asked = true;
   for (guint i = 0; i < p->modules->len; i++) {
     guint n = i == module ? 0 : 1 + n_alike (python_module (p, i)->path, import->module);
@@ -230,17 +225,8 @@ imported (LsPython *p, guint module, const char *name)
   }
   import->is_asked = best == NULL;
   if (best)
-    g_hash_table_insert (python_module (p, module)->values, g_strdup (name), best);
+    g_hash_table_insert (m->values, g_string_chunk_insert_const (p->texts, name), best);
   return best;
-}
-
-/* What a file sets a name to, or imports. */
-static PythonValue *
-value_in (LsPython *p, guint module, const char *name)
-{
-  python_run_module (p, module);
-  PythonValue *value = g_hash_table_lookup (python_module (p, module)->values, name);
-  return value ? value : imported (p, module, name);
 }
 
 PythonValue *
@@ -258,10 +244,17 @@ python_lookup (const PythonPlace *x, const char *name)
 /* --- the environment ---------------------------------------------------------------------------------- */
 
 void
+ls_python_set_environment (LsPython *p, LsPythonVariable *variable, gpointer data)
+{
+  p->variable = variable;
+  p->variable_data = data;
+}
+
+void
 python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value)
 {
   if (name->kind == PYTHON_IS_TEXT)
-    g_hash_table_insert (p->set_variables, g_strdup (name->text), value);
+    g_hash_table_insert (p->set_variables, (gpointer) name->text, value);
   else
     p->is_environment_open = true;
 }
@@ -291,13 +284,6 @@ ls_python_add_variables (const LsPython *p, GHashTable *variables)
   }
 }
 
-void
-ls_python_set_environment (LsPython *p, LsPythonVariable *variable, gpointer data)
-{
-  p->variable = variable;
-  p->variable_data = data;
-}
-
 /* --- what is asked ------------------------------------------------------------------------------------ */
 
 /* What files set, from one on, before any function is called; those that are imported from stand behind. */
@@ -319,17 +305,18 @@ set_values (LsPython *p, guint first)
   python_move_passed (p, p->file_passed);
 }
 
-/* As JSON; NULL and a diagnostic where something is wrong. */
+/* As JSON; NULL and a diagnostic where something is wrong, or where there is no value and `lacks` says so. */
 static cJSON *
-told (LsPython *p, const PythonValue *value, GPtrArray *passed, LsDiagList *diags)
+report (LsPython *p, const PythonValue *value, GPtrArray *passed, LsDiagList *diags, const char *lacks)
 {
   cJSON *item = value && !p->why ? python_json (p, value) : NULL;
   python_move_passed (p, passed);
-  if (!p->why)
-    return item;
-  python_refuse (p, diags);
-  cJSON_Delete (item);
-  return NULL;
+  if (p->why) {
+    python_refuse (p, diags);
+    g_clear_pointer (&item, cJSON_Delete);
+  } else if (!value && lacks)
+    ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, 0)->path, 0, 0, NULL, NULL, NULL, "%s", lacks);
+  return item;
 }
 
 cJSON *
@@ -339,17 +326,12 @@ ls_python_value (LsPython *p, const char *function, GPtrArray *passed, LsDiagLis
   const PythonValue *f = p->why ? NULL : g_hash_table_lookup (python_module (p, 0)->values, function),
                     *value = NULL;
   bool is_function = f && f->kind == PYTHON_IS_FUNCTION;
-  if (is_function && python_is_program (p, f->line))
-    python_note_program (p, f->line);
-  else if (is_function)
+  if (is_function && !python_is_program (p, f->line))
     value = python_run_function (p, f, python_called (p, PYTHON_IS_CALL, function));
-  value = value && value->kind == PYTHON_IS_NONE ? NULL : value;
-  const bool is_wrong = p->why != NULL;
-  cJSON *result = told (p, value, passed, diags);
-  if (!value && !is_wrong && !p->program)
-    ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, 0)->path, 0, 0, NULL, NULL, NULL,
-                 is_function ? "its function %s returns nothing" : "it has no function %s", function);
-  return result;
+  g_autofree char *lacks
+      = g_strdup_printf (is_function ? "its function %s returns nothing" : "it has no function %s", function);
+  return report (p, value && value->kind == PYTHON_IS_NONE ? NULL : value, passed, diags,
+                 p->program ? NULL : lacks);
 }
 
 cJSON *
@@ -359,11 +341,6 @@ ls_python_name (LsPython *p, const char *name, GPtrArray *passed, LsDiagList *di
   python_module (p, 0)->is_run = false;
   if (!p->why)
     python_run_module (p, 0);
-  const PythonValue *value = g_hash_table_lookup (python_module (p, 0)->values, name);
-  const bool is_wrong = p->why != NULL;
-  cJSON *result = told (p, value, passed, diags);
-  if (!value && !is_wrong)
-    ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, 0)->path, 0, 0, NULL, NULL, NULL,
-                 "it sets nothing of the name %s at the start of a line", name);
-  return result;
+  g_autofree char *lacks = g_strdup_printf ("it sets nothing of the name %s at the start of a line", name);
+  return report (p, g_hash_table_lookup (python_module (p, 0)->values, name), passed, diags, lacks);
 }

@@ -26,16 +26,15 @@ text_of_name (const PythonPlace *x, guint at)
 {
   const PythonToken *t = &g_array_index (x->python->tokens, PythonToken, at);
   bool is_name = t->kind == PYTHON_NAME && !(at > 0 && python_is (t - 1, ".")) && !python_is (t + 1, "=");
-  g_autofree char *name = is_name ? python_word (t) : NULL;
-  const PythonValue *v = name ? python_lookup (x, name) : NULL,
+  const PythonValue *v = is_name ? python_lookup (x, t->word) : NULL,
                     *of = v && v->kind == PYTHON_IS_CALL ? python_get (v, "0") : v;
-  if (!of
-      || (of->kind != PYTHON_IS_TEXT
-          && (v != of || (of->kind != PYTHON_IS_HOLE && of->kind != PYTHON_IS_NAME))))
+  if (!of || (of->kind != PYTHON_IS_TEXT && v != of))
     return NULL;
-  return v != of                   ? g_strdup_printf ("%s(\"%s\")", v->text, of->text)
-      : of->kind == PYTHON_IS_TEXT ? g_strdup_printf ("\"%s\"", of->text)
-                                   : g_strdup (of->text);
+  if (v != of)
+    return g_strdup_printf ("%s(\"%s\")", v->text, of->text);
+  return of->kind == PYTHON_IS_TEXT                              ? g_strdup_printf ("\"%s\"", of->text)
+      : of->kind == PYTHON_IS_HOLE || of->kind == PYTHON_IS_NAME ? g_strdup (of->text)
+                                                                 : NULL;
 }
 
 char *
@@ -47,12 +46,9 @@ python_hole_text (const PythonPlace *x, guint first, guint end)
     if (t->kind == PYTHON_END)
       break;
     g_autofree char *text = text_of_name (x, i);
-    if (i > first && t->at > (t - 1)->at + (t - 1)->n)
-      g_string_append_len (out, (t - 1)->at + (t - 1)->n, t->at - (t - 1)->at - (gssize) (t - 1)->n);
-    if (text)
-      g_string_append (out, text);
-    else
-      g_string_append_len (out, t->at, (gssize) t->n);
+    if (i > first && t->at > t[-1].at + t[-1].n)
+      g_string_append_len (out, t[-1].at + t[-1].n, t->at - t[-1].at - (gssize) t[-1].n);
+    g_string_append_len (out, text ? text : t->at, text ? -1 : (gssize) t->n);
   }
   return python_shown (out->str, MIN (out->len, MAX_HOLE));
 }
@@ -64,7 +60,7 @@ python_hole (PythonPlace *x, guint first)
   return python_called (x->python, PYTHON_IS_HOLE, text);
 }
 
-/* --- texts and numbers -------------------------------------------------------------------------------- */
+/* --- texts, numbers and names --------------------------------------------------------------------------- */
 
 /* "{a}", "{a.b}" of f"{a}": what stands behind "{". Returns how many letters it has, with its "}"; 0: that is
  * not known. */
@@ -81,18 +77,20 @@ append_value (GString *out, const PythonPlace *x, const char *at)
   return text ? strcspn (at, "}") + 1 : 0;
 }
 
-/* f"a{b}". False: it is not known. */
+/* One text. False: it is not known. */
 static bool
-append_formatted (GString *out, const PythonPlace *x)
+append_text (GString *out, const PythonPlace *x)
 {
-  gsize n, part;
-  const char *at = python_text_inside (python_token (x), &n), *end = at + n;
-  for (; at < end; at += part) {
+  const PythonToken *t = python_token (x);
+  const char *at = t->inside, *end = at + t->n_inside;
+  if (!t->is_formatted)
+    return python_append_text (out, t, at, t->n_inside);
+  for (gsize part; at < end; at += part) {
     bool is_value = *at == '{' && at[1] != '{', is_mark = !is_value && strchr ("{}", *at);
     part = is_mark ? 1 : MIN (strcspn (at, "{}"), (gsize) (end - at));
     if (is_value && (part = append_value (out, x, at + 1)) > 0)
       part++;
-    else if (is_value || (is_mark && at[1] != *at) || !python_append_text (out, python_token (x), at, part))
+    else if (is_value || (is_mark && at[1] != *at) || !python_append_text (out, t, at, part))
       return false;
     part += is_mark;
   }
@@ -107,21 +105,15 @@ text (PythonPlace *x)
   guint first = x->at;
   bool is_known = true;
   for (; python_token (x)->kind == PYTHON_TEXT; x->at++)
-    if (python_has_prefix (python_token (x), 'f'))
-      is_known = append_formatted (out, x) && is_known;
-    else {
-      gsize n;
-      const char *at = python_text_inside (python_token (x), &n);
-      is_known = python_append_text (out, python_token (x), at, n) && is_known;
-    }
-  return is_known && g_utf8_validate (out->str, -1, NULL) ? python_text (x->python, out->str)
-                                                          : python_hole (x, first);
+    is_known = append_text (out, x) && is_known;
+  is_known = is_known && g_utf8_validate (out->str, -1, NULL);
+  return is_known ? python_text (x->python, out->str) : python_hole (x, first);
 }
 
 static PythonValue *
 number (PythonPlace *x)
 {
-  g_autoptr (GString) digits = g_string_new_len (python_token (x)->at, (gssize) python_token (x)->n);
+  g_autoptr (GString) digits = g_string_new (python_token (x)->word);
   char *end;
   g_string_replace (digits, "_", "", 0);
   double value = g_ascii_strtod (digits->str, &end);
@@ -129,8 +121,6 @@ number (PythonPlace *x)
   guint first = x->at++;
   return *end || !isfinite (value) ? python_hole (x, first) : python_number (x->python, value, is_float);
 }
-
-/* --- names -------------------------------------------------------------------------------------------- */
 
 /* Behind "lambda": "lambda: [1, 2]" is a call that has what it returns as `value`; of one with arguments it
  * is not known. */
@@ -148,7 +138,7 @@ lambda_of (PythonPlace *x, guint first)
 static PythonValue *
 name (PythonPlace *x)
 {
-  g_autofree char *word = python_word (python_token (x));
+  const char *word = python_token (x)->word;
   guint first = x->at++;
   if (strcmp (word, "None") == 0)
     return python_new (x->python, PYTHON_IS_NONE);
@@ -168,88 +158,81 @@ name (PythonPlace *x)
 static bool
 has_more (PythonPlace *x, const char *end)
 {
-  const bool has_none = python_is (python_token (x), ",") || python_is (python_token (x), end);
+  const bool has_none = python_is_among (python_token (x), ",") || python_is_among (python_token (x), end);
   if (!has_none)
     python_pass_to (x, end);
   return !has_none;
 }
 
-/* "a" or "*b" of a list. False: b is not known, and left out. */
+/* The items of a list, or the members of a dictionary. False: it is none. */
 static bool
-add_item (PythonPlace *x, PythonValue *list)
+spread (PythonValue *to, const PythonValue *of, bool is_list)
 {
-  bool is_spread = python_take (x, "*");
+  bool is_known = is_list ? python_is_list (of) : of->kind == PYTHON_IS_DICTIONARY;
+  if (is_known)
+    python_merge (to, of, 0, false);
+  return is_known;
+}
+
+/* One of what stands in a list, a tuple or a dictionary: "a", "*a", "**a" or "key: a"; a set is a list.
+ * False: it is not known. */
+static bool
+add_element (PythonPlace *x, PythonValue *to)
+{
+  bool is_members = to->kind == PYTHON_IS_DICTIONARY && python_take (x, "**"),
+       is_items = !is_members && python_take (x, "*");
   PythonValue *item = python_expression (x);
-  if (!is_spread)
-    python_add (list, item);
-  else if (python_is_list (item))
-    for (guint i = 0; item->items && i < item->items->len; i++)
-      python_add (list, item->items->pdata[i]);
-  return !is_spread || python_is_list (item);
+  if (is_members)
+    return spread (to, item, false);
+  if (to->kind == PYTHON_IS_DICTIONARY && !to->keys && !python_is (python_token (x), ":"))
+    to->kind = PYTHON_IS_LIST;
+  if (is_items)
+    return spread (to, item, true);
+  PythonValue *value = to->kind == PYTHON_IS_DICTIONARY && expect (x, ":") ? python_expression (x) : item;
+  if (to->kind != PYTHON_IS_DICTIONARY)
+    python_add (to, item);
+  else if (item->kind == PYTHON_IS_TEXT)
+    python_set (to, item->text, value, false);
+  return to->kind != PYTHON_IS_DICTIONARY || item->kind == PYTHON_IS_TEXT;
 }
 
 static bool
-goes_on (const PythonPlace *x, const char *end)
+goes_on (const PythonPlace *x, const char *ends)
 {
-  return !python_is (python_token (x), end) && python_token (x)->kind != PYTHON_END && !x->python->why;
+  return !python_is_among (python_token (x), ends) && python_token (x)->kind != PYTHON_END && !x->python->why;
 }
 
-/* Of [ ], ( ) and { } without keys, behind the bracket. */
+/* Adds what stands up to the bracket at the end, or, without brackets, up to one of the ends; one item in
+ * brackets is no tuple. */
 static PythonValue *
-items (PythonPlace *x, const char *end, PythonKind kind)
+elements (PythonPlace *x, PythonValue *all, const char *ends, guint first)
 {
-  PythonValue *list = python_new (x->python, kind);
-  guint first = x->at - 1;
-  bool is_known = true, is_tuple = kind != PYTHON_IS_TUPLE || python_is (python_token (x), ")");
-  while (goes_on (x, end)) {
-    is_known = add_item (x, list) && is_known;
-    is_known = !has_more (x, end) && is_known;
+  const bool has_bracket = ends[1] == '\0';
+  bool is_known = true, is_tuple = all->kind != PYTHON_IS_TUPLE || python_n (all) > 0;
+  while (goes_on (x, ends)) {
+    is_tuple = is_tuple || python_is (python_token (x), "*");
+    is_known = add_element (x, all) && is_known;
+    is_known = !(has_bracket && has_more (x, ends)) && is_known;
     if (!python_take (x, ","))
       break;
     is_tuple = true;
   }
-  expect (x, end);
-  return !is_known ? python_hole (x, first) : is_tuple ? list : list->items->pdata[0];
+  if (has_bracket)
+    expect (x, ends);
+  return !is_known ? python_hole (x, first) : is_tuple || !all->items ? all : all->items->pdata[0];
 }
 
-/* The members of a dictionary, "**kwargs", as arguments or members. False: it is none. */
-static bool
-spread (PythonValue *to, const PythonValue *of)
+PythonValue *
+python_several (PythonPlace *x)
 {
-  for (guint i = 0; of->kind == PYTHON_IS_DICTIONARY && of->items && i < of->items->len; i++)
-    python_set (to, of->keys->pdata[i], of->items->pdata[i], false);
-  return of->kind == PYTHON_IS_DICTIONARY;
-}
-
-/* Behind "{". Keys are texts. */
-static PythonValue *
-dictionary (PythonPlace *x)
-{
-  guint first = x->at - 1;
-  PythonPlace key = *x;
-  PythonValue *made = python_new (x->python, PYTHON_IS_DICTIONARY);
-  bool is_known = true, is_set = !python_is (python_token (x), "}") && !python_is (python_token (x), "**");
-  bool is_spread = python_is (python_token (x), "*");
-  if (is_set && !is_spread)
-    python_expression (&key);
-  if (is_set && !python_is (python_token (&key), ":"))
-    return items (x, "}", PYTHON_IS_LIST);
-  while (goes_on (x, "}")) {
-    if (python_take (x, "**"))
-      is_known = spread (made, python_expression (x)) && is_known;
-    else {
-      const PythonValue *name = python_expression (x);
-      expect (x, ":");
-      PythonValue *value = python_expression (x);
-      is_known = !has_more (x, "}") && is_known && name->kind == PYTHON_IS_TEXT;
-      if (is_known)
-        python_set (made, name->text, value, false);
-    }
-    if (!python_take (x, ","))
-      break;
-  }
-  expect (x, "}");
-  return is_known ? made : python_hole (x, first);
+  const guint first = x->at;
+  PythonValue *item = python_is (python_token (x), "*") ? NULL : python_expression (x);
+  if (item && !python_take (x, ","))
+    return item;
+  PythonValue *all = python_new (x->python, PYTHON_IS_TUPLE);
+  if (item)
+    python_add (all, item);
+  return elements (x, all, "=])", first);
 }
 
 /* "**b" and "*b" behind the mark. What is not known of it is named. */
@@ -258,78 +241,85 @@ spread_argument (PythonPlace *x, PythonValue *call, guint *n, bool is_list)
 {
   guint mark = x->at - 1;
   PythonValue *v = python_expression (x);
-  bool is_known = is_list ? python_is_list (v) : spread (call, v);
-  for (guint i = 0; is_list && is_known && v->items && i < v->items->len; i++) {
-    g_autofree char *key = g_strdup_printf ("%u", (*n)++);
-    python_set (call, key, v->items->pdata[i], true);
-  }
+  bool is_known = is_list ? python_is_list (v) : spread (call, v, false);
+  for (guint i = 0; is_list && is_known && i < python_n (v); i++)
+    python_set_place (x->python, call, (*n)++, v->items->pdata[i]);
   if (!is_known)
-    python_pass (x->python, x->module, mark);
+    python_pass (x->python, mark);
 }
 
-void
-python_arguments (PythonPlace *x, PythonValue *call)
+PythonValue *
+python_arguments (PythonPlace *x, const char *callee)
 {
+  PythonValue *call = python_called (x->python, PYTHON_IS_CALL, callee);
   for (guint n = 0; goes_on (x, ")");) {
-    bool is_named = python_token (x)->kind == PYTHON_NAME && python_is (python_token (x) + 1, "="),
-         is_list = python_take (x, "*");
+    const PythonToken *t = python_token (x);
+    bool is_named = t->kind == PYTHON_NAME && python_is (t + 1, "="), is_list = python_take (x, "*");
     if (is_list || python_take (x, "**"))
       spread_argument (x, call, &n, is_list);
     else {
-      g_autofree char *key = is_named ? python_word (python_token (x)) : g_strdup_printf ("%u", n);
       x->at += is_named ? 2 : 0;
       guint first = x->at;
       PythonValue *v = python_expression (x);
       v = has_more (x, ")") ? python_hole (x, first) : v;
       bool is_held = v->is_held; /* an argument alone is held by nobody else */
-      python_set (call, key, v, true);
+      if (is_named)
+        python_set (call, t->word, v, true);
+      else
+        python_set_place (x->python, call, n++, v);
       v->is_held = is_held;
-      n += !is_named;
     }
     if (!python_take (x, ","))
       break;
   }
   expect (x, ")");
+  return call;
 }
 
 /* --- members and places ------------------------------------------------------------------------------- */
 
+/* "a" behind the dot, or "lower ()" of a value that is known. */
 static PythonValue *
 member (PythonPlace *x, PythonValue *v, guint first)
 {
-  g_autofree char *key = python_word (python_token (x));
+  const char *word = python_token (x)->word;
+  bool is_path = v->kind == PYTHON_IS_NAME || v->kind == PYTHON_IS_CLASS;
+  if (python_token (x)->kind != PYTHON_NAME)
+    return python_fail (x->python, python_token (x)->line, "expected a name"), v;
   x->at++;
-  PythonValue *item = v->kind == PYTHON_IS_LIST || v->kind == PYTHON_IS_TUPLE ? NULL : python_get (v, key);
-  if (item || (v->kind != PYTHON_IS_NAME && v->kind != PYTHON_IS_CLASS))
-    return item ? item : python_hole (x, first);
-  g_autofree char *longer = g_strconcat (v->text, ".", key, NULL);
-  return python_called (x->python, PYTHON_IS_NAME, longer);
+  if (!is_path && python_take (x, "("))
+    return python_method (x, v, word, python_arguments (x, word), first);
+  PythonValue *item = python_is_list (v) ? NULL : python_get (v, word);
+  g_autofree char *longer = !item && is_path ? g_strconcat (v->text, ".", word, NULL) : NULL;
+  return item ? item : longer ? python_called (x->python, PYTHON_IS_NAME, longer) : python_hole (x, first);
 }
 
 /* Behind "[": of a text, and of more than one place, it is not known; os.environ["A"]. */
 static PythonValue *
 subscript (PythonPlace *x, const PythonValue *v, guint first)
 {
-  PythonValue *key = NULL, **item = NULL, *value = NULL;
-  bool is_open;
-  if (python_is (python_token (x), ":"))
-    python_pass_to (x, "]");
-  else
-    key = python_several (x);
-  bool is_one = key && python_is (python_token (x), "]");
+  PythonValue *key = python_is (python_token (x), ":") ? NULL : python_several (x), *value = NULL;
+  bool is_open, is_one = key && python_is (python_token (x), "]");
   python_pass_to (x, "]");
   expect (x, "]");
-  if (is_one && v->kind == PYTHON_IS_NAME && strcmp (v->text, "os.environ") == 0)
+  if (is_one && v->kind == PYTHON_IS_NAME && strcmp (v->text, "os.environ") == 0) {
     value = python_variable (x->python, key, &is_open);
-  else if (is_one && (python_is_list (v) || v->kind == PYTHON_IS_DICTIONARY))
-    item = python_item_at (v, key);
-  value = item ? *item : value && value->kind == PYTHON_IS_TEXT ? value : NULL;
+    value = value && value->kind == PYTHON_IS_TEXT ? value : NULL;
+  } else if (is_one && v->kind >= PYTHON_IS_LIST && v->kind <= PYTHON_IS_DICTIONARY) {
+    PythonValue **item = python_item_at (v, key);
+    value = item ? *item : NULL;
+  }
   return value ? value : python_hole (x, first);
 }
 
 static PythonValue *
 atom (PythonPlace *x)
 {
+  static const struct {
+    const char *begin, *end;
+    PythonKind kind;
+  } brackets[]
+      = { { "(", ")", PYTHON_IS_TUPLE }, { "[", "]", PYTHON_IS_LIST }, { "{", "}", PYTHON_IS_DICTIONARY } };
   const PythonToken *t = python_token (x);
   if (t->kind == PYTHON_TEXT)
     return text (x);
@@ -337,27 +327,13 @@ atom (PythonPlace *x)
     return number (x);
   if (t->kind == PYTHON_NAME)
     return name (x);
-  if (python_take (x, "("))
-    return items (x, ")", PYTHON_IS_TUPLE);
-  if (python_take (x, "["))
-    return items (x, "]", PYTHON_IS_LIST);
-  if (python_take (x, "{"))
-    return dictionary (x);
+  for (guint i = 0; i < G_N_ELEMENTS (brackets); i++)
+    if (python_take (x, brackets[i].begin))
+      return elements (x, python_new (x->python, brackets[i].kind), brackets[i].end, x->at - 1);
   if (python_take (x, "..."))
     return python_hole (x, x->at - 1);
   python_fail (x->python, t->line, "expected a value");
   return python_new (x->python, PYTHON_IS_NONE);
-}
-
-/* "lower ()" of a value that is known, behind the dot. */
-static PythonValue *
-method (PythonPlace *x, PythonValue *v, guint first)
-{
-  g_autofree char *word = python_word (python_token (x));
-  PythonValue *call = python_called (x->python, PYTHON_IS_CALL, word);
-  x->at += 2;
-  python_arguments (x, call);
-  return python_method (x, v, word, call, first);
 }
 
 static PythonValue *
@@ -365,27 +341,19 @@ operand (PythonPlace *x)
 {
   guint first = x->at;
   PythonValue *v = atom (x);
-  while (!x->python->why) {
-    const bool has_dot = python_take (x, "."), is_name = python_token (x)->kind == PYTHON_NAME;
-    if (has_dot && !is_name)
-      python_fail (x->python, python_token (x)->line, "expected a name");
-    else if (has_dot) {
-      bool is_method
-          = python_is (python_token (x) + 1, "(") && v->kind != PYTHON_IS_NAME && v->kind != PYTHON_IS_CLASS;
-      v = is_method ? method (x, v, first) : member (x, v, first);
-    } else if (python_take (x, "(")) {
-      PythonValue *call = python_called (x->python, PYTHON_IS_CALL, v->text ? v->text : "");
-      python_arguments (x, call);
-      v = python_call (x, v, call, first);
-    } else if (python_take (x, "["))
+  while (!x->python->why)
+    if (python_take (x, "."))
+      v = member (x, v, first);
+    else if (python_take (x, "("))
+      v = python_call (x, v, python_arguments (x, v->text ? v->text : ""), first);
+    else if (python_take (x, "["))
       v = subscript (x, v, first);
     else
       break;
-  }
   return v;
 }
 
-/* --- arithmetic --------------------------------------------------------------------------------------- */
+/* --- operators ------------------------------------------------------------------------------------------ */
 
 /* a % b, which has the sign of b. */
 static double
@@ -397,37 +365,82 @@ rest_of (double a, double b)
 
 /* NaN: it is none of numbers. */
 static double
-computed (const PythonToken *mark, double a, double b)
+computed (const char *mark, double a, double b)
 {
-  return python_is (mark, "+") ? a + b
-      : python_is (mark, "-")  ? a - b
-      : python_is (mark, "*")  ? a * b
-      : python_is (mark, "/")  ? a / b
-      : python_is (mark, "//") ? floor ((a - rest_of (a, b)) / b + 0.5)
-      : python_is (mark, "%")  ? rest_of (a, b)
-      : python_is (mark, "**") ? pow (a, b)
-                               : NAN;
+  if (strlen (mark) == 2)
+    return strcmp (mark, "//") == 0 ? floor ((a - rest_of (a, b)) / b + 0.5)
+        : strcmp (mark, "**") == 0  ? pow (a, b)
+                                    : NAN;
+  return *mark == '+' ? a + b
+      : *mark == '-'  ? a - b
+      : *mark == '*'  ? a * b
+      : *mark == '/'  ? a / b
+      : *mark == '%'  ? rest_of (a, b)
+                      : NAN;
 }
 
 /* Of whole numbers whole ones, as far as they are exact. */
-static PythonValue *
-number_of (LsPython *p, const PythonToken *mark, const PythonValue *a, const PythonValue *b)
+PythonValue *
+python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const PythonValue *b)
 {
+  bool are_texts = a->kind == PYTHON_IS_TEXT && b->kind == PYTHON_IS_TEXT && strcmp (mark, "+") == 0;
+  g_autofree char *joined = are_texts ? g_strconcat (a->text, b->text, NULL) : NULL;
+  if (joined)
+    return python_text (p, joined);
+  if (a->kind != PYTHON_IS_NUMBER || b->kind != PYTHON_IS_NUMBER)
+    return NULL;
   double value = computed (mark, a->number, b->number);
   bool is_float
-      = a->is_float || b->is_float || python_is (mark, "/") || (python_is (mark, "**") && b->number < 0),
+      = a->is_float || b->is_float || strcmp (mark, "/") == 0 || (strcmp (mark, "**") == 0 && b->number < 0),
       is_exact = is_float || fabs (value) <= 9007199254740992;
   return isfinite (value) && is_exact ? python_number (p, value, is_float) : NULL;
 }
 
-PythonValue *
-python_arithmetic (LsPython *p, const PythonToken *mark, PythonValue *a, PythonValue *b)
+static PythonTruth
+inverse (PythonTruth truth)
 {
-  if (a->kind == PYTHON_IS_NUMBER && b->kind == PYTHON_IS_NUMBER)
-    return number_of (p, mark, a, b);
-  bool are_texts = a->kind == PYTHON_IS_TEXT && b->kind == PYTHON_IS_TEXT && python_is (mark, "+");
-  g_autofree char *joined = are_texts ? g_strconcat (a->text, b->text, NULL) : NULL;
-  return joined ? python_text (p, joined) : NULL;
+  return truth == PYTHON_OPEN ? truth : PYTHON_TRUE - truth;
+}
+
+/* a in b, of a list. */
+static PythonTruth
+is_among (const PythonValue *item, const PythonValue *all)
+{
+  PythonTruth truth = python_is_list (all) ? PYTHON_FALSE : PYTHON_OPEN;
+  for (guint i = 0; python_is_list (all) && i < python_n (all) && truth != PYTHON_TRUE; i++) {
+    PythonTruth is_it = python_is_same (all->items->pdata[i], item);
+    truth = is_it == PYTHON_FALSE ? truth : is_it;
+  }
+  return truth;
+}
+
+/* "a == b"; None, and nothing else that is known, is None. */
+static PythonTruth
+is_equal (const PythonValue *a, const PythonValue *b)
+{
+  if (a->kind != PYTHON_IS_NONE && b->kind != PYTHON_IS_NONE)
+    return python_is_same (a, b);
+  if (a->kind == b->kind)
+    return PYTHON_TRUE;
+  return python_is_unknown (a) || python_is_unknown (b) ? PYTHON_OPEN : PYTHON_FALSE;
+}
+
+static PythonTruth
+compared (const char *mark, const PythonValue *a, const PythonValue *b)
+{
+  if (strcmp (mark, "in") == 0)
+    return is_among (a, b);
+  if (strcmp (mark, "==") == 0 || strcmp (mark, "is") == 0)
+    return is_equal (a, b);
+  if (strcmp (mark, "!=") == 0)
+    return inverse (is_equal (a, b));
+  if (a->kind != PYTHON_IS_NUMBER || b->kind != PYTHON_IS_NUMBER)
+    return PYTHON_OPEN;
+  const double below = a->number - b->number;
+  return strcmp (mark, "<") == 0 ? below < 0
+      : strcmp (mark, ">") == 0  ? below > 0
+      : strcmp (mark, "<=") == 0 ? below <= 0
+                                 : below >= 0;
 }
 
 static PythonValue *unary (PythonPlace *x);
@@ -441,7 +454,7 @@ power (PythonPlace *x)
   const PythonToken *mark = python_token (x);
   if (!python_take (x, "**") || !python_enter (x->python, mark->line))
     return v;
-  PythonValue *made = python_arithmetic (x->python, mark, v, unary (x));
+  PythonValue *made = python_arithmetic (x->python, mark->word, v, unary (x));
   x->python->depth--;
   return made ? made : python_hole (x, first);
 }
@@ -451,7 +464,7 @@ unary (PythonPlace *x)
 {
   guint first = x->at;
   double sign = 1;
-  for (; python_is (python_token (x), "-") || python_is (python_token (x), "+"); x->at++)
+  for (; python_is_among (python_token (x), "-+"); x->at++)
     sign = python_is (python_token (x), "-") ? -sign : sign;
   bool is_known = !python_take (x, "~") && !python_take (x, "await"), is_plain = x->at == first;
   PythonValue *v = power (x);
@@ -461,97 +474,24 @@ unary (PythonPlace *x)
                                                  : python_hole (x, first);
 }
 
-static PythonValue *
-product (PythonPlace *x, guint level)
-{
-  static const char *const levels[][7]
-      = { { "|", "&", "^", "<<", ">>" }, { "+", "-" }, { "*", "/", "//", "%", "@" } };
-  if (level == G_N_ELEMENTS (levels))
-    return unary (x);
-  guint first = x->at;
-  PythonValue *v = product (x, level + 1);
-  while (python_is_one (python_token (x), levels[level]) && !x->python->why) {
-    const PythonToken *mark = python_token (x);
-    x->at++;
-    PythonValue *made = python_arithmetic (x->python, mark, v, product (x, level + 1));
-    v = made ? made : python_hole (x, first);
-  }
-  return v;
-}
+/* Those that bind least come first; "not" in front binds less than what compares. */
+enum { OR, AND, COMPARISON, N_LEVELS = 6 };
+static const char *const levels[N_LEVELS][10] = { { "or" },
+                                                  { "and" },
+                                                  { "==", "!=", "<", ">", "<=", ">=", "in", "is", "not" },
+                                                  { "|", "&", "^", "<<", ">>" },
+                                                  { "+", "-" },
+                                                  { "*", "/", "//", "%", "@" } };
 
-/* --- what is true ------------------------------------------------------------------------------------- */
-
-static PythonTruth
-inverse (PythonTruth truth)
-{
-  return truth == PYTHON_OPEN ? truth : PYTHON_TRUE - truth;
-}
-
-/* a in b, of a list. */
-static PythonTruth
-is_among (const PythonValue *item, const PythonValue *all)
-{
-  PythonTruth truth = python_is_list (all) ? PYTHON_FALSE : PYTHON_OPEN;
-  for (guint i = 0; python_is_list (all) && all->items && i < all->items->len && truth != PYTHON_TRUE; i++) {
-    PythonTruth is_it = python_is_same (all->items->pdata[i], item);
-    truth = is_it == PYTHON_FALSE ? truth : is_it;
-  }
-  return truth;
-}
-
-/* None, and nothing else that is known, is None. */
-static PythonTruth
-is_none (const PythonValue *a, const PythonValue *b)
-{
-  const PythonValue *other = a->kind == PYTHON_IS_NONE ? b : a;
-  return other->kind == PYTHON_IS_NONE ? PYTHON_TRUE : python_is_unknown (other) ? PYTHON_OPEN : PYTHON_FALSE;
-}
-
-static PythonTruth
-compared (const PythonToken *mark, const PythonValue *a, const PythonValue *b)
-{
-  bool are_numbers = a->kind == PYTHON_IS_NUMBER && b->kind == PYTHON_IS_NUMBER,
-       is_not = python_is (mark, "!=");
-  if (python_is (mark, "in"))
-    return is_among (a, b);
-  double below = are_numbers ? a->number - b->number : 0;
-  if (is_not || python_is (mark, "==") || python_is (mark, "is")) {
-    bool has_none = a->kind == PYTHON_IS_NONE || b->kind == PYTHON_IS_NONE;
-    PythonTruth truth = has_none ? is_none (a, b) : python_is_same (a, b);
-    return is_not ? inverse (truth) : truth;
-  }
-  if (!are_numbers)
-    return PYTHON_OPEN;
-  return python_is (mark, "<") ? below < 0
-      : python_is (mark, ">")  ? below > 0
-      : python_is (mark, "<=") ? below <= 0
-                               : below >= 0;
-}
+static PythonValue *operators (PythonPlace *x, guint level);
 
 static PythonValue *
-truth_value (PythonPlace *x, PythonTruth truth, guint first)
+truth_value (PythonPlace *x, PythonTruth truth)
 {
-  return truth == PYTHON_OPEN ? python_hole (x, first) : python_bool (x->python, truth == PYTHON_TRUE);
+  return truth == PYTHON_OPEN ? NULL : python_bool (x->python, truth == PYTHON_TRUE);
 }
 
-static PythonValue *
-comparison (PythonPlace *x)
-{
-  static const char *const marks[] = { "==", "!=", "<", ">", "<=", ">=", "in", "is", "not", NULL };
-  guint first = x->at;
-  PythonValue *v = product (x, 0);
-  for (guint n = 0; python_is_one (python_token (x), marks) && !x->python->why; n++) {
-    bool is_not = python_take (x, "not");
-    const PythonToken *mark = python_token (x);
-    x->at++;
-    is_not = is_not || (python_is (mark, "is") && python_take (x, "not"));
-    PythonValue *other = product (x, 0);
-    PythonTruth truth = n > 0 ? PYTHON_OPEN : compared (mark, v, other); /* a < b < c */
-    v = truth_value (x, is_not ? inverse (truth) : truth, first);
-  }
-  return v;
-}
-
+/* "not a". */
 static PythonValue *
 negation (PythonPlace *x)
 {
@@ -559,24 +499,50 @@ negation (PythonPlace *x)
   bool is_not = false;
   while (python_take (x, "not"))
     is_not = !is_not;
-  PythonValue *v = comparison (x);
-  if (x->at == first || !python_is (&g_array_index (x->python->tokens, PythonToken, first), "not"))
+  const bool is_plain = x->at == first;
+  PythonValue *v = operators (x, COMPARISON);
+  if (is_plain)
     return v;
   PythonTruth truth = python_truth_of (v);
-  return truth_value (x, is_not ? inverse (truth) : truth, first);
+  v = truth_value (x, is_not ? inverse (truth) : truth);
+  return v ? v : python_hole (x, first);
 }
 
-/* "a or b" is a if that is true, "a and b" if that is false. */
+/* What stands between operators of a level. */
 static PythonValue *
-either (PythonPlace *x, bool is_and)
+part (PythonPlace *x, guint level)
+{
+  return level == AND ? negation (x) : level + 1 == N_LEVELS ? unary (x) : operators (x, level + 1);
+}
+
+/* An operator behind v with what stands behind it; "a or b" is a if that is true, "a and b" if that is false.
+ * NULL: it is not known. is_chain: of "a < b < c", which is not. */
+static PythonValue *
+applied (PythonPlace *x, guint level, PythonValue *v, bool is_chain)
+{
+  bool is_not = level == COMPARISON && python_take (x, "not");
+  const char *mark = python_token (x)->word;
+  x->at += python_token (x)->kind != PYTHON_END;
+  is_not = is_not || (level == COMPARISON && strcmp (mark, "is") == 0 && python_take (x, "not"));
+  PythonValue *other = part (x, level);
+  if (level > COMPARISON)
+    return python_arithmetic (x->python, mark, v, other);
+  PythonTruth truth = level < COMPARISON ? python_truth_of (v)
+      : is_chain                         ? PYTHON_OPEN
+                                         : compared (mark, v, other);
+  if (level == COMPARISON)
+    return truth_value (x, is_not ? inverse (truth) : truth);
+  return truth == PYTHON_OPEN ? NULL : truth == (level == AND ? PYTHON_FALSE : PYTHON_TRUE) ? v : other;
+}
+
+static PythonValue *
+operators (PythonPlace *x, guint level)
 {
   guint first = x->at;
-  PythonValue *v = is_and ? negation (x) : either (x, true);
-  while (python_take (x, is_and ? "and" : "or") && !x->python->why) {
-    PythonValue *other = is_and ? negation (x) : either (x, true);
-    PythonTruth truth = python_truth_of (v);
-    bool is_first = truth == (is_and ? PYTHON_FALSE : PYTHON_TRUE);
-    v = truth == PYTHON_OPEN ? python_hole (x, first) : is_first ? v : other;
+  PythonValue *v = part (x, level);
+  for (guint n = 0; python_is_one (python_token (x), levels[level]) && !x->python->why; n++) {
+    PythonValue *made = applied (x, level, v, n > 0);
+    v = made ? made : python_hole (x, first);
   }
   return v;
 }
@@ -587,38 +553,12 @@ python_expression (PythonPlace *x)
   guint first = x->at;
   LsPython *p = x->python;
   PythonValue *v
-      = python_enter (p, python_token (x)->line) ? either (x, false) : python_new (p, PYTHON_IS_NONE);
+      = python_enter (p, python_token (x)->line) ? operators (x, OR) : python_new (p, PYTHON_IS_NONE);
   if (!p->why && python_take (x, "if")) {
     PythonTruth truth = python_truth_of (python_expression (x));
     PythonValue *other = expect (x, "else") ? python_expression (x) : v;
-    v = truth == PYTHON_FALSE ? other : v;
-    v = truth == PYTHON_OPEN ? python_hole (x, first) : v;
+    v = truth == PYTHON_OPEN ? python_hole (x, first) : truth == PYTHON_FALSE ? other : v;
   }
   p->depth--;
   return v;
-}
-
-PythonValue *
-python_several (PythonPlace *x)
-{
-  static const char *const ends[] = { "=", "]", ")", NULL };
-  guint first = x->at;
-  bool is_known = true;
-  PythonValue *all = python_new (x->python, PYTHON_IS_TUPLE);
-  for (guint n = 0; !x->python->why; n++) {
-    bool is_spread = python_take (x, "*");
-    PythonValue *item = python_expression (x);
-    if (n == 0 && !is_spread && !python_is (python_token (x), ","))
-      return item;
-    PythonValue *only = is_spread ? NULL : item;
-    is_known = is_known && (only || python_is_list (item));
-    if (only)
-      python_add (all, item);
-    for (guint i = 0; !only && python_is_list (item) && item->items && i < item->items->len; i++)
-      python_add (all, item->items->pdata[i]);
-    if (!python_take (x, ",") || python_token (x)->kind == PYTHON_END
-        || python_is_one (python_token (x), ends))
-      break;
-  }
-  return is_known ? all : python_hole (x, first);
 }

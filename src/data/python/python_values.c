@@ -20,7 +20,7 @@ PythonValue *
 python_called (LsPython *p, PythonKind kind, const char *text)
 {
   PythonValue *v = python_new (p, kind);
-  v->text = g_strdup (text);
+  v->text = text ? g_string_chunk_insert (p->texts, text) : NULL;
   return v;
 }
 
@@ -55,6 +55,12 @@ python_is_list (const PythonValue *v)
 
 /* --- items and members ------------------------------------------------------------------------------- */
 
+guint
+python_n (const PythonValue *of)
+{
+  return of && of->items ? of->items->len : 0;
+}
+
 void
 python_add (PythonValue *to, PythonValue *item)
 {
@@ -86,9 +92,8 @@ python_set (PythonValue *to, const char *key, PythonValue *item, bool to_end)
 {
   guint i = place_of (to, key);
   bool is_there = to->keys && i < to->keys->len;
-  g_autofree char *own = g_strdup (key);
   if (!to->keys)
-    to->keys = g_ptr_array_new_with_free_func (g_free);
+    to->keys = g_ptr_array_new ();
   if (is_there && !to_end) {
     to->items->pdata[i] = item;
     item->is_held = true;
@@ -98,8 +103,25 @@ python_set (PythonValue *to, const char *key, PythonValue *item, bool to_end)
     g_ptr_array_remove_index (to->items, i);
     g_ptr_array_remove_index (to->keys, i);
   }
-  g_ptr_array_add (to->keys, g_steal_pointer (&own));
+  g_ptr_array_add (to->keys, (gpointer) key);
   python_add (to, item);
+}
+
+void
+python_set_place (LsPython *p, PythonValue *to, guint i, PythonValue *item)
+{
+  g_autofree char *key = g_strdup_printf ("%u", i);
+  python_set (to, g_string_chunk_insert_const (p->texts, key), item, true);
+}
+
+void
+python_merge (PythonValue *to, const PythonValue *from, guint first, bool to_end)
+{
+  for (guint i = first; i < python_n (from); i++)
+    if (from->keys)
+      python_set (to, from->keys->pdata[i], from->items->pdata[i], to_end);
+    else
+      python_add (to, from->items->pdata[i]);
 }
 
 PythonValue *
@@ -108,7 +130,7 @@ python_copy (LsPython *p, PythonValue *of)
   if (!python_is_mutable (of) || !python_enter (p, p->line))
     return of;
   PythonValue *v = python_called (p, of->kind, of->text);
-  for (guint i = 0; of->items && i < of->items->len && !p->why; i++) {
+  for (guint i = 0; i < python_n (of) && !p->why; i++) {
     PythonValue *item = python_copy (p, of->items->pdata[i]);
     if (of->keys)
       python_set (v, of->keys->pdata[i], item, false);
@@ -120,27 +142,24 @@ python_copy (LsPython *p, PythonValue *of)
 }
 
 void
-python_open (PythonValue *v, const char *text)
+python_open (LsPython *p, PythonValue *v, const char *text)
 {
-  char *own = g_strdup (text);
-  g_free (v->text);
   g_clear_pointer (&v->items, g_ptr_array_unref);
   g_clear_pointer (&v->keys, g_ptr_array_unref);
-  v->text = own;
+  v->text = g_string_chunk_insert (p->texts, text);
   v->kind = PYTHON_IS_HOLE;
 }
 
 PythonValue **
 python_item_at (const PythonValue *of, const PythonValue *key)
 {
-  gint64 n = of->items ? of->items->len : 0;
-  if (python_is_list (of)) {
-    bool is_place = key->kind == PYTHON_IS_NUMBER && !key->is_float && key->number >= -n && key->number < n;
-    gint64 i = is_place ? (gint64) key->number : n;
-    return i == n ? NULL : (PythonValue **) &of->items->pdata[i < 0 ? i + n : i];
-  }
-  guint i = key->kind == PYTHON_IS_TEXT ? place_of (of, key->text) : G_MAXUINT;
-  return of->keys && i < of->keys->len ? (PythonValue **) &of->items->pdata[i] : NULL;
+  gint64 n = python_n (of), i = n;
+  if (python_is_list (of) && key->kind == PYTHON_IS_NUMBER && !key->is_float && key->number >= -n
+      && key->number < n)
+    i = (gint64) key->number + (key->number < 0 ? n : 0);
+  else if (!python_is_list (of) && key->kind == PYTHON_IS_TEXT && of->keys)
+    i = place_of (of, key->text);
+  return i < n ? (PythonValue **) &of->items->pdata[i] : NULL;
 }
 
 /* --- what is open, what is true, what is alike -------------------------------------------------------- */
@@ -165,10 +184,9 @@ python_truth_of (const PythonValue *v)
 {
   if (python_is_unknown (v))
     return PYTHON_OPEN;
-  bool is_true = v->kind == PYTHON_IS_BOOL || v->kind == PYTHON_IS_NUMBER ? v->number != 0
-      : v->kind == PYTHON_IS_TEXT                                         ? *v->text != '\0'
-      : v->kind >= PYTHON_IS_CALL                                         ? true
-                                  : v->kind != PYTHON_IS_NONE && v->items && v->items->len > 0;
+  bool is_true = v->kind <= PYTHON_IS_NUMBER ? v->number != 0
+      : v->kind == PYTHON_IS_TEXT            ? *v->text != '\0'
+                                             : v->kind >= PYTHON_IS_CALL || python_n (v) > 0;
   return is_true ? PYTHON_TRUE : PYTHON_FALSE;
 }
 
@@ -176,13 +194,12 @@ python_truth_of (const PythonValue *v)
 PythonTruth
 python_is_same (const PythonValue *a, const PythonValue *b)
 {
-  bool has_open = python_is_unknown (a) || python_is_unknown (b) || a->kind > PYTHON_IS_TEXT
-      || b->kind > PYTHON_IS_TEXT;
-  bool are_numbers
-      = a->kind != b->kind && a->kind + b->kind == PYTHON_IS_BOOL + PYTHON_IS_NUMBER; /* True == 1 */
+  if (python_is_unknown (a) || python_is_unknown (b) || MAX (a->kind, b->kind) > PYTHON_IS_TEXT)
+    return PYTHON_OPEN;
+  bool are_numbers = a->kind + b->kind == PYTHON_IS_BOOL + PYTHON_IS_NUMBER; /* True == 1 */
   bool is_same
       = (a->kind == b->kind || are_numbers) && a->number == b->number && g_strcmp0 (a->text, b->text) == 0;
-  return has_open ? PYTHON_OPEN : is_same ? PYTHON_TRUE : PYTHON_FALSE;
+  return is_same ? PYTHON_TRUE : PYTHON_FALSE;
 }
 
 char *
@@ -190,10 +207,8 @@ python_written (const PythonValue *v)
 {
   if (v->kind == PYTHON_IS_TEXT)
     return g_strdup (v->text);
-  if (v->kind == PYTHON_IS_NONE)
-    return g_strdup ("None");
-  if (v->kind == PYTHON_IS_BOOL)
-    return g_strdup (v->number != 0 ? "True" : "False");
+  if (v->kind <= PYTHON_IS_BOOL)
+    return g_strdup (v->kind == PYTHON_IS_NONE ? "None" : v->number != 0 ? "True" : "False");
   bool is_whole = v->kind == PYTHON_IS_NUMBER && v->number == (double) (gint64) v->number && v->number > -1e15
       && v->number < 1e15;
   return is_whole ? g_strdup_printf (v->is_float ? "%.1f" : "%.0f", v->number) : NULL;
@@ -208,18 +223,17 @@ hole_of (const PythonValue *v)
                                    : g_strdup (v->text);
 }
 
-/* What has members, with what makes it as "()"; what has none as a text. */
+/* What has members, with what makes it as "()". */
 static cJSON *
 object_of (LsPython *p, const PythonValue *v)
 {
-  bool is_plain = v->kind == PYTHON_IS_LIST || v->kind == PYTHON_IS_TUPLE;
-  cJSON *object = is_plain ? cJSON_CreateArray () : cJSON_CreateObject ();
-  g_autofree char *made = !is_plain && v->kind != PYTHON_IS_DICTIONARY ? hole_of (v) : NULL;
+  cJSON *object = python_is_list (v) ? cJSON_CreateArray () : cJSON_CreateObject ();
+  g_autofree char *made = !python_is_list (v) && v->kind != PYTHON_IS_DICTIONARY ? hole_of (v) : NULL;
   if (made)
     cJSON_AddStringToObject (object, "()", made);
-  for (guint i = 0; v->items && i < v->items->len && !p->why; i++) {
+  for (guint i = 0; i < python_n (v) && !p->why; i++) {
     cJSON *item = python_json (p, v->items->pdata[i]);
-    if (is_plain)
+    if (python_is_list (v))
       cJSON_AddItemToArray (object, item);
     else
       cJSON_AddItemToObject (object, v->keys->pdata[i], item);
@@ -227,10 +241,14 @@ object_of (LsPython *p, const PythonValue *v)
   return object;
 }
 
-/* A name is a text with a mark, which a text has not. */
+/* What has no members; a name is a text with a mark, which a text has not. */
 static cJSON *
-text_of (const PythonValue *v)
+plain_of (const PythonValue *v)
 {
+  if (v->kind <= PYTHON_IS_NUMBER)
+    return v->kind == PYTHON_IS_NONE ? cJSON_CreateNull ()
+        : v->kind == PYTHON_IS_BOOL  ? cJSON_CreateBool (v->number != 0)
+                                     : cJSON_CreateNumber (v->number);
   g_autofree char *text = hole_of (v);
   cJSON *item = cJSON_CreateString (text);
   item->valueint = v->kind != PYTHON_IS_TEXT && v->kind != PYTHON_IS_HOLE;
@@ -242,14 +260,9 @@ python_json (LsPython *p, const PythonValue *v)
 {
   if (++p->n_items > PYTHON_MAX_ITEMS)
     python_fail (p, p->line, "it makes too much");
-  if (v->kind <= PYTHON_IS_NUMBER)
-    return v->kind == PYTHON_IS_NONE ? cJSON_CreateNull ()
-        : v->kind == PYTHON_IS_BOOL  ? cJSON_CreateBool (v->number != 0)
-                                     : cJSON_CreateNumber (v->number);
-  bool is_object = v->kind >= PYTHON_IS_LIST && v->kind <= PYTHON_IS_CALL,
-       has_members = is_object || (v->items && v->kind < PYTHON_IS_FUNCTION);
-  if (!has_members)
-    return text_of (v);
+  bool is_object = v->kind >= PYTHON_IS_LIST && v->kind <= PYTHON_IS_CALL;
+  if (!is_object && !(v->items && v->kind < PYTHON_IS_FUNCTION))
+    return plain_of (v);
   cJSON *item = python_enter (p, p->line) ? object_of (p, v) : cJSON_CreateNull ();
   p->depth--;
   return item;

@@ -116,6 +116,8 @@ tuples_are_unpacked (void)
   check_python ("def f():\n  a, b = c = 1, 2\n  return a, b, c\n", "[1,2,[1,2]]");
   check_python ("def f():\n  a = 1, *b\n  return a\n", "\"<1, *b>\"");
   check_python ("def f():\n  a = 1\n  a.x, b = 2, 3\n  return a, b\n", "[1,3]+1");
+  check_python (F ("(*[])"), "[]");
+  check_of ("a = (*b, *[])\na = a not", "a", "2:0: error: expected a value");
 }
 
 /* Of targets within targets, and of the one that takes the rest. */
