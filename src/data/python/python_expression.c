@@ -77,6 +77,23 @@ append_value (GString *out, const PythonPlace *x, const char *at)
   return text ? strcspn (at, "}") + 1 : 0;
 }
 
+/* Appends n letters of a text. False: what a backslash means there is not known. */
+static bool
+append_letters (GString *out, const PythonToken *t, const char *at, gsize n)
+{
+  static const char letters[] = "nt\\'\"", meant[] = "\n\t\\'\"";
+  for (const char *end = at + n; at < end; at++) {
+    bool is_escape = *at == '\\' && !t->is_raw;
+    at += is_escape;
+    const char *letter = is_escape && at < end ? memchr (letters, *at, sizeof letters - 1) : NULL;
+    if (is_escape && !letter && *at != '\n')
+      return false;
+    if (letter || !is_escape)
+      g_string_append_c (out, letter ? meant[letter - letters] : *at);
+  }
+  return true;
+}
+
 /* One text. False: it is not known. */
 static bool
 append_text (GString *out, const PythonPlace *x)
@@ -84,13 +101,13 @@ append_text (GString *out, const PythonPlace *x)
   const PythonToken *t = python_token (x);
   const char *at = t->inside, *end = at + t->n_inside;
   if (!t->is_formatted)
-    return python_append_text (out, t, at, t->n_inside);
+    return append_letters (out, t, at, t->n_inside);
   for (gsize part; at < end; at += part) {
     bool is_value = *at == '{' && at[1] != '{', is_mark = !is_value && strchr ("{}", *at);
     part = is_mark ? 1 : MIN (strcspn (at, "{}"), (gsize) (end - at));
     if (is_value && (part = append_value (out, x, at + 1)) > 0)
       part++;
-    else if (is_value || (is_mark && at[1] != *at) || !python_append_text (out, t, at, part))
+    else if (is_value || (is_mark && at[1] != *at) || !append_letters (out, t, at, part))
       return false;
     part += is_mark;
   }
@@ -122,19 +139,7 @@ number (PythonPlace *x)
   return *end || !isfinite (value) ? python_hole (x, first) : python_number (x->python, value, is_float);
 }
 
-/* Behind "lambda": "lambda: [1, 2]" is a call that has what it returns as `value`; of one with arguments it
- * is not known. */
-static PythonValue *
-lambda_of (PythonPlace *x, guint first)
-{
-  bool has_none = python_is (python_token (x), ":");
-  python_pass_to (x, ":");
-  python_take (x, ":");
-  PythonValue *value = python_expression (x), *made = python_called (x->python, PYTHON_IS_CALL, "lambda");
-  python_set (made, "value", value, false);
-  return has_none && value->kind != PYTHON_IS_HOLE ? made : python_hole (x, first);
-}
-
+/* "lambda: [1, 2]" is a call that has what it returns as `value`; of one with arguments it is not known. */
 static PythonValue *
 name (PythonPlace *x)
 {
@@ -144,8 +149,14 @@ name (PythonPlace *x)
     return python_new (x->python, PYTHON_IS_NONE);
   if (strcmp (word, "True") == 0 || strcmp (word, "False") == 0)
     return python_bool (x->python, *word == 'T');
-  if (strcmp (word, "lambda") == 0)
-    return lambda_of (x, first);
+  if (strcmp (word, "lambda") == 0) {
+    bool has_none = python_is (python_token (x), ":");
+    python_pass_to (x, ":");
+    python_take (x, ":");
+    PythonValue *value = python_expression (x), *made = python_called (x->python, PYTHON_IS_CALL, word);
+    python_set (made, "value", value, false);
+    return has_none && value->kind != PYTHON_IS_HOLE ? made : python_hole (x, first);
+  }
   if (strcmp (word, "__file__") == 0)
     return python_text (x->python, python_module (x->python, x->module)->path);
   PythonValue *value = python_lookup (x, word);
@@ -164,16 +175,6 @@ has_more (PythonPlace *x, const char *end)
   return !has_none;
 }
 
-/* The items of a list, or the members of a dictionary. False: it is none. */
-static bool
-spread (PythonValue *to, const PythonValue *of, bool is_list)
-{
-  bool is_known = is_list ? python_is_list (of) : of->kind == PYTHON_IS_DICTIONARY;
-  if (is_known)
-    python_merge (to, of, 0, false);
-  return is_known;
-}
-
 /* One of what stands in a list, a tuple or a dictionary: "a", "*a", "**a" or "key: a"; a set is a list.
  * False: it is not known. */
 static bool
@@ -182,12 +183,13 @@ add_element (PythonPlace *x, PythonValue *to)
   bool is_members = to->kind == PYTHON_IS_DICTIONARY && python_take (x, "**"),
        is_items = !is_members && python_take (x, "*");
   PythonValue *item = python_expression (x);
-  if (is_members)
-    return spread (to, item, false);
-  if (to->kind == PYTHON_IS_DICTIONARY && !to->keys && !python_is (python_token (x), ":"))
+  if (!is_members && to->kind == PYTHON_IS_DICTIONARY && !to->keys && !python_is (python_token (x), ":"))
     to->kind = PYTHON_IS_LIST;
-  if (is_items)
-    return spread (to, item, true);
+  if (is_members || is_items) {
+    bool is_known = is_items ? python_is_list (item) : item->kind == PYTHON_IS_DICTIONARY;
+    python_merge (to, is_known ? item : NULL, 0, false);
+    return is_known;
+  }
   PythonValue *value = to->kind == PYTHON_IS_DICTIONARY && expect (x, ":") ? python_expression (x) : item;
   if (to->kind != PYTHON_IS_DICTIONARY)
     python_add (to, item);
@@ -235,34 +237,29 @@ python_several (PythonPlace *x)
   return elements (x, all, "=])", first);
 }
 
-/* "**b" and "*b" behind the mark. What is not known of it is named. */
-static void
-spread_argument (PythonPlace *x, PythonValue *call, guint *n, bool is_list)
-{
-  guint mark = x->at - 1;
-  PythonValue *v = python_expression (x);
-  bool is_known = is_list ? python_is_list (v) : spread (call, v, false);
-  for (guint i = 0; is_list && is_known && i < python_n (v); i++)
-    python_set_place (x->python, call, (*n)++, v->items->pdata[i]);
-  if (!is_known)
-    python_pass (x->python, mark);
-}
-
+/* What is not known of "*a" and "**a" is named. */
 PythonValue *
 python_arguments (PythonPlace *x, const char *callee)
 {
   PythonValue *call = python_called (x->python, PYTHON_IS_CALL, callee);
   for (guint n = 0; goes_on (x, ")");) {
     const PythonToken *t = python_token (x);
-    bool is_named = t->kind == PYTHON_NAME && python_is (t + 1, "="), is_list = python_take (x, "*");
-    if (is_list || python_take (x, "**"))
-      spread_argument (x, call, &n, is_list);
+    bool is_named = t->kind == PYTHON_NAME && python_is (t + 1, "="), is_list = python_take (x, "*"),
+         is_members = !is_list && python_take (x, "**");
+    x->at += is_named ? 2 : 0;
+    const guint first = x->at;
+    PythonValue *v = python_expression (x);
+    bool is_held = v->is_held; /* an argument alone is held by nobody else */
+    if (is_list ? !python_is_list (v) : is_members && v->kind != PYTHON_IS_DICTIONARY)
+      python_pass (x->python, first - 1);
+    else if (is_members)
+      python_merge (call, v, 0, false);
+    else if (is_list)
+      for (guint i = 0; i < python_n (v); i++)
+        python_set_place (x->python, call, n++, v->items->pdata[i]);
     else {
-      x->at += is_named ? 2 : 0;
-      guint first = x->at;
-      PythonValue *v = python_expression (x);
-      v = has_more (x, ")") ? python_hole (x, first) : v;
-      bool is_held = v->is_held; /* an argument alone is held by nobody else */
+      if (has_more (x, ")"))
+        is_held = (v = python_hole (x, first))->is_held;
       if (is_named)
         python_set (call, t->word, v, true);
       else
@@ -443,32 +440,24 @@ compared (const char *mark, const PythonValue *a, const PythonValue *b)
                                  : below >= 0;
 }
 
-static PythonValue *unary (PythonPlace *x);
-
-/* a ** b, which binds more than the sign of a, and less than that of b. */
-static PythonValue *
-power (PythonPlace *x)
-{
-  guint first = x->at;
-  PythonValue *v = operand (x);
-  const PythonToken *mark = python_token (x);
-  if (!python_take (x, "**") || !python_enter (x->python, mark->line))
-    return v;
-  PythonValue *made = python_arithmetic (x->python, mark->word, v, unary (x));
-  x->python->depth--;
-  return made ? made : python_hole (x, first);
-}
-
+/* "-a", "a ** b", which binds more than the sign of a, and less than that of b. */
 static PythonValue *
 unary (PythonPlace *x)
 {
-  guint first = x->at;
+  const guint first = x->at;
   double sign = 1;
   for (; python_is_among (python_token (x), "-+"); x->at++)
     sign = python_is (python_token (x), "-") ? -sign : sign;
-  bool is_known = !python_take (x, "~") && !python_take (x, "await"), is_plain = x->at == first;
-  PythonValue *v = power (x);
-  if (is_plain)
+  bool is_known = !python_take (x, "~") && !python_take (x, "await");
+  const guint begin = x->at;
+  PythonValue *v = operand (x);
+  if (python_is (python_token (x), "**") && python_enter (x->python, python_token (x)->line)) {
+    x->at++;
+    PythonValue *made = python_arithmetic (x->python, "**", v, unary (x));
+    v = made ? made : python_hole (x, begin);
+    x->python->depth--;
+  }
+  if (begin == first)
     return v;
   return is_known && v->kind == PYTHON_IS_NUMBER ? python_number (x->python, v->number * sign, v->is_float)
                                                  : python_hole (x, first);

@@ -63,22 +63,6 @@ python_shown (const char *at, gsize n)
   return shown;
 }
 
-bool
-python_append_text (GString *out, const PythonToken *t, const char *at, gsize n)
-{
-  static const char letters[] = "nt\\'\"", meant[] = "\n\t\\'\"";
-  for (const char *end = at + n; at < end; at++) {
-    bool is_escape = *at == '\\' && !t->is_raw;
-    at += is_escape;
-    const char *letter = is_escape && at < end ? memchr (letters, *at, sizeof letters - 1) : NULL;
-    if (is_escape && !letter && *at != '\n')
-      return false;
-    if (letter || !is_escape)
-      g_string_append_c (out, letter ? meant[letter - letters] : *at);
-  }
-  return true;
-}
-
 /* --- from text to lines ------------------------------------------------------------------------------ */
 
 /* A text whose quote stands behind n letters, r"", f'', rb""; its length is 0 if it does not end. */
@@ -140,20 +124,14 @@ next_line (LsPython *p, PythonLine *line, guint number, guint indent)
   *line = (PythonLine) { .first = p->tokens->len, .indent = indent, .module = line->module };
 }
 
-/* Whether what stands in a line behind ":" is a block of its own: "if a: b = 1". */
-static bool
-begins_block (const LsPython *p, const PythonLine *line)
-{
-  static const char *const words[] = { "if",     "elif",    "else",  "for", "while", "with", "try",
-                                       "except", "finally", "class", "def", "async", NULL };
-  return p->tokens->len > line->first && python_is_one (python_first (p, line), words);
-}
-
-/* Adds what begins at `at` in a line to it. *depth: of brackets. Returns what is behind it; NULL:
+/* Adds what begins at `at` in a line to it; what stands behind the ":" of "if a: b = 1" is a block of its own.
+ * *depth: of brackets. Returns what is behind it; NULL:
  * python_fail() was called. */
 static const char *
 scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guint *number, guint *depth)
 {
+  static const char *const words[] = { "if",     "elif",    "else",  "for", "while", "with", "try",
+                                       "except", "finally", "class", "def", "async", NULL };
   PythonToken t = next_token (at, end);
   g_autofree char *word = g_strndup (at, t.n);
   if (t.n == 0)
@@ -161,7 +139,8 @@ scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guin
   t.at = at;
   t.line = *number;
   t.word = g_string_chunk_insert_const (p->texts, word);
-  bool is_block = *depth == 0 && python_is (&t, ":") && begins_block (p, line);
+  bool is_block = *depth == 0 && python_is (&t, ":") && p->tokens->len > line->first
+      && python_is_one (python_first (p, line), words);
   *depth += (guint) MAX (python_bracket (&t), -(int) *depth);
   g_array_append_val (p->tokens, t);
   for (gsize i = 0; i < t.n; i++)

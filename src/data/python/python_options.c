@@ -42,21 +42,6 @@ add_option (LsPython *p, const char *name, const PythonValue *usual)
 
 /* --- argparse and click ------------------------------------------------------------------------------- */
 
-/* The longest name of an option; NULL: it has a place and no name. */
-static const char *
-option_name (const PythonValue *call)
-{
-  const char *name = NULL;
-  for (guint i = 0; i < python_n (call); i++) {
-    const PythonValue *item = call->items->pdata[i];
-    bool is_name = g_ascii_isdigit (*(char *) call->keys->pdata[i]) && item->kind == PYTHON_IS_TEXT
-        && *item->text == '-';
-    if (is_name && (!name || (g_str_has_prefix (item->text, "--") && !g_str_has_prefix (name, "--"))))
-      name = item->text;
-  }
-  return name;
-}
-
 /* What an option is that a command does not say; of a type that is not known here a text is not known. */
 static PythonValue *
 usual_of (LsPython *p, const PythonValue *call)
@@ -90,11 +75,18 @@ is_conditional (const LsPython *p, guint i)
   return false;
 }
 
-/* "add_argument (" or "option (" behind a dot, in a line. */
+/* "add_argument (" or "option (" behind a dot, in a line; an option has its longest name. */
 static void
 declare (LsPython *p, guint i, const PythonValue *call, bool is_click)
 {
-  const char *said = option_name (call);
+  const char *said = NULL;
+  for (guint k = 0; k < python_n (call); k++) {
+    const PythonValue *item = call->items->pdata[k];
+    bool is_name = g_ascii_isdigit (*(char *) call->keys->pdata[k]) && item->kind == PYTHON_IS_TEXT
+        && *item->text == '-';
+    if (is_name && (!said || (g_str_has_prefix (item->text, "--") && !g_str_has_prefix (said, "--"))))
+      said = item->text;
+  }
   const PythonValue *usual = is_click && !python_get (call, "default") ? NULL : usual_of (p, call);
   if (!said || p->why || !usual || strcmp (last_name (usual), "SUPPRESS") == 0)
     return;

@@ -118,8 +118,6 @@ bool python_is_among (const PythonToken *t, const char *marks);
 int python_bracket (const PythonToken *t);
 /* Passes over the rest in brackets, up to one of these marks. */
 void python_pass_to (PythonPlace *x, const char *ends);
-/* Appends n letters of a text. False: what a backslash means there is not known. */
-bool python_append_text (GString *out, const PythonToken *t, const char *at, gsize n);
 /* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
 char *python_shown (const char *at, gsize n);
 /* Adds the lines of a text of n bytes, of the last file. False: python_fail() was called. */

@@ -94,43 +94,26 @@ python_converted (LsPython *p, bool is_float, const PythonValue *of)
   return python_number (p, is_float ? value : (double) (gint64) value, is_float);
 }
 
-/* dict (a, n=1). */
-static PythonValue *
-dictionary_of (LsPython *p, const PythonValue *call)
-{
-  const PythonValue *of = python_get (call, "0");
-  PythonValue *made = python_new (p, PYTHON_IS_DICTIONARY);
-  if (of && of->kind != PYTHON_IS_DICTIONARY)
-    return NULL;
-  python_merge (made, of, 0, false);
-  python_merge (made, call, of != NULL, false);
-  return made;
-}
-
-/* os.environ.get ("A", usual). */
-static PythonValue *
-variable_or (LsPython *p, const PythonValue *call)
-{
-  const PythonValue *name = python_get (call, "0");
-  PythonValue *usual = python_get (call, "1");
-  bool is_open = true;
-  PythonValue *value = name ? python_variable (p, name, &is_open) : NULL;
-  usual = usual ? usual : python_get (call, "default");
-  return is_open ? NULL : value ? value : usual ? usual : python_new (p, PYTHON_IS_NONE);
-}
-
-/* What such a function gives; NULL: it is not known. */
+/* What one of these gives: os.environ.get ("A", usual), dict (a, n=1), int (a); NULL: it is not known. */
 static PythonValue *
 answer (LsPython *p, const char *name, const PythonValue *call)
 {
-  const PythonValue *of = python_n (call) == 1 ? python_get (call, "0") : NULL;
-  if (strstr (name, "env"))
-    return variable_or (p, call);
-  if (strcmp (name, "dict") == 0)
-    return dictionary_of (p, call);
-  if (of && (strcmp (name, "int") == 0 || strcmp (name, "float") == 0))
+  PythonValue *of = python_get (call, "0"), *usual = python_get (call, "1");
+  bool is_open = true, is_alone = of && python_n (call) == 1;
+  if (strstr (name, "env")) {
+    PythonValue *value = of ? python_variable (p, of, &is_open) : NULL;
+    usual = usual ? usual : python_get (call, "default");
+    return is_open ? NULL : value ? value : usual ? usual : python_new (p, PYTHON_IS_NONE);
+  }
+  if (strcmp (name, "dict") == 0 && (!of || of->kind == PYTHON_IS_DICTIONARY)) {
+    PythonValue *made = python_new (p, PYTHON_IS_DICTIONARY);
+    python_merge (made, of, 0, false);
+    python_merge (made, call, of != NULL, false);
+    return made;
+  }
+  if (is_alone && (strcmp (name, "int") == 0 || strcmp (name, "float") == 0))
     return python_converted (p, *name == 'f', of);
-  g_autofree char *text = of && strcmp (name, "str") == 0 ? python_written (of) : NULL;
+  g_autofree char *text = is_alone && strcmp (name, "str") == 0 ? python_written (of) : NULL;
   return text ? python_text (p, text) : NULL;
 }
 
@@ -215,25 +198,19 @@ call_of_name (PythonPlace *x, const char *name, PythonValue *call, guint first)
   return made ? made : call;
 }
 
-/* Members that a call does not say are as they usually are. With arguments in order nobody knows which they
- * are. */
-static PythonValue *
-constructed (LsPython *p, const PythonValue *class, PythonValue *call)
-{
-  for (guint i = 0; i < python_n (class) && !python_get (call, "0"); i++)
-    if (!python_get (call, class->keys->pdata[i]))
-      python_set (call, class->keys->pdata[i], python_copy (p, class->items->pdata[i]), true);
-  return call;
-}
-
+/* Members that a call of a class does not say are as they usually are. With arguments in order nobody knows
+ * which they are. */
 PythonValue *
 python_call (PythonPlace *x, PythonValue *callee, PythonValue *call, guint first)
 {
   LsPython *p = x->python;
   const guint start = statement_of (x, first);
   bool is_program = callee->kind == PYTHON_IS_FUNCTION && python_is_program (p, callee->line);
+  for (guint i = 0; callee->kind == PYTHON_IS_CLASS && i < python_n (callee) && !python_get (call, "0"); i++)
+    if (!python_get (call, callee->keys->pdata[i]))
+      python_set (call, callee->keys->pdata[i], python_copy (p, callee->items->pdata[i]), true);
   if (callee->kind == PYTHON_IS_CLASS)
-    return constructed (p, callee, call);
+    return call;
   if (callee->kind == PYTHON_IS_NAME)
     return call_of_name (x, callee->text, call, first);
   if (is_program || (callee->kind != PYTHON_IS_FUNCTION && may_change ("", call, first == start)))
@@ -529,18 +506,6 @@ field_of (LsPython *p, PythonValue *item)
   return usual || !factory ? usual : python_called (p, PYTHON_IS_HOLE, "default_factory");
 }
 
-/* "self.a = 1" in a function that runs when an object is made: a is not known. */
-static void
-open_members (LsPython *p, PythonValue *class, guint first, guint end)
-{
-  for (guint i = first; i < end; i++) {
-    const PythonLine *line = python_line (p, i);
-    const PythonToken *t = python_first (p, line);
-    if (line->n >= 4 && python_is (t, "self") && python_is (t + 1, "."))
-      python_set (class, t[2].word, python_called (p, PYTHON_IS_HOLE, "__post_init__"), false);
-  }
-}
-
 /* Those of its bases that are here, in front. */
 static void
 add_bases (PythonPlace *x, PythonValue *class)
@@ -556,7 +521,7 @@ add_bases (PythonPlace *x, PythonValue *class)
 }
 
 /* "class A (B):" in line i: what its body sets is what objects of it have. Of one that has a constructor it
- * is not known. */
+ * is not known; nor is "self.a = 1" of a function that runs when an object is made. */
 static PythonValue *
 class_of (PythonPlace *x, guint i)
 {
@@ -573,8 +538,12 @@ class_of (PythonPlace *x, guint i)
     bool is_function = python_is (t, "def") && line->n > 1;
     if (is_function && python_is_one (t + 1, makes))
       return python_called (p, PYTHON_IS_CLASS, class->text);
-    if (is_function && python_is (t + 1, "__post_init__"))
-      open_members (p, class, at + 1, python_block_end (p, at));
+    bool is_made = is_function && python_is (t + 1, "__post_init__");
+    for (guint k = at + 1; is_made && k < python_block_end (p, at); k++) {
+      const PythonToken *self = python_first (p, python_line (p, k));
+      if (python_line (p, k)->n >= 4 && python_is (self, "self") && python_is (self + 1, "."))
+        python_set (class, self[2].word, python_called (p, PYTHON_IS_HOLE, "__post_init__"), false);
+    }
     if (t->kind != PYTHON_NAME || (!python_is (t + 1, ":") && !python_is (t + 1, "=")))
       continue;
     python_run_lines (p, at, at + 1, names);

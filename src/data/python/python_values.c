@@ -216,54 +216,39 @@ python_written (const PythonValue *v)
 
 /* --- JSON --------------------------------------------------------------------------------------------- */
 
-static char *
-hole_of (const PythonValue *v)
-{
-  return v->kind == PYTHON_IS_HOLE ? g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, v->text, LS_SHELL_HOLE_END)
-                                   : g_strdup (v->text);
-}
-
-/* What has members, with what makes it as "()". */
-static cJSON *
-object_of (LsPython *p, const PythonValue *v)
-{
-  cJSON *object = python_is_list (v) ? cJSON_CreateArray () : cJSON_CreateObject ();
-  g_autofree char *made = !python_is_list (v) && v->kind != PYTHON_IS_DICTIONARY ? hole_of (v) : NULL;
-  if (made)
-    cJSON_AddStringToObject (object, "()", made);
-  for (guint i = 0; i < python_n (v) && !p->why; i++) {
-    cJSON *item = python_json (p, v->items->pdata[i]);
-    if (python_is_list (v))
-      cJSON_AddItemToArray (object, item);
-    else
-      cJSON_AddItemToObject (object, v->keys->pdata[i], item);
-  }
-  return object;
-}
-
-/* What has no members; a name is a text with a mark, which a text has not. */
-static cJSON *
-plain_of (const PythonValue *v)
-{
-  if (v->kind <= PYTHON_IS_NUMBER)
-    return v->kind == PYTHON_IS_NONE ? cJSON_CreateNull ()
-        : v->kind == PYTHON_IS_BOOL  ? cJSON_CreateBool (v->number != 0)
-                                     : cJSON_CreateNumber (v->number);
-  g_autofree char *text = hole_of (v);
-  cJSON *item = cJSON_CreateString (text);
-  item->valueint = v->kind != PYTHON_IS_TEXT && v->kind != PYTHON_IS_HOLE;
-  return item;
-}
-
+/* What makes an object is its "()"; a name is a text with a mark, which a text has not. */
 cJSON *
 python_json (LsPython *p, const PythonValue *v)
 {
+  bool is_list = python_is_list (v), is_scalar = v->kind <= PYTHON_IS_NUMBER,
+       has_members = (v->kind >= PYTHON_IS_LIST && v->kind <= PYTHON_IS_CALL)
+      || (v->items && v->kind < PYTHON_IS_FUNCTION);
+  g_autofree char *text = v->kind == PYTHON_IS_HOLE
+      ? g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, v->text, LS_SHELL_HOLE_END)
+      : g_strdup (v->text);
   if (++p->n_items > PYTHON_MAX_ITEMS)
     python_fail (p, p->line, "it makes too much");
-  bool is_object = v->kind >= PYTHON_IS_LIST && v->kind <= PYTHON_IS_CALL;
-  if (!is_object && !(v->items && v->kind < PYTHON_IS_FUNCTION))
-    return plain_of (v);
-  cJSON *item = python_enter (p, p->line) ? object_of (p, v) : cJSON_CreateNull ();
+  if (is_scalar)
+    return v->kind == PYTHON_IS_NONE ? cJSON_CreateNull ()
+        : v->kind == PYTHON_IS_BOOL  ? cJSON_CreateBool (v->number != 0)
+                                     : cJSON_CreateNumber (v->number);
+  cJSON *item = !has_members ? cJSON_CreateString (text)
+      : is_list              ? cJSON_CreateArray ()
+                             : cJSON_CreateObject ();
+  if (!has_members) {
+    item->valueint = v->kind != PYTHON_IS_TEXT && v->kind != PYTHON_IS_HOLE;
+    return item;
+  }
+  bool is_within = python_enter (p, p->line);
+  if (is_within && text && v->kind != PYTHON_IS_DICTIONARY)
+    cJSON_AddStringToObject (item, "()", text);
+  for (guint i = 0; is_within && i < python_n (v) && !p->why; i++) {
+    cJSON *inner = python_json (p, v->items->pdata[i]);
+    if (is_list)
+      cJSON_AddItemToArray (item, inner);
+    else
+      cJSON_AddItemToObject (item, v->keys->pdata[i], inner);
+  }
   p->depth--;
   return item;
 }

@@ -21,20 +21,22 @@ pass_word (ShellText *s, const char *end)
   s->p = MIN (MAX (end, s->p + 1), s->end);
 }
 
+/* A word of a command, or an assignment in front of it; the "2" of "2>&1" is neither. */
 static void
 read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_begun)
 {
   const char *end = shell_next_end (s);
-  bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
-  bool assigns = (!*ret_has_begun || shell_is_declaration (words)) && shell_assignment_value (s->p, end);
-  if (shell_is_descriptor (s, end) || s->is_bad || is_skipped)
-    *ret_has_begun = *ret_has_begun || !assigns;
-  else if (assigns)
-    shell_assign_in_command (s->sh, s->p, end, words, in_front);
-  else {
-    shell_expand (s->sh, s->p, end, words);
-    *ret_has_begun = true;
+  const gsize n_digits = strspn (s->p, G_CSET_DIGITS);
+  bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left,
+       is_descriptor = n_digits > 0 && s->p + n_digits == end && end < s->end && (*end == '<' || *end == '>'),
+       assigns = (!*ret_has_begun || shell_is_declaration (words)) && shell_assignment_value (s->p, end);
+  if (!is_descriptor && !s->is_bad && !is_skipped) {
+    if (assigns)
+      shell_assign_in_command (s->sh, s->p, end, words, in_front);
+    else
+      shell_expand (s->sh, s->p, end, words);
   }
+  *ret_has_begun = *ret_has_begun || !assigns;
   pass_word (s, end);
 }
 
@@ -44,39 +46,20 @@ has_ended (ShellText *s)
   return s->p >= s->end || strchr ("\n;|)(", *s->p) || (*s->p == '&' && !shell_is_at (s, "&>"));
 }
 
-/* Where output goes: the word behind ">". */
-static void
-set_target (ShellText *s, const char *from, char **target, bool *ret_is_appended)
-{
-  *ret_is_appended = s->end - from > 1 && from[0] == '>' && from[1] == '>';
-  while (from < s->p && strchr ("<>&| \t", *from))
-    from++;
-  if (from >= s->p)
-    return;
-  g_free (*target);
-  *target = shell_expand_text (s->sh, from, s->p, false);
-}
-
 static ShellStatus
 read_simple (ShellText *s)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GHashTable) in_front = shell_kept_new ();
-  g_autofree char *here = NULL, *target = NULL;
-  bool has_begun = false, is_appended = false;
+  ShellStreams streams = { 0 };
+  ShellStatus status = SHELL_DONE;
+  bool has_begun = false;
   const char *begin = s->p;
   for (shell_skip_blanks (s); !has_ended (s) && !s->sh->fault; shell_skip_blanks (s)) {
-    bool is_error = s->p > begin && s->p[-1] == '2', joins_errors = shell_is_at (s, ">&") && !is_error,
-         is_output = shell_is_at (s, ">") && !shell_is_at (s, ">&") && !is_error;
-    const char *from = s->p;
-    char *text = shell_is_redirection (s) ? shell_take_redirection (s) : NULL;
-    if (is_output)
-      set_target (s, from, &target, &is_appended);
-    s->sh->out.is_lost = s->sh->out.is_lost || (s->sh->out.text && joins_errors);
-    if (text) {
-      g_free (here);
-      here = text;
-    } else if (!has_ended (s) && !shell_is_redirection (s))
+    const char *before = streams.here;
+    if (shell_is_redirection (s))
+      shell_take_redirection (s, &streams);
+    if (streams.here == before && !has_ended (s) && !shell_is_redirection (s))
       read_word (s, words, in_front, &has_begun);
   }
   if (s->p == begin && s->p < s->end)
@@ -85,10 +68,12 @@ read_simple (ShellText *s)
   if (words->len == 0 && !is_skipped && !(s->sh->out.joint >= 0 && g_str_has_prefix (begin, "IFS=")))
     s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
   shell_export_names (s->sh, words, in_front);
-  if (words->len == 0 || is_skipped || shell_is_declaration (words) || s->sh->fault)
-    return SHELL_DONE;
-  ShellStatus status = shell_run (s->sh, words, here, target, is_appended);
-  shell_set_back (s->sh, in_front);
+  if (words->len > 0 && !is_skipped && !shell_is_declaration (words) && !s->sh->fault) {
+    status = shell_run (s->sh, words, &streams);
+    shell_set_back (s->sh, in_front);
+  }
+  g_free (streams.here);
+  g_free (streams.target);
   return status;
 }
 
@@ -191,10 +176,9 @@ read_case (ShellText *s)
 }
 
 static ShellStatus
-read_group (ShellText *s, const char *close)
+read_group (ShellText *s)
 {
-  s->p++;
-  return read_up_to (s, close);
+  return read_up_to (s, *s->p++ == '(' ? ")" : "}");
 }
 
 /* --- loops ---------------------------------------------------------------------------------------- */
@@ -218,13 +202,6 @@ read_for_words (ShellText *s)
   return words;
 }
 
-static void
-set_for (ShellText *s, const char *name, const char *value)
-{
-  if (*name)
-    shell_set (s->sh, name, g_strdup (value));
-}
-
 /* Whether a loop can be run as often as it says: nothing leaves it before, and loops are short. */
 static bool
 can_repeat (ShellText *s, guint n)
@@ -243,69 +220,32 @@ can_repeat (ShellText *s, guint n)
 
 /* --- loops that count --- */
 
-/* "((i = 0; i < N; i++))": its three parts, expanded. NULL: there are not three. */
-static char **
-read_counting (ShellText *s)
-{
-  g_autofree char *text = shell_read_double_brackets (s);
-  char **parts = g_strsplit (text ? text : "", ";", -1);
-  if (g_strv_length (parts) == 3)
-    return parts;
-  g_strfreev (parts);
-  return NULL;
-}
-
 /* How often it goes round, if its body leaves the count alone; 0: not known, or never. */
 static guint
 count_rounds (LsShell *sh, char *const *parts)
 {
   gint64 value;
   guint n = 0;
-  if (sh->mode != SHELL_RUN || !shell_set_arithmetic (sh, parts[0], &value))
+  if (sh->mode != SHELL_RUN || shell_set_arithmetic (sh, parts[0]) == SHELL_UNKNOWN)
     return 0;
-  while (n <= MAX_ROUNDS && shell_arithmetic (sh, parts[1], &value) && value != 0) {
+  bool is_known;
+  while ((is_known = shell_arithmetic (sh, parts[1], &value)) && value != 0 && n <= MAX_ROUNDS) {
     n++;
-    if (!shell_set_arithmetic (sh, parts[2], &value))
+    if (shell_set_arithmetic (sh, parts[2]) == SHELL_UNKNOWN)
       return 0;
   }
-  bool is_known = n <= MAX_ROUNDS && shell_arithmetic (sh, parts[1], &value);
-  return is_known ? n : 0;
+  return is_known && n <= MAX_ROUNDS ? n : 0;
 }
 
-/* One round of each: a word that the variable gets, or a count. */
-typedef struct {
-  const char *name;
-  const GPtrArray *words; /* NULL: it counts */
-  char *const *parts;
-  guint n;
-} Loop;
-
+/* Sets what round i of a loop is of: a word, or a count by its parts. */
 static void
-begin_round (ShellText *s, const Loop *loop, guint i)
+begin_round (ShellText *s, const char *name, const GPtrArray *words, char *const *parts, guint i)
 {
-  gint64 value;
-  if (loop->words)
-    set_for (s, loop->name, loop->words->pdata[i]);
-  else
-    shell_set_arithmetic (s->sh, loop->parts[i > 0 ? 2 : 0], &value);
+  if (!words)
+    shell_set_arithmetic (s->sh, parts[i > 0 ? 2 : 0]);
+  else if (*name)
+    shell_set (s->sh, name, g_strdup (words->pdata[i]));
 }
-
-static void
-repeat (ShellText *s, const Loop *loop)
-{
-  const char *begin = s->p;
-  for (guint i = 0; i < loop->n && !s->sh->fault && !s->is_bad; i++) {
-    s->p = begin;
-    begin_round (s, loop, i);
-    read_up_to (s, "done");
-    s->sh->has_left = s->sh->has_left && !s->sh->continues;
-    s->sh->continues = false;
-  }
-  if (!loop->words)
-    begin_round (s, loop, loop->n);
-}
-
-/* --- the whole --- */
 
 /* Behind "for" or "select". */
 static ShellStatus
@@ -318,21 +258,33 @@ read_for (ShellText *s)
   g_autoptr (GPtrArray) words = NULL;
   g_auto (GStrv) parts = NULL;
   s->p = name_end;
-  if (shell_is_at (s, "(("))
-    parts = read_counting (s);
-  else
+  if (shell_is_at (s, "((")) { /* "((i = 0; i < N; i++))" */
+    g_autofree char *text = shell_read_double_brackets (s);
+    parts = g_strsplit (text ? text : "", ";", -1);
+    if (g_strv_length (parts) != 3)
+      g_clear_pointer (&parts, g_strfreev);
+  } else
     words = read_for_words (s);
   shell_skip_separators (s);
   shell_take_word (s, "do");
-  const Loop loop = { name, words, parts, words ? words->len : parts ? count_rounds (s->sh, parts) : 0 };
-  if (loop.n > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, loop.n))
-    repeat (s, &loop);
-  else {
-    gint64 value;
-    shell_enter (s->sh, SHELL_MAYBE);
-    set_for (s, name, "?");
+  const guint n = words ? words->len : parts ? count_rounds (s->sh, parts) : 0;
+  const char *begin = s->p;
+  if (n > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, n)) {
+    for (guint i = 0; i < n && !s->sh->fault && !s->is_bad; i++) {
+      s->p = begin;
+      begin_round (s, name, words, parts, i);
+      read_up_to (s, "done");
+      s->sh->has_left = s->sh->has_left && !s->sh->continues;
+      s->sh->continues = false;
+    }
     if (parts)
-      shell_set_arithmetic (s->sh, parts[0], &value);
+      begin_round (s, name, NULL, parts, n);
+  } else {
+    shell_enter (s->sh, SHELL_MAYBE);
+    if (*name)
+      shell_set (s->sh, name, g_strdup ("?"));
+    if (parts)
+      shell_set_arithmetic (s->sh, parts[0]);
     read_up_to (s, "done");
   }
   s->sh->mode = outer;
@@ -353,11 +305,12 @@ function_head_end (ShellText *s)
   return s->end - q > 2 && q[0] == '(' && q[1] == ')' ? q + 2 : s->p;
 }
 
-/* Of a name that begins here, up to the end of its head; its body is read where it is called. */
+/* Of a name that begins here; its body is read where it is called. */
 static ShellStatus
-read_function (ShellText *s, const char *head_end)
+read_function (ShellText *s)
 {
-  const char *name_end = shell_name_end (s->p, s->end);
+  shell_skip_blanks (s);
+  const char *head_end = function_head_end (s), *name_end = shell_name_end (s->p, s->end);
   g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
   s->p = MAX (name_end, head_end);
   shell_skip_separators (s);
@@ -375,28 +328,22 @@ read_function (ShellText *s, const char *head_end)
 static ShellStatus
 read_block (ShellText *s)
 {
-  const char *head = function_head_end (s);
-  if (shell_take (s, "if"))
-    return read_if (s);
-  if (shell_take (s, "while") || shell_take (s, "until"))
-    return read_while (s);
-  if (shell_take (s, "for") || shell_take (s, "select"))
-    return read_for (s);
-  if (shell_take (s, "case"))
-    return read_case (s);
-  if (shell_take (s, "function")) {
-    shell_skip_blanks (s);
-    return read_function (s, function_head_end (s));
-  }
+  static const struct {
+    const char *word;
+    ShellStatus (*read) (ShellText *s);
+  } blocks[]
+      = { { "if", read_if },      { "while", read_while }, { "until", read_while },      { "for", read_for },
+          { "select", read_for }, { "case", read_case },   { "function", read_function } };
+  for (guint i = 0; i < G_N_ELEMENTS (blocks); i++)
+    if (shell_take (s, blocks[i].word))
+      return blocks[i].read (s);
   if (shell_is_word (s, "[["))
     return shell_read_test (s);
   if (shell_is_at (s, "(("))
     return shell_read_arithmetic (s);
-  if (shell_is_at (s, "("))
-    return read_group (s, ")");
-  if (shell_is_word (s, "{"))
-    return read_group (s, "}");
-  return head > s->p ? read_function (s, head) : read_simple (s);
+  if (shell_is_at (s, "(") || shell_is_word (s, "{"))
+    return read_group (s);
+  return function_head_end (s) > s->p ? read_function (s) : read_simple (s);
 }
 
 static ShellStatus
@@ -428,7 +375,10 @@ read_pipeline (ShellText *s)
     status = SHELL_DONE;
   }
   while (s->p < s->end && shell_is_redirection (s)) {
-    g_free (shell_take_redirection (s)); /* of a block */
+    ShellStreams streams = { 0 }; /* of a block */
+    shell_take_redirection (s, &streams);
+    g_free (streams.here);
+    g_free (streams.target);
     s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
     shell_skip_blanks (s);
   }
@@ -457,22 +407,16 @@ read_and_or (ShellText *s)
   return status;
 }
 
-static bool
-is_stopped (ShellText *s, const char *const *stops)
-{
-  for (; stops && *stops; stops++)
-    if (shell_is_word (s, *stops))
-      return true;
-  return s->p >= s->end || s->is_bad || s->sh->fault;
-}
-
 /* Reads commands up to one of these words; NULL: all. */
 static ShellStatus
 read_list (ShellText *s, const char *const *stops)
 {
   ShellStatus status = SHELL_YES;
-  for (shell_skip_separators (s); !is_stopped (s, stops); shell_skip_separators (s)) {
+  for (shell_skip_separators (s); s->p < s->end && !s->is_bad && !s->sh->fault; shell_skip_separators (s)) {
     const char *begin = s->p;
+    for (const char *const *stop = stops; stop && *stop; stop++)
+      if (shell_is_word (s, *stop))
+        return status;
     status = read_and_or (s);
     if (s->p == begin)
       s->p++; /* a word out of place, such as "fi" or ";;" */
@@ -480,21 +424,15 @@ read_list (ShellText *s, const char *const *stops)
   return status;
 }
 
-/* How often a text is being read: a function that calls itself, an eval of itself. */
-static guint
-count_same (const LsShell *sh, const char *text)
-{
-  guint n = 0;
-  for (guint i = 0; i < sh->texts->len; i++)
-    n += strcmp (sh->texts->pdata[i], text) == 0;
-  return n;
-}
-
+/* Unless it is being read as often as that: a function that calls itself, an eval of itself. */
 static void
 read_text (LsShell *sh, const char *text, gsize n)
 {
   ShellText s = { sh, text, text, text + n, NULL, false };
-  if (count_same (sh, text) >= MAX_SAME)
+  guint n_same = 0;
+  for (guint i = 0; i < sh->texts->len; i++)
+    n_same += strcmp (sh->texts->pdata[i], text) == 0;
+  if (n_same >= MAX_SAME)
     return;
   g_ptr_array_add (sh->texts, (gpointer) text);
   if (++sh->depth > MAX_DEPTH)

@@ -60,75 +60,50 @@ static const struct {
 
 #define LEVEL_OF_SIGNS 11
 
-/* Of / and %, of + - * and **: false where the result is none, or too large. */
+/* What an operator makes of two numbers; false: none, or one that is too large. */
 static bool
-calculate (char sign, gint64 a, gint64 b, gint64 *ret)
+apply (char sign, gint64 a, gint64 b, gint64 *ret)
 {
-  *ret = 1;
-  if (sign == '+')
+  bool is_exact = b != 0 && !(a == G_MININT64 && b == -1);
+  switch (sign) {
+  case '+':
     return !__builtin_add_overflow (a, b, ret);
-  if (sign == '-')
+  case '-':
     return !__builtin_sub_overflow (a, b, ret);
-  if (sign == '*')
+  case '*':
     return !__builtin_mul_overflow (a, b, ret);
-  if (sign == '^') {
-    bool is_exact = b >= 0 && b <= 62;
-    for (; b > 0 && is_exact; b--)
+  case '/':
+  case '%':
+    *ret = !is_exact ? 0 : sign == '/' ? a / b : a % b;
+    return is_exact;
+  case '^':
+    is_exact = b >= 0 && b <= 62;
+    for (*ret = 1; b > 0 && is_exact; b--)
       is_exact = !__builtin_mul_overflow (*ret, a, ret);
     return is_exact;
-  }
-  if (b == 0 || (a == G_MININT64 && b == -1))
-    return false;
-  *ret = sign == '/' ? a / b : a % b;
-  return true;
-}
-
-static gint64
-apply (Sum *s, char sign, gint64 a, gint64 b)
-{
-  gint64 result;
-  switch (sign) {
-  case '&':
-    return a && b;
-  case '|':
-    return a || b;
-  case '=':
-    return a == b;
-  case '!':
-    return a != b;
-  case '<':
-    return a < b;
-  case '>':
-    return a > b;
-  case 'l':
-    return a <= b;
-  case 'g':
-    return a >= b;
   default:
-    return calculate (sign, a, b, &result) ? result : bad (s);
+    *ret = sign == '&' ? a && b
+        : sign == '|'  ? a || b
+        : sign == '='  ? a == b
+        : sign == '!'  ? a != b
+        : sign == '<'  ? a < b
+        : sign == '>'  ? a > b
+        : sign == 'l'  ? a <= b
+                       : a >= b;
+    return true;
   }
-}
-
-/* "condition ? yes : no", behind its mark. */
-static gint64
-choice (Sum *s, gint64 condition)
-{
-  gint64 yes = expression (s, 0);
-  if (!take (s, ":"))
-    return bad (s);
-  gint64 no = expression (s, 1);
-  return condition ? yes : no;
 }
 
 static gint64
 operand (Sum *s)
 {
+  gint64 value;
   if (take (s, "(")) {
-    gint64 value = expression (s, 0);
+    value = expression (s, 0);
     return take (s, ")") ? value : bad (s);
   }
   if (take (s, "-"))
-    return apply (s, '-', 0, expression (s, LEVEL_OF_SIGNS));
+    return apply ('-', 0, expression (s, LEVEL_OF_SIGNS), &value) ? value : bad (s);
   if (take (s, "+"))
     return expression (s, LEVEL_OF_SIGNS);
   return take (s, "!") ? !expression (s, LEVEL_OF_SIGNS) : number (s);
@@ -141,15 +116,16 @@ expression (Sum *s, int least)
   if (++s->depth > SHELL_MAX_NESTED)
     return bad (s);
   gint64 value = operand (s);
-  for (guint i = 0; i < G_N_ELEMENTS (operators) && !s->is_bad;) {
-    if (operators[i].level < least || !take (s, operators[i].text)) {
-      i++;
+  for (guint i = 0; i < G_N_ELEMENTS (operators) && !s->is_bad; i++) {
+    if (operators[i].level < least || !take (s, operators[i].text))
       continue;
-    }
-    value = operators[i].sign == '?'
-        ? choice (s, value)
-        : apply (s, operators[i].sign, value, expression (s, operators[i].level + 1));
-    i = 0;
+    const gint64 right = expression (s, operators[i].sign == '?' ? 0 : operators[i].level + 1);
+    if (operators[i].sign == '?') {
+      const gint64 other = take (s, ":") ? expression (s, 1) : bad (s);
+      value = value ? right : other;
+    } else if (!apply (operators[i].sign, value, right, &value))
+      bad (s);
+    i = (guint) -1; /* whatever stands behind it */
   }
   s->depth--;
   return value;
@@ -197,29 +173,23 @@ take_word (Test *t, const char *word)
   return is_it;
 }
 
-/* The name, if the whole word is a variable that nobody set; NULL: it is not. */
-static char *
-unset_name (const char *word)
-{
-  static const char *const forms[][2] = { { "\001${", "}\002" }, { "\001$", "\002" } };
-  const bool is_plain = !g_str_has_prefix (word, forms[0][0]);
-  if (!g_str_has_prefix (word, forms[is_plain][0]))
-    return NULL;
-  const char *name = word + strlen (forms[is_plain][0]);
-  const gsize n = strspn (name, NAME_LETTERS);
-  return n > 0 && strcmp (name + n, forms[is_plain][1]) == 0 ? g_strndup (name, n) : NULL;
-}
-
+/* Whether a word is empty; one that is a variable as a whole which nobody set is noted, and is. */
 static ShellStatus
 is_empty (Test *t, const char *word)
 {
+  static const char *const forms[][2] = { { "\001${", "}\002" }, { "\001$", "\002" } };
   if (!ls_shell_has_hole (word))
     return status_of (*word == '\0');
-  g_autofree char *name = unset_name (word);
-  if (!name)
-    return word[0] != LS_SHELL_HOLE ? SHELL_NO : SHELL_UNKNOWN;
-  shell_note_unset (t->sh, name);
-  return SHELL_YES;
+  for (guint i = 0; i < G_N_ELEMENTS (forms); i++) {
+    const char *name = g_str_has_prefix (word, forms[i][0]) ? word + strlen (forms[i][0]) : "";
+    const gsize n = strspn (name, NAME_LETTERS);
+    if (n == 0 || strcmp (name + n, forms[i][1]) != 0)
+      continue;
+    g_autofree char *own = g_strndup (name, n);
+    shell_note_unset (t->sh, own);
+    return SHELL_YES;
+  }
+  return word[0] != LS_SHELL_HOLE ? SHELL_NO : SHELL_UNKNOWN;
 }
 
 static ShellStatus
@@ -278,7 +248,7 @@ binary (Test *t, const char *a, guint row, const char *b)
   const char *mark = comparisons[row].text;
   gint64 x, y;
   if (comparisons[row].sign != 0 && number_of (t, a, &x) && number_of (t, b, &y))
-    return status_of (apply (NULL, comparisons[row].sign, x, y) != 0);
+    return status_of (apply (comparisons[row].sign, x, y, &x) && x != 0);
   if (strcmp (mark, "=") == 0 || strcmp (mark, "==") == 0)
     return equal (t, a, b);
   if (strcmp (mark, "!=") == 0)
@@ -338,6 +308,7 @@ either (Test *t, bool is_and)
 ShellStatus
 shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns)
 {
+  n -= !has_patterns && n > 0 && strcmp (words[n - 1], "]") == 0;
   Test t = { sh, words, n, 0, has_patterns, 0 };
   ShellStatus s = either (&t, false);
   return t.at == n ? s : SHELL_UNKNOWN;
@@ -367,35 +338,23 @@ shell_read_test (ShellText *s)
   return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
 }
 
-/* Behind the operator of "NAME += ...", "NAME++"; NULL: nothing is set. */
-static const char *
-assignment_end (const char *text, char **ret_name, char *ret_operator)
+ShellStatus
+shell_set_arithmetic (LsShell *sh, const char *text)
 {
   const char *p = text + strspn (text, " \t"), *end = shell_name_end (p, p + strlen (p)),
              *q = end + strspn (end, " \t");
   bool is_step = (q[0] == '+' || q[0] == '-') && q[1] == q[0] && q[2 + strspn (q + 2, " \t")] == '\0';
   bool is_plain = q[0] == '=' && q[1] != '=', changes = *q && strchr ("+-*/%", *q) && q[1] == '=';
-  if (end == p || !(is_step || is_plain || changes))
-    return NULL;
-  *ret_name = g_strndup (p, (gsize) (end - p));
-  *ret_operator = is_plain ? '\0' : *q;
-  return is_step ? "1" : q + (is_plain ? 1 : 2);
-}
-
-bool
-shell_set_arithmetic (LsShell *sh, const char *text, gint64 *ret_value)
-{
-  g_autofree char *name = NULL;
-  char sign = '\0';
-  const char *right = assignment_end (text, &name, &sign);
-  if (!right)
-    return shell_arithmetic (sh, text, ret_value);
-  g_autofree char *sum = !sign ? g_strdup (right) : g_strdup_printf ("%s %c (%s)", name, sign, right);
-  bool is_known = shell_arithmetic (sh, sum, ret_value);
-  shell_set (sh, name,
-             is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, *ret_value)
-                      : g_strdup_printf ("%c$((%s))%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END));
-  return is_known;
+  bool sets = end > p && (is_step || is_plain || changes);
+  g_autofree char *name = g_strndup (p, (gsize) (end - p)),
+                  *sum = !sets || is_plain ? g_strdup (sets ? q + 1 : text)
+                                           : g_strdup_printf ("%s %c (%s)", name, *q, is_step ? "1" : q + 2),
+                  *what = g_strdup_printf ("$((%s))", name);
+  gint64 value = 0;
+  bool is_known = shell_arithmetic (sh, sum, &value);
+  if (sets)
+    shell_set (sh, name, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : shell_hole (what));
+  return is_known ? status_of (value != 0) : SHELL_UNKNOWN;
 }
 
 char *
@@ -415,7 +374,5 @@ ShellStatus
 shell_read_arithmetic (ShellText *s)
 {
   g_autofree char *text = shell_read_double_brackets (s);
-  gint64 value = 0;
-  bool is_known = text && shell_set_arithmetic (s->sh, text, &value);
-  return is_known ? status_of (value != 0) : SHELL_UNKNOWN;
+  return text ? shell_set_arithmetic (s->sh, text) : SHELL_UNKNOWN;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define MAX_OUTPUT ((gsize) 64 << 10)
+#define MAX_OUTPUT ((gsize) 64 << 10) /* of what is printed */
 
 /* --- assignments -------------------------------------------------------------------------------- */
 
@@ -24,23 +24,6 @@ read_elements (LsShell *sh, const char *p, const char *end, GPtrArray *items)
       p = behind;
     }
   }
-}
-
-/* NAME=value, NAME+=value or NAME=( ... ), up to end; of an element of an array it is not known. */
-static void
-perform_assignment (LsShell *sh, const char *name, const char *p, const char *end)
-{
-  const char *value = shell_assignment_value (p, end);
-  bool is_appended = value[-2] == '+', is_array = value < end && *value == '(';
-  if (p[strlen (name)] == '[')
-    return;
-  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-  if (is_array)
-    read_elements (sh, value + 1, end - 1, items);
-  else
-    g_ptr_array_add (items, shell_expand_text (sh, value, end, false));
-  const ShellValue *old = is_appended ? shell_value (sh, name) : NULL;
-  shell_assign (sh, name, items, is_array || (old && old->is_array), is_appended);
 }
 
 bool
@@ -77,11 +60,21 @@ void
 shell_assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words,
                          GHashTable *in_front)
 {
-  g_autofree char *name = g_strndup (p, (gsize) (shell_name_end (p, end) - p));
-  bool exports = is_export (words) || sh->exports_all;
+  const char *value = shell_assignment_value (p, end), *name_end = shell_name_end (p, end);
+  g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
+  bool exports = is_export (words) || sh->exports_all, is_appended = value[-2] == '+',
+       is_array = value < end && *value == '(';
   if (words->len == 0 && !g_hash_table_contains (in_front, name))
     shell_keep (sh, in_front, name, exports || ls_shell_exports (sh, name));
-  perform_assignment (sh, name, p, end);
+  /* an element of an array is passed over */
+  GPtrArray *items = *name_end == '[' ? NULL : g_ptr_array_new_with_free_func (g_free);
+  if (items && is_array)
+    read_elements (sh, value + 1, end - 1, items);
+  else if (items)
+    g_ptr_array_add (items, shell_expand_text (sh, value, end, false));
+  const ShellValue *old = is_appended ? shell_value (sh, name) : NULL;
+  if (items)
+    shell_assign (sh, name, items, is_array || (old && old->is_array), is_appended);
   if (exports)
     shell_export (sh, name);
 }
@@ -146,36 +139,30 @@ ls_shell_text_of (char *const *words, guint n)
   return 0;
 }
 
-/* Where the text behind "bash ... -c" is, or what else is a command in one word, "bcprun -p 8 -c 'python
- * train.py ...'" (NVIDIA's Base Command); 0: nowhere. What Python has behind -c is none; XPK has its own. */
-static guint
-find_inner (const GPtrArray *words)
+/* What a command has another shell run: what stands behind "bash ... -c", or what else is a command in one
+ * word, "bcprun -p 8 -c 'python train.py ...'" (NVIDIA's Base Command), but not behind python; NULL: nothing.
+ * *ret_n_outer: how many words stand in front of it; 0: the command itself counts too, as that of XPK, which
+ * says where it runs ("xpk workload create --command=..."). */
+static const char *
+inner_of (const GPtrArray *words, guint *ret_n_outer)
 {
   static const char *const options[] = { "-c", "--cmd", "--command", "--commandline", "--wrap", NULL };
+  bool is_xpk = strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0, is_python = false;
   for (guint i = 0, at; i + 1 < words->len; i++)
-    if ((at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i)) > 0)
-      return i + at;
-  bool is_other = strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0;
-  for (guint i = 1; i + 1 < words->len; i++) {
-    is_other = is_other || g_str_has_prefix (ls_shell_base_of (words->pdata[i - 1]), "python");
-    if (!is_other && g_strv_contains (options, words->pdata[i]) && strpbrk (words->pdata[i + 1], " \t\n"))
-      return i + 1;
-  }
-  return 0;
-}
-
-/* What XPK starts on the machines of a cluster ("xpk workload create --command=..."); NULL: it is not XPK. */
-static const char *
-find_workload (const GPtrArray *words)
-{
-  static const char option[] = "--command";
-  bool is_xpk = strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0;
-  for (guint i = 1; i < words->len && is_xpk; i++) {
-    const char *word = words->pdata[i];
-    if (g_str_has_prefix (word, option) && word[strlen (option)] == '=')
-      return word + strlen (option) + 1;
-    if (strcmp (word, option) == 0 && i + 1 < words->len)
-      return words->pdata[i + 1];
+    if ((at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i)) > 0) {
+      *ret_n_outer = i + at;
+      return words->pdata[i + at];
+    }
+  for (guint i = 1; i < words->len; i++) {
+    const char *word = words->pdata[i], *next = i + 1 < words->len ? words->pdata[i + 1] : NULL;
+    is_python = is_python || g_str_has_prefix (ls_shell_base_of (words->pdata[i - 1]), "python");
+    *ret_n_outer = is_xpk ? 0 : i + 1;
+    if (is_xpk && g_str_has_prefix (word, "--command="))
+      return strchr (word, '=') + 1;
+    if (next
+        && (is_xpk ? strcmp (word, "--command") == 0
+                   : !is_python && g_strv_contains (options, word) && strpbrk (next, " \t\n")))
+      return next;
   }
   return NULL;
 }
@@ -196,14 +183,6 @@ read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, g
   shell_set_path (sh, "BASH_SOURCE", own);
   read_inner (sh, words, n_outer, text);
   shell_set_back (sh, kept);
-}
-
-static void
-read_eval (LsShell *sh, GPtrArray *words)
-{
-  g_autofree char *text = rest_of (words, 1);
-  if (shell_afford (sh, strlen (text)))
-    sh->read (sh, text, strlen (text));
 }
 
 /* --- functions and scripts ------------------------------------------------------------------------ */
@@ -230,15 +209,6 @@ enter_words (LsShell *sh, char *const *words, guint n)
   }
   shell_assign (sh, "@", all, true, false);
   return kept;
-}
-
-static void
-call (LsShell *sh, const char *body, const GPtrArray *words)
-{
-  g_autofree char *text = g_strdup (body);
-  g_autoptr (GHashTable) kept = enter_words (sh, (char *const *) words->pdata, words->len);
-  sh->read (sh, text, strlen (text));
-  shell_set_back (sh, kept);
 }
 
 /* A script that is started with arguments, "bash x.sh 1 2" and "./x.sh 1 2". */
@@ -274,48 +244,31 @@ read_names (LsShell *sh, const GPtrArray *words, const char *text)
   }
 }
 
-static ShellStatus
-run_let (LsShell *sh, const GPtrArray *words)
-{
-  ShellStatus status = SHELL_UNKNOWN;
-  for (guint i = 1; i < words->len; i++) {
-    gint64 value;
-    bool is_known = shell_set_arithmetic (sh, words->pdata[i], &value);
-    status = !is_known ? SHELL_UNKNOWN : value != 0 ? SHELL_YES : SHELL_NO;
-  }
-  return status;
-}
-
-/* A format of %s and %d alone, each with a word of its own; NULL: it is another one. */
-static char *
-formatted (const char *format, char *const *words, guint n)
+/* "printf -v NAME FORMAT WORDS...": sets it; what is printed is known of %s and %d, each with a word of its
+ * own. */
+static void
+set_printed (LsShell *sh, const GPtrArray *words)
 {
   g_autoptr (GString) text = g_string_new (NULL);
-  guint at = 0;
-  for (const char *p = format; *p; p++) {
+  const ShellMode mode = sh->mode;
+  guint at = 4;
+  if (words->len < 4 || strcmp (words->pdata[1], "-v") != 0)
+    return;
+  bool is_known = true;
+  for (const char *p = words->pdata[3]; *p && is_known; p++) {
     bool is_word = p[0] == '%' && (p[1] == 's' || p[1] == 'd');
-    if ((*p == '%' && !is_word) || *p == '\\' || (is_word && at == n))
-      return NULL;
-    if (is_word)
-      g_string_append (text, words[at++]);
+    is_known = is_word ? at < words->len : *p != '%' && *p != '\\';
+    if (is_word && is_known)
+      g_string_append (text, words->pdata[at++]);
     else
       g_string_append_c (text, *p);
     p += is_word;
   }
-  return at == n && text->len <= MAX_OUTPUT ? g_strdup (text->str) : NULL;
-}
-
-/* "printf -v NAME FORMAT WORDS...": sets it. */
-static void
-set_printed (LsShell *sh, const GPtrArray *words)
-{
-  if (words->len < 4 || strcmp (words->pdata[1], "-v") != 0)
-    return;
-  ShellMode mode = sh->mode;
-  char *text = formatted (words->pdata[3], (char *const *) words->pdata + 4, words->len - 4);
-  if (!text)
+  if (!is_known || at < words->len || text->len > MAX_OUTPUT) {
     shell_enter (sh, SHELL_MAYBE);
-  shell_set (sh, words->pdata[2], text ? text : g_strdup ("?"));
+    g_string_assign (text, "?");
+  }
+  shell_set (sh, words->pdata[2], g_strdup (text->str));
   sh->mode = mode;
 }
 
@@ -336,38 +289,33 @@ set_options (LsShell *sh, const GPtrArray *words)
 
 /* "cat <<END > FILE", "tee FILE <<END", "echo '{...}' > FILE". */
 static void
-write_file (LsShell *sh, const GPtrArray *words, const char *here, const char *target, bool is_appended)
+write_file (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 {
-  const char *name = words->pdata[0], *file = target;
+  const char *name = words->pdata[0], *here = streams->here, *file = streams->target;
   bool is_echo = strcmp (name, "echo") == 0, writes = is_echo || (here && is_one_of (name, writers));
   g_autofree char *said = is_echo ? rest_of (words, 1) : g_strdup (""),
                   *text = g_strconcat (here ? here : "", said, NULL);
   if (here && strcmp (name, "tee") == 0 && words->len == 2)
     file = words->pdata[1];
   if (writes && file && sh->funcs.write && shell_afford (sh, strlen (text)))
-    sh->funcs.write (file, text, is_appended, sh->data);
+    sh->funcs.write (file, text, streams->is_appended, sh->data);
 }
 
 /* --- what a $(command) prints, where no run is needed to know it ------------------------------------- */
-
-static ShellStatus
-lose (LsShell *sh)
-{
-  sh->out.is_lost = true;
-  return SHELL_UNKNOWN;
-}
 
 /* NULL: that is not known. */
 static ShellStatus
 print (LsShell *sh, const char *text, const char *end)
 {
-  if (!text || sh->mode == SHELL_MAYBE || sh->out.text->len + strlen (text) > MAX_OUTPUT)
-    return lose (sh);
+  if (!text || sh->mode == SHELL_MAYBE || sh->out.text->len + strlen (text) > MAX_OUTPUT) {
+    sh->out.is_lost = true;
+    return SHELL_UNKNOWN;
+  }
   g_string_append_printf (sh->out.text, "%s%s", text, end);
   return SHELL_YES;
 }
 
-/* echo, but with "-e" or "-ne", or with what they are for. */
+/* echo, but not with "-e" or "-ne", or with what they are for. */
 static ShellStatus
 print_words (LsShell *sh, const GPtrArray *words)
 {
@@ -398,63 +346,51 @@ print_expr (LsShell *sh, const GPtrArray *words)
   return print (sh, digits, "\n");
 }
 
-static ShellStatus
-print_dirname (LsShell *sh, const char *path)
-{
-  const char *slash = strrchr (path, '/');
-  g_autofree char *folder = strcmp (path, LS_SHELL_FOLDER) == 0 ? g_strconcat (path, "/..", NULL)
-      : slash ? g_strndup (path, MAX (1, (gsize) (slash - path)))
-              : g_strdup (".");
-  bool is_plain = !g_str_has_suffix (path, "/") && !g_str_has_suffix (path, "..");
-  return print (sh, is_plain ? folder : NULL, "\n");
-}
-
-static ShellStatus
-change_folder (LsShell *sh, const char *path, bool is_whole)
-{
-  if (sh->mode == SHELL_MAYBE || (!is_whole && !sh->out.folder))
-    return lose (sh);
-  char *folder = is_whole ? g_strdup (path) : g_strconcat (sh->out.folder, "/", path, NULL);
-  g_free (sh->out.folder);
-  sh->out.folder = folder;
-  return SHELL_YES;
-}
-
-/* Commands of paths, by the first word that is no option. */
-static ShellStatus
-print_path (LsShell *sh, const char *name, const GPtrArray *words)
+/* What a command prints of the first word that is no option, a path; "cd", of which pwd knows then, nothing.
+ * NULL: that is not known. */
+static char *
+path_of (LsShell *sh, const char *name, const GPtrArray *words)
 {
   guint i = 1;
   while (i < words->len && *(const char *) words->pdata[i] == '-')
     i++;
-  const char *path = i < words->len ? words->pdata[i] : "";
-  bool is_whole = *path == '/' || shell_is_beside (path);
+  const char *path = i < words->len ? words->pdata[i] : "", *slash = strrchr (path, '/');
+  bool is_beside = shell_is_beside (path), is_whole = *path == '/' || is_beside;
   if (strcmp (name, "pwd") == 0)
-    return print (sh, sh->out.folder, "\n");
-  if (*path == '\0' || (ls_shell_has_hole (path) && !shell_is_beside (path)))
-    return lose (sh);
-  if (strcmp (name, "cd") == 0)
-    return change_folder (sh, path, is_whole);
-  if (strcmp (name, "dirname") == 0)
-    return print_dirname (sh, path);
-  if (strcmp (name, "basename") == 0 && words->len == 2 && strchr (path, '/'))
-    return print (sh, ls_shell_base_of (path), "\n");
+    return g_strdup (sh->out.folder);
+  if (*path == '\0' || (ls_shell_has_hole (path) && !is_beside))
+    return NULL;
+  if (strcmp (name, "cd") == 0 && sh->mode != SHELL_MAYBE && (is_whole || sh->out.folder)) {
+    g_autofree char *before = sh->out.folder;
+    sh->out.folder = is_whole ? g_strdup (path) : g_strconcat (before, "/", path, NULL);
+    return g_strdup ("");
+  }
+  if (strcmp (name, "dirname") == 0 && !g_str_has_suffix (path, "/") && !g_str_has_suffix (path, ".."))
+    return strcmp (path, LS_SHELL_FOLDER) == 0 ? g_strconcat (path, "/..", NULL)
+        : slash                                ? g_strndup (path, MAX (1, (gsize) (slash - path)))
+                                               : g_strdup (".");
+  if (strcmp (name, "basename") == 0 && words->len == 2 && slash)
+    return g_strdup (slash + 1);
   bool is_same = (strcmp (name, "readlink") == 0 || strcmp (name, "realpath") == 0) && is_whole;
-  return print (sh, is_same ? path : NULL, "\n");
+  return is_same ? g_strdup (path) : NULL;
 }
 
-/* Runs a command in a $(command), which is no condition, with what shell_run() has beside its words. */
+/* Runs a command in a $(command), which is no condition. */
 static ShellStatus
-print_command (LsShell *sh, const GPtrArray *words, const char *here, const char *target)
+print_command (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 {
   const char *name = words->pdata[0];
-  if (target && strcmp (name, "cd") != 0)
-    return lose (sh);
-  if (here && words->len == 1 && strcmp (name, "cat") == 0)
-    return print (sh, here, "");
+  bool is_move = strcmp (name, "cd") == 0;
+  if (streams->target && !is_move)
+    return print (sh, NULL, "");
+  if (streams->here && words->len == 1 && strcmp (name, "cat") == 0)
+    return print (sh, streams->here, "");
   if (strcmp (name, "echo") == 0)
     return print_words (sh, words);
-  return strcmp (name, "expr") == 0 ? print_expr (sh, words) : print_path (sh, name, words);
+  if (strcmp (name, "expr") == 0)
+    return print_expr (sh, words);
+  g_autofree char *path = path_of (sh, name, words);
+  return print (sh, path, is_move ? "" : "\n");
 }
 
 char *
@@ -494,82 +430,58 @@ hand_over (LsShell *sh, GPtrArray *words)
   sh->funcs.command (&command, sh->data);
 }
 
-static ShellStatus
-run_test (LsShell *sh, const GPtrArray *words)
-{
-  guint n = words->len - 1;
-  n -= strcmp (words->pdata[0], "[") == 0 && n > 0 && strcmp (words->pdata[n], "]") == 0;
-  return shell_test (sh, (char *const *) words->pdata + 1, n, false);
-}
-
-/* A script that ends with an error launches nothing: its user sees to it that it goes on. */
-static void
-leave (LsShell *sh, const GPtrArray *words)
-{
-  bool is_error = words->len > 1 && strcmp (words->pdata[1], "0") != 0;
-  sh->has_left = sh->has_left || (sh->mode == SHELL_RUN && !is_error);
-}
-
-/* torchrun and its kin start any program then. */
 static bool
-has_no_python (const GPtrArray *words)
+has_word (GPtrArray *words, const char *word)
 {
-  bool is_there = false;
-  for (guint i = 1; i < words->len; i++)
-    is_there = is_there || strcmp (words->pdata[i], "--no-python") == 0
-        || strcmp (words->pdata[i], "--no_python") == 0;
-  return is_there;
+  return g_ptr_array_find_with_equal_func (words, word, g_str_equal, NULL);
 }
 
+/* With --no-python torchrun and its kin start any program. */
 static void
 run_program (LsShell *sh, GPtrArray *words, const char *here)
 {
-  const guint inner = find_inner (words);
-  const char *workload = inner > 0 ? NULL : find_workload (words);
-  bool submits = is_one_of (words->pdata[0], submitters), is_handed = here && submits;
-  if (inner == 0 && (workload || !is_handed))
+  guint n_outer = 0;
+  const char *inner = inner_of (words, &n_outer);
+  bool submits = is_one_of (words->pdata[0], submitters), is_handed = !inner && here && submits,
+       is_inner = inner && n_outer > 0;
+  if (!is_inner && !is_handed)
     hand_over (sh, words);
-  if (inner > 0)
-    read_inner (sh, words, inner, words->pdata[inner]);
-  else if (workload)
-    read_inner (sh, words, 0, workload);
-  else if (is_handed)
-    read_inner (sh, words, words->len, here);
-  if (inner == 0 && !here && (submits || is_script (words->pdata[0]) || has_no_python (words)))
+  if (inner || is_handed)
+    read_inner (sh, words, inner ? n_outer : words->len, inner ? inner : here);
+  bool starts_script = submits || is_script (words->pdata[0]) || has_word (words, "--no-python")
+      || has_word (words, "--no_python");
+  if (!is_inner && !here && starts_script)
     read_script (sh, words);
 }
 
-/* Whether a command in $(...) is one that is run for what it does, not for what it prints. */
+/* Runs a command in $(...) that is run for what it does: "LOG=$(torchrun train.py ...)",
+ * "ID=$(sbatch --parsable job.sh)"; what it prints is not known. False: it is another one. */
 static bool
-starts_program (const GPtrArray *words)
+run_for_output (LsShell *sh, GPtrArray *words)
 {
   static const char *const printers[]
       = { "echo", "expr", "cat", "dirname", "basename", "readlink", "realpath", "cd", NULL };
-  bool submits = is_one_of (words->pdata[0], submitters), prints = is_one_of (words->pdata[0], printers);
-  for (guint i = 0; i < words->len && !prints; i++)
-    if (g_str_has_suffix (words->pdata[i], ".py") || (submits && is_script (words->pdata[i])))
-      return true;
-  return false;
-}
-
-/* "LOG=$(torchrun train.py ...)", "ID=$(sbatch --parsable job.sh)": what it prints is not known. */
-static ShellStatus
-run_for_output (LsShell *sh, GPtrArray *words)
-{
+  bool submits = is_one_of (words->pdata[0], submitters), starts = false;
+  for (guint i = 0; i < words->len; i++)
+    starts = starts || g_str_has_suffix (words->pdata[i], ".py") || (submits && is_script (words->pdata[i]));
+  if (!starts || is_one_of (words->pdata[0], printers))
+    return false;
   GString *output = g_steal_pointer (&sh->out.text);
   sh->out.is_lost = false;
   run_program (sh, words, NULL);
   sh->out.text = output;
-  return lose (sh);
+  sh->out.is_lost = true;
+  return true;
 }
 
-/* What only sets, ends or starts something; false: a command of another name. */
+/* What only sets, ends or starts something; false: a command of another name. A script that ends with an
+ * error launches nothing: its user sees to it that it goes on. */
 static bool
 run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_status)
 {
-  const char *name = words->pdata[0];
+  const char *name = words->pdata[0], *first = words->len > 1 ? words->pdata[1] : NULL;
   if (strcmp (name, "exit") == 0 || strcmp (name, "return") == 0)
-    leave (sh, words);
+    sh->has_left = sh->has_left || (sh->mode == SHELL_RUN && (!first || strcmp (first, "0") == 0));
   else if (strcmp (name, "continue") == 0)
     sh->has_left = sh->continues = sh->mode == SHELL_RUN;
   else if (strcmp (name, "set") == 0)
@@ -580,43 +492,49 @@ run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_s
   else if (strcmp (name, "read") == 0 && here)
     read_names (sh, words, here);
   else if (strcmp (name, "let") == 0)
-    *ret_status = run_let (sh, words);
+    for (guint i = 1; i < words->len; i++)
+      *ret_status = shell_set_arithmetic (sh, words->pdata[i]);
   else if (strcmp (name, "printf") == 0)
     set_printed (sh, words);
-  else if (strcmp (name, "eval") == 0)
-    read_eval (sh, words);
-  else if ((strcmp (name, "source") == 0 || strcmp (name, ".") == 0) && words->len > 1)
-    read_source (sh, words->pdata[1], false, words, 0);
+  else if (strcmp (name, "eval") == 0) {
+    g_autofree char *text = rest_of (words, 1);
+    if (shell_afford (sh, strlen (text)))
+      sh->read (sh, text, strlen (text));
+  } else if ((strcmp (name, "source") == 0 || strcmp (name, ".") == 0) && first)
+    read_source (sh, first, false, words, 0);
   else
     return false;
   return true;
 }
 
 ShellStatus
-shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, bool is_appended)
+shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
 {
   static const char *const silent[] = { "echo", "cd", "mkdir", "shift", "rm", NULL };
-  const char *name = words->pdata[0], *body = g_hash_table_lookup (sh->functions, name);
+  const char *name = words->pdata[0], *here = streams->here;
+  g_autofree char *body = g_strdup (g_hash_table_lookup (sh->functions, name));
   ShellStatus status = SHELL_DONE;
   if (!shell_afford (sh, 64))
     return SHELL_UNKNOWN;
   if (!sh->out.text)
-    write_file (sh, words, here, target, is_appended);
+    write_file (sh, words, streams);
   if (strcmp (name, "[") == 0 || strcmp (name, "test") == 0)
-    return run_test (sh, words);
+    return shell_test (sh, (char *const *) words->pdata + 1, words->len - 1, false);
   if (strcmp (name, "true") == 0 || strcmp (name, ":") == 0)
     return SHELL_YES;
   if (strcmp (name, "false") == 0)
     return SHELL_NO;
-  if (sh->out.text && !body && !here && starts_program (words))
-    return run_for_output (sh, words);
+  if (sh->out.text && !body && !here && run_for_output (sh, words))
+    return SHELL_UNKNOWN;
   if (sh->out.text && !body && strcmp (name, "exit") != 0)
-    return print_command (sh, words, here, target);
+    return print_command (sh, words, streams);
   if (run_builtin (sh, words, here, &status))
     return status;
-  if (body)
-    call (sh, body, words);
-  else if (!g_strv_contains (silent, name))
+  if (body) {
+    g_autoptr (GHashTable) kept = enter_words (sh, (char *const *) words->pdata, words->len);
+    sh->read (sh, body, strlen (body));
+    shell_set_back (sh, kept);
+  } else if (!g_strv_contains (silent, name))
     run_program (sh, words, here);
   return status;
 }

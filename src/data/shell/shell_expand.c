@@ -65,20 +65,14 @@ add_hole (Words *w, const char *p, const char *end, bool is_quoted)
   add_text (w, hole, is_quoted);
 }
 
-/* What stands between the items of "${X[*]}": the first character of IFS; 0: nothing. */
-static char
-joint_of (const Words *w)
-{
-  const ShellValue *ifs = shell_value (w->sh, "IFS");
-  if (w->sh->out.joint >= 0)
-    return (char) w->sh->out.joint;
-  return ifs && ifs->items->len > 0 ? *(const char *) ifs->items->pdata[0] : ' ';
-}
-
+/* Between the items of "${X[*]}" stands the first character of IFS, if any. */
 static void
 add_value (Words *w, const ShellValue *value, char subscript, bool is_quoted)
 {
-  char joint = is_quoted ? joint_of (w) : ' ';
+  const ShellValue *ifs = is_quoted ? shell_value (w->sh, "IFS") : NULL;
+  const char joint = is_quoted && w->sh->out.joint >= 0 ? (char) w->sh->out.joint
+      : ifs && ifs->items->len > 0                      ? *(const char *) ifs->items->pdata[0]
+                                                        : ' ';
   if (subscript != '@' && subscript != '*') {
     add_text (w, value->items->len > 0 ? value->items->pdata[0] : "", is_quoted);
     return;
@@ -102,23 +96,6 @@ typedef struct {
   const char *rest, *rest_end;
 } Parameter;
 
-static void
-read_subscript (Parameter *q)
-{
-  const char *close = shell_group_end (q->rest + 1, q->rest_end, "[]", 0);
-  gsize n = close ? (gsize) (close - q->rest - 2) : 0;
-  g_autofree char *text = g_strndup (q->rest + 1, n);
-  guint64 index;
-  q->subscript = '?';
-  if (n == 1 && (*text == '@' || *text == '*'))
-    q->subscript = *text;
-  else if (g_ascii_string_to_unsigned (text, 10, 0, 65535, &index, NULL)) {
-    q->subscript = '0';
-    q->index = (guint) index;
-  }
-  q->rest = close ? close : q->rest_end;
-}
-
 /* A name, the number of an argument, or all of these. */
 static Parameter
 read_parameter (const char *p, const char *end)
@@ -131,8 +108,20 @@ read_parameter (const char *p, const char *end)
   if ((gsize) (q.rest - p) < sizeof q.name)
     memcpy (q.name, p, (gsize) (q.rest - p));
   q.subscript = *q.name == '@' || *q.name == '*' ? '@' : '\0';
-  if (q.rest < end && *q.rest == '[')
-    read_subscript (&q);
+  const char *close = q.rest < end && *q.rest == '[' ? shell_group_end (q.rest + 1, end, "[]", 0) : q.rest;
+  const gsize n = close > q.rest ? (gsize) (close - q.rest - 2) : 0;
+  g_autofree char *text = g_strndup (q.rest + 1, n);
+  guint64 index;
+  if (close == q.rest)
+    return q;
+  q.subscript = '?';
+  if (n == 1 && (*text == '@' || *text == '*'))
+    q.subscript = *text;
+  else if (g_ascii_string_to_unsigned (text, 10, 0, 65535, &index, NULL)) {
+    q.subscript = '0';
+    q.index = (guint) index;
+  }
+  q.rest = close ? close : end;
   return q;
 }
 
@@ -258,15 +247,6 @@ add_braced (Words *w, const char *p, const char *end, bool is_quoted)
 
 /* --- what begins with $ or ` -------------------------------------------------------------------- */
 
-static void
-add_arithmetic (Words *w, const char *p, const char *end, bool is_quoted)
-{
-  g_autofree char *text = shell_expand_text (w->sh, p + 3, end - 2, true);
-  gint64 value;
-  bool is_known = shell_arithmetic (w->sh, text, &value);
-  add_known (w, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : NULL, p, end, is_quoted);
-}
-
 /* $(command), `command` */
 static void
 add_output (Words *w, const char *p, const char *end, bool is_quoted)
@@ -290,9 +270,12 @@ add_expansion (Words *w, const char *p, const char *end, bool is_quoted)
   const gsize n = behind ? (gsize) (behind - p) : 0;
   if (n == 1)
     add_char (w, '$');
-  else if (n >= 5 && p[1] == '(' && p[2] == '(' && behind[-2] == ')')
-    add_arithmetic (w, p, behind, is_quoted);
-  else if (n > 0 && (p[1] == '(' || *p == '`'))
+  else if (n >= 5 && p[1] == '(' && p[2] == '(' && behind[-2] == ')') {
+    g_autofree char *text = shell_expand_text (w->sh, p + 3, behind - 2, true);
+    gint64 value;
+    bool is_known = shell_arithmetic (w->sh, text, &value);
+    add_known (w, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : NULL, p, behind, is_quoted);
+  } else if (n > 0 && (p[1] == '(' || *p == '`'))
     add_output (w, p, behind, is_quoted);
   else if (n > 0 && p[1] == '{')
     add_braced (w, p, behind, is_quoted);

@@ -14,8 +14,9 @@ typedef enum { SHELL_NO, SHELL_YES, SHELL_UNKNOWN, SHELL_DONE } ShellStatus;
 
 /* A value: one item, or those of an array. */
 typedef struct {
-  GPtrArray *items; /* char * */
+  GPtrArray *items; /* char *; of one that is kept NULL: it was not set */
   bool is_array;
+  bool is_exported; /* of one that is kept */
 } ShellValue;
 
 /* What a $(command) prints. */
@@ -120,6 +121,13 @@ typedef struct {
   bool is_bad;         /* something is not closed: the rest is not read */
 } ShellText;
 
+/* What a command reads and writes, newly allocated: a here document at its input, and the file that its output
+ * goes to; NULL: none. */
+typedef struct {
+  char *here, *target;
+  bool is_appended;
+} ShellStreams;
+
 /* Blanks, comments, and lines that go on; of comments, those of a batch system are commands. */
 void shell_skip_blanks (ShellText *s);
 /* p at a newline: passes over it, and the here documents of its line. */
@@ -136,12 +144,9 @@ bool shell_is_at (ShellText *s, const char *text);
 bool shell_is_word (ShellText *s, const char *word);
 bool shell_take (ShellText *s, const char *word);
 bool shell_take_word (ShellText *s, const char *word);
-/* Passes over "> file", "2>&1", "<(command)"; the text of a here document, newly allocated, or NULL. */
-char *shell_take_redirection (ShellText *s);
+/* Passes over "> file", "2>&1", "<(command)", and notes what that is for a command. */
+void shell_take_redirection (ShellText *s, ShellStreams *streams);
 bool shell_is_redirection (ShellText *s);
-/* Whether the word that ends there is the "2" of "2>&1". */
-bool shell_is_descriptor (ShellText *s, const char *end);
-
 /* --- shell_expand.c --------------------------------------------------------------------------------- */
 
 /* Appends the fields of a word, char *. */
@@ -158,9 +163,10 @@ void shell_split (const char *text, GPtrArray *words);
 
 /* The value of an expression whose expansions were made; false: it has holes, or makes no sense. */
 bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
-/* The same of "NAME = ...", "NAME += ..." and "NAME++", which set a variable, in the current mode. */
-bool shell_set_arithmetic (LsShell *sh, const char *text, gint64 *ret_value);
-/* Of [ ... ], the words between the brackets; of [[ ... ]] with has_patterns. */
+/* Whether it is not 0, and the same of "NAME = ...", "NAME += ..." and "NAME++", which set a variable, in the
+ * current mode. */
+ShellStatus shell_set_arithmetic (LsShell *sh, const char *text);
+/* Of [ ... ], the words behind the first; of [[ ... ]] with has_patterns those between the brackets. */
 ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns);
 /* [[ ... ]] and (( ... )), with what stands in them. */
 ShellStatus shell_read_test (ShellText *s);
@@ -170,9 +176,8 @@ char *shell_read_double_brackets (ShellText *s);
 
 /* --- shell_command.c -------------------------------------------------------------------------------- */
 
-/* Runs a command in the current mode: words (char *), and the here document at its input, NULL: none.
- * target: the file that its output goes to; NULL: there is none. */
-ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, bool is_appended);
+/* Runs a command, words (char *), in the current mode. */
+ShellStatus shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams);
 /* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it
  * sets is lost, as in a shell of its own. */
 char *shell_output_of (LsShell *sh, const char *text, gsize n);

@@ -237,12 +237,20 @@ shell_take_word (ShellText *s, const char *word)
 
 /* --- here documents and redirections -------------------------------------------------------------- */
 
-/* Up to the line that is the delimiter; where the lines of the command go on. */
+/* The lines up to the delimiter; where those of the command go on. NULL: they are not asked for. */
 static char *
-read_here (ShellText *s, const char *delimiter, bool is_literal, bool has_tabs)
+take_here (ShellText *s)
 {
+  bool has_tabs = shell_is_at (s, "<<-");
+  s->p += has_tabs ? 3 : 2;
+  shell_skip_blanks (s);
+  const char *begin = s->p;
+  s->p = shell_next_end (s);
+  g_autofree char *delimiter = g_strndup (begin, (gsize) (s->p - begin));
+  bool is_literal = strpbrk (delimiter, "'\"\\") != NULL;
+  g_strstrip (g_strdelimit (delimiter, "'\"\\", ' '));
   const char *from = s->here_to ? s->here_to : MIN (shell_find (s->p, s->end, '\n') + 1, s->end);
-  for (const char *line = from; line < s->end; line = s->here_to) {
+  for (const char *line = from; line < s->end && !s->is_bad; line = s->here_to) {
     const char *line_end = shell_find (line, s->end, '\n'), *text = line;
     s->here_to = MIN (line_end + 1, s->end);
     while (has_tabs && text < line_end && *text == '\t')
@@ -256,36 +264,37 @@ read_here (ShellText *s, const char *delimiter, bool is_literal, bool has_tabs)
   return NULL;
 }
 
-static char *
-take_here (ShellText *s)
+void
+shell_take_redirection (ShellText *s, ShellStreams *streams)
 {
-  bool has_tabs = shell_is_at (s, "<<-");
-  s->p += has_tabs ? 3 : 2;
-  shell_skip_blanks (s);
-  const char *begin = s->p;
-  s->p = shell_next_end (s);
-  g_autofree char *delimiter = g_strndup (begin, (gsize) (s->p - begin));
-  bool is_literal = strpbrk (delimiter, "'\"\\") != NULL;
-  g_strstrip (g_strdelimit (delimiter, "'\"\\", ' '));
-  return s->is_bad ? NULL : read_here (s, delimiter, is_literal, has_tabs);
-}
-
-char *
-shell_take_redirection (ShellText *s)
-{
-  bool is_here_word = shell_is_at (s, "<<<");
-  if (shell_is_at (s, "<<") && !is_here_word)
-    return take_here (s);
+  const char *mark = s->p;
+  bool is_word = shell_is_at (s, "<<<"), is_error = mark > s->begin && mark[-1] == '2',
+       is_output = shell_is_at (s, ">") && !shell_is_at (s, ">&") && !is_error;
+  s->sh->out.is_lost = s->sh->out.is_lost || (s->sh->out.text && shell_is_at (s, ">&") && !is_error);
+  if (shell_is_at (s, "<<") && !is_word) {
+    char *text = take_here (s);
+    if (text) {
+      g_free (streams->here);
+      streams->here = text;
+    }
+    return;
+  }
   while (s->p < s->end && strchr ("<>&|", *s->p))
     s->p++;
   shell_skip_blanks (s);
   const char *begin = s->p;
-  bool is_group = s->p < s->end && *s->p == '(' && !is_here_word;
+  bool is_group = s->p < s->end && *s->p == '(' && !is_word;
   s->p = is_group ? shell_group_end (s->p + 1, s->end, "()", 0) : shell_next_end (s);
   if (!s->p)
     shell_give_up (s, "a bracket is not closed");
-  bool is_read = is_here_word && !s->is_bad && s->sh->mode != SHELL_SKIPPED;
-  return is_read ? shell_expand_text (s->sh, begin, s->p, false) : NULL;
+  char **text = is_word ? &streams->here : is_output ? &streams->target : NULL;
+  if (is_output)
+    streams->is_appended = mark + 1 < s->end && mark[1] == '>';
+  if (text && begin < s->p && !s->is_bad && !(is_word && s->sh->mode == SHELL_SKIPPED)) {
+    char *before = *text;
+    *text = shell_expand_text (s->sh, begin, s->p, false);
+    g_free (before);
+  }
 }
 
 bool
@@ -293,11 +302,4 @@ shell_is_redirection (ShellText *s)
 {
   bool is_input = shell_is_at (s, "<") && !shell_placeholder_end (s->p, s->end);
   return is_input || shell_is_at (s, ">") || shell_is_at (s, "&>");
-}
-
-bool
-shell_is_descriptor (ShellText *s, const char *end)
-{
-  gsize n = strspn (s->p, G_CSET_DIGITS);
-  return n > 0 && s->p + n == end && end < s->end && (*end == '<' || *end == '>');
 }

@@ -10,7 +10,7 @@
 static void
 value_free (gpointer value)
 {
-  g_ptr_array_unref (((ShellValue *) value)->items);
+  g_clear_pointer (&((ShellValue *) value)->items, g_ptr_array_unref);
   g_free (value);
 }
 
@@ -243,7 +243,7 @@ void
 shell_put (LsShell *sh, const char *name, GPtrArray *items, bool is_array)
 {
   ShellValue *value = g_new (ShellValue, 1);
-  *value = (ShellValue) { items, is_array };
+  *value = (ShellValue) { items, is_array, false };
   g_hash_table_replace (sh->values, g_strdup (name), value);
 }
 
@@ -276,31 +276,19 @@ shell_set_path (LsShell *sh, const char *name, const char *path)
 
 /* --- what variables are for a while ---------------------------------------------------------------- */
 
-/* What a variable was before. */
-typedef struct {
-  GPtrArray *items; /* NULL: it was not set */
-  bool is_array, is_exported;
-} Kept;
-
-static void
-kept_free (gpointer data)
-{
-  g_clear_pointer (&((Kept *) data)->items, g_ptr_array_unref);
-  g_free (data);
-}
-
 GHashTable *
 shell_kept_new (void)
 {
-  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, kept_free);
+  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
 }
 
 void
 shell_keep (LsShell *sh, GHashTable *kept, const char *name, bool is_exported)
 {
   const ShellValue *value = look_up (sh, name);
-  Kept *one = g_new (Kept, 1);
-  *one = (Kept) { value ? g_ptr_array_ref (value->items) : NULL, value && value->is_array, is_exported };
+  ShellValue *one = g_new (ShellValue, 1);
+  *one
+      = (ShellValue) { value ? g_ptr_array_ref (value->items) : NULL, value && value->is_array, is_exported };
   g_hash_table_insert (kept, g_strdup (name), one);
 }
 
@@ -310,7 +298,7 @@ shell_set_back (LsShell *sh, GHashTable *kept)
   GHashTableIter iter;
   gpointer name, data;
   for (g_hash_table_iter_init (&iter, kept); g_hash_table_iter_next (&iter, &name, &data);) {
-    Kept *one = data;
+    ShellValue *one = data;
     if (!one->is_exported)
       g_hash_table_remove (sh->exported, name);
     if (one->items)
