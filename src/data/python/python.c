@@ -98,18 +98,6 @@ ls_python_add (LsPython *p, const char *text, gsize n, const char *name, LsDiagL
   return true;
 }
 
-/* Whether a function that begins in this line can be called without an argument. */
-static bool
-can_be_called (LsPython *p, const PythonLine *line)
-{
-  PythonPlace x = { .python = p, .module = line->module, .at = python_parameters_of (p, line) };
-  PythonParameter one = { .has_usual = true };
-  while (x.at > 0 && !python_is (python_token (&x), ")"))
-    if (!python_read_parameter (&x, false, &one) || (one.name && !one.is_all && !one.has_usual))
-      return false;
-  return x.at > 0;
-}
-
 LsPython *
 ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
 {
@@ -119,20 +107,25 @@ ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
   g_array_set_clear_func (p->modules, module_clear);
   p->tokens = g_array_new (FALSE, FALSE, sizeof (PythonToken));
   p->lines = g_array_new (FALSE, FALSE, sizeof (PythonLine));
-  p->functions = g_ptr_array_new ();
+  p->found.functions = g_ptr_array_new ();
   p->values = g_ptr_array_new_with_free_func (value_free);
   p->passed = g_array_new (FALSE, FALSE, sizeof (guint));
   p->pasted = g_array_new (FALSE, FALSE, sizeof (PythonPasted));
   p->set_variables = g_hash_table_new (g_str_hash, g_str_equal);
-  p->options = cJSON_CreateObject ();
-  p->file_passed = g_ptr_array_new_with_free_func (g_free);
+  p->found.options = cJSON_CreateObject ();
+  p->found.file_passed = g_ptr_array_new_with_free_func (g_free);
   if (!ls_python_add (p, text, n, name, diags)) {
     ls_python_free (p);
     return NULL;
   }
-  for (guint i = 0; i < p->lines->len; i++)
-    if (can_be_called (p, python_line (p, i)))
-      g_ptr_array_add (p->functions, (gpointer) python_first (p, python_line (p, i))[1].word);
+  for (guint i = 0; i < p->lines->len; i++) {
+    PythonPlace x = { .python = p, .at = python_parameters_of (p, python_line (p, i)) };
+    bool can_be_called = x.at > 0;
+    for (PythonParameter one; can_be_called && !python_is (python_token (&x), ")");)
+      can_be_called = python_read_parameter (&x, false, &one) && (!one.name || one.is_all || one.has_usual);
+    if (can_be_called)
+      g_ptr_array_add (p->found.functions, (gpointer) python_first (p, python_line (p, i))[1].word);
+  }
   return p;
 }
 
@@ -143,17 +136,17 @@ ls_python_free (LsPython *p)
     return;
   g_array_unref (p->tokens);
   g_array_unref (p->lines);
-  g_ptr_array_unref (p->functions);
+  g_ptr_array_unref (p->found.functions);
   g_array_unref (p->modules);
   g_ptr_array_unref (p->values);
   g_array_unref (p->passed);
   g_array_unref (p->pasted);
   g_hash_table_unref (p->set_variables);
-  g_ptr_array_unref (p->file_passed);
-  cJSON_Delete (p->options);
-  cJSON_Delete (p->engine);
+  g_ptr_array_unref (p->found.file_passed);
+  cJSON_Delete (p->found.options);
+  cJSON_Delete (p->found.engine);
   g_string_chunk_free (p->texts);
-  g_free (p->program);
+  g_free (p->found.program);
   g_free (p->why);
   g_free (p);
 }
@@ -184,22 +177,10 @@ ls_python_imports (const LsPython *p, guint file)
   return python_module (p, file)->imported;
 }
 
-const GPtrArray *
-ls_python_functions (const LsPython *p)
+const LsPythonFound *
+ls_python_found (const LsPython *p)
 {
-  return p->functions;
-}
-
-const char *
-ls_python_program (const LsPython *p)
-{
-  return p->program;
-}
-
-const GPtrArray *
-ls_python_file_passed (const LsPython *p)
-{
-  return p->file_passed;
+  return &p->found;
 }
 
 /* --- what a name means -------------------------------------------------------------------------------- */
@@ -298,11 +279,11 @@ set_values (LsPython *p, guint first)
     python_module (p, m)->is_run = m < first;
   }
   g_ptr_array_set_size (p->values, 0);
-  g_ptr_array_set_size (p->file_passed, 0);
-  g_clear_pointer (&p->program, g_free);
+  g_ptr_array_set_size (p->found.file_passed, 0);
+  g_clear_pointer (&p->found.program, g_free);
   for (guint m = p->modules->len; m-- > first;)
     python_run_module (p, m);
-  python_move_passed (p, p->file_passed);
+  python_move_passed (p, p->found.file_passed);
 }
 
 /* As JSON; NULL and a diagnostic where something is wrong, or where there is no value and `lacks` says so. */
@@ -331,7 +312,7 @@ ls_python_value (LsPython *p, const char *function, GPtrArray *passed, LsDiagLis
   g_autofree char *lacks
       = g_strdup_printf (is_function ? "its function %s returns nothing" : "it has no function %s", function);
   return report (p, value && value->kind == PYTHON_IS_NONE ? NULL : value, passed, diags,
-                 p->program ? NULL : lacks);
+                 p->found.program ? NULL : lacks);
 }
 
 cJSON *

@@ -124,8 +124,8 @@ next_line (LsPython *p, PythonLine *line, guint number, guint indent)
   *line = (PythonLine) { .first = p->tokens->len, .indent = indent, .module = line->module };
 }
 
-/* Adds what begins at `at` in a line to it; what stands behind the ":" of "if a: b = 1" is a block of its own.
- * *depth: of brackets. Returns what is behind it; NULL:
+/* Adds what begins at `at` in a line to it; what stands behind the ":" of "if a: b = 1" is a block of its
+ * own. *depth: of brackets. Returns what is behind it; NULL:
  * python_fail() was called. */
 static const char *
 scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guint *number, guint *depth)
@@ -256,8 +256,8 @@ python_is_program (LsPython *p, guint i)
     is_one = (python_is_block (p, i) && !python_is_harmless (p, i)) || python_is_one (t, words)
         || (python_is (t, "def") && !is_plain_function (p, i));
   }
-  if (is_one && !p->program)
-    p->program = python_place (p, line->first);
+  if (is_one && !p->found.program)
+    p->found.program = python_place (p, line->first);
   return is_one;
 }
 

@@ -30,13 +30,13 @@ hole (LsPython *p, const char *text)
 static void
 add_option (LsPython *p, const char *name, const PythonValue *usual)
 {
-  cJSON *item = python_json (p, usual), *other = cJSON_GetObjectItemCaseSensitive (p->options, name);
+  cJSON *item = python_json (p, usual), *other = cJSON_GetObjectItemCaseSensitive (p->found.options, name);
   if (!other) {
-    cJSON_AddItemToObject (p->options, name, item);
+    cJSON_AddItemToObject (p->found.options, name, item);
     return;
   }
   if (!cJSON_Compare (item, other, true))
-    cJSON_ReplaceItemInObjectCaseSensitive (p->options, name, python_json (p, hole (p, name)));
+    cJSON_ReplaceItemInObjectCaseSensitive (p->found.options, name, python_json (p, hole (p, name)));
   cJSON_Delete (item);
 }
 
@@ -102,8 +102,8 @@ set_usual (LsPython *p, guint i, const PythonValue *call)
 {
   for (guint k = 0; k < python_n (call); k++) {
     g_autofree char *name = g_strdelimit (g_strdup (call->keys->pdata[k]), "_", '-');
-    const char *own = cJSON_HasObjectItem (p->options, name) ? name : call->keys->pdata[k];
-    cJSON_DeleteItemFromObjectCaseSensitive (p->options, own);
+    const char *own = cJSON_HasObjectItem (p->found.options, name) ? name : call->keys->pdata[k];
+    cJSON_DeleteItemFromObjectCaseSensitive (p->found.options, own);
     add_option (p, own, is_conditional (p, i) ? hole (p, own) : call->items->pdata[k]);
   }
 }
@@ -158,12 +158,12 @@ note_engine (LsPython *p, PythonPlace x)
   x.at += 2;
   const PythonToken *t = python_token (&x);
   bool is_open = config && x.at < end.at && t->kind == PYTHON_NAME && is_used (p, t->word);
-  if (p->engine && (!config || !cJSON_IsNull (p->engine)))
+  if (p->found.engine && (!config || !cJSON_IsNull (p->found.engine)))
     return;
-  cJSON_Delete (p->engine);
-  p->engine = is_open ? python_json (p, hole (p, t->word))
-      : config        ? python_json (p, config)
-                      : cJSON_CreateNull ();
+  cJSON_Delete (p->found.engine);
+  p->found.engine = is_open ? python_json (p, hole (p, t->word))
+      : config              ? python_json (p, config)
+                            : cJSON_CreateNull ();
 }
 
 /* --- lines -------------------------------------------------------------------------------------------- */
@@ -208,16 +208,4 @@ ls_python_start (LsPython *p)
   }
   python_move_passed (p, NULL);
   g_clear_pointer (&p->why, g_free);
-}
-
-const cJSON *
-ls_python_options (const LsPython *p)
-{
-  return p->options;
-}
-
-const cJSON *
-ls_python_engine (const LsPython *p)
-{
-  return p->engine;
 }

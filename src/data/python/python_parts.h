@@ -71,24 +71,20 @@ typedef struct {
 } PythonPasted;
 
 struct LsPython {
-  GStringChunk *texts;    /* all that are not of the files themselves */
-  GArray *modules;        /* of PythonModule */
-  GArray *pasted;         /* of PythonPasted */
-  GPtrArray *file_passed; /* char * */
-  GArray *tokens;         /* of PythonToken; a line ends with PYTHON_END */
-  GArray *lines;          /* of PythonLine  */
-  GPtrArray *functions;   /* char *         */
-  GPtrArray *values;      /* PythonValue *: all that are made */
+  GStringChunk *texts; /* all that are not of the files themselves */
+  GArray *modules;     /* of PythonModule */
+  GArray *pasted;      /* of PythonPasted */
+  GArray *tokens;      /* of PythonToken; a line ends with PYTHON_END */
+  GArray *lines;       /* of PythonLine  */
+  GPtrArray *values;   /* PythonValue *: all that are made */
   /* Of the value that is being found: */
   guint n_items, depth, line;
   GArray *passed;             /* of guint: tokens where what is not followed begins */
-  char *program;              /* the first function that was called and is one; NULL: none was */
   LsPythonVariable *variable; /* of the environment; NULL: nobody knows it */
   gpointer variable_data;
   GHashTable *set_variables; /* name -> PythonValue *: what the files set */
   bool is_environment_open;  /* they set some that are not known    */
-  cJSON *options;            /* that the first file declares */
-  cJSON *engine;       /* what deepspeed.initialize is handed as its configuration; NULL: it is not called */
+  LsPythonFound found;
   char *why;           /* what is wrong; NULL: nothing is */
   guint where, module; /* a line, of the file that is evaluated */
 };

@@ -121,8 +121,8 @@ typedef struct {
   bool is_bad;         /* something is not closed: the rest is not read */
 } ShellText;
 
-/* What a command reads and writes, newly allocated: a here document at its input, and the file that its output
- * goes to; NULL: none. */
+/* What a command reads and writes, newly allocated: a here document at its input, and the file that its
+ * output goes to; NULL: none. */
 typedef struct {
   char *here, *target;
   bool is_appended;

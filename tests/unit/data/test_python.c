@@ -28,8 +28,8 @@ python_of (const char *text, const char *name)
   cJSON *root = !p ? NULL
       : name       ? ls_python_name (p, name, passed, diags)
                    : ls_python_value (p, "f", passed, diags);
-  if (p && ls_python_program (p) && !root)
-    return g_strdup_printf (" program: %s", ls_python_program (p));
+  if (p && ls_python_found (p)->program && !root)
+    return g_strdup_printf (" program: %s", ls_python_found (p)->program);
   if (!root) {
     g_autofree char *what = ls_diag_list_format (diags);
     return g_strndup (what + strlen ("t:"), strcspn (what, "\n") - strlen ("t:"));
