@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/python/python_parts.h"
+#include "data/shell/shell.h"
 
 #define MAX_HOLE 120 /* letters of an expression that a hole shows */
 
@@ -147,7 +148,7 @@ name (PythonPlace *x)
   guint first = x->at++;
   if (strcmp (word, "None") == 0)
     return python_new (x->python, PYTHON_IS_NONE);
-  if (strcmp (word, "True") == 0 || strcmp (word, "False") == 0)
+  if (ls_shell_is_one (word, "True False"))
     return python_bool (x->python, *word == 'T');
   if (strcmp (word, "lambda") == 0) {
     bool has_none = python_is (python_token (x), ":");
@@ -169,7 +170,7 @@ name (PythonPlace *x)
 static bool
 has_more (PythonPlace *x, const char *end)
 {
-  const bool has_none = python_is_among (python_token (x), ",") || python_is_among (python_token (x), end);
+  const bool has_none = python_is (python_token (x), ",") || python_is (python_token (x), end);
   if (!has_none)
     python_pass_to (x, end);
   return !has_none;
@@ -201,7 +202,7 @@ add_element (PythonPlace *x, PythonValue *to)
 static bool
 goes_on (const PythonPlace *x, const char *ends)
 {
-  return !python_is_among (python_token (x), ends) && python_token (x)->kind != PYTHON_END && !x->python->why;
+  return !python_is (python_token (x), ends) && python_token (x)->kind != PYTHON_END && !x->python->why;
 }
 
 /* Adds what stands up to the bracket at the end, or, without brackets, up to one of the ends; one item in
@@ -234,7 +235,7 @@ python_several (PythonPlace *x)
   PythonValue *all = python_new (x->python, PYTHON_IS_TUPLE);
   if (item)
     python_add (all, item);
-  return elements (x, all, "=])", first);
+  return elements (x, all, "= ] )", first);
 }
 
 /* What is not known of "*a" and "**a" is named. */
@@ -399,18 +400,6 @@ inverse (PythonTruth truth)
   return truth == PYTHON_OPEN ? truth : PYTHON_TRUE - truth;
 }
 
-/* a in b, of a list. */
-static PythonTruth
-is_among (const PythonValue *item, const PythonValue *all)
-{
-  PythonTruth truth = python_is_list (all) ? PYTHON_FALSE : PYTHON_OPEN;
-  for (guint i = 0; python_is_list (all) && i < python_n (all) && truth != PYTHON_TRUE; i++) {
-    PythonTruth is_it = python_is_same (all->items->pdata[i], item);
-    truth = is_it == PYTHON_FALSE ? truth : is_it;
-  }
-  return truth;
-}
-
 /* "a == b"; None, and nothing else that is known, is None. */
 static PythonTruth
 is_equal (const PythonValue *a, const PythonValue *b)
@@ -425,13 +414,19 @@ is_equal (const PythonValue *a, const PythonValue *b)
 static PythonTruth
 compared (const char *mark, const PythonValue *a, const PythonValue *b)
 {
-  if (strcmp (mark, "in") == 0)
-    return is_among (a, b);
-  if (strcmp (mark, "==") == 0 || strcmp (mark, "is") == 0)
+  if (strcmp (mark, "in") == 0 && python_is_list (b)) {
+    PythonTruth truth = PYTHON_FALSE;
+    for (guint i = 0; i < python_n (b) && truth != PYTHON_TRUE; i++) {
+      PythonTruth is_it = python_is_same (b->items->pdata[i], a);
+      truth = is_it == PYTHON_FALSE ? truth : is_it;
+    }
+    return truth;
+  }
+  if (ls_shell_is_one (mark, "== is"))
     return is_equal (a, b);
   if (strcmp (mark, "!=") == 0)
     return inverse (is_equal (a, b));
-  if (a->kind != PYTHON_IS_NUMBER || b->kind != PYTHON_IS_NUMBER)
+  if (strcmp (mark, "in") == 0 || a->kind != PYTHON_IS_NUMBER || b->kind != PYTHON_IS_NUMBER)
     return PYTHON_OPEN;
   const double below = a->number - b->number;
   return strcmp (mark, "<") == 0 ? below < 0
@@ -446,7 +441,7 @@ unary (PythonPlace *x)
 {
   const guint first = x->at;
   double sign = 1;
-  for (; python_is_among (python_token (x), "-+"); x->at++)
+  for (; python_is (python_token (x), "- +"); x->at++)
     sign = python_is (python_token (x), "-") ? -sign : sign;
   bool is_known = !python_take (x, "~") && !python_take (x, "await");
   const guint begin = x->at;
@@ -465,12 +460,8 @@ unary (PythonPlace *x)
 
 /* Those that bind least come first; "not" in front binds less than what compares. */
 enum { OR, AND, COMPARISON, N_LEVELS = 6 };
-static const char *const levels[N_LEVELS][10] = { { "or" },
-                                                  { "and" },
-                                                  { "==", "!=", "<", ">", "<=", ">=", "in", "is", "not" },
-                                                  { "|", "&", "^", "<<", ">>" },
-                                                  { "+", "-" },
-                                                  { "*", "/", "//", "%", "@" } };
+static const char *const levels[N_LEVELS]
+    = { "or", "and", "== != < > <= >= in is not", "| & ^ << >>", "+ -", "* / // % @" };
 
 static PythonValue *operators (PythonPlace *x, guint level);
 
@@ -529,7 +520,7 @@ operators (PythonPlace *x, guint level)
 {
   guint first = x->at;
   PythonValue *v = part (x, level);
-  for (guint n = 0; python_is_one (python_token (x), levels[level]) && !x->python->why; n++) {
+  for (guint n = 0; python_is (python_token (x), levels[level]) && !x->python->why; n++) {
     PythonValue *made = applied (x, level, v, n > 0);
     v = made ? made : python_hole (x, first);
   }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/python/python_parts.h"
+#include "data/shell/shell.h"
 #include "data/text/json_doc.h"
 
 const PythonToken *
@@ -13,42 +14,30 @@ python_token (const PythonPlace *x)
 }
 
 bool
-python_is (const PythonToken *t, const char *text)
+python_is (const PythonToken *t, const char *words)
 {
-  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && strcmp (t->word, text) == 0;
+  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && ls_shell_is_one (t->word, words);
 }
 
 bool
-python_take (PythonPlace *x, const char *text)
+python_take (PythonPlace *x, const char *words)
 {
-  bool is_there = python_is (python_token (x), text);
+  bool is_there = python_is (python_token (x), words);
   x->at += is_there;
   return is_there;
-}
-
-bool
-python_is_one (const PythonToken *t, const char *const *words)
-{
-  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && g_strv_contains (words, t->word);
-}
-
-bool
-python_is_among (const PythonToken *t, const char *marks)
-{
-  return t->kind == PYTHON_MARK && t->n == 1 && strchr (marks, *t->at);
 }
 
 int
 python_bracket (const PythonToken *t)
 {
-  return python_is_among (t, "([{") ? 1 : python_is_among (t, ")]}") ? -1 : 0;
+  return python_is (t, "( [ {") ? 1 : python_is (t, ") ] }") ? -1 : 0;
 }
 
 void
 python_pass_to (PythonPlace *x, const char *ends)
 {
   for (int depth = 0; python_token (x)->kind != PYTHON_END; x->at++) {
-    if (depth == 0 && python_is_among (python_token (x), ends))
+    if (depth == 0 && python_is (python_token (x), ends))
       return;
     depth = MAX (0, depth + python_bracket (python_token (x)));
   }
@@ -130,8 +119,7 @@ next_line (LsPython *p, PythonLine *line, guint number, guint indent)
 static const char *
 scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guint *number, guint *depth)
 {
-  static const char *const words[] = { "if",     "elif",    "else",  "for", "while", "with", "try",
-                                       "except", "finally", "class", "def", "async", NULL };
+  static const char words[] = "if elif else for while with try except finally class def async";
   PythonToken t = next_token (at, end);
   g_autofree char *word = g_strndup (at, t.n);
   if (t.n == 0)
@@ -140,7 +128,7 @@ scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guin
   t.line = *number;
   t.word = g_string_chunk_insert_const (p->texts, word);
   bool is_block = *depth == 0 && python_is (&t, ":") && p->tokens->len > line->first
-      && python_is_one (python_first (p, line), words);
+      && python_is (python_first (p, line), words);
   *depth += (guint) MAX (python_bracket (&t), -(int) *depth);
   g_array_append_val (p->tokens, t);
   for (gsize i = 0; i < t.n; i++)
@@ -198,11 +186,10 @@ python_first (const LsPython *p, const PythonLine *line)
 bool
 python_is_block (const LsPython *p, guint i)
 {
-  static const char *const blocks[] = { "if",     "elif",    "else",  "for", "while", "with",  "try",
-                                        "except", "finally", "match", "del", "async", "await", NULL };
+  static const char blocks[] = "if elif else for while with try except finally match del async await";
   const PythonLine *line = python_line (p, i);
   const PythonToken *t = python_first (p, line);
-  bool is_block = python_is_one (t, blocks);
+  bool is_block = python_is (t, blocks);
   for (guint k = 0; k < line->n && !is_block; k++)
     is_block = python_is (t + k, ":=");
   return is_block;
@@ -221,12 +208,11 @@ python_block_end (const LsPython *p, guint i)
 bool
 python_is_harmless (const LsPython *p, guint i)
 {
-  static const char *const words[]
-      = { "if",    "elif", "else",   "with",    "import",  "from",     "raise",  "pass",    "assert",
-          "print", "try",  "except", "finally", "logging", "warnings", "logger", "_logger", NULL };
+  static const char words[] = "if elif else with import from raise pass assert print try except finally "
+                              "logging warnings logger _logger";
   for (guint end = python_block_end (p, i); i < end; i++) {
     const PythonToken *t = python_first (p, python_line (p, i));
-    if (!python_is_one (t, words) && t->kind != PYTHON_TEXT)
+    if (!python_is (t, words) && t->kind != PYTHON_TEXT)
       return false;
   }
   return true;
@@ -248,12 +234,12 @@ is_plain_function (const LsPython *p, guint i)
 bool
 python_is_program (LsPython *p, guint i)
 {
-  static const char *const words[] = { "global", "nonlocal", "class", "@", "yield", NULL };
   const PythonLine *line = python_line (p, i);
   bool is_one = false;
   for (guint end = python_block_end (p, i++); i < end && !is_one; i = python_block_end (p, i)) {
     const PythonToken *t = python_first (p, python_line (p, i));
-    is_one = (python_is_block (p, i) && !python_is_harmless (p, i)) || python_is_one (t, words)
+    is_one = (python_is_block (p, i) && !python_is_harmless (p, i))
+        || python_is (t, "global nonlocal class @ yield")
         || (python_is (t, "def") && !is_plain_function (p, i));
   }
   if (is_one && !p->found.program)

@@ -147,13 +147,13 @@ is_used (const LsPython *p, const char *name)
 static void
 note_engine (LsPython *p, PythonPlace x)
 {
-  static const char *const names[] = { "config", "config_params", NULL };
   PythonPlace end = x;
-  const PythonValue *call = python_arguments (&end, "deepspeed.initialize"), *config = NULL;
-  for (const char *const *name = names; *name && !config; name++)
-    config = python_get (call, *name);
-  while (x.at < end.at
-         && !(python_is_one (python_token (&x), names) && python_is (python_token (&x) + 1, "=")))
+  const PythonValue *call = python_arguments (&end, "deepspeed.initialize"),
+                    *config = python_get (call, "config");
+  config = config ? config : python_get (call, "config_params");
+  while (
+      x.at < end.at
+      && !(python_is (python_token (&x), "config config_params") && python_is (python_token (&x) + 1, "=")))
     x.at++;
   x.at += 2;
   const PythonToken *t = python_token (&x);
@@ -172,13 +172,13 @@ note_engine (LsPython *p, PythonPlace x)
 static void
 read_call (LsPython *p, guint i, const PythonToken *t, guint k)
 {
-  static const char *const classes[] = { "HfArgumentParser", "TrlParser", NULL };
-  static const char *const starts[][2] = { { "fire", "Fire" }, { "typer", "run" }, { "tyro", "cli" } };
   const PythonLine *line = python_line (p, i);
   PythonPlace x = { .python = p, .module = line->module, .at = line->first + k + 2 };
-  bool is_method = k > 1 && python_is (t - 1, "."), is_start = python_is_one (t, classes);
-  for (guint s = 0; s < G_N_ELEMENTS (starts) && is_method; s++)
-    is_start = is_start || (python_is (t - 2, starts[s][0]) && python_is (t, starts[s][1]));
+  bool is_method = k > 1 && python_is (t - 1, "."),
+       is_start = python_is (t, "HfArgumentParser TrlParser")
+      || (is_method && python_is (t, "Fire") && python_is (t - 2, "fire"))
+      || (is_method && python_is (t, "run") && python_is (t - 2, "typer"))
+      || (is_method && python_is (t, "cli") && python_is (t - 2, "tyro"));
   bool is_click = is_method && python_is (t, "option") && python_is (t - 2, "click");
   if (is_click || (is_method && python_is (t, "add_argument")))
     declare (p, i, python_arguments (&x, t->word), is_click);

@@ -105,11 +105,9 @@ typedef enum { PYTHON_FALSE, PYTHON_TRUE, PYTHON_OPEN } PythonTruth;
 /* --- python_lines.c -------------------------------------------------------------------------------- */
 
 const PythonToken *python_token (const PythonPlace *x);
-bool python_is (const PythonToken *t, const char *text);
-bool python_take (PythonPlace *x, const char *text);
-/* One of these words, with a NULL behind them; one of these marks of one letter. */
-bool python_is_one (const PythonToken *t, const char *const *words);
-bool python_is_among (const PythonToken *t, const char *marks);
+/* One of these words and marks, with blanks between; passes over it. */
+bool python_is (const PythonToken *t, const char *words);
+bool python_take (PythonPlace *x, const char *words);
 /* +1, -1: a bracket that opens, that shuts. */
 int python_bracket (const PythonToken *t);
 /* Passes over the rest in brackets, up to one of these marks. */

@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "data/python/python_parts.h"
+#include "data/shell/shell.h"
 
 /* Whether a method changes what it is called of. */
 static bool
 changes_its_object (const char *method)
 {
-  static const char *const changes[]
-      = { "append",  "extend", "update", "insert",     "pop",     "remove",  "clear",
-          "reverse", "sort",   "add",    "setdefault", "popitem", "discard", NULL };
-  return g_strv_contains (changes, method);
+  static const char changes[] = "append extend update insert pop remove clear reverse sort add setdefault "
+                                "popitem discard";
+  return ls_shell_is_one (method, changes);
 }
 
 /* --- functions of the files --------------------------------------------------------------------------- */
@@ -25,11 +25,11 @@ python_read_parameter (PythonPlace *x, bool asks_usual, PythonParameter *ret)
   if (ret->is_named || python_token (x)->kind == PYTHON_NAME) {
     ret->name = python_token (x)->word;
     x->at++;
-    python_pass_to (x, "=,)");
+    python_pass_to (x, "= , )");
     ret->has_usual = python_take (x, "=");
     if (ret->has_usual && asks_usual)
       ret->usual = python_expression (x);
-    python_pass_to (x, "=,)");
+    python_pass_to (x, "= , )");
   } else if (!ret->is_all && !python_take (x, "/"))
     return false;
   return !x->python->why && (python_take (x, ",") || python_is (python_token (x), ")"));
@@ -138,10 +138,9 @@ copied (LsPython *p, const char *name, const PythonValue *call)
 static bool
 may_change (const char *name, const PythonValue *call, bool is_statement)
 {
-  static const char *const others[]
-      = { "asdict", "cast",    "dumps",     "fields",     "format",  "print",  "repr", "set",
-          "sorted", "sum",     "type",      "vars",       "zip",     "pprint", "any",  "all",
-          "field",  "partial", "enumerate", "isinstance", "hasattr", "join",   NULL };
+  static const char others[]
+      = "asdict cast dumps fields format print repr set sorted sum type vars zip pprint "
+        "any all field partial enumerate isinstance hasattr join";
   const char *dot = strrchr (name, '.'), *last = dot ? dot + 1 : name;
   bool is_changed = false;
   for (guint i = 0; i < python_n (call); i++) {
@@ -149,7 +148,7 @@ may_change (const char *name, const PythonValue *call, bool is_statement)
     is_changed = is_changed
         || (item->is_held && python_is_mutable (item) && (is_statement || !python_is_unknown (item)));
   }
-  return is_changed && !g_ascii_isupper (*last) && !g_strv_contains (others, last);
+  return is_changed && !g_ascii_isupper (*last) && !ls_shell_is_one (last, others);
 }
 
 /* os.environ.setdefault ("A", "1"), os.environ.update (A="1"). */
@@ -181,15 +180,14 @@ statement_of (const PythonPlace *x, guint at)
 static PythonValue *
 call_of_name (PythonPlace *x, const char *name, PythonValue *call, guint first)
 {
-  static const char *const names[]
-      = { "int", "float", "str", "bool", "list", "tuple", "dict", "max", "min", "len", "getattr", NULL };
-  static const char *const asks[] = { "os.environ.get", "os.getenv", "environ.get", "getenv", NULL };
   LsPython *p = x->python;
   const guint start = statement_of (x, first);
   PythonValue *made = copied (p, name, call);
   if (g_str_has_prefix (name, "os.environ.") && strcmp (name, "os.environ.get") != 0)
     set_variables (p, strrchr (name, '.') + 1, call);
-  if (!made && (g_strv_contains (names, name) || (p->variable && g_strv_contains (asks, name)))) {
+  bool is_own = ls_shell_is_one (name, "int float str bool list tuple dict max min len getattr")
+      || (p->variable && ls_shell_is_one (name, "os.environ.get os.getenv environ.get getenv"));
+  if (!made && is_own) {
     made = answer (p, name, call);
     return made ? made : python_hole (x, first);
   }
@@ -397,12 +395,10 @@ assign (PythonPlace *x, guint end, PythonValue *value, guint first)
 static guint
 mark_of (const PythonPlace *x, bool *ret_is_augmented)
 {
-  static const char *const marks[]
-      = { "+=", "-=", "*=", "/=", "//=", "%=", "**=", "|=", "&=", "^=", "<<=", ">>=", NULL };
   PythonPlace at = *x;
   for (int depth = 0; python_token (&at)->kind != PYTHON_END; at.at++) {
     depth += python_bracket (python_token (&at));
-    *ret_is_augmented = python_is_one (python_token (&at), marks);
+    *ret_is_augmented = python_is (python_token (&at), "+= -= *= /= //= %= **= |= &= ^= <<= >>=");
     if (depth == 0 && (*ret_is_augmented || python_is (python_token (&at), "=")))
       break;
   }
@@ -525,7 +521,6 @@ add_bases (PythonPlace *x, PythonValue *class)
 static PythonValue *
 class_of (PythonPlace *x, guint i)
 {
-  static const char *const makes[] = { "__init__", "__new__", NULL };
   LsPython *p = x->python;
   g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
   PythonValue *class = python_called (p, PYTHON_IS_CLASS, python_token (x)->word);
@@ -536,7 +531,7 @@ class_of (PythonPlace *x, guint i)
     const PythonLine *line = python_line (p, at);
     const PythonToken *t = python_first (p, line);
     bool is_function = python_is (t, "def") && line->n > 1;
-    if (is_function && python_is_one (t + 1, makes))
+    if (is_function && python_is (t + 1, "__init__ __new__"))
       return python_called (p, PYTHON_IS_CLASS, class->text);
     bool is_made = is_function && python_is (t + 1, "__post_init__");
     for (guint k = at + 1; is_made && k < python_block_end (p, at); k++) {
@@ -569,24 +564,12 @@ open_objects (PythonPlace *x, const PythonLine *line, const char *hole)
   }
 }
 
-/* Names that a line "for a in b", "with a as b", "def a (b)" sets. */
-static void
-open_names (PythonPlace *x, const PythonToken *t, guint n, PythonValue *open)
-{
-  for (guint i = 1; i < n && !python_is (t + i, "in"); i++)
-    if (t[i].kind == PYTHON_NAME && !python_is (t + i - 1, ".")
-        && ((i == 1 && python_is (t, "for")) || g_hash_table_contains (names_of (x), t[i].word)))
-      set_name (x, t[i].word, open);
-}
-
 /* What one line sets. */
 static void
 open_line (PythonPlace *x, const PythonLine *line, const char *hole)
 {
-  static const char *const others[]
-      = { "print", "logging", "warnings", "logger", "raise", "assert", "import",  "from",  "return",   "pass",
-          "if",    "elif",    "while",    "else",   "try",   "except", "finally", "break", "continue", NULL };
-  static const char *const names[] = { "for", "with", "def", "class", "async", "global", NULL };
+  static const char others[] = "print logging warnings logger raise assert import from return pass if elif "
+                               "while else try except finally break continue";
   LsPython *p = x->python;
   PythonValue *open = python_called (p, PYTHON_IS_HOLE, hole);
   bool is_augmented;
@@ -594,17 +577,20 @@ open_line (PythonPlace *x, const PythonLine *line, const char *hole)
   bool is_removed = python_take (x, "del");
   const PythonToken *t = python_token (x);
   const guint end = line->first + line->n, mark = is_removed ? end : mark_of (x, &is_augmented);
-  if (python_is_one (t, names))
-    open_names (x, t, line->n, open);
-  else if ((is_removed || mark < end) && t->kind == PYTHON_NAME) {
+  if (python_is (t, "for with def class async global")) { /* of "for a in b", "with a as b", "def a (b)" */
+    for (guint i = 1; i < line->n && !python_is (t + i, "in"); i++)
+      if (t[i].kind == PYTHON_NAME && !python_is (t + i - 1, ".")
+          && ((i == 1 && python_is (t, "for")) || g_hash_table_contains (names_of (x), t[i].word)))
+        set_name (x, t[i].word, open);
+  } else if ((is_removed || mark < end) && t->kind == PYTHON_NAME) {
     PythonPlace type = *x;
     python_pass_to (&type, ":");
     guint n = p->passed->len;
     assign (x, MIN (mark, type.at), open, line->first);
     python_forget_passed (p, n); /* the block is told */
-  } else if (!python_is_one (t, others))
+  } else if (!python_is (t, others))
     open_objects (x, line, hole);
-  for (guint i = 0; i + 1 < line->n && mark == end && !is_removed && !python_is_one (t, others); i++)
+  for (guint i = 0; i + 1 < line->n && mark == end && !is_removed && !python_is (t, others); i++)
     if (python_is (t + i, "os") && python_is (t + i + 1, ".") && python_is (t + i + 2, "environ"))
       p->is_environment_open = true;
 }
@@ -645,8 +631,7 @@ define (PythonPlace *x, guint i, bool is_function)
 static void
 run_line (PythonPlace *x, guint i, PythonValue **ret_value)
 {
-  static const char *const others[]
-      = { "import", "from", "pass", "assert", "raise", "@", "global", "nonlocal", "...", "print", NULL };
+  static const char others[] = "import from pass assert raise @ global nonlocal ... print";
   const PythonToken *t = python_token (x);
   bool is_augmented;
   guint mark = mark_of (x, &is_augmented);
@@ -655,7 +640,7 @@ run_line (PythonPlace *x, guint i, PythonValue **ret_value)
     define (x, i, python_is (t, "def"));
   } else if (python_take (x, "return"))
     *ret_value = python_token (x)->kind == PYTHON_END ? python_new (x->python, PYTHON_IS_NONE) : rest_of (x);
-  else if (t->kind == PYTHON_TEXT || python_is_one (t, others))
+  else if (t->kind == PYTHON_TEXT || python_is (t, others))
     return;
   else if (is_augmented)
     augment (x, mark);

@@ -339,8 +339,10 @@ read_block (ShellText *s)
       return blocks[i].read (s);
   if (shell_is_word (s, "[["))
     return shell_read_test (s);
-  if (shell_is_at (s, "(("))
-    return shell_read_arithmetic (s);
+  if (shell_is_at (s, "((")) {
+    g_autofree char *text = shell_read_double_brackets (s);
+    return text ? shell_set_arithmetic (s->sh, text) : SHELL_UNKNOWN;
+  }
   if (shell_is_at (s, "(") || shell_is_word (s, "{"))
     return read_group (s);
   return function_head_end (s) > s->p ? read_function (s) : read_simple (s);

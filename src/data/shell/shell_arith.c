@@ -232,16 +232,6 @@ static const struct {
                     { "-ge", 'g' }, { "=", 0 },     { "==", 0 },    { "!=", 0 },    { "=~", 0 },
                     { "<", 0 },     { ">", 0 },     { "-nt", 0 },   { "-ot", 0 },   { "-ef", 0 } };
 
-/* The row of an operator; the number of rows: it is none. */
-static guint
-comparison_of (const char *word)
-{
-  guint i = 0;
-  while (i < G_N_ELEMENTS (comparisons) && strcmp (comparisons[i].text, word) != 0)
-    i++;
-  return i;
-}
-
 static ShellStatus
 binary (Test *t, const char *a, guint row, const char *b)
 {
@@ -267,11 +257,11 @@ primary (Test *t)
     return inner;
   }
   const char *a = t->words[t->at++];
-  const guint row = t->at + 1 < t->n ? comparison_of (t->words[t->at]) : G_N_ELEMENTS (comparisons);
-  if (row < G_N_ELEMENTS (comparisons)) {
-    t->at += 2;
-    return binary (t, a, row, t->words[t->at - 1]);
-  }
+  for (guint row = 0; row < G_N_ELEMENTS (comparisons) && t->at + 1 < t->n; row++)
+    if (strcmp (comparisons[row].text, t->words[t->at]) == 0) {
+      t->at += 2;
+      return binary (t, a, row, t->words[t->at - 1]);
+    }
   if (a[0] != '-' || strlen (a) != 2 || t->at >= t->n)
     return negated (is_empty (t, a));
   const char *word = t->words[t->at++];
@@ -368,11 +358,4 @@ shell_read_double_brackets (ShellText *s)
   const char *begin = s->p + 2;
   s->p = end;
   return shell_expand_text (s->sh, begin, MAX (end - 2, begin), true);
-}
-
-ShellStatus
-shell_read_arithmetic (ShellText *s)
-{
-  g_autofree char *text = shell_read_double_brackets (s);
-  return text ? shell_set_arithmetic (s->sh, text) : SHELL_UNKNOWN;
 }

@@ -29,8 +29,7 @@ read_elements (LsShell *sh, const char *p, const char *end, GPtrArray *items)
 bool
 shell_is_declaration (const GPtrArray *words)
 {
-  static const char *const all[] = { "export", "declare", "local", "readonly", "typeset", NULL };
-  return words->len > 0 && g_strv_contains (all, words->pdata[0]);
+  return words->len > 0 && ls_shell_is_one (words->pdata[0], "export declare local readonly typeset");
 }
 
 /* Whether the names in a command are exported: "export A", "declare -x A". */
@@ -88,10 +87,11 @@ ls_shell_base_of (const char *word)
   return slash ? slash + 1 : word;
 }
 
+/* Of programs in whatever folder. */
 static bool
-is_one_of (const char *word, const char *const *names)
+is_one_of (const char *word, const char *names)
 {
-  return g_strv_contains (names, ls_shell_base_of (word));
+  return ls_shell_is_one (ls_shell_base_of (word), names);
 }
 
 static bool
@@ -110,10 +110,7 @@ rest_of (const GPtrArray *words, guint from)
   return g_string_free (text, FALSE);
 }
 
-static const char *const shells[] = { "bash", "sh", "zsh", "dash", NULL };
-static const char *const writers[] = { "cat", "tee", NULL };
-static const char *const submitters[]
-    = { "sbatch", "bash", "sh", "srun", "qsub", "bsub", "salloc", "mpirun", "mpiexec", NULL };
+static const char submitters[] = "sbatch bash sh srun qsub bsub salloc mpirun mpiexec";
 
 /* --- texts that commands hand on ----------------------------------------------------------------- */
 
@@ -133,7 +130,7 @@ read_inner (LsShell *sh, GPtrArray *words, guint n_outer, const char *text)
 guint
 ls_shell_text_of (char *const *words, guint n)
 {
-  for (guint i = 1; n > 0 && is_one_of (words[0], shells) && i + 1 < n && *words[i] == '-'; i++)
+  for (guint i = 1; n > 0 && is_one_of (words[0], "bash sh zsh dash") && i + 1 < n && *words[i] == '-'; i++)
     if (words[i][1] != '-' && strchr (words[i], 'c'))
       return i + 1;
   return 0;
@@ -146,7 +143,6 @@ ls_shell_text_of (char *const *words, guint n)
 static const char *
 inner_of (const GPtrArray *words, guint *ret_n_outer)
 {
-  static const char *const options[] = { "-c", "--cmd", "--command", "--commandline", "--wrap", NULL };
   bool is_xpk = strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0, is_python = false;
   for (guint i = 0, at; i + 1 < words->len; i++)
     if ((at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i)) > 0) {
@@ -161,7 +157,8 @@ inner_of (const GPtrArray *words, guint *ret_n_outer)
       return strchr (word, '=') + 1;
     if (next
         && (is_xpk ? strcmp (word, "--command") == 0
-                   : !is_python && g_strv_contains (options, word) && strpbrk (next, " \t\n")))
+                   : !is_python && ls_shell_is_one (word, "-c --cmd --command --commandline --wrap")
+                    && strpbrk (next, " \t\n")))
       return next;
   }
   return NULL;
@@ -292,7 +289,7 @@ static void
 write_file (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 {
   const char *name = words->pdata[0], *here = streams->here, *file = streams->target;
-  bool is_echo = strcmp (name, "echo") == 0, writes = is_echo || (here && is_one_of (name, writers));
+  bool is_echo = strcmp (name, "echo") == 0, writes = is_echo || (here && is_one_of (name, "cat tee"));
   g_autofree char *said = is_echo ? rest_of (words, 1) : g_strdup (""),
                   *text = g_strconcat (here ? here : "", said, NULL);
   if (here && strcmp (name, "tee") == 0 && words->len == 2)
@@ -371,7 +368,7 @@ path_of (LsShell *sh, const char *name, const GPtrArray *words)
                                                : g_strdup (".");
   if (strcmp (name, "basename") == 0 && words->len == 2 && slash)
     return g_strdup (slash + 1);
-  bool is_same = (strcmp (name, "readlink") == 0 || strcmp (name, "realpath") == 0) && is_whole;
+  bool is_same = is_whole && ls_shell_is_one (name, "readlink realpath");
   return is_same ? g_strdup (path) : NULL;
 }
 
@@ -419,17 +416,6 @@ shell_output_of (LsShell *sh, const char *text, gsize n)
 
 /* --- commands ----------------------------------------------------------------------------------- */
 
-static void
-hand_over (LsShell *sh, GPtrArray *words)
-{
-  g_autoptr (GPtrArray) all = g_ptr_array_copy (sh->outer, NULL, NULL);
-  g_ptr_array_extend (all, words, NULL, NULL);
-  g_ptr_array_add (all, NULL);
-  bool is_certain = sh->mode == SHELL_RUN && !sh->out.is_in_maybe;
-  const LsShellCommand command = { (char *const *) all->pdata, all->len - 1, is_certain };
-  sh->funcs.command (&command, sh->data);
-}
-
 static bool
 has_word (GPtrArray *words, const char *word)
 {
@@ -444,8 +430,14 @@ run_program (LsShell *sh, GPtrArray *words, const char *here)
   const char *inner = inner_of (words, &n_outer);
   bool submits = is_one_of (words->pdata[0], submitters), is_handed = !inner && here && submits,
        is_inner = inner && n_outer > 0;
-  if (!is_inner && !is_handed)
-    hand_over (sh, words);
+  if (!is_inner && !is_handed) {
+    g_autoptr (GPtrArray) all = g_ptr_array_copy (sh->outer, NULL, NULL);
+    g_ptr_array_extend (all, words, NULL, NULL);
+    g_ptr_array_add (all, NULL);
+    bool is_certain = sh->mode == SHELL_RUN && !sh->out.is_in_maybe;
+    const LsShellCommand command = { (char *const *) all->pdata, all->len - 1, is_certain };
+    sh->funcs.command (&command, sh->data);
+  }
   if (inner || is_handed)
     read_inner (sh, words, inner ? n_outer : words->len, inner ? inner : here);
   bool starts_script = submits || is_script (words->pdata[0]) || has_word (words, "--no-python")
@@ -459,12 +451,10 @@ run_program (LsShell *sh, GPtrArray *words, const char *here)
 static bool
 run_for_output (LsShell *sh, GPtrArray *words)
 {
-  static const char *const printers[]
-      = { "echo", "expr", "cat", "dirname", "basename", "readlink", "realpath", "cd", NULL };
   bool submits = is_one_of (words->pdata[0], submitters), starts = false;
   for (guint i = 0; i < words->len; i++)
     starts = starts || g_str_has_suffix (words->pdata[i], ".py") || (submits && is_script (words->pdata[i]));
-  if (!starts || is_one_of (words->pdata[0], printers))
+  if (!starts || is_one_of (words->pdata[0], "echo expr cat dirname basename readlink realpath cd"))
     return false;
   GString *output = g_steal_pointer (&sh->out.text);
   sh->out.is_lost = false;
@@ -480,7 +470,7 @@ static bool
 run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_status)
 {
   const char *name = words->pdata[0], *first = words->len > 1 ? words->pdata[1] : NULL;
-  if (strcmp (name, "exit") == 0 || strcmp (name, "return") == 0)
+  if (ls_shell_is_one (name, "exit return"))
     sh->has_left = sh->has_left || (sh->mode == SHELL_RUN && (!first || strcmp (first, "0") == 0));
   else if (strcmp (name, "continue") == 0)
     sh->has_left = sh->continues = sh->mode == SHELL_RUN;
@@ -500,7 +490,7 @@ run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_s
     g_autofree char *text = rest_of (words, 1);
     if (shell_afford (sh, strlen (text)))
       sh->read (sh, text, strlen (text));
-  } else if ((strcmp (name, "source") == 0 || strcmp (name, ".") == 0) && first)
+  } else if (ls_shell_is_one (name, "source .") && first)
     read_source (sh, first, false, words, 0);
   else
     return false;
@@ -510,7 +500,6 @@ run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_s
 ShellStatus
 shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
 {
-  static const char *const silent[] = { "echo", "cd", "mkdir", "shift", "rm", NULL };
   const char *name = words->pdata[0], *here = streams->here;
   g_autofree char *body = g_strdup (g_hash_table_lookup (sh->functions, name));
   ShellStatus status = SHELL_DONE;
@@ -518,9 +507,9 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
     return SHELL_UNKNOWN;
   if (!sh->out.text)
     write_file (sh, words, streams);
-  if (strcmp (name, "[") == 0 || strcmp (name, "test") == 0)
+  if (ls_shell_is_one (name, "[ test"))
     return shell_test (sh, (char *const *) words->pdata + 1, words->len - 1, false);
-  if (strcmp (name, "true") == 0 || strcmp (name, ":") == 0)
+  if (ls_shell_is_one (name, "true :"))
     return SHELL_YES;
   if (strcmp (name, "false") == 0)
     return SHELL_NO;
@@ -534,7 +523,7 @@ shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
     g_autoptr (GHashTable) kept = enter_words (sh, (char *const *) words->pdata, words->len);
     sh->read (sh, body, strlen (body));
     shell_set_back (sh, kept);
-  } else if (!g_strv_contains (silent, name))
+  } else if (!ls_shell_is_one (name, "echo cd mkdir shift rm"))
     run_program (sh, words, here);
   return status;
 }

@@ -331,7 +331,7 @@ add_next (Words *w, const char *p, const char *end, bool is_quoted, bool is_here
   if (is_plain && (*p == '"' || *p == '\''))
     return add_quoted (w, p, end);
   if (*p == LS_SHELL_HOLE) /* of a text that is read again */
-    return add_literal (w, p, shell_hole_end (p, end));
+    return add_literal (w, p, MIN (shell_find (p, end, LS_SHELL_HOLE_END) + 1, end));
   if (placeholder_end)
     add_hole (w, p, placeholder_end, false);
   else if (is_plain && w->fields && g_ascii_isspace (*p))

@@ -106,8 +106,6 @@ const char *shell_quote_end (const char *p, const char *end, char quote, int dep
 const char *shell_expansion_end (const char *p, const char *end, int depth);
 /* Behind a "<path to data>" that stands for what a user is to fill in, p at its '<'; NULL: it is none. */
 const char *shell_placeholder_end (const char *p, const char *end);
-/* Behind a hole that begins at p. */
-const char *shell_hole_end (const char *p, const char *end);
 /* Behind a name of a variable that begins at p; p itself: there is none. */
 const char *shell_name_end (const char *p, const char *end);
 /* Of NAME=, NAME+= or NAME[...]=: behind the '='; NULL: the word assigns nothing. */
@@ -168,9 +166,8 @@ bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
 ShellStatus shell_set_arithmetic (LsShell *sh, const char *text);
 /* Of [ ... ], the words behind the first; of [[ ... ]] with has_patterns those between the brackets. */
 ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns);
-/* [[ ... ]] and (( ... )), with what stands in them. */
+/* [[ ... ]], with what stands in it. */
 ShellStatus shell_read_test (ShellText *s);
-ShellStatus shell_read_arithmetic (ShellText *s);
 /* What stands in (( )), expanded, newly allocated; NULL: it is not closed. */
 char *shell_read_double_brackets (ShellText *s);
 

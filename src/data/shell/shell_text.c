@@ -11,10 +11,14 @@ shell_find (const char *p, const char *end, char c)
   return at ? at : end;
 }
 
-const char *
-shell_hole_end (const char *p, const char *end)
+bool
+ls_shell_is_one (const char *word, const char *words)
 {
-  return MIN (shell_find (p, end, LS_SHELL_HOLE_END) + 1, end);
+  const gsize n = strcspn (word, " ");
+  const char *p = n > 0 && word[n] == '\0' ? strstr (words, word) : NULL;
+  while (p && ((p > words && p[-1] != ' ') || (p[n] != ' ' && p[n] != '\0')))
+    p = strstr (p + n, word);
+  return p != NULL;
 }
 
 /* Letters, digits and a few signs between < and >, the first and the last no blank. "<in>out" is none. */
@@ -46,7 +50,7 @@ opaque_end (const char *p, const char *end, int depth)
   if (*p == '\\')
     return MIN (p + 2, end);
   if (*p == LS_SHELL_HOLE)
-    return shell_hole_end (p, end);
+    return MIN (shell_find (p, end, LS_SHELL_HOLE_END) + 1, end);
   if (*p == '<' && shell_placeholder_end (p, end))
     return shell_placeholder_end (p, end);
   if (*p == '\'' || *p == '"' || *p == '`')
@@ -134,15 +138,14 @@ shell_word_end (const char *p, const char *end)
 static void
 read_directive (ShellText *s, const char *end)
 {
-  static const char *const marks[] = { "#SBATCH", "#PBS", "#BSUB", "#$", NULL };
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
   g_autofree char *line = g_strndup (s->p, (gsize) (end - s->p));
   char *comment = strstr (line + 1, " #");
   if (comment)
     *comment = '\0';
   shell_split (line, words);
-  if (s->sh->mode != SHELL_RUN || words->len < 2 || !g_strv_contains (marks, words->pdata[0])
-      || !shell_afford (s->sh, strlen (line)))
+  if (s->sh->mode != SHELL_RUN || words->len < 2
+      || !ls_shell_is_one (words->pdata[0], "#SBATCH #PBS #BSUB #$") || !shell_afford (s->sh, strlen (line)))
     return;
   g_ptr_array_add (words, NULL);
   const LsShellCommand command = { (char *const *) words->pdata, words->len - 1, true };
