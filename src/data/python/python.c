@@ -249,7 +249,7 @@ python_variable (LsPython *p, const PythonValue *name, bool *ret_is_open)
   if (*ret_is_open || set)
     return set;
   const char *outside = p->variable (name->text, p->variable_data);
-  return outside ? python_text (p, outside) : NULL;
+  return outside ? python_called (p, PYTHON_IS_TEXT, outside) : NULL;
 }
 
 void

@@ -145,13 +145,23 @@ char *python_place (const LsPython *p, guint first);
 void python_move_passed (LsPython *p, GPtrArray *passed);
 void python_forget_passed (LsPython *p, guint n);
 
-/* --- python_values.c ------------------------------------------------------------------------------- */
+/* --- python.c -------------------------------------------------------------------------------------- */
+
+PythonModule *python_module (const LsPython *p, guint i);
+/* The file that a line of one is of, and its line there. */
+const char *python_path_of (const LsPython *p, guint module, guint *line);
+/* What a name means; NULL: nothing here. */
+PythonValue *python_lookup (const PythonPlace *x, const char *name);
+/* A variable of the environment; NULL: it is not set. *ret_is_open: that is not known. */
+PythonValue *python_variable (LsPython *p, const PythonValue *name, bool *ret_is_open);
+void python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value);
+
+/* --- python_expression.c --------------------------------------------------------------------------- */
 
 PythonValue *python_new (LsPython *p, PythonKind kind);
-PythonValue *python_text (LsPython *p, const char *text);
 PythonValue *python_number (LsPython *p, double number, bool is_float);
 PythonValue *python_bool (LsPython *p, bool is_true);
-/* Of a name, a hole, or what is called so. */
+/* A text, a name, a hole, or what is called so. */
 PythonValue *python_called (LsPython *p, PythonKind kind, const char *text);
 /* How many items or members it has; NULL allowed. */
 guint python_n (const PythonValue *of);
@@ -177,25 +187,10 @@ bool python_is_mutable (const PythonValue *v);
 /* Whether nothing is known of what it is. What a class makes is true, and not None. */
 bool python_is_unknown (const PythonValue *v);
 PythonTruth python_truth_of (const PythonValue *v);
-/* a == b. */
-PythonTruth python_is_same (const PythonValue *a, const PythonValue *b);
 /* The caller frees it; python_fail() may be called. */
 cJSON *python_json (LsPython *p, const PythonValue *v);
 /* What str () makes of a value; NULL: that is not known. The caller frees it. */
 char *python_written (const PythonValue *v);
-
-/* --- python.c -------------------------------------------------------------------------------------- */
-
-PythonModule *python_module (const LsPython *p, guint i);
-/* The file that a line of one is of, and its line there. */
-const char *python_path_of (const LsPython *p, guint module, guint *line);
-/* What a name means; NULL: nothing here. */
-PythonValue *python_lookup (const PythonPlace *x, const char *name);
-/* A variable of the environment; NULL: it is not set. *ret_is_open: that is not known. */
-PythonValue *python_variable (LsPython *p, const PythonValue *name, bool *ret_is_open);
-void python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value);
-
-/* --- python_expression.c --------------------------------------------------------------------------- */
 
 /* What stands from a token on, up to here. */
 PythonValue *python_hole (PythonPlace *x, guint first);

@@ -114,7 +114,7 @@ answer (LsPython *p, const char *name, const PythonValue *call)
   if (is_alone && (strcmp (name, "int") == 0 || strcmp (name, "float") == 0))
     return python_converted (p, *name == 'f', of);
   g_autofree char *text = is_alone && strcmp (name, "str") == 0 ? python_written (of) : NULL;
-  return text ? python_text (p, text) : NULL;
+  return text ? python_called (p, PYTHON_IS_TEXT, text) : NULL;
 }
 
 /* replace (x, a=1), copy.deepcopy (x). NULL: it is none of them. */
@@ -162,7 +162,8 @@ set_variables (LsPython *p, const char *method, const PythonValue *call)
                          is_open && p->variable ? python_called (p, PYTHON_IS_HOLE, "setdefault")
                                                 : python_get (call, "1"));
   for (guint i = 0; !is_usual && i < python_n (call); i++)
-    python_set_variable (p, name ? name : python_text (p, call->keys->pdata[i]), call->items->pdata[i]);
+    python_set_variable (p, name ? name : python_called (p, PYTHON_IS_TEXT, call->keys->pdata[i]),
+                         call->items->pdata[i]);
 }
 
 /* --- calls -------------------------------------------------------------------------------------------- */
@@ -230,11 +231,11 @@ python_method (PythonPlace *x, PythonValue *of, const char *name, const PythonVa
   if (path && file && path->kind == PYTHON_IS_TEXT && file->kind == PYTHON_IS_TEXT) {
     g_autofree char *folder = g_path_get_dirname (path->text),
                     *beside = g_build_filename (folder, file->text, NULL);
-    return python_text (x->python, beside);
+    return python_called (x->python, PYTHON_IS_TEXT, beside);
   }
   if (is_lower && !call->items) {
     g_autofree char *lower = g_ascii_strdown (of->text, -1);
-    return python_text (x->python, lower);
+    return python_called (x->python, PYTHON_IS_TEXT, lower);
   }
   if (python_is_mutable (of) && changes_its_object (name)) {
     g_autofree char *text = python_hole_text (x, first, x->at);
@@ -331,7 +332,7 @@ assign_path (PythonPlace *x, guint end, PythonValue *value, guint first)
       key = key && python_is (python_token (x), "]") ? key : python_new (p, PYTHON_IS_LIST);
       python_pass_to (x, "]");
     } else
-      key = python_text (p, python_token (x)->word);
+      key = python_called (p, PYTHON_IS_TEXT, python_token (x)->word);
     x->at += x->at < end;
     if (x->at >= end)
       set_part (x, of, key, is_item, value, first);
@@ -609,25 +610,8 @@ python_open_lines (LsPython *p, guint first, guint end)
 
 /* --- lines -------------------------------------------------------------------------------------------- */
 
-/* "def f (a=1):" in line i; members of a function are what its parameters usually are, and what one within
- * another gives is not known. "class A:". */
-static void
-define (PythonPlace *x, guint i, bool is_function)
-{
-  const char *name = python_token (x)->word;
-  const PythonKind kind = x->names ? PYTHON_IS_HOLE : PYTHON_IS_FUNCTION;
-  PythonValue *made = is_function ? python_called (x->python, kind, name) : class_of (x, i);
-  made->line = i;
-  if (made->kind == PYTHON_IS_FUNCTION)
-    x->at = python_parameters_of (x->python, python_line (x->python, i));
-  for (PythonParameter one; made->kind == PYTHON_IS_FUNCTION && x->at > 0
-       && !python_is (python_token (x), ")") && python_read_parameter (x, true, &one);)
-    if (one.usual)
-      python_set (made, one.name, one.usual, false);
-  set_name (x, name, made);
-}
-
-/* One line that is no block; *ret_value: what it returns, else NULL. */
+/* One line that is no block; *ret_value: what it returns, else NULL. Members of a function are what its
+ * parameters usually are; what one within another gives is not known. */
 static void
 run_line (PythonPlace *x, guint i, PythonValue **ret_value)
 {
@@ -635,9 +619,20 @@ run_line (PythonPlace *x, guint i, PythonValue **ret_value)
   const PythonToken *t = python_token (x);
   bool is_augmented;
   guint mark = mark_of (x, &is_augmented);
-  if ((python_is (t, "def") || python_is (t, "class")) && t[1].kind == PYTHON_NAME) {
+  bool is_function = python_is (t, "def");
+  if (python_is (t, "def class") && t[1].kind == PYTHON_NAME) {
     x->at++;
-    define (x, i, python_is (t, "def"));
+    PythonValue *made = is_function
+        ? python_called (x->python, x->names ? PYTHON_IS_HOLE : PYTHON_IS_FUNCTION, t[1].word)
+        : class_of (x, i);
+    made->line = i;
+    x->at
+        = made->kind == PYTHON_IS_FUNCTION ? python_parameters_of (x->python, python_line (x->python, i)) : 0;
+    for (PythonParameter one;
+         x->at > 0 && !python_is (python_token (x), ")") && python_read_parameter (x, true, &one);)
+      if (one.usual)
+        python_set (made, one.name, one.usual, false);
+    set_name (x, t[1].word, made);
   } else if (python_take (x, "return"))
     *ret_value = python_token (x)->kind == PYTHON_END ? python_new (x->python, PYTHON_IS_NONE) : rest_of (x);
   else if (t->kind == PYTHON_TEXT || python_is (t, others))

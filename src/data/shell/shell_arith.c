@@ -204,18 +204,6 @@ equal (Test *t, const char *a, const char *b)
   return status_of (strcmp (a, b) == 0);
 }
 
-static ShellStatus
-matches (const char *text, const char *pattern)
-{
-  regex_t regex;
-  if (ls_shell_has_hole (text) || ls_shell_has_hole (pattern) || strlen (text) + strlen (pattern) > 256
-      || strpbrk (pattern, "{\\") || regcomp (&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-    return SHELL_UNKNOWN;
-  bool is_found = regexec (&regex, text, 0, NULL, 0) == 0;
-  regfree (&regex);
-  return status_of (is_found);
-}
-
 /* A number; of [[ ... ]] an expression too. */
 static bool
 number_of (const Test *t, const char *text, gint64 *ret)
@@ -237,13 +225,20 @@ binary (Test *t, const char *a, guint row, const char *b)
 {
   const char *mark = comparisons[row].text;
   gint64 x, y;
+  regex_t regex;
   if (comparisons[row].sign != 0 && number_of (t, a, &x) && number_of (t, b, &y))
     return status_of (apply (comparisons[row].sign, x, y, &x) && x != 0);
-  if (strcmp (mark, "=") == 0 || strcmp (mark, "==") == 0)
+  if (ls_shell_is_one (mark, "= =="))
     return equal (t, a, b);
   if (strcmp (mark, "!=") == 0)
     return negated (equal (t, a, b));
-  return strcmp (mark, "=~") == 0 ? matches (a, b) : SHELL_UNKNOWN;
+  if (strcmp (mark, "=~") != 0 || ls_shell_has_hole (a) || ls_shell_has_hole (b)
+      || strlen (a) + strlen (b) > 256 || strpbrk (b, "{\\")
+      || regcomp (&regex, b, REG_EXTENDED | REG_NOSUB) != 0)
+    return SHELL_UNKNOWN;
+  bool is_found = regexec (&regex, a, 0, NULL, 0) == 0;
+  regfree (&regex);
+  return status_of (is_found);
 }
 
 static ShellStatus

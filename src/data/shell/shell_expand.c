@@ -158,44 +158,34 @@ add_default (Words *w, const Parameter *q, const char *p, const char *end, bool 
   }
 }
 
-/* ${X#pattern}, ${X%pattern}: what of the text stays. */
-static char *
-trimmed (const char *text, const char *pattern, bool is_front, bool is_long)
-{
-  gsize n = strlen (text);
-  g_autofree char *copy = g_strdup (text);
-  if (n > 4096)
-    return NULL;
-  for (gsize i = 0; i <= n; i++) {
-    gsize length = is_long ? n - i : i, at = is_front ? length : n - length;
-    char kept = copy[at];
-    if (is_front)
-      copy[at] = '\0';
-    bool fits = fnmatch (pattern, is_front ? copy : copy + at, 0) == 0;
-    copy[at] = kept;
-    if (fits)
-      return is_front ? g_strdup (text + at) : g_strndup (text, at);
-  }
-  return g_strdup (text);
-}
-
-/* What becomes of the text by #, ##, % or %%, ",," or "^^"; NULL: that is not known. */
+/* What becomes of a text by #, ##, % or %%, ",," or "^^"; NULL: that is not known. */
 static char *
 altered (const Words *w, const Parameter *q)
 {
   const char mark = *q->rest, *word = q->rest + 1;
-  const bool cuts = mark == '#' || mark == '%', is_double = word < q->rest_end && *word == mark;
+  const bool is_front = mark == '#', cuts = is_front || mark == '%',
+             is_double = word < q->rest_end && *word == mark;
   if (!cuts && !(is_double && word + 1 == q->rest_end && strchr (",^", mark)))
     return NULL;
   g_autofree char *pattern
       = cuts ? shell_expand_text (w->sh, word + is_double, q->rest_end, false) : g_strdup ("");
   const ShellValue *value = shell_value (w->sh, q->name);
-  const char *text = value && value->items->len == 1 ? value->items->pdata[0] : NULL;
-  if (!text || ls_shell_has_hole (pattern) || (ls_shell_has_hole (text) && !(cuts && shell_is_beside (text))))
+  g_autofree char *text = g_strdup (value && value->items->len == 1 ? value->items->pdata[0] : "\001");
+  const gsize n = strlen (text);
+  if (ls_shell_has_hole (pattern) || n > 4096
+      || (ls_shell_has_hole (text) && !(cuts && shell_is_beside (text))))
     return NULL;
-  return cuts       ? trimmed (text, pattern, mark == '#', is_double)
-      : mark == ',' ? g_ascii_strdown (text, -1)
-                    : g_ascii_strup (text, -1);
+  for (gsize i = 0; i <= n && cuts; i++) {
+    const gsize length = is_double ? n - i : i, at = is_front ? length : n - length;
+    const char kept = text[at];
+    if (is_front)
+      text[at] = '\0';
+    bool fits = fnmatch (pattern, is_front ? text : text + at, 0) == 0;
+    text[at] = kept;
+    if (fits)
+      return is_front ? g_strdup (text + at) : g_strndup (text, at);
+  }
+  return cuts ? g_steal_pointer (&text) : mark == ',' ? g_ascii_strdown (text, -1) : g_ascii_strup (text, -1);
 }
 
 /* ${#X[@]}, ${#X}; NULL: it is not known. */
@@ -366,21 +356,6 @@ shell_expand_text (LsShell *sh, const char *p, const char *end, bool is_here)
   Words w = { sh, NULL, g_string_new (NULL), false, 0 };
   expand (&w, p, end, false, is_here);
   return g_string_free (w.field, FALSE);
-}
-
-void
-shell_split (const char *text, GPtrArray *words)
-{
-  for (const char *p = text; *p;) {
-    bool is_in_hole = false;
-    while (g_ascii_isspace (*p))
-      p++;
-    const char *begin = p;
-    for (; *p && (is_in_hole || !g_ascii_isspace (*p)); p++)
-      is_in_hole = *p == LS_SHELL_HOLE || (is_in_hole && *p != LS_SHELL_HOLE_END);
-    if (p > begin)
-      g_ptr_array_add (words, g_strndup (begin, (gsize) (p - begin)));
-  }
 }
 
 /* --- what is counted of a job's nodes and GPUs ------------------------------------------------------ */

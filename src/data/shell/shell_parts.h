@@ -59,6 +59,8 @@ void shell_fail (LsShell *sh, const char *why);
 bool shell_afford (LsShell *sh, gsize n);
 /* A hole of that name, newly allocated. */
 char *shell_hole (const char *name);
+/* Appends the words of a text, cut at blanks outside of holes. */
+void shell_split (const char *text, GPtrArray *words);
 /* Whether a path is one from the folder of the script, and nothing else of it is open. */
 bool shell_is_beside (const char *path);
 
@@ -154,8 +156,6 @@ char *shell_expand_text (LsShell *sh, const char *p, const char *end, bool is_he
 /* The variable of the batch system that says what a $(command) counts of the job's nodes or GPUs; NULL: it
  * counts something else. */
 const char *shell_counted (const char *text, gsize n);
-/* Appends the words of a text, cut at blanks outside of holes. */
-void shell_split (const char *text, GPtrArray *words);
 
 /* --- shell_arith.c ---------------------------------------------------------------------------------- */
 

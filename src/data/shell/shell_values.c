@@ -316,6 +316,21 @@ ls_shell_names (const LsShell *sh)
   return sh->names;
 }
 
+void
+shell_split (const char *text, GPtrArray *words)
+{
+  for (const char *p = text; *p;) {
+    bool is_in_hole = false;
+    while (g_ascii_isspace (*p))
+      p++;
+    const char *begin = p;
+    for (; *p && (is_in_hole || !g_ascii_isspace (*p)); p++)
+      is_in_hole = *p == LS_SHELL_HOLE || (is_in_hole && *p != LS_SHELL_HOLE_END);
+    if (p > begin)
+      g_ptr_array_add (words, g_strndup (begin, (gsize) (p - begin)));
+  }
+}
+
 GPtrArray *
 ls_shell_words (const LsShell *sh, const char *name)
 {
