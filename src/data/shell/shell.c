@@ -12,7 +12,7 @@ static ShellStatus read_command (ShellText *s);
 static ShellStatus read_list (ShellText *s, const char *const *stops);
 static void read_text (LsShell *sh, const char *text, gsize n);
 
-/* --- simple commands ------------------------------------------------------------------------------ */
+/* --- words -------------------------------------------------------------------------------------- */
 
 /* Over a word; what stands there instead is passed over too. */
 static void
@@ -20,6 +20,77 @@ pass_word (ShellText *s, const char *end)
 {
   s->p = MIN (MAX (end, s->p + 1), s->end);
 }
+
+/* Appends the fields of words up to one of these characters. */
+static void
+read_words (ShellText *s, const char *ends, GPtrArray *fields)
+{
+  for (shell_skip_blanks (s); s->p < s->end && !strchr (ends, *s->p) && !s->is_bad && !s->sh->fault;
+       shell_skip_blanks (s)) {
+    const char *end = shell_next_end (s);
+    if (s->sh->mode != SHELL_SKIPPED)
+      shell_expand (s->sh, s->p, end, fields);
+    pass_word (s, end);
+  }
+}
+
+/* --- assignments -------------------------------------------------------------------------------- */
+
+static bool
+is_declaration (const GPtrArray *words)
+{
+  return words->len > 0 && ls_shell_is_one (words->pdata[0], "export declare local readonly typeset");
+}
+
+/* Whether the names in a command are exported: "export A", "declare -x A". */
+static bool
+is_export (const GPtrArray *words)
+{
+  bool has_flag = words->len > 0 && strcmp (words->pdata[0], "export") == 0;
+  for (guint i = 1; i < words->len; i++)
+    has_flag = has_flag || (*(char *) words->pdata[i] == '-' && strchr (words->pdata[i], 'x'));
+  return has_flag && is_declaration (words);
+}
+
+/* Exports those that stand there without a value; of any command, those that are set in front of it. */
+static void
+export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front)
+{
+  GHashTableIter iter;
+  gpointer name;
+  for (g_hash_table_iter_init (&iter, in_front);
+       words->len > 0 && g_hash_table_iter_next (&iter, &name, NULL);)
+    shell_export (sh, name);
+  for (guint i = 1; i < words->len && is_export (words); i++)
+    if (*(const char *) words->pdata[i] != '-')
+      shell_export (sh, words->pdata[i]);
+}
+
+/* "A=1" up to end, in a command whose words begin with these; none: in front of it. */
+static void
+assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words, GHashTable *in_front)
+{
+  const char *value = shell_assignment_value (p, end), *name_end = shell_name_end (p, end);
+  g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
+  bool exports = is_export (words) || sh->exports_all, is_appended = value[-2] == '+',
+       is_array = value < end && *value == '(';
+  if (words->len == 0 && !g_hash_table_contains (in_front, name))
+    shell_keep (sh, in_front, name, exports || ls_shell_exports (sh, name));
+  /* an element of an array is passed over */
+  GPtrArray *items = *name_end == '[' ? NULL : g_ptr_array_new_with_free_func (g_free);
+  ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false };
+  if (items && is_array)
+    read_words (&array, "", items);
+  else if (items)
+    g_ptr_array_add (items, shell_expand_text (sh, value, end, false));
+  const ShellValue *old = is_appended ? shell_value (sh, name) : NULL;
+  if (items)
+    shell_assign (sh, name, items, is_array || (old && old->is_array), is_appended);
+  if (exports)
+    shell_export (sh, name);
+}
+
+/* --- simple commands ------------------------------------------------------------------------------ */
 
 /* A word of a command, or an assignment in front of it; the "2" of "2>&1" is neither. */
 static void
@@ -29,10 +100,10 @@ read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_b
   const gsize n_digits = strspn (s->p, G_CSET_DIGITS);
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left,
        is_descriptor = n_digits > 0 && s->p + n_digits == end && end < s->end && (*end == '<' || *end == '>'),
-       assigns = (!*ret_has_begun || shell_is_declaration (words)) && shell_assignment_value (s->p, end);
+       assigns = (!*ret_has_begun || is_declaration (words)) && shell_assignment_value (s->p, end);
   if (!is_descriptor && !s->is_bad && !is_skipped) {
     if (assigns)
-      shell_assign_in_command (s->sh, s->p, end, words, in_front);
+      assign_in_command (s->sh, s->p, end, words, in_front);
     else
       shell_expand (s->sh, s->p, end, words);
   }
@@ -67,14 +138,53 @@ read_simple (ShellText *s)
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
   if (words->len == 0 && !is_skipped && !(s->sh->out.joint >= 0 && g_str_has_prefix (begin, "IFS=")))
     s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
-  shell_export_names (s->sh, words, in_front);
-  if (words->len > 0 && !is_skipped && !shell_is_declaration (words) && !s->sh->fault) {
+  export_names (s->sh, words, in_front);
+  if (words->len > 0 && !is_skipped && !is_declaration (words) && !s->sh->fault) {
     status = shell_run (s->sh, words, &streams);
     shell_set_back (s->sh, in_front);
   }
   g_free (streams.here);
   g_free (streams.target);
   return status;
+}
+
+/* --- conditions --------------------------------------------------------------------------------- */
+
+/* [[ ... ]], with what stands in it. */
+static ShellStatus
+read_test (ShellText *s)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  for (s->p += 2; s->p < s->end && !s->is_bad;) {
+    const char *end = shell_next_end (s);
+    if (g_ascii_isspace (*s->p)) {
+      s->p++;
+      continue;
+    }
+    if (shell_is_word (s, "]]"))
+      break;
+    if (end == s->p)
+      end += shell_is_at (s, "&&") || shell_is_at (s, "||") ? 2 : 1;
+    g_ptr_array_add (
+        words, s->sh->mode == SHELL_SKIPPED ? g_strdup ("") : shell_expand_text (s->sh, s->p, end, false));
+    s->p = end;
+  }
+  s->p = MIN (s->p + 2, s->end);
+  return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
+}
+
+/* What stands in (( )), expanded, newly allocated; NULL: it is not closed. */
+static char *
+read_double_brackets (ShellText *s)
+{
+  const char *end = shell_group_end (s->p + 1, s->end, "()", 0);
+  if (!end) {
+    shell_give_up (s, "a bracket is not closed");
+    return NULL;
+  }
+  const char *begin = s->p + 2;
+  s->p = end;
+  return shell_expand_text (s->sh, begin, MAX (end - 2, begin), true);
 }
 
 /* --- blocks --------------------------------------------------------------------------------------- */
@@ -190,12 +300,7 @@ read_for_words (ShellText *s)
   GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
   shell_skip_blanks (s);
   shell_take (s, "in");
-  for (shell_skip_blanks (s); !has_ended (s) && !s->is_bad; shell_skip_blanks (s)) {
-    const char *end = shell_next_end (s);
-    if (s->sh->mode != SHELL_SKIPPED)
-      shell_expand (s->sh, s->p, end, words);
-    pass_word (s, end);
-  }
+  read_words (s, "\n;|)(&", words);
   for (guint i = 0; i < words->len; i++)
     if (ls_shell_has_hole (words->pdata[i]))
       g_ptr_array_set_size (words, 0);
@@ -259,7 +364,7 @@ read_for (ShellText *s)
   g_auto (GStrv) parts = NULL;
   s->p = name_end;
   if (shell_is_at (s, "((")) { /* "((i = 0; i < N; i++))" */
-    g_autofree char *text = shell_read_double_brackets (s);
+    g_autofree char *text = read_double_brackets (s);
     parts = g_strsplit (text ? text : "", ";", -1);
     if (g_strv_length (parts) != 3)
       g_clear_pointer (&parts, g_strfreev);
@@ -338,9 +443,9 @@ read_block (ShellText *s)
     if (shell_take (s, blocks[i].word))
       return blocks[i].read (s);
   if (shell_is_word (s, "[["))
-    return shell_read_test (s);
+    return read_test (s);
   if (shell_is_at (s, "((")) {
-    g_autofree char *text = shell_read_double_brackets (s);
+    g_autofree char *text = read_double_brackets (s);
     return text ? shell_set_arithmetic (s->sh, text) : SHELL_UNKNOWN;
   }
   if (shell_is_at (s, "(") || shell_is_word (s, "{"))
@@ -460,8 +565,7 @@ ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
   copy[length] = '\0';
   sh->read = read_text;
   sh->out.joint = -1;
-  shell_set_path (sh, "0", path);
-  shell_set_path (sh, "BASH_SOURCE", path);
+  shell_set_place (sh, path, true);
   read_text (sh, copy, length);
   return g_strdup (sh->fault);
 }

@@ -299,30 +299,6 @@ shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns)
   return t.at == n ? s : SHELL_UNKNOWN;
 }
 
-/* --- as they stand in a script -------------------------------------------------------------------- */
-
-ShellStatus
-shell_read_test (ShellText *s)
-{
-  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  for (s->p += 2; s->p < s->end && !s->is_bad;) {
-    const char *end = shell_next_end (s);
-    if (g_ascii_isspace (*s->p)) {
-      s->p++;
-      continue;
-    }
-    if (shell_is_word (s, "]]"))
-      break;
-    if (end == s->p)
-      end += shell_is_at (s, "&&") || shell_is_at (s, "||") ? 2 : 1;
-    g_ptr_array_add (
-        words, s->sh->mode == SHELL_SKIPPED ? g_strdup ("") : shell_expand_text (s->sh, s->p, end, false));
-    s->p = end;
-  }
-  s->p = MIN (s->p + 2, s->end);
-  return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
-}
-
 ShellStatus
 shell_set_arithmetic (LsShell *sh, const char *text)
 {
@@ -340,17 +316,4 @@ shell_set_arithmetic (LsShell *sh, const char *text)
   if (sets)
     shell_set (sh, name, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : shell_hole (what));
   return is_known ? status_of (value != 0) : SHELL_UNKNOWN;
-}
-
-char *
-shell_read_double_brackets (ShellText *s)
-{
-  const char *end = shell_group_end (s->p + 1, s->end, "()", 0);
-  if (!end) {
-    shell_give_up (s, "a bracket is not closed");
-    return NULL;
-  }
-  const char *begin = s->p + 2;
-  s->p = end;
-  return shell_expand_text (s->sh, begin, MAX (end - 2, begin), true);
 }

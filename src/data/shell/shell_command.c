@@ -5,79 +5,6 @@
 
 #define MAX_OUTPUT ((gsize) 64 << 10) /* of what is printed */
 
-/* --- assignments -------------------------------------------------------------------------------- */
-
-/* The elements between the brackets of an array. */
-static void
-read_elements (LsShell *sh, const char *p, const char *end, GPtrArray *items)
-{
-  while (p < end && !sh->fault) {
-    const char *word_end = shell_word_end (p, end), *behind = word_end ? word_end : end;
-    if (*p == '#')
-      p = shell_find (p, end, '\n');
-    else if (g_ascii_isspace (*p) || behind == p)
-      p++;
-    else if (*p == '\\' && p + 1 < end && p[1] == '\n')
-      p += 2;
-    else {
-      shell_expand (sh, p, behind, items);
-      p = behind;
-    }
-  }
-}
-
-bool
-shell_is_declaration (const GPtrArray *words)
-{
-  return words->len > 0 && ls_shell_is_one (words->pdata[0], "export declare local readonly typeset");
-}
-
-/* Whether the names in a command are exported: "export A", "declare -x A". */
-static bool
-is_export (const GPtrArray *words)
-{
-  bool has_flag = words->len > 0 && strcmp (words->pdata[0], "export") == 0;
-  for (guint i = 1; i < words->len; i++)
-    has_flag = has_flag || (*(char *) words->pdata[i] == '-' && strchr (words->pdata[i], 'x'));
-  return has_flag && shell_is_declaration (words);
-}
-
-void
-shell_export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front)
-{
-  GHashTableIter iter;
-  gpointer name;
-  for (g_hash_table_iter_init (&iter, in_front);
-       words->len > 0 && g_hash_table_iter_next (&iter, &name, NULL);)
-    shell_export (sh, name);
-  for (guint i = 1; i < words->len && is_export (words); i++)
-    if (*(const char *) words->pdata[i] != '-')
-      shell_export (sh, words->pdata[i]);
-}
-
-void
-shell_assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words,
-                         GHashTable *in_front)
-{
-  const char *value = shell_assignment_value (p, end), *name_end = shell_name_end (p, end);
-  g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
-  bool exports = is_export (words) || sh->exports_all, is_appended = value[-2] == '+',
-       is_array = value < end && *value == '(';
-  if (words->len == 0 && !g_hash_table_contains (in_front, name))
-    shell_keep (sh, in_front, name, exports || ls_shell_exports (sh, name));
-  /* an element of an array is passed over */
-  GPtrArray *items = *name_end == '[' ? NULL : g_ptr_array_new_with_free_func (g_free);
-  if (items && is_array)
-    read_elements (sh, value + 1, end - 1, items);
-  else if (items)
-    g_ptr_array_add (items, shell_expand_text (sh, value, end, false));
-  const ShellValue *old = is_appended ? shell_value (sh, name) : NULL;
-  if (items)
-    shell_assign (sh, name, items, is_array || (old && old->is_array), is_appended);
-  if (exports)
-    shell_export (sh, name);
-}
-
 /* --- words ---------------------------------------------------------------------------------------- */
 
 const char *
@@ -170,14 +97,11 @@ read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, g
   bool can_ask = sh->funcs.source && !ls_shell_has_hole (ls_shell_base_of (path));
   g_autofree char *text = can_ask ? sh->funcs.source (path, is_started, sh->data) : NULL;
   g_autoptr (GHashTable) kept = shell_kept_new ();
-  const char *own = shell_is_beside (path) ? path : NULL;
   if (!text)
     return;
   shell_keep (sh, kept, "0", true);
   shell_keep (sh, kept, "BASH_SOURCE", true);
-  if (is_started)
-    shell_set_path (sh, "0", own);
-  shell_set_path (sh, "BASH_SOURCE", own);
+  shell_set_place (sh, shell_is_beside (path) ? path : NULL, is_started);
   read_inner (sh, words, n_outer, text);
   shell_set_back (sh, kept);
 }

@@ -76,8 +76,9 @@ void shell_put (LsShell *sh, const char *name, GPtrArray *items, bool is_array);
 void shell_unset (LsShell *sh, const char *name);
 /* Enters a mode, if it does less than that which is; what was. */
 ShellMode shell_enter (LsShell *sh, ShellMode mode);
-/* Where the script lies that is being read, as "0" or "BASH_SOURCE"; path NULL: nobody knows. */
-void shell_set_path (LsShell *sh, const char *name, const char *path);
+/* Where the script lies that is being read, as BASH_SOURCE; of one that is started as $0 too. path NULL: nobody
+ * knows. */
+void shell_set_place (LsShell *sh, const char *path, bool is_started);
 /* Processes see it. */
 void shell_export (LsShell *sh, const char *name);
 
@@ -166,11 +167,6 @@ bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
 ShellStatus shell_set_arithmetic (LsShell *sh, const char *text);
 /* Of [ ... ], the words behind the first; of [[ ... ]] with has_patterns those between the brackets. */
 ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns);
-/* [[ ... ]], with what stands in it. */
-ShellStatus shell_read_test (ShellText *s);
-/* What stands in (( )), expanded, newly allocated; NULL: it is not closed. */
-char *shell_read_double_brackets (ShellText *s);
-
 /* --- shell_command.c -------------------------------------------------------------------------------- */
 
 /* Runs a command, words (char *), in the current mode. */
@@ -178,12 +174,5 @@ ShellStatus shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *stream
 /* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it
  * sets is lost, as in a shell of its own. */
 char *shell_output_of (LsShell *sh, const char *text, gsize n);
-
-bool shell_is_declaration (const GPtrArray *words);
-/* "A=1" up to end, in a command whose words begin with these; none: in front of it. */
-void shell_assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words,
-                              GHashTable *in_front);
-/* Exports those that stand there without a value; of any command, those that are set in front of it. */
-void shell_export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front);
 
 #endif

@@ -266,12 +266,14 @@ shell_unset (LsShell *sh, const char *name)
 }
 
 void
-shell_set_path (LsShell *sh, const char *name, const char *path)
+shell_set_place (LsShell *sh, const char *path, bool is_started)
 {
-  if (path)
-    shell_put (sh, name, new_items (g_strdup (path)), false);
-  else
-    g_hash_table_remove (sh->values, name);
+  static const char *const names[] = { "BASH_SOURCE", "0" };
+  for (guint i = 0; i < (is_started ? 2 : 1); i++)
+    if (path)
+      shell_put (sh, names[i], new_items (g_strdup (path)), false);
+    else
+      g_hash_table_remove (sh->values, names[i]);
 }
 
 /* --- what variables are for a while ---------------------------------------------------------------- */
