@@ -265,7 +265,7 @@ expect (PythonPlace *x, const char *text)
 
 /* --- holes -------------------------------------------------------------------------------------------- */
 
-char *
+const char *
 python_hole_text (const PythonPlace *x, guint first, guint end)
 {
   g_autoptr (GString) out = g_string_new (NULL);
@@ -283,14 +283,14 @@ python_hole_text (const PythonPlace *x, guint first, guint end)
     else
       g_string_append_len (out, t->at, (gssize) t->n);
   }
-  return python_shown (out->str, MIN (out->len, MAX_HOLE));
+  g_autofree char *shown = python_shown (out->str, MIN (out->len, MAX_HOLE));
+  return g_string_chunk_insert (x->python->texts, shown);
 }
 
 PythonValue *
 python_hole (PythonPlace *x, guint first)
 {
-  g_autofree char *text = python_hole_text (x, first, MAX (first + 1, x->at));
-  return python_called (x->python, PYTHON_IS_HOLE, text);
+  return python_called (x->python, PYTHON_IS_HOLE, python_hole_text (x, first, MAX (first + 1, x->at)));
 }
 
 /* --- texts, numbers and names --------------------------------------------------------------------------- */

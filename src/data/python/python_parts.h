@@ -102,7 +102,7 @@ typedef struct {
 /* What is open is neither true nor false. */
 typedef enum { PYTHON_FALSE, PYTHON_TRUE, PYTHON_OPEN } PythonTruth;
 
-/* --- python_lines.c -------------------------------------------------------------------------------- */
+/* --- python.c -------------------------------------------------------------------------------------- */
 
 const PythonToken *python_token (const PythonPlace *x);
 /* One of these words and marks, with blanks between; passes over it. */
@@ -114,8 +114,6 @@ int python_bracket (const PythonToken *t);
 void python_pass_to (PythonPlace *x, const char *ends);
 /* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
 char *python_shown (const char *at, gsize n);
-/* Adds the lines of a text of n bytes, of the last file. False: python_fail() was called. */
-bool python_scan (LsPython *p, const char *text, gsize n);
 
 const PythonLine *python_line (const LsPython *p, guint i);
 const PythonToken *python_first (const LsPython *p, const PythonLine *line);
@@ -135,21 +133,13 @@ guint python_parameters_of (const LsPython *p, const PythonLine *line);
 bool python_enter (LsPython *p, guint line);
 /* The first fault counts. */
 void python_fail (LsPython *p, guint line, const char *why);
-/* What is wrong, once. */
-void python_refuse (LsPython *p, LsDiagList *diags);
 /* What begins with a token is not followed; once for each token. */
 void python_pass (LsPython *p, guint first);
-/* As a place, PATH:LINE "STATEMENT"; the caller frees it. */
-char *python_place (const LsPython *p, guint first);
 /* Appends all that is not followed, char *, and forgets it; forgets what is behind the first n. */
 void python_move_passed (LsPython *p, GPtrArray *passed);
 void python_forget_passed (LsPython *p, guint n);
 
-/* --- python.c -------------------------------------------------------------------------------------- */
-
 PythonModule *python_module (const LsPython *p, guint i);
-/* The file that a line of one is of, and its line there. */
-const char *python_path_of (const LsPython *p, guint module, guint *line);
 /* What a name means; NULL: nothing here. */
 PythonValue *python_lookup (const PythonPlace *x, const char *name);
 /* A variable of the environment; NULL: it is not set. *ret_is_open: that is not known. */
@@ -194,7 +184,7 @@ char *python_written (const PythonValue *v);
 
 /* What stands from a token on, up to here. */
 PythonValue *python_hole (PythonPlace *x, guint first);
-char *python_hole_text (const PythonPlace *x, guint first, guint end);
+const char *python_hole_text (const PythonPlace *x, guint first, guint end);
 /* A call of what is called so, behind "(", up to behind ")". */
 PythonValue *python_arguments (PythonPlace *x, const char *callee);
 /* With all operators. */

@@ -238,9 +238,8 @@ python_method (PythonPlace *x, PythonValue *of, const char *name, const PythonVa
     return python_called (x->python, PYTHON_IS_TEXT, lower);
   }
   if (python_is_mutable (of) && changes_its_object (name)) {
-    g_autofree char *text = python_hole_text (x, first, x->at);
     python_pass (x->python, statement_of (x, first));
-    python_open (x->python, of, text);
+    python_open (x->python, of, python_hole_text (x, first, x->at));
   }
   return python_hole (x, first);
 }
@@ -282,10 +281,9 @@ set_part (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item,
   else if (is_named && key->kind == PYTHON_IS_TEXT)
     python_set (of, key->text, value, !is_item || is_hole);
   else {
-    g_autofree char *text = python_hole_text (x, first, G_MAXUINT);
     python_pass (x->python, first);
     if (is_item && python_is_mutable (of))
-      python_open (x->python, of, text);
+      python_open (x->python, of, python_hole_text (x, first, G_MAXUINT));
   }
   value->is_held = value->is_held || is_item;
 }
@@ -301,9 +299,8 @@ part_of (PythonPlace *x, PythonValue *of, const PythonValue *key, bool is_item, 
   if (part || key->kind != PYTHON_IS_TEXT || !takes_members (of))
     return part;
   bool has_items = python_is (python_token (x), "[");
-  g_autofree char *text = has_items ? python_hole_text (x, first, G_MAXUINT) : NULL;
-  part
-      = text ? python_called (x->python, PYTHON_IS_HOLE, text) : python_new (x->python, PYTHON_IS_DICTIONARY);
+  part = python_called (x->python, has_items ? PYTHON_IS_HOLE : PYTHON_IS_DICTIONARY,
+                        has_items ? python_hole_text (x, first, G_MAXUINT) : NULL);
   python_set (of, key->text, part, true);
   return part;
 }
@@ -394,13 +391,13 @@ assign (PythonPlace *x, guint end, PythonValue *value, guint first)
 /* The next "=" of a statement outside of brackets, or one with an operator in front; the end of it: there is
  * none. */
 static guint
-mark_of (const PythonPlace *x, bool *ret_is_augmented)
+mark_of (const PythonPlace *x)
 {
+  static const char marks[] = "= += -= *= /= //= %= **= |= &= ^= <<= >>=";
   PythonPlace at = *x;
   for (int depth = 0; python_token (&at)->kind != PYTHON_END; at.at++) {
     depth += python_bracket (python_token (&at));
-    *ret_is_augmented = python_is (python_token (&at), "+= -= *= /= //= %= **= |= &= ^= <<= >>=");
-    if (depth == 0 && (*ret_is_augmented || python_is (python_token (&at), "=")))
+    if (depth == 0 && python_is (python_token (&at), marks))
       break;
   }
   return at.at;
@@ -447,16 +444,14 @@ static void
 assign_all (PythonPlace *x, guint mark)
 {
   const guint first = x->at;
-  bool is_augmented;
   PythonPlace target = *x;
   guint last = mark;
-  for (target.at = mark; python_token (&target)->kind != PYTHON_END;
-       target.at = mark_of (&target, &is_augmented))
+  for (target.at = mark; python_token (&target)->kind != PYTHON_END; target.at = mark_of (&target))
     last = target.at++;
   x->at = last + 1;
   PythonValue *value = rest_of (x);
   for (target.at = first; target.at < last && !x->python->why;) {
-    const guint end = mark_of (&target, &is_augmented);
+    const guint end = mark_of (&target);
     PythonPlace type = target;
     python_pass_to (&type, ":");
     assign (&target, MIN (type.at, end), value, first);
@@ -573,11 +568,10 @@ open_line (PythonPlace *x, const PythonLine *line, const char *hole)
                                "while else try except finally break continue";
   LsPython *p = x->python;
   PythonValue *open = python_called (p, PYTHON_IS_HOLE, hole);
-  bool is_augmented;
   x->at = line->first;
   bool is_removed = python_take (x, "del");
   const PythonToken *t = python_token (x);
-  const guint end = line->first + line->n, mark = is_removed ? end : mark_of (x, &is_augmented);
+  const guint end = line->first + line->n, mark = is_removed ? end : mark_of (x);
   if (python_is (t, "for with def class async global")) { /* of "for a in b", "with a as b", "def a (b)" */
     for (guint i = 1; i < line->n && !python_is (t + i, "in"); i++)
       if (t[i].kind == PYTHON_NAME && !python_is (t + i - 1, ".")
@@ -603,7 +597,7 @@ python_open_lines (LsPython *p, guint first, guint end)
   PythonPlace x = { .python = p, .module = line->module };
   guint behind = line->first + line->n;
   behind -= behind > line->first + 1 && python_is (&g_array_index (p->tokens, PythonToken, behind - 1), ":");
-  g_autofree char *hole = python_hole_text (&x, line->first, behind);
+  const char *hole = python_hole_text (&x, line->first, behind);
   for (guint i = first; i < end && !p->why; i++)
     open_line (&x, python_line (p, i), hole);
 }
@@ -617,8 +611,7 @@ run_line (PythonPlace *x, guint i, PythonValue **ret_value)
 {
   static const char others[] = "import from pass assert raise @ global nonlocal ... print";
   const PythonToken *t = python_token (x);
-  bool is_augmented;
-  guint mark = mark_of (x, &is_augmented);
+  guint mark = mark_of (x);
   bool is_function = python_is (t, "def");
   if (python_is (t, "def class") && t[1].kind == PYTHON_NAME) {
     x->at++;
@@ -637,10 +630,10 @@ run_line (PythonPlace *x, guint i, PythonValue **ret_value)
     *ret_value = python_token (x)->kind == PYTHON_END ? python_new (x->python, PYTHON_IS_NONE) : rest_of (x);
   else if (t->kind == PYTHON_TEXT || python_is (t, others))
     return;
-  else if (is_augmented)
-    augment (x, mark);
-  else if (mark < python_line (x->python, i)->first + python_line (x->python, i)->n)
+  else if (python_is (&t[mark - x->at], "="))
     assign_all (x, mark);
+  else if (t[mark - x->at].kind != PYTHON_END)
+    augment (x, mark);
   else if (t->kind == PYTHON_NAME && !python_is (t + 1, ":"))
     call_alone (x);
 }
