@@ -152,6 +152,9 @@ typedef struct {
 
 static const LsField file_fields[] = {
   LS_FIELDS_HEADER (TypesFile),
+  { "keys", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning
+    = "what types call keys of others, in whichever type: each name with the one that it stands for" },
   { "ignored", LS_FIELD_ARRAY, offsetof (TypesFile, ignored), .fields = text_element,
     .element_size = sizeof (char *), .default_text = "none",
     .meaning = "keys of a config.json that make no difference to a step" },

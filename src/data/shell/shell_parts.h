@@ -76,8 +76,8 @@ void shell_put (LsShell *sh, const char *name, GPtrArray *items, bool is_array);
 void shell_unset (LsShell *sh, const char *name);
 /* Enters a mode, if it does less than that which is; what was. */
 ShellMode shell_enter (LsShell *sh, ShellMode mode);
-/* Where the script lies that is being read, as BASH_SOURCE; of one that is started as $0 too. path NULL: nobody
- * knows. */
+/* Where the script lies that is being read, as BASH_SOURCE; of one that is started as $0 too. path NULL:
+ * nobody knows. */
 void shell_set_place (LsShell *sh, const char *path, bool is_started);
 /* Processes see it. */
 void shell_export (LsShell *sh, const char *name);
