@@ -31,19 +31,11 @@ python_called (LsPython *p, PythonKind kind, const char *text)
 }
 
 PythonValue *
-python_number (LsPython *p, double number, bool is_float)
+python_scalar (LsPython *p, PythonKind kind, double number, bool is_float)
 {
-  PythonValue *v = python_new (p, PYTHON_IS_NUMBER);
+  PythonValue *v = python_new (p, kind);
   v->number = is_float ? number : number + 0.0; /* -0 is 0 */
   v->is_float = is_float;
-  return v;
-}
-
-PythonValue *
-python_bool (LsPython *p, bool is_true)
-{
-  PythonValue *v = python_new (p, PYTHON_IS_BOOL);
-  v->number = is_true;
   return v;
 }
 
@@ -369,7 +361,8 @@ number (PythonPlace *x)
   double value = g_ascii_strtod (digits->str, &end);
   bool is_float = strpbrk (digits->str, ".eE") && !strpbrk (digits->str, "xX");
   guint first = x->at++;
-  return *end || !isfinite (value) ? python_hole (x, first) : python_number (x->python, value, is_float);
+  return *end || !isfinite (value) ? python_hole (x, first)
+                                   : python_scalar (x->python, PYTHON_IS_NUMBER, value, is_float);
 }
 
 /* "lambda: [1, 2]" is a call that has what it returns as `value`; of one with arguments it is not known. */
@@ -381,7 +374,7 @@ name (PythonPlace *x)
   if (strcmp (word, "None") == 0)
     return python_new (x->python, PYTHON_IS_NONE);
   if (ls_shell_is_one (word, "True False"))
-    return python_bool (x->python, *word == 'T');
+    return python_scalar (x->python, PYTHON_IS_BOOL, *word == 'T', false);
   if (strcmp (word, "lambda") == 0) {
     bool has_none = python_is (python_token (x), ":");
     python_pass_to (x, ":");
@@ -623,7 +616,7 @@ python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const Py
   bool is_float
       = a->is_float || b->is_float || strcmp (mark, "/") == 0 || (strcmp (mark, "**") == 0 && b->number < 0),
       is_exact = is_float || fabs (value) <= 9007199254740992;
-  return isfinite (value) && is_exact ? python_number (p, value, is_float) : NULL;
+  return isfinite (value) && is_exact ? python_scalar (p, PYTHON_IS_NUMBER, value, is_float) : NULL;
 }
 
 static PythonTruth
@@ -686,8 +679,9 @@ unary (PythonPlace *x)
   }
   if (begin == first)
     return v;
-  return is_known && v->kind == PYTHON_IS_NUMBER ? python_number (x->python, v->number * sign, v->is_float)
-                                                 : python_hole (x, first);
+  return is_known && v->kind == PYTHON_IS_NUMBER
+      ? python_scalar (x->python, PYTHON_IS_NUMBER, v->number * sign, v->is_float)
+      : python_hole (x, first);
 }
 
 /* Those that bind least come first; "not" in front binds less than what compares. */
@@ -710,8 +704,9 @@ negation (PythonPlace *x)
   if (is_plain)
     return v;
   PythonTruth truth = python_truth_of (v);
-  return truth == PYTHON_OPEN ? python_hole (x, first)
-                              : python_bool (x->python, (truth == PYTHON_TRUE) != is_not);
+  return truth == PYTHON_OPEN
+      ? python_hole (x, first)
+      : python_scalar (x->python, PYTHON_IS_BOOL, (truth == PYTHON_TRUE) != is_not, false);
 }
 
 /* What stands between operators of a level. */
@@ -737,7 +732,9 @@ applied (PythonPlace *x, guint level, PythonValue *v, bool is_chain)
       : is_chain                         ? PYTHON_OPEN
                                          : compared (mark, v, other);
   if (level == COMPARISON)
-    return truth == PYTHON_OPEN ? NULL : python_bool (x->python, (truth == PYTHON_TRUE) != is_not);
+    return truth == PYTHON_OPEN
+        ? NULL
+        : python_scalar (x->python, PYTHON_IS_BOOL, (truth == PYTHON_TRUE) != is_not, false);
   return truth == PYTHON_OPEN ? NULL : truth == (level == AND ? PYTHON_FALSE : PYTHON_TRUE) ? v : other;
 }
 

@@ -49,8 +49,9 @@ usual_of (LsPython *p, const PythonValue *call)
   PythonValue *usual = python_get (call, "default");
   const char *action = last_name (python_get (call, "action")), *type = last_name (python_get (call, "type"));
   if (!usual)
-    return g_str_has_prefix (action, "store_") ? python_bool (p, strcmp (action, "store_false") == 0)
-                                               : python_new (p, PYTHON_IS_NONE);
+    return g_str_has_prefix (action, "store_")
+        ? python_scalar (p, PYTHON_IS_BOOL, strcmp (action, "store_false") == 0, false)
+        : python_new (p, PYTHON_IS_NONE);
   if (usual->kind != PYTHON_IS_TEXT || *type == '\0' || strcmp (type, "str") == 0)
     return usual;
   bool is_float = strcmp (type, "float") == 0;

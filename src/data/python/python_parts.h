@@ -149,8 +149,8 @@ void python_set_variable (LsPython *p, const PythonValue *name, PythonValue *val
 /* --- python_expression.c --------------------------------------------------------------------------- */
 
 PythonValue *python_new (LsPython *p, PythonKind kind);
-PythonValue *python_number (LsPython *p, double number, bool is_float);
-PythonValue *python_bool (LsPython *p, bool is_true);
+/* A number, or a truth. */
+PythonValue *python_scalar (LsPython *p, PythonKind kind, double number, bool is_float);
 /* A text, a name, a hole, or what is called so. */
 PythonValue *python_called (LsPython *p, PythonKind kind, const char *text);
 /* How many items or members it has; NULL allowed. */

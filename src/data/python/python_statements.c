@@ -91,7 +91,7 @@ python_converted (LsPython *p, bool is_float, const PythonValue *of)
       : of->kind == PYTHON_IS_NUMBER;
   if (!is_number || value > 9e15 || value < -9e15)
     return NULL;
-  return python_number (p, is_float ? value : (double) (gint64) value, is_float);
+  return python_scalar (p, PYTHON_IS_NUMBER, is_float ? value : (double) (gint64) value, is_float);
 }
 
 /* What one of these gives: os.environ.get ("A", usual), dict (a, n=1), int (a); NULL: it is not known. */

@@ -293,20 +293,6 @@ read_group (ShellText *s)
 
 /* --- loops ---------------------------------------------------------------------------------------- */
 
-/* The words of "for X in a b c", char *; none: the script does not say them all. */
-static GPtrArray *
-read_for_words (ShellText *s)
-{
-  GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
-  shell_skip_blanks (s);
-  shell_take (s, "in");
-  read_words (s, "\n;|)(&", words);
-  for (guint i = 0; i < words->len; i++)
-    if (ls_shell_has_hole (words->pdata[i]))
-      g_ptr_array_set_size (words, 0);
-  return words;
-}
-
 /* Whether a loop can be run as often as it says: nothing leaves it before, and loops are short. */
 static bool
 can_repeat (ShellText *s, guint n)
@@ -322,8 +308,6 @@ can_repeat (ShellText *s, guint n)
   s->sh->n_rounds += n;
   return true;
 }
-
-/* --- loops that count --- */
 
 /* How often it goes round, if its body leaves the count alone; 0: not known, or never. */
 static guint
@@ -368,8 +352,15 @@ read_for (ShellText *s)
     parts = g_strsplit (text ? text : "", ";", -1);
     if (g_strv_length (parts) != 3)
       g_clear_pointer (&parts, g_strfreev);
-  } else
-    words = read_for_words (s);
+  } else { /* none, where the script does not say them all */
+    words = g_ptr_array_new_with_free_func (g_free);
+    shell_skip_blanks (s);
+    shell_take (s, "in");
+    read_words (s, "\n;|)(&", words);
+  }
+  for (guint i = 0; words && i < words->len; i++)
+    if (ls_shell_has_hole (words->pdata[i]))
+      g_ptr_array_set_size (words, 0);
   shell_skip_separators (s);
   shell_take_word (s, "do");
   const guint n = words ? words->len : parts ? count_rounds (s->sh, parts) : 0;
