@@ -134,6 +134,7 @@ scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guin
     return python_fail (p, *number, "this text does not end"), NULL;
   t.at = at;
   t.line = *number;
+  t.module = line->module;
   t.word = g_string_chunk_insert_const (p->texts, word);
   bool is_block = *depth == 0 && python_is (&t, ":") && p->tokens->len > line->first
       && python_is (python_first (p, line), words);
@@ -249,10 +250,8 @@ place_of (const LsPython *p, guint first)
   const PythonToken *t = &g_array_index (p->tokens, PythonToken, first);
   gsize n = MIN (strcspn (t->at, "\r\n"), MAX_PASSED);
   g_autofree char *shown = g_strchomp (python_shown (t->at, n));
-  guint line = t->line, module = 0;
-  while (module + 1 < p->modules->len && python_module (p, module)->end_token <= first)
-    module++;
-  const char *path = path_of (p, module, &line);
+  guint line = t->line;
+  const char *path = path_of (p, t->module, &line);
   return g_strdup_printf ("%s:%u \"%s%s\"", path, line, shown, n == MAX_PASSED ? "..." : "");
 }
 
@@ -432,7 +431,6 @@ ls_python_add (LsPython *p, const char *text, gsize n, const char *name, LsDiagL
     return false;
   }
   python_module (p, p->module)->end_line = p->lines->len;
-  python_module (p, p->module)->end_token = p->tokens->len;
   for (guint i = m.first_line; i < p->lines->len; i++)
     add_imports (p, python_line (p, i));
   return true;

@@ -122,12 +122,10 @@ python_copy (LsPython *p, PythonValue *of)
   if (!python_is_mutable (of) || !python_enter (p, p->line))
     return of;
   PythonValue *v = python_called (p, of->kind, of->text);
-  for (guint i = 0; i < python_n (of) && !p->why; i++) {
-    PythonValue *item = python_copy (p, of->items->pdata[i]);
-    if (of->keys)
-      python_set (v, of->keys->pdata[i], item, false);
-    else
-      python_add (v, item);
+  python_merge (v, of, 0, false);
+  for (guint i = 0; i < python_n (v) && !p->why; i++) {
+    PythonValue *item = v->items->pdata[i] = python_copy (p, v->items->pdata[i]);
+    item->is_held = true;
   }
   p->depth--;
   return v;

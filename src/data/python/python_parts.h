@@ -13,7 +13,7 @@ typedef struct {
   const char *at;
   gsize n;
   const char *word; /* all of it, owned by the reader; "": at the end */
-  guint line;
+  guint line, module;
   bool is_passed;            /* what begins here is among those that are not followed */
   bool is_raw, is_formatted; /* of a text: r"", f"" */
   const char *inside;        /* of a text: behind its quotes */
@@ -60,7 +60,7 @@ typedef struct {
   GHashTable *values;  /* name -> PythonValue *: what it sets */
   GHashTable *imports; /* name -> what it is imported for     */
   GPtrArray *imported; /* char *: a.b.c, of "from a.b.c import" */
-  guint first_line, end_line, end_token;
+  guint first_line, end_line;
   bool is_run;
 } PythonModule;
 

@@ -177,26 +177,6 @@ statement_of (const PythonPlace *x, guint at)
   return at;
 }
 
-/* Of a function that is known by its name alone, or not at all. */
-static PythonValue *
-call_of_name (PythonPlace *x, const char *name, PythonValue *call, guint first)
-{
-  LsPython *p = x->python;
-  const guint start = statement_of (x, first);
-  PythonValue *made = copied (p, name, call);
-  if (g_str_has_prefix (name, "os.environ.") && strcmp (name, "os.environ.get") != 0)
-    set_variables (p, strrchr (name, '.') + 1, call);
-  bool is_own = ls_shell_is_one (name, "int float str bool list tuple dict max min len getattr")
-      || (p->variable && ls_shell_is_one (name, "os.environ.get os.getenv environ.get getenv"));
-  if (!made && is_own) {
-    made = answer (p, name, call);
-    return made ? made : python_hole (x, first);
-  }
-  if (!made && may_change (name, call, first == start))
-    python_pass (p, start);
-  return made ? made : call;
-}
-
 /* Members that a call of a class does not say are as they usually are. With arguments in order nobody knows
  * which they are. */
 PythonValue *
@@ -204,20 +184,27 @@ python_call (PythonPlace *x, PythonValue *callee, PythonValue *call, guint first
 {
   LsPython *p = x->python;
   const guint start = statement_of (x, first);
-  bool is_program = callee->kind == PYTHON_IS_FUNCTION && python_is_program (p, callee->line);
-  for (guint i = 0; callee->kind == PYTHON_IS_CLASS && i < python_n (callee) && !python_get (call, "0"); i++)
+  bool is_function = callee->kind == PYTHON_IS_FUNCTION, is_class = callee->kind == PYTHON_IS_CLASS,
+       is_program = is_function && python_is_program (p, callee->line);
+  const char *name = callee->kind == PYTHON_IS_NAME ? callee->text : "";
+  for (guint i = 0; is_class && i < python_n (callee) && !python_get (call, "0"); i++)
     if (!python_get (call, callee->keys->pdata[i]))
       python_set (call, callee->keys->pdata[i], python_copy (p, callee->items->pdata[i]), true);
-  if (callee->kind == PYTHON_IS_CLASS)
-    return call;
-  if (callee->kind == PYTHON_IS_NAME)
-    return call_of_name (x, callee->text, call, first);
-  if (is_program || (callee->kind != PYTHON_IS_FUNCTION && may_change ("", call, first == start)))
+  PythonValue *made = is_class ? call
+      : is_function            ? (is_program ? NULL : python_run_function (p, callee, call))
+      : *name                  ? copied (p, name, call)
+                               : NULL;
+  bool is_own = ls_shell_is_one (name, "int float str bool list tuple dict max min len getattr")
+      || (p->variable && ls_shell_is_one (name, "os.environ.get os.getenv environ.get getenv"));
+  if (g_str_has_prefix (name, "os.environ.") && strcmp (name, "os.environ.get") != 0)
+    set_variables (p, strrchr (name, '.') + 1, call);
+  if (!made && is_own) {
+    made = answer (p, name, call);
+    return made ? made : python_hole (x, first);
+  }
+  if (is_program || (!made && !is_function && may_change (name, call, first == start)))
     python_pass (p, start);
-  if (callee->kind != PYTHON_IS_FUNCTION)
-    return python_hole (x, first);
-  PythonValue *result = is_program ? NULL : python_run_function (p, callee, call);
-  return result ? result : call;
+  return made ? made : is_function || *name ? call : python_hole (x, first);
 }
 
 PythonValue *
