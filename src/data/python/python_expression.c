@@ -222,14 +222,13 @@ python_json (LsPython *p, const PythonValue *v)
     return v->kind == PYTHON_IS_NONE ? cJSON_CreateNull ()
         : v->kind == PYTHON_IS_BOOL  ? cJSON_CreateBool (v->number != 0)
                                      : cJSON_CreateNumber (v->number);
-  cJSON *item = !has_members ? cJSON_CreateString (text)
-      : is_list              ? cJSON_CreateArray ()
-                             : cJSON_CreateObject ();
   if (!has_members) {
-    item->valueint = v->kind != PYTHON_IS_TEXT && v->kind != PYTHON_IS_HOLE;
-    return item;
+    cJSON *plain = cJSON_CreateString (text);
+    plain->valueint = v->kind != PYTHON_IS_TEXT && v->kind != PYTHON_IS_HOLE;
+    return plain;
   }
   bool is_within = python_enter (p, p->line);
+  cJSON *item = !is_within ? cJSON_CreateNull () : is_list ? cJSON_CreateArray () : cJSON_CreateObject ();
   if (is_within && text && v->kind != PYTHON_IS_DICTIONARY)
     cJSON_AddStringToObject (item, "()", text);
   for (guint i = 0; is_within && i < python_n (v) && !p->why; i++) {

@@ -157,10 +157,10 @@ set_variables (LsPython *p, const char *method, const PythonValue *call)
 {
   const PythonValue *name = python_get (call, "0");
   bool is_open = true, is_usual = strcmp (method, "setdefault") == 0;
-  if (is_usual && name && !(p->variable ? python_variable (p, name, &is_open) : NULL))
-    python_set_variable (p, name,
-                         is_open && p->variable ? python_called (p, PYTHON_IS_HOLE, "setdefault")
-                                                : python_get (call, "1"));
+  if (is_usual && name && !(p->variable ? python_variable (p, name, &is_open) : NULL)) {
+    PythonValue *usual = is_open && p->variable ? NULL : python_get (call, "1");
+    python_set_variable (p, name, usual ? usual : python_called (p, PYTHON_IS_HOLE, method));
+  }
   for (guint i = 0; !is_usual && i < python_n (call); i++)
     python_set_variable (p, name ? name : python_called (p, PYTHON_IS_TEXT, call->keys->pdata[i]),
                          call->items->pdata[i]);

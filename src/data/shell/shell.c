@@ -78,7 +78,7 @@ assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray 
     shell_keep (sh, in_front, name, exports || ls_shell_exports (sh, name));
   /* an element of an array is passed over */
   GPtrArray *items = *name_end == '[' ? NULL : g_ptr_array_new_with_free_func (g_free);
-  ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false };
+  ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false, true };
   if (items && is_array)
     read_words (&array, "", items);
   else if (items)
@@ -526,7 +526,7 @@ read_list (ShellText *s, const char *const *stops)
 static void
 read_text (LsShell *sh, const char *text, gsize n)
 {
-  ShellText s = { sh, text, text, text + n, NULL, false };
+  ShellText s = { sh, text, text, text + n, NULL, false, false };
   guint n_same = 0;
   for (guint i = 0; i < sh->texts->len; i++)
     n_same += strcmp (sh->texts->pdata[i], text) == 0;

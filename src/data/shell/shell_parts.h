@@ -120,6 +120,7 @@ typedef struct {
   const char *begin, *p, *end;
   const char *here_to; /* behind the here documents of this line; NULL: it has none */
   bool is_bad;         /* something is not closed: the rest is not read */
+  bool is_array;       /* of its items: comments are no directives      */
 } ShellText;
 
 /* What a command reads and writes, newly allocated: a here document at its input, and the file that its

@@ -162,7 +162,8 @@ shell_skip_blanks (ShellText *s)
       s->p += 2;
     else if (*s->p == '#' && (s->p == s->begin || g_ascii_isspace (s->p[-1]) || s->p[-1] == ';')) {
       const char *newline = shell_find (s->p, s->end, '\n');
-      read_directive (s, newline);
+      if (!s->is_array)
+        read_directive (s, newline);
       s->p = newline;
     } else
       return;

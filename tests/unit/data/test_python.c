@@ -318,6 +318,7 @@ the_environment_is_set (void)
       "x", "[\"<os.environ['A']>\",\"\",\"<os.environ.get('C')>\"]+1");
   check_python ("def f():\n  os.environ.setdefault('A', '1')\n  return 1\n",
                 "1"); /* of which nothing is known */
+  check_of ("os.environ.setdefault('C')\nx = os.environ['C']\n", "x", "\"<os.environ['C']>\"");
   check_of ("import os\ndel os.environ['A']\nx = os.getenv('A', 1)\n", "x", "\"<os.getenv('A', 1)>\"+1");
 }
 
