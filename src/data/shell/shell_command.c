@@ -132,20 +132,6 @@ enter_words (LsShell *sh, char *const *words, guint n)
   return kept;
 }
 
-/* A script that is started with arguments, "bash x.sh 1 2" and "./x.sh 1 2". */
-static void
-read_script (LsShell *sh, GPtrArray *words)
-{
-  guint i = 0;
-  while (i < words->len && !is_script (words->pdata[i]))
-    i++;
-  if (i == words->len)
-    return;
-  g_autoptr (GHashTable) kept = enter_words (sh, (char *const *) words->pdata + i, words->len - i);
-  read_source (sh, words->pdata[i], true, words, i);
-  shell_set_back (sh, kept);
-}
-
 /* --- what a command sets -------------------------------------------------------------------------- */
 
 /* "read -r A B <<< TEXT": a word each, the rest to the last; "read -d '' A <<END": all of the document. Some
@@ -366,8 +352,15 @@ run_program (LsShell *sh, GPtrArray *words, const char *here)
     read_inner (sh, words, inner ? n_outer : words->len, inner ? inner : here);
   bool starts_script = submits || is_script (words->pdata[0]) || has_word (words, "--no-python")
       || has_word (words, "--no_python");
-  if (!is_inner && !here && starts_script)
-    read_script (sh, words);
+  guint script = is_inner || here || !starts_script ? words->len : 0;
+  while (script < words->len && !is_script (words->pdata[script]))
+    script++;
+  if (script < words->len) { /* with arguments, "bash x.sh 1 2" and "./x.sh 1 2" */
+    g_autoptr (GHashTable) kept
+        = enter_words (sh, (char *const *) words->pdata + script, words->len - script);
+    read_source (sh, words->pdata[script], true, words, script);
+    shell_set_back (sh, kept);
+  }
 }
 
 /* Runs a command in $(...) that is run for what it does: "LOG=$(torchrun train.py ...)",
