@@ -152,6 +152,15 @@ typedef struct {
 
 static const LsField file_fields[] = {
   LS_FIELDS_HEADER (TypesFile),
+  { "keys", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning
+    = "what types call keys of others, in whichever type: each name with the one that it stands for" },
+  { "layer_letters", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "names of layers in a list, each with its letter in layer_pattern" },
+  { "half_letters", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "the same of types with halves, where each is one half of a layer" },
+  { "sees_all", LS_FIELD_IGNORED, .expected = "object", .default_text = "none",
+    .meaning = "names of layers with attention in a list, each with whether it sees the whole sequence" },
   { "ignored", LS_FIELD_ARRAY, offsetof (TypesFile, ignored), .fields = text_element,
     .element_size = sizeof (char *), .default_text = "none",
     .meaning = "keys of a config.json that make no difference to a step" },

@@ -5,52 +5,17 @@
 
 /* --- mixers --------------------------------------------------------------------------- */
 
-/* Names of a layer in a list, and its letter in a model's pattern. */
-static const struct {
-  const char *name;
-  char letter;
-} layer_names[] = {
-  { "full_attention", 'A' },
-  { "attention", 'A' },
-  { "linear_attention", 'M' },
-  { "mamba", 'M' },
-  { "conv", 'M' },
-  { "recurrent", 'M' },
-  { NULL },
-};
-
-/* The same where each is one half of a layer. */
-static const struct {
-  const char *name;
-  char letter;
-} half_names[] = {
-  { "attention", 'a' },
-  { "full_attention", 'a' },
-  { "mamba", 'm' },
-  { "linear_attention", 'm' },
-  { "mlp", 'd' },
-  { "moe", 'e' },
-  { "hybrid", 'B' },
-  { "attention+mamba", 'B' },
-  { NULL },
-};
-
-/* A number stands in lists of MiniMax: 1 has attention. */
+/* Of a name of a layer in a list, or of one half of a layer. A number stands in lists of MiniMax: 1 has
+ * attention. */
 static char
 letter_of_name (const HfFamily *f, const cJSON *name)
 {
-  const char *text = cJSON_GetStringValue (name);
-  for (guint i = 0; text && f->halves && half_names[i].name; i++)
-    if (strcmp (text, half_names[i].name) == 0)
-      return half_names[i].letter;
-  if (f->halves)
-    return '\0';
-  if (cJSON_IsNumber (name))
+  const cJSON *letters = hf_get (f->doc, f->halves ? "half_letters" : "layer_letters"),
+              *letter
+      = cJSON_IsString (name) ? cJSON_GetObjectItemCaseSensitive (letters, name->valuestring) : NULL;
+  if (cJSON_IsNumber (name) && !f->halves)
     return name->valuedouble > 0.5 ? 'A' : 'M';
-  for (guint i = 0; text && layer_names[i].name; i++)
-    if (strcmp (text, layer_names[i].name) == 0)
-      return layer_names[i].letter;
-  return '\0';
+  return cJSON_IsString (letter) ? *letter->valuestring : '\0';
 }
 
 char *

@@ -117,31 +117,21 @@ add_rotation (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, const 
 
 /* By name, or 1 for a window and 0 for none. */
 static bool
-read_layer_types (const LsJsonDoc *doc, const cJSON *list, Layers *l, LsDiagList *diags)
+read_layer_types (const LsJsonDoc *doc, const HfFamily *f, const cJSON *list, Layers *l, LsDiagList *diags)
 {
-  static const char *const windowed[] = { "sliding_attention",
-                                          "chunked_attention",
-                                          "deepseek_sparse_attention",
-                                          "indexed_attention",
-                                          "minimax_m3_sparse",
-                                          "hybrid_sliding",
-                                          NULL };
-  const cJSON *type;
+  const cJSON *type, *sees_all = hf_get (f->doc, "sees_all");
   uint32_t i = 0;
   cJSON_ArrayForEach (type, list)
   {
     const char *name = cJSON_GetStringValue (type);
-    bool is_number = cJSON_IsNumber (type);
-    bool is_full = is_number ? type->valuedouble == 0
-                             : g_strcmp0 (name, "full_attention") == 0 || g_strcmp0 (name, "attention") == 0
-            || g_strcmp0 (name, "hybrid") == 0;
-    if (!is_full && !is_number && (!name || !g_strv_contains (windowed, name)))
+    const cJSON *known = name ? cJSON_GetObjectItemCaseSensitive (sees_all, name) : NULL;
+    if (!known && !cJSON_IsNumber (type))
       return hf_refuse (
           doc, type, diags,
           "expected full_attention, sliding_attention, chunked_attention, deepseek_sparse_attention, "
           "indexed_attention or minimax_m3_sparse, the layers that can be simulated");
     if (i < l->n_layers)
-      l->has[i++] = is_full;
+      l->has[i++] = known ? cJSON_IsTrue (known) : type->valuedouble == 0;
   }
   return i == l->n_layers || hf_refuse (doc, list, diags, "expected as many layer_types as there are layers");
 }
@@ -354,7 +344,8 @@ hf_add_layers (const LsJsonDoc *doc, const HfFamily *f, const HfConfig *c, LsMod
   const cJSON *list = list_of_layers (doc);
   bool is_plain = m->mixer == LS_MIXER_NONE && !f->compressed && !f->encoder, is_said = is_plain,
        is_half = f->windows == HF_WINDOWS_FIRST_HALF;
-  if (!check_index_values (doc, diags) || (is_plain && list && !read_layer_types (doc, list, &full, diags)))
+  if (!check_index_values (doc, diags)
+      || (is_plain && list && !read_layer_types (doc, f, list, &full, diags)))
     return false;
   const cJSON *numbers = is_plain && !list ? hf_get (doc, "sliding_window_layers") : NULL;
   if (cJSON_IsArray (numbers) && !read_numbered (doc, numbers, &full, diags))

@@ -74,7 +74,7 @@ add_options (LaunchWords *words, const LsPython *python, const LaunchKind *kind,
 {
   g_autoptr (GString) told = g_string_new (NULL);
   guint n = 0;
-  for (const cJSON *one = ls_python_options (python)->child; one; one = one->next) {
+  for (const cJSON *one = ls_python_found (python)->options->child; one; one = one->next) {
     g_autofree char *word = word_of (one);
     g_autoptr (GPtrArray) list = word ? NULL : list_of (one);
     if (kind->is_of_other && kind->is_of_other (one->string))
@@ -113,7 +113,7 @@ tell_packages (const char *text, const LsPython *python, const char *name, LsImp
   static const char *const packages[] = { "hydra",   "absl",           "jsonargparse",
                                           "draccus", "simple_parsing", "pydantic_settings",
                                           "typer",   "click" };
-  bool has_options = ls_python_options (python)->child != NULL;
+  bool has_options = ls_python_found (python)->options->child != NULL;
   for (guint i = 0; i < G_N_ELEMENTS (packages) && !has_options; i++) {
     g_autofree char *plain = g_strconcat ("import ", packages[i], NULL),
                     *from = g_strconcat ("from ", packages[i], NULL);
@@ -152,7 +152,7 @@ add_engine (const ImportFiles *files, LaunchWords *words, const LsPython *python
             LsImport *import)
 {
   static const char *const options[] = { "deepspeed", "deepspeed_config", "deepspeed_config_file" };
-  const cJSON *engine = ls_python_engine (python);
+  const cJSON *engine = ls_python_found (python)->engine;
   for (guint i = 0; i < G_N_ELEMENTS (options) && engine; i++)
     engine = launch_words_find (words, options[i]) ? NULL : engine;
   if (!engine)

@@ -4,12 +4,356 @@
 #include <string.h>
 
 #include "data/python/python_parts.h"
+#include "data/shell/shell.h"
+#include "data/text/json_doc.h"
+
+PythonModule *
+python_module (const LsPython *p, guint i)
+{
+  return &g_array_index (p->modules, PythonModule, i);
+}
+
+/* --- words and marks ----------------------------------------------------------------------------------- */
+
+const PythonToken *
+python_token (const PythonPlace *x)
+{
+  return &g_array_index (x->python->tokens, PythonToken, x->at);
+}
+
+bool
+python_is (const PythonToken *t, const char *words)
+{
+  return (t->kind == PYTHON_MARK || t->kind == PYTHON_NAME) && ls_shell_is_one (t->word, words);
+}
+
+bool
+python_take (PythonPlace *x, const char *words)
+{
+  bool is_there = python_is (python_token (x), words);
+  x->at += is_there;
+  return is_there;
+}
+
+int
+python_bracket (const PythonToken *t)
+{
+  return python_is (t, "( [ {") ? 1 : python_is (t, ") ] }") ? -1 : 0;
+}
+
+void
+python_pass_to (PythonPlace *x, const char *ends)
+{
+  for (int depth = 0; python_token (x)->kind != PYTHON_END; x->at++) {
+    if (depth == 0 && python_is (python_token (x), ends))
+      return;
+    depth = MAX (0, depth + python_bracket (python_token (x)));
+  }
+}
+
+char *
+python_shown (const char *at, gsize n)
+{
+  char *shown = g_strndup (at, n);
+  for (char *c = shown; *c; c++)
+    *c = g_ascii_iscntrl (*c) || (*c & 0x80) ? ' ' : *c;
+  return shown;
+}
+
+/* --- from text to lines ------------------------------------------------------------------------------ */
+
+/* A text whose quote stands behind n letters, r"", f'', rb""; its length is 0 if it does not end. */
+static PythonToken
+text_token (const char *at, gsize n, const char *end)
+{
+  const char *quote = at + n, *p;
+  const gsize n_quotes = quote + 2 < end && quote[1] == *quote && quote[2] == *quote ? 3 : 1;
+  PythonToken t = { .kind = PYTHON_TEXT,
+                    .inside = quote + n_quotes,
+                    .is_raw = strcspn (at, "rR") < n,
+                    .is_formatted = strcspn (at, "fF") < n };
+  for (p = t.inside; p < end && (n_quotes > 1 || *p != '\n'); p++)
+    if (*p == '\\')
+      p++;
+    else if (*p == *quote && (n_quotes == 1 || (p + 2 < end && p[1] == *quote && p[2] == *quote))) {
+      t.n_inside = (gsize) (p - t.inside);
+      t.n = (gsize) (p - at) + n_quotes;
+      break;
+    }
+  return t;
+}
+
+static PythonToken
+next_token (const char *at, const char *end)
+{
+  static const char *const marks[]
+      = { "...", "**=", "//=", "<<=", ">>=", "->", ":=", "+=", "-=", "*=", "/=", "%=",
+          "|=",  "&=",  "^=",  "==",  "!=",  "<=", ">=", "**", "//", "<<", ">>" };
+  const gsize n_letters = strspn (at, "rRbBfFuU");
+  PythonToken t = { .kind = PYTHON_MARK, .n = 1 };
+  if (n_letters <= 2 && (at[n_letters] == '"' || at[n_letters] == '\''))
+    return text_token (at, n_letters, end);
+  if (g_ascii_isdigit (*at) || (*at == '.' && g_ascii_isdigit (at[1]))) {
+    t.kind = PYTHON_NUMBER;
+    t.n = strspn (at, G_CSET_DIGITS G_CSET_A_2_Z G_CSET_a_2_z "_.");
+    if ((at[t.n] == '-' || at[t.n] == '+') && (at[t.n - 1] == 'e' || at[t.n - 1] == 'E') && at[1] != 'x')
+      t.n += 1 + strspn (at + t.n + 1, G_CSET_DIGITS "_");
+  } else if (g_ascii_isalpha (*at) || *at == '_' || (*at & 0x80)) {
+    t.kind = PYTHON_NAME;
+    while (at + t.n < end && (g_ascii_isalnum (at[t.n]) || at[t.n] == '_' || (at[t.n] & 0x80)))
+      t.n++;
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (marks) && t.kind == PYTHON_MARK && t.n == 1; i++)
+    t.n = g_str_has_prefix (at, marks[i]) ? strlen (marks[i]) : 1;
+  return t;
+}
+
+/* Ends a line, and begins another one, which stands so far in. */
+static void
+next_line (LsPython *p, PythonLine *line, guint number, guint indent)
+{
+  const PythonToken end = { .kind = PYTHON_END, .at = "", .word = "", .line = number };
+  line->n = p->tokens->len - line->first;
+  if (line->n > 0) {
+    g_array_append_val (p->tokens, end);
+    g_array_append_val (p->lines, *line);
+  }
+  *line = (PythonLine) { .first = p->tokens->len, .indent = indent, .module = line->module };
+}
+
+/* Adds what begins at `at` in a line to it; what stands behind the ":" of "if a: b = 1" is a block of its
+ * own. *depth: of brackets. Returns what is behind it; NULL:
+ * python_fail() was called. */
+static const char *
+scan_token (LsPython *p, const char *at, const char *end, PythonLine *line, guint *number, guint *depth)
+{
+  static const char words[] = "if elif else for while with try except finally class def async";
+  PythonToken t = next_token (at, end);
+  g_autofree char *word = g_strndup (at, t.n);
+  if (t.n == 0)
+    return python_fail (p, *number, "this text does not end"), NULL;
+  t.at = at;
+  t.line = *number;
+  t.module = line->module;
+  t.word = g_string_chunk_insert_const (p->texts, word);
+  bool is_block = *depth == 0 && python_is (&t, ":") && p->tokens->len > line->first
+      && python_is (python_first (p, line), words);
+  *depth += (guint) MAX (python_bracket (&t), -(int) *depth);
+  g_array_append_val (p->tokens, t);
+  for (gsize i = 0; i < t.n; i++)
+    *number += at[i] == '\n';
+  at += t.n;
+  const char *rest = at + strspn (at, " \t\r");
+  if (!is_block || rest >= end || strchr ("#\n\\", *rest))
+    return at;
+  next_line (p, line, *number, line->indent + 1);
+  return rest;
+}
+
+/* Adds the lines of a text of n bytes, of the last file. False: python_fail() was called. */
+static bool
+scan (LsPython *p, const char *text, gsize n)
+{
+  const char *end = text + n;
+  guint number = 1, depth = 0;
+  PythonLine line = { .first = p->tokens->len, .module = p->modules->len - 1 };
+  for (const char *at = text; at < end;) {
+    bool is_next = *at == '\n';
+    if (depth == 0 && (is_next || *at == ';'))
+      next_line (p, &line, number, is_next ? (guint) strspn (at + 1, " \t") : line.indent);
+    number += is_next;
+    if (*at == '#')
+      at += strcspn (at, "\n");
+    else if (*at == '\\') { /* the line goes on */
+      at += 1 + strspn (at + 1, " \t\r");
+      number += at < end && *at == '\n';
+      at += at < end && *at == '\n';
+    } else if (strchr (" \t\r\n\f", *at) || (depth == 0 && *at == ';'))
+      at++;
+    else if (!(at = scan_token (p, at, end, &line, &number, &depth)))
+      return false;
+  }
+  next_line (p, &line, number, 0);
+  if (depth > 0)
+    python_fail (p, number, "a bracket does not end");
+  return depth == 0;
+}
+
+/* --- faults ------------------------------------------------------------------------------------------ */
+
+void
+python_fail (LsPython *p, guint line, const char *why)
+{
+  if (p->why)
+    return;
+  p->why = g_strdup (why);
+  p->where = line;
+}
+
+bool
+python_enter (LsPython *p, guint line)
+{
+  if (++p->depth > LS_JSON_MAX_DEPTH)
+    python_fail (p, line, "it is nested too deep, or calls itself");
+  return !p->why;
+}
+
+/* The file that a line of one is of, and its line there. */
+static const char *
+path_of (const LsPython *p, guint module, guint *line)
+{
+  for (guint i = module == 0 ? p->pasted->len : 0; i-- > 0;) {
+    const PythonPasted *pasted = &g_array_index (p->pasted, PythonPasted, i);
+    if (pasted->line <= *line) {
+      *line = *line - pasted->line + pasted->from;
+      return pasted->path;
+    }
+  }
+  return python_module (p, module)->path;
+}
+
+/* What is wrong, once. */
+static void
+refuse (LsPython *p, LsDiagList *diags)
+{
+  guint line = p->where;
+  const char *path = path_of (p, p->module, &line);
+  ls_diag_add (diags, LS_ERROR_INPUT, path, line, 0, NULL, NULL, NULL, "%s", p->why);
+  g_clear_pointer (&p->why, g_free);
+}
+
+/* --- what is not followed ----------------------------------------------------------------------------- */
+
+#define MAX_PASSED 60 /* letters of a statement that is not followed */
+
+void
+python_pass (LsPython *p, guint first)
+{
+  PythonToken *t = &g_array_index (p->tokens, PythonToken, first);
+  if (!t->is_passed)
+    g_array_append_val (p->passed, first);
+  t->is_passed = true;
+}
+
+void
+python_forget_passed (LsPython *p, guint n)
+{
+  for (guint i = n; i < p->passed->len; i++)
+    g_array_index (p->tokens, PythonToken, g_array_index (p->passed, guint, i)).is_passed = false;
+  g_array_set_size (p->passed, n);
+}
+
+/* As a place, PATH:LINE "STATEMENT"; the caller frees it. */
+static char *
+place_of (const LsPython *p, guint first)
+{
+  const PythonToken *t = &g_array_index (p->tokens, PythonToken, first);
+  gsize n = MIN (strcspn (t->at, "\r\n"), MAX_PASSED);
+  g_autofree char *shown = g_strchomp (python_shown (t->at, n));
+  guint line = t->line;
+  const char *path = path_of (p, t->module, &line);
+  return g_strdup_printf ("%s:%u \"%s%s\"", path, line, shown, n == MAX_PASSED ? "..." : "");
+}
+
+void
+python_move_passed (LsPython *p, GPtrArray *passed)
+{
+  for (guint i = 0; i < p->passed->len && passed; i++)
+    g_ptr_array_add (passed, place_of (p, g_array_index (p->passed, guint, i)));
+  python_forget_passed (p, 0);
+}
+
+/* --- lines ------------------------------------------------------------------------------------------- */
+
+const PythonLine *
+python_line (const LsPython *p, guint i)
+{
+  return &g_array_index (p->lines, PythonLine, i);
+}
+
+const PythonToken *
+python_first (const LsPython *p, const PythonLine *line)
+{
+  return &g_array_index (p->tokens, PythonToken, line->first);
+}
+
+bool
+python_is_block (const LsPython *p, guint i)
+{
+  static const char blocks[] = "if elif else for while with try except finally match del async await";
+  const PythonLine *line = python_line (p, i);
+  const PythonToken *t = python_first (p, line);
+  bool is_block = python_is (t, blocks);
+  for (guint k = 0; k < line->n && !is_block; k++)
+    is_block = python_is (t + k, ":=");
+  return is_block;
+}
+
+guint
+python_block_end (const LsPython *p, guint i)
+{
+  const PythonLine *first = python_line (p, i);
+  for (i++; i < p->lines->len && python_line (p, i)->module == first->module
+       && python_line (p, i)->indent > first->indent;)
+    i++;
+  return i;
+}
+
+bool
+python_is_harmless (const LsPython *p, guint i)
+{
+  static const char words[] = "if elif else with import from raise pass assert print try except finally "
+                              "logging warnings logger _logger";
+  for (guint end = python_block_end (p, i); i < end; i++) {
+    const PythonToken *t = python_first (p, python_line (p, i));
+    if (!python_is (t, words) && t->kind != PYTHON_TEXT)
+      return false;
+  }
+  return true;
+}
+
+/* Whether a function within another only returns, and sets names of its own. */
+static bool
+is_plain_function (const LsPython *p, guint i)
+{
+  for (guint end = python_block_end (p, i++); i < end; i++) {
+    const PythonToken *t = python_first (p, python_line (p, i));
+    bool sets_name = t->kind == PYTHON_NAME && (python_is (t + 1, "=") || python_is (t + 1, ","));
+    if (!sets_name && !python_is (t, "return") && (python_is_block (p, i) || !python_is_harmless (p, i)))
+      return false;
+  }
+  return true;
+}
+
+bool
+python_is_program (LsPython *p, guint i)
+{
+  const PythonLine *line = python_line (p, i);
+  bool is_one = false;
+  for (guint end = python_block_end (p, i++); i < end && !is_one; i = python_block_end (p, i)) {
+    const PythonToken *t = python_first (p, python_line (p, i));
+    is_one = (python_is_block (p, i) && !python_is_harmless (p, i))
+        || python_is (t, "global nonlocal class @ yield")
+        || (python_is (t, "def") && !is_plain_function (p, i));
+  }
+  if (is_one && !p->found.program)
+    p->found.program = place_of (p, line->first);
+  return is_one;
+}
+
+guint
+python_parameters_of (const LsPython *p, const PythonLine *line)
+{
+  const PythonToken *t = python_first (p, line);
+  bool is_one = line->indent == 0 && line->n >= 5 && python_is (t, "def") && t[1].kind == PYTHON_NAME
+      && python_is (&t[2], "(");
+  return is_one ? line->first + 3 : 0;
+}
 
 static void
 value_free (gpointer data)
 {
   PythonValue *v = data;
-  g_free (v->text);
   g_clear_pointer (&v->items, g_ptr_array_unref);
   g_clear_pointer (&v->keys, g_ptr_array_unref);
   g_free (v);
@@ -19,80 +363,40 @@ value_free (gpointer data)
 
 /* "from a.b.c import f as g": g of the importing file. */
 typedef struct {
-  char *module, *name;
+  const char *module, *name;
   bool is_asked; /* it is being looked for, or was in vain */
 } Import;
-
-static void
-import_free (gpointer data)
-{
-  Import *import = data;
-  g_free (import->module);
-  g_free (import->name);
-  g_free (import);
-}
 
 static void
 module_clear (gpointer data)
 {
   PythonModule *m = data;
-  g_free (m->path);
   g_hash_table_unref (m->values);
   g_hash_table_unref (m->imports);
   g_ptr_array_unref (m->imported);
-}
-
-static guint
-add_module (LsPython *p, const char *path)
-{
-  PythonModule m = {
-    .path = g_strdup (path),
-    .values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
-    .imports = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, import_free),
-    .imported = g_ptr_array_new_with_free_func (g_free),
-  };
-  g_array_append_val (p->modules, m);
-  return p->modules->len - 1;
-}
-
-PythonModule *
-python_module (const LsPython *p, guint i)
-{
-  return &g_array_index (p->modules, PythonModule, i);
-}
-
-/* The dotted name behind "from", and where "import" is. */
-static char *
-read_module (const PythonToken *t, guint n, guint *ret_at)
-{
-  g_autoptr (GString) name = g_string_new (NULL);
-  guint i = 1;
-  for (; i < n && !python_is (&t[i], "import"); i++)
-    g_string_append_len (name, t[i].at, (gssize) t[i].n);
-  *ret_at = i;
-  return g_string_free (g_steal_pointer (&name), FALSE);
 }
 
 /* Of a line "from a.b.c import f as g". */
 static void
 add_imports (LsPython *p, const PythonLine *line)
 {
-  const PythonToken *t = python_first (p, line);
+  g_autoptr (GString) module = g_string_new (NULL);
+  const PythonToken *t = python_first (p, line), *end = t + line->n;
   PythonModule *m = python_module (p, line->module);
-  guint i;
   if (!python_is (t, "from"))
     return;
-  g_autofree char *module = read_module (t, line->n, &i);
-  g_ptr_array_add (m->imported, g_strdup (module));
-  for (i++; i < line->n; i++) {
-    if (t[i].kind != PYTHON_NAME)
+  for (t++; t < end && !python_is (t, "import"); t++)
+    g_string_append (module, t->word);
+  char *name = g_string_chunk_insert (p->texts, module->str);
+  g_ptr_array_add (m->imported, name);
+  for (t++; t < end; t++) {
+    if (t->kind != PYTHON_NAME)
       continue;
-    bool has_alias = i + 2 < line->n && python_is (&t[i + 1], "as") && t[i + 2].kind == PYTHON_NAME;
-    Import *import = g_new0 (Import, 1);
-    import->module = g_strdup (module);
-    import->name = python_word (&t[i]);
-    g_hash_table_insert (m->imports, python_word (has_alias ? &t[i + 2] : &t[i]), import);
-    i += has_alias ? 2 : 0;
+    bool has_alias = t + 2 < end && python_is (t + 1, "as") && t[2].kind == PYTHON_NAME;
+    Import *import = g_new (Import, 1);
+    *import = (Import) { name, t->word, false };
+    t += has_alias ? 2 : 0;
+    g_hash_table_insert (m->imports, (gpointer) t->word, import);
   }
 }
 
@@ -113,66 +417,54 @@ n_alike (const char *path, const char *module)
 bool
 ls_python_add (LsPython *p, const char *text, gsize n, const char *name, LsDiagList *diags)
 {
-  guint first = p->lines->len;
-  p->module = add_module (p, name);
-  if (!python_scan (p, text, n)) {
-    python_refuse (p, diags);
+  PythonModule m = {
+    .path = g_string_chunk_insert (p->texts, name),
+    .values = g_hash_table_new (g_str_hash, g_str_equal),
+    .imports = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, g_free),
+    .imported = g_ptr_array_new (),
+    .first_line = p->lines->len,
+  };
+  g_array_append_val (p->modules, m);
+  p->module = p->modules->len - 1;
+  if (!scan (p, text, n)) {
+    refuse (p, diags);
     return false;
   }
-  for (guint i = first; i < p->lines->len; i++)
+  python_module (p, p->module)->end_line = p->lines->len;
+  for (guint i = m.first_line; i < p->lines->len; i++)
     add_imports (p, python_line (p, i));
   return true;
-}
-
-/* The name of a function that begins in this line, newly allocated, if it can be called without an argument;
- * NULL: none does, or it cannot. */
-static char *
-function_of (LsPython *p, const PythonLine *line)
-{
-  PythonPlace x = { .python = p, .module = line->module, .at = python_parameters_of (p, line) };
-  while (x.at > 0 && !python_is (python_token (&x), ")")) {
-    bool is_rest = python_take (&x, "**") || python_take (&x, "*") || python_take (&x, "/");
-    python_pass_type (&x);
-    if (!python_take (&x, "=") && !is_rest)
-      return NULL;
-    python_pass_type (&x);
-    if (!python_take (&x, ",") && !python_is (python_token (&x), ")"))
-      return NULL;
-  }
-  return x.at > 0 ? python_word (python_first (p, line) + 1) : NULL;
 }
 
 LsPython *
 ls_python_new (const char *text, gsize n, const char *name, LsDiagList *diags)
 {
   LsPython *p = g_new0 (LsPython, 1);
+  p->texts = g_string_chunk_new (1024);
   p->modules = g_array_new (FALSE, FALSE, sizeof (PythonModule));
   g_array_set_clear_func (p->modules, module_clear);
   p->tokens = g_array_new (FALSE, FALSE, sizeof (PythonToken));
   p->lines = g_array_new (FALSE, FALSE, sizeof (PythonLine));
-  p->functions = g_ptr_array_new_with_free_func (g_free);
+  p->found.functions = g_ptr_array_new ();
   p->values = g_ptr_array_new_with_free_func (value_free);
-  p->passed = g_array_new (FALSE, FALSE, sizeof (PythonPassed));
-  p->pasted = python_pasted_new ();
-  p->set_variables = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  p->options = cJSON_CreateObject ();
-  p->file_passed = g_ptr_array_new_with_free_func (g_free);
+  p->passed = g_array_new (FALSE, FALSE, sizeof (guint));
+  p->pasted = g_array_new (FALSE, FALSE, sizeof (PythonPasted));
+  p->set_variables = g_hash_table_new (g_str_hash, g_str_equal);
+  p->found.options = cJSON_CreateObject ();
+  p->found.file_passed = g_ptr_array_new_with_free_func (g_free);
   if (!ls_python_add (p, text, n, name, diags)) {
     ls_python_free (p);
     return NULL;
   }
   for (guint i = 0; i < p->lines->len; i++) {
-    char *function = function_of (p, python_line (p, i));
-    if (function)
-      g_ptr_array_add (p->functions, function);
+    PythonPlace x = { .python = p, .at = python_parameters_of (p, python_line (p, i)) };
+    bool can_be_called = x.at > 0;
+    for (PythonParameter one; can_be_called && !python_is (python_token (&x), ")");)
+      can_be_called = python_read_parameter (&x, false, &one) && (!one.name || one.is_all || one.has_usual);
+    if (can_be_called)
+      g_ptr_array_add (p->found.functions, (gpointer) python_first (p, python_line (p, i))[1].word);
   }
   return p;
-}
-
-const GPtrArray *
-ls_python_imports (const LsPython *p, guint file)
-{
-  return python_module (p, file)->imported;
 }
 
 void
@@ -182,45 +474,54 @@ ls_python_free (LsPython *p)
     return;
   g_array_unref (p->tokens);
   g_array_unref (p->lines);
-  g_ptr_array_unref (p->functions);
+  g_ptr_array_unref (p->found.functions);
   g_array_unref (p->modules);
   g_ptr_array_unref (p->values);
   g_array_unref (p->passed);
   g_array_unref (p->pasted);
   g_hash_table_unref (p->set_variables);
-  g_ptr_array_unref (p->file_passed);
-  cJSON_Delete (p->options);
-  cJSON_Delete (p->engine);
-  g_free (p->program);
+  g_ptr_array_unref (p->found.file_passed);
+  cJSON_Delete (p->found.options);
+  cJSON_Delete (p->found.engine);
+  g_string_chunk_free (p->texts);
+  g_free (p->found.program);
   g_free (p->why);
   g_free (p);
 }
 
-const GPtrArray *
-ls_python_functions (const LsPython *p)
+void
+ls_python_paste (LsPython *p, guint line, const char *name, guint from)
 {
-  return p->functions;
+  const PythonPasted pasted = { line, from, g_string_chunk_insert (p->texts, name) };
+  g_array_append_val (p->pasted, pasted);
 }
 
-const char *
-ls_python_program (const LsPython *p)
+const GPtrArray *
+ls_python_imports (const LsPython *p, guint file)
 {
-  return p->program;
+  return python_module (p, file)->imported;
+}
+
+const LsPythonFound *
+ls_python_found (const LsPython *p)
+{
+  return &p->found;
 }
 
 /* --- what a name means -------------------------------------------------------------------------------- */
 
-static PythonValue *value_in (LsPython *p, guint module, const char *name);
-
-/* Of the other file that an import most likely is for, of those in which the name means something. */
+/* What a file sets a name to, or imports: of the other file that this most likely is for, of those in which
+ * the name means something. */
 static PythonValue *
-imported (LsPython *p, guint module, const char *name)
+value_in (LsPython *p, guint module, const char *name)
 {
-  Import *import = g_hash_table_lookup (python_module (p, module)->imports, name);
-  PythonValue *best = NULL;
+  python_run_module (p, module);
+  PythonModule *m = python_module (p, module);
+  PythonValue *best = g_hash_table_lookup (m->values, name);
+  Import *import = best ? NULL : g_hash_table_lookup (m->imports, name);
   guint most = 0;
   if (!import || import->is_asked)
-    return NULL;
+    return best;
   import->is_asked = true;
   for (guint i = 0; i < p->modules->len; i++) {
     guint n = i == module ? 0 : 1 + n_alike (python_module (p, i)->path, import->module);
@@ -230,17 +531,8 @@ imported (LsPython *p, guint module, const char *name)
   }
   import->is_asked = best == NULL;
   if (best)
-    g_hash_table_insert (python_module (p, module)->values, g_strdup (name), best);
+    g_hash_table_insert (m->values, g_string_chunk_insert_const (p->texts, name), best);
   return best;
-}
-
-/* What a file sets a name to, or imports. */
-static PythonValue *
-value_in (LsPython *p, guint module, const char *name)
-{
-  python_run_module (p, module);
-  PythonValue *value = g_hash_table_lookup (python_module (p, module)->values, name);
-  return value ? value : imported (p, module, name);
 }
 
 PythonValue *
@@ -258,10 +550,17 @@ python_lookup (const PythonPlace *x, const char *name)
 /* --- the environment ---------------------------------------------------------------------------------- */
 
 void
+ls_python_set_environment (LsPython *p, LsPythonVariable *variable, gpointer data)
+{
+  p->variable = variable;
+  p->variable_data = data;
+}
+
+void
 python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value)
 {
   if (name->kind == PYTHON_IS_TEXT)
-    g_hash_table_insert (p->set_variables, g_strdup (name->text), value);
+    g_hash_table_insert (p->set_variables, (gpointer) name->text, value);
   else
     p->is_environment_open = true;
 }
@@ -275,7 +574,7 @@ python_variable (LsPython *p, const PythonValue *name, bool *ret_is_open)
   if (*ret_is_open || set)
     return set;
   const char *outside = p->variable (name->text, p->variable_data);
-  return outside ? python_text (p, outside) : NULL;
+  return outside ? python_called (p, PYTHON_IS_TEXT, outside) : NULL;
 }
 
 void
@@ -289,13 +588,6 @@ ls_python_add_variables (const LsPython *p, GHashTable *variables)
       g_hash_table_replace (variables, g_strdup (name), g_strdup (item->valuestring));
     cJSON_Delete (item);
   }
-}
-
-void
-ls_python_set_environment (LsPython *p, LsPythonVariable *variable, gpointer data)
-{
-  p->variable = variable;
-  p->variable_data = data;
 }
 
 /* --- what is asked ------------------------------------------------------------------------------------ */
@@ -312,24 +604,25 @@ set_values (LsPython *p, guint first)
     python_module (p, m)->is_run = m < first;
   }
   g_ptr_array_set_size (p->values, 0);
-  g_ptr_array_set_size (p->file_passed, 0);
-  g_clear_pointer (&p->program, g_free);
+  g_ptr_array_set_size (p->found.file_passed, 0);
+  g_clear_pointer (&p->found.program, g_free);
   for (guint m = p->modules->len; m-- > first;)
     python_run_module (p, m);
-  python_move_passed (p, p->file_passed);
+  python_move_passed (p, p->found.file_passed);
 }
 
-/* As JSON; NULL and a diagnostic where something is wrong. */
+/* As JSON; NULL and a diagnostic where something is wrong, or where there is no value and `lacks` says so. */
 static cJSON *
-told (LsPython *p, const PythonValue *value, GPtrArray *passed, LsDiagList *diags)
+report (LsPython *p, const PythonValue *value, GPtrArray *passed, LsDiagList *diags, const char *lacks)
 {
   cJSON *item = value && !p->why ? python_json (p, value) : NULL;
   python_move_passed (p, passed);
-  if (!p->why)
-    return item;
-  python_refuse (p, diags);
-  cJSON_Delete (item);
-  return NULL;
+  if (p->why) {
+    refuse (p, diags);
+    g_clear_pointer (&item, cJSON_Delete);
+  } else if (!value && lacks)
+    ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, 0)->path, 0, 0, NULL, NULL, NULL, "%s", lacks);
+  return item;
 }
 
 cJSON *
@@ -339,17 +632,12 @@ ls_python_value (LsPython *p, const char *function, GPtrArray *passed, LsDiagLis
   const PythonValue *f = p->why ? NULL : g_hash_table_lookup (python_module (p, 0)->values, function),
                     *value = NULL;
   bool is_function = f && f->kind == PYTHON_IS_FUNCTION;
-  if (is_function && python_is_program (p, f->line))
-    python_note_program (p, f->line);
-  else if (is_function)
+  if (is_function && !python_is_program (p, f->line))
     value = python_run_function (p, f, python_called (p, PYTHON_IS_CALL, function));
-  value = value && value->kind == PYTHON_IS_NONE ? NULL : value;
-  const bool is_wrong = p->why != NULL;
-  cJSON *result = told (p, value, passed, diags);
-  if (!value && !is_wrong && !p->program)
-    ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, 0)->path, 0, 0, NULL, NULL, NULL,
-                 is_function ? "its function %s returns nothing" : "it has no function %s", function);
-  return result;
+  g_autofree char *lacks
+      = g_strdup_printf (is_function ? "its function %s returns nothing" : "it has no function %s", function);
+  return report (p, value && value->kind == PYTHON_IS_NONE ? NULL : value, passed, diags,
+                 p->found.program ? NULL : lacks);
 }
 
 cJSON *
@@ -359,11 +647,6 @@ ls_python_name (LsPython *p, const char *name, GPtrArray *passed, LsDiagList *di
   python_module (p, 0)->is_run = false;
   if (!p->why)
     python_run_module (p, 0);
-  const PythonValue *value = g_hash_table_lookup (python_module (p, 0)->values, name);
-  const bool is_wrong = p->why != NULL;
-  cJSON *result = told (p, value, passed, diags);
-  if (!value && !is_wrong)
-    ls_diag_add (diags, LS_ERROR_INPUT, python_module (p, 0)->path, 0, 0, NULL, NULL, NULL,
-                 "it sets nothing of the name %s at the start of a line", name);
-  return result;
+  g_autofree char *lacks = g_strdup_printf ("it sets nothing of the name %s at the start of a line", name);
+  return report (p, g_hash_table_lookup (python_module (p, 0)->values, name), passed, diags, lacks);
 }

@@ -55,32 +55,35 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsPython, ls_python_free)
 
 /* What the file of that number imports from, "a.b.c", in its order; char *, owned by it. */
 const GPtrArray *ls_python_imports (const LsPython *python, guint file);
-/* Functions of the first file that can be called without an argument, in its order; char *, owned by it. */
-const GPtrArray *ls_python_functions (const LsPython *python);
+/* What is found in files; owned by the reader.
+ * functions: char *, those of the first file that can be called without an argument, in its order.
+ * program: the place of a function that was called last and is a program, of which nothing was followed;
+ * NULL: none was. Of such a one ls_python_value() gives no diagnostic.
+ * file_passed: char *, what of the statements at the start of lines was not followed when it was last
+ * evaluated; as what ls_python_value() adds.
+ * options: those that ls_python_start() found declared, by their names without dashes, with what each is
+ * where the command does not say it.
+ * engine: what it hands to deepspeed.initialize as its configuration, null where it hands over none; NULL: it
+ * does not call that. */
+typedef struct {
+  GPtrArray *functions, *file_passed;
+  char *program;
+  cJSON *options, *engine;
+} LsPythonFound;
 
-/* What one of them returns; the caller frees it with cJSON_Delete(). passed: to which is added, char *, what
- * was not followed, each place once, as PATH:LINE "STATEMENT"; NULL: it is not asked for. NULL and a
- * diagnostic (LS_ERROR_INPUT) if it returns nothing, is malformed, calls itself, or makes too much. */
+const LsPythonFound *ls_python_found (const LsPython *python);
+
+/* What a function of the first file returns; the caller frees it with cJSON_Delete(). passed: to which is
+ * added, char *, what was not followed, each place once, as PATH:LINE "STATEMENT"; NULL: it is not asked for.
+ * NULL and a diagnostic (LS_ERROR_INPUT) if it returns nothing, is malformed, calls itself, or makes too
+ * much. */
 cJSON *ls_python_value (LsPython *python, const char *function, GPtrArray *passed, LsDiagList *diags);
-/* The place of a function that was called then and is a program, of which nothing was followed; NULL: none
- * was. Owned by it. Of such a one ls_python_value() gives no diagnostic. */
-const char *ls_python_program (const LsPython *python);
-/* What of the statements at the start of lines was not followed when it was last called. As above; char *,
- * owned by it. */
-const GPtrArray *ls_python_file_passed (const LsPython *python);
-
 /* The same of what the first file sets a name to, its statements one after the other; NULL and a diagnostic
  * if it sets no such name. */
 cJSON *ls_python_name (LsPython *python, const char *name, GPtrArray *passed, LsDiagList *diags);
 
 /* Reads the first file as a program: its options, and what it sets at the start of lines. */
 void ls_python_start (LsPython *python);
-/* The options that were declared, by their names without dashes, with what each is where the command does
- * not say it; owned by it. */
-const cJSON *ls_python_options (const LsPython *python);
-/* What it hands to deepspeed.initialize as its configuration, null where it hands over none; NULL: it does
- * not call that. Borrowed. */
-const cJSON *ls_python_engine (const LsPython *python);
 /* What it set of the environment when it was last evaluated, names to texts, which are replaced or removed; a
  * value that is not known is a hole. */
 void ls_python_add_variables (const LsPython *python, GHashTable *variables);

@@ -12,8 +12,12 @@ typedef struct {
   PythonTokenKind kind;
   const char *at;
   gsize n;
-  guint line;
-  bool is_passed; /* what begins here is among those that are not followed */
+  const char *word; /* all of it, owned by the reader; "": at the end */
+  guint line, module;
+  bool is_passed;            /* what begins here is among those that are not followed */
+  bool is_raw, is_formatted; /* of a text: r"", f"" */
+  const char *inside;        /* of a text: behind its quotes */
+  gsize n_inside;
 } PythonToken;
 
 /* A logical line: brackets hold their lines together, and what stands behind ";" or behind "if a:" is one
@@ -38,13 +42,13 @@ typedef enum {
   PYTHON_IS_CLASS
 } PythonKind;
 
-/* Names and members may be the same value: what is changed of it is so in all. */
+/* Names and members may be the same value: what is changed of it is so in all. Its texts are the reader's. */
 typedef struct {
   PythonKind kind;
   bool is_float;    /* of a number */
   bool is_held;     /* by a name, or by another value */
   double number;    /* of a truth 0 or 1 */
-  char *text;       /* of a text; a name; how a hole is written; what is called; how a function is called */
+  const char *text; /* of a text; a name; how a hole is written; what is called; how a function is called */
   GPtrArray *items; /* PythonValue *: of a list, members, arguments, usual parameters; NULL: there are none */
   GPtrArray *keys;  /* char *, of members and arguments, "0" without a name */
   guint line;       /* of a function or a class: where it begins */
@@ -52,36 +56,35 @@ typedef struct {
 
 /* A file. */
 typedef struct {
-  char *path;
+  const char *path;
   GHashTable *values;  /* name -> PythonValue *: what it sets */
   GHashTable *imports; /* name -> what it is imported for     */
   GPtrArray *imported; /* char *: a.b.c, of "from a.b.c import" */
+  guint first_line, end_line;
   bool is_run;
 } PythonModule;
 
-/* A statement that is not followed, or a part of one. */
+/* Of the first file, from a line on, that of another file. */
 typedef struct {
-  guint first, module; /* a token, and its file */
-} PythonPassed;
+  guint line, from;
+  const char *path;
+} PythonPasted;
 
 struct LsPython {
-  GArray *modules;        /* of PythonModule */
-  GArray *pasted;         /* of places where the first file is of another */
-  GPtrArray *file_passed; /* char * */
-  GArray *tokens;         /* of PythonToken; a line ends with PYTHON_END */
-  GArray *lines;          /* of PythonLine  */
-  GPtrArray *functions;
-  GPtrArray *values; /* PythonValue *: all that are made */
+  GStringChunk *texts; /* all that are not of the files themselves */
+  GArray *modules;     /* of PythonModule */
+  GArray *pasted;      /* of PythonPasted */
+  GArray *tokens;      /* of PythonToken; a line ends with PYTHON_END */
+  GArray *lines;       /* of PythonLine  */
+  GPtrArray *values;   /* PythonValue *: all that are made */
   /* Of the value that is being found: */
   guint n_items, depth, line;
-  GArray *passed;             /* of PythonPassed: what is not followed */
-  char *program;              /* the first function that was called and is one; NULL: none was */
+  GArray *passed;             /* of guint: tokens where what is not followed begins */
   LsPythonVariable *variable; /* of the environment; NULL: nobody knows it */
   gpointer variable_data;
   GHashTable *set_variables; /* name -> PythonValue *: what the files set */
   bool is_environment_open;  /* they set some that are not known    */
-  cJSON *options;            /* that the first file declares */
-  cJSON *engine;       /* what deepspeed.initialize is handed as its configuration; NULL: it is not called */
+  LsPythonFound found;
   char *why;           /* what is wrong; NULL: nothing is */
   guint where, module; /* a line, of the file that is evaluated */
 };
@@ -99,29 +102,18 @@ typedef struct {
 /* What is open is neither true nor false. */
 typedef enum { PYTHON_FALSE, PYTHON_TRUE, PYTHON_OPEN } PythonTruth;
 
-/* --- python_lines.c -------------------------------------------------------------------------------- */
+/* --- python.c -------------------------------------------------------------------------------------- */
 
 const PythonToken *python_token (const PythonPlace *x);
-bool python_is (const PythonToken *t, const char *text);
-bool python_take (PythonPlace *x, const char *text);
-/* One of these words, with a NULL behind them. */
-bool python_is_one (const PythonToken *t, const char *const *words);
+/* One of these words and marks, with blanks between; passes over it. */
+bool python_is (const PythonToken *t, const char *words);
+bool python_take (PythonPlace *x, const char *words);
 /* +1, -1: a bracket that opens, that shuts. */
 int python_bracket (const PythonToken *t);
-/* Passes over the rest in brackets, up to the one that ends it, or up to a comma of it. */
-void python_pass_to (PythonPlace *x, const char *end);
-/* The word of a token; the caller frees it. */
-char *python_word (const PythonToken *t);
-/* Whether a text has the letter in front, in either case. */
-bool python_has_prefix (const PythonToken *t, char letter);
-/* What a text says, from behind its quotes on; *ret_n: how many letters there are. */
-const char *python_text_inside (const PythonToken *t, gsize *ret_n);
-/* Appends n letters of it. False: what a backslash means there is not known. */
-bool python_append_text (GString *out, const PythonToken *t, const char *at, gsize n);
+/* Passes over the rest in brackets, up to one of these marks. */
+void python_pass_to (PythonPlace *x, const char *ends);
 /* n letters, without marks of control and letters that are not ASCII; the caller frees it. */
 char *python_shown (const char *at, gsize n);
-/* Adds the lines of a text of n bytes, of the last file. False: python_fail() was called. */
-bool python_scan (LsPython *p, const char *text, gsize n);
 
 const PythonLine *python_line (const LsPython *p, guint i);
 const PythonToken *python_first (const LsPython *p, const PythonLine *line);
@@ -131,47 +123,52 @@ bool python_is_block (const LsPython *p, guint i);
 guint python_block_end (const LsPython *p, guint i);
 /* Whether line i and what is further in only imports, refuses, or tells. */
 bool python_is_harmless (const LsPython *p, guint i);
-/* Whether a function that begins in line i has control flow, or what else is not followed. */
-bool python_is_program (const LsPython *p, guint i);
-/* Such a function was called; the first one is told. */
-void python_note_program (LsPython *p, guint i);
+/* Whether a function that begins in line i has control flow, or what else is not followed; the first one is
+ * noted. */
+bool python_is_program (LsPython *p, guint i);
 /* Behind the "(" of the parameters of a function, a token, where one begins in this line; 0: none does. */
 guint python_parameters_of (const LsPython *p, const PythonLine *line);
-/* Passes over a parameter's type, or over its usual value. */
-void python_pass_type (PythonPlace *x);
 
 /* Expressions and calls within each other; false behind the last: python_fail() was called. */
 bool python_enter (LsPython *p, guint line);
 /* The first fault counts. */
 void python_fail (LsPython *p, guint line, const char *why);
-GArray *python_pasted_new (void);
 /* What begins with a token is not followed; once for each token. */
-void python_pass (LsPython *p, guint module, guint first);
-/* As a place, PATH:LINE "STATEMENT"; the caller frees it. */
-char *python_place (const LsPython *p, guint module, guint first);
-/* Appends all that is not followed, char *, and forgets it. */
+void python_pass (LsPython *p, guint first);
+/* Appends all that is not followed, char *, and forgets it; forgets what is behind the first n. */
 void python_move_passed (LsPython *p, GPtrArray *passed);
-/* What is wrong, once. */
-void python_refuse (LsPython *p, LsDiagList *diags);
+void python_forget_passed (LsPython *p, guint n);
 
-/* --- python_values.c ------------------------------------------------------------------------------- */
+PythonModule *python_module (const LsPython *p, guint i);
+/* What a name means; NULL: nothing here. */
+PythonValue *python_lookup (const PythonPlace *x, const char *name);
+/* A variable of the environment; NULL: it is not set. *ret_is_open: that is not known. */
+PythonValue *python_variable (LsPython *p, const PythonValue *name, bool *ret_is_open);
+void python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value);
+
+/* --- python_expression.c --------------------------------------------------------------------------- */
 
 PythonValue *python_new (LsPython *p, PythonKind kind);
-PythonValue *python_text (LsPython *p, const char *text);
-PythonValue *python_number (LsPython *p, double number, bool is_float);
-PythonValue *python_bool (LsPython *p, bool is_true);
-/* Of a name, a hole, or what is called so. */
+/* A number, or a truth. */
+PythonValue *python_scalar (LsPython *p, PythonKind kind, double number, bool is_float);
+/* A text, a name, a hole, or what is called so. */
 PythonValue *python_called (LsPython *p, PythonKind kind, const char *text);
+/* How many items or members it has; NULL allowed. */
+guint python_n (const PythonValue *of);
 /* A member, an argument or an item by its key; NULL: there is none. */
 PythonValue *python_get (const PythonValue *of, const char *key);
-/* Appends an item, under a key or without one; one that is there is replaced in its place, or, to_end, is
- * the last then. */
+/* Appends an item, under a key of the reader's or without one; one that is there is replaced in its place,
+ * or, to_end, is the last then. */
 void python_add (PythonValue *to, PythonValue *item);
 void python_set (PythonValue *to, const char *key, PythonValue *item, bool to_end);
+/* The same of an argument in order. */
+void python_set_place (LsPython *p, PythonValue *to, guint i, PythonValue *item);
+/* Those of another value, from one on. */
+void python_merge (PythonValue *to, const PythonValue *from, guint first, bool to_end);
 /* Another value of lists, dictionaries and objects, and of what they hold; others are themselves. */
 PythonValue *python_copy (LsPython *p, PythonValue *of);
 /* It is a hole from now on. */
-void python_open (PythonValue *v, const char *text);
+void python_open (LsPython *p, PythonValue *v, const char *text);
 /* Of a list by its place, from its end too, of a dictionary by its key; NULL: there is none. */
 PythonValue **python_item_at (const PythonValue *of, const PythonValue *key);
 bool python_is_list (const PythonValue *v);
@@ -180,40 +177,36 @@ bool python_is_mutable (const PythonValue *v);
 /* Whether nothing is known of what it is. What a class makes is true, and not None. */
 bool python_is_unknown (const PythonValue *v);
 PythonTruth python_truth_of (const PythonValue *v);
-/* a == b. */
-PythonTruth python_is_same (const PythonValue *a, const PythonValue *b);
 /* The caller frees it; python_fail() may be called. */
 cJSON *python_json (LsPython *p, const PythonValue *v);
 /* What str () makes of a value; NULL: that is not known. The caller frees it. */
 char *python_written (const PythonValue *v);
 
-/* --- python.c -------------------------------------------------------------------------------------- */
-
-PythonModule *python_module (const LsPython *p, guint i);
-/* What a name is set to in a place, in files that it is imported from; NULL: to nothing. */
-PythonValue *python_lookup (const PythonPlace *x, const char *name);
-
-/* A variable of the environment; NULL: it is not set. *ret_is_open: that is not known. */
-PythonValue *python_variable (LsPython *p, const PythonValue *name, bool *ret_is_open);
-void python_set_variable (LsPython *p, const PythonValue *name, PythonValue *value);
-
-/* --- python_expression.c --------------------------------------------------------------------------- */
-
 /* What stands from a token on, up to here. */
 PythonValue *python_hole (PythonPlace *x, guint first);
-char *python_hole_text (const PythonPlace *x, guint first, guint end);
-/* Of a call, behind "(", up to behind ")". */
-void python_arguments (PythonPlace *x, PythonValue *call);
-
+const char *python_hole_text (const PythonPlace *x, guint first, guint end);
+/* A call of what is called so, behind "(", up to behind ")". */
+PythonValue *python_arguments (PythonPlace *x, const char *callee);
 /* With all operators. */
 PythonValue *python_expression (PythonPlace *x);
 /* The same, of "a, b" without brackets a tuple. */
 PythonValue *python_several (PythonPlace *x);
-/* NULL: that is not known. */
-PythonValue *python_arithmetic (LsPython *p, const PythonToken *mark, PythonValue *a, PythonValue *b);
+/* Of "+" and its kin; NULL: that is not known. */
+PythonValue *python_arithmetic (LsPython *p, const char *mark, const PythonValue *a, const PythonValue *b);
 
 /* --- python_statements.c --------------------------------------------------------------------------- */
 
+/* A parameter, from its mark on. */
+typedef struct {
+  const char *name;   /* NULL: "*", "/" */
+  bool is_all;        /* "*a", "**a"    */
+  bool is_named;      /* "**a"          */
+  bool has_usual;     /* "a=1"          */
+  PythonValue *usual; /* NULL: it has none, or that is not asked for */
+} PythonParameter;
+
+/* False: there is none, or none that is followed. */
+bool python_read_parameter (PythonPlace *x, bool asks_usual, PythonParameter *ret);
 /* What a call gives; callee is a name, a function, a class or something else. first: the token where it
  * begins. */
 PythonValue *python_call (PythonPlace *x, PythonValue *callee, PythonValue *call, guint first);
@@ -222,6 +215,8 @@ PythonValue *python_method (PythonPlace *x, PythonValue *of, const char *name, c
                             guint first);
 /* What a function gives; NULL: the arguments do not fit. */
 PythonValue *python_run_function (LsPython *p, const PythonValue *function, const PythonValue *call);
+/* int, float of a number or of a text that is one; NULL: it is not known. */
+PythonValue *python_converted (LsPython *p, bool is_float, const PythonValue *of);
 
 /* The lines from one on, up to another: what they return, NULL: nothing. names: of a function; NULL: of the
  * file. */

@@ -9,27 +9,106 @@
 #define MAX_ROUNDS 256 /* of loops that are run as often as they say, in all */
 
 static ShellStatus read_command (ShellText *s);
-/* Reads commands up to one of these words; NULL: all. */
 static ShellStatus read_list (ShellText *s, const char *const *stops);
 static void read_text (LsShell *sh, const char *text, gsize n);
 
+/* --- words -------------------------------------------------------------------------------------- */
+
+/* Over a word; what stands there instead is passed over too. */
+static void
+pass_word (ShellText *s, const char *end)
+{
+  s->p = MIN (MAX (end, s->p + 1), s->end);
+}
+
+/* Appends the fields of words up to one of these characters. */
+static void
+read_words (ShellText *s, const char *ends, GPtrArray *fields)
+{
+  for (shell_skip_blanks (s); s->p < s->end && !strchr (ends, *s->p) && !s->is_bad && !s->sh->fault;
+       shell_skip_blanks (s)) {
+    const char *end = shell_next_end (s);
+    if (s->sh->mode != SHELL_SKIPPED)
+      shell_expand (s->sh, s->p, end, fields);
+    pass_word (s, end);
+  }
+}
+
+/* --- assignments -------------------------------------------------------------------------------- */
+
+static bool
+is_declaration (const GPtrArray *words)
+{
+  return words->len > 0 && ls_shell_is_one (words->pdata[0], "export declare local readonly typeset");
+}
+
+/* Whether the names in a command are exported: "export A", "declare -x A". */
+static bool
+is_export (const GPtrArray *words)
+{
+  bool has_flag = words->len > 0 && strcmp (words->pdata[0], "export") == 0;
+  for (guint i = 1; i < words->len; i++)
+    has_flag = has_flag || (*(char *) words->pdata[i] == '-' && strchr (words->pdata[i], 'x'));
+  return has_flag && is_declaration (words);
+}
+
+/* Exports those that stand there without a value; of any command, those that are set in front of it. */
+static void
+export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front)
+{
+  GHashTableIter iter;
+  gpointer name;
+  for (g_hash_table_iter_init (&iter, in_front);
+       words->len > 0 && g_hash_table_iter_next (&iter, &name, NULL);)
+    shell_export (sh, name);
+  for (guint i = 1; i < words->len && is_export (words); i++)
+    if (*(const char *) words->pdata[i] != '-')
+      shell_export (sh, words->pdata[i]);
+}
+
+/* "A=1" up to end, in a command whose words begin with these; none: in front of it. */
+static void
+assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words, GHashTable *in_front)
+{
+  const char *value = shell_assignment_value (p, end), *name_end = shell_name_end (p, end);
+  g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
+  bool exports = is_export (words) || sh->exports_all, is_appended = value[-2] == '+',
+       is_array = value < end && *value == '(';
+  if (words->len == 0 && !g_hash_table_contains (in_front, name))
+    shell_keep (sh, in_front, name, exports || ls_shell_exports (sh, name));
+  /* an element of an array is passed over */
+  GPtrArray *items = *name_end == '[' ? NULL : g_ptr_array_new_with_free_func (g_free);
+  ShellText array = { sh, value + 1, value + 1, end - 1, NULL, false, true };
+  if (items && is_array)
+    read_words (&array, "", items);
+  else if (items)
+    g_ptr_array_add (items, shell_expand_text (sh, value, end, false));
+  const ShellValue *old = is_appended ? shell_value (sh, name) : NULL;
+  if (items)
+    shell_assign (sh, name, items, is_array || (old && old->is_array), is_appended);
+  if (exports)
+    shell_export (sh, name);
+}
+
 /* --- simple commands ------------------------------------------------------------------------------ */
 
+/* A word of a command, or an assignment in front of it; the "2" of "2>&1" is neither. */
 static void
 read_word (ShellText *s, GPtrArray *words, GHashTable *in_front, bool *ret_has_begun)
 {
   const char *end = shell_next_end (s);
-  bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
-  bool assigns = (!*ret_has_begun || shell_is_declaration (words)) && shell_assignment_value (s->p, end);
-  if (shell_is_descriptor (s, end) || s->is_bad || is_skipped)
-    *ret_has_begun = *ret_has_begun || !assigns;
-  else if (assigns)
-    shell_assign_in_command (s->sh, s->p, end, words, in_front);
-  else {
-    shell_expand (s->sh, s->p, end, words);
-    *ret_has_begun = true;
+  const gsize n_digits = strspn (s->p, G_CSET_DIGITS);
+  bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left,
+       is_descriptor = n_digits > 0 && s->p + n_digits == end && end < s->end && (*end == '<' || *end == '>'),
+       assigns = (!*ret_has_begun || is_declaration (words)) && shell_assignment_value (s->p, end);
+  if (!is_descriptor && !s->is_bad && !is_skipped) {
+    if (assigns)
+      assign_in_command (s->sh, s->p, end, words, in_front);
+    else
+      shell_expand (s->sh, s->p, end, words);
   }
-  s->p = MIN (MAX (end, s->p + 1), s->end); /* whatever stands there, it is passed over */
+  *ret_has_begun = *ret_has_begun || !assigns;
+  pass_word (s, end);
 }
 
 static bool
@@ -38,66 +117,93 @@ has_ended (ShellText *s)
   return s->p >= s->end || strchr ("\n;|)(", *s->p) || (*s->p == '&' && !shell_is_at (s, "&>"));
 }
 
-/* Where output goes: the word behind ">". */
-static void
-set_target (ShellText *s, const char *from, char **target, bool *ret_is_appended)
-{
-  *ret_is_appended = s->end - from > 1 && from[0] == '>' && from[1] == '>';
-  while (from < s->p && strchr ("<>&| \t", *from))
-    from++;
-  if (from >= s->p)
-    return;
-  g_free (*target);
-  *target = shell_expand_text (s->sh, from, s->p, false);
-}
-
 static ShellStatus
 read_simple (ShellText *s)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  g_autoptr (GHashTable) in_front = shell_in_front_new ();
-  g_autofree char *here = NULL, *target = NULL;
-  bool has_begun = false, is_appended = false;
+  g_autoptr (GHashTable) in_front = shell_kept_new ();
+  ShellStreams streams = { 0 };
+  ShellStatus status = SHELL_DONE;
+  bool has_begun = false;
   const char *begin = s->p;
-  for (shell_skip_blanks (s); !has_ended (s) && !shell_has_failed (s->sh); shell_skip_blanks (s)) {
-    bool is_error = s->p > begin && s->p[-1] == '2', joins_errors = shell_is_at (s, ">&") && !is_error,
-         is_output = shell_is_at (s, ">") && !shell_is_at (s, ">&") && !is_error;
-    const char *from = s->p;
-    char *text = shell_is_redirection (s) ? shell_take_redirection (s) : NULL;
-    if (is_output)
-      set_target (s, from, &target, &is_appended);
-    s->sh->is_lost = s->sh->is_lost || (s->sh->output && joins_errors);
-    if (text) {
-      g_free (here);
-      here = text;
-    } else if (!has_ended (s) && !shell_is_redirection (s))
+  for (shell_skip_blanks (s); !has_ended (s) && !s->sh->fault; shell_skip_blanks (s)) {
+    const char *before = streams.here;
+    if (shell_is_redirection (s))
+      shell_take_redirection (s, &streams);
+    if (streams.here == before && !has_ended (s) && !shell_is_redirection (s))
       read_word (s, words, in_front, &has_begun);
   }
   if (s->p == begin && s->p < s->end)
     s->p++; /* a bracket out of place */
   bool is_skipped = s->sh->mode == SHELL_SKIPPED || s->sh->has_left;
-  if (words->len == 0 && !is_skipped && !(s->sh->joint >= 0 && g_str_has_prefix (begin, "IFS=")))
-    s->sh->is_lost = s->sh->is_lost || s->sh->output;
-  shell_export_names (s->sh, words, in_front);
-  if (words->len == 0 || is_skipped || shell_is_declaration (words) || shell_has_failed (s->sh))
-    return SHELL_DONE;
-  ShellStatus status = shell_run (s->sh, words, here, target, is_appended);
-  shell_set_back (s->sh, in_front);
+  if (words->len == 0 && !is_skipped && !(s->sh->out.joint >= 0 && g_str_has_prefix (begin, "IFS=")))
+    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
+  export_names (s->sh, words, in_front);
+  if (words->len > 0 && !is_skipped && !is_declaration (words) && !s->sh->fault) {
+    status = shell_run (s->sh, words, &streams);
+    shell_set_back (s->sh, in_front);
+  }
+  g_free (streams.here);
+  g_free (streams.target);
   return status;
+}
+
+/* --- conditions --------------------------------------------------------------------------------- */
+
+/* [[ ... ]], with what stands in it. */
+static ShellStatus
+read_test (ShellText *s)
+{
+  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
+  for (s->p += 2; s->p < s->end && !s->is_bad;) {
+    const char *end = shell_next_end (s);
+    if (g_ascii_isspace (*s->p)) {
+      s->p++;
+      continue;
+    }
+    if (shell_is_word (s, "]]"))
+      break;
+    if (end == s->p)
+      end += shell_is_at (s, "&&") || shell_is_at (s, "||") ? 2 : 1;
+    g_ptr_array_add (
+        words, s->sh->mode == SHELL_SKIPPED ? g_strdup ("") : shell_expand_text (s->sh, s->p, end, false));
+    s->p = end;
+  }
+  s->p = MIN (s->p + 2, s->end);
+  return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
+}
+
+/* What stands in (( )), expanded, newly allocated; NULL: it is not closed. */
+static char *
+read_double_brackets (ShellText *s)
+{
+  const char *end = shell_group_end (s->p + 1, s->end, "()", 0);
+  if (!end) {
+    shell_give_up (s, "a bracket is not closed");
+    return NULL;
+  }
+  const char *begin = s->p + 2;
+  s->p = end;
+  return shell_expand_text (s->sh, begin, MAX (end - 2, begin), true);
 }
 
 /* --- blocks --------------------------------------------------------------------------------------- */
 
+/* Of what is run if a condition ends as wanted, by SHELL_YES or SHELL_NO. */
 static ShellMode
-mode_of (ShellStatus condition)
+mode_if (ShellStatus condition, ShellStatus wanted)
 {
-  return condition == SHELL_YES ? SHELL_RUN : condition == SHELL_NO ? SHELL_SKIPPED : SHELL_MAYBE;
+  bool is_open = condition != SHELL_YES && condition != SHELL_NO;
+  return is_open ? SHELL_MAYBE : condition == wanted ? SHELL_RUN : SHELL_SKIPPED;
 }
 
-static ShellMode
-mode_of_rest (ShellStatus condition)
+/* Reads commands up to a word, and over it. */
+static ShellStatus
+read_up_to (ShellText *s, const char *stop)
 {
-  return condition == SHELL_YES ? SHELL_SKIPPED : condition == SHELL_NO ? SHELL_RUN : SHELL_MAYBE;
+  ShellStatus status = read_list (s, (const char *const[]) { stop, NULL });
+  shell_take_word (s, stop);
+  return status;
 }
 
 static ShellStatus
@@ -106,17 +212,16 @@ read_if (ShellText *s)
   ShellMode outer = s->sh->mode, rest = outer;
   do {
     s->sh->mode = rest;
-    ShellStatus condition = read_list (s, (const char *const[]) { "then", NULL });
-    shell_take_word (s, "then");
-    shell_enter (s->sh, mode_of (condition));
+    ShellStatus condition = read_up_to (s, "then");
+    shell_enter (s->sh, mode_if (condition, SHELL_YES));
     read_list (s, (const char *const[]) { "elif", "else", "fi", NULL });
-    rest = MIN (rest, mode_of_rest (condition));
+    rest = MIN (rest, mode_if (condition, SHELL_NO));
   } while (shell_take_word (s, "elif"));
-  if (shell_take_word (s, "else")) {
-    s->sh->mode = rest;
-    read_list (s, (const char *const[]) { "fi", NULL });
-  }
-  shell_take_word (s, "fi");
+  s->sh->mode = rest;
+  if (shell_take_word (s, "else"))
+    read_up_to (s, "fi");
+  else
+    shell_take_word (s, "fi");
   s->sh->mode = outer;
   return SHELL_DONE;
 }
@@ -125,12 +230,9 @@ static ShellStatus
 read_while (ShellText *s)
 {
   ShellMode outer = shell_enter (s->sh, SHELL_MAYBE);
-  ShellStatus condition = read_list (s, (const char *const[]) { "do", NULL });
-  shell_take_word (s, "do");
-  if (condition == SHELL_NO)
+  if (read_up_to (s, "do") == SHELL_NO)
     s->sh->mode = SHELL_SKIPPED;
-  read_list (s, (const char *const[]) { "done", NULL });
-  shell_take_word (s, "done");
+  read_up_to (s, "done");
   s->sh->mode = outer;
   return SHELL_DONE;
 }
@@ -169,9 +271,9 @@ read_case (ShellText *s)
     s->sh->mode = rest;
     const char *begin = s->p;
     ShellStatus fits = read_patterns (s, word);
-    shell_enter (s->sh, mode_of (fits));
+    shell_enter (s->sh, mode_if (fits, SHELL_YES));
     read_list (s, (const char *const[]) { ";;", "esac", NULL });
-    rest = MIN (rest, mode_of_rest (fits));
+    rest = MIN (rest, mode_if (fits, SHELL_NO));
     shell_skip_separators (s);
     if (shell_is_at (s, ";;"))
       s->p += 2;
@@ -184,51 +286,12 @@ read_case (ShellText *s)
 }
 
 static ShellStatus
-read_group (ShellText *s, const char *close)
+read_group (ShellText *s)
 {
-  s->p++;
-  ShellStatus status = read_list (s, (const char *const[]) { close, NULL });
-  shell_take_word (s, close);
-  return status;
+  return read_up_to (s, *s->p++ == '(' ? ")" : "}");
 }
 
 /* --- loops ---------------------------------------------------------------------------------------- */
-
-/* The words of "for X in a b c", char *; none: the script does not say them all. */
-static GPtrArray *
-read_for_words (ShellText *s)
-{
-  GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
-  shell_skip_blanks (s);
-  if (shell_is_word (s, "in"))
-    s->p += 2;
-  for (shell_skip_blanks (s); !has_ended (s) && !s->is_bad; shell_skip_blanks (s)) {
-    const char *end = shell_next_end (s);
-    if (s->sh->mode != SHELL_SKIPPED)
-      shell_expand (s->sh, s->p, end, words);
-    s->p = MIN (MAX (end, s->p + 1), s->end);
-  }
-  for (guint i = 0; i < words->len; i++)
-    if (ls_shell_has_hole (words->pdata[i])) {
-      g_ptr_array_set_size (words, 0);
-      break;
-    }
-  return words;
-}
-
-static void
-set_for (ShellText *s, const char *name, const char *value)
-{
-  if (*name)
-    shell_set (s->sh, name, g_strdup (value));
-}
-
-static void
-read_body (ShellText *s)
-{
-  read_list (s, (const char *const[]) { "done", NULL });
-  shell_take_word (s, "done");
-}
 
 /* Whether a loop can be run as often as it says: nothing leaves it before, and loops are short. */
 static bool
@@ -236,7 +299,7 @@ can_repeat (ShellText *s, guint n)
 {
   const char *begin = s->p;
   ShellMode mode = shell_enter (s->sh, SHELL_SKIPPED);
-  read_body (s);
+  read_up_to (s, "done");
   g_autofree char *body = g_strndup (begin, (gsize) (s->p - begin));
   s->sh->mode = mode;
   s->p = begin;
@@ -246,77 +309,32 @@ can_repeat (ShellText *s, guint n)
   return true;
 }
 
-/* --- loops that count --- */
-
-/* "((i = 0; i < N; i++))": its three parts, expanded. NULL: there are not three. */
-static char **
-read_counting (ShellText *s)
-{
-  const char *end = shell_group_end (s->p + 1, s->end, '(', ')');
-  if (!end) {
-    shell_give_up (s, "a bracket is not closed");
-    return NULL;
-  }
-  g_autofree char *text = shell_expand_text (s->sh, s->p + 2, MAX (end - 2, s->p + 2), true);
-  s->p = end;
-  char **parts = g_strsplit (text, ";", -1);
-  if (g_strv_length (parts) == 3)
-    return parts;
-  g_strfreev (parts);
-  return NULL;
-}
-
 /* How often it goes round, if its body leaves the count alone; 0: not known, or never. */
 static guint
 count_rounds (LsShell *sh, char *const *parts)
 {
   gint64 value;
   guint n = 0;
-  if (sh->mode != SHELL_RUN || !shell_set_arithmetic (sh, parts[0], &value))
+  if (sh->mode != SHELL_RUN || shell_set_arithmetic (sh, parts[0]) == SHELL_UNKNOWN)
     return 0;
-  while (n <= MAX_ROUNDS && shell_arithmetic (sh, parts[1], &value) && value != 0) {
+  bool is_known;
+  while ((is_known = shell_arithmetic (sh, parts[1], &value)) && value != 0 && n <= MAX_ROUNDS) {
     n++;
-    if (!shell_set_arithmetic (sh, parts[2], &value))
+    if (shell_set_arithmetic (sh, parts[2]) == SHELL_UNKNOWN)
       return 0;
   }
-  bool is_known = n <= MAX_ROUNDS && shell_arithmetic (sh, parts[1], &value);
-  return is_known ? n : 0;
+  return is_known && n <= MAX_ROUNDS ? n : 0;
 }
 
-/* One round of each: a word that the variable gets, or a count. */
-typedef struct {
-  const char *name;
-  const GPtrArray *words; /* NULL: it counts */
-  char *const *parts;
-  guint n;
-} Loop;
-
+/* Sets what round i of a loop is of: a word, or a count by its parts. */
 static void
-begin_round (ShellText *s, const Loop *loop, guint i)
+begin_round (ShellText *s, const char *name, const GPtrArray *words, char *const *parts, guint i)
 {
-  gint64 value;
-  if (loop->words)
-    set_for (s, loop->name, loop->words->pdata[i]);
-  else
-    shell_set_arithmetic (s->sh, loop->parts[i > 0 ? 2 : 0], &value);
+  if (!words)
+    shell_set_arithmetic (s->sh, parts[i > 0 ? 2 : 0]);
+  else if (*name)
+    shell_set (s->sh, name, g_strdup (words->pdata[i]));
 }
-
-static void
-repeat (ShellText *s, const Loop *loop)
-{
-  const char *begin = s->p;
-  for (guint i = 0; i < loop->n && !shell_has_failed (s->sh) && !s->is_bad; i++) {
-    s->p = begin;
-    begin_round (s, loop, i);
-    read_body (s);
-    s->sh->has_left = s->sh->has_left && !s->sh->continues;
-    s->sh->continues = false;
-  }
-  if (!loop->words)
-    begin_round (s, loop, loop->n);
-}
-
-/* --- the whole --- */
 
 /* Behind "for" or "select". */
 static ShellStatus
@@ -329,22 +347,41 @@ read_for (ShellText *s)
   g_autoptr (GPtrArray) words = NULL;
   g_auto (GStrv) parts = NULL;
   s->p = name_end;
-  if (shell_is_at (s, "(("))
-    parts = read_counting (s);
-  else
-    words = read_for_words (s);
+  if (shell_is_at (s, "((")) { /* "((i = 0; i < N; i++))" */
+    g_autofree char *text = read_double_brackets (s);
+    parts = g_strsplit (text ? text : "", ";", -1);
+    if (g_strv_length (parts) != 3)
+      g_clear_pointer (&parts, g_strfreev);
+  } else { /* none, where the script does not say them all */
+    words = g_ptr_array_new_with_free_func (g_free);
+    shell_skip_blanks (s);
+    shell_take (s, "in");
+    read_words (s, "\n;|)(&", words);
+  }
+  for (guint i = 0; words && i < words->len; i++)
+    if (ls_shell_has_hole (words->pdata[i]))
+      g_ptr_array_set_size (words, 0);
   shell_skip_separators (s);
   shell_take_word (s, "do");
-  const Loop loop = { name, words, parts, words ? words->len : parts ? count_rounds (s->sh, parts) : 0 };
-  if (loop.n > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, loop.n))
-    repeat (s, &loop);
-  else {
-    gint64 value;
-    shell_enter (s->sh, SHELL_MAYBE);
-    set_for (s, name, "?");
+  const guint n = words ? words->len : parts ? count_rounds (s->sh, parts) : 0;
+  const char *begin = s->p;
+  if (n > 0 && outer == SHELL_RUN && !s->is_bad && can_repeat (s, n)) {
+    for (guint i = 0; i < n && !s->sh->fault && !s->is_bad; i++) {
+      s->p = begin;
+      begin_round (s, name, words, parts, i);
+      read_up_to (s, "done");
+      s->sh->has_left = s->sh->has_left && !s->sh->continues;
+      s->sh->continues = false;
+    }
     if (parts)
-      shell_set_arithmetic (s->sh, parts[0], &value);
-    read_body (s);
+      begin_round (s, name, NULL, parts, n);
+  } else {
+    shell_enter (s->sh, SHELL_MAYBE);
+    if (*name)
+      shell_set (s->sh, name, g_strdup ("?"));
+    if (parts)
+      shell_set_arithmetic (s->sh, parts[0]);
+    read_up_to (s, "done");
   }
   s->sh->mode = outer;
   return SHELL_DONE;
@@ -364,63 +401,47 @@ function_head_end (ShellText *s)
   return s->end - q > 2 && q[0] == '(' && q[1] == ')' ? q + 2 : s->p;
 }
 
+/* Of a name that begins here; its body is read where it is called. */
 static ShellStatus
-read_function (ShellText *s, const char *name, const char *name_end, const char *head_end)
+read_function (ShellText *s)
 {
-  g_autofree char *key = g_strndup (name, (gsize) (name_end - name));
-  s->p = head_end;
+  shell_skip_blanks (s);
+  const char *head_end = function_head_end (s), *name_end = shell_name_end (s->p, s->end);
+  g_autofree char *name = g_strndup (s->p, (gsize) (name_end - s->p));
+  s->p = MAX (name_end, head_end);
   shell_skip_separators (s);
   const char *body = s->p;
   ShellMode outer = shell_enter (s->sh, SHELL_SKIPPED);
   read_command (s);
   s->sh->mode = outer;
   if (shell_afford (s->sh, (gsize) (s->p - body)))
-    g_hash_table_replace (s->sh->functions, g_steal_pointer (&key), g_strndup (body, (gsize) (s->p - body)));
+    g_hash_table_replace (s->sh->functions, g_steal_pointer (&name), g_strndup (body, (gsize) (s->p - body)));
   return SHELL_DONE;
-}
-
-static ShellStatus
-read_function_word (ShellText *s)
-{
-  shell_skip_blanks (s);
-  const char *name = s->p, *end = shell_name_end (s->p, s->end), *head = function_head_end (s);
-  return read_function (s, name, end, MAX (head, end));
 }
 
 /* --- lists ---------------------------------------------------------------------------------------- */
 
-static bool
-take_keyword (ShellText *s, const char *word)
-{
-  if (!shell_is_word (s, word))
-    return false;
-  s->p += strlen (word);
-  return true;
-}
-
 static ShellStatus
 read_block (ShellText *s)
 {
-  const char *head = function_head_end (s);
-  if (take_keyword (s, "if"))
-    return read_if (s);
-  if (take_keyword (s, "while") || take_keyword (s, "until"))
-    return read_while (s);
-  if (take_keyword (s, "for") || take_keyword (s, "select"))
-    return read_for (s);
-  if (take_keyword (s, "case"))
-    return read_case (s);
-  if (take_keyword (s, "function"))
-    return read_function_word (s);
+  static const struct {
+    const char *word;
+    ShellStatus (*read) (ShellText *s);
+  } blocks[]
+      = { { "if", read_if },      { "while", read_while }, { "until", read_while },      { "for", read_for },
+          { "select", read_for }, { "case", read_case },   { "function", read_function } };
+  for (guint i = 0; i < G_N_ELEMENTS (blocks); i++)
+    if (shell_take (s, blocks[i].word))
+      return blocks[i].read (s);
   if (shell_is_word (s, "[["))
-    return shell_read_test (s);
-  if (shell_is_at (s, "(("))
-    return shell_read_arithmetic (s);
-  if (shell_is_at (s, "("))
-    return read_group (s, ")");
-  if (shell_is_word (s, "{"))
-    return read_group (s, "}");
-  return head > s->p ? read_function (s, s->p, shell_name_end (s->p, s->end), head) : read_simple (s);
+    return read_test (s);
+  if (shell_is_at (s, "((")) {
+    g_autofree char *text = read_double_brackets (s);
+    return text ? shell_set_arithmetic (s->sh, text) : SHELL_UNKNOWN;
+  }
+  if (shell_is_at (s, "(") || shell_is_word (s, "{"))
+    return read_group (s);
+  return function_head_end (s) > s->p ? read_function (s) : read_simple (s);
 }
 
 static ShellStatus
@@ -428,7 +449,7 @@ read_command (ShellText *s)
 {
   bool is_negated = false;
   shell_skip_blanks (s);
-  for (; take_keyword (s, "!") || take_keyword (s, "time"); shell_skip_blanks (s))
+  for (; shell_take (s, "!") || shell_take (s, "time"); shell_skip_blanks (s))
     is_negated = !is_negated;
   if (++s->sh->depth > MAX_DEPTH)
     shell_give_up (s, "blocks or texts are nested too deep");
@@ -445,15 +466,18 @@ read_pipeline (ShellText *s)
   ShellStatus status = read_command (s);
   for (shell_skip_blanks (s); shell_is_at (s, "|") && !shell_is_at (s, "||"); shell_skip_blanks (s)) {
     s->p += shell_is_at (s, "|&") ? 2 : 1;
-    s->sh->is_lost = s->sh->is_lost || s->sh->output;
+    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
     while (shell_skip_blanks (s), s->p < s->end && *s->p == '\n')
       shell_skip_newline (s);
     read_command (s);
     status = SHELL_DONE;
   }
   while (s->p < s->end && shell_is_redirection (s)) {
-    g_free (shell_take_redirection (s)); /* of a block */
-    s->sh->is_lost = s->sh->is_lost || s->sh->output;
+    ShellStreams streams = { 0 }; /* of a block */
+    shell_take_redirection (s, &streams);
+    g_free (streams.here);
+    g_free (streams.target);
+    s->sh->out.is_lost = s->sh->out.is_lost || s->sh->out.text;
     shell_skip_blanks (s);
   }
   return status;
@@ -470,7 +494,7 @@ read_and_or (ShellText *s)
     while (shell_skip_blanks (s), s->p < s->end && *s->p == '\n')
       shell_skip_newline (s);
     ShellStatus taken = status == SHELL_DONE ? SHELL_YES : status;
-    shell_enter (s->sh, is_and ? mode_of (taken) : mode_of_rest (taken));
+    shell_enter (s->sh, mode_if (taken, is_and ? SHELL_YES : SHELL_NO));
     bool is_read = s->sh->mode != SHELL_SKIPPED;
     ShellStatus next = read_pipeline (s);
     s->sh->mode = outer;
@@ -481,21 +505,16 @@ read_and_or (ShellText *s)
   return status;
 }
 
-static bool
-is_stopped (ShellText *s, const char *const *stops)
-{
-  for (; stops && *stops; stops++)
-    if (shell_is_word (s, *stops))
-      return true;
-  return s->p >= s->end || s->is_bad || shell_has_failed (s->sh);
-}
-
+/* Reads commands up to one of these words; NULL: all. */
 static ShellStatus
 read_list (ShellText *s, const char *const *stops)
 {
   ShellStatus status = SHELL_YES;
-  for (shell_skip_separators (s); !is_stopped (s, stops); shell_skip_separators (s)) {
+  for (shell_skip_separators (s); s->p < s->end && !s->is_bad && !s->sh->fault; shell_skip_separators (s)) {
     const char *begin = s->p;
+    for (const char *const *stop = stops; stop && *stop; stop++)
+      if (shell_is_word (s, *stop))
+        return status;
     status = read_and_or (s);
     if (s->p == begin)
       s->p++; /* a word out of place, such as "fi" or ";;" */
@@ -503,21 +522,15 @@ read_list (ShellText *s, const char *const *stops)
   return status;
 }
 
-/* How often a text is being read: a function that calls itself, an eval of itself. */
-static guint
-count_same (const LsShell *sh, const char *text)
-{
-  guint n = 0;
-  for (guint i = 0; i < sh->texts->len; i++)
-    n += strcmp (sh->texts->pdata[i], text) == 0;
-  return n;
-}
-
+/* Unless it is being read as often as that: a function that calls itself, an eval of itself. */
 static void
 read_text (LsShell *sh, const char *text, gsize n)
 {
-  ShellText s = { sh, text, text, text + n, NULL, false };
-  if (count_same (sh, text) >= MAX_SAME)
+  ShellText s = { sh, text, text, text + n, NULL, false, false };
+  guint n_same = 0;
+  for (guint i = 0; i < sh->texts->len; i++)
+    n_same += strcmp (sh->texts->pdata[i], text) == 0;
+  if (n_same >= MAX_SAME)
     return;
   g_ptr_array_add (sh->texts, (gpointer) text);
   if (++sh->depth > MAX_DEPTH)
@@ -534,7 +547,7 @@ ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
 {
   g_autofree char *path = g_strconcat (LS_SHELL_FOLDER, "/", name, NULL);
   if (!shell_afford (sh, n))
-    return g_strdup (sh->faults->pdata[0]);
+    return g_strdup (sh->fault);
   g_autofree char *copy = g_malloc (n + 1);
   gsize length = 0;
   for (gsize i = 0; i < n; i++)
@@ -542,10 +555,8 @@ ls_shell_read (LsShell *sh, const char *name, const char *text, gsize n)
       copy[length++] = g_ascii_iscntrl (text[i]) && text[i] != '\n' && text[i] != '\t' ? ' ' : text[i];
   copy[length] = '\0';
   sh->read = read_text;
-  sh->output_of = shell_output_of;
-  sh->joint = -1;
-  shell_set_path (sh, "0", path);
-  shell_set_path (sh, "BASH_SOURCE", path);
+  sh->out.joint = -1;
+  shell_set_place (sh, path, true);
   read_text (sh, copy, length);
-  return shell_has_failed (sh) ? g_strdup (sh->faults->pdata[0]) : NULL;
+  return g_strdup (sh->fault);
 }

@@ -5,6 +5,8 @@
 #include <regex.h>
 #include <string.h>
 
+#define NAME_LETTERS G_CSET_DIGITS G_CSET_A_2_Z G_CSET_a_2_z "_"
+
 typedef struct {
   const LsShell *sh;
   const char *p;
@@ -21,160 +23,109 @@ bad (Sum *s)
   return 0;
 }
 
-static void
-skip_blanks (Sum *s)
-{
-  while (g_ascii_isspace (*s->p))
-    s->p++;
-}
-
 static bool
 take (Sum *s, const char *text)
 {
-  skip_blanks (s);
+  s->p += strspn (s->p, " \t\n\v\f\r");
   if (!g_str_has_prefix (s->p, text))
     return false;
   s->p += strlen (text);
   return true;
 }
 
-static gint64
-variable (Sum *s)
-{
-  const char *begin = s->p;
-  while (g_ascii_isalnum (*s->p) || *s->p == '_')
-    s->p++;
-  g_autofree char *name = g_strndup (begin, (gsize) (s->p - begin));
-  const ShellValue *value = shell_value (s->sh, name);
-  gint64 number = 0;
-  bool is_number = value && value->items->len == 1
-      && g_ascii_string_to_signed (value->items->pdata[0], 10, G_MININT64, G_MAXINT64, &number, NULL);
-  return is_number ? number : bad (s);
-}
-
+/* A number, or a variable that is one. */
 static gint64
 number (Sum *s)
 {
-  char *end = NULL;
-  gint64 value = g_ascii_strtoll (s->p, &end, 10);
-  if (end == s->p || g_ascii_isalnum (*end) || *end == '_' || *end == '.')
-    return bad (s);
-  s->p = end;
-  return value;
-}
-
-static gint64
-negated (Sum *s)
-{
-  gint64 value = expression (s, 11), result;
-  return __builtin_sub_overflow ((gint64) 0, value, &result) ? bad (s) : result;
-}
-
-static gint64
-operand (Sum *s)
-{
-  skip_blanks (s);
-  if (++s->depth > 64)
-    return bad (s);
-  gint64 value;
-  if (take (s, "(")) {
-    value = expression (s, 0);
-    value = take (s, ")") ? value : bad (s);
-  } else if (take (s, "-"))
-    value = negated (s);
-  else if (take (s, "+"))
-    value = expression (s, 11);
-  else if (take (s, "!"))
-    value = !expression (s, 11);
-  else
-    value = g_ascii_isalpha (*s->p) || *s->p == '_' ? variable (s) : number (s);
-  s->depth--;
-  return value;
+  const gsize n = strspn (s->p, NAME_LETTERS);
+  g_autofree char *word = g_strndup (s->p, n);
+  const ShellValue *value = g_ascii_isdigit (*word) ? NULL : shell_value (s->sh, word);
+  const char *digits = !value ? word : value->items->len == 1 ? value->items->pdata[0] : "";
+  gint64 result = 0;
+  s->p += n;
+  bool is_number = g_ascii_string_to_signed (digits, 10, G_MININT64, G_MAXINT64, &result, NULL);
+  return is_number && *s->p != '.' ? result : bad (s);
 }
 
 /* In the order in which they are looked for: longer ones first. */
 static const struct {
   const char *text;
   int level;
+  char sign;
 } operators[] = {
-  { "**", 12 }, { "<=", 6 }, { ">=", 6 }, { "==", 5 }, { "!=", 5 }, { "&&", 3 }, { "||", 2 }, { "*", 10 },
-  { "/", 10 },  { "%", 10 }, { "+", 9 },  { "-", 9 },  { "<", 6 },  { ">", 6 },  { "?", 1 },
+  { "**", 12, '^' }, { "<=", 6, 'l' }, { ">=", 6, 'g' }, { "==", 5, '=' }, { "!=", 5, '!' },
+  { "&&", 3, '&' },  { "||", 2, '|' }, { "*", 10, '*' }, { "/", 10, '/' }, { "%", 10, '%' },
+  { "+", 9, '+' },   { "-", 9, '-' },  { "<", 6, '<' },  { ">", 6, '>' },  { "?", 1, '?' },
 };
 
-static gint64
-power (Sum *s, gint64 base, gint64 exponent)
-{
-  gint64 result = 1;
-  if (exponent < 0 || exponent > 62)
-    return bad (s);
-  for (; exponent > 0; exponent--)
-    if (__builtin_mul_overflow (result, base, &result))
-      return bad (s);
-  return result;
-}
+#define LEVEL_OF_SIGNS 11
 
-static gint64
-arithmetic (Sum *s, char operator, gint64 a, gint64 b)
+/* What an operator makes of two numbers; false: none, or one that is too large. */
+static bool
+apply (char sign, gint64 a, gint64 b, gint64 *ret)
 {
-  gint64 result = 0;
-  bool divides = operator== '/' || operator== '%';
-  if (divides && (b == 0 || (a == G_MININT64 && b == -1)))
-    return bad (s);
-  bool is_over = operator== '+' ? __builtin_add_overflow (a, b, &result) :
-      operator== '-'            ? __builtin_sub_overflow (a, b, &result)
-      :
-      operator== '*' ? __builtin_mul_overflow (a, b, &result)
-                     : false;
-  if (is_over)
-    return bad (s);
-  return operator== '/' ? a / b : operator== '%' ? a % b : result;
-}
-
-static gint64
-apply (Sum *s, const char *operator, gint64 a, gint64 b)
-{
-  if (strcmp (operator, "**") == 0)
-    return power (s, a, b);
-  if (strcmp (operator, "&&") == 0)
-    return a && b;
-  if (strcmp (operator, "||") == 0)
-    return a || b;
-  if (strcmp (operator, "==") == 0)
-    return a == b;
-  if (strcmp (operator, "!=") == 0)
-    return a != b;
-  if (*operator== '<' || * operator== '>') {
-    bool is_less = *operator== '<' ? a < b : a> b;
-    return is_less || (operator[1] == '=' && a == b);
+  bool is_exact = b != 0 && !(a == G_MININT64 && b == -1);
+  switch (sign) {
+  case '+':
+    return !__builtin_add_overflow (a, b, ret);
+  case '-':
+    return !__builtin_sub_overflow (a, b, ret);
+  case '*':
+    return !__builtin_mul_overflow (a, b, ret);
+  case '/':
+  case '%':
+    *ret = !is_exact ? 0 : sign == '/' ? a / b : a % b;
+    return is_exact;
+  case '^':
+    is_exact = b >= 0 && b <= 62;
+    for (*ret = 1; b > 0 && is_exact; b--)
+      is_exact = !__builtin_mul_overflow (*ret, a, ret);
+    return is_exact;
+  default:
+    *ret = sign == '&' ? a && b
+        : sign == '|'  ? a || b
+        : sign == '='  ? a == b
+        : sign == '!'  ? a != b
+        : sign == '<'  ? a < b
+        : sign == '>'  ? a > b
+        : sign == 'l'  ? a <= b
+                       : a >= b;
+    return true;
   }
-  return arithmetic (s, *operator, a, b);
 }
 
 static gint64
-choice (Sum *s, gint64 condition)
+operand (Sum *s)
 {
-  gint64 yes = expression (s, 0);
-  if (!take (s, ":"))
-    return bad (s);
-  gint64 no = expression (s, 1);
-  return condition ? yes : no;
+  gint64 value;
+  if (take (s, "(")) {
+    value = expression (s, 0);
+    return take (s, ")") ? value : bad (s);
+  }
+  if (take (s, "-"))
+    return apply ('-', 0, expression (s, LEVEL_OF_SIGNS), &value) ? value : bad (s);
+  if (take (s, "+"))
+    return expression (s, LEVEL_OF_SIGNS);
+  return take (s, "!") ? !expression (s, LEVEL_OF_SIGNS) : number (s);
 }
 
+/* Of operators that bind as much as the least, or more. */
 static gint64
 expression (Sum *s, int least)
 {
-  if (++s->depth > 64)
+  if (++s->depth > SHELL_MAX_NESTED)
     return bad (s);
   gint64 value = operand (s);
-  for (guint i = 0; i < G_N_ELEMENTS (operators) && !s->is_bad;) {
-    if (operators[i].level < least || !take (s, operators[i].text)) {
-      i++;
+  for (guint i = 0; i < G_N_ELEMENTS (operators) && !s->is_bad; i++) {
+    if (operators[i].level < least || !take (s, operators[i].text))
       continue;
-    }
-    value = operators[i].level == 1
-        ? choice (s, value)
-        : apply (s, operators[i].text, value, expression (s, operators[i].level + 1));
-    i = 0;
+    const gint64 right = expression (s, operators[i].sign == '?' ? 0 : operators[i].level + 1);
+    if (operators[i].sign == '?') {
+      const gint64 other = take (s, ":") ? expression (s, 1) : bad (s);
+      value = value ? right : other;
+    } else if (!apply (operators[i].sign, value, right, &value))
+      bad (s);
+    i = (guint) -1; /* whatever stands behind it */
   }
   s->depth--;
   return value;
@@ -187,13 +138,10 @@ shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value)
   if (ls_shell_has_hole (text))
     return false;
   *ret_value = expression (&s, 0);
-  skip_blanks (&s);
-  return !s.is_bad && *s.p == '\0';
+  return take (&s, "") && !s.is_bad && *s.p == '\0';
 }
 
-/* --- [  ------------------------------------------------------------------------------------------ */
-
-/* ] and [[ ... ]]: decided where no hole stands in the way. */
+/* --- [ ... ] and [[ ... ]]: decided where no hole stands in the way --------------------------------- */
 
 typedef struct {
   LsShell *sh;
@@ -203,7 +151,7 @@ typedef struct {
   int depth;
 } Test;
 
-static ShellStatus either (Test *t);
+static ShellStatus either (Test *t, bool is_and);
 
 static ShellStatus
 status_of (bool is_true)
@@ -212,7 +160,7 @@ status_of (bool is_true)
 }
 
 static ShellStatus
-negated_test (ShellStatus s)
+negated (ShellStatus s)
 {
   return s == SHELL_YES ? SHELL_NO : s == SHELL_NO ? SHELL_YES : SHELL_UNKNOWN;
 }
@@ -220,51 +168,35 @@ negated_test (ShellStatus s)
 static bool
 take_word (Test *t, const char *word)
 {
-  if (t->at >= t->n || strcmp (t->words[t->at], word) != 0)
-    return false;
-  t->at++;
-  return true;
+  bool is_it = t->at < t->n && strcmp (t->words[t->at], word) == 0;
+  t->at += is_it;
+  return is_it;
 }
 
-/* The name, if the whole word is a variable that nobody set; NULL: it is not. */
-static char *
-unset_name (const char *word)
-{
-  gsize n = strlen (word);
-  if (n < 4 || word[0] != LS_SHELL_HOLE || word[1] != '$' || strchr (word, LS_SHELL_HOLE_END) != word + n - 1)
-    return NULL;
-  g_autofree char *name = g_strndup (word + 2, n - 3);
-  gsize length = strlen (name);
-  if (length > 2 && name[0] == '{' && name[length - 1] == '}') {
-    memmove (name, name + 1, length - 2);
-    name[length - 2] = '\0';
-  }
-  for (const char *p = name; *p; p++)
-    if (!g_ascii_isalnum (*p) && *p != '_')
-      return NULL;
-  return g_steal_pointer (&name);
-}
-
+/* Whether a word is empty; one that is a variable as a whole which nobody set is noted, and is. */
 static ShellStatus
 is_empty (Test *t, const char *word)
 {
+  static const char *const forms[][2] = { { "\001${", "}\002" }, { "\001$", "\002" } };
   if (!ls_shell_has_hole (word))
     return status_of (*word == '\0');
-  g_autofree char *name = unset_name (word);
-  if (!name)
-    return word[0] != LS_SHELL_HOLE ? SHELL_NO : SHELL_UNKNOWN;
-  if (g_hash_table_size (t->sh->unset) < 1000)
-    g_hash_table_add (t->sh->unset, g_steal_pointer (&name));
-  return SHELL_YES;
+  for (guint i = 0; i < G_N_ELEMENTS (forms); i++) {
+    const char *name = g_str_has_prefix (word, forms[i][0]) ? word + strlen (forms[i][0]) : "";
+    const gsize n = strspn (name, NAME_LETTERS);
+    if (n == 0 || strcmp (name + n, forms[i][1]) != 0)
+      continue;
+    g_autofree char *own = g_strndup (name, n);
+    shell_note_unset (t->sh, own);
+    return SHELL_YES;
+  }
+  return word[0] != LS_SHELL_HOLE ? SHELL_NO : SHELL_UNKNOWN;
 }
 
 static ShellStatus
 equal (Test *t, const char *a, const char *b)
 {
-  if (*b == '\0')
-    return is_empty (t, a);
-  if (*a == '\0')
-    return is_empty (t, b);
+  if (*a == '\0' || *b == '\0')
+    return is_empty (t, *b == '\0' ? a : b);
   if (ls_shell_has_hole (a) || ls_shell_has_hole (b))
     return SHELL_UNKNOWN;
   if (t->has_patterns && strlen (a) + strlen (b) < 4096)
@@ -280,60 +212,33 @@ number_of (const Test *t, const char *text, gint64 *ret)
       || (t->has_patterns && *text && shell_arithmetic (t->sh, text, ret));
 }
 
-static ShellStatus
-compare (Test *t, const char *a, const char *operator, const char * b)
-{
-  gint64 x, y;
-  if (!number_of (t, a, &x) || !number_of (t, b, &y))
-    return SHELL_UNKNOWN;
-  static const char *const names[] = { "-eq", "-ne", "-lt", "-le", "-gt", "-ge" };
-  const bool results[] = { x == y, x != y, x<y, x <= y, x> y, x >= y };
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (strcmp (operator, names[i]) == 0)
-      return status_of (results[i]);
-  return SHELL_UNKNOWN;
-}
+/* Those with two words, and how they compare numbers; 0: something else. */
+static const struct {
+  const char *text;
+  char sign;
+} comparisons[] = { { "-eq", '=' }, { "-ne", '!' }, { "-lt", '<' }, { "-le", 'l' }, { "-gt", '>' },
+                    { "-ge", 'g' }, { "=", 0 },     { "==", 0 },    { "!=", 0 },    { "=~", 0 },
+                    { "<", 0 },     { ">", 0 },     { "-nt", 0 },   { "-ot", 0 },   { "-ef", 0 } };
 
 static ShellStatus
-matches (const char *text, const char *pattern)
+binary (Test *t, const char *a, guint row, const char *b)
 {
+  const char *mark = comparisons[row].text;
+  gint64 x, y;
   regex_t regex;
-  if (ls_shell_has_hole (text) || ls_shell_has_hole (pattern) || strlen (text) + strlen (pattern) > 256
-      || strpbrk (pattern, "{\\") || regcomp (&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
+  if (comparisons[row].sign != 0 && number_of (t, a, &x) && number_of (t, b, &y))
+    return status_of (apply (comparisons[row].sign, x, y, &x) && x != 0);
+  if (ls_shell_is_one (mark, "= =="))
+    return equal (t, a, b);
+  if (strcmp (mark, "!=") == 0)
+    return negated (equal (t, a, b));
+  if (strcmp (mark, "=~") != 0 || ls_shell_has_hole (a) || ls_shell_has_hole (b)
+      || strlen (a) + strlen (b) > 256 || strpbrk (b, "{\\")
+      || regcomp (&regex, b, REG_EXTENDED | REG_NOSUB) != 0)
     return SHELL_UNKNOWN;
-  bool is_found = regexec (&regex, text, 0, NULL, 0) == 0;
+  bool is_found = regexec (&regex, a, 0, NULL, 0) == 0;
   regfree (&regex);
   return status_of (is_found);
-}
-
-static ShellStatus
-binary (Test *t, const char *a, const char *operator, const char * b)
-{
-  if (strcmp (operator, "=") == 0 || strcmp (operator, "==") == 0)
-    return equal (t, a, b);
-  if (strcmp (operator, "!=") == 0)
-    return negated_test (equal (t, a, b));
-  if (strcmp (operator, "=~") == 0)
-    return matches (a, b);
-  return compare (t, a, operator, b);
-}
-
-static bool
-is_operator (const char *word)
-{
-  static const char *const all[] = { "=",   "==",  "!=",  "=~",  "<",   ">",   "-eq", "-ne",
-                                     "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", NULL };
-  return g_strv_contains (all, word);
-}
-
-static ShellStatus
-unary (Test *t, const char *operator, const char * word)
-{
-  if (strcmp (operator, "-z") == 0)
-    return is_empty (t, word);
-  if (strcmp (operator, "-n") == 0)
-    return negated_test (is_empty (t, word));
-  return SHELL_UNKNOWN; /* of files */
 }
 
 static ShellStatus
@@ -342,48 +247,45 @@ primary (Test *t)
   if (t->at >= t->n)
     return SHELL_UNKNOWN;
   if (take_word (t, "(")) {
-    ShellStatus inner = either (t);
+    ShellStatus inner = either (t, false);
     take_word (t, ")");
     return inner;
   }
   const char *a = t->words[t->at++];
-  if (t->at + 1 < t->n && is_operator (t->words[t->at])) {
-    t->at += 2;
-    return binary (t, a, t->words[t->at - 2], t->words[t->at - 1]);
-  }
-  if (a[0] == '-' && strlen (a) == 2 && t->at < t->n)
-    return unary (t, a, t->words[t->at++]);
-  return negated_test (is_empty (t, a));
+  for (guint row = 0; row < G_N_ELEMENTS (comparisons) && t->at + 1 < t->n; row++)
+    if (strcmp (comparisons[row].text, t->words[t->at]) == 0) {
+      t->at += 2;
+      return binary (t, a, row, t->words[t->at - 1]);
+    }
+  if (a[0] != '-' || strlen (a) != 2 || t->at >= t->n)
+    return negated (is_empty (t, a));
+  const char *word = t->words[t->at++];
+  return a[1] == 'z' ? is_empty (t, word)
+      : a[1] == 'n'  ? negated (is_empty (t, word))
+                     : SHELL_UNKNOWN; /* of files */
 }
 
-static ShellStatus not(Test * t)
+/* Conditions with "!" in front. */
+static ShellStatus
+denied (Test *t)
 {
   bool is_negated = false;
   while (take_word (t, "!"))
     is_negated = !is_negated;
-  ShellStatus s = ++t->depth > 64 ? SHELL_UNKNOWN : primary (t);
+  ShellStatus s = ++t->depth > 2 * SHELL_MAX_NESTED ? SHELL_UNKNOWN : primary (t);
   t->depth--;
-  return is_negated ? negated_test (s) : s;
+  return is_negated ? negated (s) : s;
 }
 
+/* Conditions with "||" between, or, is_and, with "&&". */
 static ShellStatus
-both (Test *t)
+either (Test *t, bool is_and)
 {
-  ShellStatus s = not(t);
-  while (take_word (t, "-a") || take_word (t, "&&")) {
-    ShellStatus next = not(t);
-    s = s == SHELL_NO || next == SHELL_NO ? SHELL_NO : s == SHELL_YES ? next : s;
-  }
-  return s;
-}
-
-static ShellStatus
-either (Test *t)
-{
-  ShellStatus s = both (t);
-  while (take_word (t, "-o") || take_word (t, "||")) {
-    ShellStatus next = both (t);
-    s = s == SHELL_YES || next == SHELL_YES ? SHELL_YES : s == SHELL_NO ? next : s;
+  const ShellStatus decisive = status_of (!is_and);
+  ShellStatus s = is_and ? denied (t) : either (t, true);
+  while (take_word (t, is_and ? "-a" : "-o") || take_word (t, is_and ? "&&" : "||")) {
+    ShellStatus next = is_and ? denied (t) : either (t, true);
+    s = s == decisive || next == decisive ? decisive : s == SHELL_UNKNOWN ? s : next;
   }
   return s;
 }
@@ -391,81 +293,27 @@ either (Test *t)
 ShellStatus
 shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns)
 {
+  n -= !has_patterns && n > 0 && strcmp (words[n - 1], "]") == 0;
   Test t = { sh, words, n, 0, has_patterns, 0 };
-  ShellStatus s = either (&t);
+  ShellStatus s = either (&t, false);
   return t.at == n ? s : SHELL_UNKNOWN;
 }
 
-/* --- as they stand in a script -------------------------------------------------------------------- */
-
-/* [[ ... ]] */
 ShellStatus
-shell_read_test (ShellText *s)
-{
-  g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  for (s->p += 2; s->p < s->end && !s->is_bad;) {
-    const char *end = shell_next_end (s);
-    if (g_ascii_isspace (*s->p)) {
-      s->p++;
-      continue;
-    }
-    if (shell_is_word (s, "]]"))
-      break;
-    if (end == s->p)
-      end += shell_is_at (s, "&&") || shell_is_at (s, "||") ? 2 : 1;
-    g_ptr_array_add (
-        words, s->sh->mode == SHELL_SKIPPED ? g_strdup ("") : shell_expand_text (s->sh, s->p, end, false));
-    s->p = end;
-  }
-  s->p = MIN (s->p + 2, s->end);
-  return shell_test (s->sh, (char *const *) words->pdata, words->len, true);
-}
-
-/* Behind the operator of "NAME += ...", "NAME++"; NULL: nothing is set. */
-static const char *
-assignment_end (const char *text, char **ret_name, char *ret_operator)
+shell_set_arithmetic (LsShell *sh, const char *text)
 {
   const char *p = text + strspn (text, " \t"), *end = shell_name_end (p, p + strlen (p)),
              *q = end + strspn (end, " \t");
   bool is_step = (q[0] == '+' || q[0] == '-') && q[1] == q[0] && q[2 + strspn (q + 2, " \t")] == '\0';
-  bool is_plain = q[0] == '=' && q[1] != '=', changes = strchr ("+-*/%", *q) && *q && q[1] == '=';
-  if (end == p || !(is_step || is_plain || changes))
-    return NULL;
-  *ret_name = g_strndup (p, (gsize) (end - p));
-  *ret_operator = is_plain ? '\0' : *q;
-  q += is_plain ? 1 : 2;
-  return is_step ? "" : q;
-}
-
-bool
-shell_set_arithmetic (LsShell *sh, const char *text, gint64 *ret_value)
-{
-  g_autofree char *name = NULL;
-  char operator= '\0';
-  const char *right = assignment_end (text, &name, &operator);
-  if (!right)
-    return shell_arithmetic (sh, text, ret_value);
-  g_autofree char *sum = !operator? g_strdup (right)
-      : * right                   ? g_strdup_printf ("%s %c (%s)", name, operator, right)
-                                  : g_strdup_printf ("%s %c 1", name, operator);
-  bool is_known = shell_arithmetic (sh, sum, ret_value);
-  shell_set (sh, name,
-             is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, *ret_value)
-                      : g_strdup_printf ("%c$((%s))%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END));
-  return is_known;
-}
-
-/* (( ... )) */
-ShellStatus
-shell_read_arithmetic (ShellText *s)
-{
-  const char *end = shell_group_end (s->p + 1, s->end, '(', ')');
+  bool is_plain = q[0] == '=' && q[1] != '=', changes = *q && strchr ("+-*/%", *q) && q[1] == '=';
+  bool sets = end > p && (is_step || is_plain || changes);
+  g_autofree char *name = g_strndup (p, (gsize) (end - p)),
+                  *sum = !sets || is_plain ? g_strdup (sets ? q + 1 : text)
+                                           : g_strdup_printf ("%s %c (%s)", name, *q, is_step ? "1" : q + 2),
+                  *what = g_strdup_printf ("$((%s))", name);
   gint64 value = 0;
-  if (!end) {
-    shell_give_up (s, "a bracket is not closed");
-    return SHELL_UNKNOWN;
-  }
-  g_autofree char *text = shell_expand_text (s->sh, s->p + 2, MAX (end - 2, s->p + 2), true);
-  s->p = end;
-  return !shell_set_arithmetic (s->sh, text, &value) ? SHELL_UNKNOWN : value != 0 ? SHELL_YES : SHELL_NO;
+  bool is_known = shell_arithmetic (sh, sum, &value);
+  if (sets)
+    shell_set (sh, name, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : shell_hole (what));
+  return is_known ? status_of (value != 0) : SHELL_UNKNOWN;
 }

@@ -1,48 +1,11 @@
-/* data/shell/shell_command.c — what a simple command sets, exports, or hands on. */
+/* data/shell/shell_command.c — one simple command: what it sets, exports, prints in $(...), or hands on. */
 #include "data/shell/shell_parts.h"
 
 #include <string.h>
 
-/* --- assignments -------------------------------------------------------------------------------- */
+#define MAX_OUTPUT ((gsize) 64 << 10) /* of what is printed */
 
-/* The elements between the brackets of an array. */
-static void
-read_elements (LsShell *sh, const char *p, const char *end, GPtrArray *items)
-{
-  while (p < end && !shell_has_failed (sh)) {
-    const char *newline = memchr (p, '\n', (size_t) (end - p));
-    const char *behind = shell_word_end (p, end);
-    if (*p == '#')
-      p = newline ? newline : end;
-    else if (g_ascii_isspace (*p) || behind == p)
-      p++;
-    else if (*p == '\\' && p + 1 < end && p[1] == '\n')
-      p += 2;
-    else {
-      shell_expand (sh, p, behind ? behind : end, items);
-      p = behind ? behind : end;
-    }
-  }
-}
-
-void
-shell_perform_assignment (LsShell *sh, const char *p, const char *end)
-{
-  const char *value = shell_assignment_value (p, end), *name_end = shell_name_end (p, end);
-  g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
-  bool is_appended = value[-2] == '+', is_array = value < end && *value == '(';
-  if (*name_end == '[')
-    return; /* an element of an array */
-  GPtrArray *items = g_ptr_array_new_with_free_func (g_free);
-  if (is_array)
-    read_elements (sh, value + 1, end - 1, items);
-  else
-    g_ptr_array_add (items, shell_expand_text (sh, value, end, false));
-  const ShellValue *old = is_appended ? shell_value (sh, name) : NULL;
-  shell_assign (sh, name, items, is_array || (is_appended && old && old->is_array), is_appended);
-}
-
-/* --- texts that commands hand on ----------------------------------------------------------------- */
+/* --- words ---------------------------------------------------------------------------------------- */
 
 const char *
 ls_shell_base_of (const char *word)
@@ -51,16 +14,32 @@ ls_shell_base_of (const char *word)
   return slash ? slash + 1 : word;
 }
 
+/* Of programs in whatever folder. */
 static bool
-is_one_of (const char *word, const char *const *names)
+is_one_of (const char *word, const char *names)
 {
-  return g_strv_contains (names, ls_shell_base_of (word));
+  return ls_shell_is_one (ls_shell_base_of (word), names);
 }
 
-static const char *const shells[] = { "bash", "sh", "zsh", "dash", NULL };
-static const char *const writers[] = { "cat", "tee", NULL };
-static const char *const submitters[]
-    = { "sbatch", "bash", "sh", "srun", "qsub", "bsub", "salloc", "mpirun", "mpiexec", NULL };
+static bool
+is_script (const char *word)
+{
+  return g_str_has_suffix (word, ".sh") || g_str_has_suffix (word, ".sbatch");
+}
+
+/* What stands from a word on, as one text. */
+static char *
+rest_of (const GPtrArray *words, guint from)
+{
+  GString *text = g_string_new (NULL);
+  for (guint i = from; i < words->len; i++)
+    g_string_append_printf (text, "%s%s", i > from ? " " : "", (char *) words->pdata[i]);
+  return g_string_free (text, FALSE);
+}
+
+static const char submitters[] = "sbatch bash sh srun qsub bsub salloc mpirun mpiexec";
+
+/* --- texts that commands hand on ----------------------------------------------------------------- */
 
 /* Reads a text as what the command in front of it starts: a shell of its own. */
 static void
@@ -78,60 +57,38 @@ read_inner (LsShell *sh, GPtrArray *words, guint n_outer, const char *text)
 guint
 ls_shell_text_of (char *const *words, guint n)
 {
-  for (guint i = 1; n > 0 && is_one_of (words[0], shells) && i + 1 < n && *words[i] == '-'; i++)
+  for (guint i = 1; n > 0 && is_one_of (words[0], "bash sh zsh dash") && i + 1 < n && *words[i] == '-'; i++)
     if (words[i][1] != '-' && strchr (words[i], 'c'))
       return i + 1;
   return 0;
 }
 
-/* Of a launcher that takes its command as one word, "bcprun -p 8 -c 'python train.py ...'" (NVIDIA's Base
- * Command). What Python has behind -c is no command. */
-static bool
-is_command_in_word (const GPtrArray *words, guint i)
-{
-  static const char *const options[] = { "-c", "--cmd", "--command", "--commandline", "--wrap", NULL };
-  for (guint k = 0; k < i; k++)
-    if (g_str_has_prefix (ls_shell_base_of (words->pdata[k]), "python"))
-      return false;
-  return i > 0 && g_strv_contains (options, words->pdata[i]) && strpbrk (words->pdata[i + 1], " \t\n");
-}
-
-/* Where the text behind "bash ... -c" is, or what else is a command; 0: nowhere. */
-static guint
-find_inner (const GPtrArray *words)
-{
-  for (guint i = 0, at; i + 1 < words->len; i++)
-    if ((at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i)) > 0)
-      return i + at;
-  for (guint i = 0; i + 1 < words->len && strcmp (ls_shell_base_of (words->pdata[0]), "xpk") != 0; i++)
-    if (is_command_in_word (words, i))
-      return i + 1;
-  return 0;
-}
-
-/* What XPK starts on the machines of a cluster ("xpk workload create --command=..."); NULL: it is not XPK. */
+/* What a command has another shell run: what stands behind "bash ... -c", or what else is a command in one
+ * word, "bcprun -p 8 -c 'python train.py ...'" (NVIDIA's Base Command), but not behind python; NULL: nothing.
+ * *ret_n_outer: how many words stand in front of it; 0: the command itself counts too, as that of XPK, which
+ * says where it runs ("xpk workload create --command=..."). */
 static const char *
-find_workload (const GPtrArray *words)
+inner_of (const GPtrArray *words, guint *ret_n_outer)
 {
-  static const char option[] = "--command";
-  if (strcmp (ls_shell_base_of (words->pdata[0]), "xpk") != 0)
-    return NULL;
+  bool is_xpk = strcmp (ls_shell_base_of (words->pdata[0]), "xpk") == 0, is_python = false;
+  for (guint i = 0, at; i + 1 < words->len; i++)
+    if ((at = ls_shell_text_of ((char *const *) words->pdata + i, words->len - i)) > 0) {
+      *ret_n_outer = i + at;
+      return words->pdata[i + at];
+    }
   for (guint i = 1; i < words->len; i++) {
-    const char *word = words->pdata[i];
-    if (g_str_has_prefix (word, option) && word[strlen (option)] == '=')
-      return word + strlen (option) + 1;
-    if (strcmp (word, option) == 0 && i + 1 < words->len)
-      return words->pdata[i + 1];
+    const char *word = words->pdata[i], *next = i + 1 < words->len ? words->pdata[i + 1] : NULL;
+    is_python = is_python || g_str_has_prefix (ls_shell_base_of (words->pdata[i - 1]), "python");
+    *ret_n_outer = is_xpk ? 0 : i + 1;
+    if (is_xpk && g_str_has_prefix (word, "--command="))
+      return strchr (word, '=') + 1;
+    if (next
+        && (is_xpk ? strcmp (word, "--command") == 0
+                   : !is_python && ls_shell_is_one (word, "-c --cmd --command --commandline --wrap")
+                    && strpbrk (next, " \t\n")))
+      return next;
   }
   return NULL;
-}
-
-/* Newly allocated; NULL: it is not known. */
-static char *
-path_of (const LsShell *sh, const char *name)
-{
-  const ShellValue *value = shell_value (sh, name);
-  return value ? g_strdup (value->items->pdata[0]) : NULL;
 }
 
 static void
@@ -139,269 +96,87 @@ read_source (LsShell *sh, const char *path, bool is_started, GPtrArray *words, g
 {
   bool can_ask = sh->funcs.source && !ls_shell_has_hole (ls_shell_base_of (path));
   g_autofree char *text = can_ask ? sh->funcs.source (path, is_started, sh->data) : NULL;
+  g_autoptr (GHashTable) kept = shell_kept_new ();
   if (!text)
     return;
-  g_autofree char *script = path_of (sh, "0"), *source = path_of (sh, "BASH_SOURCE");
-  const char *own = shell_is_beside (path) ? path : NULL;
-  if (is_started)
-    shell_set_path (sh, "0", own);
-  shell_set_path (sh, "BASH_SOURCE", own);
+  shell_keep (sh, kept, "0", true);
+  shell_keep (sh, kept, "BASH_SOURCE", true);
+  shell_set_place (sh, shell_is_beside (path) ? path : NULL, is_started);
   read_inner (sh, words, n_outer, text);
-  shell_set_path (sh, "0", script);
-  shell_set_path (sh, "BASH_SOURCE", source);
+  shell_set_back (sh, kept);
 }
 
-static bool
-is_script (const char *word)
-{
-  return g_str_has_suffix (word, ".sh") || g_str_has_suffix (word, ".sbatch");
-}
+/* --- functions and scripts ------------------------------------------------------------------------ */
 
-/* What stands behind the first word, as one text. */
-static char *
-rest_of (const GPtrArray *words)
-{
-  GString *text = g_string_new (NULL);
-  for (guint i = 1; i < words->len; i++)
-    g_string_append_printf (text, "%s%s", i > 1 ? " " : "", (char *) words->pdata[i]);
-  return g_string_free (text, FALSE);
-}
+#define MAX_POSITIONAL 100 /* "$1" to "$99" */
 
-static void
-read_eval (LsShell *sh, GPtrArray *words)
+/* What $1, $2, ... and $@ were, which are the words behind the first of these from now on. */
+static GHashTable *
+enter_words (LsShell *sh, char *const *words, guint n)
 {
-  g_autofree char *text = rest_of (words);
-  if (shell_afford (sh, strlen (text)))
-    sh->read (sh, text, strlen (text));
-}
-
-/* --- functions ---------------------------------------------------------------------------------- */
-
-static void
-set_positional (LsShell *sh, const GPtrArray *words)
-{
+  GHashTable *kept = shell_kept_new ();
   GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 1; i < words->len; i++) {
-    char name[16];
+  char name[16] = "@";
+  for (guint i = 0; i < MAX_POSITIONAL; i++) {
+    if (i > 0)
+      g_snprintf (name, sizeof name, "%u", i);
+    shell_keep (sh, kept, name, true);
+    g_hash_table_remove (sh->values, name);
+  }
+  for (guint i = 1; i < n; i++) {
     g_snprintf (name, sizeof name, "%u", i);
-    shell_set (sh, name, g_strdup (words->pdata[i]));
-    g_ptr_array_add (all, g_strdup (words->pdata[i]));
+    shell_set (sh, name, g_strdup (words[i]));
+    g_ptr_array_add (all, g_strdup (words[i]));
   }
   shell_assign (sh, "@", all, true, false);
+  return kept;
 }
 
-/* "1" to "99", and "@" as 0. */
-static const char *
-positional_name (char *text, gsize n, guint i)
-{
-  if (i == 0)
-    return "@";
-  g_snprintf (text, n, "%u", i);
-  return text;
-}
+/* --- what a command sets -------------------------------------------------------------------------- */
 
-/* Those that were there, while a function or a script has others. */
-typedef struct {
-  ShellValue *values[100];
-} Positional;
-
-static void
-keep_positional (LsShell *sh, Positional *kept)
-{
-  char text[16];
-  for (guint i = 0; i < G_N_ELEMENTS (kept->values); i++) {
-    gpointer key, value = NULL;
-    if (g_hash_table_steal_extended (sh->values, positional_name (text, sizeof text, i), &key, &value))
-      g_free (key);
-    kept->values[i] = value;
-  }
-}
-
-static void
-restore_positional (LsShell *sh, Positional *kept)
-{
-  char text[16];
-  for (guint i = 0; i < G_N_ELEMENTS (kept->values); i++) {
-    const char *name = positional_name (text, sizeof text, i);
-    if (kept->values[i])
-      g_hash_table_replace (sh->values, g_strdup (name), kept->values[i]);
-    else
-      g_hash_table_remove (sh->values, name);
-  }
-}
-
-static void
-call (LsShell *sh, const char *body, const GPtrArray *words)
-{
-  g_autofree char *text = g_strdup (body);
-  Positional kept;
-  keep_positional (sh, &kept);
-  set_positional (sh, words);
-  sh->read (sh, text, strlen (text));
-  restore_positional (sh, &kept);
-}
-
-/* A script that is started with arguments, "bash x.sh 1 2" and "./x.sh 1 2". */
-static void
-read_script (LsShell *sh, GPtrArray *words)
-{
-  for (guint i = 0; i < words->len; i++)
-    if (is_script (words->pdata[i])) {
-      g_autoptr (GPtrArray) own = g_ptr_array_new ();
-      for (guint k = i; k < words->len; k++)
-        g_ptr_array_add (own, words->pdata[k]);
-      Positional kept;
-      keep_positional (sh, &kept);
-      set_positional (sh, own);
-      read_source (sh, words->pdata[i], true, words, i);
-      restore_positional (sh, &kept);
-      return;
-    }
-}
-
-/* Of read: where its names begin, behind options, of which these have a word of their own. */
-static guint
-find_names (const GPtrArray *words)
-{
-  guint i = 1;
-  for (; i < words->len && *(const char *) words->pdata[i] == '-'; i++) {
-    const char *option = words->pdata[i];
-    i += option[1] && strchr ("adinNptu", option[strlen (option) - 1]) != NULL;
-  }
-  return i;
-}
-
-/* "read -r A B <<< TEXT": a word each, the rest to the last; "read -d '' A <<END": all of the document. */
+/* "read -r A B <<< TEXT": a word each, the rest to the last; "read -d '' A <<END": all of the document. Some
+ * options have a word of their own. */
 static void
 read_names (LsShell *sh, const GPtrArray *words, const char *text)
 {
   const ShellValue *ifs = shell_value (sh, "IFS");
-  const char *cuts = ifs && ifs->items->len == 1 ? ifs->items->pdata[0] : " \t\n";
-  for (guint i = find_names (words); i < words->len; i++) {
+  const char *cuts = ifs && ifs->items->len == 1 ? ifs->items->pdata[0] : " \t\n", *option;
+  guint i = 1;
+  for (; i < words->len && *(option = words->pdata[i]) == '-'; i++)
+    i += option[1] && strchr ("adinNptu", option[strlen (option) - 1]) != NULL;
+  for (; i < words->len; i++) {
     gsize n = i + 1 < words->len && !ls_shell_has_hole (text) ? strcspn (text, cuts) : strlen (text);
     shell_set (sh, words->pdata[i], g_strndup (text, n));
     text += n == strlen (text) && ls_shell_has_hole (text) ? 0 : n + (text[n] != '\0');
   }
 }
 
-/* --- commands ----------------------------------------------------------------------------------- */
-
+/* "printf -v NAME FORMAT WORDS...": sets it; what is printed is known of %s and %d, each with a word of its
+ * own. */
 static void
-hand_over (LsShell *sh, GPtrArray *words)
+set_printed (LsShell *sh, const GPtrArray *words)
 {
-  g_autoptr (GPtrArray) all = g_ptr_array_new ();
-  g_ptr_array_extend (all, sh->outer, NULL, NULL);
-  g_ptr_array_extend (all, words, NULL, NULL);
-  g_ptr_array_add (all, NULL);
-  bool is_certain = sh->mode == SHELL_RUN && !sh->is_in_maybe;
-  const LsShellCommand command = { (char *const *) all->pdata, all->len - 1, is_certain };
-  sh->funcs.command (&command, sh->data);
-}
-
-static ShellStatus
-run_test (LsShell *sh, const GPtrArray *words)
-{
-  guint n = words->len - 1;
-  if (strcmp (words->pdata[0], "[") == 0 && n > 0 && strcmp (words->pdata[n], "]") == 0)
-    n--;
-  return shell_test (sh, (char *const *) words->pdata + 1, n, false);
-}
-
-/* A script that ends with an error launches nothing: its user sees to it that it goes on. */
-static void
-leave (LsShell *sh, const GPtrArray *words)
-{
-  bool is_error = words->len > 1 && strcmp (words->pdata[1], "0") != 0;
-  if (sh->mode == SHELL_RUN && !is_error)
-    sh->has_left = true;
-}
-
-static ShellStatus
-run_let (LsShell *sh, const GPtrArray *words)
-{
-  ShellStatus status = SHELL_UNKNOWN;
-  for (guint i = 1; i < words->len; i++) {
-    gint64 value;
-    bool is_known = shell_set_arithmetic (sh, words->pdata[i], &value);
-    status = !is_known ? SHELL_UNKNOWN : value != 0 ? SHELL_YES : SHELL_NO;
+  g_autoptr (GString) text = g_string_new (NULL);
+  const ShellMode mode = sh->mode;
+  guint at = 4;
+  if (words->len < 4 || strcmp (words->pdata[1], "-v") != 0)
+    return;
+  bool is_known = true;
+  for (const char *p = words->pdata[3]; *p && is_known; p++) {
+    bool is_word = p[0] == '%' && (p[1] == 's' || p[1] == 'd');
+    is_known = is_word ? at < words->len : *p != '%' && *p != '\\';
+    if (is_word && is_known)
+      g_string_append (text, words->pdata[at++]);
+    else
+      g_string_append_c (text, *p);
+    p += is_word;
   }
-  return status;
-}
-
-static void
-unset_all (LsShell *sh, const GPtrArray *words)
-{
-  for (guint i = 1; i < words->len; i++)
-    shell_unset (sh, words->pdata[i]);
-}
-
-/* torchrun and its kin start any program then. */
-static bool
-has_no_python (const GPtrArray *words)
-{
-  for (guint i = 1; i < words->len; i++)
-    if (strcmp (words->pdata[i], "--no-python") == 0 || strcmp (words->pdata[i], "--no_python") == 0)
-      return true;
-  return false;
-}
-
-static void
-run_program (LsShell *sh, GPtrArray *words, const char *here)
-{
-  guint inner = find_inner (words);
-  const char *workload = find_workload (words);
-  if (inner > 0)
-    read_inner (sh, words, inner, words->pdata[inner]);
-  else if (workload) {
-    hand_over (sh, words); /* which says where it runs */
-    read_inner (sh, words, 0, workload);
-  } else if (here && is_one_of (words->pdata[0], submitters))
-    read_inner (sh, words, words->len, here);
-  else
-    hand_over (sh, words);
-  bool starts_script
-      = is_one_of (words->pdata[0], submitters) || is_script (words->pdata[0]) || has_no_python (words);
-  if (inner == 0 && !here && starts_script)
-    read_script (sh, words);
-}
-
-/* Whether a command in $(...) is one that is run for what it does, not for what it prints. */
-static bool
-starts_program (const GPtrArray *words)
-{
-  static const char *const printers[]
-      = { "echo", "expr", "cat", "dirname", "basename", "readlink", "realpath", "cd", NULL };
-  bool submits = is_one_of (words->pdata[0], submitters), prints = is_one_of (words->pdata[0], printers);
-  for (guint i = 0; i < words->len && !prints; i++)
-    if (g_str_has_suffix (words->pdata[i], ".py") || (submits && is_script (words->pdata[i])))
-      return true;
-  return false;
-}
-
-/* "LOG=$(torchrun train.py ...)", "ID=$(sbatch --parsable job.sh)": what it prints is not known. */
-static void
-run_for_output (LsShell *sh, GPtrArray *words)
-{
-  GString *output = sh->output;
-  sh->output = NULL;
-  sh->is_lost = false;
-  run_program (sh, words, NULL);
-  sh->output = output;
-  sh->is_lost = true;
-}
-
-/* "cat <<END > FILE", "tee FILE <<END", "echo '{...}' > FILE". */
-static void
-write_file (LsShell *sh, const GPtrArray *words, const char *here, const char *target, bool is_appended)
-{
-  const char *name = words->pdata[0], *file = target;
-  bool is_echo = strcmp (name, "echo") == 0, writes = is_echo || (here && is_one_of (name, writers));
-  g_autofree char *said = is_echo ? rest_of (words) : g_strdup (""),
-                  *text = g_strconcat (here ? here : "", said, NULL);
-  if (here && strcmp (name, "tee") == 0 && words->len == 2)
-    file = words->pdata[1];
-  if (writes && file && sh->funcs.write && shell_afford (sh, strlen (text)))
-    sh->funcs.write (file, text, is_appended, sh->data);
+  if (!is_known || at < words->len || text->len > MAX_OUTPUT) {
+    shell_enter (sh, SHELL_MAYBE);
+    g_string_assign (text, "?");
+  }
+  shell_set (sh, words->pdata[2], g_strdup (text->str));
+  sh->mode = mode;
 }
 
 /* "set -a", "set +o allexport": whether what is set is exported. */
@@ -410,152 +185,262 @@ set_options (LsShell *sh, const GPtrArray *words)
 {
   for (guint i = 1; i < words->len; i++) {
     const char *word = words->pdata[i], *next = i + 1 < words->len ? words->pdata[i + 1] : "";
-    bool is_flag = (*word == '-' || *word == '+') && word[1] != '-',
-         is_it
-        = is_flag && (strchr (word + 1, 'a') || (strchr (word + 1, 'o') && strcmp (next, "allexport") == 0));
-    if (is_it && sh->mode == SHELL_RUN)
-      sh->exports_all = *word == '-';
-    if (!is_flag)
+    const bool has_name = strchr (word, 'o') != NULL;
+    if ((*word != '-' && *word != '+') || word[1] == '-')
       break;
-    i += strchr (word + 1, 'o') != NULL;
+    if (sh->mode == SHELL_RUN && (strchr (word, 'a') || (has_name && strcmp (next, "allexport") == 0)))
+      sh->exports_all = *word == '-';
+    i += has_name;
   }
 }
 
-ShellStatus
-shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, bool is_appended)
+/* "cat <<END > FILE", "tee FILE <<END", "echo '{...}' > FILE". */
+static void
+write_file (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
 {
-  static const char *const silent[] = { "echo", "printf", "cd", "mkdir", "set", "shift", "rm", NULL };
-  const char *name = words->pdata[0];
-  const char *body = g_hash_table_lookup (sh->functions, name);
-  if (!shell_afford (sh, 64))
-    return SHELL_UNKNOWN;
-  if (!sh->output)
-    write_file (sh, words, here, target, is_appended);
-  if (strcmp (name, "[") == 0 || strcmp (name, "test") == 0)
-    return run_test (sh, words);
-  if (strcmp (name, "true") == 0 || strcmp (name, ":") == 0)
-    return SHELL_YES;
-  if (strcmp (name, "false") == 0)
-    return SHELL_NO;
-  if (sh->output && !body && !here && starts_program (words)) {
-    run_for_output (sh, words);
+  const char *name = words->pdata[0], *here = streams->here, *file = streams->target;
+  bool is_echo = strcmp (name, "echo") == 0, writes = is_echo || (here && is_one_of (name, "cat tee"));
+  g_autofree char *said = is_echo ? rest_of (words, 1) : g_strdup (""),
+                  *text = g_strconcat (here ? here : "", said, NULL);
+  if (here && strcmp (name, "tee") == 0 && words->len == 2)
+    file = words->pdata[1];
+  if (writes && file && sh->funcs.write && shell_afford (sh, strlen (text)))
+    sh->funcs.write (file, text, streams->is_appended, sh->data);
+}
+
+/* --- what a $(command) prints, where no run is needed to know it ------------------------------------- */
+
+/* NULL: that is not known. */
+static ShellStatus
+print (LsShell *sh, const char *text, const char *end)
+{
+  if (!text || sh->mode == SHELL_MAYBE || sh->out.text->len + strlen (text) > MAX_OUTPUT) {
+    sh->out.is_lost = true;
     return SHELL_UNKNOWN;
   }
-  if (sh->output && !body && strcmp (name, "exit") != 0)
-    return shell_print (sh, words, here, target);
-  if (strcmp (name, "exit") == 0 || strcmp (name, "return") == 0)
-    leave (sh, words);
+  g_string_append_printf (sh->out.text, "%s%s", text, end);
+  return SHELL_YES;
+}
+
+/* echo, but not with "-e" or "-ne", or with what they are for. */
+static ShellStatus
+print_words (LsShell *sh, const GPtrArray *words)
+{
+  const char *first = words->len > 1 ? words->pdata[1] : "";
+  const gsize n = strlen (first);
+  bool has_end = strcmp (first, "-n") != 0,
+       has_flags = has_end && n > 1 && *first == '-' && strspn (first + 1, "neE") == n - 1;
+  guint from = has_end ? 1 : 2;
+  while (from < words->len && *(char *) words->pdata[from] == '\0')
+    from++;
+  g_autofree char *text = rest_of (words, from);
+  return print (sh, has_flags || strchr (text, '\\') ? NULL : text, has_end ? "\n" : "");
+}
+
+/* "expr A / B": numbers and operators, a word each. */
+static ShellStatus
+print_expr (LsShell *sh, const GPtrArray *words)
+{
+  g_autofree char *text = rest_of (words, 1);
+  gint64 value;
+  bool is_sum = true;
+  for (guint i = 1; i < words->len; i++)
+    is_sum = is_sum
+        && (g_ascii_string_to_signed (words->pdata[i], 10, G_MININT64, G_MAXINT64, &value, NULL)
+            || (strlen (words->pdata[i]) == 1 && strstr ("+-*/%()", words->pdata[i])));
+  is_sum = is_sum && shell_arithmetic (sh, text, &value);
+  g_autofree char *digits = is_sum ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : NULL;
+  return print (sh, digits, "\n");
+}
+
+/* What a command prints of the first word that is no option, a path; "cd", of which pwd knows then, nothing.
+ * NULL: that is not known. */
+static char *
+path_of (LsShell *sh, const char *name, const GPtrArray *words)
+{
+  guint i = 1;
+  while (i < words->len && *(const char *) words->pdata[i] == '-')
+    i++;
+  const char *path = i < words->len ? words->pdata[i] : "", *slash = strrchr (path, '/');
+  bool is_beside = shell_is_beside (path), is_whole = *path == '/' || is_beside;
+  if (strcmp (name, "pwd") == 0)
+    return g_strdup (sh->out.folder);
+  if (*path == '\0' || (ls_shell_has_hole (path) && !is_beside))
+    return NULL;
+  if (strcmp (name, "cd") == 0 && sh->mode != SHELL_MAYBE && (is_whole || sh->out.folder)) {
+    g_autofree char *before = sh->out.folder;
+    sh->out.folder = is_whole ? g_strdup (path) : g_strconcat (before, "/", path, NULL);
+    return g_strdup ("");
+  }
+  if (strcmp (name, "dirname") == 0 && !g_str_has_suffix (path, "/") && !g_str_has_suffix (path, ".."))
+    return strcmp (path, LS_SHELL_FOLDER) == 0 ? g_strconcat (path, "/..", NULL)
+        : slash                                ? g_strndup (path, MAX (1, (gsize) (slash - path)))
+                                               : g_strdup (".");
+  if (strcmp (name, "basename") == 0 && words->len == 2 && slash)
+    return g_strdup (slash + 1);
+  bool is_same = is_whole && ls_shell_is_one (name, "readlink realpath");
+  return is_same ? g_strdup (path) : NULL;
+}
+
+/* Runs a command in a $(command), which is no condition. */
+static ShellStatus
+print_command (LsShell *sh, const GPtrArray *words, const ShellStreams *streams)
+{
+  const char *name = words->pdata[0];
+  bool is_move = strcmp (name, "cd") == 0;
+  if (streams->target && !is_move)
+    return print (sh, NULL, "");
+  if (streams->here && words->len == 1 && strcmp (name, "cat") == 0)
+    return print (sh, streams->here, "");
+  if (strcmp (name, "echo") == 0)
+    return print_words (sh, words);
+  if (strcmp (name, "expr") == 0)
+    return print_expr (sh, words);
+  g_autofree char *path = path_of (sh, name, words);
+  return print (sh, path, is_move ? "" : "\n");
+}
+
+char *
+shell_output_of (LsShell *sh, const char *text, gsize n)
+{
+  const LsShell before = *sh;
+  g_autofree char *copy = g_strndup (text, n);
+  if (!shell_afford (sh, n))
+    return NULL;
+  sh->out = (ShellOutput) { .text = g_string_new (NULL),
+                            .joint = -1,
+                            .is_in_maybe = before.out.is_in_maybe || before.mode == SHELL_MAYBE,
+                            .folder = g_strdup (before.out.folder) };
+  sh->mode = SHELL_RUN;
+  sh->read (sh, copy, strlen (copy));
+  char *output = g_string_free (sh->out.text, sh->out.is_lost || sh->has_left);
+  for (gsize length = output ? strlen (output) : 0; length > 0 && output[length - 1] == '\n'; length--)
+    output[length - 1] = '\0';
+  g_free (sh->out.folder);
+  sh->out = before.out;
+  sh->mode = before.mode;
+  sh->has_left = before.has_left;
+  sh->continues = before.continues;
+  return output;
+}
+
+/* --- commands ----------------------------------------------------------------------------------- */
+
+static bool
+has_word (GPtrArray *words, const char *word)
+{
+  return g_ptr_array_find_with_equal_func (words, word, g_str_equal, NULL);
+}
+
+/* With --no-python torchrun and its kin start any program. */
+static void
+run_program (LsShell *sh, GPtrArray *words, const char *here)
+{
+  guint n_outer = 0;
+  const char *inner = inner_of (words, &n_outer);
+  bool submits = is_one_of (words->pdata[0], submitters), is_handed = !inner && here && submits,
+       is_inner = inner && n_outer > 0;
+  if (!is_inner && !is_handed) {
+    g_autoptr (GPtrArray) all = g_ptr_array_copy (sh->outer, NULL, NULL);
+    g_ptr_array_extend (all, words, NULL, NULL);
+    g_ptr_array_add (all, NULL);
+    bool is_certain = sh->mode == SHELL_RUN && !sh->out.is_in_maybe;
+    const LsShellCommand command = { (char *const *) all->pdata, all->len - 1, is_certain };
+    sh->funcs.command (&command, sh->data);
+  }
+  if (inner || is_handed)
+    read_inner (sh, words, inner ? n_outer : words->len, inner ? inner : here);
+  bool starts_script = submits || is_script (words->pdata[0]) || has_word (words, "--no-python")
+      || has_word (words, "--no_python");
+  guint script = is_inner || here || !starts_script ? words->len : 0;
+  while (script < words->len && !is_script (words->pdata[script]))
+    script++;
+  if (script < words->len) { /* with arguments, "bash x.sh 1 2" and "./x.sh 1 2" */
+    g_autoptr (GHashTable) kept
+        = enter_words (sh, (char *const *) words->pdata + script, words->len - script);
+    read_source (sh, words->pdata[script], true, words, script);
+    shell_set_back (sh, kept);
+  }
+}
+
+/* Runs a command in $(...) that is run for what it does: "LOG=$(torchrun train.py ...)",
+ * "ID=$(sbatch --parsable job.sh)"; what it prints is not known. False: it is another one. */
+static bool
+run_for_output (LsShell *sh, GPtrArray *words)
+{
+  bool submits = is_one_of (words->pdata[0], submitters), starts = false;
+  for (guint i = 0; i < words->len; i++)
+    starts = starts || g_str_has_suffix (words->pdata[i], ".py") || (submits && is_script (words->pdata[i]));
+  if (!starts || is_one_of (words->pdata[0], "echo expr cat dirname basename readlink realpath cd"))
+    return false;
+  GString *output = g_steal_pointer (&sh->out.text);
+  sh->out.is_lost = false;
+  run_program (sh, words, NULL);
+  sh->out.text = output;
+  sh->out.is_lost = true;
+  return true;
+}
+
+/* What only sets, ends or starts something; false: a command of another name. A script that ends with an
+ * error launches nothing: its user sees to it that it goes on. */
+static bool
+run_builtin (LsShell *sh, GPtrArray *words, const char *here, ShellStatus *ret_status)
+{
+  const char *name = words->pdata[0], *first = words->len > 1 ? words->pdata[1] : NULL;
+  if (ls_shell_is_one (name, "exit return"))
+    sh->has_left = sh->has_left || (sh->mode == SHELL_RUN && (!first || strcmp (first, "0") == 0));
   else if (strcmp (name, "continue") == 0)
     sh->has_left = sh->continues = sh->mode == SHELL_RUN;
   else if (strcmp (name, "set") == 0)
     set_options (sh, words);
   else if (strcmp (name, "unset") == 0)
-    unset_all (sh, words);
+    for (guint i = 1; i < words->len; i++)
+      shell_unset (sh, words->pdata[i]);
   else if (strcmp (name, "read") == 0 && here)
     read_names (sh, words, here);
   else if (strcmp (name, "let") == 0)
-    return run_let (sh, words);
+    for (guint i = 1; i < words->len; i++)
+      *ret_status = shell_set_arithmetic (sh, words->pdata[i]);
   else if (strcmp (name, "printf") == 0)
-    shell_set_printed (sh, words);
-  else if (strcmp (name, "eval") == 0)
-    read_eval (sh, words);
-  else if ((strcmp (name, "source") == 0 || strcmp (name, ".") == 0) && words->len > 1)
-    read_source (sh, words->pdata[1], false, words, 0);
-  else if (body)
-    call (sh, body, words);
-  else if (!g_strv_contains (silent, name))
+    set_printed (sh, words);
+  else if (strcmp (name, "eval") == 0) {
+    g_autofree char *text = rest_of (words, 1);
+    if (shell_afford (sh, strlen (text)))
+      sh->read (sh, text, strlen (text));
+  } else if (ls_shell_is_one (name, "source .") && first)
+    read_source (sh, first, false, words, 0);
+  else
+    return false;
+  return true;
+}
+
+ShellStatus
+shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams)
+{
+  const char *name = words->pdata[0], *here = streams->here;
+  g_autofree char *body = g_strdup (g_hash_table_lookup (sh->functions, name));
+  ShellStatus status = SHELL_DONE;
+  if (!shell_afford (sh, 64))
+    return SHELL_UNKNOWN;
+  if (!sh->out.text)
+    write_file (sh, words, streams);
+  if (ls_shell_is_one (name, "[ test"))
+    return shell_test (sh, (char *const *) words->pdata + 1, words->len - 1, false);
+  if (ls_shell_is_one (name, "true :"))
+    return SHELL_YES;
+  if (strcmp (name, "false") == 0)
+    return SHELL_NO;
+  if (sh->out.text && !body && !here && run_for_output (sh, words))
+    return SHELL_UNKNOWN;
+  if (sh->out.text && !body && strcmp (name, "exit") != 0)
+    return print_command (sh, words, streams);
+  if (run_builtin (sh, words, here, &status))
+    return status;
+  if (body) {
+    g_autoptr (GHashTable) kept = enter_words (sh, (char *const *) words->pdata, words->len);
+    sh->read (sh, body, strlen (body));
+    shell_set_back (sh, kept);
+  } else if (!ls_shell_is_one (name, "echo cd mkdir shift rm"))
     run_program (sh, words, here);
-  return SHELL_DONE;
-}
-
-/* --- which variables processes see ----------------------------------------------------------------- */
-
-bool
-shell_is_declaration (const GPtrArray *words)
-{
-  static const char *const all[] = { "export", "declare", "local", "readonly", "typeset", NULL };
-  return words->len > 0 && g_strv_contains (all, words->pdata[0]);
-}
-
-/* Whether the names in a command are exported: "export A", "declare -x A". */
-static bool
-is_export (const GPtrArray *words)
-{
-  bool has_flag = false;
-  for (guint i = 1; i < words->len; i++) {
-    const char *word = words->pdata[i];
-    has_flag = has_flag || (*word == '-' && strchr (word, 'x'));
-  }
-  return words->len > 0 && shell_is_declaration (words)
-      && (has_flag || strcmp (words->pdata[0], "export") == 0);
-}
-
-void
-shell_export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front)
-{
-  GHashTableIter iter;
-  gpointer name;
-  for (g_hash_table_iter_init (&iter, in_front);
-       words->len > 0 && g_hash_table_iter_next (&iter, &name, NULL);)
-    shell_export (sh, name);
-  for (guint i = 1; i < words->len && is_export (words); i++)
-    if (*(const char *) words->pdata[i] != '-')
-      shell_export (sh, words->pdata[i]);
-}
-
-/* --- what is set in front of a command ----------------------------------------------------------------- */
-
-/* What a variable was before. */
-typedef struct {
-  ShellValue *value; /* NULL: it was not set */
-  bool is_exported;
-} Before;
-
-static void
-before_free (gpointer data)
-{
-  Before *before = data;
-  if (before->value)
-    shell_value_free (before->value);
-  g_free (before);
-}
-
-GHashTable *
-shell_in_front_new (void)
-{
-  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, before_free);
-}
-
-void
-shell_assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words,
-                         GHashTable *in_front)
-{
-  const char *name_end = shell_name_end (p, end);
-  g_autofree char *name = g_strndup (p, (gsize) (name_end - p));
-  bool exports = is_export (words) || sh->exports_all;
-  if (words->len == 0 && !g_hash_table_contains (in_front, name)) {
-    Before *before = g_new (Before, 1);
-    *before = (Before) { shell_value_copy (g_hash_table_lookup (sh->values, name)),
-                         exports || ls_shell_exports (sh, name) };
-    g_hash_table_insert (in_front, g_strdup (name), before);
-  }
-  shell_perform_assignment (sh, p, end);
-  if (exports)
-    shell_export (sh, name);
-}
-
-void
-shell_set_back (LsShell *sh, GHashTable *in_front)
-{
-  GHashTableIter iter;
-  gpointer name, data;
-  for (g_hash_table_iter_init (&iter, in_front); g_hash_table_iter_next (&iter, &name, &data);) {
-    Before *before = data;
-    if (!before->is_exported)
-      g_hash_table_remove (sh->exported, name);
-    if (before->value)
-      g_hash_table_replace (sh->values, g_strdup (name), g_steal_pointer (&before->value));
-    else
-      g_hash_table_remove (sh->values, name);
-  }
+  return status;
 }

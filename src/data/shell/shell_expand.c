@@ -31,6 +31,15 @@ add_char (Words *w, char c)
   w->has_field = true;
 }
 
+/* Returns its end. */
+static const char *
+add_literal (Words *w, const char *p, const char *end)
+{
+  g_string_append_len (w->field, p, end - p);
+  w->has_field = true;
+  return end;
+}
+
 /* What an expansion gave: unless it is quoted, blanks end a field. */
 static void
 add_text (Words *w, const char *text, bool is_quoted)
@@ -53,24 +62,18 @@ add_hole (Words *w, const char *p, const char *end, bool is_quoted)
 {
   g_autofree char *name = g_strndup (p, (gsize) MIN (end - p, 60));
   g_strdelimit (name, "\001\002\n\t", ' ');
-  g_autofree char *hole = g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END);
+  g_autofree char *hole = shell_hole (name);
   add_text (w, hole, is_quoted);
 }
 
-/* What stands between the items of "${X[*]}": the first character of IFS; 0: nothing. */
-static char
-joint_of (const Words *w)
-{
-  const ShellValue *ifs = shell_value (w->sh, "IFS");
-  if (w->sh->joint >= 0)
-    return (char) w->sh->joint;
-  return ifs && ifs->items->len > 0 ? *(const char *) ifs->items->pdata[0] : ' ';
-}
-
+/* Between the items of "${X[*]}" stands the first character of IFS, if any. */
 static void
 add_value (Words *w, const ShellValue *value, char subscript, bool is_quoted)
 {
-  char joint = is_quoted ? joint_of (w) : ' ';
+  const ShellValue *ifs = is_quoted ? shell_value (w->sh, "IFS") : NULL;
+  const char joint = is_quoted && w->sh->out.joint >= 0 ? (char) w->sh->out.joint
+      : ifs && ifs->items->len > 0                      ? *(const char *) ifs->items->pdata[0]
+                                                        : ' ';
   if (subscript != '@' && subscript != '*') {
     add_text (w, value->items->len > 0 ? value->items->pdata[0] : "", is_quoted);
     return;
@@ -88,267 +91,190 @@ add_value (Words *w, const ShellValue *value, char subscript, bool is_quoted)
 
 /* "NAME[subscript]operator word", as cut up. */
 typedef struct {
-  const char *begin, *end; /* of all of it, with ${ and } */
   char name[64];
   char subscript; /* '@', '*', '0' a number, '\0' none, '?' what cannot be followed */
   guint index;
   const char *rest, *rest_end;
 } Parameter;
 
-static void
-read_subscript (Parameter *q)
+/* A name, the number of an argument, or all of these. */
+static Parameter
+read_parameter (const char *p, const char *end)
 {
-  const char *close = shell_group_end (q->rest + 1, q->rest_end, '[', ']');
-  gsize n = close ? (gsize) (close - q->rest - 2) : 0;
-  g_autofree char *text = g_strndup (q->rest + 1, n);
+  const char *name_end = shell_name_end (p, end), *digits_end = p;
+  while (digits_end < end && g_ascii_isdigit (*digits_end))
+    digits_end++;
+  const char *mark_end = p + (p < end && strchr ("@*#", *p));
+  Parameter q = { .rest = MAX (MAX (name_end, digits_end), mark_end), .rest_end = end };
+  if ((gsize) (q.rest - p) < sizeof q.name)
+    memcpy (q.name, p, (gsize) (q.rest - p));
+  q.subscript = *q.name == '@' || *q.name == '*' ? '@' : '\0';
+  const char *close = q.rest < end && *q.rest == '[' ? shell_group_end (q.rest + 1, end, "[]", 0) : q.rest;
+  const gsize n = close > q.rest ? (gsize) (close - q.rest - 2) : 0;
+  g_autofree char *text = g_strndup (q.rest + 1, n);
   guint64 index;
-  q->subscript = '?';
+  if (close == q.rest)
+    return q;
+  q.subscript = '?';
   if (n == 1 && (*text == '@' || *text == '*'))
-    q->subscript = *text;
+    q.subscript = *text;
   else if (g_ascii_string_to_unsigned (text, 10, 0, 65535, &index, NULL)) {
-    q->subscript = '0';
-    q->index = (guint) index;
+    q.subscript = '0';
+    q.index = (guint) index;
   }
-  q->rest = close ? close : q->rest_end;
+  q.rest = close ? close : end;
+  return q;
 }
 
+/* Takes the text; NULL: what stands from p on is a hole. */
 static void
-read_parameter (Parameter *q, const char *p, const char *end)
+add_known (Words *w, char *text, const char *p, const char *end, bool is_quoted)
 {
-  const char *name = p, *name_end = shell_name_end (p, end);
-  while (name_end == p && name < end && g_ascii_isdigit (*name))
-    name++;
-  if (name_end == p)
-    name_end = name > p ? name : p < end && strchr ("@*#", *p) ? p + 1 : p;
-  g_strlcpy (q->name, "", sizeof q->name);
-  if ((gsize) (name_end - p) < sizeof q->name)
-    g_strlcpy (q->name, p, (gsize) (name_end - p) + 1);
-  q->rest = name_end;
-  q->rest_end = end;
-  q->subscript = '\0';
-  if (q->rest < end && *q->rest == '[')
-    read_subscript (q);
-}
-
-static void
-take_as_unset (Words *w, const char *name)
-{
-  if (w->sh->mode != SHELL_SKIPPED && g_hash_table_size (w->sh->unset) < 1000)
-    g_hash_table_add (w->sh->unset, g_strdup (name));
-}
-
-static bool
-is_empty (const ShellValue *value)
-{
-  return value->items->len == 0 || (value->items->len == 1 && *(char *) value->items->pdata[0] == '\0');
+  g_autofree char *own = text;
+  if (own)
+    add_text (w, own, is_quoted);
+  else
+    add_hole (w, p, end, is_quoted);
 }
 
 /* ${X:-word} and its kin. */
 static void
-add_default (Words *w, const Parameter *q, bool is_quoted)
+add_default (Words *w, const Parameter *q, const char *p, const char *end, bool is_quoted)
 {
   const ShellValue *value = shell_value (w->sh, q->name);
-  bool heeds_empty = *q->rest == ':';
-  const char *word = q->rest + (heeds_empty ? 2 : 1);
-  char operator= word[-1];
-  bool is_set = value && !(heeds_empty && is_empty (value));
-  if (!value)
-    take_as_unset (w, q->name);
-  if (operator== '+') {
-    if (is_set)
-      expand (w, word, q->rest_end, is_quoted, false);
-  } else if (is_set)
+  const char *word = q->rest + (*q->rest == ':' ? 2 : 1), mark = word[-1];
+  bool is_empty = value
+      && (value->items->len == 0 || (value->items->len == 1 && *(char *) value->items->pdata[0] == '\0'));
+  bool is_set = value && !(*q->rest == ':' && is_empty);
+  if (!value && w->sh->mode != SHELL_SKIPPED)
+    shell_note_unset (w->sh, q->name);
+  if (mark == '?' && !is_set)
+    add_hole (w, p, end, is_quoted);
+  else if (mark != '+' && is_set)
     add_value (w, value, q->subscript, is_quoted);
-  else if (operator== '?')
-    add_hole (w, q->begin, q->end, is_quoted);
-  else {
-    if (operator== '=')
+  else if (mark != '+' || is_set) {
+    if (mark == '=')
       shell_set (w->sh, q->name, shell_expand_text (w->sh, word, q->rest_end, false));
     expand (w, word, q->rest_end, is_quoted, false);
   }
 }
 
-/* ${X#pattern}, ${X%pattern}: what of the text stays. */
+/* What becomes of a text by #, ##, % or %%, ",," or "^^"; NULL: that is not known. */
 static char *
-trimmed (const char *text, const char *pattern, bool is_front, bool is_long)
+altered (const Words *w, const Parameter *q)
 {
-  gsize n = strlen (text);
-  g_autofree char *copy = g_strdup (text);
-  if (n > 4096)
+  const char mark = *q->rest, *word = q->rest + 1;
+  const bool is_front = mark == '#', cuts = is_front || mark == '%',
+             is_double = word < q->rest_end && *word == mark;
+  if (!cuts && !(is_double && word + 1 == q->rest_end && strchr (",^", mark)))
     return NULL;
-  for (gsize i = 0; i <= n; i++) {
-    gsize length = is_long ? n - i : i, at = is_front ? length : n - length;
-    char kept = copy[at];
+  g_autofree char *pattern
+      = cuts ? shell_expand_text (w->sh, word + is_double, q->rest_end, false) : g_strdup ("");
+  const ShellValue *value = shell_value (w->sh, q->name);
+  g_autofree char *text = g_strdup (value && value->items->len == 1 ? value->items->pdata[0] : "\001");
+  const gsize n = strlen (text);
+  if (ls_shell_has_hole (pattern) || n > 4096
+      || (ls_shell_has_hole (text) && !(cuts && shell_is_beside (text))))
+    return NULL;
+  for (gsize i = 0; i <= n && cuts; i++) {
+    const gsize length = is_double ? n - i : i, at = is_front ? length : n - length;
+    const char kept = text[at];
     if (is_front)
-      copy[at] = '\0';
-    bool fits = fnmatch (pattern, is_front ? copy : copy + at, 0) == 0;
-    copy[at] = kept;
+      text[at] = '\0';
+    bool fits = fnmatch (pattern, is_front ? text : text + at, 0) == 0;
+    text[at] = kept;
     if (fits)
       return is_front ? g_strdup (text + at) : g_strndup (text, at);
   }
-  return g_strdup (text);
+  return cuts ? g_steal_pointer (&text) : mark == ',' ? g_ascii_strdown (text, -1) : g_ascii_strup (text, -1);
 }
 
-static void
-add_trimmed (Words *w, const Parameter *q, bool is_quoted)
+/* ${#X[@]}, ${#X}; NULL: it is not known. */
+static char *
+length_of (const ShellValue *value, char subscript)
 {
-  const ShellValue *value = shell_value (w->sh, q->name);
-  const char *word = q->rest + 1;
-  bool is_long = word < q->rest_end && *word == *q->rest;
-  g_autofree char *pattern = shell_expand_text (w->sh, word + is_long, q->rest_end, false);
-  bool is_plain = value && value->items->len == 1 && !ls_shell_has_hole (pattern)
-      && (!ls_shell_has_hole (value->items->pdata[0]) || shell_is_beside (value->items->pdata[0]));
-  g_autofree char *text
-      = is_plain ? trimmed (value->items->pdata[0], pattern, *q->rest == '#', is_long) : NULL;
-  if (text)
-    add_text (w, text, is_quoted);
-  else
-    add_hole (w, q->begin, q->end, is_quoted);
+  const GPtrArray *items = value ? value->items : NULL;
+  if (!items || subscript == '?' || (items->len > 0 && ls_shell_has_hole (items->pdata[0])))
+    return NULL;
+  bool counts = subscript == '@' || subscript == '*';
+  const gsize n = counts ? items->len : items->len > 0 ? strlen (items->pdata[0]) : 0;
+  return g_strdup_printf ("%" G_GSIZE_FORMAT, n);
 }
 
-/* ${X,,} and ${X^^} */
+/* $X, ${X}, ${X[1]}; $#, of which a script that nobody hands words to has none. */
 static void
-add_cased (Words *w, const Parameter *q, bool is_quoted)
+add_parameter (Words *w, const Parameter *q, const char *p, const char *end, bool is_quoted)
 {
-  const ShellValue *value = shell_value (w->sh, q->name);
-  bool is_plain = value && value->items->len == 1 && !ls_shell_has_hole (value->items->pdata[0]);
-  const char *text = is_plain ? value->items->pdata[0] : "";
-  g_autofree char *cased = *q->rest == ',' ? g_ascii_strdown (text, -1) : g_ascii_strup (text, -1);
-  if (is_plain)
-    add_text (w, cased, is_quoted);
-  else
-    add_hole (w, q->begin, q->end, is_quoted);
-}
-
-static void
-add_indexed (Words *w, const Parameter *q, bool is_quoted)
-{
-  const ShellValue *value = shell_value (w->sh, q->name);
-  if (!value)
-    add_hole (w, q->begin, q->end, is_quoted);
+  const bool counts = *q->name == '#';
+  const ShellValue *value = shell_value (w->sh, counts ? "@" : q->name);
+  if (counts)
+    add_known (w, value ? length_of (value, '@') : g_strdup ("0"), p, end, is_quoted);
+  else if (!value)
+    add_hole (w, p, end, is_quoted);
   else if (q->subscript == '0' && q->index > 0)
     add_text (w, q->index < value->items->len ? value->items->pdata[q->index] : "", is_quoted);
   else
     add_value (w, value, q->subscript, is_quoted);
 }
 
-/* ${#X[@]}, ${#X} */
-static void
-add_length (Words *w, Parameter *q, const char *p, const char *end, bool is_quoted)
-{
-  read_parameter (q, p, end);
-  const ShellValue *value = shell_value (w->sh, q->name);
-  char text[24];
-  if (!value || q->subscript == '?'
-      || (value->items->len > 0 && ls_shell_has_hole (value->items->pdata[0]))) {
-    add_hole (w, q->begin, q->end, is_quoted);
-    return;
-  }
-  bool counts = q->subscript == '@' || q->subscript == '*';
-  gsize n = counts ? value->items->len : value->items->len > 0 ? strlen (value->items->pdata[0]) : 0;
-  g_snprintf (text, sizeof text, "%" G_GSIZE_FORMAT, n);
-  add_text (w, text, is_quoted);
-}
-
 static void
 add_braced (Words *w, const char *p, const char *end, bool is_quoted)
 {
-  Parameter q = { .begin = p, .end = end };
   const char *inner = p + 2, *inner_end = end - 1;
-  if (*inner == '#' && inner + 1 < inner_end) {
-    add_length (w, &q, inner + 1, inner_end, is_quoted);
-    return;
-  }
-  read_parameter (&q, inner, inner_end);
-  gsize n = (gsize) (q.rest_end - q.rest);
-  bool is_default
-      = n > 0 && (strchr ("-=?+", *q.rest) || (n > 1 && *q.rest == ':' && strchr ("-=?+", q.rest[1])));
-  if (q.name[0] == '\0' || q.subscript == '?')
+  const bool is_length = *inner == '#' && inner + 1 < inner_end;
+  const Parameter q = read_parameter (inner + is_length, inner_end);
+  const char *mark = q.rest + (*q.rest == ':');
+  if (is_length)
+    add_known (w, length_of (shell_value (w->sh, q.name), q.subscript), p, end, is_quoted);
+  else if (*q.name == '\0' || q.subscript == '?')
     add_hole (w, p, end, is_quoted);
-  else if (is_default)
-    add_default (w, &q, is_quoted);
-  else if (n == 0)
-    add_indexed (w, &q, is_quoted);
-  else if (*q.rest == '#' || *q.rest == '%')
-    add_trimmed (w, &q, is_quoted);
-  else if (n == 2 && strchr (",^", *q.rest) && q.rest[1] == *q.rest)
-    add_cased (w, &q, is_quoted);
+  else if (q.rest == q.rest_end)
+    add_parameter (w, &q, p, end, is_quoted);
+  else if (mark < q.rest_end && strchr ("-=?+", *mark))
+    add_default (w, &q, p, end, is_quoted);
   else
-    add_hole (w, p, end, is_quoted);
+    add_known (w, altered (w, &q), p, end, is_quoted);
 }
 
 /* --- what begins with $ or ` -------------------------------------------------------------------- */
-
-static void
-add_arithmetic (Words *w, const char *p, const char *end, bool is_quoted)
-{
-  g_autofree char *text = shell_expand_text (w->sh, p + 3, end - 2, true);
-  gint64 value;
-  if (!shell_arithmetic (w->sh, text, &value)) {
-    add_hole (w, p, end, is_quoted);
-    return;
-  }
-  char digits[24];
-  g_snprintf (digits, sizeof digits, "%" G_GINT64_FORMAT, value);
-  add_text (w, digits, is_quoted);
-}
 
 /* $(command), `command` */
 static void
 add_output (Words *w, const char *p, const char *end, bool is_quoted)
 {
   const char *inner = p + (*p == '`' ? 1 : 2);
-  bool is_plain = end - 1 > inner && !(*p == '`' && memchr (inner, '\\', (gsize) (end - inner)));
-  const char *counted = is_plain ? shell_counted (inner, (gsize) (end - 1 - inner)) : NULL;
+  const gsize n = (gsize) (end - 1 - inner);
+  bool is_plain = end - 1 > inner && !(*p == '`' && memchr (inner, '\\', n));
+  const char *counted = is_plain ? shell_counted (inner, n) : NULL;
   const ShellValue *count = counted ? shell_value (w->sh, counted) : NULL;
-  if (count) {
+  if (count)
     add_value (w, count, '\0', is_quoted);
-    return;
-  }
-  g_autofree char *text
-      = is_plain && w->sh->output_of ? w->sh->output_of (w->sh, inner, (gsize) (end - 1 - inner)) : NULL;
-  if (text)
-    add_text (w, text, is_quoted);
   else
-    add_hole (w, p, end, is_quoted);
-}
-
-static void
-add_plain (Words *w, const char *p, const char *end, bool is_quoted)
-{
-  g_autofree char *name = g_strndup (p + 1, (gsize) (end - p - 1));
-  const ShellValue *value = shell_value (w->sh, name);
-  if (strcmp (name, "#") == 0 && !value)
-    add_text (w, "0", is_quoted);
-  else if (value)
-    add_value (w, value, strcmp (name, "@") == 0 || strcmp (name, "*") == 0 ? '@' : '\0', is_quoted);
-  else
-    add_hole (w, p, end, is_quoted);
+    add_known (w, is_plain ? shell_output_of (w->sh, inner, n) : NULL, p, end, is_quoted);
 }
 
 /* Returns what is behind it. */
 static const char *
 add_expansion (Words *w, const char *p, const char *end, bool is_quoted)
 {
-  const char *behind = shell_expansion_end (p, end);
-  gsize n = behind ? (gsize) (behind - p) : 0;
-  if (!behind) {
-    add_hole (w, p, end, is_quoted);
-    return end;
-  }
+  const char *behind = shell_expansion_end (p, end, 0);
+  const gsize n = behind ? (gsize) (behind - p) : 0;
   if (n == 1)
     add_char (w, '$');
-  else if (n >= 5 && p[1] == '(' && p[2] == '(' && behind[-2] == ')')
-    add_arithmetic (w, p, behind, is_quoted);
-  else if (p[1] == '(' || *p == '`')
+  else if (n >= 5 && p[1] == '(' && p[2] == '(' && behind[-2] == ')') {
+    g_autofree char *text = shell_expand_text (w->sh, p + 3, behind - 2, true);
+    gint64 value;
+    bool is_known = shell_arithmetic (w->sh, text, &value);
+    add_known (w, is_known ? g_strdup_printf ("%" G_GINT64_FORMAT, value) : NULL, p, behind, is_quoted);
+  } else if (n > 0 && (p[1] == '(' || *p == '`'))
     add_output (w, p, behind, is_quoted);
-  else if (p[1] == '{')
+  else if (n > 0 && p[1] == '{')
     add_braced (w, p, behind, is_quoted);
-  else if (p[1] == '\'')
-    add_hole (w, p, behind, is_quoted);
-  else
-    add_plain (w, p, behind, is_quoted);
-  return behind;
+  else {
+    const Parameter q = read_parameter (p + 1, behind ? behind : p + 1);
+    add_parameter (w, &q, p, behind ? behind : end, is_quoted);
+  }
+  return behind ? behind : end;
 }
 
 /* --- words -------------------------------------------------------------------------------------- */
@@ -356,7 +282,7 @@ add_expansion (Words *w, const char *p, const char *end, bool is_quoted)
 static const char *
 add_quoted (Words *w, const char *p, const char *end)
 {
-  const char *behind = shell_quote_end (p + 1, end, *p);
+  const char *behind = shell_quote_end (p + 1, end, *p, 0);
   w->has_field = true;
   if (!behind) {
     shell_fail (w->sh, "a quote is not closed");
@@ -365,18 +291,7 @@ add_quoted (Words *w, const char *p, const char *end)
   if (*p == '"')
     expand (w, p + 1, behind - 1, true, false);
   else
-    for (p++; p < behind - 1; p++)
-      add_char (w, *p);
-  return behind;
-}
-
-/* A hole of a text that is read again. */
-static const char *
-add_known_hole (Words *w, const char *p, const char *end)
-{
-  const char *behind = shell_hole_end (p, end);
-  for (; p < behind; p++)
-    add_char (w, *p);
+    add_literal (w, p + 1, behind - 1);
   return behind;
 }
 
@@ -394,31 +309,36 @@ add_escaped (Words *w, const char *p, const char *end, bool is_quoted)
   return p + 2;
 }
 
+/* What stands at p. Returns what is behind it. */
+static const char *
+add_next (Words *w, const char *p, const char *end, bool is_quoted, bool is_here)
+{
+  const bool is_plain = !is_quoted && !is_here;
+  const char *placeholder_end = *p == '<' && is_plain ? shell_placeholder_end (p, end) : NULL;
+  if (*p == '\\')
+    return add_escaped (w, p, end, !is_plain);
+  if (*p == '$' || *p == '`')
+    return add_expansion (w, p, end, !is_plain);
+  if (is_plain && (*p == '"' || *p == '\''))
+    return add_quoted (w, p, end);
+  if (*p == LS_SHELL_HOLE) /* of a text that is read again */
+    return add_literal (w, p, MIN (shell_find (p, end, LS_SHELL_HOLE_END) + 1, end));
+  if (placeholder_end)
+    add_hole (w, p, placeholder_end, false);
+  else if (is_plain && w->fields && g_ascii_isspace (*p))
+    end_field (w);
+  else
+    add_char (w, *p);
+  return placeholder_end ? placeholder_end : p + 1;
+}
+
 static void
 expand (Words *w, const char *p, const char *end, bool is_quoted, bool is_here)
 {
   if (++w->depth > SHELL_MAX_NESTED || !shell_afford (w->sh, (gsize) (end - p)))
     p = end;
-  while (p < end && !shell_has_failed (w->sh)) {
-    if (*p == '\\')
-      p = add_escaped (w, p, end, is_quoted || is_here);
-    else if (*p == '$' || *p == '`')
-      p = add_expansion (w, p, end, is_quoted || is_here);
-    else if (*p == LS_SHELL_HOLE)
-      p = add_known_hole (w, p, end);
-    else if (*p == '<' && !is_quoted && !is_here && shell_placeholder_end (p, end)) {
-      const char *behind = shell_placeholder_end (p, end);
-      add_hole (w, p, behind, false);
-      p = behind;
-    } else if (!is_quoted && !is_here && (*p == '"' || *p == '\''))
-      p = add_quoted (w, p, end);
-    else if (is_quoted || is_here || !w->fields || !g_ascii_isspace (*p))
-      add_char (w, *p++);
-    else {
-      end_field (w);
-      p++;
-    }
-  }
+  while (p < end && !w->sh->fault)
+    p = add_next (w, p, end, is_quoted, is_here);
   w->depth--;
 }
 
@@ -439,21 +359,6 @@ shell_expand_text (LsShell *sh, const char *p, const char *end, bool is_here)
   return g_string_free (w.field, FALSE);
 }
 
-void
-shell_split (const char *text, GPtrArray *words)
-{
-  for (const char *p = text; *p;) {
-    bool is_in_hole = false;
-    while (g_ascii_isspace (*p))
-      p++;
-    const char *begin = p;
-    for (; *p && (is_in_hole || !g_ascii_isspace (*p)); p++)
-      is_in_hole = *p == LS_SHELL_HOLE || (is_in_hole && *p != LS_SHELL_HOLE_END);
-    if (p > begin)
-      g_ptr_array_add (words, g_strndup (begin, (gsize) (p - begin)));
-  }
-}
-
 /* --- what is counted of a job's nodes and GPUs ------------------------------------------------------ */
 
 /* "nvidia-smi -L | wc -l", "scontrol show hostnames $X | wc -l", "sort -u $PBS_NODEFILE | wc -l":
@@ -471,11 +376,9 @@ const char *
 shell_counted (const char *text, gsize n)
 {
   static const char *const others[] = { "grep", "awk", "head", "tail", ";", "&&", "||", "<<" };
-  g_autofree char *command = g_strndup (text, n);
-  g_strchomp (command);
+  g_autofree char *command = g_strchomp (g_strndup (text, n));
   const char *behind = strrchr (command, '|');
-  g_autofree char *last = g_strstrip (g_strdup (behind ? behind + 1 : ""));
-  if (strcmp (last, "wc -l") != 0)
+  if (!behind || strcmp (behind + 1 + strspn (behind + 1, " \t\n"), "wc -l") != 0)
     return NULL;
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
     if (strstr (command, others[i]))

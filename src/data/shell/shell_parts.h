@@ -14,12 +14,19 @@ typedef enum { SHELL_NO, SHELL_YES, SHELL_UNKNOWN, SHELL_DONE } ShellStatus;
 
 /* A value: one item, or those of an array. */
 typedef struct {
-  GPtrArray *items; /* char * */
+  GPtrArray *items; /* char *; of one that is kept NULL: it was not set */
   bool is_array;
+  bool is_exported; /* of one that is kept */
 } ShellValue;
 
-typedef void (*ShellReadFunc) (LsShell *sh, const char *text, gsize n);
-typedef char *ShellOutputFunc (LsShell *sh, const char *text, gsize n);
+/* What a $(command) prints. */
+typedef struct {
+  GString *text;    /* NULL: none is being read */
+  bool is_lost;     /* it is not known */
+  bool is_in_maybe; /* it stands in what is perhaps run */
+  int joint;        /* the first character of IFS that it sets; -1: it sets none */
+  char *folder;     /* that it changed to; NULL: it did not */
+} ShellOutput;
 
 struct LsShell {
   LsShellFuncs funcs;
@@ -34,66 +41,52 @@ struct LsShell {
   GPtrArray *outer;      /* words of commands that this text was handed to, borrowed */
   GPtrArray *texts;      /* char *: those that are being read, one within the other, borrowed */
   ShellMode mode;
-  guint n_rounds;             /* of loops that were run as often as they say */
-  bool continues;             /* has_left, but only the round of a loop */
-  bool has_left;              /* exit was met, or return in a function */
-  ShellReadFunc read;         /* reads a text as a script       */
-  ShellOutputFunc *output_of; /* shell_output_of ()             */
-  GString *output;            /* of the $(command) that is being read; NULL: none is */
-  bool is_lost;               /* what it prints is not known             */
-  int joint;                  /* the first character of IFS that it sets; -1: it sets none */
-  bool is_in_maybe;           /* it stands in what is perhaps run        */
-  char *folder;               /* that it changed to; NULL: it did not    */
-  int depth;                  /* texts within texts, blocks within blocks */
-  gsize n_bytes;              /* of words that were made, in all */
-  GPtrArray *faults;          /* char *: what ended the reading; empty: nothing did */
+  guint n_rounds;                                        /* of loops that were run as often as they say */
+  bool continues;                                        /* has_left, but only the round of a loop */
+  bool has_left;                                         /* exit was met, or return in a function */
+  void (*read) (LsShell *sh, const char *text, gsize n); /* reads a text as a script */
+  ShellOutput out;
+  int depth;     /* texts within texts, blocks within blocks */
+  gsize n_bytes; /* of words that were made, in all */
+  char *fault;   /* what ended the reading; NULL: nothing did */
 };
 
-/* Gives up for a reason. */
-void shell_fail (LsShell *sh, const char *format, ...) G_GNUC_PRINTF (2, 3);
-bool shell_has_failed (const LsShell *sh);
+/* --- shell_values.c --------------------------------------------------------------------------------- */
+
+/* Gives up for a reason; the first one counts. */
+void shell_fail (LsShell *sh, const char *why);
 /* Counts what is made; false: that is too much. */
 bool shell_afford (LsShell *sh, gsize n);
-
-/* --- variables --- */
+/* A hole of that name, newly allocated. */
+char *shell_hole (const char *name);
+/* Appends the words of a text, cut at blanks outside of holes. */
+void shell_split (const char *text, GPtrArray *words);
+/* Whether a path is one from the folder of the script, and nothing else of it is open. */
+bool shell_is_beside (const char *path);
 
 const ShellValue *shell_value (const LsShell *sh, const char *name);
-ShellValue *shell_value_copy (const ShellValue *value); /* NULL allowed */
-void shell_value_free (gpointer value);
+/* The script asks for it, and nobody set it. */
+void shell_note_unset (LsShell *sh, const char *name);
 /* Sets or appends, in the current mode. Takes items. */
 void shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended);
 /* Sets it to one text. Takes text. */
 void shell_set (LsShell *sh, const char *name, char *text);
+/* It is these from now on, in any mode. Takes items. */
+void shell_put (LsShell *sh, const char *name, GPtrArray *items, bool is_array);
 void shell_unset (LsShell *sh, const char *name);
 /* Enters a mode, if it does less than that which is; what was. */
 ShellMode shell_enter (LsShell *sh, ShellMode mode);
-/* Whether a path is one from the folder of the script, and nothing else of it is open. */
-bool shell_is_beside (const char *path);
-/* Where the script lies that is being read, as "0" or "BASH_SOURCE"; path NULL: nobody knows. */
-void shell_set_path (LsShell *sh, const char *name, const char *path);
+/* Where the script lies that is being read, as BASH_SOURCE; of one that is started as $0 too. path NULL:
+ * nobody knows. */
+void shell_set_place (LsShell *sh, const char *path, bool is_started);
 /* Processes see it. */
 void shell_export (LsShell *sh, const char *name);
 
-/* --- words --- */
-
-/* Appends the fields of a word, char *. */
-void shell_expand (LsShell *sh, const char *p, const char *end, GPtrArray *fields);
-/* The variable of the batch system that says what a $(command) counts of the job's nodes or GPUs; NULL: it
- * counts something else. */
-const char *shell_counted (const char *text, gsize n);
-/* The word as one text, newly allocated, as in quotes; with is_here, quotes are characters. */
-char *shell_expand_text (LsShell *sh, const char *p, const char *end, bool is_here);
-/* Appends the words of a text, cut at blanks outside of holes. */
-void shell_split (const char *text, GPtrArray *words);
-
-/* --- arithmetic and tests --- */
-
-/* The value of an expression whose expansions were made; false: it has holes, or makes no sense. */
-bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
-/* The same of "NAME = ...", "NAME += ..." and "NAME++", which set a variable, in the current mode. */
-bool shell_set_arithmetic (LsShell *sh, const char *text, gint64 *ret_value);
-/* Of [ ... ], the words between the brackets; of [[ ... ]] with has_patterns. */
-ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns);
+/* What variables were before, which they are again after shell_set_back(); not exported again unless they
+ * were. The caller frees it. */
+GHashTable *shell_kept_new (void);
+void shell_keep (LsShell *sh, GHashTable *kept, const char *name, bool is_exported);
+void shell_set_back (LsShell *sh, GHashTable *kept);
 
 /* --- shell_text.c ----------------------------------------------------------------------------------- */
 
@@ -104,34 +97,38 @@ ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patte
 
 #define SHELL_MAX_NESTED 32
 
+/* Where a character stands next; end: nowhere. */
+const char *shell_find (const char *p, const char *end, char c);
 /* Behind a word that begins at p; p itself: there is none. NULL: a quote or bracket of it is not closed. */
 const char *shell_word_end (const char *p, const char *end);
-
-/* Behind the bracket that closes what was opened before p; NULL: none does. */
-const char *shell_group_end (const char *p, const char *end, char open, char close);
+/* Behind the bracket that closes what was opened before p, "()"; NULL: none does. depth: of what it is in. */
+const char *shell_group_end (const char *p, const char *end, const char *brackets, int depth);
 /* Behind the quote that closes what was opened before p; NULL: none does. */
-const char *shell_quote_end (const char *p, const char *end, char quote);
+const char *shell_quote_end (const char *p, const char *end, char quote, int depth);
 /* Behind an expansion, p at its '$' or '`'; NULL: it is not closed. */
-const char *shell_expansion_end (const char *p, const char *end);
-
+const char *shell_expansion_end (const char *p, const char *end, int depth);
 /* Behind a "<path to data>" that stands for what a user is to fill in, p at its '<'; NULL: it is none. */
 const char *shell_placeholder_end (const char *p, const char *end);
-/* Behind a hole that begins at p. */
-const char *shell_hole_end (const char *p, const char *end);
-
 /* Behind a name of a variable that begins at p; p itself: there is none. */
 const char *shell_name_end (const char *p, const char *end);
 /* Of NAME=, NAME+= or NAME[...]=: behind the '='; NULL: the word assigns nothing. */
 const char *shell_assignment_value (const char *p, const char *end);
 
 /* A shell script as it is read: what stands between words, what a word is, where here documents lie. */
-
 typedef struct {
   LsShell *sh;
   const char *begin, *p, *end;
   const char *here_to; /* behind the here documents of this line; NULL: it has none */
   bool is_bad;         /* something is not closed: the rest is not read */
+  bool is_array;       /* of its items: comments are no directives      */
 } ShellText;
+
+/* What a command reads and writes, newly allocated: a here document at its input, and the file that its
+ * output goes to; NULL: none. */
+typedef struct {
+  char *here, *target;
+  bool is_appended;
+} ShellStreams;
 
 /* Blanks, comments, and lines that go on; of comments, those of a batch system are commands. */
 void shell_skip_blanks (ShellText *s);
@@ -144,53 +141,39 @@ void shell_give_up (ShellText *s, const char *why);
 /* The end of the word that begins here. */
 const char *shell_next_end (ShellText *s);
 bool shell_is_at (ShellText *s, const char *text);
-/* Whether a word begins here that is this one, not only its beginning. */
+/* Whether a word begins here that is this one, not only its beginning; passes over it if so, or passes over
+ * separators in front too. */
 bool shell_is_word (ShellText *s, const char *word);
-/* Passes over separators, and then over this word if it is there. */
+bool shell_take (ShellText *s, const char *word);
 bool shell_take_word (ShellText *s, const char *word);
-/* Passes over "> file", "2>&1", "<(command)"; the text of a here document, newly allocated, or NULL. */
-char *shell_take_redirection (ShellText *s);
+/* Passes over "> file", "2>&1", "<(command)", and notes what that is for a command. */
+void shell_take_redirection (ShellText *s, ShellStreams *streams);
 bool shell_is_redirection (ShellText *s);
-/* Whether the word that ends there is the "2" of "2>&1". */
-bool shell_is_descriptor (ShellText *s, const char *end);
+/* --- shell_expand.c --------------------------------------------------------------------------------- */
 
-/* [[ ... ]] and (( ... )), with what stands in them. */
-ShellStatus shell_read_test (ShellText *s);
-ShellStatus shell_read_arithmetic (ShellText *s);
+/* Appends the fields of a word, char *. */
+void shell_expand (LsShell *sh, const char *p, const char *end, GPtrArray *fields);
+/* The word as one text, newly allocated, as in quotes; with is_here, quotes are characters. */
+char *shell_expand_text (LsShell *sh, const char *p, const char *end, bool is_here);
+/* The variable of the batch system that says what a $(command) counts of the job's nodes or GPUs; NULL: it
+ * counts something else. */
+const char *shell_counted (const char *text, gsize n);
 
+/* --- shell_arith.c ---------------------------------------------------------------------------------- */
+
+/* The value of an expression whose expansions were made; false: it has holes, or makes no sense. */
+bool shell_arithmetic (const LsShell *sh, const char *text, gint64 *ret_value);
+/* Whether it is not 0, and the same of "NAME = ...", "NAME += ..." and "NAME++", which set a variable, in the
+ * current mode. */
+ShellStatus shell_set_arithmetic (LsShell *sh, const char *text);
+/* Of [ ... ], the words behind the first; of [[ ... ]] with has_patterns those between the brackets. */
+ShellStatus shell_test (LsShell *sh, char *const *words, guint n, bool has_patterns);
 /* --- shell_command.c -------------------------------------------------------------------------------- */
 
-/* One simple command of a shell script: what it sets, or hands on. */
-
-/* Performs an assignment as it stands, NAME=value, NAME+=value or NAME=( ... ), up to end. */
-void shell_perform_assignment (LsShell *sh, const char *p, const char *end);
-
-/* Runs a command in the current mode: words (char *), and the here document at its input, NULL: none.
- * here: a document that stands with it, target: the file that its output goes to; NULL: neither. */
-ShellStatus shell_run (LsShell *sh, GPtrArray *words, const char *here, const char *target, bool is_appended);
-
-/* --- which variables processes see, and what is set in front of a command --- */
-
-bool shell_is_declaration (const GPtrArray *words);
-/* What variables that are set in front of a command were before. */
-GHashTable *shell_in_front_new (void);
-/* "A=1" in a command whose words begin with these; none: in front of it. */
-void shell_assign_in_command (LsShell *sh, const char *p, const char *end, const GPtrArray *words,
-                              GHashTable *in_front);
-/* Exports those that stand there without a value; of any command, those that are set in front of it. */
-void shell_export_names (LsShell *sh, const GPtrArray *words, GHashTable *in_front);
-/* Behind the command they are as before. */
-void shell_set_back (LsShell *sh, GHashTable *in_front);
-
-/* --- shell_output.c --------------------------------------------------------------------------------- */
-
+/* Runs a command, words (char *), in the current mode. */
+ShellStatus shell_run (LsShell *sh, GPtrArray *words, const ShellStreams *streams);
 /* What a command prints, without newlines at its end, newly allocated; NULL: only a run would know. What it
  * sets is lost, as in a shell of its own. */
-ShellOutputFunc shell_output_of;
-/* "printf -v NAME FORMAT WORDS...": sets it. */
-void shell_set_printed (LsShell *sh, const GPtrArray *words);
-
-/* Runs a command of it, which is no condition, with what shell_run() has beside its words. */
-ShellStatus shell_print (LsShell *sh, const GPtrArray *words, const char *here, const char *target);
+char *shell_output_of (LsShell *sh, const char *text, gsize n);
 
 #endif

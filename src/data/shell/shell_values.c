@@ -6,21 +6,13 @@
 /* In a hole, behind the name of a variable that branches set, which are perhaps taken. */
 #define UNDECIDED ", which the script does not decide"
 
-void
-shell_value_free (gpointer value)
-{
-  g_ptr_array_unref (((ShellValue *) value)->items);
-  g_free (value);
-}
+#define MAX_UNSET 1000 /* names that are noted as not set */
 
-ShellValue *
-shell_value_copy (const ShellValue *value)
+static void
+value_free (gpointer value)
 {
-  if (!value)
-    return NULL;
-  ShellValue *copy = g_new (ShellValue, 1);
-  *copy = (ShellValue) { g_ptr_array_ref (value->items), value->is_array };
-  return copy;
+  g_clear_pointer (&((ShellValue *) value)->items, g_ptr_array_unref);
+  g_free (value);
 }
 
 LsShell *
@@ -29,7 +21,7 @@ ls_shell_new (const LsShellFuncs *funcs, gpointer data)
   LsShell *sh = g_new0 (LsShell, 1);
   sh->funcs = *funcs;
   sh->data = data;
-  sh->values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, shell_value_free);
+  sh->values = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
   sh->names = g_ptr_array_new_with_free_func (g_free);
   sh->functions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   sh->outside = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
@@ -38,7 +30,6 @@ ls_shell_new (const LsShellFuncs *funcs, gpointer data)
   sh->outer = g_ptr_array_new ();
   sh->texts = g_ptr_array_new ();
   sh->mode = SHELL_RUN;
-  sh->faults = g_ptr_array_new_with_free_func (g_free);
   return sh;
 }
 
@@ -55,35 +46,27 @@ ls_shell_free (LsShell *sh)
   g_hash_table_unref (sh->outside);
   g_ptr_array_unref (sh->outer);
   g_ptr_array_unref (sh->texts);
-  g_ptr_array_unref (sh->faults);
+  g_free (sh->fault);
   g_free (sh);
 }
 
 void
-shell_fail (LsShell *sh, const char *format, ...)
+shell_fail (LsShell *sh, const char *why)
 {
-  va_list args;
-  va_start (args, format);
-  g_ptr_array_add (sh->faults, g_strdup_vprintf (format, args));
-  va_end (args);
-}
-
-bool
-shell_has_failed (const LsShell *sh)
-{
-  return sh->faults->len > 0;
+  if (!sh->fault)
+    sh->fault = g_strdup (why);
 }
 
 bool
 shell_afford (LsShell *sh, gsize n)
 {
-  if (n > LS_SHELL_MAX_BYTES - sh->n_bytes) {
-    if (!shell_has_failed (sh))
-      shell_fail (sh, "its words grow beyond %d MiB", (int) (LS_SHELL_MAX_BYTES >> 20));
-    return false;
+  if (n <= LS_SHELL_MAX_BYTES - sh->n_bytes) {
+    sh->n_bytes += n;
+    return true;
   }
-  sh->n_bytes += n;
-  return true;
+  g_autofree char *why = g_strdup_printf ("its words grow beyond %d MiB", (int) (LS_SHELL_MAX_BYTES >> 20));
+  shell_fail (sh, why);
+  return false;
 }
 
 /* --- holes -------------------------------------------------------------------------------------- */
@@ -92,6 +75,12 @@ bool
 ls_shell_has_hole (const char *word)
 {
   return strchr (word, LS_SHELL_HOLE) != NULL;
+}
+
+char *
+shell_hole (const char *name)
+{
+  return g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END);
 }
 
 bool
@@ -139,10 +128,11 @@ shell_value (const LsShell *sh, const char *name)
   return look_up (sh, name);
 }
 
-static char *
-perhaps (const char *name)
+void
+shell_note_unset (LsShell *sh, const char *name)
 {
-  return g_strdup_printf ("%c$%s" UNDECIDED "%c", LS_SHELL_HOLE, name, LS_SHELL_HOLE_END);
+  if (g_hash_table_size (sh->unset) < MAX_UNSET)
+    g_hash_table_add (sh->unset, g_strdup (name));
 }
 
 static GPtrArray *
@@ -171,10 +161,10 @@ size_of (const GPtrArray *items)
 static bool
 begins_with (const GPtrArray *items, const GPtrArray *old)
 {
-  for (guint i = 0; i < old->len; i++)
-    if (i >= items->len || strcmp (items->pdata[i], old->pdata[i]) != 0)
-      return false;
-  return true;
+  guint i = 0;
+  while (i < MIN (items->len, old->len) && strcmp (items->pdata[i], old->pdata[i]) == 0)
+    i++;
+  return i == old->len;
 }
 
 /* What a branch that is perhaps taken leaves of a value: the value before, with a hole behind it where the
@@ -183,18 +173,14 @@ static GPtrArray *
 perhaps_items (const char *name, const ShellValue *old, GPtrArray *items, bool is_array)
 {
   g_autoptr (GPtrArray) made = items;
-  if (!old)
-    return new_items (perhaps (name));
-  bool appends = is_array && begins_with (items, old->items);
-  bool extends = !is_array && old->items->len == 1 && items->len == 1
+  g_autofree char *what = g_strconcat ("$", name, UNDECIDED, NULL), *hole = shell_hole (what);
+  bool extends = old && !is_array && old->items->len == 1 && items->len == 1
       && g_str_has_prefix (items->pdata[0], old->items->pdata[0]) && *(char *) old->items->pdata[0];
-  g_autofree char *hole = perhaps (name);
   if (extends)
     return new_items (g_strconcat (old->items->pdata[0], " ", hole, NULL));
-  if (!appends)
+  if (!old || !is_array || !begins_with (items, old->items))
     return new_items (g_steal_pointer (&hole));
-  GPtrArray *kept = g_ptr_array_new_with_free_func (g_free);
-  g_ptr_array_extend (kept, old->items, copy_text, NULL);
+  GPtrArray *kept = g_ptr_array_copy (old->items, copy_text, NULL);
   g_ptr_array_add (kept, g_steal_pointer (&hole));
   return kept;
 }
@@ -202,21 +188,13 @@ perhaps_items (const char *name, const ShellValue *old, GPtrArray *items, bool i
 static GPtrArray *
 appended (const ShellValue *old, GPtrArray *items, bool is_array)
 {
-  g_autoptr (GPtrArray) more = items;
-  if (!is_array && old->items->len > 0) {
-    char *joined = g_strconcat (old->items->pdata[0], more->len > 0 ? more->pdata[0] : "", NULL);
-    return new_items (joined);
+  if (is_array || old->items->len == 0) {
+    GPtrArray *all = g_ptr_array_copy (old->items, copy_text, NULL);
+    g_ptr_array_extend_and_steal (all, items);
+    return all;
   }
-  GPtrArray *all = g_ptr_array_new_with_free_func (g_free);
-  g_ptr_array_extend (all, old->items, copy_text, NULL);
-  g_ptr_array_extend (all, more, copy_text, NULL);
-  return all;
-}
-
-static bool
-is_same (const ShellValue *old, const GPtrArray *items)
-{
-  return old && old->items->len == items->len && begins_with (items, old->items);
+  g_autoptr (GPtrArray) more = items;
+  return new_items (g_strconcat (old->items->pdata[0], more->len > 0 ? more->pdata[0] : "", NULL));
 }
 
 ShellMode
@@ -227,32 +205,46 @@ shell_enter (LsShell *sh, ShellMode mode)
   return before;
 }
 
+/* Whether an assignment counts. In a $(command) only that of IFS does, and of what a function of it is
+ * handed: what it prints behind others is not known. */
+static bool
+counts (LsShell *sh, const char *name, const GPtrArray *items, gsize n)
+{
+  bool is_own = g_ascii_isdigit (*name) || *name == '@';
+  if (sh->out.text && sh->mode == SHELL_RUN && strcmp (name, "IFS") == 0) {
+    sh->out.joint = items->len > 0 ? *(const unsigned char *) items->pdata[0] : 0;
+    return false;
+  }
+  if (sh->out.text && sh->mode != SHELL_SKIPPED && !is_own)
+    sh->out.is_lost = true;
+  return sh->mode != SHELL_SKIPPED && !sh->out.is_lost && shell_afford (sh, n);
+}
+
 void
 shell_assign (LsShell *sh, const char *name, GPtrArray *items, bool is_array, bool is_appended)
 {
   const ShellValue *old = look_up (sh, name);
-  gsize n = size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name);
-  bool is_own = g_ascii_isdigit (*name) || *name == '@'; /* of a function in a $(command) */
-  if (sh->output && sh->mode == SHELL_RUN && strcmp (name, "IFS") == 0) {
-    sh->joint = items->len > 0 ? *(const unsigned char *) items->pdata[0] : 0;
-    g_ptr_array_unref (items);
-    return;
-  }
-  if (sh->output && sh->mode != SHELL_SKIPPED && !is_own)
-    sh->is_lost = true;
-  if (sh->mode == SHELL_SKIPPED || sh->is_lost || !shell_afford (sh, n)) {
+  if (!counts (sh, name, items,
+               size_of (items) + (old && is_appended ? size_of (old->items) : 0) + strlen (name))) {
     g_ptr_array_unref (items);
     return;
   }
   note_outside (sh, name, is_appended ? LS_SHELL_ASKED : LS_SHELL_OVERWRITTEN);
   if (old && is_appended)
     items = appended (old, items, is_array);
-  if (sh->mode == SHELL_MAYBE && !is_same (old, items))
+  bool is_same = old && old->items->len == items->len && begins_with (items, old->items);
+  if (sh->mode == SHELL_MAYBE && !is_same)
     items = perhaps_items (name, old, items, is_array);
-  ShellValue *value = g_new (ShellValue, 1);
-  *value = (ShellValue) { items, is_array };
   if (!old)
     g_ptr_array_add (sh->names, g_strdup (name));
+  shell_put (sh, name, items, is_array);
+}
+
+void
+shell_put (LsShell *sh, const char *name, GPtrArray *items, bool is_array)
+{
+  ShellValue *value = g_new (ShellValue, 1);
+  *value = (ShellValue) { items, is_array, false };
   g_hash_table_replace (sh->values, g_strdup (name), value);
 }
 
@@ -265,8 +257,8 @@ shell_set (LsShell *sh, const char *name, char *text)
 void
 shell_unset (LsShell *sh, const char *name)
 {
-  sh->is_lost = sh->is_lost || sh->output;
-  if (sh->is_lost)
+  sh->out.is_lost = sh->out.is_lost || sh->out.text;
+  if (sh->out.is_lost)
     return;
   if (sh->mode == SHELL_RUN)
     g_hash_table_remove (sh->values, name);
@@ -275,14 +267,51 @@ shell_unset (LsShell *sh, const char *name)
 }
 
 void
-shell_set_path (LsShell *sh, const char *name, const char *path)
+shell_set_place (LsShell *sh, const char *path, bool is_started)
 {
-  ShellValue *value = g_new (ShellValue, 1);
-  *value = (ShellValue) { new_items (g_strdup (path)), false };
-  g_hash_table_replace (sh->values, g_strdup (name), value);
-  if (!path)
-    g_hash_table_remove (sh->values, name);
+  static const char *const names[] = { "BASH_SOURCE", "0" };
+  for (guint i = 0; i < (is_started ? 2 : 1); i++)
+    if (path)
+      shell_put (sh, names[i], new_items (g_strdup (path)), false);
+    else
+      g_hash_table_remove (sh->values, names[i]);
 }
+
+/* --- what variables are for a while ---------------------------------------------------------------- */
+
+GHashTable *
+shell_kept_new (void)
+{
+  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, value_free);
+}
+
+void
+shell_keep (LsShell *sh, GHashTable *kept, const char *name, bool is_exported)
+{
+  const ShellValue *value = look_up (sh, name);
+  ShellValue *one = g_new (ShellValue, 1);
+  *one
+      = (ShellValue) { value ? g_ptr_array_ref (value->items) : NULL, value && value->is_array, is_exported };
+  g_hash_table_insert (kept, g_strdup (name), one);
+}
+
+void
+shell_set_back (LsShell *sh, GHashTable *kept)
+{
+  GHashTableIter iter;
+  gpointer name, data;
+  for (g_hash_table_iter_init (&iter, kept); g_hash_table_iter_next (&iter, &name, &data);) {
+    ShellValue *one = data;
+    if (!one->is_exported)
+      g_hash_table_remove (sh->exported, name);
+    if (one->items)
+      shell_put (sh, name, g_steal_pointer (&one->items), one->is_array);
+    else
+      g_hash_table_remove (sh->values, name);
+  }
+}
+
+/* --- what is asked of it -------------------------------------------------------------------------- */
 
 const GPtrArray *
 ls_shell_names (const LsShell *sh)
@@ -290,14 +319,27 @@ ls_shell_names (const LsShell *sh)
   return sh->names;
 }
 
+void
+shell_split (const char *text, GPtrArray *words)
+{
+  for (const char *p = text; *p;) {
+    bool is_in_hole = false;
+    while (g_ascii_isspace (*p))
+      p++;
+    const char *begin = p;
+    for (; *p && (is_in_hole || !g_ascii_isspace (*p)); p++)
+      is_in_hole = *p == LS_SHELL_HOLE || (is_in_hole && *p != LS_SHELL_HOLE_END);
+    if (p > begin)
+      g_ptr_array_add (words, g_strndup (begin, (gsize) (p - begin)));
+  }
+}
+
 GPtrArray *
 ls_shell_words (const LsShell *sh, const char *name)
 {
   const ShellValue *value = look_up (sh, name);
-  if (!value)
-    return NULL;
-  GPtrArray *words = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < value->items->len; i++)
+  GPtrArray *words = value ? g_ptr_array_new_with_free_func (g_free) : NULL;
+  for (guint i = 0; value && i < value->items->len; i++)
     shell_split (value->items->pdata[i], words);
   return words;
 }

@@ -28,8 +28,8 @@ python_of (const char *text, const char *name)
   cJSON *root = !p ? NULL
       : name       ? ls_python_name (p, name, passed, diags)
                    : ls_python_value (p, "f", passed, diags);
-  if (p && ls_python_program (p) && !root)
-    return g_strdup_printf (" program: %s", ls_python_program (p));
+  if (p && ls_python_found (p)->program && !root)
+    return g_strdup_printf (" program: %s", ls_python_found (p)->program);
   if (!root) {
     g_autofree char *what = ls_diag_list_format (diags);
     return g_strndup (what + strlen ("t:"), strcspn (what, "\n") - strlen ("t:"));
@@ -116,6 +116,8 @@ tuples_are_unpacked (void)
   check_python ("def f():\n  a, b = c = 1, 2\n  return a, b, c\n", "[1,2,[1,2]]");
   check_python ("def f():\n  a = 1, *b\n  return a\n", "\"<1, *b>\"");
   check_python ("def f():\n  a = 1\n  a.x, b = 2, 3\n  return a, b\n", "[1,3]+1");
+  check_python (F ("(*[])"), "[]");
+  check_of ("a = (*b, *[])\na = a not", "a", "2:0: error: expected a value");
 }
 
 /* Of targets within targets, and of the one that takes the rest. */
@@ -316,6 +318,7 @@ the_environment_is_set (void)
       "x", "[\"<os.environ['A']>\",\"\",\"<os.environ.get('C')>\"]+1");
   check_python ("def f():\n  os.environ.setdefault('A', '1')\n  return 1\n",
                 "1"); /* of which nothing is known */
+  check_of ("os.environ.setdefault('C')\nx = os.environ['C']\n", "x", "\"<os.environ['C']>\"");
   check_of ("import os\ndel os.environ['A']\nx = os.getenv('A', 1)\n", "x", "\"<os.getenv('A', 1)>\"+1");
 }
 

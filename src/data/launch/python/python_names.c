@@ -90,7 +90,7 @@ const char *
 python_pick_function (const LsPython *python, const PythonPick *pick, const char *asked, const char *path,
                       LsDiagList *diags)
 {
-  const GPtrArray *functions = ls_python_functions (python);
+  const GPtrArray *functions = ls_python_found (python)->functions;
   g_autoptr (GString) names = g_string_new (NULL);
   for (guint i = 0; i < functions->len; i++) {
     if (g_strcmp0 (asked, functions->pdata[i]) == 0)
@@ -123,7 +123,7 @@ python_tell_passed (LsImport *import, const char *function, const GPtrArray *pas
 bool
 python_refuse_program (const LsPython *python, const char *path, const char *program, LsDiagList *diags)
 {
-  const char *place = ls_python_program (python);
+  const char *place = ls_python_found (python)->program;
   g_autofree char *hint
       = g_strdup_printf ("run it, by \"python -m lockstep.dump %s MODULE:FUNCTION > job.json\", and "
                          "import that, or by \"lockstep capture -- COMMAND\"",
@@ -216,7 +216,7 @@ python_names_of (const ImportFiles *files, const char *own, gsize n, const char 
   for (guint i = 0; i < paths->len; i++)
     ls_python_paste (python, g_array_index (firsts, guint, i), paths->pdata[i], 1);
   cJSON *tree = ls_python_value (python, JOB, NULL, diags);
-  python_tell_passed (import, name, ls_python_file_passed (python));
+  python_tell_passed (import, name, ls_python_found (python)->file_passed);
   launch_python_environment (python, false, import);
   return tree;
 }
