@@ -67,6 +67,13 @@ program_let (ProgramRun *run, const char *name, ProgramValue v)
   g_hash_table_replace (run->lets, g_strdup (name), g_memdup2 (&v, sizeof v));
 }
 
+void
+program_add_once (GPtrArray *list, const char *text)
+{
+  if (!g_ptr_array_find_with_equal_func (list, text, g_str_equal, NULL))
+    g_ptr_array_add (list, g_strdup (text));
+}
+
 const cJSON *
 program_node (const ProgramRun *run, const char *path)
 {
@@ -500,13 +507,50 @@ program_value_of (ProgramRun *run, const cJSON *node)
   return (ProgramValue) { NULL, cJSON_IsNumber (node) ? node->valuedouble : cJSON_IsTrue (node) ? 1 : 0 };
 }
 
-bool
-program_is_true (ProgramRun *run, const cJSON *node)
+ProgramValue
+program_value_at (ProgramRun *run, const cJSON *rule, const char *key)
 {
-  ProgramValue v = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
+  return program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, key));
+}
+
+guint64
+program_whole (const ProgramValue *v)
+{
+  return v->number > 0 ? (guint64) fmin (v->number, 1e15) : 0;
+}
+
+guint64
+program_whole_at (ProgramRun *run, const cJSON *rule, const char *key)
+{
+  ProgramValue v = program_value_at (run, rule, key);
+  program_value_clear (&v);
+  return program_whole (&v);
+}
+
+bool
+program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key)
+{
+  ProgramValue v = program_value_at (run, rule, key);
   bool is = program_value_is_true (&v);
   program_value_clear (&v);
   return is;
+}
+
+const ProgramValue *
+program_act_value (ProgramRun *run, ProgramAct *a)
+{
+  if (!a->is_evaluated)
+    a->value = program_value_of (run, a->what);
+  a->is_evaluated = true;
+  return &a->value;
+}
+
+const char *
+program_act_text (ProgramRun *run, ProgramAct *a)
+{
+  if (!a->text)
+    a->text = program_value_text (program_act_value (run, a));
+  return a->text;
 }
 
 void

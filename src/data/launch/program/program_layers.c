@@ -276,16 +276,16 @@ f_is_even (ProgramRun *run, const ProgramArgument *a)
 /* { "windows": pattern, "of": { "S": width }, "layers": n }: layer i has the width of the letter i of the
  * pattern, which repeats; the last layer has none. */
 void
-program_set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_set_windows (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue pattern = program_value_of (run, what),
-               n = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "layers"));
-  const cJSON *of = cJSON_GetObjectItemCaseSensitive (rule, "of");
-  gsize length = pattern.text ? strlen (pattern.text) : 0;
+  const char *pattern = program_act_value (run, a)->text;
+  const cJSON *of = cJSON_GetObjectItemCaseSensitive (a->rule, "of");
+  gsize length = pattern ? strlen (pattern) : 0;
+  ProgramValue n = program_value_at (run, a->rule, "layers");
   g_autoptr (GString) text = g_string_new (NULL);
   bool has_any = false;
   for (guint64 i = 0; length > 0 && (double) i < MIN (n.number, MOST_LAYERS); i++) {
-    const char letter[] = { g_ascii_toupper (pattern.text[i % length]), '\0' };
+    const char letter[] = { g_ascii_toupper (pattern[i % length]), '\0' };
     const cJSON *node = (double) (i + 1) < n.number ? cJSON_GetObjectItemCaseSensitive (of, letter) : NULL;
     ProgramValue width = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
     g_string_append_printf (text, "%s%.0f", i > 0 ? "," : "", width.number);
@@ -294,16 +294,15 @@ program_set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
   }
   if (has_any)
     option_set_model (run->job, "layer_window", text->str);
-  program_value_clear (&pattern);
   program_value_clear (&n);
 }
 
 /* { "unset": "a b" }: numbers of the model are as if nothing set them. */
 void
-program_unset (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_unset (ProgramRun *run, ProgramAct *a)
 {
   LsImport *import = run->job->import;
-  g_auto (GStrv) keys = g_strsplit (what->valuestring, " ", -1);
+  g_auto (GStrv) keys = g_strsplit (a->what->valuestring, " ", -1);
   for (char **key = keys; *key; key++) {
     const LsField *f = ls_field_find_value (ls_model_fields, *key);
     if (!f || f->kind != LS_FIELD_UINT)

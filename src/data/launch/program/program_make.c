@@ -13,10 +13,10 @@
 /* { "put_said": true, "switches": true }: what is said in options of another program, each with the first of
  * its values; switches too, which have none, and what is off. */
 void
-program_put_said (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_put_said (ProgramRun *run, ProgramAct *a)
 {
   const GPtrArray *options = run->says ? run->says->options : NULL;
-  bool has_switches = cJSON_HasObjectItem (rule, "switches");
+  bool has_switches = cJSON_HasObjectItem (a->rule, "switches");
   for (guint i = 0; options && run->tree && i < options->len; i++) {
     const LaunchOption *o = options->pdata[i];
     if (o->values->len > 0 || has_switches)
@@ -60,10 +60,10 @@ is_change (const char *word, guint at, char *const *names)
 /* { "put_pairs": "a b" }: words "x.y=z" of the command, wherever they stand; these names have no dot where an
  * option is in front. Of a command that has pairs beside its options those alone are. */
 void
-program_put_pairs (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_put_pairs (ProgramRun *run, ProgramAct *a)
 {
   const LaunchWords *words = run->script ? run->script->words : NULL;
-  g_auto (GStrv) names = g_strsplit (what->valuestring, " ", -1);
+  g_auto (GStrv) names = g_strsplit (a->what->valuestring, " ", -1);
   bool has_pairs = words && run->file->has_pairs;
   for (guint i = 0; words && run->tree && i < words->others->len; i++) {
     put_pair (run, words->others->pdata[i]);
@@ -83,7 +83,7 @@ program_put_pairs (ProgramRun *run, const cJSON *rule, const cJSON *what)
 
 /* { "lay_files": what is wrong without any, "hint": text }: files behind the script, each over the last. */
 void
-program_lay_files (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_lay_files (ProgramRun *run, ProgramAct *a)
 {
   const ImportFiles *files = run->files;
   guint n = files ? files->n : 0;
@@ -91,9 +91,8 @@ program_lay_files (ProgramRun *run, const cJSON *rule, const cJSON *what)
     run->is_refused |= !yaml_config_add ((cJSON *) run->tree, &files->files[i], run->job->import, run->diags);
   if (n > 1)
     return;
-  g_autofree char *text = program_fill (run, what->valuestring);
-  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, program_member (rule, "hint"), "%s",
-               text);
+  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, program_member (a->rule, "hint"),
+               "%s", program_act_text (run, a));
   run->is_refused = true;
 }
 
@@ -130,23 +129,22 @@ lay_under (cJSON *tree, cJSON *below)
 /* { "lies_on": name of a function }: what it returns in the files behind the script from the first in Python
  * on, if there is one, lies below what was put. */
 void
-program_lie_on (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_lie_on (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue function = program_value_of (run, what);
+  const char *function = program_act_value (run, a)->text;
   const ProgramFile *script = run->file, *of = program_returned (run->map);
   const ImportFiles *files = run->files;
   guint i = 1, n = files ? files->n : 0;
   while (i < n && !g_str_has_suffix (files->files[i].path, ".py"))
     i++;
-  if (function.text && of && run->tree && i < n) {
+  if (function && of && run->tree && i < n) {
     run->file = of;
-    cJSON *below = program_python_made (run, function.text, &files->files[i]);
+    cJSON *below = program_python_made (run, function, &files->files[i]);
     run->file = script;
     run->is_refused |= !below;
     if (below)
       lay_under ((cJSON *) run->tree, below);
   }
-  program_value_clear (&function);
 }
 
 /* What was made, to be read: what rules made makes no other. NULL: a diagnostic. */
@@ -163,12 +161,12 @@ made (const ProgramRun *run)
 /* { "configures": program, "told": { name: value } }: what was made is a configuration of that program, whose
  * map reads it, and is told this of it. */
 void
-program_configure (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_configure (ProgramRun *run, ProgramAct *a)
 {
   g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
   ProgramTold told[MOST_TOLD + 1] = { { NULL, NULL } };
   const cJSON *one;
-  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (rule, "told"))
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (a->rule, "told"))
   {
     ProgramValue v = program_value_of (run, one);
     char *text = program_value_is_none (&v) ? NULL : program_value_text (&v);
@@ -178,7 +176,7 @@ program_configure (ProgramRun *run, const cJSON *rule, const cJSON *what)
     program_value_clear (&v);
   }
   cJSON *tree = made (run);
-  run->is_refused
-      |= !tree || !program_read_tree (what->valuestring, tree, run->path, told, run->job->import, run->diags);
+  run->is_refused |= !tree
+      || !program_read_tree (a->what->valuestring, tree, run->path, told, run->job->import, run->diags);
   run->is_read = true;
 }

@@ -282,14 +282,30 @@ program_value_is_none (const ProgramValue *v)
   return !v->text && v->number != v->number;
 }
 
+/* A text, which is taken, or a copy of it; NULL: none. */
+static inline ProgramValue
+program_taken (char *text)
+{
+  return (ProgramValue) { text, NAN };
+}
+
 static inline ProgramValue
 program_text (const char *text)
 {
-  return (ProgramValue) { g_strdup (text), NAN };
+  return program_taken (g_strdup (text));
+}
+
+/* Words of a text with such a separator; of none there are none. */
+static inline char **
+program_words (const char *text, const char *separator)
+{
+  return g_strsplit (text ? text : "", separator, -1);
 }
 
 /* What later expressions call so; takes the value. */
 void program_let (ProgramRun *run, const char *name, ProgramValue v);
+/* Adds a copy of a text that is not in a list. */
+void program_add_once (GPtrArray *list, const char *text);
 /* Of the tree, by its path, or "." for all of it; "/": all that the file has. NULL: it is not there. */
 const cJSON *program_node (const ProgramRun *run, const char *path);
 
@@ -306,7 +322,12 @@ void program_set_each (ProgramRun *run, const char *text);
 const char *program_member (const cJSON *rule, const char *key);
 /* An expression, or a number or a truth value as JSON has it; NULL: 0. */
 ProgramValue program_value_of (ProgramRun *run, const cJSON *node);
-bool program_is_true (ProgramRun *run, const cJSON *node);
+/* The same of a member of a rule; as a whole number, or whether it is true. */
+ProgramValue program_value_at (ProgramRun *run, const cJSON *rule, const char *key);
+guint64 program_whole_at (ProgramRun *run, const cJSON *rule, const char *key);
+bool program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key);
+/* A number without its fraction; 0: there is none above 0. */
+guint64 program_whole (const ProgramValue *v);
 
 /* --- program_functions.c: functions of expressions ------------------------------------------------------ */
 
@@ -341,8 +362,19 @@ const char *program_pair (const LaunchScript *script, const char *name);
 
 /* --- program_rules.c: rules ----------------------------------------------------------------------------- */
 
-/* What a rule does: "what" is the value of its action. */
-typedef void ProgramAction (ProgramRun *run, const cJSON *rule, const cJSON *what);
+/* A rule that acts: on what its action says or, of an object, on a member of that after the other. */
+typedef struct {
+  const cJSON *rule, *what;
+  const char *action, *name; /* of the rule; of what, an option in full */
+  char *text;                /* what it says, filled, an option in full; NULL: an expression, not asked for */
+  ProgramValue value;        /* of that */
+  bool is_evaluated;
+} ProgramAct;
+typedef void ProgramAction (ProgramRun *run, ProgramAct *a);
+
+/* What it says, where it is an expression: evaluated once, when first asked for. As a text, "" of none. */
+const ProgramValue *program_act_value (ProgramRun *run, ProgramAct *a);
+const char *program_act_text (ProgramRun *run, ProgramAct *a);
 
 /* Whether all were run: else one refuses the job, and run->diags says why. */
 bool program_run_rules (ProgramRun *run, const cJSON *rules);
@@ -351,9 +383,11 @@ void program_check_rules (ProgramRun *run, ProgramCheck *check, const cJSON *rul
 
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 
-ProgramAction program_base, program_translate, program_say, program_say_option, program_say_usual,
+ProgramAction program_base, program_translate, program_say, program_say_option, program_assume,
     program_say_default, program_switch, program_deepspeed, program_read_as, program_run_part, program_beside,
     program_fill_open, program_hand_adapters;
+/* Tells a value of the act as "why" of its rule says, or as the default of the program. */
+void program_tell_default (ProgramRun *run, ProgramAct *a);
 bool program_is_reader (const char *name);
 /* A job in options of a map's program by its rules, or by a part of them, before which they were read. False:
  * with a diagnostic. */
@@ -391,7 +425,7 @@ void program_add_printed (LaunchWords *words, const char *text, const ProgramFil
 
 /* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
 cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
-ProgramAction program_python, program_put, program_put_text, program_drop_members;
+ProgramAction program_python, program_put, program_put_text, program_move, program_drop_members;
 /* The first file of a map that functions in Python return; NULL: there is none. */
 const ProgramFile *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */

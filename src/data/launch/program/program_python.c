@@ -57,13 +57,6 @@ typedef struct {
   const char *ranks; /* WORLD_SIZE, which torchrun sets; NULL: it is not known */
 } Environment;
 
-static void
-note (GPtrArray *list, const char *text)
-{
-  if (!g_ptr_array_find_with_equal_func (list, text, g_str_equal, NULL))
-    g_ptr_array_add (list, g_strdup (text));
-}
-
 static const char *
 variable (const char *name, gpointer environment)
 {
@@ -72,12 +65,12 @@ variable (const char *name, gpointer environment)
   const char *text = program_environment (e->run, name);
   if (text && variables && g_hash_table_contains (variables, name)) {
     g_autofree char *both = g_strdup_printf ("%s=%s", name, text);
-    note (e->asked, both);
+    program_add_once (e->asked, both);
   }
   if (!text && e->ranks && strcmp (name, "WORLD_SIZE") == 0)
     return e->ranks;
   if (!text)
-    note (e->unset, name);
+    program_add_once (e->unset, name);
   return text;
 }
 
@@ -262,39 +255,36 @@ change (const ProgramRun *run, cJSON *tree)
 
 /* { "put": { path: value } }: of the configuration; a value that is none is none of it. */
 void
-program_put (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_put (ProgramRun *run, ProgramAct *a)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    ProgramValue v = program_value_of (run, one);
-    g_autofree char *text = program_value_text (&v);
-    cJSON *holder = run->tree && !program_value_is_none (&v) ? (cJSON *) run->tree : NULL;
-    if (holder)
-      yaml_config_set (holder, one->string, text);
-    program_value_clear (&v);
-  }
+  const char *text = program_act_text (run, a);
+  if (run->tree && !program_value_is_none (&a->value))
+    yaml_config_set ((cJSON *) run->tree, a->name, text);
 }
 
 /* { "put_text": { path: value } }: the same as a text, whatever it looks like. */
 void
-program_put_text (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_put_text (ProgramRun *run, ProgramAct *a)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    ProgramValue v = program_value_of (run, one);
-    if (run->tree && v.text)
-      yaml_config_set_node ((cJSON *) run->tree, one->string, cJSON_CreateString (v.text));
-    program_value_clear (&v);
-  }
+  const char *text = program_act_value (run, a)->text;
+  if (run->tree && text)
+    yaml_config_set_node ((cJSON *) run->tree, a->name, cJSON_CreateString (text));
+}
+
+/* { "move": { FROM: TO } }, of a YAML before its options are read: a mapping becomes part of another, whose
+ * own members stay. */
+void
+program_move (ProgramRun *run, ProgramAct *a)
+{
+  if (run->shaped)
+    yaml_config_move (run->shaped, a->name, a->what->valuestring);
 }
 
 /* { "drop": "a b.c" }: members of the configuration. */
 void
-program_drop_members (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_drop_members (ProgramRun *run, ProgramAct *a)
 {
-  g_auto (GStrv) paths = g_strsplit (what->valuestring, " ", -1);
+  g_auto (GStrv) paths = g_strsplit (a->what->valuestring, " ", -1);
   for (char **path = paths; run->tree && *path; path++)
     program_drop ((cJSON *) run->tree, *path);
 }
@@ -521,19 +511,18 @@ program_python_returned (ProgramRun *run, const char *asked, const ImportFile *f
 /* { "python": name of a file, "name": what it sets, "to": where its value lies among what is said in options
  * of a configuration } */
 void
-program_python (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_python (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue path = program_value_of (run, what);
+  const char *path = program_act_value (run, a)->text;
   gsize n = 0;
-  g_autofree char *text = path.text ? launch_file_of (run->files, path.text, &n) : NULL;
+  g_autofree char *text = path ? launch_file_of (run->files, path, &n) : NULL;
   cJSON *tree = text
-      ? value_at (run, text, n, path.text, program_member (rule, "name"), program_member (rule, "to"))
+      ? value_at (run, text, n, path, program_member (a->rule, "name"), program_member (a->rule, "to"))
       : NULL;
   if (!text)
-    launch_refuse_config (path.text, run->job->import, run->diags);
+    launch_refuse_config (path, run->job->import, run->diags);
   if (tree)
     launch_words_add_tree (run->says, tree);
   run->is_refused |= !tree;
   cJSON_Delete (tree);
-  program_value_clear (&path);
 }

@@ -122,31 +122,27 @@ program_times (const char *a, const char *b)
 
 /* { "write": template }: a line. */
 void
-program_write_line (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_write_line (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *line = program_fill (run, what->valuestring);
-  g_string_append_printf (run->wraps->text, "%s\n", line);
+  g_string_append_printf (run->wraps->text, "%s\n", program_act_text (run, a));
 }
 
 /* { "tell": template }: of the file, once. */
 void
-program_tell_once (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_tell_once (ProgramRun *run, ProgramAct *a)
 {
-  char *line = program_fill (run, what->valuestring);
-  if (!g_ptr_array_find_with_equal_func (run->wraps->told, line, g_str_equal, NULL))
-    g_ptr_array_add (run->wraps->told, g_steal_pointer (&line));
-  g_free (line);
+  program_add_once (run->wraps->told, program_act_text (run, a));
 }
 
 /* { "export": name, "as": value } of processes; { "variable": name, "as": value }: of the script, which may
  * be given. */
 void
-program_write_variable (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_write_variable (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue name = program_value_of (run, what),
-               v = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "as"));
-  g_autofree char *said = program_value_text (&name), *text = program_value_text (&v);
-  bool is_exported = strcmp (what->string, "export") == 0,
+  const char *said = program_act_text (run, a);
+  ProgramValue v = program_value_at (run, a->rule, "as");
+  g_autofree char *text = program_value_text (&v);
+  bool is_exported = strcmp (a->action, "export") == 0,
        is_name = *said && (!is_exported || !g_ascii_isdigit (*said))
       && !(is_exported ? said[strspn (said, NAME_CHARACTERS)] : strpbrk (said, " ${}()'\"") != NULL);
   GString *script = run->wraps->text;
@@ -157,16 +153,15 @@ program_write_variable (ProgramRun *run, const cJSON *rule, const cJSON *what)
     add_word (script, text, false, NULL);
     g_string_append (script, is_exported ? "\n" : "}\n");
   }
-  program_value_clear (&name);
   program_value_clear (&v);
 }
 
 /* { "command": "command args" }: the words of these members, one behind the other. */
 void
-program_write_command (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_write_command (ProgramRun *run, ProgramAct *a)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  g_auto (GStrv) paths = g_strsplit (what->valuestring, " ", -1);
+  g_auto (GStrv) paths = g_strsplit (a->what->valuestring, " ", -1);
   for (char **path = paths; *path; path++) {
     const cJSON *list = yaml_config_find (run->tree, *path);
     for (const cJSON *one = cJSON_IsString (list) || !list ? list : list->child; one; one = one->next) {
@@ -189,14 +184,14 @@ program_write_command (ProgramRun *run, const cJSON *rule, const cJSON *what)
 
 /* { "container": rules }: what they write is there once, if there is a command in it. */
 void
-program_write_once (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_write_once (ProgramRun *run, ProgramAct *a)
 {
   struct ProgramScript *s = run->wraps;
   guint n = s->n_commands;
   GString *above = s->text;
   s->text = g_string_new (NULL);
   g_hash_table_remove_all (s->own);
-  run->is_refused |= !program_run_rules (run, what);
+  run->is_refused |= !program_run_rules (run, a->what);
   if (s->n_commands > n && g_hash_table_add (s->done, g_strdup (s->text->str)))
     g_string_append (above, s->text->str);
   g_string_free (s->text, TRUE);
@@ -206,7 +201,7 @@ program_write_once (ProgramRun *run, const cJSON *rule, const cJSON *what)
 /* --- members within members --- */
 
 typedef struct {
-  const cJSON *rules, *until;
+  const cJSON *rule, *rules;
   const char *times;
 } Walk;
 
@@ -241,7 +236,7 @@ walk (ProgramRun *run, const Walk *w, const cJSON *node, const char *pods, guint
   let_text (run, "copies", copies);
   program_let (run, "depth", program_number (depth));
   run->tree = node;
-  if (cJSON_IsObject (node) && program_is_true (run, w->until))
+  if (cJSON_IsObject (node) && program_is_true_at (run, w->rule, "until"))
     run->is_refused |= !program_run_rules (run, w->rules);
   else
     for (const cJSON *one = node->child; one; one = one->next)
@@ -252,14 +247,14 @@ walk (ProgramRun *run, const Walk *w, const cJSON *node, const char *pods, guint
  * is looked for, "rules": of it }: each such mapping, with `pods`, how many of it there are, and `copies`,
  * how many of what it has. */
 void
-program_walk (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_walk (ProgramRun *run, ProgramAct *a)
 {
   const cJSON *tree = run->tree;
-  const Walk w = { cJSON_GetObjectItemCaseSensitive (rule, "rules"),
-                   cJSON_GetObjectItemCaseSensitive (rule, "until"), program_member (rule, "times") };
-  ProgramValue of = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "of"));
+  const Walk w
+      = { a->rule, cJSON_GetObjectItemCaseSensitive (a->rule, "rules"), program_member (a->rule, "times") };
+  ProgramValue of = program_value_at (run, a->rule, "of");
   g_autofree char *pods = program_value_text (&of);
-  walk (run, &w, yaml_config_find (tree, what->valuestring), pods, 0);
+  walk (run, &w, yaml_config_find (tree, a->what->valuestring), pods, 0);
   run->tree = tree;
   program_value_clear (&of);
 }
