@@ -87,13 +87,6 @@ f_options (ProgramRun *run, const ProgramArgument *a)
   return program_number (n);
 }
 
-/* Whether the width of the model is known, and not only as what is given in place of the files'. */
-static ProgramValue
-f_names_model (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (import_names_model (run->job->import));
-}
-
 /* --- the configuration of DeepSpeed's engine ------------------------------------------------------------ */
 
 /* Not what begins with one of these. */
@@ -141,24 +134,15 @@ program_run_engine (ProgramRun *run, ProgramAct *a)
   deepspeed_read_engine (&engine);
 }
 
-static ProgramValue
-f_has_engine (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->deepspeed != NULL);
-}
-
-static ProgramValue
-f_engine_says (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->deepspeed && launch_words_find (run->deepspeed, a[0].word));
-}
+PROGRAM_NUMBER (f_has_engine, run->deepspeed != NULL)
+PROGRAM_NUMBER (f_engine_says, run->deepspeed &&launch_words_find (run->deepspeed, a->word))
 
 /* None where the file leaves it open, too. */
 static ProgramValue
 f_of_engine (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = run->deepspeed ? launch_words_text (run->deepspeed, a[0].word) : NULL;
-  return text && !ls_shell_has_hole (text) ? (ProgramValue) { g_strdup (text), NAN } : program_none ();
+  const char *text = run->deepspeed ? launch_words_text (run->deepspeed, a->word) : NULL;
+  return program_text (text && !ls_shell_has_hole (text) ? text : NULL);
 }
 
 /* --- a log --------------------------------------------------------------------------------------------- */
@@ -220,13 +204,6 @@ f_number_behind (ProgramRun *run, const ProgramArgument *a)
   const char *line = run->text && a[0].value.text ? strstr (run->text, a[0].value.text) : NULL;
   return program_number (
       line ? log_number_behind (line, (gsize) (log_line_end (line) - line), a[0].value.text) : NAN);
-}
-
-/* Whether a file that is looked at is a mapping of YAML. */
-static ProgramValue
-f_is_yaml (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->looked && cJSON_IsObject (yaml_config_tree (run->looked)));
 }
 
 /* --- a test -------------------------------------------------------------------------------------------- */
@@ -294,8 +271,10 @@ program_take_golden (ProgramRun *run, ProgramAct *a)
 /* --- the table ----------------------------------------------------------------------------------------- */
 
 const ProgramFunction program_file_functions[] = {
-  { "options", "w", f_options },      { "names_model", "", f_names_model },
-  { "has_engine", "", f_has_engine }, { "engine_says", "w", f_engine_says },
-  { "of_engine", "w", f_of_engine },  { "number_behind", "v", f_number_behind },
-  { "is_yaml", "", f_is_yaml, true }, { NULL },
+  { "options", "w", f_options },
+  { "has_engine", "", f_has_engine },
+  { "engine_says", "w", f_engine_says },
+  { "of_engine", "w", f_of_engine },
+  { "number_behind", "v", f_number_behind },
+  { NULL },
 };

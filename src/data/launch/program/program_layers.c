@@ -14,7 +14,7 @@
 static ProgramValue
 taken_text (GString *text)
 {
-  return (ProgramValue) { g_string_free (text, FALSE), NAN };
+  return program_taken (g_string_free (text, FALSE));
 }
 
 /* --- of a job ------------------------------------------------------------------------------------------ */
@@ -118,7 +118,7 @@ f_spaced (ProgramRun *run, const ProgramArgument *a)
   space_out (pattern, 'a', (n - n_attention) / (n_attention + 1));
   if (n_mlp > 0)
     space_out (pattern, 'd', (n - n_attention - n_mlp) / n_mlp);
-  return (ProgramValue) { pattern, NAN };
+  return program_taken (pattern);
 }
 
 /* --- which layers have experts ------------------------------------------------------------------------- */
@@ -170,9 +170,8 @@ f_expert_places (ProgramRun *run, const ProgramArgument *a)
   bool is_so = first != NULL;
   for (gsize i = 0; i < layers->len; i++)
     is_so = is_so && (i >= n_dense && (i - n_dense + 1) % every == 0) == (layers->str[i] == '1');
-  return is_so
-      ? (ProgramValue) { g_strdup_printf ("%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT, n_dense, every), NAN }
-      : program_none ();
+  return is_so ? program_taken (g_strdup_printf ("%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT, n_dense, every))
+               : program_none ();
 }
 
 /* --- chunks of a pipeline ------------------------------------------------------------------------------ */
@@ -236,7 +235,7 @@ f_layout_chunks (ProgramRun *run, const ProgramArgument *a)
         && (n_blocks == 0 || (double) n_blocks == (chunk[1] ? 0 : a[1].value.number));
     g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, chunk > chunks ? "," : "", n);
   }
-  return is_read ? (ProgramValue) { g_strdup (list->str), NAN } : program_none ();
+  return is_read ? program_taken (g_strdup (list->str)) : program_none ();
 }
 
 /* "4,5" of "MM-M|M*MM-" by "|": how long the parts of a text are. */

@@ -346,12 +346,21 @@ typedef struct {
   bool is_free; /* needs no job */
 } ProgramFunction;
 
+/* One by an expression of the run and its arguments: of a number, of a text that is copied, of one that is
+ * taken; NULL: none. */
+#define PROGRAM_NUMBER(name, expression) PROGRAM_VALUE (name, program_number (expression))
+#define PROGRAM_TEXT(name, expression)   PROGRAM_VALUE (name, program_text (expression))
+#define PROGRAM_TAKEN(name, expression)  PROGRAM_VALUE (name, program_taken (expression))
+#define PROGRAM_VALUE(name, expression)                                                                      \
+  static ProgramValue name (ProgramRun *run, const ProgramArgument *a)                                       \
+  {                                                                                                          \
+    return expression;                                                                                       \
+  }
+
 const ProgramFunction *program_function_find (const char *name); /* NULL: there is none */
-/* program_open.c: those about what is left open, and what names tell. */
-extern const ProgramFunction program_open_functions[];
-extern const ProgramFunction program_start_functions[]; /* program_starts.c; the last has no name */
-extern const ProgramFunction program_file_functions[];  /* program_files.c; the last has no name */
-extern const ProgramFunction program_layer_functions[]; /* program_layers.c; the last has no name */
+extern const ProgramFunction program_start_functions[];          /* program_starts.c; the last has no name */
+extern const ProgramFunction program_file_functions[];           /* program_files.c; the last has no name */
+extern const ProgramFunction program_layer_functions[];          /* program_layers.c; the last has no name */
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
 const LsField *program_key_find (const char *word, bool *ret_is_model);
@@ -451,10 +460,6 @@ ProgramAction program_lack, program_note, program_note_attention;
 /* --- program_make.c: configurations that rules make ----------------------------------------------------- */
 
 ProgramAction program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
-
-/* --- program_texts.c: more functions of expressions ----------------------------------------------------- */
-
-extern const ProgramFunction program_text_functions[]; /* the last has no name */
 
 /* --- program_wrap.c: files that wrap a launch script --------------------------------------------------- */
 

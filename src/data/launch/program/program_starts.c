@@ -11,11 +11,7 @@
 /* --- functions ----------------------------------------------------------------------------------------- */
 
 /* GPUs that the command is started on; 0: not known. */
-static ProgramValue
-f_gpus (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number ((double) run->job->gpus);
-}
+PROGRAM_NUMBER (f_gpus, (double) run->job->gpus)
 
 /* A number that what starts the script is told, as torchrun by --nproc_per_node; 0: none. */
 static ProgramValue
@@ -25,7 +21,7 @@ f_starter (ProgramRun *run, const ProgramArgument *a)
     return program_number (0);
   g_autoptr (LaunchWords) words = launch_words_new ();
   launch_words_add (words, (char *const *) run->script->front->pdata, run->script->front->len);
-  const char *text = launch_words_text (words, a[0].word);
+  const char *text = launch_words_text (words, a->word);
   return program_number (text ? (double) g_ascii_strtoull (text, NULL, 10) : 0);
 }
 
@@ -36,26 +32,21 @@ variable_of (const ProgramRun *run, const char *name)
   return run->job->variables ? g_hash_table_lookup (run->job->variables, name) : NULL;
 }
 
-static ProgramValue
-f_variable (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = variable_of (run, a[0].word);
-  return text ? program_text (text) : program_none ();
-}
+PROGRAM_TEXT (f_variable, variable_of (run, a->word))
 
 /* Of what a script sets for its processes; none: it is not set, or left open, which is told. */
 static ProgramValue
 f_set (ProgramRun *run, const ProgramArgument *a)
 {
   LsImport *import = run->job->import;
-  const char *text = variable_of (run, a[0].word);
+  const char *text = variable_of (run, a->word);
   if (!text || !*text)
     return program_none ();
-  import_note_word (import, a[0].word, NULL);
+  import_note_word (import, a->word, NULL);
   if (!ls_shell_has_hole (text))
     return program_text (text);
   g_autofree char *names = ls_shell_hole_names (text);
-  import_unknown (import, "%s: its value is %s, which is not said here", a[0].word, names);
+  import_unknown (import, "%s: its value is %s, which is not said here", a->word, names);
   return program_none ();
 }
 
@@ -64,10 +55,10 @@ static ProgramValue
 f_exported (ProgramRun *run, const ProgramArgument *a)
 {
   GHashTable *exported = run->job->exported;
-  bool is_exported = !exported || g_hash_table_contains (exported, a[0].word);
+  bool is_exported = !exported || g_hash_table_contains (exported, a->word);
   if (!is_exported)
     import_unknown (run->job->import, "%s: it is set and not exported; processes are assumed not to see it",
-                    a[0].word);
+                    a->word);
   return program_number (is_exported);
 }
 
@@ -76,21 +67,21 @@ f_exported (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_setting (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = variable_of (run, a[0].word);
-  g_autofree char *of_recipe = g_strconcat ("env_vars.", a[0].word, NULL);
-  text = text ? text : option_text (run->job, a[0].word);
+  const char *text = variable_of (run, a->word);
+  g_autofree char *of_recipe = g_strconcat ("env_vars.", a->word, NULL);
+  text = text ? text : option_text (run->job, a->word);
   text = text ? text : option_text (run->job, of_recipe);
-  return text ? program_text (text) : program_none ();
+  return program_text (text);
 }
 
 /* A variable of the script, or given beside it, which says what it is set to as an option does. */
 static ProgramValue
 f_environment (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = program_environment (run, a[0].word);
+  const char *text = program_environment (run, a->word);
   if (text)
-    import_note_word (run->job->import, a[0].word, NULL);
-  return text ? program_text (text) : program_none ();
+    import_note_word (run->job->import, a->word, NULL);
+  return program_text (text);
 }
 
 /* Of the slices of TPUs that it is started on: "chips", how many "slices", or "devices" of JAX on a chip; 0:
@@ -99,31 +90,18 @@ static ProgramValue
 f_slices (ProgramRun *run, const ProgramArgument *a)
 {
   const LaunchSlices *s = run->script ? &run->script->slices : NULL;
-  bool is_chips = strcmp (a[0].word, "chips") == 0, is_slices = strcmp (a[0].word, "slices") == 0;
+  bool is_chips = strcmp (a->word, "chips") == 0, is_slices = strcmp (a->word, "slices") == 0;
   return program_number (!s ? 0 : (double) (is_chips ? s->chips : is_slices ? s->slices : s->of_chip));
 }
 
 /* Whether a command starts it, or else it is a configuration alone. */
-static ProgramValue
-f_script (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->script != NULL);
-}
+PROGRAM_NUMBER (f_script, run->script != NULL)
 
 /* Whether that command begins with the program: no other one starts processes. */
-static ProgramValue
-f_is_bare (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->script && run->script->front && run->script->front->len == 0);
-}
+PROGRAM_NUMBER (f_is_bare, run->script && run->script->front && run->script->front->len == 0)
 
 /* What the command says by an option of its own. */
-static ProgramValue
-f_argument (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = run->script ? launch_words_text (run->script->words, a[0].word) : NULL;
-  return text ? program_text (text) : program_none ();
-}
+PROGRAM_TEXT (f_argument, run->script ? launch_words_text (run->script->words, a->word) : NULL)
 
 /* --- scripts that train nothing ------------------------------------------------------------------------ */
 
