@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/jobs/job_files.h"
 #include "data/launch/yaml_config.h"
+#include "data/text/field.h"
 
 #define MOST_ARGUMENTS 4
 
@@ -81,6 +83,15 @@ program_node (const ProgramRun *run, const char *path)
       : strcmp (path, "/") == 0  ? run->root
       : run->tree                ? yaml_config_find (run->tree, path)
                                  : NULL;
+}
+
+const LsField *
+program_key_find (const char *word, bool *ret_is_model)
+{
+  *ret_is_model = g_str_has_prefix (word, "model.");
+  return *ret_is_model                       ? ls_field_find_value (ls_model_fields, word + strlen ("model."))
+      : g_str_has_prefix (word, "strategy.") ? ls_field_find (ls_strategy_fields, word + strlen ("strategy."))
+                                             : NULL;
 }
 
 /* --- parsing ----------------------------------------------------------------------------------------- */

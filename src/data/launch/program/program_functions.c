@@ -185,15 +185,6 @@ PROGRAM_TEXT (f_decided, open_of (a->value.text) ? NULL : a->value.text)
 
 /* --- keys of ours, and published models ---------------------------------------------------------------- */
 
-const LsField *
-engine_key_find (const char *word, bool *ret_is_model)
-{
-  *ret_is_model = g_str_has_prefix (word, "model.");
-  return *ret_is_model                       ? ls_field_find_value (ls_model_fields, word + strlen ("model."))
-      : g_str_has_prefix (word, "strategy.") ? ls_field_find (ls_strategy_fields, word + strlen ("strategy."))
-                                             : NULL;
-}
-
 /* The name of the one that it names. */
 static const char *
 key_of (const ProgramArgument *a)

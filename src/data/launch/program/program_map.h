@@ -528,18 +528,12 @@ bool program_has_marks (const char *text, gsize n, const char *marks);
  * kin, and import_choose.c, which knows all files, opens them before main () runs. */
 typedef struct {
   const ProgramFunction *(*function_find) (const char *name);
-  const LsField *(*key_find) (const char *word, bool *ret_is_model);
-  const OptionTable *(*table_find) (const char *name);
   const ProgramMap *(*map_get) (const char *name);
-  bool (*run_map) (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
-                   LsDiagList *diags);
   bool (*run_with) (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
                     const ImportFiles *files, LsDiagList *diags);
   bool (*run_rules) (ProgramRun *run, const cJSON *rules);
   bool (*read_tree) (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                      LsImport *import, LsDiagList *diags);
-  char *(*written) (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
-  void (*check_written) (const char *map, struct Emit *e);
   void (*maps_each) (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
   bool (*is_log_of) (const ImportFile *file, const char *map);
   bool (*measure_log) (const char *text, LsImport *import);
@@ -549,18 +543,12 @@ typedef struct {
 extern const ProgramDoors *program_doors;
 
 const ProgramFunction *engine_function_find (const char *name);
-const LsField *engine_key_find (const char *word, bool *ret_is_model);
-const OptionTable *engine_table_find (const char *name);
 const ProgramMap *engine_map_get (const char *name);
-bool engine_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
-                     LsDiagList *diags);
 bool engine_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
                       const ImportFiles *files, LsDiagList *diags);
 bool engine_run_rules (ProgramRun *run, const cJSON *rules);
 bool engine_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                        LsImport *import, LsDiagList *diags);
-char *engine_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
-void engine_check_written (const char *map, struct Emit *e);
 void engine_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
 bool engine_is_log_of (const ImportFile *file, const char *map);
 bool engine_measure_log (const char *text, LsImport *import);

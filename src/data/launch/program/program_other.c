@@ -242,13 +242,6 @@ engine_run_with (const char *name, const char *part, const ProgramWith *with, La
   return ok;
 }
 
-bool
-engine_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
-                LsDiagList *diags)
-{
-  return engine_run_with (name, part, &(ProgramWith) { NULL }, job, files, diags);
-}
-
 /* { "part": name, "of_map": another program, whose options are said, or with "own": true those of this one;
  * without, of its own } */
 void
@@ -266,13 +259,6 @@ bool
 program_is_reader (const char *name)
 {
   return program_table_find (name) != NULL;
-}
-
-const OptionTable *
-engine_table_find (const char *name)
-{
-  const ProgramMap *map = name ? program_map_get (name) : NULL;
-  return map && map->table.n > 0 ? &map->table : NULL;
 }
 
 /* { "translate": program }: options that it has too, by its names. */

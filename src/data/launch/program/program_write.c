@@ -44,7 +44,7 @@ start (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
 }
 
 char *
-engine_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s)
+program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s)
 {
   LsImport import = { .model = *m, .strategy = *s }; /* theirs: nothing of it is freed */
   LaunchJob job = { .import = &import };
@@ -58,7 +58,7 @@ engine_written (const ProgramMap *map, const char *expression, const LsModel *m,
 }
 
 void
-engine_check_written (const char *name, Emit *e)
+program_check_written (const char *name, Emit *e)
 {
   const ProgramMap *map = program_map_get (name);
   LsImport import = { .model = *e->m, .strategy = *e->s };
