@@ -7,40 +7,27 @@
 
 /* --- calculations -------------------------------------------------------------------------------------- */
 
-/* Of what was translated, or of the program's own options. */
+/* Of the program's own options. */
 static const struct {
   const char *name;
   void (*of) (LaunchJob *job);
-  bool is_own;
 } calls[] = {
-  { "deepspeed_pipeline_shards", deepspeed_pipeline_shards, true },
-  { "megatron_formats", megatron_formats, true },
+  { "deepspeed_pipeline_shards", deepspeed_pipeline_shards },
+  { "megatron_formats", megatron_formats },
 };
 
-static guint
-index_of (const char *name)
+bool
+program_call (ProgramRun *run, const char *name)
 {
   guint i = 0;
   while (i < G_N_ELEMENTS (calls) && strcmp (calls[i].name, name) != 0)
     i++;
-  return i;
-}
-
-bool
-program_is_call (const char *name)
-{
-  return index_of (name) < G_N_ELEMENTS (calls);
-}
-
-void
-program_call (ProgramRun *run, const char *name)
-{
-  guint i = index_of (name);
-  if (calls[i].is_own)
+  if (run && i < G_N_ELEMENTS (calls))
     calls[i].of (run->job);
-  else if (run->says)
-    calls[i].of (&run->other);
+  return i < G_N_ELEMENTS (calls);
 }
+
+#define MOST_LETTERS 65536
 
 /* --- patterns of layers -------------------------------------------------------------------------------- */
 
@@ -57,21 +44,31 @@ letter_of (char *const *letters, const cJSON *kind)
   return '\0';
 }
 
+/* Appends those of a list, so many times; false: a kind has none. */
+static bool
+add_letters (GString *text, const cJSON *kinds, guint times, char *const *letters)
+{
+  const cJSON *kind;
+  for (guint i = 0; i < times && text->len < MOST_LETTERS; i++)
+    cJSON_ArrayForEach (kind, kinds)
+    {
+      char letter = letter_of (letters, kind);
+      if (!letter)
+        return false;
+      g_string_append_c (text, letter);
+    }
+  return true;
+}
+
 char *
 program_letters (const cJSON *chunks, const char *letters)
 {
-  g_auto (GStrv) all = g_strsplit (letters, " ", -1);
+  g_auto (GStrv) all = program_words (letters, " ");
   GString *text = g_string_new (NULL);
   bool is_read = cJSON_IsArray (chunks) && chunks->child;
-  for (const cJSON *chunk = is_read ? chunks->child : NULL, *kind; chunk; chunk = chunk->next) {
-    is_read = is_read && cJSON_IsArray (chunk);
+  for (const cJSON *chunk = is_read ? chunks->child : NULL; chunk && is_read; chunk = chunk->next) {
     g_string_append (text, chunk == chunks->child ? "" : "|");
-    cJSON_ArrayForEach (kind, chunk)
-    {
-      char letter = letter_of (all, kind);
-      is_read = is_read && letter;
-      g_string_append_c (text, letter ? letter : ' ');
-    }
+    is_read = cJSON_IsArray (chunk) && add_letters (text, chunk, 1, all);
   }
   return g_string_free (text, !is_read);
 }
@@ -79,19 +76,13 @@ program_letters (const cJSON *chunks, const char *letters)
 char *
 program_pattern (const cJSON *parts, const char *letters)
 {
-  g_auto (GStrv) all = g_strsplit (letters, " ", -1);
+  g_auto (GStrv) all = program_words (letters, " ");
   GString *pattern = g_string_new (NULL);
-  bool is_read = cJSON_IsArray (parts) && parts->child;
+  bool is_read = cJSON_IsArray (parts);
   for (const cJSON *part = is_read ? parts->child : NULL; part && is_read; part = part->next) {
-    const cJSON *kinds = cJSON_GetArrayItem (part, 0), *times = cJSON_GetArrayItem (part, 1), *kind;
-    double n = cJSON_IsNumber (times) ? CLAMP (times->valuedouble, 0, 4096) : 1;
-    for (guint i = 0; i < (guint) n && is_read && pattern->len < 65536; i++)
-      cJSON_ArrayForEach (kind, kinds)
-      {
-        char letter = letter_of (all, kind);
-        is_read = is_read && letter;
-        g_string_append_c (pattern, letter ? letter : ' ');
-      }
+    const cJSON *times = cJSON_GetArrayItem (part, 1);
+    guint n = cJSON_IsNumber (times) ? (guint) CLAMP (times->valuedouble, 0, 4096) : 1;
+    is_read = add_letters (pattern, cJSON_GetArrayItem (part, 0), n, all);
   }
   return g_string_free (pattern, !is_read || pattern->len == 0);
 }

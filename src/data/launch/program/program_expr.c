@@ -132,11 +132,9 @@ takes (Parser *p, const char *word)
 }
 
 char *
-program_option (const ProgramMap *map, const char *word, gsize n)
+program_option (const ProgramMap *map, const char *word)
 {
-  if (n > 0 && *word == '$')
-    return g_strdup_printf ("%s%.*s", map->prefix ? map->prefix : "", (int) n - 1, word + 1);
-  return g_strndup (word, n);
+  return *word == '$' ? g_strconcat (map->prefix ? map->prefix : "", word + 1, NULL) : g_strdup (word);
 }
 
 /* "~x": the names that it may stand for, x first. */
@@ -169,20 +167,19 @@ first_of_job (const LaunchJob *job, char *const *names)
 }
 
 char *
-program_option_of (const ProgramRun *run, const char *word, gsize n)
+program_option_of (const ProgramRun *run, const char *word)
 {
-  if (n == 0 || *word != '~')
-    return program_option (run->map, word, n);
-  g_autofree char *name = g_strndup (word + 1, n - 1);
-  g_auto (GStrv) names = names_of (run->map, name);
+  if (*word != '~')
+    return program_option (run->map, word);
+  g_auto (GStrv) names = names_of (run->map, word + 1);
   return first_of_job (run->job, names);
 }
 
 bool
-program_names_option (const ProgramRun *run, const char *word, gsize n)
+program_names_option (const ProgramRun *run, const char *word)
 {
-  bool is_any = n > 0 && *word == '~', is_there = false;
-  g_autofree char *name = program_option (run->map, word + is_any, n - is_any);
+  bool is_any = *word == '~', is_there = false;
+  g_autofree char *name = program_option (run->map, word + is_any);
   g_auto (GStrv) names = is_any ? names_of (run->map, name) : g_strsplit (name, " ", 1);
   for (char **one = names; *one; one++) {
     is_there |= option_find (&run->map->table, *one) != NULL;
@@ -193,29 +190,27 @@ program_names_option (const ProgramRun *run, const char *word, gsize n)
 
 /* "@each": the option that a value of ours names. Newly allocated; "": where no job is looked at. */
 static char *
-option_of_value (Parser *p, const char *word, gsize n)
+option_of_value (Parser *p, const char *word)
 {
-  g_autofree char *name = g_strndup (word + 1, n - 1);
-  const ProgramValue *let = p->run->lets ? g_hash_table_lookup (p->run->lets, name) : NULL;
+  const ProgramValue *let = p->run->lets ? g_hash_table_lookup (p->run->lets, word + 1) : NULL;
   if (!let)
-    complain (p, "no rule before says what %s is", name);
+    complain (p, "no rule before says what %s is", word + 1);
   return g_strdup (let && let->text ? let->text : "");
 }
 
 /* An option by its name, or by that which a value of ours is, "@each"; of either in whichever section, "~x",
  * "~@each". Newly allocated. */
 static char *
-parse_option (Parser *p, const char *word, gsize n)
+parse_option (Parser *p, const char *word)
 {
-  bool is_any = n > 1 && *word == '~';
-  if (n > is_any && word[is_any] == '@') {
-    g_autofree char *name = option_of_value (p, word + is_any, n - is_any),
-                    *any = g_strconcat (is_any ? "~" : "", name, NULL);
-    return is_any ? program_option_of (p->run, any, strlen (any)) : g_steal_pointer (&name);
+  bool is_any = *word == '~';
+  if (word[is_any] == '@') {
+    g_autofree char *name = option_of_value (p, word + is_any), *any = g_strconcat ("~", name, NULL);
+    return is_any ? program_option_of (p->run, any) : g_steal_pointer (&name);
   }
-  if (p->run->named && n > 0 && !program_names_option (p->run, word, n))
-    complain (p, "there is no option %.*s among the options", (int) n, word);
-  return program_option_of (p->run, word, n);
+  if (p->run->named && *word && !program_names_option (p->run, word))
+    complain (p, "there is no option %s among the options", word);
+  return program_option_of (p->run, word);
 }
 
 /* Up to a comma, a blank or the end of the arguments, which "()" in a path, what makes an object, is not. */
@@ -235,17 +230,17 @@ parse_word (Parser *p, char letter, ProgramArgument *ret)
 {
   p->at += strspn (p->at, " ");
   ret->is_other = letter == 'o' && *p->at == '>';
-  const char *word = p->at + ret->is_other;
-  gsize n = word_length (word);
+  gsize n = word_length (p->at + ret->is_other);
+  g_autofree char *word = g_strndup (p->at + ret->is_other, n);
   bool is_model;
-  p->at = word + n;
+  p->at += ret->is_other + n;
   if (n == 0)
     complain (p, "a name is missing");
   else if (ret->is_other && !p->run->map->is_dialect && !p->run->map->has_beside)
     complain (p, "its options become those of no other program");
-  ret->word = letter == 'o' && !ret->is_other ? parse_option (p, word, n)
-      : letter != 'k' && *word == '@'         ? option_of_value (p, word, n)
-                                              : g_strndup (word, n);
+  ret->word = letter == 'o' && !ret->is_other ? parse_option (p, word)
+      : letter != 'k' && *word == '@'         ? option_of_value (p, word)
+                                              : g_strdup (word);
   if (letter == 'k' && !program_key_find (ret->word, &is_model))
     complain (p, "there is no key %s: expected model.KEY or strategy.KEY", ret->word);
 }
@@ -323,35 +318,27 @@ parse_value (Parser *p)
   return parse_name (p);
 }
 
+/* "a * b", and sums of these. */
 static ProgramValue
-parse_product (Parser *p)
+parse_sum (Parser *p, bool is_product)
 {
-  ProgramValue v = parse_value (p);
+  ProgramValue v = is_product ? parse_value (p) : parse_sum (p, true);
   for (;;) {
-    char sign = takes (p, "*") ? '*' : takes (p, "/") ? '/' : takes (p, "%") ? '%' : '\0';
+    const char *signs = is_product ? "*/%" : "+-";
+    p->at += strspn (p->at, " ");
+    char sign = *p->at && strchr (signs, *p->at) ? *p->at++ : '\0';
     if (!sign)
       return v;
-    ProgramValue by = parse_value (p);
+    ProgramValue by = is_product ? parse_value (p) : parse_sum (p, true);
     double a = v.number, b = by.number;
     program_value_clear (&v);
     program_value_clear (&by);
-    v = program_number (sign == '*' ? a * b : b == 0 ? NAN : sign == '/' ? a / b : fmod (a, b));
-  }
-}
-
-static ProgramValue
-parse_sum (Parser *p)
-{
-  ProgramValue v = parse_product (p);
-  for (;;) {
-    int sign = takes (p, "+") ? 1 : takes (p, "-") ? -1 : 0;
-    if (!sign)
-      return v;
-    ProgramValue by = parse_product (p);
-    double sum = v.number + sign * by.number;
-    program_value_clear (&v);
-    program_value_clear (&by);
-    v = program_number (sum);
+    v = program_number (sign == '+'       ? a + b
+                            : sign == '-' ? a - b
+                            : sign == '*' ? a * b
+                            : b == 0      ? NAN
+                            : sign == '/' ? a / b
+                                          : fmod (a, b));
   }
 }
 
@@ -376,11 +363,11 @@ static ProgramValue
 parse_comparison (Parser *p)
 {
   static const char *const signs[] = { "!=", "=", "<=", "<", ">=", ">", "has", "in" };
-  ProgramValue a = parse_sum (p);
+  ProgramValue a = parse_sum (p, false);
   for (guint i = 0; i < G_N_ELEMENTS (signs); i++) {
     if (!takes (p, signs[i]))
       continue;
-    ProgramValue b = parse_sum (p);
+    ProgramValue b = parse_sum (p, false);
     const bool results[] = { !is_equal (&a, &b),
                              is_equal (&a, &b),
                              a.number <= b.number,

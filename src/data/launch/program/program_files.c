@@ -52,7 +52,7 @@ program_take_arguments (ProgramRun *run, ProgramAct *a)
 {
   LaunchJob *job = run->job;
   const LaunchWords *own = job->words;
-  g_autofree char *option = program_option (run->map, a->what->valuestring, strlen (a->what->valuestring));
+  g_autofree char *option = program_option (run->map, a->what->valuestring);
   g_auto (GStrv) lifts = g_strsplit (program_member (a->rule, "lifts"), " ", -1);
   cJSON *tree = yaml_config_of_option (run->files, own, option, job->import, run->diags);
   if (!tree) {

@@ -485,8 +485,8 @@ f_other_at (ProgramRun *run, const ProgramArgument *a)
 }
 
 /* Kinds of layers as letters: of a pattern, and of each chunk, "Ett|tL". */
-PROGRAM_TAKEN (f_pattern_at, program_pattern (node_of (run, a), a[1].value.text ? a[1].value.text : ""))
-PROGRAM_TAKEN (f_letters_at, program_letters (node_of (run, a), a[1].value.text ? a[1].value.text : ""))
+PROGRAM_TAKEN (f_pattern_at, program_pattern (node_of (run, a), a[1].value.text))
+PROGRAM_TAKEN (f_letters_at, program_letters (node_of (run, a), a[1].value.text))
 
 /* A recipe of formats, a mapping or the name of its file, as Megatron-LM's option of one is read. */
 static ProgramValue

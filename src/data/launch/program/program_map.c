@@ -114,7 +114,7 @@ is_true (const cJSON *object, const char *key)
 static void
 add_row (Reading *x, const char *option, OptionRow row)
 {
-  char *name = program_option (x->map, option, strlen (option));
+  char *name = program_option (x->map, option);
   row.option = name;
   g_ptr_array_add (x->kept, name);
   g_array_append_val (x->rows, row);

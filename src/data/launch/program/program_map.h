@@ -310,11 +310,11 @@ void program_add_once (GPtrArray *list, const char *text);
 const cJSON *program_node (const ProgramRun *run, const char *path);
 
 /* The option that a word in an expression names: "$" is the prefix of the map. Newly allocated. */
-char *program_option (const ProgramMap *map, const char *word, gsize n);
+char *program_option (const ProgramMap *map, const char *word);
 /* The same of a job: "~x" is x in the first of the map's sections where it is given, or is off there. */
-char *program_option_of (const ProgramRun *run, const char *word, gsize n);
+char *program_option_of (const ProgramRun *run, const char *word);
 /* Whether there is such an option, which rules name, in one of the sections; it is told run->named. */
-bool program_names_option (const ProgramRun *run, const char *word, gsize n);
+bool program_names_option (const ProgramRun *run, const char *word);
 
 /* "each" is a text. */
 void program_set_each (ProgramRun *run, const char *text);
@@ -475,9 +475,8 @@ guint program_commands (const ProgramRun *run);
 
 /* --- program_calls.c: what is in C ---------------------------------------------------------------------- */
 
-/* A calculation that is no rule of one line, by its name. */
-bool program_is_call (const char *name);
-void program_call (ProgramRun *run, const char *name);
+/* A calculation that is no rule of one line, by its name; false: there is none. run: NULL: is there one? */
+bool program_call (ProgramRun *run, const char *name);
 /* [[["flash", "mamba"], 12], ...]: the kinds of layers of each part, so many times, or once, each by its
  * letter in "flash=A mamba=m". The caller frees it; NULL: it is written otherwise, or has other kinds. */
 char *program_pattern (const cJSON *parts, const char *letters);

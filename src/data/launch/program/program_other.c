@@ -27,7 +27,7 @@ program_base (ProgramRun *run, ProgramAct *a)
   const cJSON *one;
   cJSON_ArrayForEach (one, a->what)
   {
-    g_autofree char *option = program_option (run->map, one->string, strlen (one->string));
+    g_autofree char *option = program_option (run->map, one->string);
     ProgramValue v = program_value_of (run, one);
     g_autofree char *text = program_value_text (&v);
     bool is_there = launch_words_find (run->words, option) || option_is_none (run->job, option);

@@ -218,7 +218,7 @@ static void
 set_mamba (ProgramRun *run, ProgramAct *a)
 {
   const char *pattern = program_act_value (run, a)->text, *by = program_member (a->rule, "by");
-  g_autofree char *option = program_option (run->map, by, strlen (by));
+  g_autofree char *option = program_option (run->map, by);
   guint64 channels = program_whole_at (run, a->rule, "channels"),
           states = program_whole_at (run, a->rule, "states"), taps = program_whole_at (run, a->rule, "taps");
   if (pattern)
@@ -231,7 +231,7 @@ adapted (ProgramRun *run, const cJSON *rule)
 {
   const char *on = program_member (rule, "on");
   const cJSON *more = cJSON_GetObjectItemCaseSensitive (rule, "more");
-  g_autofree char *option = on ? program_option_of (run, on, strlen (on)) : NULL;
+  g_autofree char *option = on ? program_option_of (run, on) : NULL;
   const LaunchOption *named = option ? launch_words_find (run->job->words, option) : NULL;
   if (!more)
     return named && named->values->len > 0 ? g_ptr_array_ref (named->values) : launch_usual_modules ();
@@ -533,12 +533,11 @@ static char *
 text_of (ProgramRun *run, As as, const cJSON *what)
 {
   const char *text = cJSON_GetStringValue (what);
-  return !text            ? NULL
-      : as == AS_TEMPLATE ? program_fill (run, text)
-      : as == AS_OPTION || as == AS_OPTIONS || as == AS_THEIR_OPTIONS
-      ? program_option_of (run, text, strlen (text))
-      : as != AS_VALUE && as < AS_RULES ? g_strdup (text)
-                                        : NULL;
+  return !text                                                        ? NULL
+      : as == AS_TEMPLATE                                             ? program_fill (run, text)
+      : as == AS_OPTION || as == AS_OPTIONS || as == AS_THEIR_OPTIONS ? program_option_of (run, text)
+      : as != AS_VALUE && as < AS_RULES                               ? g_strdup (text)
+                                                                      : NULL;
 }
 
 static void
@@ -546,7 +545,7 @@ act_on (ProgramRun *run, guint action, const cJSON *rule, const cJSON *what)
 {
   As as = actions[action].of.as;
   bool is_option = as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS;
-  g_autofree char *option = is_option ? program_option (run->map, what->string, strlen (what->string)) : NULL;
+  g_autofree char *option = is_option ? program_option (run->map, what->string) : NULL;
   ProgramAct a = { .rule = rule,
                    .what = what,
                    .action = actions[action].of.key,
@@ -621,7 +620,7 @@ run_words (ProgramRun *run, const cJSON *rule, const char *options, const char *
   g_auto (GStrv) words = g_strsplit_set (text.text ? text.text : "", ", ", -1);
   bool ok = true;
   for (char **word = words; *word && ok; word++) {
-    g_autofree char *one = options ? program_option (run->map, *word, strlen (*word)) : g_strdup (*word);
+    g_autofree char *one = options ? program_option (run->map, *word) : g_strdup (*word);
     program_set_each (run, one);
     ok = !**word || run_one (run, rule);
   }
@@ -685,7 +684,7 @@ name_value (Check *c, const char *name)
 static void
 check_option (Check *c, const cJSON *node, const char *name)
 {
-  if (!program_names_option (c->run, name, strlen (name)))
+  if (!program_names_option (c->run, name))
     program_complain (c->of, node, "there is no option %s among the options", name);
 }
 
@@ -732,7 +731,7 @@ static void
 check_name (Check *c, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
-  bool is_there = as == AS_CALL ? program_is_call (name)
+  bool is_there = as == AS_CALL ? program_call (NULL, name)
                                 : g_strcmp0 (name, c->run->map->name) == 0 || program_is_reader (name)
           || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
