@@ -175,7 +175,7 @@ program_configure (ProgramRun *run, ProgramAct *a)
     g_ptr_array_add (texts, text);
     program_value_clear (&v);
   }
-  cJSON *tree = made (run);
+  g_autoptr (cJSON) tree = made (run);
   run->is_refused |= !tree
       || !program_read_tree (a->what->valuestring, tree, run->path, told, run->job->import, run->diags);
   run->is_read = true;

@@ -489,7 +489,7 @@ char *program_letters (const cJSON *chunks, const char *letters);
 const ImportReader *program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
-/* A configuration of a map's first file, which code has read; it is freed. False: a diagnostic. */
+/* A configuration of a map's first file, which code has read, and which is changed. False: a diagnostic. */
 bool program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                         LsImport *import, LsDiagList *diags);
 /* Takes a member out of a tree by its path; false: there is none. */
