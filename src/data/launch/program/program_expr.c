@@ -460,6 +460,14 @@ program_holds (ProgramRun *run, const char *text)
   return is_true;
 }
 
+bool
+program_fits (ProgramRun look, const char *text)
+{
+  bool is_its = !text || program_holds (&look, text);
+  g_free (look.wrong);
+  return is_its;
+}
+
 char *
 program_fill (ProgramRun *run, const char *text)
 {

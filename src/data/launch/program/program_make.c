@@ -96,36 +96,6 @@ program_lay_files (ProgramRun *run, ProgramAct *a)
   run->is_refused = true;
 }
 
-/* One configuration over another, both of which are taken. */
-static cJSON *
-lay_over (cJSON *below, cJSON *above)
-{
-  cJSON *item;
-  while ((item = cJSON_DetachItemFromArray (above, 0))) {
-    cJSON *old = cJSON_DetachItemFromObjectCaseSensitive (below, item->string);
-    bool are_both = cJSON_IsObject (old) && cJSON_IsObject (item);
-    g_autofree char *name = g_strdup (item->string);
-    cJSON_AddItemToObject (below, name, are_both ? lay_over (old, item) : item);
-    if (!are_both)
-      cJSON_Delete (old);
-  }
-  cJSON_Delete (above);
-  return below;
-}
-
-/* The same in place of the upper one. Takes below. */
-static void
-lay_under (cJSON *tree, cJSON *below)
-{
-  cJSON *above = cJSON_CreateObject ();
-  above->child = tree->child;
-  tree->child = NULL;
-  cJSON *whole = lay_over (below, above);
-  tree->child = whole->child;
-  whole->child = NULL;
-  cJSON_Delete (whole);
-}
-
 /* { "lies_on": name of a function }: what it returns in the files behind the script from the first in Python
  * on, if there is one, lies below what was put. */
 void
@@ -139,11 +109,15 @@ program_lie_on (ProgramRun *run, ProgramAct *a)
     i++;
   if (function && of && run->tree && i < n) {
     run->file = of;
-    cJSON *below = program_python_made (run, function, &files->files[i]);
+    g_autoptr (cJSON) below = program_python_made (run, function, &files->files[i]);
     run->file = script;
     run->is_refused |= !below;
-    if (below)
-      lay_under ((cJSON *) run->tree, below);
+    if (below) { /* it changes places with what lies on it */
+      cJSON *tree = (cJSON *) run->tree, *above = tree->child;
+      tree->child = below->child;
+      below->child = above;
+      yaml_config_merge (tree, below);
+    }
   }
 }
 

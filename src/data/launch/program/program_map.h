@@ -257,6 +257,8 @@ void program_run_clear (ProgramRun *run); /* what it made */
 /* A malformed one is none, and run->wrong says why. */
 ProgramValue program_eval (ProgramRun *run, const char *text);
 bool program_holds (ProgramRun *run, const char *text);
+/* Whether that holds of what is looked at: a configuration, a text, a file; NULL: nothing is asked. */
+bool program_fits (ProgramRun look, const char *text);
 /* A text in which "{expression}" stands for its value; of "{x|3g}" as printf has it. {" is as it stands, of
  * JSON. Newly allocated. */
 char *program_fill (ProgramRun *run, const char *text);

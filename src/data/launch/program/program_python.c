@@ -231,14 +231,13 @@ drop_rest (const ProgramRun *run, cJSON *tree)
     if (!g_strv_contains ((const char *const *) kept, item->string))
       cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
   }
-  ProgramRun look = { .map = run->map, .tree = tree };
   const cJSON *one;
   cJSON_ArrayForEach (one, of->without)
   {
-    if (!cJSON_IsString (one) || program_holds (&look, one->valuestring))
+    if (!cJSON_IsString (one)
+        || program_fits ((ProgramRun) { .map = run->map, .tree = tree }, one->valuestring))
       program_drop (tree, one->string);
   }
-  program_run_clear (&look);
   if (of->has_no_none)
     drop_nulls (tree);
 }
@@ -364,7 +363,7 @@ find_object (const ProgramRun *run, const cJSON *tree)
   return NULL;
 }
 
-/* Its options, with what the file says of them; rules see all of it. Takes the tree; NULL: a diagnostic. */
+/* Its options, with what the file says of them; rules see all of it. NULL: a diagnostic. */
 static cJSON *
 picked (ProgramRun *run, cJSON *tree)
 {
@@ -378,7 +377,6 @@ picked (ProgramRun *run, cJSON *tree)
     options = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
     program_add_said (run, options, true);
   }
-  cJSON_Delete (tree);
   run->tree = NULL;
   run->job->words = NULL;
   return options;
@@ -390,20 +388,18 @@ picked (ProgramRun *run, cJSON *tree)
 static cJSON *
 value_at (ProgramRun *run, const char *text, gsize n, const char *path, const char *name, const char *at)
 {
-  cJSON *value = value_of (run, text, n, path, name), *tree = value;
+  g_autoptr (cJSON) value = value_of (run, text, n, path, name);
   const char *made_by = *at ? NULL : run->file->made_by;
   const char *made = text_in (value, "()"), *last = made ? made : "something that is not followed";
   last = strrchr (last, '.') ? strrchr (last, '.') + 1 : last;
   g_auto (GStrv) classes = g_strsplit (made_by ? made_by : "", " ", -1);
   if (value && made_by && !g_strv_contains ((const char *const *) classes, last)) {
     import_refuse_task (run->path, run->diags, "%s %s", name, last);
-    cJSON_Delete (value);
     return NULL;
   }
-  if (value && *at) {
-    tree = cJSON_CreateObject ();
-    cJSON_AddItemToObject (tree, at, value);
-  }
+  cJSON *tree = value && *at ? cJSON_CreateObject () : g_steal_pointer (&value);
+  if (value)
+    cJSON_AddItemToObject (tree, at, g_steal_pointer (&value));
   if (tree)
     shape (run, tree);
   return tree;
@@ -414,9 +410,8 @@ program_python_tree (ProgramRun *run, const char *text, gsize n, const char *pat
 {
   const cJSON *sets = run->file->sets ? run->file->sets->child : NULL;
   if (!sets) {
-    cJSON *tree = python_names_of (run->files, text, n, path, run->job->import, run->diags);
-    if (tree && run->file->picks)
-      tree = picked (run, tree);
+    g_autoptr (cJSON) all = python_names_of (run->files, text, n, path, run->job->import, run->diags);
+    cJSON *tree = all && run->file->picks ? picked (run, all) : g_steal_pointer (&all);
     if (tree)
       shape (run, tree);
     return tree;
@@ -483,7 +478,7 @@ program_python_made (ProgramRun *run, const char *function, const ImportFile *fi
   g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free),
                         texts = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsPython) python = evaluated (run, file, texts);
-  cJSON *tree = python ? ls_python_value (python, function, passed, run->diags) : NULL;
+  g_autoptr (cJSON) tree = python ? ls_python_value (python, function, passed, run->diags) : NULL;
   bool is_program = python && python_refuse_program (python, file->path, run->map->name, run->diags);
   if (tree && !is_program)
     launch_python_environment (python, run->file->has_te, run->job->import);
@@ -492,10 +487,7 @@ program_python_made (ProgramRun *run, const char *function, const ImportFile *fi
   bool ok = tree && !is_program && take_returned (run, tree, function, passed);
   run->name = NULL;
   run->path = path;
-  if (ok)
-    return tree;
-  cJSON_Delete (tree);
-  return NULL;
+  return ok ? g_steal_pointer (&tree) : NULL;
 }
 
 cJSON *
@@ -516,7 +508,7 @@ program_python (ProgramRun *run, ProgramAct *a)
   const char *path = program_act_value (run, a)->text;
   gsize n = 0;
   g_autofree char *text = path ? launch_file_of (run->files, path, &n) : NULL;
-  cJSON *tree = text
+  g_autoptr (cJSON) tree = text
       ? value_at (run, text, n, path, program_member (a->rule, "name"), program_member (a->rule, "to"))
       : NULL;
   if (!text)
@@ -524,5 +516,4 @@ program_python (ProgramRun *run, ProgramAct *a)
   if (tree)
     launch_words_add_tree (run->says, tree);
   run->is_refused |= !tree;
-  cJSON_Delete (tree);
 }

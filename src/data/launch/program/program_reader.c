@@ -57,15 +57,6 @@ fill_variables (cJSON *node, LsImport *import)
 
 /* --- whose file it is ---------------------------------------------------------------------------------- */
 
-/* What holds of what is looked at: a configuration, a text, a file; expression NULL: nothing is asked. */
-static bool
-fits (ProgramRun look, const char *expression)
-{
-  bool is_its = !expression || program_holds (&look, expression);
-  g_free (look.wrong);
-  return is_its;
-}
-
 /* A text that files of that kind have. */
 static const char *
 sign_of (const ProgramFile *of)
@@ -92,12 +83,12 @@ is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
   bool is_marked
       = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
   const ProgramRun look = { .map = map, .text = file->text, .looked = file, .path = file->path };
-  if (!is_marked || !fits (look, of->when))
+  if (!is_marked || !program_fits (look, of->when))
     return false;
   if (marks || !of->yaml || of->is_around)
-    return marks || of->is_around || fits ((ProgramRun) { .map = map, .text = file->text }, of->fits);
+    return marks || of->is_around || program_fits ((ProgramRun) { .map = map, .text = file->text }, of->fits);
   const cJSON *tree = yaml_config_tree (file), *part = cJSON_IsObject (tree) ? part_of (of, tree) : NULL;
-  return cJSON_IsObject (part) && fits ((ProgramRun) { .map = map, .tree = part }, of->fits);
+  return cJSON_IsObject (part) && program_fits ((ProgramRun) { .map = map, .tree = part }, of->fits);
 }
 
 /* --- reading it ---------------------------------------------------------------------------------------- */
@@ -165,7 +156,7 @@ add_files (const ProgramRun *run, cJSON *tree, const char *name, const char *hol
 {
   for (guint i = 1; i < run->files->n; i++) {
     const cJSON *own = yaml_config_tree (&run->files->files[i]);
-    if (!cJSON_IsObject (own) || !fits ((ProgramRun) { .map = run->map, .tree = own }, holds))
+    if (!cJSON_IsObject (own) || !program_fits ((ProgramRun) { .map = run->map, .tree = own }, holds))
       continue;
     import_use_file (&run->files->files[i]);
     cJSON_DeleteItemFromObjectCaseSensitive (tree, name);
@@ -441,7 +432,7 @@ read_yaml_of_script (ProgramRun *run, const char *name)
   g_autoptr (cJSON) tree = load_named (run, name);
   if (!tree)
     return false;
-  if (!fits ((ProgramRun) { .map = run->map, .tree = part_of (run->file, tree) }, run->file->fits))
+  if (!program_fits ((ProgramRun) { .map = run->map, .tree = part_of (run->file, tree) }, run->file->fits))
     return refuse_config (run, name);
   add_words (run, tree);
   return read_tree (run, tree);
@@ -489,7 +480,7 @@ read_python_of_script (ProgramRun *run, const char *name)
   if (!text)
     return launch_refuse_config (name, run->job->import, run->diags);
   if (!strstr (text, run->file->python)
-      || !fits ((ProgramRun) { .map = run->map, .text = text }, run->file->fits))
+      || !program_fits ((ProgramRun) { .map = run->map, .text = text }, run->file->fits))
     return refuse_config (run, name);
   return read_python (run, &(ImportFile) { .path = name, .text = text, .n = n });
 }
@@ -723,7 +714,7 @@ read_stacked (ProgramRun *run)
       ok = add_named (run, tree, words->pdata[i]);
   for (guint i = 1; i < files->n && ok; i++)
     if (run->file->adds
-        && fits ((ProgramRun) { .map = run->map, .text = files->files[i].text }, run->file->adds))
+        && program_fits ((ProgramRun) { .map = run->map, .text = files->files[i].text }, run->file->adds))
       ok = yaml_config_add (tree, &files->files[i], run->job->import, run->diags);
   run->tree = tree;
   program_add_said (run, tree, false);
