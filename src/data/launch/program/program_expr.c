@@ -560,7 +560,7 @@ program_act_text (ProgramRun *run, ProgramAct *a)
 }
 
 void
-program_check_text (ProgramRun *run, ProgramCheck *check, const cJSON *node, bool is_template)
+program_check_text (ProgramRun *run, const cJSON *node, bool is_template)
 {
   g_clear_pointer (&run->wrong, g_free);
   if (is_template)
@@ -570,6 +570,6 @@ program_check_text (ProgramRun *run, ProgramCheck *check, const cJSON *node, boo
     program_value_clear (&v);
   }
   if (run->wrong)
-    program_complain (check, node, "%s", run->wrong);
+    program_complain (run->check, node, "%s", run->wrong);
   g_clear_pointer (&run->wrong, g_free);
 }

@@ -46,7 +46,7 @@ f_chunks (ProgramRun *run, const ProgramArgument *a)
     return program_none ();
   GString *text = g_string_new (NULL);
   for (uint32_t i = 0; i < n; i++) {
-    g_string_append_printf (text, "%s%s", i > 0 ? "|" : "", layers[i] > 0 ? a[0].word : "");
+    g_string_append_printf (text, "%s%s", i > 0 ? "|" : "", layers[i] > 0 ? a->word : "");
     if (layers[i] > 1)
       g_string_append_printf (text, "*%u", layers[i]);
   }
@@ -54,12 +54,8 @@ f_chunks (ProgramRun *run, const ProgramArgument *a)
 }
 
 /* Whether ranks of the job are numbered as by that order. */
-static ProgramValue
-f_is_ordered (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (a[0].value.text
-                         && ls_strategy_is_ordered (&run->job->import->strategy, a[0].value.text));
-}
+PROGRAM_NUMBER (f_is_ordered,
+                a->value.text != NULL && ls_strategy_is_ordered (&run->job->import->strategy, a->value.text))
 
 /* --- patterns ------------------------------------------------------------------------------------------ */
 
@@ -68,8 +64,8 @@ static ProgramValue
 f_repeated (ProgramRun *run, const ProgramArgument *a)
 {
   GString *text = g_string_new (NULL);
-  for (double i = 0; a[0].value.text && i < fmin (a[1].value.number, MOST_LAYERS); i++)
-    g_string_append (text, a[0].value.text);
+  for (double i = 0; a->value.text && i < fmin (a[1].value.number, MOST_LAYERS); i++)
+    g_string_append (text, a->value.text);
   return taken_text (text);
 }
 
@@ -78,9 +74,9 @@ f_repeated (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_spelled (ProgramRun *run, const ProgramArgument *a)
 {
-  g_auto (GStrv) pairs = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+  g_auto (GStrv) pairs = program_words (a[1].value.text, " ");
   GString *text = g_string_new (NULL);
-  for (const char *p = a[0].value.text ? a[0].value.text : ""; *p; p++) {
+  for (const char *p = a->value.text ? a->value.text : ""; *p; p++) {
     char **pair = pairs;
     while (*pair && !(**pair == *p && (*pair)[1] == '='))
       pair++;
@@ -110,7 +106,7 @@ space_out (char *pattern, char letter, double section)
 static ProgramValue
 f_spaced (ProgramRun *run, const ProgramArgument *a)
 {
-  double n = fmin (a[0].value.number, MOST_LAYERS), n_attention = rint (n * CLAMP (a[1].value.number, 0, 1)),
+  double n = fmin (a->value.number, MOST_LAYERS), n_attention = rint (n * CLAMP (a[1].value.number, 0, 1)),
          n_mlp = rint (n * CLAMP (a[2].value.number, 0, 1));
   if (!(n > 0))
     return program_none ();
@@ -162,7 +158,7 @@ static ProgramValue
 f_expert_places (ProgramRun *run, const ProgramArgument *a)
 {
   g_autoptr (GString) layers = g_string_new (NULL);
-  if (!a[0].value.text || !read_layers (a[0].value.text, layers))
+  if (!a->value.text || !read_layers (a->value.text, layers))
     return program_none ();
   const char *first = strchr (layers->str, '1'), *second = first ? strchr (first + 1, '1') : NULL;
   gsize every = second ? (gsize) (second - first) : 1, n_before = first ? (gsize) (first - layers->str) : 0,
@@ -226,7 +222,7 @@ static ProgramValue
 f_layout_chunks (ProgramRun *run, const ProgramArgument *a)
 {
   g_autoptr (GString) list = g_string_new (NULL);
-  g_autofree char *all = expand_groups (a[0].value.text ? a[0].value.text : "");
+  g_autofree char *all = expand_groups (a->value.text ? a->value.text : "");
   g_auto (GStrv) chunks = g_strsplit (all, "|", LS_MAX_CHUNKS + 1);
   bool is_read = true;
   for (char **chunk = chunks; *chunk && is_read; chunk++) {
@@ -243,7 +239,7 @@ static ProgramValue
 f_lengths (ProgramRun *run, const ProgramArgument *a)
 {
   g_auto (GStrv) parts
-      = g_strsplit (a[0].value.text ? a[0].value.text : "",
+      = g_strsplit (a->value.text ? a->value.text : "",
                     a[1].value.text && *a[1].value.text ? a[1].value.text : ",", LS_MAX_CHUNKS + 1);
   GString *list = g_string_new (NULL);
   for (char **part = parts; *part; part++)
@@ -255,7 +251,7 @@ f_lengths (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_fixes_chunks (ProgramRun *run, const ProgramArgument *a)
 {
-  const LsSched *sched = a[0].value.text ? ls_sched_find (a[0].value.text) : NULL;
+  const LsSched *sched = a->value.text ? ls_sched_find (a->value.text) : NULL;
   return program_number (sched && ls_sched_fixes_chunks (sched));
 }
 
@@ -263,7 +259,7 @@ f_fixes_chunks (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_is_even (ProgramRun *run, const ProgramArgument *a)
 {
-  g_auto (GStrv) words = g_strsplit (a[0].value.text ? a[0].value.text : "", ",", -1);
+  g_auto (GStrv) words = program_words (a->value.text, ",");
   bool is_even = true;
   for (char **word = words; *word; word++)
     is_even = is_even && strcmp (*word, words[0]) == 0;

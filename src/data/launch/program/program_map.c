@@ -98,13 +98,6 @@ member (const cJSON *object, const char *key)
   return cJSON_GetObjectItemCaseSensitive (object, key);
 }
 
-/* It stays as long as the file, and so does a map. */
-static const char *
-text_of (const cJSON *object, const char *key)
-{
-  return cJSON_GetStringValue (member (object, key));
-}
-
 static bool
 is_true (const cJSON *object, const char *key)
 {
@@ -177,17 +170,17 @@ static void
 add_option (Reading *x, const cJSON *group, const char *option, OptionRow row)
 {
   const cJSON *words = member (group, "words");
-  row.on = text_of (group, "on");
-  row.off = text_of (group, "off");
-  row.otherwise = text_of (group, "otherwise");
-  row.none = text_of (group, "none");
-  row.with = text_of (group, "with");
+  row.on = program_member (group, "on");
+  row.off = program_member (group, "off");
+  row.otherwise = program_member (group, "otherwise");
+  row.none = program_member (group, "none");
+  row.with = program_member (group, "with");
   row.is_count = is_true (group, "count");
   row.words = words ? words_of (x, words) : NULL;
-  row.write = text_of (group, "write");
-  row.only = text_of (group, "when");
+  row.write = program_member (group, "write");
+  row.only = program_member (group, "when");
   row.joins = is_true (group, "joins");
-  row.remark = text_of (group, "remark");
+  row.remark = program_member (group, "remark");
   add_row (x, option, row);
 }
 
@@ -204,18 +197,18 @@ option_as (Reading *x, const cJSON *node)
 static void
 add_group (Reading *x, const cJSON *group)
 {
-  const char *option = text_of (group, "option");
+  const char *option = program_member (group, "option");
   const cJSON *decides = member (group, "decides"), *node = NULL, *one;
   guint i = 0;
   while (i < G_N_ELEMENTS (groups) && !(node = member (group, groups[i].name)))
     i++;
   bool is_of_other = node && groups[i].is_of_other, is_unasked = node && groups[i].is_unasked;
-  OptionRow row = { .kind = node ? groups[i].kind : OPTION_RULE, .until = text_of (group, "until") };
+  OptionRow row = { .kind = node ? groups[i].kind : OPTION_RULE, .until = program_member (group, "until") };
   bool is_key = row.kind == OPTION_MODEL || row.kind == OPTION_STRATEGY;
   row.key = option && is_key   ? key_of (x, node, row.kind)
       : !option && is_of_other ? "*"
       : decides                ? key_of (x, decides, OPTION_STRATEGY)
-                               : text_of (group, "alike");
+                               : program_member (group, "alike");
   row.remark = is_unasked ? UNASKED : NULL;
   x->map->is_dialect |= !option && is_of_other;
   if (option)
@@ -278,7 +271,7 @@ read_releases (Reading *x, const cJSON *list)
   GArray *spans = g_array_new (TRUE, TRUE, sizeof (OptionSpan));
   for (guint i = 0; i < n; i++) {
     const cJSON *one = cJSON_GetArrayItem (list, (int) i), *year = member (one, "year");
-    releases[i] = (OptionRelease) { text_of (one, "name"), text_of (one, "software"),
+    releases[i] = (OptionRelease) { program_member (one, "name"), program_member (one, "software"),
                                     cJSON_IsNumber (year) ? (guint) CLAMP (year->valuedouble, 0, 9999) : 0 };
     if (!releases[i].name || !releases[i].year || (i + 1 == n && !releases[i].software))
       program_complain (&x->check, one, "expected \"name\" and \"year\", and of the last \"software\"");
@@ -295,9 +288,9 @@ read_releases (Reading *x, const cJSON *list)
 static void
 check_expression (Reading *x, const cJSON *node)
 {
-  ProgramRun run = { .map = x->map };
+  ProgramRun run = { .map = x->map, .check = &x->check };
   if (cJSON_IsString (node))
-    program_check_text (&run, &x->check, node, false);
+    program_check_text (&run, node, false);
 }
 
 /* Keys of a file, whose members are called as they are but for switches. */
@@ -350,7 +343,7 @@ file_of (const cJSON *one)
   char *at = (char *) &file;
   const cJSON *needs = member (one, "needs");
   for (guint i = 0; i < G_N_ELEMENTS (file_texts); i++)
-    *(const char **) (gpointer) (at + file_texts[i].at) = text_of (one, file_texts[i].key);
+    *(const char **) (gpointer) (at + file_texts[i].at) = program_member (one, file_texts[i].key);
   for (guint i = 0; i < G_N_ELEMENTS (file_nodes); i++)
     *(const cJSON **) (gpointer) (at + file_nodes[i].at) = member (one, file_nodes[i].key);
   for (guint i = 0; i < G_N_ELEMENTS (file_switches); i++)
@@ -387,7 +380,7 @@ check_file (Reading *x, const cJSON *node, const ProgramFile *file)
     }
   cJSON_ArrayForEach (one, file->lines)
   {
-    if (!text_of (one, "has"))
+    if (!program_member (one, "has"))
       program_complain (&x->check, one, "expected \"has\", texts that such a line has");
   }
   cJSON_ArrayForEach (one, file->sets)
@@ -489,29 +482,24 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
 static void
 check_writes (Reading *x)
 {
-  const ProgramMap *map = x->map;
-  ProgramRun run = { .map = map };
-  if (!map->writes)
-    return;
-  const cJSON *let = member (map->writes, "let");
-  cJSON *rules = cJSON_CreateArray (), *first = cJSON_CreateObject ();
+  const cJSON *writes = x->map->writes, *let = member (writes, "let");
+  ProgramRun run = { .map = x->map, .check = &x->check };
+  g_autoptr (cJSON) rules = cJSON_CreateArray ();
+  cJSON *first = cJSON_CreateObject ();
+  cJSON_AddItemToArray (rules, first);
   cJSON_AddItemReferenceToObject (first, "let", (cJSON *) let);
   if (let)
-    cJSON_AddItemToArray (rules, first);
-  else
-    cJSON_Delete (first);
-  program_check_rules (&run, &x->check, rules);
-  program_check_rules (&run, &x->check, member (map->writes, "rules"));
-  for (guint i = 0; i < map->table.n; i++)
-    for (guint k = 0; k < 2; k++) {
-      const char *expression = k == 0 ? map->table.rows[i].write : map->table.rows[i].only;
-      ProgramValue v = expression ? program_eval (&run, expression) : program_none ();
-      program_value_clear (&v);
-      if (run.wrong)
-        program_complain (&x->check, map->writes, "%s: %s", map->table.rows[i].option, run.wrong);
-      g_clear_pointer (&run.wrong, g_free);
-    }
-  cJSON_Delete (rules);
+    program_check_rules (&run, rules);
+  program_check_rules (&run, member (writes, "rules"));
+  for (guint i = 0; writes && i < 2 * x->map->table.n; i++) {
+    const OptionRow *row = &x->map->table.rows[i / 2];
+    const char *expression = i % 2 == 0 ? row->write : row->only;
+    ProgramValue v = expression ? program_eval (&run, expression) : program_none ();
+    program_value_clear (&v);
+    if (run.wrong)
+      program_complain (&x->check, writes, "%s: %s", row->option, run.wrong);
+    g_clear_pointer (&run.wrong, g_free);
+  }
   program_run_clear (&run);
 }
 
@@ -522,13 +510,13 @@ check_unwraps (Reading *x, ProgramRun *run)
   const cJSON *wrap = x->map->unwraps;
   if (!wrap)
     return;
-  if (!text_of (wrap, "when"))
+  if (!program_member (wrap, "when"))
     program_complain (&x->check, wrap,
                       "expected \"when\", what holds of the text of such a file, and \"rules\"");
   check_expression (x, member (wrap, "when"));
   check_expression (x, member (wrap, "fits"));
   program_let (run, "wrong", program_none ());
-  program_check_rules (run, &x->check, member (wrap, "rules"));
+  program_check_rules (run, member (wrap, "rules"));
 }
 
 /* Options and rules of a map, or of its arguments. theirs: the options that its own become; NULL: those of
@@ -553,22 +541,25 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
   read_releases (x, member (node, "releases"));
   read_files (x, member (node, "reads"));
-  ProgramRun run
-      = { .map = map, .named = named, .parts = parts, .theirs = theirs ? theirs : options_of_reader (map) };
+  ProgramRun run = { .map = map,
+                     .check = &x->check,
+                     .named = named,
+                     .parts = parts,
+                     .theirs = theirs ? theirs : options_of_reader (map) };
   check_theirs (x, options, run.theirs);
   check_unwraps (x, &run);
   check_writes (x);
   for (guint i = 0; i < map->files->len; i++) {
     const ProgramFile *file = &g_array_index (map->files, ProgramFile, i);
-    program_check_rules (&run, &x->check, file->rules);
-    program_check_rules (&run, &x->check, file->shapes);
+    program_check_rules (&run, file->rules);
+    program_check_rules (&run, file->shapes);
   }
-  program_check_rules (&run, &x->check, map->rules);
+  program_check_rules (&run, map->rules);
   cJSON_ArrayForEach (one, map->parts)
   {
     g_clear_pointer (&run.lets, g_hash_table_unref);
     if (!g_hash_table_contains (parts, one->string))
-      program_check_rules (&run, &x->check, one);
+      program_check_rules (&run, one);
   }
   program_run_clear (&run);
   if (x->check.n_wrong == 0)
@@ -586,7 +577,7 @@ read_arguments (Reading *x, const cJSON *node)
   map->arguments->program = map->program;
   map->arguments->doc = map->doc;
   map->arguments->files = g_array_new (FALSE, FALSE, sizeof (ProgramFile));
-  map->arguments->negates = text_of (node, "negates");
+  map->arguments->negates = program_member (node, "negates");
   x->map = map->arguments;
   read_lists (x, node, &map->table);
   x->map = map;

@@ -244,6 +244,7 @@ typedef struct {
       *around;          /* of a program around this one, with files that come with it; NULL: there is none */
   GPtrArray *adapted;   /* modules of these, or NULL */
   ProgramValue dropout; /* of these */
+  ProgramCheck *check;  /* where the file is looked at; NULL: a job is read */
   const OptionTable *theirs; /* its options, where the file is looked at; NULL: these are not known */
   GHashTable *parts;         /* char *: parts that rules run, where the file is looked at; or NULL */
   GHashTable *named;         /* char *: options that expressions name, where the file is looked at; or NULL */
@@ -263,7 +264,7 @@ bool program_fits (ProgramRun look, const char *text);
  * JSON. Newly allocated. */
 char *program_fill (ProgramRun *run, const char *text);
 /* Whether an expression, or else a text with such, can be read: what is wrong is told. */
-void program_check_text (ProgramRun *run, ProgramCheck *check, const cJSON *node, bool is_template);
+void program_check_text (ProgramRun *run, const cJSON *node, bool is_template);
 void program_value_clear (ProgramValue *v);
 char *program_value_text (const ProgramValue *v); /* newly allocated; "" of none */
 bool program_value_is_true (const ProgramValue *v);
@@ -390,7 +391,7 @@ const char *program_act_text (ProgramRun *run, ProgramAct *a);
 /* Whether all were run: else one refuses the job, and run->diags says why. */
 bool program_run_rules (ProgramRun *run, const cJSON *rules);
 /* Looks at rules that no job is run by: actions, keys, options and expressions that there are not. */
-void program_check_rules (ProgramRun *run, ProgramCheck *check, const cJSON *rules);
+void program_check_rules (ProgramRun *run, const cJSON *rules);
 
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 

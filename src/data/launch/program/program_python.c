@@ -139,12 +139,6 @@ value_of (const ProgramRun *run, const char *text, gsize n, const char *path, co
 
 /* --- its shape ----------------------------------------------------------------------------------------- */
 
-static const char *
-text_in (const cJSON *tree, const char *name)
-{
-  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (tree, name));
-}
-
 /* "xtuner.v1.config.AdamWConfig" as "AdamWConfig"; functions of a class have its name in front. */
 static const char *
 last_name (const char *path)
@@ -164,8 +158,8 @@ last_name (const char *path)
 static void
 name_class (cJSON *object)
 {
-  const char *made = text_in (object, "()"), *first = text_in (object, "0"),
-             *inner = text_in (cJSON_GetObjectItemCaseSensitive (object, "0"), "0");
+  const char *made = program_member (object, "()"), *first = program_member (object, "0"),
+             *inner = program_member (cJSON_GetObjectItemCaseSensitive (object, "0"), "0");
   g_autofree char *class = made ? g_strdup (last_name (made)) : NULL,
                   *path = g_strdup (first ? first : inner);
   if (class)
@@ -182,8 +176,8 @@ lift (cJSON *tree, const char *path)
   g_autofree char *above = dot ? g_strndup (path, (gsize) (dot - path)) : NULL;
   cJSON *outer = above ? yaml_config_find (tree, above) : tree,
         *inner = cJSON_IsObject (outer) ? cJSON_DetachItemFromObjectCaseSensitive (outer, name) : NULL;
-  if (text_in (outer, "()") && text_in (inner, "()"))
-    cJSON_AddStringToObject (outer, "around", last_name (text_in (outer, "()")));
+  if (program_member (outer, "()") && program_member (inner, "()"))
+    cJSON_AddStringToObject (outer, "around", last_name (program_member (outer, "()")));
   for (cJSON *item, *next = cJSON_IsObject (inner) ? inner->child : NULL; (item = next);) {
     next = item->next;
     g_autofree char *key = g_strdup (item->string);
@@ -225,7 +219,7 @@ static void
 drop_rest (const ProgramRun *run, cJSON *tree)
 {
   const ProgramFile *of = run->file;
-  g_auto (GStrv) kept = g_strsplit (of->keeps ? of->keeps : "", " ", -1);
+  g_auto (GStrv) kept = program_words (of->keeps, " ");
   for (cJSON *item = of->keeps ? tree->child : NULL, *next; item; item = next) {
     next = item->next;
     if (!g_strv_contains ((const char *const *) kept, item->string))
@@ -316,7 +310,7 @@ shape (const ProgramRun *run, cJSON *tree)
 static cJSON *
 made_by (cJSON *item, const char *class)
 {
-  const char *made = text_in (item, "()");
+  const char *made = program_member (item, "()");
   if (made && strcmp (made, class) == 0)
     return item;
   cJSON *found = NULL;
@@ -329,7 +323,7 @@ made_by (cJSON *item, const char *class)
 static bool
 is_called (const ProgramFile *of, const cJSON *item, const cJSON *object, const char *asked)
 {
-  const char *own = of->called ? text_in (object, of->called) : NULL;
+  const char *own = of->called ? program_member (object, of->called) : NULL;
   g_autofree char *name = g_strdelimit (g_strdup (own ? own : ""), "-", '_'),
                   *folded = g_strdelimit (g_strdup (asked), "-", '_');
   return strcmp (item->string, asked) == 0 || strcmp (name, folded) == 0;
@@ -390,9 +384,9 @@ value_at (ProgramRun *run, const char *text, gsize n, const char *path, const ch
 {
   g_autoptr (cJSON) value = value_of (run, text, n, path, name);
   const char *made_by = *at ? NULL : run->file->made_by;
-  const char *made = text_in (value, "()"), *last = made ? made : "something that is not followed";
+  const char *made = program_member (value, "()"), *last = made ? made : "something that is not followed";
   last = strrchr (last, '.') ? strrchr (last, '.') + 1 : last;
-  g_auto (GStrv) classes = g_strsplit (made_by ? made_by : "", " ", -1);
+  g_auto (GStrv) classes = program_words (made_by, " ");
   if (value && made_by && !g_strv_contains ((const char *const *) classes, last)) {
     import_refuse_task (run->path, run->diags, "%s %s", name, last);
     return NULL;

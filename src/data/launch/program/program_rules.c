@@ -558,14 +558,14 @@ act_on (ProgramRun *run, guint action, const cJSON *rule, const cJSON *what)
 }
 
 static bool
-act (ProgramRun *run, const cJSON *rule, bool holds)
+act (ProgramRun *run, const cJSON *rule, bool is_its)
 {
   const cJSON *what = NULL, *one;
   guint i = action_of (rule, &what);
-  if (!what || (!holds && actions[i].act))
+  if (!what || (!is_its && actions[i].act))
     return true;
   if (!actions[i].act)
-    return program_run_rules (run, holds ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
+    return program_run_rules (run, is_its ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
   if (actions[i].of.as < AS_MEMBERS)
     act_on (run, i, rule, what);
   else
@@ -577,10 +577,10 @@ act (ProgramRun *run, const cJSON *rule, bool holds)
 }
 
 static bool
-run_one (ProgramRun *run, const cJSON *rule)
+holds (ProgramRun *run, const cJSON *rule)
 {
   const char *when = program_member (rule, "when");
-  return act (run, rule, !when || program_holds (run, when));
+  return !when || program_holds (run, when);
 }
 
 /* "each" is a text. */
@@ -601,11 +601,10 @@ run_each (ProgramRun *run, const cJSON *rule, const char *pattern)
     if (!option_fits (pattern, o->name))
       continue;
     program_set_each (run, o->name);
-    const char *when = program_member (rule, "when");
-    bool holds = !when || program_holds (run, when);
-    if (!act (run, rule, holds))
+    bool is_its = holds (run, rule);
+    if (!act (run, rule, is_its))
       return false;
-    if (holds && cJSON_HasObjectItem (rule, "once"))
+    if (is_its && cJSON_HasObjectItem (rule, "once"))
       return true;
   }
   return true;
@@ -616,13 +615,13 @@ run_each (ProgramRun *run, const cJSON *rule, const char *pattern)
 static bool
 run_words (ProgramRun *run, const cJSON *rule, const char *options, const char *expression)
 {
-  ProgramValue text = options ? (ProgramValue) { g_strdup (options), NAN } : program_eval (run, expression);
+  ProgramValue text = options ? program_text (options) : program_eval (run, expression);
   g_auto (GStrv) words = g_strsplit_set (text.text ? text.text : "", ", ", -1);
   bool ok = true;
   for (char **word = words; *word && ok; word++) {
     g_autofree char *one = options ? program_option (run->map, *word) : g_strdup (*word);
     program_set_each (run, one);
-    ok = !**word || run_one (run, rule);
+    ok = !**word || act (run, rule, holds (run, rule));
   }
   program_value_clear (&text);
   return ok;
@@ -639,7 +638,7 @@ run_members (ProgramRun *run, const cJSON *rule, const char *path, bool is_each)
   for (const cJSON *one = first; one && ok; one = first == node ? NULL : one->next) {
     run->tree = one;
     program_set_each (run, one->string ? one->string : "");
-    ok = run_one (run, rule);
+    ok = act (run, rule, holds (run, rule));
   }
   run->tree = tree;
   return ok;
@@ -658,7 +657,7 @@ engine_run_rules (ProgramRun *run, const cJSON *rules)
         : members          ? run_members (run, rule, members, true)
         : inside           ? run_members (run, rule, inside, false)
         : options || words ? run_words (run, rule, options, words)
-                           : run_one (run, rule);
+                           : act (run, rule, holds (run, rule));
     if (!ok)
       return false;
   }
@@ -667,29 +666,22 @@ engine_run_rules (ProgramRun *run, const cJSON *rules)
 
 /* --- looking at rules that run for nobody --------------------------------------------------------------- */
 
-typedef struct {
-  ProgramRun *run;
-  ProgramCheck *of;
-} Check;
-
-static void check_list (Check *c, const cJSON *rules);
-
 /* A name that rules behind may use. */
 static void
-name_value (Check *c, const char *name)
+name_value (ProgramRun *run, const char *name)
 {
-  program_let (c->run, name, program_none ());
+  program_let (run, name, program_none ());
 }
 
 static void
-check_option (Check *c, const cJSON *node, const char *name)
+check_option (ProgramRun *run, const cJSON *node, const char *name)
 {
-  if (!program_names_option (c->run, name))
-    program_complain (c->of, node, "there is no option %s among the options", name);
+  if (!program_names_option (run, name))
+    program_complain (run->check, node, "there is no option %s among the options", name);
 }
 
 static void
-check_keys (Check *c, const cJSON *object, As as)
+check_keys (ProgramRun *run, const cJSON *object, As as)
 {
   const cJSON *one;
   cJSON_ArrayForEach (one, object)
@@ -700,83 +692,86 @@ check_keys (Check *c, const cJSON *object, As as)
         : as == AS_STRATEGY  ? ls_field_find (ls_strategy_fields, one->string) != NULL
                              : true;
     if (!is_known)
-      program_complain (c->of, one, "there is no such key of a %s", is_model ? "model" : "strategy");
-    if (is_theirs && c->run->theirs && !option_find (c->run->theirs, one->string))
-      program_complain (c->of, one, "there is no option %s of that program", one->string);
+      program_complain (run->check, one, "there is no such key of a %s", is_model ? "model" : "strategy");
+    if (is_theirs && run->theirs && !option_find (run->theirs, one->string))
+      program_complain (run->check, one, "there is no option %s of that program", one->string);
     if (as == AS_CASES && cJSON_IsObject (one))
-      check_keys (c, one, AS_THEIRS);
+      check_keys (run, one, AS_THEIRS);
     else if (as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS || as == AS_BASE)
-      check_option (c, one, one->string);
+      check_option (run, one, one->string);
     if ((has_option || as == AS_PATHS) && !cJSON_IsString (one))
-      program_complain (c->of, one, "expected %s", has_option ? "an option" : "a path");
+      program_complain (run->check, one, "expected %s", has_option ? "an option" : "a path");
     else if (has_option)
-      check_option (c, one, one->valuestring);
+      check_option (run, one, one->valuestring);
     else if (cJSON_IsString (one) && as != AS_OPTION_TEXTS && as != AS_PATHS)
-      program_check_text (c->run, c->of, one, false);
+      program_check_text (run, one, false);
     if (as == AS_LETS)
-      name_value (c, one->string);
+      name_value (run, one->string);
   }
 }
 
 static void
-check_key (Check *c, const cJSON *node)
+check_key (ProgramRun *run, const cJSON *node)
 {
   if (!ls_field_find (ls_strategy_fields, node->valuestring)
       && !ls_field_find_value (ls_model_fields, node->valuestring))
-    program_complain (c->of, node, "there is no such key of a strategy or a model");
+    program_complain (run->check, node, "there is no such key of a strategy or a model");
 }
 
 /* Options of a command that names no configuration may become those of one. */
 static void
-check_name (Check *c, const cJSON *node, As as)
+check_name (ProgramRun *run, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
   bool is_there = as == AS_CALL ? program_call (NULL, name)
-                                : g_strcmp0 (name, c->run->map->name) == 0 || program_is_reader (name)
-          || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
+                                : g_strcmp0 (name, run->map->name) == 0 || program_is_reader (name)
+          || (as == AS_TABLE && run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
-    program_complain (c->of, node, "there is no %s of that name",
+    program_complain (run->check, node, "there is no %s of that name",
                       as == AS_CALL ? "function in C" : "program");
 }
 
 /* A part of its own is looked at where rules run it, but not within itself. */
 static void
-check_part (Check *c, const cJSON *rule, const char *name)
+check_part (ProgramRun *run, const cJSON *rule, const char *name)
 {
-  const cJSON *part = cJSON_GetObjectItemCaseSensitive (c->run->map->parts, name);
-  if (program_member (rule, "of_map") || !c->run->parts)
+  const cJSON *part = cJSON_GetObjectItemCaseSensitive (run->map->parts, name);
+  if (program_member (rule, "of_map") || !run->parts)
     return;
   if (!part)
-    program_complain (c->of, rule, "there is no part of that name");
-  else if (g_hash_table_lookup (c->run->parts, name) == NULL) {
-    g_hash_table_insert (c->run->parts, part->string, part->string);
-    check_list (c, part);
-    g_hash_table_insert (c->run->parts, part->string, NULL);
+    program_complain (run->check, rule, "there is no part of that name");
+  else if (g_hash_table_lookup (run->parts, name) == NULL) {
+    g_hash_table_insert (run->parts, part->string, part->string);
+    program_check_rules (run, part);
+    g_hash_table_insert (run->parts, part->string, NULL);
   }
 }
 
 static void
-check_member (Check *c, const cJSON *node, As as)
+check_member (ProgramRun *run, const cJSON *node, As as)
 {
   bool is_list = as == AS_RULES, is_object = as >= AS_VALUES,
        is_text = !is_list && !is_object && as != AS_VALUE;
   if ((is_list && !cJSON_IsArray (node)) || (is_object && !cJSON_IsObject (node))
       || (is_text && !cJSON_IsString (node)))
-    program_complain (c->of, node, "expected %s", is_list ? "a list" : is_object ? "an object" : "a text");
+    program_complain (run->check, node, "expected %s",
+                      is_list         ? "a list"
+                          : is_object ? "an object"
+                                      : "a text");
   else if (is_list)
-    check_list (c, node);
+    program_check_rules (run, node);
   else if (is_object)
-    check_keys (c, node, as);
+    check_keys (run, node, as);
   else if (as == AS_OPTION)
-    check_option (c, node, node->valuestring);
+    check_option (run, node, node->valuestring);
   else if (as == AS_KEY)
-    check_key (c, node);
+    check_key (run, node);
   else if (as == AS_TABLE || as == AS_READER || as == AS_MAP || as == AS_CALL)
-    check_name (c, node, as);
+    check_name (run, node, as);
   else if (as == AS_LET)
-    name_value (c, node->valuestring);
+    name_value (run, node->valuestring);
   else if (cJSON_IsString (node) && (as == AS_VALUE || as == AS_TEMPLATE))
-    program_check_text (c->run, c->of, node, as == AS_TEMPLATE);
+    program_check_text (run, node, as == AS_TEMPLATE);
 }
 
 /* What a member of a rule with that action is; false: it has none of that name. */
@@ -800,81 +795,76 @@ as_of (guint action, const char *key, As *ret)
 
 /* Of a rule that is run once for each of several. */
 static void
-check_loop (Check *c, const cJSON *rule)
+check_loop (ProgramRun *run, const cJSON *rule)
 {
   const char *each = program_member (rule, "each"), *options = program_member (rule, "for");
-  g_auto (GStrv) names = g_strsplit (options ? options : "", " ", -1);
+  g_auto (GStrv) names = program_words (options, " ");
   if (each || options || program_member (rule, "each_of") || program_member (rule, "each_at"))
-    name_value (c, "each");
+    name_value (run, "each");
   if (each)
-    g_hash_table_add (c->run->named, g_strdup (each));
+    g_hash_table_add (run->named, g_strdup (each));
   for (char **name = names; *name; name++)
-    check_option (c, cJSON_GetObjectItemCaseSensitive (rule, "for"), *name);
+    check_option (run, cJSON_GetObjectItemCaseSensitive (rule, "for"), *name);
 }
 
 /* That maps of this kind have such rules. */
 static void
-check_action (Check *c, const cJSON *rule, guint action)
+check_action (ProgramRun *run, const cJSON *rule, guint action)
 {
-  const ProgramMap *map = c->run->map;
+  const ProgramMap *map = run->map;
   guint maps = actions[action].maps;
   if (!(maps & OF_ALL) && !map->unwraps != !(maps & OF_WRAPPERS))
-    program_complain (c->of, rule, "a map that unwraps files, and no other, has such rules");
+    program_complain (run->check, rule, "a map that unwraps files, and no other, has such rules");
   if (maps & OF_OTHER && !map->is_dialect && !map->has_beside)
-    program_complain (c->of, rule, "its options become those of no other program");
+    program_complain (run->check, rule, "its options become those of no other program");
   if (maps & OF_FILES && map->is_around)
-    program_complain (c->of, rule, "what is around a Trainer has no such rules");
+    program_complain (run->check, rule, "what is around a Trainer has no such rules");
 }
 
 static void
-check_rule (Check *c, const cJSON *rule)
+check_rule (ProgramRun *run, const cJSON *rule)
 {
   static const char *const walked[] = { "pods", "copies", "depth" };
   const cJSON *what = NULL, *one;
   guint action = action_of (rule, &what);
   if (!what) {
-    program_complain (c->of, rule,
+    program_complain (run->check, rule,
                       "a rule without an action: expected one of \"model\", \"strategy\", \"let\" ...");
     return;
   }
-  check_action (c, rule, action);
-  check_loop (c, rule);
+  check_action (run, rule, action);
+  check_loop (run, rule);
   if (actions[action].act == make_list)
-    name_value (c, "index");
+    name_value (run, "index");
   for (guint i = 0; i < G_N_ELEMENTS (walked) && actions[action].act == program_walk; i++)
-    name_value (c, walked[i]);
+    name_value (run, walked[i]);
   for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
     const Member *more = &actions[action].more[i];
     if (!more->is_free && !cJSON_GetObjectItemCaseSensitive (rule, more->key))
-      program_complain (c->of, rule, "missing key \"%s\"", more->key);
+      program_complain (run->check, rule, "missing key \"%s\"", more->key);
   }
   if (actions[action].act == program_run_part)
-    check_part (c, rule, program_member (rule, "part"));
+    check_part (run, rule, program_member (rule, "part"));
   cJSON_ArrayForEach (one, rule)
   {
     As as;
     if (as_of (action, one->string, &as))
-      check_member (c, one, as);
+      check_member (run, one, as);
     else if (!g_str_has_prefix (one->string, "x-"))
-      program_complain (c->of, one, "\"%s\" has no such key \"%s\"", actions[action].of.key, one->string);
+      program_complain (run->check, one, "\"%s\" has no such key \"%s\"", actions[action].of.key,
+                        one->string);
   }
 }
 
-static void
-check_list (Check *c, const cJSON *rules)
+void
+program_check_rules (ProgramRun *run, const cJSON *rules)
 {
   const cJSON *rule;
   cJSON_ArrayForEach (rule, rules)
   {
     if (cJSON_IsObject (rule))
-      check_rule (c, rule);
+      check_rule (run, rule);
     else
-      program_complain (c->of, rule, "expected an object");
+      program_complain (run->check, rule, "expected an object");
   }
-}
-
-void
-program_check_rules (ProgramRun *run, ProgramCheck *check, const cJSON *rules)
-{
-  check_list (&(Check) { run, check }, rules);
 }
