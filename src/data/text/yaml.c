@@ -18,26 +18,18 @@
 
 #define MAX_WHOLE 9007199254740992.0 /* 2^53: beyond it a double is not exact */
 
-static bool
-is_null (const char *text)
-{
-  static const char *const words[] = { "", "~", "null", "Null", "NULL", NULL };
-  return g_strv_contains (words, text);
-}
-
-static bool
-is_true (const char *text)
-{
-  static const char *const words[] = { "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", NULL };
-  return g_strv_contains (words, text);
-}
-
-static bool
-is_false (const char *text)
+/* 'n', 't' or 'f' of null, true or false; '\0': it is another word. */
+static char
+word_kind (const char *text)
 {
   static const char *const words[]
-      = { "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", NULL };
-  return g_strv_contains (words, text);
+      = { "n:",     "n:~",     "n:null",  "n:Null",  "n:NULL", "t:yes", "t:Yes", "t:YES",
+          "t:true", "t:True",  "t:TRUE",  "t:on",    "t:On",   "t:ON",  "f:no",  "f:No",
+          "f:NO",   "f:false", "f:False", "f:FALSE", "f:off",  "f:Off", "f:OFF" };
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (strcmp (words[i] + 2, text) == 0)
+      return *words[i];
+  return '\0';
 }
 
 /* --- numbers -------------------------------------------------------------------------------------- */
@@ -144,10 +136,9 @@ number_node (const char *text)
 cJSON *
 ls_yaml_scalar (const char *text)
 {
-  if (is_null (text))
-    return cJSON_CreateNull ();
-  if (is_true (text) || is_false (text))
-    return cJSON_CreateBool (is_true (text));
+  char kind = word_kind (text);
+  if (kind)
+    return kind == 'n' ? cJSON_CreateNull () : cJSON_CreateBool (kind == 't');
   cJSON *number = number_node (text);
   return number ? number : cJSON_CreateString (text);
 }
@@ -157,10 +148,11 @@ static cJSON *
 tagged_scalar (const char *type, const char *text)
 {
   cJSON *node = NULL;
+  char kind = word_kind (text);
   if (strcmp (type, "null") == 0)
     node = cJSON_CreateNull ();
-  else if (strcmp (type, "bool") == 0 && (is_true (text) || is_false (text)))
-    node = cJSON_CreateBool (is_true (text));
+  else if (strcmp (type, "bool") == 0 && (kind == 't' || kind == 'f'))
+    node = cJSON_CreateBool (kind == 't');
   else if (strcmp (type, "int") == 0)
     node = number_node (text);
   else if (strcmp (type, "float") == 0) {
