@@ -85,6 +85,23 @@ program_node (const ProgramRun *run, const char *path)
                                  : NULL;
 }
 
+const char *
+program_pair_value (const char *word, const char *name)
+{
+  gsize n = strlen (name);
+  return strncmp (word, name, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
+}
+
+const char *
+program_pair (const LaunchScript *script, const char *name)
+{
+  const GPtrArray *words = script->words->others;
+  const char *value = NULL;
+  for (guint i = 0; i < words->len && !value; i++)
+    value = program_pair_value (words->pdata[i], name);
+  return value;
+}
+
 const LsField *
 program_key_find (const char *word, bool *ret_is_model)
 {

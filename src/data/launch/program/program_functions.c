@@ -282,23 +282,6 @@ PROGRAM_TEXT (f_command, run->command ? run->command : run->job->script)
 /* What the program is called in what is told. */
 PROGRAM_TEXT (f_called, run->job->import->program)
 
-const char *
-program_pair_value (const char *word, const char *name)
-{
-  gsize n = strlen (name);
-  return strncmp (word, name, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
-}
-
-const char *
-program_pair (const LaunchScript *script, const char *name)
-{
-  const GPtrArray *words = script->words->others;
-  const char *value = NULL;
-  for (guint i = 0; i < words->len && !value; i++)
-    value = program_pair_value (words->pdata[i], name);
-  return value;
-}
-
 PROGRAM_TEXT (f_pair, run->script ? program_pair (run->script, a->word) : NULL)
 
 /* What code that reads the file says of it; none: nothing. */
@@ -483,10 +466,6 @@ f_other_at (ProgramRun *run, const ProgramArgument *a)
   g_auto (GStrv) words = program_words (a[1].value.text, " ");
   return program_text (find_other (node_of (run, a), (const char *const *) words));
 }
-
-/* Kinds of layers as letters: of a pattern, and of each chunk, "Ett|tL". */
-PROGRAM_TAKEN (f_pattern_at, program_pattern (node_of (run, a), a[1].value.text))
-PROGRAM_TAKEN (f_letters_at, program_letters (node_of (run, a), a[1].value.text))
 
 /* A recipe of formats, a mapping or the name of its file, as Megatron-LM's option of one is read. */
 static ProgramValue
@@ -754,7 +733,6 @@ static const ProgramFunction functions[] = {
   { "members", "v", f_members, true },
   { "rather", "w", f_rather, true },
   { "other_at", "wv", f_other_at, true },
-  { "pattern_at", "wv", f_pattern_at, true },
   { "line", "v", f_line, true },
   { "matches", "v", f_matches, true },
   { "min", "vv", f_min, true },
@@ -799,7 +777,6 @@ static const ProgramFunction functions[] = {
   { "decided", "v", f_decided, true },
   { "count_in", "v", f_count_in, true },
   { "group", "vv", f_group, true },
-  { "letters_at", "wv", f_letters_at, true },
   { "formats_at", "w", f_formats_at },
   { "module", "w", f_module },
   { "package", "wv", f_package },

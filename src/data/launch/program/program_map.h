@@ -476,16 +476,6 @@ char *program_quoted (const char *text);
 char *program_times (const char *a, const char *b);
 guint program_commands (const ProgramRun *run);
 
-/* --- program_calls.c: what is in C ---------------------------------------------------------------------- */
-
-/* A calculation that is no rule of one line, by its name; false: there is none. run: NULL: is there one? */
-bool program_call (ProgramRun *run, const char *name);
-/* [[["flash", "mamba"], 12], ...]: the kinds of layers of each part, so many times, or once, each by its
- * letter in "flash=A mamba=m". The caller frees it; NULL: it is written otherwise, or has other kinds. */
-char *program_pattern (const cJSON *parts, const char *letters);
-/* [["embedding", "decoder"], ["loss"]] as "Et|L": the kinds of layers of each chunk, in the same way. */
-char *program_letters (const cJSON *chunks, const char *letters);
-
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 
 /* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */

@@ -4,7 +4,9 @@
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
+#include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
+#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "strategy/strategy.h"
@@ -342,11 +344,32 @@ fix (ProgramRun *run, ProgramAct *a)
     g_hash_table_add (run->job->import->given, (gpointer) f->key);
 }
 
-/* { "call": name } */
+/* Of the program's own options. */
+static const struct {
+  const char *name;
+  void (*of) (LaunchJob *job);
+} calls[] = {
+  { "deepspeed_pipeline_shards", deepspeed_pipeline_shards },
+  { "megatron_formats", megatron_formats },
+};
+
+/* { "call": name }: a calculation in C that is no rule of one line; false: there is none of that name. run:
+ * NULL: is there one? */
+static bool
+run_call (ProgramRun *run, const char *name)
+{
+  guint i = 0;
+  while (i < G_N_ELEMENTS (calls) && strcmp (calls[i].name, name) != 0)
+    i++;
+  if (run && i < G_N_ELEMENTS (calls))
+    calls[i].of (run->job);
+  return i < G_N_ELEMENTS (calls);
+}
+
 static void
 call (ProgramRun *run, ProgramAct *a)
 {
-  program_call (run, a->what->valuestring);
+  run_call (run, a->what->valuestring);
 }
 
 /* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
@@ -723,7 +746,7 @@ static void
 check_name (ProgramRun *run, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
-  bool is_there = as == AS_CALL ? program_call (NULL, name)
+  bool is_there = as == AS_CALL ? run_call (NULL, name)
                                 : g_strcmp0 (name, run->map->name) == 0 || program_is_reader (name)
           || (as == AS_TABLE && run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
