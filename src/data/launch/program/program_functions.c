@@ -294,6 +294,99 @@ f_told (ProgramRun *run, const ProgramArgument *a)
   return program_text (told && told->name ? told->value : NULL);
 }
 
+/* GPUs that the command is started on; 0: not known. */
+PROGRAM_NUMBER (f_gpus, (double) run->job->gpus)
+
+/* A number that what starts the script is told, as torchrun by --nproc_per_node; 0: none. */
+static ProgramValue
+f_starter (ProgramRun *run, const ProgramArgument *a)
+{
+  if (!run->script || !run->script->front)
+    return program_number (0);
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  launch_words_add (words, (char *const *) run->script->front->pdata, run->script->front->len);
+  const char *text = launch_words_text (words, a->word);
+  return program_number (text ? (double) g_ascii_strtoull (text, NULL, 10) : 0);
+}
+
+/* What a script sets it to; NULL: it does not, or none starts the job. */
+static const char *
+variable_of (const ProgramRun *run, const char *name)
+{
+  return run->job->variables ? g_hash_table_lookup (run->job->variables, name) : NULL;
+}
+
+PROGRAM_TEXT (f_variable, variable_of (run, a->word))
+
+/* Of what a script sets for its processes; none: it is not set, or left open, which is told. */
+static ProgramValue
+f_set (ProgramRun *run, const ProgramArgument *a)
+{
+  LsImport *import = run->job->import;
+  const char *text = variable_of (run, a->word);
+  if (!text || !*text)
+    return program_none ();
+  import_note_word (import, a->word, NULL);
+  if (!ls_shell_has_hole (text))
+    return program_text (text);
+  g_autofree char *names = ls_shell_hole_names (text);
+  import_unknown (import, "%s: its value is %s, which is not said here", a->word, names);
+  return program_none ();
+}
+
+/* Whether processes see a variable that would matter; that they do not is told. */
+static ProgramValue
+f_exported (ProgramRun *run, const ProgramArgument *a)
+{
+  GHashTable *exported = run->job->exported;
+  bool is_exported = !exported || g_hash_table_contains (exported, a->word);
+  if (!is_exported)
+    import_unknown (run->job->import, "%s: it is set and not exported; processes are assumed not to see it",
+                    a->word);
+  return program_number (is_exported);
+}
+
+/* What processes are told by a variable that the script sets, or by an option of that name, as files of
+ * recipes have it. */
+static ProgramValue
+f_setting (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = variable_of (run, a->word);
+  g_autofree char *of_recipe = g_strconcat ("env_vars.", a->word, NULL);
+  text = text ? text : option_text (run->job, a->word);
+  text = text ? text : option_text (run->job, of_recipe);
+  return program_text (text);
+}
+
+/* A variable of the script, or given beside it, which says what it is set to as an option does. */
+static ProgramValue
+f_environment (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = program_environment (run, a->word);
+  if (text)
+    import_note_word (run->job->import, a->word, NULL);
+  return program_text (text);
+}
+
+/* Of the slices of TPUs that it is started on: "chips", how many "slices", or "devices" of JAX on a chip; 0:
+ * not known. */
+static ProgramValue
+f_slices (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchSlices *s = run->script ? &run->script->slices : NULL;
+  bool is_chips = strcmp (a->word, "chips") == 0, is_slices = strcmp (a->word, "slices") == 0;
+  return program_number (!s ? 0 : (double) (is_chips ? s->chips : is_slices ? s->slices : s->of_chip));
+}
+
+/* Whether a command starts it, or else it is a configuration alone. */
+PROGRAM_NUMBER (f_script, run->script != NULL)
+
+/* Whether that command begins with the program: no other one starts processes. */
+PROGRAM_NUMBER (f_is_bare, run->script && run->script->front && run->script->front->len == 0)
+
+/* What the command says by an option of its own. */
+PROGRAM_TEXT (f_argument, run->script ? launch_words_text (run->script->words, a->word) : NULL)
+
 /* By the name of a script: it learns from rewards or preferences; it generates or evaluates. */
 PROGRAM_NUMBER (f_learns, a->value.text != NULL && launch_learns (a->value.text))
 PROGRAM_NUMBER (f_uses_model, a->value.text != NULL && launch_uses_model (a->value.text))
@@ -712,6 +805,17 @@ static const ProgramFunction functions[] = {
   { "command", "", f_command },
   { "pair", "w", f_pair },
   { "told", "w", f_told },
+  { "gpus", "", f_gpus },
+  { "starter", "w", f_starter },
+  { "variable", "w", f_variable },
+  { "set", "w", f_set },
+  { "exported", "w", f_exported },
+  { "setting", "w", f_setting },
+  { "environment", "w", f_environment },
+  { "slices", "w", f_slices },
+  { "script", "", f_script },
+  { "is_bare", "", f_is_bare },
+  { "argument", "w", f_argument },
   { "file", "", f_file, true },
   { "path", "", f_path },
   { "lacks", "", f_lacks },
@@ -790,8 +894,7 @@ engine_function_find (const char *name)
   for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
     if (strcmp (functions[i].name, name) == 0)
       return &functions[i];
-  const ProgramFunction *const more[]
-      = { program_layer_functions, program_file_functions, program_start_functions };
+  const ProgramFunction *const more[] = { program_layer_functions, program_file_functions };
   for (guint i = 0; i < G_N_ELEMENTS (more); i++)
     for (const ProgramFunction *f = more[i]; f->name; f++)
       if (strcmp (f->name, name) == 0)

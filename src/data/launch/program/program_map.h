@@ -422,11 +422,6 @@ const OptionTable *program_table_find (const char *name);
 
 /* --- program_files.c: files that options name, what a log prints, what a test measured ----------------- */
 
-/* program_starts.c: starts of names of scripts that train nothing, newly allocated; NULL: all train. Whether
- * the job's trains nothing, which is then a diagnostic. */
-char *program_others_of (const ProgramFile *of);
-bool program_refuse_other (const ProgramRun *run);
-
 ProgramAction program_set_windows, program_unset; /* program_layers.c */
 ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
     program_read_engine, program_run_engine, program_take_golden;

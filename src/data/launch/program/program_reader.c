@@ -24,28 +24,13 @@ part_of (const ProgramFile *of, const cJSON *tree)
 }
 
 /* "${PRIMUS_MODEL:llama3_8B}.yaml" as it is where nobody sets the variable. */
-static char *
-with_defaults (const char *text)
-{
-  GString *out = g_string_new (NULL);
-  for (const char *p = text; *p;) {
-    const char *end = g_str_has_prefix (p, "${") ? strchr (p, '}') : NULL,
-               *colon = end ? memchr (p, ':', (gsize) (end - p)) : NULL;
-    if (colon)
-      g_string_append_len (out, colon + 1, end - colon - 1);
-    else
-      g_string_append_c (out, *p);
-    p = colon ? end + 1 : p + 1;
-  }
-  return g_string_free (out, FALSE);
-}
-
 static void
 fill_variables (cJSON *node, LsImport *import)
 {
   cJSON *member;
   if (cJSON_IsString (node) && strstr (node->valuestring, "${")) {
-    g_autofree char *text = with_defaults (node->valuestring);
+    g_autoptr (GRegex) regex = g_regex_new ("\\$\\{[^}:]*:([^}]*)\\}", G_REGEX_RAW, 0, NULL);
+    g_autofree char *text = g_regex_replace (regex, node->valuestring, -1, 0, "\\1", 0, NULL);
     import_infer (import, "%s: %s, as where nobody sets the variable", node->valuestring, text);
     cJSON_SetValuestring (node, text);
   }
@@ -791,6 +776,38 @@ read_log (ProgramRun *run)
   return ok;
 }
 
+/* Starts of names of scripts that train nothing; NULL: all train. */
+static char *
+others_of (const ProgramFile *of)
+{
+  GString *all = of->others ? g_string_new (NULL) : NULL;
+  const cJSON *one;
+  cJSON_ArrayForEach (one, of->others)
+  {
+    g_string_append_printf (all, "%s ", cJSON_IsString (one) ? one->valuestring : "");
+  }
+  return all ? g_string_free (all, FALSE) : NULL;
+}
+
+/* A diagnostic if its script trains nothing; false: it does. */
+static bool
+refuse_other (const ProgramRun *run)
+{
+  const char *script = run->script->script;
+  const cJSON *one;
+  cJSON_ArrayForEach (one, run->file->others)
+  {
+    g_auto (GStrv) starts = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
+    for (char **start = starts; script && *start; start++)
+      if (g_str_has_prefix (script, *start)) {
+        ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
+                     "%s %s; a job of Lockstep trains a decoder on the next token", script, one->string);
+        return true;
+      }
+  }
+  return false;
+}
+
 /* Words that a script's command is known by: those of the file's option, or the program's own. */
 static bool
 read_script (ProgramRun *run)
@@ -798,7 +815,7 @@ read_script (ProgramRun *run)
   const ProgramFile *of = run->file;
   const ProgramMap *map = run->map;
   const OptionTable own = { .ignored = of->knows };
-  g_autofree char *others = program_others_of (of);
+  g_autofree char *others = others_of (of);
   bool is_named = of->config && !of->overrides && !of->has_pairs;
   const LaunchKind kind = { .program = map->program,
                             .n_needed = MAX (1, of->needs),
@@ -826,7 +843,7 @@ read_script (ProgramRun *run)
   run->script = &script;
   run->job->gpus = script.gpus;
   run->job->variables = script.variables;
-  ok = ok && !program_refuse_other (run) && take_command (run)
+  ok = ok && !refuse_other (run) && take_command (run)
       && (of->stacks       ? read_stacked
               : of->config ? read_configured
               : of->rules  ? read_made

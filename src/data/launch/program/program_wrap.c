@@ -28,47 +28,21 @@ struct ProgramScript {
 
 /* --- values that are put in --- */
 
-/* "$(NAME)": how long it is, with the name from 2; 0: it is another thing, such as $(date). */
-static gsize
-reference_length (const char *p, GHashTable *own)
+/* "{{ .Values.workload.gpus }}" as "${gpus}", "$(NAME)" as "${NAME}" where the container has it, unlike
+ * $(date). own: NULL: what it has is not known. */
+static gboolean
+put_variable (const GMatchInfo *match, GString *out, gpointer own)
 {
-  if (p[0] != '$' || p[1] != '(')
-    return 0;
-  gsize n = strspn (p + 2, NAME_CHARACTERS);
-  g_autofree char *name = g_strndup (p + 2, n);
-  bool is_own = own ? g_hash_table_contains (own, name) : !g_ascii_isdigit (*name);
-  return n > 0 && p[2 + n] == ')' && is_own ? n + 3 : 0;
-}
-
-/* "{{ .Values.workload.gpus }}": how long it is; *ret_name: "gpus", newly allocated. 0: it is none. */
-static gsize
-template_length (const char *p, char **ret_name)
-{
-  const char *end = g_str_has_prefix (p, "{{") ? strstr (p, "}}") : NULL;
-  if (!end)
-    return 0;
-  const char *last = end;
-  while (last > p && strchr (" \t-", last[-1]))
-    last--;
-  const char *first = last;
-  while (first > p && strchr (NAME_CHARACTERS "-", first[-1]))
-    first--;
-  *ret_name = first < last ? g_strndup (first, (gsize) (last - first)) : g_strdup ("template");
-  g_strdelimit (*ret_name, "-", '_');
-  return (gsize) (end + 2 - p);
-}
-
-/* At a value that is put in: appends it as "${NAME}". How long it is; 0: there is none. */
-static gsize
-add_put_in (GString *script, const char *p, GHashTable *own)
-{
-  g_autofree char *name = NULL;
-  gsize n = template_length (p, &name);
-  if (n == 0 && (n = reference_length (p, own)) > 0)
-    name = g_strndup (p + 2, n - 3);
-  if (n > 0)
-    g_string_append_printf (script, "${%s}", name);
-  return n;
+  g_autofree char *whole = g_match_info_fetch (match, 0), *last = g_match_info_fetch (match, 1),
+                  *name = g_match_info_fetch (match, 2);
+  bool is_template = *whole == '{';
+  if (is_template)
+    g_string_append_printf (out, "${%s}", *last ? g_strdelimit (last, "-", '_') : "template");
+  else if (own ? g_hash_table_contains (own, name) : !g_ascii_isdigit (*name))
+    g_string_append_printf (out, "${%s}", name);
+  else
+    g_string_append (out, whole);
+  return FALSE;
 }
 
 /* Appends a text as a word in double quotes, in which values that are put in are variables, and "$(NAME)" is
@@ -76,19 +50,18 @@ add_put_in (GString *script, const char *p, GHashTable *own)
 static void
 add_word (GString *script, const char *text, bool is_script, GHashTable *own)
 {
+  static const char put_in[] = "\\{\\{(?s:.*?)([\\w-]*\\w)?[ \\t-]*\\}\\}|\\$\\((\\w+)\\)";
+  g_autoptr (GRegex) regex = g_regex_new (put_in, G_REGEX_RAW, 0, NULL);
+  g_autofree char *filled
+      = g_regex_replace_eval (regex, text, -1, 0, 0, put_variable, is_script ? own : NULL, NULL);
   char quote = is_script ? '\'' : '"';
   g_string_append_c (script, quote);
-  while (*text) {
-    gsize n = add_put_in (script, text, is_script ? own : NULL);
-    text += n;
-    if (n > 0)
-      continue;
-    bool is_variable = text[0] == '$'
-        && (g_ascii_isalpha (text[1]) || text[1] == '_' || text[1] == '{' || g_str_has_prefix (text, "$(("));
-    if (!is_script && strchr ("\"\\`$", *text) && !is_variable)
+  for (const char *p = filled ? filled : text; *p; p++) {
+    bool is_variable = p[0] == '$'
+        && (g_ascii_isalpha (p[1]) || p[1] == '_' || p[1] == '{' || g_str_has_prefix (p, "$(("));
+    if (!is_script && strchr ("\"\\`$", *p) && !is_variable)
       g_string_append_c (script, '\\');
-    g_string_append (script, is_script && *text == '\'' ? "'\\''" : (char[]) { *text, '\0' });
-    text++;
+    g_string_append (script, is_script && *p == '\'' ? "'\\''" : (char[]) { *p, '\0' });
   }
   g_string_append_c (script, quote);
 }
