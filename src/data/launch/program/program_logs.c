@@ -41,18 +41,20 @@ program_has_marks (const char *text, gsize n, const char *marks)
 
 /* --- what numbers of a line are ----------------------------------------------------------------------- */
 
+/* A line that has one of the first tells that its log is one. */
 typedef enum {
   SECONDS,
   STEPS_PER_S,
   SEQUENCES_PER_S,
   TOKENS_RATE,
-  BATCH,
+  MICRO_BATCH,
+  GLOBAL_BATCH,
+  N_TELLING,
+  BATCH = N_TELLING,
   FLOPS,
   TOKENS,
   ALLOCATED,
   RESERVED,
-  MICRO_BATCH,
-  GLOBAL_BATCH,
   N_AMOUNTS
 } Amount;
 
@@ -174,13 +176,6 @@ read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNT
   return true;
 }
 
-static bool
-says_something (const double amounts[N_AMOUNTS])
-{
-  return amounts[SECONDS] > 0 || amounts[STEPS_PER_S] > 0 || amounts[SEQUENCES_PER_S] > 0
-      || amounts[TOKENS_RATE] > 0 || amounts[MICRO_BATCH] > 0 || amounts[GLOBAL_BATCH] > 0;
-}
-
 /* Calls for each line that is of a kind. */
 static void
 read_lines (const ProgramLog *log, const char *text, bool (*take) (const double *amounts, gpointer data),
@@ -205,7 +200,11 @@ read_lines (const ProgramLog *log, const char *text, bool (*take) (const double 
 static bool
 is_first (const double *amounts, gpointer is_its)
 {
-  return !(*(bool *) is_its = says_something (amounts));
+  guint i = 0;
+  while (i < N_TELLING && amounts[i] <= 0)
+    i++;
+  *(bool *) is_its = i < N_TELLING;
+  return i == N_TELLING;
 }
 
 /* What the whole lacks no line has; colours may stand within it. */
@@ -342,35 +341,34 @@ typedef struct {
   double micro_batch, global_batch; /* 0: no line says it */
 } Measuring;
 
-/* What a step has, over its rate; 0, and *ret_needs: the former is not known. */
-static double
-time_by_rate (double of_step, double rate, const char *needs, const char **ret_needs)
-{
-  if (of_step <= 0)
-    *ret_needs = needs;
-  return isfinite (of_step / rate) ? of_step / rate : 0;
-}
-
-/* Seconds of a step; 0: the line says none, or what it follows from is not known. */
+/* Seconds of a step, or what it has over its rate; 0: the line says none, or what it follows from is not
+ * known. */
 static double
 time_of (const double *amounts, Measuring *m)
 {
   const LsImport *import = m->import;
   const LsStrategy *s = &import->strategy;
-  double batch = import_has_strategy (import, "global_batch") ? s->global_batch : m->global_batch;
+  double batch = import_has_strategy (import, "global_batch") ? s->global_batch : m->global_batch,
+         tokens = import_has_strategy (import, "gpus") ? batch * import->model.seq / MAX (1, s->gpus) : 0;
+  const struct {
+    Amount rate;
+    double of_step;
+    const char *needs;
+  } rates[] = {
+    { STEPS_PER_S, 1, NULL },
+    { SEQUENCES_PER_S, batch, "sequences/s, which needs global_batch: it is not said" },
+    { TOKENS_RATE, tokens, "tokens/s, which needs seq, global_batch and gpus: one of these is not said" },
+  };
+  guint i = 0;
   if (amounts[SECONDS] > 0)
     return amounts[SECONDS];
-  if (amounts[STEPS_PER_S] > 0)
-    return time_by_rate (1, amounts[STEPS_PER_S], NULL, &m->needs);
-  if (amounts[SEQUENCES_PER_S] > 0)
-    return time_by_rate (batch, amounts[SEQUENCES_PER_S],
-                         "sequences/s, which needs global_batch: it is not said", &m->needs);
-  if (amounts[TOKENS_RATE] <= 0)
+  while (i < G_N_ELEMENTS (rates) && amounts[rates[i].rate] <= 0)
+    i++;
+  if (i == G_N_ELEMENTS (rates))
     return 0;
-  double tokens = import_has_strategy (import, "gpus") ? batch * import->model.seq / MAX (1, s->gpus) : 0;
-  return time_by_rate (tokens, amounts[TOKENS_RATE],
-                       "tokens/s, which needs seq, global_batch and gpus: one of these is not said",
-                       &m->needs);
+  m->needs = rates[i].of_step > 0 ? m->needs : rates[i].needs;
+  double time = rates[i].of_step / amounts[rates[i].rate];
+  return isfinite (time) ? time : 0;
 }
 
 static void

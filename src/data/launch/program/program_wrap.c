@@ -173,11 +173,6 @@ program_write_once (ProgramRun *run, ProgramAct *a)
 
 /* --- members within members --- */
 
-typedef struct {
-  const cJSON *rule, *rules;
-  const char *times;
-} Walk;
-
 /* How many there are of what a mapping has, by the first of these members that says so. */
 static char *
 count_of (const cJSON *mapping, const char *names)
@@ -199,21 +194,22 @@ let_text (ProgramRun *run, const char *name, const char *text)
 }
 
 static void
-walk (ProgramRun *run, const Walk *w, const cJSON *node, const char *pods, guint depth)
+walk (ProgramRun *run, const cJSON *rule, const cJSON *node, const char *pods, guint depth)
 {
   if (depth > MAX_DEPTH || !(cJSON_IsObject (node) || cJSON_IsArray (node)))
     return;
-  g_autofree char *count = cJSON_IsObject (node) ? count_of (node, w->times) : g_strdup ("1"),
-                  *copies = program_times (count, pods);
+  g_autofree char *count
+      = cJSON_IsObject (node) ? count_of (node, program_member (rule, "times")) : g_strdup ("1"),
+      *copies = program_times (count, pods);
   let_text (run, "pods", pods);
   let_text (run, "copies", copies);
   program_let (run, "depth", program_number (depth));
   run->tree = node;
-  if (cJSON_IsObject (node) && program_is_true_at (run, w->rule, "until"))
-    run->is_refused |= !program_run_rules (run, w->rules);
+  if (cJSON_IsObject (node) && program_is_true_at (run, rule, "until"))
+    run->is_refused |= !program_run_rules (run, cJSON_GetObjectItemCaseSensitive (rule, "rules"));
   else
     for (const cJSON *one = node->child; one; one = one->next)
-      walk (run, w, one, copies, depth + 1);
+      walk (run, rule, one, copies, depth + 1);
 }
 
 /* { "below": path, "of": how many, "times": members that say how many, "until": what holds of a mapping that
@@ -223,11 +219,9 @@ void
 program_walk (ProgramRun *run, ProgramAct *a)
 {
   const cJSON *tree = run->tree;
-  const Walk w
-      = { a->rule, cJSON_GetObjectItemCaseSensitive (a->rule, "rules"), program_member (a->rule, "times") };
   ProgramValue of = program_value_at (run, a->rule, "of");
   g_autofree char *pods = program_value_text (&of);
-  walk (run, &w, yaml_config_find (tree, a->what->valuestring), pods, 0);
+  walk (run, a->rule, yaml_config_find (tree, a->what->valuestring), pods, 0);
   run->tree = tree;
   program_value_clear (&of);
 }
