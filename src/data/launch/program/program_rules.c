@@ -97,27 +97,6 @@ tell (ProgramRun *run, ProgramAct *a)
     import_unknown (run->job->import, "%s: %s", a->name, cJSON_GetStringValue (a->what));
 }
 
-/* What follows, is not simulated, matters to nothing, contradicts itself; the last is of stages and layers of
- * each, which are left out where one of these was given beside the file. */
-static const struct {
-  const char *name;
-  void (*report) (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
-} reports[] = {
-  { "inferred", import_infer },
-  { "unknown", import_unknown },
-  { "ignored", import_ignore },
-  { "conflict", import_conflict },
-  { "stages_conflict", import_stages_conflict },
-};
-
-static void
-report (ProgramRun *run, ProgramAct *a)
-{
-  for (guint i = 0; i < G_N_ELEMENTS (reports); i++)
-    if (strcmp (reports[i].name, a->action) == 0)
-      reports[i].report (run->job->import, "%s", program_act_text (run, a));
-}
-
 static void
 leave_open (ProgramRun *run, ProgramAct *a)
 {
@@ -150,34 +129,6 @@ set_optimizer (ProgramRun *run, ProgramAct *a)
   program_value_clear (&momentum);
 }
 
-/* Words of a vocabulary, padding among them. */
-static void
-set_padded_vocab (ProgramRun *run, ProgramAct *a)
-{
-  import_padded_vocab (run->job->import, program_whole (program_act_value (run, a)));
-}
-
-static void
-set_positions (ProgramRun *run, ProgramAct *a)
-{
-  import_positions (run->job->import, program_whole (program_act_value (run, a)));
-}
-
-/* The profile, by its name; of a value that is no text nothing. */
-static void
-set_software (ProgramRun *run, ProgramAct *a)
-{
-  if (program_act_value (run, a)->text)
-    import_set_software (run->job->import, a->value.text);
-}
-
-static void
-name_model (ProgramRun *run, ProgramAct *a)
-{
-  if (program_act_value (run, a)->text)
-    import_model_of_name (run->job->import, a->value.text);
-}
-
 /* { "called": expression }: what the program is called. */
 static void
 set_name (ProgramRun *run, ProgramAct *a)
@@ -192,13 +143,6 @@ set_batch (ProgramRun *run, ProgramAct *a)
 {
   guint64 copies = program_whole (program_act_value (run, a));
   config_set_batch (run->job, copies, program_whole_at (run, a->rule, "times"));
-}
-
-/* A key of the strategy that was set by the number of GPUs. */
-static void
-follow_gpus (ProgramRun *run, ProgramAct *a)
-{
-  import_follows_gpus (run->job->import, a->what->valuestring);
 }
 
 /* { "word": name, "decides": KEY }: a variable of the file says a key of the strategy. { "notes": option }:
@@ -281,20 +225,6 @@ take_option (ProgramRun *run, ProgramAct *a)
   const char *option = program_act_text (run, a), *text = option_text (run->job, option);
   if (text)
     import_set_model (run->job->import, a->name, text, option);
-}
-
-/* { "release": today's }: software by the oldest option. */
-static void
-set_release (ProgramRun *run, ProgramAct *a)
-{
-  option_release (run->job, a->what->valuestring);
-}
-
-/* Of the strategy: other options make it idle. */
-static void
-forget (ProgramRun *run, ProgramAct *a)
-{
-  option_forget (run->job, a->what->valuestring);
 }
 
 /* A model's own file behind the first. */
@@ -418,9 +348,14 @@ enum { OF_JOBS = 0, OF_OTHER = 1, OF_FILES = 2, OF_WRAPPERS = 4, OF_ALL = 8 };
 
 static const struct {
   Member of;
-  ProgramAction *act; /* NULL: rules within it */
+  ProgramAction *act; /* NULL: one of those below is called with what it says; or rules are within it */
   guint maps;         /* OF_ ... */
   Member more[7];     /* which it has besides */
+  /* What follows, is not simulated, matters to nothing, contradicts itself. */
+  void (*report) (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
+  void (*set_text) (LsImport *import, const char *text); /* not of a value that is none */
+  void (*set_count) (LsImport *import, guint64 n);
+  void (*of_job) (LaunchJob *job, const char *text);
 } actions[] = {
   { { "let", AS_LETS }, let, OF_ALL },
   { { "table", AS_VALUES }, look_up, OF_ALL, { { "of", AS_VALUE }, { "gives", AS_LET } } },
@@ -440,8 +375,8 @@ static const struct {
   { { "lacks", AS_TEMPLATE }, program_lack, OF_JOBS, { { "says", AS_TEMPLATE } } },
   { { "note", AS_TEMPLATE }, program_note },
   { { "note_attention", AS_TEXT }, program_note_attention },
-  { { "release", AS_TEXT }, set_release },
-  { { "stages_conflict", AS_TEMPLATE }, report },
+  { { "release", AS_TEXT }, .of_job = option_release },
+  { { "stages_conflict", AS_TEMPLATE }, .report = import_stages_conflict },
   { { "model", AS_MODEL }, set_key, OF_JOBS, { { "by", AS_TEMPLATE, true } } },
   { { "strategy", AS_STRATEGY }, set_key, OF_JOBS, { { "by", AS_TEMPLATE, true } } },
   { { "default", AS_STRATEGY }, set_default },
@@ -471,22 +406,22 @@ static const struct {
   { { "notes", AS_TEXT }, note_word },
   { { "called", AS_VALUE }, set_name },
   { { "move", AS_PATHS }, program_move },
-  { { "inferred", AS_TEMPLATE }, report },
-  { { "unknown", AS_TEMPLATE }, report },
-  { { "ignored", AS_TEMPLATE }, report },
-  { { "conflict", AS_TEMPLATE }, report },
+  { { "inferred", AS_TEMPLATE }, .report = import_infer },
+  { { "unknown", AS_TEMPLATE }, .report = import_unknown },
+  { { "ignored", AS_TEMPLATE }, .report = import_ignore },
+  { { "conflict", AS_TEMPLATE }, .report = import_conflict },
   { { "open", AS_KEY }, leave_open, OF_JOBS, { { "says", AS_TEMPLATE } } },
   { { "expects", AS_OPTION }, expect, OF_JOBS, { { "words", AS_TEXT }, { "taken", AS_TEXT } } },
   { { "optimizer", AS_VALUE },
     set_optimizer,
     OF_JOBS,
     { { "by", AS_TEXT, true }, { "momentum", AS_VALUE, true } } },
-  { { "software", AS_VALUE }, set_software },
-  { { "padded_vocab", AS_VALUE }, set_padded_vocab },
-  { { "positions", AS_VALUE }, set_positions },
-  { { "model_of_name", AS_VALUE }, name_model },
+  { { "software", AS_VALUE }, .set_text = import_set_software },
+  { { "padded_vocab", AS_VALUE }, .set_count = import_padded_vocab },
+  { { "positions", AS_VALUE }, .set_count = import_positions },
+  { { "model_of_name", AS_VALUE }, .set_text = import_model_of_name },
   { { "copies", AS_VALUE }, set_batch, OF_JOBS, { { "times", AS_VALUE } } },
-  { { "follows_gpus", AS_KEY }, follow_gpus },
+  { { "follows_gpus", AS_KEY }, .set_text = import_follows_gpus },
   { { "word", AS_TEMPLATE }, note_word, OF_JOBS, { { "decides", AS_KEY } } },
   { { "adds", AS_OPTION_VALUES }, program_add_options },
   { { "elsewhere", AS_TEMPLATE }, program_leave_more },
@@ -516,7 +451,7 @@ static const struct {
       { "nf4", AS_VALUE, true } } },
   { { "otherwise", AS_TEXT }, set_otherwise },
   { { "takes", AS_OPTIONS }, take_option },
-  { { "forget", AS_KEY }, forget },
+  { { "forget", AS_KEY }, .of_job = option_forget },
   { { "unset", AS_TEXT }, program_unset },
   { { "fixed", AS_KEY }, fix },
   { { "model_file", AS_VALUE }, read_model_file, OF_FILES },
@@ -563,6 +498,22 @@ text_of (ProgramRun *run, As as, const cJSON *what)
                                                                       : NULL;
 }
 
+/* To a function that takes what it says. */
+static void
+pass_on (ProgramRun *run, guint action, ProgramAct *a)
+{
+  LsImport *import = run->job->import;
+  const char *text = a->text ? a->text : program_act_value (run, a)->text;
+  if (actions[action].report)
+    actions[action].report (import, "%s", text);
+  else if (actions[action].set_count)
+    actions[action].set_count (import, program_whole (&a->value));
+  else if (actions[action].of_job)
+    actions[action].of_job (run->job, text);
+  else if (text)
+    actions[action].set_text (import, text);
+}
+
 static void
 act_on (ProgramRun *run, guint action, const cJSON *rule, const cJSON *what)
 {
@@ -575,7 +526,10 @@ act_on (ProgramRun *run, guint action, const cJSON *rule, const cJSON *what)
                    .name = option ? option : what->string,
                    .text = text_of (run, as, what),
                    .value = program_none () };
-  actions[action].act (run, &a);
+  if (actions[action].act)
+    actions[action].act (run, &a);
+  else
+    pass_on (run, action, &a);
   g_free (a.text);
   program_value_clear (&a.value);
 }
@@ -585,9 +539,10 @@ act (ProgramRun *run, const cJSON *rule, bool is_its)
 {
   const cJSON *what = NULL, *one;
   guint i = action_of (rule, &what);
-  if (!what || (!is_its && actions[i].act))
+  bool is_rules = what && !actions[i].act && actions[i].of.as == AS_RULES;
+  if (!what || (!is_its && !is_rules))
     return true;
-  if (!actions[i].act)
+  if (is_rules)
     return program_run_rules (run, is_its ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
   if (actions[i].of.as < AS_MEMBERS)
     act_on (run, i, rule, what);
