@@ -432,7 +432,8 @@ void program_add_printed (LaunchWords *words, const char *text, const ProgramFil
 
 /* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
 cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
-ProgramAction program_python, program_put, program_put_text, program_move, program_drop_members;
+ProgramAction program_python, program_put, program_put_text, program_move, program_drop_members,
+    program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
 /* The first file of a map that functions in Python return; NULL: there is none. */
 const ProgramFile *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */
@@ -454,10 +455,6 @@ char *program_written (const ProgramMap *map, const char *expression, const LsMo
 /* Refuses what the program does not have, and notes what is said elsewhere. */
 void program_check_written (const char *map, struct Emit *e);
 ProgramAction program_lack, program_note, program_note_attention;
-
-/* --- program_make.c: configurations that rules make ----------------------------------------------------- */
-
-ProgramAction program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
 
 /* --- program_wrap.c: files that wrap a launch script --------------------------------------------------- */
 

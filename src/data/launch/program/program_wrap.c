@@ -228,34 +228,18 @@ program_walk (ProgramRun *run, ProgramAct *a)
 
 /* --- files --- */
 
-/* A document of several ends at a line "---". */
-static const char *
-document_end (const char *p)
-{
-  for (const char *line = p; line; line = strchr (line, '\n')) {
-    line += *line == '\n';
-    if (g_str_has_prefix (line, "---") && (line[3] == '\0' || g_ascii_isspace (line[3])))
-      return line;
-    if (!strchr (line, '\n'))
-      break;
-  }
-  return p + strlen (p);
-}
-
-/* Those that are YAML; why the others are not is told. */
+/* Those that are YAML, between lines "---"; why the others are not is told. */
 static cJSON *
 documents_of (const ImportFile *file, LsDiagList *why)
 {
+  g_auto (GStrv) texts = g_regex_split_simple ("(?:\\A---|^---(?=\\s|$))[^\\n]*", file->text,
+                                               G_REGEX_MULTILINE | G_REGEX_RAW, 0);
   cJSON *all = cJSON_CreateArray ();
-  const char *p = file->text;
-  for (guint i = 0; *p && i < MAX_DOCUMENTS; i++) {
-    if (g_str_has_prefix (p, "---"))
-      p += strcspn (p, "\n");
-    const char *end = document_end (p);
-    cJSON *tree = ls_yaml_parse (p, (gsize) (end - p), file->path, NULL, why);
+  for (guint i = 0; texts[i] && i < MAX_DOCUMENTS; i++) {
+    bool is_front = i == 0 && !*texts[i]; /* of a file that begins with such a line */
+    cJSON *tree = is_front ? NULL : ls_yaml_parse (texts[i], strlen (texts[i]), file->path, NULL, why);
     if (tree)
       cJSON_AddItemToArray (all, tree);
-    p = end;
   }
   return all;
 }
