@@ -23,8 +23,8 @@ program_value_clear (ProgramValue *v)
   g_clear_pointer (&v->text, g_free);
 }
 
-bool
-program_value_is_true (const ProgramValue *v)
+static bool
+holds (const ProgramValue *v)
 {
   return v->text ? *v->text != '\0' : !isnan (v->number) && v->number != 0;
 }
@@ -158,16 +158,13 @@ program_option (const ProgramMap *map, const char *word)
 static char **
 names_of (const ProgramMap *map, const char *word)
 {
-  g_auto (GStrv) sections = g_strsplit (map->sections ? map->sections : "", " ", -1);
-  GStrvBuilder *names = g_strv_builder_new ();
-  g_strv_builder_add (names, word);
-  for (char **section = sections; *section; section++) {
-    g_autofree char *name = g_strconcat (*section, word, NULL);
-    g_strv_builder_add (names, name);
+  g_autofree char *fronts = g_strconcat (" ", map->sections, NULL);
+  char **names = g_strsplit (fronts, " ", -1);
+  for (char **name = names; *name; name++) {
+    g_autofree char *front = *name;
+    *name = g_strconcat (front, word, NULL);
   }
-  char **all = g_strv_builder_end (names);
-  g_strv_builder_unref (names);
-  return all;
+  return names;
 }
 
 /* Of names the first that the job has, then the first that is off. */
@@ -380,22 +377,20 @@ static ProgramValue
 parse_comparison (Parser *p)
 {
   static const char *const signs[] = { "!=", "=", "<=", "<", ">=", ">", "has", "in" };
-  ProgramValue a = parse_sum (p, false);
+  g_auto (ProgramValue) a = parse_sum (p, false);
   for (guint i = 0; i < G_N_ELEMENTS (signs); i++) {
     if (!takes (p, signs[i]))
       continue;
-    ProgramValue b = parse_sum (p, false);
+    g_auto (ProgramValue) b = parse_sum (p, false);
     const bool results[] = { !is_equal (&a, &b),
                              is_equal (&a, &b),
                              a.number <= b.number,
                              a.number<b.number, a.number >= b.number, a.number> b.number,
                              a.text && b.text && strstr (a.text, b.text) != NULL,
                              is_in (&a, &b) };
-    program_value_clear (&a);
-    program_value_clear (&b);
     return program_number (results[i]);
   }
-  return a;
+  return (ProgramValue) { g_steal_pointer (&a.text), a.number };
 }
 
 static ProgramValue
@@ -403,10 +398,8 @@ parse_not (Parser *p)
 {
   if (!takes (p, "not"))
     return parse_comparison (p);
-  ProgramValue v = parse_not (p);
-  bool is_true = program_value_is_true (&v);
-  program_value_clear (&v);
-  return program_number (!is_true);
+  g_auto (ProgramValue) v = parse_not (p);
+  return program_number (!holds (&v));
 }
 
 /* The second of "a and b" counts where the first does not decide. */
@@ -415,14 +408,13 @@ parse_all (Parser *p, bool is_and)
 {
   ProgramValue v = is_and ? parse_not (p) : parse_all (p, true);
   while (takes (p, is_and ? "and" : "or")) {
-    bool was_idle = p->idle, is_true = program_value_is_true (&v);
+    bool was_idle = p->idle, is_true = holds (&v);
     p->idle = was_idle || is_true != is_and;
-    ProgramValue next = is_and ? parse_not (p) : parse_all (p, true);
+    g_auto (ProgramValue) next = is_and ? parse_not (p) : parse_all (p, true);
     if (is_true == is_and)
-      is_true = program_value_is_true (&next);
+      is_true = holds (&next);
     p->idle = was_idle;
     program_value_clear (&v);
-    program_value_clear (&next);
     v = program_number (is_true);
   }
   return v;
@@ -436,7 +428,7 @@ parse (Parser *p)
     return complain (p, "it is too deep");
   ProgramValue v = parse_all (p, false);
   if (takes (p, "?")) {
-    bool is_true = program_value_is_true (&v), was_idle = p->idle;
+    bool is_true = holds (&v), was_idle = p->idle;
     program_value_clear (&v);
     p->idle = was_idle || !is_true;
     ProgramValue yes = parse (p);
@@ -471,10 +463,8 @@ program_eval (ProgramRun *run, const char *text)
 bool
 program_holds (ProgramRun *run, const char *text)
 {
-  ProgramValue v = program_eval (run, text);
-  bool is_true = program_value_is_true (&v);
-  program_value_clear (&v);
-  return is_true;
+  g_auto (ProgramValue) v = program_eval (run, text);
+  return holds (&v);
 }
 
 bool
@@ -504,10 +494,9 @@ program_fill (ProgramRun *run, const char *text)
       continue;
     }
     g_autofree char *expression = g_strndup (open + 1, (gsize) ((bar ? bar : end) - open - 1));
-    ProgramValue v = program_eval (run, expression);
+    g_auto (ProgramValue) v = program_eval (run, expression);
     g_autofree char *value = bar ? g_strdup_printf ("%.3g", v.number) : program_value_text (&v);
     g_string_append (out, value);
-    program_value_clear (&v);
     text = end + 1;
   }
   g_string_append (out, text);
@@ -545,18 +534,15 @@ program_whole (const ProgramValue *v)
 guint64
 program_whole_at (ProgramRun *run, const cJSON *rule, const char *key)
 {
-  ProgramValue v = program_value_at (run, rule, key);
-  program_value_clear (&v);
+  g_auto (ProgramValue) v = program_value_at (run, rule, key);
   return program_whole (&v);
 }
 
 bool
 program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key)
 {
-  ProgramValue v = program_value_at (run, rule, key);
-  bool is = program_value_is_true (&v);
-  program_value_clear (&v);
-  return is;
+  g_auto (ProgramValue) v = program_value_at (run, rule, key);
+  return holds (&v);
 }
 
 const ProgramValue *
@@ -580,12 +566,8 @@ void
 program_check_text (ProgramRun *run, const cJSON *node, bool is_template)
 {
   g_clear_pointer (&run->wrong, g_free);
-  if (is_template)
-    g_free (program_fill (run, node->valuestring));
-  else {
-    ProgramValue v = program_eval (run, node->valuestring);
-    program_value_clear (&v);
-  }
+  const char *text = node->valuestring;
+  g_auto (ProgramValue) v = is_template ? program_taken (program_fill (run, text)) : program_eval (run, text);
   if (run->wrong)
     program_complain (run->check, node, "%s", run->wrong);
   g_clear_pointer (&run->wrong, g_free);

@@ -294,20 +294,18 @@ program_set_windows (ProgramRun *run, ProgramAct *a)
   const char *pattern = program_act_value (run, a)->text;
   const cJSON *of = cJSON_GetObjectItemCaseSensitive (a->rule, "of");
   gsize length = pattern ? strlen (pattern) : 0;
-  ProgramValue n = program_value_at (run, a->rule, "layers");
+  g_auto (ProgramValue) n = program_value_at (run, a->rule, "layers");
   g_autoptr (GString) text = g_string_new (NULL);
   bool has_any = false;
   for (guint64 i = 0; length > 0 && (double) i < MIN (n.number, MOST_LAYERS); i++) {
     const char letter[] = { g_ascii_toupper (pattern[i % length]), '\0' };
     const cJSON *node = (double) (i + 1) < n.number ? cJSON_GetObjectItemCaseSensitive (of, letter) : NULL;
-    ProgramValue width = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
+    g_auto (ProgramValue) width = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
     g_string_append_printf (text, "%s%.0f", i > 0 ? "," : "", width.number);
     has_any |= width.number > 0;
-    program_value_clear (&width);
   }
   if (has_any)
     option_set_model (run->job, "layer_window", text->str);
-  program_value_clear (&n);
 }
 
 /* { "unset": "a b" }: numbers of the model are as if nothing set them. */

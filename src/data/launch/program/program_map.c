@@ -494,8 +494,7 @@ check_writes (Reading *x)
   for (guint i = 0; writes && i < 2 * x->map->table.n; i++) {
     const OptionRow *row = &x->map->table.rows[i / 2];
     const char *expression = i % 2 == 0 ? row->write : row->only;
-    ProgramValue v = expression ? program_eval (&run, expression) : program_none ();
-    program_value_clear (&v);
+    g_auto (ProgramValue) v = expression ? program_eval (&run, expression) : program_none ();
     if (run.wrong)
       program_complain (&x->check, writes, "%s: %s", row->option, run.wrong);
     g_clear_pointer (&run.wrong, g_free);

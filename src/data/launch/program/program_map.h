@@ -266,8 +266,8 @@ char *program_fill (ProgramRun *run, const char *text);
 /* Whether an expression, or else a text with such, can be read: what is wrong is told. */
 void program_check_text (ProgramRun *run, const cJSON *node, bool is_template);
 void program_value_clear (ProgramValue *v);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (ProgramValue, program_value_clear)
 char *program_value_text (const ProgramValue *v); /* newly allocated; "" of none */
-bool program_value_is_true (const ProgramValue *v);
 ProgramValue program_value_copy (const ProgramValue *v);
 static inline ProgramValue
 program_number (double n)

@@ -28,12 +28,11 @@ program_base (ProgramRun *run, ProgramAct *a)
   cJSON_ArrayForEach (one, a->what)
   {
     g_autofree char *option = program_option (run->map, one->string);
-    ProgramValue v = program_value_of (run, one);
+    g_auto (ProgramValue) v = program_value_of (run, one);
     g_autofree char *text = program_value_text (&v);
     bool is_there = launch_words_find (run->words, option) || option_is_none (run->job, option);
     if (!is_there && !program_value_is_none (&v))
       launch_words_add_by (base, is_of_file, option, text);
-    program_value_clear (&v);
   }
   launch_words_add_words (base, run->words);
   const LaunchWords above = *run->words;
@@ -110,10 +109,9 @@ program_switch (ProgramRun *run, ProgramAct *a)
     import_unknown (run->job->import, "%s %s", option, text);
   cJSON_ArrayForEach (one, node)
   {
-    ProgramValue v = program_value_of (run, one);
+    g_auto (ProgramValue) v = program_value_of (run, one);
     g_autofree char *as = program_value_text (&v);
     launch_words_add_value (run->says, one->string, as);
-    program_value_clear (&v);
   }
 }
 
@@ -167,7 +165,7 @@ program_deepspeed (ProgramRun *run, ProgramAct *a)
 void
 program_beside (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue name = program_value_at (run, a->rule, "file");
+  g_auto (ProgramValue) name = program_value_at (run, a->rule, "file");
   gsize n;
   g_autofree char *text = run->deepspeed ? NULL : configuration_of (run, run->around, name.text, &n);
   if (text)
@@ -179,7 +177,6 @@ program_beside (ProgramRun *run, ProgramAct *a)
                              .table = program_table_find (a->what->valuestring),
                              .gpus = run->job->gpus,
                              .open = run->job->open };
-  program_value_clear (&name);
 }
 
 /* { "fill": { option: value } }: of the options beside, or where there are none its own, those whose value
@@ -278,7 +275,7 @@ void
 program_read_as (ProgramRun *run, ProgramAct *a)
 {
   const char *template = program_member (a->rule, "why"), *name = a->what->valuestring;
-  ProgramValue software = program_value_at (run, a->rule, "software");
+  g_auto (ProgramValue) software = program_value_at (run, a->rule, "software");
   g_autofree char *why = template ? program_fill (run, template) : NULL;
   const ProgramTold told[] = { { "software", software.text }, { "why", why }, { "trainer", "1" }, { NULL } };
   const ProgramWith with = { .told = told,
@@ -288,5 +285,4 @@ program_read_as (ProgramRun *run, ProgramAct *a)
   run->other.gpus = run->job->gpus;
   run->is_refused |= !program_run_with (name, NULL, &with, &run->other, run->files, run->diags);
   run->other.open = run->job->open; /* its reader made its own */
-  program_value_clear (&software);
 }

@@ -29,12 +29,11 @@ program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
   const cJSON *one;
   cJSON_ArrayForEach (one, run->file->says)
   {
-    ProgramValue v = program_value_of (run, one);
+    g_auto (ProgramValue) v = program_value_of (run, one);
     if (v.text && is_on_top)
       program_drop (tree, one->string);
     if (v.text && !yaml_config_find (tree, one->string))
       cJSON_AddStringToObject (tree, one->string, v.text);
-    program_value_clear (&v);
   }
 }
 
@@ -649,12 +648,11 @@ program_configure (ProgramRun *run, ProgramAct *a)
   const cJSON *one;
   cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (a->rule, "told"))
   {
-    ProgramValue v = program_value_of (run, one);
+    g_auto (ProgramValue) v = program_value_of (run, one);
     char *text = program_value_is_none (&v) ? NULL : program_value_text (&v);
     if (texts->len < MOST_TOLD)
       told[texts->len] = (ProgramTold) { one->string, text };
     g_ptr_array_add (texts, text);
-    program_value_clear (&v);
   }
   g_autoptr (cJSON) tree = made (run);
   run->is_refused |= !tree

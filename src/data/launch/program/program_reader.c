@@ -348,9 +348,8 @@ add_words (ProgramRun *run, cJSON *tree)
                                      : cJSON_IsTrue (of->overrides))
     (of->has_pairs ? add_pairs : add_options) (run, tree);
   if (word) {
-    ProgramValue option = program_eval (run, of->word);
+    g_auto (ProgramValue) option = program_eval (run, of->word);
     yaml_config_set (tree, option.text ? option.text : "", word);
-    program_value_clear (&option);
   }
   for (guint i = 1; of->behind && config && i < config->values->len; i++)
     add_behind (run, tree, config->values->pdata[i]);

@@ -25,10 +25,9 @@ let (ProgramRun *run, ProgramAct *a)
 static void
 look_up (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue of = program_value_at (run, a->rule, "of");
+  g_auto (ProgramValue) of = program_value_at (run, a->rule, "of");
   const cJSON *node = of.text ? cJSON_GetObjectItemCaseSensitive (a->what, of.text) : NULL;
   program_let (run, program_member (a->rule, "gives"), node ? program_value_of (run, node) : program_none ());
-  program_value_clear (&of);
 }
 
 /* { "list": expression, "of": n, "gives": name }: its values for each `index` below n, between commas. */
@@ -39,10 +38,9 @@ make_list (ProgramRun *run, ProgramAct *a)
   GString *list = g_string_new (NULL);
   for (guint64 i = 0; i < MIN (n, LS_MAX_CHUNKS); i++) {
     program_let (run, "index", program_number ((double) i));
-    ProgramValue v = program_value_of (run, a->what);
+    g_auto (ProgramValue) v = program_value_of (run, a->what);
     g_autofree char *text = program_value_text (&v);
     g_string_append_printf (list, "%s%s", i > 0 ? "," : "", text);
-    program_value_clear (&v);
   }
   program_let (run, program_member (a->rule, "gives"), program_taken (g_string_free (list, FALSE)));
 }
@@ -122,11 +120,10 @@ set_otherwise (ProgramRun *run, ProgramAct *a)
 static void
 set_optimizer (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue momentum = program_value_at (run, a->rule, "momentum");
+  g_auto (ProgramValue) momentum = program_value_at (run, a->rule, "momentum");
   const char *by = program_member (a->rule, "by");
   import_set_optimizer (run->job->import, program_act_value (run, a)->text,
                         momentum.number > 0 ? momentum.number : 0, by ? by : "--");
-  program_value_clear (&momentum);
 }
 
 /* { "called": expression }: what the program is called. */
@@ -184,11 +181,10 @@ adapted (ProgramRun *run, const cJSON *rule)
   GPtrArray *modules = g_ptr_array_new_with_free_func (g_free);
   for (guint i = 0; named && i < named->values->len; i++)
     g_ptr_array_add (modules, g_strdup (named->values->pdata[i]));
-  ProgramValue v = program_value_of (run, more);
+  g_auto (ProgramValue) v = program_value_of (run, more);
   g_auto (GStrv) words = program_words (v.text, " ");
   for (char **word = words; *word; word++)
     g_ptr_array_add (modules, g_strdup (*word));
-  program_value_clear (&v);
   return modules;
 }
 
@@ -593,7 +589,7 @@ run_each (ProgramRun *run, const cJSON *rule, const char *pattern)
 static bool
 run_words (ProgramRun *run, const cJSON *rule, const char *options, const char *expression)
 {
-  ProgramValue text = options ? program_text (options) : program_eval (run, expression);
+  g_auto (ProgramValue) text = options ? program_text (options) : program_eval (run, expression);
   g_auto (GStrv) words = g_strsplit_set (text.text ? text.text : "", ", ", -1);
   bool ok = true;
   for (char **word = words; *word && ok; word++) {
@@ -601,7 +597,6 @@ run_words (ProgramRun *run, const cJSON *rule, const char *options, const char *
     program_set_each (run, one);
     ok = !**word || act (run, rule, holds (run, rule));
   }
-  program_value_clear (&text);
   return ok;
 }
 

@@ -113,7 +113,7 @@ void
 program_write_variable (ProgramRun *run, ProgramAct *a)
 {
   const char *said = program_act_text (run, a);
-  ProgramValue v = program_value_at (run, a->rule, "as");
+  g_auto (ProgramValue) v = program_value_at (run, a->rule, "as");
   g_autofree char *text = program_value_text (&v);
   bool is_exported = strcmp (a->action, "export") == 0,
        is_name = *said && (!is_exported || !g_ascii_isdigit (*said))
@@ -126,7 +126,6 @@ program_write_variable (ProgramRun *run, ProgramAct *a)
     add_word (script, text, false, NULL);
     g_string_append (script, is_exported ? "\n" : "}\n");
   }
-  program_value_clear (&v);
 }
 
 /* { "command": "command args" }: the words of these members, one behind the other. */
@@ -219,11 +218,10 @@ void
 program_walk (ProgramRun *run, ProgramAct *a)
 {
   const cJSON *tree = run->tree;
-  ProgramValue of = program_value_at (run, a->rule, "of");
+  g_auto (ProgramValue) of = program_value_at (run, a->rule, "of");
   g_autofree char *pods = program_value_text (&of);
   walk (run, a->rule, yaml_config_find (tree, a->what->valuestring), pods, 0);
   run->tree = tree;
-  program_value_clear (&of);
 }
 
 /* --- files --- */

@@ -50,9 +50,8 @@ program_written (const ProgramMap *map, const char *expression, const LsModel *m
   LaunchJob job = { .import = &import };
   ProgramRun run;
   start (&run, map, &job, NULL);
-  ProgramValue v = program_eval (&run, expression);
+  g_auto (ProgramValue) v = program_eval (&run, expression);
   char *text = program_value_is_none (&v) ? NULL : program_value_text (&v);
-  program_value_clear (&v);
   program_run_clear (&run);
   return text;
 }
