@@ -527,19 +527,6 @@ build (Build *b)
   return ok;
 }
 
-/* Whether the bytes can be YAML at all. */
-static bool
-check_bytes (const char *text, gsize n, const char *name, LsDiagList *diags)
-{
-  const char *what = n > LS_MAX_INPUT_BYTES       ? "too large; expected 64 MiB of YAML at most"
-      : memchr (text, '\0', n)                    ? "a NUL byte; expected YAML"
-      : !g_utf8_validate (text, (gssize) n, NULL) ? "invalid UTF-8; expected YAML"
-                                                  : NULL;
-  if (what)
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "%s", what);
-  return !what;
-}
-
 static void
 build_clear (Build *b)
 {
@@ -558,10 +545,15 @@ delete_node (gpointer node)
 cJSON *
 ls_yaml_parse (const char *text, gsize n, const char *name, GPtrArray *notes, LsDiagList *diags)
 {
-  if (!check_bytes (text, n, name, diags))
+  if (n > LS_MAX_INPUT_BYTES) {
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
+                 "too large; expected 64 MiB of YAML at most");
     return NULL;
-  bool has_mark = n >= 3 && memcmp (text, "\xef\xbb\xbf", 3) == 0;
-  g_autofree char *copy = g_strndup (text + (has_mark ? 3 : 0), n - (has_mark ? 3 : 0));
+  }
+  gsize n_mark = n >= 3 && memcmp (text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+  g_autofree char *copy = g_strndup (text + n_mark, n - n_mark);
+  if (!ls_text_check (copy, n - n_mark, name, "YAML", diags))
+    return NULL;
   Build b = { .text = copy, .name = name, .diags = diags, .notes = notes };
   b.frames = g_array_new (FALSE, FALSE, sizeof (Frame));
   g_array_set_clear_func (b.frames, frame_clear);
