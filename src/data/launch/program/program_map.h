@@ -361,7 +361,6 @@ typedef struct {
   }
 
 const ProgramFunction *program_function_find (const char *name); /* NULL: there is none */
-extern const ProgramFunction program_start_functions[];          /* program_starts.c; the last has no name */
 extern const ProgramFunction program_file_functions[];           /* program_files.c; the last has no name */
 extern const ProgramFunction program_layer_functions[];          /* program_layers.c; the last has no name */
 
@@ -400,7 +399,6 @@ ProgramAction program_base, program_translate, program_say, program_say_option, 
     program_fill_open, program_hand_adapters;
 /* Tells a value of the act as "why" of its rule says, or as the default of the program. */
 void program_tell_default (ProgramRun *run, ProgramAct *a);
-bool program_is_reader (const char *name);
 /* A job in options of a map's program by its rules, or by a part of them, before which they were read. False:
  * with a diagnostic. */
 bool program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,

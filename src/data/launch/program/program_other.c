@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "data/launch/deepspeed_rules.h"
-#include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
@@ -250,12 +249,6 @@ program_run_part (ProgramRun *run, ProgramAct *a)
     run->is_refused |= !program_run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, part));
   else if (run->says || is_own)
     run->is_refused |= !program_run_map (of, part, is_own ? run->job : &run->other, run->files, run->diags);
-}
-
-bool
-program_is_reader (const char *name)
-{
-  return program_table_find (name) != NULL;
 }
 
 /* { "translate": program }: options that it has too, by its names. */

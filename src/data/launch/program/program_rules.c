@@ -697,7 +697,7 @@ check_name (ProgramRun *run, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
   bool is_there = as == AS_CALL ? run_call (NULL, name)
-                                : g_strcmp0 (name, run->map->name) == 0 || program_is_reader (name)
+                                : g_strcmp0 (name, run->map->name) == 0 || program_table_find (name) != NULL
           || (as == AS_TABLE && run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
     program_complain (run->check, node, "there is no %s of that name",
