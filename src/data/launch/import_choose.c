@@ -275,15 +275,10 @@ static void __attribute__ ((constructor)) open_doors (void)
 {
   static const ProgramDoors doors = {
     .function_find = engine_function_find,
-    .key_find = engine_key_find,
-    .table_find = engine_table_find,
     .map_get = engine_map_get,
-    .run_map = engine_run_map,
     .run_with = engine_run_with,
     .run_rules = engine_run_rules,
     .read_tree = engine_read_tree,
-    .written = engine_written,
-    .check_written = engine_check_written,
     .maps_each = engine_maps_each,
     .is_log_of = engine_is_log_of,
     .measure_log = engine_measure_log,

@@ -44,8 +44,8 @@ member (const cJSON *object, const char *key, gsize n)
 }
 
 /* What from has is moved. A large mapping is looked up by a table, as two may come together. */
-static void
-merge (cJSON *into, cJSON *from)
+void
+yaml_config_merge (cJSON *into, cJSON *from)
 {
   g_autoptr (GHashTable) keys = g_hash_table_new (g_str_hash, g_str_equal);
   cJSON *item, *next;
@@ -55,7 +55,7 @@ merge (cJSON *into, cJSON *from)
     cJSON *before = g_hash_table_lookup (keys, item->string);
     cJSON_DetachItemViaPointer (from, item);
     if (cJSON_IsObject (before) && cJSON_IsObject (item)) {
-      merge (before, item);
+      yaml_config_merge (before, item);
       cJSON_Delete (item);
       continue;
     }
@@ -79,7 +79,7 @@ yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagLi
     import_infer (import, "%s", (const char *) notes->pdata[i]);
   bool ok = cJSON_IsObject (tree);
   if (ok)
-    merge (into, tree);
+    yaml_config_merge (into, tree);
   import_use_file (file);
   cJSON_Delete (tree);
   return ok;
@@ -244,7 +244,7 @@ yaml_config_move (cJSON *tree, const char *from, const char *to)
   above = reach (tree, to, &to_key);
   cJSON *before = member (above, to_key, strlen (to_key));
   if (cJSON_IsObject (before))
-    merge (moved, before);
+    yaml_config_merge (moved, before);
   if (before)
     cJSON_Delete (cJSON_DetachItemViaPointer (above, before));
   cJSON_AddItemToObject (above, to_key, moved);
@@ -257,7 +257,7 @@ yaml_config_lift (cJSON *tree, const char *key)
   if (!cJSON_IsObject (part))
     return;
   cJSON_DetachItemViaPointer (tree, part);
-  merge (tree, part);
+  yaml_config_merge (tree, part);
   cJSON_Delete (part);
 }
 

@@ -18,6 +18,9 @@ bool yaml_config_is (const ImportFile *file, const char *mark, bool (*fits) (con
  * into is as it was, and there is a diagnostic. */
 bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags);
 
+/* The same of a mapping, whose members are moved. */
+void yaml_config_merge (cJSON *into, cJSON *from);
+
 /* What a script names, with or without ".yaml" (launch_file_of()); the caller frees it. name NULL: none is
  * said. NULL: a diagnostic. */
 cJSON *yaml_config_of_name (const ImportFiles *files, const char *name, LsImport *import, LsDiagList *diags);

@@ -7,25 +7,19 @@
 #include "base/printable.h"
 #include "data/text/field.h"
 #include "data/text/read_file.h"
+#include "data/text/text_place.h"
 
 typedef struct {
   char *text;
-  int line, col; /* 1-based; col counts code points */
+  size_t offset; /* in the file */
 } Cell;
 
 struct LsCsv {
   char *name;
-  char *text;       /* of the file, cut into lines  */
-  GPtrArray *lines; /* in text, for diagnostics     */
+  char *text; /* of the file, for diagnostics */
   guint n_columns;
   GArray *cells; /* Cell, row by row, the header row first */
 };
-
-/* Where the reader stands. */
-typedef struct {
-  const char *at;
-  int line, col;
-} Cursor;
 
 static void
 clear_cell (gpointer cell)
@@ -39,11 +33,15 @@ cell_at (const LsCsv *csv, guint line, guint column)
   return &g_array_index (csv->cells, Cell, line * csv->n_columns + column);
 }
 
+/* Beyond what is ever shown, a place is not worth a walk through the file. */
 static void
-add_diag (const LsCsv *csv, LsDiagList *diags, int line, int col, const char *pointer, const char *message)
+add_diag (const LsCsv *csv, LsDiagList *diags, size_t offset, const char *pointer, const char *hint,
+          const char *message)
 {
-  const char *source = line > 0 && (guint) line <= csv->lines->len ? csv->lines->pdata[line - 1] : NULL;
-  ls_diag_add (diags, LS_ERROR_INPUT, csv->name, line, col, pointer, source, NULL, "%s", message);
+  if (*csv->text && ls_diag_list_n (diags) < LS_DIAG_MAX_SHOWN)
+    ls_text_diag (LS_ERROR_INPUT, csv->name, csv->text, offset, diags, pointer, hint, message);
+  else
+    ls_diag_add (diags, LS_ERROR_INPUT, csv->name, 1, 1, pointer, NULL, hint, "%s", message);
 }
 
 void
@@ -58,7 +56,7 @@ ls_csv_error (const LsCsv *csv, guint row, guint column, LsDiagList *diags, cons
   g_autofree char *pointer = ls_diag_list_n (diags) < LS_DIAG_MAX_SHOWN
       ? g_strdup_printf ("/%s/%s", ls_csv_cell (csv, row, 0), ls_csv_column_name (csv, column))
       : NULL;
-  add_diag (csv, diags, cell->line, cell->col, pointer, message);
+  add_diag (csv, diags, cell->offset, pointer, NULL, message);
 }
 
 void
@@ -68,94 +66,66 @@ ls_csv_header_error (const LsCsv *csv, LsDiagList *diags, const char *format, ..
   va_start (args, format);
   g_autofree char *message = g_strdup_vprintf (format, args);
   va_end (args);
-  add_diag (csv, diags, cell_at (csv, 0, 0)->line, 1, NULL, message);
+  add_diag (csv, diags, cell_at (csv, 0, 0)->offset, NULL, NULL, message);
 }
 
-static void
-step (Cursor *c)
-{
-  if (*c->at == '\n') {
-    c->line++;
-    c->col = 1;
-  } else if ((*c->at & 0xc0) != 0x80) {
-    c->col++;
-  }
-  c->at++;
-}
-
-/* The text between quotes; the cursor stands on the opening one. FALSE if the
+/* The text between quotes; *at stands on the opening one. FALSE if the
  * closing one is missing. */
 static gboolean
-read_quoted (Cursor *c, GString *text)
+read_quoted (const char **at, GString *text)
 {
-  for (step (c); *c->at; step (c)) {
-    if (*c->at != '"') {
-      g_string_append_c (text, *c->at);
-    } else if (c->at[1] == '"') {
-      g_string_append_c (text, '"');
-      step (c);
-    } else {
-      step (c);
+  for (++*at; **at; ++*at) {
+    if (**at == '"' && *++*at != '"')
       return TRUE;
-    }
+    g_string_append_c (text, **at);
   }
   return FALSE;
 }
 
 static gboolean
-ends_line (const Cursor *c)
+ends_line (const char *at)
 {
-  return *c->at == '\0' || *c->at == '\n' || (*c->at == '\r' && c->at[1] == '\n');
+  return *at == '\0' || *at == '\n' || (*at == '\r' && at[1] == '\n');
 }
 
 static void
-skip_line_end (Cursor *c)
+skip_line (const char **at)
 {
-  if (*c->at == '\r')
-    step (c);
-  if (*c->at == '\n')
-    step (c);
+  while (!ends_line (*at))
+    ++*at;
+  *at += **at == '\r';
+  *at += **at == '\n';
 }
 
-static void
-skip_line (Cursor *c)
-{
-  while (!ends_line (c))
-    step (c);
-  skip_line_end (c);
-}
-
-/* Reads one cell and leaves the cursor on what ended it. */
+/* Reads one cell and leaves *at on what ended it. */
 static gboolean
-read_cell (LsCsv *csv, Cursor *c, LsDiagList *diags)
+read_cell (LsCsv *csv, const char **at, LsDiagList *diags)
 {
-  Cell cell = { .line = c->line, .col = c->col };
+  Cell cell = { .offset = (size_t) (*at - csv->text) };
   g_autoptr (GString) text = g_string_new (NULL);
-  gboolean is_closed = *c->at != '"' || read_quoted (c, text);
-  while (!ends_line (c) && *c->at != ',') {
-    g_string_append_c (text, *c->at);
-    step (c);
-  }
+  gboolean is_closed = **at != '"' || read_quoted (at, text);
+  for (; !ends_line (*at) && **at != ','; ++*at)
+    g_string_append_c (text, **at);
   ls_make_printable (text->str);
   cell.text = g_strdup (text->str);
   g_array_append_val (csv->cells, cell);
   if (!is_closed)
-    add_diag (csv, diags, cell.line, cell.col, NULL, "expected a closing quote; got the end of the file");
+    add_diag (csv, diags, cell.offset, NULL, NULL, "expected a closing quote; got the end of the file");
   return is_closed;
 }
 
 /* Reads the cells of one row and the end of its line. FALSE if it is broken. */
 static gboolean
-read_row (LsCsv *csv, Cursor *c, LsDiagList *diags)
+read_row (LsCsv *csv, const char **at, LsDiagList *diags)
 {
   guint before = csv->cells->len;
-  int line = c->line;
-  gboolean ok = read_cell (csv, c, diags);
-  while (ok && *c->at == ',') {
-    step (c);
-    ok = read_cell (csv, c, diags);
+  size_t start = (size_t) (*at - csv->text);
+  gboolean ok = read_cell (csv, at, diags);
+  while (ok && **at == ',') {
+    ++*at;
+    ok = read_cell (csv, at, diags);
   }
-  skip_line_end (c);
+  skip_line (at);
 
   guint n = csv->cells->len - before;
   if (csv->n_columns == 0)
@@ -163,7 +133,7 @@ read_row (LsCsv *csv, Cursor *c, LsDiagList *diags)
   if (ok && n != csv->n_columns) {
     g_autofree char *message
         = g_strdup_printf ("expected %u cells as in the header; got %u", csv->n_columns, n);
-    add_diag (csv, diags, line, 1, NULL, message);
+    add_diag (csv, diags, start, NULL, NULL, message);
     ok = FALSE;
   }
   if (!ok)
@@ -181,7 +151,7 @@ has_distinct_columns (const LsCsv *csv, LsDiagList *diags)
     if (g_hash_table_add (names, cell->text))
       continue;
     g_autofree char *message = g_strdup_printf ("duplicate column \"%s\"", cell->text);
-    add_diag (csv, diags, cell->line, cell->col, NULL, message);
+    add_diag (csv, diags, cell->offset, NULL, NULL, message);
     ok = FALSE;
   }
   return ok;
@@ -195,25 +165,11 @@ has_commas (const LsCsv *csv, LsDiagList *diags)
   const char *separator = strchr (only, ';') ? ";" : strchr (only, '\t') ? "\t" : NULL;
   if (!separator || strchr (only, *separator) == strrchr (only, *separator))
     return TRUE;
-  int line = cell_at (csv, 0, 0)->line;
-  ls_diag_add (diags, LS_ERROR_INPUT, csv->name, line, (int) strcspn (only, separator) + 1, NULL,
-               csv->lines->pdata[line - 1], "write the table with commas, and decimals with points",
-               "expected commas between cells; got %s", *separator == ';' ? "semicolons" : "tabs");
+  add_diag (csv, diags, cell_at (csv, 0, 0)->offset + strcspn (only, separator), NULL,
+            "write the table with commas, and decimals with points",
+            *separator == ';' ? "expected commas between cells; got semicolons"
+                              : "expected commas between cells; got tabs");
   return FALSE;
-}
-
-/* g_strsplit () is quadratic where strstr () is checked by a sanitizer. */
-static void
-cut_lines (LsCsv *csv, const char *text)
-{
-  csv->text = g_strdup (text);
-  csv->lines = g_ptr_array_new ();
-  for (char *line = *text ? csv->text : NULL, *end; line; line = end) {
-    g_ptr_array_add (csv->lines, line);
-    end = strchr (line, '\n');
-    if (end)
-      *end++ = '\0';
-  }
 }
 
 LsCsv *
@@ -225,21 +181,18 @@ ls_csv_parse (const char *name, const char *text, gssize n, LsDiagList *diags)
   }
   g_autoptr (LsCsv) csv = g_new0 (LsCsv, 1);
   csv->name = g_strdup (name);
-  cut_lines (csv, text);
+  csv->text = g_strdup (text + (g_str_has_prefix (text, "\xef\xbb\xbf") ? 3 : 0)); /* byte order mark */
   csv->cells = g_array_new (FALSE, TRUE, sizeof (Cell));
   g_array_set_clear_func (csv->cells, clear_cell);
 
-  Cursor c = { text, 1, 1 };
-  if (g_str_has_prefix (text, "\xef\xbb\xbf")) /* byte order mark */
-    c.at += 3;
   gboolean ok = TRUE;
-  while (*c.at)
-    if (ends_line (&c) || *c.at == '#')
-      skip_line (&c);
+  for (const char *at = csv->text; *at;)
+    if (ends_line (at) || *at == '#')
+      skip_line (&at);
     else
-      ok &= read_row (csv, &c, diags);
+      ok &= read_row (csv, &at, diags);
   if (csv->n_columns == 0) {
-    add_diag (csv, diags, 1, 1, NULL, "expected a header row; got an empty file");
+    add_diag (csv, diags, 0, NULL, NULL, "expected a header row; got an empty file");
     return NULL;
   }
   if (!ok || !has_commas (csv, diags) || !has_distinct_columns (csv, diags))
@@ -262,7 +215,6 @@ ls_csv_free (LsCsv *csv)
     return;
   g_free (csv->name);
   g_free (csv->text);
-  g_ptr_array_unref (csv->lines);
   g_array_unref (csv->cells);
   g_free (csv);
 }

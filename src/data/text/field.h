@@ -139,8 +139,6 @@ char *ls_field_option (const LsField *f, const char *value);
 const char *ls_field_typed (const LsField *f, const char *value);
 /* Whether its flag may do without a value, which is then 1. */
 bool ls_field_is_switch (const LsField *f);
-/* Whether what it says is of a program, and not a user's choice. */
-bool ls_field_is_of_program (const LsField *f);
 /* What the help shows for its value: "N", "SIZE", "KIND"; NULL of a switch. Static. */
 const char *ls_field_argument (const LsField *f);
 

@@ -305,9 +305,3 @@ ls_field_argument (const LsField *f)
     return f->argument ? f->argument : f->set_only ? "0|1" : NULL;
   return usual ? usual : "NAME";
 }
-
-bool
-ls_field_is_of_program (const LsField *f)
-{
-  return f->set_only || f->of_program;
-}

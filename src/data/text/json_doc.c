@@ -228,17 +228,8 @@ ls_json_describe (const cJSON *node)
 static bool
 check_bytes (const char *text, size_t n, const char *name, LsDiagList *diags)
 {
-  const char *nul = memchr (text, '\0', n), *end = NULL;
-  if (nul) {
-    ls_text_diag (LS_ERROR_INPUT, name, text, (size_t) (nul - text), diags, NULL, NULL,
-                  "a NUL byte; expected JSON text");
+  if (!ls_text_check (text, n, name, "JSON text", diags))
     return false;
-  }
-  if (!g_utf8_validate (text, (gssize) n, &end)) {
-    ls_text_diag (LS_ERROR_INPUT, name, text, (size_t) (end - text), diags, NULL, NULL,
-                  "invalid UTF-8; expected JSON text");
-    return false;
-  }
   if (text[strspn (text, " \t\r\n")] == '\0') {
     ls_diag_add (diags, LS_ERROR_INPUT, name, 1, 1, NULL, NULL, NULL, "empty file; expected a JSON object");
     return false;

@@ -42,6 +42,7 @@ LsJsonDoc *ls_json_doc_load_or_given (const char *path, const char *name, LsDiag
 LsJsonDoc *ls_json_doc_ref (const LsJsonDoc *doc);
 void ls_json_doc_free (LsJsonDoc *doc); /* NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (LsJsonDoc, ls_json_doc_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (cJSON, cJSON_Delete)
 
 /* The document that one of its objects is, with the same places. name: of it; NULL: the same. */
 LsJsonDoc *ls_json_doc_part (const LsJsonDoc *doc, const cJSON *node, const char *name);

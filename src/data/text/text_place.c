@@ -40,3 +40,14 @@ ls_text_diag (LsErrorCode code, const char *name, const char *text, size_t offse
   g_autofree char *source_line = line_around (text, offset);
   ls_diag_add (diags, code, name, line, col, pointer, source_line, hint, "%s", message);
 }
+
+bool
+ls_text_check (const char *text, size_t n, const char *name, const char *what, LsDiagList *diags)
+{
+  const char *nul = memchr (text, '\0', n), *end = nul;
+  if (!nul && g_utf8_validate (text, (gssize) n, &end))
+    return true;
+  g_autofree char *message = g_strdup_printf ("%s; expected %s", nul ? "a NUL byte" : "invalid UTF-8", what);
+  ls_text_diag (LS_ERROR_INPUT, name, text, (size_t) (end - text), diags, NULL, NULL, message);
+  return false;
+}

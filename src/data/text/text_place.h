@@ -2,6 +2,7 @@
 #ifndef LS_DATA_TEXT_TEXT_PLACE_H
 #define LS_DATA_TEXT_TEXT_PLACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/diag.h"
@@ -15,5 +16,8 @@ void ls_text_advance (const char *text, size_t n, int *line, int *col);
  * hint may be NULL. */
 void ls_text_diag (LsErrorCode code, const char *name, const char *text, size_t offset, LsDiagList *diags,
                    const char *pointer, const char *hint, const char *message);
+
+/* Whether n bytes can be such a text, "JSON": UTF-8 without NUL; false: a diagnostic. */
+bool ls_text_check (const char *text, size_t n, const char *name, const char *what, LsDiagList *diags);
 
 #endif

@@ -249,84 +249,28 @@ count (Toml *t, cJSON *item)
 
 /* --- dates and times ------------------------------------------------------------------------------- */
 
-/* n digits, from..to; moves *at. */
-static bool
-read_digits (const char **at, guint n, int from, int to)
-{
-  int value = 0;
-  for (guint i = 0; i < n; i++, (*at)++) {
-    if (!g_ascii_isdigit (**at))
-      return false;
-    value = value * 10 + (**at - '0');
-  }
-  return value >= from && value <= to;
-}
+#define MAX_MOMENT 256 /* characters */
+#define TIME       "(?:[01]\\d|2[0-3]):[0-5]\\d:(?:[0-5]\\d|60)(?:\\.\\d++|(?!\\.))"
+#define OFFSET     "(?:[Zz]|[+-](?:[01]\\d|2[0-3]):[0-5]\\d|(?![Zz+-]))"
+#define DATE       "\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])"
 
-static bool
-read_char (const char **at, const char *chars)
-{
-  return **at && strchr (chars, **at) && (*at)++;
-}
-
-static bool
-read_date (const char **at)
-{
-  const char *start = *at;
-  if (!read_digits (at, 4, 0, 9999) || !read_char (at, "-") || !read_digits (at, 2, 1, 12)
-      || !read_char (at, "-") || !read_digits (at, 2, 1, 31))
-    return false;
-  GDateYear year = (GDateYear) MAX (1, atoi (start)); /* the year 0 is as long as the year 4 */
-  return g_date_valid_dmy ((GDateDay) atoi (start + 8), (GDateMonth) atoi (start + 5),
-                           (GDateYear) (atoi (start) == 0 ? 4 : year));
-}
-
-static bool
-read_time (const char **at)
-{
-  if (!read_digits (at, 2, 0, 23) || !read_char (at, ":") || !read_digits (at, 2, 0, 59)
-      || !read_char (at, ":") || !read_digits (at, 2, 0, 60))
-    return false;
-  if (**at != '.')
-    return true;
-  gsize n = strspn (*at + 1, "0123456789");
-  *at += 1 + n;
-  return n > 0;
-}
-
-static bool
-read_offset (const char **at)
-{
-  if (read_char (at, "Zz"))
-    return true;
-  return read_char (at, "+-") && read_digits (at, 2, 0, 23) && read_char (at, ":")
-      && read_digits (at, 2, 0, 59);
-}
-
-/* A date, a time, or both, with an offset or not: to behind it; NULL: it is wrong. */
-static const char *
-read_moment (const char *at)
-{
-  if (at[2] == ':')
-    return read_time (&at) ? at : NULL;
-  if (!read_date (&at))
-    return NULL;
-  bool has_time = strchr ("Tt", *at) ? *at != '\0' : *at == ' ' && g_ascii_isdigit (at[1]);
-  if (!has_time)
-    return at;
-  at++;
-  if (!read_time (&at))
-    return NULL;
-  return !strchr ("Zz+-", *at) || *at == '\0' || read_offset (&at) ? at : NULL;
-}
-
+/* A date, a time, or both, with an offset or not. */
 static cJSON *
 read_date_or_time (Toml *t)
 {
-  const char *end = read_moment (t->at);
-  if (!end)
+  static const char pattern[] = TIME "|" DATE "(?:(?:[Tt]| (?=\\d))" TIME OFFSET "|(?![Tt]| \\d))";
+  g_autoptr (GRegex) regex = g_regex_new (pattern, G_REGEX_RAW | G_REGEX_ANCHORED, 0, NULL);
+  g_autoptr (GMatchInfo) match = NULL;
+  bool is_moment
+      = g_regex_match_full (regex, t->at, (gssize) strnlen (t->at, MAX_MOMENT), 0, 0, &match, NULL);
+  g_autofree char *text = is_moment ? g_match_info_fetch (match, 0) : NULL;
+  int year = atoi (t->at); /* the year 0 is as long as the year 4 */
+  if (is_moment && t->at[2] != ':')
+    is_moment = g_date_valid_dmy ((GDateDay) atoi (t->at + 8), (GDateMonth) atoi (t->at + 5),
+                                  (GDateYear) (year == 0 ? 4 : year));
+  if (!is_moment)
     return fail (t, t->at, "not a date or time as TOML writes them"), NULL;
-  g_autofree char *text = g_strndup (t->at, (gsize) (end - t->at));
-  t->at = end;
+  t->at += strlen (text);
   return cJSON_CreateString (text);
 }
 
@@ -764,24 +708,13 @@ read_text (Toml *t, cJSON *root)
 
 /* --- the whole ------------------------------------------------------------------------------------- */
 
-static bool
-check_bytes (const char *text, size_t n, const char *name, LsDiagList *diags)
-{
-  const char *nul = memchr (text, '\0', n), *end = NULL;
-  bool is_utf8 = nul || g_utf8_validate (text, (gssize) n, &end);
-  if (nul || !is_utf8)
-    ls_text_diag (LS_ERROR_INPUT, name, text, (size_t) ((nul ? nul : end) - text), diags, NULL, NULL,
-                  nul ? "a NUL byte; expected TOML" : "invalid UTF-8; expected TOML");
-  return !nul && is_utf8;
-}
-
 cJSON *
 ls_toml_parse (const char *text, size_t n, const char *name, LsDiagList *diags)
 {
   g_autofree char *copy = g_malloc (n + 1);
   memcpy (copy, text, n);
   copy[n] = '\0';
-  if (!check_bytes (copy, n, name, diags))
+  if (!ls_text_check (copy, n, name, "TOML", diags))
     return NULL;
   Toml t = { .text = copy, .at = copy };
   t.kinds = g_hash_table_new (g_direct_hash, g_direct_equal);

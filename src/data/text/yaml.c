@@ -18,26 +18,18 @@
 
 #define MAX_WHOLE 9007199254740992.0 /* 2^53: beyond it a double is not exact */
 
-static bool
-is_null (const char *text)
-{
-  static const char *const words[] = { "", "~", "null", "Null", "NULL", NULL };
-  return g_strv_contains (words, text);
-}
-
-static bool
-is_true (const char *text)
-{
-  static const char *const words[] = { "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", NULL };
-  return g_strv_contains (words, text);
-}
-
-static bool
-is_false (const char *text)
+/* 'n', 't' or 'f' of null, true or false; '\0': it is another word. */
+static char
+word_kind (const char *text)
 {
   static const char *const words[]
-      = { "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", NULL };
-  return g_strv_contains (words, text);
+      = { "n:",     "n:~",     "n:null",  "n:Null",  "n:NULL", "t:yes", "t:Yes", "t:YES",
+          "t:true", "t:True",  "t:TRUE",  "t:on",    "t:On",   "t:ON",  "f:no",  "f:No",
+          "f:NO",   "f:false", "f:False", "f:FALSE", "f:off",  "f:Off", "f:OFF" };
+  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
+    if (strcmp (words[i] + 2, text) == 0)
+      return *words[i];
+  return '\0';
 }
 
 /* --- numbers -------------------------------------------------------------------------------------- */
@@ -144,10 +136,9 @@ number_node (const char *text)
 cJSON *
 ls_yaml_scalar (const char *text)
 {
-  if (is_null (text))
-    return cJSON_CreateNull ();
-  if (is_true (text) || is_false (text))
-    return cJSON_CreateBool (is_true (text));
+  char kind = word_kind (text);
+  if (kind)
+    return kind == 'n' ? cJSON_CreateNull () : cJSON_CreateBool (kind == 't');
   cJSON *number = number_node (text);
   return number ? number : cJSON_CreateString (text);
 }
@@ -157,10 +148,11 @@ static cJSON *
 tagged_scalar (const char *type, const char *text)
 {
   cJSON *node = NULL;
+  char kind = word_kind (text);
   if (strcmp (type, "null") == 0)
     node = cJSON_CreateNull ();
-  else if (strcmp (type, "bool") == 0 && (is_true (text) || is_false (text)))
-    node = cJSON_CreateBool (is_true (text));
+  else if (strcmp (type, "bool") == 0 && (kind == 't' || kind == 'f'))
+    node = cJSON_CreateBool (kind == 't');
   else if (strcmp (type, "int") == 0)
     node = number_node (text);
   else if (strcmp (type, "float") == 0) {
@@ -535,19 +527,6 @@ build (Build *b)
   return ok;
 }
 
-/* Whether the bytes can be YAML at all. */
-static bool
-check_bytes (const char *text, gsize n, const char *name, LsDiagList *diags)
-{
-  const char *what = n > LS_MAX_INPUT_BYTES       ? "too large; expected 64 MiB of YAML at most"
-      : memchr (text, '\0', n)                    ? "a NUL byte; expected YAML"
-      : !g_utf8_validate (text, (gssize) n, NULL) ? "invalid UTF-8; expected YAML"
-                                                  : NULL;
-  if (what)
-    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL, "%s", what);
-  return !what;
-}
-
 static void
 build_clear (Build *b)
 {
@@ -566,10 +545,15 @@ delete_node (gpointer node)
 cJSON *
 ls_yaml_parse (const char *text, gsize n, const char *name, GPtrArray *notes, LsDiagList *diags)
 {
-  if (!check_bytes (text, n, name, diags))
+  if (n > LS_MAX_INPUT_BYTES) {
+    ls_diag_add (diags, LS_ERROR_INPUT, name, 0, 0, NULL, NULL, NULL,
+                 "too large; expected 64 MiB of YAML at most");
     return NULL;
-  bool has_mark = n >= 3 && memcmp (text, "\xef\xbb\xbf", 3) == 0;
-  g_autofree char *copy = g_strndup (text + (has_mark ? 3 : 0), n - (has_mark ? 3 : 0));
+  }
+  gsize n_mark = n >= 3 && memcmp (text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+  g_autofree char *copy = g_strndup (text + n_mark, n - n_mark);
+  if (!ls_text_check (copy, n - n_mark, name, "YAML", diags))
+    return NULL;
   Build b = { .text = copy, .name = name, .diags = diags, .notes = notes };
   b.frames = g_array_new (FALSE, FALSE, sizeof (Frame));
   g_array_set_clear_func (b.frames, frame_clear);

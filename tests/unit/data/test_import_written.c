@@ -50,7 +50,7 @@ choices_of (const LsStrategy *s, const LsModel *m)
     g_string_append_printf (out, "recomputed layers %u\n", MIN (s->recompute_layers - 1, all - 1) + 1);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     bool is_layers = strcmp (f->key, "layers_per_chunk") == 0;
-    g_autofree char *value = f->file_only || is_layers || ls_field_is_of_program (f)
+    g_autofree char *value = f->file_only || is_layers || f->set_only || f->of_program
             || ls_strategy_idle (s, m, f->key) || is_said_elsewhere (s, f->key)
         ? NULL
         : ls_field_text (f, s, NULL);
@@ -268,7 +268,7 @@ draw_knob (GRand *rand, const OptionTable *table, LsStrategy *s)
   guint n_names = 0;
   static const char *const fixed[]
       = { "gpus", "tp", "pp", "vpp", "dp", "dp_kind", "cp", "expert_load", "placement", NULL };
-  if (f->file_only || ls_field_is_of_program (f) || g_strv_contains (fixed, f->key))
+  if (f->file_only || f->set_only || f->of_program || g_strv_contains (fixed, f->key))
     return;
   while (f->names && f->names[n_names].name)
     n_names++;

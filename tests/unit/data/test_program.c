@@ -161,6 +161,8 @@ what_is_wrong_has_a_place (void)
     { MAP (YAML, "[]", "[{\"paint\":\"red\"}]"), "/rules/0: a rule without an action" },
     { MAP (YAML, "[]", "[{\"inferred\":\"a\",\"says\":\"b\"}]"), "\"inferred\" has no such key \"says\"" },
     { MAP (YAML, "[]", "[{\"open\":\"gpus\"}]"), "/rules/0: missing key \"says\"" },
+    { MAP (YAML, "[]", "[{\"mamba\":\"'m'\",\"channels\":1,\"states\":1,\"taps\":1}]"),
+      "/rules/0: missing key \"by\"" },
     { MAP (YAML, "[]", "[{\"unknown\":\"{1 +}\"}]"), "/rules/0/unknown: a value is missing" },
     { MAP (YAML, "[]", "[{\"unknown\":1}]"), "/rules/0/unknown: expected a text" },
     { MAP (YAML, "[]", "[{\"rules\":[{\"let\":{\"x\":\"y\"}}]}]"), "/rules/0/rules/0/let/x: no rule before" },

@@ -29,7 +29,7 @@ draw (GRand *rand, const LsSoftwareSpec *software, const LsModel *m, LsStrategy 
   ls_strategy_copy (ret, &software->defaults);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     g_autofree char *value
-        = f->file_only || ls_field_is_of_program (f) ? NULL : ls_field_text (f, &drawn, NULL);
+        = f->file_only || f->set_only || f->of_program ? NULL : ls_field_text (f, &drawn, NULL);
     if (value)
       ls_field_set_text (ls_strategy_fields, ret, f->key, value, diags);
   }

@@ -9,29 +9,10 @@ program_function_find (const char *name)
   return program_doors->function_find (name);
 }
 
-const LsField *
-program_key_find (const char *word, bool *ret_is_model)
-{
-  return program_doors->key_find (word, ret_is_model);
-}
-
-const OptionTable *
-program_table_find (const char *name)
-{
-  return program_doors->table_find (name);
-}
-
 const ProgramMap *
 program_map_get (const char *name)
 {
   return program_doors->map_get (name);
-}
-
-bool
-program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
-                 LsDiagList *diags)
-{
-  return program_doors->run_map (name, part, job, files, diags);
 }
 
 bool
@@ -52,18 +33,6 @@ program_read_tree (const char *name, cJSON *tree, const char *path, const Progra
                    LsDiagList *diags)
 {
   return program_doors->read_tree (name, tree, path, told, import, diags);
-}
-
-char *
-program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s)
-{
-  return program_doors->written (map, expression, m, s);
-}
-
-void
-program_check_written (const char *map, struct Emit *e)
-{
-  program_doors->check_written (map, e);
 }
 
 void
@@ -88,4 +57,20 @@ bool
 import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   return program_doors->log_alone (files, import, diags);
+}
+
+/* --- by these ------------------------------------------------------------------------------------------ */
+
+const OptionTable *
+program_table_find (const char *name)
+{
+  const ProgramMap *map = name ? program_map_get (name) : NULL;
+  return map && map->table.n > 0 ? &map->table : NULL;
+}
+
+bool
+program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
+                 LsDiagList *diags)
+{
+  return program_run_with (name, part, &(ProgramWith) { NULL }, job, files, diags);
 }

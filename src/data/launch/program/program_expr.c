@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "data/jobs/job_files.h"
 #include "data/launch/yaml_config.h"
+#include "data/text/field.h"
 
 #define MOST_ARGUMENTS 4
 
@@ -22,8 +24,8 @@ program_value_clear (ProgramValue *v)
   g_clear_pointer (&v->text, g_free);
 }
 
-bool
-program_value_is_true (const ProgramValue *v)
+static bool
+holds (const ProgramValue *v)
 {
   return v->text ? *v->text != '\0' : !isnan (v->number) && v->number != 0;
 }
@@ -68,6 +70,13 @@ program_let (ProgramRun *run, const char *name, ProgramValue v)
   g_hash_table_replace (run->lets, g_strdup (name), g_memdup2 (&v, sizeof v));
 }
 
+void
+program_add_once (GPtrArray *list, const char *text)
+{
+  if (!g_ptr_array_find_with_equal_func (list, text, g_str_equal, NULL))
+    g_ptr_array_add (list, g_strdup (text));
+}
+
 const cJSON *
 program_node (const ProgramRun *run, const char *path)
 {
@@ -75,6 +84,32 @@ program_node (const ProgramRun *run, const char *path)
       : strcmp (path, "/") == 0  ? run->root
       : run->tree                ? yaml_config_find (run->tree, path)
                                  : NULL;
+}
+
+const char *
+program_pair_value (const char *word, const char *name)
+{
+  gsize n = strlen (name);
+  return strncmp (word, name, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
+}
+
+const char *
+program_pair (const LaunchScript *script, const char *name)
+{
+  const GPtrArray *words = script->words->others;
+  const char *value = NULL;
+  for (guint i = 0; i < words->len && !value; i++)
+    value = program_pair_value (words->pdata[i], name);
+  return value;
+}
+
+const LsField *
+program_key_find (const char *word, bool *ret_is_model)
+{
+  *ret_is_model = g_str_has_prefix (word, "model.");
+  return *ret_is_model                       ? ls_field_find_value (ls_model_fields, word + strlen ("model."))
+      : g_str_has_prefix (word, "strategy.") ? ls_field_find (ls_strategy_fields, word + strlen ("strategy."))
+                                             : NULL;
 }
 
 /* --- parsing ----------------------------------------------------------------------------------------- */
@@ -115,27 +150,22 @@ takes (Parser *p, const char *word)
 }
 
 char *
-program_option (const ProgramMap *map, const char *word, gsize n)
+program_option (const ProgramMap *map, const char *word)
 {
-  if (n > 0 && *word == '$')
-    return g_strdup_printf ("%s%.*s", map->prefix ? map->prefix : "", (int) n - 1, word + 1);
-  return g_strndup (word, n);
+  return *word == '$' ? g_strconcat (map->prefix ? map->prefix : "", word + 1, NULL) : g_strdup (word);
 }
 
 /* "~x": the names that it may stand for, x first. */
 static char **
 names_of (const ProgramMap *map, const char *word)
 {
-  g_auto (GStrv) sections = g_strsplit (map->sections ? map->sections : "", " ", -1);
-  GStrvBuilder *names = g_strv_builder_new ();
-  g_strv_builder_add (names, word);
-  for (char **section = sections; *section; section++) {
-    g_autofree char *name = g_strconcat (*section, word, NULL);
-    g_strv_builder_add (names, name);
+  g_autofree char *fronts = g_strconcat (" ", map->sections, NULL);
+  char **names = g_strsplit (fronts, " ", -1);
+  for (char **name = names; *name; name++) {
+    g_autofree char *front = *name;
+    *name = g_strconcat (front, word, NULL);
   }
-  char **all = g_strv_builder_end (names);
-  g_strv_builder_unref (names);
-  return all;
+  return names;
 }
 
 /* Of names the first that the job has, then the first that is off. */
@@ -152,20 +182,19 @@ first_of_job (const LaunchJob *job, char *const *names)
 }
 
 char *
-program_option_of (const ProgramRun *run, const char *word, gsize n)
+program_option_of (const ProgramRun *run, const char *word)
 {
-  if (n == 0 || *word != '~')
-    return program_option (run->map, word, n);
-  g_autofree char *name = g_strndup (word + 1, n - 1);
-  g_auto (GStrv) names = names_of (run->map, name);
+  if (*word != '~')
+    return program_option (run->map, word);
+  g_auto (GStrv) names = names_of (run->map, word + 1);
   return first_of_job (run->job, names);
 }
 
 bool
-program_names_option (const ProgramRun *run, const char *word, gsize n)
+program_names_option (const ProgramRun *run, const char *word)
 {
-  bool is_any = n > 0 && *word == '~', is_there = false;
-  g_autofree char *name = program_option (run->map, word + is_any, n - is_any);
+  bool is_any = *word == '~', is_there = false;
+  g_autofree char *name = program_option (run->map, word + is_any);
   g_auto (GStrv) names = is_any ? names_of (run->map, name) : g_strsplit (name, " ", 1);
   for (char **one = names; *one; one++) {
     is_there |= option_find (&run->map->table, *one) != NULL;
@@ -176,29 +205,27 @@ program_names_option (const ProgramRun *run, const char *word, gsize n)
 
 /* "@each": the option that a value of ours names. Newly allocated; "": where no job is looked at. */
 static char *
-option_of_value (Parser *p, const char *word, gsize n)
+option_of_value (Parser *p, const char *word)
 {
-  g_autofree char *name = g_strndup (word + 1, n - 1);
-  const ProgramValue *let = p->run->lets ? g_hash_table_lookup (p->run->lets, name) : NULL;
+  const ProgramValue *let = p->run->lets ? g_hash_table_lookup (p->run->lets, word + 1) : NULL;
   if (!let)
-    complain (p, "no rule before says what %s is", name);
+    complain (p, "no rule before says what %s is", word + 1);
   return g_strdup (let && let->text ? let->text : "");
 }
 
 /* An option by its name, or by that which a value of ours is, "@each"; of either in whichever section, "~x",
  * "~@each". Newly allocated. */
 static char *
-parse_option (Parser *p, const char *word, gsize n)
+parse_option (Parser *p, const char *word)
 {
-  bool is_any = n > 1 && *word == '~';
-  if (n > is_any && word[is_any] == '@') {
-    g_autofree char *name = option_of_value (p, word + is_any, n - is_any),
-                    *any = g_strconcat (is_any ? "~" : "", name, NULL);
-    return is_any ? program_option_of (p->run, any, strlen (any)) : g_steal_pointer (&name);
+  bool is_any = *word == '~';
+  if (word[is_any] == '@') {
+    g_autofree char *name = option_of_value (p, word + is_any), *any = g_strconcat ("~", name, NULL);
+    return is_any ? program_option_of (p->run, any) : g_steal_pointer (&name);
   }
-  if (p->run->named && n > 0 && !program_names_option (p->run, word, n))
-    complain (p, "there is no option %.*s among the options", (int) n, word);
-  return program_option_of (p->run, word, n);
+  if (p->run->named && *word && !program_names_option (p->run, word))
+    complain (p, "there is no option %s among the options", word);
+  return program_option_of (p->run, word);
 }
 
 /* Up to a comma, a blank or the end of the arguments, which "()" in a path, what makes an object, is not. */
@@ -218,17 +245,17 @@ parse_word (Parser *p, char letter, ProgramArgument *ret)
 {
   p->at += strspn (p->at, " ");
   ret->is_other = letter == 'o' && *p->at == '>';
-  const char *word = p->at + ret->is_other;
-  gsize n = word_length (word);
+  gsize n = word_length (p->at + ret->is_other);
+  g_autofree char *word = g_strndup (p->at + ret->is_other, n);
   bool is_model;
-  p->at = word + n;
+  p->at += ret->is_other + n;
   if (n == 0)
     complain (p, "a name is missing");
   else if (ret->is_other && !p->run->map->is_dialect && !p->run->map->has_beside)
     complain (p, "its options become those of no other program");
-  ret->word = letter == 'o' && !ret->is_other ? parse_option (p, word, n)
-      : letter != 'k' && *word == '@'         ? option_of_value (p, word, n)
-                                              : g_strndup (word, n);
+  ret->word = letter == 'o' && !ret->is_other ? parse_option (p, word)
+      : letter != 'k' && *word == '@'         ? option_of_value (p, word)
+                                              : g_strdup (word);
   if (letter == 'k' && !program_key_find (ret->word, &is_model))
     complain (p, "there is no key %s: expected model.KEY or strategy.KEY", ret->word);
 }
@@ -306,35 +333,27 @@ parse_value (Parser *p)
   return parse_name (p);
 }
 
+/* "a * b", and sums of these. */
 static ProgramValue
-parse_product (Parser *p)
+parse_sum (Parser *p, bool is_product)
 {
-  ProgramValue v = parse_value (p);
+  ProgramValue v = is_product ? parse_value (p) : parse_sum (p, true);
   for (;;) {
-    char sign = takes (p, "*") ? '*' : takes (p, "/") ? '/' : takes (p, "%") ? '%' : '\0';
+    const char *signs = is_product ? "*/%" : "+-";
+    p->at += strspn (p->at, " ");
+    char sign = *p->at && strchr (signs, *p->at) ? *p->at++ : '\0';
     if (!sign)
       return v;
-    ProgramValue by = parse_value (p);
+    ProgramValue by = is_product ? parse_value (p) : parse_sum (p, true);
     double a = v.number, b = by.number;
     program_value_clear (&v);
     program_value_clear (&by);
-    v = program_number (sign == '*' ? a * b : b == 0 ? NAN : sign == '/' ? a / b : fmod (a, b));
-  }
-}
-
-static ProgramValue
-parse_sum (Parser *p)
-{
-  ProgramValue v = parse_product (p);
-  for (;;) {
-    int sign = takes (p, "+") ? 1 : takes (p, "-") ? -1 : 0;
-    if (!sign)
-      return v;
-    ProgramValue by = parse_product (p);
-    double sum = v.number + sign * by.number;
-    program_value_clear (&v);
-    program_value_clear (&by);
-    v = program_number (sum);
+    v = program_number (sign == '+'       ? a + b
+                            : sign == '-' ? a - b
+                            : sign == '*' ? a * b
+                            : b == 0      ? NAN
+                            : sign == '/' ? a / b
+                                          : fmod (a, b));
   }
 }
 
@@ -359,22 +378,20 @@ static ProgramValue
 parse_comparison (Parser *p)
 {
   static const char *const signs[] = { "!=", "=", "<=", "<", ">=", ">", "has", "in" };
-  ProgramValue a = parse_sum (p);
+  g_auto (ProgramValue) a = parse_sum (p, false);
   for (guint i = 0; i < G_N_ELEMENTS (signs); i++) {
     if (!takes (p, signs[i]))
       continue;
-    ProgramValue b = parse_sum (p);
+    g_auto (ProgramValue) b = parse_sum (p, false);
     const bool results[] = { !is_equal (&a, &b),
                              is_equal (&a, &b),
                              a.number <= b.number,
                              a.number<b.number, a.number >= b.number, a.number> b.number,
                              a.text && b.text && strstr (a.text, b.text) != NULL,
                              is_in (&a, &b) };
-    program_value_clear (&a);
-    program_value_clear (&b);
     return program_number (results[i]);
   }
-  return a;
+  return (ProgramValue) { g_steal_pointer (&a.text), a.number };
 }
 
 static ProgramValue
@@ -382,10 +399,8 @@ parse_not (Parser *p)
 {
   if (!takes (p, "not"))
     return parse_comparison (p);
-  ProgramValue v = parse_not (p);
-  bool is_true = program_value_is_true (&v);
-  program_value_clear (&v);
-  return program_number (!is_true);
+  g_auto (ProgramValue) v = parse_not (p);
+  return program_number (!holds (&v));
 }
 
 /* The second of "a and b" counts where the first does not decide. */
@@ -394,14 +409,13 @@ parse_all (Parser *p, bool is_and)
 {
   ProgramValue v = is_and ? parse_not (p) : parse_all (p, true);
   while (takes (p, is_and ? "and" : "or")) {
-    bool was_idle = p->idle, is_true = program_value_is_true (&v);
+    bool was_idle = p->idle, is_true = holds (&v);
     p->idle = was_idle || is_true != is_and;
-    ProgramValue next = is_and ? parse_not (p) : parse_all (p, true);
+    g_auto (ProgramValue) next = is_and ? parse_not (p) : parse_all (p, true);
     if (is_true == is_and)
-      is_true = program_value_is_true (&next);
+      is_true = holds (&next);
     p->idle = was_idle;
     program_value_clear (&v);
-    program_value_clear (&next);
     v = program_number (is_true);
   }
   return v;
@@ -415,7 +429,7 @@ parse (Parser *p)
     return complain (p, "it is too deep");
   ProgramValue v = parse_all (p, false);
   if (takes (p, "?")) {
-    bool is_true = program_value_is_true (&v), was_idle = p->idle;
+    bool is_true = holds (&v), was_idle = p->idle;
     program_value_clear (&v);
     p->idle = was_idle || !is_true;
     ProgramValue yes = parse (p);
@@ -450,10 +464,16 @@ program_eval (ProgramRun *run, const char *text)
 bool
 program_holds (ProgramRun *run, const char *text)
 {
-  ProgramValue v = program_eval (run, text);
-  bool is_true = program_value_is_true (&v);
-  program_value_clear (&v);
-  return is_true;
+  g_auto (ProgramValue) v = program_eval (run, text);
+  return holds (&v);
+}
+
+bool
+program_fits (ProgramRun look, const char *text)
+{
+  bool is_its = !text || program_holds (&look, text);
+  g_free (look.wrong);
+  return is_its;
 }
 
 char *
@@ -475,10 +495,9 @@ program_fill (ProgramRun *run, const char *text)
       continue;
     }
     g_autofree char *expression = g_strndup (open + 1, (gsize) ((bar ? bar : end) - open - 1));
-    ProgramValue v = program_eval (run, expression);
+    g_auto (ProgramValue) v = program_eval (run, expression);
     g_autofree char *value = bar ? g_strdup_printf ("%.3g", v.number) : program_value_text (&v);
     g_string_append (out, value);
-    program_value_clear (&v);
     text = end + 1;
   }
   g_string_append (out, text);
@@ -501,26 +520,56 @@ program_value_of (ProgramRun *run, const cJSON *node)
   return (ProgramValue) { NULL, cJSON_IsNumber (node) ? node->valuedouble : cJSON_IsTrue (node) ? 1 : 0 };
 }
 
-bool
-program_is_true (ProgramRun *run, const cJSON *node)
+ProgramValue
+program_value_at (ProgramRun *run, const cJSON *rule, const char *key)
 {
-  ProgramValue v = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
-  bool is = program_value_is_true (&v);
-  program_value_clear (&v);
-  return is;
+  return program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, key));
+}
+
+guint64
+program_whole (const ProgramValue *v)
+{
+  return v->number > 0 ? (guint64) fmin (v->number, 1e15) : 0;
+}
+
+guint64
+program_whole_at (ProgramRun *run, const cJSON *rule, const char *key)
+{
+  g_auto (ProgramValue) v = program_value_at (run, rule, key);
+  return program_whole (&v);
+}
+
+bool
+program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key)
+{
+  g_auto (ProgramValue) v = program_value_at (run, rule, key);
+  return holds (&v);
+}
+
+const ProgramValue *
+program_act_value (ProgramRun *run, ProgramAct *a)
+{
+  if (!a->is_evaluated)
+    a->value = program_value_of (run, a->what);
+  a->is_evaluated = true;
+  return &a->value;
+}
+
+const char *
+program_act_text (ProgramRun *run, ProgramAct *a)
+{
+  if (!a->text)
+    a->text = program_value_text (program_act_value (run, a));
+  return a->text;
 }
 
 void
-program_check_text (ProgramRun *run, ProgramCheck *check, const cJSON *node, bool is_template)
+program_check_text (ProgramRun *run, const cJSON *node, bool is_template)
 {
   g_clear_pointer (&run->wrong, g_free);
-  if (is_template)
-    g_free (program_fill (run, node->valuestring));
-  else {
-    ProgramValue v = program_eval (run, node->valuestring);
-    program_value_clear (&v);
-  }
+  const char *text = node->valuestring;
+  g_auto (ProgramValue) v = is_template ? program_taken (program_fill (run, text)) : program_eval (run, text);
   if (run->wrong)
-    program_complain (check, node, "%s", run->wrong);
+    program_complain (run->check, node, "%s", run->wrong);
   g_clear_pointer (&run->wrong, g_free);
 }

@@ -19,35 +19,25 @@
 /* { "adds": { option: value } }: options behind those that stand there, as a file says them; true: it is
  * on. */
 void
-program_add_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_add_options (ProgramRun *run, ProgramAct *a)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    g_autofree char *option = program_option (run->map, one->string, strlen (one->string));
-    ProgramValue v = program_value_of (run, one);
-    g_autofree char *text = program_value_text (&v);
-    launch_words_add_value (run->words, option, cJSON_IsTrue (one) ? NULL : text);
-    program_value_clear (&v);
-  }
+  launch_words_add_value (run->words, a->name, cJSON_IsTrue (a->what) ? NULL : program_act_text (run, a));
 }
 
 /* { "elsewhere": text }: another file says more of the model, of which what is not given is not as by
  * default. */
 void
-program_leave_more (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_leave_more (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *text = program_fill (run, what->valuestring);
   run->job->is_part = run->job->import->may_have_more = true;
-  import_unknown (run->job->import, "%s", text);
+  import_unknown (run->job->import, "%s", program_act_text (run, a));
 }
 
 /* { "in_file": option }: its value is what the file of that name has, as JSON, where it is here. */
 void
-program_take_file (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_take_file (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *option = program_option (run->map, what->valuestring, strlen (what->valuestring));
-  const char *name = launch_words_text (run->words, option);
+  const char *option = program_act_text (run, a), *name = launch_words_text (run->words, option);
   gsize n;
   g_autofree char *text = name ? launch_file_of (run->files, name, &n) : NULL,
                   *json = text ? megatron_formats_text (text, n, name) : NULL;
@@ -58,12 +48,12 @@ program_take_file (ProgramRun *run, const cJSON *rule, const cJSON *what)
 /* { "arguments": option, "lifts": mappings, "says": text }: the YAML that it names, members of whose mappings
  * are its own, is all that the program is told; the text is told of each other option, "each". */
 void
-program_take_arguments (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_take_arguments (ProgramRun *run, ProgramAct *a)
 {
   LaunchJob *job = run->job;
   const LaunchWords *own = job->words;
-  g_autofree char *option = program_option (run->map, what->valuestring, strlen (what->valuestring));
-  g_auto (GStrv) lifts = g_strsplit (program_member (rule, "lifts"), " ", -1);
+  g_autofree char *option = program_option (run->map, a->what->valuestring);
+  g_auto (GStrv) lifts = g_strsplit (program_member (a->rule, "lifts"), " ", -1);
   cJSON *tree = yaml_config_of_option (run->files, own, option, job->import, run->diags);
   if (!tree) {
     run->is_refused = true;
@@ -74,7 +64,7 @@ program_take_arguments (ProgramRun *run, const cJSON *rule, const cJSON *what)
   for (guint i = 0; i < own->options->len; i++) {
     const LaunchOption *o = own->options->pdata[i];
     program_set_each (run, o->written);
-    g_autofree char *text = program_fill (run, program_member (rule, "says"));
+    g_autofree char *text = program_fill (run, program_member (a->rule, "says"));
     if (!o->is_default && !option_fits (option, o->name))
       import_unknown (job->import, "%s", text);
   }
@@ -95,13 +85,6 @@ f_options (ProgramRun *run, const ProgramArgument *a)
     n += *a[0].word == 'v' ? option_is_valued (row) : *a[0].word == 'a' || !row;
   }
   return program_number (n);
-}
-
-/* Whether the width of the model is known, and not only as what is given in place of the files'. */
-static ProgramValue
-f_names_model (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (import_names_model (run->job->import));
 }
 
 /* --- the configuration of DeepSpeed's engine ------------------------------------------------------------ */
@@ -126,50 +109,40 @@ words_but (const LaunchWords *all, const char *but)
 /* { "engine": the name of a file }: by which DeepSpeed's engine shards, offloads, reduces and clips, where it
  * is here. */
 void
-program_read_engine (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_read_engine (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue name = program_value_of (run, what);
+  const char *name = program_act_value (run, a)->text;
   gsize n;
-  g_autofree char *text = name.text ? launch_file_of (run->files, name.text, &n) : NULL;
+  g_autofree char *text = name ? launch_file_of (run->files, name, &n) : NULL;
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
   LaunchWords *read = launch_words_new ();
-  if (text && deepspeed_add_json (read, text, n, name.text, none)) {
+  if (text && deepspeed_add_json (read, text, n, name, none)) {
     launch_words_free (run->deepspeed);
     run->deepspeed = g_steal_pointer (&read);
   }
   launch_words_free (read);
-  program_value_clear (&name);
 }
 
 /* { "engine_but": what of that file is said elsewhere }: keys of ours by the rest. */
 void
-program_run_engine (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_run_engine (ProgramRun *run, ProgramAct *a)
 {
   if (!run->deepspeed)
     return;
-  g_autoptr (LaunchWords) words = words_but (run->deepspeed, what->valuestring);
+  g_autoptr (LaunchWords) words = words_but (run->deepspeed, a->what->valuestring);
   LaunchJob engine = { .import = run->job->import, .words = words };
   deepspeed_read_engine (&engine);
 }
 
-static ProgramValue
-f_has_engine (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->deepspeed != NULL);
-}
-
-static ProgramValue
-f_engine_says (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->deepspeed && launch_words_find (run->deepspeed, a[0].word));
-}
+PROGRAM_NUMBER (f_has_engine, run->deepspeed != NULL)
+PROGRAM_NUMBER (f_engine_says, run->deepspeed &&launch_words_find (run->deepspeed, a->word))
 
 /* None where the file leaves it open, too. */
 static ProgramValue
 f_of_engine (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = run->deepspeed ? launch_words_text (run->deepspeed, a[0].word) : NULL;
-  return text && !ls_shell_has_hole (text) ? (ProgramValue) { g_strdup (text), NAN } : program_none ();
+  const char *text = run->deepspeed ? launch_words_text (run->deepspeed, a->word) : NULL;
+  return program_text (text && !ls_shell_has_hole (text) ? text : NULL);
 }
 
 /* --- a log --------------------------------------------------------------------------------------------- */
@@ -233,13 +206,6 @@ f_number_behind (ProgramRun *run, const ProgramArgument *a)
       line ? log_number_behind (line, (gsize) (log_line_end (line) - line), a[0].value.text) : NAN);
 }
 
-/* Whether a file that is looked at is a mapping of YAML. */
-static ProgramValue
-f_is_yaml (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->looked && cJSON_IsObject (yaml_config_tree (run->looked)));
-}
-
 /* --- a test -------------------------------------------------------------------------------------------- */
 
 #define MAX_VALUES 1000000
@@ -285,14 +251,14 @@ measure (const cJSON *root, const char *seconds, const char *allocated, LsImport
 /* { "golden": metric, "bytes": metric }: files behind the first have values of these by the number of the
  * iteration, { "iteration-time": { "values": { "5": 3.80, ... } }, ... }. */
 void
-program_take_golden (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_take_golden (ProgramRun *run, ProgramAct *a)
 {
   for (guint i = 1; i < run->files->n && !run->is_refused; i++) {
     const ImportFile *file = &run->files->files[i];
     cJSON *root = cJSON_ParseWithLength (file->text, file->n);
     import_use_file (file);
-    if (root && cJSON_HasObjectItem (root, what->valuestring))
-      measure (root, what->valuestring, program_member (rule, "bytes"), run->job->import);
+    if (root && cJSON_HasObjectItem (root, a->what->valuestring))
+      measure (root, a->what->valuestring, program_member (a->rule, "bytes"), run->job->import);
     else {
       ls_diag_add (run->diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
                    "these are no golden values of such a test");
@@ -305,8 +271,10 @@ program_take_golden (ProgramRun *run, const cJSON *rule, const cJSON *what)
 /* --- the table ----------------------------------------------------------------------------------------- */
 
 const ProgramFunction program_file_functions[] = {
-  { "options", "w", f_options },      { "names_model", "", f_names_model },
-  { "has_engine", "", f_has_engine }, { "engine_says", "w", f_engine_says },
-  { "of_engine", "w", f_of_engine },  { "number_behind", "v", f_number_behind },
-  { "is_yaml", "", f_is_yaml, true }, { NULL },
+  { "options", "w", f_options },
+  { "has_engine", "", f_has_engine },
+  { "engine_says", "w", f_engine_says },
+  { "of_engine", "w", f_of_engine },
+  { "number_behind", "v", f_number_behind },
+  { NULL },
 };

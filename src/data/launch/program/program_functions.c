@@ -4,11 +4,16 @@
 
 #include "base/gcd.h"
 #include "data/jobs/job_files.h"
+#include "data/jobs/read_software.h"
+#include "data/launch/launch_gpus.h"
 #include "data/launch/launch_script.h"
+#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
+#include "data/launch/python/python_names.h"
 #include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
 #include "data/text/field.h"
+#include "data/text/read_file.h"
 
 /* --- options of the job, or in those of another program ------------------------------------------------- */
 
@@ -18,83 +23,70 @@ job_of (const ProgramRun *run, const ProgramArgument *a)
   return a->is_other ? &run->other : run->job;
 }
 
-static ProgramValue
-f_on (ProgramRun *run, const ProgramArgument *a)
+static const LaunchOption *
+option_of (const ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (option_is_on (job_of (run, a), a[0].word));
+  return launch_words_find (job_of (run, a)->words, a->word);
 }
 
-static ProgramValue
-f_off (ProgramRun *run, const ProgramArgument *a)
+/* The first value as it stands there, with what it leaves open; NULL: there is none. */
+static const char *
+raw_of (const ProgramRun *run, const ProgramArgument *a)
 {
-  return program_number (option_is_off (job_of (run, a), a[0].word));
+  return launch_words_text (job_of (run, a)->words, a->word);
 }
+
+/* A text that leaves something open; NULL: it does not. NULL allowed. */
+static const char *
+open_of (const char *text)
+{
+  return text && ls_shell_has_hole (text) ? text : NULL;
+}
+
+/* What it leaves open, "$X". */
+static char *
+names_open_in (const char *text)
+{
+  return open_of (text) ? ls_shell_hole_names (text) : NULL;
+}
+
+PROGRAM_NUMBER (f_on, option_is_on (job_of (run, a), a->word))
+PROGRAM_NUMBER (f_off, option_is_off (job_of (run, a), a->word))
+PROGRAM_NUMBER (f_given, option_is_there (job_of (run, a), a->word))
+PROGRAM_NUMBER (f_none, option_is_none (job_of (run, a), a->word))
 
 /* Of a switch that is on where nothing is said. */
-static ProgramValue
-f_on_by_default (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchJob *job = job_of (run, a);
-  return program_number (option_is_on (job, a[0].word)
-                         || !(option_is_there (job, a[0].word) || option_is_none (job, a[0].word)));
-}
+PROGRAM_NUMBER (f_on_by_default,
+                option_is_on (job_of (run, a), a->word)
+                    || !(option_is_there (job_of (run, a), a->word)
+                         || option_is_none (job_of (run, a), a->word)))
 
-static ProgramValue
-f_given (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (option_is_there (job_of (run, a), a[0].word));
-}
+/* Off, or there and not on. */
+PROGRAM_NUMBER (f_refused,
+                option_is_off (job_of (run, a), a->word)
+                    || (option_of (run, a) && !option_is_on (job_of (run, a), a->word)))
 
-static ProgramValue
-f_none (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (option_is_none (job_of (run, a), a[0].word));
-}
-
-static ProgramValue
-f_text (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = option_text (job_of (run, a), a[0].word);
-  return text ? program_text (text) : program_none ();
-}
-
-/* The same as it stands there, with what it leaves open. */
-static ProgramValue
-f_raw (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = launch_words_text (job_of (run, a)->words, a[0].word);
-  return text ? program_text (text) : program_none ();
-}
+PROGRAM_TEXT (f_text, option_text (job_of (run, a), a->word))
+PROGRAM_TEXT (f_raw, raw_of (run, a))
 
 /* 0: it is not given. */
-static ProgramValue
-f_number (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number ((double) option_number (job_of (run, a), a[0].word));
-}
+PROGRAM_NUMBER (f_number, (double) option_number (job_of (run, a), a->word))
 
 /* "1.5"; none: it is not given. */
 static ProgramValue
 f_real (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = option_text (job_of (run, a), a[0].word);
+  const char *text = option_text (job_of (run, a), a->word);
   return text ? program_number (g_ascii_strtod (text, NULL)) : program_none ();
 }
 
 /* What the program takes where it is not given, which is told as that of a key; 0: it is left open. */
-static ProgramValue
-f_number_or (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number ((double) config_number_or (job_of (run, a), a[0].word, a[1].word,
-                                                    (guint64) fmax (a[2].value.number, 0)));
-}
+PROGRAM_NUMBER (f_number_or,
+                (double) config_number_or (job_of (run, a), a[0].word, a[1].word,
+                                           (guint64) fmax (a[2].value.number, 0)))
 
 /* Whether it stands there with a value that is not off, which "given" takes a word such as none for. */
-static ProgramValue
-f_found (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (launch_words_find (job_of (run, a)->words, a[0].word) != NULL);
-}
+PROGRAM_NUMBER (f_found, option_of (run, a) != NULL)
 
 /* Whether one is there whose name a pattern fits: "fsdp_config*". */
 static ProgramValue
@@ -103,7 +95,7 @@ f_any (ProgramRun *run, const ProgramArgument *a)
   const GPtrArray *options = job_of (run, a)->words->options;
   bool has_any = false;
   for (guint i = 0; i < options->len; i++)
-    has_any |= option_fits (a[0].word, ((const LaunchOption *) options->pdata[i])->name);
+    has_any |= option_fits (a->word, ((const LaunchOption *) options->pdata[i])->name);
   return program_number (has_any);
 }
 
@@ -111,61 +103,54 @@ f_any (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_nonzero (ProgramRun *run, const ProgramArgument *a)
 {
-  const LaunchJob *job = job_of (run, a);
-  const char *text = option_text (job, a[0].word);
+  const char *text = option_text (job_of (run, a), a->word);
   bool is_zero = text && (strcmp (text, "0") == 0 || g_ascii_strcasecmp (text, "false") == 0);
-  return program_number (launch_words_find (job->words, a[0].word) && !is_zero);
+  return program_number (option_of (run, a) && !is_zero);
 }
 
-/* Whether the file leaves its value open: "auto", "$X". */
-static ProgramValue
-f_left_open (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
-  return program_number (o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]));
-}
+/* Whether the file leaves its value open: "auto", "$X"; what that is, in words; whether it is the end of its
+ * value: "/models/$X". */
+PROGRAM_NUMBER (f_left_open, open_of (raw_of (run, a)) != NULL)
+PROGRAM_TAKEN (f_leaves, names_open_in (raw_of (run, a)))
+PROGRAM_NUMBER (f_ends_open,
+                raw_of (run, a)
+                    && g_str_has_suffix (raw_of (run, a), (const char[]) { LS_SHELL_HOLE_END, 0 }))
 
-/* Whether what is left open is the end of its value: "/models/$X". */
+/* Of "$HOME/models/Qwen/Qwen3-32B" what is known, behind the last hole, where it is whole folders. */
 static ProgramValue
-f_ends_open (ProgramRun *run, const ProgramArgument *a)
+f_path_end (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = launch_words_text (job_of (run, a)->words, a[0].word);
-  return program_number (text && g_str_has_suffix (text, (const char[]) { LS_SHELL_HOLE_END, 0 }));
+  const char *text = raw_of (run, a), *end = text ? strrchr (text, LS_SHELL_HOLE_END) : NULL;
+  return program_text (end && end[1] == '/' && end[2] ? end + 1 : NULL);
 }
 
 /* "5e8": none: it is not given, or left open, or, which is a conflict, no number that counts something. */
 static ProgramValue
 f_amount (ProgramRun *run, const ProgramArgument *a)
 {
-  const LaunchJob *job = job_of (run, a);
-  const char *text = option_text (job, a[0].word);
+  const char *text = option_text (job_of (run, a), a->word);
   char *end = NULL;
   double value = text ? g_ascii_strtod (text, &end) : 0;
   if (!text || !*text)
     return program_none ();
   if (!*end && value >= 0 && value < 1e18)
     return program_number (value);
-  import_conflict (job->import, "%s: \"%s\" is no number", a[0].word, text);
+  import_conflict (run->job->import, "%s: \"%s\" is no number", a->word, text);
   return program_none ();
 }
 
 /* How many values it has. */
-static ProgramValue
-f_count (ProgramRun *run, const ProgramArgument *a)
-{
-  const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
-  return program_number (o ? o->values->len : 0);
-}
+PROGRAM_NUMBER (f_count, option_of (run, a) ? option_of (run, a)->values->len : 0)
 
 /* All its values, with blanks between them. */
 static ProgramValue
 f_values (ProgramRun *run, const ProgramArgument *a)
 {
-  const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
+  const LaunchOption *o = option_of (run, a);
   GString *text = o ? g_string_new (NULL) : NULL;
   for (guint i = 0; o && i < o->values->len; i++)
     g_string_append_printf (text, "%s%s", i > 0 ? " " : "", (const char *) o->values->pdata[i]);
-  return text ? (ProgramValue) { g_string_free (text, FALSE), NAN } : program_none ();
+  return program_taken (text ? g_string_free (text, FALSE) : NULL);
 }
 
 /* Of the first n values of an option each p-th is that word, by the first of them; -p: not these alone; 0:
@@ -173,7 +158,7 @@ f_values (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_every (ProgramRun *run, const ProgramArgument *a)
 {
-  const LaunchOption *o = launch_words_find (job_of (run, a)->words, a[0].word);
+  const LaunchOption *o = option_of (run, a);
   guint period = 0, n = o ? (guint) fmax (0, fmin (o->values->len, a[2].value.number)) : 0;
   bool is_regular = true;
   for (guint i = 0; i < n; i++) {
@@ -184,38 +169,35 @@ f_every (ProgramRun *run, const ProgramArgument *a)
   return program_number (is_regular ? period : -(double) period);
 }
 
+/* Whether the program has such an option. */
+PROGRAM_NUMBER (f_is_option, option_find (a->is_other ? run->other.table : &run->map->table, a->word) != NULL)
+
+/* A value that is left open, for that. */
+static ProgramValue
+f_left_to (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autofree char *text = program_value_text (&a->value);
+  return program_taken (g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, text, LS_SHELL_HOLE_END));
+}
+
+/* A text of which the script leaves nothing open. */
+PROGRAM_TEXT (f_decided, open_of (a->value.text) ? NULL : a->value.text)
+
 /* --- keys of ours, and published models ---------------------------------------------------------------- */
 
-const LsField *
-engine_key_find (const char *word, bool *ret_is_model)
-{
-  *ret_is_model = g_str_has_prefix (word, "model.");
-  return *ret_is_model                       ? ls_field_find_value (ls_model_fields, word + strlen ("model."))
-      : g_str_has_prefix (word, "strategy.") ? ls_field_find (ls_strategy_fields, word + strlen ("strategy."))
-                                             : NULL;
-}
-
-static ProgramValue
-f_has (ProgramRun *run, const ProgramArgument *a)
+/* The name of the one that it names. */
+static const char *
+key_of (const ProgramArgument *a)
 {
   bool is_model;
-  const char *key = program_key_find (a[0].word, &is_model)->key;
-  return program_number ((is_model ? import_has_model : import_has_strategy) (run->job->import, key));
+  return program_key_find (a->word, &is_model)->key;
 }
 
-static ProgramValue
-f_is_open (ProgramRun *run, const ProgramArgument *a)
-{
-  bool is_model;
-  return program_number (import_is_open (run->job->import, program_key_find (a[0].word, &is_model)->key));
-}
-
-static ProgramValue
-f_is_given (ProgramRun *run, const ProgramArgument *a)
-{
-  bool is_model;
-  return program_number (import_is_given (run->job->import, program_key_find (a[0].word, &is_model)->key));
-}
+PROGRAM_NUMBER (f_has,
+                (g_str_has_prefix (a->word, "model.") ? import_has_model
+                                                      : import_has_strategy) (run->job->import, key_of (a)))
+PROGRAM_NUMBER (f_is_open, import_is_open (run->job->import, key_of (a)))
+PROGRAM_NUMBER (f_is_given, import_is_given (run->job->import, key_of (a)))
 
 /* Of a whole number or a truth value. */
 static ProgramValue
@@ -231,16 +213,13 @@ f_key (ProgramRun *run, const ProgramArgument *a)
 {
   const LsImport *import = run->job->import;
   bool is_model;
-  const LsField *f = program_key_find (a[0].word, &is_model);
+  const LsField *f = program_key_find (a->word, &is_model);
   const char *target = is_model ? (const char *) &import->model : (const char *) &import->strategy;
   if (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_BOOL)
     return number_in (f, target);
-  if (run->is_written) {
-    char *its = ls_field_text (f, target, NULL);
-    return its ? (ProgramValue) { its, NAN } : program_none ();
-  }
-  char *text = is_model ? ls_import_model_value (import, f->key) : ls_import_strategy_value (import, f->key);
-  return text ? (ProgramValue) { text, NAN } : program_none ();
+  return program_taken (run->is_written ? ls_field_text (f, target, NULL)
+                            : is_model  ? ls_import_model_value (import, f->key)
+                                        : ls_import_strategy_value (import, f->key));
 }
 
 /* A number of the published model of that name, or at the end of that path; none: it is nobody's. */
@@ -252,7 +231,7 @@ f_of_model (ProgramRun *run, const ProgramArgument *a)
   g_autofree char *found = NULL;
   const LsField *f = program_key_find (a[1].word, &is_model);
   bool is_number = is_model && (f->kind == LS_FIELD_UINT || f->kind == LS_FIELD_BOOL);
-  if (!is_number || !import_find_model (a[0].value.text, &m, &is_decoder, &found))
+  if (!is_number || !import_find_model (a->value.text, &m, &is_decoder, &found))
     return program_none ();
   ProgramValue v = number_in (f, (const char *) &m);
   ls_model_clear (&m);
@@ -264,7 +243,7 @@ static ProgramValue
 f_is_model (ProgramRun *run, const ProgramArgument *a)
 {
   LsModel m = { 0 };
-  bool is_decoder, is_known = a[0].value.text && ls_model_of_name (a[0].value.text, &m, &is_decoder);
+  bool is_decoder, is_known = a->value.text && ls_model_of_name (a->value.text, &m, &is_decoder);
   ls_model_clear (&m);
   return program_number (is_known);
 }
@@ -273,218 +252,244 @@ f_is_model (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_published (ProgramRun *run, const ProgramArgument *a)
 {
-  g_auto (GStrv) families = g_strsplit (a[0].value.text ? a[0].value.text : "", " ", -1);
-  char *name = ls_model_name_of (&run->job->import->model, (const char *const *) families);
-  return name ? (ProgramValue) { name, NAN } : program_none ();
+  g_auto (GStrv) families = program_words (a->value.text, " ");
+  return program_taken (ls_model_name_of (&run->job->import->model, (const char *const *) families));
 }
 
-/* The software profile that was set. */
-static ProgramValue
-f_software (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *name = run->job->import->strategy.software;
-  return name ? program_text (name) : program_none ();
-}
+/* The software profile that was set, and the one that a version of a package is. */
+PROGRAM_TEXT (f_software, run->job->import->strategy.software)
+PROGRAM_TAKEN (f_package, a[1].value.text ? ls_software_of_package (a[0].word, a[1].value.text) : NULL)
 
-/* Whether its model is given beside the files. */
-static ProgramValue
-f_model_is_given (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->job->import->model_is_given);
-}
+/* Whether its model is given beside the files; whether its width is known, and not only as what is given in
+ * place of the files'. */
+PROGRAM_NUMBER (f_model_is_given, run->job->import->model_is_given)
+PROGRAM_NUMBER (f_names_model, import_names_model (run->job->import))
 
-/* Whether another file may say more of the job. */
-static ProgramValue
-f_may_have_more (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->job->import->may_have_more);
-}
+/* Whether another file may say more of the job, or words that the file does not say. */
+PROGRAM_NUMBER (f_may_have_more, run->job->import->may_have_more)
 
 /* Whether all options are there, as a log prints them, not only those given. */
-static ProgramValue
-f_is_dump (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->job->is_dump);
-}
+PROGRAM_NUMBER (f_is_dump, run->job->is_dump)
 
 /* Words of the published tokenizer of that name; 0: it is nobody's. */
-static ProgramValue
-f_tokenizer_words (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number ((double) import_vocab_of_tokenizer (run->job->import, a[0].value.text));
-}
+PROGRAM_NUMBER (f_tokenizer_words, (double) import_vocab_of_tokenizer (run->job->import, a->value.text))
 
 /* --- the command that starts it ------------------------------------------------------------------------ */
 
 /* Of the words that start the program those that do, "litgpt pretrain"; where none are known, the script. */
-static ProgramValue
-f_command (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *command = run->command ? run->command : run->job->script;
-  return command ? program_text (command) : program_none ();
-}
+PROGRAM_TEXT (f_command, run->command ? run->command : run->job->script)
 
-const char *
-program_pair_value (const char *word, const char *name)
-{
-  gsize n = strlen (name);
-  return strncmp (word, name, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
-}
+/* What the program is called in what is told. */
+PROGRAM_TEXT (f_called, run->job->import->program)
 
-const char *
-program_pair (const LaunchScript *script, const char *name)
-{
-  const GPtrArray *words = script->words->others;
-  const char *value = NULL;
-  for (guint i = 0; i < words->len && !value; i++)
-    value = program_pair_value (words->pdata[i], name);
-  return value;
-}
-
-static ProgramValue
-f_pair (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = run->script ? program_pair (run->script, a[0].word) : NULL;
-  return text ? program_text (text) : program_none ();
-}
+PROGRAM_TEXT (f_pair, run->script ? program_pair (run->script, a->word) : NULL)
 
 /* What code that reads the file says of it; none: nothing. */
 static ProgramValue
 f_told (ProgramRun *run, const ProgramArgument *a)
 {
-  for (const ProgramTold *told = run->told; told && told->name; told++)
-    if (strcmp (told->name, a[0].word) == 0)
-      return told->value ? program_text (told->value) : program_none ();
+  const ProgramTold *told = run->told;
+  while (told && told->name && strcmp (told->name, a->word) != 0)
+    told++;
+  return program_text (told && told->name ? told->value : NULL);
+}
+
+/* GPUs that the command is started on; 0: not known. */
+PROGRAM_NUMBER (f_gpus, (double) run->job->gpus)
+
+/* A number that what starts the script is told, as torchrun by --nproc_per_node; 0: none. */
+static ProgramValue
+f_starter (ProgramRun *run, const ProgramArgument *a)
+{
+  if (!run->script || !run->script->front)
+    return program_number (0);
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  launch_words_add (words, (char *const *) run->script->front->pdata, run->script->front->len);
+  const char *text = launch_words_text (words, a->word);
+  return program_number (text ? (double) g_ascii_strtoull (text, NULL, 10) : 0);
+}
+
+/* What a script sets it to; NULL: it does not, or none starts the job. */
+static const char *
+variable_of (const ProgramRun *run, const char *name)
+{
+  return run->job->variables ? g_hash_table_lookup (run->job->variables, name) : NULL;
+}
+
+PROGRAM_TEXT (f_variable, variable_of (run, a->word))
+
+/* Of what a script sets for its processes; none: it is not set, or left open, which is told. */
+static ProgramValue
+f_set (ProgramRun *run, const ProgramArgument *a)
+{
+  LsImport *import = run->job->import;
+  const char *text = variable_of (run, a->word);
+  if (!text || !*text)
+    return program_none ();
+  import_note_word (import, a->word, NULL);
+  if (!ls_shell_has_hole (text))
+    return program_text (text);
+  g_autofree char *names = ls_shell_hole_names (text);
+  import_unknown (import, "%s: its value is %s, which is not said here", a->word, names);
   return program_none ();
 }
 
+/* Whether processes see a variable that would matter; that they do not is told. */
+static ProgramValue
+f_exported (ProgramRun *run, const ProgramArgument *a)
+{
+  GHashTable *exported = run->job->exported;
+  bool is_exported = !exported || g_hash_table_contains (exported, a->word);
+  if (!is_exported)
+    import_unknown (run->job->import, "%s: it is set and not exported; processes are assumed not to see it",
+                    a->word);
+  return program_number (is_exported);
+}
+
+/* What processes are told by a variable that the script sets, or by an option of that name, as files of
+ * recipes have it. */
+static ProgramValue
+f_setting (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = variable_of (run, a->word);
+  g_autofree char *of_recipe = g_strconcat ("env_vars.", a->word, NULL);
+  text = text ? text : option_text (run->job, a->word);
+  text = text ? text : option_text (run->job, of_recipe);
+  return program_text (text);
+}
+
+/* A variable of the script, or given beside it, which says what it is set to as an option does. */
+static ProgramValue
+f_environment (ProgramRun *run, const ProgramArgument *a)
+{
+  const char *text = program_environment (run, a->word);
+  if (text)
+    import_note_word (run->job->import, a->word, NULL);
+  return program_text (text);
+}
+
+/* Of the slices of TPUs that it is started on: "chips", how many "slices", or "devices" of JAX on a chip; 0:
+ * not known. */
+static ProgramValue
+f_slices (ProgramRun *run, const ProgramArgument *a)
+{
+  const LaunchSlices *s = run->script ? &run->script->slices : NULL;
+  bool is_chips = strcmp (a->word, "chips") == 0, is_slices = strcmp (a->word, "slices") == 0;
+  return program_number (!s ? 0 : (double) (is_chips ? s->chips : is_slices ? s->slices : s->of_chip));
+}
+
+/* Whether a command starts it, or else it is a configuration alone. */
+PROGRAM_NUMBER (f_script, run->script != NULL)
+
+/* Whether that command begins with the program: no other one starts processes. */
+PROGRAM_NUMBER (f_is_bare, run->script && run->script->front && run->script->front->len == 0)
+
+/* What the command says by an option of its own. */
+PROGRAM_TEXT (f_argument, run->script ? launch_words_text (run->script->words, a->word) : NULL)
+
+/* By the name of a script: it learns from rewards or preferences; it generates or evaluates. */
+PROGRAM_NUMBER (f_learns, a->value.text != NULL && launch_learns (a->value.text))
+PROGRAM_NUMBER (f_uses_model, a->value.text != NULL && launch_uses_model (a->value.text))
+
 /* --- the file ------------------------------------------------------------------------------------------ */
 
-/* Of the file that says it, without its folder. */
-static ProgramValue
-f_file (ProgramRun *run, const ProgramArgument *a)
-{
-  return run->path ? (ProgramValue) { g_path_get_basename (run->path), NAN } : program_none ();
-}
-
-/* The same as it was given. */
-static ProgramValue
-f_path (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_text (run->path);
-}
+/* Of the file that says it, without its folder; as it was given. */
+PROGRAM_TAKEN (f_file, run->path ? g_path_get_basename (run->path) : NULL)
+PROGRAM_TEXT (f_path, run->path)
 
 /* Whether a script sources what is not here. */
-static ProgramValue
-f_lacks (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (run->has_lacks);
-}
+PROGRAM_NUMBER (f_lacks, run->has_lacks)
 
 /* The name whose value a configuration in Python is. */
-static ProgramValue
-f_name_set (ProgramRun *run, const ProgramArgument *a)
-{
-  return run->name ? program_text (run->name) : program_none ();
-}
+PROGRAM_TEXT (f_name_set, run->name)
 
 /* The name of its folder; none: it is in none. */
 static ProgramValue
 f_folder (ProgramRun *run, const ProgramArgument *a)
 {
-  g_autofree char *folder = g_path_get_dirname (run->path);
-  ProgramValue name = { g_path_get_basename (folder), NAN };
-  if (strcmp (name.text, ".") == 0) {
-    program_value_clear (&name);
-    return program_none ();
-  }
-  return name;
+  g_autofree char *folder = g_path_get_dirname (run->path), *name = g_path_get_basename (folder);
+  return program_text (strcmp (name, ".") == 0 ? NULL : name);
 }
 
 /* What is given of that name behind the name of the file. */
+PROGRAM_TEXT (f_beside, run->files ? import_given (run->files, a->word) : NULL)
+
+/* Whether a file that is looked at is a mapping of YAML. */
+PROGRAM_NUMBER (f_is_yaml, run->looked != NULL && cJSON_IsObject (yaml_config_tree (run->looked)))
+
+/* Whether a line of the file begins so, behind blanks: one of several that '|' parts. */
 static ProgramValue
-f_beside (ProgramRun *run, const ProgramArgument *a)
+f_line (ProgramRun *run, const ProgramArgument *a)
 {
-  const char *text = run->files ? import_given (run->files, a[0].word) : NULL;
-  return text ? program_text (text) : program_none ();
+  g_auto (GStrv) all = program_words (a->value.text, "|");
+  bool is_there = false;
+  for (char **start = all; run->text && *start && !is_there; start++)
+    is_there = launch_has_line (run->text, *start);
+  return program_number (is_there);
 }
+
+/* The text of a module in Python, a.b.c, in the checkout that the job's first file lies in. */
+static ProgramValue
+f_module (ProgramRun *run, const ProgramArgument *a)
+{
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  gsize n;
+  g_autofree char *path = run->files ? python_find_module (run->files->files[0].path, a->word) : NULL;
+  return program_taken (path ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags) : NULL);
+}
+
+/* --- its tree ------------------------------------------------------------------------------------------ */
+
+static const cJSON *
+node_of (const ProgramRun *run, const ProgramArgument *a)
+{
+  return program_node (run, a->word);
+}
+
+PROGRAM_NUMBER (f_at, node_of (run, a) != NULL)
+
+/* Whether what is there is neither null nor false. */
+PROGRAM_NUMBER (f_on_at,
+                node_of (run, a) && !cJSON_IsNull (node_of (run, a)) && !cJSON_IsFalse (node_of (run, a)))
+PROGRAM_NUMBER (f_mapping, cJSON_IsObject (node_of (run, a)))
+PROGRAM_TEXT (f_text_at, cJSON_GetStringValue (node_of (run, a)))
+PROGRAM_NUMBER (f_number_at, cJSON_GetNumberValue (node_of (run, a)))
+
+/* A text, a number or a truth value, as a text. */
+PROGRAM_TAKEN (f_scalar, cJSON_IsNull (node_of (run, a)) ? NULL : yaml_config_text (node_of (run, a)))
+
+/* How many members there are. */
+PROGRAM_NUMBER (f_size, cJSON_GetArraySize (node_of (run, a)))
+
+/* What a text of the tree leaves open, "$X"; none: nothing. */
+PROGRAM_TAKEN (f_hole_at, names_open_in (cJSON_GetStringValue (node_of (run, a))))
 
 /* What makes the items of a list, with blanks between. */
 static ProgramValue
 f_makers_at (ProgramRun *run, const ProgramArgument *a)
 {
   GString *all = g_string_new (NULL);
-  const cJSON *list = program_node (run, a[0].word), *item;
-  cJSON_ArrayForEach (item, list)
+  const cJSON *item;
+  cJSON_ArrayForEach (item, node_of (run, a))
   {
-    const char *made = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (item, "()"));
+    const char *made = program_member (item, "()");
     g_string_append_printf (all, "%s%s", all->len > 0 ? " " : "", made ? made : "?");
   }
-  return (ProgramValue) { g_string_free (all, FALSE), NAN };
-}
-
-static ProgramValue
-f_at (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (program_node (run, a[0].word) != NULL);
-}
-
-/* Whether what is there is neither null nor false. */
-static ProgramValue
-f_on_at (ProgramRun *run, const ProgramArgument *a)
-{
-  const cJSON *node = program_node (run, a[0].word);
-  return program_number (node && !cJSON_IsNull (node) && !cJSON_IsFalse (node));
-}
-
-static ProgramValue
-f_mapping (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (cJSON_IsObject (program_node (run, a[0].word)));
-}
-
-static ProgramValue
-f_text_at (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = cJSON_GetStringValue (program_node (run, a[0].word));
-  return text ? program_text (text) : program_none ();
-}
-
-/* A text, a number or a truth value, as a text. */
-static ProgramValue
-f_scalar (ProgramRun *run, const ProgramArgument *a)
-{
-  const cJSON *node = program_node (run, a[0].word);
-  char *text = cJSON_IsNull (node) ? NULL : yaml_config_text (node);
-  return text ? (ProgramValue) { text, NAN } : program_none ();
-}
-
-/* How many members there are. */
-static ProgramValue
-f_size (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (cJSON_GetArraySize (program_node (run, a[0].word)));
-}
-
-static ProgramValue
-f_number_at (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (cJSON_GetNumberValue (program_node (run, a[0].word)));
+  return program_taken (g_string_free (all, FALSE));
 }
 
 /* Members of a mapping that another one has not, or otherwise. */
 static ProgramValue
 f_others_at (ProgramRun *run, const ProgramArgument *a)
 {
-  const cJSON *own = program_node (run, a[0].word),
-              *other = own ? yaml_config_find (run->tree, a[1].word) : NULL, *item;
+  const cJSON *own = node_of (run, a), *other = own ? yaml_config_find (run->tree, a[1].word) : NULL, *item;
   GString *names = g_string_new (NULL);
   cJSON_ArrayForEach (item, own)
   {
     if (item->string && !cJSON_Compare (item, yaml_config_find (other, item->string), true))
       g_string_append_printf (names, "%s%s", names->len > 0 ? " " : "", item->string);
   }
-  return (ProgramValue) { g_string_free (names, FALSE), NAN };
+  return program_taken (g_string_free (names, FALSE));
 }
 
 /* Of "defaults", files that Hydra reads too; '~' is a blank in one. */
@@ -502,35 +507,26 @@ f_defaults (ProgramRun *run, const ProgramArgument *a)
     if (strcmp (name, "_self_") != 0 && !(pair && cJSON_IsNull (pair)))
       g_string_append_printf (names, "%s%s", names->len > 0 ? " " : "", g_strdelimit (name, " ,", '~'));
   }
-  return (ProgramValue) { g_string_free (names, FALSE), NAN };
-}
-
-/* What a text of the tree leaves open, "$X"; none: nothing. */
-static ProgramValue
-f_hole_at (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = cJSON_GetStringValue (program_node (run, a[0].word));
-  return text && ls_shell_has_hole (text) ? (ProgramValue) { ls_shell_hole_names (text), NAN }
-                                          : program_none ();
+  return program_taken (g_string_free (names, FALSE));
 }
 
 /* The first of names, with blanks between, that a mapping has. */
 static ProgramValue
 f_which (ProgramRun *run, const ProgramArgument *a)
 {
-  g_auto (GStrv) names = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
-  const cJSON *mapping = program_node (run, a[0].word);
-  for (char **name = names; mapping && *name; name++)
-    if (yaml_config_find (mapping, *name))
-      return program_text (*name);
-  return program_none ();
+  g_auto (GStrv) names = program_words (a[1].value.text, " ");
+  const cJSON *mapping = node_of (run, a);
+  char **name = names;
+  while (*name && !(mapping && yaml_config_find (mapping, *name)))
+    name++;
+  return program_text (*name);
 }
 
 /* How many of these names, with blanks between, the file has. */
 static ProgramValue
 f_members (ProgramRun *run, const ProgramArgument *a)
 {
-  g_auto (GStrv) names = g_strsplit (a[0].value.text ? a[0].value.text : "", " ", -1);
+  g_auto (GStrv) names = program_words (a->value.text, " ");
   guint n = 0;
   for (char **name = names; run->tree && *name; name++)
     n += yaml_config_find (run->tree, *name) != NULL;
@@ -541,7 +537,7 @@ f_members (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_rather (ProgramRun *run, const ProgramArgument *a)
 {
-  const OptionTable *other = program_table_find (a[0].word);
+  const OptionTable *other = program_table_find (a->word);
   return program_number (run->tree && other && yaml_config_is_rather (run->tree, other, &run->map->table));
 }
 
@@ -560,118 +556,80 @@ find_other (const cJSON *node, const char *const *words)
 static ProgramValue
 f_other_at (ProgramRun *run, const ProgramArgument *a)
 {
-  g_auto (GStrv) words = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
-  const cJSON *node = program_node (run, a[0].word);
-  const char *other = find_other (node, (const char *const *) words);
-  return other ? program_text (other) : program_none ();
+  g_auto (GStrv) words = program_words (a[1].value.text, " ");
+  return program_text (find_other (node_of (run, a), (const char *const *) words));
 }
 
+/* A recipe of formats, a mapping or the name of its file, as Megatron-LM's option of one is read. */
 static ProgramValue
-f_pattern_at (ProgramRun *run, const ProgramArgument *a)
+f_formats_at (ProgramRun *run, const ProgramArgument *a)
 {
-  const cJSON *node = program_node (run, a[0].word);
-  char *pattern = program_pattern (node, a[1].value.text ? a[1].value.text : "");
-  return pattern ? (ProgramValue) { pattern, NAN } : program_none ();
-}
-
-/* Whether a line of the file begins so, behind blanks: one of several that '|' parts. */
-static ProgramValue
-f_line (ProgramRun *run, const ProgramArgument *a)
-{
-  g_auto (GStrv) all = g_strsplit (a[0].value.text ? a[0].value.text : "", "|", -1);
-  bool is_there = false;
-  for (char **start = all; run->text && *start && !is_there; start++)
-    is_there = launch_has_line (run->text, *start);
-  return program_number (is_there);
-}
-
-/* Whether a pattern as of Perl fits somewhere in a text; NULL allowed. */
-static bool
-fits (ProgramRun *run, const char *how, const char *text)
-{
-  g_autoptr (GError) error = NULL;
-  g_autoptr (GRegex) pattern = g_regex_new (how ? how : "", G_REGEX_RAW, G_REGEX_MATCH_DEFAULT, &error);
-  if (!pattern && !run->wrong)
-    run->wrong = g_strdup (error->message);
-  return pattern && text && g_regex_match (pattern, text, G_REGEX_MATCH_DEFAULT, NULL);
-}
-
-static ProgramValue
-f_matches (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (fits (run, a[0].value.text, run->text));
+  const cJSON *node = node_of (run, a);
+  const char *path = cJSON_GetStringValue (node);
+  g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+  gsize n;
+  if (cJSON_IsObject (node))
+    return program_taken (cJSON_PrintUnformatted (node));
+  g_autofree char *file = path ? ls_read_file (path, LAUNCH_MAX_BESIDE, &n, diags) : NULL;
+  if (file)
+    g_ptr_array_add (run->job->import->files, g_strdup (path));
+  return program_taken (file ? megatron_formats_text (file, n, path) : NULL);
 }
 
 /* --- numbers and texts -------------------------------------------------------------------------------- */
 
-/* A function by an expression of its arguments. */
-#define NUMBER(name, expression)                                                                             \
-  static ProgramValue name (ProgramRun *run, const ProgramArgument *a)                                       \
-  {                                                                                                          \
-    return program_number (expression);                                                                      \
-  }
-
-NUMBER (f_min, fmin (a[0].value.number, a[1].value.number))
-NUMBER (f_max, fmax (a[0].value.number, a[1].value.number))
-NUMBER (f_gcd,
-        ls_gcd ((uint32_t) fmin (fmax (a[0].value.number, 0), UINT32_MAX),
-                (uint32_t) fmin (fmax (a[1].value.number, 0), UINT32_MAX)))
-NUMBER (f_floor, floor (a[0].value.number))
-NUMBER (f_ceil, ceil (a[0].value.number))
-NUMBER (f_round, nearbyint (a[0].value.number))
+PROGRAM_NUMBER (f_min, fmin (a[0].value.number, a[1].value.number))
+PROGRAM_NUMBER (f_max, fmax (a[0].value.number, a[1].value.number))
+PROGRAM_NUMBER (f_gcd,
+                ls_gcd ((uint32_t) fmin (fmax (a[0].value.number, 0), UINT32_MAX),
+                        (uint32_t) fmin (fmax (a[1].value.number, 0), UINT32_MAX)))
+PROGRAM_NUMBER (f_floor, floor (a->value.number))
+PROGRAM_NUMBER (f_ceil, ceil (a->value.number))
+PROGRAM_NUMBER (f_round, nearbyint (a->value.number))
 
 /* None unless it is above 0: what sets no key. */
-static ProgramValue
-f_positive (ProgramRun *run, const ProgramArgument *a)
-{
-  return a[0].value.number > 0 ? program_number (a[0].value.number) : program_none ();
-}
-
-NUMBER (f_log2, log2 (a[0].value.number))
-NUMBER (f_power, pow (a[0].value.number, a[1].value.number))
+PROGRAM_NUMBER (f_positive, a->value.number > 0 ? a->value.number : NAN)
+PROGRAM_NUMBER (f_log2, log2 (a->value.number))
+PROGRAM_NUMBER (f_power, pow (a[0].value.number, a[1].value.number))
+PROGRAM_NUMBER (f_nothing, NAN)
 
 /* The number that a text begins with, 0 without one. */
-static ProgramValue
-f_parsed (ProgramRun *run, const ProgramArgument *a)
-{
-  return a[0].value.text ? program_number (g_ascii_strtod (a[0].value.text, NULL))
-                         : program_value_copy (&a[0].value);
-}
+PROGRAM_NUMBER (f_parsed, a->value.text ? g_ascii_strtod (a->value.text, NULL) : a->value.number)
+
+/* How many a text says, "8", "gpu:a100:8"; 0: it does not. */
+PROGRAM_NUMBER (f_count_in, a->value.text ? (double) launch_last_number (a->value.text) : 0)
 
 /* The whole number that a text is; none: it is another text. */
 static ProgramValue
 f_whole (ProgramRun *run, const ProgramArgument *a)
 {
   guint64 n;
-  g_autofree char *text = program_value_text (&a[0].value);
+  g_autofree char *text = program_value_text (&a->value);
   return g_ascii_string_to_unsigned (text, 10, 0, G_MAXUINT32, &n, NULL) ? program_number ((double) n)
                                                                          : program_none ();
 }
 
-static ProgramValue
-f_lower (ProgramRun *run, const ProgramArgument *a)
+PROGRAM_TAKEN (f_lower, a->value.text ? g_ascii_strdown (a->value.text, -1) : NULL)
+
+/* Whether a text has another at its start, or its end. */
+static bool
+has_at (const ProgramArgument *a, gboolean (*has) (const char *text, const char *part))
 {
-  return a[0].value.text ? (ProgramValue) { g_ascii_strdown (a[0].value.text, -1), NAN } : program_none ();
+  return a[0].value.text && a[1].value.text && has (a[0].value.text, a[1].value.text);
 }
 
-NUMBER (f_starts, a[0].value.text &&a[1].value.text &&g_str_has_prefix (a[0].value.text, a[1].value.text))
-NUMBER (f_ends, a[0].value.text &&a[1].value.text &&g_str_has_suffix (a[0].value.text, a[1].value.text))
-
-static ProgramValue
-f_nothing (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_none ();
-}
+PROGRAM_NUMBER (f_starts, has_at (a, g_str_has_prefix))
+PROGRAM_NUMBER (f_ends, has_at (a, g_str_has_suffix))
 
 /* The first of words, with blanks between, that a text has in it; none: it has none of them. */
 static ProgramValue
 f_any_of (ProgramRun *run, const ProgramArgument *a)
 {
-  g_auto (GStrv) words = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
-  for (char **word = words; *word && a[0].value.text; word++)
-    if (strstr (a[0].value.text, *word))
-      return program_text (*word);
-  return program_none ();
+  g_auto (GStrv) words = program_words (a[1].value.text, " ");
+  char **word = words;
+  while (*word && !(a->value.text && strstr (a->value.text, *word)))
+    word++;
+  return program_text (*word);
 }
 
 /* Words of a text, between commas and blanks, each as "WORD=OTHER WORD=OTHER" has it, with blanks between;
@@ -680,7 +638,7 @@ static ProgramValue
 f_in_words (ProgramRun *run, const ProgramArgument *a)
 {
   g_auto (GStrv) words = g_strsplit_set (a[0].value.text ? a[0].value.text : "", ", ", -1),
-                 pairs = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+                 pairs = program_words (a[1].value.text, " ");
   GString *text = g_string_new (NULL);
   for (char **word = words; *word; word++)
     for (char **pair = pairs; **word && *pair; pair++) {
@@ -688,16 +646,11 @@ f_in_words (ProgramRun *run, const ProgramArgument *a)
       if (other)
         g_string_append_printf (text, "%s%s", text->len > 0 ? " " : "", other);
     }
-  return (ProgramValue) { g_string_free (text, FALSE), NAN };
+  return program_taken (g_string_free (text, FALSE));
 }
 
 /* The words of a list as Python writes it: "['a', 'b']". */
-static ProgramValue
-f_items (ProgramRun *run, const ProgramArgument *a)
-{
-  return a[0].value.text ? (ProgramValue) { g_strdelimit (g_strdup (a[0].value.text), "[],'\" ", ' '), NAN }
-                         : program_none ();
-}
+PROGRAM_TAKEN (f_items, a->value.text ? g_strdelimit (g_strdup (a->value.text), "[],'\" ", ' ') : NULL)
 
 /* A text with another in place of a part of it, wherever that is. */
 static ProgramValue
@@ -705,23 +658,41 @@ f_replaced (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = a[0].value.text, *part = a[1].value.text, *by = a[2].value.text;
   g_auto (GStrv) pieces = text && part && *part ? g_strsplit (text, part, -1) : NULL;
-  return pieces ? (ProgramValue) { g_strjoinv (by ? by : "", pieces), NAN }
-                : program_value_copy (&a[0].value);
+  return pieces ? program_taken (g_strjoinv (by ? by : "", pieces)) : program_value_copy (&a->value);
 }
 
-/* Whether a pattern as of Perl fits somewhere in a text. */
-static ProgramValue
-f_like (ProgramRun *run, const ProgramArgument *a)
+/* A pattern as of Perl where it fits in a text, the first group of it; NULL: nowhere. NULL allowed. */
+static char *
+fits (ProgramRun *run, const char *how, const char *text, int group)
 {
-  return program_number (fits (run, a[1].value.text, a[0].value.text));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GMatchInfo) match = NULL;
+  g_autoptr (GRegex) pattern = g_regex_new (how ? how : "", G_REGEX_RAW, G_REGEX_MATCH_DEFAULT, &error);
+  if (!pattern && !run->wrong)
+    run->wrong = g_strdup (error->message);
+  bool is_so = pattern && text && g_regex_match (pattern, text, G_REGEX_MATCH_DEFAULT, &match);
+  return is_so ? g_match_info_fetch (match, group) : NULL;
 }
+
+/* Whether it fits somewhere. */
+static bool
+is_like (ProgramRun *run, const char *how, const char *text)
+{
+  g_autofree char *all = fits (run, how, text, 0);
+  return all != NULL;
+}
+
+/* In a text, in that of the file; what its first group is, none: it does not fit. */
+PROGRAM_NUMBER (f_like, is_like (run, a[1].value.text, a[0].value.text))
+PROGRAM_NUMBER (f_matches, is_like (run, a->value.text, run->text))
+PROGRAM_TAKEN (f_group, fits (run, a[1].value.text, a[0].value.text, 1))
 
 /* As a word of a shell, in a script that rules write. */
 static ProgramValue
 f_quoted (ProgramRun *run, const ProgramArgument *a)
 {
-  g_autofree char *text = program_value_text (&a[0].value);
-  return (ProgramValue) { program_quoted (text), NAN };
+  g_autofree char *text = program_value_text (&a->value);
+  return program_taken (program_quoted (text));
 }
 
 /* What a shell takes the product of two texts for. */
@@ -729,17 +700,17 @@ static ProgramValue
 f_times (ProgramRun *run, const ProgramArgument *a)
 {
   g_autofree char *x = program_value_text (&a[0].value), *y = program_value_text (&a[1].value);
-  return (ProgramValue) { program_times (x, y), NAN };
+  return program_taken (program_times (x, y));
 }
 
 /* How many commands rules wrote. */
-NUMBER (f_commands, program_commands (run))
+PROGRAM_NUMBER (f_commands, program_commands (run))
 
 /* The first that is not none. */
 static ProgramValue
 f_first (ProgramRun *run, const ProgramArgument *a)
 {
-  return program_value_copy (&a[program_value_is_none (&a[0].value)].value);
+  return program_value_copy (&a[program_value_is_none (&a->value)].value);
 }
 
 /* Whether a text has these letters alone, and is not empty. */
@@ -751,14 +722,8 @@ f_made_of (ProgramRun *run, const ProgramArgument *a)
 }
 
 /* A text behind another that it starts with. */
-static ProgramValue
-f_without (ProgramRun *run, const ProgramArgument *a)
-{
-  const char *text = a[0].value.text, *front = a[1].value.text;
-  if (!text)
-    return program_none ();
-  return program_text (front && g_str_has_prefix (text, front) ? text + strlen (front) : text);
-}
+PROGRAM_TEXT (f_without,
+              has_at (a, g_str_has_prefix) ? a->value.text + strlen (a[1].value.text) : a->value.text)
 
 /* The same in front of another that it ends with, however often. */
 static ProgramValue
@@ -768,7 +733,7 @@ f_without_end (ProgramRun *run, const ProgramArgument *a)
   gsize n = text ? strlen (text) : 0, n_end = end ? strlen (end) : 0;
   while (n_end > 0 && n >= n_end && strncmp (text + n - n_end, end, n_end) == 0)
     n -= n_end;
-  return text ? (ProgramValue) { g_strndup (text, n), NAN } : program_none ();
+  return program_taken (g_strndup (text, n));
 }
 
 /* A text behind the last of another, "torch.optim.AdamW"; all of it where that is not there. */
@@ -777,7 +742,7 @@ f_behind (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = a[0].value.text, *mark = a[1].value.text,
              *at = text && mark ? g_strrstr (text, mark) : NULL;
-  return !text ? program_none () : program_text (at ? at + strlen (mark) : text);
+  return program_text (at ? at + strlen (mark) : text);
 }
 
 /* A text in front of the first of another; all of it where that is not there. */
@@ -786,26 +751,21 @@ f_before (ProgramRun *run, const ProgramArgument *a)
 {
   const char *text = a[0].value.text, *mark = a[1].value.text,
              *at = text && mark ? strstr (text, mark) : NULL;
-  return at ? (ProgramValue) { g_strndup (text, (gsize) (at - text)), NAN }
-            : program_value_copy (&a[0].value);
+  return at ? program_taken (g_strndup (text, (gsize) (at - text))) : program_value_copy (&a->value);
 }
 
 /* In bytes. */
-static ProgramValue
-f_length (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (a[0].value.text ? (double) strlen (a[0].value.text) : 0);
-}
+PROGRAM_NUMBER (f_length, a->value.text ? (double) strlen (a->value.text) : 0)
 
 /* "b/c" of "a/b/c/", the last two parts of a path; none: it has fewer. */
 static ProgramValue
 f_last_parts (ProgramRun *run, const ProgramArgument *a)
 {
-  g_auto (GStrv) parts = g_strsplit (a[0].value.text ? a[0].value.text : "", "/", -1);
+  g_auto (GStrv) parts = program_words (a->value.text, "/");
   guint n = g_strv_length (parts), wanted = (guint) fmin (fmax (a[1].value.number, 0), n + 1);
   while (n > 0 && *parts[n - 1] == '\0')
     g_clear_pointer (&parts[--n], g_free);
-  return wanted <= n ? (ProgramValue) { g_strjoinv ("/", parts + n - wanted), NAN } : program_none ();
+  return program_taken (wanted <= n ? g_strjoinv ("/", parts + n - wanted) : NULL);
 }
 
 /* --- the table ----------------------------------------------------------------------------------------- */
@@ -830,7 +790,6 @@ static const ProgramFunction functions[] = {
   { "count", "o", f_count },
   { "values", "o", f_values },
   { "every", "owv", f_every },
-
   { "has", "k", f_has },
   { "is_open", "k", f_is_open },
   { "is_given", "k", f_is_given },
@@ -843,11 +802,20 @@ static const ProgramFunction functions[] = {
   { "software", "", f_software },
   { "published", "v", f_published },
   { "tokenizer_words", "v", f_tokenizer_words },
-
   { "command", "", f_command },
   { "pair", "w", f_pair },
   { "told", "w", f_told },
-
+  { "gpus", "", f_gpus },
+  { "starter", "w", f_starter },
+  { "variable", "w", f_variable },
+  { "set", "w", f_set },
+  { "exported", "w", f_exported },
+  { "setting", "w", f_setting },
+  { "environment", "w", f_environment },
+  { "slices", "w", f_slices },
+  { "script", "", f_script },
+  { "is_bare", "", f_is_bare },
+  { "argument", "w", f_argument },
   { "file", "", f_file, true },
   { "path", "", f_path },
   { "lacks", "", f_lacks },
@@ -869,10 +837,8 @@ static const ProgramFunction functions[] = {
   { "members", "v", f_members, true },
   { "rather", "w", f_rather, true },
   { "other_at", "wv", f_other_at, true },
-  { "pattern_at", "wv", f_pattern_at, true },
   { "line", "v", f_line, true },
   { "matches", "v", f_matches, true },
-
   { "min", "vv", f_min, true },
   { "max", "vv", f_max, true },
   { "gcd", "vv", f_gcd, true },
@@ -904,6 +870,22 @@ static const ProgramFunction functions[] = {
   { "quoted", "v", f_quoted, true },
   { "times", "vv", f_times, true },
   { "commands", "", f_commands, true },
+  { "refused", "o", f_refused },
+  { "leaves", "o", f_leaves },
+  { "path_end", "o", f_path_end },
+  { "is_option", "o", f_is_option },
+  { "called", "", f_called },
+  { "left_to", "v", f_left_to, true },
+  { "learns", "v", f_learns, true },
+  { "uses_model", "v", f_uses_model, true },
+  { "decided", "v", f_decided, true },
+  { "count_in", "v", f_count_in, true },
+  { "group", "vv", f_group, true },
+  { "formats_at", "w", f_formats_at },
+  { "module", "w", f_module },
+  { "package", "wv", f_package },
+  { "names_model", "", f_names_model },
+  { "is_yaml", "", f_is_yaml, true },
 };
 
 const ProgramFunction *
@@ -912,9 +894,7 @@ engine_function_find (const char *name)
   for (guint i = 0; i < G_N_ELEMENTS (functions); i++)
     if (strcmp (functions[i].name, name) == 0)
       return &functions[i];
-  const ProgramFunction *const more[]
-      = { program_text_functions, program_open_functions, program_layer_functions, program_file_functions,
-          program_start_functions };
+  const ProgramFunction *const more[] = { program_layer_functions, program_file_functions };
   for (guint i = 0; i < G_N_ELEMENTS (more); i++)
     for (const ProgramFunction *f = more[i]; f->name; f++)
       if (strcmp (f->name, name) == 0)

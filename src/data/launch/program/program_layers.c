@@ -14,7 +14,7 @@
 static ProgramValue
 taken_text (GString *text)
 {
-  return (ProgramValue) { g_string_free (text, FALSE), NAN };
+  return program_taken (g_string_free (text, FALSE));
 }
 
 /* --- of a job ------------------------------------------------------------------------------------------ */
@@ -46,7 +46,7 @@ f_chunks (ProgramRun *run, const ProgramArgument *a)
     return program_none ();
   GString *text = g_string_new (NULL);
   for (uint32_t i = 0; i < n; i++) {
-    g_string_append_printf (text, "%s%s", i > 0 ? "|" : "", layers[i] > 0 ? a[0].word : "");
+    g_string_append_printf (text, "%s%s", i > 0 ? "|" : "", layers[i] > 0 ? a->word : "");
     if (layers[i] > 1)
       g_string_append_printf (text, "*%u", layers[i]);
   }
@@ -54,12 +54,8 @@ f_chunks (ProgramRun *run, const ProgramArgument *a)
 }
 
 /* Whether ranks of the job are numbered as by that order. */
-static ProgramValue
-f_is_ordered (ProgramRun *run, const ProgramArgument *a)
-{
-  return program_number (a[0].value.text
-                         && ls_strategy_is_ordered (&run->job->import->strategy, a[0].value.text));
-}
+PROGRAM_NUMBER (f_is_ordered,
+                a->value.text != NULL && ls_strategy_is_ordered (&run->job->import->strategy, a->value.text))
 
 /* --- patterns ------------------------------------------------------------------------------------------ */
 
@@ -68,9 +64,19 @@ static ProgramValue
 f_repeated (ProgramRun *run, const ProgramArgument *a)
 {
   GString *text = g_string_new (NULL);
-  for (double i = 0; a[0].value.text && i < fmin (a[1].value.number, MOST_LAYERS); i++)
-    g_string_append (text, a[0].value.text);
+  for (double i = 0; a->value.text && i < fmin (a[1].value.number, MOST_LAYERS); i++)
+    g_string_append (text, a->value.text);
   return taken_text (text);
+}
+
+/* What "NAME=OTHER" of a list has for a name; NULL: nothing. */
+static const char *
+other_of (char *const *pairs, const char *name)
+{
+  const char *other = NULL;
+  for (; *pairs && !other; pairs++)
+    other = program_pair_value (*pairs, name);
+  return other;
 }
 
 /* "maade" of "MA*-E" by "M=m A=a *=a -=d E=e", a letter each; none: a letter has no other, or there are too
@@ -78,19 +84,63 @@ f_repeated (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_spelled (ProgramRun *run, const ProgramArgument *a)
 {
-  g_auto (GStrv) pairs = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
-  GString *text = g_string_new (NULL);
-  for (const char *p = a[0].value.text ? a[0].value.text : ""; *p; p++) {
-    char **pair = pairs;
-    while (*pair && !(**pair == *p && (*pair)[1] == '='))
-      pair++;
-    if (!*pair || text->len >= MOST_LAYERS) {
-      g_string_free (text, TRUE);
+  g_auto (GStrv) pairs = program_words (a[1].value.text, " ");
+  g_autoptr (GString) text = g_string_new (NULL);
+  for (const char *p = a->value.text ? a->value.text : ""; *p; p++) {
+    const char *other = other_of (pairs, (const char[]) { *p, '\0' });
+    if (!other || text->len >= MOST_LAYERS)
       return program_none ();
-    }
-    g_string_append (text, *pair + 2);
+    g_string_append (text, other);
   }
-  return taken_text (text);
+  return program_text (text->str);
+}
+
+/* Appends those of a list, so many times; false: a kind has none. */
+static bool
+add_letters (GString *text, const cJSON *kinds, guint times, char *const *letters)
+{
+  const cJSON *kind;
+  for (guint i = 0; i < times && text->len < MOST_LAYERS; i++)
+    cJSON_ArrayForEach (kind, kinds)
+    {
+      const char *letter = cJSON_IsString (kind) ? other_of (letters, kind->valuestring) : NULL;
+      if (!letter || !*letter)
+        return false;
+      g_string_append_c (text, *letter);
+    }
+  return true;
+}
+
+/* [["embedding", "decoder"], ["loss"]] as "Et|L": the kinds of layers of each chunk, each by its letter in
+ * "embedding=E decoder=t loss=L"; none: it is written otherwise, or has other kinds. */
+static ProgramValue
+f_letters_at (ProgramRun *run, const ProgramArgument *a)
+{
+  const cJSON *chunks = program_node (run, a[0].word);
+  g_auto (GStrv) all = program_words (a[1].value.text, " ");
+  GString *text = g_string_new (NULL);
+  bool is_read = cJSON_IsArray (chunks) && chunks->child;
+  for (const cJSON *chunk = is_read ? chunks->child : NULL; chunk && is_read; chunk = chunk->next) {
+    g_string_append (text, chunk == chunks->child ? "" : "|");
+    is_read = cJSON_IsArray (chunk) && add_letters (text, chunk, 1, all);
+  }
+  return program_taken (g_string_free (text, !is_read));
+}
+
+/* The same of [[["flash", "mamba"], 12], ...]: of each part, so many times, or once. */
+static ProgramValue
+f_pattern_at (ProgramRun *run, const ProgramArgument *a)
+{
+  const cJSON *parts = program_node (run, a[0].word);
+  g_auto (GStrv) all = program_words (a[1].value.text, " ");
+  GString *pattern = g_string_new (NULL);
+  bool is_read = cJSON_IsArray (parts);
+  for (const cJSON *part = is_read ? parts->child : NULL; part && is_read; part = part->next) {
+    const cJSON *times = cJSON_GetArrayItem (part, 1);
+    guint n = cJSON_IsNumber (times) ? (guint) CLAMP (times->valuedouble, 0, 4096) : 1;
+    is_read = add_letters (pattern, cJSON_GetArrayItem (part, 0), n, all);
+  }
+  return program_taken (g_string_free (pattern, !is_read || pattern->len == 0));
 }
 
 /* Puts a letter at even distances in place of "m": behind `section` of these each. */
@@ -110,7 +160,7 @@ space_out (char *pattern, char letter, double section)
 static ProgramValue
 f_spaced (ProgramRun *run, const ProgramArgument *a)
 {
-  double n = fmin (a[0].value.number, MOST_LAYERS), n_attention = rint (n * CLAMP (a[1].value.number, 0, 1)),
+  double n = fmin (a->value.number, MOST_LAYERS), n_attention = rint (n * CLAMP (a[1].value.number, 0, 1)),
          n_mlp = rint (n * CLAMP (a[2].value.number, 0, 1));
   if (!(n > 0))
     return program_none ();
@@ -118,42 +168,46 @@ f_spaced (ProgramRun *run, const ProgramArgument *a)
   space_out (pattern, 'a', (n - n_attention) / (n_attention + 1));
   if (n_mlp > 0)
     space_out (pattern, 'd', (n - n_attention - n_mlp) / n_mlp);
-  return (ProgramValue) { pattern, NAN };
+  return program_taken (pattern);
 }
 
 /* --- which layers have experts ------------------------------------------------------------------------- */
 
-/* "[0,1]" at *p, which is behind it then; what is of one piece is appended. */
-static bool
-read_list (const char **p, GString *layers)
+/* "Et*3|(t|)*2" as "Ettt|t|t|", "[0]*2+[1]" as "00+1": a character, a list or what stands in parentheses as
+ * often as "*n" behind it says. Newly allocated; NULL: it is too long. */
+static char *
+expanded (const char *text)
 {
-  gsize n = strcspn (*p, "]");
-  if (**p != '[' || (*p)[n] != ']' || strspn (*p + 1, "01, ") != n - 1)
-    return false;
-  for (gsize i = 1; i < n; i++)
-    if (g_ascii_isdigit ((*p)[i]))
-      g_string_append_c (layers, (*p)[i]);
-  *p += n + 1;
-  return true;
+  g_autoptr (GString) all = g_string_new (NULL);
+  for (const char *p = text; *p;) {
+    const char *end = *p == '[' ? strchr (p, ']') : *p == '(' ? strchr (p, ')') : NULL;
+    bool is_group = end && (*p == '[' || end[1] == '*');
+    g_autofree char *piece = g_strndup (p + is_group, is_group ? (gsize) (end - p - 1) : 1),
+                    *inner = is_group ? expanded (piece) : g_strdup (piece);
+    p = is_group ? end + 1 : p + 1;
+    guint64 times = *p == '*' ? g_ascii_strtoull (p + 1, (char **) &p, 10) : 1;
+    if (!inner || times > MOST_LAYERS || strlen (inner) * times + all->len > MOST_LAYERS)
+      return NULL;
+    for (; times > 0; times--)
+      g_string_append (all, inner);
+  }
+  return g_strdup (all->str);
 }
 
-/* Reads "([0]*3+[1]*58)", "[0,1]*24" to a 0 or 1 for each layer; false: it is none such. */
-static bool
-read_layers (const char *text, GString *layers)
+/* Of "([0]*3+[1]*58)", "[0,1]*24" a 0 or 1 for each layer, newly allocated; NULL: it is none such. */
+static char *
+layers_of (const char *text)
 {
-  for (const char *p = text + strspn (text, "()+ "); *p; p += strspn (p, "()+ ")) {
-    g_autoptr (GString) list = g_string_new (NULL);
-    if (!read_list (&p, list))
-      return false;
-    char *end = NULL;
-    guint64 n = *p == '*' ? g_ascii_strtoull (p + 1, &end, 10) : 1;
-    if (n > MOST_LAYERS || layers->len + n * list->len > MOST_LAYERS)
-      return false;
-    for (; n > 0; n--)
-      g_string_append (layers, list->str);
-    p = end ? end : p;
-  }
-  return layers->len > 0;
+  bool is_list = text && strchr (text, '[') && text[strspn (text, G_CSET_DIGITS "[,]()+* ")] == '\0';
+  g_autofree char *all = is_list ? expanded (text) : NULL;
+  if (!all || all[strspn (all, "01,()+ ")] || !strpbrk (all, "01"))
+    return NULL;
+  char *to = all;
+  for (const char *p = all; *p; p++)
+    if (g_ascii_isdigit (*p))
+      *to++ = *p;
+  *to = '\0';
+  return g_steal_pointer (&all);
 }
 
 /* Layers without experts at the start, and that of every so many behind them the last has some, of such a
@@ -161,65 +215,20 @@ read_layers (const char *text, GString *layers)
 static ProgramValue
 f_expert_places (ProgramRun *run, const ProgramArgument *a)
 {
-  g_autoptr (GString) layers = g_string_new (NULL);
-  if (!a[0].value.text || !read_layers (a[0].value.text, layers))
+  g_autofree char *layers = layers_of (a->value.text);
+  if (!layers)
     return program_none ();
-  const char *first = strchr (layers->str, '1'), *second = first ? strchr (first + 1, '1') : NULL;
-  gsize every = second ? (gsize) (second - first) : 1, n_before = first ? (gsize) (first - layers->str) : 0,
+  const char *first = strchr (layers, '1'), *second = first ? strchr (first + 1, '1') : NULL;
+  gsize every = second ? (gsize) (second - first) : 1, n_before = first ? (gsize) (first - layers) : 0,
         n_dense = n_before >= every - 1 ? n_before - (every - 1) : 0;
   bool is_so = first != NULL;
-  for (gsize i = 0; i < layers->len; i++)
-    is_so = is_so && (i >= n_dense && (i - n_dense + 1) % every == 0) == (layers->str[i] == '1');
-  return is_so
-      ? (ProgramValue) { g_strdup_printf ("%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT, n_dense, every), NAN }
-      : program_none ();
+  for (gsize i = 0; layers[i]; i++)
+    is_so = is_so && (i >= n_dense && (i - n_dense + 1) % every == 0) == (layers[i] == '1');
+  return is_so ? program_taken (g_strdup_printf ("%" G_GSIZE_FORMAT " %" G_GSIZE_FORMAT, n_dense, every))
+               : program_none ();
 }
 
 /* --- chunks of a pipeline ------------------------------------------------------------------------------ */
-
-#define MAX_LAYOUT 65536 /* characters of a layout */
-
-/* "Et|(tt|)*30L": with each group as often as it says. The caller frees it; what is not closed, or too long,
- * stays as it is, and is told as another part. */
-static char *
-expand_groups (const char *text)
-{
-  GString *all = g_string_new (NULL);
-  for (const char *p = text; *p;) {
-    const char *end = *p == '(' ? strchr (p, ')') : NULL;
-    if (!end || end[1] != '*') {
-      g_string_append_c (all, *p++);
-      continue;
-    }
-    char *rest;
-    guint64 times = g_ascii_strtoull (end + 2, &rest, 10);
-    gsize n = (gsize) (end - p - 1);
-    if (times > MAX_LAYOUT || n * times + all->len > MAX_LAYOUT)
-      break;
-    for (; times > 0; times--)
-      g_string_append_len (all, p + 1, (gssize) n);
-    p = rest;
-  }
-  return g_string_free (all, FALSE);
-}
-
-/* Of a chunk, "Et*3mL": its layers, and its blocks of multi-token prediction. False: it has other parts. */
-static bool
-read_chunk (const char *p, guint64 *n_layers, guint64 *n_blocks)
-{
-  *n_layers = *n_blocks = 0;
-  while (*p) {
-    guint64 times = 1;
-    char what = *p++;
-    if (*p == '*')
-      times = g_ascii_strtoull (p + 1, (char **) &p, 10);
-    if (!strchr ("EtmL, ", what)) /* commas are for the eye */
-      return false;
-    *n_layers += what == 't' ? MIN (times, 65536) : 0;
-    *n_blocks += what == 'm' ? MIN (times, 65536) : 0;
-  }
-  return true;
-}
 
 /* "Ett|t*3|ttL": layers of each chunk, in model order, "2,3,2". None: it has other parts, or not so many
  * blocks of multi-token prediction, all in the last chunk. */
@@ -227,16 +236,20 @@ static ProgramValue
 f_layout_chunks (ProgramRun *run, const ProgramArgument *a)
 {
   g_autoptr (GString) list = g_string_new (NULL);
-  g_autofree char *all = expand_groups (a[0].value.text ? a[0].value.text : "");
-  g_auto (GStrv) chunks = g_strsplit (all, "|", LS_MAX_CHUNKS + 1);
-  bool is_read = true;
+  g_autofree char *all = expanded (a->value.text ? a->value.text : "");
+  g_auto (GStrv) chunks = g_strsplit (all ? all : "", "|", LS_MAX_CHUNKS + 1);
+  bool is_read = all != NULL;
   for (char **chunk = chunks; *chunk && is_read; chunk++) {
-    guint64 n, n_blocks;
-    is_read = read_chunk (*chunk, &n, &n_blocks)
-        && (n_blocks == 0 || (double) n_blocks == (chunk[1] ? 0 : a[1].value.number));
-    g_string_append_printf (list, "%s%" G_GUINT64_FORMAT, chunk > chunks ? "," : "", n);
+    guint n_layers = 0, n_blocks = 0;
+    for (const char *p = *chunk; *p; p++) {
+      n_layers += *p == 't';
+      n_blocks += *p == 'm';
+      is_read = is_read && strchr ("EtmL, ", *p); /* commas are for the eye */
+    }
+    is_read = is_read && (n_blocks == 0 || n_blocks == (chunk[1] ? 0 : a[1].value.number));
+    g_string_append_printf (list, "%s%u", chunk > chunks ? "," : "", n_layers);
   }
-  return is_read ? (ProgramValue) { g_strdup (list->str), NAN } : program_none ();
+  return is_read ? program_taken (g_strdup (list->str)) : program_none ();
 }
 
 /* "4,5" of "MM-M|M*MM-" by "|": how long the parts of a text are. */
@@ -244,7 +257,7 @@ static ProgramValue
 f_lengths (ProgramRun *run, const ProgramArgument *a)
 {
   g_auto (GStrv) parts
-      = g_strsplit (a[0].value.text ? a[0].value.text : "",
+      = g_strsplit (a->value.text ? a->value.text : "",
                     a[1].value.text && *a[1].value.text ? a[1].value.text : ",", LS_MAX_CHUNKS + 1);
   GString *list = g_string_new (NULL);
   for (char **part = parts; *part; part++)
@@ -256,7 +269,7 @@ f_lengths (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_fixes_chunks (ProgramRun *run, const ProgramArgument *a)
 {
-  const LsSched *sched = a[0].value.text ? ls_sched_find (a[0].value.text) : NULL;
+  const LsSched *sched = a->value.text ? ls_sched_find (a->value.text) : NULL;
   return program_number (sched && ls_sched_fixes_chunks (sched));
 }
 
@@ -264,7 +277,7 @@ f_fixes_chunks (ProgramRun *run, const ProgramArgument *a)
 static ProgramValue
 f_is_even (ProgramRun *run, const ProgramArgument *a)
 {
-  g_auto (GStrv) words = g_strsplit (a[0].value.text ? a[0].value.text : "", ",", -1);
+  g_auto (GStrv) words = program_words (a->value.text, ",");
   bool is_even = true;
   for (char **word = words; *word; word++)
     is_even = is_even && strcmp (*word, words[0]) == 0;
@@ -276,34 +289,31 @@ f_is_even (ProgramRun *run, const ProgramArgument *a)
 /* { "windows": pattern, "of": { "S": width }, "layers": n }: layer i has the width of the letter i of the
  * pattern, which repeats; the last layer has none. */
 void
-program_set_windows (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_set_windows (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue pattern = program_value_of (run, what),
-               n = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "layers"));
-  const cJSON *of = cJSON_GetObjectItemCaseSensitive (rule, "of");
-  gsize length = pattern.text ? strlen (pattern.text) : 0;
+  const char *pattern = program_act_value (run, a)->text;
+  const cJSON *of = cJSON_GetObjectItemCaseSensitive (a->rule, "of");
+  gsize length = pattern ? strlen (pattern) : 0;
+  g_auto (ProgramValue) n = program_value_at (run, a->rule, "layers");
   g_autoptr (GString) text = g_string_new (NULL);
   bool has_any = false;
   for (guint64 i = 0; length > 0 && (double) i < MIN (n.number, MOST_LAYERS); i++) {
-    const char letter[] = { g_ascii_toupper (pattern.text[i % length]), '\0' };
+    const char letter[] = { g_ascii_toupper (pattern[i % length]), '\0' };
     const cJSON *node = (double) (i + 1) < n.number ? cJSON_GetObjectItemCaseSensitive (of, letter) : NULL;
-    ProgramValue width = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
+    g_auto (ProgramValue) width = node ? program_value_of (run, node) : (ProgramValue) { NULL, 0 };
     g_string_append_printf (text, "%s%.0f", i > 0 ? "," : "", width.number);
     has_any |= width.number > 0;
-    program_value_clear (&width);
   }
   if (has_any)
     option_set_model (run->job, "layer_window", text->str);
-  program_value_clear (&pattern);
-  program_value_clear (&n);
 }
 
 /* { "unset": "a b" }: numbers of the model are as if nothing set them. */
 void
-program_unset (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_unset (ProgramRun *run, ProgramAct *a)
 {
   LsImport *import = run->job->import;
-  g_auto (GStrv) keys = g_strsplit (what->valuestring, " ", -1);
+  g_auto (GStrv) keys = g_strsplit (a->what->valuestring, " ", -1);
   for (char **key = keys; *key; key++) {
     const LsField *f = ls_field_find_value (ls_model_fields, *key);
     if (!f || f->kind != LS_FIELD_UINT)
@@ -317,6 +327,8 @@ program_unset (ProgramRun *run, const cJSON *rule, const cJSON *what)
 
 const ProgramFunction program_layer_functions[] = {
   { "expert_layers", "", f_expert_layers },
+  { "letters_at", "wv", f_letters_at, true },
+  { "pattern_at", "wv", f_pattern_at, true },
   { "chunks", "w", f_chunks },
   { "fixes_chunks", "v", f_fixes_chunks, true },
   { "is_even", "v", f_is_even, true },

@@ -41,18 +41,20 @@ program_has_marks (const char *text, gsize n, const char *marks)
 
 /* --- what numbers of a line are ----------------------------------------------------------------------- */
 
+/* A line that has one of the first tells that its log is one. */
 typedef enum {
   SECONDS,
   STEPS_PER_S,
   SEQUENCES_PER_S,
   TOKENS_RATE,
-  BATCH,
+  MICRO_BATCH,
+  GLOBAL_BATCH,
+  N_TELLING,
+  BATCH = N_TELLING,
   FLOPS,
   TOKENS,
   ALLOCATED,
   RESERVED,
-  MICRO_BATCH,
-  GLOBAL_BATCH,
   N_AMOUNTS
 } Amount;
 
@@ -90,46 +92,23 @@ find_number (const char *name)
 
 /* --- checking a map ----------------------------------------------------------------------------------- */
 
-static bool
-is_text_or_texts (const cJSON *node)
-{
-  const cJSON *one;
-  bool is_so = cJSON_IsString (node) || (cJSON_IsArray (node) && node->child);
-  if (cJSON_IsArray (node))
-    cJSON_ArrayForEach (one, node)
-    {
-      is_so = is_so && cJSON_IsString (one);
-    }
-  return is_so;
-}
-
-static bool
-is_word (const char *name)
-{
-  static const char *const words[] = { "has", "lacks", "says" };
-  for (guint i = 0; i < G_N_ELEMENTS (words); i++)
-    if (strcmp (words[i], name) == 0)
-      return true;
-  return g_str_has_prefix (name, "x-");
-}
-
-/* What is wrong with a kind of lines; NULL: nothing. */
+/* What is wrong with a member of a kind of lines; NULL: nothing. */
 static const char *
-wrong_of (const cJSON *line, const cJSON **ret_at)
+wrong_of (const cJSON *member)
 {
+  static const char *const words[] = { "has", "lacks", "says", NULL };
+  bool is_word = g_strv_contains (words, member->string) || g_str_has_prefix (member->string, "x-"),
+       is_list = cJSON_IsArray (member) && member->child && !is_word, are_texts = is_list;
   const cJSON *one;
-  *ret_at = line;
-  if (!cJSON_IsString (cJSON_GetObjectItemCaseSensitive (line, "has")))
-    return "expected \"has\", texts that such a line has";
-  cJSON_ArrayForEach (one, line)
+  if (find_number (member->string) < 0 && !is_word)
+    return "expected \"has\", \"lacks\", \"says\" or a number that lines of logs say";
+  cJSON_ArrayForEach (one, member)
   {
-    *ret_at = one;
-    if (find_number (one->string) < 0 && !is_word (one->string))
-      return "expected \"has\", \"lacks\", \"says\" or a number that lines of logs say";
-    if (!is_text_or_texts (one) || (is_word (one->string) && !cJSON_IsString (one)))
-      return "expected the text in front of the number, or a list of such texts";
+    are_texts = are_texts && cJSON_IsString (one);
   }
-  return NULL;
+  return cJSON_IsString (member) || are_texts
+      ? NULL
+      : "expected the text in front of the number, or a list of such texts";
 }
 
 void
@@ -146,17 +125,21 @@ program_complain (ProgramCheck *check, const cJSON *node, const char *format, ..
 void
 program_check_logs (ProgramCheck *check, const cJSON *logs)
 {
-  const cJSON *log, *line, *at;
+  const cJSON *log, *line, *one;
   cJSON_ArrayForEach (log, logs)
   {
     const cJSON *lines = cJSON_GetObjectItemCaseSensitive (log, "lines");
-    if (!cJSON_IsString (cJSON_GetObjectItemCaseSensitive (log, "what")) || !cJSON_IsArray (lines))
+    if (!program_member (log, "what") || !cJSON_IsArray (lines))
       program_complain (check, log, "expected \"what\", a text, and \"lines\", a list");
     cJSON_ArrayForEach (line, lines)
     {
-      const char *wrong = wrong_of (line, &at);
-      if (wrong)
-        program_complain (check, at, "%s", wrong);
+      const char *wrong = NULL;
+      if (!program_member (line, "has"))
+        program_complain (check, line, "expected \"has\", texts that such a line has");
+      else
+        for (one = line->child; one && !wrong; one = one->next)
+          if ((wrong = wrong_of (one)))
+            program_complain (check, one, "%s", wrong);
     }
   }
 }
@@ -178,9 +161,9 @@ amount_behind (const char *line, gsize n, const cJSON *texts)
 static bool
 read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNTS])
 {
-  const char *lacks = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (kind, "lacks"));
+  const char *lacks = program_member (kind, "lacks");
   const cJSON *one;
-  if (!program_has_marks (line, n, cJSON_GetObjectItemCaseSensitive (kind, "has")->valuestring)
+  if (!program_has_marks (line, n, program_member (kind, "has"))
       || (lacks && program_has_marks (line, n, lacks)))
     return false;
   cJSON_ArrayForEach (one, kind)
@@ -191,13 +174,6 @@ read_line (const cJSON *kind, const char *line, gsize n, double amounts[N_AMOUNT
       amounts[amount] = amount_behind (line, n, one) * numbers[k].unit;
   }
   return true;
-}
-
-static bool
-says_something (const double amounts[N_AMOUNTS])
-{
-  return amounts[SECONDS] > 0 || amounts[STEPS_PER_S] > 0 || amounts[SEQUENCES_PER_S] > 0
-      || amounts[TOKENS_RATE] > 0 || amounts[MICRO_BATCH] > 0 || amounts[GLOBAL_BATCH] > 0;
 }
 
 /* Calls for each line that is of a kind. */
@@ -224,7 +200,11 @@ read_lines (const ProgramLog *log, const char *text, bool (*take) (const double 
 static bool
 is_first (const double *amounts, gpointer is_its)
 {
-  return !(*(bool *) is_its = says_something (amounts));
+  guint i = 0;
+  while (i < N_TELLING && amounts[i] <= 0)
+    i++;
+  *(bool *) is_its = i < N_TELLING;
+  return i == N_TELLING;
 }
 
 /* What the whole lacks no line has; colours may stand within it. */
@@ -234,9 +214,7 @@ may_be_its (const ProgramLog *log, const char *text)
   const cJSON *kind;
   cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log->node, "lines"))
   {
-    if (strchr (text, '\033')
-        || program_has_marks (text, strlen (text),
-                              cJSON_GetObjectItemCaseSensitive (kind, "has")->valuestring))
+    if (strchr (text, '\033') || program_has_marks (text, strlen (text), program_member (kind, "has")))
       return true;
   }
   return false;
@@ -261,7 +239,7 @@ program_log_of (const ProgramMap *map, const char *text, ProgramLog *ret_log)
 const char *
 program_log_what (const ProgramLog *log)
 {
-  return cJSON_GetObjectItemCaseSensitive (log->node, "what")->valuestring;
+  return program_member (log->node, "what");
 }
 
 /* --- what a log says of its job ----------------------------------------------------------------------- */
@@ -284,7 +262,7 @@ static void
 add_printed (ProgramRun *run, const char *text, LaunchWords *words)
 {
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
-  g_auto (GStrv) all = g_strsplit (run->file->prints ? run->file->prints : "", " ", -1);
+  g_auto (GStrv) all = program_words (run->file->prints, " ");
   const char *start = NULL;
   for (char **head = all; *head && !start; head++)
     start = strstr (text, g_strdelimit (*head, "~", ' '));
@@ -363,35 +341,34 @@ typedef struct {
   double micro_batch, global_batch; /* 0: no line says it */
 } Measuring;
 
-/* What a step has, over its rate; 0, and *ret_needs: the former is not known. */
-static double
-time_by_rate (double of_step, double rate, const char *needs, const char **ret_needs)
-{
-  if (of_step <= 0)
-    *ret_needs = needs;
-  return isfinite (of_step / rate) ? of_step / rate : 0;
-}
-
-/* Seconds of a step; 0: the line says none, or what it follows from is not known. */
+/* Seconds of a step, or what it has over its rate; 0: the line says none, or what it follows from is not
+ * known. */
 static double
 time_of (const double *amounts, Measuring *m)
 {
   const LsImport *import = m->import;
   const LsStrategy *s = &import->strategy;
-  double batch = import_has_strategy (import, "global_batch") ? s->global_batch : m->global_batch;
+  double batch = import_has_strategy (import, "global_batch") ? s->global_batch : m->global_batch,
+         tokens = import_has_strategy (import, "gpus") ? batch * import->model.seq / MAX (1, s->gpus) : 0;
+  const struct {
+    Amount rate;
+    double of_step;
+    const char *needs;
+  } rates[] = {
+    { STEPS_PER_S, 1, NULL },
+    { SEQUENCES_PER_S, batch, "sequences/s, which needs global_batch: it is not said" },
+    { TOKENS_RATE, tokens, "tokens/s, which needs seq, global_batch and gpus: one of these is not said" },
+  };
+  guint i = 0;
   if (amounts[SECONDS] > 0)
     return amounts[SECONDS];
-  if (amounts[STEPS_PER_S] > 0)
-    return time_by_rate (1, amounts[STEPS_PER_S], NULL, &m->needs);
-  if (amounts[SEQUENCES_PER_S] > 0)
-    return time_by_rate (batch, amounts[SEQUENCES_PER_S],
-                         "sequences/s, which needs global_batch: it is not said", &m->needs);
-  if (amounts[TOKENS_RATE] <= 0)
+  while (i < G_N_ELEMENTS (rates) && amounts[rates[i].rate] <= 0)
+    i++;
+  if (i == G_N_ELEMENTS (rates))
     return 0;
-  double tokens = import_has_strategy (import, "gpus") ? batch * import->model.seq / MAX (1, s->gpus) : 0;
-  return time_by_rate (tokens, amounts[TOKENS_RATE],
-                       "tokens/s, which needs seq, global_batch and gpus: one of these is not said",
-                       &m->needs);
+  m->needs = rates[i].of_step > 0 ? m->needs : rates[i].needs;
+  double time = rates[i].of_step / amounts[rates[i].rate];
+  return isfinite (time) ? time : 0;
 }
 
 static void
@@ -441,8 +418,8 @@ program_log_measure (const ProgramLog *log, const char *text, LsImport *import)
   log_measure (steps, import);
   cJSON_ArrayForEach (kind, cJSON_GetObjectItemCaseSensitive (log->node, "lines"))
   {
-    const char *says = cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (kind, "says"));
-    const char *has = cJSON_GetObjectItemCaseSensitive (kind, "has")->valuestring;
+    const char *says = program_member (kind, "says");
+    const char *has = program_member (kind, "has");
     if (says && program_has_marks (text, strlen (text), has))
       import_infer (import, "%s", says);
   }

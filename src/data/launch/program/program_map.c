@@ -98,17 +98,16 @@ member (const cJSON *object, const char *key)
   return cJSON_GetObjectItemCaseSensitive (object, key);
 }
 
-/* It stays as long as the file, and so does a map. */
-static const char *
-text_of (const cJSON *object, const char *key)
+static bool
+is_true (const cJSON *object, const char *key)
 {
-  return cJSON_GetStringValue (member (object, key));
+  return cJSON_IsTrue (member (object, key));
 }
 
 static void
 add_row (Reading *x, const char *option, OptionRow row)
 {
-  char *name = program_option (x->map, option, strlen (option));
+  char *name = program_option (x->map, option);
   row.option = name;
   g_ptr_array_add (x->kept, name);
   g_array_append_val (x->rows, row);
@@ -168,33 +167,20 @@ static const struct {
 
 /* { "option": NAME, "strategy": KEY, "with": ... }: one with more to say. */
 static void
-add_option (Reading *x, const cJSON *group, const char *option)
+add_option (Reading *x, const cJSON *group, const char *option, OptionRow row)
 {
-  OptionRow row = { .kind = OPTION_RULE, .until = text_of (group, "until") };
-  const cJSON *node = NULL;
-  for (guint i = 0; i < G_N_ELEMENTS (groups) && !node; i++) {
-    node = cJSON_GetObjectItemCaseSensitive (group, groups[i].name);
-    row.kind = node ? groups[i].kind : row.kind;
-  }
-  const cJSON *decides = cJSON_GetObjectItemCaseSensitive (group, "decides"),
-              *words = cJSON_GetObjectItemCaseSensitive (group, "words");
-  if (row.kind == OPTION_MODEL || row.kind == OPTION_STRATEGY)
-    row.key = key_of (x, node, row.kind);
-  else if (decides)
-    row.key = key_of (x, decides, OPTION_STRATEGY);
-  else
-    row.key = text_of (group, "alike");
-  row.on = text_of (group, "on");
-  row.off = text_of (group, "off");
-  row.otherwise = text_of (group, "otherwise");
-  row.none = text_of (group, "none");
-  row.with = text_of (group, "with");
-  row.is_count = cJSON_IsTrue (cJSON_GetObjectItemCaseSensitive (group, "count"));
+  const cJSON *words = member (group, "words");
+  row.on = program_member (group, "on");
+  row.off = program_member (group, "off");
+  row.otherwise = program_member (group, "otherwise");
+  row.none = program_member (group, "none");
+  row.with = program_member (group, "with");
+  row.is_count = is_true (group, "count");
   row.words = words ? words_of (x, words) : NULL;
-  row.write = text_of (group, "write");
-  row.only = text_of (group, "when");
-  row.joins = cJSON_IsTrue (member (group, "joins"));
-  row.remark = text_of (group, "remark");
+  row.write = program_member (group, "write");
+  row.only = program_member (group, "when");
+  row.joins = is_true (group, "joins");
+  row.remark = program_member (group, "remark");
   add_row (x, option, row);
 }
 
@@ -207,42 +193,40 @@ option_as (Reading *x, const cJSON *node)
   return cJSON_GetStringValue (node);
 }
 
-/* { "model": { OPTION: KEY, ... } }, or { "rule": "a b c" }. */
+/* { "model": { OPTION: KEY, ... } }, or { "rule": "a b c" }, or one option. */
 static void
 add_group (Reading *x, const cJSON *group)
 {
-  const char *option = text_of (group, "option");
-  const cJSON *decides = member (group, "decides");
-  if (option) {
-    add_option (x, group, option);
-    return;
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (groups); i++) {
-    const cJSON *node = cJSON_GetObjectItemCaseSensitive (group, groups[i].name), *one;
-    OptionRow row = { .kind = groups[i].kind,
-                      .key = groups[i].is_of_other ? "*"
-                          : decides                ? key_of (x, decides, OPTION_STRATEGY)
-                                                   : text_of (group, "alike"),
-                      .until = text_of (group, "until"),
-                      .remark = groups[i].is_unasked ? UNASKED : NULL };
-    if (!node)
-      continue;
-    x->map->is_dialect |= groups[i].is_of_other;
-    if (cJSON_IsString (node) && row.kind != OPTION_MODEL && row.kind != OPTION_STRATEGY)
-      add_rows (x, node->valuestring, row);
-    else if (cJSON_IsObject (node))
-      cJSON_ArrayForEach (one, node)
-      {
-        row.key = groups[i].is_of_other ? option_as (x, one) : key_of (x, one, row.kind);
-        add_row (x, one->string, row);
-      }
-    else
-      program_complain (&x->check, node, "expected %s", row.kind <= OPTION_STRATEGY ? "an object" : "a text");
-    return;
-  }
-  program_complain (
-      &x->check, group,
-      "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"as\", \"packs\" or \"ignored\"");
+  const char *option = program_member (group, "option");
+  const cJSON *decides = member (group, "decides"), *node = NULL, *one;
+  guint i = 0;
+  while (i < G_N_ELEMENTS (groups) && !(node = member (group, groups[i].name)))
+    i++;
+  bool is_of_other = node && groups[i].is_of_other, is_unasked = node && groups[i].is_unasked;
+  OptionRow row = { .kind = node ? groups[i].kind : OPTION_RULE, .until = program_member (group, "until") };
+  bool is_key = row.kind == OPTION_MODEL || row.kind == OPTION_STRATEGY;
+  row.key = option && is_key   ? key_of (x, node, row.kind)
+      : !option && is_of_other ? "*"
+      : decides                ? key_of (x, decides, OPTION_STRATEGY)
+                               : program_member (group, "alike");
+  row.remark = is_unasked ? UNASKED : NULL;
+  x->map->is_dialect |= !option && is_of_other;
+  if (option)
+    add_option (x, group, option, row);
+  else if (!node)
+    program_complain (&x->check, group,
+                      "expected \"option\", \"model\", \"strategy\", \"rule\", \"known\", \"as\", "
+                      "\"packs\" or \"ignored\"");
+  else if (cJSON_IsString (node) && !is_key)
+    add_rows (x, node->valuestring, row);
+  else if (cJSON_IsObject (node))
+    cJSON_ArrayForEach (one, node)
+    {
+      row.key = is_of_other ? option_as (x, one) : key_of (x, one, row.kind);
+      add_row (x, one->string, row);
+    }
+  else
+    program_complain (&x->check, node, "expected %s", is_key ? "an object" : "a text");
 }
 
 /* --- releases ------------------------------------------------------------------------------------------ */
@@ -287,7 +271,7 @@ read_releases (Reading *x, const cJSON *list)
   GArray *spans = g_array_new (TRUE, TRUE, sizeof (OptionSpan));
   for (guint i = 0; i < n; i++) {
     const cJSON *one = cJSON_GetArrayItem (list, (int) i), *year = member (one, "year");
-    releases[i] = (OptionRelease) { text_of (one, "name"), text_of (one, "software"),
+    releases[i] = (OptionRelease) { program_member (one, "name"), program_member (one, "software"),
                                     cJSON_IsNumber (year) ? (guint) CLAMP (year->valuedouble, 0, 9999) : 0 };
     if (!releases[i].name || !releases[i].year || (i + 1 == n && !releases[i].software))
       program_complain (&x->check, one, "expected \"name\" and \"year\", and of the last \"software\"");
@@ -304,99 +288,68 @@ read_releases (Reading *x, const cJSON *list)
 static void
 check_expression (Reading *x, const cJSON *node)
 {
-  ProgramRun run = { .map = x->map };
+  ProgramRun run = { .map = x->map, .check = &x->check };
   if (cJSON_IsString (node))
-    program_check_text (&run, &x->check, node, false);
+    program_check_text (&run, node, false);
 }
 
-static bool
-is_true (const cJSON *object, const char *key)
-{
-  return cJSON_IsTrue (member (object, key));
-}
+/* Keys of a file, whose members are called as they are but for switches. */
+typedef struct {
+  const char *key;
+  gsize at;
+} FileKey;
 
-static double
-number_of (const cJSON *object, const char *key)
-{
-  const cJSON *node = member (object, key);
-  return cJSON_IsNumber (node) ? CLAMP (node->valuedouble, 0, 100) : 0;
-}
+#define AT(member_)                                                                                          \
+  {                                                                                                          \
+    .key = #member_, .at = offsetof (ProgramFile, member_)                                                   \
+  }
+
+static const FileKey file_texts[] = {
+  AT (what),    AT (when),        AT (marks),      AT (starts),  AT (knows),  AT (config), AT (ends),
+  AT (below),   AT (environment), AT (yaml_lines), AT (stacks),  AT (adds),   AT (prints), AT (gpus),
+  AT (within),  AT (noun),        AT (joins),      AT (asks),    AT (module), AT (toml),   AT (json),
+  AT (returns), AT (places),      AT (changes),    AT (word),    AT (behind), AT (yaml),   AT (python),
+  AT (fits),    AT (lifts),       AT (drops),      AT (fills),   AT (under),  AT (at),     AT (keeps),
+  AT (made_by), AT (own),         AT (inner),      AT (classes), AT (picks),  AT (by),     AT (called),
+};
+
+static const FileKey file_nodes[] = {
+  AT (others), AT (ships), AT (says),      AT (lines), AT (chooses), AT (begins), AT (functions),
+  AT (shapes), AT (rules), AT (overrides), AT (moves), AT (beside),  AT (sets),   AT (without),
+};
+
+static const FileKey file_switches[] = {
+  { "pairs", offsetof (ProgramFile, has_pairs) },
+  { "submits", offsetof (ProgramFile, submits) },
+  { "te", offsetof (ProgramFile, has_te) },
+  { "around", offsetof (ProgramFile, is_around) },
+  { "switches", offsetof (ProgramFile, has_switches) },
+  { "last", offsetof (ProgramFile, is_last) },
+  { "valued", offsetof (ProgramFile, is_valued) },
+  { "takes_variables", offsetof (ProgramFile, takes_variables) },
+  { "means", offsetof (ProgramFile, has_means) },
+  { "variables", offsetof (ProgramFile, has_variables) },
+  { "log", offsetof (ProgramFile, is_log) },
+  { "plain", offsetof (ProgramFile, is_plain) },
+  { "apart", offsetof (ProgramFile, is_apart) },
+  { "alone", offsetof (ProgramFile, is_alone) },
+  { "without_none", offsetof (ProgramFile, has_no_none) },
+};
 
 static ProgramFile
 file_of (const cJSON *one)
 {
-  return (ProgramFile) { .what = text_of (one, "what"),
-                         .when = text_of (one, "when"),
-                         .marks = text_of (one, "marks"),
-                         .starts = text_of (one, "starts"),
-                         .knows = text_of (one, "knows"),
-                         .config = text_of (one, "config"),
-                         .ends = text_of (one, "ends"),
-                         .has_pairs = is_true (one, "pairs"),
-                         .submits = is_true (one, "submits"),
-                         .needs = (guint) number_of (one, "needs"),
-                         .has_te = is_true (one, "te"),
-                         .is_around = is_true (one, "around"),
-                         .below = text_of (one, "below"),
-                         .environment = text_of (one, "environment"),
-                         .has_switches = is_true (one, "switches"),
-                         .is_last = is_true (one, "last"),
-                         .is_valued = is_true (one, "valued"),
-                         .takes_variables = is_true (one, "takes_variables"),
-                         .yaml_lines = text_of (one, "yaml_lines"),
-                         .others = member (one, "others"),
-                         .stacks = text_of (one, "stacks"),
-                         .ships = member (one, "ships"),
-                         .adds = text_of (one, "adds"),
-                         .says = member (one, "says"),
-                         .has_means = is_true (one, "means"),
-                         .has_variables = is_true (one, "variables"),
-                         .is_log = is_true (one, "log"),
-                         .prints = text_of (one, "prints"),
-                         .lines = member (one, "lines"),
-                         .chooses = member (one, "chooses"),
-                         .gpus = text_of (one, "gpus"),
-                         .within = text_of (one, "within"),
-                         .begins = member (one, "begins"),
-                         .noun = text_of (one, "noun"),
-                         .joins = text_of (one, "joins"),
-                         .functions = member (one, "functions"),
-                         .asks = text_of (one, "asks"),
-                         .module = text_of (one, "module"),
-                         .toml = text_of (one, "toml"),
-                         .json = text_of (one, "json"),
-                         .returns = text_of (one, "returns"),
-                         .places = text_of (one, "places"),
-                         .shapes = member (one, "shapes"),
-                         .rules = member (one, "rules"),
-                         .changes = text_of (one, "changes"),
-                         .overrides = member (one, "overrides"),
-                         .word = text_of (one, "word"),
-                         .behind = text_of (one, "behind"),
-                         .yaml = text_of (one, "yaml"),
-                         .python = text_of (one, "python"),
-                         .fits = text_of (one, "fits"),
-                         .moves = member (one, "moves"),
-                         .lifts = text_of (one, "lifts"),
-                         .drops = text_of (one, "drops"),
-                         .fills = text_of (one, "fills"),
-                         .under = text_of (one, "under"),
-                         .at = text_of (one, "at"),
-                         .is_plain = is_true (one, "plain"),
-                         .is_apart = is_true (one, "apart"),
-                         .is_alone = is_true (one, "alone"),
-                         .beside = member (one, "beside"),
-                         .keeps = text_of (one, "keeps"),
-                         .sets = member (one, "sets"),
-                         .made_by = text_of (one, "made_by"),
-                         .own = text_of (one, "own"),
-                         .inner = text_of (one, "inner"),
-                         .classes = text_of (one, "classes"),
-                         .without = member (one, "without"),
-                         .has_no_none = is_true (one, "without_none"),
-                         .picks = text_of (one, "picks"),
-                         .by = text_of (one, "by"),
-                         .called = text_of (one, "called") };
+  ProgramFile file = { 0 };
+  char *at = (char *) &file;
+  const cJSON *needs = member (one, "needs");
+  for (guint i = 0; i < G_N_ELEMENTS (file_texts); i++)
+    *(const char **) (gpointer) (at + file_texts[i].at) = program_member (one, file_texts[i].key);
+  for (guint i = 0; i < G_N_ELEMENTS (file_nodes); i++)
+    *(const cJSON **) (gpointer) (at + file_nodes[i].at) = member (one, file_nodes[i].key);
+  for (guint i = 0; i < G_N_ELEMENTS (file_switches); i++)
+    *(bool *) (at + file_switches[i].at) = is_true (one, file_switches[i].key);
+  file.needs = cJSON_IsNumber (needs) ? (guint) CLAMP (needs->valuedouble, 0, 100) : 0;
+  return file;
 }
 
 static bool
@@ -427,7 +380,7 @@ check_file (Reading *x, const cJSON *node, const ProgramFile *file)
     }
   cJSON_ArrayForEach (one, file->lines)
   {
-    if (!text_of (one, "has"))
+    if (!program_member (one, "has"))
       program_complain (&x->check, one, "expected \"has\", texts that such a line has");
   }
   cJSON_ArrayForEach (one, file->sets)
@@ -529,29 +482,23 @@ check_named (Reading *x, const cJSON *options, GHashTable *named)
 static void
 check_writes (Reading *x)
 {
-  const ProgramMap *map = x->map;
-  ProgramRun run = { .map = map };
-  if (!map->writes)
-    return;
-  const cJSON *let = member (map->writes, "let");
-  cJSON *rules = cJSON_CreateArray (), *first = cJSON_CreateObject ();
+  const cJSON *writes = x->map->writes, *let = member (writes, "let");
+  ProgramRun run = { .map = x->map, .check = &x->check };
+  g_autoptr (cJSON) rules = cJSON_CreateArray ();
+  cJSON *first = cJSON_CreateObject ();
+  cJSON_AddItemToArray (rules, first);
   cJSON_AddItemReferenceToObject (first, "let", (cJSON *) let);
   if (let)
-    cJSON_AddItemToArray (rules, first);
-  else
-    cJSON_Delete (first);
-  program_check_rules (&run, &x->check, rules);
-  program_check_rules (&run, &x->check, member (map->writes, "rules"));
-  for (guint i = 0; i < map->table.n; i++)
-    for (guint k = 0; k < 2; k++) {
-      const char *expression = k == 0 ? map->table.rows[i].write : map->table.rows[i].only;
-      ProgramValue v = expression ? program_eval (&run, expression) : program_none ();
-      program_value_clear (&v);
-      if (run.wrong)
-        program_complain (&x->check, map->writes, "%s: %s", map->table.rows[i].option, run.wrong);
-      g_clear_pointer (&run.wrong, g_free);
-    }
-  cJSON_Delete (rules);
+    program_check_rules (&run, rules);
+  program_check_rules (&run, member (writes, "rules"));
+  for (guint i = 0; writes && i < 2 * x->map->table.n; i++) {
+    const OptionRow *row = &x->map->table.rows[i / 2];
+    const char *expression = i % 2 == 0 ? row->write : row->only;
+    g_auto (ProgramValue) v = expression ? program_eval (&run, expression) : program_none ();
+    if (run.wrong)
+      program_complain (&x->check, writes, "%s: %s", row->option, run.wrong);
+    g_clear_pointer (&run.wrong, g_free);
+  }
   program_run_clear (&run);
 }
 
@@ -562,13 +509,13 @@ check_unwraps (Reading *x, ProgramRun *run)
   const cJSON *wrap = x->map->unwraps;
   if (!wrap)
     return;
-  if (!text_of (wrap, "when"))
+  if (!program_member (wrap, "when"))
     program_complain (&x->check, wrap,
                       "expected \"when\", what holds of the text of such a file, and \"rules\"");
   check_expression (x, member (wrap, "when"));
   check_expression (x, member (wrap, "fits"));
   program_let (run, "wrong", program_none ());
-  program_check_rules (run, &x->check, member (wrap, "rules"));
+  program_check_rules (run, member (wrap, "rules"));
 }
 
 /* Options and rules of a map, or of its arguments. theirs: the options that its own become; NULL: those of
@@ -593,22 +540,25 @@ read_lists (Reading *x, const cJSON *node, const OptionTable *theirs)
   map->table.rows = (const OptionRow *) g_array_free (x->rows, FALSE);
   read_releases (x, member (node, "releases"));
   read_files (x, member (node, "reads"));
-  ProgramRun run
-      = { .map = map, .named = named, .parts = parts, .theirs = theirs ? theirs : options_of_reader (map) };
+  ProgramRun run = { .map = map,
+                     .check = &x->check,
+                     .named = named,
+                     .parts = parts,
+                     .theirs = theirs ? theirs : options_of_reader (map) };
   check_theirs (x, options, run.theirs);
   check_unwraps (x, &run);
   check_writes (x);
   for (guint i = 0; i < map->files->len; i++) {
     const ProgramFile *file = &g_array_index (map->files, ProgramFile, i);
-    program_check_rules (&run, &x->check, file->rules);
-    program_check_rules (&run, &x->check, file->shapes);
+    program_check_rules (&run, file->rules);
+    program_check_rules (&run, file->shapes);
   }
-  program_check_rules (&run, &x->check, map->rules);
+  program_check_rules (&run, map->rules);
   cJSON_ArrayForEach (one, map->parts)
   {
     g_clear_pointer (&run.lets, g_hash_table_unref);
     if (!g_hash_table_contains (parts, one->string))
-      program_check_rules (&run, &x->check, one);
+      program_check_rules (&run, one);
   }
   program_run_clear (&run);
   if (x->check.n_wrong == 0)
@@ -626,7 +576,7 @@ read_arguments (Reading *x, const cJSON *node)
   map->arguments->program = map->program;
   map->arguments->doc = map->doc;
   map->arguments->files = g_array_new (FALSE, FALSE, sizeof (ProgramFile));
-  map->arguments->negates = text_of (node, "negates");
+  map->arguments->negates = program_member (node, "negates");
   x->map = map->arguments;
   read_lists (x, node, &map->table);
   x->map = map;

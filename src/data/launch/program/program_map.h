@@ -244,6 +244,7 @@ typedef struct {
       *around;          /* of a program around this one, with files that come with it; NULL: there is none */
   GPtrArray *adapted;   /* modules of these, or NULL */
   ProgramValue dropout; /* of these */
+  ProgramCheck *check;  /* where the file is looked at; NULL: a job is read */
   const OptionTable *theirs; /* its options, where the file is looked at; NULL: these are not known */
   GHashTable *parts;         /* char *: parts that rules run, where the file is looked at; or NULL */
   GHashTable *named;         /* char *: options that expressions name, where the file is looked at; or NULL */
@@ -257,14 +258,16 @@ void program_run_clear (ProgramRun *run); /* what it made */
 /* A malformed one is none, and run->wrong says why. */
 ProgramValue program_eval (ProgramRun *run, const char *text);
 bool program_holds (ProgramRun *run, const char *text);
+/* Whether that holds of what is looked at: a configuration, a text, a file; NULL: nothing is asked. */
+bool program_fits (ProgramRun look, const char *text);
 /* A text in which "{expression}" stands for its value; of "{x|3g}" as printf has it. {" is as it stands, of
  * JSON. Newly allocated. */
 char *program_fill (ProgramRun *run, const char *text);
 /* Whether an expression, or else a text with such, can be read: what is wrong is told. */
-void program_check_text (ProgramRun *run, ProgramCheck *check, const cJSON *node, bool is_template);
+void program_check_text (ProgramRun *run, const cJSON *node, bool is_template);
 void program_value_clear (ProgramValue *v);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (ProgramValue, program_value_clear)
 char *program_value_text (const ProgramValue *v); /* newly allocated; "" of none */
-bool program_value_is_true (const ProgramValue *v);
 ProgramValue program_value_copy (const ProgramValue *v);
 static inline ProgramValue
 program_number (double n)
@@ -282,23 +285,39 @@ program_value_is_none (const ProgramValue *v)
   return !v->text && v->number != v->number;
 }
 
+/* A text, which is taken, or a copy of it; NULL: none. */
+static inline ProgramValue
+program_taken (char *text)
+{
+  return (ProgramValue) { text, NAN };
+}
+
 static inline ProgramValue
 program_text (const char *text)
 {
-  return (ProgramValue) { g_strdup (text), NAN };
+  return program_taken (g_strdup (text));
+}
+
+/* Words of a text with such a separator; of none there are none. */
+static inline char **
+program_words (const char *text, const char *separator)
+{
+  return g_strsplit (text ? text : "", separator, -1);
 }
 
 /* What later expressions call so; takes the value. */
 void program_let (ProgramRun *run, const char *name, ProgramValue v);
+/* Adds a copy of a text that is not in a list. */
+void program_add_once (GPtrArray *list, const char *text);
 /* Of the tree, by its path, or "." for all of it; "/": all that the file has. NULL: it is not there. */
 const cJSON *program_node (const ProgramRun *run, const char *path);
 
 /* The option that a word in an expression names: "$" is the prefix of the map. Newly allocated. */
-char *program_option (const ProgramMap *map, const char *word, gsize n);
+char *program_option (const ProgramMap *map, const char *word);
 /* The same of a job: "~x" is x in the first of the map's sections where it is given, or is off there. */
-char *program_option_of (const ProgramRun *run, const char *word, gsize n);
+char *program_option_of (const ProgramRun *run, const char *word);
 /* Whether there is such an option, which rules name, in one of the sections; it is told run->named. */
-bool program_names_option (const ProgramRun *run, const char *word, gsize n);
+bool program_names_option (const ProgramRun *run, const char *word);
 
 /* "each" is a text. */
 void program_set_each (ProgramRun *run, const char *text);
@@ -306,7 +325,12 @@ void program_set_each (ProgramRun *run, const char *text);
 const char *program_member (const cJSON *rule, const char *key);
 /* An expression, or a number or a truth value as JSON has it; NULL: 0. */
 ProgramValue program_value_of (ProgramRun *run, const cJSON *node);
-bool program_is_true (ProgramRun *run, const cJSON *node);
+/* The same of a member of a rule; as a whole number, or whether it is true. */
+ProgramValue program_value_at (ProgramRun *run, const cJSON *rule, const char *key);
+guint64 program_whole_at (ProgramRun *run, const cJSON *rule, const char *key);
+bool program_is_true_at (ProgramRun *run, const cJSON *rule, const char *key);
+/* A number without its fraction; 0: there is none above 0. */
+guint64 program_whole (const ProgramValue *v);
 
 /* --- program_functions.c: functions of expressions ------------------------------------------------------ */
 
@@ -325,12 +349,20 @@ typedef struct {
   bool is_free; /* needs no job */
 } ProgramFunction;
 
+/* One by an expression of the run and its arguments: of a number, of a text that is copied, of one that is
+ * taken; NULL: none. */
+#define PROGRAM_NUMBER(name, expression) PROGRAM_VALUE (name, program_number (expression))
+#define PROGRAM_TEXT(name, expression)   PROGRAM_VALUE (name, program_text (expression))
+#define PROGRAM_TAKEN(name, expression)  PROGRAM_VALUE (name, program_taken (expression))
+#define PROGRAM_VALUE(name, expression)                                                                      \
+  static ProgramValue name (ProgramRun *run, const ProgramArgument *a)                                       \
+  {                                                                                                          \
+    return expression;                                                                                       \
+  }
+
 const ProgramFunction *program_function_find (const char *name); /* NULL: there is none */
-/* program_open.c: those about what is left open, and what names tell. */
-extern const ProgramFunction program_open_functions[];
-extern const ProgramFunction program_start_functions[]; /* program_starts.c; the last has no name */
-extern const ProgramFunction program_file_functions[];  /* program_files.c; the last has no name */
-extern const ProgramFunction program_layer_functions[]; /* program_layers.c; the last has no name */
+extern const ProgramFunction program_file_functions[];           /* program_files.c; the last has no name */
+extern const ProgramFunction program_layer_functions[];          /* program_layers.c; the last has no name */
 
 /* "model.layers", "strategy.tp": NULL: there is no such key. */
 const LsField *program_key_find (const char *word, bool *ret_is_model);
@@ -341,20 +373,32 @@ const char *program_pair (const LaunchScript *script, const char *name);
 
 /* --- program_rules.c: rules ----------------------------------------------------------------------------- */
 
-/* What a rule does: "what" is the value of its action. */
-typedef void ProgramAction (ProgramRun *run, const cJSON *rule, const cJSON *what);
+/* A rule that acts: on what its action says or, of an object, on a member of that after the other. */
+typedef struct {
+  const cJSON *rule, *what;
+  const char *action, *name; /* of the rule; of what, an option in full */
+  char *text;                /* what it says, filled, an option in full; NULL: an expression, not asked for */
+  ProgramValue value;        /* of that */
+  bool is_evaluated;
+} ProgramAct;
+typedef void ProgramAction (ProgramRun *run, ProgramAct *a);
+
+/* What it says, where it is an expression: evaluated once, when first asked for. As a text, "" of none. */
+const ProgramValue *program_act_value (ProgramRun *run, ProgramAct *a);
+const char *program_act_text (ProgramRun *run, ProgramAct *a);
 
 /* Whether all were run: else one refuses the job, and run->diags says why. */
 bool program_run_rules (ProgramRun *run, const cJSON *rules);
 /* Looks at rules that no job is run by: actions, keys, options and expressions that there are not. */
-void program_check_rules (ProgramRun *run, ProgramCheck *check, const cJSON *rules);
+void program_check_rules (ProgramRun *run, const cJSON *rules);
 
 /* --- program_other.c: options of another program, and what reads the job by these ----------------------- */
 
-ProgramAction program_base, program_translate, program_say, program_say_option, program_say_usual,
+ProgramAction program_base, program_translate, program_say, program_say_option, program_assume,
     program_say_default, program_switch, program_deepspeed, program_read_as, program_run_part, program_beside,
     program_fill_open, program_hand_adapters;
-bool program_is_reader (const char *name);
+/* Tells a value of the act as "why" of its rule says, or as the default of the program. */
+void program_tell_default (ProgramRun *run, ProgramAct *a);
 /* A job in options of a map's program by its rules, or by a part of them, before which they were read. False:
  * with a diagnostic. */
 bool program_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
@@ -376,11 +420,6 @@ const OptionTable *program_table_find (const char *name);
 
 /* --- program_files.c: files that options name, what a log prints, what a test measured ----------------- */
 
-/* program_starts.c: starts of names of scripts that train nothing, newly allocated; NULL: all train. Whether
- * the job's trains nothing, which is then a diagnostic. */
-char *program_others_of (const ProgramFile *of);
-bool program_refuse_other (const ProgramRun *run);
-
 ProgramAction program_set_windows, program_unset; /* program_layers.c */
 ProgramAction program_add_options, program_leave_more, program_take_file, program_take_arguments,
     program_read_engine, program_run_engine, program_take_golden;
@@ -391,7 +430,8 @@ void program_add_printed (LaunchWords *words, const char *text, const ProgramFil
 
 /* What a text sets, or the first of names that it sets, as members by their paths; NULL: a diagnostic. */
 cJSON *program_python_tree (ProgramRun *run, const char *text, gsize n, const char *path);
-ProgramAction program_python, program_put, program_put_text, program_drop_members;
+ProgramAction program_python, program_put, program_put_text, program_move, program_drop_members,
+    program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
 /* The first file of a map that functions in Python return; NULL: there is none. */
 const ProgramFile *program_returned (const ProgramMap *map);
 /* What a function of a text returns, the only one if none is asked for; as that, NULL: a diagnostic. */
@@ -414,14 +454,6 @@ char *program_written (const ProgramMap *map, const char *expression, const LsMo
 void program_check_written (const char *map, struct Emit *e);
 ProgramAction program_lack, program_note, program_note_attention;
 
-/* --- program_make.c: configurations that rules make ----------------------------------------------------- */
-
-ProgramAction program_put_said, program_put_pairs, program_lay_files, program_lie_on, program_configure;
-
-/* --- program_texts.c: more functions of expressions ----------------------------------------------------- */
-
-extern const ProgramFunction program_text_functions[]; /* the last has no name */
-
 /* --- program_wrap.c: files that wrap a launch script --------------------------------------------------- */
 
 /* Puts the script in place of a file that this map unwraps, which loses its tree; another file stays as it
@@ -434,24 +466,13 @@ char *program_quoted (const char *text);
 char *program_times (const char *a, const char *b);
 guint program_commands (const ProgramRun *run);
 
-/* --- program_calls.c: what is in C ---------------------------------------------------------------------- */
-
-/* A calculation that is no rule of one line, by its name. */
-bool program_is_call (const char *name);
-void program_call (ProgramRun *run, const char *name);
-/* [[["flash", "mamba"], 12], ...]: the kinds of layers of each part, so many times, or once, each by its
- * letter in "flash=A mamba=m". The caller frees it; NULL: it is written otherwise, or has other kinds. */
-char *program_pattern (const cJSON *parts, const char *letters);
-/* [["embedding", "decoder"], ["loss"]] as "Et|L": the kinds of layers of each chunk, in the same way. */
-char *program_letters (const cJSON *chunks, const char *letters);
-
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 
 /* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */
 const ImportReader *program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
-/* A configuration of a map's first file, which code has read; it is freed. False: a diagnostic. */
+/* A configuration of a map's first file, which code has read, and which is changed. False: a diagnostic. */
 bool program_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                         LsImport *import, LsDiagList *diags);
 /* Takes a member out of a tree by its path; false: there is none. */
@@ -489,18 +510,12 @@ bool program_has_marks (const char *text, gsize n, const char *marks);
  * kin, and import_choose.c, which knows all files, opens them before main () runs. */
 typedef struct {
   const ProgramFunction *(*function_find) (const char *name);
-  const LsField *(*key_find) (const char *word, bool *ret_is_model);
-  const OptionTable *(*table_find) (const char *name);
   const ProgramMap *(*map_get) (const char *name);
-  bool (*run_map) (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
-                   LsDiagList *diags);
   bool (*run_with) (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
                     const ImportFiles *files, LsDiagList *diags);
   bool (*run_rules) (ProgramRun *run, const cJSON *rules);
   bool (*read_tree) (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                      LsImport *import, LsDiagList *diags);
-  char *(*written) (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
-  void (*check_written) (const char *map, struct Emit *e);
   void (*maps_each) (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
   bool (*is_log_of) (const ImportFile *file, const char *map);
   bool (*measure_log) (const char *text, LsImport *import);
@@ -510,18 +525,12 @@ typedef struct {
 extern const ProgramDoors *program_doors;
 
 const ProgramFunction *engine_function_find (const char *name);
-const LsField *engine_key_find (const char *word, bool *ret_is_model);
-const OptionTable *engine_table_find (const char *name);
 const ProgramMap *engine_map_get (const char *name);
-bool engine_run_map (const char *name, const char *part, LaunchJob *job, const ImportFiles *files,
-                     LsDiagList *diags);
 bool engine_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
                       const ImportFiles *files, LsDiagList *diags);
 bool engine_run_rules (ProgramRun *run, const cJSON *rules);
 bool engine_read_tree (const char *name, cJSON *tree, const char *path, const ProgramTold *told,
                        LsImport *import, LsDiagList *diags);
-char *engine_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s);
-void engine_check_written (const char *map, struct Emit *e);
 void engine_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
 bool engine_is_log_of (const ImportFile *file, const char *map);
 bool engine_measure_log (const char *text, LsImport *import);

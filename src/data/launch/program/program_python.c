@@ -1,5 +1,6 @@
-/* Configurations in Python of a program that is data: the names that a text sets, or the value of one of
- * them, shaped into members by their paths. */
+/* Configurations in Python, the names that a text sets or the value of one of them, shaped into members by
+ * their paths; and those that rules make: of what a command says, of files behind it and of functions in
+ * Python, each over the others. */
 #include <string.h>
 
 #include <lockstep/error.h>
@@ -28,12 +29,11 @@ program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top)
   const cJSON *one;
   cJSON_ArrayForEach (one, run->file->says)
   {
-    ProgramValue v = program_value_of (run, one);
+    g_auto (ProgramValue) v = program_value_of (run, one);
     if (v.text && is_on_top)
       program_drop (tree, one->string);
     if (v.text && !yaml_config_find (tree, one->string))
       cJSON_AddStringToObject (tree, one->string, v.text);
-    program_value_clear (&v);
   }
 }
 
@@ -57,13 +57,6 @@ typedef struct {
   const char *ranks; /* WORLD_SIZE, which torchrun sets; NULL: it is not known */
 } Environment;
 
-static void
-note (GPtrArray *list, const char *text)
-{
-  if (!g_ptr_array_find_with_equal_func (list, text, g_str_equal, NULL))
-    g_ptr_array_add (list, g_strdup (text));
-}
-
 static const char *
 variable (const char *name, gpointer environment)
 {
@@ -72,12 +65,12 @@ variable (const char *name, gpointer environment)
   const char *text = program_environment (e->run, name);
   if (text && variables && g_hash_table_contains (variables, name)) {
     g_autofree char *both = g_strdup_printf ("%s=%s", name, text);
-    note (e->asked, both);
+    program_add_once (e->asked, both);
   }
   if (!text && e->ranks && strcmp (name, "WORLD_SIZE") == 0)
     return e->ranks;
   if (!text)
-    note (e->unset, name);
+    program_add_once (e->unset, name);
   return text;
 }
 
@@ -146,12 +139,6 @@ value_of (const ProgramRun *run, const char *text, gsize n, const char *path, co
 
 /* --- its shape ----------------------------------------------------------------------------------------- */
 
-static const char *
-text_in (const cJSON *tree, const char *name)
-{
-  return cJSON_GetStringValue (cJSON_GetObjectItemCaseSensitive (tree, name));
-}
-
 /* "xtuner.v1.config.AdamWConfig" as "AdamWConfig"; functions of a class have its name in front. */
 static const char *
 last_name (const char *path)
@@ -171,8 +158,8 @@ last_name (const char *path)
 static void
 name_class (cJSON *object)
 {
-  const char *made = text_in (object, "()"), *first = text_in (object, "0"),
-             *inner = text_in (cJSON_GetObjectItemCaseSensitive (object, "0"), "0");
+  const char *made = program_member (object, "()"), *first = program_member (object, "0"),
+             *inner = program_member (cJSON_GetObjectItemCaseSensitive (object, "0"), "0");
   g_autofree char *class = made ? g_strdup (last_name (made)) : NULL,
                   *path = g_strdup (first ? first : inner);
   if (class)
@@ -189,8 +176,8 @@ lift (cJSON *tree, const char *path)
   g_autofree char *above = dot ? g_strndup (path, (gsize) (dot - path)) : NULL;
   cJSON *outer = above ? yaml_config_find (tree, above) : tree,
         *inner = cJSON_IsObject (outer) ? cJSON_DetachItemFromObjectCaseSensitive (outer, name) : NULL;
-  if (text_in (outer, "()") && text_in (inner, "()"))
-    cJSON_AddStringToObject (outer, "around", last_name (text_in (outer, "()")));
+  if (program_member (outer, "()") && program_member (inner, "()"))
+    cJSON_AddStringToObject (outer, "around", last_name (program_member (outer, "()")));
   for (cJSON *item, *next = cJSON_IsObject (inner) ? inner->child : NULL; (item = next);) {
     next = item->next;
     g_autofree char *key = g_strdup (item->string);
@@ -232,20 +219,19 @@ static void
 drop_rest (const ProgramRun *run, cJSON *tree)
 {
   const ProgramFile *of = run->file;
-  g_auto (GStrv) kept = g_strsplit (of->keeps ? of->keeps : "", " ", -1);
+  g_auto (GStrv) kept = program_words (of->keeps, " ");
   for (cJSON *item = of->keeps ? tree->child : NULL, *next; item; item = next) {
     next = item->next;
     if (!g_strv_contains ((const char *const *) kept, item->string))
       cJSON_Delete (cJSON_DetachItemViaPointer (tree, item));
   }
-  ProgramRun look = { .map = run->map, .tree = tree };
   const cJSON *one;
   cJSON_ArrayForEach (one, of->without)
   {
-    if (!cJSON_IsString (one) || program_holds (&look, one->valuestring))
+    if (!cJSON_IsString (one)
+        || program_fits ((ProgramRun) { .map = run->map, .tree = tree }, one->valuestring))
       program_drop (tree, one->string);
   }
-  program_run_clear (&look);
   if (of->has_no_none)
     drop_nulls (tree);
 }
@@ -262,39 +248,36 @@ change (const ProgramRun *run, cJSON *tree)
 
 /* { "put": { path: value } }: of the configuration; a value that is none is none of it. */
 void
-program_put (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_put (ProgramRun *run, ProgramAct *a)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    ProgramValue v = program_value_of (run, one);
-    g_autofree char *text = program_value_text (&v);
-    cJSON *holder = run->tree && !program_value_is_none (&v) ? (cJSON *) run->tree : NULL;
-    if (holder)
-      yaml_config_set (holder, one->string, text);
-    program_value_clear (&v);
-  }
+  const char *text = program_act_text (run, a);
+  if (run->tree && !program_value_is_none (&a->value))
+    yaml_config_set ((cJSON *) run->tree, a->name, text);
 }
 
 /* { "put_text": { path: value } }: the same as a text, whatever it looks like. */
 void
-program_put_text (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_put_text (ProgramRun *run, ProgramAct *a)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    ProgramValue v = program_value_of (run, one);
-    if (run->tree && v.text)
-      yaml_config_set_node ((cJSON *) run->tree, one->string, cJSON_CreateString (v.text));
-    program_value_clear (&v);
-  }
+  const char *text = program_act_value (run, a)->text;
+  if (run->tree && text)
+    yaml_config_set_node ((cJSON *) run->tree, a->name, cJSON_CreateString (text));
+}
+
+/* { "move": { FROM: TO } }, of a YAML before its options are read: a mapping becomes part of another, whose
+ * own members stay. */
+void
+program_move (ProgramRun *run, ProgramAct *a)
+{
+  if (run->shaped)
+    yaml_config_move (run->shaped, a->name, a->what->valuestring);
 }
 
 /* { "drop": "a b.c" }: members of the configuration. */
 void
-program_drop_members (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_drop_members (ProgramRun *run, ProgramAct *a)
 {
-  g_auto (GStrv) paths = g_strsplit (what->valuestring, " ", -1);
+  g_auto (GStrv) paths = g_strsplit (a->what->valuestring, " ", -1);
   for (char **path = paths; run->tree && *path; path++)
     program_drop ((cJSON *) run->tree, *path);
 }
@@ -327,7 +310,7 @@ shape (const ProgramRun *run, cJSON *tree)
 static cJSON *
 made_by (cJSON *item, const char *class)
 {
-  const char *made = text_in (item, "()");
+  const char *made = program_member (item, "()");
   if (made && strcmp (made, class) == 0)
     return item;
   cJSON *found = NULL;
@@ -340,7 +323,7 @@ made_by (cJSON *item, const char *class)
 static bool
 is_called (const ProgramFile *of, const cJSON *item, const cJSON *object, const char *asked)
 {
-  const char *own = of->called ? text_in (object, of->called) : NULL;
+  const char *own = of->called ? program_member (object, of->called) : NULL;
   g_autofree char *name = g_strdelimit (g_strdup (own ? own : ""), "-", '_'),
                   *folded = g_strdelimit (g_strdup (asked), "-", '_');
   return strcmp (item->string, asked) == 0 || strcmp (name, folded) == 0;
@@ -374,7 +357,7 @@ find_object (const ProgramRun *run, const cJSON *tree)
   return NULL;
 }
 
-/* Its options, with what the file says of them; rules see all of it. Takes the tree; NULL: a diagnostic. */
+/* Its options, with what the file says of them; rules see all of it. NULL: a diagnostic. */
 static cJSON *
 picked (ProgramRun *run, cJSON *tree)
 {
@@ -388,7 +371,6 @@ picked (ProgramRun *run, cJSON *tree)
     options = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
     program_add_said (run, options, true);
   }
-  cJSON_Delete (tree);
   run->tree = NULL;
   run->job->words = NULL;
   return options;
@@ -400,20 +382,18 @@ picked (ProgramRun *run, cJSON *tree)
 static cJSON *
 value_at (ProgramRun *run, const char *text, gsize n, const char *path, const char *name, const char *at)
 {
-  cJSON *value = value_of (run, text, n, path, name), *tree = value;
+  g_autoptr (cJSON) value = value_of (run, text, n, path, name);
   const char *made_by = *at ? NULL : run->file->made_by;
-  const char *made = text_in (value, "()"), *last = made ? made : "something that is not followed";
+  const char *made = program_member (value, "()"), *last = made ? made : "something that is not followed";
   last = strrchr (last, '.') ? strrchr (last, '.') + 1 : last;
-  g_auto (GStrv) classes = g_strsplit (made_by ? made_by : "", " ", -1);
+  g_auto (GStrv) classes = program_words (made_by, " ");
   if (value && made_by && !g_strv_contains ((const char *const *) classes, last)) {
     import_refuse_task (run->path, run->diags, "%s %s", name, last);
-    cJSON_Delete (value);
     return NULL;
   }
-  if (value && *at) {
-    tree = cJSON_CreateObject ();
-    cJSON_AddItemToObject (tree, at, value);
-  }
+  cJSON *tree = value && *at ? cJSON_CreateObject () : g_steal_pointer (&value);
+  if (value)
+    cJSON_AddItemToObject (tree, at, g_steal_pointer (&value));
   if (tree)
     shape (run, tree);
   return tree;
@@ -424,9 +404,8 @@ program_python_tree (ProgramRun *run, const char *text, gsize n, const char *pat
 {
   const cJSON *sets = run->file->sets ? run->file->sets->child : NULL;
   if (!sets) {
-    cJSON *tree = python_names_of (run->files, text, n, path, run->job->import, run->diags);
-    if (tree && run->file->picks)
-      tree = picked (run, tree);
+    g_autoptr (cJSON) all = python_names_of (run->files, text, n, path, run->job->import, run->diags);
+    cJSON *tree = all && run->file->picks ? picked (run, all) : g_steal_pointer (&all);
     if (tree)
       shape (run, tree);
     return tree;
@@ -493,7 +472,7 @@ program_python_made (ProgramRun *run, const char *function, const ImportFile *fi
   g_autoptr (GPtrArray) passed = g_ptr_array_new_with_free_func (g_free),
                         texts = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (LsPython) python = evaluated (run, file, texts);
-  cJSON *tree = python ? ls_python_value (python, function, passed, run->diags) : NULL;
+  g_autoptr (cJSON) tree = python ? ls_python_value (python, function, passed, run->diags) : NULL;
   bool is_program = python && python_refuse_program (python, file->path, run->map->name, run->diags);
   if (tree && !is_program)
     launch_python_environment (python, run->file->has_te, run->job->import);
@@ -502,10 +481,7 @@ program_python_made (ProgramRun *run, const char *function, const ImportFile *fi
   bool ok = tree && !is_program && take_returned (run, tree, function, passed);
   run->name = NULL;
   run->path = path;
-  if (ok)
-    return tree;
-  cJSON_Delete (tree);
-  return NULL;
+  return ok ? g_steal_pointer (&tree) : NULL;
 }
 
 cJSON *
@@ -521,19 +497,165 @@ program_python_returned (ProgramRun *run, const char *asked, const ImportFile *f
 /* { "python": name of a file, "name": what it sets, "to": where its value lies among what is said in options
  * of a configuration } */
 void
-program_python (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_python (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue path = program_value_of (run, what);
+  const char *path = program_act_value (run, a)->text;
   gsize n = 0;
-  g_autofree char *text = path.text ? launch_file_of (run->files, path.text, &n) : NULL;
-  cJSON *tree = text
-      ? value_at (run, text, n, path.text, program_member (rule, "name"), program_member (rule, "to"))
+  g_autofree char *text = path ? launch_file_of (run->files, path, &n) : NULL;
+  g_autoptr (cJSON) tree = text
+      ? value_at (run, text, n, path, program_member (a->rule, "name"), program_member (a->rule, "to"))
       : NULL;
   if (!text)
-    launch_refuse_config (path.text, run->job->import, run->diags);
+    launch_refuse_config (path, run->job->import, run->diags);
   if (tree)
     launch_words_add_tree (run->says, tree);
   run->is_refused |= !tree;
-  cJSON_Delete (tree);
-  program_value_clear (&path);
+}
+
+/* --- what rules make ----------------------------------------------------------------------------------- */
+
+#define MOST_TOLD 8
+
+/* { "put_said": true, "switches": true }: what is said in options of another program, each with the first of
+ * its values; switches too, which have none, and what is off. */
+void
+program_put_said (ProgramRun *run, ProgramAct *a)
+{
+  const GPtrArray *options = run->says ? run->says->options : NULL;
+  bool has_switches = cJSON_HasObjectItem (a->rule, "switches");
+  for (guint i = 0; options && run->tree && i < options->len; i++) {
+    const LaunchOption *o = options->pdata[i];
+    if (o->values->len > 0 || has_switches)
+      yaml_config_set ((cJSON *) run->tree, o->name, o->values->len > 0 ? o->values->pdata[0] : "True");
+  }
+  if (!has_switches || !run->says || !run->tree)
+    return;
+  GHashTableIter iter;
+  gpointer name;
+  for (g_hash_table_iter_init (&iter, run->says->off); g_hash_table_iter_next (&iter, &name, NULL);)
+    yaml_config_set ((cJSON *) run->tree, name, "False");
+}
+
+/* "++a.b=c"; a launcher may have all of a job within a mapping. */
+static void
+put_pair (const ProgramRun *run, const char *word)
+{
+  const char *within = run->file->within, *name = word + strspn (word, "+");
+  if (within && g_str_has_prefix (name, within))
+    name += strlen (within);
+  yaml_config_set_pair ((cJSON *) run->tree, name);
+}
+
+/* A word that is no pair and that the script leaves open may be many. */
+static void
+tell_rest (const ProgramRun *run, const char *word)
+{
+  if (!strchr (word, '='))
+    option_tell_hole (run->job, word);
+}
+
+/* Of the words behind an option, of which the first may be its own: "data.path=x", or of these names. */
+static bool
+is_change (const char *word, guint at, char *const *names)
+{
+  g_autofree char *name = g_strndup (word, strcspn (word, "="));
+  return strchr (word, '=')
+      && (at > 0 || strchr (word, '.') || g_strv_contains ((const char *const *) names, name));
+}
+
+/* { "put_pairs": "a b" }: words "x.y=z" of the command, wherever they stand; these names have no dot where an
+ * option is in front. Of a command that has pairs beside its options those alone are. */
+void
+program_put_pairs (ProgramRun *run, ProgramAct *a)
+{
+  const LaunchWords *words = run->script ? run->script->words : NULL;
+  g_auto (GStrv) names = g_strsplit (a->what->valuestring, " ", -1);
+  bool has_pairs = words && run->file->has_pairs;
+  for (guint i = 0; words && run->tree && i < words->others->len; i++) {
+    put_pair (run, words->others->pdata[i]);
+    if (!has_pairs)
+      tell_rest (run, words->others->pdata[i]);
+  }
+  for (guint i = 0; words && run->tree && !has_pairs && i < words->options->len; i++) {
+    const GPtrArray *values = ((const LaunchOption *) words->options->pdata[i])->values;
+    for (guint k = 0; k < values->len; k++) {
+      if (is_change (values->pdata[k], k, names))
+        put_pair (run, values->pdata[k]);
+      if (k > 0)
+        tell_rest (run, values->pdata[k]);
+    }
+  }
+}
+
+/* { "lay_files": what is wrong without any, "hint": text }: files behind the script, each over the last. */
+void
+program_lay_files (ProgramRun *run, ProgramAct *a)
+{
+  const ImportFiles *files = run->files;
+  guint n = files ? files->n : 0;
+  for (guint i = 1; i < n && run->tree && !run->is_refused; i++)
+    run->is_refused |= !yaml_config_add ((cJSON *) run->tree, &files->files[i], run->job->import, run->diags);
+  if (n > 1)
+    return;
+  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, program_member (a->rule, "hint"),
+               "%s", program_act_text (run, a));
+  run->is_refused = true;
+}
+
+/* { "lies_on": name of a function }: what it returns in the files behind the script from the first in Python
+ * on, if there is one, lies below what was put. */
+void
+program_lie_on (ProgramRun *run, ProgramAct *a)
+{
+  const char *function = program_act_value (run, a)->text;
+  const ProgramFile *script = run->file, *of = program_returned (run->map);
+  const ImportFiles *files = run->files;
+  guint i = 1, n = files ? files->n : 0;
+  while (i < n && !g_str_has_suffix (files->files[i].path, ".py"))
+    i++;
+  if (function && of && run->tree && i < n) {
+    run->file = of;
+    g_autoptr (cJSON) below = program_python_made (run, function, &files->files[i]);
+    run->file = script;
+    run->is_refused |= !below;
+    if (below) { /* it changes places with what lies on it */
+      cJSON *tree = (cJSON *) run->tree, *above = tree->child;
+      tree->child = below->child;
+      below->child = above;
+      yaml_config_merge (tree, below);
+    }
+  }
+}
+
+/* What was made, to be read: what rules made makes no other. NULL: a diagnostic. */
+static cJSON *
+made (const ProgramRun *run)
+{
+  if (run->tree && !run->told)
+    return cJSON_Duplicate (run->tree, true);
+  ls_diag_add (run->diags, LS_ERROR_INPUT, run->path, 0, 0, NULL, NULL, NULL,
+               "%s: \"configures\" without a configuration, or of one that rules made", run->map->program);
+  return NULL;
+}
+
+/* { "configures": program, "told": { name: value } }: what was made is a configuration of that program, whose
+ * map reads it, and is told this of it. */
+void
+program_configure (ProgramRun *run, ProgramAct *a)
+{
+  g_autoptr (GPtrArray) texts = g_ptr_array_new_with_free_func (g_free);
+  ProgramTold told[MOST_TOLD + 1] = { { NULL, NULL } };
+  const cJSON *one;
+  cJSON_ArrayForEach (one, cJSON_GetObjectItemCaseSensitive (a->rule, "told"))
+  {
+    g_auto (ProgramValue) v = program_value_of (run, one);
+    char *text = program_value_is_none (&v) ? NULL : program_value_text (&v);
+    if (texts->len < MOST_TOLD)
+      told[texts->len] = (ProgramTold) { one->string, text };
+    g_ptr_array_add (texts, text);
+  }
+  g_autoptr (cJSON) tree = made (run);
+  run->is_refused |= !tree
+      || !program_read_tree (a->what->valuestring, tree, run->path, told, run->job->import, run->diags);
+  run->is_read = true;
 }

@@ -15,39 +15,24 @@
 /* --- its part of a file -------------------------------------------------------------------------------- */
 
 /* Borrowed; NULL: it has none. */
-static const cJSON *
+static cJSON *
 part_of (const ProgramFile *of, const cJSON *tree)
 {
   g_auto (GStrv) paths = of->under ? g_strsplit (of->under, " ", -1) : NULL;
-  const cJSON *part = paths ? NULL : tree;
+  cJSON *part = paths ? NULL : (cJSON *) tree;
   for (char **path = paths; path && *path && !part; path++)
     part = yaml_config_find (tree, *path);
   return part;
 }
 
 /* "${PRIMUS_MODEL:llama3_8B}.yaml" as it is where nobody sets the variable. */
-static char *
-with_defaults (const char *text)
-{
-  GString *out = g_string_new (NULL);
-  for (const char *p = text; *p;) {
-    const char *end = g_str_has_prefix (p, "${") ? strchr (p, '}') : NULL,
-               *colon = end ? memchr (p, ':', (gsize) (end - p)) : NULL;
-    if (colon)
-      g_string_append_len (out, colon + 1, end - colon - 1);
-    else
-      g_string_append_c (out, *p);
-    p = colon ? end + 1 : p + 1;
-  }
-  return g_string_free (out, FALSE);
-}
-
 static void
 fill_variables (cJSON *node, LsImport *import)
 {
   cJSON *member;
   if (cJSON_IsString (node) && strstr (node->valuestring, "${")) {
-    g_autofree char *text = with_defaults (node->valuestring);
+    g_autoptr (GRegex) regex = g_regex_new ("\\$\\{[^}:]*:([^}]*)\\}", G_REGEX_RAW, 0, NULL);
+    g_autofree char *text = g_regex_replace (regex, node->valuestring, -1, 0, "\\1", 0, NULL);
     import_infer (import, "%s: %s, as where nobody sets the variable", node->valuestring, text);
     cJSON_SetValuestring (node, text);
   }
@@ -58,26 +43,6 @@ fill_variables (cJSON *node, LsImport *import)
 }
 
 /* --- whose file it is ---------------------------------------------------------------------------------- */
-
-/* What holds of a configuration, or of a text; expression NULL: nothing is asked. */
-static bool
-fits (const ProgramMap *map, const char *expression, const cJSON *tree, const char *text)
-{
-  ProgramRun run = { .map = map, .tree = tree, .text = text };
-  bool is_its = !expression || program_holds (&run, expression);
-  g_free (run.wrong);
-  return is_its;
-}
-
-/* The same of a text and the name of its file. */
-static bool
-fits_file (const ProgramMap *map, const char *expression, const ImportFile *file)
-{
-  ProgramRun run = { .map = map, .text = file->text, .looked = file, .path = file->path };
-  bool is_its = !expression || program_holds (&run, expression);
-  g_free (run.wrong);
-  return is_its;
-}
 
 /* A text that files of that kind have. */
 static const char *
@@ -104,12 +69,13 @@ is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
     return import_is_log_of (file, map->name);
   bool is_marked
       = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
-  if (!is_marked || !fits_file (map, of->when, file))
+  const ProgramRun look = { .map = map, .text = file->text, .looked = file, .path = file->path };
+  if (!is_marked || !program_fits (look, of->when))
     return false;
   if (marks || !of->yaml || of->is_around)
-    return marks || of->is_around || fits (map, of->fits, NULL, file->text);
+    return marks || of->is_around || program_fits ((ProgramRun) { .map = map, .text = file->text }, of->fits);
   const cJSON *tree = yaml_config_tree (file), *part = cJSON_IsObject (tree) ? part_of (of, tree) : NULL;
-  return cJSON_IsObject (part) && fits (map, of->fits, part, NULL);
+  return cJSON_IsObject (part) && program_fits ((ProgramRun) { .map = map, .tree = part }, of->fits);
 }
 
 /* --- reading it ---------------------------------------------------------------------------------------- */
@@ -177,7 +143,7 @@ add_files (const ProgramRun *run, cJSON *tree, const char *name, const char *hol
 {
   for (guint i = 1; i < run->files->n; i++) {
     const cJSON *own = yaml_config_tree (&run->files->files[i]);
-    if (!cJSON_IsObject (own) || !fits (run->map, holds, own, NULL))
+    if (!cJSON_IsObject (own) || !program_fits ((ProgramRun) { .map = run->map, .tree = own }, holds))
       continue;
     import_use_file (&run->files->files[i]);
     cJSON_DeleteItemFromObjectCaseSensitive (tree, name);
@@ -185,27 +151,14 @@ add_files (const ProgramRun *run, cJSON *tree, const char *name, const char *hol
   }
 }
 
-/* Of a part of the tree it. Takes the tree. */
-static cJSON *
-taken_part (const ProgramFile *of, cJSON *tree)
-{
-  if (!of->under)
-    return tree;
-  const cJSON *part = part_of (of, tree);
-  cJSON *copy = cJSON_IsObject (part) ? cJSON_Duplicate (part, true) : cJSON_CreateObject ();
-  cJSON_Delete (tree);
-  return copy;
-}
-
-/* As they are, or with what OmegaConf fills in. Takes the tree. */
+/* As they are, or with what OmegaConf fills in. */
 static LaunchWords *
-words_of (const ProgramFile *of, cJSON *tree)
+words_of (const ProgramFile *of, const cJSON *tree)
 {
   if (!of->is_plain)
-    return yaml_config_words (tree);
+    return yaml_config_words (cJSON_Duplicate (tree, true));
   LaunchWords *words = launch_words_new ();
   launch_words_add_tree (words, of->at ? yaml_config_find (tree, of->at) : tree);
-  cJSON_Delete (tree);
   return words;
 }
 
@@ -243,15 +196,16 @@ take_environment (ProgramRun *run, cJSON *tree)
   cJSON_Delete (env);
 }
 
-/* Takes the tree. */
+/* Of its part of a tree, which is changed; what rules see is as it stands in the file. */
 static bool
-read_tree (ProgramRun *run, cJSON *tree)
+read_tree (ProgramRun *run, cJSON *whole)
 {
   const ProgramFile *of = run->file;
   const cJSON *one;
+  g_autoptr (cJSON) none = cJSON_CreateObject ();
   if (of->fills)
-    fill_variables (yaml_config_find (tree, of->fills), run->job->import);
-  tree = taken_part (of, tree);
+    fill_variables (yaml_config_find (whole, of->fills), run->job->import);
+  cJSON *part = part_of (of, whole), *tree = cJSON_IsObject (part) ? part : none;
   cJSON_ArrayForEach (one, of->moves)
   {
     yaml_config_move (tree, one->string, cJSON_GetStringValue (one));
@@ -266,15 +220,10 @@ read_tree (ProgramRun *run, cJSON *tree)
   }
   if (of->environment)
     take_environment (run, tree);
-  if (of->rules && !marks_of (of) && !shape (run, tree)) {
-    cJSON_Delete (tree);
+  if (of->rules && !marks_of (of) && !shape (run, tree))
     return false;
-  }
-  cJSON *copy = cJSON_Duplicate (tree, true); /* what rules see is as it stands in the file */
   g_autoptr (LaunchWords) words = words_of (of, tree);
-  bool ok = read_job (run, words, copy);
-  cJSON_Delete (copy);
-  return ok;
+  return read_job (run, words, tree);
 }
 
 static char *
@@ -301,46 +250,39 @@ static bool
 read_yaml (ProgramRun *run)
 {
   LsImport *import = run->job->import;
-  cJSON *tree = cJSON_CreateObject ();
-  for (guint i = 0; i < (run->file->is_alone ? 1 : run->files->n); i++) {
+  g_autoptr (cJSON) tree = cJSON_CreateObject ();
+  bool ok = true;
+  for (guint i = 0; i < (run->file->is_alone ? 1 : run->files->n) && ok; i++) {
     if (run->file->is_apart)
       tell_apart (tree, &run->files->files[i], import);
-    if (!yaml_config_add (tree, &run->files->files[i], import, run->diags)) {
-      cJSON_Delete (tree);
-      return false;
-    }
+    ok = yaml_config_add (tree, &run->files->files[i], import, run->diags);
   }
-  return read_tree (run, tree);
+  return ok && read_tree (run, tree);
 }
 
-/* Of a tree whose members are options; NULL allowed. Takes it. */
+/* Of a tree whose members are options; NULL allowed: a diagnostic. */
 static bool
-read_members (ProgramRun *run, cJSON *tree)
+read_members (ProgramRun *run, const cJSON *tree)
 {
-  if (!tree)
-    return false;
   g_autoptr (LaunchWords) words = launch_words_new ();
   launch_words_add_tree (words, tree);
-  bool ok = read_job (run, words, tree);
-  cJSON_Delete (tree);
-  return ok;
+  return tree && read_job (run, words, tree);
 }
 
 static bool
-read_python (ProgramRun *run, const char *text, gsize n, const char *path)
+read_python (ProgramRun *run, const ImportFile *file)
 {
-  const ProgramFile *of = run->file;
-  const ImportFile file = { .path = path, .text = (char *) text, .n = n };
-  return read_members (run,
-                       of->returns
-                           ? program_python_returned (run, import_given (run->files, of->returns), &file)
-                           : program_python_tree (run, text, n, path));
+  const char *returns = run->file->returns;
+  g_autoptr (cJSON) tree = returns ? program_python_returned (run, import_given (run->files, returns), file)
+                                   : program_python_tree (run, file->text, file->n, file->path);
+  return read_members (run, tree);
 }
 
 static bool
 read_toml (ProgramRun *run, const ImportFile *file)
 {
-  return read_members (run, ls_toml_parse (file->text, file->n, file->path, run->diags));
+  g_autoptr (cJSON) tree = ls_toml_parse (file->text, file->n, file->path, run->diags);
+  return read_members (run, tree);
 }
 
 /* What a configuration in Python made, as the same members. */
@@ -348,11 +290,8 @@ static bool
 read_json (ProgramRun *run, const ImportFile *file)
 {
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (file->text, file->n, file->path, run->diags);
-  cJSON *tree = doc ? cJSON_Duplicate (ls_json_doc_root (doc), true) : NULL;
-  if (tree && program_take (run, tree))
-    return read_members (run, tree);
-  cJSON_Delete (tree);
-  return false;
+  g_autoptr (cJSON) tree = doc ? cJSON_Duplicate (ls_json_doc_root (doc), true) : NULL;
+  return tree && program_take (run, tree) && read_members (run, tree);
 }
 
 /* --- what a command puts on top of a configuration ------------------------------------------------------ */
@@ -411,9 +350,8 @@ add_words (ProgramRun *run, cJSON *tree)
                                      : cJSON_IsTrue (of->overrides))
     (of->has_pairs ? add_pairs : add_options) (run, tree);
   if (word) {
-    ProgramValue option = program_eval (run, of->word);
+    g_auto (ProgramValue) option = program_eval (run, of->word);
     yaml_config_set (tree, option.text ? option.text : "", word);
-    program_value_clear (&option);
   }
   for (guint i = 1; of->behind && config && i < config->values->len; i++)
     add_behind (run, tree, config->values->pdata[i]);
@@ -469,25 +407,21 @@ load_named (const ProgramRun *run, const char *name)
   if (*of->config || !name || !ls_shell_has_hole (name) || files->n < 2)
     return yaml_config_of_name (files, name, run->job->import, run->diags);
   import_infer (run->job->import, "%s: what the script is given as a configuration", files->files[1].path);
-  cJSON *tree = cJSON_CreateObject ();
-  if (yaml_config_add (tree, &files->files[1], run->job->import, run->diags))
-    return tree;
-  cJSON_Delete (tree);
-  return NULL;
+  g_autoptr (cJSON) tree = cJSON_CreateObject ();
+  return yaml_config_add (tree, &files->files[1], run->job->import, run->diags) ? g_steal_pointer (&tree)
+                                                                                : NULL;
 }
 
 static bool
 read_yaml_of_script (ProgramRun *run, const char *name)
 {
-  cJSON *tree = load_named (run, name);
+  g_autoptr (cJSON) tree = load_named (run, name);
   if (!tree)
     return false;
-  if (fits (run->map, run->file->fits, part_of (run->file, tree), NULL)) {
-    add_words (run, tree);
-    return read_tree (run, tree);
-  }
-  cJSON_Delete (tree);
-  return refuse_config (run, name);
+  if (!program_fits ((ProgramRun) { .map = run->map, .tree = part_of (run->file, tree) }, run->file->fits))
+    return refuse_config (run, name);
+  add_words (run, tree);
+  return read_tree (run, tree);
 }
 
 /* "--fsdp-config.no-torch-compile" is torch_compile off; front: "no-". */
@@ -531,9 +465,10 @@ read_python_of_script (ProgramRun *run, const char *name)
     return read_arguments (run);
   if (!text)
     return launch_refuse_config (name, run->job->import, run->diags);
-  if (!strstr (text, run->file->python) || !fits (run->map, run->file->fits, NULL, text))
+  if (!strstr (text, run->file->python)
+      || !program_fits ((ProgramRun) { .map = run->map, .text = text }, run->file->fits))
     return refuse_config (run, name);
-  return read_python (run, text, n, name);
+  return read_python (run, &(ImportFile) { .path = name, .text = text, .n = n });
 }
 
 /* --- scripts whose options lie on top of a TOML, or of what a function in Python returns --------------- */
@@ -628,7 +563,7 @@ read_on_top (ProgramRun *run)
   gsize n;
   g_autofree char *text
       = name ? find_config (run, ls_shell_has_hole (name) ? "a configuration" : name, &n) : NULL;
-  cJSON *tree = text ? ls_toml_parse (text, n, name, run->diags)
+  g_autoptr (cJSON) tree = text ? ls_toml_parse (text, n, name, run->diags)
       : is_of_module
       ? tree_of_module (run, launch_words_text (own, of->module), launch_words_text (own, of->asks))
       : NULL;
@@ -640,9 +575,7 @@ read_on_top (ProgramRun *run)
   add_chosen (of, words, own->others);
   for (guint i = 0; i < own->options->len; i++)
     add_chosen (of, words, ((const LaunchOption *) own->options->pdata[i])->values);
-  bool ok = read_job (run, words, tree);
-  cJSON_Delete (tree);
-  return ok;
+  return read_job (run, words, tree);
 }
 
 /* With a configuration that its command names. */
@@ -665,11 +598,9 @@ static bool
 read_made (ProgramRun *run)
 {
   const cJSON *begins = run->file->begins;
-  cJSON *tree = begins ? cJSON_Duplicate (begins, true) : cJSON_CreateObject ();
+  g_autoptr (cJSON) tree = begins ? cJSON_Duplicate (begins, true) : cJSON_CreateObject ();
   set_words (run, run->script->words, tree);
-  bool ok = program_run_rules (run, run->file->rules);
-  cJSON_Delete (tree);
-  return ok;
+  return program_run_rules (run, run->file->rules);
 }
 
 /* Options of the file that lies under those of the command; false: with a diagnostic. */
@@ -684,12 +615,11 @@ add_below (ProgramRun *run, LaunchWords *to)
   if (!name || !(launch_is_yaml (name) || g_str_has_suffix (name, ".json")))
     return true;
   g_autofree char *text = launch_file_of (run->files, name, &n);
-  cJSON *tree = text ? ls_yaml_parse (text, n, name, NULL, run->diags) : NULL;
+  g_autoptr (cJSON) tree = text ? ls_yaml_parse (text, n, name, NULL, run->diags) : NULL;
   if (!text)
     return launch_refuse_config (name, run->job->import, run->diags);
   take_environment (run, tree);
   launch_words_add_tree (to, tree);
-  cJSON_Delete (tree);
   return tree != NULL;
 }
 
@@ -763,21 +693,19 @@ read_stacked (ProgramRun *run)
 {
   const GPtrArray *words = run->script->words->others;
   const ImportFiles *files = run->files;
-  cJSON *tree = cJSON_CreateObject ();
+  g_autoptr (cJSON) tree = cJSON_CreateObject ();
   bool ok = true;
   for (guint i = 0; i < words->len && ok; i++)
     if (is_no_pair (words->pdata[i]) && g_str_has_suffix (words->pdata[i], run->file->stacks))
       ok = add_named (run, tree, words->pdata[i]);
   for (guint i = 1; i < files->n && ok; i++)
-    if (run->file->adds && fits (run->map, run->file->adds, NULL, files->files[i].text))
+    if (run->file->adds
+        && program_fits ((ProgramRun) { .map = run->map, .text = files->files[i].text }, run->file->adds))
       ok = yaml_config_add (tree, &files->files[i], run->job->import, run->diags);
   run->tree = tree;
   program_add_said (run, tree, false);
   add_pairs (run, tree);
-  if (ok)
-    return read_tree (run, tree);
-  cJSON_Delete (tree);
-  return false;
+  return ok && read_tree (run, tree);
 }
 
 /* "litgpt~pretrain": whether the script is the first of them, or both, and the words behind it begin with the
@@ -824,30 +752,61 @@ take_command (ProgramRun *run)
 static bool
 read_variables (ProgramRun *run)
 {
-  cJSON *tree = cJSON_CreateObject ();
+  g_autoptr (cJSON) tree = cJSON_CreateObject ();
   g_autoptr (LaunchWords) words
       = launch_script_variables (run->files, run->job->import, &run->has_lacks, run->diags);
-  bool ok = words && read_job (run, words, tree);
-  cJSON_Delete (tree);
-  return ok;
+  return words && read_job (run, words, tree);
 }
 
 /* What a log says of its job, or else its steps alone. */
 static bool
 read_log (ProgramRun *run)
 {
-  LsImport *import = run->job->import;
   g_autofree char *text = log_without_colours (run->text);
   g_autoptr (LaunchWords) words = launch_words_new ();
-  program_log_options (run, text, words);
+  if (run->file->ends)
+    program_add_printed (words, text, run->file);
+  else
+    program_log_options (run, text, words);
   if (words->options->len == 0)
-    return import_log_alone (run->files, import, run->diags);
+    return import_log_alone (run->files, run->job->import, run->diags);
   run->job->is_dump = true;
   set_words (run, words, NULL);
-  if (!program_run_rules (run, run->file->rules) || !read_job (run, words, NULL))
-    return false;
-  import_measure_log (text, import);
-  return true;
+  bool ok = program_run_rules (run, run->file->rules) && read_job (run, words, NULL);
+  import_measure_log (text, run->job->import);
+  return ok;
+}
+
+/* Starts of names of scripts that train nothing; NULL: all train. */
+static char *
+others_of (const ProgramFile *of)
+{
+  GString *all = of->others ? g_string_new (NULL) : NULL;
+  const cJSON *one;
+  cJSON_ArrayForEach (one, of->others)
+  {
+    g_string_append_printf (all, "%s ", cJSON_IsString (one) ? one->valuestring : "");
+  }
+  return all ? g_string_free (all, FALSE) : NULL;
+}
+
+/* A diagnostic if its script trains nothing; false: it does. */
+static bool
+refuse_other (const ProgramRun *run)
+{
+  const char *script = run->script->script;
+  const cJSON *one;
+  cJSON_ArrayForEach (one, run->file->others)
+  {
+    g_auto (GStrv) starts = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
+    for (char **start = starts; script && *start; start++)
+      if (g_str_has_prefix (script, *start)) {
+        ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
+                     "%s %s; a job of Lockstep trains a decoder on the next token", script, one->string);
+        return true;
+      }
+  }
+  return false;
 }
 
 /* Words that a script's command is known by: those of the file's option, or the program's own. */
@@ -857,7 +816,7 @@ read_script (ProgramRun *run)
   const ProgramFile *of = run->file;
   const ProgramMap *map = run->map;
   const OptionTable own = { .ignored = of->knows };
-  g_autofree char *others = program_others_of (of);
+  g_autofree char *others = others_of (of);
   bool is_named = of->config && !of->overrides && !of->has_pairs;
   const LaunchKind kind = { .program = map->program,
                             .n_needed = MAX (1, of->needs),
@@ -885,29 +844,13 @@ read_script (ProgramRun *run)
   run->script = &script;
   run->job->gpus = script.gpus;
   run->job->variables = script.variables;
-  ok = ok && !program_refuse_other (run) && take_command (run)
+  ok = ok && !refuse_other (run) && take_command (run)
       && (of->stacks       ? read_stacked
               : of->config ? read_configured
               : of->rules  ? read_made
                            : read_command) (run);
   launch_script_clear (&script);
   run->script = NULL;
-  return ok;
-}
-
-/* --- logs that print arguments -------------------------------------------------------------------------- */
-
-static bool
-read_printed (ProgramRun *run, const ImportFile *file)
-{
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  program_add_printed (words, file->text, run->file);
-  if (words->options->len == 0)
-    return import_log_alone (run->files, run->job->import, run->diags);
-  run->job->is_dump = true;
-  run->text = file->text;
-  bool ok = read_job (run, words, NULL);
-  import_measure_log (file->text, run->job->import);
   return ok;
 }
 
@@ -938,12 +881,10 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
   if (r->file->is_around)
     return (marks_of (r->file) ? hf_read_script : hf_read_configuration) (files, import, diags);
-  bool is_printed = r->file->is_log && r->file->ends;
-  bool ok = is_printed         ? read_printed (&run, first)
-      : r->file->is_log        ? read_log (&run)
+  bool ok = r->file->is_log    ? read_log (&run)
       : r->file->has_variables ? read_variables (&run)
       : marks_of (r->file)     ? read_script (&run)
-      : r->file->python        ? read_python (&run, first->text, first->n, first->path)
+      : r->file->python        ? read_python (&run, first)
       : r->file->toml          ? read_toml (&run, first)
       : r->file->json          ? read_json (&run, first)
                                : read_yaml (&run);
@@ -959,7 +900,6 @@ engine_read_tree (const char *name, cJSON *tree, const char *path, const Program
   LaunchJob job = { .import = import };
   ProgramRun run = { .map = map, .job = &job, .path = path, .told = told, .diags = diags };
   if (!map) {
-    cJSON_Delete (tree);
     program_map_free (program_map_load (name, diags)); /* it says what is wrong */
     return false;
   }

@@ -5,312 +5,168 @@
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
+#include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
+#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "strategy/strategy.h"
-
-/* Of a member of a rule; 0: it has none. */
-static ProgramValue
-value_at (ProgramRun *run, const cJSON *rule, const char *key)
-{
-  return program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, key));
-}
-
-static guint64
-whole (const ProgramValue *v)
-{
-  return v->number > 0 ? (guint64) fmin (v->number, 1e15) : 0;
-}
 
 /* --- what rules do ------------------------------------------------------------------------------------- */
 
 /* { "let": { "name": expression } } */
 static void
-let (ProgramRun *run, const cJSON *rule, const cJSON *what)
+let (ProgramRun *run, ProgramAct *a)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    program_let (run, one->string, program_value_of (run, one));
-  }
+  program_let (run, a->name, program_value_of (run, a->what));
 }
 
 /* { "table": { "text": value }, "of": expression, "gives": name }: what "of" is in the table; none: it is not
  * there. */
 static void
-look_up (ProgramRun *run, const cJSON *rule, const cJSON *what)
+look_up (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue of = value_at (run, rule, "of");
-  const cJSON *node = of.text ? cJSON_GetObjectItemCaseSensitive (what, of.text) : NULL;
-  program_let (run, program_member (rule, "gives"), node ? program_value_of (run, node) : program_none ());
-  program_value_clear (&of);
+  g_auto (ProgramValue) of = program_value_at (run, a->rule, "of");
+  const cJSON *node = of.text ? cJSON_GetObjectItemCaseSensitive (a->what, of.text) : NULL;
+  program_let (run, program_member (a->rule, "gives"), node ? program_value_of (run, node) : program_none ());
 }
 
 /* { "list": expression, "of": n, "gives": name }: its values for each `index` below n, between commas. */
 static void
-make_list (ProgramRun *run, const cJSON *rule, const cJSON *what)
+make_list (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue n = value_at (run, rule, "of");
+  guint64 n = program_whole_at (run, a->rule, "of");
   GString *list = g_string_new (NULL);
-  for (guint64 i = 0; i < MIN (whole (&n), LS_MAX_CHUNKS); i++) {
+  for (guint64 i = 0; i < MIN (n, LS_MAX_CHUNKS); i++) {
     program_let (run, "index", program_number ((double) i));
-    ProgramValue v = program_value_of (run, what);
+    g_auto (ProgramValue) v = program_value_of (run, a->what);
     g_autofree char *text = program_value_text (&v);
     g_string_append_printf (list, "%s%s", i > 0 ? "," : "", text);
-    program_value_clear (&v);
   }
-  program_let (run, program_member (rule, "gives"), (ProgramValue) { g_string_free (list, FALSE), NAN });
-  program_value_clear (&n);
+  program_let (run, program_member (a->rule, "gives"), program_taken (g_string_free (list, FALSE)));
 }
 
 /* What says it: "by"; else of a number of the model its key, of all else a rule of the program. A value that
  * is none sets nothing. */
 static void
-set_keys (ProgramRun *run, const cJSON *rule, const cJSON *what, bool is_model)
+set_key (ProgramRun *run, ProgramAct *a)
 {
-  const char *by = program_member (rule, "by");
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    ProgramValue v = program_value_of (run, one);
-    g_autofree char *text = program_value_text (&v), *option = by ? program_fill (run, by) : NULL;
-    const char *who = option ? option : is_model && !v.text ? one->string : "--";
-    if (!program_value_is_none (&v))
-      (is_model ? import_set_model : import_set_strategy) (run->job->import, one->string, text, who);
-    program_value_clear (&v);
-  }
+  bool is_model = strcmp (a->action, "model") == 0;
+  const char *by = program_member (a->rule, "by"), *text = program_act_text (run, a);
+  g_autofree char *option = by ? program_fill (run, by) : NULL;
+  const char *who = option ? option : is_model && !a->value.text ? a->name : "--";
+  if (!program_value_is_none (&a->value))
+    (is_model ? import_set_model : import_set_strategy) (run->job->import, a->name, text, who);
 }
 
+/* Of a key that is neither set nor left open. */
 static void
-set_model (ProgramRun *run, const cJSON *rule, const cJSON *what)
+set_default (ProgramRun *run, ProgramAct *a)
 {
-  set_keys (run, rule, what, true);
-}
-
-static void
-set_strategy (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  set_keys (run, rule, what, false);
-}
-
-/* Of keys that are neither set nor left open. */
-static void
-set_default (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    ProgramValue v = program_value_of (run, one);
-    g_autofree char *text = program_value_text (&v);
-    option_default (run->job, one->string, text);
-    program_value_clear (&v);
-  }
+  option_default (run->job, a->name, program_act_text (run, a));
 }
 
 /* { "usual": { "layers": 32 } }: keys of the model that nothing sets, which is told, as "why" says or as the
  * default of the program. */
 static void
-set_usual (ProgramRun *run, const cJSON *rule, const cJSON *what)
+set_usual (ProgramRun *run, ProgramAct *a)
 {
   LsImport *import = run->job->import;
-  const char *why = program_member (rule, "why");
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    ProgramValue v = program_value_of (run, one);
-    g_autofree char *text = program_value_text (&v);
-    if (!import_has_model (import, one->string)) {
-      import_set_model (import, one->string, text, "--");
-      import_infer (import, "%s %s: %s%s", one->string, text, why ? why : "the default of ",
-                    why ? "" : run->map->program);
-    }
-    program_value_clear (&v);
-  }
-}
-
-/* { "assumes": { option: value } }: options of the program that are not given, which is told. */
-static void
-assume (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    g_autofree char *option = program_option (run->map, one->string, strlen (one->string));
-    if (launch_words_find (run->words, option))
-      continue;
-    ProgramValue v = program_value_of (run, one);
-    g_autofree char *text = program_value_text (&v);
-    launch_words_add_by (run->words, false, option, text);
-    import_infer (run->job->import, "%s %s: the default of %s", option, text, run->map->program);
-    program_value_clear (&v);
-  }
+  const char *text = program_act_text (run, a);
+  if (import_has_model (import, a->name))
+    return;
+  import_set_model (import, a->name, text, "--");
+  program_tell_default (run, a);
 }
 
 /* { "renames": { option: name } }: an option by the name that it has today, unless that is there too. */
 static void
-rename_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
+rename_option (ProgramRun *run, ProgramAct *a)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    const LaunchOption *old = launch_words_find (run->words, one->string);
-    if (old && !launch_words_find (run->words, one->valuestring))
-      launch_words_add_renamed (run->words, one->valuestring, old);
-  }
+  const LaunchOption *old = launch_words_find (run->words, a->name);
+  if (old && !launch_words_find (run->words, a->what->valuestring))
+    launch_words_add_renamed (run->words, a->what->valuestring, old);
 }
 
 /* { "tells": { option: text } }: of each that is there, "option: text" is told as unknown. */
 static void
-tell (ProgramRun *run, const cJSON *rule, const cJSON *what)
+tell (ProgramRun *run, ProgramAct *a)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    g_autofree char *option = program_option (run->map, one->string, strlen (one->string));
-    if (option_is_there (run->job, option))
-      import_unknown (run->job->import, "%s: %s", option, cJSON_GetStringValue (one));
-  }
-}
-
-/* What follows, is not simulated, matters to nothing, contradicts itself; the last is of stages and layers of
- * each, which are left out where one of these was given beside the file. */
-static const struct {
-  const char *name;
-  void (*report) (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
-} reports[] = {
-  { "inferred", import_infer },
-  { "unknown", import_unknown },
-  { "ignored", import_ignore },
-  { "conflict", import_conflict },
-  { "stages_conflict", import_stages_conflict },
-};
-
-static void
-report (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  g_autofree char *text = program_fill (run, what->valuestring);
-  for (guint i = 0; i < G_N_ELEMENTS (reports); i++)
-    if (strcmp (reports[i].name, what->string) == 0)
-      reports[i].report (run->job->import, "%s", text);
+  if (option_is_there (run->job, a->name))
+    import_unknown (run->job->import, "%s: %s", a->name, cJSON_GetStringValue (a->what));
 }
 
 static void
-leave_open (ProgramRun *run, const cJSON *rule, const cJSON *what)
+leave_open (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *text = program_fill (run, program_member (rule, "says"));
-  import_open (run->job->import, what->valuestring, "%s", text);
+  g_autofree char *text = program_fill (run, program_member (a->rule, "says"));
+  import_open (run->job->import, program_act_text (run, a), "%s", text);
 }
 
 static void
-expect (ProgramRun *run, const cJSON *rule, const cJSON *what)
+expect (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *option = program_option_of (run, what->valuestring, strlen (what->valuestring));
-  option_tell_other (run->job, option, program_member (rule, "words"), program_member (rule, "taken"));
+  option_tell_other (run->job, program_act_text (run, a), program_member (a->rule, "words"),
+                     program_member (a->rule, "taken"));
 }
 
 /* What rows of the model, or of the strategy, say `otherwise`. */
 static void
-set_otherwise (ProgramRun *run, const cJSON *rule, const cJSON *what)
+set_otherwise (ProgramRun *run, ProgramAct *a)
 {
-  option_set_defaults (run->job, strcmp (what->valuestring, "model") == 0 ? OPTION_MODEL : OPTION_STRATEGY);
+  option_set_defaults (run->job,
+                       strcmp (a->what->valuestring, "model") == 0 ? OPTION_MODEL : OPTION_STRATEGY);
 }
 
 static void
-set_optimizer (ProgramRun *run, const cJSON *rule, const cJSON *what)
+set_optimizer (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue v = program_value_of (run, what), momentum = value_at (run, rule, "momentum");
-  const char *by = program_member (rule, "by");
-  import_set_optimizer (run->job->import, v.text, momentum.number > 0 ? momentum.number : 0, by ? by : "--");
-  program_value_clear (&v);
-  program_value_clear (&momentum);
+  g_auto (ProgramValue) momentum = program_value_at (run, a->rule, "momentum");
+  const char *by = program_member (a->rule, "by");
+  import_set_optimizer (run->job->import, program_act_value (run, a)->text,
+                        momentum.number > 0 ? momentum.number : 0, by ? by : "--");
 }
 
-/* Words of a vocabulary, padding among them. */
+/* { "called": expression }: what the program is called. */
 static void
-set_padded_vocab (ProgramRun *run, const cJSON *rule, const cJSON *what)
+set_name (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue v = program_value_of (run, what);
-  import_padded_vocab (run->job->import, whole (&v));
-  program_value_clear (&v);
-}
-
-static void
-set_software (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  ProgramValue v = program_value_of (run, what);
-  if (v.text)
-    import_set_software (run->job->import, v.text);
-  program_value_clear (&v);
-}
-
-static void
-set_positions (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  ProgramValue v = program_value_of (run, what);
-  import_positions (run->job->import, whole (&v));
-  program_value_clear (&v);
-}
-
-static void
-name_model (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  ProgramValue v = program_value_of (run, what);
-  if (v.text)
-    import_model_of_name (run->job->import, v.text);
-  program_value_clear (&v);
+  if (program_act_value (run, a)->text)
+    run->job->import->program = g_intern_string (a->value.text);
 }
 
 /* { "copies": expression, "times": expression }: of the model, and micro-batches of each in a step. */
 static void
-set_batch (ProgramRun *run, const cJSON *rule, const cJSON *what)
+set_batch (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue copies = program_value_of (run, what), times = value_at (run, rule, "times");
-  config_set_batch (run->job, whole (&copies), whole (&times));
-  program_value_clear (&copies);
-  program_value_clear (&times);
+  guint64 copies = program_whole (program_act_value (run, a));
+  config_set_batch (run->job, copies, program_whole_at (run, a->rule, "times"));
 }
 
-/* A key of the strategy that was set by the number of GPUs. */
+/* { "word": name, "decides": KEY }: a variable of the file says a key of the strategy. { "notes": option }:
+ * one that another file gives, as what `by` of rules behind names. */
 static void
-follow_gpus (ProgramRun *run, const cJSON *rule, const cJSON *what)
+note_word (ProgramRun *run, ProgramAct *a)
 {
-  import_follows_gpus (run->job->import, what->valuestring);
-}
-
-/* { "word": name, "decides": KEY }: a variable of the file says a key of the strategy. */
-static void
-note_word (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  g_autofree char *name = program_fill (run, what->valuestring);
-  import_note_word (run->job->import, name, program_member (rule, "decides"));
+  import_note_word (run->job->import, program_act_text (run, a), program_member (a->rule, "decides"));
 }
 
 static void
-set_gpus (ProgramRun *run, const cJSON *rule, const cJSON *what)
+set_gpus (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue v = program_value_of (run, what);
-  run->job->gpus = whole (&v);
-  program_value_clear (&v);
+  run->job->gpus = program_whole (program_act_value (run, a));
 }
 
 /* { "mamba": pattern, "channels": ..., "states": ..., "taps": ..., "by": option } */
 static void
-set_mamba (ProgramRun *run, const cJSON *rule, const cJSON *what)
+set_mamba (ProgramRun *run, ProgramAct *a)
 {
-  static const char *const names[] = { "channels", "states", "taps" };
-  guint64 n[G_N_ELEMENTS (names)];
-  ProgramValue pattern = program_value_of (run, what);
-  g_autofree char *by
-      = program_option (run->map, program_member (rule, "by"), strlen (program_member (rule, "by")));
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    ProgramValue v = value_at (run, rule, names[i]);
-    n[i] = whole (&v);
-    program_value_clear (&v);
-  }
-  if (pattern.text)
-    import_mamba (run->job->import, pattern.text, n[0], n[1], n[2], by);
-  program_value_clear (&pattern);
+  const char *pattern = program_act_value (run, a)->text, *by = program_member (a->rule, "by");
+  g_autofree char *option = program_option (run->map, by);
+  guint64 channels = program_whole_at (run, a->rule, "channels"),
+          states = program_whole_at (run, a->rule, "states"), taps = program_whole_at (run, a->rule, "taps");
+  if (pattern)
+    import_mamba (run->job->import, pattern, channels, states, taps, option);
 }
 
 /* What "on" names, or else PEFT's; with "more" these beside it, be it none. */
@@ -319,18 +175,17 @@ adapted (ProgramRun *run, const cJSON *rule)
 {
   const char *on = program_member (rule, "on");
   const cJSON *more = cJSON_GetObjectItemCaseSensitive (rule, "more");
-  g_autofree char *option = on ? program_option_of (run, on, strlen (on)) : NULL;
+  g_autofree char *option = on ? program_option_of (run, on) : NULL;
   const LaunchOption *named = option ? launch_words_find (run->job->words, option) : NULL;
   if (!more)
     return named && named->values->len > 0 ? g_ptr_array_ref (named->values) : launch_usual_modules ();
   GPtrArray *modules = g_ptr_array_new_with_free_func (g_free);
   for (guint i = 0; named && i < named->values->len; i++)
     g_ptr_array_add (modules, g_strdup (named->values->pdata[i]));
-  ProgramValue v = program_value_of (run, more);
-  g_auto (GStrv) words = g_strsplit (v.text ? v.text : "", " ", -1);
+  g_auto (ProgramValue) v = program_value_of (run, more);
+  g_auto (GStrv) words = program_words (v.text, " ");
   for (char **word = words; *word; word++)
     g_ptr_array_add (modules, g_strdup (*word));
-  program_value_clear (&v);
   return modules;
 }
 
@@ -338,89 +193,66 @@ adapted (ProgramRun *run, const cJSON *rule)
  * modules, "more": others, "all": of all linear layers, whatever is named, "dropout": ..., "nf4": whether
  * frozen weights are in 4 bits } */
 static void
-set_adapters (ProgramRun *run, const cJSON *rule, const cJSON *what)
+set_adapters (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue rank = value_at (run, rule, "rank"), usual_rank = value_at (run, rule, "usual_rank");
-  bool is_all = program_is_true (run, cJSON_GetObjectItemCaseSensitive (rule, "all"));
-  g_autofree char *who = program_fill (run, what->valuestring);
+  const cJSON *rule = a->rule;
+  guint64 rank = program_whole_at (run, rule, "rank"),
+          usual_rank = program_whole_at (run, rule, "usual_rank");
+  bool is_all = program_is_true_at (run, rule, "all");
   g_clear_pointer (&run->adapted, g_ptr_array_unref);
   program_value_clear (&run->dropout);
-  run->dropout = value_at (run, rule, "dropout");
+  run->dropout = program_value_at (run, rule, "dropout");
   run->adapted = is_all ? NULL : adapted (run, rule);
-  const LaunchAdapters adapters
-      = { .option = g_intern_string (who),
-          .rank = whole (&rank),
-          .usual_rank = whole (&usual_rank),
-          .on = run->adapted,
-          .dropout = run->dropout.text,
-          .is_nf4 = program_is_true (run, cJSON_GetObjectItemCaseSensitive (rule, "nf4")) };
+  const LaunchAdapters adapters = { .option = g_intern_string (program_act_text (run, a)),
+                                    .rank = rank,
+                                    .usual_rank = usual_rank,
+                                    .on = run->adapted,
+                                    .dropout = run->dropout.text,
+                                    .is_nf4 = program_is_true_at (run, rule, "nf4") };
   if (run->map->is_dialect && !run->is_read)
     run->adapters = adapters; /* the other program's reader sets them, once the model is known */
   else
     launch_set_adapters (run->job->import, &adapters);
-  program_value_clear (&rank);
-  program_value_clear (&usual_rank);
 }
 
 /* { "takes": { KEY: OPTION } }: keys of the model as options say them. */
 static void
-take_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
+take_option (ProgramRun *run, ProgramAct *a)
 {
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    g_autofree char *option = program_option (run->map, one->valuestring, strlen (one->valuestring));
-    const char *text = option_text (run->job, option);
-    if (text)
-      import_set_model (run->job->import, one->string, text, option);
-  }
-}
-
-/* { "release": today's }: software by the oldest option. */
-static void
-set_release (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  option_release (run->job, what->valuestring);
-}
-
-/* Of the strategy: other options make it idle. */
-static void
-forget (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  option_forget (run->job, what->valuestring);
+  const char *option = program_act_text (run, a), *text = option_text (run->job, option);
+  if (text)
+    import_set_model (run->job->import, a->name, text, option);
 }
 
 /* A model's own file behind the first. */
 static void
-read_model_file (ProgramRun *run, const cJSON *rule, const cJSON *what)
+read_model_file (ProgramRun *run, ProgramAct *a)
 {
   run->is_refused |= !hf_read_model (run->files, run->job->import, run->diags);
 }
 
 /* "lacking": the files are not all of a job. */
 static void
-refuse (ProgramRun *run, const cJSON *rule, const cJSON *what)
+refuse (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *text = program_fill (run, what->valuestring);
-  bool is_lacking = strcmp (what->string, "lacking") == 0;
+  bool is_lacking = strcmp (a->action, "lacking") == 0;
   ls_diag_add (run->diags, is_lacking ? LS_ERROR_INPUT : LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL,
-               program_member (rule, "hint"), "%s", text);
+               program_member (a->rule, "hint"), "%s", program_act_text (run, a));
   run->is_refused = true;
 }
 
 /* A job that learns from something else than the next token. */
 static void
-refuse_task (ProgramRun *run, const cJSON *rule, const cJSON *what)
+refuse_task (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *text = program_fill (run, what->valuestring);
-  import_refuse_task (run->path, run->diags, "%s", text);
+  import_refuse_task (run->path, run->diags, "%s", program_act_text (run, a));
   run->is_refused = true;
 }
 
 /* { "read": true }, not within a rule: what options say by themselves, of the other program's where they
  * become those. Without such a rule that is before all. */
 static void
-read_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
+read_options (ProgramRun *run, ProgramAct *a)
 {
   LaunchJob *job = run->says && !run->map->has_beside ? &run->other : run->job;
   g_hash_table_unref (run->job->open);
@@ -432,55 +264,47 @@ read_options (ProgramRun *run, const cJSON *rule, const cJSON *what)
 
 /* { "fixed": KEY }: it stays as it is, as one that the user gave. */
 static void
-fix (ProgramRun *run, const cJSON *rule, const cJSON *what)
+fix (ProgramRun *run, ProgramAct *a)
 {
-  const LsField *f = ls_field_find (ls_strategy_fields, what->valuestring);
+  const LsField *f = ls_field_find (ls_strategy_fields, a->what->valuestring);
   if (f)
     g_hash_table_add (run->job->import->given, (gpointer) f->key);
 }
 
-/* { "notes": option }: one that another file gives, as what `by` of rules behind names. */
-static void
-note_option (ProgramRun *run, const cJSON *rule, const cJSON *what)
+/* Of the program's own options. */
+static const struct {
+  const char *name;
+  void (*of) (LaunchJob *job);
+} calls[] = {
+  { "deepspeed_pipeline_shards", deepspeed_pipeline_shards },
+  { "megatron_formats", megatron_formats },
+};
+
+/* { "call": name }: a calculation in C that is no rule of one line; false: there is none of that name. run:
+ * NULL: is there one? */
+static bool
+run_call (ProgramRun *run, const char *name)
 {
-  import_note_word (run->job->import, what->valuestring, NULL);
+  guint i = 0;
+  while (i < G_N_ELEMENTS (calls) && strcmp (calls[i].name, name) != 0)
+    i++;
+  if (run && i < G_N_ELEMENTS (calls))
+    calls[i].of (run->job);
+  return i < G_N_ELEMENTS (calls);
 }
 
-/* { "called": expression }: what the program is called. */
 static void
-set_name (ProgramRun *run, const cJSON *rule, const cJSON *what)
+call (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue v = program_value_of (run, what);
-  if (v.text)
-    run->job->import->program = g_intern_string (v.text);
-  program_value_clear (&v);
-}
-
-/* { "move": { FROM: TO } }, of a YAML before its options are read: a mapping becomes part of another, whose
- * own members stay. */
-static void
-move (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  const cJSON *one;
-  cJSON_ArrayForEach (one, what)
-  {
-    if (run->shaped)
-      yaml_config_move (run->shaped, one->string, cJSON_GetStringValue (one));
-  }
-}
-
-/* { "call": name } */
-static void
-call (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  program_call (run, what->valuestring);
+  run_call (run, a->what->valuestring);
 }
 
 /* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
  * program, one that reads the job, a map, a function in C, a name, a list of rules; the others are objects of
- * keys of ours, of names, of any kind, of options of the other program, of cases with such, of options with
- * values or texts, of keys of the model, or of options of the other program, with options, of paths, and of
- * options with names that they have today. */
+ * values, of options with values, of cases with options of the other program, and those whose members are
+ * acted on one after the other: of values, of keys of ours, of names, of options of the other program, of
+ * keys of the model, or of options of the other program, with options, of paths, of options with names that
+ * they have today, and of options with values or texts. */
 typedef enum {
   AS_VALUE,
   AS_TEMPLATE,
@@ -493,12 +317,14 @@ typedef enum {
   AS_CALL,
   AS_LET,
   AS_RULES,
+  AS_VALUES,
+  AS_BASE,
+  AS_CASES,
+  AS_MEMBERS,
   AS_MODEL,
   AS_OPTIONS,
   AS_STRATEGY,
   AS_LETS,
-  AS_VALUES,
-  AS_CASES,
   AS_THEIRS,
   AS_THEIR_OPTIONS,
   AS_PATHS,
@@ -510,135 +336,226 @@ typedef enum {
 typedef struct {
   const char *key;
   As as;
+  bool is_free; /* of a rule: it may lack it */
 } Member;
+
+/* Which maps have such rules: those whose options become another program's, or name what is beside it; those
+ * that are not around a Trainer, which see no files; those that unwrap files, alone, or too. */
+enum { OF_JOBS = 0, OF_OTHER = 1, OF_FILES = 2, OF_WRAPPERS = 4, OF_ALL = 8 };
 
 static const struct {
   Member of;
-  ProgramAction *act; /* NULL: rules within it */
-  Member more[7];     /* which it has besides, and needs, but for those of is_free () */
+  ProgramAction *act; /* NULL: one of those below is called with what it says; or rules are within it */
+  guint maps;         /* OF_ ... */
+  Member more[7];     /* which it has besides */
+  /* What follows, is not simulated, matters to nothing, contradicts itself. */
+  void (*report) (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
+  void (*set_text) (LsImport *import, const char *text); /* not of a value that is none */
+  void (*set_count) (LsImport *import, guint64 n);
+  void (*of_job) (LaunchJob *job, const char *text);
 } actions[] = {
-  { { "let", AS_LETS }, let, { { NULL } } },
-  { { "table", AS_VALUES }, look_up, { { "of", AS_VALUE }, { "gives", AS_LET } } },
-  { { "list", AS_VALUE }, make_list, { { "of", AS_VALUE }, { "gives", AS_LET } } },
-  { { "put", AS_VALUES }, program_put, { { NULL } } },
-  { { "put_text", AS_VALUES }, program_put_text, { { NULL } } },
-  { { "put_said", AS_VALUE }, program_put_said, { { "switches", AS_VALUE } } },
-  { { "put_pairs", AS_TEXT }, program_put_pairs, { { NULL } } },
-  { { "lay_files", AS_TEMPLATE }, program_lay_files, { { "hint", AS_TEXT } } },
-  { { "lies_on", AS_VALUE }, program_lie_on, { { NULL } } },
-  { { "configures", AS_MAP }, program_configure, { { "told", AS_VALUES } } },
-  { { "drop", AS_TEXT }, program_drop_members, { { NULL } } },
-  { { "part", AS_TEXT }, program_run_part, { { "of_map", AS_MAP }, { "own", AS_VALUE } } },
-  { { "lacks", AS_TEMPLATE }, program_lack, { { "says", AS_TEMPLATE } } },
-  { { "note", AS_TEMPLATE }, program_note, { { NULL } } },
-  { { "note_attention", AS_TEXT }, program_note_attention, { { NULL } } },
-  { { "release", AS_TEXT }, set_release, { { NULL } } },
-  { { "stages_conflict", AS_TEMPLATE }, report, { { NULL } } },
-  { { "model", AS_MODEL }, set_model, { { "by", AS_TEMPLATE } } },
-  { { "strategy", AS_STRATEGY }, set_strategy, { { "by", AS_TEMPLATE } } },
-  { { "default", AS_STRATEGY }, set_default, { { NULL } } },
-  { { "usual", AS_MODEL }, set_usual, { { "why", AS_TEXT } } },
-  { { "assumes", AS_OPTION_VALUES }, assume, { { NULL } } },
-  { { "renames", AS_RENAMED }, rename_options, { { NULL } } },
-  { { "tells", AS_OPTION_TEXTS }, tell, { { NULL } } },
-  { { "base", AS_OPTION_VALUES }, program_base, { { "said", AS_VALUE } } },
-  { { "translate", AS_TABLE }, program_translate, { { NULL } } },
-  { { "say", AS_THEIRS }, program_say, { { "said", AS_VALUE } } },
-  { { "say_option", AS_THEIR_OPTIONS }, program_say_option, { { NULL } } },
-  { { "say_usual", AS_THEIRS }, program_say_usual, { { NULL } } },
-  { { "say_default", AS_THEIRS }, program_say_default, { { "unless", AS_TEXT }, { "why", AS_TEXT } } },
-  { { "switch", AS_OPTION }, program_switch, { { "cases", AS_CASES } } },
-  { { "deepspeed", AS_VALUE }, program_deepspeed, { { "at", AS_TEXT } } },
-  { { "python", AS_VALUE }, program_python, { { "name", AS_TEXT }, { "to", AS_TEXT } } },
-  { { "read_as", AS_READER }, program_read_as, { { "software", AS_VALUE }, { "why", AS_TEMPLATE } } },
-  { { "beside", AS_TABLE }, program_beside, { { "file", AS_VALUE }, { "gives", AS_LET } } },
-  { { "fill", AS_THEIRS }, program_fill_open, { { NULL } } },
-  { { "handed_adapters", AS_LET }, program_hand_adapters, { { NULL } } },
-  { { "notes", AS_TEXT }, note_option, { { NULL } } },
-  { { "called", AS_VALUE }, set_name, { { NULL } } },
-  { { "move", AS_PATHS }, move, { { NULL } } },
-  { { "inferred", AS_TEMPLATE }, report, { { NULL } } },
-  { { "unknown", AS_TEMPLATE }, report, { { NULL } } },
-  { { "ignored", AS_TEMPLATE }, report, { { NULL } } },
-  { { "conflict", AS_TEMPLATE }, report, { { NULL } } },
-  { { "open", AS_KEY }, leave_open, { { "says", AS_TEMPLATE } } },
-  { { "expects", AS_OPTION }, expect, { { "words", AS_TEXT }, { "taken", AS_TEXT } } },
-  { { "optimizer", AS_VALUE }, set_optimizer, { { "by", AS_TEXT }, { "momentum", AS_VALUE } } },
-  { { "software", AS_VALUE }, set_software, { { NULL } } },
-  { { "padded_vocab", AS_VALUE }, set_padded_vocab, { { NULL } } },
-  { { "positions", AS_VALUE }, set_positions, { { NULL } } },
-  { { "model_of_name", AS_VALUE }, name_model, { { NULL } } },
-  { { "copies", AS_VALUE }, set_batch, { { "times", AS_VALUE } } },
-  { { "follows_gpus", AS_KEY }, follow_gpus, { { NULL } } },
-  { { "word", AS_TEMPLATE }, note_word, { { "decides", AS_KEY } } },
-  { { "adds", AS_OPTION_VALUES }, program_add_options, { { NULL } } },
-  { { "elsewhere", AS_TEMPLATE }, program_leave_more, { { NULL } } },
-  { { "in_file", AS_OPTION }, program_take_file, { { NULL } } },
-  { { "arguments", AS_TEXT }, program_take_arguments, { { "lifts", AS_TEXT }, { "says", AS_TEXT } } },
-  { { "engine", AS_VALUE }, program_read_engine, { { NULL } } },
-  { { "engine_but", AS_TEXT }, program_run_engine, { { NULL } } },
-  { { "golden", AS_TEXT }, program_take_golden, { { "bytes", AS_TEXT } } },
-  { { "gpus", AS_VALUE }, set_gpus, { { NULL } } },
+  { { "let", AS_LETS }, let, OF_ALL },
+  { { "table", AS_VALUES }, look_up, OF_ALL, { { "of", AS_VALUE }, { "gives", AS_LET } } },
+  { { "list", AS_VALUE }, make_list, OF_JOBS, { { "of", AS_VALUE }, { "gives", AS_LET } } },
+  { { "put", AS_MEMBERS }, program_put },
+  { { "put_text", AS_MEMBERS }, program_put_text },
+  { { "put_said", AS_VALUE }, program_put_said, OF_JOBS, { { "switches", AS_VALUE, true } } },
+  { { "put_pairs", AS_TEXT }, program_put_pairs },
+  { { "lay_files", AS_TEMPLATE }, program_lay_files, OF_JOBS, { { "hint", AS_TEXT, true } } },
+  { { "lies_on", AS_VALUE }, program_lie_on },
+  { { "configures", AS_MAP }, program_configure, OF_JOBS, { { "told", AS_VALUES, true } } },
+  { { "drop", AS_TEXT }, program_drop_members },
+  { { "part", AS_TEXT },
+    program_run_part,
+    OF_ALL,
+    { { "of_map", AS_MAP, true }, { "own", AS_VALUE, true } } },
+  { { "lacks", AS_TEMPLATE }, program_lack, OF_JOBS, { { "says", AS_TEMPLATE } } },
+  { { "note", AS_TEMPLATE }, program_note },
+  { { "note_attention", AS_TEXT }, program_note_attention },
+  { { "release", AS_TEXT }, .of_job = option_release },
+  { { "stages_conflict", AS_TEMPLATE }, .report = import_stages_conflict },
+  { { "model", AS_MODEL }, set_key, OF_JOBS, { { "by", AS_TEMPLATE, true } } },
+  { { "strategy", AS_STRATEGY }, set_key, OF_JOBS, { { "by", AS_TEMPLATE, true } } },
+  { { "default", AS_STRATEGY }, set_default },
+  { { "usual", AS_MODEL }, set_usual, OF_JOBS, { { "why", AS_TEXT, true } } },
+  { { "assumes", AS_OPTION_VALUES }, program_assume },
+  { { "renames", AS_RENAMED }, rename_option },
+  { { "tells", AS_OPTION_TEXTS }, tell },
+  { { "base", AS_BASE }, program_base, OF_JOBS, { { "said", AS_VALUE, true } } },
+  { { "translate", AS_TABLE }, program_translate, OF_OTHER | OF_FILES },
+  { { "say", AS_THEIRS }, program_say, OF_OTHER, { { "said", AS_VALUE, true } } },
+  { { "say_option", AS_THEIR_OPTIONS }, program_say_option, OF_OTHER },
+  { { "say_usual", AS_THEIRS }, program_assume, OF_OTHER },
+  { { "say_default", AS_THEIRS },
+    program_say_default,
+    OF_OTHER,
+    { { "unless", AS_TEXT, true }, { "why", AS_TEXT, true } } },
+  { { "switch", AS_OPTION }, program_switch, OF_OTHER, { { "cases", AS_CASES } } },
+  { { "deepspeed", AS_VALUE }, program_deepspeed, OF_OTHER | OF_FILES, { { "at", AS_TEXT, true } } },
+  { { "python", AS_VALUE }, program_python, OF_OTHER | OF_FILES, { { "name", AS_TEXT }, { "to", AS_TEXT } } },
+  { { "read_as", AS_READER },
+    program_read_as,
+    OF_OTHER | OF_FILES,
+    { { "software", AS_VALUE, true }, { "why", AS_TEMPLATE, true } } },
+  { { "beside", AS_TABLE }, program_beside, OF_JOBS, { { "file", AS_VALUE }, { "gives", AS_LET } } },
+  { { "fill", AS_THEIRS }, program_fill_open },
+  { { "handed_adapters", AS_LET }, program_hand_adapters },
+  { { "notes", AS_TEXT }, note_word },
+  { { "called", AS_VALUE }, set_name },
+  { { "move", AS_PATHS }, program_move },
+  { { "inferred", AS_TEMPLATE }, .report = import_infer },
+  { { "unknown", AS_TEMPLATE }, .report = import_unknown },
+  { { "ignored", AS_TEMPLATE }, .report = import_ignore },
+  { { "conflict", AS_TEMPLATE }, .report = import_conflict },
+  { { "open", AS_KEY }, leave_open, OF_JOBS, { { "says", AS_TEMPLATE } } },
+  { { "expects", AS_OPTION }, expect, OF_JOBS, { { "words", AS_TEXT }, { "taken", AS_TEXT } } },
+  { { "optimizer", AS_VALUE },
+    set_optimizer,
+    OF_JOBS,
+    { { "by", AS_TEXT, true }, { "momentum", AS_VALUE, true } } },
+  { { "software", AS_VALUE }, .set_text = import_set_software },
+  { { "padded_vocab", AS_VALUE }, .set_count = import_padded_vocab },
+  { { "positions", AS_VALUE }, .set_count = import_positions },
+  { { "model_of_name", AS_VALUE }, .set_text = import_model_of_name },
+  { { "copies", AS_VALUE }, set_batch, OF_JOBS, { { "times", AS_VALUE } } },
+  { { "follows_gpus", AS_KEY }, .set_text = import_follows_gpus },
+  { { "word", AS_TEMPLATE }, note_word, OF_JOBS, { { "decides", AS_KEY } } },
+  { { "adds", AS_OPTION_VALUES }, program_add_options },
+  { { "elsewhere", AS_TEMPLATE }, program_leave_more },
+  { { "in_file", AS_OPTION }, program_take_file },
+  { { "arguments", AS_TEXT },
+    program_take_arguments,
+    OF_JOBS,
+    { { "lifts", AS_TEXT }, { "says", AS_TEXT } } },
+  { { "engine", AS_VALUE }, program_read_engine },
+  { { "engine_but", AS_TEXT }, program_run_engine },
+  { { "golden", AS_TEXT }, program_take_golden, OF_JOBS, { { "bytes", AS_TEXT } } },
+  { { "gpus", AS_VALUE }, set_gpus },
   { { "mamba", AS_VALUE },
     set_mamba,
+    OF_JOBS,
     { { "channels", AS_VALUE }, { "states", AS_VALUE }, { "taps", AS_VALUE }, { "by", AS_TEXT } } },
-  { { "windows", AS_VALUE }, program_set_windows, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
+  { { "windows", AS_VALUE }, program_set_windows, OF_JOBS, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
   { { "adapters", AS_TEMPLATE },
     set_adapters,
+    OF_JOBS,
     { { "rank", AS_VALUE },
       { "usual_rank", AS_VALUE },
-      { "on", AS_OPTION },
-      { "more", AS_VALUE },
-      { "all", AS_VALUE },
-      { "dropout", AS_VALUE },
-      { "nf4", AS_VALUE } } },
-  { { "otherwise", AS_TEXT }, set_otherwise, { { NULL } } },
-  { { "takes", AS_OPTIONS }, take_options, { { NULL } } },
-  { { "forget", AS_KEY }, forget, { { NULL } } },
-  { { "unset", AS_TEXT }, program_unset, { { NULL } } },
-  { { "fixed", AS_KEY }, fix, { { NULL } } },
-  { { "model_file", AS_VALUE }, read_model_file, { { NULL } } },
-  { { "read", AS_VALUE }, read_options, { { NULL } } },
-  { { "call", AS_CALL }, call, { { NULL } } },
-  { { "refuse", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
-  { { "lacking", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
-  { { "refuse_task", AS_TEMPLATE }, refuse_task, { { NULL } } },
-  { { "write", AS_TEMPLATE }, program_write_line, { { NULL } } },
-  { { "tell", AS_TEMPLATE }, program_tell_once, { { NULL } } },
-  { { "export", AS_VALUE }, program_write_variable, { { "as", AS_VALUE } } },
-  { { "variable", AS_VALUE }, program_write_variable, { { "as", AS_VALUE } } },
-  { { "command", AS_TEXT }, program_write_command, { { NULL } } },
-  { { "container", AS_RULES }, program_write_once, { { NULL } } },
+      { "on", AS_OPTION, true },
+      { "more", AS_VALUE, true },
+      { "all", AS_VALUE, true },
+      { "dropout", AS_VALUE, true },
+      { "nf4", AS_VALUE, true } } },
+  { { "otherwise", AS_TEXT }, set_otherwise },
+  { { "takes", AS_OPTIONS }, take_option },
+  { { "forget", AS_KEY }, .of_job = option_forget },
+  { { "unset", AS_TEXT }, program_unset },
+  { { "fixed", AS_KEY }, fix },
+  { { "model_file", AS_VALUE }, read_model_file, OF_FILES },
+  { { "read", AS_VALUE }, read_options, OF_FILES },
+  { { "call", AS_CALL }, call, OF_FILES },
+  { { "refuse", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
+  { { "lacking", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
+  { { "refuse_task", AS_TEMPLATE }, refuse_task },
+  { { "write", AS_TEMPLATE }, program_write_line, OF_WRAPPERS },
+  { { "tell", AS_TEMPLATE }, program_tell_once, OF_WRAPPERS },
+  { { "export", AS_VALUE }, program_write_variable, OF_WRAPPERS, { { "as", AS_VALUE } } },
+  { { "variable", AS_VALUE }, program_write_variable, OF_WRAPPERS, { { "as", AS_VALUE } } },
+  { { "command", AS_TEXT }, program_write_command, OF_WRAPPERS },
+  { { "container", AS_RULES }, program_write_once, OF_WRAPPERS },
   { { "below", AS_TEXT },
     program_walk,
+    OF_WRAPPERS,
     { { "of", AS_VALUE }, { "times", AS_TEXT }, { "until", AS_VALUE }, { "rules", AS_RULES } } },
-  { { "rules", AS_RULES }, NULL, { { "else", AS_RULES } } },
+  { { "rules", AS_RULES }, NULL, OF_ALL, { { "else", AS_RULES, true } } },
 };
+
+/* Which action a rule has, and the member of it; *ret_what NULL: none. */
+static guint
+action_of (const cJSON *rule, const cJSON **ret_what)
+{
+  guint i = 0;
+  while (i < G_N_ELEMENTS (actions)
+         && !(*ret_what = cJSON_GetObjectItemCaseSensitive (rule, actions[i].of.key)))
+    i++;
+  return i;
+}
 
 /* --- running -------------------------------------------------------------------------------------------- */
 
-static bool
-act (ProgramRun *run, const cJSON *rule, bool holds)
+/* What a member says as a text, newly allocated; NULL: an expression says it. */
+static char *
+text_of (ProgramRun *run, As as, const cJSON *what)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (actions); i++) {
-    const cJSON *what = cJSON_GetObjectItemCaseSensitive (rule, actions[i].of.key);
-    if (!what)
-      continue;
-    if (!actions[i].act)
-      return program_run_rules (run, holds ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
-    if (!holds)
-      return true;
-    actions[i].act (run, rule, what);
-    return !run->is_refused;
-  }
-  return true;
+  const char *text = cJSON_GetStringValue (what);
+  return !text                                                        ? NULL
+      : as == AS_TEMPLATE                                             ? program_fill (run, text)
+      : as == AS_OPTION || as == AS_OPTIONS || as == AS_THEIR_OPTIONS ? program_option_of (run, text)
+      : as != AS_VALUE && as < AS_RULES                               ? g_strdup (text)
+                                                                      : NULL;
+}
+
+/* To a function that takes what it says. */
+static void
+pass_on (ProgramRun *run, guint action, ProgramAct *a)
+{
+  LsImport *import = run->job->import;
+  const char *text = a->text ? a->text : program_act_value (run, a)->text;
+  if (actions[action].report)
+    actions[action].report (import, "%s", text);
+  else if (actions[action].set_count)
+    actions[action].set_count (import, program_whole (&a->value));
+  else if (actions[action].of_job)
+    actions[action].of_job (run->job, text);
+  else if (text)
+    actions[action].set_text (import, text);
+}
+
+static void
+act_on (ProgramRun *run, guint action, const cJSON *rule, const cJSON *what)
+{
+  As as = actions[action].of.as;
+  bool is_option = as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS;
+  g_autofree char *option = is_option ? program_option (run->map, what->string) : NULL;
+  ProgramAct a = { .rule = rule,
+                   .what = what,
+                   .action = actions[action].of.key,
+                   .name = option ? option : what->string,
+                   .text = text_of (run, as, what),
+                   .value = program_none () };
+  if (actions[action].act)
+    actions[action].act (run, &a);
+  else
+    pass_on (run, action, &a);
+  g_free (a.text);
+  program_value_clear (&a.value);
 }
 
 static bool
-run_one (ProgramRun *run, const cJSON *rule)
+act (ProgramRun *run, const cJSON *rule, bool is_its)
+{
+  const cJSON *what = NULL, *one;
+  guint i = action_of (rule, &what);
+  bool is_rules = what && !actions[i].act && actions[i].of.as == AS_RULES;
+  if (!what || (!is_its && !is_rules))
+    return true;
+  if (is_rules)
+    return program_run_rules (run, is_its ? what : cJSON_GetObjectItemCaseSensitive (rule, "else"));
+  if (actions[i].of.as < AS_MEMBERS)
+    act_on (run, i, rule, what);
+  else
+    cJSON_ArrayForEach (one, what)
+    {
+      act_on (run, i, rule, one);
+    }
+  return !run->is_refused;
+}
+
+static bool
+holds (ProgramRun *run, const cJSON *rule)
 {
   const char *when = program_member (rule, "when");
-  return act (run, rule, !when || program_holds (run, when));
+  return !when || program_holds (run, when);
 }
 
 /* "each" is a text. */
@@ -659,11 +576,10 @@ run_each (ProgramRun *run, const cJSON *rule, const char *pattern)
     if (!option_fits (pattern, o->name))
       continue;
     program_set_each (run, o->name);
-    const char *when = program_member (rule, "when");
-    bool holds = !when || program_holds (run, when);
-    if (!act (run, rule, holds))
+    bool is_its = holds (run, rule);
+    if (!act (run, rule, is_its))
       return false;
-    if (holds && cJSON_HasObjectItem (rule, "once"))
+    if (is_its && cJSON_HasObjectItem (rule, "once"))
       return true;
   }
   return true;
@@ -674,15 +590,14 @@ run_each (ProgramRun *run, const cJSON *rule, const char *pattern)
 static bool
 run_words (ProgramRun *run, const cJSON *rule, const char *options, const char *expression)
 {
-  ProgramValue text = options ? (ProgramValue) { g_strdup (options), NAN } : program_eval (run, expression);
+  g_auto (ProgramValue) text = options ? program_text (options) : program_eval (run, expression);
   g_auto (GStrv) words = g_strsplit_set (text.text ? text.text : "", ", ", -1);
   bool ok = true;
   for (char **word = words; *word && ok; word++) {
-    g_autofree char *one = options ? program_option (run->map, *word, strlen (*word)) : g_strdup (*word);
+    g_autofree char *one = options ? program_option (run->map, *word) : g_strdup (*word);
     program_set_each (run, one);
-    ok = !**word || run_one (run, rule);
+    ok = !**word || act (run, rule, holds (run, rule));
   }
-  program_value_clear (&text);
   return ok;
 }
 
@@ -697,7 +612,7 @@ run_members (ProgramRun *run, const cJSON *rule, const char *path, bool is_each)
   for (const cJSON *one = first; one && ok; one = first == node ? NULL : one->next) {
     run->tree = one;
     program_set_each (run, one->string ? one->string : "");
-    ok = run_one (run, rule);
+    ok = act (run, rule, holds (run, rule));
   }
   run->tree = tree;
   return ok;
@@ -716,7 +631,7 @@ engine_run_rules (ProgramRun *run, const cJSON *rules)
         : members          ? run_members (run, rule, members, true)
         : inside           ? run_members (run, rule, inside, false)
         : options || words ? run_words (run, rule, options, words)
-                           : run_one (run, rule);
+                           : act (run, rule, holds (run, rule));
     if (!ok)
       return false;
   }
@@ -725,29 +640,22 @@ engine_run_rules (ProgramRun *run, const cJSON *rules)
 
 /* --- looking at rules that run for nobody --------------------------------------------------------------- */
 
-typedef struct {
-  ProgramRun *run;
-  ProgramCheck *of;
-} Check;
-
-static void check_list (Check *c, const cJSON *rules);
-
 /* A name that rules behind may use. */
 static void
-name_value (Check *c, const char *name)
+name_value (ProgramRun *run, const char *name)
 {
-  program_let (c->run, name, program_none ());
+  program_let (run, name, program_none ());
 }
 
 static void
-check_option (Check *c, const cJSON *node, const char *name)
+check_option (ProgramRun *run, const cJSON *node, const char *name)
 {
-  if (!program_names_option (c->run, name, strlen (name)))
-    program_complain (c->of, node, "there is no option %s among the options", name);
+  if (!program_names_option (run, name))
+    program_complain (run->check, node, "there is no option %s among the options", name);
 }
 
 static void
-check_keys (Check *c, const cJSON *object, As as)
+check_keys (ProgramRun *run, const cJSON *object, As as)
 {
   const cJSON *one;
   cJSON_ArrayForEach (one, object)
@@ -758,220 +666,179 @@ check_keys (Check *c, const cJSON *object, As as)
         : as == AS_STRATEGY  ? ls_field_find (ls_strategy_fields, one->string) != NULL
                              : true;
     if (!is_known)
-      program_complain (c->of, one, "there is no such key of a %s", is_model ? "model" : "strategy");
-    if (is_theirs && c->run->theirs && !option_find (c->run->theirs, one->string))
-      program_complain (c->of, one, "there is no option %s of that program", one->string);
+      program_complain (run->check, one, "there is no such key of a %s", is_model ? "model" : "strategy");
+    if (is_theirs && run->theirs && !option_find (run->theirs, one->string))
+      program_complain (run->check, one, "there is no option %s of that program", one->string);
     if (as == AS_CASES && cJSON_IsObject (one))
-      check_keys (c, one, AS_THEIRS);
-    else if (as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS)
-      check_option (c, one, one->string);
+      check_keys (run, one, AS_THEIRS);
+    else if (as == AS_OPTION_VALUES || as == AS_OPTION_TEXTS || as == AS_BASE)
+      check_option (run, one, one->string);
     if ((has_option || as == AS_PATHS) && !cJSON_IsString (one))
-      program_complain (c->of, one, "expected %s", has_option ? "an option" : "a path");
+      program_complain (run->check, one, "expected %s", has_option ? "an option" : "a path");
     else if (has_option)
-      check_option (c, one, one->valuestring);
+      check_option (run, one, one->valuestring);
     else if (cJSON_IsString (one) && as != AS_OPTION_TEXTS && as != AS_PATHS)
-      program_check_text (c->run, c->of, one, false);
+      program_check_text (run, one, false);
     if (as == AS_LETS)
-      name_value (c, one->string);
+      name_value (run, one->string);
   }
 }
 
 static void
-check_key (Check *c, const cJSON *node)
+check_key (ProgramRun *run, const cJSON *node)
 {
   if (!ls_field_find (ls_strategy_fields, node->valuestring)
       && !ls_field_find_value (ls_model_fields, node->valuestring))
-    program_complain (c->of, node, "there is no such key of a strategy or a model");
+    program_complain (run->check, node, "there is no such key of a strategy or a model");
 }
 
 /* Options of a command that names no configuration may become those of one. */
 static void
-check_name (Check *c, const cJSON *node, As as)
+check_name (ProgramRun *run, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
-  bool is_there = as == AS_CALL ? program_is_call (name)
-                                : g_strcmp0 (name, c->run->map->name) == 0 || program_is_reader (name)
-          || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
+  bool is_there = as == AS_CALL ? run_call (NULL, name)
+                                : g_strcmp0 (name, run->map->name) == 0 || program_table_find (name) != NULL
+          || (as == AS_TABLE && run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
-    program_complain (c->of, node, "there is no %s of that name",
+    program_complain (run->check, node, "there is no %s of that name",
                       as == AS_CALL ? "function in C" : "program");
 }
 
 /* A part of its own is looked at where rules run it, but not within itself. */
 static void
-check_part (Check *c, const cJSON *rule, const char *name)
+check_part (ProgramRun *run, const cJSON *rule, const char *name)
 {
-  const cJSON *part = cJSON_GetObjectItemCaseSensitive (c->run->map->parts, name);
-  if (program_member (rule, "of_map") || !c->run->parts)
+  const cJSON *part = cJSON_GetObjectItemCaseSensitive (run->map->parts, name);
+  if (program_member (rule, "of_map") || !run->parts)
     return;
   if (!part)
-    program_complain (c->of, rule, "there is no part of that name");
-  else if (g_hash_table_lookup (c->run->parts, name) == NULL) {
-    g_hash_table_insert (c->run->parts, part->string, part->string);
-    check_list (c, part);
-    g_hash_table_insert (c->run->parts, part->string, NULL);
+    program_complain (run->check, rule, "there is no part of that name");
+  else if (g_hash_table_lookup (run->parts, name) == NULL) {
+    g_hash_table_insert (run->parts, part->string, part->string);
+    program_check_rules (run, part);
+    g_hash_table_insert (run->parts, part->string, NULL);
   }
 }
 
 static void
-check_member (Check *c, const cJSON *node, As as)
+check_member (ProgramRun *run, const cJSON *node, As as)
 {
-  bool is_list = as == AS_RULES, is_object = as >= AS_MODEL,
+  bool is_list = as == AS_RULES, is_object = as >= AS_VALUES,
        is_text = !is_list && !is_object && as != AS_VALUE;
   if ((is_list && !cJSON_IsArray (node)) || (is_object && !cJSON_IsObject (node))
       || (is_text && !cJSON_IsString (node)))
-    program_complain (c->of, node, "expected %s", is_list ? "a list" : is_object ? "an object" : "a text");
+    program_complain (run->check, node, "expected %s",
+                      is_list         ? "a list"
+                          : is_object ? "an object"
+                                      : "a text");
   else if (is_list)
-    check_list (c, node);
+    program_check_rules (run, node);
   else if (is_object)
-    check_keys (c, node, as);
+    check_keys (run, node, as);
   else if (as == AS_OPTION)
-    check_option (c, node, node->valuestring);
+    check_option (run, node, node->valuestring);
   else if (as == AS_KEY)
-    check_key (c, node);
+    check_key (run, node);
   else if (as == AS_TABLE || as == AS_READER || as == AS_MAP || as == AS_CALL)
-    check_name (c, node, as);
+    check_name (run, node, as);
   else if (as == AS_LET)
-    name_value (c, node->valuestring);
+    name_value (run, node->valuestring);
   else if (cJSON_IsString (node) && (as == AS_VALUE || as == AS_TEMPLATE))
-    program_check_text (c->run, c->of, node, as == AS_TEMPLATE);
+    program_check_text (run, node, as == AS_TEMPLATE);
 }
 
 /* What a member of a rule with that action is; false: it has none of that name. */
 static bool
 as_of (guint action, const char *key, As *ret)
 {
-  *ret = AS_VALUE;
-  if (strcmp (key, "when") == 0 || strcmp (key, "each_of") == 0 || strcmp (key, "once") == 0)
-    return true;
-  *ret = AS_TEXT;
-  if (strcmp (key, "each") == 0 || strcmp (key, "for") == 0 || strcmp (key, "each_at") == 0
-      || strcmp (key, "inside") == 0)
-    return true;
-  *ret = actions[action].of.as;
-  if (strcmp (key, actions[action].of.key) == 0)
-    return true;
-  for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
-    *ret = actions[action].more[i].as;
-    if (strcmp (key, actions[action].more[i].key) == 0)
-      return true;
-  }
+  static const Member of_any[]
+      = { { "when", AS_VALUE }, { "each_of", AS_VALUE }, { "once", AS_VALUE },  { "each", AS_TEXT },
+          { "for", AS_TEXT },   { "each_at", AS_TEXT },  { "inside", AS_TEXT }, { NULL } };
+  const Member *const lists[]
+      = { of_any, (const Member[]) { actions[action].of, { NULL } }, actions[action].more };
+  const guint most[] = { G_N_ELEMENTS (of_any), 1, G_N_ELEMENTS (actions[action].more) };
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    for (guint k = 0; k < most[i] && lists[i][k].key; k++)
+      if (strcmp (key, lists[i][k].key) == 0) {
+        *ret = lists[i][k].as;
+        return true;
+      }
   return false;
 }
 
 /* Of a rule that is run once for each of several. */
 static void
-check_loop (Check *c, const cJSON *rule)
+check_loop (ProgramRun *run, const cJSON *rule)
 {
   const char *each = program_member (rule, "each"), *options = program_member (rule, "for");
-  g_auto (GStrv) names = g_strsplit (options ? options : "", " ", -1);
+  g_auto (GStrv) names = program_words (options, " ");
   if (each || options || program_member (rule, "each_of") || program_member (rule, "each_at"))
-    name_value (c, "each");
+    name_value (run, "each");
   if (each)
-    g_hash_table_add (c->run->named, g_strdup (each));
+    g_hash_table_add (run->named, g_strdup (each));
   for (char **name = names; *name; name++)
-    check_option (c, cJSON_GetObjectItemCaseSensitive (rule, "for"), *name);
+    check_option (run, cJSON_GetObjectItemCaseSensitive (rule, "for"), *name);
 }
 
-/* A member that a rule may lack. */
-static bool
-is_free (const char *key)
-{
-  static const char *const names[]
-      = { "all", "at",  "by",   "dropout",  "else",     "hint", "momentum", "more", "nf4", "of_map",
-          "on",  "own", "said", "software", "switches", "told", "unless",   "why",  NULL };
-  return g_strv_contains (names, key);
-}
-
-#define N_WRITING 6 /* of what a wrapper's rules do, which no other's do */
-
-/* Actions that need the other program, whose options its own become, and files that are not there where only
- * its options are asked for. */
+/* That maps of this kind have such rules. */
 static void
-check_action (Check *c, const cJSON *rule, ProgramAction *action)
+check_action (ProgramRun *run, const cJSON *rule, guint action)
 {
-  static ProgramAction *const of_other[]
-      = { program_translate, program_say,       program_say_option, program_say_usual, program_say_default,
-          program_switch,    program_deepspeed, program_read_as,    program_python };
-  static ProgramAction *const of_files[] = {
-    program_translate, program_deepspeed, program_read_as, program_python, read_model_file, read_options, call
-  };
-  static ProgramAction *const of_wrapper[] = { program_write_line,
-                                               program_tell_once,
-                                               program_write_variable,
-                                               program_write_command,
-                                               program_write_once,
-                                               program_walk,
-                                               let,
-                                               look_up,
-                                               refuse,
-                                               program_run_part,
-                                               NULL };
-  const ProgramMap *map = c->run->map;
-  guint k = 0;
-  while (k < G_N_ELEMENTS (of_wrapper) && of_wrapper[k] != action)
-    k++;
-  if (map->unwraps ? k == G_N_ELEMENTS (of_wrapper) : k < N_WRITING)
-    program_complain (c->of, rule, "a map that unwraps files, and no other, has such rules");
-  for (guint i = 0; i < G_N_ELEMENTS (of_other) && !map->is_dialect && !map->has_beside; i++)
-    if (action == of_other[i])
-      program_complain (c->of, rule, "its options become those of no other program");
-  for (guint i = 0; i < G_N_ELEMENTS (of_files) && map->is_around; i++)
-    if (action == of_files[i])
-      program_complain (c->of, rule, "what is around a Trainer has no such rules");
+  const ProgramMap *map = run->map;
+  guint maps = actions[action].maps;
+  if (!(maps & OF_ALL) && !map->unwraps != !(maps & OF_WRAPPERS))
+    program_complain (run->check, rule, "a map that unwraps files, and no other, has such rules");
+  if (maps & OF_OTHER && !map->is_dialect && !map->has_beside)
+    program_complain (run->check, rule, "its options become those of no other program");
+  if (maps & OF_FILES && map->is_around)
+    program_complain (run->check, rule, "what is around a Trainer has no such rules");
 }
 
 static void
-check_rule (Check *c, const cJSON *rule)
+check_rule (ProgramRun *run, const cJSON *rule)
 {
   static const char *const walked[] = { "pods", "copies", "depth" };
-  guint action = 0;
-  while (action < G_N_ELEMENTS (actions) && !cJSON_GetObjectItemCaseSensitive (rule, actions[action].of.key))
-    action++;
-  if (action == G_N_ELEMENTS (actions)) {
-    program_complain (c->of, rule,
+  const cJSON *what = NULL, *one;
+  guint action = action_of (rule, &what);
+  if (!what) {
+    program_complain (run->check, rule,
                       "a rule without an action: expected one of \"model\", \"strategy\", \"let\" ...");
     return;
   }
-  check_action (c, rule, actions[action].act);
-  check_loop (c, rule);
+  check_action (run, rule, action);
+  check_loop (run, rule);
   if (actions[action].act == make_list)
-    name_value (c, "index");
+    name_value (run, "index");
   for (guint i = 0; i < G_N_ELEMENTS (walked) && actions[action].act == program_walk; i++)
-    name_value (c, walked[i]);
+    name_value (run, walked[i]);
   for (guint i = 0; i < G_N_ELEMENTS (actions[action].more) && actions[action].more[i].key; i++) {
-    const char *key = actions[action].more[i].key;
-    if (!is_free (key) && !cJSON_GetObjectItemCaseSensitive (rule, key))
-      program_complain (c->of, rule, "missing key \"%s\"", key);
+    const Member *more = &actions[action].more[i];
+    if (!more->is_free && !cJSON_GetObjectItemCaseSensitive (rule, more->key))
+      program_complain (run->check, rule, "missing key \"%s\"", more->key);
   }
   if (actions[action].act == program_run_part)
-    check_part (c, rule, program_member (rule, "part"));
-  const cJSON *one;
+    check_part (run, rule, program_member (rule, "part"));
   cJSON_ArrayForEach (one, rule)
   {
     As as;
     if (as_of (action, one->string, &as))
-      check_member (c, one, as);
+      check_member (run, one, as);
     else if (!g_str_has_prefix (one->string, "x-"))
-      program_complain (c->of, one, "\"%s\" has no such key \"%s\"", actions[action].of.key, one->string);
+      program_complain (run->check, one, "\"%s\" has no such key \"%s\"", actions[action].of.key,
+                        one->string);
   }
 }
 
-static void
-check_list (Check *c, const cJSON *rules)
+void
+program_check_rules (ProgramRun *run, const cJSON *rules)
 {
   const cJSON *rule;
   cJSON_ArrayForEach (rule, rules)
   {
     if (cJSON_IsObject (rule))
-      check_rule (c, rule);
+      check_rule (run, rule);
     else
-      program_complain (c->of, rule, "expected an object");
+      program_complain (run->check, rule, "expected an object");
   }
-}
-
-void
-program_check_rules (ProgramRun *run, ProgramCheck *check, const cJSON *rules)
-{
-  check_list (&(Check) { run, check }, rules);
 }

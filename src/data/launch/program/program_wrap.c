@@ -28,47 +28,21 @@ struct ProgramScript {
 
 /* --- values that are put in --- */
 
-/* "$(NAME)": how long it is, with the name from 2; 0: it is another thing, such as $(date). */
-static gsize
-reference_length (const char *p, GHashTable *own)
+/* "{{ .Values.workload.gpus }}" as "${gpus}", "$(NAME)" as "${NAME}" where the container has it, unlike
+ * $(date). own: NULL: what it has is not known. */
+static gboolean
+put_variable (const GMatchInfo *match, GString *out, gpointer own)
 {
-  if (p[0] != '$' || p[1] != '(')
-    return 0;
-  gsize n = strspn (p + 2, NAME_CHARACTERS);
-  g_autofree char *name = g_strndup (p + 2, n);
-  bool is_own = own ? g_hash_table_contains (own, name) : !g_ascii_isdigit (*name);
-  return n > 0 && p[2 + n] == ')' && is_own ? n + 3 : 0;
-}
-
-/* "{{ .Values.workload.gpus }}": how long it is; *ret_name: "gpus", newly allocated. 0: it is none. */
-static gsize
-template_length (const char *p, char **ret_name)
-{
-  const char *end = g_str_has_prefix (p, "{{") ? strstr (p, "}}") : NULL;
-  if (!end)
-    return 0;
-  const char *last = end;
-  while (last > p && strchr (" \t-", last[-1]))
-    last--;
-  const char *first = last;
-  while (first > p && strchr (NAME_CHARACTERS "-", first[-1]))
-    first--;
-  *ret_name = first < last ? g_strndup (first, (gsize) (last - first)) : g_strdup ("template");
-  g_strdelimit (*ret_name, "-", '_');
-  return (gsize) (end + 2 - p);
-}
-
-/* At a value that is put in: appends it as "${NAME}". How long it is; 0: there is none. */
-static gsize
-add_put_in (GString *script, const char *p, GHashTable *own)
-{
-  g_autofree char *name = NULL;
-  gsize n = template_length (p, &name);
-  if (n == 0 && (n = reference_length (p, own)) > 0)
-    name = g_strndup (p + 2, n - 3);
-  if (n > 0)
-    g_string_append_printf (script, "${%s}", name);
-  return n;
+  g_autofree char *whole = g_match_info_fetch (match, 0), *last = g_match_info_fetch (match, 1),
+                  *name = g_match_info_fetch (match, 2);
+  bool is_template = *whole == '{';
+  if (is_template)
+    g_string_append_printf (out, "${%s}", *last ? g_strdelimit (last, "-", '_') : "template");
+  else if (own ? g_hash_table_contains (own, name) : !g_ascii_isdigit (*name))
+    g_string_append_printf (out, "${%s}", name);
+  else
+    g_string_append (out, whole);
+  return FALSE;
 }
 
 /* Appends a text as a word in double quotes, in which values that are put in are variables, and "$(NAME)" is
@@ -76,19 +50,18 @@ add_put_in (GString *script, const char *p, GHashTable *own)
 static void
 add_word (GString *script, const char *text, bool is_script, GHashTable *own)
 {
+  static const char put_in[] = "\\{\\{(?s:.*?)([\\w-]*\\w)?[ \\t-]*\\}\\}|\\$\\((\\w+)\\)";
+  g_autoptr (GRegex) regex = g_regex_new (put_in, G_REGEX_RAW, 0, NULL);
+  g_autofree char *filled
+      = g_regex_replace_eval (regex, text, -1, 0, 0, put_variable, is_script ? own : NULL, NULL);
   char quote = is_script ? '\'' : '"';
   g_string_append_c (script, quote);
-  while (*text) {
-    gsize n = add_put_in (script, text, is_script ? own : NULL);
-    text += n;
-    if (n > 0)
-      continue;
-    bool is_variable = text[0] == '$'
-        && (g_ascii_isalpha (text[1]) || text[1] == '_' || text[1] == '{' || g_str_has_prefix (text, "$(("));
-    if (!is_script && strchr ("\"\\`$", *text) && !is_variable)
+  for (const char *p = filled ? filled : text; *p; p++) {
+    bool is_variable = p[0] == '$'
+        && (g_ascii_isalpha (p[1]) || p[1] == '_' || p[1] == '{' || g_str_has_prefix (p, "$(("));
+    if (!is_script && strchr ("\"\\`$", *p) && !is_variable)
       g_string_append_c (script, '\\');
-    g_string_append (script, is_script && *text == '\'' ? "'\\''" : (char[]) { *text, '\0' });
-    text++;
+    g_string_append (script, is_script && *p == '\'' ? "'\\''" : (char[]) { *p, '\0' });
   }
   g_string_append_c (script, quote);
 }
@@ -122,31 +95,27 @@ program_times (const char *a, const char *b)
 
 /* { "write": template }: a line. */
 void
-program_write_line (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_write_line (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *line = program_fill (run, what->valuestring);
-  g_string_append_printf (run->wraps->text, "%s\n", line);
+  g_string_append_printf (run->wraps->text, "%s\n", program_act_text (run, a));
 }
 
 /* { "tell": template }: of the file, once. */
 void
-program_tell_once (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_tell_once (ProgramRun *run, ProgramAct *a)
 {
-  char *line = program_fill (run, what->valuestring);
-  if (!g_ptr_array_find_with_equal_func (run->wraps->told, line, g_str_equal, NULL))
-    g_ptr_array_add (run->wraps->told, g_steal_pointer (&line));
-  g_free (line);
+  program_add_once (run->wraps->told, program_act_text (run, a));
 }
 
 /* { "export": name, "as": value } of processes; { "variable": name, "as": value }: of the script, which may
  * be given. */
 void
-program_write_variable (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_write_variable (ProgramRun *run, ProgramAct *a)
 {
-  ProgramValue name = program_value_of (run, what),
-               v = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "as"));
-  g_autofree char *said = program_value_text (&name), *text = program_value_text (&v);
-  bool is_exported = strcmp (what->string, "export") == 0,
+  const char *said = program_act_text (run, a);
+  g_auto (ProgramValue) v = program_value_at (run, a->rule, "as");
+  g_autofree char *text = program_value_text (&v);
+  bool is_exported = strcmp (a->action, "export") == 0,
        is_name = *said && (!is_exported || !g_ascii_isdigit (*said))
       && !(is_exported ? said[strspn (said, NAME_CHARACTERS)] : strpbrk (said, " ${}()'\"") != NULL);
   GString *script = run->wraps->text;
@@ -157,16 +126,14 @@ program_write_variable (ProgramRun *run, const cJSON *rule, const cJSON *what)
     add_word (script, text, false, NULL);
     g_string_append (script, is_exported ? "\n" : "}\n");
   }
-  program_value_clear (&name);
-  program_value_clear (&v);
 }
 
 /* { "command": "command args" }: the words of these members, one behind the other. */
 void
-program_write_command (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_write_command (ProgramRun *run, ProgramAct *a)
 {
   g_autoptr (GPtrArray) words = g_ptr_array_new_with_free_func (g_free);
-  g_auto (GStrv) paths = g_strsplit (what->valuestring, " ", -1);
+  g_auto (GStrv) paths = g_strsplit (a->what->valuestring, " ", -1);
   for (char **path = paths; *path; path++) {
     const cJSON *list = yaml_config_find (run->tree, *path);
     for (const cJSON *one = cJSON_IsString (list) || !list ? list : list->child; one; one = one->next) {
@@ -189,14 +156,14 @@ program_write_command (ProgramRun *run, const cJSON *rule, const cJSON *what)
 
 /* { "container": rules }: what they write is there once, if there is a command in it. */
 void
-program_write_once (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_write_once (ProgramRun *run, ProgramAct *a)
 {
   struct ProgramScript *s = run->wraps;
   guint n = s->n_commands;
   GString *above = s->text;
   s->text = g_string_new (NULL);
   g_hash_table_remove_all (s->own);
-  run->is_refused |= !program_run_rules (run, what);
+  run->is_refused |= !program_run_rules (run, a->what);
   if (s->n_commands > n && g_hash_table_add (s->done, g_strdup (s->text->str)))
     g_string_append (above, s->text->str);
   g_string_free (s->text, TRUE);
@@ -204,11 +171,6 @@ program_write_once (ProgramRun *run, const cJSON *rule, const cJSON *what)
 }
 
 /* --- members within members --- */
-
-typedef struct {
-  const cJSON *rules, *until;
-  const char *times;
-} Walk;
 
 /* How many there are of what a mapping has, by the first of these members that says so. */
 static char *
@@ -231,69 +193,51 @@ let_text (ProgramRun *run, const char *name, const char *text)
 }
 
 static void
-walk (ProgramRun *run, const Walk *w, const cJSON *node, const char *pods, guint depth)
+walk (ProgramRun *run, const cJSON *rule, const cJSON *node, const char *pods, guint depth)
 {
   if (depth > MAX_DEPTH || !(cJSON_IsObject (node) || cJSON_IsArray (node)))
     return;
-  g_autofree char *count = cJSON_IsObject (node) ? count_of (node, w->times) : g_strdup ("1"),
-                  *copies = program_times (count, pods);
+  g_autofree char *count
+      = cJSON_IsObject (node) ? count_of (node, program_member (rule, "times")) : g_strdup ("1"),
+      *copies = program_times (count, pods);
   let_text (run, "pods", pods);
   let_text (run, "copies", copies);
   program_let (run, "depth", program_number (depth));
   run->tree = node;
-  if (cJSON_IsObject (node) && program_is_true (run, w->until))
-    run->is_refused |= !program_run_rules (run, w->rules);
+  if (cJSON_IsObject (node) && program_is_true_at (run, rule, "until"))
+    run->is_refused |= !program_run_rules (run, cJSON_GetObjectItemCaseSensitive (rule, "rules"));
   else
     for (const cJSON *one = node->child; one; one = one->next)
-      walk (run, w, one, copies, depth + 1);
+      walk (run, rule, one, copies, depth + 1);
 }
 
 /* { "below": path, "of": how many, "times": members that say how many, "until": what holds of a mapping that
  * is looked for, "rules": of it }: each such mapping, with `pods`, how many of it there are, and `copies`,
  * how many of what it has. */
 void
-program_walk (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_walk (ProgramRun *run, ProgramAct *a)
 {
   const cJSON *tree = run->tree;
-  const Walk w = { cJSON_GetObjectItemCaseSensitive (rule, "rules"),
-                   cJSON_GetObjectItemCaseSensitive (rule, "until"), program_member (rule, "times") };
-  ProgramValue of = program_value_of (run, cJSON_GetObjectItemCaseSensitive (rule, "of"));
+  g_auto (ProgramValue) of = program_value_at (run, a->rule, "of");
   g_autofree char *pods = program_value_text (&of);
-  walk (run, &w, yaml_config_find (tree, what->valuestring), pods, 0);
+  walk (run, a->rule, yaml_config_find (tree, a->what->valuestring), pods, 0);
   run->tree = tree;
-  program_value_clear (&of);
 }
 
 /* --- files --- */
 
-/* A document of several ends at a line "---". */
-static const char *
-document_end (const char *p)
-{
-  for (const char *line = p; line; line = strchr (line, '\n')) {
-    line += *line == '\n';
-    if (g_str_has_prefix (line, "---") && (line[3] == '\0' || g_ascii_isspace (line[3])))
-      return line;
-    if (!strchr (line, '\n'))
-      break;
-  }
-  return p + strlen (p);
-}
-
-/* Those that are YAML; why the others are not is told. */
+/* Those that are YAML, between lines "---"; why the others are not is told. */
 static cJSON *
 documents_of (const ImportFile *file, LsDiagList *why)
 {
+  g_auto (GStrv) texts = g_regex_split_simple ("(?:\\A---|^---(?=\\s|$))[^\\n]*", file->text,
+                                               G_REGEX_MULTILINE | G_REGEX_RAW, 0);
   cJSON *all = cJSON_CreateArray ();
-  const char *p = file->text;
-  for (guint i = 0; *p && i < MAX_DOCUMENTS; i++) {
-    if (g_str_has_prefix (p, "---"))
-      p += strcspn (p, "\n");
-    const char *end = document_end (p);
-    cJSON *tree = ls_yaml_parse (p, (gsize) (end - p), file->path, NULL, why);
+  for (guint i = 0; texts[i] && i < MAX_DOCUMENTS; i++) {
+    bool is_front = i == 0 && !*texts[i]; /* of a file that begins with such a line */
+    cJSON *tree = is_front ? NULL : ls_yaml_parse (texts[i], strlen (texts[i]), file->path, NULL, why);
     if (tree)
       cJSON_AddItemToArray (all, tree);
-    p = end;
   }
   return all;
 }

@@ -6,28 +6,26 @@
 
 /* { "lacks": option of ours, "says": why } */
 void
-program_lack (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_lack (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *knob = program_fill (run, what->valuestring),
-                  *why = program_fill (run, program_member (rule, "says"));
+  g_autofree char *why = program_fill (run, program_member (a->rule, "says"));
   if (run->emit)
-    emit_refuse (run->emit, knob, "%s", why);
+    emit_refuse (run->emit, program_act_text (run, a), "%s", why);
 }
 
 void
-program_note (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_note (ProgramRun *run, ProgramAct *a)
 {
-  g_autofree char *text = program_fill (run, what->valuestring);
   if (run->emit)
-    emit_note (run->emit, "%s", text);
+    emit_note (run->emit, "%s", program_act_text (run, a));
 }
 
 /* { "note_attention": the library that runs it } */
 void
-program_note_attention (ProgramRun *run, const cJSON *rule, const cJSON *what)
+program_note_attention (ProgramRun *run, ProgramAct *a)
 {
   if (run->emit)
-    emit_note_attention (run->emit, what->valuestring);
+    emit_note_attention (run->emit, a->what->valuestring);
 }
 
 /* --- a job --------------------------------------------------------------------------------------------- */
@@ -46,21 +44,20 @@ start (ProgramRun *run, const ProgramMap *map, LaunchJob *job, Emit *e)
 }
 
 char *
-engine_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s)
+program_written (const ProgramMap *map, const char *expression, const LsModel *m, const LsStrategy *s)
 {
   LsImport import = { .model = *m, .strategy = *s }; /* theirs: nothing of it is freed */
   LaunchJob job = { .import = &import };
   ProgramRun run;
   start (&run, map, &job, NULL);
-  ProgramValue v = program_eval (&run, expression);
+  g_auto (ProgramValue) v = program_eval (&run, expression);
   char *text = program_value_is_none (&v) ? NULL : program_value_text (&v);
-  program_value_clear (&v);
   program_run_clear (&run);
   return text;
 }
 
 void
-engine_check_written (const char *name, Emit *e)
+program_check_written (const char *name, Emit *e)
 {
   const ProgramMap *map = program_map_get (name);
   LsImport import = { .model = *e->m, .strategy = *e->s };
