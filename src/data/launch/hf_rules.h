@@ -6,9 +6,6 @@
 #include "data/launch/option_table.h"
 #include "data/launch/program/program_map.h"
 
-/* A model's file among those behind the first. False: with a diagnostic. */
-bool hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags);
-
 /* A configuration of accelerate; a script that launches a Trainer, or a program around one, and what that
  * names. False: with a diagnostic. */
 bool hf_read_configuration (const ImportFiles *files, LsImport *import, LsDiagList *diags);

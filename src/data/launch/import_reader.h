@@ -45,7 +45,6 @@ typedef struct {
 
 typedef struct ImportReader ImportReader;
 struct ImportReader {
-  const char *what; /* that is read: "a log of Megatron-LM"; NULL: another reader says so */
   bool (*is_its) (const ImportFile *file);
   /* false: with a diagnostic */
   bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
@@ -54,7 +53,7 @@ struct ImportReader {
   bool is_last; /* of scripts that no other one takes */
 };
 
-extern const ImportReader import_deepspeed, import_deepspeed_log, import_llama_factory;
+extern const ImportReader import_llama_factory;
 
 /* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
  * it, by that. NULL: nobody's. */
@@ -139,6 +138,9 @@ void import_settle_positions (LsImport *import);
 
 /* Sets the keys of a model but for its sequence; `source` is said as where it is from. */
 void import_model (LsImport *import, const LsModel *m, const char *source);
+/* The same of files of a model, ours or the config.json of Hugging Face, behind the first; is_first: of the
+ * one behind it, which has to be such a file, and of which notes are told. False: with a diagnostic. */
+bool import_model_files (const ImportFiles *files, bool is_first, LsImport *import, LsDiagList *diags);
 /* The same of the model that has this name for a program or a hub; one that nobody has is told as unknown. */
 void import_model_of_name (LsImport *import, const char *name);
 /* The model of a name, or of a folder that is called so: *ret_found, newly allocated, is then the name that

@@ -4,6 +4,7 @@
 
 #include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
+#include "data/text/json_scan.h"
 
 /* --- names ----------------------------------------------------------------------------------------- */
 
@@ -322,4 +323,29 @@ launch_words_add_tree (LaunchWords *w, const cJSON *tree)
   GString *prefix = g_string_new (NULL);
   add_tree (w, prefix, tree);
   g_string_free (prefix, TRUE);
+}
+
+static void
+open_values (LaunchWords *w)
+{
+  for (guint i = 0; i < w->options->len; i++) {
+    const LaunchOption *o = w->options->pdata[i];
+    for (guint k = 0; k < o->values->len; k++) {
+      g_autofree char *value = o->values->pdata[k];
+      bool is_open = strcmp (value, "auto") == 0 || *value == '$';
+      o->values->pdata[k] = is_open ? g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, value, LS_SHELL_HOLE_END)
+                                    : g_steal_pointer (&value);
+    }
+  }
+}
+
+bool
+launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = relaxed_json_parse (text, n, path, diags);
+  if (!doc)
+    return false;
+  launch_words_add_tree (w, ls_json_doc_root (doc));
+  open_values (w);
+  return true;
 }

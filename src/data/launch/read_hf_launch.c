@@ -31,28 +31,6 @@ add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImp
   return true;
 }
 
-bool
-hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags)
-{
-  for (guint i = 1; i < files->n; i++) {
-    const ImportFile *file = &files->files[i];
-    g_autoptr (LsDiagList) none = ls_diag_list_new ();
-    g_autoptr (LsJsonDoc) doc = file->text[strspn (file->text, " \t\r\n")] == '{'
-        ? ls_json_doc_parse (file->text, file->n, file->path, none)
-        : NULL;
-    LsModel m;
-    bool is_model = doc && (ls_is_hf_config (doc) || strstr (file->text, "lockstep.model/"));
-    if (!is_model)
-      continue;
-    if (!ls_model_read (doc, &m, NULL, diags))
-      return false;
-    import_model (import, &m, file->path);
-    import_use_file (file);
-    ls_model_clear (&m);
-  }
-  return true;
-}
-
 /* --- configurations -------------------------------------------------------------------------------- */
 
 bool
@@ -297,4 +275,4 @@ is_around (const ImportFile *file)
   return yaml_config_is (file, "model_name_or_path", fits) || yaml_config_is (file, "_config:", fits);
 }
 
-const ImportReader import_llama_factory = { "a configuration of LLaMA-Factory", is_around, read_around };
+const ImportReader import_llama_factory = { is_around, read_around };

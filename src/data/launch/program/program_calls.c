@@ -1,7 +1,6 @@
 /* What rules of maps name that is in C. */
 #include <string.h>
 
-#include "data/launch/deepspeed_rules.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 
@@ -13,7 +12,6 @@ static const struct {
   void (*of) (LaunchJob *job);
   bool is_own;
 } calls[] = {
-  { "deepspeed_pipeline_shards", deepspeed_pipeline_shards, true },
   { "megatron_formats", megatron_formats, true },
 };
 

@@ -352,6 +352,7 @@ file_of (const cJSON *one)
                          .has_means = is_true (one, "means"),
                          .has_variables = is_true (one, "variables"),
                          .is_log = is_true (one, "log"),
+                         .is_open = is_true (one, "open"),
                          .prints = text_of (one, "prints"),
                          .lines = member (one, "lines"),
                          .chooses = member (one, "chooses"),

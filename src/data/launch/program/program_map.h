@@ -70,6 +70,7 @@ typedef struct {
 
   /* Of a log that says what its job is. */
   bool is_log;
+  bool is_open; /* JSON by hand, or such that a log prints, some of whose values others fill in */
   /* Texts, as marks, in front of a dictionary of Python or JSON with its options; with `ends` one in the line
    * behind which arguments stand, a line each; or NULL. */
   const char *prints;

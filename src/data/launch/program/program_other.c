@@ -2,7 +2,6 @@
  * and ask for them with ">" in front of a name. */
 #include <string.h>
 
-#include "data/launch/deepspeed_rules.h"
 #include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
@@ -165,7 +164,7 @@ program_deepspeed (ProgramRun *run, const cJSON *rule, const cJSON *what)
     const char *path = name.text ? name.text : run->files->files[0].path;
     launch_words_free (run->deepspeed);
     run->deepspeed = launch_words_new ();
-    run->is_refused |= !deepspeed_add_json (run->deepspeed, text, n, path, run->diags);
+    run->is_refused |= !launch_words_add_json (run->deepspeed, text, n, path, run->diags);
   }
   program_value_clear (&name);
 }
@@ -185,7 +184,7 @@ program_beside (ProgramRun *run, const cJSON *rule, const cJSON *what)
     text = launch_file_of (run->files, name.text, &n);
   if (text) {
     run->deepspeed = launch_words_new ();
-    run->is_refused |= !deepspeed_add_json (run->deepspeed, text, n, name.text, run->diags);
+    run->is_refused |= !launch_words_add_json (run->deepspeed, text, n, name.text, run->diags);
   }
   program_let (run, program_member (rule, "gives"), program_number (run->deepspeed != NULL));
   run->says = run->deepspeed ? g_steal_pointer (&run->deepspeed) : launch_words_new ();

@@ -57,21 +57,13 @@ fill_variables (cJSON *node, LsImport *import)
 
 /* --- whose file it is ---------------------------------------------------------------------------------- */
 
-/* What holds of a configuration, or of a text; expression NULL: nothing is asked. */
+/* What holds of a configuration, a text, or the file that it is of; expression NULL: nothing is asked. */
 static bool
-fits (const ProgramMap *map, const char *expression, const cJSON *tree, const char *text)
+fits (const ProgramMap *map, const char *expression, const cJSON *tree, const char *text,
+      const ImportFile *file)
 {
-  ProgramRun run = { .map = map, .tree = tree, .text = text };
-  bool is_its = !expression || program_holds (&run, expression);
-  g_free (run.wrong);
-  return is_its;
-}
-
-/* The same of a text and the name of its file. */
-static bool
-fits_file (const ProgramMap *map, const char *expression, const ImportFile *file)
-{
-  ProgramRun run = { .map = map, .text = file->text, .looked = file, .path = file->path };
+  ProgramRun run
+      = { .map = map, .tree = tree, .text = text, .looked = file, .path = file ? file->path : NULL };
   bool is_its = !expression || program_holds (&run, expression);
   g_free (run.wrong);
   return is_its;
@@ -98,28 +90,30 @@ static bool
 is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
 {
   const char *marks = marks_of (of);
-  if (of->is_log && !of->ends)
+  if (of->is_log && !of->ends && !of->is_open)
     return import_is_log_of (file, map->name);
   bool is_marked
       = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
-  if (!is_marked || !fits_file (map, of->when, file))
+  if (!is_marked || !fits (map, of->when, NULL, file->text, file))
     return false;
   if (marks || !of->yaml || of->is_around)
-    return marks || of->is_around || fits (map, of->fits, NULL, file->text);
+    return marks || of->is_around || fits (map, of->fits, NULL, file->text, NULL);
   const cJSON *tree = yaml_config_tree (file), *part = cJSON_IsObject (tree) ? part_of (of, tree) : NULL;
-  return cJSON_IsObject (part) && fits (map, of->fits, part, NULL);
+  return cJSON_IsObject (part) && fits (map, of->fits, part, NULL, NULL);
 }
 
 /* --- reading it ---------------------------------------------------------------------------------------- */
 
-/* Whether a rule says when its options are read. */
+/* Whether a rule, or one of a part that is run by it, says when its options are read. */
 static bool
-has_rules_before (const ProgramMap *map)
+has_rules_before (const ProgramMap *map, const cJSON *rules)
 {
   const cJSON *rule;
-  cJSON_ArrayForEach (rule, map->rules)
+  cJSON_ArrayForEach (rule, rules)
   {
-    if (cJSON_GetObjectItemCaseSensitive (rule, "read"))
+    const char *part = program_member (rule, "of_map") ? NULL : program_member (rule, "part");
+    if (cJSON_GetObjectItemCaseSensitive (rule, "read")
+        || (part && has_rules_before (map, cJSON_GetObjectItemCaseSensitive (map->parts, part))))
       return true;
   }
   return false;
@@ -151,7 +145,7 @@ static bool
 read_job (ProgramRun *run, LaunchWords *words, const cJSON *tree)
 {
   set_words (run, words, tree);
-  if (!run->map->is_dialect && !has_rules_before (run->map)) {
+  if (!run->map->is_dialect && !has_rules_before (run->map, run->map->rules)) {
     g_hash_table_unref (run->job->open);
     option_read_all (run->job);
   }
@@ -175,7 +169,7 @@ add_files (const ProgramRun *run, cJSON *tree, const char *name, const char *hol
 {
   for (guint i = 1; i < run->files->n; i++) {
     const cJSON *own = yaml_config_tree (&run->files->files[i]);
-    if (!cJSON_IsObject (own) || !fits (run->map, holds, own, NULL))
+    if (!cJSON_IsObject (own) || !fits (run->map, holds, own, NULL, NULL))
       continue;
     import_use_file (&run->files->files[i]);
     cJSON_DeleteItemFromObjectCaseSensitive (tree, name);
@@ -353,6 +347,30 @@ read_json (ProgramRun *run, const ImportFile *file)
   return false;
 }
 
+/* JSON by hand, or what a log prints of it. */
+static bool
+read_open (ProgramRun *run, const ImportFile *file)
+{
+  LsImport *import = run->job->import;
+  const char *prints = run->file->prints, *text = prints ? strstr (file->text, prints) : file->text,
+             *object = text && prints ? strchr (text, '{') : text,
+             *end = !prints ? file->text + file->n
+      : object              ? log_object_end (object)
+                            : NULL;
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  if (!end)
+    ls_diag_add (run->diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
+                 "this log ends within the configuration that %s prints", run->map->program);
+  if (!end || !launch_words_add_json (words, object, (gsize) (end - object), file->path, run->diags))
+    return false;
+  set_words (run, words, NULL);
+  if (!program_run_rules (run, run->file->rules) || !read_job (run, words, NULL))
+    return false;
+  if (prints)
+    import_measure_log (file->text, import);
+  return true;
+}
+
 /* --- what a command puts on top of a configuration ------------------------------------------------------ */
 
 /* Pairs of the command, but that which names the configuration. */
@@ -480,7 +498,7 @@ read_yaml_of_script (ProgramRun *run, const char *name)
   cJSON *tree = load_named (run, name);
   if (!tree)
     return false;
-  if (fits (run->map, run->file->fits, part_of (run->file, tree), NULL)) {
+  if (fits (run->map, run->file->fits, part_of (run->file, tree), NULL, NULL)) {
     add_words (run, tree);
     return read_tree (run, tree);
   }
@@ -529,7 +547,7 @@ read_python_of_script (ProgramRun *run, const char *name)
     return read_arguments (run);
   if (!text)
     return launch_refuse_config (name, run->job->import, run->diags);
-  if (!strstr (text, run->file->python) || !fits (run->map, run->file->fits, NULL, text))
+  if (!strstr (text, run->file->python) || !fits (run->map, run->file->fits, NULL, text, NULL))
     return refuse_config (run, name);
   return read_python (run, text, n, name);
 }
@@ -767,7 +785,7 @@ read_stacked (ProgramRun *run)
     if (is_no_pair (words->pdata[i]) && g_str_has_suffix (words->pdata[i], run->file->stacks))
       ok = add_named (run, tree, words->pdata[i]);
   for (guint i = 1; i < files->n && ok; i++)
-    if (run->file->adds && fits (run->map, run->file->adds, NULL, files->files[i].text))
+    if (run->file->adds && fits (run->map, run->file->adds, NULL, files->files[i].text, NULL))
       ok = yaml_config_add (tree, &files->files[i], run->job->import, run->diags);
   run->tree = tree;
   program_add_said (run, tree, false);
@@ -835,14 +853,18 @@ static bool
 read_log (ProgramRun *run)
 {
   LsImport *import = run->job->import;
-  g_autofree char *text = log_without_colours (run->text);
+  const ProgramFile *of = run->file;
+  g_autofree char *text = of->ends ? g_strdup (run->text) : log_without_colours (run->text);
   g_autoptr (LaunchWords) words = launch_words_new ();
-  program_log_options (run, text, words);
+  if (of->ends)
+    program_add_printed (words, text, of);
+  else
+    program_log_options (run, text, words);
   if (words->options->len == 0)
     return import_log_alone (run->files, import, run->diags);
   run->job->is_dump = true;
   set_words (run, words, NULL);
-  if (!program_run_rules (run, run->file->rules) || !read_job (run, words, NULL))
+  if (!program_run_rules (run, of->rules) || !read_job (run, words, NULL))
     return false;
   import_measure_log (text, import);
   return true;
@@ -893,22 +915,6 @@ read_script (ProgramRun *run)
   return ok;
 }
 
-/* --- logs that print arguments -------------------------------------------------------------------------- */
-
-static bool
-read_printed (ProgramRun *run, const ImportFile *file)
-{
-  g_autoptr (LaunchWords) words = launch_words_new ();
-  program_add_printed (words, file->text, run->file);
-  if (words->options->len == 0)
-    return import_log_alone (run->files, run->job->import, run->diags);
-  run->job->is_dump = true;
-  run->text = file->text;
-  bool ok = read_job (run, words, NULL);
-  import_measure_log (file->text, run->job->import);
-  return ok;
-}
-
 /* --- the reader of a file of a map --------------------------------------------------------------- */
 
 typedef struct {
@@ -936,8 +942,7 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
   if (r->file->is_around)
     return (marks_of (r->file) ? hf_read_script : hf_read_configuration) (files, import, diags);
-  bool is_printed = r->file->is_log && r->file->ends;
-  bool ok = is_printed         ? read_printed (&run, first)
+  bool ok = r->file->is_open   ? read_open (&run, first)
       : r->file->is_log        ? read_log (&run)
       : r->file->has_variables ? read_variables (&run)
       : marks_of (r->file)     ? read_script (&run)
@@ -983,7 +988,7 @@ program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile
     Reader *r = g_hash_table_lookup (readers, of);
     if (!r) {
       r = g_new (Reader, 1);
-      *r = (Reader) { { .what = of->what, .read_by = read, .is_last = is_last }, map, of, is_own };
+      *r = (Reader) { { .read_by = read, .is_last = is_last }, map, of, is_own };
       g_hash_table_insert (readers, (gpointer) of, r);
     }
     g_mutex_unlock (&lock);

@@ -4,7 +4,6 @@
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
-#include "data/launch/hf_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "strategy/strategy.h"
@@ -389,11 +388,11 @@ forget (ProgramRun *run, const cJSON *rule, const cJSON *what)
   option_forget (run->job, what->valuestring);
 }
 
-/* A model's own file behind the first. */
+/* { "model_file": true }: a model's own file behind the first; 'first': the one behind it has to be such. */
 static void
 read_model_file (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  run->is_refused |= !hf_read_model (run->files, run->job->import, run->diags);
+  run->is_refused |= !import_model_files (run->files, cJSON_IsString (what), run->job->import, run->diags);
 }
 
 /* "lacking": the files are not all of a job. */
