@@ -23,7 +23,7 @@ typedef struct {
   bool has_no_command;
   guint n_passed;  /* that launch what trains nothing      */
   GPtrArray *bare; /* char *: lines that are options and no command */
-  LaunchBatch batch;
+  LaunchWords *batch;
   GHashTable *variables,
       *exported;      /* name -> text, and a set, as the command finds them; NULL: none was found */
   GPtrArray *sources; /* char *: files that are sourced and not there */
@@ -175,12 +175,9 @@ static void
 take_command (const LsShellCommand *c, gpointer data)
 {
   Search *s = data;
-  if (c->words[0][0] == '#') {
-    launch_read_directive (&s->batch, s->shell, c);
+  launch_read_batch (s->batch, s->shell, c, s->import);
+  if (c->words[0][0] == '#')
     return;
-  }
-  launch_read_submit (&s->batch, s->shell, c, s->import);
-  launch_read_pods (&s->batch, c, s->import);
   if (g_str_has_prefix (c->words[0], "--")) {
     add_words (s->bare, c->words, c->n);
     return;
@@ -347,7 +344,7 @@ set_given (Search *s)
 {
   for (guint i = 0; i < s->files->n_given; i++) {
     ls_shell_set (s->shell, s->files->given[i].name, s->files->given[i].value);
-    launch_given_nodes (&s->batch, s->files->given[i].name, s->files->given[i].value);
+    launch_given_nodes (s->batch, s->files->given[i].name, s->files->given[i].value);
   }
 }
 
@@ -435,7 +432,7 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   const LaunchPlace place = { s->batch, seen, is_one_of_many (s, ret->words) };
   bool is_command = ret->script && strchr (ret->script, ' ');
   ret->gpus = is_said ? 0 : launch_count_gpus (&place, ret->front, is_command, import);
-  ret->slices = (LaunchSlices) { s->batch.in_pods, s->batch.slices, s->batch.of_chip };
+  ret->batch = g_steal_pointer (&s->batch);
 }
 
 static void
@@ -444,6 +441,7 @@ search_init (Search *s, const ImportFiles *files, const LaunchKind *kind, LsImpo
   static const LsShellFuncs funcs = { take_command, find_source, note_written };
   *s = (Search) { .files = files, .import = import, .kind = kind };
   s->shell = ls_shell_new (&funcs, s);
+  s->batch = launch_words_new ();
   s->words = g_ptr_array_new_with_free_func (g_free);
   s->bare = g_ptr_array_new_with_free_func (g_free);
   s->sources = g_ptr_array_new_with_free_func (g_free);
@@ -454,6 +452,7 @@ static void
 search_clear (Search *s)
 {
   ls_shell_free (s->shell);
+  launch_words_free (s->batch);
   g_clear_pointer (&s->variables, g_hash_table_unref);
   g_clear_pointer (&s->exported, g_hash_table_unref);
   g_ptr_array_unref (s->words);
@@ -520,6 +519,7 @@ void
 launch_script_clear (LaunchScript *script)
 {
   launch_words_free (script->words);
+  launch_words_free (script->batch);
   if (script->variables)
     g_hash_table_unref (script->variables);
   g_free (script->script);

@@ -46,17 +46,11 @@ typedef struct {
 /* Whether an option is the program's. */
 bool launch_knows (const LaunchKind *kind, const char *name);
 
-/* 0: not known. */
-typedef struct {
-  guint64 chips, slices;
-  guint of_chip; /* devices of JAX on each */
-} LaunchSlices;
-
 typedef struct {
   LaunchWords *words;     /* behind the script of Python */
   char *script;           /* as launch_find_script() has it */
   guint64 gpus;           /* 0: not known */
-  LaunchSlices slices;    /* of TPUs, that it is started on */
+  LaunchWords *batch;     /* what a batch system is asked (launch_gpus.h) */
   guint64 nodes, of_node; /* nodes and GPUs of each that what starts the command is told; 0: none are */
   GPtrArray *front;       /* char *: the words in front of the script */
   GHashTable *variables;  /* char * -> char *: what the script sets */
