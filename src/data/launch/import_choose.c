@@ -61,6 +61,7 @@ static const struct {
   { .map = "peft" },
   { .map = "environment" }, /* these have parts alone */
   { .map = "starters" },
+  { .map = "written" },
   { .map = "skypilot", .unwraps = true },
   { .map = "kubernetes", .unwraps = true },
 };

@@ -367,6 +367,7 @@ typedef struct {
   LaunchWords *deepspeed;
   const LaunchAdapters *adapters;
   const ProgramMap *around;
+  struct Emit *emit; /* the job is written, not read */
 } ProgramWith;
 bool program_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
                        const ImportFiles *files, LsDiagList *diags);

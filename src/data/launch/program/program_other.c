@@ -247,6 +247,8 @@ engine_run_with (const char *name, const char *part, const ProgramWith *with, La
                      .deepspeed = with->deepspeed,
                      .handed = with->adapters,
                      .around = with->around,
+                     .emit = with->emit,
+                     .is_written = with->emit != NULL,
                      .command = g_strdup (job->script),
                      .diags = diags };
   const OptionTable *table = job->table;
@@ -280,9 +282,9 @@ program_run_part (ProgramRun *run, const cJSON *rule, const cJSON *what)
     run->is_refused
         |= !program_run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, what->valuestring));
   else if (run->says || cJSON_HasObjectItem (rule, "own"))
-    run->is_refused |= !program_run_map (of, what->valuestring,
-                                         cJSON_HasObjectItem (rule, "own") ? run->job : &run->other,
-                                         run->files, run->diags);
+    run->is_refused |= !program_run_with (of, what->valuestring, &(ProgramWith) { .emit = run->emit },
+                                          cJSON_HasObjectItem (rule, "own") ? run->job : &run->other,
+                                          run->files, run->diags);
 }
 
 bool

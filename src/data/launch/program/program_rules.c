@@ -789,6 +789,7 @@ check_name (Check *c, const cJSON *node, As as)
   const char *name = node->valuestring;
   bool is_there = as == AS_CALL ? program_is_call (name)
                                 : g_strcmp0 (name, c->run->map->name) == 0 || program_is_reader (name)
+          || (as == AS_MAP && program_map_get (name))
           || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
     program_complain (c->of, node, "there is no %s of that name",
