@@ -42,7 +42,7 @@ option_fits (const char *pattern, const char *name)
 const OptionRow *
 option_find (const OptionTable *table, const char *name)
 {
-  static const OptionRow ignored = OPTION_IGNORED_ROW ("");
+  static const OptionRow ignored = { .option = "", .kind = OPTION_IGNORED };
   for (guint i = 0; i < table->n; i++)
     if (option_fits (table->rows[i].option, name))
       return &table->rows[i];
