@@ -10,6 +10,9 @@
  * names. False: with a diagnostic. */
 bool hf_read_configuration (const ImportFiles *files, LsImport *import, LsDiagList *diags);
 bool hf_read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+bool hf_read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags); /* its configuration */
+/* Whether a YAML is one, with a name of a model under the option of the program that it is. */
+bool hf_is_around (const ImportFile *file);
 
 /* --- hf_dialects.c: programs around a Trainer, which are data (ProgramAround) ------------------------- */
 

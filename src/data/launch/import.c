@@ -264,10 +264,9 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
 {
   if (!import_maps_are_right (diags))
     return false;
-  const ImportReader *reader = files->n > 0 ? import_choose (files) : NULL;
-  if (!reader && files->n > 0 && import_log_what (&files->files[0]))
-    reader = &import_log;
-  if (!reader) {
+  ProgramReader reader;
+  const bool is_known = files->n > 0 && import_choose (files, &reader);
+  if (!is_known && !(files->n > 0 && import_log_what (&files->files[0]))) {
     refuse_unknown (&files->files[0], diags);
     return false;
   }
@@ -285,8 +284,7 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
   for (guint i = 0; files->told && i < files->told->len; i++)
     import_infer (&import, "%s", (const char *) files->told->pdata[i]);
   bool ok = ls_diag_list_n (diags) == 0
-      && (reader->read_by ? reader->read_by (reader, &all, &import, diags)
-                          : reader->read (&all, &import, diags))
+      && (is_known ? program_read (&reader, &all, &import, diags) : import_log_alone (&all, &import, diags))
       && import_check_given (&all, diags);
   if (ok && files->n_logs > 0 && import.measured.step_s == 0)
     read_log_beside (&files->files[files->n], &import);

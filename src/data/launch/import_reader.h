@@ -1,4 +1,4 @@
-/* data/launch/import_reader.h — what a read_X.c is made of (private to launch/). */
+/* data/launch/import_reader.h — a job that is read from files of another program (private to launch/). */
 #ifndef LS_DATA_LAUNCH_IMPORT_READER_H
 #define LS_DATA_LAUNCH_IMPORT_READER_H
 
@@ -43,22 +43,7 @@ typedef struct {
   GPtrArray *told;     /* char *: what is said of a first file that was unpacked; NULL: it was not */
 } ImportFiles;
 
-typedef struct ImportReader ImportReader;
-struct ImportReader {
-  bool (*is_its) (const ImportFile *file);
-  /* false: with a diagnostic */
-  bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
-  /* In place of read, of a program that is data (program/program_map.h). */
-  bool (*read_by) (const ImportReader *reader, const ImportFiles *files, LsImport *import, LsDiagList *diags);
-  bool is_last; /* of scripts that no other one takes */
-};
-
-extern const ImportReader import_llama_factory;
-
-/* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
- * it, by that. NULL: nobody's. */
-const ImportReader *import_choose (const ImportFiles *files);
-/* Whether the user's own maps of programs can be read: diagnostics. */
+/* import_choose.c: whether the user's own maps of programs can be read: diagnostics. */
 bool import_maps_are_right (LsDiagList *diags);
 /* For each map of a program, the user's own first, and then in the order in which they are asked. */
 void import_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
@@ -70,7 +55,6 @@ bool import_is_log_of (const ImportFile *file, const char *map);
 bool import_measure_log (const char *text, LsImport *import);
 /* The first file, a log that does not say what its job is: what was measured alone. */
 bool import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags);
-extern const ImportReader import_log;
 /* Those files that the job is read from, in front, and behind them logs that only have steps; how many the
  * former are. A log in front of a job's files is the job where it says what it is. */
 guint import_set_logs_apart (ImportFile *files, guint n);

@@ -46,8 +46,8 @@ typedef struct {
   bool is_count;           /* of the strategy, "5e8" too; what is below the least of the key is that */
 
   /* In writing only. */
-  /* Expressions: of any kind, in place of the key's, "": it is on; where it is written, a rule without `write`
-   * as on. NULL: a rule is not written; always. */
+  /* Expressions: of any kind, in place of the key's, "": it is on; where it is written, a rule without
+   * `write` as on. NULL: a rule is not written; always. */
   const char *write, *only;
   bool joins;         /* on the line of the option before                                               */
   const char *remark; /* behind it, where there are comments                                            */

@@ -248,8 +248,8 @@ hf_read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 
 /* --- configurations of programs around a Trainer ----------------------------------------------------- */
 
-static bool
-read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+bool
+hf_read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   const ImportFile *file = &files->files[0];
   g_autoptr (LaunchWords) said = launch_words_new (), words = launch_words_new ();
@@ -257,22 +257,16 @@ read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags)
       && read_words (files, NULL, said, words, 0, import, diags);
 }
 
-/* With a name of a model, under the option of the program that it is. */
-static bool
-fits (const cJSON *tree)
+bool
+hf_is_around (const ImportFile *file)
 {
+  const cJSON *tree = yaml_config_tree (file);
   g_autoptr (LaunchWords) words = launch_words_new ();
+  if (!cJSON_IsObject (tree))
+    return false;
   launch_words_add_tree (words, tree);
   const ProgramMap *d = hf_dialect_of (NULL, words);
   const OptionRow *model = d ? option_find (&d->table, "model") : NULL;
   bool is_own = model && g_strcmp0 (model->key, "model_name_or_path") == 0;
   return d && launch_words_find (words, is_own ? "model" : "model_name_or_path");
 }
-
-static bool
-is_around (const ImportFile *file)
-{
-  return yaml_config_is (file, "model_name_or_path", fits) || yaml_config_is (file, "_config:", fits);
-}
-
-const ImportReader import_llama_factory = { is_around, read_around };

@@ -19,13 +19,6 @@ yaml_config_tree (const ImportFile *file)
   return file->yaml->tree;
 }
 
-bool
-yaml_config_is (const ImportFile *file, const char *mark, bool (*fits) (const cJSON *tree))
-{
-  const cJSON *tree = strstr (file->text, mark) ? yaml_config_tree (file) : NULL;
-  return cJSON_IsObject (tree) && fits (tree);
-}
-
 static bool
 is_same_key (const char *a, const char *b, gsize n)
 {

@@ -6,6 +6,7 @@
 #include <lockstep/error.h>
 
 #include "base/order.h"
+#include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/log_steps.h"
 #include "data/launch/megatron/megatron_rules.h"
@@ -300,6 +301,13 @@ f_is_yaml (ProgramRun *run, const ProgramArgument *a)
   return program_number (run->looked && cJSON_IsObject (yaml_config_tree (run->looked)));
 }
 
+/* Whether a file that is looked at is a configuration of a program around a Trainer. */
+static ProgramValue
+f_is_around (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->looked && hf_is_around (run->looked));
+}
+
 /* --- a test -------------------------------------------------------------------------------------------- */
 
 #define MAX_VALUES 1000000
@@ -365,9 +373,15 @@ program_take_golden (ProgramRun *run, const cJSON *rule, const cJSON *what)
 /* --- the table ----------------------------------------------------------------------------------------- */
 
 const ProgramFunction program_file_functions[] = {
-  { "options", "w", f_options },      { "names_model", "", f_names_model },
-  { "has_engine", "", f_has_engine }, { "engine_says", "w", f_engine_says },
-  { "of_engine", "w", f_of_engine },  { "number_behind", "v", f_number_behind },
-  { "is_yaml", "", f_is_yaml, true }, { "object_has", "vv", f_object_has, true },
-  { "printed", "v", f_printed },      { NULL },
+  { "options", "w", f_options },
+  { "names_model", "", f_names_model },
+  { "has_engine", "", f_has_engine },
+  { "engine_says", "w", f_engine_says },
+  { "of_engine", "w", f_of_engine },
+  { "number_behind", "v", f_number_behind },
+  { "is_yaml", "", f_is_yaml, true },
+  { "object_has", "vv", f_object_has, true },
+  { "printed", "v", f_printed },
+  { "is_around", "", f_is_around, true },
+  { NULL },
 };

@@ -449,8 +449,23 @@ char *program_letters (const cJSON *chunks, const char *letters);
 
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 
-/* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */
-const ImportReader *program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file);
+/* Whose file it is. */
+typedef struct {
+  const ProgramMap *map;
+  const ProgramFile *file;
+  bool is_own;  /* of a user, which is told */
+  bool is_last; /* of scripts that no other program takes */
+} ProgramReader;
+
+/* Whether it is a file of a map, of those that are asked for last or not; own maps are asked for all. Else
+ * *ret_reader is as it was. */
+bool program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file,
+                        ProgramReader *ret_reader);
+bool program_read (const ProgramReader *reader, const ImportFiles *files, LsImport *import,
+                   LsDiagList *diags);
+/* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
+ * it, by that. False: nobody's. */
+bool import_choose (const ImportFiles *files, ProgramReader *ret_reader);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
 /* A configuration of a map's first file, which code has read; it is freed. False: a diagnostic. */

@@ -917,17 +917,9 @@ read_script (ProgramRun *run)
 
 /* --- the reader of a file of a map --------------------------------------------------------------- */
 
-typedef struct {
-  ImportReader reader;
-  const ProgramMap *map;
-  const ProgramFile *file;
-  bool is_own;
-} Reader;
-
-static bool
-read (const ImportReader *reader, const ImportFiles *files, LsImport *import, LsDiagList *diags)
+bool
+program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  const Reader *r = (const Reader *) (gconstpointer) reader;
   const ImportFile *first = &files->files[0];
   LaunchJob job = { .import = import };
   ProgramRun run = { .map = r->map,
@@ -941,7 +933,9 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
   if (r->is_own)
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
   if (r->file->is_around)
-    return (marks_of (r->file) ? hf_read_script : hf_read_configuration) (files, import, diags);
+    return (marks_of (r->file)      ? hf_read_script
+                : r->map->is_around ? hf_read_around
+                                    : hf_read_configuration) (files, import, diags);
   bool ok = r->file->is_open   ? read_open (&run, first)
       : r->file->is_log        ? read_log (&run)
       : r->file->has_variables ? read_variables (&run)
@@ -972,27 +966,17 @@ engine_read_tree (const char *name, cJSON *tree, const char *path, const Program
   return ok;
 }
 
-const ImportReader *
-program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file)
+bool
+program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file,
+                   ProgramReader *ret_reader)
 {
-  static GMutex lock;
-  static GHashTable *readers; /* ProgramFile * -> Reader *, kept */
   const ProgramMap *map = program_map_get (name);
   for (guint i = 0; map && i < map->files->len; i++) {
     const ProgramFile *of = &g_array_index (map->files, ProgramFile, i);
-    if ((of->is_last != is_last && !is_own) || !is_of (map, of, file))
-      continue;
-    g_mutex_lock (&lock);
-    if (!readers)
-      readers = g_hash_table_new (g_direct_hash, g_direct_equal);
-    Reader *r = g_hash_table_lookup (readers, of);
-    if (!r) {
-      r = g_new (Reader, 1);
-      *r = (Reader) { { .read_by = read, .is_last = is_last }, map, of, is_own };
-      g_hash_table_insert (readers, (gpointer) of, r);
+    if ((of->is_last == is_last || is_own) && is_of (map, of, file)) {
+      *ret_reader = (ProgramReader) { map, of, is_own, is_last };
+      return true;
     }
-    g_mutex_unlock (&lock);
-    return &r->reader;
   }
-  return NULL;
+  return false;
 }
