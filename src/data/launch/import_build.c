@@ -5,6 +5,7 @@
 
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
+#include "data/launch/program/program_map.h"
 #include "data/text/field.h"
 #include "model/model.h"
 #include "strategy/dp_traits.h"
@@ -177,14 +178,6 @@ void
 import_set_strategy (LsImport *import, const char *key, const char *text, const char *option)
 {
   set (import, ls_strategy_fields, &import->strategy, import->strategy_said, key, text, option);
-}
-
-void
-import_set_model_number (LsImport *import, const char *key, guint64 value)
-{
-  char text[24];
-  g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT, value);
-  import_set_model (import, key, text, key);
 }
 
 void
@@ -367,29 +360,12 @@ import_padded_vocab (LsImport *import, guint64 words)
   if (import_is_given (import, "vocab"))
     return;
   import_infer (import, "vocab %" G_GUINT64_FORMAT ": with its padding", words);
-  import_set_model_number (import, "vocab", words);
+  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, words);
+  import_set_model (import, "vocab", text, "vocab");
   if (words % ((guint64) LS_VOCAB_MULTIPLE * MAX (1, import->strategy.tp)) == 0)
     return;
   import_set_strategy_number (import, "vocab_multiple", 1);
   g_hash_table_remove (import->by_rule, "vocab_multiple"); /* the file says both, by the words with padding */
-}
-
-void
-import_mamba (LsImport *import, const char *pattern, guint64 channels, guint64 states, guint64 taps,
-              const char *option)
-{
-  import_set_model (import, "layer_pattern", pattern, option);
-  import_set_model (import, "mixer", "mamba1", option);
-  import_set_model_number (import, "mixer_heads", channels);
-  import_set_model_number (import, "mixer_state", states);
-  import_set_model_number (import, "mixer_conv", taps);
-  if (strpbrk (pattern, "Aa"))
-    return;
-  if (!import_has_model (import, "heads"))
-    import_set_model_number (import, "heads", channels);
-  import_set_model_number (import, "kv_heads", import->model.n_heads);
-  import_set_model_number (import, "head_dim", 1);
-  import_set_model (import, "position", "none", option);
 }
 
 void
@@ -414,57 +390,13 @@ import_has_strategy (const LsImport *import, const char *key)
 
 /* --- the optimizer, by what programs and libraries call it ------------------------------------------ */
 
-/* Names of Megatron-LM (--optimizer), transformers (OptimizerNames of training_args.py), DeepSpeed
- * (engine.py, _configure_basic_optimizer), torchtitan, llm-foundry, nanotron, NeMo and MaxText (opt_type),
- * in lower case. */
-static const struct {
-  const char *theirs, *ours;
-} names[] = {
-  { "adam", "adam" },
-  { "adamw", "adam" },
-  { "adam_pax", "adam" },
-  { "adamw_torch", "adam" },
-  { "adamw_torch_fused", "adam" },
-  { "adamw_torch_xla", "adam" },
-  { "adamw_hf", "adam" },
-  { "adamw_apex_fused", "adam" },
-  { "paged_adamw", "adam" },
-  { "paged_adamw_32bit", "adam" },
-  { "decoupled_adamw", "adam" },
-  { "cpu_adam", "adam" },
-  { "fused_adam", "adam" },
-  { "distributed_fused_adam", "adam" },
-  { "adamw_bnb_8bit", "adamw-8bit" },
-  { "adamw_8bit", "adamw-8bit" },
-  { "paged_adamw_8bit", "adamw-8bit" },
-  { "pagedadamw", "adam" },
-  { "pagedadamw32bit", "adam" },
-  { "adamw8bit", "adamw-8bit" },
-  { "pagedadamw8bit", "adamw-8bit" },
-  { "adamw_torch_8bit", "adamw-8bit" },
-  { "adamw_torch_4bit", "adamw-4bit" },
-  { "adamw4bit", "adamw-4bit" },
-  { "adamwfp8", "adamw-fp8" },
-  { "adafactor", "adafactor" },
-  { "lion", "lion" },
-  { "lion_32bit", "lion" },
-  { "paged_lion", "lion" },
-  { "paged_lion_32bit", "lion" },
-  { "decoupled_lionw", "lion" },
-  { "muon", "muon" },
-  { "dist_muon", "muon" },
-  { "soap", "soap" },
-};
-
 static const char *
 name_of (const char *theirs, double momentum)
 {
+  const ProgramMap *map = program_map_get ("optimizers");
   if (g_ascii_strcasecmp (theirs, "sgd") == 0)
     return momentum > 0 ? "sgd-momentum" : "sgd";
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (g_ascii_strcasecmp (theirs, names[i].theirs) == 0)
-      return names[i].ours;
-  return NULL;
+  return map ? cJSON_GetStringValue (cJSON_GetObjectItem (map->tables, theirs)) : NULL;
 }
 
 /* Ranks have pieces of the matrices that it needs: Megatron-LM's alone deal out whole ones. */

@@ -63,8 +63,10 @@ static const Asked shipped[] = {
   { "environment" },
   { "starters" },
   { "written" },
+  { "optimizers" },
   { "skypilot", .unwraps = true },
   { "kubernetes", .unwraps = true },
+  { "strangers" },
 };
 
 /* A user's own maps, which come first: those that lie in their folders, and what else the list has not. */

@@ -80,7 +80,6 @@ void import_note_word (LsImport *import, const char *name, const char *key);
  * that was given stays as it is. */
 void import_set_model (LsImport *import, const char *key, const char *text, const char *option);
 void import_set_strategy (LsImport *import, const char *key, const char *text, const char *option);
-void import_set_model_number (LsImport *import, const char *key, guint64 value);
 /* By a rule; the second as an option says it. */
 void import_set_strategy_number (LsImport *import, const char *key, guint64 value);
 void import_set_strategy_count (LsImport *import, const char *key, guint64 value, const char *option);
@@ -133,12 +132,6 @@ bool import_find_model (const char *name, LsModel *ret_model, bool *ret_is_decod
 /* The words of the published model that a tokenizer has the name of, which is told; some of its rows may be
  * of no word. 0: nobody's; name NULL allowed. */
 guint64 import_vocab_of_tokenizer (LsImport *import, const char *name);
-
-/* Layers of Mamba, by a pattern of the model's letters ("m"), whose widths the file and its program say:
- * channels, states of each, taps of the convolution. Without attention among them heads are what the file
- * says, or the channels. */
-void import_mamba (LsImport *import, const char *pattern, guint64 channels, guint64 states, guint64 taps,
-                   const char *option);
 
 void import_infer (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_unknown (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);

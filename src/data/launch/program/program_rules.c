@@ -292,25 +292,6 @@ set_gpus (ProgramRun *run, const cJSON *rule, const cJSON *what)
   program_value_clear (&v);
 }
 
-/* { "mamba": pattern, "channels": ..., "states": ..., "taps": ..., "by": option } */
-static void
-set_mamba (ProgramRun *run, const cJSON *rule, const cJSON *what)
-{
-  static const char *const names[] = { "channels", "states", "taps" };
-  guint64 n[G_N_ELEMENTS (names)];
-  ProgramValue pattern = program_value_of (run, what);
-  g_autofree char *by
-      = program_option (run->map, program_member (rule, "by"), strlen (program_member (rule, "by")));
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
-    ProgramValue v = value_at (run, rule, names[i]);
-    n[i] = whole (&v);
-    program_value_clear (&v);
-  }
-  if (pattern.text)
-    import_mamba (run->job->import, pattern.text, n[0], n[1], n[2], by);
-  program_value_clear (&pattern);
-}
-
 /* What "on" names, or else PEFT's; with "more" these beside it, be it none. */
 static GPtrArray *
 adapted (ProgramRun *run, const cJSON *rule)
@@ -577,9 +558,6 @@ static const struct {
   { { "engine_but", AS_TEXT }, program_run_engine, { { NULL } } },
   { { "golden", AS_TEXT }, program_take_golden, { { "bytes", AS_TEXT } } },
   { { "gpus", AS_VALUE }, set_gpus, { { NULL } } },
-  { { "mamba", AS_VALUE },
-    set_mamba,
-    { { "channels", AS_VALUE }, { "states", AS_VALUE }, { "taps", AS_VALUE }, { "by", AS_TEXT } } },
   { { "windows", AS_VALUE }, program_set_windows, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
   { { "adapters", AS_TEMPLATE },
     set_adapters,
