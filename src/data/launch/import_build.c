@@ -62,9 +62,8 @@ compare_given (LsImport *import, const LsField *fields, const void *target, cons
 
 /* --- which words say a key ------------------------------------------------------------------------- */
 
-/* "--a_b" as "a-b". */
-static char *
-bare_name (const char *name, gsize n)
+char *
+import_bare_name (const char *name, gsize n)
 {
   char *bare = g_strndup (name, n);
   g_strdelimit (bare, "_", '-');
@@ -75,7 +74,7 @@ bare_name (const char *name, gsize n)
 void
 import_note_word (LsImport *import, const char *name, const char *key)
 {
-  char *bare = bare_name (name, strlen (name));
+  char *bare = import_bare_name (name, strlen (name));
   for (const char *dot = strchr (bare, '.'); dot; dot = strchr (dot + 1, '.'))
     g_hash_table_add (import->words, g_strdup (dot + 1));
   g_hash_table_add (import->words, bare);
@@ -105,7 +104,7 @@ has_option (const LsImport *import, const char *names)
   bool is_there = false;
   for (const char *name = names; *name && !is_there; name += strspn (name, " ")) {
     gsize n = strcspn (name, " ");
-    g_autofree char *bare = bare_name (name, n);
+    g_autofree char *bare = import_bare_name (name, n);
     is_there = *bare && has_word (import, bare);
     name += n;
   }

@@ -69,6 +69,8 @@ void import_use_file (const ImportFile *file);
 /* What is given by this name, of which there is now use; NULL: nothing is. */
 const char *import_given (const ImportFiles *files, const char *name);
 
+/* "--a_b" as "a-b", newly allocated; of n bytes of a name. */
+char *import_bare_name (const char *name, gsize n);
 /* An option that the files give, as on or as off, and the key of the strategy that its row decides; NULL:
  * none. By these a key that is set is told to be of the files, or of a rule of their program. */
 void import_note_word (LsImport *import, const char *name, const char *key);
