@@ -1,5 +1,5 @@
-/* Programs around a Trainer of Hugging Face: whose command or configuration it is, and its options in those
- * of that Trainer. Each is a map in strategies/programs/. */
+/* Programs around a Trainer of Hugging Face: whose command or configuration it is. Each is a map in
+ * strategies/programs/. */
 #include <string.h>
 
 #include "data/launch/hf_rules.h"
@@ -41,14 +41,8 @@ all_dialects (void)
   return &all;
 }
 
-const GPtrArray *
-hf_dialects (void)
-{
-  return all_dialects ()->maps;
-}
-
-static bool
-is_own (const ProgramMap *d)
+bool
+hf_dialect_is_own (const ProgramMap *d)
 {
   guint i;
   return g_ptr_array_find (all_dialects ()->maps, d, &i) && i < all_dialects ()->n_own;
@@ -109,7 +103,7 @@ is_command (const ProgramAround *a, const char *script, const LaunchWords *words
 const ProgramMap *
 hf_dialect_of (const char *script, const LaunchWords *words)
 {
-  const GPtrArray *all = hf_dialects ();
+  const GPtrArray *all = all_dialects ()->maps;
   for (guint i = 0; i < all->len; i++)
     if (launch_words_has_any (words, ((const ProgramMap *) all->pdata[i])->around.marks))
       return all->pdata[i];
@@ -144,30 +138,27 @@ hf_dialect_check (const ProgramMap *d, const char *script, const LaunchWords *wo
   return import_refuse_task (path, diags, "%s", is_other ? script : kind ? kind->written : pair);
 }
 
-/* --- in options of a Trainer ---------------------------------------------------------------------------- */
+/* --- how its commands are known ------------------------------------------------------------------------- */
 
-LaunchWords *
-hf_dialect_words (const ProgramMap *d, LaunchWords *words, guint64 gpus, LsImport *import, LsDiagList *diags)
+bool
+hf_knows (const char *name)
 {
-  g_autoptr (LaunchWords) to = launch_words_new ();
-  LaunchJob own = { .import = import,
-                    .words = words,
-                    .table = &d->table,
-                    .gpus = gpus,
-                    .open = g_hash_table_new (g_str_hash, g_str_equal) };
-  ProgramRun run
-      = { .map = d,
-          .job = &own,
-          .words = words,
-          .says = to,
-          .other = { .import = import, .words = to, .table = hf_options (), .gpus = gpus, .open = own.open },
-          .path = import->path,
-          .diags = diags };
-  if (is_own (d))
-    import_infer (import, IMPORT_READ_AS, d->program, ls_json_doc_name (d->doc));
-  option_translate (&own, to);
-  bool ok = program_run_rules (&run, d->rules);
-  run.says = NULL; /* not its own */
-  program_run_clear (&run);
-  return ok ? g_steal_pointer (&to) : NULL;
+  const OptionRow *row = option_find (hf_options (), name);
+  const GPtrArray *all = all_dialects ()->maps;
+  for (guint i = 0; i < all->len && !(row && row->kind != OPTION_IGNORED); i++) {
+    const OptionRow *own = option_find (&((const ProgramMap *) all->pdata[i])->table, name);
+    row = own && *own->option != '*' ? own : row;
+  }
+  return row && row->kind != OPTION_IGNORED;
+}
+
+/* A program of nobody here may be told no more than a configuration of DeepSpeed, which its script names or
+ * writes. */
+bool
+hf_needs_one (const ImportFiles *files)
+{
+  const ImportFile *file = &files->files[0];
+  return strstr (file->text, "--deepspeed")
+      && (strstr (file->text, ".json") || strstr (file->text, "zero_optimization")
+          || strstr (file->text, "--deepspeed_config"));
 }

@@ -28,7 +28,7 @@ struct Emit;
 
 /* How a file of the program is known: a YAML, names that a text in Python sets, or a script. Lists of texts
  * have blanks between them; NULL: what is not said. */
-typedef struct {
+typedef struct ProgramFile {
   const char *what; /* "a configuration of nanotron"; NULL: another of them says so */
   const char *when; /* what holds of the text of the file: an expression; NULL: nothing is asked */
 
@@ -124,7 +124,8 @@ typedef struct {
   const char *inner;   /* path of an object whose members lie on top of those around it */
   const char *classes; /* paths of objects that are told by what makes them, "a.b?": by a class alone */
   const char *returns; /* in place of names that are set: functions return it, one of which is asked for so */
-  const char *noun;    /* what each of these is, "recipe"; NULL: a configuration */
+  const char *noun;    /* what each of these is, "recipe", or what a script launches; NULL: a configuration,
+                        * the program */
   const char *joins;   /* parts of modules that it imports from, whose files are found as in a checkout, and
                         * those behind it are of it too; NULL: of itself alone */
   const cJSON *functions; /* then what functions of the program do: lists of lines by their files */
@@ -378,9 +379,7 @@ const OptionTable *program_table_find (const char *name);
 
 /* --- program_files.c: files that options name, what a log prints, what a test measured ----------------- */
 
-/* program_starts.c: starts of names of scripts that train nothing, newly allocated; NULL: all train. Whether
- * the job's trains nothing, which is then a diagnostic. */
-char *program_others_of (const ProgramFile *of);
+/* program_starts.c: whether the job's script trains nothing, which is then a diagnostic. */
 bool program_refuse_other (const ProgramRun *run);
 
 ProgramAction program_set_windows, program_unset; /* program_layers.c */

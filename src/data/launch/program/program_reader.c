@@ -875,31 +875,7 @@ static bool
 read_script (ProgramRun *run)
 {
   const ProgramFile *of = run->file;
-  const ProgramMap *map = run->map;
-  const OptionTable own = { .ignored = of->knows };
-  g_autofree char *others = program_others_of (of);
-  bool is_named = of->config && !of->overrides && !of->has_pairs;
-  const LaunchKind kind = { .program = map->program,
-                            .n_needed = MAX (1, of->needs),
-                            .is_strict = of->needs > 0,
-                            .config = of->config && *of->config ? of->config : NULL,
-                            .table = of->knows   ? &own
-                                : map->arguments ? &map->arguments->table
-                                : is_named       ? NULL
-                                                 : &map->table,
-                            .means = of->has_means ? &map->table : NULL,
-                            .has_pairs = of->has_pairs,
-                            .has_te = of->has_te,
-                            .is_last = of->is_last,
-                            .is_valued = of->is_valued,
-                            .takes_variables = of->takes_variables,
-                            .marks = of->yaml_lines,
-                            .others = others,
-                            .gpus = of->gpus                    ? of->gpus
-                                : of->has_pairs && !of->submits ? ""
-                                                                : NULL,
-                            .within = of->within,
-                            .start_words = of->starts };
+  const LaunchKind kind = { run->map, of };
   LaunchScript script;
   bool ok = launch_script_read (run->files, &kind, &script, run->job->import, run->diags);
   run->script = &script;
@@ -932,10 +908,10 @@ program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import
   import->program = r->map->program;
   if (r->is_own)
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
+  if (r->file->is_around && marks_of (r->file))
+    return hf_read_script (&(LaunchKind) { r->map, r->file }, files, import, diags);
   if (r->file->is_around)
-    return (marks_of (r->file)      ? hf_read_script
-                : r->map->is_around ? hf_read_around
-                                    : hf_read_configuration) (files, import, diags);
+    return (r->map->is_around ? hf_read_around : hf_read_configuration) (files, import, diags);
   bool ok = r->file->is_open   ? read_open (&run, first)
       : r->file->is_log        ? read_log (&run)
       : r->file->has_variables ? read_variables (&run)

@@ -126,36 +126,16 @@ f_argument (ProgramRun *run, const ProgramArgument *a)
 
 /* --- scripts that train nothing ------------------------------------------------------------------------ */
 
-/* Starts of names of scripts that train nothing; NULL: all train. */
-char *
-program_others_of (const ProgramFile *of)
-{
-  GString *all = of->others ? g_string_new (NULL) : NULL;
-  const cJSON *one;
-  cJSON_ArrayForEach (one, of->others)
-  {
-    g_string_append_printf (all, "%s ", cJSON_IsString (one) ? one->valuestring : "");
-  }
-  return all ? g_string_free (all, FALSE) : NULL;
-}
-
 /* A diagnostic if its script trains nothing; false: it does. */
 bool
 program_refuse_other (const ProgramRun *run)
 {
-  const char *script = run->script->script;
-  const cJSON *one;
-  cJSON_ArrayForEach (one, run->file->others)
-  {
-    g_auto (GStrv) starts = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
-    for (char **start = starts; script && *start; start++)
-      if (g_str_has_prefix (script, *start)) {
-        ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
-                     "%s %s; a job of Lockstep trains a decoder on the next token", script, one->string);
-        return true;
-      }
-  }
-  return false;
+  const char *script = run->script->script,
+             *other = script ? launch_other (&(LaunchKind) { run->map, run->file }, script) : NULL;
+  if (other)
+    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
+                 "%s %s; a job of Lockstep trains a decoder on the next token", script, other);
+  return other != NULL;
 }
 
 /* --- the table ----------------------------------------------------------------------------------------- */
