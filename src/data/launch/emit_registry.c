@@ -2,41 +2,35 @@
 
 #include <lockstep/error.h>
 
-#include "base/handover.h"
 #include "base/suggest.h"
 #include "data/launch/emit_target.h"
 #include "data/jobs/job_files.h"
 #include "data/launch/program/program_map.h"
 
-/* What a fragment of it says is in its map, which reads it too. */
+static const char *const names[] = { "megatron", "torchtitan", "deepspeed", NULL };
+
+/* Of those names: what a fragment says is in the map, which reads it too. */
 typedef struct {
-  const char *name, *program;
+  const char *program;
   OptionSyntax syntax;
   const char *array; /* of a shell, that has the arguments; NULL: of another syntax */
 } EmitTarget;
 
-static const EmitTarget targets[] = { { "megatron", "Megatron-LM", OPTION_ARGUMENTS, "MEGATRON_ARGS" },
-                                      { "torchtitan", "torchtitan", OPTION_TOML, NULL },
-                                      { "deepspeed", "DeepSpeed", OPTION_JSON, NULL } };
+static const EmitTarget targets[] = { { "Megatron-LM", OPTION_ARGUMENTS, "MEGATRON_ARGS" },
+                                      { "torchtitan", OPTION_TOML, NULL },
+                                      { "DeepSpeed", OPTION_JSON, NULL } };
 
 const char *const *
 ls_emit_targets (void)
 {
-  static const char *names[G_N_ELEMENTS (targets) + 1];
-  static gsize once;
-  if (ls_once_enter (&once)) {
-    for (guint i = 0; i < G_N_ELEMENTS (targets); i++)
-      names[i] = targets[i].name;
-    ls_once_leave (&once);
-  }
   return names;
 }
 
 static const EmitTarget *
 find (const char *name)
 {
-  for (guint i = 0; i < G_N_ELEMENTS (targets); i++)
-    if (g_str_equal (targets[i].name, name))
+  for (guint i = 0; names[i]; i++)
+    if (g_str_equal (names[i], name))
       return &targets[i];
   return NULL;
 }
@@ -92,7 +86,7 @@ write (const EmitTarget *target, const LsEmitJob *job)
     g_string_append_printf (out, "# %s\n", job->title);
   if (target->array)
     g_string_append_printf (out, "%s=(\n", target->array);
-  option_write (program_table_find (target->name), target->syntax, job->model, job->strategy, out);
+  option_write (program_table_find (names[target - targets]), target->syntax, job->model, job->strategy, out);
   if (target->array)
     g_string_append (out, ")\n");
   return g_string_free (out, FALSE);
@@ -106,7 +100,7 @@ is_had (const EmitTarget *target, const LsEmitJob *job, GString *notes, GError *
   Emit e = { job->model, job->strategy, job->title, refusals, notes };
   if (job->order)
     emit_refuse (&e, "--order", "the order of a file; a schedule has a name there");
-  program_check_written (target->name, &e);
+  program_check_written (names[target - targets], &e);
   if (!error)
     return ls_diag_list_n (refusals) == 0;
   g_autoptr (GError) refused = NULL;

@@ -189,8 +189,8 @@ is_adapter (const ImportFile *file, LsDiagList *diags)
 
 /* A length that was given is that of a sequence: the table stays as the files have it, as that of a
  * model that is named. */
-void
-import_settle_positions (LsImport *import)
+static void
+settle_positions (LsImport *import)
 {
   const guint32 seq = import->model.seq;
   bool has_table = import_has_model (import, "position") && import->model.position == LS_POSITION_LEARNED;
@@ -288,7 +288,7 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
       && import_check_given (&all, diags);
   if (ok && files->n_logs > 0 && import.measured.step_s == 0)
     read_log_beside (&files->files[files->n], &import);
-  import_settle_positions (&import);
+  settle_positions (&import);
   ok = ok && check_used (files->files, files->n + files->n_logs, diags);
   if (ok)
     *ret_import = import;

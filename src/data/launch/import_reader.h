@@ -106,20 +106,9 @@ bool import_has_model (const LsImport *import, const char *key);
 /* Whether its width is known, and not only as what is given in place of the files' model. */
 bool import_names_model (const LsImport *import);
 bool import_has_strategy (const LsImport *import, const char *key);
-/* What a file says times what else it says: where no number holds it, the largest, of which nothing is a
- * multiple. */
-static inline guint64
-import_times (guint64 a, guint64 b)
-{
-  guint64 product;
-  return __builtin_mul_overflow (a, b, &product) ? G_MAXUINT64 : product;
-}
-
 /* A table of learned positions has this many rows, if the model has one. It has one for
  * each token of a sequence where the files say no more. */
 void import_positions (LsImport *import, guint64 n);
-/* Behind all: the model is as long as its table, and sequences are of the strategy. */
-void import_settle_positions (LsImport *import);
 
 /* Sets the keys of a model but for its sequence; `source` is said as where it is from. */
 void import_model (LsImport *import, const LsModel *m, const char *source);

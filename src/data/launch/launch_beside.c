@@ -112,8 +112,9 @@ launch_drop_starter (GPtrArray *words, guint64 *ret_nodes, guint64 *ret_each)
   return starter;
 }
 
-void
-launch_add_file (const ImportFiles *files, const char *path)
+/* A file is one of the job's, like those that were given: it is told so. */
+static void
+add_file (const ImportFiles *files, const char *path)
 {
   const char *own = g_str_has_prefix (path, "./") ? path + 2 : path;
   if (!g_ptr_array_find_with_equal_func (files->found, own, g_str_equal, NULL))
@@ -130,7 +131,7 @@ launch_read_beside (const ImportFiles *files, const char *name, bool is_of_job, 
       ? ls_read_file (path, LAUNCH_MAX_BESIDE, ret_n, diags)
       : NULL;
   if (text && is_of_job)
-    launch_add_file (files, path);
+    add_file (files, path);
   return text;
 }
 

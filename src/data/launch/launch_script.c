@@ -33,24 +33,22 @@ typedef struct {
   GPtrArray *started; /* the same of scripts that are started */
 } Search;
 
-/* The options that commands are known by; NULL: there are none. own: to hold those of the file. */
-static const OptionTable *
-known_of (const LaunchKind *kind, OptionTable *own)
+/* Whether one of the names, with blanks between, fits. */
+static bool
+is_listed (const char *names, const char *name)
 {
-  const ProgramFile *of = kind->of;
-  *own = (OptionTable) { .ignored = of->knows };
-  if (of->knows)
-    return own;
-  if (kind->map->arguments)
-    return &kind->map->arguments->table;
-  return of->config && !of->overrides && !of->has_pairs ? NULL : &kind->map->table;
+  for (; *names; names += strspn (names, " ")) {
+    if (option_fits (names, name))
+      return true;
+    names += strcspn (names, " ");
+  }
+  return false;
 }
 
 bool
 launch_knows (const LaunchKind *kind, const char *name)
 {
   const ProgramFile *of = kind->of;
-  OptionTable own;
   if (of->is_around)
     return hf_knows (name);
   if (of->config && *of->config && strcmp (of->config, name) == 0)
@@ -59,8 +57,12 @@ launch_knows (const LaunchKind *kind, const char *name)
   const OptionRow *row = of->has_means ? option_find (&kind->map->table, name) : NULL;
   if (row && row->kind != OPTION_IGNORED)
     return true;
-  const OptionTable *table = known_of (kind, &own);
-  row = table ? option_find (table, name) : NULL;
+  bool is_named = of->config && !of->overrides && !of->has_pairs && !kind->map->arguments;
+  if (of->knows)
+    return !of->is_valued && !of->needs && is_listed (of->knows, name);
+  row = is_named
+      ? NULL
+      : option_find (kind->map->arguments ? &kind->map->arguments->table : &kind->map->table, name);
   if (of->is_valued)
     return option_is_valued (row);
   return row && !(of->needs > 0 && row->kind == OPTION_IGNORED) && strcmp (row->option, "*") != 0;

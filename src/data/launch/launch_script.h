@@ -92,8 +92,6 @@ char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
  * may be started. is_of_job: it is read for the job, not to see what it is. NULL: there is none. */
 char *launch_read_beside (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n);
 char *launch_read_above (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n);
-/* A file is one of the job's, like those that were given: it is told so. */
-void launch_add_file (const ImportFiles *files, const char *path);
 
 /* A diagnostic: a script of a program whose configuration is not here. name: NULL: none is said. False. */
 bool launch_refuse_config (const char *name, const LsImport *import, LsDiagList *diags);

@@ -68,7 +68,6 @@ typedef struct {
 typedef struct OptionTable {
   const OptionRow *rows; /* of several for one key the first is today's, which is written */
   guint n;
-  const char *ignored; /* "seed wandb-*": options behind all rows that are OPTION_IGNORED; or NULL */
   /* Oldest first, of which the last is today's; they end in a NULL. NULL: rows say `until`. */
   const OptionRelease *releases;
   const OptionSpan *spans;
@@ -115,8 +114,6 @@ typedef struct {
   bool is_part;          /* another file says more of the model: what is not given is not its default */
   bool is_dump;          /* all arguments, as a log has them, not only those given */
   GHashTable *open;      /* keys whose options have values that the file leaves open: static strings */
-  guint64 slices;        /* of TPUs; 0: not known */
-  guint of_chip;         /* devices that the program counts on each GPU; 0: one */
 } LaunchJob;
 
 /* option_release.c: sets software to the last release that has all options, and says which have: a range,

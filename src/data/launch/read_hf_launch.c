@@ -104,8 +104,8 @@ add_fsdp (const ImportFiles *files, LaunchWords *words, LsDiagList *diags)
   return !text || doc;
 }
 
-/* Its options as those of a Trainer, with its defaults; what is told of them is told. gpus: 0: not known. NULL:
- * with a diagnostic. */
+/* Its options as those of a Trainer, with its defaults; what is told of them is told. gpus: 0: not
+ * known. NULL: with a diagnostic. */
 static LaunchWords *
 dialect_words (const ProgramMap *d, LaunchWords *words, guint64 gpus, LsImport *import, LsDiagList *diags)
 {

@@ -1,46 +1,7 @@
-/* What rules of maps name that is in C. */
+/* Patterns of layers as files of programs write them. */
 #include <string.h>
 
-#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
-
-/* --- calculations -------------------------------------------------------------------------------------- */
-
-/* Of what was translated, or of the program's own options. */
-static const struct {
-  const char *name;
-  void (*of) (LaunchJob *job);
-  bool is_own;
-} calls[] = {
-  { "megatron_formats", megatron_formats, true },
-};
-
-static guint
-index_of (const char *name)
-{
-  guint i = 0;
-  while (i < G_N_ELEMENTS (calls) && strcmp (calls[i].name, name) != 0)
-    i++;
-  return i;
-}
-
-bool
-program_is_call (const char *name)
-{
-  return index_of (name) < G_N_ELEMENTS (calls);
-}
-
-void
-program_call (ProgramRun *run, const char *name)
-{
-  guint i = index_of (name);
-  if (calls[i].is_own)
-    calls[i].of (run->job);
-  else if (run->says)
-    calls[i].of (&run->other);
-}
-
-/* --- patterns of layers -------------------------------------------------------------------------------- */
 
 /* "flash=A mamba=m": the letter of a kind of layer; '\0': it has none. */
 static char

@@ -437,9 +437,6 @@ guint program_commands (const ProgramRun *run);
 
 /* --- program_calls.c: what is in C ---------------------------------------------------------------------- */
 
-/* A calculation that is no rule of one line, by its name. */
-bool program_is_call (const char *name);
-void program_call (ProgramRun *run, const char *name);
 /* [[["flash", "mamba"], 12], ...]: the kinds of layers of each part, so many times, or once, each by its
  * letter in "flash=A mamba=m". The caller frees it; NULL: it is written otherwise, or has other kinds. */
 char *program_pattern (const cJSON *parts, const char *letters);

@@ -4,6 +4,7 @@
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
+#include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
 #include "strategy/strategy.h"
@@ -448,15 +449,15 @@ move (ProgramRun *run, const cJSON *rule, const cJSON *what)
   }
 }
 
-/* { "call": name } */
+/* { "formats": true }: of single modules, as Megatron-LM's option names a recipe of them. */
 static void
-call (ProgramRun *run, const cJSON *rule, const cJSON *what)
+set_formats (ProgramRun *run, const cJSON *rule, const cJSON *what)
 {
-  program_call (run, what->valuestring);
+  megatron_formats (run->job);
 }
 
 /* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
- * program, one that reads the job, a map, a function in C, a name, a list of rules; the others are objects of
+ * program, one that reads the job, a map, a name, a list of rules; the others are objects of
  * keys of ours, of names, of any kind, of options of the other program, of cases with such, of options with
  * values or texts, of keys of the model, or of options of the other program, with options, of paths, and of
  * options with names that they have today. */
@@ -469,7 +470,6 @@ typedef enum {
   AS_TABLE,
   AS_READER,
   AS_MAP,
-  AS_CALL,
   AS_LET,
   AS_RULES,
   AS_MODEL,
@@ -575,7 +575,7 @@ static const struct {
   { { "fixed", AS_KEY }, fix, { { NULL } } },
   { { "model_file", AS_VALUE }, read_model_file, { { NULL } } },
   { { "read", AS_VALUE }, read_options, { { NULL } } },
-  { { "call", AS_CALL }, call, { { NULL } } },
+  { { "formats", AS_VALUE }, set_formats, { { NULL } } },
   { { "refuse", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
   { { "lacking", AS_TEMPLATE }, refuse, { { "hint", AS_TEXT } } },
   { { "refuse_task", AS_TEMPLATE }, refuse_task, { { NULL } } },
@@ -765,13 +765,11 @@ static void
 check_name (Check *c, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
-  bool is_there = as == AS_CALL ? program_is_call (name)
-                                : g_strcmp0 (name, c->run->map->name) == 0 || program_is_reader (name)
-          || (as == AS_MAP && program_map_get (name))
-          || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
+  bool is_there = g_strcmp0 (name, c->run->map->name) == 0 || program_is_reader (name)
+      || (as == AS_MAP && program_map_get (name))
+      || (as == AS_TABLE && c->run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
-    program_complain (c->of, node, "there is no %s of that name",
-                      as == AS_CALL ? "function in C" : "program");
+    program_complain (c->of, node, "there is no program of that name");
 }
 
 /* A part of its own is looked at where rules run it, but not within itself. */
@@ -806,7 +804,7 @@ check_member (Check *c, const cJSON *node, As as)
     check_option (c, node, node->valuestring);
   else if (as == AS_KEY)
     check_key (c, node);
-  else if (as == AS_TABLE || as == AS_READER || as == AS_MAP || as == AS_CALL)
+  else if (as == AS_TABLE || as == AS_READER || as == AS_MAP)
     check_name (c, node, as);
   else if (as == AS_LET)
     name_value (c, node->valuestring);
@@ -870,9 +868,9 @@ check_action (Check *c, const cJSON *rule, ProgramAction *action)
   static ProgramAction *const of_other[]
       = { program_translate, program_say,       program_say_option, program_say_usual, program_say_default,
           program_switch,    program_deepspeed, program_read_as,    program_python };
-  static ProgramAction *const of_files[] = {
-    program_translate, program_deepspeed, program_read_as, program_python, read_model_file, read_options, call
-  };
+  static ProgramAction *const of_files[]
+      = { program_translate, program_deepspeed, program_read_as, program_python,
+          read_model_file,   read_options,      set_formats };
   static ProgramAction *const of_wrapper[] = { program_write_line,
                                                program_tell_once,
                                                program_write_variable,
