@@ -50,38 +50,18 @@ hf_dialect_is_own (const ProgramMap *d)
 
 /* --- whose it is --------------------------------------------------------------------------------------- */
 
+/* "swift sft" among "swift sft swift pt"; list NULL: it is not. */
 static bool
-has_item (const char *list, const char *item)
+is_listed (const char *list, const char *item)
 {
-  g_auto (GStrv) items = g_strsplit (list ? list : "", " ", -1);
-  return g_strv_contains ((const char *const *) items, item);
-}
-
-/* "swift sft" among "swift sft swift pt". */
-static bool
-has_command (const char *list, const char *script)
-{
-  const char *at = list ? strstr (list, script) : NULL;
-  return at && (at == list || at[-1] == ' ') && (at[strlen (script)] == ' ' || !at[strlen (script)]);
-}
-
-/* As it is written; NULL: none of the list is on. */
-static const char *
-first_of (const LaunchWords *words, const char *list)
-{
-  g_auto (GStrv) names = g_strsplit (list ? list : "", " ", -1);
-  for (char **name = names; *name; name++) {
-    const LaunchOption *o = launch_words_find (words, *name);
-    if (o)
-      return o->written;
-  }
-  return NULL;
+  g_autofree char *all = g_strdup_printf (" %s ", list ? list : ""), *one = g_strdup_printf (" %s ", item);
+  return strstr (all, one) != NULL;
 }
 
 const char *
 hf_dialect_old (const ProgramMap *d, const LaunchWords *words)
 {
-  return first_of (words, d->around.old);
+  return launch_words_first (words, d->around.old);
 }
 
 /* Its commands begin as this one does. */
@@ -95,7 +75,7 @@ begins (const ProgramAround *a, const char *script)
 static bool
 is_command (const ProgramAround *a, const char *script, const LaunchWords *words)
 {
-  return a->commands_of && has_command (a->commands, script)
+  return a->commands_of && is_listed (a->commands, script)
       && (strchr (script, ' ') || !launch_words_has_any (words, a->lacks));
 }
 
@@ -121,19 +101,19 @@ hf_dialect_check (const ProgramMap *d, const char *script, const LaunchWords *wo
                   LsDiagList *diags)
 {
   const ProgramAround *a = &d->around;
-  bool is_other = begins (a, script) && !has_command (a->commands, script);
+  bool is_other = begins (a, script) && !is_listed (a->commands, script);
   const LaunchOption *kind = launch_words_find (words, "rlhf_type");
   g_autofree char *name = a->tasks ? g_strndup (a->tasks, strcspn (a->tasks, "=")) : g_strdup ("");
   const char *text = launch_words_text (words, name);
   g_autofree char *pair = text ? g_strconcat (name, "=", text, NULL) : NULL;
   const char *trains = a->trains ? a->trains : "do_train";
-  const char *other = launch_words_find (words, trains) ? NULL : first_of (words, a->others);
-  const char *learns = script ? NULL : first_of (words, a->learns);
+  const char *other = launch_words_find (words, trains) ? NULL : launch_words_first (words, a->others);
+  const char *learns = script ? NULL : launch_words_first (words, a->learns);
   if (other)
     return import_refuse_task (path, diags, "%s without %s", other, trains);
   if (learns)
     return import_refuse_task (path, diags, "%s", learns);
-  if (!is_other && !kind && (!pair || has_item (a->tasks, pair)))
+  if (!is_other && !kind && (!pair || is_listed (a->tasks, pair)))
     return true;
   return import_refuse_task (path, diags, "%s", is_other ? script : kind ? kind->written : pair);
 }

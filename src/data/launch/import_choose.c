@@ -130,16 +130,6 @@ reader_of (const ImportFile *file, ProgramReader *ret_reader)
   return is_found;
 }
 
-static bool
-is_script_name (const char *word)
-{
-  static const char *const ends[] = { ".sh", ".bash", ".slurm", ".sbatch" };
-  for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
-    if (g_str_has_suffix (word, ends[i]))
-      return true;
-  return false;
-}
-
 /* By a script that lies beside and is named: one that only submits it says nothing of the job itself. False:
  * none of another program than `first` is known. */
 static bool
@@ -153,7 +143,7 @@ reader_beside (const ImportFile *file, const ProgramFile *first, ProgramReader *
   g_auto (GStrv) words = g_strsplit_set (file->text, " \t\n\r\"'`;&|()=/", -1);
   g_autofree char *folder = g_path_get_dirname (file->path), *self = g_path_get_basename (file->path);
   for (char **word = words; *word && !is_found; word++) {
-    if (!is_script_name (*word) || strcmp (*word, self) == 0)
+    if (!launch_has_end (*word, ".sh .bash .slurm .sbatch") || strcmp (*word, self) == 0)
       continue;
     g_autofree char *path = g_build_filename (folder, *word, NULL);
     g_autoptr (LsDiagList) none = ls_diag_list_new ();

@@ -199,9 +199,19 @@ launch_has_line (const char *text, const char *start)
 }
 
 bool
+launch_has_end (const char *name, const char *ends)
+{
+  g_auto (GStrv) all = g_strsplit (ends, " ", -1);
+  bool has_one = false;
+  for (char **end = all; *end && !has_one; end++)
+    has_one = g_str_has_suffix (name, *end);
+  return has_one;
+}
+
+bool
 launch_is_yaml (const char *name)
 {
-  return g_str_has_suffix (name, ".yaml") || g_str_has_suffix (name, ".yml");
+  return launch_has_end (name, ".yaml .yml");
 }
 
 static bool

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "data/launch/launch_words.h"
+#include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 
 guint64
@@ -93,11 +93,9 @@ launch_export (char *const *words, guint n, GHashTable *variables, GHashTable *e
 static guint
 submit_words (const LsShellCommand *c)
 {
-  static const char *const ends[] = { ".sh", ".sbatch", ".slurm", ".job", ".batch" };
   for (guint i = 1; i < c->n; i++)
-    for (guint k = 0; k < G_N_ELEMENTS (ends); k++)
-      if (*c->words[i] != '-' && g_str_has_suffix (c->words[i], ends[k]))
-        return i;
+    if (*c->words[i] != '-' && launch_has_end (c->words[i], ".sh .sbatch .slurm .job .batch"))
+      return i;
   return 0;
 }
 
@@ -205,14 +203,4 @@ launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, bool is_com
   launch_words_add_value (w, "front.is-one", place->is_one_of_many ? "true" : "");
   program_run_map ("starters", is_command ? "by_variables" : "by_words", &job, NULL, NULL);
   return job.gpus;
-}
-
-bool
-launch_says_gpus (const char *options, const LaunchWords *words)
-{
-  g_auto (GStrv) names = g_strsplit (options ? options : "", " ", -1);
-  bool is_said = false;
-  for (char **name = names; *name; name++)
-    is_said = is_said || launch_words_find (words, *name);
-  return is_said;
 }

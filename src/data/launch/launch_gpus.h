@@ -35,7 +35,4 @@ void launch_given_nodes (LaunchWords *batch, const char *name, const char *value
 guint64 launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, bool is_command,
                            LsImport *import);
 
-/* Whether a job has one of these options, with blanks between; NULL: there are none. */
-bool launch_says_gpus (const char *options, const LaunchWords *words);
-
 #endif

@@ -466,7 +466,7 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   (of->has_pairs ? launch_words_add_beside_pairs : launch_words_add) (
       ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
   /* with pairs the program says how many, if that is what submits it */
-  bool is_said = of->gpus ? launch_says_gpus (of->gpus, ret->words) : of->has_pairs && of->submits;
+  bool is_said = of->gpus ? launch_words_first (ret->words, of->gpus) != NULL : of->has_pairs && of->submits;
   g_autoptr (GHashTable) seen = seen_of (s);
   const LaunchPlace place = { s->batch, seen, is_one_of_many (s, ret->words) };
   bool is_command = ret->script && strchr (ret->script, ' ');

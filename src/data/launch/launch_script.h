@@ -96,7 +96,8 @@ char *launch_read_above (const ImportFiles *files, const char *name, bool is_of_
 /* A diagnostic: a script of a program whose configuration is not here. name: NULL: none is said. False. */
 bool launch_refuse_config (const char *name, const LsImport *import, LsDiagList *diags);
 
-bool launch_is_yaml (const char *name); /* by its end */
+bool launch_has_end (const char *name, const char *ends); /* one of these, with blanks between */
+bool launch_is_yaml (const char *name);                   /* by its end */
 
 /* Files that a shell or a virtual environment is set up by: where programs are, and no option of one. */
 bool launch_sets_up_shell (const char *name);

@@ -104,6 +104,16 @@ launch_words_find (const LaunchWords *w, const char *name)
   return g_hash_table_lookup (w->by_name, name);
 }
 
+const char *
+launch_words_first (const LaunchWords *w, const char *names)
+{
+  g_auto (GStrv) all = g_strsplit (names ? names : "", " ", -1);
+  const LaunchOption *first = NULL;
+  for (char **name = all; *name && !first; name++)
+    first = launch_words_find (w, *name);
+  return first ? first->written : NULL;
+}
+
 bool
 launch_words_has_any (const LaunchWords *w, const char *names)
 {

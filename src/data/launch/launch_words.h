@@ -57,6 +57,8 @@ void launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOpt
 LaunchOption *launch_words_find (const LaunchWords *w, const char *name);
 /* Its first value, borrowed; NULL: it is not there, off, or has none. */
 const char *launch_words_text (const LaunchWords *w, const char *name);
+/* The first of names, with blanks between, that is there, as it is written; NULL: none is, or names NULL. */
+const char *launch_words_first (const LaunchWords *w, const char *names);
 /* Whether one of names, with blanks between, is there or off; names NULL: none is. */
 bool launch_words_has_any (const LaunchWords *w, const char *names);
 /* Whether it is off by default, and not by a file. */

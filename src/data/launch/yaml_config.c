@@ -120,7 +120,7 @@ yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const
 bool
 yaml_config_refuse (const ImportFile *file, LsDiagList *diags)
 {
-  if (!g_str_has_suffix (file->path, ".yaml") && !g_str_has_suffix (file->path, ".yml"))
+  if (!launch_is_yaml (file->path))
     return false;
   cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, NULL, diags), *item;
   if (!tree)
