@@ -1,5 +1,5 @@
-/* Programs around a Trainer of Hugging Face: whose command or configuration it is, and its options in those
- * of that Trainer. Each is a map in strategies/programs/. */
+/* Programs around a Trainer of Hugging Face: whose command or configuration it is. Each is a map in
+ * strategies/programs/. */
 #include <string.h>
 
 #include "data/launch/hf_rules.h"
@@ -41,14 +41,8 @@ all_dialects (void)
   return &all;
 }
 
-const GPtrArray *
-hf_dialects (void)
-{
-  return all_dialects ()->maps;
-}
-
-static bool
-is_own (const ProgramMap *d)
+bool
+hf_dialect_is_own (const ProgramMap *d)
 {
   guint i;
   return g_ptr_array_find (all_dialects ()->maps, d, &i) && i < all_dialects ()->n_own;
@@ -56,38 +50,18 @@ is_own (const ProgramMap *d)
 
 /* --- whose it is --------------------------------------------------------------------------------------- */
 
+/* "swift sft" among "swift sft swift pt"; list NULL: it is not. */
 static bool
-has_item (const char *list, const char *item)
+is_listed (const char *list, const char *item)
 {
-  g_auto (GStrv) items = g_strsplit (list ? list : "", " ", -1);
-  return g_strv_contains ((const char *const *) items, item);
-}
-
-/* "swift sft" among "swift sft swift pt". */
-static bool
-has_command (const char *list, const char *script)
-{
-  const char *at = list ? strstr (list, script) : NULL;
-  return at && (at == list || at[-1] == ' ') && (at[strlen (script)] == ' ' || !at[strlen (script)]);
-}
-
-/* As it is written; NULL: none of the list is on. */
-static const char *
-first_of (const LaunchWords *words, const char *list)
-{
-  g_auto (GStrv) names = g_strsplit (list ? list : "", " ", -1);
-  for (char **name = names; *name; name++) {
-    const LaunchOption *o = launch_words_find (words, *name);
-    if (o)
-      return o->written;
-  }
-  return NULL;
+  g_autofree char *all = g_strdup_printf (" %s ", list ? list : ""), *one = g_strdup_printf (" %s ", item);
+  return strstr (all, one) != NULL;
 }
 
 const char *
 hf_dialect_old (const ProgramMap *d, const LaunchWords *words)
 {
-  return first_of (words, d->around.old);
+  return launch_words_first (words, d->around.old);
 }
 
 /* Its commands begin as this one does. */
@@ -101,7 +75,7 @@ begins (const ProgramAround *a, const char *script)
 static bool
 is_command (const ProgramAround *a, const char *script, const LaunchWords *words)
 {
-  return a->commands_of && has_command (a->commands, script)
+  return a->commands_of && is_listed (a->commands, script)
       && (strchr (script, ' ') || !launch_words_has_any (words, a->lacks));
 }
 
@@ -109,7 +83,7 @@ is_command (const ProgramAround *a, const char *script, const LaunchWords *words
 const ProgramMap *
 hf_dialect_of (const char *script, const LaunchWords *words)
 {
-  const GPtrArray *all = hf_dialects ();
+  const GPtrArray *all = all_dialects ()->maps;
   for (guint i = 0; i < all->len; i++)
     if (launch_words_has_any (words, ((const ProgramMap *) all->pdata[i])->around.marks))
       return all->pdata[i];
@@ -127,47 +101,44 @@ hf_dialect_check (const ProgramMap *d, const char *script, const LaunchWords *wo
                   LsDiagList *diags)
 {
   const ProgramAround *a = &d->around;
-  bool is_other = begins (a, script) && !has_command (a->commands, script);
+  bool is_other = begins (a, script) && !is_listed (a->commands, script);
   const LaunchOption *kind = launch_words_find (words, "rlhf_type");
   g_autofree char *name = a->tasks ? g_strndup (a->tasks, strcspn (a->tasks, "=")) : g_strdup ("");
   const char *text = launch_words_text (words, name);
   g_autofree char *pair = text ? g_strconcat (name, "=", text, NULL) : NULL;
   const char *trains = a->trains ? a->trains : "do_train";
-  const char *other = launch_words_find (words, trains) ? NULL : first_of (words, a->others);
-  const char *learns = script ? NULL : first_of (words, a->learns);
+  const char *other = launch_words_find (words, trains) ? NULL : launch_words_first (words, a->others);
+  const char *learns = script ? NULL : launch_words_first (words, a->learns);
   if (other)
     return import_refuse_task (path, diags, "%s without %s", other, trains);
   if (learns)
     return import_refuse_task (path, diags, "%s", learns);
-  if (!is_other && !kind && (!pair || has_item (a->tasks, pair)))
+  if (!is_other && !kind && (!pair || is_listed (a->tasks, pair)))
     return true;
   return import_refuse_task (path, diags, "%s", is_other ? script : kind ? kind->written : pair);
 }
 
-/* --- in options of a Trainer ---------------------------------------------------------------------------- */
+/* --- how its commands are known ------------------------------------------------------------------------- */
 
-LaunchWords *
-hf_dialect_words (const ProgramMap *d, LaunchWords *words, guint64 gpus, LsImport *import, LsDiagList *diags)
+bool
+hf_knows (const char *name)
 {
-  g_autoptr (LaunchWords) to = launch_words_new ();
-  LaunchJob own = { .import = import,
-                    .words = words,
-                    .table = &d->table,
-                    .gpus = gpus,
-                    .open = g_hash_table_new (g_str_hash, g_str_equal) };
-  ProgramRun run
-      = { .map = d,
-          .job = &own,
-          .words = words,
-          .says = to,
-          .other = { .import = import, .words = to, .table = hf_options (), .gpus = gpus, .open = own.open },
-          .path = import->path,
-          .diags = diags };
-  if (is_own (d))
-    import_infer (import, IMPORT_READ_AS, d->program, ls_json_doc_name (d->doc));
-  option_translate (&own, to);
-  bool ok = program_run_rules (&run, d->rules);
-  run.says = NULL; /* not its own */
-  program_run_clear (&run);
-  return ok ? g_steal_pointer (&to) : NULL;
+  const OptionRow *row = option_find (hf_options (), name);
+  const GPtrArray *all = all_dialects ()->maps;
+  for (guint i = 0; i < all->len && !(row && row->kind != OPTION_IGNORED); i++) {
+    const OptionRow *own = option_find (&((const ProgramMap *) all->pdata[i])->table, name);
+    row = own && *own->option != '*' ? own : row;
+  }
+  return row && row->kind != OPTION_IGNORED;
+}
+
+/* A program of nobody here may be told no more than a configuration of DeepSpeed, which its script names or
+ * writes. */
+bool
+hf_needs_one (const ImportFiles *files)
+{
+  const ImportFile *file = &files->files[0];
+  return strstr (file->text, "--deepspeed")
+      && (strstr (file->text, ".json") || strstr (file->text, "zero_optimization")
+          || strstr (file->text, "--deepspeed_config"));
 }

@@ -6,13 +6,13 @@
 #include "data/launch/option_table.h"
 #include "data/launch/program/program_map.h"
 
-/* A model's file among those behind the first. False: with a diagnostic. */
-bool hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags);
-
 /* A configuration of accelerate; a script that launches a Trainer, or a program around one, and what that
  * names. False: with a diagnostic. */
 bool hf_read_configuration (const ImportFiles *files, LsImport *import, LsDiagList *diags);
-bool hf_read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags);
+bool hf_read_script (const LaunchKind *kind, const ImportFiles *files, LsImport *import, LsDiagList *diags);
+bool hf_read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags); /* its configuration */
+/* Whether a YAML is one, with a name of a model under the option of the program that it is. */
+bool hf_is_around (const ImportFile *file);
 
 /* --- hf_dialects.c: programs around a Trainer, which are data (ProgramAround) ------------------------- */
 
@@ -20,8 +20,11 @@ bool hf_read_script (const ImportFiles *files, LsImport *import, LsDiagList *dia
  * trainer.json. */
 const OptionTable *hf_options (void);
 
-/* const ProgramMap *, in the order in which they are asked; kept. */
-const GPtrArray *hf_dialects (void);
+/* Whether an option matters to a Trainer, or is one of a program around it. */
+bool hf_knows (const char *name);
+/* Whether one such option is enough of a command: its script names or writes a configuration of DeepSpeed. */
+bool hf_needs_one (const ImportFiles *files);
+bool hf_dialect_is_own (const ProgramMap *d); /* of a user */
 
 /* By its command, or by an option of it; NULL: it is a Trainer itself, or unknown. */
 const ProgramMap *hf_dialect_of (const char *script, const LaunchWords *words);
@@ -32,10 +35,5 @@ const char *hf_dialect_old (const ProgramMap *d, const LaunchWords *words);
 /* Whether it trains on the next token; false: with a diagnostic. */
 bool hf_dialect_check (const ProgramMap *d, const char *script, const LaunchWords *words, const char *path,
                        LsDiagList *diags);
-
-/* Its options as those of a Trainer, with its defaults; what is told of them is told. gpus: 0: not known.
- * NULL: with a diagnostic. */
-LaunchWords *hf_dialect_words (const ProgramMap *d, LaunchWords *words, guint64 gpus, LsImport *import,
-                               LsDiagList *diags);
 
 #endif

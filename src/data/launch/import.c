@@ -190,8 +190,8 @@ is_adapter (const ImportFile *file, LsDiagList *diags)
 
 /* A length that was given is that of a sequence: the table stays as the files have it, as that of a
  * model that is named. */
-void
-import_settle_positions (LsImport *import)
+static void
+settle_positions (LsImport *import)
 {
   const guint32 seq = import->model.seq;
   bool has_table = import_has_model (import, "position") && import->model.position == LS_POSITION_LEARNED;
@@ -265,10 +265,9 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
 {
   if (!import_maps_are_right (diags))
     return false;
-  const ImportReader *reader = files->n > 0 ? import_choose (files) : NULL;
-  if (!reader && files->n > 0 && import_log_what (&files->files[0]))
-    reader = &import_log;
-  if (!reader) {
+  ProgramReader reader;
+  const bool is_known = files->n > 0 && import_choose (files, &reader);
+  if (!is_known && !(files->n > 0 && import_log_what (&files->files[0]))) {
     refuse_unknown (&files->files[0], diags);
     return false;
   }
@@ -286,12 +285,11 @@ read_files (const ImportFiles *files, const GPtrArray *changes, const LsModel *m
   for (guint i = 0; files->told && i < files->told->len; i++)
     import_infer (&import, "%s", (const char *) files->told->pdata[i]);
   bool ok = ls_diag_list_n (diags) == 0
-      && (reader->read_by ? reader->read_by (reader, &all, &import, diags)
-                          : reader->read (&all, &import, diags))
+      && (is_known ? program_read (&reader, &all, &import, diags) : import_log_alone (&all, &import, diags))
       && import_check_given (&all, diags);
   if (ok && files->n_logs > 0 && import.measured.step_s == 0)
     read_log_beside (&files->files[files->n], &import);
-  import_settle_positions (&import);
+  settle_positions (&import);
   ok = ok && check_used (files->files, files->n + files->n_logs, diags);
   if (ok)
     *ret_import = import;

@@ -7,6 +7,7 @@
 
 #include "base/printable.h"
 #include "data/jobs/job_files.h"
+#include "data/launch/program/program_map.h"
 #include "data/text/field.h"
 #include "model/model.h"
 #include "strategy/dp_traits.h"
@@ -63,9 +64,8 @@ compare_given (LsImport *import, const LsField *fields, const void *target, cons
 
 /* --- which words say a key ------------------------------------------------------------------------- */
 
-/* "--a_b" as "a-b". */
-static char *
-bare_name (const char *name, gsize n)
+char *
+import_bare_name (const char *name, gsize n)
 {
   char *bare = g_strndup (name, n);
   g_strdelimit (bare, "_", '-');
@@ -76,7 +76,7 @@ bare_name (const char *name, gsize n)
 void
 import_note_word (LsImport *import, const char *name, const char *key)
 {
-  char *bare = bare_name (name, strlen (name));
+  char *bare = import_bare_name (name, strlen (name));
   for (const char *dot = strchr (bare, '.'); dot; dot = strchr (dot + 1, '.'))
     g_hash_table_add (import->words, g_strdup (dot + 1));
   g_hash_table_add (import->words, bare);
@@ -106,7 +106,7 @@ has_option (const LsImport *import, const char *names)
   bool is_there = false;
   for (const char *name = names; *name && !is_there; name += strspn (name, " ")) {
     gsize n = strcspn (name, " ");
-    g_autofree char *bare = bare_name (name, n);
+    g_autofree char *bare = import_bare_name (name, n);
     is_there = *bare && has_word (import, bare);
     name += n;
   }
@@ -179,14 +179,6 @@ void
 import_set_strategy (LsImport *import, const char *key, const char *text, const char *option)
 {
   set (import, ls_strategy_fields, &import->strategy, import->strategy_said, key, text, option);
-}
-
-void
-import_set_model_number (LsImport *import, const char *key, guint64 value)
-{
-  char text[24];
-  g_snprintf (text, sizeof text, "%" G_GUINT64_FORMAT, value);
-  import_set_model (import, key, text, key);
 }
 
 void
@@ -285,6 +277,31 @@ import_model (LsImport *import, const LsModel *m, const char *source)
 }
 
 bool
+import_model_files (const ImportFiles *files, bool is_first, LsImport *import, LsDiagList *diags)
+{
+  for (guint i = 1; i < (is_first ? MIN (2, files->n) : files->n); i++) {
+    const ImportFile *file = &files->files[i];
+    g_autoptr (LsDiagList) none = ls_diag_list_new ();
+    g_autoptr (GPtrArray) notes = is_first ? g_ptr_array_new_with_free_func (g_free) : NULL;
+    bool is_json = is_first || file->text[strspn (file->text, " \t\r\n")] == '{';
+    g_autoptr (LsJsonDoc) doc
+        = is_json ? ls_json_doc_parse (file->text, file->n, file->path, is_first ? diags : none) : NULL;
+    bool is_model = doc && (is_first || ls_is_hf_config (doc) || strstr (file->text, "lockstep.model/"));
+    LsModel m;
+    if (!is_model && !is_first)
+      continue;
+    if (!is_model || !ls_model_read (doc, &m, notes, diags))
+      return false;
+    import_model (import, &m, file->path);
+    import_use_file (file);
+    for (guint k = 0; notes && k < notes->len; k++)
+      import_infer (import, "%s: %s", file->path, (const char *) notes->pdata[k]);
+    ls_model_clear (&m);
+  }
+  return true;
+}
+
+bool
 import_find_model (const char *name, LsModel *ret_model, bool *ret_is_decoder, char **ret_found)
 {
   *ret_found = NULL;
@@ -344,29 +361,12 @@ import_padded_vocab (LsImport *import, guint64 words)
   if (import_is_given (import, "vocab"))
     return;
   import_infer (import, "vocab %" G_GUINT64_FORMAT ": with its padding", words);
-  import_set_model_number (import, "vocab", words);
+  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, words);
+  import_set_model (import, "vocab", text, "vocab");
   if (words % ((guint64) LS_VOCAB_MULTIPLE * MAX (1, import->strategy.tp)) == 0)
     return;
   import_set_strategy_number (import, "vocab_multiple", 1);
   g_hash_table_remove (import->by_rule, "vocab_multiple"); /* the file says both, by the words with padding */
-}
-
-void
-import_mamba (LsImport *import, const char *pattern, guint64 channels, guint64 states, guint64 taps,
-              const char *option)
-{
-  import_set_model (import, "layer_pattern", pattern, option);
-  import_set_model (import, "mixer", "mamba1", option);
-  import_set_model_number (import, "mixer_heads", channels);
-  import_set_model_number (import, "mixer_state", states);
-  import_set_model_number (import, "mixer_conv", taps);
-  if (strpbrk (pattern, "Aa"))
-    return;
-  if (!import_has_model (import, "heads"))
-    import_set_model_number (import, "heads", channels);
-  import_set_model_number (import, "kv_heads", import->model.n_heads);
-  import_set_model_number (import, "head_dim", 1);
-  import_set_model (import, "position", "none", option);
 }
 
 void
@@ -391,57 +391,13 @@ import_has_strategy (const LsImport *import, const char *key)
 
 /* --- the optimizer, by what programs and libraries call it ------------------------------------------ */
 
-/* Names of Megatron-LM (--optimizer), transformers (OptimizerNames of training_args.py), DeepSpeed
- * (engine.py, _configure_basic_optimizer), torchtitan, llm-foundry, nanotron, NeMo and MaxText (opt_type),
- * in lower case. */
-static const struct {
-  const char *theirs, *ours;
-} names[] = {
-  { "adam", "adam" },
-  { "adamw", "adam" },
-  { "adam_pax", "adam" },
-  { "adamw_torch", "adam" },
-  { "adamw_torch_fused", "adam" },
-  { "adamw_torch_xla", "adam" },
-  { "adamw_hf", "adam" },
-  { "adamw_apex_fused", "adam" },
-  { "paged_adamw", "adam" },
-  { "paged_adamw_32bit", "adam" },
-  { "decoupled_adamw", "adam" },
-  { "cpu_adam", "adam" },
-  { "fused_adam", "adam" },
-  { "distributed_fused_adam", "adam" },
-  { "adamw_bnb_8bit", "adamw-8bit" },
-  { "adamw_8bit", "adamw-8bit" },
-  { "paged_adamw_8bit", "adamw-8bit" },
-  { "pagedadamw", "adam" },
-  { "pagedadamw32bit", "adam" },
-  { "adamw8bit", "adamw-8bit" },
-  { "pagedadamw8bit", "adamw-8bit" },
-  { "adamw_torch_8bit", "adamw-8bit" },
-  { "adamw_torch_4bit", "adamw-4bit" },
-  { "adamw4bit", "adamw-4bit" },
-  { "adamwfp8", "adamw-fp8" },
-  { "adafactor", "adafactor" },
-  { "lion", "lion" },
-  { "lion_32bit", "lion" },
-  { "paged_lion", "lion" },
-  { "paged_lion_32bit", "lion" },
-  { "decoupled_lionw", "lion" },
-  { "muon", "muon" },
-  { "dist_muon", "muon" },
-  { "soap", "soap" },
-};
-
 static const char *
 name_of (const char *theirs, double momentum)
 {
+  const ProgramMap *map = program_map_get ("optimizers");
   if (g_ascii_strcasecmp (theirs, "sgd") == 0)
     return momentum > 0 ? "sgd-momentum" : "sgd";
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (g_ascii_strcasecmp (theirs, names[i].theirs) == 0)
-      return names[i].ours;
-  return NULL;
+  return map ? cJSON_GetStringValue (cJSON_GetObjectItem (map->tables, theirs)) : NULL;
 }
 
 /* Ranks have pieces of the matrices that it needs: Megatron-LM's alone deal out whole ones. */

@@ -9,82 +9,77 @@
 
 /* --- the registry ----------------------------------------------------------------------------------- */
 
-/* Of a program in C, or a map in strategies/programs/ by its name. Told in this order: a log has words of a
- * script too. */
-static const struct {
-  const ImportReader *reader;
+/* A map in strategies/programs/, by its name, that is asked whose file it is. */
+typedef struct {
   const char *map;
   bool unwraps; /* files that wrap a script, which others then read */
   bool is_last; /* files of the map that it wants to be asked for so */
-} readers[] = {
-  { .map = "megatron" },
-  { .map = "deepspeed" },
-  { .map = "transformers" },
-  { &import_deepspeed_log, NULL },
-  { .map = "primus" },
-  { .map = "primus-torchtitan" },
-  { .map = "torchtitan" },
-  { .map = "internevo" },
-  { .map = "xtuner-1" },
-  { .map = "xtuner" },
-  { .map = "litgpt" },
-  { .map = "torchtune" },
-  { .map = "nanochat" },
-  { .map = "picotron" },
-  { .map = "nanotron" },
-  { .map = "lingua" },
-  { .map = "olmo" },
-  { .map = "llm-foundry" },
-  { .map = "maxtext" },
-  { .map = "levanter" },
-  { .map = "veomni" },
-  { .map = "nemo" },
-  { .map = "nemo-automodel" },
-  { .map = "gpt-neox" },
-  { .map = "axolotl" },
-  { .map = "oumi" },
-  { &import_llama_factory, NULL },
-  { &import_deepspeed, NULL },
-  { .map = "accelerate" },
-  { .map = "verl" },
-  { .map = "megatron-swift" },
-  { .map = "trainer" },
-  { .map = "mlperf" },
-  { .map = "megatron-bridge" },
-  { .map = "megatron", .is_last = true },
-  /* of programs around a Trainer, whose reader asks them in this order, and of that */
-  { .map = "ms-swift" },
-  { .map = "llama-factory" },
-  { .map = "llama-factory-v1" },
-  { .map = "deepspeed-chat" },
-  { .map = "openrlhf" },
-  { .map = "trl" },
-  { .map = "peft" },
-  { .map = "environment" }, /* these have parts alone */
-  { .map = "starters" },
-  { .map = "skypilot", .unwraps = true },
-  { .map = "kubernetes", .unwraps = true },
-};
-
-/* One that is asked whose file it is. */
-typedef struct {
-  const ImportReader *reader; /* NULL: a map */
-  const char *map;
-  bool unwraps, is_last;
-  bool is_own; /* of the user, or none of the list */
+  bool is_own;  /* of the user, or none of the list */
 } Asked;
+
+/* In this order: a log has words of a script too. */
+static const Asked shipped[] = {
+  { "megatron" },
+  { "deepspeed" },
+  { "transformers" },
+  { "primus" },
+  { "primus-torchtitan" },
+  { "torchtitan" },
+  { "internevo" },
+  { "xtuner-1" },
+  { "xtuner" },
+  { "litgpt" },
+  { "torchtune" },
+  { "nanochat" },
+  { "picotron" },
+  { "nanotron" },
+  { "lingua" },
+  { "olmo" },
+  { "llm-foundry" },
+  { "maxtext" },
+  { "levanter" },
+  { "veomni" },
+  { "nemo" },
+  { "nemo-automodel" },
+  { "gpt-neox" },
+  { "axolotl" },
+  { "oumi" },
+  /* programs around a Trainer, in the order in which they are asked whose command it is */
+  { "ms-swift" },
+  { "llama-factory" },
+  { "llama-factory-v1" },
+  { "deepspeed-chat" },
+  { "openrlhf" },
+  { "trl" },
+  { "deepspeed", .is_last = true },
+  { "accelerate" },
+  { "verl" },
+  { "megatron-swift" },
+  { "trainer" },
+  { "mlperf" },
+  { "megatron-bridge" },
+  { "megatron", .is_last = true },
+  { "peft" }, /* these have parts and tables alone */
+  { "environment" },
+  { "starters" },
+  { "written" },
+  { "optimizers" },
+  { "skypilot", .unwraps = true },
+  { "kubernetes", .unwraps = true },
+  { "strangers" },
+};
 
 /* A user's own maps, which come first: those that lie in their folders, and what else the list has not. */
 static bool
 is_own (const LsDataEntry *entry)
 {
-  for (guint k = 0; k < G_N_ELEMENTS (readers); k++)
-    if (g_strcmp0 (readers[k].map, entry->name) == 0)
+  for (guint k = 0; k < G_N_ELEMENTS (shipped); k++)
+    if (strcmp (shipped[k].map, entry->name) == 0)
       return strcmp (entry->from, ".") == 0 || strcmp (entry->from, "user") == 0;
   return true;
 }
 
-/* In that order; the last has neither. */
+/* In that order; the last has no name. */
 static const Asked *
 all_asked (void)
 {
@@ -99,10 +94,7 @@ all_asked (void)
       if (is_own (maps->pdata[i]))
         g_array_append_val (all, own);
     }
-    for (guint i = 0; i < G_N_ELEMENTS (readers); i++) {
-      const Asked one = { readers[i].reader, readers[i].map, readers[i].unwraps, readers[i].is_last, false };
-      g_array_append_val (all, one);
-    }
+    g_array_append_vals (all, shipped, G_N_ELEMENTS (shipped));
     g_once_init_leave (&is_made, 1);
   }
   return (const Asked *) (gpointer) all->data;
@@ -112,7 +104,7 @@ bool
 import_maps_are_right (LsDiagList *diags)
 {
   bool ok = true;
-  for (const Asked *a = all_asked (); a->reader || a->map; a++) {
+  for (const Asked *a = all_asked (); a->map; a++) {
     g_autoptr (ProgramMap) map
         = a->is_own && !program_map_get (a->map) ? program_map_load (a->map, diags) : NULL;
     ok = ok && (!a->is_own || program_map_get (a->map));
@@ -124,46 +116,34 @@ bool
 import_unwrap (ImportFile *file, GPtrArray *told, LsDiagList *diags)
 {
   bool ok = true;
-  for (const Asked *a = all_asked (); ok && (a->reader || a->map); a++)
+  for (const Asked *a = all_asked (); ok && (a->map); a++)
     ok = !a->unwraps || program_unwrap (a->map, file, told, diags);
   return ok;
 }
 
-static const ImportReader *
-reader_of (const ImportFile *file)
-{
-  const ImportReader *found = NULL;
-  for (const Asked *a = all_asked (); !found && (a->reader || a->map); a++)
-    found = a->map                 ? program_reader_of (a->map, a->is_own, a->is_last, file)
-        : a->reader->is_its (file) ? a->reader
-                                   : NULL;
-  return found;
-}
-
 static bool
-is_script_name (const char *word)
+reader_of (const ImportFile *file, ProgramReader *ret_reader)
 {
-  static const char *const ends[] = { ".sh", ".bash", ".slurm", ".sbatch" };
-  for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
-    if (g_str_has_suffix (word, ends[i]))
-      return true;
-  return false;
+  bool is_found = false;
+  for (const Asked *a = all_asked (); !is_found && a->map; a++)
+    is_found = program_reader_of (a->map, a->is_own, a->is_last, file, ret_reader);
+  return is_found;
 }
 
-/* By a script that lies beside and is named: one that only submits it says nothing of the job itself. NULL:
- * none is known. */
-static const ImportReader *
-reader_beside (const ImportFile *file, const ImportReader *first)
+/* By a script that lies beside and is named: one that only submits it says nothing of the job itself. False:
+ * none of another program than `first` is known. */
+static bool
+reader_beside (const ImportFile *file, const ProgramFile *first, ProgramReader *ret_reader)
 {
   static const char *const own[] = { "--num-layers", "--tensor-model-parallel-size", "pretrain_" };
-  const ImportReader *reader = NULL;
+  bool is_found = false;
   for (guint i = 0; i < G_N_ELEMENTS (own); i++)
     if (strstr (file->text, own[i]))
-      return NULL;
+      return false;
   g_auto (GStrv) words = g_strsplit_set (file->text, " \t\n\r\"'`;&|()=/", -1);
   g_autofree char *folder = g_path_get_dirname (file->path), *self = g_path_get_basename (file->path);
-  for (char **word = words; *word && !reader; word++) {
-    if (!is_script_name (*word) || strcmp (*word, self) == 0)
+  for (char **word = words; *word && !is_found; word++) {
+    if (!launch_has_end (*word, ".sh .bash .slurm .sbatch") || strcmp (*word, self) == 0)
       continue;
     g_autofree char *path = g_build_filename (folder, *word, NULL);
     g_autoptr (LsDiagList) none = ls_diag_list_new ();
@@ -173,33 +153,33 @@ reader_beside (const ImportFile *file, const ImportReader *first)
         : NULL;
     ImportYaml yaml = { 0 };
     const ImportFile other = { .path = path, .text = text, .n = n, .yaml = &yaml };
-    reader = text ? reader_of (&other) : NULL;
-    reader = reader == first ? NULL : reader;
+    is_found = text && reader_of (&other, ret_reader) && ret_reader->file != first;
     cJSON_Delete (yaml.tree);
   }
-  return reader;
+  return is_found;
 }
 
-const ImportReader *
-import_choose (const ImportFiles *files)
+bool
+import_choose (const ImportFiles *files, ProgramReader *ret_reader)
 {
-  const ImportReader *first = reader_of (&files->files[0]);
-  bool is_script = first && first->is_last && g_str_has_prefix (files->files[0].text, "#!");
-  for (guint i = 1; i < files->n && is_script; i++) {
-    const ImportReader *other
-        = g_str_has_prefix (files->files[i].text, "#!") ? reader_of (&files->files[i]) : NULL;
-    if (other && other != first)
-      return other;
-  }
-  const ImportReader *beside = is_script || !first ? reader_beside (&files->files[0], first) : NULL;
-  return beside ? beside : first;
+  ProgramReader first = { NULL };
+  bool is_known = reader_of (&files->files[0], &first),
+       is_script = first.is_last && g_str_has_prefix (files->files[0].text, "#!");
+  for (guint i = 1; i < files->n && is_script; i++)
+    if (g_str_has_prefix (files->files[i].text, "#!") && reader_of (&files->files[i], ret_reader)
+        && ret_reader->file != first.file)
+      return true;
+  if ((is_script || !is_known) && reader_beside (&files->files[0], first.file, ret_reader))
+    return true;
+  *ret_reader = first;
+  return is_known;
 }
 
 void
 engine_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data)
 {
-  for (const Asked *a = all_asked (); a->reader || a->map; a++)
-    if (a->map && !a->is_last)
+  for (const Asked *a = all_asked (); a->map; a++)
+    if (!a->is_last)
       call (a->map, a->is_own, data);
 }
 
@@ -208,8 +188,8 @@ engine_maps_each (void (*call) (const char *name, bool is_own, gpointer data), g
 static bool
 find_log (const char *text, ProgramLog *ret_log)
 {
-  for (const Asked *a = all_asked (); a->reader || a->map; a++) {
-    const ProgramMap *map = a->map ? program_map_get (a->map) : NULL;
+  for (const Asked *a = all_asked (); a->map; a++) {
+    const ProgramMap *map = program_map_get (a->map);
     if (map && program_log_of (map, text, ret_log))
       return true;
   }
@@ -253,15 +233,14 @@ engine_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags)
   return is_log;
 }
 
-const ImportReader import_log = { .read = engine_log_alone };
-
 guint
 import_set_logs_apart (ImportFile *files, guint n)
 {
+  ProgramReader reader;
   g_autofree ImportFile *logs = g_new0 (ImportFile, n);
   guint n_files = 0, n_logs = 0;
   for (guint i = 0; i < n; i++)
-    if (n > 1 && import_log_what (&files[i]) && (i > 0 || !reader_of (&files[i])))
+    if (n > 1 && import_log_what (&files[i]) && (i > 0 || !reader_of (&files[i], &reader)))
       logs[n_logs++] = files[i];
     else
       files[n_files++] = files[i];

@@ -1,4 +1,4 @@
-/* data/launch/import_reader.h — what a read_X.c is made of (private to launch/). */
+/* data/launch/import_reader.h — a job that is read from files of another program (private to launch/). */
 #ifndef LS_DATA_LAUNCH_IMPORT_READER_H
 #define LS_DATA_LAUNCH_IMPORT_READER_H
 
@@ -43,23 +43,7 @@ typedef struct {
   GPtrArray *told;     /* char *: what is said of a first file that was unpacked; NULL: it was not */
 } ImportFiles;
 
-typedef struct ImportReader ImportReader;
-struct ImportReader {
-  const char *what; /* that is read: "a log of Megatron-LM"; NULL: another reader says so */
-  bool (*is_its) (const ImportFile *file);
-  /* false: with a diagnostic */
-  bool (*read) (const ImportFiles *files, LsImport *import, LsDiagList *diags);
-  /* In place of read, of a program that is data (program/program_map.h). */
-  bool (*read_by) (const ImportReader *reader, const ImportFiles *files, LsImport *import, LsDiagList *diags);
-  bool is_last; /* of scripts that no other one takes */
-};
-
-extern const ImportReader import_deepspeed, import_deepspeed_log, import_llama_factory;
-
-/* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
- * it, by that. NULL: nobody's. */
-const ImportReader *import_choose (const ImportFiles *files);
-/* Whether the user's own maps of programs can be read: diagnostics. */
+/* import_choose.c: whether the user's own maps of programs can be read: diagnostics. */
 bool import_maps_are_right (LsDiagList *diags);
 /* For each map of a program, the user's own first, and then in the order in which they are asked. */
 void import_maps_each (void (*call) (const char *name, bool is_own, gpointer data), gpointer data);
@@ -71,7 +55,6 @@ bool import_is_log_of (const ImportFile *file, const char *map);
 bool import_measure_log (const char *text, LsImport *import);
 /* The first file, a log that does not say what its job is: what was measured alone. */
 bool import_log_alone (const ImportFiles *files, LsImport *import, LsDiagList *diags);
-extern const ImportReader import_log;
 /* Those files that the job is read from, in front, and behind them logs that only have steps; how many the
  * former are. A log in front of a job's files is the job where it says what it is. */
 guint import_set_logs_apart (ImportFile *files, guint n);
@@ -86,6 +69,8 @@ void import_use_file (const ImportFile *file);
 /* What is given by this name, of which there is now use; NULL: nothing is. */
 const char *import_given (const ImportFiles *files, const char *name);
 
+/* "--a_b" as "a-b", newly allocated; of n bytes of a name. */
+char *import_bare_name (const char *name, gsize n);
 /* An option that the files give, as on or as off, and the key of the strategy that its row decides; NULL:
  * none. By these a key that is set is told to be of the files, or of a rule of their program. */
 void import_note_word (LsImport *import, const char *name, const char *key);
@@ -97,7 +82,6 @@ void import_note_word (LsImport *import, const char *name, const char *key);
  * that was given stays as it is. */
 void import_set_model (LsImport *import, const char *key, const char *text, const char *option);
 void import_set_strategy (LsImport *import, const char *key, const char *text, const char *option);
-void import_set_model_number (LsImport *import, const char *key, guint64 value);
 /* By a rule; the second as an option says it. */
 void import_set_strategy_number (LsImport *import, const char *key, guint64 value);
 void import_set_strategy_count (LsImport *import, const char *key, guint64 value, const char *option);
@@ -122,23 +106,15 @@ bool import_has_model (const LsImport *import, const char *key);
 /* Whether its width is known, and not only as what is given in place of the files' model. */
 bool import_names_model (const LsImport *import);
 bool import_has_strategy (const LsImport *import, const char *key);
-/* What a file says times what else it says: where no number holds it, the largest, of which nothing is a
- * multiple. */
-static inline guint64
-import_times (guint64 a, guint64 b)
-{
-  guint64 product;
-  return __builtin_mul_overflow (a, b, &product) ? G_MAXUINT64 : product;
-}
-
 /* A table of learned positions has this many rows, if the model has one. It has one for
  * each token of a sequence where the files say no more. */
 void import_positions (LsImport *import, guint64 n);
-/* Behind all: the model is as long as its table, and sequences are of the strategy. */
-void import_settle_positions (LsImport *import);
 
 /* Sets the keys of a model but for its sequence; `source` is said as where it is from. */
 void import_model (LsImport *import, const LsModel *m, const char *source);
+/* The same of files of a model, ours or the config.json of Hugging Face, behind the first; is_first: of the
+ * one behind it, which has to be such a file, and of which notes are told. False: with a diagnostic. */
+bool import_model_files (const ImportFiles *files, bool is_first, LsImport *import, LsDiagList *diags);
 /* The same of the model that has this name for a program or a hub; one that nobody has is told as unknown. */
 void import_model_of_name (LsImport *import, const char *name);
 /* The model of a name, or of a folder that is called so: *ret_found, newly allocated, is then the name that
@@ -147,12 +123,6 @@ bool import_find_model (const char *name, LsModel *ret_model, bool *ret_is_decod
 /* The words of the published model that a tokenizer has the name of, which is told; some of its rows may be
  * of no word. 0: nobody's; name NULL allowed. */
 guint64 import_vocab_of_tokenizer (LsImport *import, const char *name);
-
-/* Layers of Mamba, by a pattern of the model's letters ("m"), whose widths the file and its program say:
- * channels, states of each, taps of the convolution. Without attention among them heads are what the file
- * says, or the channels. */
-void import_mamba (LsImport *import, const char *pattern, guint64 channels, guint64 states, guint64 taps,
-                   const char *option);
 
 void import_infer (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void import_unknown (LsImport *import, const char *format, ...) G_GNUC_PRINTF (2, 3);

@@ -112,8 +112,9 @@ launch_drop_starter (GPtrArray *words, guint64 *ret_nodes, guint64 *ret_each)
   return starter;
 }
 
-void
-launch_add_file (const ImportFiles *files, const char *path)
+/* A file is one of the job's, like those that were given: it is told so. */
+static void
+add_file (const ImportFiles *files, const char *path)
 {
   const char *own = g_str_has_prefix (path, "./") ? path + 2 : path;
   if (!g_ptr_array_find_with_equal_func (files->found, own, g_str_equal, NULL))
@@ -130,7 +131,7 @@ launch_read_beside (const ImportFiles *files, const char *name, bool is_of_job, 
       ? ls_read_file (path, LAUNCH_MAX_BESIDE, ret_n, diags)
       : NULL;
   if (text && is_of_job)
-    launch_add_file (files, path);
+    add_file (files, path);
   return text;
 }
 
@@ -198,9 +199,19 @@ launch_has_line (const char *text, const char *start)
 }
 
 bool
+launch_has_end (const char *name, const char *ends)
+{
+  g_auto (GStrv) all = g_strsplit (ends, " ", -1);
+  bool has_one = false;
+  for (char **end = all; *end && !has_one; end++)
+    has_one = g_str_has_suffix (name, *end);
+  return has_one;
+}
+
+bool
 launch_is_yaml (const char *name)
 {
-  return g_str_has_suffix (name, ".yaml") || g_str_has_suffix (name, ".yml");
+  return launch_has_end (name, ".yaml .yml");
 }
 
 static bool

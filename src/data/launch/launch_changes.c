@@ -16,142 +16,85 @@
 
 #define MAX_BYTES ((size_t) 4 << 20)
 
-/* The lines that may be meant. */
+/* The lines that a pattern fits. */
 typedef struct {
-  const char *option, *value;
-  const char *variable; /* NULL: none is looked for */
-  guint n;              /* lines that fit           */
-  const char *file;
+  guint n;
+  const char *file; /* of the last of them */
   unsigned line;
-  char *through; /* the variable that stands for the value in the line, owned; NULL: none */
+  char *through; /* what the first group is in that, owned; NULL: nothing */
 } Place;
 
-static bool
-is_name_char (char c)
-{
-  return g_ascii_isalnum (c) || c == '_' || c == '-';
-}
-
-/* Behind the word in a line; NULL: it is not there as a whole. '_' and '-' are the same. */
-static const char *
-behind (const char *line, const char *word)
-{
-  for (const char *p = line; *p; p++) {
-    gsize n = 0;
-    while (word[n] && (p[n] == word[n] || (p[n] && strchr ("-_", p[n]) && strchr ("-_", word[n]))))
-      n++;
-    const char *front = p;
-    while (front > line && front[-1] == '-')
-      front--;
-    if (!word[n] && !is_name_char (p[n]) && (front == line || !is_name_char (front[-1])))
-      return p + n;
-  }
-  return NULL;
-}
-
-/* Whether a value begins there, but for what stands between it and its name. */
-static bool
-begins_value (const char *p, const char *value)
-{
-  p += strspn (p, " \t=:\"'.");
-  gsize n = strlen (value);
-  return strncmp (p, value, n) == 0 && !is_name_char (p[n]);
-}
-
-/* "$TP", "${TP}", "${TP:-8}": TP, newly allocated. */
+/* A name as a pattern, in which '_' and '-' are the same. */
 static char *
-variable_at (const char *p)
+name_pattern (const char *name)
 {
-  p += strspn (p, " \t=\"'");
-  if (*p != '$')
-    return NULL;
-  p += p[1] == '{' ? 2 : 1;
-  const char *end = p;
-  while (g_ascii_isalnum (*end) || *end == '_')
-    end++;
-  return end > p ? g_strndup (p, (gsize) (end - p)) : NULL;
-}
-
-/* "TP=8", "export TP=${TP:-8}" */
-static bool
-sets_variable (const char *line, const char *name, const char *value)
-{
-  const char *p = line + strspn (line, " \t");
-  if (g_str_has_prefix (p, "export "))
-    p += strlen ("export ");
-  gsize n = strlen (name);
-  if (strncmp (p, name, n) != 0 || p[n] != '=')
-    return false;
-  p += n + 1;
-  p += strspn (p, "\"'");
-  const char *fallback = *p == '$' ? strstr (p, ":-") : NULL;
-  return begins_value (fallback ? fallback + 2 : p, value);
+  GString *pattern = g_string_new (NULL);
+  for (; *name; name++) {
+    g_autofree char *one = g_regex_escape_string (name, 1);
+    g_string_append (pattern, strchr ("-_", *name) ? "[-_]" : one);
+  }
+  return g_string_free (pattern, FALSE);
 }
 
 static void
-take (Place *x, const char *file, unsigned line)
+take (Place *x, const GMatchInfo *match, const char *file, const char *text)
 {
+  int start;
+  g_match_info_fetch_pos (match, 0, &start, NULL);
   x->n++;
   x->file = file;
-  x->line = line;
+  x->line = 1;
+  for (int i = 0; i < start; i++)
+    x->line += text[i] == '\n';
+  g_free (x->through);
+  x->through = g_match_info_fetch (match, 1);
+  if (x->through && !*x->through)
+    g_clear_pointer (&x->through, g_free);
 }
 
-static void
-look_at (Place *x, const char *line, const char *file, unsigned number)
+/* files: char *, paths. A line counts once. */
+static Place
+look (const GPtrArray *files, const char *pattern)
 {
-  if (*(line + strspn (line, " \t")) == '#')
-    return;
-  if (x->variable) {
-    if (sets_variable (line, x->variable, x->value))
-      take (x, file, number);
-    return;
-  }
-  const char *p = behind (line, x->option);
-  if (!p)
-    return;
-  g_autofree char *variable = variable_at (p);
-  if (!*x->value || begins_value (p, x->value) || variable) {
-    take (x, file, number);
-    g_free (x->through);
-    x->through = g_steal_pointer (&variable);
-  }
-}
-
-static void
-look (Place *x, const GPtrArray *files)
-{
-  for (guint i = 0; i < files->len; i++) {
+  Place x = { 0 };
+  g_autoptr (GRegex) regex = g_regex_new (pattern, G_REGEX_RAW | G_REGEX_MULTILINE | G_REGEX_NEWLINE_LF,
+                                          G_REGEX_MATCH_DEFAULT, NULL);
+  for (guint i = 0; regex && i < files->len; i++) {
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
+    g_autoptr (GMatchInfo) match = NULL;
     size_t n;
     g_autofree char *text = ls_read_file (files->pdata[i], MAX_BYTES, &n, diags);
-    g_auto (GStrv) lines = text ? g_strsplit (text, "\n", -1) : NULL;
-    for (unsigned k = 0; lines && lines[k]; k++)
-      look_at (x, lines[k], files->pdata[i], k + 1);
+    bool fits = text && g_regex_match (regex, text, G_REGEX_MATCH_DEFAULT, &match);
+    for (; fits; fits = g_match_info_next (match, NULL))
+      take (&x, match, files->pdata[i], text);
   }
+  return x;
 }
 
-/* Of an option, "--tp-size" or "training.seq_len", and its value: the one line of the files (char *, paths)
- * that says it, or, where a variable of a shell holds the value, the line that sets this. *ret_file: newly
- * allocated; NULL if no line or several may be meant. *ret_through: the variable, newly allocated, or
- * NULL. */
+/* Of an option, "--tp-size" or "training.seq_len", and its value: the one line of the files that says it, by
+ * its name and behind that its value, or a variable of a shell; of this, "TP=8" or "export TP=${TP:-8}", the
+ * line that sets it, if there is one. Nothing where several may be meant. */
 static void
-find_place (const GPtrArray *files, const char *option, const char *value, char **ret_file,
-            unsigned *ret_line, char **ret_through)
+find_place (const GPtrArray *files, LsLaunchChange *c)
 {
-  const char *dot = strrchr (option, '.');
-  Place x = { .option = dot ? dot + 1 : option + strspn (option, "-"), .value = value };
-  look (&x, files);
-  *ret_file = *ret_through = NULL;
+  const char *dot = strrchr (c->option, '.');
+  g_autofree char *name = name_pattern (dot ? dot + 1 : c->option + strspn (c->option, "-")),
+                  *value = g_regex_escape_string (c->before, -1),
+                  *begins = g_strdup_printf ("[ \\t=:\"'.]*+%s(?![\\w-])", value),
+                  *line = g_strdup_printf ("^(?![ \\t]*#)(?>.*?(?<![\\w-])-*%s(?![\\w-]))"
+                                           "(?:%s%s[ \\t=\"']*\\$\\{?(\\w+))%s",
+                                           name, *value ? begins : "", *value ? "|" : "", *value ? "" : "?");
+  Place x = look (files, line), y = { 0 };
   if (x.n == 1 && x.through) {
-    Place y = { .option = x.option, .value = value, .variable = x.through };
-    look (&y, files);
-    bool is_one = y.n == 1;
-    *ret_file = g_strdup (is_one ? y.file : x.file);
-    *ret_line = is_one ? y.line : x.line;
-    *ret_through = is_one ? g_steal_pointer (&x.through) : NULL;
-  } else if (x.n == 1) {
-    *ret_file = g_strdup (x.file);
-    *ret_line = x.line;
+    g_autofree char *sets
+        = g_strdup_printf ("^[ \\t]*(?:export )?%s=[\"']*+(?:(?=\\$).*?:-)?+%s", x.through, begins);
+    y = look (files, sets);
+  }
+  const Place *found = y.n == 1 ? &y : &x;
+  if (x.n == 1) {
+    c->file = g_strdup (found->file);
+    c->line = found->line;
+    c->through = y.n == 1 ? g_steal_pointer (&x.through) : NULL;
   }
   g_free (x.through);
 }
@@ -203,16 +146,11 @@ value_of (const LaunchOption *o)
 
 /* --- the user's options ---------------------------------------------------------------------------- */
 
-/* Names without the dashes in front, '_' and '-' being the same. */
 static bool
 is_same_name (const char *a, const char *b)
 {
-  a += strspn (a, "-");
-  b += strspn (b, "-");
-  for (; *a && *b; a++, b++)
-    if (*a != *b && !(strchr ("-_", *a) && strchr ("-_", *b)))
-      return false;
-  return *a == *b;
+  g_autofree char *one = import_bare_name (a, strlen (a)), *other = import_bare_name (b, strlen (b));
+  return strcmp (one, other) == 0;
 }
 
 static const LsImportOption *
@@ -273,7 +211,7 @@ add_change (Work *w, const LsImportOption *user, const char *option, const char 
   c->before = user ? g_strdup (user->value ? user->value : "") : NULL;
   c->after = g_strdup (after);
   if (user)
-    find_place (w->import->files, c->option, c->before, &c->file, &c->line, &c->through);
+    find_place (w->import->files, c);
   if (user)
     g_hash_table_add (w->told, (gpointer) user);
   g_ptr_array_add (w->changes, c);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "data/launch/launch_words.h"
+#include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 
 guint64
@@ -33,54 +33,29 @@ launch_first_of (const LaunchWords *w, const char *const *names)
   return 0;
 }
 
-static const char *const node_options[] = { "nodes", "N", "num-nodes", NULL };
-
 /* --- the batch system ------------------------------------------------------------------------------ */
 
-static void
-set_number (LsShell *shell, const char *name, guint64 value)
+/* "A=1": sets a variable, by its name and value; false: it is a name alone. */
+static bool
+split_pair (char *item, const char **ret_value)
 {
-  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, value);
-  if (value > 0)
-    ls_shell_set (shell, name, text);
-}
-
-static const char *const gpu_options[] = { "gres", "gpus-per-node", NULL };
-
-/* Options of sbatch and lines of a script are the same; the former go before the latter. */
-static void
-read_slurm (LaunchBatch *b, LsShell *shell, const LaunchWords *w)
-{
-  guint64 nodes = b->submitted_nodes ? b->submitted_nodes : launch_first_of (w, node_options),
-          gpus = b->submitted_per_node ? b->submitted_per_node : launch_first_of (w, gpu_options),
-          tasks = value_of (w, "ntasks-per-node");
-  b->nodes = nodes ? nodes : b->nodes;
-  if (gpus > 0)
-    b->per_node = gpus;
-  else if (tasks > 1 && b->per_node == 0)
-    b->per_node = tasks;
-  set_number (shell, "SLURM_NNODES", nodes);
-  set_number (shell, "SLURM_JOB_NUM_NODES", nodes);
-  set_number (shell, "SLURM_GPUS_PER_NODE", value_of (w, "gpus-per-node"));
-  set_number (shell, "SLURM_GPUS_ON_NODE", gpus);
-  set_number (shell, "SLURM_NTASKS_PER_NODE", tasks);
-  set_number (shell, "SLURM_JOB_ID", 1); /* it is run as a job; which, says nothing */
-  set_number (shell, "SLURM_JOBID", 1);
+  char *equals = strchr (item, '=');
+  if (!equals || equals == item)
+    return false;
+  *equals = '\0';
+  *ret_value = equals + 1;
+  return true;
 }
 
 /* "--export=ALL,A=1": variables of the job. */
 static void
 read_export (LsShell *shell, const LaunchWords *w)
 {
-  const char *said = launch_words_text (w, "export");
+  const char *said = launch_words_text (w, "export"), *value;
   g_auto (GStrv) items = g_strsplit (said ? said : "", ",", -1);
-  for (char **item = items; *item; item++) {
-    char *equals = strchr (*item, '=');
-    if (!equals || equals == *item)
-      continue;
-    *equals = '\0';
-    ls_shell_set (shell, *item, equals + 1);
-  }
+  for (char **item = items; *item; item++)
+    if (split_pair (*item, &value))
+      ls_shell_set (shell, *item, value);
 }
 
 static gboolean
@@ -101,112 +76,92 @@ launch_export (char *const *words, guint n, GHashTable *variables, GHashTable *e
     return;
   g_autoptr (LaunchWords) w = launch_words_new ();
   launch_words_add (w, words + at, n - at);
-  const char *said = launch_words_text (w, "export");
+  const char *said = launch_words_text (w, "export"), *value;
   if (!said || ls_shell_has_hole (said))
     return;
   g_auto (GStrv) items = g_strsplit (said, ",", -1);
   if (!g_strv_contains ((const char *const *) items, "ALL"))
     g_hash_table_foreach_remove (exported, is_not_named, items);
-  for (char **item = items; *item; item++) {
-    char *equals = strchr (*item, '=');
-    if (!equals || equals == *item)
-      continue;
-    *equals = '\0';
-    g_hash_table_replace (variables, g_strdup (*item), g_strdup (equals + 1));
-    g_hash_table_add (exported, g_strdup (*item));
-  }
+  for (char **item = items; *item; item++)
+    if (split_pair (*item, &value)) {
+      g_hash_table_replace (variables, g_strdup (*item), g_strdup (value));
+      g_hash_table_add (exported, g_strdup (*item));
+    }
 }
 
-/* The first of these whose value the script does not decide; NULL: there is none. */
-static const char *
-open_of (const LaunchWords *w, const char *const *names)
-{
-  for (; *names; names++) {
-    const LaunchOption *o = launch_words_find (w, *names);
-    if (o && o->values->len > 0 && ls_shell_has_hole (o->values->pdata[0]))
-      return o->written;
-  }
-  return NULL;
-}
-
-/* How many words of sbatch stand in front of the script that it starts; 0: it is another command. */
+/* How many words of sbatch stand in front of the script that it starts; 0: it starts none. */
 static guint
 submit_words (const LsShellCommand *c)
 {
-  static const char *const ends[] = { ".sh", ".sbatch", ".slurm", ".job", ".batch" };
-  if (strcmp (ls_shell_base_of (c->words[0]), "sbatch") != 0)
-    return 0;
   for (guint i = 1; i < c->n; i++)
-    for (guint k = 0; k < G_N_ELEMENTS (ends); k++)
-      if (*c->words[i] != '-' && g_str_has_suffix (c->words[i], ends[k]))
-        return i;
+    if (*c->words[i] != '-' && launch_has_end (c->words[i], ".sh .sbatch .slurm .job .batch"))
+      return i;
   return 0;
 }
 
-void
-launch_read_submit (LaunchBatch *batch, LsShell *shell, const LsShellCommand *c, LsImport *import)
+/* The part of the map that reads such a line, and how many words of it; NULL: it asks for nothing. */
+static const char *
+part_of (const LsShellCommand *c, guint *ret_n)
 {
-  guint n = submit_words (c);
-  if (n == 0)
+  const char *first = c->words[0], *name = ls_shell_base_of (first);
+  *ret_n = c->n;
+  if (*first == '#')
+    return strcmp (first, "#PBS") == 0 ? "pbs" : "slurm_lines";
+  if (strcmp (first, "kubernetes-pods") == 0)
+    return "pods";
+  if (strcmp (name, "xpk") == 0)
+    return c->n > 2 && strcmp (c->words[1], "workload") == 0 && g_str_has_prefix (c->words[2], "create")
+        ? "xpk"
+        : NULL;
+  *ret_n = strcmp (name, "sbatch") == 0 ? submit_words (c) : 0;
+  return *ret_n > 0 ? "sbatch" : NULL;
+}
+
+/* "batch.nodes 4", which a rule adds, is kept; "set.SLURM_NNODES 4" sets a variable. */
+static void
+take_added (const LaunchWords *w, LaunchWords *batch, LsShell *shell)
+{
+  for (guint i = 0; i < w->options->len; i++) {
+    const LaunchOption *o = w->options->pdata[i];
+    const char *value = o->values->len > 0 ? o->values->pdata[0] : "";
+    if (g_str_has_prefix (o->name, "batch."))
+      launch_words_add_value (batch, o->name, value);
+    else if (g_str_has_prefix (o->name, "set."))
+      ls_shell_set (shell, o->name + strlen ("set."), value);
+  }
+}
+
+void
+launch_read_batch (LaunchWords *batch, LsShell *shell, const LsShellCommand *c, LsImport *import)
+{
+  guint n;
+  const char *part = part_of (c, &n);
+  if (!part)
     return;
   g_autoptr (LaunchWords) w = launch_words_new ();
-  launch_words_add (w, c->words, n);
-  const char *nodes = open_of (w, node_options), *gpus = open_of (w, gpu_options),
-             *open = nodes ? nodes : gpus;
-  if (open)
-    import_unknown (import, "what sbatch is given by %s: the script's own lines are taken", open);
-  guint64 n_nodes = launch_first_of (w, node_options), per_node = launch_first_of (w, gpu_options);
-  batch->submitted_nodes = n_nodes ? n_nodes : batch->submitted_nodes;
-  batch->submitted_per_node = per_node ? per_node : batch->submitted_per_node;
-  if (n_nodes > 0 || per_node > 0)
-    read_slurm (batch, shell, w);
-  read_export (shell, w);
+  LaunchJob job = { .import = import, .words = w };
+  g_autoptr (GStrvBuilder) all = g_strv_builder_new ();
+  for (guint i = 0; i < n; i++)
+    g_strv_builder_add (all, c->words[i]);
+  g_auto (GStrv) words = g_strv_builder_end (all);
+  g_autofree char *line = g_strjoinv (" ", words);
+  launch_words_add (w, words, n);
+  launch_words_add_value (w, "line", line);
+  launch_words_add_words (w, batch);
+  program_run_map ("starters", part, &job, NULL, NULL);
+  take_added (w, batch, shell);
+  if (strcmp (part, "sbatch") == 0)
+    read_export (shell, w);
 }
 
 void
-launch_given_nodes (LaunchBatch *batch, const char *name, const char *value)
+launch_given_nodes (LaunchWords *batch, const char *name, const char *value)
 {
   if (strcmp (name, "SLURM_NNODES") == 0 || strcmp (name, "SLURM_JOB_NUM_NODES") == 0)
-    batch->submitted_nodes = launch_last_number (value);
-}
-
-/* "-l select=4:ncpus=8:ngpus=8": of so many nodes each. */
-static void
-read_pbs (LaunchBatch *b, LsShell *shell, const LsShellCommand *c)
-{
-  for (guint i = 1; i < c->n; i++) {
-    g_auto (GStrv) parts = g_strsplit (c->words[i], ":", -1);
-    for (char **part = parts; *part; part++) {
-      guint64 *place = g_str_has_prefix (*part, "select=") ? &b->nodes
-          : g_str_has_prefix (*part, "ngpus=")             ? &b->per_node
-                                                           : NULL;
-      if (place)
-        *place = launch_last_number (strchr (*part, '=') + 1);
-    }
-  }
-  set_number (shell, "PBS_NUM_NODES", b->nodes);
-}
-
-void
-launch_read_directive (LaunchBatch *batch, LsShell *shell, const LsShellCommand *line)
-{
-  if (strcmp (line->words[0], "#PBS") == 0)
-    read_pbs (batch, shell, line);
-  else {
-    g_autoptr (LaunchWords) w = launch_words_new ();
-    launch_words_add (w, line->words, line->n);
-    read_slurm (batch, shell, w);
-  }
+    launch_words_add_value (batch, "batch.submitted-nodes", value);
 }
 
 /* --- the launcher ---------------------------------------------------------------------------------- */
-
-static void
-add_number (LaunchWords *w, const char *name, guint64 value)
-{
-  g_autofree char *text = g_strdup_printf ("%" G_GUINT64_FORMAT, value);
-  launch_words_add_value (w, name, text);
-}
 
 /* A program without its folder, as a word between others. */
 static char *
@@ -240,27 +195,12 @@ add_front (LaunchWords *w, const GPtrArray *front)
 guint64
 launch_count_gpus (const LaunchPlace *place, const GPtrArray *front, bool is_command, LsImport *import)
 {
-  const LaunchBatch *b = &place->batch;
   g_autoptr (LaunchWords) w = launch_words_new ();
   LaunchJob job = { .import = import, .words = w, .variables = place->seen };
   launch_words_add (w, (char *const *) front->pdata, front->len);
   add_front (w, front);
-  add_number (w, "batch.nodes", b->nodes);
-  add_number (w, "batch.per-node", b->per_node);
-  add_number (w, "batch.pods", b->pods);
-  add_number (w, "batch.per-pod", b->per_pod);
-  add_number (w, "batch.in-pods", b->in_pods);
+  launch_words_add_words (w, place->batch);
   launch_words_add_value (w, "front.is-one", place->is_one_of_many ? "true" : "");
   program_run_map ("starters", is_command ? "by_variables" : "by_words", &job, NULL, NULL);
   return job.gpus;
-}
-
-bool
-launch_says_gpus (const char *options, const LaunchWords *words)
-{
-  g_auto (GStrv) names = g_strsplit (options ? options : "", " ", -1);
-  bool is_said = false;
-  for (char **name = names; *name; name++)
-    is_said = is_said || launch_words_find (words, *name);
-  return is_said;
 }

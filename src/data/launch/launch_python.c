@@ -77,7 +77,9 @@ add_options (LaunchWords *words, const LsPython *python, const LaunchKind *kind,
   for (const cJSON *one = ls_python_found (python)->options->child; one; one = one->next) {
     g_autofree char *word = word_of (one);
     g_autoptr (GPtrArray) list = word ? NULL : list_of (one);
-    if (kind->is_of_other && kind->is_of_other (one->string))
+    bool is_of_other = strstr (one->string, "ref_model") || strstr (one->string, "reference_model");
+    if (kind->of->is_around
+        && is_of_other) /* what learns from preferences, whether a command says it or not */
       launch_words_add_value (words, one->string, NULL);
     bool is_on = cJSON_IsTrue (one),
          is_open
@@ -217,7 +219,7 @@ launch_python (const ImportFiles *files, const LaunchKind *kind, const GPtrArray
   ls_python_start (python);
   add_options (words, python, kind, name, import);
   tell_packages (text, python, name, import);
-  if (kind->knows_deepspeed)
+  if (kind->of->is_around)
     add_engine (files, words, python, name, import);
   add_variables (python, environment);
 }

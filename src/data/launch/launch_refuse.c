@@ -47,7 +47,7 @@ take_program (const LsShellCommand *c, gpointer data)
     g_ptr_array_add (words, c->words[i]);
   launch_find_script (words, &at, &script);
   for (guint i = 0; i < c->n && !script; i++)
-    if (g_str_has_suffix (c->words[i], ".sh") || g_str_has_suffix (c->words[i], ".sbatch"))
+    if (launch_has_end (c->words[i], ".sh .sbatch"))
       script = g_path_get_basename (c->words[i]);
   if (script && !ls_shell_has_hole (script) && names->len < 100
       && !g_ptr_array_find_with_equal_func (names, script, g_str_equal, NULL))
@@ -93,10 +93,8 @@ launch_refuse_task (const ImportFile *file, LsDiagList *diags)
 bool
 launch_script_refuse (const ImportFile *file, LsDiagList *diags)
 {
-  static const char *const ends[] = { ".sh", ".bash", ".slurm", ".sbatch", ".sub" };
-  bool is_script = g_str_has_prefix (file->text, "#!");
-  for (guint i = 0; i < G_N_ELEMENTS (ends); i++)
-    is_script = is_script || g_str_has_suffix (file->path, ends[i]);
+  bool is_script
+      = g_str_has_prefix (file->text, "#!") || launch_has_end (file->path, ".sh .bash .slurm .sbatch .sub");
   if (!is_script || launch_refuse_task (file, diags))
     return is_script;
   g_autofree char *started = launch_started (file);

@@ -5,7 +5,9 @@
 
 #include <lockstep/error.h>
 
+#include "data/launch/hf_rules.h"
 #include "data/launch/launch_gpus.h"
+#include "data/launch/program/program_map.h"
 #include "data/text/read_file.h"
 
 #define MAX_WRITTEN 64 /* files that a script writes */
@@ -13,38 +15,71 @@
 /* What is found while a script is read. */
 typedef struct {
   LsShell *shell;
-  const LaunchKind *kind;
+  const LaunchKind *kind; /* NULL: no command is looked for */
   const ImportFiles *files;
   LsImport *import;
   GPtrArray *words; /* char *: of the best command so far */
   guint n_known;    /* options of it that are known       */
+  guint n_needed;   /* of a command that launches         */
   bool is_certain, trains;
   guint n_commands; /* that launch too, and do what it does */
   bool has_no_command;
   guint n_passed;  /* that launch what trains nothing      */
   GPtrArray *bare; /* char *: lines that are options and no command */
-  LaunchBatch batch;
+  LaunchWords *batch;
   GHashTable *variables,
       *exported;      /* name -> text, and a set, as the command finds them; NULL: none was found */
   GPtrArray *sources; /* char *: files that are sourced and not there */
   GPtrArray *started; /* the same of scripts that are started */
 } Search;
 
+/* Whether one of the names, with blanks between, fits. */
+static bool
+is_listed (const char *names, const char *name)
+{
+  for (; *names; names += strspn (names, " ")) {
+    if (option_fits (names, name))
+      return true;
+    names += strcspn (names, " ");
+  }
+  return false;
+}
+
 bool
 launch_knows (const LaunchKind *kind, const char *name)
 {
-  if (kind->config && strcmp (kind->config, name) == 0)
+  const ProgramFile *of = kind->of;
+  if (of->is_around)
+    return hf_knows (name);
+  if (of->config && *of->config && strcmp (of->config, name) == 0)
     return true;
-  name += kind->within && g_str_has_prefix (name, kind->within) ? strlen (kind->within) : 0;
-  const OptionRow *row = kind->means ? option_find (kind->means, name) : NULL;
+  name += of->within && g_str_has_prefix (name, of->within) ? strlen (of->within) : 0;
+  const OptionRow *row = of->has_means ? option_find (&kind->map->table, name) : NULL;
   if (row && row->kind != OPTION_IGNORED)
     return true;
-  if (kind->is_known)
-    return kind->is_known (name);
-  row = kind->table ? option_find (kind->table, name) : NULL;
-  if (kind->is_valued)
+  bool is_named = of->config && !of->overrides && !of->has_pairs && !kind->map->arguments;
+  if (of->knows)
+    return !of->is_valued && !of->needs && is_listed (of->knows, name);
+  row = is_named
+      ? NULL
+      : option_find (kind->map->arguments ? &kind->map->arguments->table : &kind->map->table, name);
+  if (of->is_valued)
     return option_is_valued (row);
-  return row && !(kind->is_strict && row->kind == OPTION_IGNORED) && strcmp (row->option, "*") != 0;
+  return row && !(of->needs > 0 && row->kind == OPTION_IGNORED) && strcmp (row->option, "*") != 0;
+}
+
+const char *
+launch_other (const LaunchKind *kind, const char *script)
+{
+  const cJSON *one;
+  cJSON_ArrayForEach (one, kind->of->others)
+  {
+    g_auto (GStrv) starts = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
+    for (char **start = starts; *start; start++)
+      if (**start && g_str_has_prefix (script, *start))
+        return one->string;
+  }
+  return NULL;
 }
 
 /* Whether a word is another one, or a path that ends in it. */
@@ -71,9 +106,7 @@ are_at (const LsShellCommand *c, guint i, const char *words)
 static bool
 starts (const LaunchKind *kind, const LsShellCommand *c)
 {
-  if (kind->starts)
-    return kind->starts (c->words, c->n);
-  g_auto (GStrv) all = g_strsplit (kind->start_words, " ", -1);
+  g_auto (GStrv) all = g_strsplit (kind->of->starts, " ", -1);
   for (guint i = 0; i < c->n; i++)
     for (char **word = all; *word; word++)
       if (are_at (c, i, *word))
@@ -104,7 +137,7 @@ count_known (const Search *s, char *const *words, guint n)
 {
   guint n_known = 0;
   for (guint i = 0; i < n; i++)
-    n_known += s->kind->has_pairs ? is_known_pair (s, words[i]) : is_known (s, words[i]);
+    n_known += s->kind->of->has_pairs ? is_known_pair (s, words[i]) : is_known (s, words[i]);
   return n_known;
 }
 
@@ -159,38 +192,34 @@ trains_model (const LaunchKind *kind, const LsShellCommand *c)
   g_autofree char *script = NULL;
   g_autoptr (GPtrArray) words = g_ptr_array_new ();
   guint at;
-  for (guint i = 0; i < c->n && (kind->does_other || kind->others); i++)
+  for (guint i = 0; i < c->n; i++)
     g_ptr_array_add (words, c->words[i]);
   launch_find_script (words, &at, &script);
-  if (!script || kind->does_other)
-    return !script || !kind->does_other (script);
-  g_auto (GStrv) others = g_strsplit (kind->others ? kind->others : "", " ", -1);
-  for (char **start = others; *start; start++)
-    if (**start && g_str_has_prefix (script, *start))
-      return false;
-  return true;
+  return !script
+      || (kind->of->is_around ? !launch_learns (script) && !launch_uses_model (script)
+                              : !launch_other (kind, script));
 }
 
 static void
 take_command (const LsShellCommand *c, gpointer data)
 {
   Search *s = data;
-  if (c->words[0][0] == '#') {
-    launch_read_directive (&s->batch, s->shell, c);
+  launch_read_batch (s->batch, s->shell, c, s->import);
+  if (c->words[0][0] == '#')
     return;
-  }
-  launch_read_submit (&s->batch, s->shell, c, s->import);
-  launch_read_pods (&s->batch, c, s->import);
   if (g_str_has_prefix (c->words[0], "--")) {
     add_words (s->bare, c->words, c->n);
     return;
   }
+  if (!s->kind)
+    return;
+  const ProgramFile *of = s->kind->of;
   guint n_known = count_known (s, c->words, c->n);
-  if (s->kind->starts || s->kind->start_words)
-    n_known = starts (s->kind, c) ? n_known + s->kind->n_needed : 0;
-  if (s->kind->marks && launch_names_file (s->files, c->words, c->n, s->kind->marks))
-    n_known += s->kind->n_needed;
-  if (n_known < s->kind->n_needed)
+  if (of->starts)
+    n_known = starts (s->kind, c) ? n_known + s->n_needed : 0;
+  if (of->yaml_lines && launch_names_file (s->files, c->words, c->n, of->yaml_lines))
+    n_known += s->n_needed;
+  if (n_known < s->n_needed)
     return;
   bool trains = trains_model (s->kind, c), is_first = s->words->len == 0;
   if (!is_first && s->trains > trains) {
@@ -285,6 +314,12 @@ take_variables (Search *s)
     g_ptr_array_set_size (s->words, 0);
 }
 
+static const char *
+program_of (const LaunchKind *kind)
+{
+  return kind->of->is_around ? kind->of->noun : kind->map->program;
+}
+
 /* --- the launch -------------------------------------------------------------------------------------- */
 
 static void
@@ -301,13 +336,13 @@ refuse (const Search *s, const ImportFile *file, LsDiagList *diags)
     return false;
   g_autofree char *started = s->sources->len + s->started->len > 0 ? NULL : launch_started (file);
   GString *why = g_string_new (NULL);
-  g_string_printf (why, "nothing here launches %s%s%s%s", s->kind->program,
-                   s->kind->is_last ? ", nor another program that is read" : "",
+  g_string_printf (why, "nothing here launches %s%s%s%s", program_of (s->kind),
+                   s->kind->of->is_last ? ", nor another program that is read" : "",
                    started ? "; it starts " : "", started ? started : "");
   add_names (why, "; it sources what is not here: ", s->sources);
   add_names (why, "; it starts what is not here: ", s->started);
-  const char *hint = s->sources->len + s->started->len > 0 ? "give these files too, after it"
-      : s->kind->marks && strstr (file->text, ".yaml")     ? "give the YAML that it names too, after it"
+  const char *hint = s->sources->len + s->started->len > 0      ? "give these files too, after it"
+      : s->kind->of->yaml_lines && strstr (file->text, ".yaml") ? "give the YAML that it names too, after it"
       : started
       ? "if another script starts this one and sets its variables, give that one in front; else " IMPORT_ELSE
       : IMPORT_ELSE;
@@ -347,7 +382,7 @@ set_given (Search *s)
 {
   for (guint i = 0; i < s->files->n_given; i++) {
     ls_shell_set (s->shell, s->files->given[i].name, s->files->given[i].value);
-    launch_given_nodes (&s->batch, s->files->given[i].name, s->files->given[i].value);
+    launch_given_nodes (s->batch, s->files->given[i].name, s->files->given[i].value);
   }
 }
 
@@ -381,13 +416,13 @@ search (Search *s, LsImport *import, LsDiagList *diags)
 {
   if (!read_shell (s, diags))
     return false;
-  import->program = s->kind->program;
+  import->program = program_of (s->kind);
   if (s->words->len > 0 && s->bare->len > 0)
     import_unknown (import, "%s: lines of options that belong to no command; is a \\ missing?",
                     (const char *) s->bare->pdata[0]);
   if (s->words->len == 0 && count_known (s, (char *const *) s->bare->pdata, s->bare->len) > 0)
     add_words (s->words, (char *const *) s->bare->pdata, s->bare->len);
-  s->has_no_command = s->words->len == 0 && s->kind->takes_variables;
+  s->has_no_command = s->words->len == 0 && s->kind->of->takes_variables;
   if (s->has_no_command)
     take_variables (s);
   if (s->words->len == 0)
@@ -420,6 +455,7 @@ seen_of (const Search *s)
 static void
 split (Search *s, LaunchScript *ret, LsImport *import)
 {
+  const ProgramFile *of = s->kind->of;
   g_autofree char *starter = launch_drop_starter (s->words, &ret->nodes, &ret->of_node);
   if (starter)
     import_unknown (import, "how %s starts this command, and on how many nodes", starter);
@@ -427,23 +463,28 @@ split (Search *s, LaunchScript *ret, LsImport *import)
   ret->front = g_ptr_array_new_with_free_func (g_free);
   add_words (ret->front, (char *const *) s->words->pdata, first > 0 ? at : 0);
   ret->words = launch_words_new ();
-  (s->kind->has_pairs ? launch_words_add_beside_pairs : launch_words_add) (
+  (of->has_pairs ? launch_words_add_beside_pairs : launch_words_add) (
       ret->words, (char *const *) s->words->pdata + first, s->words->len - first);
-  /* with pairs the program says how many, unless it has options for it */
-  bool is_said = s->kind->gpus ? launch_says_gpus (s->kind->gpus, ret->words) : s->kind->has_pairs;
+  /* with pairs the program says how many, if that is what submits it */
+  bool is_said = of->gpus ? launch_words_first (ret->words, of->gpus) != NULL : of->has_pairs && of->submits;
   g_autoptr (GHashTable) seen = seen_of (s);
   const LaunchPlace place = { s->batch, seen, is_one_of_many (s, ret->words) };
   bool is_command = ret->script && strchr (ret->script, ' ');
   ret->gpus = is_said ? 0 : launch_count_gpus (&place, ret->front, is_command, import);
-  ret->slices = (LaunchSlices) { s->batch.in_pods, s->batch.slices, s->batch.of_chip };
+  ret->batch = g_steal_pointer (&s->batch);
 }
 
 static void
 search_init (Search *s, const ImportFiles *files, const LaunchKind *kind, LsImport *import)
 {
   static const LsShellFuncs funcs = { take_command, find_source, note_written };
-  *s = (Search) { .files = files, .import = import, .kind = kind };
+  const ProgramFile *of = kind ? kind->of : NULL;
+  bool is_one = of && of->is_around && hf_needs_one (files);
+  *s = (Search) {
+    .files = files, .import = import, .kind = kind, .n_needed = !of || is_one ? 1 : MAX (1, of->needs)
+  };
   s->shell = ls_shell_new (&funcs, s);
+  s->batch = launch_words_new ();
   s->words = g_ptr_array_new_with_free_func (g_free);
   s->bare = g_ptr_array_new_with_free_func (g_free);
   s->sources = g_ptr_array_new_with_free_func (g_free);
@@ -454,6 +495,7 @@ static void
 search_clear (Search *s)
 {
   ls_shell_free (s->shell);
+  launch_words_free (s->batch);
   g_clear_pointer (&s->variables, g_hash_table_unref);
   g_clear_pointer (&s->exported, g_hash_table_unref);
   g_ptr_array_unref (s->words);
@@ -477,17 +519,10 @@ launch_script_read (const ImportFiles *files, const LaunchKind *kind, LaunchScri
     launch_python (files, kind, s.words, ret_script->words, &(LaunchEnvironment) { s.variables, s.exported },
                    import);
     ret_script->variables = g_hash_table_ref (s.variables);
-    launch_environment (kind->has_te, s.variables, s.exported, import);
+    launch_environment (kind->of->has_te, s.variables, s.exported, import);
   }
   search_clear (&s);
   return ok;
-}
-
-static bool
-knows_none (const char *name)
-{
-  (void) name;
-  return false;
 }
 
 static LaunchWords *
@@ -505,9 +540,8 @@ variables_of (const LsShell *shell)
 LaunchWords *
 launch_script_variables (const ImportFiles *files, LsImport *import, bool *ret_lacks, LsDiagList *diags)
 {
-  static const LaunchKind kind = { .program = "", .is_known = knows_none, .n_needed = G_MAXUINT };
   Search s;
-  search_init (&s, files, &kind, import);
+  search_init (&s, files, NULL, import);
   LaunchWords *words = read_shell (&s, diags) ? variables_of (s.shell) : NULL;
   *ret_lacks = s.sources->len > 0;
   if (words)
@@ -520,6 +554,7 @@ void
 launch_script_clear (LaunchScript *script)
 {
   launch_words_free (script->words);
+  launch_words_free (script->batch);
   if (script->variables)
     g_hash_table_unref (script->variables);
   g_free (script->script);

@@ -8,55 +8,26 @@
 #include "data/shell/shell.h"
 
 struct LsPython; /* data/python/python.h */
+struct ProgramMap;
+struct ProgramFile;
 
-/* What a program's commands are known by. */
+/* Whose commands are looked for: a map, and the file of it that says how they are known
+ * (program/program_map.h). */
 typedef struct {
-  const char *program;                 /* "Megatron-LM" */
-  bool (*is_known) (const char *name); /* an option of it, without dashes; of several commands that with
-                                         * most of them launches */
-  guint n_needed;                      /* known options of a command that launches */
-  bool takes_variables;                /* options that only variables hold are a command too */
-  bool has_pairs; /* its options are words "key=value", which are `others` of the words */
-  const char
-      *gpus; /* options that say how many GPUs, whatever launches it, with blanks between; NULL: none does */
-  bool is_last; /* scripts that no other program knows are asked for it */
-  /* A command that launches, whatever its options, by its words; others then do not. NULL: options tell. */
-  bool (*starts) (char *const *words, guint n);
-  bool knows_deepspeed; /* --deepspeed names a configuration of DeepSpeed */
-  /* By the name of a script: a command that trains nothing, which counts where no other launches. NULL: all
-   * train */
-  bool (*does_other) (const char *script);
-  /* An option that the program declares, and the command need not say: another task. NULL: none is */
-  bool (*is_of_other) (const char *name);
-  /* Starts of lines, with blanks between, of YAML with options that a command names; NULL: none */
-  const char *marks;
-  bool has_te;        /* its layers are Transformer Engine's, which reads NVTE_* */
-  bool is_valued;     /* options of table are known that are keys with values alone */
-  const char *others; /* starts of names of scripts that train nothing, with blanks between; NULL: none */
-  /* Of a program that is data: its options, in place of is_known; the one that names a configuration;
-   * words of a command that starts it, with blanks between, in place of starts, '~' between two of which one
-   * stands behind the other. NULL: none */
-  const struct OptionTable *table;
-  const struct OptionTable *means; /* options that are known too, but for those that do not matter */
-  const char *config, *start_words;
-  const char *within; /* what may stand in front of a name; NULL: nothing */
-  bool is_strict;     /* options of table that are ignored are not known */
+  const struct ProgramMap *map;
+  const struct ProgramFile *of;
 } LaunchKind;
 
 /* Whether an option is the program's. */
 bool launch_knows (const LaunchKind *kind, const char *name);
-
-/* 0: not known. */
-typedef struct {
-  guint64 chips, slices;
-  guint of_chip; /* devices of JAX on each */
-} LaunchSlices;
+/* What a script does that trains nothing, by its name, "evaluates"; NULL: it trains. */
+const char *launch_other (const LaunchKind *kind, const char *script);
 
 typedef struct {
   LaunchWords *words;     /* behind the script of Python */
   char *script;           /* as launch_find_script() has it */
   guint64 gpus;           /* 0: not known */
-  LaunchSlices slices;    /* of TPUs, that it is started on */
+  LaunchWords *batch;     /* what a batch system is asked (launch_gpus.h) */
   guint64 nodes, of_node; /* nodes and GPUs of each that what starts the command is told; 0: none are */
   GPtrArray *front;       /* char *: the words in front of the script */
   GHashTable *variables;  /* char * -> char *: what the script sets */
@@ -121,13 +92,12 @@ char *launch_file_of (const ImportFiles *files, const char *name, gsize *ret_n);
  * may be started. is_of_job: it is read for the job, not to see what it is. NULL: there is none. */
 char *launch_read_beside (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n);
 char *launch_read_above (const ImportFiles *files, const char *name, bool is_of_job, gsize *ret_n);
-/* A file is one of the job's, like those that were given: it is told so. */
-void launch_add_file (const ImportFiles *files, const char *path);
 
 /* A diagnostic: a script of a program whose configuration is not here. name: NULL: none is said. False. */
 bool launch_refuse_config (const char *name, const LsImport *import, LsDiagList *diags);
 
-bool launch_is_yaml (const char *name); /* by its end */
+bool launch_has_end (const char *name, const char *ends); /* one of these, with blanks between */
+bool launch_is_yaml (const char *name);                   /* by its end */
 
 /* Files that a shell or a virtual environment is set up by: where programs are, and no option of one. */
 bool launch_sets_up_shell (const char *name);

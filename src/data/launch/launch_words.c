@@ -4,6 +4,7 @@
 
 #include "data/launch/yaml_config.h"
 #include "data/shell/shell.h"
+#include "data/text/json_scan.h"
 
 /* --- names ----------------------------------------------------------------------------------------- */
 
@@ -67,12 +68,13 @@ launch_words_free (LaunchWords *w)
   g_free (w);
 }
 
+/* written: taken. name: of that, without dashes in front, or static; NULL: the former. */
 static LaunchOption *
-add_option (LaunchWords *w, const char *written, gsize n)
+add_option (LaunchWords *w, char *written, const char *name)
 {
   LaunchOption *o = g_new0 (LaunchOption, 1);
-  o->written = g_strndup (written, n);
-  o->name = o->written + strspn (o->written, "-");
+  o->written = written;
+  o->name = name ? name : written + strspn (written, "-");
   o->values = g_ptr_array_new_with_free_func (g_free);
   g_ptr_array_add (w->options, o);
   g_hash_table_replace (w->by_name, (gpointer) o->name, o);
@@ -83,16 +85,10 @@ add_option (LaunchWords *w, const char *written, gsize n)
 void
 launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOption *option)
 {
-  LaunchOption *o = g_new0 (LaunchOption, 1);
-  o->written = g_strdup (option->written);
-  o->name = name;
+  LaunchOption *o = add_option (w, g_strdup (option->written), name);
   o->is_default = option->is_default;
-  o->values = g_ptr_array_new_with_free_func (g_free);
   for (guint i = 0; i < option->values->len; i++)
     g_ptr_array_add (o->values, g_strdup (option->values->pdata[i]));
-  g_ptr_array_add (w->options, o);
-  g_hash_table_replace (w->by_name, (gpointer) name, o);
-  g_hash_table_remove (w->off, name);
 }
 
 static void
@@ -106,6 +102,16 @@ LaunchOption *
 launch_words_find (const LaunchWords *w, const char *name)
 {
   return g_hash_table_lookup (w->by_name, name);
+}
+
+const char *
+launch_words_first (const LaunchWords *w, const char *names)
+{
+  g_auto (GStrv) all = g_strsplit (names ? names : "", " ", -1);
+  const LaunchOption *first = NULL;
+  for (char **name = all; *name && !first; name++)
+    first = launch_words_find (w, *name);
+  return first ? first->written : NULL;
 }
 
 bool
@@ -170,7 +176,7 @@ launch_words_add (LaunchWords *w, char *const *words, guint n)
       g_ptr_array_add (last && !is_open_option (word) ? last->values : w->others, bare (word));
       continue;
     }
-    last = add_option (w, word, equals ? (gsize) (equals - word) : strlen (word));
+    last = add_option (w, equals ? g_strndup (word, (gsize) (equals - word)) : g_strdup (word), NULL);
     if (equals)
       g_ptr_array_add (last->values, bare (equals + 1));
   }
@@ -184,7 +190,7 @@ launch_words_add_value (LaunchWords *w, const char *name, const char *value)
     add_off (w, name);
     return;
   }
-  LaunchOption *o = add_option (w, name, strlen (name));
+  LaunchOption *o = add_option (w, g_strdup (name), NULL);
   bool is_flag = !value || strcmp (value, "True") == 0 || strcmp (value, "true") == 0;
   if (!is_flag)
     g_ptr_array_add (o->values, bare (value));
@@ -215,14 +221,8 @@ launch_words_add_words (LaunchWords *w, const LaunchWords *others)
 {
   for (guint i = 0; i < others->options->len; i++) {
     const LaunchOption *o = others->options->pdata[i];
-    if (o->name != o->written + strspn (o->written, "-")) {
-      launch_words_add_renamed (w, o->name, o);
-      continue;
-    }
-    LaunchOption *copy = add_option (w, o->written, strlen (o->written));
-    copy->is_default = o->is_default;
-    for (guint k = 0; k < o->values->len; k++)
-      g_ptr_array_add (copy->values, g_strdup (o->values->pdata[k]));
+    bool is_renamed = o->name != o->written + strspn (o->written, "-");
+    launch_words_add_renamed (w, is_renamed ? o->name : NULL, o);
   }
   GHashTableIter iter;
   gpointer name;
@@ -277,7 +277,7 @@ is_flat (const cJSON *list)
 static void
 add_list (LaunchWords *w, const char *name, const cJSON *list)
 {
-  LaunchOption *o = add_option (w, name, strlen (name));
+  LaunchOption *o = add_option (w, g_strdup (name), NULL);
   const cJSON *item;
   cJSON_ArrayForEach (item, list) g_ptr_array_add (o->values, yaml_config_text (item));
 }
@@ -322,4 +322,29 @@ launch_words_add_tree (LaunchWords *w, const cJSON *tree)
   GString *prefix = g_string_new (NULL);
   add_tree (w, prefix, tree);
   g_string_free (prefix, TRUE);
+}
+
+static void
+open_values (LaunchWords *w)
+{
+  for (guint i = 0; i < w->options->len; i++) {
+    const LaunchOption *o = w->options->pdata[i];
+    for (guint k = 0; k < o->values->len; k++) {
+      g_autofree char *value = o->values->pdata[k];
+      bool is_open = strcmp (value, "auto") == 0 || *value == '$';
+      o->values->pdata[k] = is_open ? g_strdup_printf ("%c%s%c", LS_SHELL_HOLE, value, LS_SHELL_HOLE_END)
+                                    : g_steal_pointer (&value);
+    }
+  }
+}
+
+bool
+launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags)
+{
+  g_autoptr (LsJsonDoc) doc = relaxed_json_parse (text, n, path, diags);
+  if (!doc)
+    return false;
+  launch_words_add_tree (w, ls_json_doc_root (doc));
+  open_values (w);
+  return true;
 }

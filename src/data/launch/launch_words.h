@@ -10,6 +10,8 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "base/diag.h"
+
 typedef struct {
   char *written;     /* as the file has it: "--tp_size", "training.seq_len" */
   const char *name;  /* of it, without dashes in front, or another that it stands for                     */
@@ -42,6 +44,9 @@ void launch_words_add_beside_pairs (LaunchWords *w, char *const *words, guint n)
  * one option of several values, as on a command line; a list of lists or objects counts its items, "a.0.b".
  * true is an option without a value; false, null, "" and what is empty are off. */
 void launch_words_add_tree (LaunchWords *w, const cJSON *tree);
+/* The same of JSON as people write it (data/text/json_scan.h); values that a script or a program fills in,
+ * "auto" and "$X", are holes. path: for diagnostics. False: with a diagnostic. */
+bool launch_words_add_json (LaunchWords *w, const char *text, gsize n, const char *path, LsDiagList *diags);
 
 /* All options of others, as they hold there. */
 void launch_words_add_words (LaunchWords *w, const LaunchWords *others);
@@ -52,6 +57,8 @@ void launch_words_add_renamed (LaunchWords *w, const char *name, const LaunchOpt
 LaunchOption *launch_words_find (const LaunchWords *w, const char *name);
 /* Its first value, borrowed; NULL: it is not there, off, or has none. */
 const char *launch_words_text (const LaunchWords *w, const char *name);
+/* The first of names, with blanks between, that is there, as it is written; NULL: none is, or names NULL. */
+const char *launch_words_first (const LaunchWords *w, const char *names);
 /* Whether one of names, with blanks between, is there or off; names NULL: none is. */
 bool launch_words_has_any (const LaunchWords *w, const char *names);
 /* Whether it is off by default, and not by a file. */

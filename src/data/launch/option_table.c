@@ -42,15 +42,9 @@ option_fits (const char *pattern, const char *name)
 const OptionRow *
 option_find (const OptionTable *table, const char *name)
 {
-  static const OptionRow ignored = OPTION_IGNORED_ROW ("");
   for (guint i = 0; i < table->n; i++)
     if (option_fits (table->rows[i].option, name))
       return &table->rows[i];
-  for (const char *option = table->ignored; option && *option; option += strspn (option, " ")) {
-    if (option_fits (option, name))
-      return &ignored;
-    option += strcspn (option, " ");
-  }
   return NULL;
 }
 
@@ -201,7 +195,7 @@ tell_holes (const LaunchJob *job, const LaunchOption *o, guint n_values)
 
 /* --- what no row fits ------------------------------------------------------------------------------ */
 
-/* Whether a name in a row or a list is that of a member: "fsdp_config.offload_params". */
+/* Whether a name in a row is that of a member: "fsdp_config.offload_params". */
 static bool
 is_member (const char *option, const char *of)
 {
@@ -218,11 +212,6 @@ is_mapping (const OptionTable *table, const char *name)
   for (guint i = 0; i < table->n; i++)
     if (is_member (table->rows[i].option, name))
       return true;
-  for (const char *option = table->ignored; option && *option; option += strspn (option, " ")) {
-    if (is_member (option, name))
-      return true;
-    option += strcspn (option, " ");
-  }
   return false;
 }
 

@@ -26,10 +26,6 @@ typedef struct {
   const char *theirs, *ours; /* NULL ends a list; of several for one of ours the first is written */
 } OptionWord;
 
-/* What is written of a rule: the value, newly allocated, "": it is on; NULL: nothing is. */
-typedef char *OptionValue (const LsModel *m, const LsStrategy *s);
-typedef bool OptionWhen (const LsModel *m, const LsStrategy *s);
-
 typedef struct {
   const char *option; /* without dashes */
   OptionKind kind;
@@ -50,10 +46,8 @@ typedef struct {
   bool is_count;           /* of the strategy, "5e8" too; what is below the least of the key is that */
 
   /* In writing only. */
-  OptionWhen *when;   /* NULL: always                                                                   */
-  OptionValue *value; /* of any kind, in place of the key's; NULL: a rule is not written                 */
-  /* The same of a map of a program, expressions: with `only` it is written where that holds, a rule without
-   * `write` as on. */
+  /* Expressions: of any kind, in place of the key's, "": it is on; where it is written, a rule without
+   * `write` as on. NULL: a rule is not written; always. */
   const char *write, *only;
   bool joins;         /* on the line of the option before                                               */
   const char *remark; /* behind it, where there are comments                                            */
@@ -74,49 +68,11 @@ typedef struct {
 typedef struct OptionTable {
   const OptionRow *rows; /* of several for one key the first is today's, which is written */
   guint n;
-  const char *ignored; /* "seed wandb-*": options behind all rows that are OPTION_IGNORED; or NULL */
   /* Oldest first, of which the last is today's; they end in a NULL. NULL: rows say `until`. */
   const OptionRelease *releases;
   const OptionSpan *spans;
   const struct ProgramMap *map; /* that has it, of which rows have expressions; NULL: it is in C */
 } OptionTable;
-
-/* The parts of a table; behind an option or a key more members may follow, ".with = ...". */
-#define OPTION_MODEL_ROW(option_, ...)                                                                       \
-  {                                                                                                          \
-    .option = (option_), .kind = OPTION_MODEL, .key = __VA_ARGS__                                            \
-  }
-#define OPTION_STRATEGY_ROW(option_, ...)                                                                    \
-  {                                                                                                          \
-    .option = (option_), .kind = OPTION_STRATEGY, .key = __VA_ARGS__                                         \
-  }
-/* A key of the strategy that is on with it. */
-#define OPTION_SWITCH_ROW(option_, ...)                                                                      \
-  {                                                                                                          \
-    .option = (option_), .kind = OPTION_STRATEGY, .on = "true", .key = __VA_ARGS__                           \
-  }
-#define OPTION_RULE_ROW(...)                                                                                 \
-  {                                                                                                          \
-    .kind = OPTION_RULE, .option = __VA_ARGS__                                                               \
-  }
-#define OPTION_DECIDES_ROW(option_, ...)                                                                     \
-  {                                                                                                          \
-    .option = (option_), .kind = OPTION_RULE, .key = __VA_ARGS__                                             \
-  }
-#define OPTION_PACKS_ROW(...)                                                                                \
-  {                                                                                                          \
-    .kind = OPTION_PACKS, .option = __VA_ARGS__                                                              \
-  }
-#define OPTION_IGNORED_ROW(...)                                                                              \
-  {                                                                                                          \
-    .kind = OPTION_IGNORED, .option = __VA_ARGS__                                                            \
-  }
-#define OPTION_OLD_ROW(option_, kind_, key_, ...)                                                            \
-  {                                                                                                          \
-    .option = (option_), .kind = (kind_), .key = (key_), .until = __VA_ARGS__                                \
-  }
-/* Of a table whose rules name options of another program. */
-#define OPTION_AS_ROW(option_, other) OPTION_DECIDES_ROW (option_, other)
 
 /* Whether a row of that name, which ends at a blank too, is for an option. */
 bool option_fits (const char *pattern, const char *name);
@@ -138,28 +94,12 @@ typedef enum {
   OPTION_JSON,      /* objects within objects  */
 } OptionSyntax;
 
-/* The value of a row in a job, as OptionValue has it: NULL: it is not written. */
+/* The value of a row in a job, newly allocated, "": it is on; NULL: it is not written. */
 char *option_value (const OptionTable *table, const OptionRow *row, const LsModel *m, const LsStrategy *s);
 
 /* Appends all options of a resolved job that have a value. */
 void option_write (const OptionTable *table, OptionSyntax syntax, const LsModel *m, const LsStrategy *s,
                    GString *out);
-
-/* A function of either type by an expression of the model m and the strategy s. */
-#define OPTION_VALUE(name, expression)                                                                       \
-  static char *name (const LsModel *m, const LsStrategy *s)                                                  \
-  {                                                                                                          \
-    return expression;                                                                                       \
-  }
-#define OPTION_WHEN(name, expression)                                                                        \
-  static bool name (const LsModel *m, const LsStrategy *s)                                                   \
-  {                                                                                                          \
-    return expression;                                                                                       \
-  }
-/* What is written of a rule, or nothing. */
-char *option_on_if (bool is_on);
-char *option_word_if (bool is_said, const char *word);
-char *option_number_if (bool is_said, guint64 number);
 
 /* --- a job that is read by a table ----------------------------------------------------------------- */
 
@@ -174,8 +114,6 @@ typedef struct {
   bool is_part;          /* another file says more of the model: what is not given is not its default */
   bool is_dump;          /* all arguments, as a log has them, not only those given */
   GHashTable *open;      /* keys whose options have values that the file leaves open: static strings */
-  guint64 slices;        /* of TPUs; 0: not known */
-  guint of_chip;         /* devices that the program counts on each GPU; 0: one */
 } LaunchJob;
 
 /* option_release.c: sets software to the last release that has all options, and says which have: a range,

@@ -7,24 +7,6 @@
 #include "data/text/field.h"
 #include "data/text/json_out.h"
 
-char *
-option_on_if (bool is_on)
-{
-  return option_word_if (is_on, "");
-}
-
-char *
-option_word_if (bool is_said, const char *word)
-{
-  return is_said ? g_strdup (word) : NULL;
-}
-
-char *
-option_number_if (bool is_said, guint64 number)
-{
-  return is_said ? g_strdup_printf ("%" G_GUINT64_FORMAT, number) : NULL;
-}
-
 /* --- the value of a row ---------------------------------------------------------------------------- */
 
 /* Whether an option is no longer there, or an earlier row of today says what this one would. */
@@ -82,8 +64,6 @@ is_left_out (const OptionTable *table, const OptionRow *row, const LsModel *m, c
 char *
 option_value (const OptionTable *table, const OptionRow *row, const LsModel *m, const LsStrategy *s)
 {
-  if (row->value)
-    return row->value (m, s);
   if (is_left_out (table, row, m, s))
     return NULL;
   if (row->write)
@@ -92,7 +72,7 @@ option_value (const OptionTable *table, const OptionRow *row, const LsModel *m, 
     return g_strdup ("");
   if ((row->kind != OPTION_MODEL && row->kind != OPTION_STRATEGY) || is_older (table, row))
     return NULL;
-  return (!row->when || row->when (m, s)) && is_with (table, row, m, s) ? value_of_key (row, m, s) : NULL;
+  return is_with (table, row, m, s) ? value_of_key (row, m, s) : NULL;
 }
 
 /* --- its syntax ------------------------------------------------------------------------------------ */

@@ -14,7 +14,6 @@
 
 #define ARGUMENT "model_name_or_path:"     /* of a Trainer, in YAML */
 #define DUMPED   "\"model_name_or_path\":" /* in JSON */
-#define DATA_SET "train_dataset:"          /* of LLaMA-Factory v1, whose model is only a "model" */
 
 static bool
 add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImport *import,
@@ -28,28 +27,6 @@ add_yaml (LaunchWords *words, const char *text, gsize n, const char *path, LsImp
   cJSON_Delete (tree);
   for (guint i = 0; i < notes->len; i++)
     import_infer (import, "%s", (const char *) notes->pdata[i]);
-  return true;
-}
-
-bool
-hf_read_model (const ImportFiles *files, LsImport *import, LsDiagList *diags)
-{
-  for (guint i = 1; i < files->n; i++) {
-    const ImportFile *file = &files->files[i];
-    g_autoptr (LsDiagList) none = ls_diag_list_new ();
-    g_autoptr (LsJsonDoc) doc = file->text[strspn (file->text, " \t\r\n")] == '{'
-        ? ls_json_doc_parse (file->text, file->n, file->path, none)
-        : NULL;
-    LsModel m;
-    bool is_model = doc && (ls_is_hf_config (doc) || strstr (file->text, "lockstep.model/"));
-    if (!is_model)
-      continue;
-    if (!ls_model_read (doc, &m, NULL, diags))
-      return false;
-    import_model (import, &m, file->path);
-    import_use_file (file);
-    ls_model_clear (&m);
-  }
   return true;
 }
 
@@ -67,31 +44,6 @@ hf_read_configuration (const ImportFiles *files, LsImport *import, LsDiagList *d
 }
 
 /* --- scripts --------------------------------------------------------------------------------------- */
-
-static bool
-does_other (const char *script)
-{
-  return launch_learns (script) || launch_uses_model (script);
-}
-
-/* What learns from preferences declares it, whether a command says it or not. */
-static bool
-is_of_other (const char *name)
-{
-  return strstr (name, "ref_model") || strstr (name, "reference_model");
-}
-
-static bool
-is_known (const char *name)
-{
-  const OptionRow *row = option_find (hf_options (), name);
-  const GPtrArray *all = hf_dialects ();
-  for (guint i = 0; i < all->len && !(row && row->kind != OPTION_IGNORED); i++) {
-    const OptionRow *own = option_find (&((const ProgramMap *) all->pdata[i])->table, name);
-    row = own && *own->option != '*' ? own : row;
-  }
-  return row && row->kind != OPTION_IGNORED;
-}
 
 /* What submits a command to several nodes has its processes on each, where they are those of one node and the
  * command says no nodes itself (allenai/open-instruct: mason.py). */
@@ -152,6 +104,34 @@ add_fsdp (const ImportFiles *files, LaunchWords *words, LsDiagList *diags)
   return !text || doc;
 }
 
+/* Its options as those of a Trainer, with its defaults; what is told of them is told. gpus: 0: not
+ * known. NULL: with a diagnostic. */
+static LaunchWords *
+dialect_words (const ProgramMap *d, LaunchWords *words, guint64 gpus, LsImport *import, LsDiagList *diags)
+{
+  g_autoptr (LaunchWords) to = launch_words_new ();
+  LaunchJob own = { .import = import,
+                    .words = words,
+                    .table = &d->table,
+                    .gpus = gpus,
+                    .open = g_hash_table_new (g_str_hash, g_str_equal) };
+  ProgramRun run
+      = { .map = d,
+          .job = &own,
+          .words = words,
+          .says = to,
+          .other = { .import = import, .words = to, .table = hf_options (), .gpus = gpus, .open = own.open },
+          .path = import->path,
+          .diags = diags };
+  if (hf_dialect_is_own (d))
+    import_infer (import, IMPORT_READ_AS, d->program, ls_json_doc_name (d->doc));
+  option_translate (&own, to);
+  bool ok = program_run_rules (&run, d->rules);
+  run.says = NULL; /* not its own */
+  program_run_clear (&run);
+  return ok ? g_steal_pointer (&to) : NULL;
+}
+
 /* With the words of the program that it is, if it is around a Trainer. */
 static bool
 read_words (const ImportFiles *files, const char *script, LaunchWords *said, LaunchWords *words, guint64 gpus,
@@ -171,7 +151,7 @@ read_words (const ImportFiles *files, const char *script, LaunchWords *said, Lau
   if ((dialect && !hf_dialect_check (dialect, script, said, import->path, diags))
       || !program_run_with ("trainer", "task", &with, &own, files, diags))
     return false;
-  g_autoptr (LaunchWords) theirs = dialect ? hf_dialect_words (dialect, said, gpus, import, diags) : NULL;
+  g_autoptr (LaunchWords) theirs = dialect ? dialect_words (dialect, said, gpus, import, diags) : NULL;
   if (dialect && !theirs)
     return false;
   launch_words_add_words (words, theirs ? theirs : said);
@@ -238,31 +218,13 @@ check_command (const ImportFile *file, LsDiagList *diags)
   return !is_bare;
 }
 
-/* A program of nobody here may be told no more than a configuration of DeepSpeed, which its script names or
- * writes. */
-static bool
-names_deepspeed (const ImportFile *file)
-{
-  return strstr (file->text, "--deepspeed")
-      && (strstr (file->text, ".json") || strstr (file->text, "zero_optimization")
-          || strstr (file->text, "--deepspeed_config"));
-}
-
 bool
-hf_read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+hf_read_script (const LaunchKind *kind, const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  const LaunchKind kind = { "a Trainer of Hugging Face",
-                            is_known,
-                            names_deepspeed (&files->files[0]) ? 1 : 2,
-                            true,
-                            .knows_deepspeed = true,
-                            .does_other = does_other,
-                            .is_of_other = is_of_other,
-                            .marks = ARGUMENT " " DUMPED " " DATA_SET };
   LaunchScript script;
   if (!check_command (&files->files[0], diags))
     return false;
-  bool ok = launch_script_read (files, &kind, &script, import, diags)
+  bool ok = launch_script_read (files, kind, &script, import, diags)
       && read_launch (files, &script, import, diags);
   launch_script_clear (&script);
   return ok;
@@ -270,8 +232,8 @@ hf_read_script (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 
 /* --- configurations of programs around a Trainer ----------------------------------------------------- */
 
-static bool
-read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags)
+bool
+hf_read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
   const ImportFile *file = &files->files[0];
   g_autoptr (LaunchWords) said = launch_words_new (), words = launch_words_new ();
@@ -279,22 +241,16 @@ read_around (const ImportFiles *files, LsImport *import, LsDiagList *diags)
       && read_words (files, NULL, said, words, 0, import, diags);
 }
 
-/* With a name of a model, under the option of the program that it is. */
-static bool
-fits (const cJSON *tree)
+bool
+hf_is_around (const ImportFile *file)
 {
+  const cJSON *tree = yaml_config_tree (file);
   g_autoptr (LaunchWords) words = launch_words_new ();
+  if (!cJSON_IsObject (tree))
+    return false;
   launch_words_add_tree (words, tree);
   const ProgramMap *d = hf_dialect_of (NULL, words);
   const OptionRow *model = d ? option_find (&d->table, "model") : NULL;
   bool is_own = model && g_strcmp0 (model->key, "model_name_or_path") == 0;
   return d && launch_words_find (words, is_own ? "model" : "model_name_or_path");
 }
-
-static bool
-is_around (const ImportFile *file)
-{
-  return yaml_config_is (file, "model_name_or_path", fits) || yaml_config_is (file, "_config:", fits);
-}
-
-const ImportReader import_llama_factory = { "a configuration of LLaMA-Factory", is_around, read_around };

@@ -19,13 +19,6 @@ yaml_config_tree (const ImportFile *file)
   return file->yaml->tree;
 }
 
-bool
-yaml_config_is (const ImportFile *file, const char *mark, bool (*fits) (const cJSON *tree))
-{
-  const cJSON *tree = strstr (file->text, mark) ? yaml_config_tree (file) : NULL;
-  return cJSON_IsObject (tree) && fits (tree);
-}
-
 static bool
 is_same_key (const char *a, const char *b, gsize n)
 {
@@ -124,42 +117,14 @@ yaml_config_of_option (const ImportFiles *files, const LaunchWords *words, const
   return NULL;
 }
 
-static const char *
-word_of (const cJSON *tree, const char *path)
-{
-  const cJSON *node = yaml_config_find (tree, path);
-  return cJSON_IsString (node) ? node->valuestring : NULL;
-}
-
-/* Recipes of AWS (aws/sagemaker-hyperpod-recipes 26319955, recipes_collection): model_type says which program
- * runs them. False: it is none. */
-static bool
-refuse_hyperpod (const cJSON *tree, const char *path, LsDiagList *diags)
-{
-  const char *kind = word_of (tree, "run.model_type"),
-             *task = word_of (tree, "training_config.algorithm.adv_estimator"),
-             *trainer = word_of (tree, "training_config.training_args.trainer_type");
-  task = task ? task : trainer;
-  if (kind && task && launch_learns (task))
-    import_refuse_task (path, diags, "a recipe of SageMaker HyperPod for %s", task);
-  else if (kind)
-    ls_diag_add (diags, LS_ERROR_UNSUPPORTED, path, 0, 0, NULL, NULL, IMPORT_ELSE,
-                 "a recipe of SageMaker HyperPod: what it starts for run.model_type %s is not read", kind);
-  return kind != NULL;
-}
-
 bool
 yaml_config_refuse (const ImportFile *file, LsDiagList *diags)
 {
-  if (!g_str_has_suffix (file->path, ".yaml") && !g_str_has_suffix (file->path, ".yml"))
+  if (!launch_is_yaml (file->path))
     return false;
   cJSON *tree = ls_yaml_parse (file->text, file->n, file->path, NULL, diags), *item;
   if (!tree)
     return true;
-  if (refuse_hyperpod (tree, file->path, diags)) {
-    cJSON_Delete (tree);
-    return true;
-  }
   GString *keys = g_string_new (NULL);
   guint n = 0;
   for (item = cJSON_IsObject (tree) ? tree->child : NULL; item && n < 8; item = item->next, n++)

@@ -11,9 +11,6 @@
 /* The file as YAML, borrowed, parsed when it is asked for first; NULL: it is none. */
 const cJSON *yaml_config_tree (const ImportFile *file);
 
-/* Whether a file is a mapping in YAML, whose text has `mark` and which fits. */
-bool yaml_config_is (const ImportFile *file, const char *mark, bool (*fits) (const cJSON *tree));
-
 /* One file more on top: mappings within mappings are merged, all else is replaced. Tells equal keys. False:
  * into is as it was, and there is a diagnostic. */
 bool yaml_config_add (cJSON *into, const ImportFile *file, LsImport *import, LsDiagList *diags);

@@ -11,21 +11,16 @@
 #define MAX_TEXT   ((gsize) 16 << 20) /* bytes that are searched for interpolations, and added by them */
 #define MAX_NESTED 16                 /* ${ within ${ */
 
-/* Where a value stands: itself and the mappings and lists around it. */
-typedef struct {
-  cJSON *nodes[2 * LS_JSON_MAX_DEPTH + 1];
-  guint n;
-} Place;
-
 typedef struct {
   cJSON *tree;
-  GHashTable *open; /* cJSON *: being resolved */
-  GHashTable *done; /* cJSON * */
+  GHashTable *above; /* cJSON * -> cJSON *: the mapping or list around it */
+  GHashTable *open;  /* cJSON *: being resolved */
+  GHashTable *done;  /* cJSON * */
   gsize n_bytes;
   guint n_nested;
 } Resolve;
 
-static void resolve_node (Resolve *r, const Place *place);
+static void resolve_node (Resolve *r, cJSON *node);
 
 /* --- what a text may mean ------------------------------------------------------------------------- */
 
@@ -82,41 +77,32 @@ child_of (cJSON *node, const char *key)
   return cJSON_IsObject (node) ? cJSON_GetObjectItemCaseSensitive (node, key) : NULL;
 }
 
-/* "a.b", "a[0]", ".b", "..b" from place; false: there is none. */
-static bool
-find (const Resolve *r, const Place *from, const char *path, Place *ret_place)
+/* "a.b", "a[0]", ".b", "..b" from a node; NULL: there is none. */
+static cJSON *
+find (const Resolve *r, const cJSON *from, const char *path)
 {
   gsize up = strspn (path, ".");
-  *ret_place = *from;
-  if (up == 0 || up >= from->n) {
-    ret_place->nodes[0] = r->tree;
-    ret_place->n = 1;
-  } else
-    ret_place->n = from->n - (guint) up;
+  cJSON *at = up > 0 ? (cJSON *) from : NULL;
+  for (gsize i = 0; at && i < up; i++)
+    at = g_hash_table_lookup (r->above, at);
+  at = at ? at : r->tree;
   g_auto (GStrv) keys = g_strsplit_set (path + up, ".[]", 2 * LS_JSON_MAX_DEPTH);
-  for (char **key = keys; *key; key++) {
-    if (!**key)
-      continue;
-    cJSON *child = child_of (ret_place->nodes[ret_place->n - 1], *key);
-    if (!child || ret_place->n == G_N_ELEMENTS (ret_place->nodes))
-      return false;
-    ret_place->nodes[ret_place->n++] = child;
-  }
-  return true;
+  for (char **key = keys; *key && at; key++)
+    at = **key ? child_of (at, *key) : at;
+  return at;
 }
 
 /* NULL: nothing. A part of a larger configuration may name itself from the root of that, as the files of
  * NeMo's launcher do by "training.". */
 static cJSON *
-named (Resolve *r, const Place *from, const char *path)
+named (Resolve *r, const cJSON *from, const char *path)
 {
-  Place place;
-  bool is_there = find (r, from, path, &place)
-      || (g_str_has_prefix (path, "training.") && find (r, from, path + strlen ("training."), &place));
-  if (!is_there || place.n < 2)
+  cJSON *node = find (r, from, path);
+  if (!node && g_str_has_prefix (path, "training."))
+    node = find (r, from, path + strlen ("training."));
+  if (!node || node == r->tree)
     return NULL;
-  cJSON *node = place.nodes[place.n - 1];
-  resolve_node (r, &place);
+  resolve_node (r, node);
   return g_hash_table_contains (r->open, node) ? NULL : node;
 }
 
@@ -133,27 +119,24 @@ call (const char *name, char **args, guint n)
     return n == 1 ? g_strdup (args[0]) : NULL;
   if (n != 2)
     return NULL;
-  double a = g_ascii_strtod (args[0], &end[0]), b = g_ascii_strtod (args[1], &end[1]), value;
+  double a = g_ascii_strtod (args[0], &end[0]), b = g_ascii_strtod (args[1], &end[1]);
   if (end[0] == args[0] || *end[0] || end[1] == args[1] || *end[1])
     return NULL;
-  if (strcmp (name, "multiply") == 0)
-    value = a * b;
-  else if (strcmp (name, "add") == 0 || strcmp (name, "sum") == 0)
-    value = a + b;
-  else if (strcmp (name, "subtract") == 0)
-    value = a - b;
-  else if (strcmp (name, "divide_ceil") == 0)
-    value = ceil (a / b);
-  else if (strcmp (name, "divide_floor") == 0 || strcmp (name, "int_div") == 0)
-    value = floor (a / b);
-  else if (strcmp (name, "divide") == 0)
-    value = a / b;
-  else
-    return NULL;
-  cJSON *number = isfinite (value) ? cJSON_CreateNumber (value) : NULL;
-  char *text = number ? yaml_config_text (number) : NULL;
-  cJSON_Delete (number);
-  return text;
+  const struct {
+    const char *name;
+    double value;
+  } calls[] = { { "multiply", a * b },
+                { "add", a + b },
+                { "sum", a + b },
+                { "subtract", a - b },
+                { "divide_ceil", ceil (a / b) },
+                { "divide_floor", floor (a / b) },
+                { "int_div", floor (a / b) },
+                { "divide", a / b } };
+  for (guint i = 0; i < G_N_ELEMENTS (calls); i++)
+    if (strcmp (name, calls[i].name) == 0 && isfinite (calls[i].value))
+      return yaml_config_text (&(cJSON) { .type = cJSON_Number, .valuedouble = calls[i].value });
+  return NULL;
 }
 
 /* At commas outside of braces. */
@@ -175,15 +158,15 @@ split_args (const char *text)
   }
 }
 
-static char *resolve_text (Resolve *r, const Place *place, const char *text);
+static char *resolve_text (Resolve *r, const cJSON *from, const char *text);
 
 static char *
-resolve_call (Resolve *r, const Place *place, const char *inner, const char *colon)
+resolve_call (Resolve *r, const cJSON *from, const char *inner, const char *colon)
 {
   g_autofree char *name = g_strndup (inner, (gsize) (colon - inner));
   g_autoptr (GPtrArray) args = split_args (colon + 1);
   for (guint i = 0; i < args->len; i++) {
-    char *arg = resolve_text (r, place, args->pdata[i]);
+    char *arg = resolve_text (r, from, args->pdata[i]);
     g_free (args->pdata[i]);
     args->pdata[i] = arg;
   }
@@ -192,7 +175,7 @@ resolve_call (Resolve *r, const Place *place, const char *inner, const char *col
 
 /* What stands between ${ and }: its node, or else its text, newly allocated; both NULL: not known. */
 static cJSON *
-resolve_inner (Resolve *r, const Place *place, const char *inner, char **ret_text)
+resolve_inner (Resolve *r, const cJSON *from, const char *inner, char **ret_text)
 {
   const char *colon = strchr (inner, ':'), *nested = strstr (inner, "${");
   *ret_text = NULL;
@@ -201,10 +184,10 @@ resolve_inner (Resolve *r, const Place *place, const char *inner, char **ret_tex
   r->n_nested++;
   cJSON *node = NULL;
   if (colon && (!nested || colon < nested))
-    *ret_text = resolve_call (r, place, inner, colon);
+    *ret_text = resolve_call (r, from, inner, colon);
   else {
-    g_autofree char *path = resolve_text (r, place, inner);
-    node = named (r, place, g_strstrip (path));
+    g_autofree char *path = resolve_text (r, from, inner);
+    node = named (r, from, g_strstrip (path));
   }
   r->n_nested--;
   return node;
@@ -212,7 +195,7 @@ resolve_inner (Resolve *r, const Place *place, const char *inner, char **ret_tex
 
 /* With its parts replaced, newly allocated. */
 static char *
-resolve_text (Resolve *r, const Place *place, const char *text)
+resolve_text (Resolve *r, const cJSON *from, const char *text)
 {
   GString *out = g_string_new (NULL);
   while (*text) {
@@ -222,7 +205,7 @@ resolve_text (Resolve *r, const Place *place, const char *text)
       continue;
     }
     g_autofree char *inner = g_strndup (text + 2, (gsize) (close - text - 2)), *part = NULL;
-    cJSON *node = resolve_inner (r, place, inner, &part);
+    cJSON *node = resolve_inner (r, from, inner, &part);
     part = part ? part : node ? yaml_config_text (node) : NULL;
     if (!part || (r->n_bytes += strlen (part)) > MAX_TEXT) {
       g_free (part);
@@ -266,10 +249,10 @@ may_copy (Resolve *r, const cJSON *node)
 
 /* All of the text is one ${...}, which keeps its type; false: it has none. */
 static bool
-resolve_whole (Resolve *r, const Place *place, const char *inner)
+resolve_whole (Resolve *r, cJSON *node, const char *inner)
 {
   g_autofree char *part = NULL;
-  cJSON *node = place->nodes[place->n - 1], *other = resolve_inner (r, place, inner, &part);
+  cJSON *other = resolve_inner (r, node, inner, &part);
   if (part)
     become (node, ls_yaml_scalar (part));
   else if (other && may_copy (r, other))
@@ -280,17 +263,16 @@ resolve_whole (Resolve *r, const Place *place, const char *inner)
 }
 
 static void
-resolve_string (Resolve *r, const Place *place)
+resolve_string (Resolve *r, cJSON *node)
 {
-  cJSON *node = place->nodes[place->n - 1];
   const char *text = node->valuestring;
   const char *close = g_str_has_prefix (text, "${") ? find_close (r, text + 2) : NULL;
   g_autofree char *inner = close && !close[1] ? g_strndup (text + 2, (gsize) (close - text - 2)) : NULL;
-  if (inner && resolve_whole (r, place, inner))
+  if (inner && resolve_whole (r, node, inner))
     return;
   bool is_missing = strcmp (text, "???") == 0;
   g_autofree char *resolved = is_missing ? g_strdup_printf ("%c???%c", LS_SHELL_HOLE, LS_SHELL_HOLE_END)
-                                         : resolve_text (r, place, text);
+                                         : resolve_text (r, node, text);
   become (node, cJSON_CreateString (resolved));
 }
 
@@ -301,35 +283,40 @@ has_parts (const cJSON *node)
       && (strstr (node->valuestring, "${") || strcmp (node->valuestring, "???") == 0);
 }
 
-/* The last node of place, and all below it. */
+/* With all below it. */
 static void
-resolve_node (Resolve *r, const Place *place)
+resolve_node (Resolve *r, cJSON *node)
 {
-  cJSON *node = place->nodes[place->n - 1];
   if (g_hash_table_contains (r->done, node) || !g_hash_table_add (r->open, node))
     return;
   if (has_parts (node))
-    resolve_string (r, place);
-  else if (node->child && place->n < G_N_ELEMENTS (place->nodes)) {
-    Place below = *place;
-    below.n++;
-    for (cJSON *child = node->child; child; child = child->next) {
-      below.nodes[place->n] = child;
-      resolve_node (r, &below);
-    }
-  }
+    resolve_string (r, node);
+  else
+    for (cJSON *child = node->child; child; child = child->next)
+      resolve_node (r, child);
   g_hash_table_remove (r->open, node);
   g_hash_table_add (r->done, node);
+}
+
+static void
+note_above (Resolve *r, cJSON *node)
+{
+  for (cJSON *child = node->child; child; child = child->next) {
+    g_hash_table_insert (r->above, child, node);
+    note_above (r, child);
+  }
 }
 
 void
 yaml_config_resolve (cJSON *tree)
 {
   Resolve r = { .tree = tree };
-  Place place = { { tree }, 1 };
+  r.above = g_hash_table_new (g_direct_hash, g_direct_equal);
   r.open = g_hash_table_new (g_direct_hash, g_direct_equal);
   r.done = g_hash_table_new (g_direct_hash, g_direct_equal);
-  resolve_node (&r, &place);
+  note_above (&r, tree);
+  resolve_node (&r, tree);
+  g_hash_table_unref (r.above);
   g_hash_table_unref (r.open);
   g_hash_table_unref (r.done);
 }

@@ -357,7 +357,7 @@ check_renamed (const OptionTable *table, guint i, OptionSyntax syntax, const LsM
 {
   OptionRow rows[ROWS];
   g_autoptr (GString) before = g_string_new (NULL), after = g_string_new (NULL);
-  const OptionTable renamed = { rows, table->n, table->ignored, NULL, NULL, table->map };
+  const OptionTable renamed = { rows, table->n, .map = table->map };
   memcpy (rows, table->rows, table->n * sizeof *rows);
   rows[i].option = "another.name";
   option_write (table, syntax, m, s, before);

@@ -88,12 +88,12 @@ static void
 rows_fit_names (void)
 {
   static const OptionRow rows[] = {
-    OPTION_MODEL_ROW ("num_layers", "layers"),
-    OPTION_OLD_ROW ("n_layers", OPTION_MODEL, "layers", "old"),
-    OPTION_SWITCH_ROW ("p.sp", "sp"),
-    OPTION_RULE_ROW ("list.*.x"),
-    OPTION_IGNORED_ROW ("log*"),
-    OPTION_IGNORED_ROW ("*_dir"),
+    { "num_layers", OPTION_MODEL, "layers" },
+    { "n_layers", OPTION_MODEL, "layers", "old" },
+    { "p.sp", OPTION_STRATEGY, "sp", .on = "true" },
+    { "list.*.x", OPTION_RULE },
+    { "log*", OPTION_IGNORED },
+    { "*_dir", OPTION_IGNORED },
   };
   const OptionTable table = { rows, G_N_ELEMENTS (rows) };
   static const char *const fits[][2] = { { "num-layers", "num_layers" }, { "list.3.x", "list.*.x" },

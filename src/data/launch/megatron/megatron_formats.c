@@ -57,17 +57,20 @@ static const struct {
 #define MANY_LAYERS 128 /* of a model that is not in the files */
 #define OPTION      "--te-precision-config-file"
 
-/* A file, and what of it is not understood, each once. */
+/* A file. */
 typedef struct {
   const cJSON *matchers, *configs;
-  LsFormat of_all; /* the job's own, which needs no word */
-  GHashTable *wrong;
+  LsFormat of_all;  /* the job's own, which needs no word */
+  LsImport *import; /* which is told what is not understood */
 } Recipe;
 
+/* Each once. */
 static void
 complain (Recipe *r, const char *what)
 {
-  g_hash_table_add (r->wrong, g_strdup (what));
+  g_autofree char *text = g_strconcat (OPTION ": ", what, NULL);
+  if (!g_ptr_array_find_with_equal_func (r->import->unknown, text, g_str_equal, NULL))
+    import_unknown (r->import, "%s", text);
 }
 
 static bool
@@ -200,7 +203,7 @@ set_formats (LsImport *import, const cJSON *tree)
   Recipe r = { .matchers = cJSON_GetObjectItemCaseSensitive (tree, "matchers"),
                .configs = cJSON_GetObjectItemCaseSensitive (tree, "configs"),
                .of_all = format_of_job (&import->strategy),
-               .wrong = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
+               .import = import };
   if (!formats_of (&r, m, "decoder.layers.", "", m->n_layers > 0 ? m->n_layers : MANY_LAYERS, &formats))
     complain (&r, "patterns of single layers: all are assumed to be as the first");
   if (m->predict_layers > 0 && import->strategy.dtype == LS_DTYPE_FP8)
@@ -208,12 +211,6 @@ set_formats (LsImport *import, const cJSON *tree)
   g_autofree char *text = ls_formats_text (&formats);
   if (*text)
     import_set_strategy (import, "module_formats", text, OPTION " model.quant_recipe");
-  GHashTableIter iter;
-  gpointer what;
-  g_hash_table_iter_init (&iter, r.wrong);
-  while (g_hash_table_iter_next (&iter, &what, NULL))
-    import_unknown (import, OPTION ": %s", (const char *) what);
-  g_hash_table_unref (r.wrong);
 }
 
 void

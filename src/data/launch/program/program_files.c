@@ -6,7 +6,7 @@
 #include <lockstep/error.h>
 
 #include "base/order.h"
-#include "data/launch/deepspeed_rules.h"
+#include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/log_steps.h"
 #include "data/launch/megatron/megatron_rules.h"
@@ -116,7 +116,7 @@ program_read_engine (ProgramRun *run, ProgramAct *a)
   g_autofree char *text = name ? launch_file_of (run->files, name, &n) : NULL;
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
   LaunchWords *read = launch_words_new ();
-  if (text && deepspeed_add_json (read, text, n, name, none)) {
+  if (text && launch_words_add_json (read, text, n, name, none)) {
     launch_words_free (run->deepspeed);
     run->deepspeed = g_steal_pointer (&read);
   }
@@ -130,8 +130,11 @@ program_run_engine (ProgramRun *run, ProgramAct *a)
   if (!run->deepspeed)
     return;
   g_autoptr (LaunchWords) words = words_but (run->deepspeed, a->what->valuestring);
-  LaunchJob engine = { .import = run->job->import, .words = words };
-  deepspeed_read_engine (&engine);
+  LsImport *import = run->job->import;
+  LaunchJob engine = { .import = import, .words = words };
+  const OptionTable *table = import->table;
+  program_run_map ("deepspeed", "engine", &engine, NULL, NULL);
+  import->table = table;
 }
 
 PROGRAM_NUMBER (f_has_engine, run->deepspeed != NULL)
@@ -206,6 +209,71 @@ f_number_behind (ProgramRun *run, const ProgramArgument *a)
       line ? log_number_behind (line, (gsize) (log_line_end (line) - line), a[0].value.text) : NAN);
 }
 
+/* Behind a string or a comment that begins at p; p: none does. */
+static const char *
+behind_text (const char *p)
+{
+  if (*p == '#' || (p[0] == '/' && p[1] == '/'))
+    return p + strcspn (p, "\n");
+  if (p[0] == '/' && p[1] == '*') {
+    const char *end = strstr (p, "*/");
+    return end ? end + 2 : p + strlen (p);
+  }
+  if (*p != '"')
+    return p;
+  for (p++; *p && *p != '"'; p++)
+    p += p[0] == '\\' && p[1];
+  return p + (*p == '"');
+}
+
+/* Whether an object of JSON, or of a template of it, has such a member itself, and not another one in it. */
+static bool
+has_member (const char *text, const char *name)
+{
+  g_autofree char *key = g_strdup_printf ("\"%s\"", name);
+  int depth = 0;
+  for (const char *p = text; *p;) {
+    if (depth == 1 && g_str_has_prefix (p, key))
+      return true;
+    const char *next = behind_text (p);
+    depth += next == p ? (*p == '{' || *p == '[') - (*p == '}' || *p == ']') : 0;
+    p = next == p ? p + 1 : next;
+  }
+  return false;
+}
+
+/* Whether a file of the job, by its place, or the one that is looked at, is an object of JSON with one of
+ * these members; no names: with any. */
+static ProgramValue
+f_object_has (ProgramRun *run, const ProgramArgument *a)
+{
+  const guint i = (guint) fmax (0, a[0].value.number);
+  const char *all = !run->files ? run->text
+      : i < run->files->n       ? run->files->files[i].text
+                                : "",
+             *text = all ? all + strspn (all, " \t\r\n") : "";
+  g_auto (GStrv) names = g_strsplit (a[1].value.text ? a[1].value.text : "", " ", -1);
+  bool is_object = strchr ("{/#", *text) && *text && !g_str_has_prefix (text, "#!"), has_one = !*names;
+  for (char **name = names; *name && is_object && !has_one; name++)
+    has_one = has_member (text, *name);
+  return program_number (is_object && has_one);
+}
+
+/* What the first group of a pattern is in the text of the file; none: that does not fit. */
+static ProgramValue
+f_printed (ProgramRun *run, const ProgramArgument *a)
+{
+  const ProgramArgument of[] = { { .value = { (char *) run->text, NAN } }, a[0] };
+  return program_function_find ("group")->call (run, of);
+}
+
+/* Whether a file that is looked at is a configuration of a program around a Trainer. */
+static ProgramValue
+f_is_around (ProgramRun *run, const ProgramArgument *a)
+{
+  return program_number (run->looked && hf_is_around (run->looked));
+}
+
 /* --- a test -------------------------------------------------------------------------------------------- */
 
 #define MAX_VALUES 1000000
@@ -276,5 +344,8 @@ const ProgramFunction program_file_functions[] = {
   { "engine_says", "w", f_engine_says },
   { "of_engine", "w", f_of_engine },
   { "number_behind", "v", f_number_behind },
+  { "object_has", "vv", f_object_has, true },
+  { "printed", "v", f_printed },
+  { "is_around", "", f_is_around, true },
   { NULL },
 };

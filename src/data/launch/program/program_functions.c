@@ -368,14 +368,13 @@ f_environment (ProgramRun *run, const ProgramArgument *a)
   return program_text (text);
 }
 
-/* Of the slices of TPUs that it is started on: "chips", how many "slices", or "devices" of JAX on a chip; 0:
- * not known. */
+/* A number of what a batch system was asked, "slices": 0: not known. */
 static ProgramValue
-f_slices (ProgramRun *run, const ProgramArgument *a)
+f_batch (ProgramRun *run, const ProgramArgument *a)
 {
-  const LaunchSlices *s = run->script ? &run->script->slices : NULL;
-  bool is_chips = strcmp (a->word, "chips") == 0, is_slices = strcmp (a->word, "slices") == 0;
-  return program_number (!s ? 0 : (double) (is_chips ? s->chips : is_slices ? s->slices : s->of_chip));
+  g_autofree char *name = g_strconcat ("batch.", a->word, NULL);
+  const char *text = run->script ? launch_words_text (run->script->batch, name) : NULL;
+  return program_number (text ? g_ascii_strtod (text, NULL) : 0);
 }
 
 /* Whether a command starts it, or else it is a configuration alone. */
@@ -812,7 +811,7 @@ static const ProgramFunction functions[] = {
   { "exported", "w", f_exported },
   { "setting", "w", f_setting },
   { "environment", "w", f_environment },
-  { "slices", "w", f_slices },
+  { "batch", "w", f_batch },
   { "script", "", f_script },
   { "is_bare", "", f_is_bare },
   { "argument", "w", f_argument },

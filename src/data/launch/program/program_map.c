@@ -330,6 +330,7 @@ static const FileKey file_switches[] = {
   { "means", offsetof (ProgramFile, has_means) },
   { "variables", offsetof (ProgramFile, has_variables) },
   { "log", offsetof (ProgramFile, is_log) },
+  { "open", offsetof (ProgramFile, is_open) },
   { "plain", offsetof (ProgramFile, is_plain) },
   { "apart", offsetof (ProgramFile, is_apart) },
   { "alone", offsetof (ProgramFile, is_alone) },

@@ -28,7 +28,7 @@ struct Emit;
 
 /* How a file of the program is known: a YAML, names that a text in Python sets, or a script. Lists of texts
  * have blanks between them; NULL: what is not said. */
-typedef struct {
+typedef struct ProgramFile {
   const char *what; /* "a configuration of nanotron"; NULL: another of them says so */
   const char *when; /* what holds of the text of the file: an expression; NULL: nothing is asked */
 
@@ -70,6 +70,7 @@ typedef struct {
 
   /* Of a log that says what its job is. */
   bool is_log;
+  bool is_open; /* JSON by hand, or such that a log prints, some of whose values others fill in */
   /* Texts, as marks, in front of a dictionary of Python or JSON with its options; with `ends` one in the line
    * behind which arguments stand, a line each; or NULL. */
   const char *prints;
@@ -123,7 +124,8 @@ typedef struct {
   const char *inner;   /* path of an object whose members lie on top of those around it */
   const char *classes; /* paths of objects that are told by what makes them, "a.b?": by a class alone */
   const char *returns; /* in place of names that are set: functions return it, one of which is asked for so */
-  const char *noun;    /* what each of these is, "recipe"; NULL: a configuration */
+  const char *noun;    /* what each of these is, "recipe", or what a script launches; NULL: a configuration,
+                        * the program */
   const char *joins;   /* parts of modules that it imports from, whose files are found as in a checkout, and
                         * those behind it are of it too; NULL: of itself alone */
   const cJSON *functions; /* then what functions of the program do: lists of lines by their files */
@@ -410,6 +412,7 @@ typedef struct {
   LaunchWords *deepspeed;
   const LaunchAdapters *adapters;
   const ProgramMap *around;
+  struct Emit *emit; /* the job is written, not read */
 } ProgramWith;
 bool program_run_with (const char *name, const char *part, const ProgramWith *with, LaunchJob *job,
                        const ImportFiles *files, LsDiagList *diags);
@@ -468,8 +471,23 @@ guint program_commands (const ProgramRun *run);
 
 /* --- program_reader.c: the files ------------------------------------------------------------------------ */
 
-/* The reader of a file of a map; NULL: it is none of its files. is_own: of a user, which is told. */
-const ImportReader *program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file);
+/* Whose file it is. */
+typedef struct {
+  const ProgramMap *map;
+  const ProgramFile *file;
+  bool is_own;  /* of a user, which is told */
+  bool is_last; /* of scripts that no other program takes */
+} ProgramReader;
+
+/* Whether it is a file of a map, of those that are asked for last or not; own maps are asked for all. Else
+ * *ret_reader is as it was. */
+bool program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file,
+                        ProgramReader *ret_reader);
+bool program_read (const ProgramReader *reader, const ImportFiles *files, LsImport *import,
+                   LsDiagList *diags);
+/* import_choose.c: by the first file; a script that only starts another one, which stands behind it or beside
+ * it, by that. False: nobody's. */
+bool import_choose (const ImportFiles *files, ProgramReader *ret_reader);
 /* What the file says of options that the tree has not, or, on top, whatever it has. */
 void program_add_said (ProgramRun *run, cJSON *tree, bool is_on_top);
 /* A configuration of a map's first file, which code has read, and which is changed. False: a diagnostic. */

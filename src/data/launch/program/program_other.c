@@ -2,7 +2,7 @@
  * and ask for them with ">" in front of a name. */
 #include <string.h>
 
-#include "data/launch/deepspeed_rules.h"
+#include "data/launch/hf_rules.h"
 #include "data/launch/launch_script.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
@@ -138,7 +138,7 @@ take_deepspeed (ProgramRun *run, const char *text, gsize n, const char *path)
 {
   launch_words_free (run->deepspeed);
   run->deepspeed = launch_words_new ();
-  run->is_refused |= !deepspeed_add_json (run->deepspeed, text, n, path, run->diags);
+  run->is_refused |= !launch_words_add_json (run->deepspeed, text, n, path, run->diags);
 }
 
 /* { "deepspeed": the name of a configuration of DeepSpeed, "at": the mapping in its place }: a file, or one
@@ -222,6 +222,8 @@ engine_run_with (const char *name, const char *part, const ProgramWith *with, La
                      .deepspeed = with->deepspeed,
                      .handed = with->adapters,
                      .around = with->around,
+                     .emit = with->emit,
+                     .is_written = with->emit != NULL,
                      .command = g_strdup (job->script),
                      .diags = diags };
   const OptionTable *table = job->table;
@@ -248,7 +250,8 @@ program_run_part (ProgramRun *run, ProgramAct *a)
   if (!of)
     run->is_refused |= !program_run_rules (run, cJSON_GetObjectItemCaseSensitive (run->map->parts, part));
   else if (run->says || is_own)
-    run->is_refused |= !program_run_map (of, part, is_own ? run->job : &run->other, run->files, run->diags);
+    run->is_refused |= !program_run_with (of, part, &(ProgramWith) { .emit = run->emit },
+                                          is_own ? run->job : &run->other, run->files, run->diags);
 }
 
 /* { "translate": program }: options that it has too, by its names. */

@@ -65,7 +65,7 @@ static bool
 is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
 {
   const char *marks = marks_of (of);
-  if (of->is_log && !of->ends)
+  if (of->is_log && !of->ends && !of->is_open)
     return import_is_log_of (file, map->name);
   bool is_marked
       = marks ? program_has_marks (file->text, file->n, marks) : strstr (file->text, sign_of (of)) != NULL;
@@ -80,14 +80,16 @@ is_of (const ProgramMap *map, const ProgramFile *of, const ImportFile *file)
 
 /* --- reading it ---------------------------------------------------------------------------------------- */
 
-/* Whether a rule says when its options are read. */
+/* Whether a rule, or one of a part that is run by it, says when its options are read. */
 static bool
-has_rules_before (const ProgramMap *map)
+has_rules_before (const ProgramMap *map, const cJSON *rules)
 {
   const cJSON *rule;
-  cJSON_ArrayForEach (rule, map->rules)
+  cJSON_ArrayForEach (rule, rules)
   {
-    if (cJSON_GetObjectItemCaseSensitive (rule, "read"))
+    const char *part = program_member (rule, "of_map") ? NULL : program_member (rule, "part");
+    if (cJSON_GetObjectItemCaseSensitive (rule, "read")
+        || (part && has_rules_before (map, cJSON_GetObjectItemCaseSensitive (map->parts, part))))
       return true;
   }
   return false;
@@ -119,7 +121,7 @@ static bool
 read_job (ProgramRun *run, LaunchWords *words, const cJSON *tree)
 {
   set_words (run, words, tree);
-  if (!run->map->is_dialect && !has_rules_before (run->map)) {
+  if (!run->map->is_dialect && !has_rules_before (run->map, run->map->rules)) {
     g_hash_table_unref (run->job->open);
     option_read_all (run->job);
   }
@@ -292,6 +294,30 @@ read_json (ProgramRun *run, const ImportFile *file)
   g_autoptr (LsJsonDoc) doc = ls_json_doc_parse (file->text, file->n, file->path, run->diags);
   g_autoptr (cJSON) tree = doc ? cJSON_Duplicate (ls_json_doc_root (doc), true) : NULL;
   return tree && program_take (run, tree) && read_members (run, tree);
+}
+
+/* JSON by hand, or what a log prints of it. */
+static bool
+read_open (ProgramRun *run, const ImportFile *file)
+{
+  LsImport *import = run->job->import;
+  const char *prints = run->file->prints, *text = prints ? strstr (file->text, prints) : file->text,
+             *object = text && prints ? strchr (text, '{') : text,
+             *end = !prints ? file->text + file->n
+      : object              ? log_object_end (object)
+                            : NULL;
+  g_autoptr (LaunchWords) words = launch_words_new ();
+  if (!end)
+    ls_diag_add (run->diags, LS_ERROR_INPUT, file->path, 0, 0, NULL, NULL, NULL,
+                 "this log ends within the configuration that %s prints", run->map->program);
+  if (!end || !launch_words_add_json (words, object, (gsize) (end - object), file->path, run->diags))
+    return false;
+  set_words (run, words, NULL);
+  if (!program_run_rules (run, run->file->rules) || !read_job (run, words, NULL))
+    return false;
+  if (prints)
+    import_measure_log (file->text, import);
+  return true;
 }
 
 /* --- what a command puts on top of a configuration ------------------------------------------------------ */
@@ -777,36 +803,16 @@ read_log (ProgramRun *run)
   return ok;
 }
 
-/* Starts of names of scripts that train nothing; NULL: all train. */
-static char *
-others_of (const ProgramFile *of)
-{
-  GString *all = of->others ? g_string_new (NULL) : NULL;
-  const cJSON *one;
-  cJSON_ArrayForEach (one, of->others)
-  {
-    g_string_append_printf (all, "%s ", cJSON_IsString (one) ? one->valuestring : "");
-  }
-  return all ? g_string_free (all, FALSE) : NULL;
-}
-
 /* A diagnostic if its script trains nothing; false: it does. */
 static bool
 refuse_other (const ProgramRun *run)
 {
-  const char *script = run->script->script;
-  const cJSON *one;
-  cJSON_ArrayForEach (one, run->file->others)
-  {
-    g_auto (GStrv) starts = g_strsplit (cJSON_IsString (one) ? one->valuestring : "", " ", -1);
-    for (char **start = starts; script && *start; start++)
-      if (g_str_has_prefix (script, *start)) {
-        ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
-                     "%s %s; a job of Lockstep trains a decoder on the next token", script, one->string);
-        return true;
-      }
-  }
-  return false;
+  const char *script = run->script->script,
+             *other = script ? launch_other (&(LaunchKind) { run->map, run->file }, script) : NULL;
+  if (other)
+    ls_diag_add (run->diags, LS_ERROR_UNSUPPORTED, run->path, 0, 0, NULL, NULL, NULL,
+                 "%s %s; a job of Lockstep trains a decoder on the next token", script, other);
+  return other != NULL;
 }
 
 /* Words that a script's command is known by: those of the file's option, or the program's own. */
@@ -814,31 +820,7 @@ static bool
 read_script (ProgramRun *run)
 {
   const ProgramFile *of = run->file;
-  const ProgramMap *map = run->map;
-  const OptionTable own = { .ignored = of->knows };
-  g_autofree char *others = others_of (of);
-  bool is_named = of->config && !of->overrides && !of->has_pairs;
-  const LaunchKind kind = { .program = map->program,
-                            .n_needed = MAX (1, of->needs),
-                            .is_strict = of->needs > 0,
-                            .config = of->config && *of->config ? of->config : NULL,
-                            .table = of->knows   ? &own
-                                : map->arguments ? &map->arguments->table
-                                : is_named       ? NULL
-                                                 : &map->table,
-                            .means = of->has_means ? &map->table : NULL,
-                            .has_pairs = of->has_pairs,
-                            .has_te = of->has_te,
-                            .is_last = of->is_last,
-                            .is_valued = of->is_valued,
-                            .takes_variables = of->takes_variables,
-                            .marks = of->yaml_lines,
-                            .others = others,
-                            .gpus = of->gpus                    ? of->gpus
-                                : of->has_pairs && !of->submits ? ""
-                                                                : NULL,
-                            .within = of->within,
-                            .start_words = of->starts };
+  const LaunchKind kind = { run->map, of };
   LaunchScript script;
   bool ok = launch_script_read (run->files, &kind, &script, run->job->import, run->diags);
   run->script = &script;
@@ -856,17 +838,9 @@ read_script (ProgramRun *run)
 
 /* --- the reader of a file of a map --------------------------------------------------------------- */
 
-typedef struct {
-  ImportReader reader;
-  const ProgramMap *map;
-  const ProgramFile *file;
-  bool is_own;
-} Reader;
-
-static bool
-read (const ImportReader *reader, const ImportFiles *files, LsImport *import, LsDiagList *diags)
+bool
+program_read (const ProgramReader *r, const ImportFiles *files, LsImport *import, LsDiagList *diags)
 {
-  const Reader *r = (const Reader *) (gconstpointer) reader;
   const ImportFile *first = &files->files[0];
   LaunchJob job = { .import = import };
   ProgramRun run = { .map = r->map,
@@ -879,9 +853,12 @@ read (const ImportReader *reader, const ImportFiles *files, LsImport *import, Ls
   import->program = r->map->program;
   if (r->is_own)
     import_infer (import, IMPORT_READ_AS, r->map->program, ls_json_doc_name (r->map->doc));
+  if (r->file->is_around && marks_of (r->file))
+    return hf_read_script (&(LaunchKind) { r->map, r->file }, files, import, diags);
   if (r->file->is_around)
-    return (marks_of (r->file) ? hf_read_script : hf_read_configuration) (files, import, diags);
-  bool ok = r->file->is_log    ? read_log (&run)
+    return (r->map->is_around ? hf_read_around : hf_read_configuration) (files, import, diags);
+  bool ok = r->file->is_open   ? read_open (&run, first)
+      : r->file->is_log        ? read_log (&run)
       : r->file->has_variables ? read_variables (&run)
       : marks_of (r->file)     ? read_script (&run)
       : r->file->python        ? read_python (&run, first)
@@ -909,27 +886,17 @@ engine_read_tree (const char *name, cJSON *tree, const char *path, const Program
   return ok;
 }
 
-const ImportReader *
-program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file)
+bool
+program_reader_of (const char *name, bool is_own, bool is_last, const ImportFile *file,
+                   ProgramReader *ret_reader)
 {
-  static GMutex lock;
-  static GHashTable *readers; /* ProgramFile * -> Reader *, kept */
   const ProgramMap *map = program_map_get (name);
   for (guint i = 0; map && i < map->files->len; i++) {
     const ProgramFile *of = &g_array_index (map->files, ProgramFile, i);
-    if ((of->is_last != is_last && !is_own) || !is_of (map, of, file))
-      continue;
-    g_mutex_lock (&lock);
-    if (!readers)
-      readers = g_hash_table_new (g_direct_hash, g_direct_equal);
-    Reader *r = g_hash_table_lookup (readers, of);
-    if (!r) {
-      r = g_new (Reader, 1);
-      *r = (Reader) { { .what = of->what, .read_by = read, .is_last = is_last }, map, of, is_own };
-      g_hash_table_insert (readers, (gpointer) of, r);
+    if ((of->is_last == is_last || is_own) && is_of (map, of, file)) {
+      *ret_reader = (ProgramReader) { map, of, is_own, is_last };
+      return true;
     }
-    g_mutex_unlock (&lock);
-    return &r->reader;
   }
-  return NULL;
+  return false;
 }

@@ -5,8 +5,6 @@
 #include <lockstep/error.h>
 
 #include "data/jobs/job_files.h"
-#include "data/launch/deepspeed_rules.h"
-#include "data/launch/hf_rules.h"
 #include "data/launch/megatron/megatron_rules.h"
 #include "data/launch/program/program_map.h"
 #include "data/launch/yaml_config.h"
@@ -157,18 +155,6 @@ set_gpus (ProgramRun *run, ProgramAct *a)
   run->job->gpus = program_whole (program_act_value (run, a));
 }
 
-/* { "mamba": pattern, "channels": ..., "states": ..., "taps": ..., "by": option } */
-static void
-set_mamba (ProgramRun *run, ProgramAct *a)
-{
-  const char *pattern = program_act_value (run, a)->text, *by = program_member (a->rule, "by");
-  g_autofree char *option = program_option (run->map, by);
-  guint64 channels = program_whole_at (run, a->rule, "channels"),
-          states = program_whole_at (run, a->rule, "states"), taps = program_whole_at (run, a->rule, "taps");
-  if (pattern)
-    import_mamba (run->job->import, pattern, channels, states, taps, option);
-}
-
 /* What "on" names, or else PEFT's; with "more" these beside it, be it none. */
 static GPtrArray *
 adapted (ProgramRun *run, const cJSON *rule)
@@ -224,11 +210,11 @@ take_option (ProgramRun *run, ProgramAct *a)
     import_set_model (run->job->import, a->name, text, option);
 }
 
-/* A model's own file behind the first. */
+/* { "model_file": true }: a model's own file behind the first; 'first': the one behind it has to be such. */
 static void
 read_model_file (ProgramRun *run, ProgramAct *a)
 {
-  run->is_refused |= !hf_read_model (run->files, run->job->import, run->diags);
+  run->is_refused |= !import_model_files (run->files, cJSON_IsString (a->what), run->job->import, run->diags);
 }
 
 /* "lacking": the files are not all of a job. */
@@ -271,36 +257,15 @@ fix (ProgramRun *run, ProgramAct *a)
     g_hash_table_add (run->job->import->given, (gpointer) f->key);
 }
 
-/* Of the program's own options. */
-static const struct {
-  const char *name;
-  void (*of) (LaunchJob *job);
-} calls[] = {
-  { "deepspeed_pipeline_shards", deepspeed_pipeline_shards },
-  { "megatron_formats", megatron_formats },
-};
-
-/* { "call": name }: a calculation in C that is no rule of one line; false: there is none of that name. run:
- * NULL: is there one? */
-static bool
-run_call (ProgramRun *run, const char *name)
-{
-  guint i = 0;
-  while (i < G_N_ELEMENTS (calls) && strcmp (calls[i].name, name) != 0)
-    i++;
-  if (run && i < G_N_ELEMENTS (calls))
-    calls[i].of (run->job);
-  return i < G_N_ELEMENTS (calls);
-}
-
+/* { "formats": true }: of single modules, as Megatron-LM's option names a recipe of them. */
 static void
-call (ProgramRun *run, ProgramAct *a)
+set_formats (ProgramRun *run, ProgramAct *a)
 {
-  run_call (run, a->what->valuestring);
+  megatron_formats (run->job);
 }
 
 /* What a member is: an expression, a text with expressions in braces, a text, an option, a key of ours, a
- * program, one that reads the job, a map, a function in C, a name, a list of rules; the others are objects of
+ * program, one that reads the job, a map, a name, a list of rules; the others are objects of
  * values, of options with values, of cases with options of the other program, and those whose members are
  * acted on one after the other: of values, of keys of ours, of names, of options of the other program, of
  * keys of the model, or of options of the other program, with options, of paths, of options with names that
@@ -314,7 +279,6 @@ typedef enum {
   AS_TABLE,
   AS_READER,
   AS_MAP,
-  AS_CALL,
   AS_LET,
   AS_RULES,
   AS_VALUES,
@@ -431,10 +395,6 @@ static const struct {
   { { "engine_but", AS_TEXT }, program_run_engine },
   { { "golden", AS_TEXT }, program_take_golden, OF_JOBS, { { "bytes", AS_TEXT } } },
   { { "gpus", AS_VALUE }, set_gpus },
-  { { "mamba", AS_VALUE },
-    set_mamba,
-    OF_JOBS,
-    { { "channels", AS_VALUE }, { "states", AS_VALUE }, { "taps", AS_VALUE }, { "by", AS_TEXT } } },
   { { "windows", AS_VALUE }, program_set_windows, OF_JOBS, { { "layers", AS_VALUE }, { "of", AS_VALUES } } },
   { { "adapters", AS_TEMPLATE },
     set_adapters,
@@ -453,7 +413,7 @@ static const struct {
   { { "fixed", AS_KEY }, fix },
   { { "model_file", AS_VALUE }, read_model_file, OF_FILES },
   { { "read", AS_VALUE }, read_options, OF_FILES },
-  { { "call", AS_CALL }, call, OF_FILES },
+  { { "formats", AS_VALUE }, set_formats, OF_FILES },
   { { "refuse", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
   { { "lacking", AS_TEMPLATE }, refuse, OF_ALL, { { "hint", AS_TEXT, true } } },
   { { "refuse_task", AS_TEMPLATE }, refuse_task },
@@ -697,12 +657,11 @@ static void
 check_name (ProgramRun *run, const cJSON *node, As as)
 {
   const char *name = node->valuestring;
-  bool is_there = as == AS_CALL ? run_call (NULL, name)
-                                : g_strcmp0 (name, run->map->name) == 0 || program_table_find (name) != NULL
-          || (as == AS_TABLE && run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
+  bool is_there = g_strcmp0 (name, run->map->name) == 0 || program_table_find (name) != NULL
+      || (as == AS_MAP && program_map_get (name))
+      || (as == AS_TABLE && run->theirs && strcmp (name, PROGRAM_CONFIGURATION) == 0);
   if (!is_there)
-    program_complain (run->check, node, "there is no %s of that name",
-                      as == AS_CALL ? "function in C" : "program");
+    program_complain (run->check, node, "there is no program of that name");
 }
 
 /* A part of its own is looked at where rules run it, but not within itself. */
@@ -740,7 +699,7 @@ check_member (ProgramRun *run, const cJSON *node, As as)
     check_option (run, node, node->valuestring);
   else if (as == AS_KEY)
     check_key (run, node);
-  else if (as == AS_TABLE || as == AS_READER || as == AS_MAP || as == AS_CALL)
+  else if (as == AS_TABLE || as == AS_READER || as == AS_MAP)
     check_name (run, node, as);
   else if (as == AS_LET)
     name_value (run, node->valuestring);
