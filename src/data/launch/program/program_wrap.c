@@ -1,6 +1,6 @@
 /* Files that wrap a launch script, such as objects of Kubernetes: rules of a map write the script that stands
  * for what they start. How many machines there are, and what each has, is said by a command in front, which
- * launch_pods.c counts by:
+ * starters.json counts by:
  *
  *     kubernetes-pods --nodes=16 --gpus-per-node=4
  *
