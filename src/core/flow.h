@@ -62,6 +62,17 @@ struct LsFlow {
 LsFlowNet *ls_flow_net_new (LsEngine *engine, uint32_t n, const double *capacity, bool is_reference);
 void ls_flow_net_free (LsFlowNet *net); /* NULL allowed */
 
+/* Who is told of all that a net holds up: before something comes in, and when it is out again. A change of
+ * cap is both. */
+typedef struct {
+  void (*enters) (void *context, const LsFlow *f); /* NULL: nobody is told */
+  void (*leaves) (void *context, const LsFlow *f);
+  void *context;
+} LsFlowWatch;
+
+/* While the net is empty. */
+void ls_flow_net_watch (LsFlowNet *net, LsFlowWatch watch);
+
 /* Once, before all else: what completion calls. */
 void ls_flow_init (LsFlow *f, LsEventFn over);
 /* Begin: `remaining`, `cap`, `uses[].resource/coef`, `n_uses` and perhaps

@@ -28,11 +28,8 @@ copy_recap (Run *x, Copy *c, double share)
 {
   LsFlow *f = &c->motion.flow;
   double cap = f->nominal_rate * share;
-  if (!c->is_moving || f->cap == cap)
-    return;
-  leases_leave (x->message_net.leases, f);
-  ls_flow_set_cap (x->net, f, cap);
-  leases_enter (x->message_net.leases, f);
+  if (c->is_moving)
+    ls_flow_set_cap (x->net, f, cap);
 }
 
 static void

@@ -225,7 +225,6 @@ kernel_start (Run *x, Rank *r, const Candidate *c)
   r->kernel.nominal = alone;
   r->kernel.nominal_rate = r->kernel.remaining / ls_time_to_s (alone);
   r->kernel.cap = kernel_cap (x, r);
-  leases_enter (x->message_net.leases, &r->kernel);
   ls_flow_add (x->net, &r->kernel);
 }
 
@@ -235,7 +234,6 @@ kernel_done (LsEvent *event, void *context)
   Run *x = context;
   Rank *r = (Rank *) ((char *) event - G_STRUCT_OFFSET (Rank, kernel.done));
   ls_flow_remove (x->net, &r->kernel);
-  leases_leave (x->message_net.leases, &r->kernel);
   r->is_kernel_running = false;
   Frame *f = rank_frame (r, r->kernel_frame);
   LsSpan *span = span_at (r, f->span[r->kernel_op]);
@@ -257,11 +255,8 @@ kernel_init (Run *x, Rank *r)
 static void
 kernel_recap (Run *x, Rank *r)
 {
-  if (!r->is_kernel_running)
-    return;
-  leases_leave (x->message_net.leases, &r->kernel);
-  ls_flow_set_cap (x->net, &r->kernel, kernel_cap (x, r));
-  leases_enter (x->message_net.leases, &r->kernel);
+  if (r->is_kernel_running)
+    ls_flow_set_cap (x->net, &r->kernel, kernel_cap (x, r));
 }
 
 /* Communication is over before the first wave of blocks: the second has all of its time before it. */
@@ -274,12 +269,10 @@ kernel_begin_anew (Run *x, Rank *r)
   if (x->engine.now >= r->kernel_start + alone)
     return;
   r->is_kernel_split = false;
-  leases_leave (x->message_net.leases, &r->kernel);
   ls_flow_remove (x->net, &r->kernel);
   r->kernel.nominal = alone;
   r->kernel.remaining = r->kernel.nominal_rate * ls_time_to_s (alone);
   r->kernel.cap = kernel_cap (x, r);
-  leases_enter (x->message_net.leases, &r->kernel);
   ls_flow_add (x->net, &r->kernel);
 }
 

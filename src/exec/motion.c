@@ -78,7 +78,6 @@ latency_over (LsEvent *event, void *context)
   m->flow.nominal = ls_time_from_s_up (p->demand_bytes / p->rate_cap);
   m->flow.uses = m->call->uses[m->phase];
   m->flow.n_uses = m->call->n_uses[m->phase];
-  leases_enter (x->message_net.leases, &m->flow);
   ls_flow_add (x->net, &m->flow);
   motion_moves (x, m, 1);
 }
@@ -89,7 +88,6 @@ flow_over (LsEvent *event, void *context)
   Run *x = context;
   Motion *m = (Motion *) ((char *) event - G_STRUCT_OFFSET (Motion, flow.done));
   ls_flow_remove (x->net, &m->flow);
-  leases_leave (x->message_net.leases, &m->flow);
   motion_moves (x, m, -1);
   conserve_flow (x, &m->flow, m->call->plan->phases[m->phase].demand_bytes);
   phase_over (x, m, event->at);
@@ -133,7 +131,8 @@ motions_init (Run *x, const double *capacity)
       = (MessageNet) { .engine = &x->engine, .flows = x->net, .context = x, .flow_over = message_flow_over };
   x->messages = g_ptr_array_new_with_free_func ((GDestroyNotify) messages_free);
   if (x->options->network == LS_NETWORK_STEP && x->options->solver != LS_SOLVER_REFERENCE)
-    x->message_net.leases = leases_new (ls_cluster_n_resources (x->cluster), capacity, messages_revoked);
+    x->message_net.leases
+        = leases_new (x->net, ls_cluster_n_resources (x->cluster), capacity, messages_revoked);
 }
 
 void

@@ -15,8 +15,11 @@ struct Leases {
   bool is_telling;
 };
 
+static void enters (void *leases, const LsFlow *f);
+static void leaves (void *leases, const LsFlow *f);
+
 Leases *
-leases_new (uint32_t n, const double *capacity, void (*revoked) (Lease *lease))
+leases_new (LsFlowNet *net, uint32_t n, const double *capacity, void (*revoked) (Lease *lease))
 {
   Leases *l = g_new0 (Leases, 1);
   l->res = g_new0 (Resource, n);
@@ -25,6 +28,8 @@ leases_new (uint32_t n, const double *capacity, void (*revoked) (Lease *lease))
     l->res[i].capacity = ls_load_of_capacity (capacity[i], l->quantum);
   l->revoked = revoked;
   l->ended = g_ptr_array_new ();
+  if (net)
+    ls_flow_net_watch (net, (LsFlowWatch) { enters, leaves, l });
   return l;
 }
 
@@ -119,8 +124,6 @@ tell_owners (Leases *l)
 void
 leases_enter (Leases *l, const LsFlow *f)
 {
-  if (!l)
-    return;
   count (l, f, +1);
   for (uint32_t i = 0; i < f->n_uses; i++) {
     Resource *r = &l->res[f->uses[i].resource];
@@ -134,9 +137,14 @@ leases_enter (Leases *l, const LsFlow *f)
   tell_owners (l);
 }
 
-void
-leases_leave (Leases *l, const LsFlow *f)
+static void
+enters (void *leases, const LsFlow *f)
 {
-  if (l)
-    count (l, f, -1);
+  leases_enter (leases, f);
+}
+
+static void
+leaves (void *leases, const LsFlow *f)
+{
+  count (leases, f, -1);
 }

@@ -238,7 +238,6 @@ flow_prepare (Messages *m, Slot *s, Side *d)
   d->flow.remaining = d->demand;
   d->flow.nominal = s->moving;
   m->seats[s->seat].n_flows++;
-  leases_enter (m->net->leases, &d->flow);
 }
 
 static void
@@ -249,7 +248,6 @@ flow_over (LsEvent *event, void *context)
   Slot *s = slot_of (d);
   Seat *p = &m->seats[s->seat];
   ls_flow_remove (m->net->flows, &d->flow);
-  leases_leave (m->net->leases, &d->flow);
   if (m->net->flow_over)
     m->net->flow_over (m->net->context, &d->flow, d->demand);
   arrive_at (m, s->to_seat, p->round, event->at + s->latency);
