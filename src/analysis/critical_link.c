@@ -7,7 +7,7 @@
 
 #include "cluster/route.h"
 #include "core/maxmin.h"
-#include "exec/calls.h"
+#include "exec/replay/calls.h"
 
 /* --- a critical path added up: by kind, op, link and rank ---------------------------------------- */
 

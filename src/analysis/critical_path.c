@@ -3,14 +3,14 @@
 #include <lockstep/error.h>
 
 #include "analysis/idle.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 
 /* --- the other ends of communication ------------------------------------------------------------- */
 
 /* All members of a collective match and end at the same instants, and calls of a communicator
  * follow each other: communicator, match and end tell a call. The k-th send to a neighbour meets
  * the k-th receive there, per direction and step, in the order in which they were launched,
- * which is that of the spans (exec/group.c). Only spans of the reported step are looked at:
+ * which is that of the spans (exec/replay/group.c). Only spans of the reported step are looked at:
  * what they wait for is of that step. */
 
 typedef struct LsMatcher LsMatcher;

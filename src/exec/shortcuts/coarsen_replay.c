@@ -1,6 +1,6 @@
 /* exec/shortcuts/coarsen_replay.c — a frame in one piece: what it was recorded to do, from another time
  * on. */
-#include "exec/op_begin.h"
+#include "exec/replay/op_begin.h"
 #include "exec/shortcuts/coarsen.h"
 
 typedef struct {
@@ -52,7 +52,7 @@ replay_calls (Run *x, const Replay *y)
   for (uint32_t i = 0; i < y->p->n_calls; i++) {
     const CallEnd *c = &y->p->calls[i];
     call_count (c->call, y->f->step, 1, 1);
-    digest_add (y->r->job, y->f->step, y->begin + c->at, x->fold->comm_weight[c->comm]);
+    digest_add (y->r->job, y->f->step, y->begin + c->at, whole_weight_of_comm (x->whole, c->comm));
   }
   for (uint32_t i = 0; i < y->p->n_slots; i++) {
     const SlotEnd *s = &y->p->slots[i];
@@ -122,7 +122,6 @@ profile_replay (Run *x, Rank *r, const Profile *p, LsTime begin)
   replay_streams (x, &y);
   r->step_end[step & 1] = MAX (r->step_end[step & 1], begin + p->end);
   x->n_ops += y.f->seg->n_ops;
-  x->n_coarse++;
   replay_room (x, &y); /* the frame stays open meanwhile, but may move */
   rank_frame (r, frame)->n_left = 0;
 }

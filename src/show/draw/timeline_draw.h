@@ -3,7 +3,7 @@
 #ifndef LS_SHOW_DRAW_TIMELINE_DRAW_H
 #define LS_SHOW_DRAW_TIMELINE_DRAW_H
 
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 #include "show/draw/drawing.h"
 #include "show/run/timeline_boxes.h"
 
