@@ -69,6 +69,18 @@ ls_flow_net_watch (LsFlowNet *net, LsFlowWatch watch)
   net->watch = watch;
 }
 
+bool
+ls_flow_net_is_settled (const LsFlowNet *net)
+{
+  return !ls_event_is_queued (&net->solve);
+}
+
+uint32_t
+ls_flow_net_n_active (const LsFlowNet *net)
+{
+  return net->active->len;
+}
+
 uint64_t
 ls_flow_net_n_solves (const LsFlowNet *net)
 {

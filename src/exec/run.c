@@ -15,6 +15,9 @@ ls_run_options_init (LsRunOptions *o)
   o->queue = LS_QUEUE_FAST;
   o->solver = LS_SOLVER_FAST;
   ls_host_costs_default (&o->host);
+  const char *debug = g_getenv ("LS_DEBUG");
+  g_auto (GStrv) items = g_strsplit (debug ? debug : "", ",", -1);
+  o->checks = g_strv_contains ((const char *const *) items, "check");
 }
 
 /* What a run is asked for; borrowed. */

@@ -187,6 +187,7 @@ static void
 step_over (Run *x, XJob *job, uint32_t step)
 {
   Share *s = x->extras->share;
+  g_assert (s->n_done[index_of (x, job)] == step && !job->is_absent);
   s->n_done[index_of (x, job)] = step + 1;
   if (!check_step (x, job, step) || !note_bytes (x, job, step))
     x->engine.stop_at = x->engine.now;
@@ -227,6 +228,7 @@ steps_of (const XJob *job, uint32_t first, uint32_t last, double *resource_bytes
 {
   LsShareSteps steps
       = { .n_steps = last - first, .shortest = LS_TIME_NEVER, .resource_bytes = resource_bytes };
+  g_assert (first > 0 && first < last);
   for (uint32_t i = first; i < last; i++) {
     LsTime step = job->step_end[i] - job->step_end[i - 1];
     steps.shortest = MIN (steps.shortest, step);

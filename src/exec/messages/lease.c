@@ -54,8 +54,11 @@ static void
 count (Leases *l, const LsFlow *f, int sign)
 {
   LsLoad level = (LsLoad) sign * ls_level_of_cap (f->cap, l->quantum);
-  for (uint32_t i = 0; i < f->n_uses; i++)
-    l->res[f->uses[i].resource].load += level * (LsLoad) f->uses[i].coef;
+  for (uint32_t i = 0; i < f->n_uses; i++) {
+    Resource *r = &l->res[f->uses[i].resource];
+    r->load += level * (LsLoad) f->uses[i].coef;
+    g_assert (r->load >= 0);
+  }
 }
 
 bool

@@ -263,6 +263,7 @@ call_count (Call *call, uint32_t step, uint64_t n_begun, uint64_t n_over)
   call->count[parity] += n_begun;
   if (call->step[parity] == step + 1)
     call->n_over[parity] += n_over;
+  g_assert (call->n_over[parity] <= call->count[parity]);
 }
 
 void

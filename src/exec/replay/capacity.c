@@ -10,6 +10,7 @@ fastest_kernel (const Run *x, const XJob *job, uint32_t kind)
   double least_slow = 1;
   for (uint32_t r = 0; x->options.slow && r < job->plan->n_ranks; r++)
     least_slow = MIN (least_slow, x->options.slow[job->first_rank + r]);
+  g_assert (least_slow > 0);
   return job->fastest_kernel[kind] / least_slow * (1 + 1e-6);
 }
 

@@ -98,6 +98,7 @@ compile_op (Run *x, XJob *job, uint32_t kind, const LsSegment *seg, uint32_t i, 
       to->alone = alone_of (&x->kinds[kind], op);
   }
 
+  g_assert (to->host >= 0 && to->alone >= 0);
   if (ls_op_takes (op->kind, LS_TAKES_GPU) && op->kernel < x->plan->n_kernels && to->alone > 0)
     job->fastest_kernel[kind]
         = MAX (job->fastest_kernel[kind], x->plan->kernels[op->kernel].bytes / ls_time_to_s (to->alone));
@@ -295,6 +296,7 @@ add_uses (Run *x, Call *c, const LsCollPlan *plan, Caller caller)
     c->n_ample[i] = more_uses (x, caller, c->key, i, NULL);
     c->uses[i] = ls_arena_new_array (x->arena, LsFlowUse, n_most + c->n_ample[i]);
     c->n_uses[i] = run_uses (x, p->loads, p->n_loads, caller.n_alike, c->uses[i]);
+    g_assert (c->n_uses[i] <= n_most);
     more_uses (x, caller, c->key, i, &c->uses[i][c->n_uses[i]]);
   }
 }
@@ -305,6 +307,7 @@ add_call (Run *x, Call **calls, CallKey key, const LsCollPlan *plan, Caller call
   Call *c = ls_arena_new_array (x->arena, Call, 1);
   c->key = key;
   c->plan = call_keep_plan (x->arena, plan);
+  g_assert (plan->sm_share >= 0 && plan->sm_share <= 1);
   c->sm_share = (uint64_t) llround (plan->sm_share * (double) LS_COEF_ONE);
   add_uses (x, c, plan, caller);
   c->next = *calls;

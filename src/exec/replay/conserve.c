@@ -20,6 +20,7 @@ void
 conserve_flow (Run *x, const LsFlow *f, double asked)
 {
   double moved = f->moved;
+  g_assert (asked > 0 && !f->is_active);
   if (fabs (moved - asked) <= TOLERANCE * asked + ROUNDING_S * f->cap || x->error)
     return;
   g_autofree char *first

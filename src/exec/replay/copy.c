@@ -18,6 +18,7 @@ copy_finished (void *run, Motion *m, LsTime at)
   Copy *c = (Copy *) m;
   Run *x = run;
   digest_add (x->ranks[c->rank].job, m->step, at, whole_weight_of_copy (x->whole, c->rank));
+  g_assert (c->is_busy && !c->is_moving && x->ranks[c->rank].n_copies > 0);
   c->is_busy = false;
   x->ranks[c->rank].n_copies--;
   comm_over (x, c->rank, c->frame, c->op, 0, at);
@@ -38,6 +39,7 @@ copy_moving (void *run, const Motion *m, int sign)
   Run *x = run;
   Copy *c = (Copy *) m, *engines = &x->copies[c->rank * LS_N_COPY_DIRECTIONS],
        *in = &engines[LS_COPY_TO_DEVICE], *out = &engines[LS_COPY_TO_HOST];
+  g_assert (c->is_busy && c->is_moving == (sign < 0));
   c->is_moving = sign > 0;
   double share = in->is_moving && out->is_moving ? ls_around_duplex (x->ranks[c->rank].kind->around) : 1;
   copy_recap (x, in, share);

@@ -9,6 +9,7 @@ static void
 grow_ring (Rank *r)
 {
   uint32_t cap = r->frames_cap * 2;
+  g_assert (r->frames_end - r->frames_first == r->frames_cap);
   Frame *frames = g_new0 (Frame, cap);
   for (uint64_t i = r->frames_first; i < r->frames_first + r->frames_cap; i++)
     frames[i & (cap - 1)] = r->frames[i & (r->frames_cap - 1)];
@@ -53,6 +54,7 @@ frame_open (Run *x, Rank *r)
   if (r->frames_end - r->frames_first == r->frames_cap)
     grow_ring (r);
   Frame *f = rank_frame (r, r->frames_end);
+  g_assert (f->n_left == 0 && r->next_instance < r->program->n_instances);
   f->instance_id = r->next_instance;
   f->instance = &r->program->instances[r->next_instance];
   f->seg = &r->kind->segments[f->instance->segment];
@@ -87,6 +89,7 @@ rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
 {
   Frame *f = rank_frame (r, frame);
   const XOp *xop = &f->seg->x[op];
+  g_assert (f->state[op] != OP_ENDED && r->n_outstanding >= f->n_left);
   f->state[op] = OP_ENDED;
   f->time[op] = at;
   f->n_left--;
@@ -98,6 +101,7 @@ rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at)
     return;
 
   Stream *st = &r->streams[xop->stream];
+  g_assert (st->frame == frame && st->op == op && at >= st->tail);
   st->is_busy = false;
   st->tail = at;
   st->tail_span = f->span[op];

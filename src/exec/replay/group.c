@@ -46,6 +46,7 @@ transfer_over (Run *x, const Post *p, LsTime at)
 {
   Rank *r = &x->ranks[p->rank];
   Frame *f = rank_frame (r, p->frame);
+  g_assert (f->time[p->op] > 0);
   if (--f->time[p->op] == 0)
     comm_over (x, p->rank, p->frame, p->op, group_share (x, r, &f->seg->ops[p->op]), at);
 }
@@ -53,7 +54,9 @@ transfer_over (Run *x, const Post *p, LsTime at)
 static void
 transfer_matched (Run *x, const Post *p, LsTime at)
 {
-  rank_frame (&x->ranks[p->rank], p->frame)->time[p->op] -= UNMATCHED_ONE;
+  LsTime *left = &rank_frame (&x->ranks[p->rank], p->frame)->time[p->op];
+  g_assert (*left >= UNMATCHED_ONE);
+  *left -= UNMATCHED_ONE;
   comm_matched (x, p->rank, p->frame, p->op, at);
 }
 
@@ -78,6 +81,7 @@ transfer_finished (void *run, Motion *m, LsTime at)
   Channel *ch = (Channel *) m;
   g_autofree Post *send = g_queue_pop_head (&ch->sends);
   g_autofree Post *recv = g_queue_pop_head (&ch->recvs);
+  g_assert (ch->is_busy && send && recv && at >= MAX (send->at, recv->at));
   digest_add (x->ranks[ch->from].job, m->step, at,
               whole_weight_of_channel (x->whole, (uint32_t) (ch - x->channels)));
   ch->is_busy = false;
@@ -120,6 +124,7 @@ channel_try (Run *x, Channel *ch)
     x->engine.stop_at = x->engine.now;
     return;
   }
+  g_assert (send->rank == ch->from && recv->rank == ch->to);
   Call *call = call_find (ch->calls, transfer_key (send->bytes, send->max_ctas));
   LsTime at = MAX (MAX (send->at, recv->at), x->engine.now);
   ch->is_busy = true;

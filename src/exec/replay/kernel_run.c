@@ -167,6 +167,7 @@ static double
 share_taken (const Run *x, const Rank *r, const XOp *op)
 {
   double stall = (double) r->stall / (double) LS_COEF_ONE;
+  g_assert (stall >= 0 && r->sm_margin <= r->sm_share);
   if (r->is_kernel_split)
     return fmin (1 - (1 - fmin (stall, 1)) / ls_around_waves (r->kind->around), MOST_SHARE);
   return fmin (sms_lost (x, r, op) / (double) LS_COEF_ONE + stall, MOST_SHARE);
@@ -209,6 +210,7 @@ kernel_start (Run *x, Rank *r, const Candidate *c)
     kernel_run_alone (x, r, c);
     return;
   }
+  g_assert (!r->is_kernel_running && c->start == x->engine.now);
   bool has_traffic
       = op->cost != NO_ID && f->seg->ops[st->op].kernel != NO_ID && x->plan->kernels[op->cost].bytes > 0;
   f->state[st->op] = OP_RUNNING;
@@ -234,6 +236,7 @@ kernel_done (LsEvent *event, void *context)
   Run *x = context;
   Rank *r = (Rank *) ((char *) event - G_STRUCT_OFFSET (Rank, kernel.done));
   ls_flow_remove (x->net, &r->kernel);
+  g_assert (r->is_kernel_running && event->at > r->kernel_start);
   r->is_kernel_running = false;
   Frame *f = rank_frame (r, r->kernel_frame);
   LsSpan *span = span_at (r, f->span[r->kernel_op]);
@@ -279,6 +282,8 @@ kernel_begin_anew (Run *x, Rank *r)
 void
 kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int sign)
 {
+  g_assert (sign > 0 || (r->n_resident > 0 && r->sm_share >= sm_share));
+  g_assert (sign > 0 || !op->has_margin || r->sm_margin >= sm_share);
   r->n_resident = (uint32_t) ((int64_t) r->n_resident + sign);
   r->sm_share = sign > 0 ? r->sm_share + sm_share : r->sm_share - sm_share;
   if (op->has_margin)
@@ -293,6 +298,7 @@ kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int sign)
 void
 kernel_stall (Run *x, Rank *r, uint64_t stall, int sign)
 {
+  g_assert (sign > 0 || r->stall >= stall);
   r->stall = sign > 0 ? r->stall + stall : r->stall - stall;
   kernel_recap (x, r);
 }

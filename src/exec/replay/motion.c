@@ -29,6 +29,7 @@ phase_begin (Run *x, Motion *m, LsTime at)
 static void
 phase_over (Run *x, Motion *m, LsTime at)
 {
+  g_assert (m->phase < m->call->plan->n_phases);
   if (++m->phase < m->call->plan->n_phases) {
     phase_begin (x, m, at);
     return;
@@ -85,6 +86,7 @@ motion_init (Motion *m, void (*finished) (void *, Motion *, LsTime),
 void
 motion_begin (Run *x, Motion *m, Call *call, uint32_t step, LsTime at)
 {
+  g_assert (call && !m->flow.is_active && !ls_event_is_queued (&m->start));
   m->call = call;
   m->phase = 0;
   m->step = step;
@@ -106,6 +108,7 @@ comm_matched (Run *x, uint32_t rank, uint64_t frame, uint16_t op, LsTime at)
   Rank *r = &x->ranks[rank];
   const Frame *f = rank_frame (r, frame);
   LsSpan *span = span_at (r, f->span[op]);
+  g_assert (!span || at >= span->start);
   if (span && (span->matched == LS_TIME_NEVER || span->matched < at))
     span->matched = at;
 }
@@ -118,6 +121,8 @@ comm_over (Run *x, uint32_t rank, uint64_t frame, uint16_t op, uint64_t sm_share
   Frame *f = rank_frame (r, frame);
   const XOp *xop = &f->seg->x[op];
   LsSpan *span = span_at (r, f->span[op]);
+  g_assert (f->state[op] == OP_RUNNING);
+  g_assert (!span || (at >= span->matched && span->end == LS_TIME_NEVER));
   if (span)
     span->end = at;
   if (ls_op_has (xop->kind, LS_HAS_CALL)) {

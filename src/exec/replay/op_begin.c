@@ -23,6 +23,7 @@ call_may_begin (Run *x, Rank *r, const Frame *f, uint16_t op, Candidate *c)
 {
   (void) x;
   const XOp *call = &f->seg->x[op];
+  g_assert (r->calls_done[call->slot] <= f->call_base[call->slot] + call->call);
   if (r->calls_done[call->slot] != f->call_base[call->slot] + call->call)
     return false;
   candidate_later (c, r->call_end[call->slot], LS_CAUSE_STREAM, r->call_span[call->slot]);

@@ -26,6 +26,7 @@ rank_init (Run *x, Rank *r, uint32_t id)
   r->host_time = r->job->start;
   r->job->n_ranks++;
   r->host_span = LS_SPAN_NONE;
+  g_assert (r->slow > 0 && r->program->n_lead <= r->program->n_instances);
   for (int s = 0; s < LS_N_STREAMS; s++)
     r->streams[s] = (Stream) { .op = NO_OP, .tail_span = NO_ID };
   for (int s = 0; s < LS_N_SLOTS; s++)
@@ -114,6 +115,7 @@ issue_op (Run *x, Rank *r, Frame *f, uint64_t ordinal)
 {
   uint16_t i = (uint16_t) f->n_issued;
   const XOp *op = &f->seg->x[i];
+  g_assert (f->state[i] == OP_WAITING);
   if (op->host_waits) {
     LsTime at;
     SpanRef span;
@@ -174,6 +176,7 @@ retire_frames (Run *x, Rank *r)
     Frame *f = rank_frame (r, r->frames_first);
     if (f->n_left > 0)
       return;
+    g_assert (f->n_issued == f->seg->n_ops);
     x->n_segments++;
     if (x->hooks.frame_over)
       x->hooks.frame_over (x, r, r->frames_first);
@@ -297,6 +300,7 @@ rank_advance (Run *x, Rank *r)
     Candidate c = first_head (x, r, &second);
     if (c.stream == NO_ID || run_is_stopped (x))
       return;
+    g_assert (c.start <= second);
     c.start = MAX (c.start, now);
     bool is_free = x->hooks.may_run_ahead && x->hooks.may_run_ahead (x, r);
     if (c.start > now && !is_free) {
@@ -307,8 +311,11 @@ rank_advance (Run *x, Rank *r)
     if (is_free && x->hooks.take_frame && x->hooks.take_frame (x, r, &c))
       continue;
     const Stream *st = &r->streams[c.stream];
-    const XOp *op = &rank_frame (r, st->frame)->seg->x[st->op];
+    const Frame *f = rank_frame (r, st->frame);
+    const XOp *op = &f->seg->x[st->op];
+    g_assert (!st->is_busy && f->state[st->op] == OP_ISSUED);
     if (!op_begins[op->kind].begin (x, r, &c, op, is_free ? second : 0)) {
+      g_assert (c.start > now);
       ls_engine_at (&x->engine, &r->wake, c.start, LS_PHASE_DISPATCH);
       return;
     }

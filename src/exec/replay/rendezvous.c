@@ -16,6 +16,7 @@ collective_finished (void *run, Motion *m, LsTime at)
   Comm *c = (Comm *) m;
   const LsCommunicator *group = &c->group;
   digest_add (x->ranks[ls_comm_rank (group, 0)].job, m->step, at, whole_weight_of_comm (x->whole, c->id));
+  g_assert (c->n_arrived == group->n_ranks && at >= c->arrived);
   c->n_arrived = 0;
   c->arrived = 0;
   for (uint32_t i = 0; i < group->n_ranks; i++)
@@ -86,6 +87,7 @@ comm_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
     mismatch (x, c, r, f->step, op);
     return;
   }
+  g_assert (c->motion.call && member < group->n_ranks && c->n_arrived < group->n_ranks);
   c->frame[member] = frame;
   c->op[member] = op_index;
   c->arrived = MAX (c->arrived, at);

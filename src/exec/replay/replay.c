@@ -14,6 +14,7 @@ dispatch_fired (LsEvent *event, void *context)
   x->ready_next = now;
   for (guint i = 0; i < now->len; i++)
     ((Rank *) now->pdata[i])->is_ready = false;
+  g_assert (x->ready->len == 0);
   for (guint i = 0; i < now->len; i++)
     rank_advance (x, now->pdata[i]);
   g_ptr_array_set_size (now, 0);
@@ -50,6 +51,7 @@ run_init (Run *x)
 {
   ls_engine_init (&x->engine, x->options.queue == LS_QUEUE_FAST ? &ls_evq_radix : &ls_evq_reference, x);
   x->engine.stop_at = CLOCK_END;
+  x->engine.after = x->options.checks ? run_check : NULL;
   x->net = ls_flow_net_new (&x->engine, x->whole->n_resources, x->whole->capacity,
                             x->options.solver == LS_SOLVER_REFERENCE);
   ls_event_init (&x->dispatch, dispatch_fired);

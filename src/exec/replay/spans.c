@@ -68,6 +68,7 @@ begin_step (Run *x, Rank *r, uint32_t step)
     r->span_room[i] = mask == UINT32_MAX ? (uint32_t) (room_of (x, r) / 8 + 1) : UINT32_MAX;
     r->spans[i] = g_new (LsSpan, mask == UINT32_MAX ? r->span_room[i] : x->last_spans);
   }
+  g_assert (step + 1 > r->span_step[i]);
   r->n_spans[i] = 0;
   r->span_step[i] = step + 1;
 }

@@ -74,8 +74,9 @@ struct Run {
   bool keeps_all_spans;
   uint64_t n_ops, n_segments; /* that are over */
   double cost_share[4];
-  GError *error;    /* stops the run */
-  uint32_t n_ticks; /* of ls_stop_tick () */
+  GError *error;       /* stops the run */
+  uint32_t n_ticks;    /* of ls_stop_tick () */
+  uint64_t next_check; /* check.c: after so many events */
 };
 
 /* Of a rank of the whole plan. */
@@ -113,6 +114,10 @@ gboolean run_check_limits (const Run *x, GError **error); /* of what is replayed
 gboolean run_begin (Run *x, GError **error); /* up to the clock */
 gboolean run_clock (Run *x, GError **error); /* LS_ERROR_DEADLOCK and others, or it was stopped */
 void run_clear (Run *x);
+
+/* check.c: asserts what always holds, of a run that asks for it: after events; of what is collected. */
+void run_check (void *run);
+void run_check_spans (const LsRankSpans *spans);
 
 /* conserve.c: a violation is LS_ERROR_FAILED, an error of ours and not of the input */
 void conserve_flow (Run *x, const LsFlow *f, double asked);                            /* that is over  */

@@ -28,6 +28,7 @@ is_last (Run *x, const XJob *job, uint32_t step, bool is_as_before)
   x->is_periodic |= is_as_before && !x->begins_late;
   if (step + 1 != x->n_steps && !x->is_periodic)
     return false;
+  g_assert (x->last_step == NO_ID && step < x->n_steps);
   x->last_step = step;
   x->engine.stop_at = MAX (job->step_end[step], x->engine.now) + 1;
   return true;
@@ -36,6 +37,8 @@ is_last (Run *x, const XJob *job, uint32_t step, bool is_as_before)
 void
 step_done (Run *x, XJob *job, uint32_t step)
 {
+  g_assert (job->step_n_done[step] == job->n_ranks);
+  g_assert (step == 0 || job->step_end[step] >= job->step_end[step - 1]);
   uint64_t digest = digest_of_step (job, step);
   bool is_as_before = step > 0 && digest == job->last_digest;
   job->last_digest = digest;
@@ -54,9 +57,11 @@ void
 step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end)
 {
   XJob *job = r->job;
+  g_assert (r->steps_done == step);
   r->steps_done = step + 1;
   if (step > x->n_steps)
     return;
+  g_assert (step < job->n_kept && job->step_n_done[step] < job->n_ranks);
   job->step_end[step] = MAX (job->step_end[step], end);
   if (++job->step_n_done[step] < job->n_ranks || x->last_step != NO_ID)
     return;

@@ -134,6 +134,8 @@ collect_rank (Run *x, Rank *r, LsRankSpans *to, uint32_t reported)
   if (n_next > 0)
     memcpy (to->spans + n_reported, r->spans[(reported + 1) & 1], n_next * sizeof (LsSpan));
   map_causes (to->spans + n_reported, n_next, reported + 1, reported, n_reported);
+  if (x->options.checks)
+    run_check_spans (to);
   to->tail_cause_kind = (uint8_t) kind;
   to->tail_cause = index_in_window (span, reported + 1, reported, n_reported);
 }
@@ -146,6 +148,7 @@ represent (Run *x, LsTimeline *t)
   Whole *w = x->whole;
   g_autofree uint32_t *first = g_new (uint32_t, x->plan->n_roles); /* class */
   g_autofree uint32_t *n_of_class = g_new0 (uint32_t, t->n_classes + 1);
+  uint32_t n_ranks = 0;
   t->rank_of_class = g_new (uint32_t, t->n_classes + 1);
   for (uint32_t i = t->n_classes; i-- > 0;)
     first[ls_plan_role (x->plan, i)] = i;
@@ -165,7 +168,9 @@ represent (Run *x, LsTimeline *t)
     t->rank_of_row[t->n_rows] = whole_rank (w, i);
     t->ranks[t->n_rows].tail_cause = LS_SPAN_NONE;
     t->multiplicity[t->n_rows++] = n_of_class[i];
+    n_ranks += n_of_class[i];
   }
+  g_assert (n_ranks == t->n_ranks);
   if (t->n_rows == t->n_ranks)
     g_clear_pointer (&t->rank_of_row, g_free);
 }
@@ -246,6 +251,7 @@ timeline_collect (Run *x)
   t->n_classes = x->plan->n_ranks;
   t->window_start = step > 0 ? job->step_end[step - 1] : 0;
   t->window_end = job->step_end[step];
+  g_assert (t->window_end >= t->window_start && job->step_n_done[step] == job->n_ranks);
   t->first_step = x->begins_late ? 0 : job->step_end[0];
   t->n_steps = step + 1;
   t->is_periodic = x->is_periodic;

@@ -56,6 +56,7 @@ replay_calls (Run *x, const Replay *y)
   }
   for (uint32_t i = 0; i < y->p->n_slots; i++) {
     const SlotEnd *s = &y->p->slots[i];
+    g_assert (y->r->calls_done[s->slot] == y->f->call_base[s->slot]);
     y->r->calls_done[s->slot] += y->f->seg->n_calls[s->slot];
     y->r->call_end[s->slot] = y->begin + s->at;
     y->r->call_span[s->slot] = span_of (y, s->span, 0, &(uint8_t) { 0 });
@@ -93,6 +94,7 @@ replay_room (Run *x, const Replay *y)
 {
   Rank *r = y->r;
   uint32_t n = y->f->seg->n_ops, done = 0;
+  g_assert (y->f->n_left == n && r->n_outstanding >= n);
   while (done < n) {
     bool is_full = r->n_outstanding >= LOOKAHEAD_OPS;
     uint32_t k = MIN (n - done, is_full ? r->n_outstanding - LOOKAHEAD_OPS + 1 : n);

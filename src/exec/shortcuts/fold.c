@@ -71,6 +71,7 @@ fold_comm (Fold *f, const FoldClasses *c, uint32_t id, uint32_t *seen)
     if (seen[class] == id + 1)
       continue;
     seen[class] = id + 1;
+    g_assert (q->bindings[class].comm[slot] == id);
     q->bindings[class].member[slot] = to->n_ranks;
     to->offsets[to->n_ranks++] = class;
   }
@@ -221,6 +222,7 @@ fold_by (Run *x, const double *capacity, FoldClasses *c)
   else
     fold_resources (f, x->cluster, capacity, c);
   fold_plan (f, c);
+  g_assert (f->quotient->n_ranks < x->plan->n_ranks && f->quotient->n_comms <= x->plan->n_comms);
   f->whole.classes = g_steal_pointer (&c->rank);
   f->is_private = fold_private (f, c);
   f->is_ample = g_new0 (bool, f->whole.n_resources);

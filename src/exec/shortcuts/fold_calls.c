@@ -100,7 +100,7 @@ lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n,
   for (guint i = 0; i < keys->len; i++) {
     CallKey key = g_array_index (keys, CallKey, i);
     LsCollRequest request = run_request (l->x, key, ranks, n, memo, arena);
-    const LsCollPlan *plan = call_plan (l->x, &request, arena, NULL);
+    const LsCollPlan *plan = known_call_plan (l->x, &request, arena, NULL);
     if (!plan)
       return false;
     uint32_t *patterns = ls_arena_new_array (lasting, uint32_t, plan->n_phases);

@@ -76,6 +76,7 @@ fold_planned (const Run *x, const Fold *f, const FoldClasses *c)
   Planned p = { .x = x, .f = f, .c = c, .classes = classes, .sum = sum };
   for (p.comm = 0; p.comm < c->n_comms; p.comm++) {
     p.n_alike = f->whole.n_of_comm[p.comm];
+    g_assert (p.n_alike > 0);
     const ShapedCalls *shaped = fold_ample_calls (f->ample, p.comm);
     for (uint32_t i = 0; i < shaped->n; i++)
       calls[p.comm] = call_of (&p, &shaped->calls[i], calls[p.comm]);

@@ -87,6 +87,7 @@ weigh_alike (Weights *w, uint32_t first)
   Fold *f = w->f;
   const RoleWork *work = &w->works[ls_plan_role (f->whole.plan, first)];
   uint32_t class = ls_rank_class (f->whole.classes, first), end = end_of_alike (f, first);
+  g_assert (end > first && class < f->quotient->n_ranks);
   if (work->copies)
     f->whole.copy_weight[class] += weight_of (w, DIGEST_COPY, first, end);
   for (uint32_t p = 0; p < 2; p++)

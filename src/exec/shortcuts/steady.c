@@ -149,6 +149,7 @@ host_passed (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
   Passage *p = &w->passage[f->step & 1];
   if (p->step != f->step + 1)
     *p = (Passage) { .step = f->step + 1, .first = LS_TIME_NEVER, .at = p->at };
+  g_assert (p->n_passed < x->plan->n_ranks && r->host_time >= x->engine.now);
   p->at[r->id] = r->host_time;
   p->first = MIN (p->first, r->host_time);
   p->last = MAX (p->last, last_for_others (r, f->step));
