@@ -251,7 +251,7 @@ static void
 take_kernel (Walk *w, const LsSpan *x)
 {
   LsTime from = MAX (x->start, w->t->window_start), to = w->to, duration = ls_span_end (w->t, x) - x->start;
-  LsTime alone = MIN (x->matched, duration);
+  LsTime alone = MIN (x->alone, duration);
   if (from < to)
     take (w, from + (LsTime) ((__int128) alone * (to - from) / duration), LS_PATH_SLOWDOWN);
   take (w, x->start, LS_PATH_KERNEL);

@@ -49,24 +49,24 @@ by_key (const void *a, const void *b)
   return LS_ORDER (x->bytes, y->bytes);
 }
 
-static void
-add_key (RoleCalls *role, int list, CallKey key)
+void
+op_calls (const LsOp *op, void (*call) (void *to, int list, CallKey key), void *to)
 {
-  g_array_append_val (role->keys[list], key);
+  if (ls_op_has (op->kind, LS_HAS_CALL))
+    call (to, CALLS + op->slot, collective_key (op));
+  else if (ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->recorded == LS_TIME_NEVER)
+    call (to, COPIES + (int) op->root, copy_key (op));
+  for (uint32_t i = 0; i < op->n_transfers; i++) {
+    const LsTransfer *t = &op->transfers[i];
+    call (to, (t->is_send ? SENDS : RECEIVES) + (t->slot == LS_SLOT_NEXT),
+          transfer_key (t->bytes, t->max_ctas));
+  }
 }
 
 static void
-add_op (RoleCalls *role, const LsOp *op)
+add_key (void *role, int list, CallKey key)
 {
-  if (ls_op_has (op->kind, LS_HAS_CALL))
-    add_key (role, CALLS + op->slot, collective_key (op));
-  else if (ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->recorded == LS_TIME_NEVER)
-    add_key (role, COPIES + (int) op->root, copy_key (op));
-  for (uint32_t i = 0; i < op->n_transfers; i++) {
-    const LsTransfer *t = &op->transfers[i];
-    add_key (role, (t->is_send ? SENDS : RECEIVES) + (t->slot == LS_SLOT_NEXT),
-             transfer_key (t->bytes, t->max_ctas));
-  }
+  g_array_append_val (((RoleCalls *) role)->keys[list], key);
 }
 
 static void
@@ -92,7 +92,7 @@ collect_role (const LsPlan *plan, const LsProgram *p, RoleCalls *role)
   for (uint32_t i = 0; i < p->n_instances; i++) {
     const LsSegment *seg = &plan->segments[p->instances[i].segment];
     for (uint32_t o = 0; o < seg->n_ops && !seen[p->instances[i].segment]; o++)
-      add_op (role, &seg->ops[o]);
+      op_calls (&seg->ops[o], add_key, role);
     seen[p->instances[i].segment] = true;
   }
   for (int i = 0; i < N_CALL_LISTS; i++)

@@ -48,6 +48,9 @@ enum {
   N_CALL_LISTS = COPIES + LS_N_COPY_DIRECTIONS
 };
 
+/* Each call of an op, and the list that it is of. */
+void op_calls (const LsOp *op, void (*call) (void *to, int list, CallKey key), void *to);
+
 /* Of a role. Each key once, in one order, so that equal lists are alike. */
 typedef struct {
   GArray *keys[N_CALL_LISTS]; /* CallKey                                          */

@@ -39,9 +39,8 @@ typedef struct {
   uint64_t n, bytes;
 } Count;
 
-/* By slot; sends to the previous and the next neighbour; copies by direction. */
 typedef struct {
-  Count calls[LS_SLOT_PREV], sends[2], copies[LS_N_COPY_DIRECTIONS];
+  Count of_list[N_CALL_LISTS];
 } Asked;
 
 static void
@@ -52,42 +51,28 @@ count (Count *c, uint64_t n, uint64_t bytes)
 }
 
 static void
-ask_op (Asked *a, const LsOp *op)
+ask (void *asked, int list, CallKey key)
 {
-  if (ls_op_has (op->kind, LS_HAS_CALL))
-    count (&a->calls[op->slot], 1, op->bytes);
-  else if (ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->recorded == LS_TIME_NEVER)
-    count (&a->copies[op->root], 1, op->bytes);
-  for (uint32_t i = 0; i < op->n_transfers; i++)
-    if (op->transfers[i].is_send)
-      count (&a->sends[op->transfers[i].slot - LS_SLOT_PREV], 1, op->transfers[i].bytes);
-}
-
-static void
-ask_all (Asked *a, const Asked *of_segment)
-{
-  for (int s = 0; s < LS_SLOT_PREV; s++)
-    count (&a->calls[s], of_segment->calls[s].n, of_segment->calls[s].bytes);
-  for (int d = 0; d < 2; d++)
-    count (&a->sends[d], of_segment->sends[d].n, of_segment->sends[d].bytes);
-  for (int d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-    count (&a->copies[d], of_segment->copies[d].n, of_segment->copies[d].bytes);
+  count (&((Asked *) asked)->of_list[list], 1, key.bytes);
 }
 
 /* Of this step of each role; [n_roles], newly allocated. */
 static Asked *
-ask (const Run *x, uint32_t step)
+ask_all (const Run *x, uint32_t step)
 {
   const LsPlan *plan = x->plan;
   g_autofree Asked *of_segment = g_new0 (Asked, plan->n_segments);
   for (uint32_t s = 0; s < plan->n_segments; s++)
     for (uint32_t i = 0; i < x->segments[s].n_ops; i++)
-      ask_op (&of_segment[s], &x->segments[s].ops[i]);
+      op_calls (&x->segments[s].ops[i], ask, &of_segment[s]);
 
   Asked *of_role = g_new0 (Asked, plan->n_roles);
   for (uint32_t r = 0; r < plan->n_roles; r++)
     for (uint32_t i = step > 0 ? plan->programs[r].n_lead : 0; i < plan->programs[r].n_instances; i++)
-      ask_all (&of_role[r], &of_segment[plan->programs[r].instances[i].segment]);
+      for (int k = 0; k < N_CALL_LISTS; k++) {
+        const Count *c = &of_segment[plan->programs[r].instances[i].segment].of_list[k];
+        count (&of_role[r].of_list[k], c->n, c->bytes);
+      }
   return of_role;
 }
 
@@ -118,7 +103,7 @@ check_comm (const Run *x, const Asked *of_role, uint32_t comm, uint32_t step, GE
   Count asked = { 0 };
   for (int s = 0; s < LS_SLOT_PREV; s++)
     if (b.comm[s] == comm)
-      count (&asked, of_role[b.role].calls[s].n, of_role[b.role].calls[s].bytes);
+      count (&asked, of_role[b.role].of_list[CALLS + s].n, of_role[b.role].of_list[CALLS + s].bytes);
   return check (x->comms[comm].calls, step, asked, "communicator", comm, error);
 }
 
@@ -128,12 +113,13 @@ check_rank (const Run *x, const Asked *of_role, uint32_t rank, uint32_t step, GE
   static const char *const copies[LS_N_COPY_DIRECTIONS]
       = { "copies to the device of rank", "copies to the host of rank", "reads from NVMe of rank",
           "writes to NVMe of rank", "work in the host's memory of rank" };
-  const Asked *a = &of_role[ls_plan_role (x->plan, rank)];
+  const Count *a = of_role[ls_plan_role (x->plan, rank)].of_list;
   for (LsCopyDirection d = 0; d < LS_N_COPY_DIRECTIONS; d++)
-    if (!check (x->copies[rank * LS_N_COPY_DIRECTIONS + d].calls, step, a->copies[d], copies[d], rank, error))
+    if (!check (x->copies[rank * LS_N_COPY_DIRECTIONS + d].calls, step, a[COPIES + (int) d], copies[d], rank,
+                error))
       return FALSE;
-  return check (x->channels[2 * rank].calls, step, a->sends[1], "sends to the next of rank", rank, error)
-      && check (x->channels[2 * rank + 1].calls, step, a->sends[0], "sends to the previous of rank", rank,
+  return check (x->channels[2 * rank].calls, step, a[SENDS + 1], "sends to the next of rank", rank, error)
+      && check (x->channels[2 * rank + 1].calls, step, a[SENDS], "sends to the previous of rank", rank,
                 error);
 }
 
@@ -146,7 +132,7 @@ is_of (const Run *x, uint32_t rank, const XJob *job)
 gboolean
 conserve_step (const Run *x, const XJob *job, uint32_t step, GError **error)
 {
-  g_autofree Asked *of_role = ask (x, step);
+  g_autofree Asked *of_role = ask_all (x, step);
   for (uint32_t comm = 0; comm < x->plan->n_comms; comm++)
     if (is_of (x, ls_plan_member (x->plan, comm, 0), job) && !check_comm (x, of_role, comm, step, error))
       return FALSE;

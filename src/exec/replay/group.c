@@ -10,10 +10,6 @@
 
 static void channel_try (Run *x, Channel *ch);
 
-/* While a group runs, Frame.time counts its transfers: those not over in the lower
- * half, those not matched in the upper. */
-#define UNMATCHED_ONE ((LsTime) 1 << 32)
-
 /* The channel that a transfer of rank r travels on: a send to next on its own
  * forward channel, a receive from previous on that of the previous rank; and so on. */
 Channel *
@@ -40,23 +36,32 @@ group_share (Run *x, const Rank *r, const LsOp *op)
   return most;
 }
 
+/* Its group runs, so it is the head. */
+static Stream *
+stream_of (Run *x, const Post *p)
+{
+  Rank *r = &x->ranks[p->rank];
+  return &r->streams[rank_frame (r, p->frame)->seg->x[p->op].stream];
+}
+
 /* One transfer of the op is over; the group is when all are. */
 static void
 transfer_over (Run *x, const Post *p, LsTime at)
 {
   Rank *r = &x->ranks[p->rank];
-  Frame *f = rank_frame (r, p->frame);
-  g_assert (f->time[p->op] > 0);
-  if (--f->time[p->op] == 0)
-    comm_over (x, p->rank, p->frame, p->op, group_share (x, r, &f->seg->ops[p->op]), at);
+  Stream *st = stream_of (x, p);
+  g_assert (st->n_moving > st->n_unmatched);
+  if (--st->n_moving == 0)
+    comm_over (x, p->rank, p->frame, p->op, group_share (x, r, &rank_frame (r, p->frame)->seg->ops[p->op]),
+               at);
 }
 
 static void
 transfer_matched (Run *x, const Post *p, LsTime at)
 {
-  LsTime *left = &rank_frame (&x->ranks[p->rank], p->frame)->time[p->op];
-  g_assert (*left >= UNMATCHED_ONE);
-  *left -= UNMATCHED_ONE;
+  Stream *st = stream_of (x, p);
+  g_assert (st->n_unmatched > 0);
+  st->n_unmatched--;
   comm_matched (x, p->rank, p->frame, p->op, at);
 }
 
@@ -69,7 +74,7 @@ group_hide_partial_matches (Rank *r)
       continue;
     const Frame *f = rank_frame (r, st->frame);
     LsSpan *span = span_at (r, f->span[st->op]);
-    if (ls_op_has (f->seg->x[st->op].kind, LS_HAS_TRANSFERS) && f->time[st->op] >= UNMATCHED_ONE && span)
+    if (ls_op_has (f->seg->x[st->op].kind, LS_HAS_TRANSFERS) && st->n_unmatched > 0 && span)
       span->matched = LS_TIME_NEVER;
   }
 }
@@ -138,7 +143,8 @@ group_launch (Run *x, Rank *r, uint64_t frame, uint16_t op_index, LsTime at)
 {
   Frame *f = rank_frame (r, frame);
   const LsOp *op = &f->seg->ops[op_index];
-  f->time[op_index] = op->n_transfers * (UNMATCHED_ONE + 1);
+  Stream *st = &r->streams[f->seg->x[op_index].stream];
+  st->n_unmatched = st->n_moving = op->n_transfers;
   kernel_residency (x, r, op, group_share (x, r, op), +1);
   for (uint32_t i = 0; i < op->n_transfers; i++) {
     const LsTransfer *t = &op->transfers[i];

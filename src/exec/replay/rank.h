@@ -40,7 +40,7 @@ struct Frame {
   SpanRef tail_span[LS_N_STREAMS];
   uint32_t call_base[LS_N_SLOTS];
   uint32_t cap;
-  LsTime *time;   /* issued: when; p2p group running: see group.c; ended: when */
+  LsTime *time;   /* when it was issued; once it has ended, when that was */
   SpanRef *span;  /* issued: span that held up the host; later: its own span  */
   uint8_t *state; /* OpState */
 };
@@ -52,6 +52,7 @@ typedef struct {
   bool is_busy;      /* the head is running                    */
   LsTime tail;       /* when the stream became free            */
   SpanRef tail_span;
+  uint32_t n_unmatched, n_moving; /* of a group that runs: transfers without a partner; not over */
 } Stream;
 
 typedef struct {

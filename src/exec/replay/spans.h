@@ -38,6 +38,7 @@ span_known (SpanRef ref, uint32_t s)
   return span_is_of (ref, s) || span_is_of (ref, s - 1) ? ref : LS_SPAN_NONE;
 }
 
+/* matched: or alone, as in LsSpan. */
 SpanRef span_add (Run *x, Rank *r, const Frame *f, uint16_t op, LsTime start, LsTime matched, LsTime end,
                   LsCause kind, SpanRef cause);
 LsSpan *span_at (Rank *r, SpanRef span); /* NULL: none, or not kept */

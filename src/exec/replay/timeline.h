@@ -26,10 +26,13 @@ typedef enum {
 } LsCause;
 
 typedef struct {
-  LsTime start;       /* kernel: first cycle; communication: launched = resident    */
-  LsTime end;         /* LS_TIME_NEVER while unfinished when the run was stopped    */
-  LsTime matched;     /* communication: all partners there, data (latency) begin to move;
-                      LS_TIME_NEVER: never matched. kernel: time it takes alone  */
+  LsTime start; /* kernel: first cycle; communication: launched = resident    */
+  LsTime end;   /* LS_TIME_NEVER while unfinished when the run was stopped    */
+  union {
+    LsTime matched; /* communication: all partners there, data (latency) begin to move;
+                       LS_TIME_NEVER: never matched                               */
+    LsTime alone;   /* kernel, copy of recorded length: the time that it takes alone */
+  };
   LsTime issued;      /* by the host                                                */
   uint32_t instance;  /* of the program, of step `step`                           */
   uint32_t cause;     /* span index of this rank, or LS_SPAN_NONE                 */

@@ -39,7 +39,7 @@ replay_spans (Run *x, Replay *y)
     SpanRef cause = span_of (y, s->cause, s->op, &kind);
     bool is_kernel = ls_op_takes (y->f->seg->x[s->op].kind, LS_TAKES_GPU);
     SpanRef own
-        = span_add (x, y->r, y->f, s->op, y->begin + s->start, is_kernel ? s->matched : y->begin + s->matched,
+        = span_add (x, y->r, y->f, s->op, y->begin + s->start, is_kernel ? s->alone : y->begin + s->matched,
                     y->begin + s->end, (LsCause) kind, cause);
     if (i == 0)
       y->first_span = SPAN_INDEX (own);
