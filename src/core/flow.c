@@ -299,7 +299,7 @@ ls_flow_net_check (const LsFlowNet *net)
       load[f->uses[k].resource] += (double) f->uses[k].coef / (double) LS_COEF_ONE * f->rate;
   }
   for (uint32_t i = 0; i < net->n_res; i++)
-    g_assert (load[i] <= net->capacity[i] * (1 + 1e-9));
+    g_assert (load[i] <= net->capacity[i] * (1 + 1e-9) + net->quantum); /* which it is rounded up to */
   if (net->fill)
     ls_fill_check (net->fill);
 }

@@ -89,8 +89,8 @@ void ls_flow_set_cap (LsFlowNet *net, LsFlow *f, double cap);
 /* At how many instants something had to be solved: a resource filled, or did before. */
 uint64_t ls_flow_net_n_solves (const LsFlowNet *net);
 
-/* Asserts: no resource is over capacity (1e-9 relative), no rate above its cap; once rates are those of what
- * is there now. */
+/* Asserts: no resource is over capacity (1e-9 relative and a quantum, core/level.h), no rate above its cap;
+ * once rates are those of what is there now. */
 void ls_flow_net_check (const LsFlowNet *net);
 bool ls_flow_net_is_settled (const LsFlowNet *net);
 uint32_t ls_flow_net_n_active (const LsFlowNet *net);
