@@ -48,11 +48,11 @@ static LsTime
 alone_by (const LsSpan *s, LsTime at)
 {
   if (s->end == LS_TIME_NEVER)
-    return MIN (at - s->start, s->matched);
+    return MIN (at - s->start, s->alone);
   LsTime duration = s->end - s->start;
-  if (duration <= s->matched)
+  if (duration <= s->alone)
     return at - s->start;
-  return (LsTime) ((__int128) s->matched * (at - s->start) / duration);
+  return (LsTime) ((__int128) s->alone * (at - s->start) / duration);
 }
 
 /* What these take of the window, alone and beside others: added to the parts. */

@@ -7,8 +7,8 @@
 #include "analysis/idle.h"
 #include "cluster/route.h"
 #include "core/maxmin.h"
-#include "exec/calls.h"
-#include "exec/timeline.h"
+#include "exec/replay/calls.h"
+#include "exec/replay/timeline.h"
 
 /* ---- critical link ---- */
 
@@ -320,7 +320,7 @@ ls_limit_of_copy (LsCallLimits *l, uint32_t rank, const LsOp *op)
 /* All members of a collective match and end at the same instants, and calls of a communicator
  * follow each other: communicator, match and end tell a call. The k-th send to a neighbour meets
  * the k-th receive there, per direction and step, in the order in which they were launched,
- * which is that of the spans (exec/group.c). Only spans of the reported step are looked at:
+ * which is that of the spans (exec/replay/group.c). Only spans of the reported step are looked at:
  * what they wait for is of that step. */
 
 typedef struct LsMatcher LsMatcher;
@@ -561,7 +561,7 @@ static void
 take_kernel (Walk *w, const LsSpan *x)
 {
   LsTime from = MAX (x->start, w->t->window_start), to = w->to, duration = ls_span_end (w->t, x) - x->start;
-  LsTime alone = MIN (x->matched, duration);
+  LsTime alone = MIN (x->alone, duration);
   if (from < to)
     take (w, from + (LsTime) ((__int128) alone * (to - from) / duration), LS_PATH_SLOWDOWN);
   take (w, x->start, LS_PATH_KERNEL);

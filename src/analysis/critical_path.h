@@ -18,7 +18,7 @@
  *                     its own rank where nobody came later
  *     host            from the end of what held up the host to the start of the op
  *
- * The causes of a timeline (exec/timeline.h) say what waited for what on a rank;
+ * The causes of a timeline (exec/replay/timeline.h) say what waited for what on a rank;
  * critical_path.c finds the other ends. Steps overlap: the walk ends at the start of the
  * window, wherever it is.
  *
@@ -36,7 +36,7 @@
 #define LS_ANALYSIS_CRITICAL_PATH_H
 
 #include "cluster/cluster.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 #include "network/coll.h"
 
 typedef enum {

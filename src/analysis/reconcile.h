@@ -38,7 +38,7 @@
 #define LS_ANALYSIS_RECONCILE_H
 
 #include "analysis/op_class.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 
 #define LS_UNMATCHED UINT32_MAX
 

@@ -8,7 +8,7 @@
 
 #include "cluster/cluster.h"
 #include "exec/memory/memory.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 #include "model/model.h"
 #include "strategy/strategy.h"
 

@@ -59,7 +59,7 @@
  * Deviations. T is taken as linear from alike to PROBE and beyond. A stage that has less to do than others
  * delays them only once it is later than they are; a stage between those tried has the middle's c_s. Where
  * data parallelism hides behind the backward pass, a slow replica delays what it hides, and GEMMs of other
- * ranks may meet more second waves (exec/kernel_run.c).
+ * ranks may meet more second waves (exec/replay/kernel_run.c).
  *
  * Against runs of all ranks with speeds drawn with a deviation of 1.5 %, which take 1.5 to 3.1 % longer for
  * it: nine jobs of tests/unit/ask/test_step_spread.c on 32 and 64 GPUs within 0.11 % of the step in the

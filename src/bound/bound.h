@@ -13,7 +13,7 @@
  *     drain_s = sum over i < s of b of chunk 0 of rank i, and s c; 0 if backwards are split in I and W
  *
  * Proof. (1) f: the compute stream of a rank runs in order, its kernels one at a time
- * (exec/rank.c), and none faster than alone (exec/kernel_run.c): it is busy at least for the sum
+ * (exec/replay/rank.c), and none faster than alone (kernel_run.c there): it is busy at least for the sum
  * of their times alone, which are those of ls_kernel_cost(), the same as in the run. A
  * collective that the stream waits for (lower_operator.c: without "||") adds its time alone,
  * since sharing only slows (core/maxmin.h); beside a GEMM ("||") the larger of both counts; beside one

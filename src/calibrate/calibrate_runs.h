@@ -10,7 +10,7 @@
  *   overlap      0.25 to 4 times    a guess
  *   intra_node   0.4 to 1.25 times  what NCCL reaches is some 0.8 of the wire, which is the
  *   inter_node                      most; below 0.4 a link is broken, not slow
- *   host_launch  2 to 50 us         5 to 25 us an op are told (exec/host.c), and twice that on
+ *   host_launch  2 to 50 us         5 to 25 us an op are told (exec/replay/host.c), and twice that on
  *                                   either side; on other CPUs than those of x86 servers times
  *                                   the cluster's call_time
  *

@@ -10,15 +10,15 @@
  *                 than from a queue
  *   memcpy_share  share of the HBM bandwidth that a copy within the GPU reaches (LS_ACCESS_MEMCPY)
  *   copy_duplex   rate of a copy to or from the host while another goes the other way, over its rate alone
- *                 (exec/copy.c)
+ *                 (exec/replay/copy.c)
  *   priority_wait how long the kernel of a stream of high priority waits for SMs while a kernel runs that
  *                 holds them all: until blocks of that end. Communication that gets ready beside a kernel
- *                 waits as long (exec/kernel_run.c)
+ *                 waits as long (exec/replay/kernel_run.c)
  *   streams_in_layer
  *                 time of the kernels of a layer that stream through memory, in the midst of the layer, over
  *                 their time alone (compute/cost.c)
  *   gemms         how the GEMMs of the library occupy the SMs, and by what they take longer beside a
- *                 kernel that holds a share s of these (exec/kernel_run.c):
+ *                 kernel that holds a share s of these (exec/replay/kernel_run.c):
  *                   tiles       a block for each tile of the result: time * 1 / (1 - lost * s)
  *                   clusters    the same in clusters of blocks that start together on neighbouring SMs, so
  *                               that an SM that is held may cost its neighbour too: lost is of its own

@@ -49,6 +49,7 @@ ls_engine_run (LsEngine *e)
     LsEvent *event = e->type->pop (e->queue, e->stop_at);
     if (!event)
       return e->type->size (e->queue) > 0 ? LS_ENGINE_STOPPED : LS_ENGINE_DRAINED;
+    g_assert (event->at >= e->now);
     if (event->at > e->now)
       e->n_at_instant = 0;
     else if (++e->n_at_instant > LS_ENGINE_MAX_PER_INSTANT)
@@ -56,5 +57,7 @@ ls_engine_run (LsEngine *e)
     e->now = event->at;
     e->n_events++;
     event->fire (event, e->context);
+    if (e->after)
+      e->after (e->context);
   }
 }

@@ -11,7 +11,8 @@ typedef struct {
   LsTime now;
   LsTime stop_at; /* no event at or after this fires; LS_TIME_NEVER at first */
   uint64_t n_events;
-  void *context; /* handed to every event */
+  void *context;                 /* handed to every event */
+  void (*after) (void *context); /* each event; NULL: nothing */
   /* private */
   const LsEvqType *type;
   void *queue;

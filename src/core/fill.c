@@ -397,6 +397,16 @@ set_level_on (LsFill *fill, const LsFlowUse *use, int64_t was, int64_t level)
     ls_fill_resource_make_slack (r);
 }
 
+static inline void
+note_changed (LsFill *fill, LsFlow *f)
+{
+  if (f->changed_in == fill->n_settles)
+    return;
+  f->changed_in = fill->n_settles;
+  fill->changed[fill->n_changed++] = f;
+  __builtin_prefetch (&f->updated_at, 1);
+}
+
 /* known: bits of uses that count it already. */
 static inline void
 set_level (LsFill *fill, LsFlow *f, int64_t level, uint64_t known)
@@ -407,11 +417,8 @@ set_level (LsFill *fill, LsFlow *f, int64_t level, uint64_t known)
     set_level_on (fill, &f->uses[__builtin_ctzll (w)], f->level, level);
   for (uint32_t i = LS_FILL_N_WATCHED; i < f->n_uses; i++)
     set_level_on (fill, &f->uses[i], f->level, level);
-  if (level != f->level && f->changed_in != fill->n_settles) {
-    f->changed_in = fill->n_settles;
-    fill->changed[fill->n_changed++] = f;
-    __builtin_prefetch (&f->updated_at, 1);
-  }
+  if (level != f->level)
+    note_changed (fill, f);
   f->level = level;
 }
 
@@ -441,6 +448,7 @@ renew_stale (LsFill *fill)
     LsFlow *f = fill->stale[i];
     f->is_stale = false;
     set_level (fill, f, allowed_level (fill, f, f->cap_level, 0), 0);
+    note_changed (fill, f); /* its cap, which is its rate, may be another one of the same level */
   }
   fill->n_stale = 0;
 }

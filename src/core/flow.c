@@ -16,6 +16,7 @@ struct LsFlowNet {
   double quantum;  /* of levels                                    */
   LsFill *fill;    /* NULL: the reference, which has what follows  */
   uint32_t *local; /* [n_res]: where a resource is in a system     */
+  LsFlowWatch watch;
 };
 
 #define NO_LOCAL UINT32_MAX
@@ -61,6 +62,25 @@ ls_flow_net_free (LsFlowNet *net)
   g_free (net);
 }
 
+void
+ls_flow_net_watch (LsFlowNet *net, LsFlowWatch watch)
+{
+  g_assert (net->active->len == 0);
+  net->watch = watch;
+}
+
+bool
+ls_flow_net_is_settled (const LsFlowNet *net)
+{
+  return !ls_event_is_queued (&net->solve);
+}
+
+uint32_t
+ls_flow_net_n_active (const LsFlowNet *net)
+{
+  return net->active->len;
+}
+
 uint64_t
 ls_flow_net_n_solves (const LsFlowNet *net)
 {
@@ -80,6 +100,8 @@ void
 ls_flow_add (LsFlowNet *net, LsFlow *f)
 {
   g_assert (!f->is_active && f->remaining > 0 && f->cap > 0 && isfinite (f->cap));
+  if (net->watch.enters)
+    net->watch.enters (net->watch.context, f);
   f->is_active = true;
   f->is_late = false;
   f->net = net;
@@ -118,6 +140,8 @@ ls_flow_remove (LsFlowNet *net, LsFlow *f)
   if (net->fill)
     ls_fill_remove (net->fill, f);
   want_solve (net);
+  if (net->watch.leaves)
+    net->watch.leaves (net->watch.context, f);
 }
 
 void
@@ -126,10 +150,14 @@ ls_flow_set_cap (LsFlowNet *net, LsFlow *f, double cap)
   g_assert (cap > 0 && isfinite (cap));
   if (cap == f->cap)
     return;
+  if (net->watch.leaves)
+    net->watch.leaves (net->watch.context, f);
   f->cap = cap;
   if (net->fill)
     ls_fill_set_cap (net->fill, f);
   want_solve (net);
+  if (net->watch.enters)
+    net->watch.enters (net->watch.context, f);
 }
 
 /* --- new rates --------------------------------------------------------- */
@@ -271,7 +299,7 @@ ls_flow_net_check (const LsFlowNet *net)
       load[f->uses[k].resource] += (double) f->uses[k].coef / (double) LS_COEF_ONE * f->rate;
   }
   for (uint32_t i = 0; i < net->n_res; i++)
-    g_assert (load[i] <= net->capacity[i] * (1 + 1e-9));
+    g_assert (load[i] <= net->capacity[i] * (1 + 1e-9) + net->quantum); /* which it is rounded up to */
   if (net->fill)
     ls_fill_check (net->fill);
 }

@@ -62,6 +62,17 @@ struct LsFlow {
 LsFlowNet *ls_flow_net_new (LsEngine *engine, uint32_t n, const double *capacity, bool is_reference);
 void ls_flow_net_free (LsFlowNet *net); /* NULL allowed */
 
+/* Who is told of all that a net holds up: before something comes in, and when it is out again. A change of
+ * cap is both. */
+typedef struct {
+  void (*enters) (void *context, const LsFlow *f); /* NULL: nobody is told */
+  void (*leaves) (void *context, const LsFlow *f);
+  void *context;
+} LsFlowWatch;
+
+/* While the net is empty. */
+void ls_flow_net_watch (LsFlowNet *net, LsFlowWatch watch);
+
 /* Once, before all else: what completion calls. */
 void ls_flow_init (LsFlow *f, LsEventFn over);
 /* Begin: `remaining`, `cap`, `uses[].resource/coef`, `n_uses` and perhaps
@@ -78,7 +89,10 @@ void ls_flow_set_cap (LsFlowNet *net, LsFlow *f, double cap);
 /* At how many instants something had to be solved: a resource filled, or did before. */
 uint64_t ls_flow_net_n_solves (const LsFlowNet *net);
 
-/* Asserts: no resource is over capacity (1e-9 relative), no rate above its cap. */
+/* Asserts: no resource is over capacity (1e-9 relative and a quantum, core/level.h), no rate above its cap;
+ * once rates are those of what is there now. */
 void ls_flow_net_check (const LsFlowNet *net);
+bool ls_flow_net_is_settled (const LsFlowNet *net);
+uint32_t ls_flow_net_n_active (const LsFlowNet *net);
 
 #endif

@@ -2,25 +2,13 @@
 #ifndef LS_EXEC_RUN_H
 #define LS_EXEC_RUN_H
 
-#include "cluster/cluster.h"
-#include "compute/cost.h"
 #include "exec/memory/memory.h"
+#include "exec/replay/replay.h"
 #include "exec/slow.h"
-#include "exec/timeline.h"
-#include "network/coll.h"
-#include "plan/plan.h"
 
-typedef enum { LS_QUEUE_FAST, LS_QUEUE_REFERENCE } LsQueueKind;
-typedef enum { LS_SOLVER_FAST, LS_SOLVER_REFERENCE } LsSolverKind;
 /* What does not change the result. AUTO: taken where it provably does not; CHECK: and gone without as well,
  * which must come out the same. */
 typedef enum { LS_SHORTCUT_OFF, LS_SHORTCUT_AUTO, LS_SHORTCUT_CHECK } LsShortcut;
-
-/* What the host pays, by LsHostCost. */
-typedef struct {
-  LsTime cost[LS_N_HOST_COSTS];
-  bool is_final; /* neither a strategy nor a fit of the cluster replaces them */
-} LsHostCosts;
 
 /* Calls as they were planned, and what they take alone, kept from one plan to the next. For one NCCL and one
  * fidelity of the network, and clusters that outlive it. By any threads at once. Whether a call is known
@@ -45,6 +33,7 @@ typedef struct {
   uint64_t max_spans;        /* of a step: with more, one rank of each role keeps them; 20e6 */
   uint64_t max_memory_bytes; /* refuse runs that would need more; 16 GiB     */
   bool no_run_ahead;         /* every op through the event queue (reference) */
+  bool checks;               /* what always holds is asserted after every event (exec/replay/check.c) */
   bool folds_by_walk;        /* who is alike is found out rank by rank (reference) */
   LsHostCosts host;
   LsMemoryOptions memory;   /* how bytes are counted afterwards             */
@@ -52,9 +41,6 @@ typedef struct {
   const LsSlow *stragglers; /* where that is NULL: borrowed; NULL: none     */
   LsKnownCalls *calls;      /* of runs and bounds before; borrowed, or NULL */
 } LsRunOptions;
-
-/* The costs that a run uses unless told otherwise; their source is in host.c. */
-void ls_host_costs_default (LsHostCosts *ret_costs);
 
 void ls_run_options_init (LsRunOptions *o);
 

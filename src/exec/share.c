@@ -5,9 +5,7 @@
 #include <lockstep/error.h>
 
 #include "base/digest.h"
-#include "exec/rank.h"
-#include "exec/state.h"
-#include "plan/plan.h"
+#include "exec/extras.h"
 
 #define N_WARM_STEPS 2
 
@@ -18,8 +16,16 @@ typedef struct {
   uint32_t *n_done; /* [n_jobs] steps that were over */
 } State;
 
+/* The end of a step that the clock has not come to. */
+typedef struct {
+  LsEvent event; /* first member */
+  XJob *job;
+  uint32_t step;
+} Over;
+
 /* Of a run. */
 struct Share {
+  Over (*over)[2];    /* [n_jobs] by parity of the step */
   uint32_t reference; /* the job at whose steps it is asked whether all is as before */
   uint32_t n_wanted;  /* steps of each job in the window */
   uint32_t *n_done;   /* [n_jobs] */
@@ -59,7 +65,7 @@ index_of (const Run *x, const XJob *job)
 static State
 state_of (const Run *x)
 {
-  const Share *s = x->share;
+  const Share *s = x->extras->share;
   const XJob *reference = &x->jobs[s->reference];
   LsTime now = reference->step_end[s->n_done[s->reference] - 1];
   LsDigest d;
@@ -79,7 +85,7 @@ static bool
 all_have_done (const Run *x, const uint32_t *since, uint32_t n)
 {
   for (uint32_t i = 0; i < x->n_jobs; i++)
-    if (!x->jobs[i].is_absent && x->share->n_done[i] - (since ? since[i] : 0) < n)
+    if (!x->jobs[i].is_absent && x->extras->share->n_done[i] - (since ? since[i] : 0) < n)
       return false;
   return true;
 }
@@ -88,7 +94,7 @@ all_have_done (const Run *x, const uint32_t *since, uint32_t n)
 static bool
 is_period (const Run *x, guint n)
 {
-  const GArray *states = x->share->states;
+  const GArray *states = x->extras->share->states;
   for (guint i = 0; i < n; i++) {
     guint last = states->len - 1 - i;
     if (g_array_index (states, State, last).digest != g_array_index (states, State, last - n).digest)
@@ -100,7 +106,7 @@ is_period (const Run *x, guint n)
 static bool
 find_period (Run *x)
 {
-  Share *s = x->share;
+  Share *s = x->extras->share;
   State now = state_of (x);
   g_array_append_val (s->states, now);
   for (guint n = 1; 2 * n <= s->states->len; n++)
@@ -118,7 +124,7 @@ note_bytes (Run *x, const XJob *job, uint32_t step)
 {
   if (step != 1)
     return true;
-  x->share->bytes[index_of (x, job)] = timeline_count_bytes (x, job, step);
+  x->extras->share->bytes[index_of (x, job)] = timeline_count_bytes (x, job, step);
   return conserve_step (x, job, step, &x->error);
 }
 
@@ -142,19 +148,19 @@ check_step (Run *x, const XJob *job, uint32_t step)
 static void
 stop (Run *x)
 {
-  x->last_step = x->share->n_done[x->share->reference] - 1;
-  x->share->closed = x->engine.now;
+  x->last_step = x->extras->share->n_done[x->extras->share->reference] - 1;
+  x->extras->share->closed = x->engine.now;
   x->engine.stop_at = x->engine.now + 1;
 }
 
 static void
 open_window (Run *x)
 {
-  Share *s = x->share;
+  Share *s = x->extras->share;
   s->is_open = true;
   s->opened = x->engine.now;
   memcpy (s->first, s->n_done, x->n_jobs * sizeof *s->first);
-  for (uint32_t i = 0; i < x->n_traffic; i++)
+  for (uint32_t i = 0; i < x->extras->n_traffic; i++)
     s->moved[i] = traffic_moved (x, i);
 }
 
@@ -163,14 +169,14 @@ static void
 look (LsEvent *event, void *context)
 {
   Run *x = context;
-  Share *s = x->share;
+  Share *s = x->extras->share;
   bool is_at_reference = s->n_done[s->reference] > s->n_looked;
   s->n_looked = s->n_done[s->reference];
   if (x->error || !all_have_done (x, NULL, N_WARM_STEPS))
     return;
   if (!s->is_open)
     open_window (x);
-  x->is_periodic = is_at_reference && x->n_traffic == 0 && find_period (x);
+  x->is_periodic = is_at_reference && x->extras->n_traffic == 0 && find_period (x);
   if (!x->is_periodic && !all_have_done (x, s->first, s->n_wanted))
     return;
   memcpy (s->last, s->n_done, x->n_jobs * sizeof *s->last);
@@ -180,12 +186,39 @@ look (LsEvent *event, void *context)
 static void
 step_over (Run *x, XJob *job, uint32_t step)
 {
-  Share *s = x->share;
+  Share *s = x->extras->share;
+  g_assert (s->n_done[index_of (x, job)] == step && !job->is_absent);
   s->n_done[index_of (x, job)] = step + 1;
   if (!check_step (x, job, step) || !note_bytes (x, job, step))
     x->engine.stop_at = x->engine.now;
   else
     ls_engine_at (&x->engine, &s->look, x->engine.now, LS_PHASE_RATE);
+}
+
+/* All ranks are done with it, and the clock is there. */
+static void
+clock_over (LsEvent *event, void *context)
+{
+  Over *over = (Over *) event;
+  over->job->step_n_done[over->step]++;
+  step_done (context, over->job, over->step);
+}
+
+/* Ranks that meet nobody run ahead of the clock, step after step: a step is over when the clock is at its
+ * end, and until then one of its ranks counts as not done, so that none gets further ahead than the next
+ * step. */
+static bool
+step_waits (Run *x, XJob *job, uint32_t step)
+{
+  if (job->step_end[step] <= x->engine.now)
+    return false;
+  Over *over = &x->extras->share->over[index_of (x, job)][step & 1];
+  job->step_n_done[step]--;
+  ls_event_init (&over->event, clock_over);
+  over->job = job;
+  over->step = step;
+  ls_engine_at (&x->engine, &over->event, job->step_end[step], LS_PHASE_DISPATCH);
+  return true;
 }
 
 /* --- what comes of it --------------------------------------------------------------------- */
@@ -195,6 +228,7 @@ steps_of (const XJob *job, uint32_t first, uint32_t last, double *resource_bytes
 {
   LsShareSteps steps
       = { .n_steps = last - first, .shortest = LS_TIME_NEVER, .resource_bytes = resource_bytes };
+  g_assert (first > 0 && first < last);
   for (uint32_t i = first; i < last; i++) {
     LsTime step = job->step_end[i] - job->step_end[i - 1];
     steps.shortest = MIN (steps.shortest, step);
@@ -207,13 +241,13 @@ steps_of (const XJob *job, uint32_t first, uint32_t last, double *resource_bytes
 static void
 collect_traffic (const Run *x, LsShare *share)
 {
-  const Share *s = x->share;
-  if (x->n_traffic == 0)
+  const Share *s = x->extras->share;
+  if (x->extras->n_traffic == 0)
     return;
-  share->traffic_rate = g_new (double, x->n_traffic);
+  share->traffic_rate = g_new (double, x->extras->n_traffic);
   share->resource_rate = g_new0 (double, share->n_resources);
-  for (uint32_t i = 0; i < x->n_traffic; i++) {
-    const XTraffic *t = &x->traffic[i];
+  for (uint32_t i = 0; i < x->extras->n_traffic; i++) {
+    const XTraffic *t = &x->extras->traffic[i];
     share->traffic_rate[i] = (traffic_moved (x, i) - s->moved[i]) / ls_time_to_s (s->closed - s->opened);
     for (uint32_t k = 0; k < t->phase->n_loads; k++)
       share->resource_rate[t->phase->loads[k].resource]
@@ -224,14 +258,14 @@ collect_traffic (const Run *x, LsShare *share)
 static LsShare *
 collect (Run *x)
 {
-  Share *s = x->share;
+  Share *s = x->extras->share;
   LsShare *share = g_new0 (LsShare, 1);
   share->n_jobs = x->n_jobs;
   share->n_resources = ls_cluster_n_resources (x->cluster);
   share->jobs = g_new0 (LsShareSteps, x->n_jobs);
   share->is_periodic = x->is_periodic;
-  share->n_classes = x->fold->n_ranks;
-  share->n_ranks = x->fold->plan->n_ranks;
+  share->n_classes = x->plan->n_ranks;
+  share->n_ranks = x->whole->plan->n_ranks;
   const LsTime *end = x->jobs[s->reference].step_end;
   share->window_start = end[s->first[s->reference] - 1];
   share->window_end = end[s->last[s->reference] - 1];
@@ -258,6 +292,7 @@ share_clear (Share *s, uint32_t n_jobs)
   for (uint32_t i = 0; i < n_jobs; i++)
     g_free (s->bytes[i]);
   g_free (s->bytes);
+  g_free (s->over);
   g_free (s->moved);
   g_free (s->n_done);
   g_free (s->first);
@@ -340,20 +375,21 @@ run_joined (const LsPlan *plan, XJob *jobs, uint32_t n_jobs, uint32_t only, cons
                   .last = g_new0 (uint32_t, n_jobs),
                   .states = g_array_new (FALSE, FALSE, sizeof (State)),
                   .moved = g_new0 (double, n_traffic + 1),
-                  .bytes = g_new0 (double *, n_jobs) };
+                  .bytes = g_new0 (double *, n_jobs),
+                  .over = g_malloc0_n (n_jobs, sizeof *share.over) };
+  Extras extras = { .share = &share, .traffic = x_traffic, .n_traffic = n_traffic };
   Run x = { .plan = plan,
             .jobs = jobs,
             .n_jobs = n_jobs,
-            .share = &share,
-            .step_over = step_over,
-            .traffic = x_traffic,
-            .n_traffic = n_traffic,
             .cluster = cluster,
             .nccl = nccl,
-            .options = options,
             .n_steps = LS_SHARE_MAX_STEPS };
+  extras_hang (&x, &extras, options);
+  x.hooks.step_waits = step_waits;
+  x.hooks.step_over = step_over;
   ls_event_init (&share.look, look);
   LsShare *result = run_begin (&x, error) && run_clock (&x, error) ? collect (&x) : NULL;
+  extras_clear (&x);
   run_clear (&x);
   share_clear (&share, n_jobs);
   return result;

@@ -4,8 +4,7 @@
 
 #include "base/order.h"
 #include "cluster/route.h"
-#include "core/flow.h"
-#include "exec/state.h"
+#include "exec/extras.h"
 
 /* --- what one loads -------------------------------------------------------------------------- */
 
@@ -124,11 +123,11 @@ flow_over (LsEvent *event, void *context)
 void
 traffic_lower (Run *x)
 {
-  for (uint32_t i = 0; i < x->n_traffic; i++) {
-    XTraffic *t = &x->traffic[i];
+  for (uint32_t i = 0; i < x->extras->n_traffic; i++) {
+    XTraffic *t = &x->extras->traffic[i];
     LsPhase *phase = ls_traffic_phase (x->cluster, t->of, &t->n_flows, x->arena);
     g_assert (phase);
-    if (x->options->network == LS_NETWORK_ALPHABETA)
+    if (x->options.network == LS_NETWORK_ALPHABETA)
       phase->n_loads = 0;
     t->phase = phase;
   }
@@ -137,12 +136,12 @@ traffic_lower (Run *x)
 void
 traffic_init (Run *x)
 {
-  for (uint32_t i = 0; i < x->n_traffic; i++) {
-    XTraffic *t = &x->traffic[i];
+  for (uint32_t i = 0; i < x->extras->n_traffic; i++) {
+    XTraffic *t = &x->extras->traffic[i];
     ls_event_init (&t->begin, begin_fired);
     ls_flow_init (&t->flow, flow_over);
     t->uses = ls_arena_new_array (x->arena, LsFlowUse, t->phase->n_loads);
-    t->n_uses = fold_uses (x->fold, t->phase->loads, t->phase->n_loads, 1, t->uses);
+    t->n_uses = run_uses (x, t->phase->loads, t->phase->n_loads, 1, t->uses);
     ls_engine_at (&x->engine, &t->begin, t->of->start, LS_PHASE_COMPLETE);
   }
 }
@@ -150,7 +149,7 @@ traffic_init (Run *x)
 double
 traffic_moved (const Run *x, uint32_t i)
 {
-  const XTraffic *t = &x->traffic[i];
+  const XTraffic *t = &x->extras->traffic[i];
   const LsFlow *f = &t->flow;
   double now = f->is_active ? f->moved + f->rate * ls_time_to_s (x->engine.now - f->updated_at) : 0;
   return t->n_flows * ((double) t->n_over * t->phase->demand_bytes + now);

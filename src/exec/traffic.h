@@ -34,11 +34,4 @@ typedef struct {
  * have no NICs, or there is no way. */
 LsPhase *ls_traffic_phase (const LsCluster *c, const LsTraffic *t, uint32_t *ret_n_flows, LsArena *arena);
 
-typedef struct Run Run;
-
-/* In a run: before the fold, and when the net is there (private to exec/). */
-void traffic_lower (Run *x);
-void traffic_init (Run *x);
-double traffic_moved (const Run *x, uint32_t i); /* bytes since the beginning, until now */
-
 #endif

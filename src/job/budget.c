@@ -6,7 +6,7 @@
 #include <lockstep/units.h>
 
 #include "exec/memory/memory.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 #include "job/job.h"
 #include "job/softwares.h"
 

@@ -210,7 +210,7 @@ parse_slow (const char *text, void *target)
   return ok;
 }
 
-/* One of the reference implementations, or the fast one that it checks. */
+/* One of the reference implementations, or the fast one that it checks; or a check of the run. */
 static bool
 apply_debug (const char *item, LsRunOptions *o)
 {
@@ -230,6 +230,8 @@ apply_debug (const char *item, LsRunOptions *o)
     o->folds_by_walk = true;
   else if (strcmp (item, "fold=blocks") == 0)
     o->folds_by_walk = false;
+  else if (strcmp (item, "check") == 0)
+    o->checks = true;
   else
     return false;
   return true;
@@ -332,6 +334,6 @@ const LsField ls_job_fields[] = {
          "memory that the simulation may take; a job that needs more is refused"), .above = true },
   { "residuals", LS_FIELD_STRING, offsetof (LsJobSpec, residuals), .required = true },
   { "debug", LS_FIELD_CUSTOM, .parse = parse_debug,
-    .expected = "a list of evq=ref|fast, solver=ref|fast, runahead=on|off, fold=walk|blocks" },
+    .expected = "a list of evq=ref|fast, solver=ref|fast, runahead=on|off, fold=walk|blocks, check" },
   { NULL },
 };

@@ -70,7 +70,7 @@ takes_second_waves (const LsHardware *h)
 }
 
 /* What GEMMs are told of SMs that communication will hold makes a difference to those that launch a block for
- * each SM, or where something of it was measured (exec/kernel_run.c). */
+ * each SM, or where something of it was measured (exec/replay/kernel_run.c). */
 static bool
 heeds_margins (const LsHardware *h)
 {

@@ -502,7 +502,7 @@ note_mixer (LsJobResult *r)
               : "products of their chunks take the rate of gated delta nets' on another, scaled"));
 }
 
-/* What it costs to launch one of them rests on one measurement (exec/host.c). */
+/* What it costs to launch one of them rests on one measurement (exec/replay/host.c). */
 #define MUCH_OF_A_STEP 0.1
 
 static void

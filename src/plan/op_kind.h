@@ -2,8 +2,8 @@
  *
  * A row says what is true of a kind wherever it is asked: where it runs, what its time is, which members of
  * LsOp mean something to it, what a trace assumes that gives no more, and what is wrong with one. Rooms ask
- * the row and not the kind, so that a new kind is a row here, another in exec/op_begin.c (what begins it),
- * and whatever it alone needs. A room that has something of its own for each kind keeps a table with
+ * the row and not the kind, so that a new kind is a row here, another in exec/replay/op_begin.c (what begins
+ * it), and whatever it alone needs. A room that has something of its own for each kind keeps a table with
  * LS_N_OP_KINDS rows, asserted where it stands. */
 #ifndef LS_PLAN_OP_KIND_H
 #define LS_PLAN_OP_KIND_H

@@ -46,7 +46,7 @@ typedef enum {
 const char *ls_tag_name (LsTag tag);                 /* static */
 extern const LsEnumName ls_tag_names[LS_N_TAGS + 1]; /* by value */
 
-/* What issuing an op costs the host, by kind; how much is in exec/host.c, a strategy or a fit. */
+/* What issuing an op costs the host, by kind; how much is in exec/replay/host.c, a strategy or a fit. */
 typedef enum {
   LS_HOST_LAUNCH,  /* one kernel                        */
   LS_HOST_COMM,    /* one collective or p2p group       */
@@ -172,7 +172,7 @@ typedef struct LsOp {
   uint8_t dtype;
   uint8_t parts;    /* LsParts    */
   uint8_t max_ctas; /* thread blocks that NCCL may launch for a collective; 0: as many as it has channels */
-  bool has_margin;  /* a collective: GEMMs are launched on the SMs that it leaves (exec/kernel_run.c) */
+  bool has_margin;  /* a collective: GEMMs are launched on the SMs that it leaves (kernel_run.c of exec) */
   bool carries_scores; /* tokens to their experts, or gradients back: with what routers gave them */
   bool is_light;    /* a collective of few numbers: takes its time, shares with nobody, counts on no link */
   bool is_in_graph; /* a kernel: launched by a CUDA graph, behind another */

@@ -301,7 +301,7 @@ typedef struct {
   bool launch_blocking;         /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
   bool grad_check;              /* megatron: the host reads the norm of each bucket before it is reduced */
   int cuda_graphs;              /* LsCudaGraphs                                         */
-  LsTime host[LS_N_HOST_COSTS]; /* what the host pays, by LsHostCost; LS_HOST_AUTO: as exec/host.c has it */
+  LsTime host[LS_N_HOST_COSTS]; /* what the host pays, by LsHostCost; LS_HOST_AUTO: as host.c has it */
   bool p2p_warmup_flush;        /* overlapped p2p in warm-up and cool-down too         */
   uint32_t pipeline_batch;      /* sequences of a copy between two flushes; 0: of a step */
   bool post_validation;         /* nobody waits for the norm: checked a step later     */

@@ -20,6 +20,10 @@ may_include() {
   if [[ $header =~ ^data/(launch|python|shell)/ && ! $path =~ ^src/data/(launch|python|shell)/ ]]; then
     return 1
   fi
+  # the plain replay, which needs nothing of the rest of its room
+  if [[ $header == exec/* && $header != exec/replay/* && $path == src/exec/replay/* ]]; then
+    return 1
+  fi
   case $room:$header in
     network:core/maxmin.h | network:plan/collective.h) return 0 ;; # the types of a demand; numbers of collectives
     network:base/* | network:cluster/* | network:network/*) return 0 ;;

@@ -35,8 +35,9 @@ typedef struct {
   LsRunOptions options;
 } Hand;
 
+/* All but the options. */
 static inline Hand *
-hand_new (uint32_t n_ranks)
+hand_plan_new (uint32_t n_ranks)
 {
   Hand *h = g_new0 (Hand, 1);
   LsClusterSpec spec = tiny_dgx (1);
@@ -66,6 +67,13 @@ hand_new (uint32_t n_ranks)
     .base_reduce_scatter = 10 * LS_US,
     .sm_share_per_channel = 1.0 / 32,
   };
+  return h;
+}
+
+static inline Hand *
+hand_new (uint32_t n_ranks)
+{
+  Hand *h = hand_plan_new (n_ranks);
   ls_run_options_init (&h->options);
   h->options.n_steps = 1;
   memset (h->options.host.cost, 0, sizeof h->options.host.cost);

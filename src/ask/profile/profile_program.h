@@ -9,7 +9,7 @@
  * the host as it was.
  *
  * A kernel of which b ran beside communication that is ours is slowed by 1 - b of what communication takes
- * in the replay (exec/kernel_run.c): its time holds the rest.
+ * in the replay (exec/replay/kernel_run.c): its time holds the rest.
  *
  * Deviations. Such a kernel keeps its time where there is less communication than there was. All ranks
  * arrive at a collective together, where one profile stands for all. */

@@ -20,7 +20,7 @@
  * all-reduce stands after the kernel, and nothing else does (tests/golden/captured.txt).
  *
  * Deviations. The host is busy with each launch and each operator that launches nothing for a time that is
- * the same for all (exec/host.c), not with the program's own Python. Memory is not replayed: `capture
+ * the same for all (exec/replay/host.c), not with the program's own Python. Memory is not replayed: `capture
  * --memory` says it. */
 #ifndef LS_DATA_TRACES_CAPTURED_TRACE_H
 #define LS_DATA_TRACES_CAPTURED_TRACE_H

@@ -8,7 +8,7 @@
 #include "data/text/write_file.h"
 #include "data/traces/goal.h"
 #include "data/traces/op_walk.h"
-#include "exec/calls.h"
+#include "exec/replay/calls.h"
 #include "network/script.h"
 
 /* --- collectives as the messages of each member ------------------------------------------ */

@@ -32,7 +32,7 @@
 #define LS_EXEC_MEMORY_MEMORY_H
 
 #include "cluster/cluster.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 #include "network/nccl/nccl.h"
 
 typedef enum { LS_MEMORY_HOST, LS_MEMORY_DEVICE } LsMemoryClock;

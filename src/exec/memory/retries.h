@@ -73,7 +73,7 @@ void retries_add_rank (LsRetries *r, const LsMemoryInput *in, uint32_t rank, con
 /* Whether some buffer of the plan is freed on another stream than its own: when depends on times. */
 bool ls_plan_changes_streams (const LsPlan *plan);
 
-/* What the driver's calls take, without the wait; the source is in host.c. */
+/* What the driver's calls take, without the wait; the source is in retries.c. */
 LsTime ls_driver_time (const LsDriverCall *call);
 
 #endif

@@ -15,8 +15,11 @@ struct Leases {
   bool is_telling;
 };
 
+static void enters (void *leases, const LsFlow *f);
+static void leaves (void *leases, const LsFlow *f);
+
 Leases *
-leases_new (uint32_t n, const double *capacity, void (*revoked) (Lease *lease))
+leases_new (LsFlowNet *net, uint32_t n, const double *capacity, void (*revoked) (Lease *lease))
 {
   Leases *l = g_new0 (Leases, 1);
   l->res = g_new0 (Resource, n);
@@ -25,6 +28,8 @@ leases_new (uint32_t n, const double *capacity, void (*revoked) (Lease *lease))
     l->res[i].capacity = ls_load_of_capacity (capacity[i], l->quantum);
   l->revoked = revoked;
   l->ended = g_ptr_array_new ();
+  if (net)
+    ls_flow_net_watch (net, (LsFlowWatch) { enters, leaves, l });
   return l;
 }
 
@@ -49,8 +54,11 @@ static void
 count (Leases *l, const LsFlow *f, int sign)
 {
   LsLoad level = (LsLoad) sign * ls_level_of_cap (f->cap, l->quantum);
-  for (uint32_t i = 0; i < f->n_uses; i++)
-    l->res[f->uses[i].resource].load += level * (LsLoad) f->uses[i].coef;
+  for (uint32_t i = 0; i < f->n_uses; i++) {
+    Resource *r = &l->res[f->uses[i].resource];
+    r->load += level * (LsLoad) f->uses[i].coef;
+    g_assert (r->load >= 0);
+  }
 }
 
 bool
@@ -119,8 +127,6 @@ tell_owners (Leases *l)
 void
 leases_enter (Leases *l, const LsFlow *f)
 {
-  if (!l)
-    return;
   count (l, f, +1);
   for (uint32_t i = 0; i < f->n_uses; i++) {
     Resource *r = &l->res[f->uses[i].resource];
@@ -134,9 +140,14 @@ leases_enter (Leases *l, const LsFlow *f)
   tell_owners (l);
 }
 
-void
-leases_leave (Leases *l, const LsFlow *f)
+static void
+enters (void *leases, const LsFlow *f)
 {
-  if (l)
-    count (l, f, -1);
+  leases_enter (leases, f);
+}
+
+static void
+leaves (void *leases, const LsFlow *f)
+{
+  count (leases, f, -1);
 }

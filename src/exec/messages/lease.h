@@ -39,19 +39,18 @@ struct Lease {
   bool is_held;
 };
 
-/* capacity: [n], copied. revoked is called when a lease is over that its owner did not
- * end; it may call leases_enter(). */
-Leases *leases_new (uint32_t n, const double *capacity, void (*revoked) (Lease *lease));
+/* They watch the net, which is empty, and outlive what is in it; NULL: leases_enter() says what is there.
+ * capacity: [n], copied. revoked is called when a lease is over that its owner did not end; what it adds to
+ * the net may end more. */
+Leases *leases_new (LsFlowNet *net, uint32_t n, const double *capacity, void (*revoked) (Lease *lease));
 void leases_free (Leases *l); /* NULL allowed */
 
 /* False, and nothing has changed, if a resource could fill. */
 bool leases_take (Leases *l, Lease *lease);
 void leases_drop (Leases *l, Lease *lease); /* no effect if it is not held */
 
-/* Before f is added to the flow net; after it is removed. A change of its cap is a
- * leave and an enter. With l NULL there are no leases. */
+/* Something else is there from now on, as if it were in the net. */
 void leases_enter (Leases *l, const LsFlow *f);
-void leases_leave (Leases *l, const LsFlow *f);
 
 /* Whether a resource of f can, with all that is in the net and all leases. */
 bool leases_could_fill (const Leases *l, const LsFlow *f);

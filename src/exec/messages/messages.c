@@ -195,6 +195,7 @@ arrived (LsEvent *event, void *context)
   m->free = msg;
   g_assert (round >= to->round);
   if (round == to->round) {
+    g_assert (to->n_receives > 0);
     if (--to->n_receives == 0)
       move_on (m, seat);
     return;
@@ -238,7 +239,6 @@ flow_prepare (Messages *m, Slot *s, Side *d)
   d->flow.remaining = d->demand;
   d->flow.nominal = s->moving;
   m->seats[s->seat].n_flows++;
-  leases_enter (m->net->leases, &d->flow);
 }
 
 static void
@@ -249,7 +249,7 @@ flow_over (LsEvent *event, void *context)
   Slot *s = slot_of (d);
   Seat *p = &m->seats[s->seat];
   ls_flow_remove (m->net->flows, &d->flow);
-  leases_leave (m->net->leases, &d->flow);
+  g_assert (p->n_flows > 0 && !s->is_leased);
   if (m->net->flow_over)
     m->net->flow_over (m->net->context, &d->flow, d->demand);
   arrive_at (m, s->to_seat, p->round, event->at + s->latency);
@@ -357,6 +357,7 @@ move_on (Messages *m, uint32_t seat)
       ls_engine_at (m->net->engine, &p->wake, p->left_at, LS_PHASE_COMPLETE);
       return;
     }
+    g_assert (p->round < m->script->n_rounds);
     if (++p->round == m->script->n_rounds) {
       if (++m->n_done == m->n_seats)
         all_done (m);

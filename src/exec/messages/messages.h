@@ -62,7 +62,7 @@ typedef struct {
   LsEngine *engine;
   LsFlowNet *flows;
   Leases *leases; /* NULL: every message is a flow of the net (reference); else made with
-                     leases_new (.., messages_revoked) */
+                     leases_new (flows, .., messages_revoked) */
   void *context;  /* handed to the callbacks */
   /* Is told of each flow of the net that is over, and what it was to move; may be NULL. */
   void (*flow_over) (void *context, const LsFlow *f, double asked);

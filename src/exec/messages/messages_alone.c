@@ -315,7 +315,7 @@ messages_time_unshared (const LsScript *script, const double *capacity, LsTime *
   u.n_seats = (script->n + script->n_switches) * u.n_lanes;
   u.seats = g_new0 (Seat, u.n_seats);
   u.sends = g_new0 (LsSend, script->max_sends);
-  u.leases = leases_new (ls_cluster_n_resources (script->cluster), capacity, NULL);
+  u.leases = leases_new (NULL, ls_cluster_n_resources (script->cluster), capacity, NULL);
   *ret_end = 0;
   bool is_known
       = script->n_rounds == 0 || (script->has_lanes ? run_lanes (&u, ret_end) : run_rounds (&u, ret_end));
@@ -364,7 +364,7 @@ ls_messages_time_by_events (const LsScript *script, const LsCluster *cluster, co
   engine.stop_at = MESSAGES_CLOCK_END;
   MessageNet net
       = { .engine = &engine, .flows = ls_flow_net_new (&engine, n, capacity, false), .progress = progress };
-  net.leases = leases_new (n, capacity, messages_revoked);
+  net.leases = leases_new (net.flows, n, capacity, messages_revoked);
   Messages *m = messages_new (&net, script, note_end);
   messages_begin (m, &end, NULL);
   LsEngineEnd how = ls_engine_run (&engine);

@@ -35,22 +35,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "exec/motion.h"
 #include "base/order.h"
 #include "exec/shortcuts/coarsen.h"
 
 /* Of a segment, on a rank: beyond, it stays op by op. */
 #define MOST_PROFILES 8
 
+/* Of a segment. */
+typedef struct {
+  uint32_t slots;      /* bit s: calls on slot s                                   */
+  uint32_t streams;    /* bit s: uses stream s, or waits for it as it is before    */
+  uint32_t n_launched; /* ops that fill the launch queue                           */
+  bool is_quiet;       /* nothing in it starts before the compute stream gets there */
+  bool is_fit;         /* for being run in one piece                               */
+} Look;
+
 /* Of a rank. */
-struct Profiles {
+typedef struct {
   GHashTable *of_segment; /* XSegment -> Profile */
   uint32_t slots;         /* bit s: what the communicator of slot s loads is the rank's own */
   bool is_recording;
   uint64_t frame; /* that is recorded */
   LsTime lead, begin;
   uint32_t first_span;
+} Profiles;
+
+struct Coarse {
+  Look *looks;        /* [n_segments] */
+  uint32_t **quiet;   /* [n_roles] of each instance; see quiet_after() */
+  Profiles *profiles; /* [n_ranks]    */
+  uint64_t n_frames;  /* that ran in one piece */
 };
+
+static Profiles *
+profiles_of (const Run *x, const Rank *r)
+{
+  return &x->extras->coarse->profiles[r->id];
+}
+
+static const Look *
+look_of (const Run *x, const Frame *f)
+{
+  return &x->extras->coarse->looks[f->instance->segment];
+}
 
 /* --- which segments ----------------------------------------------------------------- */
 
@@ -115,8 +142,8 @@ quiet_after (const Run *x, const LsProgram *p)
   for (uint32_t k = n_looked; k-- > 0;) {
     uint32_t i = k >= p->n_instances ? k - (p->n_instances - p->n_lead) : k,
              next = i + 1 < p->n_instances ? i + 1 : p->n_lead;
-    const XSegment *seg = &x->segments[p->instances[next].segment];
-    quiet[i] = seg->is_quiet ? MIN (LOOKAHEAD_OPS, seg->n_launched + quiet[next]) : 0;
+    const Look *look = &x->extras->coarse->looks[p->instances[next].segment];
+    quiet[i] = look->is_quiet ? MIN (LOOKAHEAD_OPS, look->n_launched + quiet[next]) : 0;
   }
   return quiet;
 }
@@ -148,78 +175,44 @@ private_slots (const Run *x, const Rank *r)
     uint32_t c = r->binding->comm[s];
     bool is_alone = c != UINT32_MAX
         && (ls_plan_communicator (x->plan, c).n_ranks == 1
-            && (!x->fold->quotient || (x->fold->is_private[c])));
+            && (!x->extras->fold || x->extras->fold->is_private[c]));
     slots |= is_alone ? 1u << s : 0;
   }
   return slots;
 }
 
-static void
-look_at (XSegment *seg)
+/* Nothing of one that is not used. */
+static Look
+look_at (const XSegment *seg)
 {
   if (!seg->x)
-    return; /* not used */
-  seg->n_launched = n_launched (seg);
-  seg->is_quiet = is_quiet (seg);
-  seg->is_fit = seg->is_quiet && is_of_known_kinds (seg);
-  seg->slots = slots_of (seg);
-  seg->streams = streams_of (seg);
-}
-
-void
-coarsen_init (Run *x)
-{
-  bool is_on = x->options->coarsen != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP
-      && !x->options->no_run_ahead;
-  if (!is_on)
-    return;
-  for (const XKind *kind = x->kinds; kind < x->kinds + LS_MAX_NODE_KINDS; kind++)
-    for (uint32_t i = 0; kind->gpu && i < x->plan->n_segments; i++)
-      look_at (&kind->segments[i]);
-  x->quiet = g_new0 (uint32_t *, x->plan->n_roles + 1);
-  for (uint32_t i = 0; i < x->plan->n_roles; i++)
-    if (x->plan->programs[i].n_instances > 0)
-      x->quiet[i] = quiet_after (x, &x->plan->programs[i]);
-  for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
-    Profiles *p = x->ranks[i].profiles = g_new0 (Profiles, 1);
-    p->slots = private_slots (x, &x->ranks[i]);
-  }
-}
-
-void
-coarsen_rank_clear (Rank *r)
-{
-  if (r->profiles && r->profiles->of_segment)
-    g_hash_table_unref (r->profiles->of_segment);
-  g_free (r->profiles);
-}
-
-void
-coarsen_clear (Run *x)
-{
-  for (uint32_t i = 0; x->quiet && i < x->plan->n_roles; i++)
-    g_free (x->quiet[i]);
-  g_free (x->quiet);
+    return (Look) { 0 };
+  bool quiet = is_quiet (seg);
+  return (Look) { .slots = slots_of (seg),
+                  .streams = streams_of (seg),
+                  .n_launched = n_launched (seg),
+                  .is_quiet = quiet,
+                  .is_fit = quiet && is_of_known_kinds (seg) };
 }
 
 /* --- recording -------------------------------------------------------------------------- */
 
 /* REF_UNKNOWN: of before. */
 static Ref
-ref_of (const Rank *r, const Frame *f, SpanRef span)
+ref_of (const Run *x, const Rank *r, const Frame *f, SpanRef span)
 {
   if (!r->keeps_spans)
     return REF_NONE;
-  bool is_own = span_is_of (span, f->step) && SPAN_INDEX (span) >= r->profiles->first_span;
-  return is_own ? SPAN_INDEX (span) - r->profiles->first_span : REF_UNKNOWN;
+  bool is_own = span_is_of (span, f->step) && SPAN_INDEX (span) >= profiles_of (x, r)->first_span;
+  return is_own ? SPAN_INDEX (span) - profiles_of (x, r)->first_span : REF_UNKNOWN;
 }
 
 /* Of a span whose cause was there before the frame began. The first op waits for nothing but what
  * the frame begins with, others may wait for the host. */
 static Ref
-ref_before (const Rank *r, const XOp *op, const LsSpan *s)
+ref_before (const Run *x, const Rank *r, const XOp *op, const LsSpan *s)
 {
-  if (s->start > r->profiles->begin || r->profiles->lead == LEAD_IDLE)
+  if (s->start > profiles_of (x, r)->begin || profiles_of (x, r)->lead == LEAD_IDLE)
     return s->cause_kind == LS_CAUSE_HOST ? REF_HOST : REF_UNKNOWN;
   if (op->stream == LS_STREAM_COMPUTE)
     return REF_COMPUTE;
@@ -227,12 +220,12 @@ ref_before (const Rank *r, const XOp *op, const LsSpan *s)
 }
 
 static void
-record_stream (Rank *r, const Frame *f, Profile *p, uint32_t s, uint16_t last)
+record_stream (const Run *x, Rank *r, const Frame *f, Profile *p, uint32_t s, uint16_t last)
 {
   const Stream *st = &r->streams[s];
-  Ref span = ref_of (r, f, f->span[last]);
+  Ref span = ref_of (x, r, f, f->span[last]);
   p->streams[p->n_streams++]
-      = (StreamEnd) { f->time[last] - r->profiles->begin, span, (uint8_t) s, st->tail_kind };
+      = (StreamEnd) { f->time[last] - profiles_of (x, r)->begin, span, (uint8_t) s, st->tail_kind };
 }
 
 static void
@@ -240,8 +233,8 @@ record_call (Run *x, const Rank *r, const Frame *f, Profile *p, uint16_t i)
 {
   const XOp *op = &f->seg->x[i];
   uint32_t comm = r->binding->comm[op->slot];
-  LsTime at = f->time[i] - r->profiles->begin;
-  Ref span = ref_of (r, f, f->span[i]);
+  LsTime at = f->time[i] - profiles_of (x, r)->begin;
+  Ref span = ref_of (x, r, f, f->span[i]);
   p->calls[p->n_calls++]
       = (CallEnd) { at, call_find (x->comms[comm].calls, collective_key (&f->seg->ops[i])), comm };
   if (op->call + 1 == f->seg->n_calls[op->slot])
@@ -251,7 +244,7 @@ record_call (Run *x, const Rank *r, const Frame *f, Profile *p, uint16_t i)
 static void
 record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
 {
-  LsTime begin = r->profiles->begin;
+  LsTime begin = profiles_of (x, r)->begin;
   uint16_t last[LS_N_STREAMS];
   memset (last, 0xff, sizeof last); /* NO_OP */
   p->gpu_free = LS_TIME_NEVER;
@@ -265,35 +258,35 @@ record_ops (Run *x, Rank *r, const Frame *f, Profile *p)
     else if (ls_op_takes (op->kind, LS_TAKES_GPU))
       p->gpu_free = p->gpu_free == LS_TIME_NEVER ? p->ends[i] : MAX (p->gpu_free, p->ends[i]);
     else if (f->seg->ops[i].event != LS_EVENT_NONE)
-      p->records[p->n_records++] = (Recorded) { p->ends[i], ref_of (r, f, f->span[i]), i };
+      p->records[p->n_records++] = (Recorded) { p->ends[i], ref_of (x, r, f, f->span[i]), i };
   }
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
     if (last[s] != NO_OP)
-      record_stream (r, f, p, s, last[s]);
+      record_stream (x, r, f, p, s, last[s]);
   qsort (p->ends, f->seg->n_ops, sizeof *p->ends, ls_compare_int64);
 }
 
 static void
-record_spans (Rank *r, const Frame *f, Profile *p)
+record_spans (const Run *x, Rank *r, const Frame *f, Profile *p)
 {
-  uint32_t first = r->profiles->first_span;
+  uint32_t first = profiles_of (x, r)->first_span;
   p->n_spans = r->keeps_spans ? f->seg->n_spans : 0;
   for (uint32_t i = 0; i < p->n_spans; i++) {
     LsSpan *s = &p->spans[i];
     *s = *span_at (r, span_ref (f->step, first + i));
     const XOp *op = &f->seg->x[s->op];
-    Ref cause = ref_of (r, f, s->cause);
-    s->cause = cause != REF_UNKNOWN ? cause : ref_before (r, op, s);
-    s->start -= r->profiles->begin;
-    s->end -= r->profiles->begin;
+    Ref cause = ref_of (x, r, f, s->cause);
+    s->cause = cause != REF_UNKNOWN ? cause : ref_before (x, r, op, s);
+    s->start -= profiles_of (x, r)->begin;
+    s->end -= profiles_of (x, r)->begin;
     if (ls_op_has (op->kind, LS_HAS_CALL))
-      s->matched -= r->profiles->begin;
+      s->matched -= profiles_of (x, r)->begin;
   }
 }
 
 /* Whether it ended with the compute stream, and had its spans to itself. */
 static bool
-is_closed (const Rank *r, const Frame *f)
+is_closed (const Run *x, const Rank *r, const Frame *f)
 {
   LsTime end = 0, compute_end = 0;
   for (uint16_t i = 0; i < f->seg->n_ops; i++) {
@@ -301,7 +294,8 @@ is_closed (const Rank *r, const Frame *f)
     if (f->seg->x[i].stream == LS_STREAM_COMPUTE)
       compute_end = f->time[i];
   }
-  bool is_apart = !r->keeps_spans || r->n_spans[f->step & 1] == r->profiles->first_span + f->seg->n_spans;
+  bool is_apart
+      = !r->keeps_spans || r->n_spans[f->step & 1] == profiles_of (x, r)->first_span + f->seg->n_spans;
   return compute_end == end && is_apart;
 }
 
@@ -328,7 +322,7 @@ profile_new (Run *x, Rank *r, const Frame *f)
   for (uint32_t s = 0; s < LS_N_SLOTS; s++)
     n_calls += f->seg->n_calls[s];
   Profile *p = ls_arena_new_array (x->arena, Profile, 1);
-  p->lead = r->profiles->lead;
+  p->lead = profiles_of (x, r)->lead;
   p->ends = ls_arena_new_array (x->arena, LsTime, n);
   p->streams = ls_arena_new_array (x->arena, StreamEnd, LS_N_STREAMS);
   p->slots = ls_arena_new_array (x->arena, SlotEnd, LS_N_SLOTS);
@@ -336,19 +330,19 @@ profile_new (Run *x, Rank *r, const Frame *f)
   p->calls = ls_arena_new_array (x->arena, CallEnd, MAX (1, n_calls));
   p->spans = ls_arena_new_array (x->arena, LsSpan, r->keeps_spans ? MAX (1, f->seg->n_spans) : 1);
   record_ops (x, r, f, p);
-  record_spans (r, f, p);
+  record_spans (x, r, f, p);
   return p;
 }
 
-void
-coarsen_frame_over (Run *x, Rank *r, uint64_t frame)
+static void
+frame_over (Run *x, Rank *r, uint64_t frame)
 {
-  Profiles *all = r->profiles;
-  if (!all || !all->is_recording || all->frame != frame)
+  Profiles *all = profiles_of (x, r);
+  if (!all->is_recording || all->frame != frame)
     return;
   Frame *f = rank_frame (r, frame);
   all->is_recording = false;
-  bool is_of_use = is_closed (r, f);
+  bool is_of_use = is_closed (x, r, f);
   Profile *p = is_of_use ? profile_new (x, r, f) : ls_arena_new_array (x->arena, Profile, 1);
   if (!is_of_use || !is_understood (p))
     p->lead = LEAD_NEVER; /* it counts, but is never found */
@@ -360,11 +354,11 @@ coarsen_frame_over (Run *x, Rank *r, uint64_t frame)
 
 /* False: something else than the host or the compute stream may hold it up. */
 static bool
-find_beginning (const Rank *r, const Frame *f, LsTime *ret_begin, LsTime *ret_lead)
+find_beginning (const Run *x, const Rank *r, const Frame *f, LsTime *ret_begin, LsTime *ret_lead)
 {
   LsTime issued = f->time[0], compute = r->streams[LS_STREAM_COMPUTE].tail, others = 0;
   for (uint32_t s = 0; s < LS_N_STREAMS; s++)
-    if (s != LS_STREAM_COMPUTE && (f->seg->streams & 1u << s) != 0)
+    if (s != LS_STREAM_COMPUTE && (look_of (x, f)->streams & 1u << s) != 0)
       others = MAX (others, r->streams[s].tail);
   for (uint32_t s = 0; s < LS_N_SLOTS; s++)
     if (f->seg->n_calls[s] > 0)
@@ -385,21 +379,23 @@ is_in_step (const XJob *job, const Frame *f)
 
 /* --- a frame ------------------------------------------------------------------------------------ */
 
-bool
-coarsen_frame (Run *x, Rank *r, const Candidate *head)
+static bool
+take_frame (Run *x, Rank *r, const Candidate *head)
 {
-  Profiles *all = r->profiles;
+  Coarse *coarse = x->extras->coarse;
+  Profiles *all = &coarse->profiles[r->id];
   uint64_t ordinal = r->streams[head->stream].frame;
-  if (!all || ordinal != r->frames_first)
+  if (ordinal != r->frames_first)
     return false;
   const Frame *f = rank_frame (r, ordinal);
   const XSegment *seg = f->seg;
   bool is_whole = f->n_left == seg->n_ops && f->n_issued == seg->n_ops;
-  if (!is_whole || !seg->is_fit || !is_in_step (r->job, f) || (seg->slots & ~all->slots) != 0
-      || x->quiet[r->binding->role][f->instance_id] < LOOKAHEAD_OPS)
+  const Look *look = &coarse->looks[f->instance->segment];
+  if (!is_whole || !look->is_fit || !is_in_step (r->job, f) || (look->slots & ~all->slots) != 0
+      || coarse->quiet[r->binding->role][f->instance_id] < LOOKAHEAD_OPS)
     return false;
   LsTime begin, lead;
-  if (!find_beginning (r, f, &begin, &lead) || begin < x->engine.now)
+  if (!find_beginning (x, r, f, &begin, &lead) || begin < x->engine.now)
     return false;
   if (!all->of_segment)
     all->of_segment = g_hash_table_new (NULL, NULL);
@@ -407,6 +403,7 @@ coarsen_frame (Run *x, Rank *r, const Candidate *head)
   for (const Profile *p = g_hash_table_lookup (all->of_segment, seg); p; p = p->next, n++)
     if (p->lead == lead) {
       profile_replay (x, r, p, begin);
+      coarse->n_frames++;
       return true;
     }
   all->is_recording = n < MOST_PROFILES;
@@ -415,4 +412,44 @@ coarsen_frame (Run *x, Rank *r, const Candidate *head)
   all->lead = lead;
   all->first_span = r->keeps_spans && r->span_step[f->step & 1] == f->step + 1 ? r->n_spans[f->step & 1] : 0;
   return false;
+}
+
+/* --- a run -------------------------------------------------------------------------------------- */
+
+void
+coarsen_init (Run *x)
+{
+  bool is_on = x->extras->options->coarsen != LS_SHORTCUT_OFF && x->options.network != LS_NETWORK_STEP
+      && x->hooks.may_run_ahead;
+  if (!is_on)
+    return;
+  Coarse *coarse = x->extras->coarse = ls_arena_new_array (x->arena, Coarse, 1);
+  coarse->looks = ls_arena_new_array (x->arena, Look, x->plan->n_segments);
+  for (uint32_t i = 0; i < x->plan->n_segments; i++)
+    coarse->looks[i] = look_at (&x->segments[i]);
+  coarse->quiet = ls_arena_new_array (x->arena, uint32_t *, x->plan->n_roles);
+  for (uint32_t i = 0; i < x->plan->n_roles; i++)
+    if (x->plan->programs[i].n_instances > 0)
+      coarse->quiet[i] = quiet_after (x, &x->plan->programs[i]);
+  coarse->profiles = ls_arena_new_array (x->arena, Profiles, x->plan->n_ranks);
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    coarse->profiles[i].slots = private_slots (x, &x->ranks[i]);
+  x->hooks.take_frame = take_frame;
+  x->hooks.frame_over = frame_over;
+}
+
+void
+coarsen_clear (Run *x)
+{
+  const Coarse *coarse = x->extras->coarse;
+  for (uint32_t i = 0; coarse && i < x->plan->n_roles; i++)
+    g_free (coarse->quiet[i]);
+  for (uint32_t i = 0; coarse && i < x->plan->n_ranks; i++)
+    g_clear_pointer (&coarse->profiles[i].of_segment, g_hash_table_unref);
+}
+
+uint64_t
+coarsen_count (const Run *x)
+{
+  return x->extras->coarse ? x->extras->coarse->n_frames : 0;
 }

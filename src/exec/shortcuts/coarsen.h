@@ -3,15 +3,11 @@
 #ifndef LS_EXEC_SHORTCUTS_COARSEN_H
 #define LS_EXEC_SHORTCUTS_COARSEN_H
 
-#include "exec/rank.h"
-#include "exec/state.h"
+#include "exec/extras.h"
 
-void coarsen_init (Run *x);
+void coarsen_init (Run *x); /* after the ranks */
 void coarsen_clear (Run *x);
-void coarsen_rank_clear (Rank *r);
-/* The frame of this head, as a whole, if it is known and nothing can disturb it; false: op by op. */
-bool coarsen_frame (Run *x, Rank *r, const Candidate *head);
-void coarsen_frame_over (Run *x, Rank *r, uint64_t frame); /* the one that retires */
+uint64_t coarsen_count (const Run *x); /* frames that ran in one piece */
 
 /* ---- a profile: for coarsen.c and coarsen_replay.c ---- */
 

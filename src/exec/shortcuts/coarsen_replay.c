@@ -1,6 +1,6 @@
 /* exec/shortcuts/coarsen_replay.c — a frame in one piece: what it was recorded to do, from another time
  * on. */
-#include "exec/op_begin.h"
+#include "exec/replay/op_begin.h"
 #include "exec/shortcuts/coarsen.h"
 
 typedef struct {
@@ -39,7 +39,7 @@ replay_spans (Run *x, Replay *y)
     SpanRef cause = span_of (y, s->cause, s->op, &kind);
     bool is_kernel = ls_op_takes (y->f->seg->x[s->op].kind, LS_TAKES_GPU);
     SpanRef own
-        = span_add (x, y->r, y->f, s->op, y->begin + s->start, is_kernel ? s->matched : y->begin + s->matched,
+        = span_add (x, y->r, y->f, s->op, y->begin + s->start, is_kernel ? s->alone : y->begin + s->matched,
                     y->begin + s->end, (LsCause) kind, cause);
     if (i == 0)
       y->first_span = SPAN_INDEX (own);
@@ -52,10 +52,11 @@ replay_calls (Run *x, const Replay *y)
   for (uint32_t i = 0; i < y->p->n_calls; i++) {
     const CallEnd *c = &y->p->calls[i];
     call_count (c->call, y->f->step, 1, 1);
-    digest_add (y->r->job, y->f->step, y->begin + c->at, x->fold->comm_weight[c->comm]);
+    digest_add (y->r->job, y->f->step, y->begin + c->at, whole_weight_of_comm (x->whole, c->comm));
   }
   for (uint32_t i = 0; i < y->p->n_slots; i++) {
     const SlotEnd *s = &y->p->slots[i];
+    g_assert (y->r->calls_done[s->slot] == y->f->call_base[s->slot]);
     y->r->calls_done[s->slot] += y->f->seg->n_calls[s->slot];
     y->r->call_end[s->slot] = y->begin + s->at;
     y->r->call_span[s->slot] = span_of (y, s->span, 0, &(uint8_t) { 0 });
@@ -93,6 +94,7 @@ replay_room (Run *x, const Replay *y)
 {
   Rank *r = y->r;
   uint32_t n = y->f->seg->n_ops, done = 0;
+  g_assert (y->f->n_left == n && r->n_outstanding >= n);
   while (done < n) {
     bool is_full = r->n_outstanding >= LOOKAHEAD_OPS;
     uint32_t k = MIN (n - done, is_full ? r->n_outstanding - LOOKAHEAD_OPS + 1 : n);
@@ -122,7 +124,6 @@ profile_replay (Run *x, Rank *r, const Profile *p, LsTime begin)
   replay_streams (x, &y);
   r->step_end[step & 1] = MAX (r->step_end[step & 1], begin + p->end);
   x->n_ops += y.f->seg->n_ops;
-  x->n_coarse++;
   replay_room (x, &y); /* the frame stays open meanwhile, but may move */
   rank_frame (r, frame)->n_left = 0;
 }

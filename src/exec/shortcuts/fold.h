@@ -32,73 +32,35 @@
 
 #include "cluster/places.h"
 #include "core/flow.h"
-#include "exec/rank_classes.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
+#include "exec/replay/whole.h"
 #include "network/coll.h"
-#include "plan/plan.h"
 
 typedef struct ShapedCalls ShapedCalls; /* shapes.h */
 typedef struct FoldAmple FoldAmple;     /* shapes.h */
 
-/* Classes of resources by where they lie, instead of one by one: the i-th resource of all places of a class
- * is element first[class] + i. */
-typedef struct FoldPlaces {
-  LsPlaces at;
-  uint32_t *class_of_place; /* [places]                               */
-  uint32_t *first;          /* [classes of places]                    */
-  uint32_t *class_of;       /* [elements] UINT32_MAX: not loaded      */
-  uint32_t *n_of_resource;  /* [classes of resources] in the class    */
-  double *capacity;         /* [classes of resources + 1] of one; the last is the most of all */
-} FoldPlaces;
-
 typedef struct Fold {
-  const LsPlan *plan;     /* whole; borrowed                                       */
-  LsPlan *quotient;       /* NULL: the plan itself                                 */
-  uint32_t n_ranks;       /* of the quotient                                       */
-  LsRankClasses *classes; /* of ranks; NULL: each is its own                       */
-  uint32_t *rank;         /* [n_ranks] who stands for the class: its lowest rank   */
-  uint32_t *n_of_rank;    /* [n_ranks] in the class                                */
-  uint32_t *comm;         /* [n_comms of the quotient] likewise                    */
-  uint32_t *n_of_comm;
-  uint32_t n_resources;        /* classes, and one more that nobody uses: see capacity  */
-  uint32_t *class_of_resource; /* [resources of the cluster]; UINT32_MAX: not loaded. NULL: see places */
-  FoldPlaces *places;          /* NULL: see class_of_resource                           */
-  uint32_t *n_of_resource;     /* [n_resources]                                         */
-  double *capacity;            /* [n_resources]; the last has the most of all, for the quantum */
+  Whole whole;                 /* first member: what the run knows of it */
+  LsPlan *quotient;            /* in the arena of the run, but for what is in its own */
+  uint32_t *class_of_resource; /* [resources of the cluster]; NO_CLASS: not loaded. NULL: see whole.places  */
+  uint32_t *n_of_resource;     /* [n_resources] in the class; the last has nobody, but the most capacity of
+                                  all, for the quantum                                                      */
   bool *is_private;            /* [n_comms of the quotient] of one class of ranks, without which nothing loads
-                               what its calls do; NULL: none is */
-  uint64_t *comm_weight, *channel_weight,
-      *copy_weight;    /* sums over a class (fold_weights.c); channels [2 * n_ranks]   */
-  struct Call **calls; /* [n_comms of the quotient] the calls of each, planned; NULL: they are not yet */
-  bool *is_ample;      /* [n_resources]; NULL: none is */
-  FoldAmple *ample;    /* what these carry; NULL: the plan itself */
-  uint64_t *sum;       /* [n_resources] zeros: scratch of fold_uses()           */
+                                  what its calls do                                                         */
+  bool *is_ample;              /* [n_resources]                                                             */
+  FoldAmple *ample;            /* what these carry                                                          */
+  uint64_t *sum;               /* [n_resources] zeros: scratch of fold_uses()                               */
 } Fold;
 
-typedef struct Run Run;
-
-/* Makes x->fold. Of x, the plan, the cluster, NCCL and the
- * options are there. */
-void fold_new (Run *x);
-void fold_free (Fold *f); /* NULL allowed */
-
-void fold_places_free (FoldPlaces *p); /* NULL allowed */
-/* NO_CLASS: not loaded. */
-uint32_t fold_places_class (const FoldPlaces *p, uint32_t resource);
-
-/* Of each resource of the cluster, what one of its class has; 0: it has none. of_class: [n_resources]. */
-void fold_spread (const Fold *f, const double *of_class, uint32_t n, double *ret);
-
-/* A load that each of n_alike makes as that of one in the quotient, but for ample resources: [n] of ret_uses
- * at most; returns how many. */
-uint32_t fold_uses (const Fold *f, const LsLoad *loads, uint32_t n, uint32_t n_alike, LsFlowUse *ret_uses);
+/* Of x, the plan, the cluster, NCCL and the options are there. True: something is alike: x->plan is the
+ * quotient now, x->extras->fold is there, and its hooks hang on x. */
+bool fold_new (Run *x);
+void fold_free (Fold *f); /* NULL allowed; all but its whole */
 
 /* fold_check.c: LS_ERROR_FAILED with the first thing that is not the same in both, as far as
  * the window goes. names: what to call the two ("folded and unfolded"). */
 gboolean fold_check (const LsTimeline *folded, const LsTimeline *whole, const LsCluster *cluster,
                      const char *names, GError **error);
-
-#define NO_CLASS UINT32_MAX
 
 /* What is alike, and what those load that stand for others. Classes are numbered in the order of their
  * first. */
@@ -106,7 +68,7 @@ typedef struct {
   LsRankClasses *rank;                    /* of the plan                                           */
   uint32_t *comm;                         /* [of the plan]                                         */
   uint32_t *resource;                     /* [resources of the cluster] NO_CLASS: not loaded; or   */
-  FoldPlaces *places;                     /* the same by structure                                */
+  PlaceClasses *places;                   /* the same by structure                                */
   uint32_t n_ranks, n_comms, n_resources; /* classes                                              */
   bool has_slots_apart;                   /* no rank has two communicators of one class            */
   struct Refine *refine;                  /* owned, with all that it points to but peers and plan  */
@@ -138,14 +100,14 @@ uint8_t *fold_owed (const Run *x);
 /* See Refine.peers, newly allocated. */
 uint8_t *fold_peers (const Run *x);
 
-/* fold_weights.c: the weights of all classes. class_of_comm: NULL: each is its own. */
+/* fold_weights.c: the weights of all classes. */
 void fold_weigh (Fold *f, const Run *x, const uint32_t *class_of_comm);
 
 /* fold_private.c: which communicators of the quotient have what they load to themselves. Newly
  * allocated, see Fold.is_private. */
 bool *fold_private (const Fold *f, const FoldClasses *c);
 
-/* fold_planned.c: see Fold.calls; in the arena of x, but for the array, which is newly allocated. */
+/* fold_planned.c: see Whole.calls; in the arena of x, but for the array, which is newly allocated. */
 struct Call **fold_planned (const Run *x, const Fold *f, const FoldClasses *c);
 
 /* What the quotient's one makes of a sum of coefficients over a class of n_resources, each loaded by n_alike

@@ -16,7 +16,7 @@
 
 #include "base/order.h"
 #include "exec/shortcuts/shapes.h"
-#include "exec/state.h"
+#include "exec/replay/state.h"
 
 /* A use of the only one of its class that is looked at. */
 typedef struct {

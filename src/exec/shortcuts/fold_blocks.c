@@ -5,7 +5,7 @@
 
 #include "base/order.h"
 
-#include "exec/state.h"
+#include "exec/extras.h"
 
 /* --- what lies where ------------------------------------------------------------------ */
 
@@ -91,7 +91,7 @@ static bool
 find_in_stretches (Blocks *b, const uint8_t *slot)
 {
   uint32_t period = b->period;
-  if (period == 0 || b->x->options->slow || !stretches_find (&b->stretches, b->plan, period))
+  if (period == 0 || b->x->options.slow || !stretches_find (&b->stretches, b->plan, period))
     return false;
   b->period = b->stretches.tier[0].stretch;
   if (sorts_find (b, slot) && find (b, slot))
@@ -107,7 +107,7 @@ blocks_init (Blocks *b, const Run *x, const uint8_t *slot, const uint8_t *peers)
 {
   *b = (Blocks) { .x = x, .plan = x->plan, .roles = x->role_calls, .peers = peers };
   b->fastest = run_fastest_kernel (x);
-  if (x->n_jobs > 1 || x->n_traffic > 0 || !(b->shapes = shapes_new (x)))
+  if (x->n_jobs > 1 || x->extras->n_traffic > 0 || !(b->shapes = shapes_new (x)))
     return false;
   stretches_init (&b->stretches, shapes_places (b->shapes));
   b->at = &b->stretches.at;
@@ -151,7 +151,7 @@ by_resource (const void *a, const void *b)
 
 /* What can be carried by each class, and the most of all, loaded or not; how many are in each. */
 static void
-count_resources (const Blocks *b, const uint32_t *place, uint32_t n_classes, FoldPlaces *p)
+count_resources (const Blocks *b, const uint32_t *place, uint32_t n_classes, PlaceClasses *p)
 {
   g_autofree uint32_t *n_places = g_new0 (uint32_t, b->n_place_classes);
   double most = 0;
@@ -193,7 +193,7 @@ blocks_spread_resources (const Blocks *b, const uint32_t *place, const uint32_t 
     *own = *own == 0 ? ++ret->n_resources : *own;
     ret->class_of[elements[i].element] = *own - 1;
   }
-  FoldPlaces *p = ret->places = g_new0 (FoldPlaces, 1);
+  PlaceClasses *p = ret->places = g_new0 (PlaceClasses, 1);
   p->at = *b->stretches.whole;
   p->class_of_place = g_new (uint32_t, ls_places_n (&p->at) + 1);
   stretches_spread (&b->stretches, b->class_of_place, p->class_of_place);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "exec/shortcuts/fold_blocks.h"
-#include "exec/state.h"
+#include "exec/replay/state.h"
 
 /* The template of communicators whose first member is at that GPU of a period. */
 typedef struct {

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "exec/calls.h"
+#include "exec/replay/calls.h"
 #include "exec/shortcuts/shapes.h"
-#include "exec/state.h"
+#include "exec/extras.h"
 
 typedef struct {
   Run *x;
@@ -100,7 +100,7 @@ lower_calls (Lowering *l, const GArray *keys, const uint32_t *ranks, uint32_t n,
   for (guint i = 0; i < keys->len; i++) {
     CallKey key = g_array_index (keys, CallKey, i);
     LsCollRequest request = run_request (l->x, key, ranks, n, memo, arena);
-    const LsCollPlan *plan = call_plan (l->x, &request, arena, NULL);
+    const LsCollPlan *plan = known_call_plan (l->x, &request, arena, NULL);
     if (!plan)
       return false;
     uint32_t *patterns = ls_arena_new_array (lasting, uint32_t, plan->n_phases);
@@ -115,7 +115,7 @@ static bool
 has_room (const Lowering *l)
 {
   return l->loads->len < UINT32_MAX / 4
-      && l->loads->len * sizeof (RefineLoad) < l->x->options->max_memory_bytes / 4;
+      && l->loads->len * sizeof (RefineLoad) < l->x->options.max_memory_bytes / 4;
 }
 
 static bool
@@ -138,7 +138,7 @@ lower_copies (Lowering *l, const RoleCalls *role, uint32_t rank, LsSig *sig)
     for (guint i = 0; i < keys->len; i++) {
       CallKey key = g_array_index (keys, CallKey, i);
       const LsCollPlan *plan = ls_copy_plan (l->x->cluster, ls_plan_gpu (l->plan, rank), (LsCopyDirection) d,
-                                             key.bytes, l->x->options->network, arena);
+                                             key.bytes, l->x->options.network, arena);
       add_plan (l, key, plan, 0, sig, ls_arena_new_array (arena, uint32_t, plan->n_phases));
     }
   }
@@ -154,7 +154,7 @@ lower_rank (Lowering *l, uint32_t rank)
   LsLoad kernel = { ls_cluster_hbm_resource (l->x->cluster, ls_plan_gpu (l->plan, rank)), LS_COEF_ONE };
   begin_owner (l, l->plan->n_comms + rank);
   ls_sig_add (sig, b.role);
-  ls_sig_add_double (sig, l->x->options->slow ? l->x->options->slow[rank] : 1);
+  ls_sig_add_double (sig, l->x->options.slow ? l->x->options.slow[rank] : 1);
   ls_sig_add (sig, (uint64_t) (run_kind_of (l->x, l->plan, rank) - l->x->kinds));
   pattern_of (l, &kernel, 1);
   for (int p = 0; p < 2; p++) {
@@ -175,8 +175,8 @@ static void
 tell_traffic (Lowering *l, const uint32_t *number, FoldClasses *out)
 {
   g_autoptr (GArray) others = g_array_new (FALSE, FALSE, sizeof (uint32_t));
-  for (uint32_t t = 0; t < l->x->n_traffic; t++) {
-    const LsPhase *p = l->x->traffic[t].phase;
+  for (uint32_t t = 0; t < l->x->extras->n_traffic; t++) {
+    const LsPhase *p = l->x->extras->traffic[t].phase;
     for (uint32_t i = 0; i < p->n_loads; i++) {
       uint32_t at = number[p->loads[i].resource] - 1;
       ls_sig_add (&l->out->resource[at], t);
@@ -196,9 +196,9 @@ number_resources (Lowering *l, FoldClasses *out)
   uint32_t *resource_of = g_new (uint32_t, n);
   for (guint i = 0; i < l->loads->len; i++)
     number[g_array_index (l->loads, RefineLoad, i).resource] = 1;
-  for (uint32_t t = 0; t < l->x->n_traffic; t++)
-    for (uint32_t i = 0; i < l->x->traffic[t].phase->n_loads; i++)
-      number[l->x->traffic[t].phase->loads[i].resource] = 1;
+  for (uint32_t t = 0; t < l->x->extras->n_traffic; t++)
+    for (uint32_t i = 0; i < l->x->extras->traffic[t].phase->n_loads; i++)
+      number[l->x->extras->traffic[t].phase->loads[i].resource] = 1;
   for (uint32_t i = 0; i < n; i++)
     if (number[i] > 0) {
       resource_of[n_loaded++] = i;

@@ -65,7 +65,7 @@ matched (const LsTimeline *t, uint32_t rank, const LsSpan *s)
   const LsOp *op = ls_span_op (t, rank, s);
   bool is_duration = ls_op_takes (op->kind, LS_TAKES_GPU)
       || (ls_op_takes (op->kind, LS_TAKES_ENGINE) && op->recorded != LS_TIME_NEVER);
-  return is_duration ? s->matched : within (t, s->matched);
+  return is_duration ? s->alone : within (t, s->matched);
 }
 
 /* What it waited for, as (step, instance, op). */

@@ -2,7 +2,7 @@
  * it waits for. */
 #include <string.h>
 
-#include "exec/state.h"
+#include "exec/extras.h"
 
 typedef struct {
   const LsPlan *plan;     /* whole */
@@ -107,7 +107,7 @@ check_transfers (const Owed *l)
 uint8_t *
 fold_owed (const Run *x)
 {
-  bool is_plain = x->plan->bindings || x->options->folds_by_walk;
+  bool is_plain = x->plan->bindings || x->extras->options->folds_by_walk;
   const Owed o
       = { .plan = x->plan,
           .roles = x->role_calls,

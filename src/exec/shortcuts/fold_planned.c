@@ -7,7 +7,7 @@
 
 #include "exec/shortcuts/refine.h"
 #include "exec/shortcuts/shapes.h"
-#include "exec/state.h"
+#include "exec/replay/state.h"
 
 typedef struct {
   const Run *x;
@@ -70,12 +70,13 @@ call_of (Planned *p, const ShapedCall *shaped, Call *next)
 Call **
 fold_planned (const Run *x, const Fold *f, const FoldClasses *c)
 {
-  g_autofree uint32_t *classes = g_new (uint32_t, f->n_resources);
-  g_autofree uint64_t *sum = g_new0 (uint64_t, f->n_resources);
+  g_autofree uint32_t *classes = g_new (uint32_t, f->whole.n_resources);
+  g_autofree uint64_t *sum = g_new0 (uint64_t, f->whole.n_resources);
   Call **calls = g_new0 (Call *, c->n_comms + 1);
   Planned p = { .x = x, .f = f, .c = c, .classes = classes, .sum = sum };
   for (p.comm = 0; p.comm < c->n_comms; p.comm++) {
-    p.n_alike = f->n_of_comm[p.comm];
+    p.n_alike = f->whole.n_of_comm[p.comm];
+    g_assert (p.n_alike > 0);
     const ShapedCalls *shaped = fold_ample_calls (f->ample, p.comm);
     for (uint32_t i = 0; i < shaped->n; i++)
       calls[p.comm] = call_of (&p, &shaped->calls[i], calls[p.comm]);

@@ -11,7 +11,7 @@
  * its class owns the port. If all-reduces cross a NIC that another class sends through, nobody
  * owns that, nor what traffic of no rank loads. */
 #include "exec/shortcuts/refine.h"
-#include "exec/state.h"
+#include "exec/extras.h"
 
 #define NOBODY UINT32_MAX
 
@@ -63,9 +63,9 @@ need (Private *p, uint32_t from, uint32_t to, const uint32_t *classes, uint32_t 
 static void
 need_sends (Private *p, const Fold *f, uint32_t class, int to_next)
 {
-  uint32_t rank = f->rank[class], peer = ls_plan_peer (f->plan, rank, to_next);
+  uint32_t rank = f->whole.rank[class], peer = ls_plan_peer (f->whole.plan, rank, to_next);
   const uint32_t *sends = p->c->sends[p->c->row_of_rank[class]];
-  const uint32_t ends[2] = { class, peer == UINT32_MAX ? class : ls_rank_class (f->classes, peer) };
+  const uint32_t ends[2] = { class, peer == UINT32_MAX ? class : ls_rank_class (f->whole.classes, peer) };
   need (p, sends[to_next], sends[to_next + 1], ends, 2);
 }
 
@@ -74,7 +74,7 @@ static void
 find_owners (Private *p, const Fold *f)
 {
   const uint32_t *first = p->c->refine->first;
-  for (uint32_t i = 0; i < f->n_ranks; i++) {
+  for (uint32_t i = 0; i < f->quotient->n_ranks; i++) {
     uint32_t row = p->c->row_of_rank[i], at = p->c->refine->n_comms + row;
     need (p, first[at], p->c->sends[row][0], &i, 1);
     need_sends (p, f, i, 0);
@@ -106,7 +106,7 @@ owns_all (const Private *p, uint32_t from, uint32_t to, uint32_t class)
 bool *
 fold_private (const Fold *f, const FoldClasses *classes)
 {
-  g_autofree Owners *owners = g_new0 (Owners, f->n_resources);
+  g_autofree Owners *owners = g_new0 (Owners, f->whole.n_resources);
   Private p = { classes, owners };
   find_owners (&p, f);
   bool *is_private = g_new0 (bool, (gsize) f->quotient->n_comms + 1);

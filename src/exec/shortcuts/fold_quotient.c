@@ -4,7 +4,7 @@
 
 #include "base/tally.h"
 #include "exec/shortcuts/fold_blocks.h"
-#include "exec/state.h"
+#include "exec/replay/state.h"
 
 /* Things of it: a seat is GPU i of the place of a class, a resource the i-th of such a place. */
 typedef struct {
@@ -283,7 +283,7 @@ bindings_of (const Quotient *q)
 static LsSig
 first_of_rank (const Quotient *q, uint32_t i)
 {
-  const double *slow = q->b->x->options->slow;
+  const double *slow = q->b->x->options.slow;
   LsSig sig = { 0 };
   ls_sig_add (&sig, ls_plan_role (q->b->plan, rank_at (q, i)));
   ls_sig_add_double (&sig, slow ? slow[rank_at (q, i)] : 1);

@@ -2,14 +2,14 @@
 #include <string.h>
 
 #include "exec/shortcuts/fold_blocks.h"
-#include "exec/state.h"
+#include "exec/replay/state.h"
 
 /* --- to begin with --------------------------------------------------------------------- */
 
 static LsSig
 first_of_host (const Blocks *b, uint32_t host)
 {
-  const double *slow = b->x->options->slow;
+  const double *slow = b->x->options.slow;
   LsSig sig = { .a = 1 };
   if (!ls_places_is_sound (b->x->cluster, stretch_place (&b->stretches, host)))
     ls_sig_add (&sig, UINT64_C (1) << 63 | host);
@@ -25,7 +25,7 @@ first_of_host (const Blocks *b, uint32_t host)
 static void
 first_of_hosts (const Blocks *b, LsSig *ret)
 {
-  bool may_repeat = b->period > 0 && !b->x->options->slow;
+  bool may_repeat = b->period > 0 && !b->x->options.slow;
   for (uint32_t i = 0; i < b->at->n_hosts; i++)
     ret[i] = may_repeat && i > 0 && rows_are_of_same_roles (b, i, i - 1) ? ret[i - 1] : first_of_host (b, i);
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "exec/shortcuts/fold_blocks.h"
-#include "exec/state.h"
+#include "exec/replay/state.h"
 
 /* The rows of the last host at its place in a period. */
 typedef struct {

@@ -29,7 +29,7 @@
 #include <stdbool.h>
 
 #include "cluster/places.h"
-#include "exec/rank_classes.h"
+#include "exec/replay/rank_classes.h"
 #include "plan/plan.h"
 
 /* Hosts, groups or pods. */

@@ -1,8 +1,8 @@
 /* exec/shortcuts/fold_weights.c — by what the members of a class count in the digest.
  *
- * Problem. The digest is a sum of weights times powers of times (spans.h), so a class counts by the sum of
- * the weights of all its ranks, as they do one by one. A million ranks have a few classes, in long runs: a
- * sum over a run must not take each of them.
+ * Problem. The digest is a sum of weights times powers of times (replay/spans.h), so a class counts by the
+ * sum of the weights of all its ranks, as they do one by one. A million ranks have a few classes, in long
+ * runs: a sum over a run must not take each of them.
  *
  * Equation. The weight of rank r for a thing of kind w is a product of two words that look random,
  *
@@ -22,12 +22,7 @@
  * Reference. Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. */
 #include "exec/shortcuts/fold.h"
 #include "exec/shortcuts/shapes.h"
-#include "exec/state.h"
-
-#define RANKS_PER_BLOCK 4096
-
-/* Kinds of things: a copy, or what is sent to a rank at a distance. */
-#define COPY UINT64_MAX
+#include "exec/replay/state.h"
 
 /* What the ranks of a role do, to the next and to the previous. */
 typedef struct {
@@ -56,39 +51,33 @@ role_works_new (const LsPlan *plan, const RoleCalls *roles)
 static uint64_t *
 sums_new (uint32_t n_ranks)
 {
-  uint32_t n = MIN (n_ranks, RANKS_PER_BLOCK);
+  uint32_t n = MIN (n_ranks, DIGEST_RANKS_PER_BLOCK);
   uint64_t *sum = g_new (uint64_t, (gsize) n + 1);
   sum[0] = 0;
   for (uint32_t i = 0; i < n; i++)
-    sum[i + 1] = sum[i] + ls_sig_mix (LS_SIG_SALT_B + i * LS_SIG_SALT_A);
+    sum[i + 1] = sum[i] + digest_word_of_rank (i);
   return sum;
-}
-
-static uint64_t
-word_of_block (uint64_t kind, uint32_t block)
-{
-  return ls_sig_mix (kind + block * LS_SIG_SALT_A);
 }
 
 /* Of ranks that follow each other: from the first up to the one before `end`. */
 static uint64_t
 weight_of (const Weights *w, uint64_t what, uint32_t first, uint32_t end)
 {
-  const uint64_t kind = digest_of (what);
-  uint32_t block = first / RANKS_PER_BLOCK, last = end / RANKS_PER_BLOCK;
-  uint64_t sum = -w->sum[first % RANKS_PER_BLOCK] * word_of_block (kind, block);
+  uint32_t block = first / DIGEST_RANKS_PER_BLOCK, last = end / DIGEST_RANKS_PER_BLOCK;
+  uint64_t sum = -w->sum[first % DIGEST_RANKS_PER_BLOCK] * digest_word_of_block (what, block);
   for (; block < last; block++)
-    sum += w->sum[RANKS_PER_BLOCK] * word_of_block (kind, block);
-  return sum + w->sum[end % RANKS_PER_BLOCK] * word_of_block (kind, last);
+    sum += w->sum[DIGEST_RANKS_PER_BLOCK] * digest_word_of_block (what, block);
+  return sum + w->sum[end % DIGEST_RANKS_PER_BLOCK] * digest_word_of_block (what, last);
 }
 
 /* Those of a role are of one stage, so in a mesh their neighbours are at one distance. */
 static uint32_t
 end_of_alike (const Fold *f, uint32_t first)
 {
-  const LsPlan *plan = f->plan;
-  return plan->bindings ? first + 1
-                        : MIN (ls_plan_end_of_role (plan, first), ls_rank_classes_end (f->classes, first));
+  const LsPlan *plan = f->whole.plan;
+  return plan->bindings
+      ? first + 1
+      : MIN (ls_plan_end_of_role (plan, first), ls_rank_classes_end (f->whole.classes, first));
 }
 
 /* Returns the first behind those that are alike. */
@@ -96,28 +85,29 @@ static uint32_t
 weigh_alike (Weights *w, uint32_t first)
 {
   Fold *f = w->f;
-  const RoleWork *work = &w->works[ls_plan_role (f->plan, first)];
-  uint32_t class = ls_rank_class (f->classes, first), end = end_of_alike (f, first);
+  const RoleWork *work = &w->works[ls_plan_role (f->whole.plan, first)];
+  uint32_t class = ls_rank_class (f->whole.classes, first), end = end_of_alike (f, first);
+  g_assert (end > first && class < f->quotient->n_ranks);
   if (work->copies)
-    f->copy_weight[class] += weight_of (w, COPY, first, end);
+    f->whole.copy_weight[class] += weight_of (w, DIGEST_COPY, first, end);
   for (uint32_t p = 0; p < 2; p++)
     if (work->sends[p])
-      f->channel_weight[2 * class + p]
-          += weight_of (w, ls_plan_peer (f->plan, first, 1 - p) - first, first, end);
+      f->whole.channel_weight[2 * class + p]
+          += weight_of (w, ls_plan_peer (f->whole.plan, first, 1 - p) - first, first, end);
   return end;
 }
 
 void
 fold_weigh (Fold *f, const Run *x, const uint32_t *class_of_comm)
 {
-  const LsPlan *plan = f->plan;
-  uint32_t n_comms = f->quotient ? f->quotient->n_comms : plan->n_comms;
+  const LsPlan *plan = f->whole.plan;
+  uint32_t n_ranks = f->quotient->n_ranks;
   Weights w = { .f = f, .works = role_works_new (plan, x->role_calls), .sum = sums_new (plan->n_ranks) };
-  f->comm_weight = g_new0 (uint64_t, (gsize) n_comms + 1);
-  f->channel_weight = g_new0 (uint64_t, 2 * (gsize) f->n_ranks);
-  f->copy_weight = g_new0 (uint64_t, f->n_ranks);
+  f->whole.comm_weight = g_new0 (uint64_t, (gsize) f->quotient->n_comms + 1);
+  f->whole.channel_weight = g_new0 (uint64_t, 2 * (gsize) n_ranks);
+  f->whole.copy_weight = g_new0 (uint64_t, n_ranks);
   for (uint32_t i = 0; i < plan->n_comms; i++)
-    f->comm_weight[class_of_comm ? class_of_comm[i] : i] += digest_of (i);
+    f->whole.comm_weight[class_of_comm[i]] += digest_of (i);
   for (uint32_t i = 0; i < plan->n_ranks;)
     i = weigh_alike (&w, i);
   g_free (w.works);

@@ -9,7 +9,7 @@
 static bool
 find_call (const Run *x, GBytes *key, BoundCall *ret_call)
 {
-  LsKnownCalls *calls = x->options->calls;
+  LsKnownCalls *calls = x->extras->options->calls;
   if (!key)
     return false;
   known_calls_lock (calls);
@@ -23,7 +23,7 @@ find_call (const Run *x, GBytes *key, BoundCall *ret_call)
 static void
 keep_call (const Run *x, GBytes *key, const BoundCall *call)
 {
-  LsKnownCalls *calls = x->options->calls;
+  LsKnownCalls *calls = x->extras->options->calls;
   if (!key)
     return;
   known_calls_lock (calls);
@@ -52,15 +52,16 @@ new_call (RankSum *r, uint8_t slot, CallKey key, const uint32_t *ranks, uint32_t
   BoundCall k = { .key = key, .slot = slot, .channels = 1, .stall = 1 };
   const Run *x = r->x;
   g_autoptr (LsArena) arena = ls_arena_new ();
-  LsCollRequest request = call_request (x->fold->plan, key, ranks, n_ranks, r->memo, arena);
-  g_autoptr (GBytes) bytes = known_calls_key (x, &request);
+  LsCollRequest request = call_request (x->whole->plan, key, ranks, n_ranks, r->memo, arena);
+  g_autoptr (GBytes) bytes = known_calls_key (x->extras->options->calls, x->cluster, &request);
   if (find_call (x, bytes, &k)) {
     k.slot = slot;
     g_array_append_val (r->known, k);
     return &g_array_index (r->known, BoundCall, r->known->len - 1);
   }
-  const LsCollPlan *p
-      = x->options->network != LS_NETWORK_STEP && n_ranks > 1 ? call_plan (x, &request, arena, NULL) : NULL;
+  const LsCollPlan *p = x->options.network != LS_NETWORK_STEP && n_ranks > 1
+      ? known_call_plan (x, &request, arena, NULL)
+      : NULL;
   if (p) {
     LsTime latency = 0, alone = ls_coll_time_on_links (x->cluster, p);
     for (uint32_t i = 0; i < p->n_phases; i++)
@@ -266,7 +267,7 @@ rank_sum_new (Run *x, LsCollMemo *memo, uint32_t rank)
     .x = x,
     .memo = memo,
     .rank = rank,
-    .slow = x->options->slow ? x->options->slow[rank] : 1.0,
+    .slow = x->options.slow ? x->options.slow[rank] : 1.0,
     .kind = run_kind_of (x, plan, rank),
   };
   r->known = g_array_new (FALSE, FALSE, sizeof (BoundCall));
@@ -296,18 +297,15 @@ LsTime
 ls_plan_bound (const LsPlan *plan, const LsCluster *cluster, const LsCalibration *calibration,
                const LsNccl *nccl, const LsRunOptions *options)
 {
-  Fold whole = { .plan = plan };
+  Whole whole = { .plan = plan };
+  Extras extras = { 0 };
   g_autoptr (LsCollMemo) memo = ls_coll_memo_new ();
   g_autoptr (LsArena) arena = ls_arena_new ();
   XJob job = { .plan = plan, .calibration = calibration, .host = &options->host };
-  Run x = { .plan = plan,
-            .jobs = &job,
-            .n_jobs = 1,
-            .cluster = cluster,
-            .nccl = nccl,
-            .options = options,
-            .arena = arena,
-            .fold = &whole };
+  Run x = {
+    .plan = plan, .jobs = &job, .n_jobs = 1, .cluster = cluster, .nccl = nccl, .arena = arena, .whole = &whole
+  };
+  extras_hang (&x, &extras, options);
   if (!run_compile (&x, NULL))
     return 0;
   g_autoptr (GPtrArray) sums = g_ptr_array_new_with_free_func (rank_sum_free);

@@ -19,16 +19,16 @@
  *        time of c: those that mind it least come first
  *
  * Proof. A stream runs one op at a time, and a GPU one kernel; nothing is faster than alone (core/maxmin.h:
- * sharing only slows; exec/kernel_run.c), so what is in a step, and comes round every step, takes at least
- * its sum. On the compute stream T = W + loss + idle, loss and idle being what they are. (1) idle >= I. Let L
- * be the longest path through a segment between its compute ops; idle is L less the kernels. As one of these
- * gets longer L grows by as much or not at all, so idle does not grow: I is computed with all of them as long
- * as the SMs that are left make them, and all else alone. One that the HBM makes longer still takes no more
- * off idle than it adds to the loss, and to what lies beside kernels. (2) While a collective moves, the
- * compute stream idles or a kernel runs at the rate that LsNccl.stall_per_byte and, unless it is a persistent
- * GEMM that was there first, the channels leave it (exec/kernel_run.c), at most 1 - its loss; so at least C -
- * idle lie beside kernels. (3) W + idle + loss (C - idle) grows with idle, since a unit of C costs less than
- * a unit of time: the least is at idle = I.
+ * sharing only slows; exec/replay/kernel_run.c), so what is in a step, and comes round every step, takes at
+ * least its sum. On the compute stream T = W + loss + idle, loss and idle being what they are. (1) idle >=
+ * I. Let L be the longest path through a segment between its compute ops; idle is L less the kernels. As one
+ * of these gets longer L grows by as much or not at all, so idle does not grow: I is computed with all of
+ * them as long as the SMs that are left make them, and all else alone. One that the HBM makes longer still
+ * takes no more off idle than it adds to the loss, and to what lies beside kernels. (2) While a collective
+ * moves, the compute stream idles or a kernel runs at the rate that LsNccl.stall_per_byte and, unless it is
+ * a persistent GEMM that was there first, the channels leave it (exec/replay/kernel_run.c), at most 1 - its
+ * loss; so at least C - idle lie beside kernels. (3) W + idle + loss (C - idle) grows with idle, since a
+ * unit of C costs less than a unit of time: the least is at idle = I.
  *
  * Worked example. 100 ms of GEMMs that run at 0.6 beside communication and 40 ms of norms that do
  * not mind; gathers move for 90 ms; I = 10 ms. 80 ms of gathers lie beside kernels, 40 of them

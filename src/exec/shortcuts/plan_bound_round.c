@@ -16,11 +16,11 @@
  *                    it ends the next
  *
  * Proof. By induction along the chain: in a run an op starts at the latest of things of which those above are
- * some (exec/rank.c, exec/group.c, exec/rendezvous.c), and takes no less than alone; what a chain does not
- * connect to its begin counts as over long before. So no op of a run is nearer to the begin of its chain than
- * here. Messages meet in the order in which they are posted, and those of a step meet in it (a run refuses
- * others), so number k of a step here is number k there. The end of the chain is what it began with, a step
- * later: T is at least its length, in the long run.
+ * some (exec/replay/rank.c, exec/replay/group.c, exec/replay/rendezvous.c), and takes no less than alone;
+ * what a chain does not connect to its begin counts as over long before. So no op of a run is nearer to the
+ * begin of its chain than here. Messages meet in the order in which they are posted, and those of a step
+ * meet in it (a run refuses others), so number k of a step here is number k there. The end of the chain is
+ * what it began with, a step later: T is at least its length, in the long run.
  *
  * Worked example. One micro-batch through two stages: forward of 1 ms, message of 1 ms, forward and
  * backward of 3 ms together, message of 1 ms, backward of 2 ms, optimizer of 0.5 ms on each. The first rank

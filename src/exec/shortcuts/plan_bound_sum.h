@@ -4,8 +4,8 @@
 #define LS_EXEC_SHORTCUTS_PLAN_BOUND_SUM_H
 
 #include "exec/shortcuts/plan_bound.h"
-#include "exec/rank.h"
-#include "exec/state.h"
+#include "exec/extras.h"
+#include "exec/known_calls.h"
 
 /* A collective of a rank, or what it sends to a neighbour. */
 typedef struct {

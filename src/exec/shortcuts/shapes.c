@@ -3,8 +3,25 @@
 
 #include <string.h>
 
-#include "exec/calls.h"
-#include "exec/state.h"
+#include "exec/extras.h"
+
+void
+sig_add_call (LsSig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall)
+{
+  ls_sig_add (sig, key.kind);
+  ls_sig_add (sig, key.root);
+  ls_sig_add (sig, key.bytes);
+  ls_sig_add (sig, stall);
+  ls_sig_add_double (sig, plan->sm_share);
+}
+
+void
+sig_add_phase (LsSig *sig, const LsPhase *phase)
+{
+  ls_sig_add (sig, (uint64_t) phase->latency);
+  ls_sig_add_double (sig, phase->demand_bytes);
+  ls_sig_add_double (sig, phase->rate_cap);
+}
 
 Shapes *
 shapes_new (const Run *x)
@@ -215,7 +232,7 @@ plan_calls (Shapes *s, const GArray *keys, const uint32_t *ranks, uint32_t n, Ls
     CallKey call = g_array_index (keys, CallKey, i);
     LsCollRequest request = run_request (s->x, call, ranks, n, memo, arena);
     request.places = s->lie.has_faults ? NULL : &s->lie.at;
-    const LsCollPlan *plan = call_plan (s->x, &request, arena, NULL);
+    const LsCollPlan *plan = known_call_plan (s->x, &request, arena, NULL);
     if (!plan)
       return NULL;
     add_call (s, shaped, s->x->arena, call, plan, call_stall (s->x, call, &request, plan));
@@ -359,7 +376,7 @@ shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank)
       CallKey call = g_array_index (role->keys[COPIES + d], CallKey, i);
       add_call (
           s, calls, arena, call,
-          ls_copy_plan (s->x->cluster, gpu, (LsCopyDirection) d, call.bytes, s->x->options->network, arena),
+          ls_copy_plan (s->x->cluster, gpu, (LsCopyDirection) d, call.bytes, s->x->options.network, arena),
           0);
     }
   uint32_t shape = shape_new (s, key, calls, &rank, 1);

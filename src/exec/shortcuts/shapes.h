@@ -11,7 +11,8 @@
 #define LS_EXEC_SHORTCUTS_SHAPES_H
 
 #include "cluster/lie.h"
-#include "exec/calls.h"
+#include "exec/replay/calls.h"
+#include "exec/shortcuts/fold.h"
 #include "exec/shortcuts/refine.h"
 
 #define NO_SHAPE UINT32_MAX
@@ -66,6 +67,10 @@ uint32_t shapes_of_copies (Shapes *s, const RoleCalls *role, uint32_t rank);
 const Shape *shapes_at (const Shapes *s, uint32_t shape);
 const PlaceLoad *shapes_vector (const Shapes *s, uint32_t vector, uint32_t *ret_n);
 uint32_t shapes_n_vectors (const Shapes *s);
+
+/* What tells calls and their phases apart, but for what they load. */
+void sig_add_call (LsSig *sig, CallKey key, const LsCollPlan *plan, uint64_t stall);
+void sig_add_phase (LsSig *sig, const LsPhase *phase);
 
 /* fold_ample.c: what ample resources carry. Takes the calls of the classes. */
 FoldAmple *fold_ample_new (FoldClasses *c);

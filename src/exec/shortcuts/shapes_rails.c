@@ -4,7 +4,7 @@
 #include "base/order.h"
 #include "exec/shortcuts/rails.h"
 #include "exec/shortcuts/shapes_state.h"
-#include "exec/state.h"
+#include "exec/replay/state.h"
 
 static int
 by_pattern_and_local (const void *a, const void *b)

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "exec/shortcuts/shapes_state.h"
-#include "exec/state.h"
+#include "exec/replay/state.h"
 
 /* --- what it loads ---------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ has_room (const Shapes *s)
 {
   return s->loads->len < UINT32_MAX / 4 && s->found->len < UINT32_MAX / 4
       && s->loads->len * sizeof (PlaceLoad) + s->found->len * sizeof (Found)
-      < s->x->options->max_memory_bytes / 4;
+      < s->x->options.max_memory_bytes / 4;
 }
 
 bool

@@ -29,8 +29,7 @@
  * Deviations. A job whose host never waits for the device at the end of a step (FSDP's clipping stays on it)
  * has no quiescent point, nor has one where something is sent between stages behind it; both are run as ever.
  * Reference: a Poincare section. */
-#include "exec/rank.h"
-#include "exec/state.h"
+#include "exec/extras.h"
 
 /* Of a step. */
 typedef struct {
@@ -91,43 +90,6 @@ has_barrier (const Run *x, const Steady *w, const Rank *r)
   return x->plan->n_ranks == 1;
 }
 
-static void
-begin_at_quiescence (Run *x)
-{
-  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    if (!has_barrier (x, x->steady, &x->ranks[i]))
-      return;
-  x->begins_at_quiescence = true;
-  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
-    x->ranks[i].next_instance = place_of (x->steady, &x->ranks[i])->instance;
-}
-
-static bool
-is_possible (const Run *x)
-{
-  return !x->share && x->options->coarsen != LS_SHORTCUT_OFF && x->options->network != LS_NETWORK_STEP
-      && x->n_steps > 2;
-}
-
-void
-steady_init (Run *x)
-{
-  if (!is_possible (x))
-    return;
-  Steady *w = ls_arena_new_array (x->arena, Steady, 1);
-  w->places = ls_arena_new_array (x->arena, Place, x->plan->n_roles);
-  for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
-    uint32_t role = ls_plan_role (x->plan, i);
-    if (!find_quiescence (x, &x->plan->programs[role], &w->places[role]))
-      return;
-  }
-  for (int parity = 0; parity < 2; parity++)
-    w->passage[parity].at = ls_arena_new_array (x->arena, LsTime, x->plan->n_ranks);
-  x->steady = w;
-  if (x->options->steady)
-    begin_at_quiescence (x);
-}
-
 static LsTime
 last_end (const Rank *r, bool with_compute)
 {
@@ -171,21 +133,23 @@ is_as_before (const Run *x, const Steady *w, uint32_t step)
   return true;
 }
 
-/* Ranks are at most one step apart (rank.c), so those of the step before the last are all there. */
-void
-steady_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
+/* The host goes on behind this op; where all that follow are known to be like it, the step is the last. Ranks
+ * are at most one step apart (rank.c), so those of the step before the last are all there. */
+static void
+host_passed (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
 {
-  Steady *w = x->steady;
-  if (!w || f->instance_id != place_of (w, r)->instance || op != place_of (w, r)->op)
+  Steady *w = x->extras->steady;
+  if (f->instance_id != place_of (w, r)->instance || op != place_of (w, r)->op)
     return;
   if (!is_quiescent (r, f, frame)) {
-    x->steady = NULL;
-    x->engine.stop_at = x->begins_at_quiescence ? x->engine.now : x->engine.stop_at;
+    x->hooks.host_passed = NULL;
+    x->engine.stop_at = x->begins_late ? x->engine.now : x->engine.stop_at;
     return;
   }
   Passage *p = &w->passage[f->step & 1];
   if (p->step != f->step + 1)
     *p = (Passage) { .step = f->step + 1, .first = LS_TIME_NEVER, .at = p->at };
+  g_assert (p->n_passed < x->plan->n_ranks && r->host_time >= x->engine.now);
   p->at[r->id] = r->host_time;
   p->first = MIN (p->first, r->host_time);
   p->last = MAX (p->last, last_for_others (r, f->step));
@@ -193,4 +157,42 @@ steady_pass (Run *x, const Rank *r, const Frame *f, uint64_t frame, uint16_t op)
     return;
   x->n_steps = f->step + 1;
   x->is_periodic = true;
+}
+
+static void
+begin_at_quiescence (Run *x)
+{
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    if (!has_barrier (x, x->extras->steady, &x->ranks[i]))
+      return;
+  x->begins_late = true;
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    x->ranks[i].next_instance = place_of (x->extras->steady, &x->ranks[i])->instance;
+}
+
+static bool
+is_possible (const Run *x)
+{
+  return !x->extras->share && x->extras->options->coarsen != LS_SHORTCUT_OFF
+      && x->options.network != LS_NETWORK_STEP && x->n_steps > 2;
+}
+
+void
+steady_init (Run *x)
+{
+  if (!is_possible (x))
+    return;
+  Steady *w = ls_arena_new_array (x->arena, Steady, 1);
+  w->places = ls_arena_new_array (x->arena, Place, x->plan->n_roles);
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
+    uint32_t role = ls_plan_role (x->plan, i);
+    if (!find_quiescence (x, &x->plan->programs[role], &w->places[role]))
+      return;
+  }
+  for (int parity = 0; parity < 2; parity++)
+    w->passage[parity].at = ls_arena_new_array (x->arena, LsTime, x->plan->n_ranks);
+  x->extras->steady = w;
+  x->hooks.host_passed = host_passed;
+  if (x->extras->options->steady)
+    begin_at_quiescence (x);
 }

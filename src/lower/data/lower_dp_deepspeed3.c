@@ -60,7 +60,7 @@
  * from the begin of each pass. With 16-bit gradients the copy to the bucket is the operator's
  * accumulation (three passes for two). A weight that selective recomputation needs for a norm
  * only is not gathered for that. With lists: n copies are one op that begins with the first launch
- * (exec/compile.c), other Python of a list's loop is free, c10d's second array is not in memory, a
+ * (exec/replay/compile.c), other Python of a list's loop is free, c10d's second array is not in memory, a
  * large gradient is reduced at once, and reuse is decided as in newer versions. A copy costs the host
  * what any kernel does; from C++ it is perhaps 7 to 9 us (a cudaMemcpyAsync 5 to 7 us: Wu et al. 2026,
  * arXiv 2602.21548, section 5.2; its dispatch and the view of its source 1 us each). A gather of a small

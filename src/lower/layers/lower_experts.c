@@ -130,7 +130,7 @@ experts_after (Build *b, const LsOperator *o, bool is_backward, LsTag tag)
  * the first gather is behind dispatch.
  *
  * A GPU runs one kernel at a time: one of the compute stream that gets ready while a shared expert's runs
- * waits for it (exec/rank.c).
+ * waits for it (exec/replay/rank.c).
  *
  * Deviation. With sequence parallelism, where the gathered input is kept, the output of the norm before it
  * stays too, also with the recompute part norm. */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 #include "show/draw/axis.h"
 #include "show/draw/drawing.h"
 #include "show/draw/palette.h"

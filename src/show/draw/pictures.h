@@ -7,7 +7,7 @@
 #include "analysis/topology.h"
 #include "ask/schedule.h"
 #include "exec/memory/memory.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 #include "show/draw/drawing.h"
 #include "train/train.h"
 

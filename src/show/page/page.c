@@ -263,8 +263,8 @@ wait_of (const LsOp *op, const LsSpan *s)
   if (ls_op_is_communication (op->kind))
     return s->matched == LS_TIME_NEVER ? -1 : nanoseconds (s->matched - s->start);
   bool is_slower = ls_op_takes (op->kind, LS_TAKES_GPU) && s->end != LS_TIME_NEVER
-      && s->matched != LS_TIME_NEVER && s->end - s->start > s->matched;
-  return is_slower ? nanoseconds (s->end - s->start - s->matched) : 0;
+      && s->alone != LS_TIME_NEVER && s->end - s->start > s->alone;
+  return is_slower ? nanoseconds (s->end - s->start - s->alone) : 0;
 }
 
 #include "show/page_timeline_keys.h"

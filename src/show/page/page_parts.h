@@ -4,7 +4,7 @@
 #define LS_SHOW_PAGE_PAGE_PARTS_H
 
 #include "exec/memory/memory.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 
 /* --- a timeline ------------------------------------------------------------------------------- */
 

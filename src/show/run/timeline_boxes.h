@@ -4,7 +4,7 @@
 #define LS_SHOW_RUN_TIMELINE_BOXES_H
 
 #include "analysis/report.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 
 typedef enum {
   LS_BOX_FORWARD,

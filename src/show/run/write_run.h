@@ -17,7 +17,7 @@
 #include "ask/whatif.h"
 #include "cluster/cluster.h"
 #include "data/text/json_out.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 
 /* --- what single changes gain, for people and for programs --------------------------------------- */
 
@@ -149,7 +149,7 @@ void ls_layer_report_write (const LsLayerReport *report, LsJsonOut *w); /* a mem
  *   matched_ps  communication: when all partners were there; empty for other ops, and
  *               where they never were
  *   end_ps      empty: still running when the simulation stopped
- *   cause       none, stream, dep, host: what the op waited for last (exec/timeline.h)
+ *   cause       none, stream, dep, host: what the op waited for last (exec/replay/timeline.h)
  *   span        number of the row within its rank
  *   cause_span  the row of the same rank that it waited for; empty: none in the window */
 

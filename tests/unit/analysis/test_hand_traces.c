@@ -183,7 +183,7 @@ waiting_holds_sms_too (void)
     if (ls_span_op (t, 0, &t->ranks[0].spans[i])->tag == LS_TAG_B)
       kernel = &t->ranks[0].spans[i];
   if (LS_CHECK (kernel != NULL)) {
-    LS_CHECK_INT (kernel->matched, ==, 30 * US);
+    LS_CHECK_INT (kernel->alone, ==, 30 * US);
     LS_CHECK_INT (kernel->end - kernel->start, ==, 40 * US);
   }
   hand_free (h);

@@ -151,7 +151,7 @@ check_reports (const LsReport *a, const LsReport *b, guint32 seed)
 /* What lies at places of a few classes, in runs of one class: of each resource there a class of its own, or none.
  * False: the cluster has no places. */
 static bool
-draw_places (GRand *rand, const LsCluster *c, FoldPlaces *ret, double *ret_bytes_at)
+draw_places (GRand *rand, const LsCluster *c, PlaceClasses *ret, double *ret_bytes_at)
 {
   if (!ls_places_init (&ret->at, c))
     return false;
@@ -203,7 +203,7 @@ links_by_place_are_links_one_by_one (void)
       continue;
     g_autofree double *bytes = draw_bytes (rand, c);
     LsTimeline t = { .n_resources = ls_cluster_n_resources (c), .resource_bytes = bytes, .window_end = LS_S };
-    FoldPlaces places = { 0 };
+    PlaceClasses places = { 0 };
     double bytes_at[N_CLASSES];
     t.bytes_at = bytes_at;
     t.places = seed % 4 < 2 && draw_places (rand, c, &places, bytes_at) ? &places : NULL;

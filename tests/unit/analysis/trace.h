@@ -4,7 +4,7 @@
 #ifndef LS_TEST_TRACE_H
 #define LS_TEST_TRACE_H
 
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 
 enum {
   OP_F,

@@ -173,6 +173,72 @@ flows_end_when_the_reference_says (void)
   }
 }
 
+/* 1 B at 2^-17 B/s, and from half of it on at 2^-16: 98,304 s. A quantum is 2^-13 B/s: both are one level. */
+static void
+caps_below_a_quantum_count (void)
+{
+  for (int is_reference = 0; is_reference < 2; is_reference++) {
+    World w;
+    const double capacity[] = { 1e12 };
+    Job a;
+    world_init (&w, 1, capacity, is_reference);
+    job_init (&w, &a, 0, 1, 0x1p-17, 0, NULL);
+    w.engine.stop_at = 65536 * LS_S;
+    ls_engine_run (&w.engine);
+    w.engine.now = 65536 * LS_S;
+    ls_flow_set_cap (w.net, &a.flow, 0x1p-16);
+    w.engine.stop_at = LS_TIME_NEVER;
+    world_run (&w);
+    LS_CHECK_INT (a.ended, ==, 98304 * LS_S);
+  }
+}
+
+/* Of whoever watches a net: flows that are in it, and their caps. */
+typedef struct {
+  int n;
+  double caps;
+} Watched;
+
+static void
+watched_enters (void *context, const LsFlow *f)
+{
+  Watched *watched = context;
+  watched->n++;
+  watched->caps += f->cap;
+}
+
+static void
+watched_leaves (void *context, const LsFlow *f)
+{
+  Watched *watched = context;
+  watched->n--;
+  watched->caps -= f->cap;
+}
+
+static void
+who_watches_a_net_knows_what_is_in_it (void)
+{
+  World w;
+  const double capacity[] = { 100 };
+  Watched watched = { 0 };
+  Job a, b;
+  world_init (&w, 1, capacity, false);
+  ls_flow_net_watch (w.net, (LsFlowWatch) { watched_enters, watched_leaves, &watched });
+  job_init (&w, &a, 0, 100, 60, 1, (const uint32_t[]) { 0 });
+  job_init (&w, &b, 0, 100, 70, 1, (const uint32_t[]) { 0 });
+  ls_flow_add (w.net, &a.flow);
+  ls_flow_add (w.net, &b.flow);
+  LS_CHECK (watched.n == 2 && watched.caps == 130);
+  ls_flow_set_cap (w.net, &b.flow, 20);
+  LS_CHECK (watched.n == 2 && watched.caps == 80);
+  ls_flow_remove (w.net, &a.flow);
+  LS_CHECK (watched.n == 1 && watched.caps == 20);
+  ls_flow_remove (w.net, &b.flow);
+  world_run (&w);
+  LS_CHECK (watched.n == 0 && watched.caps == 0);
+}
+
 LS_TEST_SUITE (LS_TEST (two_flows_share_one_link), LS_TEST (an_undisturbed_flow_takes_its_nominal_time),
                LS_TEST (latency_is_paid_before_the_flow), LS_TEST (resources_that_cannot_fill_do_not_couple),
-               LS_TEST (flows_end_when_the_reference_says))
+               LS_TEST (flows_end_when_the_reference_says), LS_TEST (who_watches_a_net_knows_what_is_in_it),
+               LS_TEST (caps_below_a_quantum_count))

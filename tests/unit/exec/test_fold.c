@@ -10,7 +10,7 @@
 #include "hand_trace.h"
 
 #include "exec/shortcuts/fold.h"
-#include "exec/state.h"
+#include "exec/extras.h"
 #include "plan/bind.h"
 
 /* n ranks run one program: a kernel and an all-reduce in communicators of `width`. */
@@ -415,8 +415,9 @@ static bool
 owed_is_the_same (const LsPlan *plan, RoleCalls *roles, bool *ret_is_owed)
 {
   LsRunOptions by_rules = { .folds_by_walk = false }, by_walk = { .folds_by_walk = true };
-  Run x = { .plan = plan, .role_calls = roles, .options = &by_rules }, y = x;
-  y.options = &by_walk;
+  Extras by_rules_of_mesh = { .options = &by_rules }, by_each_rank = { .options = &by_walk };
+  Run x = { .plan = plan, .role_calls = roles, .extras = &by_rules_of_mesh }, y = x;
+  y.extras = &by_each_rank;
   g_autofree uint8_t *a = fold_owed (&x), *b = fold_owed (&y);
   *ret_is_owed = a != NULL;
   return a && b ? memcmp (a, b, plan->n_comms) == 0 : a == b;

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "exec/motion.h"
-#include "exec/state.h"
+#include "exec/replay/motion.h"
+#include "exec/replay/state.h"
 #include <lockstep/error.h>
 
 /* Pins what a step sends over the links of an NVSwitch node, to the byte; and what it takes where replicas have
@@ -361,7 +361,6 @@ fixture_init (Fixture *f)
                    .jobs = &f->job,
                    .n_jobs = 1,
                    .cluster = h->cluster,
-                   .options = &h->options,
                    .arena = ls_arena_new (),
                    .comms = &f->comm,
                    .channels = f->channels };

@@ -160,7 +160,6 @@ other_begins (LsEvent *event, void *context)
 {
   World *w = context;
   Other *o = (Other *) ((char *) event - G_STRUCT_OFFSET (Other, begins));
-  leases_enter (w->net.leases, &o->flow);
   ls_flow_add (w->net.flows, &o->flow);
 }
 
@@ -171,9 +170,7 @@ other_changes (LsEvent *event, void *context)
   Other *o = (Other *) ((char *) event - G_STRUCT_OFFSET (Other, changes));
   if (!o->flow.is_active)
     return;
-  leases_leave (w->net.leases, &o->flow);
   ls_flow_set_cap (w->net.flows, &o->flow, o->new_cap);
-  leases_enter (w->net.leases, &o->flow);
 }
 
 static void
@@ -182,7 +179,6 @@ other_ends (LsEvent *event, void *context)
   World *w = context;
   Other *o = (Other *) ((char *) event - G_STRUCT_OFFSET (Other, flow.done));
   ls_flow_remove (w->net.flows, &o->flow);
-  leases_leave (w->net.leases, &o->flow);
   o->ended = event->at;
 }
 
@@ -250,7 +246,7 @@ run_world (guint32 seed, const LsCluster *c, How how, double *ret_bytes, uint64_
   ls_engine_init (&w.engine, &ls_evq_radix, &w);
   w.net = (MessageNet) { .engine = &w.engine, .flow_over = check_moved, .context = &w };
   w.net.flows = ls_flow_net_new (&w.engine, n_res, capacity, how == SOLVE_ALL);
-  w.net.leases = how == LEASED ? leases_new (n_res, capacity, messages_revoked) : NULL;
+  w.net.leases = how == LEASED ? leases_new (w.net.flows, n_res, capacity, messages_revoked) : NULL;
   Work works[N_WORKS];
   Other others[N_OTHERS];
   int n_others = g_rand_int_range (rand, 0, N_OTHERS + 1);
@@ -332,8 +328,8 @@ a_message_is_one_event_and_its_bytes_are_counted (void)
   ls_engine_init (&w.engine, &ls_evq_radix, &w);
   w.net = (MessageNet) { .engine = &w.engine,
                          .flows = ls_flow_net_new (&w.engine, n_res, capacity, false),
-                         .leases = leases_new (n_res, capacity, messages_revoked),
                          .context = &w };
+  w.net.leases = leases_new (w.net.flows, n_res, capacity, messages_revoked);
   Work k = { .ended = -1 };
   table_ring (&k.table, c, 4);
   k.table.script.flows = 3 * LS_COEF_ONE;
@@ -356,7 +352,6 @@ a_message_is_one_event_and_its_bytes_are_counted (void)
   o.flow = (LsFlow) { .remaining = 1000, .cap = 1e12, .uses = o.uses, .n_uses = 1 };
   ls_flow_init (&o.flow, other_ends);
   messages_begin (k.messages, &k, bytes);
-  leases_enter (w.net.leases, &o.flow);
   ls_flow_add (w.net.flows, &o.flow);
   ls_engine_run (&w.engine);
   uint64_t n_events = w.engine.n_events;

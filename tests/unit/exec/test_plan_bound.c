@@ -2,7 +2,7 @@
  * hand: the worked example, kernels of all streams, each stream, what the compute stream waits for, what
  * communication beside kernels costs, ranks and stragglers, and how ranks of a pipeline wait for each other
  * (exec/shortcuts/plan_bound_round.c). The run of each takes no less, and where the bound is tight, no more.
- * Calls that are kept from one plan to the next are told apart by all that they depend on (exec/calls.h).
+ * Calls that are kept from one plan to the next are told apart by all that they depend on (exec/known_calls.h).
  * Random jobs are in test_fold.c. */
 #include "ls_test.h"
 
@@ -11,7 +11,7 @@
 #include <lockstep/error.h>
 
 #include "exec/shortcuts/plan_bound.h"
-#include "exec/state.h"
+#include "exec/known_calls.h"
 
 #define ROUNDING 0.9999 /* of what is known of collectives */
 
@@ -405,9 +405,10 @@ of_what_does_not_compile_nothing_is_known (void)
 /* --- calls that are kept ----------------------------------------------------------------------- */
 
 static bool
-is_known_as (const Run *x, const LsCollRequest *a, const LsCollRequest *b)
+is_known_as (const LsKnownCalls *calls, const LsCluster *cluster, const LsCollRequest *a,
+             const LsCollRequest *b)
 {
-  g_autoptr (GBytes) one = known_calls_key (x, a), other = known_calls_key (x, b);
+  g_autoptr (GBytes) one = known_calls_key (calls, cluster, a), other = known_calls_key (calls, cluster, b);
   return one && other && g_bytes_equal (one, other);
 }
 
@@ -417,9 +418,7 @@ kept_calls_are_told_apart (void)
   Hand *h = hand_new (2);
   const uint32_t gpus[] = { 0, 2, 4, 6 }, others[] = { 0, 2, 4, 7 }, weights[] = { 1, 2, 3, 4 };
   LsSpread spread = { 0 };
-  LsRunOptions options = { .calls = ls_known_calls_new () }, none = { 0 };
-  Run x = { .cluster = h->cluster, .options = &options }, elsewhere = { .options = &options },
-      forgetful = { .cluster = h->cluster, .options = &none };
+  LsKnownCalls *calls = ls_known_calls_new ();
   const LsCollRequest base = { .kind = LS_COLL_ALL_REDUCE, .gpus = gpus, .n = 4, .bytes = 4096 };
   LsCollRequest q[] = { base, base, base, base, base, base, base, base };
   q[0].kind = LS_COLL_REDUCE;
@@ -431,17 +430,19 @@ kept_calls_are_told_apart (void)
   q[6].max_ctas = 4;
   q[7].protocol = LS_PROTOCOL_SIMPLE;
   for (guint i = 0; i < G_N_ELEMENTS (q); i++)
-    LS_CHECK (!is_known_as (&x, &base, &q[i]));
-  g_autoptr (GBytes) here = known_calls_key (&x, &base), there = known_calls_key (&elsewhere, &base);
+    LS_CHECK (!is_known_as (calls, h->cluster, &base, &q[i]));
+  g_autoptr (GBytes) here = known_calls_key (calls, h->cluster, &base),
+                     there = known_calls_key (calls, NULL, &base);
   LS_CHECK (here && there && !g_bytes_equal (here, there));
-  LS_CHECK (!known_calls_key (&forgetful, &base));
+  LS_CHECK (!known_calls_key (NULL, h->cluster, &base));
   LsCollRequest spread_out = base, weighed = base;
   spread_out.spread = &spread;
   weighed.weights = weights;
-  LS_CHECK (is_known_as (&x, &base, &spread_out)); /* which counts for an all-to-all alone */
+  LS_CHECK (is_known_as (calls, h->cluster, &base, &spread_out)); /* which counts for an all-to-all alone */
   spread_out.kind = weighed.kind = LS_COLL_ALL_TO_ALL;
-  LS_CHECK (!known_calls_key (&x, &spread_out) && !known_calls_key (&x, &weighed));
-  ls_known_calls_free (options.calls);
+  LS_CHECK (!known_calls_key (calls, h->cluster, &spread_out)
+            && !known_calls_key (calls, h->cluster, &weighed));
+  ls_known_calls_free (calls);
   hand_free (h);
 }
 

@@ -7,7 +7,7 @@
 #include "hand_trace.h"
 
 #include "cluster/route.h"
-#include "exec/op_begin.h"
+#include "exec/replay/op_begin.h"
 
 static const uint32_t pair[] = { 0, 1 };
 
@@ -389,7 +389,7 @@ copies_both_ways_leave_the_sms_alone (void)
   for (uint32_t i = 0; t && i < t->ranks[0].n; i++)
     if (g_str_equal (ls_span_op (t, 0, &t->ranks[0].spans[i])->name, "kernel")
         && t->ranks[0].spans[i].end != LS_TIME_NEVER)
-      LS_CHECK_INT (t->ranks[0].spans[i].end - t->ranks[0].spans[i].start, ==, t->ranks[0].spans[i].matched);
+      LS_CHECK_INT (t->ranks[0].spans[i].end - t->ranks[0].spans[i].start, ==, t->ranks[0].spans[i].alone);
   hand_free (h);
 }
 

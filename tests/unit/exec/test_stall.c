@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "exec/shortcuts/plan_bound.h"
-#include "exec/state.h"
+#include "exec/replay/state.h"
 
 /* Pins: what communication costs a compute-bound kernel beside it. The SMs of its channels from launch to
  * end, waiting for partners included; and while its data move the time of the HBM for stall_per_byte bytes

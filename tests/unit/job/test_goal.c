@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "compute/cost.h"
-#include "exec/calls.h"
+#include "exec/replay/calls.h"
 #include "job/job.h"
 
 /* --- the file, by a reader of its own ----------------------------------------------------- */

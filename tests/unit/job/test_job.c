@@ -86,6 +86,7 @@ wrong_knobs_change_nothing (void)
   LS_CHECK (spec.options.solver == LS_SOLVER_REFERENCE && spec.options.no_run_ahead);
   LS_CHECK (set (&spec, "debug", "evq=fast,solver=fast,runahead=on")
             && spec.options.solver == LS_SOLVER_FAST);
+  LS_CHECK (set (&spec, "debug", "fold=walk,check") && spec.options.folds_by_walk && spec.options.checks);
   LS_CHECK (!set (&spec, "debug", "evq=ref,solver=slow") && spec.options.queue == LS_QUEUE_FAST);
   LS_CHECK (!set (&spec, "no-such-knob", "1"));
   ls_job_spec_clear (&spec);

@@ -2,7 +2,7 @@
 #include "ls_test.h"
 
 #include "data/machines/machines.h"
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 #include "job/job.h"
 #include "job/job_steps.h"
 #include "job/price.h"

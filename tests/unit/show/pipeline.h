@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "exec/timeline.h"
+#include "exec/replay/timeline.h"
 #include "network/coll.h"
 #include "schedules/sched.h"
 

@@ -1,0 +1,74 @@
+/* exec/extras.h — what a run has beyond the plain replay, and how it hangs on the hooks of that
+ * (replay/hooks.h; private to exec/). */
+#ifndef LS_EXEC_EXTRAS_H
+#define LS_EXEC_EXTRAS_H
+
+#include "exec/messages/messages.h"
+#include "exec/replay/motion.h"
+#include "exec/replay/state.h"
+#include "exec/run.h"
+#include "exec/shortcuts/fold.h"
+#include "exec/traffic.h"
+
+typedef struct Steady Steady; /* shortcuts/steady.c      */
+typedef struct Coarse Coarse; /* shortcuts/coarsen.h     */
+typedef struct Share Share;   /* share.c                 */
+
+/* Traffic between two nodes. */
+typedef struct {
+  LsEvent begin; /* first member */
+  LsFlow flow;
+  const LsTraffic *of;
+  const LsPhase *phase;
+  uint32_t n_flows;
+  LsFlowUse *uses;
+  uint32_t n_uses;
+  uint64_t n_over, n_waiting; /* periods: that are over; that began while one was not */
+} XTraffic;
+
+/* Collectives message by message (messages/sent.c). */
+typedef struct {
+  MessageNet net;
+  GPtrArray *all;      /* Messages: of all calls that have them */
+  size_t all_bytes;    /* of memory that these take             */
+  double *moved[2];    /* bytes by resource, never folded; by parity of the step */
+  uint32_t of_step[2]; /* + 1 */
+} SentCalls;
+
+/* NULL or zero: there is none. */
+typedef struct Extras {
+  const LsRunOptions *options;
+  Fold *fold;
+  Coarse *coarse;
+  Steady *steady;
+  SentCalls sent;
+  Share *share;
+  XTraffic *traffic; /* [n_traffic] */
+  uint32_t n_traffic;
+} Extras;
+
+/* On x, whose plan, jobs, cluster and NCCL are there: the plain options of these, and their hooks. All that
+ * hangs there is freed by extras_clear(), before run_clear(). */
+void extras_hang (Run *x, Extras *extras, const LsRunOptions *options);
+void extras_clear (Run *x);
+
+/* messages/sent.c: with --network step; after the net is there. */
+void sent_init (Run *x);
+void sent_clear (Run *x);
+
+/* known_calls.c: as call_plan(), but kept by options->calls, which outlives the run. */
+const LsCollPlan *known_call_plan (const Run *x, const LsCollRequest *request, LsArena *arena,
+                                   GError **error);
+
+/* shortcuts/ahead.c */
+bool may_run_ahead (const Run *x, const Rank *r);
+
+/* shortcuts/steady.c: after the ranks. */
+void steady_init (Run *x);
+
+/* traffic.c: before the fold, and when the net is there. */
+void traffic_lower (Run *x);
+void traffic_init (Run *x);
+double traffic_moved (const Run *x, uint32_t i); /* bytes since the beginning, until now */
+
+#endif

@@ -1,0 +1,183 @@
+/* exec/replay/rank.h — a rank: its host, its streams, its open frames, its kernels (private).
+ *
+ * A rank has a host and streams. The host walks the program and opens a *frame*
+ * for each segment instance: it writes the issue time of every op, in order, up to
+ * a host sync that is not resolved yet. Streams take ops from the frames in order.
+ * A frame is dropped when all its ops have ended.
+ *
+ *     program   [ F0 ][ F1 ][ B0 ][ F2 ][ B1 ] ...
+ *     frames          [ 5  ][ 6  ][ 7  ]            open: host is issuing 7
+ *     compute               ^ frame 6, op 3
+ *     tp                    ^ frame 6, op 4
+ *     dp                          ^ frame 7, op 9
+ *
+ * A rank may go ahead of the clock where a hook says that nothing outside can touch
+ * it (shortcuts/ahead.c): then what begins later than now need not wait for an event. */
+#ifndef LS_EXEC_REPLAY_RANK_H
+#define LS_EXEC_REPLAY_RANK_H
+
+#include "core/flow.h"
+#include "exec/replay/compile.h"
+#include "exec/replay/spans.h"
+
+/* CUDA queues about this many launches per device before a launch blocks
+ * (observed limit of 1024 pending launches, NVIDIA developer forum). Counted by
+ * whole frames: a frame is opened when fewer ops are pending, and the host then
+ * goes on from the end of the op that made room. */
+#define LOOKAHEAD_OPS 1024
+
+typedef enum { OP_WAITING, OP_ISSUED, OP_RUNNING, OP_ENDED } OpState;
+
+struct Frame {
+  const XSegment *seg;
+  const LsInstance *instance;
+  uint32_t instance_id;
+  uint32_t step;
+  uint32_t n_issued, n_left;
+  /* End of the last op before this frame, per stream; valid once the stream's
+   * cursor has entered the frame. */
+  LsTime tail[LS_N_STREAMS];
+  SpanRef tail_span[LS_N_STREAMS];
+  uint32_t call_base[LS_N_SLOTS];
+  uint32_t cap;
+  LsTime *time;   /* when it was issued; once it has ended, when that was */
+  SpanRef *span;  /* issued: span that held up the host; later: its own span  */
+  uint8_t *state; /* OpState */
+};
+
+typedef struct {
+  uint64_t frame;    /* ordinal since the start of the run     */
+  uint16_t op;       /* head; NO_OP: past the end of the frame */
+  uint8_t tail_kind; /* LsCause: why the tail is where it is */
+  bool is_busy;      /* the head is running                    */
+  LsTime tail;       /* when the stream became free            */
+  SpanRef tail_span;
+  uint32_t n_unmatched, n_moving; /* of a group that runs: transfers without a partner; not over */
+} Stream;
+
+typedef struct {
+  LsTime at;
+  SpanRef span;
+  uint32_t step; /* + 1; 0: never recorded */
+} EventRecord;
+
+struct Rank {
+  uint32_t id;
+  const LsProgram *program;
+  const LsBinding *binding;
+  XJob *job;
+  const XKind *kind; /* of its node           */
+  double slow;       /* kernel time multiplier */
+
+  LsTime host_time;
+  SpanRef host_span; /* what last held the host up */
+  uint32_t next_instance, next_step;
+  bool is_gated; /* waits for other ranks to finish an earlier step */
+
+  Frame *frames; /* ring */
+  uint32_t frames_cap;
+  uint64_t frames_first, frames_end; /* ordinals */
+  uint32_t n_outstanding;            /* ops issued or to be issued in open frames */
+  bool is_full;                      /* the launch queue is, and the host waits  */
+  LsTime room_at;                    /* when an op last ended that made room      */
+  uint32_t calls_opened[LS_N_SLOTS];
+  uint32_t calls_done[LS_N_SLOTS];
+  LsTime call_end[LS_N_SLOTS];
+  SpanRef call_span[LS_N_SLOTS];
+  Stream streams[LS_N_STREAMS];
+  uint32_t with_head; /* bit s: stream s has a head */
+  EventRecord *events;
+
+  LsTime gpu_free; /* end of the last kernel                          */
+  bool is_kernel_running;
+  LsFlow kernel; /* the kernel that is held as an activity          */
+  LsFlowUse kernel_use;
+  uint64_t kernel_frame;
+  uint16_t kernel_op;
+  LsTime kernel_start;
+  bool is_kernel_split; /* its blocks found only part of the SMs: two waves */
+  uint64_t sm_margin;   /* of sm_share, what GEMMs were launched to leave */
+  uint32_t n_copies;    /* in progress                                */
+  uint32_t n_resident;  /* communication ops from launch to end          */
+  uint64_t sm_share;    /* that they hold, in 1/LS_COEF_ONE              */
+  uint64_t stall;       /* that moving data take of a kernel's rate besides */
+
+  LsEvent wake;
+  bool is_ready;
+  uint32_t steps_done;
+  LsTime step_end[2]; /* by parity */
+
+  bool keeps_spans;
+  /* By parity of the step: all of it, the i-th at i; or the last ones, at i & span_mask (spans.c). */
+  LsSpan *spans[2];
+  uint32_t n_spans[2], span_step[2], span_mask[2];
+  uint32_t span_room[2]; /* of a step that is kept as a whole: how many there is room for */
+};
+
+static inline Frame *
+rank_frame (Rank *r, uint64_t ordinal)
+{
+  return &r->frames[ordinal & (r->frames_cap - 1)];
+}
+
+/* Its next instance is the first of a step. */
+static inline bool
+rank_begins_step (const Rank *r)
+{
+  return r->next_instance == (r->next_step > 0 ? r->program->n_lead : 0);
+}
+
+/* frame.c */
+void frame_open (Run *x, Rank *r);           /* of the next instance of the program */
+void frame_enter (Rank *r, uint32_t stream); /* past frames without ops of the stream */
+void rank_op_ended (Run *x, Rank *r, uint64_t frame, uint16_t op, LsTime at);
+void rank_ready (Run *x, Rank *r); /* advance it once all completions of this instant are applied */
+
+/* kernel_run.c */
+/* As much of a kernel's rate as communication beside it ever takes. */
+#define MOST_SHARE 0.95
+/* An op that could start: the head of a stream, when, and what it waited for last. */
+typedef struct Candidate {
+  LsTime start;
+  LsTime ready; /* but for a kernel of another stream that runs until start */
+  LsCause kind;
+  bool is_barred; /* communication that kernels of the same instant keep from SMs (kernel_run.c) */
+  SpanRef span;
+  uint32_t stream; /* NO_ID: none */
+} Candidate;
+
+/* It does not start before, and that is why. */
+static inline void
+candidate_later (Candidate *c, LsTime at, LsCause kind, SpanRef span)
+{
+  if (at <= c->start)
+    return;
+  c->start = at;
+  c->kind = kind;
+  c->span = span;
+}
+
+void kernel_init (Run *x, Rank *r);
+/* Of the plan, on a kind of node: a GEMM whose blocks keep their SMs. */
+bool kernel_is_persistent (const Run *x, const XKind *kind, uint32_t kernel);
+/* Of the SMs that communication holds, what it loses at least. */
+double kernel_least_lost (const Run *x, const XKind *kind, uint32_t kernel);
+/* slow: of its rank. */
+LsTime kernel_time_alone (double slow, const XOp *op);
+void kernel_run_alone (Run *x, Rank *r, const Candidate *c); /* it meets nobody         */
+void kernel_start (Run *x, Rank *r, const Candidate *c);     /* as an activity          */
+/* When communication that needs SMs and is ready finds some, if the kernel that runs now runs on until then;
+ * GEMMs may leave it a margin. */
+LsTime kernel_lets_in (const Run *x, Rank *r, LsTime ready, bool has_margin);
+/* Communication that holds this share of the SMs was launched (+1) or is over (-1). */
+void kernel_residency (Run *x, Rank *r, const LsOp *op, uint64_t sm_share, int sign);
+/* Moving data take this share of a compute-bound kernel's rate (+1), or no longer do (-1). */
+void kernel_stall (Run *x, Rank *r, uint64_t stall, int sign);
+
+/* rank.c */
+void host_advance (Run *x, Rank *r); /* issues what it can */
+void rank_init (Run *x, Rank *r, uint32_t id);
+void rank_clear (Rank *r);
+void rank_advance (Run *x, Rank *r);
+
+#endif

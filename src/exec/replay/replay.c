@@ -1,0 +1,160 @@
+/* exec/replay/replay.c — a replay from its beginning to its end: everything is checked, compiled and put in
+ * its place; the clock runs; what came of it is collected. */
+#include <lockstep/error.h>
+
+#include "exec/replay/motion.h"
+#include "exec/replay/state.h"
+
+static void
+dispatch_fired (LsEvent *event, void *context)
+{
+  Run *x = context;
+  GPtrArray *now = x->ready;
+  x->ready = x->ready_next;
+  x->ready_next = now;
+  for (guint i = 0; i < now->len; i++)
+    ((Rank *) now->pdata[i])->is_ready = false;
+  g_assert (x->ready->len == 0);
+  for (guint i = 0; i < now->len; i++)
+    rank_advance (x, now->pdata[i]);
+  g_ptr_array_set_size (now, 0);
+}
+
+/* Spans of all ranks, or of the first of each role. */
+static void
+choose_recorded (Run *x)
+{
+  uint64_t n_spans = 0;
+  g_autofree uint64_t *n_ranks = ls_plan_ranks_of_roles (x->plan);
+  for (uint32_t role = 0; role < x->plan->n_roles; role++)
+    n_spans += n_ranks[role] * x->spans_of_role[role];
+  x->keeps_all_spans = n_spans <= x->options.max_spans;
+}
+
+static void
+mark_recorded (Run *x)
+{
+  g_autofree bool *has_one = g_new0 (bool, x->plan->n_roles);
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++) {
+    bool *seen = &has_one[ls_plan_role (x->plan, i)];
+    x->ranks[i].keeps_spans = !x->options.no_spans && (x->keeps_all_spans || !*seen);
+    *seen = true;
+  }
+}
+
+/* No event fires later. Half of what can be represented: the kernels of all steps,
+ * which may be ahead of the clock, take a quarter at most (refuse.c). */
+#define CLOCK_END (LS_TIME_NEVER / 2)
+
+static void
+run_init (Run *x)
+{
+  ls_engine_init (&x->engine, x->options.queue == LS_QUEUE_FAST ? &ls_evq_radix : &ls_evq_reference, x);
+  x->engine.stop_at = CLOCK_END;
+  x->engine.after = x->options.checks ? run_check : NULL;
+  x->net = ls_flow_net_new (&x->engine, x->whole->n_resources, x->whole->capacity,
+                            x->options.solver == LS_SOLVER_REFERENCE);
+  ls_event_init (&x->dispatch, dispatch_fired);
+  x->ready = g_ptr_array_new ();
+  x->ready_next = g_ptr_array_new ();
+  for (uint32_t i = 0; i < x->n_jobs; i++)
+    steps_make_room (&x->jobs[i], 4);
+  x->last_step = NO_ID;
+  collectives_init (x);
+  groups_init (x);
+  copies_init (x);
+  x->bindings = x->plan->bindings ? x->plan->bindings : ls_plan_bindings (x->plan, x->arena);
+  x->ranks = g_new0 (Rank, x->plan->n_ranks);
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    rank_init (x, &x->ranks[i], i);
+  mark_recorded (x);
+}
+
+void
+run_clear (Run *x)
+{
+  for (uint32_t i = 0; x->ranks && i < x->plan->n_ranks; i++)
+    rank_clear (&x->ranks[i]);
+  g_free (x->ranks);
+  if (x->net) {
+    groups_clear (x);
+    g_free (x->comms);
+    g_free (x->copies);
+    ls_flow_net_free (x->net);
+    ls_engine_clear (&x->engine);
+    g_ptr_array_unref (x->ready);
+    g_ptr_array_unref (x->ready_next);
+  }
+  for (uint32_t i = 0; i < x->n_jobs; i++) {
+    g_free (x->jobs[i].step_n_done);
+    g_free (x->jobs[i].step_end);
+  }
+  role_calls_free (x->role_calls, x->plan->n_roles);
+  if (x->whole)
+    whole_clear (x->whole);
+  ls_arena_free (x->arena);
+}
+
+/* A run ends when the reported step is over on all ranks, or a hook says so. */
+gboolean
+run_clock (Run *x, GError **error)
+{
+  for (uint32_t i = 0; i < x->plan->n_ranks; i++)
+    if (!x->ranks[i].job->is_absent)
+      rank_ready (x, &x->ranks[i]);
+  LsEngineEnd end = ls_engine_run (&x->engine);
+  if (x->error) {
+    g_propagate_error (error, x->error);
+    return FALSE;
+  }
+  if (x->last_step != NO_ID)
+    return x->hooks.step_over || conserve_step (x, x->jobs, x->last_step, error);
+  if (end == LS_ENGINE_LIVELOCK)
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                 "more than %u events at one instant (%" G_GINT64_FORMAT " ps)", LS_ENGINE_MAX_PER_INSTANT,
+                 x->engine.now);
+  else if (end == LS_ENGINE_STOPPED)
+    g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
+                 "the steps are not over after %.3g days; more cannot be simulated",
+                 ls_time_to_s (CLOCK_END) / 86400);
+  else
+    g_propagate_error (error, deadlock_report (x));
+  return FALSE;
+}
+
+gboolean
+run_begin (Run *x, GError **error)
+{
+  x->arena = ls_arena_new ();
+  if (!run_check_plan (x, error) || !run_compile (x, error))
+    return FALSE;
+  x->role_calls = role_calls_new (x->plan);
+  x->whole = ls_arena_new_array (x->arena, Whole, 1);
+  x->whole->plan = x->plan;
+  if (!x->hooks.stand_for || !x->hooks.stand_for (x))
+    whole_is_itself (x->whole, x);
+  choose_recorded (x);
+  if (!run_check_limits (x, error))
+    return FALSE;
+  run_init (x);
+  if (x->hooks.begun)
+    x->hooks.begun (x);
+  return run_plan_calls (x, error);
+}
+
+LsTimeline *
+ls_replay (const LsReplayInput *input, GError **error)
+{
+  XJob job = { .plan = input->plan, .calibration = input->calibration, .host = input->host };
+  Run x = { .plan = input->plan,
+            .jobs = &job,
+            .n_jobs = 1,
+            .cluster = input->cluster,
+            .nccl = input->nccl,
+            .options = input->options,
+            .n_steps = MAX (1, input->options.n_steps) };
+  g_assert (input->options.network != LS_NETWORK_STEP);
+  LsTimeline *timeline = run_begin (&x, error) && run_clock (&x, error) ? timeline_collect (&x) : NULL;
+  run_clear (&x);
+  return timeline;
+}

@@ -1,0 +1,141 @@
+/* exec/replay/state.h — the state of a run, and its ends: steps, timeline, deadlocks (private to exec/). */
+#ifndef LS_EXEC_REPLAY_STATE_H
+#define LS_EXEC_REPLAY_STATE_H
+
+#include "cluster/places.h"
+#include "core/flow.h"
+#include "exec/replay/calls.h"
+#include "exec/replay/compile.h"
+#include "exec/replay/hooks.h"
+#include "exec/replay/replay.h"
+#include "exec/replay/spans.h"
+#include "exec/replay/whole.h"
+
+typedef struct Comm Comm; /* motion.h */
+typedef struct Channel Channel;
+typedef struct Copy Copy;
+
+/* By parity of the step: sums over completions, so that ties have no order, of weight times time to the
+ * power of k. */
+#define N_DIGEST_POWERS 4
+typedef uint64_t DigestSums[2][N_DIGEST_POWERS];
+
+/* One of the plans that a run replays; a run of several has them joined (plan/plan.h). Steps are counted for
+ * each by itself. */
+struct XJob {
+  const LsPlan *plan; /* its own, unfolded */
+  const LsCalibration *calibration;
+  const LsHostCosts *host;
+  LsTime start;   /* its hosts issue nothing before */
+  bool is_absent; /* nor ever: it only has its GPUs */
+  /* Where what it has begins in the joined plan. */
+  uint32_t first_rank, first_role, first_segment, first_kernel;
+  uint32_t n_ranks;                         /* of the replay                          */
+  double fastest_kernel[LS_MAX_NODE_KINDS]; /* most bytes/s that a kernel moves alone */
+  uint32_t n_kept;                          /* steps that there is room for           */
+  uint32_t *step_n_done;                    /* [n_kept] ranks that are done with it   */
+  LsTime *step_end;                         /* [n_kept]                               */
+  DigestSums digest;
+  uint64_t last_digest; /* of the step that was over last */
+};
+
+/* Ranks, communicators and resources are those of the plan that is replayed (whole.h). */
+struct Run {
+  Hooks hooks;
+  struct Extras *extras; /* what the hooks keep (exec/extras.h); NULL in the plain machine */
+  const LsPlan *plan;    /* that is replayed */
+  Whole *whole;
+  const LsCluster *cluster;
+  const LsNccl *nccl;
+  XKind kinds[LS_MAX_NODE_KINDS];
+  XJob *jobs; /* [n_jobs] */
+  uint32_t n_jobs;
+  LsReplayOptions options;
+  LsArena *arena;
+  LsEngine engine;
+  LsFlowNet *net;
+  RoleCalls *role_calls; /* [n_roles] of the whole plan, and of what is replayed, which has the same roles */
+  XSegment *segments;    /* of the first kind of node: what is the same of all */
+  uint32_t *spans_of_role;   /* [n_roles] spans of one step of one rank */
+  uint32_t last_spans;       /* of a rank that a step that is not reported keeps: a power of two, and at least
+                               those of any segment */
+  const LsBinding *bindings; /* [n_ranks] */
+  Rank *ranks;
+  Comm *comms;
+  Channel *channels; /* [2 * n_ranks]: to next, to previous */
+  Copy *copies;      /* [n_ranks * LS_N_COPY_DIRECTIONS], of a rank by LsCopyDirection */
+  LsEvent dispatch;
+  GPtrArray *ready;      /* Rank */
+  GPtrArray *ready_next; /* scratch of dispatch */
+  uint32_t n_steps;
+  uint32_t last_step; /* the one reported, once known; NO_ID before */
+  bool is_periodic;
+  bool begins_late; /* in the middle of the first step, which is unlike all others */
+  bool keeps_all_spans;
+  uint64_t n_ops, n_segments; /* that are over */
+  double cost_share[4];
+  GError *error;       /* stops the run */
+  uint32_t n_ticks;    /* of ls_stop_tick () */
+  uint64_t next_check; /* check.c: after so many events */
+};
+
+/* Of a rank of the whole plan. */
+static inline const XKind *
+run_kind_of (const Run *x, const LsPlan *whole, uint32_t rank)
+{
+  return &x->kinds[ls_cluster_kind_of (x->cluster,
+                                       ls_cluster_host_of (x->cluster, ls_plan_gpu (whole, rank)))];
+}
+
+static inline XJob *
+run_job_of_role (const Run *x, uint32_t role)
+{
+  XJob *job = x->jobs;
+  while (role >= job->first_role + job->plan->n_roles)
+    job++;
+  return job;
+}
+
+/* capacity.c: what each resource can carry, newly allocated: [resources of the cluster]. Kernels may be
+ * calibrated to more bandwidth than the data file grants the HBM; a kernel with the GPU to itself must run at
+ * its time alone. */
+double *run_capacities (const Run *x);
+/* Of one job on nodes of one kind, one by one. fastest: run_fastest_kernel(). */
+double run_capacity (const Run *x, const LsPlaces *at, double fastest, uint32_t resource);
+double run_fastest_kernel (const Run *x);
+
+/* refuse.c: what the plan asks of the cluster is there; what cannot be represented or would not fit is
+ * refused before it is begun. */
+gboolean run_check_plan (const Run *x, GError **error);
+gboolean run_check_limits (const Run *x, GError **error); /* of what is replayed */
+
+/* replay.c: x has its hooks, the plan, the cluster, the jobs and all that they were costed by. What begins,
+ * ends with run_clear(), whatever became of it. */
+gboolean run_begin (Run *x, GError **error); /* up to the clock */
+gboolean run_clock (Run *x, GError **error); /* LS_ERROR_DEADLOCK and others, or it was stopped */
+void run_clear (Run *x);
+
+/* check.c: asserts what always holds, of a run that asks for it: after events; of what is collected. */
+void run_check (void *run);
+void run_check_spans (const LsRankSpans *spans);
+
+/* conserve.c: a violation is LS_ERROR_FAILED, an error of ours and not of the input */
+void conserve_flow (Run *x, const LsFlow *f, double asked);                            /* that is over  */
+gboolean conserve_step (const Run *x, const XJob *job, uint32_t step, GError **error); /* that is over */
+
+/* steps.c */
+void step_rank_done (Run *x, Rank *r, uint32_t step, LsTime end);
+void step_done (Run *x, XJob *job, uint32_t step); /* by all ranks of the job, and the clock is there */
+void steps_make_room (XJob *job, uint32_t n);      /* for so many */
+
+/* timeline.c: the reported step, and what overlaps its end. */
+LsTimeline *timeline_collect (Run *x);
+/* [resources of the cluster], newly allocated: what a step of the job moved over each. */
+double *timeline_count_bytes (const Run *x, const XJob *job, uint32_t step);
+
+/* blocked.c */
+/* What the head of the rank's compute stream waits for. */
+void blocked_by (Run *x, Rank *r, LsCause *ret_kind, SpanRef *ret_span);
+GError *deadlock_report (Run *x);
+
+#endif
