@@ -157,9 +157,9 @@ repeated_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 static double
 one_hot_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  const LsRecipe *r = ls_recipe_find (s->recipes, LS_RECIPE_EMBEDDING, m);
+  const LsRecipe *r = ls_recipe_find (s->use.recipes, LS_RECIPE_EMBEDDING, m);
   double tokens = (double) s->global_batch * seq;
-  double words = (double) ls_model_padded_vocab (m, s->vocab_multiple, s->tp);
+  double words = (double) ls_model_padded_vocab (m, s->use.vocab_multiple, s->tp);
   return r && r->is_one_hot ? 4 * tokens * (double) m->hidden * words : 0;
 }
 
@@ -168,7 +168,7 @@ static double
 hidden_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   double widths = 0;
-  for (uint32_t i = 0; i < ls_model_n_all_layers (m) && s->attention == LS_ATTENTION_UNFUSED; i++)
+  for (uint32_t i = 0; i < ls_model_n_all_layers (m) && s->use.attention == LS_ATTENTION_UNFUSED; i++)
     if (ls_layer_has_attention (ls_model_layer_kind (m, i)))
       widths += (1 - 2 * ls_model_attention_pairs (m, ls_model_layer_kind (m, i), seq))
           * ls_model_attention_width (m, ls_model_layer_kind (m, i));
@@ -198,17 +198,17 @@ rows_of_share (const LsModel *m, const LsStrategy *s, uint32_t seq,
                double share_of (const LsModel *m, const LsShard *shard))
 {
   g_autofree char *why = NULL;
-  g_autofree double *share = ls_expert_shares (s->expert_load, m, &why);
+  g_autofree double *share = ls_expert_shares (s->experts.load, m, &why);
   LsShard shard = { .tp = s->tp,
                     .sp = s->sp && s->tp > 1,
                     .micro_batch = s->micro_batch,
                     .seq = seq,
                     .cp = s->cp,
                     .ep = s->ep,
-                    .etp = s->etp,
+                    .etp = s->experts.etp,
                     .expert_share = share,
-                    .expert_capacity = s->expert_capacity,
-                    .expert_padding = (LsExpertPadding) s->expert_padding };
+                    .expert_capacity = s->experts.capacity,
+                    .expert_padding = (LsExpertPadding) s->experts.padding };
   double assignments = (double) s->global_batch * seq * m->top_k * n_with (m, LS_LAYER_EXPERTS);
   return assignments * share_of (m, &shard);
 }
@@ -229,14 +229,14 @@ dropped_share (const LsModel *m, const LsShard *shard)
 double
 ls_dropped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  return m->n_experts == 0 || s->expert_capacity <= 0 ? 0 : flops_of_share (m, s, seq, dropped_share);
+  return m->n_experts == 0 || s->experts.capacity <= 0 ? 0 : flops_of_share (m, s, seq, dropped_share);
 }
 
 /* Of rows of zeros. */
 static double
 blank_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  bool has_none = m->n_experts == 0 || s->expert_padding == LS_EXPERT_PADDING_NONE;
+  bool has_none = m->n_experts == 0 || s->experts.padding == LS_EXPERT_PADDING_NONE;
   return has_none ? 0 : flops_of_share (m, s, seq, ls_expert_blank_share);
 }
 
@@ -251,7 +251,8 @@ computed_share (const LsModel *m, const LsShard *shard)
 static double
 mask_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  bool has_none = !ls_recipes_mask_tokens (s->recipes, m) || s->expert_padding != LS_EXPERT_PADDING_CAPACITY;
+  bool has_none
+      = !ls_recipes_mask_tokens (s->use.recipes, m) || s->experts.padding != LS_EXPERT_PADDING_CAPACITY;
   uint32_t n_parts = s->cp * (s->sp ? s->tp : 1);
   return has_none ? 0
                   : 10 * (double) ls_model_expert_width (m) * (seq / (double) n_parts)
@@ -274,7 +275,7 @@ repeated_adapters (const LsModel *m, const LsStrategy *s, uint32_t seq)
 static double
 masked_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
-  if (!s->window_mask || s->cp > 1 || s->lengths || s->attention != LS_ATTENTION_FLASH)
+  if (!s->use.window_mask || s->cp > 1 || s->docs.lengths || s->use.attention != LS_ATTENTION_FLASH)
     return 0;
   double widths = 0;
   for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++) {
@@ -290,7 +291,7 @@ static double
 unskipped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 {
   double widths = 0;
-  if (s->fp8_attention == LS_FP8_ATTENTION_NONE)
+  if (s->fp8.attention == LS_FP8_ATTENTION_NONE)
     return 0;
   for (uint32_t i = 0; i < ls_model_n_all_layers (m); i++) {
     uint32_t kind = ls_model_layer_kind (m, i), all = kind & ~(uint32_t) LS_LAYER_WINDOWED;
@@ -305,7 +306,7 @@ unskipped_flops (const LsModel *m, const LsStrategy *s, uint32_t seq)
 static double
 of_frozen (const LsStrategy *s, double flops)
 {
-  return s->lora_rank > 0 ? flops * 2 / 3 : flops;
+  return s->lora.rank > 0 ? flops * 2 / 3 : flops;
 }
 
 /* Of a step of sequences with several documents, attention from one to another. */
@@ -315,7 +316,7 @@ flops_between_documents (const LsModel *m, const LsStrategy *s, uint32_t seq, bo
   LsStrategy mean = *s; /* borrows */
   g_autoptr (LsPacking) packing = NULL;
   mean.seq = seq;
-  mean.lengths_draw = LS_LENGTHS_MEAN;
+  mean.docs.draw = LS_LENGTHS_MEAN;
   if (!ls_packing_new (&mean, m, &packing, NULL) || !packing)
     return 0;
   return ls_documents_flops_between (m, &packing->mean, seq, s->global_batch, is_causal);
@@ -325,7 +326,7 @@ double
 ls_trained_flops (const LsModel *m, const LsStrategy *s, uint32_t seq, bool is_causal)
 {
   const LsLora lora = ls_strategy_lora (s, m);
-  uint64_t vocab = ls_model_padded_vocab (m, s->vocab_multiple, s->tp);
+  uint64_t vocab = ls_model_padded_vocab (m, s->use.vocab_multiple, s->tp);
   return ls_model_flops (m, vocab, seq, s->global_batch, is_causal)
       - ls_lora_flops_saved (m, &lora, vocab, seq, s->global_batch)
       - flops_between_documents (m, s, seq, is_causal);
@@ -337,7 +338,7 @@ ls_conserves_flops (const LsPlan *plan, const LsModel *m, const LsStrategy *s, G
   uint32_t seq = s->seq ? s->seq : m->seq;
   double one_hot = one_hot_flops (m, s, seq);
   double asked = ls_trained_flops (m, s, seq, false) + of_frozen (s, repeated_flops (m, s, seq))
-      + mask_flops (m, s, seq) + repeated_group_flops (m, s, seq) + (s->lora_rank > 0 ? one_hot / 2 : one_hot)
+      + mask_flops (m, s, seq) + repeated_group_flops (m, s, seq) + (s->lora.rank > 0 ? one_hot / 2 : one_hot)
       + hidden_flops (m, s, seq) + two_way_flops (m, s, seq) + masked_flops (m, s, seq)
       + unskipped_flops (m, s, seq) + of_frozen (s, low_rank_flops (m, s, seq))
       + repeated_adapters (m, s, seq) + of_frozen (s, blank_flops (m, s, seq) - ls_dropped_flops (m, s, seq));

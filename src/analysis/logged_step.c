@@ -132,7 +132,7 @@ list_causes (const LsReport *r, const LsStrategy *s, Cause causes[MAX_CAUSES])
   causes[n++] = (Cause) { "the CUDA context, which nvidia-smi counts", (double) r->context_bytes };
   causes[n++] = (Cause) { "communication buffers and workspaces, which PyTorch's counters leave out",
                           -(double) (r->at_peak[LS_MEM_COMM_BUFFERS] + r->at_peak[LS_MEM_WORKSPACE]) };
-  if (s->grad_dtype != LS_DTYPE_FP32)
+  if (s->opt.grad_dtype != LS_DTYPE_FP32)
     causes[n++] = (Cause) { "gradients in fp32", gradients };
   else
     causes[n++] = (Cause) { "gradients in 16 bits", -gradients / 2 };

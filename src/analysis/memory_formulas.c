@@ -18,17 +18,17 @@ is_gpt (const LsModel *m)
 double
 ls_layer_activation_bytes (const LsModel *m, const LsStrategy *s)
 {
-  if (!is_gpt (m) || s->lora_rank > 0 || s->cp > 1 || (s->sp && s->sp_save_gathered)
-      || s->qkv_layout == LS_QKV_UNPADDED || s->dtype == LS_DTYPE_FP32
+  if (!is_gpt (m) || s->lora.rank > 0 || s->cp > 1 || (s->sp && s->mp.sp_save_gathered)
+      || s->use.qkv_layout == LS_QKV_UNPADDED || s->dtype == LS_DTYPE_FP32
       || ls_dtype_is_scaled ((LsDtype) s->dtype))
     return NAN;
-  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLP)
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_MLP)
     return NAN;
   uint32_t seq = s->seq ? s->seq : m->seq;
   double sbh = (double) seq * s->micro_batch * m->hidden, t = s->tp;
   if (s->recompute == LS_RECOMPUTE_FULL)
     return 2 * sbh;
-  bool keeps_scores = s->attention == LS_ATTENTION_UNFUSED && s->recompute == LS_RECOMPUTE_NONE;
+  bool keeps_scores = s->use.attention == LS_ATTENTION_UNFUSED && s->recompute == LS_RECOMPUTE_NONE;
   double scores = keeps_scores ? 5.0 * m->n_heads * seq / m->hidden : 0;
   return s->sp && s->tp > 1 ? sbh / t * (34 + scores) : sbh * (10 + 24 / t + scores / t);
 }
@@ -37,7 +37,7 @@ double
 ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
 {
   uint32_t n_chunks = s->pp * s->vpp;
-  if (s->layers_per_chunk || s->micro_batches_per_replica || m->n_layers % n_chunks != 0)
+  if (s->layout.layers_per_chunk || s->layout.micro_batches_per_replica || m->n_layers % n_chunks != 0)
     return NAN;
   double per_chunk = (double) m->n_layers / n_chunks;
   uint32_t n_mb = ls_strategy_micro_batches (s, 0);
@@ -53,8 +53,8 @@ ls_layers_held (const LsModel *m, const LsStrategy *s, uint32_t pp_rank)
 static bool
 keeps_fp32 (const LsStrategy *s)
 {
-  return !s->optimizer_kind && s->master == LS_MASTER_FP32 && s->moment_dtype == LS_DTYPE_FP32
-      && s->variance_dtype == LS_DTYPE_FP32;
+  return !s->opt.kind && s->opt.master == LS_MASTER_FP32 && s->opt.moment_dtype == LS_DTYPE_FP32
+      && s->opt.variance_dtype == LS_DTYPE_FP32;
 }
 
 LsMemoryFormula
@@ -62,17 +62,17 @@ ls_memory_formula (const LsModel *m, const LsStrategy *s, uint32_t pp_rank, uint
 {
   /* Of mixed precision by whole ranks: not of experts, replicas of pipes, scaled formats, what is
    * elsewhere or does not learn. */
-  bool applies = m->n_experts == 0 && s->lora_rank == 0 && s->offload == LS_OFFLOAD_NONE
+  bool applies = m->n_experts == 0 && s->lora.rank == 0 && s->memory.offload == LS_OFFLOAD_NONE
       && !ls_dtype_is_scaled ((LsDtype) s->dtype) && !ls_dp_traits (s->dp_kind)->is_fsdp && keeps_fp32 (s);
   const LsSched *sched = ls_sched_find (s->schedule);
   if (!applies || (sched && (sched->placement == LS_PLACE_PIPES || !ls_sched_is_flushed (sched))))
     return (LsMemoryFormula) { NAN, NAN, NAN,
                                ls_layer_activation_bytes (m, s) * ls_layers_held (m, s, pp_rank) };
   bool is_fp32 = s->dtype == LS_DTYPE_FP32;
-  double n = (double) n_params, d = s->zero_group > 0 ? s->zero_group : (double) s->dp * s->cp;
+  double n = (double) n_params, d = s->data.zero_group > 0 ? s->data.zero_group : (double) s->dp * s->cp;
   return (LsMemoryFormula) {
     .parameters = (is_fp32 ? 4 : 2) * n / (s->zero_stage >= 3 ? d : 1),
-    .gradients = (double) ls_dtype_bytes ((LsDtype) s->grad_dtype) * n / (s->zero_stage >= 2 ? d : 1)
+    .gradients = (double) ls_dtype_bytes ((LsDtype) s->opt.grad_dtype) * n / (s->zero_stage >= 2 ? d : 1)
         * (ls_strategy_has_buckets (s) ? 2 : 1),
     .optimizer = (is_fp32 ? 8 : 12) * n / (s->zero_stage >= 1 ? d : 1),
     .activations = ls_layer_activation_bytes (m, s) * ls_layers_held (m, s, pp_rank),

@@ -286,12 +286,12 @@ note_other_program (const LsStrategy *s, const char *target, LsAnswer *a)
 {
   LsSoftwareSpec head;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  if (!s->software || !ls_software_load_head (s->software, &head, diags))
+  if (!s->program.software || !ls_software_load_head (s->program.software, &head, diags))
     return;
-  bool is_program = head.dp_kinds || head.emit || strcmp (s->software, LS_SOFTWARE_TEXTBOOK) == 0;
+  bool is_program = head.dp_kinds || head.emit || strcmp (s->program.software, LS_SOFTWARE_TEXTBOOK) == 0;
   g_autofree char *note = g_strdup_printf (
       "the step was predicted as %s runs it, with its kernels: --for %s predicts it with its own",
-      s->software, target);
+      s->program.software, target);
   if (is_program && g_strcmp0 (head.emit, target) != 0)
     ls_answer_note (a, note);
   ls_software_clear (&head);

@@ -403,7 +403,7 @@ ls_job_answer_to_json (const LsJobAnswer *j, const char *version)
     .strategy = r->strategy.name,
     .strategy_source = r->strategy.source,
     .from = j->spec.from,
-    .software = r->strategy.software,
+    .software = r->strategy.program.software,
     .calibration = r->hardware->calibration.name,
     .calibration_source = r->hardware->calibration.source,
     .network = r->hardware->nccl.name,

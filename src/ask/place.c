@@ -49,7 +49,7 @@ short_order (const Search *x, LsRankOrder order)
   const LsStrategy *s = &x->p->now->strategy;
   bool has_experts = x->p->now->model.n_experts > 0;
   const uint32_t degree[LS_N_DIMS]
-      = { MAX (s->tp, has_experts ? s->etp : 1), s->cp, has_experts ? s->ep : 1, s->dp, s->pp };
+      = { MAX (s->tp, has_experts ? s->experts.etp : 1), s->cp, has_experts ? s->ep : 1, s->dp, s->pp };
   LsDim dims[LS_N_DIMS];
   ls_rank_order_dims (order, dims);
   GString *out = g_string_new (NULL);
@@ -77,20 +77,20 @@ strategy_of (const Search *x, const Candidate *c, LsStrategy *ret_s)
   ls_strategy_copy (ret_s, &x->p->now->strategy);
   ls_strategy_forget_placement (ret_s);
   if (!c->is_own_order) {
-    g_free (ret_s->rank_order);
-    ret_s->rank_order = c->order == 0 ? NULL : short_order (x, c->order);
+    g_free (ret_s->layout.rank_order);
+    ret_s->layout.rank_order = c->order == 0 ? NULL : short_order (x, c->order);
   }
   if (c->layers) {
     ls_strategy_forget_layers (ret_s);
-    ret_s->n_layers_per_chunk = ret_s->pp;
-    ret_s->layers_per_chunk = g_memdup2 (c->layers, ret_s->pp * sizeof *c->layers);
+    ret_s->layout.n_layers_per_chunk = ret_s->pp;
+    ret_s->layout.layers_per_chunk = g_memdup2 (c->layers, ret_s->pp * sizeof *c->layers);
   }
   if (c->counts) {
-    g_free (ret_s->micro_batches_per_replica);
-    ret_s->n_micro_batches_per_replica = ret_s->dp;
-    ret_s->micro_batches_per_replica = g_memdup2 (c->counts, ret_s->dp * sizeof *c->counts);
+    g_free (ret_s->layout.micro_batches_per_replica);
+    ret_s->layout.n_micro_batches_per_replica = ret_s->dp;
+    ret_s->layout.micro_batches_per_replica = g_memdup2 (c->counts, ret_s->dp * sizeof *c->counts);
   }
-  ret_s->allocation = allocation_of (x, c);
+  ret_s->layout.allocation = allocation_of (x, c);
 }
 
 /* The candidate up to its plan; of a trace, whose programs no order changes, its ranks on these GPUs. */
@@ -103,7 +103,7 @@ prepare (const Search *x, const Candidate *c, GError **error)
     LsJobSpec one; /* owns a copy of all */
     ls_job_spec_copy (x->spec, &one);
     ls_strategy_forget_placement (&one.strategy);
-    one.strategy.allocation = allocation_of (x, c);
+    one.strategy.layout.allocation = allocation_of (x, c);
     LsJobResult *prepared = ls_job_spec_prepare (&one, error);
     ls_job_spec_clear (&one);
     return prepared;
@@ -374,7 +374,8 @@ add_row (Search *x, const Candidate *c)
   row.placement = is_moved ? ls_placement_text (now->cluster, c->gpus, x->n_ranks) : NULL;
   row.layers = shares_text (c->layers, s->pp);
   row.counts = shares_text (c->counts, s->dp);
-  row.order = c->is_own_order && s->rank_order ? g_strdup (s->rank_order) : short_order (x, c->order);
+  row.order
+      = c->is_own_order && s->layout.rank_order ? g_strdup (s->layout.rank_order) : short_order (x, c->order);
   g_array_append_val (x->p->rows, row);
 }
 

@@ -19,7 +19,7 @@ static void propose_one (Proposals *p, const char *key, const char *value);
 static void
 propose_attention (Proposals *p)
 {
-  if (p->s->attention != LS_ATTENTION_FLASH)
+  if (p->s->use.attention != LS_ATTENTION_FLASH)
     propose_one (p, "attention", "flash");
 }
 
@@ -30,8 +30,8 @@ propose_attention_kernels (Proposals *p)
 {
   const LsCalibration *known = &p->r->hardware->calibration;
   const LsEnumName *names = ls_field_find (ls_strategy_fields, "attention_kernel")->names;
-  for (; p->s->attention == LS_ATTENTION_FLASH && names->name; names++)
-    if (names->value != p->s->attention_kernel
+  for (; p->s->use.attention == LS_ATTENTION_FLASH && names->name; names++)
+    if (names->value != p->s->use.attention_kernel
         && ls_calibration_has_attention (known, (LsAttentionKernel) names->value))
       propose_one (p, "attention-kernel", names->name);
 }
@@ -42,9 +42,10 @@ static void
 propose_kernels (Proposals *p)
 {
   const GPtrArray *lists = ls_recipes_all ();
-  for (guint i = 0; p->s->recipes && i < lists->len; i++) {
+  for (guint i = 0; p->s->use.recipes && i < lists->len; i++) {
     const LsRecipes *list = lists->pdata[i];
-    if (g_strcmp0 (list->variant_of, p->s->recipes->name) == 0 && ls_recipes_fit_alone (list, &p->r->model))
+    if (g_strcmp0 (list->variant_of, p->s->use.recipes->name) == 0
+        && ls_recipes_fit_alone (list, &p->r->model))
       propose_one (p, "kernels", list->name);
   }
 }
@@ -66,7 +67,7 @@ propose_grad_dtypes (Proposals *p)
 {
   const LsDtype tried[] = { LS_DTYPE_BF16, LS_DTYPE_FP32 };
   for (guint i = 0; i < G_N_ELEMENTS (tried); i++)
-    if ((int) tried[i] != p->s->grad_dtype)
+    if ((int) tried[i] != p->s->opt.grad_dtype)
       propose_one (p, "grad-dtype", ls_dtype_name (tried[i]));
 }
 
@@ -76,18 +77,18 @@ propose_fp8 (Proposals *p)
 {
   if (p->s->dtype != LS_DTYPE_FP8)
     return;
-  propose_names (p, "fp8_recipe", p->s->fp8_recipe, 0);
-  propose_one (p, "fp8-params", p->s->fp8_params ? "0" : "1");
+  propose_names (p, "fp8_recipe", p->s->fp8.recipe, 0);
+  propose_one (p, "fp8-params", p->s->fp8.params ? "0" : "1");
 }
 
 /* Kernels and number formats. */
 static void
 propose_grad_fusion (Proposals *p)
 {
-  if (p->s->grad_apart)
+  if (p->s->use.grad_apart)
     propose_one (p, "grad-apart", "0");
-  else if (p->s->grad_dtype != LS_DTYPE_FP32)
-    propose_one (p, "grad-fusion", p->s->grad_fusion ? "0" : "1");
+  else if (p->s->opt.grad_dtype != LS_DTYPE_FP32)
+    propose_one (p, "grad-fusion", p->s->use.grad_fusion ? "0" : "1");
 }
 
 static void
@@ -178,7 +179,7 @@ static void
 propose_p2p (Proposals *p)
 {
   if (p->s->pp > 1)
-    propose_names (p, "p2p", p->s->p2p, LS_P2P_BATCHED);
+    propose_names (p, "p2p", p->s->mp.p2p, LS_P2P_BATCHED);
 }
 
 /* --- layout --------------------------------------------------------------------------- */
@@ -196,7 +197,7 @@ allow (const Proposals *p, LsChange *change, const char *key)
   if (strcmp (key, "pp") == 0 && p->s->pp == 1) {
     if (said->schedule && ls_sched_find (said->schedule) == ls_sched_usual (1, 1))
       ls_change_set (change, "schedule", "%s", ls_sched_usual (2, 1)->name);
-    if (said->p2p == LS_P2P_NONE)
+    if (said->mp.p2p == LS_P2P_NONE)
       ls_change_set (change, "p2p", "auto");
   } else if (strcmp (key, "tp") != 0 && said->dp_kind == LS_DP_NONE)
     ls_change_set (change, "dp-kind", "auto");
@@ -246,18 +247,18 @@ propose_exchanges_of_tokens (Proposals *p)
   if (p->r->model.n_experts == 0 || s->ep == 1)
     return;
   LsChange *change = propose (p);
-  ls_change_set (change, "ep-overlap", s->ep_overlap ? "0" : "1");
-  if (!s->ep_overlap)
+  ls_change_set (change, "ep-overlap", s->mp.ep_overlap ? "0" : "1");
+  if (!s->mp.ep_overlap)
     ls_change_set (change, "delay-wgrad", "1");
-  else if (s->delay_wgrad)
+  else if (s->mp.delay_wgrad)
     ls_change_set (change, "delay-wgrad", "0");
-  if (!s->ep_overlap && s->pp > 1 && s->vpp == 1)
+  if (!s->mp.ep_overlap && s->pp > 1 && s->vpp == 1)
     ls_change_set (change, "vpp", "2");
-  if (!s->ep_overlap && s->shared_overlap)
+  if (!s->mp.ep_overlap && s->experts.shared_overlap)
     ls_change_set (change, "shared-overlap", "0");
-  if (!s->ep_overlap && p->r->model.shared_ffn > 0)
-    ls_change_set (propose (p), "shared-overlap", s->shared_overlap ? "0" : "1");
-  propose_names (p, "dispatcher", s->dispatcher, LS_DISPATCHER_ALL_TO_ALL);
+  if (!s->mp.ep_overlap && p->r->model.shared_ffn > 0)
+    ls_change_set (propose (p), "shared-overlap", s->experts.shared_overlap ? "0" : "1");
+  propose_names (p, "dispatcher", s->experts.dispatcher, LS_DISPATCHER_ALL_TO_ALL);
 }
 
 /* --- batch, memory, precision ---------------------------------------------------------- */
@@ -286,16 +287,16 @@ static void
 propose_document_order (Proposals *p)
 {
   const LsStrategy *s = p->s;
-  if (s->lengths && s->lengths_draw == LS_LENGTHS_EACH)
-    propose_one (p, "lengths-balance", s->lengths_balance == LS_LENGTHS_SORTED ? "none" : "sorted");
+  if (s->docs.lengths && s->docs.draw == LS_LENGTHS_EACH)
+    propose_one (p, "lengths-balance", s->docs.balance == LS_LENGTHS_SORTED ? "none" : "sorted");
 }
 
 static void
 propose_parts (Proposals *p, uint32_t parts)
 {
-  const LsStrategy *s = p->s, of = { .recompute_parts = parts };
+  const LsStrategy *s = p->s, of = { .memory.recompute_parts = parts };
   g_autofree char *text = ls_field_text (ls_field_find (ls_strategy_fields, "recompute_parts"), &of, NULL);
-  if (s->recompute == LS_RECOMPUTE_SELECTIVE && (s->recompute_parts & parts) == parts)
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && (s->memory.recompute_parts & parts) == parts)
     return;
   LsChange *change = propose (p);
   ls_change_set (change, "recompute", "selective");
@@ -310,14 +311,14 @@ propose_cheap_parts (Proposals *p)
 {
   const GArray *range
       = p->spec->program ? p->spec->program->ranges.values[ls_space_axis ("recompute_parts")] : NULL;
-  uint32_t core = p->s->attention == LS_ATTENTION_FLASH ? 0 : LS_RECOMPUTE_CORE;
-  if (p->s->lora_rank > 0)
+  uint32_t core = p->s->use.attention == LS_ATTENTION_FLASH ? 0 : LS_RECOMPUTE_CORE;
+  if (p->s->lora.rank > 0)
     return;
   if (!range)
     propose_parts (p, core | LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION);
   for (guint i = 0; range && i < range->len; i++)
-    if (g_array_index (range, LsStrategy, i).recompute_parts != LS_RECOMPUTE_CORE)
-      propose_parts (p, g_array_index (range, LsStrategy, i).recompute_parts);
+    if (g_array_index (range, LsStrategy, i).memory.recompute_parts != LS_RECOMPUTE_CORE)
+      propose_parts (p, g_array_index (range, LsStrategy, i).memory.recompute_parts);
 }
 
 static void
@@ -332,13 +333,13 @@ static void
 propose_partitioning (Proposals *p)
 {
   if (p->s->tp > 1 && p->s->recompute == LS_RECOMPUTE_FULL)
-    propose_one (p, "partition-activations", p->s->partition_activations ? "0" : "1");
+    propose_one (p, "partition-activations", p->s->memory.partition_activations ? "0" : "1");
 }
 
 static void
 propose_offloaded_activations (Proposals *p)
 {
-  propose_one (p, "offload-activations", p->s->offload_activations ? "0" : "1");
+  propose_one (p, "offload-activations", p->s->memory.offload_activations ? "0" : "1");
 }
 
 static void
@@ -390,7 +391,7 @@ propose_offload (Proposals *p)
   const LsStrategy *s = p->s;
   const LsEnumName *name = ls_field_find (ls_strategy_fields, "offload")->names;
   for (; !is_torus (p) && name->name; name++) {
-    if (name->value == s->offload)
+    if (name->value == s->memory.offload)
       continue;
     LsChange *change = propose (p);
     ls_change_set (change, "offload", "%s", name->name);
@@ -398,8 +399,8 @@ propose_offload (Proposals *p)
       set_backend (p, change, LS_DP_DEEPSPEED,
                    MAX (s->zero_stage, name->value == LS_OFFLOAD_PARAMETERS ? 3 : 2));
   }
-  if (s->offload != LS_OFFLOAD_NONE)
-    propose_names (p, "offload_to", s->offload_to, 0);
+  if (s->memory.offload != LS_OFFLOAD_NONE)
+    propose_names (p, "offload_to", s->memory.offload_to, 0);
 }
 
 static void
@@ -407,12 +408,12 @@ propose_overlap (Proposals *p)
 {
   const LsStrategy *s = p->s;
   if (s->dp > 1)
-    propose_one (p, "dp-overlap", s->dp_overlap ? "0" : "1");
+    propose_one (p, "dp-overlap", s->data.overlap ? "0" : "1");
   if (s->tp < 2)
     return;
   LsChange *change = propose (p);
-  ls_change_set (change, "tp-overlap", s->tp_overlap ? "0" : "1");
-  if (!s->tp_overlap && !s->sp)
+  ls_change_set (change, "tp-overlap", s->mp.tp_overlap ? "0" : "1");
+  if (!s->mp.tp_overlap && !s->sp)
     ls_change_set (change, "sp", "1");
 }
 
@@ -425,10 +426,10 @@ propose_gathers (Proposals *p)
     const char *key, *flag;
     bool is_on;
   } switches[] = {
-    { "limit_all_gathers", "limit-all-gathers", s->limit_all_gathers },
-    { "forward_prefetch", "forward-prefetch", s->forward_prefetch > 0 },
-    { "reshard_after_forward", "reshard-after-forward", s->reshard_after_forward > 0 },
-    { "gather_overlap", "gather-overlap", s->gather_overlap > 0 },
+    { "limit_all_gathers", "limit-all-gathers", s->data.limit_all_gathers },
+    { "forward_prefetch", "forward-prefetch", s->data.forward_prefetch > 0 },
+    { "reshard_after_forward", "reshard-after-forward", s->data.reshard_after_forward > 0 },
+    { "gather_overlap", "gather-overlap", s->data.gather_overlap > 0 },
   };
   for (guint i = 0; i < G_N_ELEMENTS (switches); i++)
     if (!ls_strategy_idle (s, &p->r->model, switches[i].key))

@@ -21,7 +21,7 @@
 static uint32_t
 together (const LsStrategy *s, uint32_t per_stage)
 {
-  uint32_t dense = s->tp * s->cp, experts = MAX (s->ep, 1) * (s->etp > 0 ? s->etp : s->tp);
+  uint32_t dense = s->tp * s->cp, experts = MAX (s->ep, 1) * (s->experts.etp > 0 ? s->experts.etp : s->tp);
   uint32_t n = s->ep > 1 ? ls_lcm (dense, experts) : dense;
   return n > 0 && per_stage % n == 0 ? n : per_stage;
 }

@@ -130,15 +130,16 @@ bound_ep_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
 LsTime
 bound_etp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
 {
-  return fastest (c, kind, bytes, c->s->etp, GROUP_EXPERT_TP);
+  return fastest (c, kind, bytes, c->s->experts.etp, GROUP_EXPERT_TP);
 }
 
 LsTime
 bound_edp_time (const BoundComm *c, LsCollKind kind, uint64_t bytes)
 {
   const LsStrategy *s = c->s;
-  return bytes > 0 ? fastest (c, kind, bytes, s->tp * s->cp * s->dp / (s->ep * s->etp), GROUP_EXPERT_COPIES)
-                   : 0;
+  return bytes > 0
+      ? fastest (c, kind, bytes, s->tp * s->cp * s->dp / (s->ep * s->experts.etp), GROUP_EXPERT_COPIES)
+      : 0;
 }
 
 /* From a stage to the next, or back from the last to the first, whichever is fastest. */
@@ -199,14 +200,14 @@ is_fsdp2 (const LsStrategy *s)
 static bool
 reduces_each (const LsStrategy *s)
 {
-  return s->grad_sync == LS_GRAD_SYNC_EACH;
+  return s->data.grad_sync == LS_GRAD_SYNC_EACH;
 }
 
 /* Units stay from forward to backward. */
 static bool
 keeps_units (const LsStrategy *s)
 {
-  return is_fsdp2 (s) ? s->reshard_after_forward == 0 : s->zero_stage == 2;
+  return is_fsdp2 (s) ? s->data.reshard_after_forward == 0 : s->zero_stage == 2;
 }
 
 /* What stays does so for a step. */
@@ -221,7 +222,7 @@ static LsTime
 bound_fsdp_forward (const LsStrategy *s, const BoundPart *chunk)
 {
   const BoundUnits *u = &chunk->units;
-  return s->ep_overlap ? 0 : u->root + MAX (u->copy_out, u->gather - chunk->f);
+  return s->mp.ep_overlap ? 0 : u->root + MAX (u->copy_out, u->gather - chunk->f);
 }
 
 /* More than a backward computes. */
@@ -229,8 +230,8 @@ static LsTime
 backward_time (const LsStrategy *s, const BoundPart *chunk, bool reduces)
 {
   const BoundUnits *u = &chunk->units;
-  bool gathers = is_fsdp2 (s) ? s->reshard_after_forward == 1 : s->zero_stage == 3;
-  LsTime n_ahead = MAX (1, s->backward_prefetch_units), copies = gathers ? u->copy_out : 0,
+  bool gathers = is_fsdp2 (s) ? s->data.reshard_after_forward == 1 : s->zero_stage == 3;
+  LsTime n_ahead = MAX (1, s->data.backward_prefetch_units), copies = gathers ? u->copy_out : 0,
          left = is_fsdp2 (s) ? u->gather - n_ahead * u->most
       : s->pp == 1           ? 2 * u->gather - MAX (chunk->f, u->gather)
                              : 0;
@@ -239,7 +240,7 @@ backward_time (const LsStrategy *s, const BoundPart *chunk, bool reduces)
     time = MAX (time, left - chunk->b + (n_ahead == 1 ? copies : 0));
   if (reduces)
     time = MAX (time, u->reduce - chunk->b);
-  return s->ep_overlap ? 0 : time;
+  return s->mp.ep_overlap ? 0 : time;
 }
 
 /* Behind n_mb micro-batches of a chunk, what passes take longer than they compute. */
@@ -253,7 +254,7 @@ bound_fsdp_passes (const LsStrategy *s, const BoundPart *chunk, uint32_t n_mb)
          n_reduced = reduces_each (s) ? n
       : is_behind                     ? 0
                                       : 1;
-  LsTime root = s->ep_overlap ? 0 : u->root;
+  LsTime root = s->mp.ep_overlap ? 0 : u->root;
   return n_roots * root + n_forwards * (bound_fsdp_forward (s, chunk) - root)
       + n_reduced * backward_time (s, chunk, true) + (n - n_reduced) * backward_time (s, chunk, false)
       + (reduces_each (s) ? 0 : n - 1) * u->add;
@@ -264,7 +265,7 @@ bound_fsdp_passes (const LsStrategy *s, const BoundPart *chunk, uint32_t n_mb)
 static LsTime
 zero3_gathers_time (const BoundComm *c, uint64_t n_others, uint64_t n_experts)
 {
-  uint64_t size = c->s->fp8_params ? 1 : 2;
+  uint64_t size = c->s->fp8.params ? 1 : 2;
   return bound_dp_time (c, LS_COLL_ALL_GATHER, n_others * size)
       + bound_edp_time (c, LS_COLL_ALL_GATHER, n_experts * size);
 }
@@ -273,7 +274,7 @@ zero3_gathers_time (const BoundComm *c, uint64_t n_others, uint64_t n_experts)
 static uint64_t
 most_left_over (const LsStrategy *s, const BoundPart *p)
 {
-  return s->max_reuse_distance + s->max_live_params + s->prefetch_bucket + 2 * p->n_most;
+  return s->data.max_reuse_distance + s->data.max_live_params + s->data.prefetch_bucket + 2 * p->n_most;
 }
 
 /* The same of all chunks of a rank with DeepSpeed's ZeRO-3. */
@@ -281,11 +282,11 @@ static LsTime
 bound_zero3_passes (const BoundComm *c, const BoundPart *p, uint32_t n_mb)
 {
   const LsStrategy *s = c->s;
-  if (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage < 3 || s->pp > 1 || s->zero_group > 0
-      || s->offload != LS_OFFLOAD_NONE || s->ep_overlap)
+  if (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage < 3 || s->pp > 1 || s->data.zero_group > 0
+      || s->memory.offload != LS_OFFLOAD_NONE || s->mp.ep_overlap)
     return 0;
   uint64_t n_experts = p->n_expert - p->n_persistent_experts, n = p->n_params - p->n_expert - p->n_persistent,
-           left = most_left_over (s, p), grad = s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
+           left = most_left_over (s, p), grad = s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
   LsTime gather = zero3_gathers_time (c, n, n_experts),
          again = zero3_gathers_time (c, n - MIN (n, left), n_experts - MIN (n_experts, left)),
          reduce = bound_dp_time (c, LS_COLL_REDUCE_SCATTER, (p->n_params - p->n_expert) * grad)
@@ -298,27 +299,27 @@ bound_zero3_passes (const BoundComm *c, const BoundPart *p, uint32_t n_mb)
 static bool
 is_sharded (const LsStrategy *s)
 {
-  return s->dp_kind == LS_DP_MEGATRON && s->zero_stage > 0 && s->zero_group == 0
-      && s->offload == LS_OFFLOAD_NONE;
+  return s->dp_kind == LS_DP_MEGATRON && s->zero_stage > 0 && s->data.zero_group == 0
+      && s->memory.offload == LS_OFFLOAD_NONE;
 }
 
 static bool
 deals_tensors (const LsStrategy *s)
 {
-  return s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS;
+  return s->opt.cut == LS_OPTIMIZER_CUT_TENSORS;
 }
 
 static bool
 gathers_early (const LsStrategy *s)
 {
-  return is_sharded (s) && !deals_tensors (s) && s->gather_overlap == 1;
+  return is_sharded (s) && !deals_tensors (s) && s->data.gather_overlap == 1;
 }
 
 /* Of experts, and of all else. */
 static LsTime
 gathers_time (const BoundComm *c, const BoundPart *p)
 {
-  uint64_t size = c->s->fp8_params ? 1 : 2;
+  uint64_t size = c->s->fp8.params ? 1 : 2;
   return bound_dp_time (c, LS_COLL_ALL_GATHER, (p->n_params - p->n_expert) * size)
       + bound_edp_time (c, LS_COLL_ALL_GATHER, p->n_expert * size);
 }
@@ -346,12 +347,12 @@ megatron_reductions (const BoundComm *c, const BoundRank *rank)
   const LsStrategy *s = c->s;
   const BoundPart *p = rank->sum;
   LsCollKind kind = s->zero_stage > 0 && !deals_tensors (s) ? LS_COLL_REDUCE_SCATTER : LS_COLL_ALL_REDUCE;
-  uint64_t size = s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
-  if (s->zero_group > 0 || s->offload != LS_OFFLOAD_NONE || (s->dp_overlap && s->vpp > 1))
+  uint64_t size = s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
+  if (s->data.zero_group > 0 || s->memory.offload != LS_OFFLOAD_NONE || (s->data.overlap && s->vpp > 1))
     return 0;
   LsTime others = bound_dp_time (c, kind, (p->n_params - p->n_expert) * size),
          all = others + bound_edp_time (c, kind, p->n_expert * size);
-  if (!s->dp_overlap)
+  if (!s->data.overlap)
     return all;
   if (rank->has_embedding)
     return MAX (0, all - p->b);
@@ -364,8 +365,8 @@ static LsTime
 fsdp2_reductions (const BoundComm *c, const BoundPart *p)
 {
   const LsStrategy *s = c->s;
-  uint64_t size = s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
-  if (s->pp == 1 || reduces_each (s) || s->zero_group > 0)
+  uint64_t size = s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
+  if (s->pp == 1 || reduces_each (s) || s->data.zero_group > 0)
     return 0;
   return p->units.copy_in + bound_dp_time (c, LS_COLL_REDUCE_SCATTER, (p->n_params - p->n_expert) * size)
       + bound_edp_time (c, LS_COLL_REDUCE_SCATTER, p->n_expert * size);
@@ -456,7 +457,7 @@ static uint64_t
 message_bytes (const LsBounds *b, const LsStrategy *s)
 {
   const LsShard shard = bound_shard (s, b->model);
-  bool scatters = (s->p2p == LS_P2P_SCATTER_GATHER || s->p2p == LS_P2P_DEEPSPEED) && !shard.sp;
+  bool scatters = (s->mp.p2p == LS_P2P_SCATTER_GATHER || s->mp.p2p == LS_P2P_DEEPSPEED) && !shard.sp;
   return ls_boundary_bytes (b->model, &shard) / (scatters ? s->tp : 1);
 }
 
@@ -464,7 +465,7 @@ message_bytes (const LsBounds *b, const LsStrategy *s)
 static bool
 is_split (const LsStrategy *s, const LsSched *sched)
 {
-  return sched->is_split || s->delay_wgrad;
+  return sched->is_split || s->mp.delay_wgrad;
 }
 
 /* What times follow from. */
@@ -474,12 +475,12 @@ fill_key_of_times (Key *key, const LsBounds *b, const LsStrategy *s, const LsClu
 {
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
   bound_fill_key (key, b, s, cluster, sched);
-  key->pp = s->pp, key->tp_overlap = s->tp_overlap, key->is_split = is_split (s, sched);
-  key->is_paired = (uint32_t) s->ep_overlap;
-  key->p2p = (uint32_t) s->p2p;
+  key->pp = s->pp, key->tp_overlap = s->mp.tp_overlap, key->is_split = is_split (s, sched);
+  key->is_paired = (uint32_t) s->mp.ep_overlap;
+  key->p2p = (uint32_t) s->mp.p2p;
   key->is_fsdp = kind->is_fsdp, key->is_fsdp2 = kind->has_reshard;
-  if ((kind->cuts_operators || kind->is_fsdp) && s->zero_group == 0)
-    key->sharded = s->dp * s->cp, key->grad_sync = (uint32_t) s->grad_sync;
+  if ((kind->cuts_operators || kind->is_fsdp) && s->data.zero_group == 0)
+    key->sharded = s->dp * s->cp, key->grad_sync = (uint32_t) s->data.grad_sync;
 }
 
 static const Entry *
@@ -560,8 +561,8 @@ bound_chunk (const LsBounds *b, const BoundPart *part, uint32_t stage, uint32_t 
 static LsTime
 optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t n_params)
 {
-  if (!ls_dp_traits (s->dp_kind)->keeps_gradients || n_params == 0 || s->offload != LS_OFFLOAD_NONE
-      || s->optimizer_kind)
+  if (!ls_dp_traits (s->dp_kind)->keeps_gradients || n_params == 0 || s->memory.offload != LS_OFFLOAD_NONE
+      || s->opt.kind)
     return 0;
   const CountKey key = { n_params, b->variant };
   LsTime *known = g_hash_table_lookup (b->optimizer, &key);
@@ -569,9 +570,9 @@ optimizer_time (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint
     return *known;
   g_autoptr (GArray) kernels = g_array_new (FALSE, FALSE, sizeof (LsKernel));
   const LsStepped stepped = ls_strategy_optimizer_kernels (s, n_params, kernels);
-  ls_optimizer_as_launched (s->recipes, b->model, stepped, kernels); /* launches: at least one */
+  ls_optimizer_as_launched (s->use.recipes, b->model, stepped, kernels); /* launches: at least one */
   LsTime sum = 0;
-  bool is_behind = !s->grad_norm;
+  bool is_behind = !s->opt.grad_norm;
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernel *k = &g_array_index (kernels, LsKernel, i);
     if (is_behind && k->kind != LS_KERNEL_REDUCTION)
@@ -614,7 +615,7 @@ static uint64_t
 n_blocking (const LsStrategy *s, const LsSched *sched, uint32_t rank, uint32_t n_mb)
 {
   const LsSchedShape shape = ls_strategy_sched_shape (s, n_mb);
-  bool is_batched = s->p2p == LS_P2P_BATCHED || s->p2p == LS_P2P_SCATTER_GATHER;
+  bool is_batched = s->mp.p2p == LS_P2P_BATCHED || s->mp.p2p == LS_P2P_SCATTER_GATHER;
   if (!is_batched || sched->recipe != LS_RECIPE_MEGATRON || s->pp == 1)
     return 0;
   uint64_t n_sent = (uint64_t) n_mb * (s->vpp - (rank + 1 == s->pp ? 1 : 0));
@@ -637,7 +638,7 @@ first_layer (const LsBounds *b, const Entry *e, uint32_t rank)
 static bool
 has_barrier (const LsStrategy *s)
 {
-  return s->grad_norm && !s->post_validation;
+  return s->opt.grad_norm && !s->opt.post_validation;
 }
 
 void
@@ -654,9 +655,9 @@ bound_find_chunks (LsBounds *b, const LsStrategy *s)
 static void
 choose_hardware (LsBounds *b, const LsStrategy *s)
 {
-  if (b->attention_kernel == s->attention_kernel && b->n_gpus == s->gpus)
+  if (b->attention_kernel == s->use.attention_kernel && b->n_gpus == s->gpus)
     return;
-  b->attention_kernel = s->attention_kernel;
+  b->attention_kernel = s->use.attention_kernel;
   b->n_gpus = s->gpus;
   ls_hardware_for_job (b->hardware, s, s->gpus, &b->chosen);
   bound_kernels_forget (b->kernels);
@@ -666,7 +667,7 @@ LsTime
 ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint64_t variant)
 {
   const LsSched *sched = ls_sched_find (s->schedule);
-  g_autofree uint32_t *gpus = s->allocation ? ls_job_gpus (s, cluster, NULL) : NULL;
+  g_autofree uint32_t *gpus = s->layout.allocation ? ls_job_gpus (s, cluster, NULL) : NULL;
   b->variant = variant;
   b->gpus = gpus;
   choose_hardware (b, s);
@@ -676,7 +677,7 @@ ls_bound_step (LsBounds *b, const LsStrategy *s, const LsCluster *cluster, uint6
   bool is_loop = sched->placement == LS_PLACE_LOOP, has_pipes = sched->placement == LS_PLACE_PIPES;
   bool comes_back = is_loop && !is_split (s, sched)
       && ls_sched_is_flushed (sched); /* the last B of rank 0 is behind all of a step */
-  bool comes_back_apart = is_loop && sched->is_split && !s->delay_wgrad && ls_sched_is_flushed (sched)
+  bool comes_back_apart = is_loop && sched->is_split && !s->mp.delay_wgrad && ls_sched_is_flushed (sched)
       && has_barrier (s) && !ls_dp_traits (s->dp_kind)->cuts_operators;
   const BoundComm comm = { b->times, cluster, s, gpus };
   LsTime fill = 0, drain = 0, drain_apart = 0, all = 0, first_optimizer = 0, first_reduction = 0, first_w = 0;

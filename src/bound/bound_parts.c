@@ -132,17 +132,18 @@ bound_runs_again (const BoundCut *x, const LsOperator *o, bool is_last)
     uint32_t parts = (o->kept.is_core ? LS_RECOMPUTE_CORE : 0) | (is_in_moe ? LS_RECOMPUTE_MOE : 0)
         | (o->part == LS_MLP_PART_DENSE ? LS_RECOMPUTE_MLP : 0)
         | (o->part == LS_MLP_PART_SHARED ? LS_RECOMPUTE_SHARED : 0);
-    return s->recompute_parts & parts;
+    return s->memory.recompute_parts & parts;
   }
-  bool may_stop_before = s->recompute_early_stop && is_last && o->kept.saved_bytes == o->kept.input_bytes;
-  return s->recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
+  bool may_stop_before
+      = s->memory.recompute_early_stop && is_last && o->kept.saved_bytes == o->kept.input_bytes;
+  return s->memory.recompute_method == LS_RECOMPUTE_UNIFORM && !may_stop_before;
 }
 
 /* It may be made again from what the operator before it keeps; what is before a layer is not known. */
 static bool
 may_drop_input (const LsStrategy *s, const LsOperator *before)
 {
-  uint32_t parts = s->recompute_parts;
+  uint32_t parts = s->memory.recompute_parts;
   return (parts & LS_RECOMPUTE_NORM && (!before || before->kept.is_norm))
       || (parts & LS_RECOMPUTE_ACTIVATION && (!before || before->kept.is_activation));
 }
@@ -151,7 +152,7 @@ may_drop_input (const LsStrategy *s, const LsOperator *before)
 static uint64_t
 kept_beside_parts (const BoundCut *x, const LsOperator *o, const LsOperator *before)
 {
-  bool is_made_again = x->s->recompute_parts & LS_RECOMPUTE_MLA_UP && o->kept.is_latent_up;
+  bool is_made_again = x->s->memory.recompute_parts & LS_RECOMPUTE_MLA_UP && o->kept.is_latent_up;
   if (is_made_again || bound_runs_again (x, o, false))
     return 0;
   return o->kept.saved_bytes - (may_drop_input (x->s, before) ? o->kept.input_bytes : 0);
@@ -163,12 +164,12 @@ static uint64_t
 kept_bytes (const BoundCut *x, const LsOperator *o, const LsOperator *before, const LsOperator *again)
 {
   const LsStrategy *s = x->s;
-  bool is_even = !s->expert_load || !o->params.is_expert;
-  if (!x->is_layer || !is_even || s->offload_activations || s->recompute == LS_RECOMPUTE_FULL)
+  bool is_even = !s->experts.load || !o->params.is_expert;
+  if (!x->is_layer || !is_even || s->memory.offload_activations || s->recompute == LS_RECOMPUTE_FULL)
     return 0;
   if (s->recompute == LS_RECOMPUTE_NONE)
     return o->kept.saved_bytes;
-  if (s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
+  if (s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS)
     return again ? o->kept.saved_bytes - again->kept.saved_bytes : 0;
   return kept_beside_parts (x, o, before);
 }
@@ -178,10 +179,12 @@ static bool
 keeps_input (const BoundCut *x)
 {
   const LsStrategy *s = x->s;
-  bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->recompute_method == LS_RECOMPUTE_UNIFORM
-      && s->recompute_layers == 1;
-  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-  return x->is_layer && (is_whole || has_ops) && !s->partition_activations && !s->offload_activations;
+  bool is_whole = s->recompute == LS_RECOMPUTE_FULL && s->memory.recompute_method == LS_RECOMPUTE_UNIFORM
+      && s->memory.recompute_layers == 1;
+  bool has_ops
+      = s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+  return x->is_layer && (is_whole || has_ops) && !s->memory.partition_activations
+      && !s->memory.offload_activations;
 }
 
 static void
@@ -196,7 +199,7 @@ add_params (const LsStrategy *s, const LsOperator *o, BoundPart *p)
     p->n_params += o->params.numel[n];
     p->n_expert += o->params.is_expert ? o->params.numel[n] : 0;
     uint64_t *persistent = o->params.is_expert ? &p->n_persistent_experts : &p->n_persistent;
-    *persistent += o->params.numel[n] <= s->persistence_threshold ? o->params.numel[n] : 0;
+    *persistent += o->params.numel[n] <= s->data.persistence_threshold ? o->params.numel[n] : 0;
   }
 }
 
@@ -261,7 +264,7 @@ static Cut
 cut_of (const LsModel *m, const LsStrategy *s)
 {
   uint64_t copies = (uint64_t) s->dp * s->cp,
-           of_experts = m->n_experts ? s->tp * copies / ((uint64_t) s->ep * s->etp) : copies;
+           of_experts = m->n_experts ? s->tp * copies / ((uint64_t) s->ep * s->experts.etp) : copies;
   return (Cut) { MAX (1, copies), MAX (1, of_experts) };
 }
 
@@ -276,13 +279,13 @@ static double
 optimizer_bytes (const LsStrategy *s)
 {
   const LsAdamStates states = ls_strategy_adam (s);
-  if (!s->optimizer_kind && s->narrow_shards && ls_dp_traits (s->dp_kind)->is_fsdp)
+  if (!s->opt.kind && s->data.narrow_shards && ls_dp_traits (s->dp_kind)->is_fsdp)
     return 2 * ls_dtype_bytes (ls_strategy_weights (s));
-  if (!s->optimizer_kind)
+  if (!s->opt.kind)
     return ls_adam_bytes (&states, (LsDtype) s->dtype);
   bool has_master = s->dtype != LS_DTYPE_FP32 && ls_dp_traits (s->dp_kind)->keeps_gradients
       && !ls_master_is_the_weight (states.master);
-  return ls_optimizer_least_state (s->optimizer_kind) + (has_master ? 4 : 0);
+  return ls_optimizer_least_state (s->opt.kind) + (has_master ? 4 : 0);
 }
 
 /* Weights that do not learn. */
@@ -290,7 +293,7 @@ static uint64_t
 frozen_bytes (const BoundPart *p, const LsStrategy *s, Cut cut)
 {
   uint64_t size = s->dtype == LS_DTYPE_FP32 ? 4
-      : s->fp8_params                       ? 1
+      : s->fp8.params                       ? 1
                                             : 2,
            n = p->n_frozen - p->n_frozen_experts - p->n_nf4;
   return (n * size + ls_nf4_bytes (p->n_nf4)) / cut.dense + p->n_frozen_experts * size / cut.expert;
@@ -300,13 +303,14 @@ static uint64_t
 bound_static_bytes (const LsModel *m, const LsStrategy *s, const BoundPart *p)
 {
   const Cut whole = { 1, 1 }, cut = cut_of (m, s);
-  uint64_t z = s->zero_stage, grad_size = s->grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
+  uint64_t z = s->zero_stage, grad_size = s->opt.grad_dtype == LS_DTYPE_FP32 ? 4 : 2;
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
-  if (s->zero_group > 0 || s->offload != LS_OFFLOAD_NONE)
+  if (s->data.zero_group > 0 || s->memory.offload != LS_OFFLOAD_NONE)
     return 0;
-  bool keeps_gradients = kind->keeps_gradients && !ls_master_is_the_weight ((LsMaster) s->master);
-  bool is_gathered = kind->has_reshard && (z == 2 || s->reshard_after_forward == 0); /* until the backward */
-  return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8_params ? 1 : 2)
+  bool keeps_gradients = kind->keeps_gradients && !ls_master_is_the_weight ((LsMaster) s->opt.master);
+  bool is_gathered
+      = kind->has_reshard && (z == 2 || s->data.reshard_after_forward == 0); /* until the backward */
+  return share (p, z >= 3 && !is_gathered ? cut : whole) * (s->fp8.params ? 1 : 2)
       + frozen_bytes (p, s, z >= 3 ? cut : whole) + (keeps_gradients ? p->n_params * grad_size : 0)
       + (uint64_t) ((double) share (p, z >= 1 ? cut : whole) * optimizer_bytes (s));
 }
@@ -324,7 +328,7 @@ typedef struct {
 static LsTime
 kernel_time (const Parts *x, const LsKernel *k)
 {
-  return bound_kernel_time (x->kernels, &x->cluster->spec, x->cut.s->cuda_graphs != LS_GRAPHS_NONE, k);
+  return bound_kernel_time (x->kernels, &x->cluster->spec, x->cut.s->launch.cuda_graphs != LS_GRAPHS_NONE, k);
 }
 
 static LsTime
@@ -358,7 +362,7 @@ context_time (const Parts *x, const LsOperator *o, bool is_backward)
 static LsTime
 tp_time (const Parts *x, LsCollKind kind, uint64_t bytes)
 {
-  return x->cut.s->ep_overlap ? 0 : bound_tp_time (x->comm, kind, bytes);
+  return x->cut.s->mp.ep_overlap ? 0 : bound_tp_time (x->comm, kind, bytes);
 }
 
 /* In pieces beside the moves of a ring (lower_tp_overlap.c): tp pieces of g and tp - 1 moves of m, the
@@ -396,7 +400,7 @@ static bool
 is_pipelined (const Parts *x, const LsOperator *o)
 {
   bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->comm.tp_bytes == 0;
-  return x->cut.s->tp_overlap && x->cut.s->tp_overlap_kind == LS_TP_OVERLAP_RING && x->cut.shard.sp
+  return x->cut.s->mp.tp_overlap && x->cut.s->mp.tp_overlap_kind == LS_TP_OVERLAP_RING && x->cut.shard.sp
       && is_linear && x->cut.is_layer;
 }
 
@@ -414,7 +418,7 @@ static LsTime
 exchange_time (const Parts *x, const LsOperator *o, bool is_dispatch, bool counts_tokens)
 {
   const LsStrategy *s = x->cut.s;
-  if (o->ep == LS_EP_NONE || s->expert_load || s->ep_overlap || s->delay_wgrad
+  if (o->ep == LS_EP_NONE || s->experts.load || s->mp.ep_overlap || s->mp.delay_wgrad
       || x->cut.shard.shared_is_beside)
     return 0;
   LsTime t = bound_etp_time (x->comm, is_dispatch ? LS_COLL_ALL_GATHER : LS_COLL_REDUCE_SCATTER,
@@ -484,8 +488,8 @@ typedef struct {
 static bool
 is_cut (const Parts *x, const LsOperator *o)
 {
-  return ls_dp_traits (x->cut.s->dp_kind)->cuts_operators && x->cut.s->zero_group == 0 && !o->params.is_expert
-      && !o->params.is_replicated;
+  return ls_dp_traits (x->cut.s->dp_kind)->cuts_operators && x->cut.s->data.zero_group == 0
+      && !o->params.is_expert && !o->params.is_replicated;
 }
 
 /* A turn of the loop is a layer, or as many as run again together. */
@@ -493,16 +497,16 @@ static bool
 is_unit (const Parts *x)
 {
   bool is_grouped
-      = x->cut.s->recompute == LS_RECOMPUTE_FULL && x->cut.s->recompute_method == LS_RECOMPUTE_UNIFORM;
-  return !x->cut.is_layer || !is_grouped || x->cut.s->recompute_layers == 1;
+      = x->cut.s->recompute == LS_RECOMPUTE_FULL && x->cut.s->memory.recompute_method == LS_RECOMPUTE_UNIFORM;
+  return !x->cut.is_layer || !is_grouped || x->cut.s->memory.recompute_layers == 1;
 }
 
 /* again: what of it does where outputs are kept by operator, else NULL. */
 static UnitOp
 unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_last)
 {
-  bool is_even = (!x->cut.s->expert_load || !o->params.is_expert) /* else ranks differ, */
-      && !(x->cut.s->lengths && ls_operator_is_flash (o));        /* or micro-batches do */
+  bool is_even = (!x->cut.s->experts.load || !o->params.is_expert) /* else ranks differ, */
+      && !(x->cut.s->docs.lengths && ls_operator_is_flash (o));    /* or micro-batches do */
   UnitOp u = { .runs_again = again || bound_runs_again (&x->cut, o, is_last) };
   uint64_t numel = 0;
   if (is_even) {
@@ -515,7 +519,7 @@ unit_op (const Parts *x, const LsOperator *o, const LsOperator *again, bool is_l
     numel += o->params.numel[i];
   int overlap = ls_strategy_loop_overlap (x->cut.s);
   if (is_unit (x) && overlap != LS_LOOP_OVERLAP_PIPELINED)
-    u.gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, numel * (x->cut.s->fp8_params ? 1 : 2));
+    u.gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, numel * (x->cut.s->fp8.params ? 1 : 2));
   if (overlap == LS_LOOP_OVERLAP_GATHERS)
     u.reduce = bound_dp_time (x->comm, LS_COLL_REDUCE_SCATTER, numel * 2);
   return u;
@@ -541,7 +545,8 @@ unit_backward (const Parts *x, const UnitOp *ops, guint n, bool reduces)
 {
   const LsStrategy *s = x->cut.s;
   bool is_full = s->recompute == LS_RECOMPUTE_FULL;
-  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+  bool has_ops
+      = s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
   bool is_backwards = x->cut.is_layer && !is_full && !has_ops;
   LsTime t = 0, gathered = 0, all = 0;
   for (guint i = 0; i < n; i++) {
@@ -579,12 +584,12 @@ units_of (const Parts *x, const BoundPart *p)
 {
   const LsStrategy *s = x->cut.s;
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
-  bool is_whole = s->grad_sync != LS_GRAD_SYNC_EACH && s->pp > 1;
-  uint64_t reduced = ls_dtype_bytes ((LsDtype) s->grad_dtype),
-           grad = ls_dtype_bytes (ls_dtype_between (x->cut.shard.dtype)), size = s->fp8_params ? 1 : 2,
+  bool is_whole = s->data.grad_sync != LS_GRAD_SYNC_EACH && s->pp > 1;
+  uint64_t reduced = ls_dtype_bytes ((LsDtype) s->opt.grad_dtype),
+           grad = ls_dtype_bytes (ls_dtype_between (x->cut.shard.dtype)), size = s->fp8.params ? 1 : 2,
            others = p->n_params - p->n_expert;
   BoundUnits u = { 0 };
-  if (!kind->is_fsdp || kind->cuts_operators || s->zero_group > 0 || s->layers_per_unit != 1)
+  if (!kind->is_fsdp || kind->cuts_operators || s->data.zero_group > 0 || s->data.layers_per_unit != 1)
     return u;
   LsTime gather = bound_dp_time (x->comm, LS_COLL_ALL_GATHER, others * size);
   if (!x->cut.is_layer) {
@@ -627,7 +632,7 @@ add_operators (const Parts *x, const GArray *operators, BoundPart *ret_part)
     ops[i] = unit_op (x, o, again ? &g_array_index (again, LsOperator, i) : NULL, i >= last_saving);
     p.w += ops[i].w;
   }
-  bool reduces_each = s->grad_sync == LS_GRAD_SYNC_EACH;
+  bool reduces_each = s->data.grad_sync == LS_GRAD_SYNC_EACH;
   p.f = unit_forward (ops, operators->len);
   p.b = unit_backward (x, ops, operators->len, reduces_each);
   p.reduce = reduces_each ? 0 : unit_backward (x, ops, operators->len, true) - p.b;
@@ -685,11 +690,11 @@ bound_fill_key (Key *key, const LsBounds *b, const LsStrategy *s, const LsCluste
   memset (key, 0, sizeof *key);
   key->cluster = cluster;
   key->variant = b->variant;
-  key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->etp;
+  key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
   key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp;
   key->is_fresh = shard.grad_is_fresh, key->is_cast = shard.grad_is_cast;
   key->has_head_weight = !b->model->tied_embeddings || !ends_where_it_begins;
-  key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->recompute_parts;
+  key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->memory.recompute_parts;
 }
 
 static const Sizes *

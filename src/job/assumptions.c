@@ -55,7 +55,7 @@ static bool
 has_wide_shards (const Job *j)
 {
   bool is_torch = j->s->dp_kind == LS_DP_FSDP1 || j->s->dp_kind == LS_DP_FSDP2;
-  return is_torch && j->s->zero_stage > 0 && !j->s->narrow_shards;
+  return is_torch && j->s->zero_stage > 0 && !j->s->data.narrow_shards;
 }
 
 /* Weights that the optimizer steps on itself have its format. */
@@ -63,12 +63,12 @@ static char *
 parameters (const Job *j)
 {
   LsDtype dtype = (LsDtype) j->s->dtype;
-  const char *narrow = ls_dtype_is_scaled (dtype) && !j->s->fp8_params ? ls_dtype_name (LS_DTYPE_BF16)
+  const char *narrow = ls_dtype_is_scaled (dtype) && !j->s->fp8.params ? ls_dtype_name (LS_DTYPE_BF16)
                                                                        : ls_dtype_name (dtype);
-  if (j->s->master == LS_MASTER_WEIGHTS || dtype == LS_DTYPE_FP32 || dtype == LS_DTYPE_TF32)
+  if (j->s->opt.master == LS_MASTER_WEIGHTS || dtype == LS_DTYPE_FP32 || dtype == LS_DTYPE_TF32)
     return g_strdup ("fp32");
   return has_wide_shards (j) ? g_strdup_printf ("fp32 shards, gathered in %s", narrow)
-      : j->s->qlora          ? g_strdup_printf ("nf4 in frozen layers, %s", narrow)
+      : j->s->lora.qlora     ? g_strdup_printf ("nf4 in frozen layers, %s", narrow)
                              : g_strdup (narrow);
 }
 
@@ -81,8 +81,8 @@ products (const Job *j)
 static char *
 gradients (const Job *j)
 {
-  const char *reduced = ls_dtype_name ((LsDtype) j->s->grad_dtype);
-  bool is_cast = has_wide_shards (j) && j->s->grad_dtype != LS_DTYPE_FP32;
+  const char *reduced = ls_dtype_name ((LsDtype) j->s->opt.grad_dtype);
+  bool is_cast = has_wide_shards (j) && j->s->opt.grad_dtype != LS_DTYPE_FP32;
   return is_cast ? g_strdup_printf ("fp32 shards, reduced in %s", reduced) : g_strdup (reduced);
 }
 
@@ -90,7 +90,7 @@ static char *
 masters (const Job *j)
 {
   bool is_wide = j->s->dtype == LS_DTYPE_FP32 || j->s->dtype == LS_DTYPE_TF32;
-  if (has_wide_shards (j) || is_wide || j->s->master == LS_MASTER_WEIGHTS)
+  if (has_wide_shards (j) || is_wide || j->s->opt.master == LS_MASTER_WEIGHTS)
     return g_strdup ("none but the weights");
   return knob_text (j, "master");
 }
@@ -104,10 +104,10 @@ backend (const Job *j)
 static char *
 adapters (const Job *j)
 {
-  return j->s->lora_rank == 0
+  return j->s->lora.rank == 0
       ? NULL
-      : g_strdup_printf ("of rank %u on %s", j->s->lora_rank,
-                         j->s->lora_modules ? j->s->lora_modules : "all linear layers");
+      : g_strdup_printf ("of rank %u on %s", j->s->lora.rank,
+                         j->s->lora.modules ? j->s->lora.modules : "all linear layers");
 }
 
 static char *
@@ -121,7 +121,7 @@ moments (const Job *j)
 static char *
 optimizer (const Job *j)
 {
-  return g_strdup (j->s->optimizer ? j->s->optimizer : "adam");
+  return g_strdup (j->s->opt.optimizer ? j->s->opt.optimizer : "adam");
 }
 
 static char *
@@ -130,7 +130,7 @@ attention (const Job *j)
   if (ls_model_n_attention_layers (j->model) == 0)
     return NULL;
   bool is_chosen
-      = j->s->attention == LS_ATTENTION_FLASH && j->s->attention_kernel != LS_ATTENTION_KERNEL_AUTO;
+      = j->s->use.attention == LS_ATTENTION_FLASH && j->s->use.attention_kernel != LS_ATTENTION_KERNEL_AUTO;
   g_autofree char *kind = knob_text (j, "attention"),
                   *kernel = is_chosen ? knob_text (j, "attention_kernel") : NULL;
   return kernel ? g_strdup_printf ("%s by %s", kind, kernel) : g_steal_pointer (&kind);
@@ -139,20 +139,20 @@ attention (const Job *j)
 static char *
 expert_load (const Job *j)
 {
-  return j->model->n_experts == 0 ? NULL : g_strdup (j->s->expert_load ? j->s->expert_load : "even");
+  return j->model->n_experts == 0 ? NULL : g_strdup (j->s->experts.load ? j->s->experts.load : "even");
 }
 
 static char *
 vocabulary (const Job *j)
 {
-  uint64_t padded = ls_model_padded_vocab (j->model, j->s->vocab_multiple, j->s->tp);
+  uint64_t padded = ls_model_padded_vocab (j->model, j->s->use.vocab_multiple, j->s->tp);
   return padded == j->model->vocab ? NULL : g_strdup_printf ("%" G_GUINT64_FORMAT, (guint64) padded);
 }
 
 static char *
 software (const Job *j)
 {
-  return g_strdup (j->s->software);
+  return g_strdup (j->s->program.software);
 }
 
 static const Row rows[] = {
@@ -200,10 +200,10 @@ is_of_software (const Job *j, const LsField *knob)
 static char *
 whence_software (const Job *j)
 {
-  return g_strdup (j->spec->software_is_from        ? "the launch file's"
-                       : j->spec->software          ? "given"
-                       : j->spec->strategy.software ? "the strategy file's"
-                                                    : "none was named");
+  return g_strdup (j->spec->software_is_from                ? "the launch file's"
+                       : j->spec->software                  ? "given"
+                       : j->spec->strategy.program.software ? "the strategy file's"
+                                                            : "none was named");
 }
 
 static char *
@@ -224,7 +224,7 @@ whence (const Job *j, const Row *row)
   if (strcmp (row->knob, "seq") == 0 && j->spec->from
       && g_hash_table_contains (j->spec->from->model_said, "seq"))
     return g_strdup ("the launch file's");
-  if (strcmp (row->knob, "attention") == 0 && j->s->attention != (int) j->model->attention)
+  if (strcmp (row->knob, "attention") == 0 && j->s->use.attention != (int) j->model->attention)
     return g_strdup ("the accelerator has no other");
   return row->derived  ? row->derived (j)
       : row->otherwise ? g_strdup (row->otherwise)

@@ -376,9 +376,10 @@ void
 ls_hardware_for_job (const LsHardware *h, const LsStrategy *s, uint32_t n_gpus, LsHardware *ret_hardware)
 {
   *ret_hardware = *h;
-  ret_hardware->calibration.attention_kernel
-      = ls_hardware_has_attention (h, s->attention_kernel) ? s->attention_kernel : s->attention_else;
-  ret_hardware->calibration.dynamic_gemms = s->dynamic_gemms;
+  ret_hardware->calibration.attention_kernel = ls_hardware_has_attention (h, s->use.attention_kernel)
+      ? s->use.attention_kernel
+      : s->program.attention_else;
+  ret_hardware->calibration.dynamic_gemms = s->use.dynamic_gemms;
   ret_hardware->calibration.clock = ls_clock (&h->calibration, &h->spec.gpu, n_gpus);
   ret_hardware->calibration.clock_gpus = n_gpus;
 }
@@ -415,9 +416,9 @@ check_formats_of (const LsGpu *gpu, const LsStrategy *s, GError **error)
 {
   if (!ls_hardware_check_dtype (gpu, (LsDtype) s->dtype, error))
     return FALSE;
-  bool has_mxfp8 = ls_formats_have (&s->module_formats, LS_FORMAT_MXFP8),
-       is_mxfp8 = s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_MXFP8;
-  if (ls_formats_have (&s->module_formats, LS_FORMAT_NVFP4)
+  bool has_mxfp8 = ls_formats_have (&s->fp8.module_formats, LS_FORMAT_MXFP8),
+       is_mxfp8 = s->dtype == LS_DTYPE_FP8 && s->fp8.recipe == LS_FP8_MXFP8;
+  if (ls_formats_have (&s->fp8.module_formats, LS_FORMAT_NVFP4)
       && !ls_hardware_check_dtype (gpu, LS_DTYPE_NVFP4, error))
     return FALSE;
   if ((!is_mxfp8 && !has_mxfp8) || gpu->has_mxfp8)
@@ -444,16 +445,16 @@ ls_hardware_check_formats (const LsClusterSpec *spec, const LsStrategy *s, GErro
 static gboolean
 check_fp8_attention (const LsHardware *h, const LsStrategy *s, GError **error)
 {
-  bool by_blocks = s->fp8_attention == LS_FP8_ATTENTION_MXFP8;
+  bool by_blocks = s->fp8.attention == LS_FP8_ATTENTION_MXFP8;
   LsAttentionKernel kernel = ls_cudnn_attention (LS_DTYPE_FP8, by_blocks);
-  const char *word = ls_field_find (ls_strategy_fields, "fp8_attention")->names[s->fp8_attention].name;
-  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&h->spec) && s->fp8_attention != LS_FP8_ATTENTION_NONE;
+  const char *word = ls_field_find (ls_strategy_fields, "fp8_attention")->names[s->fp8.attention].name;
+  for (uint32_t k = 0; k < ls_cluster_spec_n_kinds (&h->spec) && s->fp8.attention != LS_FP8_ATTENTION_NONE;
        k++) {
     const LsGpu *gpu = &ls_cluster_spec_of_kind (&h->spec, k)->gpu;
     const LsCalibration *c = k == 0 ? &h->calibration : &h->calibration.others[k - 1];
     bool is_known = ls_calibration_has_attention (c, kernel),
          has_delayed = ls_calibration_has_attention (c, LS_ATTENTION_KERNEL_CUDNN_FP8),
-         is_delayed = s->fp8_attention == LS_FP8_ATTENTION_DELAYED;
+         is_delayed = s->fp8.attention == LS_FP8_ATTENTION_DELAYED;
     if (is_known && (is_delayed || gpu->has_mxfp8))
       continue;
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "--fp8-attention %s: %s %s\nnote: expected %s there",
@@ -469,9 +470,9 @@ check_fp8_attention (const LsHardware *h, const LsStrategy *s, GError **error)
 gboolean
 ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const LsStrategy *s, GError **error)
 {
-  bool wants_drives = s->offload != LS_OFFLOAD_NONE && s->offload_to == LS_OFFLOAD_TO_NVME,
-       wants_dispatch = s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->ep > 1,
-       is_hybrid = s->dispatcher == LS_DISPATCHER_HYBRIDEP;
+  bool wants_drives = s->memory.offload != LS_OFFLOAD_NONE && s->memory.offload_to == LS_OFFLOAD_TO_NVME,
+       wants_dispatch = s->experts.dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->ep > 1,
+       is_hybrid = s->experts.dispatcher == LS_DISPATCHER_HYBRIDEP;
   if (wants_drives && !ls_cluster_has_nvme (cluster)) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--offload-to nvme: the nodes of %s have no drives\n"
@@ -486,13 +487,14 @@ ls_hardware_check_parts (const LsHardware *h, const LsCluster *cluster, const Ls
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--dispatcher %s: no figures of %s on %s are known\n"
                  "note: expected all-to-all there%s",
-                 ls_dispatcher_name (s->dispatcher), is_hybrid ? "HybridEP" : "DeepEP", h->spec.gpu.name,
-                 h->spec.interior == LS_INTERIOR_TORUS ? "" : key);
+                 ls_dispatcher_name (s->experts.dispatcher), is_hybrid ? "HybridEP" : "DeepEP",
+                 h->spec.gpu.name, h->spec.interior == LS_INTERIOR_TORUS ? "" : key);
     return FALSE;
   }
   if (!check_fp8_attention (h, s, error))
     return FALSE;
-  uint32_t max_ctas = s->tp_max_ctas | s->cp_max_ctas | s->ep_max_ctas | s->dp_max_ctas | s->pp_max_ctas;
+  uint32_t max_ctas
+      = s->mp.tp_max_ctas | s->mp.cp_max_ctas | s->mp.ep_max_ctas | s->mp.dp_max_ctas | s->mp.pp_max_ctas;
   if (max_ctas > 0 && h->spec.interior == LS_INTERIOR_TORUS) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--set tp_max_ctas and its like: a torus has no NCCL, whose thread blocks these are");

@@ -66,15 +66,15 @@ static void
 prefer_xla (LsStrategy *s, const LsCluster *cluster)
 {
   bool is_open = s->dp_kind == LS_DP_AUTO && (s->zero_stage == LS_ZERO_AUTO || s->zero_stage == 3);
-  s->is_compiled |= cluster->spec.interior == LS_INTERIOR_TORUS;
-  s->launch_blocking &= cluster->spec.interior != LS_INTERIOR_TORUS;
+  s->launch.is_compiled |= cluster->spec.interior == LS_INTERIOR_TORUS;
+  s->launch.launch_blocking &= cluster->spec.interior != LS_INTERIOR_TORUS;
   if (cluster->spec.interior != LS_INTERIOR_TORUS || !is_open)
     return;
   s->dp_kind = LS_DP_XLA_FSDP;
   uint32_t per_slice = cluster->spec.gpus_per_node, n = s->gpus ? s->gpus : cluster->n_gpus;
   bool fills_slices = n > per_slice && n % per_slice == 0 && s->tp > 0 && per_slice % s->tp == 0;
   if (fills_slices && s->zero_stage == LS_ZERO_AUTO && s->pp == 1 && s->ep == 1)
-    s->zero_group = per_slice / s->tp;
+    s->data.zero_group = per_slice / s->tp;
 }
 
 static gboolean
@@ -96,8 +96,8 @@ make_plan (const LsModel *model, const LsHardware *hardware, const LsCluster *cl
   g_autoptr (LsOrders) orders = order ? ls_job_order_load (order, s, error) : NULL;
   if ((order && !orders) || !ls_budget_check_passes (s, model, hardware->max_memory_bytes, error))
     return NULL;
-  g_autofree uint32_t *gpus = s->allocation ? ls_job_gpus (s, cluster, error) : NULL;
-  if (s->allocation && !gpus)
+  g_autofree uint32_t *gpus = s->layout.allocation ? ls_job_gpus (s, cluster, error) : NULL;
+  if (s->layout.allocation && !gpus)
     return NULL;
   g_autoptr (LsCallTimes) times = ls_call_times_new (&hardware->nccl);
   LsCostSources of = { hardware, cluster, s, times, gpus };
@@ -151,7 +151,8 @@ ls_job_settle (const LsModel *model, const LsHardware *hardware, uint32_t n_node
 static bool
 has_same_cluster (const LsJobResult *job, const LsStrategy *s)
 {
-  return s->gpus > 0 && s->gpus == job->strategy.gpus && !s->allocation && !job->strategy.allocation;
+  return s->gpus > 0 && s->gpus == job->strategy.gpus && !s->layout.allocation
+      && !job->strategy.layout.allocation;
 }
 
 LsJobResult *
@@ -233,9 +234,9 @@ ls_job_host (const LsHardware *h, const LsStrategy *s, LsHostCosts *costs)
     costs->cost[LS_HOST_LAUNCH] = h->spec.fitted.host_launch;
   costs->cost[LS_HOST_LAUNCH] = MAX (costs->cost[LS_HOST_LAUNCH], h->calibration.around.host_launch);
   for (int i = 0; i < LS_N_HOST_COSTS; i++)
-    if (s->host[i] != LS_HOST_AUTO)
-      costs->cost[i] = s->host[i];
-  if (s->host[LS_HOST_LAUNCH] == 0 && s->host[LS_HOST_PRODUCT] == LS_HOST_AUTO)
+    if (s->launch.host[i] != LS_HOST_AUTO)
+      costs->cost[i] = s->launch.host[i];
+  if (s->launch.host[LS_HOST_LAUNCH] == 0 && s->launch.host[LS_HOST_PRODUCT] == LS_HOST_AUTO)
     costs->cost[LS_HOST_PRODUCT] = 0; /* launching is for nothing */
 }
 

@@ -48,7 +48,7 @@ take_job (LsCase *c, const LsJobSpec *spec)
   for (g_hash_table_iter_init (&keys, spec->said); g_hash_table_iter_next (&keys, &key, NULL);)
     g_hash_table_add (c->said, key);
   if (g_hash_table_contains (c->said, "attention"))
-    c->model.attention = (LsAttention) c->strategy.attention;
+    c->model.attention = (LsAttention) c->strategy.use.attention;
 }
 
 static bool

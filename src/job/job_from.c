@@ -183,7 +183,7 @@ ls_job_load_model (const LsJobSpec *spec, LsJobSaysFunc says, LsModel *ret_model
 static bool
 takes_flash (const LsJobSpec *spec, const LsModel *model)
 {
-  int own = spec->strategy.attention;
+  int own = spec->strategy.use.attention;
   bool is_asked = spec->from ? has (spec->from->given, "attention") : ls_job_says (spec, "attention");
   return !is_asked
       && (own == LS_ATTENTION_FLASH || (own == LS_ATTENTION_AUTO && model->attention == LS_ATTENTION_FLASH));
@@ -194,14 +194,15 @@ void
 ls_job_fit_attention (const LsJobSpec *spec, const LsModel *model, const LsHardware *hardware, LsStrategy *s)
 {
   if (hardware->spec.gpu.lacks_flash && s->cp <= 1 && takes_flash (spec, model))
-    s->attention = LS_ATTENTION_UNFUSED;
+    s->use.attention = LS_ATTENTION_UNFUSED;
 }
 
 void
 ls_job_note_attention_fit (const LsJobSpec *spec, const LsModel *model, const LsHardware *hardware,
                            const LsStrategy *s, GPtrArray *notes)
 {
-  if (!hardware->spec.gpu.lacks_flash || s->attention != LS_ATTENTION_UNFUSED || !takes_flash (spec, model))
+  if (!hardware->spec.gpu.lacks_flash || s->use.attention != LS_ATTENTION_UNFUSED
+      || !takes_flash (spec, model))
     return;
   bool is_said = spec->from && !has (spec->from->by_rule, "attention");
   const char *who = is_said ? spec->from->path
@@ -313,7 +314,7 @@ ls_job_from_notes (const LsJobSpec *spec, GPtrArray *notes)
   if (lines->len > MAX_SHOWN)
     g_ptr_array_add (notes, g_strdup_printf ("not known, may matter: %u more", lines->len - MAX_SHOWN));
   tell_given_up (spec, notes);
-  if (!spec->software && !spec->strategy.software)
+  if (!spec->software && !spec->strategy.program.software)
     g_ptr_array_add (notes,
                      g_strdup_printf ("%s does not say on what it runs, so that no release of %s is "
                                       "taken: it runs the textbook; --software NAME for another one",

@@ -154,7 +154,8 @@ find_reason (Search *x, const LsField *f, const char *value)
   g_autofree char *anyway = ls_field_text (f, &without->strategy, NULL);
   if (anyway && g_ascii_strcasecmp (anyway, value) == 0) /* "1F1B" is 1f1b */
     return NULL;
-  bool is_other_program = g_strcmp0 (without->strategy.software, x->job->strategy.software) != 0;
+  bool is_other_program
+      = g_strcmp0 (without->strategy.program.software, x->job->strategy.program.software) != 0;
   if (is_other_program
       && !has_same_plan (x, without)) /* the way to be data parallel says whose kernels run */
     return NULL;
@@ -177,11 +178,11 @@ has_op_of (const LsPlan *plan, LsHostCost cost)
 static const char *
 find_host_reason (const LsJobResult *job, const LsField *f)
 {
-  if (job->strategy.is_compiled)
+  if (job->strategy.launch.is_compiled)
     return "a step is one executable, whose ops the host does not issue";
   if (f->kind != LS_FIELD_TIME)
     return NULL;
-  LsHostCost cost = (LsHostCost) ((f->offset - offsetof (LsStrategy, host)) / sizeof (LsTime));
+  LsHostCost cost = (LsHostCost) ((f->offset - offsetof (LsStrategy, launch.host)) / sizeof (LsTime));
   if (has_op_of (job->plan, cost))
     return NULL;
   return cost == LS_HOST_BATCH ? "it needs --set batch_sync=1" : "the host makes no such call here";

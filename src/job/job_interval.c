@@ -19,7 +19,7 @@
 static const char *
 usual_name (const LsJobSpec *spec)
 {
-  const char *software = spec->software ? spec->software->name : spec->strategy.software;
+  const char *software = spec->software ? spec->software->name : spec->strategy.program.software;
   return !software || strcmp (software, LS_SOFTWARE_TEXTBOOK) == 0 ? NAME_TEXTBOOK : NAME;
 }
 
@@ -99,7 +99,7 @@ ls_job_traits (const LsJobResult *r, const LsClusterSpec *cluster, LsTraits *ret
   ret->word[LS_ASPECT_BACKEND] = s->dp > 1 ? ls_dp_kind_name (s->dp_kind) : NULL;
   ret->word[LS_ASPECT_SCHEDULE] = s->pp > 1 ? g_intern_string (s->schedule) : NULL;
   ret->word[LS_ASPECT_CONTEXT] = s->cp > 1 ? "on" : NULL;
-  ret->word[LS_ASPECT_OFFLOAD] = s->offload != LS_OFFLOAD_NONE ? "on" : NULL;
+  ret->word[LS_ASPECT_OFFLOAD] = s->memory.offload != LS_OFFLOAD_NONE ? "on" : NULL;
   ret->word[LS_ASPECT_EXPERTS] = r->model.n_experts > 0 ? "on" : NULL;
   ret->word[LS_ASPECT_TRANSPORT] = transport_word (r, cluster);
   ret->figure[LS_ASPECT_GPUS - LS_N_WORD_ASPECTS] = n;
@@ -144,11 +144,11 @@ unlike_all (const LsJobResult *r)
 {
   if (r->hardware->calibration_of)
     return "none of the measured runs tells of kernels with the calibration of another GPU";
-  if (r->strategy.lora_rank > 0)
+  if (r->strategy.lora.rank > 0)
     return "none of the measured runs has adapters on frozen weights";
-  if (r->strategy.micro_batches_per_replica)
+  if (r->strategy.layout.micro_batches_per_replica)
     return "none of the measured runs has replicas with unequal numbers of micro-batches";
-  if (r->strategy.lengths)
+  if (r->strategy.docs.lengths)
     return "none of the measured runs has documents of known lengths in a sequence";
   if (r->model.encoder_layers > 0)
     return "none of the measured runs has an encoder";
@@ -315,8 +315,9 @@ widen_for_release (const LsJobSpec *spec, const LsJobResult *r, LsInterval *inte
 {
   const LsImport *from = spec->from;
   bool may_be_older = from && from->first_year > 0 && from->first_year < YEAR_OF_ATTENTION
-      && from->last_year >= YEAR_OF_ATTENTION && r->strategy.attention == LS_ATTENTION_FLASH
-      && r->strategy.attention_kernel == LS_ATTENTION_KERNEL_CUDNN && !ls_job_says (spec, "attention_kernel");
+      && from->last_year >= YEAR_OF_ATTENTION && r->strategy.use.attention == LS_ATTENTION_FLASH
+      && r->strategy.use.attention_kernel == LS_ATTENTION_KERNEL_CUDNN
+      && !ls_job_says (spec, "attention_kernel");
   if (!may_be_older || interval->none)
     return;
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();

@@ -59,8 +59,8 @@ note_what_it_cannot (const LsJobSpec *spec, LsJobResult *r)
   g_ptr_array_add (r->notes,
                    g_strdup_printf ("software %s: %s cannot express this job, which is simulated as if it "
                                     "could (--for %s refuses it): %s",
-                                    r->strategy.software, spec->software->program, spec->software->emit,
-                                    what));
+                                    r->strategy.program.software, spec->software->program,
+                                    spec->software->emit, what));
 }
 
 /* Whether the job is run in that way (LS_SOFTWARE_WAYS). */
@@ -94,7 +94,7 @@ note_what_it_lacks (const LsJobSpec *spec, LsJobResult *r)
     g_ptr_array_add (
         r->notes,
         g_strdup_printf ("software %s: %s of that release has no %s; this job is simulated as if it had",
-                         r->strategy.software, spec->software->program, used->str));
+                         r->strategy.program.software, spec->software->program, used->str));
 }
 
 /* --- what is not simulated of it ------------------------------------------------------------------ */
@@ -159,7 +159,7 @@ ls_job_note_program (const LsJobSpec *spec, LsJobResult *r)
   g_ptr_array_add (
       r->notes,
       g_strdup_printf ("software %s: %s runs on %s, not on %s; it is simulated there as if it did",
-                       r->strategy.software, program->program, on, r->cluster->spec.gpu.name));
+                       r->strategy.program.software, program->program, on, r->cluster->spec.gpu.name));
 }
 
 /* ---- job notes recompute ---- */
@@ -171,12 +171,12 @@ static void
 note_flash_run_again (LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
-  if (ls_strategy_recompute_frees_nothing (s) && s->recompute_flash)
+  if (ls_strategy_recompute_frees_nothing (s) && s->memory.recompute_flash)
     g_ptr_array_add (
         r->notes,
         g_strdup_printf ("--recompute selective frees next to nothing here: flash attention, which keeps "
                          "no scores, runs again as a whole; %s drops more",
-                         s->lora_rank > 0 ? "together with adapters --recompute full"
+                         s->lora.rank > 0 ? "together with adapters --recompute full"
                                           : "--recompute-parts norm"));
 }
 
@@ -199,9 +199,9 @@ static void
 note_recomputed_layers (LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
-  uint32_t most = most_layers_of_chunk (r), asked = s->recompute_layers;
-  for (uint32_t i = 0; s->recompute_stages && i < s->pp; i++)
-    asked = MAX (i == 0 ? 0 : asked, s->recompute_stages[i]);
+  uint32_t most = most_layers_of_chunk (r), asked = s->memory.recompute_layers;
+  for (uint32_t i = 0; s->memory.recompute_stages && i < s->pp; i++)
+    asked = MAX (i == 0 ? 0 : asked, s->memory.recompute_stages[i]);
   if (s->recompute == LS_RECOMPUTE_FULL && asked > most)
     g_ptr_array_add (r->notes,
                      g_strdup_printf ("%u layers are to be recomputed, and no stage has more than "
@@ -226,7 +226,7 @@ note_tensor_parallel (LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
   double exposed = r->report.breakdown_s[LS_PART_EXPOSED_TP];
-  if (s->tp == 1 || !s->tp_async || s->tp_overlap || exposed < LEAST_SHARE * r->report.step_time_s)
+  if (s->tp == 1 || !s->mp.tp_async || s->mp.tp_overlap || exposed < LEAST_SHARE * r->report.step_time_s)
     return;
   g_ptr_array_add (r->notes,
                    g_strdup_printf ("%s puts weight gradients off: tensor-parallel collectives of backwards "
@@ -294,7 +294,8 @@ note_slices (const LsJobSpec *spec, LsJobResult *r)
   bool is_chosen = spec->slice[0] > 0 || spec->n_nodes > 0 || r->hardware->spec.torus.is_given;
   if (c->interior != LS_INTERIOR_TORUS || n % of_slice == 0 || is_chosen)
     return;
-  bool is_across = n_slices > 1 && s->zero_stage == 3 && (s->zero_group == 0 || s->zero_group > of_slice);
+  bool is_across
+      = n_slices > 1 && s->zero_stage == 3 && (s->data.zero_group == 0 || s->data.zero_group > of_slice);
   g_autofree char *across = is_across
       ? g_strdup_printf ("; what is cut over slices that are not alike goes round all chips in one ring, "
                          "by a NIC of each slice: %u chips would be a copy in each",
@@ -312,12 +313,12 @@ void
 ls_job_note_nodes (const LsJobSpec *spec, LsJobResult *r)
 {
   note_slices (spec, r);
-  const char *counted = ls_allocation_note (r->strategy.allocation);
+  const char *counted = ls_allocation_note (r->strategy.layout.allocation);
   if (counted)
     g_ptr_array_add (r->notes, g_strdup (counted));
   uint32_t said = r->hardware->spec.n_nodes, taken = r->cluster->spec.n_nodes,
            per_node = ls_cluster_taken (&r->cluster->spec);
-  if (spec->n_nodes > 1 && !r->strategy.allocation && r->plan->n_ranks <= per_node)
+  if (spec->n_nodes > 1 && !r->strategy.layout.allocation && r->plan->n_ranks <= per_node)
     g_ptr_array_add (r->notes,
                      g_strdup_printf ("--nodes %u has no effect here: %u ranks fill the first node%s",
                                       spec->n_nodes, r->plan->n_ranks,
@@ -373,7 +374,7 @@ static void
 note_built_in (const LsSoftwareSpec *named, LsJobResult *r)
 {
   bool is_program = named && strcmp (named->name, LS_SOFTWARE_TEXTBOOK) != 0;
-  if (!is_program || r->strategy.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
+  if (!is_program || r->strategy.use.kernels || !is_other_software (&r->strategy, &r->cluster->spec))
     return;
   g_ptr_array_add (r->notes,
                    g_strdup_printf ("kernels are fused, as Megatron-Core and Transformer Engine launch them; "
@@ -389,17 +390,18 @@ static void
 note_attention (bool is_said, LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
-  bool runs = r->model.attention == LS_ATTENTION_FLASH || s->attention == LS_ATTENTION_FLASH;
-  if (!runs || ls_hardware_has_attention (r->hardware, s->attention_kernel))
+  bool runs = r->model.attention == LS_ATTENTION_FLASH || s->use.attention == LS_ATTENTION_FLASH;
+  if (!runs || ls_hardware_has_attention (r->hardware, s->use.attention_kernel))
     return;
   const LsField *field = ls_field_find (ls_strategy_fields, "attention_kernel");
-  const LsStrategy other = { .attention_kernel = s->attention_else };
+  const LsStrategy other = { .use.attention_kernel = s->program.attention_else };
   g_autofree char *name = ls_field_text (field, s, NULL), *flag = ls_field_flag (field),
                   *runs_as = ls_field_text (field, &other, NULL);
   g_ptr_array_add (r->notes,
                    g_strdup_printf ("%s%sattention by %s was not measured on %s: it takes the time of %s",
                                     is_said ? flag : "", is_said ? " has no effect here: " : "", name,
-                                    r->cluster->spec.gpu.name, s->attention_else ? runs_as : "what was"));
+                                    r->cluster->spec.gpu.name,
+                                    s->program.attention_else ? runs_as : "what was"));
 }
 
 /* Of the implementation that the job runs: that it was not measured on this accelerator, but on another one
@@ -409,12 +411,12 @@ note_guessed_attention (LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
   const LsCalibration *c = &r->hardware->calibration;
-  bool is_fp8 = s->fp8_attention != LS_FP8_ATTENTION_NONE, runs = s->attention == LS_ATTENTION_FLASH;
-  if (!runs || s->attention_kernel == LS_ATTENTION_KERNEL_AUTO)
+  bool is_fp8 = s->fp8.attention != LS_FP8_ATTENTION_NONE, runs = s->use.attention == LS_ATTENTION_FLASH;
+  if (!runs || s->use.attention_kernel == LS_ATTENTION_KERNEL_AUTO)
     return;
   LsAttentionKernel kernel = is_fp8
-      ? ls_cudnn_attention (LS_DTYPE_FP8, s->fp8_attention == LS_FP8_ATTENTION_MXFP8)
-      : (LsAttentionKernel) s->attention_kernel;
+      ? ls_cudnn_attention (LS_DTYPE_FP8, s->fp8.attention == LS_FP8_ATTENTION_MXFP8)
+      : (LsAttentionKernel) s->use.attention_kernel;
   if (!ls_calibration_has_attention (c, kernel)
       || (c->attention[kernel][0].is_fitted && c->attention[kernel][1].is_fitted))
     return;
@@ -434,7 +436,7 @@ note_fp8_attention (LsJobResult *r)
 {
   const LsModel *m = &r->model;
   bool is_wide = m->head_dim > 128, has_window = m->window > 0 || m->n_layer_window > 0;
-  if (r->strategy.fp8_attention == LS_FP8_ATTENTION_NONE || !(is_wide || has_window))
+  if (r->strategy.fp8.attention == LS_FP8_ATTENTION_NONE || !(is_wide || has_window))
     return;
   g_ptr_array_add (
       r->notes,
@@ -471,7 +473,7 @@ static void
 note_fetches (LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
-  if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3 && ls_recipes_loop (s->recipes, &r->model))
+  if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 3 && ls_recipes_loop (s->use.recipes, &r->model))
     g_ptr_array_add (
         r->notes,
         g_strdup_printf ("DeepSpeed's stage 3 fetches and frees the parameters of %u experts one by "
@@ -509,7 +511,7 @@ static void
 note_lone_products (LsJobResult *r)
 {
   double share = r->report.breakdown_s[LS_PART_HOST] / r->report.step_time_s;
-  if (r->model.n_experts > 0 && !r->strategy.grouped_gemm && share > MUCH_OF_A_STEP)
+  if (r->model.n_experts > 0 && !r->strategy.experts.grouped_gemm && share > MUCH_OF_A_STEP)
     g_ptr_array_add (r->notes,
                      g_strdup_printf ("the host takes %.0f %% of the step: products of experts are launched "
                                       "one by one, by one measured cost (--set host_product); "
@@ -537,9 +539,9 @@ static void
 note_scaled_experts (LsJobResult *r)
 {
   const LsStrategy *s = &r->strategy;
-  bool is_by_modules = ls_dtype_is_scaled ((LsDtype) s->dtype) && s->fp8_recipe != LS_FP8_DEEPSEEK
-      && !s->grouped_gemm && r->model.n_experts / MAX (1, s->ep) > 1;
-  if (is_by_modules && s->cuda_graphs != LS_GRAPHS_STEP && layer_s (r) < HOST_OF_A_LAYER_S)
+  bool is_by_modules = ls_dtype_is_scaled ((LsDtype) s->dtype) && s->fp8.recipe != LS_FP8_DEEPSEEK
+      && !s->experts.grouped_gemm && r->model.n_experts / MAX (1, s->ep) > 1;
+  if (is_by_modules && s->launch.cuda_graphs != LS_GRAPHS_STEP && layer_s (r) < HOST_OF_A_LAYER_S)
     g_ptr_array_add (
         r->notes,
         g_strdup_printf ("a layer takes %.1f ms here, both ways; the host of one measured run took "
@@ -569,30 +571,30 @@ ls_job_note_kernels (const LsJobSpec *spec, LsJobResult *r)
 void
 ls_note_optimizer (const LsStrategy *s, GPtrArray *notes)
 {
-  if (!s->optimizer_kind)
+  if (!s->opt.kind)
     return;
   g_ptr_array_add (notes,
                    g_strdup_printf ("optimizer %s: its kernels are counted from its code; none of the runs "
                                     "of an interval has it",
-                                    s->optimizer));
-  if (s->optimizer_kind->note)
-    g_ptr_array_add (notes, g_strdup_printf ("optimizer %s: %s", s->optimizer, s->optimizer_kind->note));
+                                    s->opt.optimizer));
+  if (s->opt.kind->note)
+    g_ptr_array_add (notes, g_strdup_printf ("optimizer %s: %s", s->opt.optimizer, s->opt.kind->note));
 }
 
 void
 ls_note_adapters (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 {
-  bool has_all = !s->lora_modules || g_str_equal (s->lora_modules, "all-linear");
-  if (s->lora_rank > 0 && m->n_experts > 0 && has_all)
+  bool has_all = !s->lora.modules || g_str_equal (s->lora.modules, "all-linear");
+  if (s->lora.rank > 0 && m->n_experts > 0 && has_all)
     g_ptr_array_add (notes,
                      g_strdup_printf ("adapters are of %s alone: those of experts, and of MLPs in a model "
                                       "with experts, are not modelled",
                                       m->mixer == LS_MIXER_NONE ? "attention" : "attention and mixers"));
-  if (s->lora_rank > m->hidden) /* each of them has the hidden size on one side */
+  if (s->lora.rank > m->hidden) /* each of them has the hidden size on one side */
     g_ptr_array_add (notes,
                      g_strdup_printf ("adapters of rank %u are of a higher one than any weight next to them "
                                       "can have: each has more numbers than that weight, and can say no more",
-                                      s->lora_rank));
+                                      s->lora.rank));
 }
 
 /* Megatron-LM refuses it: --max-position-embeddings is the size of the table. */
@@ -613,29 +615,29 @@ ls_note_documents (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
   g_autoptr (LsPacking) packing = NULL;
   if (!ls_packing_new (s, m, &packing, NULL) || !packing)
     return;
-  g_autofree char *busiest = s->lengths_draw == LS_LENGTHS_EACH && s->dp > 1
+  g_autofree char *busiest = s->docs.draw == LS_LENGTHS_EACH && s->dp > 1
       ? g_strdup_printf ("; the busiest copy has %.3f of the mean", packing->busiest_copy)
       : NULL;
   g_ptr_array_add (notes,
                    g_strdup_printf ("lengths %s: %.1f documents in a sequence leave %.1f %% of its "
                                     "attention; FLOPs and MFU count these, Megatron-LM all of it%s",
-                                    s->lengths, packing->n_documents / s->global_batch,
+                                    s->docs.lengths, packing->n_documents / s->global_batch,
                                     100 * packing->mean.pairs, busiest ? busiest : ""));
   if (packing->n_longer > 0)
     g_ptr_array_add (
         notes,
         g_strdup_printf ("lengths %s: documents longer than a sequence of %u tokens (--seq; %u of the "
                          "step) are cut, and their parts do not see each other",
-                         s->lengths, s->seq, packing->n_longer));
+                         s->docs.lengths, s->seq, packing->n_longer));
 }
 
 void
 ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
 {
-  if (m->n_experts == 0 || (s->expert_capacity <= 0 && s->expert_padding == LS_EXPERT_PADDING_NONE))
+  if (m->n_experts == 0 || (s->experts.capacity <= 0 && s->experts.padding == LS_EXPERT_PADDING_NONE))
     return;
   g_autofree char *why = NULL;
-  g_autofree double *share = ls_expert_shares (s->expert_load, m, &why);
+  g_autofree double *share = ls_expert_shares (s->experts.load, m, &why);
   LsShard shard = ls_strategy_shard (s, m);
   shard.expert_share = share;
   double kept = ls_expert_kept_share (m, &shard), blank = ls_expert_blank_share (m, &shard);
@@ -650,7 +652,7 @@ ls_note_drops (const LsStrategy *s, const LsModel *m, GPtrArray *notes)
         notes,
         g_strdup_printf ("expert_capacity %g: experts drop %.1f %% of the tokens that are sent to "
                          "them; FLOPs and MFU leave these out, tokens/s and Megatron-LM count all",
-                         s->expert_capacity, 100 * dropped));
+                         s->experts.capacity, 100 * dropped));
 }
 
 void

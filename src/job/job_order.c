@@ -61,7 +61,10 @@ collective_time (int slot, int coll, uint64_t bytes, void *data)
   const LsCostSources *of = data;
   const LsStrategy *s = of->strategy;
   const LsMesh mesh = ls_strategy_mesh (s);
-  uint32_t n = slot == LS_SLOT_CP ? s->cp : slot == LS_SLOT_EP ? s->ep : slot == LS_SLOT_ETP ? s->etp : s->tp;
+  uint32_t n = slot == LS_SLOT_CP ? s->cp
+      : slot == LS_SLOT_EP        ? s->ep
+      : slot == LS_SLOT_ETP       ? s->experts.etp
+                                  : s->tp;
   g_autofree uint32_t *ranks = g_new (uint32_t, n);
   for (uint32_t i = 0; i < n; i++)
     ranks[i] = rank_of_member (&mesh, slot, i);
@@ -93,7 +96,7 @@ static gboolean
 has_shape (const char *path, const LsOrders *orders, const LsStrategy *s, GError **error)
 {
   const LsLayout *l = &orders->layout;
-  if (s->micro_batches_per_replica) {
+  if (s->layout.micro_batches_per_replica) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT,
                  "--order %s: it is of one number of micro-batches; got micro_batches_per_replica", path);
     return FALSE;

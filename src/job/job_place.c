@@ -77,7 +77,7 @@ count_ranks (const LsStrategy *s, const LsClusterSpec *cluster, uint32_t *ret_n,
 static void
 take_placement (LsStrategy *s, const LsHardware *hardware, uint32_t *n_nodes)
 {
-  const LsAllocation *a = s->allocation;
+  const LsAllocation *a = s->layout.allocation;
   uint32_t least = ls_allocation_cluster_nodes (a);
   LsClusterSpec spec = hardware->spec; /* borrows */
   if (s->gpus == 0)
@@ -113,7 +113,8 @@ ls_job_gpus (const LsStrategy *s, const LsCluster *cluster, GError **error)
 {
   uint32_t n = s->tp * s->cp * s->dp * s->pp;
   g_autofree uint32_t *gpus = g_new (uint32_t, MAX (n, 1));
-  return ls_allocation_gpus (s->allocation, &cluster->spec, n, gpus, error) ? g_steal_pointer (&gpus) : NULL;
+  return ls_allocation_gpus (s->layout.allocation, &cluster->spec, n, gpus, error) ? g_steal_pointer (&gpus)
+                                                                                   : NULL;
 }
 
 static bool
@@ -149,7 +150,7 @@ check_pieces_between (const LsCluster *c, uint32_t rank, uint32_t gpu, uint32_t 
 gboolean
 ls_job_check_pieces (const LsPlan *plan, const LsStrategy *s, const LsCluster *c, GError **error)
 {
-  if (!s->tp_overlap || s->tp_overlap_kind != LS_TP_OVERLAP_RING)
+  if (!s->mp.tp_overlap || s->mp.tp_overlap_kind != LS_TP_OVERLAP_RING)
     return TRUE;
   for (uint32_t r = 0; r < plan->n_ranks; r++) {
     uint32_t comm = ls_plan_comm_of (plan, r, LS_SLOT_TP),

@@ -39,7 +39,7 @@ is_near_limit (const LsJobResult *r, uint64_t needed_bytes)
 bool
 ls_job_may_retry (const LsJobResult *r, uint64_t needed_bytes)
 {
-  return r->strategy.cuda_allocator == LS_CUDA_ALLOCATOR_CACHING && is_near_limit (r, needed_bytes);
+  return r->strategy.memory.cuda_allocator == LS_CUDA_ALLOCATOR_CACHING && is_near_limit (r, needed_bytes);
 }
 
 /* By the times of the run, where it has spans, or else by the order of allocations. retries: NULL, or filled
@@ -208,7 +208,7 @@ ls_job_settle_retries (LsJobResult *r, const LsHardware *chosen, const LsRunOpti
                        double *ret_cost_share, GError **error)
 {
   bool is_near;
-  if (r->strategy.cuda_allocator != LS_CUDA_ALLOCATOR_CACHING
+  if (r->strategy.memory.cuda_allocator != LS_CUDA_ALLOCATOR_CACHING
       || r->cluster->spec.interior == LS_INTERIOR_TORUS)
     return TRUE;
   g_autoptr (LsRetries) x = find_retries (r, chosen, run, &is_near, error);
@@ -342,7 +342,8 @@ static void
 note_if_idle (const LsJobSpec *spec, LsJobResult *r)
 {
   bool is_said = spec->said && g_hash_table_contains (spec->said, "cuda_allocator");
-  const char *why = is_said && r->strategy.cuda_allocator != LS_CUDA_ALLOCATOR_NONE ? idle_reason (r) : NULL;
+  const char *why
+      = is_said && r->strategy.memory.cuda_allocator != LS_CUDA_ALLOCATOR_NONE ? idle_reason (r) : NULL;
   if (why)
     g_ptr_array_add (r->notes, g_strconcat ("--set cuda_allocator has no effect here: ", why, NULL));
 }

@@ -221,8 +221,8 @@ take_strategy (LsJobSpec *spec, const LsStrategy *strategy, const char *knob)
   ls_strategy_clear (&spec->strategy);
   spec->strategy = *strategy;
   if (spec->software) {
-    g_free (spec->strategy.software);
-    spec->strategy.software = g_strdup (spec->software->name);
+    g_free (spec->strategy.program.software);
+    spec->strategy.program.software = g_strdup (spec->software->name);
   }
   if (!spec->strategy_knob)
     spec->strategy_knob = g_strdup (knob);
@@ -232,7 +232,7 @@ take_strategy (LsJobSpec *spec, const LsStrategy *strategy, const char *knob)
 static bool
 runs_its_own (const LsJobSpec *spec)
 {
-  const char *its = spec->from->strategy.software;
+  const char *its = spec->from->strategy.program.software;
   if (!spec->software || spec->software_is_from || strcmp (spec->software->program, spec->from->program) == 0)
     return true;
   LsSoftwareSpec named;
@@ -347,8 +347,8 @@ ls_job_spec_take_import (LsJobSpec *spec, LsImport *from, LsDiagList *diags)
   if (spec->from)
     g_atomic_rc_box_release_full (spec->from, from_clear);
   spec->from = g_atomic_rc_box_dup (sizeof *from, from);
-  spec->software_is_from = !spec->software && from->strategy.software;
-  return (!spec->software_is_from || set_software (spec, from->strategy.software, false, diags))
+  spec->software_is_from = !spec->software && from->strategy.program.software;
+  return (!spec->software_is_from || set_software (spec, from->strategy.program.software, false, diags))
       && take_from (spec, diags);
 }
 

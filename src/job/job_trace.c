@@ -40,8 +40,8 @@ take_trace (LsJobResult *r, LsTrace *t, const LsStrategy *said)
   r->strategy = t->strategy;
   ls_strategy_init (&t->strategy);
   for (int i = 0; i < LS_N_HOST_COSTS; i++)
-    if (said->host[i] != LS_HOST_AUTO)
-      r->strategy.host[i] = said->host[i];
+    if (said->launch.host[i] != LS_HOST_AUTO)
+      r->strategy.launch.host[i] = said->launch.host[i];
   if (t->has_model)
     return;
   r->trace = g_steal_pointer (&t->name);
@@ -80,12 +80,12 @@ ls_job_prepare_trace (const LsJobSpec *spec, GError **error)
     return NULL;
   hardware->spec.segment = 0; /* it says where each rank is */
   LsStrategy size = { .gpus = spec->n_nodes || hardware->spec.n_nodes > 1 ? 0 : n_gpus_of (r->plan),
-                      .allocation = spec->strategy.allocation };
+                      .layout.allocation = spec->strategy.layout.allocation };
   r->cluster = ls_job_build_cluster (&size, hardware, spec->n_nodes, error);
-  if (!r->cluster || !place (r, size.allocation, error)
+  if (!r->cluster || !place (r, size.layout.allocation, error)
       || (r->model.name && !ls_hardware_check_formats (&r->cluster->spec, &r->strategy, error)))
     return NULL;
-  r->strategy.architecture = g_intern_string (ls_hardware_architecture (hardware));
+  r->strategy.program.architecture = g_intern_string (ls_hardware_architecture (hardware));
   if (r->model.name)
     r->assumptions = ls_assumptions_new (spec, &r->model, &r->strategy, whence_of_trace);
   r->hardware = g_steal_pointer (&hardware);

@@ -49,8 +49,8 @@ init_usual (LsStrategy *usual, const LsStrategy *s)
   usual->tp = s->tp;
   usual->pp = s->pp;
   usual->zero_stage = s->zero_stage;
-  usual->dp_overlap = s->dp_overlap;
-  usual->recompute_method = s->recompute_method;
+  usual->data.overlap = s->data.overlap;
+  usual->memory.recompute_method = s->memory.recompute_method;
   ls_strategy_fill_auto (usual);
 }
 
@@ -257,24 +257,24 @@ append_degrees (GString *out, const LsStrategy *s)
   if (s->cp > 1)
     g_string_append_printf (out, ", cp %u (%s)", s->cp, cp_kind);
   g_string_append_printf (out, ", dp %u", s->dp);
-  if (s->zero_stage > 0 && s->zero_group > 0)
-    g_string_append_printf (out, " (ZeRO-%u in groups of %u)", s->zero_stage, s->zero_group);
+  if (s->zero_stage > 0 && s->data.zero_group > 0)
+    g_string_append_printf (out, " (ZeRO-%u in groups of %u)", s->zero_stage, s->data.zero_group);
   else if (s->zero_stage > 0)
     g_string_append_printf (out, " (ZeRO-%u)", s->zero_stage);
   if (s->ep > 1)
     g_string_append_printf (out, ", ep %u", s->ep);
-  if (s->ep > 1 && s->etp != s->tp)
-    g_string_append_printf (out, " x %u", s->etp);
+  if (s->ep > 1 && s->experts.etp != s->tp)
+    g_string_append_printf (out, " x %u", s->experts.etp);
 }
 
 /* Whose weights stay whole after a forward are cut by name alone. */
 static void
 append_resharding (GString *out, const LsStrategy *s)
 {
-  if (s->dp_kind != LS_DP_FSDP2 || s->zero_stage != 3 || s->reshard_after_forward == 1)
+  if (s->dp_kind != LS_DP_FSDP2 || s->zero_stage != 3 || s->data.reshard_after_forward == 1)
     return;
-  g_autofree char *groups = s->reshard_after_forward > 1
-      ? g_strdup_printf (" into groups of %u", s->reshard_after_forward)
+  g_autofree char *groups = s->data.reshard_after_forward > 1
+      ? g_strdup_printf (" into groups of %u", s->data.reshard_after_forward)
       : NULL;
   g_string_append_printf (out, ", %sresharded after forward%s", groups ? "" : "not ", groups ? groups : "");
 }
@@ -287,7 +287,7 @@ append_formats (GString *out, const LsStrategy *s)
   if (recipe)
     g_string_append_printf (out, " (%s)", recipe);
   g_autofree char *attention
-      = s->fp8_attention != LS_FP8_ATTENTION_NONE ? knob_text (s, "fp8_attention") : NULL;
+      = s->fp8.attention != LS_FP8_ATTENTION_NONE ? knob_text (s, "fp8_attention") : NULL;
   if (attention)
     g_string_append_printf (out, ", attention in fp8 (%s)", attention);
 }
@@ -296,7 +296,7 @@ append_formats (GString *out, const LsStrategy *s)
 static char *
 recomputed_parts (const LsStrategy *s)
 {
-  bool has_parts = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts != LS_RECOMPUTE_CORE;
+  bool has_parts = s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts != LS_RECOMPUTE_CORE;
   return has_parts ? knob_text (s, "recompute_parts") : NULL;
 }
 
@@ -316,11 +316,11 @@ append_recompute (GString *out, const LsStrategy *s)
   g_string_append_printf (out, ", %s recompute%s%s", ls_recompute_name (s->recompute), parts ? " of " : "",
                           parts ? parts : "");
   bool has_groups = s->recompute == LS_RECOMPUTE_FULL
-      && (s->recompute_method != LS_RECOMPUTE_UNIFORM || s->recompute_layers > 1);
+      && (s->memory.recompute_method != LS_RECOMPUTE_UNIFORM || s->memory.recompute_layers > 1);
   g_autofree char *method = has_groups ? knob_text (s, "recompute_method") : NULL;
   if (method)
-    g_string_append_printf (out, " (%s, %u layer%s)", method, s->recompute_layers,
-                            s->recompute_layers == 1 ? "" : "s");
+    g_string_append_printf (out, " (%s, %u layer%s)", method, s->memory.recompute_layers,
+                            s->memory.recompute_layers == 1 ? "" : "s");
 }
 
 char *
@@ -329,22 +329,22 @@ ls_knobs_summary (const LsStrategy *s, const LsModel *m)
   GString *out = g_string_new (NULL);
   append_degrees (out, s);
   append_resharding (out, s);
-  if (s->rank_order)
-    g_string_append_printf (out, ", ranks by %s", s->rank_order);
-  if (s->placement)
-    g_string_append_printf (out, ", placed %s", s->placement);
+  if (s->layout.rank_order)
+    g_string_append_printf (out, ", ranks by %s", s->layout.rank_order);
+  if (s->layout.placement)
+    g_string_append_printf (out, ", placed %s", s->layout.placement);
   if (s->pp > 1)
     g_string_append_printf (out, ", %s", s->schedule);
-  if (s->pp > 1 && s->pipeline_batch > 0 && s->pipeline_batch < s->global_batch / s->dp)
-    g_string_append_printf (out, " flushed after each %u sequences", s->pipeline_batch);
+  if (s->pp > 1 && s->mp.pipeline_batch > 0 && s->mp.pipeline_batch < s->global_batch / s->dp)
+    g_string_append_printf (out, " flushed after each %u sequences", s->mp.pipeline_batch);
   g_string_append_printf (out, ", micro-batch %u of %u", s->micro_batch, s->global_batch);
-  if (s->micro_batches_per_replica) {
+  if (s->layout.micro_batches_per_replica) {
     g_autofree char *each = knob_text (s, "micro_batches_per_replica");
     g_string_append_printf (out, " (%s of the replicas)", each);
   }
   append_formats (out, s);
   append_recompute (out, s);
-  if (s->kernels && (!s->recipes || ls_recipes_fit (s->recipes, m)))
-    g_string_append_printf (out, ", kernels %s", s->kernels);
+  if (s->use.kernels && (!s->use.recipes || ls_recipes_fit (s->use.recipes, m)))
+    g_string_append_printf (out, ", kernels %s", s->use.kernels);
   return g_string_free (out, FALSE);
 }

@@ -120,7 +120,7 @@ static void
 take_defaults_here (GHashTable *said, LsStrategy *s)
 {
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  for (const LsField *f = ls_strategy_fields; s->by_architecture && f->key; f++) {
+  for (const LsField *f = ls_strategy_fields; s->program.by_architecture && f->key; f++) {
     const char *value = ls_strategy_default_here (s, f->key);
     if (value && !is_said (said, f->key))
       ls_field_set_text (ls_strategy_fields, s, f->key, value, diags);
@@ -134,26 +134,28 @@ take_other_attention (const LsHardware *hardware, LsStrategy *s)
 {
   const char *here = ls_strategy_default_here (s, "attention_kernel");
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-  LsStrategy own = { .attention_kernel = s->attention_else };
+  LsStrategy own = { .use.attention_kernel = s->program.attention_else };
   if (here)
     ls_field_set_text (ls_strategy_fields, &own, "attention_kernel", here, diags);
-  s->attention_else = ls_hardware_has_attention (hardware, own.attention_kernel) ? own.attention_kernel
-                                                                                 : LS_ATTENTION_KERNEL_AUTO;
+  s->program.attention_else = ls_hardware_has_attention (hardware, own.use.attention_kernel)
+      ? own.use.attention_kernel
+      : LS_ATTENTION_KERNEL_AUTO;
 }
 
 /* What a program's calls cost is told for x86 servers. What the job says is of its own hosts. */
 static void
 take_call_time (double call_time, GHashTable *said, LsStrategy *s)
 {
-  double times = call_time / (s->call_time > 0 ? s->call_time : 1);
+  double times = call_time / (s->program.call_time > 0 ? s->program.call_time : 1);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
-    gsize at = f->offset - offsetof (LsStrategy, host);
-    if (f->offset < offsetof (LsStrategy, host) || at >= sizeof s->host || is_said (said, f->key))
+    gsize at = f->offset - offsetof (LsStrategy, launch.host);
+    if (f->offset < offsetof (LsStrategy, launch.host) || at >= sizeof s->launch.host
+        || is_said (said, f->key))
       continue;
-    LsTime *cost = &s->host[at / sizeof *s->host];
+    LsTime *cost = &s->launch.host[at / sizeof *s->launch.host];
     *cost = *cost == LS_HOST_AUTO ? *cost : (LsTime) llround ((double) *cost * times);
   }
-  s->call_time = call_time;
+  s->program.call_time = call_time;
 }
 
 void
@@ -161,9 +163,9 @@ ls_softwares_settle (const LsSoftwareSpec *named, const LsHardware *hardware, GH
 {
   if (named)
     ls_software_settle (named, s);
-  else if (!s->software)
-    s->software = g_strdup (LS_SOFTWARE_TEXTBOOK);
-  s->architecture = g_intern_string (ls_hardware_architecture (hardware));
+  else if (!s->program.software)
+    s->program.software = g_strdup (LS_SOFTWARE_TEXTBOOK);
+  s->program.architecture = g_intern_string (ls_hardware_architecture (hardware));
   take_defaults_here (said, s);
   if (!is_said (said, "kernels") && (s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32))
     ls_strategy_forget_kernels (s);
@@ -188,7 +190,7 @@ ls_softwares_rebase (const LsSoftwareSpec *software, const LsStrategy *own, GHas
 const char *
 ls_softwares_runs_like (const char *named, const LsStrategy *s, const char *architecture)
 {
-  bool is_textbook = !s->software || strcmp (s->software, LS_SOFTWARE_TEXTBOOK) == 0;
+  bool is_textbook = !s->program.software || strcmp (s->program.software, LS_SOFTWARE_TEXTBOOK) == 0;
   const LsSoftwareSpec *like
       = is_textbook ? ls_softwares_textbook () : ls_softwares_find (s->dp_kind, architecture);
   const char *words = named ? named : like ? like->runs_like : NULL;

@@ -63,9 +63,9 @@ lower_init (Lower *l, const LsModel *m, const LsStrategy *s, const LsLowerCosts 
   l->shard = ls_strategy_shard (s, m);
   l->mesh = ls_strategy_mesh (s);
   l->mesh.split = ls_encoder_chunks (s, m) + 1 < s->pp ? ls_encoder_chunks (s, m) : 0;
-  l->mesh.shard = s->zero_group;
-  if (ls_dp_traits (s->dp_kind)->has_reshard && s->reshard_after_forward > 1)
-    l->mesh.shard = s->reshard_after_forward; /* with a zero_group it is refused */
+  l->mesh.shard = s->data.zero_group;
+  if (ls_dp_traits (s->dp_kind)->has_reshard && s->data.reshard_after_forward > 1)
+    l->mesh.shard = s->data.reshard_after_forward; /* with a zero_group it is refused */
   l->n_cp_roles = ls_context_is_uneven (&l->shard) ? s->cp : 1;
   l->cp_rank = l->n_cp_roles - 1; /* schedules reckon with the slowest */
   l->act = ls_dtype_between (l->shard.dtype);
@@ -127,16 +127,17 @@ lower_experts (Lower *l, GError **error)
   if (l->model->n_experts == 0)
     return TRUE;
   g_autofree char *why = NULL;
-  l->expert_share = ls_expert_shares (l->s->expert_load, l->model, &why);
+  l->expert_share = ls_expert_shares (l->s->experts.load, l->model, &why);
   if (why) {
     g_set_error (error, LS_ERROR, LS_ERROR_CONFLICT, "expert_load: %s", why);
     return FALSE;
   }
   l->shard.expert_share = l->expert_share;
   if (l->shard.sends_tokens_once)
-    l->plan->spread = (LsSpread) { ls_expert_draw (l->model, &l->shard),
-                                   l->s->micro_batch * UINT64_C (1) * l->s->seq / (l->s->cp * l->s->tp),
-                                   l->s->dispatch_sms, l->s->dispatcher == LS_DISPATCHER_HYBRIDEP };
+    l->plan->spread
+        = (LsSpread) { ls_expert_draw (l->model, &l->shard),
+                       l->s->micro_batch * UINT64_C (1) * l->s->seq / (l->s->cp * l->s->tp),
+                       l->s->experts.dispatch_sms, l->s->experts.dispatcher == LS_DISPATCHER_HYBRIDEP };
   g_autofree uint64_t *tokens = g_new (uint64_t, l->mesh.ep);
   ls_expert_rows_of_ranks (l->model, &l->shard, tokens);
   for (uint32_t r = 0; r < l->mesh.ep; r++) {
@@ -166,7 +167,7 @@ static void
 number_copies (Lower *l)
 {
   const LsPacking *p = l->packing;
-  const uint32_t *of = p ? p->number : l->s->micro_batches_per_replica;
+  const uint32_t *of = p ? p->number : l->s->layout.micro_batches_per_replica;
   size_t n = p ? l->n_micro_batches : 1;
   g_autoptr (GHashTable) known
       = g_hash_table_new_full (g_bytes_hash, g_bytes_equal, (GDestroyNotify) g_bytes_unref, NULL);
@@ -204,7 +205,7 @@ lower_documents (Lower *l, GError **error)
   l->dp_role = g_new0 (uint32_t, l->s->dp);
   if (!ls_packing_new (l->s, l->model, &l->packing, error) || !check_documents (l, error))
     return FALSE;
-  if ((l->packing && l->packing->number) || l->s->micro_batches_per_replica)
+  if ((l->packing && l->packing->number) || l->s->layout.micro_batches_per_replica)
     number_copies (l);
   if (meets_unequal_parts (l)) {
     l->n_cp_roles = l->s->cp;

@@ -117,7 +117,7 @@ is_in_graph (const Build *b, const LsOp *op)
     return false;
   bool is_of_layer = op->layer != UINT16_MAX && !op->is_counted
       && (op->stream == LS_STREAM_COMPUTE || op->stream == LS_STREAM_TP || op->stream == LS_STREAM_CP);
-  return b->l->s->cuda_graphs == LS_GRAPHS_STEP || is_of_layer;
+  return b->l->s->launch.cuda_graphs == LS_GRAPHS_STEP || is_of_layer;
 }
 
 /* The first op of a graph launches all of it. That of a step is launched once in all its segments: nothing is
@@ -125,7 +125,7 @@ is_in_graph (const Build *b, const LsOp *op)
 static void
 launch_graphs (Build *b)
 {
-  bool is_step = b->l->s->cuda_graphs == LS_GRAPHS_STEP;
+  bool is_step = b->l->s->launch.cuda_graphs == LS_GRAPHS_STEP;
   uint16_t layer = UINT16_MAX;
   for (guint i = 0; i < b->ops->len; i++) {
     LsOp *op = &g_array_index (b->ops, LsOp, i);
@@ -148,9 +148,9 @@ build_finish (Build *b, const char *segment)
   g_autofree char *name = build_role_name (l, segment);
   if (b->next_deps->len > 0)
     build_barrier (b);
-  if (l->s->cuda_graphs != LS_GRAPHS_NONE)
+  if (l->s->launch.cuda_graphs != LS_GRAPHS_NONE)
     launch_graphs (b);
-  if (l->s->launch_blocking)
+  if (l->s->launch.launch_blocking)
     block_on_launches (b);
   if (b->is_too_long && !l->too_long) {
     l->too_long = g_strdup (name);
@@ -186,7 +186,7 @@ build_op (Build *b, LsOp op, const LsDep *deps, uint16_t n_deps)
   op.n_deps = (uint16_t) (n_deps + n_joins);
   op.layer = b->layer;
   op.is_counted = b->is_counted;
-  if (b->l->s->is_compiled)
+  if (b->l->s->launch.is_compiled)
     op.host = LS_HOST_FREE; /* a step is one executable */
   g_array_append_val (b->ops, op);
   return (uint16_t) (b->ops->len - 1);
@@ -222,7 +222,7 @@ build_kernel_on (Build *b, LsStream stream, const LsKernel *k, LsTag tag, const 
   op.dtype = (uint8_t) k->dtype;
   op.kernel = intern_kernel (b->l, k);
   uint16_t index = build_op (b, op, deps, n_deps);
-  if (k->n_launches > 1 && !b->l->s->is_compiled)
+  if (k->n_launches > 1 && !b->l->s->launch.is_compiled)
     build_waits (b, each, k->n_launches - 1, tag); /* the others, while the first runs */
   return index;
 }
@@ -248,16 +248,16 @@ max_ctas_of (const LsStrategy *s, LsSlot slot, int coll)
   switch (slot) {
   case LS_SLOT_TP:
   case LS_SLOT_ETP:
-    return s->tp_overlap ? 0 : s->tp_max_ctas;
+    return s->mp.tp_overlap ? 0 : s->mp.tp_max_ctas;
   case LS_SLOT_CP:
-    return s->cp_max_ctas;
+    return s->mp.cp_max_ctas;
   case LS_SLOT_EP:
-    return s->ep_max_ctas;
+    return s->mp.ep_max_ctas;
   case LS_SLOT_DP:
   case LS_SLOT_SHARD:
   case LS_SLOT_REPLICA:
   case LS_SLOT_EDP:
-    return s->dp_max_ctas;
+    return s->mp.dp_max_ctas;
   default:
     return 0;
   }
@@ -359,8 +359,7 @@ refuse_long_segment (const Lower *l, GError **error)
   const LsStrategy *s = l->s;
   uint32_t n_layers = l->model->n_layers, copies = s->dp * s->cp;
   bool is_end = l->is_end_too_long,
-       has_shards
-      = s->optimizer_kind ? s->dp_kind == LS_DP_MEGATRON : ls_dp_traits (s->dp_kind)->stages >> 1 & 1;
+       has_shards = s->opt.kind ? s->dp_kind == LS_DP_MEGATRON : ls_dp_traits (s->dp_kind)->stages >> 1 & 1;
   const struct {
     bool is_possible;
     const char *what;
@@ -369,7 +368,7 @@ refuse_long_segment (const Lower *l, GError **error)
     { !is_end && s->vpp > 1 && s->pp * (s->vpp + 1) <= n_layers, "more chunks (--vpp)" },
     { is_end && s->zero_stage == 0 && copies > 1 && has_shards, "--zero 1" },
     { is_end && l->model->n_experts % (2 * s->ep) == 0 && l->model->n_experts > s->ep
-          && copies * s->tp % (2 * s->ep * s->etp) == 0,
+          && copies * s->tp % (2 * s->ep * s->experts.etp) == 0,
       "more --ep" },
   };
   g_autoptr (GString) text = g_string_new (NULL);

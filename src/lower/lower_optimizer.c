@@ -70,7 +70,7 @@ tensors_of (const Lower *l, uint32_t pp_rank, bool is_expert)
   }
   for (guint i = 0; i < tensors->len; i++) {
     const LsTensor *t = &g_array_index (tensors, LsTensor, i);
-    const LsOptimizerPart *part = ls_optimizer_part (l->s->optimizer_kind, t);
+    const LsOptimizerPart *part = ls_optimizer_part (l->s->opt.kind, t);
     g_array_set_size (tiles, 0);
     ls_optimizer_tiles (part, t, tiles);
     for (guint j = 0; j < tiles->len; j++) {
@@ -204,8 +204,8 @@ owned_tensors (const Lower *l, uint32_t pp_rank, bool is_expert, Rank which)
   GArray *all = tensors_of (l, pp_rank, is_expert);
   if (n_ranks == 1)
     return all;
-  return l->s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS ? deal_tensors (all, n_ranks, which)
-                                                         : cut_elements (all, n_ranks, which);
+  return l->s->opt.cut == LS_OPTIMIZER_CUT_TENSORS ? deal_tensors (all, n_ranks, which)
+                                                   : cut_elements (all, n_ranks, which);
 }
 
 uint64_t
@@ -252,9 +252,9 @@ multiplied (const Lower *l, const LsTensor *t)
                    .tp = t->is_expert ? l->mesh.etp : l->mesh.tp,
                    .slot = is_tp ? LS_SLOT_TP : LS_SLOT_ETP,
                    .stream = is_tp ? LS_STREAM_TP : LS_STREAM_EP };
-  if (t->cut == LS_TENSOR_WHOLE || x.tp == 1 || l->s->optimizer_tp == LS_OPTIMIZER_TP_BLOCKWISE)
+  if (t->cut == LS_TENSOR_WHOLE || x.tp == 1 || l->s->opt.tp == LS_OPTIMIZER_TP_BLOCKWISE)
     x.tp = 1;
-  else if (l->s->optimizer_tp == LS_OPTIMIZER_TP_DISTRIBUTED)
+  else if (l->s->opt.tp == LS_OPTIMIZER_TP_DISTRIBUTED)
     x.held = t->cut;
   else if (t->cut == LS_TENSOR_ROWS)
     x.t.rows *= x.tp;
@@ -360,7 +360,7 @@ gather_momentum (Build *b, uint32_t pp_rank, bool is_expert)
   uint32_t params, grads, n_ranks;
   uint64_t n = 0;
   l->backend->cuts (l, is_expert, &params, &grads, &n_ranks);
-  if (n_ranks == 1 || l->s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS)
+  if (n_ranks == 1 || l->s->opt.cut == LS_OPTIMIZER_CUT_TENSORS)
     return;
   g_autoptr (GArray) all = tensors_of (l, pp_rank, is_expert);
   for (guint i = 0; i < all->len; i++)
@@ -374,7 +374,7 @@ gather_momentum (Build *b, uint32_t pp_rank, bool is_expert)
 void
 build_optimizer_step (Build *b, uint32_t pp_rank)
 {
-  const LsOptimizerKind *kind = b->l->s->optimizer_kind;
+  const LsOptimizerKind *kind = b->l->s->opt.kind;
   for (int is_expert = 0; is_expert < 2; is_expert++) {
     g_autoptr (GArray) owned = owned_tensors (b->l, pp_rank, is_expert, BUSIEST);
     gather_momentum (b, pp_rank, is_expert);
@@ -414,7 +414,7 @@ static uint16_t
 build_transfer (Build *b, LsStream stream, LsSlot slot, bool is_send, const char *name)
 {
   LsTransfer *t = ls_arena_new_array (b->l->plan->arena, LsTransfer, 1);
-  *t = (LsTransfer) { STATE_BYTES, (uint8_t) slot, is_send, (uint8_t) b->l->s->pp_max_ctas };
+  *t = (LsTransfer) { STATE_BYTES, (uint8_t) slot, is_send, (uint8_t) b->l->s->mp.pp_max_ctas };
   LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
   op.host = LS_HOST_COMM;
   op.dtype = LS_DTYPE_FP32;
@@ -452,7 +452,7 @@ void
 send_norm_back (Build *b, uint32_t pp_rank)
 {
   const Lower *l = b->l;
-  if (!l->s->post_validation || l->mesh.pp == 1)
+  if (!l->s->opt.post_validation || l->mesh.pp == 1)
     return;
   guint n_joins = b->next_deps->len;
   if (pp_rank + 1 < l->mesh.pp) {
@@ -472,7 +472,7 @@ uint32_t
 segment_check_norm (Lower *l, uint32_t pp_rank)
 {
   static const char name[] = "check norm";
-  if (!l->s->post_validation || pp_rank + 1 >= l->mesh.pp)
+  if (!l->s->opt.post_validation || pp_rank + 1 >= l->mesh.pp)
     return UINT32_MAX;
   Build b;
   if (build_reuses (&b, l, name))

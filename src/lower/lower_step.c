@@ -144,7 +144,7 @@ n_frozen_cast (const Lower *l, uint32_t pp_rank)
 static uint64_t
 n_stepped (const Lower *l, uint32_t pp_rank)
 {
-  bool is_dealt = l->s->optimizer_kind && l->s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS;
+  bool is_dealt = l->s->opt.kind && l->s->opt.cut == LS_OPTIMIZER_CUT_TENSORS;
   return is_dealt ? n_dealt (l, pp_rank) : n_kept (l, pp_rank, CUT_OPTIMIZER);
 }
 
@@ -177,7 +177,7 @@ static uint64_t
 step_bytes (const Lower *l, uint32_t pp_rank, LsStepped stepped)
 {
   bool copies = l->backend->copies_gradients && l->s->zero_stage > 0
-      && ls_dtype_bytes (l->shard.grad_dtype) < 4 && l->s->offload == LS_OFFLOAD_NONE;
+      && ls_dtype_bytes (l->shard.grad_dtype) < 4 && l->s->memory.offload == LS_OFFLOAD_NONE;
   if (copies && l->s->zero_stage == 3)
     stepped.n_params = MIN (stepped.n_params, SUB_GROUP);
   uint64_t held = ls_optimizer_held_bytes (l->shard.recipes, l->model, stepped),
@@ -214,14 +214,14 @@ optimizer (Build *b, uint32_t pp_rank)
   uint16_t last_cast = NO_OP, first_step = NO_OP;
   bool held = false;
   LsSlot slot;
-  bool is_spread = norm_slot (l, &slot), is_offloaded = l->s->offload != LS_OFFLOAD_NONE;
+  bool is_spread = norm_slot (l, &slot), is_offloaded = l->s->memory.offload != LS_OFFLOAD_NONE;
   for (guint i = 0; i < kernels->len; i++) {
     const LsKernel *k = &g_array_index (kernels, LsKernel, i);
     bool is_norm = k->kind == LS_KERNEL_REDUCTION;
     bool finds_inf = k->role == LS_ROLE_UNSCALE;
-    if ((is_norm && !l->s->grad_norm) || (is_offloaded && !is_norm))
+    if ((is_norm && !l->s->opt.grad_norm) || (is_offloaded && !is_norm))
       continue;
-    if (l->s->optimizer_kind && k->role == LS_ROLE_STEP) {
+    if (l->s->opt.kind && k->role == LS_ROLE_STEP) {
       build_optimizer_step (b, pp_rank);
       continue;
     }
@@ -234,12 +234,12 @@ optimizer (Build *b, uint32_t pp_rank)
     held |= casts;
     if (!is_norm && !finds_inf)
       continue;
-    if (l->s->post_validation) {
+    if (l->s->opt.post_validation) {
       if (is_norm)
         pass_norm_on (b, pp_rank);
       continue;
     }
-    if (is_spread && l->s->grad_norm)
+    if (is_spread && l->s->opt.grad_norm)
       reduce_global (b, slot, 4, LS_DTYPE_FP32, is_norm ? "grad-norm all-reduce" : "found-inf all-reduce");
     if (finds_inf || !ls_strategy_steps_on_weights (l->s))
       host_reads (b);
@@ -278,7 +278,7 @@ segment_flush (Lower *l, uint32_t pp_rank, bool is_first)
 {
   Build b;
   build_init (&b, l);
-  if (l->backend->reduce_flush && l->s->grad_sync == LS_GRAD_SYNC_FLUSH)
+  if (l->backend->reduce_flush && l->s->data.grad_sync == LS_GRAD_SYNC_FLUSH)
     l->backend->reduce_flush (&b, pp_rank, is_first);
   if (pp_rank != last_rank (l))
     build_compute_sync (&b, "stand-in of a loss");
@@ -325,7 +325,7 @@ static uint64_t
 weight_bytes (const Lower *l, uint32_t pp_rank)
 {
   uint64_t bytes = n_kept (l, pp_rank, CUT_PARAMS) * ls_dtype_bytes (ls_strategy_weights (l->s));
-  for (guint i = 0; i < G_N_ELEMENTS (scaled_dtypes) && !l->s->fp8_params; i++)
+  for (guint i = 0; i < G_N_ELEMENTS (scaled_dtypes) && !l->s->fp8.params; i++)
     bytes += ls_dtype_array_bytes (scaled_dtypes[i], 2 * n_scaled (l, pp_rank, scaled_dtypes[i], CUT_PARAMS));
   return bytes;
 }
@@ -371,7 +371,7 @@ static uint64_t
 optimizer_bytes (const Lower *l, uint32_t pp_rank)
 {
   const LsAdamStates states = ls_strategy_adam (l->s);
-  if (!l->s->optimizer_kind)
+  if (!l->s->opt.kind)
     return n_kept (l, pp_rank, CUT_OPTIMIZER) * ls_adam_bytes (&states, l->shard.dtype);
   bool has_master = l->shard.dtype != LS_DTYPE_FP32 && !l->shard.grad_is_own;
   return optimizer_state_bytes (l, pp_rank, has_master ? 4 : 0);
@@ -389,7 +389,7 @@ step_static_memory (const Lower *l, uint32_t pp_rank, LsProgram *p)
   if (l->backend->static_memory)
     l->backend->static_memory (l, pp_rank, bytes);
   bytes[LS_MEM_PARAMETERS] += frozen_bytes (l, pp_rank);
-  if (l->s->offload != LS_OFFLOAD_NONE)
-    *(l->s->offload_to == LS_OFFLOAD_TO_NVME ? &p->nvme_bytes : &p->host_bytes) = all - states (bytes);
+  if (l->s->memory.offload != LS_OFFLOAD_NONE)
+    *(l->s->memory.offload_to == LS_OFFLOAD_TO_NVME ? &p->nvme_bytes : &p->host_bytes) = all - states (bytes);
   p->host_bytes += activations_in_host (l, p);
 }

@@ -85,7 +85,7 @@ is_other (const LsPlace *p, LsPart part)
 static const char *
 order_of (const LsJobResult *r)
 {
-  return r->strategy.rank_order;
+  return r->strategy.layout.rank_order;
 }
 
 /* What to append to the job; NULL: nothing of that. */

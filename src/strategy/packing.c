@@ -41,9 +41,9 @@ pairs_between (double a, double b, double from, double to)
 static double
 pairs_of_rank (const Packer *p, uint32_t rank, double from, double to)
 {
-  double n = p->n_ranks, part = p->s->seq / (p->s->cp_balance ? 2 * n : n), other = 2 * n - 1 - rank;
+  double n = p->n_ranks, part = p->s->seq / (p->s->mp.cp_balance ? 2 * n : n), other = 2 * n - 1 - rank;
   double pairs = pairs_between (rank * part, (rank + 1) * part, from, to);
-  return p->s->cp_balance ? pairs + pairs_between (other * part, (other + 1) * part, from, to) : pairs;
+  return p->s->mp.cp_balance ? pairs + pairs_between (other * part, (other + 1) * part, from, to) : pairs;
 }
 
 static double
@@ -81,7 +81,7 @@ draw_sequences (Packer *p, uint64_t *state, GError **error)
     double *sequence = p->sequence + (size_t) i * p->width;
     for (uint32_t at = 0, length; at < p->s->seq && p->n_documents <= MAX_DOCUMENTS; at += length) {
       if (left == 0) {
-        left = ls_lengths_draw (p->s->lengths_drawn, state);
+        left = ls_lengths_draw (p->s->docs.drawn, state);
         p->n_longer += left > p->s->seq;
       }
       length = MIN (left, p->s->seq - at);
@@ -95,7 +95,7 @@ draw_sequences (Packer *p, uint64_t *state, GError **error)
     return TRUE;
   g_set_error (error, LS_ERROR, LS_ERROR_LIMIT,
                "lengths: %u sequences of %u tokens hold more than %.3g documents of \"%s\"",
-               p->s->global_batch, p->s->seq, MAX_DOCUMENTS, p->s->lengths);
+               p->s->global_batch, p->s->seq, MAX_DOCUMENTS, p->s->docs.lengths);
   return FALSE;
 }
 
@@ -126,7 +126,7 @@ put_in_order (Packer *p, uint64_t *state)
   for (uint32_t i = 0; i < p->s->global_batch; i++)
     p->order[i] = i;
   shuffle (p, state);
-  if (p->s->lengths_balance == LS_LENGTHS_SORTED)
+  if (p->s->docs.balance == LS_LENGTHS_SORTED)
     g_qsort_with_data (p->order, (gint) p->s->global_batch, sizeof *p->order, by_pairs, p);
 }
 
@@ -134,7 +134,7 @@ put_in_order (Packer *p, uint64_t *state)
 static size_t
 place_of (const LsStrategy *s, uint32_t copy, uint32_t mb)
 {
-  bool is_back = s->lengths_balance == LS_LENGTHS_SORTED && mb % 2 == 1;
+  bool is_back = s->docs.balance == LS_LENGTHS_SORTED && mb % 2 == 1;
   return (size_t) mb * s->dp + (is_back ? s->dp - 1 - copy : copy);
 }
 
@@ -206,7 +206,7 @@ number_micro_batches (const Packer *p, LsPacking *x)
 static LsPacking *
 packing_of (const Packer *p)
 {
-  bool has_each = p->s->lengths_draw == LS_LENGTHS_EACH;
+  bool has_each = p->s->docs.draw == LS_LENGTHS_EACH;
   LsPacking *x = g_new0 (LsPacking, 1);
   x->n_documents = p->n_documents;
   x->n_longer = p->n_longer;
@@ -217,7 +217,7 @@ packing_of (const Packer *p)
   x->mean = documents_of (p, x->values);
   if (has_each)
     number_micro_batches (p, x);
-  else if (p->s->cp_balance)
+  else if (p->s->mp.cp_balance)
     x->mean.of_rank = NULL; /* as in the mean over ranks */
   return x;
 }
@@ -226,9 +226,9 @@ gboolean
 ls_packing_new (const LsStrategy *s, const LsModel *m, LsPacking **ret_packing, GError **error)
 {
   const LsShard shard = ls_strategy_shard (s, m);
-  uint64_t state = s->lengths_seed;
+  uint64_t state = s->docs.seed;
   *ret_packing = NULL;
-  if (!s->lengths_drawn)
+  if (!s->docs.drawn)
     return TRUE;
   Packer p = { .s = s, .m = m, .n_ranks = ls_context_cuts_sequences (&shard) ? s->cp : 0 };
   p.width = OF_RANK + p.n_ranks;

@@ -61,44 +61,44 @@ ls_strategy_init (LsStrategy *s)
     .ep = 1,
     .vpp = 1,
     .dp_kind = LS_DP_AUTO,
-    .dp_overlap = true,
-    .tp_async = true,
-    .p2p = LS_P2P_AUTO,
+    .data.overlap = true,
+    .mp.tp_async = true,
+    .mp.p2p = LS_P2P_AUTO,
     .micro_batch = 1,
     .recompute = LS_RECOMPUTE_NONE,
-    .attention = LS_ATTENTION_AUTO,
+    .use.attention = LS_ATTENTION_AUTO,
     .dtype = LS_DTYPE_BF16,
-    .grad_dtype = LS_DTYPE_AUTO,
-    .grad_norm = true,
-    .vocab_multiple = LS_VOCAB_MULTIPLE,
+    .opt.grad_dtype = LS_DTYPE_AUTO,
+    .opt.grad_norm = true,
+    .use.vocab_multiple = LS_VOCAB_MULTIPLE,
     .zero_stage = LS_ZERO_AUTO,
-    .gather_overlap = LS_FLAG_AUTO,
-    .dispatch_sms = 20,
-    .ep_overlap = LS_FLAG_AUTO,
-    .delay_wgrad = LS_FLAG_AUTO,
-    .layers_per_unit = 1,
-    .bucket_view = true,
-    .limit_all_gathers = true,
-    .reshard_after_forward = LS_RESHARD_AUTO,
-    .reduce_bucket = 500000000,
-    .allgather_bucket = 500000000,
-    .prefetch_bucket = 50000000,
-    .persistence_threshold = 100000,
-    .max_live_params = 1000000000,
-    .max_reuse_distance = 1000000000,
-    .cp_balance = true,
-    .host = { [0 ... LS_N_HOST_COSTS - 1] = LS_HOST_AUTO },
-    .tp_overlap_kind = LS_TP_OVERLAP_RING,
-    .tp_overlap_margin = true,
+    .data.gather_overlap = LS_FLAG_AUTO,
+    .experts.dispatch_sms = 20,
+    .mp.ep_overlap = LS_FLAG_AUTO,
+    .mp.delay_wgrad = LS_FLAG_AUTO,
+    .data.layers_per_unit = 1,
+    .data.bucket_view = true,
+    .data.limit_all_gathers = true,
+    .data.reshard_after_forward = LS_RESHARD_AUTO,
+    .data.reduce_bucket = 500000000,
+    .data.allgather_bucket = 500000000,
+    .data.prefetch_bucket = 50000000,
+    .data.persistence_threshold = 100000,
+    .data.max_live_params = 1000000000,
+    .data.max_reuse_distance = 1000000000,
+    .mp.cp_balance = true,
+    .launch.host = { [0 ... LS_N_HOST_COSTS - 1] = LS_HOST_AUTO },
+    .mp.tp_overlap_kind = LS_TP_OVERLAP_RING,
+    .mp.tp_overlap_margin = true,
   };
 }
 
 LsMesh
 ls_strategy_mesh (const LsStrategy *s)
 {
-  LsMesh m = { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .ep = s->ep, .etp = s->etp };
+  LsMesh m = { .tp = s->tp, .cp = s->cp, .dp = s->dp, .pp = s->pp, .ep = s->ep, .etp = s->experts.etp };
   uint32_t named;
-  bool is_order = !s->rank_order || ls_rank_order_parse (s->rank_order, &m.order, &named);
+  bool is_order = !s->layout.rank_order || ls_rank_order_parse (s->layout.rank_order, &m.order, &named);
   g_assert (is_order); /* it was read before */
   return m;
 }
@@ -115,16 +115,16 @@ ls_strategy_is_ordered (const LsStrategy *s, const char *order)
 void
 ls_strategy_forget_placement (LsStrategy *s)
 {
-  g_clear_pointer (&s->placement, g_free);
-  ls_allocation_unref (s->allocation);
-  s->allocation = NULL;
+  g_clear_pointer (&s->layout.placement, g_free);
+  ls_allocation_unref (s->layout.allocation);
+  s->layout.allocation = NULL;
 }
 
 /* Between two flushes, of so many in a step; a number that the rules refuse may leave a rest. */
 static uint32_t
 micro_batches_of_flush (const LsStrategy *s, uint32_t n_micro_batches)
 {
-  uint32_t n = s->pp > 1 ? s->pipeline_batch / s->micro_batch : 0;
+  uint32_t n = s->pp > 1 ? s->mp.pipeline_batch / s->micro_batch : 0;
   return n > 0 ? MIN (n, n_micro_batches) : n_micro_batches;
 }
 
@@ -136,52 +136,53 @@ ls_strategy_sched_shape (const LsStrategy *s, uint32_t n_micro_batches)
     .pp = s->pp,
     .vpp = s->vpp,
     .n_micro_batches = micro_batches_of_flush (s, n_micro_batches),
-    .has_pairs = s->ep_overlap == 1 && sched && (sched->knobs & LS_SCHED_PAIRS),
+    .has_pairs = s->mp.ep_overlap == 1 && sched && (sched->knobs & LS_SCHED_PAIRS),
   };
 }
 
 uint32_t
 ls_strategy_micro_batches (const LsStrategy *s, uint32_t dp_rank)
 {
-  if (!s->micro_batches_per_replica)
+  if (!s->layout.micro_batches_per_replica)
     return s->global_batch / (s->dp * s->micro_batch);
-  g_assert (dp_rank < s->n_micro_batches_per_replica);
-  return s->micro_batches_per_replica[dp_rank];
+  g_assert (dp_rank < s->layout.n_micro_batches_per_replica);
+  return s->layout.micro_batches_per_replica[dp_rank];
 }
 
 uint32_t
 ls_strategy_most_micro_batches (const LsStrategy *s)
 {
-  uint32_t most = s->micro_batches_per_replica ? 0 : ls_strategy_micro_batches (s, 0);
-  for (uint32_t d = 0; d < s->n_micro_batches_per_replica; d++)
-    most = MAX (most, s->micro_batches_per_replica[d]);
+  uint32_t most = s->layout.micro_batches_per_replica ? 0 : ls_strategy_micro_batches (s, 0);
+  for (uint32_t d = 0; d < s->layout.n_micro_batches_per_replica; d++)
+    most = MAX (most, s->layout.micro_batches_per_replica[d]);
   return most;
 }
 
 void
 ls_strategy_forget_layers (LsStrategy *s)
 {
-  g_clear_pointer (&s->layers_per_chunk, g_free);
-  s->n_layers_per_chunk = 0;
-  s->layers_are_found = false;
+  g_clear_pointer (&s->layout.layers_per_chunk, g_free);
+  s->layout.n_layers_per_chunk = 0;
+  s->layout.layers_are_found = false;
 }
 
 void
 ls_strategy_forget_kernels (LsStrategy *s)
 {
-  g_clear_pointer (&s->kernels, g_free);
-  ls_recipes_unref (s->recipes);
-  s->recipes = NULL;
+  g_clear_pointer (&s->use.kernels, g_free);
+  ls_recipes_unref (s->use.recipes);
+  s->use.recipes = NULL;
 }
 
 const char *
 ls_strategy_default_here (const LsStrategy *s, const char *key)
 {
   const char *found = NULL;
-  for (guint i = 0; s->architecture && s->by_architecture && i < s->by_architecture->len; i++) {
-    const LsArchitectureDefaults *d = s->by_architecture->pdata[i];
+  for (guint i = 0;
+       s->program.architecture && s->program.by_architecture && i < s->program.by_architecture->len; i++) {
+    const LsArchitectureDefaults *d = s->program.by_architecture->pdata[i];
     g_auto (GStrv) names = g_strsplit (d->architectures, ",", -1);
-    const char *value = g_strv_contains ((const char *const *) names, s->architecture)
+    const char *value = g_strv_contains ((const char *const *) names, s->program.architecture)
         ? g_environ_getenv (d->settings, key)
         : NULL;
     found = value ? value : found;
@@ -192,10 +193,10 @@ ls_strategy_default_here (const LsStrategy *s, const char *key)
 void
 ls_strategy_lend_own (LsStrategy *dest, const LsStrategy *source)
 {
-  dest->attention_else = source->attention_else;
-  g_clear_pointer (&dest->by_architecture, g_ptr_array_unref);
-  if (source->by_architecture)
-    dest->by_architecture = g_ptr_array_ref (source->by_architecture);
+  dest->program.attention_else = source->program.attention_else;
+  g_clear_pointer (&dest->program.by_architecture, g_ptr_array_unref);
+  if (source->program.by_architecture)
+    dest->program.by_architecture = g_ptr_array_ref (source->program.by_architecture);
 }
 
 void
@@ -205,23 +206,23 @@ ls_strategy_clear (LsStrategy *s)
     return;
   g_free (s->name);
   g_free (s->source);
-  g_free (s->software);
+  g_free (s->program.software);
   g_free (s->schedule);
-  g_free (s->rank_order);
-  g_free (s->placement);
-  ls_allocation_unref (s->allocation);
-  g_free (s->layers_per_chunk);
-  g_free (s->micro_batches_per_replica);
-  g_free (s->expert_load);
-  g_free (s->lora_modules);
-  g_free (s->lengths);
-  ls_lengths_unref (s->lengths_drawn);
-  g_free (s->recompute_stages);
-  g_free (s->kernels);
-  ls_recipes_unref (s->recipes);
-  g_clear_pointer (&s->by_architecture, g_ptr_array_unref);
-  g_free (s->optimizer);
-  ls_optimizer_kind_unref (s->optimizer_kind);
+  g_free (s->layout.rank_order);
+  g_free (s->layout.placement);
+  ls_allocation_unref (s->layout.allocation);
+  g_free (s->layout.layers_per_chunk);
+  g_free (s->layout.micro_batches_per_replica);
+  g_free (s->experts.load);
+  g_free (s->lora.modules);
+  g_free (s->docs.lengths);
+  ls_lengths_unref (s->docs.drawn);
+  g_free (s->memory.recompute_stages);
+  g_free (s->use.kernels);
+  ls_recipes_unref (s->use.recipes);
+  g_clear_pointer (&s->program.by_architecture, g_ptr_array_unref);
+  g_free (s->opt.optimizer);
+  ls_optimizer_kind_unref (s->opt.kind);
   ls_strategy_init (s);
 }
 
@@ -231,27 +232,30 @@ ls_strategy_copy (LsStrategy *dest, const LsStrategy *source)
   *dest = *source;
   dest->name = g_strdup (source->name);
   dest->source = g_strdup (source->source);
-  dest->software = g_strdup (source->software);
+  dest->program.software = g_strdup (source->program.software);
   dest->schedule = g_strdup (source->schedule);
-  dest->rank_order = g_strdup (source->rank_order);
-  dest->placement = g_strdup (source->placement);
-  dest->allocation = ls_allocation_ref (source->allocation);
-  dest->layers_per_chunk
-      = g_memdup2 (source->layers_per_chunk, source->n_layers_per_chunk * sizeof *source->layers_per_chunk);
-  dest->micro_batches_per_replica
-      = g_memdup2 (source->micro_batches_per_replica,
-                   source->n_micro_batches_per_replica * sizeof *source->micro_batches_per_replica);
-  dest->expert_load = g_strdup (source->expert_load);
-  dest->lora_modules = g_strdup (source->lora_modules);
-  dest->lengths = g_strdup (source->lengths);
-  dest->lengths_drawn = ls_lengths_ref (source->lengths_drawn);
-  dest->kernels = g_strdup (source->kernels);
-  dest->recipes = ls_recipes_ref (source->recipes);
-  dest->by_architecture = source->by_architecture ? g_ptr_array_ref (source->by_architecture) : NULL;
-  dest->optimizer = g_strdup (source->optimizer);
-  dest->optimizer_kind = ls_optimizer_kind_ref (source->optimizer_kind);
-  dest->recompute_stages
-      = g_memdup2 (source->recompute_stages, source->n_recompute_stages * sizeof *source->recompute_stages);
+  dest->layout.rank_order = g_strdup (source->layout.rank_order);
+  dest->layout.placement = g_strdup (source->layout.placement);
+  dest->layout.allocation = ls_allocation_ref (source->layout.allocation);
+  dest->layout.layers_per_chunk
+      = g_memdup2 (source->layout.layers_per_chunk,
+                   source->layout.n_layers_per_chunk * sizeof *source->layout.layers_per_chunk);
+  dest->layout.micro_batches_per_replica = g_memdup2 (source->layout.micro_batches_per_replica,
+                                                      source->layout.n_micro_batches_per_replica
+                                                          * sizeof *source->layout.micro_batches_per_replica);
+  dest->experts.load = g_strdup (source->experts.load);
+  dest->lora.modules = g_strdup (source->lora.modules);
+  dest->docs.lengths = g_strdup (source->docs.lengths);
+  dest->docs.drawn = ls_lengths_ref (source->docs.drawn);
+  dest->use.kernels = g_strdup (source->use.kernels);
+  dest->use.recipes = ls_recipes_ref (source->use.recipes);
+  dest->program.by_architecture
+      = source->program.by_architecture ? g_ptr_array_ref (source->program.by_architecture) : NULL;
+  dest->opt.optimizer = g_strdup (source->opt.optimizer);
+  dest->opt.kind = ls_optimizer_kind_ref (source->opt.kind);
+  dest->memory.recompute_stages
+      = g_memdup2 (source->memory.recompute_stages,
+                   source->memory.n_recompute_stages * sizeof *source->memory.recompute_stages);
 }
 
 /* ---- strategy layers ---- */
@@ -276,12 +280,12 @@ check_difference (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     conflict (diags, "/tp",
               "expected a divisor of the %u heads of second attentions and %u pairs of heads of keys; got %u",
               second, m->n_kv_heads / 2, s->tp);
-  if (s->attention == LS_ATTENTION_UNFUSED || s->cp > 1 || s->fp8_attention != LS_FP8_ATTENTION_NONE)
+  if (s->use.attention == LS_ATTENTION_UNFUSED || s->cp > 1 || s->fp8.attention != LS_FP8_ATTENTION_NONE)
     unsupported (
         diags,
-        s->cp > 1                                  ? "/cp"
-            : s->attention == LS_ATTENTION_UNFUSED ? "/attention"
-                                                   : "/fp8_attention",
+        s->cp > 1                                      ? "/cp"
+            : s->use.attention == LS_ATTENTION_UNFUSED ? "/attention"
+                                                       : "/fp8_attention",
         "differences of two attentions are modelled in flash kernels of 16 bits, of whole sequences");
 }
 
@@ -350,38 +354,38 @@ attention_of_recipe (const LsStrategy *s)
                               [LS_FP8_CURRENT] = LS_FP8_ATTENTION_CURRENT,
                               [LS_FP8_MXFP8] = LS_FP8_ATTENTION_MXFP8,
                               [LS_FP8_DEEPSEEK] = LS_FP8_ATTENTION_NONE };
-  int way = s->dtype == LS_DTYPE_FP8 ? ways[s->fp8_recipe] : LS_FP8_ATTENTION_NONE;
+  int way = s->dtype == LS_DTYPE_FP8 ? ways[s->fp8.recipe] : LS_FP8_ATTENTION_NONE;
   return way == LS_FP8_ATTENTION_NONE ? LS_FP8_ATTENTION_RECIPE : way;
 }
 
 void
 fill_kernels (LsStrategy *s)
 {
-  s->bf16_experts &= ls_dtype_is_scaled ((LsDtype) s->dtype);
+  s->fp8.bf16_experts &= ls_dtype_is_scaled ((LsDtype) s->dtype);
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
-    s->module_formats = (LsFormats) { 0 };
+    s->fp8.module_formats = (LsFormats) { 0 };
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
-    s->fp8_attention = LS_FP8_ATTENTION_NONE;
-  if (s->fp8_attention == LS_FP8_ATTENTION_RECIPE)
-    s->fp8_attention = attention_of_recipe (s);
-  if (s->fp8_attention != LS_FP8_ATTENTION_NONE && s->attention_kernel == LS_ATTENTION_KERNEL_AUTO)
-    s->attention_kernel = LS_ATTENTION_KERNEL_CUDNN;
+    s->fp8.attention = LS_FP8_ATTENTION_NONE;
+  if (s->fp8.attention == LS_FP8_ATTENTION_RECIPE)
+    s->fp8.attention = attention_of_recipe (s);
+  if (s->fp8.attention != LS_FP8_ATTENTION_NONE && s->use.attention_kernel == LS_ATTENTION_KERNEL_AUTO)
+    s->use.attention_kernel = LS_ATTENTION_KERNEL_CUDNN;
 }
 
 static void
 check_fp8_ways (const LsStrategy *s, LsDiagList *diags)
 {
   bool is_in_blocks
-      = s->dtype == LS_DTYPE_FP8 && (s->fp8_recipe == LS_FP8_BLOCKWISE || s->fp8_recipe == LS_FP8_DEEPSEEK);
+      = s->dtype == LS_DTYPE_FP8 && (s->fp8.recipe == LS_FP8_BLOCKWISE || s->fp8.recipe == LS_FP8_DEEPSEEK);
   if (is_in_blocks)
     conflict (
         diags, "/fp8_attention",
         "expected none with linear layers scaled in blocks of 128, as Transformer Engine has no attention in "
         "fp8 next to them");
-  else if (s->fp8_attention == LS_FP8_ATTENTION_RECIPE)
+  else if (s->fp8.attention == LS_FP8_ATTENTION_RECIPE)
     conflict (diags, "/fp8_attention",
               "expected delayed, current or mxfp8 with nvfp4, of which attention has no recipe; got recipe");
-  if (s->attention_kernel != LS_ATTENTION_KERNEL_CUDNN)
+  if (s->use.attention_kernel != LS_ATTENTION_KERNEL_CUDNN)
     conflict (diags, "/attention_kernel", "expected cudnn or auto with attention in fp8; got another");
 }
 
@@ -398,7 +402,7 @@ check_fp8_shapes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
                  "attention in fp8 with heads wider than %u, or values wider than %u, is not modelled; "
                  "expected none",
                  MAX_HEAD, WIDE_HEAD);
-  else if (is_wide && s->fp8_attention == LS_FP8_ATTENTION_DELAYED)
+  else if (is_wide && s->fp8.attention == LS_FP8_ATTENTION_DELAYED)
     conflict (
         diags, "/fp8_attention",
         "expected current, mxfp8 or none with heads wider than %u, as cuDNN has them from Blackwell on; "
@@ -414,11 +418,11 @@ check_fp8_shapes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static void
 check_fp8_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (s->fp8_attention == LS_FP8_ATTENTION_NONE)
+  if (s->fp8.attention == LS_FP8_ATTENTION_NONE)
     return;
-  if (s->attention != LS_ATTENTION_FLASH)
+  if (s->use.attention != LS_ATTENTION_FLASH)
     conflict (diags, "/fp8_attention", "expected none with unfused attention");
-  if (s->lengths || s->qkv_layout == LS_QKV_UNPADDED)
+  if (s->docs.lengths || s->use.qkv_layout == LS_QKV_UNPADDED)
     conflict (diags, "/fp8_attention",
               "expected none with several documents in a sequence or without padding, as cuDNN has whole "
               "sequences in fp8");
@@ -430,11 +434,11 @@ check_fp8_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static void
 check_fp8_linear (const LsStrategy *s, LsDiagList *diags)
 {
-  bool is_te = s->dtype != LS_DTYPE_FP8 || s->fp8_linear == LS_FP8_LINEAR_TE;
-  if (!is_te && s->fp8_recipe != LS_FP8_CURRENT && s->fp8_recipe != LS_FP8_MXFP8)
+  bool is_te = s->dtype != LS_DTYPE_FP8 || s->fp8.linear == LS_FP8_LINEAR_TE;
+  if (!is_te && s->fp8.recipe != LS_FP8_CURRENT && s->fp8.recipe != LS_FP8_MXFP8)
     conflict (diags, "/fp8_recipe",
               "expected current or mxfp8, as linear layers of torchao (fp8_linear) have no other");
-  if (!is_te && s->lora_rank > 0)
+  if (!is_te && s->lora.rank > 0)
     unsupported (diags, "/fp8_linear",
                  "adapters next to linear layers of torchao in fp8 are not modelled; expected te");
 }
@@ -442,12 +446,12 @@ check_fp8_linear (const LsStrategy *s, LsDiagList *diags)
 static void
 check_scaled_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  bool has_bf16 = s->bf16_experts && (m->n_experts > 0 || m->attention_experts > 0);
-  if (has_bf16 && s->fp8_params)
+  bool has_bf16 = s->fp8.bf16_experts && (m->n_experts > 0 || m->attention_experts > 0);
+  if (has_bf16 && s->fp8.params)
     unsupported (diags, "/fp8_params",
                  "expected false with experts in bf16, whose parameters would be gathered in another format");
-  bool takes_bf16 = has_bf16 || s->module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_BF16;
-  if (takes_bf16 && s->dispatch_fp8 && s->dispatcher == LS_DISPATCHER_DEEPEP)
+  bool takes_bf16 = has_bf16 || s->fp8.module_formats.of[LS_MODULE_EXPERT_FC1] == LS_FORMAT_BF16;
+  if (takes_bf16 && s->experts.dispatch_fp8 && s->experts.dispatcher == LS_DISPATCHER_DEEPEP)
     conflict (diags, "/dispatch_fp8", "expected false with experts in bf16, which do not take fp8");
 }
 
@@ -458,19 +462,19 @@ static void
 check_module_formats (const LsStrategy *s, LsDiagList *diags)
 {
   bool is_te = s->dtype != LS_DTYPE_FP8
-      || (s->fp8_linear == LS_FP8_LINEAR_TE && s->fp8_recipe != LS_FP8_DELAYED
-          && s->fp8_recipe != LS_FP8_DEEPSEEK);
-  if (!ls_formats_any (&s->module_formats))
+      || (s->fp8.linear == LS_FP8_LINEAR_TE && s->fp8.recipe != LS_FP8_DELAYED
+          && s->fp8.recipe != LS_FP8_DEEPSEEK);
+  if (!ls_formats_any (&s->fp8.module_formats))
     return;
   if (!is_te)
     unsupported (diags, "/module_formats",
                  "formats of single modules next to scales of earlier steps, DeepSeek's kernels or torchao's "
                  "linear layers are not modelled; expected none");
-  if (s->fp8_params)
+  if (s->fp8.params)
     unsupported (
         diags, "/fp8_params",
         "expected false with formats of single modules, whose parameters would be gathered in another one");
-  if (s->lora_rank > 0)
+  if (s->lora.rank > 0)
     unsupported (diags, "/module_formats",
                  "formats of single modules together with adapters are not modelled; expected none");
 }
@@ -481,7 +485,7 @@ check_module_formats (const LsStrategy *s, LsDiagList *diags)
 static void
 check_recipes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if ((s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32) && ls_recipes_fit (s->recipes, m))
+  if ((s->dtype == LS_DTYPE_FP32 || s->dtype == LS_DTYPE_TF32) && ls_recipes_fit (s->use.recipes, m))
     conflict (diags, "/kernels", "expected bf16, fp16, fp8 or nvfp4 with listed kernels; got %s",
               ls_dtype_name ((LsDtype) s->dtype));
 }
@@ -489,32 +493,32 @@ check_recipes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static void
 check_documents (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (!s->lengths)
+  if (!s->docs.lengths)
     return;
-  if (s->attention == LS_ATTENTION_UNFUSED)
+  if (s->use.attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/lengths",
               "expected whole with unfused attention, which computes the scores of whole sequences and masks "
               "them; got \"%s\"",
-              s->lengths);
+              s->docs.lengths);
   if (m->encoder_layers > 0 || m->index_heads > 0 || ls_model_is_compressed (m) || m->n_layer_window > 0)
     unsupported (diags, "/lengths",
                  "several documents in a sequence with an encoder, with an indexer that chooses keys, with "
                  "compressed keys or with windows by layer, are not modelled; expected whole, got \"%s\"",
-                 s->lengths);
+                 s->docs.lengths);
 }
 
 void
 check_kernels (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  bool is_plain_flash = s->attention == LS_ATTENTION_FLASH && s->cp == 1 && !ls_model_has_latents (m)
+  bool is_plain_flash = s->use.attention == LS_ATTENTION_FLASH && s->cp == 1 && !ls_model_has_latents (m)
       && m->attention_experts == 0;
-  if (s->qkv_layout != LS_QKV_JOINT && !is_plain_flash)
+  if (s->use.qkv_layout != LS_QKV_JOINT && !is_plain_flash)
     conflict (
         diags, "/qkv_layout",
         "expected joint but for flash attention over whole sequences, without latent attention or experts of "
         "attention; got %s",
-        s->qkv_layout == LS_QKV_SPLIT ? "split" : "unpadded");
-  if (s->loss_kernel == LS_LOSS_FUSED && s->tp > 1)
+        s->use.qkv_layout == LS_QKV_SPLIT ? "split" : "unpadded");
+  if (s->use.loss_kernel == LS_LOSS_FUSED && s->tp > 1)
     conflict (diags, "/loss_kernel", "expected parallel with tp %u, which cuts the vocabulary; got fused",
               s->tp);
   check_fp8_linear (s, diags);
@@ -536,15 +540,15 @@ needs_matrices (const LsOptimizerKind *kind)
 void
 fill_optimizer (LsStrategy *s)
 {
-  bool is_asked = s->zero_stage > 0 && s->optimizer_kind && needs_matrices (s->optimizer_kind);
-  if (!is_asked && s->optimizer_cut == LS_OPTIMIZER_CUT_ELEMENTS)
-    s->optimizer_cut = LS_OPTIMIZER_CUT_AUTO;
+  bool is_asked = s->zero_stage > 0 && s->opt.kind && needs_matrices (s->opt.kind);
+  if (!is_asked && s->opt.cut == LS_OPTIMIZER_CUT_ELEMENTS)
+    s->opt.cut = LS_OPTIMIZER_CUT_AUTO;
   if (s->zero_stage == 0)
-    s->optimizer_cut = LS_OPTIMIZER_CUT_AUTO;
-  else if (is_asked && s->optimizer_cut == LS_OPTIMIZER_CUT_AUTO && s->dp_kind == LS_DP_MEGATRON)
-    s->optimizer_cut = LS_OPTIMIZER_CUT_TENSORS;
-  if (s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS)
-    s->gather_overlap = 0;
+    s->opt.cut = LS_OPTIMIZER_CUT_AUTO;
+  else if (is_asked && s->opt.cut == LS_OPTIMIZER_CUT_AUTO && s->dp_kind == LS_DP_MEGATRON)
+    s->opt.cut = LS_OPTIMIZER_CUT_TENSORS;
+  if (s->opt.cut == LS_OPTIMIZER_CUT_TENSORS)
+    s->data.gather_overlap = 0;
 }
 
 static bool
@@ -564,29 +568,29 @@ sums_products (const LsOptimizerKind *kind)
 static void
 check_shards (const LsStrategy *s, LsDiagList *diags)
 {
-  const LsOptimizerKind *kind = s->optimizer_kind;
-  if (s->zero_stage == 0 || s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS || !needs_matrices (kind))
+  const LsOptimizerKind *kind = s->opt.kind;
+  if (s->zero_stage == 0 || s->opt.cut == LS_OPTIMIZER_CUT_TENSORS || !needs_matrices (kind))
     return;
   if (s->dp_kind != LS_DP_MEGATRON)
     unsupported (
         diags, "/optimizer",
         "%s needs whole matrices, of which ranks have pieces with dp_kind %s and zero %u: how they are "
         "put together there has no source here; expected zero 0, or dp_kind megatron with zero 1",
-        s->optimizer, ls_dp_kind_name (s->dp_kind), s->zero_stage);
+        s->opt.optimizer, ls_dp_kind_name (s->dp_kind), s->zero_stage);
   else if (!sums_products (kind))
     unsupported (
         diags, "/optimizer_cut",
         "%s keeps preconditioners, or sums of rows and columns, of whole matrices: how pieces of them "
         "are put together has no source here; expected tensors",
-        s->optimizer);
+        s->opt.optimizer);
 }
 
 static void
 check_dealt (const LsStrategy *s, LsDiagList *diags)
 {
-  if (s->optimizer_cut != LS_OPTIMIZER_CUT_TENSORS)
+  if (s->opt.cut != LS_OPTIMIZER_CUT_TENSORS)
     return;
-  if (!s->optimizer_kind || !needs_matrices (s->optimizer_kind))
+  if (!s->opt.kind || !needs_matrices (s->opt.kind))
     conflict (diags, "/optimizer_cut",
               "expected elements with an optimizer that steps on each element by itself; got tensors");
   if (s->dp_kind != LS_DP_MEGATRON)
@@ -594,11 +598,11 @@ check_dealt (const LsStrategy *s, LsDiagList *diags)
               "expected elements with dp_kind %s, as Megatron-LM deals tensors out; got "
               "tensors",
               ls_dp_kind_name (s->dp_kind));
-  if (s->zero_group > 0)
+  if (s->data.zero_group > 0)
     unsupported (diags, "/optimizer_cut",
                  "tensors are dealt out over all data-parallel ranks, not over groups of "
                  "%u; expected zero 1 without a group",
-                 s->zero_group);
+                 s->data.zero_group);
 }
 
 /* PyTorch's gradients have the format of their weights, and moments too. */
@@ -606,16 +610,17 @@ static void
 check_own_weights (const LsStrategy *s, LsDiagList *diags)
 {
   LsDtype own = ls_strategy_weights (s);
-  if (s->grad_dtype != (int) own)
+  if (s->opt.grad_dtype != (int) own)
     conflict (diags, "/grad_dtype", "expected %s with master %s, as weights are; got %s", ls_dtype_name (own),
-              s->master == LS_MASTER_NONE ? "none" : "weights", ls_dtype_name ((LsDtype) s->grad_dtype));
-  bool is_first = s->moment_dtype != LS_DTYPE_FP32;
-  if (is_first || s->variance_dtype != LS_DTYPE_FP32)
+              s->opt.master == LS_MASTER_NONE ? "none" : "weights",
+              ls_dtype_name ((LsDtype) s->opt.grad_dtype));
+  bool is_first = s->opt.moment_dtype != LS_DTYPE_FP32;
+  if (is_first || s->opt.variance_dtype != LS_DTYPE_FP32)
     conflict (
         diags, is_first ? "/moment_dtype" : "/variance_dtype",
         "expected fp32, its default, with master none or weights, whose moments are as weights are; got %s",
-        ls_dtype_name ((LsDtype) (is_first ? s->moment_dtype : s->variance_dtype)));
-  if (s->grad_fusion)
+        ls_dtype_name ((LsDtype) (is_first ? s->opt.moment_dtype : s->opt.variance_dtype)));
+  if (s->use.grad_fusion)
     conflict (diags, "/grad_fusion",
               "expected false with master none or weights: autograd adds gradients; got true");
 }
@@ -628,48 +633,50 @@ check_states (const LsStrategy *s, LsDiagList *diags)
     check_own_weights (s, diags);
     return;
   }
-  const char *pointer = s->master != LS_MASTER_FP32 ? "/master"
-      : s->moment_dtype != LS_DTYPE_FP32            ? "/moment_dtype"
-                                                    : "/variance_dtype";
+  const char *pointer = s->opt.master != LS_MASTER_FP32 ? "/master"
+      : s->opt.moment_dtype != LS_DTYPE_FP32            ? "/moment_dtype"
+                                                        : "/variance_dtype";
   bool is_alone = s->dp_kind == LS_DP_NONE, is_megatron = s->dp_kind == LS_DP_MEGATRON && s->zero_stage == 1;
   if (ls_adam_is_plain (&states))
     return;
-  if (s->optimizer_kind)
-    conflict (diags, pointer, "expected fp32 with optimizer %s, whose file says what it keeps", s->optimizer);
-  else if ((!is_alone && !is_megatron) || s->offload != LS_OFFLOAD_NONE)
+  if (s->opt.kind)
+    conflict (diags, pointer, "expected fp32 with optimizer %s, whose file says what it keeps",
+              s->opt.optimizer);
+  else if ((!is_alone && !is_megatron) || s->memory.offload != LS_OFFLOAD_NONE)
     conflict (diags, pointer,
               "expected fp32 but with dp_kind megatron and zero 1, whose precision-aware optimizer alone has "
               "narrower states; got dp_kind %s and zero %u",
               ls_dp_kind_name (s->dp_kind), s->zero_stage);
   bool is_bf16 = ls_dtype_between ((LsDtype) s->dtype) == LS_DTYPE_BF16;
-  if (s->master != LS_MASTER_FP32 && !is_bf16)
+  if (s->opt.master != LS_MASTER_FP32 && !is_bf16)
     conflict (diags, "/master",
               "expected fp32 with dtype %s, as bf16 weights only have 16 bits of an fp32 one; got "
               "%s",
-              ls_dtype_name ((LsDtype) s->dtype), s->master == LS_MASTER_FP16 ? "fp16" : "remainder");
+              ls_dtype_name ((LsDtype) s->dtype), s->opt.master == LS_MASTER_FP16 ? "fp16" : "remainder");
 }
 
 /* ZeRO-Offload and ZeRO-Infinity. */
 static void
 check_offload (const LsStrategy *s, LsDiagList *diags)
 {
-  if (s->offload == LS_OFFLOAD_NONE)
+  if (s->memory.offload == LS_OFFLOAD_NONE)
     return;
   if (s->dp_kind != LS_DP_DEEPSPEED)
     conflict (diags, "/offload",
               "expected none with dp_kind %s, as only --dp-kind deepspeed offloads; got %s",
-              ls_dp_kind_name (s->dp_kind), s->offload == LS_OFFLOAD_PARAMETERS ? "parameters" : "optimizer");
-  else if (s->offload == LS_OFFLOAD_PARAMETERS && s->zero_stage != 3)
+              ls_dp_kind_name (s->dp_kind),
+              s->memory.offload == LS_OFFLOAD_PARAMETERS ? "parameters" : "optimizer");
+  else if (s->memory.offload == LS_OFFLOAD_PARAMETERS && s->zero_stage != 3)
     conflict (diags, "/offload",
               "expected none or optimizer with zero %u, as only stage 3 gathers parameters when they are "
               "used; got parameters",
               s->zero_stage);
   else if (s->zero_stage == 0)
     conflict (diags, "/offload", "expected zero 1 to 3 with it, whose optimizer is cut; got zero 0");
-  else if (s->offload_to == LS_OFFLOAD_TO_NVME && s->zero_stage != 3)
+  else if (s->memory.offload_to == LS_OFFLOAD_TO_NVME && s->zero_stage != 3)
     conflict (diags, "/offload_to", "expected cpu with zero %u, as ZeRO-Infinity is stage 3; got nvme",
               s->zero_stage);
-  if (s->post_validation)
+  if (s->opt.post_validation)
     conflict (diags, "/post_validation",
               "expected none with offload, whose optimizer waits for the norm; got it");
 }
@@ -680,19 +687,19 @@ check_optimizer (const LsStrategy *s, LsDiagList *diags)
   check_offload (s, diags);
   check_states (s, diags);
   check_dealt (s, diags);
-  if (!s->optimizer_kind)
+  if (!s->opt.kind)
     return;
   check_shards (s, diags);
-  if (s->offload != LS_OFFLOAD_NONE)
+  if (s->memory.offload != LS_OFFLOAD_NONE)
     unsupported (diags, "/optimizer", "what %s takes on a CPU has no source here; expected adam with offload",
-                 s->optimizer);
-  if (s->optimizer_tp == LS_OPTIMIZER_TP_DISTRIBUTED && !sums_products (s->optimizer_kind))
+                 s->opt.optimizer);
+  if (s->opt.tp == LS_OPTIMIZER_TP_DISTRIBUTED && !sums_products (s->opt.kind))
     conflict (diags, "/optimizer_tp",
               "expected blockwise, as %s has no product that is summed over ranks; got "
               "distributed",
-              s->optimizer);
-  if (s->optimizer_tp == LS_OPTIMIZER_TP_DUPLICATED && ls_optimizer_has_tiles (s->optimizer_kind))
+              s->opt.optimizer);
+  if (s->opt.tp == LS_OPTIMIZER_TP_DUPLICATED && ls_optimizer_has_tiles (s->opt.kind))
     conflict (diags, "/optimizer_tp",
               "expected blockwise, as %s cuts what a rank has of a matrix into tiles; got duplicated",
-              s->optimizer);
+              s->opt.optimizer);
 }

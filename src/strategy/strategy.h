@@ -160,109 +160,98 @@ typedef enum { LS_LENGTHS_AS_DRAWN, LS_LENGTHS_SORTED } LsLengthsBalance;
 #define LS_RESHARD_AUTO   UINT32_MAX
 #define LS_MAX_CHUNKS     4096
 
+/* The program whose steps these are. */
 typedef struct {
-  char *name, *source;
-  char *software; /* the program whose defaults it began with (strategies/software); NULL: none */
-  uint32_t gpus;  /* 0: the whole cluster                                       */
-  uint32_t tp, pp, cp, ep, vpp;
-  uint32_t dp;              /* 0: gpus / (tp pp cp)                                       */
-  char *rank_order;         /* as ls_rank_order_parse() reads it; NULL: tp-cp-ep-dp-pp */
-  char *placement;          /* as written; NULL: node after node, "block"              */
-  LsAllocation *allocation; /* what that says, shared; NULL without placement          */
-  bool sp;
-  uint32_t zero_stage; /* 0 to 3, or LS_ZERO_AUTO: 3 with fsdp1, fsdp2, xla-fsdp, else 0 */
-  uint32_t zero_group; /* N@group; 0: the whole dp group                       */
-  int dp_kind;         /* LsDpKind                                             */
-  bool dp_overlap, tp_overlap;
-  bool tp_async; /* Megatron-LM's asynchronous backward of column-parallel layers,
-                    since late 2021; false: its collectives block             */
-  int p2p;       /* LsP2p                                                */
-  /* Thread blocks of NCCL's kernels at most, of the communicators of each; 0: as many as it has */
-  uint32_t tp_max_ctas, cp_max_ctas, ep_max_ctas, dp_max_ctas, pp_max_ctas;
-  char *schedule; /* NULL: 1f1b, or interleaved-1f1b if vpp > 1           */
-  uint32_t micro_batch;
-  uint32_t global_batch;               /* sequences; 0: dp * micro_batch * pp                */
+  char *software;             /* the program whose defaults it began with (strategies/software); NULL: none */
+  GPtrArray *by_architecture; /* LsArchitectureDefaults of its program, shared; NULL: none; no knob */
+  const char *architecture;   /* of its accelerator: which of them hold; interned; NULL: none; no knob */
+  double call_time;           /* of its hosts' CPUs, by which `host` is scaled; 0: it is not; no knob */
+  int attention_else;         /* its program's own, which runs where the accelerator lacks that */
+} LsProgramUse;
+
+/* Which ranks, layers and micro-batches are where. */
+typedef struct {
+  char *rank_order;                    /* as ls_rank_order_parse() reads it; NULL: tp-cp-ep-dp-pp */
+  char *placement;                     /* as written; NULL: node after node, "block"              */
+  LsAllocation *allocation;            /* what that says, shared; NULL without placement          */
   uint32_t *micro_batches_per_replica; /* [n_micro_batches_per_replica] of each dp rank; NULL: as many each */
   uint32_t n_micro_batches_per_replica;
-  uint32_t seq;             /* 0: the model's                                     */
-  char *lengths;            /* of documents, as written; NULL: each fills a sequence    */
-  LsLengths *lengths_drawn; /* what that says, shared; NULL without lengths */
-  uint32_t lengths_seed;
-  int lengths_draw, lengths_balance; /* LsLengthsDraw, LsLengthsBalance               */
-  /* a step is one executable, as XLA makes it: issuing its ops costs the host nothing; no knob */
-  bool is_compiled;
-  int recompute;                   /* LsRecompute                                        */
-  int attention;                   /* LsAttention or LS_ATTENTION_AUTO: the model's      */
-  int attention_kernel;            /* LsAttentionKernel of flash attention               */
-  int attention_else;              /* its program's own, which runs where the accelerator lacks that */
-  int qkv_layout;                  /* LsQkvLayout of flash attention                     */
-  int loss_kernel;                 /* LsLoss                                             */
-  uint32_t vocab_multiple;         /* words are padded to a multiple of this times tp    */
-  char *kernels;                   /* as they are launched: name or path; NULL: as built in */
-  LsRecipes *recipes;              /* what that file lists, shared; NULL without kernels   */
-  GPtrArray *by_architecture;      /* LsArchitectureDefaults of its program, shared; NULL: none; no knob */
-  const char *architecture;        /* of its accelerator: which of them hold; interned; NULL: none; no knob */
-  double call_time;                /* of its hosts' CPUs, by which `host` is scaled; 0: it is not; no knob */
-  uint32_t train_metrics;          /* computed from the logits in each micro-batch       */
-  int dtype;                       /* LsDtype                                            */
-  int grad_dtype;                  /* LsDtype or LS_DTYPE_AUTO                           */
-  bool grad_fusion;                /* the GEMM of W adds to a 16-bit gradient too          */
-  bool grad_apart;                 /* it adds to none, an fp32 one neither                 */
-  bool grad_norm;                  /* global gradient-norm all-reduce before the optimizer */
-  char *optimizer;                 /* name or path; NULL: Adam                           */
-  LsOptimizerKind *optimizer_kind; /* what that file says, shared; NULL: Adam        */
-  int optimizer_cut;               /* LsOptimizerCut; with zero 1 and more           */
-  int optimizer_tp;                /* LsOptimizerTp                                  */
-  int master;                      /* LsMaster                                       */
-  int moment_dtype, variance_dtype; /* LsDtype: Adam's first and second moment       */
-  uint64_t bucket_bytes;            /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
-  bool bucket_view;                 /* ddp: gradients are views of buckets, not beside them */
-  uint64_t bucket_params;           /* megatron: 0: max (40e6, 1e6 dp)                    */
-  uint32_t *layers_per_chunk;       /* [n_layers_per_chunk] in model order, or NULL: see strategy/shard.h */
+  uint32_t *layers_per_chunk; /* [n_layers_per_chunk] in model order, or NULL: see strategy/shard.h */
   uint32_t n_layers_per_chunk;
   int layer_rule;        /* LsLayerRule: without layers_per_chunk                */
   bool layers_are_found; /* layers_per_chunk was not given, but balanced        */
+} LsJobLayout;
 
-  /* data parallelism: who uses which is in lower_dp_X.c */
+/* Data parallelism: who uses which is in lower_dp_X.c. */
+typedef struct {
+  uint32_t zero_group; /* N@group; 0: the whole dp group                       */
+  bool overlap;
   int grad_sync;      /* LsGradSync                                        */
   int gather_overlap; /* megatron: parameters gathered during the next forward; LS_FLAG_AUTO: as dp_overlap */
-  int loop_overlap;   /* xla-fsdp: LsLoopOverlap */
-  int loop_copies;    /* xla-fsdp: LsLoopCopies  */
-  int ps_servers;     /* ps: LsPsServers */
-  uint32_t layers_per_unit;         /* fsdp: layers that one unit holds                  */
-  bool narrow_shards;               /* fsdp: shards, gradients and moments in 16 bits       */
-  bool limit_all_gathers;           /* fsdp1: at most two gathers in flight, by the host */
-  int backward_prefetch;            /* fsdp1: LsPrefetch                                 */
-  uint32_t forward_prefetch;        /* units gathered ahead by an explicit list (fsdp1: 0 or 1); 0: none */
+  uint64_t bucket_bytes;     /* ddp: bucket cap; 0: torch's 25 MiB (first 1 MiB)   */
+  bool bucket_view;          /* ddp: gradients are views of buckets, not beside them */
+  uint64_t bucket_params;    /* megatron: 0: max (40e6, 1e6 dp)                    */
+  bool grad_check;           /* megatron: the host reads the norm of each bucket before it is reduced */
+  int loop_overlap;          /* xla-fsdp: LsLoopOverlap */
+  int loop_copies;           /* xla-fsdp: LsLoopCopies  */
+  int ps_servers;            /* ps: LsPsServers */
+  uint32_t layers_per_unit;  /* fsdp: layers that one unit holds                  */
+  bool narrow_shards;        /* fsdp: shards, gradients and moments in 16 bits       */
+  bool limit_all_gathers;    /* fsdp1: at most two gathers in flight, by the host */
+  int backward_prefetch;     /* fsdp1: LsPrefetch                                 */
+  uint32_t forward_prefetch; /* units gathered ahead by an explicit list (fsdp1: 0 or 1); 0: none */
   uint32_t backward_prefetch_units; /* fsdp2: the same; 0: the one that follows, as it does by itself     */
   uint32_t reshard_after_forward;   /* fsdp2: 0 no, 1 yes, N into groups of N; LS_RESHARD_AUTO */
   uint64_t reduce_bucket, allgather_bucket, prefetch_bucket;           /* deepspeed: elements       */
   uint64_t persistence_threshold, max_live_params, max_reuse_distance; /* deepspeed stage 3: elements */
-  bool collective_lists;   /* deepspeed stage 3: as of early 2021, see lower_dp_deepspeed3.c */
-  int offload, offload_to; /* deepspeed: LsOffload, LsOffloadTo                 */
+  bool collective_lists; /* deepspeed stage 3: as of early 2021, see lower_dp_deepspeed3.c */
+} LsDataParallel;
 
-  /* model parallelism */
-  bool sp_save_gathered;  /* keep the gathered input of column-parallel layers for the backward */
-  int tp_overlap_kind;    /* LsTpOverlap, with tp_overlap                         */
-  bool tp_overlap_margin; /* GEMMs beside collectives that stay whole leave these their SMs */
-  int cp_kind;            /* LsCpKind                                             */
-  int cp_steps;           /* LsCpSteps                                            */
-  bool cp_balance;        /* ring, all-gather: each rank has an early and a late part of a sequence */
-  uint32_t etp;           /* tensor-parallel degree of experts; 0: tp             */
-  double expert_capacity; /* tokens of an expert over the mean, dropped beyond; 0: none are dropped */
-  int expert_padding;     /* LsExpertPadding                                    */
-  char *expert_load;      /* how tokens fall on experts; NULL: evenly             */
-  int dispatcher;         /* LsDispatcher                                       */
-  uint32_t dispatch_sms;  /* deepep, hybridep: SMs of each of its calls         */
-  bool dispatch_fp8;      /* deepep: what goes to experts goes in fp8           */
-  bool dispatch_margin;   /* deepep, hybridep: GEMMs leave these SMs free       */
-  bool grouped_gemm;      /* products of a rank's experts are one kernel        */
-  int ep_overlap;         /* a forward and a backward side by side, so that the exchange of tokens of one runs
+/* Tensor, context and pipeline parallelism. */
+typedef struct {
+  bool tp_overlap;
+  bool tp_async;           /* Megatron-LM's asynchronous backward of column-parallel layers,
+                    since late 2021; false: its collectives block             */
+  int tp_overlap_kind;     /* LsTpOverlap, with tp_overlap                         */
+  bool tp_overlap_margin;  /* GEMMs beside collectives that stay whole leave these their SMs */
+  bool sp_save_gathered;   /* keep the gathered input of column-parallel layers for the backward */
+  int cp_kind;             /* LsCpKind                                             */
+  int cp_steps;            /* LsCpSteps                                            */
+  bool cp_balance;         /* ring, all-gather: each rank has an early and a late part of a sequence */
+  int p2p;                 /* LsP2p                                                */
+  bool p2p_warmup_flush;   /* overlapped p2p in warm-up and cool-down too         */
+  uint32_t pipeline_batch; /* sequences of a copy between two flushes; 0: of a step */
+  int ep_overlap;  /* a forward and a backward side by side, so that the exchange of tokens of one runs
                             beside kernels of the other (lower/layers/lower_pieces.h); LS_FLAG_AUTO */
-  int delay_wgrad;        /* with it: weight gradients behind what other ranks wait for; LS_FLAG_AUTO */
-  bool shared_overlap;    /* shared experts beside the exchange (lower/layers/lower_experts.c) */
+  int delay_wgrad; /* with it: weight gradients behind what other ranks wait for; LS_FLAG_AUTO */
+  /* Thread blocks of NCCL's kernels at most, of the communicators of each; 0: as many as it has */
+  uint32_t tp_max_ctas, cp_max_ctas, ep_max_ctas, dp_max_ctas, pp_max_ctas;
+} LsModelParallel;
 
-  /* recomputation */
+/* Experts, and what brings tokens to them. */
+typedef struct {
+  uint32_t etp;          /* tensor-parallel degree of experts; 0: tp             */
+  double capacity;       /* tokens of an expert over the mean, dropped beyond; 0: none are dropped */
+  int padding;           /* LsExpertPadding                                    */
+  char *load;            /* how tokens fall on experts; NULL: evenly             */
+  int dispatcher;        /* LsDispatcher                                       */
+  uint32_t dispatch_sms; /* deepep, hybridep: SMs of each of its calls         */
+  bool dispatch_fp8;     /* deepep: what goes to experts goes in fp8           */
+  bool dispatch_margin;  /* deepep, hybridep: GEMMs leave these SMs free       */
+  bool grouped_gemm;     /* products of a rank's experts are one kernel        */
+  bool shared_overlap;   /* shared experts beside the exchange (lower/layers/lower_experts.c) */
+} LsExpertParallel;
+
+/* Documents that are packed into sequences. */
+typedef struct {
+  char *lengths;    /* of documents, as written; NULL: each fills a sequence    */
+  LsLengths *drawn; /* what that says, shared; NULL without lengths */
+  uint32_t seed;
+  int draw, balance; /* LsLengthsDraw, LsLengthsBalance               */
+} LsDocumentLengths;
+
+/* What is kept, made again, or lives elsewhere. */
+typedef struct {
   uint32_t recompute_parts;   /* selective: set of LsRecomputePart; 0: CORE */
   int recompute_method;       /* full: LsRecomputeMethod                         */
   uint32_t recompute_layers;  /* full: of a group, or of a chunk; 0: 1, or all   */
@@ -273,38 +262,100 @@ typedef struct {
   bool partition_activations; /* kept inputs are cut over tp                    */
   bool offload_activations;   /* kept activations go to the memory of the host  */
   uint32_t offload_layers;    /* those of a chunk's first ones; 0: all but the last */
+  int offload, offload_to;    /* deepspeed: LsOffload, LsOffloadTo                 */
   int cuda_allocator;         /* LsCudaAllocator                                */
+} LsMemoryUse;
 
-  uint32_t lora_rank; /* of adapters on weights that are frozen; 0: all weights learn */
-  char *lora_modules; /* as ls_lora_modules () reads it; NULL: all linear layers    */
-  bool qlora;         /* frozen weights of linear layers in NF4                     */
-
-  int fp8_recipe;                 /* LsFp8Recipe                                             */
-  int fp8_linear;                 /* LsFp8Linear                                             */
-  int fp8_attention;              /* LsFp8Attention; resolved: not RECIPE                    */
-  bool window_mask;               /* windows are masks over all keys                         */
-  int fp8_amax_reduction;         /* LsAmaxReduction                                         */
-  bool fp8_act_store;             /* the input of an MLP's activation is kept in fp8         */
-  bool fp8_params;                /* weights are kept and gathered in fp8                    */
-  bool bf16_experts;              /* fp8, nvfp4: products of experts are in bf16             */
-  LsFormats module_formats;       /* fp8, nvfp4: of modules whose products are in another one */
-  uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */
-
-  bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_operator.c) */
-
-  bool dynamic_gemms;      /* GEMMs that fill the GPU fetch their next tile as they go      */
-  bool apex_norm;          /* layer norms run apex's kernels of before 2022          */
-  bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */
+/* How the host issues a step. */
+typedef struct {
+  /* a step is one executable, as XLA makes it: issuing its ops costs the host nothing; no knob */
+  bool is_compiled;
   /* each forward fetches its micro-batch and waits for the device in it, as Megatron-LM until late 2023 */
   bool batch_sync;
   bool batch_ends;              /* with batch_sync: the first and the last stage only     */
   bool launch_blocking;         /* the host waits for each op that it issues: CUDA_LAUNCH_BLOCKING=1 */
-  bool grad_check;              /* megatron: the host reads the norm of each bucket before it is reduced */
   int cuda_graphs;              /* LsCudaGraphs                                         */
   LsTime host[LS_N_HOST_COSTS]; /* what the host pays, by LsHostCost; LS_HOST_AUTO: as host.c has it */
-  bool p2p_warmup_flush;        /* overlapped p2p in warm-up and cool-down too         */
-  uint32_t pipeline_batch;      /* sequences of a copy between two flushes; 0: of a step */
-  bool post_validation;         /* nobody waits for the norm: checked a step later     */
+} LsLaunches;
+
+/* Which kernels are launched. */
+typedef struct {
+  int attention;           /* LsAttention or LS_ATTENTION_AUTO: the model's      */
+  int attention_kernel;    /* LsAttentionKernel of flash attention               */
+  int qkv_layout;          /* LsQkvLayout of flash attention                     */
+  int loss_kernel;         /* LsLoss                                             */
+  uint32_t vocab_multiple; /* words are padded to a multiple of this times tp    */
+  char *kernels;           /* as they are launched: name or path; NULL: as built in */
+  LsRecipes *recipes;      /* what that file lists, shared; NULL without kernels   */
+  uint32_t train_metrics;  /* computed from the logits in each micro-batch       */
+  bool grad_fusion;        /* the GEMM of W adds to a 16-bit gradient too          */
+  bool grad_apart;         /* it adds to none, an fp32 one neither                 */
+  bool window_mask;        /* windows are masks over all keys                         */
+  bool wgrad_placeholders; /* megatron: tensors that stand for gradients (lower_operator.c) */
+  bool dynamic_gemms;      /* GEMMs that fill the GPU fetch their next tile as they go      */
+  bool apex_norm;          /* layer norms run apex's kernels of before 2022          */
+  bool split_bias_dropout; /* the bias before a dropout in a kernel of its own, as in Megatron-LM of 2023 */
+} LsKernelChoice;
+
+/* The optimizer and its states. */
+typedef struct {
+  char *optimizer;                  /* name or path; NULL: Adam                           */
+  LsOptimizerKind *kind;            /* what that file says, shared; NULL: Adam        */
+  int cut;                          /* LsOptimizerCut; with zero 1 and more           */
+  int tp;                           /* LsOptimizerTp                                  */
+  int master;                       /* LsMaster                                       */
+  int moment_dtype, variance_dtype; /* LsDtype: Adam's first and second moment       */
+  int grad_dtype;                   /* LsDtype or LS_DTYPE_AUTO                           */
+  bool grad_norm;                   /* global gradient-norm all-reduce before the optimizer */
+  bool post_validation;             /* nobody waits for the norm: checked a step later     */
+} LsOptimizerUse;
+
+/* fp8 and nvfp4. */
+typedef struct {
+  int recipe;                     /* LsFp8Recipe                                             */
+  int linear;                     /* LsFp8Linear                                             */
+  int attention;                  /* LsFp8Attention; resolved: not RECIPE                    */
+  int amax_reduction;             /* LsAmaxReduction                                         */
+  bool act_store;                 /* the input of an MLP's activation is kept in fp8         */
+  bool params;                    /* weights are kept and gathered in fp8                    */
+  bool bf16_experts;              /* fp8, nvfp4: products of experts are in bf16             */
+  LsFormats module_formats;       /* fp8, nvfp4: of modules whose products are in another one */
+  uint32_t bf16_first, bf16_last; /* fp8, nvfp4: so many layers at either end have their products in bf16 */
+} LsLowPrecision;
+
+/* Adapters. */
+typedef struct {
+  uint32_t rank; /* of adapters on weights that are frozen; 0: all weights learn */
+  char *modules; /* as ls_lora_modules () reads it; NULL: all linear layers    */
+  bool qlora;    /* frozen weights of linear layers in NF4                     */
+} LsAdapters;
+
+typedef struct {
+  char *name, *source;
+  uint32_t gpus; /* 0: the whole cluster                                       */
+  uint32_t tp, pp, cp, ep, vpp;
+  uint32_t dp; /* 0: gpus / (tp pp cp)                                       */
+  bool sp;
+  uint32_t zero_stage; /* 0 to 3, or LS_ZERO_AUTO: 3 with fsdp1, fsdp2, xla-fsdp, else 0 */
+  int dp_kind;         /* LsDpKind                                             */
+  char *schedule;      /* NULL: 1f1b, or interleaved-1f1b if vpp > 1           */
+  uint32_t micro_batch;
+  uint32_t global_batch; /* sequences; 0: dp * micro_batch * pp                */
+  uint32_t seq;          /* 0: the model's                                     */
+  int recompute;         /* LsRecompute                                        */
+  int dtype;             /* LsDtype                                            */
+  LsProgramUse program;
+  LsJobLayout layout;
+  LsDataParallel data;
+  LsModelParallel mp;
+  LsExpertParallel experts;
+  LsDocumentLengths docs;
+  LsMemoryUse memory;
+  LsLaunches launch;
+  LsKernelChoice use;
+  LsOptimizerUse opt;
+  LsLowPrecision fp8;
+  LsAdapters lora;
 } LsStrategy;
 
 void ls_strategy_init (LsStrategy *s);  /* the defaults of the command line */
@@ -330,14 +381,14 @@ int ls_strategy_dp_kind (const LsStrategy *s);
 static inline bool
 ls_strategy_delays_scales (const LsStrategy *s)
 {
-  return s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DELAYED;
+  return s->dtype == LS_DTYPE_FP8 && s->fp8.recipe == LS_FP8_DELAYED;
 }
 
 /* xla-fsdp: the LsLoopOverlap that dp_overlap leaves. */
 static inline int
 ls_strategy_loop_overlap (const LsStrategy *s)
 {
-  return s->dp_overlap ? s->loop_overlap : LS_LOOP_OVERLAP_GATHERS;
+  return s->data.overlap ? s->data.loop_overlap : LS_LOOP_OVERLAP_GATHERS;
 }
 
 /* Fill in what is derived, in place, for a model on a cluster of n_gpus with

@@ -46,23 +46,23 @@ static void
 check_p2p (const LsStrategy *s, const LsSched *sched, LsDiagList *diags)
 {
   bool blocks = sched->recipe == LS_RECIPE_MEGATRON && s->vpp == 1 && s->pp > 1;
-  if (s->p2p == LS_P2P_NONE && s->pp > 1)
+  if (s->mp.p2p == LS_P2P_NONE && s->pp > 1)
     conflict (diags, "/p2p", "expected a way to send between stages, as pp = %u; got none", s->pp);
-  if (s->p2p == LS_P2P_OVERLAPPED && blocks)
+  if (s->mp.p2p == LS_P2P_OVERLAPPED && blocks)
     conflict (diags, "/p2p",
               "expected batched or scatter-gather, as %s waits for every p2p (Megatron-LM overlaps"
               " it only with interleaved-1f1b); got overlapped",
               s->schedule);
-  if (s->p2p == LS_P2P_OVERLAPPED && s->launch_blocking && sched->use == LS_SCHED_CHUNKS)
+  if (s->mp.p2p == LS_P2P_OVERLAPPED && s->launch.launch_blocking && sched->use == LS_SCHED_CHUNKS)
     conflict (diags, "/p2p",
               "expected batched or scatter-gather, as with launch_blocking the host of each stage waits for "
               "a single send"
               " before it asks for what the other sends; got overlapped");
-  if (s->p2p == LS_P2P_DEEPSPEED && sched->use != LS_SCHED_STAGES)
+  if (s->mp.p2p == LS_P2P_DEEPSPEED && sched->use != LS_SCHED_STAGES)
     conflict (diags, "/p2p",
               "expected another kind with %s, as DeepSpeed's pipeline engine has 1f1b only; got deepspeed",
               s->schedule);
-  if (s->p2p == LS_P2P_DEEPSPEED && s->sp)
+  if (s->mp.p2p == LS_P2P_DEEPSPEED && s->sp)
     conflict (diags, "/p2p",
               "expected another kind with sequence parallelism (sp), whose activations are cut already; got "
               "deepspeed");
@@ -73,21 +73,22 @@ static gboolean
 check_flushes (const LsStrategy *s, const LsSched *sched, uint32_t n_micro_batches, LsDiagList *diags)
 {
   uint64_t n = (uint64_t) n_micro_batches * s->micro_batch;
-  if (s->pp == 1 || s->pipeline_batch == 0)
+  if (s->pp == 1 || s->mp.pipeline_batch == 0)
     return TRUE;
-  if (s->pipeline_batch % s->micro_batch != 0)
+  if (s->mp.pipeline_batch % s->micro_batch != 0)
     conflict (diags, "/pipeline_batch", "expected a multiple of micro_batch = %u; got %u", s->micro_batch,
-              s->pipeline_batch);
-  else if (n % s->pipeline_batch != 0)
+              s->mp.pipeline_batch);
+  else if (n % s->mp.pipeline_batch != 0)
     conflict (diags, "/pipeline_batch",
               "expected a divisor of the %" G_GUINT64_FORMAT " sequences of a copy in a step; got %u", n,
-              s->pipeline_batch);
+              s->mp.pipeline_batch);
   else if (!ls_sched_is_flushed (sched))
     conflict (diags, "/pipeline_batch", "expected 0 with %s, which is never flushed; got %u", sched->name,
-              s->pipeline_batch);
-  else if (s->p2p == LS_P2P_DEEPSPEED)
+              s->mp.pipeline_batch);
+  else if (s->mp.p2p == LS_P2P_DEEPSPEED)
     conflict (diags, "/pipeline_batch",
-              "expected 0 with p2p deepspeed, whose engine flushes once a step; got %u", s->pipeline_batch);
+              "expected 0 with p2p deepspeed, whose engine flushes once a step; got %u",
+              s->mp.pipeline_batch);
   else
     return TRUE;
   return FALSE;
@@ -97,7 +98,7 @@ check_flushes (const LsStrategy *s, const LsSched *sched, uint32_t n_micro_batch
 static bool
 may_reduce_before_flush (const LsStrategy *s)
 {
-  return s->dp_kind == LS_DP_FSDP2 || (s->dp_kind == LS_DP_DDP && s->dp_overlap);
+  return s->dp_kind == LS_DP_FSDP2 || (s->dp_kind == LS_DP_DDP && s->data.overlap);
 }
 
 /* Without a pipeline each micro-batch ends what would be flushed; with one flush the step does. */
@@ -105,19 +106,20 @@ void
 fill_grad_sync (LsStrategy *s)
 {
   bool is_sharded = s->zero_stage >= 2 && s->dp_kind != LS_DP_MEGATRON, is_alone = s->pp == 1;
-  if (s->grad_sync == LS_GRAD_SYNC_AUTO && s->pipeline_batch > 0 && !is_alone && may_reduce_before_flush (s))
-    s->grad_sync = LS_GRAD_SYNC_FLUSH;
-  else if (s->grad_sync == LS_GRAD_SYNC_AUTO)
-    s->grad_sync = is_sharded && is_alone ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
-  else if (s->grad_sync == LS_GRAD_SYNC_FLUSH && (is_alone || s->pipeline_batch == 0))
-    s->grad_sync = is_alone ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+  if (s->data.grad_sync == LS_GRAD_SYNC_AUTO && s->mp.pipeline_batch > 0 && !is_alone
+      && may_reduce_before_flush (s))
+    s->data.grad_sync = LS_GRAD_SYNC_FLUSH;
+  else if (s->data.grad_sync == LS_GRAD_SYNC_AUTO)
+    s->data.grad_sync = is_sharded && is_alone ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+  else if (s->data.grad_sync == LS_GRAD_SYNC_FLUSH && (is_alone || s->mp.pipeline_batch == 0))
+    s->data.grad_sync = is_alone ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
 }
 
 static void
 check_flush_sync (const LsStrategy *s, LsDiagList *diags)
 {
   bool is_idle = s->dp_kind == LS_DP_NONE;
-  if (s->grad_sync == LS_GRAD_SYNC_FLUSH && !is_idle && !may_reduce_before_flush (s))
+  if (s->data.grad_sync == LS_GRAD_SYNC_FLUSH && !is_idle && !may_reduce_before_flush (s))
     conflict (diags, "/grad_sync", "expected last or each with dp_kind %s%s; got flush",
               ls_dp_kind_name (s->dp_kind), s->dp_kind == LS_DP_DDP ? " and dp_overlap 0" : "");
 }
@@ -129,9 +131,9 @@ ls_sched_job_refusal (const LsSched *sched, const LsStrategy *s, const LsModel *
     return NULL;
   if (n_micro_batches < s->pp)
     return "there must be at least pp micro-batches: as many are under way";
-  if (s->pp > 1 && s->p2p != LS_P2P_OVERLAPPED)
+  if (s->pp > 1 && s->mp.p2p != LS_P2P_OVERLAPPED)
     return "p2p must be overlapped: sends and receives are in the background";
-  if (s->pp > 1 && s->launch_blocking)
+  if (s->pp > 1 && s->launch.launch_blocking)
     return "launch_blocking must be off: sends and receives are in the background";
   if (s->pp > 1 && m->tied_embeddings)
     return "the model's embeddings must not be tied: the first and the last stage update theirs at different "
@@ -177,13 +179,13 @@ ls_strategy_why_even (const LsStrategy *s, const LsModel *m)
   bool is_zero = s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage <= 1;
   if (!ls_dp_traits (s->dp_kind)->keeps_gradients && !is_zero)
     return "ranks meet in each micro-batch; expected dp_kind ddp, megatron, or deepspeed with zero 0 or 1";
-  if (ls_strategy_delays_scales (s) && s->fp8_amax_reduction == LS_AMAX_STAGE)
+  if (ls_strategy_delays_scales (s) && s->fp8.amax_reduction == LS_AMAX_STAGE)
     return "delayed scales are agreed on in each micro-batch; expected fp8_amax_reduction tp or none";
-  if (s->grad_sync == LS_GRAD_SYNC_EACH)
+  if (s->data.grad_sync == LS_GRAD_SYNC_EACH)
     return "gradients are reduced in each micro-batch (grad_sync each)";
   if (m->n_experts > 0 && s->ep > 1)
     return "tokens are exchanged between replicas (ep) in each micro-batch";
-  if (s->lengths)
+  if (s->docs.lengths)
     return "documents (lengths) are dealt to as many micro-batches each";
   if (sched && (sched->placement == LS_PLACE_PIPES || !ls_sched_is_flushed (sched)))
     return "the schedule has replicas of its own, or no end of a step";
@@ -196,13 +198,13 @@ are_counts_right (const LsStrategy *s, LsDiagList *diags)
 {
   uint64_t sum = 0;
   bool has_none = false;
-  for (uint32_t d = 0; d < s->n_micro_batches_per_replica; d++) {
-    sum += s->micro_batches_per_replica[d];
-    has_none |= s->micro_batches_per_replica[d] == 0;
+  for (uint32_t d = 0; d < s->layout.n_micro_batches_per_replica; d++) {
+    sum += s->layout.micro_batches_per_replica[d];
+    has_none |= s->layout.micro_batches_per_replica[d] == 0;
   }
-  if (s->n_micro_batches_per_replica != s->dp)
+  if (s->layout.n_micro_batches_per_replica != s->dp)
     conflict (diags, "/micro_batches_per_replica", "expected a number for each of dp = %u ranks; got %u",
-              s->dp, s->n_micro_batches_per_replica);
+              s->dp, s->layout.n_micro_batches_per_replica);
   else if (has_none)
     conflict (diags, "/micro_batches_per_replica", "expected 1 or more for each rank; got 0");
   else if (sum * s->micro_batch != s->global_batch)
@@ -224,8 +226,8 @@ check_replicas (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     return;
   guint n_before = ls_diag_list_n (diags);
   for (uint32_t d = 0; d < s->dp && ls_diag_list_n (diags) == n_before; d++)
-    if (d == 0 || s->micro_batches_per_replica[d] != s->micro_batches_per_replica[d - 1])
-      check_pipeline (s, m, s->micro_batches_per_replica[d], diags);
+    if (d == 0 || s->layout.micro_batches_per_replica[d] != s->layout.micro_batches_per_replica[d - 1])
+      check_pipeline (s, m, s->layout.micro_batches_per_replica[d], diags);
 }
 
 /* ---- strategy experts ---- */
@@ -238,10 +240,10 @@ fill_overlap (LsStrategy *s)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
   bool is_paired = sched && sched->always_pairs;
-  if (s->ep_overlap == LS_FLAG_AUTO)
-    s->ep_overlap = s->ep > 1 && is_paired;
-  if (s->delay_wgrad == LS_FLAG_AUTO)
-    s->delay_wgrad = s->ep_overlap && is_paired;
+  if (s->mp.ep_overlap == LS_FLAG_AUTO)
+    s->mp.ep_overlap = s->ep > 1 && is_paired;
+  if (s->mp.delay_wgrad == LS_FLAG_AUTO)
+    s->mp.delay_wgrad = s->mp.ep_overlap && is_paired;
 }
 
 /* Whose products torchtitan's selective checkpointing counts, and what exchanges bring it keeps: whole
@@ -251,10 +253,10 @@ const char *
 ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
-  uint32_t etp = s->etp ? s->etp : s->tp;
+  uint32_t etp = s->experts.etp ? s->experts.etp : s->tp;
   bool has_parts = m->n_experts > 0 || ls_model_has_latents (m);
   return sched && sched->is_split                        ? "with backwards that are split"
-      : s->lora_rank > 0                                 ? "with adapters"
+      : s->lora.rank > 0                                 ? "with adapters"
       : has_parts && parts != LS_RECOMPUTE_OP            ? "with experts or latent attention, or op"
       : ls_model_is_compressed (m) || m->index_heads > 0 ? "with attention to chosen keys"
       : ls_model_n_streams (m) > 1                       ? "with several residual streams"
@@ -264,8 +266,8 @@ ops_refusal (const LsStrategy *s, const LsModel *m, uint32_t parts)
       : m->expert_latent > 0                             ? "with experts after a latent"
       : m->n_experts > 0 && etp > 1 && s->ep > 1
       ? "with experts that are cut and in groups; etp 1 has them whole"
-      : m->n_experts > 0 && s->shared_overlap ? "with shared_overlap"
-                                              : NULL;
+      : m->n_experts > 0 && s->experts.shared_overlap ? "with shared_overlap"
+                                                      : NULL;
 }
 
 /* Megatron-LM (core/transformer/transformer_config.py) has the same rules: its combined 1F1B needs several
@@ -274,11 +276,11 @@ static void
 check_overlap (const LsStrategy *s, LsDiagList *diags)
 {
   const LsSched *sched = ls_sched_find (s->schedule);
-  if (s->delay_wgrad && !s->ep_overlap)
+  if (s->mp.delay_wgrad && !s->mp.ep_overlap)
     conflict (diags, "/delay_wgrad",
               "expected ep_overlap with it, whose exchanges run together with what is delayed;"
               " got none");
-  if (!s->ep_overlap)
+  if (!s->mp.ep_overlap)
     return;
   if (sched && !sched->always_pairs && !(sched->knobs & LS_SCHED_PAIRS))
     conflict (diags, "/ep_overlap",
@@ -289,8 +291,8 @@ check_overlap (const LsStrategy *s, LsDiagList *diags)
     conflict (diags, "/ep_overlap",
               "expected whole parameters, as what one pass frees the other would need; got zero 3");
   bool has_layers = s->recompute == LS_RECOMPUTE_FULL
-      || (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS);
-  bool has_moe = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MOE;
+      || (s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS);
+  bool has_moe = s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_MOE;
   if (has_layers || has_moe)
     conflict (diags, "/ep_overlap",
               "expected no layers that run again as a whole, as exchanges would too; got recompute %s",
@@ -301,12 +303,12 @@ check_overlap (const LsStrategy *s, LsDiagList *diags)
 static void
 check_shared (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  if (!s->shared_overlap)
+  if (!s->experts.shared_overlap)
     return;
-  if (s->ep_overlap)
+  if (s->mp.ep_overlap)
     conflict (diags, "/shared_overlap",
               "expected 0 with ep_overlap, together with whose exchanges the other pass computes; got 1");
-  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_SHARED)
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_SHARED)
     conflict (diags, "/shared_overlap",
               "expected 0 where shared experts run again by themselves, next to no exchange; got 1");
   if (m->shared_ffn == 0)
@@ -328,11 +330,12 @@ check_parts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     { LS_RECOMPUTE_MLP, ls_model_n_moe_layers (m) < m->n_layers, "mlp, as no layer has a dense MLP" },
     { LS_RECOMPUTE_MOE, m->n_experts > 0, "moe, as the model has no experts" },
     { LS_RECOMPUTE_SHARED, m->shared_ffn > 0, "shared, as the model has no shared experts" },
-    { LS_RECOMPUTE_SHARED, !(s->recompute_parts & LS_RECOMPUTE_MOE),
+    { LS_RECOMPUTE_SHARED, !(s->memory.recompute_parts & LS_RECOMPUTE_MOE),
       "shared together with moe, which has it" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
-    if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & rules[i].part && !rules[i].is_there)
+    if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & rules[i].part
+        && !rules[i].is_there)
       conflict (diags, "/recompute_parts", "expected no %s; got it", rules[i].name);
 }
 
@@ -344,20 +347,21 @@ check_rank_order (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   const uint32_t degree[LS_N_DIMS] = { s->tp, s->cp, m->n_experts > 0 ? s->ep : 1, s->dp, s->pp };
   LsRankOrder order;
   uint32_t named, n_stage = s->tp * s->cp * s->dp;
-  if (!s->rank_order || !ls_rank_order_parse (s->rank_order, &order, &named))
+  if (!s->layout.rank_order || !ls_rank_order_parse (s->layout.rank_order, &order, &named))
     return;
   for (int d = 0; d < LS_N_DIMS; d++)
     if (degree[d] > 1 && !(named & 1u << d))
       conflict (diags, "/rank_order", "expected %s in it, as %s is %u; got \"%s\"", ls_dim_name ((LsDim) d),
-                ls_dim_name ((LsDim) d), degree[d], s->rank_order);
-  if (m->n_experts == 0 || n_stage == 0 || s->etp == 0 || n_stage % ((uint64_t) s->ep * s->etp) != 0)
+                ls_dim_name ((LsDim) d), degree[d], s->layout.rank_order);
+  if (m->n_experts == 0 || n_stage == 0 || s->experts.etp == 0
+      || n_stage % ((uint64_t) s->ep * s->experts.etp) != 0)
     return;
   const LsMesh mesh = ls_strategy_mesh (s);
   if (!ls_mesh_has_one_pipeline (&mesh))
     conflict (diags, "/rank_order",
               "expected pp last, or as many ranks before pp with experts as without: their stages must be on "
               "the same ranks; got \"%s\"",
-              s->rank_order);
+              s->layout.rank_order);
 }
 
 /* Layers whose experts are not those of others. */
@@ -367,19 +371,19 @@ check_listed_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   uint32_t first[LS_MAX_MODEL_KINDS];
   if (!ls_model_experts_differ (m))
     return;
-  if (s->expert_load || s->expert_capacity > 0)
-    unsupported (diags, s->expert_load ? "/expert_load" : "/expert_capacity",
+  if (s->experts.load || s->experts.capacity > 0)
+    unsupported (diags, s->experts.load ? "/expert_load" : "/expert_capacity",
                  "uneven loads and capacities where layers differ in their experts are not modelled; "
                  "expected none");
   for (uint32_t i = 0, n = ls_model_first_of_kinds (m, first); i < n; i++) {
     uint32_t kind = ls_model_layer_kind (m, first[i]);
     LsModel own = ls_model_of_kind (m, kind);
-    if (!(kind & LS_LAYER_EXPERTS) || (own.n_experts % s->ep == 0 && own.expert_ffn % s->etp == 0))
+    if (!(kind & LS_LAYER_EXPERTS) || (own.n_experts % s->ep == 0 && own.expert_ffn % s->experts.etp == 0))
       continue;
     conflict (diags, "/ep",
               "expected ep that divides the %u experts of layer %u, and etp that divides their width %u; got "
               "%u and %u",
-              own.n_experts, first[i], own.expert_ffn, s->ep, s->etp);
+              own.n_experts, first[i], own.expert_ffn, s->ep, s->experts.etp);
     return;
   }
 }
@@ -392,27 +396,27 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   if (m->n_experts == 0) {
     if (s->ep > 1)
       conflict (diags, "/ep", "expected 1, as the model has no experts; got %u", s->ep);
-    if (s->etp != s->tp)
+    if (s->experts.etp != s->tp)
       conflict (diags, "/etp", "expected tp = %u or nothing, as the model has no experts; got %u", s->tp,
-                s->etp);
-    if (s->expert_capacity > 0)
+                s->experts.etp);
+    if (s->experts.capacity > 0)
       conflict (diags, "/expert_capacity", "expected none, as the model has no experts; got %g",
-                s->expert_capacity);
-    if (s->expert_load)
+                s->experts.capacity);
+    if (s->experts.load)
       conflict (diags, "/expert_load", "expected none, as the model has no experts; got \"%s\"",
-                s->expert_load);
-    if (s->ep_overlap)
+                s->experts.load);
+    if (s->mp.ep_overlap)
       conflict (diags, "/ep_overlap", "expected 0, as the model has no experts; got 1");
-    if (s->delay_wgrad)
+    if (s->mp.delay_wgrad)
       conflict (diags, "/delay_wgrad", "expected 0, as the model has no experts; got 1");
     return;
   }
   check_overlap (s, diags);
-  if (s->dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->etp > 1)
+  if (s->experts.dispatcher != LS_DISPATCHER_ALL_TO_ALL && s->experts.etp > 1)
     conflict (diags, "/dispatcher",
               "expected all-to-all, or etp 1: DeepEP and HybridEP send whole tokens; got %s with etp %u",
-              ls_dispatcher_name (s->dispatcher), s->etp);
-  if (s->dispatcher == LS_DISPATCHER_HYBRIDEP && s->dispatch_fp8)
+              ls_dispatcher_name (s->experts.dispatcher), s->experts.etp);
+  if (s->experts.dispatcher == LS_DISPATCHER_HYBRIDEP && s->experts.dispatch_fp8)
     unsupported (
         diags, "/dispatch_fp8",
         "tokens in fp8 by HybridEP, whose published times grow with ranks where SMs are few, are not "
@@ -429,37 +433,38 @@ check_experts (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   uint64_t n = s->tp * n_copies (s);
   if (m->n_experts % s->ep != 0)
     conflict (diags, "/ep", "expected a divisor of the model's %u experts; got %u", m->n_experts, s->ep);
-  if (m->adjugate_of > 0 && (m->n_experts / s->ep % m->adjugate_of != 0 || m->adjugate_ffn % s->etp != 0))
+  if (m->adjugate_of > 0
+      && (m->n_experts / s->ep % m->adjugate_of != 0 || m->adjugate_ffn % s->experts.etp != 0))
     conflict (
         diags, "/ep",
         "expected ep that keeps the %u experts with one small expert together, and etp that divides its "
         "width %u; got %u and %u",
-        m->adjugate_of, m->adjugate_ffn, s->ep, s->etp);
+        m->adjugate_of, m->adjugate_ffn, s->ep, s->experts.etp);
   check_listed_experts (s, m, diags);
-  if (s->grouped_gemm && ls_recipes_loop (s->recipes, m))
+  if (s->experts.grouped_gemm && ls_recipes_loop (s->use.recipes, m))
     conflict (diags, "/grouped_gemm", "expected 0, as %s runs experts one after the other; got 1",
-              s->recipes->name);
-  if (s->expert_padding == LS_EXPERT_PADDING_CAPACITY && s->expert_capacity <= 0)
+              s->use.recipes->name);
+  if (s->experts.padding == LS_EXPERT_PADDING_CAPACITY && s->experts.capacity <= 0)
     conflict (diags, "/expert_padding", "expected expert_capacity above 0 with it; got capacity and none");
-  if (n > 0 && n % ((uint64_t) s->ep * s->etp) != 0)
+  if (n > 0 && n % ((uint64_t) s->ep * s->experts.etp) != 0)
     conflict (diags, "/ep", "expected ep * etp to divide tp * cp * dp = %" G_GUINT64_FORMAT "; got %u * %u",
-              n, s->ep, s->etp);
-  if (m->expert_ffn % s->etp != 0)
+              n, s->ep, s->experts.etp);
+  if (m->expert_ffn % s->experts.etp != 0)
     conflict (diags, "/etp", "expected a divisor of the experts' ffn width %u; got %u", m->expert_ffn,
-              s->etp);
+              s->experts.etp);
   g_autofree char *why = NULL;
-  g_free (ls_expert_shares (s->expert_load, m, &why));
+  g_free (ls_expert_shares (s->experts.load, m, &why));
   if (why)
     conflict (diags, "/expert_load", "%s", why);
-  if (s->dp_kind == LS_DP_FSDP2 && s->reshard_after_forward != LS_RESHARD_AUTO && s->reshard_after_forward > 1
-      && s->ep > 1)
+  if (s->dp_kind == LS_DP_FSDP2 && s->data.reshard_after_forward != LS_RESHARD_AUTO
+      && s->data.reshard_after_forward > 1 && s->ep > 1)
     conflict (diags, "/reshard_after_forward",
               "expected 0 or 1 with ep %u: experts and the rest would be cut in different groups; got %u",
-              s->ep, s->reshard_after_forward);
-  if (s->zero_group > 0 && s->ep > 1)
+              s->ep, s->data.reshard_after_forward);
+  if (s->data.zero_group > 0 && s->ep > 1)
     conflict (diags, "/zero",
               "expected no groups with ep %u: experts and the rest would be cut in different ones; got %u@%u",
-              s->ep, s->zero_stage, s->zero_group);
+              s->ep, s->zero_stage, s->data.zero_group);
 }
 
 static void
@@ -468,7 +473,7 @@ check_compressed_attention (const LsStrategy *s, const LsModel *m, LsDiagList *d
   if (m->out_groups % s->tp != 0)
     conflict (diags, "/tp", "expected a divisor of the model's %u groups of attention's output; got %u",
               m->out_groups, s->tp);
-  if (s->attention == LS_ATTENTION_UNFUSED)
+  if (s->use.attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/attention", "expected flash with attention to compressed keys; got unfused");
   if (s->cp > 1)
     unsupported (diags, "/cp",
@@ -486,12 +491,12 @@ check_latent_attention (const LsStrategy *s, const LsModel *m, LsDiagList *diags
                  "context parallelism of attention with an indexer is not modelled; expected 1, got %u",
                  s->cp);
   if (m->kv_lora == 0) {
-    if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLA_UP)
+    if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_MLA_UP)
       conflict (diags, "/recompute_parts",
                 "expected no mla-up, as the model has no latent attention; got it");
     return;
   }
-  if (s->attention == LS_ATTENTION_UNFUSED)
+  if (s->use.attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/attention", "expected flash with latent attention; got unfused");
 }
 
@@ -503,11 +508,11 @@ static void
 check_encoder_stages (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   if (s->vpp > 1 || ls_sched_find (s->schedule) != ls_sched_usual (s->pp, 1)
-      || (s->p2p != LS_P2P_BATCHED && s->p2p != LS_P2P_SCATTER_GATHER))
+      || (s->mp.p2p != LS_P2P_BATCHED && s->mp.p2p != LS_P2P_SCATTER_GATHER))
     unsupported (diags, "/schedule",
                  "expected 1f1b, vpp 1 and p2p batched or scatter-gather with an encoder and pp = %u, as "
                  "Megatron-LM pipelines it; got %s, vpp %u, p2p %s",
-                 s->pp, s->schedule, s->vpp, ls_p2p_name (s->p2p));
+                 s->pp, s->schedule, s->vpp, ls_p2p_name (s->mp.p2p));
   else if (ls_encoder_chunks (s, m) == 0)
     conflict (
         diags, "/layers_per_chunk",
@@ -544,7 +549,7 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "keys and values of an encoder's tokens that ranks of tp share are not modelled; expected at "
         "most the %u heads of them, got %u",
         m->n_kv_heads, s->tp);
-  if (s->attention == LS_ATTENTION_UNFUSED)
+  if (s->use.attention == LS_ATTENTION_UNFUSED)
     unsupported (diags, "/attention", "unfused attention with an encoder is not modelled; expected flash");
   uint32_t seq = ls_model_decoder_seq (m, s->seq);
   if (s->sp && seq % s->tp != 0)
@@ -556,7 +561,7 @@ check_encoder (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
         "whole layers that run again where encoder and decoder have sequences of different lengths are "
         "not modelled; got %u and %u",
         s->seq, seq);
-  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_MLP && seq != s->seq)
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_MLP && seq != s->seq)
     unsupported (diags, "/recompute_parts",
                  "mlp where encoder and decoder have sequences of different lengths is not modelled; got %u "
                  "and %u",
@@ -593,8 +598,8 @@ check_scaled_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   bool is_whole = ls_dp_traits (s->dp_kind)->is_megatron && s->zero_stage <= 1;
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
     return;
-  if (!is_whole || s->qlora || m->n_experts > 0 || s->bf16_first + s->bf16_last > 0
-      || (s->dtype == LS_DTYPE_FP8 && s->fp8_recipe == LS_FP8_DEEPSEEK))
+  if (!is_whole || s->lora.qlora || m->n_experts > 0 || s->fp8.bf16_first + s->fp8.bf16_last > 0
+      || (s->dtype == LS_DTYPE_FP8 && s->fp8.recipe == LS_FP8_DEEPSEEK))
     unsupported (
         diags, "/lora_rank",
         "adapters on products in a scaled format are modelled of dense models in Megatron-LM's loop, "
@@ -627,14 +632,14 @@ check_beside_adapters (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   const char *without = ls_strategy_bars_adapters (m);
   if (without)
     unsupported (diags, "/lora_rank", "adapters of a model with %s are not modelled; expected 0", without);
-  if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->offload != LS_OFFLOAD_NONE)
+  if (s->dp_kind == LS_DP_PS || s->dp_kind == LS_DP_XLA_FSDP || s->memory.offload != LS_OFFLOAD_NONE)
     unsupported (diags, "/lora_rank",
                  "frozen weights with parameter servers, XLA's FSDP or offload are not modelled; expected 0");
   check_scaled_adapters (s, m, diags);
-  if ((sched && sched->is_split) || s->delay_wgrad)
+  if ((sched && sched->is_split) || s->mp.delay_wgrad)
     unsupported (diags, "/lora_rank",
                  "adapters where weight gradients are delayed are not modelled; expected 0");
-  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & ~(uint32_t) LS_RECOMPUTE_CORE)
+  if (s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & ~(uint32_t) LS_RECOMPUTE_CORE)
     unsupported (
         diags, "/lora_rank",
         "adapters where parts of layers other than core run again are not modelled, as a frozen layer "
@@ -649,18 +654,18 @@ check_lora (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   uint32_t modules;
   g_autofree char *wrong = NULL;
-  if (s->lora_rank == 0)
+  if (s->lora.rank == 0)
     return;
-  if (!ls_lora_modules (m, s->lora_modules, &modules, &wrong)) {
+  if (!ls_lora_modules (m, s->lora.modules, &modules, &wrong)) {
     ls_lora_modules (m, NULL, &modules, NULL);
     g_autofree char *own = ls_lora_words (modules, ", ");
     conflict (diags, "/lora_modules",
               "expected all-linear or several of %s%s, which are the model's linear layers; got %s", own,
               m->kv_lora > 0 ? " (k: keys and values, made of one latent)" : "", wrong);
   }
-  if (s->qlora && m->n_experts > 0)
+  if (s->lora.qlora && m->n_experts > 0)
     unsupported (diags, "/qlora", "experts in 4 bits are not modelled; expected 0");
-  if (s->qlora && s->zero_stage == 3 && s->dp_kind == LS_DP_DEEPSPEED)
+  if (s->lora.qlora && s->zero_stage == 3 && s->dp_kind == LS_DP_DEEPSPEED)
     unsupported (diags, "/qlora", "DeepSpeed's ZeRO 3 gathers no weights of 4 bits; expected 0");
   check_beside_adapters (s, m, diags);
 }

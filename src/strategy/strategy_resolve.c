@@ -28,7 +28,7 @@ check_values (const LsStrategy *s, LsDiagList *diags)
     { "/ep", s->ep },
     { "/vpp", s->vpp },
     { "/micro_batch", s->micro_batch },
-    { "/layers_per_unit", s->layers_per_unit },
+    { "/layers_per_unit", s->data.layers_per_unit },
   };
 
   guint n_before = ls_diag_list_n (diags);
@@ -86,8 +86,8 @@ static uint32_t
 derive_global_batch (const LsStrategy *s, LsDiagList *diags)
 {
   uint64_t batch = 0;
-  for (uint32_t d = 0; d < s->n_micro_batches_per_replica; d++)
-    batch += (uint64_t) s->micro_batches_per_replica[d] * s->micro_batch;
+  for (uint32_t d = 0; d < s->layout.n_micro_batches_per_replica; d++)
+    batch += (uint64_t) s->layout.micro_batches_per_replica[d] * s->micro_batch;
   if (batch > 0)
     return (uint32_t) MIN (batch, UINT32_MAX);
   if (!g_uint64_checked_mul (&batch, (uint64_t) s->dp * s->micro_batch, s->pp) || batch > UINT32_MAX) {
@@ -116,7 +116,7 @@ default_grad_dtype (int dtype)
 static bool
 may_offload (const LsStrategy *s)
 {
-  return s->offload != LS_OFFLOAD_NONE && (s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED);
+  return s->memory.offload != LS_OFFLOAD_NONE && (s->dp_kind == LS_DP_AUTO || s->dp_kind == LS_DP_DEEPSPEED);
 }
 
 int
@@ -133,39 +133,41 @@ ls_strategy_dp_kind (const LsStrategy *s)
 static void
 fill_data_parallel (LsStrategy *s, const LsModel *m)
 {
-  s->is_compiled |= s->dp_kind == LS_DP_XLA_FSDP;
+  s->launch.is_compiled |= s->dp_kind == LS_DP_XLA_FSDP;
   bool offloads = may_offload (s);
   if (offloads && s->zero_stage == LS_ZERO_AUTO)
-    s->zero_stage = s->offload == LS_OFFLOAD_PARAMETERS || s->offload_to == LS_OFFLOAD_TO_NVME ? 3 : 2;
+    s->zero_stage
+        = s->memory.offload == LS_OFFLOAD_PARAMETERS || s->memory.offload_to == LS_OFFLOAD_TO_NVME ? 3 : 2;
   if (n_copies (s) == 1 && n_expert_copies (s, m) <= 1 && !offloads) {
     s->dp_kind = LS_DP_NONE;
-    s->dp_overlap = false;
+    s->data.overlap = false;
     s->zero_stage = 0;
   }
   s->dp_kind = ls_strategy_dp_kind (s);
   if (s->zero_stage == LS_ZERO_AUTO)
     s->zero_stage = ls_dp_traits (s->dp_kind)->is_fsdp ? 3 : 0;
-  if (s->zero_stage == 0 || s->zero_group == n_copies (s))
-    s->zero_group = 0;
-  s->collective_lists = s->collective_lists && s->dp_kind != LS_DP_NONE;
-  if (s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && ls_master_is_the_weight ((LsMaster) s->master))
-    s->master = LS_MASTER_FP32;
+  if (s->zero_stage == 0 || s->data.zero_group == n_copies (s))
+    s->data.zero_group = 0;
+  s->data.collective_lists = s->data.collective_lists && s->dp_kind != LS_DP_NONE;
+  if (s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP
+      && ls_master_is_the_weight ((LsMaster) s->opt.master))
+    s->opt.master = LS_MASTER_FP32;
 }
 
 void
 ls_strategy_fill_auto (LsStrategy *s)
 {
-  if (s->gather_overlap == LS_FLAG_AUTO)
-    s->gather_overlap = s->dp_overlap;
+  if (s->data.gather_overlap == LS_FLAG_AUTO)
+    s->data.gather_overlap = s->data.overlap;
   fill_grad_sync (s);
-  if (s->reshard_after_forward == LS_RESHARD_AUTO)
-    s->reshard_after_forward = s->zero_stage == 3 && s->pp == 1;
-  if (s->etp == 0)
-    s->etp = s->tp;
-  if (s->recompute_layers == 0 && s->recompute_method == LS_RECOMPUTE_UNIFORM)
-    s->recompute_layers = 1;
-  if (s->recompute_parts == 0)
-    s->recompute_parts = LS_RECOMPUTE_CORE;
+  if (s->data.reshard_after_forward == LS_RESHARD_AUTO)
+    s->data.reshard_after_forward = s->zero_stage == 3 && s->pp == 1;
+  if (s->experts.etp == 0)
+    s->experts.etp = s->tp;
+  if (s->memory.recompute_layers == 0 && s->memory.recompute_method == LS_RECOMPUTE_UNIFORM)
+    s->memory.recompute_layers = 1;
+  if (s->memory.recompute_parts == 0)
+    s->memory.recompute_parts = LS_RECOMPUTE_CORE;
   fill_overlap (s);
   fill_optimizer (s);
 }
@@ -175,8 +177,8 @@ fill_tensor_parallel (LsStrategy *s)
 {
   if (s->tp == 1) {
     s->sp = false;
-    s->tp_overlap = false;
-    s->partition_activations = false;
+    s->mp.tp_overlap = false;
+    s->memory.partition_activations = false;
   }
 }
 
@@ -184,7 +186,7 @@ static void
 fill_pipeline (LsStrategy *s)
 {
   if (s->pp == 1)
-    s->p2p = LS_P2P_NONE;
+    s->mp.p2p = LS_P2P_NONE;
   if (!s->schedule)
     s->schedule = g_strdup (ls_sched_usual (s->pp, s->vpp)->name);
   const LsSched *sched = ls_sched_find (s->schedule);
@@ -193,10 +195,10 @@ fill_pipeline (LsStrategy *s)
     s->schedule = g_strdup (sched->name);
   }
   bool is_flushed = !sched || ls_sched_is_flushed (sched);
-  if (s->p2p == LS_P2P_AUTO)
-    s->p2p = is_flushed ? LS_P2P_BATCHED : LS_P2P_OVERLAPPED;
-  s->grad_norm &= is_flushed; /* stages update at different times: they have no common norm */
-  s->post_validation &= s->grad_norm;
+  if (s->mp.p2p == LS_P2P_AUTO)
+    s->mp.p2p = is_flushed ? LS_P2P_BATCHED : LS_P2P_OVERLAPPED;
+  s->opt.grad_norm &= is_flushed; /* stages update at different times: they have no common norm */
+  s->opt.post_validation &= s->opt.grad_norm;
   if (s->vpp == 1 && sched && ls_sched_fixes_chunks (sched))
     s->vpp = sched->n_chunks (&(LsSchedShape) { .pp = s->pp, .n_micro_batches = 1 });
 }
@@ -206,13 +208,14 @@ fill_from_model (LsStrategy *s, const LsModel *model)
 {
   if (s->seq == 0)
     s->seq = model->seq;
-  if (s->attention == LS_ATTENTION_AUTO)
-    s->attention = model->attention;
-  if (s->grad_dtype == LS_DTYPE_AUTO)
-    s->grad_dtype = s->master == LS_MASTER_WEIGHTS ? LS_DTYPE_FP32 : (int) default_grad_dtype (s->dtype);
-  s->fp8_params &= s->dtype == LS_DTYPE_FP8;
+  if (s->use.attention == LS_ATTENTION_AUTO)
+    s->use.attention = model->attention;
+  if (s->opt.grad_dtype == LS_DTYPE_AUTO)
+    s->opt.grad_dtype
+        = s->opt.master == LS_MASTER_WEIGHTS ? LS_DTYPE_FP32 : (int) default_grad_dtype (s->dtype);
+  s->fp8.params &= s->dtype == LS_DTYPE_FP8;
   if (!ls_dtype_is_scaled ((LsDtype) s->dtype))
-    s->bf16_first = s->bf16_last = 0;
+    s->fp8.bf16_first = s->fp8.bf16_last = 0;
   fill_kernels (s);
 }
 
@@ -226,7 +229,7 @@ fill (LsStrategy *s, const LsModel *model, uint32_t n_gpus, LsDiagList *diags)
   fill_tensor_parallel (s);
   fill_pipeline (s);
   if (model->n_experts > 0 && s->ep == 1)
-    s->ep_overlap = s->delay_wgrad = 0; /* no exchange */
+    s->mp.ep_overlap = s->mp.delay_wgrad = 0; /* no exchange */
   ls_strategy_fill_auto (s);
   fill_from_model (s, model);
   if (s->global_batch == 0 && s->dp != 0)
@@ -265,12 +268,12 @@ check_tensor_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static void
 check_tp_overlap (const LsStrategy *s, uint32_t gpus_per_node, LsDiagList *diags)
 {
-  if (!s->tp_overlap)
+  if (!s->mp.tp_overlap)
     return;
   if (!s->sp)
     conflict (diags, "/tp_overlap",
               "expected sequence parallelism (sp) with it, whose collectives it cuts in pieces; got none");
-  if (s->tp_overlap_kind == LS_TP_OVERLAP_RING && gpus_per_node % s->tp != 0)
+  if (s->mp.tp_overlap_kind == LS_TP_OVERLAP_RING && gpus_per_node % s->tp != 0)
     conflict (diags, "/tp_overlap",
               "expected tp groups inside a node, as pieces move by copy engines: a divisor of %u, the size "
               "of a node; got tp %u",
@@ -291,10 +294,10 @@ check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
   const LsDpTraits *kind = ls_dp_traits (s->dp_kind);
   if (kind->stages != 0 && !(kind->stages >> s->zero_stage & 1))
     conflict (diags, "/zero", "expected %s; got %u", kind->expected, s->zero_stage);
-  if (s->zero_group > 0 && n_copies (s) > 0 && n_copies (s) % s->zero_group != 0)
+  if (s->data.zero_group > 0 && n_copies (s) > 0 && n_copies (s) % s->data.zero_group != 0)
     conflict (diags, "/zero", "expected groups whose size divides dp * cp = %u * %u; got %u@%u", s->dp, s->cp,
-              s->zero_stage, s->zero_group);
-  bool sums_each = s->grad_sync == LS_GRAD_SYNC_EACH;
+              s->zero_stage, s->data.zero_group);
+  bool sums_each = s->data.grad_sync == LS_GRAD_SYNC_EACH;
   if (s->dp_kind == LS_DP_MEGATRON && sums_each)
     conflict (diags, "/grad_sync",
               "expected last, as Megatron-LM reduces with the last micro-batch only; got each");
@@ -303,12 +306,13 @@ check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
               s->zero_stage >= 2 ? "each" : "last", s->zero_stage, sums_each ? "each" : "last");
   if (s->dp_kind == LS_DP_PS && sums_each)
     conflict (diags, "/grad_sync", "expected last, as servers sum the gradients of a step; got each");
-  if (s->collective_lists
-      && (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3 || s->offload != LS_OFFLOAD_NONE))
-    conflict (
-        diags, "/collective_lists", "expected dp_kind deepspeed, zero 3 and no offload with it; got %s, %u%s",
-        ls_dp_kind_name (s->dp_kind), s->zero_stage, s->offload != LS_OFFLOAD_NONE ? " and offload" : "");
-  if (s->wgrad_placeholders && s->dp_kind != LS_DP_MEGATRON && s->dp_kind != LS_DP_NONE)
+  if (s->data.collective_lists
+      && (s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3 || s->memory.offload != LS_OFFLOAD_NONE))
+    conflict (diags, "/collective_lists",
+              "expected dp_kind deepspeed, zero 3 and no offload with it; got %s, %u%s",
+              ls_dp_kind_name (s->dp_kind), s->zero_stage,
+              s->memory.offload != LS_OFFLOAD_NONE ? " and offload" : "");
+  if (s->use.wgrad_placeholders && s->dp_kind != LS_DP_MEGATRON && s->dp_kind != LS_DP_NONE)
     conflict (diags, "/wgrad_placeholders", "expected dp_kind megatron with it; got %s",
               ls_dp_kind_name (s->dp_kind));
   if (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage >= 2 && s->pp > 1)
@@ -321,12 +325,12 @@ check_data_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 static void
 check_fsdp (const LsStrategy *s, LsDiagList *diags)
 {
-  if (s->dp_kind == LS_DP_FSDP1 && s->forward_prefetch > 1)
+  if (s->dp_kind == LS_DP_FSDP1 && s->data.forward_prefetch > 1)
     conflict (diags, "/forward_prefetch", "expected 0 or 1, as FSDP1 gathers one unit ahead; got %u",
-              s->forward_prefetch);
+              s->data.forward_prefetch);
   if (s->dp_kind != LS_DP_FSDP2)
     return;
-  uint32_t n = s->reshard_after_forward;
+  uint32_t n = s->data.reshard_after_forward;
   if (s->zero_stage == 2 && n != 0)
     conflict (diags, "/reshard_after_forward",
               "expected 0 with zero 2, which keeps parameters for the backward; got %u", n);
@@ -335,7 +339,7 @@ check_fsdp (const LsStrategy *s, LsDiagList *diags)
   if (n_copies (s) > 0 && n_copies (s) % n != 0)
     conflict (diags, "/reshard_after_forward",
               "expected 0, 1 or a size of groups that divides dp * cp = %u * %u; got %u", s->dp, s->cp, n);
-  if (s->zero_group > 0 || s->ep > 1)
+  if (s->data.zero_group > 0 || s->ep > 1)
     unsupported (diags, "/reshard_after_forward",
                  "groups of %u after a forward go neither with zero %u@group nor with ep %u: a rank has one "
                  "kind"
@@ -350,14 +354,14 @@ check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags
 {
   if (s->cp == 1)
     return;
-  bool is_halved = s->cp_balance && s->cp_kind != LS_CP_ULYSSES;
+  bool is_halved = s->mp.cp_balance && s->mp.cp_kind != LS_CP_ULYSSES;
   uint64_t parts = (uint64_t) s->cp * (is_halved ? 2 : 1) * (s->sp ? s->tp : 1);
   if (s->seq % parts != 0)
     conflict (diags, "/cp", "expected a sequence length divisible by %" G_GUINT64_FORMAT " (cp%s%s); got %u",
               parts, is_halved ? ", twice for the balance" : "", s->sp ? ", tp for sp" : "", s->seq);
   uint32_t heads = MAX (m->n_heads / s->tp, 1), kv_heads = MAX (m->n_kv_heads / s->tp, 1);
   bool repeats = ls_strategy_dp_kind (s) != LS_DP_MEGATRON && s->cp % kv_heads == 0;
-  if (s->cp_kind == LS_CP_ULYSSES && (heads % s->cp != 0 || (kv_heads % s->cp != 0 && !repeats)))
+  if (s->mp.cp_kind == LS_CP_ULYSSES && (heads % s->cp != 0 || (kv_heads % s->cp != 0 && !repeats)))
     conflict (diags, "/cp",
               "expected a divisor of the %u heads and %u key-value heads of a rank, which ulysses cuts; got "
               "%u",
@@ -376,7 +380,7 @@ check_context_parallel (const LsStrategy *s, const LsModel *m, LsDiagList *diags
         "layers whose heads differ, of a sequence that is cut over ranks, are not modelled; expected "
         "1, got %u",
         s->cp);
-  if (s->attention == LS_ATTENTION_UNFUSED)
+  if (s->use.attention == LS_ATTENTION_UNFUSED)
     conflict (diags, "/cp", "expected flash attention with cp %u; got unfused", s->cp);
 }
 
@@ -385,43 +389,45 @@ static void
 check_recompute (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
   bool is_full = s->recompute == LS_RECOMPUTE_FULL;
-  bool has_ops = s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
-  bool is_op = s->recompute_parts & LS_RECOMPUTE_OP;
-  if (has_ops && s->recompute_parts & ~(uint32_t) (is_op ? LS_RECOMPUTE_OP : LS_RECOMPUTE_DOTS_FLASH))
+  bool has_ops
+      = s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+  bool is_op = s->memory.recompute_parts & LS_RECOMPUTE_OP;
+  if (has_ops && s->memory.recompute_parts & ~(uint32_t) (is_op ? LS_RECOMPUTE_OP : LS_RECOMPUTE_DOTS_FLASH))
     conflict (diags, "/recompute_parts",
               "expected op alone, or dots, dots-flash and what begins with but-, which leave nothing for "
               "other parts; got others too");
-  else if (has_ops && ops_refusal (s, m, s->recompute_parts))
+  else if (has_ops && ops_refusal (s, m, s->memory.recompute_parts))
     unsupported (diags, "/recompute_parts", "expected core, norm or activation %s",
-                 ops_refusal (s, m, s->recompute_parts));
-  if (s->recompute_stages && (!is_full || s->recompute_method != LS_RECOMPUTE_BLOCK))
+                 ops_refusal (s, m, s->memory.recompute_parts));
+  if (s->memory.recompute_stages && (!is_full || s->memory.recompute_method != LS_RECOMPUTE_BLOCK))
     conflict (diags, "/recompute_stages", "expected recompute full by block; got %s%s",
               ls_recompute_name (s->recompute), is_full ? " uniform" : "");
-  else if (s->recompute_stages && s->n_recompute_stages != s->pp)
+  else if (s->memory.recompute_stages && s->memory.n_recompute_stages != s->pp)
     conflict (diags, "/recompute_stages", "expected a number for each of the %u pipeline ranks; got %u",
-              s->pp, s->n_recompute_stages);
-  if (s->partition_activations && (!is_full || s->sp))
+              s->pp, s->memory.n_recompute_stages);
+  if (s->memory.partition_activations && (!is_full || s->sp))
     conflict (diags, "/partition_activations",
               "expected recompute full without sp, which cuts them already; got %s, tp %u%s",
               ls_recompute_name (s->recompute), s->tp, s->sp ? " + sp" : "");
-  bool is_grouped = is_full && s->recompute_method == LS_RECOMPUTE_UNIFORM && s->recompute_layers > 1;
-  uint32_t unit = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 ? s->layers_per_unit : 1;
+  bool is_grouped
+      = is_full && s->memory.recompute_method == LS_RECOMPUTE_UNIFORM && s->memory.recompute_layers > 1;
+  uint32_t unit = s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2 ? s->data.layers_per_unit : 1;
   if (is_grouped && s->zero_stage == 3 && s->dp_kind != LS_DP_XLA_FSDP && s->dp_kind != LS_DP_DEEPSPEED
-      && unit % s->recompute_layers != 0)
+      && unit % s->memory.recompute_layers != 0)
     conflict (diags, "/recompute_layers",
               "expected a divisor of the %u layers whose parameters are gathered together; got %u", unit,
-              s->recompute_layers);
+              s->memory.recompute_layers);
 }
 
 static void
 check_bf16_layers (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
 {
-  uint64_t n = (uint64_t) s->bf16_first + s->bf16_last;
+  uint64_t n = (uint64_t) s->fp8.bf16_first + s->fp8.bf16_last;
   if (n > m->n_layers)
-    conflict (diags, s->bf16_last > 0 ? "/bf16_last" : "/bf16_first",
-              "expected bf16_first + bf16_last up to the %u layers; got %u + %u", m->n_layers, s->bf16_first,
-              s->bf16_last);
-  if (n > 0 && s->fp8_params)
+    conflict (diags, s->fp8.bf16_last > 0 ? "/bf16_last" : "/bf16_first",
+              "expected bf16_first + bf16_last up to the %u layers; got %u + %u", m->n_layers,
+              s->fp8.bf16_first, s->fp8.bf16_last);
+  if (n > 0 && s->fp8.params)
     ls_diag_add (diags, LS_ERROR_UNSUPPORTED, NULL, 0, 0, "/fp8_params", NULL, NULL,
                  "expected false with layers in bf16, whose parameters would be gathered in another format");
 }
@@ -434,10 +440,10 @@ check_dtypes (const LsStrategy *s, const LsModel *m, LsDiagList *diags)
     conflict (diags, "/dtype", "expected fp16, bf16, fp8, nvfp4 or fp32; got %s", ls_dtype_name (s->dtype));
 
   LsDtype own = default_grad_dtype (s->dtype);
-  if (s->grad_dtype != LS_DTYPE_FP32 && s->grad_dtype != (int) own)
+  if (s->opt.grad_dtype != LS_DTYPE_FP32 && s->opt.grad_dtype != (int) own)
     conflict (diags, "/grad_dtype", "expected %s%s with dtype %s; got %s", ls_dtype_name (own),
               own == LS_DTYPE_FP32 ? "" : " or fp32", ls_dtype_name (s->dtype),
-              ls_dtype_name (s->grad_dtype));
+              ls_dtype_name (s->opt.grad_dtype));
 }
 
 /* Micro-batches of a rank, or 0, with a diagnostic if the numbers are there. */
@@ -465,7 +471,7 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   guint n_before = ls_diag_list_n (diags);
   if (!check_values (s, diags))
     return FALSE;
-  if (s->layers_are_found)
+  if (s->layout.layers_are_found)
     ls_strategy_forget_layers (s);
   fill (s, model, n_gpus, diags);
   check_tensor_parallel (s, model, diags);
@@ -485,7 +491,7 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
   check_optimizer (s, diags);
   check_kernels (s, model, diags);
   ls_chunk_layers (s, model, NULL, diags);
-  if (s->micro_batches_per_replica)
+  if (s->layout.micro_batches_per_replica)
     check_replicas (s, model, diags);
   else
     check_pipeline (s, model, check_batch (s, diags), diags);
@@ -497,14 +503,14 @@ ls_strategy_resolve (LsStrategy *s, const LsModel *model, uint32_t n_gpus, uint3
 bool
 ls_strategy_recompute_frees_nothing (const LsStrategy *s)
 {
-  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->recompute_parts == LS_RECOMPUTE_CORE
-      && s->attention == LS_ATTENTION_FLASH;
+  return s->recompute == LS_RECOMPUTE_SELECTIVE && s->memory.recompute_parts == LS_RECOMPUTE_CORE
+      && s->use.attention == LS_ATTENTION_FLASH;
 }
 
 bool
 ls_strategy_recomputes_nothing (const LsStrategy *s)
 {
-  return ls_strategy_recompute_frees_nothing (s) && !s->recompute_flash;
+  return ls_strategy_recompute_frees_nothing (s) && !s->memory.recompute_flash;
 }
 
 /* --- conditions: true where the knobs named below make no difference --- */
@@ -521,81 +527,83 @@ CONDITION (has_one_tp, s->tp == 1)
 CONDITION (has_one_stage, s->pp == 1)
 CONDITION (has_one_degree,
            (s->tp > 1) + (s->cp > 1) + (s->dp > 1) + (s->pp > 1) <= 1
-               && (m->n_experts == 0 || s->ep == 1 || s->tp * s->cp * s->dp == s->ep * s->etp))
+               && (m->n_experts == 0 || s->ep == 1 || s->tp * s->cp * s->dp == s->ep * s->experts.etp))
 CONDITION (has_one_rank, s->tp * s->cp * s->dp * s->pp == 1)
 CONDITION (has_one_cp, s->cp == 1)
 CONDITION (has_cp, s->cp > 1)
 CONDITION (has_one_copy, s->dp_kind == LS_DP_NONE)
-CONDITION (has_one_issued_copy, s->dp_kind == LS_DP_NONE && !s->is_compiled)
+CONDITION (has_one_issued_copy, s->dp_kind == LS_DP_NONE && !s->launch.is_compiled)
 CONDITION (has_no_sp, !s->sp)
-CONDITION (fetches_everywhere_or_never, !s->batch_sync || s->pp * s->vpp <= 2 || s->p2p == LS_P2P_DEEPSPEED)
+CONDITION (fetches_everywhere_or_never,
+           !s->launch.batch_sync || s->pp * s->vpp <= 2 || s->mp.p2p == LS_P2P_DEEPSPEED)
 CONDITION (has_one_ep, s->ep == 1)
 CONDITION (has_no_experts, m->n_experts == 0)
-CONDITION (has_no_nccl_tp, s->tp == 1 || s->tp_overlap)
-CONDITION (has_no_nccl_ep, s->ep == 1 || s->dispatcher != LS_DISPATCHER_ALL_TO_ALL)
-CONDITION (is_not_deepep, s->ep == 1 || s->dispatcher != LS_DISPATCHER_DEEPEP)
-CONDITION (is_all_to_all, s->ep == 1 || s->dispatcher == LS_DISPATCHER_ALL_TO_ALL)
-CONDITION (sends_to_each_expert, is_all_to_all (s, m) && ls_expert_load_is_in_turn (s->expert_load))
-CONDITION (has_no_ep_overlap, !s->ep_overlap)
-CONDITION (has_even_attention, s->cp_kind == LS_CP_ULYSSES)
-CONDITION (is_unfused, s->attention == LS_ATTENTION_UNFUSED)
+CONDITION (has_no_nccl_tp, s->tp == 1 || s->mp.tp_overlap)
+CONDITION (has_no_nccl_ep, s->ep == 1 || s->experts.dispatcher != LS_DISPATCHER_ALL_TO_ALL)
+CONDITION (is_not_deepep, s->ep == 1 || s->experts.dispatcher != LS_DISPATCHER_DEEPEP)
+CONDITION (is_all_to_all, s->ep == 1 || s->experts.dispatcher == LS_DISPATCHER_ALL_TO_ALL)
+CONDITION (sends_to_each_expert, is_all_to_all (s, m) && ls_expert_load_is_in_turn (s->experts.load))
+CONDITION (has_no_ep_overlap, !s->mp.ep_overlap)
+CONDITION (has_even_attention, s->mp.cp_kind == LS_CP_ULYSSES)
+CONDITION (is_unfused, s->use.attention == LS_ATTENTION_UNFUSED)
 CONDITION (is_not_fp8, s->dtype != LS_DTYPE_FP8)
 CONDITION (has_own_scales, !ls_strategy_delays_scales (s) || s->tp * s->cp * s->dp == 1)
 CONDITION (is_not_scaled, !ls_dtype_is_scaled ((LsDtype) s->dtype))
-CONDITION (has_no_tp_overlap, !s->tp_overlap)
+CONDITION (has_no_tp_overlap, !s->mp.tp_overlap)
 CONDITION (is_fsdp, s->dp_kind == LS_DP_FSDP1 || s->dp_kind == LS_DP_FSDP2)
 CONDITION (is_fp32, s->dtype == LS_DTYPE_FP32)
 CONDITION (is_not_fsdp1, s->dp_kind != LS_DP_FSDP1)
 CONDITION (is_not_fsdp2, s->dp_kind != LS_DP_FSDP2)
 CONDITION (is_not_torch_fsdp, s->dp_kind != LS_DP_FSDP1 && s->dp_kind != LS_DP_FSDP2)
 CONDITION (has_no_ddp_buckets, s->dp_kind != LS_DP_DDP && s->dp_kind != LS_DP_PS)
-CONDITION (has_no_reducer, s->dp_kind != LS_DP_DDP || !s->dp_overlap)
+CONDITION (has_no_reducer, s->dp_kind != LS_DP_DDP || !s->data.overlap)
 CONDITION (has_no_servers, s->dp_kind != LS_DP_PS)
-CONDITION (is_not_xla, s->dp_kind != LS_DP_XLA_FSDP || !s->dp_overlap)
+CONDITION (is_not_xla, s->dp_kind != LS_DP_XLA_FSDP || !s->data.overlap)
 CONDITION (is_not_looped, s->dp_kind != LS_DP_XLA_FSDP)
 CONDITION (is_not_megatron, s->dp_kind != LS_DP_MEGATRON)
 CONDITION (is_not_megatron1, s->dp_kind != LS_DP_MEGATRON || s->zero_stage == 0)
 CONDITION (is_not_deepspeed, s->dp_kind != LS_DP_DEEPSPEED)
 CONDITION (is_not_deepspeed12, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage == 0 || s->zero_stage == 3)
 CONDITION (is_not_deepspeed3, s->dp_kind != LS_DP_DEEPSPEED || s->zero_stage != 3)
-CONDITION (has_masters, s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->master == LS_MASTER_FP32)
-CONDITION (is_not_offloaded, s->offload == LS_OFFLOAD_NONE)
-CONDITION (keeps_core, s->recompute != LS_RECOMPUTE_SELECTIVE || !(s->recompute_parts & LS_RECOMPUTE_CORE))
+CONDITION (has_masters,
+           s->dp_kind != LS_DP_NONE && s->dp_kind != LS_DP_DDP && s->opt.master == LS_MASTER_FP32)
+CONDITION (is_not_offloaded, s->memory.offload == LS_OFFLOAD_NONE)
+CONDITION (keeps_core,
+           s->recompute != LS_RECOMPUTE_SELECTIVE || !(s->memory.recompute_parts & LS_RECOMPUTE_CORE))
 CONDITION (is_not_full, s->recompute != LS_RECOMPUTE_FULL)
-CONDITION (offloads_no_activations, !s->offload_activations)
+CONDITION (offloads_no_activations, !s->memory.offload_activations)
 CONDITION (is_not_selective, s->recompute != LS_RECOMPUTE_SELECTIVE)
 CONDITION (recomputes_nothing, ls_strategy_recomputes_nothing (s))
-CONDITION (has_no_parts_to_name, ls_strategy_recomputes_nothing (s) && s->lora_rank > 0)
-CONDITION (is_not_overlapped, s->p2p != LS_P2P_OVERLAPPED)
-CONDITION (scatters_nothing, s->p2p == LS_P2P_SCATTER_GATHER && s->tp == 1)
-CONDITION (has_no_lora, s->lora_rank == 0)
+CONDITION (has_no_parts_to_name, ls_strategy_recomputes_nothing (s) && s->lora.rank > 0)
+CONDITION (is_not_overlapped, s->mp.p2p != LS_P2P_OVERLAPPED)
+CONDITION (scatters_nothing, s->mp.p2p == LS_P2P_SCATTER_GATHER && s->tp == 1)
+CONDITION (has_no_lora, s->lora.rank == 0)
 CONDITION (drops_nothing,
-           ls_expert_load_is_even (s->expert_load) && s->expert_capacity >= 1
-               && s->expert_padding != LS_EXPERT_PADDING_CAPACITY)
-CONDITION (has_lone_experts, s->expert_padding != LS_EXPERT_PADDING_CAPACITY && m->n_experts == s->ep)
+           ls_expert_load_is_even (s->experts.load) && s->experts.capacity >= 1
+               && s->experts.padding != LS_EXPERT_PADDING_CAPACITY)
+CONDITION (has_lone_experts, s->experts.padding != LS_EXPERT_PADDING_CAPACITY && m->n_experts == s->ep)
 CONDITION (pads_nothing,
-           ls_expert_load_is_even (s->expert_load)
-               && (s->expert_padding != LS_EXPERT_PADDING_CAPACITY || s->expert_capacity == 1))
-CONDITION (has_no_lengths, !s->lengths)
-CONDITION (has_lengths, s->lengths)
-CONDITION (has_mean_lengths, !s->lengths || s->lengths_draw == LS_LENGTHS_MEAN)
+           ls_expert_load_is_even (s->experts.load)
+               && (s->experts.padding != LS_EXPERT_PADDING_CAPACITY || s->experts.capacity == 1))
+CONDITION (has_no_lengths, !s->docs.lengths)
+CONDITION (has_lengths, s->docs.lengths)
+CONDITION (has_mean_lengths, !s->docs.lengths || s->docs.draw == LS_LENGTHS_MEAN)
 CONDITION (has_no_attention, ls_model_n_attention_layers (m) == 0)
 CONDITION (has_no_layernorm, !ls_norm_is_layernorm (m->norm))
 CONDITION (has_no_bias, !m->linear_bias)
-CONDITION (has_no_norm, !s->grad_norm)
+CONDITION (has_no_norm, !s->opt.grad_norm)
 CONDITION (has_no_window, m->window == 0 && m->n_layer_window == 0)
 CONDITION (has_whole_optimizer, s->zero_stage == 0)
-CONDITION (deals_tensors, s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS)
+CONDITION (deals_tensors, s->opt.cut == LS_OPTIMIZER_CUT_TENSORS)
 CONDITION (needs_no_matrices,
-           !s->optimizer_kind
-               || !(ls_optimizer_multiplies (s->optimizer_kind) || ls_optimizer_factors (s->optimizer_kind)))
-CONDITION (multiplies_nothing, !s->optimizer_kind || !ls_optimizer_multiplies (s->optimizer_kind))
+           !s->opt.kind || !(ls_optimizer_multiplies (s->opt.kind) || ls_optimizer_factors (s->opt.kind)))
+CONDITION (multiplies_nothing, !s->opt.kind || !ls_optimizer_multiplies (s->opt.kind))
 
 static bool
 has_alike_replicas (const LsStrategy *s, const LsModel *m)
 {
-  for (uint32_t d = 1; d < s->n_micro_batches_per_replica; d++)
-    if (s->micro_batches_per_replica[d] != s->micro_batches_per_replica[0])
+  for (uint32_t d = 1; d < s->layout.n_micro_batches_per_replica; d++)
+    if (s->layout.micro_batches_per_replica[d] != s->layout.micro_batches_per_replica[0])
       return false;
   return true;
 }

@@ -24,7 +24,7 @@ n_copies (const LsStrategy *s)
 static inline uint64_t
 n_expert_copies (const LsStrategy *s, const LsModel *m)
 {
-  uint64_t per_copy = (uint64_t) s->ep * (s->etp > 0 ? s->etp : s->tp);
+  uint64_t per_copy = (uint64_t) s->ep * (s->experts.etp > 0 ? s->experts.etp : s->tp);
   return m->n_experts == 0 ? 1 : s->tp * n_copies (s) / per_copy;
 }
 

@@ -30,8 +30,8 @@ ls_idea_text (const LsStrategy *s)
 static bool
 follows (const char *key, const LsStrategy *a, const LsStrategy *b)
 {
-  bool is_gather = strcmp (key, "gather_overlap") == 0 && a->dp_overlap != b->dp_overlap
-      && b->gather_overlap == (int) b->dp_overlap;
+  bool is_gather = strcmp (key, "gather_overlap") == 0 && a->data.overlap != b->data.overlap
+      && b->data.gather_overlap == (int) b->data.overlap;
   return is_gather || (strcmp (key, "schedule") == 0 && a->vpp != b->vpp);
 }
 

@@ -110,7 +110,7 @@ ls_layouts_free (LsLayouts *l)
 static bool
 is_in_usual_order (const LsStrategy *s)
 {
-  return !s->rank_order && !s->allocation;
+  return !s->layout.rank_order && !s->layout.allocation;
 }
 
 static void
@@ -120,10 +120,10 @@ fill_key (Key *key, const LsStrategy *s, const LsModel *m, const LsCluster *clus
   const LsSched *sched = ls_sched_find (s->schedule);
   memset (key, 0, sizeof *key);
   key->cluster = cluster;
-  key->global_batch = s->lengths ? s->global_batch : 0;
-  key->gpus = s->gpus, key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->etp;
-  key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp, key->tp_overlap = s->tp_overlap;
-  key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->recompute_parts;
+  key->global_batch = s->docs.lengths ? s->global_batch : 0;
+  key->gpus = s->gpus, key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
+  key->micro_batch = s->micro_batch, key->seq = s->seq, key->sp = s->sp, key->tp_overlap = s->mp.tp_overlap;
+  key->recompute = (uint32_t) s->recompute, key->recompute_parts = s->memory.recompute_parts;
   key->grad_is_cast = shard.grad_is_cast, key->grad_is_fresh = shard.grad_is_fresh;
   key->n_copies = is_in_usual_order (s) ? 0 : s->dp * s->cp;
   key->placement = (uint32_t) sched->placement;
@@ -171,7 +171,7 @@ time_parts (const LsLayouts *l, const LsStrategy *s, const LsCluster *cluster, L
   LsCostSources of = { &chosen, cluster, s, l->call_times, gpus };
   KnownCosts known = { ls_lower_costs (&of), { .cluster = cluster }, l->calls };
   CallKey *key = &known.key;
-  key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->etp;
+  key->tp = s->tp, key->cp = s->cp, key->ep = s->ep, key->etp = s->experts.etp;
   const LsLowerCosts costs = { known_kernel, known_collective, known.own.send, &known };
   return ls_part_times (l->model, s, is_in_usual_order (s) ? &costs : &known.own, ret_times, NULL);
 }
@@ -182,7 +182,7 @@ set_balanced (LsLayouts *l, LsStrategy *s, const Entry *e)
   const LsSched *sched = ls_sched_find (s->schedule);
   ChunksKey key;
   memset (&key, 0, sizeof key);
-  key.number = e->number, key.rule = (uint32_t) s->layer_rule, key.pp = s->pp, key.vpp = s->vpp,
+  key.number = e->number, key.rule = (uint32_t) s->layout.layer_rule, key.pp = s->pp, key.vpp = s->vpp,
   key.placement = (uint32_t) sched->placement;
   key.pipes = sched->placement == LS_PLACE_PIPES ? sched : NULL;
   const Chunks *known = g_hash_table_lookup (l->chunks, &key);
@@ -193,7 +193,7 @@ set_balanced (LsLayouts *l, LsStrategy *s, const Entry *e)
   ls_strategy_set_balanced (s, l->model, &e->times);
   Chunks *c = g_new (Chunks, 1);
   c->key = key;
-  c->layers = g_memdup2 (s->layers_per_chunk, s->n_layers_per_chunk * sizeof *c->layers);
+  c->layers = g_memdup2 (s->layout.layers_per_chunk, s->layout.n_layers_per_chunk * sizeof *c->layers);
   g_hash_table_insert (l->chunks, &c->key, c);
 }
 

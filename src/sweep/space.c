@@ -49,7 +49,7 @@ n_broken (const LsModel *m, uint32_t cp)
   s.gpus = s.global_batch = 2;
   s.cp = cp;
   s.seq = LS_SPACE_LONG_SEQUENCE;
-  s.attention = LS_ATTENTION_FLASH;
+  s.use.attention = LS_ATTENTION_FLASH;
   ls_strategy_resolve (&s, m, 2, 2, diags);
   ls_strategy_clear (&s);
   return ls_diag_list_n (diags);
@@ -228,7 +228,7 @@ value_of (const LsStrategy *s, LsSpaceAxis axis)
   case LS_SPACE_RECOMPUTE:
     return (uint32_t) s->recompute;
   default:
-    return s->tp_overlap;
+    return s->mp.tp_overlap;
   }
 }
 
@@ -273,7 +273,7 @@ ls_space_set (LsSpace *space, LsSpaceAxis axis, const char *text, LsDiagList *di
       ok = false;
       continue;
     }
-    bool is_group = axis == LS_SPACE_ZERO && (s.zero_group > 0 || s.zero_stage == LS_ZERO_AUTO);
+    bool is_group = axis == LS_SPACE_ZERO && (s.data.zero_group > 0 || s.zero_stage == LS_ZERO_AUTO);
     bool is_unknown = axis == LS_SPACE_SCHEDULE && !ls_sched_find (item);
     if (is_group || is_unknown) {
       g_autofree char *near = is_unknown ? near_schedule (item) : g_strdup ("");
@@ -369,7 +369,7 @@ fill_vpp (LsSpace *space, uint32_t n_layers, const LsStrategy *base)
   const GArray *pp = space->values[LS_SPACE_PP];
   space->has_usual_vpp = true;
   add_value (space, LS_SPACE_VPP, 1);
-  if (base->layers_per_chunk)
+  if (base->layout.layers_per_chunk)
     add_value (space, LS_SPACE_VPP, base->vpp);
   for (uint32_t v = 2; v <= n_layers + 2; v++)
     for (guint i = 0; i < pp->len; i++)
@@ -427,7 +427,7 @@ fill_axis (LsSpace *space, LsSpaceAxis axis, const LsModel *m, const LsStrategy 
   else if (axis == LS_SPACE_RECOMPUTE)
     fill_list (space, axis, recompute, G_N_ELEMENTS (recompute));
   else if (axis == LS_SPACE_SCHEDULE)
-    for (guint i = 0; i < (base->lora_rank > 0 ? 1 : G_N_ELEMENTS (schedules)); i++) /* as adapters are run */
+    for (guint i = 0; i < (base->lora.rank > 0 ? 1 : G_N_ELEMENTS (schedules)); i++) /* as adapters are run */
       add_text (space, axis, schedules[i]);
   else
     fill_degrees (space, axis, m, base, gpus_per_node);
@@ -569,7 +569,7 @@ ls_space_strategy (const LsSpace *space, const LsStrategy *base, const LsPoint *
   ret_s->zero_stage = ls_space_value (space, p, LS_SPACE_ZERO);
   ret_s->dp_kind = (int) ls_space_value (space, p, LS_SPACE_DP_KIND);
   ret_s->recompute = (int) ls_space_value (space, p, LS_SPACE_RECOMPUTE);
-  ret_s->tp_overlap = ls_space_value (space, p, LS_SPACE_TP_OVERLAP) != 0;
+  ret_s->mp.tp_overlap = ls_space_value (space, p, LS_SPACE_TP_OVERLAP) != 0;
   g_free (ret_s->schedule);
   ret_s->schedule = ret_s->pp > 1
       ? g_strdup (g_ptr_array_index (space->texts[LS_SPACE_SCHEDULE], p->at[LS_SPACE_SCHEDULE]))
@@ -597,7 +597,7 @@ ls_space_has_layers (const LsSpace *space, const LsStrategy *base, const LsPoint
 {
   const GPtrArray *layers = space->texts[space->layers_axis];
   if (layers->len == 0)
-    return base->layers_per_chunk != NULL;
+    return base->layout.layers_per_chunk != NULL;
   return strcmp (g_ptr_array_index (layers, p->at[space->layers_axis]), "auto") != 0;
 }
 
@@ -613,7 +613,7 @@ ls_space_is_distinct (const LsSpace *space, const LsModel *m, const LsStrategy *
   if (is_alone && (p->at[LS_SPACE_ZERO] > 0 || p->at[LS_SPACE_DP_KIND] > 0))
     return false;
   bool has_reshard = ls_dp_traits ((int) ls_space_value (space, p, LS_SPACE_DP_KIND))->has_reshard;
-  if (pp > 1 && !is_alone && has_reshard && base->reshard_after_forward == LS_RESHARD_AUTO
+  if (pp > 1 && !is_alone && has_reshard && base->data.reshard_after_forward == LS_RESHARD_AUTO
       && ls_space_value (space, p, LS_SPACE_ZERO) == 2 && ls_space_holds (space, LS_SPACE_ZERO, 3))
     return false;
   if (pp > 1 && p->at[LS_SPACE_VPP] > 0 && ls_sched_fixes_chunks (ls_space_sched (space, p)))
@@ -631,8 +631,8 @@ ls_space_text (const LsSpace *space, LsSpaceAxis axis, uint32_t at)
 void
 ls_space_choose_parts (const LsStrategy *base, LsStrategy *s)
 {
-  if (base->recompute_parts == 0 && ls_strategy_recompute_frees_nothing (s))
-    s->recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
+  if (base->memory.recompute_parts == 0 && ls_strategy_recompute_frees_nothing (s))
+    s->memory.recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
 }
 
 static bool
@@ -655,10 +655,10 @@ is_even_layout (const LsStrategy *s, uint32_t n_layers)
 {
   const LsModel m = { .n_layers = n_layers };
   const LsStrategy even = { .pp = s->pp, .vpp = s->vpp };
-  g_autofree uint32_t *layers = g_new (uint32_t, s->n_layers_per_chunk);
+  g_autofree uint32_t *layers = g_new (uint32_t, s->layout.n_layers_per_chunk);
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
   return !ls_chunks_want_balance (&even, &m) && ls_chunk_layers (&even, &m, layers, none)
-      && memcmp (layers, s->layers_per_chunk, s->n_layers_per_chunk * sizeof *layers) == 0;
+      && memcmp (layers, s->layout.layers_per_chunk, s->layout.n_layers_per_chunk * sizeof *layers) == 0;
 }
 
 /* "auto" and "balanced" mean the same where layers do not come out even, or there is but one chunk, or where
@@ -669,10 +669,10 @@ repeats_layers (const LsSpace *space, const LsPoint *p, const LsStrategy *s)
 {
   LsSpaceAxis axis = space->layers_axis;
   uint32_t at = p->at[axis], n = s->pp * s->vpp, n_layers = 0;
-  for (uint32_t i = 0; i < s->n_layers_per_chunk; i++)
-    n_layers += s->layers_per_chunk[i];
-  bool is_even = n > 1 && (!s->layers_per_chunk || ls_chunks_are_even (n_layers, n));
-  bool differs = is_even && !(s->layers_per_chunk && is_even_layout (s, n_layers));
+  for (uint32_t i = 0; i < s->layout.n_layers_per_chunk; i++)
+    n_layers += s->layout.layers_per_chunk[i];
+  bool is_even = n > 1 && (!s->layout.layers_per_chunk || ls_chunks_are_even (n_layers, n));
+  bool differs = is_even && !(s->layout.layers_per_chunk && is_even_layout (s, n_layers));
   if (at == 0 || differs || !is_word (space, axis, at) || (n > 1 && is_by_rule (space, axis, at)))
     return false;
   while (at-- > 0)

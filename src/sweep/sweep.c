@@ -263,7 +263,7 @@ add_layers (LsSweepSpec *spec)
 {
   LsSpaceAxis axis = spec->space.layers_axis;
   const LsStrategy *base = &spec->job.strategy;
-  if (!base->layers_per_chunk || spec->has_layers || spec->space.texts[axis]->len > 0)
+  if (!base->layout.layers_per_chunk || spec->has_layers || spec->space.texts[axis]->len > 0)
     return;
   g_autofree char *list = ls_sweep_layers_text (base), *both = g_strconcat (list, "/auto", NULL);
   g_autoptr (LsDiagList) none = ls_diag_list_new ();
@@ -302,7 +302,7 @@ fill_space (LsSweepRun *x, GError **error)
   if (!ls_segment_place (&placed, n_nodes, base->gpus, error))
     return FALSE;
   if (base->gpus == 0)
-    base->gpus = ls_allocation_n_ranks (base->allocation, &placed);
+    base->gpus = ls_allocation_n_ranks (base->layout.allocation, &placed);
   if (base->gpus == 0 && n_nodes > 0)
     base->gpus = n_gpus_of (&placed, n_nodes);
   bool is_torus = c->interior == LS_INTERIOR_TORUS;
@@ -402,7 +402,7 @@ ls_sweep_spec_run (LsSweepSpec *spec, GError **error)
   g_clear_pointer (&x->workers, workers_free); /* it may be ahead still, and reads the spec */
   x->title = g_strdup_printf ("%s on %s", x->model.name, x->hardware->spec.name);
   x->report.title = x->title;
-  x->report.software = x->base[LS_DP_NONE].software;
+  x->report.software = x->base[LS_DP_NONE].program.software;
   x->report.has_experts = x->model.n_experts > 0;
   x->report.chip = ls_cluster_chip_word (&x->hardware->spec, 1);
   x->report.chips = ls_cluster_chip_word (&x->hardware->spec, 2);

@@ -36,8 +36,8 @@ static bool
 can_be_placed (const LsStrategy *s, const LsCluster *cluster, LsDiagList *why)
 {
   g_autoptr (GError) error = NULL;
-  g_autofree uint32_t *gpus = s->allocation ? ls_job_gpus (s, cluster, why ? &error : NULL) : NULL;
-  if (gpus || !s->allocation)
+  g_autofree uint32_t *gpus = s->layout.allocation ? ls_job_gpus (s, cluster, why ? &error : NULL) : NULL;
+  if (gpus || !s->layout.allocation)
     return true;
   const char *what = why ? error->message : "";
   what += g_str_has_prefix (what, "error: ") ? strlen ("error: ") : 0;
@@ -50,8 +50,8 @@ can_be_placed (const LsStrategy *s, const LsCluster *cluster, LsDiagList *why)
 static bool
 has_attention (const LsSweepRun *x, const LsStrategy *base, const LsStrategy *s, LsDiagList *why)
 {
-  if (s->attention_kernel == base->attention_kernel
-      || ls_hardware_has_attention (x->hardware, s->attention_kernel))
+  if (s->use.attention_kernel == base->use.attention_kernel
+      || ls_hardware_has_attention (x->hardware, s->use.attention_kernel))
     return true;
   if (why)
     ls_diag_add (why, LS_ERROR_CONFLICT, NULL, 0, 0, "/attention_kernel", NULL, NULL,
@@ -409,7 +409,7 @@ build_cluster (const LsSweepRun *x, uint32_t gpus, const char *placement, GError
   s.gpus = gpus;
   bool ok = !placement || ls_field_value_set (ls_field_find (ls_strategy_fields, "placement"), &s, placement);
   g_assert (ok); /* it was read before */
-  LsCluster *cluster = s.allocation
+  LsCluster *cluster = s.layout.allocation
       ? ls_job_build_cluster (&s, x->hardware, x->spec->job.n_nodes, error)
       : ls_hardware_build_asked (x->hardware, x->spec->job.n_nodes, gpus, error);
   ls_strategy_clear (&s);

@@ -331,7 +331,7 @@ short_name (const LsStrategy *s, const char *chips)
   GString *out = g_string_new (NULL);
   if (chips)
     g_string_append_printf (out, "%u %s, batch %u, ", s->gpus, chips, s->global_batch);
-  g_string_append_printf (out, "tp %u%s%s", s->tp, s->sp ? "+sp" : "", s->tp_overlap ? "+o" : "");
+  g_string_append_printf (out, "tp %u%s%s", s->tp, s->sp ? "+sp" : "", s->mp.tp_overlap ? "+o" : "");
   if (s->pp > 1)
     g_string_append_printf (out, ", pp %u", s->pp);
   if (s->vpp > 1)

@@ -20,7 +20,7 @@
 static bool
 follows_rule (const LsStrategy *s, uint32_t tp)
 {
-  bool is_plain = s->vpp == 1 && s->cp == 1 && !s->tp_overlap && s->micro_batch == 1 && s->zero_stage <= 1;
+  bool is_plain = s->vpp == 1 && s->cp == 1 && !s->mp.tp_overlap && s->micro_batch == 1 && s->zero_stage <= 1;
   bool is_usual = ls_sched_find (s->schedule) == ls_sched_usual (s->pp, 1);
   return is_plain && is_usual && s->tp == tp && ls_dp_traits (s->dp_kind)->keeps_gradients;
 }
@@ -78,7 +78,7 @@ rule_cases (LsSweepRun *x, const Group *g)
     LsStrategy s;
     candidate_strategy (x, &p, &s, NULL);
     RuleCase c = { i, s.pp, (uint32_t) s.recompute, s.sp, s.zero_stage, s.ep, 0 };
-    c.across = (uint64_t) s.ep * s.etp > node ? s.ep : 0;
+    c.across = (uint64_t) s.ep * s.experts.etp > node ? s.ep : 0;
     if (follows_rule (&s, tp))
       g_array_append_val (cases, c);
     ls_strategy_clear (&s);

@@ -200,7 +200,7 @@ confirm (const LsSweepRun *x, Work *w, LsJobResult *plain, const LsRunOptions *o
 static bool
 may_retry (const LsSweepRun *x, const Work *w, const LsJobResult *prepared)
 {
-  bool has_places = prepared->strategy.offload_activations;
+  bool has_places = prepared->strategy.memory.offload_activations;
   return ls_job_may_retry (prepared, has_places ? memory_in_order (x, prepared, false) : w->memory_bytes);
 }
 

@@ -127,7 +127,7 @@ check_model (const LsJobSpec *job, const LsModel *m, GError **error)
 {
   const char *what = m->n_experts > 0 ? "experts"
       : m->encoder_layers > 0         ? "an encoder"
-      : job->strategy.lora_rank > 0   ? "adapters on frozen weights"
+      : job->strategy.lora.rank > 0   ? "adapters on frozen weights"
                                       : NULL;
   if (!what)
     return TRUE;

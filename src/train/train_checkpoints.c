@@ -23,8 +23,8 @@ static LsDtype
 dtype_kept (const LsStrategy *s)
 {
   if (ls_dp_traits (s->dp_kind)->is_fsdp)
-    return s->narrow_shards ? ls_strategy_weights (s) : LS_DTYPE_FP32;
-  return s->fp8_params ? LS_DTYPE_FP8 : ls_strategy_weights (s);
+    return s->data.narrow_shards ? ls_strategy_weights (s) : LS_DTYPE_FP32;
+  return s->fp8.params ? LS_DTYPE_FP8 : ls_strategy_weights (s);
 }
 
 /* Weights as they are kept, master weights and Adam's moments; of another optimizer without its state. */
@@ -35,7 +35,7 @@ bytes_per_param (const LsStrategy *s)
   double weight = (double) ls_dtype_bytes (kept);
   const LsAdamStates states = ls_strategy_adam (s);
   bool has_master = kept != LS_DTYPE_FP32 && !ls_master_is_the_weight (states.master);
-  return weight + (!s->optimizer_kind ? ls_adam_bytes (&states, kept) : has_master ? 4 : 0);
+  return weight + (!s->opt.kind ? ls_adam_bytes (&states, kept) : has_master ? 4 : 0);
 }
 
 /* What it keeps of the parameters of one operator, on one rank. */
@@ -48,7 +48,7 @@ state_of_operator (const LsStrategy *s, const LsOperator *op)
   ls_operator_tensors (op, !ls_dp_traits (s->dp_kind)->is_megatron, tensors);
   for (guint i = 0; i < tensors->len; i++) {
     const LsTensor *t = &g_array_index (tensors, LsTensor, i);
-    const LsOptimizerPart *part = ls_optimizer_part (s->optimizer_kind, t);
+    const LsOptimizerPart *part = ls_optimizer_part (s->opt.kind, t);
     g_array_set_size (tiles, 0);
     ls_optimizer_tiles (part, t, tiles);
     for (guint k = 0; k < tiles->len; k++) {
@@ -65,7 +65,7 @@ state_of_operator (const LsStrategy *s, const LsOperator *op)
 static double
 state_of_model (const LsModel *m, const LsStrategy *s)
 {
-  if (!s->optimizer_kind)
+  if (!s->opt.kind)
     return 0;
   LsShard shard = ls_strategy_shard (s, m);
   shard.sides_are_apart = false; /* a table that several stages have is written once */
@@ -77,7 +77,7 @@ state_of_model (const LsModel *m, const LsStrategy *s)
   double bytes = 0;
   for (guint o = 0; o < operators->len; o++) {
     const LsOperator *op = &g_array_index (operators, LsOperator, o);
-    double n_parts = op->params.is_expert ? s->ep * s->etp : op->params.is_replicated ? 1 : s->tp;
+    double n_parts = op->params.is_expert ? s->ep * s->experts.etp : op->params.is_replicated ? 1 : s->tp;
     bytes += op->params.is_frozen ? 0 : n_parts * state_of_operator (s, op);
   }
   return bytes;

@@ -244,7 +244,7 @@ ablate_host (LsAblated *a)
 static void
 ablate_grad_norm (LsAblated *a)
 {
-  a->strategy.grad_norm = false;
+  a->strategy.opt.grad_norm = false;
 }
 
 static void
@@ -252,7 +252,7 @@ ablate_p2p (LsAblated *a)
 {
   LsStrategy *s = &a->strategy;
   if (s->pp > 1 && s->schedule && ls_sched_find (s->schedule) != ls_sched_usual (s->pp, 1))
-    s->p2p = LS_P2P_OVERLAPPED;
+    s->mp.p2p = LS_P2P_OVERLAPPED;
 }
 
 static void

@@ -118,33 +118,34 @@ random_schedule (GRand *rand, LsStrategy *s)
   s->schedule = g_strdup (s->vpp > 1 ? with_more[i] : with_one_chunk[i]);
   s->global_batch = s->dp * s->pp * 2; /* legal for all */
   if (s->pp > 1)
-    s->p2p = (int) pick (rand, 3, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
+    s->mp.p2p
+        = (int) pick (rand, 3, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
 }
 
 /* Sequences cut over two ranks, where there is room for twice as many. */
 static inline void
 random_context (GRand *rand, LsStrategy *s)
 {
-  s->cp_kind = g_rand_int_range (rand, 0, 3);
-  s->cp_balance = g_rand_boolean (rand);
+  s->mp.cp_kind = g_rand_int_range (rand, 0, 3);
+  s->mp.cp_balance = g_rand_boolean (rand);
   if (s->gpus > 16 || g_rand_boolean (rand))
     return;
   s->cp = 2;
   s->gpus *= 2;
-  s->attention = LS_ATTENTION_FLASH;
+  s->use.attention = LS_ATTENTION_FLASH;
   s->dp_kind = LS_DP_AUTO;
 }
 
 static inline void
 random_overlap (GRand *rand, LsStrategy *s)
 {
-  s->tp_overlap = s->tp > 1 && s->sp && g_rand_boolean (rand);
-  s->tp_overlap_kind = g_rand_int_range (rand, 0, 2);
-  uint32_t *const blocks[]
-      = { &s->tp_max_ctas, &s->cp_max_ctas, &s->ep_max_ctas, &s->dp_max_ctas, &s->pp_max_ctas };
+  s->mp.tp_overlap = s->tp > 1 && s->sp && g_rand_boolean (rand);
+  s->mp.tp_overlap_kind = g_rand_int_range (rand, 0, 2);
+  uint32_t *const blocks[] = { &s->mp.tp_max_ctas, &s->mp.cp_max_ctas, &s->mp.ep_max_ctas, &s->mp.dp_max_ctas,
+                               &s->mp.pp_max_ctas };
   for (guint i = 0; i < G_N_ELEMENTS (blocks); i++)
     *blocks[i] = g_rand_boolean (rand) ? 0 : 1u << g_rand_int_range (rand, 0, 5);
-  s->sp_save_gathered = g_rand_boolean (rand);
+  s->mp.sp_save_gathered = g_rand_boolean (rand);
 }
 
 static inline void
@@ -154,11 +155,11 @@ random_fsdp (GRand *rand, LsStrategy *s)
     return;
   s->dp_kind = g_rand_boolean (rand) ? LS_DP_FSDP1 : LS_DP_FSDP2;
   s->zero_stage = 2 + (uint32_t) g_rand_int_range (rand, 0, 2);
-  s->layers_per_unit = pick (rand, 2, (uint32_t[]) { 1, 3 });
-  s->limit_all_gathers = g_rand_boolean (rand);
-  s->backward_prefetch = g_rand_int_range (rand, 0, 3);
-  s->forward_prefetch = (uint32_t) g_rand_int_range (rand, 0, 2);
-  s->grad_sync = g_rand_int_range (rand, 0, 3);
+  s->data.layers_per_unit = pick (rand, 2, (uint32_t[]) { 1, 3 });
+  s->data.limit_all_gathers = g_rand_boolean (rand);
+  s->data.backward_prefetch = g_rand_int_range (rand, 0, 3);
+  s->data.forward_prefetch = (uint32_t) g_rand_int_range (rand, 0, 2);
+  s->data.grad_sync = g_rand_int_range (rand, 0, 3);
 }
 
 /* Some have adapters on frozen weights: drawn from what is drawn already. */
@@ -167,7 +168,7 @@ random_adapters (LsStrategy *s)
 {
   const LsSched *sched = s->schedule ? ls_sched_find (s->schedule) : NULL;
   bool can = !(sched && (sched->is_split || sched->always_pairs));
-  s->lora_rank = can && (s->global_batch + s->pp + s->tp + s->recompute) % 4 == 0 ? 8 : 0;
+  s->lora.rank = can && (s->global_batch + s->pp + s->tp + s->recompute) % 4 == 0 ? 8 : 0;
 }
 
 /* Some have documents of several lengths in a sequence: likewise. */
@@ -177,13 +178,13 @@ random_lengths (const LsModel *m, LsStrategy *s)
   static const char *const texts[] = { "uniform:1:512", "fixed:100", "lognormal:100:1.5:512" };
   g_autofree char *why = NULL;
   uint32_t number = s->global_batch + s->pp + 2 * s->tp + 3 * s->cp + s->recompute;
-  if ((m->attention != LS_ATTENTION_FLASH && s->attention != LS_ATTENTION_FLASH) || number % 2 == 0)
+  if ((m->attention != LS_ATTENTION_FLASH && s->use.attention != LS_ATTENTION_FLASH) || number % 2 == 0)
     return;
-  s->lengths = g_strdup (texts[number % 3]);
-  s->lengths_drawn = ls_lengths_parse (s->lengths, &why);
-  s->lengths_seed = number;
-  s->lengths_draw = number % 5 == 0 ? LS_LENGTHS_MEAN : LS_LENGTHS_EACH;
-  s->lengths_balance = number % 7 == 0 ? LS_LENGTHS_SORTED : LS_LENGTHS_AS_DRAWN;
+  s->docs.lengths = g_strdup (texts[number % 3]);
+  s->docs.drawn = ls_lengths_parse (s->docs.lengths, &why);
+  s->docs.seed = number;
+  s->docs.draw = number % 5 == 0 ? LS_LENGTHS_MEAN : LS_LENGTHS_EACH;
+  s->docs.balance = number % 7 == 0 ? LS_LENGTHS_SORTED : LS_LENGTHS_AS_DRAWN;
 }
 
 /* Some flush their pipeline twice a step: drawn from what is drawn already. */
@@ -192,7 +193,7 @@ random_flushes (LsStrategy *s)
 {
   if (s->pp == 1 || (s->global_batch + s->tp + s->recompute + s->vpp) % 3 != 0)
     return;
-  s->pipeline_batch = s->global_batch / s->dp;
+  s->mp.pipeline_batch = s->global_batch / s->dp;
   s->global_batch *= 2;
 }
 
@@ -209,21 +210,21 @@ random_strategy (GRand *rand, LsStrategy *s)
   s->micro_batch = 1;
   s->global_batch = s->dp * s->pp * (uint32_t) g_rand_int_range (rand, 1, 3);
   s->recompute = g_rand_int_range (rand, 0, 3);
-  s->dp_overlap = g_rand_boolean (rand);
+  s->data.overlap = g_rand_boolean (rand);
   s->zero_stage = s->dp > 1 && g_rand_boolean (rand) ? 1 : 0;
   if (s->dp > 1 && s->pp == 1 && s->zero_stage == 0 && g_rand_boolean (rand))
     s->dp_kind = LS_DP_DDP;
   if (s->pp > 1)
-    s->p2p = (int) pick (rand, s->vpp > 1 ? 3 : 2,
-                         (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
+    s->mp.p2p = (int) pick (rand, s->vpp > 1 ? 3 : 2,
+                            (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_SCATTER_GATHER, LS_P2P_OVERLAPPED });
   s->dtype = g_rand_boolean (rand) ? LS_DTYPE_FP16 : LS_DTYPE_BF16;
-  s->grad_norm = g_rand_int_range (rand, 0, 4) > 0;
+  s->opt.grad_norm = g_rand_int_range (rand, 0, 4) > 0;
   if (g_rand_boolean (rand))
     random_schedule (rand, s);
   random_overlap (rand, s);
   random_context (rand, s);
-  s->p2p_warmup_flush = g_rand_boolean (rand);
-  s->post_validation = g_rand_int_range (rand, 0, 4) == 0;
+  s->mp.p2p_warmup_flush = g_rand_boolean (rand);
+  s->opt.post_validation = g_rand_int_range (rand, 0, 4) == 0;
   random_fsdp (rand, s);
   random_flushes (s);
   random_adapters (s);

@@ -85,7 +85,7 @@ add_graphs (LsSeenReport *r, const LsSeenSoftware *seen, LsStrategy *s)
                  : g_strdup_printf ("%u graphs, neither of a layer nor of a step", seen->n_graphs));
     return;
   }
-  s->cuda_graphs = seen->cuda_graphs;
+  s->launch.cuda_graphs = seen->cuda_graphs;
   add_key (r, "cuda_graphs", text_of ("cuda_graphs", s),
            g_strdup_printf ("%u graphs are launched", seen->n_graphs));
 }
@@ -102,7 +102,7 @@ add_attention (LsSeenReport *r, const LsSeenSoftware *seen, const LsCalibration 
                   : g_strdup ("no flash attention runs"));
     return;
   }
-  s->attention_kernel = seen->attention;
+  s->use.attention_kernel = seen->attention;
   g_autofree char *value = text_of ("attention_kernel", s);
   bool is_known = ls_calibration_has_attention (c, (LsAttentionKernel) seen->attention);
   char *why = is_known ? g_strdup_printf ("its kernel is called \"%s\"", name)
@@ -197,8 +197,8 @@ add_other (Lists *lists, const char *name, LsRecipes *recipes, GError **error)
   if (g_strcmp0 (name, g_array_index (lists->report->lists, LsLayerList, 0).name) == 0)
     return TRUE;
   ls_strategy_copy (&s, &lists->job->strategy);
-  ls_recipes_unref (s.recipes);
-  s.recipes = ls_recipes_ref (recipes);
+  ls_recipes_unref (s.use.recipes);
+  s.use.recipes = ls_recipes_ref (recipes);
   gboolean ok = add_list (lists, name, &s, error);
   ls_strategy_clear (&s);
   return ok;
@@ -250,7 +250,7 @@ ls_layer_report_new (const LsStepSide *measured, const LsStepSide *predicted, co
   if (report->why)
     return g_steal_pointer (&report);
   Lists lists = { .report = report, .job = job };
-  const char *own = job->strategy.kernels ? job->strategy.kernels : LS_BUILT_IN_KERNELS;
+  const char *own = job->strategy.use.kernels ? job->strategy.use.kernels : LS_BUILT_IN_KERNELS;
   ls_hardware_for_job (job->hardware, &job->strategy, job->plan->n_ranks, &lists.hardware);
   LsLayerKernels operators;
   if (!kernels_of (&lists, &job->strategy, &operators, error))
@@ -365,7 +365,7 @@ static gboolean
 find_software (LsReconcileRun *run, const LsReconcileSpec *spec, GError **error)
 {
   const LsSeenSoftware seen = ls_software_seen (run->measured.side);
-  const char *name = run->job->strategy.software, *changes = name ? ls_override_find (name) : NULL;
+  const char *name = run->job->strategy.program.software, *changes = name ? ls_override_find (name) : NULL;
   LsHardware chosen;
   ls_hardware_for_job (run->job->hardware, &run->job->strategy, run->job->plan->n_ranks, &chosen);
   run->software = seen_report_new (&seen, run->layer, &chosen.calibration);

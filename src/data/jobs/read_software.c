@@ -308,9 +308,9 @@ share_by_architecture (LsSoftwareSpec *s)
 {
   if (!s->by_architecture)
     return;
-  s->defaults.by_architecture = g_ptr_array_new_with_free_func (architecture_defaults_free);
+  s->defaults.program.by_architecture = g_ptr_array_new_with_free_func (architecture_defaults_free);
   for (guint i = 0; i < s->by_architecture->len; i++)
-    g_ptr_array_add (s->defaults.by_architecture,
+    g_ptr_array_add (s->defaults.program.by_architecture,
                      g_memdup2 (&g_array_index (s->by_architecture, LsArchitectureDefaults, i),
                                 sizeof (LsArchitectureDefaults)));
   g_clear_pointer (&s->by_architecture, g_array_unref);
@@ -322,9 +322,9 @@ ls_software_read (const LsJsonDoc *doc, LsSoftwareSpec *ret_software, LsDiagList
   if (!read_over_bases (doc, 0, ret_software, diags))
     return false;
   share_by_architecture (ret_software);
-  ret_software->defaults.attention_else = ret_software->defaults.attention_kernel;
-  g_free (ret_software->defaults.software);
-  ret_software->defaults.software = g_strdup (ret_software->name);
+  ret_software->defaults.program.attention_else = ret_software->defaults.use.attention_kernel;
+  g_free (ret_software->defaults.program.software);
+  ret_software->defaults.program.software = g_strdup (ret_software->name);
   return true;
 }
 
@@ -361,11 +361,11 @@ drop_changed (const char *name, const LsSoftwareSpec *s)
 {
   const char *changes = ls_override_find (name), *prefix = "defaults.";
   g_autoptr (GPtrArray) each = changes ? ls_override_split (changes) : NULL;
-  for (guint i = 0; each && s->defaults.by_architecture && i < each->len; i++) {
+  for (guint i = 0; each && s->defaults.program.by_architecture && i < each->len; i++) {
     const char *change = each->pdata[i];
     g_autofree char *key = g_strndup (change, strcspn (change, "="));
-    for (guint k = 0; g_str_has_prefix (key, prefix) && k < s->defaults.by_architecture->len; k++) {
-      LsArchitectureDefaults *d = s->defaults.by_architecture->pdata[k];
+    for (guint k = 0; g_str_has_prefix (key, prefix) && k < s->defaults.program.by_architecture->len; k++) {
+      LsArchitectureDefaults *d = s->defaults.program.by_architecture->pdata[k];
       d->settings = g_environ_unsetenv (d->settings, key + strlen (prefix));
     }
   }
@@ -379,7 +379,7 @@ ls_software_load (const char *name, LsSoftwareSpec *ret_software, LsDiagList *di
   if (!doc || !ls_software_read (doc, ret_software, diags))
     return false;
   drop_changed (whole, ret_software);
-  ret_software->defaults.software = ls_override_name (ret_software->defaults.software, name);
+  ret_software->defaults.program.software = ls_override_name (ret_software->defaults.program.software, name);
   return true;
 }
 
@@ -443,6 +443,6 @@ void
 ls_software_settle (const LsSoftwareSpec *software, LsStrategy *s)
 {
   bool is_interleaved = s->schedule ? strcmp (s->schedule, "interleaved-1f1b") == 0 : s->vpp > 1;
-  if (s->p2p == LS_P2P_AUTO && s->pp > 1 && is_interleaved && software->p2p_interleaved != LS_P2P_AUTO)
-    s->p2p = software->p2p_interleaved;
+  if (s->mp.p2p == LS_P2P_AUTO && s->pp > 1 && is_interleaved && software->p2p_interleaved != LS_P2P_AUTO)
+    s->mp.p2p = software->p2p_interleaved;
 }

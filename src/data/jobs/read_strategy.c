@@ -6,11 +6,11 @@
 static bool
 check_chunks (const LsJsonDoc *doc, const LsStrategy *s, LsDiagList *diags)
 {
-  if (s->n_layers_per_chunk <= LS_MAX_CHUNKS)
+  if (s->layout.n_layers_per_chunk <= LS_MAX_CHUNKS)
     return true;
   const cJSON *list = cJSON_GetObjectItemCaseSensitive (ls_json_doc_root (doc), "layers_per_chunk");
   ls_json_doc_diag (doc, list, LS_JSON_AT_VALUE, diags, NULL, "expected at most %d chunks; got %u",
-                    LS_MAX_CHUNKS, s->n_layers_per_chunk);
+                    LS_MAX_CHUNKS, s->layout.n_layers_per_chunk);
   return false;
 }
 

@@ -7,33 +7,35 @@
 /* --- the knobs, by topic --------------------------------------------------------------------- */
 
 #define MAX_DEGREE (1 << 20)
-#define ROW(topic_, key_, kind_, default_, meaning_)                                                         \
-#key_, kind_, offsetof(LsStrategy, key_), .topic = #topic_, .default_text = (default_),                    \
-                                            .meaning = (meaning_)
-#define UINT(topic_, key_, default_, meaning_)                                                               \
-  ROW (topic_, key_, LS_FIELD_UINT, default_, meaning_), .min = 1, .max = MAX_DEGREE
-#define COUNT(topic_, key_, default_, meaning_)                                                              \
-  ROW (topic_, key_, LS_FIELD_UINT, default_, meaning_), .max = MAX_DEGREE
-#define CTAS(topic_, key_, of_)                                                                              \
-  ROW (topic_, key_, LS_FIELD_UINT, "0: as many as NCCL has channels",                                       \
+#define ROW(topic_, key_, member_, kind_, default_, meaning_)                                                \
+  key_, kind_, offsetof (LsStrategy, member_), .topic = #topic_, .default_text = (default_),                 \
+                                               .meaning = (meaning_)
+#define UINT(topic_, key_, member_, default_, meaning_)                                                      \
+  ROW (topic_, key_, member_, LS_FIELD_UINT, default_, meaning_), .min = 1, .max = MAX_DEGREE
+#define COUNT(topic_, key_, member_, default_, meaning_)                                                     \
+  ROW (topic_, key_, member_, LS_FIELD_UINT, default_, meaning_), .max = MAX_DEGREE
+#define CTAS(topic_, key_, member_, of_)                                                                     \
+  ROW (topic_, key_, member_, LS_FIELD_UINT, "0: as many as NCCL has channels",                              \
        "thread blocks of NCCL's kernels at most, of " of_),                                                  \
       .max = UINT8_MAX, SET_ONLY
-#define ELEMENTS(topic_, key_, default_, meaning_)                                                           \
-  ROW (topic_, key_, LS_FIELD_UINT64, default_, meaning_), .min = 1
-#define BOOL(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_BOOL, default_, meaning_)
-#define ENUM(topic_, key_, names_, default_, meaning_)                                                       \
-  ROW (topic_, key_, LS_FIELD_ENUM, default_, meaning_), .names = (names_)
+#define ELEMENTS(topic_, key_, member_, default_, meaning_)                                                  \
+  ROW (topic_, key_, member_, LS_FIELD_UINT64, default_, meaning_), .min = 1
+#define BOOL(topic_, key_, member_, default_, meaning_)                                                      \
+  ROW (topic_, key_, member_, LS_FIELD_BOOL, default_, meaning_)
+#define ENUM(topic_, key_, member_, names_, default_, meaning_)                                              \
+  ROW (topic_, key_, member_, LS_FIELD_ENUM, default_, meaning_), .names = (names_)
 #define HOST(key_, cost_, default_, meaning_)                                                                \
-#key_, LS_FIELD_TIME, offsetof(LsStrategy, host[cost_]), .topic = "host", .default_text = (default_),      \
-                                                           .meaning = (meaning_), .max = (double) LS_S,      \
-                                                           .of_program = true
-#define TEXT(topic_, key_, default_, meaning_) ROW (topic_, key_, LS_FIELD_STRING, default_, meaning_)
+  key_, LS_FIELD_TIME, offsetof (LsStrategy, launch.host[cost_]),                                            \
+      .topic = "host", .default_text = (default_), .meaning = (meaning_), .max = (double) LS_S,              \
+      .of_program = true
+#define TEXT(topic_, key_, member_, default_, meaning_)                                                      \
+  ROW (topic_, key_, member_, LS_FIELD_STRING, default_, meaning_)
 #define CUSTOM(topic_, key_, parse_, format_, default_, meaning_)                                            \
-#key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .format = (format_),                          \
-                          .default_text = (default_), .meaning = (meaning_)
-#define LIST(topic_, key_, default_, meaning_)                                                               \
-  ROW (topic_, key_, LS_FIELD_UINT_LIST, default_, meaning_),                                                \
-      .max = MAX_DEGREE, .runs = true, .argument = "A,B,...", .n_offset = offsetof (LsStrategy, n_##key_)
+  key_, LS_FIELD_CUSTOM, .topic = #topic_, .parse = (parse_), .format = (format_),                           \
+                         .default_text = (default_), .meaning = (meaning_)
+#define LIST(topic_, key_, member_, n_, default_, meaning_)                                                  \
+  ROW (topic_, key_, member_, LS_FIELD_UINT_LIST, default_, meaning_),                                       \
+      .max = MAX_DEGREE, .runs = true, .argument = "A,B,...", .n_offset = offsetof (LsStrategy, n_)
 #define USUAL    .usual = true
 #define SET_ONLY .set_only = true
 #define OF_JOB   .of_job = true
@@ -41,35 +43,37 @@
 
 const LsField ls_strategy_fields[] = {
   LS_FIELDS_HEADER (LsStrategy),
-  { "software", LS_FIELD_STRING, offsetof (LsStrategy, software), .file_only = true, .default_text = "none",
+  { "software", LS_FIELD_STRING, offsetof (LsStrategy, program.software), .file_only = true,
+    .default_text = "none",
     .meaning = "the program that runs the job (`lockstep list software`): its defaults, below the keys of "
                "this file" },
 
-  { UINT (layout, gpus, "tp pp cp dp, or the whole cluster or slice", "ranks of the job"), USUAL, OF_JOB },
-  { UINT (layout, tp, "1", "tensor-parallel degree"), USUAL, OF_JOB },
-  { BOOL (layout, sp, "false", "sequence parallelism next to tensor parallelism; no effect with tp 1"),
+  { UINT (layout, "gpus", gpus, "tp pp cp dp, or the whole cluster or slice", "ranks of the job"), USUAL,
+    OF_JOB },
+  { UINT (layout, "tp", tp, "1", "tensor-parallel degree"), USUAL, OF_JOB },
+  { BOOL (layout, "sp", sp, "false", "sequence parallelism next to tensor parallelism; no effect with tp 1"),
     USUAL },
-  { UINT (layout, pp, "1", "pipeline stages"), USUAL, OF_JOB },
-  { UINT (layout, vpp, "1", "model chunks of a stage (virtual stages)"), USUAL, OF_JOB },
-  { TEXT (layout, schedule, "1f1b, interleaved-1f1b if vpp > 1",
+  { UINT (layout, "pp", pp, "1", "pipeline stages"), USUAL, OF_JOB },
+  { UINT (layout, "vpp", vpp, "1", "model chunks of a stage (virtual stages)"), USUAL, OF_JOB },
+  { TEXT (layout, "schedule", schedule, "1f1b, interleaved-1f1b if vpp > 1",
           "pipeline schedule (lockstep list schedules)"),
     USUAL },
-  { UINT (layout, dp, "gpus / (tp pp cp)", "data-parallel degree"), USUAL, OF_JOB },
-  { ENUM (layout, dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs",
+  { UINT (layout, "dp", dp, "gpus / (tp pp cp)", "data-parallel degree"), USUAL, OF_JOB },
+  { ENUM (layout, "dp_kind", dp_kind, dp_kinds, "megatron, deepspeed for zero 2 and 3, xla-fsdp on TPUs",
           "who reduces gradients, and when"),
     USUAL },
-  { CUSTOM (layout, zero, strategy_parse_zero, strategy_format_zero, "0, 3 with fsdp1, fsdp2, xla-fsdp",
+  { CUSTOM (layout, "zero", strategy_parse_zero, strategy_format_zero, "0, 3 with fsdp1, fsdp2, xla-fsdp",
             "ZeRO stage, sharded over all data-parallel ranks, or over groups of G"),
     .argument = "N[@G]", .expected = "0 to 3, auto, or STAGE@GROUP such as \"3@8\"", USUAL },
-  { UINT (layout, cp, "1", "context-parallel degree; needs flash attention"), USUAL, OF_JOB },
-  { UINT (layout, ep, "1", "expert-parallel degree; with tp > 1 experts need sp"), USUAL, OF_JOB },
-  { UINT (layout, etp, "tp", "tensor-parallel degree of experts"), OF_JOB },
-  { CUSTOM (layout, rank_order, strategy_parse_rank_order, strategy_format_rank_order, "tp-cp-ep-dp-pp",
+  { UINT (layout, "cp", cp, "1", "context-parallel degree; needs flash attention"), USUAL, OF_JOB },
+  { UINT (layout, "ep", ep, "1", "expert-parallel degree; with tp > 1 experts need sp"), USUAL, OF_JOB },
+  { UINT (layout, "etp", experts.etp, "tp", "tensor-parallel degree of experts"), OF_JOB },
+  { CUSTOM (layout, "rank_order", strategy_parse_rank_order, strategy_format_rank_order, "tp-cp-ep-dp-pp",
             "which degrees ranks are numbered by, the fastest first, as Megatron-LM's order"),
     .argument = "A-B-...", .expected = "names out of tp, cp, ep, dp and pp, each once, such as \"tp-pp-dp\"",
     .clear = strategy_clear_rank_order, OF_JOB },
   { CUSTOM (
-        layout, placement, strategy_parse_placement, strategy_format_placement, "block: node after node",
+        layout, "placement", strategy_parse_placement, strategy_format_placement, "block: node after node",
         "which GPU each rank has: cyclic (over the nodes), the nodes of a list as SLURM writes it, or of a "
         "file; random:SEED, random-gpus:SEED"),
     .argument = "NODES|FILE",
@@ -78,10 +82,11 @@ const LsField ls_strategy_fields[] = {
       "of either",
     .words = placement_words, .why = strategy_why_placement, .clear = strategy_clear_placement, OF_JOB },
 
-  { UINT (batch, micro_batch, "1", "sequences of one micro-batch"), USUAL, OF_JOB },
-  { ROW (batch, global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"), .min = 1,
-    .max = 1 << 30, USUAL, OF_JOB },
-  { LIST (batch, micro_batches_per_replica, "as many each",
+  { UINT (batch, "micro_batch", micro_batch, "1", "sequences of one micro-batch"), USUAL, OF_JOB },
+  { ROW (batch, "global_batch", global_batch, LS_FIELD_UINT, "dp micro_batch pp", "sequences of one step"),
+    .min = 1, .max = 1 << 30, USUAL, OF_JOB },
+  { LIST (batch, "micro_batches_per_replica", layout.micro_batches_per_replica,
+          layout.n_micro_batches_per_replica, "as many each",
           "micro-batches of each data-parallel rank, dp of them, whose gradients meet once: unequal numbers "
           "for nodes of unequal speed"),
     .min = 1,
@@ -89,27 +94,29 @@ const LsField ls_strategy_fields[] = {
     = "micro-batches of each data-parallel rank such as 10,6 or 10x4,6x4 (4 ranks of 10, then 4 of 6), "
       "whole numbers",
     OF_JOB },
-  { ROW (batch, seq, LS_FIELD_UINT, "the model's", "tokens of one sequence"), .min = 1, .max = 1 << 30, USUAL,
-    OF_JOB },
-  { CUSTOM (batch, lengths, strategy_parse_lengths, strategy_format_lengths, "whole: each fills a sequence",
+  { ROW (batch, "seq", seq, LS_FIELD_UINT, "the model's", "tokens of one sequence"), .min = 1, .max = 1 << 30,
+    USUAL, OF_JOB },
+  { CUSTOM (batch, "lengths", strategy_parse_lengths, strategy_format_lengths, "whole: each fills a sequence",
             "tokens of documents, packed into sequences, with attention inside each: fixed:N, uniform:A:B, "
             "lognormal:MEDIAN:SIGMA[:MAX], file:PATH (a CSV of length,count)"),
     .argument = "TEXT",
     .expected = "whole, fixed:N, uniform:A:B, lognormal:MEDIAN:SIGMA[:MAX] or file:PATH, a CSV with columns "
                 "length and count",
     .words = lengths_words, .why = strategy_why_lengths, .clear = strategy_clear_lengths, OF_JOB },
-  { ENUM (batch, lengths_draw, lengths_draws, "each",
+  { ENUM (batch, "lengths_draw", docs.draw, lengths_draws, "each",
           "lengths: each micro-batch has documents of its own, or all have the mean of the step"),
     OF_JOB },
-  { ENUM (batch, lengths_balance, lengths_balances, "none",
+  { ENUM (batch, "lengths_balance", docs.balance, lengths_balances, "none",
           "lengths: sequences with more attention first, dealt to copies forth and back, or as drawn"),
     OF_JOB },
-  { ROW (batch, lengths_seed, LS_FIELD_UINT, "0", "lengths: of the draw"), .max = G_MAXUINT32, OF_JOB },
+  { ROW (batch, "lengths_seed", docs.seed, LS_FIELD_UINT, "0", "lengths: of the draw"), .max = G_MAXUINT32,
+    OF_JOB },
 
-  { ENUM (memory, recompute, recompute_kinds, "none", "activations that the backward pass computes again"),
+  { ENUM (memory, "recompute", recompute, recompute_kinds, "none",
+          "activations that the backward pass computes again"),
     USUAL },
   { CUSTOM (
-        memory, recompute_parts, strategy_parse_parts, strategy_format_parts, "core",
+        memory, "recompute_parts", strategy_parse_parts, strategy_format_parts, "core",
         "selective: what is computed again: core (inside of attention), norm, activation (their "
         "outputs), mla-up (what latent attention makes of its latents), mlp, moe, shared (an MLP, experts "
         "with their router, shared experts, from their input), op (torchtitan's policy), dots "
@@ -120,70 +127,74 @@ const LsField ls_strategy_fields[] = {
     .expected = "core, norm, activation, mla-up, mlp, moe, shared, several such as \"core,norm\", op, dots, "
                 "dots-flash, some of keep-qkv, keep-attention, keep-projection, keep-up, keep-down, or auto",
     .words = recompute_words },
-  { ENUM (memory, recompute_method, recompute_methods, "uniform",
+  { ENUM (memory, "recompute_method", memory.recompute_method, recompute_methods, "uniform",
           "full: groups of layers, or the first layers of a chunk") },
-  { UINT (memory, recompute_layers, "uniform 1, block all",
+  { UINT (memory, "recompute_layers", memory.recompute_layers, "uniform 1, block all",
           "full: layers of a group, or recomputed ones of a chunk") },
-  { LIST (memory, recompute_stages, "all alike",
+  { LIST (memory, "recompute_stages", memory.recompute_stages, memory.n_recompute_stages, "all alike",
           "full, block: recomputed layers of each pipeline rank, pp of them"),
     .expected = "a list of whole numbers such as 1x3,2 (3 times 1, then 2), each" },
-  { BOOL (memory, recompute_early_stop, "false",
+  { BOOL (memory, "recompute_early_stop", memory.recompute_early_stop, "false",
           "full: stop once the backward has what it needs, as PyTorch since 2.1 without reentrance"),
     SET_ONLY },
-  { BOOL (memory, recompute_flash, "false",
+  { BOOL (memory, "recompute_flash", memory.recompute_flash, "false",
           "selective, core: flash attention runs again too, as in Megatron-Core's checkpoint around it"),
     SET_ONLY },
-  { BOOL (memory, partition_activations, "false",
+  { BOOL (memory, "partition_activations", memory.partition_activations, "false",
           "full: kept inputs are cut over tp, and gathered for recomputation") },
-  { BOOL (memory, offload_activations, "false", "kept activations go to the host's memory and come back") },
-  { UINT (memory, offload_layers, "all but the last", "offload_activations: of a chunk's first layers"),
+  { BOOL (memory, "offload_activations", memory.offload_activations, "false",
+          "kept activations go to the host's memory and come back") },
+  { UINT (memory, "offload_layers", memory.offload_layers, "all but the last",
+          "offload_activations: of a chunk's first layers"),
     SET_ONLY },
-  { ENUM (memory, cuda_allocator, cuda_allocators, "none",
+  { ENUM (memory, "cuda_allocator", memory.cuda_allocator, cuda_allocators, "none",
           "PyTorch's: segments of fixed size, which it gives back and takes anew at the GPU's limit, or that "
           "grow (expandable_segments)"),
     SET_ONLY },
-  { ENUM (memory, offload, offloads, "none",
+  { ENUM (memory, "offload", memory.offload, offloads, "none",
           "deepspeed: what lives outside the accelerator (parameters: the optimizer too)") },
-  { ENUM (memory, offload_to, offload_places, "cpu", "where it lives") },
+  { ENUM (memory, "offload_to", memory.offload_to, offload_places, "cpu", "where it lives") },
 
-  { COUNT (memory, lora_rank, "0", "rank of adapters on frozen weights (LoRA); 0: all learn"), OF_JOB },
-  { TEXT (memory, lora_modules, "all-linear",
+  { COUNT (memory, "lora_rank", lora.rank, "0", "rank of adapters on frozen weights (LoRA); 0: all learn"),
+    OF_JOB },
+  { TEXT (memory, "lora_modules", lora.modules, "all-linear",
           "what has one: q, k, v, o, gate, up, down; in, select, step, out of mixers; or all-linear"),
     OF_JOB },
-  { BOOL (memory, qlora, "false", "frozen weights of linear layers are kept in 4 bits (NF4)"), OF_JOB },
+  { BOOL (memory, "qlora", lora.qlora, "false", "frozen weights of linear layers are kept in 4 bits (NF4)"),
+    OF_JOB },
 
-  { ENUM (precision, dtype, dtypes, "bf16", "format of parameters and activations"), USUAL },
-  { ENUM (precision, grad_dtype, grad_dtypes, "the 16-bit type of dtype",
+  { ENUM (precision, "dtype", dtype, dtypes, "bf16", "format of parameters and activations"), USUAL },
+  { ENUM (precision, "grad_dtype", opt.grad_dtype, grad_dtypes, "the 16-bit type of dtype",
           "number format of gradients, accumulated and reduced"),
     USUAL },
   { ENUM (
-        precision, fp8_recipe, fp8_recipes, "delayed",
+        precision, "fp8_recipe", fp8.recipe, fp8_recipes, "delayed",
         "fp8: scaling factors of earlier steps, of this tensor, of its blocks of 128, of 32 (Blackwell), or "
         "of 128 by DeepSeek's own kernels"),
     .of_program = true },
-  { ENUM (precision, fp8_linear, fp8_linears, "te",
+  { ENUM (precision, "fp8_linear", fp8.linear, fp8_linears, "te",
           "fp8: linear layers of Transformer Engine, or of torchao, which cast weights in each pass and keep "
           "their input in 16 bits (torchao-cast, until July 2025: as cast, scaled by tensor)"),
     SET_ONLY },
   { ENUM (
-      precision, fp8_attention, fp8_attentions, "none",
+      precision, "fp8_attention", fp8.attention, fp8_attentions, "none",
       "fp8, nvfp4: attention by cuDNN in fp8 too (Transformer Engine's fp8_dpa), scaled as fp8_recipe says, "
       "or in a way of its own") },
-  { ENUM (precision, fp8_amax_reduction, amax_reductions, "stage",
+  { ENUM (precision, "fp8_amax_reduction", fp8.amax_reduction, amax_reductions, "stage",
           "fp8, delayed: ranks that share the amax of tensors after each pass: tp cp dp, tp cp, or "
           "none"),
     SET_ONLY },
-  { BOOL (precision, fp8_act_store, "false",
+  { BOOL (precision, "fp8_act_store", fp8.act_store, "false",
           "the input of the activation of an MLP or expert is kept in fp8") },
-  { BOOL (precision, fp8_params, "false",
+  { BOOL (precision, "fp8_params", fp8.params, "false",
           "fp8: weights are stored and gathered in fp8; of mxfp8 gathered in 16 bits") },
-  { BOOL (precision, bf16_experts, "false",
+  { BOOL (precision, "bf16_experts", fp8.bf16_experts, "false",
           "fp8, nvfp4: products of experts are in bf16, as where only linear layers are converted") },
-  { COUNT (precision, bf16_first, "0",
+  { COUNT (precision, "bf16_first", fp8.bf16_first, "0",
            "fp8, nvfp4: so many layers at the start have their products in bf16") },
-  { COUNT (precision, bf16_last, "0",
+  { COUNT (precision, "bf16_last", fp8.bf16_last, "0",
            "fp8, nvfp4: and at the end; recipes of NVIDIA for nvfp4 keep some 15 %") },
-  { CUSTOM (precision, module_formats, strategy_parse_formats, strategy_format_formats, "none",
+  { CUSTOM (precision, "module_formats", strategy_parse_formats, strategy_format_formats, "none",
             "fp8, nvfp4: modules whose products are in another format (Megatron-LM's "
             "--te-precision-config-file): qkv:bf16,mixer-out:mxfp8"),
     .argument = "MODULE:FORMAT,...",
@@ -191,224 +202,248 @@ const LsField ls_strategy_fields[] = {
                 "shared-fc2, latent-down, latent-up, mixer-in, mixer-out or mtp with bf16, current, "
                 "blockwise, mxfp8 or nvfp4" },
 
-  { CUSTOM (optimizer, optimizer, strategy_parse_optimizer, strategy_format_optimizer, "adam",
+  { CUSTOM (optimizer, "optimizer", strategy_parse_optimizer, strategy_format_optimizer, "adam",
             "which optimizer: adam or adamw, or one of a file (lockstep list optimizers)"),
     .argument = "NAME|FILE", USUAL,
     .expected = "adam, adamw, or a file of an optimizer without mistakes (lockstep list optimizers; lockstep "
                 "check FILE says what is wrong with one)",
     .why = strategy_why_optimizer, .clear = strategy_clear_optimizer },
-  { ENUM (optimizer, optimizer_cut, optimizer_cuts, "tensors where it multiplies matrices, else elements",
+  { ENUM (optimizer, "optimizer_cut", opt.cut, optimizer_cuts,
+          "tensors where it multiplies matrices, else elements",
           "megatron, zero 1: ranks have equal pieces of all parameters, or whole tensors") },
-  { ENUM (optimizer, optimizer_tp, optimizer_tps, "blockwise",
+  { ENUM (optimizer, "optimizer_tp", opt.tp, optimizer_tps, "blockwise",
           "what is multiplied of a matrix that tp cuts: a rank's part, the whole on each, or parts whose "
           "products are summed") },
-  { ENUM (optimizer, master, masters, "fp32",
+  { ENUM (optimizer, "master", opt.master, masters, "fp32",
           "weights that the optimizer steps on: fp32 together with those in 16 bits; megatron, "
           "precision-aware: in 16 bits, or what bf16 ones lack; one copy, ddp: none, those in 16 bits, with "
           "moments in 16 bits; or the weights are fp32 and cast for each product (autocast)"),
     .of_program = true },
-  { ENUM (optimizer, moment_dtype, moment_dtypes, "fp32", "megatron: format of Adam's first moment") },
-  { ENUM (optimizer, variance_dtype, moment_dtypes, "fp32", "and of its second") },
+  { ENUM (optimizer, "moment_dtype", opt.moment_dtype, moment_dtypes, "fp32",
+          "megatron: format of Adam's first moment") },
+  { ENUM (optimizer, "variance_dtype", opt.variance_dtype, moment_dtypes, "fp32", "and of its second") },
 
-  { ENUM (software, attention, attention_kinds, "the model's", "attention kernels"), .of_program = true,
-    USUAL },
-  { CUSTOM (software, kernels, strategy_parse_kernels, strategy_format_kernels,
+  { ENUM (software, "attention", use.attention, attention_kinds, "the model's", "attention kernels"),
+    .of_program = true, USUAL },
+  { CUSTOM (software, "kernels", strategy_parse_kernels, strategy_format_kernels,
             "built-in: fused, as Megatron-LM's",
             "kernels as some software launches them (lockstep list kernels)"),
     .argument = "NAME|FILE", .of_program = true,
     .expected = "built-in, or a file of kernels without mistakes (lockstep list kernels; lockstep check FILE "
                 "says what is wrong with one)",
     .why = strategy_why_kernels, .clear = strategy_clear_kernels },
-  { ENUM (software, attention_kernel, ls_attention_kernel_names, "auto",
+  { ENUM (software, "attention_kernel", use.attention_kernel, ls_attention_kernel_names, "auto",
           "flash: its implementation; auto, or one without times on the accelerator: one that has"),
     SET_ONLY },
-  { ENUM (software, qkv_layout, qkv_layouts, "joint",
+  { ENUM (software, "qkv_layout", use.qkv_layout, qkv_layouts, "joint",
           "flash: Q, K, V in one tensor, as three views, or copied without padding and back"),
     SET_ONLY },
-  { BOOL (software, window_mask, "false",
+  { BOOL (software, "window_mask", use.window_mask, "false",
           "flash: a window no longer than the sequence is a mask over all keys, of which none is skipped, as "
           "in PyTorch's scaled_dot_product_attention"),
     SET_ONLY },
-  { ENUM (software, loss_kernel, losses, "parallel",
+  { ENUM (software, "loss_kernel", use.loss_kernel, losses, "parallel",
           "cross-entropy: parallel over the vocabulary, or one kernel each way (tp 1)"),
     SET_ONLY },
-  { ROW (software, vocab_multiple, LS_FIELD_UINT, "128",
+  { ROW (software, "vocab_multiple", use.vocab_multiple, LS_FIELD_UINT, "128",
          "tokens are padded to a multiple of this times tp, as Megatron-LM's "
          "make_vocab_size_divisible_by; 1: only so that tp cuts them"),
     .min = 1, .max = 1 << 20, SET_ONLY },
-  { ROW (software, train_metrics, LS_FIELD_UINT, "0",
+  { ROW (software, "train_metrics", use.train_metrics, LS_FIELD_UINT, "0",
          "how often the loss is computed again from the logits for what is logged"),
     .max = 16, SET_ONLY },
-  { BOOL (software, dynamic_gemms, "false",
+  { BOOL (software, "dynamic_gemms", use.dynamic_gemms, "false",
           "GEMMs that fill a Hopper GPU fetch their next tile as they go, as those of cuBLAS 13 do, so that "
           "SMs which communication holds cost no second wave"),
     SET_ONLY },
-  { BOOL (software, apex_norm, "false",
+  { BOOL (software, "apex_norm", use.apex_norm, "false",
           "layer norms run apex's kernels, as in Megatron-LM until early 2022, not those for long rows"),
     SET_ONLY },
-  { BOOL (software, split_bias_dropout, "false",
+  { BOOL (software, "split_bias_dropout", use.split_bias_dropout, "false",
           "the bias before a dropout is added in a kernel of its own, as in Megatron-LM of 2023"),
     SET_ONLY },
-  { BOOL (software, batch_sync, "false",
+  { BOOL (software, "batch_sync", launch.batch_sync, "false",
           "each forward fetches its micro-batch, in which the host waits for the device, as in Megatron-LM "
           "until late 2023"),
     SET_ONLY },
-  { BOOL (software, batch_ends, "false", "with batch_sync: only the first and the last stage fetch one"),
+  { BOOL (software, "batch_ends", launch.batch_ends, "false",
+          "with batch_sync: only the first and the last stage fetch one"),
     SET_ONLY },
-  { BOOL (software, launch_blocking, "false",
+  { BOOL (software, "launch_blocking", launch.launch_blocking, "false",
           "the host waits for each op that it issues, as with CUDA_LAUNCH_BLOCKING=1"),
     SET_ONLY },
-  { BOOL (software, grad_fusion, "false",
+  { BOOL (software, "grad_fusion", use.grad_fusion, "false",
           "weight-gradient GEMMs add to 16-bit gradients too, as Megatron-LM since 2023; to fp32 ones they "
           "do but with grad_apart"),
     SET_ONLY },
-  { BOOL (software, grad_apart, "false",
+  { BOOL (software, "grad_apart", use.grad_apart, "false",
           "gradients are added by kernels of their own, fp32 ones too, as with Megatron-LM's "
           "--no-gradient-accumulation-fusion"),
     SET_ONLY },
-  { BOOL (software, wgrad_placeholders, "false",
+  { BOOL (software, "wgrad_placeholders", use.wgrad_placeholders, "false",
           "megatron, with Transformer Engine from 2.3 on: a 16-bit tensor stands for the gradient of each "
           "shape of weight"),
     SET_ONLY },
 
-  { ENUM (pipeline, p2p, p2p_kinds, "batched; pipedream: overlapped", "how stages exchange activations") },
-  { BOOL (pipeline, p2p_warmup_flush, "false",
+  { ENUM (pipeline, "p2p", mp.p2p, p2p_kinds, "batched; pipedream: overlapped",
+          "how stages exchange activations") },
+  { BOOL (pipeline, "p2p_warmup_flush", mp.p2p_warmup_flush, "false",
           "overlapped p2p: in warm-up and cool-down too, where Megatron-LM otherwise waits for it"),
     SET_ONLY },
-  { ROW (pipeline, pipeline_batch, LS_FIELD_UINT, "0: all of a step",
+  { ROW (pipeline, "pipeline_batch", mp.pipeline_batch, LS_FIELD_UINT, "0: all of a step",
          "sequences of a copy that pass the pipeline before it is flushed (local_batch_size of torchtitan)"),
     .max = MAX_DEGREE },
-  { LIST (pipeline, layers_per_chunk,
+  { LIST (pipeline, "layers_per_chunk", layout.layers_per_chunk, layout.n_layers_per_chunk,
           "auto: even where pp vpp divides the layers, or layers + 2, else balanced",
           "layers of each chunk, pp vpp of them; balanced: by what layers, embedding and head cost; weights: "
           "each up to the layer that passes its share of their weights and the head's, as nanotron does; "
           "modules: embedding, layers, last norm and head count alike"),
-    .names = layer_rules, .word_offset = offsetof (LsStrategy, layer_rule),
+    .names = layer_rules, .word_offset = offsetof (LsStrategy, layout.layer_rule),
     .expected = "auto, balanced, weights, modules, or layers of each chunk in model order such as 4x13,3x3 "
                 "(13 chunks of 4, then 3 of 3), whole numbers" },
-  { CTAS (pipeline, pp_max_ctas, "transfers between stages") },
-  { BOOL (pipeline, post_validation, "false",
+  { CTAS (pipeline, "pp_max_ctas", mp.pp_max_ctas, "transfers between stages") },
+  { BOOL (pipeline, "post_validation", opt.post_validation, "false",
           "nobody waits for the norm of the gradients: it is checked a step later (zero bubble)") },
 
-  { BOOL (tensor, tp_overlap, "false", "tensor-parallel collectives together with GEMMs; needs sp"), ON_OFF },
-  { ENUM (tensor, tp_overlap_kind, tp_overlaps, "ring",
+  { BOOL (tensor, "tp_overlap", mp.tp_overlap, "false",
+          "tensor-parallel collectives together with GEMMs; needs sp"),
+    ON_OFF },
+  { ENUM (tensor, "tp_overlap_kind", mp.tp_overlap_kind, tp_overlaps, "ring",
           "tp_overlap: together with GEMMs that do not need it, or pipelined with those that do too") },
-  { BOOL (tensor, tp_overlap_margin, "true", "tp_overlap: GEMMs leave bulk collectives SMs"), SET_ONLY },
+  { BOOL (tensor, "tp_overlap_margin", mp.tp_overlap_margin, "true",
+          "tp_overlap: GEMMs leave bulk collectives SMs"),
+    SET_ONLY },
   { BOOL (
-        tensor, tp_async, "true",
+        tensor, "tp_async", mp.tp_async, "true",
         "in the backward, tensor-parallel collectives of column-parallel layers run together with a GEMM, as "
         "in Megatron-LM since 2022"),
     SET_ONLY },
-  { CTAS (tensor, tp_max_ctas, "tensor-parallel collectives (ncclConfig_t.maxCTAs)") },
-  { BOOL (tensor, sp_save_gathered, "false",
+  { CTAS (tensor, "tp_max_ctas", mp.tp_max_ctas, "tensor-parallel collectives (ncclConfig_t.maxCTAs)") },
+  { BOOL (tensor, "sp_save_gathered", mp.sp_save_gathered, "false",
           "with sp: keep the gathered inputs instead of gathering them again"),
     SET_ONLY },
 
-  { ENUM (context, cp_kind, cp_kinds, "ring", "how context-parallel attention exchanges keys and values") },
-  { ENUM (context, cp_steps, cp_steps, "te",
+  { ENUM (context, "cp_kind", mp.cp_kind, cp_kinds, "ring",
+          "how context-parallel attention exchanges keys and values") },
+  { ENUM (context, "cp_steps", mp.cp_steps, cp_steps, "te",
           "ring, all-gather: as Transformer Engine has them, or PyTorch, whose all-gather goes by steps too, "
           "with keys and values for all heads, sums in fp32 and gradients sent in fp32 (eager or compiled)"),
     SET_ONLY },
-  { BOOL (context, cp_balance, "true",
+  { BOOL (context, "cp_balance", mp.cp_balance, "true",
           "ring, all-gather: each context-parallel rank has an early and a late part of a sequence"),
     ON_OFF },
-  { CTAS (context, cp_max_ctas, "context-parallel exchanges") },
+  { CTAS (context, "cp_max_ctas", mp.cp_max_ctas, "context-parallel exchanges") },
 
-  { ROW (experts, expert_capacity, LS_FIELD_DOUBLE, "0",
+  { ROW (experts, "expert_capacity", experts.capacity, LS_FIELD_DOUBLE, "0",
          "tokens that an expert takes at most, over the mean; 0: none are dropped"),
     .min = 0, .max = 1e6 },
-  { TEXT (experts, expert_load, "even",
+  { TEXT (experts, "expert_load", experts.load, "even",
           "how tokens fall on experts: even, round-robin (dealt out in turn), zipf:S (the busiest first), "
           "lognormal:SIGMA:SEED (anywhere), or weights a,b,... over and over"),
     .argument = "TEXT" },
-  { ENUM (experts, expert_padding, expert_paddings, "none",
+  { ENUM (experts, "expert_padding", experts.padding, expert_paddings, "none",
           "rows of zeros after the tokens of an expert, up to the fullest of its rank, or up to "
           "expert_capacity; these are sent, too") },
-  { ENUM (experts, dispatcher, dispatchers, "all-to-all",
+  { ENUM (experts, "dispatcher", experts.dispatcher, dispatchers, "all-to-all",
           "what brings tokens to experts and back: NCCL's all-to-all, or DeepEP or HybridEP, which send a "
           "token once to a node and once to a GPU") },
-  { BOOL (experts, grouped_gemm, "false", "products of a rank's experts are one kernel, not one of each") },
-  { CTAS (experts, ep_max_ctas, "exchanges of tokens by NCCL") },
-  { UINT (experts, dispatch_sms, "20", "deepep, hybridep: SMs that each of its calls holds") },
-  { BOOL (experts, dispatch_fp8, "false", "deepep: tokens go to experts in fp8, and come back in 16 bits") },
-  { BOOL (experts, dispatch_margin, "false", "deepep, hybridep: matrix products leave its SMs free") },
-  { ENUM (experts, ep_overlap, flags, "1 with dualpipe and dualpipev, else 0",
+  { BOOL (experts, "grouped_gemm", experts.grouped_gemm, "false",
+          "products of a rank's experts are one kernel, not one of each") },
+  { CTAS (experts, "ep_max_ctas", mp.ep_max_ctas, "exchanges of tokens by NCCL") },
+  { UINT (experts, "dispatch_sms", experts.dispatch_sms, "20",
+          "deepep, hybridep: SMs that each of its calls holds") },
+  { BOOL (experts, "dispatch_fp8", experts.dispatch_fp8, "false",
+          "deepep: tokens go to experts in fp8, and come back in 16 bits") },
+  { BOOL (experts, "dispatch_margin", experts.dispatch_margin, "false",
+          "deepep, hybridep: matrix products leave its SMs free") },
+  { ENUM (experts, "ep_overlap", mp.ep_overlap, flags, "1 with dualpipe and dualpipev, else 0",
           "a forward and a backward side by side: each exchanges tokens while the other computes"),
     ON_OFF },
-  { ENUM (experts, delay_wgrad, flags, "1 with ep_overlap in dualpipe and dualpipev, else 0",
+  { ENUM (experts, "delay_wgrad", mp.delay_wgrad, flags,
+          "1 with ep_overlap in dualpipe and dualpipev, else 0",
           "with ep_overlap: weight gradients are computed while tokens are exchanged"),
     ON_OFF },
-  { BOOL (experts, shared_overlap, "false", "shared experts run together with the exchange of tokens") },
+  { BOOL (experts, "shared_overlap", experts.shared_overlap, "false",
+          "shared experts run together with the exchange of tokens") },
 
-  { CTAS (data, dp_max_ctas, "reductions and gathers over copies") },
-  { BOOL (data, dp_overlap, "true", "reduce gradients during the backward pass"), ON_OFF },
-  { ENUM (data, loop_overlap, loop_overlaps, "gathers",
+  { CTAS (data, "dp_max_ctas", mp.dp_max_ctas, "reductions and gathers over copies") },
+  { BOOL (data, "dp_overlap", data.overlap, "true", "reduce gradients during the backward pass"), ON_OFF },
+  { ENUM (data, "loop_overlap", data.loop_overlap, loop_overlaps, "gathers",
           "xla-fsdp: what runs together with compute: gathers (in their turn of the loop over layers), turn "
           "(reductions, too), pipelined (both, from one turn to the next)"),
     SET_ONLY },
-  { ENUM (data, loop_copies, loop_copies, "none",
+  { ENUM (data, "loop_copies", data.loop_copies, loop_copies, "none",
           "xla-fsdp: what the loop over layers copies: none, kept (outputs of products that are kept, into "
           "arrays of all layers), weights (these, and pipelined gathers, without double buffering)"),
     SET_ONLY },
-  { ENUM (data, gather_overlap, flags, "as dp_overlap",
+  { ENUM (data, "gather_overlap", data.gather_overlap, flags, "as dp_overlap",
           "megatron: gather parameters during the next forward"),
     ON_OFF },
-  { ENUM (data, grad_sync, grad_syncs, "each with zero 2 and 3, flush with pipeline_batch, else last",
+  { ENUM (data, "grad_sync", data.grad_sync, grad_syncs,
+          "each with zero 2 and 3, flush with pipeline_batch, else last",
           "micro-batches that reduce gradients; flush: the last before each flush of the pipeline") },
-  { BOOL (data, grad_norm, "true", "all-reduce the norm of the gradients before the optimizer"), ON_OFF },
-  { BOOL (data, grad_check, "false",
+  { BOOL (data, "grad_norm", opt.grad_norm, "true",
+          "all-reduce the norm of the gradients before the optimizer"),
+    ON_OFF },
+  { BOOL (data, "grad_check", data.grad_check, "false",
           "megatron: the host reads the norm of each bucket before it is reduced, to find NaN or Inf "
           "(check_for_nan_in_grad)") },
-  { ROW (data, bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB", "ddp: size of a bucket"),
+  { ROW (data, "bucket_bytes", data.bucket_bytes, LS_FIELD_BYTES, "25MiB, the first 1MiB",
+         "ddp: size of a bucket"),
     .above = true },
-  { BOOL (data, bucket_view, "true",
+  { BOOL (data, "bucket_view", data.bucket_view, "true",
           "ddp: gradients are views of the buckets, which else are next to them "
           "(gradient_as_bucket_view)") },
-  { ELEMENTS (data, bucket_params, "the larger of 40e6 and 1e6 dp", "megatron: parameters of a bucket") },
-  { ENUM (data, ps_servers, servers, "nodes",
+  { ELEMENTS (data, "bucket_params", data.bucket_params, "the larger of 40e6 and 1e6 dp",
+              "megatron: parameters of a bucket") },
+  { ENUM (data, "ps_servers", data.ps_servers, servers, "nodes",
           "ps: a parameter server in each node, which share the parameters, or one for all ranks") },
 
-  { UINT (fsdp, layers_per_unit, "1", "layers that are gathered together") },
-  { BOOL (fsdp, narrow_shards, "false",
+  { UINT (fsdp, "layers_per_unit", data.layers_per_unit, "1", "layers that are gathered together") },
+  { BOOL (fsdp, "narrow_shards", data.narrow_shards, "false",
           "fsdp1, fsdp2: shards, their gradients and moments are in 16 bits, as of a model that was in bf16 "
           "when it was wrapped"),
     SET_ONLY },
-  { BOOL (fsdp, limit_all_gathers, "true", "fsdp1: the host keeps at most two gathers in flight"), ON_OFF },
-  { ENUM (fsdp, backward_prefetch, prefetches, "pre",
+  { BOOL (fsdp, "limit_all_gathers", data.limit_all_gathers, "true",
+          "fsdp1: the host keeps at most two gathers in flight"),
+    ON_OFF },
+  { ENUM (fsdp, "backward_prefetch", data.backward_prefetch, prefetches, "pre",
           "fsdp1: when the next gather of the backward is issued") },
-  { COUNT (fsdp, forward_prefetch, "0",
+  { COUNT (fsdp, "forward_prefetch", data.forward_prefetch, "0",
            "units gathered ahead in the forward by an explicit list (fsdp1: 0 or 1)") },
-  { COUNT (fsdp, backward_prefetch_units, "0",
+  { COUNT (fsdp, "backward_prefetch_units", data.backward_prefetch_units, "0",
            "fsdp2: the same in the backward; 0: one, as it does by itself") },
-  { CUSTOM (fsdp, reshard_after_forward, strategy_parse_reshard, strategy_format_reshard,
+  { CUSTOM (fsdp, "reshard_after_forward", strategy_parse_reshard, strategy_format_reshard,
             "1 with zero 3, 0 with zero 2 or pp",
             "fsdp2: whether parameters are freed after the forward; N: sharded in groups of N until the "
             "backward"),
     .argument = "N", .expected = "0, 1, auto, or the size of a group" },
 
-  { ELEMENTS (deepspeed, reduce_bucket, "5e8", "elements of a bucket of gradients") },
-  { ELEMENTS (deepspeed, allgather_bucket, "5e8", "stages 1 and 2: elements of one gather of parameters") },
-  { ROW (deepspeed, prefetch_bucket, LS_FIELD_UINT64, "5e7", "stage 3: elements gathered ahead; 0: none") },
-  { ROW (deepspeed, persistence_threshold, LS_FIELD_UINT64, "1e5",
+  { ELEMENTS (deepspeed, "reduce_bucket", data.reduce_bucket, "5e8", "elements of a bucket of gradients") },
+  { ELEMENTS (deepspeed, "allgather_bucket", data.allgather_bucket, "5e8",
+              "stages 1 and 2: elements of one gather of parameters") },
+  { ROW (deepspeed, "prefetch_bucket", data.prefetch_bucket, LS_FIELD_UINT64, "5e7",
+         "stage 3: elements gathered ahead; 0: none") },
+  { ROW (deepspeed, "persistence_threshold", data.persistence_threshold, LS_FIELD_UINT64, "1e5",
          "stage 3: smaller parameters are never sharded; 0: all are") },
-  { ROW (deepspeed, max_live_params, LS_FIELD_UINT64, "1e9",
+  { ROW (deepspeed, "max_live_params", data.max_live_params, LS_FIELD_UINT64, "1e9",
          "stage 3: gathered elements before gathering ahead stops; 0: at once") },
-  { ROW (deepspeed, max_reuse_distance, LS_FIELD_UINT64, "1e9",
+  { ROW (deepspeed, "max_reuse_distance", data.max_reuse_distance, LS_FIELD_UINT64, "1e9",
          "stage 3: parameters are kept if fewer elements are used before their next use; 0: none") },
-  { BOOL (deepspeed, collective_lists, "false",
+  { BOOL (deepspeed, "collective_lists", data.collective_lists, "false",
           "stage 3, of early 2021: parameters one by one and blocking, through lists of one tensor for each "
           "rank"),
     SET_ONLY },
 
-  { ENUM (host, cuda_graphs, cuda_graphs, "none",
+  { ENUM (host, "cuda_graphs", launch.cuda_graphs, cuda_graphs, "none",
           "what is launched as one CUDA graph: a layer each way, or the step up to the optimizer") },
-  { HOST (host_launch, LS_HOST_LAUNCH, "10us, or as a fit of the cluster has it",
+  { HOST ("host_launch", LS_HOST_LAUNCH, "10us, or as a fit of the cluster has it",
           "what issuing a kernel costs the host; 0us: nothing. Defaults are times the call_time of the "
           "cluster's CPUs") },
-  { HOST (host_comm, LS_HOST_COMM, "20us", "the same for a collective or a group of sends and receives") },
-  { HOST (host_sync, LS_HOST_SYNC, "10us", "what a synchronising call costs after the device is done") },
-  { HOST (host_view, LS_HOST_VIEW, "2us", "a call from Python that launches nothing") },
-  { HOST (host_batch, LS_HOST_BATCH, "513us", "with batch_sync: fetching a micro-batch"), SET_ONLY },
-  { HOST (host_product, LS_HOST_PRODUCT, "33us; 0us if host_launch is", "a product of experts"), SET_ONLY },
+  { HOST ("host_comm", LS_HOST_COMM, "20us", "the same for a collective or a group of sends and receives") },
+  { HOST ("host_sync", LS_HOST_SYNC, "10us", "what a synchronising call costs after the device is done") },
+  { HOST ("host_view", LS_HOST_VIEW, "2us", "a call from Python that launches nothing") },
+  { HOST ("host_batch", LS_HOST_BATCH, "513us", "with batch_sync: fetching a micro-batch"), SET_ONLY },
+  { HOST ("host_product", LS_HOST_PRODUCT, "33us; 0us if host_launch is", "a product of experts"), SET_ONLY },
   { NULL },
 };

@@ -44,7 +44,7 @@ strategy_parse_parts (const char *text, void *target)
 {
   uint32_t set = 0;
   if (g_str_equal (text, "auto")) {
-    ((LsStrategy *) target)->recompute_parts = 0;
+    ((LsStrategy *) target)->memory.recompute_parts = 0;
     return true;
   }
   g_auto (GStrv) names = g_strsplit (text, ",", -1);
@@ -56,14 +56,14 @@ strategy_parse_parts (const char *text, void *target)
       return false;
     set |= recompute_parts[p].bit;
   }
-  ((LsStrategy *) target)->recompute_parts = set;
+  ((LsStrategy *) target)->memory.recompute_parts = set;
   return set != 0;
 }
 
 char *
 strategy_format_parts (const void *target)
 {
-  uint32_t left = ((const LsStrategy *) target)->recompute_parts;
+  uint32_t left = ((const LsStrategy *) target)->memory.recompute_parts;
   GString *out = g_string_new (left == 0 ? "auto" : NULL);
   for (guint p = 0; p < G_N_ELEMENTS (recompute_parts); p++)
     if ((left & recompute_parts[p].bit) == recompute_parts[p].bit) {
@@ -77,13 +77,14 @@ strategy_format_parts (const void *target)
 bool
 strategy_parse_formats (const char *text, void *target)
 {
-  return ls_formats_parse (g_str_equal (text, "none") ? "" : text, &((LsStrategy *) target)->module_formats);
+  return ls_formats_parse (g_str_equal (text, "none") ? "" : text,
+                           &((LsStrategy *) target)->fp8.module_formats);
 }
 
 char *
 strategy_format_formats (const void *target)
 {
-  const LsFormats *formats = &((const LsStrategy *) target)->module_formats;
+  const LsFormats *formats = &((const LsStrategy *) target)->fp8.module_formats;
   return ls_formats_any (formats) ? ls_formats_text (formats) : g_strdup ("none");
 }
 
@@ -94,14 +95,14 @@ strategy_parse_reshard (const char *text, void *target)
   uint64_t n = LS_RESHARD_AUTO;
   if (!g_str_equal (text, "auto") && (!ls_parse_count (text, &n, NULL) || n >= UINT32_MAX))
     return false;
-  ((LsStrategy *) target)->reshard_after_forward = (uint32_t) n;
+  ((LsStrategy *) target)->data.reshard_after_forward = (uint32_t) n;
   return true;
 }
 
 char *
 strategy_format_reshard (const void *target)
 {
-  uint32_t n = ((const LsStrategy *) target)->reshard_after_forward;
+  uint32_t n = ((const LsStrategy *) target)->data.reshard_after_forward;
   return n == LS_RESHARD_AUTO ? g_strdup ("auto") : g_strdup_printf ("%u", n);
 }
 
@@ -132,8 +133,8 @@ void
 strategy_clear_kernels (void *target)
 {
   LsStrategy *s = target;
-  g_clear_pointer (&s->kernels, g_free);
-  g_clear_pointer (&s->recipes, ls_recipes_unref);
+  g_clear_pointer (&s->use.kernels, g_free);
+  g_clear_pointer (&s->use.recipes, ls_recipes_unref);
 }
 
 bool
@@ -146,8 +147,8 @@ strategy_parse_kernels (const char *text, void *target)
   if (!recipes && !is_built_in)
     return false;
   strategy_clear_kernels (s);
-  s->kernels = is_built_in ? NULL : g_strdup (text);
-  s->recipes = recipes;
+  s->use.kernels = is_built_in ? NULL : g_strdup (text);
+  s->use.recipes = recipes;
   return true;
 }
 
@@ -169,15 +170,15 @@ char *
 strategy_format_kernels (const void *target)
 {
   const LsStrategy *s = target;
-  return g_strdup (s->kernels ? s->kernels : LS_BUILT_IN_KERNELS);
+  return g_strdup (s->use.kernels ? s->use.kernels : LS_BUILT_IN_KERNELS);
 }
 
 void
 strategy_clear_optimizer (void *target)
 {
   LsStrategy *s = target;
-  g_clear_pointer (&s->optimizer, g_free);
-  g_clear_pointer (&s->optimizer_kind, ls_optimizer_kind_unref);
+  g_clear_pointer (&s->opt.optimizer, g_free);
+  g_clear_pointer (&s->opt.kind, ls_optimizer_kind_unref);
 }
 
 bool
@@ -190,8 +191,8 @@ strategy_parse_optimizer (const char *text, void *target)
   if (!kind && !is_adam)
     return false;
   strategy_clear_optimizer (s);
-  s->optimizer = is_adam ? NULL : g_strdup (text);
-  s->optimizer_kind = kind;
+  s->opt.optimizer = is_adam ? NULL : g_strdup (text);
+  s->opt.kind = kind;
   return true;
 }
 
@@ -208,7 +209,7 @@ char *
 strategy_format_optimizer (const void *target)
 {
   const LsStrategy *s = target;
-  return g_strdup (s->optimizer ? s->optimizer : "adam");
+  return g_strdup (s->opt.optimizer ? s->opt.optimizer : "adam");
 }
 
 /* A number of a row; 0, with a diagnostic, where it is none. */
@@ -252,8 +253,8 @@ void
 strategy_clear_lengths (void *target)
 {
   LsStrategy *s = target;
-  g_clear_pointer (&s->lengths, g_free);
-  g_clear_pointer (&s->lengths_drawn, ls_lengths_unref);
+  g_clear_pointer (&s->docs.lengths, g_free);
+  g_clear_pointer (&s->docs.drawn, ls_lengths_unref);
 }
 
 bool
@@ -270,8 +271,8 @@ strategy_parse_lengths (const char *text, void *target)
   if (!lengths && !is_whole)
     return false;
   strategy_clear_lengths (s);
-  s->lengths = is_whole ? NULL : g_strdup (text);
-  s->lengths_drawn = lengths;
+  s->docs.lengths = is_whole ? NULL : g_strdup (text);
+  s->docs.drawn = lengths;
   return true;
 }
 
@@ -289,14 +290,14 @@ char *
 strategy_format_lengths (const void *target)
 {
   const LsStrategy *s = target;
-  return g_strdup (s->lengths ? s->lengths : "whole");
+  return g_strdup (s->docs.lengths ? s->docs.lengths : "whole");
 }
 
 void
 strategy_clear_rank_order (void *target)
 {
   LsStrategy *s = target;
-  g_clear_pointer (&s->rank_order, g_free);
+  g_clear_pointer (&s->layout.rank_order, g_free);
 }
 
 bool
@@ -309,7 +310,7 @@ strategy_parse_rank_order (const char *text, void *target)
     return false;
   bool is_default = order == 0 && named == (1u << LS_N_DIMS) - 1;
   strategy_clear_rank_order (s);
-  s->rank_order = is_default ? NULL : g_ascii_strdown (text, -1);
+  s->layout.rank_order = is_default ? NULL : g_ascii_strdown (text, -1);
   return true;
 }
 
@@ -317,7 +318,7 @@ char *
 strategy_format_rank_order (const void *target)
 {
   const LsStrategy *s = target;
-  return s->rank_order ? g_strdup (s->rank_order) : ls_rank_order_text (0);
+  return s->layout.rank_order ? g_strdup (s->layout.rank_order) : ls_rank_order_text (0);
 }
 
 void
@@ -336,8 +337,8 @@ strategy_parse_placement (const char *text, void *target)
   if (!allocation && !is_block)
     return false;
   ls_strategy_forget_placement (s);
-  s->placement = is_block ? NULL : g_strdup (text);
-  s->allocation = allocation;
+  s->layout.placement = is_block ? NULL : g_strdup (text);
+  s->layout.allocation = allocation;
   return true;
 }
 
@@ -345,7 +346,7 @@ char *
 strategy_format_placement (const void *target)
 {
   const LsStrategy *s = target;
-  return g_strdup (s->placement ? s->placement : LS_PLACEMENT_BLOCK);
+  return g_strdup (s->layout.placement ? s->layout.placement : LS_PLACEMENT_BLOCK);
 }
 
 char *
@@ -374,7 +375,7 @@ strategy_parse_zero (const char *text, void *target)
   g_auto (GStrv) parts = g_strsplit (text, "@", 2);
   if (g_str_equal (text, "auto")) {
     s->zero_stage = LS_ZERO_AUTO;
-    s->zero_group = 0;
+    s->data.zero_group = 0;
     return true;
   }
   if (!parts[0] || !g_ascii_string_to_unsigned (parts[0], 10, 0, 3, &stage, NULL))
@@ -382,7 +383,7 @@ strategy_parse_zero (const char *text, void *target)
   if (parts[1] && (!ls_parse_count (parts[1], &group, NULL) || group < 1 || group > UINT32_MAX))
     return false;
   s->zero_stage = (uint32_t) stage;
-  s->zero_group = (uint32_t) group;
+  s->data.zero_group = (uint32_t) group;
   return true;
 }
 
@@ -392,6 +393,6 @@ strategy_format_zero (const void *target)
   const LsStrategy *s = target;
   if (s->zero_stage == LS_ZERO_AUTO)
     return g_strdup ("auto");
-  return s->zero_group > 0 ? g_strdup_printf ("%u@%u", s->zero_stage, s->zero_group)
-                           : g_strdup_printf ("%u", s->zero_stage);
+  return s->data.zero_group > 0 ? g_strdup_printf ("%u@%u", s->zero_stage, s->data.zero_group)
+                                : g_strdup_printf ("%u", s->zero_stage);
 }

@@ -72,7 +72,8 @@ void
 emit_note_attention (Emit *e, const char *library)
 {
   const LsStrategy *s = e->s;
-  if (s->attention_kernel == LS_ATTENTION_KERNEL_AUTO || s->attention_kernel == s->attention_else)
+  if (s->use.attention_kernel == LS_ATTENTION_KERNEL_AUTO
+      || s->use.attention_kernel == s->program.attention_else)
     return;
   const LsField *knob = ls_field_find (ls_strategy_fields, "attention_kernel");
   g_autofree char *kernel = ls_field_text (knob, s, NULL), *option = ls_field_option (knob, kernel);

@@ -372,8 +372,8 @@ import_padded_vocab (LsImport *import, guint64 words)
 void
 import_set_software (LsImport *import, const char *name)
 {
-  g_free (import->strategy.software);
-  import->strategy.software = g_strdup (name);
+  g_free (import->strategy.program.software);
+  import->strategy.program.software = g_strdup (name);
   g_hash_table_add (import->strategy_said, (gpointer) "software");
 }
 
@@ -427,7 +427,7 @@ import_set_optimizer (LsImport *import, const char *theirs, double momentum, con
         "%s %s: how it works on shards of matrices is not known here; memory and time are those of "
         "Adam",
         option, theirs);
-  else if (s->offload != LS_OFFLOAD_NONE && !ls_optimizer_is_adam (ours))
+  else if (s->memory.offload != LS_OFFLOAD_NONE && !ls_optimizer_is_adam (ours))
     import_unknown (import, "%s %s: on the host memory and time are those of Adam", option, theirs);
   else
     import_set_strategy (import, "optimizer", ours, option);

@@ -549,8 +549,8 @@ read_case (const LsCsv *csv, guint row, const Table *t, LsDiagList *diags)
   c->cluster = ls_data_beside (ls_csv_name (csv), cluster);
   finish_model (c);
   finish_strategy (&c->strategy, software);
-  if (c->strategy.attention != LS_ATTENTION_AUTO)
-    c->model.attention = (LsAttention) c->strategy.attention;
+  if (c->strategy.use.attention != LS_ATTENTION_AUTO)
+    c->model.attention = (LsAttention) c->strategy.use.attention;
   return c;
 }
 

@@ -710,7 +710,7 @@ scale_batch (TraceReading *r, LsStrategy *s, uint32_t from_dp, uint32_t to_dp)
   uint64_t batch = (uint64_t) s->global_batch / from_dp * to_dp;
   if (from_dp == to_dp)
     return;
-  if (s->micro_batches_per_replica)
+  if (s->layout.micro_batches_per_replica)
     refuse (r, LS_ERROR_CONFLICT, "--dp %u: the trace says how many micro-batches each of %u replicas has",
             to_dp, from_dp);
   else if (s->global_batch % from_dp != 0 || batch > INT32_MAX)
@@ -725,8 +725,8 @@ static void
 complete_strategy (LsStrategy *s, const LsModel *m)
 {
   s->seq = s->seq ? s->seq : m->seq;
-  s->attention = s->attention == LS_ATTENTION_AUTO ? (int) m->attention : s->attention;
-  s->grad_dtype = s->grad_dtype == LS_DTYPE_AUTO ? s->dtype : s->grad_dtype;
+  s->use.attention = s->use.attention == LS_ATTENTION_AUTO ? (int) m->attention : s->use.attention;
+  s->opt.grad_dtype = s->opt.grad_dtype == LS_DTYPE_AUTO ? s->dtype : s->opt.grad_dtype;
   if (!s->schedule)
     s->schedule = g_strdup (s->pp > 1 ? "1f1b" : "none");
 }

@@ -58,7 +58,7 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, uint16_t unit, c
   g_array_index (b->ops, LsOp, op).unit = unit;
   if (l->s->dp_kind == LS_DP_PS)
     g_array_index (b->ops, LsOp, op).algorithm
-        = l->s->ps_servers == LS_PS_ONE ? LS_ALGORITHM_NAIVE : LS_ALGORITHM_SERVER;
+        = l->s->data.ps_servers == LS_PS_ONE ? LS_ALGORITHM_NAIVE : LS_ALGORITHM_SERVER;
 }
 
 /* grad_data.norm (p=2), which the host reads: Megatron-Core, core/distributed/param_and_grad_buffer.py,
@@ -77,7 +77,7 @@ void
 bucket_reduce (Build *b, const Bucket *bucket, uint16_t unit, bool scatters)
 {
   const Lower *l = b->l;
-  if (l->s->grad_check && l->s->dp_kind == LS_DP_MEGATRON)
+  if (l->s->data.grad_check && l->s->dp_kind == LS_DP_MEGATRON)
     check_gradients (b, bucket->numel);
   dp_average (b, bucket->numel);
   if (!scatters) {
@@ -131,7 +131,7 @@ void
 buckets_reduce_rest (Build *b, uint32_t pp_rank, BucketLimit limit, bool scatters)
 {
   Lower *l = b->l;
-  if (l->s->dp_overlap) {
+  if (l->s->data.overlap) {
     build_join_stream (b, LS_STREAM_DP);
     return;
   }

@@ -82,7 +82,7 @@ reduce_over (Build *b, DpGroup group, int coll, uint64_t numel, const char *name
   if (group.n <= 1)
     return NO_OP;
   uint64_t bytes = dp_grad_bytes (l, padded (numel, group.n));
-  if (l->s->collective_lists && coll == LS_COLL_REDUCE_SCATTER)
+  if (l->s->data.collective_lists && coll == LS_COLL_REDUCE_SCATTER)
     flatten_list (b, padded (numel, group.n), group.n);
   uint16_t op = build_coll (b, LS_STREAM_DP, group.slot, coll, bytes, l->shard.grad_dtype, LS_TAG_SYNC, name);
   g_array_index (b->ops, LsOp, op).unit = unit;
@@ -124,14 +124,14 @@ deepspeed_gather (Build *b, uint64_t numel, bool is_expert, uint16_t after)
   guint n_joins = b->next_deps->len;
   if (after != NO_OP)
     g_array_append_val (b->next_deps, copied);
-  if (l->s->collective_lists)
+  if (l->s->data.collective_lists)
     deepspeed_views (b, shard.n);
   uint16_t op = build_coll (b, LS_STREAM_GATHER, shard.slot, LS_COLL_ALL_GATHER,
                             dp_param_bytes (l, padded (numel, shard.n)), l->shard.dtype, LS_TAG_SYNC,
                             "parameter all-gather");
   g_array_set_size (b->next_deps, n_joins);
   LsTag tag = !b->pass ? LS_TAG_OPTIMIZER : b->pass->type == LS_ACTION_F ? LS_TAG_F : LS_TAG_B;
-  if (l->s->collective_lists)
+  if (l->s->data.collective_lists)
     op = deepspeed_copies (b, LS_STREAM_GATHER, "parameter-copy-out", deepspeed_gathers (l),
                            padded (numel, shard.n), shard.n, tag);
   return op;

@@ -34,9 +34,9 @@ dp_all (const Lower *l, bool is_expert)
 DpGroup
 dp_shard (const Lower *l, bool is_expert)
 {
-  if (is_expert || l->s->zero_group == 0)
+  if (is_expert || l->s->data.zero_group == 0)
     return dp_all (l, is_expert);
-  return (DpGroup) { LS_SLOT_SHARD, l->s->zero_group };
+  return (DpGroup) { LS_SLOT_SHARD, l->s->data.zero_group };
 }
 
 DpGroup
@@ -59,7 +59,7 @@ dp_grad_bytes (const Lower *l, uint64_t numel)
 bool
 dp_gathers_fp8 (const Lower *l)
 {
-  return l->s->fp8_params && l->s->fp8_recipe != LS_FP8_MXFP8;
+  return l->s->fp8.params && l->s->fp8.recipe != LS_FP8_MXFP8;
 }
 
 /* Recipes of scaled formats gather their weights in 16 bits, unless fp8 is all there is. */

@@ -24,23 +24,23 @@
 static uint64_t
 limit_of (const Lower *l, uint32_t pp_rank, guint i)
 {
-  if (!l->s->dp_overlap)
+  if (!l->s->data.overlap)
     return UINT64_MAX;
-  uint64_t bytes = l->s->bucket_bytes ? l->s->bucket_bytes : i == 0 ? FIRST_BYTES : CAP_BYTES;
+  uint64_t bytes = l->s->data.bucket_bytes ? l->s->data.bucket_bytes : i == 0 ? FIRST_BYTES : CAP_BYTES;
   return (bytes + ls_dtype_bytes (l->shard.grad_dtype) - 1) / ls_dtype_bytes (l->shard.grad_dtype);
 }
 
 static bool
 is_each (const Lower *l)
 {
-  return l->s->grad_sync == LS_GRAD_SYNC_EACH;
+  return l->s->data.grad_sync == LS_GRAD_SYNC_EACH;
 }
 
 static bool
 reduces (const Lower *l, const DpPass *p)
 {
   bool has_weights = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-  return has_weights && (is_each (l) || (p->is_last && l->s->dp_overlap));
+  return has_weights && (is_each (l) || (p->is_last && l->s->data.overlap));
 }
 
 static char *

@@ -60,7 +60,7 @@ has_flat_gradients (const Lower *l)
 static bool
 overlaps (const Lower *l)
 {
-  return l->s->dp_overlap && l->mesh.pp == 1 && !has_flat_gradients (l);
+  return l->s->data.overlap && l->mesh.pp == 1 && !has_flat_gradients (l);
 }
 
 /* A pass in which gradients are reduced; else all are at the end of the step. */
@@ -101,7 +101,7 @@ static void
 take (Build *b, Ipg *ipg, uint64_t numel, bool is_expert, const DpPass *p)
 {
   const Lower *l = b->l;
-  uint64_t limit = l->s->reduce_bucket;
+  uint64_t limit = l->s->data.reduce_bucket;
   if (ipg->elements[is_expert] + numel > limit)
     flush (b, ipg, is_expert, p);
   bool is_copied_already = l->s->zero_stage == 2 && ls_dtype_bytes (l->shard.grad_dtype) < 4;
@@ -120,7 +120,7 @@ take_operator (Build *b, Ipg *ipg, const LsOperator *o, const DpPass *p)
 static uint64_t
 ipg_bytes (const Lower *l)
 {
-  return dp_grad_bytes (l, l->s->reduce_bucket) * (overlaps (l) ? 2 : 1);
+  return dp_grad_bytes (l, l->s->data.reduce_bucket) * (overlaps (l) ? 2 : 1);
 }
 
 static void
@@ -182,7 +182,7 @@ all_reduce (Build *b, const Chunk *c, bool is_expert)
     const LsOperator *o = operator_at (c, i);
     for (uint32_t k = 0; k < o->params.n && o->params.is_expert == is_expert && !o->params.is_frozen; k++) {
       numel += o->params.numel[k];
-      if (numel <= l->s->reduce_bucket)
+      if (numel <= l->s->data.reduce_bucket)
         continue;
       deepspeed_copy_gradients (b, "grad-flatten", numel);
       build_join (b, deepspeed_reduce_whole (b, numel, is_expert, unit++));
@@ -243,7 +243,7 @@ static void
 gather_in_chunks (Build *b, uint64_t numel, bool is_expert)
 {
   uint32_t n = dp_shard (b->l, is_expert).n;
-  uint64_t n_chunks = MAX (1, numel / b->l->s->allgather_bucket), part = dp_part (numel, n),
+  uint64_t n_chunks = MAX (1, numel / b->l->s->data.allgather_bucket), part = dp_part (numel, n),
            size = part / n_chunks;
   uint16_t last = NO_OP;
   for (uint64_t i = 0; i < n_chunks && !b->is_too_long; i++)

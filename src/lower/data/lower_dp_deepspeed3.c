@@ -208,7 +208,7 @@ zero3_numel (const Chunk *c, guint param)
 static bool
 zero3_is_persistent (const Lower *l, uint64_t numel)
 {
-  return numel <= l->s->persistence_threshold;
+  return numel <= l->s->data.persistence_threshold;
 }
 
 static void
@@ -224,11 +224,11 @@ static void
 prefetch (Coordinator *k, Zero3Visit *v)
 {
   v->prefetch.first = k->z->params->len;
-  for (guint i = 0; k->l->s->collective_lists && i < k->n_params; i++)
+  for (guint i = 0; k->l->s->data.collective_lists && i < k->n_params; i++)
     if (k->is_under_way[i])
       return;
-  uint64_t live = k->l->s->max_live_params, numel = 0;
-  uint64_t limit = MIN (live - MIN (live, k->n_available), k->l->s->prefetch_bucket);
+  uint64_t live = k->l->s->data.max_live_params, numel = 0;
+  uint64_t limit = MIN (live - MIN (live, k->n_available), k->l->s->data.prefetch_bucket);
   while (k->head < k->queue->len && numel < limit) {
     const InQueue *next = &g_array_index (k->queue, InQueue, k->head++);
     k->fetched_for[next->param] = MAX (k->fetched_for[next->param], next->step);
@@ -257,7 +257,7 @@ is_kept (const Coordinator *k, guint param, guint t, guint first_in_queue)
   if (zero3_is_persistent (k->l, zero3_numel (k->c, param)) || k->fetched_for[param] > (int64_t) t + 1)
     return true;
   guint next = next_use (k, param, t, first_in_queue);
-  return next != G_MAXUINT && k->distance[next] - k->distance[t + 1] < k->l->s->max_reuse_distance;
+  return next != G_MAXUINT && k->distance[next] - k->distance[t + 1] < k->l->s->data.max_reuse_distance;
 }
 
 static void
@@ -288,7 +288,7 @@ visit (Coordinator *k, guint t, guint first_in_queue)
     k->is_under_way[params[i]] = false;
     n_queued += k->fetched_for[params[i]] < (int64_t) t;
   }
-  if (k->l->s->collective_lists && v->n_waits > 0)
+  if (k->l->s->data.collective_lists && v->n_waits > 0)
     memset (k->is_under_way, 0, k->n_params * sizeof *k->is_under_way);
   for (; n_queued > 0 && k->head < k->queue->len; n_queued--) {
     const InQueue *q = &g_array_index (k->queue, InQueue, k->head++);
@@ -506,7 +506,7 @@ gather_one_by_one (Build *b, DpPass *p, Zero3List list)
 static void
 gather_list (Build *b, DpPass *p, Zero3List list)
 {
-  if (b->l->s->collective_lists) {
+  if (b->l->s->data.collective_lists) {
     gather_one_by_one (b, p, list);
     return;
   }
@@ -567,7 +567,7 @@ fetch (Build *b, DpPass *p, guint o, bool is_again, LsTag tag)
     return;
   s->is_fetched = true;
   gather_list (b, p, v->fetch);
-  bool is_blocking = b->l->s->collective_lists;
+  bool is_blocking = b->l->s->data.collective_lists;
   if (is_blocking && v->n_waits > 0)
     deepspeed_sync_host (b);
   else if (!is_blocking)
@@ -597,7 +597,7 @@ release_operator (Build *b, DpPass *p, guint o, bool is_again)
       build_buffer (b, last, dp_buffer (b, p->c, param), LS_MEM_UNSHARDED, gathered_bytes (b->l, p->c, param),
                     true);
   }
-  if (b->l->s->collective_lists && v->release.n > 0) {
+  if (b->l->s->data.collective_lists && v->release.n > 0) {
     LsDep compute = { LS_DEP_STREAM, LS_STREAM_COMPUTE };
     LsOp op = ls_op_blank (LS_OP_HOST_SYNC, LS_STREAM_COMPUTE, LS_TAG_SYNC, "wait for compute");
     op.host = LS_HOST_SYNC;
@@ -612,7 +612,7 @@ release_operator (Build *b, DpPass *p, guint o, bool is_again)
 static void
 host_waits_for_reduction (Build *b, const Stage3 *s)
 {
-  guint max_pending = b->l->s->collective_lists ? 0 : MAX_PENDING;
+  guint max_pending = b->l->s->data.collective_lists ? 0 : MAX_PENDING;
   if (s->reductions->len <= max_pending)
     return;
   LsDep oldest
@@ -641,7 +641,7 @@ flush (Build *b, DpPass *p, bool is_expert)
   if (numel == 0)
     return;
   host_waits_for_reduction (b, s);
-  bool has_lists = b->l->s->collective_lists;
+  bool has_lists = b->l->s->data.collective_lists;
   if (s->n_params[is_expert] > 1 && !has_lists)
     deepspeed_copy_gradients (b, "grad-interleave", numel);
   uint16_t op = has_lists ? reduce_one_by_one (b, p, is_expert)
@@ -651,7 +651,7 @@ flush (Build *b, DpPass *p, bool is_expert)
   if (op == NO_OP)
     return;
   g_array_append_val (s->reductions, op);
-  if (!b->l->s->dp_overlap)
+  if (!b->l->s->data.overlap)
     build_join (b, op);
 }
 
@@ -664,12 +664,12 @@ take (Build *b, DpPass *p, guint o, guint i)
   const LsOperator *op = operator_at (p->c, o);
   uint64_t numel = op->params.numel[i];
   if (s->elements[op->params.is_expert] > 0
-      && s->elements[op->params.is_expert] + numel > l->s->reduce_bucket)
+      && s->elements[op->params.is_expert] + numel > l->s->data.reduce_bucket)
     flush (b, p, op->params.is_expert);
   guint id = (p->c->operators->len + o) * LS_OPERATOR_MAX_PARAMS + i;
   uint64_t bytes = dp_grad_bytes (l, numel);
   build_buffer (b, dp_last_compute (b), dp_buffer (b, p->c, id), LS_MEM_UNSHARDED, bytes, false);
-  bool is_alone = numel > l->s->reduce_bucket;
+  bool is_alone = numel > l->s->data.reduce_bucket;
   if (!is_alone && ls_dtype_bytes (l->shard.grad_dtype) == 4)
     deepspeed_copy_gradients (b, "grad-to-bucket", numel);
   s->elements[op->params.is_expert] += numel;
@@ -786,7 +786,7 @@ step_end (Build *b, uint32_t pp_rank)
     uint16_t op = deepspeed_gather (b, numel, is_expert, from);
     if (op != NO_OP || from != NO_OP)
       build_join (b, op != NO_OP ? op : from);
-    if (b->l->s->collective_lists)
+    if (b->l->s->data.collective_lists)
       copy_persistent (b, pp_rank, is_expert, numel);
   }
 }
@@ -805,7 +805,7 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   for (int is_expert = 0; is_expert < 2; is_expert++)
     if (offloads_parameters (l) || dp_shard (l, is_expert).n > 1)
       bytes[LS_MEM_UNSHARDED] += dp_param_bytes (l, zero3_n_persistent (l, pp_rank, is_expert));
-  bytes[LS_MEM_UNSHARDED] += dp_grad_bytes (l, l->s->reduce_bucket);
+  bytes[LS_MEM_UNSHARDED] += dp_grad_bytes (l, l->s->data.reduce_bucket);
 }
 
 const DpBackend dp_backend_deepspeed3 = {

@@ -37,7 +37,7 @@ static FsdpHold
 hold (const Lower *l, bool is_root)
 {
   bool is_kept = is_root || l->s->zero_stage == 2;
-  bool is_for_long = l->mesh.pp > 1 || (l->s->zero_stage == 2 && l->s->grad_sync == LS_GRAD_SYNC_LAST);
+  bool is_for_long = l->mesh.pp > 1 || (l->s->zero_stage == 2 && l->s->data.grad_sync == LS_GRAD_SYNC_LAST);
   return !is_kept ? HOLD_PASS : is_for_long ? HOLD_STEP : HOLD_MB;
 }
 
@@ -57,7 +57,7 @@ free_op (Build *b, FsdpFree oldest)
 static void
 limit (Build *b, Fsdp *f)
 {
-  if (!b->l->s->limit_all_gathers || f->free_ops->len < MAX_QUEUED)
+  if (!b->l->s->data.limit_all_gathers || f->free_ops->len < MAX_QUEUED)
     return;
   FsdpFree oldest = g_array_index (f->free_ops, FsdpFree, 0);
   g_array_remove_index (f->free_ops, 0);
@@ -81,7 +81,8 @@ behind_gather (guint n_queued)
 static guint
 behind_pass (const Lower *l, const Fsdp *f, bool is_forward, guint n_queued)
 {
-  bool is_early = is_forward ? l->s->forward_prefetch > 0 : l->s->backward_prefetch == LS_PREFETCH_PRE;
+  bool is_early
+      = is_forward ? l->s->data.forward_prefetch > 0 : l->s->data.backward_prefetch == LS_PREFETCH_PRE;
   if (is_forward && f->root != FSDP_NONE)
     n_queued = behind_gather (n_queued);
   for (guint i = 0; i < f->n; i++) {
@@ -100,7 +101,7 @@ static guint
 n_found (const Lower *l, const Fsdp *f, bool is_forward)
 {
   guint at_forward = 0, at_backward, next = 0;
-  if (!l->s->limit_all_gathers || hold (l, false) != HOLD_PASS)
+  if (!l->s->data.limit_all_gathers || hold (l, false) != HOLD_PASS)
     return 0;
   do {
     at_forward = next;
@@ -256,9 +257,9 @@ start (Build *b, DpPass *p, Fsdp *f)
   if (f->root == FSDP_NONE)
     return;
   unshard (b, p, f, f->root);
-  if (is_forward && b->l->s->forward_prefetch > 0)
+  if (is_forward && b->l->s->data.forward_prefetch > 0)
     prefetch (b, p, f, 0);
-  else if (!is_forward && b->l->s->backward_prefetch == LS_PREFETCH_PRE)
+  else if (!is_forward && b->l->s->data.backward_prefetch == LS_PREFETCH_PRE)
     prefetch (b, p, f, f->n - 1);
 }
 
@@ -266,9 +267,9 @@ static void
 enter (Build *b, DpPass *p, Fsdp *f, guint unit)
 {
   unshard (b, p, f, unit);
-  if (p->type == LS_ACTION_F && b->l->s->forward_prefetch > 0)
+  if (p->type == LS_ACTION_F && b->l->s->data.forward_prefetch > 0)
     prefetch (b, p, f, unit + 1);
-  else if (p->type != LS_ACTION_F && b->l->s->backward_prefetch == LS_PREFETCH_PRE)
+  else if (p->type != LS_ACTION_F && b->l->s->data.backward_prefetch == LS_PREFETCH_PRE)
     prefetch (b, p, f, before_it (f, unit));
 }
 
@@ -280,7 +281,7 @@ leave (Build *b, DpPass *p, Fsdp *f, guint unit)
   reshard (b, p, f, unit);
   if (p->type == LS_ACTION_F)
     return;
-  if (p->type != LS_ACTION_W && b->l->s->backward_prefetch == LS_PREFETCH_POST && unit != f->root)
+  if (p->type != LS_ACTION_W && b->l->s->data.backward_prefetch == LS_PREFETCH_POST && unit != f->root)
     prefetch (b, p, f, before_it (f, unit));
   if (fsdp_reduces (b->l, p))
     reduce (b, p, f, unit);

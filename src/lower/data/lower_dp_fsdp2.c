@@ -30,7 +30,7 @@
 static FsdpHold
 hold (const Lower *l, bool is_root)
 {
-  if (!is_root && l->s->reshard_after_forward != 0)
+  if (!is_root && l->s->data.reshard_after_forward != 0)
     return HOLD_PASS;
   return l->mesh.pp > 1 ? HOLD_STEP : HOLD_MB;
 }
@@ -39,8 +39,8 @@ hold (const Lower *l, bool is_root)
 static uint32_t
 group_behind_forward (const Lower *l, const Fsdp *f, guint unit)
 {
-  bool is_cut = unit != f->root && l->s->reshard_after_forward > 1;
-  return is_cut ? l->s->reshard_after_forward : 0;
+  bool is_cut = unit != f->root && l->s->data.reshard_after_forward > 1;
+  return is_cut ? l->s->data.reshard_after_forward : 0;
 }
 
 /* --- parameters ---------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ prefetch (Build *b, const DpPass *p, Fsdp *f, guint unit, guint n)
 static guint
 n_ahead (const Lower *l, const DpPass *p)
 {
-  return p->type == LS_ACTION_F ? l->s->forward_prefetch : MAX (1, l->s->backward_prefetch_units);
+  return p->type == LS_ACTION_F ? l->s->data.forward_prefetch : MAX (1, l->s->data.backward_prefetch_units);
 }
 
 static void
@@ -301,7 +301,7 @@ reduce_flush (Build *b, uint32_t pp_rank, bool is_first)
 static void
 reduce_rest (Build *b, uint32_t pp_rank)
 {
-  reduce_units (b, pp_rank, b->l->s->grad_sync == LS_GRAD_SYNC_FLUSH && b->l->n_flushes > 1);
+  reduce_units (b, pp_rank, b->l->s->data.grad_sync == LS_GRAD_SYNC_FLUSH && b->l->n_flushes > 1);
   fsdp_step_held (b, pp_rank, dp_last_compute (b), true);
 }
 

@@ -39,7 +39,7 @@ is_sharded (const Lower *l)
 static bool
 deals_tensors (const Lower *l)
 {
-  return l->s->optimizer_cut == LS_OPTIMIZER_CUT_TENSORS;
+  return l->s->opt.cut == LS_OPTIMIZER_CUT_TENSORS;
 }
 
 static bool
@@ -51,13 +51,13 @@ scatters_gradients (const Lower *l)
 static bool
 gathers_early (const Lower *l)
 {
-  return scatters_gradients (l) && l->s->gather_overlap == 1;
+  return scatters_gradients (l) && l->s->data.gather_overlap == 1;
 }
 
 static bool
 is_aligned (const Lower *l)
 {
-  return l->s->dp_overlap && l->s->vpp > 1 && l->sched->recipe == LS_RECIPE_MEGATRON;
+  return l->s->data.overlap && l->s->vpp > 1 && l->sched->recipe == LS_RECIPE_MEGATRON;
 }
 
 /* --- buckets ---------------------------------------------------------------------- */
@@ -71,8 +71,8 @@ whole (const Lower *l, uint32_t pp_rank, guint i)
 static uint64_t
 capped (const Lower *l, uint32_t pp_rank, guint i)
 {
-  return l->s->bucket_params ? l->s->bucket_params
-                             : MAX (MIN_PARAMS, (uint64_t) PARAMS_PER_RANK * l->mesh.dp);
+  return l->s->data.bucket_params ? l->s->data.bucket_params
+                                  : MAX (MIN_PARAMS, (uint64_t) PARAMS_PER_RANK * l->mesh.dp);
 }
 
 /* The first chunk of the first stage, which has the embedding; where pipes go both ways, on the last rank
@@ -80,7 +80,7 @@ capped (const Lower *l, uint32_t pp_rank, guint i)
 static BucketLimit
 limit_of (const Lower *l, const Chunk *c)
 {
-  return l->s->dp_overlap && c->has_embedding ? capped : whole;
+  return l->s->data.overlap && c->has_embedding ? capped : whole;
 }
 
 /* --- gathers ------------------------------------------------------------------------ */
@@ -151,7 +151,7 @@ dispatch_next (Build *b, Gathers *g, guint i)
 static bool
 reduces (const Lower *l, const DpPass *p)
 {
-  return dp_completes (p) && l->s->dp_overlap && !is_aligned (l);
+  return dp_completes (p) && l->s->data.overlap && !is_aligned (l);
 }
 
 static bool

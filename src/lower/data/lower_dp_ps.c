@@ -19,16 +19,16 @@
 static uint64_t
 limit_of (const Lower *l, uint32_t pp_rank, guint i)
 {
-  if (!l->s->dp_overlap)
+  if (!l->s->data.overlap)
     return UINT64_MAX;
-  uint64_t bytes = l->s->bucket_bytes ? l->s->bucket_bytes : PARTITION_BYTES;
+  uint64_t bytes = l->s->data.bucket_bytes ? l->s->data.bucket_bytes : PARTITION_BYTES;
   return dp_part (bytes, ls_dtype_bytes (l->shard.grad_dtype));
 }
 
 static bool
 reduces (const Lower *l, const DpPass *p)
 {
-  return dp_completes (p) && l->s->dp_overlap;
+  return dp_completes (p) && l->s->data.overlap;
 }
 
 static char *

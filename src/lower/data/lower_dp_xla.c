@@ -90,9 +90,10 @@ typedef struct {
 static uint32_t
 xla_unit_of (const Lower *l, const Chunk *c, guint o)
 {
-  bool is_grouped = l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM;
+  bool is_grouped
+      = l->s->recompute == LS_RECOMPUTE_FULL && l->s->memory.recompute_method == LS_RECOMPUTE_UNIFORM;
   if (layer_of (c, o) != UINT16_MAX)
-    return 1 + layer_of (c, o) / (is_grouped ? l->s->recompute_layers : 1);
+    return 1 + layer_of (c, o) / (is_grouped ? l->s->memory.recompute_layers : 1);
   for (guint i = o; i < c->operators->len; i++)
     if (layer_of (c, i) != UINT16_MAX)
       return 0;
@@ -170,7 +171,7 @@ gather (Build *b, XlaPass *x, const Chunk *c, guint o)
                                LS_COLL_ALL_GATHER, dp_param_bytes (b->l, xla_cut_numel (at)),
                                b->l->shard.dtype, LS_TAG_SYNC, "weight all-gather");
   g_array_index (b->ops, LsOp, x->gathered[o]).layer = layer_of (c, o);
-  if (!b->l->s->dp_overlap)
+  if (!b->l->s->data.overlap)
     build_join (b, x->gathered[o]);
 }
 
@@ -248,7 +249,7 @@ xla_gather_for (Build *b, XlaPass *x, const DpPass *p, guint o)
   bool is_pipelined = ls_strategy_loop_overlap (b->l->s) == LS_LOOP_OVERLAP_PIPELINED;
   if (!is_pipelined || !x->has_begun)
     gather_unit (b, x, p, o);
-  else if (b->l->s->loop_copies == LS_LOOP_COPIES_WEIGHTS)
+  else if (b->l->s->data.loop_copies == LS_LOOP_COPIES_WEIGHTS)
     copy_weights (b, p, o);
   x->has_begun = true;
   if (is_pipelined && next_unit (b->l, p, o, &next)
@@ -263,7 +264,7 @@ xla_gather_for (Build *b, XlaPass *x, const DpPass *p, guint o)
 static void
 xla_copy_to_arrays (Build *b, const Chunk *c, guint o)
 {
-  if (b->l->s->loop_copies != LS_LOOP_COPIES_NONE)
+  if (b->l->s->data.loop_copies != LS_LOOP_COPIES_NONE)
     copy (b, recompute_product_bytes (b->l, c, o), LS_TAG_F, "kept output copy");
 }
 
@@ -271,7 +272,7 @@ xla_copy_to_arrays (Build *b, const Chunk *c, guint o)
 static void
 xla_copy_from_arrays (Build *b, const Chunk *c, guint o)
 {
-  if (b->l->s->loop_copies != LS_LOOP_COPIES_NONE && o > 0 && ls_operator_is_flash (operator_at (c, o)))
+  if (b->l->s->data.loop_copies != LS_LOOP_COPIES_NONE && o > 0 && ls_operator_is_flash (operator_at (c, o)))
     copy (b, recompute_product_bytes (b->l, c, o - 1), LS_TAG_B, "kept output slice");
 }
 
@@ -279,7 +280,7 @@ static bool
 reduces (const Lower *l, const DpPass *p)
 {
   bool has_weights = p->type == LS_ACTION_B || p->type == LS_ACTION_W;
-  return has_weights && (p->is_last || l->s->grad_sync == LS_GRAD_SYNC_EACH);
+  return has_weights && (p->is_last || l->s->data.grad_sync == LS_GRAD_SYNC_EACH);
 }
 
 static uint64_t
@@ -314,7 +315,7 @@ reduce_over_slices (Build *b, uint64_t numel, bool is_expert, const char *name)
 {
   bool is_behind = ls_strategy_loop_overlap (b->l->s) != LS_LOOP_OVERLAP_GATHERS;
   reduce_over (b, dp_replica (b->l, is_expert), is_behind ? LS_STREAM_GATHER : LS_STREAM_DP,
-               LS_COLL_ALL_REDUCE, numel, !b->l->s->dp_overlap, name);
+               LS_COLL_ALL_REDUCE, numel, !b->l->s->data.overlap, name);
 }
 
 /* Compute waits for the first n reductions under way; their gradients are free. */
@@ -492,7 +493,7 @@ reduce_rest (Build *b, uint32_t pp_rank)
 static void
 cuts (const Lower *l, bool is_expert, uint32_t *ret_params, uint32_t *ret_grads, uint32_t *ret_optimizer)
 {
-  bool are_whole = l->s->grad_sync != LS_GRAD_SYNC_EACH && l->n_micro_batches > 1;
+  bool are_whole = l->s->data.grad_sync != LS_GRAD_SYNC_EACH && l->n_micro_batches > 1;
   *ret_params = *ret_optimizer = dp_shard (l, is_expert).n;
   *ret_grads = are_whole ? 1 : dp_shard (l, is_expert).n;
 }
@@ -505,7 +506,7 @@ static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
   for (int is_expert = 0; is_expert < 2; is_expert++)
     n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
   bytes[LS_MEM_PARAMETERS] = 4 * n;
-  bytes[LS_MEM_OPTIMIZER] = l->s->optimizer_kind ? optimizer_state_bytes (l, pp_rank, 0) : 8 * n;
+  bytes[LS_MEM_OPTIMIZER] = l->s->opt.kind ? optimizer_state_bytes (l, pp_rank, 0) : 8 * n;
 }
 
 const DpBackend dp_backend_xla_fsdp = {

@@ -11,7 +11,7 @@ static guint
 unit_of (const Fsdp *f, const Lower *l, const Chunk *c, guint o)
 {
   uint16_t layer = layer_of (c, o);
-  return layer == UINT16_MAX ? f->root : layer / l->s->layers_per_unit;
+  return layer == UINT16_MAX ? f->root : layer / l->s->data.layers_per_unit;
 }
 
 static void
@@ -28,7 +28,7 @@ add_params (const Lower *l, FsdpUnit *u, const LsOperator *o)
 Fsdp *
 fsdp_new (const Lower *l, const Chunk *c)
 {
-  uint32_t per_unit = l->s->layers_per_unit;
+  uint32_t per_unit = l->s->data.layers_per_unit;
   Fsdp *f = g_new0 (Fsdp, 1);
   f->hooks = l->s->dp_kind == LS_DP_FSDP1 ? &fsdp1_hooks : &fsdp2_hooks;
   f->n = (c->n_layers + per_unit - 1) / per_unit;
@@ -73,7 +73,7 @@ fsdp_static_memory (const Lower *l, uint32_t pp_rank, uint64_t bytes[LS_N_MEM])
     n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
   uint32_t size = fsdp_shard_size (l);
   bytes[LS_MEM_PARAMETERS] = bytes[LS_MEM_GRADIENTS] = n * size;
-  bytes[LS_MEM_OPTIMIZER] = l->s->optimizer_kind ? optimizer_state_bytes (l, pp_rank, 0) : n * 2 * size;
+  bytes[LS_MEM_OPTIMIZER] = l->s->opt.kind ? optimizer_state_bytes (l, pp_rank, 0) : n * 2 * size;
 }
 
 /* Adds to n[], of a rank each, the tensors that reach into its pieces of a chunk's units; all to the first
@@ -200,14 +200,14 @@ fsdp_has_gradients (const DpPass *p)
 bool
 fsdp_reduces (const Lower *l, const DpPass *p)
 {
-  return fsdp_has_gradients (p) && (p->is_last || l->s->grad_sync == LS_GRAD_SYNC_EACH);
+  return fsdp_has_gradients (p) && (p->is_last || l->s->data.grad_sync == LS_GRAD_SYNC_EACH);
 }
 
 bool
 fsdp_accumulates_whole (const Lower *l)
 {
   bool waits_for_pipe = l->s->dp_kind == LS_DP_FSDP2 && l->mesh.pp > 1;
-  return l->s->grad_sync != LS_GRAD_SYNC_EACH && (l->n_micro_batches > 1 || waits_for_pipe);
+  return l->s->data.grad_sync != LS_GRAD_SYNC_EACH && (l->n_micro_batches > 1 || waits_for_pipe);
 }
 
 /* --- sizes ------------------------------------------------------------------------------ */
@@ -252,7 +252,7 @@ fsdp_grad_size (const Lower *l)
 uint32_t
 fsdp_reduce_size (const Lower *l)
 {
-  return ls_dtype_bytes ((LsDtype) l->s->grad_dtype);
+  return ls_dtype_bytes ((LsDtype) l->s->opt.grad_dtype);
 }
 
 uint64_t

@@ -45,19 +45,19 @@
 bool
 offloads_optimizer (const Lower *l)
 {
-  return l->s->offload != LS_OFFLOAD_NONE;
+  return l->s->memory.offload != LS_OFFLOAD_NONE;
 }
 
 bool
 offloads_parameters (const Lower *l)
 {
-  return l->s->offload == LS_OFFLOAD_PARAMETERS;
+  return l->s->memory.offload == LS_OFFLOAD_PARAMETERS;
 }
 
 static bool
 is_on_nvme (const Lower *l)
 {
-  return l->s->offload_to == LS_OFFLOAD_TO_NVME;
+  return l->s->memory.offload_to == LS_OFFLOAD_TO_NVME;
 }
 
 const char *
@@ -150,7 +150,7 @@ offload_optimizer (Build *b, uint32_t pp_rank)
     h.n += dp_part (dp_params_of_rank (l, pp_rank, is_expert), dp_shard (l, is_expert).n);
   h.n_groups = dp_part (h.n, SUB_GROUP);
   bool has_master = l->shard.dtype != LS_DTYPE_FP32;
-  uint64_t traffic = ADAM_BYTES + (l->s->grad_norm ? CLIP_BYTES : 0) + (has_master ? CAST_BYTES : 0);
+  uint64_t traffic = ADAM_BYTES + (l->s->opt.grad_norm ? CLIP_BYTES : 0) + (has_master ? CAST_BYTES : 0);
 
   deepspeed_wait (b, LS_STREAM_COPY); /* gradients are there */
   uint16_t states = read_states (b, &h, 0);

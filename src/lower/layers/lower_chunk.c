@@ -223,7 +223,8 @@ static bool
 reads_batch (const Lower *l, const Chunk *c)
 {
   bool is_at_end = c->has_embedding || c->has_head;
-  return l->s->batch_sync && (is_at_end || !(l->s->batch_ends || l->s->p2p == LS_P2P_DEEPSPEED));
+  return l->s->launch.batch_sync
+      && (is_at_end || !(l->s->launch.batch_ends || l->s->mp.p2p == LS_P2P_DEEPSPEED));
 }
 
 static void

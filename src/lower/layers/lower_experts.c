@@ -38,7 +38,7 @@ exchange (Build *b, const LsOperator *o, bool is_dispatch, LsTag tag, const char
     op->parts = is_dispatch ? LS_PARTS_RECEIVED : LS_PARTS_SENT;
   if (l->shard.sends_tokens_once) {
     op->algorithm = is_dispatch ? LS_ALGORITHM_DISPATCH : LS_ALGORITHM_COMBINE;
-    op->has_margin = l->s->dispatch_margin;
+    op->has_margin = l->s->experts.dispatch_margin;
     op->carries_scores = o->ep == LS_EP_DISPATCH;
   }
   if (b->beside)

@@ -67,8 +67,8 @@ bool keeps_part_input (const Lower *l, const Chunk *c, guint i);
 static inline uint32_t
 recompute_group_size (const Lower *l)
 {
-  return l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM
-      ? l->s->recompute_layers
+  return l->s->recompute == LS_RECOMPUTE_FULL && l->s->memory.recompute_method == LS_RECOMPUTE_UNIFORM
+      ? l->s->memory.recompute_layers
       : 1;
 }
 

@@ -21,8 +21,8 @@
 static bool
 is_offloaded (const Lower *l, const Chunk *c, uint32_t layer)
 {
-  uint32_t n = l->s->offload_layers;
-  return l->s->offload_activations && layer + 1 < c->n_layers && (n == 0 || layer < n);
+  uint32_t n = l->s->memory.offload_layers;
+  return l->s->memory.offload_activations && layer + 1 < c->n_layers && (n == 0 || layer < n);
 }
 
 /* The copy has the bytes of the buffers that it moves. */
@@ -112,7 +112,7 @@ uint64_t
 activations_in_host (const Lower *l, const LsProgram *p)
 {
   uint64_t bytes = 0, most = 0;
-  for (uint32_t i = 0; l->s->offload_activations && i < p->n_instances; i++)
+  for (uint32_t i = 0; l->s->memory.offload_activations && i < p->n_instances; i++)
     follow_copies (&g_array_index (l->segments, LsSegment, p->instances[i].segment), &bytes, &most);
   return most;
 }

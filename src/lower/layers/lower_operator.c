@@ -85,9 +85,9 @@ static LsSlot
 amax_slot (const Lower *l)
 {
   const LsMesh *m = &l->mesh;
-  bool is_stage = l->s->fp8_amax_reduction == LS_AMAX_STAGE;
+  bool is_stage = l->s->fp8.amax_reduction == LS_AMAX_STAGE;
   uint32_t n_copies = is_stage ? m->cp * m->dp : m->cp;
-  if (!ls_strategy_delays_scales (l->s) || l->s->fp8_amax_reduction == LS_AMAX_NONE || m->tp * n_copies == 1)
+  if (!ls_strategy_delays_scales (l->s) || l->s->fp8.amax_reduction == LS_AMAX_NONE || m->tp * n_copies == 1)
     return LS_N_SLOTS;
   if (n_copies == 1)
     return LS_SLOT_TP;
@@ -492,10 +492,10 @@ static uint16_t
 build_tp_async (Build *b, int coll, uint64_t bytes, const char *name)
 {
   const LsStrategy *s = b->l->s;
-  bool is_bulk = s->tp_overlap && (s->tp_async || s->tp_overlap_kind == LS_TP_OVERLAP_BULK);
+  bool is_bulk = s->mp.tp_overlap && (s->mp.tp_async || s->mp.tp_overlap_kind == LS_TP_OVERLAP_BULK);
   uint16_t op = build_tp (b, coll, bytes, LS_TAG_B, name);
-  g_array_index (b->ops, LsOp, op).has_margin = is_bulk && s->tp_overlap_margin;
-  if (!s->tp_async && !is_bulk)
+  g_array_index (b->ops, LsOp, op).has_margin = is_bulk && s->mp.tp_overlap_margin;
+  if (!s->mp.tp_async && !is_bulk)
     build_join (b, op);
   return op;
 }
@@ -599,7 +599,7 @@ build_backward_here (Build *b, const Chunk *c, guint i, LsActionType pass)
 bool
 delays_weights (const Lower *l, LsActionType pass)
 {
-  return l->s->delay_wgrad && pass == LS_ACTION_B;
+  return l->s->mp.delay_wgrad && pass == LS_ACTION_B;
 }
 
 void
@@ -719,7 +719,7 @@ placeholder_bytes (const Lower *l, uint32_t pp_rank)
 {
   g_autoptr (GArray) shapes = g_array_new (FALSE, FALSE, sizeof (const LsKernel *));
   uint64_t bytes = 0;
-  for (uint32_t c = 0; l->s->wgrad_placeholders && c < l->n_chunks; c++) {
+  for (uint32_t c = 0; l->s->use.wgrad_placeholders && c < l->n_chunks; c++) {
     const Chunk *chunk = chunk_at (l, pp_rank, c);
     for (guint i = 0; i < chunk->operators->len; i++) {
       const LsKernel *wgrad = deferred_gemm (operator_at (chunk, i));
@@ -737,6 +737,6 @@ static void
 hold_placeholder (Build *b, uint16_t op, const Chunk *c, guint i, bool is_free)
 {
   const LsKernel *wgrad = deferred_gemm (operator_at (c, i));
-  if (b->l->s->wgrad_placeholders && wgrad && layer_of (c, i) == UINT16_MAX)
+  if (b->l->s->use.wgrad_placeholders && wgrad && layer_of (c, i) == UINT16_MAX)
     build_buffer (b, op, placeholder_id (b, c, i), LS_MEM_UNSHARDED, weight_bytes_of (wgrad), is_free);
 }

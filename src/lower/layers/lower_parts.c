@@ -136,17 +136,17 @@ ls_strategy_balance (LsStrategy *s, const LsModel *m, const LsLowerCosts *costs,
 void
 ls_strategy_set_layers (LsStrategy *s, const uint32_t *layers)
 {
-  s->n_layers_per_chunk = s->pp * s->vpp;
-  s->layers_per_chunk = g_memdup2 (layers, s->n_layers_per_chunk * sizeof *layers);
-  s->layers_are_found = true;
+  s->layout.n_layers_per_chunk = s->pp * s->vpp;
+  s->layout.layers_per_chunk = g_memdup2 (layers, s->layout.n_layers_per_chunk * sizeof *layers);
+  s->layout.layers_are_found = true;
 }
 
 static bool
 is_by_rule (const LsStrategy *s, const LsModel *m, uint32_t *ret_layers)
 {
   uint32_t n = s->pp * s->vpp;
-  return (s->layer_rule == LS_LAYER_RULE_WEIGHTS && ls_chunks_by_weights (m, n, ret_layers))
-      || (s->layer_rule == LS_LAYER_RULE_MODULES && ls_chunks_by_modules (m, n, ret_layers));
+  return (s->layout.layer_rule == LS_LAYER_RULE_WEIGHTS && ls_chunks_by_weights (m, n, ret_layers))
+      || (s->layout.layer_rule == LS_LAYER_RULE_MODULES && ls_chunks_by_modules (m, n, ret_layers));
 }
 
 void

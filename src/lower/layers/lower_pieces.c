@@ -22,7 +22,7 @@ n_events_of_pass (const Lower *l)
 uint16_t
 n_piece_events (const Lower *l)
 {
-  return l->s->ep_overlap ? (uint16_t) (2 * n_events_of_pass (l)) : 0;
+  return l->s->mp.ep_overlap ? (uint16_t) (2 * n_events_of_pass (l)) : 0;
 }
 
 /* A pass while it is cut. */

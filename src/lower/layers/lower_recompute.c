@@ -68,20 +68,21 @@
 bool
 recomputes_ops (const Lower *l)
 {
-  return l->s->recompute == LS_RECOMPUTE_SELECTIVE && l->s->recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
+  return l->s->recompute == LS_RECOMPUTE_SELECTIVE
+      && l->s->memory.recompute_parts & LS_RECOMPUTE_BY_OPERATORS;
 }
 
 bool
 recomputes_no_products (const Lower *l)
 {
-  return recomputes_ops (l) && (l->s->recompute_parts & LS_RECOMPUTE_DOTS) == LS_RECOMPUTE_DOTS;
+  return recomputes_ops (l) && (l->s->memory.recompute_parts & LS_RECOMPUTE_DOTS) == LS_RECOMPUTE_DOTS;
 }
 
 /* Not every other product, but those that are named. */
 static bool
 keeps_by_name (const Lower *l)
 {
-  return recomputes_ops (l) && !(l->s->recompute_parts & LS_RECOMPUTE_OP);
+  return recomputes_ops (l) && !(l->s->memory.recompute_parts & LS_RECOMPUTE_OP);
 }
 
 static bool
@@ -90,7 +91,7 @@ is_named (const Lower *l, const LsOperator *o)
   bool is_mlp = o->part == LS_MLP_PART_DENSE, is_row = o->tp == LS_TP_ROW;
   uint32_t names[2][2] = { { LS_RECOMPUTE_BUT_QKV, LS_RECOMPUTE_BUT_PROJECTION },
                            { LS_RECOMPUTE_BUT_UP, LS_RECOMPUTE_BUT_DOWN } };
-  return l->s->recompute_parts & names[is_mlp][is_row];
+  return l->s->memory.recompute_parts & names[is_mlp][is_row];
 }
 
 /* Products of the layer before operator i. */
@@ -139,7 +140,7 @@ kept_output_bytes (const Lower *l, const Chunk *c, guint i)
 static bool
 keeps_attention (const Lower *l)
 {
-  return l->s->recompute_parts & (LS_RECOMPUTE_OP | LS_RECOMPUTE_BUT_ATTENTION);
+  return l->s->memory.recompute_parts & (LS_RECOMPUTE_OP | LS_RECOMPUTE_BUT_ATTENTION);
 }
 
 /* What an operator keeps is an output of its own, or of the one before it. */
@@ -277,7 +278,7 @@ drop_all (LsOperator *o)
 void
 recompute_prepare (const Lower *l, Chunk *c)
 {
-  if ((!recomputes_ops (l) && !l->s->recompute_early_stop) || c->again)
+  if ((!recomputes_ops (l) && !l->s->memory.recompute_early_stop) || c->again)
     return;
   c->again = ls_operators_new ();
   g_array_set_size (c->again, c->operators->len);
@@ -310,18 +311,18 @@ recompute_n_layers (const Lower *l, uint32_t pp_rank, uint32_t n_layers)
   const LsStrategy *s = l->s;
   if (s->recompute != LS_RECOMPUTE_FULL)
     return recomputes_ops (l) ? n_layers : 0;
-  if (s->recompute_method == LS_RECOMPUTE_UNIFORM)
+  if (s->memory.recompute_method == LS_RECOMPUTE_UNIFORM)
     return n_layers;
-  uint32_t n = s->recompute_stages ? s->recompute_stages[pp_rank]
-      : s->recompute_layers        ? s->recompute_layers
-                                   : n_layers;
+  uint32_t n = s->memory.recompute_stages ? s->memory.recompute_stages[pp_rank]
+      : s->memory.recompute_layers        ? s->memory.recompute_layers
+                                          : n_layers;
   return MIN (n, n_layers);
 }
 
 static bool
 runs_blocks_again (const Lower *l)
 {
-  return l->s->recompute == LS_RECOMPUTE_FULL && l->s->recompute_method == LS_RECOMPUTE_UNIFORM;
+  return l->s->recompute == LS_RECOMPUTE_FULL && l->s->memory.recompute_method == LS_RECOMPUTE_UNIFORM;
 }
 
 /* The first operator of layers that run again together, or of a block that does. */
@@ -345,7 +346,7 @@ whole_part (const Lower *l, const Chunk *c, guint i)
     [LS_MLP_PART_SHARED] = LS_RECOMPUTE_SHARED | LS_RECOMPUTE_MOE,
   };
   bool is_there = l->s->recompute == LS_RECOMPUTE_SELECTIVE && is_in_layer (c, i);
-  return is_there ? l->s->recompute_parts & parts[operator_at (c, i)->part] : 0;
+  return is_there ? l->s->memory.recompute_parts & parts[operator_at (c, i)->part] : 0;
 }
 
 /* The first of such a part, whose input stays. */
@@ -375,7 +376,7 @@ keeps_part_input (const Lower *l, const Chunk *c, guint i)
 static bool
 makes_latents_again (const Lower *l)
 {
-  return l->s->recompute == LS_RECOMPUTE_SELECTIVE && (l->s->recompute_parts & LS_RECOMPUTE_MLA_UP);
+  return l->s->recompute == LS_RECOMPUTE_SELECTIVE && (l->s->memory.recompute_parts & LS_RECOMPUTE_MLA_UP);
 }
 
 /* Queries, keys and values. */
@@ -399,7 +400,7 @@ is_recomputed (const Lower *l, const Chunk *c, guint i)
     return is_layer (c, i);
   if (l->s->recompute == LS_RECOMPUTE_SELECTIVE)
     return whole_part (l, c, i)
-        || ((l->s->recompute_parts & LS_RECOMPUTE_CORE) && operator_at (c, i)->kept.is_core);
+        || ((l->s->memory.recompute_parts & LS_RECOMPUTE_CORE) && operator_at (c, i)->kept.is_core);
   return layer_of (c, i) < c->n_recomputed;
 }
 
@@ -419,8 +420,8 @@ drops_input (const Lower *l, const Chunk *c, guint i)
       || (makes_latents_again (l) && operator_at (c, i)->kept.is_latent_up))
     return false;
   const LsOperator *source = operator_at (c, i - 1);
-  return (source->kept.is_norm && (l->s->recompute_parts & LS_RECOMPUTE_NORM))
-      || (source->kept.is_activation && (l->s->recompute_parts & LS_RECOMPUTE_ACTIVATION));
+  return (source->kept.is_norm && (l->s->memory.recompute_parts & LS_RECOMPUTE_NORM))
+      || (source->kept.is_activation && (l->s->memory.recompute_parts & LS_RECOMPUTE_ACTIVATION));
 }
 
 /* --- inputs of groups ---------------------------------------------------------------- */
@@ -435,7 +436,7 @@ group_buffer (const Chunk *c, guint i)
 static uint64_t
 group_bytes (const Lower *l)
 {
-  return ls_residual_bytes (l->model, &l->shard) / (l->s->partition_activations ? l->mesh.tp : 1);
+  return ls_residual_bytes (l->model, &l->shard) / (l->s->memory.partition_activations ? l->mesh.tp : 1);
 }
 
 /* Of a block the other: the embeddings of the next tokens. */
@@ -462,7 +463,7 @@ void
 recompute_keep (Build *b, const Chunk *c, guint i, guint first_op)
 {
   const Lower *l = b->l;
-  if (begins_group (l, c, i) && l->s->partition_activations) {
+  if (begins_group (l, c, i) && l->s->memory.partition_activations) {
     double bytes = 2.0 * (double) group_bytes (l);
     LsKernel copy = ls_kernel_stream ("partition-activation", LS_KERNEL_ELEMENTWISE, l->shard.dtype, 1,
                                       group_bytes (l), bytes, 0);
@@ -496,7 +497,7 @@ static void
 run_again (Build *b, const Chunk *c, guint from, guint to)
 {
   const Lower *l = b->l;
-  if (l->s->recompute == LS_RECOMPUTE_FULL && l->s->partition_activations)
+  if (l->s->recompute == LS_RECOMPUTE_FULL && l->s->memory.partition_activations)
     build_join (b,
                 build_coll (b, LS_STREAM_TP, LS_SLOT_TP, LS_COLL_ALL_GATHER,
                             ls_residual_bytes (l->model, &l->shard), l->shard.dtype, LS_TAG_RECOMPUTE,

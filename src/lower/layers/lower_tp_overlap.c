@@ -47,7 +47,7 @@ pipelines_tp (const Lower *l, const Chunk *c, guint i)
 {
   const LsOperator *o = operator_at (c, i);
   bool is_linear = (o->tp == LS_TP_COLUMN || o->tp == LS_TP_ROW) && o->comm.tp_bytes == 0;
-  return l->s->tp_overlap && l->s->tp_overlap_kind == LS_TP_OVERLAP_RING && l->shard.sp && is_linear
+  return l->s->mp.tp_overlap && l->s->mp.tp_overlap_kind == LS_TP_OVERLAP_RING && l->shard.sp && is_linear
       && layer_of (c, i) != UINT16_MAX && !o->beside;
 }
 

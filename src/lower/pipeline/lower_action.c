@@ -62,7 +62,7 @@ pipe_build_group (Build *b, LsStream stream, uint32_t what, uint64_t bytes, cons
 {
   const Lower *l = b->l;
   LsTransfer *t = ls_arena_new_array (l->plan->arena, LsTransfer, 4);
-  const uint8_t max_ctas = (uint8_t) l->s->pp_max_ctas;
+  const uint8_t max_ctas = (uint8_t) l->s->mp.pp_max_ctas;
   uint16_t n = 0;
   /* Megatron's order: send previous, receive previous, send next, receive next. */
   if (what & SEND_B)

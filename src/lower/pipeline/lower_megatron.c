@@ -481,8 +481,8 @@ pipe_overlapped_throughout (Pipe *p)
 void
 pipe_megatron (Pipe *p)
 {
-  bool is_overlapped = p->l->s->p2p == LS_P2P_OVERLAPPED;
-  if (is_overlapped && p->l->s->p2p_warmup_flush)
+  bool is_overlapped = p->l->s->mp.p2p == LS_P2P_OVERLAPPED;
+  if (is_overlapped && p->l->s->mp.p2p_warmup_flush)
     pipe_overlapped_throughout (p);
   else if (is_overlapped)
     pipe_interleaved_overlapped (p);

@@ -58,7 +58,7 @@ pass_time (Lower *l, const Chunk *c, LsActionType pass)
 static LsTime
 pair_time (Lower *l, const Chunk *c, const LsChunkTimes *t)
 {
-  if (!l->s->ep_overlap)
+  if (!l->s->mp.ep_overlap)
     return t->f + t->b;
   LsTime exchanges = sum_of_pass (l, c, LS_ACTION_F, true) + sum_of_pass (l, c, LS_ACTION_B, true);
   return MAX (t->f + t->b - exchanges, exchanges);
@@ -170,11 +170,11 @@ orders_repeated (LsOrders *once, uint32_t n)
 static void
 look_through (Lower *l)
 {
-  l->has_split |= l->s->delay_wgrad;
+  l->has_split |= l->s->mp.delay_wgrad;
   for (uint32_t r = 0; r < l->orders->layout.n_ranks; r++)
     for (guint i = 0; i < l->orders->ranks[r]->len; i++) {
       LsAction *a = &g_array_index (l->orders->ranks[r], LsAction, i);
-      a->is_paired &= l->s->ep_overlap != 0;
+      a->is_paired &= l->s->mp.ep_overlap != 0;
       l->has_split |= a->type == LS_ACTION_I;
     }
 }
@@ -206,7 +206,7 @@ init_present (Lower *l, const LsOrders *given)
 void
 orders_init (Lower *l, const LsOrders *given)
 {
-  const uint32_t *counts = l->s->micro_batches_per_replica;
+  const uint32_t *counts = l->s->layout.micro_batches_per_replica;
   l->n_copies = counts ? l->n_dp_roles : 1;
   l->copies = g_new0 (CopyOrders, l->n_copies);
   for (uint32_t i = 0, dp_rank = 0; i < l->n_copies; i++) {

@@ -36,7 +36,7 @@
 bool
 scatters (const Lower *l)
 {
-  bool has_slices = l->s->p2p == LS_P2P_SCATTER_GATHER || l->s->p2p == LS_P2P_DEEPSPEED;
+  bool has_slices = l->s->mp.p2p == LS_P2P_SCATTER_GATHER || l->s->mp.p2p == LS_P2P_DEEPSPEED;
   return has_slices && l->mesh.tp > 1 && !l->shard.sp;
 }
 
@@ -225,7 +225,7 @@ build_transfers (Build *b, LsStream stream, const char *name, const uint32_t n_o
   for (int k = 0; k < N_KINDS; k++)
     for (uint32_t i = 0; i < n_of[k]; i++)
       *t++ = (LsTransfer) { message_bytes (l), k < SEND_NEXT ? LS_SLOT_PREV : LS_SLOT_NEXT,
-                            k == SEND_PREV || k == SEND_NEXT, (uint8_t) l->s->pp_max_ctas };
+                            k == SEND_PREV || k == SEND_NEXT, (uint8_t) l->s->mp.pp_max_ctas };
   LsOp op = ls_op_blank (LS_OP_P2P, stream, LS_TAG_SYNC, name);
   op.host = LS_HOST_COMM;
   op.dtype = (uint8_t) l->shard.dtype;

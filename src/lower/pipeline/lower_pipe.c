@@ -26,7 +26,7 @@ add_posts (Pipe *p, guint from, uint32_t before, bool is_beside)
 {
   const GArray *posts = p->l->posts[p->rank];
   const Post *first = &g_array_index (posts, Post, from);
-  bool is_alone = p->l->s->p2p == LS_P2P_OVERLAPPED;
+  bool is_alone = p->l->s->mp.p2p == LS_P2P_OVERLAPPED;
   guint n = 0;
   while (from + n < posts->len && first[n].before == before && first[n].is_beside == is_beside)
     n++;
@@ -103,7 +103,7 @@ pipe_actions (Pipe *p)
     pipe_alone (p);
   else if (p->l->posts)
     pipe_posted (p);
-  else if (p->l->s->p2p == LS_P2P_DEEPSPEED)
+  else if (p->l->s->mp.p2p == LS_P2P_DEEPSPEED)
     pipe_deepspeed (p);
   else
     pipe_megatron (p);
@@ -146,7 +146,7 @@ begin_flush (Pipe *p, uint32_t n)
   p->mb = n * (l->orders->layout.n_micro_batches / l->n_flushes);
   g_array_set_size (p->actions, 0);
   g_array_append_vals (p->actions, &g_array_index (all, LsAction, p->first), len);
-  if (l->s->grad_sync == LS_GRAD_SYNC_FLUSH)
+  if (l->s->data.grad_sync == LS_GRAD_SYNC_FLUSH)
     find_turns (p, p->first, p->first + len);
 }
 

@@ -107,7 +107,7 @@ small_job (void)
 {
   LsStrategy s;
   ls_strategy_init (&s);
-  s.gpus = s.lora_rank = 8;
+  s.gpus = s.lora.rank = 8;
   s.global_batch = 16;
   return s;
 }
@@ -124,7 +124,7 @@ jobs_keep_the_laws (void)
     s.pp = i / 6 % 2 ? 2 : 1;
     s.recompute = i / 12 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
     s.dp_kind = s.tp == 1 && i / 6 % 4 == 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    s.lora_modules = g_strdup (modules[i % G_N_ELEMENTS (modules)]);
+    s.lora.modules = g_strdup (modules[i % G_N_ELEMENTS (modules)]);
     LS_CHECK (keeps_the_laws (&m, &s));
   }
 }
@@ -217,7 +217,7 @@ ways_in_without_a_gate (void)
       LsStrategy s = small_job ();
       s.tp = 1u << k % 2;
       s.sp = k % 4 == 3;
-      s.lora_modules = k / 4 ? g_strdup ("in") : NULL;
+      s.lora.modules = k / 4 ? g_strdup ("in") : NULL;
       LS_CHECK (keeps_the_laws (&m, &s));
     }
   }
@@ -286,8 +286,8 @@ heads_that_ranks_share (void)
     s.tp = 4u << i % 2;
     s.sp = i / 2 % 2;
     s.recompute = i / 4 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
-    s.qlora = i / 8 % 2;
-    s.lora_modules = g_strdup (modules[i / 8]);
+    s.lora.qlora = i / 8 % 2;
+    s.lora.modules = g_strdup (modules[i / 8]);
     LS_CHECK (keeps_the_laws (&m, &s));
   }
 }
@@ -323,8 +323,8 @@ jobs_with_mixers_keep_the_laws (void)
     s.recompute = i / 12 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
     s.dp_kind = s.tp == 1 && i / 6 % 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
     s.pp = s.tp == 2 && i % 3 == 0 ? 2 : 1;
-    s.qlora = i % 5 == 1;
-    s.lora_modules = i % 4 == 3 && m.mixer != LS_MIXER_PRODUCT ? g_strdup ("in") : NULL;
+    s.lora.qlora = i % 5 == 1;
+    s.lora.modules = i % 4 == 3 && m.mixer != LS_MIXER_PRODUCT ? g_strdup ("in") : NULL;
     LS_CHECK (keeps_the_laws (&m, &s));
   }
 }

@@ -317,7 +317,7 @@ heads_that_differ_have_their_limits (void)
     s.gpus = 8;
     s.tp = cases[i].tp;
     s.cp = cases[i].cp;
-    s.lora_rank = cases[i].lora;
+    s.lora.rank = cases[i].lora;
     bool ok = ls_strategy_resolve (&s, &m, 8, 8, diags);
     g_autofree char *why = ls_diag_list_format (diags);
     ls_check_impl (ok == !cases[i].said && (ok || strstr (why, cases[i].said)), __FILE__, __LINE__, "%u: %s",
@@ -370,9 +370,9 @@ adapters_keep_the_laws (void)
     s->micro_batch = 1;
     s->global_batch = 16;
     s->dtype = k % 5 == 4 && s->dp_kind == LS_DP_MEGATRON ? LS_DTYPE_FP8 : LS_DTYPE_BF16;
-    s->fp8_params = k % 2;
-    s->lora_rank = 8;
-    s->lora_modules = k % 3 ? g_strdup ("q,v,down") : NULL;
+    s->fp8.params = k % 2;
+    s->lora.rank = 8;
+    s->lora.modules = k % 3 ? g_strdup ("q,v,down") : NULL;
     bool is_legal = ls_strategy_resolve (s, &j.model, 8, 8, diags);
     g_autofree char *why = ls_diag_list_format (diags);
     ls_check_impl (is_legal, __FILE__, __LINE__, "%u: %s", i, why);
@@ -381,7 +381,7 @@ adapters_keep_the_laws (void)
       LS_CHECK (conserves (&j, &error));
     LS_CHECK_NO_ERROR (error);
     const LsLora lora = { .rank = 8, .modules = k % 3 ? LS_LORA_Q | LS_LORA_V | LS_LORA_DOWN : LS_LORA_ALL };
-    uint64_t vocab = ls_model_padded_vocab (&j.model, s->vocab_multiple, 1);
+    uint64_t vocab = ls_model_padded_vocab (&j.model, s->use.vocab_multiple, 1);
     if (j.plan && s->tp * s->pp == 1 && s->dtype == LS_DTYPE_BF16)
       check_states (&j, ls_model_params (&j.model, vocab), ls_lora_params (&j.model, &lora));
     ls_plan_free (j.plan);
@@ -402,15 +402,15 @@ adapters_are_refused_what_is_not_modelled (void)
     ls_strategy_init (&s);
     s.gpus = 2;
     s.global_batch = 8;
-    s.lora_rank = i < 7 ? 8 : 0;
+    s.lora.rank = i < 7 ? 8 : 0;
     s.dtype = i == 2 ? LS_DTYPE_FP8 : LS_DTYPE_BF16;
     s.pp = i == 3 ? 2 : 1;
     s.schedule = i == 3 ? g_strdup ("zb-h1") : NULL;
-    s.lora_modules = i == 4 ? g_strdup ("q,z") : NULL;
-    s.offload = i == 5 ? LS_OFFLOAD_OPTIMIZER : LS_OFFLOAD_NONE;
+    s.lora.modules = i == 4 ? g_strdup ("q,z") : NULL;
+    s.memory.offload = i == 5 ? LS_OFFLOAD_OPTIMIZER : LS_OFFLOAD_NONE;
     s.zero_stage = i == 5 ? 2 : i == 6 ? 3 : 0;
     s.dp_kind = i == 5 || i == 6 ? LS_DP_DEEPSPEED : i == 2 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    s.qlora = i == 6;
+    s.lora.qlora = i == 6;
     bool is_legal = ls_strategy_resolve (&s, &m, 2, 8, diags);
     ls_check_impl (is_legal == (i == 7), __FILE__, __LINE__, "%u", i);
     ls_strategy_clear (&s);
@@ -431,9 +431,9 @@ parts_run_again_beside_adapters (void)
     ls_strategy_init (&s);
     s.gpus = 2;
     s.global_batch = 8;
-    s.lora_rank = 8;
+    s.lora.rank = 8;
     s.recompute = LS_RECOMPUTE_SELECTIVE;
-    s.recompute_parts = parts[i];
+    s.memory.recompute_parts = parts[i];
     LS_CHECK_INT (ls_strategy_resolve (&s, &m, 2, 8, diags), ==, i == 0);
     ls_strategy_clear (&s);
   }
@@ -451,7 +451,7 @@ an_encoder_is_refused_what_is_not_modelled (void)
     s.gpus = 2;
     s.pp = i == 0 ? 2 : 1;
     s.cp = i == 1 ? 2 : 1;
-    s.attention = i == 2 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
+    s.use.attention = i == 2 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
     s.recompute = i == 3 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
     LS_CHECK (!ls_strategy_resolve (&s, &m, 2, 8, diags));
     ls_strategy_clear (&s);
@@ -481,12 +481,12 @@ dropped_tokens_have_no_flops (void)
   LsStrategy s;
   ls_strategy_init (&s);
   s.global_batch = 8;
-  s.expert_capacity = 0.5;
+  s.experts.capacity = 0.5;
   double of_experts = 6.0 * 3 * 64 * 128 * 8 * 32 * 2 * 3; /* 6 x weights of one x tokens x top_k x layers */
   LS_CHECK_NEAR (ls_dropped_flops (&m, &s, 32), of_experts / 2, 1e-12);
   m.predict_layers = 1; /* as the last, with experts */
   LS_CHECK_NEAR (ls_dropped_flops (&m, &s, 32), of_experts * 4 / 3 / 2, 1e-12);
-  s.expert_capacity = 0;
+  s.experts.capacity = 0;
   LS_CHECK_DOUBLE (ls_dropped_flops (&m, &s, 32), ==, 0);
 }
 

@@ -78,12 +78,12 @@ keeps_the_laws_cut (const LsModel *m, guint i)
   s.tp = 1u << i / 4 % 2;
   s.sp = s.tp > 1 && (m->n_experts > 0 || i / 24 > 0);
   s.ep = m->n_experts > 0 && i / 8 % 2 ? 2 : 1;
-  s.etp = m->n_experts > 0 ? 1 : 0;
+  s.experts.etp = m->n_experts > 0 ? 1 : 0;
   s.recompute = i / 8 % 3;
   s.pp = i / 16 % 3 == 1 ? 2 : 1;
   s.cp = i / 16 % 3 == 2 ? 2 : 1;
   s.dp_kind = i / 16 % 3 == 0 && s.ep == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
-  s.attention = i % 4 == 0 && s.cp == 1 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
+  s.use.attention = i % 4 == 0 && s.cp == 1 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
   return keeps_the_laws (m, &s);
 }
 
@@ -112,10 +112,10 @@ what_is_not_modelled_is_refused (void)
     ls_strategy_init (&s);
     s.gpus = 8;
     s.global_batch = 8;
-    s.lora_rank = i == 0 ? 8 : 0;
-    s.qkv_layout = i == 1 ? LS_QKV_SPLIT : LS_QKV_JOINT;
+    s.lora.rank = i == 0 ? 8 : 0;
+    s.use.qkv_layout = i == 1 ? LS_QKV_SPLIT : LS_QKV_JOINT;
     s.recompute = i == 2 ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
-    s.recompute_parts = i == 2 ? LS_RECOMPUTE_DOTS : 0;
+    s.memory.recompute_parts = i == 2 ? LS_RECOMPUTE_DOTS : 0;
     says (&m, &s, said[i]);
   }
 }
@@ -212,11 +212,11 @@ experts_of_attention_have_rules (void)
   LsStrategy s;
   ls_strategy_init (&s);
   s.gpus = s.global_batch = 8;
-  s.tp = 8, s.sp = true, s.etp = 1;
+  s.tp = 8, s.sp = true, s.experts.etp = 1;
   says (&m, &s, "a divisor of the 4 heads of an expert of attention");
   ls_strategy_init (&s);
   s.gpus = s.global_batch = 8;
-  s.lora_rank = 8;
+  s.lora.rank = 8;
   says (&m, &s, "with experts of attention");
   wrong.attention_top_k = 0;
   LS_CHECK (strstr (ls_model_check_attention_experts (&wrong), "attention_top_k"));
@@ -242,10 +242,10 @@ windows_in_documents_are_no_masks (void)
       ls_strategy_init (&s);
       s.gpus = s.global_batch = 8;
       g_autofree char *why = NULL;
-      s.window_mask = masked;
+      s.use.window_mask = masked;
       s.pp = i / 6 + 1;
-      s.lengths = g_strdup (lengths[i % 3]);
-      s.lengths_drawn = ls_lengths_parse (s.lengths, &why);
+      s.docs.lengths = g_strdup (lengths[i % 3]);
+      s.docs.drawn = ls_lengths_parse (s.docs.lengths, &why);
       LS_CHECK (keeps_the_laws (&m, &s));
     }
   }

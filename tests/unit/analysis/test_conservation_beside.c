@@ -109,7 +109,7 @@ parts_beside_layers_keep_the_laws (void)
     s.pp = i % 3 == 2 && i / 12 % 2 ? 2 : 1;
     s.recompute = i / 6 % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE;
     s.dp_kind = i / 12 % 2 && s.pp == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    s.attention = i / 24 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
+    s.use.attention = i / 24 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
     s.global_batch = 8;
     LS_CHECK (keeps_the_laws (&m, &s));
   }
@@ -129,7 +129,7 @@ what_is_not_modelled_is_refused (void)
     s.global_batch = 8;
     s.pp = i == 0 ? 2 : 1;
     s.cp = i == 1 ? 2 : 1;
-    s.lora_rank = i == 2 ? 8 : 0;
+    s.lora.rank = i == 2 ? 8 : 0;
     s.tp = i == 3 ? 2 : 1;
     m.layer_vocab = i == 3 ? 4097 : m.layer_vocab;
     says (&m, &s, said[i]);

@@ -107,7 +107,7 @@ jobs_keep_the_laws (void)
     s.sp = s.tp > 1 && i / 18 > 0;
     s.recompute = i / 6 % 3;
     s.cp = i % 3 == 0 && i / 18 ? 2 : 1;
-    s.attention = i / 18 ? LS_ATTENTION_FLASH : LS_ATTENTION_UNFUSED;
+    s.use.attention = i / 18 ? LS_ATTENTION_FLASH : LS_ATTENTION_UNFUSED;
     LS_CHECK (keeps_the_laws (&m, &s));
   }
 }
@@ -124,7 +124,7 @@ what_is_not_modelled_is_refused (void)
     s.gpus = s.global_batch = 8;
     s.pp = i == 0 ? 2 : 1;
     s.dp_kind = i == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    s.lora_rank = i == 2 ? 8 : 0;
+    s.lora.rank = i == 2 ? 8 : 0;
     says (&m, &s, said[i]);
   }
   LsModel m = shared (), wrong = m;

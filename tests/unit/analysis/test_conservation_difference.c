@@ -115,7 +115,7 @@ grouped_heads_share_a_second (void)
     s.tp = i % 2 + 1;
     s.sp = i % 2 && i / 2 % 2;
     s.recompute = i / 4 % 3;
-    s.attention = LS_ATTENTION_FLASH;
+    s.use.attention = LS_ATTENTION_FLASH;
     LS_CHECK (keeps_the_laws (&m, &s));
   }
 }
@@ -156,7 +156,7 @@ convolutions_of_keys_keep_the_laws (void)
     s.gpus = 8;
     s.tp = 1u << i % 4; /* to twice as many as heads of keys */
     s.pp = s.tp < 8 && i / 4 ? 2 : 1;
-    s.attention = i / 4 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
+    s.use.attention = i / 4 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
     s.global_batch = 8;
     LS_CHECK (keeps_the_laws (&with, &s));
   }
@@ -179,7 +179,7 @@ what_is_not_modelled_is_refused (void)
     s.gpus = 8;
     s.global_batch = 8;
     s.tp = i == 0 ? 4 : 1;
-    s.attention = i == 1 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
+    s.use.attention = i == 1 ? LS_ATTENTION_UNFUSED : LS_ATTENTION_FLASH;
     s.cp = i == 2 ? 2 : 1;
     says (&m, &s,
           i == 0 ? "pairs of heads of keys; got 4" : "differences of two attentions are modelled in flash");

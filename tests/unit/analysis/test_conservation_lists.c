@@ -173,7 +173,7 @@ gates_in_windows_alone_keep_the_laws (void)
     s.tp = 1u << i % 3;
     s.pp = s.tp < 4 ? 2 : 1;
     s.dp_kind = i / 3 % 2 && s.pp == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    s.lora_rank = i < 6 ? 0 : 16;
+    s.lora.rank = i < 6 ? 0 : 16;
     s.global_batch = 8;
     LS_CHECK (keeps_the_laws (&m, &s));
   }
@@ -205,11 +205,11 @@ what_is_not_modelled_is_refused (void)
     s.global_batch = 8;
     s.pp = i == 0 ? 2 : 1;
     s.dp_kind = i == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
-    s.lora_rank = i == 2 ? 8 : 0;
-    s.expert_capacity = i == 3 ? 1 : 0;
+    s.lora.rank = i == 2 ? 8 : 0;
+    s.experts.capacity = i == 3 ? 1 : 0;
     s.ep = i == 4 || i == 6 ? 4 : 1;
     s.tp = i == 7 ? 8 : 1;
-    s.lengths = i == 5 ? g_strdup ("fixed:100") : NULL;
+    s.docs.lengths = i == 5 ? g_strdup ("fixed:100") : NULL;
     says (models[i], &s, said[i]);
   }
 }

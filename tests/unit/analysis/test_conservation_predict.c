@@ -113,7 +113,7 @@ bytes_of (const LsModel *m, uint32_t recompute, uint32_t parts, LsMemCategory ca
   ls_strategy_init (&s);
   s.gpus = 1, s.global_batch = 2;
   s.recompute = recompute;
-  s.recompute_parts = parts;
+  s.memory.recompute_parts = parts;
   LS_CHECK (ls_strategy_resolve (&s, m, 8, 8, diags));
   LsPlan *plan = ls_lower (m, &s, NULL, NULL);
   g_autoptr (LsMemory) memory = ls_memory_new (&(LsMemoryInput) { .plan = plan });
@@ -152,7 +152,7 @@ parts_of_blocks_run_again (void)
     LsStrategy s;
     ls_strategy_init (&s);
     s.gpus = 1, s.global_batch = 2;
-    s.recompute = LS_RECOMPUTE_SELECTIVE, s.recompute_parts = LS_RECOMPUTE_MOE | LS_RECOMPUTE_NORM;
+    s.recompute = LS_RECOMPUTE_SELECTIVE, s.memory.recompute_parts = LS_RECOMPUTE_MOE | LS_RECOMPUTE_NORM;
     LS_CHECK (ls_strategy_resolve (&s, &m, 8, 8, diags));
     LsPlan *plan = ls_lower (&m, &s, NULL, NULL);
     flops[n] = ls_plan_model_flops (plan, true, false);
@@ -188,7 +188,7 @@ jobs_keep_the_laws (void)
     s.ep = i / 16 % 3 == 0 ? 2 : 1;
     s.recompute = i / 4 % 3;
     if (s.recompute == LS_RECOMPUTE_SELECTIVE)
-      s.recompute_parts = parts[i % 2];
+      s.memory.recompute_parts = parts[i % 2];
     s.schedule = s.pp > 1 && i / 48 ? g_strdup ("zb-h1") : NULL;
     s.dp_kind = i / 32 == 1 && s.ep == 1 && s.pp == 1 ? LS_DP_FSDP2 : LS_DP_AUTO;
     LS_CHECK (keeps_the_laws (&m, &s));

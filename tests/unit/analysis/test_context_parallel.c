@@ -85,10 +85,10 @@ fixture_init (Fixture *x, const Case *k)
   x->s.tp = MAX (k->tp, 1);
   x->s.pp = MAX (k->pp, 1);
   x->s.gpus = x->s.cp * x->s.tp * x->s.pp;
-  x->s.cp_kind = k->kind;
-  x->s.cp_balance = !k->is_uneven;
+  x->s.mp.cp_kind = k->kind;
+  x->s.mp.cp_balance = !k->is_uneven;
   x->s.recompute = k->recompute;
-  x->s.dp_overlap = false;
+  x->s.data.overlap = false;
   gboolean is_legal = ls_strategy_resolve (&x->s, &x->model, x->s.gpus, 8, diags);
   g_autofree char *text = ls_diag_list_format (diags);
   ls_check_impl (is_legal, __FILE__, __LINE__, "%s", text);

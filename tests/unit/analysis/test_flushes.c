@@ -38,9 +38,9 @@ job_of (const Way *way, uint32_t n_flushes)
   s.gpus = s.pp = 4;
   s.vpp = way->vpp;
   s.schedule = g_strdup (way->schedule);
-  s.p2p = way->p2p;
+  s.mp.p2p = way->p2p;
   s.global_batch = n_flushes * BATCH;
-  s.pipeline_batch = BATCH;
+  s.mp.pipeline_batch = BATCH;
   return s;
 }
 
@@ -116,7 +116,7 @@ each_flush_takes_as_long (void)
 {
   for (guint w = 0; w < G_N_ELEMENTS (ways); w++) {
     LsStrategy whole = job_of (&ways[w], 2);
-    whole.pipeline_batch = 0;
+    whole.mp.pipeline_batch = 0;
     LsTime one = step_of (job_of (&ways[w], 1)), two = step_of (job_of (&ways[w], 2)),
            three = step_of (job_of (&ways[w], 3)), unbroken = step_of (whole);
     bool is_right = LS_CHECK_INT (two - one, >, 0) && LS_CHECK_INT (three - two, ==, two - one)
@@ -174,7 +174,7 @@ calls_of (LsDpKind kind, LsGradSync sync)
   s.global_batch *= 2;
   s.dp_kind = kind;
   s.zero_stage = kind == LS_DP_FSDP2 ? 3 : 0;
-  s.grad_sync = sync;
+  s.data.grad_sync = sync;
   DpRun r = run_job (s);
   for (uint32_t i = 0; r.t && i < r.plan->programs[0].n_instances; i++)
     add_calls (r.plan, &r.plan->segments[r.plan->programs[0].instances[i].segment], &c);
@@ -216,12 +216,12 @@ what_cannot_be_flushed_is_refused (void)
 {
   static const Way never = { "pipedream", 1, LS_P2P_OVERLAPPED }, deepspeed = { "1f1b", 1, LS_P2P_DEEPSPEED };
   LsStrategy rest = job_of (&ways[1], 2), part = job_of (&ways[1], 2), megatron = job_of (&ways[1], 2);
-  rest.pipeline_batch = 5;
+  rest.mp.pipeline_batch = 5;
   part.micro_batch = 16;
   megatron.gpus = 8;
   megatron.dp = 2;
   megatron.dp_kind = LS_DP_MEGATRON;
-  megatron.grad_sync = LS_GRAD_SYNC_FLUSH;
+  megatron.data.grad_sync = LS_GRAD_SYNC_FLUSH;
   check_refused (rest, "expected a divisor of the 16 sequences of a copy in a step; got 5");
   check_refused (part, "expected a multiple of micro_batch = 16; got 8");
   check_refused (job_of (&never, 2), "pipedream, which is never flushed");

@@ -276,7 +276,7 @@ strategy (void)
 static double
 flops (const LsStrategy *s, bool is_causal)
 {
-  return ls_model_flops (&model, ls_model_padded_vocab (&model, s->vocab_multiple, s->tp), s->seq,
+  return ls_model_flops (&model, ls_model_padded_vocab (&model, s->use.vocab_multiple, s->tp), s->seq,
                          s->global_batch, is_causal);
 }
 

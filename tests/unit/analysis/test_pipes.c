@@ -195,7 +195,7 @@ pipes_run_both_ways (void)
 static void
 no_norm (LsStrategy *s)
 {
-  s->grad_norm = false;
+  s->opt.grad_norm = false;
 }
 
 /* A forward is sent while the backward that it is paired with computes. */
@@ -385,7 +385,7 @@ pipedream_updates_each_micro_batch (void)
 static void
 validate_afterwards (LsStrategy *s)
 {
-  s->post_validation = true;
+  s->opt.post_validation = true;
 }
 
 /* ZB-H2's ranks end one after the other: without a barrier the next step begins so too. */
@@ -418,14 +418,14 @@ static void
 overlap (LsStrategy *s)
 {
   s->vpp = 2;
-  s->p2p = LS_P2P_OVERLAPPED;
+  s->mp.p2p = LS_P2P_OVERLAPPED;
 }
 
 static void
 overlap_throughout (LsStrategy *s)
 {
   overlap (s);
-  s->p2p_warmup_flush = true;
+  s->mp.p2p_warmup_flush = true;
 }
 
 /* Sends that some kernel of the rank runs beside, in the first step. */

@@ -77,10 +77,10 @@ check_flops (const Job *j)
 {
   double own, again;
   count_flops (j->plan, &own, &again);
-  if (j->strategy.attention != LS_ATTENTION_UNFUSED || j->strategy.lora_rank > 0)
+  if (j->strategy.use.attention != LS_ATTENTION_UNFUSED || j->strategy.lora.rank > 0)
     return;
   double expected = ls_model_flops (
-      &j->model, ls_model_padded_vocab (&j->model, j->strategy.vocab_multiple, j->strategy.tp),
+      &j->model, ls_model_padded_vocab (&j->model, j->strategy.use.vocab_multiple, j->strategy.tp),
       j->strategy.seq, j->strategy.global_batch, false);
   LS_CHECK_NEAR (own, expected, 1e-9);
   LS_CHECK (j->strategy.recompute == LS_RECOMPUTE_NONE ? again == 0 : again > 0);

@@ -347,8 +347,8 @@ strategy (uint32_t tp, uint32_t pp, uint32_t vpp, uint32_t micro_batch, uint32_t
     .global_batch = micro_batch * n_micro_batches,
     .schedule = (char *) schedule,
     .dtype = LS_DTYPE_FP16,
-    .grad_dtype = LS_DTYPE_FP16,
-    .attention = LS_ATTENTION_UNFUSED,
+    .opt.grad_dtype = LS_DTYPE_FP16,
+    .use.attention = LS_ATTENTION_UNFUSED,
   };
 }
 
@@ -397,7 +397,7 @@ recipes_keep_what_table_2_says (void)
   LsModel m = gpt (48, 6144, 64);
   LsStrategy s = strategy (8, 1, 1, 4, 1);
   double sbh = 2048.0 * 4 * 6144;
-  s.attention = LS_ATTENTION_FLASH;
+  s.use.attention = LS_ATTENTION_FLASH;
   LS_CHECK_NEAR (ls_layer_activation_bytes (&m, &s), sbh * 13, 1e-12);
   s.sp = true;
   LS_CHECK_NEAR (ls_layer_activation_bytes (&m, &s), sbh * 34 / 8, 1e-12);
@@ -432,7 +432,7 @@ other_models_have_no_formula (void)
   m.mlp = LS_MLP_SWIGLU;
   LS_CHECK (isnan (ls_layer_activation_bytes (&m, &s)));
   LS_CHECK (!isnan (ls_memory_formula (&m, &s, 0, 1000).optimizer));
-  s.lora_rank = 8;
+  s.lora.rank = 8;
   LS_CHECK (isnan (ls_memory_formula (&m, &s, 0, 1000).parameters)); /* most of which do not learn */
   m.mlp = LS_MLP_GELU;
   LS_CHECK (isnan (ls_layer_activation_bytes (&m, &s)));

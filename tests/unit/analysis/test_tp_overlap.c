@@ -47,9 +47,9 @@ fixture_init (Fixture *x, uint32_t seq, bool overlaps, int kind, bool waits)
   ls_strategy_init (&x->s);
   x->s.tp = x->s.gpus = TP;
   x->s.sp = true;
-  x->s.tp_overlap = overlaps;
-  x->s.tp_overlap_kind = kind;
-  x->s.tp_async = !waits;
+  x->s.mp.tp_overlap = overlaps;
+  x->s.mp.tp_overlap_kind = kind;
+  x->s.mp.tp_async = !waits;
   LS_CHECK (ls_strategy_resolve (&x->s, &x->model, TP, 8, diags));
   x->plan = ls_lower (&x->model, &x->s, NULL, &error);
   ls_run_options_init (&options);
@@ -213,7 +213,7 @@ products_leave_sms_unless_the_job_says_no (void)
   Fixture x;
   fixture_init (&x, 8192, true, LS_TP_OVERLAP_RING, false);
   LS_CHECK_INT (n_with_margin (x.plan), >, 0);
-  x.s.tp_overlap_margin = false;
+  x.s.mp.tp_overlap_margin = false;
   g_autoptr (LsPlan) without = ls_lower (&x.model, &x.s, NULL, &error);
   LS_CHECK_NO_ERROR (error);
   LS_CHECK_INT (n_with_margin (without), ==, 0);

@@ -122,7 +122,7 @@ bytes_per_parameter (const char *zero)
       + (double) bytes[LS_MEM_OPTIMIZER];
   double per_parameter = sum
       / (double) ls_model_params (&r->model,
-                                  ls_model_padded_vocab (&r->model, r->strategy.vocab_multiple, 1));
+                                  ls_model_padded_vocab (&r->model, r->strategy.use.vocab_multiple, 1));
   ls_job_spec_clear (&spec);
   return per_parameter;
 }

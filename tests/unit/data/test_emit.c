@@ -193,7 +193,7 @@ check_read_back (const char *fragment, const char *open, const LsModel *m, const
   LS_CHECK_INT (import.conflicts->len, ==, 0);
   ls_strategy_copy (&read, &import.strategy);
   read.gpus = s->gpus;
-  read.vocab_multiple = s->vocab_multiple;
+  read.use.vocab_multiple = s->use.vocab_multiple;
   read.seq = read.seq > 0 ? read.seq : import.model.seq;
   for (char **pair = pairs; *pair && **pair; pair++) {
     char *value = strchr (*pair, '=');

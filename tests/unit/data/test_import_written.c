@@ -32,7 +32,7 @@ static bool
 is_said_elsewhere (const LsStrategy *s, const char *key)
 {
   bool has_one = s->global_batch <= s->dp * s->micro_batch;
-  bool is_flushed_once = s->pipeline_batch == 0 || s->pipeline_batch * s->dp >= s->global_batch;
+  bool is_flushed_once = s->mp.pipeline_batch == 0 || s->mp.pipeline_batch * s->dp >= s->global_batch;
   return (strcmp (key, "pipeline_batch") == 0 && is_flushed_once)
       || (strcmp (key, "zero") == 0 && s->dp_kind == LS_DP_FSDP2) || strcmp (key, "recompute_layers") == 0
       || (strcmp (key, "grad_sync") == 0 && has_one);
@@ -45,9 +45,9 @@ choices_of (const LsStrategy *s, const LsModel *m)
   GString *out = g_string_new (NULL);
   add_layers (out, s, m);
   uint32_t all = (m->n_layers + s->pp * s->vpp - 1) / (s->pp * s->vpp);
-  g_string_append_printf (out, "groups of %u\n", s->zero_group);
+  g_string_append_printf (out, "groups of %u\n", s->data.zero_group);
   if (s->recompute == LS_RECOMPUTE_FULL)
-    g_string_append_printf (out, "recomputed layers %u\n", MIN (s->recompute_layers - 1, all - 1) + 1);
+    g_string_append_printf (out, "recomputed layers %u\n", MIN (s->memory.recompute_layers - 1, all - 1) + 1);
   for (const LsField *f = ls_strategy_fields; f->key; f++) {
     bool is_layers = strcmp (f->key, "layers_per_chunk") == 0;
     g_autofree char *value = f->file_only || is_layers || f->set_only || f->of_program
@@ -168,12 +168,12 @@ complete_deepspeed (const LsImport *import, const LsStrategy *was, LsStrategy *a
       LS_CHECK (ls_field_set_text (ls_strategy_fields, again, keys[i], value, diags));
   }
   again->gpus *= again->tp * again->pp * again->cp; /* its ranks are copies of what the code cuts up */
-  again->grad_sync = was->grad_sync;
+  again->data.grad_sync = was->data.grad_sync;
   if (was->recompute == LS_RECOMPUTE_SELECTIVE || again->recompute == LS_RECOMPUTE_FULL) {
     again->recompute = was->recompute;
-    again->recompute_parts = was->recompute_parts;
-    again->recompute_method = was->recompute_method;
-    again->recompute_layers = was->recompute_layers;
+    again->memory.recompute_parts = was->memory.recompute_parts;
+    again->memory.recompute_method = was->memory.recompute_method;
+    again->memory.recompute_layers = was->memory.recompute_layers;
   }
 }
 
@@ -211,20 +211,20 @@ favour_torchtitan (GRand *rand, LsStrategy *s)
 {
   s->dp_kind = LS_DP_FSDP2;
   s->zero_stage = LS_ZERO_AUTO;
-  s->zero_group = g_rand_boolean (rand) && s->zero_group > 0 ? s->zero_group : 0;
+  s->data.zero_group = g_rand_boolean (rand) && s->data.zero_group > 0 ? s->data.zero_group : 0;
   s->sp = s->tp > 1;
-  s->grad_dtype = LS_DTYPE_FP32;
+  s->opt.grad_dtype = LS_DTYPE_FP32;
   s->dtype = g_rand_boolean (rand) ? LS_DTYPE_BF16 : s->dtype;
-  s->fp8_recipe = LS_FP8_CURRENT;
-  s->recompute_parts = LS_RECOMPUTE_OP;
-  s->recompute_method = LS_RECOMPUTE_UNIFORM;
-  s->recompute_layers = 1;
-  s->layers_per_unit = 1;
-  s->forward_prefetch = s->backward_prefetch_units = 0;
-  s->tp_overlap_kind = LS_TP_OVERLAP_RING;
-  s->attention = LS_ATTENTION_FLASH;
-  s->grad_norm = true;
-  s->post_validation = s->partition_activations = s->offload_activations = false;
+  s->fp8.recipe = LS_FP8_CURRENT;
+  s->memory.recompute_parts = LS_RECOMPUTE_OP;
+  s->memory.recompute_method = LS_RECOMPUTE_UNIFORM;
+  s->memory.recompute_layers = 1;
+  s->data.layers_per_unit = 1;
+  s->data.forward_prefetch = s->data.backward_prefetch_units = 0;
+  s->mp.tp_overlap_kind = LS_TP_OVERLAP_RING;
+  s->use.attention = LS_ATTENTION_FLASH;
+  s->opt.grad_norm = true;
+  s->opt.post_validation = s->memory.partition_activations = s->memory.offload_activations = false;
 }
 
 static void
@@ -232,12 +232,12 @@ favour_deepspeed (GRand *rand, LsStrategy *s)
 {
   s->dp_kind = LS_DP_DEEPSPEED;
   s->zero_stage = (uint32_t) g_rand_int_range (rand, 0, s->pp > 1 ? 2 : 4);
-  s->zero_group = 0;
+  s->data.zero_group = 0;
   s->vpp = 1;
-  s->cp_kind = LS_CP_ULYSSES;
+  s->mp.cp_kind = LS_CP_ULYSSES;
   s->dtype = g_rand_boolean (rand) ? LS_DTYPE_BF16 : LS_DTYPE_FP16;
-  s->post_validation = false;
-  s->offload_activations = s->offload_activations && s->recompute == LS_RECOMPUTE_FULL;
+  s->opt.post_validation = false;
+  s->memory.offload_activations = s->memory.offload_activations && s->recompute == LS_RECOMPUTE_FULL;
 }
 
 /* --- jobs of every kind ---------------------------------------------------------------------------- */
@@ -285,7 +285,7 @@ draw_knobs (GRand *rand, const OptionTable *table, const LsModel *m, LsStrategy 
     draw_knob (rand, table, s);
   if (m->n_experts > 0 && s->dp > 1)
     s->ep = pick (rand, 2, (uint32_t[]) { 1, 2 });
-  s->lora_rank = 0;
+  s->lora.rank = 0;
   if (s->dtype == LS_DTYPE_FP32 || (s->dtype == LS_DTYPE_FP16 && g_rand_boolean (rand)))
     s->dtype = (int) pick (rand, 2, (uint32_t[]) { LS_DTYPE_FP8, LS_DTYPE_BF16 });
 }
@@ -302,15 +302,15 @@ draw_job (GRand *rand, const LsStrategy *defaults, const OptionTable *table, Fav
     random_kind (rand, m);
     draw_knobs (rand, table, m, s);
   }
-  s->grad_fusion = defaults->grad_fusion;
-  s->cuda_allocator = defaults->cuda_allocator;
-  s->recompute_flash = defaults->recompute_flash;
+  s->use.grad_fusion = defaults->use.grad_fusion;
+  s->memory.cuda_allocator = defaults->memory.cuda_allocator;
+  s->memory.recompute_flash = defaults->memory.recompute_flash;
   if (g_rand_boolean (rand))
-    s->grad_dtype = LS_DTYPE_FP32;
+    s->opt.grad_dtype = LS_DTYPE_FP32;
   if (favour && g_rand_boolean (rand))
     favour (rand, s);
   if (s->vpp == 1)
-    s->p2p = s->pp > 1 ? LS_P2P_BATCHED : s->p2p;
+    s->mp.p2p = s->pp > 1 ? LS_P2P_BATCHED : s->mp.p2p;
   if (!ls_strategy_resolve (s, m, s->gpus, 8, diags) || !ls_strategy_balance (s, m, NULL, NULL))
     return false;
   m->seq = s->seq;

@@ -37,13 +37,13 @@ a_row_becomes_a_model_and_a_strategy (void)
   LS_CHECK_INT (c->strategy.gpus, ==, 128);
   LS_CHECK_INT (c->strategy.vpp, ==, 3);
   LS_CHECK_INT (c->strategy.zero_stage, ==, 3);
-  LS_CHECK_INT (c->strategy.zero_group, ==, 2);
-  LS_CHECK (c->strategy.sp && c->strategy.dp_overlap && !c->strategy.tp_overlap);
+  LS_CHECK_INT (c->strategy.data.zero_group, ==, 2);
+  LS_CHECK (c->strategy.sp && c->strategy.data.overlap && !c->strategy.mp.tp_overlap);
   LS_CHECK_INT (c->strategy.recompute, ==, LS_RECOMPUTE_SELECTIVE);
   LS_CHECK_INT (c->strategy.dp_kind, ==, LS_DP_FSDP1);
-  LS_CHECK_INT (c->strategy.p2p, ==, LS_P2P_BATCHED);
+  LS_CHECK_INT (c->strategy.mp.p2p, ==, LS_P2P_BATCHED);
   LS_CHECK_INT (c->strategy.dtype, ==, LS_DTYPE_BF16);
-  LS_CHECK_INT (c->strategy.grad_dtype, ==, LS_DTYPE_FP32);
+  LS_CHECK_INT (c->strategy.opt.grad_dtype, ==, LS_DTYPE_FP32);
   LS_CHECK_STR (c->strategy.schedule, "interleaved-1f1b");
 }
 
@@ -95,9 +95,9 @@ a_table_may_not_say_that_it_recomputes (void)
     bool is_checkpointed = i < 2;
     LS_CHECK_INT (c->strategy.recompute, ==, is_checkpointed ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE);
     LS_CHECK_INT (c->strategy.zero_stage, ==, is_checkpointed ? 2 : 3);
-    LS_CHECK_INT (c->strategy.dispatcher, ==, LS_DISPATCHER_DEEPEP);
-    LS_CHECK_STR (c->strategy.expert_load, "round-robin");
-    LS_CHECK (!c->strategy.grad_norm);
+    LS_CHECK_INT (c->strategy.experts.dispatcher, ==, LS_DISPATCHER_DEEPEP);
+    LS_CHECK_STR (c->strategy.experts.load, "round-robin");
+    LS_CHECK (!c->strategy.opt.grad_norm);
   }
   LS_CHECK_INT (((const LsCase *) g_ptr_array_index (cases, 0))->model.head_dim, ==, 128);
 }
@@ -315,7 +315,7 @@ models_may_have_experts_and_what_else_columns_say (void)
   LS_CHECK (m->n_experts == 64 && m->top_k == 4 && m->expert_ffn == 768 && m->ffn == 768 && m->moe_every == 1
             && m->shared_ffn == 0);
   LS_CHECK (m->tied_embeddings && m->head_dim == 64 && m->norm == LS_NORM_RMSNORM);
-  LS_CHECK (((LsCase *) g_ptr_array_index (cases, 0))->strategy.apex_norm);
+  LS_CHECK (((LsCase *) g_ptr_array_index (cases, 0))->strategy.use.apex_norm);
   check_refused ("experts", "64", "8192",
                  "expected with it columns top_k, of at most as many, and expert_ffn; got 0 and 0");
   check_refused ("experts,top_k,expert_ffn", "64,65,768", "8192", "expected with it columns top_k");

@@ -24,14 +24,17 @@ a_file_sets_the_knobs (void)
   if (!LS_CHECK (doc && ls_strategy_read (doc, &s, diags)))
     return;
   LS_CHECK (s.tp == 8 && s.pp == 4 && s.vpp == 2 && s.sp);
-  LS_CHECK (s.zero_stage == 3 && s.zero_group == 16);
-  LS_CHECK (s.dp_kind == LS_DP_FSDP2 && s.p2p == LS_P2P_OVERLAPPED && s.recompute == LS_RECOMPUTE_SELECTIVE);
-  LS_CHECK (s.attention == LS_ATTENTION_UNFUSED && s.dtype == LS_DTYPE_FP16 && s.grad_dtype == LS_DTYPE_FP32);
+  LS_CHECK (s.zero_stage == 3 && s.data.zero_group == 16);
+  LS_CHECK (s.dp_kind == LS_DP_FSDP2 && s.mp.p2p == LS_P2P_OVERLAPPED
+            && s.recompute == LS_RECOMPUTE_SELECTIVE);
+  LS_CHECK (s.use.attention == LS_ATTENTION_UNFUSED && s.dtype == LS_DTYPE_FP16
+            && s.opt.grad_dtype == LS_DTYPE_FP32);
   LS_CHECK_STR (s.schedule, "interleaved-1f1b");
-  LS_CHECK (s.micro_batch == 2 && s.global_batch == 512 && !s.grad_norm);
-  LS_CHECK_INT (s.bucket_bytes, ==, 25 << 20);
-  LS_CHECK (s.n_layers_per_chunk == 8 && s.layers_per_chunk[0] == 1 && s.layers_per_chunk[1] == 2);
-  LS_CHECK (s.dp_overlap && !s.tp_overlap && s.cp == 1 && s.dp == 0); /* defaults */
+  LS_CHECK (s.micro_batch == 2 && s.global_batch == 512 && !s.opt.grad_norm);
+  LS_CHECK_INT (s.data.bucket_bytes, ==, 25 << 20);
+  LS_CHECK (s.layout.n_layers_per_chunk == 8 && s.layout.layers_per_chunk[0] == 1
+            && s.layout.layers_per_chunk[1] == 2);
+  LS_CHECK (s.data.overlap && !s.mp.tp_overlap && s.cp == 1 && s.dp == 0); /* defaults */
   ls_strategy_clear (&s);
 }
 
@@ -48,29 +51,31 @@ flags_set_the_knobs (void)
   LsStrategy s;
   ls_strategy_init (&s);
   LS_CHECK (set (&s, "micro-batch", "4") && s.micro_batch == 4);
-  LS_CHECK (set (&s, "zero", "1") && s.zero_stage == 1 && s.zero_group == 0);
-  LS_CHECK (set (&s, "zero", "2@8") && s.zero_stage == 2 && s.zero_group == 8);
-  LS_CHECK (set (&s, "zero", "0") && s.zero_stage == 0 && s.zero_group == 0);
+  LS_CHECK (set (&s, "zero", "1") && s.zero_stage == 1 && s.data.zero_group == 0);
+  LS_CHECK (set (&s, "zero", "2@8") && s.zero_stage == 2 && s.data.zero_group == 8);
+  LS_CHECK (set (&s, "zero", "0") && s.zero_stage == 0 && s.data.zero_group == 0);
   LS_CHECK (set (&s, "sp", "1") && s.sp);
-  LS_CHECK (set (&s, "dp-overlap", "0") && !s.dp_overlap);
+  LS_CHECK (set (&s, "dp-overlap", "0") && !s.data.overlap);
   LS_CHECK (set (&s, "dp-kind", "xla-fsdp") && s.dp_kind == LS_DP_XLA_FSDP);
-  LS_CHECK (set (&s, "grad-dtype", "fp32") && s.grad_dtype == LS_DTYPE_FP32);
-  LS_CHECK (set (&s, "layers-per-chunk", "3,4,3") && s.n_layers_per_chunk == 3 && s.layers_per_chunk[1] == 4);
-  LS_CHECK (set (&s, "layers-per-chunk", "4x13, 3x3") && s.n_layers_per_chunk == 16
-            && s.layers_per_chunk[12] == 4 && s.layers_per_chunk[13] == 3);
+  LS_CHECK (set (&s, "grad-dtype", "fp32") && s.opt.grad_dtype == LS_DTYPE_FP32);
+  LS_CHECK (set (&s, "layers-per-chunk", "3,4,3") && s.layout.n_layers_per_chunk == 3
+            && s.layout.layers_per_chunk[1] == 4);
+  LS_CHECK (set (&s, "layers-per-chunk", "4x13, 3x3") && s.layout.n_layers_per_chunk == 16
+            && s.layout.layers_per_chunk[12] == 4 && s.layout.layers_per_chunk[13] == 3);
   LS_CHECK (!set (&s, "layers-per-chunk", "4x") && !set (&s, "layers-per-chunk", "x4")
             && !set (&s, "layers-per-chunk", "4x0"));
   LS_CHECK (!set (&s, "layers-per-chunk", "4x13x2") && !set (&s, "layers-per-chunk", "1x1048576,1")
-            && s.n_layers_per_chunk == 16);
-  LS_CHECK (set (&s, "layers-per-chunk", "balanced") && !s.layers_per_chunk
-            && s.layer_rule == LS_LAYER_RULE_BALANCED);
-  LS_CHECK (set (&s, "layers-per-chunk", "weights") && !s.layers_per_chunk
-            && s.layer_rule == LS_LAYER_RULE_WEIGHTS);
-  LS_CHECK (set (&s, "layers-per-chunk", "2,1x2") && s.n_layers_per_chunk == 3
-            && s.layer_rule == LS_LAYER_RULE_AUTO);
-  LS_CHECK (set (&s, "layers-per-chunk", "auto") && !s.layers_per_chunk && s.n_layers_per_chunk == 0
-            && s.layer_rule == LS_LAYER_RULE_AUTO);
-  LS_CHECK (set (&s, "recompute-stages", "1x3,2") && s.n_recompute_stages == 4 && s.recompute_stages[3] == 2);
+            && s.layout.n_layers_per_chunk == 16);
+  LS_CHECK (set (&s, "layers-per-chunk", "balanced") && !s.layout.layers_per_chunk
+            && s.layout.layer_rule == LS_LAYER_RULE_BALANCED);
+  LS_CHECK (set (&s, "layers-per-chunk", "weights") && !s.layout.layers_per_chunk
+            && s.layout.layer_rule == LS_LAYER_RULE_WEIGHTS);
+  LS_CHECK (set (&s, "layers-per-chunk", "2,1x2") && s.layout.n_layers_per_chunk == 3
+            && s.layout.layer_rule == LS_LAYER_RULE_AUTO);
+  LS_CHECK (set (&s, "layers-per-chunk", "auto") && !s.layout.layers_per_chunk
+            && s.layout.n_layers_per_chunk == 0 && s.layout.layer_rule == LS_LAYER_RULE_AUTO);
+  LS_CHECK (set (&s, "recompute-stages", "1x3,2") && s.memory.n_recompute_stages == 4
+            && s.memory.recompute_stages[3] == 2);
   LS_CHECK (set (&s, "schedule", "zb-h1"));
   LS_CHECK_STR (s.schedule, "zb-h1");
   LS_CHECK (!set (&s, "zero", "4") && !set (&s, "zero", "1@0") && !set (&s, "zero", "1@")
@@ -151,7 +156,7 @@ names_read_back (void)
   for (int k = LS_DP_NONE; k <= LS_DP_XLA_FSDP; k++)
     LS_CHECK (set (&s, "dp-kind", ls_dp_kind_name (k)) && s.dp_kind == k);
   for (int k = LS_P2P_NONE; k <= LS_P2P_OVERLAPPED; k++)
-    LS_CHECK (set (&s, "p2p", ls_p2p_name (k)) && s.p2p == k);
+    LS_CHECK (set (&s, "p2p", ls_p2p_name (k)) && s.mp.p2p == k);
   for (int k = LS_RECOMPUTE_NONE; k <= LS_RECOMPUTE_FULL; k++)
     LS_CHECK (set (&s, "recompute", ls_recompute_name (k)) && s.recompute == k);
   ls_strategy_clear (&s);
@@ -223,8 +228,8 @@ a_file_says_what_differs_from_its_base (void)
   LS_CHECK_STR (s.name, "newest");
   LS_CHECK_STR (s.release, "2");
   LS_CHECK_STR (s.vendor, "v");
-  LS_CHECK_STR (s.defaults.software, "newest");
-  LS_CHECK (s.defaults.apex_norm && s.defaults.tp_async && s.defaults.batch_sync);
+  LS_CHECK_STR (s.defaults.program.software, "newest");
+  LS_CHECK (s.defaults.use.apex_norm && s.defaults.mp.tp_async && s.defaults.launch.batch_sync);
   LS_CHECK_STR (s.runs_like, "a loop of our own");
   LS_CHECK (s.dp_kinds == NULL && s.tables == NULL);
   LS_CHECK (s.headroom->len == 1

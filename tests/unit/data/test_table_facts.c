@@ -93,7 +93,7 @@ megatron_trains_gpt_with_dropout (void)
   LS_CHECK (FIRST (sc21)->model.dropout && !FIRST (own)->model.dropout && !FIRST (llama)->model.dropout
             && !FIRST (mpt)->model.dropout);
   LS_CHECK (FIRST (bloom)->model.dropout && FIRST (bloom)->model.position == LS_POSITION_ALIBI
-            && FIRST (bloom)->strategy.launch_blocking);
+            && FIRST (bloom)->strategy.launch.launch_blocking);
 }
 
 /* The rows say gelu; 31.4e9 parameters need a third matrix, 15.7e9 heads of 128. */
@@ -108,7 +108,7 @@ maxtext_has_gated_mlps_and_heads_of_128 (void)
   const LsModel *m = &FIRST (cases)->model;
   LS_CHECK (m->mlp == LS_MLP_SWIGLU && m->head_dim == 128 && m->norm == LS_NORM_RMSNORM
             && !m->tied_embeddings);
-  LS_CHECK_STR (FIRST (cases)->strategy.kernels,
+  LS_CHECK_STR (FIRST (cases)->strategy.use.kernels,
                 "maxtext-2024"); /* words by a product with a one-hot matrix */
 }
 
@@ -121,8 +121,8 @@ pax_has_flash_attention_by_transformer_engine_alone (void)
       (Row) { .software = "pax-2024", .source = of, .attention = "flash", .dp_kind = "xla-fsdp", .zero = 3 });
   g_autoptr (GPtrArray) te = parse ((Row) {
       .software = "pax-2024-te", .source = of, .attention = "flash", .dp_kind = "xla-fsdp", .zero = 3 });
-  LS_CHECK_INT (FIRST (xla)->strategy.attention, ==, LS_ATTENTION_UNFUSED);
-  LS_CHECK_INT (FIRST (te)->strategy.attention, ==, LS_ATTENTION_FLASH);
+  LS_CHECK_INT (FIRST (xla)->strategy.use.attention, ==, LS_ATTENTION_UNFUSED);
+  LS_CHECK_INT (FIRST (te)->strategy.use.attention, ==, LS_ATTENTION_FLASH);
 }
 
 static void
@@ -138,12 +138,14 @@ software_of_2021_has_its_kernels_and_its_batches (void)
       = parse ((Row) { .software = "megatron-deepspeed-2021-zero3", .dp_kind = "deepspeed", .zero = 3 });
   const LsStrategy *a = &FIRST (old)->strategy, *b = &FIRST (later)->strategy, *c = &FIRST (fork)->strategy,
                    *d = &FIRST (titan)->strategy;
-  LS_CHECK (a->apex_norm && a->batch_sync && !a->tp_async && !a->collective_lists && !a->grad_fusion);
-  LS_CHECK (!b->apex_norm && b->batch_sync && b->tp_async);
-  LS_CHECK (c->batch_sync && c->batch_ends && c->split_bias_dropout && c->grad_fusion && !b->batch_ends);
-  LS_CHECK (!d->tp_async && !d->batch_sync && d->attention_kernel == LS_ATTENTION_KERNEL_FA2);
-  LS_CHECK (FIRST (nemo)->strategy.tp_async && !FIRST (nemo)->strategy.batch_sync);
-  LS_CHECK (FIRST (lists)->strategy.collective_lists && FIRST (lists)->strategy.apex_norm);
+  LS_CHECK (a->use.apex_norm && a->launch.batch_sync && !a->mp.tp_async && !a->data.collective_lists
+            && !a->use.grad_fusion);
+  LS_CHECK (!b->use.apex_norm && b->launch.batch_sync && b->mp.tp_async);
+  LS_CHECK (c->launch.batch_sync && c->launch.batch_ends && c->use.split_bias_dropout && c->use.grad_fusion
+            && !b->launch.batch_ends);
+  LS_CHECK (!d->mp.tp_async && !d->launch.batch_sync && d->use.attention_kernel == LS_ATTENTION_KERNEL_FA2);
+  LS_CHECK (FIRST (nemo)->strategy.mp.tp_async && !FIRST (nemo)->strategy.launch.batch_sync);
+  LS_CHECK (FIRST (lists)->strategy.data.collective_lists && FIRST (lists)->strategy.use.apex_norm);
 }
 
 static void
@@ -167,7 +169,7 @@ megatron_sends_slices_where_nobody_says_otherwise (void)
                                                  .p2p = rows[i].p2p,
                                                  .pp = 2,
                                                  .schedule = "1f1b" });
-    LS_CHECK_INT (FIRST (cases)->strategy.p2p, ==, rows[i].expected);
+    LS_CHECK_INT (FIRST (cases)->strategy.mp.p2p, ==, rows[i].expected);
   }
 }
 
@@ -180,8 +182,8 @@ pipelines_of_deepspeed_have_its_optimizer (void)
                                                .schedule = "1f1b",
                                                .p2p = "batched" });
   const LsStrategy *s = &FIRST (cases)->strategy;
-  LS_CHECK (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 1 && s->p2p == LS_P2P_DEEPSPEED
-            && !s->launch_blocking);
+  LS_CHECK (s->dp_kind == LS_DP_DEEPSPEED && s->zero_stage == 1 && s->mp.p2p == LS_P2P_DEEPSPEED
+            && !s->launch.launch_blocking);
   LS_CHECK_STR (FIRST (cases)->runs_like, "other software than Megatron-LM on GPUs");
 }
 
@@ -194,8 +196,8 @@ simumax_says_what_it_ran (void)
       = parse ((Row) { .software = "megatron-core-0.13", .source = "SimuMax B200 v1.2", .mlp = "swiglu" });
   g_autoptr (GPtrArray) own = parse ((Row) { .software = "megatron-core-0.13", .mlp = "swiglu" });
   const LsStrategy *s = &FIRST (cases)->strategy, *o = &FIRST (own)->strategy;
-  LS_CHECK (s->cp_kind == LS_CP_ULYSSES && !s->tp_async && s->wgrad_placeholders);
-  LS_CHECK (o->cp_kind == LS_CP_RING && o->tp_async && o->wgrad_placeholders);
+  LS_CHECK (s->mp.cp_kind == LS_CP_ULYSSES && !s->mp.tp_async && s->use.wgrad_placeholders);
+  LS_CHECK (o->mp.cp_kind == LS_CP_RING && o->mp.tp_async && o->use.wgrad_placeholders);
 }
 
 /* What table 4 prints: 12 L h^2 + h V parameters in billions. */
@@ -212,9 +214,9 @@ zero_bubble_is_what_its_own_figures_say (void)
     double h = rows[i].hidden, n = 12 * rows[i].layers * h * h + h * FIRST (cases)->model.vocab;
     LS_CHECK_DOUBLE (round (n / 1e8) / 10, ==, rows[i].billions);
   }
-  LS_CHECK (FIRST (cases)->strategy.attention == LS_ATTENTION_UNFUSED
+  LS_CHECK (FIRST (cases)->strategy.use.attention == LS_ATTENTION_UNFUSED
             && FIRST (cases)->model.attention == LS_ATTENTION_UNFUSED);
-  LS_CHECK (FIRST (own)->strategy.attention == LS_ATTENTION_FLASH && FIRST (own)->model.vocab == 51200);
+  LS_CHECK (FIRST (own)->strategy.use.attention == LS_ATTENTION_FLASH && FIRST (own)->model.vocab == 51200);
 }
 
 /* Zero bubble's automatic schedules, save for the table that measures what waiting costs. */
@@ -237,7 +239,7 @@ automatic_zero_bubble_validates_its_norm_later (void)
                                                  .schedule = rows[i].schedule,
                                                  .pp = 8,
                                                  .p2p = "batched" });
-    LS_CHECK_INT (FIRST (cases)->strategy.grad_norm, ==, rows[i].waits);
+    LS_CHECK_INT (FIRST (cases)->strategy.opt.grad_norm, ==, rows[i].waits);
   }
 }
 
@@ -269,13 +271,13 @@ rows_run_the_attention_that_their_source_names (void)
                                                  .dp_kind = "fsdp1",
                                                  .zero = 3 });
     const LsStrategy *s = &FIRST (cases)->strategy;
-    LS_CHECK_INT (s->attention_kernel, ==, rows[i].kernel);
+    LS_CHECK_INT (s->use.attention_kernel, ==, rows[i].kernel);
     LS_CHECK (g_hash_table_contains (FIRST (cases)->said, "attention_kernel")
               == (rows[i].kernel == LS_ATTENTION_KERNEL_FA2));
-    LS_CHECK_INT (s->qkv_layout, ==, rows[i].layout);
-    LS_CHECK_INT (s->recompute_early_stop, ==, rows[i].stops);
-    LS_CHECK (s->loss_kernel == LS_LOSS_FUSED && s->train_metrics == 2
-              && s->backward_prefetch == LS_PREFETCH_POST);
+    LS_CHECK_INT (s->use.qkv_layout, ==, rows[i].layout);
+    LS_CHECK_INT (s->memory.recompute_early_stop, ==, rows[i].stops);
+    LS_CHECK (s->use.loss_kernel == LS_LOSS_FUSED && s->use.train_metrics == 2
+              && s->data.backward_prefetch == LS_PREFETCH_POST);
   }
 }
 
@@ -293,7 +295,7 @@ ids_tell_nothing (void)
                                                  .id = ids[i] });
     const LsCase *c = FIRST (cases);
     LS_CHECK_STR (c->family, "zb");
-    LS_CHECK (!c->strategy.grad_norm && c->strategy.attention_kernel == LS_ATTENTION_KERNEL_AUTO
+    LS_CHECK (!c->strategy.opt.grad_norm && c->strategy.use.attention_kernel == LS_ATTENTION_KERNEL_AUTO
               && c->model.vocab == 32000);
   }
 }

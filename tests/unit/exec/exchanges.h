@@ -75,22 +75,22 @@ run_job (const Case *j, const LsModel *m, How how)
   s.pp = j->pp;
   s.vpp = j->vpp;
   s.ep = j->ep;
-  s.etp = 1;
+  s.experts.etp = 1;
   s.schedule = g_strdup (j->schedule);
-  s.p2p = j->p2p;
-  s.p2p_warmup_flush = j->flushes_late;
+  s.mp.p2p = j->p2p;
+  s.mp.p2p_warmup_flush = j->flushes_late;
   s.global_batch = 8 / (j->tp * j->pp) * j->n_micro_batches;
-  s.expert_load = g_strdup (j->load);
+  s.experts.load = g_strdup (j->load);
   s.dp_kind = j->dp_kind;
   s.zero_stage = j->zero;
-  s.ep_overlap = how == PAIRED;
-  s.delay_wgrad = how == PAIRED && j->delays;
-  s.shared_overlap = how == SHARED_BESIDE;
-  s.dispatcher = j->dispatcher;
+  s.mp.ep_overlap = how == PAIRED;
+  s.mp.delay_wgrad = how == PAIRED && j->delays;
+  s.experts.shared_overlap = how == SHARED_BESIDE;
+  s.experts.dispatcher = j->dispatcher;
   s.recompute = j->recompute_parts ? LS_RECOMPUTE_SELECTIVE
       : j->is_full                 ? LS_RECOMPUTE_FULL
                                    : LS_RECOMPUTE_NONE;
-  s.recompute_parts = j->recompute_parts;
+  s.memory.recompute_parts = j->recompute_parts;
   r.cluster = ls_cluster_build (&spec, &error);
   LS_CHECK (ls_strategy_resolve (&s, m, 8, 8, diags));
   r.plan = ls_lower (m, &s, NULL, &error);

@@ -24,7 +24,7 @@ run_zero1 (uint32_t seq)
   ls_strategy_init (&s);
   s.gpus = s.global_batch = 4;
   s.zero_stage = 1;
-  s.bucket_params = 12000000;
+  s.data.bucket_params = 12000000;
   DpRun r = dp_run (&m, &s, &spec);
   ls_strategy_clear (&s);
   return r;
@@ -172,8 +172,8 @@ an_optimizer_in_groups_sums_its_parts (void)
   ls_strategy_init (&s);
   s.gpus = s.global_batch = 8;
   s.zero_stage = 1;
-  s.zero_group = 4;
-  s.bucket_params = 12000000;
+  s.data.zero_group = 4;
+  s.data.bucket_params = 12000000;
   DpRun r = dp_run (&m, &s, &spec);
   g_autoptr (GArray) spans = r.t ? dp_spans (r.t, 0) : NULL;
   guint n = spans ? dp_count (spans, "grad reduce-scatter") : 0;
@@ -207,8 +207,8 @@ ddp_reduces_each_micro_batch_or_the_last (void)
       s.gpus = 4;
       s.global_batch = 12;
       s.dp_kind = LS_DP_DDP;
-      s.dp_overlap = overlaps;
-      s.grad_sync = each ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
+      s.data.overlap = overlaps;
+      s.data.grad_sync = each ? LS_GRAD_SYNC_EACH : LS_GRAD_SYNC_LAST;
       DpRun r = dp_run (&m, &s, &spec);
       g_autoptr (GArray) spans = r.t ? dp_spans (r.t, 0) : NULL;
       if (spans) {
@@ -251,10 +251,10 @@ run_loop (uint32_t n, uint32_t seq, int recompute, LsLoopOverlap overlap, LsLoop
   s.global_batch = 16 * n;
   s.dp_kind = LS_DP_XLA_FSDP;
   s.zero_stage = 3;
-  s.zero_group = n > 1 ? 16 : 0;
+  s.data.zero_group = n > 1 ? 16 : 0;
   s.recompute = recompute;
-  s.loop_overlap = overlap;
-  s.loop_copies = copies;
+  s.data.loop_overlap = overlap;
+  s.data.loop_copies = copies;
   DpRun r = dp_run (&m, &s, &spec);
   ls_strategy_clear (&s);
   return r;

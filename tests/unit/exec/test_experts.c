@@ -60,9 +60,9 @@ run_job (uint32_t tp, uint32_t ep, uint32_t etp, const char *load, double capaci
   s.tp = tp;
   s.sp = tp > 1;
   s.ep = ep;
-  s.etp = etp;
-  s.expert_load = g_strdup (load);
-  s.expert_capacity = capacity;
+  s.experts.etp = etp;
+  s.experts.load = g_strdup (load);
+  s.experts.capacity = capacity;
   r.cluster = ls_cluster_build (&spec, &error);
   LS_CHECK (ls_strategy_resolve (&s, &m, 8, 8, diags));
   r.plan = ls_lower (&m, &s, NULL, &error);

@@ -61,12 +61,12 @@ resolve (const Shape *shape, LsModel *model, LsStrategy *s)
   s->ep = shape->ep;
   s->dp = s->gpus / (s->tp * s->cp * s->pp);
   s->global_batch = 2 * s->pp * s->dp;
-  s->rank_order = g_strdup (shape->order);
+  s->layout.rank_order = g_strdup (shape->order);
   s->zero_stage = shape->zero;
   if (shape->shard > 0) {
     s->dp_kind = LS_DP_FSDP2;
     s->zero_stage = 3;
-    s->zero_group = shape->shard < s->dp * s->cp ? shape->shard : 0;
+    s->data.zero_group = shape->shard < s->dp * s->cp ? shape->shard : 0;
   }
   return ls_strategy_resolve (s, model, s->gpus, 8, diags);
 }

@@ -95,17 +95,17 @@ static void
 repeat (LsStrategy *s)
 {
   s->global_batch *= 3;
-  s->dp_overlap = false;
+  s->data.overlap = false;
   g_clear_pointer (&s->schedule, g_free);
   if (s->pp > 1)
-    s->p2p = LS_P2P_BATCHED;
+    s->mp.p2p = LS_P2P_BATCHED;
 }
 
 /* In any order, before it is resolved. */
 static void
 order_ranks (GRand *rand, LsStrategy *s)
 {
-  s->rank_order = ls_rank_order_text ((LsRankOrder) g_rand_int_range (rand, 0, LS_N_RANK_ORDERS));
+  s->layout.rank_order = ls_rank_order_text ((LsRankOrder) g_rand_int_range (rand, 0, LS_N_RANK_ORDERS));
 }
 
 /* Experts, whose exchange of tokens follows the order too. */
@@ -117,7 +117,7 @@ add_experts (GRand *rand, LsModel *m, LsStrategy *s)
   random_experts (rand, m);
   s->ep = 2;
   s->sp = true;
-  s->tp_overlap = false;
+  s->mp.tp_overlap = false;
 }
 
 /* On GPUs in any order: all of a node together, or not. */
@@ -203,14 +203,14 @@ resolve_unequal (GRand *rand, LsStrategy *s, const LsModel *m, uint32_t common, 
   LsStrategy other;
   ls_strategy_copy (&other, s);
   uint32_t each = s->dp > 0 ? s->global_batch / (s->dp * s->micro_batch) : 0, unit = s->pp;
-  other.n_micro_batches_per_replica = s->dp;
-  other.micro_batches_per_replica = g_new (uint32_t, s->dp + 1);
+  other.layout.n_micro_batches_per_replica = s->dp;
+  other.layout.micro_batches_per_replica = g_new (uint32_t, s->dp + 1);
   for (uint32_t d = 0; d < s->dp; d++)
-    other.micro_batches_per_replica[d] = each;
+    other.layout.micro_batches_per_replica[d] = each;
   for (uint32_t d = 0; d + 1 < s->dp && each > unit; d += 2) {
     uint32_t moved = unit * (uint32_t) g_rand_int_range (rand, 0, (gint32) ((each - 1) / unit + 1));
-    other.micro_batches_per_replica[d] -= moved;
-    other.micro_batches_per_replica[d + 1] += moved;
+    other.layout.micro_batches_per_replica[d] -= moved;
+    other.layout.micro_batches_per_replica[d + 1] += moved;
   }
   g_autoptr (LsDiagList) unheard = ls_diag_list_new ();
   bool is_legal = each > 0 && ls_strategy_resolve (&other, m, s->gpus, common, unheard);

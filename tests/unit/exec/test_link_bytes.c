@@ -36,7 +36,7 @@ sent_over (LsStrategy *s, uint32_t n_nodes, const char *link)
   LsModel m = dp_model (LAYERS, 256);
   LsClusterSpec spec = dp_dgx (n_nodes);
   s->gpus = s->global_batch = RANKS * n_nodes;
-  s->grad_norm = false;
+  s->opt.grad_norm = false;
   DpRun r = dp_run (&m, s, &spec);
   double bytes = 0;
   for (uint32_t i = 0; r.t && i < ls_cluster_n_resources (r.cluster); i++) {
@@ -63,8 +63,8 @@ sent_by (int dp_kind, uint32_t zero, LsDtype grads, bool overlaps)
   ls_strategy_init (&s);
   s.dp_kind = dp_kind;
   s.zero_stage = zero;
-  s.grad_dtype = grads;
-  s.dp_overlap = overlaps;
+  s.opt.grad_dtype = grads;
+  s.data.overlap = overlaps;
   return sent (&s);
 }
 
@@ -95,7 +95,7 @@ groups_send_less_of_it (void)
   LsStrategy s;
   ls_strategy_init (&s);
   s.zero_stage = 1;
-  s.zero_group = 4;
+  s.data.zero_group = 4;
   LS_CHECK_DOUBLE (sent (&s), ==, (3.0 / 4 + 2 * 1.0 / 2 / 4 + 3.0 / 4) * 2 * ALL);
 }
 
@@ -110,9 +110,9 @@ xla_gathers_weights_of_layers_twice (void)
       LsStrategy s;
       ls_strategy_init (&s);
       s.dp_kind = LS_DP_XLA_FSDP;
-      s.grad_dtype = LS_DTYPE_FP32;
+      s.opt.grad_dtype = LS_DTYPE_FP32;
       s.recompute = recomputes[i];
-      s.dp_overlap = overlaps;
+      s.data.overlap = overlaps;
       LS_CHECK_DOUBLE (sent (&s), ==, 7.0 / 8 * 2 * (3 * MATRICES + 2 * 2 * WORDS + 2 * NORMS));
     }
 }
@@ -128,8 +128,8 @@ a_central_server_moves_all_by_one_nic (void)
     LsStrategy s;
     ls_strategy_init (&s);
     s.dp_kind = LS_DP_PS;
-    s.ps_servers = servers;
-    s.grad_dtype = LS_DTYPE_BF16;
+    s.data.ps_servers = servers;
+    s.opt.grad_dtype = LS_DTYPE_BF16;
     out[servers] = sent_over (&s, 2, "node0/nic0>leaf");
   }
   LS_CHECK_DOUBLE (fabs (out[LS_PS_NODES] / ((8 + 1) / 2.0 * 2 * ALL) - 1), <, 1e-6);
@@ -148,12 +148,12 @@ step_with (int dp_kind, uint32_t zero, uint32_t pp, uint32_t n_others, double *r
   s.zero_stage = zero;
   s.pp = pp;
   s.gpus = RANKS;
-  s.dp_overlap = false;
-  s.p2p = pp > 1 ? LS_P2P_BATCHED : LS_P2P_NONE;
-  uint32_t n = s.n_micro_batches_per_replica = RANKS / pp;
-  s.micro_batches_per_replica = g_new (uint32_t, n);
+  s.data.overlap = false;
+  s.mp.p2p = pp > 1 ? LS_P2P_BATCHED : LS_P2P_NONE;
+  uint32_t n = s.layout.n_micro_batches_per_replica = RANKS / pp;
+  s.layout.micro_batches_per_replica = g_new (uint32_t, n);
   for (uint32_t d = 0; d < n; d++)
-    s.micro_batches_per_replica[d] = d % 2 == 0 ? 6 : n_others;
+    s.layout.micro_batches_per_replica[d] = d % 2 == 0 ? 6 : n_others;
   DpRun r = dp_run (&m, &s, &spec);
   LS_CHECK_INT (s.global_batch, ==, n / 2 * (6 + n_others));
   LsTime step = r.t ? r.t->window_end - r.t->window_start : 0;
@@ -269,9 +269,9 @@ bytes_of_step (const Case *k, uint32_t n_layers)
   ls_strategy_init (&s);
   s.gpus = s.tp = k->tp;
   s.sp = k->sp;
-  s.sp_save_gathered = k->saves;
-  s.tp_overlap = k->overlaps;
-  s.tp_overlap_kind = k->kind;
+  s.mp.sp_save_gathered = k->saves;
+  s.mp.tp_overlap = k->overlaps;
+  s.mp.tp_overlap_kind = k->kind;
   s.recompute = k->recompute;
   double bytes = -1;
   LS_CHECK (ls_strategy_resolve (&s, &m, k->tp, 8, diags));

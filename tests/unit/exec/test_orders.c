@@ -136,7 +136,7 @@ draw_strategy (GRand *rand, LsStrategy *s)
   s->schedule = g_strdup (schedules[which]);
   s->gpus = s->tp * s->pp;
   s->global_batch = s->pp * (uint32_t) g_rand_int_range (rand, 1, 3);
-  s->p2p = (int) pick (rand, 3, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_OVERLAPPED, LS_P2P_SCATTER_GATHER });
+  s->mp.p2p = (int) pick (rand, 3, (uint32_t[]) { LS_P2P_BATCHED, LS_P2P_OVERLAPPED, LS_P2P_SCATTER_GATHER });
 }
 
 static void
@@ -199,7 +199,7 @@ messages_of_one_time_go_by_rank (void)
   s.pp = s.gpus = 4;
   s.schedule = g_strdup ("gpipe");
   s.global_batch = 4;
-  s.p2p = LS_P2P_OVERLAPPED;
+  s.mp.p2p = LS_P2P_OVERLAPPED;
   LS_CHECK (ls_strategy_resolve (&s, &m, s.gpus, 8, diags));
   g_autoptr (LsPlan) plan = ls_lower (&m, &s, NULL, &error);
   LS_CHECK_NO_ERROR (error);

@@ -218,7 +218,7 @@ what_cannot_be_paired_is_refused (void)
     ls_strategy_init (&s);
     s.pp = cases[i].pp;
     s.ep = 2;
-    s.ep_overlap = 1;
+    s.mp.ep_overlap = 1;
     s.recompute = cases[i].recompute;
     s.schedule = g_strdup (cases[i].schedule);
     LS_CHECK (!ls_strategy_resolve (&s, &m, 8, 8, diags));
@@ -364,11 +364,11 @@ what_cannot_run_beside_is_refused (void)
     m.shared_ffn = cases[i].shared;
     ls_strategy_init (&s);
     s.ep = 2;
-    s.shared_overlap = true;
-    s.ep_overlap = cases[i].pairs;
+    s.experts.shared_overlap = true;
+    s.mp.ep_overlap = cases[i].pairs;
     s.zero_stage = cases[i].zero;
     s.recompute = cases[i].parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
-    s.recompute_parts = cases[i].parts;
+    s.memory.recompute_parts = cases[i].parts;
     LS_CHECK (!ls_strategy_resolve (&s, &m, 8, 8, diags));
     g_autofree char *text = ls_diag_list_format (diags);
     LS_CHECK (strstr (text, cases[i].why) != NULL);

@@ -126,7 +126,7 @@ lower_layer (Layer *layer)
   LsHardware chosen;
   if (!LS_CHECK (h && recipes))
     return false;
-  const LsStrategy with_fa2 = { .attention_kernel = LS_ATTENTION_KERNEL_FA2 };
+  const LsStrategy with_fa2 = { .use.attention_kernel = LS_ATTENTION_KERNEL_FA2 };
   ls_hardware_for_job (h, &with_fa2, 1, &chosen);
   const LsShard shard = { .tp = 1,
                           .micro_batch = 16,

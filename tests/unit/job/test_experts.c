@@ -427,7 +427,7 @@ latents_are_made_again (void)
     LsStrategy s;
     ls_strategy_init (&s);
     s.recompute = again ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
-    s.recompute_parts = LS_RECOMPUTE_MLA_UP;
+    s.memory.recompute_parts = LS_RECOMPUTE_MLA_UP;
     LS_CHECK (ls_strategy_resolve (&s, &m, 1, 8, diags));
     g_autoptr (LsPlan) plan = ls_lower (&m, &s, NULL, &error);
     for (uint32_t i = 0; LS_CHECK (plan != NULL) && i < plan->programs[0].n_instances; i++) {

@@ -33,10 +33,10 @@ draw (GRand *rand, const LsSoftwareSpec *software, const LsModel *m, LsStrategy 
     if (value)
       ls_field_set_text (ls_strategy_fields, ret, f->key, value, diags);
   }
-  ret->zero_group = drawn.zero_group;
-  ret->grad_dtype = LS_DTYPE_FP32;
+  ret->data.zero_group = drawn.data.zero_group;
+  ret->opt.grad_dtype = LS_DTYPE_FP32;
   if (ret->vpp == 1)
-    ret->p2p = ret->pp > 1 ? LS_P2P_BATCHED : ret->p2p;
+    ret->mp.p2p = ret->pp > 1 ? LS_P2P_BATCHED : ret->mp.p2p;
   ls_strategy_clear (&drawn);
   return ls_strategy_resolve (ret, m, ret->gpus, 8, diags) && ls_strategy_balance (ret, m, NULL, NULL);
 }
@@ -143,9 +143,9 @@ check_model (const char *text, const char *named, const char *model, bool has_ex
   g_file_set_contents (path, whole, -1, NULL);
   ls_job_spec_init (&spec);
   LS_CHECK (set (&spec, "model", model) && set (&spec, "from", path));
-  ls_check_impl (spec.strategy.bf16_experts == has_experts && spec.strategy.fp8_params == !has_experts,
+  ls_check_impl (spec.strategy.fp8.bf16_experts == has_experts && spec.strategy.fp8.params == !has_experts,
                  __FILE__, __LINE__, "%s with %s: bf16_experts %d, fp8_params %d\n%s", named, model,
-                 spec.strategy.bf16_experts, spec.strategy.fp8_params, whole);
+                 spec.strategy.fp8.bf16_experts, spec.strategy.fp8.params, whole);
   for (guint i = 0; i < spec.from->unknown->len; i++)
     ls_check_impl (!strstr (spec.from->unknown->pdata[i], named), __FILE__, __LINE__, "%s",
                    (char *) spec.from->unknown->pdata[i]);

@@ -38,8 +38,9 @@ knobs_are_set_from_text (void)
   init_small (&spec);
   LS_CHECK (set (&spec, "micro-batch", "4") && spec.strategy.micro_batch == 4);
   LS_CHECK (set (&spec, "sp", "1") && spec.strategy.sp);
-  LS_CHECK (set (&spec, "grad-norm", "0") && !spec.strategy.grad_norm);
-  LS_CHECK (set (&spec, "zero", "1@8") && spec.strategy.zero_stage == 1 && spec.strategy.zero_group == 8);
+  LS_CHECK (set (&spec, "grad-norm", "0") && !spec.strategy.opt.grad_norm);
+  LS_CHECK (set (&spec, "zero", "1@8") && spec.strategy.zero_stage == 1
+            && spec.strategy.data.zero_group == 8);
   LS_CHECK (set (&spec, "network", "step") && spec.network == LS_JOB_NETWORK_STEP);
   LS_CHECK (set (&spec, "network", "alphabeta") && spec.network == LS_JOB_NETWORK_ALPHABETA);
   LS_CHECK (set (&spec, "steps", "5") && spec.options.n_steps == 5);

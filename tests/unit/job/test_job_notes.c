@@ -228,8 +228,8 @@ no_host_waits_for_the_ops_of_tpus (void)
 {
   g_autoptr (LsJobResult) on_tpus = run (CHIPS "gpus=16 global-batch=16 launch_blocking=1"),
                           on_gpus = run (RANKS "launch_blocking=1");
-  LS_CHECK (on_tpus && !on_tpus->strategy.launch_blocking);
-  LS_CHECK (on_gpus && on_gpus->strategy.launch_blocking);
+  LS_CHECK (on_tpus && !on_tpus->strategy.launch.launch_blocking);
+  LS_CHECK (on_gpus && on_gpus->strategy.launch.launch_blocking);
 }
 
 /* What nobody measured there takes the time of what its program runs by itself, which the note names. */

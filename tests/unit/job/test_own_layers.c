@@ -306,11 +306,12 @@ an_exchange_takes_what_was_measured (void)
   ls_host_costs_default (&costs);
   if (!LS_CHECK (ls_software_load ("megatron-lm-2023-08", &software, diags)))
     return;
-  double host_ms = ls_time_to_s (software.defaults.host[LS_HOST_SYNC] + costs.cost[LS_HOST_COMM]) * 1e3;
+  double host_ms
+      = ls_time_to_s (software.defaults.launch.host[LS_HOST_SYNC] + costs.cost[LS_HOST_COMM]) * 1e3;
   for (guint i = 0; i < G_N_ELEMENTS (hops); i++)
     LS_CHECK_NEAR (hops[i].transfer_ms + host_ms, hops[i].measured_ms, 0.02);
   if (LS_CHECK (ls_software_load ("megatron-lm-2024-vocab", &later, diags))) {
-    LS_CHECK_INT (later.defaults.host[LS_HOST_SYNC], ==, software.defaults.host[LS_HOST_SYNC]);
+    LS_CHECK_INT (later.defaults.launch.host[LS_HOST_SYNC], ==, software.defaults.launch.host[LS_HOST_SYNC]);
     ls_software_clear (&later);
   }
   ls_software_clear (&software);

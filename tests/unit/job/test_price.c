@@ -195,7 +195,7 @@ exposed_s (const LsHardware *h, const Machine *machine, uint32_t n_layers, uint3
   ls_run_options_init (&options);
   memset (&options.host, 0, sizeof options.host);
   s.dp_kind = machine->dp_kind;
-  s.grad_norm = false;
+  s.opt.grad_norm = false;
   s.micro_batch = tokens / SEQ;
   s.global_batch = s.micro_batch * 8 * machine->n_nodes;
   g_autoptr (LsJobResult) r = ls_job_simulate (&m, h, machine->n_nodes, &s, &options, &error);

@@ -37,10 +37,11 @@ a_job_that_names_no_program_runs_the_textbook (void)
   for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
     g_autoptr (LsJobResult) r = run (jobs[i]);
     const LsStrategy *s = &r->strategy;
-    bool is_textbook = g_strcmp0 (s->software, "textbook") == 0 && !s->kernels && s->master == LS_MASTER_FP32
-        && s->grad_dtype == LS_DTYPE_BF16 && s->attention_kernel == LS_ATTENTION_KERNEL_AUTO
-        && s->recompute_parts == LS_RECOMPUTE_CORE;
-    ls_check_impl (is_textbook, __FILE__, __LINE__, "%s: software %s", jobs[i], s->software);
+    bool is_textbook = g_strcmp0 (s->program.software, "textbook") == 0 && !s->use.kernels
+        && s->opt.master == LS_MASTER_FP32 && s->opt.grad_dtype == LS_DTYPE_BF16
+        && s->use.attention_kernel == LS_ATTENTION_KERNEL_AUTO
+        && s->memory.recompute_parts == LS_RECOMPUTE_CORE;
+    ls_check_impl (is_textbook, __FILE__, __LINE__, "%s: software %s", jobs[i], s->program.software);
   }
 }
 
@@ -188,11 +189,11 @@ a_named_program_gives_all_its_defaults (void)
                                   "tp=2 kernels=built-in tp_async=1 grad-dtype=bf16");
   if (!LS_CHECK (named && said))
     return;
-  LS_CHECK (named->strategy.sp && !named->strategy.tp_async && named->strategy.kernels);
-  LS_CHECK_INT (named->strategy.grad_dtype, ==, LS_DTYPE_FP32);
-  LS_CHECK_INT (named->strategy.recompute_parts, ==, LS_RECOMPUTE_OP);
-  LS_CHECK (said->strategy.sp && said->strategy.tp_async && !said->strategy.kernels);
-  LS_CHECK_INT (said->strategy.grad_dtype, ==, LS_DTYPE_BF16);
+  LS_CHECK (named->strategy.sp && !named->strategy.mp.tp_async && named->strategy.use.kernels);
+  LS_CHECK_INT (named->strategy.opt.grad_dtype, ==, LS_DTYPE_FP32);
+  LS_CHECK_INT (named->strategy.memory.recompute_parts, ==, LS_RECOMPUTE_OP);
+  LS_CHECK (said->strategy.sp && said->strategy.mp.tp_async && !said->strategy.use.kernels);
+  LS_CHECK_INT (said->strategy.opt.grad_dtype, ==, LS_DTYPE_BF16);
 }
 
 /* Options with the path of a file for FILE. Newly allocated. */
@@ -227,8 +228,8 @@ what_words_are_padded_to_is_said_by_the_nearest (void)
     g_autofree char *options = with_file ("model=gpt2-xl:layers=1 cluster=dgx-h100 ", rows[i].options, file,
                                           " gpus=1 global-batch=1");
     g_autoptr (LsJobResult) r = run (options);
-    LS_CHECK_INT (r->strategy.vocab_multiple, ==, rows[i].multiple);
-    LS_CHECK_INT (ls_model_padded_vocab (&r->model, r->strategy.vocab_multiple, 1), ==, rows[i].words);
+    LS_CHECK_INT (r->strategy.use.vocab_multiple, ==, rows[i].multiple);
+    LS_CHECK_INT (ls_model_padded_vocab (&r->model, r->strategy.use.vocab_multiple, 1), ==, rows[i].words);
   }
   g_unlink (file);
   g_rmdir (folder);
@@ -304,8 +305,8 @@ a_release_lends_its_attention (void)
   LsStrategy s;
   ls_strategy_copy (&s, &software.defaults);
   ls_softwares_settle (NULL, hardware, NULL, &s);
-  LS_CHECK_INT (s.attention_else, ==, LS_ATTENTION_KERNEL_FA2);
-  LS_CHECK_INT (r->strategy.attention_else, ==, LS_ATTENTION_KERNEL_FA2);
+  LS_CHECK_INT (s.program.attention_else, ==, LS_ATTENTION_KERNEL_FA2);
+  LS_CHECK_INT (r->strategy.program.attention_else, ==, LS_ATTENTION_KERNEL_FA2);
   ls_strategy_clear (&s);
   ls_software_clear (&software);
   ls_hardware_free (hardware);
@@ -357,8 +358,8 @@ defaults_of_an_accelerator_hold_there (void)
     g_autoptr (LsJobResult) r = run (options);
     if (!LS_CHECK (r))
       continue;
-    ls_check_impl (r->strategy.attention_kernel == rows[i].kernel, __FILE__, __LINE__,
-                   "%s: attention kernel %d", options, r->strategy.attention_kernel);
+    ls_check_impl (r->strategy.use.attention_kernel == rows[i].kernel, __FILE__, __LINE__,
+                   "%s: attention kernel %d", options, r->strategy.use.attention_kernel);
     g_autofree char *knobs = ls_knobs_format (&r->strategy);
     if (!strstr (options, "software="))
       LS_CHECK ((strstr (knobs, "attention_kernel") != NULL)
@@ -376,7 +377,7 @@ listed_kernels_are_no_refusal_in_fp32 (void)
 {
   g_autoptr (LsJobResult) r = run (MACHINE ("dgx-h100") "software=pytorch-ddp " SIZE "dtype=fp32");
   if (LS_CHECK (r))
-    LS_CHECK (!r->strategy.kernels && !r->strategy.recipes);
+    LS_CHECK (!r->strategy.use.kernels && !r->strategy.use.recipes);
   LsJobSpec spec;
   g_autoptr (GError) error = NULL;
   set_all (&spec, JOB "dtype=fp32 kernels=torchtitan-2025-03");
@@ -395,7 +396,7 @@ ending_early_needs_no_recomputation (void)
                           late = run (TITAN "recompute=full recompute_early_stop=0");
   if (!LS_CHECK (without && with && late))
     return;
-  LS_CHECK (with->strategy.recompute_early_stop);
+  LS_CHECK (with->strategy.memory.recompute_early_stop);
   LS_CHECK (ls_job_result_step_time_s (with) < ls_job_result_step_time_s (late));
 }
 
@@ -419,7 +420,7 @@ runs_like_are_those_of_the_program (void)
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     LsStrategy s;
     ls_strategy_init (&s);
-    s.software = g_strdup (rows[i].software);
+    s.program.software = g_strdup (rows[i].software);
     s.dp_kind = rows[i].dp_kind;
     LS_CHECK_STR (ls_softwares_runs_like (rows[i].named, &s, rows[i].architecture), rows[i].words);
     ls_strategy_clear (&s);
@@ -438,9 +439,9 @@ layers_of_hugging_face_mask_windows (void)
     LsSoftwareSpec software;
     if (!LS_CHECK (ls_software_load (name, &software, diags)))
       continue;
-    const char *kernels = software.defaults.kernels;
+    const char *kernels = software.defaults.use.kernels;
     if (kernels && g_str_has_prefix (kernels, "hf-transformers")) {
-      ls_check_impl (software.defaults.window_mask, __FILE__, __LINE__, "%s", name);
+      ls_check_impl (software.defaults.use.window_mask, __FILE__, __LINE__, "%s", name);
       n++;
     }
     ls_software_clear (&software);

@@ -208,9 +208,9 @@ jobs_on_tpus_are_xlas (void)
   if (!a || !b || !c)
     return;
   LS_CHECK (a->strategy.dp_kind == LS_DP_XLA_FSDP && a->strategy.zero_stage == 3
-            && a->strategy.zero_group == 16);
+            && a->strategy.data.zero_group == 16);
   LS_CHECK (b->strategy.dp_kind == LS_DP_XLA_FSDP && b->strategy.zero_stage == 3
-            && b->strategy.zero_group == 0);
+            && b->strategy.data.zero_group == 0);
   LS_CHECK (c->strategy.dp_kind == LS_DP_MEGATRON && c->strategy.zero_stage == 1);
 }
 

@@ -45,8 +45,8 @@ fp8_job (uint32_t cp, LsFp8Recipe recipe, LsAmaxReduction reduction)
   s.sp = true;
   s.global_batch = 2 * s.micro_batch * s.dp;
   s.dtype = LS_DTYPE_FP8;
-  s.fp8_recipe = recipe;
-  s.fp8_amax_reduction = reduction;
+  s.fp8.recipe = recipe;
+  s.fp8.amax_reduction = reduction;
   return s;
 }
 
@@ -169,8 +169,8 @@ unequal_replicas_cannot_agree (void)
   for (int reduction = LS_AMAX_STAGE; reduction <= LS_AMAX_NONE; reduction++) {
     LsStrategy s = fp8_job (1, LS_FP8_DELAYED, (LsAmaxReduction) reduction);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    s.micro_batches_per_replica = g_memdup2 (counts, sizeof counts);
-    s.n_micro_batches_per_replica = 2;
+    s.layout.micro_batches_per_replica = g_memdup2 (counts, sizeof counts);
+    s.layout.n_micro_batches_per_replica = 2;
     s.global_batch = 4 * s.micro_batch;
     LS_CHECK_INT (ls_strategy_resolve (&s, &model, 8, 8, diags), ==, reduction != LS_AMAX_STAGE);
     ls_strategy_clear (&s);

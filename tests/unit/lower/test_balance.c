@@ -287,15 +287,18 @@ a_strategy_is_balanced_where_layers_do_not_come_out_even (void)
   s.pp = 4;
   if (resolve (&s, &m) && LS_CHECK (ls_chunks_want_balance (&s, &m))
       && LS_CHECK (ls_strategy_balance (&s, &m, NULL, &error))) {
-    LS_CHECK (s.layers_are_found && s.n_layers_per_chunk == 4 && !ls_chunks_want_balance (&s, &m));
-    LS_CHECK_INT (s.layers_per_chunk[3], <, s.layers_per_chunk[0]); /* the head is of many words */
+    LS_CHECK (s.layout.layers_are_found && s.layout.n_layers_per_chunk == 4
+              && !ls_chunks_want_balance (&s, &m));
+    LS_CHECK_INT (s.layout.layers_per_chunk[3], <,
+                  s.layout.layers_per_chunk[0]); /* the head is of many words */
   }
   s.pp = 2;
   s.dp = 0;
   if (resolve (&s, &m) && LS_CHECK (ls_strategy_balance (&s, &m, NULL, &error)))
-    LS_CHECK (s.n_layers_per_chunk == 2 && s.layers_per_chunk[0] + s.layers_per_chunk[1] == 9);
-  s.layers_are_found = false; /* as if given */
-  LS_CHECK (resolve (&s, &m) && s.n_layers_per_chunk == 2);
+    LS_CHECK (s.layout.n_layers_per_chunk == 2
+              && s.layout.layers_per_chunk[0] + s.layout.layers_per_chunk[1] == 9);
+  s.layout.layers_are_found = false; /* as if given */
+  LS_CHECK (resolve (&s, &m) && s.layout.n_layers_per_chunk == 2);
   ls_strategy_clear (&s);
 }
 
@@ -305,7 +308,7 @@ layers_that_come_out_even_are_balanced_if_asked_for (void)
   const LsModel m = { .n_layers = 8 };
   LsStrategy s = { .pp = 4, .vpp = 1 };
   LS_CHECK (!ls_chunks_want_balance (&s, &m));
-  s.layer_rule = LS_LAYER_RULE_BALANCED;
+  s.layout.layer_rule = LS_LAYER_RULE_BALANCED;
   LS_CHECK (ls_chunks_want_balance (&s, &m));
   s.pp = 1;
   LS_CHECK (!ls_chunks_want_balance (&s, &m));
@@ -361,9 +364,10 @@ weights_rule_even_where_layers_come_out_even (void)
   LsStrategy s;
   ls_strategy_init (&s);
   s.pp = 4;
-  s.layer_rule = LS_LAYER_RULE_WEIGHTS;
+  s.layout.layer_rule = LS_LAYER_RULE_WEIGHTS;
   if (resolve (&s, &m) && LS_CHECK (ls_strategy_balance (&s, &m, NULL, &error)))
-    LS_CHECK (s.n_layers_per_chunk == 4 && s.layers_per_chunk[0] == 7 && s.layers_per_chunk[3] == 4);
+    LS_CHECK (s.layout.n_layers_per_chunk == 4 && s.layout.layers_per_chunk[0] == 7
+              && s.layout.layers_per_chunk[3] == 4);
   ls_strategy_clear (&s);
 }
 

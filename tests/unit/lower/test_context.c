@@ -37,8 +37,8 @@ pytorch_moves_keys_of_all_heads (void)
     s.cp = s.gpus = 2;
     s.global_batch = 2;
     s.dp_kind = LS_DP_FSDP2;
-    s.cp_kind = is_gathered ? LS_CP_ALL_GATHER : LS_CP_RING;
-    s.cp_steps = LS_CP_STEPS_PYTORCH;
+    s.mp.cp_kind = is_gathered ? LS_CP_ALL_GATHER : LS_CP_RING;
+    s.mp.cp_steps = LS_CP_STEPS_PYTORCH;
     g_autoptr (LsPlan) plan = lowered_model (&m, &s);
     ls_strategy_clear (&s);
     if (!LS_CHECK (plan != NULL))

@@ -17,11 +17,11 @@ run_again (LsDtype dtype, LsFp8Linear linear)
   s.global_batch = 4;
   s.dp_kind = LS_DP_FSDP2;
   s.recompute = LS_RECOMPUTE_SELECTIVE;
-  s.recompute_parts = LS_RECOMPUTE_OP;
+  s.memory.recompute_parts = LS_RECOMPUTE_OP;
   s.dtype = dtype;
-  s.grad_dtype = LS_DTYPE_FP32;
-  s.fp8_recipe = LS_FP8_CURRENT;
-  s.fp8_linear = linear;
+  s.opt.grad_dtype = LS_DTYPE_FP32;
+  s.fp8.recipe = LS_FP8_CURRENT;
+  s.fp8.linear = linear;
   g_autoptr (LsPlan) plan = lowered_model (&m, &s);
   ls_strategy_clear (&s);
   if (!LS_CHECK (plan != NULL))
@@ -68,9 +68,9 @@ in_bf16_they_are_all_the_same (void)
   LS_CHECK_INT (torchao.n_casts + torchao.n_amax, ==, 0);
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   LsStrategy s = job (1, 1);
-  s.fp8_linear = LS_FP8_LINEAR_TORCHAO;
+  s.fp8.linear = LS_FP8_LINEAR_TORCHAO;
   LS_CHECK (ls_strategy_resolve (&s, &model, s.gpus, 8, diags));
-  LS_CHECK_INT (s.fp8_linear, ==, LS_FP8_LINEAR_TORCHAO);
+  LS_CHECK_INT (s.fp8.linear, ==, LS_FP8_LINEAR_TORCHAO);
   ls_strategy_clear (&s);
 }
 

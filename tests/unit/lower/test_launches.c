@@ -32,7 +32,7 @@ static Launches
 launches_of (LsStrategy s)
 {
   Launches a = { 0 };
-  LsHostCost each = s.cuda_graphs == LS_GRAPHS_STEP ? LS_HOST_FREE : LS_HOST_LAUNCH;
+  LsHostCost each = s.launch.cuda_graphs == LS_GRAPHS_STEP ? LS_HOST_FREE : LS_HOST_LAUNCH;
   LsModel m = model;
   m.n_experts = 8;
   m.top_k = 2;
@@ -54,7 +54,7 @@ scaled (LsFp8Recipe recipe)
 {
   LsStrategy s = job (1, 1);
   s.dtype = LS_DTYPE_FP8;
-  s.fp8_recipe = recipe;
+  s.fp8.recipe = recipe;
   return s;
 }
 
@@ -76,7 +76,7 @@ static void
 one_kernel_is_one_launch (void)
 {
   LsStrategy s = scaled (LS_FP8_MXFP8);
-  s.grouped_gemm = true;
+  s.experts.grouped_gemm = true;
   Launches a = launches_of (s);
   LS_CHECK_INT (a.products, ==, 0);
   LS_CHECK_INT (a.casts, ==, 0);
@@ -87,8 +87,8 @@ static void
 graphs_do_not_hold_counted_tokens (void)
 {
   LsStrategy layer = job (1, 1), step = job (1, 1);
-  layer.cuda_graphs = LS_GRAPHS_LAYER;
-  step.cuda_graphs = LS_GRAPHS_STEP;
+  layer.launch.cuda_graphs = LS_GRAPHS_LAYER;
+  step.launch.cuda_graphs = LS_GRAPHS_STEP;
   Launches a = launches_of (layer), b = launches_of (step);
   LS_CHECK_INT (a.graphed, ==, 0);
   LS_CHECK_INT (a.counted, >=, 4 * 8);
@@ -134,7 +134,7 @@ experts_run_one_after_the_other (void)
   m.attention = LS_ATTENTION_FLASH;
   LsStrategy s = job (1, 1);
   s.global_batch = s.micro_batch;
-  s.recipes = ls_recipes_ref (recipes);
+  s.use.recipes = ls_recipes_ref (recipes);
   g_autoptr (LsPlan) plan = lowered_model (&m, &s);
   if (!LS_CHECK (plan))
     return;
@@ -165,7 +165,7 @@ hybridep_sends_scores_and_gathers_a_map (void)
   LsStrategy s = job (1, 1);
   s.gpus = s.dp = s.ep = 2;
   s.global_batch = 2 * s.micro_batch;
-  s.dispatcher = LS_DISPATCHER_HYBRIDEP;
+  s.experts.dispatcher = LS_DISPATCHER_HYBRIDEP;
   g_autoptr (LsPlan) plan = lowered_model (&m, &s);
   const uint64_t tokens = (uint64_t) s.micro_batch * m.seq;
   guint n_maps = 0, n_calls = 0;

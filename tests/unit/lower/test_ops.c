@@ -45,7 +45,7 @@ each_launch_is_waited_for_in_its_layer (void)
 {
   LsStrategy s = job (2, 1);
   guint n = 0, n_of_layers = 0;
-  s.launch_blocking = true;
+  s.launch.launch_blocking = true;
   g_autoptr (LsPlan) plan = lowered_model (&model, &s);
   for (uint32_t i = 0; plan && i < plan->n_segments; i++)
     n += check_waits (&plan->segments[i], &n_of_layers);
@@ -71,7 +71,7 @@ check_weights (uint32_t seq, uint32_t micro_batch, double sum)
   s.gpus = s.dp = s.ep = 4;
   s.micro_batch = micro_batch;
   s.global_batch = 4 * micro_batch;
-  s.expert_load = g_strdup ("4,4,2,2,1,1,1,1");
+  s.experts.load = g_strdup ("4,4,2,2,1,1,1,1");
   g_autoptr (LsPlan) plan = lowered_model (&m, &s);
   if (plan && LS_CHECK_INT (plan->n_weights, ==, 4))
     for (uint32_t r = 0; r < 4; r++)
@@ -92,8 +92,8 @@ gathers_of_backward (uint32_t lora_rank)
   guint n = 0;
   LsStrategy s = job (2, 1);
   s.sp = true;
-  s.lora_rank = lora_rank;
-  s.lora_modules = g_strdup ("q");
+  s.lora.rank = lora_rank;
+  s.lora.modules = g_strdup ("q");
   g_autoptr (LsPlan) plan = lowered_model (&model, &s);
   for (LsOpPlace at = LS_OP_BEFORE (0); plan && ls_op_next (plan, &at);) {
     const LsOp *op = ls_op_at (plan, at);
@@ -207,7 +207,7 @@ each_tensor_is_cut_over_ranks (void)
     LsModel m = two_sides ();
     LsStrategy s = job (2, 2);
     s.sp = sp;
-    s.p2p = sp ? LS_P2P_BATCHED : LS_P2P_SCATTER_GATHER;
+    s.mp.p2p = sp ? LS_P2P_BATCHED : LS_P2P_SCATTER_GATHER;
     s.global_batch = 2;
     g_autoptr (LsPlan) plan = lowered_model (&m, &s);
     if (plan)
@@ -247,8 +247,8 @@ an_encoder_has_stages_of_its_own (void)
     s.dp_kind = cases[i].dp_kind;
     s.schedule = g_strdup (cases[i].schedule);
     if (cases[i].layers[1] > 0) {
-      s.layers_per_chunk = g_memdup2 (cases[i].layers, sizeof cases[i].layers);
-      s.n_layers_per_chunk = 3;
+      s.layout.layers_per_chunk = g_memdup2 (cases[i].layers, sizeof cases[i].layers);
+      s.layout.n_layers_per_chunk = 3;
     }
     bool ok = ls_strategy_resolve (&s, &m, 6, 8, diags);
     g_autofree char *why = ls_diag_list_format (diags);

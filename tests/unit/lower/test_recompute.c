@@ -35,7 +35,7 @@ uniform_runs_all_layers_again (void)
   for (uint32_t g = 1; g <= 3; g++) {
     LsStrategy s = job (1, 1);
     s.recompute = LS_RECOMPUTE_FULL;
-    s.recompute_layers = g;
+    s.memory.recompute_layers = g;
     Sums sums = sums_of_job (&s, 0);
     LS_CHECK_NEAR (sums.flops[LS_TAG_RECOMPUTE], 4 * layer_flops (), 1e-12);
     allocated[g - 1] = sums.allocated;
@@ -56,8 +56,8 @@ early_stop_leaves_the_last_product_out (void)
       m.dropout = dropout;
       LsStrategy s = job (1, 1);
       s.recompute = LS_RECOMPUTE_FULL;
-      s.recompute_layers = g;
-      s.recompute_early_stop = true;
+      s.memory.recompute_layers = g;
+      s.memory.recompute_early_stop = true;
       g_autoptr (LsPlan) plan = lowered_model (&m, &s);
       double again = plan ? sums_of (plan, 0).flops[LS_TAG_RECOMPUTE] : 0;
       LS_CHECK_NEAR (again, 4 * layer_flops () - (dropout ? 0 : 4 / g * fc2), 1e-12);
@@ -75,7 +75,7 @@ early_stop_runs_experts_to_their_end (void)
   m.n_experts = 4, m.top_k = 2, m.expert_ffn = 512, m.moe_every = 1, m.linear_bias = m.dropout = false;
   for (int is_early = 0; is_early <= 1; is_early++) {
     LsStrategy s = job (1, 1);
-    s.recompute = LS_RECOMPUTE_FULL, s.recompute_early_stop = is_early;
+    s.recompute = LS_RECOMPUTE_FULL, s.memory.recompute_early_stop = is_early;
     s.ep = s.dp = s.gpus = 2, s.global_batch = 4;
     g_autoptr (LsPlan) plan = lowered_model (&m, &s);
     for (guint i = 0; plan && i < G_N_ELEMENTS (names); i++)
@@ -96,8 +96,8 @@ blocks_run_again_with_groups_of_layers (void)
   for (int is_block = 0; is_block <= 1; is_block++) {
     LsStrategy s = job (1, 1);
     s.recompute = LS_RECOMPUTE_FULL;
-    s.recompute_method = is_block ? LS_RECOMPUTE_BLOCK : LS_RECOMPUTE_UNIFORM;
-    s.recompute_layers = is_block ? 4 : 1;
+    s.memory.recompute_method = is_block ? LS_RECOMPUTE_BLOCK : LS_RECOMPUTE_UNIFORM;
+    s.memory.recompute_layers = is_block ? 4 : 1;
     g_autoptr (LsPlan) plan = lowered_model (&m, &s);
     Sums sums = plan ? sums_of (plan, 0) : (Sums) { 0 };
     double block = layer_flops () + 4.0 * SBH * 256;
@@ -114,16 +114,16 @@ block_runs_the_first_layers_again (void)
 {
   LsStrategy s = job (1, 1);
   s.recompute = LS_RECOMPUTE_FULL;
-  s.recompute_method = LS_RECOMPUTE_BLOCK;
-  s.recompute_layers = 3;
+  s.memory.recompute_method = LS_RECOMPUTE_BLOCK;
+  s.memory.recompute_layers = 3;
   LS_CHECK_NEAR (sums_of_job (&s, 0).flops[LS_TAG_RECOMPUTE], 3 * layer_flops (), 1e-12);
 
   for (uint32_t rank = 0; rank < 2; rank++) {
     s = job (1, 2);
     s.recompute = LS_RECOMPUTE_FULL;
-    s.recompute_method = LS_RECOMPUTE_BLOCK;
-    s.recompute_stages = g_memdup2 ((uint32_t[]) { 2, 1 }, 2 * sizeof (uint32_t));
-    s.n_recompute_stages = 2;
+    s.memory.recompute_method = LS_RECOMPUTE_BLOCK;
+    s.memory.recompute_stages = g_memdup2 ((uint32_t[]) { 2, 1 }, 2 * sizeof (uint32_t));
+    s.memory.n_recompute_stages = 2;
     double per_micro_batch = sums_of_job (&s, rank).flops[LS_TAG_RECOMPUTE] / 2;
     LS_CHECK_NEAR (per_micro_batch, (rank == 0 ? 2 : 1) * layer_flops (), 1e-12);
   }
@@ -139,7 +139,7 @@ selective_parts_make_inputs_again (void)
   for (uint32_t parts = 1; parts < 8; parts++) {
     LsStrategy s = job (1, 1);
     s.recompute = LS_RECOMPUTE_SELECTIVE;
-    s.recompute_parts = parts;
+    s.memory.recompute_parts = parts;
     g_autoptr (LsPlan) plan = lowered (&s);
     guint n_norms = 0, n_activations = 0, n_scores = 0;
     for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
@@ -179,10 +179,10 @@ core_runs_flash_attention_again_where_its_checkpoint_does (void)
   uint64_t kept[2];
   for (int again = 0; again < 2; again++) {
     LsStrategy s = job (1, 1);
-    s.attention = LS_ATTENTION_FLASH;
+    s.use.attention = LS_ATTENTION_FLASH;
     s.recompute = LS_RECOMPUTE_SELECTIVE;
-    s.recompute_parts = LS_RECOMPUTE_CORE;
-    s.recompute_flash = again;
+    s.memory.recompute_parts = LS_RECOMPUTE_CORE;
+    s.memory.recompute_flash = again;
     LS_CHECK_INT (ls_strategy_recomputes_nothing (&s), ==, !again);
     g_autoptr (LsPlan) plan = lowered (&s);
     LS_CHECK_INT (n_again (plan, "flash-attention-fwd"), ==, again ? 4 : 0);
@@ -212,7 +212,7 @@ selective_parts_keep_less (void)
   for (uint32_t parts = 1; parts < 8; parts++) {
     LsStrategy s = job (1, 1);
     s.recompute = LS_RECOMPUTE_SELECTIVE;
-    s.recompute_parts = parts;
+    s.memory.recompute_parts = parts;
     uint64_t dropped = (parts & LS_RECOMPUTE_CORE ? core : 0) + (parts & LS_RECOMPUTE_NORM ? norm : 0)
         + (parts & LS_RECOMPUTE_ACTIVATION ? activation : 0);
     LS_CHECK_INT (all - kept_by (&s), ==, 4 * dropped);
@@ -226,12 +226,12 @@ split_backward_frees_what_was_made_again (void)
   LsStrategy s = job (1, 2);
   s.schedule = g_strdup ("zb-h1");
   s.recompute = LS_RECOMPUTE_SELECTIVE;
-  s.recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
+  s.memory.recompute_parts = LS_RECOMPUTE_NORM | LS_RECOMPUTE_ACTIVATION;
   sums_of_job (&s, 0);
   s = job (1, 2);
   s.schedule = g_strdup ("zb-h1");
   s.recompute = LS_RECOMPUTE_SELECTIVE;
-  s.recompute_parts = LS_RECOMPUTE_MLP | LS_RECOMPUTE_NORM;
+  s.memory.recompute_parts = LS_RECOMPUTE_MLP | LS_RECOMPUTE_NORM;
   sums_of_job (&s, 0);
 }
 
@@ -246,7 +246,7 @@ an_mlp_runs_again (void)
   for (guint i = 0; i < G_N_ELEMENTS (others); i++) {
     LsStrategy s = job (1, 1);
     s.recompute = LS_RECOMPUTE_SELECTIVE;
-    s.recompute_parts = LS_RECOMPUTE_MLP | others[i];
+    s.memory.recompute_parts = LS_RECOMPUTE_MLP | others[i];
     LsStrategy again = s;
     uint64_t norms = others[i] == LS_RECOMPUTE_NORM ? 4u * SBH : 0; /* of attention, too */
     LS_CHECK_INT (all - kept_by (&again), ==, 4 * (16u * SBH + norms));
@@ -284,7 +284,7 @@ again_of (const LsModel *m, uint32_t parts, int dtype)
   s.ep = 2;
   s.dtype = dtype;
   s.recompute = parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
-  s.recompute_parts = parts;
+  s.memory.recompute_parts = parts;
   g_autoptr (LsPlan) plan = lowered_model (m, &s);
   for (uint32_t i = 0; plan && i < plan->programs[0].n_instances; i++) {
     const LsSegment *seg = &plan->segments[plan->programs[0].instances[i].segment];
@@ -352,7 +352,7 @@ partitioned_inputs_are_gathered (void)
 {
   LsStrategy s = job (2, 1), whole = job (2, 1);
   s.recompute = whole.recompute = LS_RECOMPUTE_FULL;
-  s.partition_activations = true;
+  s.memory.partition_activations = true;
   Sums sums = sums_of_job (&s, 0);
   LS_CHECK_INT (sums.gathered, ==, 4 * 2 * SBH);
   LS_CHECK_INT (sums_of_job (&whole, 0).allocated - sums.allocated, ==, 4 * SBH);
@@ -360,7 +360,7 @@ partitioned_inputs_are_gathered (void)
   /* With tp 1 there is nothing to cut, and DeepSpeed takes it. */
   s = job (1, 1);
   s.recompute = LS_RECOMPUTE_FULL;
-  s.partition_activations = true;
+  s.memory.partition_activations = true;
   LS_CHECK_INT (sums_of_job (&s, 0).gathered, ==, 0);
 }
 
@@ -369,7 +369,7 @@ static void
 offloaded_activations_come_back (void)
 {
   LsStrategy none = job (1, 1), s = job (1, 1);
-  s.offload_activations = true;
+  s.memory.offload_activations = true;
   uint64_t kept = kept_by (&none);
   Sums sums = sums_of_job (&s, 0);
   LS_CHECK_INT (sums.copied[LS_COPY_TO_HOST], ==, sums.copied[LS_COPY_TO_DEVICE]);
@@ -390,7 +390,7 @@ offloaded_activations_take_room_in_the_host (void)
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     LsStrategy s = job (1, cases[i].pp);
     g_autoptr (LsPlan) none = lowered (&s);
-    s.offload_activations = true;
+    s.memory.offload_activations = true;
     g_autoptr (LsPlan) plan = lowered (&s);
     if (none && plan) {
       LS_CHECK_INT (none->programs[cases[i].role].host_bytes, ==, 0);

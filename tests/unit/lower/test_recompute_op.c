@@ -12,7 +12,7 @@ op_job (uint32_t tp)
   s.sp = tp > 1;
   s.dp_kind = LS_DP_FSDP2;
   s.recompute = LS_RECOMPUTE_SELECTIVE;
-  s.recompute_parts = LS_RECOMPUTE_OP;
+  s.memory.recompute_parts = LS_RECOMPUTE_OP;
   return s;
 }
 
@@ -29,7 +29,7 @@ op_runs_every_other_product_again (void)
     g_autoptr (LsPlan) plan = lowered_model (&m, &s);
     if (!LS_CHECK (plan != NULL))
       return;
-    LS_CHECK_INT (s.recompute_parts, ==, LS_RECOMPUTE_OP);
+    LS_CHECK_INT (s.memory.recompute_parts, ==, LS_RECOMPUTE_OP);
     Sums sums = sums_of (plan, 0);
     LS_CHECK_NEAR (sums.flops[LS_TAG_RECOMPUTE], 4 * 2 * tokens * (h * 128 + h * h + h * f) / tp, 1e-12);
     LS_CHECK_INT (count_again (plan, "rmsnorm-fwd"), ==, 8);
@@ -71,10 +71,10 @@ op_runs_products_one_by_one_again (void)
   g_array_prepend_val (recipes[2].forward, copy);
   const LsModel m = small_llama ();
   LsStrategy s = op_job (1);
-  s.kernels = g_strdup ("by hand");
-  s.recipes = ls_recipes_new ();
-  s.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
-  g_array_append_vals (s.recipes->operators, recipes, G_N_ELEMENTS (recipes));
+  s.use.kernels = g_strdup ("by hand");
+  s.use.recipes = ls_recipes_new ();
+  s.use.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
+  g_array_append_vals (s.use.recipes->operators, recipes, G_N_ELEMENTS (recipes));
   g_autoptr (LsPlan) plan = lowered_model (&m, &s);
   if (!LS_CHECK (plan != NULL))
     return;
@@ -98,10 +98,10 @@ listed_copies_of_fsdp_say_how_they_touch_memory (void)
   g_array_append_val (r.forward, copy);
   const LsModel m = small_llama ();
   LsStrategy s = op_job (1);
-  s.kernels = g_strdup ("by hand");
-  s.recipes = ls_recipes_new ();
-  s.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
-  g_array_append_val (s.recipes->operators, r);
+  s.use.kernels = g_strdup ("by hand");
+  s.use.recipes = ls_recipes_new ();
+  s.use.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
+  g_array_append_val (s.use.recipes->operators, r);
   g_autoptr (LsPlan) plan = lowered_model (&m, &s);
   guint n_out = 0, n_in = 0;
   for (uint32_t i = 0; plan && i < plan->n_kernels; i++) {
@@ -131,10 +131,10 @@ kernels_of_another_access_are_others (void)
   }
   const LsModel m = small_llama ();
   LsStrategy s = op_job (1);
-  s.kernels = g_strdup ("by hand");
-  s.recipes = ls_recipes_new ();
-  s.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
-  g_array_append_val (s.recipes->operators, r);
+  s.use.kernels = g_strdup ("by hand");
+  s.use.recipes = ls_recipes_new ();
+  s.use.recipes->operators = g_array_new (FALSE, FALSE, sizeof (LsRecipe));
+  g_array_append_val (s.use.recipes->operators, r);
   g_autoptr (LsPlan) plan = lowered_model (&m, &s);
   guint n[LS_N_ACCESSES] = { 0 };
   for (uint32_t i = 0; plan && i < plan->n_kernels; i++)
@@ -162,7 +162,7 @@ kept_by (uint32_t parts, uint32_t cp)
   const LsModel m = small_llama ();
   LsStrategy s = cut_job (cp);
   s.recompute = parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
-  s.recompute_parts = parts;
+  s.memory.recompute_parts = parts;
   g_autoptr (LsPlan) plan = lowered_model (&m, &s);
   uint64_t kept = kept_by_forward (plan);
   ls_strategy_clear (&s);
@@ -215,10 +215,10 @@ static LsPlan *
 lowered_experts (const LsModel *m, uint32_t parts, LsDispatcher dispatcher)
 {
   LsStrategy s = op_job (1);
-  s.dispatcher = dispatcher;
+  s.experts.dispatcher = dispatcher;
   s.ep = m->n_experts > 0 ? 2 : 1;
   s.recompute = parts ? LS_RECOMPUTE_SELECTIVE : LS_RECOMPUTE_NONE;
-  s.recompute_parts = parts;
+  s.memory.recompute_parts = parts;
   LsPlan *plan = lowered_model (m, &s);
   ls_strategy_clear (&s);
   return plan;
@@ -259,7 +259,7 @@ op_gathers_tokens_of_cut_experts_again (void)
   const LsModel m = with_experts ();
   LsStrategy s = op_job (2);
   s.sp = true;
-  s.etp = 2;
+  s.experts.etp = 2;
   g_autoptr (LsPlan) plan = lowered_model (&m, &s);
   if (!LS_CHECK (plan != NULL)) {
     ls_strategy_clear (&s);
@@ -349,10 +349,10 @@ attention_over_a_cut_sequence_runs_again (void)
   for (guint i = 0; i < G_N_ELEMENTS (cases) * G_N_ELEMENTS (kinds); i++) {
     guint c = i / G_N_ELEMENTS (kinds);
     LsStrategy s = cut_job (2);
-    s.cp_kind = kinds[i % G_N_ELEMENTS (kinds)];
+    s.mp.cp_kind = kinds[i % G_N_ELEMENTS (kinds)];
     s.recompute = cases[c].recompute;
-    s.recompute_parts = cases[c].parts;
-    s.recompute_early_stop = cases[c].stops_early;
+    s.memory.recompute_parts = cases[c].parts;
+    s.memory.recompute_early_stop = cases[c].stops_early;
     g_autoptr (LsPlan) plan = lowered_model (&m, &s);
     double forward = plan ? attention_flops (plan, LS_TAG_F) : 0;
     LS_CHECK (forward > 0);
@@ -387,7 +387,7 @@ what_is_named_does_not_run_again (void)
   for (guint i = 0; i < 2 * G_N_ELEMENTS (cases); i++) {
     guint c = i / 2;
     LsStrategy s = op_job (1);
-    s.recompute_parts = cases[c].parts;
+    s.memory.recompute_parts = cases[c].parts;
     s.dtype = i % 2 == 0 ? s.dtype : LS_DTYPE_FP8;
     g_autoptr (LsPlan) plan = lowered_model (&m, &s);
     if (!LS_CHECK (plan != NULL))
@@ -428,14 +428,14 @@ op_goes_with_plain_layers_only (void)
   for (guint i = 0; i < G_N_ELEMENTS (jobs); i++) {
     LsStrategy s = op_job (1);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    s.recompute_parts = jobs[i].parts;
+    s.memory.recompute_parts = jobs[i].parts;
     s.pp = jobs[i].pp;
     s.gpus = 2 * s.pp;
     s.zero_stage = s.pp > 1 ? 2 : 3;
     s.schedule = s.pp > 1 ? g_strdup ("zb-h1") : NULL;
     gboolean ok = ls_strategy_resolve (&s, &m, s.gpus, 8, diags);
     LS_CHECK_INT (ok, ==, jobs[i].resolved != 0);
-    LS_CHECK (!ok || s.recompute_parts == jobs[i].resolved);
+    LS_CHECK (!ok || s.memory.recompute_parts == jobs[i].resolved);
     LS_CHECK (ok || ls_diag_list_n (diags) == 1);
     ls_strategy_clear (&s);
   }
@@ -458,10 +458,10 @@ op_is_refused_where_nothing_is_known (void)
     const LsModel m = with_experts ();
     LsStrategy s = op_job (jobs[i].tp);
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
-    s.recompute_parts = jobs[i].parts;
+    s.memory.recompute_parts = jobs[i].parts;
     s.ep = 2;
-    s.etp = jobs[i].etp;
-    s.dispatcher = jobs[i].is_deepep ? LS_DISPATCHER_DEEPEP : LS_DISPATCHER_ALL_TO_ALL;
+    s.experts.etp = jobs[i].etp;
+    s.experts.dispatcher = jobs[i].is_deepep ? LS_DISPATCHER_DEEPEP : LS_DISPATCHER_ALL_TO_ALL;
     LS_CHECK (!ls_strategy_resolve (&s, &m, s.gpus, 8, diags));
     g_autofree char *text = ls_diag_list_format (diags);
     ls_check_impl (strstr (text, jobs[i].why) != NULL, __FILE__, __LINE__, "%s", text);
@@ -487,9 +487,9 @@ odd_recomputation_is_refused (void)
     g_autoptr (LsDiagList) diags = ls_diag_list_new ();
     s.recompute = wrong[i].recompute;
     s.sp = wrong[i].sp;
-    s.partition_activations = wrong[i].partitions;
-    s.n_recompute_stages = wrong[i].n_stages;
-    s.recompute_stages = wrong[i].n_stages > 0 ? g_new0 (uint32_t, wrong[i].n_stages) : NULL;
+    s.memory.partition_activations = wrong[i].partitions;
+    s.memory.n_recompute_stages = wrong[i].n_stages;
+    s.memory.recompute_stages = wrong[i].n_stages > 0 ? g_new0 (uint32_t, wrong[i].n_stages) : NULL;
     LS_CHECK (!ls_strategy_resolve (&s, &model, s.gpus, 8, diags));
     g_autofree char *text = ls_diag_list_format (diags);
     LS_CHECK (strstr (text, wrong[i].pointer) != NULL);

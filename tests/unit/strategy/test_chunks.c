@@ -17,8 +17,8 @@ chunks_of (uint32_t n_layers, uint32_t pp, uint32_t vpp, const uint32_t *given, 
   ls_strategy_init (&s);
   s.pp = pp;
   s.vpp = vpp;
-  s.layers_per_chunk = (uint32_t *) given;
-  s.n_layers_per_chunk = n_given;
+  s.layout.layers_per_chunk = (uint32_t *) given;
+  s.layout.n_layers_per_chunk = n_given;
 
   g_autoptr (LsDiagList) diags = ls_diag_list_new ();
   g_autofree uint32_t *layers = g_new (uint32_t, MIN ((uint64_t) pp * vpp, LS_MAX_CHUNKS));
@@ -142,9 +142,9 @@ packed_job (const char *lengths, uint32_t dp, uint32_t n_sequences)
   s.dp = dp;
   s.global_batch = n_sequences;
   s.seq = 8;
-  s.attention = LS_ATTENTION_FLASH;
-  s.lengths = g_strdup (lengths);
-  s.lengths_drawn = ls_lengths_parse (lengths, &why);
+  s.use.attention = LS_ATTENTION_FLASH;
+  s.docs.lengths = g_strdup (lengths);
+  s.docs.drawn = ls_lengths_parse (lengths, &why);
   return s;
 }
 
@@ -186,7 +186,7 @@ static void
 sorted_sequences_are_dealt_forth_and_back (void)
 {
   LsStrategy s = packed_job ("fixed:7", 2, 4);
-  s.lengths_balance = LS_LENGTHS_SORTED;
+  s.docs.balance = LS_LENGTHS_SORTED;
   g_autoptr (LsPacking) x = pack (&s);
   static const double wanted[] = { 50, 32, 40, 34 }; /* of either copy */
   for (uint32_t i = 0; i < 4; i++)
@@ -201,15 +201,15 @@ ranks_meet_what_is_before_their_tokens (void)
 {
   LsStrategy s = packed_job ("fixed:5", 1, 1);
   s.cp = 2;
-  s.cp_kind = LS_CP_ALL_GATHER;
+  s.mp.cp_kind = LS_CP_ALL_GATHER;
   g_autoptr (LsPacking) gathered = pack (&s);
   LS_CHECK_DOUBLE (gathered->drawn[0].of_rank[0], ==, 6 / 16.0);
   LS_CHECK_DOUBLE (gathered->drawn[0].of_rank[1], ==, 11 / 16.0);
-  s.cp_balance = false; /* tokens 0 to 3, and the rest: 8 pairs of 8; 4.5 and 4.5 of 24 */
+  s.mp.cp_balance = false; /* tokens 0 to 3, and the rest: 8 pairs of 8; 4.5 and 4.5 of 24 */
   g_autoptr (LsPacking) uneven = pack (&s);
   LS_CHECK_DOUBLE (uneven->drawn[0].of_rank[0], ==, 1);
   LS_CHECK_DOUBLE (uneven->drawn[0].of_rank[1], ==, 9 / 24.0);
-  s.cp_kind = LS_CP_RING;
+  s.mp.cp_kind = LS_CP_RING;
   g_autoptr (LsPacking) ring = pack (&s);
   LS_CHECK (!ring->drawn[0].of_rank);
   ls_strategy_clear (&s);
@@ -224,7 +224,7 @@ a_step_has_the_same_documents_however_it_is_dealt (void)
   s.dp = 4;
   s.micro_batch = 2;
   g_autoptr (LsPacking) four = pack (&s);
-  s.lengths_seed = 1;
+  s.docs.seed = 1;
   g_autoptr (LsPacking) other = pack (&s);
   double sum = 0;
   for (uint32_t i = 0; i < 4 * 8; i++)
@@ -232,7 +232,7 @@ a_step_has_the_same_documents_however_it_is_dealt (void)
   LS_CHECK_NEAR (one->mean.pairs, four->mean.pairs, 1e-12);
   LS_CHECK_NEAR (sum, four->mean.pairs, 1e-12);
   LS_CHECK (four->busiest_copy > 1 && other->mean.pairs != four->mean.pairs);
-  s.lengths_draw = LS_LENGTHS_MEAN;
+  s.docs.draw = LS_LENGTHS_MEAN;
   g_autoptr (LsPacking) mean = pack (&s);
   LS_CHECK (!mean->number && mean->n_drawn == 0 && mean->busiest_copy == 1);
   ls_strategy_clear (&s);

@@ -30,11 +30,11 @@ static char *
 summary (const LsStrategy *s)
 {
   return g_strdup_printf ("gpus %u dp %u %s%s zero %u@%u batch %u p2p %s %s%s%s seq %u %s %s/%s", s->gpus,
-                          s->dp, ls_dp_kind_name (s->dp_kind), s->dp_overlap ? " overlap" : "", s->zero_stage,
-                          s->zero_group, s->global_batch, ls_p2p_name (s->p2p), s->schedule,
-                          s->sp ? " sp" : "", s->tp_overlap ? " tp-overlap" : "", s->seq,
-                          s->attention == LS_ATTENTION_FLASH ? "flash" : "unfused", ls_dtype_name (s->dtype),
-                          ls_dtype_name (s->grad_dtype));
+                          s->dp, ls_dp_kind_name (s->dp_kind), s->data.overlap ? " overlap" : "",
+                          s->zero_stage, s->data.zero_group, s->global_batch, ls_p2p_name (s->mp.p2p),
+                          s->schedule, s->sp ? " sp" : "", s->mp.tp_overlap ? " tp-overlap" : "", s->seq,
+                          s->use.attention == LS_ATTENTION_FLASH ? "flash" : "unfused",
+                          ls_dtype_name (s->dtype), ls_dtype_name (s->opt.grad_dtype));
 }
 
 typedef struct {
@@ -82,15 +82,15 @@ SET (nothing, (void) s)
 SET (megatron_175b, s->tp = 8; s->pp = 8; s->vpp = 3; s->sp = true; s->global_batch = 64;
      s->dtype = LS_DTYPE_FP16)
 SET (pipeline_only, s->pp = 4; s->micro_batch = 2)
-SET (tensor_only, s->tp = 8; s->grad_dtype = LS_DTYPE_FP32)
-SET (void_knobs, s->sp = s->tp_overlap = true; s->zero_stage = 3; s->zero_group = 2; s->dp_kind = LS_DP_FSDP1;
-     s->p2p = LS_P2P_OVERLAPPED)
+SET (tensor_only, s->tp = 8; s->opt.grad_dtype = LS_DTYPE_FP32)
+SET (void_knobs, s->sp = s->mp.tp_overlap = true; s->zero_stage = 3; s->data.zero_group = 2;
+     s->dp_kind = LS_DP_FSDP1; s->mp.p2p = LS_P2P_OVERLAPPED)
 SET (part_of_the_cluster, s->gpus = 4; s->dp = 2; s->tp = 2)
-SET (zero_1_in_one_group, s->zero_stage = 1; s->zero_group = 16)
-SET (group_without_zero, s->zero_group = 4)
-SET (ddp, s->dp_kind = LS_DP_DDP; s->dp_overlap = false; s->schedule = g_strdup ("1f1b"))
-SET (given_sequence, s->seq = 1024; s->attention = LS_ATTENTION_FLASH; s->dtype = LS_DTYPE_FP32)
-SET (tp_across_nodes, s->tp = 16; s->pp = 2; s->p2p = LS_P2P_SCATTER_GATHER)
+SET (zero_1_in_one_group, s->zero_stage = 1; s->data.zero_group = 16)
+SET (group_without_zero, s->data.zero_group = 4)
+SET (ddp, s->dp_kind = LS_DP_DDP; s->data.overlap = false; s->schedule = g_strdup ("1f1b"))
+SET (given_sequence, s->seq = 1024; s->use.attention = LS_ATTENTION_FLASH; s->dtype = LS_DTYPE_FP32)
+SET (tp_across_nodes, s->tp = 16; s->pp = 2; s->mp.p2p = LS_P2P_SCATTER_GATHER)
 
 static void
 what_is_not_given_is_filled_in (void)
@@ -144,9 +144,9 @@ SET (gpus_left_over, s->tp = 2; s->pp = 3)
 SET (replica_that_overflows, s->tp = s->pp = s->cp = UINT32_MAX)
 SET (dp_too_small, s->tp = 2; s->dp = 2)
 SET (dp_too_large, s->tp = 2; s->dp = 5)
-SET (experts_of_a_dense_model, s->tp = 2; s->ep = 2; s->etp = 4; s->expert_capacity = 1.5;
-     s->expert_load = g_strdup ("even"))
-SET (experts_cut_less, s->tp = 2; s->etp = 1)
+SET (experts_of_a_dense_model, s->tp = 2; s->ep = 2; s->experts.etp = 4; s->experts.capacity = 1.5;
+     s->experts.load = g_strdup ("even"))
+SET (experts_cut_less, s->tp = 2; s->experts.etp = 1)
 SET (heads, s->tp = 5)
 SET (odd_sequence, s->tp = 4; s->sp = true; s->seq = 1023)
 SET (batch, s->tp = 2; s->micro_batch = 2; s->global_batch = 12)
@@ -161,12 +161,12 @@ SET (interleaving_of_bad_batch, s->pp = 4; s->schedule = g_strdup ("interleaved-
 SET (too_many_forwards, s->pp = 8; s->vpp = 4; s->global_batch = 4000000000u)
 SET (no_reduction, s->dp_kind = LS_DP_NONE)
 SET (sharded_ddp, s->dp_kind = LS_DP_DDP; s->zero_stage = 1)
-SET (stages_that_do_not_talk, s->pp = 8; s->p2p = LS_P2P_NONE)
-SET (overlap_where_1f1b_waits, s->pp = 8; s->p2p = LS_P2P_OVERLAPPED)
-SET (deepspeed_beside_sp, s->tp = 2; s->pp = 4; s->sp = true; s->p2p = LS_P2P_DEEPSPEED)
+SET (stages_that_do_not_talk, s->pp = 8; s->mp.p2p = LS_P2P_NONE)
+SET (overlap_where_1f1b_waits, s->pp = 8; s->mp.p2p = LS_P2P_OVERLAPPED)
+SET (deepspeed_beside_sp, s->tp = 2; s->pp = 4; s->sp = true; s->mp.p2p = LS_P2P_DEEPSPEED)
 SET (byte_training, s->dtype = LS_DTYPE_BYTE)
-SET (other_gradients, s->dtype = LS_DTYPE_FP16; s->grad_dtype = LS_DTYPE_BF16)
-SET (short_gradients, s->dtype = LS_DTYPE_FP32; s->grad_dtype = LS_DTYPE_BF16)
+SET (other_gradients, s->dtype = LS_DTYPE_FP16; s->opt.grad_dtype = LS_DTYPE_BF16)
+SET (short_gradients, s->dtype = LS_DTYPE_FP32; s->opt.grad_dtype = LS_DTYPE_BF16)
 
 static void
 what_is_illegal_is_refused_with_its_rule (void)
@@ -265,13 +265,13 @@ all_broken_rules_are_reported (void)
 /* ---- context parallelism, overlapped tensor parallelism ---- */
 
 SET (odd_ring, s->cp = 4; s->seq = 8196)
-SET (even_gather, odd_ring (s); s->cp_kind = LS_CP_ALL_GATHER; s->cp_balance = false)
+SET (even_gather, odd_ring (s); s->mp.cp_kind = LS_CP_ALL_GATHER; s->mp.cp_balance = false)
 SET (cut_twice, s->cp = 2; s->tp = 4; s->sp = true; s->seq = 1032)
-SET (many_heads, s->cp = 4; s->tp = 4; s->cp_kind = LS_CP_ULYSSES)
+SET (many_heads, s->cp = 4; s->tp = 4; s->mp.cp_kind = LS_CP_ULYSSES)
 SET (repeated_heads, many_heads (s); s->dp_kind = LS_DP_FSDP2)
-SET (unfused_ring, s->cp = 2; s->attention = LS_ATTENTION_UNFUSED)
-SET (pieces_of_nothing, s->tp = 8; s->tp_overlap = true)
-SET (pieces_of_16, s->tp = 16; s->sp = s->tp_overlap = true)
+SET (unfused_ring, s->cp = 2; s->use.attention = LS_ATTENTION_UNFUSED)
+SET (pieces_of_nothing, s->tp = 8; s->mp.tp_overlap = true)
+SET (pieces_of_16, s->tp = 16; s->sp = s->mp.tp_overlap = true)
 
 static void
 sequences_are_cut_by_rules (void)
@@ -298,9 +298,9 @@ sequences_are_cut_by_rules (void)
 
 /* ---- ways to be data parallel ---- */
 
-SET (megatron_each, s->dp_kind = LS_DP_MEGATRON; s->grad_sync = LS_GRAD_SYNC_EACH)
+SET (megatron_each, s->dp_kind = LS_DP_MEGATRON; s->data.grad_sync = LS_GRAD_SYNC_EACH)
 SET (partial_xla, s->dp_kind = LS_DP_XLA_FSDP; s->zero_stage = 1)
-SET (groups_of_three, s->zero_stage = 1; s->zero_group = 3)
+SET (groups_of_three, s->zero_stage = 1; s->data.zero_group = 3)
 
 static void
 ways_have_their_limits (void)
@@ -317,8 +317,8 @@ ways_have_their_limits (void)
 
 /* ---- what has no mechanism yet ---- */
 
-SET (two_kinds_of_groups, s->dp_kind = LS_DP_FSDP2; s->zero_stage = 3; s->zero_group = 4;
-     s->reshard_after_forward = 2)
+SET (two_kinds_of_groups, s->dp_kind = LS_DP_FSDP2; s->zero_stage = 3; s->data.zero_group = 4;
+     s->data.reshard_after_forward = 2)
 
 static void
 what_is_not_built_is_refused_as_such (void)
@@ -338,9 +338,9 @@ what_is_not_built_is_refused_as_such (void)
 
 SET (zero_3, s->zero_stage = 3)
 SET (deep_pipe, s->pp = 2; s->dp = 4; s->zero_stage = 2)
-SET (offload, s->offload = LS_OFFLOAD_OPTIMIZER)
-SET (offload_all, s->offload = LS_OFFLOAD_PARAMETERS)
-SET (offload_to_drives, s->offload = LS_OFFLOAD_OPTIMIZER; s->offload_to = LS_OFFLOAD_TO_NVME)
+SET (offload, s->memory.offload = LS_OFFLOAD_OPTIMIZER)
+SET (offload_all, s->memory.offload = LS_OFFLOAD_PARAMETERS)
+SET (offload_to_drives, s->memory.offload = LS_OFFLOAD_OPTIMIZER; s->memory.offload_to = LS_OFFLOAD_TO_NVME)
 SET (offload_replicated, offload (s); s->zero_stage = 0)
 SET (offload_of_ddp, offload (s); s->dp_kind = LS_DP_DDP)
 SET (offload_parameters_early, offload_all (s); s->zero_stage = 2)
@@ -382,7 +382,7 @@ sharding_and_offloading_have_their_rules (void)
 /* ---- schedules with replicas or versions of the parameters ---- */
 
 SET (pipedream, s->pp = 8; s->schedule = g_strdup ("pipedream"))
-SET (batched_pipedream, pipedream (s); s->p2p = LS_P2P_BATCHED)
+SET (batched_pipedream, pipedream (s); s->mp.p2p = LS_P2P_BATCHED)
 SET (short_pipedream, pipedream (s); s->global_batch = 7)
 SET (sharded_pipedream, pipedream (s); s->pp = 4; s->zero_stage = 1)
 SET (scaled_pipedream, pipedream (s); s->dtype = LS_DTYPE_FP16)
@@ -463,15 +463,15 @@ a_copy_owns_what_it_points_to (void)
   ls_strategy_init (&a);
   a.name = g_strdup ("a");
   a.schedule = g_strdup ("1f1b");
-  a.layers_per_chunk = g_memdup2 (layers_per_chunk, sizeof layers_per_chunk);
-  a.n_layers_per_chunk = 2;
+  a.layout.layers_per_chunk = g_memdup2 (layers_per_chunk, sizeof layers_per_chunk);
+  a.layout.n_layers_per_chunk = 2;
 
   ls_strategy_copy (&b, &a);
   ls_strategy_clear (&a);
   LS_CHECK (a.schedule == NULL);
   LS_CHECK_STR (b.name, "a");
   LS_CHECK_STR (b.schedule, "1f1b");
-  LS_CHECK_INT (b.layers_per_chunk[1], ==, 4);
+  LS_CHECK_INT (b.layout.layers_per_chunk[1], ==, 4);
   ls_strategy_clear (&b);
   ls_strategy_clear (NULL);
 }

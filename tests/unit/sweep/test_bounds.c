@@ -68,11 +68,11 @@ balance (const LsSweepRun *x, LsLayouts *shared, LsStrategy *s, uint64_t variant
   ls_strategy_copy (&alone, s);
   bool is_known = ls_layouts_balance (shared, s, cluster, variant);
   LS_CHECK (ls_layouts_balance (fresh, &alone, cluster, variant) == is_known);
-  bool is_same = s->layers_are_found == alone.layers_are_found
-      && s->n_layers_per_chunk == alone.n_layers_per_chunk
-      && (s->n_layers_per_chunk == 0
-          || memcmp (s->layers_per_chunk, alone.layers_per_chunk,
-                     s->n_layers_per_chunk * sizeof *s->layers_per_chunk)
+  bool is_same = s->layout.layers_are_found == alone.layout.layers_are_found
+      && s->layout.n_layers_per_chunk == alone.layout.n_layers_per_chunk
+      && (s->layout.n_layers_per_chunk == 0
+          || memcmp (s->layout.layers_per_chunk, alone.layout.layers_per_chunk,
+                     s->layout.n_layers_per_chunk * sizeof *s->layout.layers_per_chunk)
               == 0);
   if (!is_same) { /* knobs are long to write */
     g_autofree char *is = ls_knobs_format (s), *expected = ls_knobs_format (&alone);

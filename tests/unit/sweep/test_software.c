@@ -32,12 +32,12 @@ a_program_sets_defaults_and_flags_override (void)
 {
   LsJobSpec spec;
   job_init (&spec);
-  LS_CHECK (spec.strategy.dp_overlap);
+  LS_CHECK (spec.strategy.data.overlap);
   set (&spec, "for", "trainer");
-  LS_CHECK (!spec.strategy.dp_overlap);
-  LS_CHECK_INT (spec.strategy.grad_dtype, ==, LS_DTYPE_FP32);
+  LS_CHECK (!spec.strategy.data.overlap);
+  LS_CHECK_INT (spec.strategy.opt.grad_dtype, ==, LS_DTYPE_FP32);
   set (&spec, "grad-dtype", "bf16");
-  LS_CHECK_INT (spec.strategy.grad_dtype, ==, LS_DTYPE_BF16);
+  LS_CHECK_INT (spec.strategy.opt.grad_dtype, ==, LS_DTYPE_BF16);
   ls_job_spec_clear (&spec);
 }
 
@@ -138,7 +138,7 @@ check_ranked (const LsSweepRun *x, const LsSoftwareSpec *software)
     g_autoptr (GError) error = NULL;
     LS_CHECK (ls_software_check (software, &x->model, &row->strategy, &error));
     LS_CHECK_NO_ERROR (error);
-    LS_CHECK_INT (row->strategy.grad_dtype, ==, LS_DTYPE_FP32);
+    LS_CHECK_INT (row->strategy.opt.grad_dtype, ==, LS_DTYPE_FP32);
     LS_CHECK (row->memory_bytes + x->headroom[LS_DP_MEGATRON].bytes <= x->capacity_bytes);
   }
 }
@@ -162,9 +162,9 @@ search_by_hand (uint64_t *ret_n)
     s->micro_batch = two[k % 2], k /= 2;
     s->zero_stage = k % 2, k /= 2;
     s->sp = k % 2, k /= 2;
-    s->p2p = k % 2 ? LS_P2P_BATCHED : LS_P2P_OVERLAPPED, k /= 2;
+    s->mp.p2p = k % 2 ? LS_P2P_BATCHED : LS_P2P_OVERLAPPED, k /= 2;
     s->recompute = k % 2 ? LS_RECOMPUTE_FULL : LS_RECOMPUTE_NONE, k /= 2;
-    s->dp_overlap = k % 2;
+    s->data.overlap = k % 2;
     g_autoptr (LsJobResult) r = ls_job_spec_run (&spec, NULL); /* illegal, refused: nothing */
     *ret_n += r != NULL;
     if (r && r->report.fits)
@@ -213,7 +213,7 @@ uneven_layers_are_asked_about_when_balanced (void)
   LS_CHECK_INT (report->best->len, >, 0);
   for (guint i = 0; i < report->best->len; i++) {
     const LsStrategy *s = &g_array_index (report->best, LsSweepRow, i).strategy;
-    LS_CHECK (s->n_layers_per_chunk > 0 && ls_software_check (spec.job.software, &x->model, s, NULL));
+    LS_CHECK (s->layout.n_layers_per_chunk > 0 && ls_software_check (spec.job.software, &x->model, s, NULL));
   }
   ls_sweep_spec_clear (&spec);
 }

@@ -188,7 +188,7 @@ what_a_law_does_not_know_is_refused (void)
   set (experts, "loss", "2.2");
   check_refused (experts, LS_ERROR_CONFLICT, "experts");
   set (lora, "loss", "2.2");
-  lora->job.strategy.lora_rank = 8;
+  lora->job.strategy.lora.rank = 8;
   check_refused (lora, LS_ERROR_CONFLICT, "adapters");
   set (no_batch, "loss", "2.2");
   set (no_batch, "critical-batch", "hoffmann-2022");

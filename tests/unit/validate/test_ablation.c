@@ -143,12 +143,12 @@ p2p_of_1f1b_stays (void)
   job_init (&j, 4, 1, 4);
   j.strategy.schedule = g_strdup ("1f1b");
   ls_ablated_init (&a, LS_ABLATE_P2P, j.hardware, &j.strategy, &j.options);
-  LS_CHECK_INT (a.strategy.p2p, ==, j.strategy.p2p);
+  LS_CHECK_INT (a.strategy.mp.p2p, ==, j.strategy.mp.p2p);
   ls_ablated_clear (&a);
   g_free (j.strategy.schedule);
   j.strategy.schedule = g_strdup ("zb-h1");
   ls_ablated_init (&a, LS_ABLATE_P2P, j.hardware, &j.strategy, &j.options);
-  LS_CHECK_INT (a.strategy.p2p, ==, LS_P2P_OVERLAPPED);
+  LS_CHECK_INT (a.strategy.mp.p2p, ==, LS_P2P_OVERLAPPED);
   ls_ablated_clear (&a);
   job_clear (&j);
 }

@@ -243,7 +243,7 @@ vtrain_is_told_17_5_percent_off (void)
     const LsCase *c = g_ptr_array_index (cases, i);
     if (!g_str_has_prefix (c->id, "vtrain-multi"))
       continue;
-    uint64_t vocab = ls_model_padded_vocab (&c->model, c->strategy.vocab_multiple, c->strategy.tp);
+    uint64_t vocab = ls_model_padded_vocab (&c->model, c->strategy.use.vocab_multiple, c->strategy.tp);
     double flops = ls_model_flops (&c->model, vocab, c->model.seq, c->strategy.global_batch, false);
     rows[n++] = (LsScoreRow) { .id = c->id,
                                .family = "vtrain-multi",

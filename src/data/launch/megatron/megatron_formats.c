@@ -192,7 +192,7 @@ format_of_job (const LsStrategy *s)
                                       [LS_FP8_BLOCKWISE] = LS_FORMAT_BLOCKWISE,
                                       [LS_FP8_MXFP8] = LS_FORMAT_MXFP8,
                                       [LS_FP8_DEEPSEEK] = LS_FORMAT_OF_ALL };
-  return s->dtype == LS_DTYPE_NVFP4 ? LS_FORMAT_NVFP4 : formats[s->fp8_recipe];
+  return s->dtype == LS_DTYPE_NVFP4 ? LS_FORMAT_NVFP4 : formats[s->fp8.recipe];
 }
 
 static void

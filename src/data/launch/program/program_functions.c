@@ -257,7 +257,7 @@ f_published (ProgramRun *run, const ProgramArgument *a)
 }
 
 /* The software profile that was set, and the one that a version of a package is. */
-PROGRAM_TEXT (f_software, run->job->import->strategy.software)
+PROGRAM_TEXT (f_software, run->job->import->strategy.program.software)
 PROGRAM_TAKEN (f_package, a[1].value.text ? ls_software_of_package (a[0].word, a[1].value.text) : NULL)
 
 /* Whether its model is given beside the files; whether its width is known, and not only as what is given in
